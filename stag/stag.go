@@ -1,0 +1,56 @@
+package stag
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// An STag names a region to the peer: a 24-bit index, chosen unpredictably, and
+// an 8-bit key (RFC 5040 section 8.1.1 (8)). All 32 bits are checked on every
+// access. Zero is never handed out.
+type STag uint32
+
+// Index returns the upper 24 bits.
+func (s STag) Index() uint32 { return uint32(s) >> 8 }
+
+// Key returns the lower 8 bits.
+func (s STag) Key() uint8 { return uint8(s) }
+
+func (s STag) String() string { return fmt.Sprintf("%#08x", uint32(s)) }
+
+// Access is a set of rights. Reading locally is always allowed.
+type Access uint32
+
+const (
+	LocalWrite   Access = 1 << iota // receives and Read Responses may be placed
+	RemoteWrite                     // the peer may write; needs LocalWrite
+	RemoteRead                      // the peer may read
+	RemoteAtomic                    // the peer may use atomic operations; needs LocalWrite
+	MWBind                          // memory windows may be bound
+)
+
+// Remote is every right of a peer.
+const Remote = RemoteWrite | RemoteRead | RemoteAtomic
+
+// A Buffer is a run of octets that is not memory: a file, a device, something
+// computed. ReadAt and WriteAt may be called at the same time from several
+// goroutines, and WriteAt in any order (RFC 5041 section 5.3).
+type Buffer interface {
+	io.ReaderAt
+	io.WriterAt
+	Size() int64
+}
+
+// A Flusher makes a range durable: when Flush returns nil, octets [off, off+n)
+// survive a power cut. It may be called from several goroutines.
+type Flusher interface {
+	Flush(ctx context.Context, off, n int64) error
+}
+
+// A Scope says who may use an STag. PD and Stream are identities given out by the
+// layer above; they never appear on the wire. Stream 0 means every stream of the PD.
+type Scope struct {
+	PD     uint32
+	Stream uint32
+}

@@ -1,0 +1,105 @@
+package transport
+
+import (
+	"errors"
+	"net"
+)
+
+// An LLP is one DDP stream over a lower layer: an MPA connection, an SCTP stream
+// pair, a pipe of records. It is reliable, keeps the boundaries of segments, and
+// tells their order (RFC 5041 section 3).
+//
+// One goroutine at a time may use the sending half (Append, Flush), and one at a
+// time the receiving half (Receive); the two halves are independent. All other
+// methods may be called from any goroutine.
+type LLP interface {
+	// MaxULPDU is the largest segment, in octets with its DDP header, that should
+	// be handed down now. It may change at any time; a segment that was within an
+	// earlier answer is still accepted.
+	MaxULPDU() int
+
+	// Append frames one segment into the batch: head, then the octets of payload.
+	// It copies head. The payload stays the caller's and must not change until the
+	// next Flush has returned nil or the LLP has failed; with stage it is copied
+	// here and now (and its digest computed in the same pass), so that the caller
+	// may reuse it at once. Append reports false, and does nothing, if the batch is
+	// full: Flush first. An empty batch takes any one segment.
+	//
+	// The slice of slices is the caller's again when Append returns.
+	Append(head []byte, payload [][]byte, stage bool) bool
+
+	// Flush sends the batch. It returns nil when all of it has been handed to the
+	// network: its buffers are the caller's again. Without wait it returns ErrAgain
+	// if the network takes no more now; the batch keeps its place, and segments may
+	// still be appended. With wait it blocks until the batch is out or the LLP has
+	// failed. ErrFenced: this end may not send yet; the batch is kept.
+	Flush(wait bool) error
+
+	// Receive hands arrived segments to p. Without wait it returns after one read's
+	// worth with nil, or with ErrAgain if nothing has come. With wait it goes on,
+	// parking when nothing comes, until p.Stop reports true, then returns nil.
+	// io.EOF: the peer ended its half gracefully, at a segment boundary.
+	// An error of p.Segment ends Receive and is returned as it is; after ErrStall
+	// the same segment is presented again by the next Receive, after any other
+	// error nothing more is ever delivered. A *Fault tells of broken framing.
+	Receive(p Placer, wait bool) error
+
+	// Discard reads and throws away what still comes, without looking at it, until
+	// the peer ends its half (io.EOF) or the LLP fails. It is what the side that
+	// sent or received a Terminate does, so that unread input does not turn its FIN
+	// into a reset.
+	Discard() error
+
+	// Arm asks that ready be called once, from a goroutine of the poller, when there
+	// is something to receive (at once if there already is). It reports false where
+	// the lower layer cannot tell: then a goroutine must stay in Receive.
+	// While armed, an idle LLP holds no buffer and no goroutine.
+	Arm(ready func()) bool
+	// Disarm cancels Arm. A ready that is already running is not waited for.
+	Disarm()
+
+	// Wake makes a parked Receive ask p.Stop again. It is idempotent, and not lost
+	// if nothing is parked: the next Receive that would park asks first.
+	Wake()
+
+	// CloseSend ends the sending half gracefully after what was flushed.
+	CloseSend() error
+	// Close releases the lower layer gracefully. Parked calls return net.ErrClosed.
+	Close() error
+	// Abort ends everything at once (TCP: RST). Parked calls return an error that
+	// wraps cause and net.ErrClosed. The first cause stays.
+	Abort(cause error)
+
+	Caps() Caps
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+}
+
+// Caps tells what an LLP promises beyond the contract.
+type Caps struct {
+	OutOfOrder bool // segments may be handed up out of the sender's order
+	Digest     bool // segments are protected by CRC32c or better
+	Secure     bool // confidential and authenticated (TLS)
+}
+
+// A Placer takes what an LLP receives. It is DDP.
+type Placer interface {
+	// Segment takes one whole segment, its digest verified. seq is its place in the
+	// sender's order, counted from 0 without gaps. The octets are lent for the call.
+	Segment(seq uint64, ulpdu []byte) error
+	// Stop is asked after each read and again just before parking.
+	Stop() bool
+}
+
+var (
+	// ErrAgain: nothing can be done without waiting.
+	ErrAgain = errors.New("transport: would block")
+	// ErrFenced: a responder may not send before the initiator's first segment has
+	// come (RFC 5044 section 7.1.2 rule 4).
+	ErrFenced = errors.New("transport: not allowed to send before the peer's first segment")
+	// ErrStall is what a Placer answers when it cannot take a segment yet, and wants
+	// it presented again: back-pressure.
+	ErrStall = errors.New("transport: segment held back")
+	// ErrWoken ends a parked Stream.Read after Wake.
+	ErrWoken = errors.New("transport: woken")
+)

@@ -1,0 +1,48 @@
+package transport
+
+import (
+	"net"
+	"time"
+)
+
+// A Stream is a connected, reliable byte stream, the thing that MPA frames. One
+// goroutine at a time may read and one may write; the rest is safe for all.
+type Stream interface {
+	// Read reads at most len(p) octets into p; like io.Reader, but without wait it
+	// returns ErrAgain where it would park, and with wait it returns ErrWoken after
+	// Wake. io.EOF: the peer ended its half. Streams that cannot tell without
+	// parking (see Arm) return ErrAgain whenever wait is false.
+	Read(p []byte, wait bool) (int, error)
+
+	// Write writes the octets of bufs in order and returns how many went out. With
+	// wait it returns early only on failure; without wait it returns ErrAgain when
+	// the network takes no more, perhaps after some octets went out. Streams that
+	// cannot tell without parking return 0, ErrAgain whenever wait is false. The
+	// caller keeps bufs and drops what went out.
+	Write(bufs [][]byte, wait bool) (int, error)
+
+	// Gather is the number of buffers that one system call takes, 0 if every buffer
+	// is copied anyway (then short writes into one staged block are best).
+	Gather() int
+
+	// EMSS is the effective maximum segment size now, in octets: what the path
+	// carries in one TCP segment (RFC 5044 section 3), 0 if not known.
+	EMSS() int
+
+	// SetDeadline bounds Read and Write with wait during connection set-up; the zero
+	// time takes the bound away. It must not be used once Wake may be.
+	SetDeadline(t time.Time) error
+
+	// Arm, Disarm and Wake: see LLP.
+	Arm(ready func()) bool
+	Disarm()
+	Wake()
+
+	CloseWrite() error // ends our half (FIN)
+	Close() error      // releases the connection
+	Abort() error      // ends both halves at once (RST)
+	// Secure tells that the octets are confidential and authenticated.
+	Secure() bool
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+}
