@@ -17,21 +17,8 @@ func (s STag) Index() uint32 { return uint32(s) >> 8 }
 // Key returns the lower 8 bits.
 func (s STag) Key() uint8 { return uint8(s) }
 
-func (s STag) String() string { return fmt.Sprintf("%#08x", uint32(s)) }
-
-// Access is a set of rights. Reading locally is always allowed.
-type Access uint32
-
-const (
-	LocalWrite   Access = 1 << iota // receives and Read Responses may be placed
-	RemoteWrite                     // the peer may write; needs LocalWrite
-	RemoteRead                      // the peer may read
-	RemoteAtomic                    // the peer may use atomic operations; needs LocalWrite
-	MWBind                          // memory windows may be bound
-)
-
-// Remote is every right of a peer.
-const Remote = RemoteWrite | RemoteRead | RemoteAtomic
+// String writes all eight hexadecimal digits.
+func (s STag) String() string { return fmt.Sprintf("%#010x", uint32(s)) }
 
 // A Buffer is a run of octets that is not memory: a file, a device, something
 // computed. ReadAt and WriteAt may be called at the same time from several
@@ -49,8 +36,16 @@ type Flusher interface {
 }
 
 // A Scope says who may use an STag. PD and Stream are identities given out by the
-// layer above; they never appear on the wire. Stream 0 means every stream of the PD.
+// layer above; they never appear on the wire. Of a region, Stream 0 means every
+// stream of the PD; a stream itself always has an identity other than 0.
 type Scope struct {
 	PD     uint32
 	Stream uint32
+}
+
+// admits reports whether a region of scope s may be used by who: it belongs to the
+// same PD and, if it is bound to one stream, to that stream (RFC 5040 section
+// 8.1.1 (1) and (2)).
+func (s Scope) admits(who Scope) bool {
+	return s.PD == who.PD && (s.Stream == 0 || s.Stream == who.Stream)
 }

@@ -1,0 +1,57 @@
+package stag
+
+import "context"
+
+// Invalidate revokes every access to the region. Once it returns nil, no access
+// succeeds and no placement is in flight (RFC 5040 section 8.1.1 (6)). The STag is
+// dead at once in any case; ctx bounds only the wait for placements, which are
+// copies under way and, for a Buffer, its WriteAt.
+//
+// The region stays in the table, INVALID, and its index stays taken until
+// [Table.Close]. Invalidating again is no error.
+func (t *Table) Invalidate(ctx context.Context, r *Region) error {
+	r.kill()
+	return r.drain(ctx, pins)
+}
+
+// InvalidateSTag is the work of Invalidate Local STag and, with remote, of an
+// arriving Send with Invalidate (RFC 5040 section 5.3). who is the stream that asks.
+// When it returns None, the promise of [Table.Invalidate] holds.
+//
+// An STag that is unknown, closed, or has another key is InvalidSTag.
+// NotInvalidatable is an STag of another PD or stream and, for a remote request,
+// one that several streams may use (section 8.1.1 (7)) or that grants a peer no
+// right. An STag that is INVALID already may be invalidated again locally, as
+// draft-hilland-rddp-verbs section 7.8 allows; from a peer it is InvalidSTag, since
+// RFC 5040 section 7.2 wants it to be valid.
+//
+// It waits for placements in flight but for nothing else.
+func (t *Table) InvalidateSTag(who Scope, s STag, remote bool) Violation {
+	r := t.lookup(s)
+	if r == nil || remote && !r.Valid() {
+		return InvalidSTag
+	}
+	if !r.scope.admits(who) {
+		return NotInvalidatable
+	}
+	if remote && (r.scope.Stream == 0 || r.access&Remote == 0) {
+		return NotInvalidatable
+	}
+	r.kill()
+	_ = r.drain(context.Background(), pins) // fails only with its context
+	return None
+}
+
+// Close invalidates the region, waits under ctx until no work request refers to it
+// any more, and takes it out of the table; its index is not used again for a long
+// time. Once it returns nil, the octets are the caller's alone. If it fails, with
+// the error of ctx, the region is INVALID and may be closed again. Closing a region
+// that is closed is no error.
+func (t *Table) Close(ctx context.Context, r *Region) error {
+	r.kill()
+	if err := r.drain(ctx, pins|holds); err != nil {
+		return err
+	}
+	t.remove(r)
+	return nil
+}

@@ -1,0 +1,44 @@
+package stag
+
+import "math/bits"
+
+// Pin resolves one access to n octets at a tagged offset by a stream, and pins the
+// region if everything is in order. who is the PD and the identity of the stream;
+// want is what the region must grant, all of it. n is at least 1: accesses of length zero are
+// never checked (RFC 5041 section 5.2), so the caller skips them.
+//
+// The checks come in this order: STag known, whole and VALID; scope; rights; wrap of
+// TO + n; range, octet exact. The first that fails is the Violation, and nothing is
+// pinned. With None, off is the position in the region, and the caller calls
+// [Region.Unpin] as soon as its copy is done.
+//
+// Pin takes no lock and allocates nothing.
+func (t *Table) Pin(who Scope, s STag, want Access, to uint64, n int) (r *Region, off uint64, v Violation) {
+	r = t.lookup(s)
+	if r == nil || !r.Pin() {
+		return nil, 0, InvalidSTag
+	}
+	if v = r.check(who, want, to, n); v != None {
+		r.Unpin()
+		return nil, 0, v
+	}
+	return r, to - r.base, None
+}
+
+func (r *Region) check(who Scope, want Access, to uint64, n int) Violation {
+	if !r.scope.admits(who) {
+		return NotAssociated
+	}
+	if !r.access.allows(want) {
+		return AccessDenied
+	}
+	end, carry := bits.Add64(to, uint64(n), 0)
+	if carry != 0 {
+		return Wrap
+	}
+	// A negative n would be more octets than any region has.
+	if to < r.base || end > r.base+r.size {
+		return Bounds
+	}
+	return None
+}

@@ -1,0 +1,123 @@
+package stag
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// A Region is a run of octets that an STag names: memory, or a [Buffer]. Regions
+// are made by [Table.Register] and [Table.RegisterBuffer]. All methods may be
+// called from any goroutine.
+//
+// A Region is VALID from its registration until it is invalidated, and never again
+// after that. What it covers, its rights and its scope do not change.
+type Region struct {
+	stag   STag
+	access Access
+	scope  Scope
+	base   uint64
+	size   uint64 // at most 2^63 - 1, and base + size fits in 64 bits
+	mem    []byte
+	buf    Buffer // nil: the octets are mem
+	flush  Flusher
+	dirty  func(off, n int64)
+
+	state atomic.Uint64 // see state.go
+	mu    sync.Mutex
+	calm  chan struct{} // closed when pins or holds are gone; nil: nobody waits; under mu
+}
+
+// STag returns the name of the region on the wire.
+func (r *Region) STag() STag { return r.stag }
+
+// Access returns the rights given at registration.
+func (r *Region) Access() Access { return r.access }
+
+// BaseTO returns the tagged offset of the first octet.
+func (r *Region) BaseTO() uint64 { return r.base }
+
+// Len returns the number of octets.
+func (r *Region) Len() uint64 { return r.size }
+
+// Scope says who may use the region.
+func (r *Region) Scope() Scope { return r.scope }
+
+// Flusher makes octets of the region durable; nil if nothing does.
+func (r *Region) Flusher() Flusher { return r.flush }
+
+// Bytes returns the n octets at off, shared with the region and valid while the
+// caller has a pin or a hold. It is nil if the octets are not memory or are not all
+// within the region.
+func (r *Region) Bytes(off uint64, n int) []byte {
+	if r.buf != nil || !r.contains(off, n) {
+		return nil
+	}
+	end := off + uint64(n)
+	return r.mem[off:end:end]
+}
+
+// Place copies p to the octets at off; the caller has a pin, so that the copy
+// cannot outlive the region's validity. p stays the caller's. The error is
+// [ErrBounds], with nothing placed, or that of the Buffer, after which the octets
+// are indeterminate.
+func (r *Region) Place(off uint64, p []byte) error {
+	if !r.contains(off, len(p)) {
+		return ErrBounds
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	if r.buf == nil {
+		copy(r.mem[off:], p)
+		r.touched(off, len(p))
+		return nil
+	}
+	n, err := r.buf.WriteAt(p, int64(off))
+	if n != len(p) && err == nil {
+		err = io.ErrShortWrite
+	}
+	// A failed write may have changed any of the octets.
+	r.touched(off, len(p))
+	if err != nil {
+		return fmt.Errorf("stag: placing into the buffer of %v: %w", r.stag, err)
+	}
+	return nil
+}
+
+func (r *Region) touched(off uint64, n int) {
+	if r.dirty != nil {
+		r.dirty(int64(off), int64(n))
+	}
+}
+
+// ReadInto fills p with the octets at off; the caller has a pin or a hold. It fills
+// all of p or fails: with [ErrBounds], with the error of the Buffer, or with
+// [io.ErrUnexpectedEOF] where the Buffer has become shorter than it was.
+func (r *Region) ReadInto(p []byte, off uint64) error {
+	if !r.contains(off, len(p)) {
+		return ErrBounds
+	}
+	if r.buf == nil {
+		copy(p, r.mem[off:])
+		return nil
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	n, err := r.buf.ReadAt(p, int64(off))
+	if n == len(p) {
+		return nil // io.ReaderAt may report io.EOF with the last octets
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("stag: reading from the buffer of %v: %w", r.stag, err)
+}
+
+// contains reports whether the n octets at off lie within the region.
+func (r *Region) contains(off uint64, n int) bool {
+	return n >= 0 && off <= r.size && uint64(n) <= r.size-off
+}

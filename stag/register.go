@@ -1,0 +1,58 @@
+package stag
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// Options say how a region is registered. The zero value is a region at TO 0 that
+// only the local side may read.
+type Options struct {
+	Access  Access             // RemoteWrite and RemoteAtomic need LocalWrite
+	BaseTO  uint64             // TO of the first octet; BaseTO + length must fit in 64 bits
+	Scope   Scope              // Stream other than 0: only that stream may use the STag
+	Flusher Flusher            // nil: the region is not durable
+	Dirty   func(off, n int64) // called after each placement into the region, within its pin; nil: none
+}
+
+// Register makes mem accessible under a new, unpredictable STag. From now on, and
+// until it is invalidated, the peers in its scope may read or write mem at any
+// moment that the rights allow. The table keeps mem until [Table.Close].
+//
+// It fails if mem is empty, if the rights contradict each other, if the region
+// would not fit below TO 2^64, or with [ErrExhausted].
+func (t *Table) Register(mem []byte, o Options) (*Region, error) {
+	return t.register(&Region{mem: mem, size: uint64(len(mem))}, o)
+}
+
+// RegisterBuffer does for a Buffer what Register does for memory. Its size is asked
+// once, here.
+func (t *Table) RegisterBuffer(b Buffer, o Options) (*Region, error) {
+	if b == nil {
+		return nil, errors.New("stag: no buffer")
+	}
+	size := b.Size()
+	if size < 0 {
+		return nil, fmt.Errorf("stag: buffer of size %d", size)
+	}
+	return t.register(&Region{buf: b, size: uint64(size)}, o)
+}
+
+func (t *Table) register(r *Region, o Options) (*Region, error) {
+	if r.size == 0 {
+		return nil, errors.New("stag: empty region")
+	}
+	if !o.Access.sound() {
+		return nil, fmt.Errorf("stag: rights %v contradict each other or are unknown", o.Access)
+	}
+	if _, carry := bits.Add64(o.BaseTO, r.size, 0); carry != 0 {
+		return nil, fmt.Errorf("stag: %d octets at TO %#x wrap", r.size, o.BaseTO)
+	}
+	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
+	r.flush, r.dirty = o.Flusher, o.Dirty
+	if err := t.insert(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

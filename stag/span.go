@@ -1,0 +1,142 @@
+package stag
+
+// A Span is a run of octets: Len octets from Off in a region, or in Mem if Region is
+// nil. Lists of spans say where a message is gathered from and scattered to.
+//
+// Whoever makes a span has checked its bounds and rights and keeps a [Region.Hold]
+// for as long as it is in use.
+type Span struct {
+	Region *Region
+	Mem    []byte
+	Off    uint64
+	Len    int
+}
+
+// TotalLen returns the number of octets of the list.
+func TotalLen(spans []Span) uint64 {
+	var n uint64
+	for i := range spans {
+		n += uint64(spans[i].Len)
+	}
+	return n
+}
+
+// PlaceAt scatters p over the list, from octet off of the list on. Each region is
+// pinned for its part of the copy. The error is [ErrBounds], with nothing placed,
+// if p does not fit; [ErrInvalid] if a region was invalidated, with what came before
+// it placed; or that of a Buffer. p stays the caller's.
+func PlaceAt(spans []Span, off uint64, p []byte) error {
+	if !fits(spans, off, len(p)) {
+		return ErrBounds
+	}
+	for len(p) > 0 {
+		var part Span
+		part, spans = cut(spans, &off, len(p))
+		if err := part.place(p[:part.Len]); err != nil {
+			return err
+		}
+		p = p[part.Len:]
+	}
+	return nil
+}
+
+// ReadAt fills p from the list, from octet off of the list on, whether its spans
+// are memory or a Buffer. It does not ask if the regions are still VALID: what is
+// read is the caller's own work request, which has a hold. The error is [ErrBounds]
+// or that of [Region.ReadInto].
+func ReadAt(spans []Span, p []byte, off uint64) error {
+	if !fits(spans, off, len(p)) {
+		return ErrBounds
+	}
+	for len(p) > 0 {
+		var part Span
+		part, spans = cut(spans, &off, len(p))
+		if err := part.readInto(p[:part.Len]); err != nil {
+			return err
+		}
+		p = p[part.Len:]
+	}
+	return nil
+}
+
+// Gather appends to dst the n octets of the list from octet off on, as slices that
+// share memory with the spans; they are good for as long as the caller's holds are.
+// It allocates only if dst has no room. ok is false, and dst unchanged, if some of
+// the octets are those of a Buffer (see [ReadAt]) or do not exist.
+func Gather(dst [][]byte, spans []Span, off uint64, n int) (out [][]byte, ok bool) {
+	if !fits(spans, off, n) {
+		return dst, false
+	}
+	out = dst
+	for n > 0 {
+		var part Span
+		part, spans = cut(spans, &off, n)
+		b := part.bytes()
+		if b == nil {
+			return dst, false
+		}
+		out = append(out, b)
+		n -= part.Len
+	}
+	return out, true
+}
+
+func fits(spans []Span, off uint64, n int) bool {
+	total := TotalLen(spans)
+	return n >= 0 && off <= total && uint64(n) <= total-off
+}
+
+// cut returns the first octets of the list after *off, at most n of them and all of
+// one span, and the rest of the list with *off set to where it begins. There is at
+// least one octet left, and n is positive.
+func cut(spans []Span, off *uint64, n int) (part Span, rest []Span) {
+	for *off >= uint64(spans[0].Len) {
+		*off -= uint64(spans[0].Len)
+		spans = spans[1:]
+	}
+	part = spans[0]
+	part.Off += *off
+	part.Len = min(n, part.Len-int(*off))
+	*off += uint64(part.Len)
+	return part, spans
+}
+
+// bytes returns the octets of a span of memory, else nil.
+func (s *Span) bytes() []byte {
+	if s.Region != nil {
+		return s.Region.Bytes(s.Off, s.Len)
+	}
+	if s.Off > uint64(len(s.Mem)) || uint64(s.Len) > uint64(len(s.Mem))-s.Off {
+		return nil
+	}
+	end := s.Off + uint64(s.Len)
+	return s.Mem[s.Off:end:end]
+}
+
+func (s *Span) place(p []byte) error {
+	if s.Region != nil {
+		if !s.Region.Pin() {
+			return ErrInvalid
+		}
+		defer s.Region.Unpin()
+		return s.Region.Place(s.Off, p)
+	}
+	b := s.bytes()
+	if b == nil {
+		return ErrBounds
+	}
+	copy(b, p)
+	return nil
+}
+
+func (s *Span) readInto(p []byte) error {
+	if s.Region != nil {
+		return s.Region.ReadInto(p, s.Off)
+	}
+	b := s.bytes()
+	if b == nil {
+		return ErrBounds
+	}
+	copy(p, b)
+	return nil
+}
