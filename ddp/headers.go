@@ -1,0 +1,149 @@
+package ddp
+
+import (
+	"encoding/binary"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Header lengths, in octets (RFC 5041 sections 4.2 and 4.3).
+const (
+	TaggedLen   = 14
+	UntaggedLen = 18
+)
+
+// The control octet of every segment (RFC 5041 section 4.1):
+//
+//	 0   1   2   3   4   5   6   7
+//	+---+---+---+---+---+---+---+---+
+//	| T | L |     Rsvd      |  DV   |
+//	+---+---+---+---+---+---+---+---+
+//
+// Rsvd is sent as zero and ignored on receipt.
+const (
+	controlTagged  = 0x80
+	controlLast    = 0x40
+	controlVersion = 0x03
+
+	version = 1 // the one DDP version there is
+)
+
+// A QN names an untagged queue of the sink. RDMAP uses 0 to 3.
+type QN uint32
+
+// A TaggedHeader starts a segment for a tagged buffer (RFC 5041 section 4.2):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	                                +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	                                |T|L| Rsvd  |DV |    RsvdULP    |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                              STag                             |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                                                               |
+//	+                               TO                              +
+//	|                                                               |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+type TaggedHeader struct {
+	Last    bool  // L: the message ends with this segment
+	RsvdULP uint8 // the upper layer's own, carried unchanged
+	STag    stag.STag
+	TO      uint64 // tagged offset of the first octet of this payload
+}
+
+// Append appends the 14 octets of the header to b.
+func (h TaggedHeader) Append(b []byte) []byte {
+	b = append(b, control(controlTagged, h.Last), h.RsvdULP)
+	b = binary.BigEndian.AppendUint32(b, uint32(h.STag))
+	return binary.BigEndian.AppendUint64(b, h.TO)
+}
+
+// ParseTagged reads the header at the start of a segment for which [IsTagged] is
+// true. The payload is b[TaggedLen:]. The error, a [transport.Fault], tells that b
+// is too short; the version is not looked at: see [Version].
+func ParseTagged(b []byte) (TaggedHeader, error) {
+	if len(b) < TaggedLen {
+		return TaggedHeader{}, tooShort(b, TaggedLen)
+	}
+	return TaggedHeader{
+		Last:    b[0]&controlLast != 0,
+		RsvdULP: b[1],
+		STag:    stag.STag(binary.BigEndian.Uint32(b[2:])),
+		TO:      binary.BigEndian.Uint64(b[6:]),
+	}, nil
+}
+
+// An UntaggedHeader starts a segment for an untagged buffer (RFC 5041 section 4.3):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	                                +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	                                |T|L| Rsvd  |DV | RsvdULP[0:7]  |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                         RsvdULP[8:39]                         |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                               QN                              |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                              MSN                              |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                               MO                              |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+type UntaggedHeader struct {
+	Last        bool   // L: the message ends with this segment
+	RsvdULP     uint8  // the upper layer's own, bits 0 to 7
+	RsvdULPWord uint32 // the upper layer's own, bits 8 to 39
+	QN          QN
+	MSN         MSN
+	MO          uint32 // offset of this payload within the message
+}
+
+// Append appends the 18 octets of the header to b.
+func (h UntaggedHeader) Append(b []byte) []byte {
+	b = append(b, control(0, h.Last), h.RsvdULP)
+	b = binary.BigEndian.AppendUint32(b, h.RsvdULPWord)
+	b = binary.BigEndian.AppendUint32(b, uint32(h.QN))
+	b = binary.BigEndian.AppendUint32(b, uint32(h.MSN))
+	return binary.BigEndian.AppendUint32(b, h.MO)
+}
+
+// ParseUntagged reads the header at the start of a segment for which [IsTagged] is
+// false. The payload is b[UntaggedLen:]. Errors are those of [ParseTagged].
+func ParseUntagged(b []byte) (UntaggedHeader, error) {
+	if len(b) < UntaggedLen {
+		return UntaggedHeader{}, tooShort(b, UntaggedLen)
+	}
+	return UntaggedHeader{
+		Last:        b[0]&controlLast != 0,
+		RsvdULP:     b[1],
+		RsvdULPWord: binary.BigEndian.Uint32(b[2:]),
+		QN:          QN(binary.BigEndian.Uint32(b[6:])),
+		MSN:         MSN(binary.BigEndian.Uint32(b[10:])),
+		MO:          binary.BigEndian.Uint32(b[14:]),
+	}, nil
+}
+
+// IsTagged reports the T bit of the segment b; false if b is empty.
+func IsTagged(b []byte) bool { return len(b) > 0 && b[0]&controlTagged != 0 }
+
+// Version returns the DV field of the segment b, which must be 1; 0 if b is empty.
+func Version(b []byte) uint8 {
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0] & controlVersion
+}
+
+func control(c uint8, last bool) uint8 {
+	if last {
+		c |= controlLast
+	}
+	return c | version
+}
+
+// tooShort is a local catastrophic error for want of a better code: RFC 5041 has
+// none for a segment that ends within its header.
+func tooShort(b []byte, want int) error {
+	return transport.Faultf(transport.DDPLocalCatastrophic,
+		"segment of %d octets is shorter than its header of %d", len(b), want)
+}

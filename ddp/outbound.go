@@ -1,0 +1,53 @@
+package ddp
+
+import "github.com/goiwarp/iwarp/stag"
+
+// An Outbound is one message on its way out. Fill in a zero Outbound and give it to
+// [Sender.Emit] until that reports done; to use it again, assign a new value.
+//
+// The payload is all of Source, at most 2^32-1 octets. It is referred to until the
+// flush that follows the message's last segment, and must not change before, unless
+// Stage is set.
+type Outbound struct {
+	Tagged      bool
+	RsvdULP     uint8  // carried in every segment
+	RsvdULPWord uint32 // untagged only: carried in every segment
+
+	STag stag.STag // tagged: the sink's buffer
+	TO   uint64    // tagged: where the payload goes
+
+	QN  QN  // untagged: the sink's queue
+	MSN MSN // untagged: see [Sender.NextMSN]
+
+	Source []stag.Span
+	Stage  bool // copy the payload as it is emitted, because it may change before the flush
+
+	sent uint64
+}
+
+// Sent returns how many octets of the payload have been emitted so far. It says
+// what to report when a message is cut short: RFC 5040 section 7.1 wants the sizes
+// and offsets of the part that was left out.
+func (m *Outbound) Sent() uint64 { return m.sent }
+
+// header appends the header of the segment that starts at the octet m.sent.
+func (m *Outbound) header(b []byte, last bool) []byte {
+	if m.Tagged {
+		return TaggedHeader{Last: last, RsvdULP: m.RsvdULP, STag: m.STag, TO: m.TO + m.sent}.Append(b)
+	}
+	return UntaggedHeader{
+		Last: last, RsvdULP: m.RsvdULP, RsvdULPWord: m.RsvdULPWord,
+		QN: m.QN, MSN: m.MSN, MO: uint32(m.sent),
+	}.Append(b)
+}
+
+// shared reports whether a peer may change the source while it is being sent.
+func (m *Outbound) shared() bool {
+	for i := range m.Source {
+		r := m.Source[i].Region
+		if r != nil && r.Access()&(stag.RemoteWrite|stag.RemoteAtomic) != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,83 @@
+package ddp
+
+import (
+	"math"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// place checks a segment and puts its payload where it belongs (RFC 5041 section
+// 7.1). Nothing is placed unless all of it may be. turn: everything before it was
+// placed.
+func (s *Stream) place(g *segment, turn bool) error {
+	if g.tagged {
+		return s.placeTagged(g.t, g.payload)
+	}
+	return s.placeUntagged(g.u, g.payload, turn)
+}
+
+func (s *Stream) placeTagged(h TaggedHeader, payload []byte) error {
+	access, err := s.upper.Tagged(h, len(payload))
+	if err != nil || len(payload) == 0 {
+		return err
+	}
+	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, len(payload))
+	if v != stag.None {
+		return transport.Faultf(violationCode(v), "%v: STag %v TO %#x length %d", v, h.STag, h.TO, len(payload))
+	}
+	defer r.Unpin()
+	return r.Place(off, payload)
+}
+
+// violationCode gives a refused access its code. RFC 5041 has none for a missing
+// right; RFC 5040 keeps its own for Read Requests, so the nearest of DDP is sent.
+func violationCode(v stag.Violation) transport.Code {
+	switch v {
+	case stag.InvalidSTag:
+		return transport.DDPInvalidSTag
+	case stag.NotAssociated, stag.AccessDenied:
+		return transport.DDPNotAssociated
+	case stag.Wrap:
+		return transport.DDPWrap
+	case stag.Bounds:
+		return transport.DDPBounds
+	default:
+		return transport.DDPLocalCatastrophic
+	}
+}
+
+func (s *Stream) placeUntagged(h UntaggedHeader, payload []byte, turn bool) error {
+	q := s.queue(h.QN)
+	if q == nil {
+		return transport.Faultf(transport.DDPQueue, "QN %d", h.QN)
+	}
+	if err := s.upper.Untagged(h, len(payload)); err != nil {
+		return err
+	}
+	buf, err := q.buffer(h.MSN, turn)
+	if err != nil {
+		return err
+	}
+	if err := checkOffset(h.MO, len(payload), stag.TotalLen(buf)); err != nil {
+		return err
+	}
+	if len(payload) == 0 {
+		return nil
+	}
+	return stag.PlaceAt(buf, uint64(h.MO), payload)
+}
+
+// checkOffset holds n octets at mo against a buffer of size octets. MO is checked
+// of empty segments too, because the length that is delivered follows from it.
+func checkOffset(mo uint32, n int, size uint64) error {
+	size = min(size, math.MaxUint32) // no message is longer
+	end := uint64(mo) + uint64(n)
+	switch {
+	case uint64(mo) > size:
+		return transport.Faultf(transport.DDPOffset, "MO %d in a buffer of %d octets", mo, size)
+	case end > size:
+		return transport.Faultf(transport.DDPTooLong, "message reaches octet %d of a buffer of %d", end, size)
+	}
+	return nil
+}

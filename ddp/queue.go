@@ -1,0 +1,92 @@
+package ddp
+
+import (
+	"errors"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A Queue holds the buffers of one untagged queue in the order in which they were
+// posted: buffer k serves the k-th message after the last one delivered. Its calls
+// come from the goroutine that is in [transport.LLP.Receive]; errors are treated
+// as those of an [Upper].
+type Queue interface {
+	// Posted is how many buffers there are.
+	Posted() int
+
+	// Buffer returns buffer k, which is less than Posted. It is borrowed until the
+	// next call of Deliver, and stays the same until then.
+	Buffer(k int) []stag.Span
+
+	// Missing is asked when a message is due and nothing is posted. nil: the stream
+	// ends with 1/2/02, since RFC 5041 section 7.1 calls this a fault and not flow
+	// control; [transport.ErrStall] holds the segment back.
+	Missing() error
+
+	// Deliver tells that a message of n octets is complete, and all messages before
+	// it, and takes buffer 0 out of the queue. h is the header of its last segment.
+	Deliver(h UntaggedHeader, n uint32) error
+}
+
+// An untaggedQueue is a bound queue and the number of the message that it awaits.
+type untaggedQueue struct {
+	Queue
+	qn  QN
+	due MSN
+}
+
+// Bind makes q the queue that messages for qn go to. It must be called before the
+// first segment, and once per qn. Segments for any other queue end the stream.
+// The queues are searched one by one: a stream should have a handful of them.
+func (s *Stream) Bind(qn QN, q Queue) {
+	if s.queue(qn) != nil {
+		panic("ddp: queue bound twice")
+	}
+	s.queues = append(s.queues, untaggedQueue{Queue: q, qn: qn, due: firstMSN})
+}
+
+// queue finds the queue of qn, nil if there is none.
+func (s *Stream) queue(qn QN) *untaggedQueue {
+	for i := range s.queues {
+		if q := &s.queues[i]; q.qn == qn {
+			return q
+		}
+	}
+	return nil
+}
+
+// errNotPosted tells that a segment came before its turn and its buffer may yet be
+// posted.
+var errNotPosted = errors.New("ddp: no buffer posted yet")
+
+// buffer finds the buffer for message msn. A segment whose turn it is belongs to
+// the message that is due; an earlier one belongs to any message with a buffer.
+func (q *untaggedQueue) buffer(msn MSN, turn bool) ([]stag.Span, error) {
+	if !turn {
+		k := uint64(msn.After(q.due))
+		if k >= uint64(q.Posted()) {
+			return nil, errNotPosted
+		}
+		return q.Buffer(int(k)), nil
+	}
+	if err := q.isDue(msn); err != nil {
+		return nil, err
+	}
+	if q.Posted() > 0 {
+		return q.Buffer(0), nil
+	}
+	if err := q.Missing(); err != nil {
+		return nil, err
+	}
+	return nil, transport.Faultf(transport.DDPNoBuffer, "QN %d MSN %d", q.qn, msn)
+}
+
+// isDue refuses a message other than the one that is due. One that is further on
+// may have a buffer too, but then the sender has left a message out or unfinished.
+func (q *untaggedQueue) isDue(msn MSN) error {
+	if msn != q.due {
+		return transport.Faultf(transport.DDPMSNRange, "QN %d: MSN %d where %d is due", q.qn, msn, q.due)
+	}
+	return nil
+}

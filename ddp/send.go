@@ -1,0 +1,111 @@
+package ddp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// ErrTooLong: a message has at most 2^32-1 octets (RFC 5041 section 5.2).
+var ErrTooLong = errors.New("ddp: message longer than 2^32-1 octets")
+
+// A Sender cuts the messages of one stream into segments. The zero value is ready.
+// One goroutine at a time may use it, the one that has the sending half of the LLP.
+type Sender struct {
+	head    [UntaggedLen]byte
+	payload [][]byte
+	queues  []sendQueue
+}
+
+type sendQueue struct {
+	qn   QN
+	next MSN
+}
+
+// NextMSN returns the number for the next message to qn, starting with 1, and
+// counts it. The messages must be emitted in that order.
+func (s *Sender) NextMSN(qn QN) MSN {
+	for i := range s.queues {
+		if q := &s.queues[i]; q.qn == qn {
+			msn := q.next
+			q.next = msn.Next()
+			return msn
+		}
+	}
+	s.queues = append(s.queues, sendQueue{qn, firstMSN.Next()})
+	return firstMSN
+}
+
+// Emit appends segments of m to llp's batch, in rising order of their offsets. It
+// reports true when the message's last segment is in the batch, and false when the
+// batch is full: flush, then call again. Messages must not be interleaved.
+//
+// Memory goes by reference. It is copied at once if m.Stage is set, and also where
+// the peer may write to it while llp protects segments by a digest: a change between
+// the digest and the wire would look like corruption there. A [stag.Buffer] is read
+// here, into private memory.
+//
+// Emit does not check or pin the regions of m.Source: the caller holds them. An
+// error tells that the message cannot be sent ([ErrTooLong], at the start) or that
+// its source could not be read; what was emitted ends at a segment boundary, so an
+// error message can follow.
+func (s *Sender) Emit(llp transport.LLP, m *Outbound) (done bool, err error) {
+	total := stag.TotalLen(m.Source)
+	if total > math.MaxUint32 {
+		return false, ErrTooLong
+	}
+	room := llp.MaxULPDU() - headerLen(m.Tagged)
+	if room <= 0 {
+		return false, fmt.Errorf("ddp: segments of %d octets leave no room for payload", llp.MaxULPDU())
+	}
+	stage := m.Stage || (llp.Caps().Digest && m.shared())
+	for {
+		n := min(total-m.sent, uint64(room))
+		last := m.sent+n == total
+		ok, err := s.emitOne(llp, m, int(n), last, stage)
+		if err != nil || !ok {
+			return false, err
+		}
+		m.sent += n
+		if last {
+			return true, nil
+		}
+	}
+}
+
+// emitOne appends the next segment, with n octets of payload. false: batch full.
+func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool) (bool, error) {
+	payload, ok := stag.Gather(s.payload[:0], m.Source, m.sent, n)
+	if !ok {
+		return s.emitRead(llp, m, n, last)
+	}
+	ok = llp.Append(m.header(s.head[:0], last), payload, stage)
+	clear(payload) // do not keep the caller's memory alive
+	s.payload = payload[:0]
+	return ok, nil
+}
+
+// chunks are pieces of private memory for reading a segment's payload into.
+var chunks = sync.Pool{New: func() any { return new([]byte) }}
+
+// emitRead is emitOne for a payload that is not all in memory. The chunk is staged:
+// copying it while it is warm costs less than keeping track of it until the flush.
+// If the batch turns out to be full the octets are read again next time.
+func (s *Sender) emitRead(llp transport.LLP, m *Outbound, n int, last bool) (bool, error) {
+	chunk := chunks.Get().(*[]byte)
+	defer chunks.Put(chunk)
+	*chunk = slices.Grow((*chunk)[:0], n)
+	p := (*chunk)[:n]
+	if err := stag.ReadAt(m.Source, p, m.sent); err != nil {
+		return false, fmt.Errorf("ddp: reading the payload at octet %d: %w", m.sent, err)
+	}
+	s.payload = append(s.payload[:0], p)
+	ok := llp.Append(m.header(s.head[:0], last), s.payload, true)
+	clear(s.payload)
+	return ok, nil
+}
