@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestConformance holds the ledger of the tree: every requirement is shown or
+// excused, and the report says so.
+func TestConformance(t *testing.T) {
+	root, err := moduleRoot()
+	require.NoError(t, err)
+	if _, err := os.Stat(filepath.Join(root, reportFile)); os.IsNotExist(err) {
+		t.Skip("the report was not generated yet")
+	}
+	l, err := load(root)
+	require.NoError(t, err)
+	require.Empty(t, l.problems())
+	got, err := os.ReadFile(filepath.Join(root, reportFile))
+	require.NoError(t, err)
+	require.Equal(t, string(l.report()), string(got), "stale: run go run ./internal/conformance")
+}

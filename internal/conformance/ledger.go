@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// maxExceptionPercent bounds the share of mandatory requirements without a test.
+const maxExceptionPercent = 5
+
+// A ledger joins the requirements with what shows them.
+type ledger struct {
+	requirements []requirement
+	tests        map[string][]string // by requirement
+	exceptions   map[string]string   // reason by requirement
+}
+
+// load reads everything from the tree of the module.
+func load(root string) (*ledger, error) {
+	rs, err := requirements()
+	if err != nil {
+		return nil, err
+	}
+	tests, err := scanTests(root)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(root, exceptionsFile))
+	if err != nil {
+		return nil, err
+	}
+	exceptions, err := parseExceptions(string(text))
+	if err != nil {
+		return nil, err
+	}
+	return &ledger{requirements: rs, tests: tests, exceptions: exceptions}, nil
+}
+
+// A tally counts requirements by what shows them.
+type tally struct {
+	all, tested, excepted, missing int
+}
+
+func (t *tally) add(tested, excepted bool) {
+	t.all++
+	switch {
+	case tested:
+		t.tested++
+	case excepted:
+		t.excepted++
+	default:
+		t.missing++
+	}
+}
+
+// count tallies the requirements that match.
+func (l *ledger) count(match func(requirement) bool) tally {
+	var t tally
+	for _, r := range l.requirements {
+		if match(r) {
+			_, excepted := l.exceptions[r.id]
+			t.add(len(l.tests[r.id]) > 0, excepted)
+		}
+	}
+	return t
+}
+
+// problems lists, in words, everything that keeps the ledger from being sound.
+func (l *ledger) problems() []string {
+	var ps []string
+	known := make(map[string]bool)
+	for _, r := range l.requirements {
+		known[r.id] = true
+		_, excepted := l.exceptions[r.id]
+		switch tested := len(l.tests[r.id]) > 0; {
+		case tested && excepted:
+			ps = append(ps, fmt.Sprintf("%s has a test and an exception: drop the exception", r.id))
+		case !tested && !excepted:
+			ps = append(ps, fmt.Sprintf("%s has neither a test nor an exception", r.id))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.tests)) {
+		if !known[id] {
+			ps = append(ps, fmt.Sprintf("%s is cited by %s, but there is no such requirement", id, l.tests[id][0]))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.exceptions)) {
+		if !known[id] {
+			ps = append(ps, fmt.Sprintf("%s has an exception, but there is no such requirement", id))
+		}
+	}
+	if t := l.count(requirement.mandatory); t.excepted*100 > t.all*maxExceptionPercent {
+		ps = append(ps, fmt.Sprintf("%d of %d mandatory requirements are exceptions: more than %d %%",
+			t.excepted, t.all, maxExceptionPercent))
+	}
+	return ps
+}

@@ -1,0 +1,71 @@
+// Command conformance writes CONFORMANCE.md: every numbered requirement of the
+// MPA, DDP and RDMAP specifications with the tests that show it, or with the
+// reason why no test does.
+//
+//	go run ./internal/conformance
+//
+// The requirements are listed in the requirements directory, one a line, in our
+// own words. A test shows the requirements whose numbers begin its name:
+// TestDDP_64_65_QueueAndBuffer shows DDP-64 and DDP-65. The reasons stand in
+// docs/conformance-exceptions.md. The tests of this command fail when a
+// requirement has neither or both, and when CONFORMANCE.md is stale.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const (
+	reportFile     = "CONFORMANCE.md"
+	exceptionsFile = "docs/conformance-exceptions.md"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	l, err := load(root)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, reportFile), l.report(), 0o644); err != nil {
+		return err
+	}
+	problems := l.problems()
+	for _, p := range problems {
+		fmt.Fprintln(os.Stderr, p)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%d problems; the report was written all the same", len(problems))
+	}
+	return nil
+}
+
+// moduleRoot is the nearest directory at or above the working directory that
+// holds go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", fmt.Errorf("no go.mod at or above the working directory")
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+//go:embed requirements/*.txt
+var requirementFiles embed.FS
+
+// documents are the parts of the report, in its order; the prefix is that of the
+// requirement numbers and of the test names.
+var documents = []document{
+	{"MPA", 87, "MPA framing (RFC 5044)"},
+	{"MPA2", 38, "Enhanced MPA connection set-up (RFC 6581)"},
+	{"DDP", 82, "Direct Data Placement (RFC 5041)"},
+	{"RDMAP", 134, "RDMA Protocol (RFC 5040)"},
+}
+
+// A document is one series of requirements, numbered from 1 without gaps.
+type document struct {
+	prefix string
+	count  int
+	title  string
+}
+
+// A requirement is one numbered sentence of a specification.
+type requirement struct {
+	id     string // "DDP-64"
+	prefix string // "DDP"
+	source string // RFC and section
+	level  string // the RFC's keywords, "-" where it uses none
+	text   string // in our own words
+}
+
+// mandatory tells whether the RFC says MUST, MUST NOT or REQUIRED, alone or
+// together with a weaker word.
+func (r requirement) mandatory() bool {
+	return strings.Contains(r.level, "MUST") || strings.Contains(r.level, "REQUIRED")
+}
+
+// requirements reads the lists of all documents.
+func requirements() ([]requirement, error) {
+	var all []requirement
+	for _, d := range documents {
+		text, err := fs.ReadFile(requirementFiles, "requirements/"+strings.ToLower(d.prefix)+".txt")
+		if err != nil {
+			return nil, err
+		}
+		rs, err := parseRequirements(d, string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rs...)
+	}
+	return all, nil
+}
+
+// parseRequirements reads lines of the form "DDP-1 | RFC 5041, 3.1 | MUST | text".
+func parseRequirements(d document, text string) ([]requirement, error) {
+	var rs []requirement
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSpace(line), " | ")
+		want := d.prefix + "-" + strconv.Itoa(len(rs)+1)
+		if len(f) != 4 || f[0] != want {
+			return nil, fmt.Errorf("requirements of %s: want a line of four fields for %s, got %q", d.prefix, want, line)
+		}
+		rs = append(rs, requirement{id: f[0], prefix: d.prefix, source: f[1], level: f[2], text: f[3]})
+	}
+	if len(rs) != d.count {
+		return nil, fmt.Errorf("requirements of %s: want %d lines, got %d", d.prefix, d.count, len(rs))
+	}
+	return rs, nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// testName matches a test that shows requirements, with their series and numbers.
+var testName = regexp.MustCompile(`^Test(MPA2|MPA|DDP|RDMAP)((?:_[0-9]+)+)(?:_|$)`)
+
+// scanTests finds the tests of the tree that show requirements. The result maps
+// a requirement to the tests that cite it, as "package.TestName", in the order of
+// the tree.
+func scanTests(root string) (map[string][]string, error) {
+	found := make(map[string][]string)
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); p != root && (name == "testdata" || name[0] == '.' || name[0] == '_') {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		src, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(p))
+		if err != nil {
+			return err
+		}
+		return addTests(found, packageName(rel), src)
+	})
+	return found, err
+}
+
+// packageName is how the report calls the package in a directory of the module.
+func packageName(dir string) string {
+	if dir == "." {
+		return "iwarp"
+	}
+	return path.Clean(filepath.ToSlash(dir))
+}
+
+// addTests adds the tests of one file.
+func addTests(found map[string][]string, pkg string, src []byte) error {
+	f, err := parser.ParseFile(token.NewFileSet(), pkg, src, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	for _, decl := range f.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil {
+			continue
+		}
+		for _, id := range citedBy(fn.Name.Name) {
+			found[id] = append(found[id], pkg+"."+fn.Name.Name)
+		}
+	}
+	return nil
+}
+
+// citedBy lists the requirements that a test of that name shows.
+func citedBy(name string) []string {
+	m := testName.FindStringSubmatch(name)
+	if m == nil {
+		return nil
+	}
+	var ids []string
+	for _, n := range strings.Split(m[2][1:], "_") {
+		ids = append(ids, m[1]+"-"+n)
+	}
+	return ids
+}
