@@ -1,0 +1,98 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// unfinished is how people mark work that is left over.
+var unfinished = regexp.MustCompile(`\b(TODO|FIXME)\b`)
+
+// checkHouse holds one file against the rules of the house.
+func checkHouse(f *file) []string {
+	var wrong []string
+	if n := strings.Count(f.src, "\n"); n > maxLines {
+		wrong = append(wrong, fmt.Sprintf("%s: %d lines, more than %d", f.path, n, maxLines))
+	}
+	for _, g := range f.ast.Comments {
+		if m := unfinished.FindString(g.Text()); m != "" {
+			wrong = append(wrong, fmt.Sprintf("%s: %s in a comment", f.path, m))
+		}
+	}
+	return wrong
+}
+
+// checkCore finds IO, goroutines and clocks in the protocol cores.
+func checkCore(f *file) []string {
+	except, core := cores[f.pkg()]
+	if !core || f.isTest() {
+		return nil
+	}
+	if ok, _ := path.Match(except, path.Base(f.path)); ok {
+		return nil
+	}
+	var wrong []string
+	for _, imp := range f.imports() {
+		if under(imp, ioPackages) {
+			wrong = append(wrong, fmt.Sprintf("%s: a core imports %s", f.path, imp))
+		}
+	}
+	clock := f.localName("time")
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			wrong = append(wrong, fmt.Sprintf("%s: a core starts a goroutine", f.path))
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && clock != "" && x.Name == clock && slices.Contains(clockFuncs, n.Sel.Name) {
+				wrong = append(wrong, fmt.Sprintf("%s: a core uses time.%s", f.path, n.Sel.Name))
+			}
+		}
+		return true
+	})
+	return wrong
+}
+
+func TestHouseRules(t *testing.T) {
+	var wrong []string
+	for _, f := range tree(t) {
+		wrong = append(wrong, checkHouse(f)...)
+		wrong = append(wrong, checkCore(f)...)
+	}
+	require.Empty(t, wrong)
+}
+
+func TestHouseRulesCanFail(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"a.go", "package iwarp\n" + strings.Repeat("\n", maxLines), "601 lines"},
+		{"a.go", "package iwarp\n\n// TODO: later.\n", "TODO in a comment"},
+		{"ddp/a.go", `package ddp; import _ "net"`, "a core imports net"},
+		{"mpa/frame.go", `package mpa; import _ "net/netip"`, "a core imports net/netip"},
+		{"stag/a.go", `package stag; func f() { go f() }`, "starts a goroutine"},
+		{"rdmap/a.go", `package rdmap; import "time"; var t = time.Now`, "uses time.Now"},
+		{"rdmap/a.go", `package rdmap; import clk "time"; func f() { clk.Sleep(1) }`, "uses time.Sleep"},
+	} {
+		f := parse(t, c.name, c.src)
+		wrong := append(checkHouse(f), checkCore(f)...)
+		require.Len(t, wrong, 1, c.src)
+		require.Contains(t, wrong[0], c.want)
+	}
+}
+
+func TestHouseRulesLetTheRightOnesPass(t *testing.T) {
+	for _, c := range []struct{ name, src string }{
+		{"mpa/conn_read.go", `package mpa; import "net"; import "time"; var a net.Conn; var t = time.Now`},
+		{"rdmap/a.go", `package rdmap; import "time"; func f(now time.Time, d time.Duration) {}`},
+		{"rdmap/a_test.go", `package rdmap; func f() { go f() }`},
+		{"transport/a.go", `package transport; import _ "net"; func f() { go f() }`},
+	} {
+		f := parse(t, c.name, c.src)
+		require.Empty(t, append(checkHouse(f), checkCore(f)...), c.src)
+	}
+}

@@ -1,0 +1,68 @@
+package arch
+
+// A rule says what the packages under one path may import.
+type rule struct {
+	ours  []string // packages of this module, by path below it; "internal" means all below internal
+	tests []string // what test files may import besides
+	third []string // modules or packages of others that non-test code may use
+}
+
+// testLibraries may be imported by the tests of every package.
+var testLibraries = []string{
+	"github.com/stretchr/testify",
+	"go.uber.org/goleak",
+	"golang.org/x/net",
+	"golang.org/x/sys",
+}
+
+// table is the import graph, from the bottom up. A package that is not in it may
+// not exist; the root package is ".". Programs (see programs) are not in it.
+var table = map[string]rule{
+	"stag":      {ours: []string{"internal"}},
+	"transport": {ours: []string{"internal"}, third: []string{"golang.org/x/sys"}},
+
+	"ddp": {ours: []string{"stag", "transport", "internal"}},
+	"mpa": {ours: []string{"transport", "internal"}, tests: []string{"ddp", "stag"}},
+
+	"rdmap": {ours: []string{"ddp", "stag", "transport", "internal"}, tests: []string{"mpa"}},
+
+	".": {
+		ours:  []string{"rdmap", "mpa", "ddp", "stag", "transport", "internal"},
+		third: []string{"golang.org/x/sys"},
+	},
+
+	// Of internal there is one row for all, but for the exceptions below it.
+	"internal": {third: []string{"golang.org/x/sys"}},
+	// What a failed negotiation means is a Code of the contract.
+	"internal/enhanced": {ours: []string{"transport"}},
+}
+
+// programs may import anything of ours above internal, and heavy libraries.
+var programs = []string{"cmd", "examples", "interop"}
+
+// contractFiles declare what the packages of contractOnly may use of package transport: the
+// contract, but no socket.
+var contractFiles = []string{"llp.go", "code.go"}
+
+// contractOnly are the packages that see no more of transport than the contract.
+var contractOnly = []string{"ddp", "rdmap", "internal/enhanced"}
+
+// cores are the packages that do no IO, start no goroutine and know no clock, with
+// the files that are excepted.
+var cores = map[string]string{
+	"stag":  "",
+	"mpa":   "conn*.go",
+	"ddp":   "",
+	"rdmap": "",
+}
+
+// ioPackages are what a core may not import.
+var ioPackages = []string{"net", "os", "syscall", "crypto/tls", "golang.org/x/sys/unix"}
+
+// clockFuncs are the functions of package time that ask or wait for the clock.
+var clockFuncs = []string{
+	"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker",
+}
+
+// maxLines is the length that no file exceeds.
+const maxLines = 600
