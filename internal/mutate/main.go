@@ -1,0 +1,139 @@
+// Command mutate proves that the requirement tests notice mistakes: it changes
+// one line of the source at a time and demands that the test named for the
+// change fails.
+//
+//	go run ./internal/mutate              # all mutations
+//	go run ./internal/mutate -n 20 -seed 7  # a sample
+//	go run ./internal/mutate -run MPA-12a
+//	go run ./internal/mutate -list
+//
+// The list is mutations.txt. The tree is never touched: the changed file reaches
+// the compiler through an overlay. A mutation that does not compile counts as a
+// mistake of the list, a test that never ends as a test that failed.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	n := flag.Int("n", 0, "run a sample of `count` mutations (0: all)")
+	seed := flag.Uint64("seed", 1, "`seed` of the sample")
+	list := flag.Bool("list", false, "list the mutations and end")
+	run := flag.String("run", "", "run only the mutation with this `id`, or all of this requirement")
+	flag.Parse()
+
+	ok, err := mutate(os.Stdout, options{sample: *n, seed: *seed, list: *list, id: *run})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	sample int
+	seed   uint64
+	list   bool
+	id     string
+}
+
+// mutate does what the options say and tells whether every mutation was noticed.
+func mutate(w io.Writer, o options) (bool, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return false, err
+	}
+	ms, err := mutations()
+	if err != nil {
+		return false, err
+	}
+	if ms = choose(ms, o); len(ms) == 0 {
+		return false, fmt.Errorf("no mutation matches")
+	}
+	if o.list {
+		printList(w, ms)
+		return true, nil
+	}
+	start := time.Now()
+	results, err := newRunner(root).run(ms)
+	if err != nil {
+		return false, err
+	}
+	return printResults(w, results, time.Since(start)), nil
+}
+
+// choose picks the mutations that the options ask for, in the order of the list.
+func choose(ms []mutation, o options) []mutation {
+	if o.id != "" {
+		return slices.DeleteFunc(ms, func(m mutation) bool { return m.id != o.id && m.requirement() != o.id })
+	}
+	if o.sample <= 0 || o.sample >= len(ms) {
+		return ms
+	}
+	r := rand.New(rand.NewPCG(o.seed, 0))
+	picked := r.Perm(len(ms))[:o.sample]
+	slices.Sort(picked)
+	sample := make([]mutation, 0, o.sample)
+	for _, i := range picked {
+		sample = append(sample, ms[i])
+	}
+	return sample
+}
+
+func printList(w io.Writer, ms []mutation) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, m := range ms {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s  =>  %s\n", m.id, m.file, m.pkg+"."+m.test, m.old, m.new)
+	}
+	tw.Flush()
+}
+
+// printResults prints a table and tells whether all mutations were noticed.
+func printResults(w io.Writer, rs []result, took time.Duration) bool {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	counts := make(map[verdict]int)
+	for _, r := range rs {
+		counts[r.verdict]++
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.1fs\n", r.verdict, r.m.id, r.m.file, r.m.pkg+"."+r.m.test, r.took.Seconds())
+	}
+	tw.Flush()
+	for _, r := range rs {
+		if r.verdict != noticed {
+			fmt.Fprintf(w, "\n%s %s in %s:\n- %s\n+ %s\n%s\n", r.verdict, r.m.id, r.m.file, r.m.old, r.m.new,
+				strings.TrimSpace(r.output))
+		}
+	}
+	fmt.Fprintf(w, "\n%d mutations, %d noticed, %d survived, %d bad, in %.0f s\n",
+		len(rs), counts[noticed], counts[survived], counts[bad], took.Seconds())
+	return counts[noticed] == len(rs)
+}
+
+// moduleRoot is the nearest directory at or above the working directory that
+// holds go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", fmt.Errorf("no go.mod at or above the working directory")
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheListStillApplies keeps the list from rotting: each place is there, once,
+// and each test exists and cites the requirement.
+func TestTheListStillApplies(t *testing.T) {
+	root, err := moduleRoot()
+	require.NoError(t, err)
+	ms, err := mutations()
+	require.NoError(t, err)
+	tests := make(map[string]map[string]bool)
+	for _, m := range ms {
+		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
+		require.NoError(t, err, m.id)
+		changed, err := m.apply(string(src))
+		require.NoError(t, err)
+		require.NotEqual(t, string(src), changed, m.id)
+		if tests[m.pkg] == nil {
+			tests[m.pkg] = testsOf(t, filepath.Join(root, filepath.FromSlash(m.pkg)))
+		}
+		require.True(t, tests[m.pkg][m.test], "%s: there is no %s in %s", m.id, m.test, m.pkg)
+		require.True(t, cites(m.test, m.requirement()), "%s: %s does not cite the requirement", m.id, m.test)
+	}
+}
+
+// testsOf lists the tests of one package.
+func testsOf(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	found := make(map[string]bool)
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				found[fn.Name.Name] = true
+			}
+		}
+	}
+	return found
+}
+
+// cites tells whether the name of a test cites the requirement: TestDDP_64_65_Words
+// cites DDP-64 and DDP-65.
+func cites(test, requirement string) bool {
+	series, number, _ := strings.Cut(requirement, "-")
+	rest, ok := strings.CutPrefix(test, "Test"+series+"_")
+	for ok {
+		var n string
+		n, rest, ok = strings.Cut(rest, "_")
+		if n == number {
+			return true
+		}
+		if strings.Trim(n, "0123456789") != "" {
+			return false
+		}
+	}
+	return false
+}
+
+func TestCites(t *testing.T) {
+	require.True(t, cites("TestDDP_64_65_Words", "DDP-65"))
+	require.True(t, cites("TestDDP_64", "DDP-64"))
+	require.False(t, cites("TestDDP_64_65_Words", "DDP-6"))
+	require.False(t, cites("TestDDP_64_Words_65", "DDP-65"))
+	require.False(t, cites("TestMPA_1_Words", "MPA2-1"))
+}
+
+func TestParseMutations(t *testing.T) {
+	ms, err := parseMutations("# why\nMPA-1a mpa/x.go TestMPA_1_One\n- a < b\n+ a <= b\n\n\nDDP-2b ddp/y.go rdmap.TestDDP_2_Two\n@ func f\n- return x\n+\n")
+	require.NoError(t, err)
+	require.Equal(t, []mutation{
+		{id: "MPA-1a", file: "mpa/x.go", pkg: "mpa", test: "TestMPA_1_One", old: "a < b", new: "a <= b"},
+		{id: "DDP-2b", file: "ddp/y.go", pkg: "rdmap", test: "TestDDP_2_Two", at: "func f", old: "return x"},
+	}, ms)
+
+	for _, text := range []string{
+		"MPA-1 mpa/x.go TestMPA_1_One\n- a\n+ b\n",
+		"MPA-1a mpa/x.go\n- a\n+ b\n",
+		"MPA-1a mpa/x.go TestMPA_1_One\n- a\n",
+		"MPA-1a mpa/x.go TestMPA_1_One\n+ a\n- b\n",
+		"MPA-1a mpa/x.go TestMPA_1_One\n- a\n+ b\n\nMPA-1a mpa/x.go TestMPA_1_One\n- c\n+ d\n",
+	} {
+		_, err := parseMutations(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestApplyWantsOnePlace(t *testing.T) {
+	src := "func f() { return 1 }\nfunc g() { return 1 }\n"
+	got, err := mutation{old: "func f", new: "func h"}.apply(src)
+	require.NoError(t, err)
+	require.Equal(t, "func h() { return 1 }\nfunc g() { return 1 }\n", got)
+
+	got, err = mutation{at: "func g", old: "return 1", new: "return 2"}.apply(src)
+	require.NoError(t, err)
+	require.Equal(t, "func f() { return 1 }\nfunc g() { return 2 }\n", got)
+
+	for _, m := range []mutation{
+		{old: "return 1"},
+		{old: "return 3"},
+		{at: "func", old: "return 1"},
+		{at: "func g", old: "func f"},
+	} {
+		_, err := m.apply(src)
+		require.Error(t, err)
+	}
+}
+
+func TestSampleIsDeterministic(t *testing.T) {
+	var ms []mutation
+	for c := 'a'; c <= 'z'; c++ {
+		ms = append(ms, mutation{id: "MPA-1" + string(c)})
+	}
+	one := choose(ms, options{sample: 5, seed: 7})
+	require.Len(t, one, 5)
+	require.Equal(t, one, choose(ms, options{sample: 5, seed: 7}))
+	require.NotEqual(t, one, choose(ms, options{sample: 5, seed: 8}))
+	require.Len(t, choose(ms, options{}), 26)
+	require.Len(t, choose(ms, options{sample: 100}), 26)
+}
+
+func TestOnlyNoticedMutationsPass(t *testing.T) {
+	var b bytes.Buffer
+	m := mutation{id: "MPA-1a", file: "mpa/x.go", pkg: "mpa", test: "TestMPA_1_One", old: "a", new: "b"}
+	require.True(t, printResults(&b, []result{{m: m, verdict: noticed}}, time.Second))
+	require.False(t, printResults(&b, []result{{m: m, verdict: noticed}, {m: m, verdict: survived}}, time.Second))
+	require.False(t, printResults(&b, []result{{m: m, verdict: bad, output: "it does not compile"}}, time.Second))
+	require.Contains(t, b.String(), "1 mutations, 0 noticed, 0 survived, 1 bad")
+}
+
+// TestRunnerTellsTheVerdictsApart runs the whole tool over a module of a few lines.
+func TestRunnerTellsTheVerdictsApart(t *testing.T) {
+	root := t.TempDir()
+	for name, src := range map[string]string{
+		"go.mod":      "module example.com/m\n\ngo 1.25\n",
+		"p/p.go":      "package p\n\nfunc Min(a, b int) int {\n\tif a < b {\n\t\treturn a\n\t}\n\treturn b\n}\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestMin(t *testing.T) {\n\tif Min(1, 2) != 1 {\n\t\tt.Fatal(\"not the smaller\")\n\t}\n}\n\nfunc TestBroken(t *testing.T) { t.Fatal(\"always\") }\n",
+	} {
+		p := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		require.NoError(t, os.WriteFile(p, []byte(src), 0o644))
+	}
+	m := func(id, test, old, new string) mutation {
+		return mutation{id: id, file: "p/p.go", pkg: "p", test: test, old: old, new: new}
+	}
+	results, err := newRunner(root).run([]mutation{
+		m("MPA-1a", "TestMin", "a < b", "a > b"),
+		m("MPA-1b", "TestMin", "a < b", "a <= b"),
+		m("MPA-1c", "TestMin", "a < b", "a < c"),
+		m("MPA-1d", "TestNone", "a < b", "a > b"),
+		m("MPA-1e", "TestBroken", "a < b", "a > b"),
+		m("MPA-1f", "TestMin", "a == b", "a > b"),
+	})
+	require.NoError(t, err)
+	var got []verdict
+	for _, r := range results {
+		got = append(got, r.verdict)
+	}
+	require.Equal(t, []verdict{noticed, survived, bad, bad, bad, bad}, got)
+	require.Contains(t, results[2].output, "does not compile")
+	require.Contains(t, results[3].output, "did not run")
+	require.Contains(t, results[4].output, "fails without the mutation")
+	require.Contains(t, results[5].output, "does not occur")
+}
