@@ -1,0 +1,83 @@
+package rdmap
+
+import (
+	"errors"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Config is what a [Stream] stands on. Table, Receives and Events must be set.
+type Config struct {
+	Table *stag.Table
+	Scope stag.Scope // of this stream: its PD and its own identity
+
+	IRD       int // requests of the peer that may be unanswered; 0: none
+	ORD       int // requests to the peer that may be unanswered; 0: none
+	SendDepth int // requests in the send queue; the memory for them grows on use
+
+	Receives   Receives
+	Events     Events
+	Extensions []*Extension
+
+	RTR    RTR
+	Window int // segments that may come out of order: see ddp.Config
+}
+
+// An RTR is the message that an initiator sends ahead of everything else in
+// peer-to-peer set-up (RFC 6581 section 9.2). It is empty and makes no completion.
+type RTR uint8
+
+// The ready-to-receive messages.
+const (
+	RTRNone RTR = iota
+	RTRSend
+	RTRWrite
+	RTRRead // takes MSN 1 of QN 1 and, until it is answered, one slot of the ORD
+)
+
+// Events is the layer above, a queue pair.
+type Events interface {
+	// Complete tells that a request has ended, each exactly once and in the order of
+	// posting. r is lent for the call. code is not zero only where a Terminate says
+	// why. The Stream's lock is held: Complete must not call the Stream.
+	Complete(r *Request, st Status, code transport.Code)
+
+	// Terminated tells, from the receiving goroutine, that the peer's Terminate was
+	// delivered. t is the callee's to keep. No lock is held.
+	Terminated(t Terminate)
+
+	// Kick tells, from any goroutine, that an extension has answered and Fill has
+	// something to send. No lock is held.
+	Kick()
+}
+
+// Receives is the receive queue, the buffers for Sends. Its calls come from the
+// receiving goroutine, without any lock. The first three methods are those of
+// [ddp.Queue].
+type Receives interface {
+	Posted() int
+	Buffer(k int) []stag.Span
+	Missing() error
+
+	// Deliver takes buffer 0 out of the queue: it holds the message m.
+	Deliver(m Received)
+}
+
+// Received is a message that was delivered.
+type Received struct {
+	Opcode      Opcode
+	Len         uint32
+	Solicited   bool
+	Invalidated bool      // the peer has invalidated STag
+	STag        stag.STag // meaningful only if Invalidated
+}
+
+var (
+	// ErrQueueFull: the send queue has no room for another request.
+	ErrQueueFull = errors.New("rdmap: send queue full")
+	// ErrEnded: the stream is ending and takes no more requests.
+	ErrEnded = errors.New("rdmap: stream has ended")
+	// ErrRequest: the request cannot be carried out by any stream.
+	ErrRequest = errors.New("rdmap: invalid request")
+)

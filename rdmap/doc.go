@@ -1,0 +1,18 @@
+// Package rdmap is the Remote Direct Memory Access Protocol (RFC 5040): RDMA Write,
+// RDMA Read, the four kinds of Send, and Terminate, over one DDP stream.
+//
+// A [Stream] is one end of an RDMAP stream. It is a machine without goroutines,
+// sockets or clocks, and its owner, a queue pair, drives it:
+//
+//   - [Stream.Post] puts work requests into the send queue, from any goroutine;
+//   - [Stream.Fill] turns them, and the answers to the peer's requests, into DDP
+//     segments in the batch of a [transport.LLP]; [Stream.Flushed] follows when the
+//     batch is out;
+//   - [Stream.Segment] takes what the LLP received, one half of a
+//     [transport.Placer];
+//   - [Stream.Terminate] and [Stream.End] end it.
+//
+// Work requests complete through [Events], in the order of posting (RFC 5040
+// section 5.5 rule 15). Messages of the peer go to [Receives], or, for requests
+// that are not of RFC 5040, to an [Extension].
+package rdmap

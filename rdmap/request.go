@@ -1,0 +1,143 @@
+package rdmap
+
+import (
+	"encoding/binary"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A Kind says what a [Request] asks for.
+type Kind uint8
+
+// The kinds of request.
+const (
+	KindSend       Kind = iota + 1
+	KindWrite           // RDMA Write
+	KindRead            // RDMA Read
+	KindInvalidate      // invalidate an STag of this side; nothing is sent
+	KindExtension       // the request of an [Extension]
+)
+
+// Flags change how a [Request] is done.
+type Flags uint8
+
+const (
+	// Solicited: a Send asks for an event at the peer.
+	Solicited Flags = 1 << iota
+	// Invalidating: a Send has the peer invalidate Request.Invalidate. A Read
+	// invalidates its own sink after the response was delivered, before it completes.
+	Invalidating
+	// ReadFence: starts only when every earlier request that awaits a response has
+	// got it.
+	ReadFence
+	// LocalFence: starts only when every earlier request has completed.
+	LocalFence
+)
+
+// A RemoteAddr names octets of the peer.
+type RemoteAddr struct {
+	STag stag.STag
+	TO   uint64
+}
+
+func (a RemoteAddr) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(a.STag))
+	return binary.BigEndian.AppendUint64(b, a.TO)
+}
+
+func parseRemoteAddr(b []byte) RemoteAddr {
+	return RemoteAddr{
+		STag: stag.STag(binary.BigEndian.Uint32(b)),
+		TO:   binary.BigEndian.Uint64(b[4:]),
+	}
+}
+
+// A Request is one work request in the send queue. [Stream.Post] lends it to be
+// filled in, [Events].Complete gives it back; in between it and the memory that it
+// names are the Stream's. Requests are used again: Post hands them out zero but for
+// the capacity of Spans, Inline and Reply.
+type Request struct {
+	Kind  Kind
+	Flags Flags
+
+	// The poster's own.
+	ID   uint64
+	Tag  any
+	Bits uint32
+
+	// Spans is what a Send or Write gathers its payload from, or the one span that a
+	// Read places into: a region's, with LocalWrite, unless it is empty. The poster
+	// has checked bounds and rights.
+	Spans []stag.Span
+
+	// Inline is the payload of a Send or Write if Inlined is set, and the octets of
+	// an extension's request. The poster copies it in: append(r.Inline[:0], ...).
+	Inline  []byte
+	Inlined bool
+
+	Remote     RemoteAddr // target of a Write, source of a Read
+	Len        uint64     // octets of the payload; Post computes it
+	Invalidate stag.STag  // of the peer, see Invalidating; KindInvalidate: of this side
+
+	Ext   *Extension // KindExtension
+	Reply []byte     // KindExtension: the octets of the response, during Events.Complete
+
+	done  bool // may complete once it is the oldest
+	held  int  // so many of Spans are held
+	msn   ddp.MSN
+	sink  RemoteAddr // of a Read: where its response goes
+	got   uint64     // octets of the response that have come, where the order is kept
+	reply [1]stag.Span
+}
+
+// reset makes r ready for its next poster.
+func (r *Request) reset() {
+	clear(r.Spans)
+	*r = Request{Spans: r.Spans[:0], Inline: r.Inline[:0], Reply: r.Reply[:0]}
+}
+
+// awaitsResponse reports whether r takes a slot of the peer's inbound queue.
+func (r *Request) awaitsResponse() bool { return r.Kind == KindRead || r.Kind == KindExtension }
+
+// opcode returns the opcode of the message that r sends.
+func (r *Request) opcode() Opcode {
+	switch r.Kind {
+	case KindSend:
+		return sendOpcodes[r.Flags&(Solicited|Invalidating)]
+	case KindRead:
+		return OpReadRequest
+	case KindExtension:
+		return r.Ext.Request
+	default:
+		return OpWrite
+	}
+}
+
+var sendOpcodes = [...]Opcode{
+	0:                        OpSend,
+	Solicited:                OpSendSolicited,
+	Invalidating:             OpSendInvalidate,
+	Solicited | Invalidating: OpSendSolicitedInvalidate,
+}
+
+// hold keeps the regions of r's spans in place while the LLP refers to them. false:
+// one has been invalidated.
+func (r *Request) hold() bool {
+	for i := range r.Spans {
+		if g := r.Spans[i].Region; g != nil && !g.Hold() {
+			return false
+		}
+		r.held++
+	}
+	return true
+}
+
+func (r *Request) release() {
+	for i := range r.held {
+		if g := r.Spans[i].Region; g != nil {
+			g.Release()
+		}
+	}
+	r.held = 0
+}

@@ -1,0 +1,55 @@
+package rdmap
+
+import "fmt"
+
+// A Status is how a request ended. The numbers are those of ibv_wc_status.
+type Status uint8
+
+// What a request may end with. A Stream uses some of them; the others complete the
+// set for the layer above.
+const (
+	StatusSuccess         Status = 0
+	StatusLocalLength     Status = 1  // a message was too long for its receive
+	StatusLocalOp         Status = 2  // the stream cannot do this (a Read with ORD 0), or the source failed
+	StatusLocalProtection Status = 4  // a region was invalidated before its use
+	StatusFlushed         Status = 5  // the stream ended first
+	StatusBind            Status = 6  // a local invalidate was refused
+	StatusBadResponse     Status = 7  // the response did not match the request
+	StatusLocalAccess     Status = 8  // the receive's region was invalidated
+	StatusRemoteInvalid   Status = 9  // the peer could not make sense of the request
+	StatusRemoteAccess    Status = 10 // the peer's memory does not allow it
+	StatusRemoteOp        Status = 11 // the peer failed to do it
+	StatusConnectionLost  Status = 12
+	StatusNoReceive       Status = 13 // the peer had no receive posted
+	StatusRemoteAbort     Status = 16
+	StatusFatal           Status = 19
+	StatusTimeout         Status = 20
+	StatusGeneral         Status = 21
+)
+
+var statusNames = map[Status]string{
+	StatusSuccess:         "success",
+	StatusLocalLength:     "local length error",
+	StatusLocalOp:         "local operation error",
+	StatusLocalProtection: "local protection error",
+	StatusFlushed:         "flushed",
+	StatusBind:            "bind or invalidate error",
+	StatusBadResponse:     "bad response",
+	StatusLocalAccess:     "local access error",
+	StatusRemoteInvalid:   "remote invalid request",
+	StatusRemoteAccess:    "remote access error",
+	StatusRemoteOp:        "remote operation error",
+	StatusConnectionLost:  "connection lost",
+	StatusNoReceive:       "no receive posted by the peer",
+	StatusRemoteAbort:     "aborted by the peer",
+	StatusFatal:           "fatal error",
+	StatusTimeout:         "response timeout",
+	StatusGeneral:         "general error",
+}
+
+func (s Status) String() string {
+	if n, ok := statusNames[s]; ok {
+		return n
+	}
+	return fmt.Sprintf("Status(%d)", uint8(s))
+}

@@ -1,0 +1,165 @@
+package rdmap
+
+import (
+	"encoding/binary"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// maxTerminate is the longest Terminate header: everything present, and the
+// terminated DDP header untagged.
+const maxTerminate = 4 + 2 + ddp.UntaggedLen + ReadRequestLen
+
+// A Terminate is the last message of a stream, which says why it ends (RFC 5040
+// section 4.8):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	| Layer | EType |   Error Code  |M|D|R|        Reserved         |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|   DDP Segment Length  (16)    |                               |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+                               +
+//	//               Terminated DDP Header (14 or 18)              //
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	//               Terminated RDMA Header (28)                   //
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//
+// M, D and R tell that the length, the DDP header and the RDMA header are there.
+// There is no padding: the headers follow as they are.
+type Terminate struct {
+	Code       transport.Code
+	SegmentLen int    // octets of the segment in error, -1 if not told
+	DDPHeader  []byte // of the segment in error: 14 or 18 octets, or nil
+	RDMAHeader []byte // of the Read Request in error: 28 octets, or nil
+}
+
+// The third octet of Terminate Control.
+const (
+	hasLength = 0x80 // M
+	hasDDP    = 0x40 // D
+	hasRDMA   = 0x20 // R
+)
+
+// Append appends the Terminate header to b: 4 to 52 octets. The length goes with a
+// DDP header, as RFC 5040 section 4.8 asks, and only with one.
+func (t Terminate) Append(b []byte) []byte {
+	var present uint8
+	if t.DDPHeader != nil {
+		present = hasLength | hasDDP
+	}
+	if t.RDMAHeader != nil {
+		present |= hasRDMA
+	}
+	b = binary.BigEndian.AppendUint16(b, uint16(t.Code))
+	b = append(b, present, 0)
+	if t.DDPHeader != nil {
+		b = binary.BigEndian.AppendUint16(b, uint16(t.SegmentLen))
+		b = append(b, t.DDPHeader...)
+	}
+	return append(b, t.RDMAHeader...)
+}
+
+// ParseTerminate reads a Terminate header; b is all of the message, and the result
+// shares its octets. It is tolerant, because nothing can be asked of a peer that is
+// leaving: what M, D and R announce but the message does not hold is taken for
+// absent, and so is what they do not announce. Linux siw writes the first octets in
+// another order, which is recognised. The error, a [transport.Fault], tells that
+// there are fewer than 4 octets.
+func ParseTerminate(b []byte) (Terminate, error) {
+	if len(b) < 4 {
+		return Terminate{}, transport.Faultf(transport.RDMAPStreamCatastrophic, "Terminate of %d octets", len(b))
+	}
+	code, present := parseControl(b)
+	t := Terminate{Code: code, SegmentLen: -1}
+	rest := b[4:]
+	if present&(hasLength|hasDDP) != 0 {
+		if len(rest) < 2 {
+			return t, nil
+		}
+		if present&hasLength != 0 {
+			t.SegmentLen = int(binary.BigEndian.Uint16(rest))
+		}
+		rest = rest[2:]
+	}
+	if present&hasDDP != 0 {
+		n := terminatedLen(rest)
+		if len(rest) < n {
+			return t, nil
+		}
+		t.DDPHeader, rest = rest[:n:n], rest[n:]
+	}
+	if present&hasRDMA != 0 && len(rest) >= ReadRequestLen {
+		t.RDMAHeader = rest[:ReadRequestLen:ReadRequestLen]
+	}
+	return t, nil
+}
+
+// terminatedLen returns the length of the terminated DDP header that b starts with.
+// Its own T bit tells, for the layer and type of the error do not.
+func terminatedLen(b []byte) int {
+	if ddp.IsTagged(b) {
+		return ddp.TaggedLen
+	}
+	return ddp.UntaggedLen
+}
+
+// parseControl reads Terminate Control. siw on a little-endian host declares it as C
+// bit fields, which puts EType above Layer in the first octet, and M, D and R into
+// the lowest bits of the third in the opposite order: 12 05 c0 00 becomes 21 05 03
+// 00. Those bits are reserved, so they count only if something follows that they
+// announce; where nothing follows, the order is the one that gives a code that
+// exists.
+func parseControl(b []byte) (transport.Code, uint8) {
+	code := transport.Code(binary.BigEndian.Uint16(b))
+	present := b[2] & (hasLength | hasDDP | hasRDMA)
+	if present != 0 {
+		return code, present
+	}
+	swapped := transport.MakeCode(code.Type(), code.Layer(), code.Code())
+	if len(b) > 4 {
+		if siw := siwPresent(b[2]); siw != 0 {
+			return swapped, siw
+		}
+	}
+	if !assigned(code) && assigned(swapped) {
+		return swapped, 0
+	}
+	return code, 0
+}
+
+func siwPresent(b uint8) (present uint8) {
+	if b&0x01 != 0 {
+		present |= hasLength
+	}
+	if b&0x02 != 0 {
+		present |= hasDDP
+	}
+	if b&0x04 != 0 {
+		present |= hasRDMA
+	}
+	return present
+}
+
+// assigned reports whether c is in the registries of RFC 6580 section 3.
+func assigned(c transport.Code) bool {
+	n := c.Code()
+	switch uint16(c) >> 8 {
+	case 0x00: // a local catastrophe of RDMAP has any code
+		return true
+	case 0x01:
+		return n <= 0x04 || n == 0x09 || n == 0xff
+	case 0x02:
+		return n >= 0x05 && n <= 0x09 || n == 0xff
+	case 0x10:
+		return n == 0x00
+	case 0x11:
+		return n <= 0x04
+	case 0x12:
+		return n >= 0x01 && n <= 0x06
+	case 0x20:
+		return n >= 0x01 && n <= 0x07
+	}
+	return false
+}
