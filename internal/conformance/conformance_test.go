@@ -11,8 +11,7 @@ import (
 // TestConformance holds the ledger of the tree: every requirement is shown or
 // excused, and the report says so.
 func TestConformance(t *testing.T) {
-	root, err := moduleRoot()
-	require.NoError(t, err)
+	root := filepath.Join("..", "..")
 	if _, err := os.Stat(filepath.Join(root, reportFile)); os.IsNotExist(err) {
 		t.Skip("the report was not generated yet")
 	}

@@ -7,7 +7,7 @@
 //	go run ./internal/mutate -run MPA-12a
 //	go run ./internal/mutate -list
 //
-// The list is mutations.txt. The tree is never touched: the changed file reaches
+// It is run in the root of the module. The list is mutations.txt. The tree is never touched: the changed file reaches
 // the compiler through an overlay. A mutation that does not compile counts as a
 // mistake of the list, a test that never ends as a test that failed.
 package main
@@ -50,7 +50,7 @@ type options struct {
 
 // mutate does what the options say and tells whether every mutation was noticed.
 func mutate(w io.Writer, o options) (bool, error) {
-	root, err := moduleRoot()
+	root, err := filepath.Abs(".")
 	if err != nil {
 		return false, err
 	}
@@ -117,23 +117,4 @@ func printResults(w io.Writer, rs []result, took time.Duration) bool {
 	fmt.Fprintf(w, "\n%d mutations, %d noticed, %d survived, %d bad, in %.0f s\n",
 		len(rs), counts[noticed], counts[survived], counts[bad], took.Seconds())
 	return counts[noticed] == len(rs)
-}
-
-// moduleRoot is the nearest directory at or above the working directory that
-// holds go.mod.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", fmt.Errorf("no go.mod at or above the working directory")
-		}
-		dir = up
-	}
 }

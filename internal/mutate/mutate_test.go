@@ -17,8 +17,7 @@ import (
 // TestTheListStillApplies keeps the list from rotting: each place is there, once,
 // and each test exists and cites the requirement.
 func TestTheListStillApplies(t *testing.T) {
-	root, err := moduleRoot()
-	require.NoError(t, err)
+	root := filepath.Join("..", "..")
 	ms, err := mutations()
 	require.NoError(t, err)
 	tests := make(map[string]map[string]bool)
