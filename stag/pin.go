@@ -4,8 +4,8 @@ import "math/bits"
 
 // Pin resolves one access to n octets at a tagged offset by a stream, and pins the
 // region if everything is in order. who is the PD and the identity of the stream;
-// want is what the region must grant, all of it. n is at least 1: accesses of length zero are
-// never checked (RFC 5041 section 5.2), so the caller skips them.
+// want is what the region must grant, all of it. n is at least 1: accesses of
+// length zero are never checked (RFC 5041 section 5.2), so the caller skips them.
 //
 // The checks come in this order: STag known, whole and VALID; scope; rights; wrap of
 // TO + n; range, octet exact. The first that fails is the Violation, and nothing is

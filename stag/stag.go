@@ -18,7 +18,7 @@ func (s STag) Index() uint32 { return uint32(s) >> 8 }
 func (s STag) Key() uint8 { return uint8(s) }
 
 // String writes all eight hexadecimal digits.
-func (s STag) String() string { return fmt.Sprintf("%#010x", uint32(s)) }
+func (s STag) String() string { return fmt.Sprintf("%#08x", uint32(s)) }
 
 // A Buffer is a run of octets that is not memory: a file, a device, something
 // computed. ReadAt and WriteAt may be called at the same time from several

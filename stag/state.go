@@ -28,19 +28,19 @@ func (r *Region) Valid() bool { return r.state.Load()&invalid == 0 }
 // Pin keeps the region VALID until Unpin, or reports false if it is not. A pin
 // covers one copy and is never held while its holder waits for a peer: Invalidate
 // waits for it.
-func (r *Region) Pin() bool { return r.take(onePin) }
+func (r *Region) Pin() bool { return r.take(onePin, pins) }
 
 // Unpin ends a Pin that returned true.
 func (r *Region) Unpin() { r.drop(onePin, pins) }
 
 // Hold says that a work request refers to the octets, or reports false if the
 // region is INVALID. [Table.Close] waits for Release; Invalidate does not.
-func (r *Region) Hold() bool { return r.take(oneHold) }
+func (r *Region) Hold() bool { return r.take(oneHold, holds) }
 
 // Release ends a Hold that returned true.
 func (r *Region) Release() { r.drop(oneHold, holds) }
 
-func (r *Region) take(one uint64) bool {
+func (r *Region) take(one, count uint64) bool {
 	// Looking first keeps users of a dead STag from moving the counts that an
 	// Invalidate waits for.
 	if r.state.Load()&invalid != 0 {
@@ -49,11 +49,7 @@ func (r *Region) take(one uint64) bool {
 	if r.state.Add(one)&invalid == 0 {
 		return true
 	}
-	if one == onePin {
-		r.Unpin()
-	} else {
-		r.Release()
-	}
+	r.drop(one, count)
 	return false
 }
 

@@ -1,0 +1,96 @@
+package stag
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRegionKeepsWhatItWasGiven(t *testing.T) {
+	p := newPeer(t)
+	o := Options{Access: everyRight, BaseTO: 77, Scope: Scope{PD: 3, Stream: 4}, Flusher: flusher{}}
+	r, err := p.table.Register(make([]byte, 5), o)
+	require.NoError(t, err)
+	require.Equal(t, o, Options{Access: r.Access(), BaseTO: r.BaseTO(), Scope: r.Scope(), Flusher: r.Flusher()})
+	require.Equal(t, uint64(5), r.Len())
+	require.NotZero(t, r.STag())
+	require.Nil(t, p.register(1, 0, 0).Flusher())
+}
+
+type flusher struct{}
+
+func (flusher) Flush(context.Context, int64, int64) error { return nil }
+
+func TestBytesAreTheRegionsOwn(t *testing.T) {
+	p := newPeer(t)
+	r := p.register(8, LocalWrite, 0)
+	b := r.Bytes(2, 3)
+	require.Len(t, b, 3)
+	require.Equal(t, 3, cap(b), "an append cannot run into the neighbour")
+	b[0] = 9
+	require.Equal(t, byte(9), r.mem[2])
+	require.Empty(t, r.Bytes(8, 0))
+	for _, c := range []struct {
+		off uint64
+		n   int
+	}{{0, 9}, {8, 1}, {9, 0}, {^uint64(0), 1}, {^uint64(0), 2}, {0, -1}} {
+		require.Nil(t, r.Bytes(c.off, c.n), "%d octets at %d", c.n, c.off)
+	}
+	file, err := p.table.RegisterBuffer(&testFile{data: make([]byte, 8)}, Options{})
+	require.NoError(t, err)
+	require.Nil(t, file.Bytes(0, 1), "a Buffer has no octets in memory")
+}
+
+func TestPlaceTellsWhatBecameDirty(t *testing.T) {
+	type run struct{ off, n int64 }
+	table := NewTable()
+	var dirty []run
+	o := Options{Access: LocalWrite, Dirty: func(off, n int64) { dirty = append(dirty, run{off, n}) }}
+	memory, err := table.Register(make([]byte, 8), o)
+	require.NoError(t, err)
+	file := &testFile{data: make([]byte, 8)}
+	buffer, err := table.RegisterBuffer(file, o)
+	require.NoError(t, err)
+	for _, r := range []*Region{memory, buffer} {
+		dirty = nil
+		require.NoError(t, r.Place(1, numbered(3)))
+		require.NoError(t, r.Place(8, nil))
+		require.ErrorIs(t, r.Place(6, numbered(3)), ErrBounds)
+		require.ErrorIs(t, r.Place(^uint64(0), numbered(3)), ErrBounds)
+		require.Equal(t, []run{{1, 3}}, dirty, "one placement of three octets took place")
+		got := make([]byte, 8)
+		require.NoError(t, r.ReadInto(got, 0))
+		require.Equal(t, []byte{0, 1, 2, 3, 0, 0, 0, 0}, got)
+		require.ErrorIs(t, r.ReadInto(got, 1), ErrBounds)
+		require.NoError(t, r.ReadInto(nil, 8))
+	}
+	dirty = nil
+	file.err = errors.New("half written")
+	require.ErrorIs(t, buffer.Place(0, numbered(8)), file.err)
+	require.Equal(t, []run{{0, 8}}, dirty, "a write that failed may have changed every octet")
+}
+
+func TestBufferThatFails(t *testing.T) {
+	table := NewTable()
+	file := &testFile{data: numbered(8)}
+	r, err := table.RegisterBuffer(file, Options{Access: LocalWrite})
+	require.NoError(t, err)
+	p := make([]byte, 4)
+	require.NoError(t, r.ReadInto(p, 4), "io.EOF with all octets is no error")
+
+	file.cut = 1
+	require.ErrorIs(t, r.ReadInto(p, 0), io.ErrUnexpectedEOF, "less than was asked for")
+	require.ErrorIs(t, r.Place(0, p), io.ErrShortWrite)
+
+	file.err = io.EOF
+	require.ErrorIs(t, r.ReadInto(p, 0), io.ErrUnexpectedEOF, "a file that shrank is not a graceful end")
+	file.err = errors.New("disk on fire")
+	require.ErrorIs(t, r.ReadInto(p, 0), file.err)
+	require.ErrorIs(t, r.Place(0, p), file.err)
+	require.ErrorIs(t, PlaceAt([]Span{{Region: r, Len: 8}}, 0, p), file.err)
+	require.ErrorIs(t, ReadAt([]Span{{Region: r, Len: 8}}, p, 0), file.err)
+	require.NoError(t, table.Close(context.Background(), r), "no pin is left over")
+}

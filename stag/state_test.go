@@ -1,0 +1,123 @@
+package stag
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// later runs f in a goroutine and returns a function that tells its result, and
+// whether it has one yet.
+func later(f func() error) (result func() (error, bool)) {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return func() (error, bool) {
+		synctest.Wait()
+		select {
+		case err := <-done:
+			return err, true
+		default:
+			return nil, false
+		}
+	}
+}
+
+func TestInvalidateWaitsForPinsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		r := p.register(8, everyRight, 0)
+		require.True(t, r.Hold())
+		require.True(t, r.Pin())
+		require.True(t, r.Pin())
+		result := later(func() error { return p.table.Invalidate(context.Background(), r) })
+		_, done := result()
+		require.False(t, done, "two placements are in flight")
+		require.False(t, r.Valid(), "the STag is dead at once")
+		p.wantRefused("no access begins", r, InvalidSTag)
+		r.Unpin()
+		_, done = result()
+		require.False(t, done, "one placement is in flight")
+		r.Unpin()
+		err, done := result()
+		require.True(t, done, "a work request in flight is not waited for")
+		require.NoError(t, err)
+		r.Release()
+	})
+}
+
+func TestInvalidateIsBoundByItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		r := p.register(8, everyRight, 0)
+		require.True(t, r.Pin())
+		ctx, cancel := context.WithCancel(context.Background())
+		result := later(func() error { return p.table.Invalidate(ctx, r) })
+		_, done := result()
+		require.False(t, done)
+		cancel()
+		err, _ := result()
+		require.ErrorIs(t, err, context.Canceled)
+		p.wantRefused("the STag is dead all the same", r, InvalidSTag)
+		r.Unpin()
+		require.NoError(t, p.table.Invalidate(ctx, r), "with nothing to wait for a dead context is no matter")
+		require.NoError(t, p.table.Invalidate(ctx, r), "invalidating again is no error")
+		require.Equal(t, 1, p.table.Len(), "the region is still in the table")
+	})
+}
+
+func TestCloseWaitsForHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		r := p.register(8, everyRight, 0)
+		require.True(t, r.Hold())
+		require.True(t, r.Hold())
+		ctx, cancel := context.WithCancel(context.Background())
+		first := later(func() error { return p.table.Close(ctx, r) })
+		second := later(func() error { return p.table.Close(context.Background(), r) })
+		_, done := first()
+		require.False(t, done, "two work requests refer to the octets")
+		require.False(t, r.Valid())
+		cancel()
+		err, _ := first()
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 1, p.table.Len(), "a Close that failed leaves the region in the table")
+		r.Release()
+		_, done = second()
+		require.False(t, done, "one work request refers to the octets")
+		r.Release()
+		err, done = second()
+		require.True(t, done)
+		require.NoError(t, err)
+		require.Zero(t, p.table.Len())
+		require.NoError(t, p.table.Close(ctx, r), "closing again is no error")
+		require.Zero(t, p.table.Len())
+	})
+}
+
+func TestFailedPinsAndHoldsLeaveNoTrace(t *testing.T) {
+	p := newPeer(t)
+	r := p.register(8, everyRight, 0)
+	p.invalidate(r)
+	for range 3 {
+		require.False(t, r.Pin())
+		require.False(t, r.Hold())
+	}
+	require.Equal(t, invalid, r.state.Load())
+	p.close(r)
+}
+
+// A pin that comes between Invalidate's mark and its look at the count is undone,
+// and the undoing wakes the waiter.
+func TestLatePinIsUndone(t *testing.T) {
+	p := newPeer(t)
+	r := p.register(8, everyRight, 0)
+	r.state.Add(onePin)
+	r.kill()
+	calm := r.watch(pins)
+	require.NotNil(t, calm)
+	r.drop(onePin, pins)
+	<-calm
+	require.Nil(t, r.watch(pins))
+}

@@ -1,0 +1,100 @@
+package stag
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestVERBS_1_2_IndexAndKeyBothCount(t *testing.T) {
+	p := newPeer(t)
+	r := p.register(8, everyRight, 0)
+	s := r.STag()
+	require.Equal(t, s, STag(s.Index()<<8|uint32(s.Key())), "index in the upper 24 bits, key in the lower 8")
+	for key := range STag(256) {
+		expect := InvalidSTag
+		if uint8(key) == s.Key() {
+			expect = None
+		}
+		require.Equal(t, expect, p.try(s&^0xff|key, RemoteRead, 0, 8), "key %#x of %v", key, s)
+	}
+}
+
+func TestVERBS_3_IndexZeroIsNeverHandedOut(t *testing.T) {
+	p := newPeer(t)
+	p.table = scripted(0, 0x42, 0xff, 0x142)
+	r := p.register(8, everyRight, 0)
+	require.Equal(t, STag(0x142), r.STag())
+	p.close(r) // its slot is now that of a removed region
+	for key := range STag(256) {
+		require.Equal(t, InvalidSTag, p.try(key, RemoteRead, 0, 1), "index 0 is always invalid")
+		require.Equal(t, InvalidSTag, p.table.InvalidateSTag(Scope{}, key, false))
+	}
+}
+
+func TestVERBS_4_NoProgression(t *testing.T) {
+	p := newPeer(t)
+	steps := map[STag]int{}
+	var last STag
+	for range 1000 {
+		s := p.register(1, 0, 0).STag()
+		steps[s-last]++
+		last = s
+	}
+	for step, n := range steps {
+		require.Less(t, n, 3, "the step %#x is no habit", uint32(step))
+	}
+}
+
+func TestVERBS_7_8_BaseTO(t *testing.T) {
+	p := newPeer(t)
+	const size = 8
+	for _, base := range []uint64{0, 1, 0x7fff_1234_5678, 1 << 63, ^uint64(0) - size} {
+		r := p.register(size, everyRight, base)
+		require.Equal(t, base, r.BaseTO())
+		require.Equal(t, uint64(size), r.Len())
+		require.Equal(t, None, p.try(r.STag(), RemoteWrite, base, 1), "the first octet at base %#x", base)
+		require.Equal(t, None, p.try(r.STag(), RemoteWrite, base+size-1, 1), "the last octet at base %#x", base)
+		require.Equal(t, None, p.try(r.STag(), RemoteWrite, base, size), "all of it at base %#x", base)
+	}
+	for _, base := range []uint64{^uint64(0) - size + 1, ^uint64(0)} {
+		_, err := p.table.Register(make([]byte, size), Options{BaseTO: base})
+		require.ErrorContains(t, err, "wrap")
+	}
+}
+
+func TestVERBS_11_OverlappingRegionsAreIndependent(t *testing.T) {
+	p := newPeer(t)
+	mem := make([]byte, 16)
+	var regions [2]*Region
+	for i := range regions {
+		r, err := p.table.Register(mem[4*i:4*i+12], Options{Access: everyRight, Scope: Scope{PD: 1}})
+		require.NoError(t, err)
+		regions[i] = r
+	}
+	require.NotEqual(t, regions[0].STag().Index(), regions[1].STag().Index())
+	p.invalidate(regions[0])
+	p.close(regions[0])
+	p.wantRefused("the first is gone", regions[0], InvalidSTag)
+	require.Equal(t, None, p.try(regions[1].STag(), RemoteWrite, 0, 12), "the second is not affected")
+	require.Equal(t, numbered(12), mem[4:])
+}
+
+func TestVERBS_21_InvalidateSTagWaitsForThePlacement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		r := p.registerFor(p.who, 8, everyRight, 0)
+		require.True(t, r.Pin(), "a placement is under way")
+		var verdict Violation
+		result := later(func() error { verdict = p.table.InvalidateSTag(p.who, r.STag(), true); return nil })
+		_, done := result()
+		require.False(t, done, "the placement is waited for")
+		require.Equal(t, InvalidSTag, p.try(r.STag(), RemoteWrite, 0, 1), "no other placement can begin")
+		require.NoError(t, r.Place(0, numbered(8)), "the one under way ends as it began")
+		r.Unpin()
+		_, done = result()
+		require.True(t, done)
+		require.Equal(t, None, verdict)
+	})
+}
