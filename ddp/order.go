@@ -91,10 +91,7 @@ func (s *Stream) drain() error {
 
 // wasPlaced takes a segment whose turn has come and which was placed before.
 func (s *Stream) wasPlaced(t *slot) error {
-	seg, err := parse(t.head[:])
-	if err != nil {
-		return s.refuse(t.head[:], t.len, err)
-	}
+	seg, err := parse(t.head[:]) // as it did when it came
 	seg.n = t.len - headerLen(seg.tagged)
 	if !seg.tagged {
 		err = s.queue(seg.u.QN).isDue(seg.u.MSN)
