@@ -1,0 +1,101 @@
+package mpa
+
+import "sync"
+
+// The bounds of a batch: what others have to wait for behind it, and what one
+// gathered write takes.
+const (
+	batchBytes  = 1 << 20
+	batchPieces = 1000
+)
+
+const chunkSize = 64 << 10
+
+// A chunk is memory for headers, digests and copied payload.
+type chunk [chunkSize]byte
+
+var (
+	chunks  = sync.Pool{New: func() any { return new(chunk) }}
+	batches = sync.Pool{New: func() any { return new(batch) }}
+)
+
+// A batch is the octets of FPDUs on their way into one gathered write: pieces of
+// its own chunks in turn with payload that is lent. Adjoining octets of a chunk
+// are one piece, so that the CRC of an FPDU and the header of the next leave
+// together.
+type batch struct {
+	pieces [][]byte
+	chunks []*chunk // the last one is being filled
+	fill   int      // octets used of the last chunk
+	grows  bool     // the last piece ends at fill: it can grow
+	bytes  int      // all that was put in
+	sent   int      // pieces that are out, and forgotten
+}
+
+// fits tells whether an FPDU of so many octets in so many pieces can still be
+// put in. An empty batch takes any.
+func (b *batch) fits(bytes, pieces int) bool {
+	if b.bytes == 0 {
+		return true
+	}
+	return b.bytes+bytes <= batchBytes && len(b.pieces)-b.sent+pieces <= batchPieces
+}
+
+// room is how many octets can be had at once from own, at least 1.
+func (b *batch) room() int {
+	if len(b.chunks) == 0 || b.fill == chunkSize {
+		b.chunks = append(b.chunks, chunks.Get().(*chunk))
+		b.fill, b.grows = 0, false
+	}
+	return chunkSize - b.fill
+}
+
+// own adds n octets of the batch's own, at most room of them, to be written to.
+func (b *batch) own(n int) []byte {
+	p := b.chunks[len(b.chunks)-1][b.fill : b.fill+n]
+	if b.grows {
+		last := &b.pieces[len(b.pieces)-1]
+		*last = (*last)[:len(*last)+n]
+	} else {
+		b.pieces = append(b.pieces, p)
+		b.grows = true
+	}
+	b.fill += n
+	b.bytes += n
+	return p
+}
+
+// lend adds octets that stay the caller's.
+func (b *batch) lend(p []byte) {
+	b.pieces = append(b.pieces, p)
+	b.grows = false
+	b.bytes += len(p)
+}
+
+// pending is what is not out yet.
+func (b *batch) pending() [][]byte { return b.pieces[b.sent:] }
+
+// drop forgets the first n octets of what is pending.
+func (b *batch) drop(n int) {
+	for n > 0 {
+		p := b.pieces[b.sent]
+		if n < len(p) {
+			b.pieces[b.sent] = p[n:]
+			return
+		}
+		n -= len(p)
+		b.pieces[b.sent] = nil
+		b.sent++
+	}
+}
+
+// release gives back the batch and all that it holds.
+func (b *batch) release() {
+	for i, c := range b.chunks {
+		chunks.Put(c)
+		b.chunks[i] = nil
+	}
+	clear(b.pieces[b.sent:])
+	*b = batch{pieces: b.pieces[:0], chunks: b.chunks[:0]}
+	batches.Put(b)
+}

@@ -1,0 +1,151 @@
+package mpa
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A Request is a connection that an initiator has asked for, to be accepted or
+// rejected once.
+type Request struct {
+	s     transport.Stream
+	frame Frame
+	peer  enhanced.Data
+	ulp   []byte
+}
+
+// ReadRequest reads the Request of the initiator at the other end of s. ctx
+// bounds it. After an error, which wraps a *transport.Fault, s is closed, and
+// nothing has been sent.
+func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
+	unbound := bound(ctx, s)
+	frame, _, err := readFrame(s, ParseRequestHeader)
+	if unboundErr := unbound(); err == nil {
+		err = unboundErr
+	}
+	if err != nil {
+		return nil, failed(ctx, s, err)
+	}
+	peer, ulp, err := split(&frame)
+	if err != nil {
+		return nil, failed(ctx, s, err)
+	}
+	return &Request{s: s, frame: frame, peer: peer, ulp: ulp}, nil
+}
+
+// PrivateData is the initiator ULP's, without the enhanced data. It is the
+// caller's.
+func (r *Request) PrivateData() []byte { return r.ulp }
+
+// Revision is that of the Request, 1 or 2.
+func (r *Request) Revision() int { return int(r.frame.Revision) }
+
+// PeerIRD is how many Reads the initiator takes at a time, -1 if it did not say.
+func (r *Request) PeerIRD() int { return r.depth(r.peer.IRD) }
+
+// PeerORD is how many Reads the initiator wants to have outstanding, -1 if it
+// did not say.
+func (r *Request) PeerORD() int { return r.depth(r.peer.ORD) }
+
+func (r *Request) depth(d uint16) int {
+	if !r.frame.Enhanced {
+		return -1
+	}
+	return told(d)
+}
+
+// Accept sends a Reply with private, and makes the responder's end of the
+// connection. ird and ord are the depths that this end can do and wants; less
+// than 0 counts as 0. ctx bounds the sending.
+//
+// The returned Conn is in Full Operation, and owns the stream. Unless
+// o.EarlyResponderSend is set it may not send before the first FPDU has come
+// (see Conn.Flush). After an error in the arguments nothing has been sent; after
+// any other error, which wraps a *transport.Fault, the stream is closed.
+func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
+	revision, err := o.revision()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.checkPrivate(len(private), r.frame.Enhanced); err != nil {
+		return nil, nil, err
+	}
+	if revision < r.frame.Revision { // as one who has never heard of it
+		return nil, nil, failed(ctx, r.s, transport.Faultf(transport.MPAStartup, "revision %d is not wanted", r.frame.Revision))
+	}
+	t := &Terms{
+		Revision:       int(r.frame.Revision),
+		CRC:            r.frame.CRC || !o.NoCRC,
+		SendMarkers:    r.frame.Markers,
+		ReceiveMarkers: o.Markers,
+		IRD:            max(ird, 0),
+		ORD:            max(ord, 0),
+		PeerIRD:        r.PeerIRD(),
+		PeerORD:        r.PeerORD(),
+
+		PeerPrivateData: r.ulp,
+	}
+	var says enhanced.Data
+	if r.frame.Enhanced {
+		var agreed enhanced.Agreed
+		says, agreed = enhanced.Respond(r.peer, enhanced.Limits{IRD: ird, ORD: ord, RTR: o.taken()})
+		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
+	}
+	if err := r.reply(ctx, Frame{Markers: o.Markers, CRC: !o.NoCRC}, says, private); err != nil {
+		return nil, nil, err
+	}
+	c := newConn(r.s, o, t)
+	c.fenced.Store(!o.EarlyResponderSend)
+	return c, t, nil
+}
+
+// Reject sends a Reply that refuses the connection, with at most 248 octets of
+// private data as the reason. The stream stays open, for the caller to close
+// (RFC 5044 section 7.1.2 rule 2). ctx bounds the sending.
+func (r *Request) Reject(ctx context.Context, private []byte) error {
+	o := Options{}
+	if err := o.checkPrivate(len(private), r.frame.Enhanced); err != nil {
+		return err
+	}
+	return r.reply(ctx, Frame{CRC: true, Reject: true}, enhanced.Refuse(r.peer, o.taken()), private)
+}
+
+// reply sends f in the form that the Request had.
+func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, private []byte) error {
+	f.Revision, f.Enhanced = r.frame.Revision, r.frame.Enhanced
+	if f.Enhanced {
+		f.PrivateData = says.Append(nil)
+	}
+	f.PrivateData = append(f.PrivateData, private...)
+	if err := r.silent(); err != nil {
+		return failed(ctx, r.s, err)
+	}
+	unbound := bound(ctx, r.s)
+	err := write(r.s, f.AppendReply(nil))
+	if unboundErr := unbound(); err == nil {
+		err = unboundErr
+	}
+	if err != nil {
+		return failed(ctx, r.s, err)
+	}
+	return nil
+}
+
+// silent makes sure that the initiator is there and has sent nothing behind its
+// Request, as far as the stream can tell without waiting.
+func (r *Request) silent() error {
+	n, err := r.s.Read(make([]byte, 1), false)
+	switch {
+	case n > 0:
+		return transport.Faultf(transport.MPAStartup, "octets behind the Request, before its Reply")
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	case errors.Is(err, transport.ErrAgain), errors.Is(err, transport.ErrWoken):
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package mpa
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Connect makes the initiator's end of a connection of s: it sends a Request
+// with private, and waits for the Reply (RFC 5044 section 7.1.2). ird and ord are
+// the depths that this end can do and wants; less than 0 counts as 0. ctx bounds
+// the whole exchange; its end after that does not matter.
+//
+// The returned Conn is in Full Operation, and owns s. If Terms.Fault is set the
+// negotiation has failed: the only thing left to send is that Terminate.
+//
+// After a *RejectError s is open and not part of a connection (rule 2 there), as
+// it is after an error in the arguments, when nothing has been sent. After any
+// other error, which wraps a *transport.Fault, s is closed; see also ErrNoReply.
+func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
+	revision, err := o.revision()
+	if err != nil {
+		return nil, nil, err
+	}
+	isEnhanced := revision >= Revision2
+	if err := o.checkPrivate(len(private), isEnhanced); err != nil {
+		return nil, nil, err
+	}
+	ours := enhanced.Limits{IRD: ird, ORD: ord, RTR: o.offered()}
+	request := &Frame{Markers: o.Markers, CRC: !o.NoCRC, Enhanced: isEnhanced, Revision: revision}
+	if isEnhanced {
+		request.PrivateData = enhanced.Request(ours).Append(nil)
+	}
+	request.PrivateData = append(request.PrivateData, private...)
+
+	unbound := bound(ctx, s)
+	reply, err := exchange(ctx, s, request)
+	if unboundErr := unbound(); err == nil {
+		err = unboundErr
+	}
+	if err != nil {
+		return nil, nil, failed(ctx, s, err)
+	}
+	d, ulp, err := split(reply)
+	if err != nil {
+		return nil, nil, failed(ctx, s, err)
+	}
+	if reply.Reject {
+		return nil, nil, rejection(reply, d, ulp)
+	}
+	t := initiatorTerms(request, reply, ours)
+	t.PeerPrivateData = ulp
+	if isEnhanced {
+		t.negotiated(d)
+		var agreed enhanced.Agreed
+		agreed, t.Fault = enhanced.Conclude(ours, d)
+		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
+	}
+	return newConn(s, o, t), t, nil
+}
+
+// exchange sends the Request and reads the Reply.
+func exchange(ctx context.Context, s transport.Stream, request *Frame) (*Frame, error) {
+	read := 0
+	err := write(s, request.AppendRequest(nil))
+	var reply Frame
+	if err == nil {
+		reply, read, err = readFrame(s, ParseReplyHeader)
+	}
+	if err != nil {
+		if read == 0 && unanswered(ctx, err) {
+			err = fmt.Errorf("%w: %w", ErrNoReply, err)
+		}
+		return nil, err
+	}
+	// A refusal is heard whatever its form; siw refuses Markers so.
+	if !reply.Reject && (reply.Revision != request.Revision || reply.Enhanced != request.Enhanced) {
+		return nil, transport.Faultf(transport.MPAStartup,
+			"a Reply of revision %d, enhanced %t, to a Request of revision %d, enhanced %t",
+			reply.Revision, reply.Enhanced, request.Revision, request.Enhanced)
+	}
+	return &reply, nil
+}
+
+func rejection(reply *Frame, d enhanced.Data, ulp []byte) error {
+	e := &RejectError{PrivateData: ulp, IRD: -1, ORD: -1}
+	if reply.Enhanced {
+		e.IRD, e.ORD = told(d.IRD), told(d.ORD)
+	}
+	return e
+}
+
+func initiatorTerms(request, reply *Frame, ours enhanced.Limits) *Terms {
+	return &Terms{
+		Revision:       int(reply.Revision),
+		CRC:            request.CRC || reply.CRC,
+		SendMarkers:    reply.Markers,
+		ReceiveMarkers: request.Markers,
+		IRD:            max(ours.IRD, 0),
+		ORD:            max(ours.ORD, 0),
+		PeerIRD:        -1,
+		PeerORD:        -1,
+	}
+}
+
+// negotiated notes what the peer said.
+func (t *Terms) negotiated(peer enhanced.Data) {
+	t.PeerIRD, t.PeerORD = told(peer.IRD), told(peer.ORD)
+}

@@ -1,0 +1,159 @@
+package mpa
+
+import (
+	"errors"
+	"io"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Receive reads, and hands the segments of whole, verified FPDUs to p, as LLP
+// says. Without wait, a caller that means to leave the connection alone goes on
+// until ErrAgain: up to then the Conn keeps the memory it reads into.
+//
+// Before it parks it asks the stream for no more than it can do at once, so that
+// an idle Conn holds little memory; once a lot comes, it reads a lot.
+func (c *Conn) Receive(p transport.Placer, wait bool) error {
+	if c.recvErr != nil {
+		return c.recvErr
+	}
+	err := c.receive(p, wait)
+	if err != nil && !errors.Is(err, transport.ErrAgain) && !errors.Is(err, transport.ErrStall) {
+		c.recvErr = err
+		c.in.release()
+	}
+	if wait || err != nil {
+		c.in.shrink()
+	}
+	return err
+}
+
+func (c *Conn) receive(p transport.Placer, wait bool) error {
+	if err := c.deliver(p); err != nil { // what was held back
+		return err
+	}
+	for {
+		stopped, err := c.read(p, wait)
+		if stopped || err != nil {
+			return err
+		}
+		if err := c.deliver(p); err != nil {
+			return err
+		}
+		if !wait || p.Stop() {
+			return nil
+		}
+	}
+}
+
+// deliver hands up every whole FPDU of the stash.
+func (c *Conn) deliver(p transport.Placer) error {
+	for {
+		b := c.in.octets()
+		if c.held.size == 0 {
+			f, fault := c.dec.next(b)
+			if fault != nil {
+				return fault
+			}
+			if f.size == 0 {
+				return nil
+			}
+			c.held = f
+			if c.fenced.Load() {
+				c.fenced.Store(false)
+			}
+		}
+		ulpdu := b[c.held.off:][:c.held.n:c.held.n]
+		if err := p.Segment(c.seq, ulpdu); err != nil {
+			return err
+		}
+		c.seq++
+		c.in.drop(c.held.size)
+		c.held = fpdu{}
+	}
+}
+
+// read reads once. With wait it parks if it must, unless p.Stop is true: then it
+// reports that it stopped.
+func (c *Conn) read(p transport.Placer, wait bool) (stopped bool, err error) {
+	if c.later != nil {
+		return false, c.readError(c.later)
+	}
+	if !wait || c.bulk && c.s.Gather() > 0 { // a copying stream cannot tell without parking
+		c.in.hold(large)
+		if err := c.readOnce(false); !wait || !errors.Is(err, transport.ErrAgain) {
+			return false, err
+		}
+	}
+	for {
+		if p.Stop() {
+			return true, nil
+		}
+		c.holdParked()
+		if err := c.readOnce(true); !errors.Is(err, transport.ErrWoken) {
+			return false, err
+		}
+	}
+}
+
+// holdParked sees to memory to park with: small if little comes and the rest of
+// the FPDU has room in it.
+func (c *Conn) holdParked() {
+	if !c.bulk && len(c.in.octets()) <= smallStash/2 {
+		c.in.hold(small)
+		return
+	}
+	c.in.hold(medium)
+}
+
+func (c *Conn) readOnce(wait bool) error {
+	n, err := c.s.Read(c.in.free(), wait)
+	c.in.filled(n)
+	passing := err == nil || errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrWoken)
+	switch {
+	case n > 0:
+		c.bulk = n >= smallStash/2
+		if !passing {
+			c.later = err
+		}
+		return nil
+	case passing:
+		return err
+	}
+	return c.readError(err)
+}
+
+// readError is what the end of the stream means: the peer's graceful end at the
+// boundary of an FPDU, a lost connection anywhere else (RFC 5044 sections 7.2
+// and 8).
+func (c *Conn) readError(err error) error {
+	if !errors.Is(err, io.EOF) || c.aborted.Load() != nil || c.closed.Load() {
+		return c.lost(err)
+	}
+	if len(c.in.octets()) == 0 {
+		return io.EOF
+	}
+	return c.lost(io.ErrUnexpectedEOF)
+}
+
+// Discard reads to the end of the stream and looks at nothing, as LLP says.
+// Nothing is delivered any more.
+func (c *Conn) Discard() error {
+	if errors.Is(c.recvErr, io.EOF) {
+		return c.recvErr
+	}
+	if c.recvErr == nil {
+		c.recvErr = errDiscarded
+	}
+	c.held = fpdu{}
+	c.in.release()
+	c.in.hold(medium)
+	defer c.in.release()
+	for err := c.later; ; {
+		if err == nil || errors.Is(err, transport.ErrWoken) {
+			_, err = c.s.Read(c.in.free(), true)
+			continue
+		}
+		return c.readError(err)
+	}
+}

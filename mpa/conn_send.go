@@ -1,0 +1,72 @@
+package mpa
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Append puts one segment as an FPDU into the batch, as LLP says. The batch is
+// full at 1 MiB or about 1000 pieces. Payload of less than 256 octets is copied
+// even without stage.
+//
+// A segment that no FPDU can carry, because it is empty or longer than
+// MaxMULPDU, ends the sending half: Flush tells.
+func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
+	n := len(head)
+	for _, p := range payload {
+		n += len(p)
+	}
+	if !legal(n) && c.sendErr == nil {
+		c.failSend(fmt.Errorf("mpa: a ULPDU of %d octets, want 1 to %d", n, MaxMULPDU))
+	}
+	if c.sendErr != nil {
+		return true // Flush tells
+	}
+	if c.out == nil {
+		c.out = batches.Get().(*batch)
+	}
+	if !c.out.fits(n, c.enc.pieces(payload, n, stage)) {
+		return false
+	}
+	c.enc.encode(c.out, head, payload, n, stage)
+	return true
+}
+
+// Flush writes the batch, as LLP says. ErrFenced: we are the responder, and the
+// initiator's first FPDU has not come (RFC 5044 section 7.1.2 rule 4); there is a
+// new chance after the first Segment.
+func (c *Conn) Flush(wait bool) error {
+	if c.sendErr != nil {
+		return c.sendErr
+	}
+	if c.out == nil {
+		return nil
+	}
+	if c.fenced.Load() {
+		return transport.ErrFenced
+	}
+	for len(c.out.pending()) > 0 {
+		n, err := c.s.Write(c.out.pending(), wait)
+		c.out.drop(n)
+		if errors.Is(err, transport.ErrAgain) {
+			return transport.ErrAgain
+		}
+		if err != nil {
+			c.failSend(c.lost(err))
+			return c.sendErr
+		}
+	}
+	c.out.release()
+	c.out = nil
+	return nil
+}
+
+func (c *Conn) failSend(err error) {
+	c.sendErr = err
+	if c.out != nil {
+		c.out.release()
+		c.out = nil
+	}
+}

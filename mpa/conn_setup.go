@@ -1,0 +1,113 @@
+package mpa
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// past is a deadline that ends every wait.
+var past = time.Unix(1, 0)
+
+// bound ends the waits on s together with ctx: one bound for a whole exchange,
+// however its octets dribble in (RFC 5044 section 7.1.2 rule 10). The function
+// that it returns takes the bound away.
+func bound(ctx context.Context, s transport.Stream) (unbound func() error) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		// Where there is no deadline the connection itself has to go.
+		if s.SetDeadline(past) != nil {
+			_ = s.Abort() // nothing is left to do about an error
+		}
+	})
+	return func() error {
+		if !stop() {
+			<-done
+		}
+		return s.SetDeadline(time.Time{})
+	}
+}
+
+// readFrame reads one start-up frame and not an octet more. read is how many
+// octets came, also if there is an error.
+func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Frame, read int, err error) {
+	header := make([]byte, HeaderSize)
+	if n, err := readFull(s, header); err != nil {
+		return Frame{}, n, err
+	}
+	f, n, err := parse(header)
+	if err != nil {
+		return Frame{}, HeaderSize, &transport.Fault{Code: transport.MPAStartup, Err: err}
+	}
+	f.PrivateData = make([]byte, n)
+	n, err = readFull(s, f.PrivateData)
+	return f, HeaderSize + n, err
+}
+
+func readFull(s transport.Stream, p []byte) (n int, err error) {
+	for n < len(p) {
+		m, err := s.Read(p[n:], true)
+		n += m
+		if n == len(p) {
+			break
+		}
+		if errors.Is(err, io.EOF) {
+			return n, io.ErrUnexpectedEOF
+		}
+		if err != nil && !errors.Is(err, transport.ErrWoken) {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// write writes a frame with one call.
+func write(s transport.Stream, frame []byte) error {
+	n, err := s.Write([][]byte{frame}, true)
+	if err == nil && n < len(frame) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// failed closes s after a failed exchange, and says what err means: a malformed
+// frame (error 4), the end of ctx or a lost connection (error 1).
+func failed(ctx context.Context, s transport.Stream, err error) error {
+	_ = s.Close() // err is the news
+	var fault *transport.Fault
+	if errors.As(err, &fault) {
+		return err
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return &transport.Fault{Code: transport.MPAConnectionLost, Err: err}
+}
+
+// unanswered tells whether err, met before any octet of a Reply, is the peer's
+// FIN or RST.
+func unanswered(ctx context.Context, err error) bool {
+	var timeout net.Error
+	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	return !errors.As(err, &timeout) || !timeout.Timeout()
+}
+
+// split takes the enhanced data off the private data of a frame.
+func split(f *Frame) (d enhanced.Data, ulp []byte, err error) {
+	if !f.Enhanced {
+		return enhanced.Data{}, f.PrivateData, nil
+	}
+	d, err = enhanced.Parse(f.PrivateData)
+	if err != nil {
+		return d, nil, &transport.Fault{Code: transport.MPAStartup, Err: err}
+	}
+	return d, f.PrivateData[enhanced.Size:], nil
+}

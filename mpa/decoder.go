@@ -1,0 +1,114 @@
+package mpa
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// minULPDU is the shortest DDP segment: a tagged header with nothing behind it.
+// The RFCs have no code for a shorter ULPDU; it is answered as a wrong length.
+const minULPDU = 14
+
+// A decoder finds the FPDUs in the octets of one direction, by the chain of
+// their lengths (RFC 5044 section 6). A segmentation of the octets makes no
+// difference to it: it looks at whole FPDUs only.
+type decoder struct {
+	pos     uint64 // of the next FPDU, a Marker in front of it included
+	markers bool
+	crc     bool
+}
+
+// A fpdu tells where things are in the octets that a decoder was given: the
+// ULPDU is b[off : off+n], the whole takes size octets. A size of 0: there is no
+// whole FPDU yet.
+type fpdu struct{ off, n, size int }
+
+// next takes the FPDU at the beginning of b, which must begin where the last one
+// ended. The Markers that were in the ULPDU have been squeezed out of b, so the
+// same octets must not be decoded twice.
+//
+// Nothing is altered or returned before the CRC has been found good. A Fault is
+// final: where the next FPDU begins is not known any more.
+func (d *decoder) next(b []byte) (fpdu, *transport.Fault) {
+	lead := 0
+	if d.markers && markerDue(d.pos) {
+		lead = markerSize
+	}
+	if len(b) < lead+2 {
+		return fpdu{}, nil
+	}
+	n := int(binary.BigEndian.Uint16(b[lead:]))
+	header := d.pos + uint64(lead)
+	f := fpdu{off: lead + 2, n: n, size: lead + d.size(header, n)}
+	if len(b) < f.size {
+		return fpdu{}, nil
+	}
+	if fault := d.check(b[:f.size], header); fault != nil {
+		return fpdu{}, fault
+	}
+	if n < minULPDU {
+		return fpdu{}, transport.Faultf(transport.MPAMarker, "ULPDU of %d octets is shorter than any DDP header", n)
+	}
+	if d.markers {
+		squeeze(b[lead:f.size], header)
+	}
+	d.pos += uint64(f.size)
+	return f, nil
+}
+
+// size is the FPDU's size from its header on, for a ULPDU of n octets.
+func (d *decoder) size(header uint64, n int) int {
+	size := 2 + n + padding(n) + crcSize
+	if d.markers {
+		size = withMarkers(header, size)
+	}
+	return size
+}
+
+// check verifies a whole FPDU: first its CRC, which covers everything in front
+// of it, then the Markers.
+func (d *decoder) check(b []byte, header uint64) *transport.Fault {
+	if d.crc {
+		body, field := b[:len(b)-crcSize], b[len(b)-crcSize:]
+		got, want := binary.LittleEndian.Uint32(field), crc32.Checksum(body, castagnoli)
+		if got != want {
+			return transport.Faultf(transport.MPACRC, "FPDU at octet %d carries %08x, its octets make %08x", d.pos, got, want)
+		}
+	}
+	if d.markers {
+		return d.checkMarkers(b, header)
+	}
+	return nil
+}
+
+// checkMarkers verifies that every Marker of the FPDU points to its header.
+func (d *decoder) checkMarkers(b []byte, header uint64) *transport.Fault {
+	first := int(-d.pos % markerPeriod)
+	for at := first; at < len(b); at += markerPeriod {
+		want := uint16(0)
+		if pos := d.pos + uint64(at); pos > header {
+			want = uint16(pos - header)
+		}
+		if got := pointer(b[at:]); got != want {
+			return transport.Faultf(transport.MPAMarker,
+				"Marker at octet %d points %d octets back, the FPDU begins %d back", d.pos+uint64(at), got, want)
+		}
+	}
+	return nil
+}
+
+// squeeze moves the octets of an FPDU, from its header on, together over its Markers.
+func squeeze(b []byte, header uint64) {
+	end := markerPeriod - int(header%markerPeriod) // where the next Marker stands
+	for to := end; end < len(b); {
+		from := end + markerSize
+		end = min(end+markerPeriod, len(b))
+		to += copy(b[to:], b[from:end])
+	}
+}
+
+// padding is the number of octets that bring a length field and n octets to a
+// multiple of 4.
+func padding(n int) int { return -(2 + n) & 3 }

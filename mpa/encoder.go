@@ -1,0 +1,147 @@
+package mpa
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// lendMin is the size from which payload is worth a piece of its own; less is
+// copied.
+const lendMin = 256
+
+var noOctets [3]byte // the PAD
+
+// An encoder makes FPDUs of the segments of one direction (RFC 5044 section 4).
+type encoder struct {
+	pos     uint64 // of the next octet on the wire
+	header  uint64 // of the FPDU in the making
+	markers bool
+	crc     bool
+
+	sum   uint32 // CRC32c of the FPDU up to the octets still due
+	fresh int    // octets at the end of the batch's last piece that are not in sum yet
+}
+
+// encode puts the FPDU of one segment, head and then the octets of payload, into
+// out. The ULPDU is n octets, 1 to MaxMULPDU. With stage the payload is copied,
+// otherwise lent to the batch.
+func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage bool) {
+	e.begin(out)
+	var length [2]byte
+	binary.BigEndian.PutUint16(length[:], uint16(n))
+	e.copy(out, length[:])
+	e.copy(out, head)
+	for _, p := range payload {
+		if stage || len(p) < lendMin {
+			e.copy(out, p)
+		} else {
+			e.lend(out, p)
+		}
+	}
+	e.copy(out, noOctets[:padding(n)])
+	e.end(out)
+}
+
+// pieces is the most pieces that an FPDU adds to a batch.
+func (e *encoder) pieces(payload [][]byte, n int, stage bool) int {
+	most := 3 // own octets in front and behind, and one for the end of a chunk
+	if stage {
+		return most
+	}
+	most += 2 * len(payload)
+	if e.markers {
+		most += 2 * (n/markerStride + 1)
+	}
+	return most
+}
+
+func (e *encoder) begin(out *batch) {
+	e.sum, e.fresh = 0, 0
+	e.header = e.pos
+	if e.markers && markerDue(e.pos) {
+		e.marker(out)
+		e.header = e.pos // behind the Marker, which therefore says 0
+	}
+}
+
+// end puts the CRC, with a Marker in front of it where one is due.
+func (e *encoder) end(out *batch) {
+	if e.markers && markerDue(e.pos) {
+		e.marker(out)
+	}
+	e.settle(out)
+	var field [crcSize]byte
+	if e.crc {
+		binary.LittleEndian.PutUint32(field[:], e.sum)
+	}
+	e.put(out, field[:])
+	e.fresh = 0
+}
+
+// span is how many of n octets come before the next Marker; it puts the Marker
+// that is due before the first of them.
+func (e *encoder) span(out *batch, n int) int {
+	if !e.markers {
+		return n
+	}
+	if markerDue(e.pos) {
+		e.marker(out)
+	}
+	return min(n, markerPeriod-int(e.pos%markerPeriod))
+}
+
+func (e *encoder) marker(out *batch) {
+	var m [markerSize]byte
+	e.put(out, putMarker(m[:0], e.header, e.pos))
+}
+
+// copy puts the octets of p between Markers.
+func (e *encoder) copy(out *batch, p []byte) {
+	for len(p) > 0 {
+		n := e.span(out, len(p))
+		e.put(out, p[:n])
+		p = p[n:]
+	}
+}
+
+// put copies p into the batch. It goes into the CRC later, together with its
+// neighbours.
+func (e *encoder) put(out *batch, p []byte) {
+	for len(p) > 0 {
+		room := out.room()
+		if !out.grows {
+			e.settle(out)
+		}
+		n := copy(out.own(min(room, len(p))), p)
+		e.fresh += n
+		e.pos += uint64(n)
+		p = p[n:]
+	}
+}
+
+// lend puts p itself between Markers.
+func (e *encoder) lend(out *batch, p []byte) {
+	for len(p) > 0 {
+		n := e.span(out, len(p))
+		e.settle(out)
+		out.lend(p[:n])
+		if e.crc {
+			e.sum = crc32.Update(e.sum, castagnoli, p[:n])
+		}
+		e.pos += uint64(n)
+		p = p[n:]
+	}
+}
+
+// settle takes the fresh octets into the CRC. They are the end of the last
+// piece: a fresh octet never stays behind when another piece begins.
+func (e *encoder) settle(out *batch) {
+	if e.fresh > 0 && e.crc {
+		last := out.pieces[len(out.pieces)-1]
+		e.sum = crc32.Update(e.sum, castagnoli, last[len(last)-e.fresh:])
+	}
+	e.fresh = 0
+}
+
+// legal tells whether n octets can be a ULPDU.
+func legal(n int) bool { return n > 0 && n <= int(MaxMULPDU) }

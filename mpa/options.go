@@ -1,0 +1,149 @@
+package mpa
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// RTR is a set of ready-to-receive indications: the zero-length messages that can
+// open a connection (RFC 6581 section 9.2).
+type RTR = enhanced.RTR
+
+// The kinds of RTR.
+const (
+	RTRSend  = enhanced.Send  // takes a posted receive of the responder
+	RTRWrite = enhanced.Write // leaves no trace
+	RTRRead  = enhanced.Read  // takes one slot of the responder's IRD until it is answered
+)
+
+// privateDataDefault is the most private data of the ULP without
+// LargePrivateData: Linux siw and cxgb4 take 256 octets, enhanced data included.
+const privateDataDefault = 248
+
+// Options is how one end sets up a connection. The zero value is revision 2 with
+// CRCs and without Markers.
+type Options struct {
+	// Revision to ask for, or the highest to accept: 1 (RFC 5044: neither depths
+	// nor RTR are negotiated) or 2 (RFC 6581). 0 means 2.
+	Revision int
+	// NoCRC says that we need no CRC. There is one anyway if the peer wants it. Only
+	// a stream that protects its octets at least as well, such as TLS, should do
+	// without (RFC 5044 section 4.4).
+	NoCRC bool
+	// Markers asks the peer to send Markers.
+	Markers bool
+	// EarlyResponderSend lets a responder send before the initiator's first FPDU has
+	// come, which RFC 5044 section 7.1.2 rule 4 forbids.
+	EarlyResponderSend bool
+	// LargePrivateData allows all the private data that a frame has room for: 508
+	// octets with enhanced data, 512 without. The default is 248, because some peers
+	// take no more.
+	LargePrivateData bool
+	// MaxULPDU bounds the ULPDUs sent, at least 128 octets. 0: only the path does.
+	MaxULPDU int
+	// RTR names the kinds that an initiator offers and that a responder takes. 0
+	// means Write and Read for an initiator, which offers Read only with an ORD, and
+	// all kinds for a responder.
+	RTR RTR
+}
+
+var errRevision = errors.New("mpa: want revision 1 or 2")
+
+func (o Options) revision() (uint8, error) {
+	switch o.Revision {
+	case 0, Revision2:
+		return Revision2, nil
+	case Revision1:
+		return Revision1, nil
+	}
+	return 0, fmt.Errorf("%w, not %d", errRevision, o.Revision)
+}
+
+func (o Options) limit() MULPDU {
+	if o.MaxULPDU <= 0 {
+		return MaxMULPDU
+	}
+	return min(max(MULPDU(o.MaxULPDU), MinMULPDU), MaxMULPDU)
+}
+
+// checkPrivate tells whether so much private data may go into a frame.
+func (o Options) checkPrivate(n int, isEnhanced bool) error {
+	limit := privateDataDefault
+	if o.LargePrivateData {
+		limit = MaxPrivateDataSize
+		if isEnhanced {
+			limit -= enhanced.Size
+		}
+	}
+	if n > limit {
+		return fmt.Errorf("mpa: %d octets of private data, at most %d are allowed", n, limit)
+	}
+	return nil
+}
+
+func (o Options) offered() RTR {
+	if o.RTR == 0 {
+		return RTRWrite | RTRRead
+	}
+	return o.RTR
+}
+
+func (o Options) taken() RTR {
+	if o.RTR == 0 {
+		return RTRSend | RTRWrite | RTRRead
+	}
+	return o.RTR
+}
+
+// Terms is what the two ends agreed on, as it concerns this end.
+type Terms struct {
+	Revision       int
+	CRC            bool // both directions
+	SendMarkers    bool // the peer wants them
+	ReceiveMarkers bool // we want them
+
+	// IRD and ORD are the depths to keep to. Without negotiation (revision 1, or an
+	// unenhanced Request) they are the ones that were passed in.
+	IRD, ORD int
+	// RTR is the one kind that the initiator sends as its first message, 0 for none.
+	// A responder whose peer offered none that it takes has 0 as well: what comes
+	// then is a Terminate message.
+	RTR RTR
+	// PeerIRD and PeerORD are what the peer said, -1 if it did not: it leaves the
+	// depth to the ULP, or nothing was negotiated.
+	PeerIRD, PeerORD int
+	// PeerPrivateData is the peer ULP's, without the enhanced data.
+	PeerPrivateData []byte
+
+	// Fault, if not nil, is why the initiator cannot go on: it sends this in a
+	// Terminate message in place of the RTR and ends the connection. 2/0/06 or
+	// 2/0/07 (RFC 6581 section 8).
+	Fault *transport.Fault
+}
+
+// told translates the depth of a frame for the ULP.
+func told(depth uint16) int {
+	if depth == enhanced.Unset {
+		return -1
+	}
+	return int(depth)
+}
+
+// A RejectError is a responder's refusal.
+type RejectError struct {
+	PrivateData []byte // the responder ULP's reason, without the enhanced data
+	IRD, ORD    int    // what the responder said, -1 if it did not
+}
+
+func (e *RejectError) Error() string {
+	return fmt.Sprintf("mpa: the peer rejected the connection (%d octets of private data)", len(e.PrivateData))
+}
+
+// ErrNoReply is wrapped by the error of a Connect whose peer closed the
+// connection without one octet of a Reply, as a peer does that does not know the
+// revision. A new connection with revision 1 may then do better (RFC 6581 section
+// 10).
+var ErrNoReply = errors.New("mpa: connection closed without a Reply")

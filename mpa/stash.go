@@ -1,0 +1,95 @@
+package mpa
+
+import "sync"
+
+// The sizes of stashes: to park with while little comes, to park with a part of
+// any FPDU (at most 66,064 octets with its Markers), and to read a lot at a time.
+const (
+	smallStash  = 4 << 10
+	mediumStash = 72 << 10
+	largeStash  = 512 << 10
+)
+
+// A stashClass is one size of stash and the idle ones, shared by all connections.
+type stashClass struct {
+	size int
+	pool sync.Pool // of *[]byte
+}
+
+var small, medium, large = &stashClass{size: smallStash}, &stashClass{size: mediumStash}, &stashClass{size: largeStash}
+
+func (k *stashClass) get() *[]byte {
+	if b, ok := k.pool.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, k.size)
+	return &b
+}
+
+// A stash holds received octets that are not delivered yet, in memory that is
+// borrowed only while there is something to hold or to read.
+type stash struct {
+	class *stashClass // nil: no memory
+	box   *[]byte
+	r, w  int // the octets held: (*box)[r:w]
+}
+
+// octets are the octets held. They move with hold, free and shrink.
+func (s *stash) octets() []byte {
+	if s.class == nil {
+		return nil
+	}
+	return (*s.box)[s.r:s.w]
+}
+
+// hold sees to memory of class k, which must be large enough for what is held.
+func (s *stash) hold(k *stashClass) {
+	if s.class == k {
+		return
+	}
+	box := k.get()
+	n := copy(*box, s.octets())
+	s.release()
+	*s = stash{class: k, box: box, w: n}
+}
+
+// free is where more octets go: at least half of the stash, or all that the
+// octets held leave. Tell filled how many came.
+func (s *stash) free() []byte {
+	b := *s.box
+	if s.r > 0 && len(b)-s.w < len(b)/2 {
+		s.w = copy(b, b[s.r:s.w])
+		s.r = 0
+	}
+	return b[s.w:]
+}
+
+func (s *stash) filled(n int) { s.w += n }
+
+// drop forgets the first n octets.
+func (s *stash) drop(n int) {
+	s.r += n
+	if s.r == s.w {
+		s.r, s.w = 0, 0
+	}
+}
+
+// shrink leaves no more memory than the octets held need.
+func (s *stash) shrink() {
+	switch n := s.w - s.r; {
+	case n == 0:
+		s.release()
+	case n <= smallStash/2:
+		s.hold(small)
+	case n <= mediumStash:
+		s.hold(medium)
+	}
+}
+
+// release gives the memory back, and forgets what it held.
+func (s *stash) release() {
+	if s.class != nil {
+		s.class.pool.Put(s.box)
+	}
+	*s = stash{}
+}
