@@ -5,7 +5,12 @@
 // A [Region] is a run of octets with a base tagged offset (TO), rights, and a
 // [Scope]; its octets are memory or a [Buffer], such as a file. A [Table] finds
 // regions by [STag]. [Table.Pin] checks an access and holds the region for the
-// moment of one placement; a pin is never held while anything waits, so
-// Invalidate is quick. A [Region.Hold] keeps the octets themselves in place while a
-// work request that was already handed to the network still refers to them.
+// moment of one placement; a pin is never held while its holder waits for a peer,
+// so Invalidate is quick. A [Region.Hold] keeps the octets themselves in place while a
+// work request that was already handed to the network still refers to them. Lists
+// of [Span] say where a message is gathered from and scattered to.
+//
+// Looking up, pinning, placing and walking spans take no lock and allocate nothing.
+// Two peers with the right to write may write the same octets at the same time;
+// the result is as undefined as RFC 5040 leaves it.
 package stag

@@ -3,6 +3,7 @@ package stag
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -74,14 +75,19 @@ func (p *testPeer) wantAllowed(expectation string, r *Region) {
 	}
 }
 
+// invalidate and close are for regions whose pins and holds end soon.
 func (p *testPeer) invalidate(r *Region) {
 	p.t.Helper()
-	require.NoError(p.t, p.table.Invalidate(context.Background(), r))
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	require.NoError(p.t, p.table.Invalidate(ctx, r))
 }
 
 func (p *testPeer) close(r *Region) {
 	p.t.Helper()
-	require.NoError(p.t, p.table.Close(context.Background(), r))
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	require.NoError(p.t, p.table.Close(ctx, r))
 }
 
 const everyRight = LocalWrite | Remote

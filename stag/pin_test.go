@@ -6,15 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pin is one access by a stream of PD 1.
-func pin(t *Table, s STag, want Access, to uint64, n int) (uint64, Violation) {
-	r, off, v := t.Pin(Scope{PD: 1, Stream: 7}, s, want, to, n)
-	if v == None {
-		r.Unpin()
-	}
-	return off, v
-}
-
 func TestPinFindsTheOctets(t *testing.T) {
 	table := NewTable()
 	mem := numbered(64)

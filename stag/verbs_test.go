@@ -23,10 +23,10 @@ func TestVERBS_1_2_IndexAndKeyBothCount(t *testing.T) {
 
 func TestVERBS_3_IndexZeroIsNeverHandedOut(t *testing.T) {
 	p := newPeer(t)
-	p.table = scripted(0, 0x42, 0xff, 0x142)
+	p.table = scripted(0, 0x42, 0xff, minSlots<<8|0x42)
 	r := p.register(8, everyRight, 0)
-	require.Equal(t, STag(0x142), r.STag())
-	p.close(r) // its slot is now that of a removed region
+	require.Equal(t, STag(minSlots<<8|0x42), r.STag())
+	p.close(r) // the slot where probing for index 0 begins is now that of a removed region
 	for key := range STag(256) {
 		require.Equal(t, InvalidSTag, p.try(key, RemoteRead, 0, 1), "index 0 is always invalid")
 		require.Equal(t, InvalidSTag, p.table.InvalidateSTag(Scope{}, key, false))
