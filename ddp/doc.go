@@ -5,4 +5,35 @@
 //
 // The package does no IO and starts no goroutine. Below it stands a
 // [transport.LLP]; above it an upper layer such as RDMAP, which need not be RDMAP.
+//
+// # Sending
+//
+// A [Sender] cuts an [Outbound] message into segments and appends them to the
+// LLP's batch:
+//
+//	m := ddp.Outbound{QN: 0, MSN: sender.NextMSN(0), Source: spans}
+//	for done := false; !done; {
+//		done, err = sender.Emit(llp, &m)
+//		... and llp.Flush(true)
+//	}
+//
+// # Receiving
+//
+// A [Stream] takes what the LLP receives. It asks the [Upper] layer about each
+// segment, finds the buffer in the [stag.Table] or in a bound [Queue], checks that
+// all of the payload may be placed, copies it, and delivers a message when its last
+// segment was taken.
+//
+// The segments of one stream have one order, over all its messages; a message is
+// delivered when the turn of its last segment has come. A message that the peer cut
+// short therefore holds back nothing: its error message gets through.
+//
+// An LLP may pass segments out of order if [Config].Window allows for it. They are
+// placed at once where possible; judged, in any case, when their turn comes.
+//
+// # Errors
+//
+// The first segment that fails ends the receiving half: [Stream.Segment] returns a
+// [SegmentError] with all that a report to the peer needs, and drops the rest. The
+// sending half stays usable for that report. Ending the stream is left to the owner.
 package ddp

@@ -39,10 +39,12 @@ func newFuzzScene(t *testing.T) *fuzzScene {
 	f.closed = bytes.Repeat([]byte{canary}, 64)
 	var err error
 	f.mine, err = f.table.Register(mine, stag.Options{
-		Access: stag.LocalWrite | stag.RemoteWrite, BaseTO: 1<<64 - 80, Scope: stag.Scope{PD: 1}})
+		Access: stag.LocalWrite | stag.RemoteWrite, BaseTO: 1<<64 - 80, Scope: stag.Scope{PD: 1},
+	})
 	require.NoError(t, err)
 	f.foreign, err = f.table.Register(f.closed, stag.Options{
-		Access: stag.LocalWrite | stag.Remote, BaseTO: 1<<64 - 80, Scope: carol})
+		Access: stag.LocalWrite | stag.Remote, BaseTO: 1<<64 - 80, Scope: carol,
+	})
 	require.NoError(t, err)
 	for qn := range QN(2) {
 		buf, intact := guarded(32)

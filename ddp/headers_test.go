@@ -154,5 +154,5 @@ func TestMSNArithmetic(t *testing.T) {
 	require.EqualValues(t, 0, MSN(0xffffffff).Next(), "0xffffffff is followed by 0")
 	require.EqualValues(t, 3, MSN(1).After(0xfffffffe), "distance across the wrap")
 	require.EqualValues(t, 0, MSN(7).After(7), "no distance")
-	require.EqualValues(t, 0xffffffff, MSN(6).After(7), "one behind is far ahead")
+	require.Equal(t, uint32(0xffffffff), MSN(6).After(7), "one behind is far ahead")
 }

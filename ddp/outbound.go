@@ -25,9 +25,8 @@ type Outbound struct {
 	sent uint64
 }
 
-// Sent returns how many octets of the payload have been emitted so far. It says
-// what to report when a message is cut short: RFC 5040 section 7.1 wants the sizes
-// and offsets of the part that was left out.
+// Sent returns how many octets of the payload have been emitted so far, which the
+// report about a message that was cut short has to tell (RFC 5040 section 4.8).
 func (m *Outbound) Sent() uint64 { return m.sent }
 
 // header appends the header of the segment that starts at the octet m.sent.

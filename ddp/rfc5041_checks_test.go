@@ -185,7 +185,7 @@ func TestDDP_73_74_78_ReportHasHeaderCodeAndLength(t *testing.T) {
 	c.post(0)
 	segment := untagged(true, 0, 1, 0, octets(10))
 	segment[0] |= 0x3c // Rsvd is reported as it came
-	e := c.wantFault("a 28-octet Send for an empty buffer", transport.Code(0x1205), segment)
+	e := c.wantReport("a 28-octet Send for an empty buffer", transport.Code(0x1205), segment)
 	require.Equal(t, segment[:UntaggedLen], e.Header, "the report has the header as received")
 	require.Equal(t, 28, e.Len, "and the length of the whole segment")
 	require.Equal(t, error(e), c.s.Err(), "it can be asked for later")
@@ -197,7 +197,7 @@ func TestDDP_73_74_78_ReportHasHeaderCodeAndLength(t *testing.T) {
 
 	c = converse(t, 0)
 	segment = unhex(t, "c140 11223344 0000000000001000 0001020304050607")
-	e = c.wantFault("a 22-octet Write to an unknown STag", transport.Code(0x1100), segment)
+	e = c.wantReport("a 22-octet Write to an unknown STag", transport.Code(0x1100), segment)
 	require.Equal(t, segment[:TaggedLen], e.Header)
 	require.Equal(t, 22, e.Len)
 }
@@ -207,13 +207,13 @@ func TestDDP_32_73_SegmentShorterThanItsHeader(t *testing.T) {
 		segment := untagged(true, 0, 1, 0, nil)[:n]
 		c := converse(t, 0)
 		c.post(0, make([]byte, 8))
-		e := c.wantFault("untagged", transport.DDPLocalCatastrophic, segment)
+		e := c.wantReport("untagged", transport.DDPLocalCatastrophic, segment)
 		require.Nil(t, e.Header, "there is no header to report")
 		require.Equal(t, n, e.Len)
 	}
 	for n := 1; n < TaggedLen; n++ {
 		c := converse(t, 0)
-		e := c.wantFault("tagged", transport.DDPLocalCatastrophic, tagged(true, 0, 0, nil)[:n])
+		e := c.wantReport("tagged", transport.DDPLocalCatastrophic, tagged(true, 0, 0, nil)[:n])
 		require.Nil(t, e.Header, "there is no header to report")
 		require.Equal(t, n, e.Len)
 	}
@@ -224,7 +224,7 @@ func TestDDP_75_LaterSegmentsAreDroppedSilently(t *testing.T) {
 	r, mem := c.region(8, nil)
 	c.post(0, make([]byte, 8))
 	require.NoError(t, c.s.Segment(2, untagged(true, 0, 1, 0, nil)), "a good segment waits")
-	first := c.wantFault("a bad one", transport.DDPInvalidSTag, tagged(true, 0, 0x1000, []byte("x")))
+	first := c.wantReport("a bad one", transport.DDPInvalidSTag, tagged(true, 0, 0x1000, []byte("x")))
 	c.sends("a good one", tagged(true, r.STag(), 0x1000, []byte("x")))
 	c.sends("a bad one of another kind", untagged(true, 7, 1, 0, nil))
 	require.NoError(t, c.s.Segment(99, nil), "one that is far ahead")
@@ -247,7 +247,7 @@ func TestDDP_60_82_ErrorsOfTheUpperLayerEndTheStream(t *testing.T) {
 	c := converse(t, 0)
 	c.refuse = transport.Faultf(transport.RDMAPOpcode, "opcode 15")
 	r, mem := c.region(8, nil)
-	e := c.wantFault("refused before placing", transport.RDMAPOpcode, tagged(true, r.STag(), 0x1000, []byte("x")))
+	e := c.wantReport("refused before placing", transport.RDMAPOpcode, tagged(true, r.STag(), 0x1000, []byte("x")))
 	require.Len(t, e.Header, TaggedLen, "with the header")
 	require.Equal(t, make([]byte, 8), mem, "nothing is placed")
 
@@ -258,13 +258,13 @@ func TestDDP_60_82_ErrorsOfTheUpperLayerEndTheStream(t *testing.T) {
 
 	c = converse(t, 0)
 	c.refuseLast = errScripted
-	e = c.wantFault("any other error is a local catastrophe", transport.DDPLocalCatastrophic, tagged(true, 0, 0, nil))
+	e = c.wantReport("any other error is a local catastrophe", transport.DDPLocalCatastrophic, tagged(true, 0, 0, nil))
 	require.ErrorIs(t, error(e), errScripted, "and the cause is kept")
 
 	c = converse(t, 0)
 	c.post(1, make([]byte, 28))
 	c.queues[1].refuse = transport.Faultf(transport.RDMAPStreamCatastrophic, "a Read Request of 3 octets")
-	e = c.wantFault("refused at delivery", transport.RDMAPStreamCatastrophic, untagged(true, 1, 1, 0, []byte("abc")))
+	e = c.wantReport("refused at delivery", transport.RDMAPStreamCatastrophic, untagged(true, 1, 1, 0, []byte("abc")))
 	require.Len(t, e.Header, UntaggedLen)
 }
 
@@ -273,7 +273,7 @@ func TestDDP_60_MemoryThatFailsEndsTheStream(t *testing.T) {
 	r, err := c.table.RegisterBuffer(&scriptBuffer{mem: make([]byte, 8), fail: errScripted},
 		stag.Options{Access: stag.LocalWrite | stag.RemoteWrite, Scope: stag.Scope{PD: 1}})
 	require.NoError(t, err)
-	e := c.wantFault("a Buffer that cannot be written", transport.DDPLocalCatastrophic, tagged(true, r.STag(), 0, []byte("x")))
+	e := c.wantReport("a Buffer that cannot be written", transport.DDPLocalCatastrophic, tagged(true, r.STag(), 0, []byte("x")))
 	require.ErrorIs(t, error(e), errScripted)
 
 	c = converse(t, 0)
@@ -281,7 +281,7 @@ func TestDDP_60_MemoryThatFailsEndsTheStream(t *testing.T) {
 	q := c.bind(0)
 	q.bufs = append(q.bufs, []stag.Span{{Region: r, Len: 8}})
 	require.NoError(t, c.table.Invalidate(t.Context(), r))
-	e = c.wantFault("a posted buffer that was invalidated", transport.DDPLocalCatastrophic, untagged(true, 0, 1, 0, []byte("x")))
+	e = c.wantReport("a posted buffer that was invalidated", transport.DDPLocalCatastrophic, untagged(true, 0, 1, 0, []byte("x")))
 	require.ErrorIs(t, error(e), stag.ErrInvalid)
 	require.Equal(t, make([]byte, 8), mem, "nothing is placed")
 }

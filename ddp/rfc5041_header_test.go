@@ -167,7 +167,7 @@ func TestDDP_28_29_MSNsStartAtOneAndWrapToZero(t *testing.T) {
 	require.EqualValues(t, 2, s.NextMSN(0), "the second")
 	require.EqualValues(t, 1, s.NextMSN(2), "each queue counts for itself")
 	s.queues[0].next = 0xffffffff
-	require.EqualValues(t, 0xffffffff, s.NextMSN(0), "the last number")
+	require.Equal(t, MSN(0xffffffff), s.NextMSN(0), "the last number")
 	require.EqualValues(t, 0, s.NextMSN(0), "is followed by 0")
 	require.EqualValues(t, 1, s.NextMSN(0), "and 1")
 

@@ -101,6 +101,7 @@ func TestDDP_5_60_GapBeyondTheWindowEndsTheStream(t *testing.T) {
 			require.NoError(t, c.s.Segment(uint64(i), tagged(false, 0, 0, nil)), "within the window")
 		}
 		err := c.s.Segment(uint64(window+1), tagged(false, 0, 0, nil))
-		c.isFault("beyond the window", transport.DDPLocalCatastrophic, err)
+		e := c.isFault("beyond the window", transport.DDPLocalCatastrophic, err)
+		require.Equal(t, TaggedLen, e.Len)
 	}
 }

@@ -29,7 +29,7 @@ func TestDDP_79_STagOfAPDOrOfOneStream(t *testing.T) {
 func TestDDP_80_82_ForeignSTagIsReportedToTheLocalSide(t *testing.T) {
 	c := converse(t, 0)
 	r, mem := c.region(8, func(o *stag.Options) { o.Scope = bob })
-	e := c.wantFault("an attempt on another stream's memory", transport.DDPNotAssociated,
+	e := c.wantReport("an attempt on another stream's memory", transport.DDPNotAssociated,
 		tagged(true, r.STag(), 0x1000, []byte("x")))
 	require.Equal(t, make([]byte, 8), mem, "is not carried out")
 	require.Contains(t, e.Error(), r.STag().String(), "and its report names the STag")

@@ -137,7 +137,13 @@ func (c *conversation) sends(that string, segment []byte) {
 }
 
 // wantFault hands up a segment that must end the stream with code.
-func (c *conversation) wantFault(that string, code transport.Code, segment []byte) *SegmentError {
+func (c *conversation) wantFault(that string, code transport.Code, segment []byte) {
+	c.Helper()
+	_ = c.isFault(that, code, c.send(segment))
+}
+
+// wantReport is wantFault for those who look at the report.
+func (c *conversation) wantReport(that string, code transport.Code, segment []byte) *SegmentError {
 	c.Helper()
 	return c.isFault(that, code, c.send(segment))
 }
@@ -208,11 +214,12 @@ func (l *scriptLLP) Arm(func()) bool                      { return false }
 func (l *scriptLLP) Disarm()                              {}
 func (l *scriptLLP) Wake()                                {}
 func (l *scriptLLP) CloseSend() error                     { l.ended = append(l.ended, "CloseSend"); return nil }
-func (l *scriptLLP) Close() error                         { l.ended = append(l.ended, "Close"); return nil }
-func (l *scriptLLP) Abort(error)                          { l.ended = append(l.ended, "Abort") }
-func (l *scriptLLP) Caps() transport.Caps                 { return transport.Caps{Digest: l.digest} }
-func (l *scriptLLP) LocalAddr() net.Addr                  { return nil }
-func (l *scriptLLP) RemoteAddr() net.Addr                 { return nil }
+
+func (l *scriptLLP) Close() error         { l.ended = append(l.ended, "Close"); return nil }
+func (l *scriptLLP) Abort(error)          { l.ended = append(l.ended, "Abort") }
+func (l *scriptLLP) Caps() transport.Caps { return transport.Caps{Digest: l.digest} }
+func (l *scriptLLP) LocalAddr() net.Addr  { return nil }
+func (l *scriptLLP) RemoteAddr() net.Addr { return nil }
 
 // emit sends all of m, flushing as often as it takes.
 func emit(t *testing.T, s *Sender, l *scriptLLP, m *Outbound) {

@@ -11,7 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// ErrTooLong: a message has at most 2^32-1 octets (RFC 5041 section 5.2).
+// ErrTooLong is returned for a message of more than 2^32-1 octets (RFC 5041
+// section 5.2).
 var ErrTooLong = errors.New("ddp: message longer than 2^32-1 octets")
 
 // A Sender cuts the messages of one stream into segments. The zero value is ready.

@@ -25,3 +25,9 @@ func TestMessagesGetAcross(t *testing.T) {
 	c.wantDelivered("both are delivered, in order",
 		"tagged stag="+region.STag().String()+" ulp=40", "qn=0 msn=1 len=3500 ulp=43/00000000")
 }
+
+func TestQueueIsBoundOnce(t *testing.T) {
+	c := converse(t, 0)
+	c.bind(0)
+	require.Panics(t, func() { c.s.Bind(0, c.queues[0]) }, "two queues for one QN is a mistake of the program")
+}
