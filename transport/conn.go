@@ -1,0 +1,129 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// NewStream makes a Stream of a connection, which it owns from now on. p, which
+// may be nil, is the Poller that Arm uses.
+//
+// A *net.TCPConn on Linux is driven by raw system calls through the runtime's
+// poller: many buffers leave in one writev, nothing is allocated per call, and Arm
+// works. Only this exact type is: a type that embeds it would be bypassed. Every
+// other connection (TLS, a pipe, a wrapper, any system but Linux, or the build tag
+// purego) is driven through its methods: Read and Write work with wait only, Arm
+// reports false. Wake needs SetReadDeadline of such a connection to interrupt a
+// Read; a TLS handshake must have ended before (see [TLSClient]).
+func NewStream(c net.Conn, p *Poller) Stream {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetNoDelay(true) // segments are whole; a failure shows in the first read
+		if s := newRawStream(t, p); s != nil {
+			return s
+		}
+	}
+	return &connStream{conn: c, waker: waker{conn: c}}
+}
+
+// connStream drives any net.Conn through its methods.
+type connStream struct {
+	conn  net.Conn
+	waker waker
+}
+
+func (s *connStream) Read(p []byte, wait bool) (int, error) {
+	if !wait {
+		return 0, ErrAgain
+	}
+	if !s.waker.park() {
+		return 0, ErrWoken
+	}
+	n, err := s.conn.Read(p)
+	err = s.waker.unpark(err)
+	if n > 0 {
+		return n, nil // an error that came along stays and shows in the next read
+	}
+	return n, err
+}
+
+// stageSize bounds how much is copied together for one Write of a net.Conn. It
+// holds four TLS records.
+const stageSize = 64 << 10
+
+var stagePool = sync.Pool{New: func() any { return new([stageSize]byte) }}
+
+func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
+	if !wait {
+		return 0, ErrAgain
+	}
+	if len(bufs) == 1 { // staged by the caller
+		return s.conn.Write(bufs[0])
+	}
+	stage := stagePool.Get().(*[stageSize]byte)
+	defer stagePool.Put(stage)
+	total, fill := 0, 0
+	for _, b := range bufs {
+		for len(b) > 0 {
+			n := copy(stage[fill:], b)
+			b = b[n:]
+			if fill += n; fill < stageSize {
+				continue
+			}
+			n, err := s.conn.Write(stage[:])
+			if total += n; err != nil {
+				return total, err
+			}
+			fill = 0
+		}
+	}
+	if fill == 0 {
+		return total, nil
+	}
+	n, err := s.conn.Write(stage[:fill])
+	return total + n, err
+}
+
+func (s *connStream) Gather() int { return 0 }
+func (s *connStream) EMSS() int   { return 0 }
+
+func (s *connStream) SetDeadline(t time.Time) error { return s.conn.SetDeadline(t) }
+
+func (s *connStream) Arm(func()) bool { return false }
+func (s *connStream) Disarm()         {}
+func (s *connStream) Wake()           { s.waker.wake() }
+
+// CloseWrite returns errors.ErrUnsupported if the connection has no such method.
+func (s *connStream) CloseWrite() error {
+	if c, ok := s.conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+func (s *connStream) Close() error { return s.conn.Close() }
+func (s *connStream) Abort() error { return abort(s.conn) }
+
+func (s *connStream) Secure() bool {
+	_, ok := s.conn.(*tls.Conn)
+	return ok
+}
+
+func (s *connStream) LocalAddr() net.Addr  { return s.conn.LocalAddr() }
+func (s *connStream) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
+
+// abort closes c so that the peer sees a reset, where c can do that; TLS is cut
+// off below, without its closing alert.
+func abort(c net.Conn) error {
+	switch c := c.(type) {
+	case *tls.Conn:
+		return abort(c.NetConn())
+	case interface{ Abort() error }:
+		return c.Abort()
+	case interface{ SetLinger(int) error }:
+		_ = c.SetLinger(0) // fails only on a closed connection
+	}
+	return c.Close()
+}

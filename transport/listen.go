@@ -1,0 +1,46 @@
+package transport
+
+import (
+	"context"
+	"net"
+)
+
+// Listen listens at addr of network, which is one of those of [Dial]. The name of a
+// "pipe" listener is any string that no other listener of the process has; an
+// empty one is made up, and found in Addr.
+func Listen(ctx context.Context, network, addr string, o Options) (net.Listener, error) {
+	switch network {
+	case pipeNetwork:
+		return listenPipe(addr, o.Pipe)
+	case "tcp", "tcp4", "tcp6":
+	default:
+		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}
+	}
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // see Dial
+	l, err := lc.Listen(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &listener{Listener: l, options: o}, nil
+}
+
+// listener applies the options to each connection and hands it out as it is, so
+// that NewStream knows its type.
+type listener struct {
+	net.Listener
+	options Options
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.options.apply(c) == nil {
+			return c, nil
+		}
+		_ = c.Close() // it broke between its handshake and here
+	}
+}

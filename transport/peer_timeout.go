@@ -1,0 +1,44 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+)
+
+// SetPeerTimeout bounds how long a peer that vanished without a word goes
+// unnoticed: about d after the last sign of it, with or without octets of ours on
+// their way, reads and writes fail with ETIMEDOUT. Zero or less takes the bound
+// away.
+//
+// On Linux this is TCP_USER_TIMEOUT together with keep-alive probes; the probes
+// count in whole seconds, so that an idle connection needs at least two. Elsewhere
+// it is keep-alive alone, which does not watch over octets on their way: the
+// system's own retransmission limit holds there.
+//
+// It applies to TCP, and to TLS over it. The peer of a [Pipe] cannot vanish:
+// nothing is done. Any other connection gives errors.ErrUnsupported.
+func SetPeerTimeout(c net.Conn, d time.Duration) error {
+	switch c := c.(type) {
+	case *net.TCPConn:
+		return errors.Join(c.SetKeepAliveConfig(keepAlive(d)), setUserTimeout(c, d))
+	case *tls.Conn:
+		return SetPeerTimeout(c.NetConn(), d)
+	case *pipeConn:
+		return nil
+	}
+	return errors.ErrUnsupported
+}
+
+// keepAlive shares d out: probes begin after a third of it, and the rest is filled
+// with probes, all in whole seconds.
+func keepAlive(d time.Duration) net.KeepAliveConfig {
+	if d <= 0 {
+		return net.KeepAliveConfig{}
+	}
+	idle := max(time.Second, (d / 3).Truncate(time.Second))
+	interval := max(time.Second, (d / 6).Truncate(time.Second))
+	count := max(1, int((d-idle)/interval))
+	return net.KeepAliveConfig{Enable: true, Idle: idle, Interval: interval, Count: count}
+}

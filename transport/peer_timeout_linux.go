@@ -1,0 +1,31 @@
+package transport
+
+import (
+	"math"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// setUserTimeout bounds how long octets may stay unacknowledged; 0 is the system's
+// own bound.
+func setUserTimeout(c *net.TCPConn, d time.Duration) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	ms := max(0, min(d.Milliseconds(), math.MaxInt32))
+	if d > 0 && ms == 0 {
+		ms = 1
+	}
+	var optErr error
+	err = raw.Control(func(fd uintptr) {
+		optErr = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(ms))
+	})
+	if err != nil {
+		return err
+	}
+	return os.NewSyscallError("setsockopt", optErr)
+}

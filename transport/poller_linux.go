@@ -1,0 +1,150 @@
+//go:build linux && !purego
+
+package transport
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Poller tells which of many idle connections became readable, so that none of
+// them needs a goroutine for it. It is one epoll set; its one watcher goroutine
+// starts with the first Arm and itself parks in the runtime's poller, so that no
+// thread of the operating system is kept. All methods are safe for concurrent use.
+type Poller struct {
+	epfd int
+	file *os.File // of epfd
+	raw  syscall.RawConn
+	done chan struct{} // closed when the watcher has ended
+
+	mu      sync.Mutex
+	closed  bool
+	started bool
+	slots   []slot
+	free    []int32
+	kicked  []func() // to be called by the watcher without an event
+
+	events [128]unix.EpollEvent // the watcher's
+	count  int                  // how many of events are filled
+	ready  []func()             // the watcher's: calls due
+}
+
+// A slot is one connection's place in the epoll set. Events carry its index and
+// seq, so that an event of an earlier Arm, or of an earlier connection with the
+// same descriptor or slot, is known and dropped.
+type slot struct {
+	seq   int32
+	ready func() // nil: not armed
+}
+
+// NewPoller makes an empty epoll set.
+func NewPoller() (*Poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // else the runtime would not poll it
+		_ = unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	p := &Poller{epfd: fd, file: os.NewFile(uintptr(fd), "epoll"), done: make(chan struct{})}
+	if p.raw, err = p.file.SyscallConn(); err != nil {
+		_ = p.file.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close ends the watcher and returns when its last callback has returned; it must
+// not be called from a callback. Arm reports false from now on, and what is still
+// armed is forgotten: close the connections first.
+func (p *Poller) Close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return net.ErrClosed
+	}
+	p.closed = true
+	started := p.started
+	p.mu.Unlock()
+	err := p.file.Close()
+	if started {
+		<-p.done
+	}
+	return err
+}
+
+// watch is the watcher goroutine.
+func (p *Poller) watch() {
+	defer close(p.done)
+	wait := p.wait
+	for {
+		p.count = 0
+		err := p.raw.Read(wait)
+		p.collect()
+		for i, ready := range p.ready {
+			p.ready[i] = nil
+			ready()
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return // closed; a kick is a deadline
+		}
+	}
+}
+
+// wait fetches events; false parks until there are some. The runtime's poller
+// tells of edges, so it parks only after a fetch that brought nothing.
+func (p *Poller) wait(fd uintptr) bool {
+	for {
+		n, err := unix.EpollWait(int(fd), p.events[:], 0)
+		if err == unix.EINTR {
+			continue
+		}
+		p.count = max(n, 0)
+		return n != 0
+	}
+}
+
+// collect turns the fetched events and the kicks into p.ready.
+func (p *Poller) collect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ready = p.ready[:0]
+	for _, ev := range p.events[:p.count] {
+		sl := &p.slots[ev.Fd]
+		if sl.seq != ev.Pad || sl.ready == nil {
+			continue
+		}
+		p.ready = append(p.ready, sl.ready)
+		sl.ready = nil
+	}
+	if len(p.kicked) > 0 {
+		p.ready = append(p.ready, p.kicked...)
+		clear(p.kicked)
+		p.kicked = p.kicked[:0]
+		_ = p.file.SetReadDeadline(time.Time{}) // fails when closed: the next Read says so
+	}
+}
+
+// kick has the watcher call ready without an event. The caller holds p.mu.
+func (p *Poller) kick(ready func()) {
+	p.kicked = append(p.kicked, ready)
+	_ = p.file.SetReadDeadline(longAgo) // fails when closed: then nobody is left to be called
+}
+
+// add gives a connection a slot. The caller holds p.mu.
+func (p *Poller) add() int32 {
+	if n := len(p.free); n > 0 {
+		i := p.free[n-1]
+		p.free = p.free[:n-1]
+		return i
+	}
+	p.slots = append(p.slots, slot{})
+	return int32(len(p.slots) - 1)
+}

@@ -1,0 +1,13 @@
+//go:build linux && !purego
+
+package transport
+
+// haveRaw tells whether this build has the raw path.
+const haveRaw = true
+
+func wakerOf(s Stream) *waker {
+	if r, ok := s.(*rawStream); ok {
+		return &r.waker
+	}
+	return &s.(*connStream).waker
+}
