@@ -1,0 +1,71 @@
+package mpa
+
+import (
+	"bytes"
+	"hash/crc32"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+func TestMPA_23_30_CRC32cOfTheRFC(t *testing.T) {
+	ascending, descending := make([]byte, 32), make([]byte, 32)
+	for i := range ascending {
+		ascending[i], descending[i] = byte(i), byte(31-i)
+	}
+	iscsi := unhex(t, `01c00000 00000000 00000000 00000000 14000000 00000400 00000014 00000018
+		28000000 00000000 02000000 00000000`)
+	for _, v := range []struct {
+		in   []byte
+		want uint32
+	}{
+		{[]byte("123456789"), 0xe3069283},
+		{nil, 0},
+		{make([]byte, 32), 0x8a9136aa},
+		{bytes.Repeat([]byte{0xff}, 32), 0x62a8ab43},
+		{ascending, 0x46dd794e},
+		{descending, 0x113fdb5c},
+		{iscsi, 0xd9963a56},
+	} {
+		require.Equal(t, v.want, crc32.Checksum(v.in, castagnoli), "CRC32c of %x", v.in)
+	}
+	wire := encoded(&encoder{crc: true}, false, unhex(t, send24))
+	require.Equal(t, unhex(t, "b7243ec3"), wire[len(wire)-4:], "V3: the least significant octet goes first")
+	require.EqualValues(t, 0x48674bc7, crc32.Checksum(wire, castagnoli), "the residue over an FPDU and its CRC")
+}
+
+func TestMPA_27_CRCsAreInvisibleAbove(t *testing.T) {
+	for _, crc := range []bool{false, true} {
+		r := reference{crc: crc}
+		got, err := decoded(&decoder{crc: crc}, r.stream(mixed()...))
+		require.NoError(t, err)
+		require.Equal(t, mixed(), got, "the same ULPDUs, CRC %t", crc)
+	}
+}
+
+func TestMPA_33_44_86_NothingIsHandedUpUnverified(t *testing.T) {
+	for _, markers := range []bool{false, true} {
+		r := reference{markers: markers, crc: true}
+		good, second := r.stream(octets(40)), r.stream(octets(600))
+		third := r.stream(octets(40))
+		for bit := 16; bit < len(second)*8; bit += 11 { // the length itself is another test
+			wire := append(append(append([]byte(nil), good...), second...), third...)
+			wire[len(good)+bit/8] ^= 1 << (bit % 8)
+			s := &script{reads: [][]byte{wire}}
+			c, p := conn(s, Terms{CRC: true, ReceiveMarkers: markers}), collector{}
+			requireFault(t, transport.MPACRC, drain(c, &p), "bit %d flipped is reported", bit)
+			require.Equal(t, [][]byte{octets(40)}, p.ulpdus, "bit %d flipped: only what came before is handed up", bit)
+		}
+	}
+}
+
+func TestCorruptLengthIsFound(t *testing.T) {
+	r := reference{crc: true}
+	wire := r.stream(octets(40), octets(40), octets(40))
+	wire[1] ^= 8 // the first FPDU seems 8 octets longer
+	got, err := decoded(&decoder{crc: true}, wire)
+	requireFault(t, transport.MPACRC, err)
+	require.Empty(t, got)
+}
