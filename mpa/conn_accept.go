@@ -14,6 +14,7 @@ import (
 type Request struct {
 	s     transport.Stream
 	frame Frame
+	wire  []byte // the frame as it came
 	peer  enhanced.Data
 	ulp   []byte
 }
@@ -23,7 +24,7 @@ type Request struct {
 // nothing has been sent.
 func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
 	unbound := bound(ctx, s)
-	frame, _, err := readFrame(s, ParseRequestHeader)
+	frame, wire, err := readFrame(s, ParseRequestHeader)
 	if unboundErr := unbound(); err == nil {
 		err = unboundErr
 	}
@@ -34,12 +35,19 @@ func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
 	if err != nil {
 		return nil, failed(ctx, s, err)
 	}
-	return &Request{s: s, frame: frame, peer: peer, ulp: ulp}, nil
+	return &Request{s: s, frame: frame, wire: wire, peer: peer, ulp: ulp}, nil
 }
 
 // PrivateData is the initiator ULP's, without the enhanced data. It is the
 // caller's.
 func (r *Request) PrivateData() []byte { return r.ulp }
+
+// Trace puts another Stream in the place of the one that the Request came over,
+// such as one that records what passes. wrap is given that Stream and the octets
+// of the Request, which are lent for the call.
+func (r *Request) Trace(wrap func(s transport.Stream, request []byte) transport.Stream) {
+	r.s = wrap(r.s, r.wire)
+}
 
 // Revision is that of the Request, 1 or 2.
 func (r *Request) Revision() int { return int(r.frame.Revision) }

@@ -63,14 +63,14 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 
 // exchange sends the Request and reads the Reply.
 func exchange(ctx context.Context, s transport.Stream, request *Frame) (*Frame, error) {
-	read := 0
 	err := write(s, request.AppendRequest(nil))
 	var reply Frame
+	var wire []byte
 	if err == nil {
-		reply, read, err = readFrame(s, ParseReplyHeader)
+		reply, wire, err = readFrame(s, ParseReplyHeader)
 	}
 	if err != nil {
-		if read == 0 && unanswered(ctx, err) {
+		if len(wire) == 0 && unanswered(ctx, err) {
 			err = fmt.Errorf("%w: %w", ErrNoReply, err)
 		}
 		return nil, err

@@ -34,20 +34,21 @@ func bound(ctx context.Context, s transport.Stream) (unbound func() error) {
 	}
 }
 
-// readFrame reads one start-up frame and not an octet more. read is how many
-// octets came, also if there is an error.
-func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Frame, read int, err error) {
-	header := make([]byte, HeaderSize)
-	if n, err := readFull(s, header); err != nil {
-		return Frame{}, n, err
+// readFrame reads one start-up frame and not an octet more. wire is what came of
+// it, also if there is an error.
+func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Frame, wire []byte, err error) {
+	wire = make([]byte, HeaderSize)
+	if n, err := readFull(s, wire); err != nil {
+		return Frame{}, wire[:n], err
 	}
-	f, n, err := parse(header)
+	f, n, err := parse(wire)
 	if err != nil {
-		return Frame{}, HeaderSize, &transport.Fault{Code: transport.MPAStartup, Err: err}
+		return Frame{}, wire, &transport.Fault{Code: transport.MPAStartup, Err: err}
 	}
-	f.PrivateData = make([]byte, n)
+	wire = append(wire, make([]byte, n)...)
+	f.PrivateData = wire[HeaderSize:]
 	n, err = readFull(s, f.PrivateData)
-	return f, HeaderSize + n, err
+	return f, wire[:HeaderSize+n], err
 }
 
 func readFull(s transport.Stream, p []byte) (n int, err error) {
