@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -19,29 +20,131 @@ type Extension struct {
 	// refused as an unexpected opcode.
 	Serve func(in *Inbound)
 
-	// Accept is asked about a response, r.Reply, before r completes; by the receiving
-	// goroutine and without any lock. An error ends the stream; it should be a
-	// [transport.Fault]. nil: all responses are accepted.
+	// Accept is asked about a response, r.Reply, before r completes. The Stream's lock
+	// is held: Accept must not call the Stream. An error ends the stream; it should be
+	// a [transport.Fault]. nil: all responses are accepted.
 	Accept func(r *Request) error
 }
 
-// An Inbound is one request of the peer that awaits its response.
-type Inbound struct {
-	s     *Stream
-	head  ddp.UntaggedHeader // of its last segment
-	state inboundState
-	ext   *Extension // nil: a Read Request
-	read  ReadRequest
-	fault *transport.Fault // instead of a response
-
-	request  []byte // the queue's buffer
-	n        int    // octets of it that were received
-	response []byte
+// serving finds the extension whose requests are op, if requests are served.
+func (s *Stream) serving(op Opcode) *Extension {
+	for _, x := range s.config.Extensions {
+		if x.Request == op && x.Serve != nil {
+			return x
+		}
+	}
+	return nil
 }
 
-type inboundState uint8
+// isResponse reports whether op is the response of an extension.
+func (s *Stream) isResponse(op Opcode) bool {
+	for _, x := range s.config.Extensions {
+		if x.Response == op {
+			return true
+		}
+	}
+	return false
+}
 
-const (
-	inboundOpen inboundState = iota // with Serve
-	inboundAnswered
-)
+// Payload returns the octets of the request. They are lent until the request is
+// answered.
+func (in *Inbound) Payload() []byte { return in.request[0].Mem[:in.n] }
+
+// Reply answers the request with a copy of p. Every request is answered exactly
+// once, with Reply or Fail; in must not be used after that. On a stream that is
+// ending it does nothing.
+func (in *Inbound) Reply(p []byte) {
+	var fault *transport.Fault
+	if len(p) > in.ext.MaxResponse {
+		fault = transport.Faultf(transport.RDMAPStreamCatastrophic,
+			"response of %d octets, %d is the most", len(p), in.ext.MaxResponse)
+	}
+	in.answer(p, fault)
+}
+
+// Fail ends the stream with f, which is reported against the request when its
+// response would be due: earlier requests are still answered.
+func (in *Inbound) Fail(f *transport.Fault) { in.answer(nil, f) }
+
+func (in *Inbound) answer(p []byte, f *transport.Fault) {
+	if in.s.settle(in, p, f) {
+		in.s.config.Events.Kick()
+	}
+}
+
+// settle records the answer, and reports whether there is now something to send.
+func (s *Stream) settle(in *Inbound, p []byte, f *transport.Fault) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in.state != inboundOpen {
+		return false
+	}
+	in.response = append(in.response[:0], p...)
+	in.fault = f
+	in.state = inboundAnswered
+	s.lookAtAnswers()
+	return s.answerable.Load() && !s.ending.Load()
+}
+
+// A responseSink is QN 3: the responses to the requests of extensions. Its buffers
+// are those of the outstanding requests.
+type responseSink struct{ s *Stream }
+
+var _ ddp.Queue = responseSink{}
+
+func (q responseSink) Posted() int {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	return q.s.extensions
+}
+
+func (q responseSink) Buffer(k int) []stag.Span {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	for i := range q.s.orq.len() {
+		r := q.s.orq.at(i)
+		if r.Kind != KindExtension {
+			continue
+		}
+		if k == 0 {
+			return r.reply.room(r.Ext.MaxResponse)
+		}
+		k--
+	}
+	return nil // the stream has ended since Posted
+}
+
+func (q responseSink) Missing() error {
+	return transport.Faultf(transport.RDMAPStreamCatastrophic, "response, but no request is outstanding")
+}
+
+func (q responseSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
+	op := opcodeOf(h.RsvdULP)
+	q.s.stats.in[op].message(uint64(n))
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	r, err := q.s.oldestExtension(op)
+	if err != nil {
+		return err
+	}
+	r.Reply = r.reply.mem[:n]
+	if r.Ext.Accept != nil {
+		if err := r.Ext.Accept(r); err != nil {
+			fault := asFault(transport.RDMAPStreamCatastrophic, err)
+			q.s.blame(r, StatusBadResponse, fault.Code)
+			return fault
+		}
+	}
+	q.s.answered()
+	return nil
+}
+
+// oldestExtension returns the request that op answers: the oldest one of all.
+func (s *Stream) oldestExtension(op Opcode) (*Request, error) {
+	if s.orq.len() > 0 {
+		if r := s.orq.at(0); r.Kind == KindExtension && r.Ext.Response == op {
+			return r, nil
+		}
+	}
+	return nil, transport.Faultf(transport.RDMAPOpcode, "%v out of turn", op)
+}

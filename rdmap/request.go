@@ -56,7 +56,7 @@ func parseRemoteAddr(b []byte) RemoteAddr {
 // A Request is one work request in the send queue. [Stream.Post] lends it to be
 // filled in, [Events].Complete gives it back; in between it and the memory that it
 // names are the Stream's. Requests are used again: Post hands them out zero but for
-// the capacity of Spans, Inline and Reply.
+// the capacity of Spans and Inline.
 type Request struct {
 	Kind  Kind
 	Flags Flags
@@ -81,20 +81,37 @@ type Request struct {
 	Invalidate stag.STag  // of the peer, see Invalidating; KindInvalidate: of this side
 
 	Ext   *Extension // KindExtension
-	Reply []byte     // KindExtension: the octets of the response, during Events.Complete
+	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete
 
 	done  bool // may complete once it is the oldest
+	quiet bool // the RTR: makes no completion
 	held  int  // so many of Spans are held
 	msn   ddp.MSN
 	sink  RemoteAddr // of a Read: where its response goes
 	got   uint64     // octets of the response that have come, where the order is kept
-	reply [1]stag.Span
+	reply *replyBuffer
+}
+
+// A replyBuffer is where the response to an extension's request is placed. It stays
+// with its Request for good.
+type replyBuffer struct {
+	mem  []byte
+	span [1]stag.Span
+}
+
+// room returns the buffer for a response of at most n octets.
+func (b *replyBuffer) room(n int) []stag.Span {
+	if cap(b.mem) < n {
+		b.mem = make([]byte, n)
+	}
+	b.span[0] = stag.Span{Mem: b.mem[:n], Len: n}
+	return b.span[:]
 }
 
 // reset makes r ready for its next poster.
 func (r *Request) reset() {
 	clear(r.Spans)
-	*r = Request{Spans: r.Spans[:0], Inline: r.Inline[:0], Reply: r.Reply[:0]}
+	*r = Request{Spans: r.Spans[:0], Inline: r.Inline[:0], reply: r.reply}
 }
 
 // awaitsResponse reports whether r takes a slot of the peer's inbound queue.

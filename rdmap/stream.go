@@ -1,54 +1,165 @@
 package rdmap
 
 import (
-	"github.com/goiwarp/iwarp/transport"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
 )
 
-// A Stream is one end of an RDMAP stream.
+// A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill,
+// Flushed), and one may receive (Segment); the rest is safe for all.
+//
+// Segment can make requests ready that had to wait for a response, and queue
+// answers: ask Pending after it. The same holds for Flushed and for Post.
 type Stream struct {
-	stats stats
+	config Config
+	ddp    *ddp.Stream
+	fill   filler // of the sending goroutine
+	stats  stats
+
+	// Set once the stream is ending: nothing is taken from the peer or the poster any
+	// more, and nothing is sent but a Terminate.
+	ending atomic.Bool
+	// The oldest request of the peer has its answer.
+	answerable atomic.Bool
+
+	mu         sync.Mutex
+	sq         sendQueue
+	unfinished sending        // the message that a full batch has interrupted
+	orq        fifo[*Request] // requests that await their response, the oldest first
+	extensions int            // how many of orq are extensions
+	irq        fifo[*Inbound] // requests of the peer that await their response
+	spare      fifo[*Inbound] // buffers of QN 1, in the order in which they will be used
+	end        end
+	placed     uint64 // where responses may overtake each other: octets placed
+	due        uint64 // and the sizes of the Reads that have completed
 }
 
-// New returns a Stream in RDMA mode: MPA start-up is over.
-func New(c Config) *Stream { return &Stream{} }
+// New returns a Stream in RDMA mode: connection set-up is over.
+func New(c Config) *Stream {
+	c.IRD, c.ORD, c.SendDepth = max(c.IRD, 0), max(c.ORD, 0), max(c.SendDepth, 0)
+	s := &Stream{config: c}
+	s.sq.depth = uint64(c.SendDepth)
+	s.ddp = ddp.New(ddp.Config{Table: c.Table, Scope: c.Scope, Upper: upper{s}, Window: c.Window})
+	s.ddp.Bind(QNSend, sendSink{Receives: c.Receives, s: s})
+	s.ddp.Bind(QNRequest, requestSink{s, requestLen(c.Extensions)})
+	s.ddp.Bind(QNTerminate, newTerminateSink(s))
+	if len(c.Extensions) > 0 {
+		s.ddp.Bind(QNResponse, responseSink{s})
+	}
+	if c.RTR != RTRNone {
+		s.postRTR(c.RTR)
+	}
+	return s
+}
 
-// Post hands n requests to fill.
+func (s *Stream) postRTR(m RTR) {
+	r := s.sq.tail()
+	r.quiet = true
+	switch m {
+	case RTRSend:
+		r.Kind = KindSend
+	case RTRRead:
+		r.Kind = KindRead
+	default:
+		r.Kind = KindWrite
+	}
+	s.sq.first, s.sq.posted = 1, 1
+}
+
+// Post hands n empty requests to fill, one after the other, and queues them. It
+// stops at the first error: that of fill, [ErrQueueFull], [ErrEnded], or
+// [ErrRequest] for a request that no stream could carry out; posted requests before
+// it stay queued. fill must not call the Stream. Several calls of Post do not mix
+// their requests.
 func (s *Stream) Post(n int, fill func(i int, r *Request) error) (posted int, err error) {
-	return 0, ErrEnded
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; posted < n; posted++ {
+		switch {
+		case s.ending.Load():
+			return posted, ErrEnded
+		case s.sq.full():
+			return posted, ErrQueueFull
+		}
+		r := s.sq.tail()
+		err := fill(posted, r)
+		if err == nil {
+			err = r.prepare()
+		}
+		if err != nil {
+			r.reset()
+			return posted, err
+		}
+		s.sq.posted++
+	}
+	return posted, nil
 }
 
-// Pending reports whether Fill could send something now.
-func (s *Stream) Pending() bool { return false }
+// prepare checks a new request and computes its Len.
+func (r *Request) prepare() error {
+	if r.Inlined || r.Kind == KindExtension {
+		r.Spans = append(r.Spans[:0], stag.Span{Mem: r.Inline, Len: len(r.Inline)})
+	}
+	r.Len = stag.TotalLen(r.Spans)
+	if r.Len > math.MaxUint32 {
+		return fmt.Errorf("%w: %d octets", ErrRequest, r.Len)
+	}
+	switch r.Kind {
+	case KindSend, KindWrite, KindInvalidate:
+		return nil
+	case KindRead:
+		if len(r.Spans) > 1 || (r.Len > 0 && r.Spans[0].Region == nil) {
+			return fmt.Errorf("%w: the sink of a Read is one run of octets of a region", ErrRequest)
+		}
+		return nil
+	case KindExtension:
+		if r.Ext == nil || len(r.Inline) > r.Ext.MaxRequest {
+			return fmt.Errorf("%w: extension request of %d octets", ErrRequest, len(r.Inline))
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: kind %d", ErrRequest, r.Kind)
+}
 
-// Idle returns the requests not completed and those of the peer not answered.
-func (s *Stream) Idle() (sq, irq int) { return 0, 0 }
+// Pending reports whether Fill has something to do.
+func (s *Stream) Pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ending.Load():
+		return s.end.terminate == terminateQueued
+	case s.unfinished != sendingNothing || s.answerable.Load():
+		return true
+	}
+	return s.sq.filled < s.sq.posted && s.startable(s.sq.at(s.sq.filled), s.sq.filled)
+}
 
-// Outstanding returns the requests that await a response.
-func (s *Stream) Outstanding() int { return 0 }
+// Idle returns how many requests have not completed, an RTR included, and how many
+// of the peer's have not been answered.
+func (s *Stream) Idle() (sq, irq int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.sq.posted - s.sq.head), s.irq.len()
+}
 
-// Fill appends what is ready to llp's batch.
-func (s *Stream) Fill(llp transport.LLP) (more bool, err error) { return false, nil }
+// Outstanding returns how many requests await the peer's response; at most the ORD.
+func (s *Stream) Outstanding() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orq.len()
+}
 
-// Flushed tells that all that was filled is out.
-func (s *Stream) Flushed() {}
-
-// Segment takes one segment.
-func (s *Stream) Segment(seq uint64, ulpdu []byte) error { return nil }
-
-// Terminate queues a Terminate for cause.
-func (s *Stream) Terminate(cause error) bool { return false }
-
-// TerminateSent returns the Terminate that was sent, if one was.
-func (s *Stream) TerminateSent() (t Terminate, sent bool) { return Terminate{}, false }
-
-// End completes every request.
-func (s *Stream) End() {}
-
-// Payload returns the request.
-func (in *Inbound) Payload() []byte { return in.request[:in.n] }
-
-// Reply answers the request.
-func (in *Inbound) Reply(p []byte) {}
-
-// Fail ends the stream.
-func (in *Inbound) Fail(f *transport.Fault) {}
+// Segment takes one segment from the LLP: see [ddp.Stream.Segment]. After an error
+// other than [transport.ErrStall] the owner calls Terminate with it. Once the stream
+// is ending everything is dropped.
+func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
+	if s.ending.Load() {
+		return nil
+	}
+	return s.ddp.Segment(seq, ulpdu)
+}

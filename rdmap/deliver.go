@@ -1,0 +1,116 @@
+package rdmap
+
+import (
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// upper is what DDP asks about segments: it checks what RFC 5040 section 7.2 wants
+// to be checked before anything is placed.
+type upper struct{ s *Stream }
+
+func checkVersion(control uint8) error {
+	if control&controlVersion != versionIETF {
+		return transport.Faultf(transport.RDMAPVersion, "control octet %#02x", control)
+	}
+	return nil
+}
+
+func (u upper) Tagged(h ddp.TaggedHeader, n int) (stag.Access, error) {
+	if err := checkVersion(h.RsvdULP); err != nil {
+		return 0, err
+	}
+	op := opcodeOf(h.RsvdULP)
+	switch op {
+	case OpWrite:
+		u.s.stats.in[op].octets.Add(uint64(n))
+		return stag.RemoteWrite, nil
+	case OpReadResponse:
+		u.s.stats.in[op].octets.Add(uint64(n))
+		return stag.LocalWrite, u.s.matchResponse(h, n)
+	}
+	return 0, transport.Faultf(transport.RDMAPOpcode, "%v in a tagged segment", op)
+}
+
+func (u upper) Untagged(h ddp.UntaggedHeader, n int) error {
+	if err := checkVersion(h.RsvdULP); err != nil {
+		return err
+	}
+	op := opcodeOf(h.RsvdULP)
+	switch {
+	case op.IsSend() && h.QN == QNSend:
+		return nil
+	case op == OpReadRequest && h.QN == QNRequest:
+		return checkSingle(h, n, ReadRequestLen)
+	case op == OpTerminate && h.QN == QNTerminate:
+		return checkSingle(h, n, maxTerminate)
+	case h.QN == QNRequest:
+		if x := u.s.serving(op); x != nil {
+			return checkEnd(h, n, x.MaxRequest)
+		}
+	case h.QN == QNResponse && u.s.isResponse(op):
+		return nil
+	}
+	return transport.Faultf(transport.RDMAPOpcode, "%v in an untagged segment for QN %d", op, h.QN)
+}
+
+// checkSingle wants a message that is one segment, as a control message is.
+func checkSingle(h ddp.UntaggedHeader, n, size int) error {
+	if !h.Last {
+		return transport.Faultf(transport.RDMAPStreamCatastrophic, "%v of more than one segment", opcodeOf(h.RsvdULP))
+	}
+	return checkEnd(h, n, size)
+}
+
+// checkEnd wants a message of at most size octets. A buffer of QN 1 may have more.
+func checkEnd(h ddp.UntaggedHeader, n, size int) error {
+	if end := uint64(h.MO) + uint64(n); end > uint64(size) {
+		return transport.Faultf(transport.DDPTooLong, "%v reaches octet %d of %d", opcodeOf(h.RsvdULP), end, size)
+	}
+	return nil
+}
+
+func (u upper) DeliverTagged(h ddp.TaggedHeader) error {
+	if opcodeOf(h.RsvdULP) == OpReadResponse {
+		return u.s.deliverResponse()
+	}
+	u.s.stats.in[OpWrite].messages.Add(1)
+	return nil
+}
+
+// A sendSink is QN 0: the receive queue.
+type sendSink struct {
+	Receives
+	s *Stream
+}
+
+// Deliver invalidates what the Send asks for, and only then hands it up: a completion
+// implies that the STag is dead (RFC 5040 section 5.3).
+func (q sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
+	op := opcodeOf(h.RsvdULP)
+	m := Received{Opcode: op, Len: n, Solicited: op.Solicited()}
+	if op.Invalidates() {
+		m.Invalidated, m.STag = true, stag.STag(h.RsvdULPWord)
+		if err := q.s.invalidateFor(m.STag); err != nil {
+			return err
+		}
+	}
+	q.s.stats.in[op].message(uint64(n))
+	q.Receives.Deliver(m)
+	return nil
+}
+
+// invalidateFor invalidates an STag at the peer's request. An STag that is not valid
+// is an operation error and one that is not the peer's to invalidate a protection
+// error, as Linux siw has it; RFC 5040 leaves the choice.
+func (s *Stream) invalidateFor(t stag.STag) error {
+	switch v := s.config.Table.InvalidateSTag(s.config.Scope, t, true); v {
+	case stag.None:
+		return nil
+	case stag.InvalidSTag:
+		return transport.Faultf(transport.RDMAPOpNoInvalidate, "%v: %v", t, v)
+	default:
+		return transport.Faultf(transport.RDMAPProtNoInvalidate, "%v: %v", t, v)
+	}
+}

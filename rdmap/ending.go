@@ -1,0 +1,184 @@
+package rdmap
+
+import (
+	"errors"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// end is how a stream ends.
+type end struct {
+	terminate terminateState
+	message   Terminate // that was queued
+
+	// The one request that the stream ends on account of, and how it completes. All
+	// others that are not complete are flushed.
+	culprit *Request
+	status  Status
+	code    transport.Code
+
+	over bool // End was called
+}
+
+type terminateState uint8
+
+const (
+	terminateNone terminateState = iota
+	terminateQueued
+	terminateFilled // in the batch
+	terminateSent
+)
+
+// Terminate ends the stream for cause, found on this side: from now on nothing is sent
+// but one Terminate, and nothing is taken from the peer. The Terminate tells of a
+// *[ddp.SegmentError] what RFC 5040 section 4.8 asks for, of a [transport.Fault]
+// the code, and of other causes no more than that this stream has failed. A message
+// that is half sent is left at the end of its last segment.
+//
+// It reports whether there is a Terminate to send: not if the stream was ending
+// already, and not if cause is a Terminate of the peer that is in error itself, for
+// no Terminate is answered by one.
+func (s *Stream) Terminate(cause error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending.Load() {
+		return false
+	}
+	s.ending.Store(true)
+	op, ok := opcodeInError(cause)
+	if ok && op == OpTerminate {
+		return false
+	}
+	if ok && op == OpReadResponse && s.orq.len() > 0 {
+		// The response was right, but could not be placed.
+		s.blame(s.orq.at(0), StatusLocalProtection, asFault(0, cause).Code)
+	}
+	s.end.message = newTerminate(cause)
+	s.end.terminate = terminateQueued
+	return true
+}
+
+// opcodeInError returns the opcode of the segment that cause is about.
+func opcodeInError(cause error) (op Opcode, ok bool) {
+	var e *ddp.SegmentError
+	if errors.As(cause, &e) && len(e.Header) > 1 {
+		return opcodeOf(e.Header[1]), true
+	}
+	return 0, false
+}
+
+// newTerminate says what figure 10 of RFC 5040 wants said about cause. The RDMA
+// header goes with protection errors of Read Requests only, as section 4.8 has it.
+func newTerminate(cause error) Terminate {
+	t := Terminate{Code: asFault(transport.RDMAPStreamCatastrophic, cause).Code, SegmentLen: -1}
+	var segment *ddp.SegmentError
+	if !errors.As(cause, &segment) || segment.Header == nil || !t.describesSegment() {
+		return t
+	}
+	t.DDPHeader, t.SegmentLen = segment.Header, segment.Len
+	var read *readError
+	if errors.As(cause, &read) {
+		t.RDMAHeader = read.request.Append(nil)
+	}
+	return t
+}
+
+// describesSegment reports whether the DDP header is told for t.Code.
+func (t Terminate) describesSegment() bool {
+	switch t.Code.Layer() {
+	case transport.LayerRDMAP:
+		return t.Code.Type() != transport.RDMAPLocalCatastrophic.Type()
+	case transport.LayerDDP:
+		return true
+	default:
+		return false
+	}
+}
+
+// TerminateSent returns the Terminate of this side once it is out.
+func (s *Stream) TerminateSent() (t Terminate, sent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end.terminate != terminateSent {
+		return Terminate{}, false
+	}
+	return s.end.message, true
+}
+
+// fillTerminate is Fill for a stream that is ending.
+func (s *Stream) fillTerminate(llp transport.LLP) (more bool, err error) {
+	f := &s.fill
+	if f.now != sendingTerminate {
+		t, ok := s.queuedTerminate()
+		if !ok {
+			f.now = sendingNothing
+			return false, nil
+		}
+		f.wire = t.Append(f.wire[:0])
+		f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
+		f.out = ddp.Outbound{
+			RsvdULP: OpTerminate.control(), QN: QNTerminate, MSN: f.sender.NextMSN(QNTerminate),
+			Source: f.source[:], Stage: true,
+		}
+		f.now = sendingTerminate
+	}
+	done, err := f.sender.Emit(llp, &f.out)
+	if err != nil || !done {
+		return err == nil, err
+	}
+	f.now = sendingNothing
+	s.stats.out[OpTerminate].message(uint64(len(f.wire)))
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end.terminate = terminateFilled
+	return false, nil
+}
+
+func (s *Stream) queuedTerminate() (t Terminate, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end.message, s.end.terminate == terminateQueued
+}
+
+// End completes every request that has not completed, in order: the one that the
+// stream ends on account of with what is known about it, all others with
+// StatusFlushed. The memory that they name is the poster's again. It must be called
+// when nothing of the stream is in flight any more: its batch is out or dropped, and
+// Fill is not running; Segment may be. A Terminate that was not filled is not sent.
+// Calling it again does nothing.
+func (s *Stream) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending.Store(true)
+	if s.end.over {
+		return
+	}
+	s.end.over = true
+	if s.end.terminate == terminateQueued {
+		s.end.terminate = terminateNone
+	}
+	for s.sq.head < s.sq.posted {
+		r := s.sq.at(s.sq.head)
+		st, code := StatusFlushed, transport.Code(0)
+		if r == s.end.culprit {
+			st, code = s.end.status, s.end.code
+			s.end.culprit = nil
+		}
+		s.complete(r, st, code)
+	}
+	s.sq.filled, s.sq.flush, s.fill.next = s.sq.head, s.sq.head, s.sq.head
+	s.orq, s.irq, s.extensions = fifo[*Request]{}, fifo[*Inbound]{}, 0
+	s.unfinished = sendingNothing
+	s.answerable.Store(false)
+}
+
+// blame makes r the request that the stream ends on account of, unless there is one.
+// Preconditions: s.mu is held.
+func (s *Stream) blame(r *Request, st Status, code transport.Code) {
+	if s.end.culprit == nil {
+		s.end.culprit, s.end.status, s.end.code = r, st, code
+	}
+}

@@ -1,0 +1,191 @@
+package rdmap
+
+import (
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+const (
+	// quantum is after how many octets one call of Fill stops: others want to send.
+	quantum = 1 << 20
+	// messageCost is added to the octets of a message, so that many small ones weigh
+	// what they cost.
+	messageCost = 64
+)
+
+// sending says what the message in the making is.
+type sending uint8
+
+const (
+	sendingNothing sending = iota
+	sendingRequest
+	sendingResponse
+	sendingTerminate
+)
+
+// A filler is what the sending goroutine has for itself: it takes the lock once to
+// see what was posted, and again to tell how far it got, but not for each request.
+type filler struct {
+	sender ddp.Sender
+	now    sending
+	out    ddp.Outbound // the message now
+	req    *Request     // sendingRequest
+	in     *Inbound     // sendingResponse
+	source [1]stag.Span // of out, if it is not the request's Spans
+	wire   []byte       // what source names, if it is a header
+
+	ring   []*Request // the send queue as last seen
+	posted uint64
+	next   uint64 // the request to fill next
+
+	lead int64 // by how much responses are ahead of requests, where both are waiting
+	err  error
+}
+
+// Fill appends what is ready to llp's batch: a Terminate first and then nothing else,
+// otherwise the requests and the responses of this side in their orders, and in turn
+// by octets where both are waiting. Messages are not interleaved. It reports more if
+// it stopped because the batch is full, or because it has filled about a mebibyte:
+// flush and call again. Without more, everything that is ready is in the batch.
+//
+// After a batch is out Flushed must be called, also if nothing was in it: a request
+// that waits for earlier ones to complete may then be ready.
+//
+// An error is a *[transport.Fault] or *[ddp.SegmentError] about this side: a request
+// or a response cannot be sent. The owner calls Terminate with it.
+func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
+	if s.ending.Load() {
+		more, err = s.fillTerminate(llp)
+	} else if s.fill.err == nil {
+		more, err = s.fillBatch(llp)
+		s.fill.err = err
+	} else {
+		err = s.fill.err
+	}
+	s.publish()
+	return more, err
+}
+
+func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
+	f := &s.fill
+	for room := int64(quantum); room > 0; {
+		if s.ending.Load() {
+			return s.fillTerminate(llp)
+		}
+		if f.now == sendingNothing {
+			if ok, err := s.nextMessage(); !ok || err != nil {
+				return false, err
+			}
+		}
+		before := f.out.Sent()
+		done, err := s.emit(llp)
+		if err != nil {
+			return false, err
+		}
+		n := int64(f.out.Sent()-before) + messageCost
+		room -= n
+		f.turn(n)
+		if !done {
+			return true, nil
+		}
+		s.finish()
+	}
+	return true, nil
+}
+
+// turn counts n octets of the message now for its side.
+func (f *filler) turn(n int64) {
+	if f.now == sendingRequest {
+		n = -n
+	}
+	f.lead += n
+}
+
+// nextMessage opens the message that is to be sent next. false: nothing is ready.
+func (s *Stream) nextMessage() (bool, error) {
+	f := &s.fill
+	for {
+		response, request := s.answerable.Load(), s.requestReady()
+		if !response || !request {
+			f.lead = 0 // whoever was idle has saved nothing
+		}
+		switch {
+		case response && (!request || f.lead <= 0):
+			return true, s.openResponse()
+		case !request:
+			return false, nil
+		}
+		r := at(f.ring, f.next)
+		if r.Kind != KindInvalidate {
+			return true, s.openRequest(r)
+		}
+		if err := s.invalidateLocal(r); err != nil {
+			return false, err
+		}
+	}
+}
+
+// requestReady reports whether the request to fill next is there and may start.
+func (s *Stream) requestReady() bool {
+	f := &s.fill
+	if f.next < f.posted {
+		if r := at(f.ring, f.next); !r.mustWait() {
+			return true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.ring, f.posted = s.sq.ring, s.sq.posted
+	return f.next < f.posted && s.startable(at(f.ring, f.next), f.next)
+}
+
+func (s *Stream) emit(llp transport.LLP) (done bool, err error) {
+	f := &s.fill
+	if f.now == sendingResponse {
+		return s.emitResponse(llp)
+	}
+	done, err = f.sender.Emit(llp, &f.out)
+	if err != nil {
+		err = s.failRequest(f.req, sourceStatus(err), err)
+	}
+	return done, err
+}
+
+// finish closes the message that is all in the batch.
+func (s *Stream) finish() {
+	f := &s.fill
+	if f.now == sendingResponse {
+		s.finishResponse()
+	} else {
+		s.stats.out[f.req.opcode()].message(f.out.Sent())
+		f.next++
+	}
+	f.now, f.req, f.in = sendingNothing, nil, nil
+}
+
+// publish tells the other goroutines how far the sending one got.
+func (s *Stream) publish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sq.filled = s.fill.next
+	s.unfinished = s.fill.now
+	s.completeInOrder()
+}
+
+// Flushed tells that the LLP has taken responsibility for everything filled so far:
+// Sends and Writes complete (RFC 5040 section 5.5 rule 14).
+func (s *Stream) Flushed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := max(s.sq.flush, s.sq.head); i < s.sq.filled; i++ {
+		if r := s.sq.at(i); !r.awaitsResponse() {
+			r.done = true
+		}
+	}
+	s.sq.flush = s.sq.filled
+	if s.end.terminate == terminateFilled {
+		s.end.terminate = terminateSent
+	}
+	s.completeInOrder()
+}

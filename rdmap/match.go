@@ -1,0 +1,134 @@
+package rdmap
+
+import (
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Read Responses are held against the Reads that await them, octet for octet, as RFC
+// 5040 section 5.2.2 permits: this is what makes it safe to grant a peer no more than
+// LocalWrite on the sink of a Read.
+
+// matchResponse checks a segment of a Read Response before it is placed.
+func (s *Stream) matchResponse(h ddp.TaggedHeader, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Window > 0 {
+		return s.matchAny(h, n)
+	}
+	r, err := s.oldestRead()
+	if err != nil {
+		return err
+	}
+	if err := r.continues(h, uint64(n)); err != nil {
+		s.blame(r, StatusBadResponse, asFault(0, err).Code)
+		return err
+	}
+	r.got += uint64(n)
+	return nil
+}
+
+func (s *Stream) oldestRead() (*Request, error) {
+	if s.orq.len() == 0 {
+		return nil, transport.Faultf(transport.RDMAPOpcode, "Read Response, but no Read is outstanding")
+	}
+	r := s.orq.at(0)
+	if r.Kind != KindRead {
+		return nil, transport.Faultf(transport.RDMAPOpcode, "Read Response where that of %v is due", r.Ext.Request)
+	}
+	return r, nil
+}
+
+// continues checks that a segment with n octets is the next of r's response. STag
+// and TO of an empty one mean nothing.
+func (r *Request) continues(h ddp.TaggedHeader, n uint64) error {
+	left := r.Len - r.got
+	switch {
+	case n > 0 && h.STag != r.sink.STag:
+		return transport.Faultf(transport.DDPInvalidSTag, "Read Response to %v, asked for %v", h.STag, r.sink.STag)
+	case n > 0 && h.TO != r.sink.TO+r.got:
+		return transport.Faultf(transport.DDPBounds, "Read Response to TO %#x, %#x is next", h.TO, r.sink.TO+r.got)
+	case n > left:
+		return transport.Faultf(transport.DDPBounds, "Read Response %d octets too long", n-left)
+	case h.Last && n < left:
+		return transport.Faultf(transport.DDPBounds, "Read Response %d octets too short", left-n)
+	}
+	return nil
+}
+
+// matchAny checks a segment where segments overtake each other: it must lie in the
+// sink of any Read, for it may belong to a later one. Whether each has got all its
+// octets is checked in sum when they are delivered.
+func (s *Stream) matchAny(h ddp.TaggedHeader, n int) error {
+	if n == 0 {
+		return nil
+	}
+	for k := range s.orq.len() {
+		if r := s.orq.at(k); r.Kind == KindRead && r.covers(h, uint64(n)) {
+			s.placed += uint64(n)
+			return nil
+		}
+	}
+	if s.orq.len() == 0 {
+		return transport.Faultf(transport.RDMAPOpcode, "Read Response, but no Read is outstanding")
+	}
+	return transport.Faultf(transport.DDPBounds, "Read Response to %v TO %#x length %d matches no Read", h.STag, h.TO, n)
+}
+
+func (r *Request) covers(h ddp.TaggedHeader, n uint64) bool {
+	off := h.TO - r.sink.TO
+	switch {
+	case h.STag != r.sink.STag || h.TO < r.sink.TO || off > r.Len || n > r.Len-off:
+		return false
+	case h.Last:
+		return off+n == r.Len
+	}
+	return true
+}
+
+// deliverResponse completes the oldest Read. Its sink is invalidated before that, if
+// it asks for it, and without the lock, for Fill may have pinned the region.
+func (s *Stream) deliverResponse() error {
+	s.stats.in[OpReadResponse].messages.Add(1)
+	sink, invalidate, err := s.responded()
+	if err != nil || !invalidate {
+		return err
+	}
+	v := s.config.Table.InvalidateSTag(s.config.Scope, sink, false)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orq.len() == 0 { // the stream has ended meanwhile
+		return nil
+	}
+	if v != stag.None {
+		s.blame(s.orq.at(0), StatusBind, transport.RDMAPLocalCatastrophic)
+		return transport.Faultf(transport.RDMAPLocalCatastrophic, "invalidating the sink %v: %v", sink, v)
+	}
+	s.answered()
+	return nil
+}
+
+// responded tells that the response of the oldest Read is complete. It says which
+// STag is to be invalidated before that Read may complete; if none, it completes.
+func (s *Stream) responded() (sink stag.STag, invalidate bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.oldestRead()
+	if err != nil {
+		return 0, false, err
+	}
+	if s.config.Window > 0 {
+		s.due += r.Len
+		if s.placed < s.due {
+			s.blame(r, StatusBadResponse, transport.DDPBounds)
+			return 0, false, transport.Faultf(transport.DDPBounds, "Read Response %d octets too short", s.due-s.placed)
+		}
+	}
+	if r.Flags&Invalidating != 0 {
+		return r.sink.STag, true, nil
+	}
+	s.answered()
+	return 0, false, nil
+}

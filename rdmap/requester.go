@@ -1,0 +1,167 @@
+package rdmap
+
+import (
+	"errors"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// mustWait reports whether it takes the lock to know if r may start.
+func (r *Request) mustWait() bool {
+	return r.awaitsResponse() || r.Flags&(ReadFence|LocalFence) != 0
+}
+
+// startable reports whether r, the i-th request, may start; all before it have.
+// With an ORD of 0 a Read may start: that is how it fails.
+func (s *Stream) startable(r *Request, i uint64) bool {
+	switch {
+	case r.Flags&LocalFence != 0 && s.sq.head != i:
+		return false
+	case r.Flags&ReadFence != 0 && s.orq.len() > 0:
+		return false
+	case r.awaitsResponse() && s.config.ORD > 0:
+		return s.orq.len() < s.config.ORD
+	}
+	return true
+}
+
+// openRequest makes r the message now.
+func (s *Stream) openRequest(r *Request) error {
+	f := &s.fill
+	f.now, f.req = sendingRequest, r
+	op := r.opcode()
+	switch r.Kind {
+	case KindRead, KindExtension:
+		return s.openAwaiting(r, op)
+	case KindWrite:
+		f.out = ddp.Outbound{Tagged: true, STag: r.Remote.STag, TO: r.Remote.TO}
+	default:
+		r.msn = f.sender.NextMSN(QNSend)
+		f.out = ddp.Outbound{QN: QNSend, MSN: r.msn}
+		if op.Invalidates() {
+			f.out.RsvdULPWord = uint32(r.Invalidate)
+		}
+	}
+	f.out.RsvdULP = op.control()
+	f.out.Source = r.Spans
+	if !r.hold() {
+		return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
+	}
+	return nil
+}
+
+// openAwaiting makes r, which will get a response, the message now. Its octets are
+// staged: the response may come, and the request be used again, before the batch is
+// known to be out.
+func (s *Stream) openAwaiting(r *Request, op Opcode) error {
+	f := &s.fill
+	if s.config.ORD == 0 {
+		return s.failRequest(r, StatusLocalOp, errors.New("rdmap: the stream has no outbound Reads (ORD 0)"))
+	}
+	f.out = ddp.Outbound{RsvdULP: op.control(), QN: QNRequest, Stage: true, Source: r.Spans}
+	if r.Kind == KindRead {
+		if err := s.openRead(r); err != nil {
+			return err
+		}
+	}
+	f.out.MSN = f.sender.NextMSN(QNRequest)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.msn = f.out.MSN
+	s.orq.push(r)
+	if r.Kind == KindExtension {
+		s.extensions++
+		if r.reply == nil {
+			r.reply = new(replyBuffer)
+		}
+	}
+	return nil
+}
+
+func (s *Stream) openRead(r *Request) error {
+	if len(r.Spans) > 0 && r.Spans[0].Region != nil {
+		span := r.Spans[0]
+		if !span.Region.Valid() {
+			return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
+		}
+		r.sink = RemoteAddr{STag: span.Region.STag(), TO: span.Region.BaseTO() + span.Off}
+	}
+	f := &s.fill
+	f.wire = ReadRequest{Sink: r.sink, Size: uint32(r.Len), Src: r.Remote}.Append(f.wire[:0])
+	f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
+	f.out.Source = f.source[:]
+	return nil
+}
+
+// invalidateLocal does a KindInvalidate, whose turn has come.
+func (s *Stream) invalidateLocal(r *Request) error {
+	v := s.config.Table.InvalidateSTag(s.config.Scope, r.Invalidate, false)
+	if v != stag.None {
+		return s.failRequest(r, StatusBind, transport.Faultf(transport.RDMAPLocalCatastrophic, "%v: %v", r.Invalidate, v))
+	}
+	r.done = true
+	s.fill.next++
+	return nil
+}
+
+// failRequest remembers that the stream ends on account of r. The Terminate tells no
+// more than that it was this side's fault (RFC 5040 section 7.1 (1)).
+func (s *Stream) failRequest(r *Request, st Status, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blame(r, st, transport.RDMAPLocalCatastrophic)
+	return asFault(transport.RDMAPLocalCatastrophic, err)
+}
+
+// sourceStatus is how a request ends whose source could not be read.
+func sourceStatus(err error) Status {
+	if errors.Is(err, stag.ErrInvalid) {
+		return StatusLocalProtection
+	}
+	return StatusLocalOp
+}
+
+// answered lets the oldest request that awaits a response complete: it has got it.
+// Preconditions: there is one, and s.mu is held.
+func (s *Stream) answered() {
+	r := s.orq.pop()
+	if r.Kind == KindExtension {
+		s.extensions--
+	}
+	r.done = true
+	s.completeInOrder()
+}
+
+// completeInOrder completes the oldest requests that are done, up to the one that
+// the stream ends on account of. Preconditions: s.mu is held.
+func (s *Stream) completeInOrder() {
+	for s.sq.head < s.sq.filled {
+		r := s.sq.at(s.sq.head)
+		if !r.done || r == s.end.culprit {
+			return
+		}
+		s.complete(r, StatusSuccess, 0)
+	}
+}
+
+// complete gives back r, the oldest request. Preconditions: s.mu is held.
+func (s *Stream) complete(r *Request, st Status, code transport.Code) {
+	r.release()
+	if !r.quiet {
+		s.config.Events.Complete(r, st, code)
+	}
+	r.reset()
+	s.sq.head++
+}
+
+// asFault gives err a code.
+func asFault(code transport.Code, err error) *transport.Fault {
+	var f *transport.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return &transport.Fault{Code: code, Err: err}
+}

@@ -1,0 +1,80 @@
+package rdmap
+
+import (
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// openResponse makes the response to the oldest request of the peer the message now.
+// Responses are staged: the octets of a Read may change as soon as they are no longer
+// pinned, and a buffer of QN 1 is used again before the batch is out.
+func (s *Stream) openResponse() error {
+	f := &s.fill
+	s.mu.Lock()
+	in := s.irq.at(0)
+	s.mu.Unlock()
+	f.now, f.in = sendingResponse, in
+	if in.fault != nil {
+		return in.refuse(in.fault)
+	}
+	if in.ext == nil {
+		f.out = ddp.Outbound{Tagged: true, RsvdULP: OpReadResponse.control(), STag: in.read.Sink.STag, TO: in.read.Sink.TO, Stage: true}
+		return nil
+	}
+	f.source[0] = stag.Span{Mem: in.response, Len: len(in.response)}
+	f.out = ddp.Outbound{
+		RsvdULP: in.ext.Response.control(), QN: QNResponse, MSN: f.sender.NextMSN(QNResponse),
+		Source: f.source[:], Stage: true,
+	}
+	return nil
+}
+
+// emitResponse appends what fits of the response. The source of a Read is pinned for
+// no longer than that: it may be invalidated between two batches, which ends the
+// stream in the middle of the response.
+func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
+	f := &s.fill
+	in, sent := f.in, f.out.Sent()
+	if in.ext == nil && in.read.Size > 0 {
+		r, off, fault := s.source(in.read.after(sent))
+		if fault != nil {
+			return false, in.refuse(fault)
+		}
+		defer r.Unpin()
+		f.source[0] = stag.Span{Region: r, Off: off - sent, Len: int(in.read.Size)}
+		f.out.Source = f.source[:]
+	}
+	done, err = f.sender.Emit(llp, &f.out)
+	if err != nil {
+		err = in.refuse(asFault(transport.RDMAPStreamCatastrophic, err))
+	}
+	return done, err
+}
+
+// finishResponse gives the buffer of the request that was answered back to QN 1.
+func (s *Stream) finishResponse() {
+	f := &s.fill
+	op := OpReadResponse
+	if f.in.ext != nil {
+		op = f.in.ext.Response
+	}
+	s.stats.out[op].message(f.out.Sent())
+	f.source[0] = stag.Span{}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := s.irq.pop()
+	in.state = inboundIdle
+	s.spare.push(in)
+	s.lookAtAnswers()
+}
+
+// refuse reports f against the request.
+func (in *Inbound) refuse(f *transport.Fault) error {
+	return &ddp.SegmentError{
+		Fault:  f,
+		Header: in.head.Append(nil),
+		Len:    ddp.UntaggedLen + in.n - int(in.head.MO),
+	}
+}

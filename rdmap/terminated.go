@@ -1,0 +1,116 @@
+package rdmap
+
+import (
+	"bytes"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A terminateSink is QN 2: one buffer, for the one Terminate of the peer, which is
+// always there (RFC 5040 section 5.4).
+type terminateSink struct {
+	s      *Stream
+	buffer [1]stag.Span
+}
+
+func newTerminateSink(s *Stream) *terminateSink {
+	q := &terminateSink{s: s}
+	q.buffer[0] = stag.Span{Mem: make([]byte, maxTerminate), Len: maxTerminate}
+	return q
+}
+
+func (q *terminateSink) Posted() int            { return 1 }
+func (q *terminateSink) Buffer(int) []stag.Span { return q.buffer[:] }
+func (q *terminateSink) Missing() error         { return nil }
+
+func (q *terminateSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
+	t, err := ParseTerminate(q.buffer[0].Mem[:n])
+	if err != nil {
+		return err
+	}
+	t.DDPHeader, t.RDMAHeader = bytes.Clone(t.DDPHeader), bytes.Clone(t.RDMAHeader)
+	if q.s.terminated(t, n) {
+		q.s.config.Events.Terminated(t)
+	}
+	return nil
+}
+
+// terminated ends the stream for the peer's Terminate. false: it was ending.
+func (s *Stream) terminated(t Terminate, n uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending.Load() {
+		return false
+	}
+	s.ending.Store(true)
+	s.stats.in[OpTerminate].message(uint64(n))
+	if r := s.namedBy(t); r != nil {
+		s.blame(r, remoteStatus(t.Code), t.Code)
+	}
+	return true
+}
+
+// namedBy returns the request that t is about: the one with the MSN of the terminated
+// header. A tagged header does not tell.
+func (s *Stream) namedBy(t Terminate) *Request {
+	if t.DDPHeader == nil || ddp.IsTagged(t.DDPHeader) {
+		return nil
+	}
+	h, err := ddp.ParseUntagged(t.DDPHeader)
+	if err != nil {
+		return nil
+	}
+	switch h.QN {
+	case QNRequest:
+		return s.awaiting(h.MSN)
+	case QNSend:
+		return s.sent(h.MSN)
+	}
+	return nil
+}
+
+func (s *Stream) awaiting(msn ddp.MSN) *Request {
+	for k := range s.orq.len() {
+		if r := s.orq.at(k); r.msn == msn {
+			return r
+		}
+	}
+	return nil
+}
+
+// sent returns the Send with the number msn, if it was sent, be it in part, and has
+// not completed.
+func (s *Stream) sent(msn ddp.MSN) *Request {
+	end := s.sq.filled
+	if s.unfinished == sendingRequest {
+		end++
+	}
+	for i := s.sq.head; i < end; i++ {
+		if r := s.sq.at(i); r.Kind == KindSend && r.msn == msn {
+			return r
+		}
+	}
+	return nil
+}
+
+// remoteStatus is how a request completes that the peer refused with code.
+func remoteStatus(code transport.Code) Status {
+	if code == transport.DDPNoBuffer {
+		return StatusNoReceive
+	}
+	switch uint16(code) >> 8 {
+	case uint16(transport.RDMAPInvalidSTag) >> 8, uint16(transport.DDPInvalidSTag) >> 8:
+		return StatusRemoteAccess
+	case uint16(transport.DDPQueue) >> 8:
+		return StatusRemoteInvalid
+	}
+	switch code {
+	case transport.RDMAPVersion, transport.RDMAPOpcode:
+		return StatusRemoteInvalid
+	case transport.RDMAPOpNoInvalidate:
+		return StatusRemoteAccess
+	}
+	return StatusRemoteOp
+}
