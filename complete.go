@@ -1,0 +1,124 @@
+package iwarp
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// events is how the stream of a QP reports: a type of its own, so that these
+// methods are not the user's.
+type events struct{ qp *QP }
+
+// Complete ends one request of the send queue. The stream's lock is held.
+func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code) {
+	qp := e.qp
+	bits := wrBits(r.Bits)
+	wc := WC{ID: r.ID, QP: qp, Op: bits.op(), Status: st, Len: uint32(r.Len)}
+	if code != 0 {
+		wc.Vendor = uint32(code) << 16
+	}
+	qp.slots.free()
+	if w, ok := r.Tag.(*waiter); ok {
+		w.finish(&wc)
+		return
+	}
+	if st == StatusSuccess && bits.flags()&Unsignaled != 0 {
+		return
+	}
+	if !qp.sendCQ.push(&wc) {
+		qp.overflow.Store(true)
+	}
+}
+
+// Kick sends what an extension has answered.
+func (e events) Kick() { e.qp.kick() }
+
+// finishRecv ends one receive.
+func (qp *QP) finishRecv(r recv, wc *WC) {
+	wc.ID = r.id
+	if r.waiter != nil {
+		r.waiter.finish(wc)
+		return
+	}
+	if !qp.recvCQ.push(wc) {
+		qp.overflow.Store(true)
+	}
+}
+
+// wrBits is what the QP remembers of a work request in rdmap.Request.Bits.
+type wrBits uint32
+
+func makeBits(op Op, f Flags) wrBits { return wrBits(op)<<8 | wrBits(f) }
+
+func (b wrBits) op() Op       { return Op(b >> 8) }
+func (b wrBits) flags() Flags { return Flags(b) }
+
+// A waiter is a blocking helper that waits for one completion of its own, which
+// never shows up on a CQ.
+type waiter struct {
+	done chan struct{} // of capacity 1
+	wc   WC
+}
+
+var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
+
+func (w *waiter) finish(wc *WC) {
+	w.wc = *wc
+	w.done <- struct{}{}
+}
+
+// wait returns the completion. If ctx ends first the work request goes on without
+// anybody waiting, and w is left to it.
+func (w *waiter) wait(ctx context.Context) (WC, error) {
+	select {
+	case <-w.done:
+	default:
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			return WC{}, ctx.Err()
+		}
+	}
+	wc := w.wc
+	w.wc = WC{}
+	waiters.Put(w)
+	return wc, wc.Err()
+}
+
+// slotWaiters lets blocking helpers wait for room in the send queue.
+type slotWaiters struct {
+	n    atomic.Int32
+	mu   sync.Mutex
+	wake chan struct{} // closed at the next completion; nil while nobody waits
+}
+
+// free tells that a slot is free. It is called for every completion.
+func (s *slotWaiters) free() {
+	if s.n.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	if s.wake != nil {
+		close(s.wake)
+		s.wake = nil
+	}
+	s.mu.Unlock()
+}
+
+// enter announces a waiter; the caller tries again, then selects on the channel, and
+// calls leave.
+func (s *slotWaiters) enter() <-chan struct{} {
+	s.n.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wake == nil {
+		s.wake = make(chan struct{})
+	}
+	return s.wake
+}
+
+func (s *slotWaiters) leave() { s.n.Add(-1) }

@@ -1,0 +1,258 @@
+package iwarp
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net"
+	"sync"
+)
+
+// A CQ is a completion queue: work requests of its QPs end here, those of one QP
+// in the order in which they were posted. Any number of goroutines may poll and
+// wait.
+//
+// A CQ should have room for every work request that its QPs can have posted,
+// unsignaled ones included, since an error completes those too (RFC 5042 section
+// 6.4.3.2). A completion that finds it full is lost: that raises EventCQOverflow
+// and terminates the QP.
+type CQ struct {
+	rnic  *RNIC
+	depth int
+
+	mu        sync.Mutex
+	ring      []WC // grows on use, to depth
+	head      int  // of the oldest entry
+	n         int
+	solicited int // entries that WaitSolicited waits for
+	qps       int // attached
+	overflows uint64
+	closed    bool
+	waiters   []*cqWaiter // parked, the oldest first
+}
+
+// A cqWaiter is a goroutine parked in Wait or WaitSolicited.
+type cqWaiter struct {
+	ready     chan struct{} // of capacity 1
+	solicited bool
+}
+
+var cqWaiters = sync.Pool{New: func() any { return &cqWaiter{ready: make(chan struct{}, 1)} }}
+
+const cqInitial = 16
+
+// CreateCQ makes a completion queue of depth entries.
+func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
+	if depth < 1 || depth > r.limits.MaxCQDepth {
+		return nil, fmt.Errorf("iwarp: CQ depth %d is not within 1..%d", depth, r.limits.MaxCQDepth)
+	}
+	if err := r.take(&r.used.cq, r.limits.MaxCQ, "CQs"); err != nil {
+		return nil, err
+	}
+	return newCQ(r, depth), nil
+}
+
+func newCQ(r *RNIC, depth int) *CQ { return &CQ{rnic: r, depth: depth} }
+
+// Poll moves at most len(dst) completions to dst, the oldest first, and tells how
+// many. It never blocks.
+func (cq *CQ) Poll(dst []WC) int {
+	cq.mu.Lock()
+	n := cq.take(dst)
+	cq.passOn()
+	cq.mu.Unlock()
+	return n
+}
+
+// take is Poll with mu held.
+func (cq *CQ) take(dst []WC) int {
+	n := min(len(dst), cq.n)
+	for i := range n {
+		e := &cq.ring[cq.head]
+		dst[i] = *e
+		if e.isSolicited() {
+			cq.solicited--
+		}
+		*e = WC{}
+		if cq.head++; cq.head == len(cq.ring) {
+			cq.head = 0
+		}
+	}
+	cq.n -= n
+	return n
+}
+
+// Wait is Poll that waits until there is at least one completion. It fails only
+// with the error of ctx, or if the CQ is closed; completions that are already there
+// are returned even then.
+func (cq *CQ) Wait(ctx context.Context, dst []WC) (int, error) {
+	return cq.wait(ctx, dst, false)
+}
+
+// WaitSolicited is Wait that sleeps until a message with a solicited event has come
+// or something has failed; it then returns whatever there is, the oldest first.
+func (cq *CQ) WaitSolicited(ctx context.Context, dst []WC) (int, error) {
+	return cq.wait(ctx, dst, true)
+}
+
+func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
+	if len(dst) == 0 {
+		return 0, fmt.Errorf("iwarp: wait: no room for completions")
+	}
+	for {
+		cq.mu.Lock()
+		if cq.has(solicited) {
+			n := cq.take(dst)
+			cq.passOn()
+			cq.mu.Unlock()
+			return n, nil
+		}
+		if cq.closed {
+			cq.mu.Unlock()
+			return 0, fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
+		}
+		w := cqWaiters.Get().(*cqWaiter)
+		w.solicited = solicited
+		cq.waiters = append(cq.waiters, w)
+		cq.mu.Unlock()
+
+		select {
+		case <-w.ready:
+			cqWaiters.Put(w)
+		case <-ctx.Done():
+			cq.forget(w)
+			return 0, ctx.Err()
+		}
+	}
+}
+
+func (cq *CQ) has(solicited bool) bool {
+	if solicited {
+		return cq.solicited > 0
+	}
+	return cq.n > 0
+}
+
+// forget takes w off the list. If w was just woken, its turn goes to the next.
+func (cq *CQ) forget(w *cqWaiter) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	for i, o := range cq.waiters {
+		if o == w {
+			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
+			cqWaiters.Put(w)
+			return
+		}
+	}
+	<-w.ready
+	cqWaiters.Put(w)
+	cq.passOn()
+}
+
+// passOn wakes the first waiter whose condition holds. mu is held.
+func (cq *CQ) passOn() {
+	for i, w := range cq.waiters {
+		if cq.has(w.solicited) || cq.closed {
+			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
+			w.ready <- struct{}{}
+			return
+		}
+	}
+}
+
+// All yields completions as they come. It ends after yielding an error of Wait with
+// a zero WC, or when the loop is left; nothing is taken that is not yielded.
+func (cq *CQ) All(ctx context.Context) iter.Seq2[WC, error] {
+	return func(yield func(WC, error) bool) {
+		var one [1]WC
+		for {
+			if _, err := cq.Wait(ctx, one[:]); err != nil {
+				yield(WC{}, err)
+				return
+			}
+			if !yield(one[0], nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close gives the CQ back and wakes all who wait. It fails while QPs use it.
+// Completions that nobody polled can still be polled.
+func (cq *CQ) Close() error {
+	cq.mu.Lock()
+	if cq.qps > 0 {
+		defer cq.mu.Unlock()
+		return fmt.Errorf("iwarp: close CQ: still in use by %d queue pairs", cq.qps)
+	}
+	was := cq.closed
+	cq.closed = true
+	for len(cq.waiters) > 0 {
+		cq.passOn()
+	}
+	cq.mu.Unlock()
+	if !was {
+		cq.rnic.give(&cq.rnic.used.cq)
+	}
+	return nil
+}
+
+func (cq *CQ) attach() error {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	if cq.closed {
+		return fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
+	}
+	cq.qps++
+	return nil
+}
+
+func (cq *CQ) detach() {
+	cq.mu.Lock()
+	cq.qps--
+	cq.mu.Unlock()
+}
+
+// push adds a completion and reports whether there was room.
+func (cq *CQ) push(wc *WC) bool {
+	cq.mu.Lock()
+	if cq.n == len(cq.ring) && !cq.grow() {
+		cq.overflows++
+		first := cq.overflows == 1
+		cq.mu.Unlock()
+		if first {
+			cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", cq.depth, ErrQueueFull)})
+		}
+		return false
+	}
+	cq.ring[(cq.head+cq.n)%len(cq.ring)] = *wc
+	cq.n++
+	if wc.isSolicited() {
+		cq.solicited++
+	}
+	cq.passOn()
+	cq.mu.Unlock()
+	return true
+}
+
+// grow doubles the ring up to depth. mu is held and the ring is full.
+func (cq *CQ) grow() bool {
+	if len(cq.ring) == cq.depth {
+		return false
+	}
+	ring := make([]WC, min(cq.depth, max(cqInitial, 2*len(cq.ring))))
+	n := copy(ring, cq.ring[cq.head:])
+	copy(ring[n:], cq.ring[:cq.head])
+	cq.ring, cq.head = ring, 0
+	return true
+}
+
+// isSolicited tells what WaitSolicited waits for: a message that asked for an
+// event, or any failure (draft-hilland-rddp-verbs section 8.2.5).
+func (wc *WC) isSolicited() bool {
+	return wc.Status != StatusSuccess || wc.Op == OpRecv && wc.Flags&Solicited != 0
+}
+
+// newPrivateCQ makes the CQ of a QP whose user named none. It counts towards no
+// limit and goes with the QP.
+func newPrivateCQ(r *RNIC, depth int) *CQ { return newCQ(r, depth) }

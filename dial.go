@@ -1,0 +1,216 @@
+package iwarp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Dial connects to a listener and returns an established QP. Networks are "tcp",
+// "tcp4", "tcp6", and "pipe" within the process. ctx bounds all of it: the
+// connection, TLS, Setup and the exchange of MPA frames.
+//
+// If the peer closes the connection without one octet of a Reply, as a peer does
+// that knows only RFC 5044, Dial tries once more, with revision 1, on a new
+// connection (RFC 6581 section 10); see MPAOptions.NoFallback. A refusal of the
+// peer's application is a *[RejectError].
+func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*QP, error) {
+	qp, err := r.newQP(qc)
+	if err != nil {
+		return nil, err
+	}
+	err = qp.dial(ctx, network, addr, qp.cfg.MPA.options())
+	if errors.Is(err, mpa.ErrNoReply) && qp.mayFallBack(ctx) {
+		o := qp.cfg.MPA.options()
+		o.Revision = mpa.Revision1
+		err = qp.dial(ctx, network, addr, o)
+	}
+	if err != nil {
+		qp.abandon(err)
+		return nil, fmt.Errorf("iwarp: dial %s %s: %w", network, addr, err)
+	}
+	return qp, nil
+}
+
+func (qp *QP) mayFallBack(ctx context.Context) bool {
+	return qp.cfg.MPA.Revision != mpa.Revision1 && !qp.cfg.MPA.NoFallback && ctx.Err() == nil
+}
+
+// dial makes one attempt.
+func (qp *QP) dial(ctx context.Context, network, addr string, o mpa.Options) error {
+	c, err := transport.Dial(ctx, network, addr, transport.Options{})
+	if err != nil {
+		return err
+	}
+	err = qp.connect(ctx, c, o)
+	var rej *RejectError
+	if errors.As(err, &rej) {
+		_ = c.Close()
+	}
+	return err
+}
+
+// Client makes the initiator of an existing connection, which from now on belongs
+// to the QP. It cannot try again with revision 1 as Dial does: it then returns an
+// error that matches ErrUnsupported. After a *[RejectError] c is still open and the
+// caller's (RFC 5044 section 7.1.2); after any other error it is closed.
+//
+// Only a *net.TCPConn itself is driven by system calls of the library's own;
+// everything else, a wrapper of one included, through its Read and Write.
+func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error) {
+	qp, err := r.newQP(qc)
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	if err := qp.connect(ctx, c, qp.cfg.MPA.options()); err != nil {
+		qp.abandon(err)
+		if errors.Is(err, mpa.ErrNoReply) {
+			err = fmt.Errorf("%w: the peer may know only MPA revision 1: %w", ErrUnsupported, err)
+		}
+		return nil, fmt.Errorf("iwarp: client: %w", err)
+	}
+	return qp, nil
+}
+
+// connect sets up the connection c from this side, and closes it unless it
+// succeeds or is rejected.
+func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
+	r := qp.rnic
+	if err := r.watch(c); err != nil {
+		_ = c.Close()
+		return err
+	}
+	defer r.unwatch(c)
+	stream, err := qp.prepare(ctx, c)
+	if err != nil {
+		_ = c.Close()
+		return err
+	}
+	conn, terms, err := mpa.Connect(ctx, stream, o, qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	if err != nil {
+		err = setupError(err)
+		var rej *RejectError
+		if !errors.As(err, &rej) {
+			_ = stream.Close()
+		}
+		return err
+	}
+	return qp.establish(conn, terms, rtrOf(terms.RTR))
+}
+
+// prepare makes c ready for MPA and runs Setup.
+func (qp *QP) prepare(ctx context.Context, c net.Conn) (transport.Stream, error) {
+	c, err := qp.rnic.secure(ctx, c, qp.cfg.TLS, transport.TLSClient)
+	if err != nil {
+		return nil, err
+	}
+	if err := qp.setup(ctx); err != nil {
+		return nil, err
+	}
+	return transport.NewStream(c, qp.rnic.poller), nil
+}
+
+// setup runs the user's Setup, once even if Dial has to try twice.
+func (qp *QP) setup(ctx context.Context) error {
+	f := qp.cfg.Setup
+	if f == nil {
+		return nil
+	}
+	qp.cfg.Setup = nil
+	if err := f(ctx, qp); err != nil {
+		return fmt.Errorf("setup: %w", err)
+	}
+	return nil
+}
+
+// establish takes the QP to RTS. Where the negotiation has failed, the Terminate
+// that says so is sent in place of the RTR, and the QP ends.
+func (qp *QP) establish(conn *mpa.Conn, terms *mpa.Terms, rtr rdmap.RTR) error {
+	r := qp.rnic
+	if terms.Fault != nil {
+		rtr = rdmap.RTRNone
+	}
+	qp.llp, qp.terms = conn, terms
+	qp.stream = rdmap.New(rdmap.Config{
+		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
+		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth,
+		Receives: &qp.rq, Events: events{qp}, RTR: rtr,
+	})
+	qp.halves.Store(2)
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		conn.Abort(errRNICClosed)
+		return errRNICClosed
+	}
+	r.qps[qp] = struct{}{}
+	r.mu.Unlock()
+	qp.state.Store(uint32(StateRTS))
+	if terms.Fault != nil {
+		qp.fail(terms.Fault)
+	}
+	qp.rx.start()
+	qp.kick()
+	if terms.Fault != nil {
+		<-qp.done
+		return qp.Err()
+	}
+	return nil
+}
+
+// abandon ends a QP that was never established.
+func (qp *QP) abandon(err error) {
+	select {
+	case <-qp.done:
+		return // established, and ended with the error of the negotiation
+	default:
+	}
+	qp.record(StateError, EventConnectionLost, err)
+	qp.rq.end(StatusFlushed)
+	qp.rq.drop()
+	qp.detach()
+	close(qp.done)
+}
+
+// secure wraps c in TLS if there is a configuration for it.
+func (r *RNIC) secure(ctx context.Context, c net.Conn, cfg *tls.Config, wrap wrapTLS) (net.Conn, error) {
+	if d := r.cfg.PeerTimeout; d > 0 {
+		if err := transport.SetPeerTimeout(c, d); err != nil {
+			return nil, err
+		}
+	}
+	if cfg == nil {
+		return c, nil
+	}
+	return wrap(ctx, c, cfg)
+}
+
+type wrapTLS func(context.Context, net.Conn, *tls.Config) (net.Conn, error)
+
+func (m MPAOptions) options() mpa.Options {
+	return mpa.Options{
+		Revision: m.Revision, NoCRC: m.NoCRC, Markers: m.Markers,
+		EarlyResponderSend: m.EarlyResponderSend, LargePrivateData: m.LargePrivateData,
+		MaxULPDU: m.MaxULPDU,
+	}
+}
+
+func rtrOf(r mpa.RTR) rdmap.RTR {
+	switch r {
+	case mpa.RTRSend:
+		return rdmap.RTRSend
+	case mpa.RTRWrite:
+		return rdmap.RTRWrite
+	case mpa.RTRRead:
+		return rdmap.RTRRead
+	}
+	return rdmap.RTRNone
+}

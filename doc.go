@@ -1,0 +1,70 @@
+// Package iwarp gives Go programs remote direct memory access over ordinary IP
+// networks: iWARP, in user space, with no cgo and no special hardware. Its peers are
+// Linux's soft-iWARP driver, iWARP network cards, and itself.
+//
+// # Objects
+//
+// An [RNIC] is where everything begins. A [PD] (protection domain) holds memory
+// regions: [PD.RegisterMR] makes memory, and [PD.RegisterBuffer] makes a file or
+// anything else with ReadAt and WriteAt, reachable for a peer under an STag. A [CQ]
+// (completion queue) tells what has been done. A [QP] (queue pair) is a connection:
+// it is made by [RNIC.Dial] on one side, and by [RNIC.Listen], [Listener.Accept] and
+// [ConnRequest.Accept] on the other.
+//
+// # Work
+//
+// Work requests are posted with [QP.PostSend] and [QP.PostRecv], never block, and
+// end with a [WC] on the CQ, those of one QP in the order in which they were posted.
+// The blocking helpers [QP.Send], [QP.Recv], [QP.RDMAWrite] and [QP.RDMARead] do one
+// of them and wait; [QP.Remote] makes an io.ReaderAt and io.WriterAt of the peer's
+// memory. To reach memory of the peer one needs its [RemoteBuffer]: the owner makes
+// it with [MR.Advertise] and tells it by private data or a Send.
+//
+// # Rules
+//
+// Setup: [QPConfig].Setup runs while the QP is Idle, before our Request or Reply
+// goes out. Receives posted and memory registered there are in place before the
+// first message can come. A message that finds no receive posted waits
+// QPConfig.RNRWait, during which nothing is read from the connection; then the
+// stream ends.
+//
+// Memory: what is given to RegisterMR may be read or written by the peer at any
+// moment that its rights allow; a completion is the synchronisation point. What a
+// work request names is the QP's until its completion, even if the context of a
+// helper that posted it has ended, and what was being moved when a QP ended is
+// indeterminate. The source of a Send or RDMA Write must not change before its
+// completion: where CRCs are in use the peer would see a broken digest and end the
+// stream. Sources in regions with RemoteWrite or RemoteAtomic, and what a peer
+// reads, may change at any time: they are copied first.
+//
+// Completion: an RDMA Write completes when the data has been handed to the network,
+// as RFC 5040 says; that it was placed is told by a later RDMA Read, or by a message
+// of the peer. A receive completes when its message, and everything that the peer
+// sent before it, has been placed. There is no order between QPs.
+//
+// Errors: the first error ends a QP. Where this side found it, a Terminate message
+// tells the peer; all work that is not complete is flushed, and everything that the
+// QP answers from then on wraps net.ErrClosed and the first cause, which errors.As
+// finds: a [TerminateError] of either direction, or an error of the connection. A
+// call that need not block succeeds even if its context has already ended.
+//
+// End: [QP.Close] refuses new posts, finishes what is queued and the peer's Reads,
+// ends the connection, and flushes the receive queue, within Config.CloseTimeout;
+// [QP.Abort] does not wait. [RNIC.Close] aborts everything and waits for all
+// goroutines.
+//
+// # Security
+//
+// A peer can reach nothing but regions of the QP's PD, octet-exactly, within their
+// rights; an STag is hard to guess, but it is no secret key: RFC 5042 wants peers
+// that do not trust each other in different PDs, or regions bound to one QP
+// ([MROptions].QP). Data is protected against corruption by CRC32c, not against an
+// attacker on the path: use QPConfig.TLS and ListenConfig.TLS, or IPsec, which the
+// host provides (RFC 5042 section 5; RFC 7146). Code of the same process is not kept
+// apart by PDs; [Limits] keep it from taking more than its share.
+//
+// # Layers
+//
+// The package stands on rdmap, ddp, mpa, stag and transport, one for each layer of
+// RFC 4296; each can be used by itself.
+package iwarp

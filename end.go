@@ -1,0 +1,292 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// How a QP ends:
+//
+//	fail        an error found here: a Terminate is sent, then linger
+//	Terminated  the peer's Terminate: linger
+//	linger      our half is ended with a FIN; what still comes is thrown away until the
+//	            peer's FIN, for 2 s at most. Closing at once would answer unread input
+//	            with a reset, and that destroys a Terminate that is still under way.
+//	peerEnded   the peer's FIN
+//	lose        the connection is gone
+//	die         both halves stop; the one that stops last calls finish
+//	finish      everything that is left is flushed
+
+// lingerTime bounds how long a QP waits for a Terminate to leave, and for the
+// peer's FIN after it.
+const lingerTime = 2 * time.Second
+
+var (
+	errQPClosed     = fmt.Errorf("iwarp: queue pair closed: %w", net.ErrClosed)
+	errAborted      = fmt.Errorf("iwarp: aborted: %w", net.ErrClosed)
+	errCloseTimeout = fmt.Errorf("iwarp: close: %w", os.ErrDeadlineExceeded)
+)
+
+// record keeps the first cause of the end and moves to state s.
+func (qp *QP) record(s State, kind EventKind, cause error) {
+	qp.mu.Lock()
+	if qp.err == nil && cause != nil {
+		qp.err = ended(cause)
+	}
+	if qp.kind == 0 {
+		qp.kind = kind
+	}
+	qp.mu.Unlock()
+	qp.state.Store(uint32(s))
+}
+
+// fail ends the stream for an error that this side found: a Terminate tells the
+// peer (RFC 5040 section 7.1).
+func (qp *QP) fail(cause error) {
+	if !qp.stream.Terminate(cause) {
+		return
+	}
+	te := faultError(cause)
+	if te == nil {
+		te = newTerminateError(transport.RDMAPStreamCatastrophic, false, cause)
+	}
+	qp.terminate(te, EventTerminated, recvStatus(cause))
+	qp.bound(lingerTime)
+	qp.kick()
+}
+
+// Terminated takes the peer's Terminate. It is for the stream's use.
+func (e events) Terminated(t rdmap.Terminate) {
+	qp := e.qp
+	qp.terminate(newTerminateError(t.Code, true, nil), EventTerminateReceived, StatusFlushed)
+	qp.linger()
+}
+
+func (qp *QP) terminate(te *TerminateError, kind EventKind, first Status) {
+	qp.mu.Lock()
+	if qp.term == nil {
+		qp.term = te
+	}
+	qp.mu.Unlock()
+	qp.record(StateTerminate, kind, te)
+	qp.rq.end(first)
+}
+
+// recvStatus is how the receive completes whose message was in error.
+func recvStatus(cause error) Status {
+	var seg *ddp.SegmentError
+	if !errors.As(cause, &seg) || ddp.IsTagged(seg.Header) {
+		return StatusFlushed
+	}
+	if h, err := ddp.ParseUntagged(seg.Header); err != nil || h.QN != rdmap.QNSend {
+		return StatusFlushed
+	}
+	switch {
+	case seg.Code() == transport.DDPTooLong:
+		return StatusLocalLength
+	case errors.Is(cause, stag.ErrInvalid):
+		return StatusLocalAccess
+	}
+	return StatusFlushed
+}
+
+// receiveFailed takes an error of LLP.Receive.
+func (qp *QP) receiveFailed(err error) {
+	var f *transport.Fault
+	if errors.As(err, &f) && f.Code != transport.MPAConnectionLost {
+		qp.fail(err)
+		return
+	}
+	qp.lose(err)
+}
+
+// peerEnded takes the peer's FIN. Work that is still outstanding can no longer be
+// done (draft-hilland-rddp-verbs section 6.2.2.2).
+func (qp *QP) peerEnded() {
+	switch qp.State() {
+	case StateTerminate, StateError:
+		return
+	case StateRTS:
+		if sq, irq := qp.stream.Idle(); sq != 0 || irq != 0 {
+			qp.fail(transport.Faultf(transport.RDMAPStreamCatastrophic,
+				"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
+			return
+		}
+	}
+	qp.record(StateClosing, EventClosed, nil)
+	_ = qp.llp.CloseSend()
+	qp.die(nil)
+}
+
+// lose ends the QP because the connection is gone.
+func (qp *QP) lose(err error) {
+	qp.record(StateError, EventConnectionLost, err)
+	qp.die(err)
+}
+
+// linger ends our half and has the reader throw away what still comes.
+func (qp *QP) linger() {
+	if qp.rx.lingers.Swap(true) {
+		return
+	}
+	qp.bound(lingerTime)
+	_ = qp.llp.CloseSend()
+	qp.rx.wake()
+}
+
+// bound gives the end d to come by itself.
+func (qp *QP) bound(d time.Duration) {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	if qp.timer == nil && !qp.dying.Load() {
+		qp.timer = time.AfterFunc(d, func() { qp.die(os.ErrDeadlineExceeded) })
+	}
+}
+
+func (qp *QP) dead() bool { return qp.dying.Load() }
+
+// die stops both halves: gracefully if cause is nil or io.EOF, else with a reset.
+func (qp *QP) die(cause error) {
+	if qp.dying.Swap(true) {
+		return
+	}
+	if isGraceful(cause) {
+		_ = qp.llp.Close()
+	} else {
+		qp.llp.Abort(cause)
+	}
+	qp.rx.wake()
+	if qp.tx.calls.Add(1) == 1 {
+		qp.halfEnded()
+	}
+}
+
+func isGraceful(cause error) bool { return cause == nil || errors.Is(cause, io.EOF) }
+
+// halfEnded is called once by each half when it will not run again.
+func (qp *QP) halfEnded() {
+	if qp.halves.Add(-1) == 0 {
+		qp.finish()
+	}
+}
+
+// finish completes what is left. Nothing is sent, received or placed any more.
+func (qp *QP) finish() {
+	qp.stream.End()
+	qp.rq.end(StatusFlushed)
+	qp.rq.drop()
+
+	qp.mu.Lock()
+	if qp.timer != nil {
+		qp.timer.Stop()
+	}
+	e := Event{Kind: qp.kind, QP: qp, Err: qp.err}
+	qp.mu.Unlock()
+	if e.Err != nil {
+		qp.state.Store(uint32(StateError))
+		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
+	} else {
+		qp.state.Store(uint32(StateIdle))
+	}
+	qp.leave()
+	qp.rnic.raise(e)
+	close(qp.done)
+}
+
+// leave gives back what the QP has of the RNIC.
+func (qp *QP) leave() {
+	qp.rnic.mu.Lock()
+	delete(qp.rnic.qps, qp)
+	qp.rnic.mu.Unlock()
+	qp.detach()
+}
+
+// checkOverflow ends a QP that lost a completion (RFC 5040 section 8.1.1 (10)).
+func (qp *QP) checkOverflow() {
+	if qp.overflow.Load() {
+		qp.fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "a completion queue overflowed"))
+	}
+}
+
+// checkDrained tells Close when all work is done.
+func (qp *QP) checkDrained() {
+	if !qp.closing.Load() {
+		return
+	}
+	if sq, irq := qp.stream.Idle(); sq != 0 || irq != 0 {
+		return
+	}
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	select {
+	case <-qp.drained:
+	default:
+		close(qp.drained)
+	}
+}
+
+// Close ends the QP gracefully: further posts are refused, work that is queued and
+// RDMA Reads of the peer are finished, then the connection is ended, and when the
+// peer has ended its half too the receive queue is flushed. If that takes longer than
+// Config.CloseTimeout the QP is aborted, and Close returns an error that matches
+// os.ErrDeadlineExceeded. Closing a QP that has ended does nothing.
+func (qp *QP) Close() error {
+	if qp.State() == StateIdle {
+		return nil
+	}
+	qp.closing.Store(true)
+	qp.checkDrained()
+	ctx, cancel := context.WithTimeout(context.Background(), qp.rnic.cfg.CloseTimeout)
+	defer cancel()
+	select {
+	case <-qp.done:
+		return nil
+	case <-qp.drained:
+		qp.endSending()
+	case <-ctx.Done():
+	}
+	select {
+	case <-qp.done:
+		return nil
+	case <-ctx.Done():
+		qp.abort(errCloseTimeout)
+		<-qp.done
+		return errCloseTimeout
+	}
+}
+
+// endSending sends the FIN of a QP whose work is done.
+func (qp *QP) endSending() {
+	if qp.state.CompareAndSwap(uint32(StateRTS), uint32(StateClosing)) {
+		qp.rq.end(StatusFlushed)
+		_ = qp.llp.CloseSend()
+	}
+}
+
+// Abort ends the QP at once, with a reset of the connection and without a
+// Terminate; everything that is not complete is flushed.
+func (qp *QP) Abort() error {
+	qp.abort(errAborted)
+	<-qp.done
+	return nil
+}
+
+func (qp *QP) abort(cause error) {
+	select {
+	case <-qp.done:
+		return
+	default:
+	}
+	qp.record(StateError, EventAborted, cause)
+	qp.die(cause)
+}

@@ -1,0 +1,76 @@
+package iwarp
+
+import "fmt"
+
+// An Event is something that no completion tells, or not to everybody: the end of
+// a QP, or the overflow of a CQ.
+type Event struct {
+	Kind EventKind
+	QP   *QP   // nil for events of a CQ
+	CQ   *CQ   // nil for events of a QP
+	Err  error // the cause; nil for a graceful end
+}
+
+// An EventKind says what happened.
+type EventKind uint8
+
+const (
+	// EventClosed: both sides have ended the stream gracefully.
+	EventClosed EventKind = iota + 1
+	// EventTerminateReceived: the peer sent a Terminate; Err is a *TerminateError.
+	EventTerminateReceived
+	// EventTerminated: this side found an error and ended the stream; Err is a *TerminateError.
+	EventTerminated
+	// EventConnectionLost: the connection was reset, or the peer vanished.
+	EventConnectionLost
+	// EventAborted: this side aborted the stream.
+	EventAborted
+	// EventCQOverflow: a completion found its CQ full and is lost. Every QP that
+	// loses one is terminated (RFC 5040 section 8.1.1 (10)).
+	EventCQOverflow
+)
+
+func (k EventKind) String() string {
+	switch k {
+	case EventClosed:
+		return "closed"
+	case EventTerminateReceived:
+		return "terminate received"
+	case EventTerminated:
+		return "terminated"
+	case EventConnectionLost:
+		return "connection lost"
+	case EventAborted:
+		return "aborted"
+	case EventCQOverflow:
+		return "CQ overflow"
+	}
+	return fmt.Sprintf("EventKind(%d)", uint8(k))
+}
+
+// Events returns the channel of asynchronous events. It holds 256; when it is full
+// the newest are dropped and counted, so nobody who does not read it blocks
+// anything (RFC 5042 section 2.2.7). It is closed by Close.
+func (r *RNIC) Events() <-chan Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.events == nil {
+		c := make(chan Event)
+		close(c)
+		return c
+	}
+	return r.events
+}
+
+// EventsDropped tells how many events found the channel full.
+func (r *RNIC) EventsDropped() uint64 { return r.lost.Load() }
+
+func (r *RNIC) raise(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case r.events <- e: // a nil channel, after Close, takes nothing
+	default:
+		r.lost.Add(1)
+	}
+}

@@ -1,0 +1,51 @@
+package iwarp
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Limits caps the resources of an RNIC, so that neither a peer nor a user of the
+// process can take more than a fair share (RFC 5042 section 7.2). A zero field
+// means its default.
+type Limits struct {
+	MaxQP         int // queue pairs: 65,536
+	MaxMR         int // memory regions: 1,048,576
+	MaxPD         int // protection domains: 65,536
+	MaxCQ         int // completion queues: 65,536
+	MaxQueueDepth int // work requests in a send or receive queue: 65,536
+	MaxCQDepth    int // entries of a completion queue: 4,194,304
+	MaxSGE        int // SGEs of one work request: 16
+	MaxInline     int // octets of inline payload: 1,024
+	MaxIRD        int // inbound RDMA Reads of a QP: 1,024
+	MaxORD        int // outbound RDMA Reads of a QP: 1,024
+	MaxHalfOpen   int // connections of a listener that are being set up: 128
+}
+
+var defaultLimits = Limits{
+	MaxQP: 1 << 16, MaxMR: 1 << 20, MaxPD: 1 << 16, MaxCQ: 1 << 16,
+	MaxQueueDepth: 1 << 16, MaxCQDepth: 1 << 22,
+	MaxSGE: 16, MaxInline: 1024,
+	MaxIRD: 1024, MaxORD: 1024,
+	MaxHalfOpen: 128,
+}
+
+// maxReads is the largest IRD or ORD that the 14 bits of RFC 6581 can say: 0x3FFF
+// means "not told".
+const maxReads = 0x3ffe
+
+func (l Limits) withDefaults() (Limits, error) {
+	v, d := reflect.ValueOf(&l).Elem(), reflect.ValueOf(defaultLimits)
+	for i := range v.NumField() {
+		switch n := v.Field(i).Int(); {
+		case n < 0:
+			return Limits{}, fmt.Errorf("iwarp: Limits.%s is negative: %d", v.Type().Field(i).Name, n)
+		case n == 0:
+			v.Field(i).Set(d.Field(i))
+		}
+	}
+	if l.MaxIRD > maxReads || l.MaxORD > maxReads {
+		return Limits{}, fmt.Errorf("iwarp: Limits.MaxIRD or MaxORD is above %d", maxReads)
+	}
+	return l, nil
+}

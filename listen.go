@@ -1,0 +1,234 @@
+package iwarp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// ListenConfig says how a listener treats connections; nil means defaults.
+type ListenConfig struct {
+	// SetupTimeout bounds TLS and the whole Request of a connection: 5 s by default.
+	// Octets that trickle in do not extend it (RFC 5044 section 7.1.2 rule 10).
+	SetupTimeout time.Duration
+	// MaxHalfOpen is how many connections may be in set-up, including those that the
+	// application has not answered yet: Limits.MaxHalfOpen by default. Further ones
+	// wait in the system's backlog.
+	MaxHalfOpen int
+	// TLS wraps connections in TLS 1.3, below MPA.
+	TLS *tls.Config
+}
+
+const defaultSetupTimeout = 5 * time.Second
+
+func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
+	var c ListenConfig
+	if lc != nil {
+		c = *lc
+	}
+	if c.SetupTimeout == 0 {
+		c.SetupTimeout = defaultSetupTimeout
+	}
+	if c.MaxHalfOpen == 0 {
+		c.MaxHalfOpen = r.limits.MaxHalfOpen
+	}
+	if c.SetupTimeout < 0 || c.MaxHalfOpen < 0 || c.MaxHalfOpen > r.limits.MaxHalfOpen {
+		return c, fmt.Errorf("iwarp: ListenConfig: SetupTimeout %v, MaxHalfOpen %d (at most %d)", c.SetupTimeout, c.MaxHalfOpen, r.limits.MaxHalfOpen)
+	}
+	return c, nil
+}
+
+// A Listener takes connections of initiators.
+type Listener struct {
+	rnic *RNIC
+	cfg  ListenConfig
+	net  net.Listener
+
+	ctx     context.Context // ends with the listener
+	cancel  context.CancelCauseFunc
+	slots   chan struct{}     // one element a connection in set-up
+	arrived chan *ConnRequest // Requests that wait for Accept
+	once    sync.Once
+}
+
+var errListenerClosed = fmt.Errorf("iwarp: listener closed: %w", net.ErrClosed)
+
+// Listen takes connections at addr; for the networks see [RNIC.Dial]. ctx bounds
+// only the call itself.
+func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfig) (*Listener, error) {
+	cfg, err := lc.withDefaults(r)
+	if err != nil {
+		return nil, err
+	}
+	nl, err := transport.Listen(ctx, network, addr, transport.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("iwarp: listen: %w", err)
+	}
+	l := &Listener{
+		rnic: r, cfg: cfg, net: nl,
+		slots:   make(chan struct{}, cfg.MaxHalfOpen),
+		arrived: make(chan *ConnRequest, cfg.MaxHalfOpen),
+	}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		_ = nl.Close()
+		return nil, errRNICClosed
+	}
+	r.listeners[l] = struct{}{}
+	r.tasks.start(l.run)
+	return l, nil
+}
+
+// Addr returns the address that the listener is bound to.
+func (l *Listener) Addr() net.Addr { return l.net.Addr() }
+
+// Accept returns the next connection request, which the caller must accept or
+// reject.
+func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
+	select {
+	case cr := <-l.arrived:
+		return cr, nil
+	default:
+	}
+	select {
+	case cr := <-l.arrived:
+		return cr, nil
+	case <-l.ctx.Done():
+		return nil, context.Cause(l.ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close ends the listener and every connection that is still in set-up and was not
+// returned by Accept. Established QPs, and requests that Accept has returned, live
+// on.
+func (l *Listener) Close() error {
+	var err error
+	l.once.Do(func() {
+		l.cancel(errListenerClosed)
+		err = l.net.Close()
+		l.rnic.mu.Lock()
+		delete(l.rnic.listeners, l)
+		l.rnic.mu.Unlock()
+	})
+	return err
+}
+
+// run accepts connections until the listener is closed, then drops what waits.
+func (l *Listener) run() {
+	var setups sync.WaitGroup
+	for l.acquire() {
+		c, err := l.net.Accept()
+		if err != nil {
+			l.release()
+			if l.ctx.Err() != nil {
+				break
+			}
+			l.rnic.log.Warn("accept failed", "addr", l.Addr(), "err", err)
+			l.pause()
+			continue
+		}
+		setups.Add(1)
+		l.rnic.tasks.start(func() {
+			defer setups.Done()
+			l.receive(c)
+		})
+	}
+	setups.Wait()
+	for {
+		select {
+		case cr := <-l.arrived:
+			cr.close()
+		default:
+			return
+		}
+	}
+}
+
+// acquire waits for room for one more set-up.
+func (l *Listener) acquire() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+func (l *Listener) release() { <-l.slots }
+
+// pause keeps a lasting error of accept, such as too many open files, from turning
+// into a busy loop.
+func (l *Listener) pause() {
+	const backoff = 50 * time.Millisecond
+	select {
+	case <-time.After(backoff):
+	case <-l.ctx.Done():
+	}
+}
+
+// receive reads the Request of one connection and queues it for Accept.
+func (l *Listener) receive(c net.Conn) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	cr, err := l.rnic.request(ctx, c, l.cfg, l.release)
+	if err != nil {
+		if l.ctx.Err() == nil {
+			l.rnic.log.Info("connection refused during set-up", "peer", c.RemoteAddr(), "err", err)
+		}
+		return
+	}
+	select {
+	case l.arrived <- cr:
+	case <-l.ctx.Done():
+		cr.close()
+	}
+}
+
+// Server makes the responder of an existing connection: it reads the initiator's
+// Request. After an error c is closed.
+func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnRequest, error) {
+	cfg, err := lc.withDefaults(r)
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	cr, err := r.request(ctx, c, cfg, func() {})
+	if err != nil {
+		return nil, fmt.Errorf("iwarp: server: %w", err)
+	}
+	return cr, nil
+}
+
+// request reads a Request. release is called once, when the connection is no
+// longer in set-up.
+func (r *RNIC) request(ctx context.Context, c net.Conn, cfg ListenConfig, release func()) (*ConnRequest, error) {
+	cr := &ConnRequest{rnic: r, conn: c, release: release, timeout: cfg.SetupTimeout}
+	if err := r.watch(c); err != nil {
+		_ = c.Close()
+		release()
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errors.New("iwarp: set-up timed out"))
+	defer cancel()
+	secured, err := r.secure(ctx, c, cfg.TLS, transport.TLSServer)
+	if err == nil {
+		cr.stream = transport.NewStream(secured, r.poller)
+		cr.req, err = mpa.ReadRequest(ctx, cr.stream)
+	}
+	if err != nil {
+		cr.close()
+		return nil, err
+	}
+	return cr, nil
+}

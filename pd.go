@@ -1,0 +1,114 @@
+package iwarp
+
+import (
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A PD is a protection domain: a QP reaches only regions of its own PD, and so
+// does its peer (RFC 5042 section 2.3). Peers that do not trust each other belong
+// into different PDs, or their regions are bound to one QP (MROptions.QP).
+type PD struct {
+	rnic *RNIC
+	id   uint32
+
+	mu     sync.Mutex
+	users  int // MRs and QPs
+	closed bool
+}
+
+// A Buffer is registered octets that are not memory, such as a file: RDMA Writes
+// become WriteAt, RDMA Reads become ReadAt (RFC 4296 section 2: a buffer could be
+// a disk file). Both may be called at the same time from several goroutines, and
+// WriteAt in any order. Size is asked once, at registration.
+type Buffer = stag.Buffer
+
+// MROptions are the rarer choices of a registration; nil means none.
+type MROptions struct {
+	// BaseTO is the tagged offset of the first octet. The default, zero, shows no
+	// address of this process to the peer.
+	BaseTO uint64
+	// QP binds the region to one QP of the PD: no other peer can use its STag, and
+	// only such a region can be invalidated by the peer (Send with Invalidate).
+	QP *QP
+}
+
+// RegisterMR registers memory and returns its handle. From now until Invalidate or
+// Close the peer may read or write buf at any moment that access allows; only a
+// completion tells when it did. Reading locally is always allowed, and the rights
+// RemoteWrite and RemoteAtomic need LocalWrite. An empty buf is refused.
+func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, error) {
+	return pd.register(access, opts, func(o stag.Options) (*stag.Region, error) {
+		return pd.rnic.table.Register(buf, o)
+	})
+}
+
+// RegisterBuffer registers octets that are not memory. An error of the Buffer
+// ends the stream whose operation met it.
+func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {
+	return pd.register(access, opts, func(o stag.Options) (*stag.Region, error) {
+		return pd.rnic.table.RegisterBuffer(buf, o)
+	})
+}
+
+func (pd *PD) register(access stag.Access, opts *MROptions, reg func(stag.Options) (*stag.Region, error)) (*MR, error) {
+	o := stag.Options{Access: access, Scope: stag.Scope{PD: pd.id}}
+	if opts != nil {
+		o.BaseTO = opts.BaseTO
+		if opts.QP != nil {
+			if opts.QP.pd != pd {
+				return nil, fmt.Errorf("iwarp: register: MROptions.QP belongs to another PD")
+			}
+			o.Scope.Stream = opts.QP.id
+		}
+	}
+	if err := pd.use(); err != nil {
+		return nil, err
+	}
+	r := pd.rnic
+	if err := r.take(&r.used.mr, r.limits.MaxMR, "memory regions"); err != nil {
+		pd.release()
+		return nil, err
+	}
+	region, err := reg(o)
+	if err != nil {
+		r.give(&r.used.mr)
+		pd.release()
+		return nil, fmt.Errorf("iwarp: register: %w", err)
+	}
+	return &MR{pd: pd, region: region}, nil
+}
+
+// Close gives the PD back. It fails while regions or QPs of it are left.
+func (pd *PD) Close() error {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.closed {
+		return nil
+	}
+	if pd.users > 0 {
+		return fmt.Errorf("iwarp: close PD: still in use by %d regions and queue pairs", pd.users)
+	}
+	pd.closed = true
+	pd.rnic.give(&pd.rnic.used.pd)
+	return nil
+}
+
+func (pd *PD) use() error {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.closed {
+		return fmt.Errorf("iwarp: PD closed: %w", net.ErrClosed)
+	}
+	pd.users++
+	return nil
+}
+
+func (pd *PD) release() {
+	pd.mu.Lock()
+	pd.users--
+	pd.mu.Unlock()
+}

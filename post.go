@@ -1,0 +1,213 @@
+package iwarp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// PostSend queues work requests, in order, and starts them; it never waits for the
+// network. It stops at the first one that cannot be queued, and then returns a
+// *[PostError]: those before it are queued. The slice is the caller's again at once,
+// the memory that its elements name only when they complete.
+func (qp *QP) PostSend(wrs ...SendWR) error {
+	return qp.postSend(wrs, nil)
+}
+
+// postSend is PostSend; with w, for the one request of a blocking helper.
+func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
+	if err := qp.mayPost(); err != nil {
+		return &PostError{Err: err}
+	}
+	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
+		if w != nil {
+			r.Tag = w
+		}
+		return qp.fill(r, &wrs[i])
+	})
+	if n > 0 {
+		qp.kick()
+	}
+	if err == nil {
+		return nil
+	}
+	return &PostError{N: n, Err: qp.postError(err)}
+}
+
+func (qp *QP) mayPost() error {
+	switch {
+	case qp.stream == nil:
+		return errors.New("iwarp: the QP is not connected yet")
+	case qp.closing.Load():
+		return errQPClosed
+	}
+	return nil
+}
+
+func (qp *QP) postError(err error) error {
+	switch {
+	case errors.Is(err, rdmap.ErrQueueFull):
+		return fmt.Errorf("%w: %d send work requests", ErrQueueFull, qp.cfg.SendDepth)
+	case errors.Is(err, rdmap.ErrEnded):
+		return qp.cause()
+	}
+	return err
+}
+
+// fill checks a work request and translates it.
+func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
+	r.ID, r.Bits = wr.ID, uint32(makeBits(wr.Op, wr.Flags))
+	if wr.Flags&ReadFence != 0 {
+		r.Flags |= rdmap.ReadFence
+	}
+	if wr.Flags&LocalFence != 0 {
+		r.Flags |= rdmap.LocalFence
+	}
+	if wr.Flags&Solicited != 0 && wr.Op != OpSend && wr.Op != OpSendInvalidate {
+		return fmt.Errorf("iwarp: %v cannot be Solicited", wr.Op)
+	}
+	switch wr.Op {
+	case OpSend, OpSendInvalidate:
+		return qp.fillSend(r, wr)
+	case OpRDMAWrite:
+		return qp.fillWrite(r, wr)
+	case OpRDMARead, OpRDMAReadInvalidate:
+		return qp.fillRead(r, wr)
+	case OpLocalInvalidate:
+		r.Kind, r.Invalidate = rdmap.KindInvalidate, wr.Invalidate
+		return nil
+	}
+	return fmt.Errorf("iwarp: %v cannot be posted to a send queue", wr.Op)
+}
+
+func (qp *QP) fillSend(r *rdmap.Request, wr *SendWR) error {
+	r.Kind = rdmap.KindSend
+	if wr.Flags&Solicited != 0 {
+		r.Flags |= rdmap.Solicited
+	}
+	if wr.Op == OpSendInvalidate {
+		r.Flags |= rdmap.Invalidating
+		r.Invalidate = wr.Invalidate
+	}
+	_, err := qp.fillSource(r, wr)
+	return err
+}
+
+func (qp *QP) fillWrite(r *rdmap.Request, wr *SendWR) error {
+	r.Kind = rdmap.KindWrite
+	n, err := qp.fillSource(r, wr)
+	if err != nil {
+		return err
+	}
+	return fillRemote(r, wr, n)
+}
+
+func (qp *QP) fillRead(r *rdmap.Request, wr *SendWR) error {
+	r.Kind = rdmap.KindRead
+	if wr.Op == OpRDMAReadInvalidate {
+		r.Flags |= rdmap.Invalidating
+	}
+	switch {
+	case len(wr.Inline) > 0:
+		return fmt.Errorf("iwarp: %v takes no inline data", wr.Op)
+	case len(wr.Local) > 1 || len(wr.Local) == 0 && wr.Remote.Len > 0:
+		return fmt.Errorf("iwarp: %v takes exactly one SGE, not %d", wr.Op, len(wr.Local))
+	}
+	var err error
+	var n uint64
+	if r.Spans, n, err = qp.spans(r.Spans, wr.Local, stag.LocalWrite); err != nil {
+		return err
+	}
+	return fillRemote(r, wr, n)
+}
+
+func fillRemote(r *rdmap.Request, wr *SendWR, n uint64) error {
+	if n > uint64(wr.Remote.Len) {
+		return fmt.Errorf("%w: %v of %d octets, the RemoteBuffer has %d", ErrBounds, wr.Op, n, wr.Remote.Len)
+	}
+	r.Remote = rdmap.RemoteAddr{STag: wr.Remote.STag, TO: wr.Remote.TO}
+	return nil
+}
+
+// fillSource takes the payload of a Send or Write.
+func (qp *QP) fillSource(r *rdmap.Request, wr *SendWR) (n uint64, err error) {
+	if len(wr.Inline) == 0 {
+		r.Spans, n, err = qp.spans(r.Spans, wr.Local, 0)
+		return n, err
+	}
+	switch most := qp.rnic.limits.MaxInline; {
+	case len(wr.Local) > 0:
+		return 0, errors.New("iwarp: a work request has Local or Inline, not both")
+	case len(wr.Inline) > most:
+		return 0, fmt.Errorf("%w: %d octets inline, at most %d", ErrLimit, len(wr.Inline), most)
+	}
+	r.Inline, r.Inlined = append(r.Inline[:0], wr.Inline...), true
+	return uint64(len(wr.Inline)), nil
+}
+
+// spans checks SGEs and appends what they stand for. Those of no length are not
+// looked at (draft-hilland-rddp-verbs section 8.1.3.2).
+func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span, uint64, error) {
+	if most := qp.rnic.limits.MaxSGE; len(sges) > most {
+		return dst, 0, fmt.Errorf("%w: %d SGEs, at most %d", ErrLimit, len(sges), most)
+	}
+	var sum uint64
+	for i, s := range sges {
+		if s.Len == 0 {
+			continue
+		}
+		if err := qp.checkSGE(s, need); err != nil {
+			return dst, 0, fmt.Errorf("SGE %d: %w", i, err)
+		}
+		dst = append(dst, stag.Span{Region: s.MR.region, Off: uint64(s.Off), Len: s.Len})
+		sum += uint64(s.Len)
+	}
+	if sum > math.MaxUint32 {
+		return dst, 0, fmt.Errorf("%w: a message of %d octets, at most 2^32-1", ErrLimit, sum)
+	}
+	return dst, sum, nil
+}
+
+func (qp *QP) checkSGE(s SGE, need stag.Access) error {
+	switch {
+	case s.MR == nil:
+		return errors.New("iwarp: no region")
+	case s.MR.pd != qp.pd:
+		return fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
+	case s.MR.region.Scope().Stream != 0 && s.MR.region.Scope().Stream != qp.id:
+		return fmt.Errorf("%w: the region belongs to another QP", ErrAccess)
+	case !s.MR.contains(s.Off, s.Len):
+		return fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, s.MR.Len())
+	case s.MR.region.Access()&need != need:
+		return fmt.Errorf("%w: the region lacks LocalWrite", ErrAccess)
+	case !s.MR.region.Valid():
+		return fmt.Errorf("%w: %v was invalidated", ErrInvalidSTag, s.MR.STag())
+	}
+	return nil
+}
+
+// PostRecv queues buffers for messages of the peer, in order. It may be called as
+// soon as there is a QP, in QPConfig.Setup. Errors are as those of PostSend.
+func (qp *QP) PostRecv(wrs ...RecvWR) error {
+	for i := range wrs {
+		if err := qp.postRecv(&wrs[i], nil); err != nil {
+			return &PostError{N: i, Err: err}
+		}
+	}
+	return nil
+}
+
+func (qp *QP) postRecv(wr *RecvWR, w *waiter) error {
+	err := qp.rq.post(func(r *recv) (err error) {
+		r.id, r.waiter = wr.ID, w
+		r.spans, _, err = qp.spans(r.spans, wr.Local, stag.LocalWrite)
+		return err
+	})
+	if err == nil {
+		qp.rx.resume()
+	}
+	return err
+}

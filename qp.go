@@ -1,0 +1,232 @@
+package iwarp
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A QP is a queue pair and its connection, which in iWARP are one: the QP is in
+// StateRTS from the moment MPA start-up ends. It is made by [RNIC.Dial],
+// [RNIC.Client] or [ConnRequest.Accept] and serves one connection.
+type QP struct {
+	rnic   *RNIC
+	pd     *PD
+	id     uint32 // the stream identity of stag.Scope
+	cfg    QPConfig
+	sendCQ *CQ
+	recvCQ *CQ
+	rq     recvQueue
+
+	// Set when the connection is established, before StateRTS.
+	stream *rdmap.Stream
+	llp    transport.LLP
+	terms  *mpa.Terms
+
+	state atomic.Uint32 // a State
+	tx    sender
+	rx    receiver
+	slots slotWaiters
+
+	closing  atomic.Bool   // Close was called
+	drained  chan struct{} // closed when, after that, all work is done
+	overflow atomic.Bool   // a completion was lost
+	dying    atomic.Bool   // nothing is sent or received any more
+	halves   atomic.Int32  // of the connection that are still in use
+	done     chan struct{} // closed when everything has ended
+
+	mu    sync.Mutex
+	err   error           // the first cause of the end
+	kind  EventKind       // how it ended
+	term  *TerminateError // sent or received
+	timer *time.Timer     // bounds the end
+}
+
+// QPConfig says what a QP is made of. PD must be set; zero values elsewhere mean
+// defaults.
+type QPConfig struct {
+	PD *PD
+	// SendCQ and RecvCQ take the completions; they may be the same, and shared with
+	// other QPs. nil: a CQ of the QP's own, see QP.SendCQ.
+	SendCQ, RecvCQ *CQ
+	// SendDepth and RecvDepth are how many work requests each queue takes: 128 by
+	// default. Memory is used only as the queues fill.
+	SendDepth, RecvDepth int
+	// IRD is how many RDMA Reads the peer may have outstanding here, ORD how many
+	// this side wants to have outstanding there: 16 by default, -1: none. Connection
+	// set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD and QP.ORD.
+	IRD, ORD int
+	// PrivateData goes to the peer's application with the Request or Reply: at most
+	// 248 octets, 508 with MPAOptions.LargePrivateData.
+	PrivateData []byte
+	// Setup runs while the QP is Idle, before our Request or Reply goes out: the
+	// place to post receives and to register memory for this QP alone. Its error
+	// ends the set-up.
+	Setup func(ctx context.Context, qp *QP) error
+	// RNRWait is how long a message waits for a receive to be posted. Nothing is
+	// read from the connection meanwhile, which holds the peer back; then the stream
+	// ends with DDP's "no buffer" (1/2/02). 1 s by default, negative: no wait.
+	RNRWait time.Duration
+	MPA     MPAOptions
+	// TLS wraps the connection of Dial in TLS 1.3, below MPA.
+	TLS *tls.Config
+	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which
+	// Wireshark decodes. A failing Write ends the trace and nothing else.
+	Trace io.Writer
+}
+
+// MPAOptions are choices of MPA, the framing over TCP (RFC 5044, RFC 6581).
+type MPAOptions struct {
+	// Revision to ask for: 2 by default, or 1. A responder answers with the
+	// initiator's.
+	Revision int
+	// NoCRC waives the CRC32c of every FPDU. It is used all the same if the peer
+	// asks for it. Data is then protected by TCP's checksum alone.
+	NoCRC bool
+	// Markers asks the peer to insert Markers into what it sends.
+	Markers bool
+	// NoFallback: Dial does not try again with revision 1 when the peer closes the
+	// connection without an answer.
+	NoFallback bool
+	// EarlyResponderSend lets a responder send before it has received anything,
+	// which RFC 5044 section 7.1.2 forbids and some peers do.
+	EarlyResponderSend bool
+	// LargePrivateData raises the ceiling of PrivateData to 508 octets. Linux's siw
+	// takes no more than 252.
+	LargePrivateData bool
+	// MaxULPDU caps the size of DDP segments sent, 0: as the path allows.
+	MaxULPDU int
+}
+
+const (
+	defaultDepth   = 128
+	defaultReads   = 16
+	defaultRNRWait = time.Second
+)
+
+// newQP makes an Idle QP of qc.
+func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
+	cfg, err := qc.withDefaults(r)
+	if err != nil {
+		return nil, err
+	}
+	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{}), drained: make(chan struct{})}
+	qp.rq = recvQueue{qp: qp, depth: cfg.RecvDepth}
+	qp.tx.qp, qp.rx.qp = qp, qp
+	if err := r.take(&r.used.qp, r.limits.MaxQP, "QPs"); err != nil {
+		return nil, err
+	}
+	if err := qp.attach(); err != nil {
+		r.give(&r.used.qp)
+		return nil, err
+	}
+	return qp, nil
+}
+
+// attach takes the QP's share of its PD and CQs.
+func (qp *QP) attach() error {
+	qp.sendCQ, qp.recvCQ = qp.cfg.SendCQ, qp.cfg.RecvCQ
+	if qp.sendCQ == nil {
+		qp.sendCQ = newPrivateCQ(qp.rnic, qp.cfg.SendDepth)
+	}
+	if qp.recvCQ == nil {
+		qp.recvCQ = newPrivateCQ(qp.rnic, qp.cfg.RecvDepth)
+	}
+	if err := qp.pd.use(); err != nil {
+		return err
+	}
+	if err := qp.sendCQ.attach(); err != nil {
+		qp.pd.release()
+		return err
+	}
+	if err := qp.recvCQ.attach(); err != nil {
+		qp.sendCQ.detach()
+		qp.pd.release()
+		return err
+	}
+	return nil
+}
+
+func (qp *QP) detach() {
+	qp.recvCQ.detach()
+	qp.sendCQ.detach()
+	qp.pd.release()
+	qp.rnic.give(&qp.rnic.used.qp)
+}
+
+// withDefaults checks a configuration against the limits and fills it in.
+func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
+	if qc == nil || qc.PD == nil {
+		return QPConfig{}, fmt.Errorf("iwarp: QPConfig.PD is not set")
+	}
+	c := *qc
+	for _, x := range []struct {
+		name string
+		of   *RNIC
+	}{{"PD", c.PD.rnic}, {"SendCQ", rnicOf(c.SendCQ, r)}, {"RecvCQ", rnicOf(c.RecvCQ, r)}} {
+		if x.of != r {
+			return c, fmt.Errorf("iwarp: QPConfig.%s belongs to another RNIC", x.name)
+		}
+	}
+	for _, x := range []struct {
+		name        string
+		v           *int
+		least, most int
+		def         int
+	}{
+		{"SendDepth", &c.SendDepth, 1, r.limits.MaxQueueDepth, min(defaultDepth, r.limits.MaxQueueDepth)},
+		{"RecvDepth", &c.RecvDepth, 1, r.limits.MaxQueueDepth, min(defaultDepth, r.limits.MaxQueueDepth)},
+		{"IRD", &c.IRD, -1, r.limits.MaxIRD, min(defaultReads, r.limits.MaxIRD)},
+		{"ORD", &c.ORD, -1, r.limits.MaxORD, min(defaultReads, r.limits.MaxORD)},
+	} {
+		if *x.v == 0 {
+			*x.v = x.def
+		}
+		if *x.v < x.least || *x.v > x.most {
+			return c, fmt.Errorf("iwarp: QPConfig.%s is %d, not within %d..%d", x.name, *x.v, x.least, x.most)
+		}
+	}
+	if c.RNRWait == 0 {
+		c.RNRWait = defaultRNRWait
+	}
+	c.PrivateData = append([]byte(nil), c.PrivateData...)
+	return c, nil
+}
+
+func rnicOf(cq *CQ, def *RNIC) *RNIC {
+	if cq == nil {
+		return def
+	}
+	return cq.rnic
+}
+
+// PrivateData returns what the peer's application sent with its Request or Reply.
+func (qp *QP) PrivateData() []byte { return qp.terms.PeerPrivateData }
+
+// LocalAddr returns the address of this end.
+func (qp *QP) LocalAddr() net.Addr { return qp.llp.LocalAddr() }
+
+// RemoteAddr returns the address of the peer.
+func (qp *QP) RemoteAddr() net.Addr { return qp.llp.RemoteAddr() }
+
+// IRD is how many RDMA Reads the peer may have outstanding on this QP.
+func (qp *QP) IRD() int { return qp.terms.IRD }
+
+// ORD is how many RDMA Reads this QP has outstanding at most; further ones wait in
+// the send queue.
+func (qp *QP) ORD() int { return qp.terms.ORD }
+
+// SendCQ returns the CQ of the send queue.
+func (qp *QP) SendCQ() *CQ { return qp.sendCQ }
+
+// RecvCQ returns the CQ of the receive queue.
+func (qp *QP) RecvCQ() *CQ { return qp.recvCQ }

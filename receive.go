@@ -1,0 +1,198 @@
+package iwarp
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// The way in. The right to receive is with one reader at a time:
+//
+//	armed --ready--> running --nothing more--> armed     no goroutine while armed
+//	                    |  \--no receive posted--> stalled --receive posted, or RNRWait over--> running
+//	                    \--end of the connection--> ended
+//
+// A connection that cannot be armed keeps its reader for life.
+
+type readerState uint8
+
+const (
+	readerIdle readerState = iota // not started
+	readerArmed
+	readerRunning
+	readerStalled
+	readerEnded
+)
+
+// A receiver is the right to receive of a QP and who has it.
+type receiver struct {
+	qp    *QP
+	ready func() // made once, so that arming does not allocate
+
+	mu    sync.Mutex
+	state readerState
+	rnr   *time.Timer // runs while stalled
+
+	parks   atomic.Bool // the LLP cannot be armed: the reader parks in Receive
+	lingers atomic.Bool // what still comes is thrown away
+	owed    bool        // the first segment has come: what the fence held can go out
+}
+
+// start begins to receive.
+func (x *receiver) start() {
+	x.ready = x.wake
+	x.mu.Lock()
+	x.state = readerRunning
+	x.mu.Unlock()
+	if x.rearm() {
+		x.qp.rnic.tasks.start(x.run)
+	}
+}
+
+// wake is what the poller calls, and whoever wants the reader to look again.
+func (x *receiver) wake() {
+	x.mu.Lock()
+	if x.state != readerArmed && x.state != readerStalled {
+		running := x.state == readerRunning
+		x.mu.Unlock()
+		if running {
+			x.qp.llp.Wake()
+		}
+		return
+	}
+	x.state = readerRunning
+	if x.rnr != nil {
+		x.rnr.Stop()
+		x.rnr = nil
+	}
+	x.mu.Unlock()
+	x.qp.rnic.tasks.start(x.run)
+}
+
+// rearm gives the right to receive to the poller. It reports true if the caller
+// still has it, because there is something to do or because the LLP cannot be armed.
+func (x *receiver) rearm() (still bool) {
+	x.mu.Lock()
+	if x.parks.Load() || x.lingers.Load() || x.qp.dead() {
+		x.mu.Unlock()
+		return true
+	}
+	x.state = readerArmed
+	x.mu.Unlock()
+	if x.qp.llp.Arm(x.ready) {
+		return false
+	}
+	x.parks.Store(true)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.state != readerArmed { // woken in between: a reader has been started
+		return false
+	}
+	x.state = readerRunning
+	return true
+}
+
+// run receives until there is nothing more.
+func (x *receiver) run() {
+	qp := x.qp
+	for {
+		switch {
+		case qp.dead():
+			x.end()
+			return
+		case x.lingers.Load():
+			qp.die(qp.llp.Discard())
+			continue
+		}
+		err := qp.llp.Receive(x, x.parks.Load())
+		x.owed = false
+		qp.checkOverflow()
+		qp.kick()
+		qp.checkDrained()
+		again := true
+		switch {
+		case err == nil:
+		case errors.Is(err, transport.ErrAgain):
+			again = x.rearm()
+		case errors.Is(err, transport.ErrStall):
+			again = x.stall(qp.cfg.RNRWait)
+		case errors.Is(err, io.EOF):
+			qp.peerEnded()
+			again = x.stall(0)
+		default:
+			qp.receiveFailed(err)
+			again = x.stall(0)
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+// stall stops reading: for rnr at most, until a receive is posted; or, if rnr is 0,
+// until the end of the connection, because nothing more can come. It reports true if
+// the caller should look again at once.
+func (x *receiver) stall(rnr time.Duration) (again bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.lingers.Load() || x.qp.dead() {
+		return true
+	}
+	x.state = readerStalled
+	if rnr == 0 {
+		return false
+	}
+	if x.qp.rq.Posted() > 0 {
+		x.state = readerRunning
+		return true
+	}
+	x.rnr = time.AfterFunc(rnr, func() {
+		x.qp.rq.giveUp()
+		x.resume()
+	})
+	return false
+}
+
+// resume is called when a receive was posted, or when none will be.
+func (x *receiver) resume() {
+	x.mu.Lock()
+	stalled := x.rnr != nil
+	x.mu.Unlock()
+	if stalled {
+		x.wake()
+	}
+}
+
+// noReceive says what to do with a message that finds no receive posted.
+func (qp *QP) noReceive() error {
+	if qp.cfg.RNRWait < 0 {
+		return nil
+	}
+	return transport.ErrStall
+}
+
+// end gives up the right to receive for good.
+func (x *receiver) end() {
+	x.mu.Lock()
+	x.state = readerEnded
+	x.mu.Unlock()
+	x.qp.llp.Disarm()
+	x.qp.halfEnded()
+}
+
+// Segment takes a segment from the LLP.
+func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
+	if seq == 0 {
+		x.owed = true
+	}
+	return x.qp.stream.Segment(seq, ulpdu)
+}
+
+// Stop makes Receive return when the reader has something else to do.
+func (x *receiver) Stop() bool {
+	return x.owed || x.lingers.Load() || x.qp.dead() || x.qp.stream.Pending()
+}

@@ -1,0 +1,95 @@
+package iwarp
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// RemoteMemory is memory of the peer as an io.ReaderAt and io.WriterAt. It is safe
+// for concurrent use.
+type RemoteMemory struct {
+	qp *QP
+	rb RemoteBuffer
+}
+
+var (
+	_ io.ReaderAt = (*RemoteMemory)(nil)
+	_ io.WriterAt = (*RemoteMemory)(nil)
+)
+
+// Remote wraps memory of the peer. Every call of ReadAt or WriteAt registers the
+// caller's slice for its duration; a program that moves much registers its memory
+// once and posts work requests.
+func (qp *QP) Remote(rb RemoteBuffer) *RemoteMemory { return &RemoteMemory{qp: qp, rb: rb} }
+
+// Size is the length of the peer's memory in octets.
+func (m *RemoteMemory) Size() int64 { return int64(m.rb.Len) }
+
+// ReadAt reads len(p) octets at off by RDMA Read. Where the memory ends first it
+// reads what there is and returns io.EOF.
+func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
+	at, n, err := m.at(off, len(p))
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	mr, err := m.qp.pd.RegisterMR(p[:n], stag.LocalWrite, &MROptions{QP: m.qp})
+	if err != nil {
+		return 0, err
+	}
+	err = m.qp.RDMARead(context.Background(), mr.Slice(0, n), at)
+	if cerr := mr.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return 0, err
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// WriteAt writes the octets of p at off by RDMA Write. It returns when they have
+// been handed to the network: see RDMAWrite. Writing past the end is refused as a
+// whole.
+func (m *RemoteMemory) WriteAt(p []byte, off int64) (int, error) {
+	if off < 0 || uint64(off)+uint64(len(p)) > uint64(m.rb.Len) {
+		return 0, fmt.Errorf("%w: writing %d octets at %d of %d", ErrBounds, len(p), off, m.rb.Len)
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	mr, err := m.qp.pd.RegisterMR(p, 0, &MROptions{QP: m.qp})
+	if err != nil {
+		return 0, err
+	}
+	at, _, err := m.at(off, len(p))
+	if err == nil {
+		err = m.qp.RDMAWrite(context.Background(), at, mr.Slice(0, len(p)))
+	}
+	if cerr := mr.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// at names the n octets at off, or as many of them as there are.
+func (m *RemoteMemory) at(off int64, n int) (RemoteBuffer, int, error) {
+	if off < 0 {
+		return RemoteBuffer{}, 0, fmt.Errorf("%w: offset %d", ErrBounds, off)
+	}
+	if n == 0 {
+		return RemoteBuffer{}, 0, nil
+	}
+	if off >= int64(m.rb.Len) {
+		return RemoteBuffer{}, 0, io.EOF
+	}
+	n = int(min(int64(n), int64(m.rb.Len)-off))
+	return RemoteBuffer{STag: m.rb.STag, TO: m.rb.TO + uint64(off), Len: uint32(n)}, n, nil
+}

@@ -1,0 +1,195 @@
+package iwarp
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// An RNIC is where everything begins: it owns the table of STags, the limits, and
+// all objects made from it. A process usually has one. All methods of all objects
+// may be called from any goroutine.
+type RNIC struct {
+	cfg    Config
+	limits Limits
+	log    *slog.Logger
+	table  *stag.Table
+	poller *transport.Poller
+	events chan Event
+	lost   atomic.Uint64 // events dropped because the channel was full
+	ids    atomic.Uint32 // identities of PDs and QPs
+	tasks  tasks
+
+	mu        sync.Mutex
+	closed    bool
+	used      usage
+	qps       map[*QP]struct{}
+	listeners map[*Listener]struct{}
+	pending   map[io.Closer]struct{} // connections that are being set up
+}
+
+// Config configures an RNIC. The zero value, like a nil *Config, means defaults.
+type Config struct {
+	// Logger gets what an operator may want to know: connections refused during
+	// set-up, queue pairs that ended with an error. nil: nothing is logged.
+	Logger *slog.Logger
+	// Limits caps every resource; zero fields take defaults.
+	Limits Limits
+	// PeerTimeout is how long a peer that has vanished (no answer to data or to
+	// keep-alive probes) stays unnoticed at most: 15 s by default, negative: as long
+	// as the system likes.
+	PeerTimeout time.Duration
+	// CloseTimeout bounds how long QP.Close waits for outstanding work and for the
+	// peer's end: 5 s by default.
+	CloseTimeout time.Duration
+}
+
+const (
+	defaultPeerTimeout  = 15 * time.Second
+	defaultCloseTimeout = 5 * time.Second
+	eventDepth          = 256
+)
+
+// Open makes an RNIC. Close it when done.
+func Open(cfg *Config) (*RNIC, error) {
+	r := &RNIC{
+		table:     stag.NewTable(),
+		events:    make(chan Event, eventDepth),
+		qps:       make(map[*QP]struct{}),
+		listeners: make(map[*Listener]struct{}),
+		pending:   make(map[io.Closer]struct{}),
+	}
+	if cfg != nil {
+		r.cfg = *cfg
+	}
+	if r.cfg.PeerTimeout == 0 {
+		r.cfg.PeerTimeout = defaultPeerTimeout
+	}
+	if r.cfg.CloseTimeout <= 0 {
+		r.cfg.CloseTimeout = defaultCloseTimeout
+	}
+	r.log = r.cfg.Logger
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if r.limits, err = r.cfg.Limits.withDefaults(); err != nil {
+		return nil, err
+	}
+	if r.poller, err = transport.NewPoller(); err != nil {
+		return nil, fmt.Errorf("iwarp: open: %w", err)
+	}
+	return r, nil
+}
+
+// Limits returns the limits in force, defaults filled in.
+func (r *RNIC) Limits() Limits { return r.limits }
+
+// Close aborts every queue pair, ends every listener, and waits until all
+// goroutines of the RNIC have ended. Then it closes the channel of Events. Regions
+// stay readable and writable locally; no peer can reach them any more.
+func (r *RNIC) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		r.tasks.wait()
+		return nil
+	}
+	r.closed = true
+	qps := make([]*QP, 0, len(r.qps))
+	for qp := range r.qps {
+		qps = append(qps, qp)
+	}
+	listeners := make([]*Listener, 0, len(r.listeners))
+	for l := range r.listeners {
+		listeners = append(listeners, l)
+	}
+	pending := make([]io.Closer, 0, len(r.pending))
+	for c := range r.pending {
+		pending = append(pending, c)
+	}
+	r.mu.Unlock()
+
+	for _, l := range listeners {
+		_ = l.Close()
+	}
+	for _, c := range pending {
+		_ = c.Close()
+	}
+	for _, qp := range qps {
+		_ = qp.Abort()
+	}
+	r.tasks.wait()
+	err := r.poller.Close()
+	r.mu.Lock()
+	close(r.events)
+	r.events = nil
+	r.mu.Unlock()
+	return err
+}
+
+// AllocPD makes a protection domain.
+func (r *RNIC) AllocPD() (*PD, error) {
+	if err := r.take(&r.used.pd, r.limits.MaxPD, "PDs"); err != nil {
+		return nil, err
+	}
+	return &PD{rnic: r, id: r.nextID()}, nil
+}
+
+// nextID gives out identities of PDs and QPs; they are never zero.
+func (r *RNIC) nextID() uint32 {
+	for {
+		if id := r.ids.Add(1); id != 0 {
+			return id
+		}
+	}
+}
+
+// usage counts what Limits caps. Guarded by RNIC.mu.
+type usage struct{ qp, mr, pd, cq int }
+
+// take reserves one of a capped resource.
+func (r *RNIC) take(n *int, limit int, what string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errRNICClosed
+	}
+	if *n >= limit {
+		return fmt.Errorf("%w: %d %s", ErrLimit, limit, what)
+	}
+	*n++
+	return nil
+}
+
+func (r *RNIC) give(n *int) {
+	r.mu.Lock()
+	*n--
+	r.mu.Unlock()
+}
+
+// watch makes Close end a connection that is being set up; unwatch undoes it.
+func (r *RNIC) watch(c io.Closer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errRNICClosed
+	}
+	r.pending[c] = struct{}{}
+	return nil
+}
+
+func (r *RNIC) unwatch(c io.Closer) {
+	r.mu.Lock()
+	delete(r.pending, c)
+	r.mu.Unlock()
+}
+
+var errRNICClosed = fmt.Errorf("iwarp: RNIC closed: %w", net.ErrClosed)

@@ -1,0 +1,78 @@
+package iwarp
+
+import "fmt"
+
+// A State is where a QP is in its life (draft-hilland-rddp-verbs section 6.2).
+//
+//	Idle --established--> RTS --FIN, or Close--> Closing --both ended--> Idle
+//	                       |                        |
+//	                       |--Terminate--> Terminate --> Error
+//	                       |--lost, Abort-----------------^
+//
+// A QP serves one connection: the Idle after it, like Error, is final.
+type State uint8
+
+const (
+	StateIdle      State = iota // not established yet, or gracefully ended
+	StateRTS                    // established
+	StateClosing                // one side has ended its half gracefully
+	StateTerminate              // a Terminate was found due, or has come
+	StateError                  // ended with an error
+)
+
+func (s State) String() string {
+	switch s {
+	case StateIdle:
+		return "Idle"
+	case StateRTS:
+		return "RTS"
+	case StateClosing:
+		return "Closing"
+	case StateTerminate:
+		return "Terminate"
+	case StateError:
+		return "Error"
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
+
+// State returns the state of the QP.
+func (qp *QP) State() State { return State(qp.state.Load()) }
+
+// Err returns the first cause of the QP's end, which wraps net.ErrClosed; nil while
+// it has not ended, and after a graceful end.
+func (qp *QP) Err() error {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	return qp.err
+}
+
+// Done returns a channel that is closed when the QP has ended and all its work
+// requests are completed.
+func (qp *QP) Done() <-chan struct{} { return qp.done }
+
+// Terminated returns the Terminate that this side sent or received, nil if there
+// was none.
+func (qp *QP) Terminated() *TerminateError {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	return qp.term
+}
+
+// cause is Err for somebody who wants to use an ended QP: never nil.
+func (qp *QP) cause() error {
+	if err := qp.Err(); err != nil {
+		return err
+	}
+	return errQPClosed
+}
+
+// vendor is the first word of the Terminate, 0 if there was none.
+func (qp *QP) vendor() uint32 {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	if qp.term == nil {
+		return 0
+	}
+	return uint32(qp.term.code()) << 16
+}

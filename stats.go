@@ -1,0 +1,43 @@
+package iwarp
+
+import "github.com/goiwarp/iwarp/rdmap"
+
+// Traffic counts messages, and octets of payload.
+type Traffic = rdmap.Traffic
+
+// QPStats counts what a QP has sent and received, by kind of message. Received
+// octets are counted as they are placed, messages when they are complete.
+type QPStats struct{ Sent, Received OpStats }
+
+// OpStats is one direction of QPStats.
+type OpStats struct {
+	Send         Traffic // all four kinds of Send
+	RDMAWrite    Traffic
+	ReadRequest  Traffic // RDMA Reads asked for
+	ReadResponse Traffic // the data of RDMA Reads
+	Terminate    Traffic
+}
+
+// Stats returns the counters of the QP, also after its end.
+func (qp *QP) Stats() QPStats {
+	if qp.stream == nil {
+		return QPStats{}
+	}
+	s := qp.stream.Stats()
+	return QPStats{Sent: opStats(&s.Out), Received: opStats(&s.In)}
+}
+
+func opStats(t *[16]rdmap.Traffic) OpStats {
+	var sends Traffic
+	for _, op := range []rdmap.Opcode{rdmap.OpSend, rdmap.OpSendInvalidate, rdmap.OpSendSolicited, rdmap.OpSendSolicitedInvalidate} {
+		sends.Messages += t[op].Messages
+		sends.Octets += t[op].Octets
+	}
+	return OpStats{
+		Send:         sends,
+		RDMAWrite:    t[rdmap.OpWrite],
+		ReadRequest:  t[rdmap.OpReadRequest],
+		ReadResponse: t[rdmap.OpReadResponse],
+		Terminate:    t[rdmap.OpTerminate],
+	}
+}

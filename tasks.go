@@ -1,0 +1,49 @@
+package iwarp
+
+import "sync"
+
+// tasks counts the goroutines of an RNIC. Unlike a sync.WaitGroup it may grow
+// while somebody waits: a reader that ends may have to start a sender.
+type tasks struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n falls to 0; nil while nobody waits
+}
+
+// start runs f in a goroutine of its own.
+func (t *tasks) start(f func()) {
+	t.mu.Lock()
+	t.n++
+	t.mu.Unlock()
+	go func() {
+		defer t.end()
+		f()
+	}()
+}
+
+func (t *tasks) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n--
+	if t.n == 0 && t.idle != nil {
+		close(t.idle)
+		t.idle = nil
+	}
+}
+
+// wait returns when no goroutine is left.
+func (t *tasks) wait() {
+	for {
+		t.mu.Lock()
+		if t.n == 0 {
+			t.mu.Unlock()
+			return
+		}
+		if t.idle == nil {
+			t.idle = make(chan struct{})
+		}
+		idle := t.idle
+		t.mu.Unlock()
+		<-idle
+	}
+}

@@ -1,0 +1,64 @@
+package iwarp
+
+import (
+	"bytes"
+	"crypto/tls"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+func fillRandom(b []byte) {
+	r := rand.NewChaCha8([32]byte{1})
+	_, _ = r.Read(b)
+}
+
+// transports are the ways in which two QPs of this library can be connected.
+var transports = map[string]pairConfig{
+	"tcp":         {network: "tcp"},
+	"tcp no crc":  {network: "tcp", client: QPConfig{MPA: MPAOptions{NoCRC: true}}, server: QPConfig{MPA: MPAOptions{NoCRC: true}}},
+	"tcp markers": {network: "tcp", client: QPConfig{MPA: MPAOptions{Markers: true}}, server: QPConfig{MPA: MPAOptions{Markers: true}}},
+	"tcp rev 1":   {network: "tcp", client: QPConfig{MPA: MPAOptions{Revision: 1}}},
+	"small ULPDU": {network: "tcp", client: QPConfig{MPA: MPAOptions{MaxULPDU: 128}}, server: QPConfig{MPA: MPAOptions{MaxULPDU: 1000}}},
+	"pipe":        {network: "pipe"},
+}
+
+func TestWriteReadSend(t *testing.T) {
+	for name, pc := range transports {
+		t.Run(name, func(t *testing.T) { writeReadSend(t, pc) })
+	}
+}
+
+func writeReadSend(t *testing.T, pc pairConfig) {
+	client, server := connect(t, pc)
+	ctx := testContext(t)
+	for _, n := range []int{1, 3, 1000, 65537, 3 << 20} {
+		src, srcMR := client.register(n, stag.LocalWrite, nil)
+		dst, dstMR := server.register(n, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+		fillRandom(src)
+		require.NoError(t, client.qp.RDMAWrite(ctx, dstMR.Advertise(0, n), srcMR.Slice(0, n)))
+		back, backMR := client.register(n, stag.LocalWrite, nil)
+		require.NoError(t, client.qp.RDMARead(ctx, backMR.Slice(0, n), dstMR.Advertise(0, n)))
+		require.True(t, bytes.Equal(src, dst), "%d octets written", n)
+		require.True(t, bytes.Equal(src, back), "%d octets read back", n)
+
+		in, inMR := server.register(n, stag.LocalWrite, nil)
+		got := make(chan int, 1)
+		go func() {
+			n, err := server.qp.Recv(ctx, inMR.Slice(0, n))
+			require.NoError(t, err)
+			got <- n
+		}()
+		require.NoError(t, client.qp.Send(ctx, srcMR.Slice(0, n)))
+		require.Equal(t, n, <-got)
+		require.True(t, bytes.Equal(src, in), "%d octets sent", n)
+	}
+	require.NoError(t, client.qp.Close())
+	<-server.qp.Done()
+	require.NoError(t, server.qp.Err())
+	require.Equal(t, StateIdle, server.qp.State())
+	_ = tls.VersionTLS13
+}

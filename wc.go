@@ -1,0 +1,98 @@
+package iwarp
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A Status is how a work request ended. The numbers are those of ibv_wc_status.
+type Status = rdmap.Status
+
+// The statuses of a WC.
+const (
+	StatusSuccess         = rdmap.StatusSuccess
+	StatusLocalLength     = rdmap.StatusLocalLength     // a message was too long for its receive
+	StatusLocalOp         = rdmap.StatusLocalOp         // the QP cannot do this (an RDMA Read with ORD 0)
+	StatusLocalProtection = rdmap.StatusLocalProtection // a region was invalidated or closed before its use
+	StatusFlushed         = rdmap.StatusFlushed         // the QP ended first
+	StatusBind            = rdmap.StatusBind            // a local invalidate was refused
+	StatusBadResponse     = rdmap.StatusBadResponse     // an RDMA Read Response did not match
+	StatusLocalAccess     = rdmap.StatusLocalAccess     // the receive's region was invalidated or closed
+	StatusRemoteInvalid   = rdmap.StatusRemoteInvalid   // the peer could not make sense of the request
+	StatusRemoteAccess    = rdmap.StatusRemoteAccess    // the peer's memory does not allow it
+	StatusRemoteOp        = rdmap.StatusRemoteOp        // the peer failed to do it
+	StatusNoReceive       = rdmap.StatusNoReceive       // the peer had no receive posted
+)
+
+// sentinelOfStatus is the error that a status stands for, nil if there is none.
+func sentinelOfStatus(s Status) error {
+	switch s {
+	case StatusFlushed:
+		return ErrFlushed
+	case StatusNoReceive:
+		return ErrNoReceive
+	case StatusLocalLength:
+		return ErrBounds
+	case StatusLocalProtection, StatusLocalAccess:
+		return ErrInvalidSTag
+	case StatusLocalOp:
+		return ErrUnsupported
+	}
+	return nil
+}
+
+// A WC is a work completion. If Status is not StatusSuccess only ID, QP, Op,
+// Status and Vendor count.
+type WC struct {
+	ID     uint64
+	QP     *QP
+	Op     Op
+	Status Status
+	Flags  Flags     // Solicited: the message asked for a solicited event
+	Len    uint32    // octets: of the message received, or moved by the request
+	STag   stag.STag // not zero: the region of this side that the message invalidated
+	Vendor uint32    // on error: the first word of the Terminate, 0 if there was none
+}
+
+// Err returns nil for a success. Otherwise the error wraps net.ErrClosed, the
+// sentinel that Status stands for, and the first cause of the QP's end.
+func (wc *WC) Err() error {
+	if wc.Status == StatusSuccess {
+		return nil
+	}
+	return &workError{op: wc.Op, status: wc.Status, vendor: wc.Vendor, cause: wc.QP.Err()}
+}
+
+type workError struct {
+	op     Op
+	status Status
+	vendor uint32
+	cause  error // may be nil
+}
+
+func (e *workError) Error() string {
+	s := fmt.Sprintf("iwarp: %v: %v", e.op, e.status)
+	if e.cause != nil {
+		return s + ": " + e.cause.Error()
+	}
+	return s
+}
+
+func (e *workError) Unwrap() []error {
+	var errs []error
+	if s := sentinelOfStatus(e.status); s != nil {
+		errs = append(errs, s)
+	}
+	if e.status == StatusRemoteAccess || e.status == StatusRemoteInvalid {
+		if s := sentinelOf(transport.Code(e.vendor >> 16)); s != nil {
+			errs = append(errs, s)
+		}
+	}
+	if e.cause != nil {
+		errs = append(errs, e.cause)
+	}
+	return errs
+}

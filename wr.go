@@ -1,0 +1,118 @@
+package iwarp
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// An Op says what a work request asks for, or what a completion is about.
+type Op uint8
+
+// The operations. The numbers of those that are not listed are kept for later.
+const (
+	OpSend               Op = 1
+	OpSendInvalidate     Op = 2
+	OpRDMAWrite          Op = 3
+	OpRDMARead           Op = 5
+	OpRDMAReadInvalidate Op = 6 // the local sink STag is invalidated when it completes
+	OpLocalInvalidate    Op = 11
+	OpRecv               Op = 15 // in a WC
+)
+
+func (o Op) String() string {
+	switch o {
+	case OpSend:
+		return "Send"
+	case OpSendInvalidate:
+		return "Send with Invalidate"
+	case OpRDMAWrite:
+		return "RDMA Write"
+	case OpRDMARead:
+		return "RDMA Read"
+	case OpRDMAReadInvalidate:
+		return "RDMA Read with local Invalidate"
+	case OpLocalInvalidate:
+		return "Local Invalidate"
+	case OpRecv:
+		return "Receive"
+	}
+	return fmt.Sprintf("Op(%d)", uint8(o))
+}
+
+// Flags change how a work request is done, or tell more of a completion.
+type Flags uint8
+
+const (
+	Unsignaled Flags = 1 << iota // no completion unless it fails
+	Solicited                    // Send: the peer's solicited event; in a WC: the message asked for one
+	ReadFence                    // starts only when all earlier RDMA Reads have completed
+	LocalFence                   // starts only when all earlier work requests have completed
+)
+
+// An SGE is one run of octets in a region: [Off, Off+Len) counted from the
+// region's first octet. It is checked when it is posted. See [MR.Slice].
+type SGE struct {
+	MR       *MR
+	Off, Len int
+}
+
+// A RemoteBuffer names memory of the peer: what the owner's [MR.Advertise]
+// returned and the application carried across. The zero value names nothing; it
+// serves where no octet is moved.
+type RemoteBuffer struct {
+	STag stag.STag
+	TO   uint64
+	Len  uint32
+}
+
+// remoteBufferLen is the wire form: be32 STag, be64 TO, be32 length.
+const remoteBufferLen = 16
+
+// AppendBinary appends the 16 octets in which the library's own protocols carry a
+// RemoteBuffer: STag (4), TO (8), length (4), big endian. It never fails.
+func (rb RemoteBuffer) AppendBinary(b []byte) ([]byte, error) {
+	b = binary.BigEndian.AppendUint32(b, uint32(rb.STag))
+	b = binary.BigEndian.AppendUint64(b, rb.TO)
+	return binary.BigEndian.AppendUint32(b, rb.Len), nil
+}
+
+// UnmarshalBinary reads the form of AppendBinary: 16 octets, no more and no less.
+func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
+	if len(b) != remoteBufferLen {
+		return fmt.Errorf("iwarp: a RemoteBuffer has %d octets, got %d", remoteBufferLen, len(b))
+	}
+	rb.STag = stag.STag(binary.BigEndian.Uint32(b))
+	rb.TO = binary.BigEndian.Uint64(b[4:])
+	rb.Len = binary.BigEndian.Uint32(b[12:])
+	return nil
+}
+
+// A SendWR is a work request for the send queue. Which fields count depends on Op:
+//
+//	Send                   Local or Inline; Solicited
+//	Send with Invalidate   the same, and Invalidate: the peer's STag
+//	RDMA Write             Local or Inline, and Remote
+//	RDMA Read              exactly one Local with LocalWrite (none if Remote.Len is 0), and Remote
+//	Local Invalidate       Invalidate: an STag of this side
+//
+// A Write or Read moves the octets of Local; Remote must be at least as long.
+// Memory named by Local is the QP's until the completion; Inline is copied when
+// posted and its buffer free at once.
+type SendWR struct {
+	ID         uint64 // the caller's, returned in the WC
+	Op         Op
+	Flags      Flags
+	Local      []SGE
+	Inline     []byte
+	Remote     RemoteBuffer
+	Invalidate stag.STag
+}
+
+// A RecvWR is a buffer for one message of the peer. Its memory is the QP's until
+// the completion. No SGE at all takes an empty message.
+type RecvWR struct {
+	ID    uint64
+	Local []SGE
+}
