@@ -1,0 +1,39 @@
+package iwarp
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// TestRDMAP_49_50_EmptySendTakesOneReceive shows how conversations are held: in
+// virtual time, over the in-memory pipe.
+func TestRDMAP_49_50_EmptySendTakesOneReceive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		_, mr := s.register(8, stag.LocalWrite, nil)
+		cq, err := s.rnic.CreateCQ(16)
+		require.NoError(t, err)
+		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, RecvCQ: cq, SendCQ: cq})
+		require.NoError(t, qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}, RecvWR{ID: 2, Local: []SGE{mr.Slice(0, 8)}}))
+
+		p.sends("an empty Send", "41 43 00000000 00000000 00000001 00000000")
+		p.sends("a Send of two octets", "41 43 00000000 00000000 00000002 00000000", 'h', 'i')
+		var wcs [2]WC
+		for i := range wcs {
+			_, err := cq.Wait(testContext(t), wcs[i:i+1])
+			require.NoError(t, err)
+		}
+		require.Equal(t, []uint64{1, 2}, []uint64{wcs[0].ID, wcs[1].ID}, "each Send took one receive")
+		require.Equal(t, []uint32{0, 2}, []uint32{wcs[0].Len, wcs[1].Len})
+
+		require.NoError(t, qp.PostSend(SendWR{Op: OpSend}))
+		p.wantSegment("an empty Send is one segment", "41 43 00000000 00000000 00000001 00000000")
+		p.wantIdle("nothing else is sent", time.Second)
+		require.NoError(t, qp.Abort())
+	})
+}
