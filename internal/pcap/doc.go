@@ -1,0 +1,25 @@
+// Package pcap reads and writes packet captures, as far as the library needs it:
+// the classic pcap format with IPv4, IPv6 and TCP in it. A [Writer] makes the
+// files that a traced connection leaves; [Streams] takes apart the captures in
+// testdata, which tests of other packages read as ../internal/pcap/testdata/X.pcap.
+package pcap
+
+// A LinkType tells what a captured packet begins with.
+type LinkType uint32
+
+// Link types that the package understands.
+const (
+	LinkEthernet LinkType = 1
+	LinkRaw      LinkType = 101 // an IP header
+	LinkSLL      LinkType = 113 // Linux cooked capture
+	LinkSLL2     LinkType = 276 // Linux cooked capture, version 2
+)
+
+const (
+	magicMicro = 0xa1b2c3d4 // times in microseconds
+	magicNano  = 0xa1b23c4d // times in nanoseconds
+
+	fileHeaderLen   = 24
+	recordHeaderLen = 16
+	snapLen         = 262144 // the customary maximum
+)
