@@ -4,7 +4,7 @@
 //
 //	go run ./internal/mutate              # all mutations
 //	go run ./internal/mutate -n 20 -seed 7  # a sample
-//	go run ./internal/mutate -run MPA-12a
+//	go run ./internal/mutate -run 'MPA-12.*'
 //	go run ./internal/mutate -list
 //
 // It is run in the root of the module. The list is mutations.txt. The tree is never touched: the changed file reaches
@@ -19,6 +19,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -29,7 +30,7 @@ func main() {
 	n := flag.Int("n", 0, "run a sample of `count` mutations (0: all)")
 	seed := flag.Uint64("seed", 1, "`seed` of the sample")
 	list := flag.Bool("list", false, "list the mutations and end")
-	run := flag.String("run", "", "run only the mutation with this `id`, or all of this requirement")
+	run := flag.String("run", "", "run only the mutations whose whole id matches this `regexp`")
 	flag.Parse()
 
 	ok, err := mutate(os.Stdout, options{sample: *n, seed: *seed, list: *list, id: *run})
@@ -58,8 +59,9 @@ func mutate(w io.Writer, o options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if ms = choose(ms, o); len(ms) == 0 {
-		return false, fmt.Errorf("no mutation matches")
+	ms, err = choose(ms, o)
+	if err != nil {
+		return false, err
 	}
 	if o.list {
 		printList(w, ms)
@@ -74,12 +76,19 @@ func mutate(w io.Writer, o options) (bool, error) {
 }
 
 // choose picks the mutations that the options ask for, in the order of the list.
-func choose(ms []mutation, o options) []mutation {
+func choose(ms []mutation, o options) ([]mutation, error) {
 	if o.id != "" {
-		return slices.DeleteFunc(ms, func(m mutation) bool { return m.id != o.id && m.requirement() != o.id })
+		want, err := regexp.Compile("^(?:" + o.id + ")$")
+		if err != nil {
+			return nil, err
+		}
+		ms = slices.DeleteFunc(ms, func(m mutation) bool { return !want.MatchString(m.id) })
+	}
+	if len(ms) == 0 {
+		return nil, fmt.Errorf("no mutation matches")
 	}
 	if o.sample <= 0 || o.sample >= len(ms) {
-		return ms
+		return ms, nil
 	}
 	r := rand.New(rand.NewPCG(o.seed, 0))
 	picked := r.Perm(len(ms))[:o.sample]
@@ -88,7 +97,7 @@ func choose(ms []mutation, o options) []mutation {
 	for _, i := range picked {
 		sample = append(sample, ms[i])
 	}
-	return sample
+	return sample, nil
 }
 
 func printList(w io.Writer, ms []mutation) {

@@ -128,17 +128,28 @@ func TestApplyWantsOnePlace(t *testing.T) {
 	}
 }
 
-func TestSampleIsDeterministic(t *testing.T) {
-	var ms []mutation
-	for c := 'a'; c <= 'z'; c++ {
-		ms = append(ms, mutation{id: "MPA-1" + string(c)})
+func TestChoose(t *testing.T) {
+	pick := func(o options) []mutation {
+		var ms []mutation
+		for c := 'a'; c <= 'z'; c++ {
+			ms = append(ms, mutation{id: "MPA-1" + string(c)})
+		}
+		chosen, err := choose(ms, o)
+		require.NoError(t, err)
+		return chosen
 	}
-	one := choose(ms, options{sample: 5, seed: 7})
+	one := pick(options{sample: 5, seed: 7})
 	require.Len(t, one, 5)
-	require.Equal(t, one, choose(ms, options{sample: 5, seed: 7}))
-	require.NotEqual(t, one, choose(ms, options{sample: 5, seed: 8}))
-	require.Len(t, choose(ms, options{}), 26)
-	require.Len(t, choose(ms, options{sample: 100}), 26)
+	require.Equal(t, one, pick(options{sample: 5, seed: 7}))
+	require.NotEqual(t, one, pick(options{sample: 5, seed: 8}))
+	require.Len(t, pick(options{}), 26)
+	require.Len(t, pick(options{sample: 100}), 26)
+	require.Equal(t, []mutation{{id: "MPA-1a"}, {id: "MPA-1b"}}, pick(options{id: "MPA-1[ab]"}))
+
+	_, err := choose([]mutation{{id: "MPA-12a"}}, options{id: "MPA-1"})
+	require.Error(t, err, "the whole id has to match")
+	_, err = choose([]mutation{{id: "MPA-12a"}}, options{id: "("})
+	require.Error(t, err)
 }
 
 func TestOnlyNoticedMutationsPass(t *testing.T) {
