@@ -17,18 +17,16 @@ import (
 // it is keep-alive alone, which does not watch over octets on their way: the
 // system's own retransmission limit holds there.
 //
-// It applies to TCP, and to TLS over it. The peer of a [Pipe] cannot vanish:
-// nothing is done. Any other connection gives errors.ErrUnsupported.
+// It applies to TCP, and to TLS over it. Any other connection is left as it is: the
+// peer of a [Pipe] cannot vanish, and what else a user brings bounds itself.
 func SetPeerTimeout(c net.Conn, d time.Duration) error {
 	switch c := c.(type) {
 	case *net.TCPConn:
 		return errors.Join(c.SetKeepAliveConfig(keepAlive(d)), setUserTimeout(c, d))
 	case *tls.Conn:
 		return SetPeerTimeout(c.NetConn(), d)
-	case *pipeConn:
-		return nil
 	}
-	return errors.ErrUnsupported
+	return nil
 }
 
 // keepAlive shares d out: probes begin after a third of it, and the rest is filled

@@ -87,18 +87,18 @@ type mssCache struct {
 func (s *rawStream) EMSS() int {
 	m := &s.mss
 	written := m.written.Load()
-	size := m.size.Load()
-	if size > 0 && written-m.asked.Load() < mssEvery {
-		return int(size)
+	if m.size.Load() == 0 || written-m.asked.Load() >= mssEvery {
+		m.asked.Store(written)
+		s.askMSS()
 	}
-	err := s.raw.Control(func(fd uintptr) {
+	return int(m.size.Load())
+}
+
+// askMSS keeps the former answer on a closed connection.
+func (s *rawStream) askMSS() {
+	_ = s.raw.Control(func(fd uintptr) {
 		if v, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG); err == nil {
-			size = int64(v)
+			s.mss.size.Store(int64(v))
 		}
 	})
-	if err == nil {
-		m.size.Store(size)
-		m.asked.Store(written)
-	}
-	return int(size)
 }
