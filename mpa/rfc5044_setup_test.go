@@ -401,7 +401,9 @@ func TestMPA_75_77_OneTimerBoundsTheWholeExchange(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		accepted := accept(ctx, s, rev1, 0, 0, "")
+		gone := make(chan struct{})
 		go func() { // a Request that never ends
+			defer close(gone)
 			for _, b := range unhex(t, keyReq+"40010200") {
 				if _, err := p.c.Write([]byte{b}); err != nil {
 					return
@@ -413,6 +415,7 @@ func TestMPA_75_77_OneTimerBoundsTheWholeExchange(t *testing.T) {
 		requireFault(t, transport.MPAConnectionLost, err, "two responders, or a slow initiator")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 5*time.Second, time.Since(start), "octets that dribble in do not extend it")
+		<-gone
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

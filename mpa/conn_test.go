@@ -1,0 +1,269 @@
+package mpa
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+func TestBatchIsBounded(t *testing.T) {
+	for _, v := range []struct {
+		what         string
+		head         int
+		payload      []int
+		stage        bool
+		atLeast, max int // FPDUs
+	}{
+		{"1 MiB of large lent segments", 14, []int{60000}, false, 17, 17},
+		{"1 MiB of large staged segments", 14, []int{60000}, true, 17, 17},
+		{"small ones are copied together", 18, []int{64}, false, 10000, 20000},
+		{"many pieces", 18, []int{256, 256, 256, 256}, false, 50, 250},
+	} {
+		s := &script{}
+		c := conn(s, Terms{CRC: true})
+		n, size := 0, 0
+		var payload [][]byte
+		for _, p := range v.payload {
+			payload = append(payload, octets(p))
+			size += p
+		}
+		for c.Append(octets(v.head), payload, v.stage) {
+			n++
+		}
+		require.GreaterOrEqual(t, n, v.atLeast, v.what)
+		require.LessOrEqual(t, n, v.max, v.what)
+		require.LessOrEqual(t, len(c.out.pending()), batchPieces, v.what)
+		require.NoError(t, c.Flush(false))
+		require.Nil(t, c.out, "the batch is given back")
+		require.True(t, c.Append(octets(v.head), payload, v.stage), "there is room again")
+	}
+}
+
+func TestAnEmptyBatchTakesAnySegment(t *testing.T) {
+	s := &script{}
+	c := conn(s, Terms{CRC: true, SendMarkers: true})
+	var payload [][]byte
+	for range 2500 {
+		payload = append(payload, octets(2))
+	}
+	require.True(t, c.Append(octets(18), payload, false))
+	require.False(t, c.Append(octets(18), [][]byte{octets(60000), octets(2), octets(2)}, false) &&
+		c.Append(octets(18), payload, false), "a second such segment does not fit")
+	require.NoError(t, c.Flush(false))
+}
+
+func TestFlushGoesOnWhereItStopped(t *testing.T) {
+	for _, markers := range []bool{false, true} {
+		for _, take := range []int{1, 3, 97, 600, 5000} {
+			s := &script{take: take}
+			c := conn(s, Terms{CRC: true, SendMarkers: markers})
+			ref := reference{crc: true, markers: markers}
+			var want []byte
+			for n := range 40 { // segments are appended while others wait
+				u := octets(14 + n*37)
+				want = append(want, ref.stream(u)...)
+				require.True(t, c.Append(u[:14], [][]byte{u[14:]}, n%2 == 0))
+				if err := c.Flush(false); err != nil {
+					require.ErrorIs(t, err, transport.ErrAgain)
+				}
+			}
+			require.NoError(t, c.Flush(true))
+			require.Equal(t, want, s.wire(), "%d octets at a time, Markers %t", take, markers)
+			require.NoError(t, c.Flush(true), "nothing is left")
+		}
+	}
+}
+
+func TestStagedPayloadIsTheCallersAtOnce(t *testing.T) {
+	s := &script{full: true}
+	c := conn(s, Terms{CRC: true})
+	head, payload := octets(14), octets(5000)
+	require.True(t, c.Append(head, [][]byte{payload}, true))
+	require.ErrorIs(t, c.Flush(false), transport.ErrAgain)
+	clear(head)
+	clear(payload)
+	require.NoError(t, c.Flush(true))
+	ref := reference{crc: true}
+	require.Equal(t, ref.stream(append(octets(14), octets(5000)...)), s.wire())
+}
+
+func TestLentPayloadIsNotCopied(t *testing.T) {
+	c := conn(&script{}, Terms{CRC: true})
+	payload := octets(60000)
+	require.True(t, c.Append(octets(14), [][]byte{payload}, false))
+	require.Same(t, &payload[0], &c.out.pending()[1][0])
+	require.Len(t, c.out.pending(), 3)
+	require.True(t, c.Append(octets(14), [][]byte{payload}, false))
+	require.Len(t, c.out.pending(), 5, "the CRC and the next header are one piece")
+}
+
+func TestStalledSegmentIsPresentedAgain(t *testing.T) {
+	for _, markers := range []bool{false, true} {
+		ref := reference{crc: true, markers: markers}
+		s := &script{reads: [][]byte{ref.stream(mixed()...), ref.stream(mixed()...)}}
+		c := conn(s, Terms{CRC: true, ReceiveMarkers: markers})
+		var p collector
+		tries := 0
+		p.refuse = func(uint64) error {
+			if tries++; tries%3 != 0 {
+				return transport.ErrStall
+			}
+			return nil
+		}
+		left := -1
+		for {
+			err := c.Receive(&p, tries%2 == 0)
+			if errors.Is(err, transport.ErrAgain) {
+				break
+			}
+			if errors.Is(err, transport.ErrStall) && left >= 0 && tries%3 == 2 {
+				require.Len(t, s.reads, left, "nothing is read while a segment is held back")
+			}
+			left = len(s.reads)
+		}
+		require.Equal(t, append(mixed(), mixed()...), p.ulpdus, "Markers %t", markers)
+		for i, seq := range p.seqs {
+			require.EqualValues(t, i, seq)
+		}
+	}
+}
+
+func TestIdleConnHoldsNoMemory(t *testing.T) {
+	ref := reference{crc: true}
+	wire := ref.stream(octets(60000), octets(60000))
+	s := &script{reads: [][]byte{wire}}
+	c, p := conn(s, Terms{CRC: true}), &collector{}
+	require.ErrorIs(t, drain(c, p), transport.ErrAgain)
+	require.Nil(t, c.in.class, "nothing is held when nothing is left")
+
+	s.reads = [][]byte{ref.stream(octets(50))[:30]}
+	require.ErrorIs(t, drain(c, p), transport.ErrAgain)
+	require.Same(t, small, c.in.class, "a small part of an FPDU")
+
+	s = &script{reads: [][]byte{wire[:50000]}}
+	c = conn(s, Terms{CRC: true})
+	require.ErrorIs(t, drain(c, p), transport.ErrAgain)
+	require.Same(t, medium, c.in.class, "a large part of an FPDU")
+
+	s = &script{reads: [][]byte{wire, wire[:20]}, gather: 1024}
+	c = conn(s, Terms{CRC: true})
+	got := &collector{}
+	got.stop = func() bool { return len(got.ulpdus) == 2 }
+	require.NoError(t, c.Receive(got, true))
+	require.Nil(t, c.in.class, "nothing is held when a waiter leaves")
+}
+
+func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
+	ref := reference{crc: true}
+	s := &script{gather: 1024}
+	for range 3 {
+		s.reads = append(s.reads, ref.stream(octets(64)))
+	}
+	c, p := conn(s, Terms{CRC: true}), &collector{}
+	p.stop = func() bool { return len(p.ulpdus) >= 3 }
+	require.NoError(t, c.Receive(p, true))
+	require.Equal(t, smallStash, s.longest)
+
+	for range 100 {
+		s.reads = append(s.reads, ref.stream(octets(60000)))
+	}
+	p.stop = func() bool { return len(p.ulpdus) >= 103 }
+	require.NoError(t, c.Receive(p, true))
+	require.Greater(t, s.longest, mediumStash)
+	require.Len(t, p.ulpdus, 103)
+}
+
+func TestWakeMakesAParkedReceiveAskStop(t *testing.T) {
+	converse(t, func(t *testing.T, s transport.Stream, _ *peer) {
+		c := newConn(s, Options{}, &Terms{})
+		stop := make(chan bool, 8)
+		p := &collector{stop: func() bool { return <-stop }}
+		done := make(chan error)
+		go func() { done <- c.Receive(p, true) }()
+		stop <- false
+		synctest.Wait()
+		stop <- false
+		c.Wake()
+		synctest.Wait()
+		require.Empty(t, stop, "asked, and parked again")
+		stop <- true
+		c.Wake()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestReceiveThatNeedNotWait(t *testing.T) {
+	c := conn(&script{}, Terms{})
+	require.ErrorIs(t, c.Receive(&collector{}, false), transport.ErrAgain)
+	require.NoError(t, c.Receive(&collector{stop: func() bool { return true }}, true), "Stop before anything has come")
+}
+
+func TestConnPassesOnToItsStream(t *testing.T) {
+	s := &script{secure: true}
+	c := conn(s, Terms{CRC: true})
+	require.True(t, c.Arm(func() {}))
+	require.NotNil(t, s.armed)
+	c.Disarm()
+	require.Nil(t, s.armed)
+	c.Wake()
+	require.Equal(t, 1, s.woken)
+	require.Equal(t, transport.Caps{Digest: true, Secure: true}, c.Caps())
+	require.Equal(t, s.LocalAddr(), c.LocalAddr())
+	require.Equal(t, s.RemoteAddr(), c.RemoteAddr())
+}
+
+func TestNothingIsAllocatedPerSegment(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, markers := range []bool{false, true} {
+		s := &steady{wire: func() []byte {
+			ref := reference{crc: true, markers: markers}
+			return ref.stream(octets(508), octets(4096-508-3*(2+4)-8*4-2)) // whole Marker intervals
+		}()}
+		terms := &Terms{CRC: true, SendMarkers: markers, ReceiveMarkers: markers}
+		c := newConn(s, Options{}, terms)
+		head, payload := octets(14), [][]byte{octets(3000), octets(100)}
+		require.Zero(t, testing.AllocsPerRun(200, func() {
+			if !c.Append(head, payload, false) || !c.Append(head, payload, true) || c.Flush(false) != nil {
+				panic("Append or Flush failed")
+			}
+		}), "sending, Markers %t", markers)
+
+		p := &counter{}
+		require.Zero(t, testing.AllocsPerRun(200, func() {
+			c.dec.pos = 0
+			if err := c.Receive(p, false); err != nil {
+				panic(err)
+			}
+		}), "receiving, Markers %t", markers)
+		require.Equal(t, 2*201, p.n)
+	}
+	runtime.GC() // the pools
+}
+
+// steady takes everything and always brings the same octets.
+type steady struct {
+	script
+	wire []byte
+}
+
+func (s *steady) Read(p []byte, _ bool) (int, error) { return copy(p, s.wire), nil }
+
+func (s *steady) Write(bufs [][]byte, _ bool) (n int, err error) {
+	for _, b := range bufs {
+		n += len(b)
+	}
+	return n, nil
+}
+
+// counter is a Placer that only counts.
+type counter struct{ n int }
+
+func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
+func (c *counter) Stop() bool                   { return false }
