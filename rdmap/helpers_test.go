@@ -1,0 +1,23 @@
+package rdmap
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// done returns a context that is over.
+func done(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+var errBroken = errors.New("scripted failure")
+
+// A brokenBuffer is a stag.Buffer that can be written only.
+type brokenBuffer struct{ size int64 }
+
+func (b *brokenBuffer) Size() int64                            { return b.size }
+func (b *brokenBuffer) ReadAt([]byte, int64) (int, error)      { return 0, errBroken }
+func (b *brokenBuffer) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }

@@ -1,0 +1,199 @@
+package rdmap
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+var target = RemoteAddr{STag: 0x11223344, TO: 0x1000}
+
+// oneOfEach is a stream that has one message of every kind to send, in the order of
+// their opcodes but for the Terminate.
+func oneOfEach(t *testing.T) *conversation {
+	c := converse(t, nil)
+	source, _ := c.region(8, nil)
+	c.sends("a Read Request is accepted", readRequestOf(1, ReadRequest{
+		Sink: target, Size: 8, Src: RemoteAddr{source.STag(), 0x1000},
+	}))
+	c.post(
+		writeOf(1, target, "\x00\x01\x02\x03\x04\x05\x06\x07"),
+		readOf(2, target, span(source, 0, 8)),
+		sendOf(3, "hello"),
+		Request{ID: 4, Kind: KindSend, Flags: Invalidating, Invalidate: 0xdeadbe01},
+		sendOf(5, "").with(Solicited),
+		Request{ID: 6, Kind: KindSend, Flags: Solicited | Invalidating, Invalidate: 0xdeadbe01},
+	)
+	require.NoError(t, c.flush())
+	require.True(t, c.s.Terminate(&transport.Fault{Code: transport.MPACRC}))
+	require.NoError(t, c.flush())
+	return c
+}
+
+func TestRDMAP_1_2_3_4_ControlOctet(t *testing.T) {
+	c := oneOfEach(t)
+	var first [][2]byte
+	for _, g := range c.llp.sent {
+		first = append(first, [2]byte(g))
+	}
+	require.Equal(t, [][2]byte{
+		{0xc1, 0x42}, // Read Response: nothing was ahead, so the peer's turn is first
+		{0xc1, 0x40}, // Write
+		{0x41, 0x41}, // Read Request
+		{0x41, 0x43}, // Send
+		{0x41, 0x44}, // Send with Invalidate
+		{0x41, 0x45}, // Send with Solicited Event
+		{0x41, 0x46}, // Send with both
+		{0x41, 0x47}, // Terminate
+	}, first, "each message is one DDP message; RV is 01, Rsv is 00, then the opcode")
+}
+
+func TestRDMAP_6_7_ModelAndQueueOfEachMessage(t *testing.T) {
+	for _, g := range oneOfEach(t).llp.sent {
+		op := opcodeOf(g[1])
+		want, untagged := map[Opcode]ddp.QN{
+			OpReadRequest: 1, OpSend: 0, OpSendInvalidate: 0, OpSendSolicited: 0, OpSendSolicitedInvalidate: 0, OpTerminate: 2,
+		}[op]
+		require.Equal(t, !untagged, ddp.IsTagged(g), "T of %v", op)
+		if untagged {
+			h, err := ddp.ParseUntagged(g)
+			require.NoError(t, err)
+			require.Equal(t, want, h.QN, "QN of %v", op)
+		}
+	}
+}
+
+func TestRDMAP_6_7_WrongModelOrQueueIsRefused(t *testing.T) {
+	empty := string(ReadRequest{}.Append(nil))
+	for what, segment := range map[string][]byte{
+		"Send, tagged":                  tagged(OpSend, true, target, ""),
+		"Read Request, tagged":          tagged(OpReadRequest, true, target, empty),
+		"Write, untagged":               untagged(OpWrite, QNSend, 1, ""),
+		"Read Response, untagged":       untagged(OpReadResponse, QNSend, 1, ""),
+		"Send on QN 1":                  untagged(OpSend, QNRequest, 1, ""),
+		"Send with Invalidate on QN 2":  untagged(OpSendInvalidate, QNTerminate, 1, ""),
+		"Read Request on QN 0":          untagged(OpReadRequest, QNSend, 1, empty),
+		"an opcode of RFC 7306 on QN 1": untagged(0xa, QNRequest, 1, octets(52)),
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := converse(t, nil)
+			mem := c.receive(64)
+			c.wantRefused("it is unexpected", segment, blaming(transport.RDMAPOpcode, segment))
+			require.Equal(t, make([]byte, 64), mem, "nothing was placed")
+		})
+	}
+	c := converse(t, nil)
+	c.wantFault("QN 3 does not exist without extensions", transport.DDPQueue, untagged(0xb, QNResponse, 1, octets(12)))
+}
+
+func TestRDMAP_5_ReservedBitsAreIgnored(t *testing.T) {
+	c := converse(t, nil)
+	mem := c.receive(8)
+	c.sends("a Send with Rsv=11 is taken", patch(untagged(OpSend, QNSend, 1, "hello"), 1, 0x73))
+	require.Equal(t, "hello", string(mem[:5]))
+	c.wantReceived("it is delivered as a Send", Received{Opcode: OpSend, Len: 5})
+}
+
+func TestRDMAP_8_10_InvalidateSTagField(t *testing.T) {
+	c := oneOfEach(t)
+	for _, g := range c.llp.sent {
+		if ddp.IsTagged(g) {
+			continue
+		}
+		h, err := ddp.ParseUntagged(g)
+		require.NoError(t, err)
+		want := uint32(0)
+		if opcodeOf(g[1]).Invalidates() {
+			want = 0xdeadbe01
+		}
+		require.Equal(t, want, h.RsvdULPWord, "octets 2 to 5 of %v", opcodeOf(g[1]))
+	}
+}
+
+func TestRDMAP_10_InvalidateSTagIsInEverySegment(t *testing.T) {
+	c := converse(t, nil)
+	source, mem := c.region(4000, nil)
+	copy(mem, octets(4000))
+	c.post(Request{ID: 1, Kind: KindSend, Flags: Invalidating, Invalidate: 0xdeadbe01, Spans: []stag.Span{span(source, 0, 4000)}})
+	require.NoError(t, c.flush())
+	require.Len(t, c.llp.sent, 3)
+	for i, g := range c.llp.sent {
+		require.Equal(t, []byte{0x44, 0xde, 0xad, 0xbe, 0x01}, g[1:6], "segment %d", i)
+	}
+}
+
+func TestRDMAP_9_InvalidateSTagIsIgnoredElsewhere(t *testing.T) {
+	c := converse(t, nil)
+	r, _ := c.region(8, nil)
+	for i, op := range []Opcode{OpSend, OpSendSolicited} {
+		c.receive(8)
+		c.sends("a plain Send is taken", invalidating(op, ddp.MSN(i+1), r.STag(), "x"))
+		require.True(t, r.Valid(), "a plain Send invalidates nothing")
+		c.wantReceived("it reports no STag", Received{Opcode: op, Len: 1, Solicited: op == OpSendSolicited})
+	}
+	g := readRequestOf(1, ReadRequest{})
+	copy(g[2:], []byte{byte(r.STag() >> 24), byte(r.STag() >> 16), byte(r.STag() >> 8), byte(r.STag())})
+	c.sends("a Read Request is taken", g)
+	g = terminateOf(bare(transport.MPACRC))
+	copy(g[2:], []byte{byte(r.STag() >> 24), byte(r.STag() >> 16), byte(r.STag() >> 8), byte(r.STag())})
+	c.sends("a Terminate is taken", g)
+	require.True(t, r.Valid(), "neither invalidates anything")
+}
+
+func TestRDMAP_11_57_MessageIsReportedWithItsLength(t *testing.T) {
+	c := converse(t, nil)
+	c.receive(4000)
+	h := ddp.UntaggedHeader{RsvdULP: 0x45, MSN: 1}
+	c.sends("the first segment is taken", append(h.Append(nil), octets(1482)...))
+	require.Empty(t, c.received, "half a message is not delivered")
+	h.Last, h.MO = true, 1482
+	c.sends("the last segment is taken", append(h.Append(nil), octets(566)...))
+	c.wantReceived("what RsvdULP says and the length are reported", Received{Opcode: OpSendSolicited, Len: 2048, Solicited: true})
+}
+
+func TestRDMAP_12_PayloadFollowsTheDDPHeader(t *testing.T) {
+	c := converse(t, nil)
+	c.post(sendOf(1, "hello"), writeOf(2, target, "\x00\x01\x02\x03\x04\x05\x06\x07"))
+	c.wantSegment("a Send has no RDMAP header (V7)", unhex(t, "4143 00000000 00000000 00000001 00000000 | 68656c6c6f"))
+	c.wantSegment("nor has a Write (V8)", unhex(t, "c140 11223344 0000000000001000 | 0001020304050607"))
+}
+
+func TestRDMAP_13_ControlMessagesCarryNoPayload(t *testing.T) {
+	for what, segment := range map[string][]byte{
+		"Read Request": untagged(OpReadRequest, QNRequest, 1, octets(29)),
+		"Terminate":    untagged(OpTerminate, QNTerminate, 1, octets(53)),
+	} {
+		c := converse(t, nil)
+		c.wantFault(what+" with an octet more is too long", transport.DDPTooLong, segment)
+	}
+	for _, g := range oneOfEach(t).llp.sent {
+		switch opcodeOf(g[1]) {
+		case OpReadRequest:
+			require.Len(t, g, 46, "a Read Request ends with its header")
+		case OpTerminate:
+			require.Len(t, g, 22, "a Terminate ends with its header")
+		}
+	}
+}
+
+func TestRDMAP_14_MSNStartsAtOneForEachQueue(t *testing.T) {
+	c := converse(t, nil)
+	c.post(sendOf(1, ""), readOf(2, target), sendOf(3, ""), readOf(4, target))
+	var got [][2]uint32
+	require.NoError(t, c.flush())
+	for _, g := range c.llp.sent {
+		h, err := ddp.ParseUntagged(g)
+		require.NoError(t, err)
+		got = append(got, [2]uint32{uint32(h.QN), uint32(h.MSN)})
+	}
+	require.Equal(t, [][2]uint32{{0, 1}, {1, 1}, {0, 2}, {1, 2}}, got, "QN and MSN")
+
+	c.receive(0)
+	c.sends("the peer's numbers are its own", untagged(OpSend, QNSend, 1, ""), readRequestOf(1, ReadRequest{}))
+	c.receive(0)
+	c.wantFault("and start at 1", transport.DDPMSNRange, untagged(OpSend, QNSend, 1, ""))
+}
