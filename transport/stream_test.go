@@ -27,9 +27,12 @@ type kind struct {
 
 func portable(c net.Conn, _ *Poller) Stream { return &connStream{conn: c, waker: waker{conn: c}} }
 
+func tapped(c net.Conn, p *Poller) Stream { return Tap(NewStream(c, p), io.Discard, TapOptions{}) }
+
 var kinds = []kind{
 	{name: "tcp", conns: tcpPair, stream: NewStream, raw: haveRaw},
 	{name: "tcp portable", conns: tcpPair, stream: portable},
+	{name: "tcp tapped", conns: tcpPair, stream: tapped, raw: haveRaw},
 	{name: "tls", conns: tlsPair, stream: NewStream, secure: true},
 	{name: "pipe", conns: func(*testing.T) (a, b net.Conn) { return Pipe(PipeOptions{}) }, stream: NewStream},
 }

@@ -6,6 +6,9 @@ package transport
 const haveRaw = true
 
 func wakerOf(s Stream) *waker {
+	if t, ok := s.(*tap); ok {
+		return wakerOf(t.Stream)
+	}
 	if r, ok := s.(*rawStream); ok {
 		return &r.waker
 	}

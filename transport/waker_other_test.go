@@ -5,4 +5,9 @@ package transport
 // haveRaw tells whether this build has the raw path.
 const haveRaw = false
 
-func wakerOf(s Stream) *waker { return &s.(*connStream).waker }
+func wakerOf(s Stream) *waker {
+	if t, ok := s.(*tap); ok {
+		return wakerOf(t.Stream)
+	}
+	return &s.(*connStream).waker
+}

@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// TapOptions tell how a tapped connection appears in its capture. The zero value is
+// fine.
+type TapOptions struct {
+	// Local and Remote are the addresses in the headers. Invalid ones are taken from
+	// the Stream, or made up where it has no IP addresses.
+	Local, Remote netip.AddrPort
+	// Passive: the peer opened the connection; its SYN comes first.
+	Passive bool
+}
+
+// Tap returns s with everything that is read and written through it recorded in w:
+// a pcap file that Wireshark opens. The headers are synthetic: a handshake, segments
+// as large as the reads and writes are, in the order in which those returned, and
+// the end. What TLS carries is recorded in the clear.
+//
+// Each packet is one Write to w, which should be quick and which the caller closes
+// after s. If it fails recording ends, the connection goes on, and Close returns the
+// failure. Everything else, Arm and Wake among it, is as s does it.
+func Tap(s Stream, w io.Writer, o TapOptions) Stream {
+	local, remote := o.Local, o.Remote
+	if !local.IsValid() || !remote.IsValid() || local.Addr().Is4() != remote.Addr().Is4() {
+		local, remote = tapAddrs(s)
+	}
+	return &tap{Stream: s, rec: newRecorder(w, local, remote, o.Passive)}
+}
+
+// tapAddrs returns the addresses of s, or two of those that are set aside for
+// documentation (RFC 5737).
+func tapAddrs(s Stream) (local, remote netip.AddrPort) {
+	l, lok := s.LocalAddr().(*net.TCPAddr)
+	r, rok := s.RemoteAddr().(*net.TCPAddr)
+	if lok && rok {
+		local, remote = unmap(l.AddrPort()), unmap(r.AddrPort())
+		if local.IsValid() && remote.IsValid() && local.Addr().Is4() == remote.Addr().Is4() {
+			return local, remote
+		}
+	}
+	const anyPort = 49152 // the first of those that are not registered
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), anyPort),
+		netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 2}), anyPort+1)
+}
+
+func unmap(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+type tap struct {
+	Stream
+	rec *recorder
+}
+
+func (t *tap) Read(p []byte, wait bool) (int, error) {
+	n, err := t.Stream.Read(p, wait)
+	if n > 0 {
+		t.rec.octets(time.Now(), t.rec.remote, [][]byte{p[:n]}, n)
+	}
+	switch {
+	case err == io.EOF:
+		t.rec.fin(time.Now(), t.rec.remote)
+	case errors.Is(err, syscall.ECONNRESET):
+		t.rec.rst(time.Now(), t.rec.remote)
+	}
+	return n, err
+}
+
+func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
+	n, err := t.Stream.Write(bufs, wait)
+	if n > 0 {
+		t.rec.octets(time.Now(), t.rec.local, bufs, n)
+	}
+	return n, err
+}
+
+func (t *tap) CloseWrite() error {
+	err := t.Stream.CloseWrite()
+	if err == nil {
+		t.rec.fin(time.Now(), t.rec.local)
+	}
+	return err
+}
+
+func (t *tap) Close() error {
+	err := t.Stream.Close()
+	t.rec.fin(time.Now(), t.rec.local)
+	if tapErr := t.rec.failure(); tapErr != nil {
+		err = errors.Join(err, fmt.Errorf("transport: tap: %w", tapErr))
+	}
+	return err
+}
+
+func (t *tap) Abort() error {
+	err := t.Stream.Abort()
+	t.rec.rst(time.Now(), t.rec.local)
+	return err
+}
