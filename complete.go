@@ -60,11 +60,19 @@ func (b wrBits) flags() Flags { return Flags(b) }
 // A waiter is a blocking helper that waits for one completion of its own, which
 // never shows up on a CQ.
 type waiter struct {
+	rnic *RNIC
 	done chan struct{} // of capacity 1
 	wc   WC
 }
 
-var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
+// waiter borrows a waiter. The spare ones are the RNIC's and not the package's, so
+// that their channels stay within a testing/synctest bubble.
+func (r *RNIC) waiter() *waiter {
+	if w, ok := r.waiters.Get().(*waiter); ok {
+		return w
+	}
+	return &waiter{rnic: r, done: make(chan struct{}, 1)}
+}
 
 func (w *waiter) finish(wc *WC) {
 	w.wc = *wc
@@ -85,7 +93,7 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 	}
 	wc := w.wc
 	w.wc = WC{}
-	waiters.Put(w)
+	w.rnic.waiters.Put(w)
 	return wc, wc.Err()
 }
 

@@ -37,7 +37,15 @@ type cqWaiter struct {
 	solicited bool
 }
 
-var cqWaiters = sync.Pool{New: func() any { return &cqWaiter{ready: make(chan struct{}, 1)} }}
+// waiter borrows a waiter; see also RNIC.waiter.
+func (cq *CQ) waiter(solicited bool) *cqWaiter {
+	w, ok := cq.rnic.cqWaiters.Get().(*cqWaiter)
+	if !ok {
+		w = &cqWaiter{ready: make(chan struct{}, 1)}
+	}
+	w.solicited = solicited
+	return w
+}
 
 const cqInitial = 16
 
@@ -111,14 +119,13 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 			cq.mu.Unlock()
 			return 0, fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
 		}
-		w := cqWaiters.Get().(*cqWaiter)
-		w.solicited = solicited
+		w := cq.waiter(solicited)
 		cq.waiters = append(cq.waiters, w)
 		cq.mu.Unlock()
 
 		select {
 		case <-w.ready:
-			cqWaiters.Put(w)
+			cq.rnic.cqWaiters.Put(w)
 		case <-ctx.Done():
 			cq.forget(w)
 			return 0, ctx.Err()
@@ -140,12 +147,12 @@ func (cq *CQ) forget(w *cqWaiter) {
 	for i, o := range cq.waiters {
 		if o == w {
 			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
-			cqWaiters.Put(w)
+			cq.rnic.cqWaiters.Put(w)
 			return
 		}
 	}
 	<-w.ready
-	cqWaiters.Put(w)
+	cq.rnic.cqWaiters.Put(w)
 	cq.passOn()
 }
 

@@ -27,6 +27,8 @@ type RNIC struct {
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks
 
+	waiters, cqWaiters sync.Pool // spare ones
+
 	mu        sync.Mutex
 	closed    bool
 	used      usage
