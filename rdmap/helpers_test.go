@@ -3,6 +3,7 @@ package rdmap
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 )
 
@@ -21,3 +22,5 @@ type brokenBuffer struct{ size int64 }
 func (b *brokenBuffer) Size() int64                            { return b.size }
 func (b *brokenBuffer) ReadAt([]byte, int64) (int, error)      { return 0, errBroken }
 func (b *brokenBuffer) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+func itoa(i int) string { return strconv.Itoa(i) }

@@ -1,0 +1,109 @@
+package rdmap
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+func TestPostStopsAtTheFirstError(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.SendDepth = 3 })
+	refused := errors.New("refused")
+	n, err := c.s.Post(5, func(i int, r *Request) error {
+		r.Kind, r.ID = KindSend, uint64(i)
+		if i == 2 {
+			r.Inline, r.Inlined = append(r.Inline, "leftover"...), true
+			return refused
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, refused)
+	require.Equal(t, 2, n, "those before it are queued")
+	n, err = c.tryPost(sendOf(2, ""), sendOf(3, ""))
+	require.ErrorIs(t, err, ErrQueueFull)
+	require.Equal(t, 1, n, "as many as there is room for")
+	require.NoError(t, c.flush())
+	require.Len(t, c.llp.sent, 3)
+	require.Len(t, c.llp.sent[2], 18, "nothing is left of the request that was refused")
+	c.wantDone("only those complete", "0 success", "1 success", "2 success")
+}
+
+func TestPostRefusesWhatNobodyCanDo(t *testing.T) {
+	c := converse(t, nil)
+	r, _ := c.region(8, nil)
+	for what, bad := range map[string]Request{
+		"no kind":                       {},
+		"no such kind":                  {Kind: KindExtension + 1},
+		"a Read into two places":        readOf(1, target, span(r, 0, 1), span(r, 1, 1)),
+		"a Read into plain memory":      readOf(1, target, stag.Span{Mem: make([]byte, 1), Len: 1}),
+		"an extension that is none":     {Kind: KindExtension},
+		"a request that is too long":    {Kind: KindExtension, Ext: &Extension{MaxRequest: 1}, Inline: []byte("12")},
+		"more than a message may carry": {Kind: KindWrite, Spans: []stag.Span{span(r, 0, 1<<31), span(r, 0, 1<<31)}},
+	} {
+		n, err := c.tryPost(bad)
+		require.ErrorIs(t, err, ErrRequest, what)
+		require.Zero(t, n, what)
+	}
+	c.wantIdle("nothing is queued")
+}
+
+func TestQueueGrowsWhileItIsInUse(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.SendDepth, cfg.ORD = 1000, 1000 })
+	next := uint64(0)
+	for round := range 12 {
+		for range 10 * (round + 1) {
+			c.post(readOf(next, target))
+			next++
+		}
+		_, err := c.s.Fill(c.llp)
+		require.NoError(t, err)
+		c.post(sendOf(next, ""))
+		next++
+		require.NoError(t, c.flush())
+		for range 8 {
+			c.sends("a Response", tagged(OpReadResponse, true, RemoteAddr{}, ""))
+		}
+	}
+	for c.s.Outstanding() > 0 {
+		c.sends("a Response", tagged(OpReadResponse, true, RemoteAddr{}, ""))
+	}
+	require.Len(t, c.done, int(next))
+	for i, line := range c.done {
+		require.Regexp(t, "^"+itoa(i)+" success$", line)
+	}
+}
+
+func TestStats(t *testing.T) {
+	c := oneOfEach(t)
+	s := c.s.Stats()
+	require.Equal(t, Traffic{1, 8}, s.Out[OpWrite])
+	require.Equal(t, Traffic{1, 28}, s.Out[OpReadRequest])
+	require.Equal(t, Traffic{1, 8}, s.Out[OpReadResponse])
+	require.Equal(t, Traffic{1, 5}, s.Out[OpSend])
+	require.Equal(t, Traffic{1, 4}, s.Out[OpTerminate])
+	require.Equal(t, Traffic{1, 28}, s.In[OpReadRequest])
+
+	c = converse(t, nil)
+	r, _ := c.region(8, nil)
+	c.receive(8)
+	c.post(readOf(1, target, span(r, 0, 3)))
+	require.NoError(t, c.flush())
+	a := RemoteAddr{r.STag(), 0x1000}
+	c.sends("one of each", tagged(OpWrite, false, a, "12"), tagged(OpWrite, true, RemoteAddr{a.STag, a.TO + 2}, "3456"),
+		tagged(OpReadResponse, true, a, "123"), untagged(OpSend, QNSend, 1, "hello"), terminateOf(bare(0)))
+	s = c.s.Stats()
+	require.Equal(t, Traffic{1, 6}, s.In[OpWrite])
+	require.Equal(t, Traffic{1, 3}, s.In[OpReadResponse])
+	require.Equal(t, Traffic{1, 5}, s.In[OpSend])
+	require.Equal(t, Traffic{1, 4}, s.In[OpTerminate])
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, "RDMA Read Response", OpReadResponse.String())
+	require.Equal(t, "opcode 0xf", Opcode(0xf).String())
+	require.Equal(t, "flushed", StatusFlushed.String())
+	require.Equal(t, "Status(99)", Status(99).String())
+}
