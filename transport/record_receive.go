@@ -1,0 +1,139 @@
+package transport
+
+import (
+	"errors"
+	"io"
+)
+
+// recordRead bounds what one Receive without wait hands up.
+const recordRead = 64
+
+func (e *recordEnd) Receive(pl Placer, wait bool) error {
+	for {
+		some, err := e.deliver(pl)
+		switch {
+		case err != nil:
+			return err
+		case !wait && some:
+			return nil
+		case !wait:
+			return ErrAgain
+		case pl.Stop():
+			return nil
+		case !some:
+			e.park()
+		}
+	}
+}
+
+// deliver hands up what has arrived, at most one read's worth.
+func (e *recordEnd) deliver(pl Placer) (some bool, err error) {
+	for range recordRead {
+		r, err := e.take()
+		if err != nil {
+			return some, err
+		}
+		if r == nil {
+			return some, nil
+		}
+		if err := pl.Segment(r.seq, r.data); err != nil {
+			e.refuse(r, err)
+			return some, err
+		}
+		e.accept(r)
+		some = true
+	}
+	return some, nil
+}
+
+// take returns the next record, nil if none has arrived.
+func (e *recordEnd) take() (*record, error) {
+	p := e.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := e.failure("read"); err != nil {
+		return nil, err
+	}
+	if e.refused != nil {
+		return nil, e.refused
+	}
+	if r := e.held; r != nil {
+		e.held = nil
+		return r, nil
+	}
+	r, wait := e.in.pop(p.options.Window)
+	if r == nil && wait == 0 {
+		return nil, io.EOF
+	}
+	return r, nil
+}
+
+// accept makes room for what the Placer took.
+func (e *recordEnd) accept(r *record) {
+	p := e.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.closed != nil || p.reset {
+		return // dropped with all others
+	}
+	e.in.done(r)
+	p.changed.Broadcast()
+}
+
+// refuse keeps what the Placer did not take: to present it again, or not at all.
+func (e *recordEnd) refuse(r *record, err error) {
+	p := e.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case e.closed != nil || p.reset: // dropped with all others
+	case errors.Is(err, ErrStall):
+		e.held = r
+	default:
+		e.refused = err
+		e.in.done(r)
+		p.changed.Broadcast()
+	}
+}
+
+// park waits until there is something to receive or to learn, or for Wake.
+func (e *recordEnd) park() {
+	p := e.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !e.woken && e.failure("read") == nil {
+		wait := e.in.nextArrival()
+		if wait == 0 {
+			return
+		}
+		e.in.wakeAfter(wait, p)
+		p.changed.Wait()
+	}
+	e.woken = false
+}
+
+// Discard makes room for the peer as it throws segments away.
+func (e *recordEnd) Discard() error {
+	p := e.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if err := e.failure("read"); err != nil {
+			return err
+		}
+		r, wait := e.held, forever
+		if e.held = nil; r == nil {
+			r, wait = e.in.pop(0)
+		}
+		switch {
+		case r != nil:
+			e.in.done(r)
+			p.changed.Broadcast()
+		case wait == 0:
+			return io.EOF
+		default:
+			e.in.wakeAfter(wait, p)
+			p.changed.Wait()
+		}
+	}
+}

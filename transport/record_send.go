@@ -1,0 +1,104 @@
+package transport
+
+import "syscall"
+
+// recordBatch is what was appended and is not yet flushed. Its segments, and what
+// they hold, are used again.
+type recordBatch struct {
+	segs []outSegment
+	sent int    // how many of segs are out
+	seq  uint64 // of the next to go out
+}
+
+// outSegment is a segment: octets copied from the caller, then payload that still
+// is the caller's.
+type outSegment struct {
+	own     []byte
+	payload [][]byte
+}
+
+func (s *outSegment) size() int {
+	n := len(s.own)
+	for _, b := range s.payload {
+		n += len(b)
+	}
+	return n
+}
+
+func (e *recordEnd) Append(head []byte, payload [][]byte, stage bool) bool {
+	o := &e.out
+	n := len(o.segs)
+	if n == e.pipe.options.Batch {
+		return false
+	}
+	if n < cap(o.segs) {
+		o.segs = o.segs[:n+1]
+	} else {
+		o.segs = append(o.segs, outSegment{})
+	}
+	s := &o.segs[n]
+	s.own = append(s.own[:0], head...)
+	if !stage {
+		s.payload = append(s.payload[:0], payload...)
+		return true
+	}
+	for _, b := range payload {
+		s.own = append(s.own, b...)
+	}
+	return true
+}
+
+func (e *recordEnd) Flush(wait bool) error {
+	p, o := e.pipe, &e.out
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if err := e.cannotSend(); err != nil {
+			return err
+		}
+		if e.flushSome() {
+			p.changed.Broadcast()
+		}
+		if o.sent == len(o.segs) {
+			o.segs, o.sent = o.segs[:0], 0
+			return nil
+		}
+		if !wait {
+			return ErrAgain
+		}
+		p.changed.Wait()
+	}
+}
+
+// cannotSend is why nothing can be sent any more, or nil.
+func (e *recordEnd) cannotSend() error {
+	if err := e.failure("write"); err != nil {
+		return err
+	}
+	if e.peer.closed != nil {
+		return e.opError("write", syscall.ECONNRESET)
+	}
+	if e.peer.in.ended {
+		return e.opError("write", syscall.EPIPE)
+	}
+	return nil
+}
+
+// flushSome moves the segments for which there is room to the peer.
+func (e *recordEnd) flushSome() (some bool) {
+	o, q := &e.out, &e.peer.in
+	for o.sent < len(o.segs) {
+		s := &o.segs[o.sent]
+		size := s.size()
+		if q.octets > 0 && q.octets+size > e.pipe.options.Limit {
+			break
+		}
+		q.push(o.seq, size, s, e.pipe.options.Latency)
+		clear(s.payload) // it is the caller's again
+		s.payload = s.payload[:0]
+		o.sent++
+		o.seq++
+		some = true
+	}
+	return some
+}

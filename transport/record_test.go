@@ -1,0 +1,317 @@
+package transport
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// collector is a Placer that keeps what it gets.
+type collector struct {
+	segs []string
+	seqs []uint64
+	err  error       // what Segment answers
+	stop func() bool // nil: when something has come
+}
+
+func (c *collector) Segment(seq uint64, ulpdu []byte) error {
+	c.seqs = append(c.seqs, seq)
+	c.segs = append(c.segs, string(ulpdu))
+	return c.err
+}
+
+func (c *collector) Stop() bool {
+	if c.stop != nil {
+		return c.stop()
+	}
+	return len(c.segs) > 0
+}
+
+func appendAll(t *testing.T, l LLP, segs ...string) {
+	t.Helper()
+	for _, s := range segs {
+		require.True(t, l.Append([]byte(s[:1]), [][]byte{[]byte(s[1:])}, true), "the batch takes %q", s)
+	}
+}
+
+func flushAll(t *testing.T, l LLP, segs ...string) {
+	t.Helper()
+	appendAll(t, l, segs...)
+	require.NoError(t, l.Flush(false), "the network takes the batch")
+}
+
+func TestRecordPipeKeepsBoundaries(t *testing.T) {
+	a, b := RecordPipe(RecordOptions{})
+	defer a.Abort(nil)
+	c := &collector{}
+	require.Equal(t, ErrAgain, b.Receive(c, false), "nothing has come")
+	flushAll(t, a, "one", "2")
+	flushAll(t, a, "three")
+	require.NoError(t, b.Receive(c, false), "segments are delivered")
+	require.Equal(t, []string{"one", "2", "three"}, c.segs, "one by one")
+	require.Equal(t, []uint64{0, 1, 2}, c.seqs, "with the sender's order")
+	require.Equal(t, ErrAgain, b.Receive(c, false), "all was delivered")
+
+	require.Equal(t, 1452, a.MaxULPDU(), "the size is Ethernet's")
+	require.Equal(t, Caps{}, a.Caps(), "all is in order")
+	require.Equal(t, a.LocalAddr(), b.RemoteAddr(), "the ends agree on the addresses")
+	require.Equal(t, "records", b.LocalAddr().Network(), "the network has a name")
+	require.False(t, a.Arm(func() {}), "a goroutine must stay in Receive")
+	a.Disarm()
+}
+
+func TestRecordPipeCopiesAtFlushUnlessStaged(t *testing.T) {
+	a, b := RecordPipe(RecordOptions{})
+	defer a.Abort(nil)
+	head, payload := []byte("h"), []byte("payload")
+	require.True(t, a.Append(head, [][]byte{payload}, true), "a staged segment")
+	require.True(t, a.Append(head, [][]byte{payload, nil, payload}, false), "a segment by reference")
+	copy(head, "x")
+	copy(payload, "changed")
+	require.NoError(t, a.Flush(false), "both go out")
+	c := &collector{}
+	require.NoError(t, b.Receive(c, false), "both arrive")
+	require.Equal(t, []string{"hpayload", "hchangedchanged"}, c.segs, "only what is staged was copied at once")
+}
+
+func TestRecordPipeBatchIsBounded(t *testing.T) {
+	a, _ := RecordPipe(RecordOptions{Batch: 2})
+	defer a.Abort(nil)
+	appendAll(t, a, "1", "2")
+	require.False(t, a.Append([]byte("3"), nil, true), "the batch is full")
+	require.NoError(t, a.Flush(false), "it goes out")
+	appendAll(t, a, "3")
+}
+
+func TestRecordPipeLimit(t *testing.T) {
+	a, b := RecordPipe(RecordOptions{Limit: 10})
+	defer a.Abort(nil)
+	flushAll(t, a, strings.Repeat("x", 50))
+	appendAll(t, a, "12345", "67890", "more")
+	require.Equal(t, ErrAgain, a.Flush(false), "a segment beyond the limit passed alone, the next waits")
+	flushed := make(chan error)
+	go func() { flushed <- a.Flush(true) }()
+	c := &collector{stop: func() bool { return false }}
+	received := make(chan error)
+	go func() { received <- b.Receive(c, true) }()
+	require.NoError(t, <-flushed, "the waiting flush ends when the peer takes segments")
+	require.NoError(t, a.CloseSend(), "the sending half closes")
+	require.Equal(t, io.EOF, <-received, "the end comes last")
+	require.Equal(t, []string{"12345", "67890", "more"}, c.segs[1:], "nothing is lost or repeated")
+}
+
+func TestRecordPipeReorders(t *testing.T) {
+	const window, count = 8, 1000
+	order := func(seed uint64) []uint64 {
+		a, b := RecordPipe(RecordOptions{Window: window, Seed: seed, Batch: count})
+		defer a.Abort(nil)
+		require.True(t, a.Caps().OutOfOrder, "the pipe says that it reorders")
+		for i := range count {
+			require.True(t, a.Append(binary.BigEndian.AppendUint32(nil, uint32(i)), nil, true), "appended")
+		}
+		require.NoError(t, a.Flush(false), "flushed")
+		require.NoError(t, a.CloseSend(), "ended")
+		c := &collector{stop: func() bool { return false }}
+		require.Equal(t, io.EOF, b.Receive(c, true), "all arrive")
+		require.Len(t, c.seqs, count, "nothing is lost")
+		for i, seq := range c.seqs {
+			require.EqualValues(t, binary.BigEndian.Uint32([]byte(c.segs[i])), seq, "a segment keeps its number")
+		}
+		return c.seqs
+	}
+	got := order(1)
+	require.Equal(t, got, order(1), "a seed is an order")
+	require.NotEqual(t, got, order(2), "another seed is another order")
+	overtaken := 0
+	lowest, seen := uint64(0), make([]bool, count)
+	for _, seq := range got {
+		require.Less(t, seq, lowest+window, "a segment overtakes only within the window")
+		require.False(t, seen[seq], "a segment comes once")
+		seen[seq] = true
+		if seq != lowest {
+			overtaken++
+		}
+		for lowest < count && seen[lowest] {
+			lowest++
+		}
+	}
+	require.Greater(t, overtaken, count/4, "many segments overtake")
+}
+
+func TestRecordPipeStall(t *testing.T) {
+	a, b := RecordPipe(RecordOptions{Window: 4, Seed: 3})
+	defer a.Abort(nil)
+	flushAll(t, a, "1", "2", "3", "4")
+	c := &collector{err: ErrStall}
+	require.Equal(t, ErrStall, b.Receive(c, true), "the Placer's error is returned")
+	require.Equal(t, ErrStall, b.Receive(c, false), "again")
+	require.Equal(t, c.segs[0], c.segs[1], "the same segment is presented again")
+	c.err = nil
+	require.NoError(t, b.Receive(c, false), "the rest is delivered")
+	require.Equal(t, c.segs[0], c.segs[2], "beginning with the segment that was held back")
+	require.Len(t, c.segs, 6, "each one once")
+}
+
+func TestRecordPipeErrorEndsDelivery(t *testing.T) {
+	a, b := RecordPipe(RecordOptions{Limit: 1})
+	defer a.Abort(nil)
+	flushAll(t, a, "1")
+	bad := errors.New("bad segment")
+	c := &collector{err: bad}
+	require.Equal(t, bad, b.Receive(c, false), "the Placer's error is returned")
+	c.err = nil
+	flushAll(t, a, "2")
+	require.Equal(t, bad, b.Receive(c, true), "nothing is delivered after it")
+	require.Len(t, c.segs, 1, "nothing is delivered after it")
+
+	discarded := make(chan error)
+	go func() { discarded <- b.Discard() }()
+	for range 3 {
+		appendAll(t, a, "3")
+		require.NoError(t, a.Flush(true), "the peer may still send")
+	}
+	require.NoError(t, a.CloseSend(), "and end")
+	require.Equal(t, io.EOF, <-discarded, "what is discarded is read to the end")
+}
+
+func TestRecordPipeWake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := RecordPipe(RecordOptions{})
+		defer a.Abort(nil)
+		stop, asked := false, 0
+		c := &collector{stop: func() bool { asked++; return stop }}
+		done := make(chan error)
+		go func() { done <- b.Receive(c, true) }()
+		synctest.Wait()
+		before := asked
+		b.Wake()
+		b.Wake()
+		synctest.Wait()
+		require.Greater(t, asked, before, "a parked Receive asks again")
+		stop = true
+		b.Wake()
+		require.NoError(t, <-done, "and ends when told to")
+
+		stop = false
+		b.Wake()
+		c.stop = func() bool { asked++; return asked > before }
+		before = asked + 1
+		require.NoError(t, b.Receive(c, true), "a wake before the park is not lost")
+	})
+}
+
+func TestRecordPipeLatency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := RecordPipe(RecordOptions{Latency: time.Second, Window: 4})
+		defer a.Abort(nil)
+		start := time.Now()
+		flushAll(t, a, "1")
+		time.Sleep(time.Second / 2)
+		flushAll(t, a, "2")
+		require.NoError(t, a.CloseSend(), "the end follows")
+		c := &collector{}
+		require.Equal(t, ErrAgain, b.Receive(c, false), "nothing has arrived")
+		require.NoError(t, b.Receive(c, true), "the first arrives")
+		require.Equal(t, []string{"1"}, c.segs, "a later one does not overtake before it has arrived")
+		require.Equal(t, time.Second, time.Since(start), "after the latency")
+		c.stop = func() bool { return false }
+		require.Equal(t, io.EOF, b.Receive(c, true), "then the rest and the end")
+		require.Equal(t, []string{"1", "2"}, c.segs, "then the rest and the end")
+		require.Equal(t, 3*time.Second/2, time.Since(start), "after the latency")
+	})
+}
+
+func TestRecordPipeEndsParkedCalls(t *testing.T) {
+	cause := errors.New("cause")
+	for _, tc := range []struct {
+		name        string
+		end         func(l LLP)
+		mine, peers []error
+	}{
+		{"close", func(l LLP) { _ = l.Close() }, []error{net.ErrClosed}, []error{syscall.ECONNRESET}},
+		{"abort", func(l LLP) { l.Abort(cause) }, []error{net.ErrClosed, cause}, []error{syscall.ECONNRESET}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := RecordPipe(RecordOptions{Limit: 1})
+				flush, receive := make(chan error, 1), make(chan error, 1)
+				for _, l := range []LLP{a, b} {
+					flushAll(t, l, "1")
+					appendAll(t, l, "2")
+				}
+				go func() { flush <- a.Flush(true) }()
+				go func() { receive <- a.Receive(&collector{err: ErrStall}, true) }()
+				require.ErrorIs(t, <-receive, ErrStall, "a segment is held back")
+				synctest.Wait()
+				tc.end(a)
+				flushErr := <-flush
+				for _, want := range tc.mine {
+					require.ErrorIs(t, flushErr, want, "a parked Flush ends")
+					require.ErrorIs(t, a.Flush(true), want, "Flush ends")
+					require.ErrorIs(t, a.Receive(&collector{}, true), want, "Receive ends")
+					require.ErrorIs(t, a.Discard(), want, "Discard ends")
+				}
+				a.Abort(errors.New("later"))
+				require.ErrorIs(t, a.Close(), tc.mine[len(tc.mine)-1], "the first cause stays")
+				require.ErrorIs(t, a.CloseSend(), net.ErrClosed, "nothing is left to close")
+				for _, want := range tc.peers {
+					require.ErrorIs(t, b.Receive(&collector{}, true), want, "the peer learns it")
+					require.ErrorIs(t, b.Flush(true), want, "the peer learns it")
+				}
+				_ = b.Close()
+			})
+		})
+	}
+}
+
+func TestRecordPipeGracefulEnd(t *testing.T) {
+	a, b := RecordPipe(RecordOptions{})
+	flushAll(t, a, "last")
+	require.NoError(t, a.CloseSend(), "one half ends")
+	require.True(t, a.Append([]byte("x"), nil, true), "appended")
+	require.ErrorIs(t, a.Flush(false), syscall.EPIPE, "nothing goes out after the end")
+	c := &collector{stop: func() bool { return false }}
+	require.Equal(t, io.EOF, b.Receive(c, true), "the end comes")
+	require.Equal(t, []string{"last"}, c.segs, "after the last segment")
+	flushAll(t, b, "answer")
+	require.NoError(t, a.Receive(&collector{}, true), "the other half still works")
+	require.NoError(t, b.Close(), "the peer closes with nothing unread")
+	require.Equal(t, io.EOF, a.Receive(c, true), "which is graceful")
+	require.NoError(t, a.Close(), "and so does this end")
+}
+
+// counter is a Placer that keeps nothing.
+type counter struct{ n int }
+
+func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
+func (c *counter) Stop() bool                   { return true }
+
+func TestRecordPipeDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	a, b := RecordPipe(RecordOptions{Window: 4})
+	defer a.Abort(nil)
+	head, payload := make([]byte, 14), [][]byte{make([]byte, 500), make([]byte, 700)}
+	c := &counter{}
+	step := func() {
+		for i := range 20 {
+			a.Append(head, payload, i%2 == 0)
+		}
+		if a.Flush(false) != nil || b.Receive(c, false) != nil {
+			t.Fatal("a segment did not pass")
+		}
+	}
+	for range 100 { // until every segment that is used again has held both sizes
+		step()
+	}
+	require.Zero(t, testing.AllocsPerRun(100, step), "nothing is allocated in steady state")
+}
