@@ -24,3 +24,11 @@ func (b *brokenBuffer) ReadAt([]byte, int64) (int, error)      { return 0, errBr
 func (b *brokenBuffer) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
 func itoa(i int) string { return strconv.Itoa(i) }
+
+// skipUnderRace skips tests of what the race detector changes.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+}

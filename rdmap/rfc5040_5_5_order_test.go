@@ -95,6 +95,16 @@ func TestRDMAP_100_SendShowsEarlierWrites(t *testing.T) {
 	require.Equal(t, "data", string(mem[:4]))
 }
 
+func TestRDMAP_103_FenceKeepsResponsesFromLaterWrites(t *testing.T) {
+	c := converse(t, nil)
+	sink, _ := c.region(8, nil)
+	c.post(readOf(1, target, span(sink, 0, 8)), writeOf(2, target, "new data").with(ReadFence))
+	c.wantSegment("a Read", readRequestOf(1, ReadRequest{Sink: RemoteAddr{sink.STag(), 0x1000}, Size: 8, Src: target}))
+	c.wantIdle("a Write that is fenced waits for its Response")
+	c.sends("the Response", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, octets(8)))
+	c.wantSegment("then it goes", tagged(OpWrite, true, target, "new data"))
+}
+
 // draft-hilland-rddp-verbs section 8.2.2: fences.
 
 func TestVERBS_64_66_ReadFence(t *testing.T) {
