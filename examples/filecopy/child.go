@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	startTime = 10 * time.Second // for the server to print its address
+	stopTime  = 5 * time.Second  // for the server to end when asked
+)
+
+// A child is a server in a process of its own.
+type child struct {
+	cmd    *exec.Cmd
+	cancel context.CancelFunc
+	addr   string
+	log    bytes.Buffer // what it said; to be read after wait only
+}
+
+// startServer runs this program's serve command on a free port of loopback, and
+// returns when it listens.
+func startServer(ctx context.Context, dir string, noCRC bool) (*child, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"serve", "-addr", "127.0.0.1:0", fmt.Sprintf("-nocrc=%t", noCRC), dir}
+	s := &child{}
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.cmd = exec.CommandContext(ctx, exe, args...)
+	s.cmd.Cancel = s.interrupt
+	s.cmd.WaitDelay = stopTime
+	s.cmd.Stderr = &s.log
+	out, err := s.cmd.StdoutPipe()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		s.cancel()
+		return nil, err
+	}
+	// A server that does not come up in time is stopped, and that ends its output.
+	late := time.AfterFunc(startTime, s.cancel)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	late.Stop()
+	if err != nil {
+		return nil, s.explain(fmt.Errorf("the server did not start: %w", err))
+	}
+	s.addr = strings.TrimSpace(line)
+	return s, nil
+}
+
+func (s *child) pid() int { return s.cmd.Process.Pid }
+
+// interrupt asks the process to end; where a process cannot be asked it is killed.
+func (s *child) interrupt() error {
+	if err := s.cmd.Process.Signal(os.Interrupt); err == nil || errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return s.cmd.Process.Kill()
+}
+
+// stop ends the process and waits for it. It may be called again.
+func (s *child) stop() {
+	s.cancel()
+	_ = s.cmd.Wait()
+}
+
+// explain stops the server and adds to err what it had to say.
+func (s *child) explain(err error) error {
+	s.stop()
+	if log := strings.TrimSpace(s.log.String()); log != "" {
+		return fmt.Errorf("%w\nthe server's log:\n%s", err, log)
+	}
+	return err
+}

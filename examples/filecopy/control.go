@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A control carries the messages of the control protocol over one QP. Since
+// questions and answers alternate, one receive is always enough: it is posted anew
+// as soon as a message has been taken out, and before it can be answered.
+type control struct {
+	pd *iwarp.PD
+	qp *iwarp.QP
+	mr *iwarp.MR // of in and out together
+
+	in, out []byte
+}
+
+// setup is a QPConfig.Setup: the receive is posted before the peer can send.
+func (c *control) setup(_ context.Context, qp *iwarp.QP) error {
+	buf := make([]byte, 2*maxMessage)
+	mr, err := c.pd.RegisterMR(buf, stag.LocalWrite, &iwarp.MROptions{QP: qp})
+	if err != nil {
+		return err
+	}
+	c.qp, c.mr = qp, mr
+	c.in, c.out = buf[:maxMessage], buf[maxMessage:]
+	return c.post()
+}
+
+func (c *control) post() error {
+	return c.qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{c.mr.Slice(0, maxMessage)}})
+}
+
+// send sends v and returns when the QP no longer needs the octets.
+func (c *control) send(ctx context.Context, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(b) > maxMessage {
+		return fmt.Errorf("a control message of %d octets, at most %d", len(b), maxMessage)
+	}
+	n := copy(c.out, b)
+	return c.qp.Send(ctx, c.mr.Slice(maxMessage, n))
+}
+
+// recv waits for the next message. It returns io.EOF when the peer has ended the
+// connection in good order.
+func (c *control) recv(ctx context.Context, v any) error {
+	var wcs [1]iwarp.WC
+	if _, err := c.qp.RecvCQ().Wait(ctx, wcs[:]); err != nil {
+		return err
+	}
+	wc := &wcs[0]
+	if wc.Status == iwarp.StatusFlushed && c.qp.Err() == nil {
+		return io.EOF
+	}
+	if err := wc.Err(); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(c.in[:wc.Len], v); err != nil {
+		return fmt.Errorf("control message: %w", err)
+	}
+	return c.post()
+}
+
+// register makes a file reachable for this connection and for no other. The file is
+// the region: what the peer writes goes straight to WriteAt. An empty file has none.
+func (c *control) register(b fileBuffer, access stag.Access) (*iwarp.MR, error) {
+	if b.size == 0 {
+		return nil, nil
+	}
+	return c.pd.RegisterBuffer(b, access, &iwarp.MROptions{QP: c.qp})
+}
+
+// deregister ends the peer's access to what register returned.
+func deregister(mr *iwarp.MR) error {
+	if mr == nil {
+		return nil
+	}
+	return mr.Close()
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A fileBuffer makes an open file an iwarp.Buffer, "a disk file" in the words of
+// RFC 4296 section 2.
+type fileBuffer struct {
+	*os.File
+	size int64
+}
+
+func (b fileBuffer) Size() int64 { return b.size }
+
+// sum returns the SHA-256 of the file in hexadecimal.
+func (b fileBuffer) sum(ctx context.Context) (string, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, reader{ctx, io.NewSectionReader(b, 0, b.size)})
+	if err == nil && n != b.size {
+		err = fmt.Errorf("%s has become shorter", b.Name())
+	}
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// quietly closes what has only been read, or has failed already.
+func quietly(c io.Closer) { _ = c.Close() }
+
+// A reader ends with its context.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// open opens a regular file below root. Anything else could block, or never end.
+func open(root *os.Root, name string) (fileBuffer, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return fileBuffer{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return fileBuffer{}, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("not a regular file")}
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return fileBuffer{}, err
+	}
+	if info, err = f.Stat(); err != nil {
+		quietly(f)
+		return fileBuffer{}, err
+	}
+	return fileBuffer{f, info.Size()}, nil
+}
+
+// localName checks a name that came from the network and turns it into one of this
+// system. That it leads nowhere outside the directory, not even through a symbolic
+// link, is then up to os.Root.
+func localName(name string) (string, error) {
+	if len(name) > maxText {
+		return "", fmt.Errorf("a name of %d octets, at most %d", len(name), maxText)
+	}
+	local, err := filepath.Localize(name)
+	if err != nil || local == "." {
+		return "", fmt.Errorf("%q is not a name of a file below the directory", name)
+	}
+	return local, nil
+}
+
+// An incoming is a file in the making. It has a temporary name beside its final one
+// until keep, so that nobody ever sees half a file.
+type incoming struct {
+	fileBuffer
+	root       *os.Root
+	name, temp string
+}
+
+// create makes an incoming of the given size, all zeros.
+func create(root *os.Root, name string, size int64) (*incoming, error) {
+	if size < 0 || size > maxSize {
+		return nil, fmt.Errorf("a file of %d octets, at most %d", size, int64(maxSize))
+	}
+	temp := name + ".part-" + rand.Text()[:8]
+	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	in := &incoming{fileBuffer{f, size}, root, name, temp}
+	if err := f.Truncate(size); err != nil {
+		in.discard()
+		return nil, err
+	}
+	return in, nil
+}
+
+// keep writes the file to the disk and gives it its name, over a file that has it.
+func (in *incoming) keep() error {
+	if err := in.Sync(); err != nil {
+		return err
+	}
+	if err := in.Close(); err != nil {
+		return err
+	}
+	return in.root.Rename(in.temp, in.name)
+}
+
+// discard removes the file. After keep it does nothing.
+func (in *incoming) discard() {
+	quietly(in)
+	_ = in.root.Remove(in.temp)
+}

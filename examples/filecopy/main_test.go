@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// childEnv makes the test binary be filecopy itself: demo starts its own executable.
+const childEnv = "FILECOPY_TEST_BE_FILECOPY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// odd is the size of most files: more than one chunk, and no multiple of anything.
+const odd = chunk + 12345
+
+// testServer serves a new directory until the test ends.
+type testServer struct {
+	dir, addr string
+	stop      func() // returns when everything has ended
+}
+
+func startTestServer(t *testing.T) *testServer {
+	t.Helper()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := listen(ctx, "127.0.0.1:0", dir, false, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	stopped := false
+	ts := &testServer{dir: dir, addr: s.addr().String()}
+	ts.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-ended:
+			require.NoError(t, err, "a server that is told to end reports no error")
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "the server does not end")
+		}
+	}
+	t.Cleanup(ts.stop)
+	return ts
+}
+
+// client connects; the context ends with the test, and after 10 s.
+func (s *testServer) client(t *testing.T) (*client, context.Context) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	c, err := dial(ctx, dialOptions{addr: s.addr})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c, ctx
+}
+
+// path returns where a file of the server is.
+func (s *testServer) path(name string) string { return filepath.Join(s.dir, name) }
+
+// names lists what is in the server's directory.
+func (s *testServer) names(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(s.dir)
+	require.NoError(t, err)
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// file makes a file of n octets and returns its name and its sum.
+func file(t *testing.T, name string, n int) (path, sum string) {
+	t.Helper()
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(b)
+	require.NoError(t, os.WriteFile(name, b, 0o666))
+	s := sha256.Sum256(b)
+	return name, hex.EncodeToString(s[:])
+}
+
+func sumOf(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	require.NoError(t, err)
+	return hex.EncodeToString(h.Sum(nil))
+}

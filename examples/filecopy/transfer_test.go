@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+func TestThereAndBack(t *testing.T) {
+	for _, n := range []int{0, 1, chunk, odd} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			s := startTestServer(t)
+			c, ctx := s.client(t)
+			local, sum := file(t, filepath.Join(t.TempDir(), "local"), n)
+
+			put, err := c.put(ctx, local, "kept")
+			require.NoError(t, err)
+			require.Equal(t, sum, put.sum)
+			require.Equal(t, sum, sumOf(t, s.path("kept")), "the server has what was put")
+			require.Equal(t, []string{"kept"}, s.names(t), "and no temporary file")
+
+			require.NoError(t, os.Remove(local))
+			got, err := c.get(ctx, "kept", local)
+			require.NoError(t, err)
+			require.Equal(t, sum, got.sum)
+			require.Equal(t, sum, sumOf(t, local), "what comes back is what was put")
+
+			octets := uint64(n)
+			mine, its := c.qp.Stats(), got.server
+			require.Equal(t, octets, mine.Sent.RDMAWrite.Octets, "the file went by RDMA Write")
+			require.Equal(t, octets, its.Received.RDMAWrite.Octets, "and was received as such")
+			require.Equal(t, octets, its.Sent.ReadResponse.Octets, "it came back by RDMA Read Response")
+			require.Equal(t, octets, mine.Received.ReadResponse.Octets, "and was received as such")
+			require.NoError(t, c.Close())
+		})
+	}
+}
+
+func TestPutReplacesAFile(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	file(t, s.path("name"), 10)
+	local, sum := file(t, filepath.Join(t.TempDir(), "local"), odd)
+	_, err := c.put(ctx, local, "name")
+	require.NoError(t, err)
+	require.Equal(t, sum, sumOf(t, s.path("name")))
+}
+
+func TestSubdirectories(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	require.NoError(t, os.Mkdir(s.path("sub"), 0o777))
+	local, sum := file(t, filepath.Join(t.TempDir(), "local"), odd)
+	_, err := c.put(ctx, local, "sub/name")
+	require.NoError(t, err)
+	require.Equal(t, sum, sumOf(t, s.path(filepath.Join("sub", "name"))))
+	_, err = c.put(ctx, local, "other/name")
+	require.ErrorContains(t, err, "server: ", "a directory is not made on the way")
+}
+
+func TestSeveralClients(t *testing.T) {
+	const clients = 4
+	s := startTestServer(t)
+	errs := make(chan error, clients)
+	for i := range clients {
+		c, ctx := s.client(t)
+		local, _ := file(t, filepath.Join(t.TempDir(), "local"), odd+i)
+		go func() {
+			name := strconv.Itoa(i)
+			_, err := c.put(ctx, local, name)
+			if err == nil {
+				_, err = c.get(ctx, name, local)
+			}
+			errs <- err
+		}()
+	}
+	for range clients {
+		require.NoError(t, <-errs)
+	}
+	require.Equal(t, []string{"0", "1", "2", "3"}, s.names(t))
+}
+
+func TestWhatIsNotThere(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	dir := t.TempDir()
+	_, err := c.get(ctx, "nothing", filepath.Join(dir, "local"))
+	require.ErrorContains(t, err, "nothing", "the server says which file it does not have")
+	require.NoFileExists(t, filepath.Join(dir, "local"))
+	_, err = c.put(ctx, filepath.Join(dir, "nowhere"), "name")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = c.put(ctx, dir, "name")
+	require.ErrorContains(t, err, "not a regular file")
+
+	_, err = c.put(ctx, first(file(t, filepath.Join(dir, "local"), odd)), "name")
+	require.NoError(t, err, "the connection goes on after an error")
+}
+
+func first(a, _ string) string { return a }
+
+func TestNamesThatLeadElsewhere(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	outside := t.TempDir()
+	secret, _ := file(t, filepath.Join(outside, "secret"), odd)
+	require.NoError(t, os.Symlink(outside, s.path("link")))
+	require.NoError(t, os.Symlink(secret, s.path("direct")))
+	local := filepath.Join(t.TempDir(), "local")
+	for _, name := range []string{
+		"", ".", "..", "/", "../secret", "a/../../secret", "a//b", "./a", "link/secret", "link", "direct", filepath.ToSlash(secret), "nul\x00", string(make([]byte, maxText+1)),
+	} {
+		_, err := c.get(ctx, name, local)
+		require.ErrorContains(t, err, "server: ", "%.20q is not given out", name)
+		require.NoFileExists(t, local)
+	}
+	for _, name := range []string{"", ".", "..", "../new", "link/new", filepath.ToSlash(outside) + "/new"} {
+		_, err := c.put(ctx, secret, name)
+		require.ErrorContains(t, err, "server: ", "%q is not taken", name)
+	}
+	entries, err := os.ReadDir(outside)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing was made outside the directory")
+	require.Equal(t, []string{"direct", "link"}, s.names(t))
+}
+
+func TestSizesThatCannotBe(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	_, err := c.ask(ctx, &request{Op: opPut, Name: "name", Size: -1})
+	require.ErrorContains(t, err, "server: a file of -1 octets")
+	require.Empty(t, s.names(t))
+}
+
+func TestWrongSum(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	file(t, s.path("name"), 10)
+	before := sumOf(t, s.path("name"))
+	_, err := c.ask(ctx, &request{Op: opPut, Name: "name", Size: odd})
+	require.NoError(t, err)
+	_, err = c.ask(ctx, &request{Op: opDone, Sum: "not what was written"})
+	require.ErrorContains(t, err, "which is not the client's")
+	require.Equal(t, []string{"name"}, s.names(t), "the temporary file is gone")
+	require.Equal(t, before, sumOf(t, s.path("name")), "and the old one untouched")
+}
+
+func TestTheRegionDiesWithDone(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	file(t, s.path("name"), odd)
+	rep, err := c.ask(ctx, &request{Op: opGet, Name: "name"})
+	require.NoError(t, err)
+	_, err = c.ask(ctx, &request{Op: opDone})
+	require.NoError(t, err)
+
+	mr, err := c.pd.RegisterMR(make([]byte, 8), stag.LocalWrite, nil)
+	require.NoError(t, err)
+	err = c.qp.RDMARead(ctx, mr.Slice(0, 8), rep.Region.at(0, 8))
+	require.ErrorIs(t, err, iwarp.ErrInvalidSTag, "after done the server's STag is worth nothing")
+}
+
+func TestWhatIsGotCannotBeWritten(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	_, sum := file(t, s.path("name"), odd)
+	rep, err := c.ask(ctx, &request{Op: opGet, Name: "name"})
+	require.NoError(t, err)
+	_, err = c.qp.Remote(rep.Region.at(0, 8)).WriteAt([]byte("changed!"), 0)
+	if err == nil {
+		err = placed(ctx, c.qp)
+	}
+	require.ErrorIs(t, err, iwarp.ErrAccess)
+	require.Equal(t, sum, sumOf(t, s.path("name")))
+}
+
+func TestRequestsOutOfTurnEndTheConnection(t *testing.T) {
+	for _, ops := range [][]string{{opDone}, {"format"}, {opPut, opGet}} {
+		s := startTestServer(t)
+		c, ctx := s.client(t)
+		var err error
+		for _, op := range ops {
+			_, err = c.ask(ctx, &request{Op: op, Name: "name", Size: odd})
+		}
+		require.Error(t, err, "%v", ops)
+		require.NotContains(t, err.Error(), "server: ", "there is no answer to %v", ops)
+		s.stop()
+		require.Empty(t, s.names(t))
+	}
+}
+
+func TestAClientThatLeavesInTheMiddle(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	_, err := c.ask(ctx, &request{Op: opPut, Name: "name", Size: odd})
+	require.NoError(t, err)
+	require.Len(t, s.names(t), 1, "there is a temporary file")
+	require.NoError(t, c.qp.Abort())
+	require.Eventually(t, func() bool { return len(s.names(t)) == 0 }, 5*time.Second, time.Millisecond, "it goes with the client")
+}
+
+func TestAServerThatEndsInTheMiddle(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	_, err := c.ask(ctx, &request{Op: opPut, Name: "name", Size: odd})
+	require.NoError(t, err)
+	s.stop()
+	require.Empty(t, s.names(t), "the temporary file is gone when the server is")
+	_, err = c.ask(ctx, &request{Op: opDone})
+	require.Error(t, err)
+}
+
+func TestACancelledTransfer(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	file(t, s.path("name"), odd)
+	rep, err := c.ask(ctx, &request{Op: opGet, Name: "name"})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	in, err := create(root, "local", rep.Region.Size)
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = c.move(ctx, iwarp.OpRDMARead, in.fileBuffer, stag.LocalWrite, rep.Region)
+	in.discard()
+	if err != nil { // what need not wait succeeds even then
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, iwarp.StateError, c.qp.State(), "no work request is left behind")
+	}
+	require.NoFileExists(t, filepath.Join(dir, "local"))
+}
+
+func TestAServerThatOffersTooLittle(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	local, _ := file(t, filepath.Join(t.TempDir(), "local"), odd)
+	f, err := os.Open(local)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = c.move(ctx, iwarp.OpRDMAWrite, fileBuffer{f, odd}, 0, region{Size: odd - 1})
+	require.ErrorContains(t, err, "the server offers")
+}
+
+func TestAFileThatShrinks(t *testing.T) {
+	name, _ := file(t, filepath.Join(t.TempDir(), "local"), 10)
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = fileBuffer{f, 11}.sum(t.Context())
+	require.ErrorContains(t, err, "shorter")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = fileBuffer{f, 10}.sum(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, io.EOF)
+}
+
+func TestRegionsBeyond4GiB(t *testing.T) {
+	r := region{STag: 7, TO: 1 << 40, Size: 1 << 35}
+	require.Equal(t, iwarp.RemoteBuffer{STag: 7, TO: 1<<40 + 1<<34, Len: chunk}, r.at(1<<34, chunk))
+}
