@@ -166,8 +166,10 @@ func TestMPA_47_48_49_BothDirectionsBeginBehindTheFrames(t *testing.T) {
 	private := strings.Repeat("x", 248)
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, Options{Markers: true}, 1, 1, private)
-		request := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2,
-			PrivateData: append(unhex(t, "8001c001"), private...)}
+		request := Frame{
+			Markers: true, CRC: true, Enhanced: true, Revision: 2,
+			PrivateData: append(unhex(t, "8001c001"), private...),
+		}
 		p.want("the Request, without CRC or Markers", request.AppendRequest(nil))
 		reply := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex(t, "80018001")}
 		p.send(reply.AppendReply(nil))
@@ -256,8 +258,10 @@ func TestTooMuchPrivateDataIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		o     Options
 		limit int
 	}{
-		{Options{}, 248}, {rev1, 248},
-		{Options{LargePrivateData: true}, 508}, {Options{Revision: 1, LargePrivateData: true}, 512},
+		{Options{}, 248},
+		{rev1, 248},
+		{Options{LargePrivateData: true}, 508},
+		{Options{Revision: 1, LargePrivateData: true}, 512},
 	} {
 		s := &script{}
 		_, _, err := Connect(t.Context(), s, v.o, 1, 1, make([]byte, v.limit+1))
