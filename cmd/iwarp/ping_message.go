@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// infoLen is the length of rping's one message, struct rping_rdma_info: a buffer that
+// the server is to read from or to write to. The server's own messages have the same
+// length, and what they say does not count: "go ahead".
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                                                               |
+//	+                     Address (tagged offset)                   +
+//	|                                                               |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                          rkey (STag)                          |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                             Size                              |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+const infoLen = 16
+
+func putInfo(b []byte, rb iwarp.RemoteBuffer) {
+	binary.BigEndian.PutUint64(b, rb.TO)
+	binary.BigEndian.PutUint32(b[8:], uint32(rb.STag))
+	binary.BigEndian.PutUint32(b[12:], rb.Len)
+}
+
+func parseInfo(b []byte) iwarp.RemoteBuffer {
+	return iwarp.RemoteBuffer{
+		TO:   binary.BigEndian.Uint64(b),
+		STag: stag.STag(binary.BigEndian.Uint32(b[8:])),
+		Len:  binary.BigEndian.Uint32(b[12:]),
+	}
+}
+
+// minSize leaves room for the greeting of the last ping that an int can count.
+var minSize = len(greeting(math.MaxInt32)) + 1
+
+func greeting(n int) string { return "rdma-ping-" + strconv.Itoa(n) + ": " }
+
+// fillPing writes ping number n as rping does: a greeting, then the characters from
+// 'A' to 'z' in a circle, begun one further with every ping, and a NUL.
+func fillPing(b []byte, n int) {
+	const first, last = 'A', 'z'
+	c := byte(first + n%(last-first+1))
+	for i := copy(b, greeting(n)); i < len(b); i++ {
+		b[i] = c
+		if c++; c > last {
+			c = first
+		}
+	}
+	b[len(b)-1] = 0
+}
+
+// text is the data of a ping as rping prints it: up to the NUL.
+func text(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// difference describes the first octet in which two buffers of one length differ.
+func difference(got, want []byte) error {
+	for i := range want {
+		if got[i] != want[i] {
+			return fmt.Errorf("octet %d is %#02x, want %#02x", i, got[i], want[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// serve takes one client, or any number with -P.
+func (p *pinger) serve(ctx context.Context) error {
+	l, err := p.rnic.Listen(ctx, "tcp", p.hostport(), nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // it only listened
+	p.log.Info("listening", "addr", l.Addr().String())
+	if p.persistent {
+		return p.serveAll(ctx, l)
+	}
+	cr, err := l.Accept(ctx)
+	if err != nil {
+		return err
+	}
+	return p.serveOne(ctx, cr)
+}
+
+func (p *pinger) serveAll(ctx context.Context, l *iwarp.Listener) error {
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	for {
+		cr, err := l.Accept(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil // interrupted, which is how it ends
+			}
+			return err
+		}
+		clients.Go(func() {
+			if err := p.serveOne(ctx, cr); err != nil {
+				p.log.Warn("client failed", "addr", cr.RemoteAddr().String(), "err", err)
+			}
+		})
+	}
+}
+
+// serveOne answers one client until it leaves.
+func (p *pinger) serveOne(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
+	trace, closeTrace, err := p.openTrace()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := closeTrace(); err == nil {
+			err = cerr
+		}
+	}()
+	e, err := p.newEnd(false)
+	if err != nil {
+		return errors.Join(err, cr.Reject(nil))
+	}
+	defer e.release()
+	qp, err := cr.Accept(ctx, &iwarp.QPConfig{PD: p.pd, IRD: 1, ORD: 1, Setup: e.setup, Trace: trace})
+	if err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		if err = p.answer(ctx, e); err != nil {
+			break
+		}
+	}
+	if errors.Is(err, errLeft) {
+		return qp.Close()
+	}
+	_ = qp.Abort() // the first error counts
+	<-qp.Done()
+	return err
+}
+
+// answer is the server's side of one ping: read the client's source, say so, write
+// the same to its sink, say so.
+func (p *pinger) answer(ctx context.Context, e *pingEnd) error {
+	src, err := e.receive(ctx)
+	if err != nil {
+		return err
+	}
+	if int64(src.Len) > int64(p.size) {
+		return fmt.Errorf("the client pings with %d octets, this side takes %d (-S)", src.Len, p.size)
+	}
+	n := int(src.Len)
+	if err := e.qp.RDMARead(ctx, e.mr.Slice(0, n), src); err != nil {
+		return err
+	}
+	if p.verbose {
+		fmt.Fprintf(p.stdout, "server ping data: %s\n", text(e.buf[:n]))
+	}
+	if err := e.send(ctx, iwarp.RemoteBuffer{}); err != nil {
+		return err
+	}
+	sink, err := e.receive(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.qp.RDMAWrite(ctx, sink, e.mr.Slice(0, n)); err != nil {
+		return err
+	}
+	return e.send(ctx, iwarp.RemoteBuffer{})
+}

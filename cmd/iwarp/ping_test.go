@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+func TestPingData(t *testing.T) {
+	b := make([]byte, 32)
+	fillPing(b, 0)
+	require.Equal(t, "rdma-ping-0: ABCDEFGHIJKLMNOPQR\x00", string(b), "first ping")
+	fillPing(b, 57)
+	require.Equal(t, "rdma-ping-57: zABCDEFGHIJKLMNOP\x00", string(b), "the circle ends at z")
+	fillPing(b, 58)
+	require.Equal(t, "rdma-ping-58: ABCDEFGHIJKLMNOPQ\x00", string(b), "and begins again")
+	b = make([]byte, maxSize)
+	fillPing(b, 1<<31-1)
+	require.Len(t, text(b), maxSize-1, "all but the NUL is text")
+}
+
+func TestInfo(t *testing.T) {
+	var b [infoLen]byte
+	rb := iwarp.RemoteBuffer{TO: 0x0102030405060708, STag: 0x090a0b0c, Len: 0x0d0e0f10}
+	putInfo(b[:], rb)
+	require.Equal(t, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, b[:], "the octets on the wire")
+	require.Equal(t, rb, parseInfo(b[:]), "and back")
+}
+
+// server runs a server until the test ends or, without -P, its client leaves.
+func server(t *testing.T, args ...string) (port string, result func() error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	require.NoError(t, l.Close())
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	done := make(chan error, 1)
+	listening := make(chan struct{})
+	go func() {
+		w := &waiter{want: "listening", found: listening}
+		done <- pingMain(ctx, append([]string{"-s", "-d", "-a", "127.0.0.1", "-p", port}, args...), io.Discard, w)
+	}()
+	<-listening
+	return port, func() error {
+		defer stop()
+		return <-done
+	}
+}
+
+// A waiter closes found when a line with want is written.
+type waiter struct {
+	want  string
+	found chan struct{}
+}
+
+func (w *waiter) Write(b []byte) (int, error) {
+	if w.found != nil && strings.Contains(string(b), w.want) {
+		close(w.found)
+		w.found = nil
+	}
+	return len(b), nil
+}
+
+func pingClient(t *testing.T, port string, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := pingMain(t.Context(), append([]string{"-c", "-a", "127.0.0.1", "-p", port, "-V"}, args...), &out, io.Discard)
+	return out.String(), err
+}
+
+func TestPing(t *testing.T) {
+	for _, size := range []int{minSize, 64, 4096, maxSize} {
+		s := fmt.Sprint(size)
+		port, result := server(t, "-S", s)
+		_, err := pingClient(t, port, "-C", "20", "-S", s)
+		require.NoError(t, err, "20 pings of %d octets come back", size)
+		require.NoError(t, result(), "the server ends with its client")
+	}
+}
+
+func TestPingVerbose(t *testing.T) {
+	port, result := server(t)
+	out, err := pingClient(t, port, "-C", "2", "-S", "24", "-v")
+	require.NoError(t, err)
+	require.NoError(t, result())
+	require.Equal(t, "ping data: rdma-ping-0: ABCDEFGHIJ\nping data: rdma-ping-1: BCDEFGHIJK\n", out, "as rping prints it")
+}
+
+func TestPingTooLongForTheServer(t *testing.T) {
+	port, result := server(t, "-S", "64")
+	_, err := pingClient(t, port, "-C", "1", "-S", "65")
+	require.ErrorIs(t, err, net.ErrClosed, "the client's connection ends")
+	require.ErrorContains(t, result(), "this side takes 64", "the server says why")
+}
+
+func TestPersistentServer(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	listening, done := make(chan struct{}), make(chan error, 1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	require.NoError(t, l.Close())
+	go func() {
+		w := &waiter{want: "listening", found: listening}
+		done <- pingMain(ctx, []string{"-s", "-P", "-d", "-a", "127.0.0.1", "-p", port}, io.Discard, w)
+	}()
+	<-listening
+	const clients = 8
+	errs := make(chan error, clients)
+	for range clients {
+		go func() {
+			_, err := pingClient(t, port, "-C", "10")
+			errs <- err
+		}()
+	}
+	for range clients {
+		require.NoError(t, <-errs, "every client is served")
+	}
+	stop()
+	require.NoError(t, <-done, "an interrupt ends the server")
+}
