@@ -67,8 +67,9 @@ func (in *Inbound) Reply(p []byte) {
 func (in *Inbound) Fail(f *transport.Fault) { in.answer(nil, f) }
 
 func (in *Inbound) answer(p []byte, f *transport.Fault) {
-	if in.s.settle(in, p, f) {
-		in.s.config.Events.Kick()
+	s := in.s // in may be used for another request as soon as it is settled
+	if s.settle(in, p, f) {
+		s.config.Events.Kick()
 	}
 }
 
