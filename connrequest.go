@@ -70,6 +70,9 @@ func (cr *ConnRequest) accept(ctx context.Context, qp *QP) error {
 	if err := qp.setup(ctx); err != nil {
 		return err
 	}
+	cr.req.Trace(func(s transport.Stream, request []byte) transport.Stream {
+		return qp.traced(s, transport.TapOptions{Passive: true, Received: request})
+	})
 	ctx, cancel := context.WithTimeout(ctx, cr.timeout)
 	defer cancel()
 	conn, terms, err := cr.req.Accept(ctx, qp.cfg.MPA.options(), qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)

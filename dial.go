@@ -115,7 +115,18 @@ func (qp *QP) prepare(ctx context.Context, c net.Conn) (transport.Stream, error)
 	if err := qp.setup(ctx); err != nil {
 		return nil, err
 	}
-	return transport.NewStream(c, qp.rnic.poller), nil
+	return qp.traced(transport.NewStream(c, qp.rnic.poller), transport.TapOptions{}), nil
+}
+
+// traced records what passes s if there is a Trace. A second attempt of Dial adds to
+// the capture of the first.
+func (qp *QP) traced(s transport.Stream, o transport.TapOptions) transport.Stream {
+	if qp.cfg.Trace == nil {
+		return s
+	}
+	o.Continues = qp.tapped
+	qp.tapped = true
+	return transport.Tap(s, qp.cfg.Trace, o)
 }
 
 // setup runs the user's Setup, once even if Dial has to try twice.

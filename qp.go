@@ -26,6 +26,7 @@ type QP struct {
 	sendCQ *CQ
 	recvCQ *CQ
 	rq     recvQueue
+	tapped bool // Trace has a capture already
 
 	// Set when the connection is established, before StateRTS.
 	stream *rdmap.Stream

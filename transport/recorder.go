@@ -17,7 +17,7 @@ type recorder struct {
 	err           error // the first failure: recording has ended
 	local, remote *side
 	reset         bool
-	staged        []byte // octets of a segment that come from several buffers
+	part          []byte // octets read that may be the first part of a segment
 }
 
 // A side is one end of the recorded connection.
@@ -28,15 +28,17 @@ type side struct {
 	ended bool   // its FIN is recorded
 }
 
-// newRecorder writes the file's header and the handshake.
-func newRecorder(w io.Writer, local, remote netip.AddrPort, passive bool) *recorder {
+// newRecorder writes the file's header, unless it is there, and the handshake.
+func newRecorder(w io.Writer, local, remote netip.AddrPort, o TapOptions) *recorder {
 	r := &recorder{local: &side{addr: local}, remote: &side{addr: remote}}
 	r.local.peer, r.remote.peer = r.remote, r.local
-	if r.w, r.err = pcap.NewWriter(w); r.err != nil {
+	if o.Continues {
+		r.w = pcap.ContinueWriter(w)
+	} else if r.w, r.err = pcap.NewWriter(w); r.err != nil {
 		return r
 	}
 	client := r.local
-	if passive {
+	if o.Passive {
 		client = r.remote
 	}
 	now := time.Now()
@@ -61,26 +63,46 @@ func (r *recorder) put(now time.Time, s *side, f pcap.Flags, payload []byte) {
 	s.next += uint32(len(payload))
 }
 
-// octets records the first n octets of bufs as sent by s.
-func (r *recorder) octets(now time.Time, s *side, bufs [][]byte, n int) {
+// received records octets that were read. A read that filled its buffer has probably
+// left something behind, as one of the header of a start-up frame does: then they are
+// kept, and recorded together with what comes next, because Wireshark does not
+// recognise such a frame in pieces.
+func (r *recorder) received(now time.Time, p []byte, filled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.staged = r.staged[:0]
-	for _, b := range bufs {
-		b = b[:min(n, len(b))]
-		n -= len(b)
-		for len(b) > 0 && r.err == nil {
-			m := min(len(b), pcap.MaxPayload-len(r.staged))
-			r.staged = append(r.staged, b[:m]...)
-			b = b[m:]
-			if len(r.staged) == pcap.MaxPayload {
-				r.put(now, s, pcap.ACK, r.staged)
-				r.staged = r.staged[:0]
-			}
-		}
+	if r.err != nil {
+		return
 	}
-	if len(r.staged) > 0 {
-		r.put(now, s, pcap.ACK|pcap.PSH, r.staged)
+	r.part = append(r.part, p...)
+	if !filled || len(r.part) >= pcap.MaxPayload {
+		r.complete(now)
+	}
+}
+
+// complete records what was kept. The caller holds mu.
+func (r *recorder) complete(now time.Time) {
+	r.segments(now, r.remote, r.part)
+	r.part = r.part[:0]
+}
+
+// sent records octets that were written.
+func (r *recorder) sent(now time.Time, p []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.complete(now)
+	r.segments(now, r.local, p)
+}
+
+// segments records the octets of p as sent by s. The caller holds mu.
+func (r *recorder) segments(now time.Time, s *side, p []byte) {
+	for len(p) > 0 {
+		n := min(len(p), pcap.MaxPayload)
+		flags := pcap.ACK
+		if n == len(p) {
+			flags |= pcap.PSH
+		}
+		r.put(now, s, flags, p[:n])
+		p = p[n:]
 	}
 }
 
@@ -88,6 +110,7 @@ func (r *recorder) octets(now time.Time, s *side, bufs [][]byte, n int) {
 func (r *recorder) fin(now time.Time, s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.complete(now)
 	if s.ended {
 		return
 	}
@@ -101,6 +124,7 @@ func (r *recorder) fin(now time.Time, s *side) {
 func (r *recorder) rst(now time.Time, s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.complete(now)
 	if r.local.ended && r.remote.ended {
 		return
 	}

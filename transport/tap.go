@@ -18,12 +18,16 @@ type TapOptions struct {
 	Local, Remote netip.AddrPort
 	// Passive: the peer opened the connection; its SYN comes first.
 	Passive bool
+	// Received is what the peer has sent before the tap was there.
+	Received []byte
+	// Continues: w holds an earlier capture, to which this one is added.
+	Continues bool
 }
 
 // Tap returns s with everything that is read and written through it recorded in w:
 // a pcap file that Wireshark opens. The headers are synthetic: a handshake, segments
-// as large as the reads and writes are, in the order in which those returned, and
-// the end. What TLS carries is recorded in the clear.
+// about as large as the reads and writes are, in the order in which those returned,
+// and the end. What TLS carries is recorded in the clear.
 //
 // Each packet is one Write to w, which should be quick and which the caller closes
 // after s. If it fails recording ends, the connection goes on, and Close returns the
@@ -33,7 +37,11 @@ func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	if !local.IsValid() || !remote.IsValid() || local.Addr().Is4() != remote.Addr().Is4() {
 		local, remote = tapAddrs(s)
 	}
-	return &tap{Stream: s, rec: newRecorder(w, local, remote, o.Passive)}
+	t := &tap{Stream: s, rec: newRecorder(w, local, remote, o)}
+	if len(o.Received) > 0 {
+		t.rec.received(time.Now(), o.Received, false)
+	}
+	return t
 }
 
 // tapAddrs returns the addresses of s, or two of those that are set aside for
@@ -58,16 +66,18 @@ func unmap(a netip.AddrPort) netip.AddrPort {
 
 type tap struct {
 	Stream
-	rec *recorder
+	rec  *recorder
+	copy []byte    // what is being written
+	one  [1][]byte // copy, as Write wants it
 }
 
 func (t *tap) Read(p []byte, wait bool) (int, error) {
 	n, err := t.Stream.Read(p, wait)
 	if n > 0 {
-		t.rec.octets(time.Now(), t.rec.remote, [][]byte{p[:n]}, n)
+		t.rec.received(time.Now(), p[:n], n == len(p))
 	}
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		t.rec.fin(time.Now(), t.rec.remote)
 	case errors.Is(err, syscall.ECONNRESET):
 		t.rec.rst(time.Now(), t.rec.remote)
@@ -75,10 +85,17 @@ func (t *tap) Read(p []byte, wait bool) (int, error) {
 	return n, err
 }
 
+// Write writes a copy, because the caller's octets may be changed by the peer's
+// answer before they are recorded.
 func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
-	n, err := t.Stream.Write(bufs, wait)
+	t.copy = t.copy[:0]
+	for _, b := range bufs {
+		t.copy = append(t.copy, b...)
+	}
+	t.one[0] = t.copy
+	n, err := t.Stream.Write(t.one[:], wait)
 	if n > 0 {
-		t.rec.octets(time.Now(), t.rec.local, bufs, n)
+		t.rec.sent(time.Now(), t.copy[:n])
 	}
 	return n, err
 }

@@ -28,6 +28,9 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	return &Writer{w: w}, nil
 }
 
+// ContinueWriter adds to a file that NewWriter began.
+func ContinueWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
 // WriteSegment writes one TCP segment as a packet captured at t, in one Write.
 func (w *Writer) WriteSegment(t time.Time, s *Segment) error {
 	le := binary.LittleEndian

@@ -1,0 +1,96 @@
+package iwarp
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// needTool skips the test where a program is missing, and says which; where the
+// tools are required it fails instead.
+func needTool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("IWARP_REQUIRE_TOOLS") == "1" {
+		t.Fatalf("%s is required and missing: %v", name, err)
+	}
+	t.Skipf("needs %s: %v", name, err)
+	return ""
+}
+
+// TestTraceIsDecodedByWireshark has every opcode pass both ends' traces and asks
+// tshark what it sees.
+func TestTraceIsDecodedByWireshark(t *testing.T) {
+	tshark := needTool(t, "tshark")
+	for name, m := range map[string]MPAOptions{
+		"crc": {}, "no crc": {NoCRC: true}, "small": {MaxULPDU: 600}, "revision 1": {Revision: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var traces [2]bytes.Buffer
+			pc := pairConfig{client: QPConfig{MPA: m, Trace: &traces[0]}, server: QPConfig{MPA: m, Trace: &traces[1]}}
+			everyOpcode(t, pc)
+			for i := range traces {
+				file := filepath.Join(t.TempDir(), "trace.pcap")
+				require.NoError(t, os.WriteFile(file, traces[i].Bytes(), 0o600))
+				out, err := exec.Command(tshark, "-o", "tcp.try_heuristic_first:TRUE", "-O", "iwarp_mpa,iwarp_ddp_rdmap", "-r", file).Output()
+				require.NoError(t, err)
+				text := string(out)
+				for _, want := range []string{
+					"ID Req frame", "ID Rep frame", "OpCode: Write (0x0)", "OpCode: Read Request (0x1)",
+					"OpCode: Read Response (0x2)", "OpCode: Send (0x3)", "OpCode: Send with Invalidate (0x4)",
+					"OpCode: Send with SE (0x5)", "OpCode: Send with SE and Invalidate (0x6)", "OpCode: Terminate (0x7)",
+				} {
+					require.True(t, strings.Contains(text, want), "trace %d shows %q", i, want)
+				}
+				for _, bad := range []string{"Malformed", "Bad CRC", "Reassembly error"} {
+					require.False(t, strings.Contains(text, bad), "trace %d shows %q", i, bad)
+				}
+			}
+		})
+	}
+}
+
+// everyOpcode makes a connection on which each message of RFC 5040 passes.
+func everyOpcode(t *testing.T, pc pairConfig) {
+	client, server := connect(t, pc)
+	ctx := testContext(t)
+	_, local := client.register(4000, stag.LocalWrite, nil)
+	_, remote := server.register(4000, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	_, mine := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: server.qp})
+	_, mine2 := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: server.qp})
+	cq := server.qp.RecvCQ()
+	for range 4 {
+		require.NoError(t, server.qp.PostRecv(RecvWR{Local: []SGE{remote.Slice(0, 100)}}))
+	}
+	require.NoError(t, client.qp.PostSend(
+		SendWR{Op: OpRDMAWrite, Local: []SGE{local.Slice(0, 4000)}, Remote: remote.Advertise(0, 4000)},
+		SendWR{Op: OpRDMARead, Local: []SGE{local.Slice(0, 4000)}, Remote: remote.Advertise(0, 4000)},
+		SendWR{Op: OpSend, Local: []SGE{local.Slice(0, 100)}},
+		SendWR{Op: OpSend, Flags: Solicited, Local: []SGE{local.Slice(0, 77)}},
+		SendWR{Op: OpSendInvalidate, Invalidate: mine.STag(), Inline: []byte("invalidate")},
+		SendWR{Op: OpSendInvalidate, Flags: Solicited, Invalidate: mine2.STag()},
+	))
+	for i := range 4 {
+		var wc [1]WC
+		_, err := cq.Wait(ctx, wc[:])
+		require.NoError(t, err)
+		require.NoError(t, wc[0].Err(), "receive %d", i)
+	}
+	bad := remote.Advertise(0, 4000)
+	bad.TO++
+	require.NoError(t, client.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{local.Slice(0, 4000)}, Remote: bad}))
+	<-client.qp.Done()
+	<-server.qp.Done()
+	require.ErrorIs(t, client.qp.Err(), ErrBounds)
+	require.ErrorIs(t, server.qp.Err(), ErrBounds)
+}
