@@ -21,7 +21,7 @@ func TestPipeIsANetConn(t *testing.T) {
 	}{
 		{"default", PipeOptions{}},
 		{"few octets in flight", PipeOptions{Limit: 100}},
-		{"latency", PipeOptions{Latency: 50 * time.Microsecond}},
+		{"latency", PipeOptions{Latency: time.Microsecond}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nettest.TestConn(t, func() (a, b net.Conn, stop func(), err error) {

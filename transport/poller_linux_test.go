@@ -225,7 +225,7 @@ func TestRawPathDoesNotAllocate(t *testing.T) {
 			}
 			n += m
 		}
-		if _, err := a.Read(in, false); err != ErrAgain {
+		if _, err := a.Read(in, false); !errors.Is(err, ErrAgain) {
 			t.Fatal(err)
 		}
 		_ = b.EMSS()

@@ -27,7 +27,7 @@ func Streams(r io.Reader) ([]Stream, error) {
 	var a assembly
 	for {
 		p, err := pr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return a.finish(), nil
 		}
 		if err != nil {
