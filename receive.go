@@ -109,10 +109,7 @@ func (x *receiver) run() {
 			continue
 		}
 		err := qp.llp.Receive(x, x.parks.Load())
-		x.owed = false
-		qp.checkOverflow()
-		qp.kick()
-		qp.checkDrained()
+		x.tend()
 		again := true
 		switch {
 		case err == nil:
@@ -192,7 +189,24 @@ func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	return x.qp.stream.Segment(seq, ulpdu)
 }
 
-// Stop makes Receive return when the reader has something else to do.
+// Stop makes Receive return when the connection is no longer to be read. Before the
+// reader parks, what has come is seen to.
 func (x *receiver) Stop() bool {
-	return x.owed || x.lingers.Load() || x.qp.dead() || x.qp.stream.Pending()
+	x.tend()
+	return x.lingers.Load() || x.qp.dead()
+}
+
+// tend does what the segments that have come make necessary. It never blocks: while
+// the network takes no more of what is to be sent it only leaves word.
+func (x *receiver) tend() {
+	qp := x.qp
+	if x.lingers.Load() || qp.dead() {
+		return
+	}
+	qp.checkOverflow()
+	if x.owed || qp.stream.Pending() {
+		x.owed = false
+		qp.kick()
+	}
+	qp.checkDrained()
 }
