@@ -52,8 +52,9 @@ type LLP interface {
 
 	// Arm asks that ready be called once, from a goroutine of the poller, when there
 	// is something to receive (at once if there already is). It reports false where
-	// the lower layer cannot tell: then a goroutine must stay in Receive.
-	// While armed, an idle LLP holds no buffer and no goroutine.
+	// the lower layer cannot tell, or is closed: then a goroutine must stay in
+	// Receive. Close and Abort at this end call ready too: there is an end to learn.
+	// ready must not block. While armed, an idle LLP holds no buffer and no goroutine.
 	Arm(ready func()) bool
 	// Disarm cancels Arm. A ready that is already running is not waited for.
 	Disarm()

@@ -35,6 +35,7 @@ func keepAlive(d time.Duration) net.KeepAliveConfig {
 	if d <= 0 {
 		return net.KeepAliveConfig{}
 	}
+	d = min(d, 24*time.Hour) // Linux takes no more than 32767 s for each time
 	idle := max(time.Second, (d / 3).Truncate(time.Second))
 	interval := max(time.Second, (d / 6).Truncate(time.Second))
 	count := max(1, int((d-idle)/interval))
