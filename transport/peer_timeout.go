@@ -13,9 +13,9 @@ import (
 // away.
 //
 // On Linux this is TCP_USER_TIMEOUT together with keep-alive probes; the probes
-// count in whole seconds, so that an idle connection needs at least two. Elsewhere
-// it is keep-alive alone, which does not watch over octets on their way: the
-// system's own retransmission limit holds there.
+// count in whole seconds, so that an idle connection needs at least two, and are
+// spread over a day at most. Elsewhere it is keep-alive alone, which does not watch
+// over octets on their way: the system's own retransmission limit holds there.
 //
 // It applies to TCP, and to TLS over it. Any other connection is left as it is: the
 // peer of a [Pipe] cannot vanish, and what else a user brings bounds itself.
