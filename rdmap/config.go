@@ -33,14 +33,15 @@ const (
 	RTRNone RTR = iota
 	RTRSend
 	RTRWrite
-	RTRRead // takes MSN 1 of QN 1 and, until it is answered, one slot of the ORD
+	RTRRead // takes MSN 1 of QN 1 and, until it is answered, one slot of the ORD, which must be there
 )
 
 // Events is the layer above, a queue pair.
 type Events interface {
 	// Complete tells that a request has ended, each exactly once and in the order of
-	// posting. r is lent for the call. code is not zero only where a Terminate says
-	// why. The Stream's lock is held: Complete must not call the Stream.
+	// posting. r is lent for the call. code is that of the Terminate, of either side,
+	// that r is the reason of, else 0. The Stream's lock is held: Complete must not
+	// call the Stream.
 	Complete(r *Request, st Status, code transport.Code)
 
 	// Terminated tells, from the receiving goroutine, that the peer's Terminate was

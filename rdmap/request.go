@@ -57,6 +57,9 @@ func parseRemoteAddr(b []byte) RemoteAddr {
 // filled in, [Events].Complete gives it back; in between it and the memory that it
 // names are the Stream's. Requests are used again: Post hands them out zero but for
 // the capacity of Spans and Inline.
+//
+// What the memory of a request that did not succeed holds, at either end, is not
+// known: any part of the octets may have been moved (RFC 5040 section 3.1).
 type Request struct {
 	Kind  Kind
 	Flags Flags

@@ -135,6 +135,46 @@ func TestReadWithInvalidateKillsTheSinkBeforeItCompletes(t *testing.T) {
 	require.Equal(t, "hi there", string(mem))
 }
 
+func TestReadWithInvalidateOfASinkThatIsNone(t *testing.T) {
+	c := converse(t, nil)
+	c.post(readOf(1, target).with(Invalidating))
+	require.NoError(t, c.flush())
+	c.llp.sent = nil
+	err := c.wantFault("an empty Read has no STag to invalidate", transport.RDMAPLocalCatastrophic,
+		tagged(OpReadResponse, true, RemoteAddr{}, ""))
+	require.True(t, c.s.Terminate(err))
+	c.wantTerminate("which is this side's fault", bare(transport.RDMAPLocalCatastrophic))
+	c.s.End()
+	c.wantDone("the Read tells", "1 bind or invalidate error")
+}
+
+func TestReadIntoASinkThatIsInvalid(t *testing.T) {
+	c := converse(t, nil)
+	sink, _ := c.region(8, nil)
+	c.post(readOf(1, target, span(sink, 0, 8)))
+	require.NoError(t, c.table.Invalidate(t.Context(), sink))
+	err := c.flush()
+	require.ErrorIs(t, err, stag.ErrInvalid)
+	_, again := c.s.Fill(c.llp)
+	require.Equal(t, err, again, "the stream stays where it is until it is terminated")
+	require.True(t, c.s.Terminate(err))
+	c.wantTerminate("no request is sent", bare(transport.RDMAPLocalCatastrophic))
+	c.s.End()
+	c.wantDone("the Read tells", "1 local protection error")
+}
+
+func TestRDMAP_119_SinkOfAReadThatIsFlushedIsIndeterminate(t *testing.T) {
+	c := converse(t, nil)
+	sink, mem := c.region(8, nil)
+	c.post(readOf(1, target, span(sink, 0, 8)))
+	require.NoError(t, c.flush())
+	c.sends("half a Response, then a Terminate",
+		tagged(OpReadResponse, false, RemoteAddr{sink.STag(), 0x1000}, "half"), terminateOf(bare(transport.RDMAPStreamCatastrophic)))
+	c.s.End()
+	c.wantDone("the Read is flushed", "1 flushed")
+	require.Equal(t, "half\x00\x00\x00\x00", string(mem), "and its sink is neither what it was nor what was asked for")
+}
+
 // The responder.
 
 func TestRDMAP_24_25_29_34_35_36_RequestIsAnswered(t *testing.T) {
@@ -194,7 +234,10 @@ func TestRDMAP_33_69_84_91_92_93_94_95_96_InvalidRequestIsRefused(t *testing.T) 
 			segment := readRequestOf(1, request)
 			want := blaming(x.code, segment)
 			want.RDMAHeader = request.Append(nil)
-			c.wantRefused("the Terminate has the DDP header and the request as it came", segment, want)
+			err := c.wantFault("the Read is refused", x.code, segment)
+			require.ErrorContains(t, err, "Read of", "and the error says what was asked for")
+			require.True(t, c.s.Terminate(err))
+			c.wantTerminate("the Terminate has the DDP header and the request as it came", want)
 		})
 	}
 }

@@ -10,6 +10,31 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
+func TestRDMAP_98_StreamsAndDirectionsDoNotWaitForEachOther(t *testing.T) {
+	c := converse(t, nil)
+	c.receive(8)
+	h := ddp.UntaggedHeader{RsvdULP: OpSend.control(), MSN: 1}
+	c.sends("half a message of the peer", append(h.Append(nil), "half"...))
+	c.post(sendOf(1, "ours"))
+	c.wantSegment("holds back nothing of ours", untagged(OpSend, QNSend, 1, "ours"))
+
+	other := converse(t, nil)
+	other.wantFault("another stream may end", transport.RDMAPOpcode, tagged(OpSend, true, target, ""))
+	h.MO, h.Last = 4, true
+	c.sends("this one goes on", append(h.Append(nil), "half"...))
+	c.wantReceived("as before", Received{Opcode: OpSend, Len: 8})
+}
+
+func TestRDMAP_99_PlacementMayComeInAnyOrder(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
+	r, mem := c.region(8, nil)
+	at := RemoteAddr{r.STag(), 0x1000}
+	require.NoError(t, c.s.Segment(1, tagged(OpWrite, true, at, "second")), "a Write that comes early is placed")
+	require.Equal(t, "second", string(mem[:6]))
+	require.NoError(t, c.s.Segment(0, tagged(OpWrite, true, at, "first")), "and so is one to the same octets")
+	require.Contains(t, []string{"firstd", "second"}, string(mem[:6]), "which of them they hold is not told")
+}
+
 func TestRDMAP_106_CompletionsComeInPostOrder(t *testing.T) {
 	c := converse(t, nil)
 	sink, _ := c.region(8, nil)
