@@ -20,6 +20,7 @@ func TestTheListStillApplies(t *testing.T) {
 	root := filepath.Join("..", "..")
 	ms, err := mutations()
 	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(ms), 100)
 	tests := make(map[string]map[string]bool)
 	var stale []string
 	for _, m := range ms {
@@ -88,11 +89,13 @@ func TestCites(t *testing.T) {
 }
 
 func TestParseMutations(t *testing.T) {
-	ms, err := parseMutations("# why\nMPA-1a mpa/x.go TestMPA_1_One\n- a < b\n+ a <= b\n\n\nDDP-2b ddp/y.go rdmap.TestDDP_2_Two\n@ func f\n- return x\n+\n")
+	ms, err := parseMutations("# why\nMPA-1a mpa/x.go TestMPA_1_One\n- a < b\n+ a <= b\n\n\nDDP-2b ddp/y.go rdmap.TestDDP_2_Two\n@ func f\n- return x\n+\n\n" +
+		"MPA-3c mpa/x.go iwarp.TestMPA_3_Three\n- a\n+ b\n")
 	require.NoError(t, err)
 	require.Equal(t, []mutation{
 		{id: "MPA-1a", file: "mpa/x.go", pkg: "mpa", test: "TestMPA_1_One", old: "a < b", new: "a <= b"},
 		{id: "DDP-2b", file: "ddp/y.go", pkg: "rdmap", test: "TestDDP_2_Two", at: "func f", old: "return x"},
+		{id: "MPA-3c", file: "mpa/x.go", pkg: ".", test: "TestMPA_3_Three", old: "a", new: "b"},
 	}, ms)
 
 	for _, text := range []string{

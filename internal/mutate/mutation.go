@@ -22,6 +22,9 @@ type mutation struct {
 	new  string
 }
 
+// rootPackage is the name of the package at the root of the module.
+const rootPackage = "iwarp"
+
 var mutationID = regexp.MustCompile(`^(?:MPA2|MPA|DDP|RDMAP)-[0-9]+[a-z]$`)
 
 // requirement is the one whose test must notice.
@@ -84,6 +87,9 @@ func parseBlock(block []string) (mutation, error) {
 	m := mutation{id: head[0], file: head[1], pkg: path.Dir(head[1]), test: head[2]}
 	if dot := strings.LastIndexByte(m.test, '.'); dot >= 0 {
 		m.pkg, m.test = m.test[:dot], m.test[dot+1:]
+	}
+	if m.pkg == rootPackage {
+		m.pkg = "."
 	}
 	lines := block[1:]
 	if len(lines) == 3 && strings.HasPrefix(lines[0], "@ ") {
