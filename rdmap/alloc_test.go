@@ -42,8 +42,7 @@ func cycle(s *Stream, llp *scriptLLP) {
 
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	skipUnderRace(t)
-	var e Extension
-	e = Extension{Request: opEcho, Response: opEchoed, MaxRequest: 64, MaxResponse: 64, Serve: func(in *Inbound) { in.Reply(in.Payload()) }}
+	e := Extension{Request: opEcho, Response: opEchoed, MaxRequest: 64, MaxResponse: 64, Serve: func(in *Inbound) { in.Reply(in.Payload()) }}
 	s, llp, r := steady(t, &e)
 	seq := uint64(0)
 	take := func(segment []byte) {

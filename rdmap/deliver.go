@@ -21,16 +21,16 @@ func (u upper) Tagged(h ddp.TaggedHeader, n int) (stag.Access, error) {
 	if err := checkVersion(h.RsvdULP); err != nil {
 		return 0, err
 	}
-	op := opcodeOf(h.RsvdULP)
-	switch op {
+	switch op := opcodeOf(h.RsvdULP); op {
 	case OpWrite:
 		u.s.stats.in[op].octets.Add(uint64(n))
 		return stag.RemoteWrite, nil
 	case OpReadResponse:
 		u.s.stats.in[op].octets.Add(uint64(n))
 		return stag.LocalWrite, u.s.matchResponse(h, n)
+	default:
+		return 0, transport.Faultf(transport.RDMAPOpcode, "%v in a tagged segment", op)
 	}
-	return 0, transport.Faultf(transport.RDMAPOpcode, "%v in a tagged segment", op)
 }
 
 func (u upper) Untagged(h ddp.UntaggedHeader, n int) error {

@@ -1,6 +1,7 @@
 package rdmap
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -124,10 +125,11 @@ func (d *side) post(n int, peer *side, e *Extension, random *rand.Rand, next *ui
 				r.ID = *next
 				off, size := random.IntN(3000), random.IntN(1000)
 				r.Remote = RemoteAddr{peer.r.STag(), uint64(off)}
-				switch r.Kind = KindSend + Kind(random.IntN(5)); r.Kind {
-				case KindInvalidate:
+				r.Kind = KindSend + Kind(random.IntN(5))
+				if r.Kind == KindInvalidate {
 					r.Kind, r.Flags = KindSend, ReadFence|Solicited
-				case KindExtension:
+				}
+				if r.Kind == KindExtension {
 					r.Ext, r.Inline = e, append(r.Inline, octets(random.IntN(e.MaxRequest))...)
 					return nil
 				}
@@ -145,7 +147,7 @@ func (d *side) post(n int, peer *side, e *Extension, random *rand.Rand, next *ui
 			if err == nil {
 				break
 			}
-			if err != ErrQueueFull {
+			if !errors.Is(err, ErrQueueFull) {
 				d.fail(err)
 				return
 			}

@@ -171,11 +171,8 @@ func TestRDMAP_13_ControlMessagesCarryNoPayload(t *testing.T) {
 		c.wantFault(what+" with an octet more is too long", transport.DDPTooLong, segment)
 	}
 	for _, g := range oneOfEach(t).llp.sent {
-		switch opcodeOf(g[1]) {
-		case OpReadRequest:
-			require.Len(t, g, 46, "a Read Request ends with its header")
-		case OpTerminate:
-			require.Len(t, g, 22, "a Terminate ends with its header")
+		if n, control := map[Opcode]int{OpReadRequest: 46, OpTerminate: 22}[opcodeOf(g[1])]; control {
+			require.Len(t, g, n, "%v ends with its header", opcodeOf(g[1]))
 		}
 	}
 }

@@ -140,7 +140,7 @@ func TestReadWithInvalidateOfASinkThatIsNone(t *testing.T) {
 	c.post(readOf(1, target).with(Invalidating))
 	require.NoError(t, c.flush())
 	c.llp.sent = nil
-	err := c.wantFault("an empty Read has no STag to invalidate", transport.RDMAPLocalCatastrophic,
+	err := c.fault("an empty Read has no STag to invalidate", transport.RDMAPLocalCatastrophic,
 		tagged(OpReadResponse, true, RemoteAddr{}, ""))
 	require.True(t, c.s.Terminate(err))
 	c.wantTerminate("which is this side's fault", bare(transport.RDMAPLocalCatastrophic))
@@ -234,7 +234,7 @@ func TestRDMAP_33_69_84_91_92_93_94_95_96_InvalidRequestIsRefused(t *testing.T) 
 			segment := readRequestOf(1, request)
 			want := blaming(x.code, segment)
 			want.RDMAHeader = request.Append(nil)
-			err := c.wantFault("the Read is refused", x.code, segment)
+			err := c.fault("the Read is refused", x.code, segment)
 			require.ErrorContains(t, err, "Read of", "and the error says what was asked for")
 			require.True(t, c.s.Terminate(err))
 			c.wantTerminate("the Terminate has the DDP header and the request as it came", want)

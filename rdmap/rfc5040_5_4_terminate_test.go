@@ -15,13 +15,13 @@ import (
 func TestRDMAP_58_59_61_63_64_65_TerminateOnTheWire(t *testing.T) {
 	c := converse(t, nil)
 	c.receive(9)
-	err := c.wantFault("a Send of 10 octets where 9 fit", transport.DDPTooLong, untagged(OpSend, QNSend, 1, octets(10)))
+	err := c.fault("a Send of 10 octets where 9 fit", transport.DDPTooLong, untagged(OpSend, QNSend, 1, octets(10)))
 	require.True(t, c.s.Terminate(err))
 	c.wantSegment("is answered by this (D7)", unhex(t, `4147 00000000 00000002 00000001 00000000 |
 		12 05 c0 00 | 001c | 4143 00000000 00000000 00000001 00000000`))
 
 	c = converse(t, nil)
-	err = c.wantFault("a Write of 8 octets to an unknown STag", transport.DDPInvalidSTag, tagged(OpWrite, true, target, octets(8)))
+	err = c.fault("a Write of 8 octets to an unknown STag", transport.DDPInvalidSTag, tagged(OpWrite, true, target, octets(8)))
 	require.True(t, c.s.Terminate(err))
 	c.wantSegment("is answered by this (D8)", unhex(t, `4147 00000000 00000002 00000001 00000000 |
 		11 00 c0 00 | 0016 | c140 11223344 0000000000001000`))
@@ -30,7 +30,7 @@ func TestRDMAP_58_59_61_63_64_65_TerminateOnTheWire(t *testing.T) {
 func TestRDMAP_66_68_RDMAHeaderOfReadRequests(t *testing.T) {
 	c := converse(t, nil)
 	request := ReadRequest{Sink: RemoteAddr{1, 2}, Size: 3, Src: RemoteAddr{4, 5}}
-	err := c.wantFault("a Read of an unknown STag", transport.RDMAPInvalidSTag, readRequestOf(1, request))
+	err := c.fault("a Read of an unknown STag", transport.RDMAPInvalidSTag, readRequestOf(1, request))
 	require.True(t, c.s.Terminate(err))
 	c.wantSegment("is answered with its 28 octets, 70 in all", unhex(t, `4147 00000000 00000002 00000001 00000000 |
 		01 00 e0 00 | 002e | 4141 00000000 00000001 00000001 00000000 |
@@ -89,7 +89,7 @@ func TestRDMAP_73_85_TerminateGoesAheadAndIsTheLast(t *testing.T) {
 	_, err := c.s.Fill(c.llp)
 	require.NoError(t, err)
 	require.Len(t, c.llp.sent, 1, "a Write of three segments is in the works")
-	err = c.wantFault("the peer errs", transport.RDMAPOpcode, untagged(OpWrite, QNSend, 1, ""))
+	err = c.fault("the peer errs", transport.RDMAPOpcode, untagged(OpWrite, QNSend, 1, ""))
 	require.True(t, c.s.Terminate(err))
 	require.False(t, c.s.Terminate(errors.New("another")), "the first cause counts")
 	more, err := c.s.Fill(c.llp)

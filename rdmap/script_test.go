@@ -209,19 +209,25 @@ func (c *conversation) send(segment []byte) error {
 }
 
 // wantFault has the peer send a segment that must end the stream with code.
-func (c *conversation) wantFault(that string, code transport.Code, segment []byte) error {
+func (c *conversation) wantFault(that string, code transport.Code, segment []byte) {
+	c.Helper()
+	_ = c.fault(that, code, segment)
+}
+
+// fault is wantFault for those who go on with the error.
+func (c *conversation) fault(that string, code transport.Code, segment []byte) *ddp.SegmentError {
 	c.Helper()
 	err := c.send(segment)
 	var e *ddp.SegmentError
 	require.ErrorAs(c, err, &e, that)
 	require.Equal(c, code, e.Code(), "%s: %v", that, err)
-	return err
+	return e
 }
 
 // wantRefused is wantFault, and the Terminate that follows must be want.
 func (c *conversation) wantRefused(that string, segment []byte, want Terminate) {
 	c.Helper()
-	err := c.wantFault(that, want.Code, segment)
+	err := c.fault(that, want.Code, segment)
 	require.True(c, c.s.Terminate(err), that)
 	c.wantTerminate(that, want)
 }
