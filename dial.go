@@ -162,9 +162,10 @@ func (qp *QP) establish(conn *mpa.Conn, terms *mpa.Terms, rtr rdmap.RTR) error {
 		conn.Abort(errRNICClosed)
 		return errRNICClosed
 	}
+	qp.connected.Store(true)
+	qp.state.Store(uint32(StateRTS))
 	r.qps[qp] = struct{}{}
 	r.mu.Unlock()
-	qp.state.Store(uint32(StateRTS))
 	if terms.Fault != nil {
 		qp.fail(terms.Fault)
 	}

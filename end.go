@@ -32,6 +32,7 @@ import (
 const lingerTime = 2 * time.Second
 
 var (
+	errNotConnected = errors.New("iwarp: the QP is not connected yet")
 	errQPClosed     = fmt.Errorf("iwarp: queue pair closed: %w", net.ErrClosed)
 	errAborted      = fmt.Errorf("iwarp: aborted: %w", net.ErrClosed)
 	errCloseTimeout = fmt.Errorf("iwarp: close: %w", os.ErrDeadlineExceeded)
@@ -53,16 +54,28 @@ func (qp *QP) record(s State, kind EventKind, cause error) {
 // fail ends the stream for an error that this side found: a Terminate tells the
 // peer (RFC 5040 section 7.1).
 func (qp *QP) fail(cause error) {
-	if !qp.stream.Terminate(cause) {
-		return
+	tell := qp.stream.Terminate(cause)
+	if !tell && !isBadTerminate(cause) {
+		return // ending already
 	}
 	te := faultError(cause)
 	if te == nil {
 		te = newTerminateError(transport.RDMAPStreamCatastrophic, false, cause)
 	}
 	qp.terminate(te, EventTerminated, recvStatus(cause))
+	if !tell {
+		qp.linger()
+		return
+	}
 	qp.bound(lingerTime)
 	qp.kick()
+}
+
+// isBadTerminate reports whether cause is a Terminate of the peer that is in error
+// itself. It ends the stream, but no Terminate is answered by one.
+func isBadTerminate(cause error) bool {
+	var seg *ddp.SegmentError
+	return errors.As(cause, &seg) && len(seg.Header) > 1 && rdmap.Opcode(seg.Header[1]&0xf) == rdmap.OpTerminate
 }
 
 // Terminated takes the peer's Terminate. It is for the stream's use.
@@ -218,7 +231,8 @@ func (qp *QP) checkOverflow() {
 	}
 }
 
-// checkDrained tells Close when all work is done.
+// checkDrained tells Close when all work is done. Only the sender asks, after a
+// flush: answers leave the stream's queue before they are out.
 func (qp *QP) checkDrained() {
 	if !qp.closing.Load() {
 		return
@@ -241,11 +255,11 @@ func (qp *QP) checkDrained() {
 // Config.CloseTimeout the QP is aborted, and Close returns an error that matches
 // os.ErrDeadlineExceeded. Closing a QP that has ended does nothing.
 func (qp *QP) Close() error {
-	if qp.State() == StateIdle {
-		return nil
+	if !qp.connected.Load() {
+		return errNotConnected
 	}
 	qp.closing.Store(true)
-	qp.checkDrained()
+	qp.kick()
 	ctx, cancel := context.WithTimeout(context.Background(), qp.rnic.cfg.CloseTimeout)
 	defer cancel()
 	select {
@@ -276,6 +290,9 @@ func (qp *QP) endSending() {
 // Abort ends the QP at once, with a reset of the connection and without a
 // Terminate; everything that is not complete is flushed.
 func (qp *QP) Abort() error {
+	if !qp.connected.Load() {
+		return errNotConnected
+	}
 	qp.abort(errAborted)
 	<-qp.done
 	return nil

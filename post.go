@@ -39,10 +39,10 @@ func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
 
 func (qp *QP) mayPost() error {
 	switch {
-	case qp.stream == nil:
-		return errors.New("iwarp: the QP is not connected yet")
+	case !qp.connected.Load():
+		return errNotConnected
 	case qp.closing.Load():
-		return errQPClosed
+		return qp.cause()
 	}
 	return nil
 }
@@ -201,6 +201,9 @@ func (qp *QP) PostRecv(wrs ...RecvWR) error {
 }
 
 func (qp *QP) postRecv(wr *RecvWR, w *waiter) error {
+	if qp.closing.Load() {
+		return qp.cause()
+	}
 	err := qp.rq.post(func(r *recv) (err error) {
 		r.id, r.waiter = wr.ID, w
 		r.spans, _, err = qp.spans(r.spans, wr.Local, stag.LocalWrite)

@@ -28,10 +28,12 @@ type QP struct {
 	rq     recvQueue
 	tapped bool // Trace has a capture already
 
-	// Set when the connection is established, before StateRTS.
-	stream *rdmap.Stream
-	llp    transport.LLP
-	terms  *mpa.Terms
+	// Set when the connection is established; until connected is true nobody else
+	// looks at them.
+	stream    *rdmap.Stream
+	llp       transport.LLP
+	terms     *mpa.Terms
+	connected atomic.Bool
 
 	state atomic.Uint32 // a State
 	tx    sender
@@ -210,21 +212,48 @@ func rnicOf(cq *CQ, def *RNIC) *RNIC {
 	return cq.rnic
 }
 
-// PrivateData returns what the peer's application sent with its Request or Reply.
-func (qp *QP) PrivateData() []byte { return qp.terms.PeerPrivateData }
+// PrivateData returns what the peer's application sent with its Request or Reply,
+// nil while the QP is not connected.
+func (qp *QP) PrivateData() []byte {
+	if !qp.connected.Load() {
+		return nil
+	}
+	return qp.terms.PeerPrivateData
+}
 
-// LocalAddr returns the address of this end.
-func (qp *QP) LocalAddr() net.Addr { return qp.llp.LocalAddr() }
+// LocalAddr returns the address of this end, nil while the QP is not connected.
+func (qp *QP) LocalAddr() net.Addr {
+	if !qp.connected.Load() {
+		return nil
+	}
+	return qp.llp.LocalAddr()
+}
 
-// RemoteAddr returns the address of the peer.
-func (qp *QP) RemoteAddr() net.Addr { return qp.llp.RemoteAddr() }
+// RemoteAddr returns the address of the peer, nil while the QP is not connected.
+func (qp *QP) RemoteAddr() net.Addr {
+	if !qp.connected.Load() {
+		return nil
+	}
+	return qp.llp.RemoteAddr()
+}
 
-// IRD is how many RDMA Reads the peer may have outstanding on this QP.
-func (qp *QP) IRD() int { return qp.terms.IRD }
+// IRD is how many RDMA Reads the peer may have outstanding on this QP. While the QP
+// is not connected it is what QPConfig asks for, 0 for none.
+func (qp *QP) IRD() int {
+	if !qp.connected.Load() {
+		return max(qp.cfg.IRD, 0)
+	}
+	return qp.terms.IRD
+}
 
 // ORD is how many RDMA Reads this QP has outstanding at most; further ones wait in
-// the send queue.
-func (qp *QP) ORD() int { return qp.terms.ORD }
+// the send queue. While the QP is not connected it is what QPConfig asks for.
+func (qp *QP) ORD() int {
+	if !qp.connected.Load() {
+		return max(qp.cfg.ORD, 0)
+	}
+	return qp.terms.ORD
+}
 
 // SendCQ returns the CQ of the send queue.
 func (qp *QP) SendCQ() *CQ { return qp.sendCQ }

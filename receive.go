@@ -147,10 +147,19 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 		x.state = readerRunning
 		return true
 	}
-	x.rnr = time.AfterFunc(rnr, func() {
-		x.qp.rq.giveUp()
-		x.resume()
+	var t *time.Timer
+	t = time.AfterFunc(rnr, func() {
+		x.mu.Lock()
+		over := x.rnr == t
+		if over {
+			x.qp.rq.giveUp()
+		}
+		x.mu.Unlock()
+		if over {
+			x.wake()
+		}
 	})
+	x.rnr = t
 	return false
 }
 
@@ -204,9 +213,8 @@ func (x *receiver) tend() {
 		return
 	}
 	qp.checkOverflow()
-	if x.owed || qp.stream.Pending() {
+	if x.owed || qp.closing.Load() || qp.stream.Pending() {
 		x.owed = false
 		qp.kick()
 	}
-	qp.checkDrained()
 }

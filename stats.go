@@ -20,7 +20,7 @@ type OpStats struct {
 
 // Stats returns the counters of the QP, also after its end.
 func (qp *QP) Stats() QPStats {
-	if qp.stream == nil {
+	if !qp.connected.Load() {
 		return QPStats{}
 	}
 	s := qp.stream.Stats()
