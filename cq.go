@@ -17,8 +17,9 @@ import (
 // 6.4.3.2). A completion that finds it full is lost: that raises EventCQOverflow
 // and terminates the QP.
 type CQ struct {
-	rnic  *RNIC
-	depth int
+	rnic    *RNIC
+	depth   int
+	counted bool // against Limits.MaxCQ: it is not a QP's own
 
 	mu        sync.Mutex
 	ring      []WC // grows on use, to depth
@@ -57,7 +58,9 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	if err := r.take(&r.used.cq, r.limits.MaxCQ, "CQs"); err != nil {
 		return nil, err
 	}
-	return newCQ(r, depth), nil
+	cq := newCQ(r, depth)
+	cq.counted = true
+	return cq, nil
 }
 
 func newCQ(r *RNIC, depth int) *CQ { return &CQ{rnic: r, depth: depth} }
@@ -198,7 +201,7 @@ func (cq *CQ) Close() error {
 		cq.passOn()
 	}
 	cq.mu.Unlock()
-	if !was {
+	if !was && cq.counted {
 		cq.rnic.give(&cq.rnic.used.cq)
 	}
 	return nil

@@ -1,0 +1,392 @@
+package iwarp
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// newTestCQ makes a CQ that the test itself fills.
+func newTestCQ(t *testing.T, depth int) *CQ {
+	t.Helper()
+	cq, err := newSide(t, nil).rnic.CreateCQ(depth)
+	require.NoError(t, err)
+	return cq
+}
+
+func fill(cq *CQ, ids ...uint64) (took int) {
+	for _, id := range ids {
+		if cq.push(&WC{ID: id}) {
+			took++
+		}
+	}
+	return took
+}
+
+func TestCQPollTakesTheOldestFirst(t *testing.T) {
+	cq := newTestCQ(t, 100)
+	dst := make([]WC, 7)
+	require.Zero(t, cq.Poll(dst), "an empty CQ has nothing")
+	next, want := uint64(0), uint64(0)
+	for round := range 40 { // the ring wraps and grows while it is in use
+		for range min(11, 100-int(next-want)) {
+			require.Equal(t, 1, fill(cq, next))
+			next++
+		}
+		n := cq.Poll(dst[:1+round%7])
+		for _, wc := range dst[:n] {
+			require.Equal(t, want, wc.ID, "completions come in order")
+			want++
+		}
+	}
+	require.Zero(t, cq.Poll(nil))
+}
+
+func TestCQGrowsOnUseUpToItsDepth(t *testing.T) {
+	cq := newTestCQ(t, 1000)
+	require.Empty(t, cq.ring, "an unused CQ has no memory")
+	for i := range 1000 {
+		require.Equal(t, 1, fill(cq, uint64(i)))
+	}
+	require.Len(t, cq.ring, 1000)
+	require.Zero(t, fill(cq, 1000), "what does not fit is lost")
+	dst := make([]WC, 2000)
+	require.Equal(t, 1000, cq.Poll(dst))
+	require.EqualValues(t, 999, dst[999].ID)
+	e := <-cq.rnic.Events()
+	require.Equal(t, EventCQOverflow, e.Kind)
+	require.Same(t, cq, e.CQ)
+	require.ErrorIs(t, e.Err, ErrQueueFull)
+	require.Equal(t, 1, fill(newTestCQ(t, 1), 1, 2), "a CQ of one entry takes one")
+}
+
+func TestCQDepthIsLimited(t *testing.T) {
+	r := newSide(t, &Config{Limits: Limits{MaxCQDepth: 10, MaxCQ: 2}}).rnic
+	for _, depth := range []int{0, -1, 11} {
+		_, err := r.CreateCQ(depth)
+		require.Error(t, err, depth)
+	}
+	a, err := r.CreateCQ(10)
+	require.NoError(t, err)
+	_, err = r.CreateCQ(1)
+	require.NoError(t, err)
+	_, err = r.CreateCQ(1)
+	require.ErrorIs(t, err, ErrLimit)
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close(), "closing again does nothing")
+	_, err = r.CreateCQ(1)
+	require.NoError(t, err, "a closed CQ counts no more")
+	_, err = r.CreateCQ(1)
+	require.ErrorIs(t, err, ErrLimit, "and it was given back once")
+}
+
+func TestCQWaitNeedNotBlock(t *testing.T) {
+	cq := newTestCQ(t, 4)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dst := make([]WC, 4)
+	_, err := cq.Wait(ctx, dst)
+	require.ErrorIs(t, err, context.Canceled)
+	fill(cq, 1, 2)
+	n, err := cq.Wait(ctx, dst)
+	require.NoError(t, err, "what is there is returned though the context has ended")
+	require.Equal(t, 2, n)
+	_, err = cq.Wait(context.Background(), nil)
+	require.Error(t, err, "waiting without room would never end")
+}
+
+func TestCQEachCompletionWakesOneWaiter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cq := newTestCQ(t, 16)
+		ctx, cancel := context.WithCancel(context.Background())
+		var woken, cancelled atomic.Int32
+		for range 8 {
+			go func() {
+				var one [1]WC
+				if _, err := cq.Wait(ctx, one[:]); err != nil {
+					cancelled.Add(1)
+					return
+				}
+				woken.Add(1)
+			}()
+		}
+		synctest.Wait()
+		for i := range int32(5) {
+			fill(cq, uint64(i))
+			synctest.Wait()
+			require.Equal(t, i+1, woken.Load(), "each completion ends one wait")
+		}
+		cancel()
+		synctest.Wait()
+		require.EqualValues(t, 3, cancelled.Load())
+		require.Empty(t, cq.waiters)
+		fill(cq, 9)
+		require.Equal(t, 1, cq.Poll(make([]WC, 2)), "nobody has taken it")
+	})
+}
+
+// TestCQWaiterThatLeavesPassesItsTurnOn: a completion wakes a waiter whose context
+// ends at the same moment.
+func TestCQWaiterThatLeavesPassesItsTurnOn(t *testing.T) {
+	for range 200 {
+		bubble(t, func(t *testing.T) {
+			cq := newTestCQ(t, 4)
+			ctx, cancel := context.WithCancel(context.Background())
+			var got atomic.Int32
+			var done sync.WaitGroup
+			for _, ctx := range []context.Context{ctx, context.Background()} {
+				done.Go(func() {
+					var one [1]WC
+					if n, _ := cq.Wait(ctx, one[:]); n == 1 {
+						got.Add(1)
+					}
+				})
+				synctest.Wait() // the one that leaves is the first in line
+			}
+			go cancel()
+			go fill(cq, 1)
+			synctest.Wait()
+			if got.Load() == 0 {
+				t.Fatal("a completion is there and a waiter sleeps")
+			}
+			fill(cq, 2)
+			done.Wait()
+		})
+	}
+}
+
+func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cq := newTestCQ(t, 16)
+		ctx := testContext(t)
+		for name, wc := range map[string]WC{
+			"a message with a solicited event": {ID: 9, Op: OpRecv, Flags: Solicited},
+			"a failure":                        {ID: 9, Op: OpSend, Status: StatusRemoteAccess},
+			"a flushed receive":                {ID: 9, Op: OpRecv, Status: StatusFlushed},
+		} {
+			type result struct {
+				wcs []WC
+				err error
+			}
+			got := make(chan result, 1)
+			go func() {
+				dst := make([]WC, 8)
+				n, err := cq.WaitSolicited(ctx, dst)
+				got <- result{dst[:n], err}
+			}()
+			cq.push(&WC{ID: 1, Op: OpRecv})
+			cq.push(&WC{ID: 2, Op: OpSend, Flags: Solicited})
+			synctest.Wait()
+			require.Empty(t, got, "neither a plain message nor a completed Send ends the wait")
+			cq.push(&wc)
+			r := <-got
+			require.NoError(t, r.err)
+			require.Equal(t, []uint64{1, 2, 9}, ids(r.wcs), "%s ends the wait; then everything is taken", name)
+		}
+
+		// A waiter of the other kind is not woken in vain, nor stands in the way.
+		solicited := make(chan int, 1)
+		go func() {
+			n, _ := cq.WaitSolicited(ctx, make([]WC, 1))
+			solicited <- n
+		}()
+		synctest.Wait()
+		plain := make(chan int, 1)
+		go func() {
+			n, _ := cq.Wait(ctx, make([]WC, 1))
+			plain <- n
+		}()
+		synctest.Wait()
+		fill(cq, 3)
+		require.Equal(t, 1, <-plain, "a plain completion passes the one who waits for a solicited one")
+		require.Empty(t, solicited)
+		cq.push(&WC{Op: OpRecv, Flags: Solicited})
+		require.Equal(t, 1, <-solicited)
+		require.Zero(t, cq.solicited)
+	})
+}
+
+func TestCQAllLosesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cq := newTestCQ(t, 16)
+		ctx, cancel := context.WithCancel(context.Background())
+		fill(cq, 1, 2, 3, 4)
+		for wc, err := range cq.All(ctx) {
+			require.NoError(t, err)
+			if wc.ID == 2 {
+				break
+			}
+		}
+		var rest []uint64
+		time.AfterFunc(time.Second, cancel)
+		var last error
+		for wc, err := range cq.All(ctx) {
+			if last = err; err != nil {
+				require.Zero(t, wc)
+				continue
+			}
+			rest = append(rest, wc.ID)
+		}
+		require.ErrorIs(t, last, context.Canceled, "the last that it yields is the error of the context")
+		require.Equal(t, []uint64{3, 4}, rest, "leaving the loop early has lost nothing")
+	})
+}
+
+func TestCQCloseWakesAllAndKeepsWhatIsThere(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cq := newTestCQ(t, 16)
+		errs := make(chan error, 4)
+		for i := range 4 {
+			wait := cq.Wait
+			if i%2 == 0 {
+				wait = cq.WaitSolicited
+			}
+			go func() {
+				_, err := wait(context.Background(), make([]WC, 1))
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		require.NoError(t, cq.Close())
+		for range 4 {
+			require.ErrorIs(t, <-errs, net.ErrClosed)
+		}
+		fill(cq, 1)
+		require.Equal(t, 1, cq.Poll(make([]WC, 1)))
+	})
+}
+
+// TestCQNeverMisses: two producers, three ways of taking, and no completion is lost
+// or doubled, nor does anybody sleep while there is one.
+func TestCQNeverMisses(t *testing.T) {
+	const each, producers = 3000, 2
+	cq := newTestCQ(t, 64)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	seen := make([]atomic.Int32, each*producers)
+	var left atomic.Int32
+	left.Store(each * producers)
+	take := func(wcs []WC) {
+		for _, wc := range wcs {
+			seen[wc.ID].Add(1)
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}
+	}
+	var all sync.WaitGroup
+	for p := range producers {
+		all.Go(func() {
+			for i := range each {
+				for !cq.push(&WC{ID: uint64(p*each + i)}) {
+					time.Sleep(time.Microsecond)
+				}
+			}
+		})
+	}
+	for c := range 3 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(c), 1))
+			dst := make([]WC, 8)
+			for ctx.Err() == nil {
+				if r.IntN(3) == 0 {
+					take(dst[:cq.Poll(dst[:1+r.IntN(8)])])
+					continue
+				}
+				short, stop := context.WithTimeout(ctx, time.Duration(1+r.IntN(300))*time.Microsecond)
+				if r.IntN(2) == 0 {
+					short = ctx
+				}
+				n, _ := cq.Wait(short, dst[:1+r.IntN(8)])
+				stop()
+				take(dst[:n])
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, left.Load(), "every completion was taken")
+	for i := range seen {
+		require.EqualValues(t, 1, seen[i].Load(), "completion %d", i)
+	}
+}
+
+func TestCQCannotBeClosedWhileInUse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		require.ErrorContains(t, k.cq.Close(), "2 queue pairs", "once as SendCQ and once as RecvCQ")
+		require.NoError(t, k.qp.Abort())
+		require.NoError(t, k.cq.Close())
+		_, err := k.rnic.newQP(&QPConfig{PD: k.pd, SendCQ: k.cq})
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.NoError(t, k.pd.use(), "what a refused QP took was given back")
+		k.pd.release()
+	})
+}
+
+// TestRDMAP_129_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
+// small, of which only one completes more than it holds, and a third on another CQ.
+func TestRDMAP_129_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
+	for name, overflow := range map[string]func(k *talk){
+		"by a completed Send": func(k *talk) {
+			k.posts(SendWR{Op: OpSend}, SendWR{Op: OpSend}, SendWR{Op: OpSend})
+		},
+		"by a received message": func(k *talk) {
+			require.NoError(k, k.qp.PostRecv(RecvWR{}, RecvWR{}, RecvWR{}))
+			for msn := range 3 {
+				k.p.writes(fpdu(send(uint32(msn+1), 0, "")))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newSide(t, nil)
+				small, err := s.rnic.CreateCQ(2)
+				require.NoError(t, err)
+				loser := &talk{side: &side{T: t, rnic: s.rnic, pd: s.pd}}
+				loser.p, loser.qp = responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
+				_, shares := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
+				_, apart := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+
+				overflow(loser)
+				loser.wantTerminate("the QP that lost a completion says 0/2/07", 0x0207)
+				var te *TerminateError
+				require.ErrorAs(t, loser.qp.Err(), &te)
+				require.False(t, te.Remote)
+				e := <-s.rnic.Events()
+				require.Equal(t, EventCQOverflow, e.Kind)
+				require.Same(t, small, e.CQ)
+				require.Equal(t, StateRTS, shares.State(), "who lost nothing lives on")
+				require.Equal(t, StateRTS, apart.State())
+				require.NoError(t, apart.Send(testContext(t)))
+				require.Equal(t, 2, small.Poll(make([]WC, 9)), "what was there before is still there")
+				require.NoError(t, shares.Send(testContext(t)))
+				require.NoError(t, shares.Abort())
+				require.NoError(t, apart.Abort())
+			})
+		})
+	}
+}
+
+// TestRDMAP_128_131_ObjectsStayWithTheirRNIC: a CQ or PD cannot be used from another RNIC.
+func TestRDMAP_128_131_ObjectsStayWithTheirRNIC(t *testing.T) {
+	a, b := newSide(t, nil), newSide(t, nil)
+	foreign, err := b.rnic.CreateCQ(1)
+	require.NoError(t, err)
+	for _, qc := range []QPConfig{{PD: b.pd}, {PD: a.pd, SendCQ: foreign}, {PD: a.pd, RecvCQ: foreign}} {
+		_, err := a.rnic.newQP(&qc)
+		require.ErrorContains(t, err, "another RNIC")
+	}
+	require.Zero(t, a.rnic.used.qp)
+	_, err = a.pd.RegisterMR(nil, stag.LocalWrite, nil)
+	require.Error(t, err)
+	require.Zero(t, a.rnic.used.mr)
+}

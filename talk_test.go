@@ -1,0 +1,126 @@
+package iwarp
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// bubble runs a test in virtual time. Only networks that are made of memory work in
+// it.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+const talkMem = 1 << 12
+
+// A talk is a QP whose peer the test plays. The QP is the initiator and so may send
+// at once. All its completions go to one CQ.
+type talk struct {
+	*side
+	p   *peer
+	cq  *CQ
+	mem []byte
+	mr  *MR // all of mem, with every right
+}
+
+func newTalk(t *testing.T, qc QPConfig, cfg *Config) *talk {
+	t.Helper()
+	k := &talk{side: newSide(t, cfg)}
+	k.mem, k.mr = k.register(talkMem, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	var err error
+	k.cq, err = k.rnic.CreateCQ(256)
+	require.NoError(t, err)
+	qc.PD = k.pd
+	if qc.SendCQ == nil {
+		qc.SendCQ = k.cq
+	}
+	if qc.RecvCQ == nil {
+		qc.RecvCQ = k.cq
+	}
+	k.p, k.qp = responder(t, k.rnic, "pipe", &qc)
+	return k
+}
+
+// at names the SGE of n octets at off.
+func (k *talk) at(off, n int) []SGE { return []SGE{k.mr.Slice(off, n)} }
+
+// posts queues work that must be accepted.
+func (k *talk) posts(wrs ...SendWR) {
+	k.Helper()
+	require.NoError(k, k.qp.PostSend(wrs...))
+}
+
+// completes waits for n completions.
+func (s *side) completes(cq *CQ, n int) []WC {
+	s.Helper()
+	ctx := testContext(s.T)
+	wcs := make([]WC, n)
+	for got := 0; got < n; {
+		m, err := cq.Wait(ctx, wcs[got:])
+		require.NoError(s, err, "%d completions, after %d of them", n, got)
+		got += m
+	}
+	return wcs
+}
+
+// wantCompletions waits until as many as ids have come, and compares their order.
+func (k *talk) wantCompletions(expectation string, ids ...uint64) {
+	k.Helper()
+	for i, wc := range k.completes(k.cq, len(ids)) {
+		require.Equal(k, ids[i], wc.ID, expectation)
+		require.Equal(k, StatusSuccess, wc.Status, expectation)
+	}
+}
+
+// wantNoCompletion makes sure that nothing completes by itself.
+func (k *talk) wantNoCompletion(expectation string) {
+	k.Helper()
+	synctest.Wait()
+	require.Zero(k, k.cq.Poll(make([]WC, 1)), expectation)
+}
+
+// statuses are those of wcs, in their order.
+func statuses(wcs []WC) (s []Status) {
+	for _, wc := range wcs {
+		s = append(s, wc.Status)
+	}
+	return s
+}
+
+// ids are those of wcs, in their order.
+func ids(wcs []WC) (s []uint64) {
+	for _, wc := range wcs {
+		s = append(s, wc.ID)
+	}
+	return s
+}
+
+// remote is memory that a scripted peer pretends to have.
+var remote = RemoteBuffer{STag: 0x0d0e0f00, TO: 0x100, Len: talkMem}
+
+// answersRead sends the whole response to a Read of this side into its sink.
+func (k *talk) answersRead(off int, payload string) {
+	k.Helper()
+	k.p.writes(fpdu(response(0xc1, k.mr.STag(), uint64(off), payload)))
+}
+
+// wantTerminate reads what comes until the Terminate, ends the connection, waits for
+// the end of the QP, and compares the code.
+func (k *talk) wantTerminate(expectation string, code uint16) {
+	k.Helper()
+	for {
+		ulpdu := k.p.segment()
+		if ulpdu[0]&0x80 == 0 && ulpdu[1]&0x0f == 7 {
+			require.Equal(k, []byte{byte(code >> 8), byte(code)}, ulpdu[18:20], expectation)
+			break
+		}
+	}
+	k.p.wantEnd("nothing follows the Terminate")
+	require.NoError(k, k.p.c.Close())
+	<-k.qp.Done()
+}
