@@ -32,6 +32,7 @@ import (
 const lingerTime = 2 * time.Second
 
 var (
+	errNotConnected = errors.New("iwarp: the QP is not connected yet")
 	errQPClosed     = fmt.Errorf("iwarp: queue pair closed: %w", net.ErrClosed)
 	errAborted      = fmt.Errorf("iwarp: aborted: %w", net.ErrClosed)
 	errCloseTimeout = fmt.Errorf("iwarp: close: %w", os.ErrDeadlineExceeded)
@@ -230,7 +231,8 @@ func (qp *QP) checkOverflow() {
 	}
 }
 
-// checkDrained tells Close when all work is done.
+// checkDrained tells Close when all work is done. Only the sender asks, after a
+// flush: answers leave the stream's queue before they are out.
 func (qp *QP) checkDrained() {
 	if !qp.closing.Load() {
 		return
@@ -253,11 +255,11 @@ func (qp *QP) checkDrained() {
 // Config.CloseTimeout the QP is aborted, and Close returns an error that matches
 // os.ErrDeadlineExceeded. Closing a QP that has ended does nothing.
 func (qp *QP) Close() error {
-	if qp.State() == StateIdle {
-		return nil
+	if !qp.connected.Load() {
+		return errNotConnected
 	}
 	qp.closing.Store(true)
-	qp.checkDrained()
+	qp.kick()
 	ctx, cancel := context.WithTimeout(context.Background(), qp.rnic.cfg.CloseTimeout)
 	defer cancel()
 	select {
@@ -288,6 +290,9 @@ func (qp *QP) endSending() {
 // Abort ends the QP at once, with a reset of the connection and without a
 // Terminate; everything that is not complete is flushed.
 func (qp *QP) Abort() error {
+	if !qp.connected.Load() {
+		return errNotConnected
+	}
 	qp.abort(errAborted)
 	<-qp.done
 	return nil
