@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,7 +88,6 @@ func everyOpcode(t *testing.T, pc pairConfig) {
 	_, remote := server.register(4000, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
 	_, mine := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: server.qp})
 	_, mine2 := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: server.qp})
-	cq := server.qp.RecvCQ()
 	for range 4 {
 		require.NoError(t, server.qp.PostRecv(RecvWR{Local: []SGE{remote.Slice(0, 100)}}))
 	}
@@ -99,12 +99,8 @@ func everyOpcode(t *testing.T, pc pairConfig) {
 		SendWR{Op: OpSendInvalidate, Invalidate: mine.STag(), Inline: []byte("invalidate")},
 		SendWR{Op: OpSendInvalidate, Flags: Solicited, Invalidate: mine2.STag()},
 	))
-	for i := range 4 {
-		var wc [1]WC
-		_, err := cq.Wait(ctx, wc[:])
-		require.NoError(t, err)
-		require.NoError(t, wc[0].Err(), "receive %d", i)
-	}
+	succeed(t, ctx, server.qp.RecvCQ(), 4)
+	succeed(t, ctx, client.qp.SendCQ(), 6)
 	bad := remote.Advertise(0, 4000)
 	bad.TO++
 	require.NoError(t, client.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{local.Slice(0, 4000)}, Remote: bad}))
@@ -112,4 +108,15 @@ func everyOpcode(t *testing.T, pc pairConfig) {
 	<-server.qp.Done()
 	require.ErrorIs(t, client.qp.Err(), ErrBounds)
 	require.ErrorIs(t, server.qp.Err(), ErrBounds)
+}
+
+// succeed waits for n completions that are successes.
+func succeed(t *testing.T, ctx context.Context, cq *CQ, n int) {
+	t.Helper()
+	for range n {
+		var wc [1]WC
+		_, err := cq.Wait(ctx, wc[:])
+		require.NoError(t, err)
+		require.NoError(t, wc[0].Err())
+	}
 }

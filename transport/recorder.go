@@ -17,7 +17,8 @@ type recorder struct {
 	err           error // the first failure: recording has ended
 	local, remote *side
 	reset         bool
-	part          []byte // octets read that may be the first part of a segment
+	part          []byte // octets read that are not recorded yet
+	writing       bool   // what is being written may have been answered already
 }
 
 // A side is one end of the recorded connection.
@@ -74,10 +75,15 @@ func (r *recorder) received(now time.Time, p []byte, filled bool) {
 		return
 	}
 	r.part = append(r.part, p...)
-	if !filled || len(r.part) >= pcap.MaxPayload {
+	switch {
+	case r.writing && len(r.part) < maxHeldBack:
+	case !filled || len(r.part) >= pcap.MaxPayload:
 		r.complete(now)
 	}
 }
+
+// maxHeldBack bounds what is read and held back because of a write that takes long.
+const maxHeldBack = 1 << 20
 
 // complete records what was kept. The caller holds mu.
 func (r *recorder) complete(now time.Time) {
@@ -85,12 +91,22 @@ func (r *recorder) complete(now time.Time) {
 	r.part = r.part[:0]
 }
 
+// sends tells that octets are about to be written: what is read until sent is called
+// may be an answer to them, and is recorded behind them.
+func (r *recorder) sends(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.complete(now)
+	r.writing = true
+}
+
 // sent records octets that were written.
 func (r *recorder) sent(now time.Time, p []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.complete(now)
+	r.writing = false
 	r.segments(now, r.local, p)
+	r.complete(now)
 }
 
 // segments records the octets of p as sent by s. The caller holds mu.

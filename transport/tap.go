@@ -26,8 +26,8 @@ type TapOptions struct {
 
 // Tap returns s with everything that is read and written through it recorded in w:
 // a pcap file that Wireshark opens. The headers are synthetic: a handshake, segments
-// about as large as the reads and writes are, in the order in which those returned,
-// and the end. What TLS carries is recorded in the clear.
+// about as large as the reads and writes are, in an order in which an answer does not
+// precede its question, and the end. What TLS carries is recorded in the clear.
 //
 // Each packet is one Write to w, which should be quick and which the caller closes
 // after s. If it fails recording ends, the connection goes on, and Close returns the
@@ -93,10 +93,9 @@ func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 		t.copy = append(t.copy, b...)
 	}
 	t.one[0] = t.copy
+	t.rec.sends(time.Now())
 	n, err := t.Stream.Write(t.one[:], wait)
-	if n > 0 {
-		t.rec.sent(time.Now(), t.copy[:n])
-	}
+	t.rec.sent(time.Now(), t.copy[:n])
 	return n, err
 }
 
