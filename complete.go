@@ -60,23 +60,29 @@ func (b wrBits) flags() Flags { return Flags(b) }
 // A waiter is a blocking helper that waits for one completion of its own, which
 // never shows up on a CQ.
 type waiter struct {
-	rnic *RNIC
+	qp   *QP
 	done chan struct{} // of capacity 1
 	wc   WC
 }
 
 // waiter borrows a waiter. The spare ones are the RNIC's and not the package's, so
 // that their channels stay within a testing/synctest bubble.
-func (r *RNIC) waiter() *waiter {
-	if w, ok := r.waiters.Get().(*waiter); ok {
-		return w
+func (qp *QP) waiter() *waiter {
+	w, ok := qp.rnic.waiters.Get().(*waiter)
+	if !ok {
+		w = &waiter{done: make(chan struct{}, 1)}
 	}
-	return &waiter{rnic: r, done: make(chan struct{}, 1)}
+	w.qp = qp
+	return w
 }
 
+func (w *waiter) granted() bool { return len(w.done) > 0 }
+
 func (w *waiter) finish(wc *WC) {
+	qp := w.qp // w is its next user's once it is done
 	w.wc = *wc
 	w.done <- struct{}{}
+	qp.rx.nudge()
 }
 
 // wait returns the completion. If ctx ends first the work request goes on without
@@ -85,6 +91,7 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 	select {
 	case <-w.done:
 	default:
+		w.qp.rx.serve(ctx, w)
 		select {
 		case <-w.done:
 		case <-ctx.Done():
@@ -92,8 +99,8 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 		}
 	}
 	wc := w.wc
-	w.wc = WC{}
-	w.rnic.waiters.Put(w)
+	w.wc, w.qp = WC{}, nil
+	wc.QP.rnic.waiters.Put(w)
 	return wc, wc.Err()
 }
 

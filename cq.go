@@ -26,7 +26,8 @@ type CQ struct {
 	head      int  // of the oldest entry
 	n         int
 	solicited int // entries that WaitSolicited waits for
-	qps       int // attached
+	qps       int // attached queues
+	sole      *QP // whose they all are; nil if they are several's
 	overflows uint64
 	closed    bool
 	waiters   []*cqWaiter // parked, the oldest first
@@ -122,6 +123,20 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 			cq.mu.Unlock()
 			return 0, fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
 		}
+		if sole := cq.sole; sole != nil {
+			cq.mu.Unlock()
+			if sole.rx.serve(ctx, cq.wish(solicited)) {
+				if err := ctx.Err(); err != nil && !cq.wish(solicited).granted() {
+					return 0, err
+				}
+				continue
+			}
+			cq.mu.Lock()
+			if cq.has(solicited) || cq.closed {
+				cq.mu.Unlock()
+				continue
+			}
+		}
 		w := cq.waiter(solicited)
 		cq.waiters = append(cq.waiters, w)
 		cq.mu.Unlock()
@@ -134,6 +149,28 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 			return 0, ctx.Err()
 		}
 	}
+}
+
+// cqWish and solicitedWish are what Wait and WaitSolicited wait for.
+type (
+	cqWish        struct{ cq *CQ }
+	solicitedWish struct{ cq *CQ }
+)
+
+func (w cqWish) granted() bool        { return w.cq.granted(false) }
+func (w solicitedWish) granted() bool { return w.cq.granted(true) }
+
+func (cq *CQ) wish(solicited bool) wish {
+	if solicited {
+		return solicitedWish{cq}
+	}
+	return cqWish{cq}
+}
+
+func (cq *CQ) granted(solicited bool) bool {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return cq.has(solicited)
 }
 
 func (cq *CQ) has(solicited bool) bool {
@@ -207,11 +244,16 @@ func (cq *CQ) Close() error {
 	return nil
 }
 
-func (cq *CQ) attach() error {
+func (cq *CQ) attach(qp *QP) error {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	if cq.closed {
 		return fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
+	}
+	if cq.qps == 0 {
+		cq.sole = qp
+	} else if cq.sole != qp {
+		cq.sole = nil
 	}
 	cq.qps++
 	return nil
@@ -219,7 +261,9 @@ func (cq *CQ) attach() error {
 
 func (cq *CQ) detach() {
 	cq.mu.Lock()
-	cq.qps--
+	if cq.qps--; cq.qps == 0 {
+		cq.sole = nil
+	}
 	cq.mu.Unlock()
 }
 
@@ -241,7 +285,11 @@ func (cq *CQ) push(wc *WC) bool {
 		cq.solicited++
 	}
 	cq.passOn()
+	sole := cq.sole
 	cq.mu.Unlock()
+	if sole != nil {
+		sole.rx.nudge()
+	}
 	return true
 }
 

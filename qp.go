@@ -147,11 +147,11 @@ func (qp *QP) attach() error {
 	if err := qp.pd.use(); err != nil {
 		return err
 	}
-	if err := qp.sendCQ.attach(); err != nil {
+	if err := qp.sendCQ.attach(qp); err != nil {
 		qp.pd.release()
 		return err
 	}
-	if err := qp.recvCQ.attach(); err != nil {
+	if err := qp.recvCQ.attach(qp); err != nil {
 		qp.sendCQ.detach()
 		qp.pd.release()
 		return err

@@ -13,8 +13,9 @@ import (
 // The way in. The right to receive is with one reader at a time:
 //
 //	armed --ready--> running --nothing more--> armed     no goroutine while armed
-//	                    |  \--no receive posted--> stalled --receive posted, or RNRWait over--> running
-//	                    \--end of the connection--> ended
+//	  |                 |  \--no receive posted--> stalled --receive posted, or RNRWait over--> running
+//	  |                 \--end of the connection--> ended
+//	  \--somebody waits--> held --granted--> armed, or kept for the next to wait: see serve
 //
 // A connection that cannot be armed keeps its reader for life.
 
@@ -23,7 +24,9 @@ type readerState uint8
 const (
 	readerIdle readerState = iota // not started
 	readerArmed
-	readerRunning
+	readerRunning // with a goroutine of its own
+	readerHeld    // with somebody who waits
+	readerKept    // with nobody, for a moment
 	readerStalled
 	readerEnded
 )
@@ -40,6 +43,8 @@ type receiver struct {
 	parks   atomic.Bool // the LLP cannot be armed: the reader parks in Receive
 	lingers atomic.Bool // what still comes is thrown away
 	owed    bool        // the first segment has come: what the fence held can go out
+
+	serving
 }
 
 // start begins to receive.
@@ -56,12 +61,14 @@ func (x *receiver) start() {
 // wake is what the poller calls, and whoever wants the reader to look again.
 func (x *receiver) wake() {
 	x.mu.Lock()
-	if x.state != readerArmed && x.state != readerStalled {
-		running := x.state == readerRunning
+	switch x.state {
+	case readerRunning, readerHeld:
 		x.mu.Unlock()
-		if running {
-			x.qp.llp.Wake()
-		}
+		x.qp.llp.Wake()
+		return
+	case readerArmed, readerKept, readerStalled:
+	default:
+		x.mu.Unlock()
 		return
 	}
 	x.state = readerRunning
@@ -99,34 +106,37 @@ func (x *receiver) rearm() (still bool) {
 // run receives until there is nothing more.
 func (x *receiver) run() {
 	qp := x.qp
-	for {
+	for again := true; again; {
 		switch {
 		case qp.dead():
 			x.end()
 			return
 		case x.lingers.Load():
 			qp.die(qp.llp.Discard())
-			continue
-		}
-		err := qp.llp.Receive(x, x.parks.Load())
-		x.tend()
-		again := true
-		switch {
-		case err == nil:
-		case errors.Is(err, transport.ErrAgain):
-			again = x.rearm()
-		case errors.Is(err, transport.ErrStall):
-			again = x.stall(qp.cfg.RNRWait)
-		case errors.Is(err, io.EOF):
-			qp.peerEnded()
-			again = x.stall(0)
 		default:
-			qp.receiveFailed(err)
-			again = x.stall(0)
+			again = x.step(x.parks.Load())
 		}
-		if !again {
-			return
-		}
+	}
+}
+
+// step receives once. It reports false if the right to receive is gone.
+func (x *receiver) step(wait bool) (again bool) {
+	qp := x.qp
+	err := qp.llp.Receive(x, wait)
+	x.tend()
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, transport.ErrAgain):
+		return x.rearm()
+	case errors.Is(err, transport.ErrStall):
+		return x.stall(qp.cfg.RNRWait)
+	case errors.Is(err, io.EOF):
+		qp.peerEnded()
+		return x.stall(0)
+	default:
+		qp.receiveFailed(err)
+		return x.stall(0)
 	}
 }
 
@@ -139,13 +149,12 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 	if x.lingers.Load() || x.qp.dead() {
 		return true
 	}
+	if rnr != 0 && x.qp.rq.Posted() > 0 {
+		return true
+	}
 	x.state = readerStalled
 	if rnr == 0 {
 		return false
-	}
-	if x.qp.rq.Posted() > 0 {
-		x.state = readerRunning
-		return true
 	}
 	var t *time.Timer
 	t = time.AfterFunc(rnr, func() {
@@ -192,17 +201,18 @@ func (x *receiver) end() {
 
 // Segment takes a segment from the LLP.
 func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
+	x.awake()
 	if seq == 0 {
 		x.owed = true
 	}
 	return x.qp.stream.Segment(seq, ulpdu)
 }
 
-// Stop makes Receive return when the connection is no longer to be read. Before the
-// reader parks, what has come is seen to.
+// Stop makes Receive return when the connection is no longer to be read, or not by
+// this goroutine. Before the reader parks, what has come is seen to.
 func (x *receiver) Stop() bool {
 	x.tend()
-	return x.lingers.Load() || x.qp.dead()
+	return x.lingers.Load() || x.qp.dead() || x.satisfied()
 }
 
 // tend does what the segments that have come make necessary. It never blocks: while

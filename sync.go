@@ -37,7 +37,7 @@ func (qp *QP) RDMARead(ctx context.Context, dst SGE, src RemoteBuffer) error {
 // Receives that were posted before it are filled first. Beware of ending ctx: the
 // receive stays posted, and the message that fills it is lost to the application.
 func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
-	w := qp.rnic.waiter()
+	w := qp.waiter()
 	if err := qp.postRecv(&RecvWR{Local: []SGE{into}}, w); err != nil {
 		return 0, err
 	}
@@ -47,7 +47,7 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 
 // do posts wr, waiting for room if need be, and waits for its completion.
 func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
-	w := qp.rnic.waiter()
+	w := qp.waiter()
 	err := qp.postWhenRoom(ctx, wr, w)
 	if err != nil {
 		var post *PostError

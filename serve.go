@@ -1,0 +1,170 @@
+package iwarp
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Whoever waits for a completion of a QP receives for it meanwhile, if nobody else
+// does: the message that ends the wait is then placed and delivered by the goroutine
+// that wants it, which saves waking one to wake the other.
+//
+// To arm and disarm around every wait costs two system calls. So the right to receive
+// is kept, neither armed nor used, between the waits of one who comes back at once
+// again and again. A timer sees to it that it is not kept long.
+
+// A wish is what somebody waits for. granted may be asked at any time.
+type wish interface{ granted() bool }
+
+const (
+	// steadyGap is how soon a steady waiter is back, and steadyTimes how often that
+	// must have been so.
+	steadyGap   = 50 * time.Microsecond
+	steadyTimes = 8
+	// keepTime is about how long the right to receive is kept for a waiter that does
+	// not come back.
+	keepTime = 500 * time.Microsecond
+)
+
+// serving is the part of a receiver that is about those who wait.
+type serving struct {
+	// The holder's alone.
+	wish wish
+	ctx  context.Context
+
+	// asleep is set while the holder parks, or is about to: then it must be woken
+	// when its wish is granted by somebody else.
+	asleep atomic.Bool
+	parked bool // asleep, as the holder knows it
+
+	// Guarded by receiver.mu.
+	left   time.Time // when it was last let go
+	steady int       // how often the next waiter came within steadyGap
+	keeper *time.Timer
+	timed  bool // keeper runs
+}
+
+// serve receives in the goroutine of somebody who waits, until w is granted or ctx
+// ends. It reports false, having done nothing, if the right to receive is not free; w
+// need not be granted if it is lost on the way.
+func (x *receiver) serve(ctx context.Context, w wish) bool {
+	if !x.hold() {
+		return false
+	}
+	x.wish, x.ctx = w, ctx
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, x.qp.llp.Wake)()
+	}
+	held := true
+	for held && !x.satisfied() && !x.lingers.Load() && !x.qp.dead() {
+		held = x.step(true)
+	}
+	if held {
+		x.letGo()
+	}
+	return true
+}
+
+// hold takes the right to receive if it is free.
+func (x *receiver) hold() bool {
+	x.mu.Lock()
+	armed := x.state == readerArmed
+	if !armed && x.state != readerKept {
+		x.mu.Unlock()
+		return false
+	}
+	x.state = readerHeld
+	if time.Since(x.left) < steadyGap {
+		x.steady++
+	} else {
+		x.steady = 0
+	}
+	x.mu.Unlock()
+	if armed {
+		x.qp.llp.Disarm()
+	}
+	return true
+}
+
+// letGo gives the right to receive back.
+func (x *receiver) letGo() {
+	x.wish, x.ctx = nil, nil
+	x.awake()
+	x.mu.Lock()
+	x.left = time.Now()
+	ends := x.lingers.Load() || x.qp.dead()
+	if !ends && x.steady >= steadyTimes {
+		x.state = readerKept
+		x.mayKeep()
+		x.mu.Unlock()
+		return
+	}
+	x.state = readerRunning
+	x.mu.Unlock()
+	if ends || x.rearm() {
+		x.qp.rnic.tasks.start(x.run)
+	}
+}
+
+// mayKeep starts the timer unless it runs. mu is held.
+func (x *receiver) mayKeep() {
+	if x.timed {
+		return
+	}
+	x.timed = true
+	if x.keeper == nil {
+		x.keeper = time.AfterFunc(keepTime, x.keepNoMore)
+		return
+	}
+	x.keeper.Reset(keepTime)
+}
+
+// keepNoMore arms what has been kept for long.
+func (x *receiver) keepNoMore() {
+	x.mu.Lock()
+	x.timed = false
+	if x.state != readerKept {
+		x.mu.Unlock()
+		return
+	}
+	if time.Since(x.left) < steadyGap {
+		x.mayKeep()
+		x.mu.Unlock()
+		return
+	}
+	x.steady = 0
+	x.mu.Unlock()
+	x.wake()
+}
+
+// satisfied tells the holder whether it may go.
+func (x *receiver) satisfied() bool {
+	if x.wish == nil {
+		return false
+	}
+	if !x.parked {
+		x.parked = true
+		x.asleep.Store(true) // before looking: whoever grants looks after granting
+	}
+	if x.wish.granted() || x.ctx.Err() != nil {
+		x.awake()
+		return true
+	}
+	return false
+}
+
+// awake tells that the holder is not parked.
+func (x *receiver) awake() {
+	if x.parked {
+		x.parked = false
+		x.asleep.Store(false)
+	}
+}
+
+// nudge wakes the holder, if it is parked, to look whether its wish is granted.
+func (x *receiver) nudge() {
+	if x.asleep.Load() {
+		x.qp.llp.Wake()
+	}
+}
