@@ -148,11 +148,12 @@ func (c *client) get(ctx context.Context, name, local string) (*result, error) {
 // ask sends a request and waits for the answer. An error that the server answers
 // leaves the connection as it is.
 func (c *client) ask(ctx context.Context, req *request) (*reply, error) {
-	if err := c.send(ctx, req); err != nil {
-		return nil, err
-	}
 	var rep reply
-	switch err := c.recv(ctx, &rep); {
+	err := c.send(ctx, req)
+	if err == nil {
+		err = c.recv(ctx, &rep)
+	}
+	switch {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("the server has closed the connection: %w", io.ErrUnexpectedEOF)
 	case err != nil:

@@ -28,18 +28,23 @@ func filecopy(t *testing.T, args ...string) (string, error) {
 }
 
 func TestDemo(t *testing.T) {
-	t.Setenv(childEnv, "1")
-	out, err := filecopy(t, "demo", "-size", strconv.Itoa(odd))
+	beFilecopy(t)
+	trace := filepath.Join(t.TempDir(), "demo.pcap")
+	out, err := filecopy(t, "demo", "-size", strconv.Itoa(odd), "-trace", trace)
 	require.NoError(t, err)
 	require.Equal(t, 6, strings.Count(out, strconv.Itoa(odd)), "two results and four counters are the file's size:\n%s", out)
 	_, sums, _ := strings.Cut(out, "SHA-256 before  ")
 	before, after, ok := strings.Cut(sums, "\nSHA-256 after   ")
 	require.True(t, ok, out)
 	require.Equal(t, before, strings.TrimSpace(after), "both sums are printed")
+
+	pcap, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	require.Greater(t, len(pcap), 2*odd, "the trace holds what was moved, both ways")
 }
 
 func TestDemoWithoutCRC(t *testing.T) {
-	t.Setenv(childEnv, "1")
+	beFilecopy(t)
 	_, err := filecopy(t, "demo", "-size", "64KiB", "-nocrc")
 	require.NoError(t, err)
 }

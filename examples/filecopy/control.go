@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
@@ -37,7 +39,8 @@ func (c *control) post() error {
 	return c.qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{c.mr.Slice(0, maxMessage)}})
 }
 
-// send sends v and returns when the QP no longer needs the octets.
+// send sends v and returns when the QP no longer needs the octets. As recv does, it
+// returns io.EOF when the peer has ended the connection in good order.
 func (c *control) send(ctx context.Context, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -47,27 +50,33 @@ func (c *control) send(ctx context.Context, v any) error {
 		return fmt.Errorf("a control message of %d octets, at most %d", len(b), maxMessage)
 	}
 	n := copy(c.out, b)
-	return c.qp.Send(ctx, c.mr.Slice(maxMessage, n))
+	return c.cause(c.qp.Send(ctx, c.mr.Slice(maxMessage, n)))
 }
 
-// recv waits for the next message. It returns io.EOF when the peer has ended the
-// connection in good order.
+// recv waits for the next message.
 func (c *control) recv(ctx context.Context, v any) error {
 	var wcs [1]iwarp.WC
 	if _, err := c.qp.RecvCQ().Wait(ctx, wcs[:]); err != nil {
 		return err
 	}
 	wc := &wcs[0]
-	if wc.Status == iwarp.StatusFlushed && c.qp.Err() == nil {
-		return io.EOF
-	}
 	if err := wc.Err(); err != nil {
-		return err
+		return c.cause(err)
 	}
 	if err := json.Unmarshal(c.in[:wc.Len], v); err != nil {
 		return fmt.Errorf("control message: %w", err)
 	}
 	return c.post()
+}
+
+// cause tells the end of the connection from an error: a QP that has ended in good
+// order has none of its own, and only refuses or flushes its work.
+func (c *control) cause(err error) error {
+	refused, flushed := errors.Is(err, net.ErrClosed), errors.Is(err, iwarp.ErrFlushed)
+	if (refused || flushed) && c.qp.Err() == nil {
+		return io.EOF
+	}
+	return err
 }
 
 // register makes a file reachable for this connection and for no other. The file is

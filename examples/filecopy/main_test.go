@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,25 +28,33 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// beFilecopy makes children of the test be filecopy. A race detector that has found
+// nothing would let them sleep for a second at their end.
+func beFilecopy(t *testing.T) {
+	t.Setenv(childEnv, "1")
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+}
+
 // odd is the size of most files: more than one chunk, and no multiple of anything.
 const odd = chunk + 12345
 
 // testServer serves a new directory until the test ends.
 type testServer struct {
 	dir, addr string
-	stop      func() // returns when everything has ended
+	stop      func()       // returns when everything has ended
+	log       bytes.Buffer // to be read after stop
 }
 
 func startTestServer(t *testing.T) *testServer {
 	t.Helper()
-	dir := t.TempDir()
+	ts := &testServer{dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := listen(ctx, "127.0.0.1:0", dir, false, slog.New(slog.DiscardHandler))
+	s, err := listen(ctx, "127.0.0.1:0", ts.dir, false, slog.New(slog.NewTextHandler(&ts.log, nil)))
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
 	stopped := false
-	ts := &testServer{dir: dir, addr: s.addr().String()}
+	ts.addr = s.addr().String()
 	ts.stop = func() {
 		if stopped {
 			return
