@@ -66,6 +66,9 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	if wr.Flags&LocalFence != 0 {
 		r.Flags |= rdmap.LocalFence
 	}
+	if unknown := wr.Flags &^ allFlags; unknown != 0 {
+		return fmt.Errorf("iwarp: unknown Flags %#x", uint8(unknown))
+	}
 	if wr.Flags&Solicited != 0 && wr.Op != OpSend && wr.Op != OpSendInvalidate {
 		return fmt.Errorf("iwarp: %v cannot be Solicited", wr.Op)
 	}

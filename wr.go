@@ -51,6 +51,8 @@ const (
 	LocalFence                   // starts only when all earlier work requests have completed
 )
 
+const allFlags = Unsignaled | Solicited | ReadFence | LocalFence
+
 // An SGE is one run of octets in a region: [Off, Off+Len) counted from the
 // region's first octet. It is checked when it is posted. See [MR.Slice].
 type SGE struct {
