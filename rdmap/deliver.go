@@ -60,6 +60,9 @@ func checkSingle(h ddp.UntaggedHeader, n, size int) error {
 	if !h.Last {
 		return transport.Faultf(transport.RDMAPStreamCatastrophic, "%v of more than one segment", opcodeOf(h.RsvdULP))
 	}
+	if h.MO != 0 {
+		return transport.Faultf(transport.DDPOffset, "%v at MO %d", opcodeOf(h.RsvdULP), h.MO)
+	}
 	return checkEnd(h, n, size)
 }
 

@@ -51,13 +51,24 @@ func (s *Stream) Terminate(cause error) bool {
 	if ok && op == OpTerminate {
 		return false
 	}
-	if ok && op == OpReadResponse && s.orq.len() > 0 {
+	if code := asFault(0, cause).Code; ok && op == OpReadResponse && isPlacement(code) && s.orq.len() > 0 {
 		// The response was right, but could not be placed.
-		s.blame(s.orq.at(0), StatusLocalProtection, asFault(0, cause).Code)
+		s.blame(s.orq.at(0), StatusLocalProtection, code)
 	}
 	s.end.message = newTerminate(cause)
 	s.end.terminate = terminateQueued
 	return true
+}
+
+// isPlacement reports whether code, of a tagged segment, is about where it was to go,
+// and not about the segment.
+func isPlacement(code transport.Code) bool {
+	switch code {
+	case transport.DDPLocalCatastrophic, transport.DDPInvalidSTag, transport.DDPBounds,
+		transport.DDPNotAssociated, transport.DDPWrap:
+		return true
+	}
+	return false
 }
 
 // opcodeInError returns the opcode of the segment that cause is about.
