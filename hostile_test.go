@@ -111,6 +111,7 @@ func (v *victim) works() {
 type attack struct {
 	name    string
 	segment func(v *victim) []byte
+	wire    func(ulpdu []byte) []byte // how it is framed, fpdu if nil
 	code    transport.Code
 	tells   telling
 	is      error  // what the local error matches, besides net.ErrClosed
@@ -164,9 +165,12 @@ func attacks(t *testing.T, list []attack) {
 // that must come of it.
 func (v *victim) suffers(a attack) {
 	v.Helper()
-	bad := a.segment(v)
+	bad, frame := a.segment(v), a.wire
+	if frame == nil {
+		frame = fpdu
+	}
 	behind := write(v.mr.STag(), regionTO, "behind the error")
-	v.p.writes(append(fpdu(bad), fpdu(behind)...))
+	v.p.writes(append(frame(bad), fpdu(behind)...))
 	require.Equal(v, terminate(a.code, a.tells, bad), v.p.segment(), "the Terminate tells of the error")
 	v.p.wantEnd("the Terminate is the last message")
 	require.NoError(v, v.p.c.Close())

@@ -1,0 +1,105 @@
+package iwarp
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate: the peer names an STag
+// that it must not invalidate. The message takes no receive, and the region lives.
+func TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate(t *testing.T) {
+	for _, op := range []byte{0x44, 0x46} {
+		var list []attack
+		for _, x := range deadMRs {
+			list = append(list, attack{name: x.name, code: 0x0209, segment: func(v *victim) []byte {
+				return untagged(0x41, op, uint32(x.stag(v)), 0, 1, 0, "")
+			}})
+		}
+		living := func(name string, mr func(v *victim) *MR) {
+			list = append(list, attack{name: name, code: 0x0109, segment: func(v *victim) []byte {
+				mr := mr(v)
+				v.Cleanup(func() { require.True(v, mr.region.Valid(), "the region lives") })
+				return untagged(0x41, op, uint32(mr.STag()), 0, 1, 0, "")
+			}})
+		}
+		for _, x := range foreignMRs {
+			living(x.name, x.mr)
+		}
+		living("a region that all QPs of the PD may use", func(v *victim) *MR { return v.mr })
+		living("a receive", func(v *victim) *MR { return v.recv })
+		living("a region of this QP that is not open to the peer", func(v *victim) *MR {
+			return v.another(v.pd, stag.LocalWrite, v.qp)
+		})
+		t.Run(fmt.Sprintf("%02x", op), func(t *testing.T) { attacks(t, list) })
+	}
+}
+
+// TestRDMAP_54_56_57_69_UseAfterInvalidate: the peer invalidates a region, rightly,
+// and writes to it or reads it all the same.
+func TestRDMAP_54_56_57_69_UseAfterInvalidate(t *testing.T) {
+	use := map[string]func(st stag.STag) attack{
+		"write": func(st stag.STag) attack {
+			return fixed("", 0x1100, ErrInvalidSTag, write(st, regionTO, "bad"))
+		},
+		"read": func(st stag.STag) attack {
+			a := fixed("", 0x0100, ErrInvalidSTag, readRequest(1, 1, 1, 1, st, regionTO))
+			a.tells = tellsRead
+			return a
+		},
+		"invalidate": func(st stag.STag) attack {
+			return fixed("", 0x0209, nil, untagged(0x41, 0x44, uint32(st), 0, 2, 0, ""))
+		},
+	}
+	for name, attack := range use {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newVictim(t, QPConfig{})
+				_, recv := v.register(1, stag.LocalWrite, nil)
+				require.NoError(t, v.qp.PostRecv(RecvWR{ID: 9, Local: []SGE{recv.Slice(0, 1)}}))
+				v.works()
+				mr := v.another(v.pd, anyRemote, v.qp)
+				v.p.writes(fpdu(untagged(0x41, 0x44, uint32(mr.STag()), 0, 1, 0, "")))
+				var wcs [1]WC
+				_, err := v.cq.Wait(testContext(t), wcs[:])
+				require.NoError(t, err)
+				require.Equal(t, mr.STag(), wcs[0].STag, "the completion tells what was invalidated")
+				require.False(t, mr.region.Valid())
+				v.suffers(attack(mr.STag()))
+			})
+		})
+	}
+}
+
+// TestRDMAP_125_HalfASegmentAndThenSilence: Invalidate does not wait for the peer,
+// and what comes afterwards is not placed.
+func TestRDMAP_125_HalfASegmentAndThenSilence(t *testing.T) {
+	for _, network := range []string{"pipe", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			v := newLonelyVictim(t)
+			qc := &QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq}
+			v.p, v.qp = initiator(t, v.rnic, network, qc)
+			v.p.writes(fpdu(write(0, 0, "")))
+			v.works()
+			bad := write(v.mr.STag(), regionTO, "the rest of this comes when it is too late")
+			wire := fpdu(bad)
+			v.p.writes(wire[:len(wire)/2])
+			time.Sleep(20 * time.Millisecond) // let it arrive: the test shows less without it, and does not fail
+
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			require.NoError(t, v.mr.Invalidate(ctx), "Invalidate returns within a second")
+			v.p.writes(wire[len(wire)/2:])
+			require.Equal(t, terminate(0x1100, tellsHeader, bad), v.p.segment())
+			v.p.wantEnd("the Terminate is the last message")
+			require.NoError(t, v.p.c.Close())
+			v.ended(attack{code: 0x1100, is: ErrInvalidSTag})
+		})
+	}
+}

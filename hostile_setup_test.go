@@ -1,0 +1,183 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// badRequests are what a responder must not answer.
+var badRequests = map[string]string{
+	"private data of 513 octets":   requestKey + "\x40\x01\x02\x01" + string(make([]byte, 513)),
+	"private data of 65535 octets": requestKey + "\x40\x01\xff\xff",
+	"key of a Reply":               replyKey + "\x40\x01\x00\x00",
+	"key with one wrong bit":       "MPA ID Req Framd" + "\x40\x01\x00\x00",
+	"no MPA at all":                "GET / HTTP/1.1\r\nHost: www\r\n\r\n",
+	"revision 0":                   requestKey + "\x40\x00\x00\x00",
+	"revision 3":                   requestKey + "\x40\x03\x00\x00",
+	"enhanced without the data":    requestKey + "\x50\x02\x00\x00",
+	"enhanced with half the data":  requestKey + "\x50\x02\x00\x03abc",
+}
+
+// TestMPA_51_58_59_62_63_71_74_76_81_83_BadRequests: the connection is closed without
+// one octet of ours, and the application of a Server is told.
+func TestMPA_51_58_59_62_63_71_74_76_81_83_BadRequests(t *testing.T) {
+	for name, request := range badRequests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newLonelyVictim(t)
+				a, b := transport.Pipe(transport.PipeOptions{})
+				defer a.Close()
+				p := &peer{TB: t, c: a}
+				p.writes([]byte(request))
+				_, err := v.rnic.Server(testContext(t), b, nil)
+				var f *transport.Fault
+				require.ErrorAs(t, err, &f)
+				require.Equal(t, transport.MPAStartup, f.Code)
+				p.wantGone("nothing is answered")
+				v.othersLive()
+			})
+		})
+	}
+}
+
+// TestMPA_51_63_83_ListenerOutlivesBadRequests.
+func TestMPA_51_63_83_ListenerOutlivesBadRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newLonelyVictim(t)
+		l, err := v.rnic.Listen(testContext(t), "pipe", "", &ListenConfig{MaxHalfOpen: 1})
+		require.NoError(t, err)
+		defer l.Close()
+		for _, request := range badRequests {
+			p := dialRaw(t, l)
+			p.writes([]byte(request))
+			p.wantGone("nothing is answered")
+		}
+		p := dialRaw(t, l)
+		p.writes([]byte(requestKey + "\x40\x01\x00\x00"))
+		cr, err := l.Accept(testContext(t))
+		require.NoError(t, err, "a good Request is heard after all that")
+		require.NoError(t, cr.Reject(nil))
+	})
+}
+
+func dialRaw(t *testing.T, l *Listener) *peer {
+	c, err := transport.Dial(context.Background(), "pipe", l.Addr().String(), transport.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return &peer{TB: t, c: c}
+}
+
+// TestMPA_75_77_RequestThatNeverEnds: octets that dribble in do not extend the
+// timeout, and while the bound of half-open connections is reached others wait.
+func TestMPA_75_77_RequestThatNeverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newLonelyVictim(t)
+		const timeout = 3 * time.Second
+		l, err := v.rnic.Listen(testContext(t), "pipe", "", &ListenConfig{MaxHalfOpen: 2, SetupTimeout: timeout})
+		require.NoError(t, err)
+		defer l.Close()
+		start := time.Now()
+		closed := make(chan time.Duration, 2)
+		for range cap(closed) {
+			p := dialRaw(t, l)
+			go func() {
+				p.dribble([]byte(requestKey+"\x40\x01\x02\x00"), timeout/100)
+				closed <- time.Since(start)
+			}()
+		}
+		synctest.Wait()
+		honest := dialRaw(t, l)
+		honest.writes([]byte(requestKey + "\x40\x01\x00\x00"))
+		cr, err := l.Accept(testContext(t))
+		require.NoError(t, err)
+		require.Equal(t, timeout, time.Since(start), "the honest one has waited for a place, and no longer")
+		for range cap(closed) {
+			require.InDelta(t, timeout, <-closed, float64(timeout/50), "the others are closed at the timeout")
+		}
+		require.NoError(t, cr.Reject(nil))
+		v.othersLive()
+	})
+}
+
+// dribble sends b, and then zeros, an octet at a time until the connection is gone.
+func (p *peer) dribble(b []byte, pause time.Duration) {
+	for i := 0; ; i++ {
+		next := []byte{0}
+		if i < len(b) {
+			next[0] = b[i]
+		}
+		if _, err := p.c.Write(next); err != nil {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// TestMPA_53_59_67_71_74_81_83_BadReplies: the initiator closes the connection and
+// tells its application.
+func TestMPA_53_59_67_71_74_81_83_BadReplies(t *testing.T) {
+	for name, reply := range map[string]string{
+		"private data of 513 octets":  replyKey + "\x40\x02\x02\x01" + string(make([]byte, 513)),
+		"key of a Request":            requestKey + "\x40\x02\x00\x00",
+		"key with one wrong bit":      "MPA ID Rep Framd" + "\x50\x02\x00\x04\x00\x00\x00\x00",
+		"no MPA at all":               "SSH-2.0-OpenSSH_9.9\r\n",
+		"revision 0":                  replyKey + "\x40\x00\x00\x00",
+		"revision 1":                  replyKey + "\x40\x01\x00\x00",
+		"not enhanced":                replyKey + "\x40\x02\x00\x00",
+		"enhanced without the data":   replyKey + "\x50\x02\x00\x00",
+		"enhanced with half the data": replyKey + "\x50\x02\x00\x02ab",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newLonelyVictim(t)
+				a, b := transport.Pipe(transport.PipeOptions{})
+				defer a.Close()
+				p := &peer{TB: t, c: a}
+				failed := make(chan error, 1)
+				go func() {
+					_, err := v.rnic.Client(testContext(t), b, &QPConfig{PD: v.pd})
+					failed <- err
+				}()
+				p.reads(24)
+				p.writes([]byte(reply))
+				var f *transport.Fault
+				require.ErrorAs(t, <-failed, &f)
+				require.Equal(t, transport.MPAStartup, f.Code)
+				p.wantGone("nothing follows the Request")
+				v.othersLive()
+			})
+		})
+	}
+}
+
+// TestMPA_75_77_ReplyThatNeverEnds: the context bounds all of the set-up.
+func TestMPA_75_77_ReplyThatNeverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newLonelyVictim(t)
+		a, b := transport.Pipe(transport.PipeOptions{})
+		defer a.Close()
+		const timeout = 3 * time.Second
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			(&peer{TB: t, c: a}).dribble([]byte(replyKey+"\x40\x02\x02\x00"), timeout/100)
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		start := time.Now()
+		_, err := v.rnic.Client(ctx, b, &QPConfig{PD: v.pd})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.False(t, errors.Is(err, net.ErrClosed), "no QP was there to be closed")
+		require.Equal(t, timeout, time.Since(start), "octets that dribble in extend nothing")
+		<-gone
+		v.othersLive()
+	})
+}
