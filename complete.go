@@ -91,7 +91,7 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 	select {
 	case <-w.done:
 	default:
-		w.qp.rx.serve(ctx, w)
+		w.qp.rx.serve(ctx, w, w.qp.sendCQ.busyPoll())
 		select {
 		case <-w.done:
 		case <-ctx.Done():

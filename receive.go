@@ -121,14 +121,21 @@ func (x *receiver) run() {
 
 // step receives once. It reports false if the right to receive is gone.
 func (x *receiver) step(wait bool) (again bool) {
-	qp := x.qp
-	err := qp.llp.Receive(x, wait)
+	err := x.qp.llp.Receive(x, wait)
 	x.tend()
+	if errors.Is(err, transport.ErrAgain) {
+		return x.rearm()
+	}
+	return x.received(err)
+}
+
+// received looks at what Receive has returned. It reports false if the right to
+// receive is gone.
+func (x *receiver) received(err error) (again bool) {
+	qp := x.qp
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, transport.ErrAgain):
-		return x.rearm()
 	case errors.Is(err, transport.ErrStall):
 		return x.stall(qp.cfg.RNRWait)
 	case errors.Is(err, io.EOF):

@@ -2,8 +2,11 @@ package iwarp
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // Whoever waits for a completion of a QP receives for it meanwhile, if nobody else
@@ -46,9 +49,10 @@ type serving struct {
 }
 
 // serve receives in the goroutine of somebody who waits, until w is granted or ctx
-// ends. It reports false, having done nothing, if the right to receive is not free; w
-// need not be granted if it is lost on the way.
-func (x *receiver) serve(ctx context.Context, w wish) bool {
+// ends; before it parks it polls for the time of poll. It reports false, having done
+// nothing, if the right to receive is not free; w need not be granted if it is lost
+// on the way.
+func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
 	if !x.hold() {
 		return false
 	}
@@ -58,10 +62,35 @@ func (x *receiver) serve(ctx context.Context, w wish) bool {
 	}
 	held := true
 	for held && !x.satisfied() && !x.lingers.Load() && !x.qp.dead() {
+		if poll > 0 {
+			held = x.poll(poll)
+			if !held || x.satisfied() {
+				break
+			}
+		}
 		held = x.step(true)
 	}
 	if held {
 		x.letGo()
+	}
+	return true
+}
+
+// poll receives without parking, until the wish is granted or d is over. It reports
+// false if the right to receive is gone.
+func (x *receiver) poll(d time.Duration) (held bool) {
+	for start := time.Now(); time.Since(start) < d; {
+		err := x.qp.llp.Receive(x, false)
+		x.tend()
+		switch {
+		case errors.Is(err, transport.ErrAgain):
+			yield()
+		case !x.received(err):
+			return false
+		}
+		if x.wish.granted() || x.lingers.Load() || x.qp.dead() {
+			return true
+		}
 	}
 	return true
 }
