@@ -123,9 +123,17 @@ func (qp *QP) receiveFailed(err error) {
 	qp.lose(err)
 }
 
-// peerEnded takes the peer's FIN. Work that is still outstanding can no longer be
-// done (draft-hilland-rddp-verbs section 6.2.2.2).
+// peerEnded takes the peer's FIN. It may overtake the sender, who has handed a
+// message to the network and not completed it yet: the sender judges when it is through.
 func (qp *QP) peerEnded() {
+	qp.peerGone.Store(true)
+	qp.bound(lingerTime)
+	qp.kick()
+}
+
+// afterPeer ends a QP whose peer has ended its half. Work that is still outstanding
+// can no longer be done (draft-hilland-rddp-verbs section 6.2.2.2).
+func (qp *QP) afterPeer() {
 	switch qp.State() {
 	case StateTerminate, StateError:
 		return
@@ -162,7 +170,7 @@ func (qp *QP) bound(d time.Duration) {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
 	if qp.timer == nil && !qp.dying.Load() {
-		qp.timer = time.AfterFunc(d, func() { qp.die(os.ErrDeadlineExceeded) })
+		qp.timer = time.AfterFunc(d, func() { qp.lose(os.ErrDeadlineExceeded) })
 	}
 }
 

@@ -42,6 +42,7 @@ type QP struct {
 
 	closing  atomic.Bool   // Close was called
 	drained  chan struct{} // closed when, after that, all work is done
+	peerGone atomic.Bool   // the peer has ended its half
 	overflow atomic.Bool   // a completion was lost
 	dying    atomic.Bool   // nothing is sent or received any more
 	halves   atomic.Int32  // of the connection that are still in use

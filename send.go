@@ -41,6 +41,9 @@ func (s *sender) run(wait bool) {
 			return
 		}
 		if s.calls.CompareAndSwap(seen, 0) {
+			if s.qp.peerGone.Load() {
+				s.qp.afterPeer()
+			}
 			return
 		}
 	}

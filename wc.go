@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"fmt"
+	"net"
 
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
@@ -91,8 +92,8 @@ func (e *workError) Unwrap() []error {
 			errs = append(errs, s)
 		}
 	}
-	if e.cause != nil {
-		errs = append(errs, e.cause)
+	if e.cause == nil {
+		return append(errs, net.ErrClosed) // a graceful end has no cause
 	}
-	return errs
+	return append(errs, e.cause)
 }

@@ -207,6 +207,19 @@ func TestAClientThatLeavesInTheMiddle(t *testing.T) {
 	require.Eventually(t, func() bool { return len(s.names(t)) == 0 }, 5*time.Second, time.Millisecond, "it goes with the client")
 }
 
+func TestAClientThatLeavesInGoodOrder(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	_, err := c.put(ctx, first(file(t, filepath.Join(t.TempDir(), "local"), 1)), "name")
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	_, err = c.ask(ctx, &request{Op: opGet, Name: "name"})
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "a connection that has ended takes no request")
+	s.stop()
+	require.Contains(t, s.log.String(), "msg=put")
+	require.NotContains(t, s.log.String(), "WARN", "to leave is no failure")
+}
+
 func TestAServerThatEndsInTheMiddle(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
