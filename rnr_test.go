@@ -1,0 +1,129 @@
+package iwarp
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+func TestMessageWaitsForAReceive(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil) // RNRWait 1 s
+		for msn := range uint32(3) {
+			k.p.writes(fpdu(send(msn+1, 0, "hi")))
+			k.p.writes(fpdu(write(k.mr.STag(), uint64(msn), "w")))
+			time.Sleep(defaultRNRWait - time.Nanosecond)
+			k.wantNoCompletion("the message waits")
+			require.Zero(t, k.mem[msn], "and nothing behind it is taken")
+			require.NoError(t, k.qp.PostRecv(RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
+			synctest.Wait()
+			k.wantCompletions("a receive in time takes it", uint64(msn))
+			require.EqualValues(t, 'w', k.mem[msn], "and the stream goes on")
+		}
+		require.Equal(t, StateRTS, k.qp.State(), "each message has a wait of its own")
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+func TestMessageWaitsNoLongerThanRNRWait(t *testing.T) {
+	for _, wait := range []time.Duration{-1, time.Nanosecond, 300 * time.Millisecond, 0} {
+		bubble(t, func(t *testing.T) {
+			k := newTalk(t, QPConfig{RNRWait: wait}, nil)
+			k.posts(SendWR{ID: 7, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
+			k.p.segment()
+			start := time.Now()
+			bad := send(1, 0, "hi")
+			k.p.writes(fpdu(bad))
+			require.Equal(t, terminate(0x1202, tellsHeader, bad), k.p.segment(), "no buffer")
+			want := wait
+			if wait == 0 {
+				want = defaultRNRWait
+			}
+			require.Equal(t, max(want, 0), time.Since(start), "it ends when RNRWait is over")
+			k.p.wantEnd("nothing follows")
+			require.NoError(t, k.p.c.Close())
+			<-k.qp.Done()
+			require.ErrorIs(t, k.qp.Err(), ErrNoReceive)
+			require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), ErrNoReceive, "a receive that comes too late is told why")
+			require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		})
+	}
+}
+
+// TestPeerHasNoReceive: what the sender makes of it.
+func TestPeerHasNoReceive(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote}, SendWR{ID: 2, Op: OpSend})
+		k.p.segment()
+		bad := k.p.segment()
+		k.p.writes(fpdu(terminate(0x1202, tellsHeader, bad)))
+		k.p.wantEnd("the end")
+		require.NoError(t, k.p.c.Close())
+		wcs := k.completes(k.cq, 2)
+		require.Equal(t, []Status{StatusFlushed, StatusNoReceive}, statuses(wcs), "the Send that the Terminate names")
+		require.ErrorIs(t, wcs[1].Err(), ErrNoReceive)
+	})
+}
+
+// TestWaitForAReceiveHoldsThePeerBack: over real sockets, too, nothing is read.
+func TestWaitForAReceiveHoldsThePeerBack(t *testing.T) {
+	for _, network := range []string{"tcp", "pipe"} {
+		t.Run(network, func(t *testing.T) {
+			client, server := connect(t, pairConfig{network: network, server: QPConfig{RNRWait: time.Minute}, client: QPConfig{SendDepth: 64}})
+			const n = 1 << 20
+			src, srcMR := client.register(n, 0, nil)
+			fillRandom(src)
+			dst, dstMR := server.register(n, stag.LocalWrite, nil)
+			const messages = 32 // more than sockets hold
+			for i := range messages {
+				require.NoError(t, client.qp.PostSend(SendWR{ID: uint64(i), Op: OpSend, Local: []SGE{srcMR.Slice(0, n)}}))
+			}
+			time.Sleep(50 * time.Millisecond)
+			require.Less(t, client.qp.SendCQ().Poll(make([]WC, messages)), messages, "the sender cannot have sent all")
+			ctx := testContext(t)
+			for range messages {
+				got, err := server.qp.Recv(ctx, dstMR.Slice(0, n))
+				require.NoError(t, err)
+				require.Equal(t, n, got)
+			}
+			require.Equal(t, src, dst)
+		})
+	}
+}
+
+func TestReceiveTooSmallForItsMessage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 4)}, RecvWR{ID: 2, Local: k.at(4, 4)}, RecvWR{ID: 3, Local: k.at(8, 4)}))
+		k.p.writes(fpdu(send(1, 0, "four")))
+		bad := send(2, 0, "five!")
+		k.p.writes(fpdu(bad))
+		require.Equal(t, terminate(0x1205, tellsHeader, bad), k.p.segment())
+		k.p.wantEnd("nothing follows")
+		require.NoError(t, k.p.c.Close())
+		wcs := k.completes(k.cq, 3)
+		require.Equal(t, []uint64{1, 2, 3}, ids(wcs), "in order")
+		require.Equal(t, []Status{StatusSuccess, StatusLocalLength, StatusFlushed}, statuses(wcs))
+		require.ErrorIs(t, wcs[1].Err(), ErrBounds)
+		require.Equal(t, "four\x00\x00\x00\x00", string(k.mem[:8]))
+	})
+}
+
+func TestReceiveWhoseRegionIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		_, mr := k.register(8, stag.LocalWrite, nil)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}, RecvWR{ID: 2}))
+		require.NoError(t, mr.Invalidate(testContext(t)))
+		k.p.writes(fpdu(send(1, 0, "x")))
+		k.wantTerminate("a local error", 0x1000)
+		wcs := k.completes(k.cq, 2)
+		require.Equal(t, []Status{StatusLocalAccess, StatusFlushed}, statuses(wcs))
+		require.ErrorIs(t, wcs[0].Err(), ErrInvalidSTag)
+	})
+}
