@@ -1,0 +1,361 @@
+package iwarp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// wantEvent takes the next event, which must be about the QP.
+func (s *side) wantEvent(kind EventKind) Event {
+	s.Helper()
+	select {
+	case e := <-s.rnic.Events():
+		require.Equal(s, kind, e.Kind)
+		require.Same(s, s.qp, e.QP)
+		return e
+	case <-time.After(patience):
+		require.FailNow(s, "no event", "want %v", kind)
+	}
+	return Event{}
+}
+
+// wantAllRefused makes sure that an ended QP refuses everything and says why.
+func (s *side) wantAllRefused(cause error) {
+	s.Helper()
+	ctx := testContext(s.T)
+	_, recvErr := s.qp.Recv(ctx, SGE{})
+	_, readErr := s.qp.Remote(RemoteBuffer{Len: 9}).ReadAt(make([]byte, 4), 0)
+	_, writeErr := s.qp.Remote(RemoteBuffer{Len: 9}).WriteAt(make([]byte, 4), 0)
+	for what, err := range map[string]error{
+		"PostSend":  s.qp.PostSend(SendWR{Op: OpSend}),
+		"PostRecv":  s.qp.PostRecv(RecvWR{}),
+		"Send":      s.qp.Send(ctx),
+		"RDMAWrite": s.qp.RDMAWrite(ctx, RemoteBuffer{}),
+		"RDMARead":  s.qp.RDMARead(ctx, SGE{}, RemoteBuffer{}),
+		"Recv":      recvErr,
+		"ReadAt":    readErr,
+		"WriteAt":   writeErr,
+	} {
+		require.ErrorIs(s, err, net.ErrClosed, what)
+		if cause != nil {
+			require.ErrorIs(s, err, cause, what)
+		}
+	}
+	require.NoError(s, s.qp.Close(), "closing what has ended does nothing")
+	require.NoError(s, s.qp.Abort())
+}
+
+func TestDDP_54_58_CloseIsGracefulOnBothSides(t *testing.T) {
+	for _, network := range []string{"tcp", "pipe"} {
+		t.Run(network, func(t *testing.T) {
+			client, server := connect(t, pairConfig{network: network})
+			_, mr := server.register(8, stag.LocalWrite, nil)
+			require.NoError(t, server.qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}, RecvWR{ID: 2}, RecvWR{ID: 3}))
+			require.NoError(t, client.qp.PostRecv(RecvWR{ID: 4}))
+			require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Inline: []byte("last")}))
+			require.NoError(t, client.qp.Close())
+			<-server.qp.Done()
+			for _, s := range []*side{client, server} {
+				require.Equal(t, StateIdle, s.qp.State())
+				require.NoError(t, s.qp.Err())
+				require.Nil(t, s.qp.Terminated())
+				require.NoError(t, s.wantEvent(EventClosed).Err)
+				s.wantAllRefused(nil)
+			}
+			wcs := server.completes(server.qp.RecvCQ(), 3)
+			require.Equal(t, []uint64{1, 2, 3}, ids(wcs))
+			require.Equal(t, []Status{StatusSuccess, StatusFlushed, StatusFlushed}, statuses(wcs), "what was sent before the end arrives")
+			require.ErrorIs(t, wcs[1].Err(), ErrFlushed)
+			require.Equal(t, []Status{StatusFlushed}, statuses(client.completes(client.qp.RecvCQ(), 1)))
+		})
+	}
+}
+
+func TestCloseOnBothSidesAtOnce(t *testing.T) {
+	for range 20 {
+		client, server := connect(t, pairConfig{})
+		errs := make(chan error, 2)
+		for _, s := range []*side{client, server} {
+			go func() { errs <- s.qp.Close() }()
+		}
+		require.NoError(t, <-errs)
+		require.NoError(t, <-errs)
+		require.Equal(t, StateIdle, client.qp.State())
+		require.Equal(t, StateIdle, server.qp.State())
+	}
+}
+
+// TestDDP_55_CloseFinishesWhatIsQueued: a Read of ours, Sends behind it, and a Read of the
+// peer; the FIN is behind all of them.
+func TestDDP_55_CloseFinishesWhatIsQueued(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		copy(k.mem[16:], "peer's")
+		k.posts(
+			SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 4), Remote: remote},
+			SendWR{ID: 2, Op: OpSend, Flags: ReadFence, Inline: []byte("behind")})
+		k.p.segment()
+		closed := make(chan error, 1)
+		go func() { closed <- k.qp.Close() }()
+		synctest.Wait()
+		require.Equal(t, StateRTS, k.qp.State(), "Close waits")
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed, "new work is refused meanwhile")
+		require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), net.ErrClosed)
+		k.p.writes(fpdu(readRequest(1, 0x77, 0, 6, k.mr.STag(), 16)))
+		require.Equal(t, response(0xc1, 0x77, 0, "peer's"), k.p.segment(), "the peer is answered still")
+		k.answersRead(0, "data")
+		require.Equal(t, send(1, 0, "behind"), k.p.segment())
+		k.p.wantEnd("the FIN comes behind everything")
+		require.Equal(t, StateClosing, k.qp.State())
+		require.Empty(t, closed, "the peer has not ended its half")
+		k.wantCompletions("everything succeeded", 1, 2)
+		require.NoError(t, k.p.c.Close())
+		require.NoError(t, <-closed)
+		require.Equal(t, StateIdle, k.qp.State())
+	})
+}
+
+// TestCloseBehindAnAnswerThatDoesNotFitTheNetwork: the response to the peer's Read
+// left the queue, but the network has not taken it.
+func TestCloseBehindAnAnswerThatDoesNotFitTheNetwork(t *testing.T) {
+	for _, half := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			k := newTalk(t, QPConfig{}, nil)
+			const n = 600 << 10 // one batch; the pipe holds 64 KiB
+			_, mr := k.register(n, stag.RemoteRead, nil)
+			k.p.writes(fpdu(readRequest(1, 0x77, 0, n, mr.STag(), 0)))
+			synctest.Wait()
+			closed := make(chan error, 1)
+			go func() { closed <- k.qp.Close() }()
+			synctest.Wait()
+			if half { // something else comes in, which makes the reader look
+				k.p.writes(fpdu(write(k.mr.STag(), 0, "x")))
+				synctest.Wait()
+			}
+			require.Equal(t, StateRTS, k.qp.State())
+			for got := 0; got < n; {
+				got += len(k.p.segment()) - 14
+			}
+			k.p.wantEnd("the FIN is behind the whole response")
+			require.NoError(t, k.p.c.Close())
+			require.NoError(t, <-closed)
+		})
+	}
+}
+
+func TestCloseTimesOut(t *testing.T) {
+	for name, k := range map[string]func(t *testing.T) *talk{
+		"the peer does not answer a Read": func(t *testing.T) *talk {
+			k := newTalk(t, QPConfig{}, &Config{CloseTimeout: 3 * time.Second})
+			k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote}, SendWR{ID: 2, Op: OpSend, Flags: ReadFence})
+			return k
+		},
+		"the peer does not end its half": func(t *testing.T) *talk {
+			return newTalk(t, QPConfig{}, &Config{CloseTimeout: 3 * time.Second})
+		},
+		"the peer does not read": func(t *testing.T) *talk {
+			k := newTalk(t, QPConfig{}, &Config{CloseTimeout: 3 * time.Second})
+			for id := range uint64(100) {
+				k.posts(SendWR{ID: id, Op: OpRDMAWrite, Local: k.at(0, talkMem), Remote: remote})
+			}
+			return k
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := k(t)
+				require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1000}))
+				start := time.Now()
+				err := k.qp.Close()
+				require.Equal(t, 3*time.Second, time.Since(start))
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+				require.Equal(t, StateError, k.qp.State())
+				require.ErrorIs(t, k.wantEvent(EventAborted).Err, os.ErrDeadlineExceeded)
+				k.wantAllRefused(os.ErrDeadlineExceeded)
+				wcs := make([]WC, 256)
+				wcs = wcs[:k.cq.Poll(wcs)]
+				require.EqualValues(t, 1000, wcs[len(wcs)-1].ID)
+				require.Equal(t, StatusFlushed, wcs[len(wcs)-1].Status)
+			})
+		})
+	}
+}
+
+func TestAbortFlushesInPostOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
+		for id := range uint64(20) {
+			k.posts(SendWR{ID: 2 + id, Op: OpSend, Flags: Unsignaled})
+			require.NoError(t, k.qp.PostRecv(RecvWR{ID: 100 + id}))
+		}
+		start := time.Now()
+		require.NoError(t, k.qp.Abort())
+		require.Zero(t, time.Since(start), "it does not wait")
+		wcs := k.completes(k.cq, 41)
+		for i, wc := range wcs {
+			want := uint64(1 + i)
+			if i > 20 {
+				want = uint64(100 + i - 21)
+			}
+			require.Equal(t, want, wc.ID, "in post order, unsignaled ones too")
+			require.Equal(t, StatusFlushed, wc.Status)
+			require.ErrorIs(t, wc.Err(), ErrFlushed)
+			require.ErrorIs(t, wc.Err(), net.ErrClosed)
+		}
+		require.ErrorIs(t, k.qp.Err(), errAborted)
+		k.wantEvent(EventAborted)
+		k.wantAllRefused(errAborted)
+		_, err := io.Copy(io.Discard, k.p.c)
+		require.Error(t, err, "the peer meets a reset, not an end")
+	})
+}
+
+// TestDDP_57_61_PeerEndsWithWorkOutstanding: the half that is still open carries the
+// Terminate (RFC 5041 section 6.2.2).
+func TestDDP_57_61_PeerEndsWithWorkOutstanding(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2}))
+		k.p.segment()
+		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		k.wantTerminate("bad close: 0/2/07", 0x0207)
+		wcs := k.completes(k.cq, 2)
+		require.Equal(t, []Status{StatusFlushed, StatusFlushed}, statuses(wcs))
+		var te *TerminateError
+		require.ErrorAs(t, k.qp.Err(), &te)
+		require.False(t, te.Remote)
+		require.Equal(t, te, k.qp.Terminated())
+		require.Equal(t, StateError, k.qp.State())
+		k.wantEvent(EventTerminated)
+		k.wantAllRefused(te)
+	})
+}
+
+// TestDDP_52_59_PeerEndsIdly: the peer's FIN with nothing outstanding is answered by
+// ours, and nothing is an error.
+func TestDDP_52_59_PeerEndsIdly(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
+		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		k.p.wantEnd("the FIN is answered by ours")
+		<-k.qp.Done()
+		require.NoError(t, k.qp.Err())
+		require.Equal(t, StateIdle, k.qp.State())
+		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		k.wantEvent(EventClosed)
+	})
+}
+
+// TestDDP_56_60_ConnectionEndsWithinAnFPDU: that is no graceful end.
+func TestDDP_56_60_ConnectionEndsWithinAnFPDU(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
+		b := fpdu(send(1, 0, "hello"))
+		k.p.writes(b[:len(b)-1])
+		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		<-k.qp.Done()
+		require.Error(t, k.qp.Err())
+		require.ErrorIs(t, k.qp.Err(), io.ErrUnexpectedEOF)
+		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		k.wantEvent(EventConnectionLost)
+		k.wantAllRefused(io.ErrUnexpectedEOF)
+	})
+}
+
+func TestDDP_60_61_ConnectionIsReset(t *testing.T) {
+	for _, network := range []string{"tcp", "pipe"} {
+		t.Run(network, func(t *testing.T) {
+			client, server := connect(t, pairConfig{network: network})
+			_, mr := client.register(8, stag.LocalWrite, nil)
+			require.NoError(t, client.qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}))
+			require.NoError(t, server.qp.Abort())
+			<-client.qp.Done()
+			require.Equal(t, StateError, client.qp.State())
+			require.ErrorIs(t, client.qp.Err(), net.ErrClosed)
+			require.Equal(t, []Status{StatusFlushed}, statuses(client.completes(client.qp.RecvCQ(), 1)))
+			client.wantEvent(EventConnectionLost)
+			server.wantEvent(EventAborted)
+			client.wantAllRefused(client.qp.Err())
+		})
+	}
+}
+
+// TestRDMAP_78_79_TerminateArrives: though the peer, which finds the error, was sent
+// much that it will never read, and the connection is a real one.
+func TestRDMAP_78_79_TerminateArrives(t *testing.T) {
+	for range 10 {
+		client, server := connect(t, pairConfig{})
+		const n = 4 << 20
+		_, src := client.register(n, 0, nil)
+		_, dst := server.register(n, stag.LocalWrite|stag.RemoteWrite, nil)
+		bad := dst.Advertise(0, n)
+		bad.TO++ // one octet past the end
+		wrs := []SendWR{{ID: 1, Op: OpRDMAWrite, Local: []SGE{src.Slice(0, n)}, Remote: bad}}
+		for range 4 {
+			wrs = append(wrs, SendWR{ID: 2, Op: OpRDMAWrite, Local: []SGE{src.Slice(0, n)}, Remote: dst.Advertise(0, n)})
+		}
+		require.NoError(t, client.qp.PostSend(wrs...))
+		<-client.qp.Done()
+		<-server.qp.Done()
+		var te *TerminateError
+		require.ErrorAs(t, client.qp.Err(), &te, "the reason has arrived")
+		require.True(t, te.Remote)
+		require.ErrorIs(t, te, ErrBounds)
+		client.wantEvent(EventTerminateReceived)
+		require.ErrorAs(t, server.qp.Err(), &te)
+		require.False(t, te.Remote)
+		server.wantEvent(EventTerminated)
+	}
+}
+
+// TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd: the connection is torn down after a
+// bounded time.
+func TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.p.writes(fpdu(write(0x99, 0, "x")))
+		start := time.Now()
+		k.p.segment()
+		k.p.wantEnd("our half is ended at once")
+		require.Zero(t, time.Since(start))
+		k.p.writes(fpdu(write(k.mr.STag(), 0, "x")))
+		synctest.Wait()
+		require.Equal(t, StateTerminate, k.qp.State())
+		require.Zero(t, k.mem[0], "what still comes is not placed")
+		<-k.qp.Done()
+		require.Equal(t, lingerTime, time.Since(start))
+		require.Equal(t, StateError, k.qp.State())
+		var te *TerminateError
+		require.ErrorAs(t, k.qp.Err(), &te, "the first cause stays")
+	})
+}
+
+func TestFirstCauseStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.p.writes(fpdu(write(0x99, 0, "x")))
+		k.p.segment()
+		require.NoError(t, k.qp.Abort())
+		var te *TerminateError
+		require.ErrorAs(t, k.qp.Err(), &te)
+		require.ErrorIs(t, k.qp.Err(), ErrInvalidSTag)
+		require.NotErrorIs(t, k.qp.Err(), errAborted)
+		k.wantEvent(EventTerminated)
+		require.Empty(t, k.rnic.Events(), "a QP ends once")
+		k.wantAllRefused(ErrInvalidSTag)
+		require.True(t, errors.Is(k.qp.Send(testContext(t)), te))
+	})
+}
