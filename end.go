@@ -134,15 +134,14 @@ func (qp *QP) peerEnded() {
 // afterPeer ends a QP whose peer has ended its half. Work that is still outstanding
 // can no longer be done (draft-hilland-rddp-verbs section 6.2.2.2).
 func (qp *QP) afterPeer() {
-	switch qp.State() {
-	case StateTerminate, StateError:
+	state := qp.State()
+	if state == StateTerminate || state == StateError {
 		return
-	case StateRTS:
-		if sq, irq := qp.stream.Idle(); sq != 0 || irq != 0 {
-			qp.fail(transport.Faultf(transport.RDMAPStreamCatastrophic,
-				"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
-			return
-		}
+	}
+	if sq, irq := qp.stream.Idle(); state == StateRTS && (sq != 0 || irq != 0) {
+		qp.fail(transport.Faultf(transport.RDMAPStreamCatastrophic,
+			"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
+		return
 	}
 	qp.record(StateClosing, EventClosed, nil)
 	_ = qp.llp.CloseSend()

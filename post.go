@@ -82,8 +82,9 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	case OpLocalInvalidate:
 		r.Kind, r.Invalidate = rdmap.KindInvalidate, wr.Invalidate
 		return nil
+	default:
+		return fmt.Errorf("iwarp: %v cannot be posted to a send queue", wr.Op)
 	}
-	return fmt.Errorf("iwarp: %v cannot be posted to a send queue", wr.Op)
 }
 
 func (qp *QP) fillSend(r *rdmap.Request, wr *SendWR) error {

@@ -41,8 +41,9 @@ func sentinelOfStatus(s Status) error {
 		return ErrInvalidSTag
 	case StatusLocalOp:
 		return ErrUnsupported
+	default:
+		return nil
 	}
-	return nil
 }
 
 // A WC is a work completion. If Status is not StatusSuccess only ID, QP, Op,
