@@ -1,0 +1,161 @@
+package iwarp
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A step is a part of what a peer sends, and what it changes in the victim's memory.
+type step struct {
+	wire []byte
+	at   int // in the arena
+	data string
+}
+
+// conversation is one of everything that a well-behaved peer sends, after its Request.
+func (v *victim) conversation() []step {
+	hello := strings.Repeat("h", 16)
+	answer := strings.Repeat("r", sinkLen)
+	return []step{
+		{fpdu(write(v.mr.STag(), regionTO, hello)), regionAt, hello},
+		{fpdu(send(1, 0, "message")), recvAt, "message"},
+		{fpdu(response(0xc1, v.sink.STag(), 0, answer)), sinkAt, answer},
+		{fpdu(readRequest(1, 1, 0, 16, v.mr.STag(), regionTO)), 0, ""},
+		{fpdu(write(v.mr.STag(), regionTO+regionLen-3, "end")), regionAt + regionLen - 3, "end"},
+	}
+}
+
+// played applies to want the steps that are complete after n octets.
+func (v *victim) played(steps []step, n int) {
+	for _, s := range steps {
+		if n < len(s.wire) {
+			return
+		}
+		n -= len(s.wire)
+		copy(v.want[s.at:], s.data)
+	}
+}
+
+func join(steps []step) (wire []byte) {
+	for _, s := range steps {
+		wire = append(wire, s.wire...)
+	}
+	return wire
+}
+
+// TestDDP_60_61_73_CutAtEveryOctet: the peer ends or resets the connection anywhere.
+// What was whole is placed, what was not is not, every work request completes once,
+// and the QP ends.
+func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
+	total := 1
+	for at := 0; at < total; at++ {
+		for _, reset := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				v := newLonelyVictim(t)
+				var cr *ConnRequest
+				v.p, cr = requester(t, v.rnic, "pipe", hx("40 01 00 00"))
+				var err error
+				v.qp, err = cr.Accept(testContext(t), &QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq})
+				require.NoError(t, err)
+				require.NoError(t, v.qp.PostRecv(RecvWR{ID: recvID, Local: []SGE{v.recv.Slice(0, recvLen)}}))
+				require.NoError(t, v.qp.PostSend(SendWR{ID: readID, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, sinkLen)},
+					Remote: RemoteBuffer{STag: 1, Len: sinkLen}}))
+
+				steps := v.conversation()
+				wire := join(steps)
+				total = len(wire) + 1
+				v.p.writes(wire[:at])
+				synctest.Wait()
+				v.p.cut(reset)
+				<-v.qp.Done()
+
+				v.played(steps, at)
+				where := fmt.Sprintf("cut after %d octets, reset %t", at, reset)
+				require.Equal(t, v.want, v.arena, where)
+				require.ErrorIs(t, v.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed, where)
+				var wcs [3]WC
+				require.Equal(t, 2, v.cq.Poll(wcs[:]), "%s: what was posted completes, once", where)
+				v.othersLive()
+			})
+		}
+	}
+}
+
+// cut ends the peer's half, or everything.
+func (p *peer) cut(reset bool) {
+	p.Helper()
+	c := p.c.(interface {
+		CloseWrite() error
+		Abort() error
+	})
+	if reset {
+		require.NoError(p, c.Abort())
+		return
+	}
+	require.NoError(p, c.CloseWrite())
+}
+
+// TestMPA_62_63_CutDuringSetup: a Request that ends anywhere makes no connection.
+func TestMPA_62_63_CutDuringSetup(t *testing.T) {
+	request := []byte(requestKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
+	for at := range request {
+		for _, reset := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				v := newLonelyVictim(t)
+				a, b := transport.Pipe(transport.PipeOptions{})
+				p := &peer{TB: t, c: a}
+				p.writes(request[:at])
+				failed := make(chan error, 1)
+				go func() {
+					_, err := v.rnic.Server(testContext(t), b, nil)
+					failed <- err
+				}()
+				synctest.Wait()
+				p.cut(reset)
+				var f *transport.Fault
+				require.ErrorAs(t, <-failed, &f)
+				require.Equal(t, transport.MPAConnectionLost, f.Code)
+				_ = a.Close() // it may be aborted
+				v.othersLive()
+			})
+		}
+	}
+}
+
+// TestMPA_33_44_46_84_EveryOctetCorrupted: with CRCs, no octet of a stream can be
+// altered on the way so that anything wrong is placed.
+func TestMPA_33_44_46_84_EveryOctetCorrupted(t *testing.T) {
+	total := 1
+	for at := 0; at < total; at++ {
+		for _, bits := range []byte{0x01, 0x80, 0xff} {
+			synctest.Test(t, func(t *testing.T) {
+				v := newVictim(t, QPConfig{})
+				v.works()
+				steps := v.conversation()[:3]
+				wire := join(steps)
+				total = len(wire)
+				wire[at] ^= bits
+				v.p.writes(wire)
+				v.p.cut(false)
+				<-v.qp.Done()
+				whole := 0 // octets of the FPDUs in front of the damaged one
+				for _, s := range steps {
+					if whole+len(s.wire) > at {
+						break
+					}
+					whole += len(s.wire)
+				}
+				v.played(steps, whole)
+				require.Equal(t, v.want, v.arena, "octet %d is damaged by %02x", at, bits)
+				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
+			})
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package iwarp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// smallTCP returns the two ends of a TCP connection that holds little.
+func smallTCP(t *testing.T) (a, b *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	ca, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	cb, err := l.Accept()
+	require.NoError(t, err)
+	a, b = ca.(*net.TCPConn), cb.(*net.TCPConn)
+	for _, c := range []*net.TCPConn{a, b} {
+		require.NoError(t, errors.Join(c.SetReadBuffer(32<<10), c.SetWriteBuffer(32<<10)))
+	}
+	return a, b
+}
+
+// TestRDMAP_37_110_111_115_BothSidesFloodReads: each side asks for much more than the
+// connection holds before it sees any of it. Answers do not wait for each other.
+func TestRDMAP_37_110_111_115_BothSidesFloodReads(t *testing.T) {
+	ctx := testContext(t)
+	client, server := newSide(t, nil), newSide(t, nil)
+	a, b := smallTCP(t)
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := server.rnic.Server(ctx, b, nil)
+		if err == nil {
+			server.qp, err = cr.Accept(ctx, &QPConfig{PD: server.pd})
+		}
+		accepted <- err
+	}()
+	var err error
+	client.qp, err = client.rnic.Client(ctx, a, &QPConfig{PD: client.pd})
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
+
+	const reads, size = 48, 100_000
+	floods := []*flood{newFlood(client, server, reads, size), newFlood(server, client, reads, size)}
+	for _, f := range floods {
+		f.post(t)
+	}
+	for _, f := range floods {
+		f.wait(t, ctx)
+	}
+}
+
+// A flood is many RDMA Reads by one side of the other's memory.
+type flood struct {
+	by       *side
+	src, dst []byte
+	from, to *MR
+	n, size  int
+}
+
+func newFlood(by, of *side, n, size int) *flood {
+	f := &flood{by: by, n: n, size: size}
+	f.src, f.from = of.register(size, stag.RemoteRead, nil)
+	fillRandom(f.src)
+	f.dst, f.to = by.register(n*size, stag.LocalWrite, nil)
+	return f
+}
+
+func (f *flood) post(t *testing.T) {
+	for i := range f.n {
+		require.NoError(t, f.by.qp.PostSend(SendWR{ID: uint64(i), Op: OpRDMARead,
+			Local: []SGE{f.to.Slice(i*f.size, f.size)}, Remote: f.from.Advertise(0, f.size)}))
+	}
+}
+
+func (f *flood) wait(t *testing.T, ctx context.Context) {
+	var wcs [1]WC
+	for i := range f.n {
+		_, err := f.by.qp.SendCQ().Wait(ctx, wcs[:])
+		require.NoError(t, err)
+		require.NoError(t, wcs[0].Err())
+		require.Equal(t, uint64(i), wcs[0].ID, "Reads complete in order")
+		require.True(t, bytes.Equal(f.src, f.dst[i*f.size:][:f.size]), "Read %d brought what is there", i)
+	}
+}
+
+// TestRDMAP_109_115_118_PeerReadsNothing: the peer asks for all that it may and takes
+// none of it. What it sends is served on, and the QP can be closed.
+func TestRDMAP_109_115_118_PeerReadsNothing(t *testing.T) {
+	for name, end := range map[string]func(qp *QP) error{
+		"close": func(qp *QP) error {
+			if err := qp.Close(); !errors.Is(err, os.ErrDeadlineExceeded) {
+				return errors.New("Close should time out")
+			}
+			return nil
+		},
+		"abort": func(qp *QP) error { return qp.Abort() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newVictim(t, QPConfig{IRD: 8, ORD: 2})
+				v.works()
+				const size = 4 << 20
+				_, large := v.register(size, stag.RemoteRead, nil)
+				for msn := range uint32(8) {
+					v.p.writes(fpdu(readRequest(msn+1, 1, 0, size, large.STag(), 0)))
+				}
+				time.Sleep(time.Second)
+				for range 5 { // our own work queues up behind the answers
+					require.NoError(t, v.qp.PostSend(SendWR{ID: 3, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, 1)}, Remote: RemoteBuffer{Len: 1}}))
+				}
+				v.p.writes(fpdu(write(v.mr.STag(), regionTO, "still")))
+				v.p.writes(fpdu(send(1, 0, "served")))
+				v.p.writes(fpdu(response(0xc1, v.sink.STag(), 0, "sixteen octets..")))
+				synctest.Wait()
+				copy(v.want[regionAt:], "still")
+				copy(v.want[recvAt:], "served")
+				copy(v.want[sinkAt:], "sixteen octets..")
+				require.Equal(t, v.want, v.arena, "what the peer sends is served all the while")
+				require.Equal(t, StateRTS, v.qp.State())
+
+				require.NoError(t, end(v.qp))
+				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
+				var wcs [16]WC
+				require.Equal(t, 7, v.cq.Poll(wcs[:]), "what was posted completes, once")
+				v.othersLive()
+			})
+		})
+	}
+}

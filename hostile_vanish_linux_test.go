@@ -1,0 +1,182 @@
+package iwarp
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// cannot skips the test, or fails it where everything must be there, as it must in
+// the project's own run of all checks.
+func cannot(t *testing.T, missing string) {
+	t.Helper()
+	if os.Getenv("IWARP_REQUIRE_TOOLS") == "1" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+}
+
+// A network is two network namespaces joined by a cable that can be cut. It goes
+// with the goroutines that live in it.
+type network struct {
+	t         *testing.T
+	near, far chan func() // run in the namespaces
+	farID     int         // a thread
+}
+
+// newNetwork makes the namespaces of threads of this process: a socket belongs to that
+// of the thread that opens it.
+func newNetwork(t *testing.T) *network {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		cannot(t, "a network that can be cut needs root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		cannot(t, "a network that can be cut needs the program ip")
+	}
+	n := &network{t: t}
+	n.near, _ = namespace(t)
+	n.far, n.farID = namespace(t)
+	n.run(n.near, "ip", "link", "add", "near", "type", "veth", "peer", "name", "far")
+	n.run(n.near, "ip", "link", "set", "far", "netns", fmt.Sprint(n.farID))
+	n.run(n.near, "ip", "address", "add", "192.0.2.1/24", "dev", "near")
+	n.run(n.far, "ip", "address", "add", "192.0.2.2/24", "dev", "far")
+	n.run(n.near, "ip", "link", "set", "near", "up")
+	n.run(n.far, "ip", "link", "set", "far", "up")
+	return n
+}
+
+// namespace starts a thread in a network namespace of its own, which runs what it is
+// given.
+func namespace(t *testing.T) (work chan func(), id int) {
+	t.Helper()
+	work = make(chan func())
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread goes with the goroutine
+		id = unix.Gettid()
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		started <- err
+		for f := range work {
+			f()
+		}
+	}()
+	t.Cleanup(func() { close(work) })
+	if err := <-started; err != nil {
+		cannot(t, "no network namespace: "+err.Error())
+	}
+	return work, id
+}
+
+// in runs f in a namespace and waits for it.
+func (n *network) in(where chan func(), f func()) {
+	done := make(chan struct{})
+	where <- func() { defer close(done); f() }
+	<-done
+}
+
+func (n *network) run(where chan func(), name string, args ...string) {
+	n.t.Helper()
+	var out bytes.Buffer
+	var err error
+	n.in(where, func() {
+		c := exec.Command(name, args...)
+		c.Stdout, c.Stderr = &out, &out
+		err = c.Run()
+	})
+	if err != nil {
+		cannot(n.t, fmt.Sprintf("%s %v: %v: %s", name, args, err, out.String()))
+	}
+}
+
+// cut makes every peer vanish.
+func (n *network) cut() { n.run(n.far, "ip", "link", "set", "far", "down") }
+
+// dial connects the namespaces.
+func (n *network) dial() (near, far net.Conn) {
+	n.t.Helper()
+	var l net.Listener
+	var err error
+	n.in(n.far, func() { l, err = net.Listen("tcp", "192.0.2.2:0") })
+	require.NoError(n.t, err)
+	defer l.Close()
+	n.in(n.near, func() { near, err = net.DialTimeout("tcp", l.Addr().String(), patience) })
+	require.NoError(n.t, err)
+	far, err = l.Accept()
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { _ = far.Close() })
+	return near, far
+}
+
+// TestRDMAP_81_118_PeerThatVanishes: whether the QP is idle, waits for an answer, or
+// has octets on their way, it ends within PeerTimeout, and the application is told.
+func TestRDMAP_81_118_PeerThatVanishes(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t)
+	const peerTimeout = 2 * time.Second
+	s := newSide(t, &Config{PeerTimeout: peerTimeout})
+	far := newSide(t, nil)
+	buf, mr := s.register(1<<20, stag.LocalWrite, nil)
+	_, farMR := far.register(len(buf), stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+
+	work := map[string]SendWR{
+		"idle":                  {},
+		"octets on their way":   {Op: OpRDMAWrite, Local: []SGE{mr.Slice(0, len(buf))}, Remote: farMR.Advertise(0, len(buf))},
+		"waits for an answer":   {Op: OpRDMARead, Local: []SGE{mr.Slice(0, len(buf))}, Remote: farMR.Advertise(0, len(buf))},
+		"a short message alone": {Op: OpSend, Inline: []byte("hello?")},
+	}
+	qps := map[string]*QP{}
+	for what := range work {
+		qps[what] = n.established(s, far)
+	}
+	n.cut()
+	start := time.Now()
+	for what, wr := range work {
+		if wr.Op != 0 {
+			require.NoError(t, qps[what].PostSend(wr))
+		}
+	}
+	const slack = 2 * time.Second // probes come in whole seconds
+	ctx := testContext(t)
+	for what, qp := range qps {
+		select {
+		case <-qp.Done():
+		case <-time.After(time.Until(start.Add(peerTimeout + slack))):
+			t.Fatalf("%s: not reported after %v", what, time.Since(start))
+		case <-ctx.Done():
+			t.Fatal(ctx.Err())
+		}
+		require.ErrorIs(t, qp.Err(), net.ErrClosed, what)
+		require.Equal(t, StateError, qp.State(), what)
+		require.Equal(t, EventConnectionLost, (<-s.rnic.Events()).Kind, what)
+	}
+}
+
+// established makes a QP whose peer is in the other namespace.
+func (n *network) established(near, far *side) *QP {
+	n.t.Helper()
+	ctx := testContext(n.t)
+	a, b := n.dial()
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := far.rnic.Server(ctx, b, nil)
+		if err == nil {
+			_, err = cr.Accept(ctx, &QPConfig{PD: far.pd})
+		}
+		accepted <- err
+	}()
+	qp, err := near.rnic.Client(ctx, a, &QPConfig{PD: near.pd})
+	require.NoError(n.t, err)
+	require.NoError(n.t, <-accepted)
+	return qp
+}
