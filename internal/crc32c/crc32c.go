@@ -18,7 +18,9 @@ func Checksum(p []byte) uint32 { return Update(0, p) }
 // no octets is 0.
 func Update(crc uint32, p []byte) uint32 {
 	raceRead(p)
-	crc, p = fold(crc, p)
+	if len(p) >= least {
+		crc, p = fold(crc, p)
+	}
 	return crc32.Update(crc, castagnoli, p)
 }
 
@@ -30,7 +32,9 @@ func Copy(crc uint32, dst, src []byte) uint32 {
 	dst = dst[:len(src)]
 	raceRead(src)
 	raceWrite(dst)
-	crc, dst, src = foldCopy(crc, dst, src)
+	if len(src) >= least {
+		crc, dst, src = foldCopy(crc, dst, src)
+	}
 	copy(dst, src)
 	return crc32.Update(crc, castagnoli, dst)
 }

@@ -14,10 +14,10 @@ const (
 )
 
 const (
-	// least256 is what the 256-bit form takes at least, and from there on it is
-	// faster than hash/crc32. The 512-bit form is faster again from least512 on,
-	// which is what it takes at least.
-	least256 = 256
+	// least is what the 256-bit form takes at least, and from there on it is faster
+	// than hash/crc32. The 512-bit form is faster again from least512 on, which is
+	// what it takes at least.
+	least    = 256
 	least512 = 512
 
 	// block is what both take multiples of.
@@ -52,7 +52,7 @@ func fold(crc uint32, p []byte) (uint32, []byte) {
 	if form == stdlib {
 		return crc, p
 	}
-	for len(p) >= least256 {
+	for len(p) >= least {
 		n := min(len(p), most) &^ (block - 1)
 		// The assembly's CRC is the register of the division, which begins and
 		// ends inverted.
@@ -72,7 +72,7 @@ func foldCopy(crc uint32, dst, src []byte) (uint32, []byte, []byte) {
 	if form == stdlib {
 		return crc, dst, src
 	}
-	for len(src) >= least256 {
+	for len(src) >= least {
 		n := min(len(src), most) &^ (block - 1)
 		if form == avx512 && n >= least512 {
 			crc = ^copy512(^crc, dst[:n], src[:n])
