@@ -2,8 +2,8 @@ package mpa
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
+	"github.com/goiwarp/iwarp/internal/crc32c"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -72,7 +72,7 @@ func (d *decoder) size(header uint64, n int) int {
 func (d *decoder) check(b []byte, header uint64) *transport.Fault {
 	if d.crc {
 		body, field := b[:len(b)-crcSize], b[len(b)-crcSize:]
-		got, want := binary.LittleEndian.Uint32(field), crc32.Checksum(body, castagnoli)
+		got, want := binary.LittleEndian.Uint32(field), crc32c.Checksum(body)
 		if got != want {
 			return transport.Faultf(transport.MPACRC, "FPDU at octet %d carries %08x, its octets make %08x", d.pos, got, want)
 		}

@@ -2,12 +2,18 @@ package mpa
 
 import (
 	"encoding/binary"
-	"hash/crc32"
+
+	"github.com/goiwarp/iwarp/internal/crc32c"
 )
 
 // lendMin is the size from which payload is worth a piece of its own; less is
 // copied.
 const lendMin = 256
+
+// fuseMin is the size from which payload is worth a CRC of its own while it is
+// copied. Less is copied first, and so are the short spans between Markers: the
+// CRC of many octets at once is faster.
+const fuseMin = 1024
 
 var noOctets [3]byte // the PAD
 
@@ -32,10 +38,13 @@ func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage
 	e.copy(out, length[:])
 	e.copy(out, head)
 	for _, p := range payload {
-		if stage || len(p) < lendMin {
-			e.copy(out, p)
-		} else {
+		switch {
+		case !stage && len(p) >= lendMin:
 			e.lend(out, p)
+		case len(p) >= fuseMin && e.crc && !e.markers:
+			e.fuse(out, p)
+		default:
+			e.copy(out, p)
 		}
 	}
 	e.copy(out, noOctets[:padding(n)])
@@ -119,6 +128,18 @@ func (e *encoder) put(out *batch, p []byte) {
 	}
 }
 
+// fuse copies p with its CRC in one pass, without Markers.
+func (e *encoder) fuse(out *batch, p []byte) {
+	for len(p) > 0 {
+		room := out.room()
+		e.settle(out)
+		n := min(room, len(p))
+		e.sum = crc32c.Copy(e.sum, out.own(n), p[:n])
+		e.pos += uint64(n)
+		p = p[n:]
+	}
+}
+
 // lend puts p itself between Markers.
 func (e *encoder) lend(out *batch, p []byte) {
 	for len(p) > 0 {
@@ -126,7 +147,7 @@ func (e *encoder) lend(out *batch, p []byte) {
 		e.settle(out)
 		out.lend(p[:n])
 		if e.crc {
-			e.sum = crc32.Update(e.sum, castagnoli, p[:n])
+			e.sum = crc32c.Update(e.sum, p[:n])
 		}
 		e.pos += uint64(n)
 		p = p[n:]
@@ -138,7 +159,7 @@ func (e *encoder) lend(out *batch, p []byte) {
 func (e *encoder) settle(out *batch) {
 	if e.fresh > 0 && e.crc {
 		last := out.pieces[len(out.pieces)-1]
-		e.sum = crc32.Update(e.sum, castagnoli, last[len(last)-e.fresh:])
+		e.sum = crc32c.Update(e.sum, last[len(last)-e.fresh:])
 	}
 	e.fresh = 0
 }

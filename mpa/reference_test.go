@@ -10,6 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// castagnoli makes the CRCs of the reference, by another package than the
+// encoder's.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // reference makes FPDUs word by word, as RFC 5044 tells it, and is what the
 // encoder and the decoder are held against.
 type reference struct {

@@ -2,11 +2,11 @@ package mpa
 
 import (
 	"bytes"
-	"hash/crc32"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/crc32c"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -29,11 +29,11 @@ func TestMPA_23_30_CRC32cOfTheRFC(t *testing.T) {
 		{descending, 0x113fdb5c},
 		{iscsi, 0xd9963a56},
 	} {
-		require.Equal(t, v.want, crc32.Checksum(v.in, castagnoli), "CRC32c of %x", v.in)
+		require.Equal(t, v.want, crc32c.Checksum(v.in), "CRC32c of %x", v.in)
 	}
 	wire := encoded(&encoder{crc: true}, false, unhex(t, send24))
 	require.Equal(t, unhex(t, "b7243ec3"), wire[len(wire)-4:], "V3: the least significant octet goes first")
-	require.EqualValues(t, 0x48674bc7, crc32.Checksum(wire, castagnoli), "the residue over an FPDU and its CRC")
+	require.EqualValues(t, 0x48674bc7, crc32c.Checksum(wire), "the residue over an FPDU and its CRC")
 }
 
 func TestMPA_27_CRCsAreInvisibleAbove(t *testing.T) {
@@ -68,4 +68,22 @@ func TestCorruptLengthIsFound(t *testing.T) {
 	got, err := decoded(&decoder{crc: true}, wire)
 	requireFault(t, transport.MPACRC, err)
 	require.Empty(t, got)
+}
+
+// Payload is copied in pieces of all sizes, with its CRC or before it, and into
+// chunks that end in the middle of it.
+func TestStagedPayloadIsInTheCRC(t *testing.T) {
+	ulpdu := octets(20000)
+	for _, markers := range []bool{false, true} {
+		e, r, out := encoder{markers: markers, crc: true}, reference{markers: markers, crc: true}, new(batch)
+		var want []byte
+		for cut := range 40 {
+			mid := 14 + cut*fuseMin/20
+			e.encode(out, ulpdu[:14], [][]byte{ulpdu[14:mid], ulpdu[mid : mid+1], ulpdu[mid+1:]}, len(ulpdu), true)
+			want = r.fpdu(want, ulpdu)
+		}
+		require.Greater(t, len(out.chunks), 10, "the chunks end anywhere")
+		require.True(t, bytes.Equal(want, bytes.Join(out.pending(), nil)), "Markers %t", markers)
+		out.release()
+	}
 }
