@@ -148,9 +148,11 @@ func (qp *QP) afterPeer() {
 	qp.die(nil)
 }
 
-// lose ends the QP because the connection is gone.
+// lose ends the QP because the connection is gone, unless that is this side's doing.
 func (qp *QP) lose(err error) {
-	qp.record(StateError, EventConnectionLost, err)
+	if !qp.dead() {
+		qp.record(StateError, EventConnectionLost, err)
+	}
 	qp.die(err)
 }
 
@@ -160,8 +162,17 @@ func (qp *QP) linger() {
 		return
 	}
 	qp.bound(lingerTime)
-	_ = qp.llp.CloseSend()
+	if t := qp.Terminated(); !qp.closeSend() && t != nil && t.Remote {
+		qp.die(nil) // nothing of ours is under way that this could destroy
+		return
+	}
 	qp.rx.wake()
+}
+
+// closeSend ends our half. It reports false where the connection can only be ended as
+// a whole.
+func (qp *QP) closeSend() bool {
+	return !errors.Is(qp.llp.CloseSend(), errors.ErrUnsupported)
 }
 
 // bound gives the end d to come by itself.
@@ -290,7 +301,10 @@ func (qp *QP) Close() error {
 func (qp *QP) endSending() {
 	if qp.state.CompareAndSwap(uint32(StateRTS), uint32(StateClosing)) {
 		qp.rq.end(StatusFlushed)
-		_ = qp.llp.CloseSend()
+		if !qp.closeSend() {
+			qp.record(StateClosing, EventClosed, nil)
+			qp.die(nil)
+		}
 	}
 }
 
