@@ -79,8 +79,10 @@ func newFlood(by, of *side, n, size int) *flood {
 
 func (f *flood) post(t *testing.T) {
 	for i := range f.n {
-		require.NoError(t, f.by.qp.PostSend(SendWR{ID: uint64(i), Op: OpRDMARead,
-			Local: []SGE{f.to.Slice(i*f.size, f.size)}, Remote: f.from.Advertise(0, f.size)}))
+		require.NoError(t, f.by.qp.PostSend(SendWR{
+			ID: uint64(i), Op: OpRDMARead,
+			Local: []SGE{f.to.Slice(i*f.size, f.size)}, Remote: f.from.Advertise(0, f.size),
+		}))
 	}
 }
 

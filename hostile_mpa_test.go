@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -21,9 +22,11 @@ import (
 // damaged, is not told.
 func TestMPA_5_33_44_81_84_85_DamagedFPDU(t *testing.T) {
 	damaged := func(name string, code transport.Code, wire func(b []byte) []byte) attack {
-		return attack{name: name, code: code, tells: tellsNothing,
+		return attack{
+			name: name, code: code, tells: tellsNothing,
 			segment: func(v *victim) []byte { return write(v.mr.STag(), regionTO, "good or bad") },
-			wire:    wire}
+			wire:    wire,
+		}
 	}
 	flip := func(at int, bits byte) func([]byte) []byte {
 		return func(b []byte) []byte {
@@ -70,7 +73,7 @@ func (p *peer) wantGone(expectation string) {
 	p.Helper()
 	n, err := p.c.Read(make([]byte, 1))
 	require.Zero(p, n, expectation)
-	require.True(p, err == io.EOF || isReset(err), "%s: %v", expectation, err)
+	require.True(p, errors.Is(err, io.EOF) || isReset(err), "%s: %v", expectation, err)
 }
 
 func isReset(err error) bool { return strings.Contains(err.Error(), syscall.ECONNRESET.Error()) }

@@ -101,8 +101,10 @@ func (v *victim) another(pd *PD, access stag.Access, qp *QP) *MR {
 func (v *victim) works() {
 	v.Helper()
 	require.NoError(v, v.qp.PostRecv(RecvWR{ID: recvID, Local: []SGE{v.recv.Slice(0, recvLen)}}))
-	require.NoError(v, v.qp.PostSend(SendWR{ID: readID, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, sinkLen)},
-		Remote: RemoteBuffer{STag: 0x0d0e0f00, TO: 7, Len: sinkLen}}))
+	require.NoError(v, v.qp.PostSend(SendWR{
+		ID: readID, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, sinkLen)},
+		Remote: RemoteBuffer{STag: 0x0d0e0f00, TO: 7, Len: sinkLen},
+	}))
 	want := readRequest(1, v.sink.STag(), 0, sinkLen, 0x0d0e0f00, 7)
 	require.Equal(v, want, v.p.segment(), "the Read Request is as posted")
 }
