@@ -2,6 +2,7 @@
 //
 //	iwarp ping -s [-a addr] [-p port] ...    answer Linux's rping, or iwarp ping -c
 //	iwarp ping -c -a addr [-p port] ...      be a client of either
+//	iwarp perf [-suite standard] ...         measure the library against plain TCP
 //	iwarp help                               list the commands
 package main
 
@@ -23,6 +24,7 @@ type command struct {
 
 var commands = []command{
 	{"ping", "exchange data with Linux's rping or with another iwarp ping", pingMain},
+	{"perf", "measure the library against plain TCP", perfMain},
 }
 
 func main() {

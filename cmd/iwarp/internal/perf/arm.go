@@ -1,0 +1,127 @@
+package perf
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// An arm is one side of a comparison, prepared and warm.
+type arm struct {
+	w       workload
+	d       driver
+	r       *remote
+	service int
+	meter   meter
+	n       int     // operations of a run, on each connection
+	times   []int64 // room for the times of a run
+}
+
+// maxTimes bounds the room for the times of one run.
+const maxTimes = 1 << 20
+
+// openArm connects the two ends of a workload and warms them for runs that take
+// about span.
+func openArm(r *remote, w workload, span time.Duration) (*arm, error) {
+	w = w.filled()
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	k, err := kindOf(w.Kind)
+	if err != nil {
+		return nil, err
+	}
+	a := &arm{w: w, r: r, n: 1}
+	opened, err := r.do(request{Open: &w})
+	if err != nil {
+		return nil, err
+	}
+	a.service = opened.Service
+	if a.d, err = k.dial(r.addr(opened.Port), w); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", w.Kind, err), a.close())
+	}
+	if err := a.warm(span); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	return a, nil
+}
+
+// warm runs more and more operations until a run takes about span.
+func (a *arm) warm(span time.Duration) error {
+	for {
+		start := time.Now()
+		if err := a.exec(); err != nil {
+			return err
+		}
+		took := time.Since(start)
+		if took >= span/2 {
+			a.n = max(int(float64(a.n)*span.Seconds()/took.Seconds()), 1)
+			break
+		}
+		a.n *= 2
+	}
+	if a.w.Latency {
+		a.n = min(a.n, maxTimes)
+		a.times = make([]int64, 0, a.n)
+	}
+	return nil
+}
+
+// run does one run.
+func (a *arm) run() (*sample, error) {
+	a.times = a.times[:0]
+	before, err := a.usage()
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := a.exec(); err != nil {
+		return nil, err
+	}
+	s := &sample{ops: a.n * a.w.Conns, octets: a.w.octets(a.n), elapsed: time.Since(start)}
+	after, err := a.usage()
+	if err != nil {
+		return nil, err
+	}
+	s.used = after.minus(before)
+	if a.w.Latency {
+		s.times = slices.Clone(a.times)
+		slices.Sort(s.times)
+	}
+	return s, nil
+}
+
+// exec does the operations of one run.
+func (a *arm) exec() error {
+	if !a.w.Duplex {
+		var err error
+		a.times, err = a.d.run(a.n, a.times)
+		return err
+	}
+	theirs := make(chan error, 1)
+	go func() {
+		_, err := a.r.do(request{Run: &runOrder{Service: a.service, N: a.n}})
+		theirs <- err
+	}()
+	_, err := a.d.run(a.n, nil)
+	return errors.Join(err, <-theirs)
+}
+
+// usage is that of both processes.
+func (a *arm) usage() (usage, error) {
+	theirs, err := a.r.usage()
+	return a.meter.read().plus(theirs), err
+}
+
+func (a *arm) close() error {
+	var err error
+	if a.d != nil {
+		err = a.d.close()
+	}
+	if a.service != 0 {
+		_, rerr := a.r.do(request{Close: a.service})
+		err = errors.Join(err, rerr)
+	}
+	return err
+}

@@ -1,0 +1,28 @@
+package perf
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// defaultCC is in every Linux kernel, open to all programs, and does not pace: what is
+// measured on a loopback is then the work, not a model of a network.
+const defaultCC = "reno"
+
+// congestion returns what sets the congestion control of a socket before it
+// connects or listens; connections inherit it from their listener.
+func congestion(name string) func(network, address string, c syscall.RawConn) error {
+	if name == "" {
+		return nil
+	}
+	return func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if cerr := c.Control(func(fd uintptr) {
+			err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+		}); cerr != nil {
+			return cerr
+		}
+		return err
+	}
+}

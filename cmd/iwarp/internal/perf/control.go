@@ -1,0 +1,101 @@
+package perf
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// The control connection carries frames: a length of four octets, big endian, and
+// so much JSON. A frame of no octets asks for the usage of the server, which comes
+// back in a fixed form: to ask must cost next to nothing and allocate nothing.
+
+const maxFrame = 1 << 16
+
+// A request is what the client asks for. Exactly one field is set.
+type request struct {
+	Open   *workload `json:"open,omitempty"`   // prepare a service
+	Run    *runOrder `json:"run,omitempty"`    // the server's half of duplex operations
+	Close  int       `json:"close,omitempty"`  // end the service of this number
+	Memory bool      `json:"memory,omitempty"` // collect garbage, then tell the memory
+}
+
+type runOrder struct {
+	Service int `json:"service"`
+	N       int `json:"n"`
+}
+
+type reply struct {
+	Error   string `json:"error,omitempty"`
+	Service int    `json:"service,omitempty"` // its number, from 1
+	Port    int    `json:"port,omitempty"`
+	Memory  memory `json:"memory,omitzero"`
+}
+
+func writeFrame(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+	return err
+}
+
+// readBody reads the rest of a frame of n octets.
+func readBody(r io.Reader, n uint32, v any) error {
+	if n > maxFrame {
+		return fmt.Errorf("control frame of %d octets", n)
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, v)
+}
+
+// A remote is the client's end of the control connection. It serves one caller at a
+// time.
+type remote struct {
+	c   net.Conn
+	buf [usageLen]byte
+}
+
+// do asks and waits for the answer.
+func (r *remote) do(q request) (reply, error) {
+	var a reply
+	if err := writeFrame(r.c, q); err != nil {
+		return a, err
+	}
+	if _, err := io.ReadFull(r.c, r.buf[:4]); err != nil {
+		return a, err
+	}
+	if err := readBody(r.c, binary.BigEndian.Uint32(r.buf[:4]), &a); err != nil {
+		return a, err
+	}
+	if a.Error != "" {
+		return a, errors.New("server: " + a.Error)
+	}
+	return a, nil
+}
+
+// usage asks for the usage of the server.
+func (r *remote) usage() (u usage, err error) {
+	clear(r.buf[:4])
+	if _, err := r.c.Write(r.buf[:4]); err != nil {
+		return u, err
+	}
+	if _, err := io.ReadFull(r.c, r.buf[:]); err != nil {
+		return u, err
+	}
+	u.get(&r.buf)
+	return u, nil
+}
+
+// addr is where a service at port is reached.
+func (r *remote) addr(port int) string {
+	host, _, _ := net.SplitHostPort(r.c.RemoteAddr().String()) // TCP's has both
+	return net.JoinHostPort(host, fmt.Sprint(port))
+}

@@ -1,0 +1,68 @@
+package perf
+
+import (
+	"context"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// An rdmaDriver is the client of the library under test.
+type rdmaDriver struct {
+	w    workload
+	rnic *iwarp.RNIC
+	pd   *iwarp.PD
+	ends []*rdmaEnd
+}
+
+func dialIWARP(addr string, w workload) (driver, error) {
+	d := &rdmaDriver{w: w}
+	var err error
+	if d.rnic, d.pd, err = openRNIC(); err != nil {
+		return nil, err
+	}
+	for range w.Conns {
+		if err := d.dial(addr); err != nil {
+			_ = d.rnic.Close() // the first error counts
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *rdmaDriver) dial(addr string) error {
+	ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
+	defer stop()
+	c, err := dialSocket(addr, d.w.CC)
+	if err != nil {
+		return err
+	}
+	e, err := newEnd(d.rnic, d.pd, &d.w)
+	if err != nil {
+		_ = c.Close() // the first error counts
+		return err
+	}
+	qp, err := d.rnic.Client(ctx, c, e.config())
+	if err != nil {
+		return err
+	}
+	var theirs windows
+	if err := theirs.parse(qp.PrivateData()); err != nil {
+		return err
+	}
+	d.ends = append(d.ends, e)
+	return e.connected(theirs)
+}
+
+func (d *rdmaDriver) run(n int, times []int64) ([]int64, error) {
+	if d.w.Latency {
+		return d.ends[0].converse(n, times)
+	}
+	return times, each(d.ends, func(e *rdmaEnd) error {
+		if err := e.stream(n); err != nil {
+			return err
+		}
+		return e.settle()
+	})
+}
+
+func (d *rdmaDriver) close() error { return d.rnic.Close() }

@@ -1,0 +1,158 @@
+package perf
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// An rdmaEnd is either end of a connection of the library under test.
+type rdmaEnd struct {
+	w        *workload
+	pd       *iwarp.PD
+	qp       *iwarp.QP
+	cq       *iwarp.CQ
+	src, dst *iwarp.MR // what is sent or read by the peer; what comes
+	msgs     *iwarp.MR // the receives, one slot for each
+	theirs   windows
+
+	sends []iwarp.SendWR // one for each slot of the depth, filled in once
+	last  [1]iwarp.SendWR
+	recvs []iwarp.RecvWR // one for each receive, then room to repost a round of them
+	again []iwarp.RecvWR
+	wcs   [64]iwarp.WC
+}
+
+// windows is the memory of one end that the other may reach. It goes in the private
+// data of the set-up.
+type windows struct{ src, dst iwarp.RemoteBuffer }
+
+const windowLen = 16
+
+func (v *windows) append(b []byte) []byte {
+	b, _ = v.src.AppendBinary(b) // never fails
+	b, _ = v.dst.AppendBinary(b)
+	return b
+}
+
+func (v *windows) parse(b []byte) error {
+	if len(b) != 2*windowLen {
+		return fmt.Errorf("private data of %d octets", len(b))
+	}
+	if err := v.src.UnmarshalBinary(b[:windowLen]); err != nil {
+		return err
+	}
+	return v.dst.UnmarshalBinary(b[windowLen:])
+}
+
+// receives is how many receives are posted: enough for what a peer may have under
+// way while this side reposts, within reason.
+func (w *workload) receives() int {
+	const memory, most = 64 << 20, 4096
+	return max(min(8*w.Depth, most, memory/w.Size), min(2*w.Depth, most), 16)
+}
+
+// newEnd registers the memory of one end.
+func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
+	e := &rdmaEnd{w: w, pd: pd}
+	n := w.receives()
+	var err error
+	if e.cq, err = r.CreateCQ(e.sendDepth() + n); err != nil {
+		return nil, err
+	}
+	e.cq.SetBusyPoll(w.Poll)
+	// Nobody writes to src: so it need not be copied before it is sent.
+	if e.src, err = pd.RegisterMR(make([]byte, w.Region), stag.RemoteRead, nil); err != nil {
+		return nil, err
+	}
+	if e.dst, err = pd.RegisterMR(make([]byte, w.Region), stag.LocalWrite|stag.RemoteWrite, nil); err != nil {
+		return nil, err
+	}
+	slot := w.Size
+	if !w.messages() {
+		n, slot = 1, 1
+	}
+	if e.msgs, err = pd.RegisterMR(make([]byte, n*slot), stag.LocalWrite, nil); err != nil {
+		return nil, err
+	}
+	for i := range n {
+		e.recvs = append(e.recvs, iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{e.msgs.Slice(i*slot, slot)}})
+	}
+	e.again = make([]iwarp.RecvWR, 0, len(e.wcs))
+	return e, nil
+}
+
+// messages tells whether the workload needs receives.
+func (w *workload) messages() bool { return w.Op == opSend || w.Op == opPingPong }
+
+// sendDepth leaves room for what ends a run.
+func (e *rdmaEnd) sendDepth() int { return e.w.Depth + 8 }
+
+func (e *rdmaEnd) window() windows {
+	return windows{src: e.src.Advertise(0, e.w.Region), dst: e.dst.Advertise(0, e.w.Region)}
+}
+
+// config is what both ends make their QP from.
+func (e *rdmaEnd) config() *iwarp.QPConfig {
+	own := e.window()
+	return &iwarp.QPConfig{
+		PD:          e.pd,
+		SendCQ:      e.cq,
+		RecvCQ:      e.cq,
+		SendDepth:   e.sendDepth(),
+		RecvDepth:   len(e.recvs),
+		IRD:         min(e.w.Depth+1, 1024),
+		ORD:         min(e.w.Depth+1, 1024),
+		PrivateData: own.append(nil),
+		MPA:         iwarp.MPAOptions{NoCRC: !e.w.CRC, Markers: e.w.Markers, MaxULPDU: e.w.ULPDU},
+		Setup: func(_ context.Context, qp *iwarp.QP) error {
+			e.qp = qp
+			return qp.PostRecv(e.recvs...)
+		},
+	}
+}
+
+// connected fills in the work requests, when the peer's windows are known. Slot i of
+// the depth works on the i-th stretch of the region, in a circle.
+func (e *rdmaEnd) connected(theirs windows) error {
+	e.theirs = theirs
+	w := e.w
+	if w.Region > int(theirs.src.Len) || w.Region > int(theirs.dst.Len) {
+		return fmt.Errorf("the peer's regions have %d and %d octets, not %d", theirs.src.Len, theirs.dst.Len, w.Region)
+	}
+	stretches := w.Region / w.Size
+	slots := max(w.Depth, stretches) // walk through all of the region, not only a depth of it
+	slots -= slots % w.Depth
+	for i := range slots {
+		at := i % stretches * w.Size
+		wr := iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{e.src.Slice(at, w.Size)}}
+		switch w.Op {
+		case opWrite:
+			wr.Op, wr.Remote = iwarp.OpRDMAWrite, part(theirs.dst, at, w.Size)
+		case opRead:
+			wr.Op, wr.Remote = iwarp.OpRDMARead, part(theirs.src, at, w.Size)
+			wr.Local[0] = e.dst.Slice(at, w.Size)
+		}
+		e.sends = append(e.sends, wr)
+	}
+	return nil
+}
+
+// part is a stretch of a remote buffer.
+func part(rb iwarp.RemoteBuffer, off, n int) iwarp.RemoteBuffer {
+	return iwarp.RemoteBuffer{STag: rb.STag, TO: rb.TO + uint64(off), Len: uint32(n)}
+}
+
+// close ends the connection at once and gives everything back.
+func (e *rdmaEnd) close() {
+	if e.qp != nil {
+		_ = e.qp.Abort() // it may have ended already
+		<-e.qp.Done()
+	}
+	for _, mr := range []*iwarp.MR{e.src, e.dst, e.msgs} {
+		_ = mr.Close() // fails only for one that is closed already
+	}
+	_ = e.cq.Close() // unused since the QP has ended
+}

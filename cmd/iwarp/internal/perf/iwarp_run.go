@@ -1,0 +1,157 @@
+package perf
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// lastID marks the work request that ends a run.
+const lastID = 1 << 63
+
+// stream keeps as many operations under way as the depth allows, until n are done.
+// The ID of a work request is how many have been posted with it: its completion
+// tells how many are done.
+func (e *rdmaEnd) stream(n int) error {
+	w := e.w
+	for posted, done := 0, 0; done < n; {
+		for {
+			at := posted % len(e.sends)
+			k := min(w.Batch, n-posted, len(e.sends)-at)
+			if k == 0 || posted+k-done > w.Depth {
+				break
+			}
+			batch := e.sends[at : at+k]
+			for i := range batch {
+				posted++
+				batch[i].ID, batch[i].Flags = uint64(posted), 0
+				if w.Moderate && i < k-1 {
+					batch[i].Flags = iwarp.Unsignaled
+				}
+			}
+			if err := e.qp.PostSend(batch...); err != nil {
+				return err
+			}
+		}
+		got, err := e.cq.Wait(context.Background(), e.wcs[:])
+		if err != nil {
+			return err
+		}
+		for i := range e.wcs[:got] {
+			if err := e.wcs[i].Err(); err != nil {
+				return err
+			}
+		}
+		done = int(e.wcs[got-1].ID)
+	}
+	return nil
+}
+
+// settle returns when everything posted before it is known to have arrived: a Write
+// is proven by a Read behind it, a Send by the answer to an empty one.
+func (e *rdmaEnd) settle() error {
+	switch e.w.Op {
+	case opRead:
+		return nil
+	case opWrite:
+		e.last[0] = iwarp.SendWR{
+			ID: lastID, Op: iwarp.OpRDMARead, Local: e.lastSGE(), Remote: part(e.theirs.src, 0, 1),
+		}
+		return e.awaitLast(iwarp.OpRDMARead)
+	}
+	e.last[0] = iwarp.SendWR{ID: lastID, Op: iwarp.OpSend, Flags: iwarp.Unsignaled}
+	return e.awaitLast(iwarp.OpRecv)
+}
+
+// lastSGE is the first octet of the destination.
+func (e *rdmaEnd) lastSGE() []iwarp.SGE {
+	if len(e.last[0].Local) == 1 {
+		return e.last[0].Local
+	}
+	return []iwarp.SGE{e.dst.Slice(0, 1)}
+}
+
+// awaitLast posts last and waits for a completion of op.
+func (e *rdmaEnd) awaitLast(op iwarp.Op) error {
+	if err := e.qp.PostSend(e.last[:]...); err != nil {
+		return err
+	}
+	return e.await(op)
+}
+
+// await waits for one completion, which must be of op. A receive is posted again.
+func (e *rdmaEnd) await(op iwarp.Op) error {
+	if _, err := e.cq.Wait(context.Background(), e.wcs[:1]); err != nil {
+		return err
+	}
+	wc := &e.wcs[0]
+	if err := wc.Err(); err != nil {
+		return err
+	}
+	if wc.Op != op {
+		return fmt.Errorf("completion of a %v, want %v", wc.Op, op)
+	}
+	if op == iwarp.OpRecv {
+		return e.qp.PostRecv(e.recvs[wc.ID : wc.ID+1]...)
+	}
+	return nil
+}
+
+// converse times n operations, one after the other.
+func (e *rdmaEnd) converse(n int, times []int64) ([]int64, error) {
+	op := e.sends[0].Op
+	wait := op
+	e.sends[0].Flags = 0
+	if e.w.Op == opPingPong {
+		wait = iwarp.OpRecv
+		e.sends[0].Flags = iwarp.Unsignaled
+	}
+	last := time.Now()
+	for range n {
+		if err := e.qp.PostSend(e.sends[:1]...); err != nil {
+			return times, err
+		}
+		if err := e.await(wait); err != nil {
+			return times, err
+		}
+		now := time.Now()
+		times = append(times, int64(now.Sub(last)))
+		last = now
+	}
+	return times, nil
+}
+
+// answer is the server of Sends: it posts every receive again, answers empty
+// messages, and in a ping-pong all others too. It returns at the end of the QP.
+func (e *rdmaEnd) answer() error {
+	empty := []iwarp.SendWR{{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}}
+	e.sends[0].Flags = iwarp.Unsignaled
+	for {
+		n, err := e.cq.Wait(context.Background(), e.wcs[:])
+		if err != nil {
+			return err
+		}
+		e.again = e.again[:0]
+		for i := range e.wcs[:n] {
+			wc := &e.wcs[i]
+			if err := wc.Err(); err != nil {
+				return err
+			}
+			e.again = append(e.again, e.recvs[wc.ID])
+			switch {
+			case wc.Len == 0:
+				err = e.qp.PostSend(empty...)
+			case e.w.Op == opPingPong:
+				err = e.qp.PostSend(e.sends[:1]...)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := e.qp.PostRecv(e.again...); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package perf
+
+import (
+	"slices"
+	"time"
+)
+
+// A sample is one run.
+type sample struct {
+	ops, octets int
+	elapsed     time.Duration
+	used        usage   // by both processes
+	times       []int64 // sorted; empty unless the workload is about latency
+}
+
+// A metric is what can be read off a sample.
+type metric struct {
+	name, unit string
+	of         func(s *sample) float64
+}
+
+var (
+	throughput = metric{"throughput", "GB/s", func(s *sample) float64 { return float64(s.octets) / s.elapsed.Seconds() / 1e9 }}
+	rate       = metric{"rate", "Mops/s", func(s *sample) float64 { return float64(s.ops) / s.elapsed.Seconds() / 1e6 }}
+	cpu        = metric{"cpu", "s/GB", func(s *sample) float64 { return s.used.cpu.Seconds() / (float64(s.octets) / 1e9) }}
+	allocs     = metric{"allocs", "1/op", func(s *sample) float64 { return float64(s.used.mallocs) / float64(s.ops) }}
+	p50        = metric{"p50", "us", percentile(0.50)}
+	p99        = metric{"p99", "us", percentile(0.99)}
+	p999       = metric{"p99.9", "us", percentile(0.999)}
+)
+
+// percentile is the time, in microseconds, within which a share q of the operations
+// was done.
+func percentile(q float64) func(s *sample) float64 {
+	return func(s *sample) float64 {
+		if len(s.times) == 0 {
+			return 0
+		}
+		return float64(s.times[int(q*float64(len(s.times)-1)+0.5)]) / 1e3
+	}
+}
+
+// median returns the middle of xs, which it sorts; 0 if there are none.
+func median(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	slices.Sort(xs)
+	n := len(xs)
+	return (xs[(n-1)/2] + xs[n/2]) / 2
+}

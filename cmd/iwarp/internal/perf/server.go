@@ -1,0 +1,138 @@
+package perf
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// A server prepares what its clients ask for.
+type server struct {
+	host string
+	// meter is the server's own, so that one client's question does not count as
+	// another's work.
+	mu    sync.Mutex
+	meter meter
+}
+
+// serve takes clients until ctx ends; or, with once, until the first of them leaves.
+func (s *server) serve(ctx context.Context, l net.Listener, once bool) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // that ends Accept
+	defer stop()
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil // interrupted, which is how it ends
+			}
+			return err
+		}
+		if once {
+			return s.client(ctx, c)
+		}
+		clients.Go(func() { _ = s.client(ctx, c) })
+	}
+}
+
+// client serves one control connection.
+func (s *server) client(ctx context.Context, c net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // that ends the reads
+	defer stop()
+	defer c.Close() //nolint:errcheck // nothing is lost with it
+	k := &session{server: s, services: make(map[int]service)}
+	defer k.close()
+	var buf [usageLen]byte
+	for {
+		if _, err := io.ReadFull(c, buf[:4]); err != nil {
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		n := binary.BigEndian.Uint32(buf[:])
+		if n == 0 {
+			u := s.usage()
+			u.put(&buf)
+			if _, err := c.Write(buf[:]); err != nil {
+				return err
+			}
+			continue
+		}
+		var q request
+		if err := readBody(c, n, &q); err != nil {
+			return err
+		}
+		a, err := k.do(&q)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := writeFrame(c, a); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) usage() usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.meter.read()
+}
+
+// A session is what one client has asked for.
+type session struct {
+	server   *server
+	services map[int]service
+	last     int
+}
+
+func (k *session) do(q *request) (a reply, err error) {
+	switch {
+	case q.Open != nil:
+		return k.open(*q.Open)
+	case q.Memory:
+		return reply{Memory: ownMemory()}, nil
+	case q.Run != nil:
+		v, ok := k.services[q.Run.Service]
+		if !ok {
+			return a, errNoService
+		}
+		return a, v.run(q.Run.N)
+	}
+	v, ok := k.services[q.Close]
+	if !ok {
+		return a, errNoService
+	}
+	delete(k.services, q.Close)
+	return a, v.close()
+}
+
+var errNoService = errors.New("no such service")
+
+func (k *session) open(w workload) (reply, error) {
+	if err := w.check(); err != nil {
+		return reply{}, err
+	}
+	kind, err := kindOf(w.Kind)
+	if err != nil {
+		return reply{}, err
+	}
+	v, err := kind.serve(k.server.host, w)
+	if err != nil {
+		return reply{}, fmt.Errorf("%s: %w", w.Kind, err)
+	}
+	k.last++
+	k.services[k.last] = v
+	return reply{Service: k.last, Port: v.port()}, nil
+}
+
+func (k *session) close() {
+	for _, v := range k.services {
+		_ = v.close() // the client has left
+	}
+}

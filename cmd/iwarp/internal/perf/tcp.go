@@ -1,0 +1,109 @@
+package perf
+
+import (
+	"io"
+	"net"
+)
+
+// A tcpEnd is either end of a connection of the tcp baseline: what the best plain Go
+// program would do with blocking calls and no copy of its own.
+type tcpEnd struct {
+	c       *net.TCPConn
+	out, in []byte // what is sent from, and read into; data walks through all of it
+	scratch [max(orderLen, fetchLen)]byte
+}
+
+func newTCPEnd(c *net.TCPConn, w *workload) *tcpEnd {
+	n := max(w.Region, w.Size*w.Batch, maxChunk)
+	return &tcpEnd{c: c, out: make([]byte, n), in: make([]byte, n)}
+}
+
+// serve does the server's half of whatever the client orders, to the end of the
+// connection.
+func (e *tcpEnd) serve() error {
+	for {
+		var o order
+		if err := o.read(e.c, e.scratch[:]); err != nil {
+			return err
+		}
+		if err := e.obey(&o); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *tcpEnd) obey(o *order) error {
+	octets := int(o.count) * int(o.size)
+	switch o.mode {
+	case modeSink:
+		if err := e.sink(octets, int(o.chunk)); err != nil {
+			return err
+		}
+		_, err := e.c.Write(e.out[:1])
+		return err
+	case modeSource:
+		return e.source(octets, int(o.chunk))
+	case modeDuplex:
+		return e.both(octets, int(o.chunk))
+	case modePingPong:
+		return e.echo(int(o.count), e.in[:o.size], e.out[:o.size])
+	case modeFetch:
+		return e.echo(int(o.count), e.scratch[:fetchLen], e.out[:o.size])
+	}
+	return net.ErrClosed
+}
+
+// source writes octets, chunk at a time.
+func (e *tcpEnd) source(octets, chunk int) error {
+	for at := 0; octets > 0; {
+		n := min(chunk, octets, len(e.out)-at)
+		if _, err := e.c.Write(e.out[at : at+n]); err != nil {
+			return err
+		}
+		octets -= n
+		if at += n; at == len(e.out) {
+			at = 0
+		}
+	}
+	return nil
+}
+
+// sink reads octets, chunk at a time but never in small pieces.
+func (e *tcpEnd) sink(octets, chunk int) error {
+	chunk = max(chunk, minChunk)
+	for at := 0; octets > 0; {
+		n, err := e.c.Read(e.in[at : at+min(chunk, octets, len(e.in)-at)])
+		if err != nil {
+			return err
+		}
+		octets -= n
+		if at += n; at == len(e.in) {
+			at = 0
+		}
+	}
+	return nil
+}
+
+// both streams in both directions.
+func (e *tcpEnd) both(octets, chunk int) error {
+	sent := make(chan error, 1)
+	go func() { sent <- e.source(octets, chunk) }()
+	err := e.sink(octets, chunk)
+	if serr := <-sent; err == nil {
+		err = serr
+	}
+	return err
+}
+
+// echo answers n messages.
+func (e *tcpEnd) echo(n int, in, out []byte) error {
+	for range n {
+		if _, err := io.ReadFull(e.c, in); err != nil {
+			return err
+		}
+		if _, err := e.c.Write(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

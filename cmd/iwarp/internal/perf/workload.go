@@ -1,0 +1,129 @@
+package perf
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The operations. For a kind that has no RDMA, a Write is data streamed to the
+// server, a Read data fetched from it.
+const (
+	opWrite    = "write"
+	opRead     = "read"
+	opSend     = "send"
+	opPingPong = "pingpong"
+)
+
+var operations = []string{opWrite, opRead, opSend, opPingPong}
+
+// A workload says what one side of a comparison does. The server gets it as JSON.
+type workload struct {
+	Kind     string        `json:"kind"` // a name of kinds
+	Op       string        `json:"op"`
+	Size     int           `json:"size"`             // octets of one operation
+	Region   int           `json:"region,omitempty"` // octets that the operations walk through, at least Size
+	Depth    int           `json:"depth"`            // operations under way on a connection
+	Batch    int           `json:"batch,omitempty"`  // operations of one post, 0: whatever there is room for
+	Moderate bool          `json:"moderate,omitempty"`
+	Conns    int           `json:"conns"`
+	Duplex   bool          `json:"duplex,omitempty"` // Write and Read: in both directions at once
+	CRC      bool          `json:"crc,omitempty"`
+	Markers  bool          `json:"markers,omitempty"`
+	ULPDU    int           `json:"ulpdu,omitempty"`
+	Latency  bool          `json:"latency,omitempty"` // one at a time, each timed
+	Poll     time.Duration `json:"poll,omitempty"`    // busy polling of both sides
+	Chunk    int           `json:"chunk,omitempty"`   // tcp: octets of one call, 0: the best of chunks
+	CC       string        `json:"cc,omitempty"`      // congestion control, "": the system's
+}
+
+// filled returns w with the fields filled in that follow from others.
+func (w workload) filled() workload {
+	w.Depth, w.Conns, w.Region = max(w.Depth, 1), max(w.Conns, 1), max(w.Region, w.Size)
+	if w.Op == opPingPong {
+		w.Latency = true
+	}
+	if w.Latency {
+		w.Depth = 1
+	}
+	if w.Batch == 0 || w.Batch > w.Depth {
+		w.Batch = w.Depth
+	}
+	return w
+}
+
+const (
+	maxSize  = 1 << 30
+	maxDepth = 1 << 15
+	maxConns = 1 << 12
+)
+
+// check refuses what makes no sense, also when it comes from a client that nobody
+// has authenticated.
+func (w *workload) check() error {
+	switch {
+	case !slices.Contains(operations, w.Op):
+		return fmt.Errorf("no operation %q", w.Op)
+	case w.Size < 1 || w.Size > maxSize, w.Region < w.Size || w.Region > maxSize:
+		return fmt.Errorf("size %d and region %d are not within 1..%d", w.Size, w.Region, maxSize)
+	case w.Depth < 1 || w.Depth > maxDepth:
+		return fmt.Errorf("depth %d is not within 1..%d", w.Depth, maxDepth)
+	case w.Conns < 1 || w.Conns > maxConns:
+		return fmt.Errorf("%d connections are not within 1..%d", w.Conns, maxConns)
+	case w.Batch < 1 || w.Batch > w.Depth:
+		return fmt.Errorf("batch %d is not within 1..%d", w.Batch, w.Depth)
+	case w.Chunk < 0 || w.Chunk > maxSize:
+		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
+	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
+		return fmt.Errorf("no duplex %s", w.Op)
+	}
+	return nil
+}
+
+// octets is the payload of n operations on each connection.
+func (w *workload) octets(n int) int {
+	octets := n * w.Size * w.Conns
+	if w.Duplex || w.Op == opPingPong {
+		octets *= 2
+	}
+	return octets
+}
+
+// A driver is the client's end of a workload.
+type driver interface {
+	// run does n operations on every connection and returns when their effect is
+	// known to be at the server. It appends the time that each took, in nanoseconds,
+	// if the workload is about latency.
+	run(n int, times []int64) ([]int64, error)
+	close() error
+}
+
+// A service is the server's end of a workload.
+type service interface {
+	// port is where the driver connects to.
+	port() int
+	// run does the server's half of n duplex operations.
+	run(n int) error
+	close() error
+}
+
+// A kind is a way to move data.
+type kind struct {
+	name  string
+	serve func(host string, w workload) (service, error)
+	dial  func(addr string, w workload) (driver, error)
+}
+
+var kinds = []kind{
+	{"iwarp", serveIWARP, dialIWARP},
+	{"tcp", serveTCP, dialTCP},
+}
+
+func kindOf(name string) (kind, error) {
+	for _, k := range kinds {
+		if k.name == name {
+			return k, nil
+		}
+	}
+	return kind{}, fmt.Errorf("no kind %q", name)
+}
