@@ -48,8 +48,8 @@
 	FOLD(acc, key, Y14)
 
 // AHEAD asks for the octets eight rounds ahead. It costs nothing where they are
-// close, gains a fifth from the second-level cache and more from memory. A
-// prefetch behind the end of the memory is no access.
+// close and gains where they come from memory. Behind the end of the memory a
+// prefetch does nothing.
 #define AHEAD \
 	PREFETCHT0 2048(SI) \
 	PREFETCHT0 2112(SI) \

@@ -28,8 +28,8 @@
 
 // FOLD moves acc by the distance of key and adds next.
 #define FOLD(acc, key, next) \
-	VPCLMULQDQ $0x00, key, acc, Z13   \
-	VPCLMULQDQ $0x11, key, acc, acc   \
+	VPCLMULQDQ $0x00, key, acc, Z13 \
+	VPCLMULQDQ $0x11, key, acc, acc \
 	VPTERNLOGQ $0x96, next, Z13, acc
 
 // TAKE loads the 64 octets at off; CARRY loads and stores them.
@@ -46,8 +46,8 @@
 	FOLD(acc, key, Z14)
 
 // AHEAD asks for the octets four rounds ahead. It costs nothing where they are
-// close, gains a fifth from the second-level cache and more from memory. A
-// prefetch behind the end of the memory is no access.
+// close, gains a fifth from the second-level cache and more from memory. Behind
+// the end of the memory a prefetch does nothing.
 #define AHEAD \
 	PREFETCHT0 2048(SI) \
 	PREFETCHT0 2112(SI) \
@@ -73,20 +73,20 @@
 // message of 16 octets with the same CRC as the whole: the CRC instruction
 // does the division.
 #define LAST \
-	VEXTRACTI32X4 $3, Z0, X1        \
+	VEXTRACTI32X4 $3, Z0, X1          \
 	VPCLMULQDQ    $0x00, Z12, Z0, Z13 \
 	VPCLMULQDQ    $0x11, Z12, Z0, Z0  \
-	VPXORQ        Z13, Z0, Z0       \
-	VEXTRACTI64X4 $1, Z0, Y13       \
-	VPXOR         Y13, Y0, Y0       \
-	VEXTRACTI128  $1, Y0, X13       \
-	VPXOR         X13, X0, X0       \
-	VPXOR         X1, X0, X0        \
-	VMOVQ         X0, BX            \
-	VPEXTRQ       $1, X0, DX        \
-	XORL          AX, AX            \
-	CRC32Q        BX, AX            \
-	CRC32Q        DX, AX            \
+	VPXORQ        Z13, Z0, Z0         \
+	VEXTRACTI64X4 $1, Z0, Y13         \
+	VPXOR         Y13, Y0, Y0         \
+	VEXTRACTI128  $1, Y0, X13         \
+	VPXOR         X13, X0, X0         \
+	VPXOR         X1, X0, X0          \
+	VMOVQ         X0, BX              \
+	VPEXTRQ       $1, X0, DX          \
+	XORL          AX, AX              \
+	CRC32Q        BX, AX              \
+	CRC32Q        DX, AX              \
 	VZEROUPPER
 
 // func update512(crc uint32, p []byte) uint32
