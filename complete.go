@@ -21,7 +21,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	if code != 0 {
 		wc.Vendor = uint32(code) << 16
 	}
-	qp.slots.free()
+	qp.sendSlots.free()
 	if w, ok := r.Tag.(*waiter); ok {
 		w.finish(&wc)
 		return
@@ -95,7 +95,10 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 		select {
 		case <-w.done:
 		case <-ctx.Done():
-			return WC{}, ctx.Err()
+			if !w.granted() {
+				return WC{}, ctx.Err()
+			}
+			<-w.done
 		}
 	}
 	wc := w.wc
@@ -104,7 +107,7 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 	return wc, wc.Err()
 }
 
-// slotWaiters lets blocking helpers wait for room in the send queue.
+// slotWaiters lets blocking helpers wait for room in a queue.
 type slotWaiters struct {
 	n    atomic.Int32
 	mu   sync.Mutex

@@ -38,7 +38,8 @@ type QP struct {
 	state atomic.Uint32 // a State
 	tx    sender
 	rx    receiver
-	slots slotWaiters
+	// Blocking helpers that wait for room.
+	sendSlots, recvSlots slotWaiters
 
 	closing  atomic.Bool   // Close was called
 	drained  chan struct{} // closed when, after that, all work is done

@@ -105,6 +105,7 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 
 // pop takes the oldest receive out.
 func (q *recvQueue) pop() recv {
+	defer q.qp.recvSlots.free()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	slot := &q.ring[q.head]

@@ -6,7 +6,7 @@ import (
 )
 
 // The blocking helpers post one work request and wait for it. They wait for room
-// in the send queue, and for the completion, under ctx. A ctx that ends stops the
+// in the queue, and for the completion, under ctx. A ctx that ends stops the
 // waiting and not the work request: its memory stays the QP's until it is done, at
 // the latest when the QP has ended (see QP.Done). What need not block succeeds even
 // if ctx is already done.
@@ -38,7 +38,10 @@ func (qp *QP) RDMARead(ctx context.Context, dst SGE, src RemoteBuffer) error {
 // receive stays posted, and the message that fills it is lost to the application.
 func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 	w := qp.waiter()
-	if err := qp.postRecv(&RecvWR{Local: []SGE{into}}, w); err != nil {
+	err = qp.recvSlots.whenRoom(ctx, func() error {
+		return qp.postRecv(&RecvWR{Local: []SGE{into}}, w)
+	})
+	if err != nil {
 		return 0, err
 	}
 	wc, err := w.wait(ctx)
@@ -48,7 +51,7 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 // do posts wr, waiting for room if need be, and waits for its completion.
 func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 	w := qp.waiter()
-	err := qp.postWhenRoom(ctx, wr, w)
+	err := qp.sendSlots.whenRoom(ctx, func() error { return qp.postSend([]SendWR{wr}, w) })
 	if err != nil {
 		var post *PostError
 		if errors.As(err, &post) {
@@ -59,23 +62,24 @@ func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 	return w.wait(ctx)
 }
 
-func (qp *QP) postWhenRoom(ctx context.Context, wr SendWR, w *waiter) error {
+// whenRoom calls post again and again until it finds room in its queue.
+func (s *slotWaiters) whenRoom(ctx context.Context, post func() error) error {
 	for {
-		err := qp.postSend([]SendWR{wr}, w)
+		err := post()
 		if !errors.Is(err, ErrQueueFull) {
 			return err
 		}
-		room := qp.slots.enter()
-		err = qp.postSend([]SendWR{wr}, w)
+		room := s.enter()
+		err = post()
 		if !errors.Is(err, ErrQueueFull) {
-			qp.slots.leave()
+			s.leave()
 			return err
 		}
 		select {
 		case <-room:
-			qp.slots.leave()
+			s.leave()
 		case <-ctx.Done():
-			qp.slots.leave()
+			s.leave()
 			return ctx.Err()
 		}
 	}
