@@ -64,11 +64,7 @@ func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
 				var err error
 				v.qp, err = cr.Accept(testContext(t), &QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq})
 				require.NoError(t, err)
-				require.NoError(t, v.qp.PostRecv(RecvWR{ID: recvID, Local: []SGE{v.recv.Slice(0, recvLen)}}))
-				require.NoError(t, v.qp.PostSend(SendWR{
-					ID: readID, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, sinkLen)},
-					Remote: RemoteBuffer{STag: 1, Len: sinkLen},
-				}))
+				v.posts()
 
 				steps := v.conversation()
 				wire := join(steps)

@@ -100,13 +100,18 @@ func (v *victim) another(pd *PD, access stag.Access, qp *QP) *MR {
 // works posts a receive and an RDMA Read, whose Request the peer then has.
 func (v *victim) works() {
 	v.Helper()
+	v.posts()
+	want := readRequest(1, v.sink.STag(), 0, sinkLen, 0x0d0e0f00, 7)
+	require.Equal(v, want, v.p.segment(), "the Read Request is as posted")
+}
+
+func (v *victim) posts() {
+	v.Helper()
 	require.NoError(v, v.qp.PostRecv(RecvWR{ID: recvID, Local: []SGE{v.recv.Slice(0, recvLen)}}))
 	require.NoError(v, v.qp.PostSend(SendWR{
 		ID: readID, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, sinkLen)},
 		Remote: RemoteBuffer{STag: 0x0d0e0f00, TO: 7, Len: sinkLen},
 	}))
-	want := readRequest(1, v.sink.STag(), 0, sinkLen, 0x0d0e0f00, 7)
-	require.Equal(v, want, v.p.segment(), "the Read Request is as posted")
 }
 
 // An attack is one segment that breaks a rule, and what must come of it.

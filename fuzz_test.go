@@ -1,0 +1,148 @@
+package iwarp
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// FuzzReceive sends anything to a QP that has regions, a receive and an RDMA Read
+// posted. Whatever comes, no octet outside them changes, every work request completes
+// once, the QP ends when its peer does, and the other QPs of the RNIC go on.
+//
+// The first octet of the input says whether the rest is octets of the TCP stream (odd)
+// or segments, each with its length in front, which are framed for it (even). STags
+// 1 to 6 of segments stand for those of the victim's regions.
+func FuzzReceive(f *testing.F) {
+	for _, s := range fuzzSegments() {
+		f.Add(script(s))
+	}
+	f.Add(script(fuzzSegments()...))
+	f.Add(append([]byte{1}, fpdu(write(0, 0, ""))...))
+	f.Add([]byte{1, 0xff, 0xff, 1, 2, 3})
+	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, input []byte) {
+		if len(input) == 0 || len(input) > 32<<10 {
+			t.Skip("nothing, or more than what the connection holds")
+		}
+		synctest.Test(t, func(t *testing.T) { fuzzReceive(t, input) })
+	})
+}
+
+// fuzzSegments are one of each kind, good and bad.
+func fuzzSegments() [][]byte {
+	sixteen := strings.Repeat("r", sinkLen)
+	return [][]byte{
+		write(1, regionTO, "good"),
+		write(1, regionTO+regionLen-1, "bad"),
+		write(1, math.MaxUint64, "bad"),
+		write(2, 0, "bad"),
+		write(4, 0, "shared"),
+		write(5, regionTO, "bad"),
+		write(6, regionTO, "bad"),
+		tagged(0x81, 0x40, 1, regionTO, "more"),
+		response(0xc1, 3, 0, sixteen),
+		response(0x81, 3, 0, sixteen[1:]),
+		response(0xc1, 1, regionTO, sixteen),
+		send(1, 0, "good"),
+		send(1, 4, "too long"),
+		untagged(0x01, 0x43, 0, 0, 1, 0, "half"),
+		untagged(0x41, 0x44, 1, 0, 1, 0, ""),
+		untagged(0x41, 0x45, 0, 0, 1, 0, "good"),
+		untagged(0x41, 0x46, 4, 0, 1, 0, ""),
+		untagged(0x41, 0x47, 0, 2, 1, 0, "\x11\x00\x00\x00"),
+		untagged(0x41, 0x47, 0, 2, 1, 0, "\x01\x02\xe0\x00\x00\x2e"+string(readRequest(1, 3, 0, 16, 1, 0))),
+		untagged(0x41, 0x4c, 0, 1, 1, 0, ""),
+		readRequest(1, 7, 8, 16, 1, regionTO),
+		readRequest(1, 7, 8, math.MaxUint32, 1, regionTO),
+		readRequest(1, 7, 8, 0, 0, 0),
+		readRequest(2, 7, 8, 16, 3, 0),
+	}
+}
+
+// script is an input of segments.
+func script(segments ...[]byte) []byte {
+	b := []byte{0}
+	for _, s := range segments {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+func fuzzReceive(t *testing.T, input []byte) {
+	v := newLonelyVictim(t)
+	var cr *ConnRequest
+	v.p, cr = requester(t, v.rnic, "pipe", hx("00 01 00 00"))
+	qc := &QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq, IRD: 2, MPA: MPAOptions{NoCRC: true, EarlyResponderSend: true}}
+	var err error
+	v.qp, err = cr.Accept(testContext(t), qc)
+	require.NoError(t, err)
+	v.p.wantOctets("there is no CRC", append([]byte(replyKey), hx("00 01 00 00")...))
+	v.posts()
+
+	wire := input[1:]
+	if input[0]&1 == 0 {
+		wire = v.framed(wire)
+	}
+	go func() { _, _ = io.Copy(io.Discard, v.p.c) }()
+	_, _ = v.p.c.Write(wire) // the QP may end before it has read all
+	_ = v.p.c.(interface{ CloseWrite() error }).CloseWrite()
+	<-v.qp.Done()
+	require.NoError(t, v.p.c.Close())
+
+	v.wantGuards()
+	require.ErrorIs(t, v.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed)
+	var wcs [3]WC
+	require.Equal(t, 2, v.cq.Poll(wcs[:]), "what was posted completes, once")
+	require.Equal(t, StateRTS, v.other.State())
+	require.NoError(t, v.other.Abort())
+}
+
+// framed frames the segments of a script, with the victim's STags.
+func (v *victim) framed(b []byte) (wire []byte) {
+	dead := v.another(v.pd, anyRemote, nil)
+	require.NoError(v, dead.Invalidate(context.Background()))
+	stags := []stag.STag{
+		v.mr.STag(), v.recv.STag(), v.sink.STag(), v.sharedMR.STag(), dead.STag(),
+		v.another(v.pd, anyRemote, v.other).STag(),
+	}
+	rename := func(u []byte, at int) {
+		if len(u) >= at+4 {
+			if n := binary.BigEndian.Uint32(u[at:]); n >= 1 && int(n) <= len(stags) {
+				binary.BigEndian.PutUint32(u[at:], uint32(stags[n-1]))
+			}
+		}
+	}
+	for len(b) >= 2 {
+		n := min(int(binary.BigEndian.Uint16(b)), len(b)-2)
+		u := bytes.Clone(b[2 : 2+n])
+		b = b[2+n:]
+		rename(u, 2)
+		if len(u) > 1 && u[1]&0xf == 1 {
+			rename(u, 34)
+		}
+		wire = append(wire, fpdu(u)...)
+	}
+	return wire
+}
+
+// wantGuards checks the octets between the regions.
+func (v *victim) wantGuards() {
+	v.Helper()
+	got := bytes.Clone(v.arena)
+	for _, part := range [][2]int{{regionAt, regionLen}, {recvAt, recvLen}, {sinkAt, sinkLen}} {
+		copy(got[part[0]:], v.want[part[0]:part[0]+part[1]])
+	}
+	require.Equal(v, v.want, got, "no octet outside the regions has changed")
+}
