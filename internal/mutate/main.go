@@ -103,7 +103,7 @@ func choose(ms []mutation, o options) ([]mutation, error) {
 func printList(w io.Writer, ms []mutation) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, m := range ms {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s  =>  %s\n", m.id, m.file, m.pkg+"."+m.test, m.old, m.new)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s  =>  %s\n", m.id, m.file, m.target(), m.old, m.new)
 	}
 	tw.Flush()
 }
@@ -114,7 +114,7 @@ func printResults(w io.Writer, rs []result, took time.Duration) bool {
 	counts := make(map[verdict]int)
 	for _, r := range rs {
 		counts[r.verdict]++
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.1fs\n", r.verdict, r.m.id, r.m.file, r.m.pkg+"."+r.m.test, r.took.Seconds())
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.1fs\n", r.verdict, r.m.id, r.m.file, r.m.target(), r.took.Seconds())
 	}
 	tw.Flush()
 	for _, r := range rs {

@@ -30,6 +30,14 @@ var mutationID = regexp.MustCompile(`^(?:MPA2|MPA|DDP|RDMAP)-[0-9]+[a-z]$`)
 // requirement is the one whose test must notice.
 func (m mutation) requirement() string { return m.id[:len(m.id)-1] }
 
+// target names the test as the list does.
+func (m mutation) target() string {
+	if m.pkg == "." {
+		return rootPackage + "." + m.test
+	}
+	return m.pkg + "." + m.test
+}
+
 // mutations reads the list.
 func mutations() ([]mutation, error) { return parseMutations(mutationList) }
 

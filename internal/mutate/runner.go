@@ -120,7 +120,7 @@ func (r *runner) one(name string, m mutation) (verdict, string) {
 
 // passesUnchanged runs the test of m without the mutation, once for each test.
 func (r *runner) passesUnchanged(m mutation) error {
-	key := m.pkg + "." + m.test
+	key := m.target()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err, known := r.baseline[key]
