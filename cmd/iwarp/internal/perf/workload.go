@@ -117,6 +117,8 @@ type kind struct {
 var kinds = []kind{
 	{"iwarp", serveIWARP, dialIWARP},
 	{"tcp", serveTCP, dialTCP},
+	{"http", serveHTTP, dialHTTP},
+	{"grpc", serveGRPC, dialGRPC},
 }
 
 func kindOf(name string) (kind, error) {
