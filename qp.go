@@ -127,6 +127,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{}), drained: make(chan struct{})}
 	qp.rq = recvQueue{qp: qp, depth: cfg.RecvDepth}
 	qp.tx.qp, qp.rx.qp = qp, qp
+	qp.tx.task = r.tasks.task(qp.tx.wait)
 	if err := r.take(&r.used.qp, r.limits.MaxQP, "QPs"); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ const (
 type receiver struct {
 	qp    *QP
 	ready func() // made once, so that arming does not allocate
+	task  func() // likewise: run in a goroutine of its own
 
 	mu    sync.Mutex
 	state readerState
@@ -49,12 +50,12 @@ type receiver struct {
 
 // start begins to receive.
 func (x *receiver) start() {
-	x.ready = x.wake
+	x.ready, x.task = x.wake, x.qp.rnic.tasks.task(x.run)
 	x.mu.Lock()
 	x.state = readerRunning
 	x.mu.Unlock()
 	if x.rearm() {
-		x.qp.rnic.tasks.start(x.run)
+		x.qp.rnic.tasks.launch(x.task)
 	}
 }
 
@@ -77,7 +78,7 @@ func (x *receiver) wake() {
 		x.rnr = nil
 	}
 	x.mu.Unlock()
-	x.qp.rnic.tasks.start(x.run)
+	x.qp.rnic.tasks.launch(x.task)
 }
 
 // rearm gives the right to receive to the poller. It reports true if the caller

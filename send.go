@@ -20,7 +20,8 @@ import (
 
 // A sender is the send lock of a QP and who holds it.
 type sender struct {
-	qp *QP
+	qp   *QP
+	task func() // wait in a goroutine of its own
 	// calls counts the kicks since the lock was taken; 0: it is free.
 	calls atomic.Int64
 }
@@ -63,7 +64,7 @@ func (s *sender) drain(wait bool) bool {
 		err := qp.llp.Flush(false)
 		if errors.Is(err, transport.ErrAgain) {
 			if !wait {
-				qp.rnic.tasks.start(s.wait)
+				qp.rnic.tasks.launch(s.task)
 				return false
 			}
 			err = qp.llp.Flush(true)
@@ -84,7 +85,7 @@ func (s *sender) drain(wait bool) bool {
 		case !more && !qp.stream.Pending():
 			return true
 		case !wait:
-			qp.rnic.tasks.start(s.wait)
+			qp.rnic.tasks.launch(s.task)
 			return false
 		}
 	}

@@ -132,7 +132,7 @@ func (x *receiver) letGo() {
 	x.state = readerRunning
 	x.mu.Unlock()
 	if ends || x.rearm() {
-		x.qp.rnic.tasks.start(x.run)
+		x.qp.rnic.tasks.launch(x.task)
 	}
 }
 

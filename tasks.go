@@ -11,14 +11,23 @@ type tasks struct {
 }
 
 // start runs f in a goroutine of its own.
-func (t *tasks) start(f func()) {
+func (t *tasks) start(f func()) { t.launch(t.task(f)) }
+
+// task prepares f for launch, for those who start it over and over and must not
+// allocate.
+func (t *tasks) task(f func()) func() {
+	return func() {
+		defer t.end()
+		f()
+	}
+}
+
+// launch runs what task has prepared in a goroutine of its own.
+func (t *tasks) launch(task func()) {
 	t.mu.Lock()
 	t.n++
 	t.mu.Unlock()
-	go func() {
-		defer t.end()
-		f()
-	}()
+	go task()
 }
 
 func (t *tasks) end() {
