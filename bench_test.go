@@ -1,0 +1,138 @@
+package iwarp
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// benchPair connects two QPs over TCP on the loopback.
+func benchPair(b *testing.B, o MPAOptions) (client, server *QP, cmem, smem *MR) {
+	b.Helper()
+	const size = 1 << 20
+	ctx := context.Background()
+	r, err := Open(nil)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, r.Close()) })
+	pd, err := r.AllocPD()
+	require.NoError(b, err)
+	l, err := r.Listen(ctx, "tcp", "127.0.0.1:0", nil)
+	require.NoError(b, err)
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := l.Accept(ctx)
+		if err == nil {
+			server, err = cr.Accept(ctx, &QPConfig{PD: pd, MPA: o, RecvDepth: 1024})
+		}
+		accepted <- err
+	}()
+	client, err = r.Dial(ctx, "tcp", l.Addr().String(), &QPConfig{PD: pd, MPA: o})
+	require.NoError(b, err)
+	require.NoError(b, <-accepted)
+	require.NoError(b, l.Close())
+	cmem, err = pd.RegisterMR(make([]byte, size), stag.LocalWrite, nil)
+	require.NoError(b, err)
+	smem, err = pd.RegisterMR(make([]byte, size), stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	require.NoError(b, err)
+	return client, server, cmem, smem
+}
+
+// benchPosts keeps the send queue full of wr until b.N of them are complete.
+func benchPosts(b *testing.B, qp *QP, wr SendWR, depth int) {
+	wrs, wcs := make([]SendWR, depth), make([]WC, depth)
+	for i := range wrs {
+		wrs[i] = wr
+	}
+	b.ResetTimer()
+	for posted, done := 0, 0; done < b.N; {
+		n := min(depth-(posted-done), b.N-posted)
+		if err := qp.PostSend(wrs[:n]...); err != nil {
+			b.Fatal(err)
+		}
+		posted += n
+		got, err := qp.SendCQ().Wait(context.Background(), wcs)
+		if err != nil || wcs[0].Status != StatusSuccess {
+			b.Fatal(err, wcs[0].Status)
+		}
+		done += got
+	}
+	b.StopTimer()
+}
+
+var sizes = []struct {
+	name string
+	n    int
+}{{"64B", 64}, {"4KiB", 4 << 10}, {"64KiB", 64 << 10}, {"1MiB", 1 << 20}}
+
+func BenchmarkWrite(b *testing.B) {
+	for _, s := range sizes {
+		b.Run(s.name, func(b *testing.B) { benchMove(b, OpRDMAWrite, s.n, MPAOptions{}) })
+	}
+}
+
+func BenchmarkWriteNoCRC(b *testing.B) {
+	b.Run("1MiB", func(b *testing.B) { benchMove(b, OpRDMAWrite, 1<<20, MPAOptions{NoCRC: true}) })
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, s := range sizes {
+		b.Run(s.name, func(b *testing.B) { benchMove(b, OpRDMARead, s.n, MPAOptions{}) })
+	}
+}
+
+func benchMove(b *testing.B, op Op, n int, o MPAOptions) {
+	client, _, cmem, smem := benchPair(b, o)
+	b.SetBytes(int64(n))
+	b.ReportAllocs()
+	benchPosts(b, client, SendWR{Op: op, Local: []SGE{cmem.Slice(0, n)}, Remote: smem.Advertise(0, n)}, 32)
+}
+
+// BenchmarkSend64 sends messages of 64 octets to a peer that keeps posting receives.
+func BenchmarkSend64(b *testing.B) {
+	client, server, cmem, smem := benchPair(b, MPAOptions{})
+	const depth = 512
+	recvs, wcs := make([]RecvWR, depth), make([]WC, depth)
+	for i := range recvs {
+		recvs[i].Local = []SGE{smem.Slice(i*64, 64)}
+	}
+	require.NoError(b, server.PostRecv(recvs...))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for got := 0; got < b.N; {
+			n, err := server.RecvCQ().Wait(context.Background(), wcs)
+			if err != nil || server.PostRecv(recvs[:n]...) != nil {
+				return
+			}
+			got += n
+		}
+	}()
+	b.SetBytes(64)
+	b.ReportAllocs()
+	benchPosts(b, client, SendWR{Op: OpSend, Local: []SGE{cmem.Slice(0, 64)}}, 128)
+	<-done
+}
+
+// BenchmarkPingPong64 is one Read of 64 octets at a time.
+func BenchmarkPingPong64(b *testing.B) {
+	client, _, cmem, smem := benchPair(b, MPAOptions{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := client.RDMARead(context.Background(), cmem.Slice(0, 64), smem.Advertise(0, 64)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCQPoll(b *testing.B) {
+	cq := &CQ{depth: 64}
+	wc, wcs := &WC{ID: 1}, make([]WC, 4)
+	b.ReportAllocs()
+	for b.Loop() {
+		cq.push(wc)
+		cq.Poll(wcs)
+	}
+}
