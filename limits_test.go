@@ -1,0 +1,122 @@
+package iwarp
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+func TestRDMAP_131_LimitsHaveDefaults(t *testing.T) {
+	require.Equal(t, defaultLimits, newSide(t, nil).rnic.Limits())
+	require.Equal(t, defaultLimits, newSide(t, &Config{}).rnic.Limits())
+	v := reflect.TypeFor[Limits]()
+	for i := range v.NumField() { // each field by itself
+		name := v.Field(i).Name
+		var l Limits
+		reflect.ValueOf(&l).Elem().Field(i).SetInt(3)
+		want := defaultLimits
+		reflect.ValueOf(&want).Elem().Field(i).SetInt(3)
+		require.Equal(t, want, newSide(t, &Config{Limits: l}).rnic.Limits(), name)
+
+		reflect.ValueOf(&l).Elem().Field(i).SetInt(-1)
+		_, err := Open(&Config{Limits: l})
+		require.ErrorContains(t, err, name)
+	}
+	for _, l := range []Limits{{MaxIRD: maxReads + 1}, {MaxORD: maxReads + 1}} {
+		_, err := Open(&Config{Limits: l})
+		require.Error(t, err, "RFC 6581 cannot say so much")
+	}
+}
+
+func TestRDMAP_131_LimitsHold(t *testing.T) {
+	s := newSide(t, &Config{Limits: Limits{MaxPD: 2, MaxMR: 2, MaxQP: 1}})
+	pd, err := s.rnic.AllocPD()
+	require.NoError(t, err)
+	_, err = s.rnic.AllocPD()
+	require.ErrorIs(t, err, ErrLimit)
+	require.NoError(t, pd.Close())
+	require.NoError(t, pd.Close(), "closing again does nothing")
+	_, err = pd.RegisterMR(make([]byte, 1), 0, nil)
+	require.Error(t, err, "a closed PD takes no region")
+	_, err = s.rnic.AllocPD()
+	require.NoError(t, err, "what is closed makes room")
+	_, err = s.rnic.AllocPD()
+	require.ErrorIs(t, err, ErrLimit, "for one")
+
+	_, a := s.register(1, 0, nil)
+	_, b := s.register(1, 0, nil)
+	_, err = s.pd.RegisterMR(make([]byte, 1), 0, nil)
+	require.ErrorIs(t, err, ErrLimit)
+	require.Error(t, s.pd.Close(), "a PD with regions cannot be closed")
+	require.NoError(t, a.Invalidate(context.Background()))
+	_, err = s.pd.RegisterMR(make([]byte, 1), 0, nil)
+	require.ErrorIs(t, err, ErrLimit, "an invalidated region is still there")
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close(), "closing again does nothing")
+	require.NoError(t, b.Close())
+	s.register(1, 0, nil)
+	s.register(1, 0, nil)
+
+	_, err = s.rnic.newQP(&QPConfig{PD: s.pd})
+	require.NoError(t, err)
+	_, err = s.rnic.newQP(&QPConfig{PD: s.pd})
+	require.ErrorIs(t, err, ErrLimit)
+}
+
+// TestRDMAP_123_124_RegistrationAndRights: what can be registered, advertised and
+// taken back.
+func TestRDMAP_123_124_RegistrationAndRights(t *testing.T) {
+	s, other := newSide(t, nil), newSide(t, nil)
+	pd2, err := s.rnic.AllocPD()
+	require.NoError(t, err)
+	qp2, err := s.rnic.newQP(&QPConfig{PD: pd2})
+	require.NoError(t, err)
+	for why, f := range map[string]func() (*MR, error){
+		"no octets":           func() (*MR, error) { return s.pd.RegisterMR(nil, stag.LocalWrite, nil) },
+		"write, but not here": func() (*MR, error) { return s.pd.RegisterMR(make([]byte, 1), stag.RemoteWrite, nil) },
+		"a QP of another PD": func() (*MR, error) {
+			return s.pd.RegisterMR(make([]byte, 1), stag.LocalWrite, &MROptions{QP: qp2})
+		},
+		"TO wraps": func() (*MR, error) {
+			return s.pd.RegisterMR(make([]byte, 2), stag.LocalWrite, &MROptions{BaseTO: 1<<64 - 1})
+		},
+	} {
+		mr, err := f()
+		require.Error(t, err, why)
+		require.Nil(t, mr, why)
+	}
+	require.Zero(t, s.rnic.used.mr)
+	require.Zero(t, other.rnic.used.mr)
+
+	_, mr := s.register(100, stag.LocalWrite|stag.RemoteRead, &MROptions{BaseTO: 5000})
+	require.EqualValues(t, 100, mr.Len())
+	require.Equal(t, RemoteBuffer{STag: mr.STag(), TO: 5010, Len: 90}, mr.Advertise(10, 90))
+	require.Equal(t, RemoteBuffer{STag: mr.STag(), TO: 5100}, mr.Advertise(100, 0))
+	for _, r := range [][2]int{{0, 101}, {-1, 1}, {101, 0}, {50, -1}, {1 << 62, 1 << 62}} {
+		require.Zero(t, mr.Advertise(r[0], r[1]), "%v is not within the region", r)
+	}
+	big, err := s.pd.RegisterBuffer(vast{}, stag.RemoteRead, nil)
+	require.NoError(t, err)
+	require.Zero(t, big.Advertise(0, 1<<32), "2^32 octets are too many for a RemoteBuffer")
+	require.NotZero(t, big.Advertise(1<<32, 1<<32-1))
+	require.NoError(t, mr.Invalidate(context.Background()))
+	require.NoError(t, mr.Invalidate(context.Background()), "again does nothing")
+}
+
+func TestRemoteBufferOnTheWire(t *testing.T) {
+	rb := RemoteBuffer{STag: 0x01020304, TO: 0x05060708090a0b0c, Len: 0x0d0e0f10}
+	b, err := rb.AppendBinary([]byte{0xff})
+	require.NoError(t, err)
+	require.Equal(t, hx("ff 01020304 05060708090a0b0c 0d0e0f10"), b)
+	var back RemoteBuffer
+	for n := range 20 {
+		err := back.UnmarshalBinary(make([]byte, n))
+		require.Equal(t, n == 16, err == nil, "%d octets", n)
+	}
+	require.NoError(t, back.UnmarshalBinary(b[1:]))
+	require.Equal(t, rb, back)
+}
