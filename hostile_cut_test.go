@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -30,6 +31,17 @@ func (v *victim) conversation() []step {
 		{fpdu(readRequest(1, 1, 0, 16, v.mr.STag(), regionTO)), 0, ""},
 		{fpdu(write(v.mr.STag(), regionTO+regionLen-3, "end")), regionAt + regionLen - 3, "end"},
 	}
+}
+
+// boundary tells whether a step ends after n octets, and which: 0 is before the first.
+func boundary(steps []step, n int) (after int, ok bool) {
+	for i, s := range steps {
+		if n < len(s.wire) {
+			return i, n == 0
+		}
+		n -= len(s.wire)
+	}
+	return len(steps), n == 0
 }
 
 // played applies to want the steps that are complete after n octets.
@@ -80,10 +92,33 @@ func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
 				require.ErrorIs(t, v.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed, where)
 				var wcs [3]WC
 				require.Equal(t, 2, v.cq.Poll(wcs[:]), "%s: what was posted completes, once", where)
+				v.wantEndOf(steps, at, reset)
 				v.othersLive()
 			})
 		}
 	}
+}
+
+// wantEndOf checks what is told of a connection that was cut after at octets.
+func (v *victim) wantEndOf(steps []step, at int, reset bool) {
+	v.Helper()
+	const responseAt = 3 // with the third step the QP has no work left
+	kind := EventConnectionLost
+	if after, ok := boundary(steps, at); ok && !reset {
+		kind = EventClosed
+		if after < responseAt {
+			kind = EventTerminated
+			v.wantCause(v.qp.Err(), attack{code: 0x0207})
+		}
+	}
+	e := <-v.rnic.Events()
+	require.Equal(v, kind, e.Kind, "cut after %d octets, reset %t", at, reset)
+	if kind == EventClosed {
+		require.NoError(v, v.qp.Err())
+		return
+	}
+	require.ErrorIs(v, e.Err, net.ErrClosed)
+	require.ErrorIs(v, v.qp.Err(), net.ErrClosed)
 }
 
 // cut ends the peer's half, or everything.
@@ -124,6 +159,73 @@ func TestMPA_62_63_CutDuringSetup(t *testing.T) {
 				v.othersLive()
 			})
 		}
+	}
+}
+
+// TestMPA_67_81_CutDuringReply: so does a Reply.
+func TestMPA_67_81_CutDuringReply(t *testing.T) {
+	reply := []byte(replyKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
+	for at := range reply {
+		for _, reset := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				v := newLonelyVictim(t)
+				a, b := transport.Pipe(transport.PipeOptions{})
+				p := &peer{TB: t, c: a}
+				failed := make(chan error, 1)
+				go func() {
+					_, err := v.rnic.Client(testContext(t), b, &QPConfig{PD: v.pd})
+					failed <- err
+				}()
+				p.reads(24)
+				p.writes(reply[:at])
+				synctest.Wait()
+				p.cut(reset)
+				err := <-failed
+				var f *transport.Fault
+				require.ErrorAs(t, err, &f)
+				require.Equal(t, transport.MPAConnectionLost, f.Code)
+				require.Equal(t, at == 0, errors.Is(err, ErrUnsupported), "only without one octet can it be an older peer")
+				_ = a.Close() // it may be aborted
+				v.othersLive()
+			})
+		}
+	}
+}
+
+// TestMPA_42_43_AnySegmentation: how the octets come makes no difference.
+func TestMPA_42_43_AnySegmentation(t *testing.T) {
+	feed := func(t *testing.T, parts func(wire []byte) [][]byte) {
+		synctest.Test(t, func(t *testing.T) {
+			v := newVictim(t, QPConfig{})
+			v.works()
+			steps := v.conversation()
+			wire := join(steps)
+			for _, part := range parts(wire) {
+				v.p.writes(part)
+				synctest.Wait()
+			}
+			v.p.wantSegment("the peer's Read is answered", "c1 42 00000001 0000000000000000", []byte(steps[0].data)...)
+			v.p.cut(false)
+			v.p.wantEnd("gracefully")
+			<-v.qp.Done()
+			require.NoError(t, v.qp.Err())
+			v.played(steps, len(wire))
+			require.Equal(t, v.want, v.arena, "everything is placed")
+			var wcs [3]WC
+			require.Equal(t, 2, v.cq.Poll(wcs[:]))
+			require.NoError(t, errors.Join(wcs[0].Err(), wcs[1].Err()))
+		})
+	}
+	feed(t, func(wire []byte) [][]byte { return [][]byte{wire} })
+	feed(t, func(wire []byte) (parts [][]byte) {
+		for i := range wire {
+			parts = append(parts, wire[i:i+1])
+		}
+		return parts
+	})
+	const octets = 30 + 46 + 50 // no shorter than the first FPDUs
+	for at := 1; at < octets; at++ {
+		feed(t, func(wire []byte) [][]byte { return [][]byte{wire[:at], wire[at:]} })
 	}
 }
 

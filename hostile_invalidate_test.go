@@ -3,6 +3,7 @@ package iwarp
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +76,21 @@ func TestRDMAP_54_56_57_69_UseAfterInvalidate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRDMAP_42_81_MessageForADeadRegion: this side invalidated what it had posted. The
+// peer did nothing wrong, but its message has no place to go.
+func TestRDMAP_42_81_MessageForADeadRegion(t *testing.T) {
+	attacks(t, []attack{
+		{name: "the sink of an RDMA Read", code: 0x1100, is: ErrInvalidSTag, read: StatusLocalProtection, segment: func(v *victim) []byte {
+			require.NoError(v, v.sink.Invalidate(context.Background()))
+			return response(0xc1, v.sink.STag(), 0, strings.Repeat("x", sinkLen))
+		}},
+		{name: "a receive", code: 0x1000, recv: StatusLocalAccess, segment: func(v *victim) []byte {
+			require.NoError(v, v.recv.Invalidate(context.Background()))
+			return send(1, 0, "late")
+		}},
+	})
 }
 
 // TestRDMAP_125_HalfASegmentAndThenSilence: Invalidate does not wait for the peer,

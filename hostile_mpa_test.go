@@ -17,10 +17,10 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestMPA_5_33_44_81_84_85_DamagedFPDU: nothing of it is placed, nothing behind it is
+// TestMPA_33_44_81_84_85_DamagedFPDU: nothing of it is placed, nothing behind it is
 // looked at, and our half still carries the Terminate. The DDP header, which may be
 // damaged, is not told.
-func TestMPA_5_33_44_81_84_85_DamagedFPDU(t *testing.T) {
+func TestMPA_33_44_81_84_85_DamagedFPDU(t *testing.T) {
 	damaged := func(name string, code transport.Code, wire func(b []byte) []byte) attack {
 		return attack{
 			name: name, code: code, tells: tellsNothing,

@@ -95,9 +95,9 @@ func TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_HostileWrites(t *testing.T) {
 	attacks(t, list)
 }
 
-// TestRDMAP_21_83_86_97_120_121_122_124_WriteWithoutTheRight: RFC 5041 has no code
+// TestRDMAP_21_83_86_97_WriteWithoutTheRight: RFC 5041 has no code
 // for it; the nearest one is sent.
-func TestRDMAP_21_83_86_97_120_121_122_124_WriteWithoutTheRight(t *testing.T) {
+func TestRDMAP_21_83_86_97_WriteWithoutTheRight(t *testing.T) {
 	var list []attack
 	for _, access := range []stag.Access{0, stag.LocalWrite, stag.RemoteRead, stag.LocalWrite | stag.RemoteRead} {
 		list = append(list, attack{

@@ -43,8 +43,8 @@ func TestRDMAP_72_76_BadTerminateIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestRDMAP_62_76_AnyTerminateIsTaken: what is in a Terminate can be anything.
-func TestRDMAP_62_76_AnyTerminateIsTaken(t *testing.T) {
+// TestRDMAP_62_72_AnyTerminateIsTaken: what is in a Terminate can be anything.
+func TestRDMAP_62_72_AnyTerminateIsTaken(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := 4; n <= 52; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -168,17 +168,17 @@ func attacks(t *testing.T, list []attack) {
 	}
 }
 
-// suffers sends the segment of an attack, a faultless one behind it, and checks all
-// that must come of it.
+// suffers sends the segment of an attack, a faultless one and another bad one behind it,
+// and checks all that must come of it.
 func (v *victim) suffers(a attack) {
 	v.Helper()
 	bad, frame := a.segment(v), a.wire
 	if frame == nil {
 		frame = fpdu
 	}
-	behind := write(v.mr.STag(), regionTO, "behind the error")
-	v.p.writes(append(frame(bad), fpdu(behind)...))
-	require.Equal(v, terminate(a.code, a.tells, bad), v.p.segment(), "the Terminate tells of the error")
+	behind := append(fpdu(write(v.mr.STag(), regionTO, "behind the error")), fpdu(send(99, 0, "another error"))...)
+	v.p.writes(append(frame(bad), behind...))
+	require.Equal(v, terminate(a.code, a.tells, bad), v.p.segment(), "the Terminate tells of the first error")
 	v.p.wantEnd("the Terminate is the last message")
 	require.NoError(v, v.p.c.Close())
 	v.ended(a)
