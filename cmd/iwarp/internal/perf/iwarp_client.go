@@ -1,7 +1,7 @@
 package perf
 
 import (
-	"context"
+	"errors"
 
 	"github.com/goiwarp/iwarp"
 )
@@ -12,6 +12,8 @@ type rdmaDriver struct {
 	rnic *iwarp.RNIC
 	pd   *iwarp.PD
 	ends []*rdmaEnd
+
+	pacer *pacer // of the slow connections, nil if there are none
 }
 
 func dialIWARP(addr string, w workload) (driver, error) {
@@ -26,22 +28,19 @@ func dialIWARP(addr string, w workload) (driver, error) {
 			return nil, err
 		}
 	}
+	if err := d.dialExtra(addr); err != nil {
+		_ = d.rnic.Close() // the first error counts
+		return nil, err
+	}
 	return d, nil
 }
 
 func (d *rdmaDriver) dial(addr string) error {
-	ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
-	defer stop()
-	c, err := dialSocket(addr, d.w.CC)
-	if err != nil {
-		return err
-	}
 	e, err := newEnd(d.rnic, d.pd, &d.w)
 	if err != nil {
-		_ = c.Close() // the first error counts
 		return err
 	}
-	qp, err := d.rnic.Client(ctx, c, e.config())
+	qp, err := d.dialOne(addr, e.config())
 	if err != nil {
 		return err
 	}
@@ -54,6 +53,10 @@ func (d *rdmaDriver) dial(addr string) error {
 }
 
 func (d *rdmaDriver) run(n int, times []int64) ([]int64, error) {
+	if d.pacer != nil {
+		d.pacer.on()
+		defer d.pacer.off()
+	}
 	if d.w.Latency {
 		return d.ends[0].converse(n, times)
 	}
@@ -65,4 +68,10 @@ func (d *rdmaDriver) run(n int, times []int64) ([]int64, error) {
 	})
 }
 
-func (d *rdmaDriver) close() error { return d.rnic.Close() }
+func (d *rdmaDriver) close() error {
+	var err error
+	if d.pacer != nil {
+		err = d.pacer.close()
+	}
+	return errors.Join(err, d.rnic.Close())
+}

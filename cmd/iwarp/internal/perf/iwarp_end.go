@@ -87,6 +87,10 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 // messages tells whether the workload needs receives.
 func (w *workload) messages() bool { return w.Op == opSend || w.Op == opPingPong }
 
+func (w *workload) mpa() iwarp.MPAOptions {
+	return iwarp.MPAOptions{NoCRC: !w.CRC, Markers: w.Markers, MaxULPDU: w.ULPDU}
+}
+
 // sendDepth leaves room for what ends a run.
 func (e *rdmaEnd) sendDepth() int { return e.w.Depth + 8 }
 
@@ -106,7 +110,7 @@ func (e *rdmaEnd) config() *iwarp.QPConfig {
 		IRD:         min(e.w.Depth+1, 1024),
 		ORD:         min(e.w.Depth+1, 1024),
 		PrivateData: own.append(nil),
-		MPA:         iwarp.MPAOptions{NoCRC: !e.w.CRC, Markers: e.w.Markers, MaxULPDU: e.w.ULPDU},
+		MPA:         e.w.mpa(),
 		Setup: func(_ context.Context, qp *iwarp.QP) error {
 			e.qp = qp
 			return qp.PostRecv(e.recvs...)

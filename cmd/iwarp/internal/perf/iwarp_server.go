@@ -47,7 +47,7 @@ func openRNIC() (*iwarp.RNIC, *iwarp.PD, error) {
 
 // accept sets up the connections one after the other, as the driver dials them.
 func (s *rdmaService) accept() {
-	for range s.w.Conns {
+	for range s.w.Conns + s.w.Slow + s.w.Idle {
 		c, err := s.l.AcceptTCP()
 		if err != nil {
 			return
@@ -63,6 +63,10 @@ func (s *rdmaService) establish(c *net.TCPConn) error {
 	defer stop()
 	cr, err := s.rnic.Server(ctx, c, nil)
 	if err != nil {
+		return err
+	}
+	if len(cr.PrivateData()) == 0 { // a slow or an idle one, which reads at most
+		_, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, MPA: s.w.mpa()})
 		return err
 	}
 	var theirs windows

@@ -26,8 +26,14 @@ func (p pairing) compare(r *remote, subject workload, baseline *workload) ([]pai
 		}
 		defer b.close() //nolint:errcheck // the samples are taken
 	}
+	return p.alternate(a, b)
+}
+
+// alternate runs two arms in turn; b may be nil.
+func (p pairing) alternate(a, b *arm) ([]pair, error) {
 	pairs := make([]pair, p.pairs)
 	for i := range pairs {
+		var err error
 		if pairs[i].subject, err = a.run(); err != nil {
 			return nil, err
 		}

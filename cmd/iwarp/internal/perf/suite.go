@@ -2,10 +2,47 @@ package perf
 
 import "time"
 
-// A measurement is a subject, its baseline and the cases that are read off them.
-type measurement struct {
+// A measurement yields one or more cases of the suite.
+type measurement interface {
+	// cases are the goals that it can be held against.
+	cases() []goal
+	// measure returns one row for each of the cases, in their order.
+	measure(p pairing, r *remote, cc string) ([]row, error)
+}
+
+// A comparison is a subject, its baseline, and the cases that are read off them.
+type comparison struct {
 	subject, baseline workload
+	against           string // what the baseline is called
 	goals             []goal
+}
+
+// compared names the baseline by its kind.
+func compared(subject, baseline workload, goals []goal) *comparison {
+	return &comparison{subject, baseline, baseline.Kind, goals}
+}
+
+// cases are the goals, and that the subject does not allocate.
+func (c *comparison) cases() []goal {
+	return append(c.goals[:len(c.goals):len(c.goals)], valueAtMost("allocs_"+c.goals[0].name, allocs, noAllocs))
+}
+
+// noAllocs is what counts as no allocation per operation: what is left is the
+// runtime's own, such as the refilling of a pool after a collection.
+const noAllocs = 0.005
+
+func (c *comparison) measure(p pairing, r *remote, cc string) ([]row, error) {
+	subject, baseline := c.subject, c.baseline
+	subject.CC, baseline.CC = cc, cc
+	pairs, err := p.compare(r, subject, &baseline)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, g := range c.cases() {
+		rows = append(rows, summarize(g.name, g.metric, c.against, pairs))
+	}
+	return rows, nil
 }
 
 const (
@@ -19,7 +56,7 @@ func bulk(op string, region int, crc bool, goals ...goal) measurement {
 	w := workload{Kind: "iwarp", Op: op, Size: min(region, mib), Region: region, Depth: 8, CRC: crc}
 	b := w
 	b.Kind = "tcp"
-	return measurement{w, b, goals}
+	return compared(w, b, goals)
 }
 
 // small is a measurement of 4 KiB at depth 32, against TCP with 32 messages a call.
@@ -27,7 +64,7 @@ func small(op string, goals ...goal) measurement {
 	w := workload{Kind: "iwarp", Op: op, Size: 4 * kib, Depth: 32}
 	b := w
 	b.Kind, b.Chunk = "tcp", 32*4*kib
-	return measurement{w, b, goals}
+	return compared(w, b, goals)
 }
 
 // latency is a measurement of operations one after the other. The baseline sleeps
@@ -36,7 +73,7 @@ func latency(op string, size int, poll time.Duration, goals ...goal) measurement
 	w := workload{Kind: "iwarp", Op: op, Size: size, Latency: true, Poll: poll}
 	b := w
 	b.Kind = "tcp"
-	return measurement{w, b, goals}
+	return compared(w, b, goals)
 }
 
 // blocks is a measurement of 1 MiB Reads, one after the other, against another way to
@@ -45,7 +82,7 @@ func blocks(kind string, g goal) measurement {
 	w := workload{Kind: "iwarp", Op: opRead, Size: mib}
 	b := w
 	b.Kind = kind
-	return measurement{w, b, []goal{g}}
+	return compared(w, b, []goal{g})
 }
 
 // sends is a measurement of small messages, batched as an application that has many of
@@ -54,7 +91,16 @@ func sends(g goal) measurement {
 	w := workload{Kind: "iwarp", Op: opSend, Size: 64, Depth: 1024, Batch: 256, Moderate: true, CRC: true}
 	b := w
 	b.Kind, b.Chunk = "tcp", 64
-	return measurement{w, b, []goal{g}}
+	return compared(w, b, []goal{g})
+}
+
+// clients is a measurement of one busy connection beside others that do a little,
+// against the same by itself.
+func clients(n int, g goal) measurement {
+	w := workload{Kind: "iwarp", Op: opRead, Size: mib, Depth: 8, CRC: true}
+	b := w
+	w.Slow = n
+	return &comparison{w, b, "alone", []goal{g}}
 }
 
 // busyPoll is how long pingpong_64b_poll polls before it sleeps.
@@ -76,4 +122,7 @@ var standard = []measurement{
 	latency(opRead, 4*kib, 0, ratioAtMost("read_4k_latency", p50, 1.25)),
 	blocks("http", ratioAtLeast("read_1m_http", throughput, 1.4)),
 	blocks("grpc", ratioAtLeast("read_1m_grpc", throughput, 3.5)),
+	clients(256, ratioAtLeast("clients_256", throughput, 0.90)),
+	&idleCase{idle: 10_000, rss: 8, ratio: 0.9},
+	copiesCase{},
 }

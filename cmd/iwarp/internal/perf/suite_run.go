@@ -10,16 +10,18 @@ import (
 // cannot be measured is a row without a value, and missed.
 func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (rows []row, met bool) {
 	met = true
-	for i := range suite {
-		m := &suite[i]
-		m.subject.CC, m.baseline.CC = o.work.CC, o.work.CC
-		pairs, err := o.pairing.compare(r, m.subject, &m.baseline)
+	for _, m := range suite {
+		goals := m.cases()
+		measured, err := m.measure(o.pairing, r, o.work.CC)
 		if err != nil {
-			fmt.Fprintf(stderr, "%s: %v\n", m.goals[0].name, err)
+			fmt.Fprintf(stderr, "%s: %v\n", goals[0].name, err)
 		}
-		goals := append(m.goals[:len(m.goals):len(m.goals)], valueAtMost("allocs_"+m.goals[0].name, allocs, noAllocs))
-		for _, g := range goals {
-			one := summarize(g.name, g.metric, m.baseline.Kind, pairs)
+		for i := range goals {
+			g := &goals[i]
+			one := row{Case: g.name, Metric: g.metric.name, Unit: g.metric.unit}
+			if err == nil {
+				one = measured[i]
+			}
 			g.judge(&one)
 			met = met && *one.Met
 			rows = append(rows, one)
@@ -28,10 +30,6 @@ func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (ro
 	return rows, met
 }
 
-// noAllocs is what counts as no allocation per operation: what is left is the
-// runtime's own, such as the refilling of a pool after a collection.
-const noAllocs = 0.005
-
 // selected are the measurements of the suite that -case asks for.
 func (o *options) selected() []measurement {
 	if len(o.only) == 0 {
@@ -39,7 +37,7 @@ func (o *options) selected() []measurement {
 	}
 	var some []measurement
 	for _, m := range standard {
-		if slices.ContainsFunc(m.goals, func(g goal) bool { return slices.Contains(o.only, g.name) }) {
+		if slices.ContainsFunc(m.cases(), func(g goal) bool { return slices.Contains(o.only, g.name) }) {
 			some = append(some, m)
 		}
 	}

@@ -35,6 +35,8 @@ type workload struct {
 	Poll     time.Duration `json:"poll,omitempty"`    // busy polling of both sides
 	Chunk    int           `json:"chunk,omitempty"`   // tcp: octets of one call, 0: the best of chunks
 	CC       string        `json:"cc,omitempty"`      // congestion control, "": the system's
+	Slow     int           `json:"slow,omitempty"`    // iwarp: further connections that do little, see pacer
+	Idle     int           `json:"idle,omitempty"`    // iwarp: further connections that do nothing
 }
 
 // filled returns w with the fields filled in that follow from others.
@@ -56,6 +58,7 @@ const (
 	maxSize  = 1 << 30
 	maxDepth = 1 << 15
 	maxConns = 1 << 12
+	maxExtra = 1 << 15
 )
 
 // check refuses what makes no sense, also when it comes from a client that nobody
@@ -72,6 +75,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("%d connections are not within 1..%d", w.Conns, maxConns)
 	case w.Batch < 1 || w.Batch > w.Depth:
 		return fmt.Errorf("batch %d is not within 1..%d", w.Batch, w.Depth)
+	case w.Slow < 0 || w.Slow > maxExtra || w.Idle < 0 || w.Idle > maxExtra:
+		return fmt.Errorf("%d slow and %d idle connections are not within 0..%d", w.Slow, w.Idle, maxExtra)
 	case w.Chunk < 0 || w.Chunk > maxSize:
 		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):

@@ -1,0 +1,134 @@
+package perf
+
+import (
+	"context"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A slow connection is what RFC 4297 section 4 calls a slow background client: it
+// wants a little now and then. Each Reads slowSize octets every slowEvery, which is
+// 256 of them doing 1,024 Reads a second.
+const (
+	slowSize  = 4 << 10
+	slowEvery = 250 * time.Millisecond
+	slowTick  = time.Millisecond
+)
+
+// A pacer has the Reads of all slow connections of a driver done, one after the
+// other, evenly over the time, while a run goes on.
+type pacer struct {
+	qps    []*iwarp.QP
+	cq     *iwarp.CQ
+	wr     []iwarp.SendWR
+	ticker *time.Ticker
+	stop   chan struct{}
+	done   chan error
+}
+
+// newPacer begins to pace; from is what the slow connections read.
+func newPacer(r *iwarp.RNIC, pd *iwarp.PD, cq *iwarp.CQ, qps []*iwarp.QP, from iwarp.RemoteBuffer) (*pacer, error) {
+	sink, err := pd.RegisterMR(make([]byte, slowSize), stag.LocalWrite, nil)
+	if err != nil {
+		return nil, err
+	}
+	n := min(slowSize, int(from.Len))
+	p := &pacer{
+		qps: qps, cq: cq, ticker: time.NewTicker(slowTick),
+		wr:   []iwarp.SendWR{{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{sink.Slice(0, n)}, Remote: part(from, 0, n)}},
+		stop: make(chan struct{}), done: make(chan error, 1),
+	}
+	p.ticker.Stop()
+	go func() { p.done <- p.pace() }()
+	return p, nil
+}
+
+// on and off are the begin and the end of a run.
+func (p *pacer) on()  { p.ticker.Reset(slowTick) }
+func (p *pacer) off() { p.ticker.Stop() }
+
+func (p *pacer) pace() error {
+	perTick := float64(len(p.qps)) * float64(slowTick) / float64(slowEvery)
+	next, due := 0, 0.0
+	for {
+		select {
+		case <-p.stop:
+			return nil
+		case <-p.ticker.C:
+		}
+		for due += perTick; due >= 1; due-- {
+			if err := p.reap(); err != nil {
+				return err
+			}
+			if err := p.qps[next].PostSend(p.wr...); err != nil {
+				return err
+			}
+			next = (next + 1) % len(p.qps)
+		}
+	}
+}
+
+// reap takes what has been done and fails if something has.
+func (p *pacer) reap() error {
+	var wcs [64]iwarp.WC
+	for {
+		n := p.cq.Poll(wcs[:])
+		for i := range wcs[:n] {
+			if err := wcs[i].Err(); err != nil {
+				return err
+			}
+		}
+		if n < len(wcs) {
+			return nil
+		}
+	}
+}
+
+func (p *pacer) close() error {
+	p.ticker.Stop()
+	close(p.stop)
+	return <-p.done
+}
+
+// dialExtra makes the slow and the idle connections.
+func (d *rdmaDriver) dialExtra(addr string) error {
+	var cq *iwarp.CQ // of the slow ones; an idle one has what it has by default
+	var slow []*iwarp.QP
+	if d.w.Slow > 0 {
+		var err error
+		if cq, err = d.rnic.CreateCQ(d.w.Slow * 256); err != nil {
+			return err
+		}
+	}
+	for i := range d.w.Slow + d.w.Idle {
+		cfg := &iwarp.QPConfig{PD: d.pd, MPA: d.w.mpa()}
+		if i < d.w.Slow {
+			cfg.SendCQ, cfg.RecvCQ = cq, cq
+		}
+		qp, err := d.dialOne(addr, cfg)
+		if err != nil {
+			return err
+		}
+		if i < d.w.Slow {
+			slow = append(slow, qp)
+		}
+	}
+	if d.w.Slow == 0 {
+		return nil
+	}
+	var err error
+	d.pacer, err = newPacer(d.rnic, d.pd, cq, slow, d.ends[0].theirs.src)
+	return err
+}
+
+func (d *rdmaDriver) dialOne(addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error) {
+	ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
+	defer stop()
+	c, err := dialSocket(addr, d.w.CC)
+	if err != nil {
+		return nil, err
+	}
+	return d.rnic.Client(ctx, c, cfg)
+}
