@@ -35,11 +35,10 @@ type QP struct {
 	terms     *mpa.Terms
 	connected atomic.Bool
 
-	state atomic.Uint32 // a State
-	tx    sender
-	rx    receiver
-	// Blocking helpers that wait for room.
-	sendSlots, recvSlots slotWaiters
+	state              atomic.Uint32 // a State
+	tx                 sender
+	rx                 receiver
+	sendRoom, recvRoom room
 
 	closing  atomic.Bool   // Close was called
 	drained  chan struct{} // closed when, after that, all work is done

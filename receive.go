@@ -12,12 +12,13 @@ import (
 
 // The way in. The right to receive is with one reader at a time:
 //
-//	armed --ready--> running --nothing more--> armed     no goroutine while armed
+//	armed --ready--> running --nothing more--> staying --nothing for stayTime--> armed
 //	  |                 |  \--no receive posted--> stalled --receive posted, or RNRWait over--> running
 //	  |                 \--end of the connection--> ended
 //	  \--somebody waits--> held --granted--> armed, or kept for the next to wait: see serve
 //
-// A connection that cannot be armed keeps its reader for life.
+// There is no goroutine while a connection is armed. One that cannot be armed keeps its
+// reader for life.
 
 type readerState uint8
 
@@ -25,6 +26,7 @@ const (
 	readerIdle readerState = iota // not started
 	readerArmed
 	readerRunning // with a goroutine of its own
+	readerStaying // the same, parked in Receive
 	readerHeld    // with somebody who waits
 	readerKept    // with nobody, for a moment
 	readerStalled
@@ -45,6 +47,12 @@ type receiver struct {
 	lingers atomic.Bool // what still comes is thrown away
 	owed    bool        // the first segment has come: what the fence held can go out
 
+	// A reader that found nothing more stays for a while, because more will come.
+	leave  atomic.Bool // it shall not stay, or no longer
+	active atomic.Bool // something has come
+	stayer *time.Timer // asks whether it has; guarded by mu
+	timing bool        // stayer runs; guarded by mu
+
 	serving
 }
 
@@ -63,7 +71,7 @@ func (x *receiver) start() {
 func (x *receiver) wake() {
 	x.mu.Lock()
 	switch x.state {
-	case readerRunning, readerHeld:
+	case readerRunning, readerStaying, readerHeld:
 		x.mu.Unlock()
 		x.qp.llp.Wake()
 		return
@@ -107,6 +115,7 @@ func (x *receiver) rearm() (still bool) {
 // run receives until there is nothing more.
 func (x *receiver) run() {
 	qp := x.qp
+	wait := x.parks.Load()
 	for again := true; again; {
 		switch {
 		case qp.dead():
@@ -114,20 +123,60 @@ func (x *receiver) run() {
 			return
 		case x.lingers.Load():
 			qp.die(qp.llp.Discard())
+			continue
+		}
+		err := qp.llp.Receive(x, wait)
+		x.tend()
+		switch {
+		case errors.Is(err, transport.ErrAgain):
+			wait = x.stay()
+			again = wait || x.rearm()
+		case err == nil && x.leave.Swap(false):
+			again = x.rearm()
+			wait = x.parks.Load()
 		default:
-			again = x.step(x.parks.Load())
+			again = x.received(err)
 		}
 	}
 }
 
-// step receives once. It reports false if the right to receive is gone.
-func (x *receiver) step(wait bool) (again bool) {
-	err := x.qp.llp.Receive(x, wait)
-	x.tend()
-	if errors.Is(err, transport.ErrAgain) {
-		return x.rearm()
+// stayTime is how long a reader stays when nothing comes.
+const stayTime = 10 * time.Millisecond
+
+// stay reports whether the reader shall park in Receive. That is how the next message
+// is noticed soonest; a reader that is armed must be started first. But somebody who
+// waits, and would rather receive himself, can take over only from an armed one.
+func (x *receiver) stay() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.leave.Swap(false) || x.lingers.Load() || x.qp.dead() {
+		return false
 	}
-	return x.received(err)
+	x.state = readerStaying
+	if !x.timing {
+		x.timing = true
+		if x.stayer == nil {
+			x.stayer = time.AfterFunc(stayTime, x.stayNoMore)
+		} else {
+			x.stayer.Reset(stayTime)
+		}
+	}
+	return true
+}
+
+// stayNoMore has a reader leave to which nothing has come.
+func (x *receiver) stayNoMore() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.state == readerStaying && x.active.Swap(false) {
+		x.stayer.Reset(stayTime)
+		return
+	}
+	x.timing = false
+	if x.state == readerStaying {
+		x.leave.Store(true)
+		x.qp.llp.Wake()
+	}
 }
 
 // received looks at what Receive has returned. It reports false if the right to
@@ -210,6 +259,9 @@ func (x *receiver) end() {
 // Segment takes a segment from the LLP.
 func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	x.awake()
+	if !x.active.Load() {
+		x.active.Store(true)
+	}
 	if seq == 0 {
 		x.owed = true
 	}
@@ -220,7 +272,7 @@ func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 // this goroutine. Before the reader parks, what has come is seen to.
 func (x *receiver) Stop() bool {
 	x.tend()
-	return x.lingers.Load() || x.qp.dead() || x.satisfied()
+	return x.lingers.Load() || x.qp.dead() || x.leave.Load() || x.satisfied()
 }
 
 // tend does what the segments that have come make necessary. It never blocks: while

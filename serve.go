@@ -28,6 +28,11 @@ const (
 	// keepTime is about how long the right to receive is kept for a waiter that does
 	// not come back.
 	keepTime = 500 * time.Microsecond
+	// foreignTimes is how often in a row somebody else, who sends, may grant what a
+	// waiter waits for until the next ones, foreignRest in number, just sleep: to be
+	// woken from receiving costs more.
+	foreignTimes = 8
+	foreignRest  = 64
 )
 
 // serving is the part of a receiver that is about those who wait.
@@ -39,13 +44,15 @@ type serving struct {
 	// asleep is set while the holder parks, or is about to: then it must be woken
 	// when its wish is granted by somebody else.
 	asleep atomic.Bool
-	parked bool // asleep, as the holder knows it
+	parked bool        // asleep, as the holder knows it
+	nudged atomic.Bool // it was woken so
 
 	// Guarded by receiver.mu.
-	left   time.Time // when it was last let go
-	steady int       // how often the next waiter came within steadyGap
-	keeper *time.Timer
-	timed  bool // keeper runs
+	left    time.Time // when it was last let go
+	steady  int       // how often the next waiter came within steadyGap
+	keeper  *time.Timer
+	timed   bool // keeper runs
+	foreign int  // how often in a row others have granted the wish, and rests since
 }
 
 // serve receives in the goroutine of somebody who waits, until w is granted or ctx
@@ -68,7 +75,9 @@ func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
 				break
 			}
 		}
-		held = x.step(true)
+		err := x.qp.llp.Receive(x, true)
+		x.tend()
+		held = x.received(err)
 	}
 	if held {
 		x.letGo()
@@ -97,13 +106,29 @@ func (x *receiver) poll(d time.Duration) (held bool) {
 
 // hold takes the right to receive if it is free.
 func (x *receiver) hold() bool {
+	if x.parks.Load() {
+		return false
+	}
 	x.mu.Lock()
 	armed := x.state == readerArmed
-	if !armed && x.state != readerKept {
+	switch x.state {
+	case readerArmed, readerKept:
+	case readerRunning, readerStaying:
+		x.leave.Store(true)
+		fallthrough
+	default:
 		x.mu.Unlock()
 		return false
 	}
+	if x.foreign >= foreignTimes {
+		if x.foreign++; x.foreign < foreignTimes+foreignRest {
+			x.mu.Unlock()
+			return false
+		}
+		x.foreign = 0
+	}
 	x.state = readerHeld
+	x.leave.Store(false)
 	if time.Since(x.left) < steadyGap {
 		x.steady++
 	} else {
@@ -122,6 +147,11 @@ func (x *receiver) letGo() {
 	x.awake()
 	x.mu.Lock()
 	x.left = time.Now()
+	if x.nudged.Swap(false) {
+		x.foreign++
+	} else {
+		x.foreign = 0
+	}
 	ends := x.lingers.Load() || x.qp.dead()
 	if !ends && x.steady >= steadyTimes {
 		x.state = readerKept
@@ -194,6 +224,7 @@ func (x *receiver) awake() {
 // nudge wakes the holder, if it is parked, to look whether its wish is granted.
 func (x *receiver) nudge() {
 	if x.asleep.Load() {
+		x.nudged.Store(true)
 		x.qp.llp.Wake()
 	}
 }

@@ -1,0 +1,339 @@
+package iwarp
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// stressTime bounds each of the tests that go on for a while.
+func stressTime() time.Duration {
+	if testing.Short() {
+		return 100 * time.Millisecond
+	}
+	return 400 * time.Millisecond
+}
+
+// TestManyGoroutinesOnOneQP: eight on each side, all kinds of work, both ways.
+func TestManyGoroutinesOnOneQP(t *testing.T) {
+	for _, network := range []string{"tcp", "pipe"} {
+		t.Run(network, func(t *testing.T) {
+			qc := QPConfig{SendDepth: 16, RecvDepth: 64, ORD: 4, IRD: 4, RNRWait: patience}
+			client, server := connect(t, pairConfig{network: network, client: qc, server: qc})
+			ctx := testContext(t)
+			const each, rounds, slice = 8, 60, 5000
+			var all sync.WaitGroup
+			var received [2]atomic.Int32
+			for i, s := range []*side{client, server} {
+				peer := []*side{server, client}[i]
+				_, theirs := peer.register(each*slice, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+				for g := range each {
+					b, mr := s.register(3*slice, stag.LocalWrite, nil)
+					in, inMR := s.register(8, stag.LocalWrite, nil)
+					all.Go(func() {
+						at := theirs.Advertise(g*slice, slice)
+						for r := range rounds {
+							for j := range slice {
+								b[j] = byte(r + j + g)
+							}
+							if !fine(t, s.qp.RDMAWrite(ctx, at, mr.Slice(0, slice))) ||
+								!fine(t, s.qp.RDMARead(ctx, mr.Slice(slice, slice), at)) ||
+								!fine(t, s.qp.Send(ctx, mr.Slice(0, 8))) {
+								return
+							}
+							if !bytes.Equal(b[:slice], b[slice:2*slice]) {
+								t.Error("a Read behind a Write returns what was written")
+								return
+							}
+						}
+					})
+					all.Go(func() {
+						for range rounds {
+							n, err := s.qp.Recv(ctx, inMR.Slice(0, 8))
+							if !fine(t, err) {
+								return
+							}
+							if n != 8 || in[1] != in[0]+1 {
+								t.Error("a message is whole")
+								return
+							}
+							received[i].Add(1)
+						}
+					})
+				}
+			}
+			all.Wait()
+			require.EqualValues(t, each*rounds, received[0].Load())
+			require.EqualValues(t, each*rounds, received[1].Load())
+			require.NoError(t, client.qp.Close())
+			<-server.qp.Done()
+			require.NoError(t, server.qp.Err())
+		})
+	}
+}
+
+func fine(t *testing.T, err error) bool {
+	if err != nil {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+// TestEachWorkRequestCompletesOnce: whatever ends the QP, and whenever.
+func TestEachWorkRequestCompletesOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for end := time.Now().Add(stressTime()); time.Now().Before(end); {
+		killed(t, r)
+	}
+}
+
+// killed posts work on both sides, ends the connection somehow, and counts.
+func killed(t *testing.T, r *rand.Rand) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	qc := QPConfig{SendDepth: 64, RecvDepth: 64, ORD: 2, RNRWait: time.Millisecond}
+	client, server := connect(t, pairConfig{client: qc, server: qc})
+	var src, dst [2]*MR // each side sends from and is read from src; dst takes what comes
+	for i, s := range []*side{client, server} {
+		_, src[i] = s.register(1<<16, stag.RemoteRead, nil)
+		_, dst[i] = s.register(1<<16, stag.LocalWrite|stag.RemoteWrite, nil)
+	}
+	type book struct{ sends, recvs []uint64 }
+	var books [2]book
+	var all sync.WaitGroup
+	for i, s := range []*side{client, server} {
+		seed := r.Uint64()
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 0))
+			for id := uint64(1); ; id++ {
+				wr := SendWR{ID: id, Op: OpSend, Local: []SGE{src[i].Slice(0, r.IntN(1<<16))}}
+				switch r.IntN(3) {
+				case 0:
+					wr.Op, wr.Remote = OpRDMAWrite, dst[1-i].Advertise(0, 1<<16)
+				case 1:
+					wr = SendWR{ID: id, Op: OpRDMARead, Local: []SGE{dst[i].Slice(0, r.IntN(1<<16))}, Remote: src[1-i].Advertise(0, 1<<16)}
+				}
+				switch err := s.qp.PostSend(wr); {
+				case err == nil:
+					books[i].sends = append(books[i].sends, id)
+				case !errors.Is(err, ErrQueueFull):
+					return
+				}
+				switch err := s.qp.PostRecv(RecvWR{ID: id, Local: []SGE{dst[i].Slice(0, 1<<16)}}); {
+				case err == nil:
+					books[i].recvs = append(books[i].recvs, id)
+				case !errors.Is(err, ErrQueueFull):
+					return
+				}
+			}
+		})
+	}
+	var done [2]book
+	for i, s := range []*side{client, server} {
+		for q, cq := range []*CQ{s.qp.SendCQ(), s.qp.RecvCQ()} {
+			to := []*[]uint64{&done[i].sends, &done[i].recvs}[q]
+			all.Go(func() {
+				wcs := make([]WC, 16)
+				for {
+					over := false
+					select {
+					case <-s.qp.Done():
+						over = true
+					default:
+					}
+					short, stop := context.WithTimeout(ctx, time.Millisecond)
+					n, _ := cq.Wait(short, wcs)
+					stop()
+					*to = append(*to, ids(wcs[:n])...)
+					if over && n == 0 {
+						return
+					}
+				}
+			})
+		}
+	}
+	time.Sleep(time.Duration(r.IntN(8000)) * time.Microsecond)
+	victim := []*side{client, server}[r.IntN(2)]
+	switch r.IntN(5) {
+	case 0:
+		require.NoError(t, victim.qp.Abort())
+	case 1:
+		_ = victim.qp.Close()
+		_ = victim.qp.Abort()
+	case 2:
+		require.NoError(t, victim.rnic.Close())
+	case 3:
+		bad := SendWR{Op: OpRDMAWrite, Flags: Unsignaled, Inline: []byte{1}, Remote: remote}
+		if r.IntN(2) == 0 {
+			bad = SendWR{Op: OpLocalInvalidate, Flags: Unsignaled, Invalidate: 1}
+		}
+		for errors.Is(victim.qp.PostSend(bad), ErrQueueFull) {
+			time.Sleep(100 * time.Microsecond)
+		}
+	case 4:
+		require.NoError(t, src[0].Invalidate(ctx))
+		_ = client.qp.Abort()
+	}
+	<-client.qp.Done()
+	<-server.qp.Done()
+	all.Wait()
+	for i := range books {
+		require.Equal(t, books[i].sends, posted(done[i].sends), "each once, and in post order")
+		require.Equal(t, books[i].recvs, done[i].recvs, "receives, too")
+	}
+}
+
+// posted leaves out the work requests that were to end the QP; they have no ID.
+func posted(ids []uint64) (kept []uint64) {
+	for _, id := range ids {
+		if id != 0 {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+// TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn: when Invalidate has returned, nothing
+// lands any more.
+func TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn(t *testing.T) {
+	for end := time.Now().Add(stressTime()); time.Now().Before(end); {
+		client, server := connect(t, pairConfig{})
+		const n = 256 << 10
+		src, cm := client.register(n, 0, nil)
+		fillRandom(src)
+		dst, sm := server.register(n, stag.LocalWrite|stag.RemoteWrite, nil)
+		at := sm.Advertise(0, n)
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for client.qp.RDMAWrite(context.Background(), at, cm.Slice(0, n)) == nil {
+			}
+		}()
+		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
+		if rand.IntN(2) == 0 {
+			require.NoError(t, sm.Invalidate(testContext(t)))
+		} else {
+			require.NoError(t, sm.Close())
+		}
+		clear(dst) // under -race this also proves that nobody is still at it
+		<-stopped
+		require.Equal(t, make([]byte, n), dst, "not one octet after the return")
+		<-client.qp.Done()
+		require.ErrorIs(t, client.qp.Err(), ErrInvalidSTag)
+	}
+}
+
+// TestRegionChangesWhileAnotherPeerReadsIt: one QP writes a region without end while
+// another reads it. Responses are staged, so that no CRC can be wrong.
+func TestRegionChangesWhileAnotherPeerReadsIt(t *testing.T) {
+	if raceEnabled {
+		t.Skip("what two peers do to the same memory at once is a race by intent")
+	}
+	owner, writer, reader := newSide(t, nil), newSide(t, nil), newSide(t, nil)
+	writer.connect(owner, pairConfig{})
+	first := owner.qp
+	reader.connect(owner, pairConfig{})
+	const n = 200_000
+	_, mr := owner.register(n, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), stressTime())
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() {
+		b, wm := writer.register(n, 0, nil)
+		for i := uint64(0); ctx.Err() == nil; i++ {
+			for at := 0; at < n; at += 8 {
+				binary.LittleEndian.PutUint64(b[at:], i)
+			}
+			if !fine(t, writer.qp.RDMAWrite(context.Background(), mr.Advertise(0, n), wm.Slice(0, n))) {
+				return
+			}
+		}
+	})
+	reads := 0
+	all.Go(func() {
+		_, rm := reader.register(n, stag.LocalWrite, nil)
+		for ; ctx.Err() == nil; reads++ {
+			if !fine(t, reader.qp.RDMARead(context.Background(), rm.Slice(0, n), mr.Advertise(0, n))) {
+				return
+			}
+		}
+	})
+	all.Go(func() { // and the owner sends it, too, while it changes
+		for ctx.Err() == nil {
+			if !fine(t, owner.qp.RDMAWrite(context.Background(), RemoteBuffer{Len: n}, mr.Slice(0, 0))) {
+				return
+			}
+		}
+	})
+	all.Wait()
+	require.NotZero(t, reads)
+	for _, qp := range []*QP{first, owner.qp, writer.qp, reader.qp} {
+		require.Equal(t, StateRTS, qp.State())
+	}
+}
+
+// TestRNICCloseEndsEverything: fifty QPs in all states, and nothing is left: the
+// leak check of the package sees to goroutines.
+func TestRNICCloseEndsEverything(t *testing.T) {
+	client, server := newSide(t, nil), newSide(t, nil)
+	const n = 1 << 20
+	_, out := client.register(n, 0, nil)
+	_, open := server.register(n, stag.RemoteRead, nil)
+	var qps []*QP
+	for i := range 50 {
+		client.connect(server, pairConfig{server: QPConfig{RNRWait: time.Minute}})
+		qp := client.qp
+		qps = append(qps, qp, server.qp)
+		_, in := client.register(n, stag.LocalWrite, nil)
+		_, target := server.register(n, stag.LocalWrite|stag.RemoteWrite, nil)
+		switch i % 7 {
+		case 0: // idle
+		case 1: // its message finds no receive
+			require.NoError(t, qp.PostSend(SendWR{Op: OpSend, Inline: []byte("wait")}))
+		case 2: // much is under way
+			for range 20 {
+				require.NoError(t, qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{out.Slice(0, n)}, Remote: target.Advertise(0, n)}))
+			}
+		case 3: // Reads are outstanding
+			for range 20 {
+				require.NoError(t, qp.PostSend(SendWR{Op: OpRDMARead, Local: []SGE{in.Slice(0, n)}, Remote: open.Advertise(0, n)}))
+			}
+		case 4: // about to terminate
+			require.NoError(t, qp.PostSend(SendWR{Op: OpRDMAWrite, Inline: []byte("x"), Remote: remote}))
+		case 5: // closing
+			go func() { _ = qp.Close() }()
+		case 6: // somebody waits
+			go func() {
+				_, err := qp.Recv(context.Background(), in.Slice(0, 8))
+				if !errors.Is(err, net.ErrClosed) {
+					t.Error(err)
+				}
+			}()
+		}
+	}
+	start := time.Now()
+	require.NoError(t, server.rnic.Close())
+	require.NoError(t, client.rnic.Close())
+	require.Less(t, time.Since(start), 2*time.Second)
+	for _, qp := range qps {
+		select {
+		case <-qp.Done():
+		default:
+			require.Fail(t, "a QP lives on")
+		}
+	}
+	require.Zero(t, client.rnic.used.qp)
+	require.Zero(t, server.rnic.used.qp)
+	require.NoError(t, out.Close(), "regions can be closed behind the RNIC")
+}
