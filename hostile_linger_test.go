@@ -1,0 +1,85 @@
+package iwarp
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// TestRDMAP_79_80_PeerThatDoesNotGo: a stream has ended, by the Terminate of either
+// side, and the peer sends on and on, or says nothing, and never ends its half. It is
+// waited for, but not for long.
+func TestRDMAP_79_80_PeerThatDoesNotGo(t *testing.T) {
+	for ending, last := range map[string][]byte{
+		"its Terminate": untagged(0x41, 0x47, 0, 2, 1, 0, "\x02\x07\x00\x00"),
+		"our Terminate": untagged(0x41, 0x4f, 0, 0, 1, 0, ""),
+	} {
+		for _, talks := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				v := newVictim(t, QPConfig{})
+				v.works()
+				start := time.Now()
+				v.p.writes(fpdu(last))
+				gone := make(chan struct{})
+				go func() {
+					defer close(gone)
+					for talks {
+						if _, err := v.p.c.Write(fpdu(write(v.mr.STag(), regionTO, "not placed"))); err != nil {
+							return
+						}
+						time.Sleep(time.Millisecond)
+					}
+				}()
+				<-v.qp.Done()
+				require.LessOrEqual(t, time.Since(start), lingerTime, "%s, peer talks: %t", ending, talks)
+				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
+				require.Equal(t, v.want, v.arena, "nothing is placed any more")
+				<-gone
+				v.othersLive()
+			})
+		}
+	}
+}
+
+// TestRDMAP_79_116_TerminateThatNobodyReads: the peer asks for more than it may and
+// reads nothing, so that not even the Terminate leaves.
+func TestRDMAP_79_116_TerminateThatNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVictim(t, QPConfig{IRD: 1})
+		const size = 4 << 20 // more than the connection and a batch hold
+		_, large := v.register(size, stag.RemoteRead, nil)
+		start := time.Now()
+		for msn := range uint32(2) {
+			v.p.writes(fpdu(readRequest(msn+1, 1, 0, size, large.STag(), 0)))
+		}
+		<-v.qp.Done()
+		v.wantCause(v.qp.Err(), attack{code: 0x1203})
+		require.LessOrEqual(t, time.Since(start), lingerTime, "the QP does not wait longer for its Terminate to leave")
+		v.othersLive()
+	})
+}
+
+// TestDDP_65_77_WaitForAReceiveHoldsNobodyUp: while a message waits for a receive, and
+// nothing is read, everything that this side does still works.
+func TestDDP_65_77_WaitForAReceiveHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVictim(t, QPConfig{RNRWait: 24 * time.Hour})
+		v.p.writes(fpdu(send(1, 0, "waits")))
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, v.qp.PostSend(SendWR{Op: OpSend, Inline: []byte("hi")}))
+		v.p.wantSegment("sending goes on", "41 43 00000000 00000000 00000001 00000000", 'h', 'i')
+		require.NoError(t, v.mr.Invalidate(context.Background()))
+		require.NoError(t, v.recv.Close())
+		v.othersLive()
+		require.NoError(t, v.qp.Abort())
+		require.Zero(t, time.Since(start), "nothing has waited for the receive")
+		require.Equal(t, v.want, v.arena, "the message is not placed")
+	})
+}
