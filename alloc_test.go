@@ -79,7 +79,7 @@ func TestNothingIsAllocatedForAnOperation(t *testing.T) {
 func TestNothingIsAllocatedForAPoll(t *testing.T) {
 	cq := newTestCQ(t, 64)
 	wcs := make([]WC, 4)
-	wc := &WC{ID: 1}
+	wc := &WC{QP: anyQP, ID: 1}
 	wantNoAllocs(t, "push and poll", func() {
 		cq.push(wc)
 		cq.Poll(wcs)

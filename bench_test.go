@@ -129,7 +129,7 @@ func BenchmarkPingPong64(b *testing.B) {
 
 func BenchmarkCQPoll(b *testing.B) {
 	cq := &CQ{depth: 64}
-	wc, wcs := &WC{ID: 1}, make([]WC, 4)
+	wc, wcs := &WC{QP: anyQP, ID: 1}, make([]WC, 4)
 	b.ReportAllocs()
 	for b.Loop() {
 		cq.push(wc)

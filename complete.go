@@ -2,8 +2,6 @@ package iwarp
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -21,12 +19,13 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	if code != 0 {
 		wc.Vendor = uint32(code) << 16
 	}
-	qp.sendSlots.free()
 	if w, ok := r.Tag.(*waiter); ok {
+		qp.sendRoom.free()
 		w.finish(&wc)
 		return
 	}
 	if st == StatusSuccess && bits.flags()&Unsignaled != 0 {
+		qp.sendRoom.free()
 		return
 	}
 	if !qp.sendCQ.push(&wc) {
@@ -41,6 +40,7 @@ func (e events) Kick() { e.qp.kick() }
 func (qp *QP) finishRecv(r recv, wc *WC) {
 	wc.ID = r.id
 	if r.waiter != nil {
+		qp.recvRoom.free()
 		r.waiter.finish(wc)
 		return
 	}
@@ -106,37 +106,3 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 	wc.QP.rnic.waiters.Put(w)
 	return wc, wc.Err()
 }
-
-// slotWaiters lets blocking helpers wait for room in a queue.
-type slotWaiters struct {
-	n    atomic.Int32
-	mu   sync.Mutex
-	wake chan struct{} // closed at the next completion; nil while nobody waits
-}
-
-// free tells that a slot is free. It is called for every completion.
-func (s *slotWaiters) free() {
-	if s.n.Load() == 0 {
-		return
-	}
-	s.mu.Lock()
-	if s.wake != nil {
-		close(s.wake)
-		s.wake = nil
-	}
-	s.mu.Unlock()
-}
-
-// enter announces a waiter; the caller tries again, then selects on the channel, and
-// calls leave.
-func (s *slotWaiters) enter() <-chan struct{} {
-	s.n.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.wake == nil {
-		s.wake = make(chan struct{})
-	}
-	return s.wake
-}
-
-func (s *slotWaiters) leave() { s.n.Add(-1) }

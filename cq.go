@@ -16,7 +16,8 @@ import (
 //
 // A CQ should have room for every work request that its QPs can have posted,
 // unsignaled ones included, since an error completes those too (RFC 5042 section
-// 6.4.3.2). A completion that finds it full is lost: that raises EventCQOverflow
+// 6.4.3.2): the sum of their SendDepth and RecvDepth, for a slot of a queue is free
+// only when the completion of what was in it has been polled. A completion that finds it full is lost: that raises EventCQOverflow
 // and terminates the QP.
 type CQ struct {
 	rnic    *RNIC
@@ -98,6 +99,7 @@ func (cq *CQ) take(dst []WC) int {
 		if e.isSolicited() {
 			cq.solicited--
 		}
+		e.QP.polled(e.Op)
 		*e = WC{}
 		if cq.head++; cq.head == len(cq.ring) {
 			cq.head = 0

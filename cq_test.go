@@ -15,6 +15,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
+// anyQP is whose work a test pretends to complete.
+var anyQP = &QP{}
+
 // newTestCQ makes a CQ that the test itself fills.
 func newTestCQ(t *testing.T, depth int) *CQ {
 	t.Helper()
@@ -25,7 +28,7 @@ func newTestCQ(t *testing.T, depth int) *CQ {
 
 func fill(cq *CQ, ids ...uint64) (took int) {
 	for _, id := range ids {
-		if cq.push(&WC{ID: id}) {
+		if cq.push(&WC{QP: anyQP, ID: id}) {
 			took++
 		}
 	}
@@ -169,9 +172,9 @@ func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
 		cq := newTestCQ(t, 16)
 		ctx := testContext(t)
 		for name, wc := range map[string]WC{
-			"a message with a solicited event": {ID: 9, Op: OpRecv, Flags: Solicited},
-			"a failure":                        {ID: 9, Op: OpSend, Status: StatusRemoteAccess},
-			"a flushed receive":                {ID: 9, Op: OpRecv, Status: StatusFlushed},
+			"a message with a solicited event": {QP: anyQP, ID: 9, Op: OpRecv, Flags: Solicited},
+			"a failure":                        {QP: anyQP, ID: 9, Op: OpSend, Status: StatusRemoteAccess},
+			"a flushed receive":                {QP: anyQP, ID: 9, Op: OpRecv, Status: StatusFlushed},
 		} {
 			type result struct {
 				wcs []WC
@@ -183,8 +186,8 @@ func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
 				n, err := cq.WaitSolicited(ctx, dst)
 				got <- result{dst[:n], err}
 			}()
-			cq.push(&WC{ID: 1, Op: OpRecv})
-			cq.push(&WC{ID: 2, Op: OpSend, Flags: Solicited})
+			cq.push(&WC{QP: anyQP, ID: 1, Op: OpRecv})
+			cq.push(&WC{QP: anyQP, ID: 2, Op: OpSend, Flags: Solicited})
 			synctest.Wait()
 			require.Empty(t, got, "neither a plain message nor a completed Send ends the wait")
 			cq.push(&wc)
@@ -209,7 +212,7 @@ func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
 		fill(cq, 3)
 		require.Equal(t, 1, <-plain, "a plain completion passes the one who waits for a solicited one")
 		require.Empty(t, solicited)
-		cq.push(&WC{Op: OpRecv, Flags: Solicited})
+		cq.push(&WC{QP: anyQP, Op: OpRecv, Flags: Solicited})
 		require.Equal(t, 1, <-solicited)
 		require.Zero(t, cq.solicited)
 	})
@@ -287,7 +290,7 @@ func TestCQNeverMisses(t *testing.T) {
 	for p := range producers {
 		all.Go(func() {
 			for i := range each {
-				for !cq.push(&WC{ID: uint64(p*each + i)}) {
+				for !cq.push(&WC{QP: anyQP, ID: uint64(p*each + i)}) {
 					time.Sleep(time.Microsecond)
 				}
 			}

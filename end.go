@@ -216,6 +216,8 @@ func (qp *QP) finish() {
 	qp.stream.End()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()
+	qp.sendRoom.wake()
+	qp.recvRoom.wake()
 
 	qp.mu.Lock()
 	if qp.timer != nil {

@@ -115,11 +115,13 @@ func TestHelpersWaitForRoom(t *testing.T) {
 		k.p.segment()
 		k.p.writes(fpdu(response(0xc1, 0, 0, "")))
 		k.p.writes(fpdu(response(0xc1, 0, 0, "")))
+		synctest.Wait()
+		require.Empty(t, errs, "there is room when the completions have been polled")
+		k.wantCompletions("the Reads", 1, 2)
 		for msn := range uint32(4) {
 			require.Equal(t, send(msn+1, 0, ""), k.p.segment(), "one after the other gets its turn")
 			require.NoError(t, <-errs)
 		}
-		k.wantCompletions("the Reads", 1, 2)
 
 		lens := make(chan int, 8)
 		for range 3 {

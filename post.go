@@ -26,7 +26,13 @@ func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
 		if w != nil {
 			r.Tag = w
 		}
-		return qp.fill(r, &wrs[i])
+		if err := qp.fill(r, &wrs[i]); err != nil {
+			return err
+		}
+		if !qp.sendRoom.take(qp.cfg.SendDepth) {
+			return ErrQueueFull
+		}
+		return nil
 	})
 	if n > 0 {
 		qp.kick()
@@ -49,7 +55,7 @@ func (qp *QP) mayPost() error {
 
 func (qp *QP) postError(err error) error {
 	switch {
-	case errors.Is(err, rdmap.ErrQueueFull):
+	case errors.Is(err, rdmap.ErrQueueFull), errors.Is(err, ErrQueueFull):
 		return fmt.Errorf("%w: %d send work requests", ErrQueueFull, qp.cfg.SendDepth)
 	case errors.Is(err, rdmap.ErrEnded):
 		return qp.cause()

@@ -45,6 +45,9 @@ func (q *recvQueue) post(fill func(*recv) error) error {
 	if err := fill(r); err != nil {
 		return err
 	}
+	if !q.qp.recvRoom.take(q.depth) {
+		return ErrQueueFull
+	}
 	q.n++
 	return nil
 }
@@ -105,7 +108,6 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 
 // pop takes the oldest receive out.
 func (q *recvQueue) pop() recv {
-	defer q.qp.recvSlots.free()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	slot := &q.ring[q.head]

@@ -38,7 +38,7 @@ func (qp *QP) RDMARead(ctx context.Context, dst SGE, src RemoteBuffer) error {
 // receive stays posted, and the message that fills it is lost to the application.
 func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 	w := qp.waiter()
-	err = qp.recvSlots.whenRoom(ctx, func() error {
+	err = qp.recvRoom.whenRoom(ctx, func() error {
 		return qp.postRecv(&RecvWR{Local: []SGE{into}}, w)
 	})
 	if err != nil {
@@ -51,7 +51,7 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 // do posts wr, waiting for room if need be, and waits for its completion.
 func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 	w := qp.waiter()
-	err := qp.sendSlots.whenRoom(ctx, func() error { return qp.postSend([]SendWR{wr}, w) })
+	err := qp.sendRoom.whenRoom(ctx, func() error { return qp.postSend([]SendWR{wr}, w) })
 	if err != nil {
 		var post *PostError
 		if errors.As(err, &post) {
@@ -60,27 +60,4 @@ func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 		return WC{}, err
 	}
 	return w.wait(ctx)
-}
-
-// whenRoom calls post again and again until it finds room in its queue.
-func (s *slotWaiters) whenRoom(ctx context.Context, post func() error) error {
-	for {
-		err := post()
-		if !errors.Is(err, ErrQueueFull) {
-			return err
-		}
-		room := s.enter()
-		err = post()
-		if !errors.Is(err, ErrQueueFull) {
-			s.leave()
-			return err
-		}
-		select {
-		case <-room:
-			s.leave()
-		case <-ctx.Done():
-			s.leave()
-			return ctx.Err()
-		}
-	}
 }
