@@ -211,11 +211,13 @@ func TestSetupRunsBeforeAnythingGoesOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		var heard, ran bool
+		looked := make(chan struct{})
 		addr := peers(t, func(p *peer) {
 			p.wantRequest(defaultRequest)
 			heard = true
 			p.replies("50 02 0004 8010 8010")
 			p.reads(20)
+			<-looked
 		})
 		qp, err := s.rnic.Dial(testContext(t), "pipe", addr, &QPConfig{PD: s.pd, Setup: func(_ context.Context, qp *QP) error {
 			synctest.Wait()
@@ -229,6 +231,7 @@ func TestSetupRunsBeforeAnythingGoesOut(t *testing.T) {
 		require.Equal(t, StateRTS, qp.State())
 		require.Equal(t, 1, qp.rq.Posted())
 		synctest.Wait()
+		close(looked)
 		require.NoError(t, qp.Abort())
 
 		p, cr := requester(t, s.rnic, "pipe", hx(defaultRequest))
