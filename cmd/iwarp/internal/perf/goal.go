@@ -1,7 +1,5 @@
 package perf
 
-import "strconv"
-
 // A goal says what a case must reach.
 type goal struct {
 	name   string // of the case
@@ -24,16 +22,13 @@ func valueAtMost(name string, m metric, bound float64) goal {
 }
 
 // judge fills in the target of a row and whether it is met. What is not known is not
-// met.
+// met. Where the value counts, there is nothing to compare with.
 func (g *goal) judge(r *row) {
-	v, target := r.Value, ">= "
-	if g.ratio {
-		v = r.Ratio
+	v := r.Ratio
+	if !g.ratio {
+		v = r.Value
+		r.Baseline, r.BaselineValue, r.Ratio = "", nil, nil
 	}
-	if g.most {
-		target = "<= "
-	}
-	target += strconv.FormatFloat(g.bound, 'f', -1, 64)
 	met := v != nil && (*v >= g.bound && !g.most || *v <= g.bound && g.most)
-	r.Target, r.Met = &target, &met
+	r.Target, r.Met, r.most = &g.bound, &met, g.most
 }

@@ -26,7 +26,7 @@ func (c *idleCase) measure(p pairing, r *remote, cc string) ([]row, error) {
 	busy := workload{Kind: "iwarp", Op: opRead, Size: 64 * kib, Depth: 16, CRC: true, CC: cc}
 	tcp := busy
 	tcp.Kind = "tcp"
-	alone, err := p.compare(r, busy, &tcp)
+	without, err := p.compare(r, busy, &tcp)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (c *idleCase) measure(p pairing, r *remote, cc string) ([]row, error) {
 	}
 	return []row{
 		memoryRow("idle_10k", before, after, c.idle),
-		relativeRow("idle_10k", throughput, "alone", beside, alone),
+		relativeRow("idle_10k", throughput, alone, beside, without),
 		summarize("allocs_idle_10k", allocs, "tcp", beside),
 	}, nil
 }

@@ -19,6 +19,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	o.args = args
 	openFiles()
 	if o.server {
 		return profiled(o.profile, func() error { return serveAt(ctx, o, stdout) })
@@ -32,7 +33,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		defer c.Close() //nolint:errcheck // nothing is lost with it
 		return o.measure(ctx, c, stdout, stderr)
 	}
-	return alone(ctx, o, stdout, stderr)
+	return both(ctx, o, stdout, stderr)
 }
 
 func serveAt(ctx context.Context, o *options, stdout io.Writer) error {
@@ -50,8 +51,8 @@ func serveAt(ctx context.Context, o *options, stdout io.Writer) error {
 	return (&server{host: host}).serve(ctx, l, o.once)
 }
 
-// alone runs the server in a child.
-func alone(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+// both runs the server in a child.
+func both(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	var args []string
 	if o.profile != "" {
 		args = []string{"-cpuprofile", o.profile + ".server"}
@@ -66,51 +67,4 @@ func alone(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	}
 	err = profiled(profile, func() error { return o.measure(ctx, k.c, stdout, stderr) })
 	return errors.Join(err, k.stop())
-}
-
-// measure measures what the options say with the server behind c.
-func (o *options) measure(ctx context.Context, c net.Conn, stdout, stderr io.Writer) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // that ends what goes on
-	defer stop()
-	r := &remote{c: c}
-	if o.suite != "" {
-		rows, met := o.runSuite(r, o.selected(), stderr)
-		err := o.print(stdout, rows)
-		if err == nil && !met {
-			err = ErrMissed
-		}
-		return err
-	}
-	var rows []row
-	for _, w := range o.workloads() {
-		more, err := o.compare(r, w)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, more...)
-	}
-	return o.print(stdout, rows)
-}
-
-// compare measures one workload against the baseline.
-func (o *options) compare(r *remote, w workload) ([]row, error) {
-	var base *workload
-	if o.baseline != "none" {
-		b := w
-		b.Kind = o.baseline
-		base = &b
-	}
-	pairs, err := o.pairing.compare(r, w, base)
-	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", w.Op, sizeName(w.Size), err)
-	}
-	metrics := []metric{throughput, rate, cpu, allocs}
-	if w.filled().Latency {
-		metrics = []metric{p50, p99, p999, cpu, allocs}
-	}
-	var rows []row
-	for _, m := range metrics {
-		rows = append(rows, summarize(w.Op+"_"+sizeName(w.Size), m, o.baseline, pairs))
-	}
-	return rows, nil
 }

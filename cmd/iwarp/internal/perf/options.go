@@ -17,6 +17,7 @@ func (e UsageError) Error() string { return string(e) }
 
 // options are what the flags say.
 type options struct {
+	args         []string // as they were given
 	server, once bool
 	addr, client string
 	suite        string
@@ -133,6 +134,8 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.work.Latency, "latency", false, "one operation at a time, each timed")
 	fs.DurationVar(&o.work.Poll, "poll", 0, "poll so long before sleeping, on both sides")
 	fs.IntVar(&o.work.Chunk, "chunk", 0, "octets of one call of the tcp baseline, 0: the best of 64K, 256K and 1M")
+	fs.IntVar(&o.work.Slow, "slow", 0, "further connections that read 4 KiB every 250ms")
+	fs.IntVar(&o.work.Idle, "idle", 0, "further connections that do nothing")
 	fs.StringVar(&o.work.CC, "cc", defaultCC, "congestion control of all connections, empty: the system's")
 	fs.StringVar(&o.baseline, "baseline", o.baseline, "what to compare with: none or "+strings.Join(baselines(), ", "))
 	fs.IntVar(&o.pairing.pairs, "pairs", o.pairing.pairs, "runs of the subject and of the baseline, in turn")
@@ -142,9 +145,9 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
 }
 
-// baselines are the names of all kinds but the library itself.
+// baselines are the names of all kinds but the library itself, and alone.
 func baselines() []string {
-	var names []string
+	names := []string{alone}
 	for _, k := range kinds[1:] {
 		names = append(names, k.name)
 	}

@@ -27,20 +27,29 @@ func printTable(w io.Writer, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "case\tmetric\tvalue\tbaseline\tratio\ttarget\tmet\tpairs\t")
 	for _, r := range rows {
-		base, target, met := "", "", ""
+		base, met := "", ""
 		if r.BaselineValue != nil {
 			base = r.Baseline + " " + number(r.BaselineValue)
-		}
-		if r.Target != nil {
-			target = *r.Target
 		}
 		if r.Met != nil {
 			met = map[bool]string{true: "yes", false: "NO"}[*r.Met]
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s %s\t%s\t%s\t%s\t%s\t%d\t\n",
-			r.Case, r.Metric, number(r.Value), r.Unit, base, number(r.Ratio), target, met, r.Pairs)
+			r.Case, r.Metric, number(r.Value), r.Unit, base, number(r.Ratio), r.target(), met, r.Pairs)
 	}
 	return t.Flush()
+}
+
+// target shows the bound, and which way it is one.
+func (r row) target() string {
+	if r.Target == nil {
+		return ""
+	}
+	way := ">= "
+	if r.most {
+		way = "<= "
+	}
+	return way + strconv.FormatFloat(*r.Target, 'f', -1, 64)
 }
 
 // number shows three digits that count, and no number as a dash.

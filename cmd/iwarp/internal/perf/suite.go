@@ -100,7 +100,7 @@ func clients(n int, g goal) measurement {
 	w := workload{Kind: "iwarp", Op: opRead, Size: mib, Depth: 8, CRC: true}
 	b := w
 	w.Slow = n
-	return &comparison{w, b, "alone", []goal{g}}
+	return &comparison{w, b, alone, []goal{g}}
 }
 
 // busyPoll is how long pingpong_64b_poll polls before it sleeps.

@@ -1,0 +1,121 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// measure measures what the options say with the server behind c, and reports it.
+func (o *options) measure(ctx context.Context, c net.Conn, stdout, stderr io.Writer) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // that ends what goes on
+	defer stop()
+	r := &remote{c: c}
+	var (
+		rows   []row
+		points []measured
+		err    error
+		met    = true
+	)
+	if o.suite != "" {
+		rows, met = o.runSuite(r, o.selected(), stderr)
+		if o.html != "" {
+			points, err = o.overview(r)
+		}
+	} else {
+		rows, points, err = o.runAll(r)
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.print(stdout, rows); err != nil {
+		return err
+	}
+	if o.html != "" {
+		if err := o.writeHTML(rows, points); err != nil {
+			return err
+		}
+	}
+	if !met {
+		return ErrMissed
+	}
+	return nil
+}
+
+func (o *options) writeHTML(rows []row, points []measured) error {
+	f, err := os.Create(o.html)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeReport(f, o.facts(), rows, points), f.Close())
+}
+
+// runAll measures all workloads that the flags ask for, and at the end the memory of
+// both processes.
+func (o *options) runAll(r *remote) (rows []row, points []measured, err error) {
+	for _, w := range o.workloads() {
+		more, err := o.compare(r, w)
+		if err != nil {
+			return nil, nil, err
+		}
+		points = append(points, measured{w, more})
+		rows = append(rows, more...)
+	}
+	m, err := bothMemories(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, who := range []string{"client", "server"} {
+		peak := float64(m[i].Peak) / mib
+		rows = append(rows, row{Case: who, Metric: "peak memory", Unit: "MiB", Value: &peak, Pairs: 1})
+	}
+	return rows, points, nil
+}
+
+// overview is what the report of a suite plots: few pairs of many sizes.
+func (o *options) overview(r *remote) ([]measured, error) {
+	few := *o
+	few.pairing = pairing{pairs: min(o.pairing.pairs, 3), span: min(o.pairing.span, 60*time.Millisecond)}
+	few.ops, few.sizes, few.work = list{opWrite, opRead}, sweep, workload{Kind: "iwarp", Depth: 16, CRC: true, CC: o.work.CC}
+	_, points, err := few.runAll(r)
+	if err != nil {
+		return nil, err
+	}
+	few.ops, few.sizes, few.work.Latency = list{opRead, opPingPong}, sizes{64, 512, 4 << 10, 32 << 10}, true
+	_, more, err := few.runAll(r)
+	return append(points, more...), err
+}
+
+// alone is the baseline of a workload that is the same without the slow and the idle
+// connections.
+const alone = "alone"
+
+// compare measures one workload against the baseline.
+func (o *options) compare(r *remote, w workload) ([]row, error) {
+	var base *workload
+	if o.baseline != "none" {
+		b := w
+		b.Slow, b.Idle = 0, 0
+		if o.baseline != alone {
+			b.Kind = o.baseline
+		}
+		base = &b
+	}
+	pairs, err := o.pairing.compare(r, w, base)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", w.Op, sizeName(w.Size), err)
+	}
+	metrics := []metric{throughput, rate, cpu, allocs}
+	if w.filled().Latency {
+		metrics = []metric{p50, p99, p999, cpu, allocs}
+	}
+	var rows []row
+	for _, m := range metrics {
+		rows = append(rows, summarize(w.Op+"_"+sizeName(w.Size), m, o.baseline, pairs))
+	}
+	return rows, nil
+}

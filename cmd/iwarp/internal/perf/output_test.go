@@ -1,0 +1,62 @@
+package perf
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func exampleRows() []row {
+	goals := []goal{ratioAtLeast("write_1m", throughput, 0.97), valueAtMost("allocs_write_1m", allocs, 0.005)}
+	rows := []row{
+		{Case: "write_1m", Metric: "throughput", Unit: "GB/s", Value: new(5.5), Baseline: "tcp", BaselineValue: new(5.0), Ratio: new(1.1), Pairs: 9},
+		{Case: "allocs_write_1m", Metric: "allocs", Unit: "1/op", Value: new(2.0), Pairs: 9},
+	}
+	for i := range goals {
+		goals[i].judge(&rows[i])
+	}
+	return append(rows, row{Case: "gone", Metric: "p50", Unit: "us"})
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, (&options{}).print(&b, exampleRows()))
+	lines := strings.Split(b.String(), "\n")
+	require.Equal(t, []string{"write_1m", "throughput", "5.50", "GB/s", "tcp", "5.00", "1.10", ">=", "0.97", "yes", "9"}, strings.Fields(lines[1]))
+	require.Equal(t, []string{"allocs_write_1m", "allocs", "2.00", "1/op", "-", "<=", "0.005", "NO", "9"}, strings.Fields(lines[2]))
+	require.Equal(t, []string{"gone", "p50", "-", "us", "-", "0"}, strings.Fields(lines[3]))
+}
+
+func TestJSON(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, (&options{json: true}).print(&b, exampleRows()))
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	require.Len(t, lines, 3, "one object a line")
+	require.Equal(t, `{"case":"write_1m","metric":"throughput","value":5.5,"unit":"GB/s","baseline":"tcp",`+
+		`"baseline_value":5,"ratio":1.1,"target":0.97,"met":true,"pairs":9}`, lines[0], "the documented fields in their order")
+	var gone map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[2]), &gone))
+	require.Nil(t, gone["value"], "what is not known is null")
+	require.Contains(t, gone, "target")
+}
+
+func TestReport(t *testing.T) {
+	points := []measured{
+		{workload{Op: opWrite, Size: 64}, []row{{Metric: "throughput", Value: new(1.0), BaselineValue: new(2.0), Ratio: new(0.5), Baseline: "tcp"}}},
+		{workload{Op: opWrite, Size: 4096}, []row{{Metric: "throughput", Value: new(3.0), BaselineValue: new(4.0), Ratio: new(0.75), Baseline: "tcp"}}},
+		{workload{Op: opRead, Size: 64}, []row{{Metric: "p50", Value: new(30.0), Ratio: new(2.0)}, {Metric: "p99", Value: new(60.0)}, {Metric: "p99.9", Value: new(90.0)}}},
+	}
+	var b bytes.Buffer
+	require.NoError(t, writeReport(&b, [][2]string{{"Host", "<here>"}}, exampleRows(), points))
+	page := b.String()
+	require.Equal(t, 4, strings.Count(page, "<svg"), "throughput, its ratio, latency, its ratio")
+	require.Contains(t, page, "&lt;here&gt;", "text is escaped")
+	require.Contains(t, page, "tcp write", "the baseline has its line")
+	require.Contains(t, page, `class="missed">no<`, "missed targets show")
+	for _, outside := range []string{"http:", "https:", "src=", "@import"} {
+		require.NotContains(t, page, outside, "the page needs nothing else")
+	}
+}

@@ -1,0 +1,154 @@
+package perf
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// startServer runs a server in this process and returns a control connection to it.
+func startServer(t *testing.T) *remote {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- (&server{host: "127.0.0.1"}).serve(ctx, l, false) }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, c.Close())
+		stop()
+		require.NoError(t, <-done, "an interrupt ends the server")
+	})
+	return &remote{c: c}
+}
+
+// brief is enough to see that something works.
+var brief = pairing{pairs: 2, span: 3 * time.Millisecond}
+
+func TestEveryKindOfWork(t *testing.T) {
+	r := startServer(t)
+	for _, c := range []struct {
+		name    string
+		subject workload
+		base    string
+	}{
+		{"write", workload{Op: opWrite, Size: 4096, Depth: 8}, "tcp"},
+		{"read", workload{Op: opRead, Size: 4096, Depth: 8, Region: 1 << 16}, "tcp"},
+		{"send", workload{Op: opSend, Size: 64, Depth: 64, Batch: 16, Moderate: true, CRC: true}, "tcp"},
+		{"ping-pong", workload{Op: opPingPong, Size: 64, CRC: true}, "tcp"},
+		{"polled ping-pong", workload{Op: opPingPong, Size: 64, Poll: time.Millisecond}, "tcp"},
+		{"timed read", workload{Op: opRead, Size: 4096, Latency: true}, "tcp"},
+		{"timed write", workload{Op: opWrite, Size: 4096, Latency: true}, "tcp"},
+		{"duplex write", workload{Op: opWrite, Size: 1 << 16, Depth: 4, Duplex: true}, "tcp"},
+		{"duplex read", workload{Op: opRead, Size: 1 << 16, Depth: 4, Duplex: true}, "tcp"},
+		{"several connections", workload{Op: opWrite, Size: 4096, Depth: 4, Conns: 3, CRC: true, Markers: true}, "tcp"},
+		{"slow and idle ones beside it", workload{Op: opRead, Size: 4096, Depth: 4, Slow: 16, Idle: 4}, alone},
+		{"against http", workload{Op: opRead, Size: 1 << 16, Depth: 2}, "http"},
+		{"against grpc", workload{Op: opRead, Size: 1 << 16, Depth: 2}, "grpc"},
+		{"against http, timed", workload{Op: opRead, Size: 1 << 16, Latency: true}, "http"},
+	} {
+		o := options{baseline: c.base, pairing: brief}
+		c.subject.Kind = "iwarp"
+		c.subject.Chunk = 1 << 16 // no time to look for the best one
+		rows, err := o.compare(r, c.subject)
+		require.NoError(t, err, c.name)
+		require.Len(t, rows, map[bool]int{false: 4, true: 5}[c.subject.filled().Latency], c.name)
+		for _, one := range rows[:2] {
+			require.Positive(t, *one.Value, "%s: %s", c.name, one.Metric)
+			require.Positive(t, *one.Ratio, "%s: %s", c.name, one.Metric)
+		}
+	}
+}
+
+func TestWhatCannotBeDoneIsAnError(t *testing.T) {
+	r := startServer(t)
+	_, err := r.do(request{Open: &workload{Kind: "iwarp", Op: "fly"}})
+	require.ErrorContains(t, err, `no operation "fly"`, "the server says why")
+	_, err = r.do(request{Close: 7})
+	require.ErrorContains(t, err, "no such service")
+	_, err = brief.compare(r, workload{Kind: "http", Op: opWrite, Size: 64}, nil)
+	require.ErrorContains(t, err, "can only read")
+	_, err = brief.compare(r, workload{Kind: "iwarp", Op: opWrite, Size: 64}, nil)
+	require.NoError(t, err, "the server goes on")
+}
+
+func TestSuiteReportsWhatCannotBeMeasured(t *testing.T) {
+	r := startServer(t)
+	o := options{pairing: brief}
+	bad := workload{Kind: "none", Op: opWrite, Size: 64}
+	var complaint bytes.Buffer
+	rows, met := o.runSuite(r, []measurement{compared(bad, bad, []goal{ratioAtLeast("bad", throughput, 1)})}, &complaint)
+	require.False(t, met, "a case without a value fails the suite")
+	require.Len(t, rows, 2)
+	require.Nil(t, rows[0].Value)
+	require.False(t, *rows[0].Met)
+	require.Contains(t, complaint.String(), "bad: ")
+}
+
+func TestIdleConnections(t *testing.T) {
+	r := startServer(t)
+	c := &idleCase{idle: 50, rss: 8, ratio: 0.9}
+	rows, err := c.measure(brief, r, "")
+	require.NoError(t, err)
+	require.Len(t, rows, len(c.cases()))
+	require.Positive(t, *rows[1].Ratio)
+}
+
+func TestCopiesAreCounted(t *testing.T) {
+	sent, received, err := countCopies("")
+	require.NoError(t, err)
+	require.InDelta(t, 0, sent, 0.001, "the system gathers Writes from registered memory")
+	require.InDelta(t, 1.05, received, 0.051, "once into place, and the seams of the reads")
+}
+
+// A stage copies what it is asked to frame: the witness must see that.
+func TestWitnessSeesCopies(t *testing.T) {
+	a, b, err := socketPair("")
+	require.NoError(t, err)
+	defer b.Close()
+	source := make([]byte, 100)
+	w := &outWitness{Stream: transport.NewStream(a, nil), source: addressOf(source)}
+	_, err = w.Write([][]byte{make([]byte, 10), source[:40], source[90:]}, true)
+	require.NoError(t, err)
+	require.Equal(t, 50, w.lent, "what does not come from the source itself is a copy")
+	require.NoError(t, a.Close())
+
+	in := &inWitness{reads: []arrival{{off: 0, n: 10, addr: addressOf(source).from}}}
+	require.Equal(t, 10, in.unmoved(0, source[:10]))
+	require.Equal(t, 0, in.unmoved(0, source[1:11]), "elsewhere")
+	require.Equal(t, 6, in.unmoved(4, source[4:20]), "what came in this read")
+}
+
+func TestStandardSuiteIsComplete(t *testing.T) {
+	have := make(map[string]bool)
+	for _, m := range standard {
+		for _, g := range m.cases() {
+			have[g.name] = true
+		}
+	}
+	for _, name := range []string{
+		"read_1m_nocrc", "write_1m_nocrc", "write_1m_crc", "read_1m_crc", "read_64m_crc", "write_64m_crc", "cpu_1m_nocrc",
+		"cpu_1m_crc", "write_4k_d32", "read_4k_d32", "send_64b_batch", "pingpong_64b", "pingpong_64b_poll", "read_4k_latency",
+		"read_1m_http", "read_1m_grpc", "clients_256", "idle_10k", "copies", "allocs_write_1m_nocrc", "allocs_idle_10k",
+	} {
+		require.True(t, have[name], "case %s", name)
+	}
+}
+
+func TestMainRefuses(t *testing.T) {
+	var wrong UsageError
+	require.ErrorAs(t, Main(t.Context(), []string{"-op", "fly"}, io.Discard, io.Discard), &wrong)
+	require.ErrorContains(t, Main(t.Context(), []string{"-c", "127.0.0.1:1"}, io.Discard, io.Discard), "refused")
+}

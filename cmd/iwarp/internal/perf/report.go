@@ -1,0 +1,138 @@
+package perf
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// measured is a workload and what came of it.
+type measured struct {
+	w    workload
+	rows []row
+}
+
+// of returns the row of a metric, or an empty one.
+func (m *measured) of(name string) row {
+	if i := slices.IndexFunc(m.rows, func(r row) bool { return r.Metric == name }); i >= 0 {
+		return m.rows[i]
+	}
+	return row{}
+}
+
+// A report is what the HTML page shows.
+type report struct {
+	Facts  [][2]string
+	Rows   []row
+	Charts []template.HTML
+	Titles []string
+}
+
+//go:embed report.html
+var reportPage string
+
+var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+	"number": number,
+	"target": row.target,
+	"missed": func(met *bool) bool { return met != nil && !*met },
+	"met":    func(met *bool) bool { return met != nil && *met },
+}).Parse(reportPage))
+
+// writeReport writes a page that needs nothing else.
+func writeReport(w io.Writer, facts [][2]string, rows []row, points []measured) error {
+	r := report{Facts: facts, Rows: rows}
+	for _, c := range charts(points) {
+		if svg := c.svg(); svg != "" {
+			r.Charts, r.Titles = append(r.Charts, svg), append(r.Titles, c.title)
+		}
+	}
+	return reportTemplate.Execute(w, &r)
+}
+
+// facts say where and how the numbers were measured.
+func (o *options) facts() [][2]string {
+	version := "unknown"
+	if b, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				version = s.Value
+			}
+		}
+	}
+	cc := o.work.CC
+	if cc == "" {
+		cc = "the system's"
+	}
+	host, _ := os.Hostname() // only for people to read
+	return [][2]string{
+		{"Command", "iwarp perf " + strings.Join(o.args, " ")},
+		{"Revision", version},
+		{"Go", runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH},
+		{"Processors", strconv.Itoa(runtime.NumCPU())},
+		{"Host", host},
+		{"Congestion control", cc},
+		{"Date", time.Now().UTC().Format("2006-01-02 15:04 UTC")},
+	}
+}
+
+// charts are the plots that the points allow.
+func charts(points []measured) []chart {
+	speed := chart{title: "Throughput", unit: "GB/s"}
+	ratio := chart{title: "Throughput, ratio to the baseline", unit: "ratio", linear: true, mark: 1}
+	times := chart{title: "Latency", unit: "us"}
+	slower := chart{title: "Median latency, ratio to the baseline", unit: "ratio", linear: true, mark: 1}
+	for i, op := range operations {
+		class := "c" + strconv.Itoa(i+1)
+		var subject, base, ratios, medians []point
+		var tails [3][]point
+		name := ""
+		for _, m := range points {
+			if m.w.Op != op {
+				continue
+			}
+			r := m.of(throughput.name)
+			subject = r.add(subject, m.w.Size, r.Value)
+			base = r.add(base, m.w.Size, r.BaselineValue)
+			ratios = r.add(ratios, m.w.Size, r.Ratio)
+			for k, q := range []metric{p50, p99, p999} {
+				r := m.of(q.name)
+				tails[k] = r.add(tails[k], m.w.Size, r.Value)
+				if k == 0 {
+					medians = r.add(medians, m.w.Size, r.Ratio)
+				}
+			}
+			if r.Baseline != "" {
+				name = r.Baseline
+			}
+		}
+		speed.add(op, class, subject)
+		speed.add(name+" "+op, class+" base", base)
+		ratio.add(op, class, ratios)
+		slower.add(op, class, medians)
+		for k, q := range []metric{p50, p99, p999} {
+			times.add(op+" "+q.name, class+" t"+strconv.Itoa(k), tails[k])
+		}
+	}
+	return []chart{speed, ratio, times, slower}
+}
+
+// add appends a value if there is one.
+func (r *row) add(points []point, x int, y *float64) []point {
+	if y == nil {
+		return points
+	}
+	return append(points, point{x, *y})
+}
+
+func (c *chart) add(name, class string, points []point) {
+	if len(points) > 0 {
+		c.lines = append(c.lines, line{name, class, points})
+	}
+}
