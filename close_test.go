@@ -296,7 +296,7 @@ func TestDDP_60_61_ConnectionIsReset(t *testing.T) {
 // TestRDMAP_78_79_TerminateArrives: though the peer, which finds the error, was sent
 // much that it will never read, and the connection is a real one.
 func TestRDMAP_78_79_TerminateArrives(t *testing.T) {
-	for range 10 {
+	for range 4 {
 		client, server := connect(t, pairConfig{})
 		const n = 4 << 20
 		_, src := client.register(n, 0, nil)
