@@ -18,7 +18,7 @@ func (s *side) dialTo(qc QPConfig, scripts ...func(p *peer)) error {
 	return err
 }
 
-func TestMPA2_26_RTRByWrite(t *testing.T) {
+func TestMPA2_7_26_RTRByWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		done := make(chan struct{})
