@@ -321,6 +321,27 @@ func TestRDMAP_78_79_TerminateArrives(t *testing.T) {
 	}
 }
 
+// TestTerminateOfAPeerThatResets: it closes with input unread, as some do, and so
+// resets the connection. What it said before is still found.
+func TestTerminateOfAPeerThatResets(t *testing.T) {
+	for range 10 {
+		s := newSide(t, nil)
+		const n = 8 << 20
+		_, mr := s.register(n, 0, nil)
+		var p *peer
+		p, s.qp = responder(t, s.rnic, "tcp", &QPConfig{PD: s.pd})
+		require.NoError(t, s.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{mr.Slice(0, n)}, Remote: RemoteBuffer{Len: n}}))
+		bad := p.segment()
+		p.writes(fpdu(terminate(0x1100, tellsHeader, bad)))
+		require.NoError(t, p.c.Close())
+		<-s.qp.Done()
+		var te *TerminateError
+		require.ErrorAs(t, s.qp.Err(), &te)
+		require.True(t, te.Remote)
+		s.wantEvent(EventTerminateReceived)
+	}
+}
+
 // TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd: the connection is torn down after a
 // bounded time.
 func TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd(t *testing.T) {

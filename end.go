@@ -31,6 +31,9 @@ import (
 // peer's FIN after it.
 const lingerTime = 2 * time.Second
 
+// readOnTime bounds how long a QP whose connection takes no more reads what had come.
+const readOnTime = 500 * time.Millisecond
+
 var (
 	errNotConnected = errors.New("iwarp: the QP is not connected yet")
 	errQPClosed     = fmt.Errorf("iwarp: queue pair closed: %w", net.ErrClosed)
@@ -127,6 +130,10 @@ func (qp *QP) receiveFailed(err error) {
 // message to the network and not completed it yet: the sender judges when it is through.
 func (qp *QP) peerEnded() {
 	qp.peerGone.Store(true)
+	if err := qp.sendErr.Load(); err != nil {
+		qp.lose(*err)
+		return
+	}
 	qp.bound(lingerTime)
 	qp.kick()
 }
@@ -154,6 +161,23 @@ func (qp *QP) lose(err error) {
 		qp.record(StateError, EventConnectionLost, err)
 	}
 	qp.die(err)
+}
+
+// mayReadOn takes an error of LLP.Flush. What the peer said before the connection was
+// lost may still be there to be read, a Terminate above all. So unless the end is under
+// way the reader goes on to the end of it, which is near: the connection is gone for it,
+// too.
+func (qp *QP) mayReadOn(err error) bool {
+	qp.sendErr.Store(&err)
+	if s := qp.State(); qp.peerGone.Load() || qp.dead() || s == StateTerminate || s == StateError {
+		return false
+	}
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	if qp.timer == nil && !qp.dying.Load() {
+		qp.timer = time.AfterFunc(readOnTime, func() { qp.lose(err) })
+	}
+	return true
 }
 
 // linger ends our half and has the reader throw away what still comes.

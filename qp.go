@@ -40,13 +40,14 @@ type QP struct {
 	rx                 receiver
 	sendRoom, recvRoom room
 
-	closing  atomic.Bool   // Close was called
-	drained  chan struct{} // closed when, after that, all work is done
-	peerGone atomic.Bool   // the peer has ended its half
-	overflow atomic.Bool   // a completion was lost
-	dying    atomic.Bool   // nothing is sent or received any more
-	halves   atomic.Int32  // of the connection that are still in use
-	done     chan struct{} // closed when everything has ended
+	closing  atomic.Bool           // Close was called
+	drained  chan struct{}         // closed when, after that, all work is done
+	peerGone atomic.Bool           // the peer has ended its half
+	sendErr  atomic.Pointer[error] // the network takes no more
+	overflow atomic.Bool           // a completion was lost
+	dying    atomic.Bool           // nothing is sent or received any more
+	halves   atomic.Int32          // of the connection that are still in use
+	done     chan struct{}         // closed when everything has ended
 
 	mu    sync.Mutex
 	err   error           // the first cause of the end

@@ -75,6 +75,9 @@ func (s *sender) drain(wait bool) bool {
 			qp.afterFlush()
 		case errors.Is(err, transport.ErrFenced):
 			return qp.fenced()
+		case qp.mayReadOn(err):
+			qp.halfEnded()
+			return false
 		default:
 			qp.lose(err)
 			continue
