@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A store is a folder of Debian packages. They are fetched as apt would, and only
+// unpacked, never installed.
+type store struct{ dir string }
+
+// fetch makes sure that the newest version of every package is in the store and
+// returns their files, in the order of the names.
+func (s store) fetch(ctx context.Context, names ...string) ([]string, error) {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return nil, err
+	}
+	// Elsewhere than in the store: apt leaves out what is in its working folder.
+	uris, err := output(ctx, "/", "apt-get", append([]string{"-qq", "download", "--print-uris"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]string, len(names))
+	var missing []string
+	for line := range strings.Lines(uris) {
+		f := strings.Fields(line) // 'URI' file size digest
+		if len(f) < 3 {
+			continue
+		}
+		name, _, _ := strings.Cut(f[1], "_")
+		i := slices.Index(names, name)
+		if i < 0 {
+			continue
+		}
+		files[i] = filepath.Join(s.dir, f[1])
+		size, err := strconv.ParseInt(f[2], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("apt-get download: size of %s: %w", name, err)
+		}
+		if st, err := os.Stat(files[i]); err != nil || st.Size() != size {
+			missing = append(missing, name)
+		}
+	}
+	if i := slices.Index(files, ""); i >= 0 {
+		return nil, fmt.Errorf("apt knows no package %s; run apt-get update", names[i])
+	}
+	if len(missing) > 0 {
+		// Root's apt would rather fetch as _apt, who may not write here; it says so and goes on.
+		err = run(ctx, s.dir, "apt-get", append([]string{"-qq", "-o", "APT::Sandbox::User=root", "download"}, missing...)...)
+	}
+	return files, err
+}
+
+// unpack fetches packages and unpacks them, one over the other, below dir.
+func (s store) unpack(ctx context.Context, dir string, names ...string) error {
+	files, err := s.fetch(ctx, names...)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := run(ctx, "", "dpkg", "-x", f, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dependency returns the first package with the given prefix that pkg depends on.
+func dependency(ctx context.Context, pkg, prefix string) (string, error) {
+	out, err := output(ctx, "", "apt-cache", "depends", pkg)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: ")
+		if ok && strings.HasPrefix(name, prefix) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("apt: %s depends on no %s*; run apt-get update", pkg, prefix)
+}
+
+// libraries returns the library packages that the packages need, directly or not.
+func libraries(ctx context.Context, pkgs ...string) ([]string, error) {
+	args := []string{
+		"depends", "--recurse", "--no-recommends", "--no-suggests", "--no-conflicts",
+		"--no-breaks", "--no-replaces", "--no-enhances",
+	}
+	out, err := output(ctx, "", "apt-cache", append(args, pkgs...)...)
+	if err != nil {
+		return nil, err
+	}
+	var libs []string
+	for line := range strings.Lines(out) {
+		name := strings.TrimSpace(line)
+		if line[0] != ' ' && isLibrary(name) {
+			libs = append(libs, name)
+		}
+	}
+	slices.Sort(libs)
+	return onlyReal(ctx, slices.Compact(libs))
+}
+
+func isLibrary(name string) bool {
+	return (strings.HasPrefix(name, "lib") || strings.HasPrefix(name, "zlib")) &&
+		!strings.Contains(name, "perl") && !strings.Contains(name, ":")
+}
+
+// onlyReal drops names that are virtual: packages without a version of their own.
+func onlyReal(ctx context.Context, names []string) ([]string, error) {
+	out, err := output(ctx, "", "apt-cache", append([]string{"policy"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	var real []string
+	name := ""
+	for line := range strings.Lines(out) {
+		if line[0] != ' ' {
+			name = strings.TrimSuffix(strings.TrimSpace(line), ":")
+		}
+		v, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: ")
+		if ok && v != "(none)" {
+			real = append(real, name)
+		}
+	}
+	return real, nil
+}

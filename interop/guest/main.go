@@ -1,0 +1,83 @@
+// Command guest runs the cases of the interop lab inside the virtual machine. It finds
+// its job in the shared folder and leaves a line for every case there.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goiwarp/iwarp/interop/matrix"
+)
+
+const share = "/host"
+
+func main() {
+	if err := work(context.Background()); err != nil {
+		fmt.Println("guest:", err)
+		os.Exit(1)
+	}
+}
+
+func work(ctx context.Context) error {
+	b, err := os.ReadFile(filepath.Join(share, "job.json"))
+	if err != nil {
+		return err
+	}
+	var job matrix.Job
+	if err := json.Unmarshal(b, &job); err != nil {
+		return err
+	}
+	if err := loadModules(job.Variant); err != nil {
+		return err
+	}
+	if err := matrix.SetUp(); err != nil {
+		return err
+	}
+	results, err := os.Create(filepath.Join(share, "results"))
+	if err != nil {
+		return err
+	}
+	defer results.Close() //nolint:errcheck // every line was written by a checked Encode
+	out := json.NewEncoder(results)
+	for i := range matrix.Cases {
+		c := &matrix.Cases[i]
+		if !slices.Contains(job.Cases, c.Name) {
+			continue
+		}
+		if err := out.Encode(matrix.Result{Name: c.Name}); err != nil {
+			return err
+		}
+		if err := out.Encode(matrix.Run(ctx, c, filepath.Join(share, "cases", c.Name))); err != nil {
+			return err
+		}
+	}
+	return kernelLog()
+}
+
+// loadModules loads siw in the variant that the job asks for, and what it needs.
+func loadModules(variant string) error {
+	for _, args := range [][]string{
+		{"modprobe", "-a", "veth", "af_packet", "libcrc32c", "crc32c_generic", "ib_core", "iw_cm", "ib_uverbs", "rdma_cm", "rdma_ucm"},
+		{"insmod", "/lib/siw/" + variant + ".ko"},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
+}
+
+// kernelLog leaves what the kernel said.
+func kernelLog() error {
+	out, err := exec.Command("dmesg").Output()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(share, "dmesg"), out, 0o644)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// hostTools are the programs that the lab needs, with the packages that have them.
+var hostTools = []struct{ program, pkg string }{
+	{"qemu-system-x86_64", "qemu-system-x86"},
+	{"gcc", "gcc"},
+	{"gcc-12", "gcc-12"}, // which Debian's kernels are built with
+	{"make", "make"},
+	{"strip", "binutils"},
+	{"dpkg", "dpkg"},
+	{"tar", "tar"},
+	{"xz", "xz-utils"},
+	{"tshark", "tshark"},
+}
+
+// hostFiles are what the lab needs besides.
+var hostFiles = []struct{ file, pkg string }{
+	{"/usr/include/x86_64-linux-gnu/sys/types.h", "libc6-dev"},
+	{"/usr/share/seabios/bios-256k.bin", "seabios"},
+}
+
+// prepareHost sees to it that the programs of the host are there. It installs what is
+// missing if it may, and says what to do otherwise.
+func prepareHost(ctx context.Context, install bool) error {
+	missing := missingPackages()
+	if len(missing) == 0 {
+		return nil
+	}
+	how := "apt-get install --no-install-recommends " + strings.Join(missing, " ")
+	if !install {
+		return fmt.Errorf("programs are missing: as root, run\n\t%s", how)
+	}
+	fmt.Println("#", how)
+	if err := run(ctx, "", "apt-get", "-qq", "update"); err != nil {
+		return err
+	}
+	if err := os.Setenv("DEBIAN_FRONTEND", "noninteractive"); err != nil {
+		return err
+	}
+	if err := run(ctx, "", "apt-get", append([]string{"-qq", "-y", "--no-install-recommends", "install"}, missing...)...); err != nil {
+		return err
+	}
+	if still := missingPackages(); len(still) > 0 {
+		return errors.New("still missing after installation: " + strings.Join(still, " "))
+	}
+	return nil
+}
+
+func missingPackages() []string {
+	var missing []string
+	for _, t := range hostTools {
+		if _, err := exec.LookPath(t.program); err != nil {
+			missing = append(missing, t.pkg)
+		}
+	}
+	for _, f := range hostFiles {
+		if _, err := os.Stat(f.file); err != nil {
+			missing = append(missing, f.pkg)
+		}
+	}
+	return missing
+}

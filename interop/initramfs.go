@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// guestPackages are the programs of the guest; their libraries come along.
+var guestPackages = []string{"rdma-core", "ibverbs-providers", "librdmacm1", "rdmacm-utils", "iproute2", "busybox-static"}
+
+// devPackages are what peer.c is compiled against.
+var devPackages = []string{"libibverbs-dev", "librdmacm-dev"}
+
+// guestPrograms are what of those packages goes into the initramfs.
+var guestPrograms = []string{"usr/bin/rping", "usr/bin/rdma", "bin/ip", "bin/ss"}
+
+// wantedModules are loaded by the guest, or by the kernel for it. siw comes with the lab.
+var wantedModules = []string{
+	"virtio_pci", "9p", "9pnet_virtio", "veth", "af_packet", "crc32c_generic", "libcrc32c",
+	"ib_core", "iw_cm", "ib_cm", "rdma_cm", "ib_uverbs", "rdma_ucm", "sctp",
+}
+
+//go:embed init.sh
+var initScript []byte
+
+// userland unpacks the guest's programs and compiles peer.c, unless the cache has
+// them already, and returns the folder.
+func userland(ctx context.Context, cache string) (string, error) {
+	libs, err := libraries(ctx, guestPackages...)
+	if err != nil {
+		return "", err
+	}
+	pkgs := slices.Concat(guestPackages, devPackages, libs)
+	slices.Sort(pkgs)
+	pkgs = slices.Compact(pkgs)
+	s := store{filepath.Join(cache, "debs")}
+	files, err := s.fetch(ctx, pkgs...)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "userland")
+	stamp := filepath.Join(dir, "made-from")
+	made := fmt.Sprintf("%q\n", files)
+	if was, err := os.ReadFile(stamp); err == nil && string(was) == made {
+		return dir, compilePeer(ctx, dir)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := s.unpack(ctx, dir, pkgs...); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(stamp, []byte(made), 0o644); err != nil {
+		return "", err
+	}
+	return dir, compilePeer(ctx, dir)
+}
+
+//go:embed peer.c
+var peerSource []byte
+
+func compilePeer(ctx context.Context, dir string) error {
+	src := filepath.Join(dir, "peer.c")
+	if err := os.WriteFile(src, peerSource, 0o644); err != nil {
+		return err
+	}
+	lib := filepath.Join(dir, libraryDirs[1])
+	return run(ctx, "", "gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-I", filepath.Join(dir, "usr/include"),
+		"-o", filepath.Join(dir, "usr/bin/peer"), src, "-L", lib, "-L", filepath.Join(dir, libraryDirs[0]),
+		"-Wl,--allow-shlib-undefined", "-lrdmacm", "-libverbs")
+}
+
+// buildInitramfs puts the guest's system together and writes it to file.
+func buildInitramfs(ctx context.Context, k *kernel, user, file string) error {
+	root, err := os.MkdirTemp("", "iwarp-initramfs-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	if err := errors.Join(addPrograms(user, root), addProviders(user, root), addModules(ctx, k, user, root), addSystem(root)); err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeCPIO(out, root), out.Close())
+}
+
+func addPrograms(user, root string) error {
+	for _, p := range append(guestPrograms, "usr/bin/peer") {
+		src := filepath.Join(user, p)
+		if err := copyFile(src, filepath.Join(root, "usr/bin", filepath.Base(p)), 0o755); err != nil {
+			return err
+		}
+		if err := addLibraries(src, user, root); err != nil {
+			return err
+		}
+	}
+	// The loader, and what pthread_exit opens when it is first called.
+	gcc, err := findLibrary(user, "libgcc_s.so.1")
+	if err != nil {
+		return err
+	}
+	if err := copyFile(gcc, filepath.Join(root, libraryDirs[1], "libgcc_s.so.1"), 0o755); err != nil {
+		return err
+	}
+	if err := copyFile(filepath.Join(user, "lib64/ld-linux-x86-64.so.2"), filepath.Join(root, "lib64/ld-linux-x86-64.so.2"), 0o755); err != nil {
+		return err
+	}
+	return copyFile(filepath.Join(user, "bin/busybox"), filepath.Join(root, "bin/busybox"), 0o755)
+}
+
+// addProviders adds the part of libibverbs that knows siw.
+func addProviders(user, root string) error {
+	const driver = "etc/libibverbs.d/siw.driver"
+	if err := copyFile(filepath.Join(user, driver), filepath.Join(root, driver), 0o644); err != nil {
+		return err
+	}
+	dir := filepath.Join(libraryDirs[1], "libibverbs")
+	found, err := filepath.Glob(filepath.Join(user, dir, "libsiw-*.so"))
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("want one libsiw in %s, have %q", dir, found)
+	}
+	if err := copyFile(found[0], filepath.Join(root, dir, filepath.Base(found[0])), 0o755); err != nil {
+		return err
+	}
+	return addLibraries(found[0], user, root)
+}
+
+// addModules adds the wanted modules, those that they need, and both builds of siw.
+func addModules(ctx context.Context, k *kernel, user, root string) error {
+	busybox := filepath.Join(user, "bin/busybox")
+	if err := decompressModules(ctx, k); err != nil {
+		return err
+	}
+	if err := run(ctx, "", busybox, "depmod", "-b", filepath.Join(k.dir, "image"), k.release); err != nil {
+		return err
+	}
+	deps, err := os.ReadFile(filepath.Join(k.modules(), "modules.dep"))
+	if err != nil {
+		return err
+	}
+	builtin, err := os.ReadFile(filepath.Join(k.modules(), "modules.builtin"))
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(root, "lib/modules", k.release)
+	for _, name := range wantedModules {
+		line := moduleLine(string(deps), name)
+		if line == "" && moduleLine(string(builtin), name) == "" {
+			return fmt.Errorf("kernel %s has no module %s", k.release, name)
+		}
+		for _, f := range strings.Fields(strings.Replace(line, ":", " ", 1)) {
+			if err := copyFile(filepath.Join(k.modules(), f), filepath.Join(to, f), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	for _, variant := range []string{stock, withKnobs} {
+		if err := copyFile(k.siw(variant), filepath.Join(root, "lib/siw", variant+".ko"), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, f := range []string{"modules.order", "modules.builtin", "modules.builtin.modinfo"} {
+		if err := copyFile(filepath.Join(k.modules(), f), filepath.Join(to, f), 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return run(ctx, "", busybox, "depmod", "-b", root, k.release)
+}
+
+// decompressModules unpacks the modules of a kernel that compresses them: busybox
+// loads no compressed ones.
+func decompressModules(ctx context.Context, k *kernel) error {
+	var packed []string
+	err := filepath.WalkDir(k.modules(), func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".ko.xz") {
+			packed = append(packed, path)
+		}
+		return err
+	})
+	if err != nil || len(packed) == 0 {
+		return err
+	}
+	return run(ctx, "", "xz", append([]string{"-d", "-T0"}, packed...)...)
+}
+
+// moduleLine finds the line of a module in modules.dep or modules.builtin.
+func moduleLine(list, name string) string {
+	for line := range strings.Lines(list) {
+		file, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		base := strings.TrimSuffix(filepath.Base(file), ".ko")
+		if strings.ReplaceAll(base, "-", "_") == strings.ReplaceAll(name, "-", "_") {
+			return line
+		}
+	}
+	return ""
+}
+
+// addSystem adds /init and what else a system of busybox has.
+func addSystem(root string) error {
+	for _, d := range []string{"proc", "sys", "dev", "tmp", "run", "mnt", "host", "sbin", "var/run"} {
+		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, applet := range []string{"bin/sh", "bin/modprobe", "sbin/modprobe", "bin/insmod", "bin/mount", "bin/dmesg", "bin/reboot"} {
+		if err := os.Symlink("/bin/busybox", filepath.Join(root, applet)); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{
+		"etc/passwd": "root:x:0:0:root:/:/bin/sh\n",
+		"etc/hosts":  "127.0.0.1 localhost\n::1 localhost\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(root, "init"), initScript, 0o755)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goiwarp/iwarp/interop/matrix"
+)
+
+// A lab runs cases and counts how they went.
+type lab struct {
+	config
+	began          time.Time
+	passed, failed int
+}
+
+// say reports what the lab is doing and how long it has been at it.
+func (l *lab) say(format string, args ...any) {
+	fmt.Printf("# %4.0f s  %s\n", time.Since(l.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func (l *lab) runAll(ctx context.Context) error {
+	if err := prepareHost(ctx, l.install); err != nil {
+		return err
+	}
+	user, err := userland(ctx, l.cache)
+	if err != nil {
+		return err
+	}
+	l.say("userland of the guest is there")
+	if err := os.RemoveAll(l.out); err != nil {
+		return err
+	}
+	for _, series := range l.kernels {
+		k, err := buildKernel(ctx, l.cache, series)
+		if err != nil {
+			return err
+		}
+		l.say("kernel %s and siw are there", k.release)
+		if err := l.runKernel(ctx, k, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runKernel boots one kernel once for every variant of siw that the cases want.
+func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
+	initramfs := filepath.Join(k.dir, "initramfs")
+	if err := buildInitramfs(ctx, k, user, initramfs); err != nil {
+		return err
+	}
+	for _, variant := range []string{stock, withKnobs} {
+		cases := l.selected(variant)
+		if len(cases) == 0 {
+			continue
+		}
+		out := filepath.Join(l.out, k.series+"-"+variant)
+		v := &vm{kernel: k, initramfs: initramfs, share: out, accel: l.accel, console: filepath.Join(out, "console.log")}
+		if err := l.runBoot(ctx, v, variant, cases); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selected are the cases that the flags choose and that need one variant of siw.
+func (l *lab) selected(variant string) []*matrix.Case {
+	var cases []*matrix.Case
+	for i := range matrix.Cases {
+		c := &matrix.Cases[i]
+		if c.Variant() == variant && (c.Core || !l.core) && l.run.MatchString(c.Name) {
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}
+
+// bootTime is more than the guest needs to boot, also without KVM on a busy machine.
+const bootTime = 90 * time.Second
+
+func (l *lab) runBoot(ctx context.Context, v *vm, variant string, cases []*matrix.Case) error {
+	if err := prepareShare(ctx, v.share, variant, cases); err != nil {
+		return err
+	}
+	limit := bootTime
+	for _, c := range cases {
+		limit += max(c.Limit, time.Minute)
+	}
+	l.say("booting %s with siw %s for %d cases", v.kernel.release, variant, len(cases))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- v.run(ctx, limit) }()
+	unborn := time.AfterFunc(bootTime, func() {
+		if _, err := os.Stat(filepath.Join(v.share, "results")); err != nil {
+			cancel(fmt.Errorf("no sign of life within %v", bootTime))
+		}
+	})
+	defer unborn.Stop()
+	r := &reporter{lab: l, kernel: v.kernel.series, share: v.share, byName: index(cases)}
+	return r.follow(ctx, ended)
+}
+
+// prepareShare fills the folder that the guest works in.
+func prepareShare(ctx context.Context, dir, variant string, cases []*matrix.Case) error {
+	if err := os.MkdirAll(filepath.Join(dir, "cases"), 0o755); err != nil {
+		return err
+	}
+	job := matrix.Job{Variant: variant}
+	for _, c := range cases {
+		job.Cases = append(job.Cases, c.Name)
+	}
+	b, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "job.json"), b, 0o644),
+		build(ctx, filepath.Join(dir, "guest"), "github.com/goiwarp/iwarp/interop/guest"),
+		build(ctx, filepath.Join(dir, "iwarp"), "github.com/goiwarp/iwarp/cmd/iwarp"),
+	)
+}
+
+// build makes a program that needs nothing of the guest.
+func build(ctx context.Context, file, pkg string) error {
+	return run(ctx, "", "env", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "go", "build", "-o", file, pkg)
+}
+
+func index(cases []*matrix.Case) map[string]*matrix.Case {
+	m := make(map[string]*matrix.Case)
+	for _, c := range cases {
+		m[c.Name] = c
+	}
+	return m
+}

@@ -1,0 +1,97 @@
+// Command interop is the laboratory in which the library talks to Linux's soft-iWARP
+// driver, siw. It boots a small virtual machine with one of Debian's kernels, siw
+// built from Debian's source, and rdma-core's tools, and runs every case of the
+// matrix in it, in both roles.
+//
+//	go run ./interop                       everything, on both kernels
+//	go run ./interop -core -kernel 6.1     what CI runs
+//	go run ./interop -run 'rping.*v6'      the cases whose names match
+//	go run ./interop -list                 the names
+//
+// It prints one line per case and ends with exit status 0 only if all have passed.
+// docs/interop.md tells more.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goiwarp/iwarp/interop/matrix"
+)
+
+// config is what the flags say.
+type config struct {
+	kernels []string
+	run     *regexp.Regexp
+	core    bool
+	install bool
+	accel   string
+	cache   string // what can be made again
+	out     string // what the cases leave
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := mainStatus(ctx)
+	stop()
+	os.Exit(code)
+}
+
+func mainStatus(ctx context.Context) int {
+	cfg, list, err := parseFlags()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		return 2
+	}
+	if list {
+		for _, c := range matrix.Cases {
+			fmt.Printf("%-34s %-10s siw %s\n", c.Name, c.Role, c.Variant())
+		}
+		return 0
+	}
+	l := &lab{config: cfg, began: time.Now()}
+	if err := l.runAll(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		l.failed++
+	}
+	fmt.Printf("%d passed, %d failed\n", l.passed, l.failed)
+	if l.failed > 0 || l.passed == 0 {
+		return 1
+	}
+	return 0
+}
+
+func parseFlags() (cfg config, list bool, err error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return cfg, false, err
+	}
+	kernels := flag.String("kernel", "all", "kernel series to run, or all of "+strings.Join(allSeries(), ", "))
+	run := flag.String("run", "", "run only the cases whose names match this `regexp`")
+	flag.BoolVar(&list, "list", false, "list the cases")
+	flag.BoolVar(&cfg.core, "core", false, "run the core of the matrix only")
+	flag.BoolVar(&cfg.install, "install", os.Geteuid() == 0, "install missing programs of the host with apt-get")
+	flag.StringVar(&cfg.accel, "accel", "tcg,thread=multi", "QEMU's accelerator; kvm where it works")
+	flag.StringVar(&cfg.cache, "cache", filepath.Join(base, "iwarp-interop"), "`folder` for packages, kernels and modules")
+	flag.StringVar(&cfg.out, "out", "", "`folder` for captures and logs (default: run in the cache folder)")
+	flag.Parse()
+	if cfg.kernels = allSeries(); *kernels != "all" {
+		if !slices.Contains(cfg.kernels, *kernels) {
+			return cfg, false, fmt.Errorf("no kernel %q", *kernels)
+		}
+		cfg.kernels = []string{*kernels}
+	}
+	if cfg.out == "" {
+		cfg.out = filepath.Join(cfg.cache, "run")
+	}
+	cfg.run, err = regexp.Compile(*run)
+	return cfg, list, err
+}

@@ -1,0 +1,95 @@
+package matrix
+
+import (
+	"net"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// soon is how long a survivor may need to notice that the other side is gone.
+const soon = 2 * time.Second
+
+func closeCases() []Case {
+	return slices.Concat(
+		both(Case{Name: "close/siw", Core: true, Run: (*T).siwCloses}),
+		both(Case{Name: "close/abort-ours", Core: true, Run: (*T).weAbort}),
+		both(Case{Name: "close/kill-siw", Core: true, Run: (*T).siwDies}),
+		both(Case{Name: "close/at-once", Core: true, Run: (*T).closeAtOnce}),
+	)
+}
+
+// siwCloses has siw's side end the connection gracefully.
+func (t *T) siwCloses() {
+	e, p := t.connect(setting{})
+	p.do("disconnect")
+	<-e.qp.Done()
+	require.NoError(t, e.qp.Err(), "siw's graceful end is graceful here")
+	p.do("disconnected")
+	p.do("destroy")
+}
+
+// weAbort has us end a connection with traffic both ways.
+func (t *T) weAbort() {
+	e, p := t.connect(setting{})
+	theirs := p.mr(0, 1<<20, all)
+	_, mr := e.mr(1<<20, ourAll)
+	for i := range 20 {
+		p.write(i, 0, 0, 1<<20, "-", mr.Advertise(0, 1<<20))
+		e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, 1<<20)}, Remote: theirs})
+	}
+	require.NoError(t, e.qp.Abort())
+	<-e.qp.Done()
+	p.do("disconnected")
+	p.do("destroy")
+}
+
+// siwDies has the peer killed while it writes to us, and we to it.
+func (t *T) siwDies() {
+	e, p := t.connect(setting{})
+	theirs := p.mr(0, 1<<20, all)
+	_, mr := e.mr(1<<20, ourAll)
+	for i := range 20 {
+		p.write(i, 0, 0, 1<<20, "-", mr.Advertise(0, 1<<20))
+		e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, 1<<20)}, Remote: theirs})
+	}
+	p.proc.kill()
+	select {
+	case <-e.qp.Done():
+	case <-time.After(soon):
+		require.Fail(t, "the survivor does not notice", "within %v", soon)
+	}
+	for _, wc := range e.take(e.qp.SendCQ(), 20) {
+		if err := wc.Err(); err != nil {
+			require.ErrorIs(t, err, net.ErrClosed, "what was not done is flushed")
+		}
+	}
+}
+
+// closeAtOnce ends connections on which nothing ever happened.
+func (t *T) closeAtOnce() {
+	e, p := t.open(), t.peer("")
+	if t.Role == Initiator {
+		p.do("listen %s %d", PeerIP, basePort)
+	} else {
+		e.listen()
+	}
+	for i := range 10 {
+		if t.Role == Initiator {
+			t.initiate(e, p, setting{})
+		} else {
+			t.respondOnce(e, p, setting{})
+		}
+		if i%2 == 0 {
+			p.do("disconnect")
+		} else {
+			require.NoError(t, e.qp.Abort())
+		}
+		<-e.qp.Done()
+		p.do("disconnected")
+		p.do("destroy")
+	}
+}

@@ -1,0 +1,134 @@
+package matrix
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// deaths is how often one side is killed in the middle of traffic.
+const deaths = 50
+
+func killCases() []Case {
+	return slices.Concat(
+		both(Case{Name: "kill/siw-50", Limit: 6 * time.Minute, Run: (*T).killSiw}),
+		both(Case{Name: "kill/ours-50", Limit: 6 * time.Minute, Run: (*T).killOurs}),
+	)
+}
+
+var endless = rpingRun{size: 65535}
+
+// pingArgs are those of an endless conversation.
+func (t *T) pingArgs(server bool) []string {
+	args := endless.args(server, t.serverIP(false))
+	if server {
+		return append(args, "-P")
+	}
+	return args
+}
+
+// moment waits for a time in the middle of traffic: after the connection is there, at
+// a point that differs from round to round.
+func moment() { time.Sleep(time.Duration(300+rand.IntN(300)) * time.Millisecond) }
+
+// killSiw kills siw's side again and again.
+func (t *T) killSiw() {
+	if t.Role == Responder {
+		t.killClients()
+		return
+	}
+	for i := range deaths {
+		server := t.servePing(t.pingArgs(true)...)
+		client := t.clientPing(t.pingArgs(false)...)
+		moment()
+		require.True(t, client.running(), "round %d: the client pings; it said %q", i, lastWords(client.out.String()))
+		server.kill()
+		t.endsSoon(client, i)
+		require.Contains(t, client.out.String(), "iwarp ping: ", "round %d: it says why", i)
+	}
+}
+
+// killOurs kills our side again and again.
+func (t *T) killOurs() {
+	if t.Role == Initiator {
+		t.killClients()
+		return
+	}
+	for i := range deaths {
+		server := t.servePing(t.pingArgs(true)...)
+		client := t.clientPing(t.pingArgs(false)...)
+		moment()
+		require.True(t, client.running(), "round %d: siw's client pings; it said %q", i, lastWords(client.out.String()))
+		server.kill()
+		require.True(t, t.eventually(func() bool { return !client.running() }), "round %d: siw's client ends", i)
+	}
+}
+
+// killClients kills clients of one persistent server, which must serve the next one
+// and keep nothing of the dead.
+func (t *T) killClients() {
+	server := t.servePing(t.pingArgs(true)...)
+	r := rpingRun{size: 4096, count: 2}
+	round := func(i int) {
+		client := t.clientPing(t.pingArgs(false)...)
+		moment()
+		require.True(t, client.running(), "round %d: the client pings; it said %q", i, lastWords(client.out.String()))
+		client.kill()
+	}
+	next := func(i int) {
+		client := t.clientPing(r.args(false, t.serverIP(false))...)
+		require.NoError(t, client.wait(), "round %d: the next client is served; it said %q", i, lastWords(client.out.String()))
+	}
+	round(-1)
+	next(-1)
+	before := server.descriptors()
+	for i := range deaths {
+		round(i)
+		if i%10 == 9 {
+			next(i)
+		}
+	}
+	if t.Role == Initiator {
+		return // the server is rping
+	}
+	require.True(t, server.running(), "the server survives: %s", fmt.Sprint(server.err))
+	require.True(t, t.within(soon, func() bool { return server.descriptors() <= before }),
+		"the server keeps nothing of its dead clients: %d descriptors, %d before", server.descriptors(), before)
+	require.Equal(t, deaths+1, strings.Count(server.out.String(), "client failed"), "it reports every one")
+}
+
+// endsSoon expects the survivor to end with an error within the time that it has.
+func (t *T) endsSoon(p *process, round int) {
+	began := time.Now()
+	select {
+	case <-p.done:
+	case <-time.After(soon):
+		require.Fail(t, "the survivor does not notice", "round %d: not within %v", round, time.Since(began))
+	}
+	require.Error(t, p.err, "round %d: the survivor fails", round)
+}
+
+// within tries until it succeeds, for a while.
+func (t *T) within(d time.Duration, try func() bool) bool {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if try() {
+			return true
+		}
+	}
+	return try()
+}
+
+// descriptors counts the open files of the program.
+func (p *process) descriptors() int {
+	files, err := os.ReadDir("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/fd")
+	if err != nil {
+		return 0
+	}
+	return len(files)
+}

@@ -1,0 +1,149 @@
+package matrix
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A process is a program of either side.
+type process struct {
+	t    *T
+	name string
+	cmd  *exec.Cmd
+	out  output
+	done chan struct{}
+	err  error // how it ended, once done is closed
+}
+
+// An output collects what a program says.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// siw starts a program on siw's side.
+func (t *T) siw(name string, args ...string) *process {
+	return t.start(exec.Command("ip", append([]string{"netns", "exec", peerSpace, name}, args...)...), name)
+}
+
+// ours starts a program on our side.
+func (t *T) ours(name string, args ...string) *process {
+	return t.start(exec.Command(name, args...), name)
+}
+
+// start starts a program whose output is kept in the case's folder, and which ends
+// with the case.
+func (t *T) start(cmd *exec.Cmd, name string) *process {
+	p := &process{t: t, name: filepath.Base(name), cmd: cmd, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.out, &p.out
+	require.NoError(t, cmd.Start(), "start %s", name)
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(p.discard)
+	return p
+}
+
+// discard ends the program if it still runs, and keeps what it said.
+func (p *process) discard() {
+	p.kill()
+	f, err := os.OpenFile(filepath.Join(p.t.Dir, p.name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		p.t.Errorf("%v", err)
+		return
+	}
+	fmt.Fprintf(f, "# %s: %v\n%s", strings.Join(p.cmd.Args, " "), p.err, p.out.String())
+	_ = f.Close() // a log
+}
+
+// kill ends the program as kill -9 does and waits for its end.
+func (p *process) kill() {
+	select {
+	case <-p.done:
+		return
+	default:
+	}
+	_ = p.cmd.Process.Kill() // fails if it has just ended
+	<-p.done
+}
+
+// interrupt asks the program to end and expects success.
+func (p *process) interrupt() {
+	_ = p.cmd.Process.Signal(syscall.SIGINT) // fails if it has just ended
+	p.succeed()
+}
+
+// wait waits for the program's end.
+func (p *process) wait() error {
+	select {
+	case <-p.done:
+		return p.err
+	case <-p.t.Ctx.Done():
+		return fmt.Errorf("%s still runs", p.name)
+	}
+}
+
+// succeed waits for the program's end and expects success.
+func (p *process) succeed() {
+	require.NoError(p.t, p.wait(), "%s succeeds; it said %q", p.name, lastWords(p.out.String()))
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func lastWords(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	s = strings.Join(lines[max(0, len(lines)-3):], " | ")
+	return s[max(0, len(s)-300):]
+}
+
+// listening waits until something on the given side listens on a port.
+func (t *T) listening(peer bool, port int) {
+	args := []string{"ss", "-Htln", fmt.Sprintf("sport = :%d", port)}
+	if peer {
+		args = append([]string{"ip", "netns", "exec", peerSpace}, args...)
+	}
+	require.True(t, t.eventually(func() bool {
+		out, err := exec.Command(args[0], args[1:]...).Output()
+		return err == nil && len(bytes.TrimSpace(out)) > 0
+	}), "somebody listens on port %d", port)
+}
+
+// eventually tries until it succeeds or the case's time is over.
+func (t *T) eventually(try func() bool) bool {
+	for t.Ctx.Err() == nil {
+		if try() {
+			return true
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return false
+}

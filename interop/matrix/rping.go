@@ -1,0 +1,125 @@
+package matrix
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// program is our side of rping.
+const program = "/host/iwarp"
+
+// An rpingRun is a conversation of rping with iwarp ping.
+type rpingRun struct {
+	size, count int
+	v6          bool
+}
+
+func rpingCases() []Case {
+	var all []Case
+	for _, role := range []Role{Initiator, Responder} {
+		for _, r := range []struct {
+			name string
+			run  rpingRun
+			core bool
+		}{
+			{"64", rpingRun{size: 64, count: 10}, true},
+			{"4k", rpingRun{size: 4096, count: 10}, true},
+			{"64k", rpingRun{size: 65535, count: 10}, true},
+			{"v6", rpingRun{size: 1000, count: 10, v6: true}, true},
+			{"1000", rpingRun{size: 64, count: 1000}, true},
+			{"1000-64k", rpingRun{size: 65535, count: 1000}, false},
+		} {
+			all = append(all, Case{
+				Name: "rping/" + r.name + "/" + string(role), Role: role, Core: r.core, Limit: 2 * time.Minute,
+				Run: func(t *T) { t.rping(r.run) },
+			})
+		}
+		all = append(all, Case{
+			Name: "rping/persistent/" + string(role), Role: role, Core: true, Limit: 2 * time.Minute, Run: (*T).rpingPersistent,
+		})
+	}
+	return all
+}
+
+// args are the flags of either program.
+func (r rpingRun) args(server bool, ip string) []string {
+	role := "-c"
+	if server {
+		role = "-s"
+	}
+	return []string{role, "-a", ip, "-p", strconv.Itoa(basePort), "-S", strconv.Itoa(r.size), "-C", strconv.Itoa(r.count), "-V"}
+}
+
+// serverIP is the address of the end that does not initiate.
+func (t *T) serverIP(v6 bool) string {
+	switch {
+	case t.Role == Initiator && v6:
+		return PeerIP6
+	case t.Role == Initiator:
+		return PeerIP
+	case v6:
+		return OurIP6
+	}
+	return OurIP
+}
+
+// servePing starts the server that the role calls for.
+func (t *T) servePing(args ...string) *process {
+	if t.Role == Initiator {
+		p := t.siw("rping", args...)
+		// siw's sockets do not show up as listening TCP ports of a process, but ss lists them.
+		t.listening(true, basePort)
+		return p
+	}
+	p := t.ours(program, append([]string{"ping"}, args...)...)
+	t.listening(false, basePort)
+	return p
+}
+
+// clientPing starts the client that the role calls for.
+func (t *T) clientPing(args ...string) *process {
+	if t.Role == Initiator {
+		return t.ours(program, append([]string{"ping"}, args...)...)
+	}
+	return t.siw("rping", args...)
+}
+
+func (t *T) rping(r rpingRun) {
+	ip := t.serverIP(r.v6)
+	server := t.servePing(r.args(true, ip)...)
+	verbose := r.count <= 10
+	args := r.args(false, ip)
+	if verbose {
+		args = append(args, "-v")
+	}
+	client := t.clientPing(args...)
+	client.succeed()
+	if verbose {
+		require.Equal(t, r.count, strings.Count(client.out.String(), "ping data: rdma-ping-"), "the client prints every ping")
+	}
+	if t.Role == Responder {
+		server.succeed()
+		return
+	}
+	// rping's server reports its client's leaving as an error of its own.
+	require.True(t, t.eventually(func() bool { return !server.running() }), "rping's server ends with its client")
+}
+
+// rpingPersistent has 16 clients at once.
+func (t *T) rpingPersistent() {
+	r := rpingRun{size: 4096, count: 20}
+	ip := t.serverIP(false)
+	server := t.servePing(append(r.args(true, ip), "-P")...)
+	var clients []*process
+	for range 16 {
+		clients = append(clients, t.clientPing(r.args(false, ip)...))
+	}
+	for i, c := range clients {
+		require.NoError(t, c.wait(), "client %d succeeds; it said %q", i, lastWords(c.out.String()))
+	}
+	require.True(t, server.running(), "the server is there for more: %s", fmt.Sprint(server.err))
+}

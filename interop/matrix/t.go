@@ -1,0 +1,133 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Addresses of the two ends.
+const (
+	OurIP    = "10.1.0.1"
+	OurIP6   = "fd00::1"
+	PeerIP   = "10.1.0.2"
+	PeerIP6  = "fd00::2"
+	basePort = 7174
+)
+
+// A T is a case that runs. It serves the functions of testify/require.
+type T struct {
+	*Case
+	Ctx context.Context // ends with the case's limit
+	Dir string          // for what the case leaves
+
+	capture *capture
+	mu      sync.Mutex
+	why     []string
+	cleanup []func()
+}
+
+// Errorf notes a failure.
+func (t *T) Errorf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.why = append(t.why, brief(fmt.Sprintf(format, args...)))
+}
+
+// FailNow ends the case. It must be called by the goroutine that runs it.
+func (t *T) FailNow() { runtime.Goexit() }
+
+// Cleanup has f run when the case is over, the last one first.
+func (t *T) Cleanup(f func()) { t.cleanup = append(t.cleanup, f) }
+
+// brief makes one line of testify's many: the words after its labels, without the stack.
+func brief(s string) string {
+	var parts []string
+	skip := false
+	for line := range strings.Lines(s) {
+		label, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
+		switch {
+		case ok && label == "Error Trace":
+			skip = true
+			continue
+		case ok && (label == "Error" || label == "Messages"):
+			skip, line = false, rest
+		}
+		if line = strings.TrimSpace(line); line != "" && !skip {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Run runs one case and tells how it went. Traffic between the two ends goes to
+// capture.pcap in dir.
+func Run(ctx context.Context, c *Case, dir string) Result {
+	limit := c.Limit
+	if limit == 0 {
+		limit = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	t := &T{Case: c, Ctx: ctx, Dir: dir}
+	began := time.Now()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer t.end()
+		t.begin()
+		c.Run(t)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(limit + 15*time.Second):
+		t.Errorf("hangs beyond its limit:\n%s", stacks(t.Dir))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Result{
+		Name: c.Name, Done: true, Passed: len(t.why) == 0,
+		Why: strings.Join(t.why, "; "), Took: time.Since(began).Round(time.Millisecond),
+	}
+}
+
+func (t *T) begin() {
+	if err := os.MkdirAll(t.Dir, 0o755); err != nil {
+		t.Errorf("%v", err)
+		t.FailNow()
+	}
+	var err error
+	if t.capture, err = startCapture(ourDevice); err != nil {
+		t.Errorf("capture: %v", err)
+		t.FailNow()
+	}
+}
+
+func (t *T) end() {
+	for _, f := range slices.Backward(t.cleanup) {
+		f()
+	}
+	if t.capture == nil {
+		return
+	}
+	if err := t.capture.stop(filepath.Join(t.Dir, "capture.pcap")); err != nil {
+		t.Errorf("capture: %v", err)
+	}
+}
+
+// stacks leaves the stacks of all goroutines in the folder of the case.
+func stacks(dir string) string {
+	b := make([]byte, 1<<20)
+	b = b[:runtime.Stack(b, true)]
+	file := filepath.Join(dir, "stacks")
+	if err := os.WriteFile(file, b, 0o644); err != nil {
+		return err.Error()
+	}
+	return "see stacks"
+}

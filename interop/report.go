@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goiwarp/iwarp/interop/matrix"
+)
+
+// A reporter prints what the guest says of its cases, as it says it.
+type reporter struct {
+	*lab
+	kernel string
+	share  string
+	byName map[string]*matrix.Case // those that have not ended
+
+	running string // the case that has begun and not ended
+	partial string // a line that is not complete
+	read    int64  // octets of the results so far
+}
+
+// follow reports until the guest has ended, and then every case that it never ended.
+func (r *reporter) follow(ctx context.Context, ended <-chan error) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := r.poll(ctx); err != nil {
+				return err
+			}
+		case end := <-ended:
+			err := r.poll(ctx)
+			r.reportMissing(end)
+			return err
+		}
+	}
+}
+
+// poll reports the lines that have come since.
+func (r *reporter) poll(ctx context.Context) error {
+	f, err := os.Open(filepath.Join(r.share, "results"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	if _, err := f.Seek(r.read, io.SeekStart); err != nil {
+		return err
+	}
+	in := bufio.NewReader(f)
+	for {
+		line, err := in.ReadString('\n')
+		r.read += int64(len(line))
+		r.partial += line
+		if err != nil {
+			return nil // the end, for now
+		}
+		var res matrix.Result
+		if err := json.Unmarshal([]byte(r.partial), &res); err != nil {
+			return fmt.Errorf("results of the guest: %w", err)
+		}
+		r.partial = ""
+		r.running = res.Name
+		if res.Done {
+			r.report(ctx, res)
+		}
+	}
+}
+
+// report prints one line, and where to look if the case failed.
+func (r *reporter) report(ctx context.Context, res matrix.Result) {
+	c := r.byName[res.Name]
+	delete(r.byName, res.Name)
+	r.running = ""
+	dir := filepath.Join(r.share, "cases", res.Name)
+	if res.Passed {
+		if err := checkCapture(ctx, filepath.Join(dir, "capture.pcap")); err != nil {
+			res.Passed, res.Why = false, err.Error()
+		}
+	}
+	verdict := "passed"
+	if res.Passed {
+		r.passed++
+	} else {
+		r.failed++
+		verdict = "FAILED: " + res.Why + " (see " + dir + ")"
+	}
+	fmt.Printf("%-36s %-9s %-5s %-5s %6.1f s  %s\n", res.Name, c.Role, r.kernel, c.Variant(), res.Took.Seconds(), verdict)
+}
+
+// reportMissing fails every case that the guest did not end.
+func (r *reporter) reportMissing(end error) {
+	why := "the guest stopped before"
+	if end != nil {
+		why = end.Error()
+	}
+	if end != nil && len(r.byName) == 0 {
+		r.failed++
+		fmt.Printf("%-36s %-9s %-5s FAILED: %s (see %s)\n", "the guest", "", r.kernel, why, r.share)
+	}
+	for i := range matrix.Cases {
+		c, ok := r.byName[matrix.Cases[i].Name]
+		if !ok {
+			continue
+		}
+		r.failed++
+		state := "never began"
+		if c.Name == r.running {
+			state = "did not end"
+		}
+		fmt.Printf("%-36s %-9s %-5s FAILED: %s: %s (see %s)\n", c.Name, c.Role, r.kernel, state, why, r.share)
+	}
+}

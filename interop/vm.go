@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// A vm is one boot of the guest.
+type vm struct {
+	kernel    *kernel
+	initramfs string
+	share     string // the folder that the guest has as /host
+	accel     string // of QEMU
+	console   string // the file that its serial line goes to
+}
+
+// run boots the guest and waits until it stops by itself, which is the only good end.
+func (v *vm) run(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the guest ran for more than %v", limit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "nice", "-n", "10", "qemu-system-x86_64",
+		"-M", "pc", "-accel", v.accel, "-cpu", "max", "-smp", "2", "-m", "2048",
+		"-nodefaults", "-display", "none", "-no-reboot", "-serial", "file:"+v.console,
+		"-kernel", v.kernel.image(), "-initrd", v.initramfs,
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check net.ifnames=0",
+		"-virtfs", "local,path="+v.share+",mount_tag=host,security_model=none")
+	cmd.WaitDelay = 5 * time.Second
+	said, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("qemu: %w\n%s", err, tail(string(said), 10))
+	}
+	status, err := os.ReadFile(filepath.Join(v.share, "exit"))
+	if err != nil {
+		return errors.New("the guest stopped without running the lab")
+	}
+	if s := string(status); s != "0\n" {
+		return fmt.Errorf("the guest's program ended with status %s", s)
+	}
+	return nil
+}
