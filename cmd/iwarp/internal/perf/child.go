@@ -3,6 +3,7 @@ package perf
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -35,15 +36,15 @@ func startChild(ctx context.Context, stderr io.Writer, args ...string) (*child, 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, rerr := bufio.NewReader(out).ReadString('\n')
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), listening)
 	if !ok {
-		return nil, fmt.Errorf("the server did not start: %q %v %w", line, err, cmd.Wait())
+		return nil, fmt.Errorf("the server did not start: %q: %w", line, errors.Join(rerr, cmd.Wait()))
 	}
 	c, err := net.DialTimeout("tcp", addr, dialTimeout)
 	if err != nil {
 		_ = cmd.Process.Kill() // it has no client to go by
-		return nil, fmt.Errorf("%w; %w", err, cmd.Wait())
+		return nil, errors.Join(err, cmd.Wait())
 	}
 	return &child{cmd: cmd, c: c}, nil
 }

@@ -148,15 +148,3 @@ func (e *rdmaEnd) connected(theirs windows) error {
 func part(rb iwarp.RemoteBuffer, off, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: rb.STag, TO: rb.TO + uint64(off), Len: uint32(n)}
 }
-
-// close ends the connection at once and gives everything back.
-func (e *rdmaEnd) close() {
-	if e.qp != nil {
-		_ = e.qp.Abort() // it may have ended already
-		<-e.qp.Done()
-	}
-	for _, mr := range []*iwarp.MR{e.src, e.dst, e.msgs} {
-		_ = mr.Close() // fails only for one that is closed already
-	}
-	_ = e.cq.Close() // unused since the QP has ended
-}

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -102,7 +103,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	fs.SetOutput(stderr)
 	o.flags(fs)
 	if err := fs.Parse(args); err != nil {
-		if err == flag.ErrHelp {
+		if errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		}
 		return nil, UsageError(err.Error())

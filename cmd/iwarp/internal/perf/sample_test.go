@@ -14,14 +14,14 @@ func TestMedian(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	s := &sample{ops: 1000, octets: 4e9, elapsed: 2 * time.Second, used: usage{cpu: time.Second, mallocs: 500}}
+	s := &sample{ops: 1000, octets: 4e8, elapsed: 2 * time.Second, used: usage{cpu: time.Second, mallocs: 500}}
 	for i := range 1000 {
 		s.times = append(s.times, int64(i+1)*1000)
 	}
 	for _, c := range []struct {
 		m    metric
 		want float64
-	}{{throughput, 2}, {rate, 0.0005}, {cpu, 0.25}, {allocs, 0.5}, {p50, 501}, {p99, 990}, {p999, 999}} {
+	}{{throughput, 0.2}, {rate, 0.0005}, {cpu, 2.5}, {allocs, 0.5}, {p50, 501}, {p99, 990}, {p999, 999}} {
 		require.InDelta(t, c.want, c.m.of(s), 1e-9, c.m.name)
 	}
 	require.Equal(t, 0.0, p99.of(&sample{}), "no operations were timed")
