@@ -197,9 +197,15 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, pd.Close())
 		for _, qc := range []*QPConfig{
-			nil, {}, {PD: pd},
-			{PD: s.pd, IRD: 5}, {PD: s.pd, ORD: 5}, {PD: s.pd, IRD: -2}, {PD: s.pd, ORD: -2},
-			{PD: s.pd, SendDepth: 9}, {PD: s.pd, RecvDepth: -1},
+			nil,
+			{},
+			{PD: pd},
+			{PD: s.pd, IRD: 5},
+			{PD: s.pd, ORD: 5},
+			{PD: s.pd, IRD: -2},
+			{PD: s.pd, ORD: -2},
+			{PD: s.pd, SendDepth: 9},
+			{PD: s.pd, RecvDepth: -1},
 		} {
 			p, cr := requester(t, s.rnic, "pipe", hx("40 01 0000"))
 			_, err := cr.Accept(testContext(t), qc)

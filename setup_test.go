@@ -306,8 +306,10 @@ func TestDepthsAreNegotiated(t *testing.T) {
 		{-1, -1, -1, -1, 0, 0, 0, 0},
 	} {
 		bubble(t, func(t *testing.T) {
-			client, server := connect(t, pairConfig{network: "pipe",
-				client: QPConfig{IRD: c.cIRD, ORD: c.cORD}, server: QPConfig{IRD: c.sIRD, ORD: c.sORD}})
+			client, server := connect(t, pairConfig{
+				network: "pipe",
+				client:  QPConfig{IRD: c.cIRD, ORD: c.cORD}, server: QPConfig{IRD: c.sIRD, ORD: c.sORD},
+			})
 			require.Equal(t, []int{c.wantCIRD, c.wantCORD, c.wantSIRD, c.wantSORD},
 				[]int{client.qp.IRD(), client.qp.ORD(), server.qp.IRD(), server.qp.ORD()}, "%+v", c)
 		})
@@ -330,8 +332,10 @@ func TestDialFallsBackToRevision1(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
 				setups := 0
-				qp, err := s.rnic.Dial(testContext(t), "pipe", peers(t, first, asks1), &QPConfig{PD: s.pd,
-					Setup: func(context.Context, *QP) error { setups++; return nil }})
+				qp, err := s.rnic.Dial(testContext(t), "pipe", peers(t, first, asks1), &QPConfig{
+					PD:    s.pd,
+					Setup: func(context.Context, *QP) error { setups++; return nil },
+				})
 				require.NoError(t, err)
 				require.Equal(t, 1, setups, "Setup runs once")
 				require.NoError(t, qp.Send(testContext(t)))
