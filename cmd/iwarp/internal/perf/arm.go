@@ -71,6 +71,7 @@ func (a *arm) warm(span time.Duration) error {
 // run does one run.
 func (a *arm) run() (*sample, error) {
 	a.times = a.times[:0]
+	s := &sample{ops: a.n * a.w.Conns, octets: a.w.octets(a.n)} // before the allocations are counted
 	before, err := a.usage()
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (a *arm) run() (*sample, error) {
 	if err := a.exec(); err != nil {
 		return nil, err
 	}
-	s := &sample{ops: a.n * a.w.Conns, octets: a.w.octets(a.n), elapsed: time.Since(start)}
+	s.elapsed = time.Since(start)
 	after, err := a.usage()
 	if err != nil {
 		return nil, err

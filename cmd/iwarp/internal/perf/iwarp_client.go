@@ -60,12 +60,7 @@ func (d *rdmaDriver) run(n int, times []int64) ([]int64, error) {
 	if d.w.Latency {
 		return d.ends[0].converse(n, times)
 	}
-	return times, each(d.ends, func(e *rdmaEnd) error {
-		if err := e.stream(n); err != nil {
-			return err
-		}
-		return e.settle()
-	})
+	return times, streamAll(d.ends, n)
 }
 
 func (d *rdmaDriver) close() error {

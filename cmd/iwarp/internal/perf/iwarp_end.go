@@ -17,6 +17,7 @@ type rdmaEnd struct {
 	src, dst *iwarp.MR // what is sent or read by the peer; what comes
 	msgs     *iwarp.MR // the receives, one slot for each
 	theirs   windows
+	n        int // operations of the next run
 
 	sends []iwarp.SendWR // one for each slot of the depth, filled in once
 	last  [1]iwarp.SendWR

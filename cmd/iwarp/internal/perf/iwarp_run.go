@@ -11,6 +11,22 @@ import (
 // lastID marks the work request that ends a run.
 const lastID = 1 << 63
 
+// streamAll does n operations at every end. It allocates nothing if there is only one.
+func streamAll(ends []*rdmaEnd, n int) error {
+	for _, e := range ends {
+		e.n = n
+	}
+	return each(ends, (*rdmaEnd).streamed)
+}
+
+// streamed does the operations of a run.
+func (e *rdmaEnd) streamed() error {
+	if err := e.stream(e.n); err != nil {
+		return err
+	}
+	return e.settle()
+}
+
 // stream keeps as many operations under way as the depth allows, until n are done.
 // The ID of a work request is how many have been posted with it: its completion
 // tells how many are done.

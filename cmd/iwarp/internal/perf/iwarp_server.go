@@ -98,12 +98,7 @@ func (s *rdmaService) run(n int) error {
 	s.mu.Lock()
 	ends := s.ends
 	s.mu.Unlock()
-	return each(ends, func(e *rdmaEnd) error {
-		if err := e.stream(n); err != nil {
-			return err
-		}
-		return e.settle()
-	})
+	return streamAll(ends, n)
 }
 
 func (s *rdmaService) close() error {

@@ -10,6 +10,7 @@ import (
 type tcpEnd struct {
 	c       *net.TCPConn
 	out, in []byte // what is sent from, and read into; data walks through all of it
+	order   order  // the client's next
 	scratch [max(orderLen, fetchLen)]byte
 }
 

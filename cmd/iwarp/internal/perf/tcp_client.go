@@ -72,11 +72,15 @@ func (d *tcpDriver) run(n int, times []int64) ([]int64, error) {
 	case d.w.Op == opRead:
 		o.mode = modeSource
 	}
-	return times, each(d.ends, func(e *tcpEnd) error { return e.stream(&o) })
+	for _, e := range d.ends {
+		e.order = o
+	}
+	return times, each(d.ends, (*tcpEnd).stream)
 }
 
-// stream does the client's half of an order that is not about latency.
-func (e *tcpEnd) stream(o *order) error {
+// stream does the client's half of its order, which is not about latency.
+func (e *tcpEnd) stream() error {
+	o := &e.order
 	if err := o.write(e.c); err != nil {
 		return err
 	}
