@@ -447,6 +447,7 @@ static int post(enum ibv_wr_opcode opcode, char **arg, const char *key, const ch
 		case 'v':
 			wr.opcode = IBV_WR_SEND_WITH_INV;
 			wr.invalidate_rkey = strtoul(key, NULL, 0);
+			wr.wr.rdma.rkey = wr.invalidate_rkey; /* where libsiw looks for it */
 			break;
 		}
 	}

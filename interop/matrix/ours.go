@@ -98,7 +98,8 @@ func (e *end) listen() {
 	var err error
 	e.listener, err = e.rnic.Listen(e.t.Ctx, "tcp", hostPort(OurIP), nil)
 	require.NoError(e.t, err, "Listen")
-	e.t.Cleanup(func() { _ = e.listener.Close() }) // the RNIC's end would do
+	l := e.listener
+	e.t.Cleanup(func() { _ = l.Close() }) // the RNIC's end would do
 }
 
 // respondOnce takes one connection of the peer.
@@ -195,4 +196,7 @@ func (e *end) finish(p *peer) {
 	require.NoError(e.t, e.qp.Close(), "our end closes gracefully")
 	p.do("disconnected")
 	p.do("destroy")
+	if e.listener != nil {
+		require.NoError(e.t, e.listener.Close())
+	}
 }

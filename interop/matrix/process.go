@@ -74,7 +74,11 @@ func (p *process) discard() {
 		p.t.Errorf("%v", err)
 		return
 	}
-	fmt.Fprintf(f, "# %s: %v\n%s", strings.Join(p.cmd.Args, " "), p.err, p.out.String())
+	how := "still runs"
+	if !p.running() {
+		how = fmt.Sprint(p.err)
+	}
+	fmt.Fprintf(f, "# %s: %s\n%s", strings.Join(p.cmd.Args, " "), how, p.out.String())
 	_ = f.Close() // a log
 }
 
@@ -86,7 +90,11 @@ func (p *process) kill() {
 	default:
 	}
 	_ = p.cmd.Process.Kill() // fails if it has just ended
-	<-p.done
+	select {
+	case <-p.done:
+	case <-time.After(10 * time.Second):
+		p.t.Errorf("%s cannot be killed: the kernel holds it", p.name)
+	}
 }
 
 // interrupt asks the program to end and expects success.

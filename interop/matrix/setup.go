@@ -111,9 +111,23 @@ func (t *T) ourPrivateData() {
 		p.proc.kill()
 	}
 	// One more is refused before anything is sent.
-	e := t.open()
-	_, err := e.rnic.Dial(t.Ctx, "tcp", hostPort(PeerIP), e.config(iwarp.QPConfig{PrivateData: privateData(249)}))
-	require.ErrorContains(t, err, "248", "249 octets are refused here")
+	e, p := t.open(), t.peer("")
+	qc := iwarp.QPConfig{PrivateData: privateData(249)}
+	var err error
+	if t.Role == Initiator {
+		p.do("listen %s %d", PeerIP, basePort)
+		_, err = e.rnic.Dial(t.Ctx, "tcp", hostPort(PeerIP), e.config(qc))
+	} else {
+		e.listen()
+		p.do("resolve %s %d", OurIP, basePort)
+		answer := make(chan string, 1)
+		go func() { answer <- p.try("connect -") }()
+		cr, aerr := e.listener.Accept(t.Ctx)
+		require.NoError(t, aerr, "Accept")
+		_, err = cr.Accept(t.Ctx, e.config(qc))
+		require.NotContains(t, <-answer, "ok", "siw's side is not connected")
+	}
+	require.ErrorContains(t, err, "249 octets of private data", "249 octets are refused here")
 }
 
 // trim drops what librdmacm may have behind n octets.
