@@ -155,8 +155,8 @@ func TestCQWaiterThatLeavesPassesItsTurnOn(t *testing.T) {
 				})
 				synctest.Wait() // the one that leaves is the first in line
 			}
-			go cancel()
-			go fill(cq, 1)
+			cancel()
+			fill(cq, 1) // mostly before the first has left the line
 			synctest.Wait()
 			if got.Load() == 0 {
 				t.Fatal("a completion is there and a waiter sleeps")
@@ -346,6 +346,7 @@ func TestRDMAP_129_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
 			require.NoError(k, k.qp.PostRecv(RecvWR{}, RecvWR{}, RecvWR{}))
 			for msn := range 3 {
 				k.p.writes(fpdu(send(uint32(msn+1), 0, "")))
+				synctest.Wait() // nothing else makes the QP look
 			}
 		},
 	} {
