@@ -64,7 +64,8 @@ type QPConfig struct {
 	// other QPs. nil: a CQ of the QP's own, see QP.SendCQ.
 	SendCQ, RecvCQ *CQ
 	// SendDepth and RecvDepth are how many work requests each queue takes: 128 by
-	// default. Memory is used only as the queues fill.
+	// default. One counts until its completion has been polled; one without a
+	// completion, until it is done. Memory is used only as the queues fill.
 	SendDepth, RecvDepth int
 	// IRD is how many RDMA Reads the peer may have outstanding here, ORD how many
 	// this side wants to have outstanding there: 16 by default, -1: none. Connection
