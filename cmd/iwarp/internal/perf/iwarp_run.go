@@ -35,8 +35,8 @@ func (e *rdmaEnd) stream(n int) error {
 	for posted, done := 0, 0; done < n; {
 		for {
 			at := posted % len(e.sends)
-			k := min(w.Batch, n-posted, len(e.sends)-at)
-			if k == 0 || posted+k-done > w.Depth {
+			k := min(n-posted, len(e.sends)-at, e.room(posted-done))
+			if k == 0 {
 				break
 			}
 			batch := e.sends[at : at+k]
@@ -63,6 +63,19 @@ func (e *rdmaEnd) stream(n int) error {
 		done = int(e.wcs[got-1].ID)
 	}
 	return nil
+}
+
+// room is how many operations may be posted now, while some are under way: a whole
+// batch, or whatever the depth allows.
+func (e *rdmaEnd) room(underWay int) int {
+	free := e.w.Depth - underWay
+	switch {
+	case e.w.Batch == 0:
+		return free
+	case e.w.Batch > free:
+		return 0
+	}
+	return e.w.Batch
 }
 
 // settle returns when everything posted before it is known to have arrived: a Write

@@ -125,7 +125,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.Var(&o.sizes, "size", "octets of an operation: 64,4K,1M")
 	fs.Var(&o.region, "region", "octets that the operations walk through, if more than the size")
 	fs.IntVar(&o.work.Depth, "depth", 16, "operations under way on a connection")
-	fs.IntVar(&o.work.Batch, "batch", 0, "operations of one post, 0: the depth")
+	fs.IntVar(&o.work.Batch, "batch", 0, "operations of one post, 0: as many as the depth has room for")
 	fs.BoolVar(&o.work.Moderate, "moderate", false, "a completion only for the last operation of a post")
 	fs.IntVar(&o.work.Conns, "conns", 1, "connections")
 	fs.BoolVar(&o.work.Duplex, "duplex", false, "write and read in both directions at once")

@@ -24,7 +24,6 @@ func TestOptions(t *testing.T) {
 	require.Len(t, ws, 2, "each operation with each size")
 	require.Equal(t, "read", ws[1].Op)
 	require.Equal(t, 1<<20, ws[1].filled().Region)
-	require.Equal(t, 2, ws[1].filled().Batch, "by default a post has room for the depth")
 	require.True(t, ws[1].CRC, "as the library does by default")
 
 	for _, args := range [][]string{

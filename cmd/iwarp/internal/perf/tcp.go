@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"fmt"
 	"io"
 	"net"
 )
@@ -15,7 +16,7 @@ type tcpEnd struct {
 }
 
 func newTCPEnd(c *net.TCPConn, w *workload) *tcpEnd {
-	n := max(w.Region, w.Size*w.Batch, maxChunk)
+	n := max(w.Region, w.Size, w.Chunk, maxChunk)
 	return &tcpEnd{c: c, out: make([]byte, n), in: make([]byte, n)}
 }
 
@@ -34,6 +35,9 @@ func (e *tcpEnd) serve() error {
 }
 
 func (e *tcpEnd) obey(o *order) error {
+	if int(o.size) > len(e.in) {
+		return fmt.Errorf("messages of %d octets, the buffer has %d", o.size, len(e.in))
+	}
 	octets := int(o.count) * int(o.size)
 	switch o.mode {
 	case modeSink:

@@ -31,7 +31,7 @@ func dialTCP(addr string, w workload) (driver, error) {
 		d.ends = append(d.ends, newTCPEnd(c, &w))
 	}
 	if w.Chunk == 0 {
-		d.w.Chunk = w.Size * w.Batch
+		d.w.Chunk = w.Size
 		if !w.Latency {
 			return d, d.choose()
 		}

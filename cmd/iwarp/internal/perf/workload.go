@@ -48,9 +48,7 @@ func (w workload) filled() workload {
 	if w.Latency {
 		w.Depth = 1
 	}
-	if w.Batch == 0 || w.Batch > w.Depth {
-		w.Batch = w.Depth
-	}
+	w.Batch = min(w.Batch, w.Depth)
 	return w
 }
 
@@ -73,8 +71,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("depth %d is not within 1..%d", w.Depth, maxDepth)
 	case w.Conns < 1 || w.Conns > maxConns:
 		return fmt.Errorf("%d connections are not within 1..%d", w.Conns, maxConns)
-	case w.Batch < 1 || w.Batch > w.Depth:
-		return fmt.Errorf("batch %d is not within 1..%d", w.Batch, w.Depth)
+	case w.Batch < 0 || w.Batch > w.Depth:
+		return fmt.Errorf("batch %d is not within 0..%d", w.Batch, w.Depth)
 	case w.Slow < 0 || w.Slow > maxExtra || w.Idle < 0 || w.Idle > maxExtra:
 		return fmt.Errorf("%d slow and %d idle connections are not within 0..%d", w.Slow, w.Idle, maxExtra)
 	case w.Chunk < 0 || w.Chunk > maxSize:

@@ -1,0 +1,31 @@
+package perf
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOrder(t *testing.T) {
+	o := order{mode: modeFetch, chunk: 65536, size: 64, count: 1 << 33}
+	var b bytes.Buffer
+	require.NoError(t, o.write(&b))
+	require.Equal(t, []byte{'f', 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 64, 0, 0, 0, 2, 0, 0, 0, 0}, b.Bytes(), "the octets on the wire")
+	var got order
+	require.NoError(t, got.read(&b, make([]byte, orderLen)))
+	require.Equal(t, o, got)
+
+	for _, bad := range []order{{chunk: 1}, {size: 1}, {chunk: 1, size: maxSize + 1}} {
+		require.NoError(t, bad.write(&b))
+		require.Error(t, got.read(&b, make([]byte, orderLen)), "%+v is refused", bad)
+	}
+	require.ErrorIs(t, got.read(&b, make([]byte, orderLen)), io.EOF)
+}
+
+func TestServerRefusesMessagesBeyondItsBuffer(t *testing.T) {
+	e := &tcpEnd{in: make([]byte, 64), out: make([]byte, 64)}
+	require.ErrorContains(t, e.obey(&order{mode: modePingPong, chunk: 65, size: 65, count: 1}), "the buffer has 64")
+	require.Error(t, e.obey(&order{mode: 'x', chunk: 1, size: 1}), "no such mode")
+}
