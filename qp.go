@@ -259,6 +259,23 @@ func (qp *QP) ORD() int {
 	return qp.terms.ORD
 }
 
+// PeerIRD and PeerORD are what the peer told of itself during set-up, -1 if it did not
+// (RFC 6581 section 9.1) or the QP is not connected.
+func (qp *QP) PeerIRD() int {
+	if !qp.connected.Load() {
+		return -1
+	}
+	return qp.terms.PeerIRD
+}
+
+// PeerORD is described with PeerIRD.
+func (qp *QP) PeerORD() int {
+	if !qp.connected.Load() {
+		return -1
+	}
+	return qp.terms.PeerORD
+}
+
 // SendCQ returns the CQ of the send queue.
 func (qp *QP) SendCQ() *CQ { return qp.sendCQ }
 

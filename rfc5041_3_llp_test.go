@@ -106,3 +106,13 @@ func TestRDMAP_117_OutboundReadsOfOneSideAreTheInboundOnesOfTheOther(t *testing.
 	require.Equal(t, 5, client.qp.ORD())
 	require.Equal(t, 3, server.qp.ORD())
 }
+
+func TestMPA2_9_15_BothSidesLearnWhatTheOtherTold(t *testing.T) {
+	client, server := connect(t, pairConfig{network: "pipe", client: QPConfig{IRD: 3, ORD: 9}, server: QPConfig{IRD: 5, ORD: 12}})
+	require.Equal(t, []int{3, 9}, []int{server.qp.PeerIRD(), server.qp.PeerORD()}, "the Request as it was")
+	require.Equal(t, []int{5, 3}, []int{client.qp.PeerIRD(), client.qp.PeerORD()}, "the Reply, bounded by the Request's IRD")
+
+	client, server = connect(t, pairConfig{network: "pipe", client: QPConfig{MPA: MPAOptions{Revision: 1}}})
+	require.Equal(t, -1, server.qp.PeerIRD(), "revision 1 tells nothing")
+	require.Equal(t, -1, client.qp.PeerORD())
+}

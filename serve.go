@@ -57,10 +57,10 @@ type serving struct {
 
 // serve receives in the goroutine of somebody who waits, until w is granted or ctx
 // ends; before it parks it polls for the time of poll. It reports false, having done
-// nothing, if the right to receive is not free; w need not be granted if it is lost
+// nothing, if the right to receive is not free or ctx has ended; w need not be granted if it is lost
 // on the way.
 func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
-	if !x.hold() {
+	if ctx.Err() != nil || !x.hold() {
 		return false
 	}
 	x.wish, x.ctx = w, ctx
