@@ -57,8 +57,8 @@ type serving struct {
 
 // serve receives in the goroutine of somebody who waits, until w is granted or ctx
 // ends; before it parks it polls for the time of poll. It reports false, having done
-// nothing, if the right to receive is not free or ctx has ended; w need not be granted if it is lost
-// on the way.
+// nothing, if the right to receive is not free or ctx has ended; w need not be granted
+// if the right is lost on the way.
 func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
 	if ctx.Err() != nil || !x.hold() {
 		return false
