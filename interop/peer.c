@@ -177,9 +177,9 @@ static int address(const char *host, const char *port, struct addrinfo **ai)
 	return rc ? fail("%s: %s", host, gai_strerror(rc)) : 0;
 }
 
-static int do_options(int n, char **arg)
+static int do_options(char **arg)
 {
-	for (int i = 1; i < n; i++) {
+	for (int i = 1; arg[i]; i++) {
 		if (sscanf(arg[i], "srq=%d", &peer.with_srq) != 1 && sscanf(arg[i], "depth=%u", &peer.depth) != 1 &&
 		    sscanf(arg[i], "inline=%u", &peer.max_inline) != 1)
 			return fail("option %s", arg[i]);
@@ -187,12 +187,11 @@ static int do_options(int n, char **arg)
 	return ok();
 }
 
-static int do_listen(int n, char **arg)
+static int do_listen(char **arg)
 {
 	struct addrinfo *ai;
 	int rc;
 
-	(void)n;
 	if (rdma_create_id(peer.events, &peer.listener, NULL, RDMA_PS_TCP))
 		return failed("rdma_create_id");
 	if (address(arg[1], arg[2], &ai))
@@ -206,11 +205,11 @@ static int do_listen(int n, char **arg)
 	return ok();
 }
 
-static int do_request(int n, char **arg)
+static int do_request(char **arg)
 {
 	struct rdma_cm_event *e;
 
-	(void)n, (void)arg;
+	(void)arg;
 	if (!readable(peer.events->fd, WAIT_MS))
 		return fail("no connection request");
 	if (rdma_get_cm_event(peer.events, &e))
@@ -242,34 +241,31 @@ static struct rdma_conn_param parameters(const char *hex, uint8_t *pd)
 	};
 }
 
-static int do_accept(int n, char **arg)
+static int do_accept(char **arg)
 {
 	uint8_t pd[MAX_PD];
 	struct rdma_conn_param param = parameters(arg[1], pd);
 
-	(void)n;
 	if (rdma_accept(peer.id, &param))
 		return failed("rdma_accept");
 	return expect(RDMA_CM_EVENT_ESTABLISHED) ? -1 : ok();
 }
 
-static int do_reject(int n, char **arg)
+static int do_reject(char **arg)
 {
 	uint8_t pd[MAX_PD];
 	int len = parse_hex(arg[1], pd);
 
-	(void)n;
 	if (rdma_reject(peer.id, pd, len))
 		return failed("rdma_reject");
 	return ok();
 }
 
-static int do_resolve(int n, char **arg)
+static int do_resolve(char **arg)
 {
 	struct addrinfo *ai;
 	int rc;
 
-	(void)n;
 	if (rdma_create_id(peer.events, &peer.id, NULL, RDMA_PS_TCP))
 		return failed("rdma_create_id");
 	if (address(arg[1], arg[2], &ai))
@@ -287,14 +283,13 @@ static int do_resolve(int n, char **arg)
 	return ok();
 }
 
-static int do_connect(int n, char **arg)
+static int do_connect(char **arg)
 {
 	uint8_t pd[MAX_PD];
 	struct rdma_conn_param param = parameters(arg[1], pd);
 	struct rdma_cm_event *e;
 	int rc = 0;
 
-	(void)n;
 	if (rdma_connect(peer.id, &param))
 		return failed("rdma_connect");
 	if (!readable(peer.events->fd, WAIT_MS))
@@ -319,14 +314,13 @@ static struct ibv_mr *buffer(const char *arg)
 	return i < BUFFERS ? peer.mr[i] : NULL;
 }
 
-static int do_mr(int n, char **arg)
+static int do_mr(char **arg)
 {
 	unsigned i = atoi(arg[1]);
 	size_t size = strtoull(arg[2], NULL, 0);
 	struct ibv_mr *mr;
 	void *b;
 
-	(void)n;
 	if (i >= BUFFERS || peer.mr[i])
 		return fail("buffer %u", i);
 	if (!(b = calloc(1, size)))
@@ -340,12 +334,11 @@ static int do_mr(int n, char **arg)
 	return 0;
 }
 
-static int do_dereg(int n, char **arg)
+static int do_dereg(char **arg)
 {
 	struct ibv_mr *mr = buffer(arg[1]);
 	void *b;
 
-	(void)n;
 	if (!mr)
 		return fail("no buffer %s", arg[1]);
 	b = mr->addr;
@@ -373,12 +366,11 @@ static uint8_t *area(char **arg, size_t *len)
 	return (uint8_t *)mr->addr + off;
 }
 
-static int do_fill(int n, char **arg)
+static int do_fill(char **arg)
 {
 	size_t len;
 	uint8_t *b = area(arg + 1, &len);
 
-	(void)n;
 	if (!b)
 		return fail("no such area");
 	for (size_t i = 0; i < len; i++)
@@ -386,12 +378,11 @@ static int do_fill(int n, char **arg)
 	return ok();
 }
 
-static int do_check(int n, char **arg)
+static int do_check(char **arg)
 {
 	size_t len;
 	uint8_t *b = area(arg + 1, &len);
 
-	(void)n;
 	if (!b)
 		return fail("no such area");
 	for (size_t i = 0; i < len; i++) {
@@ -414,13 +405,12 @@ static int element(char **arg, struct ibv_sge *sge)
 	return 0;
 }
 
-static int do_recv(int n, char **arg)
+static int do_recv(char **arg)
 {
 	struct ibv_sge sge;
 	struct ibv_recv_wr wr = {.wr_id = strtoull(arg[1], NULL, 0), .sg_list = &sge, .num_sge = 1}, *bad;
 	int rc;
 
-	(void)n;
 	if (element(arg + 2, &sge))
 		return -1;
 	rc = peer.srq ? ibv_post_srq_recv(peer.srq, &wr, &bad) : ibv_post_recv(peer.id->qp, &wr, &bad);
@@ -459,32 +449,28 @@ static int post(enum ibv_wr_opcode opcode, char **arg, const char *key, const ch
 	return rc ? fail("post send: %s", strerror(rc)) : ok();
 }
 
-static int do_send(int n, char **arg)
+static int do_send(char **arg)
 {
-	(void)n;
 	return post(IBV_WR_SEND, arg, arg[6], NULL);
 }
 
-static int do_write(int n, char **arg)
+static int do_write(char **arg)
 {
-	(void)n;
 	return post(IBV_WR_RDMA_WRITE, arg, arg[6], arg[7]);
 }
 
-static int do_read(int n, char **arg)
+static int do_read(char **arg)
 {
-	(void)n;
 	return post(IBV_WR_RDMA_READ, arg, arg[6], arg[7]);
 }
 
-static int do_wait(int n, char **arg)
+static int do_wait(char **arg)
 {
 	int want = atoi(arg[1]), have = 0;
 	long until = now_ms() + WAIT_MS;
 	struct timespec pause = {.tv_nsec = 200000};
 	struct ibv_wc *wc = calloc(want + 1, sizeof *wc);
 
-	(void)n;
 	if (!wc)
 		return failed("calloc");
 	while (have < want) {
@@ -509,18 +495,17 @@ static int do_wait(int n, char **arg)
 	return 0;
 }
 
-static int do_arm(int n, char **arg)
+static int do_arm(char **arg)
 {
-	(void)n, (void)arg;
+	(void)arg;
 	return ibv_req_notify_cq(peer.cq, 1) ? failed("ibv_req_notify_cq") : ok();
 }
 
-static int do_event(int n, char **arg)
+static int do_event(char **arg)
 {
 	struct ibv_cq *cq;
 	void *context;
 
-	(void)n;
 	if (!readable(peer.channel->fd, atoi(arg[1]))) {
 		printf("ok 0\n");
 		return 0;
@@ -532,21 +517,21 @@ static int do_event(int n, char **arg)
 	return 0;
 }
 
-static int do_disconnect(int n, char **arg)
+static int do_disconnect(char **arg)
 {
-	(void)n, (void)arg;
+	(void)arg;
 	return rdma_disconnect(peer.id) ? failed("rdma_disconnect") : ok();
 }
 
-static int do_disconnected(int n, char **arg)
+static int do_disconnected(char **arg)
 {
-	(void)n, (void)arg;
+	(void)arg;
 	return expect(RDMA_CM_EVENT_DISCONNECTED) ? -1 : ok();
 }
 
-static int do_destroy(int n, char **arg)
+static int do_destroy(char **arg)
 {
-	(void)n, (void)arg;
+	(void)arg;
 	if (!peer.id)
 		return fail("no connection");
 	if (peer.id->qp)
@@ -559,7 +544,7 @@ static int do_destroy(int n, char **arg)
 static const struct {
 	const char *name;
 	int args;
-	int (*run)(int n, char **arg);
+	int (*run)(char **arg);
 } commands[] = {
 	{"options", 0, do_options}, {"listen", 2, do_listen}, {"request", 0, do_request}, {"accept", 1, do_accept},
 	{"reject", 1, do_reject}, {"resolve", 2, do_resolve}, {"connect", 1, do_connect}, {"mr", 3, do_mr},
@@ -571,7 +556,7 @@ static const struct {
 
 static void command(char *line)
 {
-	char *arg[ARGS + 1];
+	char *arg[ARGS + 1] = {0};
 	int n = 0;
 
 	for (char *s = strtok(line, " \n"); s && n < ARGS; s = strtok(NULL, " \n"))
@@ -583,7 +568,7 @@ static void command(char *line)
 			if (n - 1 < commands[i].args)
 				fail("%s wants %d arguments", arg[0], commands[i].args);
 			else
-				commands[i].run(n, arg);
+				commands[i].run(arg);
 			return;
 		}
 	}

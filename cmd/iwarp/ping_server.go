@@ -72,6 +72,7 @@ func (p *pinger) serveOne(ctx context.Context, cr *iwarp.ConnRequest) (err error
 		}
 	}
 	if errors.Is(err, errLeft) {
+		p.log.Info("client has left", "addr", cr.RemoteAddr().String())
 		return qp.Close()
 	}
 	_ = qp.Abort() // the first error counts
@@ -100,6 +101,9 @@ func (p *pinger) answer(ctx context.Context, e *pingEnd) error {
 		return err
 	}
 	sink, err := e.receive(ctx)
+	if errors.Is(err, errLeft) {
+		return errors.New("the client has left in the middle of a ping")
+	}
 	if err != nil {
 		return err
 	}

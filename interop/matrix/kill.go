@@ -22,20 +22,27 @@ func killCases() []Case {
 	)
 }
 
-var endless = rpingRun{size: 65535}
+var endless = rpingRun{size: 4096}
 
 // pingArgs are those of an endless conversation.
 func (t *T) pingArgs(server bool) []string {
 	args := endless.args(server, t.serverIP(false))
+	if server && t.Role == Responder {
+		return append(args, "-P", "-d") // ours tells more
+	}
 	if server {
 		return append(args, "-P")
 	}
-	return args
+	return append(args, "-v")
 }
 
-// moment waits for a time in the middle of traffic: after the connection is there, at
-// a point that differs from round to round.
-func moment() { time.Sleep(time.Duration(300+rand.IntN(300)) * time.Millisecond) }
+// amidst waits for a time in the middle of traffic, which differs from round to round.
+func (t *T) amidst(client *process, round int) {
+	pings := func() bool { return strings.Contains(client.out.String(), "ping data") }
+	require.True(t, t.eventually(func() bool { return pings() || !client.running() }))
+	time.Sleep(time.Duration(rand.IntN(50_000)) * time.Microsecond)
+	require.True(t, client.running(), "round %d: the client pings; it said %q", round, lastWords(client.out.String()))
+}
 
 // killSiw kills siw's side again and again.
 func (t *T) killSiw() {
@@ -46,8 +53,7 @@ func (t *T) killSiw() {
 	for i := range deaths {
 		server := t.servePing(t.pingArgs(true)...)
 		client := t.clientPing(t.pingArgs(false)...)
-		moment()
-		require.True(t, client.running(), "round %d: the client pings; it said %q", i, lastWords(client.out.String()))
+		t.amidst(client, i)
 		server.kill()
 		t.endsSoon(client, i)
 		require.Contains(t, client.out.String(), "iwarp ping: ", "round %d: it says why", i)
@@ -63,8 +69,7 @@ func (t *T) killOurs() {
 	for i := range deaths {
 		server := t.servePing(t.pingArgs(true)...)
 		client := t.clientPing(t.pingArgs(false)...)
-		moment()
-		require.True(t, client.running(), "round %d: siw's client pings; it said %q", i, lastWords(client.out.String()))
+		t.amidst(client, i)
 		server.kill()
 		require.True(t, t.eventually(func() bool { return !client.running() }), "round %d: siw's client ends", i)
 	}
@@ -77,8 +82,7 @@ func (t *T) killClients() {
 	r := rpingRun{size: 4096, count: 2}
 	round := func(i int) {
 		client := t.clientPing(t.pingArgs(false)...)
-		moment()
-		require.True(t, client.running(), "round %d: the client pings; it said %q", i, lastWords(client.out.String()))
+		t.amidst(client, i)
 		client.kill()
 	}
 	next := func(i int) {
@@ -87,11 +91,13 @@ func (t *T) killClients() {
 	}
 	round(-1)
 	next(-1)
+	served := 1
 	before := server.descriptors()
 	for i := range deaths {
 		round(i)
 		if i%10 == 9 {
 			next(i)
+			served++
 		}
 	}
 	if t.Role == Initiator {
@@ -100,7 +106,12 @@ func (t *T) killClients() {
 	require.True(t, server.running(), "the server survives: %s", fmt.Sprint(server.err))
 	require.True(t, t.within(soon, func() bool { return server.descriptors() <= before }),
 		"the server keeps nothing of its dead clients: %d descriptors, %d before", server.descriptors(), before)
-	require.Equal(t, deaths+1, strings.Count(server.out.String(), "client failed"), "it reports every one")
+	said := server.out.String()
+	failed, left := strings.Count(said, "client failed"), strings.Count(said, "client has left")
+	// siw ends the connections of the dead gracefully, which between two pings is a
+	// client's good right; the others of those that left are the ones served in between.
+	require.Equal(t, deaths+1+served, failed+left, "it reports every one")
+	require.Positive(t, failed, "and those that left in the middle of a ping as failed")
 }
 
 // endsSoon expects the survivor to end with an error within the time that it has.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -95,12 +94,6 @@ func (p *process) kill() {
 	case <-time.After(10 * time.Second):
 		p.t.Errorf("%s cannot be killed: the kernel holds it", p.name)
 	}
-}
-
-// interrupt asks the program to end and expects success.
-func (p *process) interrupt() {
-	_ = p.cmd.Process.Signal(syscall.SIGINT) // fails if it has just ended
-	p.succeed()
 }
 
 // wait waits for the program's end.

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/interop/matrix"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestCPIO(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "f"), []byte("hello"), 0o640))
+	require.NoError(t, os.Symlink("f", filepath.Join(root, "l")))
+	require.NoError(t, os.Chmod(root, 0o755))
+	var b bytes.Buffer
+	require.NoError(t, writeCPIO(&b, root))
+	const zeros = "0000000000000000" // uid and gid
+	want := "070701" + "00000001" + "000041ed" + zeros + "00000001" + "00000000" + "00000000" +
+		"00000000000000000000000000000000" + "00000002" + "00000000" + ".\x00" +
+		"070701" + "00000002" + "000081a0" + zeros + "00000001" + "00000000" + "00000005" +
+		"00000000000000000000000000000000" + "00000002" + "00000000" + "f\x00" + "hello\x00\x00\x00" +
+		"070701" + "00000003" + "0000a1ff" + zeros + "00000001" + "00000000" + "00000001" +
+		"00000000000000000000000000000000" + "00000002" + "00000000" + "l\x00" + "f\x00\x00\x00" +
+		"070701" + "00000000" + "00000000" + zeros + "00000001" + "00000000" + "00000000" +
+		"00000000000000000000000000000000" + "0000000b" + "00000000" + "TRAILER!!!\x00\x00\x00\x00"
+	require.Equal(t, want, b.String(), "folder, file, link, end")
+}
+
+func TestModuleLine(t *testing.T) {
+	const deps = "kernel/net/9p/9pnet_virtio.ko: kernel/net/9p/9pnet.ko\nkernel/crypto/crc32c-generic.ko:\nkernel/net/9p/9pnet.ko:\n"
+	require.Equal(t, "kernel/net/9p/9pnet_virtio.ko: kernel/net/9p/9pnet.ko\n", moduleLine(deps, "9pnet_virtio"), "with what it needs")
+	require.Equal(t, "kernel/net/9p/9pnet.ko:\n", moduleLine(deps, "9pnet"), "the whole name")
+	require.Equal(t, "kernel/crypto/crc32c-generic.ko:\n", moduleLine(deps, "crc32c_generic"), "the two dashes are one")
+	require.Empty(t, moduleLine(deps, "siw"), "not there")
+}
+
+func TestEdit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(file, []byte("const bool try_gso;\nrest\n"), 0o644))
+	require.NoError(t, edit(file, edits{constant("try_gso")}))
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "bool try_gso;\nmodule_param(try_gso, bool, 0644);\nrest\n", string(b), "a constant becomes a parameter")
+	require.ErrorContains(t, edit(file, edits{constant("try_gso")}), "the source has changed", "what is not there is an error")
+}
+
+func TestIsLibrary(t *testing.T) {
+	for name, want := range map[string]bool{
+		"libc6": true, "zlib1g": true, "libperl5.36": false, "libc6:i386": false, "debconf": false,
+	} {
+		require.Equal(t, want, isLibrary(name), name)
+	}
+}
+
+// A guest that stops in the middle fails what it did not end.
+func TestReporterFailsWhatDidNotEnd(t *testing.T) {
+	share := t.TempDir()
+	cases := []*matrix.Case{&matrix.Cases[0], &matrix.Cases[1], &matrix.Cases[2]}
+	results := `{"Name":"` + cases[0].Name + `"}` + "\n" +
+		`{"Name":"` + cases[0].Name + `","Done":true,"Why":"no data"}` + "\n" +
+		`{"Name":"` + cases[1].Name + `"}` + "\n" + `{"Na`
+	require.NoError(t, os.WriteFile(filepath.Join(share, "results"), []byte(results), 0o644))
+	ended := make(chan error, 1)
+	ended <- nil
+	l := &lab{}
+	r := &reporter{lab: l, kernel: "6.1", share: share, byName: index(cases)}
+	require.NoError(t, r.follow(t.Context(), ended))
+	require.Equal(t, 3, l.failed, "one that failed, one that did not end, one that never began")
+	require.Zero(t, l.passed)
+}
+
+func TestSelected(t *testing.T) {
+	l := &lab{config: config{core: true}}
+	l.run = regexp.MustCompile("")
+	for _, c := range l.selected(stock) {
+		require.True(t, c.Core && c.Knobs == nil, c.Name)
+	}
+	require.NotEmpty(t, l.selected(withKnobs))
+}
