@@ -103,7 +103,9 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 		says, agreed = enhanced.Respond(r.peer, enhanced.Limits{IRD: ird, ORD: ord, RTR: o.taken()})
 		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
 	}
-	if err := r.reply(ctx, Frame{Markers: o.Markers, CRC: !o.NoCRC}, says, private); err != nil {
+	// C says that there will be a CRC, even if only the initiator wanted it: siw, where
+	// it must have one, wants to read that in the Reply.
+	if err := r.reply(ctx, Frame{Markers: o.Markers, CRC: t.CRC}, says, private); err != nil {
 		return nil, nil, err
 	}
 	c := newConn(r.s, o, t)

@@ -142,6 +142,18 @@ func TestMPA_24_26_CRCIsAskedForByDefault(t *testing.T) {
 	}
 }
 
+// An initiator that insists on the CRC, such as siw, may look for it in the Reply.
+func TestReplyConfirmsTheCRC(t *testing.T) {
+	for _, c := range []struct{ request, reply string }{{"40", "40"}, {"00", "00"}} {
+		s := &script{reads: [][]byte{unhex(t, keyReq+c.request+"010000")}}
+		r, err := ReadRequest(t.Context(), s)
+		require.NoError(t, err)
+		_, _, err = r.Accept(t.Context(), Options{Revision: Revision1, NoCRC: true}, 0, 0, nil)
+		require.NoError(t, err)
+		require.Equal(t, unhex(t, c.reply)[0], s.wire()[16], "C in the Reply of one who can do without, to C in %s", c.request)
+	}
+}
+
 func TestMPA_25_28_29_55_CRCIsOnUnlessBothSaidNo(t *testing.T) {
 	for _, initiator := range []bool{false, true} {
 		for _, responder := range []bool{false, true} {
