@@ -5,7 +5,7 @@ import "path/filepath"
 // The two builds of siw. The stock one is Debian's source as it is. The other is
 // modified, and what it shows is not what a Linux machine out there does: its
 // compile-time constants are module parameters, so that the lab reaches code of siw
-// which is there but never runs by itself. The protocol code is the same.
+// which is there but never runs by itself. The protocol code is the same but for what is said below.
 const (
 	stock     = "stock"
 	withKnobs = "knobs"
@@ -18,7 +18,8 @@ const (
 //	mpa_version       revision of the Request, 1 or 2
 //	peer_to_peer      ask for a ready-to-receive message (RFC 6581)
 //	rtr_type          which: 64 Read, 128 Write, 192 either; also what a responder chooses from
-//	try_gso           send FPDUs larger than the segment size
+//	try_gso           send FPDUs larger than the segment size, also to a peer that did not ask
+//	                  for them by siw's private flag in the startup frames
 var knobs = map[string]edits{
 	"siw_main.c": {
 		constant("try_gso"), constant("mpa_crc_required"), constant("mpa_crc_strict"), constant("peer_to_peer"),
@@ -32,6 +33,8 @@ var knobs = map[string]edits{
 			"static __be16 rtr_type = MPA_V2_RDMA_READ_RTR | MPA_V2_RDMA_WRITE_RTR;",
 			"static __be16 rtr_type = MPA_V2_RDMA_READ_RTR | MPA_V2_RDMA_WRITE_RTR;\nmodule_param(rtr_type, ushort, 0644);",
 		},
+		{"if (try_gso && rep->params.bits & MPA_RR_FLAG_GSO_EXP) {", "if (try_gso) {"},
+		{"if (try_gso && cep->mpa.hdr.params.bits & MPA_RR_FLAG_GSO_EXP) {", "if (try_gso) {"},
 		{"if (v2->ord & MPA_V2_RDMA_WRITE_RTR)\n", "if (v2->ord & rtr_type & MPA_V2_RDMA_WRITE_RTR)\n"},
 	},
 }

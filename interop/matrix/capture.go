@@ -125,3 +125,35 @@ func (c *capture) find(key string, n int) []byte {
 	i += len(key)
 	return bytes.Clone(c.file.Bytes()[i:min(i+n, c.file.Len())])
 }
+
+// largestFPDU returns the largest length of an FPDU from siw that carries an RDMA Write,
+// as far as one begins with a packet.
+func (t *T) largestFPDU() int {
+	const ethernet, ip = 14, 20
+	largest := 0
+	t.capture.frames(func(frame []byte) {
+		if len(frame) < ethernet+ip+20 || net.IP(frame[ethernet+12:ethernet+16]).String() != PeerIP {
+			return
+		}
+		tcp := frame[ethernet+ip:]
+		payload := tcp[min(int(tcp[12]>>4)*4, len(tcp)):]
+		const taggedWrite = 0x40 // RDMAP version 1, opcode 0
+		if len(payload) > 4 && payload[2]&0x80 != 0 && payload[3] == taggedWrite {
+			largest = max(largest, int(binary.BigEndian.Uint16(payload)))
+		}
+	})
+	return largest
+}
+
+// frames calls f for everything captured so far.
+func (c *capture) frames(f func(frame []byte)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const fileHeader, recordHeader = 24, 16
+	b := c.file.Bytes()[fileHeader:]
+	for len(b) >= recordHeader {
+		n := int(binary.NativeEndian.Uint32(b[8:]))
+		f(b[recordHeader : recordHeader+n])
+		b = b[recordHeader+n:]
+	}
+}

@@ -20,15 +20,14 @@ func knobCases() []Case {
 	none := []string{}
 	cases := slices.Concat(
 		both(Case{Name: "knobs/default", Core: true, Knobs: none, Run: func(t *T) { t.withKnobs(setting{}, t.revision2) }}),
-		both(Case{Name: "knobs/crc-required", Core: true, Knobs: []string{"mpa_crc_required=1"}, Run: func(t *T) {
-			t.withKnobs(setting{qc: noCRC}, t.crcOn)
-		}}),
+		both(Case{Name: "knobs/crc-required", Core: true, Knobs: []string{"mpa_crc_required=1"}, Run: (*T).crcRequired}),
 		both(Case{Name: "knobs/crc-strict", Core: true, Knobs: []string{"mpa_crc_required=1", "mpa_crc_strict=1"}, Run: func(t *T) {
 			t.withKnobs(setting{}, t.crcOn)
 		}}),
 		both(Case{Name: "knobs/gso", Core: true, Knobs: []string{"try_gso=1"}, Limit: 3 * time.Minute, Run: func(t *T) {
 			t.setKnobs()
 			t.writes(setting{})
+			require.Greater(t, t.largestFPDU(), 1500, "siw's FPDUs are larger than a segment")
 		}}),
 		both(Case{Name: "knobs/gso-no-crc", Knobs: []string{"try_gso=1"}, Limit: 3 * time.Minute, Run: func(t *T) {
 			t.setKnobs()
@@ -83,6 +82,15 @@ func (t *T) revision2(request, reply [2]byte) {
 
 func (t *T) crcOn(request, reply [2]byte) {
 	require.NotZero(t, (request[0]|reply[0])&flagCRC, "CRC in use: Request %x, Reply %x", request, reply)
+}
+
+// crcRequired has siw want the CRC and us not care. As the initiator siw asks for it; as
+// the responder it looks only at the Request, which does not.
+func (t *T) crcRequired() {
+	t.withKnobs(setting{qc: noCRC}, func(request, reply [2]byte) {
+		used := (request[0]|reply[0])&flagCRC != 0
+		require.Equal(t, t.Role == Responder, used, "CRC in use: Request %x, Reply %x", request, reply)
+	})
 }
 
 // setKnobs sets the parameters of the modified siw for this case.
