@@ -81,7 +81,7 @@ func TestNothingIsAllocatedForAPoll(t *testing.T) {
 	wcs := make([]WC, 4)
 	wc := &WC{QP: anyQP, ID: 1}
 	wantNoAllocs(t, "push and poll", func() {
-		cq.push(wc)
+		cq.push(*wc)
 		cq.Poll(wcs)
 	})
 	wantNoAllocs(t, "an empty poll", func() { cq.Poll(wcs) })

@@ -132,7 +132,7 @@ func BenchmarkCQPoll(b *testing.B) {
 	wc, wcs := &WC{QP: anyQP, ID: 1}, make([]WC, 4)
 	b.ReportAllocs()
 	for b.Loop() {
-		cq.push(wc)
+		cq.push(*wc)
 		cq.Poll(wcs)
 	}
 }

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -28,25 +29,43 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 		qp.sendRoom.free()
 		return
 	}
-	if !qp.sendCQ.push(&wc) {
-		qp.overflow.Store(true)
-	}
+	qp.sent.add(&wc)
 }
+
+// Completed puts what Complete has gathered into the CQ. The stream's lock is held, so
+// that nobody comes between.
+func (e events) Completed() { e.qp.sent.push() }
 
 // Kick sends what an extension has answered.
 func (e events) Kick() { e.qp.kick() }
 
-// finishRecv ends one receive.
-func (qp *QP) finishRecv(r recv, wc *WC) {
-	wc.ID = r.id
-	if r.waiter != nil {
-		qp.recvRoom.free()
-		r.waiter.finish(wc)
+// A gathering is the completions of one queue on their way into its CQ, which takes a
+// lock: there, and not for each.
+type gathering struct {
+	cq   *CQ
+	full *atomic.Bool // a completion was lost
+	n    int
+	wcs  [gatherMax]WC
+}
+
+const gatherMax = 8
+
+func (g *gathering) add(wc *WC) {
+	g.wcs[g.n] = *wc
+	if g.n++; g.n == gatherMax {
+		g.push()
+	}
+}
+
+func (g *gathering) push() {
+	if g.n == 0 {
 		return
 	}
-	if !qp.recvCQ.push(wc) {
-		qp.overflow.Store(true)
+	if !g.cq.push(g.wcs[:g.n]...) {
+		g.full.Store(true)
 	}
+	clear(g.wcs[:g.n])
+	g.n = 0
 }
 
 // wrBits is what the QP remembers of a work request in rdmap.Request.Bits.

@@ -24,16 +24,16 @@ type CQ struct {
 	depth   int
 	counted bool // against Limits.MaxCQ: it is not a QP's own
 
-	mu        sync.Mutex
-	ring      []WC // grows on use, to depth
-	head      int  // of the oldest entry
-	n         int
-	solicited int // entries that WaitSolicited waits for
-	qps       int // attached queues
-	sole      *QP // whose they all are; nil if they are several's
-	overflows uint64
-	closed    bool
-	waiters   []*cqWaiter // parked, the oldest first
+	mu         sync.Mutex
+	ring       []WC // grows on use, to depth
+	head       int  // of the oldest entry
+	n          int
+	solicited  int // entries that WaitSolicited waits for
+	qps        int // attached queues
+	sole       *QP // whose they all are; nil if they are several's
+	overflowed bool
+	closed     bool
+	waiters    []*cqWaiter // parked, the oldest first
 
 	spin atomic.Int64 // nanoseconds: SetBusyPoll
 }
@@ -282,30 +282,33 @@ func (cq *CQ) detach() {
 	cq.mu.Unlock()
 }
 
-// push adds a completion and reports whether there was room.
-func (cq *CQ) push(wc *WC) bool {
+// push adds completions of one QP and reports whether there was room for all.
+func (cq *CQ) push(wcs ...WC) bool {
 	cq.mu.Lock()
-	if cq.n == len(cq.ring) && !cq.grow() {
-		cq.overflows++
-		first := cq.overflows == 1
-		cq.mu.Unlock()
-		if first {
-			cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", cq.depth, ErrQueueFull)})
+	fit := len(wcs)
+	for i := range wcs {
+		if cq.n == len(cq.ring) && !cq.grow() {
+			fit = i
+			break
 		}
-		return false
+		cq.ring[(cq.head+cq.n)%len(cq.ring)] = wcs[i]
+		cq.n++
+		if wcs[i].isSolicited() {
+			cq.solicited++
+		}
 	}
-	cq.ring[(cq.head+cq.n)%len(cq.ring)] = *wc
-	cq.n++
-	if wc.isSolicited() {
-		cq.solicited++
-	}
+	overflows := fit < len(wcs) && !cq.overflowed
+	cq.overflowed = cq.overflowed || overflows
 	cq.passOn()
 	sole := cq.sole
 	cq.mu.Unlock()
+	if overflows {
+		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", cq.depth, ErrQueueFull)})
+	}
 	if sole != nil {
 		sole.rx.nudge()
 	}
-	return true
+	return fit == len(wcs)
 }
 
 // grow doubles the ring up to depth. mu is held and the ring is full.

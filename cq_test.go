@@ -28,7 +28,7 @@ func newTestCQ(t *testing.T, depth int) *CQ {
 
 func fill(cq *CQ, ids ...uint64) (took int) {
 	for _, id := range ids {
-		if cq.push(&WC{QP: anyQP, ID: id}) {
+		if cq.push(WC{QP: anyQP, ID: id}) {
 			took++
 		}
 	}
@@ -186,11 +186,11 @@ func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
 				n, err := cq.WaitSolicited(ctx, dst)
 				got <- result{dst[:n], err}
 			}()
-			cq.push(&WC{QP: anyQP, ID: 1, Op: OpRecv})
-			cq.push(&WC{QP: anyQP, ID: 2, Op: OpSend, Flags: Solicited})
+			cq.push(WC{QP: anyQP, ID: 1, Op: OpRecv})
+			cq.push(WC{QP: anyQP, ID: 2, Op: OpSend, Flags: Solicited})
 			synctest.Wait()
 			require.Empty(t, got, "neither a plain message nor a completed Send ends the wait")
-			cq.push(&wc)
+			cq.push(wc)
 			r := <-got
 			require.NoError(t, r.err)
 			require.Equal(t, []uint64{1, 2, 9}, ids(r.wcs), "%s ends the wait; then everything is taken", name)
@@ -212,7 +212,7 @@ func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
 		fill(cq, 3)
 		require.Equal(t, 1, <-plain, "a plain completion passes the one who waits for a solicited one")
 		require.Empty(t, solicited)
-		cq.push(&WC{QP: anyQP, Op: OpRecv, Flags: Solicited})
+		cq.push(WC{QP: anyQP, Op: OpRecv, Flags: Solicited})
 		require.Equal(t, 1, <-solicited)
 		require.Zero(t, cq.solicited)
 	})
@@ -290,7 +290,7 @@ func TestCQNeverMisses(t *testing.T) {
 	for p := range producers {
 		all.Go(func() {
 			for i := range each {
-				for !cq.push(&WC{QP: anyQP, ID: uint64(p*each + i)}) {
+				for !cq.push(WC{QP: anyQP, ID: uint64(p*each + i)}) {
 					time.Sleep(time.Microsecond)
 				}
 			}

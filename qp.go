@@ -26,7 +26,10 @@ type QP struct {
 	sendCQ *CQ
 	recvCQ *CQ
 	rq     recvQueue
-	tapped bool // Trace has a capture already
+
+	sent     gathering // guarded by the stream's lock
+	received gathering // the receiving goroutine's
+	tapped   bool      // Trace has a capture already
 
 	// Set when the connection is established; until connected is true nobody else
 	// looks at them.
@@ -148,6 +151,8 @@ func (qp *QP) attach() error {
 	if qp.recvCQ == nil {
 		qp.recvCQ = newPrivateCQ(qp.rnic, qp.cfg.RecvDepth)
 	}
+	qp.sent.cq, qp.sent.full = qp.sendCQ, &qp.overflow
+	qp.received.cq, qp.received.full = qp.recvCQ, &qp.overflow
 	if err := qp.pd.use(); err != nil {
 		return err
 	}

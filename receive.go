@@ -206,7 +206,7 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 	if x.lingers.Load() || x.qp.dead() {
 		return true
 	}
-	if rnr != 0 && x.qp.rq.Posted() > 0 {
+	if rnr != 0 && x.qp.rq.waiting() {
 		return true
 	}
 	x.state = readerStalled
@@ -279,6 +279,7 @@ func (x *receiver) Stop() bool {
 // the network takes no more of what is to be sent it only leaves word.
 func (x *receiver) tend() {
 	qp := x.qp
+	qp.received.push()
 	if x.lingers.Load() || qp.dead() {
 		return
 	}

@@ -44,6 +44,10 @@ type Events interface {
 	// call the Stream.
 	Complete(r *Request, st Status, code transport.Code)
 
+	// Completed follows calls of Complete, under the same lock: there are no more for
+	// now.
+	Completed()
+
 	// Terminated tells, from the receiving goroutine, that the peer's Terminate was
 	// delivered. t is the callee's to keep. No lock is held.
 	Terminated(t Terminate)

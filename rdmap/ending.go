@@ -180,6 +180,7 @@ func (s *Stream) End() {
 		}
 		s.complete(r, st, code)
 	}
+	s.config.Events.Completed()
 	s.sq.filled, s.sq.flush, s.fill.next = s.sq.head, s.sq.head, s.sq.head
 	s.orq, s.irq, s.extensions = fifo[*Request]{}, fifo[*Inbound]{}, 0
 	s.unfinished = sendingNothing

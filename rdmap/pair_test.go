@@ -51,6 +51,8 @@ func (d *side) Missing() error         { return nil }
 func (d *side) Deliver(Received)       { d.received++ }
 func (d *side) Terminated(t Terminate) { d.fail(fmt.Errorf("terminated: %v", t.Code)) }
 
+func (d *side) Completed() {}
+
 func (d *side) Complete(r *Request, st Status, _ transport.Code) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

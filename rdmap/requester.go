@@ -138,12 +138,16 @@ func (s *Stream) answered() {
 // completeInOrder completes the oldest requests that are done, up to the one that
 // the stream ends on account of. Preconditions: s.mu is held.
 func (s *Stream) completeInOrder() {
+	first := s.sq.head
 	for s.sq.head < s.sq.filled {
 		r := s.sq.at(s.sq.head)
 		if !r.done || r == s.end.culprit {
-			return
+			break
 		}
 		s.complete(r, StatusSuccess, 0)
+	}
+	if s.sq.head != first {
+		s.config.Events.Completed()
 	}
 }
 

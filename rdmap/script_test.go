@@ -68,6 +68,8 @@ func (c *conversation) Deliver(m Received) {
 	c.watch()
 }
 
+func (c *conversation) Completed() {}
+
 func (c *conversation) Complete(r *Request, st Status, code transport.Code) {
 	line := fmt.Sprintf("%d %v", r.ID, st)
 	if code != 0 {
