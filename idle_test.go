@@ -1,3 +1,5 @@
+//go:build linux && !purego
+
 package iwarp
 
 import (
