@@ -25,4 +25,3 @@ func TestHelpersThatNeedNotBlockSucceed(t *testing.T) {
 	require.NoError(t, client.qp.RDMAWrite(ctx, dst.Advertise(0, 8), src.Slice(0, 8)), "though the context has ended")
 	require.NoError(t, client.qp.Send(ctx))
 }
-

@@ -139,3 +139,4 @@ type noEvents struct{}
 func (noEvents) Complete(*rdmap.Request, rdmap.Status, transport.Code) {}
 func (noEvents) Terminated(rdmap.Terminate)                            {}
 func (noEvents) Kick()                                                 {}
+func (noEvents) Completed()                                            {}
