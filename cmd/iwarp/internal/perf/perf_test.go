@@ -3,8 +3,12 @@ package perf
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +18,42 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is also the program that the command starts once more as its server.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "perf" {
+		if err := Main(context.Background(), os.Args[2:], os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestTwoProcesses(t *testing.T) {
+	dir := t.TempDir()
+	page, profile := filepath.Join(dir, "page.html"), filepath.Join(dir, "profile")
+	var out bytes.Buffer
+	args := []string{"-op", "write", "-size", "4K", "-chunk", "64", "-pairs", "1", "-span", "2ms", "-html", page, "-cpuprofile", profile}
+	require.NoError(t, Main(t.Context(), args, &out, t.Output()))
+	require.Contains(t, out.String(), "write_4K")
+	require.Contains(t, out.String(), "peak memory", "of both processes")
+	for _, file := range []string{page, profile + ".client", profile + ".server"} {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Positive(t, info.Size(), file)
+	}
+}
+
+func TestSuiteThatMissesFails(t *testing.T) {
+	var out bytes.Buffer
+	args := []string{"-suite", "standard", "-case", "copies", "-json"}
+	err := Main(t.Context(), args, &out, t.Output())
+	if err != nil {
+		require.ErrorIs(t, err, ErrMissed)
+	}
+	require.Equal(t, err != nil, strings.Contains(out.String(), `"met":false`), "the exit status follows the rows")
+}
 
 // startServer runs a server in this process and returns a control connection to it.
 func startServer(t *testing.T) *remote {
