@@ -34,7 +34,7 @@ func (copiesCase) cases() []goal {
 const maxCopies = 1.1
 
 const (
-	copiesOctets = 64 << 20
+	copiesOctets = 32 << 20
 	copiesWrite  = 1 << 20
 )
 
