@@ -2,9 +2,25 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 )
+
+// checkCaptures checks every capture of a case: the wire's, and traces of our own.
+func checkCaptures(ctx context.Context, dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.pcap"))
+	if err == nil && len(files) == 0 {
+		err = errors.New("nothing was captured")
+	}
+	for _, f := range files {
+		if cerr := checkCapture(ctx, f); cerr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Base(f), cerr))
+		}
+	}
+	return err
+}
 
 // checkCapture has tshark decode a capture, and fails on what it cannot make sense of.
 // RPC over RDMA is left out: tshark takes short Sends of anybody for it.

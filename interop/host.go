@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"time"
 )
 
 // hostTools are the programs that the lab needs, with the packages that have them.
@@ -26,11 +28,17 @@ var hostTools = []struct{ program, pkg string }{
 var hostFiles = []struct{ file, pkg string }{
 	{"/usr/include/x86_64-linux-gnu/sys/types.h", "libc6-dev"},
 	{"/usr/share/seabios/bios-256k.bin", "seabios"},
+	{"/usr/lib/x86_64-linux-gnu/libelf.so.1", "libelf1"}, // of the kernel's objtool
 }
 
 // prepareHost sees to it that the programs of the host are there. It installs what is
 // missing if it may, and says what to do otherwise.
 func prepareHost(ctx context.Context, install bool) error {
+	if install && listsAreOld() {
+		if err := run(ctx, "", "apt-get", "-qq", "update"); err != nil {
+			return err
+		}
+	}
 	missing := missingPackages()
 	if len(missing) == 0 {
 		return nil
@@ -40,9 +48,6 @@ func prepareHost(ctx context.Context, install bool) error {
 		return fmt.Errorf("programs are missing: as root, run\n\t%s", how)
 	}
 	fmt.Println("#", how)
-	if err := run(ctx, "", "apt-get", "-qq", "update"); err != nil {
-		return err
-	}
 	if err := os.Setenv("DEBIAN_FRONTEND", "noninteractive"); err != nil {
 		return err
 	}
@@ -53,6 +58,16 @@ func prepareHost(ctx context.Context, install bool) error {
 		return errors.New("still missing after installation: " + strings.Join(still, " "))
 	}
 	return nil
+}
+
+// listsAreOld tells whether apt may know packages that the archive no longer has.
+func listsAreOld() bool {
+	files, err := filepath.Glob("/var/lib/apt/lists/*_Packages*")
+	if err != nil || len(files) == 0 {
+		return true
+	}
+	st, err := os.Stat("/var/lib/apt/lists")
+	return err != nil || time.Since(st.ModTime()) > 24*time.Hour
 }
 
 func missingPackages() []string {

@@ -84,7 +84,7 @@ func (r *reporter) report(ctx context.Context, res matrix.Result) {
 	r.running = ""
 	dir := filepath.Join(r.share, "cases", res.Name)
 	if res.Passed {
-		if err := checkCapture(ctx, filepath.Join(dir, "capture.pcap")); err != nil {
+		if err := checkCaptures(ctx, dir); err != nil {
 			res.Passed, res.Why = false, err.Error()
 		}
 	}

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -90,13 +91,20 @@ func (t *T) clientPing(args ...string) *process {
 
 func (t *T) rping(r rpingRun) {
 	ip := t.serverIP(r.v6)
-	server := t.servePing(r.args(true, ip)...)
 	verbose := r.count <= 10
-	args := r.args(false, ip)
+	serverArgs, clientArgs := r.args(true, ip), r.args(false, ip)
 	if verbose {
-		args = append(args, "-v")
+		clientArgs = append(clientArgs, "-v")
+		// Our own trace, which the host decodes as it does the capture.
+		trace := []string{"-trace", filepath.Join(t.Dir, "trace.pcap")}
+		if t.Role == Initiator {
+			clientArgs = append(clientArgs, trace...)
+		} else {
+			serverArgs = append(serverArgs, trace...)
+		}
 	}
-	client := t.clientPing(args...)
+	server := t.servePing(serverArgs...)
+	client := t.clientPing(clientArgs...)
 	client.succeed()
 	if verbose {
 		require.Equal(t, r.count, strings.Count(client.out.String(), "ping data: rdma-ping-"), "the client prints every ping")
