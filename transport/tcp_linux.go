@@ -33,6 +33,7 @@ func newRawStream(c *net.TCPConn, p *Poller) Stream {
 	s := &rawStream{conn: c, raw: raw, waker: waker{conn: c}}
 	s.in.try = s.tryRead // made once: a closure per call would be allocated
 	s.out.try = s.tryWrite
+	s.mss.ask = s.mss.query
 	s.watch.init(p, raw)
 	return s
 }
@@ -79,6 +80,7 @@ type mssCache struct {
 	size    atomic.Int64
 	asked   atomic.Uint64 // what written was then
 	written atomic.Uint64
+	ask     func(fd uintptr) // query, made once so that asking does not allocate
 }
 
 // EMSS is what the kernel now puts into one segment: the peer's MSS, the path MTU
@@ -89,16 +91,14 @@ func (s *rawStream) EMSS() int {
 	written := m.written.Load()
 	if m.size.Load() == 0 || written-m.asked.Load() >= mssEvery {
 		m.asked.Store(written)
-		s.askMSS()
+		_ = s.raw.Control(m.ask) // fails on a closed connection: the former answer stays
 	}
 	return int(m.size.Load())
 }
 
-// askMSS keeps the former answer on a closed connection.
-func (s *rawStream) askMSS() {
-	_ = s.raw.Control(func(fd uintptr) {
-		if v, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG); err == nil {
-			s.mss.size.Store(int64(v))
-		}
-	})
+// query asks the kernel.
+func (m *mssCache) query(fd uintptr) {
+	if v, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG); err == nil {
+		m.size.Store(int64(v))
+	}
 }
