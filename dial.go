@@ -103,7 +103,13 @@ func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
 		}
 		return err
 	}
-	return qp.establish(conn, terms, rtrOf(terms.RTR))
+	if err := qp.establish(conn, terms, rtrOf(terms.RTR)); err != nil {
+		return err
+	}
+	if terms.RTR != 0 {
+		qp.knockAgain()
+	}
+	return nil
 }
 
 // prepare makes c ready for MPA and runs Setup.

@@ -1,0 +1,29 @@
+package iwarp
+
+import (
+	"context"
+	"time"
+)
+
+// knockAfter is how long a new connection waits for anything of the peer before it
+// knocks again.
+const knockAfter = 250 * time.Millisecond
+
+// knockAgain sends an empty RDMA Write if nothing has come from the peer some time
+// after our ready-to-receive message.
+//
+// Linux's siw, as a responder, sends its Reply before it has made its socket tell it
+// of data (siw_accept in siw_cm.c). What arrives in between stays unread until more
+// arrives, so if we wait for the peer's application, which waits for its connection to
+// be established, both wait for ever. To any other peer an empty Write means nothing.
+func (qp *QP) knockAgain() {
+	time.AfterFunc(knockAfter, func() {
+		if qp.State() != StateRTS || qp.Stats().Received != (OpStats{}) {
+			return
+		}
+		// It waits neither for a place in the send queue nor for the completion.
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = qp.RDMAWrite(ctx, RemoteBuffer{}) // tells that ctx has ended
+	})
+}
