@@ -107,7 +107,7 @@ func (t *T) killClients() {
 	require.True(t, t.within(soon, func() bool { return server.descriptors() <= before }),
 		"the server keeps nothing of its dead clients: %d descriptors, %d before", server.descriptors(), before)
 	said := server.out.String()
-	failed, left := strings.Count(said, "client failed"), strings.Count(said, "client has left")
+	failed, left := strings.Count(said, `msg="client failed"`), strings.Count(said, `msg="client has left"`)
 	// siw ends the connections of the dead gracefully, which between two pings is a
 	// client's good right; the others of those that left are the ones served in between.
 	require.Equal(t, deaths+1+served, failed+left, "it reports every one")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// program is our side of rping.
-const program = "/host/iwarp"
+// program is our side of rping, where /init has put it.
+const program = "/tmp/iwarp"
 
 // An rpingRun is a conversation of rping with iwarp ping.
 type rpingRun struct {
