@@ -126,16 +126,17 @@ func lastWords(s string) string {
 	return s[max(0, len(s)-300):]
 }
 
-// listening waits until something on the given side listens on a port.
-func (t *T) listening(peer bool, port int) {
-	args := []string{"ss", "-Htln", fmt.Sprintf("sport = :%d", port)}
+// listening waits until the server, of the given side, listens on the port of all cases.
+func (p *process) listening(peer bool) {
+	args := []string{"ss", "-Htln", fmt.Sprintf("sport = :%d", basePort)}
 	if peer {
 		args = append([]string{"ip", "netns", "exec", peerSpace}, args...)
 	}
-	require.True(t, t.eventually(func() bool {
+	require.True(p.t, p.t.eventually(func() bool {
 		out, err := exec.Command(args[0], args[1:]...).Output()
-		return err == nil && len(bytes.TrimSpace(out)) > 0
-	}), "somebody listens on port %d", port)
+		return err == nil && len(bytes.TrimSpace(out)) > 0 || !p.running()
+	}), "%s listens", p.name)
+	require.True(p.t, p.running(), "%s ended at once; it said %q", p.name, lastWords(p.out.String()))
 }
 
 // eventually tries until it succeeds or the case's time is over.
