@@ -59,6 +59,7 @@ type receiver struct {
 // start begins to receive.
 func (x *receiver) start() {
 	x.ready, x.task = x.wake, x.qp.rnic.tasks.task(x.run)
+	x.handed = make(chan bool, 1)
 	x.mu.Lock()
 	x.state = readerRunning
 	x.mu.Unlock()
@@ -89,13 +90,19 @@ func (x *receiver) wake() {
 	x.qp.rnic.tasks.launch(x.task)
 }
 
-// rearm gives the right to receive to the poller. It reports true if the caller
+// rearm gives the right to receive to who has claimed it, or to the poller. It reports true if the caller
 // still has it, because there is something to do or because the LLP cannot be armed.
 func (x *receiver) rearm() (still bool) {
 	x.mu.Lock()
 	if x.parks.Load() || x.lingers.Load() || x.qp.dead() {
 		x.mu.Unlock()
 		return true
+	}
+	if x.claimed {
+		x.state = readerHeld
+		x.hand(true)
+		x.mu.Unlock()
+		return false
 	}
 	x.state = readerArmed
 	x.mu.Unlock()
@@ -122,6 +129,7 @@ func (x *receiver) run() {
 			x.end()
 			return
 		case x.lingers.Load():
+			x.refuse()
 			qp.die(qp.llp.Discard())
 			continue
 		}
@@ -145,7 +153,7 @@ const stayTime = 10 * time.Millisecond
 
 // stay reports whether the reader shall park in Receive. That is how the next message
 // is noticed soonest; a reader that is armed must be started first. But somebody who
-// waits, and would rather receive himself, can take over only from an armed one.
+// waits, and would rather receive himself, claims the right from a reader that stays.
 func (x *receiver) stay() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -210,6 +218,7 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 		return true
 	}
 	x.state = readerStalled
+	x.hand(false)
 	if rnr == 0 {
 		return false
 	}
@@ -251,6 +260,7 @@ func (qp *QP) noReceive() error {
 func (x *receiver) end() {
 	x.mu.Lock()
 	x.state = readerEnded
+	x.hand(false)
 	x.mu.Unlock()
 	x.qp.llp.Disarm()
 	x.qp.halfEnded()

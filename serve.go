@@ -47,7 +47,10 @@ type serving struct {
 	parked bool        // asleep, as the holder knows it
 	nudged atomic.Bool // it was woken so
 
+	handed chan bool // answers a claim: whether the right was handed over
+
 	// Guarded by receiver.mu.
+	claimed bool      // somebody wants the right from a reader that stays
 	left    time.Time // when it was last let go
 	steady  int       // how often the next waiter came within steadyGap
 	keeper  *time.Timer
@@ -60,7 +63,7 @@ type serving struct {
 // nothing, if the right to receive is not free or ctx has ended; w need not be granted
 // if the right is lost on the way.
 func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
-	if ctx.Err() != nil || !x.hold() {
+	if ctx.Err() != nil || !x.hold(ctx) {
 		return false
 	}
 	x.wish, x.ctx = w, ctx
@@ -104,28 +107,34 @@ func (x *receiver) poll(d time.Duration) (held bool) {
 	return true
 }
 
-// hold takes the right to receive if it is free.
-func (x *receiver) hold() bool {
+// hold takes the right to receive if it is free, or has it from a reader that is only
+// staying.
+func (x *receiver) hold(ctx context.Context) bool {
 	if x.parks.Load() {
 		return false
 	}
 	x.mu.Lock()
 	armed := x.state == readerArmed
-	switch x.state {
-	case readerArmed, readerKept:
-	case readerRunning, readerStaying:
-		x.leave.Store(true)
-		fallthrough
-	default:
-		x.mu.Unlock()
-		return false
-	}
 	if x.foreign >= foreignTimes {
 		if x.foreign++; x.foreign < foreignTimes+foreignRest {
 			x.mu.Unlock()
 			return false
 		}
 		x.foreign = 0
+	}
+	switch x.state {
+	case readerArmed, readerKept:
+	case readerStaying:
+		if !x.claimed {
+			return x.claim(ctx)
+		}
+		fallthrough
+	case readerRunning:
+		x.leave.Store(true)
+		fallthrough
+	default:
+		x.mu.Unlock()
+		return false
 	}
 	x.state = readerHeld
 	x.leave.Store(false)
@@ -139,6 +148,42 @@ func (x *receiver) hold() bool {
 		x.qp.llp.Disarm()
 	}
 	return true
+}
+
+// claim has a reader that stays hand over the right to receive, which it does at once,
+// unless something else has come up meanwhile. mu is held, and is released.
+func (x *receiver) claim(ctx context.Context) bool {
+	x.claimed = true
+	x.leave.Store(true)
+	x.steady = 0
+	x.mu.Unlock()
+	x.qp.llp.Wake()
+	select {
+	case ok := <-x.handed:
+		return ok
+	case <-ctx.Done():
+	}
+	x.mu.Lock()
+	withdrawn := x.claimed
+	x.claimed = false
+	x.mu.Unlock()
+	return !withdrawn && <-x.handed
+}
+
+// hand answers a claim. mu is held.
+func (x *receiver) hand(ok bool) {
+	if x.claimed {
+		x.claimed = false
+		x.handed <- ok
+	}
+}
+
+// refuse answers a claim on a connection that ends, and takes no more.
+func (x *receiver) refuse() {
+	x.mu.Lock()
+	x.state = readerRunning
+	x.hand(false)
+	x.mu.Unlock()
 }
 
 // letGo gives the right to receive back.
