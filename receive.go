@@ -50,8 +50,8 @@ type receiver struct {
 	// A reader that found nothing more stays for a while, because more will come.
 	leave  atomic.Bool // it shall not stay, or no longer
 	active atomic.Bool // something has come
-	stayer *time.Timer // asks whether it has; guarded by mu
-	timing bool        // stayer runs; guarded by mu
+	since  time.Time   // when that was last seen; guarded by mu
+	listed bool        // the attendant has it on its list; guarded by mu
 
 	serving
 }
@@ -160,31 +160,12 @@ func (x *receiver) stay() bool {
 	if x.leave.Swap(false) || x.lingers.Load() || x.qp.dead() {
 		return false
 	}
+	if !x.attended(stayTime / 2) {
+		return false
+	}
 	x.state = readerStaying
-	if !x.timing {
-		x.timing = true
-		if x.stayer == nil {
-			x.stayer = time.AfterFunc(stayTime, x.stayNoMore)
-		} else {
-			x.stayer.Reset(stayTime)
-		}
-	}
+	x.since = time.Now()
 	return true
-}
-
-// stayNoMore has a reader leave to which nothing has come.
-func (x *receiver) stayNoMore() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.state == readerStaying && x.active.Swap(false) {
-		x.stayer.Reset(stayTime)
-		return
-	}
-	x.timing = false
-	if x.state == readerStaying {
-		x.leave.Store(true)
-		x.qp.llp.Wake()
-	}
 }
 
 // received looks at what Receive has returned. It reports false if the right to

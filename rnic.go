@@ -27,6 +27,8 @@ type RNIC struct {
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks
 
+	attendant attendant
+
 	waiters, cqWaiters sync.Pool // spare ones
 
 	mu        sync.Mutex
@@ -88,6 +90,7 @@ func Open(cfg *Config) (*RNIC, error) {
 	if r.poller, err = transport.NewPoller(); err != nil {
 		return nil, fmt.Errorf("iwarp: open: %w", err)
 	}
+	r.attendant.rnic, r.attendant.ring = r, r.attendant.look
 	return r, nil
 }
 

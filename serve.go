@@ -15,7 +15,7 @@ import (
 //
 // To arm and disarm around every wait costs two system calls. So the right to receive
 // is kept, neither armed nor used, between the waits of one who comes back at once
-// again and again. A timer sees to it that it is not kept long.
+// again and again. The attendant sees to it that it is not kept long.
 
 // A wish is what somebody waits for. granted may be asked at any time.
 type wish interface{ granted() bool }
@@ -53,9 +53,7 @@ type serving struct {
 	claimed bool      // somebody wants the right from a reader that stays
 	left    time.Time // when it was last let go
 	steady  int       // how often the next waiter came within steadyGap
-	keeper  *time.Timer
-	timed   bool // keeper runs
-	foreign int  // how often in a row others have granted the wish, and rests since
+	foreign int       // how often in a row others have granted the wish, and rests since
 }
 
 // serve receives in the goroutine of somebody who waits, until w is granted or ctx
@@ -198,9 +196,8 @@ func (x *receiver) letGo() {
 		x.foreign = 0
 	}
 	ends := x.lingers.Load() || x.qp.dead()
-	if !ends && x.steady >= steadyTimes {
+	if !ends && x.steady >= steadyTimes && x.attended(keepTime) {
 		x.state = readerKept
-		x.mayKeep()
 		x.mu.Unlock()
 		return
 	}
@@ -209,37 +206,6 @@ func (x *receiver) letGo() {
 	if ends || x.rearm() {
 		x.qp.rnic.tasks.launch(x.task)
 	}
-}
-
-// mayKeep starts the timer unless it runs. mu is held.
-func (x *receiver) mayKeep() {
-	if x.timed {
-		return
-	}
-	x.timed = true
-	if x.keeper == nil {
-		x.keeper = time.AfterFunc(keepTime, x.keepNoMore)
-		return
-	}
-	x.keeper.Reset(keepTime)
-}
-
-// keepNoMore arms what has been kept for long.
-func (x *receiver) keepNoMore() {
-	x.mu.Lock()
-	x.timed = false
-	if x.state != readerKept {
-		x.mu.Unlock()
-		return
-	}
-	if time.Since(x.left) < steadyGap {
-		x.mayKeep()
-		x.mu.Unlock()
-		return
-	}
-	x.steady = 0
-	x.mu.Unlock()
-	x.wake()
 }
 
 // satisfied tells the holder whether it may go.

@@ -30,6 +30,8 @@ type Poller struct {
 	free    []int32
 	kicked  []func() // to be called by the watcher without an event
 
+	alarm alarm
+
 	events [128]unix.EpollEvent // the watcher's
 	count  int                  // how many of events are filled
 	ready  []func()             // the watcher's: calls due
@@ -77,7 +79,16 @@ func (p *Poller) Close() error {
 	if started {
 		<-p.done
 	}
+	p.alarm.close()
 	return err
+}
+
+// start starts the watcher, once. The caller holds p.mu.
+func (p *Poller) start() {
+	if !p.started {
+		p.started = true
+		go p.watch()
+	}
 }
 
 // watch is the watcher goroutine.
@@ -117,6 +128,10 @@ func (p *Poller) collect() {
 	defer p.mu.Unlock()
 	p.ready = p.ready[:0]
 	for _, ev := range p.events[:p.count] {
+		if ev.Fd == alarmSlot {
+			p.ready = append(p.ready, p.alarm.ring())
+			continue
+		}
 		sl := &p.slots[ev.Fd]
 		if sl.seq != ev.Pad || sl.ready == nil {
 			continue

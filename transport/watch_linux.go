@@ -52,10 +52,7 @@ func (w *watch) arm(ready func()) bool {
 	}
 	w.added = true
 	p.slots[w.slot].ready = ready
-	if !p.started {
-		p.started = true
-		go p.watch()
-	}
+	p.start()
 	return true
 }
 

@@ -1,0 +1,112 @@
+package iwarp
+
+import (
+	"sync"
+	"time"
+)
+
+// An attendant looks, now and then, after the receivers of an RNIC whose right to
+// receive is kept for a waiter, or whose reader stays, so that neither lasts when
+// nothing happens any more. It needs no goroutine: it is called by the poller's alarm,
+// which is set only while there is somebody to look after.
+type attendant struct {
+	rnic *RNIC
+	ring func() // made once
+
+	mu   sync.Mutex
+	list []*receiver
+	due  time.Duration // after which the alarm was set; 0: it is not set
+}
+
+// attended puts x on the attendant's list, to be looked after within d. It reports
+// false if that is not possible. x.mu is held.
+func (x *receiver) attended(d time.Duration) bool {
+	a := &x.qp.rnic.attendant
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.set(d) {
+		return false
+	}
+	if !x.listed {
+		x.listed = true
+		a.list = append(a.list, x)
+	}
+	return true
+}
+
+// set sees to it that the alarm rings within d or so. mu is held.
+func (a *attendant) set(d time.Duration) bool {
+	if a.due != 0 && a.due <= d {
+		return true
+	}
+	if a.rnic.poller.SetAlarm(d, a.ring) != nil {
+		return false
+	}
+	a.due = d
+	return true
+}
+
+// look goes through the list once.
+func (a *attendant) look() {
+	a.mu.Lock()
+	list := a.list
+	a.list, a.due = nil, 0
+	a.mu.Unlock()
+
+	var next time.Duration // until those that are left must be looked at again
+	left := list[:0]
+	now := time.Now()
+	for _, x := range list {
+		again := x.attend(now)
+		if again == 0 {
+			continue
+		}
+		left = append(left, x)
+		if next == 0 || again < next {
+			next = again
+		}
+	}
+
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(left, a.list...)
+	if next != 0 {
+		a.set(next)
+	}
+}
+
+// attend looks after x: it tells after what time to do so again, 0 if that is not
+// needed any more.
+func (x *receiver) attend(now time.Time) time.Duration {
+	x.mu.Lock()
+	switch {
+	case x.state == readerKept && now.Sub(x.left) < steadyGap:
+		x.mu.Unlock()
+		return keepTime
+	case x.state == readerStaying && x.isActive(now):
+		x.mu.Unlock()
+		return stayTime / 2
+	}
+	x.listed = false
+	switch x.state {
+	case readerKept: // nobody has come back: a reader takes over
+		x.steady = 0
+		x.mu.Unlock()
+		x.wake()
+	case readerStaying:
+		x.leave.Store(true)
+		x.mu.Unlock()
+		x.qp.llp.Wake()
+	default:
+		x.mu.Unlock()
+	}
+	return 0
+}
+
+// isActive reports whether something has come not long ago. mu is held.
+func (x *receiver) isActive(now time.Time) bool {
+	if x.active.Swap(false) {
+		x.since = now
+	}
+	return now.Sub(x.since) < stayTime
+}
