@@ -41,7 +41,7 @@ func (t *T) amidst(client *process, round int) {
 	pings := func() bool { return strings.Contains(client.out.String(), "ping data") }
 	require.True(t, t.eventually(func() bool { return pings() || !client.running() }))
 	time.Sleep(time.Duration(rand.IntN(50_000)) * time.Microsecond)
-	require.True(t, client.running(), "round %d: the client pings; it said %q", round, lastWords(client.out.String()))
+	require.True(t, client.running(), "round %d: the client pings; it said %q", round, client.lastWords())
 }
 
 // killSiw kills siw's side again and again.
@@ -56,7 +56,7 @@ func (t *T) killSiw() {
 		t.amidst(client, i)
 		server.kill()
 		t.endsSoon(client, i)
-		require.Contains(t, client.out.String(), "iwarp ping: ", "round %d: it says why", i)
+		require.Contains(t, client.errs.String(), "iwarp ping: ", "round %d: it says why", i)
 	}
 }
 
@@ -87,7 +87,7 @@ func (t *T) killClients() {
 	}
 	next := func(i int) {
 		client := t.clientPing(r.args(false, t.serverIP(false))...)
-		require.NoError(t, client.wait(), "round %d: the next client is served; it said %q", i, lastWords(client.out.String()))
+		require.NoError(t, client.wait(), "round %d: the next client is served; it said %q", i, client.lastWords())
 	}
 	round(-1)
 	next(-1)
@@ -106,7 +106,7 @@ func (t *T) killClients() {
 	require.True(t, server.running(), "the server survives: %s", fmt.Sprint(server.err))
 	require.True(t, t.within(soon, func() bool { return server.descriptors() <= before }),
 		"the server keeps nothing of its dead clients: %d descriptors, %d before", server.descriptors(), before)
-	said := server.out.String()
+	said := server.errs.String()
 	failed, left := strings.Count(said, `msg="client failed"`), strings.Count(said, `msg="client has left"`)
 	// siw ends the connections of the dead gracefully, which between two pings is a
 	// client's good right; the others of those that left are the ones served in between.

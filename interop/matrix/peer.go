@@ -42,7 +42,7 @@ func (t *T) peer(options string) *peer {
 	p.out = bufio.NewScanner(r)
 	p.out.Buffer(nil, 1<<20)
 	p.proc = &process{t: t, name: "peer", cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&p.proc.out, w), &p.proc.out
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&p.proc.out, w), &p.proc.errs
 	require.NoError(t, cmd.Start())
 	go func() {
 		p.proc.err = cmd.Wait()

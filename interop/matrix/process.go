@@ -18,7 +18,8 @@ type process struct {
 	t    *T
 	name string
 	cmd  *exec.Cmd
-	out  output
+	out  output // what it says
+	errs output // what it complains about
 	done chan struct{}
 	err  error // how it ended, once done is closed
 }
@@ -55,7 +56,7 @@ func (t *T) ours(name string, args ...string) *process {
 // with the case.
 func (t *T) start(cmd *exec.Cmd, name string) *process {
 	p := &process{t: t, name: filepath.Base(name), cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.out, &p.out
+	cmd.Stdout, cmd.Stderr = &p.out, &p.errs
 	require.NoError(t, cmd.Start(), "start %s", name)
 	go func() {
 		p.err = cmd.Wait()
@@ -77,7 +78,7 @@ func (p *process) discard() {
 	if !p.running() {
 		how = fmt.Sprint(p.err)
 	}
-	fmt.Fprintf(f, "# %s: %s\n%s", strings.Join(p.cmd.Args, " "), how, p.out.String())
+	fmt.Fprintf(f, "# %s: %s\n%s%s", strings.Join(p.cmd.Args, " "), how, p.out.String(), p.errs.String())
 	_ = f.Close() // a log
 }
 
@@ -108,7 +109,7 @@ func (p *process) wait() error {
 
 // succeed waits for the program's end and expects success.
 func (p *process) succeed() {
-	require.NoError(p.t, p.wait(), "%s succeeds; it said %q", p.name, lastWords(p.out.String()))
+	require.NoError(p.t, p.wait(), "%s succeeds; it said %q", p.name, p.lastWords())
 }
 
 func (p *process) running() bool {
@@ -120,9 +121,10 @@ func (p *process) running() bool {
 	}
 }
 
-func lastWords(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	s = strings.Join(lines[max(0, len(lines)-3):], " | ")
+// lastWords is the end of what the program said, its complaints last.
+func (p *process) lastWords() string {
+	lines := strings.Split(strings.TrimSpace(p.out.String()+"\n"+p.errs.String()), "\n")
+	s := strings.Join(lines[max(0, len(lines)-3):], " | ")
 	return s[max(0, len(s)-300):]
 }
 
@@ -136,7 +138,7 @@ func (p *process) listening(peer bool) {
 		out, err := exec.Command(args[0], args[1:]...).Output()
 		return err == nil && len(bytes.TrimSpace(out)) > 0 || !p.running()
 	}), "%s listens", p.name)
-	require.True(p.t, p.running(), "%s ended at once; it said %q", p.name, lastWords(p.out.String()))
+	require.True(p.t, p.running(), "%s ended at once; it said %q", p.name, p.lastWords())
 }
 
 // eventually tries until it succeeds or the case's time is over.

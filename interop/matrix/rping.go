@@ -133,7 +133,7 @@ func (t *T) rpingPersistent() {
 		}
 	}
 	for i, c := range clients {
-		require.NoError(t, c.wait(), "client %d succeeds; it said %q", i, lastWords(c.out.String()))
+		require.NoError(t, c.wait(), "client %d succeeds; it said %q", i, c.lastWords())
 		require.Equal(t, r.count, strings.Count(c.out.String(), "ping data: rdma-ping-"), "client %d prints every ping", i)
 	}
 	require.True(t, server.running(), "the server is there for more: %s", fmt.Sprint(server.err))
