@@ -82,7 +82,7 @@ func TestPollerDisarm(t *testing.T) {
 	a.Disarm()
 	put(t, b, "x")
 	s.wantIdle(t, "a disarmed stream is quiet")
-	require.True(t, a.Arm(func() { t.Error("a callback that was replaced is called") }), "armed")
+	require.True(t, a.Arm(func() {}), "armed; there is something to read, so this one may still be called")
 	a.Disarm()
 	require.True(t, a.Arm(s.fire), "armed again")
 	s.want(t, "the last callback counts")
