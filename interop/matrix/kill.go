@@ -92,7 +92,7 @@ func (t *T) killClients() {
 	round(-1)
 	next(-1)
 	served := 1
-	before := server.descriptors()
+	before := server.sockets()
 	for i := range deaths {
 		round(i)
 		if i%10 == 9 {
@@ -104,8 +104,8 @@ func (t *T) killClients() {
 		return // the server is rping
 	}
 	require.True(t, server.running(), "the server survives: %s", fmt.Sprint(server.err))
-	require.True(t, t.within(soon, func() bool { return server.descriptors() <= before }),
-		"the server keeps nothing of its dead clients: %d descriptors, %d before", server.descriptors(), before)
+	require.True(t, t.within(soon, func() bool { return len(server.sockets()) <= len(before) }),
+		"the server keeps nothing of its dead clients: %q open, %q before", server.sockets(), before)
 	said := server.errs.String()
 	failed, left := strings.Count(said, `msg="client failed"`), strings.Count(said, `msg="client has left"`)
 	// siw ends the connections of the dead gracefully, which between two pings is a
@@ -135,11 +135,18 @@ func (t *T) within(d time.Duration, try func() bool) bool {
 	return try()
 }
 
-// descriptors counts the open files of the program.
-func (p *process) descriptors() int {
-	files, err := os.ReadDir("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/fd")
+// sockets lists the sockets that the program has open.
+func (p *process) sockets() []string {
+	dir := "/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/fd/"
+	files, err := os.ReadDir(dir)
 	if err != nil {
-		return 0
+		return nil
 	}
-	return len(files)
+	var open []string
+	for _, f := range files {
+		if to, err := os.Readlink(dir + f.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+			open = append(open, to)
+		}
+	}
+	return open
 }
