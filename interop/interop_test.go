@@ -72,7 +72,9 @@ func TestReporterFailsWhatDidNotEnd(t *testing.T) {
 	ended <- nil
 	l := &lab{}
 	r := &reporter{lab: l, kernel: "6.1", share: share, byName: index(cases)}
-	require.NoError(t, r.follow(t.Context(), ended))
+	end, err := r.follow(t.Context(), ended)
+	require.NoError(t, err)
+	r.reportMissing(end)
 	require.Equal(t, 3, l.failed, "one that failed, one that did not end, one that never began")
 	require.Zero(t, l.passed)
 }

@@ -26,20 +26,24 @@ type reporter struct {
 	read    int64  // octets of the results so far
 }
 
-// follow reports until the guest has ended, and then every case that it never ended.
-func (r *reporter) follow(ctx context.Context, ended <-chan error) error {
+// cameUp tells whether the guest has come as far as its own program.
+func (r *reporter) cameUp() bool {
+	_, err := os.Stat(filepath.Join(r.share, "guest.log"))
+	return err == nil
+}
+
+// follow reports until the guest has ended, and tells how it did.
+func (r *reporter) follow(ctx context.Context, ended <-chan error) (end, err error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			if err := r.poll(ctx); err != nil {
-				return err
+				return nil, err
 			}
 		case end := <-ended:
-			err := r.poll(ctx)
-			r.reportMissing(end)
-			return err
+			return end, r.poll(ctx)
 		}
 	}
 }
