@@ -7,21 +7,16 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
 	// captureLimit is where a capture ends, to keep memory and files small.
 	captureLimit = 12 << 20
-	// captureBuffer is what the kernel keeps for us while we are not running.
-	captureBuffer = 64 << 20
-	snapLen       = 256 << 10
+	snapLen      = 256 << 10
 )
 
 // A capture records the frames of a device in pcap's format.
 type capture struct {
-	fd   int
 	done chan struct{}
 
 	mu     sync.Mutex
@@ -29,60 +24,8 @@ type capture struct {
 	file   bytes.Buffer
 }
 
-func startCapture(device string) (*capture, error) {
-	dev, err := net.InterfaceByName(device)
-	if err != nil {
-		return nil, err
-	}
-	const all = unix.ETH_P_ALL << 8 // in network order
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, all)
-	if err != nil {
-		return nil, err
-	}
-	c := &capture{fd: fd, done: make(chan struct{})}
-	if err := c.open(dev.Index, all); err != nil {
-		_ = unix.Close(fd)
-		return nil, err
-	}
-	go c.read()
-	return c, nil
-}
-
-func (c *capture) open(index int, protocol uint16) error {
-	if err := unix.Bind(c.fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: index}); err != nil {
-		return err
-	}
-	if err := unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, captureBuffer); err != nil {
-		return err
-	}
-	const version, zone, accuracy, ethernet = 4<<16 | 2, 0, 0, 1
-	for _, v := range []uint32{0xa1b23c4d, version, zone, accuracy, snapLen, ethernet} {
-		c.put(v)
-	}
-	// So that the reader notices the end.
-	return unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50_000})
-}
-
 func (c *capture) put(v uint32) {
 	c.file.Write(binary.NativeEndian.AppendUint32(nil, v))
-}
-
-func (c *capture) read() {
-	defer close(c.done)
-	b := make([]byte, snapLen)
-	for {
-		n, _, err := unix.Recvfrom(c.fd, b, 0)
-		switch err {
-		case nil:
-			c.add(time.Now(), b[:n])
-		case unix.EAGAIN, unix.EINTR:
-			if c.stopped() {
-				return
-			}
-		default:
-			return
-		}
-	}
 }
 
 func (c *capture) add(now time.Time, frame []byte) {
@@ -110,7 +53,6 @@ func (c *capture) stop(file string) error {
 	c.ending = true
 	c.mu.Unlock()
 	<-c.done
-	_ = unix.Close(c.fd)
 	return os.WriteFile(file, c.file.Bytes(), 0o644)
 }
 
