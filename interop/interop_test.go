@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -86,4 +88,18 @@ func TestSelected(t *testing.T) {
 		require.True(t, c.Core && c.Knobs == nil, c.Name)
 	}
 	require.NotEmpty(t, l.selected(withKnobs))
+}
+
+func TestLock(t *testing.T) {
+	l := &lab{config: config{cache: t.TempDir()}}
+	unlock, err := l.lock(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = l.lock(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "a second run waits")
+	unlock()
+	again, err := l.lock(t.Context())
+	require.NoError(t, err, "and gets its turn")
+	again()
 }

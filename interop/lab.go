@@ -28,6 +28,11 @@ func (l *lab) runAll(ctx context.Context) error {
 	if err := prepareHost(ctx, l.install); err != nil {
 		return err
 	}
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	user, err := userland(ctx, l.cache)
 	if err != nil {
 		return err

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// lock waits until no other run uses the cache folder. The lock is an abstract socket,
+// which goes with its process however that ends.
+func (l *lab) lock(ctx context.Context) (unlock func(), err error) {
+	dir, err := filepath.Abs(l.cache)
+	if err != nil {
+		return nil, err
+	}
+	// The name of a socket is short.
+	name := fmt.Sprintf("@iwarp-interop-%x", sha256.Sum256([]byte(dir)))
+	for said := false; ; said = true {
+		var lc net.ListenConfig
+		s, err := lc.Listen(ctx, "unix", name)
+		if err == nil {
+			return func() { _ = s.Close() }, nil // nobody ever connects
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, err
+		}
+		if !said {
+			l.say("another run uses %s; waiting for its end", dir)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
