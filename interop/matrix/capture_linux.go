@@ -46,7 +46,7 @@ func (c *capture) open(fd, index int, protocol uint16) error {
 
 func (c *capture) read(fd int) {
 	defer close(c.done)
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	b := make([]byte, snapLen)
 	for {
 		n, _, err := unix.Recvfrom(fd, b, 0)
