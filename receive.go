@@ -59,7 +59,6 @@ type receiver struct {
 // start begins to receive.
 func (x *receiver) start() {
 	x.ready, x.task = x.wake, x.qp.rnic.tasks.task(x.run)
-	x.handed = make(chan bool, 1)
 	x.mu.Lock()
 	x.state = readerRunning
 	x.mu.Unlock()

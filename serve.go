@@ -47,9 +47,8 @@ type serving struct {
 	parked bool        // asleep, as the holder knows it
 	nudged atomic.Bool // it was woken so
 
-	handed chan bool // answers a claim: whether the right was handed over
-
 	// Guarded by receiver.mu.
+	handed  chan bool // answers a claim: whether the right was handed over
 	claimed bool      // somebody wants the right from a reader that stays
 	left    time.Time // when it was last let go
 	steady  int       // how often the next waiter came within steadyGap
@@ -151,6 +150,9 @@ func (x *receiver) hold(ctx context.Context) bool {
 // claim has a reader that stays hand over the right to receive, which it does at once,
 // unless something else has come up meanwhile. mu is held, and is released.
 func (x *receiver) claim(ctx context.Context) bool {
+	if x.handed == nil {
+		x.handed = make(chan bool, 1)
+	}
 	x.claimed = true
 	x.leave.Store(true)
 	x.steady = 0
