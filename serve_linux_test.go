@@ -1,0 +1,79 @@
+//go:build linux && !purego
+
+package iwarp
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+func (s *side) reader() readerState {
+	s.qp.rx.mu.Lock()
+	defer s.qp.rx.mu.Unlock()
+	return s.qp.rx.state
+}
+
+// becomes waits until the right to receive is in state want.
+func (s *side) becomes(want readerState, expectation string) {
+	s.Helper()
+	require.Eventually(s, func() bool { return s.reader() == want }, patience, 100*time.Microsecond, expectation)
+}
+
+func TestReaderStaysAWhileAndIsArmedWhenNothingComes(t *testing.T) {
+	client, server := connect(t, pairConfig{})
+	require.NoError(t, client.qp.RDMAWrite(testContext(t), RemoteBuffer{}))
+	server.becomes(readerStaying, "more may come")
+	server.becomes(readerArmed, "nothing does")
+	require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}), "it is there when something comes again")
+}
+
+func TestWaiterClaimsTheRightFromAReaderThatStays(t *testing.T) {
+	client, server := connect(t, pairConfig{})
+	require.NoError(t, server.qp.PostRecv(RecvWR{}, RecvWR{}))
+	ctx := testContext(t)
+	done := make(chan error, 1)
+	for range 2 {
+		require.NoError(t, client.qp.RDMAWrite(ctx, RemoteBuffer{}))
+		server.becomes(readerStaying, "a reader has taken the Write")
+		go func() {
+			_, err := server.qp.RecvCQ().Wait(ctx, make([]WC, 1))
+			done <- err
+		}()
+		server.becomes(readerHeld, "who waits receives")
+		require.NoError(t, client.qp.Send(ctx))
+		require.NoError(t, <-done)
+	}
+
+	require.NoError(t, client.qp.RDMAWrite(ctx, RemoteBuffer{}))
+	server.becomes(readerStaying, "a reader has taken over again")
+	short, cancel := context.WithCancel(ctx)
+	go func() {
+		_, err := server.qp.RecvCQ().Wait(short, make([]WC, 1))
+		done <- err
+	}()
+	server.becomes(readerHeld, "who waits receives")
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	server.becomes(readerArmed, "who has gone does not")
+}
+
+func TestSteadyWaiterKeepsTheRight(t *testing.T) {
+	client, server := connect(t, pairConfig{})
+	_, mr := server.register(8, stag.LocalWrite|stag.RemoteRead, nil)
+	_, sink := client.register(8, stag.LocalWrite, nil)
+	ctx := context.Background()
+	kept := func() bool {
+		for range 50 {
+			require.NoError(t, client.qp.RDMARead(ctx, sink.Slice(0, 8), mr.Advertise(0, 8)))
+		}
+		return client.reader() == readerKept
+	}
+	require.Eventually(t, kept, patience, time.Millisecond, "nobody arms between the Reads")
+	client.becomes(readerArmed, "the waiter has not come back")
+	require.NoError(t, server.qp.Send(testContext(t)), "the other side may send")
+}
