@@ -1,9 +1,13 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os/exec"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // The two ends of the wire, a veth pair: ours in the namespace of init, siw's in the
@@ -16,7 +20,7 @@ const (
 
 // SetUp makes the wire and puts siw, which is loaded, on its far end.
 func SetUp() error {
-	return commands(
+	err := commands(
 		"ip link set lo up",
 		"ip netns add peer",
 		// The RDMA core tells devices of all namespaces apart by their index alone.
@@ -26,6 +30,29 @@ func SetUp() error {
 		"ip -n peer addr add "+PeerIP+"/24 dev v1", "ip -n peer addr add "+PeerIP6+"/64 dev v1 nodad", "ip -n peer link set v1 up",
 		"ip netns exec peer rdma link add siw1 type siw netdev v1",
 	)
+	if err != nil {
+		return err
+	}
+	return errors.Join(reach(PeerIP), reach(PeerIP6))
+}
+
+// reach makes sure that each end knows the other's address on the link, of which the
+// RDMA core's own resolution can miss the news in the wire's first moments.
+func reach(ip string) error {
+	const unused = "1"
+	var err error
+	for range 20 {
+		var c net.Conn
+		c, err = net.DialTimeout("tcp", net.JoinHostPort(ip, unused), time.Second)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nil
+		}
+		if err == nil {
+			return c.Close()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return fmt.Errorf("the other end of the wire: %w", err)
 }
 
 func setMTU(n int) error {
