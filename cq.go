@@ -17,8 +17,8 @@ import (
 // A CQ should have room for every work request that its QPs can have posted,
 // unsignaled ones included, since an error completes those too (RFC 5042 section
 // 6.4.3.2): the sum of their SendDepth and RecvDepth, for a slot of a queue is free
-// only when the completion of what was in it has been polled. A completion that finds it full is lost: that raises EventCQOverflow
-// and terminates the QP.
+// only when the completion of what was in it has been polled. A completion that finds
+// it full is lost: that raises EventCQOverflow and terminates the QP.
 type CQ struct {
 	rnic    *RNIC
 	depth   int
@@ -69,6 +69,8 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	return cq, nil
 }
 
+// newCQ makes a CQ that counts towards no limit: one of a QP whose user named none goes
+// with the QP.
 func newCQ(r *RNIC, depth int) *CQ { return &CQ{rnic: r, depth: depth} }
 
 // SetBusyPoll has Wait, and the blocking helpers, poll the connection for at most d
@@ -328,7 +330,3 @@ func (cq *CQ) grow() bool {
 func (wc *WC) isSolicited() bool {
 	return wc.Status != StatusSuccess || wc.Op == OpRecv && wc.Flags&Solicited != 0
 }
-
-// newPrivateCQ makes the CQ of a QP whose user named none. It counts towards no
-// limit and goes with the QP.
-func newPrivateCQ(r *RNIC, depth int) *CQ { return newCQ(r, depth) }

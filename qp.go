@@ -146,10 +146,10 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 func (qp *QP) attach() error {
 	qp.sendCQ, qp.recvCQ = qp.cfg.SendCQ, qp.cfg.RecvCQ
 	if qp.sendCQ == nil {
-		qp.sendCQ = newPrivateCQ(qp.rnic, qp.cfg.SendDepth)
+		qp.sendCQ = newCQ(qp.rnic, qp.cfg.SendDepth)
 	}
 	if qp.recvCQ == nil {
-		qp.recvCQ = newPrivateCQ(qp.rnic, qp.cfg.RecvDepth)
+		qp.recvCQ = newCQ(qp.rnic, qp.cfg.RecvDepth)
 	}
 	qp.sent.cq, qp.sent.full = qp.sendCQ, &qp.overflow
 	qp.received.cq, qp.received.full = qp.recvCQ, &qp.overflow
