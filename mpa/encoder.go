@@ -3,6 +3,7 @@ package mpa
 import (
 	"encoding/binary"
 
+	"github.com/goiwarp/iwarp/internal/blockcopy"
 	"github.com/goiwarp/iwarp/internal/crc32c"
 )
 
@@ -121,7 +122,7 @@ func (e *encoder) put(out *batch, p []byte) {
 		if !out.grows {
 			e.settle(out)
 		}
-		n := copy(out.own(min(room, len(p))), p)
+		n := blockcopy.Copy(out.own(min(room, len(p))), p)
 		e.fresh += n
 		e.pos += uint64(n)
 		p = p[n:]

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
 // A Region is a run of octets that an STag names: memory, or a [Buffer]. Regions
@@ -71,7 +73,7 @@ func (r *Region) Place(off uint64, p []byte) error {
 		return nil
 	}
 	if r.buf == nil {
-		copy(r.mem[off:], p)
+		blockcopy.Copy(r.mem[off:], p)
 		r.touched(off, len(p))
 		return nil
 	}
@@ -101,7 +103,7 @@ func (r *Region) ReadInto(p []byte, off uint64) error {
 		return ErrBounds
 	}
 	if r.buf == nil {
-		copy(p, r.mem[off:])
+		blockcopy.Copy(p, r.mem[off:])
 		return nil
 	}
 	if len(p) == 0 {

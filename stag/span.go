@@ -1,5 +1,7 @@
 package stag
 
+import "github.com/goiwarp/iwarp/internal/blockcopy"
+
 // A Span is a run of octets: Len octets from Off in a region, or in Mem if Region is
 // nil. Lists of spans say where a message is gathered from and scattered to.
 //
@@ -125,7 +127,7 @@ func (s *Span) place(p []byte) error {
 	if b == nil {
 		return ErrBounds
 	}
-	copy(b, p)
+	blockcopy.Copy(b, p)
 	return nil
 }
 
@@ -137,6 +139,6 @@ func (s *Span) readInto(p []byte) error {
 	if b == nil {
 		return ErrBounds
 	}
-	copy(p, b)
+	blockcopy.Copy(p, b)
 	return nil
 }
