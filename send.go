@@ -61,7 +61,7 @@ func (s *sender) drain(wait bool) bool {
 			return false
 		}
 		more, fillErr := qp.stream.Fill(qp.llp)
-		err := qp.llp.Flush(false)
+		err := qp.stream.Flush(qp.llp)
 		if errors.Is(err, transport.ErrAgain) {
 			if !wait {
 				qp.rnic.tasks.launch(s.task)

@@ -208,6 +208,7 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 }
 
 func (l *scriptLLP) Flush(bool) error                     { l.batch = 0; return nil }
+func (l *scriptLLP) Keep()                                {}
 func (l *scriptLLP) Receive(transport.Placer, bool) error { return io.EOF }
 func (l *scriptLLP) Discard() error                       { return io.EOF }
 func (l *scriptLLP) Arm(func()) bool                      { return false }

@@ -1,6 +1,10 @@
 package mpa
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
+)
 
 // The bounds of a batch: what others have to wait for behind it, and what one
 // gathered write takes.
@@ -30,6 +34,8 @@ type batch struct {
 	grows  bool     // the last piece ends at fill: it can grow
 	bytes  int      // all that was put in
 	sent   int      // pieces that are out, and forgotten
+	loans  []int    // which of the pieces are lent, in rising order
+	spare  [][]byte // of keep, to be used again
 }
 
 // fits tells whether an FPDU of so many octets in so many pieces can still be
@@ -67,9 +73,45 @@ func (b *batch) own(n int) []byte {
 
 // lend adds octets that stay the caller's.
 func (b *batch) lend(p []byte) {
+	b.loans = append(b.loans, len(b.pieces))
 	b.pieces = append(b.pieces, p)
 	b.grows = false
 	b.bytes += len(p)
+}
+
+// keep copies what is lent of the pending pieces, which are then all the batch's own.
+func (b *batch) keep() {
+	if len(b.loans) == 0 || b.loans[len(b.loans)-1] < b.sent {
+		return
+	}
+	old, bytes := append(b.spare[:0], b.pending()...), b.bytes
+	loans, first := b.loans, b.sent
+	clear(b.pieces)
+	b.pieces, b.sent, b.grows = b.pieces[:0], 0, false
+	for i, p := range old {
+		for len(loans) > 0 && loans[0] < first+i {
+			loans = loans[1:]
+		}
+		if len(loans) > 0 && loans[0] == first+i {
+			b.take(p)
+			continue
+		}
+		b.pieces = append(b.pieces, p)
+		b.grows = false
+	}
+	b.grows = false
+	b.bytes = bytes
+	clear(old)
+	b.spare, b.loans = old[:0], b.loans[:0]
+}
+
+// take copies p into pieces of the batch's own.
+func (b *batch) take(p []byte) {
+	for len(p) > 0 {
+		n := min(b.room(), len(p))
+		blockcopy.Copy(b.own(n), p[:n])
+		p = p[n:]
+	}
 }
 
 // pending is what is not out yet.
@@ -96,6 +138,6 @@ func (b *batch) release() {
 		b.chunks[i] = nil
 	}
 	clear(b.pieces[b.sent:])
-	*b = batch{pieces: b.pieces[:0], chunks: b.chunks[:0]}
+	*b = batch{pieces: b.pieces[:0], chunks: b.chunks[:0], loans: b.loans[:0], spare: b.spare}
 	batches.Put(b)
 }

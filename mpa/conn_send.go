@@ -63,6 +63,13 @@ func (c *Conn) Flush(wait bool) error {
 	return nil
 }
 
+// Keep copies what the batch was lent, as LLP says.
+func (c *Conn) Keep() {
+	if c.out != nil {
+		c.out.keep()
+	}
+}
+
 func (c *Conn) failSend(err error) {
 	c.sendErr = err
 	if c.out != nil {

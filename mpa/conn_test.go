@@ -102,6 +102,36 @@ func TestLentPayloadIsNotCopied(t *testing.T) {
 	require.Len(t, c.out.pending(), 5, "the CRC and the next header are one piece")
 }
 
+func TestKeepCopiesWhatIsLent(t *testing.T) {
+	for _, markers := range []bool{false, true} {
+		for _, take := range []int{1, 19, 20, 300, 2000, 70000, 140000} {
+			s := &script{take: take}
+			c := conn(s, Terms{CRC: true, SendMarkers: markers})
+			ref := reference{crc: true, markers: markers}
+			var want []byte
+			var lent [][]byte
+			lend := func(n int) {
+				u := octets(14 + n)
+				want = append(want, ref.stream(u)...)
+				lent = append(lent, u)
+				require.True(t, c.Append(u[:14], [][]byte{u[14:]}, false))
+			}
+			lend(50000)
+			lend(5) // too short to be lent
+			lend(60000)
+			lend(60001)
+			require.ErrorIs(t, c.Flush(false), transport.ErrAgain, "a part goes out")
+			c.Keep()
+			for _, u := range lent {
+				clear(u)
+			}
+			lend(3000)
+			require.NoError(t, c.Flush(true))
+			require.Equal(t, want, s.wire(), "the lender may do what it likes after %d octets are out", take)
+		}
+	}
+}
+
 func TestStalledSegmentIsPresentedAgain(t *testing.T) {
 	for _, markers := range []bool{false, true} {
 		ref := reference{crc: true, markers: markers}

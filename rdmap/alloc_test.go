@@ -38,7 +38,7 @@ func cycle(s *Stream, llp *scriptLLP) {
 	if _, err := s.Fill(llp); err != nil {
 		panic(err)
 	}
-	_ = llp.Flush(true)
+	_ = s.Flush(llp)
 	s.Flushed()
 }
 

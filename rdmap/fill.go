@@ -1,6 +1,8 @@
 package rdmap
 
 import (
+	"errors"
+
 	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -29,11 +31,12 @@ const (
 type filler struct {
 	sender ddp.Sender
 	now    sending
-	out    ddp.Outbound // the message now
-	req    *Request     // sendingRequest
-	in     *Inbound     // sendingResponse
-	source [1]stag.Span // of out, if it is not the request's Spans
-	wire   []byte       // what source names, if it is a header
+	out    ddp.Outbound   // the message now
+	req    *Request       // sendingRequest
+	in     *Inbound       // sendingResponse
+	source [1]stag.Span   // of out, if it is not the request's Spans
+	pinned []*stag.Region // what the batch refers to on behalf of the peer
+	wire   []byte         // what source names, if it is a header
 
 	ring   []*Request // the send queue as last seen
 	posted uint64
@@ -49,7 +52,7 @@ type filler struct {
 // it stopped because the batch is full, or because it has filled about a mebibyte:
 // flush and call again. Without more, everything that is ready is in the batch.
 //
-// After a batch is out Flushed must be called, also if nothing was in it: a request
+// Every Fill is followed by [Stream.Flush]. After a batch is out Flushed must be called, also if nothing was in it: a request
 // that waits for earlier ones to complete may then be ready.
 //
 // An error is a *[transport.Fault] or *[ddp.SegmentError] about this side: a request
@@ -171,6 +174,25 @@ func (s *Stream) publish() {
 	s.sq.filled = s.fill.next
 	s.unfinished = s.fill.now
 	s.completeInOrder()
+}
+
+// Flush flushes what was filled, without waiting. Memory that the peer reads is
+// pinned for this long and no longer: what cannot leave yet is copied.
+func (s *Stream) Flush(llp transport.LLP) error {
+	err := llp.Flush(false)
+	f := &s.fill
+	if len(f.pinned) == 0 {
+		return err
+	}
+	if errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrFenced) {
+		llp.Keep()
+	}
+	for i, r := range f.pinned {
+		r.Unpin()
+		f.pinned[i] = nil
+	}
+	f.pinned = f.pinned[:0]
+	return err
 }
 
 // Flushed tells that the LLP has taken responsibility for everything filled so far:

@@ -93,7 +93,7 @@ func (d *side) send(stop <-chan struct{}) {
 			d.out <- g
 		}
 		d.llp.sent = nil
-		_ = d.llp.Flush(true)
+		_ = d.s.Flush(d.llp)
 		d.s.Flushed()
 		if more || d.s.Pending() {
 			continue

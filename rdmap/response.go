@@ -7,8 +7,8 @@ import (
 )
 
 // openResponse makes the response to the oldest request of the peer the message now.
-// Responses are staged: the octets of a Read may change as soon as they are no longer
-// pinned, and a buffer of QN 1 is used again before the batch is out.
+// Those of extensions are staged, because a buffer of QN 1 is used again before the
+// batch is out.
 func (s *Stream) openResponse() error {
 	f := &s.fill
 	s.mu.Lock()
@@ -19,7 +19,7 @@ func (s *Stream) openResponse() error {
 		return in.refuse(in.fault)
 	}
 	if in.ext == nil {
-		f.out = ddp.Outbound{Tagged: true, RsvdULP: OpReadResponse.control(), STag: in.read.Sink.STag, TO: in.read.Sink.TO, Stage: true}
+		f.out = ddp.Outbound{Tagged: true, RsvdULP: OpReadResponse.control(), STag: in.read.Sink.STag, TO: in.read.Sink.TO}
 		return nil
 	}
 	f.source[0] = stag.Span{Mem: in.response, Len: len(in.response)}
@@ -30,9 +30,10 @@ func (s *Stream) openResponse() error {
 	return nil
 }
 
-// emitResponse appends what fits of the response. The source of a Read is pinned for
-// no longer than that: it may be invalidated between two batches, which ends the
-// stream in the middle of the response.
+// emitResponse appends what fits of the response. The source of a Read is pinned until
+// the batch has been flushed, which does not wait: it may be invalidated between two
+// batches, and that ends the stream in the middle of the response. Under a digest it is
+// staged, for others may change it at any time.
 func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 	f := &s.fill
 	in, sent := f.in, f.out.Sent()
@@ -41,7 +42,8 @@ func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 		if fault != nil {
 			return false, in.refuse(fault)
 		}
-		defer r.Unpin()
+		f.pinned = append(f.pinned, r)
+		f.out.Stage = llp.Caps().Digest
 		f.source[0] = stag.Span{Region: r, Off: off - sent, Len: int(in.read.Size)}
 		f.out.Source = f.source[:]
 	}

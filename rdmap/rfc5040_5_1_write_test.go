@@ -173,7 +173,7 @@ func TestMessageCutByAFullBatchGoesOn(t *testing.T) {
 	require.Len(t, c.llp.sent, 2)
 	c.s.Flushed()
 	require.Empty(t, c.done, "half a message does not complete")
-	require.NoError(t, c.llp.Flush(true))
+	require.NoError(t, c.s.Flush(c.llp))
 	require.NoError(t, c.flush())
 	require.Len(t, c.llp.sent, 5)
 	h, err := ddp.ParseTagged(c.llp.sent[2])

@@ -1,7 +1,10 @@
 package rdmap
 
 import (
+	"context"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -163,6 +166,34 @@ func TestReadIntoASinkThatIsInvalid(t *testing.T) {
 	c.wantDone("the Read tells", "1 local protection error")
 }
 
+func TestSourceOfAReadIsCopiedUnderADigest(t *testing.T) {
+	c := converse(t, nil)
+	c.llp.digest = true
+	r, mem := c.region(4000, nil)
+	copy(mem, octets(4000))
+	c.sends("a request is taken", readRequestOf(1, ReadRequest{Sink: target, Size: 2000, Src: RemoteAddr{r.STag(), 0x1003}}))
+	require.NoError(t, c.flush())
+	require.Equal(t, []bool{true, true}, c.llp.staged, "the source may change at any time, and the digest must not")
+}
+
+func TestSourceOfAReadIsPinnedForOneFlush(t *testing.T) {
+	for _, how := range []error{nil, transport.ErrAgain, transport.ErrFenced, net.ErrClosed} {
+		c := converse(t, nil)
+		r, _ := c.region(4000, nil)
+		c.sends("a request is taken", readRequestOf(1, ReadRequest{Sink: target, Size: 2000, Src: RemoteAddr{r.STag(), 0x1003}}))
+		_, err := c.s.Fill(c.llp)
+		require.NoError(t, err)
+
+		soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		require.ErrorIs(t, c.table.Invalidate(soon, r), context.DeadlineExceeded, "the batch refers to it")
+		cancel()
+		c.llp.flush = how
+		require.Equal(t, how, c.s.Flush(c.llp))
+		require.Equal(t, how == transport.ErrAgain || how == transport.ErrFenced, c.llp.kept, "what has not left is copied")
+		require.NoError(t, c.table.Invalidate(t.Context(), r), "nothing refers to it any more, after %v", how)
+	}
+}
+
 func TestRDMAP_119_SinkOfAReadThatIsFlushedIsIndeterminate(t *testing.T) {
 	c := converse(t, nil)
 	sink, mem := c.region(8, nil)
@@ -193,7 +224,7 @@ func TestRDMAP_24_25_29_34_35_36_RequestIsAnswered(t *testing.T) {
 	c.wantSegment("and goes on behind it",
 		tagged(OpReadResponse, true, RemoteAddr{0xcafebabe, 1<<40 + 1 + 1486}, octets(4000)[3+1486:2003]))
 	c.wantIdle("one response, no more")
-	require.Equal(t, []bool{true, true}, c.llp.staged, "the source may change later: it is copied")
+	require.Equal(t, []bool{false, false}, c.llp.staged, "without a digest nothing needs to be copied")
 	_, irq = c.s.Idle()
 	require.Zero(t, irq, "the buffer is free")
 	require.Empty(t, c.done, "nothing of ours completes")
@@ -288,8 +319,8 @@ func TestRDMAP_70_ErrorInTheMiddleOfAResponse(t *testing.T) {
 	more, err := c.s.Fill(c.llp)
 	require.NoError(t, err)
 	require.True(t, more, "the response takes more than one batch")
+	require.NoError(t, c.s.Flush(c.llp))
 	require.NoError(t, c.table.Invalidate(t.Context(), r))
-	require.NoError(t, c.llp.Flush(true))
 	c.s.Flushed()
 	err = c.flush()
 	require.Error(t, err, "the rest may not be read any more")

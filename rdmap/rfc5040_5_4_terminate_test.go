@@ -97,7 +97,7 @@ func TestRDMAP_73_85_TerminateGoesAheadAndIsTheLast(t *testing.T) {
 	require.True(t, more, "the Terminate waits for a batch")
 	_, sent := c.s.TerminateSent()
 	require.False(t, sent)
-	require.NoError(t, c.llp.Flush(true))
+	require.NoError(t, c.s.Flush(c.llp))
 	c.s.Flushed()
 	c.llp.sent = c.llp.sent[1:]
 	c.wantTerminate("then it goes out at the end of a segment; the rest never",

@@ -158,7 +158,7 @@ func (c *conversation) tryPost(rs ...Request) (int, error) {
 func (c *conversation) flush() error {
 	for {
 		more, err := c.s.Fill(c.llp)
-		require.NoError(c, c.llp.Flush(true))
+		require.NoError(c, c.s.Flush(c.llp))
 		c.s.Flushed()
 		if err != nil || !more && !c.s.Pending() {
 			return err
@@ -313,6 +313,9 @@ type scriptLLP struct {
 	batch    int
 	sent     [][]byte
 	staged   []bool
+	digest   bool
+	flush    error // what Flush returns
+	kept     bool  // Keep was called
 }
 
 func (l *scriptLLP) MaxULPDU() int { return l.mulpdu }
@@ -330,7 +333,8 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-func (l *scriptLLP) Flush(bool) error                     { l.batch = 0; return nil }
+func (l *scriptLLP) Flush(bool) error                     { l.batch = 0; return l.flush }
+func (l *scriptLLP) Keep()                                { l.kept = true }
 func (l *scriptLLP) Receive(transport.Placer, bool) error { return io.EOF }
 func (l *scriptLLP) Discard() error                       { return io.EOF }
 func (l *scriptLLP) Arm(func()) bool                      { return false }
@@ -339,6 +343,6 @@ func (l *scriptLLP) Wake()                                {}
 func (l *scriptLLP) CloseSend() error                     { return nil }
 func (l *scriptLLP) Close() error                         { return nil }
 func (l *scriptLLP) Abort(error)                          {}
-func (l *scriptLLP) Caps() transport.Caps                 { return transport.Caps{} }
+func (l *scriptLLP) Caps() transport.Caps                 { return transport.Caps{Digest: l.digest} }
 func (l *scriptLLP) LocalAddr() net.Addr                  { return nil }
 func (l *scriptLLP) RemoteAddr() net.Addr                 { return nil }

@@ -35,6 +35,11 @@ type LLP interface {
 	// failed. ErrFenced: this end may not send yet; the batch is kept.
 	Flush(wait bool) error
 
+	// Keep copies what the batch still refers to: all payload is the caller's again
+	// although it is not out yet. It belongs between two calls of Flush, and does
+	// nothing if the batch is empty.
+	Keep()
+
 	// Receive hands arrived segments to p. Without wait it returns after one read's
 	// worth with nil, or with ErrAgain if nothing has come. With wait it goes on,
 	// parking when nothing comes, until p.Stop reports true, then returns nil.

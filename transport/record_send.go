@@ -48,6 +48,18 @@ func (e *recordEnd) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
+func (e *recordEnd) Keep() {
+	o := &e.out
+	for i := o.sent; i < len(o.segs); i++ {
+		s := &o.segs[i]
+		for _, b := range s.payload {
+			s.own = append(s.own, b...)
+		}
+		clear(s.payload)
+		s.payload = s.payload[:0]
+	}
+}
+
 func (e *recordEnd) Flush(wait bool) error {
 	p, o := e.pipe, &e.out
 	p.mu.Lock()
