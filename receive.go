@@ -248,6 +248,12 @@ func (x *receiver) end() {
 
 // Segment takes a segment from the LLP.
 func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
+	x.arrived(seq)
+	return x.qp.stream.Segment(seq, ulpdu)
+}
+
+// arrived notes that something has come.
+func (x *receiver) arrived(seq uint64) {
 	x.awake()
 	if !x.active.Load() {
 		x.active.Store(true)
@@ -255,7 +261,20 @@ func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	if seq == 0 {
 		x.owed = true
 	}
-	return x.qp.stream.Segment(seq, ulpdu)
+}
+
+// Foresee, Release and Placed let Read Responses go straight into place: see
+// [transport.Foreseer].
+func (x *receiver) Foresee(dst []transport.Foreseen, size, room int) []transport.Foreseen {
+	return x.qp.stream.Foresee(dst, size, room)
+}
+
+func (x *receiver) Release() { x.qp.stream.Release() }
+
+// Placed is Segment for one that has come as foreseen.
+func (x *receiver) Placed(seq uint64, f *transport.Foreseen) error {
+	x.arrived(seq)
+	return x.qp.stream.Placed(seq, f)
 }
 
 // Stop makes Receive return when the connection is no longer to be read, or not by

@@ -18,16 +18,27 @@ func (s *Stream) place(g *segment, turn bool) error {
 }
 
 func (s *Stream) placeTagged(h TaggedHeader, payload []byte) error {
-	access, err := s.upper.Tagged(h, len(payload))
-	if err != nil || len(payload) == 0 {
+	r, off, err := s.admit(h, len(payload))
+	if r == nil {
 		return err
 	}
-	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, len(payload))
-	if v != stag.None {
-		return transport.Faultf(violationCode(v), "%v: STag %v TO %#x length %d", v, h.STag, h.TO, len(payload))
+	err = r.Place(off, payload)
+	r.Unpin()
+	return err
+}
+
+// admit checks a tagged segment with n octets of payload, and pins where they belong;
+// r is nil if there is nothing to place.
+func (s *Stream) admit(h TaggedHeader, n int) (r *stag.Region, off uint64, err error) {
+	access, err := s.upper.Tagged(h, n)
+	if err != nil || n == 0 {
+		return nil, 0, err
 	}
-	defer r.Unpin()
-	return r.Place(off, payload)
+	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, n)
+	if v != stag.None {
+		return nil, 0, transport.Faultf(violationCode(v), "%v: STag %v TO %#x length %d", v, h.STag, h.TO, n)
+	}
+	return r, off, nil
 }
 
 // violationCode gives a refused access its code. RFC 5041 has none for a missing

@@ -53,6 +53,8 @@ type Stream struct {
 	next  uint64 // the segment whose turn it is
 	ahead window // those that came before their turn
 	err   *SegmentError
+
+	pinned []*stag.Region // between Foresee and Release
 }
 
 // New returns a Stream that awaits the first segment. Bind its queues first.

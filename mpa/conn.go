@@ -34,6 +34,8 @@ type Conn struct {
 	bulk    bool  // the last read brought more than a small stash takes
 	later   error // came together with octets
 	recvErr error // ended the half
+	usual   int   // the longest ULPDU of late
+	blind   int   // reads to come that foresee nothing
 
 	closed  atomic.Bool
 	aborted atomic.Pointer[abortError]

@@ -62,6 +62,7 @@ func (c *Conn) deliver(p transport.Placer) error {
 			if c.fenced.Load() {
 				c.fenced.Store(false)
 			}
+			c.usual = max(c.usual, f.n)
 		}
 		ulpdu := b[c.held.off:][:c.held.n:c.held.n]
 		if err := p.Segment(c.seq, ulpdu); err != nil {
@@ -80,8 +81,7 @@ func (c *Conn) read(p transport.Placer, wait bool) (stopped bool, err error) {
 		return false, c.readError(c.later)
 	}
 	if !wait || c.bulk && c.s.Gather() > 0 { // a copying stream cannot tell without parking
-		c.in.hold(large)
-		if err := c.readOnce(false); !wait || !errors.Is(err, transport.ErrAgain) {
+		if err := c.readLot(p); !wait || !errors.Is(err, transport.ErrAgain) {
 			return false, err
 		}
 	}
@@ -94,6 +94,17 @@ func (c *Conn) read(p transport.Placer, wait bool) (stopped bool, err error) {
 			return false, err
 		}
 	}
+}
+
+// readLot reads as much as there is, without parking, and what was foreseen straight
+// into place.
+func (c *Conn) readLot(p transport.Placer) error {
+	c.in.hold(large)
+	f, ok := p.(transport.Foreseer)
+	if !ok || !c.foresees() {
+		return c.readOnce(false)
+	}
+	return c.readForeseen(f)
 }
 
 // holdParked sees to memory to park with: small if little comes and the rest of
@@ -109,6 +120,11 @@ func (c *Conn) holdParked() {
 func (c *Conn) readOnce(wait bool) error {
 	n, err := c.s.Read(c.in.free(), wait)
 	c.in.filled(n)
+	return c.came(n, err)
+}
+
+// came sorts out what a read has returned.
+func (c *Conn) came(n int, err error) error {
 	passing := err == nil || errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrWoken)
 	switch {
 	case n > 0:

@@ -1,6 +1,10 @@
 package mpa
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
+)
 
 // The sizes of stashes: to park with while little comes, to park with a part of
 // any FPDU (at most 66,064 octets with its Markers), and to read a lot at a time.
@@ -65,6 +69,21 @@ func (s *stash) free() []byte {
 }
 
 func (s *stash) filled(n int) { s.w += n }
+
+// prepend puts the n octets of vec from octet at on in front of what is held.
+func (s *stash) prepend(vec [][]byte, at, n int) {
+	b := *s.box
+	s.w = n + copy(b[n:], b[s.r:s.w])
+	s.r = 0
+	for i, to := 0, 0; to < n; i++ {
+		if at >= len(vec[i]) {
+			at -= len(vec[i])
+			continue
+		}
+		to += blockcopy.Copy(b[to:n], vec[i][at:])
+		at = 0
+	}
+}
 
 // drop forgets the first n octets.
 func (s *stash) drop(n int) {

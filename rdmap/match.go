@@ -76,6 +76,20 @@ func (s *Stream) matchAny(h ddp.TaggedHeader, n int) error {
 	return transport.Faultf(transport.DDPBounds, "Read Response to %v TO %#x length %d matches no Read", h.STag, h.TO, n)
 }
 
+// Expect tells of the response to the k-th outstanding Read: the peer sends the
+// responses in order, each as one run of octets.
+func (u upper) Expect(k int) (h ddp.TaggedHeader, access stag.Access, n uint64, ok bool) {
+	s := u.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Window > 0 || k >= s.orq.len() || s.orq.at(k).Kind != KindRead {
+		return h, 0, 0, false
+	}
+	r := s.orq.at(k)
+	h = ddp.TaggedHeader{RsvdULP: OpReadResponse.control(), STag: r.sink.STag, TO: r.sink.TO + r.got}
+	return h, stag.LocalWrite, r.Len - r.got, true
+}
+
 func (r *Request) covers(h ddp.TaggedHeader, n uint64) bool {
 	off := h.TO - r.sink.TO
 	switch {

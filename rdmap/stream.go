@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill,
@@ -162,4 +163,23 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 		return nil
 	}
 	return s.ddp.Segment(seq, ulpdu)
+}
+
+// Foresee, Release and Placed are those of [transport.Foreseer].
+func (s *Stream) Foresee(dst []transport.Foreseen, size, room int) []transport.Foreseen {
+	if s.ending.Load() {
+		return dst
+	}
+	return s.ddp.Foresee(dst, size, room)
+}
+
+// Release ends what Foresee began.
+func (s *Stream) Release() { s.ddp.Release() }
+
+// Placed is Segment for one that has come as foreseen.
+func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
+	if s.ending.Load() {
+		return nil
+	}
+	return s.ddp.Placed(seq, f)
 }

@@ -74,7 +74,7 @@ func (r *Region) Place(off uint64, p []byte) error {
 	}
 	if r.buf == nil {
 		blockcopy.Copy(r.mem[off:], p)
-		r.touched(off, len(p))
+		r.Touched(off, len(p))
 		return nil
 	}
 	n, err := r.buf.WriteAt(p, int64(off))
@@ -82,14 +82,16 @@ func (r *Region) Place(off uint64, p []byte) error {
 		err = io.ErrShortWrite
 	}
 	// A failed write may have changed any of the octets.
-	r.touched(off, len(p))
+	r.Touched(off, len(p))
 	if err != nil {
 		return fmt.Errorf("stag: placing into the buffer of %v: %w", r.stag, err)
 	}
 	return nil
 }
 
-func (r *Region) touched(off uint64, n int) {
+// Touched tells that the n octets at off were written otherwise than by Place, under
+// a pin.
+func (r *Region) Touched(off uint64, n int) {
 	if r.dirty != nil {
 		r.dirty(int64(off), int64(n))
 	}

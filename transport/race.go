@@ -20,3 +20,18 @@ func raceWrite(iov []unix.Iovec) {
 	// to itself; a Write that fails releases it all the same.
 	_, _ = syscall.Write(-1, nil)
 }
+
+// raceRead tells the race detector what a raw readv does: it writes the first n octets
+// of the buffers, and it happens after the write(2) that sent them.
+func raceRead(fd uintptr, iov []unix.Iovec, n int) {
+	// A Read of package syscall that succeeds acquires what a Write has released; that
+	// of nothing always does.
+	_, _ = syscall.Read(int(fd), nil)
+	for i := range iov {
+		k := min(int(iov[i].Len), n)
+		if k > 0 {
+			runtime.RaceWriteRange(unsafe.Pointer(iov[i].Base), k)
+		}
+		n -= k
+	}
+}

@@ -46,3 +46,9 @@ type Stream interface {
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
 }
+
+// A Scatterer is a [Stream] that can read into several buffers at once.
+type Scatterer interface {
+	// Scatter is Read without wait into bufs, one after the other.
+	Scatter(bufs [][]byte) (int, error)
+}

@@ -32,6 +32,7 @@ func newRawStream(c *net.TCPConn, p *Poller) Stream {
 	}
 	s := &rawStream{conn: c, raw: raw, waker: waker{conn: c}}
 	s.in.try = s.tryRead // made once: a closure per call would be allocated
+	s.in.scatter = s.tryScatter
 	s.out.try = s.tryWrite
 	s.mss.ask = s.mss.query
 	s.watch.init(p, raw)

@@ -54,7 +54,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 func (s *rawStream) tryWrite(fd uintptr) bool {
 	w := &s.out
 	for {
-		count := w.fill()
+		count := w.iov.fill(w.bufs, w.off)
 		if count == 0 {
 			return true
 		}
@@ -78,11 +78,11 @@ func (s *rawStream) tryWrite(fd uintptr) bool {
 	}
 }
 
-// fill describes what is to be written next in iov and returns the number of
-// entries, 0 when all is out.
-func (w *writing) fill() int {
-	count, room, off := 0, maxGathered, w.off
-	for _, b := range w.bufs {
+// fill describes bufs from octet off of the first one on, as much as one call takes,
+// and returns the number of entries: 0 if there is nothing.
+func (v *iovecs) fill(bufs [][]byte, off int) int {
+	count, room := 0, maxGathered
+	for _, b := range bufs {
 		b = b[off:]
 		off = 0
 		if len(b) == 0 {
@@ -92,8 +92,8 @@ func (w *writing) fill() int {
 			break
 		}
 		n := min(len(b), room)
-		w.iov[count].Base = &b[0]
-		w.iov[count].SetLen(n)
+		v[count].Base = &b[0]
+		v[count].SetLen(n)
 		count++
 		room -= n
 	}

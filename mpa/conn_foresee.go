@@ -1,0 +1,208 @@
+package mpa
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
+	"github.com/goiwarp/iwarp/internal/crc32c"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Where the layer above knows what comes next, which is so while a peer answers a
+// Read, a read goes straight into place:
+//
+//	          FPDU                          FPDU
+//	[length|header] [payload ] [pad|CRC|length|header] [payload ] [pad|CRC] [more]
+//	    scratch      in place           scratch         in place   scratch   stash
+//
+// What came as foreseen is verified where it is. The rest is put together in the
+// stash, as if nothing had been foreseen.
+
+const (
+	// foreseeMin is the ULPDU from which it pays: shorter ones are copied quickly.
+	foreseeMin = 8 << 10
+	// foreseeMax is how many octets of payload are foreseen in one read, and more is
+	// how many may come behind it. The stash must have room for all of it.
+	foreseeMax  = 384 << 10
+	foreseeMore = 64 << 10
+	// blindReads is how many reads foresee nothing after one that did so in vain.
+	blindReads = 8
+
+	lengthSize   = 2
+	foreseenLead = lengthSize + transport.ForeseenHeadLen
+)
+
+// A foreseenRead is what is lent for the time of one.
+type foreseenRead struct {
+	segs  []transport.Foreseen
+	size  int      // octets of all of them as FPDUs
+	leads []int    // where in ends the lead of each is; its tail follows
+	ends  []byte   // leads and tails in turn
+	vec   [][]byte // the FPDUs as they are on the wire, and what comes behind them
+	todo  [][]byte // what of vec is to be read into
+}
+
+var foreseenReads = sync.Pool{New: func() any { return new(foreseenRead) }}
+
+// foresees reports whether it is worth asking what is to come.
+func (c *Conn) foresees() bool {
+	if c.blind > 0 {
+		c.blind--
+		return false
+	}
+	_, ok := c.s.(transport.Scatterer)
+	return ok && c.usual >= foreseeMin && !c.dec.markers
+}
+
+// readForeseen reads once, without parking.
+func (c *Conn) readForeseen(p transport.Foreseer) error {
+	q := foreseenReads.Get().(*foreseenRead)
+	defer q.release()
+	q.segs = p.Foresee(q.segs[:0], c.usual, foreseeMax)
+	free, held := c.in.free(), c.in.octets()
+	q.layOut(free[:min(len(free), foreseeMore)])
+	if !q.begins(held) {
+		p.Release()
+		return c.readOnce(false)
+	}
+	n, err := c.s.(transport.Scatterer).Scatter(q.behind(len(held)))
+	if n == 0 {
+		p.Release()
+		return c.came(0, err)
+	}
+	whole, fault := c.sort(q, len(held)+n)
+	p.Release()
+	for i := range whole {
+		c.dec.pos += uint64(foreseenSize(&q.segs[i]))
+		if err := p.Placed(c.seq, &q.segs[i]); err != nil {
+			return err
+		}
+		c.seq++
+	}
+	if fault != nil {
+		return fault
+	}
+	return c.came(n, err)
+}
+
+// sort verifies the n octets that are there, those that the stash held among them. It
+// returns how many segments are whole and as foreseen, and leaves the rest in the
+// stash.
+func (c *Conn) sort(q *foreseenRead, n int) (whole int, fault *transport.Fault) {
+	spread(q.vec, c.in.octets())
+	c.in.r = c.in.w
+	c.in.w += max(0, n-q.size)
+	at := 0 // octets of the whole ones
+	for ; whole < len(q.segs); whole++ {
+		size := foreseenSize(&q.segs[whole])
+		if at+size > n {
+			break
+		}
+		if !q.asForeseen(whole) {
+			c.blind, c.usual = blindReads, 0
+			break
+		}
+		if c.dec.crc {
+			if got, want := q.digests(whole); got != want {
+				return whole, transport.Faultf(transport.MPACRC, "FPDU at octet %d carries %08x, its octets make %08x", c.dec.pos+uint64(at), got, want)
+			}
+		}
+		at += size
+	}
+	c.in.prepend(q.vec, at, min(n, q.size)-at)
+	return whole, nil
+}
+
+// foreseenSize is the size of the FPDU of f.
+func foreseenSize(f *transport.Foreseen) int {
+	n := transport.ForeseenHeadLen + len(f.Payload)
+	return lengthSize + n + padding(n) + crcSize
+}
+
+// layOut makes vec of the segments, with more behind them.
+func (q *foreseenRead) layOut(more []byte) {
+	q.size = 0
+	room := 0
+	for i := range q.segs {
+		size := foreseenSize(&q.segs[i])
+		q.size += size
+		room += size - len(q.segs[i].Payload)
+	}
+	q.ends = slices.Grow(q.ends[:0], room)[:room]
+	q.vec, q.leads = q.vec[:0], q.leads[:0]
+	from, at := 0, 0
+	for i := range q.segs {
+		f := &q.segs[i]
+		q.leads = append(q.leads, at)
+		q.vec = append(q.vec, q.ends[from:at+foreseenLead], f.Payload)
+		from = at + foreseenLead
+		at += foreseenSize(f) - len(f.Payload)
+	}
+	q.vec = append(q.vec, q.ends[from:], more)
+}
+
+// lead is how the FPDU of the i-th segment begins.
+func (q *foreseenRead) lead(i int) (b [foreseenLead]byte) {
+	f := &q.segs[i]
+	binary.BigEndian.PutUint16(b[:], uint16(len(f.Head)+len(f.Payload)))
+	copy(b[lengthSize:], f.Head[:])
+	return b
+}
+
+// begins reports whether held can be the beginning of the first FPDU.
+func (q *foreseenRead) begins(held []byte) bool {
+	if len(q.segs) == 0 || len(held) >= foreseenSize(&q.segs[0]) {
+		return false
+	}
+	lead := q.lead(0)
+	n := min(len(held), len(lead))
+	return bytes.Equal(held[:n], lead[:n])
+}
+
+// behind returns vec without its first n octets.
+func (q *foreseenRead) behind(n int) [][]byte {
+	q.todo = append(q.todo[:0], q.vec...)
+	todo := q.todo
+	for n >= len(todo[0]) {
+		n -= len(todo[0])
+		todo = todo[1:]
+	}
+	todo[0] = todo[0][n:]
+	return todo
+}
+
+// asForeseen reports whether the i-th FPDU begins as it should.
+func (q *foreseenRead) asForeseen(i int) bool {
+	lead := q.lead(i)
+	return bytes.Equal(q.ends[q.leads[i]:][:foreseenLead], lead[:])
+}
+
+// digests returns the CRC that the i-th FPDU carries, and that of its octets.
+func (q *foreseenRead) digests(i int) (got, want uint32) {
+	f := &q.segs[i]
+	ends := q.ends[q.leads[i]:]
+	tail := ends[foreseenLead:]
+	pad := padding(transport.ForeseenHeadLen + len(f.Payload))
+	want = crc32c.Update(0, ends[:foreseenLead])
+	want = crc32c.Update(want, f.Payload)
+	want = crc32c.Update(want, tail[:pad])
+	return binary.LittleEndian.Uint32(tail[pad:]), want
+}
+
+// release forgets the memory of others.
+func (q *foreseenRead) release() {
+	clear(q.segs)
+	clear(q.vec)
+	clear(q.todo)
+	foreseenReads.Put(q)
+}
+
+// spread writes p into vec.
+func spread(vec [][]byte, p []byte) {
+	for i := 0; len(p) > 0; i++ {
+		p = p[blockcopy.Copy(vec[i], p):]
+	}
+}
