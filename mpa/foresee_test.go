@@ -1,0 +1,211 @@
+package mpa
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A scattered script reads into several buffers, too.
+type scattered struct {
+	script
+	scatters int
+}
+
+func (s *scattered) Scatter(bufs [][]byte) (int, error) {
+	s.scatters++
+	total := 0
+	for _, b := range bufs {
+		for len(b) > 0 {
+			n, err := s.Read(b, false)
+			if err != nil {
+				if total > 0 {
+					return total, nil
+				}
+				return 0, err
+			}
+			b = b[n:]
+			total += n
+		}
+	}
+	return total, nil
+}
+
+// An expecter is a Foreseer that awaits messages of so many octets each. It knows a
+// segment of them by its first octet, and takes all others as they are.
+type expecter struct {
+	t       *testing.T
+	sinks   [][]byte
+	turn    int // the message that is to come, and
+	got     int // how many of its octets have come
+	pinned  int
+	placed  int // segments that came into place
+	strange [][]byte
+	seq     uint64
+	left    int // octets in the Conn at the end
+}
+
+const awaited = 0xc1
+
+func (e *expecter) head(sink, off int) (h [transport.ForeseenHeadLen]byte) {
+	h[0] = awaited
+	binary.BigEndian.PutUint32(h[2:], uint32(sink))
+	binary.BigEndian.PutUint64(h[6:], uint64(off))
+	return h
+}
+
+func (e *expecter) Foresee(dst []transport.Foreseen, size, room int) []transport.Foreseen {
+	require.Zero(e.t, e.pinned, "what was pinned has been released")
+	e.pinned++
+	off := e.got
+	for i := e.turn; i < len(e.sinks) && room > 0; i++ {
+		sink := e.sinks[i]
+		for off < len(sink) && room > 0 {
+			n := min(len(sink)-off, size-transport.ForeseenHeadLen)
+			if n > room {
+				return dst
+			}
+			dst = append(dst, transport.Foreseen{Head: e.head(i, off), Payload: sink[off : off+n : off+n]})
+			off += n
+			room -= n
+		}
+		off = 0
+	}
+	return dst
+}
+
+func (e *expecter) Release() { e.pinned = 0 }
+
+func (e *expecter) came(seq uint64, head []byte, n int) (place []byte) {
+	require.Equal(e.t, e.seq, seq, "in order")
+	e.seq++
+	require.Zero(e.t, e.pinned, "nothing is pinned while segments are taken")
+	sink, off := int(binary.BigEndian.Uint32(head[2:])), int(binary.BigEndian.Uint64(head[6:]))
+	require.Equal(e.t, [2]int{e.turn, e.got}, [2]int{sink, off}, "the segment that is due")
+	place = e.sinks[sink][off : off+n]
+	if e.got += n; e.got == len(e.sinks[sink]) {
+		e.turn, e.got = e.turn+1, 0
+	}
+	return place
+}
+
+func (e *expecter) Segment(seq uint64, ulpdu []byte) error {
+	if ulpdu[0] != awaited {
+		require.Equal(e.t, e.seq, seq)
+		e.seq++
+		e.strange = append(e.strange, bytes.Clone(ulpdu))
+		return nil
+	}
+	head, payload := ulpdu[:transport.ForeseenHeadLen], ulpdu[transport.ForeseenHeadLen:]
+	copy(e.came(seq, head, len(payload)), payload)
+	return nil
+}
+
+func (e *expecter) Placed(seq uint64, f *transport.Foreseen) error {
+	place := e.came(seq, f.Head[:], len(f.Payload))
+	require.Same(e.t, &place[0], &f.Payload[0], "it is where it belongs")
+	e.placed++
+	return nil
+}
+
+func (e *expecter) Stop() bool { return false }
+
+// A conversation of random size: messages that are awaited, cut into segments, and
+// others among them.
+type responses struct {
+	wire    []byte
+	want    [][]byte // of the messages
+	strange [][]byte
+}
+
+func randomResponses(r *rand.Rand, crc bool) *responses {
+	c, ref := &responses{}, reference{crc: crc}
+	ulpdu := foreseeMin + r.IntN(56000)
+	for i := range 1 + r.IntN(6) {
+		message := octets(1 + r.IntN(300_000))
+		c.want = append(c.want, message)
+		for off := 0; off < len(message); {
+			if r.IntN(40) == 0 {
+				u := octets(20 + r.IntN(3000))
+				u[0] = 0x41
+				c.strange = append(c.strange, u)
+				c.wire = append(c.wire, ref.stream(u)...)
+			}
+			n := min(len(message)-off, ulpdu-transport.ForeseenHeadLen)
+			if r.IntN(60) == 0 {
+				n = 1 + r.IntN(n) // a peer may cut as it likes
+			}
+			head := (&expecter{}).head(i, off)
+			c.wire = append(c.wire, ref.stream(append(head[:], message[off:off+n]...))...)
+			off += n
+		}
+	}
+	return c
+}
+
+// run feeds the octets to a Conn, cut at random.
+func (c *responses) run(t *testing.T, r *rand.Rand, crc bool) (*expecter, *scattered, error) {
+	s := &scattered{script: script{gather: 1024}}
+	for rest := c.wire; len(rest) > 0; {
+		n := min(len(rest), 1+r.IntN(700_000))
+		s.reads = append(s.reads, rest[:n], nil)
+		rest = rest[n:]
+	}
+	e := &expecter{t: t}
+	for _, m := range c.want {
+		e.sinks = append(e.sinks, make([]byte, len(m)))
+	}
+	conn := newConn(s, Options{}, &Terms{CRC: crc})
+	for len(s.reads) > 0 {
+		if err := conn.Receive(e, false); err != nil && err != transport.ErrAgain {
+			return e, s, err
+		}
+	}
+	e.left = len(conn.in.octets())
+	return e, s, nil
+}
+
+func TestForeseenOctetsAreWhereTheyBelong(t *testing.T) {
+	placed, scatters := 0, 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		crc := seed%2 == 0
+		c := randomResponses(r, crc)
+		e, s, err := c.run(t, r, crc)
+		require.NoError(t, err)
+		require.Zero(t, e.left)
+		require.Equal(t, len(c.want), e.turn, "every message has come, seed %d", seed)
+		for i := range c.want {
+			require.True(t, bytes.Equal(c.want[i], e.sinks[i]), "message %d of seed %d", i, seed)
+		}
+		require.Equal(t, c.strange, e.strange, "and what was not foreseen, seed %d", seed)
+		placed, scatters = placed+e.placed, scatters+s.scatters
+	}
+	require.Greater(t, placed, 200, "most came straight into place")
+	require.Greater(t, scatters, 60)
+}
+
+func TestForeseenOctetsAreVerified(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		c := randomResponses(r, true)
+		at := r.IntN(len(c.wire))
+		c.wire[at] ^= 1 << r.IntN(8)
+		e, _, err := c.run(t, r, true)
+		if err == nil { // a length that has become longer than what there is
+			require.Less(t, e.turn, len(c.want), "the message with the wrong octet has not come")
+			continue
+		}
+		var fault *transport.Fault
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, transport.MPACRC, fault.Code)
+		for i := range e.turn {
+			require.True(t, bytes.Equal(c.want[i], e.sinks[i]), "what was delivered is right")
+		}
+	}
+}
