@@ -12,13 +12,15 @@ import (
 // placed.
 func (s *Stream) place(g *segment, turn bool) error {
 	if g.tagged {
-		return s.placeTagged(g.t, g.payload)
+		return s.placeTagged(g)
 	}
-	return s.placeUntagged(g.u, g.payload, turn)
+	g.q = s.queue(g.u.QN)
+	return s.placeUntagged(g, turn)
 }
 
-func (s *Stream) placeTagged(h TaggedHeader, payload []byte) error {
-	access, err := s.upper.Tagged(h, len(payload))
+func (s *Stream) placeTagged(g *segment) error {
+	h, payload := &g.t, g.payload
+	access, err := s.upper.Tagged(*h, len(payload))
 	if err != nil || len(payload) == 0 {
 		return err
 	}
@@ -26,8 +28,9 @@ func (s *Stream) placeTagged(h TaggedHeader, payload []byte) error {
 	if v != stag.None {
 		return transport.Faultf(violationCode(v), "%v: STag %v TO %#x length %d", v, h.STag, h.TO, len(payload))
 	}
-	defer r.Unpin()
-	return r.Place(off, payload)
+	err = r.Place(off, payload)
+	r.Unpin()
+	return err
 }
 
 // violationCode gives a refused access its code. RFC 5041 has none for a missing
@@ -47,12 +50,12 @@ func violationCode(v stag.Violation) transport.Code {
 	}
 }
 
-func (s *Stream) placeUntagged(h UntaggedHeader, payload []byte, turn bool) error {
-	q := s.queue(h.QN)
+func (s *Stream) placeUntagged(g *segment, turn bool) error {
+	q, h, payload := g.q, &g.u, g.payload
 	if q == nil {
 		return transport.Faultf(transport.DDPQueue, "QN %d", h.QN)
 	}
-	if err := s.upper.Untagged(h, len(payload)); err != nil {
+	if err := s.upper.Untagged(*h, len(payload)); err != nil {
 		return err
 	}
 	buf, err := q.buffer(h.MSN, turn)

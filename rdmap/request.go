@@ -118,7 +118,9 @@ func (r *Request) reset() {
 	} else {
 		clear(r.Spans)
 	}
-	*r = Request{Spans: r.Spans[:0], Inline: r.Inline[:0], reply: r.reply}
+	spans, inline, reply := r.Spans[:0], r.Inline[:0], r.reply
+	*r = Request{}
+	r.Spans, r.Inline, r.reply = spans, inline, reply
 }
 
 // awaitsResponse reports whether r takes a slot of the peer's inbound queue.
