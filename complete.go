@@ -16,20 +16,22 @@ type events struct{ qp *QP }
 func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code) {
 	qp := e.qp
 	bits := wrBits(r.Bits)
+	w, _ := r.Tag.(*waiter)
+	if w == nil && st == StatusSuccess && bits.flags()&Unsignaled != 0 {
+		qp.sent.freed++
+		return
+	}
 	wc := WC{ID: r.ID, QP: qp, Op: bits.op(), Status: st, Len: uint32(r.Len)}
 	if code != 0 {
 		wc.Vendor = uint32(code) << 16
 	}
-	if w, ok := r.Tag.(*waiter); ok {
-		qp.sendRoom.free()
-		w.finish(&wc)
+	if w != nil {
+		qp.sent.finish(w, &wc)
 		return
 	}
-	if st == StatusSuccess && bits.flags()&Unsignaled != 0 {
-		qp.sendRoom.free()
-		return
+	if qp.sent.add(&wc) {
+		qp.sent.push()
 	}
-	qp.sent.add(&wc)
 }
 
 // Completed puts what Complete has gathered into the CQ. The stream's lock is held, so
@@ -42,22 +44,41 @@ func (e events) Kick() { e.qp.kick() }
 // A gathering is the completions of one queue on their way into its CQ, which takes a
 // lock: there, and not for each.
 type gathering struct {
-	cq   *CQ
-	full *atomic.Bool // a completion was lost
-	n    int
-	wcs  [gatherMax]WC
+	cq    *CQ
+	full  *atomic.Bool // a completion was lost
+	room  *room        // of the queue
+	freed int          // slots of it, of work that makes no completion in the CQ
+	n     int
+	wcs   [gatherMax]WC
 }
 
 const gatherMax = 8
 
-func (g *gathering) add(wc *WC) {
+// add reports whether no more can be added before push.
+func (g *gathering) add(wc *WC) (full bool) {
 	g.wcs[g.n] = *wc
-	if g.n++; g.n == gatherMax {
-		g.push()
+	g.n++
+	return g.n == gatherMax
+}
+
+// free gives back the slots of what made no completion. Whoever learns of what came
+// later may count on them.
+func (g *gathering) free() {
+	if g.freed > 0 {
+		g.room.free(g.freed)
+		g.freed = 0
 	}
 }
 
+// finish tells w, whose slot is free.
+func (g *gathering) finish(w *waiter, wc *WC) {
+	g.freed++
+	g.free()
+	w.finish(wc)
+}
+
 func (g *gathering) push() {
+	g.free()
 	if g.n == 0 {
 		return
 	}

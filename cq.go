@@ -95,17 +95,28 @@ func (cq *CQ) Poll(dst []WC) int {
 // take is Poll with mu held.
 func (cq *CQ) take(dst []WC) int {
 	n := min(len(dst), cq.n)
+	var from *room // of the queue that a run of completions comes from
+	run := 0
 	for i := range n {
 		e := &cq.ring[cq.head]
 		dst[i] = *e
 		if e.isSolicited() {
 			cq.solicited--
 		}
-		e.QP.polled(e.Op)
+		if r := e.QP.roomOf(e.Op); r != from {
+			if run > 0 {
+				from.free(run)
+			}
+			from, run = r, 0
+		}
+		run++
 		*e = WC{}
 		if cq.head++; cq.head == len(cq.ring) {
 			cq.head = 0
 		}
+	}
+	if run > 0 {
+		from.free(run)
 	}
 	cq.n -= n
 	return n
@@ -293,7 +304,11 @@ func (cq *CQ) push(wcs ...WC) bool {
 			fit = i
 			break
 		}
-		cq.ring[(cq.head+cq.n)%len(cq.ring)] = wcs[i]
+		at := cq.head + cq.n
+		if at >= len(cq.ring) {
+			at -= len(cq.ring)
+		}
+		cq.ring[at] = wcs[i]
 		cq.n++
 		if wcs[i].isSolicited() {
 			cq.solicited++

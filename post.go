@@ -22,18 +22,25 @@ func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
 	if err := qp.mayPost(); err != nil {
 		return &PostError{Err: err}
 	}
+	room := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
+		if i == 0 {
+			room = qp.sendRoom.take(qp.cfg.SendDepth, len(wrs))
+		}
 		if w != nil {
 			r.Tag = w
 		}
 		if err := qp.fill(r, &wrs[i]); err != nil {
 			return err
 		}
-		if !qp.sendRoom.take(qp.cfg.SendDepth) {
+		if i == room {
 			return ErrQueueFull
 		}
 		return nil
 	})
+	if n < room {
+		qp.sendRoom.free(room - n)
+	}
 	if n > 0 {
 		qp.kick()
 	}
@@ -202,25 +209,20 @@ func (qp *QP) checkSGE(s SGE, need stag.Access) error {
 // PostRecv queues buffers for messages of the peer, in order. It may be called as
 // soon as there is a QP, in QPConfig.Setup. Errors are as those of PostSend.
 func (qp *QP) PostRecv(wrs ...RecvWR) error {
-	for i := range wrs {
-		if err := qp.postRecv(&wrs[i], nil); err != nil {
-			return &PostError{N: i, Err: err}
-		}
+	if n, err := qp.postRecv(wrs, nil); err != nil {
+		return &PostError{N: n, Err: err}
 	}
 	return nil
 }
 
-func (qp *QP) postRecv(wr *RecvWR, w *waiter) error {
+// postRecv is PostRecv; with w, for the one receive of a blocking helper.
+func (qp *QP) postRecv(wrs []RecvWR, w *waiter) (n int, err error) {
 	if qp.closing.Load() {
-		return qp.cause()
+		return 0, qp.cause()
 	}
-	err := qp.rq.post(func(r *recv) (err error) {
-		r.id, r.waiter = wr.ID, w
-		r.spans, _, err = qp.spans(r.spans, wr.Local, stag.LocalWrite)
-		return err
-	})
-	if err == nil {
+	n, err = qp.rq.post(wrs, w)
+	if n > 0 {
 		qp.rx.resume()
 	}
-	return err
+	return n, err
 }

@@ -151,8 +151,8 @@ func (qp *QP) attach() error {
 	if qp.recvCQ == nil {
 		qp.recvCQ = newCQ(qp.rnic, qp.cfg.RecvDepth)
 	}
-	qp.sent.cq, qp.sent.full = qp.sendCQ, &qp.overflow
-	qp.received.cq, qp.received.full = qp.recvCQ, &qp.overflow
+	qp.sent.cq, qp.sent.full, qp.sent.room = qp.sendCQ, &qp.overflow, &qp.sendRoom
+	qp.received.cq, qp.received.full, qp.received.room = qp.recvCQ, &qp.overflow, &qp.recvRoom
 	if err := qp.pd.use(); err != nil {
 		return err
 	}

@@ -288,7 +288,7 @@ func (x *receiver) Stop() bool {
 // the network takes no more of what is to be sent it only leaves word.
 func (x *receiver) tend() {
 	qp := x.qp
-	qp.received.push()
+	qp.rq.push()
 	if x.lingers.Load() || qp.dead() {
 		return
 	}

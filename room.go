@@ -19,17 +19,15 @@ type room struct {
 	freed   chan struct{} // closed when a slot is free; nil while nobody waits
 }
 
-// take takes one of depth slots, if there is one. Calls do not overlap.
-func (r *room) take(depth int) bool {
-	if r.used.Load() >= int64(depth) {
-		return false
-	}
-	r.used.Add(1)
-	return true
+// take takes n of depth slots, or as many as there are. Calls do not overlap.
+func (r *room) take(depth, n int) (taken int) {
+	taken = min(n, depth-int(r.used.Load()))
+	r.used.Add(int64(taken))
+	return taken
 }
 
-func (r *room) free() {
-	r.used.Add(-1)
+func (r *room) free(n int) {
+	r.used.Add(int64(-n))
 	r.wake()
 }
 
@@ -83,11 +81,10 @@ func (r *room) whenRoom(ctx context.Context, post func() error) error {
 	}
 }
 
-// polled gives back the slot of a completion that was polled.
-func (qp *QP) polled(op Op) {
+// roomOf is the room of the queue that completions of op come from.
+func (qp *QP) roomOf(op Op) *room {
 	if op == OpRecv {
-		qp.recvRoom.free()
-	} else {
-		qp.sendRoom.free()
+		return &qp.recvRoom
 	}
+	return &qp.sendRoom
 }

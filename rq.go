@@ -17,12 +17,13 @@ type recvQueue struct {
 	depth int
 
 	mu     sync.Mutex
-	ring   []recv // number i is at i modulo its length; grows on use, to depth
+	ring   []recv // number i is at i modulo its length, a power of two; grows on use
 	posted uint64
 	ended  bool // nothing is taken any more
 	flush  Status
 
-	// taken is how many of the posted ones have been filled or dropped.
+	// taken is how many of the posted ones have been filled or dropped, as far as their
+	// posters know.
 	taken atomic.Uint64
 	// The wait for a receive was in vain: a missing one is an error now.
 	rnrOut atomic.Bool
@@ -30,6 +31,7 @@ type recvQueue struct {
 	// The receiving goroutine's.
 	view  []recv // a ring that holds what was posted before number until
 	until uint64
+	took  uint64 // is taken after push
 }
 
 // A recv is one posted receive.
@@ -41,57 +43,60 @@ type recv struct {
 
 const queueInitial = 8
 
-// post queues one receive; fill gets its slot, with spans emptied.
-func (q *recvQueue) post(fill func(*recv) error) error {
+// post queues receives, in order, up to the first that cannot be queued, and tells how
+// many. w waits for the one of a blocking helper.
+func (q *recvQueue) post(wrs []RecvWR, w *waiter) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ended {
-		return ended(q.qp.cause())
+		return 0, ended(q.qp.cause())
 	}
-	if q.posted-q.taken.Load() == uint64(len(q.ring)) && !q.grow() {
-		return ErrQueueFull
+	room := q.qp.recvRoom.take(q.depth, len(wrs))
+	for ; n < len(wrs); n++ {
+		if q.posted-q.taken.Load() == uint64(len(q.ring)) {
+			q.grow()
+		}
+		r := at(q.ring, q.posted)
+		if r.spans, _, err = q.qp.spans(r.spans[:0], wrs[n].Local, stag.LocalWrite); err != nil {
+			break
+		}
+		if n == room {
+			err = ErrQueueFull
+			break
+		}
+		r.id, r.waiter = wrs[n].ID, w
+		q.posted++
 	}
-	r := at(q.ring, q.posted)
-	r.spans = r.spans[:0]
-	if err := fill(r); err != nil {
-		return err
+	if n < room {
+		q.qp.recvRoom.free(room - n)
 	}
-	if !q.qp.recvRoom.take(q.depth) {
-		return ErrQueueFull
-	}
-	q.posted++
-	return nil
+	return n, err
 }
 
-func at(ring []recv, i uint64) *recv { return &ring[i%uint64(len(ring))] }
+func at(ring []recv, i uint64) *recv { return &ring[i&uint64(len(ring)-1)] }
 
 // grow makes a larger ring. The old one stays as it is, for it may be in view.
-func (q *recvQueue) grow() bool {
-	if len(q.ring) == q.depth {
-		return false
-	}
-	ring := make([]recv, min(q.depth, max(queueInitial, 2*len(q.ring))))
+func (q *recvQueue) grow() {
+	ring := make([]recv, max(queueInitial, 2*len(q.ring)))
 	for i := q.taken.Load(); i != q.posted; i++ {
 		*at(ring, i) = *at(q.ring, i)
 	}
 	q.ring = ring
-	return true
 }
 
 // Posted is how many receives wait for a message, or fewer but not none.
 func (q *recvQueue) Posted() int {
-	taken := q.taken.Load()
-	if q.until == taken {
+	if q.until == q.took {
 		q.mu.Lock()
 		q.view, q.until = q.ring, q.posted
 		q.mu.Unlock()
 	}
-	return int(q.until - taken)
+	return int(q.until - q.took)
 }
 
 // Buffer returns where the k-th message from now goes.
 func (q *recvQueue) Buffer(k int) []stag.Span {
-	return at(q.view, q.taken.Load()+uint64(k)).spans
+	return at(q.view, q.took+uint64(k)).spans
 }
 
 // Missing is asked when a message has come and nothing is posted.
@@ -129,26 +134,37 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 
 // finish completes the oldest receive with wc.
 func (q *recvQueue) finish(wc *WC) {
-	id, w := q.pop()
-	wc.ID = id
-	if w != nil {
-		q.qp.recvRoom.free()
-		w.finish(wc)
-		return
-	}
-	q.qp.received.add(wc)
-}
-
-// pop takes the oldest receive out. Its slot is a poster's from then on.
-func (q *recvQueue) pop() (id uint64, w *waiter) {
-	taken := q.taken.Load()
-	r := at(q.view, taken)
-	id, w = r.id, r.waiter
-	q.taken.Store(taken + 1)
+	r := at(q.view, q.took)
+	q.took++
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)
 	}
-	return id, w
+	wc.ID = r.id
+	if w := r.waiter; w != nil {
+		q.publish()
+		q.qp.received.finish(w, wc)
+		return
+	}
+	if q.qp.received.add(wc) {
+		q.push()
+	}
+}
+
+// push puts the completions that were gathered into the CQ.
+func (q *recvQueue) push() {
+	q.publish()
+	q.qp.received.push()
+}
+
+// publish gives the slots of what was taken back to the posters, and has Stats know of
+// it: before anybody learns of the completions.
+func (q *recvQueue) publish() {
+	if q.taken.Load() != q.took {
+		q.taken.Store(q.took)
+	}
+	if s := q.qp.stream; s != nil { // the QP was established
+		s.Taken()
+	}
 }
 
 // end refuses receives from now on. The first receive that is still posted will
@@ -170,5 +186,5 @@ func (q *recvQueue) drop() {
 		q.finish(&WC{QP: q.qp, Op: OpRecv, Status: status, Vendor: q.qp.vendor()})
 		status = StatusFlushed
 	}
-	q.qp.received.push()
+	q.push()
 }

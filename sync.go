@@ -39,7 +39,8 @@ func (qp *QP) RDMARead(ctx context.Context, dst SGE, src RemoteBuffer) error {
 func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 	w := qp.waiter()
 	err = qp.recvRoom.whenRoom(ctx, func() error {
-		return qp.postRecv(&RecvWR{Local: []SGE{into}}, w)
+		_, err := qp.postRecv([]RecvWR{{Local: []SGE{into}}}, w)
+		return err
 	})
 	if err != nil {
 		return 0, err

@@ -83,7 +83,7 @@ func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
 	n := len(f.Payload)
 	h, err := ParseTagged(f.Head[:])
 	if err == nil {
-		err = s.placed(h, n)
+		err = s.placed(&h, n)
 	}
 	if err == nil {
 		err = s.deliver(&segment{tagged: true, t: h, n: n})
@@ -96,7 +96,7 @@ func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
 }
 
 // placed is placeTagged without the copy.
-func (s *Stream) placed(h TaggedHeader, n int) error {
+func (s *Stream) placed(h *TaggedHeader, n int) error {
 	r, off, err := s.admit(h, n)
 	if r != nil {
 		r.Touched(off, n)

@@ -62,16 +62,21 @@ func (h TaggedHeader) Append(b []byte) []byte {
 // ParseTagged reads the header at the start of a segment for which [IsTagged] is
 // true. The payload is b[TaggedLen:]. The error, a [transport.Fault], tells that b
 // is too short; the version is not looked at: see [Version].
-func ParseTagged(b []byte) (TaggedHeader, error) {
+func ParseTagged(b []byte) (h TaggedHeader, err error) {
+	err = h.parse(b)
+	return h, err
+}
+
+// parse is ParseTagged in place: it is called for every segment.
+func (h *TaggedHeader) parse(b []byte) error {
 	if len(b) < TaggedLen {
-		return TaggedHeader{}, tooShort(b, TaggedLen)
+		return tooShort(b, TaggedLen)
 	}
-	return TaggedHeader{
-		Last:    b[0]&controlLast != 0,
-		RsvdULP: b[1],
-		STag:    stag.STag(binary.BigEndian.Uint32(b[2:])),
-		TO:      binary.BigEndian.Uint64(b[6:]),
-	}, nil
+	h.Last = b[0]&controlLast != 0
+	h.RsvdULP = b[1]
+	h.STag = stag.STag(binary.BigEndian.Uint32(b[2:]))
+	h.TO = binary.BigEndian.Uint64(b[6:])
+	return nil
 }
 
 // An UntaggedHeader starts a segment for an untagged buffer (RFC 5041 section 4.3):
@@ -109,18 +114,23 @@ func (h UntaggedHeader) Append(b []byte) []byte {
 
 // ParseUntagged reads the header at the start of a segment for which [IsTagged] is
 // false. The payload is b[UntaggedLen:]. Errors are those of [ParseTagged].
-func ParseUntagged(b []byte) (UntaggedHeader, error) {
+func ParseUntagged(b []byte) (h UntaggedHeader, err error) {
+	err = h.parse(b)
+	return h, err
+}
+
+// parse is ParseUntagged in place: it is called for every segment.
+func (h *UntaggedHeader) parse(b []byte) error {
 	if len(b) < UntaggedLen {
-		return UntaggedHeader{}, tooShort(b, UntaggedLen)
+		return tooShort(b, UntaggedLen)
 	}
-	return UntaggedHeader{
-		Last:        b[0]&controlLast != 0,
-		RsvdULP:     b[1],
-		RsvdULPWord: binary.BigEndian.Uint32(b[2:]),
-		QN:          QN(binary.BigEndian.Uint32(b[6:])),
-		MSN:         MSN(binary.BigEndian.Uint32(b[10:])),
-		MO:          binary.BigEndian.Uint32(b[14:]),
-	}, nil
+	h.Last = b[0]&controlLast != 0
+	h.RsvdULP = b[1]
+	h.RsvdULPWord = binary.BigEndian.Uint32(b[2:])
+	h.QN = QN(binary.BigEndian.Uint32(b[6:]))
+	h.MSN = MSN(binary.BigEndian.Uint32(b[10:]))
+	h.MO = binary.BigEndian.Uint32(b[14:])
+	return nil
 }
 
 // IsTagged reports the T bit of the segment b; false if b is empty.

@@ -60,7 +60,8 @@ func (s *Stream) early(seq uint64, ulpdu []byte) error {
 	}
 	t := slot{used: true, seq: seq, len: len(ulpdu)}
 	copy(t.head[:], ulpdu)
-	seg, err := parse(ulpdu)
+	var seg segment
+	err := seg.parse(ulpdu)
 	if err == nil {
 		err = s.place(&seg, false)
 	}
@@ -91,10 +92,12 @@ func (s *Stream) drain() error {
 
 // wasPlaced takes a segment whose turn has come and which was placed before.
 func (s *Stream) wasPlaced(t *slot) error {
-	seg, err := parse(t.head[:]) // as it did when it came
+	var seg segment
+	err := seg.parse(t.head[:]) // as it did when it came
 	seg.n = t.len - headerLen(seg.tagged)
 	if !seg.tagged {
-		err = s.queue(seg.u.QN).isDue(seg.u.MSN)
+		seg.q = s.queue(seg.u.QN)
+		err = seg.q.isDue(seg.u.MSN)
 	}
 	if err == nil {
 		err = s.deliver(&seg)

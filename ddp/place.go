@@ -12,25 +12,26 @@ import (
 // placed.
 func (s *Stream) place(g *segment, turn bool) error {
 	if g.tagged {
-		return s.placeTagged(g.t, g.payload)
+		return s.placeTagged(g)
 	}
-	return s.placeUntagged(g.u, g.payload, turn)
+	g.q = s.queue(g.u.QN)
+	return s.placeUntagged(g, turn)
 }
 
-func (s *Stream) placeTagged(h TaggedHeader, payload []byte) error {
-	r, off, err := s.admit(h, len(payload))
+func (s *Stream) placeTagged(g *segment) error {
+	r, off, err := s.admit(&g.t, len(g.payload))
 	if r == nil {
 		return err
 	}
-	err = r.Place(off, payload)
+	err = r.Place(off, g.payload)
 	r.Unpin()
 	return err
 }
 
 // admit checks a tagged segment with n octets of payload, and pins where they belong;
 // r is nil if there is nothing to place.
-func (s *Stream) admit(h TaggedHeader, n int) (r *stag.Region, off uint64, err error) {
-	access, err := s.upper.Tagged(h, n)
+func (s *Stream) admit(h *TaggedHeader, n int) (r *stag.Region, off uint64, err error) {
+	access, err := s.upper.Tagged(*h, n)
 	if err != nil || n == 0 {
 		return nil, 0, err
 	}
@@ -58,12 +59,12 @@ func violationCode(v stag.Violation) transport.Code {
 	}
 }
 
-func (s *Stream) placeUntagged(h UntaggedHeader, payload []byte, turn bool) error {
-	q := s.queue(h.QN)
+func (s *Stream) placeUntagged(g *segment, turn bool) error {
+	q, h, payload := g.q, &g.u, g.payload
 	if q == nil {
 		return transport.Faultf(transport.DDPQueue, "QN %d", h.QN)
 	}
-	if err := s.upper.Untagged(h, len(payload)); err != nil {
+	if err := s.upper.Untagged(*h, len(payload)); err != nil {
 		return err
 	}
 	buf, err := q.buffer(h.MSN, turn)

@@ -7,8 +7,9 @@ type segment struct {
 	tagged  bool
 	t       TaggedHeader
 	u       UntaggedHeader
-	n       int    // octets of payload
-	payload []byte // gone once the segment is placed and waits for its turn
+	q       *untaggedQueue // of u.QN, once it has been placed or is to be delivered
+	n       int            // octets of payload
+	payload []byte         // gone once the segment is placed and waits for its turn
 }
 
 func (g *segment) last() bool {
@@ -19,22 +20,22 @@ func (g *segment) last() bool {
 }
 
 // parse reads a segment's header and checks its version.
-func parse(b []byte) (g segment, err error) {
+func (g *segment) parse(b []byte) (err error) {
 	g.tagged = IsTagged(b)
 	wrongVersion := transport.DDPUntaggedVersion
 	if g.tagged {
 		wrongVersion = transport.DDPTaggedVersion
-		g.t, err = ParseTagged(b)
+		err = g.t.parse(b)
 	} else {
-		g.u, err = ParseUntagged(b)
+		err = g.u.parse(b)
 	}
 	if err != nil {
-		return g, err
+		return err
 	}
 	if v := Version(b); v != version {
-		return g, transport.Faultf(wrongVersion, "version %d", v)
+		return transport.Faultf(wrongVersion, "version %d", v)
 	}
 	g.payload = b[headerLen(g.tagged):]
 	g.n = len(g.payload)
-	return g, nil
+	return nil
 }

@@ -64,7 +64,7 @@ func (s *Sender) Emit(llp transport.LLP, m *Outbound) (done bool, err error) {
 	if room <= 0 {
 		return false, fmt.Errorf("ddp: segments of %d octets leave no room for payload", llp.MaxULPDU())
 	}
-	stage := m.Stage || (llp.Caps().Digest && m.shared())
+	stage := m.Stage || (m.shared() && llp.Caps().Digest)
 	for {
 		n := min(total-m.sent, uint64(room))
 		last := m.sent+n == total
@@ -86,7 +86,9 @@ func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool
 		return s.emitRead(llp, m, n, last)
 	}
 	ok = llp.Append(m.header(s.head[:0], last), payload, stage)
-	clear(payload) // do not keep the caller's memory alive
+	for i := len(payload) - 1; i >= 0; i-- { // do not keep the caller's memory alive
+		payload[i] = nil
+	}
 	s.payload = payload[:0]
 	return ok, nil
 }

@@ -52,6 +52,7 @@ type Stream struct {
 
 	next  uint64 // the segment whose turn it is
 	ahead window // those that came before their turn
+	seg   segment
 	err   *SegmentError
 
 	pinned []*stag.Region // between Foresee and Release
@@ -105,13 +106,15 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 // inTurn takes the segment whose turn it is: everything before it was placed, and
 // delivered if complete.
 func (s *Stream) inTurn(ulpdu []byte) error {
-	seg, err := parse(ulpdu)
+	seg := &s.seg
+	err := seg.parse(ulpdu)
 	if err == nil {
-		err = s.place(&seg, true)
+		err = s.place(seg, true)
 	}
 	if err == nil {
-		err = s.deliver(&seg)
+		err = s.deliver(seg)
 	}
+	seg.payload = nil
 	if err != nil {
 		return s.refuse(ulpdu, len(ulpdu), err)
 	}
@@ -139,7 +142,7 @@ func (s *Stream) deliver(seg *segment) error {
 	case seg.tagged:
 		return s.upper.DeliverTagged(seg.t)
 	}
-	q := s.queue(seg.u.QN)
+	q := seg.q
 	if err := q.Deliver(seg.u, seg.u.MO+uint32(seg.n)); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (d *decoder) next(b []byte) (fpdu, *transport.Fault) {
 
 // size is the FPDU's size from its header on, for a ULPDU of n octets.
 func (d *decoder) size(header uint64, n int) int {
-	size := 2 + n + padding(n) + crcSize
+	size := wholeSize(n)
 	if d.markers {
 		size = withMarkers(header, size)
 	}

@@ -33,6 +33,10 @@ type encoder struct {
 // out. The ULPDU is n octets, 1 to MaxMULPDU. With stage the payload is copied,
 // otherwise lent to the batch.
 func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage bool) {
+	if e.fitsWhole(out, n, stage) {
+		e.whole(out, head, payload, n)
+		return
+	}
 	e.begin(out)
 	var length [2]byte
 	binary.BigEndian.PutUint16(length[:], uint16(n))
@@ -50,6 +54,33 @@ func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage
 	}
 	e.copy(out, noOctets[:padding(n)])
 	e.end(out)
+}
+
+// fitsWhole tells whether an FPDU is only copied, without Markers, and has room in
+// the chunk that is being filled.
+func (e *encoder) fitsWhole(out *batch, n int, stage bool) bool {
+	return !e.markers && (n < lendMin || stage && n < fuseMin) && out.room() >= wholeSize(n)
+}
+
+// wholeSize is the size of the FPDU of a ULPDU of n octets, without Markers.
+func wholeSize(n int) int { return 2 + n + padding(n) + crcSize }
+
+// whole is encode for an FPDU that fitsWhole: it is put together in its place, and
+// digested at once.
+func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
+	p := out.own(wholeSize(n))
+	binary.BigEndian.PutUint16(p, uint16(n))
+	at := 2 + copy(p[2:], head)
+	for _, q := range payload {
+		at += copy(p[at:], q)
+	}
+	at += copy(p[at:], noOctets[:padding(n)])
+	sum := uint32(0)
+	if e.crc {
+		sum = crc32c.Checksum(p[:at])
+	}
+	binary.LittleEndian.PutUint32(p[at:], sum)
+	e.pos += uint64(len(p))
 }
 
 // pieces is the most pieces that an FPDU adds to a batch.

@@ -34,6 +34,12 @@ func TestMPA_23_30_CRC32cOfTheRFC(t *testing.T) {
 	wire := encoded(&encoder{crc: true}, false, unhex(t, send24))
 	require.Equal(t, unhex(t, "b7243ec3"), wire[len(wire)-4:], "V3: the least significant octet goes first")
 	require.EqualValues(t, 0x48674bc7, crc32c.Checksum(wire), "the residue over an FPDU and its CRC")
+	for _, n := range []int{14, lendMin - 1, lendMin, fuseMin, 5000} {
+		for _, stage := range []bool{false, true} {
+			wire := encoded(&encoder{crc: true}, stage, octets(n))
+			require.EqualValues(t, 0x48674bc7, crc32c.Checksum(wire), "%d octets, staged: %v", n, stage)
+		}
+	}
 }
 
 func TestMPA_27_CRCsAreInvisibleAbove(t *testing.T) {

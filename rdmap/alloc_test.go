@@ -51,6 +51,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		if err := s.Segment(seq, segment); err != nil {
 			panic(err)
 		}
+		s.Taken()
 		seq++
 	}
 	header := func(b []byte, h ddp.UntaggedHeader) { h.Append(b[:0]) }

@@ -23,10 +23,10 @@ func (u upper) Tagged(h ddp.TaggedHeader, n int) (stag.Access, error) {
 	}
 	switch op := opcodeOf(h.RsvdULP); op {
 	case OpWrite:
-		u.s.stats.in[op].octets.Add(uint64(n))
+		u.s.received(op, 0, uint64(n))
 		return stag.RemoteWrite, nil
 	case OpReadResponse:
-		u.s.stats.in[op].octets.Add(uint64(n))
+		u.s.received(op, 0, uint64(n))
 		return stag.LocalWrite, u.s.matchResponse(h, n)
 	default:
 		return 0, transport.Faultf(transport.RDMAPOpcode, "%v in a tagged segment", op)
@@ -78,7 +78,7 @@ func (u upper) DeliverTagged(h ddp.TaggedHeader) error {
 	if opcodeOf(h.RsvdULP) == OpReadResponse {
 		return u.s.deliverResponse()
 	}
-	u.s.stats.in[OpWrite].messages.Add(1)
+	u.s.received(OpWrite, 1, 0)
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (q sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 			return err
 		}
 	}
-	q.s.stats.in[op].message(uint64(n))
+	q.s.received(op, 1, uint64(n))
 	q.Receives.Deliver(m)
 	return nil
 }

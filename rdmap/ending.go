@@ -168,6 +168,7 @@ func (s *Stream) End() {
 		return
 	}
 	s.end.over = true
+	s.completeInOrder()
 	if s.end.terminate == terminateQueued {
 		s.end.terminate = terminateNone
 	}
@@ -180,7 +181,7 @@ func (s *Stream) End() {
 		}
 		s.complete(r, st, code)
 	}
-	s.config.Events.Completed()
+	s.completed()
 	s.sq.filled, s.sq.flush, s.fill.next = s.sq.head, s.sq.head, s.sq.head
 	s.orq, s.irq, s.extensions = fifo[*Request]{}, fifo[*Inbound]{}, 0
 	s.unfinished = sendingNothing

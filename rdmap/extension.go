@@ -121,7 +121,7 @@ func (q responseSink) Missing() error {
 
 func (q responseSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
-	q.s.stats.in[op].message(uint64(n))
+	q.s.received(op, 1, uint64(n))
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	r, err := q.s.oldestExtension(op)

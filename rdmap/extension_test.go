@@ -225,9 +225,9 @@ func TestExtensionOutOfOrder(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Extensions, cfg.Window = []*Extension{&e.Extension}, 8 })
 	c.post(e.request(1, "x"), e.request(2, "y"))
 	require.NoError(t, c.flush())
-	require.NoError(t, c.s.Segment(1, untagged(opEchoed, QNResponse, 2, "second")))
+	require.NoError(t, c.take(1, untagged(opEchoed, QNResponse, 2, "second")))
 	require.Empty(t, c.done)
-	require.NoError(t, c.s.Segment(0, untagged(opEchoed, QNResponse, 1, "first")))
+	require.NoError(t, c.take(0, untagged(opEchoed, QNResponse, 1, "first")))
 	c.wantDone("responses that overtake each other complete in order", "1 success", "2 success")
 	require.Equal(t, []string{"first", "second"}, c.replies)
 }

@@ -42,6 +42,9 @@ type filler struct {
 	posted uint64
 	next   uint64 // the request to fill next
 
+	holds grip
+	tally tally // of what is in the batch
+
 	lead int64 // by how much responses are ahead of requests, where both are waiting
 	err  error
 }
@@ -66,6 +69,8 @@ func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
 	} else {
 		err = s.fill.err
 	}
+	s.fill.holds.letGo()
+	s.fill.tally.settle(&s.stats.out)
 	s.publish()
 	return more, err
 }
@@ -161,7 +166,7 @@ func (s *Stream) finish() {
 	if f.now == sendingResponse {
 		s.finishResponse()
 	} else {
-		s.stats.out[f.req.opcode()].message(f.out.Sent())
+		f.tally.count(&s.stats.out, f.req.opcode(), 1, f.out.Sent())
 		f.next++
 	}
 	f.now, f.req, f.in = sendingNothing, nil, nil
@@ -200,11 +205,6 @@ func (s *Stream) Flush(llp transport.LLP) error {
 func (s *Stream) Flushed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := max(s.sq.flush, s.sq.head); i < s.sq.filled; i++ {
-		if r := s.sq.at(i); !r.awaitsResponse() {
-			r.done = true
-		}
-	}
 	s.sq.flush = s.sq.filled
 	if s.end.terminate == terminateFilled {
 		s.end.terminate = terminateSent

@@ -48,7 +48,7 @@ func fuzzSegments(t *testing.T, input []byte, window uint8) {
 		if window > 0 {
 			order ^= 1 // each pair the other way round
 		}
-		if err := c.s.Segment(order, segment); err != nil {
+		if err := c.take(order, segment); err != nil {
 			c.s.Terminate(err)
 		}
 		for len(e.open) > 0 {

@@ -71,7 +71,7 @@ func (q requestSink) Missing() error {
 // placed and delivered (RFC 5040 section 5.5 rule 12).
 func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
-	q.s.stats.in[op].message(uint64(n))
+	q.s.received(op, 1, uint64(n))
 	in := q.s.take(h, int(n))
 	if op == OpReadRequest {
 		return q.s.acceptRead(in)

@@ -104,7 +104,7 @@ func (r *Request) covers(h ddp.TaggedHeader, n uint64) bool {
 // deliverResponse completes the oldest Read. Its sink is invalidated before that, if
 // it asks for it, and without the lock, for Fill may have pinned the region.
 func (s *Stream) deliverResponse() error {
-	s.stats.in[OpReadResponse].messages.Add(1)
+	s.received(OpReadResponse, 1, 0)
 	sink, invalidate, err := s.responded()
 	if err != nil || !invalidate {
 		return err

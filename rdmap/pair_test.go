@@ -113,6 +113,7 @@ func (d *side) receive(in <-chan []byte) {
 		if err := d.s.Segment(seq, g); err != nil {
 			d.fail(err)
 		}
+		d.s.Taken()
 		seq++
 		d.Kick()
 	}

@@ -86,7 +86,7 @@ type Request struct {
 	Ext   *Extension // KindExtension
 	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete
 
-	done  bool // may complete once it is the oldest
+	done  bool // has its response, or was done here
 	quiet bool // the RTR: makes no completion
 	held  int  // so many of Spans are held
 	msn   ddp.MSN
@@ -113,8 +113,14 @@ func (b *replyBuffer) room(n int) []stag.Span {
 
 // reset makes r ready for its next poster.
 func (r *Request) reset() {
-	clear(r.Spans)
-	*r = Request{Spans: r.Spans[:0], Inline: r.Inline[:0], reply: r.reply}
+	if len(r.Spans) == 1 {
+		r.Spans[0] = stag.Span{}
+	} else {
+		clear(r.Spans)
+	}
+	spans, inline, reply := r.Spans[:0], r.Inline[:0], r.reply
+	*r = Request{}
+	r.Spans, r.Inline, r.reply = spans, inline, reply
 }
 
 // awaitsResponse reports whether r takes a slot of the peer's inbound queue.
@@ -143,9 +149,9 @@ var sendOpcodes = [...]Opcode{
 
 // hold keeps the regions of r's spans in place while the LLP refers to them. false:
 // one has been invalidated.
-func (r *Request) hold() bool {
+func (r *Request) hold(g *grip) bool {
 	for i := range r.Spans {
-		if g := r.Spans[i].Region; g != nil && !g.Hold() {
+		if x := r.Spans[i].Region; x != nil && !g.take(x) {
 			return false
 		}
 		r.held++
@@ -153,10 +159,10 @@ func (r *Request) hold() bool {
 	return true
 }
 
-func (r *Request) release() {
+func (r *Request) release(g *grip) {
 	for i := range r.held {
-		if g := r.Spans[i].Region; g != nil {
-			g.Release()
+		if x := r.Spans[i].Region; x != nil {
+			g.give(x)
 		}
 	}
 	r.held = 0

@@ -46,7 +46,7 @@ func (s *Stream) openRequest(r *Request) error {
 	}
 	f.out.RsvdULP = op.control()
 	f.out.Source = r.Spans
-	if !r.hold() {
+	if !r.hold(&f.holds) {
 		return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
 	}
 	return nil
@@ -124,7 +124,8 @@ func sourceStatus(err error) Status {
 	return StatusLocalOp
 }
 
-// answered lets the oldest request that awaits a response complete: it has got it.
+// answered lets the oldest request that awaits a response complete, in Taken: it has
+// got it.
 // Preconditions: there is one, and s.mu is held.
 func (s *Stream) answered() {
 	r := s.orq.pop()
@@ -132,7 +133,7 @@ func (s *Stream) answered() {
 		s.extensions--
 	}
 	r.done = true
-	s.completeInOrder()
+	s.answers = true
 }
 
 // completeInOrder completes the oldest requests that are done, up to the one that
@@ -141,19 +142,31 @@ func (s *Stream) completeInOrder() {
 	first := s.sq.head
 	for s.sq.head < s.sq.filled {
 		r := s.sq.at(s.sq.head)
-		if !r.done || r == s.end.culprit {
+		if !s.isDone(r) || r == s.end.culprit {
 			break
 		}
 		s.complete(r, StatusSuccess, 0)
 	}
 	if s.sq.head != first {
-		s.config.Events.Completed()
+		s.completed()
 	}
+}
+
+// isDone reports whether r, the oldest request, may complete: it has its response, or
+// is out and awaits none.
+func (s *Stream) isDone(r *Request) bool {
+	return r.done || s.sq.head < s.sq.flush && !r.awaitsResponse()
+}
+
+// completed ends a run of complete.
+func (s *Stream) completed() {
+	s.released.letGo()
+	s.config.Events.Completed()
 }
 
 // complete gives back r, the oldest request. Preconditions: s.mu is held.
 func (s *Stream) complete(r *Request, st Status, code transport.Code) {
-	r.release()
+	r.release(&s.released)
 	if !r.quiet {
 		s.config.Events.Complete(r, st, code)
 	}

@@ -61,7 +61,7 @@ func (s *Stream) finishResponse() {
 	if f.in.ext != nil {
 		op = f.in.ext.Response
 	}
-	s.stats.out[op].message(f.out.Sent())
+	f.tally.count(&s.stats.out, op, 1, f.out.Sent())
 	f.source[0] = stag.Span{}
 
 	s.mu.Lock()

@@ -356,9 +356,9 @@ func TestRDMAP_102_108_RequestSeesWhatWasSentBefore(t *testing.T) {
 
 	c = converse(t, func(cfg *Config) { cfg.Window = 8 })
 	r, _ = c.region(8, nil)
-	require.NoError(t, c.s.Segment(1, readRequestOf(1, ReadRequest{Sink: target, Size: 8, Src: RemoteAddr{r.STag(), 0x1000}})))
+	require.NoError(t, c.take(1, readRequestOf(1, ReadRequest{Sink: target, Size: 8, Src: RemoteAddr{r.STag(), 0x1000}})))
 	c.wantIdle("a request that comes early is not processed")
-	require.NoError(t, c.s.Segment(0, tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "new data")))
+	require.NoError(t, c.take(0, tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "new data")))
 	c.wantSegment("until everything before it was delivered", tagged(OpReadResponse, true, target, "new data"))
 }
 

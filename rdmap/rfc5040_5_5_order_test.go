@@ -29,9 +29,9 @@ func TestRDMAP_99_PlacementMayComeInAnyOrder(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
 	r, mem := c.region(8, nil)
 	at := RemoteAddr{r.STag(), 0x1000}
-	require.NoError(t, c.s.Segment(1, tagged(OpWrite, true, at, "second")), "a Write that comes early is placed")
+	require.NoError(t, c.take(1, tagged(OpWrite, true, at, "second")), "a Write that comes early is placed")
 	require.Equal(t, "second", string(mem[:6]))
-	require.NoError(t, c.s.Segment(0, tagged(OpWrite, true, at, "first")), "and so is one to the same octets")
+	require.NoError(t, c.take(0, tagged(OpWrite, true, at, "first")), "and so is one to the same octets")
 	require.Contains(t, []string{"firstd", "second"}, string(mem[:6]), "which of them they hold is not told")
 }
 
@@ -61,10 +61,10 @@ func TestRDMAP_101_ResponsesCompleteReadsInOrder(t *testing.T) {
 			c.wantFault("the second cannot overtake the first", transport.DDPBounds, second)
 			continue
 		}
-		require.NoError(t, c.s.Segment(1, second), "where order is not kept the second may be placed first")
+		require.NoError(t, c.take(1, second), "where order is not kept the second may be placed first")
 		require.Equal(t, "second..", string(mem[8:]))
 		require.Empty(t, c.done, "but completes nothing")
-		require.NoError(t, c.s.Segment(0, first))
+		require.NoError(t, c.take(0, first))
 		c.wantDone("before the first has come", "1 success", "2 success")
 		require.Equal(t, "first...second..", string(mem))
 	}
@@ -94,8 +94,8 @@ func TestRDMAP_40_ResponsesOutOfOrderMustMatchToo(t *testing.T) {
 	c, segment = start()
 	c.sends("in pieces", segment(0, false, "1234"), segment(4, false, "5678"), segment(8, true, ""))
 	c, segment = start()
-	require.NoError(t, c.s.Segment(1, segment(4, true, "5678")))
-	require.NoError(t, c.s.Segment(0, segment(0, false, "1234")))
+	require.NoError(t, c.take(1, segment(4, true, "5678")))
+	require.NoError(t, c.take(0, segment(0, false, "1234")))
 	c.wantDone("in pieces that overtake each other", "1 success")
 	c.seq = 2
 	c.wantFault("nothing is outstanding any more", transport.RDMAPOpcode, segment(0, false, "1234"))
@@ -113,9 +113,9 @@ func TestRDMAP_100_SendShowsEarlierWrites(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
 	r, mem := c.region(8, nil)
 	c.receive(8)
-	require.NoError(t, c.s.Segment(1, untagged(OpSend, QNSend, 1, "x")))
+	require.NoError(t, c.take(1, untagged(OpSend, QNSend, 1, "x")))
 	require.Empty(t, c.received, "a Send that comes before a Write that was sent earlier is not delivered")
-	require.NoError(t, c.s.Segment(0, tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "data")))
+	require.NoError(t, c.take(0, tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "data")))
 	c.wantReceived("until the Write is placed", Received{Opcode: OpSend, Len: 1})
 	require.Equal(t, "data", string(mem[:4]))
 }

@@ -154,6 +154,13 @@ func (c *conversation) tryPost(rs ...Request) (int, error) {
 	})
 }
 
+// take hands up one segment, by itself.
+func (c *conversation) take(seq uint64, segment []byte) error {
+	err := c.s.Segment(seq, segment)
+	c.s.Taken()
+	return err
+}
+
 // flush sends all that can be sent, as a QP does.
 func (c *conversation) flush() error {
 	for {
@@ -205,7 +212,7 @@ func (c *conversation) sends(that string, segments ...[]byte) {
 }
 
 func (c *conversation) send(segment []byte) error {
-	err := c.s.Segment(c.seq, slices.Clone(segment))
+	err := c.take(c.seq, slices.Clone(segment))
 	c.seq++
 	return err
 }

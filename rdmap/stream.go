@@ -12,15 +12,18 @@ import (
 )
 
 // A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill,
-// Flushed), and one may receive (Segment); the rest is safe for all.
+// Flushed), and one may receive (Segment, Taken); the rest is safe for all.
 //
 // Segment can make requests ready that had to wait for a response, and queue
-// answers: ask Pending after it. The same holds for Flushed and for Post.
+// answers: ask Pending after Taken. The same holds for Flushed and for Post.
 type Stream struct {
 	config Config
 	ddp    *ddp.Stream
 	fill   filler // of the sending goroutine
 	stats  stats
+	tally  tally // of the receiving goroutine
+	// Of the receiving goroutine: a request has got its response since the last Taken.
+	answers bool
 
 	// Set once the stream is ending: nothing is taken from the peer or the poster any
 	// more, and nothing is sent but a Terminate.
@@ -36,6 +39,7 @@ type Stream struct {
 	irq        fifo[*Inbound] // requests of the peer that await their response
 	spare      fifo[*Inbound] // buffers of QN 1, in the order in which they will be used
 	end        end
+	released   grip   // of the requests that complete; empty while mu is free
 	placed     uint64 // where responses may overtake each other: octets placed
 	due        uint64 // and the sizes of the Reads that have completed
 }
@@ -182,4 +186,18 @@ func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
 		return nil
 	}
 	return s.ddp.Placed(seq, f)
+}
+
+// Taken follows a run of Segments: requests that have got their responses complete,
+// and Stats knows what has come. It must be called before the receiving goroutine
+// waits for more, or tells of what has come.
+func (s *Stream) Taken() {
+	s.tally.settle(&s.stats.in)
+	if !s.answers {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers = false
+	s.completeInOrder()
 }

@@ -28,13 +28,16 @@ func TotalLen(spans []Span) uint64 {
 // if p does not fit; [ErrInvalid] if a region was invalidated, with what came before
 // it placed; or that of a Buffer. p stays the caller's.
 func PlaceAt(spans []Span, off uint64, p []byte) error {
+	if len(spans) == 1 && within(&spans[0], off, len(p)) {
+		return spans[0].place(off, p)
+	}
 	if !fits(spans, off, len(p)) {
 		return ErrBounds
 	}
 	for len(p) > 0 {
 		var part Span
 		part, spans = cut(spans, &off, len(p))
-		if err := part.place(p[:part.Len]); err != nil {
+		if err := part.place(0, p[:part.Len]); err != nil {
 			return err
 		}
 		p = p[part.Len:]
@@ -70,10 +73,17 @@ func Gather(dst [][]byte, spans []Span, off uint64, n int) (out [][]byte, ok boo
 		return dst, false
 	}
 	out = dst
+	if len(spans) == 1 && n > 0 {
+		b := spans[0].bytes(off, n)
+		if b == nil {
+			return dst, false
+		}
+		return append(out, b), true
+	}
 	for n > 0 {
 		var part Span
 		part, spans = cut(spans, &off, n)
-		b := part.bytes()
+		b := part.bytes(0, part.Len)
 		if b == nil {
 			return dst, false
 		}
@@ -81,6 +91,11 @@ func Gather(dst [][]byte, spans []Span, off uint64, n int) (out [][]byte, ok boo
 		n -= part.Len
 	}
 	return out, true
+}
+
+// within reports whether n octets, at least one, at octet off are all in s.
+func within(s *Span, off uint64, n int) bool {
+	return n > 0 && off < uint64(s.Len) && uint64(n) <= uint64(s.Len)-off
 }
 
 func fits(spans []Span, off uint64, n int) bool {
@@ -103,27 +118,31 @@ func cut(spans []Span, off *uint64, n int) (part Span, rest []Span) {
 	return part, spans
 }
 
-// bytes returns the octets of a span of memory, else nil.
-func (s *Span) bytes() []byte {
+// bytes returns n octets of a span of memory, from its octet off on, else nil. They
+// are within the span.
+func (s *Span) bytes(off uint64, n int) []byte {
+	off += s.Off
 	if s.Region != nil {
-		return s.Region.Bytes(s.Off, s.Len)
+		return s.Region.Bytes(off, n)
 	}
-	if s.Off > uint64(len(s.Mem)) || uint64(s.Len) > uint64(len(s.Mem))-s.Off {
+	if off > uint64(len(s.Mem)) || uint64(n) > uint64(len(s.Mem))-off {
 		return nil
 	}
-	end := s.Off + uint64(s.Len)
-	return s.Mem[s.Off:end:end]
+	end := off + uint64(n)
+	return s.Mem[off:end:end]
 }
 
-func (s *Span) place(p []byte) error {
-	if s.Region != nil {
-		if !s.Region.Pin() {
+// place copies p to octet off of the span, within which it is.
+func (s *Span) place(off uint64, p []byte) error {
+	if r := s.Region; r != nil {
+		if !r.Pin() {
 			return ErrInvalid
 		}
-		defer s.Region.Unpin()
-		return s.Region.Place(s.Off, p)
+		err := r.Place(s.Off+off, p)
+		r.Unpin()
+		return err
 	}
-	b := s.bytes()
+	b := s.bytes(off, len(p))
 	if b == nil {
 		return ErrBounds
 	}
@@ -135,7 +154,7 @@ func (s *Span) readInto(p []byte) error {
 	if s.Region != nil {
 		return s.Region.ReadInto(p, s.Off)
 	}
-	b := s.bytes()
+	b := s.bytes(0, s.Len)
 	if b == nil {
 		return ErrBounds
 	}

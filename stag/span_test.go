@@ -184,3 +184,15 @@ func TestSpansAllocateNothing(t *testing.T) {
 		dst, _ = Gather(dst[:0], spans, 1, 18)
 	}))
 }
+
+// BenchmarkPlaceAt places a small message into the one span that it has.
+func BenchmarkPlaceAt(b *testing.B) {
+	r, err := NewTable().Register(make([]byte, 64), Options{Access: LocalWrite})
+	require.NoError(b, err)
+	spans, p := []Span{{Region: r, Len: 64}}, make([]byte, 64)
+	for b.Loop() {
+		if err := PlaceAt(spans, 0, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -35,26 +35,32 @@ func (r *Region) Unpin() { r.drop(onePin, pins) }
 
 // Hold says that a work request refers to the octets, or reports false if the
 // region is INVALID. [Table.Close] waits for Release; Invalidate does not.
-func (r *Region) Hold() bool { return r.take(oneHold, holds) }
+func (r *Region) Hold() bool { return r.HoldN(1) }
+
+// HoldN is n Holds in one step.
+func (r *Region) HoldN(n uint32) bool { return r.take(uint64(n)*oneHold, holds) }
 
 // Release ends a Hold that returned true.
-func (r *Region) Release() { r.drop(oneHold, holds) }
+func (r *Region) Release() { r.ReleaseN(1) }
 
-func (r *Region) take(one, count uint64) bool {
+// ReleaseN ends n Holds in one step.
+func (r *Region) ReleaseN(n uint32) { r.drop(uint64(n)*oneHold, holds) }
+
+func (r *Region) take(some, count uint64) bool {
 	// Looking first keeps users of a dead STag from moving the counts that an
 	// Invalidate waits for.
 	if r.state.Load()&invalid != 0 {
 		return false
 	}
-	if r.state.Add(one)&invalid == 0 {
+	if r.state.Add(some)&invalid == 0 {
 		return true
 	}
-	r.drop(one, count)
+	r.drop(some, count)
 	return false
 }
 
-func (r *Region) drop(one, count uint64) {
-	if s := r.state.Add(-one); s&invalid != 0 && s&count == 0 {
+func (r *Region) drop(some, count uint64) {
+	if s := r.state.Add(-some); s&invalid != 0 && s&count == 0 {
 		r.wake()
 	}
 }

@@ -142,6 +142,7 @@ func (e *rdmaEnd) connected(theirs windows) error {
 		}
 		e.sends = append(e.sends, wr)
 	}
+	e.sends = append(e.sends, e.sends[:w.Depth]...) // so that no post need wrap
 	return nil
 }
 

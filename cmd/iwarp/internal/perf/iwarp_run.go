@@ -34,8 +34,8 @@ func (e *rdmaEnd) stream(n int) error {
 	w := e.w
 	for posted, done := 0, 0; done < n; {
 		for {
-			at := posted % len(e.sends)
-			k := min(n-posted, len(e.sends)-at, e.room(posted-done))
+			at := posted % (len(e.sends) - w.Depth)
+			k := min(n-posted, e.room(posted-done))
 			if k == 0 {
 				break
 			}
