@@ -57,6 +57,25 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {
 	return prepareError(wr.Op, err)
 }
 
+// fillInvalidate finds the STag that is meant, of an MR or MW by what is posted
+// already.
+func (qp *QP) fillInvalidate(r *rdmap.Request, wr *SendWR) error {
+	r.Kind, r.Invalidate = rdmap.KindInvalidate, wr.Invalidate
+	switch {
+	case wr.MR == nil && wr.MW == nil:
+		return nil
+	case wr.Invalidate != 0 || wr.MR != nil && wr.MW != nil:
+		return fmt.Errorf("iwarp: %v takes one of an STag, an MR and an MW", wr.Op)
+	case wr.MR != nil && wr.MR.pd.rnic != qp.rnic || wr.MW != nil && wr.MW.pd.rnic != qp.rnic:
+		return fmt.Errorf("iwarp: %v: the MW or MR belongs to another RNIC", wr.Op)
+	case wr.MR != nil:
+		r.Invalidate = wr.MR.STag()
+	default:
+		r.Invalidate = wr.MW.STag()
+	}
+	return nil
+}
+
 func prepareError(op Op, err error) error {
 	switch {
 	case err == nil:

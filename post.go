@@ -89,8 +89,7 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	case OpRDMARead, OpRDMAReadInvalidate:
 		return qp.fillRead(r, wr)
 	case OpLocalInvalidate:
-		r.Kind, r.Invalidate = rdmap.KindInvalidate, wr.Invalidate
-		return nil
+		return qp.fillInvalidate(r, wr)
 	case OpRegister:
 		return qp.fillRegister(r, wr)
 	case OpBind:
@@ -137,6 +136,9 @@ func (qp *QP) fillRead(r *rdmap.Request, wr *SendWR) error {
 	var n uint64
 	if r.Spans, n, err = qp.spans(r.Spans, wr.Local, stag.LocalWrite); err != nil {
 		return err
+	}
+	if n == 0 && wr.Op == OpRDMAReadInvalidate {
+		return fmt.Errorf("iwarp: %v of nothing has no sink to invalidate", wr.Op)
 	}
 	return fillRemote(r, wr, n)
 }

@@ -290,7 +290,7 @@ func TestOperationsOfNoLength(t *testing.T) {
 	})
 }
 
-func TestReadIntoARegionThatIsInvalidatedAfterwards(t *testing.T) {
+func TestVERBS_20_ReadIntoARegionThatIsInvalidatedAfterwards(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		_, sink := k.register(8, stag.LocalWrite, nil)

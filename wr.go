@@ -103,7 +103,8 @@ func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 //	Send with Invalidate   the same, and Invalidate: the peer's STag
 //	RDMA Write             Local or Inline, and Remote
 //	RDMA Read              exactly one Local with LocalWrite (none if Remote.Len is 0), and Remote
-//	Local Invalidate       Invalidate: an STag of this side
+//	  with local Invalidate  the same, but not of length 0
+//	Local Invalidate       Invalidate: an STag of this side; or MR or MW, by what was posted before
 //	Register               MR of AllocMR; Memory or Buffer; Access; Remote.TO: the TO of its first octet
 //	Bind                   MW; exactly one Local, what it is to cover; Access; Remote.TO likewise
 //
