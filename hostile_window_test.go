@@ -132,13 +132,15 @@ func TestVERBS_9_21_27_28_HostileUseOfWindows(t *testing.T) {
 	var list []windowAttack
 	writes := func(name string, code transport.Code, is error, to uint64, n int, target func(v *victim) stag.STag) {
 		list = append(list, windowAttack{
-			attack{name: "write " + name, code: code, is: is}, target,
+			attack{name: "write " + name, code: code, is: is},
+			target,
 			func(s stag.STag) []byte { return write(s, to, strings.Repeat("x", n)) },
 		})
 	}
 	reads := func(name string, code transport.Code, is error, to uint64, n int, target func(v *victim) stag.STag) {
 		list = append(list, windowAttack{
-			attack{name: "read " + name, code: code, is: is, tells: tellsRead}, target,
+			attack{name: "read " + name, code: code, is: is, tells: tellsRead},
+			target,
 			func(s stag.STag) []byte { return readRequest(1, 5, 6, uint32(n), s, to) },
 		})
 	}
@@ -177,7 +179,8 @@ func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 	var list []windowAttack
 	invalidates := func(name string, code transport.Code, target func(v *victim) stag.STag) {
 		list = append(list, windowAttack{
-			attack{name: name, code: code}, target,
+			attack{name: name, code: code},
+			target,
 			func(s stag.STag) []byte { return untagged(0x41, 0x44, uint32(s), 0, 1, 0, "") },
 		})
 	}

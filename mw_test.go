@@ -321,3 +321,19 @@ func TestWindowsAreCounted(t *testing.T) {
 	_, err = s.pd.AllocMW()
 	require.Error(t, err)
 }
+
+// TestVERBS_33_SinkOfAReadIsNotThePeersToWrite: LocalWrite is enough for it, and RDMA
+// Writes to the STag that the Read Request shows are refused.
+func TestVERBS_33_SinkOfAReadIsNotThePeersToWrite(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		mem, sink := k.register(8, stag.LocalWrite, nil)
+		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: []SGE{sink.Slice(0, 4)}, Remote: remote})
+		require.Equal(t, readRequest(1, sink.STag(), 0, 4, remote.STag, remote.TO), k.p.segment())
+		k.p.writes(fpdu(response(0xc1, sink.STag(), 0, "data")))
+		k.wantCompletions("the Response is placed", 1)
+		k.p.writes(fpdu(write(sink.STag(), 0, "evil")))
+		k.wantTerminate("a Write is not: 1/1/02", 0x1102)
+		require.Equal(t, "data\x00\x00\x00\x00", string(mem))
+	})
+}

@@ -135,9 +135,9 @@ func TestVERBS_20_SinkWithAWindowIsNotInvalidated(t *testing.T) {
 	c.wantDone("which the Read tells", "1 success", "2 bind or invalidate error")
 }
 
-// TestVERBS_18_22_RemoteInvalidateOfAWindow: a window is one stream's alone and grants a
-// right, so the peer may always give it back. The region is not the peer's to take.
-func TestVERBS_18_22_RemoteInvalidateOfAWindow(t *testing.T) {
+// TestVERBS_18_19_22_RemoteInvalidateOfAWindow: a window is one stream's alone and grants
+// a right, so the peer may always give it back. The region is not the peer's to take.
+func TestVERBS_18_19_22_RemoteInvalidateOfAWindow(t *testing.T) {
 	c := converse(t, nil)
 	on, _ := c.region(8, func(o *stag.Options) { o.Access = lendable; o.Scope.Stream = 0 })
 	bind := c.bindOf(1, on, 0)
@@ -145,8 +145,9 @@ func TestVERBS_18_22_RemoteInvalidateOfAWindow(t *testing.T) {
 	require.NoError(t, c.flush())
 	c.watched = bind.Enable
 	c.done, c.watchedIs = nil, nil
-	c.receive(4)
+	payload := c.receive(4)
 	c.sends("Send with Invalidate", invalidating(OpSendInvalidate, 1, bind.Enable.STag(), "done"))
+	require.Equal(t, "done", string(payload))
 	c.wantReceived("tells of it", Received{Opcode: OpSendInvalidate, Len: 4, Invalidated: true, STag: bind.Enable.STag()})
 	require.Equal(t, []bool{false}, c.watchedIs, "when the window is dead already")
 	require.Zero(t, c.s.Windows().Len())
