@@ -86,3 +86,45 @@ func TestNothingIsAllocatedForAPoll(t *testing.T) {
 	})
 	wantNoAllocs(t, "an empty poll", func() { cq.Poll(wcs) })
 }
+
+// TestAnEnableAllocatesItsRegion: and nothing else.
+func TestAnEnableAllocatesItsRegion(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	client, _ := connect(t, pairConfig{})
+	for what, wrs := range enables(t, client.pd) {
+		wcs := make([]WC, 1)
+		f := func() {
+			if err := client.qp.PostSend(wrs...); err != nil {
+				t.Fatal(err)
+			}
+			one(t, client.qp.SendCQ(), wcs)
+		}
+		for range 200 {
+			f()
+		}
+		require.EqualValues(t, 1, testing.AllocsPerRun(1000, f), what)
+	}
+}
+
+// enables are a registration and a binding, each with its invalidation.
+func enables(t testing.TB, pd *PD) map[string][]SendWR {
+	const n = 1 << 20
+	region, err := pd.RegisterMR(make([]byte, n), lendable, nil)
+	require.NoError(t, err)
+	mw, err := pd.AllocMW()
+	require.NoError(t, err)
+	mr, err := pd.AllocMR(n, stag.LocalWrite|stag.RemoteWrite, nil)
+	require.NoError(t, err)
+	return map[string][]SendWR{
+		"register": {
+			{Op: OpRegister, Flags: Unsignaled, MR: mr, Memory: make([]byte, n), Access: stag.LocalWrite | stag.RemoteWrite},
+			{Op: OpLocalInvalidate, MR: mr},
+		},
+		"bind": {
+			{Op: OpBind, Flags: Unsignaled, MW: mw, Local: []SGE{region.Slice(0, n)}, Access: stag.RemoteWrite},
+			{Op: OpLocalInvalidate, MW: mw},
+		},
+	}
+}

@@ -136,3 +136,23 @@ func BenchmarkCQPoll(b *testing.B) {
 		cq.Poll(wcs)
 	}
 }
+
+// BenchmarkEnable is a registration or a binding of 1 MiB, and the invalidation that ends
+// it.
+func BenchmarkEnable(b *testing.B) {
+	qp, _, _, _ := benchPair(b, MPAOptions{})
+	for what, wrs := range enables(b, qp.pd) {
+		b.Run(what, func(b *testing.B) {
+			b.ReportAllocs()
+			var wcs [1]WC
+			for b.Loop() {
+				if err := qp.PostSend(wrs...); err != nil {
+					b.Fatal(err)
+				}
+				if n, err := qp.SendCQ().Wait(context.Background(), wcs[:]); n != 1 || err != nil || wcs[0].Status != StatusSuccess {
+					b.Fatal(n, err, wcs[0].Status)
+				}
+			}
+		})
+	}
+}

@@ -238,6 +238,7 @@ func (qp *QP) halfEnded() {
 // finish completes what is left. Nothing is sent, received or placed any more.
 func (qp *QP) finish() {
 	qp.stream.End()
+	qp.stream.Windows().Invalidate()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()
 	qp.sendRoom.wake()
@@ -298,9 +299,17 @@ func (qp *QP) checkDrained() {
 // peer has ended its half too the receive queue is flushed. If that takes longer than
 // Config.CloseTimeout the QP is aborted, and Close returns an error that matches
 // os.ErrDeadlineExceeded. Closing a QP that has ended does nothing.
+//
+// While memory windows are bound to the QP, which its peer may be using, Close fails
+// with ErrWindowBound and changes nothing: invalidate them first
+// (draft-hilland-rddp-verbs section 6.1.4). A QP that ends in any other way, by Abort for
+// one, invalidates them.
 func (qp *QP) Close() error {
 	if !qp.connected.Load() {
 		return errNotConnected
+	}
+	if n := qp.stream.Windows().Len(); n > 0 {
+		return fmt.Errorf("iwarp: close queue pair: %w: %d of them", ErrWindowBound, n)
 	}
 	qp.closing.Store(true)
 	qp.kick()
@@ -335,7 +344,8 @@ func (qp *QP) endSending() {
 }
 
 // Abort ends the QP at once, with a reset of the connection and without a
-// Terminate; everything that is not complete is flushed.
+// Terminate; everything that is not complete is flushed, and memory windows that are
+// bound to the QP are invalidated.
 func (qp *QP) Abort() error {
 	if !qp.connected.Load() {
 		return errNotConnected

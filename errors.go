@@ -21,6 +21,7 @@ var (
 	ErrUnsupported = errors.New("iwarp: not supported")
 	ErrQueueFull   = errors.New("iwarp: queue full")
 	ErrLimit       = errors.New("iwarp: limit reached")
+	ErrWindowBound = errors.New("iwarp: memory windows are bound")
 )
 
 // A TerminateError tells that a Terminate message ended the stream (RFC 5040

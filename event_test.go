@@ -44,7 +44,7 @@ func TestNamesOfKindsStatesAndOps(t *testing.T) {
 		require.NotContains(t, s.String(), "State(")
 	}
 	require.Equal(t, "State(9)", State(9).String())
-	for _, o := range []Op{OpSend, OpSendInvalidate, OpRDMAWrite, OpRDMARead, OpRDMAReadInvalidate, OpLocalInvalidate, OpRecv} {
+	for _, o := range []Op{OpSend, OpSendInvalidate, OpRDMAWrite, OpRDMARead, OpRDMAReadInvalidate, OpLocalInvalidate, OpRegister, OpBind, OpRecv} {
 		require.NotContains(t, o.String(), "Op(")
 	}
 	require.Equal(t, "Op(4)", Op(4).String())

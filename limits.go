@@ -10,7 +10,7 @@ import (
 // means its default.
 type Limits struct {
 	MaxQP         int // queue pairs: 65,536
-	MaxMR         int // memory regions: 1,048,576
+	MaxMR         int // memory regions and windows: 1,048,576
 	MaxPD         int // protection domains: 65,536
 	MaxCQ         int // completion queues: 65,536
 	MaxQueueDepth int // work requests in a send or receive queue: 65,536

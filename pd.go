@@ -16,7 +16,7 @@ type PD struct {
 	id   uint32
 
 	mu     sync.Mutex
-	users  int // MRs and QPs
+	users  int // MRs, MWs and QPs
 	closed bool
 }
 
@@ -41,7 +41,7 @@ type MROptions struct {
 // completion tells when it did. Reading locally is always allowed, and the rights
 // RemoteWrite and RemoteAtomic need LocalWrite. An empty buf is refused.
 func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, error) {
-	return pd.register(access, opts, func(o stag.Options) (*stag.Region, error) {
+	return pd.register(access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.Register(buf, o)
 	})
 }
@@ -49,12 +49,12 @@ func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, 
 // RegisterBuffer registers octets that are not memory. An error of the Buffer
 // ends the stream whose operation met it.
 func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {
-	return pd.register(access, opts, func(o stag.Options) (*stag.Region, error) {
+	return pd.register(access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.RegisterBuffer(buf, o)
 	})
 }
 
-func (pd *PD) register(access stag.Access, opts *MROptions, reg func(stag.Options) (*stag.Region, error)) (*MR, error) {
+func (pd *PD) register(access stag.Access, opts *MROptions, reg func(*MR, stag.Options) (*stag.Region, error)) (*MR, error) {
 	o := stag.Options{Access: access, Scope: stag.Scope{PD: pd.id}}
 	if opts != nil {
 		o.BaseTO = opts.BaseTO
@@ -65,24 +65,38 @@ func (pd *PD) register(access stag.Access, opts *MROptions, reg func(stag.Option
 			o.Scope.Stream = opts.QP.id
 		}
 	}
-	if err := pd.use(); err != nil {
+	if err := pd.takeSTag(); err != nil {
 		return nil, err
 	}
-	r := pd.rnic
-	if err := r.take(&r.used.mr, r.limits.MaxMR, "memory regions"); err != nil {
-		pd.release()
-		return nil, err
-	}
-	region, err := reg(o)
+	mr := &MR{pd: pd}
+	region, err := reg(mr, o)
 	if err != nil {
-		r.give(&r.used.mr)
-		pd.release()
+		pd.giveSTag()
 		return nil, fmt.Errorf("iwarp: register: %w", err)
 	}
-	return &MR{pd: pd, region: region}, nil
+	mr.latest.Store(region)
+	return mr, nil
 }
 
-// Close gives the PD back. It fails while regions or QPs of it are left.
+// takeSTag reserves one of the STags of the RNIC for an MR or MW of the PD.
+func (pd *PD) takeSTag() error {
+	if err := pd.use(); err != nil {
+		return err
+	}
+	r := pd.rnic
+	if err := r.take(&r.used.mr, r.limits.MaxMR, "memory regions and windows"); err != nil {
+		pd.release()
+		return err
+	}
+	return nil
+}
+
+func (pd *PD) giveSTag() {
+	pd.rnic.give(&pd.rnic.used.mr)
+	pd.release()
+}
+
+// Close gives the PD back. It fails while regions, windows or QPs of it are left.
 func (pd *PD) Close() error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
@@ -90,7 +104,7 @@ func (pd *PD) Close() error {
 		return nil
 	}
 	if pd.users > 0 {
-		return fmt.Errorf("iwarp: close PD: still in use by %d regions and queue pairs", pd.users)
+		return fmt.Errorf("iwarp: close PD: still in use by %d regions, windows and queue pairs", pd.users)
 	}
 	pd.closed = true
 	pd.rnic.give(&pd.rnic.used.pd)

@@ -36,6 +36,9 @@ func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
 		if i == room {
 			return ErrQueueFull
 		}
+		if r.Enable != nil {
+			wrs[i].named(r.Enable)
+		}
 		return nil
 	})
 	if n < room {
@@ -93,8 +96,11 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	case OpRDMARead, OpRDMAReadInvalidate:
 		return qp.fillRead(r, wr)
 	case OpLocalInvalidate:
-		r.Kind, r.Invalidate = rdmap.KindInvalidate, wr.Invalidate
-		return nil
+		return qp.fillInvalidate(r, wr)
+	case OpRegister:
+		return qp.fillRegister(r, wr)
+	case OpBind:
+		return qp.fillBind(r, wr)
 	default:
 		return fmt.Errorf("iwarp: %v cannot be posted to a send queue", wr.Op)
 	}
@@ -138,6 +144,9 @@ func (qp *QP) fillRead(r *rdmap.Request, wr *SendWR) error {
 	if r.Spans, n, err = qp.spans(r.Spans, wr.Local, stag.LocalWrite); err != nil {
 		return err
 	}
+	if n == 0 && wr.Op == OpRDMAReadInvalidate {
+		return fmt.Errorf("iwarp: %v of nothing has no sink to invalidate", wr.Op)
+	}
 	return fillRemote(r, wr, n)
 }
 
@@ -176,10 +185,11 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 		if s.Len == 0 {
 			continue
 		}
-		if err := qp.checkSGE(s, need); err != nil {
+		region, err := qp.checkSGE(s, need)
+		if err != nil {
 			return dst, 0, fmt.Errorf("SGE %d: %w", i, err)
 		}
-		dst = append(dst, stag.Span{Region: s.MR.region, Off: uint64(s.Off), Len: s.Len})
+		dst = append(dst, stag.Span{Region: region, Off: uint64(s.Off), Len: s.Len})
 		sum += uint64(s.Len)
 	}
 	if sum > math.MaxUint32 {
@@ -188,22 +198,26 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 	return dst, sum, nil
 }
 
-func (qp *QP) checkSGE(s SGE, need stag.Access) error {
-	switch {
-	case s.MR == nil:
-		return errors.New("iwarp: no region")
-	case s.MR.pd != qp.pd:
-		return fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
-	case s.MR.region.Scope().Stream != 0 && s.MR.region.Scope().Stream != qp.id:
-		return fmt.Errorf("%w: the region belongs to another QP", ErrAccess)
-	case !s.MR.contains(s.Off, s.Len):
-		return fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, s.MR.Len())
-	case s.MR.region.Access()&need != need:
-		return fmt.Errorf("%w: the region lacks LocalWrite", ErrAccess)
-	case !s.MR.region.Valid():
-		return fmt.Errorf("%w: %v was invalidated", ErrInvalidSTag, s.MR.STag())
+// checkSGE returns the region of an SGE. One that is registered by a work request may be
+// INVALID still when it is named; whether it is VALID is then found out in its turn.
+func (qp *QP) checkSGE(s SGE, need stag.Access) (*stag.Region, error) {
+	if s.MR == nil {
+		return nil, errors.New("iwarp: no region")
 	}
-	return nil
+	r := s.MR.region()
+	switch {
+	case s.MR.pd != qp.pd:
+		return nil, fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
+	case r.Scope().Stream != 0 && r.Scope().Stream != qp.id:
+		return nil, fmt.Errorf("%w: the region belongs to another QP", ErrAccess)
+	case !contains(r, s.Off, s.Len):
+		return nil, fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, r.Len())
+	case r.Access()&need != need:
+		return nil, fmt.Errorf("%w: the region lacks LocalWrite", ErrAccess)
+	case !r.Valid() && s.MR.blank == nil:
+		return nil, fmt.Errorf("%w: %v was invalidated", ErrInvalidSTag, r.STag())
+	}
+	return r, nil
 }
 
 // PostRecv queues buffers for messages of the peer, in order. It may be called as

@@ -290,7 +290,7 @@ func TestOperationsOfNoLength(t *testing.T) {
 	})
 }
 
-func TestReadIntoARegionThatIsInvalidatedAfterwards(t *testing.T) {
+func TestVERBS_20_ReadIntoARegionThatIsInvalidatedAfterwards(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		_, sink := k.register(8, stag.LocalWrite, nil)
@@ -299,11 +299,11 @@ func TestReadIntoARegionThatIsInvalidatedAfterwards(t *testing.T) {
 			SendWR{ID: 2, Op: OpSend, Flags: ReadFence})
 		require.Equal(t, readRequest(1, sink.STag(), 0, 4, remote.STag, remote.TO), k.p.segment())
 		k.wantNoCompletion("the response has not come")
-		require.True(t, sink.region.Valid())
+		require.True(t, sink.region().Valid())
 		k.p.writes(fpdu(response(0xc1, sink.STag(), 0, "data")))
 		require.Equal(t, send(1, 0, ""), k.p.segment())
 		k.wantCompletions("the Read, then what it has held back", 1, 2)
-		require.False(t, sink.region.Valid(), "when the Read completes its sink is dead")
+		require.False(t, sink.region().Valid(), "when the Read completes its sink is dead")
 		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend, Local: []SGE{sink.Slice(0, 1)}}), ErrInvalidSTag)
 		require.NoError(t, k.qp.Abort())
 	})

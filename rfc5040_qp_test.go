@@ -79,7 +79,7 @@ func TestRDMAP_126_SharedRegionIsNotThePeersToInvalidate(t *testing.T) {
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
 		k.p.writes(fpdu(untagged(0x41, 0x44, uint32(k.mr.STag()), 0, 1, 0, "")))
 		k.wantTerminate("the region is not bound to this QP: 0/1/09", 0x0109)
-		require.True(t, k.mr.region.Valid())
+		require.True(t, k.mr.region().Valid())
 		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
 	})
 }

@@ -207,13 +207,42 @@ func posted(ids []uint64) (kept []uint64) {
 // TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn: when Invalidate has returned, nothing
 // lands any more.
 func TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn(t *testing.T) {
+	revokedWhileWritesStreamIn(t, func(server *side, mem []byte) (RemoteBuffer, []func() error) {
+		mr, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, nil)
+		require.NoError(t, err)
+		return mr.Advertise(0, len(mem)), []func() error{
+			func() error { return mr.Invalidate(testContext(t)) },
+			mr.Close,
+		}
+	})
+}
+
+func TestVERBS_21_WindowIsRevokedWhileWritesStreamIn(t *testing.T) {
+	revokedWhileWritesStreamIn(t, func(server *side, mem []byte) (RemoteBuffer, []func() error) {
+		mr, err := server.pd.RegisterMR(mem, lendable, nil)
+		require.NoError(t, err)
+		mw := server.lends(server.qp, mr, 0, len(mem), stag.RemoteWrite, 0)
+		return mw.Advertise(0, len(mem)), []func() error{
+			func() error { return mw.Invalidate(testContext(t)) },
+			mw.Close,
+			func() error {
+				_, err := server.qp.do(testContext(t), SendWR{Op: OpLocalInvalidate, MW: mw})
+				return err
+			},
+		}
+	})
+}
+
+// revokedWhileWritesStreamIn has the server lend memory and revoke it, in one of the ways
+// that lend returns, while the client writes to it.
+func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte) (RemoteBuffer, []func() error)) {
 	for end := time.Now().Add(stressTime()); time.Now().Before(end); {
 		client, server := connect(t, pairConfig{})
 		const n = 256 << 10
 		src, cm := client.register(n, 0, nil)
 		fillRandom(src)
-		dst, sm := server.register(n, stag.LocalWrite|stag.RemoteWrite, nil)
-		at := sm.Advertise(0, n)
+		dst := make([]byte, n)
+		at, revoke := lend(server, dst)
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
@@ -221,11 +250,7 @@ func TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
-		if rand.IntN(2) == 0 {
-			require.NoError(t, sm.Invalidate(testContext(t)))
-		} else {
-			require.NoError(t, sm.Close())
-		}
+		require.NoError(t, revoke[rand.IntN(len(revoke))]())
 		clear(dst) // under -race this also proves that nobody is still at it
 		<-stopped
 		require.Equal(t, make([]byte, n), dst, "not one octet after the return")

@@ -19,7 +19,7 @@ const (
 	StatusLocalOp         = rdmap.StatusLocalOp         // the QP cannot do this (an RDMA Read with ORD 0)
 	StatusLocalProtection = rdmap.StatusLocalProtection // a region was invalidated or closed before its use
 	StatusFlushed         = rdmap.StatusFlushed         // the QP ended first
-	StatusBind            = rdmap.StatusBind            // a local invalidate was refused
+	StatusBind            = rdmap.StatusBind            // a bind, a registration or a local invalidate was refused
 	StatusBadResponse     = rdmap.StatusBadResponse     // an RDMA Read Response did not match
 	StatusLocalAccess     = rdmap.StatusLocalAccess     // the receive's region was invalidated or closed
 	StatusRemoteInvalid   = rdmap.StatusRemoteInvalid   // the peer could not make sense of the request

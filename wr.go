@@ -18,6 +18,8 @@ const (
 	OpRDMARead           Op = 5
 	OpRDMAReadInvalidate Op = 6 // the local sink STag is invalidated when it completes
 	OpLocalInvalidate    Op = 11
+	OpRegister           Op = 12 // of an MR that AllocMR has made
+	OpBind               Op = 13 // of a memory window
 	OpRecv               Op = 15 // in a WC
 )
 
@@ -35,6 +37,10 @@ func (o Op) String() string {
 		return "RDMA Read with local Invalidate"
 	case OpLocalInvalidate:
 		return "Local Invalidate"
+	case OpRegister:
+		return "Register"
+	case OpBind:
+		return "Bind"
 	case OpRecv:
 		return "Receive"
 	}
@@ -97,11 +103,21 @@ func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 //	Send with Invalidate   the same, and Invalidate: the peer's STag
 //	RDMA Write             Local or Inline, and Remote
 //	RDMA Read              exactly one Local with LocalWrite (none if Remote.Len is 0), and Remote
-//	Local Invalidate       Invalidate: an STag of this side
+//	  with local Invalidate  the same, but not of length 0
+//	Local Invalidate       Invalidate: an STag of this side; or MR or MW, by what was posted before
+//	Register               MR of AllocMR; Memory or Buffer; Access; Remote.TO: the TO of its first octet
+//	Bind                   MW; exactly one Local, what it is to cover; Access; Remote.TO likewise
 //
 // A Write or Read moves the octets of Local; Remote must be at least as long.
 // Memory named by Local is the QP's until the completion; Inline is copied when
 // posted and its buffer free at once.
+//
+// The last three send nothing. Each is in force before any later work request of the
+// QP starts, so that a Send posted behind a Bind may carry the new STag, and waits for
+// no earlier one without a fence: put LocalFence on a Local Invalidate behind work that
+// still uses the STag. They fail, with StatusBind, where an STag is not in the right state or not
+// the QP's to use, and where they ask for more than there is to grant; like
+// every failure that ends the QP.
 type SendWR struct {
 	ID         uint64 // the caller's, returned in the WC
 	Op         Op
@@ -110,6 +126,11 @@ type SendWR struct {
 	Inline     []byte
 	Remote     RemoteBuffer
 	Invalidate stag.STag
+	MR         *MR
+	MW         *MW
+	Access     stag.Access
+	Memory     []byte
+	Buffer     Buffer
 }
 
 // A RecvWR is a buffer for one message of the peer. Its memory is the QP's until

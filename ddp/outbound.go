@@ -43,8 +43,7 @@ func (m *Outbound) header(b []byte, last bool) []byte {
 // shared reports whether a peer may change the source while it is being sent.
 func (m *Outbound) shared() bool {
 	for i := range m.Source {
-		r := m.Source[i].Region
-		if r != nil && r.Access()&(stag.RemoteWrite|stag.RemoteAtomic) != 0 {
+		if r := m.Source[i].Region; r != nil && r.PeersMayWrite() {
 			return true
 		}
 	}

@@ -56,6 +56,8 @@ func TestSharedSourceIsCopiedWhereADigestProtectsIt(t *testing.T) {
 		{"no peer can write it", stag.LocalWrite | stag.RemoteRead, true, false},
 		{"the peer can write it", stag.LocalWrite | stag.RemoteWrite, true, true},
 		{"the peer can change it by atomics", stag.LocalWrite | stag.RemoteAtomic, true, true},
+		{"a window to it may let the peer write", stag.LocalWrite | stag.MWBind, true, true},
+		{"windows to it are only read", stag.MWBind, true, false},
 		{"the peer can write it, but there is no digest", stag.LocalWrite | stag.RemoteWrite, false, false},
 	} {
 		r, err := stag.NewTable().Register(octets(64), stag.Options{Access: at.access, Scope: alice})

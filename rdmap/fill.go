@@ -125,10 +125,10 @@ func (s *Stream) nextMessage() (bool, error) {
 			return false, nil
 		}
 		r := at(f.ring, f.next)
-		if r.Kind != KindInvalidate {
+		if !r.Kind.local() {
 			return true, s.openRequest(r)
 		}
-		if err := s.invalidateLocal(r); err != nil {
+		if err := s.doLocal(r); err != nil {
 			return false, err
 		}
 	}

@@ -128,7 +128,7 @@ func (d *side) post(n int, peer *side, e *Extension, random *rand.Rand, next *ui
 				r.ID = *next
 				off, size := random.IntN(3000), random.IntN(1000)
 				r.Remote = RemoteAddr{peer.r.STag(), uint64(off)}
-				r.Kind = KindSend + Kind(random.IntN(5))
+				r.Kind = []Kind{KindSend, KindWrite, KindRead, KindInvalidate, KindExtension}[random.IntN(5)]
 				if r.Kind == KindInvalidate {
 					r.Kind, r.Flags = KindSend, ReadFence|Solicited
 				}

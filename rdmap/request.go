@@ -15,9 +15,14 @@ const (
 	KindSend       Kind = iota + 1
 	KindWrite           // RDMA Write
 	KindRead            // RDMA Read
-	KindInvalidate      // invalidate an STag of this side; nothing is sent
+	KindInvalidate      // invalidate an STag of this side
+	KindRegister        // enable an STag for the octets that it was prepared for
+	KindBind            // bind a memory window to a region
 	KindExtension       // the request of an [Extension]
 )
+
+// local reports whether nothing is sent.
+func (k Kind) local() bool { return k >= KindInvalidate && k <= KindBind }
 
 // Flags change how a [Request] is done.
 type Flags uint8
@@ -71,7 +76,8 @@ type Request struct {
 
 	// Spans is what a Send or Write gathers its payload from, or the one span that a
 	// Read places into: a region's, with LocalWrite, unless it is empty. The poster
-	// has checked bounds and rights.
+	// has checked bounds and rights. KindBind: one span, of which Region and Off tell
+	// where the window begins; these the poster has not checked.
 	Spans []stag.Span
 
 	// Inline is the payload of a Send or Write if Inlined is set, and the octets of
@@ -82,6 +88,8 @@ type Request struct {
 	Remote     RemoteAddr // target of a Write, source of a Read
 	Len        uint64     // octets of the payload; Post computes it
 	Invalidate stag.STag  // of the peer, see Invalidating; KindInvalidate: of this side
+
+	Enable *stag.Region // KindRegister, KindBind: what was prepared
 
 	Ext   *Extension // KindExtension
 	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete

@@ -96,17 +96,6 @@ func (s *Stream) openRead(r *Request) error {
 	return nil
 }
 
-// invalidateLocal does a KindInvalidate, whose turn has come.
-func (s *Stream) invalidateLocal(r *Request) error {
-	v := s.config.Table.InvalidateSTag(s.config.Scope, r.Invalidate, false)
-	if v != stag.None {
-		return s.failRequest(r, StatusBind, transport.Faultf(transport.RDMAPLocalCatastrophic, "%v: %v", r.Invalidate, v))
-	}
-	r.done = true
-	s.fill.next++
-	return nil
-}
-
 // failRequest remembers that the stream ends on account of r. The Terminate tells no
 // more than that it was this side's fault (RFC 5040 section 7.1 (1)).
 func (s *Stream) failRequest(r *Request, st Status, err error) error {

@@ -125,7 +125,7 @@ func TestRDMAP_42_SinkIsInvalidatedBeforeTheResponse(t *testing.T) {
 	c.wantDone("the Read tells", "1 local protection error 1100")
 }
 
-func TestReadWithInvalidateKillsTheSinkBeforeItCompletes(t *testing.T) {
+func TestVERBS_20_ReadWithInvalidateKillsTheSinkBeforeItCompletes(t *testing.T) {
 	c := converse(t, nil)
 	sink, mem := c.region(8, nil)
 	c.watched = sink

@@ -150,6 +150,7 @@ func (c *conversation) tryPost(rs ...Request) (int, error) {
 		r.Kind, r.Flags, r.ID, r.Remote, r.Invalidate = p.Kind, p.Flags, p.ID, p.Remote, p.Invalidate
 		r.Spans = append(r.Spans, p.Spans...)
 		r.Inline, r.Inlined, r.Ext = append(r.Inline, p.Inline...), p.Inlined, p.Ext
+		r.Enable = p.Enable
 		return nil
 	})
 }

@@ -13,7 +13,7 @@ const (
 	StatusLocalOp         Status = 2  // the stream cannot do this (a Read with ORD 0), or the source failed
 	StatusLocalProtection Status = 4  // a region was invalidated before its use
 	StatusFlushed         Status = 5  // the stream ended first
-	StatusBind            Status = 6  // a local invalidate was refused
+	StatusBind            Status = 6  // a bind, a registration or a local invalidate was refused
 	StatusBadResponse     Status = 7  // the response did not match the request
 	StatusLocalAccess     Status = 8  // the receive's region was invalidated
 	StatusRemoteInvalid   Status = 9  // the peer could not make sense of the request

@@ -25,6 +25,8 @@ type Stream struct {
 	// Of the receiving goroutine: a request has got its response since the last Taken.
 	answers bool
 
+	windows stag.Windows // bound to this stream
+
 	// Set once the stream is ending: nothing is taken from the peer or the poster any
 	// more, and nothing is sent but a Terminate.
 	ending atomic.Bool
@@ -116,6 +118,11 @@ func (r *Request) prepare() error {
 	}
 	switch r.Kind {
 	case KindSend, KindWrite, KindInvalidate:
+		return nil
+	case KindRegister, KindBind:
+		if r.Enable == nil || r.Kind == KindBind && (len(r.Spans) != 1 || r.Spans[0].Region == nil) {
+			return fmt.Errorf("%w: nothing to enable", ErrRequest)
+		}
 		return nil
 	case KindRead:
 		if len(r.Spans) > 1 || (r.Len > 0 && r.Spans[0].Region == nil) {

@@ -30,7 +30,7 @@ func TestStringsOfSTagAndViolation(t *testing.T) {
 	require.Equal(t, "Violation(99)", Violation(99).String())
 }
 
-func TestRegisterRefusesRightsThatContradict(t *testing.T) {
+func TestVERBS_6_RightsThatContradictAreRefused(t *testing.T) {
 	table := NewTable()
 	for a := range allAccess << 2 {
 		_, err := table.Register(make([]byte, 1), Options{Access: a})

@@ -7,10 +7,14 @@ var (
 	// after the work request that names it was posted.
 	ErrInvalid = errors.New("stag: region is invalid")
 
+	// ErrBound is returned by Invalidate and Close of a region while memory windows are
+	// bound to it. Nothing has changed then.
+	ErrBound = errors.New("stag: memory windows are bound to the region")
+
 	// ErrBounds is returned where octets outside a region or a list of spans were
 	// addressed locally. What a peer addresses is answered with [Bounds].
 	ErrBounds = errors.New("stag: out of bounds")
 
-	// ErrExhausted is returned by Register when the table is full.
+	// ErrExhausted is returned when the table is full.
 	ErrExhausted = errors.New("stag: no free STag")
 )

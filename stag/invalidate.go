@@ -8,10 +8,17 @@ import "context"
 // copies under way and, for a Buffer, its WriteAt.
 //
 // The region stays in the table, INVALID, and its index stays taken until
-// [Table.Close]. Invalidating again is no error.
+// [Table.Close]. Invalidating again is no error. It fails with [ErrBound] while
+// memory windows are bound to the region.
 func (t *Table) Invalidate(ctx context.Context, r *Region) error {
-	r.kill()
-	return r.drain(ctx, pins)
+	if !r.kill() {
+		return ErrBound
+	}
+	if err := r.drain(ctx, pins); err != nil {
+		return err
+	}
+	r.unbind()
+	return nil
 }
 
 // InvalidateSTag is the work of Invalidate Local STag and, with remote, of an
@@ -19,9 +26,10 @@ func (t *Table) Invalidate(ctx context.Context, r *Region) error {
 // When it returns None, the promise of [Table.Invalidate] holds.
 //
 // An STag that is unknown, closed, or has another key is InvalidSTag.
-// NotInvalidatable is an STag of another PD or stream and, for a remote request,
-// one that several streams may use (section 8.1.1 (7)) or that grants a peer no
-// right. An STag that is INVALID already may be invalidated again locally, as
+// NotInvalidatable is an STag of another PD or stream, one to which memory windows are
+// bound and, for a remote request, one that several streams may use (section 8.1.1 (7))
+// or that grants a peer no right. A window is its stream's while it is bound, and its
+// PD's otherwise. An STag that is INVALID already may be invalidated again locally, as
 // draft-hilland-rddp-verbs section 7.8 allows; from a peer it is InvalidSTag, since
 // RFC 5040 section 7.2 wants it to be valid.
 //
@@ -31,27 +39,41 @@ func (t *Table) InvalidateSTag(who Scope, s STag, remote bool) Violation {
 	if r == nil || remote && !r.Valid() {
 		return InvalidSTag
 	}
-	if !r.scope.admits(who) {
+	if !r.owner().admits(who) {
 		return NotInvalidatable
 	}
 	if remote && (r.scope.Stream == 0 || r.access&Remote == 0) {
 		return NotInvalidatable
 	}
-	r.kill()
+	if !r.kill() {
+		return NotInvalidatable
+	}
 	_ = r.drain(context.Background(), pins) // fails only with its context
+	r.unbind()
 	return None
+}
+
+// owner says who may invalidate the region.
+func (r *Region) owner() Scope {
+	if r.entry != nil && !r.Valid() {
+		return r.entry.scope
+	}
+	return r.scope
 }
 
 // Close invalidates the region, waits under ctx until no work request refers to it
 // any more, and takes it out of the table; its index is not used again for a long
 // time. Once it returns nil, the octets are the caller's alone. If it fails, with
-// the error of ctx, the region is INVALID and may be closed again. Closing a region
-// that is closed is no error.
+// the error of ctx, the region is INVALID and may be closed again; with [ErrBound]
+// nothing has changed. Closing a region that is closed is no error.
 func (t *Table) Close(ctx context.Context, r *Region) error {
-	r.kill()
+	if !r.kill() {
+		return ErrBound
+	}
 	if err := r.drain(ctx, pins|holds); err != nil {
 		return err
 	}
+	r.unbind()
 	t.remove(r)
 	return nil
 }

@@ -1,6 +1,7 @@
 package stag
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -10,9 +11,10 @@ import (
 
 // A testPeer is a stream that uses the regions of a table, and the test.
 type testPeer struct {
-	t     *testing.T
-	table *Table
-	who   Scope
+	t       *testing.T
+	table   *Table
+	who     Scope
+	windows Windows // bound to it
 }
 
 // newPeer returns a stream of PD 1 on a table of its own.
@@ -58,7 +60,7 @@ func (p *testPeer) try(s STag, want Access, to uint64, n int) Violation {
 // the region is as it was.
 func (p *testPeer) wantRefused(expectation string, r *Region, v Violation) {
 	p.t.Helper()
-	before := append([]byte{}, r.mem...)
+	before := bytes.Clone(r.mem)
 	for _, want := range []Access{LocalWrite, RemoteWrite, RemoteRead, RemoteAtomic} {
 		require.Equal(p.t, v, p.try(r.STag(), want, r.BaseTO(), 1), "%s (%v)", expectation, want)
 	}

@@ -11,11 +11,12 @@ import (
 )
 
 // A Region is a run of octets that an STag names: memory, or a [Buffer]. Regions
-// are made by [Table.Register] and [Table.RegisterBuffer]. All methods may be
-// called from any goroutine.
+// are made by [Table.Register] and [Table.RegisterBuffer], and by preparing and
+// enabling a [Blank] or a [Window]. All methods may be called from any goroutine.
 //
 // A Region is VALID from its registration until it is invalidated, and never again
-// after that. What it covers, its rights and its scope do not change.
+// after that. What it covers, its rights and its scope do not change. What a [Blank] or
+// a [Window] stands for is one Region after the other.
 type Region struct {
 	stag   STag
 	access Access
@@ -27,9 +28,16 @@ type Region struct {
 	flush  Flusher
 	dirty  func(off, n int64)
 
-	state atomic.Uint64 // see state.go
-	mu    sync.Mutex
-	calm  chan struct{} // closed when pins or holds are gone; nil: nobody waits; under mu
+	// Of a region whose STag is enabled again and again; else nil and 0.
+	entry *entry
+	turn  uint64
+
+	state   atomic.Uint64 // see state.go
+	mu      sync.Mutex    // guards what follows, and the change to INVALID
+	calm    chan struct{} // closed when pins or holds are gone; nil: nobody waits
+	windows int           // bound to this region
+	on      *Region       // of a window that is bound: to this region,
+	in      *Windows      // and one of these
 }
 
 // STag returns the name of the region on the wire.
@@ -40,6 +48,12 @@ func (r *Region) Access() Access { return r.access }
 
 // BaseTO returns the tagged offset of the first octet.
 func (r *Region) BaseTO() uint64 { return r.base }
+
+// PeersMayWrite reports whether a peer may write to the octets: because the region
+// grants it, or because windows may be bound to it that do.
+func (r *Region) PeersMayWrite() bool {
+	return r.access&(RemoteWrite|RemoteAtomic) != 0 || r.access.allows(MWBind|LocalWrite)
+}
 
 // Len returns the number of octets.
 func (r *Region) Len() uint64 { return r.size }

@@ -29,19 +29,29 @@ func (t *Table) Register(mem []byte, o Options) (*Region, error) {
 // RegisterBuffer does for a Buffer what Register does for memory. Its size is asked
 // once, here.
 func (t *Table) RegisterBuffer(b Buffer, o Options) (*Region, error) {
+	size, err := sizeOf(b)
+	if err != nil {
+		return nil, err
+	}
+	return t.register(&Region{buf: b, size: size}, o)
+}
+
+var errEmpty = errors.New("stag: empty region")
+
+func sizeOf(b Buffer) (uint64, error) {
 	if b == nil {
-		return nil, errors.New("stag: no buffer")
+		return 0, errors.New("stag: no buffer")
 	}
 	size := b.Size()
 	if size < 0 {
-		return nil, fmt.Errorf("stag: buffer of size %d", size)
+		return 0, fmt.Errorf("stag: buffer of size %d", size)
 	}
-	return t.register(&Region{buf: b, size: uint64(size)}, o)
+	return uint64(size), nil
 }
 
 func (t *Table) register(r *Region, o Options) (*Region, error) {
 	if r.size == 0 {
-		return nil, errors.New("stag: empty region")
+		return nil, errEmpty
 	}
 	if !o.Access.sound() {
 		return nil, fmt.Errorf("stag: rights %v contradict each other or are unknown", o.Access)

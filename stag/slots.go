@@ -55,14 +55,18 @@ func (s slots) put(r *Region) (fresh bool) {
 }
 
 // remove takes the region out and reports whether it was there.
-func (s slots) remove(r *Region) bool {
+func (s slots) remove(r *Region) bool { return s.replace(r, gone) }
+
+// replace puts fresh, which has the same index or is gone, in the place of the
+// region, and reports whether that was there.
+func (s slots) replace(r, fresh *Region) bool {
 	mask := uint32(len(s) - 1)
 	for i := r.stag.Index() & mask; ; i = (i + 1) & mask {
 		switch s[i].Load() {
 		case nil:
 			return false
 		case r:
-			s[i].Store(gone)
+			s[i].Store(fresh)
 			return true
 		}
 	}

@@ -65,8 +65,17 @@ func (r *Region) drop(some, count uint64) {
 	}
 }
 
-// kill makes the region INVALID: no pin or hold succeeds from now on.
-func (r *Region) kill() { r.state.Or(invalid) }
+// kill makes the region INVALID: no pin or hold succeeds from now on. It reports
+// false, and changes nothing, while windows are bound to the region.
+func (r *Region) kill() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.windows > 0 {
+		return false
+	}
+	r.state.Or(invalid)
+	return true
+}
 
 // drain waits until the count is zero. It belongs after kill, or it might wait for
 // ever. A context that is done matters only if there is something to wait for.

@@ -28,6 +28,7 @@ type Table struct {
 	limit  int
 	freed  quarantine
 	random io.Reader
+	octet  [1]byte // of random, kept here so that reading it does not allocate
 }
 
 // NewTable returns an empty table whose STags come from crypto/rand.
@@ -89,6 +90,23 @@ func (t *Table) draw() (STag, error) {
 		}
 	}
 	return 0, ErrExhausted
+}
+
+// randomByte is for keys.
+func (t *Table) randomByte() (uint8, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, err := io.ReadFull(t.random, t.octet[:]); err != nil {
+		return 0, fmt.Errorf("stag: reading randomness: %w", err)
+	}
+	return t.octet[0], nil
+}
+
+// replace lets another region have the index of the first.
+func (t *Table) replace(r, fresh *Region) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.slots.Load().replace(r, fresh)
 }
 
 // reserve makes sure that half of the slots stay unused when one more is taken.

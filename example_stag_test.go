@@ -1,0 +1,152 @@
+package iwarp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// connected returns two queue pairs that are each other's peers, here in one process and
+// of one PD, which a real program would not do.
+func connected(ctx context.Context) (pd *iwarp.PD, owner, peer *iwarp.QP, end func()) {
+	rnic := must(iwarp.Open(nil))
+	pd = must(rnic.AllocPD())
+	listener := must(rnic.Listen(ctx, "pipe", "", nil))
+	accepted := make(chan *iwarp.QP)
+	go func() {
+		request := must(listener.Accept(ctx))
+		accepted <- must(request.Accept(ctx, &iwarp.QPConfig{PD: pd}))
+	}()
+	owner = must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd}))
+	return pd, owner, <-accepted, func() { check(rnic.Close()) }
+}
+
+// A memory window lends a part of a region for a while. Its owner binds it and tells
+// the peer where it is; the peer writes, and gives the window back with the message that says
+// so.
+func ExamplePD_AllocMW() {
+	ctx := context.Background()
+	pd, owner, peer, end := connected(ctx)
+	defer end()
+
+	memory := make([]byte, 4096)
+	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.MWBind, nil)) // nobody else may touch it
+	window := must(pd.AllocMW())
+	check(owner.PostRecv(iwarp.RecvWR{}))
+	check(owner.PostSend(iwarp.SendWR{
+		Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{region.Slice(1024, 16)}, Access: stag.RemoteWrite,
+	}))
+	where := must(window.Advertise(0, 16).AppendBinary(nil)) // its new name, in force before the Send
+	check(owner.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: where}))
+
+	// The peer: what it learns, it uses, and then gives back.
+	inbox := make([]byte, 16)
+	message := must(pd.RegisterMR(inbox, stag.LocalWrite, nil))
+	must(peer.Recv(ctx, message.Slice(0, 16)))
+	var lent iwarp.RemoteBuffer
+	check(lent.UnmarshalBinary(inbox))
+	check(peer.PostSend(
+		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Inline: []byte("lent, then given"), Remote: lent},
+		iwarp.SendWR{Op: iwarp.OpSendInvalidate, Invalidate: lent.STag}))
+
+	// The owner: when the message is here, so is the data, and the window is dead.
+	var wcs [1]iwarp.WC
+	must(owner.RecvCQ().Wait(ctx, wcs[:]))
+	if wcs[0].STag != window.STag() {
+		check(window.Invalidate(ctx)) // the peer has not kept its word
+	}
+	fmt.Printf("%s\n", memory[1024:1040])
+	// Output: lent, then given
+}
+
+// Fast registration, as a storage protocol uses it for each command: memory gets an
+// STag, an RDMA Read fills it, and the STag dies with the Read; all in one post.
+func ExamplePD_AllocMR() {
+	ctx := context.Background()
+	pd, owner, _, end := connected(ctx)
+	defer end()
+	disk := must(pd.RegisterMR([]byte("block 0|block 1|block 2|"), stag.RemoteRead, nil))
+
+	region := must(pd.AllocMR(1<<20, stag.LocalWrite, nil)) // once; used again for each command
+	for i := range 3 {
+		block := make([]byte, 7)
+		check(owner.PostSend(
+			iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: region, Memory: block, Access: stag.LocalWrite},
+			iwarp.SendWR{Op: iwarp.OpRDMAReadInvalidate, Local: []iwarp.SGE{region.Slice(0, 7)}, Remote: disk.Advertise(8*i, 7)}))
+		var wcs [1]iwarp.WC
+		must(owner.SendCQ().Wait(ctx, wcs[:]))
+		fmt.Printf("%s: %v\n", block, wcs[0].Status)
+	}
+	// Output:
+	// block 0: success
+	// block 1: success
+	// block 2: success
+}
+
+// What a peer may do ends when Invalidate returns, whether the peer likes it or not.
+func ExampleMR_Invalidate() {
+	ctx := context.Background()
+	pd, _, peer, end := connected(ctx)
+	defer end()
+	memory := make([]byte, 8)
+	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteWrite, nil))
+	lent := region.Advertise(0, 8)
+	must(peer.Remote(lent).WriteAt([]byte("on time!"), 0))
+	check(peer.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{})) // tells that the Write is placed
+
+	check(region.Invalidate(ctx))
+	must(peer.Remote(lent).WriteAt([]byte("too late"), 0))
+	<-peer.Done()
+	fmt.Printf("%s: %v\n", memory, peer.Err())
+	// Output: on time!: iwarp: terminated by the peer: DDP tagged buffer: invalid STag (1/1/00)
+}
+
+// A window is revoked without the peer's help; then its region can go.
+func ExampleMW_Invalidate() {
+	ctx := context.Background()
+	pd, owner, _, end := connected(ctx)
+	defer end()
+	region := must(pd.RegisterMR(make([]byte, 64), stag.MWBind, nil))
+	window := must(pd.AllocMW())
+	check(owner.PostSend(iwarp.SendWR{
+		Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{region.Slice(0, 64)}, Access: stag.RemoteRead,
+	}))
+	var wcs [1]iwarp.WC
+	must(owner.SendCQ().Wait(ctx, wcs[:]))
+	fmt.Println(errors.Is(region.Close(), iwarp.ErrWindowBound))
+	check(window.Invalidate(ctx))
+	fmt.Println(region.Close())
+	// Output:
+	// true
+	// <nil>
+}
+
+// A file in place of memory: an RDMA Write becomes a WriteAt.
+func ExamplePD_RegisterBuffer() {
+	ctx := context.Background()
+	pd, _, peer, end := connected(ctx)
+	defer end()
+	file := must(os.CreateTemp("", "iwarp"))
+	defer os.Remove(file.Name())
+	defer file.Close()
+	check(file.Truncate(1 << 20))
+	region := must(pd.RegisterBuffer(sizedFile{file, 1 << 20}, stag.LocalWrite|stag.RemoteWrite, nil))
+
+	must(peer.Remote(region.Advertise(0, 1<<20)).WriteAt([]byte("into the file"), 4096))
+	check(peer.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{})) // tells that the Write is placed
+	octets := make([]byte, 13)
+	must(file.ReadAt(octets, 4096))
+	fmt.Printf("%s\n", octets)
+	// Output: into the file
+}
+
+type sizedFile struct {
+	*os.File
+	size int64
+}
+
+func (f sizedFile) Size() int64 { return f.size }

@@ -1,0 +1,264 @@
+package iwarp
+
+import (
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// TestVERBS_1_13_15_20_RegisterReadInvalidate is the life of a buffer in a storage
+// protocol: registered, filled by an RDMA Read and invalidated, all posted at once.
+func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		mr, err := k.pd.AllocMR(64, stag.LocalWrite, nil)
+		require.NoError(t, err)
+		blank := mr.STag()
+		require.Zero(t, mr.Len())
+		names := map[stag.STag]bool{blank: true}
+		for i := range uint32(3) {
+			mem := make([]byte, 16)
+			k.posts(
+				SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite, Remote: RemoteBuffer{TO: 1000}},
+				SendWR{ID: 2, Op: OpRDMAReadInvalidate, Local: []SGE{mr.Slice(4, 8)}, Remote: remote},
+				SendWR{ID: 3, Op: OpSend, Flags: ReadFence})
+			require.EqualValues(t, 16, mr.Len())
+			require.Equal(t, blank.Index(), mr.STag().Index(), "the index stays")
+			require.False(t, names[mr.STag()], "the key is new")
+			names[mr.STag()] = true
+			require.Equal(t, readRequest(i+1, mr.STag(), 1004, 8, remote.STag, remote.TO), k.p.segment())
+			k.p.writes(fpdu(response(0xc1, mr.STag(), 1004, "the data")))
+			require.Equal(t, send(i+1, 0, ""), k.p.segment())
+			k.wantCompletions("in order", 1, 2, 3)
+			require.Equal(t, "\x00\x00\x00\x00the data\x00\x00\x00\x00", string(mem))
+			require.False(t, mr.region().Valid(), "the sink is dead when the Read is complete")
+		}
+		require.NoError(t, mr.Close())
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+// TestVERBS_13_14_PeerUsesRegistrations: what it knew before the last registration is dead.
+func TestVERBS_13_14_PeerUsesRegistrations(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		mr, err := k.pd.AllocMR(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: k.qp})
+		require.NoError(t, err)
+		register := func(mem []byte) {
+			_, err := k.qp.do(testContext(t), SendWR{Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite})
+			require.NoError(t, err)
+		}
+		_, recv := k.register(1, stag.LocalWrite, nil)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 9, Local: []SGE{recv.Slice(0, 1)}}))
+		first, second := make([]byte, 8), make([]byte, 8)
+		register(first)
+		old := mr.STag()
+		k.p.writes(fpdu(write(old, 0, "first")))
+		k.p.writes(fpdu(untagged(0x41, 0x44, uint32(old), 0, 1, 0, "")))
+		wc := k.completes(k.cq, 1)[0]
+		require.Equal(t, old, wc.STag, "the peer has invalidated it")
+		register(second)
+		k.p.writes(fpdu(write(mr.STag(), 0, "second")))
+		synctest.Wait()
+		require.Equal(t, "first\x00\x00\x00", string(first))
+		require.Equal(t, "second\x00\x00", string(second))
+		k.p.writes(fpdu(write(old, 0, "evil")))
+		k.wantTerminate("the old name is invalid: 1/1/00", 0x1100)
+		require.Equal(t, "first\x00\x00\x00", string(first))
+		require.Equal(t, "second\x00\x00", string(second))
+	})
+}
+
+// TestVERBS_12_14_RegisterThatIsRefused: the completion tells, and the QP ends.
+func TestVERBS_12_14_RegisterThatIsRefused(t *testing.T) {
+	const most = 8
+	for expectation, bad := range map[string]func(k *talk, wr *SendWR){
+		"too long":                        func(_ *talk, wr *SendWR) { wr.Memory = make([]byte, most+1) },
+		"nothing":                         func(_ *talk, wr *SendWR) { wr.Memory = nil },
+		"a Buffer that is too long":       func(_ *talk, wr *SendWR) { wr.Memory, wr.Buffer = nil, newDisk(most+1) },
+		"an empty Buffer":                 func(_ *talk, wr *SendWR) { wr.Memory, wr.Buffer = nil, newDisk(0) },
+		"a remote right without the flag": func(_ *talk, wr *SendWR) { wr.Access = stag.RemoteRead },
+		"the right to bind":               func(_ *talk, wr *SendWR) { wr.Access = stag.MWBind },
+		"a right that is unknown":         func(_ *talk, wr *SendWR) { wr.Access = 1 << 20 },
+		"a TO that wraps":                 func(_ *talk, wr *SendWR) { wr.Remote.TO = ^uint64(0) },
+		"an STag that is VALID": func(k *talk, wr *SendWR) {
+			_, err := k.qp.do(testContext(k.T), *wr)
+			require.NoError(k, err)
+		},
+		"a region of another PD": func(k *talk, wr *SendWR) {
+			pd, err := k.rnic.AllocPD()
+			require.NoError(k, err)
+			wr.MR, err = pd.AllocMR(most, stag.LocalWrite, nil)
+			require.NoError(k, err)
+		},
+	} {
+		t.Run(expectation, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				mr, err := k.pd.AllocMR(most, stag.LocalWrite, nil)
+				require.NoError(t, err)
+				wr := SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: make([]byte, most), Access: stag.LocalWrite}
+				bad(k, &wr)
+				k.posts(wr, SendWR{ID: 2, Op: OpSend})
+				k.wantTerminate("it is this side's fault", 0x0000)
+				wcs := k.completes(k.cq, 2)
+				require.Equal(t, []Status{StatusBind, StatusFlushed}, statuses(wcs))
+				require.Equal(t, OpRegister, wcs[0].Op)
+				require.NoError(t, wr.MR.Close())
+			})
+		})
+	}
+}
+
+func TestRegisterThatMakesNoSense(t *testing.T) {
+	k, stranger := newTalk(t, QPConfig{}, nil), newSide(t, nil)
+	mr, err := k.pd.AllocMR(8, 0, nil)
+	require.NoError(t, err)
+	theirs, err := stranger.pd.AllocMR(8, 0, nil)
+	require.NoError(t, err)
+	closed, err := k.pd.AllocMR(8, 0, nil)
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	name := mr.STag()
+	for _, wr := range []SendWR{
+		{Memory: make([]byte, 8)},
+		{MR: k.mr, Memory: make([]byte, 8)},
+		{MR: theirs, Memory: make([]byte, 8)},
+		{MR: closed, Memory: make([]byte, 8)},
+		{MR: mr, Memory: make([]byte, 8), Buffer: newDisk(8)},
+		{MR: mr, Buffer: newDisk(-1)},
+	} {
+		wr.Op = OpRegister
+		var post *PostError
+		require.ErrorAs(t, k.qp.PostSend(wr), &post, "it is refused at once")
+	}
+	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpRDMAReadInvalidate}), "no sink")
+	mw, err := k.pd.AllocMW()
+	require.NoError(t, err)
+	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpLocalInvalidate, MR: mr, MW: mw}), "one of")
+	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpLocalInvalidate, MW: mw, Invalidate: mw.STag()}), "one of")
+	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpLocalInvalidate, MR: theirs}), "another RNIC")
+	require.NoError(t, mw.Close())
+	require.Equal(t, StateRTS, k.qp.State())
+	require.Equal(t, name, mr.STag(), "and nothing has changed")
+
+	_, err = k.pd.AllocMR(-1, 0, nil)
+	require.Error(t, err)
+	_, err = k.pd.AllocMR(0, 0, nil)
+	require.Error(t, err)
+	_, err = k.pd.AllocMR(8, stag.RemoteWrite, nil)
+	require.Error(t, err)
+	_, err = k.pd.AllocMR(8, 0, &MROptions{BaseTO: 1})
+	require.Error(t, err)
+	require.NoError(t, k.qp.Abort())
+	require.Equal(t, 2, k.rnic.used.mr, "nothing is left over")
+}
+
+// TestVERBS_24_RegionGoesBeforeItsWork: an OpRegister, or what names the region, that is
+// still queued when the region is invalidated or closed fails in its turn.
+func TestVERBS_24_RegionGoesBeforeItsWork(t *testing.T) {
+	for how, end := range map[string]func(t *testing.T, mr *MR) error{
+		"Invalidate": func(t *testing.T, mr *MR) error { return mr.Invalidate(testContext(t)) },
+		"Close":      func(_ *testing.T, mr *MR) error { return mr.Close() },
+	} {
+		t.Run(how, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				mr, err := k.pd.AllocMR(8, stag.LocalWrite, nil)
+				require.NoError(t, err)
+				k.posts(
+					SendWR{ID: 1, Op: OpRDMARead},
+					SendWR{ID: 2, Op: OpRegister, Flags: ReadFence, MR: mr, Memory: make([]byte, 8)},
+					SendWR{ID: 3, Op: OpSend, Local: []SGE{mr.Slice(0, 8)}})
+				k.p.segment()
+				require.NoError(t, end(t, mr))
+				k.p.writes(fpdu(response(0xc1, 0, 0, "")))
+				k.wantTerminate("what was revoked is not registered", 0x0000)
+				require.Equal(t, []Status{StatusSuccess, StatusBind, StatusFlushed}, statuses(k.completes(k.cq, 3)))
+				require.False(t, mr.region().Valid())
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		mr, err := k.pd.AllocMR(8, stag.LocalWrite, nil)
+		require.NoError(t, err)
+		k.posts(
+			SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: make([]byte, 8)},
+			SendWR{ID: 2, Op: OpLocalInvalidate, MR: mr})
+		k.wantCompletions("registered and invalidated", 1, 2)
+		k.posts(SendWR{ID: 3, Op: OpSend, Local: []SGE{mr.Slice(0, 8)}})
+		k.wantTerminate("a source that is INVALID ends the QP", 0x0000)
+		require.Equal(t, []Status{StatusLocalProtection}, statuses(k.completes(k.cq, 1)))
+	})
+}
+
+// TestBuffersAreRegionsEverywhere: what takes memory takes a disk.
+func TestBuffersAreRegionsEverywhere(t *testing.T) {
+	const n = 3 << 10
+	near, far := connect(t, pairConfig{network: "pipe", client: QPConfig{MPA: MPAOptions{MaxULPDU: 1000}}})
+	ctx := testContext(t)
+	disks := map[string]*disk{}
+	registered := func(s *side, name string, access stag.Access) *MR {
+		disks[name] = newDisk(n)
+		mr, err := s.pd.RegisterBuffer(disks[name], access, nil)
+		require.NoError(t, err)
+		return mr
+	}
+	source, sink := registered(near, "source", 0), registered(near, "sink", stag.LocalWrite)
+	target, recv := registered(far, "target", anyRemote|stag.MWBind), registered(far, "receive", stag.LocalWrite)
+	fillRandom(disks["source"].octets)
+	want := disks["source"].octets
+
+	require.NoError(t, near.qp.RDMAWrite(ctx, target.Advertise(0, n), source.Slice(0, n)))
+	require.NoError(t, near.qp.RDMARead(ctx, sink.Slice(0, n), target.Advertise(0, n)))
+	require.Equal(t, want, disks["target"].octets, "source and target of a Write")
+	require.Equal(t, want, disks["sink"].octets, "source and sink of a Read")
+
+	received := make(chan error, 1)
+	go func() {
+		_, err := far.qp.Recv(ctx, recv.Slice(0, n))
+		received <- err
+	}()
+	require.NoError(t, near.qp.Send(ctx, source.Slice(0, n)))
+	require.NoError(t, <-received)
+	require.Equal(t, want, disks["receive"].octets, "a receive")
+
+	mw := far.lends(far.qp, target, 100, n-200, stag.RemoteRead|stag.RemoteWrite, 77)
+	require.NoError(t, near.qp.RDMARead(ctx, sink.Slice(0, n-200), mw.Advertise(0, n-200)))
+	require.Equal(t, want[100:n-100], disks["sink"].octets[:n-200], "a window")
+	require.NoError(t, near.qp.RDMAWrite(ctx, mw.Advertise(10, 20), source.Slice(0, 20)))
+
+	disks["fast"] = newDisk(n)
+	mr, err := near.pd.AllocMR(n, stag.LocalWrite, nil)
+	require.NoError(t, err)
+	_, err = near.qp.do(ctx, SendWR{Op: OpRegister, MR: mr, Buffer: disks["fast"], Access: stag.LocalWrite})
+	require.NoError(t, err)
+	require.NoError(t, near.qp.RDMARead(ctx, mr.Slice(0, 30), target.Advertise(100, 30)))
+	require.Equal(t, want[100:110], disks["fast"].octets[:10], "fast registration")
+	require.Equal(t, want[:20], disks["fast"].octets[10:30])
+}
+
+// A disk is a Buffer that is kept in memory.
+type disk struct {
+	size   int64
+	octets []byte
+}
+
+func newDisk(n int) *disk { return &disk{int64(n), make([]byte, max(n, 0))} }
+
+func (d *disk) Size() int64 { return d.size }
+
+func (d *disk) ReadAt(p []byte, off int64) (int, error) {
+	n := copy(p, d.octets[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (d *disk) WriteAt(p []byte, off int64) (int, error) { return copy(d.octets[off:], p), nil }

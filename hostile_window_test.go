@@ -1,0 +1,225 @@
+package iwarp
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A window of the victim lies in the middle of its region, which may be lent but grants
+// the peer nothing.
+const (
+	windowAt  = 16
+	windowLen = 32
+	windowTO  = 0x9000
+)
+
+// lendsWindow binds a window to qp.
+func (v *victim) lendsWindow(qp *QP, access stag.Access) (*MW, *MR) {
+	v.Helper()
+	mr := v.another(v.pd, lendable, nil)
+	mw, err := v.pd.AllocMW()
+	require.NoError(v, err)
+	v.lendsAgain(qp, mw, mr, access)
+	return mw, mr
+}
+
+// lendsAgain binds. It makes no completion, and is in force when it returns.
+func (v *victim) lendsAgain(qp *QP, mw *MW, mr *MR, access stag.Access) {
+	v.Helper()
+	v.does(qp, SendWR{
+		Op: OpBind, MW: mw, Local: []SGE{mr.Slice(windowAt, windowLen)},
+		Access: access, Remote: RemoteBuffer{TO: windowTO},
+	})
+	require.True(v, mw.latest.Load().Valid(), "the window is bound")
+}
+
+func (v *victim) does(qp *QP, wr SendWR) {
+	v.Helper()
+	wr.Flags |= Unsignaled
+	require.NoError(v, qp.PostSend(wr))
+	synctest.Wait()
+}
+
+// deadWindows are the ways in which the name of a window is of no use any more.
+var deadWindows = map[string]func(v *victim) stag.STag{
+	"never bound": func(v *victim) stag.STag {
+		mw, err := v.pd.AllocMW()
+		require.NoError(v, err)
+		return mw.STag()
+	},
+	"invalidated by a work request": func(v *victim) stag.STag {
+		mw, _ := v.lendsWindow(v.qp, stag.Remote)
+		v.does(v.qp, SendWR{Op: OpLocalInvalidate, MW: mw})
+		return mw.STag()
+	},
+	"invalidated by a call": func(v *victim) stag.STag {
+		mw, _ := v.lendsWindow(v.qp, stag.Remote)
+		require.NoError(v, mw.Invalidate(context.Background()))
+		return mw.STag()
+	},
+	"closed": func(v *victim) stag.STag {
+		mw, _ := v.lendsWindow(v.qp, stag.Remote)
+		require.NoError(v, mw.Close())
+		return mw.STag()
+	},
+	"bound anew": func(v *victim) stag.STag {
+		mw, mr := v.lendsWindow(v.qp, stag.Remote)
+		old := mw.STag()
+		require.NoError(v, mw.Invalidate(context.Background()))
+		v.lendsAgain(v.qp, mw, mr, stag.Remote)
+		return old
+	},
+	"another key": func(v *victim) stag.STag {
+		mw, _ := v.lendsWindow(v.qp, stag.Remote)
+		return mw.STag() ^ 1
+	},
+}
+
+// A windowAttack is an attack on what target has lent, before anything else was posted.
+type windowAttack struct {
+	attack
+	target func(v *victim) stag.STag
+	bad    func(s stag.STag) []byte
+}
+
+func windowAttacks(t *testing.T, list []windowAttack) {
+	for _, a := range list {
+		t.Run(a.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newVictim(t, QPConfig{})
+				s := a.target(v)
+				v.works()
+				a.segment = func(*victim) []byte { return a.bad(s) }
+				v.suffers(a.attack)
+			})
+		})
+	}
+}
+
+// lent is a window with these rights.
+func lent(access stag.Access) func(v *victim) stag.STag {
+	return func(v *victim) stag.STag {
+		mw, _ := v.lendsWindow(v.qp, access)
+		return mw.STag()
+	}
+}
+
+// behind is the region that a window was bound to.
+func behind(v *victim) stag.STag {
+	_, mr := v.lendsWindow(v.qp, stag.Remote)
+	v.Cleanup(func() { require.True(v, mr.region().Valid(), "the region lives") })
+	return mr.STag()
+}
+
+// elsewhere is a window of another QP. It outlives the attack.
+func elsewhere(v *victim) stag.STag {
+	mw, _ := v.lendsWindow(v.other, stag.Remote)
+	v.Cleanup(func() { require.True(v, mw.latest.Load().Valid(), "the window lives") })
+	return mw.STag()
+}
+
+// TestVERBS_9_21_27_28_HostileUseOfWindows: out of bounds, without the right, after the
+// end, and over another QP.
+func TestVERBS_9_21_27_28_HostileUseOfWindows(t *testing.T) {
+	var list []windowAttack
+	writes := func(name string, code transport.Code, is error, to uint64, n int, target func(v *victim) stag.STag) {
+		list = append(list, windowAttack{
+			attack{name: "write " + name, code: code, is: is},
+			target,
+			func(s stag.STag) []byte { return write(s, to, strings.Repeat("x", n)) },
+		})
+	}
+	reads := func(name string, code transport.Code, is error, to uint64, n int, target func(v *victim) stag.STag) {
+		list = append(list, windowAttack{
+			attack{name: "read " + name, code: code, is: is, tells: tellsRead},
+			target,
+			func(s stag.STag) []byte { return readRequest(1, 5, 6, uint32(n), s, to) },
+		})
+	}
+	for _, x := range []struct {
+		name string
+		to   uint64
+		n    int
+	}{
+		{"one octet before", windowTO - 1, 1},
+		{"one octet too early", windowTO - 1, windowLen},
+		{"one octet too long", windowTO, windowLen + 1},
+		{"one octet behind", windowTO + windowLen, 1},
+		{"where the region is", regionTO + windowAt, 1},
+	} {
+		writes(x.name, 0x1101, ErrBounds, x.to, x.n, lent(stag.Remote))
+		reads(x.name, 0x0101, ErrBounds, x.to, x.n, lent(stag.Remote))
+	}
+	writes("with a TO that wraps", 0x1103, ErrBounds, math.MaxUint64-1, 4, lent(stag.Remote))
+	reads("with a TO that wraps", 0x0104, ErrBounds, math.MaxUint64-1, 4, lent(stag.Remote))
+	for name, target := range deadWindows {
+		writes(name, 0x1100, ErrInvalidSTag, windowTO, 1, target)
+		reads(name, 0x0100, ErrInvalidSTag, windowTO, 1, target)
+	}
+	writes("over another QP", 0x1102, ErrAccess, windowTO, 1, elsewhere)
+	reads("over another QP", 0x0103, ErrAccess, windowTO, 1, elsewhere)
+	writes("the region behind it", 0x1102, ErrAccess, regionTO+windowAt, 1, behind)
+	reads("the region behind it", 0x0102, ErrAccess, regionTO+windowAt, 1, behind)
+	writes("what is lent for reading", 0x1102, ErrAccess, windowTO, 1, lent(stag.RemoteRead))
+	reads("what is lent for writing", 0x0102, ErrAccess, windowTO, 1, lent(stag.RemoteWrite|stag.RemoteAtomic))
+	windowAttacks(t, list)
+}
+
+// TestVERBS_17_18_22_27_HostileInvalidateOfWindows: the peer may give back what is lent
+// to it, and nothing else.
+func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
+	var list []windowAttack
+	invalidates := func(name string, code transport.Code, target func(v *victim) stag.STag) {
+		list = append(list, windowAttack{
+			attack{name: name, code: code},
+			target,
+			func(s stag.STag) []byte { return untagged(0x41, 0x44, uint32(s), 0, 1, 0, "") },
+		})
+	}
+	for name, target := range deadWindows {
+		invalidates(name, 0x0209, target)
+	}
+	invalidates("a window of another QP", 0x0109, elsewhere)
+	invalidates("the region behind a window", 0x0109, behind)
+	invalidates("a region of this QP to which a window is bound", 0x0109, func(v *victim) stag.STag {
+		mr := v.another(v.pd, anyRemote|stag.MWBind, v.qp)
+		mw, err := v.pd.AllocMW()
+		require.NoError(v, err)
+		v.lendsAgain(v.qp, mw, mr, stag.RemoteRead)
+		v.Cleanup(func() {
+			require.True(v, mr.region().Valid(), "the region lives")
+			require.False(v, mw.latest.Load().Valid(), "the window has ended with the QP")
+		})
+		return mr.STag()
+	})
+	windowAttacks(t, list)
+}
+
+// TestVERBS_21_WindowIsRevokedFromAStalledPeer: half a segment and then silence does not
+// keep anybody waiting, and the rest is not placed.
+func TestVERBS_21_WindowIsRevokedFromAStalledPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVictim(t, QPConfig{})
+		mw, mr := v.lendsWindow(v.qp, stag.Remote)
+		v.works()
+		bad := write(mw.STag(), windowTO, "the rest of this comes when it is too late")
+		wire := fpdu(bad)
+		v.p.writes(wire[:len(wire)/2])
+		synctest.Wait()
+		require.NoError(t, mw.Close(), "nobody waits")
+		require.NoError(t, mr.Close())
+		v.p.writes(wire[len(wire)/2:])
+		require.Equal(t, terminate(0x1100, tellsHeader, bad), v.p.segment())
+		v.p.wantEnd("the Terminate is the last message")
+		require.NoError(t, v.p.c.Close())
+		v.ended(attack{code: 0x1100, is: ErrInvalidSTag})
+	})
+}

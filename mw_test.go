@@ -1,0 +1,339 @@
+package iwarp
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+const lendable = stag.LocalWrite | stag.MWBind
+
+// lends binds a new window to n octets of mr, and waits until it is bound.
+func (s *side) lends(qp *QP, mr *MR, off, n int, access stag.Access, to uint64) *MW {
+	s.Helper()
+	mw, err := s.pd.AllocMW()
+	require.NoError(s, err)
+	s.binds(qp, mw, mr.Slice(off, n), access, to)
+	return mw
+}
+
+func (s *side) binds(qp *QP, mw *MW, sge SGE, access stag.Access, to uint64) {
+	s.Helper()
+	_, err := qp.do(testContext(s.T), SendWR{Op: OpBind, MW: mw, Local: []SGE{sge}, Access: access, Remote: RemoteBuffer{TO: to}})
+	require.NoError(s, err)
+}
+
+// TestVERBS_15_30_WindowIsLentAndGivenBack: again and again, by Send with Invalidate.
+func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
+	for _, network := range []string{"pipe", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			owner, user := connect(t, pairConfig{network: network})
+			ctx := testContext(t)
+			mem, mr := owner.register(4096, lendable, nil)
+			mw, err := owner.pd.AllocMW()
+			require.NoError(t, err)
+			require.Zero(t, mw.Len())
+			require.Zero(t, mw.Advertise(0, 1), "it names nothing yet")
+			_, msg := user.register(remoteBufferLen, stag.LocalWrite, nil)
+			src, srcMR := user.register(100, 0, nil)
+			var keys []uint8
+			for i := range 3 {
+				fillRandom(src)
+				src[0] = byte(i)
+				// The Bind and the Send that tells of it are posted one behind the other.
+				require.NoError(t, owner.qp.PostSend(SendWR{
+					Op: OpBind, Flags: Unsignaled, MW: mw, Local: []SGE{mr.Slice(1000*i, 100)},
+					Access: stag.RemoteWrite | stag.RemoteRead, Remote: RemoteBuffer{TO: uint64(i) << 40},
+				}))
+				keys = append(keys, mw.STag().Key())
+				b, err := mw.Advertise(0, 100).AppendBinary(nil)
+				require.NoError(t, err)
+				require.NoError(t, owner.qp.PostSend(SendWR{Op: OpSend, Flags: Unsignaled, Inline: b}))
+
+				_, err = user.qp.Recv(ctx, msg.Slice(0, remoteBufferLen))
+				require.NoError(t, err)
+				var lent RemoteBuffer
+				require.NoError(t, lent.UnmarshalBinary(msg.region().Bytes(0, remoteBufferLen)))
+				require.Equal(t, uint64(i)<<40, lent.TO)
+				require.NoError(t, user.qp.RDMAWrite(ctx, lent, srcMR.Slice(0, 100)))
+				recv := make(chan error, 1)
+				go func() {
+					_, err := owner.qp.Recv(ctx, SGE{})
+					recv <- err
+				}()
+				_, err = user.qp.do(ctx, SendWR{Op: OpSendInvalidate, Invalidate: lent.STag})
+				require.NoError(t, err)
+				require.NoError(t, <-recv)
+				require.Equal(t, src, mem[1000*i:][:100], "what the peer wrote is where the window was")
+				require.False(t, mw.latest.Load().Valid(), "and it has given the window back")
+			}
+			require.NotEqual(t, keys[0], keys[1], "each time under a new key")
+			require.NotEqual(t, keys[1], keys[2])
+			require.NoError(t, mw.Close())
+			require.NoError(t, mw.Close(), "closing again does nothing")
+			require.NoError(t, mr.Close())
+			require.NoError(t, owner.qp.Close())
+			require.Zero(t, owner.rnic.used.mr, "all is given back")
+		})
+	}
+}
+
+// TestVERBS_27_30_WindowMovesToAnotherQP: once invalidated it is the PD's, and another QP
+// may have it.
+func TestVERBS_27_30_WindowMovesToAnotherQP(t *testing.T) {
+	owner, user := connect(t, pairConfig{network: "pipe"})
+	first, firstPeer := owner.qp, user.qp
+	owner.connect(user, pairConfig{network: "pipe"})
+	second, secondPeer := owner.qp, user.qp
+	ctx := testContext(t)
+	mem, mr := owner.register(8, lendable, nil)
+	_, src := user.register(8, 0, nil)
+	copy(src.region().Bytes(0, 8), "moved on")
+
+	mw := owner.lends(first, mr, 0, 8, stag.RemoteWrite, 0)
+	_, err := first.do(ctx, SendWR{Op: OpLocalInvalidate, MW: mw})
+	require.NoError(t, err)
+	owner.binds(second, mw, mr.Slice(0, 8), stag.RemoteWrite, 0)
+	require.NoError(t, secondPeer.RDMAWrite(ctx, mw.Advertise(0, 8), src.Slice(0, 8)))
+	require.NoError(t, secondPeer.RDMARead(ctx, SGE{}, RemoteBuffer{}), "the Read tells that the Write is placed")
+	require.Equal(t, "moved on", string(mem))
+
+	require.NoError(t, firstPeer.RDMAWrite(ctx, mw.Advertise(0, 8), src.Slice(0, 8)))
+	<-first.Done()
+	require.ErrorIs(t, first.Err(), ErrAccess, "the first QP has lost it")
+	require.Equal(t, StateRTS, second.State())
+	require.NoError(t, mw.Close())
+}
+
+// TestVERBS_26_BindThatIsRefused: the completion tells, and the QP ends.
+func TestVERBS_26_BindThatIsRefused(t *testing.T) {
+	const n = 8
+	for expectation, bad := range map[string]func(k *talk, wr *SendWR){
+		"out of bounds":                    func(_ *talk, wr *SendWR) { wr.Local[0].Off = 1 },
+		"nothing":                          func(_ *talk, wr *SendWR) { wr.Local[0].Len = 0 },
+		"no rights":                        func(_ *talk, wr *SendWR) { wr.Access = 0 },
+		"rights that are not a peer's":     func(_ *talk, wr *SendWR) { wr.Access = stag.LocalWrite },
+		"a TO that wraps":                  func(_ *talk, wr *SendWR) { wr.Remote.TO = ^uint64(0) },
+		"a region without MWBind":          func(k *talk, wr *SendWR) { wr.Local[0].MR = k.mr },
+		"a region that was only allocated": func(k *talk, wr *SendWR) { wr.Local[0].MR, _ = k.pd.AllocMR(n, lendable, nil) },
+		"writing what is only read": func(k *talk, wr *SendWR) {
+			_, wr.Local[0].MR = k.register(n, stag.MWBind, nil)
+		},
+		"a region of another PD": func(k *talk, wr *SendWR) {
+			pd, err := k.rnic.AllocPD()
+			require.NoError(k, err)
+			wr.Local[0].MR, err = pd.RegisterMR(make([]byte, n), lendable, nil)
+			require.NoError(k, err)
+		},
+		"a window of another PD": func(k *talk, wr *SendWR) {
+			pd, err := k.rnic.AllocPD()
+			require.NoError(k, err)
+			wr.MW, err = pd.AllocMW()
+			require.NoError(k, err)
+		},
+		"a region that was invalidated": func(k *talk, wr *SendWR) {
+			require.NoError(k, wr.Local[0].MR.Invalidate(context.Background()))
+		},
+		"a window that is bound": func(k *talk, wr *SendWR) {
+			k.binds(k.qp, wr.MW, wr.Local[0], stag.RemoteRead, 0)
+		},
+	} {
+		t.Run(expectation, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				_, mr := k.register(n, lendable, nil)
+				mw, err := k.pd.AllocMW()
+				require.NoError(t, err)
+				wr := SendWR{ID: 1, Op: OpBind, MW: mw, Local: []SGE{mr.Slice(0, n)}, Access: stag.RemoteWrite}
+				bad(k, &wr)
+				k.posts(wr, SendWR{ID: 2, Op: OpSend})
+				k.wantTerminate("it is this side's fault", 0x0000)
+				wcs := k.completes(k.cq, 2)
+				require.Equal(t, []Status{StatusBind, StatusFlushed}, statuses(wcs))
+				require.Equal(t, OpBind, wcs[0].Op)
+				require.NoError(t, wr.MW.Close(), "a window that nobody uses any more can be closed")
+			})
+		})
+	}
+}
+
+func TestBindThatMakesNoSense(t *testing.T) {
+	k, stranger := newTalk(t, QPConfig{}, nil), newSide(t, nil)
+	_, mr := k.register(8, lendable, nil)
+	_, theirs := stranger.register(8, lendable, nil)
+	mw, err := k.pd.AllocMW()
+	require.NoError(t, err)
+	other, err := stranger.pd.AllocMW()
+	require.NoError(t, err)
+	closed, err := k.pd.AllocMW()
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	name := mw.STag()
+	for _, c := range []struct {
+		mw    *MW
+		local []SGE
+		is    error
+	}{
+		{nil, k.at(0, 8), nil},
+		{mw, nil, nil},
+		{mw, []SGE{{Len: 8}}, nil},
+		{mw, []SGE{mr.Slice(0, 4), mr.Slice(4, 4)}, nil},
+		{other, []SGE{mr.Slice(0, 8)}, nil},
+		{mw, []SGE{theirs.Slice(0, 8)}, nil},
+		{mw, []SGE{mr.Slice(-1, 8)}, ErrBounds},
+		{mw, []SGE{mr.Slice(0, -1)}, ErrBounds},
+		{closed, []SGE{mr.Slice(0, 8)}, ErrInvalidSTag},
+	} {
+		err := k.qp.PostSend(SendWR{Op: OpBind, MW: c.mw, Local: c.local, Access: stag.RemoteRead})
+		var post *PostError
+		require.ErrorAs(t, err, &post, "it is refused at once")
+		if c.is != nil {
+			require.ErrorIs(t, err, c.is)
+		}
+	}
+	require.Equal(t, StateRTS, k.qp.State())
+	require.Equal(t, name, mw.STag(), "and nothing has changed")
+	require.NoError(t, k.qp.Abort())
+}
+
+// TestVERBS_56_90_FullQueueChangesNoName: a Bind or Register for which there is no room
+// leaves the names as they were.
+func TestVERBS_56_90_FullQueueChangesNoName(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{SendDepth: 3}, nil)
+		_, on := k.register(8, lendable, nil)
+		mr, err := k.pd.AllocMR(8, stag.RemoteRead, nil)
+		require.NoError(t, err)
+		mw := k.lends(k.qp, on, 0, 8, stag.RemoteRead, 0)
+		bound, registered := mw.STag(), mr.STag()
+		k.posts(SendWR{ID: 1, Op: OpSend}, SendWR{ID: 2, Op: OpSend}, SendWR{ID: 3, Op: OpSend})
+		for range 3 {
+			k.p.segment()
+		}
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpBind, MW: mw, Local: []SGE{on.Slice(0, 8)}, Access: stag.RemoteRead}), ErrQueueFull)
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpRegister, MR: mr, Memory: make([]byte, 8)}), ErrQueueFull)
+		require.Equal(t, bound, mw.STag())
+		require.Equal(t, registered, mr.STag())
+		require.Zero(t, mr.Len())
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+// TestVERBS_17_23_RegionWithWindowsStays: invalidating or closing it is refused, in
+// every way.
+func TestVERBS_17_23_RegionWithWindowsStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		_, mr := k.register(8, lendable, nil)
+		mw := k.lends(k.qp, mr, 0, 8, stag.RemoteRead, 0)
+		require.ErrorIs(t, mr.Invalidate(testContext(t)), ErrWindowBound)
+		require.ErrorIs(t, mr.Close(), ErrWindowBound)
+		require.True(t, mr.region().Valid(), "nothing has changed")
+		require.NoError(t, mw.Invalidate(testContext(t)))
+		require.NoError(t, mr.Invalidate(testContext(t)))
+		require.NoError(t, mr.Close())
+
+		_, mr = k.register(8, lendable, nil)
+		k.binds(k.qp, mw, mr.Slice(0, 8), stag.RemoteRead, 0)
+		k.posts(SendWR{ID: 1, Op: OpLocalInvalidate, Invalidate: mr.STag()})
+		k.wantTerminate("a local invalidate ends the QP", 0x0000)
+		require.Equal(t, []Status{StatusBind}, statuses(k.completes(k.cq, 1)))
+		require.NoError(t, mr.Close(), "and that has ended the window")
+		require.NoError(t, mw.Close())
+	})
+}
+
+// TestVERBS_32_QPWithWindowsIsNotClosed: unless it has ended already.
+func TestVERBS_32_QPWithWindowsIsNotClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		owner, user := connect(t, pairConfig{network: "pipe"})
+		_, mr := owner.register(8, lendable, nil)
+		mw := owner.lends(owner.qp, mr, 0, 8, stag.RemoteRead, 0)
+		require.ErrorIs(t, owner.qp.Close(), ErrWindowBound)
+		require.Equal(t, StateRTS, owner.qp.State(), "nothing has changed")
+		_, sink := user.register(8, stag.LocalWrite, nil)
+		require.NoError(t, user.qp.RDMARead(testContext(t), sink.Slice(0, 8), mw.Advertise(0, 8)))
+		require.NoError(t, owner.qp.Send(testContext(t)), "work goes on")
+		require.NoError(t, mw.Invalidate(testContext(t)))
+		require.NoError(t, owner.qp.Close())
+	})
+}
+
+// TestWindowsEndWithTheirQP: however it ends. Then the window is its PD's again.
+func TestWindowsEndWithTheirQP(t *testing.T) {
+	for how, end := range map[string]func(owner, user *side) error{
+		"Abort":               func(owner, _ *side) error { return owner.qp.Abort() },
+		"closed by the peer":  func(_, user *side) error { return user.qp.Close() },
+		"aborted by the peer": func(_, user *side) error { return user.qp.Abort() },
+		"RNIC closed":         func(owner, _ *side) error { return owner.rnic.Close() },
+	} {
+		t.Run(how, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				owner, user := connect(t, pairConfig{network: "pipe"})
+				_, mr := owner.register(8, lendable, nil)
+				mw := owner.lends(owner.qp, mr, 0, 8, stag.RemoteRead, 0)
+				require.NoError(t, end(owner, user))
+				<-owner.qp.Done()
+				synctest.Wait()
+				require.False(t, mw.latest.Load().Valid())
+				require.NoError(t, owner.qp.Close(), "closing a QP that has ended does nothing")
+				require.NoError(t, mr.Close())
+				require.NoError(t, mw.Close())
+			})
+		})
+	}
+}
+
+// TestVERBS_10_AccessOfNoLengthIsNotChecked: it is not checked, whatever it names.
+func TestVERBS_10_AccessOfNoLengthIsNotChecked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		mw, err := k.pd.AllocMW()
+		require.NoError(t, err)
+		for i, st := range []stag.STag{0, mw.STag(), mw.STag() ^ 1, 0xffffffff} {
+			k.p.writes(fpdu(write(st, ^uint64(0), "")))
+			k.p.writes(fpdu(readRequest(uint32(i+1), 5, 6, 0, st, ^uint64(0))))
+			require.Equal(t, response(0xc1, 5, 6, ""), k.p.segment(), "%v", st)
+		}
+		require.Equal(t, StateRTS, k.qp.State())
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+// TestWindowsAreCounted: they count against MaxMR, and keep their PD.
+func TestWindowsAreCounted(t *testing.T) {
+	s := newSide(t, &Config{Limits: Limits{MaxMR: 2}})
+	_, mr := s.register(8, lendable, nil)
+	mw, err := s.pd.AllocMW()
+	require.NoError(t, err)
+	_, err = s.pd.AllocMW()
+	require.ErrorIs(t, err, ErrLimit)
+	_, err = s.pd.AllocMR(8, 0, nil)
+	require.ErrorIs(t, err, ErrLimit)
+	require.NoError(t, mr.Close())
+	require.Error(t, s.pd.Close(), "a window is left")
+	require.NoError(t, mw.Close())
+	require.NoError(t, s.pd.Close())
+	_, err = s.pd.AllocMW()
+	require.Error(t, err)
+}
+
+// TestVERBS_33_SinkOfAReadIsNotThePeersToWrite: LocalWrite is enough for it, and RDMA
+// Writes to the STag that the Read Request shows are refused.
+func TestVERBS_33_SinkOfAReadIsNotThePeersToWrite(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		mem, sink := k.register(8, stag.LocalWrite, nil)
+		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: []SGE{sink.Slice(0, 4)}, Remote: remote})
+		require.Equal(t, readRequest(1, sink.STag(), 0, 4, remote.STag, remote.TO), k.p.segment())
+		k.p.writes(fpdu(response(0xc1, sink.STag(), 0, "data")))
+		k.wantCompletions("the Response is placed", 1)
+		k.p.writes(fpdu(write(sink.STag(), 0, "evil")))
+		k.wantTerminate("a Write is not: 1/1/02", 0x1102)
+		require.Equal(t, "data\x00\x00\x00\x00", string(mem))
+	})
+}

@@ -1,0 +1,123 @@
+package stag
+
+import (
+	"context"
+	"fmt"
+)
+
+// Bind puts a binding that [Window.Prepare] made into force: from now on w names the
+// octets of the region on from off, for the stream who alone and until it is
+// invalidated. in are the windows of that stream.
+//
+// Window, region and stream must be of one PD, the region VALID, with MWBind and the stream's
+// to use, the window INVALID; the octets must be within the region. A window grants
+// a peer at least one right, and nothing but rights of a peer; to grant RemoteWrite or
+// RemoteAtomic the region needs LocalWrite, but it need not grant the peer anything
+// itself (section 7.10.6.1 of draft-hilland-rddp-verbs). The base of the region may be
+// anything, which that draft does not allow.
+//
+// The region cannot be invalidated or closed while windows are bound to it.
+func (t *Table) Bind(who Scope, in *Windows, w, on *Region, off uint64) error {
+	e := w.entry
+	if e == nil || e.table != t || !e.window {
+		return errNotPrepared
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.admit(who, w); err != nil {
+		return err
+	}
+	if err := on.mayBind(who, w, off); err != nil {
+		return err
+	}
+	if !on.lend() {
+		return ErrInvalid
+	}
+	w.cover(on, off)
+	w.scope = who
+	w.on, w.in = on, in
+	in.add(w)
+	e.enable(w)
+	return nil
+}
+
+// mayBind checks the region that a window is to be bound to.
+func (r *Region) mayBind(who Scope, w *Region, off uint64) error {
+	switch {
+	case r.entry != nil && r.entry.window:
+		return errNotPrepared
+	case !r.scope.admits(who):
+		return errOtherScope
+	case r.access&MWBind == 0:
+		return fmt.Errorf("%w: the region has no MWBind", errRights)
+	case w.access == 0 || w.access&(RemoteWrite|RemoteAtomic) != 0 && r.access&LocalWrite == 0:
+		return fmt.Errorf("%w: a window with %v on a region with %v", errRights, w.access, r.access)
+	case off > r.size || w.size > r.size-off:
+		return ErrBounds
+	}
+	return nil
+}
+
+// cover makes w stand for its part of the region. Nobody has seen w yet.
+func (r *Region) cover(on *Region, off uint64) {
+	if on.buf == nil {
+		r.mem = on.mem[off : off+r.size : off+r.size]
+	} else {
+		r.buf = section{on.buf, int64(off)}
+	}
+	if on.flush != nil {
+		r.flush = flushSection{on.flush, int64(off)}
+	}
+	if on.dirty != nil {
+		r.dirty = func(at, n int64) { on.dirty(int64(off)+at, n) }
+	}
+}
+
+// lend counts a window that is bound to the region, or reports false if it is INVALID.
+func (r *Region) lend() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.Valid() {
+		return false
+	}
+	r.windows++
+	return true
+}
+
+// unbind gives an invalidated window back to its PD, and its octets to the region. No
+// placement is in flight any more. For other regions, and once more, it does nothing.
+func (r *Region) unbind() {
+	r.mu.Lock()
+	on, in := r.on, r.in
+	r.on, r.in = nil, nil
+	if on != nil {
+		r.mem, r.buf = nil, nil
+	}
+	r.mu.Unlock()
+	if on == nil {
+		return
+	}
+	in.remove(r)
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	on.windows--
+}
+
+// A section is the part of a Buffer that a window covers, from off on. Nobody asks for
+// its size.
+type section struct {
+	Buffer
+	off int64
+}
+
+func (s section) ReadAt(p []byte, off int64) (int, error)  { return s.Buffer.ReadAt(p, s.off+off) }
+func (s section) WriteAt(p []byte, off int64) (int, error) { return s.Buffer.WriteAt(p, s.off+off) }
+
+type flushSection struct {
+	Flusher
+	off int64
+}
+
+func (s flushSection) Flush(ctx context.Context, off, n int64) error {
+	return s.Flusher.Flush(ctx, s.off+off, n)
+}

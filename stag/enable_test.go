@@ -1,0 +1,283 @@
+package stag
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// blank allocates an STag for at most n octets.
+func (p *testPeer) blank(n int, most Access) *Blank {
+	p.t.Helper()
+	b, err := p.table.Allocate(uint64(n), Options{Access: most, Scope: Scope{PD: 1}})
+	require.NoError(p.t, err)
+	return b
+}
+
+// window allocates a window of PD 1.
+func (p *testPeer) window() *Window {
+	p.t.Helper()
+	w, err := p.table.AllocateWindow(1)
+	require.NoError(p.t, err)
+	return w
+}
+
+// tryEnable prepares and enables.
+func (p *testPeer) tryEnable(b *Blank, mem []byte, a Access, base uint64) (*Region, error) {
+	p.t.Helper()
+	r, err := b.Prepare(mem, a, base)
+	require.NoError(p.t, err)
+	return r, p.table.Enable(p.who, r)
+}
+
+func (p *testPeer) enable(b *Blank, mem []byte, a Access, base uint64) *Region {
+	p.t.Helper()
+	r, err := p.tryEnable(b, mem, a, base)
+	require.NoError(p.t, err)
+	return r
+}
+
+// tryBind prepares a binding and binds it.
+func (p *testPeer) tryBind(w *Window, on *Region, off uint64, n int, a Access, base uint64) (*Region, error) {
+	p.t.Helper()
+	r, err := w.Prepare(n, a, base)
+	require.NoError(p.t, err)
+	return r, p.table.Bind(p.who, &p.windows, r, on, off)
+}
+
+func (p *testPeer) bind(w *Window, on *Region, off uint64, n int, a Access, base uint64) *Region {
+	p.t.Helper()
+	r, err := p.tryBind(w, on, off, n, a, base)
+	require.NoError(p.t, err)
+	return r
+}
+
+const lendable = LocalWrite | MWBind
+
+func TestVERBS_5_25_WhatIsAllocatedIsInvalid(t *testing.T) {
+	p := newPeer(t)
+	for _, r := range []*Region{p.blank(8, everyRight).Live(), p.window().Live()} {
+		require.NotZero(t, r.STag().Index(), "the index is there from the beginning")
+		require.False(t, r.Valid())
+		require.Zero(t, r.Len())
+		p.wantRefused("nothing can be done with it", r, InvalidSTag)
+	}
+}
+
+func TestVERBS_13_NewKeyWorksAndTheOldOneDoesNot(t *testing.T) {
+	p := newPeer(t)
+	b := p.blank(16, everyRight)
+	first, second := make([]byte, 8), make([]byte, 16)
+	one := p.enable(b, first, everyRight, 100)
+	p.wantAllowed("the registration is in force", one)
+	require.Same(t, one, b.Live())
+	require.Equal(t, None, p.table.InvalidateSTag(p.who, one.STag(), false))
+
+	clear(first)
+	two := p.enable(b, second, LocalWrite|RemoteWrite, 7)
+	require.Equal(t, one.STag().Index(), two.STag().Index(), "the index stays")
+	require.NotEqual(t, one.STag().Key(), two.STag().Key(), "the key does not")
+	require.Equal(t, Bounds, p.try(two.STag(), RemoteWrite, 6, 1), "the base is that of the second")
+	require.Equal(t, None, p.try(two.STag(), RemoteWrite, 7, 16), "and so is the length")
+	require.Equal(t, AccessDenied, p.try(two.STag(), RemoteRead, 7, 1), "and so are the rights")
+	p.wantRefused("the old name is of no use", one, InvalidSTag)
+	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.who, one.STag(), false))
+	require.ErrorIs(t, PlaceAt([]Span{{Region: one, Len: 8}}, 0, numbered(8)), ErrInvalid, "nor is what was posted with it")
+	require.Equal(t, make([]byte, 8), first)
+	require.Equal(t, numbered(16), second)
+	require.True(t, two.Valid())
+}
+
+func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
+	p := newPeer(t)
+	mem := make([]byte, 16)
+	for expectation, c := range map[string]struct {
+		who    Scope
+		mem    []byte
+		access Access
+		base   uint64
+		err    error
+	}{
+		"as it should be":             {p.who, mem, LocalWrite | RemoteWrite, 0, nil},
+		"with less":                   {p.who, mem[:1], 0, 0, nil},
+		"one octet too long":          {p.who, append(mem, 0), 0, 0, errTooLong},
+		"empty":                       {p.who, nil, 0, 0, errEmpty},
+		"a right that is not allowed": {p.who, mem, RemoteRead, 0, errRights},
+		"rights that contradict":      {p.who, mem, RemoteWrite, 0, errRights},
+		"an unknown right":            {p.who, mem, 1 << 20, 0, errRights},
+		"another PD":                  {Scope{PD: 2, Stream: 7}, mem, 0, 0, errOtherScope},
+		"the highest base":            {p.who, mem, 0, ^uint64(0) - 16, nil},
+		"a base that wraps":           {p.who, mem, 0, ^uint64(0) - 15, errWrap},
+	} {
+		b := p.blank(16, LocalWrite|RemoteWrite)
+		r, err := b.Prepare(c.mem, c.access, c.base)
+		require.NoError(t, err)
+		err = p.table.Enable(c.who, r)
+		require.ErrorIs(t, err, c.err, expectation)
+		require.Equal(t, err == nil, r.Valid(), expectation)
+		if err != nil {
+			require.NotSame(t, r, b.Live(), "%s: nothing has changed", expectation)
+			p.wantRefused(expectation, b.Live(), InvalidSTag)
+			p.wantRefused(expectation, r, InvalidSTag)
+		}
+	}
+
+	b := p.blank(16, everyRight)
+	first := p.enable(b, mem, everyRight, 0)
+	_, err := p.tryEnable(b, mem, everyRight, 0)
+	require.ErrorIs(t, err, errNotInvalid, "the STag is VALID")
+	p.wantAllowed("and stays what it was", first)
+
+	plain := p.register(8, everyRight, 0)
+	p.invalidate(plain)
+	require.ErrorIs(t, p.table.Enable(p.who, plain), errNotPrepared, "what Register has made is not enabled again")
+	bound, err := p.window().Prepare(8, RemoteRead, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.table.Enable(p.who, bound), errNotPrepared, "an MW is not registered")
+	other := newPeer(t)
+	r, err := other.blank(8, 0).Prepare(mem[:8], 0, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.table.Enable(p.who, r), errNotPrepared, "nor is the STag of another table")
+}
+
+func TestAllocateRefusesWhatCannotBe(t *testing.T) {
+	table := NewTable()
+	_, err := table.Allocate(0, Options{})
+	require.ErrorIs(t, err, errEmpty)
+	_, err = table.Allocate(1, Options{Access: RemoteWrite})
+	require.ErrorIs(t, err, errRights)
+	table.limit = 0
+	_, err = table.Allocate(1, Options{})
+	require.ErrorIs(t, err, ErrExhausted)
+	_, err = table.AllocateWindow(1)
+	require.ErrorIs(t, err, ErrExhausted)
+	require.Zero(t, table.Len())
+}
+
+func TestPrepareNeedsRandomness(t *testing.T) {
+	p := newPeer(t)
+	p.table = scripted(0x00000100, 0x00000200)
+	b, w := p.blank(8, 0), p.window()
+	_, err := b.Prepare(make([]byte, 8), 0, 0)
+	require.ErrorContains(t, err, "randomness")
+	_, err = w.Prepare(8, RemoteRead, 0)
+	require.ErrorContains(t, err, "randomness")
+	_, err = b.PrepareBuffer(nil, 0, 0)
+	require.ErrorContains(t, err, "no buffer")
+}
+
+// Each key comes from the older half, each of which is as likely.
+func TestVERBS_1_4_KeysOfEnables(t *testing.T) {
+	var k keys
+	k.start(0x7f)
+	const draws, distance = 4000, 128
+	last := map[uint8]int{0x7f: 0}
+	for i := 1; i <= draws; i++ {
+		key := k.draw(uint8(i * 7919))
+		if at, used := last[key]; used {
+			require.Greater(t, i-at, distance, "a key is not used again soon")
+		}
+		last[key] = i
+	}
+	require.Len(t, last, 256, "every key is used")
+
+	next := map[uint8]bool{}
+	for random := range 256 {
+		fork := k
+		next[fork.draw(uint8(random))] = true
+	}
+	require.Len(t, next, distance, "the next key is one of many")
+}
+
+func TestVERBS_16_InvalidateOfAnInvalidSTag(t *testing.T) {
+	p := newPeer(t)
+	b, w := p.blank(8, everyRight), p.window()
+	for range 2 {
+		require.Equal(t, None, p.table.InvalidateSTag(p.who, b.Live().STag(), false), "it succeeds")
+		require.Equal(t, None, p.table.InvalidateSTag(p.who, w.Live().STag(), false))
+		require.NoError(t, b.Invalidate(context.Background()))
+		require.NoError(t, w.Invalidate(context.Background()))
+	}
+}
+
+func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
+	p := newPeer(t)
+	b, w := p.blank(8, everyRight), p.window()
+	mem := make([]byte, 8)
+	on := p.register(8, lendable, 0)
+	early, err := b.Prepare(mem, everyRight, 0)
+	require.NoError(t, err)
+	earlyToo, err := w.Prepare(8, RemoteRead, 0)
+	require.NoError(t, err)
+	require.NoError(t, b.Invalidate(context.Background()))
+	require.NoError(t, w.Invalidate(context.Background()))
+	require.ErrorIs(t, p.table.Enable(p.who, early), errRevoked, "what was queued when Invalidate was called fails")
+	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, earlyToo, on, 0), errRevoked)
+
+	late := p.enable(b, mem, everyRight, 0)
+	p.wantAllowed("what comes after that does not", late)
+	queued, err := b.Prepare(mem, everyRight, 0)
+	require.NoError(t, err)
+	require.NoError(t, b.Close(context.Background()))
+	require.NoError(t, b.Close(context.Background()), "closing again is no error")
+	require.NoError(t, w.Close(context.Background()))
+	p.wantRefused("Close ends it", late, InvalidSTag)
+	require.ErrorIs(t, p.table.Enable(p.who, queued), errRevoked)
+	_, err = b.Prepare(mem, everyRight, 0)
+	require.ErrorIs(t, err, ErrInvalid, "and nothing can be prepared any more")
+	require.NoError(t, b.Invalidate(context.Background()))
+	_, err = b.Prepare(mem, everyRight, 0)
+	require.ErrorIs(t, err, ErrInvalid)
+	require.Equal(t, 1, p.table.Len(), "all is given back but the region")
+}
+
+// TestVERBS_21_24_CloseOfABlank: neither the state nor the key matter, and nothing is
+// placed afterwards.
+func TestVERBS_21_24_CloseOfABlank(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		b := p.blank(8, everyRight)
+		mem := make([]byte, 8)
+		r := p.enable(b, mem, everyRight, 0)
+		require.True(t, r.Pin(), "a placement is under way")
+		require.True(t, r.Hold(), "and a work request refers to the octets")
+		result := later(func() error { return b.Close(context.Background()) })
+		_, done := result()
+		require.False(t, done)
+		require.Equal(t, InvalidSTag, p.try(r.STag(), RemoteWrite, 0, 1), "no other can begin")
+		r.Unpin()
+		_, done = result()
+		require.False(t, done)
+		r.Release()
+		err, done := result()
+		require.True(t, done)
+		require.NoError(t, err)
+		require.ErrorIs(t, PlaceAt([]Span{{Region: r, Len: 8}}, 0, numbered(8)), ErrInvalid)
+		require.Equal(t, make([]byte, 8), mem)
+	})
+}
+
+func TestEnablesAllocateLittle(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	p := newPeer(t)
+	b, w, mem := p.blank(8, everyRight), p.window(), make([]byte, 8)
+	on := p.register(64, lendable, 0)
+	p.bind(w, on, 0, 8, RemoteRead, 0)
+	require.NoError(t, w.Invalidate(context.Background()))
+	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
+		r, _ := b.Prepare(mem, everyRight, 0)
+		if p.table.Enable(p.who, r) != nil || p.table.InvalidateSTag(p.who, r.STag(), false) != None {
+			panic("not enabled")
+		}
+	}), "a registration is one Region")
+	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
+		r, _ := w.Prepare(8, RemoteRead, 0)
+		if p.table.Bind(p.who, &p.windows, r, on, 8) != nil || p.table.InvalidateSTag(p.who, r.STag(), true) != None {
+			panic("not bound")
+		}
+	}), "and so is a binding")
+}

@@ -1,0 +1,146 @@
+package stag
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"sync"
+)
+
+// An entry is an index of the table that its owner keeps while what it names comes
+// and goes. Each enable is a [Region] of its own, with a new key; it takes the place
+// of the one before in the table. Regions never change, so whoever still has an old one,
+// or its STag, finds it INVALID for ever, and looking up and pinning know nothing of
+// entries.
+//
+// A Region is prepared when its work request is posted, so that its STag is known, and
+// enabled when the turn of that request comes.
+type entry struct {
+	table  *Table
+	scope  Scope  // a bound window has a narrower one
+	most   Access // that may be granted
+	maxLen uint64
+	window bool
+
+	mu       sync.Mutex
+	live     *Region // the one in the table, VALID or INVALID
+	keys     keys
+	prepared uint64 // so many
+	revoked  uint64 // those up to this one can no longer be enabled
+}
+
+// never is an entry.revoked that no Region comes after.
+const never = ^uint64(0)
+
+var (
+	errNotPrepared = errors.New("stag: not a region that was prepared for this")
+	errRevoked     = errors.New("stag: was revoked before its turn came")
+	errNotInvalid  = errors.New("stag: the STag is VALID already")
+	errOtherScope  = errors.New("stag: the STag belongs to another PD or stream")
+	errRights      = errors.New("stag: rights that contradict each other, or that may not be granted here")
+	errTooLong     = errors.New("stag: longer than the STag was allocated for")
+	errWrap        = errors.New("stag: the range wraps")
+)
+
+// start gives a new entry its index, INVALID (draft-hilland-rddp-verbs section 7.3.2.1).
+func (e *entry) start() error {
+	blank := &Region{entry: e, scope: e.scope}
+	blank.state.Store(invalid)
+	if err := e.table.insert(blank); err != nil {
+		return err
+	}
+	e.live = blank
+	e.keys.start(blank.stag.Key())
+	return nil
+}
+
+// Live returns what the entry has in the table: the Region that was enabled last,
+// VALID or INVALID, or an INVALID one without octets if none was.
+func (e *entry) Live() *Region {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.live
+}
+
+// prepare names a Region that is to be enabled.
+func (e *entry) prepare(r *Region) (*Region, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.revoked == never {
+		return nil, ErrInvalid
+	}
+	random, err := e.table.randomByte()
+	if err != nil {
+		return nil, err
+	}
+	e.prepared++
+	r.entry, r.turn = e, e.prepared
+	r.stag = STag(e.live.stag.Index()<<8 | uint32(e.keys.draw(random)))
+	r.state.Store(invalid)
+	return r, nil
+}
+
+// admit checks whether r may take the place of what is live. Preconditions: e.mu is
+// held.
+func (e *entry) admit(who Scope, r *Region) error {
+	switch {
+	case r.turn <= e.revoked:
+		return errRevoked
+	case !e.scope.admits(who):
+		return errOtherScope
+	case e.live.Valid():
+		return errNotInvalid
+	case r.size == 0:
+		return errEmpty
+	case r.size > e.maxLen:
+		return errTooLong
+	case !e.most.allows(r.access):
+		return errRights
+	}
+	if _, carry := bits.Add64(r.base, r.size, 0); carry != 0 {
+		return errWrap
+	}
+	return nil
+}
+
+// enable makes r what the entry names. Preconditions: e.mu is held, and admit has
+// agreed.
+func (e *entry) enable(r *Region) {
+	e.table.replace(e.live, r)
+	e.live = r
+	r.state.And(^invalid)
+}
+
+// Invalidate revokes every access, as [Table.Invalidate] does, and makes sure that
+// nothing prepared up to now can be enabled.
+func (e *entry) Invalidate(ctx context.Context) error {
+	live, err := e.revoke(false)
+	if err != nil {
+		return err
+	}
+	return e.table.Invalidate(ctx, live)
+}
+
+// Close gives the index back, as [Table.Close] does; whatever was prepared can no
+// longer be enabled. Octets of earlier Regions are free when the work requests that
+// name them have completed.
+func (e *entry) Close(ctx context.Context) error {
+	live, err := e.revoke(true)
+	if err != nil {
+		return err
+	}
+	return e.table.Close(ctx, live)
+}
+
+func (e *entry) revoke(forEver bool) (*Region, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.live.kill() {
+		return nil, ErrBound
+	}
+	e.revoked = max(e.revoked, e.prepared)
+	if forEver {
+		e.revoked = never
+	}
+	return e.live, nil
+}

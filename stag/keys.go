@@ -1,0 +1,21 @@
+package stag
+
+// keys are the keys of one index, from the one whose use was longest ago to the one in
+// use. A new one is drawn from the older half: it is hard to predict, and an STag that
+// a peer may still remember stays dead for the next 128 enables at least.
+type keys struct{ order [256]uint8 }
+
+// start puts the key in use last, and the others before it.
+func (k *keys) start(inUse uint8) {
+	for i := range k.order {
+		k.order[i] = inUse + 1 + uint8(i)
+	}
+}
+
+func (k *keys) draw(random uint8) uint8 {
+	i := int(random) % (len(k.order) / 2)
+	key := k.order[i]
+	copy(k.order[i:], k.order[i+1:])
+	k.order[len(k.order)-1] = key
+	return key
+}

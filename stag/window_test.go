@@ -1,0 +1,298 @@
+package stag
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestVERBS_26_29_BindChecks(t *testing.T) {
+	const n = 64
+	p := newPeer(t)
+	on := p.register(n, lendable|RemoteRead, 1<<40)
+	frozen := p.register(n, MWBind, 0) // LocalRead only
+	closed := p.register(n, lendable|Remote, 0)
+	own := p.registerFor(p.who, n, lendable, 0)
+	dead := p.register(n, lendable, 0)
+	p.invalidate(dead)
+	aWindow := p.bind(p.window(), on, 0, n, RemoteRead, 0)
+	for expectation, c := range map[string]struct {
+		on     *Region
+		off    uint64
+		n      int
+		access Access
+		base   uint64
+		err    error
+	}{
+		"all of the region":                      {on, 0, n, Remote, 0, nil},
+		"its last octet":                         {on, n - 1, 1, RemoteRead, 0, nil},
+		"a right that the region does not grant": {on, 0, n, RemoteWrite, 0, nil},
+		"and another":                            {on, 0, n, RemoteAtomic, 0, nil},
+		"reading what is only read":              {frozen, 0, n, RemoteRead, 0, nil},
+		"a region of this stream":                {own, 0, n, RemoteRead, 0, nil},
+		"the highest base":                       {on, 0, n, RemoteRead, ^uint64(0) - n, nil},
+		"one octet too long":                     {on, 0, n + 1, RemoteRead, 0, ErrBounds},
+		"one octet too late":                     {on, 1, n, RemoteRead, 0, ErrBounds},
+		"behind the region":                      {on, n + 1, 1, RemoteRead, 0, ErrBounds},
+		"far away":                               {on, ^uint64(0), 2, RemoteRead, 0, ErrBounds},
+		"nothing":                                {on, 0, 0, RemoteRead, 0, errEmpty},
+		"less than nothing":                      {on, 0, -1, RemoteRead, 0, errEmpty},
+		"a base that wraps":                      {on, 0, n, RemoteRead, ^uint64(0) - n + 1, errWrap},
+		"without a right":                        {on, 0, n, 0, 0, errRights},
+		"with a right that is not a peer's":      {on, 0, n, RemoteRead | LocalWrite, 0, errRights},
+		"with the right to bind":                 {on, 0, n, RemoteRead | MWBind, 0, errRights},
+		"with an unknown right":                  {on, 0, n, RemoteRead | 1<<20, 0, errRights},
+		"writing what is only read":              {frozen, 0, n, RemoteWrite, 0, errRights},
+		"atomics on what is only read":           {frozen, 0, n, RemoteRead | RemoteAtomic, 0, errRights},
+		"a region without MWBind":                {p.register(n, everyRight, 0), 0, n, RemoteRead, 0, errRights},
+		"a region of another PD":                 {p.registerFor(Scope{PD: 2}, n, lendable, 0), 0, n, RemoteRead, 0, errOtherScope},
+		"a region of another stream":             {p.registerFor(Scope{PD: 1, Stream: 8}, n, lendable, 0), 0, n, RemoteRead, 0, errOtherScope},
+		"an INVALID region":                      {dead, 0, n, RemoteRead, 0, ErrInvalid},
+		"an STag without octets":                 {p.blank(n, lendable).Live(), 0, n, RemoteRead, 0, errRights},
+		"a window":                               {aWindow, 0, n, RemoteRead, 0, errNotPrepared},
+	} {
+		w := p.window()
+		r, err := p.tryBind(w, c.on, c.off, c.n, c.access, c.base)
+		require.ErrorIs(t, err, c.err, expectation)
+		require.Equal(t, err == nil, r.Valid(), expectation)
+		if err != nil {
+			require.NotSame(t, r, w.Live(), "%s: nothing has changed", expectation)
+			p.wantRefused(expectation, w.Live(), InvalidSTag)
+			p.wantRefused(expectation, r, InvalidSTag)
+			continue
+		}
+		require.Equal(t, None, p.try(r.STag(), c.access, c.base, c.n), expectation)
+		require.NoError(t, w.Close(context.Background()))
+	}
+	p.close(closed)
+	_, err := p.tryBind(p.window(), closed, 0, 1, RemoteRead, 0)
+	require.ErrorIs(t, err, ErrInvalid, "a closed region")
+
+	w := p.window()
+	first := p.bind(w, on, 0, 8, RemoteRead, 0)
+	_, err = p.tryBind(w, on, 8, 8, RemoteRead, 0)
+	require.ErrorIs(t, err, errNotInvalid, "a window that is bound already")
+	require.Equal(t, None, p.try(first.STag(), RemoteRead, 0, 8), "stays bound")
+
+	foreign, err := p.table.AllocateWindow(2)
+	require.NoError(t, err)
+	_, err = p.tryBind(foreign, on, 0, 8, RemoteRead, 0)
+	require.ErrorIs(t, err, errOtherScope, "a window of another PD")
+	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, p.blank(8, 0).Live(), on, 0), errNotPrepared, "what is no window")
+	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, on, on, 0), errNotPrepared)
+	stranger, err := newPeer(t).window().Prepare(8, RemoteRead, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, stranger, on, 0), errNotPrepared, "a window of another table")
+}
+
+func TestVERBS_9_28_WindowDecidesAndNotTheRegion(t *testing.T) {
+	const base = 1000
+	p := newPeer(t)
+	mem := make([]byte, 32)
+	on, err := p.table.Register(mem, Options{Access: lendable | RemoteRead, Scope: Scope{PD: 1}})
+	require.NoError(t, err)
+	w := p.bind(p.window(), on, 8, 16, RemoteWrite, base)
+	for to := uint64(base - 10); to < base+16+10; to++ {
+		for n := 1; n < 20; n++ {
+			expect := Bounds
+			if to >= base && to+uint64(n) <= base+16 {
+				expect = None
+			}
+			require.Equal(t, expect, p.try(w.STag(), RemoteWrite, to, n), "%d octets at %d", n, to)
+		}
+	}
+	require.Equal(t, AccessDenied, p.try(w.STag(), RemoteRead, base, 1), "the region has RemoteRead, the window has not")
+	require.Equal(t, AccessDenied, p.try(on.STag(), RemoteWrite, 0, 1), "and the region has no RemoteWrite")
+	require.Equal(t, make([]byte, 8), mem[:8], "no octet outside the window was touched")
+	require.Equal(t, make([]byte, 8), mem[24:])
+	require.NotEqual(t, make([]byte, 16), mem[8:24])
+}
+
+func TestVERBS_27_WindowServesTheStreamThatBoundIt(t *testing.T) {
+	p := newPeer(t)
+	on := p.register(8, lendable, 0)
+	w := p.bind(p.window(), on, 0, 8, Remote, 0)
+	for _, who := range []Scope{{PD: 1, Stream: 8}, {PD: 2, Stream: 7}} {
+		other := p.as(who)
+		other.wantRefused("another stream has no use of it", w, NotAssociated)
+		for _, remote := range []bool{false, true} {
+			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(who, w.STag(), remote), "nor can it invalidate it")
+		}
+	}
+	require.True(t, w.Valid())
+	require.Equal(t, None, p.try(w.STag(), RemoteWrite, 0, 8), "its own stream does")
+}
+
+func TestVERBS_30_InvalidatedWindowBelongsToItsPD(t *testing.T) {
+	p := newPeer(t)
+	other := p.as(Scope{PD: 1, Stream: 8})
+	on := p.register(8, lendable|RemoteRead, 0)
+	window := p.window()
+	for _, revoke := range []func(w *Region) error{
+		func(w *Region) error { return asError(p.table.InvalidateSTag(p.who, w.STag(), false)) },
+		func(w *Region) error { return asError(p.table.InvalidateSTag(p.who, w.STag(), true)) },
+		func(*Region) error { return window.Invalidate(context.Background()) },
+		func(*Region) error { p.windows.Invalidate(); return nil },
+	} {
+		first := p.bind(window, on, 0, 4, RemoteWrite, 0)
+		require.Equal(t, 1, p.windows.Len())
+		require.NoError(t, revoke(first))
+		require.Zero(t, p.windows.Len(), "the stream has lost it")
+		p.wantRefused("its name is of no use", first, InvalidSTag)
+		p.wantAllowed("the region stays VALID", on)
+		require.Equal(t, None, p.table.InvalidateSTag(other.who, first.STag(), false), "any stream of the PD may invalidate it, again")
+		require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(Scope{PD: 2, Stream: 7}, first.STag(), false), "but none of another PD")
+
+		second := other.bind(window, on, 4, 4, RemoteWrite, 0)
+		require.NotEqual(t, first.STag(), second.STag(), "another stream binds it under a new key")
+		require.Equal(t, first.STag().Index(), second.STag().Index())
+		require.Equal(t, None, other.try(second.STag(), RemoteWrite, 0, 4))
+		require.Equal(t, NotAssociated, p.try(second.STag(), RemoteWrite, 0, 4), "and has it for itself")
+		require.NoError(t, window.Invalidate(context.Background()))
+	}
+}
+
+func asError(v Violation) error {
+	if v == None {
+		return nil
+	}
+	return errors.New(v.String())
+}
+
+// TestVERBS_17_23_RegionWithWindowsCannotGo: first the windows, then the region.
+func TestVERBS_17_23_RegionWithWindowsCannotGo(t *testing.T) {
+	p := newPeer(t)
+	b := p.blank(8, lendable|RemoteRead)
+	mem := make([]byte, 8)
+	ctx := context.Background()
+	for _, on := range []*Region{p.registerFor(p.who, 8, lendable|RemoteRead, 0), p.enable(b, mem, lendable|RemoteRead, 0)} {
+		windows := [2]*Window{p.window(), p.window()}
+		for _, w := range windows {
+			p.bind(w, on, 0, 8, RemoteRead, 0)
+		}
+		for _, w := range windows {
+			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.who, on.STag(), false))
+			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.who, on.STag(), true))
+			require.ErrorIs(t, p.table.Invalidate(ctx, on), ErrBound)
+			require.ErrorIs(t, p.table.Close(ctx, on), ErrBound)
+			require.Equal(t, None, p.try(on.STag(), RemoteRead, 0, 8), "nothing has changed")
+			require.Equal(t, None, p.try(w.Live().STag(), RemoteRead, 0, 8))
+			require.NoError(t, w.Close(ctx))
+		}
+		require.Equal(t, None, p.table.InvalidateSTag(p.who, on.STag(), false))
+	}
+	on := p.enable(b, mem, lendable, 0)
+	w := p.window()
+	p.bind(w, on, 0, 8, RemoteRead, 0)
+	queued, err := b.Prepare(mem, lendable, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, b.Invalidate(ctx), ErrBound)
+	require.ErrorIs(t, b.Close(ctx), ErrBound)
+	require.NoError(t, w.Close(ctx))
+	require.Equal(t, None, p.table.InvalidateSTag(p.who, on.STag(), false))
+	require.NoError(t, p.table.Enable(p.who, queued), "what was refused has revoked nothing")
+	require.NoError(t, b.Close(ctx))
+}
+
+// TestVERBS_21_NothingIsPlacedThroughARevokedWindow: and the region is not free before
+// the placement that is under way has ended.
+func TestVERBS_21_NothingIsPlacedThroughARevokedWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		on := p.register(8, lendable, 0)
+		window := p.window()
+		w := p.bind(window, on, 0, 8, RemoteWrite, 0)
+		require.True(t, w.Pin(), "a placement is under way")
+
+		expired, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.ErrorIs(t, window.Invalidate(expired), context.Canceled)
+		p.wantRefused("the STag is dead at once", w, InvalidSTag)
+		require.ErrorIs(t, p.table.Close(context.Background(), on), ErrBound, "the region is lent until the placement has ended")
+		require.Equal(t, 1, p.windows.Len())
+		again := p.bind(window, on, 4, 4, RemoteWrite, 0)
+		require.Equal(t, 2, p.windows.Len(), "though the window may be bound anew meanwhile")
+
+		invalidated := later(func() error { return p.table.Invalidate(context.Background(), w) })
+		_, done := invalidated()
+		require.False(t, done)
+		w.Unpin()
+		err, done := invalidated()
+		require.True(t, done)
+		require.NoError(t, err)
+		require.NoError(t, p.table.Invalidate(context.Background(), w), "invalidating again is no error, and changes no count")
+		require.Equal(t, 1, p.windows.Len())
+		require.True(t, again.Valid())
+		require.NoError(t, window.Close(context.Background()))
+		p.close(on)
+	})
+}
+
+// TestVERBS_21_WindowsAreRevokedUnderFire: streams write through windows that are
+// bound and revoked all the time; the race detector watches the octets.
+func TestVERBS_21_WindowsAreRevokedUnderFire(t *testing.T) {
+	p := newPeer(t)
+	mem := make([]byte, 4096)
+	on, err := p.table.Register(mem, Options{Access: lendable, Scope: Scope{PD: 1}})
+	require.NoError(t, err)
+	window := p.window()
+	for i := range 300 {
+		w := p.bind(window, on, 64, 2048, RemoteWrite, 0)
+		var running sync.WaitGroup
+		started := make(chan struct{}, 1)
+		running.Go(func() { p.flood(w.STag(), 0, 2048, started) })
+		<-started
+		require.Equal(t, None, p.table.InvalidateSTag(p.who, w.STag(), i%2 == 0))
+		clear(mem)
+		running.Wait()
+		require.Equal(t, make([]byte, 4096), mem, "no octet was placed after the window was revoked")
+	}
+	p.close(on)
+}
+
+// TestWindowOnABuffer: what is placed, read, made durable and noticed is where the
+// window is.
+func TestWindowOnABuffer(t *testing.T) {
+	p := newPeer(t)
+	file := &testFile{data: bytes.Repeat([]byte{'.'}, 32)}
+	var flushed, dirty []int64
+	on, err := p.table.RegisterBuffer(file, Options{
+		Access: lendable, BaseTO: 77, Scope: Scope{PD: 1},
+		Flusher: flushFunc(func(off, n int64) { flushed = append(flushed, off, n) }),
+		Dirty:   func(off, n int64) { dirty = append(dirty, off, n) },
+	})
+	require.NoError(t, err)
+	w := p.bind(p.window(), on, 10, 8, Remote, 500)
+	r, off, v := p.table.Pin(p.who, w.STag(), RemoteWrite, 502, 4)
+	require.Equal(t, None, v)
+	require.NoError(t, r.Place(off, []byte("abcd")))
+	require.Equal(t, "............abcd................", string(file.data))
+	got := make([]byte, 8)
+	require.NoError(t, r.ReadInto(got, 0))
+	require.Equal(t, "..abcd..", string(got))
+	require.ErrorIs(t, r.Place(5, []byte("abcd")), ErrBounds, "not past the window")
+	require.NoError(t, r.Flusher().Flush(context.Background(), 2, 4))
+	r.Unpin()
+	require.Equal(t, []int64{12, 4}, dirty)
+	require.Equal(t, []int64{12, 4}, flushed)
+}
+
+type flushFunc func(off, n int64)
+
+func (f flushFunc) Flush(_ context.Context, off, n int64) error { f(off, n); return nil }
+
+// A region that peers may write to through a window is not sent from without a copy.
+func TestPeersMayWrite(t *testing.T) {
+	p := newPeer(t)
+	for a, want := range map[Access]bool{
+		0: false, LocalWrite: false, RemoteRead: false, MWBind: false, MWBind | RemoteRead: false,
+		LocalWrite | RemoteWrite: true, LocalWrite | RemoteAtomic: true, LocalWrite | MWBind: true,
+	} {
+		require.Equal(t, want, p.register(1, a, 0).PeersMayWrite(), "%v", a)
+	}
+}
