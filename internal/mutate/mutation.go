@@ -25,7 +25,7 @@ type mutation struct {
 // rootPackage is the name of the package at the root of the module.
 const rootPackage = "iwarp"
 
-var mutationID = regexp.MustCompile(`^(?:MPA2|MPA|DDP|RDMAP)-[0-9]+[a-z]$`)
+var mutationID = regexp.MustCompile(`^[A-Z]+[0-9]?-[0-9]+[a-z]$`)
 
 // requirement is the one whose test must notice.
 func (m mutation) requirement() string { return m.id[:len(m.id)-1] }
