@@ -203,8 +203,11 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 		if *x.v == 0 {
 			*x.v = x.def
 		}
-		if *x.v < x.least || *x.v > x.most {
-			return c, fmt.Errorf("iwarp: QPConfig.%s is %d, not within %d..%d", x.name, *x.v, x.least, x.most)
+		if *x.v < x.least {
+			return c, fmt.Errorf("iwarp: QPConfig.%s is %d, less than %d", x.name, *x.v, x.least)
+		}
+		if *x.v > x.most {
+			return c, fmt.Errorf("%w: QPConfig.%s is %d, at most %d", ErrLimit, x.name, *x.v, x.most)
 		}
 	}
 	if c.RNRWait == 0 {

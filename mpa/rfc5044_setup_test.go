@@ -331,7 +331,7 @@ func TestMPA_68_RejectedInitiatorLeavesTCPOpen(t *testing.T) {
 	})
 }
 
-func TestMPA_66_NoFPDUBeforeBothFrames(t *testing.T) {
+func TestMPA_66_ARCH_34_NoFPDUBeforeBothFrames(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connect(t.Context(), s, rev1, 0, 0, "")
 		p.want("R1", unhex(t, frameR1))

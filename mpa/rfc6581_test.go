@@ -197,7 +197,7 @@ func TestMPA2_36_CloseWithoutAReplyIsTold(t *testing.T) {
 	})
 }
 
-func TestMPA2_38_EnhancedDataIsCheckedForSanity(t *testing.T) {
+func TestMPA2_38_SEC_40_EnhancedDataIsCheckedForSanity(t *testing.T) {
 	for n := range 4 {
 		pd := string([]byte{'0', byte('0' + n)}) + "00000000"[:2*n]
 		r, s := respond(t, Options{}, 1, 1, keyReq+"500200"+pd)
