@@ -217,7 +217,7 @@ func (m MPAOptions) options() mpa.Options {
 	return mpa.Options{
 		Revision: m.Revision, NoCRC: m.NoCRC, Markers: m.Markers,
 		EarlyResponderSend: m.EarlyResponderSend, LargePrivateData: m.LargePrivateData,
-		MaxULPDU: m.MaxULPDU,
+		MaxULPDU: m.MaxULPDU, RTR: m.RTR, ClientServer: m.ClientServer, FixedDepths: m.FixedDepths,
 	}
 }
 
