@@ -2,7 +2,9 @@ package iwarp
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -140,4 +142,25 @@ func TestARCH_38_STagMeansTheSameByEveryAddress(t *testing.T) {
 		require.Equal(t, byte(i+1), src[i])
 	}
 	require.Equal(t, []byte{1, 2, 0}, mem[:3])
+}
+
+func TestARCH_26_MaxSizesCanBeAsked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{MPA: MPAOptions{MaxULPDU: 200}, SendDepth: 4, Setup: func(_ context.Context, qp *QP) error {
+			require.Equal(t, MaxSizes{Message: math.MaxUint32, Inline: 30}, qp.MaxSizes(), "not connected yet")
+			return nil
+		}}, &Config{Limits: Limits{MaxInline: 30}})
+		m := k.qp.MaxSizes()
+		require.Equal(t, MaxSizes{Message: math.MaxUint32, Inline: 30, SendSegment: 200 - 18, TaggedSegment: 200 - 14}, m)
+		k.posts(SendWR{Op: OpSend, Local: k.at(0, m.SendSegment)}, SendWR{Op: OpRDMAWrite, Local: k.at(0, m.TaggedSegment), Remote: remote})
+		require.Len(t, k.p.segment(), 200, "one segment")
+		require.Len(t, k.p.segment(), 200, "one segment")
+		huge, err := k.pd.RegisterBuffer(vast{}, 0, nil)
+		require.NoError(t, err)
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend, Local: []SGE{huge.Slice(0, math.MaxUint32), huge.Slice(0, 1)}}), ErrLimit)
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend, Inline: make([]byte, m.Inline+1)}), ErrLimit)
+		require.NoError(t, k.qp.PostSend(SendWR{Op: OpSend, Inline: make([]byte, m.Inline)}))
+		require.NoError(t, k.qp.Abort())
+		require.Equal(t, m.Message, k.qp.MaxSizes().Message, "it can be asked after the end too")
+	})
 }

@@ -20,7 +20,7 @@ var documents = []document{
 	{prefix: "RDMAP", count: 134, title: "RDMA Protocol (RFC 5040)"},
 	{prefix: "EXT", count: 69, title: "RDMA Protocol extensions (RFC 7306)", open: true},
 	{prefix: "VERBS", count: 90, title: "Verbs (draft-hilland-rddp-verbs, libibverbs)", open: true},
-	{prefix: "ARCH", count: 42, title: "Architecture (RFC 4296, RFC 4297)", open: true},
+	{prefix: "ARCH", count: 42, title: "Architecture (RFC 4296, RFC 4297)"},
 	{prefix: "SEC", count: 42, title: "Security (RFC 5042)"},
 	{prefix: "REG", count: 14, title: "Registered numbers (RFC 6580)"},
 }
