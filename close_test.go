@@ -190,7 +190,7 @@ func TestCloseTimesOut(t *testing.T) {
 	}
 }
 
-func TestAbortFlushesInPostOrder(t *testing.T) {
+func TestARCH_37_AbortFlushesInPostOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})

@@ -84,14 +84,20 @@ func (cr *ConnRequest) accept(ctx context.Context, qp *QP) error {
 
 // Reject refuses the connection, with at most 248 octets of private data for the
 // initiator's application, and closes it.
-func (cr *ConnRequest) Reject(private []byte) error {
+func (cr *ConnRequest) Reject(private []byte) error { return cr.RejectDepths(private, -1, -1) }
+
+// RejectDepths is Reject because of too small an IRD or ORD of the initiator's: it tells
+// what this side would have needed as its own IRD and ORD, -1 where the initiator's wish
+// would have done (RFC 6581 section 9.1). The initiator finds them in its
+// [RejectError], and may try again.
+func (cr *ConnRequest) RejectDepths(private []byte, ird, ord int) error {
 	if err := cr.answer(); err != nil {
 		return err
 	}
 	defer cr.done()
 	ctx, cancel := context.WithTimeout(context.Background(), cr.timeout)
 	defer cancel()
-	err := cr.req.Reject(ctx, private)
+	err := cr.req.Reject(ctx, ird, ord, private)
 	cr.close()
 	if err != nil {
 		return fmt.Errorf("iwarp: reject %v: %w", cr.RemoteAddr(), err)

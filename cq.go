@@ -58,8 +58,11 @@ const cqInitial = 16
 
 // CreateCQ makes a completion queue of depth entries.
 func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
-	if depth < 1 || depth > r.limits.MaxCQDepth {
-		return nil, fmt.Errorf("iwarp: CQ depth %d is not within 1..%d", depth, r.limits.MaxCQDepth)
+	if depth < 1 {
+		return nil, fmt.Errorf("iwarp: a CQ of %d entries", depth)
+	}
+	if depth > r.limits.MaxCQDepth {
+		return nil, fmt.Errorf("%w: a CQ of %d entries, at most %d", ErrLimit, depth, r.limits.MaxCQDepth)
 	}
 	if err := r.take(&r.used.cq, r.limits.MaxCQ, "CQs"); err != nil {
 		return nil, err

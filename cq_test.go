@@ -72,7 +72,7 @@ func TestCQGrowsOnUseUpToItsDepth(t *testing.T) {
 	require.Equal(t, 1, fill(newTestCQ(t, 1), 1, 2), "a CQ of one entry takes one")
 }
 
-func TestCQDepthIsLimited(t *testing.T) {
+func TestSEC_22_CQDepthIsLimited(t *testing.T) {
 	r := newSide(t, &Config{Limits: Limits{MaxCQDepth: 10, MaxCQ: 2}}).rnic
 	for _, depth := range []int{0, -1, 11} {
 		_, err := r.CreateCQ(depth)
@@ -335,9 +335,9 @@ func TestCQCannotBeClosedWhileInUse(t *testing.T) {
 	})
 }
 
-// TestRDMAP_129_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
+// TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
 // small, of which only one completes more than it holds, and a third on another CQ.
-func TestRDMAP_129_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
+func TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
 	for name, overflow := range map[string]func(k *talk){
 		"by a completed Send": func(k *talk) {
 			k.posts(SendWR{Op: OpSend}, SendWR{Op: OpSend}, SendWR{Op: OpSend})
@@ -380,8 +380,8 @@ func TestRDMAP_129_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
 	}
 }
 
-// TestRDMAP_128_131_ObjectsStayWithTheirRNIC: a CQ or PD cannot be used from another RNIC.
-func TestRDMAP_128_131_ObjectsStayWithTheirRNIC(t *testing.T) {
+// TestRDMAP_128_131_SEC_1_ObjectsStayWithTheirRNIC: a CQ or PD cannot be used from another RNIC.
+func TestRDMAP_128_131_SEC_1_ObjectsStayWithTheirRNIC(t *testing.T) {
 	a, b := newSide(t, nil), newSide(t, nil)
 	foreign, err := b.rnic.CreateCQ(1)
 	require.NoError(t, err)

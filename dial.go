@@ -150,22 +150,22 @@ func (qp *QP) setup(ctx context.Context) error {
 
 // establish takes the QP to RTS. Where the negotiation has failed, the Terminate
 // that says so is sent in place of the RTR, and the QP ends.
-func (qp *QP) establish(conn *mpa.Conn, terms *mpa.Terms, rtr rdmap.RTR) error {
+func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) error {
 	r := qp.rnic
 	if terms.Fault != nil {
 		rtr = rdmap.RTRNone
 	}
-	qp.llp, qp.terms = conn, terms
+	qp.llp, qp.terms = llp, terms
 	qp.stream = rdmap.New(rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth,
-		Receives: &qp.rq, Events: events{qp}, RTR: rtr,
+		Receives: &qp.rq, Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 	})
 	qp.halves.Store(2)
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
-		conn.Abort(errRNICClosed)
+		llp.Abort(errRNICClosed)
 		return errRNICClosed
 	}
 	qp.connected.Store(true)
@@ -182,6 +182,18 @@ func (qp *QP) establish(conn *mpa.Conn, terms *mpa.Terms, rtr rdmap.RTR) error {
 		return qp.Err()
 	}
 	return nil
+}
+
+// reorderWindow is how many segments may come ahead of one that is missing. It bounds
+// what a peer can make this side remember.
+const reorderWindow = 1024
+
+// windowOf is 0 for an LLP that keeps the order.
+func windowOf(llp transport.LLP) int {
+	if llp.Caps().OutOfOrder {
+		return reorderWindow
+	}
+	return 0
 }
 
 // abandon ends a QP that was never established.
@@ -217,7 +229,7 @@ func (m MPAOptions) options() mpa.Options {
 	return mpa.Options{
 		Revision: m.Revision, NoCRC: m.NoCRC, Markers: m.Markers,
 		EarlyResponderSend: m.EarlyResponderSend, LargePrivateData: m.LargePrivateData,
-		MaxULPDU: m.MaxULPDU,
+		MaxULPDU: m.MaxULPDU, RTR: m.RTR, ClientServer: m.ClientServer, FixedDepths: m.FixedDepths,
 	}
 }
 

@@ -97,9 +97,9 @@ func (f *flood) wait(t *testing.T, ctx context.Context) {
 	}
 }
 
-// TestRDMAP_109_PeerReadsNothing: the peer asks for all that it may and takes
+// TestRDMAP_109_ARCH_23_PeerReadsNothing: the peer asks for all that it may and takes
 // none of it. What it sends is served on, and the QP can be closed.
-func TestRDMAP_109_PeerReadsNothing(t *testing.T) {
+func TestRDMAP_109_ARCH_23_PeerReadsNothing(t *testing.T) {
 	for name, end := range map[string]func(qp *QP) error{
 		"close": func(qp *QP) error {
 			if err := qp.Close(); !errors.Is(err, os.ErrDeadlineExceeded) {

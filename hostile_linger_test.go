@@ -65,9 +65,9 @@ func TestRDMAP_79_116_TerminateThatNobodyReads(t *testing.T) {
 	})
 }
 
-// TestDDP_65_77_WaitForAReceiveHoldsNobodyUp: while a message waits for a receive, and
+// TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp: while a message waits for a receive, and
 // nothing is read, everything that this side does still works.
-func TestDDP_65_77_WaitForAReceiveHoldsNobodyUp(t *testing.T) {
+func TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, QPConfig{RNRWait: 24 * time.Hour})
 		v.p.writes(fpdu(send(1, 0, "waits")))

@@ -13,10 +13,10 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_HostileReadRequests: not
+// TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests: not
 // an octet is sent of memory that the peer may not read, and the Terminate holds the
 // header of the Request as it came.
-func TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_HostileReadRequests(t *testing.T) {
+func TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests(t *testing.T) {
 	read := func(name string, code transport.Code, is error, segment func(v *victim) []byte) attack {
 		return attack{name: name, code: code, is: is, tells: tellsRead, segment: segment}
 	}
@@ -75,9 +75,9 @@ func setMO(b []byte, mo uint32) []byte {
 	return b
 }
 
-// TestRDMAP_37_116_130_MoreReadsThanIRD: the peer takes no response while it asks
+// TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD: the peer takes no response while it asks
 // for more than it may.
-func TestRDMAP_37_116_130_MoreReadsThanIRD(t *testing.T) {
+func TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD(t *testing.T) {
 	for _, ird := range []int{-1, 1, 2, 16} {
 		t.Run(fmt.Sprint(ird), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,8 +107,8 @@ func TestRDMAP_37_116_130_MoreReadsThanIRD(t *testing.T) {
 	}
 }
 
-// TestRDMAP_30_31_32_EmptyReadNamesAnything: that is no attack.
-func TestRDMAP_30_31_32_EmptyReadNamesAnything(t *testing.T) {
+// TestRDMAP_30_31_32_SEC_16_EmptyReadNamesAnything: that is no attack.
+func TestRDMAP_30_31_32_SEC_16_EmptyReadNamesAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, QPConfig{})
 		for i, src := range []stag.STag{0, math.MaxUint32, v.recv.STag()} {

@@ -75,9 +75,9 @@ func dialRaw(t *testing.T, l *Listener) *peer {
 	return &peer{TB: t, c: c}
 }
 
-// TestMPA_75_77_RequestThatNeverEnds: octets that dribble in do not extend the
+// TestMPA_75_77_SEC_42_RequestThatNeverEnds: octets that dribble in do not extend the
 // timeout, and while the bound of half-open connections is reached others wait.
-func TestMPA_75_77_RequestThatNeverEnds(t *testing.T) {
+func TestMPA_75_77_SEC_42_RequestThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newLonelyVictim(t)
 		const timeout = 3 * time.Second

@@ -66,9 +66,9 @@ var outside = []struct {
 	{"TO wraps into the region", math.MaxUint64 - 1, regionTO + 10, true},
 }
 
-// TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_HostileWrites: what is in error, and
+// TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites: what is in error, and
 // what comes behind it, is not placed.
-func TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_HostileWrites(t *testing.T) {
+func TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites(t *testing.T) {
 	var list []attack
 	for _, x := range deadMRs {
 		list = append(list, attack{
@@ -95,9 +95,9 @@ func TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_HostileWrites(t *testing.T) {
 	attacks(t, list)
 }
 
-// TestRDMAP_21_83_86_97_WriteWithoutTheRight: RFC 5041 has no code
+// TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight: RFC 5041 has no code
 // for it; the nearest one is sent.
-func TestRDMAP_21_83_86_97_WriteWithoutTheRight(t *testing.T) {
+func TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight(t *testing.T) {
 	var list []attack
 	for _, access := range []stag.Access{0, stag.LocalWrite, stag.RemoteRead, stag.LocalWrite | stag.RemoteRead} {
 		list = append(list, attack{

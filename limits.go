@@ -7,7 +7,8 @@ import (
 
 // Limits caps the resources of an RNIC, so that neither a peer nor a user of the
 // process can take more than a fair share (RFC 5042 section 7.2). A zero field
-// means its default.
+// means its default. What would go beyond is refused with an error that matches
+// ErrLimit.
 type Limits struct {
 	MaxQP         int // queue pairs: 65,536
 	MaxMR         int // memory regions and windows: 1,048,576

@@ -2,7 +2,9 @@ package iwarp
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,7 +34,7 @@ func TestRDMAP_131_LimitsHaveDefaults(t *testing.T) {
 	}
 }
 
-func TestRDMAP_131_LimitsHold(t *testing.T) {
+func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
 	s := newSide(t, &Config{Limits: Limits{MaxPD: 2, MaxMR: 2, MaxQP: 1}})
 	pd, err := s.rnic.AllocPD()
 	require.NoError(t, err)
@@ -67,9 +69,71 @@ func TestRDMAP_131_LimitsHold(t *testing.T) {
 	require.ErrorIs(t, err, ErrLimit)
 }
 
-// TestRDMAP_123_124_RegistrationAndRights: what can be registered, advertised and
+// TestRDMAP_131_SEC_29_30_EveryLimitIsHeld: two of each are allowed here, or two octets,
+// or a depth of two. The third is refused with an error that says so.
+func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
+	newQP := func(s *side, qc QPConfig) error {
+		qc.PD = s.pd
+		_, err := s.rnic.newQP(&qc)
+		return err
+	}
+	times := func(n int, f func() error) (err error) {
+		for range n {
+			err = errors.Join(err, f())
+		}
+		return err
+	}
+	takes := map[string]func(s *side, n int) error{
+		"MaxPD": func(s *side, n int) error { // s has one
+			return times(n-1, func() error { _, err := s.rnic.AllocPD(); return err })
+		},
+		"MaxMR": func(s *side, n int) error {
+			return times(n, func() error { _, err := s.pd.RegisterMR(make([]byte, 1), 0, nil); return err })
+		},
+		"MaxQP": func(s *side, n int) error { return times(n, func() error { return newQP(s, QPConfig{}) }) },
+		"MaxCQ": func(s *side, n int) error {
+			return times(n, func() error { _, err := s.rnic.CreateCQ(1); return err })
+		},
+		"MaxQueueDepth": func(s *side, n int) error {
+			return errors.Join(newQP(s, QPConfig{SendDepth: n}), newQP(s, QPConfig{RecvDepth: n}))
+		},
+		"MaxCQDepth": func(s *side, n int) error { _, err := s.rnic.CreateCQ(n); return err },
+		"MaxSGE": func(s *side, n int) error {
+			p, qp := responder(s, s.rnic, "pipe", &QPConfig{PD: s.pd})
+			defer p.c.Close()
+			_, mr := s.register(1, stag.LocalWrite, nil)
+			sges := slices.Repeat([]SGE{mr.Slice(0, 1)}, n)
+			return errors.Join(qp.PostSend(SendWR{Op: OpSend, Local: sges}), qp.PostRecv(RecvWR{Local: sges}))
+		},
+		"MaxInline": func(s *side, n int) error {
+			p, qp := responder(s, s.rnic, "pipe", &QPConfig{PD: s.pd})
+			defer p.c.Close()
+			return qp.PostSend(SendWR{Op: OpSend, Inline: make([]byte, n)})
+		},
+		"MaxIRD": func(s *side, n int) error { return newQP(s, QPConfig{IRD: n}) },
+		"MaxORD": func(s *side, n int) error { return newQP(s, QPConfig{ORD: n}) },
+		"MaxHalfOpen": func(s *side, n int) error {
+			_, err := s.rnic.Listen(testContext(s.T), "pipe", "", &ListenConfig{MaxHalfOpen: n})
+			return err
+		},
+	}
+	v := reflect.TypeFor[Limits]()
+	for i := range v.NumField() {
+		name := v.Field(i).Name
+		t.Run(name, func(t *testing.T) {
+			var l Limits
+			reflect.ValueOf(&l).Elem().Field(i).SetInt(2)
+			take := takes[name]
+			require.NotNil(t, take, "every limit has its test")
+			require.NoError(t, take(newSide(t, &Config{Limits: l}), 2), "as many as are allowed")
+			require.ErrorIs(t, take(newSide(t, &Config{Limits: l}), 3), ErrLimit, "one more")
+		})
+	}
+}
+
+// TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights: what can be registered, advertised and
 // taken back.
-func TestRDMAP_123_124_RegistrationAndRights(t *testing.T) {
+func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) {
 	s, other := newSide(t, nil), newSide(t, nil)
 	pd2, err := s.rnic.AllocPD()
 	require.NoError(t, err)

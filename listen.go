@@ -39,8 +39,11 @@ func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
 	if c.MaxHalfOpen == 0 {
 		c.MaxHalfOpen = r.limits.MaxHalfOpen
 	}
-	if c.SetupTimeout < 0 || c.MaxHalfOpen < 0 || c.MaxHalfOpen > r.limits.MaxHalfOpen {
-		return c, fmt.Errorf("iwarp: ListenConfig: SetupTimeout %v, MaxHalfOpen %d (at most %d)", c.SetupTimeout, c.MaxHalfOpen, r.limits.MaxHalfOpen)
+	if c.SetupTimeout < 0 || c.MaxHalfOpen < 0 {
+		return c, fmt.Errorf("iwarp: ListenConfig: SetupTimeout %v, MaxHalfOpen %d", c.SetupTimeout, c.MaxHalfOpen)
+	}
+	if c.MaxHalfOpen > r.limits.MaxHalfOpen {
+		return c, fmt.Errorf("%w: ListenConfig.MaxHalfOpen is %d, at most %d", ErrLimit, c.MaxHalfOpen, r.limits.MaxHalfOpen)
 	}
 	return c, nil
 }

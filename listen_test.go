@@ -86,7 +86,7 @@ func TestMPA_77_OneTimerForTheWholeRequest(t *testing.T) {
 	})
 }
 
-func TestHalfOpenConnectionsAreBounded(t *testing.T) {
+func TestSEC_2_HalfOpenConnectionsAreBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		l := s.listens(&ListenConfig{MaxHalfOpen: 2, SetupTimeout: 10 * time.Second})

@@ -86,8 +86,8 @@ func TestLocalFence(t *testing.T) {
 	})
 }
 
-// TestRDMAP_114_130_OutstandingReadsAreBounded: the peer counts.
-func TestRDMAP_114_130_OutstandingReadsAreBounded(t *testing.T) {
+// TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded: the peer counts.
+func TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded(t *testing.T) {
 	for _, ord := range []int{1, 3} {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, QPConfig{ORD: ord}, nil)
@@ -129,8 +129,8 @@ func TestReadWithoutORD(t *testing.T) {
 	})
 }
 
-// TestRDMAP_100_ReceiveImpliesEarlierWrites: a received message implies what the peer did before.
-func TestRDMAP_100_ReceiveImpliesEarlierWrites(t *testing.T) {
+// TestRDMAP_100_ARCH_29_ReceiveImpliesEarlierWrites: a received message implies what the peer did before.
+func TestRDMAP_100_ARCH_29_ReceiveImpliesEarlierWrites(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(64, 8)}, RecvWR{ID: 2, Local: k.at(72, 8)}))

@@ -61,6 +61,10 @@ func connect(t *testing.T, pc pairConfig) (client, server *side) {
 // connect adds one connection from s to server.
 func (s *side) connect(server *side, pc pairConfig) {
 	s.Helper()
+	if reordering != 0 {
+		s.connectOverRecords(server, pc)
+		return
+	}
 	ctx := testContext(s.T)
 	network, addr := pc.network, ""
 	if network == "" {

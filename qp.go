@@ -114,7 +114,30 @@ type MPAOptions struct {
 	LargePrivateData bool
 	// MaxULPDU caps the size of DDP segments sent, 0: as the path allows.
 	MaxULPDU int
+	// RTR are the kinds of ready-to-receive message (RFC 6581 section 9.2) that an
+	// initiator offers, and that a responder takes. 0: an initiator offers RTRWrite and,
+	// if it has an ORD, RTRRead; a responder takes all. An RTRSend uses up a receive of
+	// the responder's, and gives it a completion.
+	RTR RTR
+	// ClientServer has an initiator offer no RTR: in RFC 6581's client-server model the
+	// responder may send only after the first message of the initiator's application.
+	// Without it the connection is peer to peer, and either application may begin.
+	ClientServer bool
+	// FixedDepths has an initiator leave IRD and ORD to the applications: both ends keep
+	// to what their QPConfig says, which must fit by other means (RFC 6581 section 9.1).
+	FixedDepths bool
 }
+
+// An RTR is a set of ready-to-receive messages: empty ones with which an initiator tells
+// that the responder may send (RFC 6581 section 9.2). See MPAOptions.RTR.
+type RTR = mpa.RTR
+
+// The kinds of RTR.
+const (
+	RTRSend  = mpa.RTRSend
+	RTRWrite = mpa.RTRWrite
+	RTRRead  = mpa.RTRRead
+)
 
 const (
 	defaultDepth   = 128
@@ -203,8 +226,11 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 		if *x.v == 0 {
 			*x.v = x.def
 		}
-		if *x.v < x.least || *x.v > x.most {
-			return c, fmt.Errorf("iwarp: QPConfig.%s is %d, not within %d..%d", x.name, *x.v, x.least, x.most)
+		if *x.v < x.least {
+			return c, fmt.Errorf("iwarp: QPConfig.%s is %d, less than %d", x.name, *x.v, x.least)
+		}
+		if *x.v > x.most {
+			return c, fmt.Errorf("%w: QPConfig.%s is %d, at most %d", ErrLimit, x.name, *x.v, x.most)
 		}
 	}
 	if c.RNRWait == 0 {

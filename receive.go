@@ -43,9 +43,10 @@ type receiver struct {
 	state readerState
 	rnr   *time.Timer // runs while stalled
 
-	parks   atomic.Bool // the LLP cannot be armed: the reader parks in Receive
-	lingers atomic.Bool // what still comes is thrown away
-	owed    bool        // the first segment has come: what the fence held can go out
+	waits   atomic.Uint64 // for a receive to be posted: QPStats.ReceiveWaits
+	parks   atomic.Bool   // the LLP cannot be armed: the reader parks in Receive
+	lingers atomic.Bool   // what still comes is thrown away
+	owed    bool          // the first segment has come: what the fence held can go out
 
 	// A reader that found nothing more stays for a while, because more will come.
 	leave  atomic.Bool // it shall not stay, or no longer
@@ -202,6 +203,7 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 	if rnr == 0 {
 		return false
 	}
+	x.waits.Add(1)
 	var t *time.Timer
 	t = time.AfterFunc(rnr, func() {
 		x.mu.Lock()

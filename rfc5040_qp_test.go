@@ -9,9 +9,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_38_75_81_ErrorsReachTheApplication: by completion, event, Err and Terminated,
+// TestRDMAP_38_75_81_ARCH_36_ErrorsReachTheApplication: by completion, event, Err and Terminated,
 // on the side that found the error.
-func TestRDMAP_38_75_81_ErrorsReachTheApplication(t *testing.T) {
+func TestRDMAP_38_75_81_ARCH_36_ErrorsReachTheApplication(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{ORD: 1}, nil)
 		k.posts(
@@ -72,8 +72,8 @@ func TestRDMAP_113_IRDCanBeSet(t *testing.T) {
 	}
 }
 
-// TestRDMAP_126_SharedRegionIsNotThePeersToInvalidate: a region of many streams stays.
-func TestRDMAP_126_SharedRegionIsNotThePeersToInvalidate(t *testing.T) {
+// TestRDMAP_126_SEC_3_17_SharedRegionIsNotThePeersToInvalidate: a region of many streams stays.
+func TestRDMAP_126_SEC_3_17_SharedRegionIsNotThePeersToInvalidate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))

@@ -29,7 +29,7 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 	})
 }
 
-func TestMessageWaitsNoLongerThanRNRWait(t *testing.T) {
+func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 	for _, wait := range []time.Duration{-1, time.Nanosecond, 300 * time.Millisecond, 0} {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, QPConfig{RNRWait: wait}, nil)

@@ -432,7 +432,7 @@ func TestRNICCloseEndsASetUp(t *testing.T) {
 	}
 }
 
-func TestQPOverTLS(t *testing.T) {
+func TestARCH_30_SEC_38_QPOverTLS(t *testing.T) {
 	cert := testCertificate(t)
 	serverTLS := &tls.Config{Certificates: []tls.Certificate{cert}}
 	clientTLS := &tls.Config{RootCAs: rootsOf(t, cert), ServerName: "iwarp.test"}

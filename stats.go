@@ -7,7 +7,12 @@ type Traffic = rdmap.Traffic
 
 // QPStats counts what a QP has sent and received, by kind of message. Received
 // octets are counted as they are placed, messages when they are complete.
-type QPStats struct{ Sent, Received OpStats }
+type QPStats struct {
+	Sent, Received OpStats
+	// ReceiveWaits is how often reading stopped because a message found no receive
+	// posted (see QPConfig.RNRWait).
+	ReceiveWaits uint64
+}
 
 // OpStats is one direction of QPStats.
 type OpStats struct {
@@ -24,7 +29,7 @@ func (qp *QP) Stats() QPStats {
 		return QPStats{}
 	}
 	s := qp.stream.Stats()
-	return QPStats{Sent: opStats(&s.Out), Received: opStats(&s.In)}
+	return QPStats{Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.rx.waits.Load()}
 }
 
 func opStats(t *[16]rdmap.Traffic) OpStats {

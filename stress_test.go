@@ -25,8 +25,8 @@ func stressTime() time.Duration {
 	return 400 * time.Millisecond
 }
 
-// TestManyGoroutinesOnOneQP: eight on each side, all kinds of work, both ways.
-func TestManyGoroutinesOnOneQP(t *testing.T) {
+// TestARCH_22_ManyGoroutinesOnOneQP: eight on each side, all kinds of work, both ways.
+func TestARCH_22_ManyGoroutinesOnOneQP(t *testing.T) {
 	for _, network := range []string{"tcp", "pipe"} {
 		t.Run(network, func(t *testing.T) {
 			qc := QPConfig{SendDepth: 16, RecvDepth: 64, ORD: 4, IRD: 4, RNRWait: patience}

@@ -12,10 +12,10 @@
 // LLP's batch:
 //
 //	m := ddp.Outbound{QN: 0, MSN: sender.NextMSN(0), Source: spans}
-//	for done := false; !done; {
-//		done, err = sender.Emit(llp, &m)
-//		... and llp.Flush(true)
-//	}
+//	err := sender.Send(llp, &m)
+//
+// Send waits for the network. Who may not wait calls [Sender.Emit], and flushes when it
+// suits.
 //
 // # Receiving
 //

@@ -143,7 +143,7 @@ func reorder(rnd *rand.Rand, n, window int) []int {
 	return order
 }
 
-func TestDDP_16_44_45_46_47_AnyOrderOfArrivalGivesTheSame(t *testing.T) {
+func TestDDP_16_44_45_46_47_ARCH_28_AnyOrderOfArrivalGivesTheSame(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		m := mix(t, rnd)

@@ -13,7 +13,7 @@ import (
 
 // RFC 5041 section 7: the checks, their codes, and what happens after one failed.
 
-func TestDDP_64_QueueMustExist(t *testing.T) {
+func TestDDP_64_REG_10_QueueMustExist(t *testing.T) {
 	for _, qn := range []QN{1, 4, 0xffffffff} {
 		c := converse(t, 0)
 		c.post(0, make([]byte, 8))

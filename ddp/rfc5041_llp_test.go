@@ -10,7 +10,7 @@ import (
 
 // RFC 5041 section 3: what DDP and the layer below it owe each other.
 
-func TestDDP_1_MULPDUIsAskedAfresh(t *testing.T) {
+func TestDDP_1_ARCH_6_MULPDUIsAskedAfresh(t *testing.T) {
 	var s Sender
 	l := &scriptLLP{mulpdu: 118, capacity: 1}
 	m := &Outbound{MSN: 1, Source: plain(octets(300))}
@@ -27,7 +27,7 @@ func TestDDP_1_MULPDUIsAskedAfresh(t *testing.T) {
 	require.Len(t, l.sent, 5, "100 octets, then four times 50")
 }
 
-func TestDDP_2_SmallerMULPDULeavesQueuedSegmentsAlone(t *testing.T) {
+func TestDDP_2_ARCH_6_SmallerMULPDULeavesQueuedSegmentsAlone(t *testing.T) {
 	var s Sender
 	l := &scriptLLP{mulpdu: 1018, capacity: 2}
 	m := &Outbound{MSN: 1, Source: plain(octets(2500))}

@@ -11,7 +11,7 @@ import (
 
 // RFC 5041 section 8: who may write where.
 
-func TestDDP_79_STagOfAPDOrOfOneStream(t *testing.T) {
+func TestDDP_79_SEC_4_34_STagOfAPDOrOfOneStream(t *testing.T) {
 	write := func(owner, writer stag.Scope) error {
 		c := converse(t, 0)
 		r, _ := c.region(8, func(o *stag.Options) { o.Scope = owner })

@@ -13,7 +13,7 @@ import (
 
 // RFC 5041 section 5: segmentation, placement, delivery.
 
-func TestDDP_33_35_AllDataIsSentInSegmentsWithinMULPDU(t *testing.T) {
+func TestDDP_33_35_ARCH_4_AllDataIsSentInSegmentsWithinMULPDU(t *testing.T) {
 	for _, mulpdu := range []int{19, 20, 128, 1500, 65535} {
 		for _, n := range []int{0, 1, 2, 127, 128, 1481, 1482, 1483, 3000} {
 			for _, m := range []*Outbound{{Tagged: true, Source: plain(octets(n))}, {MSN: 1, Source: plain(octets(n))}} {

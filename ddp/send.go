@@ -79,6 +79,21 @@ func (s *Sender) Emit(llp transport.LLP, m *Outbound) (done bool, err error) {
 	}
 }
 
+// Send emits all of m and flushes. It waits for the network, and so is for an upper
+// layer with a goroutine to wait in. When it has returned nil the source is the
+// caller's again. Errors are those of Emit and of the LLP.
+func (s *Sender) Send(llp transport.LLP, m *Outbound) error {
+	for {
+		done, err := s.Emit(llp, m)
+		if flushErr := llp.Flush(true); err == nil {
+			err = flushErr
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
 // emitOne appends the next segment, with n octets of payload. false: batch full.
 func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool) (bool, error) {
 	payload, ok := stag.Gather(s.payload[:0], m.Source, m.sent, n)

@@ -114,14 +114,16 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 }
 
 // Reject sends a Reply that refuses the connection, with at most 248 octets of
-// private data as the reason. The stream stays open, for the caller to close
-// (RFC 5044 section 7.1.2 rule 2). ctx bounds the sending.
-func (r *Request) Reject(ctx context.Context, private []byte) error {
+// private data as the reason. ird and ord are the depths that this end would have
+// needed, less than 0 if it is not about them: ord more than PeerIRD for example (RFC
+// 6581 section 9.1). The stream stays open, for the caller to close (RFC 5044 section
+// 7.1.2 rule 2). ctx bounds the sending.
+func (r *Request) Reject(ctx context.Context, ird, ord int, private []byte) error {
 	o := Options{}
 	if err := o.checkPrivate(len(private), r.frame.Enhanced); err != nil {
 		return err
 	}
-	return r.reply(ctx, Frame{CRC: true, Reject: true}, enhanced.Refuse(r.peer, o.taken()), private)
+	return r.reply(ctx, Frame{CRC: true, Reject: true}, enhanced.Refuse(r.peer, enhanced.Limits{IRD: ird, ORD: ord, RTR: o.taken()}), private)
 }
 
 // reply sends f in the form that the Request had.

@@ -48,10 +48,17 @@ type Options struct {
 	// means Write and Read for an initiator, which offers Read only with an ORD, and
 	// all kinds for a responder.
 	RTR RTR
+	// ClientServer has an initiator offer no RTR (A=0): the first message of its ULP
+	// is what opens the connection.
+	ClientServer bool
+	// FixedDepths has an initiator leave IRD and ORD to the ULPs: it says 0x3FFF, and
+	// both ends keep to the depths that they were given (RFC 6581 section 9.1).
+	FixedDepths bool
 }
 
 var errRevision = errors.New("mpa: want revision 1 or 2")
 
+// revision is the one to ask for, or the highest to accept.
 func (o Options) revision() (uint8, error) {
 	switch o.Revision {
 	case 0, Revision2:
@@ -84,8 +91,20 @@ func (o Options) checkPrivate(n int, isEnhanced bool) error {
 	return nil
 }
 
+// asked is the revision that an initiator asks for: nothing of RFC 6581 is used
+// where nothing of it is wanted (section 10 there).
+func (o Options) asked() (uint8, error) {
+	if o.ClientServer && o.FixedDepths {
+		return Revision1, nil
+	}
+	return o.revision()
+}
+
 func (o Options) offered() RTR {
-	if o.RTR == 0 {
+	switch {
+	case o.ClientServer:
+		return 0
+	case o.RTR == 0:
 		return RTRWrite | RTRRead
 	}
 	return o.RTR

@@ -290,9 +290,9 @@ func TestTooMuchPrivateDataIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		require.NoError(t, err)
 		_, _, err = r.Accept(t.Context(), v.o, 1, 1, make([]byte, v.limit+1))
 		require.ErrorContains(t, err, "private data", "%+v", v)
-		require.ErrorContains(t, r.Reject(t.Context(), make([]byte, 249)), "private data")
+		require.ErrorContains(t, r.Reject(t.Context(), -1, -1, make([]byte, 249)), "private data")
 		require.Empty(t, s.writes, "nothing is sent")
-		require.NoError(t, r.Reject(t.Context(), make([]byte, 248)), "it can still be answered")
+		require.NoError(t, r.Reject(t.Context(), -1, -1, make([]byte, 248)), "it can still be answered")
 	}
 }
 
@@ -313,7 +313,7 @@ func TestMPA_64_RefusalLeavesTCPOpen(t *testing.T) {
 		p.send(unhex(t, frameR1))
 		r, err := ReadRequest(t.Context(), s)
 		require.NoError(t, err)
-		require.NoError(t, r.Reject(t.Context(), []byte("no")))
+		require.NoError(t, r.Reject(t.Context(), -1, -1, []byte("no")))
 		p.want("R3", unhex(t, frameR3))
 		p.wantSilence("the connection stays open")
 	})
@@ -331,7 +331,7 @@ func TestMPA_68_RejectedInitiatorLeavesTCPOpen(t *testing.T) {
 	})
 }
 
-func TestMPA_66_NoFPDUBeforeBothFrames(t *testing.T) {
+func TestMPA_66_ARCH_34_NoFPDUBeforeBothFrames(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connect(t.Context(), s, rev1, 0, 0, "")
 		p.want("R1", unhex(t, frameR1))

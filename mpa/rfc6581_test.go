@@ -155,7 +155,7 @@ func TestMPA2_32_EnhancedRequestGetsAnEnhancedReply(t *testing.T) {
 	s = &script{reads: [][]byte{unhex(t, keyReq+"50020004 8010c008")}}
 	req, err := ReadRequest(t.Context(), s)
 	require.NoError(t, err)
-	require.NoError(t, req.Reject(t.Context(), nil))
+	require.NoError(t, req.Reject(t.Context(), -1, -1, nil))
 	require.Equal(t, unhex(t, keyRep+"70020004 80088010"), s.wire(), "a refusal too; the depths asked for would have done")
 
 	for _, reply := range []string{"40020000", "40010000", "50010004 80108010"} {
@@ -197,7 +197,7 @@ func TestMPA2_36_CloseWithoutAReplyIsTold(t *testing.T) {
 	})
 }
 
-func TestMPA2_38_EnhancedDataIsCheckedForSanity(t *testing.T) {
+func TestMPA2_38_SEC_40_EnhancedDataIsCheckedForSanity(t *testing.T) {
 	for n := range 4 {
 		pd := string([]byte{'0', byte('0' + n)}) + "00000000"[:2*n]
 		r, s := respond(t, Options{}, 1, 1, keyReq+"500200"+pd)

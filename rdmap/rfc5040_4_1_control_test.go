@@ -52,7 +52,7 @@ func TestRDMAP_1_2_3_4_ControlOctet(t *testing.T) {
 	}, first, "each message is one DDP message; RV is 01, Rsv is 00, then the opcode")
 }
 
-func TestRDMAP_6_7_ModelAndQueueOfEachMessage(t *testing.T) {
+func TestRDMAP_6_7_REG_7_ModelAndQueueOfEachMessage(t *testing.T) {
 	for _, g := range oneOfEach(t).llp.sent {
 		op := opcodeOf(g[1])
 		want, untagged := map[Opcode]ddp.QN{

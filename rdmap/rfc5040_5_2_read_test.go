@@ -15,7 +15,7 @@ import (
 
 // The requester.
 
-func TestRDMAP_22_23_26_28_ReadIsOneRequest(t *testing.T) {
+func TestRDMAP_22_23_26_28_ARCH_21_ReadIsOneRequest(t *testing.T) {
 	c := converse(t, nil)
 	sink, _ := c.region(64, nil)
 	c.post(readOf(1, RemoteAddr{0xaabbcc01, 0x4000}, span(sink, 3, 8)), readOf(2, RemoteAddr{0xaabbcc02, 0x5000}, span(sink, 16, 5)))

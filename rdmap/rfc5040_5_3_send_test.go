@@ -18,7 +18,7 @@ func TestRDMAP_43_49_SendIsUntaggedOnQueueZero(t *testing.T) {
 	c.wantDone("both complete", "1 success", "2 success")
 }
 
-func TestRDMAP_44_45_47_50_100_107_SendTakesOneReceive(t *testing.T) {
+func TestRDMAP_44_45_47_50_100_107_ARCH_7_8_24_SendTakesOneReceive(t *testing.T) {
 	c := converse(t, nil)
 	first, _, third := c.receive(8), c.receive(8), c.receive(8)
 	c.sends("three Sends, one of them empty",

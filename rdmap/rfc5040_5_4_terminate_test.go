@@ -3,6 +3,7 @@ package rdmap
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-func TestRDMAP_58_59_61_63_64_65_TerminateOnTheWire(t *testing.T) {
+func TestRDMAP_58_59_61_63_64_65_REG_12_14_TerminateOnTheWire(t *testing.T) {
 	c := converse(t, nil)
 	c.receive(9)
 	err := c.fault("a Send of 10 octets where 9 fit", transport.DDPTooLong, untagged(OpSend, QNSend, 1, octets(10)))
@@ -42,7 +43,7 @@ func TestRDMAP_66_68_RDMAHeaderOfReadRequests(t *testing.T) {
 	c.wantRefused("errors of DDP do not have it", segment, blaming(transport.DDPMSNRange, segment))
 }
 
-func TestRDMAP_60_67_77_WhatATerminateTellsOfACause(t *testing.T) {
+func TestRDMAP_60_67_77_REG_13_WhatATerminateTellsOfACause(t *testing.T) {
 	segment := untagged(OpSend, QNSend, 1, "hello")
 	report := func(code transport.Code) error {
 		return &ddp.SegmentError{Fault: &transport.Fault{Code: code}, Header: segment[:18], Len: len(segment)}
@@ -154,7 +155,7 @@ func TestRDMAP_76_InvalidTerminateIsNotAnswered(t *testing.T) {
 	}
 }
 
-func TestRDMAP_62_ReservedBitsOfTerminateAreIgnored(t *testing.T) {
+func TestRDMAP_62_REG_14_ReservedBitsOfTerminateAreIgnored(t *testing.T) {
 	b := bare(transport.MPACRC).Append(nil)
 	b[2], b[3] = 0x1f, 0xff
 	got, err := ParseTerminate(b)
@@ -342,10 +343,22 @@ func TestTerminateOfSiw(t *testing.T) {
 	require.Equal(t, transport.Code(0x00ff), got.Code, "siw's local catastrophe has this code")
 }
 
-func TestAssignedCodes(t *testing.T) {
+// The registries of RFC 6580 section 3, RFC 6581 section 11 included: layer and
+// type, and the codes there.
+var registered = map[transport.Code][]transport.Code{
+	0x0100: {0x00, 0x01, 0x02, 0x03, 0x04, 0x09, 0xff},
+	0x0200: {0x05, 0x06, 0x07, 0x08, 0x09, 0xff},
+	0x1000: {0x00},
+	0x1100: {0x00, 0x01, 0x02, 0x03, 0x04},
+	0x1200: {0x01, 0x02, 0x03, 0x04, 0x05, 0x06},
+	0x2000: {0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07},
+}
+
+func TestREG_1_2_3_4_5_6_CodesAreTheRegisteredOnes(t *testing.T) {
 	for c := range transport.Code(0x3000) {
-		named := transport.Code.String(c)
-		require.Equal(t, len(named) < 16 || named[:15] != "unassigned code", assigned(c), named)
+		want := c&0xff00 == 0 || slices.Contains(registered[c&0xff00], c&0xff)
+		require.Equal(t, want, assigned(c), "%04x; 0/0 has any code, and 1/3 belongs to the LLP", uint16(c))
+		require.Equal(t, want, !strings.HasPrefix(c.String(), "unassigned"), "%04x has a name", uint16(c))
 	}
 }
 

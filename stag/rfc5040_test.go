@@ -65,7 +65,7 @@ func TestRDMAP_123_RangeIsBoundAndRevoked(t *testing.T) {
 }
 
 // RFC 5040 section 8.1.1 (5).
-func TestRDMAP_124_ReadAndWriteAreGrantedOneByOne(t *testing.T) {
+func TestRDMAP_124_ARCH_20_32_ReadAndWriteAreGrantedOneByOne(t *testing.T) {
 	p := newPeer(t)
 	for _, granted := range []Access{
 		0, LocalWrite, RemoteRead, LocalWrite | RemoteRead, LocalWrite | RemoteWrite, everyRight,

@@ -47,7 +47,7 @@ func TestVERBS_4_NoProgression(t *testing.T) {
 	}
 }
 
-func TestVERBS_7_8_BaseTO(t *testing.T) {
+func TestVERBS_7_8_ARCH_2_15_BaseTO(t *testing.T) {
 	p := newPeer(t)
 	const size = 8
 	for _, base := range []uint64{0, 1, 0x7fff_1234_5678, 1 << 63, ^uint64(0) - size} {
@@ -64,7 +64,7 @@ func TestVERBS_7_8_BaseTO(t *testing.T) {
 	}
 }
 
-func TestVERBS_11_OverlappingRegionsAreIndependent(t *testing.T) {
+func TestVERBS_11_ARCH_13_14_OverlappingRegionsAreIndependent(t *testing.T) {
 	p := newPeer(t)
 	mem := make([]byte, 16)
 	var regions [2]*Region

@@ -64,7 +64,7 @@ func (e *recordEnd) Flush(wait bool) error {
 	p, o := e.pipe, &e.out
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for {
+	for len(o.segs) > 0 {
 		if err := e.cannotSend(); err != nil {
 			return err
 		}
@@ -73,13 +73,14 @@ func (e *recordEnd) Flush(wait bool) error {
 		}
 		if o.sent == len(o.segs) {
 			o.segs, o.sent = o.segs[:0], 0
-			return nil
+			break
 		}
 		if !wait {
 			return ErrAgain
 		}
 		p.changed.Wait()
 	}
+	return nil
 }
 
 // cannotSend is why nothing can be sent any more, or nil.

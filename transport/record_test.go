@@ -285,6 +285,9 @@ func TestRecordPipeGracefulEnd(t *testing.T) {
 	require.NoError(t, a.Receive(&collector{}, true), "the other half still works")
 	require.NoError(t, b.Close(), "the peer closes with nothing unread")
 	require.Equal(t, io.EOF, a.Receive(c, true), "which is graceful")
+	a, b = RecordPipe(RecordOptions{})
+	require.NoError(t, b.Close())
+	require.NoError(t, a.Flush(false), "there is nothing that it could not take any more")
 	require.NoError(t, a.Close(), "and so does this end")
 }
 

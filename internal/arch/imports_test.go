@@ -106,7 +106,7 @@ func declared(d ast.Decl) []string {
 	return names
 }
 
-func TestImportsFollowTheTable(t *testing.T) {
+func TestARCH_42_ImportsFollowTheTable(t *testing.T) {
 	files := tree(t)
 	contract := contractNames(files)
 	require.Contains(t, contract, "LLP")

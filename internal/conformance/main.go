@@ -1,5 +1,5 @@
 // Command conformance writes CONFORMANCE.md: every numbered requirement of the
-// MPA, DDP and RDMAP specifications with the tests that show it, or with the
+// specifications with the tests that show it, or with the
 // reason why no test does.
 //
 //	go run ./internal/conformance
@@ -8,7 +8,7 @@
 //
 // The requirements are listed in the requirements directory, one a line, in our
 // own words. A test shows the requirements whose numbers begin its name:
-// TestDDP_64_65_QueueAndBuffer shows DDP-64 and DDP-65. The reasons stand in
+// TestDDP_64_65_SEC_5_QueueAndBuffer shows DDP-64, DDP-65 and SEC-5. The reasons stand in
 // docs/conformance-exceptions.md. The tests of this command fail when a
 // requirement has neither or both, and when CONFORMANCE.md is stale.
 package main

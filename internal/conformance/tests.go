@@ -8,12 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 )
-
-// testName matches a test that shows requirements, with their series and numbers.
-var testName = regexp.MustCompile(`^Test(MPA2|MPA|DDP|RDMAP)((?:_[0-9]+)+)(?:_|$)`)
 
 // scanTests finds the tests of the tree that show requirements. The result maps
 // a requirement to the tests that cite it, as "package.TestName", in the order of
@@ -72,15 +69,32 @@ func addTests(found map[string][]string, pkg string, src []byte) error {
 	return nil
 }
 
-// citedBy lists the requirements that a test of that name shows.
+// citedBy lists the requirements that a test of that name shows: those whose series
+// and numbers begin it.
 func citedBy(name string) []string {
-	m := testName.FindStringSubmatch(name)
-	if m == nil {
+	rest, ok := strings.CutPrefix(name, "Test")
+	if !ok {
 		return nil
 	}
 	var ids []string
-	for _, n := range strings.Split(m[2][1:], "_") {
-		ids = append(ids, m[1]+"-"+n)
+	series := ""
+	for _, word := range strings.Split(rest, "_") {
+		switch {
+		case isSeries(word):
+			series = word
+		case series != "" && isNumber(word):
+			ids = append(ids, series+"-"+word)
+		default:
+			return ids
+		}
 	}
 	return ids
+}
+
+func isSeries(word string) bool {
+	return slices.ContainsFunc(documents, func(d document) bool { return d.prefix == word })
+}
+
+func isNumber(word string) bool {
+	return word != "" && strings.Trim(word, "0123456789") == ""
 }

@@ -4,8 +4,9 @@ import "github.com/goiwarp/iwarp/transport"
 
 // Limits is what one endpoint brings to the negotiation.
 type Limits struct {
-	IRD, ORD int // depths; below 0 counts as 0, above MaxDepth as MaxDepth
-	RTR      RTR // kinds that can be sent (initiator) or taken (responder)
+	IRD, ORD int  // depths; below 0 counts as 0, above MaxDepth as MaxDepth
+	RTR      RTR  // kinds that can be sent (initiator) or taken (responder)
+	Untold   bool // an initiator leaves the depths to the ULPs: it says Unset
 }
 
 // Agreed is what one endpoint has to keep to.
@@ -23,6 +24,9 @@ func Request(ours Limits) Data {
 		d.RTR &^= Read
 	}
 	d.PeerToPeer = d.RTR != 0
+	if ours.Untold {
+		d.IRD, d.ORD = Unset, Unset
+	}
 	return d
 }
 
@@ -55,12 +59,18 @@ func Respond(req Data, ours Limits) (Data, Agreed) {
 	return reply, agreed
 }
 
-// Refuse is what goes with a rejection that is not about depths or RTR: the
-// depths that the request asked for would have done.
-func Refuse(req Data, rtr RTR) Data {
+// Refuse is what goes with a rejection: the depths that the responder would have
+// needed. Those of need that are below 0 are as the request had them.
+func Refuse(req Data, need Limits) Data {
 	reply := Data{PeerToPeer: req.PeerToPeer, IRD: req.ORD, ORD: req.IRD}
+	if need.IRD >= 0 {
+		reply.IRD = depth(need.IRD)
+	}
+	if need.ORD >= 0 {
+		reply.ORD = depth(need.ORD)
+	}
 	if req.PeerToPeer {
-		reply.RTR = best(req.RTR&rtr, rtr)
+		reply.RTR = best(req.RTR&need.RTR, need.RTR)
 	}
 	return reply
 }
@@ -74,20 +84,20 @@ func Refuse(req Data, rtr RTR) Data {
 // A reply with both depths 0 to a request for Reads is no answer but what Linux
 // siw says when its ULP named no depths; our own ORD then stands.
 func Conclude(ours Limits, reply Data) (Agreed, *transport.Fault) {
-	sent := Request(ours)
-	agreed := Agreed{IRD: int(sent.IRD), ORD: int(sent.ORD)}
+	ird := depth(ours.IRD)
+	agreed := Agreed{IRD: int(ird), ORD: int(depth(ours.ORD))}
 	untold := reply.IRD == Unset || reply.IRD == 0 && reply.ORD == 0
 	if !untold {
 		agreed.ORD = min(agreed.ORD, int(reply.IRD))
 	}
-	if reply.ORD != Unset && reply.ORD > sent.IRD {
+	if reply.ORD != Unset && reply.ORD > ird {
 		return agreed, transport.Faultf(transport.MPAInsufficientIRD,
-			"the responder wants %d Reads outstanding, we take %d", reply.ORD, sent.IRD)
+			"the responder wants %d Reads outstanding, we take %d", reply.ORD, ird)
 	}
 	if !reply.PeerToPeer {
 		return agreed, nil
 	}
-	can := sent.RTR
+	can := ours.RTR
 	if agreed.ORD == 0 {
 		can &^= Read
 	}

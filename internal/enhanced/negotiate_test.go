@@ -178,8 +178,31 @@ func TestMPA2_27_37_NoCommonRTRIsCode7(t *testing.T) {
 	}
 }
 
-func TestRefuseFindsNoFaultWithTheRequest(t *testing.T) {
+func TestMPA2_12_RefusalTellsWhatWouldHaveBeenNeeded(t *testing.T) {
 	req := Data{PeerToPeer: true, RTR: Read, IRD: 3, ORD: 5}
-	reply := Refuse(req, all)
-	require.Equal(t, Data{PeerToPeer: true, RTR: Read, IRD: 5, ORD: 3}, reply)
+	for _, c := range []struct{ ird, ord, wantIRD, wantORD int }{
+		{-1, -1, 5, 3}, // no fault is found with the depths
+		{-1, 8, 5, 8},
+		{2, -1, 2, 3},
+		{0, 1 << 20, 0, MaxDepth},
+		{-1, 0, 5, 0},
+	} {
+		reply := Refuse(req, Limits{IRD: c.ird, ORD: c.ord, RTR: all})
+		require.Equal(t, Data{PeerToPeer: true, RTR: Read, IRD: uint16(c.wantIRD), ORD: uint16(c.wantORD)}, reply, "%+v", c)
+	}
+}
+
+func TestMPA2_18_19_InitiatorMayLeaveTheDepthsToTheULP(t *testing.T) {
+	ours := Limits{IRD: 7, ORD: 9, RTR: Write | Read, Untold: true}
+	req := Request(ours)
+	require.Equal(t, Data{PeerToPeer: true, RTR: Write | Read, IRD: Unset, ORD: Unset}, req)
+	reply, theirs := Respond(req, Limits{IRD: 2, ORD: 3, RTR: all})
+	require.Equal(t, Data{PeerToPeer: true, RTR: Write, IRD: Unset, ORD: Unset}, reply)
+	require.Equal(t, Agreed{IRD: 2, ORD: 3, RTR: Write}, theirs)
+	agreed, fault := Conclude(ours, reply)
+	require.Nil(t, fault)
+	require.Equal(t, Agreed{IRD: 7, ORD: 9, RTR: Write}, agreed, "each keeps its own")
+
+	req = Request(Limits{IRD: 7, RTR: Read, Untold: true})
+	require.False(t, req.PeerToPeer, "there is no Read without an ORD, told or not")
 }

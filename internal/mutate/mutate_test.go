@@ -62,18 +62,19 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 	return found
 }
 
-// cites tells whether the name of a test cites the requirement: TestDDP_64_65_Words
-// cites DDP-64 and DDP-65.
+// cites tells whether the name of a test cites the requirement:
+// TestDDP_64_65_SEC_5_Words cites DDP-64, DDP-65 and SEC-5.
 func cites(test, requirement string) bool {
-	series, number, _ := strings.Cut(requirement, "-")
-	rest, ok := strings.CutPrefix(test, "Test"+series+"_")
-	for ok {
-		var n string
-		n, rest, ok = strings.Cut(rest, "_")
-		if n == number {
+	rest, _ := strings.CutPrefix(test, "Test")
+	series := ""
+	for _, word := range strings.Split(rest, "_") {
+		switch {
+		case series+"-"+word == requirement:
 			return true
-		}
-		if strings.Trim(n, "0123456789") != "" {
+		case strings.Trim(word, "0123456789") == "": // another number
+		case strings.ToUpper(word) == word:
+			series = word
+		default:
 			return false
 		}
 	}
@@ -86,6 +87,8 @@ func TestCites(t *testing.T) {
 	require.False(t, cites("TestDDP_64_65_Words", "DDP-6"))
 	require.False(t, cites("TestDDP_64_Words_65", "DDP-65"))
 	require.False(t, cites("TestMPA_1_Words", "MPA2-1"))
+	require.True(t, cites("TestDDP_64_SEC_5_Words", "SEC-5"))
+	require.False(t, cites("TestDDP_64_SEC_5_Words", "SEC-64"))
 }
 
 func TestParseMutations(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Elsewhere a net.Conn is given copies.
-func TestCopiesAreCounted(t *testing.T) {
+func TestARCH_39_CopiesAreCounted(t *testing.T) {
 	sent, received, err := countCopies("")
 	require.NoError(t, err)
 	require.InDelta(t, 0, sent, 0.001, "the system gathers Writes from registered memory")

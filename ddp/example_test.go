@@ -1,0 +1,98 @@
+package ddp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// noteQueue is the untagged queue that notes go to.
+const noteQueue ddp.QN = 7
+
+// A library is an upper layer that is not RDMAP: its peer writes pages straight into
+// its memory, and a note behind them says what they are.
+type library struct {
+	*ddp.Stream
+	notes [][]byte // buffers for the notes to come
+}
+
+// Tagged says which right the peer needs for a page.
+func (*library) Tagged(ddp.TaggedHeader, int) (stag.Access, error) { return stag.RemoteWrite, nil }
+
+// Untagged has no objection to a note.
+func (*library) Untagged(ddp.UntaggedHeader, int) error { return nil }
+
+// DeliverTagged: a page is there. What RsvdULP means is up to the two ends.
+func (*library) DeliverTagged(h ddp.TaggedHeader) error {
+	fmt.Println("page", h.RsvdULP)
+	return nil
+}
+
+// The library is the Queue of its notes as well.
+
+func (l *library) Posted() int { return len(l.notes) }
+
+func (l *library) Buffer(k int) []stag.Span {
+	return []stag.Span{{Mem: l.notes[k], Len: len(l.notes[k])}}
+}
+
+func (l *library) Missing() error { return nil } // a note too many ends the stream
+
+func (l *library) Deliver(_ ddp.UntaggedHeader, n uint32) error {
+	fmt.Printf("note %q\n", l.notes[0][:n])
+	l.notes = l.notes[1:]
+	return nil
+}
+
+// Stop, with Segment, makes a [transport.Placer] of the library. It reads to the end.
+func (*library) Stop() bool { return false }
+
+// DDP carries protocols other than RDMAP. They choose what their queues and RsvdULP mean,
+// and which rights a peer needs; the lower layer may be any [transport.LLP], such as a
+// connection of package mpa. This one is in memory and passes segments on in any order.
+func Example() {
+	near, far := transport.RecordPipe(transport.RecordOptions{MaxULPDU: 64, Window: 8, Seed: 1})
+
+	// The receiving end registers memory and posts a buffer for one note.
+	table := stag.NewTable()
+	memory := make([]byte, 1000)
+	scope := stag.Scope{PD: 1, Stream: 1}
+	region, err := table.Register(memory, stag.Options{Access: stag.LocalWrite | stag.RemoteWrite, Scope: scope})
+	check(err)
+	l := &library{notes: [][]byte{make([]byte, 100)}}
+	l.Stream = ddp.New(ddp.Config{Table: table, Scope: scope, Upper: l, Window: 64})
+	l.Bind(noteQueue, l)
+
+	// The sending end knows the STag, by whatever means the protocol has for that.
+	text := []byte("Call me Ishmael. Some years ago - never mind how long precisely -")
+	var s ddp.Sender
+	check(s.Send(far, &ddp.Outbound{
+		Tagged: true, RsvdULP: 1, STag: region.STag(), TO: 500,
+		Source: []stag.Span{{Mem: text, Len: len(text)}},
+	}))
+	title := []byte("Moby Dick")
+	check(s.Send(far, &ddp.Outbound{
+		QN: noteQueue, MSN: s.NextMSN(noteQueue),
+		Source: []stag.Span{{Mem: title, Len: len(title)}},
+	}))
+	check(far.CloseSend())
+
+	if err := near.Receive(l, true); !errors.Is(err, io.EOF) {
+		panic(err)
+	}
+	fmt.Printf("%s...\n", memory[500:516])
+	// Output:
+	// page 1
+	// note "Moby Dick"
+	// Call me Ishmael....
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

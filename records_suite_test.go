@@ -1,0 +1,150 @@
+package iwarp
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// operations are the tests of what a QP does that hold over any lower layer, those of
+// MPA's own and those of what comes behind an error excepted: where segments overtake one
+// another it may be placed before the error is seen (RFC 5041 section 5.3).
+var operations = []func(*testing.T){
+	writesReadsAndSends,
+
+	// close_test.go
+	TestDDP_54_58_CloseIsGracefulOnBothSides,
+	TestCloseOnBothSidesAtOnce,
+	TestDDP_55_CloseFinishesWhatIsQueued,
+	TestCloseTimesOut,
+	TestARCH_37_AbortFlushesInPostOrder,
+	TestDDP_57_61_PeerEndsWithWorkOutstanding,
+	TestDDP_52_59_PeerEndsIdly,
+	TestDDP_60_61_ConnectionIsReset,
+	TestFirstCauseStays,
+
+	// cq_test.go
+	TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion,
+
+	// helpers_test.go
+	TestHelpersHavePrivateCompletions,
+	TestHelpersReportWhatWentWrong,
+	TestCancelledContextStopsTheWaiting,
+	TestHelpersWaitForRoom,
+	TestRemoteMemoryOfAnotherMind,
+
+	// hostile_flood_test.go
+	TestRDMAP_109_ARCH_23_PeerReadsNothing,
+
+	// hostile_invalidate_test.go
+	TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate,
+	TestRDMAP_54_56_57_69_UseAfterInvalidate,
+	TestRDMAP_42_81_MessageForADeadRegion,
+
+	// hostile_linger_test.go
+	TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp,
+
+	// hostile_read_test.go
+	TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests,
+	TestRDMAP_13_23_MalformedReadRequests,
+	TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD,
+	TestRDMAP_30_31_32_SEC_16_EmptyReadNamesAnything,
+
+	// hostile_tagged_test.go
+	TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites,
+	TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight,
+	TestDDP_19_41_VersionOfTaggedSegments,
+	TestRDMAP_42_87_ReadResponseThatNobodyAskedFor,
+
+	// hostile_terminate_test.go
+	TestRDMAP_72_76_BadTerminateIsNotAnswered,
+	TestRDMAP_62_72_AnyTerminateIsTaken,
+
+	// hostile_untagged_test.go
+	TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments,
+	TestDDP_51_68_SendLongerThanItsReceive,
+	TestRDMAP_44_46_SecondSegmentIsTooLong,
+	TestDDP_65_77_NoReceiveIsPosted,
+	TestDDP_19_VersionOfUntaggedSegments,
+	TestDDP_25_60_SegmentShorterThanItsHeader,
+	TestRDMAP_3_88_OtherRDMAPVersions,
+	TestRDMAP_6_7_87_UnexpectedOpcodes,
+
+	// order_test.go
+	TestRDMAP_105_106_110_CompletionsAreInPostOrder,
+	TestReadFence,
+	TestLocalFence,
+	TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded,
+	TestReadWithoutORD,
+	TestRDMAP_100_ARCH_29_ReceiveImpliesEarlierWrites,
+	TestRDMAP_57_CompletionOfAReceive,
+	TestAttributionOfATerminate,
+
+	// peer_conversation_test.go
+	TestRDMAP_49_50_EmptySendTakesOneReceive,
+
+	// post_test.go
+	TestPostOfAListStopsAtTheFirstError,
+	TestPostToAFullQueueIsRefused,
+	TestPostChecksEveryField,
+	TestPostedInlineDataIsCopied,
+	TestUnsignaledWorkCompletesOnlyIfItFails,
+	TestSolicitedAndInvalidatingSends,
+	TestGatherAndScatter,
+	TestOperationsOfNoLength,
+	TestReadIntoARegionThatIsInvalidatedAfterwards,
+	TestLocalInvalidateTakesAwayTheAccess,
+	TestRegionClosedWhileItsWorkWaits,
+
+	// rfc4296_test.go
+	TestARCH_1_2_BuffersOfAnyKindAreServedAlike,
+	TestARCH_3_BufferThatCannotBeReadTakesWrites,
+	TestARCH_38_STagMeansTheSameByEveryAddress,
+
+	// rfc5040_qp_test.go
+	TestRDMAP_38_75_81_ARCH_36_ErrorsReachTheApplication,
+	TestRDMAP_113_IRDCanBeSet,
+	TestRDMAP_126_SEC_3_17_SharedRegionIsNotThePeersToInvalidate,
+	TestDDP_53_62_63_76_TerminateGoesOutFirst,
+
+	// rfc5041_3_llp_test.go
+	TestDDP_3_61_WorkThatCouldNotBeTransferredIsReported,
+	TestDDP_4_7_SegmentsKeepTheirBoundariesAndLengths,
+	TestDDP_8_10_StreamInErrorCarriesNoMoreAndItsConnectionEnds,
+	TestDDP_9_GracefulEndIsIndicated,
+	TestRDMAP_80_AbortTearsDownAtOnce,
+
+	// rfc5042_test.go
+	TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow,
+	TestSEC_33_WaitsForAReceiveAreCounted,
+
+	// rnr_test.go
+	TestARCH_11_MessageWaitsNoLongerThanRNRWait,
+	TestPeerHasNoReceive,
+	TestReceiveTooSmallForItsMessage,
+	TestReceiveWhoseRegionIsGone,
+
+	// stress_test.go
+	TestARCH_22_ManyGoroutinesOnOneQP,
+}
+
+// TestARCH_5_28_OperationsOverALayerThatReorders: RFC 5040 and RFC 5041 do not ask that
+// segments come in order. They come in another one for each seed.
+func TestARCH_5_28_OperationsOverALayerThatReorders(t *testing.T) {
+	t.Cleanup(func() { reordering = 0 })
+	for seed := range uint64(2) {
+		reordering = seed + 1
+		for _, test := range operations {
+			t.Run(fmt.Sprintf("%d/%s", reordering, nameOf(test)), test)
+		}
+	}
+}
+
+func writesReadsAndSends(t *testing.T) { writeReadSend(t, pairConfig{}) }
+
+func nameOf(test func(*testing.T)) string {
+	name := runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name()
+	return name[strings.LastIndexByte(name, '.')+1:]
+}

@@ -1,0 +1,89 @@
+package iwarp
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// RFC 5042, where no test of a protocol shows it already.
+
+func TestSEC_25_NoCQIsSharedUnlessTheApplicationSaysSo(t *testing.T) {
+	s := newSide(t, nil)
+	a, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+	require.NoError(t, err)
+	b, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+	require.NoError(t, err)
+	require.NotSame(t, a.SendCQ(), b.SendCQ())
+	require.NotSame(t, a.RecvCQ(), b.RecvCQ())
+}
+
+// TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow: whatever is posted, and however
+// late it is polled (section 6.4.3.2).
+func TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const send, recv = 3, 2
+		s := newSide(t, nil)
+		cq, err := s.rnic.CreateCQ(2 * (send + recv))
+		require.NoError(t, err)
+		for range 2 {
+			qc := &QPConfig{PD: s.pd, SendCQ: cq, RecvCQ: cq, SendDepth: send, RecvDepth: recv}
+			p, qp := responder(t, s.rnic, "pipe", qc)
+			for qp.PostSend(SendWR{Op: OpSend}) == nil {
+				p.segment()
+				synctest.Wait()
+			}
+			for msn := uint32(1); qp.PostRecv(RecvWR{}) == nil; msn++ {
+				p.writes(fpdu(send1(msn)))
+				synctest.Wait()
+			}
+			require.Equal(t, StateRTS, qp.State())
+		}
+		require.Equal(t, 2*(send+recv), cq.Poll(make([]WC, 99)), "it is full, and nothing was lost")
+	})
+}
+
+func send1(msn uint32) []byte { return send(msn, 0, "") }
+
+// TestSEC_32_IdleStreamsCanBeFoundAndReaped: by counters that do not move (section
+// 6.4.2). What the QP held can then be used by others.
+func TestSEC_32_IdleStreamsCanBeFoundAndReaped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, &Config{Limits: Limits{MaxQP: 2}})
+		busy, b := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+		_, idle := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+		before := map[*QP]QPStats{b: b.Stats(), idle: idle.Stats()}
+		busy.writes(fpdu(write(0, 0, "")))
+		time.Sleep(time.Minute)
+		for qp, was := range before {
+			if qp.Stats() == was {
+				require.Same(t, idle, qp)
+				require.NoError(t, qp.Abort())
+				<-qp.Done()
+			}
+		}
+		_, again := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+		require.Equal(t, []State{StateRTS, StateRTS}, []State{b.State(), again.State()})
+	})
+}
+
+// TestSEC_33_WaitsForAReceiveAreCounted: a peer that makes this side take its slow path
+// can be found out (section 6.4.4).
+func TestSEC_33_WaitsForAReceiveAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		for msn := range uint32(3) {
+			require.Equal(t, uint64(msn), k.qp.Stats().ReceiveWaits)
+			k.p.writes(fpdu(send1(msn + 1)))
+			synctest.Wait()
+			require.NoError(t, k.qp.PostRecv(RecvWR{}))
+			k.completes(k.cq, 1)
+		}
+		require.NoError(t, k.qp.PostRecv(RecvWR{}))
+		k.p.writes(fpdu(send1(4)))
+		k.completes(k.cq, 1)
+		require.Equal(t, uint64(3), k.qp.Stats().ReceiveWaits, "one that found its receive did not wait")
+	})
+}
