@@ -267,8 +267,8 @@ func (x *receiver) arrived(seq uint64) {
 
 // Foresee, Release and Placed let Read Responses go straight into place: see
 // [transport.Foreseer].
-func (x *receiver) Foresee(dst []transport.Foreseen, size, room int) []transport.Foreseen {
-	return x.qp.stream.Foresee(dst, size, room)
+func (x *receiver) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
+	return x.qp.stream.Foresee(dst, size, room, alone)
 }
 
 func (x *receiver) Release() { x.qp.stream.Release() }

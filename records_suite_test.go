@@ -94,7 +94,7 @@ var operations = []func(*testing.T){
 	TestSolicitedAndInvalidatingSends,
 	TestGatherAndScatter,
 	TestOperationsOfNoLength,
-	TestReadIntoARegionThatIsInvalidatedAfterwards,
+	TestVERBS_20_ReadIntoARegionThatIsInvalidatedAfterwards,
 	TestLocalInvalidateTakesAwayTheAccess,
 	TestRegionClosedWhileItsWorkWaits,
 

@@ -62,3 +62,21 @@ func writeReadSend(t *testing.T, pc pairConfig) {
 	require.Equal(t, StateIdle, server.qp.State())
 	_ = tls.VersionTLS13
 }
+
+// Reads whose sinks overlap leave the octets of any of them (RFC 5040 section 5.5
+// rule 3); the connection does not mind.
+func TestReadsIntoTheSameMemory(t *testing.T) {
+	const n, times = 64 << 10, 64
+	client, server := connect(t, transports["tcp"])
+	ctx := testContext(t)
+	src, srcMR := server.register(times*n, stag.LocalWrite|stag.RemoteRead, nil)
+	fillRandom(src)
+	dst, dstMR := client.register(n+n/2, stag.LocalWrite, nil)
+	var wrs []SendWR
+	for i := range times {
+		wrs = append(wrs, SendWR{Op: OpRDMARead, Flags: Unsignaled, Local: []SGE{dstMR.Slice(i%2*n/2, n)}, Remote: srcMR.Advertise(i*n, n)})
+	}
+	require.NoError(t, client.qp.PostSend(wrs...))
+	require.NoError(t, client.qp.RDMARead(ctx, dstMR.Slice(0, n), srcMR.Advertise(0, n)))
+	require.True(t, bytes.Equal(src[:n], dst[:n]), "the last one wins")
+}

@@ -1,6 +1,8 @@
 package ddp
 
 import (
+	"unsafe"
+
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -15,7 +17,7 @@ type Expecter interface {
 }
 
 // Foresee is that of [transport.Foreseer].
-func (s *Stream) Foresee(dst []transport.Foreseen, size, room int) []transport.Foreseen {
+func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
 	upper, ok := s.upper.(Expecter)
 	if !ok || s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
 		return dst
@@ -26,7 +28,7 @@ func (s *Stream) Foresee(dst []transport.Foreseen, size, room int) []transport.F
 			break
 		}
 		part := int(min(n, uint64(room)))
-		mem := s.pin(h, access, part)
+		mem := s.pin(h, access, part, alone)
 		if mem == nil {
 			break
 		}
@@ -36,19 +38,44 @@ func (s *Stream) Foresee(dst []transport.Foreseen, size, room int) []transport.F
 	return dst
 }
 
+// A place is memory that something is to be read into, and its region, pinned.
+type place struct {
+	region *stag.Region
+	mem    []byte
+}
+
 // pin pins n octets of memory that h names, and returns them; nil if that cannot be.
-func (s *Stream) pin(h TaggedHeader, access stag.Access, n int) []byte {
+func (s *Stream) pin(h TaggedHeader, access stag.Access, n int, alone bool) []byte {
 	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, n)
 	if v != stag.None {
 		return nil
 	}
 	mem := r.Bytes(off, n)
-	if mem == nil {
+	if mem == nil || alone && r.PeersMayWrite() || s.overlaps(mem) {
 		r.Unpin()
 		return nil
 	}
-	s.pinned = append(s.pinned, r)
+	s.places = append(s.places, place{r, mem})
 	return mem
+}
+
+// overlaps reports whether something else is to be read into octets of mem, which an
+// application may ask for: the last one wins, and each is verified by itself.
+func (s *Stream) overlaps(mem []byte) bool {
+	from, to := span(mem)
+	for i := range s.places {
+		a, b := span(s.places[i].mem)
+		if from < b && a < to {
+			return true
+		}
+	}
+	return false
+}
+
+// span is where mem is. It does not move: it is on the heap, or no memory of Go's.
+func span(mem []byte) (from, to uintptr) {
+	from = uintptr(unsafe.Pointer(&mem[0]))
+	return from, from + uintptr(len(mem))
 }
 
 // foresee cuts mem into the payloads of segments, n octets each. The message ends with
@@ -68,11 +95,11 @@ func foresee(dst []transport.Foreseen, h TaggedHeader, mem []byte, n int, all bo
 
 // Release is that of [transport.Foreseer].
 func (s *Stream) Release() {
-	for i, r := range s.pinned {
-		r.Unpin()
-		s.pinned[i] = nil
+	for i := range s.places {
+		s.places[i].region.Unpin()
 	}
-	s.pinned = s.pinned[:0]
+	clear(s.places)
+	s.places = s.places[:0]
 }
 
 // Placed is that of [transport.Foreseer]: Segment for one whose payload is in place.

@@ -55,7 +55,7 @@ type Stream struct {
 	seg   segment
 	err   *SegmentError
 
-	pinned []*stag.Region // between Foresee and Release
+	places []place // between Foresee and Release
 }
 
 // New returns a Stream that awaits the first segment. Bind its queues first.

@@ -61,7 +61,7 @@ func (c *Conn) foresees() bool {
 func (c *Conn) readForeseen(p transport.Foreseer) error {
 	q := foreseenReads.Get().(*foreseenRead)
 	defer q.release()
-	q.segs = p.Foresee(q.segs[:0], c.usual, foreseeMax)
+	q.segs = p.Foresee(q.segs[:0], c.usual, foreseeMax, c.dec.crc)
 	free, held := c.in.free(), c.in.octets()
 	q.layOut(free[:min(len(free), foreseeMore)])
 	if !q.begins(held) {

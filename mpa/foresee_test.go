@@ -59,7 +59,7 @@ func (e *expecter) head(sink, off int) (h [transport.ForeseenHeadLen]byte) {
 	return h
 }
 
-func (e *expecter) Foresee(dst []transport.Foreseen, size, room int) []transport.Foreseen {
+func (e *expecter) Foresee(dst []transport.Foreseen, size, room int, _ bool) []transport.Foreseen {
 	require.Zero(e.t, e.pinned, "what was pinned has been released")
 	e.pinned++
 	off := e.got

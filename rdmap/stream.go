@@ -177,11 +177,11 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 }
 
 // Foresee, Release and Placed are those of [transport.Foreseer].
-func (s *Stream) Foresee(dst []transport.Foreseen, size, room int) []transport.Foreseen {
+func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
 	if s.ending.Load() {
 		return dst
 	}
-	return s.ddp.Foresee(dst, size, room)
+	return s.ddp.Foresee(dst, size, room, alone)
 }
 
 // Release ends what Foresee began.

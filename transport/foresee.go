@@ -12,8 +12,10 @@ type Foreseer interface {
 	// Foresee appends to dst the segments that come next if the peer does nothing but
 	// what it was asked for, in order and without a gap: as many as fit into room
 	// octets of payload, each of size octets with its header unless a message ends
-	// with it. Their memory is pinned until Release, so there must be no waiting.
-	Foresee(dst []Foreseen, size, room int) []Foreseen
+	// with it. Their memory is pinned until Release, so there must be no waiting. No two
+	// of them overlap. With alone none is where another peer may write: octets that are
+	// verified where they are must not change meanwhile.
+	Foresee(dst []Foreseen, size, room int, alone bool) []Foreseen
 	// Release ends what Foresee began.
 	Release()
 	// Placed takes a segment that has come as foreseen, whole and verified, in place

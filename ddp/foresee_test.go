@@ -1,0 +1,106 @@
+package ddp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A reader is an Upper that awaits messages.
+type reader struct {
+	*conversation
+	await []awaited
+}
+
+type awaited struct {
+	stag stag.STag
+	to   uint64
+	n    uint64
+}
+
+func (r *reader) Expect(k int) (h TaggedHeader, access stag.Access, n uint64, ok bool) {
+	if k >= len(r.await) {
+		return h, 0, 0, false
+	}
+	a := r.await[k]
+	return TaggedHeader{RsvdULP: 0x42, STag: a.stag, TO: a.to}, stag.LocalWrite, a.n, true
+}
+
+// foreseen is what a Stream that awaits messages tells, in words, with segments of 10
+// octets of payload.
+func (c *conversation) foreseen(room int, alone bool, await ...awaited) (told []string) {
+	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, await}})
+	for _, f := range s.Foresee(nil, 10+TaggedLen, room, alone) {
+		h, err := ParseTagged(f.Head[:])
+		require.NoError(c, err)
+		end := ""
+		if h.Last {
+			end = ", the last"
+		}
+		told = append(told, fmt.Sprintf("%d to %#x%s", len(f.Payload), h.TO, end))
+	}
+	s.Release()
+	return told
+}
+
+func TestWhatIsAwaitedIsForeseen(t *testing.T) {
+	c := converse(t, 0)
+	own := func(o *stag.Options) { o.Access = stag.LocalWrite }
+	a, mem := c.region(100, own)
+	b, _ := c.region(100, own)
+	open, _ := c.region(100, nil)
+	again, err := c.table.Register(mem, stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
+	require.NoError(t, err)
+
+	require.Equal(t, []string{"10 to 0x1000", "10 to 0x100a", "5 to 0x1014, the last", "10 to 0x1030, the last"},
+		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "message after message")
+	require.Equal(t, []string{"10 to 0x1000"},
+		c.foreseen(19, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "whole segments only, where there is no room for all")
+	require.Equal(t, []string{"10 to 0x1000, the last"},
+		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}), "not two in the same memory")
+	require.Equal(t, []string{"10 to 0x1000, the last"},
+		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{again.STag(), 5, 10}), "by whatever name")
+	require.Equal(t, []string{"10 to 0x1000, the last"},
+		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), "nothing where peers may write")
+	require.Len(t, c.foreseen(1000, false, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), 2, "unless that does not matter")
+	require.Empty(t, c.foreseen(1000, true, awaited{0xdead, 0, 10}), "nothing for an STag that does not exist")
+	require.Empty(t, c.foreseen(1000, true, awaited{a.STag(), 0x1000 + 95, 10}), "or beyond its bounds")
+	require.Empty(t, c.foreseen(1000, true, awaited{a.STag(), 0x1000, 0}, awaited{b.STag(), 0x1000, 10}), "an empty message may have any header")
+	require.NoError(t, c.table.Invalidate(t.Context(), a), "nothing is left pinned")
+	require.Empty(t, c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}))
+}
+
+func TestNothingIsForeseenWhereSegmentsOvertakeEachOther(t *testing.T) {
+	c := converse(t, 0)
+	a, _ := c.region(100, nil)
+	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}, Window: 4})
+	require.Empty(t, s.Foresee(nil, 100, 1000, false))
+}
+
+func TestWhatWasForeseenIsDelivered(t *testing.T) {
+	c := converse(t, 0)
+	c.access = stag.LocalWrite
+	a, _ := c.region(100, nil)
+	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}})
+	segs := s.Foresee(nil, 20+TaggedLen, 1000, false)
+	s.Release()
+	require.NoError(t, s.Placed(0, &segs[0]))
+	require.Empty(t, c.delivered, "not before the message is whole")
+	require.NoError(t, s.Placed(1, &segs[1]))
+	require.Len(t, c.delivered, 1)
+
+	require.NoError(t, c.table.Invalidate(t.Context(), a))
+	err := s.Placed(2, &segs[0])
+	require.Equal(t, transport.DDPInvalidSTag, faultIn(t, err).Code, "it is checked as any other segment")
+	require.NoError(t, s.Placed(3, &segs[1]), "and what comes behind an error is dropped")
+}
+
+func faultIn(t *testing.T, err error) *transport.Fault {
+	var f *transport.Fault
+	require.ErrorAs(t, err, &f)
+	return f
+}
