@@ -259,6 +259,48 @@ func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte
 	}
 }
 
+// TestWindowsAreBoundWhileTheQPEnds: whatever was in force, and whatever was only queued,
+// is nobody's afterwards.
+func TestWindowsAreBoundWhileTheQPEnds(t *testing.T) {
+	for end := time.Now().Add(stressTime() / 2); time.Now().Before(end); {
+		client, server := connect(t, pairConfig{network: "pipe"})
+		_, mr := server.register(64, lendable, nil)
+		windows := make([]*MW, 4)
+		var binding sync.WaitGroup
+		for i := range windows {
+			mw, err := server.pd.AllocMW()
+			require.NoError(t, err)
+			windows[i] = mw
+			binding.Go(func() {
+				turns := []SendWR{
+					{Op: OpBind, Flags: Unsignaled, MW: mw, Local: []SGE{mr.Slice(0, 64)}, Access: stag.RemoteRead},
+					{Op: OpLocalInvalidate, Flags: Unsignaled, MW: mw},
+				}
+				for i := 0; ; {
+					switch err := server.qp.PostSend(turns[i%2]); {
+					case err == nil:
+						i++
+					case !errors.Is(err, ErrQueueFull):
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond)
+		require.NoError(t, client.qp.Abort())
+		<-server.qp.Done()
+		binding.Wait()
+		for _, mw := range windows {
+			require.False(t, mw.latest.Load().Valid())
+		}
+		require.NoError(t, mr.Close(), "no window is bound to it")
+		for _, mw := range windows {
+			require.NoError(t, mw.Close())
+		}
+		require.NoError(t, server.pd.Close(), "and nothing is left")
+	}
+}
+
 // TestRegionChangesWhileAnotherPeerReadsIt: one QP writes a region without end while
 // another reads it. Responses are staged, so that no CRC can be wrong.
 func TestRegionChangesWhileAnotherPeerReadsIt(t *testing.T) {

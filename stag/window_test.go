@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -295,4 +296,85 @@ func TestPeersMayWrite(t *testing.T) {
 	} {
 		require.Equal(t, want, p.register(1, a, 0).PeersMayWrite(), "%v", a)
 	}
+}
+
+// TestWindowsAndRegionsComeAndGoAtOnce: streams bind and write, anybody invalidates, the
+// owner of the memory takes it back whenever it can. The race detector watches the
+// octets, and in the end nothing is left.
+func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
+	const streams, octets, rounds = 4, 256, 400
+	p := newPeer(t)
+	ctx := context.Background()
+	var lent [streams]atomic.Pointer[Region] // the window that each has
+	var region atomic.Pointer[Region]
+	var taken atomic.Int32
+	region.Store(p.register(octets, lendable, 0))
+	var users, revokers sync.WaitGroup
+	stop := make(chan struct{})
+	for i := range streams {
+		users.Go(func() {
+			me := p.as(Scope{PD: 1, Stream: uint32(100 + i)})
+			window := me.window()
+			for n := 0; n < rounds || taken.Load() < 3 && n < 1000*rounds; n++ {
+				r, err := window.Prepare(octets/streams, RemoteWrite, 0)
+				if err != nil {
+					panic(err)
+				}
+				err = me.table.Bind(me.who, &me.windows, r, region.Load(), uint64(i*octets/streams))
+				if err == nil {
+					lent[i].Store(r)
+					if a, off, v := me.table.Pin(me.who, r.STag(), RemoteWrite, 0, 8); v == None {
+						_ = a.Place(off, numbered(8))
+						a.Unpin()
+					}
+				}
+				switch n % 4 {
+				case 0:
+					_ = window.Invalidate(ctx)
+				case 1, 2:
+					me.table.InvalidateSTag(me.who, r.STag(), n%4 == 1)
+				default:
+					me.windows.Invalidate()
+				}
+			}
+			if window.Close(ctx) != nil || me.windows.Len() != 0 {
+				panic("a window is left")
+			}
+		})
+	}
+	revokers.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for i := range lent {
+				if r := lent[i].Load(); r != nil {
+					_ = p.table.Invalidate(ctx, r)
+				}
+			}
+		}
+	})
+	revokers.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			old := region.Load()
+			if p.table.Close(ctx, old) == nil {
+				clear(old.mem) // nobody else has it any more
+				taken.Add(1)
+				region.Store(p.register(octets, lendable, 0))
+			}
+		}
+	})
+	users.Wait()
+	close(stop)
+	revokers.Wait()
+	require.GreaterOrEqual(t, taken.Load(), int32(3), "the owner had its turns")
+	p.close(region.Load())
+	require.Zero(t, p.table.Len())
 }
