@@ -83,7 +83,7 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 		}
 		if f.now == sendingNothing {
 			if ok, err := s.nextMessage(); !ok || err != nil {
-				return false, err
+				return s.flushFirst(), err
 			}
 		}
 		before := f.out.Sent()
@@ -127,6 +127,9 @@ func (s *Stream) nextMessage() (bool, error) {
 		r := at(f.ring, f.next)
 		if !r.Kind.local() {
 			return true, s.openRequest(r)
+		}
+		if s.flushFirst() {
+			return false, nil
 		}
 		if err := s.doLocal(r); err != nil {
 			return false, err

@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,4 +171,26 @@ func TestRegisterAndBindNeedWhatTheyEnable(t *testing.T) {
 		_, err := c.tryPost(r)
 		require.ErrorIs(t, err, ErrRequest)
 	}
+}
+
+// TestInvalidateBehindAResponse: what the batch refers to on behalf of the peer must
+// leave before it can be invalidated.
+func TestInvalidateBehindAResponse(t *testing.T) {
+	c := converse(t, nil)
+	r, mem := c.region(8, nil)
+	copy(mem, "what was")
+	c.sends("a Read Request", readRequestOf(1, ReadRequest{Sink: target, Size: 8, Src: RemoteAddr{r.STag(), 0x1000}}))
+	c.post(Request{ID: 1, Kind: KindInvalidate, Invalidate: r.STag()}, sendOf(2, "revoked"))
+	flushed := make(chan error, 1)
+	go func() { flushed <- c.flush() }()
+	select {
+	case err := <-flushed:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the sender waits for itself")
+	}
+	c.wantSegment("the Response", tagged(OpReadResponse, true, target, "what was"))
+	c.wantSegment("the Send behind the invalidation", untagged(OpSend, QNSend, 1, "revoked"))
+	require.False(t, r.Valid())
+	c.wantDone("all is done", "1 success", "2 success")
 }
