@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -41,8 +42,9 @@ func (v *vm) run(ctx context.Context, limit time.Duration) error {
 	if err != nil {
 		return errors.New("the guest stopped without running the lab")
 	}
-	if s := string(status); s != "0\n" {
-		return fmt.Errorf("the guest's program ended with status %s", s)
+	if s := strings.TrimSpace(string(status)); s != "0" {
+		said, _ := os.ReadFile(filepath.Join(v.share, "guest.log")) // without it the status has to do
+		return fmt.Errorf("the guest's program ended with status %s: %s", s, strings.TrimSpace(tail(string(said), 1)))
 	}
 	return nil
 }
