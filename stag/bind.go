@@ -44,7 +44,7 @@ func (t *Table) Bind(who Scope, in *Windows, w, on *Region, off uint64) error {
 // mayBind checks the region that a window is to be bound to.
 func (r *Region) mayBind(who Scope, w *Region, off uint64) error {
 	switch {
-	case r.entry != nil && r.entry.window:
+	case r.IsWindow():
 		return errNotPrepared
 	case !r.scope.admits(who):
 		return errOtherScope
