@@ -7,9 +7,9 @@
 // An [RNIC] is where everything begins. A [PD] (protection domain) holds memory
 // regions: [PD.RegisterMR] makes memory, and [PD.RegisterBuffer] makes a file or
 // anything else with ReadAt and WriteAt, reachable for a peer under an STag. Two kinds
-// of STag come and go with the work of a QP: a memory window, [PD.AllocMW], lends a part of a
-// region, and a region of [PD.AllocMR] gets its memory by fast registration. A [CQ]
-// (completion queue) tells what has been done. A [QP] (queue pair) is a connection:
+// of STag come and go with the work of a QP: a memory window, [PD.AllocMW], lends a
+// part of a region, and a region of [PD.AllocMR] gets its memory by fast registration.
+// A [CQ] (completion queue) tells what has been done. A [QP] (queue pair) is a connection:
 // it is made by [RNIC.Dial] on one side, and by [RNIC.Listen], [Listener.Accept] and
 // [ConnRequest.Accept] on the other.
 //
@@ -52,12 +52,13 @@
 //
 // Revocation: an STag is dead as soon as it is invalidated, whichever way: by
 // [MR.Invalidate] and [MW.Invalidate], by a work request (OpLocalInvalidate, or
-// OpRDMAReadInvalidate for the sink of a Read), by the peer (its Send with Invalidate), or by the end
-// of the QP for windows. None of them waits for a peer, and once it is done nothing is
-// placed any more. The peer can invalidate what is its QP's alone and grants it something:
-// windows, and regions with [MROptions].QP; WC.STag tells which it was, and a program that
-// was promised one checks it. A region goes after its windows. Regions may overlap, each
-// with an STag, rights and a life of its own; so there are no shared regions besides.
+// OpRDMAReadInvalidate for the sink of a Read), by the peer (its Send with Invalidate),
+// or, if it is a window's, by the end of its QP. None of them waits for a peer, and once
+// it is done nothing is placed any more. The peer can invalidate what is its QP's alone
+// and grants it something: windows, and regions with [MROptions].QP. WC.STag tells which
+// it was, and a program that was promised one checks it. A region goes after its windows.
+// Regions may overlap, each with an STag, rights and a life of its own; so there are no
+// shared regions besides.
 //
 // End: [QP.Close] refuses new posts, finishes what is queued and the peer's Reads,
 // ends the connection, and flushes the receive queue, within Config.CloseTimeout;

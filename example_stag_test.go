@@ -26,8 +26,8 @@ func connected(ctx context.Context) (pd *iwarp.PD, owner, peer *iwarp.QP, end fu
 }
 
 // A memory window lends a part of a region for a while. Its owner binds it and tells
-// the peer where it is; the peer writes, and gives the window back with the message that says
-// so.
+// the peer where it is; the peer writes, and gives the window back with the message that
+// says so.
 func ExamplePD_AllocMW() {
 	ctx := context.Background()
 	pd, owner, peer, end := connected(ctx)

@@ -15,9 +15,9 @@ import (
 //
 // access holds the rights that a registration may grant; what is not in it is refused
 // (the Remote Access Flag of draft-hilland-rddp-verbs section 7.3.2.1 is that for the
-// rights of a peer). The STag has the same index for as long as the region lives, and with
-// each registration a new key that is hard to guess. Each registration brings its own
-// base TO, so MROptions.BaseTO must be zero.
+// rights of a peer). The STag has the same index for as long as the region lives, and
+// with each registration a new key that is hard to guess. Each registration brings its
+// own base TO, so MROptions.BaseTO must be zero.
 func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, error) {
 	switch {
 	case maxLen < 0:

@@ -12,9 +12,9 @@ import (
 
 // An MW is a memory window: an STag that lends a part of an MR to the peer of one QP
 // for a while. An OpBind puts it in force; its own bounds and rights decide what the
-// peer may do, whatever the MR grants. It is revoked by an OpLocalInvalidate, by the peer's Send
-// with Invalidate, by Invalidate, or by the end of the QP, and can then be bound
-// again, elsewhere, under a new key. It is what others call a window of type 2B.
+// peer may do, whatever the MR grants. It is revoked by an OpLocalInvalidate, by the
+// peer's Send with Invalidate, by Invalidate, or by the end of the QP, and can then be
+// bound again, elsewhere, under a new key. It is what others call a window of type 2B.
 //
 // Binding and revoking register nothing and copy nothing. A window is no source or
 // target of local work requests: those name the MR.
@@ -43,8 +43,8 @@ func (pd *PD) AllocMW() (*MW, error) {
 	return mw, nil
 }
 
-// STag is the name by which the peer refers to the window: the one that it gets, or got, by
-// the OpBind that was posted last. Each OpBind gives it a new one.
+// STag is the name by which the peer refers to the window: the one that it gets, or
+// got, by the OpBind that was posted last. Each OpBind gives it a new one.
 func (mw *MW) STag() stag.STag { return mw.latest.Load().STag() }
 
 // Len is the size of the window in octets, by the OpBind that was posted last; 0
@@ -57,9 +57,9 @@ func (mw *MW) Len() uint64 { return mw.latest.Load().Len() }
 func (mw *MW) Advertise(off, n int) RemoteBuffer { return advertise(mw.latest.Load(), off, n) }
 
 // Invalidate ends all access through the window, in whatever state it is, as
-// [MR.Invalidate] does: once it returns nil, nothing is placed through the window any more. It
-// waits for no peer. The window can be bound again; an OpBind that is still queued will
-// fail.
+// [MR.Invalidate] does: once it returns nil, nothing is placed through the window any
+// more. It waits for no peer. The window can be bound again; an OpBind that is still
+// queued will fail.
 func (mw *MW) Invalidate(ctx context.Context) error {
 	return revokeError("invalidate", mw.STag(), mw.window.Invalidate(ctx))
 }

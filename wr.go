@@ -115,9 +115,10 @@ func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 // The last three send nothing. Each is in force before any later work request of the
 // QP starts, so that a Send posted behind a Bind may carry the new STag, and waits for
 // no earlier one without a fence: put LocalFence on a Local Invalidate behind work that
-// still uses the STag. They fail, with StatusBind, where an STag is not in the right state or not
-// the QP's to use, and where they ask for more than there is to grant; like
-// every failure that ends the QP.
+// still uses the STag. They fail, with StatusBind, where an STag is not in the right
+// state or not the QP's to use, and where they ask for more than there is to grant;
+// like every failure that ends the QP. What Register names is registered as by
+// [PD.RegisterMR], not copied, until it is invalidated.
 type SendWR struct {
 	ID         uint64 // the caller's, returned in the WC
 	Op         Op

@@ -136,6 +136,30 @@ func TestVERBS_20_SinkWithAWindowIsNotInvalidated(t *testing.T) {
 	c.wantDone("which the Read tells", "1 success", "2 bind or invalidate error")
 }
 
+// TestVERBS_31_WindowIsNoSourceOrSink: work requests name the region behind it.
+func TestVERBS_31_WindowIsNoSourceOrSink(t *testing.T) {
+	for expectation, wrong := range map[string]func(w stag.Span) Request{
+		"a Send": func(w stag.Span) Request { return Request{ID: 2, Kind: KindSend, Spans: []stag.Span{w}} },
+		"a Write": func(w stag.Span) Request {
+			return Request{ID: 2, Kind: KindWrite, Spans: []stag.Span{w}, Remote: target}
+		},
+		"a Read": func(w stag.Span) Request { return readOf(2, target, w) },
+	} {
+		c := converse(t, nil)
+		on, mem := c.region(8, func(o *stag.Options) { o.Access = lendable })
+		bind := c.bindOf(1, on, 0)
+		c.post(bind, wrong(span(bind.Enable, 0, 8)))
+		err := c.flush()
+		require.ErrorIs(t, err, stag.ErrInvalid, expectation)
+		require.Empty(t, c.llp.sent)
+		require.True(t, c.s.Terminate(err), expectation)
+		c.wantTerminate(expectation, bare(transport.RDMAPLocalCatastrophic))
+		c.s.End()
+		c.wantDone(expectation, "1 success", "2 local protection error")
+		require.Equal(t, make([]byte, 8), mem)
+	}
+}
+
 // TestVERBS_18_19_22_RemoteInvalidateOfAWindow: a window is one stream's alone and grants
 // a right, so the peer may always give it back. The region is not the peer's to take.
 func TestVERBS_18_19_22_RemoteInvalidateOfAWindow(t *testing.T) {
@@ -173,9 +197,9 @@ func TestRegisterAndBindNeedWhatTheyEnable(t *testing.T) {
 	}
 }
 
-// TestInvalidateBehindAResponse: what the batch refers to on behalf of the peer must
+// TestVERBS_15_InvalidateBehindAResponse: what the batch refers to on behalf of the peer must
 // leave before it can be invalidated.
-func TestInvalidateBehindAResponse(t *testing.T) {
+func TestVERBS_15_InvalidateBehindAResponse(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(8, nil)
 	copy(mem, "what was")
@@ -186,7 +210,7 @@ func TestInvalidateBehindAResponse(t *testing.T) {
 	select {
 	case err := <-flushed:
 		require.NoError(t, err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(5 * time.Second):
 		require.Fail(t, "the sender waits for itself")
 	}
 	c.wantSegment("the Response", tagged(OpReadResponse, true, target, "what was"))

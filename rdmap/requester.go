@@ -84,7 +84,7 @@ func (s *Stream) openAwaiting(r *Request, op Opcode) error {
 func (s *Stream) openRead(r *Request) error {
 	if len(r.Spans) > 0 && r.Spans[0].Region != nil {
 		span := r.Spans[0]
-		if !span.Region.Valid() {
+		if !span.Region.Valid() || span.Region.IsWindow() {
 			return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
 		}
 		r.sink = RemoteAddr{STag: span.Region.STag(), TO: span.Region.BaseTO() + span.Off}

@@ -9,12 +9,12 @@ import (
 // octets of the region on from off, for the stream who alone and until it is
 // invalidated. in are the windows of that stream.
 //
-// Window, region and stream must be of one PD, the region VALID, with MWBind and the stream's
-// to use, the window INVALID; the octets must be within the region. A window grants
-// a peer at least one right, and nothing but rights of a peer; to grant RemoteWrite or
-// RemoteAtomic the region needs LocalWrite, but it need not grant the peer anything
-// itself (section 7.10.6.1 of draft-hilland-rddp-verbs). The base of the region may be
-// anything, which that draft does not allow.
+// Window, region and stream must be of one PD, the region VALID, with MWBind and the
+// stream's to use, the window INVALID; the octets must be within the region. A window
+// grants a peer at least one right, and nothing but rights of a peer; to grant
+// RemoteWrite or RemoteAtomic the region needs LocalWrite, but it need not grant the peer
+// anything itself (section 7.10.6.1 of draft-hilland-rddp-verbs). The base of the region
+// may be anything, which that draft does not allow.
 //
 // The region cannot be invalidated or closed while windows are bound to it.
 func (t *Table) Bind(who Scope, in *Windows, w, on *Region, off uint64) error {
@@ -44,7 +44,7 @@ func (t *Table) Bind(who Scope, in *Windows, w, on *Region, off uint64) error {
 // mayBind checks the region that a window is to be bound to.
 func (r *Region) mayBind(who Scope, w *Region, off uint64) error {
 	switch {
-	case r.entry != nil && r.entry.window:
+	case r.IsWindow():
 		return errNotPrepared
 	case !r.scope.admits(who):
 		return errOtherScope

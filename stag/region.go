@@ -49,6 +49,9 @@ func (r *Region) Access() Access { return r.access }
 // BaseTO returns the tagged offset of the first octet.
 func (r *Region) BaseTO() uint64 { return r.base }
 
+// IsWindow reports whether the region is a part of another, lent as a [Window].
+func (r *Region) IsWindow() bool { return r.entry != nil && r.entry.window }
+
 // PeersMayWrite reports whether a peer may write to the octets: because the region
 // grants it, or because windows may be bound to it that do.
 func (r *Region) PeersMayWrite() bool {

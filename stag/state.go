@@ -34,11 +34,15 @@ func (r *Region) Pin() bool { return r.take(onePin, pins) }
 func (r *Region) Unpin() { r.drop(onePin, pins) }
 
 // Hold says that a work request refers to the octets, or reports false if the
-// region is INVALID. [Table.Close] waits for Release; Invalidate does not.
+// region is INVALID, or a window: work requests name the region behind it
+// (draft-hilland-rddp-verbs section 8.1.3.2). [Table.Close] waits for Release; Invalidate
+// does not.
 func (r *Region) Hold() bool { return r.HoldN(1) }
 
 // HoldN is n Holds in one step.
-func (r *Region) HoldN(n uint32) bool { return r.take(uint64(n)*oneHold, holds) }
+func (r *Region) HoldN(n uint32) bool {
+	return !r.IsWindow() && r.take(uint64(n)*oneHold, holds)
+}
 
 // Release ends a Hold that returned true.
 func (r *Region) Release() { r.ReleaseN(1) }

@@ -8,9 +8,10 @@ import (
 
 // A Window is a memory window: an STag that a stream binds to a part of a region, to
 // lend that part to its peer for a while (draft-hilland-rddp-verbs section 7.10). What
-// it grants is decided by its own bounds and rights; those of the region only limit what may be
-// bound. It is of type 2B: an STag that is bound serves the one stream that bound it. It is
-// made by [Table.AllocateWindow]. All methods may be called from any goroutine.
+// it grants is decided by its own bounds and rights; those of the region only limit what
+// may be bound. It is of type 2B: bound, it serves the one stream that bound it. No work
+// request gathers from a window or scatters into it. It is made by
+// [Table.AllocateWindow]. All methods may be called from any goroutine.
 type Window struct{ entry }
 
 // AllocateWindow makes a window of a PD. It is INVALID until it is bound.
