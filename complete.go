@@ -21,15 +21,19 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 		qp.sent.freed++
 		return
 	}
-	wc := WC{ID: r.ID, QP: qp, Op: bits.op(), Status: st, Len: uint32(r.Len)}
+	wc := qp.sent.next()
+	if w != nil {
+		wc = &w.wc
+	}
+	wc.ID, wc.QP, wc.Op, wc.Status, wc.Len = r.ID, qp, bits.op(), st, uint32(r.Len)
 	if code != 0 {
 		wc.Vendor = uint32(code) << 16
 	}
 	if w != nil {
-		qp.sent.finish(w, &wc)
+		qp.sent.finish(w)
 		return
 	}
-	if qp.sent.add(&wc) {
+	if qp.sent.add() {
 		qp.sent.push()
 	}
 }
@@ -54,9 +58,11 @@ type gathering struct {
 
 const gatherMax = 8
 
+// next is the completion that add adds, to be filled in; it is zero.
+func (g *gathering) next() *WC { return &g.wcs[g.n] }
+
 // add reports whether no more can be added before push.
-func (g *gathering) add(wc *WC) (full bool) {
-	g.wcs[g.n] = *wc
+func (g *gathering) add() (full bool) {
 	g.n++
 	return g.n == gatherMax
 }
@@ -70,11 +76,11 @@ func (g *gathering) free() {
 	}
 }
 
-// finish tells w, whose slot is free.
-func (g *gathering) finish(w *waiter, wc *WC) {
+// finish tells w, which has its completion and whose slot is free.
+func (g *gathering) finish(w *waiter) {
 	g.freed++
 	g.free()
-	w.finish(wc)
+	w.finish()
 }
 
 func (g *gathering) push() {
@@ -118,9 +124,8 @@ func (qp *QP) waiter() *waiter {
 
 func (w *waiter) granted() bool { return len(w.done) > 0 }
 
-func (w *waiter) finish(wc *WC) {
+func (w *waiter) finish() {
 	qp := w.qp // w is its next user's once it is done
-	w.wc = *wc
 	w.done <- struct{}{}
 	qp.rx.nudge()
 }

@@ -181,7 +181,8 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 		return dst, 0, fmt.Errorf("%w: %d SGEs, at most %d", ErrLimit, len(sges), most)
 	}
 	var sum uint64
-	for i, s := range sges {
+	for i := range sges {
+		s := &sges[i]
 		if s.Len == 0 {
 			continue
 		}
@@ -189,7 +190,9 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 		if err != nil {
 			return dst, 0, fmt.Errorf("SGE %d: %w", i, err)
 		}
-		dst = append(dst, stag.Span{Region: region, Off: uint64(s.Off), Len: s.Len})
+		dst = append(dst, stag.Span{})
+		d := &dst[len(dst)-1] // in place: a copy of what was just written in pieces stalls
+		d.Region, d.Off, d.Len = region, uint64(s.Off), s.Len
 		sum += uint64(s.Len)
 	}
 	if sum > math.MaxUint32 {
@@ -200,7 +203,7 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 
 // checkSGE returns the region of an SGE. One that is registered by a work request may be
 // INVALID still when it is named; whether it is VALID is then found out in its turn.
-func (qp *QP) checkSGE(s SGE, need stag.Access) (*stag.Region, error) {
+func (qp *QP) checkSGE(s *SGE, need stag.Access) (*stag.Region, error) {
 	if s.MR == nil {
 		return nil, errors.New("iwarp: no region")
 	}

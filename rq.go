@@ -122,30 +122,42 @@ func (q *recvQueue) waiting() bool {
 
 // Deliver completes the oldest receive.
 func (q *recvQueue) Deliver(m rdmap.Received) {
-	wc := WC{QP: q.qp, Op: OpRecv, Len: m.Len}
+	w, wc := q.take()
+	wc.Len = m.Len
 	if m.Solicited {
 		wc.Flags |= Solicited
 	}
 	if m.Invalidated {
 		wc.STag = m.STag
 	}
-	q.finish(&wc)
+	q.finish(w)
 }
 
-// finish completes the oldest receive with wc.
-func (q *recvQueue) finish(wc *WC) {
+// take takes the oldest receive, and begins its completion, wc, which is w's if that is
+// not nil. finish must follow.
+func (q *recvQueue) take() (w *waiter, wc *WC) {
 	r := at(q.view, q.took)
 	q.took++
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)
 	}
-	wc.ID = r.id
-	if w := r.waiter; w != nil {
+	if w = r.waiter; w != nil {
+		wc = &w.wc
+	} else {
+		wc = q.qp.received.next()
+	}
+	wc.ID, wc.QP, wc.Op = r.id, q.qp, OpRecv
+	return w, wc
+}
+
+// finish tells of a completion that take has begun.
+func (q *recvQueue) finish(w *waiter) {
+	if w != nil {
 		q.publish()
-		q.qp.received.finish(w, wc)
+		q.qp.received.finish(w)
 		return
 	}
-	if q.qp.received.add(wc) {
+	if q.qp.received.add() {
 		q.push()
 	}
 }
@@ -183,7 +195,9 @@ func (q *recvQueue) drop() {
 	status := q.flush
 	q.mu.Unlock()
 	for q.Posted() > 0 {
-		q.finish(&WC{QP: q.qp, Op: OpRecv, Status: status, Vendor: q.qp.vendor()})
+		w, wc := q.take()
+		wc.Status, wc.Vendor = status, q.qp.vendor()
+		q.finish(w)
 		status = StatusFlushed
 	}
 	q.push()

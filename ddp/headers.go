@@ -119,6 +119,12 @@ func ParseUntagged(b []byte) (h UntaggedHeader, err error) {
 	return h, err
 }
 
+// fields is *h, copied one by one: to copy the whole of what was just written in pieces
+// stalls the processor.
+func (h *UntaggedHeader) fields() UntaggedHeader {
+	return UntaggedHeader{h.Last, h.RsvdULP, h.RsvdULPWord, h.QN, h.MSN, h.MO}
+}
+
 // parse is ParseUntagged in place: it is called for every segment.
 func (h *UntaggedHeader) parse(b []byte) error {
 	if len(b) < UntaggedLen {

@@ -64,7 +64,7 @@ func (s *Stream) placeUntagged(g *segment, turn bool) error {
 	if q == nil {
 		return transport.Faultf(transport.DDPQueue, "QN %d", h.QN)
 	}
-	if err := s.upper.Untagged(*h, len(payload)); err != nil {
+	if err := s.upper.Untagged(h.fields(), len(payload)); err != nil {
 		return err
 	}
 	buf, err := q.buffer(h.MSN, turn)

@@ -143,7 +143,7 @@ func (s *Stream) deliver(seg *segment) error {
 		return s.upper.DeliverTagged(seg.t)
 	}
 	q := seg.q
-	if err := q.Deliver(seg.u, seg.u.MO+uint32(seg.n)); err != nil {
+	if err := q.Deliver(seg.u.fields(), seg.u.MO+uint32(seg.n)); err != nil {
 		return err
 	}
 	q.due = q.due.Next()
