@@ -21,7 +21,7 @@ func Update(crc uint32, p []byte) uint32 {
 	if len(p) >= least {
 		crc, p = fold(crc, p)
 	}
-	return crc32.Update(crc, castagnoli, p)
+	return short(crc, p)
 }
 
 // Copy copies src to the beginning of dst and is Update of it, in one pass. Each
@@ -36,5 +36,5 @@ func Copy(crc uint32, dst, src []byte) uint32 {
 		crc, dst, src = foldCopy(crc, dst, src)
 	}
 	copy(dst, src)
-	return crc32.Update(crc, castagnoli, dst)
+	return short(crc, dst)
 }

@@ -2,7 +2,11 @@
 
 package crc32c
 
-import "golang.org/x/sys/cpu"
+import (
+	"hash/crc32"
+
+	"golang.org/x/sys/cpu"
+)
 
 // A cpuForm is a form of the computation that processors have or lack.
 type cpuForm int
@@ -83,6 +87,18 @@ func foldCopy(crc uint32, dst, src []byte) (uint32, []byte, []byte) {
 	}
 	return crc, dst, src
 }
+
+// short is Update of what is left: hash/crc32 does the same, but spends as much time on
+// calls as on the octets of a small FPDU.
+func short(crc uint32, p []byte) uint32 {
+	if form == stdlib {
+		return crc32.Update(crc, castagnoli, p)
+	}
+	return ^updateShort(^crc, p)
+}
+
+//go:noescape
+func updateShort(crc uint32, p []byte) uint32
 
 //go:noescape
 func update256(crc uint32, p []byte) uint32

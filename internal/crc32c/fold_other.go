@@ -2,7 +2,10 @@
 
 package crc32c
 
-import "math"
+import (
+	"hash/crc32"
+	"math"
+)
 
 // least is how many octets are worth a fold. Here there is none.
 const least = math.MaxInt
@@ -10,3 +13,6 @@ const least = math.MaxInt
 func fold(crc uint32, p []byte) (uint32, []byte) { return crc, p }
 
 func foldCopy(crc uint32, dst, src []byte) (uint32, []byte, []byte) { return crc, dst, src }
+
+// short is Update of what is left.
+func short(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
