@@ -8,11 +8,15 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // raceWrite tells the race detector what a raw writev does: it reads the buffers,
 // and it happens before the read(2) that receives them.
 func raceWrite(iov []unix.Iovec) {
+	raceorder.Lock()
+	defer raceorder.Unlock()
 	for i := range iov {
 		runtime.RaceReadRange(unsafe.Pointer(iov[i].Base), int(iov[i].Len))
 	}
@@ -24,6 +28,8 @@ func raceWrite(iov []unix.Iovec) {
 // raceRead tells the race detector what a raw readv does: it writes the first n octets
 // of the buffers, and it happens after the write(2) that sent them.
 func raceRead(fd uintptr, iov []unix.Iovec, n int) {
+	raceorder.Lock()
+	defer raceorder.Unlock()
 	// A Read of package syscall that succeeds acquires what a Write has released; that
 	// of nothing always does.
 	_, _ = syscall.Read(int(fd), nil)

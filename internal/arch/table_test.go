@@ -35,6 +35,9 @@ var table = map[string]rule{
 	"internal": {third: []string{"golang.org/x/sys"}},
 	// What a failed negotiation means is a Code of the contract.
 	"internal/enhanced": {ours: []string{"transport"}},
+	// They touch the memory that peers share.
+	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
+	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 }
 
 // programs may import anything of ours above internal, and heavy libraries.

@@ -7,15 +7,20 @@
 // is fast do neither.
 package blockcopy
 
+import "github.com/goiwarp/iwarp/internal/raceorder"
+
 // least is from how many octets on REP MOVSB wins; below, its start costs more.
 const least = 2 << 10
 
 // Copy is the built-in copy for runs that do not overlap.
 func Copy(dst, src []byte) int {
 	n := min(len(dst), len(src))
+	raceorder.Lock()
 	if n < least || !fast {
-		return copy(dst[:n], src)
+		copy(dst[:n], src)
+	} else {
+		move(dst[:n], src[:n])
 	}
-	move(dst[:n], src[:n])
+	raceorder.Unlock()
 	return n
 }

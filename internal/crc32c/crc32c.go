@@ -7,7 +7,11 @@
 // table. Nothing here allocates, and everything may be called concurrently.
 package crc32c
 
-import "hash/crc32"
+import (
+	"hash/crc32"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -17,11 +21,14 @@ func Checksum(p []byte) uint32 { return Update(0, p) }
 // Update is the CRC32c of the octets whose CRC32c is crc, followed by p. That of
 // no octets is 0.
 func Update(crc uint32, p []byte) uint32 {
+	raceorder.Lock()
 	raceRead(p)
 	if len(p) >= least {
 		crc, p = fold(crc, p)
 	}
-	return short(crc, p)
+	crc = short(crc, p)
+	raceorder.Unlock()
+	return crc
 }
 
 // Copy copies src to the beginning of dst and is Update of it, in one pass. Each
@@ -30,11 +37,14 @@ func Update(crc uint32, p []byte) uint32 {
 // shorter than src.
 func Copy(crc uint32, dst, src []byte) uint32 {
 	dst = dst[:len(src)]
+	raceorder.Lock()
 	raceRead(src)
 	raceWrite(dst)
 	if len(src) >= least {
 		crc, dst, src = foldCopy(crc, dst, src)
 	}
 	copy(dst, src)
-	return short(crc, dst)
+	crc = short(crc, dst)
+	raceorder.Unlock()
+	return crc
 }
