@@ -34,7 +34,7 @@ func TestNothingIsAllocatedForAnOperation(t *testing.T) {
 	client, server := connect(t, pairConfig{})
 	const n = 64 << 10
 	_, cm := client.register(n, stag.LocalWrite, nil)
-	_, sm := server.register(n, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	_, sm := server.register(n, stag.LocalWrite|stag.Remote, nil)
 	wcs := make([]WC, 1)
 	inline := make([]byte, 64)
 	wr := make([]SendWR, 1)
@@ -48,11 +48,15 @@ func TestNothingIsAllocatedForAnOperation(t *testing.T) {
 		"a Read":                      {Op: OpRDMARead, Local: local, Remote: sm.Advertise(0, n)},
 		"a Send, and what takes it":   {Op: OpSend, Local: small},
 		"an inline Send, and so on":   {Op: OpSend, Inline: inline},
+		"an Immediate, and so on":     {Op: OpImmediate, Imm: [8]byte{1}},
+		"a Write with Immediate":      {Op: OpRDMAWriteImm, Local: small, Remote: sm.Advertise(0, n)},
+		"a Fetch and Add":             {Op: OpFetchAdd, Remote: sm.Advertise(0, 8), Add: 1},
+		"a Compare and Swap":          {Op: OpCompareSwap, Remote: sm.Advertise(8, 8), Compare: 1, Swap: 2},
 		"an unsignaled Write, a Read": {Op: OpRDMAWrite, Flags: Unsignaled, Local: small, Remote: sm.Advertise(0, n)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			wantNoAllocs(t, what, func() {
-				if w.Op == OpSend {
+				if w.Op.takesReceive() {
 					if err := server.qp.PostRecv(recv...); err != nil {
 						t.Fatal(err)
 					}
@@ -68,7 +72,7 @@ func TestNothingIsAllocatedForAnOperation(t *testing.T) {
 					}
 				}
 				one(t, client.qp.SendCQ(), wcs)
-				if w.Op == OpSend {
+				if w.Op.takesReceive() {
 					one(t, server.qp.RecvCQ(), wcs)
 				}
 			})

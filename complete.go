@@ -29,6 +29,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	if code != 0 {
 		wc.Vendor = uint32(code) << 16
 	}
+	wc.Old = r.Old
 	if w != nil {
 		qp.sent.finish(w)
 		return

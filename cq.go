@@ -346,5 +346,5 @@ func (cq *CQ) grow() bool {
 // isSolicited tells what WaitSolicited waits for: a message that asked for an
 // event, or any failure (draft-hilland-rddp-verbs section 8.2.5).
 func (wc *WC) isSolicited() bool {
-	return wc.Status != StatusSuccess || wc.Op == OpRecv && wc.Flags&Solicited != 0
+	return wc.Status != StatusSuccess || wc.Op.received() && wc.Flags&Solicited != 0
 }

@@ -17,8 +17,8 @@
 //
 // Work requests are posted with [QP.PostSend] and [QP.PostRecv], never block, and
 // end with a [WC] on the CQ, those of one QP in the order in which they were posted.
-// The blocking helpers [QP.Send], [QP.Recv], [QP.RDMAWrite] and [QP.RDMARead] do one
-// of them and wait; [QP.Remote] makes an io.ReaderAt and io.WriterAt of the peer's
+// The blocking helpers [QP.Send], [QP.Recv], [QP.RDMAWrite], [QP.RDMARead],
+// [QP.FetchAdd] and [QP.CompareSwap] do one of them and wait; [QP.Remote] makes an io.ReaderAt and io.WriterAt of the peer's
 // memory. To reach memory of the peer one needs its [RemoteBuffer]: the owner makes
 // it with [MR.Advertise] and tells it by private data or a Send.
 //
@@ -43,6 +43,18 @@
 // as RFC 5040 says; that it was placed is told by a later RDMA Read, or by a message
 // of the peer. A receive completes when its message, and everything that the peer
 // sent before it, has been placed. There is no order between QPs.
+//
+// Atomic operations: the peer's integer is changed by sync/atomic, so code of that
+// process that uses sync/atomic on it takes part; plain loads and stores, and RDMA
+// Reads and Writes, may come in between (RFC 7306 section 5). In a [Buffer] it is
+// little endian, and the atomic operations of one RNIC take turns. They count against
+// the ORD and IRD together with RDMA Reads, and are done in the order in which they
+// were posted, each when its answer and those of all Reads before it have been made.
+//
+// Extensions: Immediate Data and atomic operations are those of RFC 7306. Whether the
+// peer knows them is for the applications to tell each other, in the private data for
+// one (RFC 7306 section 1.1). A peer that does not know them ends the connection, with an
+// error here that matches ErrUnsupported.
 //
 // Errors: the first error ends a QP. Where this side found it, a Terminate message
 // tells the peer; all work that is not complete is flushed, and everything that the

@@ -28,8 +28,9 @@ var (
 // section 4.8): Remote, if the peer found the error and sent it; otherwise this
 // side found the error, and sent the Terminate if it still could.
 //
-// It matches ErrNoReceive, ErrAccess, ErrBounds and ErrInvalidSTag as its code
-// says, and, as every error of a QP that has ended, net.ErrClosed.
+// It matches ErrNoReceive, ErrAccess, ErrBounds, ErrInvalidSTag and ErrUnsupported (an
+// operation that the receiver of the message does not know) as its code says, and, as
+// every error of a QP that has ended, net.ErrClosed.
 type TerminateError struct {
 	Layer, Type, Code uint8 // RFC 6580 section 3
 	Remote            bool
@@ -78,6 +79,8 @@ func sentinelOf(c transport.Code) error {
 		return ErrBounds
 	case transport.RDMAPInvalidSTag, transport.DDPInvalidSTag:
 		return ErrInvalidSTag
+	case transport.RDMAPOpcode:
+		return ErrUnsupported
 	}
 	return nil
 }

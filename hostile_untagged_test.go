@@ -20,7 +20,6 @@ func fixed(name string, code transport.Code, is error, segment []byte) attack {
 // TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments.
 func TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments(t *testing.T) {
 	attacks(t, []attack{
-		fixed("QN 3", 0x1201, nil, untagged(0x41, 0x43, 0, 3, 1, 0, "bad")),
 		fixed("QN 4", 0x1201, nil, untagged(0x41, 0x43, 0, 4, 1, 0, "bad")),
 		fixed("QN 2^32-1", 0x1201, nil, untagged(0x41, 0x43, 0, math.MaxUint32, 1, 0, "bad")),
 		fixed("MSN 0", 0x1203, nil, send(0, 0, "bad")),
@@ -125,6 +124,7 @@ func TestRDMAP_3_88_OtherRDMAPVersions(t *testing.T) {
 // TestRDMAP_72_76_BadTerminateIsNotAnswered.
 func TestRDMAP_6_7_87_UnexpectedOpcodes(t *testing.T) {
 	const terminateOpcode = 7
+	queues := map[byte]uint32{1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 8: 0, 9: 0, 0xa: 1, 0xb: 3}
 	var list []attack
 	for op := byte(0); op < 16; op++ {
 		if op == terminateOpcode {
@@ -137,12 +137,11 @@ func TestRDMAP_6_7_87_UnexpectedOpcodes(t *testing.T) {
 				return tagged(0xc1, 0x40|op, 0, 0, "")
 			}})
 		}
-		for qn := range uint32(3) {
-			isSend, isRead := op >= 3 && op <= 6, op == 1
-			if isSend && qn == 0 || isRead && qn == 1 {
+		for qn := range uint32(4) {
+			if home, untagged := queues[op]; untagged && qn == home {
 				continue
 			}
-			list = append(list, fixed(fmt.Sprintf("%x untagged, QN %d", op, qn), 0x0206, nil, untagged(0x41, 0x40|op, 0, qn, 1, 0, "bad")))
+			list = append(list, fixed(fmt.Sprintf("%x untagged, QN %d", op, qn), 0x0206, ErrUnsupported, untagged(0x41, 0x40|op, 0, qn, 1, 0, "bad")))
 		}
 	}
 	attacks(t, list)

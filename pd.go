@@ -23,7 +23,9 @@ type PD struct {
 // A Buffer is registered octets that are not memory, such as a file: RDMA Writes
 // become WriteAt, RDMA Reads become ReadAt (RFC 4296 section 2: a buffer could be
 // a disk file). Both may be called at the same time from several goroutines, and
-// WriteAt in any order. Size is asked once, at registration.
+// WriteAt in any order. Size is asked once, at registration. An atomic operation is a
+// ReadAt and a WriteAt of eight octets at a position that is a multiple of eight: see
+// the package documentation.
 type Buffer = stag.Buffer
 
 // MROptions are the rarer choices of a registration; nil means none.

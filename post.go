@@ -85,8 +85,11 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	if unknown := wr.Flags &^ allFlags; unknown != 0 {
 		return fmt.Errorf("iwarp: unknown Flags %#x", uint8(unknown))
 	}
-	if wr.Flags&Solicited != 0 && wr.Op != OpSend && wr.Op != OpSendInvalidate {
-		return fmt.Errorf("iwarp: %v cannot be Solicited", wr.Op)
+	if wr.Flags&Solicited != 0 {
+		if !wr.Op.takesReceive() {
+			return fmt.Errorf("iwarp: %v cannot be Solicited", wr.Op)
+		}
+		r.Flags |= rdmap.Solicited
 	}
 	switch wr.Op {
 	case OpSend, OpSendInvalidate:
@@ -95,6 +98,14 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 		return qp.fillWrite(r, wr)
 	case OpRDMARead, OpRDMAReadInvalidate:
 		return qp.fillRead(r, wr)
+	case OpRDMAWriteImm:
+		r.Flags |= rdmap.WithImmediate
+		r.Imm = wr.Imm
+		return qp.fillWrite(r, wr)
+	case OpImmediate:
+		return fillImmediate(r, wr)
+	case OpFetchAdd, OpCompareSwap, OpSwap:
+		return fillAtomic(r, wr)
 	case OpLocalInvalidate:
 		return qp.fillInvalidate(r, wr)
 	case OpRegister:
@@ -108,9 +119,6 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 
 func (qp *QP) fillSend(r *rdmap.Request, wr *SendWR) error {
 	r.Kind = rdmap.KindSend
-	if wr.Flags&Solicited != 0 {
-		r.Flags |= rdmap.Solicited
-	}
 	if wr.Op == OpSendInvalidate {
 		r.Flags |= rdmap.Invalidating
 		r.Invalidate = wr.Invalidate

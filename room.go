@@ -83,7 +83,7 @@ func (r *room) whenRoom(ctx context.Context, post func() error) error {
 
 // roomOf is the room of the queue that completions of op come from.
 func (qp *QP) roomOf(op Op) *room {
-	if op == OpRecv {
+	if op.received() {
 		return &qp.recvRoom
 	}
 	return &qp.sendRoom

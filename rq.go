@@ -130,6 +130,9 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 	if m.Invalidated {
 		wc.STag = m.STag
 	}
+	if m.Opcode.IsImmediate() {
+		wc.Op, wc.Imm = OpRecvImm, m.Imm
+	}
 	q.finish(w)
 }
 

@@ -21,6 +21,10 @@ type OpStats struct {
 	ReadRequest  Traffic // RDMA Reads asked for
 	ReadResponse Traffic // the data of RDMA Reads
 	Terminate    Traffic
+
+	Immediate      Traffic // both kinds of Immediate Data, also that behind an RDMA Write
+	AtomicRequest  Traffic
+	AtomicResponse Traffic
 }
 
 // Stats returns the counters of the QP, also after its end.
@@ -33,16 +37,22 @@ func (qp *QP) Stats() QPStats {
 }
 
 func opStats(t *[16]rdmap.Traffic) OpStats {
-	var sends Traffic
-	for _, op := range []rdmap.Opcode{rdmap.OpSend, rdmap.OpSendInvalidate, rdmap.OpSendSolicited, rdmap.OpSendSolicitedInvalidate} {
-		sends.Messages += t[op].Messages
-		sends.Octets += t[op].Octets
+	sum := func(ops ...rdmap.Opcode) (n Traffic) {
+		for _, op := range ops {
+			n.Messages += t[op].Messages
+			n.Octets += t[op].Octets
+		}
+		return n
 	}
 	return OpStats{
-		Send:         sends,
+		Send:         sum(rdmap.OpSend, rdmap.OpSendInvalidate, rdmap.OpSendSolicited, rdmap.OpSendSolicitedInvalidate),
 		RDMAWrite:    t[rdmap.OpWrite],
 		ReadRequest:  t[rdmap.OpReadRequest],
 		ReadResponse: t[rdmap.OpReadResponse],
 		Terminate:    t[rdmap.OpTerminate],
+
+		Immediate:      sum(rdmap.OpImmediate, rdmap.OpImmediateSolicited),
+		AtomicRequest:  t[rdmap.OpAtomicRequest],
+		AtomicResponse: t[rdmap.OpAtomicResponse],
 	}
 }

@@ -33,7 +33,23 @@ func (qp *QP) RDMARead(ctx context.Context, dst SGE, src RemoteBuffer) error {
 	return err
 }
 
-// Recv posts one receive and returns the length of the message that fills it.
+// FetchAdd adds to the 64-bit integer at the beginning of at, and returns what it was
+// before. See [SendWR] for what at must be.
+func (qp *QP) FetchAdd(ctx context.Context, at RemoteBuffer, add uint64) (old uint64, err error) {
+	wc, err := qp.do(ctx, SendWR{Op: OpFetchAdd, Remote: at, Add: add})
+	return wc.Old, err
+}
+
+// CompareSwap replaces the 64-bit integer at the beginning of at by new if it is old,
+// and returns what it was before: old, if it was replaced. See [SendWR] for what at
+// must be.
+func (qp *QP) CompareSwap(ctx context.Context, at RemoteBuffer, old, new uint64) (prev uint64, err error) {
+	wc, err := qp.do(ctx, SendWR{Op: OpCompareSwap, Remote: at, Compare: old, Swap: new})
+	return wc.Old, err
+}
+
+// Recv posts one receive and returns the length of the message that fills it, 0 if
+// that is Immediate Data.
 // Receives that were posted before it are filled first. Beware of ending ctx: the
 // receive stays posted, and the message that fills it is lost to the application.
 func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {

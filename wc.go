@@ -20,7 +20,7 @@ const (
 	StatusLocalProtection = rdmap.StatusLocalProtection // a region was invalidated or closed before its use
 	StatusFlushed         = rdmap.StatusFlushed         // the QP ended first
 	StatusBind            = rdmap.StatusBind            // a bind, a registration or a local invalidate was refused
-	StatusBadResponse     = rdmap.StatusBadResponse     // an RDMA Read Response did not match
+	StatusBadResponse     = rdmap.StatusBadResponse     // an RDMA Read Response or Atomic Response did not match
 	StatusLocalAccess     = rdmap.StatusLocalAccess     // the receive's region was invalidated or closed
 	StatusRemoteInvalid   = rdmap.StatusRemoteInvalid   // the peer could not make sense of the request
 	StatusRemoteAccess    = rdmap.StatusRemoteAccess    // the peer's memory does not allow it
@@ -55,6 +55,8 @@ type WC struct {
 	Status Status
 	Flags  Flags     // Solicited: the message asked for a solicited event
 	Len    uint32    // octets: of the message received, or moved by the request
+	Imm    [8]byte   // OpRecvImm: the Immediate Data; Len is 0
+	Old    uint64    // an atomic operation: the value before, for which Len is 8
 	STag   stag.STag // not zero: the region of this side that the message invalidated
 	Vendor uint32    // on error: the first word of the Terminate, 0 if there was none
 }

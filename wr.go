@@ -15,12 +15,18 @@ const (
 	OpSend               Op = 1
 	OpSendInvalidate     Op = 2
 	OpRDMAWrite          Op = 3
+	OpRDMAWriteImm       Op = 4 // an RDMA Write, and Immediate Data right behind it
 	OpRDMARead           Op = 5
 	OpRDMAReadInvalidate Op = 6 // the local sink STag is invalidated when it completes
+	OpImmediate          Op = 7
+	OpFetchAdd           Op = 8
+	OpCompareSwap        Op = 9
+	OpSwap               Op = 10
 	OpLocalInvalidate    Op = 11
 	OpRegister           Op = 12 // of an MR that AllocMR has made
 	OpBind               Op = 13 // of a memory window
 	OpRecv               Op = 15 // in a WC
+	OpRecvImm            Op = 16 // in a WC: the message was Immediate Data
 )
 
 func (o Op) String() string {
@@ -31,10 +37,20 @@ func (o Op) String() string {
 		return "Send with Invalidate"
 	case OpRDMAWrite:
 		return "RDMA Write"
+	case OpRDMAWriteImm:
+		return "RDMA Write with Immediate"
 	case OpRDMARead:
 		return "RDMA Read"
 	case OpRDMAReadInvalidate:
 		return "RDMA Read with local Invalidate"
+	case OpImmediate:
+		return "Immediate"
+	case OpFetchAdd:
+		return "Fetch and Add"
+	case OpCompareSwap:
+		return "Compare and Swap"
+	case OpSwap:
+		return "Swap"
 	case OpLocalInvalidate:
 		return "Local Invalidate"
 	case OpRegister:
@@ -43,17 +59,32 @@ func (o Op) String() string {
 		return "Bind"
 	case OpRecv:
 		return "Receive"
+	case OpRecvImm:
+		return "Receive of an Immediate"
 	}
 	return fmt.Sprintf("Op(%d)", uint8(o))
 }
+
+// takesReceive reports whether o is a message that takes a receive of the peer.
+func (o Op) takesReceive() bool {
+	switch o {
+	case OpSend, OpSendInvalidate, OpRDMAWriteImm, OpImmediate:
+		return true
+	default:
+		return false
+	}
+}
+
+// received reports whether o is what the completion of a receive has.
+func (o Op) received() bool { return o == OpRecv || o == OpRecvImm }
 
 // Flags change how a work request is done, or tell more of a completion.
 type Flags uint8
 
 const (
 	Unsignaled Flags = 1 << iota // no completion unless it fails
-	Solicited                    // Send: the peer's solicited event; in a WC: the message asked for one
-	ReadFence                    // starts only when all earlier RDMA Reads have completed
+	Solicited                    // Send, Immediate: the peer's solicited event; in a WC: the message asked for one
+	ReadFence                    // starts only when all earlier RDMA Reads and atomic operations have got their answer
 	LocalFence                   // starts only when all earlier work requests have completed
 )
 
@@ -99,18 +130,37 @@ func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 
 // A SendWR is a work request for the send queue. Which fields count depends on Op:
 //
-//	Send                   Local or Inline; Solicited
-//	Send with Invalidate   the same, and Invalidate: the peer's STag
-//	RDMA Write             Local or Inline, and Remote
-//	RDMA Read              exactly one Local with LocalWrite (none if Remote.Len is 0), and Remote
-//	  with local Invalidate  the same, but not of length 0
-//	Local Invalidate       Invalidate: an STag of this side; or MR or MW, by what was posted before
-//	Register               MR of AllocMR; Memory or Buffer; Access; Remote.TO: the TO of its first octet
-//	Bind                   MW; exactly one Local, what it is to cover; Access; Remote.TO likewise
+//	Send                        Local or Inline; Solicited
+//	Send with Invalidate        the same, and Invalidate: the peer's STag
+//	RDMA Write                  Local or Inline, and Remote
+//	RDMA Write with Immediate   the same, and Imm; Solicited
+//	RDMA Read                   exactly one Local with LocalWrite (none if Remote.Len is 0), and Remote
+//	  with local Invalidate     the same, but not of length 0
+//	Immediate                   Imm; Solicited
+//	Fetch and Add               Remote, Add and AddMask
+//	Compare and Swap            Remote, Compare, CompareMask, Swap and SwapMask
+//	Swap                        Remote, Swap and SwapMask
+//	Local Invalidate            Invalidate: an STag of this side; or MR or MW, by what was posted before
+//	Register                    MR of AllocMR; Memory or Buffer; Access; Remote.TO: the TO of its first octet
+//	Bind                        MW; exactly one Local, what it is to cover; Access; Remote.TO likewise
 //
 // A Write or Read moves the octets of Local; Remote must be at least as long.
 // Memory named by Local is the QP's until the completion; Inline is copied when
 // posted and its buffer free at once.
+//
+// Immediate Data is eight octets that take one of the peer's receives and come out in
+// its [WC], not in its memory (RFC 7306 section 6). The application gives them their
+// meaning; an iWARP card with 32 bits of Immediate Data has them in the first four
+// octets, big endian, and zero in the others. Behind an RDMA Write they tell the peer
+// that the Write has been placed.
+//
+// An atomic operation changes the 64-bit integer at the beginning of Remote, and the
+// WC tells what it was before (RFC 7306 section 5). It is in the byte order of the
+// peer's host, at an address that is a multiple of eight, in a region with
+// RemoteAtomic; Remote.Len is at least eight. A set bit in AddMask is the top bit of a
+// field that is added to by itself: 0 means one field of 64 bits, 1<<63|1<<31 two of
+// 32. Only the bits in CompareMask are compared and only those in SwapMask are
+// replaced; 0 means all of them. A Swap compares nothing.
 //
 // The last three send nothing. Each is in force before any later work request of the
 // QP starts, so that a Send posted behind a Bind may carry the new STag, and waits for
@@ -127,15 +177,19 @@ type SendWR struct {
 	Inline     []byte
 	Remote     RemoteBuffer
 	Invalidate stag.STag
+	Imm        [8]byte
 	MR         *MR
 	MW         *MW
 	Access     stag.Access
 	Memory     []byte
 	Buffer     Buffer
+
+	Add, Compare, Swap             uint64
+	AddMask, CompareMask, SwapMask uint64
 }
 
 // A RecvWR is a buffer for one message of the peer. Its memory is the QP's until
-// the completion. No SGE at all takes an empty message.
+// the completion. No SGE at all takes an empty message, or Immediate Data.
 type RecvWR struct {
 	ID    uint64
 	Local []SGE

@@ -15,9 +15,9 @@ type Queue interface {
 	// Posted is how many buffers there are.
 	Posted() int
 
-	// Buffer returns buffer k, which is less than Posted. It is borrowed until the
-	// next call of Deliver, and stays the same until then.
-	Buffer(k int) []stag.Span
+	// Buffer returns buffer k, which is less than Posted, for the message that h is
+	// of. It is borrowed until the next call of Deliver, and stays the same until then.
+	Buffer(k int, h UntaggedHeader) []stag.Span
 
 	// Missing is asked when a message is due and nothing is posted. nil: the stream
 	// ends with 1/2/02, since RFC 5041 section 7.1 calls this a fault and not flow
@@ -60,26 +60,26 @@ func (s *Stream) queue(qn QN) *untaggedQueue {
 // posted.
 var errNotPosted = errors.New("ddp: no buffer posted yet")
 
-// buffer finds the buffer for message msn. A segment whose turn it is belongs to
+// buffer finds the buffer for the message of h. A segment whose turn it is belongs to
 // the message that is due; an earlier one belongs to any message with a buffer.
-func (q *untaggedQueue) buffer(msn MSN, turn bool) ([]stag.Span, error) {
+func (q *untaggedQueue) buffer(h UntaggedHeader, turn bool) ([]stag.Span, error) {
 	if !turn {
-		k := uint64(msn.After(q.due))
+		k := uint64(h.MSN.After(q.due))
 		if k >= uint64(q.Posted()) {
 			return nil, errNotPosted
 		}
-		return q.Buffer(int(k)), nil
+		return q.Buffer(int(k), h), nil
 	}
-	if err := q.isDue(msn); err != nil {
+	if err := q.isDue(h.MSN); err != nil {
 		return nil, err
 	}
 	if q.Posted() > 0 {
-		return q.Buffer(0), nil
+		return q.Buffer(0, h), nil
 	}
 	if err := q.Missing(); err != nil {
 		return nil, err
 	}
-	return nil, transport.Faultf(transport.DDPNoBuffer, "QN %d MSN %d", q.qn, msn)
+	return nil, transport.Faultf(transport.DDPNoBuffer, "QN %d MSN %d", q.qn, h.MSN)
 }
 
 // isDue refuses a message other than the one that is due. One that is further on

@@ -105,8 +105,11 @@ func (c *conversation) bind(qn QN) *scriptQueue {
 	return q
 }
 
-func (q *scriptQueue) Posted() int              { return len(q.bufs) }
-func (q *scriptQueue) Buffer(k int) []stag.Span { return q.bufs[k] }
+func (q *scriptQueue) Posted() int { return len(q.bufs) }
+
+func (q *scriptQueue) Buffer(k int, _ UntaggedHeader) []stag.Span {
+	return q.bufs[k]
+}
 
 func (q *scriptQueue) Missing() error {
 	q.asked++

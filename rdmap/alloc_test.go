@@ -84,6 +84,27 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		q.Kind, q.Ext, q.Inline = KindExtension, &e, append(q.Inline, "hello"...)
 		return nil
 	}
+	imm := func(_ int, q *Request) error {
+		q.Kind = KindImmediate
+		return nil
+	}
+	writeImm := func(_ int, q *Request) error {
+		q.Flags = WithImmediate
+		return write(0, q)
+	}
+	swap := AtomicRequest{Op: CompareSwap, At: RemoteAddr{r.STag(), 8}, CompareMask: 1}
+	atomic := func(_ int, q *Request) error {
+		q.Kind, q.Inline = KindAtomic, swap.Append(q.Inline)
+		return nil
+	}
+	inImmediate := immediate(0, "12345678")
+	inAtomic := atomicRequestOf(0, swap)
+	inOld := atomicResponseOf(0, 0, 0)
+	// old answers the last atomic operation.
+	old := func() []byte {
+		identify(inOld[ddp.UntaggedLen-4:], s.orq.at(0).msn)
+		return next(inOld, OpAtomicResponse, 3)
+	}
 	response := tagged(OpReadResponse, true, RemoteAddr{r.STag(), 0}, octets(64))
 	inWrite := tagged(OpWrite, true, RemoteAddr{r.STag(), 0}, octets(1000))
 	inSend := untagged(OpSend, QNSend, 0, "hello")
@@ -96,6 +117,11 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		"a Send":                       func() { post(send) },
 		"a Read and its Response":      func() { post(read); take(response) },
 		"an extension and its reply":   func() { post(ext); take(next(inReply, opEchoed, 3)) },
+		"Immediate Data":               func() { post(imm) },
+		"a Write with Immediate":       func() { post(writeImm) },
+		"an atomic operation":          func() { post(atomic); take(old()) },
+		"Immediate Data of the peer":   func() { take(next(inImmediate, OpImmediate, 0)) },
+		"an Atomic Request":            func() { take(next(inAtomic, OpAtomicRequest, 1)); cycle(s, llp) },
 		"a Write of the peer":          func() { take(inWrite) },
 		"a Send of the peer":           func() { take(next(inSend, OpSend, 0)) },
 		"a Read of the peer":           func() { take(next(inRead, OpReadRequest, 1)); cycle(s, llp) },

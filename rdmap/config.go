@@ -59,7 +59,7 @@ type Events interface {
 
 // Receives is the receive queue, the buffers for Sends. Its calls come from the
 // receiving goroutine, without any lock. The first three methods are those of
-// [ddp.Queue].
+// [ddp.Queue]; Immediate Data takes a buffer but is not placed into it.
 type Receives interface {
 	Posted() int
 	Buffer(k int) []stag.Span
@@ -72,7 +72,8 @@ type Receives interface {
 // Received is a message that was delivered.
 type Received struct {
 	Opcode      Opcode
-	Len         uint32
+	Len         uint32 // 0 for Immediate Data
+	Imm         [8]byte
 	Solicited   bool
 	Invalidated bool      // the peer has invalidated STag
 	STag        stag.STag // meaningful only if Invalidated

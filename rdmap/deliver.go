@@ -45,6 +45,12 @@ func (u upper) Untagged(h ddp.UntaggedHeader, n int) error {
 		return checkSingle(h, n, ReadRequestLen)
 	case op == OpTerminate && h.QN == QNTerminate:
 		return checkSingle(h, n, maxTerminate)
+	case op.IsImmediate() && h.QN == QNSend:
+		return checkImmediate(h, n)
+	case op == OpAtomicRequest && h.QN == QNRequest:
+		return checkSingle(h, n, AtomicRequestLen)
+	case op == OpAtomicResponse && h.QN == QNResponse:
+		return checkSingle(h, n, AtomicResponseLen)
 	case h.QN == QNRequest:
 		if x := u.s.serving(op); x != nil {
 			return checkEnd(h, n, x.MaxRequest)
@@ -85,7 +91,17 @@ func (u upper) DeliverTagged(h ddp.TaggedHeader) error {
 // A sendSink is QN 0: the receive queue.
 type sendSink struct {
 	Receives
-	s *Stream
+	s          *Stream
+	immediates immediates
+}
+
+// Buffer returns the k-th receive for a Send. Immediate Data takes a receive, too, but
+// goes into the completion and leaves the receive's memory alone.
+func (q sendSink) Buffer(k int, h ddp.UntaggedHeader) []stag.Span {
+	if opcodeOf(h.RsvdULP).IsImmediate() {
+		return q.immediates.at(h.MSN).span[:]
+	}
+	return q.Receives.Buffer(k)
 }
 
 // Deliver invalidates what the Send asks for, and only then hands it up: a completion
@@ -100,6 +116,9 @@ func (q sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 		}
 	}
 	q.s.received(op, 1, uint64(n))
+	if op.IsImmediate() {
+		m.Len, m.Imm = 0, q.immediates.at(h.MSN).octets
+	}
 	q.Receives.Deliver(m)
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package rdmap is the Remote Direct Memory Access Protocol (RFC 5040): RDMA Write,
-// RDMA Read, the four kinds of Send, and Terminate, over one DDP stream.
+// Package rdmap is the Remote Direct Memory Access Protocol (RFC 5040) with its
+// extensions (RFC 7306): RDMA Write, RDMA Read, the four kinds of Send, Immediate Data,
+// atomic operations, and Terminate, over one DDP stream.
 //
 // A [Stream] is one end of an RDMAP stream. It is a machine without goroutines,
 // sockets or clocks, and its owner, a queue pair, drives it:
@@ -14,5 +15,5 @@
 //
 // Work requests complete through [Events], in the order of posting (RFC 5040
 // section 5.5 rule 15). Messages of the peer go to [Receives], or, for requests
-// that are not of RFC 5040, to an [Extension].
+// that are of neither RFC, to an [Extension].
 package rdmap

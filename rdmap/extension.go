@@ -87,8 +87,8 @@ func (s *Stream) settle(in *Inbound, p []byte, f *transport.Fault) bool {
 	return s.answerable.Load() && !s.ending.Load()
 }
 
-// A responseSink is QN 3: the responses to the requests of extensions. Its buffers
-// are those of the outstanding requests.
+// A responseSink is QN 3: Atomic Responses, and the responses to the requests of
+// extensions. Its buffers are those of the outstanding requests.
 type responseSink struct{ s *Stream }
 
 var _ ddp.Queue = responseSink{}
@@ -96,19 +96,19 @@ var _ ddp.Queue = responseSink{}
 func (q responseSink) Posted() int {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
-	return q.s.extensions
+	return q.s.replies
 }
 
-func (q responseSink) Buffer(k int) []stag.Span {
+func (q responseSink) Buffer(k int, _ ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	for i := range q.s.orq.len() {
 		r := q.s.orq.at(i)
-		if r.Kind != KindExtension {
+		if !r.awaitsReply() {
 			continue
 		}
 		if k == 0 {
-			return r.reply.room(r.Ext.MaxResponse)
+			return r.reply.room(r.maxReply())
 		}
 		k--
 	}
@@ -124,28 +124,45 @@ func (q responseSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	q.s.received(op, 1, uint64(n))
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
-	r, err := q.s.oldestExtension(op)
+	r, err := q.s.answeredBy(op)
 	if err != nil {
 		return err
 	}
-	r.Reply = r.reply.mem[:n]
-	if r.Ext.Accept != nil {
-		if err := r.Ext.Accept(r); err != nil {
-			fault := asFault(transport.RDMAPStreamCatastrophic, err)
-			q.s.blame(r, StatusBadResponse, fault.Code)
-			return fault
-		}
+	if err := r.accept(r.reply.mem[:n]); err != nil {
+		fault := asFault(transport.RDMAPStreamCatastrophic, err)
+		q.s.blame(r, StatusBadResponse, fault.Code)
+		return fault
 	}
 	q.s.answered()
 	return nil
 }
 
-// oldestExtension returns the request that op answers: the oldest one of all.
-func (s *Stream) oldestExtension(op Opcode) (*Request, error) {
+// answeredBy returns the request that op answers: the oldest one of all.
+func (s *Stream) answeredBy(op Opcode) (*Request, error) {
 	if s.orq.len() > 0 {
-		if r := s.orq.at(0); r.Kind == KindExtension && r.Ext.Response == op {
+		if r := s.orq.at(0); r.awaitsReply() && r.response() == op {
 			return r, nil
 		}
 	}
 	return nil, transport.Faultf(transport.RDMAPOpcode, "%v out of turn", op)
+}
+
+// response returns the opcode of the response on QN 3 that r awaits.
+func (r *Request) response() Opcode {
+	if r.Kind == KindAtomic {
+		return OpAtomicResponse
+	}
+	return r.Ext.Response
+}
+
+// accept takes the response on QN 3.
+func (r *Request) accept(reply []byte) error {
+	if r.Kind == KindAtomic {
+		return r.acceptAtomic(reply)
+	}
+	r.Reply = reply
+	if r.Ext.Accept == nil {
+		return nil
+	}
+	return r.Ext.Accept(r)
 }

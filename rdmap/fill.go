@@ -169,7 +169,11 @@ func (s *Stream) finish() {
 	if f.now == sendingResponse {
 		s.finishResponse()
 	} else {
-		f.tally.count(&s.stats.out, f.req.opcode(), 1, f.out.Sent())
+		f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, f.out.Sent())
+		if f.out.Tagged && f.req.Flags&WithImmediate != 0 {
+			s.openImmediate(f.req)
+			return
+		}
 		f.next++
 	}
 	f.now, f.req, f.in = sendingNothing, nil, nil

@@ -25,6 +25,10 @@ func FuzzSegments(f *testing.F) {
 	f.Add(join(terminateOf(fullTerminate)), uint8(0))
 	f.Add(join(untagged(opEcho, QNRequest, 1, "x"), untagged(opEchoed, QNResponse, 1, "y")), uint8(0))
 	f.Add(join(untagged(OpSend, QNSend, 2, "second"), untagged(OpSend, QNSend, 1, "first")), uint8(3))
+	f.Add(join(immediate(1, "12345678"), untagged(OpSend, QNSend, 2, "x")), uint8(2))
+	f.Add(join(atomicRequestOf(1, add(RemoteAddr{0, 0x1008}, 1)), atomicRequestOf(2, swapIf(RemoteAddr{0, 0x1008}, 1, 2))), uint8(0))
+	f.Add(join(tagged(OpReadResponse, true, RemoteAddr{}, octets(8)), untagged(opEchoed, QNResponse, 1, "y"), tagged(OpReadResponse, true, RemoteAddr{}, ""),
+		atomicResponseOf(2, 4, 9)), uint8(0))
 	f.Fuzz(fuzzSegments)
 }
 
@@ -37,7 +41,7 @@ func fuzzSegments(t *testing.T, input []byte, window uint8) {
 	before := bytes.Clone(secret)
 	c.receive(16)
 	c.receive(16)
-	c.post(readOf(1, target, span(shared, 0, 8)), sendOf(2, "x"), e.request(3, "y"), readOf(4, target))
+	c.post(readOf(1, target, span(shared, 0, 8)), sendOf(2, "x"), e.request(3, "y"), readOf(4, target), atomicOf(5, add(target, 1)))
 	require.NoError(t, c.flush())
 
 	for seq := uint64(0); len(input) > 1; seq++ {
@@ -60,7 +64,7 @@ func fuzzSegments(t *testing.T, input []byte, window uint8) {
 	}
 	_ = c.flush()
 	c.s.End()
-	require.Len(t, c.done, 4, "every request has completed")
+	require.Len(t, c.done, 5, "every request has completed")
 	require.Equal(t, before, secret, "nothing was written where it was not granted")
 	for _, g := range c.llp.sent {
 		require.NotContains(t, string(g), "secret!", "nor read")
@@ -68,7 +72,8 @@ func fuzzSegments(t *testing.T, input []byte, window uint8) {
 }
 
 // aim lets the fuzzer name the region without guessing: an STag field of zero in a
-// tagged header becomes that of the region, and so does the source of a Read.
+// tagged header becomes that of the region, and so does the source of a Read or the
+// target of an Atomic.
 func aim(segment []byte, st stag.STag) []byte {
 	put := func(at int) {
 		if len(segment) >= at+4 && bytes.Equal(segment[at:at+4], make([]byte, 4)) {
@@ -79,6 +84,8 @@ func aim(segment []byte, st stag.STag) []byte {
 		put(2)
 	} else if len(segment) > 1 && opcodeOf(segment[1]) == OpReadRequest {
 		put(18 + 16)
+	} else if len(segment) > 1 && opcodeOf(segment[1]) == OpAtomicRequest {
+		put(18 + 8)
 	}
 	return segment
 }

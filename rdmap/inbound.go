@@ -13,12 +13,14 @@ type Inbound struct {
 	head     ddp.UntaggedHeader // of the last segment
 	request  [1]stag.Span       // the buffer
 	n        int                // octets of the request
-	ext      *Extension         // nil: a Read Request
+	ext      *Extension         // nil: a Read or Atomic Request
 	read     ReadRequest
 	state    inboundState
 	response []byte
 	fault    *transport.Fault // instead of a response
 }
+
+func (in *Inbound) isAtomic() bool { return opcodeOf(in.head.RsvdULP) == OpAtomicRequest }
 
 type inboundState uint8
 
@@ -37,7 +39,7 @@ type requestSink struct {
 }
 
 func requestLen(extensions []*Extension) int {
-	n := ReadRequestLen
+	n := AtomicRequestLen // the longest but for those of extensions
 	for _, x := range extensions {
 		n = max(n, x.MaxRequest)
 	}
@@ -51,7 +53,7 @@ func (q requestSink) Posted() int {
 }
 
 // Buffer makes the buffer if it is used for the first time.
-func (q requestSink) Buffer(k int) []stag.Span {
+func (q requestSink) Buffer(k int, _ ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	for q.s.spare.len() <= k {
@@ -73,8 +75,12 @@ func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
 	q.s.received(op, 1, uint64(n))
 	in := q.s.take(h, int(n))
-	if op == OpReadRequest {
+	switch op {
+	case OpReadRequest:
 		return q.s.acceptRead(in)
+	case OpAtomicRequest:
+		return q.s.acceptAtomic(in)
+	default: // of an extension
 	}
 	in.ext, in.state = q.s.serving(op), inboundOpen
 	q.s.enqueue(in)

@@ -35,7 +35,7 @@ func (s *Stream) oldestRead() (*Request, error) {
 	}
 	r := s.orq.at(0)
 	if r.Kind != KindRead {
-		return nil, transport.Faultf(transport.RDMAPOpcode, "Read Response where that of %v is due", r.Ext.Request)
+		return nil, transport.Faultf(transport.RDMAPOpcode, "Read Response where that to the %v is due", r.opcode())
 	}
 	return r, nil
 }

@@ -9,7 +9,8 @@ import (
 // An Opcode says what a message is (RFC 5040 section 4.1, figure 4). It has 4 bits.
 type Opcode uint8
 
-// The opcodes of RFC 5040. Others belong to an [Extension] or to nobody.
+// The opcodes of RFC 5040 and of RFC 7306. Others belong to an [Extension] or to
+// nobody.
 const (
 	OpWrite                   Opcode = 0x0
 	OpReadRequest             Opcode = 0x1
@@ -19,16 +20,20 @@ const (
 	OpSendSolicited           Opcode = 0x5
 	OpSendSolicitedInvalidate Opcode = 0x6
 	OpTerminate               Opcode = 0x7
+	OpImmediate               Opcode = 0x8
+	OpImmediateSolicited      Opcode = 0x9
+	OpAtomicRequest           Opcode = 0xa
+	OpAtomicResponse          Opcode = 0xb
 
 	numOpcodes = 16
 )
 
 // The untagged queues (RFC 5040 section 4.1, figure 5; RFC 7306 section 4.2).
 const (
-	QNSend      ddp.QN = 0
-	QNRequest   ddp.QN = 1 // Read Requests, and the requests of extensions
+	QNSend      ddp.QN = 0 // Sends and Immediate Data
+	QNRequest   ddp.QN = 1 // Read Requests, Atomic Requests, and the requests of extensions
 	QNTerminate ddp.QN = 2
-	QNResponse  ddp.QN = 3 // the responses of extensions
+	QNResponse  ddp.QN = 3 // Atomic Responses, and the responses of extensions
 )
 
 var opcodeNames = [...]string{
@@ -40,6 +45,10 @@ var opcodeNames = [...]string{
 	OpSendSolicited:           "Send with Solicited Event",
 	OpSendSolicitedInvalidate: "Send with Solicited Event and Invalidate",
 	OpTerminate:               "Terminate",
+	OpImmediate:               "Immediate Data",
+	OpImmediateSolicited:      "Immediate Data with Solicited Event",
+	OpAtomicRequest:           "Atomic Request",
+	OpAtomicResponse:          "Atomic Response",
 }
 
 func (o Opcode) String() string {
@@ -55,8 +64,13 @@ func (o Opcode) IsSend() bool { return o >= OpSend && o <= OpSendSolicitedInvali
 // Invalidates reports whether o carries an STag to invalidate.
 func (o Opcode) Invalidates() bool { return o == OpSendInvalidate || o == OpSendSolicitedInvalidate }
 
+// IsImmediate reports whether o is one of the two kinds of Immediate Data.
+func (o Opcode) IsImmediate() bool { return o == OpImmediate || o == OpImmediateSolicited }
+
 // Solicited reports whether o asks for an event at the receiver.
-func (o Opcode) Solicited() bool { return o == OpSendSolicited || o == OpSendSolicitedInvalidate }
+func (o Opcode) Solicited() bool {
+	return o == OpSendSolicited || o == OpSendSolicitedInvalidate || o == OpImmediateSolicited
+}
 
 // The RDMAP control octet, the first octet of DDP's RsvdULP in every segment (RFC
 // 5040 section 4.1):

@@ -128,17 +128,25 @@ func (d *side) post(n int, peer *side, e *Extension, random *rand.Rand, next *ui
 				r.ID = *next
 				off, size := random.IntN(3000), random.IntN(1000)
 				r.Remote = RemoteAddr{peer.r.STag(), uint64(off)}
-				r.Kind = []Kind{KindSend, KindWrite, KindRead, KindInvalidate, KindExtension}[random.IntN(5)]
-				if r.Kind == KindInvalidate {
+				r.Kind = []Kind{KindSend, KindImmediate, KindWrite, KindInvalidate, KindRead, KindAtomic, KindExtension}[random.IntN(7)]
+				switch r.Kind {
+				case KindImmediate:
+					return nil
+				case KindInvalidate:
 					r.Kind, r.Flags = KindSend, ReadFence|Solicited
-				}
-				if r.Kind == KindExtension {
+				case KindAtomic:
+					r.Remote.TO &^= 7
+					r.Inline = AtomicRequest{Op: CompareSwap, At: r.Remote, Data: r.ID}.Append(r.Inline)
+					return nil
+				case KindExtension:
 					r.Ext, r.Inline = e, append(r.Inline, octets(random.IntN(e.MaxRequest))...)
 					return nil
+				default:
 				}
 				r.Spans = append(r.Spans, span(d.r, random.IntN(3000), size))
 				if r.Kind == KindWrite {
 					r.Spans[0] = stag.Span{Mem: make([]byte, size), Len: size}
+					r.Flags |= WithImmediate * Flags(random.IntN(2))
 				}
 				return nil
 			})
@@ -230,7 +238,8 @@ func TestTwoStreamsAndAllTheirGoroutines(t *testing.T) {
 			require.Equal(t, uint64(i), id, "completions come in the order of posting")
 		}
 	}
-	require.Equal(t, int(sides[1].s.Stats().Out[OpSend].Messages+sides[1].s.Stats().Out[OpSendSolicited].Messages), sides[0].received)
+	out := sides[1].s.Stats().Out
+	require.Equal(t, int(out[OpSend].Messages+out[OpSendSolicited].Messages+out[OpImmediate].Messages), sides[0].received)
 }
 
 // A stream ends while everything is going on.

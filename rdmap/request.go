@@ -13,12 +13,17 @@ type Kind uint8
 // The kinds of request.
 const (
 	KindSend       Kind = iota + 1
+	KindImmediate       // Immediate Data: the eight octets of Request.Imm
 	KindWrite           // RDMA Write
-	KindRead            // RDMA Read
 	KindInvalidate      // invalidate an STag of this side
 	KindRegister        // enable an STag for the octets that it was prepared for
 	KindBind            // bind a memory window to a region
-	KindExtension       // the request of an [Extension]
+
+	// From here on there is a response.
+
+	KindRead      // RDMA Read
+	KindAtomic    // an atomic operation
+	KindExtension // the request of an [Extension]
 )
 
 // local reports whether nothing is sent.
@@ -28,7 +33,7 @@ func (k Kind) local() bool { return k >= KindInvalidate && k <= KindBind }
 type Flags uint8
 
 const (
-	// Solicited: a Send asks for an event at the peer.
+	// Solicited: a Send, or Immediate Data, asks for an event at the peer.
 	Solicited Flags = 1 << iota
 	// Invalidating: a Send has the peer invalidate Request.Invalidate. A Read
 	// invalidates its own sink after the response was delivered, before it completes.
@@ -38,6 +43,8 @@ const (
 	ReadFence
 	// LocalFence: starts only when every earlier request has completed.
 	LocalFence
+	// WithImmediate: right behind a Write goes Immediate Data, Request.Imm.
+	WithImmediate
 )
 
 // A RemoteAddr names octets of the peer.
@@ -80,19 +87,22 @@ type Request struct {
 	// where the window begins; these the poster has not checked.
 	Spans []stag.Span
 
-	// Inline is the payload of a Send or Write if Inlined is set, and the octets of
-	// an extension's request. The poster copies it in: append(r.Inline[:0], ...).
+	// Inline is the payload of a Send or Write if Inlined is set, an [AtomicRequest],
+	// whose ID Fill will choose, or the octets of an extension's request. The poster
+	// copies it in: append(r.Inline[:0], ...).
 	Inline  []byte
 	Inlined bool
 
 	Remote     RemoteAddr // target of a Write, source of a Read
-	Len        uint64     // octets of the payload; Post computes it
+	Len        uint64     // octets of the payload, or changed by an atomic operation; Post computes it
+	Imm        [8]byte    // KindImmediate, WithImmediate
 	Invalidate stag.STag  // of the peer, see Invalidating; KindInvalidate: of this side
 
 	Enable *stag.Region // KindRegister, KindBind: what was prepared
 
 	Ext   *Extension // KindExtension
 	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete
+	Old   uint64     // KindAtomic: the value before, for Complete
 
 	done  bool // has its response, or was done here
 	quiet bool // the RTR: makes no completion
@@ -103,8 +113,8 @@ type Request struct {
 	reply *replyBuffer
 }
 
-// A replyBuffer is where the response to an extension's request is placed. It stays
-// with its Request for good.
+// A replyBuffer is where a response on QN 3 is placed. It stays with its Request for
+// good.
 type replyBuffer struct {
 	mem  []byte
 	span [1]stag.Span
@@ -132,20 +142,48 @@ func (r *Request) reset() {
 }
 
 // awaitsResponse reports whether r takes a slot of the peer's inbound queue.
-func (r *Request) awaitsResponse() bool { return r.Kind == KindRead || r.Kind == KindExtension }
+func (r *Request) awaitsResponse() bool { return r.Kind >= KindRead }
 
-// opcode returns the opcode of the message that r sends.
+// awaitsReply reports whether r's response comes on QN 3.
+func (r *Request) awaitsReply() bool { return r.Kind > KindRead }
+
+// maxReply is how long the response on QN 3 may be.
+func (r *Request) maxReply() int {
+	if r.Kind == KindAtomic {
+		return AtomicResponseLen
+	}
+	return r.Ext.MaxResponse
+}
+
+// takesReceive reports whether r sends a message on QN 0.
+func (r *Request) takesReceive() bool {
+	return r.Kind == KindSend || r.Kind == KindImmediate || r.Flags&WithImmediate != 0
+}
+
+// opcode returns the opcode of the message that r sends, of the first if there are
+// two.
 func (r *Request) opcode() Opcode {
 	switch r.Kind {
 	case KindSend:
 		return sendOpcodes[r.Flags&(Solicited|Invalidating)]
+	case KindImmediate:
+		return r.immediateOpcode()
 	case KindRead:
 		return OpReadRequest
+	case KindAtomic:
+		return OpAtomicRequest
 	case KindExtension:
 		return r.Ext.Request
 	default:
 		return OpWrite
 	}
+}
+
+func (r *Request) immediateOpcode() Opcode {
+	if r.Flags&Solicited != 0 {
+		return OpImmediateSolicited
+	}
+	return OpImmediate
 }
 
 var sendOpcodes = [...]Opcode{

@@ -33,8 +33,11 @@ func (s *Stream) openRequest(r *Request) error {
 	f.now, f.req = sendingRequest, r
 	op := r.opcode()
 	switch r.Kind {
-	case KindRead, KindExtension:
+	case KindRead, KindAtomic, KindExtension:
 		return s.openAwaiting(r, op)
+	case KindImmediate:
+		s.openImmediate(r)
+		return nil
 	case KindWrite:
 		f.out = ddp.Outbound{Tagged: true, STag: r.Remote.STag, TO: r.Remote.TO}
 	default:
@@ -52,6 +55,17 @@ func (s *Stream) openRequest(r *Request) error {
 	return nil
 }
 
+// openImmediate makes the Immediate Data of r the message now.
+func (s *Stream) openImmediate(r *Request) {
+	f := &s.fill
+	f.wire = append(f.wire[:0], r.Imm[:]...)
+	f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
+	r.msn = f.sender.NextMSN(QNSend)
+	f.out = ddp.Outbound{
+		RsvdULP: r.immediateOpcode().control(), QN: QNSend, MSN: r.msn, Source: f.source[:], Stage: true,
+	}
+}
+
 // openAwaiting makes r, which will get a response, the message now. Its octets are
 // staged: the response may come, and the request be used again, before the batch is
 // known to be out.
@@ -67,13 +81,16 @@ func (s *Stream) openAwaiting(r *Request, op Opcode) error {
 		}
 	}
 	f.out.MSN = f.sender.NextMSN(QNRequest)
+	if r.Kind == KindAtomic {
+		identify(r.Inline, f.out.MSN)
+	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.msn = f.out.MSN
 	s.orq.push(r)
-	if r.Kind == KindExtension {
-		s.extensions++
+	if r.awaitsReply() {
+		s.replies++
 		if r.reply == nil {
 			r.reply = new(replyBuffer)
 		}
@@ -118,8 +135,8 @@ func sourceStatus(err error) Status {
 // Preconditions: there is one, and s.mu is held.
 func (s *Stream) answered() {
 	r := s.orq.pop()
-	if r.Kind == KindExtension {
-		s.extensions--
+	if r.awaitsReply() {
+		s.replies--
 	}
 	r.done = true
 	s.answers = true

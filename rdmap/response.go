@@ -7,8 +7,8 @@ import (
 )
 
 // openResponse makes the response to the oldest request of the peer the message now.
-// Those of extensions are staged, because a buffer of QN 1 is used again before the
-// batch is out.
+// Those on QN 3 are staged, because a buffer of QN 1 is used again before the batch is
+// out.
 func (s *Stream) openResponse() error {
 	f := &s.fill
 	s.mu.Lock()
@@ -18,16 +18,24 @@ func (s *Stream) openResponse() error {
 	if in.fault != nil {
 		return in.refuse(in.fault)
 	}
-	if in.ext == nil {
+	switch {
+	case in.ext != nil:
+		s.openReply(in.ext.Response, in.response)
+	case in.isAtomic():
+		return s.openAtomicResponse(in)
+	default:
 		f.out = ddp.Outbound{Tagged: true, RsvdULP: OpReadResponse.control(), STag: in.read.Sink.STag, TO: in.read.Sink.TO}
-		return nil
-	}
-	f.source[0] = stag.Span{Mem: in.response, Len: len(in.response)}
-	f.out = ddp.Outbound{
-		RsvdULP: in.ext.Response.control(), QN: QNResponse, MSN: f.sender.NextMSN(QNResponse),
-		Source: f.source[:], Stage: true,
 	}
 	return nil
+}
+
+// openReply makes the octets of a response on QN 3 the message now.
+func (s *Stream) openReply(op Opcode, octets []byte) {
+	f := &s.fill
+	f.source[0] = stag.Span{Mem: octets, Len: len(octets)}
+	f.out = ddp.Outbound{
+		RsvdULP: op.control(), QN: QNResponse, MSN: f.sender.NextMSN(QNResponse), Source: f.source[:], Stage: true,
+	}
 }
 
 // emitResponse appends what fits of the response. The source of a Read is pinned until
@@ -37,7 +45,7 @@ func (s *Stream) openResponse() error {
 func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 	f := &s.fill
 	in, sent := f.in, f.out.Sent()
-	if in.ext == nil && in.read.Size > 0 {
+	if in.read.Size > 0 {
 		r, off, fault := s.source(in.read.after(sent))
 		if fault != nil {
 			return false, in.refuse(fault)
@@ -57,11 +65,7 @@ func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 // finishResponse gives the buffer of the request that was answered back to QN 1.
 func (s *Stream) finishResponse() {
 	f := &s.fill
-	op := OpReadResponse
-	if f.in.ext != nil {
-		op = f.in.ext.Response
-	}
-	f.tally.count(&s.stats.out, op, 1, f.out.Sent())
+	f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, f.out.Sent())
 	f.source[0] = stag.Span{}
 
 	s.mu.Lock()

@@ -70,14 +70,19 @@ func TestRDMAP_6_7_REG_7_ModelAndQueueOfEachMessage(t *testing.T) {
 func TestRDMAP_6_7_WrongModelOrQueueIsRefused(t *testing.T) {
 	empty := string(ReadRequest{}.Append(nil))
 	for what, segment := range map[string][]byte{
-		"Send, tagged":                  tagged(OpSend, true, target, ""),
-		"Read Request, tagged":          tagged(OpReadRequest, true, target, empty),
-		"Write, untagged":               untagged(OpWrite, QNSend, 1, ""),
-		"Read Response, untagged":       untagged(OpReadResponse, QNSend, 1, ""),
-		"Send on QN 1":                  untagged(OpSend, QNRequest, 1, ""),
-		"Send with Invalidate on QN 2":  untagged(OpSendInvalidate, QNTerminate, 1, ""),
-		"Read Request on QN 0":          untagged(OpReadRequest, QNSend, 1, empty),
-		"an opcode of RFC 7306 on QN 1": untagged(0xa, QNRequest, 1, octets(52)),
+		"Send, tagged":                 tagged(OpSend, true, target, ""),
+		"Read Request, tagged":         tagged(OpReadRequest, true, target, empty),
+		"Write, untagged":              untagged(OpWrite, QNSend, 1, ""),
+		"Read Response, untagged":      untagged(OpReadResponse, QNSend, 1, ""),
+		"Send on QN 1":                 untagged(OpSend, QNRequest, 1, ""),
+		"Send with Invalidate on QN 2": untagged(OpSendInvalidate, QNTerminate, 1, ""),
+		"Read Request on QN 0":         untagged(OpReadRequest, QNSend, 1, empty),
+		"Immediate Data, tagged":       tagged(OpImmediate, true, target, octets(8)),
+		"Immediate Data on QN 1":       untagged(OpImmediateSolicited, QNRequest, 1, octets(8)),
+		"Atomic Request, tagged":       tagged(OpAtomicRequest, true, target, octets(52)),
+		"Atomic Request on QN 0":       untagged(OpAtomicRequest, QNSend, 1, octets(52)),
+		"Atomic Response on QN 1":      untagged(OpAtomicResponse, QNRequest, 1, octets(12)),
+		"Send on QN 3":                 untagged(OpSend, QNResponse, 1, octets(12)),
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := converse(t, nil)
@@ -86,8 +91,8 @@ func TestRDMAP_6_7_WrongModelOrQueueIsRefused(t *testing.T) {
 			require.Equal(t, make([]byte, 64), mem, "nothing was placed")
 		})
 	}
-	c := converse(t, nil)
-	c.wantFault("QN 3 does not exist without extensions", transport.DDPQueue, untagged(0xb, QNResponse, 1, octets(12)))
+	c := converse(t, func(cfg *Config) { cfg.ORD = 0 })
+	c.wantFault("QN 3 does not exist where nothing is asked for", transport.DDPQueue, untagged(0xb, QNResponse, 1, octets(12)))
 }
 
 func TestRDMAP_5_ReservedBitsAreIgnored(t *testing.T) {

@@ -99,7 +99,7 @@ func TestRDMAP_1_112_OnlyRDMAMessagesAreTaken(t *testing.T) {
 // RFC 5040 section 7.2.
 
 func TestRDMAP_87_REG_8_9_UnknownOpcode(t *testing.T) {
-	for op := OpTerminate + 1; op < numOpcodes; op++ {
+	for op := OpAtomicResponse + 1; op < numOpcodes; op++ {
 		for _, segment := range [][]byte{
 			untagged(op, QNSend, 1, "12345678"), untagged(op, QNRequest, 1, ""), untagged(op, QNTerminate, 1, ""), tagged(op, true, target, ""),
 		} {

@@ -39,6 +39,7 @@ type conversation struct {
 	received   []Received
 	done       []string // completions
 	replies    []string // of completed extensions
+	olds       []uint64 // of completed atomic operations
 	terminated []Terminate
 	kicks      int
 	watched    *stag.Region // looked at when something is delivered or completes
@@ -78,6 +79,9 @@ func (c *conversation) Complete(r *Request, st Status, code transport.Code) {
 	c.done = append(c.done, line)
 	if r.Kind == KindExtension && st == StatusSuccess {
 		c.replies = append(c.replies, string(r.Reply))
+	}
+	if r.Kind == KindAtomic && st == StatusSuccess {
+		c.olds = append(c.olds, r.Old)
 	}
 	c.watch()
 }
@@ -131,6 +135,16 @@ func readOf(id uint64, from RemoteAddr, sink ...stag.Span) Request {
 	return Request{ID: id, Kind: KindRead, Spans: sink, Remote: from}
 }
 
+func immediateOf(id uint64, imm string) Request {
+	r := Request{ID: id, Kind: KindImmediate}
+	copy(r.Imm[:], imm)
+	return r
+}
+
+func atomicOf(id uint64, h AtomicRequest) Request {
+	return Request{ID: id, Kind: KindAtomic, Inline: h.Append(nil)}
+}
+
 func (r Request) with(f Flags) Request {
 	r.Flags |= f
 	return r
@@ -150,7 +164,7 @@ func (c *conversation) tryPost(rs ...Request) (int, error) {
 		r.Kind, r.Flags, r.ID, r.Remote, r.Invalidate = p.Kind, p.Flags, p.ID, p.Remote, p.Invalidate
 		r.Spans = append(r.Spans, p.Spans...)
 		r.Inline, r.Inlined, r.Ext = append(r.Inline, p.Inline...), p.Inlined, p.Ext
-		r.Enable = p.Enable
+		r.Enable, r.Imm = p.Enable, p.Imm
 		return nil
 	})
 }
@@ -271,6 +285,16 @@ func invalidating(op Opcode, msn ddp.MSN, st stag.STag, payload string) []byte {
 
 func readRequestOf(msn ddp.MSN, h ReadRequest) []byte {
 	return untagged(OpReadRequest, QNRequest, msn, string(h.Append(nil)))
+}
+
+func immediate(msn ddp.MSN, imm string) []byte { return untagged(OpImmediate, QNSend, msn, imm) }
+
+func atomicRequestOf(msn ddp.MSN, h AtomicRequest) []byte {
+	return untagged(OpAtomicRequest, QNRequest, msn, string(h.Append(nil)))
+}
+
+func atomicResponseOf(msn ddp.MSN, id uint32, old uint64) []byte {
+	return untagged(OpAtomicResponse, QNResponse, msn, string(AtomicResponse{ID: id, Old: old}.Append(nil)))
 }
 
 func terminateOf(t Terminate) []byte {

@@ -37,7 +37,7 @@ type Stream struct {
 	sq         sendQueue
 	unfinished sending        // the message that a full batch has interrupted
 	orq        fifo[*Request] // requests that await their response, the oldest first
-	extensions int            // how many of orq are extensions
+	replies    int            // for how many of orq the response comes on QN 3
 	irq        fifo[*Inbound] // requests of the peer that await their response
 	spare      fifo[*Inbound] // buffers of QN 1, in the order in which they will be used
 	end        end
@@ -52,10 +52,10 @@ func New(c Config) *Stream {
 	s := &Stream{config: c}
 	s.sq.depth = uint64(c.SendDepth)
 	s.ddp = ddp.New(ddp.Config{Table: c.Table, Scope: c.Scope, Upper: upper{s}, Window: c.Window})
-	s.ddp.Bind(QNSend, sendSink{Receives: c.Receives, s: s})
+	s.ddp.Bind(QNSend, sendSink{Receives: c.Receives, s: s, immediates: newImmediates(c.Window)})
 	s.ddp.Bind(QNRequest, requestSink{s, requestLen(c.Extensions)})
 	s.ddp.Bind(QNTerminate, newTerminateSink(s))
-	if len(c.Extensions) > 0 {
+	if c.ORD > 0 {
 		s.ddp.Bind(QNResponse, responseSink{s})
 	}
 	if c.RTR != RTRNone {
@@ -109,15 +109,24 @@ func (s *Stream) Post(n int, fill func(i int, r *Request) error) (posted int, er
 
 // prepare checks a new request and computes its Len.
 func (r *Request) prepare() error {
-	if r.Inlined || r.Kind == KindExtension {
+	if r.Inlined || r.Kind >= KindAtomic {
 		r.Spans = append(r.Spans[:0], stag.Span{Mem: r.Inline, Len: len(r.Inline)})
 	}
 	r.Len = stag.TotalLen(r.Spans)
 	if r.Len > math.MaxUint32 {
 		return fmt.Errorf("%w: %d octets", ErrRequest, r.Len)
 	}
+	if r.Flags&WithImmediate != 0 && r.Kind != KindWrite {
+		return fmt.Errorf("%w: Immediate Data behind kind %d", ErrRequest, r.Kind)
+	}
 	switch r.Kind {
-	case KindSend, KindWrite, KindInvalidate:
+	case KindSend, KindImmediate, KindWrite, KindInvalidate:
+		return nil
+	case KindAtomic:
+		r.Len = stag.AtomicLen
+		if len(r.Inline) != AtomicRequestLen {
+			return fmt.Errorf("%w: Atomic Request of %d octets", ErrRequest, len(r.Inline))
+		}
 		return nil
 	case KindRegister, KindBind:
 		if r.Enable == nil || r.Kind == KindBind && (len(r.Spans) != 1 || r.Spans[0].Region == nil) {

@@ -21,9 +21,9 @@ func newTerminateSink(s *Stream) *terminateSink {
 	return q
 }
 
-func (q *terminateSink) Posted() int            { return 1 }
-func (q *terminateSink) Buffer(int) []stag.Span { return q.buffer[:] }
-func (q *terminateSink) Missing() error         { return nil }
+func (q *terminateSink) Posted() int                                { return 1 }
+func (q *terminateSink) Buffer(int, ddp.UntaggedHeader) []stag.Span { return q.buffer[:] }
+func (q *terminateSink) Missing() error                             { return nil }
 
 func (q *terminateSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	t, err := ParseTerminate(q.buffer[0].Mem[:n])
@@ -80,15 +80,15 @@ func (s *Stream) awaiting(msn ddp.MSN) *Request {
 	return nil
 }
 
-// sent returns the Send with the number msn, if it was sent, be it in part, and has
-// not completed.
+// sent returns the Send or Immediate Data with the number msn, if it was sent, be it
+// in part, and has not completed.
 func (s *Stream) sent(msn ddp.MSN) *Request {
 	end := s.sq.filled
 	if s.unfinished == sendingRequest {
 		end++
 	}
 	for i := s.sq.head; i < end; i++ {
-		if r := s.sq.at(i); r.Kind == KindSend && r.msn == msn {
+		if r := s.sq.at(i); r.takesReceive() && r.msn == msn {
 			return r
 		}
 	}

@@ -29,6 +29,8 @@ type Table struct {
 	freed  quarantine
 	random io.Reader
 	octet  [1]byte // of random, kept here so that reading it does not allocate
+
+	buffers updates
 }
 
 // NewTable returns an empty table whose STags come from crypto/rand.

@@ -10,6 +10,7 @@ type rule struct {
 // testLibraries may be imported by the tests of every package.
 var testLibraries = []string{
 	"github.com/stretchr/testify",
+	"github.com/anishathalye/porcupine",
 	"go.uber.org/goleak",
 	"golang.org/x/net",
 	"golang.org/x/sys",

@@ -52,7 +52,7 @@ func (v *windows) parse(b []byte) error {
 // way while this side reposts, within reason.
 func (w *workload) receives() int {
 	const memory, most = 64 << 20, 4096
-	return max(min(8*w.Depth, most, memory/w.Size), min(2*w.Depth, most), 16)
+	return max(min(8*w.Depth, most, memory/w.slot()), min(2*w.Depth, most), 16)
 }
 
 // newEnd registers the memory of one end.
@@ -68,12 +68,13 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	if e.src, err = pd.RegisterMR(make([]byte, w.Region), stag.RemoteRead, nil); err != nil {
 		return nil, err
 	}
-	if e.dst, err = pd.RegisterMR(make([]byte, w.Region), stag.LocalWrite|stag.RemoteWrite, nil); err != nil {
+	whole := (w.Region + atomicSize - 1) &^ (atomicSize - 1) // of which the first octet is aligned
+	if e.dst, err = pd.RegisterMR(make([]byte, whole), stag.LocalWrite|stag.RemoteWrite|stag.RemoteAtomic, nil); err != nil {
 		return nil, err
 	}
-	slot := w.Size
+	slot := w.slot()
 	if !w.messages() {
-		n, slot = 1, 1
+		n = 1
 	}
 	if e.msgs, err = pd.RegisterMR(make([]byte, n*slot), stag.LocalWrite, nil); err != nil {
 		return nil, err
@@ -86,7 +87,15 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 }
 
 // messages tells whether the workload needs receives.
-func (w *workload) messages() bool { return w.Op == opSend || w.Op == opPingPong }
+func (w *workload) messages() bool { return w.Op == opSend || w.Op == opPingPong || w.Op == opImm }
+
+// slot is how many octets a receive has.
+func (w *workload) slot() int {
+	if w.Op == opSend || w.Op == opPingPong {
+		return w.Size
+	}
+	return 1
+}
 
 func (w *workload) mpa() iwarp.MPAOptions {
 	return iwarp.MPAOptions{NoCRC: !w.CRC, Markers: w.Markers, MaxULPDU: w.ULPDU}
@@ -139,6 +148,10 @@ func (e *rdmaEnd) connected(theirs windows) error {
 		case opRead:
 			wr.Op, wr.Remote = iwarp.OpRDMARead, part(theirs.src, at, w.Size)
 			wr.Local[0] = e.dst.Slice(at, w.Size)
+		case opImm:
+			wr.Op, wr.Remote = iwarp.OpRDMAWriteImm, part(theirs.dst, at, w.Size)
+		case opAtomic:
+			wr = iwarp.SendWR{Op: iwarp.OpFetchAdd, Remote: part(theirs.dst, at, w.Size), Add: 1}
 		}
 		e.sends = append(e.sends, wr)
 	}

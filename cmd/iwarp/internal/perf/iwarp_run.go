@@ -79,10 +79,10 @@ func (e *rdmaEnd) room(underWay int) int {
 }
 
 // settle returns when everything posted before it is known to have arrived: a Write
-// is proven by a Read behind it, a Send by the answer to an empty one.
+// is proven by a Read behind it, a Send or an Immediate by the answer to an empty Send.
 func (e *rdmaEnd) settle() error {
 	switch e.w.Op {
-	case opRead:
+	case opRead, opAtomic:
 		return nil
 	case opWrite:
 		e.last[0] = iwarp.SendWR{
@@ -152,8 +152,8 @@ func (e *rdmaEnd) converse(n int, times []int64) ([]int64, error) {
 	return times, nil
 }
 
-// answer is the server of Sends: it posts every receive again, answers empty
-// messages, and in a ping-pong all others too. It returns at the end of the QP.
+// answer is the server of Sends and Immediates: it posts every receive again, answers
+// empty Sends, and in a ping-pong all others too. It returns at the end of the QP.
 func (e *rdmaEnd) answer() error {
 	empty := []iwarp.SendWR{{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}}
 	e.sends[0].Flags = iwarp.Unsignaled
@@ -170,6 +170,7 @@ func (e *rdmaEnd) answer() error {
 			}
 			e.again = append(e.again, e.recvs[wc.ID])
 			switch {
+			case wc.Op == iwarp.OpRecvImm:
 			case wc.Len == 0:
 				err = e.qp.PostSend(empty...)
 			case e.w.Op == opPingPong:

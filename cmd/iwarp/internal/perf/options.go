@@ -181,7 +181,11 @@ func (o *options) check() error {
 func (o *options) workloads() []workload {
 	var ws []workload
 	for _, op := range o.ops {
-		for _, size := range o.sizes {
+		sizes := o.sizes
+		if op == opAtomic {
+			sizes = []int{atomicSize}
+		}
+		for _, size := range sizes {
 			w := o.work
 			w.Op, w.Size, w.Region = op, size, o.region[0]
 			ws = append(ws, w)

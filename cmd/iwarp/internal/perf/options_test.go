@@ -26,6 +26,12 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, 1<<20, ws[1].filled().Region)
 	require.True(t, ws[1].CRC, "as the library does by default")
 
+	o, err = parseOptions([]string{"-op", "imm,atomic", "-size", "4K,1M"}, io.Discard)
+	require.NoError(t, err)
+	ws = o.workloads()
+	require.Len(t, ws, 3, "an atomic operation has one size only")
+	require.Equal(t, 8, ws[2].Size)
+
 	for _, args := range [][]string{
 		{"-s", "-c", "x"},
 		{"-suite", "other"},

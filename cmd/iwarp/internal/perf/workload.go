@@ -6,16 +6,21 @@ import (
 	"time"
 )
 
-// The operations. For a kind that has no RDMA, a Write is data streamed to the
-// server, a Read data fetched from it.
+// The operations. For a kind that has no RDMA, a Write, with Immediate or without, is
+// data streamed to the server, a Read or an atomic operation data fetched from it.
 const (
 	opWrite    = "write"
 	opRead     = "read"
 	opSend     = "send"
 	opPingPong = "pingpong"
+	opImm      = "imm"    // RDMA Write with Immediate
+	opAtomic   = "atomic" // Fetch and Add
 )
 
-var operations = []string{opWrite, opRead, opSend, opPingPong}
+var operations = []string{opWrite, opRead, opSend, opPingPong, opImm, opAtomic}
+
+// atomicSize is what an atomic operation works on.
+const atomicSize = 8
 
 // A workload says what one side of a comparison does. The server gets it as JSON.
 type workload struct {
@@ -65,6 +70,8 @@ func (w *workload) check() error {
 	switch {
 	case !slices.Contains(operations, w.Op):
 		return fmt.Errorf("no operation %q", w.Op)
+	case w.Op == opAtomic && w.Size != atomicSize:
+		return fmt.Errorf("an atomic operation has %d octets, not %d", atomicSize, w.Size)
 	case w.Size < 1 || w.Size > maxSize, w.Region < w.Size || w.Region > maxSize:
 		return fmt.Errorf("size %d and region %d are not within 1..%d", w.Size, w.Region, maxSize)
 	case w.Depth < 1 || w.Depth > maxDepth:

@@ -1,0 +1,195 @@
+package iwarp_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// pair connects two QPs of one process, with a PD for the memory of both.
+func pair() (client, server *iwarp.QP, pd *iwarp.PD, done func()) {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	pd = must(rnic.AllocPD())
+	listener := must(rnic.Listen(ctx, "pipe", "", nil))
+	accepted := make(chan *iwarp.QP)
+	go func() { accepted <- must(must(listener.Accept(ctx)).Accept(ctx, &iwarp.QPConfig{PD: pd})) }()
+	client = must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd}))
+	return client, <-accepted, pd, func() { check(rnic.Close()) }
+}
+
+// counters is memory for n 64-bit integers that atomic operations may work on.
+func counters(n int) (memory []byte, integers []uint64) {
+	integers = make([]uint64, n)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&integers[0])), 8*n), integers
+}
+
+// One message, with a receive that waits for it.
+func ExampleQP_Send() {
+	client, server, pd, done := pair()
+	defer done()
+	ctx := context.Background()
+
+	inbox := make([]byte, 64)
+	lent := must(pd.RegisterMR(inbox, stag.LocalWrite, nil))
+	check(server.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{lent.Slice(0, 64)}}))
+
+	text := must(pd.RegisterMR([]byte("hello"), 0, nil))
+	check(client.Send(ctx, text.Slice(0, 5)))
+
+	var wcs [1]iwarp.WC
+	must(server.RecvCQ().Wait(ctx, wcs[:]))
+	check(wcs[0].Err())
+	fmt.Printf("%v %d: %s\n", wcs[0].Op, wcs[0].ID, inbox[:wcs[0].Len])
+	// Output: Receive 1: hello
+}
+
+// Data goes to the peer's memory; the RDMA Read behind it proves that it is there.
+func ExampleQP_RDMAWrite() {
+	client, _, pd, done := pair()
+	defer done()
+	ctx := context.Background()
+
+	memory := make([]byte, 16)
+	theirs := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)).Advertise(0, 16)
+	ours := must(pd.RegisterMR([]byte("written"), stag.LocalWrite, nil))
+
+	check(client.RDMAWrite(ctx, theirs, ours.Slice(0, 7)))
+	check(client.RDMARead(ctx, ours.Slice(0, 1), theirs))
+	fmt.Printf("%s\n", memory[:7])
+	// Output: written
+}
+
+// Data comes from the peer's memory, whose program has nothing to do.
+func ExampleQP_RDMARead() {
+	client, _, pd, done := pair()
+	defer done()
+
+	theirs := must(pd.RegisterMR([]byte("far away"), stag.RemoteRead, nil)).Advertise(4, 4)
+	memory := make([]byte, 4)
+	ours := must(pd.RegisterMR(memory, stag.LocalWrite, nil))
+
+	check(client.RDMARead(context.Background(), ours.Slice(0, 4), theirs))
+	fmt.Printf("%s\n", memory)
+	// Output: away
+}
+
+// A counter that peers and code of this process add to: code uses sync/atomic.
+func ExampleQP_FetchAdd() {
+	client, _, pd, done := pair()
+	defer done()
+	ctx := context.Background()
+
+	memory, integers := counters(1)
+	tickets := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
+
+	fmt.Println(client.FetchAdd(ctx, tickets, 1))
+	fmt.Println(client.FetchAdd(ctx, tickets, 1))
+	atomic.AddUint64(&integers[0], 40)
+	fmt.Println(client.FetchAdd(ctx, tickets, 0)) // adding nothing reads
+	// Output:
+	// 0 <nil>
+	// 1 <nil>
+	// 42 <nil>
+}
+
+// A lock: who finds it free has it.
+func ExampleQP_CompareSwap() {
+	client, _, pd, done := pair()
+	defer done()
+	ctx := context.Background()
+
+	const free, alice, bob = 0, 1, 2
+	memory, _ := counters(1)
+	lock := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
+
+	fmt.Println("alice finds", must(client.CompareSwap(ctx, lock, free, alice)))
+	fmt.Println("bob finds", must(client.CompareSwap(ctx, lock, free, bob)))
+	fmt.Println("alice leaves", must(client.CompareSwap(ctx, lock, alice, free)))
+	fmt.Println("bob finds", must(client.CompareSwap(ctx, lock, free, bob)))
+	// Output:
+	// alice finds 0
+	// bob finds 1
+	// alice leaves 1
+	// bob finds 0
+}
+
+// Masks make several fields of one integer: here two counters of 32 bits, and a flag.
+func ExampleQP_PostSend_masks() {
+	client, _, pd, done := pair()
+	defer done()
+
+	memory, integers := counters(1)
+	at := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
+	integers[0] = 0x00000007_ffffffff
+
+	check(client.PostSend(
+		// The lower counter wraps around and does not touch the upper one.
+		iwarp.SendWR{ID: 1, Op: iwarp.OpFetchAdd, Remote: at, Add: 1<<32 | 2, AddMask: 1<<63 | 1<<31},
+		// If the lowest bit is set, the upper half is replaced.
+		iwarp.SendWR{ID: 2, Op: iwarp.OpCompareSwap, Remote: at, Compare: 1, CompareMask: 1, Swap: 0xaa << 32, SwapMask: 0xffffffff << 32},
+		// All of it is replaced, whatever it was.
+		iwarp.SendWR{ID: 3, Op: iwarp.OpSwap, Remote: at, Swap: 5},
+	))
+	for wc, err := range client.SendCQ().All(context.Background()) {
+		check(err)
+		fmt.Printf("%v: it was %#016x\n", wc.Op, wc.Old)
+		if wc.ID == 3 {
+			break
+		}
+	}
+	fmt.Println("it is", integers[0])
+	// Output:
+	// Fetch and Add: it was 0x00000007ffffffff
+	// Compare and Swap: it was 0x0000000800000001
+	// Swap: it was 0x000000aa00000001
+	// it is 5
+}
+
+// Data goes to the peer's memory, and eight octets tell its program that it is there.
+func ExampleQP_PostSend_writeWithImmediate() {
+	client, server, pd, done := pair()
+	defer done()
+	ctx := context.Background()
+
+	memory := make([]byte, 16)
+	theirs := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteWrite, nil)).Advertise(0, 16)
+	check(server.PostRecv(iwarp.RecvWR{ID: 1})) // it takes no memory
+
+	wr := iwarp.SendWR{Op: iwarp.OpRDMAWriteImm, Inline: []byte("block 7"), Remote: theirs}
+	binary.BigEndian.PutUint32(wr.Imm[:], 7)
+	check(client.PostSend(wr))
+
+	var wcs [1]iwarp.WC
+	must(server.RecvCQ().Wait(ctx, wcs[:]))
+	check(wcs[0].Err())
+	fmt.Printf("%v, number %d: %s\n", wcs[0].Op, binary.BigEndian.Uint32(wcs[0].Imm[:]), memory[:7])
+	// Output: Receive of an Immediate, number 7: block 7
+}
+
+// Immediate Data alone is the smallest message there is.
+func ExampleQP_PostSend_immediate() {
+	client, server, _, done := pair()
+	defer done()
+
+	check(server.PostRecv(iwarp.RecvWR{ID: 1}, iwarp.RecvWR{ID: 2}))
+	check(client.PostSend(
+		iwarp.SendWR{Op: iwarp.OpImmediate, Imm: [8]byte{'p', 'i', 'n', 'g'}},
+		iwarp.SendWR{Op: iwarp.OpImmediate, Imm: [8]byte{'p', 'o', 'n', 'g'}, Flags: iwarp.Solicited},
+	))
+	for wc, err := range server.RecvCQ().All(context.Background()) {
+		check(err)
+		fmt.Printf("%d: %s, solicited: %v\n", wc.ID, wc.Imm[:4], wc.Flags&iwarp.Solicited != 0)
+		if wc.ID == 2 {
+			break
+		}
+	}
+	// Output:
+	// 1: ping, solicited: false
+	// 2: pong, solicited: true
+}

@@ -1,0 +1,50 @@
+package iwarp
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// The work requests of RFC 7306, as those of RFC 5040 in post.go.
+
+func fillImmediate(r *rdmap.Request, wr *SendWR) error {
+	r.Kind, r.Imm = rdmap.KindImmediate, wr.Imm
+	return noPayload(wr)
+}
+
+func fillAtomic(r *rdmap.Request, wr *SendWR) error {
+	r.Kind = rdmap.KindAtomic
+	if err := noPayload(wr); err != nil {
+		return err
+	}
+	if err := fillRemote(r, wr, stag.AtomicLen); err != nil {
+		return err
+	}
+	h := rdmap.AtomicRequest{Op: rdmap.FetchAdd, At: r.Remote, Data: wr.Add, Mask: wr.AddMask}
+	if wr.Op != OpFetchAdd {
+		h.Op, h.Data, h.Mask = rdmap.CompareSwap, wr.Swap, orAll(wr.SwapMask)
+	}
+	if wr.Op == OpCompareSwap { // a Swap compares nothing
+		h.Compare, h.CompareMask = wr.Compare, orAll(wr.CompareMask)
+	}
+	r.Inline = h.Append(r.Inline[:0])
+	return nil
+}
+
+// orAll returns mask, or all bits if it has none.
+func orAll(mask uint64) uint64 {
+	if mask == 0 {
+		return math.MaxUint64
+	}
+	return mask
+}
+
+func noPayload(wr *SendWR) error {
+	if len(wr.Local) > 0 || len(wr.Inline) > 0 {
+		return fmt.Errorf("iwarp: %v takes neither Local nor Inline", wr.Op)
+	}
+	return nil
+}

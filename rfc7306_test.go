@@ -1,0 +1,414 @@
+package iwarp
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// RFC 7306 as an application sees it.
+
+// word is the integer at off of memory.
+func word(mem []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&mem[off])) }
+
+// atomicRequest is an Atomic Request (RFC 7306 section 5.2.1).
+func atomicRequest(msn uint32, op byte, at stag.STag, to uint64, operands ...uint64) []byte {
+	b := untagged(0x41, 0x4a, 0, 1, msn, 0, "")
+	b = append(b, 0, 0, 0, op)
+	b = binary.BigEndian.AppendUint32(b, msn)
+	b = binary.BigEndian.AppendUint32(b, uint32(at))
+	b = binary.BigEndian.AppendUint64(b, to)
+	for _, v := range operands {
+		b = binary.BigEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+// atomicResponse is an Atomic Response (RFC 7306 section 5.2.2).
+func atomicResponse(msn, id uint32, old uint64) []byte {
+	b := untagged(0x41, 0x4b, 0, 3, msn, 0, "")
+	b = binary.BigEndian.AppendUint32(b, id)
+	return binary.BigEndian.AppendUint64(b, old)
+}
+
+const allBits = math.MaxUint64
+
+func TestEXT_28_37_39_40_54_WorkRequestsOfAtomics(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		for i, c := range []struct {
+			wr   SendWR
+			op   byte
+			want [4]uint64
+		}{
+			{SendWR{Op: OpFetchAdd, Add: 5}, 0, [4]uint64{5, 0, 0, allBits}},
+			{SendWR{Op: OpFetchAdd, Add: 5, AddMask: 1 << 31, Compare: 1, CompareMask: 2}, 0, [4]uint64{5, 1 << 31, 0, allBits}},
+			{SendWR{Op: OpCompareSwap, Compare: 1, Swap: 2}, 2, [4]uint64{2, allBits, 1, allBits}},
+			{SendWR{Op: OpCompareSwap, Compare: 1, Swap: 2, CompareMask: 3, SwapMask: 4}, 2, [4]uint64{2, 4, 1, 3}},
+			{SendWR{Op: OpSwap, Swap: 2}, 2, [4]uint64{2, allBits, 0, 0}},
+			{SendWR{Op: OpSwap, Swap: 2, SwapMask: 4, Compare: 1, CompareMask: 3}, 2, [4]uint64{2, 4, 0, 0}},
+		} {
+			n := uint32(i + 1)
+			c.wr.ID, c.wr.Remote = uint64(n), remote
+			k.posts(c.wr)
+			require.Equal(t, atomicRequest(n, c.op, remote.STag, remote.TO, c.want[:]...), k.p.segment(), "%v", c.wr.Op)
+			k.p.writes(fpdu(atomicResponse(n, n, 1<<63+uint64(n))))
+			wc := k.completes(k.cq, 1)[0]
+			require.Equal(t, WC{ID: uint64(n), QP: k.qp, Op: c.wr.Op, Len: 8, Old: 1<<63 + uint64(n)}, wc)
+		}
+		s := k.qp.Stats()
+		require.Equal(t, Traffic{Messages: 6, Octets: 6 * 52}, s.Sent.AtomicRequest)
+		require.Equal(t, Traffic{Messages: 6, Octets: 6 * 12}, s.Received.AtomicResponse)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+func TestEXT_9_12_16_20_WorkRequestsOfImmediateData(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.posts(
+			SendWR{ID: 1, Op: OpImmediate, Imm: [8]byte{1, 2, 3, 4, 5, 6, 7, 8}},
+			SendWR{ID: 2, Op: OpImmediate, Flags: Solicited},
+			SendWR{ID: 3, Op: OpRDMAWriteImm, Inline: []byte("data"), Remote: remote, Imm: [8]byte{9}},
+			SendWR{ID: 4, Op: OpRDMAWriteImm, Flags: Solicited, Local: k.at(0, 2), Remote: remote},
+			SendWR{ID: 5, Op: OpRDMAWriteImm})
+		immediate := func(opcode byte, msn uint32, imm string) []byte { return untagged(0x41, opcode, 0, 0, msn, 0, imm) }
+		for _, want := range [][]byte{
+			immediate(0x48, 1, "\x01\x02\x03\x04\x05\x06\x07\x08"),
+			immediate(0x49, 2, "\x00\x00\x00\x00\x00\x00\x00\x00"),
+			write(remote.STag, remote.TO, "data"), immediate(0x48, 3, "\x09\x00\x00\x00\x00\x00\x00\x00"),
+			write(remote.STag, remote.TO, "\x00\x00"), immediate(0x49, 4, "\x00\x00\x00\x00\x00\x00\x00\x00"),
+			write(0, 0, ""), immediate(0x48, 5, "\x00\x00\x00\x00\x00\x00\x00\x00"),
+		} {
+			require.Equal(t, want, k.p.segment())
+		}
+		wcs := k.completes(k.cq, 5)
+		for i, want := range []WC{{Op: OpImmediate}, {Op: OpImmediate}, {Op: OpRDMAWriteImm, Len: 4}, {Op: OpRDMAWriteImm, Len: 2}, {Op: OpRDMAWriteImm}} {
+			want.ID, want.QP = uint64(i+1), k.qp
+			require.Equal(t, want, wcs[i], "a Write with Immediate has one completion")
+		}
+		require.Equal(t, Traffic{Messages: 5, Octets: 40}, k.qp.Stats().Sent.Immediate)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+func TestExtensionsThatCannotBePosted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		short := RemoteBuffer{STag: 1, Len: 7}
+		for what, c := range map[string]struct {
+			wr SendWR
+			is error
+		}{
+			"an Atomic of 7 octets":               {SendWR{Op: OpFetchAdd, Remote: short}, ErrBounds},
+			"a CompareSwap of nothing":            {SendWR{Op: OpCompareSwap}, ErrBounds},
+			"an Atomic with an SGE":               {SendWR{Op: OpSwap, Remote: remote, Local: k.at(0, 8)}, nil},
+			"an Atomic with inline data":          {SendWR{Op: OpFetchAdd, Remote: remote, Inline: make([]byte, 8)}, nil},
+			"a solicited Atomic":                  {SendWR{Op: OpFetchAdd, Remote: remote, Flags: Solicited}, nil},
+			"an Immediate with an SGE":            {SendWR{Op: OpImmediate, Local: k.at(0, 8)}, nil},
+			"an Immediate with inline data":       {SendWR{Op: OpImmediate, Inline: make([]byte, 8)}, nil},
+			"a Write with Immediate out of place": {SendWR{Op: OpRDMAWriteImm, Remote: short, Inline: make([]byte, 8)}, ErrBounds},
+			"a solicited Write":                   {SendWR{Op: OpRDMAWrite, Remote: remote, Flags: Solicited}, nil},
+			"what only completes":                 {SendWR{Op: OpRecvImm}, nil},
+		} {
+			err := k.qp.PostSend(c.wr)
+			var post *PostError
+			require.ErrorAs(t, err, &post, what)
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is, what)
+			}
+		}
+		k.p.wantIdle("nothing is sent", time.Second)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+func TestEXT_11_14_16_17_21_ReceivesOfImmediateData(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}, RecvWR{ID: 2, Local: k.at(0, 16)}, RecvWR{ID: 3, Local: k.at(16, 16)}))
+		solicited := make(chan WC, 4)
+		waits := func() {
+			var wcs [4]WC
+			n, err := k.cq.WaitSolicited(testContext(t), wcs[:])
+			require.NoError(t, err)
+			for _, wc := range wcs[:n] {
+				solicited <- wc
+			}
+		}
+		go waits()
+		k.p.writes(fpdu(untagged(0x41, 0x48, 0, 0, 1, 0, "\xff\x00\xff\x00\xff\x00\xff\x01")))
+		synctest.Wait()
+		require.Empty(t, solicited, "0x8 is no solicited event")
+		k.p.writes(fpdu(untagged(0x41, 0x43, 0, 0, 2, 0, "send")))
+		synctest.Wait()
+		require.Empty(t, solicited)
+		k.p.writes(fpdu(untagged(0x41, 0x49, 0, 0, 3, 0, "solicits")))
+		for _, want := range []WC{
+			{ID: 1, Op: OpRecvImm, Imm: [8]byte{0xff, 0, 0xff, 0, 0xff, 0, 0xff, 1}},
+			{ID: 2, Op: OpRecv, Len: 4},
+			{ID: 3, Op: OpRecvImm, Flags: Solicited, Imm: [8]byte([]byte("solicits"))},
+		} {
+			want.QP = k.qp
+			require.Equal(t, want, <-solicited, "0x9 is: all of them, in the order sent")
+		}
+		require.Equal(t, append([]byte("send"), make([]byte, 28)...), k.mem[:32], "the memory of a receive is for Sends")
+		require.Equal(t, Traffic{Messages: 2, Octets: 16}, k.qp.Stats().Received.Immediate)
+
+		// A receive that took an Immediate has given its slot back, like any other.
+		for msn := range uint32(300) {
+			require.NoError(t, k.qp.PostRecv(RecvWR{ID: 9}))
+			k.p.writes(fpdu(untagged(0x41, 0x48, 0, 0, msn+4, 0, "12345678")))
+			require.Equal(t, OpRecvImm, k.completes(k.cq, 1)[0].Op)
+		}
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+func TestEXT_13_18_25_31_45_46_67_69_HostileExtensions(t *testing.T) {
+	atomic := func(name string, segment func(at stag.STag, to uint64) []byte, code transport.Code, is error) attack {
+		a := attack{name: name, code: code, is: is}
+		a.segment = func(v *victim) []byte {
+			mr := v.another(v.pd, stag.LocalWrite|stag.RemoteAtomic, nil)
+			return segment(mr.STag(), regionTO)
+		}
+		return a
+	}
+	add := func(off uint64) func(stag.STag, uint64) []byte {
+		return func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to+off, 1, 0, 0, allBits) }
+	}
+	list := []attack{
+		atomic("an AOpCode of 1", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 1, at, to, 1, 0, 0, 0) }, 0x0206, ErrUnsupported),
+		atomic("an operand too few", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to, 1, 0, 0) }, 0x0207, nil),
+		atomic("an operand too many", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to, 1, 0, 0, 0, 0) }, 0x1205, nil),
+		atomic("behind the end", add(regionLen), 0x0101, ErrBounds),
+		atomic("across the end", add(regionLen-4), 0x0101, ErrBounds),
+		atomic("before the beginning", add(^uint64(7)), 0x0101, ErrBounds),
+		{name: "without the right", code: 0x0102, is: ErrAccess, segment: func(v *victim) []byte {
+			return atomicRequest(1, 2, v.mr.STag(), regionTO, 1, allBits, 0, 0)
+		}},
+		{name: "of another QP", code: 0x0103, is: ErrAccess, segment: func(v *victim) []byte {
+			mr := v.another(v.pd, stag.LocalWrite|stag.RemoteAtomic, v.other)
+			return atomicRequest(1, 2, mr.STag(), regionTO, 1, allBits, 0, 0)
+		}},
+		fixed("an STag of nobody", 0x0100, ErrInvalidSTag, atomicRequest(1, 0, 0x01020304, 0, 1, 0, 0, 0)),
+		fixed("a response that nobody asked for", 0x0207, nil, atomicResponse(1, 1, 1)),
+		fixed("an Immediate of 7 octets", 0x0207, nil, untagged(0x41, 0x48, 0, 0, 1, 0, "seven..")),
+		fixed("an Immediate of 9 octets", 0x1205, ErrBounds, untagged(0x41, 0x48, 0, 0, 1, 0, "nine.....")),
+	}
+	list[len(list)-1].recv = StatusLocalLength
+	for off := uint64(1); off < 8; off++ {
+		list = append(list, atomic("a target that is not aligned", add(off), 0x0207, nil))
+	}
+	attacks(t, list)
+}
+
+// TestEXT_6_7_PeerThatDoesNotKnowAtomics: an application that wants to know says so in
+// the private data, or tries on a connection that it can lose.
+func TestEXT_6_7_PeerThatDoesNotKnowAtomics(t *testing.T) {
+	for what, answer := range map[string]func(asked []byte) []byte{
+		"it names the request": func(asked []byte) []byte { return terminate(0x0206, tellsHeader, asked) },
+		"it names nothing":     func([]byte) []byte { return terminate(0x0206, tellsNothing, nil) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				errs := make(chan error, 1)
+				go func() {
+					_, err := k.qp.FetchAdd(testContext(t), remote, 0)
+					errs <- err
+				}()
+				asked := k.p.segment()
+				k.p.writes(fpdu(answer(asked)))
+				k.p.wantEnd("a Terminate is not answered by one")
+				require.NoError(t, k.p.c.Close())
+				err := <-errs
+				require.ErrorIs(t, err, ErrUnsupported)
+				require.ErrorIs(t, err, net.ErrClosed)
+				var te *TerminateError
+				require.ErrorAs(t, err, &te)
+				require.True(t, te.Remote)
+				require.ErrorIs(t, k.qp.Err(), ErrUnsupported)
+			})
+		})
+	}
+}
+
+// TestEXT_7_18_PeerThatDoesNotKnowImmediateData: it may have completed long ago.
+func TestEXT_7_18_PeerThatDoesNotKnowImmediateData(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.posts(SendWR{ID: 1, Op: OpImmediate})
+		bad := k.p.segment()
+		k.wantCompletions("it is out", 1)
+		k.p.writes(fpdu(terminate(0x0206, tellsHeader, bad)))
+		k.p.wantEnd("a Terminate is not answered by one")
+		require.NoError(t, k.p.c.Close())
+		<-k.qp.Done()
+		require.ErrorIs(t, k.qp.Err(), ErrUnsupported)
+		e := <-k.rnic.Events()
+		require.Equal(t, EventTerminateReceived, e.Kind)
+		require.ErrorIs(t, e.Err, ErrUnsupported)
+	})
+}
+
+func TestEXT_44_45_TargetThatIsNotAligned(t *testing.T) {
+	client, server := connect(t, pairConfig{network: "pipe"})
+	mem, mr := server.register(32, stag.LocalWrite|stag.RemoteAtomic, nil)
+	_, err := client.qp.FetchAdd(testContext(t), mr.Advertise(4, 8), 1)
+	var te *TerminateError
+	require.ErrorAs(t, err, &te)
+	require.Equal(t, TerminateError{Type: 2, Code: 7, Remote: true}, *te)
+	<-server.qp.Done()
+	require.ErrorContains(t, server.qp.Err(), "not aligned")
+	require.Equal(t, make([]byte, 32), mem)
+}
+
+func TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes(t *testing.T) {
+	for _, network := range []string{"tcp", "pipe"} {
+		client, server := connect(t, pairConfig{network: network})
+		ctx := testContext(t)
+		const n, rounds = 100 << 10, 50
+		src, srcMR := client.register(n, stag.LocalWrite, nil)
+		dst, dstMR := server.register(n, stag.LocalWrite|stag.RemoteWrite, nil)
+		wcs := make([]WC, 1)
+		for round := range rounds {
+			for i := range src {
+				src[i] = byte(i + round)
+			}
+			require.NoError(t, server.qp.PostRecv(RecvWR{ID: uint64(round)}))
+			require.NoError(t, client.qp.PostSend(SendWR{
+				Op: OpRDMAWriteImm, Local: []SGE{srcMR.Slice(0, n)}, Remote: dstMR.Advertise(0, n), Imm: [8]byte{byte(round)},
+			}))
+			_, err := server.qp.RecvCQ().Wait(ctx, wcs)
+			require.NoError(t, err)
+			require.NoError(t, wcs[0].Err())
+			require.Equal(t, [8]byte{byte(round)}, wcs[0].Imm)
+			require.Equal(t, src, dst, "every octet is there")
+			one(t, client.qp.SendCQ(), wcs)
+		}
+	}
+}
+
+// TestEXT_48_49_CountersOfManyStreams: clients of one RNIC add to two counters, which
+// some of them know by another STag, and so does code of the server.
+func TestEXT_48_49_CountersOfManyStreams(t *testing.T) {
+	const clients, each = 6, 300
+	client, server := newSide(t, nil), newSide(t, nil)
+	mem, mr := server.register(32, stag.LocalWrite|stag.RemoteAtomic, nil)
+	again, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteAtomic, &MROptions{BaseTO: 77})
+	require.NoError(t, err)
+	file, err := server.pd.RegisterBuffer(&memFile{mem: make([]byte, 32)}, stag.LocalWrite|stag.RemoteAtomic|stag.RemoteRead, nil)
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for i := range clients {
+		client.connect(server, pairConfig{})
+		qp, at := client.qp, mr.Advertise(8, 8)
+		if i%2 == 1 {
+			at = again.Advertise(8, 8)
+		}
+		all.Go(func() {
+			ctx := testContext(t)
+			seen := uint64(0)
+			for range each {
+				old, err := qp.FetchAdd(ctx, at, 1)
+				if err != nil || old < seen {
+					t.Error(err, old, seen)
+					return
+				}
+				seen = old + 1
+				if _, err := qp.FetchAdd(ctx, file.Advertise(16, 8), 3); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for range each {
+			atomic.AddUint64(word(mem, 8), 1)
+		}
+	})
+	all.Wait()
+	require.EqualValues(t, (clients+1)*each, *word(mem, 8), "nothing is lost")
+	last, err := client.qp.FetchAdd(testContext(t), file.Advertise(16, 8), 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 3*clients*each, last, "not in a Buffer either")
+	require.Equal(t, make([]byte, 8), mem[:8])
+	require.Equal(t, make([]byte, 16), mem[16:])
+}
+
+// A memFile is a Buffer that leaves it to others to keep its users apart.
+type memFile struct{ mem []byte }
+
+func (f *memFile) Size() int64 { return int64(len(f.mem)) }
+
+func (f *memFile) ReadAt(p []byte, off int64) (int, error)  { return copy(p, f.mem[off:]), nil }
+func (f *memFile) WriteAt(p []byte, off int64) (int, error) { return copy(f.mem[off:], p), nil }
+
+// TestCompareSwapMakesALock: of many who want it each gets it, and nobody with
+// another.
+func TestCompareSwapMakesALock(t *testing.T) {
+	const clients, each = 4, 50
+	client, server := newSide(t, nil), newSide(t, nil)
+	_, mr := server.register(16, stag.LocalWrite|stag.RemoteAtomic, nil)
+	at, held := mr.Advertise(8, 8), 0
+	var all sync.WaitGroup
+	for i := range clients {
+		client.connect(server, pairConfig{})
+		qp, me := client.qp, uint64(i+1)
+		all.Go(func() {
+			ctx := testContext(t)
+			take := func(from, to uint64) bool {
+				prev, err := qp.CompareSwap(ctx, at, from, to)
+				if err != nil {
+					t.Error(err)
+				}
+				return err != nil || prev == from
+			}
+			for range each {
+				for !take(0, me) {
+					time.Sleep(10 * time.Microsecond)
+				}
+				held++ // the race detector would notice two
+				if !take(me, 0) {
+					t.Error("somebody else has taken it")
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, clients*each, held)
+}
+
+func TestCloseAnswersAtomicsFirst(t *testing.T) {
+	client, server := connect(t, pairConfig{network: "pipe"})
+	mem, mr := server.register(16, stag.LocalWrite|stag.RemoteAtomic, nil)
+	cq := client.qp.SendCQ()
+	wrs := make([]SendWR, 40)
+	for i := range wrs {
+		wrs[i] = SendWR{ID: uint64(i), Op: OpFetchAdd, Remote: mr.Advertise(0, 8), Add: 1}
+	}
+	require.NoError(t, client.qp.PostSend(wrs...))
+	require.NoError(t, client.qp.Close())
+	for i, wc := range client.completes(cq, len(wrs)) {
+		require.NoError(t, wc.Err())
+		require.EqualValues(t, i, wc.Old, "one after the other")
+	}
+	require.EqualValues(t, len(wrs), *word(mem, 0))
+	require.ErrorIs(t, client.qp.PostSend(SendWR{Op: OpImmediate}), net.ErrClosed)
+	_, err := client.qp.CompareSwap(context.Background(), mr.Advertise(0, 8), 0, 1)
+	require.ErrorIs(t, err, net.ErrClosed)
+}

@@ -1,0 +1,78 @@
+package stag
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// AtomicLen is how many octets an atomic operation works on.
+const AtomicLen = 8
+
+// Aligned reports whether the octet at off, which is within the region, may be the
+// first of an atomic operation (RFC 7306 section 5.1). What counts is where the octet
+// is and not its tagged offset: its address in memory, its position in a [Buffer].
+func (r *Region) Aligned(off uint64) bool {
+	if part, ok := r.buf.(section); ok {
+		off += uint64(part.off)
+	}
+	if r.buf != nil {
+		return off%AtomicLen == 0
+	}
+	return uintptr(unsafe.Pointer(&r.mem[off]))%AtomicLen == 0
+}
+
+// Update replaces the 64-bit value v at off by change(v), and returns v. The caller
+// has a pin, and off is Aligned. No other Update of the same octets comes in between,
+// whichever regions of the table name them.
+//
+// In memory the value has the byte order of the host, and it is changed by
+// sync/atomic: code of this process that uses sync/atomic on it takes part. In a
+// Buffer it is little endian, and the Updates of all Buffers of the table take turns,
+// because two of them may be the same file; anybody else's reading and writing may
+// come in between. change may be called several times; where it returns v nothing is
+// written. The error is [ErrBounds], with nothing changed, or that of the Buffer,
+// after which the octets are indeterminate.
+func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v uint64, err error) {
+	if !r.contains(off, AtomicLen) {
+		return 0, ErrBounds
+	}
+	if r.buf != nil {
+		return t.updateBuffer(r, off, change)
+	}
+	p := (*uint64)(unsafe.Pointer(&r.mem[off]))
+	for {
+		v = atomic.LoadUint64(p)
+		fresh := change(v)
+		if fresh == v {
+			return v, nil
+		}
+		if atomic.CompareAndSwapUint64(p, v, fresh) {
+			r.Touched(off, AtomicLen)
+			return v, nil
+		}
+	}
+}
+
+// An updates lets the Updates of Buffers take turns.
+type updates struct {
+	mu     sync.Mutex
+	octets [AtomicLen]byte // of the one whose turn it is
+}
+
+func (t *Table) updateBuffer(r *Region, off uint64, change func(v uint64) uint64) (v uint64, err error) {
+	t.buffers.mu.Lock()
+	defer t.buffers.mu.Unlock()
+	octets := t.buffers.octets[:]
+	if err := r.ReadInto(octets, off); err != nil {
+		return 0, err
+	}
+	v = binary.LittleEndian.Uint64(octets)
+	fresh := change(v)
+	if fresh == v {
+		return v, nil
+	}
+	binary.LittleEndian.PutUint64(octets, fresh)
+	return v, r.Place(off, octets)
+}
