@@ -40,7 +40,10 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 
 // Completed puts what Complete has gathered into the CQ. The stream's lock is held, so
 // that nobody comes between.
-func (e events) Completed() { e.qp.sent.push() }
+func (e events) Completed() {
+	e.qp.sent.push()
+	e.qp.drains.ring()
+}
 
 // Kick sends what an extension has answered.
 func (e events) Kick() { e.qp.kick() }

@@ -168,8 +168,7 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 		llp.Abort(errRNICClosed)
 		return errRNICClosed
 	}
-	qp.connected.Store(true)
-	qp.state.Store(uint32(StateRTS))
+	qp.startEarly()
 	r.qps[qp] = struct{}{}
 	r.mu.Unlock()
 	if terms.Fault != nil {
@@ -204,6 +203,7 @@ func (qp *QP) abandon(err error) {
 	default:
 	}
 	qp.record(StateError, EventConnectionLost, err)
+	qp.flushEarly()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()
 	qp.detach()

@@ -3,12 +3,14 @@ package iwarp
 import "fmt"
 
 // An Event is something that no completion tells, or not to everybody: the end of
-// a QP, or the overflow of a CQ.
+// a QP, or the overflow of a CQ (draft-hilland-rddp-verbs section 8.3.3). It names the
+// one resource that it is about; the others are nil.
 type Event struct {
-	Kind EventKind
-	QP   *QP   // nil for events of a CQ
-	CQ   *CQ   // nil for events of a QP
-	Err  error // the cause; nil for a graceful end
+	Kind      EventKind
+	QP        *QP
+	CQ        *CQ
+	Terminate *TerminateError // that ended the QP, sent or received; else nil
+	Err       error           // the cause; nil for a graceful end
 }
 
 // An EventKind says what happened.
@@ -28,6 +30,9 @@ const (
 	// EventCQOverflow: a completion found its CQ full and is lost. Every QP that
 	// loses one is terminated (RFC 5040 section 8.1.1 (10)).
 	EventCQOverflow
+	// EventBadClose: the peer sent a message after this side had ended the stream
+	// gracefully. The message was thrown away.
+	EventBadClose
 )
 
 func (k EventKind) String() string {
@@ -44,6 +49,8 @@ func (k EventKind) String() string {
 		return "aborted"
 	case EventCQOverflow:
 		return "CQ overflow"
+	case EventBadClose:
+		return "bad close"
 	}
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }

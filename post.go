@@ -13,14 +13,21 @@ import (
 // network. It stops at the first one that cannot be queued, and then returns a
 // *[PostError]: those before it are queued. The slice is the caller's again at once,
 // the memory that its elements name only when they complete.
+//
+// What is posted while the QP is Idle, in QPConfig.Setup, waits for the connection:
+// an initiator then sends it at once, a responder when the first message of the
+// initiator has come (RFC 5044 section 7.1.2). If set-up fails it is flushed.
 func (qp *QP) PostSend(wrs ...SendWR) error {
 	return qp.postSend(wrs, nil)
 }
 
 // postSend is PostSend; with w, for the one request of a blocking helper.
 func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
-	if err := qp.mayPost(); err != nil {
-		return &PostError{Err: err}
+	switch {
+	case qp.closing.Load():
+		return &PostError{Err: qp.cause()}
+	case !qp.connected.Load():
+		return qp.postEarly(wrs, w)
 	}
 	room := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
@@ -51,16 +58,6 @@ func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
 		return nil
 	}
 	return &PostError{N: n, Err: qp.postError(err)}
-}
-
-func (qp *QP) mayPost() error {
-	switch {
-	case !qp.connected.Load():
-		return errNotConnected
-	case qp.closing.Load():
-		return qp.cause()
-	}
-	return nil
 }
 
 func (qp *QP) postError(err error) error {

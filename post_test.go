@@ -171,15 +171,16 @@ func (vast) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
 func (vast) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 func (vast) Size() int64                            { return 1 << 33 }
 
-func TestPostWithoutAConnectionIsRefused(t *testing.T) {
+func TestVERBS_35_IdleQPCannotBeEnded(t *testing.T) {
 	s := newSide(t, nil)
 	qp, err := s.rnic.newQP(&QPConfig{PD: s.pd, IRD: 3, ORD: -1})
 	require.NoError(t, err)
-	require.ErrorContains(t, qp.PostSend(SendWR{Op: OpSend}), "not connected yet")
 	require.NoError(t, qp.PostRecv(RecvWR{ID: 1}), "a receive can be posted from the start")
 	require.Equal(t, StateIdle, qp.State())
-	require.Error(t, qp.Close())
-	require.Error(t, qp.Abort())
+	for _, ends := range []func() error{qp.Close, qp.Terminate, qp.Abort} {
+		require.ErrorContains(t, ends(), "not connected yet")
+		require.Equal(t, StateIdle, qp.State())
+	}
 	require.Equal(t, []int{3, 0}, []int{qp.IRD(), qp.ORD()}, "what is asked for")
 	require.Nil(t, qp.PrivateData())
 	require.Nil(t, qp.RemoteAddr())

@@ -44,6 +44,7 @@ type QP struct {
 	sendRoom, recvRoom room
 
 	closing  atomic.Bool           // Close was called
+	finished atomic.Bool           // our half has been ended gracefully
 	drained  chan struct{}         // closed when, after that, all work is done
 	peerGone atomic.Bool           // the peer has ended its half
 	sendErr  atomic.Pointer[error] // the network takes no more
@@ -52,7 +53,10 @@ type QP struct {
 	halves   atomic.Int32          // of the connection that are still in use
 	done     chan struct{}         // closed when everything has ended
 
+	drains bell // rings when send work requests have completed
+
 	mu    sync.Mutex
+	early []rdmap.Request // posted while Idle
 	err   error           // the first cause of the end
 	kind  EventKind       // how it ended
 	term  *TerminateError // sent or received
@@ -78,8 +82,9 @@ type QPConfig struct {
 	// 248 octets, 508 with MPAOptions.LargePrivateData.
 	PrivateData []byte
 	// Setup runs while the QP is Idle, before our Request or Reply goes out: the
-	// place to post receives and to register memory for this QP alone. Its error
-	// ends the set-up.
+	// place to post receives and to register memory for this QP alone. Send work
+	// requests may be posted too: they are sent once the connection is there. The
+	// error of Setup ends the set-up.
 	Setup func(ctx context.Context, qp *QP) error
 	// RNRWait is how long a message waits for a receive to be posted. Nothing is
 	// read from the connection meanwhile, which holds the peer back; then the stream

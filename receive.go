@@ -251,6 +251,9 @@ func (x *receiver) end() {
 // Segment takes a segment from the LLP.
 func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	x.arrived(seq)
+	if x.qp.finished.Load() {
+		return x.qp.late(seq, ulpdu)
+	}
 	return x.qp.stream.Segment(seq, ulpdu)
 }
 
