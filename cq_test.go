@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -70,6 +71,42 @@ func TestCQGrowsOnUseUpToItsDepth(t *testing.T) {
 	require.Same(t, cq, e.CQ)
 	require.ErrorIs(t, e.Err, ErrQueueFull)
 	require.Equal(t, 1, fill(newTestCQ(t, 1), 1, 2), "a CQ of one entry takes one")
+}
+
+// TestCQResize: what is there stays there, in its order.
+func TestCQResize(t *testing.T) {
+	cq := newTestCQ(t, 4)
+	dst := make([]WC, 64)
+	fill(cq, 0, 1, 2, 3)
+	require.Equal(t, 2, cq.Poll(dst[:2]))
+	fill(cq, 4, 5) // the ring wraps
+	require.ErrorIs(t, cq.Resize(3), ErrLimit, "four wait to be polled")
+	for _, depth := range []int{0, -1, cq.rnic.Limits().MaxCQDepth + 1} {
+		require.Error(t, cq.Resize(depth))
+	}
+	require.Zero(t, fill(cq, 99), "a refused Resize changes nothing")
+	require.NoError(t, cq.Resize(40))
+	for id := uint64(6); id < 42; id++ {
+		require.Equal(t, 1, fill(cq, id))
+	}
+	require.Zero(t, fill(cq, 99), "forty is forty")
+	require.Equal(t, 38, cq.Poll(dst[:38]))
+	require.NoError(t, cq.Resize(2), "there is room for the two that are left")
+	require.Equal(t, 38+2, 38+cq.Poll(dst[38:]))
+	for i := range 40 {
+		require.EqualValues(t, 2+i, dst[i].ID)
+	}
+	require.Equal(t, 2, fill(cq, 1, 2, 3))
+	require.Equal(t, 2, cq.Poll(dst))
+
+	for _, depth := range []int{4, 40, 2} {
+		e := <-cq.rnic.Events()
+		require.Equal(t, EventCQOverflow, e.Kind)
+		require.ErrorContains(t, e.Err, fmt.Sprintf("%d entries", depth), "each size tells once that it was too small")
+	}
+	require.Empty(t, cq.rnic.Events())
+	require.NoError(t, cq.Close())
+	require.ErrorIs(t, cq.Resize(8), net.ErrClosed)
 }
 
 func TestSEC_22_CQDepthIsLimited(t *testing.T) {

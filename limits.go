@@ -50,3 +50,14 @@ func (l Limits) withDefaults() (Limits, error) {
 	}
 	return l, nil
 }
+
+// checkDepth holds the depth of a queue against its limit.
+func checkDepth(queue string, depth, most int) error {
+	switch {
+	case depth < 1:
+		return fmt.Errorf("iwarp: %s of depth %d", queue, depth)
+	case depth > most:
+		return fmt.Errorf("%w: %s of depth %d, at most %d", ErrLimit, queue, depth, most)
+	}
+	return nil
+}
