@@ -159,7 +159,7 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 	qp.stream = rdmap.New(rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth,
-		Receives: &qp.rq, Events: events{qp}, RTR: rtr, Window: windowOf(llp),
+		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 	})
 	qp.halves.Store(2)
 	r.mu.Lock()

@@ -36,7 +36,7 @@ func TestFullEventChannelDropsTheNewest(t *testing.T) {
 }
 
 func TestNamesOfKindsStatesAndOps(t *testing.T) {
-	for k := EventClosed; k <= EventCQOverflow; k++ {
+	for k := EventClosed; k <= EventRecvLimit; k++ {
 		require.NotContains(t, k.String(), "EventKind")
 	}
 	require.Equal(t, "EventKind(0)", EventKind(0).String())

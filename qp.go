@@ -42,6 +42,7 @@ type QP struct {
 	tx                 sender
 	rx                 receiver
 	sendRoom, recvRoom room
+	shared             sharing
 
 	closing  atomic.Bool           // Close was called
 	finished atomic.Bool           // our half has been ended gracefully
@@ -70,9 +71,13 @@ type QPConfig struct {
 	// SendCQ and RecvCQ take the completions; they may be the same, and shared with
 	// other QPs. nil: a CQ of the QP's own, see QP.SendCQ.
 	SendCQ, RecvCQ *CQ
+	// SRQ, if it is set, is where messages of the peer take their receives from. It may
+	// be of another PD.
+	SRQ *SRQ
 	// SendDepth and RecvDepth are how many work requests each queue takes: 128 by
 	// default. One counts until its completion has been polled; one without a
-	// completion, until it is done. Memory is used only as the queues fill.
+	// completion, until it is done. Memory is used only as the queues fill. With an SRQ
+	// RecvDepth is how many of its receives messages of this peer may occupy.
 	SendDepth, RecvDepth int
 	// IRD is how many RDMA Reads the peer may have outstanding here, ORD how many
 	// this side wants to have outstanding there: 16 by default, -1: none. Connection
@@ -193,10 +198,21 @@ func (qp *QP) attach() error {
 		qp.pd.release()
 		return err
 	}
+	if srq := qp.cfg.SRQ; srq != nil {
+		if err := srq.attach(); err != nil {
+			qp.recvCQ.detach()
+			qp.sendCQ.detach()
+			qp.pd.release()
+			return err
+		}
+	}
 	return nil
 }
 
 func (qp *QP) detach() {
+	if srq := qp.cfg.SRQ; srq != nil {
+		srq.detach(qp)
+	}
 	qp.recvCQ.detach()
 	qp.sendCQ.detach()
 	qp.pd.release()
@@ -212,7 +228,7 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 	for _, x := range []struct {
 		name string
 		of   *RNIC
-	}{{"PD", c.PD.rnic}, {"SendCQ", rnicOf(c.SendCQ, r)}, {"RecvCQ", rnicOf(c.RecvCQ, r)}} {
+	}{{"PD", c.PD.rnic}, {"SendCQ", rnicOf(c.SendCQ, r)}, {"RecvCQ", rnicOf(c.RecvCQ, r)}, {"SRQ", c.SRQ.home(r)}} {
 		if x.of != r {
 			return c, fmt.Errorf("iwarp: QPConfig.%s belongs to another RNIC", x.name)
 		}

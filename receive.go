@@ -195,7 +195,7 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 	if x.lingers.Load() || x.qp.dead() {
 		return true
 	}
-	if rnr != 0 && x.qp.rq.waiting() {
+	if rnr != 0 && x.qp.hasReceive() {
 		return true
 	}
 	x.state = readerStalled

@@ -13,6 +13,8 @@ import (
 type room struct {
 	used  atomic.Int64
 	freed bell // for the blocking helpers that want a slot
+	// stalled has a message that wants a slot: see QP.mayDraw.
+	stalled atomic.Pointer[receiver]
 }
 
 // take takes n of depth slots, or as many as there are. Calls do not overlap.
@@ -25,6 +27,11 @@ func (r *room) take(depth, n int) (taken int) {
 func (r *room) free(n int) {
 	r.used.Add(int64(-n))
 	r.freed.ring()
+	if r.stalled.Load() != nil {
+		if x := r.stalled.Swap(nil); x != nil {
+			x.resume()
+		}
+	}
 }
 
 // whenRoom calls post again and again until it finds room in its queue.
