@@ -11,6 +11,7 @@ type rule struct {
 var testLibraries = []string{
 	"github.com/stretchr/testify",
 	"go.uber.org/goleak",
+	"pgregory.net/rapid",
 	"golang.org/x/net",
 	"golang.org/x/sys",
 }
