@@ -161,7 +161,7 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth,
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 	})
-	qp.halves.Store(2)
+	qp.holds.Store(2)
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()

@@ -59,6 +59,10 @@ func (qp *QP) record(s State, kind EventKind, cause error) {
 // fail ends the stream for an error that this side found: a Terminate tells the
 // peer (RFC 5040 section 7.1). It reports false if the stream was ending already.
 func (qp *QP) fail(cause error) bool {
+	if !qp.hold() {
+		return false
+	}
+	defer qp.release() // not before the cause is recorded
 	tell := qp.stream.Terminate(cause)
 	if !tell && !isBadTerminate(cause) {
 		return false
@@ -240,8 +244,21 @@ func (qp *QP) die(cause error) {
 func isGraceful(cause error) bool { return cause == nil || errors.Is(cause, io.EOF) }
 
 // halfEnded is called once by each half when it will not run again.
-func (qp *QP) halfEnded() {
-	if qp.halves.Add(-1) == 0 {
+func (qp *QP) halfEnded() { qp.release() }
+
+// hold keeps an established QP from finishing until release. It reports false if it
+// has finished.
+func (qp *QP) hold() bool {
+	for n := qp.holds.Load(); n > 0; n = qp.holds.Load() {
+		if qp.holds.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (qp *QP) release() {
+	if qp.holds.Add(-1) == 0 {
 		qp.finish()
 	}
 }

@@ -51,7 +51,7 @@ type QP struct {
 	sendErr  atomic.Pointer[error] // the network takes no more
 	overflow atomic.Bool           // a completion was lost
 	dying    atomic.Bool           // nothing is sent or received any more
-	halves   atomic.Int32          // of the connection that are still in use
+	holds    atomic.Int32          // 2 for the halves of the connection, while they are in use
 	done     chan struct{}         // closed when everything has ended
 
 	drains bell // rings when send work requests have completed
