@@ -144,7 +144,7 @@ func TestCQWaitNeedNotBlock(t *testing.T) {
 	require.Error(t, err, "waiting without room would never end")
 }
 
-func TestCQEachCompletionWakesOneWaiter(t *testing.T) {
+func TestVERBS_76_CQEachCompletionWakesOneWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cq := newTestCQ(t, 16)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -204,7 +204,7 @@ func TestCQWaiterThatLeavesPassesItsTurnOn(t *testing.T) {
 	}
 }
 
-func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
+func TestRDMAP_51_57_VERBS_77_WaitSolicited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cq := newTestCQ(t, 16)
 		ctx := testContext(t)
@@ -305,9 +305,9 @@ func TestCQCloseWakesAllAndKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
-// TestCQNeverMisses: two producers, three ways of taking, and no completion is lost
+// TestVERBS_78_CQNeverMisses: two producers, three ways of taking, and no completion is lost
 // or doubled, nor does anybody sleep while there is one.
-func TestCQNeverMisses(t *testing.T) {
+func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	const each, producers = 3000, 2
 	cq := newTestCQ(t, 64)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -359,7 +359,7 @@ func TestCQNeverMisses(t *testing.T) {
 	}
 }
 
-func TestCQCannotBeClosedWhileInUse(t *testing.T) {
+func TestVERBS_80_CQCannotBeClosedWhileInUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.ErrorContains(t, k.cq.Close(), "2 queue pairs", "once as SendCQ and once as RecvCQ")
@@ -372,9 +372,9 @@ func TestCQCannotBeClosedWhileInUse(t *testing.T) {
 	})
 }
 
-// TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
+// TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
 // small, of which only one completes more than it holds, and a third on another CQ.
-func TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
+func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
 	for name, overflow := range map[string]func(k *talk){
 		"by a completed Send": func(k *talk) {
 			k.posts(SendWR{Op: OpSend}, SendWR{Op: OpSend}, SendWR{Op: OpSend})

@@ -363,8 +363,8 @@ func (qp *QP) Close() error {
 // endSending sends the FIN of a QP whose work is done.
 func (qp *QP) endSending() {
 	if qp.state.CompareAndSwap(uint32(StateRTS), uint32(StateClosing)) {
-		qp.rq.end(StatusFlushed)
 		qp.finished.Store(true)
+		qp.rq.end(StatusFlushed)
 		if !qp.closeSend() {
 			qp.record(StateClosing, EventClosed, nil)
 			qp.die(nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-func TestFullEventChannelDropsTheNewest(t *testing.T) {
+func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		events := s.rnic.Events()

@@ -99,8 +99,8 @@ func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 	}
 }
 
-// TestMPA_70_ResponderWaits: until the initiator's first FPDU has come.
-func TestMPA_70_ResponderWaits(t *testing.T) {
+// TestMPA_70_VERBS_54_ResponderWaits: until the initiator's first FPDU has come.
+func TestMPA_70_VERBS_54_ResponderWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		cq, err := s.rnic.CreateCQ(8)
