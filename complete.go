@@ -17,6 +17,9 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	qp := e.qp
 	bits := wrBits(r.Bits)
 	w, _ := r.Tag.(*waiter)
+	if w == nil && r.Tag != nil {
+		return // a knock
+	}
 	if w == nil && st == StatusSuccess && bits.flags()&Unsignaled != 0 {
 		qp.sent.freed++
 		return

@@ -158,7 +158,7 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 	qp.llp, qp.terms = llp, terms
 	qp.stream = rdmap.New(rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
-		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth,
+		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see knock
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 	})
 	qp.holds.Store(2)

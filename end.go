@@ -363,7 +363,7 @@ func (qp *QP) Close() error {
 // endSending sends the FIN of a QP whose work is done.
 func (qp *QP) endSending() {
 	if qp.state.CompareAndSwap(uint32(StateRTS), uint32(StateClosing)) {
-		qp.finished.Store(true)
+		qp.rx.closed.Store(true)
 		qp.rq.end(StatusFlushed)
 		if !qp.closeSend() {
 			qp.record(StateClosing, EventClosed, nil)

@@ -45,7 +45,6 @@ type QP struct {
 	shared             sharing
 
 	closing  atomic.Bool           // Close was called
-	finished atomic.Bool           // our half has been ended gracefully
 	drained  chan struct{}         // closed when, after that, all work is done
 	peerGone atomic.Bool           // the peer has ended its half
 	sendErr  atomic.Pointer[error] // the network takes no more
