@@ -17,6 +17,9 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	qp := e.qp
 	bits := wrBits(r.Bits)
 	w, _ := r.Tag.(*waiter)
+	if w == nil && r.Tag != nil {
+		return // a knock
+	}
 	if w == nil && st == StatusSuccess && bits.flags()&Unsignaled != 0 {
 		qp.sent.freed++
 		return
@@ -41,7 +44,10 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 
 // Completed puts what Complete has gathered into the CQ. The stream's lock is held, so
 // that nobody comes between.
-func (e events) Completed() { e.qp.sent.push() }
+func (e events) Completed() {
+	e.qp.sent.push()
+	e.qp.drains.ring()
+}
 
 // Kick sends what an extension has answered.
 func (e events) Kick() { e.qp.kick() }

@@ -58,11 +58,8 @@ const cqInitial = 16
 
 // CreateCQ makes a completion queue of depth entries.
 func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
-	if depth < 1 {
-		return nil, fmt.Errorf("iwarp: a CQ of %d entries", depth)
-	}
-	if depth > r.limits.MaxCQDepth {
-		return nil, fmt.Errorf("%w: a CQ of %d entries, at most %d", ErrLimit, depth, r.limits.MaxCQDepth)
+	if err := checkDepth("CQ", depth, r.limits.MaxCQDepth); err != nil {
+		return nil, err
 	}
 	if err := r.take(&r.used.cq, r.limits.MaxCQ, "CQs"); err != nil {
 		return nil, err
@@ -72,9 +69,33 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	return cq, nil
 }
 
+var errCQClosed = fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
+
 // newCQ makes a CQ that counts towards no limit: one of a QP whose user named none goes
 // with the QP.
 func newCQ(r *RNIC, depth int) *CQ { return &CQ{rnic: r, depth: depth} }
+
+// Resize gives the CQ room for depth entries, more or fewer than before. It fails, and
+// changes nothing, if that is not within Limits.MaxCQDepth, or less than there are
+// completions to be polled. A CQ that has overflowed tells of the next overflow again.
+func (cq *CQ) Resize(depth int) error {
+	if err := checkDepth("CQ", depth, cq.rnic.limits.MaxCQDepth); err != nil {
+		return err
+	}
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	switch {
+	case cq.closed:
+		return errCQClosed
+	case cq.n > depth:
+		return fmt.Errorf("%w: resize CQ to %d entries, %d wait to be polled", ErrLimit, depth, cq.n)
+	}
+	cq.depth, cq.overflowed = depth, false
+	if len(cq.ring) > depth {
+		cq.move(depth)
+	}
+	return nil
+}
 
 // SetBusyPoll has Wait, and the blocking helpers, poll the connection for at most d
 // before they sleep. That takes a processor meanwhile and saves the time that waking up
@@ -152,7 +173,7 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 		}
 		if cq.closed {
 			cq.mu.Unlock()
-			return 0, fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
+			return 0, errCQClosed
 		}
 		if sole := cq.sole; sole != nil {
 			cq.mu.Unlock()
@@ -279,7 +300,7 @@ func (cq *CQ) attach(qp *QP) error {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	if cq.closed {
-		return fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
+		return errCQClosed
 	}
 	if cq.qps == 0 {
 		cq.sole = qp
@@ -320,10 +341,10 @@ func (cq *CQ) push(wcs ...WC) bool {
 	overflows := fit < len(wcs) && !cq.overflowed
 	cq.overflowed = cq.overflowed || overflows
 	cq.passOn()
-	sole := cq.sole
+	sole, depth := cq.sole, cq.depth
 	cq.mu.Unlock()
 	if overflows {
-		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", cq.depth, ErrQueueFull)})
+		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, ErrQueueFull)})
 	}
 	if sole != nil {
 		sole.rx.nudge()
@@ -333,14 +354,20 @@ func (cq *CQ) push(wcs ...WC) bool {
 
 // grow doubles the ring up to depth. mu is held and the ring is full.
 func (cq *CQ) grow() bool {
-	if len(cq.ring) == cq.depth {
+	if len(cq.ring) >= cq.depth {
 		return false
 	}
-	ring := make([]WC, min(cq.depth, max(cqInitial, 2*len(cq.ring))))
-	n := copy(ring, cq.ring[cq.head:])
-	copy(ring[n:], cq.ring[:cq.head])
-	cq.ring, cq.head = ring, 0
+	cq.move(min(cq.depth, max(cqInitial, 2*len(cq.ring))))
 	return true
+}
+
+// move takes the entries to a new ring of size. mu is held.
+func (cq *CQ) move(size int) {
+	ring := make([]WC, size)
+	for i := range cq.n {
+		ring[i] = cq.ring[(cq.head+i)%len(cq.ring)]
+	}
+	cq.ring, cq.head = ring, 0
 }
 
 // isSolicited tells what WaitSolicited waits for: a message that asked for an

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -72,6 +73,42 @@ func TestCQGrowsOnUseUpToItsDepth(t *testing.T) {
 	require.Equal(t, 1, fill(newTestCQ(t, 1), 1, 2), "a CQ of one entry takes one")
 }
 
+// TestCQResize: what is there stays there, in its order.
+func TestCQResize(t *testing.T) {
+	cq := newTestCQ(t, 4)
+	dst := make([]WC, 64)
+	fill(cq, 0, 1, 2, 3)
+	require.Equal(t, 2, cq.Poll(dst[:2]))
+	fill(cq, 4, 5) // the ring wraps
+	require.ErrorIs(t, cq.Resize(3), ErrLimit, "four wait to be polled")
+	for _, depth := range []int{0, -1, cq.rnic.Limits().MaxCQDepth + 1} {
+		require.Error(t, cq.Resize(depth))
+	}
+	require.Zero(t, fill(cq, 99), "a refused Resize changes nothing")
+	require.NoError(t, cq.Resize(40))
+	for id := uint64(6); id < 42; id++ {
+		require.Equal(t, 1, fill(cq, id))
+	}
+	require.Zero(t, fill(cq, 99), "forty is forty")
+	require.Equal(t, 38, cq.Poll(dst[:38]))
+	require.NoError(t, cq.Resize(2), "there is room for the two that are left")
+	require.Equal(t, 38+2, 38+cq.Poll(dst[38:]))
+	for i := range 40 {
+		require.EqualValues(t, 2+i, dst[i].ID)
+	}
+	require.Equal(t, 2, fill(cq, 1, 2, 3))
+	require.Equal(t, 2, cq.Poll(dst))
+
+	for _, depth := range []int{4, 40, 2} {
+		e := <-cq.rnic.Events()
+		require.Equal(t, EventCQOverflow, e.Kind)
+		require.ErrorContains(t, e.Err, fmt.Sprintf("%d entries", depth), "each size tells once that it was too small")
+	}
+	require.Empty(t, cq.rnic.Events())
+	require.NoError(t, cq.Close())
+	require.ErrorIs(t, cq.Resize(8), net.ErrClosed)
+}
+
 func TestSEC_22_CQDepthIsLimited(t *testing.T) {
 	r := newSide(t, &Config{Limits: Limits{MaxCQDepth: 10, MaxCQ: 2}}).rnic
 	for _, depth := range []int{0, -1, 11} {
@@ -107,7 +144,7 @@ func TestCQWaitNeedNotBlock(t *testing.T) {
 	require.Error(t, err, "waiting without room would never end")
 }
 
-func TestCQEachCompletionWakesOneWaiter(t *testing.T) {
+func TestVERBS_76_CQEachCompletionWakesOneWaiter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cq := newTestCQ(t, 16)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -167,7 +204,7 @@ func TestCQWaiterThatLeavesPassesItsTurnOn(t *testing.T) {
 	}
 }
 
-func TestRDMAP_51_57_WaitSolicited(t *testing.T) {
+func TestRDMAP_51_57_VERBS_77_WaitSolicited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cq := newTestCQ(t, 16)
 		ctx := testContext(t)
@@ -268,9 +305,9 @@ func TestCQCloseWakesAllAndKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
-// TestCQNeverMisses: two producers, three ways of taking, and no completion is lost
+// TestVERBS_78_CQNeverMisses: two producers, three ways of taking, and no completion is lost
 // or doubled, nor does anybody sleep while there is one.
-func TestCQNeverMisses(t *testing.T) {
+func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	const each, producers = 3000, 2
 	cq := newTestCQ(t, 64)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -322,7 +359,7 @@ func TestCQNeverMisses(t *testing.T) {
 	}
 }
 
-func TestCQCannotBeClosedWhileInUse(t *testing.T) {
+func TestVERBS_80_CQCannotBeClosedWhileInUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.ErrorContains(t, k.cq.Close(), "2 queue pairs", "once as SendCQ and once as RecvCQ")
@@ -335,9 +372,9 @@ func TestCQCannotBeClosedWhileInUse(t *testing.T) {
 	})
 }
 
-// TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
+// TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
 // small, of which only one completes more than it holds, and a third on another CQ.
-func TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
+func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
 	for name, overflow := range map[string]func(k *talk){
 		"by a completed Send": func(k *talk) {
 			k.posts(SendWR{Op: OpSend}, SendWR{Op: OpSend}, SendWR{Op: OpSend})

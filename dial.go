@@ -158,18 +158,17 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 	qp.llp, qp.terms = llp, terms
 	qp.stream = rdmap.New(rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
-		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth,
-		Receives: &qp.rq, Events: events{qp}, RTR: rtr, Window: windowOf(llp),
+		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see knock
+		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 	})
-	qp.halves.Store(2)
+	qp.holds.Store(2)
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
 		llp.Abort(errRNICClosed)
 		return errRNICClosed
 	}
-	qp.connected.Store(true)
-	qp.state.Store(uint32(StateRTS))
+	qp.startEarly()
 	r.qps[qp] = struct{}{}
 	r.mu.Unlock()
 	if terms.Fault != nil {
@@ -204,6 +203,7 @@ func (qp *QP) abandon(err error) {
 	default:
 	}
 	qp.record(StateError, EventConnectionLost, err)
+	qp.flushEarly()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()
 	qp.detach()

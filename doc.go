@@ -11,7 +11,8 @@
 // part of a region, and a region of [PD.AllocMR] gets its memory by fast registration.
 // A [CQ] (completion queue) tells what has been done. A [QP] (queue pair) is a connection:
 // it is made by [RNIC.Dial] on one side, and by [RNIC.Listen], [Listener.Accept] and
-// [ConnRequest.Accept] on the other.
+// [ConnRequest.Accept] on the other. An [SRQ] (shared receive queue) has receives for
+// the messages of many QPs: the first to come takes the oldest.
 //
 // # Work
 //
@@ -26,7 +27,8 @@
 //
 // Setup: [QPConfig].Setup runs while the QP is Idle, before our Request or Reply
 // goes out. Receives posted and memory registered there are in place before the
-// first message can come. A message that finds no receive posted waits
+// first message can come; send work requests posted there are sent once the
+// connection is there. A message that finds no receive posted waits
 // QPConfig.RNRWait, during which nothing is read from the connection; then the
 // stream ends.
 //
@@ -73,9 +75,14 @@
 // shared regions besides.
 //
 // End: [QP.Close] refuses new posts, finishes what is queued and the peer's Reads,
-// ends the connection, and flushes the receive queue, within Config.CloseTimeout;
-// [QP.Abort] does not wait. [RNIC.Close] aborts everything and waits for all
-// goroutines.
+// ends the connection, and flushes the receive queue, within Config.CloseTimeout. A
+// message that the peer sends behind the end is thrown away and makes the end an
+// error, so the applications should agree on it first. [QP.Terminate] tells the peer
+// that this side cannot go on; [QP.Abort] does not wait. When any of them returns, or
+// the channel of [QP.Done] is closed, everything is completed. [QP.Drain] waits for
+// what was sent and ends nothing. [RNIC.Close] aborts everything and waits for all
+// goroutines. How a QP has ended, and other things that no completion tells, is told
+// by [RNIC.Events].
 //
 // # Security
 //

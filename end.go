@@ -23,6 +23,7 @@ import (
 //	            peer's FIN, for 2 s at most. Closing at once would answer unread input
 //	            with a reset, and that destroys a Terminate that is still under way.
 //	peerEnded   the peer's FIN
+//	late        a message behind our own FIN: linger
 //	lose        the connection is gone
 //	die         both halves stop; the one that stops last calls finish
 //	finish      everything that is left is flushed
@@ -39,6 +40,7 @@ var (
 	errQPClosed     = fmt.Errorf("iwarp: queue pair closed: %w", net.ErrClosed)
 	errAborted      = fmt.Errorf("iwarp: aborted: %w", net.ErrClosed)
 	errCloseTimeout = fmt.Errorf("iwarp: close: %w", os.ErrDeadlineExceeded)
+	errBadClose     = fmt.Errorf("iwarp: the peer sent a message after this side had ended the stream: %w", net.ErrClosed)
 )
 
 // record keeps the first cause of the end and moves to state s.
@@ -55,11 +57,15 @@ func (qp *QP) record(s State, kind EventKind, cause error) {
 }
 
 // fail ends the stream for an error that this side found: a Terminate tells the
-// peer (RFC 5040 section 7.1).
-func (qp *QP) fail(cause error) {
+// peer (RFC 5040 section 7.1). It reports false if the stream was ending already.
+func (qp *QP) fail(cause error) bool {
+	if !qp.hold() {
+		return false
+	}
+	defer qp.release() // not before the cause is recorded
 	tell := qp.stream.Terminate(cause)
 	if !tell && !isBadTerminate(cause) {
-		return // ending already
+		return false
 	}
 	te := faultError(cause)
 	if te == nil {
@@ -68,17 +74,26 @@ func (qp *QP) fail(cause error) {
 	qp.terminate(te, EventTerminated, recvStatus(cause))
 	if !tell {
 		qp.linger()
-		return
+		return true
 	}
 	qp.bound(lingerTime)
 	qp.kick()
+	return true
 }
 
 // isBadTerminate reports whether cause is a Terminate of the peer that is in error
 // itself. It ends the stream, but no Terminate is answered by one.
 func isBadTerminate(cause error) bool {
 	var seg *ddp.SegmentError
-	return errors.As(cause, &seg) && len(seg.Header) > 1 && rdmap.Opcode(seg.Header[1]&0xf) == rdmap.OpTerminate
+	return errors.As(cause, &seg) && isTerminate(seg.Header)
+}
+
+func isTerminate(segment []byte) bool {
+	return len(segment) > 1 && rdmap.Opcode(segment[1]&0xf) == rdmap.OpTerminate
+}
+
+func isEmptyTagged(segment []byte) bool {
+	return ddp.IsTagged(segment) && len(segment) == ddp.TaggedLen
 }
 
 // Terminated takes the peer's Terminate. It is for the stream's use.
@@ -229,8 +244,21 @@ func (qp *QP) die(cause error) {
 func isGraceful(cause error) bool { return cause == nil || errors.Is(cause, io.EOF) }
 
 // halfEnded is called once by each half when it will not run again.
-func (qp *QP) halfEnded() {
-	if qp.halves.Add(-1) == 0 {
+func (qp *QP) halfEnded() { qp.release() }
+
+// hold keeps an established QP from finishing until release. It reports false if it
+// has finished.
+func (qp *QP) hold() bool {
+	for n := qp.holds.Load(); n > 0; n = qp.holds.Load() {
+		if qp.holds.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (qp *QP) release() {
+	if qp.holds.Add(-1) == 0 {
 		qp.finish()
 	}
 }
@@ -241,14 +269,14 @@ func (qp *QP) finish() {
 	qp.stream.Windows().Invalidate()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()
-	qp.sendRoom.wake()
-	qp.recvRoom.wake()
+	qp.sendRoom.freed.ring()
+	qp.recvRoom.freed.ring()
 
 	qp.mu.Lock()
 	if qp.timer != nil {
 		qp.timer.Stop()
 	}
-	e := Event{Kind: qp.kind, QP: qp, Err: qp.err}
+	e := Event{Kind: qp.kind, QP: qp, Terminate: qp.term, Err: qp.err}
 	qp.mu.Unlock()
 	if e.Err != nil {
 		qp.state.Store(uint32(StateError))
@@ -335,12 +363,45 @@ func (qp *QP) Close() error {
 // endSending sends the FIN of a QP whose work is done.
 func (qp *QP) endSending() {
 	if qp.state.CompareAndSwap(uint32(StateRTS), uint32(StateClosing)) {
+		qp.rx.closed.Store(true)
 		qp.rq.end(StatusFlushed)
 		if !qp.closeSend() {
 			qp.record(StateClosing, EventClosed, nil)
 			qp.die(nil)
 		}
 	}
+}
+
+// late takes a segment that comes after this side has ended the stream gracefully:
+// the applications do not agree on its end (draft-hilland-rddp-verbs section 6.2.5). A
+// Terminate is still heard, and an empty RDMA Write means nothing.
+func (qp *QP) late(seq uint64, ulpdu []byte) error {
+	switch {
+	case qp.rx.lingers.Load():
+		return nil
+	case isEmptyTagged(ulpdu), isTerminate(ulpdu):
+		return qp.stream.Segment(seq, ulpdu)
+	}
+	qp.record(StateError, EventBadClose, errBadClose)
+	qp.linger()
+	return nil
+}
+
+// Terminate ends the QP with a Terminate message that tells the peer that this side
+// cannot go on: "local catastrophic error" (0/0/00), without naming a message
+// (draft-hilland-rddp-verbs section 6.2.2.3). Everything that is not complete is
+// flushed. It returns when the QP has ended; a peer that does not end its half keeps
+// that waiting for two seconds at most. Only an established QP can be terminated: one
+// that is ending or has ended answers with an error.
+func (qp *QP) Terminate() error {
+	if !qp.connected.Load() {
+		return errNotConnected
+	}
+	if qp.State() != StateRTS || !qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "the application cannot go on")) {
+		return qp.cause()
+	}
+	<-qp.done
+	return nil
 }
 
 // Abort ends the QP at once, with a reset of the connection and without a

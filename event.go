@@ -3,12 +3,15 @@ package iwarp
 import "fmt"
 
 // An Event is something that no completion tells, or not to everybody: the end of
-// a QP, or the overflow of a CQ.
+// a QP, the overflow of a CQ, or a limit that was asked for (draft-hilland-rddp-verbs section 8.3.3). It names the
+// one resource that it is about; the others are nil.
 type Event struct {
-	Kind EventKind
-	QP   *QP   // nil for events of a CQ
-	CQ   *CQ   // nil for events of a QP
-	Err  error // the cause; nil for a graceful end
+	Kind      EventKind
+	QP        *QP
+	CQ        *CQ
+	SRQ       *SRQ
+	Terminate *TerminateError // that ended the QP, sent or received; else nil
+	Err       error           // the cause; nil for a graceful end and for limits
 }
 
 // An EventKind says what happened.
@@ -28,6 +31,14 @@ const (
 	// EventCQOverflow: a completion found its CQ full and is lost. Every QP that
 	// loses one is terminated (RFC 5040 section 8.1.1 (10)).
 	EventCQOverflow
+	// EventBadClose: the peer sent a message after this side had ended the stream
+	// gracefully. The message was thrown away.
+	EventBadClose
+	// EventSRQLimit: an SRQ has fewer receives than the limit of SRQ.SetLimit.
+	EventSRQLimit
+	// EventRecvLimit: the messages of a QP's peer occupy more receives of the SRQ than
+	// the limit of QP.SetRecvLimit.
+	EventRecvLimit
 )
 
 func (k EventKind) String() string {
@@ -44,6 +55,12 @@ func (k EventKind) String() string {
 		return "aborted"
 	case EventCQOverflow:
 		return "CQ overflow"
+	case EventBadClose:
+		return "bad close"
+	case EventSRQLimit:
+		return "SRQ limit"
+	case EventRecvLimit:
+		return "receive limit"
 	}
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }

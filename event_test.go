@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-func TestFullEventChannelDropsTheNewest(t *testing.T) {
+func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		events := s.rnic.Events()
@@ -36,7 +36,7 @@ func TestFullEventChannelDropsTheNewest(t *testing.T) {
 }
 
 func TestNamesOfKindsStatesAndOps(t *testing.T) {
-	for k := EventClosed; k <= EventCQOverflow; k++ {
+	for k := EventClosed; k <= EventRecvLimit; k++ {
 		require.NotContains(t, k.String(), "EventKind")
 	}
 	require.Equal(t, "EventKind(0)", EventKind(0).String())

@@ -1,8 +1,9 @@
 package iwarp
 
 import (
-	"context"
 	"time"
+
+	"github.com/goiwarp/iwarp/rdmap"
 )
 
 // knockAfter is how long a new connection waits for anything of the peer before it
@@ -21,9 +22,16 @@ func (qp *QP) knockAgain() {
 		if qp.State() != StateRTS || qp.Stats().Received != (OpStats{}) {
 			return
 		}
-		// It waits neither for a place in the send queue nor for the completion.
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = qp.RDMAWrite(ctx, RemoteBuffer{}) // tells that ctx has ended
+		n, _ := qp.stream.Post(1, func(_ int, r *rdmap.Request) error {
+			r.Kind, r.Tag = rdmap.KindWrite, knock{}
+			return nil
+		})
+		if n > 0 {
+			qp.kick()
+		}
 	})
 }
+
+// A knock is the Tag of that message. It makes no completion, and takes none of the
+// slots that the user has: the stream has one more for it.
+type knock struct{}

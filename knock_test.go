@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -40,5 +41,36 @@ func TestInitiatorDoesNotKnockIfItWasHeard(t *testing.T) {
 			p.wantIdle("nothing follows an answer", time.Minute)
 		}))
 		<-done
+	})
+}
+
+// TestVERBS_56_KnockTakesNoSlotOfTheUser: it waits in a full queue, whose slots are as many as ever
+// when the first is free.
+func TestVERBS_56_KnockTakesNoSlotOfTheUser(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		read := SendWR{Op: OpRDMARead, Flags: ReadFence}
+		posts := func(_ context.Context, qp *QP) error { return qp.PostSend(read, read, read) }
+		answer := make(chan bool)
+		require.NoError(t, s.dialTo(QPConfig{SendDepth: 3, Setup: posts}, func(p *peer) {
+			p.wantRequest(defaultRequest)
+			p.replies("50 02 0004 8010 8010")
+			p.wantSegment("the RTR", emptyWrite)
+			p.segment()
+			for range 2 {
+				<-answer
+				p.writes(fpdu(response(0xc1, 0, 0, "")))
+				p.segment()
+			}
+			p.wantSegment("the knock goes out in its turn", emptyWrite)
+			<-answer
+		}))
+		time.Sleep(2 * knockAfter)
+		require.ErrorIs(t, s.qp.PostSend(read), ErrQueueFull)
+		answer <- true
+		s.completes(s.qp.SendCQ(), 1)
+		require.NoError(t, s.qp.PostSend(read), "the slot that is free is the user's, though the knock still waits")
+		answer <- true
+		answer <- true
 	})
 }

@@ -14,7 +14,8 @@ type Limits struct {
 	MaxMR         int // memory regions and windows: 1,048,576
 	MaxPD         int // protection domains: 65,536
 	MaxCQ         int // completion queues: 65,536
-	MaxQueueDepth int // work requests in a send or receive queue: 65,536
+	MaxSRQ        int // shared receive queues: 65,536
+	MaxQueueDepth int // work requests in a send, receive or shared receive queue: 65,536
 	MaxCQDepth    int // entries of a completion queue: 4,194,304
 	MaxSGE        int // SGEs of one work request: 16
 	MaxInline     int // octets of inline payload: 1,024
@@ -24,7 +25,7 @@ type Limits struct {
 }
 
 var defaultLimits = Limits{
-	MaxQP: 1 << 16, MaxMR: 1 << 20, MaxPD: 1 << 16, MaxCQ: 1 << 16,
+	MaxQP: 1 << 16, MaxMR: 1 << 20, MaxPD: 1 << 16, MaxCQ: 1 << 16, MaxSRQ: 1 << 16,
 	MaxQueueDepth: 1 << 16, MaxCQDepth: 1 << 22,
 	MaxSGE: 16, MaxInline: 1024,
 	MaxIRD: 1024, MaxORD: 1024,
@@ -49,4 +50,15 @@ func (l Limits) withDefaults() (Limits, error) {
 		return Limits{}, fmt.Errorf("iwarp: Limits.MaxIRD or MaxORD is above %d", maxReads)
 	}
 	return l, nil
+}
+
+// checkDepth holds the depth of a queue against its limit.
+func checkDepth(queue string, depth, most int) error {
+	switch {
+	case depth < 1:
+		return fmt.Errorf("iwarp: %s of depth %d", queue, depth)
+	case depth > most:
+		return fmt.Errorf("%w: %s of depth %d, at most %d", ErrLimit, queue, depth, most)
+	}
+	return nil
 }

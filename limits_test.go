@@ -94,8 +94,12 @@ func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
 		"MaxCQ": func(s *side, n int) error {
 			return times(n, func() error { _, err := s.rnic.CreateCQ(1); return err })
 		},
+		"MaxSRQ": func(s *side, n int) error {
+			return times(n, func() error { _, err := s.pd.CreateSRQ(1); return err })
+		},
 		"MaxQueueDepth": func(s *side, n int) error {
-			return errors.Join(newQP(s, QPConfig{SendDepth: n}), newQP(s, QPConfig{RecvDepth: n}))
+			_, err := s.pd.CreateSRQ(n)
+			return errors.Join(err, newQP(s, QPConfig{SendDepth: n}), newQP(s, QPConfig{RecvDepth: n}))
 		},
 		"MaxCQDepth": func(s *side, n int) error { _, err := s.rnic.CreateCQ(n); return err },
 		"MaxSGE": func(s *side, n int) error {

@@ -9,9 +9,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_105_106_110_CompletionsAreInPostOrder: across kinds. A Send behind a Read is out
+// TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder: across kinds. A Send behind a Read is out
 // at once, and completes behind it.
-func TestRDMAP_105_106_110_CompletionsAreInPostOrder(t *testing.T) {
+func TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		k.posts(
@@ -43,7 +43,7 @@ func (k *talk) mr2() *MR {
 	return mr
 }
 
-func TestReadFence(t *testing.T) {
+func TestVERBS_64_ReadFence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		k.posts(
@@ -67,7 +67,7 @@ func TestReadFence(t *testing.T) {
 	})
 }
 
-func TestLocalFence(t *testing.T) {
+func TestVERBS_65_LocalFence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		_, sink := k.register(4, stag.LocalWrite, nil)
@@ -115,7 +115,7 @@ func TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded(t *testing.T) {
 	}
 }
 
-func TestReadWithoutORD(t *testing.T) {
+func TestVERBS_67_ReadWithoutORD(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{ORD: -1}, nil)
 		require.Zero(t, k.qp.ORD())
@@ -162,9 +162,9 @@ func TestRDMAP_57_CompletionOfAReceive(t *testing.T) {
 	})
 }
 
-// TestAttributionOfATerminate: the peer's Terminate names the request that it is
+// TestVERBS_41_74_75_AttributionOfATerminate: the peer's Terminate names the request that it is
 // about, by its MSN; that one gets the reason, all others are flushed.
-func TestAttributionOfATerminate(t *testing.T) {
+func TestVERBS_41_74_75_AttributionOfATerminate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 8}, RecvWR{ID: 9}))

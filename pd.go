@@ -16,7 +16,7 @@ type PD struct {
 	id   uint32
 
 	mu     sync.Mutex
-	users  int // MRs, MWs and QPs
+	users  int // MRs, MWs, SRQs and QPs
 	closed bool
 }
 
@@ -98,7 +98,7 @@ func (pd *PD) giveSTag() {
 	pd.release()
 }
 
-// Close gives the PD back. It fails while regions, windows or QPs of it are left.
+// Close gives the PD back. It fails while regions, windows, SRQs or QPs of it are left.
 func (pd *PD) Close() error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
@@ -106,7 +106,7 @@ func (pd *PD) Close() error {
 		return nil
 	}
 	if pd.users > 0 {
-		return fmt.Errorf("iwarp: close PD: still in use by %d regions, windows and queue pairs", pd.users)
+		return fmt.Errorf("iwarp: close PD: still in use by %d regions, windows, shared receive queues and queue pairs", pd.users)
 	}
 	pd.closed = true
 	pd.rnic.give(&pd.rnic.used.pd)

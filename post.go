@@ -13,14 +13,21 @@ import (
 // network. It stops at the first one that cannot be queued, and then returns a
 // *[PostError]: those before it are queued. The slice is the caller's again at once,
 // the memory that its elements name only when they complete.
+//
+// What is posted while the QP is Idle, in QPConfig.Setup, waits for the connection:
+// an initiator then sends it at once, a responder when the first message of the
+// initiator has come (RFC 5044 section 7.1.2). If set-up fails it is flushed.
 func (qp *QP) PostSend(wrs ...SendWR) error {
 	return qp.postSend(wrs, nil)
 }
 
 // postSend is PostSend; with w, for the one request of a blocking helper.
 func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
-	if err := qp.mayPost(); err != nil {
-		return &PostError{Err: err}
+	switch {
+	case qp.closing.Load():
+		return &PostError{Err: qp.cause()}
+	case !qp.connected.Load():
+		return qp.postEarly(wrs, w)
 	}
 	room := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
@@ -51,16 +58,6 @@ func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
 		return nil
 	}
 	return &PostError{N: n, Err: qp.postError(err)}
-}
-
-func (qp *QP) mayPost() error {
-	switch {
-	case !qp.connected.Load():
-		return errNotConnected
-	case qp.closing.Load():
-		return qp.cause()
-	}
-	return nil
 }
 
 func (qp *QP) postError(err error) error {
@@ -185,7 +182,12 @@ func (qp *QP) fillSource(r *rdmap.Request, wr *SendWR) (n uint64, err error) {
 // spans checks SGEs and appends what they stand for. Those of no length are not
 // looked at (draft-hilland-rddp-verbs section 8.1.3.2).
 func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span, uint64, error) {
-	if most := qp.rnic.limits.MaxSGE; len(sges) > most {
+	return qp.pd.spans(dst, sges, need, qp.id)
+}
+
+// spans is that for a stream of the PD, or, if stream is 0, for all of them.
+func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32) ([]stag.Span, uint64, error) {
+	if most := pd.rnic.limits.MaxSGE; len(sges) > most {
 		return dst, 0, fmt.Errorf("%w: %d SGEs, at most %d", ErrLimit, len(sges), most)
 	}
 	var sum uint64
@@ -194,7 +196,7 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 		if s.Len == 0 {
 			continue
 		}
-		region, err := qp.checkSGE(s, need)
+		region, err := pd.checkSGE(s, need, stream)
 		if err != nil {
 			return dst, 0, fmt.Errorf("SGE %d: %w", i, err)
 		}
@@ -211,15 +213,15 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 
 // checkSGE returns the region of an SGE. One that is registered by a work request may be
 // INVALID still when it is named; whether it is VALID is then found out in its turn.
-func (qp *QP) checkSGE(s *SGE, need stag.Access) (*stag.Region, error) {
+func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint32) (*stag.Region, error) {
 	if s.MR == nil {
 		return nil, errors.New("iwarp: no region")
 	}
 	r := s.MR.region()
 	switch {
-	case s.MR.pd != qp.pd:
+	case s.MR.pd != pd:
 		return nil, fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
-	case r.Scope().Stream != 0 && r.Scope().Stream != qp.id:
+	case r.Scope().Stream != 0 && r.Scope().Stream != stream:
 		return nil, fmt.Errorf("%w: the region belongs to another QP", ErrAccess)
 	case !contains(r, s.Off, s.Len):
 		return nil, fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, r.Len())
@@ -232,7 +234,8 @@ func (qp *QP) checkSGE(s *SGE, need stag.Access) (*stag.Region, error) {
 }
 
 // PostRecv queues buffers for messages of the peer, in order. It may be called as
-// soon as there is a QP, in QPConfig.Setup. Errors are as those of PostSend.
+// soon as there is a QP, in QPConfig.Setup. A QP with an SRQ takes none. Errors are as
+// those of PostSend.
 func (qp *QP) PostRecv(wrs ...RecvWR) error {
 	if n, err := qp.postRecv(wrs, nil); err != nil {
 		return &PostError{N: n, Err: err}
@@ -242,8 +245,11 @@ func (qp *QP) PostRecv(wrs ...RecvWR) error {
 
 // postRecv is PostRecv; with w, for the one receive of a blocking helper.
 func (qp *QP) postRecv(wrs []RecvWR, w *waiter) (n int, err error) {
-	if qp.closing.Load() {
+	switch {
+	case qp.closing.Load():
 		return 0, qp.cause()
+	case qp.cfg.SRQ != nil:
+		return 0, errHasSRQ
 	}
 	n, err = qp.rq.post(wrs, w)
 	if n > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-func TestPostOfAListStopsAtTheFirstError(t *testing.T) {
+func TestVERBS_55_90_PostOfAListStopsAtTheFirstError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{SendDepth: 8, RecvDepth: 8}, nil)
 		err := k.qp.PostSend(
@@ -41,7 +41,7 @@ func TestPostOfAListStopsAtTheFirstError(t *testing.T) {
 	})
 }
 
-func TestPostToAFullQueueIsRefused(t *testing.T) {
+func TestVERBS_56_62_PostToAFullQueueIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{SendDepth: 3, RecvDepth: 3, ORD: 1}, nil)
 		read := SendWR{Op: OpRDMARead}
@@ -66,8 +66,8 @@ func TestPostToAFullQueueIsRefused(t *testing.T) {
 	})
 }
 
-// TestPostChecksEveryField: a refused work request says why, and changes nothing.
-func TestPostChecksEveryField(t *testing.T) {
+// TestVERBS_57_59_60_72_90_PostChecksEveryField: a refused work request says why, and changes nothing.
+func TestVERBS_57_59_60_72_90_PostChecksEveryField(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, &Config{Limits: Limits{MaxSGE: 4, MaxInline: 64}})
 		other := newSide(t, nil)
@@ -171,15 +171,16 @@ func (vast) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
 func (vast) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 func (vast) Size() int64                            { return 1 << 33 }
 
-func TestPostWithoutAConnectionIsRefused(t *testing.T) {
+func TestVERBS_35_IdleQPCannotBeEnded(t *testing.T) {
 	s := newSide(t, nil)
 	qp, err := s.rnic.newQP(&QPConfig{PD: s.pd, IRD: 3, ORD: -1})
 	require.NoError(t, err)
-	require.ErrorContains(t, qp.PostSend(SendWR{Op: OpSend}), "not connected yet")
 	require.NoError(t, qp.PostRecv(RecvWR{ID: 1}), "a receive can be posted from the start")
 	require.Equal(t, StateIdle, qp.State())
-	require.Error(t, qp.Close())
-	require.Error(t, qp.Abort())
+	for _, ends := range []func() error{qp.Close, qp.Terminate, qp.Abort} {
+		require.ErrorContains(t, ends(), "not connected yet")
+		require.Equal(t, StateIdle, qp.State())
+	}
 	require.Equal(t, []int{3, 0}, []int{qp.IRD(), qp.ORD()}, "what is asked for")
 	require.Nil(t, qp.PrivateData())
 	require.Nil(t, qp.RemoteAddr())
@@ -193,7 +194,7 @@ func TestPostWithoutAConnectionIsRefused(t *testing.T) {
 	require.ErrorIs(t, wc[0].Err(), cause)
 }
 
-func TestPostedInlineDataIsCopied(t *testing.T) {
+func TestVERBS_60_PostedInlineDataIsCopied(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{ORD: 1}, nil)
 		buf := []byte("before")
@@ -210,7 +211,7 @@ func TestPostedInlineDataIsCopied(t *testing.T) {
 	})
 }
 
-func TestUnsignaledWorkCompletesOnlyIfItFails(t *testing.T) {
+func TestVERBS_61_62_UnsignaledWorkCompletesOnlyIfItFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{SendDepth: 4}, nil)
 		for range 5 { // also: their slots come back
@@ -232,7 +233,7 @@ func TestUnsignaledWorkCompletesOnlyIfItFails(t *testing.T) {
 	})
 }
 
-func TestSolicitedAndInvalidatingSends(t *testing.T) {
+func TestVERBS_72_SolicitedAndInvalidatingSends(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		k.posts(
@@ -248,7 +249,7 @@ func TestSolicitedAndInvalidatingSends(t *testing.T) {
 	})
 }
 
-func TestGatherAndScatter(t *testing.T) {
+func TestVERBS_57_58_GatherAndScatter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, &Config{Limits: Limits{MaxSGE: 5}})
 		copy(k.mem, "0123456789")
@@ -270,7 +271,7 @@ func TestGatherAndScatter(t *testing.T) {
 	})
 }
 
-func TestOperationsOfNoLength(t *testing.T) {
+func TestVERBS_58_OperationsOfNoLength(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		anything := RemoteBuffer{STag: 0x01020304, TO: math.MaxUint64}
@@ -339,7 +340,7 @@ func TestLocalInvalidateTakesAwayTheAccess(t *testing.T) {
 	})
 }
 
-func TestRegionClosedWhileItsWorkWaits(t *testing.T) {
+func TestVERBS_52_RegionClosedWhileItsWorkWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		_, mr := k.register(8, stag.LocalWrite, nil)

@@ -42,6 +42,7 @@ type QP struct {
 	tx                 sender
 	rx                 receiver
 	sendRoom, recvRoom room
+	shared             sharing
 
 	closing  atomic.Bool           // Close was called
 	drained  chan struct{}         // closed when, after that, all work is done
@@ -49,10 +50,13 @@ type QP struct {
 	sendErr  atomic.Pointer[error] // the network takes no more
 	overflow atomic.Bool           // a completion was lost
 	dying    atomic.Bool           // nothing is sent or received any more
-	halves   atomic.Int32          // of the connection that are still in use
+	holds    atomic.Int32          // 2 for the halves of the connection, while they are in use
 	done     chan struct{}         // closed when everything has ended
 
+	drains bell // rings when send work requests have completed
+
 	mu    sync.Mutex
+	early []rdmap.Request // posted while Idle
 	err   error           // the first cause of the end
 	kind  EventKind       // how it ended
 	term  *TerminateError // sent or received
@@ -66,9 +70,13 @@ type QPConfig struct {
 	// SendCQ and RecvCQ take the completions; they may be the same, and shared with
 	// other QPs. nil: a CQ of the QP's own, see QP.SendCQ.
 	SendCQ, RecvCQ *CQ
+	// SRQ, if it is set, is where messages of the peer take their receives from. It may
+	// be of another PD.
+	SRQ *SRQ
 	// SendDepth and RecvDepth are how many work requests each queue takes: 128 by
 	// default. One counts until its completion has been polled; one without a
-	// completion, until it is done. Memory is used only as the queues fill.
+	// completion, until it is done. Memory is used only as the queues fill. With an SRQ
+	// RecvDepth is how many of its receives messages of this peer may occupy.
 	SendDepth, RecvDepth int
 	// IRD is how many RDMA Reads the peer may have outstanding here, ORD how many
 	// this side wants to have outstanding there: 16 by default, -1: none. Connection
@@ -78,8 +86,9 @@ type QPConfig struct {
 	// 248 octets, 508 with MPAOptions.LargePrivateData.
 	PrivateData []byte
 	// Setup runs while the QP is Idle, before our Request or Reply goes out: the
-	// place to post receives and to register memory for this QP alone. Its error
-	// ends the set-up.
+	// place to post receives and to register memory for this QP alone. Send work
+	// requests may be posted too: they are sent once the connection is there. The
+	// error of Setup ends the set-up.
 	Setup func(ctx context.Context, qp *QP) error
 	// RNRWait is how long a message waits for a receive to be posted. Nothing is
 	// read from the connection meanwhile, which holds the peer back; then the stream
@@ -188,10 +197,21 @@ func (qp *QP) attach() error {
 		qp.pd.release()
 		return err
 	}
+	if srq := qp.cfg.SRQ; srq != nil {
+		if err := srq.attach(); err != nil {
+			qp.recvCQ.detach()
+			qp.sendCQ.detach()
+			qp.pd.release()
+			return err
+		}
+	}
 	return nil
 }
 
 func (qp *QP) detach() {
+	if srq := qp.cfg.SRQ; srq != nil {
+		srq.detach(qp)
+	}
 	qp.recvCQ.detach()
 	qp.sendCQ.detach()
 	qp.pd.release()
@@ -207,7 +227,7 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 	for _, x := range []struct {
 		name string
 		of   *RNIC
-	}{{"PD", c.PD.rnic}, {"SendCQ", rnicOf(c.SendCQ, r)}, {"RecvCQ", rnicOf(c.RecvCQ, r)}} {
+	}{{"PD", c.PD.rnic}, {"SendCQ", rnicOf(c.SendCQ, r)}, {"RecvCQ", rnicOf(c.RecvCQ, r)}, {"SRQ", c.SRQ.home(r)}} {
 		if x.of != r {
 			return c, fmt.Errorf("iwarp: QPConfig.%s belongs to another RNIC", x.name)
 		}

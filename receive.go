@@ -46,6 +46,7 @@ type receiver struct {
 	waits   atomic.Uint64 // for a receive to be posted: QPStats.ReceiveWaits
 	parks   atomic.Bool   // the LLP cannot be armed: the reader parks in Receive
 	lingers atomic.Bool   // what still comes is thrown away
+	closed  atomic.Bool   // our half has been ended gracefully
 	owed    bool          // the first segment has come: what the fence held can go out
 
 	// A reader that found nothing more stays for a while, because more will come.
@@ -195,7 +196,7 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 	if x.lingers.Load() || x.qp.dead() {
 		return true
 	}
-	if rnr != 0 && x.qp.rq.waiting() {
+	if rnr != 0 && x.qp.hasReceive() {
 		return true
 	}
 	x.state = readerStalled
@@ -251,6 +252,9 @@ func (x *receiver) end() {
 // Segment takes a segment from the LLP.
 func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	x.arrived(seq)
+	if x.closed.Load() {
+		return x.qp.late(seq, ulpdu)
+	}
 	return x.qp.stream.Segment(seq, ulpdu)
 }
 

@@ -20,13 +20,17 @@ var operations = []func(*testing.T){
 	TestDDP_55_CloseFinishesWhatIsQueued,
 	TestCloseTimesOut,
 	TestARCH_37_AbortFlushesInPostOrder,
-	TestDDP_57_61_PeerEndsWithWorkOutstanding,
-	TestDDP_52_59_PeerEndsIdly,
+	TestDDP_57_61_VERBS_39_PeerEndsWithWorkOutstanding,
+	TestDDP_52_59_VERBS_38_PeerEndsIdly,
 	TestDDP_60_61_ConnectionIsReset,
 	TestFirstCauseStays,
 
 	// cq_test.go
-	TestRDMAP_129_SEC_24_OverflowEndsOnlyWhoLosesACompletion,
+	TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion,
+
+	// drain_test.go
+	TestDrainWaitsForWhatWasPostedBefore,
+	TestDrainOfAnEndingQPWaitsForItsEnd,
 
 	// helpers_test.go
 	TestHelpersHavePrivateCompletions,
@@ -73,30 +77,30 @@ var operations = []func(*testing.T){
 	TestRDMAP_6_7_87_UnexpectedOpcodes,
 
 	// order_test.go
-	TestRDMAP_105_106_110_CompletionsAreInPostOrder,
-	TestReadFence,
-	TestLocalFence,
+	TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder,
+	TestVERBS_64_ReadFence,
+	TestVERBS_65_LocalFence,
 	TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded,
-	TestReadWithoutORD,
+	TestVERBS_67_ReadWithoutORD,
 	TestRDMAP_100_ARCH_29_ReceiveImpliesEarlierWrites,
 	TestRDMAP_57_CompletionOfAReceive,
-	TestAttributionOfATerminate,
+	TestVERBS_41_74_75_AttributionOfATerminate,
 
 	// peer_conversation_test.go
 	TestRDMAP_49_50_EmptySendTakesOneReceive,
 
 	// post_test.go
-	TestPostOfAListStopsAtTheFirstError,
-	TestPostToAFullQueueIsRefused,
-	TestPostChecksEveryField,
-	TestPostedInlineDataIsCopied,
-	TestUnsignaledWorkCompletesOnlyIfItFails,
-	TestSolicitedAndInvalidatingSends,
-	TestGatherAndScatter,
-	TestOperationsOfNoLength,
+	TestVERBS_55_90_PostOfAListStopsAtTheFirstError,
+	TestVERBS_56_62_PostToAFullQueueIsRefused,
+	TestVERBS_57_59_60_72_90_PostChecksEveryField,
+	TestVERBS_60_PostedInlineDataIsCopied,
+	TestVERBS_61_62_UnsignaledWorkCompletesOnlyIfItFails,
+	TestVERBS_72_SolicitedAndInvalidatingSends,
+	TestVERBS_57_58_GatherAndScatter,
+	TestVERBS_58_OperationsOfNoLength,
 	TestVERBS_20_ReadIntoARegionThatIsInvalidatedAfterwards,
 	TestLocalInvalidateTakesAwayTheAccess,
-	TestRegionClosedWhileItsWorkWaits,
+	TestVERBS_52_RegionClosedWhileItsWorkWaits,
 
 	// rfc4296_test.go
 	TestARCH_1_2_BuffersOfAnyKindAreServedAlike,
@@ -123,8 +127,24 @@ var operations = []func(*testing.T){
 	// rnr_test.go
 	TestARCH_11_MessageWaitsNoLongerThanRNRWait,
 	TestPeerHasNoReceive,
-	TestReceiveTooSmallForItsMessage,
+	TestVERBS_71_ReceiveTooSmallForItsMessage,
 	TestReceiveWhoseRegionIsGone,
+
+	// srq_test.go
+	TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive,
+	TestVERBS_84_FailedQPLeavesTheOthersTheirReceives,
+	TestVERBS_85_SEC_20_SRQLimit,
+	TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer,
+	TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives,
+	TestMessagesWaitForASharedReceive,
+	TestManyPeersShareFewReceives,
+
+	// states_test.go
+	TestVERBS_43_46_NothingIsAskedOfAQPInTerminate,
+	TestVERBS_45_46_ErrorIsFinal,
+	TestVERBS_47_BadClose,
+	TestVERBS_41_47_WhatMayComeBehindOurFIN,
+	TestVERBS_42_AbortResets,
 
 	// stress_test.go
 	TestARCH_22_ManyGoroutinesOnOneQP,

@@ -158,7 +158,7 @@ func (r *RNIC) nextID() uint32 {
 }
 
 // usage counts what Limits caps. Guarded by RNIC.mu.
-type usage struct{ qp, mr, pd, cq int }
+type usage struct{ qp, mr, pd, cq, srq int }
 
 // take reserves one of a capped resource.
 func (r *RNIC) take(n *int, limit int, what string) error {

@@ -96,7 +96,7 @@ func TestWaitForAReceiveHoldsThePeerBack(t *testing.T) {
 	}
 }
 
-func TestReceiveTooSmallForItsMessage(t *testing.T) {
+func TestVERBS_71_ReceiveTooSmallForItsMessage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 4)}, RecvWR{ID: 2, Local: k.at(4, 4)}, RecvWR{ID: 3, Local: k.at(8, 4)}))

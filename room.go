@@ -3,7 +3,6 @@ package iwarp
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 )
 
@@ -12,11 +11,10 @@ import (
 // is done (draft-hilland-rddp-verbs section 8.2.1). So a CQ with as many entries as
 // its queues have slots does not overflow.
 type room struct {
-	used atomic.Int64
-
-	waiting atomic.Int32 // blocking helpers that want a slot
-	mu      sync.Mutex
-	freed   chan struct{} // closed when a slot is free; nil while nobody waits
+	used  atomic.Int64
+	freed bell // for the blocking helpers that want a slot
+	// stalled has a message that wants a slot: see QP.mayDraw.
+	stalled atomic.Pointer[receiver]
 }
 
 // take takes n of depth slots, or as many as there are. Calls do not overlap.
@@ -28,35 +26,13 @@ func (r *room) take(depth, n int) (taken int) {
 
 func (r *room) free(n int) {
 	r.used.Add(int64(-n))
-	r.wake()
-}
-
-// wake makes those who wait try again.
-func (r *room) wake() {
-	if r.waiting.Load() == 0 {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.freed != nil {
-		close(r.freed)
-		r.freed = nil
+	r.freed.ring()
+	if r.stalled.Load() != nil {
+		if x := r.stalled.Swap(nil); x != nil {
+			x.resume()
+		}
 	}
 }
-
-// enter announces a waiter; the caller tries again, then selects on the channel, and
-// calls leave.
-func (r *room) enter() <-chan struct{} {
-	r.waiting.Add(1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.freed == nil {
-		r.freed = make(chan struct{})
-	}
-	return r.freed
-}
-
-func (r *room) leave() { r.waiting.Add(-1) }
 
 // whenRoom calls post again and again until it finds room in its queue.
 func (r *room) whenRoom(ctx context.Context, post func() error) error {
@@ -65,17 +41,17 @@ func (r *room) whenRoom(ctx context.Context, post func() error) error {
 		if !errors.Is(err, ErrQueueFull) {
 			return err
 		}
-		freed := r.enter()
+		freed := r.freed.listen()
 		err = post()
 		if !errors.Is(err, ErrQueueFull) {
-			r.leave()
+			r.freed.leave()
 			return err
 		}
 		select {
 		case <-freed:
-			r.leave()
+			r.freed.leave()
 		case <-ctx.Done():
-			r.leave()
+			r.freed.leave()
 			return ctx.Err()
 		}
 	}

@@ -53,9 +53,7 @@ func (q *recvQueue) post(wrs []RecvWR, w *waiter) (n int, err error) {
 	}
 	room := q.qp.recvRoom.take(q.depth, len(wrs))
 	for ; n < len(wrs); n++ {
-		if q.posted-q.taken.Load() == uint64(len(q.ring)) {
-			q.grow()
-		}
+		q.widen()
 		r := at(q.ring, q.posted)
 		if r.spans, _, err = q.qp.spans(r.spans[:0], wrs[n].Local, stag.LocalWrite); err != nil {
 			break
@@ -75,13 +73,38 @@ func (q *recvQueue) post(wrs []RecvWR, w *waiter) (n int, err error) {
 
 func at(ring []recv, i uint64) *recv { return &ring[i&uint64(len(ring)-1)] }
 
-// grow makes a larger ring. The old one stays as it is, for it may be in view.
-func (q *recvQueue) grow() {
-	ring := make([]recv, max(queueInitial, 2*len(q.ring)))
-	for i := q.taken.Load(); i != q.posted; i++ {
-		*at(ring, i) = *at(q.ring, i)
+// draw moves a receive from an SRQ to the queue, where nobody else posts. It reports
+// false if the SRQ has none, or nothing is taken any more.
+func (q *recvQueue) draw(from *SRQ) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended {
+		return false
 	}
-	q.ring = ring
+	q.widen()
+	if !from.take(at(q.ring, q.posted)) {
+		return false
+	}
+	q.qp.recvRoom.take(q.depth, 1)
+	q.posted++
+	return true
+}
+
+// widen makes the ring larger if it is full. The old one stays as it is, for it may be
+// in view.
+func (q *recvQueue) widen() {
+	if taken := q.taken.Load(); q.posted-taken == uint64(len(q.ring)) {
+		q.ring = grown(q.ring, taken, q.posted)
+	}
+}
+
+// grown returns a ring of twice the size with the receives from up to to.
+func grown(ring []recv, from, to uint64) []recv {
+	larger := make([]recv, max(queueInitial, 2*len(ring)))
+	for i := from; i != to; i++ {
+		*at(larger, i) = *at(ring, i)
+	}
+	return larger
 }
 
 // Posted is how many receives wait for a message, or fewer but not none.

@@ -8,6 +8,7 @@ import "fmt"
 //	                       |                        |
 //	                       |--Terminate--> Terminate --> Error
 //	                       |--lost, Abort-----------------^
+//	Closing --lost, Abort, a message behind our own end---^
 //
 // A QP serves one connection: the Idle after it, like Error, is final.
 type State uint8

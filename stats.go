@@ -12,6 +12,10 @@ type QPStats struct {
 	// ReceiveWaits is how often reading stopped because a message found no receive
 	// posted (see QPConfig.RNRWait).
 	ReceiveWaits uint64
+	// SharedTaken is how many receives messages of the peer have taken from the SRQ,
+	// SharedHeld how many of them are occupied still: the completion has not been polled.
+	SharedTaken uint64
+	SharedHeld  int
 }
 
 // OpStats is one direction of QPStats.
@@ -33,7 +37,11 @@ func (qp *QP) Stats() QPStats {
 		return QPStats{}
 	}
 	s := qp.stream.Stats()
-	return QPStats{Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.rx.waits.Load()}
+	stats := QPStats{Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.rx.waits.Load()}
+	if qp.cfg.SRQ != nil {
+		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.held()
+	}
+	return stats
 }
 
 func opStats(t *[16]rdmap.Traffic) OpStats {

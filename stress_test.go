@@ -94,8 +94,8 @@ func fine(t *testing.T, err error) bool {
 	return err == nil
 }
 
-// TestEachWorkRequestCompletesOnce: whatever ends the QP, and whenever.
-func TestEachWorkRequestCompletesOnce(t *testing.T) {
+// TestVERBS_44_46_49_EachWorkRequestCompletesOnce: whatever ends the QP, and whenever.
+func TestVERBS_44_46_49_EachWorkRequestCompletesOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for end := time.Now().Add(stressTime()); time.Now().Before(end); {
 		killed(t, r)

@@ -26,7 +26,7 @@ var transports = map[string]pairConfig{
 	"pipe":        {network: "pipe"},
 }
 
-func TestWriteReadSend(t *testing.T) {
+func TestVERBS_68_WriteReadSend(t *testing.T) {
 	for name, pc := range transports {
 		t.Run(name, func(t *testing.T) { writeReadSend(t, pc) })
 	}

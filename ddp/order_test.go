@@ -45,7 +45,7 @@ func TestStallOfADeliveryAheadOfTurn(t *testing.T) {
 	c.wantDelivered("now", "qn=1 msn=1 len=2 ulp=43/00000000")
 }
 
-func TestErrorAheadOfTurnWaitsForIt(t *testing.T) {
+func TestVERBS_53_ErrorAheadOfTurnWaitsForIt(t *testing.T) {
 	c := converse(t, 8)
 	r, _ := c.region(8, nil)
 	require.NoError(t, c.s.Segment(3, untagged(true, 9, 1, 0, []byte("x"))), "a bad segment ahead of its turn")
@@ -58,7 +58,7 @@ func TestErrorAheadOfTurnWaitsForIt(t *testing.T) {
 	require.Len(t, c.delivered, 2, "after those before it were delivered")
 }
 
-func TestPlacedAheadIsStillCheckedInTurn(t *testing.T) {
+func TestVERBS_51_PlacedAheadIsStillCheckedInTurn(t *testing.T) {
 	c := converse(t, 8)
 	c.post(0, make([]byte, 2))
 	c.post(0, make([]byte, 2))

@@ -82,7 +82,7 @@ func TestRDMAP_71_72_TerminateIsAlwaysTaken(t *testing.T) {
 	require.Empty(t, c.received)
 }
 
-func TestRDMAP_73_85_TerminateGoesAheadAndIsTheLast(t *testing.T) {
+func TestRDMAP_73_85_VERBS_50_TerminateGoesAheadAndIsTheLast(t *testing.T) {
 	c := converse(t, nil)
 	c.llp.capacity = 1
 	source, _ := c.region(4000, nil)

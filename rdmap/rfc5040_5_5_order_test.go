@@ -109,7 +109,7 @@ func TestRDMAP_109_SendIsDeliveredBeforeEarlierReadsAreAnswered(t *testing.T) {
 	c.wantSegment("for the Response", tagged(OpReadResponse, true, target, ""))
 }
 
-func TestRDMAP_100_SendShowsEarlierWrites(t *testing.T) {
+func TestRDMAP_100_VERBS_69_SendShowsEarlierWrites(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
 	r, mem := c.region(8, nil)
 	c.receive(8)

@@ -160,6 +160,14 @@ func (s *Stream) Pending() bool {
 	return s.sq.filled < s.sq.posted && s.startable(s.sq.at(s.sq.filled), s.sq.filled)
 }
 
+// Counts returns how many requests were posted and how many have completed, an RTR
+// included.
+func (s *Stream) Counts() (posted, completed uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sq.posted, s.sq.head
+}
+
 // Idle returns how many requests have not completed, an RTR included, and how many
 // of the peer's have not been answered.
 func (s *Stream) Idle() (sq, irq int) {

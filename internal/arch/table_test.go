@@ -12,6 +12,7 @@ var testLibraries = []string{
 	"github.com/stretchr/testify",
 	"github.com/anishathalye/porcupine",
 	"go.uber.org/goleak",
+	"pgregory.net/rapid",
 	"golang.org/x/net",
 	"golang.org/x/sys",
 }

@@ -19,7 +19,7 @@ var documents = []document{
 	{prefix: "DDP", count: 82, title: "Direct Data Placement (RFC 5041)"},
 	{prefix: "RDMAP", count: 134, title: "RDMA Protocol (RFC 5040)"},
 	{prefix: "EXT", count: 69, title: "RDMA Protocol extensions (RFC 7306)"},
-	{prefix: "VERBS", count: 90, title: "Verbs (draft-hilland-rddp-verbs, libibverbs)", open: true},
+	{prefix: "VERBS", count: 90, title: "Verbs (draft-hilland-rddp-verbs, libibverbs)"},
 	{prefix: "ARCH", count: 42, title: "Architecture (RFC 4296, RFC 4297)"},
 	{prefix: "SEC", count: 42, title: "Security (RFC 5042)"},
 	{prefix: "REG", count: 14, title: "Registered numbers (RFC 6580)"},

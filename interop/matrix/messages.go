@@ -28,6 +28,7 @@ func messageCases() []Case {
 		both(Case{Name: "send/solicited", Core: true, Run: (*T).sendSolicited}),
 		both(Case{Name: "send/inline", Core: true, Run: (*T).sendInline}),
 		both(Case{Name: "send/64-outstanding", Core: true, Run: (*T).send64}),
+		[]Case{{Name: "send/our-srq/responder", Role: Responder, Core: true, Run: (*T).ourSRQ}},
 	)
 }
 
@@ -190,4 +191,46 @@ func (t *T) send64() {
 	}
 	e.checkPattern(ours, 9, "siw's messages")
 	e.finish(p)
+}
+
+// ourSRQ has two peers send to one shared receive queue of ours, in turn, each over a
+// connection of its own. The first message of each takes the place of hello.
+func (t *T) ourSRQ() {
+	const rounds, size = 20, 5000
+	e := t.open()
+	e.listen()
+	srq, err := e.pd.CreateSRQ(2 * rounds)
+	require.NoError(t, err)
+	cq, err := e.rnic.CreateCQ(2 * rounds)
+	require.NoError(t, err)
+	ours, mr := e.mr(2*rounds*size, stag.LocalWrite)
+	for i := range 2 * rounds {
+		require.NoError(t, srq.PostRecv(iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{mr.Slice(i*size, size)}}))
+	}
+	var qps [2]*iwarp.QP
+	var peers [2]*peer
+	for i := range peers {
+		peers[i] = t.peer("")
+		t.respondOnce(e, peers[i], setting{qc: iwarp.QPConfig{SRQ: srq, RecvCQ: cq, RecvDepth: rounds}})
+		peers[i].mr(0, size, all)
+		qps[i] = e.qp
+	}
+	for i := range 2 * rounds {
+		from, n := i%2, size-i
+		peers[from].fill(0, 0, n, i)
+		peers[from].send(i, 0, 0, n, "-", 0)
+		peers[from].good(1)
+		wc := e.good(cq, 1)[0]
+		require.EqualValues(t, i, wc.ID, "the message takes the oldest receive")
+		require.Same(t, qps[from], wc.QP, "and tells whose it is")
+		require.EqualValues(t, n, wc.Len)
+		e.checkPattern(ours[i*size:i*size+n], i, "siw's message")
+	}
+	for i, qp := range qps {
+		require.EqualValues(t, rounds, qp.Stats().SharedTaken)
+		require.NoError(t, qp.Close(), "our end closes gracefully")
+		peers[i].do("disconnected")
+		peers[i].do("destroy")
+	}
+	require.NoError(t, srq.Close())
 }

@@ -1,0 +1,151 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// TestVERBS_34_WorkPostedWhileIdleWaits: it is checked and queued, nothing of it is sent or
+// completed before the connection is there, and then all of it, in order.
+func TestVERBS_34_WorkPostedWhileIdleWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		mem, mr := s.register(64, stag.LocalWrite, nil)
+		inline := []byte("first")
+		setup := func(ctx context.Context, qp *QP) error {
+			require.ErrorIs(t, qp.PostSend(SendWR{Op: OpSend, Local: []SGE{mr.Slice(60, 5)}}), ErrBounds, "what is posted is checked")
+			var post *PostError
+			require.ErrorAs(t, qp.PostSend(
+				SendWR{ID: 1, Op: OpSend, Inline: inline},
+				SendWR{ID: 2, Op: OpRDMARead, Local: []SGE{mr.Slice(0, 4)}, Remote: remote},
+				SendWR{ID: 3, Op: OpRDMAWrite, Flags: ReadFence, Local: []SGE{mr.Slice(0, 4)}, Remote: remote},
+				SendWR{ID: 4, Op: OpSend}), &post)
+			require.Equal(t, 3, post.N)
+			require.ErrorIs(t, post, ErrQueueFull, "the queue is as deep as ever")
+			require.ErrorIs(t, qp.Send(ctx), errNotConnected, "a blocking helper would wait for itself")
+			copy(inline, "LATER")
+			require.Zero(t, qp.SendCQ().Poll(make([]WC, 1)))
+			require.Equal(t, StateIdle, qp.State())
+			return nil
+		}
+		p, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendDepth: 3, Setup: setup})
+		require.Equal(t, send(1, 0, "first"), p.segment(), "inline data was copied when it was posted")
+		require.Equal(t, readRequest(1, mr.STag(), 0, 4, remote.STag, remote.TO), p.segment())
+		require.NoError(t, qp.PostRecv(RecvWR{}))
+		require.ErrorIs(t, qp.PostSend(SendWR{Op: OpSend}), ErrQueueFull)
+		p.writes(fpdu(response(0xc1, mr.STag(), 0, "data")))
+		require.Equal(t, write(remote.STag, remote.TO, "data"), p.segment(), "fences hold")
+		require.Equal(t, []uint64{1, 2, 3}, ids(s.completes(qp.SendCQ(), 3)))
+		require.Equal(t, "data", string(mem[:4]))
+		require.NoError(t, qp.PostSend(SendWR{Op: OpSend}), "and make room as ever")
+		require.Equal(t, send(2, 0, ""), p.segment())
+		require.NoError(t, qp.Abort())
+	})
+}
+
+// TestVERBS_34_36_EarlyWorkKeepsToTheRules: behind the ready-to-receive message of an initiator,
+// and not before a responder has heard from its initiator. MSNs start at 1.
+func TestVERBS_34_36_EarlyWorkKeepsToTheRules(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		posts := func(_ context.Context, qp *QP) error { return qp.PostSend(SendWR{ID: 1, Op: OpSend}) }
+		require.NoError(t, s.dialTo(QPConfig{Setup: posts}, func(p *peer) {
+			p.wantRequest(defaultRequest)
+			p.wantIdle("nothing goes out before the Reply has come", time.Second)
+			p.replies("50 02 0004 8010 8010")
+			require.Equal(t, write(0, 0, ""), p.segment(), "the RTR is first")
+			require.Equal(t, send(1, 0, ""), p.segment(), "the Send has MSN 1 all the same")
+		}))
+
+		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, Setup: posts})
+		p.wantIdle("the responder waits for the first message", time.Minute)
+		p.writes(fpdu(write(0, 0, "")))
+		require.Equal(t, send(1, 0, ""), p.segment())
+		require.Equal(t, []uint64{1}, ids(s.completes(qp.SendCQ(), 1)))
+		require.NoError(t, qp.Abort())
+	})
+}
+
+// TestVERBS_34_44_FailedSetUpFlushes: both queues, in the order of posting, unsignaled work too.
+func TestVERBS_34_44_FailedSetUpFlushes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		oops := errors.New("oops")
+		cq, err := s.rnic.CreateCQ(16)
+		require.NoError(t, err)
+		posts := func(qp *QP) {
+			require.NoError(t, qp.PostRecv(RecvWR{ID: 4}, RecvWR{ID: 5}))
+			require.NoError(t, qp.PostSend(SendWR{ID: 1, Op: OpSend}, SendWR{ID: 2, Op: OpRDMARead, Flags: Unsignaled}, SendWR{ID: 3, Op: OpSend}))
+		}
+		var made *QP
+		for name, dial := range map[string]func() error{
+			"Setup fails": func() error {
+				return s.dialTo(QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
+					made = qp
+					posts(qp)
+					return oops
+				}}, func(p *peer) { p.wantEnd("no Request goes out") })
+			},
+			"the peer refuses": func() error {
+				return s.dialTo(QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
+					made = qp
+					posts(qp)
+					return nil
+				}}, func(p *peer) {
+					p.wantRequest(defaultRequest)
+					p.replies("70 02 0000")
+				})
+			},
+			"nothing in common": func() error {
+				return s.dialTo(QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
+					made = qp
+					posts(qp)
+					return nil
+				}}, func(p *peer) {
+					p.wantRequest(defaultRequest)
+					p.replies("50 02 0004 8000 0000") // none of the RTR messages that were offered
+					require.Equal(t, byte(7), p.segment()[1]&0xf, "a Terminate instead of what was posted")
+				})
+			},
+		} {
+			require.Error(t, dial(), name)
+			<-made.Done()
+			wcs := s.completes(cq, 5)
+			require.Equal(t, []uint64{1, 2, 3, 4, 5}, ids(wcs), name)
+			for _, wc := range wcs {
+				require.Equal(t, StatusFlushed, wc.Status, name)
+			}
+			require.ErrorIs(t, made.PostSend(SendWR{Op: OpSend}), made.Err(), name)
+			require.Zero(t, cq.Poll(make([]WC, 1)), "%s: each completes once", name)
+		}
+	})
+}
+
+// TestVERBS_34_FallbackKeepsEarlyWork: Dial's second attempt sends what Setup has posted.
+func TestVERBS_34_FallbackKeepsEarlyWork(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		sent := make(chan []byte, 1)
+		addr := peers(t,
+			func(p *peer) { p.wantRequest(defaultRequest) },
+			func(p *peer) {
+				p.wantRequest("40 01 0000")
+				p.replies("40 01 0000")
+				sent <- p.segment()
+			})
+		qp, err := s.rnic.Dial(testContext(t), "pipe", addr, &QPConfig{PD: s.pd, Setup: func(_ context.Context, qp *QP) error {
+			return qp.PostSend(SendWR{Op: OpSend, Inline: []byte("once")})
+		}})
+		require.NoError(t, err)
+		require.Equal(t, send(1, 0, "once"), <-sent)
+		synctest.Wait()
+		require.NoError(t, qp.Abort())
+	})
+}

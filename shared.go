@@ -1,0 +1,91 @@
+package iwarp
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/rdmap"
+)
+
+// sharing is what a QP with an SRQ has of it.
+type sharing struct {
+	taken atomic.Uint64
+	limit atomic.Int64 // of SetRecvLimit; 0: not armed
+}
+
+// sharedReceives is the receive queue of a QP with an SRQ: the QP's own queue, into
+// which a receive is moved when a message begins and finds it empty.
+type sharedReceives struct{ *recvQueue }
+
+// Posted is 1 if there is a receive for the message that has begun.
+func (q sharedReceives) Posted() int {
+	if q.recvQueue.Posted() == 0 && !q.qp.draw() {
+		return 0
+	}
+	return q.recvQueue.Posted()
+}
+
+// receives is what the QP's stream takes its receives from.
+func (qp *QP) receives() rdmap.Receives {
+	if qp.cfg.SRQ != nil {
+		return sharedReceives{&qp.rq}
+	}
+	return &qp.rq
+}
+
+// draw takes a receive from the SRQ, if it has one and the QP may have another. Only
+// the receiving goroutine calls it.
+func (qp *QP) draw() bool {
+	if qp.isCapped() || !qp.rq.draw(qp.cfg.SRQ) {
+		return false
+	}
+	qp.shared.taken.Add(1)
+	qp.checkRecvLimit()
+	return true
+}
+
+func (qp *QP) isCapped() bool { return qp.held() >= qp.cfg.RecvDepth }
+
+// held is how many receives of the SRQ the peer occupies.
+func (qp *QP) held() int { return int(qp.recvRoom.used.Load()) }
+
+// mayDraw reports whether draw would succeed. If not, the QP is woken when that has
+// changed.
+func (qp *QP) mayDraw() bool {
+	qp.recvRoom.stalled.Store(&qp.rx) // before looking: whoever frees a slot looks afterwards
+	if qp.isCapped() {
+		return false
+	}
+	qp.recvRoom.stalled.Store(nil)
+	return qp.cfg.SRQ.offers(qp)
+}
+
+// hasReceive reports whether there is a receive for the next message; any goroutine
+// may ask.
+func (qp *QP) hasReceive() bool {
+	return qp.rq.waiting() || qp.cfg.SRQ != nil && qp.mayDraw()
+}
+
+// SetRecvLimit arms EventRecvLimit, for a QP with an SRQ: it is raised once, when the
+// messages of its peer occupy more than n receives, which may be now. A receive is
+// occupied from the first segment of its message until its completion has been polled. To
+// hear of it again arm it again. 0 disarms it. A limit above QPConfig.RecvDepth, which
+// the peer cannot exceed, is refused (draft-hilland-rddp-verbs section 6.3.8).
+func (qp *QP) SetRecvLimit(n int) error {
+	switch {
+	case qp.cfg.SRQ == nil:
+		return errHasNoSRQ
+	case n < 0 || n > qp.cfg.RecvDepth:
+		return fmt.Errorf("iwarp: receive limit %d is not within 0..%d", n, qp.cfg.RecvDepth)
+	}
+	qp.shared.limit.Store(int64(n))
+	qp.checkRecvLimit()
+	return nil
+}
+
+func (qp *QP) checkRecvLimit() {
+	n := qp.shared.limit.Load()
+	if n != 0 && int64(qp.held()) > n && qp.shared.limit.CompareAndSwap(n, 0) {
+		qp.rnic.raise(Event{Kind: EventRecvLimit, QP: qp})
+	}
+}

@@ -1,0 +1,225 @@
+package iwarp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// An SRQ is a shared receive queue: receives for the messages of many peers. The
+// first message that comes to any of the QPs whose QPConfig.SRQ it is takes the oldest
+// receive, which then is that QP's: it completes on its RecvCQ, in the order of that
+// peer's messages. So it is also the way to post one buffer on several QPs at once
+// (RFC 4296 section 2.1.2). There is no order between QPs.
+//
+// SGEs are checked against the PD of the SRQ; everything else that a message can do is
+// checked against the PD of its QP (draft-hilland-rddp-verbs section 6.3.5). A QP
+// that ends completes the receive that it has taken and leaves the others alone.
+//
+// What one peer can take is bounded by QPConfig.RecvDepth, and told by QPStats: a peer
+// that sends faster than the application polls finds itself waiting, as if no receive
+// were posted, and not the others without receives (RFC 5042 section 6.4.3.1). See also
+// [QP.SetRecvLimit].
+type SRQ struct {
+	rnic  *RNIC
+	pd    *PD
+	depth int
+
+	mu      sync.Mutex
+	ring    []recv // number i is at i modulo its length, a power of two; grows on use
+	posted  uint64
+	taken   uint64
+	limit   int // with fewer receives than that the event is due; 0: it is not armed
+	qps     int // that receive from here
+	closed  bool
+	starved map[*QP]struct{} // whose messages wait for a receive
+}
+
+// SRQStats counts the receives of an SRQ.
+type SRQStats struct {
+	Posted uint64 // since the beginning
+	Taken  uint64 // by messages, since the beginning
+	Free   int    // wait for a message now
+}
+
+var (
+	errSRQClosed = fmt.Errorf("iwarp: SRQ closed: %w", net.ErrClosed)
+	errHasSRQ    = errors.New("iwarp: the receives of this QP come from its SRQ")
+	errHasNoSRQ  = errors.New("iwarp: the QP has no SRQ")
+)
+
+// CreateSRQ makes a shared receive queue of at most depth receives, which may be any
+// number up to Limits.MaxQueueDepth. Memory is used only as it fills.
+func (pd *PD) CreateSRQ(depth int) (*SRQ, error) {
+	r := pd.rnic
+	if err := checkDepth("SRQ", depth, r.limits.MaxQueueDepth); err != nil {
+		return nil, err
+	}
+	if err := pd.use(); err != nil {
+		return nil, err
+	}
+	if err := r.take(&r.used.srq, r.limits.MaxSRQ, "SRQs"); err != nil {
+		pd.release()
+		return nil, err
+	}
+	return &SRQ{rnic: r, pd: pd, depth: depth}, nil
+}
+
+// PostRecv queues buffers for messages of all peers, in order. A slot is free again
+// when a message takes its receive. Errors are as those of [QP.PostSend].
+func (s *SRQ) PostRecv(wrs ...RecvWR) error {
+	s.mu.Lock()
+	n, err := s.post(wrs)
+	starved := s.starved
+	if n > 0 {
+		s.starved = nil
+	}
+	s.mu.Unlock()
+	if n > 0 {
+		for qp := range starved {
+			qp.rx.resume()
+		}
+	}
+	if err != nil {
+		return &PostError{N: n, Err: err}
+	}
+	return nil
+}
+
+// post queues receives until one is refused, and tells how many. mu is held.
+func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
+	if s.closed {
+		return 0, errSRQClosed
+	}
+	for i := range wrs {
+		switch s.posted - s.taken {
+		case uint64(s.depth):
+			return i, fmt.Errorf("%w: %d receives", ErrQueueFull, s.depth)
+		case uint64(len(s.ring)):
+			s.ring = grown(s.ring, s.taken, s.posted)
+		}
+		r := at(s.ring, s.posted)
+		if r.spans, _, err = s.pd.spans(r.spans[:0], wrs[i].Local, stag.LocalWrite, 0); err != nil {
+			return i, err
+		}
+		r.id = wrs[i].ID
+		s.posted++
+	}
+	return len(wrs), nil
+}
+
+// take moves the oldest receive to r, if there is one.
+func (s *SRQ) take(r *recv) bool {
+	s.mu.Lock()
+	if s.taken == s.posted {
+		s.mu.Unlock()
+		return false
+	}
+	oldest := at(s.ring, s.taken)
+	r.id, r.waiter, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
+	clear(oldest.spans)
+	s.taken++
+	short := s.short()
+	s.mu.Unlock()
+	if short {
+		s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s})
+	}
+	return true
+}
+
+// short reports, once for each arming, that there are fewer receives than the limit.
+// mu is held.
+func (s *SRQ) short() bool {
+	if s.limit == 0 || s.posted-s.taken >= uint64(s.limit) {
+		return false
+	}
+	s.limit = 0
+	return true
+}
+
+// SetLimit arms EventSRQLimit: it is raised once, when fewer than n receives are left,
+// which may be now. To hear of it again arm it again. 0 disarms it. A limit above the
+// depth of the SRQ is refused (draft-hilland-rddp-verbs section 6.3.8).
+func (s *SRQ) SetLimit(n int) error {
+	if n < 0 || n > s.depth {
+		return fmt.Errorf("iwarp: SRQ limit %d is not within 0..%d", n, s.depth)
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errSRQClosed
+	}
+	s.limit = n
+	short := s.short()
+	s.mu.Unlock()
+	if short {
+		s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s})
+	}
+	return nil
+}
+
+// Stats returns the counters of the SRQ.
+func (s *SRQ) Stats() SRQStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return SRQStats{Posted: s.posted, Taken: s.taken, Free: int(s.posted - s.taken)}
+}
+
+// offers reports whether there is a receive. If not, the next post wakes qp.
+func (s *SRQ) offers(qp *QP) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken != s.posted {
+		return true
+	}
+	if s.starved == nil {
+		s.starved = make(map[*QP]struct{})
+	}
+	s.starved[qp] = struct{}{}
+	return false
+}
+
+// Close gives the SRQ back. It fails while QPs use it. Receives that are still posted
+// are dropped without a completion: their memory is the caller's again.
+func (s *SRQ) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil
+	case s.qps > 0:
+		return fmt.Errorf("iwarp: close SRQ: still in use by %d queue pairs", s.qps)
+	}
+	s.closed, s.ring, s.taken = true, nil, s.posted
+	s.rnic.give(&s.rnic.used.srq)
+	s.pd.release()
+	return nil
+}
+
+// home is the RNIC of the SRQ, def if there is no SRQ.
+func (s *SRQ) home(def *RNIC) *RNIC {
+	if s == nil {
+		return def
+	}
+	return s.rnic
+}
+
+func (s *SRQ) attach() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errSRQClosed
+	}
+	s.qps++
+	return nil
+}
+
+func (s *SRQ) detach(qp *QP) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.qps--
+	delete(s.starved, qp)
+}
