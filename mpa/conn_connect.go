@@ -94,6 +94,7 @@ func rejection(reply *Frame, d enhanced.Data, ulp []byte) error {
 
 func initiatorTerms(request, reply *Frame, ours enhanced.Limits) *Terms {
 	return &Terms{
+		Initiator:      true,
 		Revision:       int(reply.Revision),
 		CRC:            request.CRC || reply.CRC,
 		SendMarkers:    reply.Markers,

@@ -119,6 +119,7 @@ func (o Options) taken() RTR {
 
 // Terms is what the two ends agreed on, as it concerns this end.
 type Terms struct {
+	Initiator      bool // this end sent the Request
 	Revision       int
 	CRC            bool // both directions
 	SendMarkers    bool // the peer wants them
