@@ -163,7 +163,7 @@ func (e *RejectError) Error() string {
 }
 
 // ErrNoReply is wrapped by the error of a Connect whose peer closed the
-// connection without one octet of a Reply, as a peer does that does not know the
-// revision. A new connection with revision 1 may then do better (RFC 6581 section
+// connection without one octet of a Reply to an enhanced Request, as a peer does that
+// does not know the revision. A new connection with revision 1 may then do better (RFC 6581 section
 // 10).
 var ErrNoReply = errors.New("mpa: connection closed without a Reply")
