@@ -40,7 +40,7 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 }
 
 func (qp *QP) mayFallBack(ctx context.Context) bool {
-	return qp.cfg.MPA.Revision != mpa.Revision1 && !qp.cfg.MPA.NoFallback && ctx.Err() == nil
+	return !qp.cfg.MPA.NoFallback && ctx.Err() == nil
 }
 
 // dial makes one attempt.

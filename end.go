@@ -99,7 +99,7 @@ func isEmptyTagged(segment []byte) bool {
 // Terminated takes the peer's Terminate. It is for the stream's use.
 func (e events) Terminated(t rdmap.Terminate) {
 	qp := e.qp
-	qp.terminate(newTerminateError(t.Code, true, nil), EventTerminateReceived, StatusFlushed)
+	qp.terminate(newTerminateError(qp.meaning(&t), true, nil), EventTerminateReceived, StatusFlushed)
 	qp.linger()
 }
 

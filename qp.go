@@ -124,9 +124,9 @@ type MPAOptions struct {
 	// MaxULPDU caps the size of DDP segments sent, 0: as the path allows.
 	MaxULPDU int
 	// RTR are the kinds of ready-to-receive message (RFC 6581 section 9.2) that an
-	// initiator offers, and that a responder takes. 0: an initiator offers RTRWrite and,
-	// if it has an ORD, RTRRead; a responder takes all. An RTRSend uses up a receive of
-	// the responder's, and gives it a completion.
+	// initiator offers, and that a responder takes. 0: an initiator offers RTRWrite and
+	// RTRRead; a responder takes all. An RTRRead needs an ORD, and is not offered without.
+	// An RTRSend uses up a receive of the responder's, and gives it a completion.
 	RTR RTR
 	// ClientServer has an initiator offer no RTR: in RFC 6581's client-server model the
 	// responder may send only after the first message of the initiator's application.

@@ -32,6 +32,13 @@ var operations = []func(*testing.T){
 	TestDrainWaitsForWhatWasPostedBefore,
 	TestDrainOfAnEndingQPWaitsForItsEnd,
 
+	// fastreg_test.go
+	TestVERBS_1_13_15_20_RegisterReadInvalidate,
+	TestVERBS_13_14_PeerUsesRegistrations,
+	TestVERBS_12_14_RegisterThatIsRefused,
+	TestVERBS_24_RegionGoesBeforeItsWork,
+	TestBuffersAreRegionsEverywhere,
+
 	// helpers_test.go
 	TestHelpersHavePrivateCompletions,
 	TestHelpersReportWhatWentWrong,
@@ -75,6 +82,17 @@ var operations = []func(*testing.T){
 	TestDDP_25_60_SegmentShorterThanItsHeader,
 	TestRDMAP_3_88_OtherRDMAPVersions,
 	TestRDMAP_6_7_87_UnexpectedOpcodes,
+
+	// hostile_window_test.go
+	TestVERBS_9_21_27_28_HostileUseOfWindows,
+	TestVERBS_17_18_22_27_HostileInvalidateOfWindows,
+
+	// mw_test.go
+	TestVERBS_15_30_WindowIsLentAndGivenBack,
+	TestVERBS_27_30_WindowMovesToAnotherQP,
+	TestVERBS_26_BindThatIsRefused,
+	TestVERBS_10_AccessOfNoLengthIsNotChecked,
+	TestVERBS_33_SinkOfAReadIsNotThePeersToWrite,
 
 	// order_test.go
 	TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder,

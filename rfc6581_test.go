@@ -254,3 +254,40 @@ func TestMPA2_12_15_RejectionMayNameTheDepthsThatAreNeeded(t *testing.T) {
 		require.Equal(t, &RejectError{PrivateData: []byte("more"), IRD: 8, ORD: 6}, rej)
 	})
 }
+
+// TestMPA2_37_CodesOfSetUpThatAreNot: siw means 0/2/06, an unexpected opcode, when it
+// says 2/0/06 without a header at any time but in place of an initiator's first message.
+func TestMPA2_37_CodesOfSetUpThatAreNot(t *testing.T) {
+	const unexpectedOpcode = "41 47 00000000 00000002 00000001 00000000 02 06 00 00"
+	for why, c := range map[string]struct {
+		initiator bool // we are
+		before    string
+		says      string
+		want      uint16
+	}{
+		"an initiator, at first":           {false, "", insufficientIRD, 0x2006},
+		"an initiator, of the RTR":         {false, "", noMatchingRTR, 0x2007},
+		"an initiator, later":              {false, anEmptyWrite, insufficientIRD, 0x0206},
+		"a responder, at first":            {true, "", insufficientIRD, 0x0206},
+		"a responder, later":               {true, anEmptyWrite, noMatchingRTR, 0x0207},
+		"a responder that says it rightly": {true, "", unexpectedOpcode, 0x0206},
+	} {
+		t.Run(why, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newSide(t, nil)
+				meet := initiator // is whom the test plays
+				if c.initiator {
+					meet = responder
+				}
+				p, qp := meet(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+				if c.before != "" {
+					p.sends("something else before", c.before)
+				}
+				p.sends("a Terminate", c.says)
+				<-qp.Done()
+				require.Equal(t, c.want, uint16(qp.Terminated().code()))
+				require.True(t, qp.Terminated().Remote)
+			})
+		})
+	}
+}

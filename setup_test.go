@@ -348,11 +348,12 @@ func TestDialFallsBackToRevision1(t *testing.T) {
 		scripts []func(*peer)
 		o       MPAOptions
 	}{
-		"once only":                  {[]func(*peer){asks2, func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{}},
-		"not with NoFallback":        {[]func(*peer){asks2}, MPAOptions{NoFallback: true}},
-		"not from revision 1":        {[]func(*peer){func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{Revision: 1}},
-		"not after an octet":         {[]func(*peer){func(p *peer) { asks2(p); p.writes([]byte("M")) }}, MPAOptions{}},
-		"not after a malformed Repl": {[]func(*peer){func(p *peer) { asks2(p); p.writes(make([]byte, 20)) }}, MPAOptions{}},
+		"once only":                   {[]func(*peer){asks2, func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{}},
+		"not with NoFallback":         {[]func(*peer){asks2}, MPAOptions{NoFallback: true}},
+		"not from revision 1":         {[]func(*peer){func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{Revision: 1}},
+		"not from what amounts to it": {[]func(*peer){func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{ClientServer: true, FixedDepths: true}},
+		"not after an octet":          {[]func(*peer){func(p *peer) { asks2(p); p.writes([]byte("M")) }}, MPAOptions{}},
+		"not after a malformed Repl":  {[]func(*peer){func(p *peer) { asks2(p); p.writes(make([]byte, 20)) }}, MPAOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -70,7 +70,7 @@ func exchange(ctx context.Context, s transport.Stream, request *Frame) (*Frame, 
 		reply, wire, err = readFrame(s, ParseReplyHeader)
 	}
 	if err != nil {
-		if len(wire) == 0 && unanswered(ctx, err) {
+		if request.Enhanced && len(wire) == 0 && unanswered(ctx, err) {
 			err = fmt.Errorf("%w: %w", ErrNoReply, err)
 		}
 		return nil, err
@@ -94,6 +94,7 @@ func rejection(reply *Frame, d enhanced.Data, ulp []byte) error {
 
 func initiatorTerms(request, reply *Frame, ours enhanced.Limits) *Terms {
 	return &Terms{
+		Initiator:      true,
 		Revision:       int(reply.Revision),
 		CRC:            request.CRC || reply.CRC,
 		SendMarkers:    reply.Markers,

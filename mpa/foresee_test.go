@@ -3,6 +3,7 @@ package mpa
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -162,7 +163,7 @@ func (c *responses) run(t *testing.T, r *rand.Rand, crc bool) (*expecter, *scatt
 	}
 	conn := newConn(s, Options{}, &Terms{CRC: crc})
 	for len(s.reads) > 0 {
-		if err := conn.Receive(e, false); err != nil && err != transport.ErrAgain {
+		if err := conn.Receive(e, false); err != nil && !errors.Is(err, transport.ErrAgain) {
 			return e, s, err
 		}
 	}

@@ -119,6 +119,7 @@ func (o Options) taken() RTR {
 
 // Terms is what the two ends agreed on, as it concerns this end.
 type Terms struct {
+	Initiator      bool // this end sent the Request
 	Revision       int
 	CRC            bool // both directions
 	SendMarkers    bool // the peer wants them
@@ -162,7 +163,7 @@ func (e *RejectError) Error() string {
 }
 
 // ErrNoReply is wrapped by the error of a Connect whose peer closed the
-// connection without one octet of a Reply, as a peer does that does not know the
-// revision. A new connection with revision 1 may then do better (RFC 6581 section
+// connection without one octet of a Reply to an enhanced Request, as a peer does that
+// does not know the revision. A new connection with revision 1 may then do better (RFC 6581 section
 // 10).
 var ErrNoReply = errors.New("mpa: connection closed without a Reply")

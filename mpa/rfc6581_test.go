@@ -195,6 +195,12 @@ func TestMPA2_36_CloseWithoutAReplyIsTold(t *testing.T) {
 		require.ErrorIs(t, err, ErrNoReply, "a RST where the Reply was due")
 		requireFault(t, transport.MPAConnectionLost, err)
 	})
+	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
+		connected := connect(t.Context(), s, rev1, 16, 8, "")
+		p.want("R1", unhex(t, frameR1))
+		require.NoError(t, p.c.Close())
+		require.NotErrorIs(t, connected().err, ErrNoReply, "to less than that there is nothing to fall back to")
+	})
 }
 
 func TestMPA2_38_SEC_40_EnhancedDataIsCheckedForSanity(t *testing.T) {

@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -189,7 +190,7 @@ func TestSourceOfAReadIsPinnedForOneFlush(t *testing.T) {
 		cancel()
 		c.llp.flush = how
 		require.Equal(t, how, c.s.Flush(c.llp))
-		require.Equal(t, how == transport.ErrAgain || how == transport.ErrFenced, c.llp.kept, "what has not left is copied")
+		require.Equal(t, errors.Is(how, transport.ErrAgain) || errors.Is(how, transport.ErrFenced), c.llp.kept, "what has not left is copied")
 		require.NoError(t, c.table.Invalidate(t.Context(), r), "nothing refers to it any more, after %v", how)
 	}
 }

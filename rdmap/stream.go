@@ -193,7 +193,7 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 	return s.ddp.Segment(seq, ulpdu)
 }
 
-// Foresee, Release and Placed are those of [transport.Foreseer].
+// Foresee tells what is to come: see [transport.Foreseer], and Release and Placed.
 func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
 	if s.ending.Load() {
 		return dst
