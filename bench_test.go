@@ -90,16 +90,15 @@ func benchMove(b *testing.B, op Op, n int, o MPAOptions) {
 	benchPosts(b, client, SendWR{Op: op, Local: []SGE{cmem.Slice(0, n)}, Remote: smem.Advertise(0, n)}, 32)
 }
 
-// BenchmarkSend64 sends messages of 64 octets to a peer that keeps posting receives.
-func BenchmarkSend64(b *testing.B) {
-	client, server, cmem, smem := benchPair(b, MPAOptions{})
+// takeSends keeps posting receives of 64 octets until b.N messages have come.
+func takeSends(b *testing.B, server *QP, smem *MR) (done chan struct{}) {
 	const depth = 512
 	recvs, wcs := make([]RecvWR, depth), make([]WC, depth)
 	for i := range recvs {
 		recvs[i].Local = []SGE{smem.Slice(i*64, 64)}
 	}
 	require.NoError(b, server.PostRecv(recvs...))
-	done := make(chan struct{})
+	done = make(chan struct{})
 	go func() {
 		defer close(done)
 		for got := 0; got < b.N; {
@@ -112,8 +111,40 @@ func BenchmarkSend64(b *testing.B) {
 	}()
 	b.SetBytes(64)
 	b.ReportAllocs()
+	return done
+}
+
+// BenchmarkSend64 sends messages of 64 octets to a peer that keeps posting receives.
+func BenchmarkSend64(b *testing.B) {
+	client, server, cmem, smem := benchPair(b, MPAOptions{})
+	done := takeSends(b, server, smem)
 	benchPosts(b, client, SendWR{Op: OpSend, Local: []SGE{cmem.Slice(0, 64)}}, 128)
 	<-done
+}
+
+// BenchmarkSendBatch64 is BenchmarkSend64 with 64 messages a post, of which one is
+// signaled.
+func BenchmarkSendBatch64(b *testing.B) {
+	client, server, cmem, smem := benchPair(b, MPAOptions{})
+	done := takeSends(b, server, smem)
+	wrs, wcs := make([]SendWR, 64), make([]WC, 2)
+	for i := range wrs {
+		wrs[i] = SendWR{Op: OpSend, Flags: Unsignaled, Local: []SGE{cmem.Slice(0, 64)}}
+	}
+	b.ResetTimer()
+	for posted := 0; posted < b.N; {
+		n := min(len(wrs), b.N-posted)
+		wrs[n-1].Flags = 0
+		if err := client.PostSend(wrs[:n]...); err != nil {
+			b.Fatal(err)
+		}
+		posted += n
+		if _, err := client.SendCQ().Wait(context.Background(), wcs); err != nil || wcs[0].Status != StatusSuccess {
+			b.Fatal(err, wcs[0].Status)
+		}
+	}
+	<-done
+	b.StopTimer()
 }
 
 // BenchmarkPingPong64 is one Read of 64 octets at a time.
