@@ -32,6 +32,9 @@ var operations = []func(*testing.T){
 	TestDrainWaitsForWhatWasPostedBefore,
 	TestDrainOfAnEndingQPWaitsForItsEnd,
 
+	// early_test.go
+	TestVERBS_34_WorkPostedWhileIdleWaits,
+
 	// fastreg_test.go
 	TestVERBS_1_13_15_20_RegisterReadInvalidate,
 	TestVERBS_13_14_PeerUsesRegistrations,
@@ -141,6 +144,18 @@ var operations = []func(*testing.T){
 	// rfc5042_test.go
 	TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow,
 	TestSEC_33_WaitsForAReceiveAreCounted,
+
+	// rfc7306_test.go
+	TestEXT_28_37_39_40_54_WorkRequestsOfAtomics,
+	TestEXT_9_12_16_20_WorkRequestsOfImmediateData,
+	TestEXT_11_14_16_17_21_ReceivesOfImmediateData,
+	TestEXT_13_18_25_31_45_46_67_69_HostileExtensions,
+	TestEXT_6_7_PeerThatDoesNotKnowAtomics,
+	TestEXT_7_18_PeerThatDoesNotKnowImmediateData,
+	TestEXT_44_45_TargetThatIsNotAligned,
+	TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes,
+	TestCompareSwapMakesALock,
+	TestCloseAnswersAtomicsFirst,
 
 	// rnr_test.go
 	TestARCH_11_MessageWaitsNoLongerThanRNRWait,

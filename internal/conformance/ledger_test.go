@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,16 +44,6 @@ func TestEveryProblemIsNoticed(t *testing.T) {
 			require.Contains(t, strings.Join(l.problems(), "\n"), c.want)
 		})
 	}
-}
-
-func TestRowsOfAnOpenDocumentMayBeMissing(t *testing.T) {
-	l := sound()
-	delete(l.tests, "DDP-2")
-	i := slices.IndexFunc(documents, func(d document) bool { return d.prefix == "DDP" })
-	documents[i].open = true
-	t.Cleanup(func() { documents[i].open = false })
-	require.Empty(t, l.problems())
-	require.Contains(t, string(l.report()), "| **missing** |", "but the report shows it")
 }
 
 func TestReportShowsTestsReasonsAndGaps(t *testing.T) {

@@ -30,7 +30,6 @@ type document struct {
 	prefix string
 	count  int
 	title  string
-	open   bool // its tests are still being written: a row may be missing
 }
 
 // A requirement is one numbered sentence of a specification.

@@ -38,7 +38,7 @@ func (c *Case) Variant() string {
 }
 
 // Cases is the whole matrix.
-var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), closeCases(), killCases())
+var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases())
 
 // A Job is what the host tells the guest to do.
 type Job struct {
