@@ -38,6 +38,9 @@ func (qp *QP) addEarly(wr *SendWR) error {
 	if qp.sendRoom.take(qp.cfg.SendDepth, 1) == 0 {
 		return qp.postError(ErrQueueFull)
 	}
+	if r.Enable != nil {
+		wr.named(r.Enable)
+	}
 	qp.early = append(qp.early, r)
 	return nil
 }

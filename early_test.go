@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,42 @@ func TestVERBS_34_44_FailedSetUpFlushes(t *testing.T) {
 			require.Zero(t, cq.Poll(make([]WC, 1)), "%s: each completes once", name)
 		}
 	})
+}
+
+// TestVERBS_34_AllKindsOfWorkCanWait: a window is bound, an integer is added to, and the message
+// that tells of both is on its way when the connection is there.
+func TestVERBS_34_AllKindsOfWorkCanWait(t *testing.T) {
+	client, server := newSide(t, nil), newSide(t, nil)
+	mem, mr := client.register(64, stag.LocalWrite|stag.MWBind, nil)
+	window, err := client.pd.AllocMW()
+	require.NoError(t, err)
+	counter, counterMR := server.register(8, stag.LocalWrite|stag.RemoteAtomic, nil)
+	_, in := server.register(16, stag.LocalWrite, nil)
+	client.connect(server, pairConfig{
+		client: QPConfig{Setup: func(_ context.Context, qp *QP) error {
+			unbound := window.STag()
+			require.NoError(t, qp.PostSend(
+				SendWR{ID: 1, Op: OpBind, MW: window, Local: []SGE{mr.Slice(8, 16)}, Access: stag.RemoteWrite},
+				SendWR{ID: 2, Op: OpFetchAdd, Add: 7, Remote: counterMR.Advertise(0, 8)}))
+			require.NotEqual(t, unbound, window.STag(), "the STag to come is known")
+			return qp.PostSend(
+				SendWR{ID: 3, Op: OpRDMAWriteImm, Imm: [8]byte{9}},
+				SendWR{ID: 4, Op: OpSend, Flags: ReadFence})
+		}},
+		server: QPConfig{Setup: func(_ context.Context, qp *QP) error {
+			return qp.PostRecv(RecvWR{ID: 5}, RecvWR{ID: 6, Local: []SGE{in.Slice(0, 16)}})
+		}},
+	})
+	require.Equal(t, []uint64{1, 2, 3, 4}, ids(client.completes(client.qp.SendCQ(), 4)))
+	wcs := server.completes(server.qp.RecvCQ(), 2)
+	require.Equal(t, []Op{OpRecvImm, OpRecv}, []Op{wcs[0].Op, wcs[1].Op})
+	require.Equal(t, [8]byte{9}, wcs[0].Imm)
+	require.EqualValues(t, 7, binary.NativeEndian.Uint64(counter))
+	at := RemoteBuffer{STag: window.STag(), Len: 16}
+	require.NoError(t, server.qp.RDMAWrite(testContext(t), at, in.Slice(0, 16)))
+	require.NoError(t, server.qp.PostSend(SendWR{Op: OpRDMAWrite, Inline: []byte("window"), Remote: at}, SendWR{Op: OpRDMARead}))
+	server.completes(server.qp.SendCQ(), 2)
+	require.Equal(t, "window", string(mem[8:14]))
 }
 
 // TestVERBS_34_FallbackKeepsEarlyWork: Dial's second attempt sends what Setup has posted.

@@ -3,6 +3,7 @@ package iwarp
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"flag"
 	"testing"
 
@@ -41,7 +42,7 @@ type line struct {
 }
 
 func drawLine(rt *rapid.T) line {
-	actions := []string{"register", "recv", "send", "write", "read", "write", "read", "send invalidate", "close region", "local invalidate"}
+	actions := []string{"register", "recv", "send", "write", "read", "write", "read", "write imm", "add", "send invalidate", "close region", "local invalidate"}
 	num := rapid.IntRange(0, 255)
 	return line{
 		Action: rapid.SampledFrom(actions).Draw(rt, "action"), Side: rapid.IntRange(0, 1).Draw(rt, "side"),
@@ -81,7 +82,7 @@ type modelSide struct {
 	sends    []modelWR // that have not been looked for yet
 	receives int       // posted
 	got      int       // completed
-	messages [][]byte  // that the peer has sent
+	messages []modelMessage
 
 	sinks, sources []modelRange // of Reads since the last fence
 }
@@ -89,6 +90,14 @@ type modelSide struct {
 type modelWR struct {
 	id       uint64
 	signaled bool
+	old      uint64 // of an addition: the value before
+}
+
+// A modelMessage is one that the peer has sent.
+type modelMessage struct {
+	op   Op
+	data []byte
+	imm  [8]byte
 }
 
 type modelRegion struct {
@@ -147,7 +156,7 @@ func (m *model) posts(i int, wr SendWR) {
 	if wr.Flags&ReadFence != 0 {
 		x.sinks, x.sources = nil, nil
 	}
-	x.sends = append(x.sends, modelWR{wr.ID, wr.Flags&Unsignaled == 0})
+	x.sends = append(x.sends, modelWR{id: wr.ID, signaled: wr.Flags&Unsignaled == 0})
 	require.NoError(m, x.qp.PostSend(wr))
 }
 
@@ -174,6 +183,17 @@ func (m *model) does(s line) {
 	case "read":
 		if region != nil {
 			m.reads(s.Side, region, off, to, n)
+		}
+	case "write imm":
+		if region != nil {
+			m.writes(s.Side, region, off, to, n)
+			imm := [8]byte{byte(s.A), byte(s.B), byte(s.C)}
+			y.messages = append(y.messages, modelMessage{op: OpRecvImm, imm: imm})
+			m.posts(s.Side, SendWR{Op: OpRDMAWriteImm, Imm: imm})
+		}
+	case "add":
+		if region != nil {
+			m.adds(s.Side, region, to&^7, uint64(s.A))
 		}
 	case "send invalidate":
 		if region != nil && region.bound {
@@ -206,7 +226,7 @@ func (x *modelSide) lends(bound bool) {
 		o = &MROptions{QP: x.qp}
 	}
 	r := &modelRegion{bound: bound}
-	r.mem, r.mr = x.register(modelTarget, stag.LocalWrite|stag.RemoteRead|stag.RemoteWrite, o)
+	r.mem, r.mr = x.register(modelTarget, stag.LocalWrite|stag.RemoteRead|stag.RemoteWrite|stag.RemoteAtomic, o)
 	fillRandom(r.mem)
 	r.want = bytes.Clone(r.mem)
 	x.targets = append(x.targets, r)
@@ -241,7 +261,7 @@ func (m *model) sends(i int, wr SendWR, off, n int) {
 	if (modelRange{x.mr, off, n}).meets(x.sinks) {
 		wr.Flags |= ReadFence
 	}
-	y.messages = append(y.messages, bytes.Clone(x.want[off:off+n]))
+	y.messages = append(y.messages, modelMessage{op: OpRecv, data: bytes.Clone(x.want[off : off+n])})
 	m.posts(i, wr)
 }
 
@@ -253,6 +273,21 @@ func (m *model) writes(i int, r *modelRegion, off, to, n int) {
 	}
 	copy(r.want[to:to+n], x.want[off:])
 	m.posts(i, wr)
+}
+
+// adds changes 8 octets of a region at to.
+func (m *model) adds(i int, r *modelRegion, to int, n uint64) {
+	x := m.sides[i]
+	cell := modelRange{r.mr, to, 8}
+	wr := SendWR{Op: OpFetchAdd, Add: n, Remote: r.mr.Advertise(to, 8)}
+	if cell.meets(x.sources) {
+		wr.Flags |= ReadFence
+	}
+	m.posts(i, wr)
+	x.sources = append(x.sources, cell)
+	old := binary.NativeEndian.Uint64(r.want[to:])
+	x.sends[len(x.sends)-1].old = old
+	binary.NativeEndian.PutUint64(r.want[to:], old+n)
 }
 
 func (m *model) reads(i int, r *modelRegion, off, to, n int) {
@@ -278,9 +313,9 @@ func (m *model) settles() {
 	for i, x := range m.sides {
 		for _, wc := range x.completes(x.recvCQ, len(x.messages)-x.got) {
 			want := x.messages[x.got]
-			require.Equal(m, []any{uint64(x.got), StatusSuccess, uint32(len(want))}, []any{wc.ID, wc.Status, wc.Len}, "side %d receives in order", i)
+			require.Equal(m, WC{ID: uint64(x.got), QP: x.qp, Op: want.op, Len: uint32(len(want.data)), Imm: want.imm, STag: wc.STag}, wc, "side %d receives in order", i)
 			slot := x.inbox[x.got*modelSlot:][:modelSlot]
-			require.Equal(m, want, slot[:wc.Len], "side %d, message %d", i, x.got)
+			require.Equal(m, string(want.data), string(slot[:wc.Len]), "side %d, message %d", i, x.got)
 			x.got++
 		}
 		m.looks(i, x.polls(x.sendCQ), true)
@@ -309,6 +344,9 @@ func (m *model) looks(i int, wcs []WC, well bool) {
 		}
 		if wcs[0].Status != StatusSuccess {
 			failed = true
+		}
+		if wcs[0].Op == OpFetchAdd && !failed {
+			require.Equal(m, wr.old, wcs[0].Old, "side %d: the value before", i)
 		}
 		if s := wcs[0].Status; s != StatusSuccess && s != StatusFlushed {
 			errors++
