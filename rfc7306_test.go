@@ -177,6 +177,21 @@ func TestEXT_11_14_16_17_21_ReceivesOfImmediateData(t *testing.T) {
 	})
 }
 
+func TestEXT_11_ImmediateDataTakesASharedReceive(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newShop(t, 8, nil)
+		s.posts(1, 2, 3)
+		p, a := s.opens(QPConfig{})
+		p.writes(fpdu(untagged(0x41, 0x48, 0, 0, 1, 0, "immediat")))
+		p.writes(fpdu(send(2, 0, "send")))
+		want := WC{ID: 1, QP: a.qp, Op: OpRecvImm, Imm: [8]byte([]byte("immediat"))}
+		require.Equal(t, want, a.completes(a.qp.RecvCQ(), 1)[0], "like a Send")
+		a.receives(2, 4)
+		require.Equal(t, []string{"", "send"}, []string{s.slot(1), s.slot(2)})
+		require.Equal(t, SRQStats{Posted: 3, Taken: 2, Free: 1}, s.srq.Stats())
+	})
+}
+
 func TestEXT_13_18_25_31_45_46_67_69_HostileExtensions(t *testing.T) {
 	atomic := func(name string, segment func(at stag.STag, to uint64) []byte, code transport.Code, is error) attack {
 		a := attack{name: name, code: code, is: is}

@@ -21,7 +21,7 @@ func (*sink) Tagged(TaggedHeader, int) (stag.Access, error) { return stag.Remote
 func (*sink) Untagged(UntaggedHeader, int) error            { return nil }
 func (*sink) DeliverTagged(TaggedHeader) error              { return nil }
 func (*sink) Posted() int                                   { return 1 }
-func (s *sink) Buffer(int, UntaggedHeader) []stag.Span      { return s.buf }
+func (s *sink) Buffer(int, *UntaggedHeader) []stag.Span     { return s.buf }
 func (*sink) Missing() error                                { return nil }
 func (*sink) Deliver(UntaggedHeader, uint32) error          { return nil }
 

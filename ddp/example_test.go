@@ -36,7 +36,7 @@ func (*library) DeliverTagged(h ddp.TaggedHeader) error {
 
 func (l *library) Posted() int { return len(l.notes) }
 
-func (l *library) Buffer(k int, _ ddp.UntaggedHeader) []stag.Span {
+func (l *library) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	return []stag.Span{{Mem: l.notes[k], Len: len(l.notes[k])}}
 }
 

@@ -60,11 +60,12 @@ func (s *Stream) early(seq uint64, ulpdu []byte) error {
 	}
 	t := slot{used: true, seq: seq, len: len(ulpdu)}
 	copy(t.head[:], ulpdu)
-	var seg segment
+	seg := &s.seg
 	err := seg.parse(ulpdu)
 	if err == nil {
-		err = s.place(&seg, false)
+		err = s.place(seg, false)
 	}
+	seg.payload = nil
 	if err != nil {
 		t.kept = bytes.Clone(ulpdu)
 	}

@@ -67,7 +67,7 @@ func (s *Stream) placeUntagged(g *segment, turn bool) error {
 	if err := s.upper.Untagged(h.fields(), len(payload)); err != nil {
 		return err
 	}
-	buf, err := q.buffer(*h, turn)
+	buf, err := q.buffer(h, turn)
 	if err != nil {
 		return err
 	}

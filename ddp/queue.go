@@ -15,9 +15,10 @@ type Queue interface {
 	// Posted is how many buffers there are.
 	Posted() int
 
-	// Buffer returns buffer k, which is less than Posted, for the message that h is
-	// of. It is borrowed until the next call of Deliver, and stays the same until then.
-	Buffer(k int, h UntaggedHeader) []stag.Span
+	// Buffer returns buffer k, which is less than Posted, for the message that h, lent
+	// for the call, is of. It is borrowed until the next call of Deliver, and stays the
+	// same until then.
+	Buffer(k int, h *UntaggedHeader) []stag.Span
 
 	// Missing is asked when a message is due and nothing is posted. nil: the stream
 	// ends with 1/2/02, since RFC 5041 section 7.1 calls this a fault and not flow
@@ -62,7 +63,7 @@ var errNotPosted = errors.New("ddp: no buffer posted yet")
 
 // buffer finds the buffer for the message of h. A segment whose turn it is belongs to
 // the message that is due; an earlier one belongs to any message with a buffer.
-func (q *untaggedQueue) buffer(h UntaggedHeader, turn bool) ([]stag.Span, error) {
+func (q *untaggedQueue) buffer(h *UntaggedHeader, turn bool) ([]stag.Span, error) {
 	if !turn {
 		k := uint64(h.MSN.After(q.due))
 		if k >= uint64(q.Posted()) {

@@ -107,7 +107,7 @@ func (c *conversation) bind(qn QN) *scriptQueue {
 
 func (q *scriptQueue) Posted() int { return len(q.bufs) }
 
-func (q *scriptQueue) Buffer(k int, _ UntaggedHeader) []stag.Span {
+func (q *scriptQueue) Buffer(k int, _ *UntaggedHeader) []stag.Span {
 	return q.bufs[k]
 }
 

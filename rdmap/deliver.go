@@ -97,7 +97,7 @@ type sendSink struct {
 
 // Buffer returns the k-th receive for a Send. Immediate Data takes a receive, too, but
 // goes into the completion and leaves the receive's memory alone.
-func (q sendSink) Buffer(k int, h ddp.UntaggedHeader) []stag.Span {
+func (q *sendSink) Buffer(k int, h *ddp.UntaggedHeader) []stag.Span {
 	if opcodeOf(h.RsvdULP).IsImmediate() {
 		return q.immediates.at(h.MSN).span[:]
 	}
@@ -106,7 +106,7 @@ func (q sendSink) Buffer(k int, h ddp.UntaggedHeader) []stag.Span {
 
 // Deliver invalidates what the Send asks for, and only then hands it up: a completion
 // implies that the STag is dead (RFC 5040 section 5.3).
-func (q sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
+func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
 	m := Received{Opcode: op, Len: n, Solicited: op.Solicited()}
 	if op.Invalidates() {

@@ -99,7 +99,7 @@ func (q responseSink) Posted() int {
 	return q.s.replies
 }
 
-func (q responseSink) Buffer(k int, _ ddp.UntaggedHeader) []stag.Span {
+func (q responseSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	for i := range q.s.orq.len() {

@@ -53,7 +53,7 @@ func (q requestSink) Posted() int {
 }
 
 // Buffer makes the buffer if it is used for the first time.
-func (q requestSink) Buffer(k int, _ ddp.UntaggedHeader) []stag.Span {
+func (q requestSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	for q.s.spare.len() <= k {

@@ -21,9 +21,9 @@ func newTerminateSink(s *Stream) *terminateSink {
 	return q
 }
 
-func (q *terminateSink) Posted() int                                { return 1 }
-func (q *terminateSink) Buffer(int, ddp.UntaggedHeader) []stag.Span { return q.buffer[:] }
-func (q *terminateSink) Missing() error                             { return nil }
+func (q *terminateSink) Posted() int                                 { return 1 }
+func (q *terminateSink) Buffer(int, *ddp.UntaggedHeader) []stag.Span { return q.buffer[:] }
+func (q *terminateSink) Missing() error                              { return nil }
 
 func (q *terminateSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	t, err := ParseTerminate(q.buffer[0].Mem[:n])
