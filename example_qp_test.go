@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
 )
 
 // What Setup posts goes out as soon as the connection is there.
@@ -67,4 +69,154 @@ func ExampleCQ_Resize() {
 	check(cq.Resize(4 * 128))
 	fmt.Println(cq.Resize(0))
 	// Output: iwarp: CQ of depth 0
+}
+
+// Receives are posted ahead of the messages, and again as each has been looked at: the
+// ID says which part of the memory a message is in.
+func ExampleQP_PostRecv() {
+	client, server, pd, done := pair()
+	defer done()
+
+	const slot, slots = 16, 4
+	memory := make([]byte, slot*slots)
+	mr := must(pd.RegisterMR(memory, stag.LocalWrite, nil))
+	post := func(i uint64) error {
+		return server.PostRecv(iwarp.RecvWR{ID: i, Local: []iwarp.SGE{mr.Slice(int(i)*slot, slot)}})
+	}
+	for i := range uint64(slots) {
+		check(post(i))
+	}
+
+	for n := range 6 {
+		check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: fmt.Appendf(nil, "message %d", n)}))
+		var wcs [1]iwarp.WC
+		must(server.RecvCQ().Wait(context.Background(), wcs[:]))
+		wc := &wcs[0]
+		check(wc.Err())
+		fmt.Printf("%d: %s\n", wc.ID, memory[wc.ID*slot:][:wc.Len])
+		check(post(wc.ID))
+	}
+	// Output:
+	// 0: message 0
+	// 1: message 1
+	// 2: message 2
+	// 3: message 3
+	// 0: message 4
+	// 1: message 5
+}
+
+// One receive at a time: it is enough for a protocol of questions and answers.
+func ExampleQP_Recv() {
+	client, server, pd, done := pair()
+	defer done()
+	ctx := context.Background()
+
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("what time is it?")}))
+	memory := make([]byte, 64)
+	mr := must(pd.RegisterMR(memory, stag.LocalWrite, nil))
+	n := must(server.Recv(ctx, mr.Slice(0, 64))) // the message may have waited for it: see QPConfig.RNRWait
+	fmt.Printf("%s\n", memory[:n])
+	// Output: what time is it?
+}
+
+// What fits into one work request, and what goes out in one piece.
+func ExampleQP_MaxSizes() {
+	client, _, _, done := pair()
+	defer done()
+	sizes := client.MaxSizes()
+	fmt.Println(sizes.Message, "octets in a message,", sizes.Inline, "of them inline")
+	fmt.Println("a page in one segment:", sizes.TaggedSegment >= 4096)
+	// Output:
+	// 4294967295 octets in a message, 1024 of them inline
+	// a page in one segment: true
+}
+
+// Counters tell what a connection has moved.
+func ExampleQP_Stats() {
+	client, server, pd, done := pair()
+	defer done()
+	theirs := must(pd.RegisterMR(make([]byte, 4096), stag.RemoteRead, nil)).Advertise(0, 4096)
+	must(client.Remote(theirs).ReadAt(make([]byte, 1000), 0))
+	must(client.Remote(theirs).ReadAt(make([]byte, 3000), 0))
+
+	sent, received := client.Stats().Sent, client.Stats().Received
+	fmt.Println(sent.ReadRequest.Messages, "requests,", received.ReadResponse.Octets, "octets")
+	fmt.Println(server.Stats().Sent.ReadResponse.Octets, "octets on the other side")
+	// Output:
+	// 2 requests, 4000 octets
+	// 4000 octets on the other side
+}
+
+// A graceful end: what was posted is done first, and both sides close.
+func ExampleQP_Close() {
+	client, server, _, done := pair()
+	defer done()
+	check(server.PostRecv(iwarp.RecvWR{ID: 1}))
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
+
+	closed := make(chan error)
+	go func() { closed <- client.Close() }()
+	var wcs [1]iwarp.WC
+	must(server.RecvCQ().Wait(context.Background(), wcs[:])) // the last message: the two have agreed on that
+	check(server.Close())
+	check(<-closed)
+
+	fmt.Println(wcs[0].Status, client.State(), client.Err())
+	fmt.Println(errors.Is(client.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), net.ErrClosed))
+	// Output:
+	// success Idle <nil>
+	// true
+}
+
+// An end without ceremony: work that is not complete is flushed.
+func ExampleQP_Abort() {
+	client, server, _, done := pair()
+	defer done()
+	check(client.PostRecv(iwarp.RecvWR{ID: 1}))
+	check(client.Abort())
+
+	var wcs [1]iwarp.WC
+	fmt.Println(client.RecvCQ().Poll(wcs[:]), wcs[0].Status, client.State())
+	<-server.Done() // the other side has lost its connection
+	fmt.Println(server.State(), errors.Is(server.Err(), net.ErrClosed))
+	// Output:
+	// 1 flushed Error
+	// Error true
+}
+
+// A list of work requests is queued as far as it is sound.
+func ExamplePostError() {
+	client, _, _, done := pair()
+	defer done()
+	err := client.PostSend(
+		iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead},
+		iwarp.SendWR{ID: 2, Op: iwarp.OpSend, Inline: make([]byte, 1<<20)}, // more than Limits.MaxInline
+		iwarp.SendWR{ID: 3, Op: iwarp.OpRDMARead})
+	var refused *iwarp.PostError
+	fmt.Println(errors.As(err, &refused), refused.N, "queued")
+	check(client.Drain(context.Background()))
+	fmt.Println(client.SendCQ().Poll(make([]iwarp.WC, 8)), "completed")
+	// Output:
+	// true 1 queued
+	// 1 completed
+}
+
+// A completion with an error knows what became of the connection.
+func ExampleWC_Err() {
+	client, _, pd, done := pair()
+	defer done()
+	theirs := must(pd.RegisterMR(make([]byte, 8), stag.RemoteRead, nil)).Advertise(0, 8)
+	theirs.Len = 16 // more than there is
+	ours := must(pd.RegisterMR(make([]byte, 16), stag.LocalWrite, nil))
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{ours.Slice(0, 16)}, Remote: theirs}))
+
+	var wcs [1]iwarp.WC
+	must(client.SendCQ().Wait(context.Background(), wcs[:]))
+	err := wcs[0].Err()
+	var terminate *iwarp.TerminateError
+	fmt.Println(wcs[0].Status)
+	fmt.Println(errors.Is(err, iwarp.ErrBounds), errors.As(err, &terminate), errors.Is(err, net.ErrClosed))
+	// Output:
+	// remote access error
+	// true true true
 }

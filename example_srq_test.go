@@ -8,22 +8,6 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// joined connects a client and a server within the process. What their configurations
-// leave open is filled in.
-func joined(rnic *iwarp.RNIC, pd *iwarp.PD, clientConfig, serverConfig iwarp.QPConfig) (client, server *iwarp.QP) {
-	ctx := context.Background()
-	clientConfig.PD, serverConfig.PD = pd, pd
-	listener := must(rnic.Listen(ctx, "pipe", "", nil))
-	defer listener.Close()
-	accepted := make(chan *iwarp.QP)
-	go func() {
-		request := must(listener.Accept(ctx))
-		accepted <- must(request.Accept(ctx, &serverConfig))
-	}()
-	client = must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &clientConfig))
-	return client, <-accepted
-}
-
 // A server with many clients posts receives once for all of them, and polls one CQ.
 func ExamplePD_CreateSRQ() {
 	ctx := context.Background()
@@ -91,4 +75,44 @@ func ExampleQP_SetRecvLimit() {
 	event := <-rnic.Events()
 	fmt.Println(event.Kind, event.QP == server, server.Stats().SharedHeld, "held")
 	// Output: receive limit true 2 held
+}
+
+// One buffer for whichever peer speaks first.
+func ExampleSRQ_PostRecv() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	memory := make([]byte, 32)
+	mr := must(pd.RegisterMR(memory, stag.LocalWrite, nil))
+	srq := must(pd.CreateSRQ(1))
+	check(srq.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{mr.Slice(0, 32)}}))
+
+	messages := must(rnic.CreateCQ(8))
+	server := iwarp.QPConfig{SRQ: srq, RecvCQ: messages, RecvDepth: 1}
+	_, first := joined(rnic, pd, iwarp.QPConfig{}, server)
+	client, second := joined(rnic, pd, iwarp.QPConfig{}, server)
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("here I am")}))
+
+	var wcs [1]iwarp.WC
+	must(messages.Wait(ctx, wcs[:]))
+	fmt.Printf("%s; %v, %v\n", memory[:wcs[0].Len], wcs[0].QP == first, wcs[0].QP == second)
+	// Output: here I am; false, true
+}
+
+// How much is left, and how much has been used, tells how deep the SRQ should be.
+func ExampleSRQ_Stats() {
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	srq := must(pd.CreateSRQ(8))
+	check(srq.PostRecv(make([]iwarp.RecvWR, 5)...)) // for empty messages
+
+	client, server := joined(rnic, pd, iwarp.QPConfig{}, iwarp.QPConfig{SRQ: srq})
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
+	var wcs [1]iwarp.WC
+	must(server.RecvCQ().Wait(context.Background(), wcs[:]))
+	stats := srq.Stats()
+	fmt.Println(stats.Posted, "posted,", stats.Taken, "taken,", stats.Free, "left")
+	// Output: 5 posted, 1 taken, 4 left
 }

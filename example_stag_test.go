@@ -10,28 +10,13 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// connected returns two queue pairs that are each other's peers, here in one process and
-// of one PD, which a real program would not do.
-func connected(ctx context.Context) (pd *iwarp.PD, owner, peer *iwarp.QP, end func()) {
-	rnic := must(iwarp.Open(nil))
-	pd = must(rnic.AllocPD())
-	listener := must(rnic.Listen(ctx, "pipe", "", nil))
-	accepted := make(chan *iwarp.QP)
-	go func() {
-		request := must(listener.Accept(ctx))
-		accepted <- must(request.Accept(ctx, &iwarp.QPConfig{PD: pd}))
-	}()
-	owner = must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd}))
-	return pd, owner, <-accepted, func() { check(rnic.Close()) }
-}
-
 // A memory window lends a part of a region for a while. Its owner binds it and tells
 // the peer where it is; the peer writes, and gives the window back with the message that
 // says so.
 func ExamplePD_AllocMW() {
 	ctx := context.Background()
-	pd, owner, peer, end := connected(ctx)
-	defer end()
+	owner, peer, pd, done := pair()
+	defer done()
 
 	memory := make([]byte, 4096)
 	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.MWBind, nil)) // nobody else may touch it
@@ -67,8 +52,8 @@ func ExamplePD_AllocMW() {
 // STag, an RDMA Read fills it, and the STag dies with the Read; all in one post.
 func ExamplePD_AllocMR() {
 	ctx := context.Background()
-	pd, owner, _, end := connected(ctx)
-	defer end()
+	owner, _, pd, done := pair()
+	defer done()
 	disk := must(pd.RegisterMR([]byte("block 0|block 1|block 2|"), stag.RemoteRead, nil))
 
 	region := must(pd.AllocMR(1<<20, stag.LocalWrite, nil)) // once; used again for each command
@@ -90,8 +75,8 @@ func ExamplePD_AllocMR() {
 // What a peer may do ends when Invalidate returns, whether the peer likes it or not.
 func ExampleMR_Invalidate() {
 	ctx := context.Background()
-	pd, _, peer, end := connected(ctx)
-	defer end()
+	_, peer, pd, done := pair()
+	defer done()
 	memory := make([]byte, 8)
 	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteWrite, nil))
 	lent := region.Advertise(0, 8)
@@ -108,8 +93,8 @@ func ExampleMR_Invalidate() {
 // A window is revoked without the peer's help; then its region can go.
 func ExampleMW_Invalidate() {
 	ctx := context.Background()
-	pd, owner, _, end := connected(ctx)
-	defer end()
+	owner, _, pd, done := pair()
+	defer done()
 	region := must(pd.RegisterMR(make([]byte, 64), stag.MWBind, nil))
 	window := must(pd.AllocMW())
 	check(owner.PostSend(iwarp.SendWR{
@@ -128,8 +113,8 @@ func ExampleMW_Invalidate() {
 // A file in place of memory: an RDMA Write becomes a WriteAt.
 func ExamplePD_RegisterBuffer() {
 	ctx := context.Background()
-	pd, _, peer, end := connected(ctx)
-	defer end()
+	_, peer, pd, done := pair()
+	defer done()
 	file := must(os.CreateTemp("", "iwarp"))
 	defer os.Remove(file.Name())
 	defer file.Close()

@@ -11,18 +11,6 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// pair connects two QPs of one process, with a PD for the memory of both.
-func pair() (client, server *iwarp.QP, pd *iwarp.PD, done func()) {
-	ctx := context.Background()
-	rnic := must(iwarp.Open(nil))
-	pd = must(rnic.AllocPD())
-	listener := must(rnic.Listen(ctx, "pipe", "", nil))
-	accepted := make(chan *iwarp.QP)
-	go func() { accepted <- must(must(listener.Accept(ctx)).Accept(ctx, &iwarp.QPConfig{PD: pd})) }()
-	client = must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd}))
-	return client, <-accepted, pd, func() { check(rnic.Close()) }
-}
-
 // counters is memory for n 64-bit integers that atomic operations may work on.
 func counters(n int) (memory []byte, integers []uint64) {
 	integers = make([]uint64, n)
@@ -117,6 +105,70 @@ func ExampleQP_CompareSwap() {
 	// bob finds 1
 	// alice leaves 1
 	// bob finds 0
+}
+
+// Numbers are drawn in one go: atomic operations may be outstanding together, up to the ORD.
+func ExampleQP_PostSend_fetchAdd() {
+	client, _, pd, done := pair()
+	defer done()
+
+	memory, integers := counters(2)
+	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil))
+	check(client.PostSend(
+		iwarp.SendWR{ID: 1, Op: iwarp.OpFetchAdd, Remote: region.Advertise(0, 8), Add: 100},
+		iwarp.SendWR{ID: 2, Op: iwarp.OpFetchAdd, Remote: region.Advertise(0, 8), Add: 1},
+		iwarp.SendWR{ID: 3, Op: iwarp.OpFetchAdd, Remote: region.Advertise(8, 8), Add: ^uint64(0)})) // subtracts 1
+	for wc, err := range client.SendCQ().All(context.Background()) {
+		check(err)
+		check(wc.Err())
+		fmt.Println(wc.ID, "got", wc.Old)
+		if wc.ID == 3 {
+			break
+		}
+	}
+	fmt.Println(integers[0], int64(integers[1]))
+	// Output:
+	// 1 got 0
+	// 2 got 100
+	// 3 got 0
+	// 101 -1
+}
+
+// A version is raised if it is still the one that was read: the second attempt is late.
+func ExampleQP_PostSend_compareSwap() {
+	client, _, pd, done := pair()
+	defer done()
+
+	memory, integers := counters(1)
+	integers[0] = 5
+	version := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
+	for _, mine := range []uint64{5, 5} {
+		check(client.PostSend(iwarp.SendWR{Op: iwarp.OpCompareSwap, Remote: version, Compare: mine, Swap: mine + 1}))
+		var wcs [1]iwarp.WC
+		must(client.SendCQ().Wait(context.Background(), wcs[:]))
+		check(wcs[0].Err())
+		fmt.Printf("%v: it was %d, mine: %v\n", wcs[0].Op, wcs[0].Old, wcs[0].Old == mine)
+	}
+	// Output:
+	// Compare and Swap: it was 5, mine: true
+	// Compare and Swap: it was 6, mine: false
+}
+
+// A Swap takes what is there and leaves something else, whatever it was.
+func ExampleQP_PostSend_swap() {
+	client, _, pd, done := pair()
+	defer done()
+
+	memory, integers := counters(1)
+	integers[0] = 0xcafe // a job that somebody has left
+	mailbox := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSwap, Remote: mailbox, Swap: 0}))
+
+	var wcs [1]iwarp.WC
+	must(client.SendCQ().Wait(context.Background(), wcs[:]))
+	check(wcs[0].Err())
+	fmt.Printf("%v: took %#x, left %d\n", wcs[0].Op, wcs[0].Old, integers[0])
+	// Output: Swap: took 0xcafe, left 0
 }
 
 // Masks make several fields of one integer: here two counters of 32 bits, and a flag.

@@ -1,0 +1,259 @@
+package iwarp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// An RNIC of a service: it logs, and takes no more than its share.
+func ExampleOpen() {
+	rnic := must(iwarp.Open(&iwarp.Config{
+		Logger:      slog.Default(),
+		Limits:      iwarp.Limits{MaxQP: 1000, MaxHalfOpen: 50},
+		PeerTimeout: 5 * time.Second,
+	}))
+	defer rnic.Close()
+	limits := rnic.Limits()
+	fmt.Println(limits.MaxQP, "QPs,", limits.MaxInline, "octets inline")
+	// Output: 1000 QPs, 1024 octets inline
+}
+
+// An initiator: it says who it is and what it wants, and learns what the other side
+// has to say.
+func ExampleRNIC_Dial() {
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	listener := must(rnic.Listen(context.Background(), "tcp", "127.0.0.1:0", nil))
+	go func() {
+		request := must(listener.Accept(context.Background()))
+		must(request.Accept(context.Background(), &iwarp.QPConfig{PD: pd, IRD: 4, PrivateData: []byte("welcome")}))
+	}()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel() // it bounds the set-up and not the connection
+	qp := must(rnic.Dial(ctx, "tcp", listener.Addr().String(), &iwarp.QPConfig{
+		PD:          pd,
+		ORD:         16, // RDMA Reads that we should like to have outstanding
+		PrivateData: []byte("Ada"),
+	}))
+	fmt.Printf("%s; %v; %d Reads at once\n", qp.PrivateData(), qp.State(), qp.ORD())
+	check(qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{})) // of nothing: there and back
+	// Output: welcome; RTS; 4 Reads at once
+}
+
+// A responder serves until its listener is closed.
+func ExampleRNIC_Listen() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+
+	listener := must(rnic.Listen(ctx, "tcp", "127.0.0.1:0", &iwarp.ListenConfig{MaxHalfOpen: 10}))
+	served := make(chan int)
+	go func() {
+		for n := 0; ; n++ {
+			request, err := listener.Accept(ctx)
+			if errors.Is(err, net.ErrClosed) {
+				served <- n
+				return
+			}
+			must(request.Accept(ctx, &iwarp.QPConfig{PD: pd})) // in a goroutine, if it may take long
+		}
+	}()
+
+	for range 2 {
+		must(rnic.Dial(ctx, "tcp", listener.Addr().String(), &iwarp.QPConfig{PD: pd}))
+	}
+	check(listener.Close())
+	fmt.Println(<-served, "connections")
+	// Output: 2 connections
+}
+
+// A connection that exists already, here one in memory, becomes a queue pair.
+func ExampleRNIC_Client() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	near, far := net.Pipe()
+	go func() {
+		request := must(rnic.Server(ctx, far, nil))
+		must(request.Accept(ctx, &iwarp.QPConfig{PD: pd}))
+	}()
+
+	qp := must(rnic.Client(ctx, near, &iwarp.QPConfig{PD: pd}))
+	check(qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{})) // there and back
+	fmt.Println(qp.State())
+	// Output: RTS
+}
+
+// The server of a protocol that begins with something else: the initiator says in a
+// line which protocol it wants.
+func ExampleRNIC_Server() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer listener.Close()
+	connected := make(chan *iwarp.QP)
+	go func() {
+		c := must(net.Dial("tcp", listener.Addr().String()))
+		must(c.Write([]byte("iwarp\n")))
+		connected <- must(rnic.Client(ctx, c, &iwarp.QPConfig{PD: pd, PrivateData: []byte("Ada")}))
+	}()
+
+	c := must(listener.Accept())
+	line := make([]byte, 6)
+	must(c.Read(line)) // no buffered reader: it would take octets of MPA too
+	fmt.Printf("%q\n", line)
+	request := must(rnic.Server(ctx, c, nil))
+	qp := must(request.Accept(ctx, &iwarp.QPConfig{PD: pd}))
+	fmt.Printf("%s, %v and %v\n", qp.PrivateData(), qp.State(), (<-connected).State())
+	// Output:
+	// "iwarp\n"
+	// Ada, RTS and RTS
+}
+
+// Requests are answered by somebody who looks at what they bring.
+func ExampleListener_Accept() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	listener := must(rnic.Listen(ctx, "pipe", "", nil))
+	go rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd, PrivateData: []byte("version 3")})
+
+	request := must(listener.Accept(ctx))
+	fmt.Printf("%s; IRD %d, ORD %d\n", request.PrivateData(), request.IRD(), request.ORD())
+	check(request.Reject([]byte("we speak version 2")))
+	// Output: version 3; IRD 16, ORD 16
+}
+
+// A responder posts its receives before the Reply goes out, so that the first message
+// finds one.
+func ExampleConnRequest_Accept() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	listener := must(rnic.Listen(ctx, "pipe", "", nil))
+	go func() {
+		qp := must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd, PrivateData: []byte("Ada")}))
+		check(qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
+	}()
+
+	request := must(listener.Accept(ctx))
+	qp := must(request.Accept(ctx, &iwarp.QPConfig{
+		PD:          pd,
+		PrivateData: append([]byte("welcome, "), request.PrivateData()...),
+		Setup: func(_ context.Context, qp *iwarp.QP) error {
+			return qp.PostRecv(iwarp.RecvWR{ID: 1})
+		},
+	}))
+	var wcs [1]iwarp.WC
+	must(qp.RecvCQ().Wait(ctx, wcs[:]))
+	fmt.Println(wcs[0].Op, wcs[0].ID, wcs[0].Status)
+	// Output: Receive 1 success
+}
+
+// A responder refuses, and says why; the initiator gets it with the error.
+func ExampleConnRequest_Reject() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	listener := must(rnic.Listen(ctx, "pipe", "", nil))
+	answer := make(chan error)
+	go func() {
+		_, err := rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd})
+		answer <- err
+	}()
+
+	request := must(listener.Accept(ctx))
+	if !bytes.HasPrefix(request.PrivateData(), []byte("token ")) {
+		check(request.Reject([]byte("a token is needed")))
+	}
+	err := <-answer
+	var rejected *iwarp.RejectError
+	if errors.As(err, &rejected) {
+		fmt.Printf("%v: %s\n", errors.Is(err, iwarp.ErrRejected), rejected.PrivateData)
+	}
+	// Output: true: a token is needed
+}
+
+// A responder that cannot work with so few outstanding RDMA Reads says how many it
+// takes, and the initiator tries again.
+func ExampleConnRequest_RejectDepths() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	listener := must(rnic.Listen(ctx, "pipe", "", nil))
+	connected := make(chan *iwarp.QP)
+	go func() {
+		config := iwarp.QPConfig{PD: pd, IRD: 2}
+		qp, err := rnic.Dial(ctx, "pipe", listener.Addr().String(), &config)
+		var rejected *iwarp.RejectError
+		if errors.As(err, &rejected) {
+			config.IRD = rejected.ORD // what the responder wants to have outstanding here
+			qp = must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &config))
+		}
+		connected <- qp
+	}()
+
+	request := must(listener.Accept(ctx))
+	for request.IRD() < 8 {
+		check(request.RejectDepths(nil, -1, 8)) // an IRD of ours is not the matter
+		request = must(listener.Accept(ctx))
+	}
+	must(request.Accept(ctx, &iwarp.QPConfig{PD: pd, ORD: 8}))
+	fmt.Println("IRD", (<-connected).IRD())
+	// Output: IRD 8
+}
+
+// Events tell an operator how connections have ended.
+func ExampleRNIC_Events() {
+	rnic := must(iwarp.Open(nil))
+	pd := must(rnic.AllocPD())
+	_, server := joined(rnic, pd, iwarp.QPConfig{}, iwarp.QPConfig{})
+	check(server.Terminate())
+
+	closed := make(chan bool)
+	go func() {
+		for event := range rnic.Events() { // until rnic.Close
+			if event.QP == server {
+				fmt.Printf("%v: %v\n", event.Kind, event.Terminate)
+			}
+		}
+		close(closed)
+	}()
+	check(rnic.Close())
+	<-closed
+	// Output: terminated: iwarp: terminated: RDMAP local catastrophic (0/0/00): the application cannot go on
+}
+
+// Close ends whatever is left, and returns when nothing of the RNIC is running any more.
+func ExampleRNIC_Close() {
+	rnic := must(iwarp.Open(nil))
+	pd := must(rnic.AllocPD())
+	client, _ := joined(rnic, pd, iwarp.QPConfig{}, iwarp.QPConfig{})
+	check(client.PostRecv(iwarp.RecvWR{ID: 1}))
+	check(rnic.Close())
+
+	var wcs [1]iwarp.WC
+	fmt.Println(client.RecvCQ().Poll(wcs[:]), wcs[0].ID, wcs[0].Status, client.State())
+	_, err := rnic.AllocPD()
+	fmt.Println(errors.Is(err, net.ErrClosed))
+	// Output:
+	// 1 1 flushed Error
+	// true
+}
