@@ -94,6 +94,7 @@ func TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive(t *testing.T) {
 		a.wantNothing("its message is not whole")
 		pa.writes(fpdu(send(1, 2, "AA")))
 		a.receives(1, 4)
+		require.Equal(t, 2, s.srq.Stats().Free, "a message takes one, and not one for each segment")
 		pa.writes(append(fpdu(send(2, 0, "a2")), fpdu(send(3, 0, ""))...))
 		a.receives(4, 2)
 		a.receives(5, 0)
