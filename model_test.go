@@ -25,7 +25,7 @@ func TestVERBS_49_70_RandomPrograms(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		m := newModel(t, rt, client, server, rapid.Bool().Draw(rt, "with an SRQ"))
+		m := newModel(t, rt, client, server)
 		for _, s := range rapid.SliceOfN(rapid.Custom(drawLine), 0, 50).Draw(rt, "program") {
 			m.does(s)
 		}
@@ -121,7 +121,9 @@ func (r modelRange) meets(all []modelRange) bool {
 	return false
 }
 
-func newModel(t *testing.T, rt *rapid.T, client, server *side, shared bool) *model {
+func newModel(t *testing.T, rt *rapid.T, client, server *side) *model {
+	network := rapid.SampledFrom([]string{"pipe", "tcp"}).Draw(rt, "network")
+	shared := rapid.Bool().Draw(rt, "with an SRQ")
 	m := &model{T: rt, ctx: testContext(t)}
 	var configs [2]QPConfig
 	for i, s := range []*side{client, server} {
@@ -140,7 +142,7 @@ func newModel(t *testing.T, rt *rapid.T, client, server *side, shared bool) *mod
 		}
 		m.sides[i] = x
 	}
-	m.sides[0].connect(m.sides[1].side, pairConfig{network: "pipe", client: configs[0], server: configs[1]})
+	m.sides[0].connect(m.sides[1].side, pairConfig{network: network, client: configs[0], server: configs[1]})
 	// The first message of the initiator lets the responder send.
 	m.posts(0, SendWR{Op: OpRDMAWrite})
 	return m
