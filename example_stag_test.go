@@ -158,6 +158,7 @@ func ExamplePD_RegisterBuffer() {
 	defer os.Remove(file.Name())
 	defer file.Close()
 	check(file.Truncate(1 << 20))
+	// A sizedFile is an *os.File with the method Size() int64.
 	region := must(pd.RegisterBuffer(sizedFile{file, 1 << 20}, stag.LocalWrite|stag.RemoteWrite, nil))
 
 	must(peer.Remote(region.Advertise(0, 1<<20)).WriteAt([]byte("into the file"), 4096))
