@@ -50,8 +50,8 @@
 // helper that posted it has ended, and what was being moved when a QP ended is
 // indeterminate. The source of a Send or RDMA Write must not change before its
 // completion: where CRCs are in use the peer would see a broken digest and end the
-// stream. Sources in regions with RemoteWrite or RemoteAtomic, and what a peer
-// reads, may change at any time: they are copied first.
+// stream. Sources that a peer may write to, itself or through a window, and what a peer
+// reads, may change at any time: with CRCs they are copied first.
 //
 // Completion: an RDMA Write completes when the data has been handed to the network,
 // as RFC 5040 says; that it was placed is told by a later RDMA Read, or by a message
