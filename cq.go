@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A CQ is a completion queue: work requests of its QPs end here, those of one QP
+// A CQ is a completion queue: work requests of its QPs end here, those of one queue
 // in the order in which they were posted. Any number of goroutines may poll and
 // wait.
 //

@@ -11,17 +11,23 @@
 // part of a region, and a region of [PD.AllocMR] gets its memory by fast registration.
 // A [CQ] (completion queue) tells what has been done. A [QP] (queue pair) is a connection:
 // it is made by [RNIC.Dial] on one side, and by [RNIC.Listen], [Listener.Accept] and
-// [ConnRequest.Accept] on the other. An [SRQ] (shared receive queue) has receives for
-// the messages of many QPs: the first to come takes the oldest.
+// [ConnRequest.Accept] on the other; [RNIC.Client] and [RNIC.Server] make one of a
+// net.Conn. An [SRQ] (shared receive queue) has receives for the messages of many QPs:
+// the first to come takes the oldest.
 //
 // # Work
 //
-// Work requests are posted with [QP.PostSend] and [QP.PostRecv], never block, and
-// end with a [WC] on the CQ, those of one QP in the order in which they were posted.
-// The blocking helpers [QP.Send], [QP.Recv], [QP.RDMAWrite], [QP.RDMARead],
-// [QP.FetchAdd] and [QP.CompareSwap] do one of them and wait; [QP.Remote] makes an io.ReaderAt and io.WriterAt of the peer's
-// memory. To reach memory of the peer one needs its [RemoteBuffer]: the owner makes
-// it with [MR.Advertise] and tells it by private data or a Send.
+// Work requests are posted with [QP.PostSend], for which [SendWR] has the list, and with
+// [QP.PostRecv] or [SRQ.PostRecv]. Posting never blocks. Each work request ends with a
+// [WC] on a CQ, those of one queue in the order in which they were posted. The blocking
+// helpers [QP.Send], [QP.Recv], [QP.RDMAWrite], [QP.RDMARead], [QP.FetchAdd] and
+// [QP.CompareSwap] do one of them and wait; [QP.Remote] makes an io.ReaderAt and
+// io.WriterAt of the peer's memory. To reach memory of the peer one needs its
+// [RemoteBuffer]: the owner makes it with [MR.Advertise] or [MW.Advertise] and tells it
+// by private data or a Send.
+//
+// Every verb has an example on its page. In the examples must and check panic on an
+// error, and pair and joined connect two QPs of one process.
 //
 // # Rules
 //
@@ -32,14 +38,20 @@
 // QPConfig.RNRWait, during which nothing is read from the connection; then the
 // stream ends.
 //
+// Beginning: a responder may send when the first message of the initiator has come (RFC
+// 5044 section 7.1.2); what it posts before waits. By default the initiator sends an
+// empty message of its own accord, so that either application may begin (peer to peer,
+// RFC 6581 section 9.2). With MPAOptions.ClientServer, and with peers that know only
+// revision 1, the initiator's application has to.
+//
 // Memory: what is given to RegisterMR may be read or written by the peer at any
 // moment that its rights allow; a completion is the synchronisation point. What a
 // work request names is the QP's until its completion, even if the context of a
 // helper that posted it has ended, and what was being moved when a QP ended is
 // indeterminate. The source of a Send or RDMA Write must not change before its
 // completion: where CRCs are in use the peer would see a broken digest and end the
-// stream. Sources in regions with RemoteWrite or RemoteAtomic, and what a peer
-// reads, may change at any time: they are copied first.
+// stream. Sources that a peer may write to, itself or through a window, and what a peer
+// reads, may change at any time: with CRCs they are copied first.
 //
 // Completion: an RDMA Write completes when the data has been handed to the network,
 // as RFC 5040 says; that it was placed is told by a later RDMA Read, or by a message
@@ -75,9 +87,10 @@
 // shared regions besides.
 //
 // End: [QP.Close] refuses new posts, finishes what is queued and the peer's Reads,
-// ends the connection, and flushes the receive queue, within Config.CloseTimeout. A
-// message that the peer sends behind the end is thrown away and makes the end an
-// error, so the applications should agree on it first. [QP.Terminate] tells the peer
+// ends the connection, and flushes the receive queue, within Config.CloseTimeout. The
+// peer's QP then ends too, with an error if its send queue is not empty. A message that
+// it sends behind the end is thrown away and makes the end an error here, so the
+// applications should agree on the end first. [QP.Terminate] tells the peer
 // that this side cannot go on; [QP.Abort] does not wait. When any of them returns, or
 // the channel of [QP.Done] is closed, everything is completed. [QP.Drain] waits for
 // what was sent and ends nothing. [RNIC.Close] aborts everything and waits for all

@@ -391,7 +391,8 @@ func (qp *QP) late(seq uint64, ulpdu []byte) error {
 // cannot go on: "local catastrophic error" (0/0/00), without naming a message
 // (draft-hilland-rddp-verbs section 6.2.2.3). Everything that is not complete is
 // flushed. It returns when the QP has ended; a peer that does not end its half keeps
-// that waiting for two seconds at most. Only an established QP can be terminated: one
+// that waiting for two seconds at most. A responder to which nothing has come yet may
+// not send, and only ends the connection. Only an established QP can be terminated: one
 // that is ending or has ended answers with an error.
 func (qp *QP) Terminate() error {
 	if !qp.connected.Load() {

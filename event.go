@@ -67,7 +67,8 @@ func (k EventKind) String() string {
 
 // Events returns the channel of asynchronous events. It holds 256; when it is full
 // the newest are dropped and counted, so nobody who does not read it blocks
-// anything (RFC 5042 section 2.2.7). It is closed by Close.
+// anything (RFC 5042 section 2.2.7). It is closed by Close; who had it before can still
+// read what is in it.
 func (r *RNIC) Events() <-chan Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

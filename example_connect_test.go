@@ -130,12 +130,19 @@ func ExampleListener_Accept() {
 	defer rnic.Close()
 	pd := must(rnic.AllocPD())
 	listener := must(rnic.Listen(ctx, "pipe", "", nil))
-	go rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd, PrivateData: []byte("version 3")})
+	connected := make(chan *iwarp.QP)
+	go func() {
+		config := iwarp.QPConfig{PD: pd, ORD: 64, PrivateData: []byte("Ada")}
+		connected <- must(rnic.Dial(ctx, "pipe", listener.Addr().String(), &config))
+	}()
 
 	request := must(listener.Accept(ctx))
-	fmt.Printf("%s; IRD %d, ORD %d\n", request.PrivateData(), request.IRD(), request.ORD())
-	check(request.Reject([]byte("we speak version 2")))
-	// Output: version 3; IRD 16, ORD 16
+	fmt.Printf("%s; ORD %d\n", request.PrivateData(), request.ORD())
+	must(request.Accept(ctx, &iwarp.QPConfig{PD: pd, IRD: min(request.ORD(), 32)}))
+	fmt.Println("ORD", (<-connected).ORD())
+	// Output:
+	// Ada; ORD 64
+	// ORD 32
 }
 
 // A responder posts its receives before the Reply goes out, so that the first message
@@ -227,9 +234,9 @@ func ExampleRNIC_Events() {
 	_, server := joined(rnic, pd, iwarp.QPConfig{}, iwarp.QPConfig{})
 	check(server.Terminate())
 
-	closed := make(chan bool)
+	events, closed := rnic.Events(), make(chan bool)
 	go func() {
-		for event := range rnic.Events() { // until rnic.Close
+		for event := range events { // until rnic.Close
 			if event.QP == server {
 				fmt.Printf("%v: %v\n", event.Kind, event.Terminate)
 			}

@@ -95,10 +95,8 @@ func ExampleQP_PostSend_rdmaWrite() {
 	ours := must(pd.RegisterMR([]byte("far memory"), 0, nil))
 
 	check(client.PostSend(
-		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled,
-			Inline: []byte("hello,"), Remote: theirs.Advertise(0, 6)},
-		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled,
-			Local: []iwarp.SGE{ours.Slice(3, 7)}, Remote: theirs.Advertise(6, 7)},
+		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Inline: []byte("hello,"), Remote: theirs.Advertise(0, 6)},
+		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{ours.Slice(3, 7)}, Remote: theirs.Advertise(6, 7)},
 		iwarp.SendWR{Op: iwarp.OpRDMARead}))
 
 	var wcs [1]iwarp.WC

@@ -184,6 +184,43 @@ func ExampleQP_Abort() {
 	// Error true
 }
 
+// Somebody who looks after a connection learns when it has ended, and why.
+func ExampleQP_Done() {
+	client, server, _, done := pair()
+	defer done()
+	looked := make(chan bool)
+	go func() {
+		<-server.Done() // all its work requests are completed now
+		fmt.Println(server.State(), server.Terminated().Remote)
+		fmt.Println(server.Err())
+		close(looked)
+	}()
+
+	check(client.Terminate())
+	<-looked
+	// Output:
+	// Error true
+	// iwarp: terminated by the peer: RDMAP local catastrophic (0/0/00)
+}
+
+// What ended a connection: the number for a log, and the meaning for the program.
+func ExampleTerminateError() {
+	client, server, _, done := pair()
+	defer done()
+	gone := iwarp.RemoteBuffer{STag: 0x12345678, Len: 8}
+	must(client.Remote(gone).WriteAt([]byte("to where"), 0))
+	<-server.Done()
+
+	var terminate *iwarp.TerminateError
+	if errors.As(server.Err(), &terminate) {
+		fmt.Printf("layer %d, type %d, code %d\n", terminate.Layer, terminate.Type, terminate.Code)
+	}
+	fmt.Println(errors.Is(server.Err(), iwarp.ErrInvalidSTag))
+	// Output:
+	// layer 1, type 1, code 0
+	// true
+}
+
 // A list of work requests is queued as far as it is sound.
 func ExamplePostError() {
 	client, _, _, done := pair()

@@ -110,6 +110,45 @@ func ExampleMW_Invalidate() {
 	// <nil>
 }
 
+// What the peer is told of a window. Its STag is a new one with each bind.
+func ExampleMW_Advertise() {
+	ctx := context.Background()
+	owner, peer, pd, done := pair()
+	defer done()
+	region := must(pd.RegisterMR([]byte("page 1page 2"), stag.MWBind, nil))
+	window := must(pd.AllocMW())
+	fmt.Println(window.Advertise(0, 6) == iwarp.RemoteBuffer{}) // it is not bound yet
+	check(owner.PostSend(iwarp.SendWR{
+		Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{region.Slice(6, 6)}, Access: stag.RemoteRead,
+	}))
+	check(owner.Drain(ctx))
+
+	number := make([]byte, 1)
+	must(peer.Remote(window.Advertise(5, 1)).ReadAt(number, 0)) // counted from the first octet of the window
+	fmt.Printf("%s\n", number)
+	// Output:
+	// true
+	// 2
+}
+
+// When Close returns nobody uses the memory any more, and nobody can.
+func ExampleMR_Close() {
+	owner, peer, pd, done := pair()
+	defer done()
+	memory := []byte("version 1")
+	region := must(pd.RegisterMR(memory, stag.RemoteRead, nil))
+	lent := region.Advertise(0, len(memory))
+	check(region.Close())
+	copy(memory, "version 2") // it is the caller's again
+
+	fmt.Println(errors.Is(owner.Send(context.Background(), region.Slice(0, 9)), iwarp.ErrInvalidSTag))
+	_, err := peer.Remote(lent).ReadAt(make([]byte, 9), 0)
+	fmt.Println(errors.Is(err, iwarp.ErrInvalidSTag))
+	// Output:
+	// true
+	// true
+}
+
 // A file in place of memory: an RDMA Write becomes a WriteAt.
 func ExamplePD_RegisterBuffer() {
 	ctx := context.Background()
@@ -119,6 +158,7 @@ func ExamplePD_RegisterBuffer() {
 	defer os.Remove(file.Name())
 	defer file.Close()
 	check(file.Truncate(1 << 20))
+	// A sizedFile is an *os.File with the method Size() int64.
 	region := must(pd.RegisterBuffer(sizedFile{file, 1 << 20}, stag.LocalWrite|stag.RemoteWrite, nil))
 
 	must(peer.Remote(region.Advertise(0, 1<<20)).WriteAt([]byte("into the file"), 4096))

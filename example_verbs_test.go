@@ -11,7 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// counters is memory for n 64-bit integers that atomic operations may work on.
+// counters is memory for n 64-bit integers that atomic operations may work on, as octets
+// and as integers.
 func counters(n int) (memory []byte, integers []uint64) {
 	integers = make([]uint64, n)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&integers[0])), 8*n), integers

@@ -19,8 +19,8 @@ type Limits struct {
 	MaxCQDepth    int // entries of a completion queue: 4,194,304
 	MaxSGE        int // SGEs of one work request: 16
 	MaxInline     int // octets of inline payload: 1,024
-	MaxIRD        int // inbound RDMA Reads of a QP: 1,024
-	MaxORD        int // outbound RDMA Reads of a QP: 1,024
+	MaxIRD        int // RDMA Reads and atomic operations of the peer, of a QP: 1,024
+	MaxORD        int // RDMA Reads and atomic operations of this side, of a QP: 1,024
 	MaxHalfOpen   int // connections of a listener that are being set up: 128
 }
 

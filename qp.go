@@ -78,9 +78,9 @@ type QPConfig struct {
 	// completion, until it is done. Memory is used only as the queues fill. With an SRQ
 	// RecvDepth is how many of its receives messages of this peer may occupy.
 	SendDepth, RecvDepth int
-	// IRD is how many RDMA Reads the peer may have outstanding here, ORD how many
-	// this side wants to have outstanding there: 16 by default, -1: none. Connection
-	// set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD and QP.ORD.
+	// IRD is how many RDMA Reads and atomic operations the peer may have outstanding
+	// here, ORD how many this side wants to have outstanding there: 16 by default, -1:
+	// none. Connection set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD and QP.ORD.
 	IRD, ORD int
 	// PrivateData goes to the peer's application with the Request or Reply: at most
 	// 248 octets, 508 with MPAOptions.LargePrivateData.
@@ -104,8 +104,8 @@ type QPConfig struct {
 
 // MPAOptions are choices of MPA, the framing over TCP (RFC 5044, RFC 6581).
 type MPAOptions struct {
-	// Revision to ask for: 2 by default, or 1. A responder answers with the
-	// initiator's.
+	// Revision to ask for, or the highest to accept: 2 by default, or 1. A responder
+	// answers with the initiator's, or closes the connection if that is too high.
 	Revision int
 	// NoCRC waives the CRC32c of every FPDU. It is used all the same if the peer
 	// asks for it. Data is then protected by TCP's checksum alone.
@@ -292,8 +292,8 @@ func (qp *QP) RemoteAddr() net.Addr {
 	return qp.llp.RemoteAddr()
 }
 
-// IRD is how many RDMA Reads the peer may have outstanding on this QP. While the QP
-// is not connected it is what QPConfig asks for, 0 for none.
+// IRD is how many RDMA Reads and atomic operations the peer may have outstanding on this
+// QP. While the QP is not connected it is what QPConfig asks for, 0 for none.
 func (qp *QP) IRD() int {
 	if !qp.connected.Load() {
 		return max(qp.cfg.IRD, 0)
@@ -301,8 +301,9 @@ func (qp *QP) IRD() int {
 	return qp.terms.IRD
 }
 
-// ORD is how many RDMA Reads this QP has outstanding at most; further ones wait in
-// the send queue. While the QP is not connected it is what QPConfig asks for.
+// ORD is how many RDMA Reads and atomic operations this QP has outstanding at most;
+// further ones wait in the send queue. While the QP is not connected it is what QPConfig
+// asks for.
 func (qp *QP) ORD() int {
 	if !qp.connected.Load() {
 		return max(qp.cfg.ORD, 0)

@@ -27,7 +27,7 @@ func (qp *QP) RDMAWrite(ctx context.Context, dst RemoteBuffer, src ...SGE) error
 }
 
 // RDMARead reads dst.Len octets of the peer's memory into dst, and returns when
-// they are there.
+// they are there. Until then the contents of dst are indeterminate.
 func (qp *QP) RDMARead(ctx context.Context, dst SGE, src RemoteBuffer) error {
 	_, err := qp.do(ctx, SendWR{Op: OpRDMARead, Local: []SGE{dst}, Remote: src})
 	return err

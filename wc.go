@@ -16,7 +16,7 @@ type Status = rdmap.Status
 const (
 	StatusSuccess         = rdmap.StatusSuccess
 	StatusLocalLength     = rdmap.StatusLocalLength     // a message was too long for its receive
-	StatusLocalOp         = rdmap.StatusLocalOp         // the QP cannot do this (an RDMA Read with ORD 0)
+	StatusLocalOp         = rdmap.StatusLocalOp         // the QP cannot do this (an RDMA Read with ORD 0), or its source, a Buffer, failed
 	StatusLocalProtection = rdmap.StatusLocalProtection // a region was invalidated or closed before its use
 	StatusFlushed         = rdmap.StatusFlushed         // the QP ended first
 	StatusBind            = rdmap.StatusBind            // a bind, a registration or a local invalidate was refused
