@@ -63,7 +63,7 @@ type gathering struct {
 	wcs   [gatherMax]WC
 }
 
-const gatherMax = 8
+const gatherMax = 4
 
 // next is the completion that add adds, to be filled in; it is zero.
 func (g *gathering) next() *WC { return &g.wcs[g.n] }

@@ -37,7 +37,7 @@ func (q *sendQueue) tail() *Request {
 // grow makes a ring of twice the size. The old one stays as it is, for Fill may be
 // looking at it.
 func (q *sendQueue) grow() {
-	fresh := make([]Request, max(8, len(q.ring)))
+	fresh := make([]Request, max(2, len(q.ring)))
 	ring := make([]*Request, len(q.ring)+len(fresh))
 	for i := q.head; i < q.posted; i++ {
 		ring[i&uint64(len(ring)-1)] = q.at(i)
