@@ -32,7 +32,7 @@ const (
 	// waiter waits for until the next ones, foreignRest in number, just sleep: to be
 	// woken from receiving costs more.
 	foreignTimes = 8
-	foreignRest  = 64
+	foreignRest  = 4096
 )
 
 // serving is the part of a receiver that is about those who wait.
