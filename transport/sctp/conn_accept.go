@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 
 	"github.com/goiwarp/iwarp/internal/enhanced"
 )
@@ -110,3 +111,9 @@ func refuse(s Stream, clean bool) {
 	err := s.Send(PPIDControl, msg, true)
 	s.Release(clean && err == nil)
 }
+
+// LocalAddr is that of the association.
+func (r *Request) LocalAddr() net.Addr { return r.s.LocalAddr() }
+
+// RemoteAddr is that of the association.
+func (r *Request) RemoteAddr() net.Addr { return r.s.RemoteAddr() }
