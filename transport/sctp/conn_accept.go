@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
+	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/enhanced"
 )
@@ -14,6 +16,7 @@ type Request struct {
 	s     Stream
 	in    session
 	asked *control
+	taken atomic.Bool // answered
 }
 
 // ReadRequest waits for the peer to ask for a session on s. ctx bounds it. After an error
@@ -65,6 +68,9 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 		r.Close()
 		return nil, nil, err
 	}
+	if r.taken.Swap(true) {
+		return nil, nil, errAnswered
+	}
 	t := &Terms{
 		IRD: max(ird, 0), ORD: max(ord, 0), PeerIRD: r.PeerIRD(), PeerORD: r.PeerORD(),
 		PeerPrivateData: r.PrivateData(),
@@ -90,6 +96,9 @@ func (r *Request) Reject(ird, ord int, private []byte) error {
 	if err := checkPrivate(len(private), r.isEnhanced()); err != nil {
 		return err
 	}
+	if r.taken.Swap(true) {
+		return errAnswered
+	}
 	answer := control{function: Reject, private: private}
 	if r.isEnhanced() {
 		answer.function = EnhancedReject
@@ -101,8 +110,15 @@ func (r *Request) Reject(ird, ord int, private []byte) error {
 }
 
 // Close ends a request that the ULP does not answer, because too many wait for one above
-// all: by a Terminate message (RFC 5043 section 6.4).
-func (r *Request) Close() { refuse(r.s, true) }
+// all: by a Terminate message (RFC 5043 section 6.4). It does nothing to one that was
+// answered.
+func (r *Request) Close() {
+	if !r.taken.Swap(true) {
+		refuse(r.s, true)
+	}
+}
+
+var errAnswered = fmt.Errorf("sctp: the request was answered before: %w", net.ErrClosed)
 
 // refuse ends a session before it is open, and without the ULP.
 func refuse(s Stream, clean bool) {

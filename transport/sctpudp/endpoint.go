@@ -209,6 +209,12 @@ func (e *endpoint) associations() []*association {
 	return all
 }
 
+func (e *endpoint) over() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closing && len(e.byTag) == 0
+}
+
 func (e *endpoint) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

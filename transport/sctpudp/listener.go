@@ -89,6 +89,9 @@ func (l *Listener) Close() {
 	})
 }
 
+// Over tells whether nothing is left of a Listener that was closed.
+func (l *Listener) Over() bool { return l.e.over() }
+
 // End is Close, and ends every association, and waits for it.
 func (l *Listener) End() {
 	l.Close()
