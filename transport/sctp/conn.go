@@ -32,7 +32,7 @@ type Conn struct {
 	done       chan struct{} // closed with it
 
 	// The receiving half, for one at a time.
-	recv    sync.Mutex
+	recv    chan struct{} // holds one element while free
 	session session
 	recvErr error
 }
@@ -41,7 +41,8 @@ var _ transport.LLP = (*Conn)(nil)
 
 // newConn begins a session whose first message has been exchanged in both directions.
 func newConn(s Stream, in session, passive bool, maxULPDU int) *Conn {
-	c := &Conn{s: s, session: in, ssn: 1, heard: !passive, done: make(chan struct{})}
+	c := &Conn{s: s, session: in, ssn: 1, heard: !passive, done: make(chan struct{}), recv: make(chan struct{}, 1)}
+	c.recv <- struct{}{}
 	c.limit = s.MaxMessage() - ssnSize
 	if maxULPDU > 0 {
 		c.limit = max(min(c.limit, maxULPDU), MinMessage-ssnSize)
@@ -138,6 +139,12 @@ func (c *Conn) shut(why error) error {
 	c.s.Wake()
 	go c.drain()
 	return err
+}
+
+// takeRecv takes the receiving half, which the returned function gives back.
+func (c *Conn) takeRecv() func() {
+	<-c.recv
+	return func() { c.recv <- struct{}{} }
 }
 
 // failure is why the session is over at this end, or nil.

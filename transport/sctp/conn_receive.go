@@ -24,8 +24,7 @@ func (c *Conn) Receive(p transport.Placer, wait bool) error {
 	if !wait {
 		return transport.ErrAgain
 	}
-	c.recv.Lock()
-	defer c.recv.Unlock()
+	defer c.takeRecv()()
 	if c.recvErr != nil {
 		return c.recvErr
 	}
@@ -115,8 +114,7 @@ func (c *Conn) hear() {
 
 // Discard reads to the peer's Terminate and looks at nothing, as LLP says.
 func (c *Conn) Discard() error {
-	c.recv.Lock()
-	defer c.recv.Unlock()
+	defer c.takeRecv()()
 	if c.recvErr == nil {
 		c.giveUp(errDiscarded)
 	}
@@ -140,8 +138,7 @@ const drainTime = 10 * time.Second
 
 // drain reads the peer's half of a closed session to its end, and gives the streams back.
 func (c *Conn) drain() {
-	c.recv.Lock()
-	defer c.recv.Unlock()
+	defer c.takeRecv()()
 	buf := stashes.Get().(*stash)
 	defer stashes.Put(buf)
 	end := time.Now().Add(drainTime)

@@ -40,7 +40,7 @@ type association struct {
 	in   chan inbound
 	done chan struct{} // closed when the association has ended
 
-	ending sync.Once
+	ending atomic.Bool
 	heard  atomic.Int64 // when the peer last said something, in Unix nanoseconds
 
 	mu       sync.Mutex
@@ -175,7 +175,9 @@ func (a *association) over() bool {
 // shutdown ends the association gracefully, if the peer is there to join in, and returns
 // when it has ended.
 func (a *association) shutdown() {
-	a.ending.Do(a.end)
+	if !a.ending.Swap(true) {
+		a.end()
+	}
 	<-a.done
 }
 

@@ -81,6 +81,7 @@ func (e *endpoint) read() {
 	for {
 		buf := packets.Get().(*[maxPacket]byte)
 		n, from, err := e.readFrom(buf[:])
+		raceReceive()
 		switch {
 		case err == nil && valid(buf[:n]):
 			if e.sort(buf, n, from) {
@@ -108,6 +109,7 @@ func (e *endpoint) readFrom(b []byte) (int, netip.AddrPort, error) {
 
 // send sends a packet. One that cannot be sent is a lost one.
 func (e *endpoint) send(p []byte, to netip.AddrPort) {
+	raceSend()
 	if u, ok := e.pc.(*net.UDPConn); ok {
 		_, _ = u.WriteToUDPAddrPort(p, to)
 		return
