@@ -13,9 +13,7 @@ import (
 // A packetNetwork carries datagrams within the process, and can be as bad as networks
 // are. It can be used within a testing/synctest bubble.
 type packetNetwork struct {
-	loss      float64 // of what is sent, a share of 1
-	duplicate float64
-	reorder   float64 // is overtaken by the next one
+	loss float64 // the share that is lost; as much comes twice, and as much comes late
 
 	mu    sync.Mutex
 	rnd   *rand.Rand
@@ -25,8 +23,8 @@ type packetNetwork struct {
 
 func newPacketNetwork(loss float64, seed uint64) *packetNetwork {
 	return &packetNetwork{
-		loss: loss, duplicate: loss, reorder: loss,
-		rnd: rand.New(rand.NewPCG(seed, 0)), conns: make(map[netip.AddrPort]*packetConn),
+		loss: loss,
+		rnd:  rand.New(rand.NewPCG(seed, 0)), conns: make(map[netip.AddrPort]*packetConn),
 	}
 }
 
@@ -58,8 +56,6 @@ type packetConn struct {
 	in      chan datagram
 	closed  chan struct{}
 	once    sync.Once
-	late    *datagram // to be overtaken
-	lateTo  netip.AddrPort
 }
 
 func (c *packetConn) ReadFrom(p []byte) (int, net.Addr, error) {
@@ -78,37 +74,41 @@ func (c *packetConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	default:
 	}
 	n := c.network
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	to := addr.(*net.UDPAddr).AddrPort()
 	d := datagram{append([]byte(nil), p...), c.at}
+	if n.loss == 0 {
+		n.carry(d, to)
+		return len(p), nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.rnd.Float64() < n.loss {
 		return len(p), nil
 	}
-	if c.late == nil && n.rnd.Float64() < n.reorder {
-		c.late, c.lateTo = &d, to
-		return len(p), nil
+	delay := packetDelay
+	if n.rnd.Float64() < n.loss {
+		delay *= 10
 	}
-	n.carry(d, to)
-	if n.rnd.Float64() < n.duplicate {
-		n.carry(d, to)
-	}
-	if c.late != nil {
-		n.carry(*c.late, c.lateTo)
-		c.late = nil
+	time.AfterFunc(delay, func() { n.carry(d, to) })
+	if n.rnd.Float64() < n.loss {
+		time.AfterFunc(delay, func() { n.carry(d, to) })
 	}
 	return len(p), nil
 }
 
+// packetDelay is how long a datagram takes where some are lost. SCTP finds a loss by the
+// time that others take.
+const packetDelay = 50 * time.Microsecond
+
 // carry hands a datagram over, unless nobody is there or has room.
 func (n *packetNetwork) carry(d datagram, to netip.AddrPort) {
-	c := n.conns[to]
-	if c == nil {
-		return
-	}
-	select {
-	case c.in <- d:
-	default:
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.conns[to]; c != nil {
+		select {
+		case c.in <- d:
+		default:
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,20 @@ func sessionPair(t testing.TB, n *packetNetwork) (a, b transport.LLP) {
 	return x, <-accepted
 }
 
+// notOfSessions are the tests of a reset: a session of several on one association ends in
+// one way only, with a Terminate message (RFC 5043 section 6).
+var notOfSessions = []string{"TestARCH_37_AbortFlushesInPostOrder", "TestDDP_60_61_ConnectionIsReset"}
+
+// ofNoTime are the tests that hold what is sent to have arrived at the same moment.
+var ofNoTime = []string{
+	"TestCancelledContextStopsTheWaiting",
+	"TestRDMAP_109_ARCH_23_PeerReadsNothing",
+	"TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp",
+	"TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow",
+	"TestSEC_33_WaitsForAReceiveAreCounted",
+	"TestARCH_11_MessageWaitsNoLongerThanRNRWait",
+}
+
 // TestSCTP_44_45_OperationsOverSCTP: over a network that loses, duplicates and reorders
 // so much of what is sent.
 func TestSCTP_44_45_OperationsOverSCTP(t *testing.T) {
@@ -50,6 +65,9 @@ func TestSCTP_44_45_OperationsOverSCTP(t *testing.T) {
 	for _, percent := range []int{0, 1, 5} {
 		datagrams = func() *packetNetwork { return newPacketNetwork(float64(percent)/100, 7) }
 		for _, test := range operations {
+			if slices.Contains(notOfSessions, nameOf(test)) || percent > 0 && slices.Contains(ofNoTime, nameOf(test)) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%d%%/%s", percent, nameOf(test)), test)
 		}
 	}

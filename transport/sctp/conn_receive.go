@@ -115,11 +115,11 @@ func (c *Conn) hear() {
 // Discard reads to the peer's Terminate and looks at nothing, as LLP says.
 func (c *Conn) Discard() error {
 	defer c.takeRecv()()
+	if errors.Is(c.recvErr, io.EOF) {
+		return c.recvErr
+	}
 	if c.recvErr == nil {
 		c.giveUp(errDiscarded)
-	}
-	if !errors.Is(c.recvErr, errDiscarded) {
-		return c.recvErr
 	}
 	buf := stashes.Get().(*stash)
 	defer stashes.Put(buf)

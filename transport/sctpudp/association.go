@@ -22,6 +22,12 @@ const (
 	inboundQueue = 256
 	// shutdownTime bounds the graceful end of an association.
 	shutdownTime = 500 * time.Millisecond
+	// nearby is the round trip of a handshake within which a retransmission that is lost,
+	// too, shall not cost the second that RFC 9260 suggests. pion has no other way to say
+	// so than to bound the timer, backing off included: a packet each nearbyRTO is no load
+	// to a network so quick.
+	nearby    = 10 * time.Millisecond
+	nearbyRTO = 250 * time.Millisecond
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second
 )
@@ -49,6 +55,7 @@ type association struct {
 	free     []uint16 // pairs that were used and may be used again
 	next     int      // the first pair that never was
 	sessions int
+	waiting  int       // messages that pion has not sent yet
 	idle     time.Time // since when there is none
 	flight   flight
 	received uint32 // the TSN up to which we have told the peer that we have everything
@@ -79,7 +86,7 @@ var (
 )
 
 // establish makes the association that a handshake has agreed on.
-func (e *endpoint) establish(who peer, ours, theirs *initiation, o owner, initiator bool) (*association, error) {
+func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
 	a := &association{
 		e: e, peer: who, ourTag: ours.tag, peerTag: theirs.tag,
 		owner: o, initiator: initiator,
@@ -90,14 +97,18 @@ func (e *endpoint) establish(who peer, ours, theirs *initiation, o owner, initia
 	}
 	a.heard.Store(time.Now().UnixNano())
 	c := &conn{a: a, closed: make(chan struct{}), up: make(chan struct{})}
-	p, err := pion.ClientWithOptions(
+	options := []pion.ClientOption{
 		pion.WithSNAP(ours.token(), theirs.token()),
 		pion.WithNetConn(c),
 		pion.WithMTU(uint32(a.packetSize)),
 		pion.WithMaxReceiveBufferSize(receiveBuffer),
 		pion.WithEnableInterleaving(false),
 		pion.WithLoggerFactory(silence{}),
-	)
+	}
+	if rtt < nearby {
+		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())))
+	}
+	p, err := pion.ClientWithOptions(options...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pion/logging"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // A conn is the packet connection that pion believes to be DTLS. pion does not look at
@@ -108,7 +110,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	for k, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		switch k, rest = split(rest); k.kind() {
 		case chunkData:
-			a.flight.sent(k.tsn(), a.streams[k.stream()], k.octets())
+			a.depart(k)
 		case chunkSack:
 			a.received = k.tsn()
 		}
@@ -117,6 +119,18 @@ func (c *conn) Write(p []byte) (int, error) {
 	seal(p, a.ports(), a.peerTag)
 	a.e.send(p, a.peer.udp)
 	return len(p), nil
+}
+
+// depart notes a DATA chunk that is sent. The caller holds mu.
+func (a *association) depart(k chunk) {
+	s := a.streams[k.stream()]
+	if a.flight.sent(k.tsn(), s, k.octets()) {
+		a.waiting--
+	}
+	full := s != nil && a.waiting == 0 && !s.mayHave(sendOctets/2)
+	if full || k.ppid() == sctp.PPIDControl {
+		k[1] |= flagImmediate
+	}
 }
 
 // Close is what pion calls, with its locks held, when the association has ended for it.

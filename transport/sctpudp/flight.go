@@ -14,11 +14,13 @@ type flown struct {
 }
 
 // sent notes a chunk; one that is sent again is not new.
-func (f *flight) sent(tsn uint32, s *stream, octets int) {
-	if tsn == f.next {
-		f.chunks = append(f.chunks, flown{s, octets})
-		f.next++
+func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
+	if tsn != f.next {
+		return false
 	}
+	f.chunks = append(f.chunks, flown{s, octets})
+	f.next++
+	return true
 }
 
 // acked takes out the chunks up to tsn.

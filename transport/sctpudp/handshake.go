@@ -46,6 +46,7 @@ type handshake struct {
 	peer peer
 	ours initiation
 	in   chan []byte // what the peer has answered
+	rtt  time.Duration
 }
 
 // stranger takes the packets that arrive before there is an association. Only an answer
@@ -85,10 +86,12 @@ func (h *handshake) exchange(ctx context.Context, tag uint32, kind byte, value [
 	p := packet(h.ports(), tag, kind, 0, value)
 	retry := firstRetry
 	for range handshakes {
+		sent := time.Now()
 		h.e.send(p, h.peer.udp)
 		late := time.NewTimer(retry)
 		c, err := h.await(ctx, late.C, answer)
 		late.Stop()
+		h.rtt = time.Since(sent)
 		if c != nil || err != nil {
 			return c, err
 		}
@@ -132,7 +135,7 @@ func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association,
 	theirs, err := h.run(ctx)
 	var a *association
 	if err == nil {
-		a, err = e.establish(h.peer, &h.ours, theirs, o, true)
+		a, err = e.establish(h.peer, &h.ours, theirs, h.rtt, o, true)
 	}
 	e.retire()
 	if err != nil {

@@ -142,7 +142,7 @@ func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
 	if !ok || tagOf(p) != k.ours.tag || l.e.count() >= maxAssociations {
 		return
 	}
-	a, err := l.e.establish(peer{from, k.at.source}, &k.ours, &k.theirs, l, false)
+	a, err := l.e.establish(peer{from, k.at.source}, &k.ours, &k.theirs, time.Since(k.made), l, false)
 	if err != nil {
 		return
 	}

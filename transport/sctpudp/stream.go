@@ -64,6 +64,7 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 	}
 	s.octets += len(msg)
 	s.messages++
+	a.waiting++
 	a.mu.Unlock()
 	if _, err := s.pion.WriteSCTP(msg, pion.PayloadProtocolIdentifier(ppid)); err != nil {
 		return a.err()
