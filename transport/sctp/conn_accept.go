@@ -32,7 +32,7 @@ func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
 		return nil, err
 	}
 	if err != nil {
-		s.Release(in.in.count == 0)
+		s.Release(in.in.top == 0)
 		return nil, err
 	}
 	return &Request{s: s, in: in, asked: asked}, nil

@@ -8,7 +8,7 @@ const window = 1<<15 - 1
 // sees to it that each place is taken once. It is pure.
 type arrivals struct {
 	next  uint64 // the oldest that is missing
-	count uint64 // how many have come
+	top   uint64 // one behind the last that has come
 	ahead []uint64
 }
 
@@ -19,7 +19,7 @@ func (a *arrivals) take(ssn uint16) (uint64, error) {
 	if d > window || d != 0 && a.has(seq) {
 		return 0, violation("the DDP-SSN %d where %d was due", ssn, uint16(a.next))
 	}
-	a.count++
+	a.top = max(a.top, seq+1)
 	if d != 0 {
 		a.set(seq)
 		return seq, nil

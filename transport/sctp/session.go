@@ -59,7 +59,7 @@ func (s *session) control(at uint64, msg []byte) (*control, error) {
 		return nil, violation("%v within a session", c.function)
 	}
 	s.end = at
-	if s.in.count > at+1 {
+	if s.in.top > at+1 {
 		return nil, violation("a message behind its Terminate")
 	}
 	return nil, nil
