@@ -274,23 +274,36 @@ func (a *association) newStream(id uint16) *stream {
 func (a *association) sight(c chunk) (ok bool) {
 	id := c.stream()
 	a.mu.Lock()
-	s := a.streams[id]
-	// The peer may begin anew where the session before has ended, while we still wait
-	// to hear that it has our last word.
-	if s != nil && (a.initiator || !s.free) || int32(c.tsn()-a.received) <= 0 {
+	if int32(c.tsn()-a.received) <= 0 { // it has come before
 		a.mu.Unlock()
 		return true
 	}
-	if a.failure != nil || !a.owner.admits() {
-		a.mu.Unlock()
-		return false
+	s := a.streams[id]
+	// The peer may begin anew where the session before has ended, while we still wait
+	// to hear that it has our last word.
+	known := s != nil && (a.initiator || !s.free)
+	if !known {
+		if a.failure != nil || !a.owner.admits() {
+			a.mu.Unlock()
+			return false
+		}
+		s = a.newStream(id)
 	}
-	s = a.newStream(id)
+	if c.ends() {
+		s.sighted++
+	}
 	a.mu.Unlock()
+	if !known {
+		a.ask(s)
+	}
+	return true
+}
+
+// ask has the owner listen on a stream that the peer has begun to use.
+func (a *association) ask(s *stream) {
 	if s.attach() == nil {
 		go a.owner.asked(s)
 	}
-	return true
 }
 
 // ended gives a pair of streams back. The caller does not hold mu.
@@ -301,7 +314,16 @@ func (a *association) ended(s *stream, clean bool) {
 	a.idle = time.Now()
 	s.free = clean
 	a.reuse(s)
+	var next *stream
+	if clean && !a.initiator && s.sighted > s.taken.Load() {
+		next = a.newStream(s.id) // the peer was quick to begin anew
+		next.sighted = s.sighted - s.taken.Load()
+	}
 	a.mu.Unlock()
+	if next != nil {
+		a.ask(next)
+		return
+	}
 	if !clean {
 		go s.discard()
 	}

@@ -39,6 +39,9 @@ const (
 // 9260 section 8.4).
 const flagReflected = 1
 
+// flagEnding, E, marks the last chunk of a message.
+const flagEnding = 1
+
 // flagImmediate, I, asks that a DATA chunk be acknowledged at once (RFC 7053). Session
 // control does, since somebody waits for it, and so does what fills the room for what is
 // not acknowledged.
@@ -89,6 +92,7 @@ func split(chunks []byte) (c chunk, rest []byte) {
 func (c chunk) tsn() uint32    { return binary.BigEndian.Uint32(c[4:]) }
 func (c chunk) stream() uint16 { return binary.BigEndian.Uint16(c[8:]) }
 func (c chunk) ppid() uint32   { return binary.BigEndian.Uint32(c[12:]) }
+func (c chunk) ends() bool     { return c[1]&flagEnding != 0 }
 func (c chunk) octets() int    { return len(c) - dataHeaderSize }
 
 // ports are the two SCTP ports of a packet.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pion "github.com/pion/sctp"
@@ -31,8 +32,11 @@ type stream struct {
 	woken  bool
 	parked bool
 
+	taken atomic.Int64 // messages that Receive has returned
+
 	// Guarded by a.mu:
-	octets   int // sent and not acknowledged
+	sighted  int64 // messages of the peer that have come for pion, or a few more
+	octets   int   // sent and not acknowledged
 	messages int
 	free     bool          // another session may have the streams
 	changed  chan struct{} // closed, and gone, when there is less of both
@@ -148,6 +152,7 @@ func (s *stream) Receive(p []byte) (int, uint32, error) {
 	s.wakeMu.Unlock()
 	switch {
 	case err == nil:
+		s.taken.Add(1)
 		return n, uint32(ppid), nil
 	case errors.Is(err, pion.ErrReadDeadlineExceeded):
 		return 0, 0, transport.ErrWoken
