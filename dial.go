@@ -195,9 +195,10 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 	return nil
 }
 
-// reorderWindow is how many segments may come ahead of one that is missing. It bounds
-// what a peer can make this side remember.
-const reorderWindow = 1024
+// reorderWindow is how many segments may come ahead of one that is missing, as many as
+// a peer may have under way on a session of SCTP (RFC 5043 section 10). What they make
+// this side remember grows with how far ahead they are, to some 2 MiB.
+const reorderWindow = 1<<15 - 1
 
 // windowOf is 0 for an LLP that keeps the order.
 func windowOf(llp transport.LLP) int {
