@@ -62,9 +62,9 @@ var ofNoLoss = []string{
 	"TestCloseOnBothSidesAtOnce",
 }
 
-// TestSCTP_44_45_OperationsOverSCTP: over a network that loses, duplicates and reorders
+// TestSCTP_44_45_52_OperationsOverSCTP: over a network that loses, duplicates and reorders
 // so much of what is sent.
-func TestSCTP_44_45_OperationsOverSCTP(t *testing.T) {
+func TestSCTP_44_45_52_OperationsOverSCTP(t *testing.T) {
 	t.Cleanup(func() { reordering, datagrams = 0, nil })
 	reordering = 1
 	for _, percent := range []int{0, 1, 5} {

@@ -24,7 +24,7 @@ func flush(t *testing.T, c *Conn, segment string) {
 	require.NoError(t, c.Flush(true))
 }
 
-func TestSCTP_6_7_8_10_SegmentFollowsItsNumber(t *testing.T) {
+func TestSCTP_6_7_8_10_48_SegmentFollowsItsNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := active(t)
 		flush(t, c, "first")
@@ -172,8 +172,8 @@ func TestSCTP_18_61_TerminateIsNoULPsRefusal(t *testing.T) {
 	f.wantReleased(t, true)
 }
 
-// TestSCTP_21_22_61_63_OtherSequencesEndTheSession: whatever RFC 5043 does not list.
-func TestSCTP_21_22_61_63_OtherSequencesEndTheSession(t *testing.T) {
+// TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession: whatever RFC 5043 does not list.
+func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 	t.Run("in answer to an Initiate", func(t *testing.T) {
 		for name, says := range map[string]sentMessage{
 			"an Initiate":              {17, octets("0000 0001")},
@@ -381,7 +381,7 @@ func TestSCTP_45_NumbersGoAround(t *testing.T) {
 	})
 }
 
-func TestSCTP_47_NumbersTooFarAheadAreOfThePast(t *testing.T) {
+func TestSCTP_47_SEC_41_NumbersTooFarAheadAreOfThePast(t *testing.T) {
 	var a arrivals
 	_, err := a.take(window)
 	require.NoError(t, err)

@@ -101,17 +101,17 @@ func (l *Listener) End() {
 // stranger takes the packets of those with whom there is no association.
 func (l *Listener) stranger(p []byte, from netip.AddrPort) {
 	c, rest := split(p[headerSize:])
-	switch kind := c.kind(); {
-	case kind == chunkInit:
+	switch c.kind() {
+	case chunkInit:
 		if len(rest) == 0 && tagOf(p) == 0 && l.ctx.Err() == nil {
 			l.greet(p, c, from)
 		}
-	case kind == chunkCookieEcho:
+	case chunkCookieEcho:
 		if l.ctx.Err() == nil {
 			l.welcome(p, c, from)
 		}
-	case kind == chunkAbort, kind == chunkShutdownComplete, kind == chunkError, kind == chunkCookieAck:
-	case kind == chunkShutdownAck: // our part of the end was lost (RFC 9260 section 8.4)
+	case chunkAbort, chunkShutdownComplete, chunkError, chunkCookieAck:
+	case chunkShutdownAck: // our part of the end was lost (RFC 9260 section 8.4)
 		l.e.send(packet(back(p), tagOf(p), chunkShutdownComplete, flagReflected, nil), from)
 	default:
 		l.e.send(packet(back(p), tagOf(p), chunkAbort, flagReflected, nil), from)

@@ -19,7 +19,7 @@ func source(to netip.Addr) (netip.Addr, bool) {
 	if err != nil {
 		return netip.Addr{}, false
 	}
-	defer c.Close() // nothing was sent
+	defer c.Close() //nolint:errcheck // nothing was sent
 	return unmap(c.LocalAddr()).Addr(), true
 }
 
