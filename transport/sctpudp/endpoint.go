@@ -62,8 +62,7 @@ func newEndpoint(ctx context.Context, cfg Config, network, address string, port 
 		return nil, err
 	}
 	if u, ok := pc.(*net.UDPConn); ok {
-		_ = u.SetReadBuffer(socketBuffer)
-		_ = u.SetWriteBuffer(socketBuffer)
+		enlarge(u)
 	}
 	return &endpoint{
 		cfg: cfg, pc: pc, addr: addrOf(pc.LocalAddr(), port),
