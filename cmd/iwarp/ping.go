@@ -65,7 +65,7 @@ func (p *pinger) flags(fs *flag.FlagSet) (debug *bool) {
 	fs.BoolVar(&p.server, "s", false, "be the server")
 	fs.BoolVar(&p.client, "c", false, "be the client")
 	fs.StringVar(&p.addr, "a", "", "address of the server; of a server: where it listens (default: everywhere)")
-	fs.IntVar(&p.port, "p", defaultPort, "port")
+	fs.IntVar(&p.port, "p", defaultPort, "TCP port; of sctp+udp: UDP port")
 	fs.StringVar(&p.network, "network", "tcp", "tcp, or sctp+udp: DDP over SCTP over UDP, which rping does not know")
 	fs.IntVar(&p.count, "C", 0, "number of pings; 0: for ever. A server goes by its client")
 	fs.IntVar(&p.size, "S", defaultSize, "octets of a ping; of a server: the most that it takes")
