@@ -7,19 +7,13 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"github.com/goiwarp/iwarp/mpa"
-	"github.com/goiwarp/iwarp/rdmap"
-	"github.com/goiwarp/iwarp/transport"
 )
 
 // A ConnRequest is a connection whose initiator has asked for RDMA mode and waits
 // for the answer. It must be answered once, with Accept or Reject.
 type ConnRequest struct {
 	rnic    *RNIC
-	conn    net.Conn
-	stream  transport.Stream
-	req     *mpa.Request
+	offer   offer
 	timeout time.Duration // for the answer to leave
 	release func()
 
@@ -31,20 +25,20 @@ var errAnswered = errors.New("iwarp: the connection request was answered before"
 
 // PrivateData returns what the initiator's application sent with its Request. It
 // is data of a peer that nobody has authenticated.
-func (cr *ConnRequest) PrivateData() []byte { return cr.req.PrivateData() }
+func (cr *ConnRequest) PrivateData() []byte { return cr.offer.PrivateData() }
 
 // RemoteAddr returns the address of the initiator.
-func (cr *ConnRequest) RemoteAddr() net.Addr { return cr.conn.RemoteAddr() }
+func (cr *ConnRequest) RemoteAddr() net.Addr { return cr.offer.RemoteAddr() }
 
 // LocalAddr returns the address that the initiator connected to.
-func (cr *ConnRequest) LocalAddr() net.Addr { return cr.conn.LocalAddr() }
+func (cr *ConnRequest) LocalAddr() net.Addr { return cr.offer.LocalAddr() }
 
 // IRD and ORD are what the initiator told of itself, -1 if it did not (RFC 6581
 // section 9.1).
-func (cr *ConnRequest) IRD() int { return cr.req.PeerIRD() }
+func (cr *ConnRequest) IRD() int { return cr.offer.PeerIRD() }
 
 // ORD is described with IRD.
-func (cr *ConnRequest) ORD() int { return cr.req.PeerORD() }
+func (cr *ConnRequest) ORD() int { return cr.offer.PeerORD() }
 
 // Accept runs qc.Setup, sends the Reply, and returns an established QP. qc.TLS is
 // not used here. If it fails the connection is closed.
@@ -70,16 +64,9 @@ func (cr *ConnRequest) accept(ctx context.Context, qp *QP) error {
 	if err := qp.setup(ctx); err != nil {
 		return err
 	}
-	cr.req.Trace(func(s transport.Stream, request []byte) transport.Stream {
-		return qp.traced(s, transport.TapOptions{Passive: true, Received: request})
-	})
 	ctx, cancel := context.WithTimeout(ctx, cr.timeout)
 	defer cancel()
-	conn, terms, err := cr.req.Accept(ctx, qp.cfg.MPA.options(), qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
-	if err != nil {
-		return err
-	}
-	return qp.establish(conn, terms, rdmap.RTRNone)
+	return cr.offer.accept(ctx, qp)
 }
 
 // Reject refuses the connection, with at most 248 octets of private data for the
@@ -97,7 +84,7 @@ func (cr *ConnRequest) RejectDepths(private []byte, ird, ord int) error {
 	defer cr.done()
 	ctx, cancel := context.WithTimeout(context.Background(), cr.timeout)
 	defer cancel()
-	err := cr.req.Reject(ctx, ird, ord, private)
+	err := cr.offer.reject(ctx, ird, ord, private)
 	cr.close()
 	if err != nil {
 		return fmt.Errorf("iwarp: reject %v: %w", cr.RemoteAddr(), err)
@@ -118,7 +105,7 @@ func (cr *ConnRequest) answer() error {
 
 // close ends the connection of a request that was not accepted.
 func (cr *ConnRequest) close() {
-	_ = cr.conn.Close()
+	_ = cr.offer.Close()
 	_ = cr.answer()
 	cr.done()
 }
@@ -130,7 +117,7 @@ func (cr *ConnRequest) done() {
 	cr.release = nil
 	cr.mu.Unlock()
 	if release != nil {
-		cr.rnic.unwatch(cr.conn)
+		cr.rnic.unwatch(cr.offer)
 		release()
 	}
 }

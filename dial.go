@@ -11,11 +11,17 @@ import (
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // Dial connects to a listener and returns an established QP. Networks are "tcp",
-// "tcp4", "tcp6", and "pipe" within the process. ctx bounds all of it: the
+// "tcp4", "tcp6", "sctp+udp", and "pipe" within the process. ctx bounds all of it: the
 // connection, TLS, Setup and the exchange of MPA frames.
+//
+// "sctp+udp" is SCTP in user space over UDP (RFC 5043, RFC 6951). An address is
+// "host:port", or "host:udpport/sctpport" where the two ports differ. All QPs of an RNIC
+// with one peer share an association, each on its own pair of streams. There is no TLS
+// and no Trace; the options of MPA that are about its frames mean nothing.
 //
 // If the peer closes the connection without one octet of a Reply, as a peer does
 // that knows only RFC 5044, Dial tries once more, with revision 1, on a new
@@ -27,7 +33,7 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 		return nil, err
 	}
 	err = qp.dial(ctx, network, addr, qp.cfg.MPA.options())
-	if errors.Is(err, mpa.ErrNoReply) && qp.mayFallBack(ctx) {
+	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && qp.mayFallBack(ctx) {
 		o := qp.cfg.MPA.options()
 		o.Revision = mpa.Revision1
 		err = qp.dial(ctx, network, addr, o)
@@ -45,6 +51,12 @@ func (qp *QP) mayFallBack(ctx context.Context) bool {
 
 // dial makes one attempt.
 func (qp *QP) dial(ctx context.Context, network, addr string, o mpa.Options) error {
+	switch network {
+	case networkSCTP:
+		return errKernelSCTP
+	case networkSCTPUDP:
+		return qp.dialSession(ctx, addr, o.Revision == mpa.Revision1)
+	}
 	c, err := transport.Dial(ctx, network, addr, transport.Options{})
 	if err != nil {
 		return err
@@ -183,9 +195,10 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 	return nil
 }
 
-// reorderWindow is how many segments may come ahead of one that is missing. It bounds
-// what a peer can make this side remember.
-const reorderWindow = 1024
+// reorderWindow is how many segments may come ahead of one that is missing, as many as
+// a peer may have under way on a session of SCTP (RFC 5043 section 10). What they make
+// this side remember grows with how far ahead they are, to some 2 MiB.
+const reorderWindow = 1<<15 - 1
 
 // windowOf is 0 for an LLP that keeps the order.
 func windowOf(llp transport.LLP) int {

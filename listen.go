@@ -3,14 +3,10 @@ package iwarp
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
-
-	"github.com/goiwarp/iwarp/mpa"
-	"github.com/goiwarp/iwarp/transport"
 )
 
 // ListenConfig says how a listener treats connections; nil means defaults.
@@ -50,9 +46,9 @@ func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
 
 // A Listener takes connections of initiators.
 type Listener struct {
-	rnic *RNIC
-	cfg  ListenConfig
-	net  net.Listener
+	rnic   *RNIC
+	cfg    ListenConfig
+	source source
 
 	ctx     context.Context // ends with the listener
 	cancel  context.CancelCauseFunc
@@ -70,12 +66,12 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	if err != nil {
 		return nil, err
 	}
-	nl, err := transport.Listen(ctx, network, addr, transport.Options{})
+	src, err := r.source(ctx, network, addr, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: listen: %w", err)
 	}
 	l := &Listener{
-		rnic: r, cfg: cfg, net: nl,
+		rnic: r, cfg: cfg, source: src,
 		slots:   make(chan struct{}, cfg.MaxHalfOpen),
 		arrived: make(chan *ConnRequest, cfg.MaxHalfOpen),
 	}
@@ -83,7 +79,7 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		_ = nl.Close()
+		_ = src.Close()
 		return nil, errRNICClosed
 	}
 	r.listeners[l] = struct{}{}
@@ -92,7 +88,7 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 }
 
 // Addr returns the address that the listener is bound to.
-func (l *Listener) Addr() net.Addr { return l.net.Addr() }
+func (l *Listener) Addr() net.Addr { return l.source.Addr() }
 
 // Accept returns the next connection request, which the caller must accept or
 // reject.
@@ -119,7 +115,7 @@ func (l *Listener) Close() error {
 	var err error
 	l.once.Do(func() {
 		l.cancel(errListenerClosed)
-		err = l.net.Close()
+		err = l.source.Close()
 		l.rnic.mu.Lock()
 		delete(l.rnic.listeners, l)
 		l.rnic.mu.Unlock()
@@ -131,7 +127,7 @@ func (l *Listener) Close() error {
 func (l *Listener) run() {
 	var setups sync.WaitGroup
 	for l.acquire() {
-		c, err := l.net.Accept()
+		setup, err := l.source.accept()
 		if err != nil {
 			l.release()
 			if l.ctx.Err() != nil {
@@ -144,7 +140,7 @@ func (l *Listener) run() {
 		setups.Add(1)
 		l.rnic.tasks.start(func() {
 			defer setups.Done()
-			l.receive(c)
+			l.receive(setup)
 		})
 	}
 	setups.Wait()
@@ -181,13 +177,13 @@ func (l *Listener) pause() {
 }
 
 // receive reads the Request of one connection and queues it for Accept.
-func (l *Listener) receive(c net.Conn) {
+func (l *Listener) receive(setup setup) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
-	cr, err := l.rnic.request(ctx, c, l.cfg, l.release)
+	cr, err := setup(ctx, l.release)
 	if err != nil {
 		if l.ctx.Err() == nil {
-			l.rnic.log.Info("connection refused during set-up", "peer", c.RemoteAddr(), "err", err)
+			l.rnic.log.Info("connection refused during set-up", "err", err)
 		}
 		return
 	}
@@ -209,29 +205,6 @@ func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnR
 	cr, err := r.request(ctx, c, cfg, func() {})
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: server: %w", err)
-	}
-	return cr, nil
-}
-
-// request reads a Request. release is called once, when the connection is no
-// longer in set-up.
-func (r *RNIC) request(ctx context.Context, c net.Conn, cfg ListenConfig, release func()) (*ConnRequest, error) {
-	cr := &ConnRequest{rnic: r, conn: c, release: release, timeout: cfg.SetupTimeout}
-	if err := r.watch(c); err != nil {
-		_ = c.Close()
-		release()
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errors.New("iwarp: set-up timed out"))
-	defer cancel()
-	secured, err := r.secure(ctx, c, cfg.TLS, transport.TLSServer)
-	if err == nil {
-		cr.stream = transport.NewStream(secured, r.poller)
-		cr.req, err = mpa.ReadRequest(ctx, cr.stream)
-	}
-	if err != nil {
-		cr.close()
-		return nil, err
 	}
 	return cr, nil
 }

@@ -22,7 +22,10 @@ import (
 var reordering uint64
 
 // recordPipe has what is sent together arrive together, in any order within a window.
-func recordPipe() (a, b transport.LLP) {
+func recordPipe(t testing.TB) (a, b transport.LLP) {
+	if datagrams != nil {
+		return sessionPair(t, datagrams())
+	}
 	return transport.RecordPipe(transport.RecordOptions{Seed: reordering, Window: 16})
 }
 
@@ -42,7 +45,7 @@ func (s *side) connectOverRecords(server *side, pc pairConfig) {
 	reply, theirs := enhanced.Respond(enhanced.Request(ours), enhanced.Limits{IRD: pc.server.IRD, ORD: pc.server.ORD, RTR: mpa.RTRWrite})
 	agreed, fault := enhanced.Conclude(ours, reply)
 	require.Nil(s, fault)
-	a, b := recordPipe()
+	a, b := recordPipe(s)
 	pc.client.PD, pc.server.PD = s.pd, server.pd
 	s.qp = established(s, s.rnic, a, &pc.client, agreed)
 	server.qp = established(s, server.rnic, b, &pc.server, theirs)
@@ -62,7 +65,7 @@ func established(t testing.TB, r *RNIC, llp transport.LLP, qc *QPConfig, agreed 
 // overRecords makes a QP whose peer is scripted. The peer still speaks in FPDUs.
 func overRecords(t testing.TB, r *RNIC, qc *QPConfig) (*peer, *QP) {
 	t.Helper()
-	a, b := recordPipe()
+	a, b := recordPipe(t)
 	cfg, err := qc.withDefaults(r)
 	require.NoError(t, err)
 	qp := established(t, r, a, qc, enhanced.Agreed{IRD: cfg.IRD, ORD: cfg.ORD})

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctpudp"
 )
 
 // An RNIC is where everything begins: it owns the table of STags, the limits, and
@@ -26,17 +28,19 @@ type RNIC struct {
 	lost   atomic.Uint64 // events dropped because the channel was full
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks
+	sctp   *sctpudp.Client
 
 	attendant attendant
 
 	waiters, cqWaiters sync.Pool // spare ones
 
-	mu        sync.Mutex
-	closed    bool
-	used      usage
-	qps       map[*QP]struct{}
-	listeners map[*Listener]struct{}
-	pending   map[io.Closer]struct{} // connections that are being set up
+	mu         sync.Mutex
+	closed     bool
+	used       usage
+	qps        map[*QP]struct{}
+	listeners  map[*Listener]struct{}
+	sessionsOf []*sessions            // the sources, open or not, that still have associations
+	pending    map[io.Closer]struct{} // connections that are being set up
 }
 
 // Config configures an RNIC. The zero value, like a nil *Config, means defaults.
@@ -53,6 +57,9 @@ type Config struct {
 	// CloseTimeout bounds how long QP.Close waits for outstanding work and for the
 	// peer's end: 5 s by default.
 	CloseTimeout time.Duration
+	// ListenPacket, if not nil, opens the UDP sockets of network "sctp+udp" in place of
+	// a net.ListenConfig. Its network is "udp".
+	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
 const (
@@ -90,6 +97,7 @@ func Open(cfg *Config) (*RNIC, error) {
 	if r.poller, err = transport.NewPoller(); err != nil {
 		return nil, fmt.Errorf("iwarp: open: %w", err)
 	}
+	r.sctp = sctpudp.NewClient(r.overUDP())
 	r.attendant.rnic, r.attendant.ring = r, r.attendant.look
 	return r, nil
 }
@@ -131,6 +139,10 @@ func (r *RNIC) Close() error {
 	for _, qp := range qps {
 		_ = qp.Abort()
 	}
+	for _, s := range r.sessionsOf { // nobody adds to them any more
+		s.End()
+	}
+	r.sctp.Close()
 	r.tasks.wait()
 	err := r.poller.Close()
 	r.mu.Lock()

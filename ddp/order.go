@@ -2,17 +2,26 @@ package ddp
 
 import (
 	"bytes"
+	"math/bits"
 
 	"github.com/goiwarp/iwarp/transport"
 )
 
 // A window remembers the segments that came before their turn. Its ring is made
-// when the first one comes: on a path that keeps the order it costs nothing.
+// when the first one comes, and grows with how far ahead they are: on a path that keeps
+// the order it costs nothing, and on one that nearly does, little.
 type window struct {
 	limit uint64 // how many segments may be ahead
 	held  int
-	ring  []slot
+	kept  int    // octets of the segments that are kept whole
+	ring  []slot // its length is a power of two
 }
+
+const (
+	leastRing = 16
+	// keptLimit bounds the octets of segments that are kept whole.
+	keptLimit = 4 << 20
+)
 
 // A slot is a segment that came before its turn. If it was placed at once only its
 // header is remembered. If it could not be, it is kept whole and judged when its
@@ -37,22 +46,37 @@ func (w *window) holds(seq uint64) bool {
 	return t.used && t.seq == seq
 }
 
-func (w *window) put(t slot) {
-	if w.ring == nil {
-		w.ring = make([]slot, w.limit+1) // one more: no two of next..next+limit share a slot
+// put remembers a segment where next is the one whose turn it is.
+func (w *window) put(t slot, next uint64) {
+	if span := t.seq - next + 1; span > uint64(len(w.ring)) {
+		w.grow(span)
 	}
 	*w.slot(t.seq) = t
 	w.held++
+	w.kept += len(t.kept)
+}
+
+// grow makes room for so many segments in a row, no two of which share a slot.
+func (w *window) grow(span uint64) {
+	old := w.ring
+	w.ring = make([]slot, max(leastRing, 1<<bits.Len64(span-1)))
+	for _, t := range old {
+		if t.used {
+			*w.slot(t.seq) = t
+		}
+	}
 }
 
 func (w *window) remove(seq uint64) {
+	w.kept -= len(w.slot(seq).kept)
 	*w.slot(seq) = slot{}
 	w.held--
 }
 
-func (w *window) drop() { w.ring, w.held = nil, 0 }
+func (w *window) drop() { w.ring, w.held, w.kept = nil, 0, 0 }
 
-// early takes a segment before its turn. What it keeps is bounded: Window segments.
+// early takes a segment before its turn. What it keeps is bounded: Window segments, and
+// keptLimit octets of those that cannot be placed yet.
 func (s *Stream) early(seq uint64, ulpdu []byte) error {
 	if seq-s.next > s.ahead.limit {
 		return s.refuse(ulpdu, len(ulpdu), transport.Faultf(transport.DDPLocalCatastrophic,
@@ -67,9 +91,13 @@ func (s *Stream) early(seq uint64, ulpdu []byte) error {
 	}
 	seg.payload = nil
 	if err != nil {
+		if s.ahead.kept+len(ulpdu) > keptLimit {
+			return s.refuse(ulpdu, len(ulpdu), transport.Faultf(transport.DDPLocalCatastrophic,
+				"more than %d octets came before their turn that could not be placed", keptLimit))
+		}
 		t.kept = bytes.Clone(ulpdu)
 	}
-	s.ahead.put(t)
+	s.ahead.put(t, s.next)
 	return nil
 }
 

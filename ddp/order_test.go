@@ -160,3 +160,36 @@ func TestDDP_16_44_45_46_47_ARCH_28_AnyOrderOfArrivalGivesTheSame(t *testing.T) 
 		require.Equal(t, wantMem, mem, "seed %d: the same memory", seed)
 	}
 }
+
+// TestWindowGrowsWithHowFarAheadSegmentsAre: up to what it is allowed, and no segment is
+// lost on the way.
+func TestWindowGrowsWithHowFarAheadSegmentsAre(t *testing.T) {
+	var w window
+	next := uint64(1<<40 - 3)
+	for _, ahead := range []uint64{1, 15, 16, 3, 100, 32767} {
+		w.put(slot{used: true, seq: next + ahead, len: int(ahead)}, next)
+	}
+	require.Len(t, w.ring, 32768)
+	for _, ahead := range []uint64{1, 15, 16, 3, 100, 32767} {
+		require.True(t, w.holds(next+ahead))
+		require.EqualValues(t, ahead, w.slot(next+ahead).len)
+	}
+	require.Equal(t, 6, w.held)
+	require.False(t, w.holds(next+2))
+}
+
+// TestWhatCannotBePlacedYetIsBounded: a peer that holds one segment back cannot have us
+// remember all the others whole.
+func TestWhatCannotBePlacedYetIsBounded(t *testing.T) {
+	c := converse(t, 1<<15-1)
+	long := make([]byte, 60_000)
+	copy(long, []byte{0x41, 0x43})
+	var err error
+	n := 0
+	for err == nil && n < 1000 {
+		n++
+		err = c.s.Segment(uint64(n), long)
+	}
+	require.ErrorContains(t, err, "before their turn")
+	require.Equal(t, keptLimit/len(long)+1, n)
+}

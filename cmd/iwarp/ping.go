@@ -31,6 +31,7 @@ type pinger struct {
 	size                       int
 	validate, verbose          bool
 	trace                      string
+	network                    string
 
 	rnic   *iwarp.RNIC
 	pd     *iwarp.PD
@@ -64,7 +65,8 @@ func (p *pinger) flags(fs *flag.FlagSet) (debug *bool) {
 	fs.BoolVar(&p.server, "s", false, "be the server")
 	fs.BoolVar(&p.client, "c", false, "be the client")
 	fs.StringVar(&p.addr, "a", "", "address of the server; of a server: where it listens (default: everywhere)")
-	fs.IntVar(&p.port, "p", defaultPort, "TCP port")
+	fs.IntVar(&p.port, "p", defaultPort, "TCP port; of sctp+udp: UDP port")
+	fs.StringVar(&p.network, "network", "tcp", "tcp, or sctp+udp: DDP over SCTP over UDP, which rping does not know")
 	fs.IntVar(&p.count, "C", 0, "number of pings; 0: for ever. A server goes by its client")
 	fs.IntVar(&p.size, "S", defaultSize, "octets of a ping; of a server: the most that it takes")
 	fs.BoolVar(&p.validate, "V", false, "compare what comes back with what was sent")
@@ -84,6 +86,8 @@ func (p *pinger) check(rest int) error {
 		return usageError("-c needs -a")
 	case p.client && p.persistent, p.trace != "" && p.persistent:
 		return usageError("-P is for servers, and cannot be traced")
+	case p.trace != "" && p.network != "tcp":
+		return usageError("-trace is for tcp")
 	case p.count < 0:
 		return usageError("-C is negative")
 	case p.size < minSize || p.size > maxSize:

@@ -24,7 +24,7 @@ func (p *pinger) ping(ctx context.Context) (err error) {
 		return err
 	}
 	defer e.release()
-	qp, err := p.rnic.Dial(ctx, "tcp", p.hostport(), &iwarp.QPConfig{
+	qp, err := p.rnic.Dial(ctx, p.network, p.hostport(), &iwarp.QPConfig{
 		PD: p.pd, IRD: 1, ORD: 1, Setup: e.setup, Trace: trace,
 	})
 	if err != nil {

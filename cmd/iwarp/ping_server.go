@@ -11,7 +11,7 @@ import (
 
 // serve takes one client, or any number with -P.
 func (p *pinger) serve(ctx context.Context) error {
-	l, err := p.rnic.Listen(ctx, "tcp", p.hostport(), nil)
+	l, err := p.rnic.Listen(ctx, p.network, p.hostport(), nil)
 	if err != nil {
 		return err
 	}

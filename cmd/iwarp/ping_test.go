@@ -88,6 +88,13 @@ func TestPing(t *testing.T) {
 	}
 }
 
+func TestPingOverSCTP(t *testing.T) {
+	port, result := server(t, "-network", "sctp+udp")
+	_, err := pingClient(t, port, "-C", "20", "-network", "sctp+udp")
+	require.NoError(t, err)
+	require.NoError(t, result())
+}
+
 func TestPingVerbose(t *testing.T) {
 	port, result := server(t)
 	out, err := pingClient(t, port, "-C", "2", "-S", "24", "-v")

@@ -27,12 +27,15 @@ type child struct {
 
 // startServer runs this program's serve command on a free port of loopback, and
 // returns when it listens.
-func startServer(ctx context.Context, dir string, noCRC bool) (*child, error) {
+func startServer(ctx context.Context, dir string, k link) (*child, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"serve", "-addr", "127.0.0.1:0", fmt.Sprintf("-nocrc=%t", noCRC), dir}
+	args := []string{
+		"serve", "-network", k.network, "-addr", "127.0.0.1:0",
+		fmt.Sprintf("-nocrc=%t", k.noCRC), fmt.Sprintf("-loss=%g", k.loss), dir,
+	}
 	s := &child{}
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.cmd = exec.CommandContext(ctx, exe, args...)

@@ -22,8 +22,8 @@ type client struct {
 }
 
 type dialOptions struct {
+	link
 	addr  string
-	noCRC bool
 	trace io.WriteCloser // gets a pcap of the connection, and is closed in the end; nil: none
 	bar   *os.File       // where progress is shown if it is a terminal; nil: nowhere
 }
@@ -53,14 +53,14 @@ func dial(ctx context.Context, o dialOptions) (_ *client, err error) {
 	if o.trace != nil {
 		c.trace, qc.Trace = o.trace, o.trace
 	}
-	if c.rnic, err = iwarp.Open(nil); err != nil {
+	if c.rnic, err = o.open(iwarp.Config{}); err != nil {
 		return nil, err
 	}
 	if c.pd, err = c.rnic.AllocPD(); err != nil {
 		return nil, err
 	}
 	qc.PD = c.pd
-	_, err = c.rnic.Dial(ctx, "tcp", o.addr, qc)
+	_, err = c.rnic.Dial(ctx, o.network, o.addr, qc)
 	return c, err
 }
 

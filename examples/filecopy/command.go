@@ -10,13 +10,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/goiwarp/iwarp"
 )
 
 const usage = `usage:
-  filecopy serve [-addr HOST:PORT] [-nocrc] DIR
-  filecopy put [-addr HOST:PORT] [-nocrc] [-trace PCAP] FILE [NAME]
-  filecopy get [-addr HOST:PORT] [-nocrc] [-trace PCAP] NAME [FILE]
-  filecopy demo [-size SIZE] [-nocrc] [-trace PCAP]`
+  filecopy serve [-network NETWORK] [-addr HOST:PORT] [-nocrc] DIR
+  filecopy put [-network NETWORK] [-addr HOST:PORT] [-nocrc] [-trace PCAP] FILE [NAME]
+  filecopy get [-network NETWORK] [-addr HOST:PORT] [-nocrc] [-trace PCAP] NAME [FILE]
+  filecopy demo [-network NETWORK] [-loss PERCENT] [-size SIZE] [-nocrc] [-trace PCAP]
+
+NETWORK is tcp, or sctp+udp: DDP over SCTP over UDP.`
 
 // A usageError says what is wrong with a command line, and how it should be.
 type usageError string
@@ -32,10 +36,25 @@ type command struct {
 	out, diag *os.File
 	args      []string // what is left after the flags
 
+	link
 	addr  string
-	noCRC bool
 	trace string
 	size  size
+}
+
+// A link is how both sides of a connection make it.
+type link struct {
+	network string
+	noCRC   bool
+	loss    float64 // percent of the UDP datagrams that are thrown away
+}
+
+// open makes an RNIC that has this link.
+func (k link) open(cfg iwarp.Config) (*iwarp.RNIC, error) {
+	if k.loss > 0 {
+		cfg.ListenPacket = k.listenPacket
+	}
+	return iwarp.Open(&cfg)
 }
 
 // run does what the command line asks for.
@@ -47,6 +66,8 @@ func run(ctx context.Context, args []string, out, diag *os.File) error {
 	fs := flag.NewFlagSet("filecopy "+c.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the error says what is wrong, once
 	fs.BoolVar(&c.noCRC, "nocrc", false, "waive the CRC32c of MPA (it is used if either side wants it)")
+	fs.StringVar(&c.network, "network", "tcp", "the `network`: tcp or sctp+udp")
+	fs.Float64Var(&c.loss, "loss", 0, "throw away so many `percent` of what is sent over sctp+udp")
 	if c.name != "demo" {
 		fs.StringVar(&c.addr, "addr", defaultAddr, "the server's `address`")
 	}
@@ -98,7 +119,7 @@ func (c *command) arg(i int, def string) string {
 // serve prints the address as the first line, then serves until ctx ends.
 func (c *command) serve(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(c.diag, nil))
-	s, err := listen(ctx, c.addr, c.args[0], c.noCRC, log)
+	s, err := listen(ctx, c.link, c.addr, c.args[0], log)
 	if err != nil {
 		return err
 	}
@@ -136,7 +157,7 @@ func (c *command) transfer(ctx context.Context, do func(*client) (*result, error
 
 // connect dials the server with what the flags say.
 func (c *command) connect(ctx context.Context) (*client, error) {
-	o := dialOptions{addr: c.addr, noCRC: c.noCRC, bar: c.diag}
+	o := dialOptions{link: c.link, addr: c.addr, bar: c.diag}
 	if c.trace != "" {
 		f, err := os.Create(c.trace)
 		if err != nil {

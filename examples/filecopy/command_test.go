@@ -49,6 +49,15 @@ func TestDemoWithoutCRC(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestDemoOverSCTP(t *testing.T) {
+	beFilecopy(t)
+	for _, loss := range []string{"0", "1"} {
+		out, err := filecopy(t, "demo", "-network", "sctp+udp", "-loss", loss, "-size", strconv.Itoa(odd))
+		require.NoError(t, err)
+		require.Equal(t, 6, strings.Count(out, strconv.Itoa(odd)), out)
+	}
+}
+
 func TestDemoTellsCountersThatDiffer(t *testing.T) {
 	var none bytes.Buffer
 	r := &result{size: 1}

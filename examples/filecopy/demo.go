@@ -24,7 +24,7 @@ func (c *command) demo(ctx context.Context) error {
 	if err := os.Mkdir(shared, 0o777); err != nil {
 		return err
 	}
-	srv, err := startServer(ctx, shared, c.noCRC)
+	srv, err := startServer(ctx, shared, c.link)
 	if err != nil {
 		return err
 	}

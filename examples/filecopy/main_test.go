@@ -49,7 +49,7 @@ func startTestServer(t *testing.T) *testServer {
 	t.Helper()
 	ts := &testServer{dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := listen(ctx, "127.0.0.1:0", ts.dir, false, slog.New(slog.NewTextHandler(&ts.log, nil)))
+	s, err := listen(ctx, link{network: "tcp"}, "127.0.0.1:0", ts.dir, slog.New(slog.NewTextHandler(&ts.log, nil)))
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
@@ -77,7 +77,7 @@ func (s *testServer) client(t *testing.T) (*client, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	t.Cleanup(cancel)
-	c, err := dial(ctx, dialOptions{addr: s.addr})
+	c, err := dial(ctx, dialOptions{link: link{network: "tcp"}, addr: s.addr})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c, ctx

@@ -25,8 +25,8 @@ type server struct {
 }
 
 // listen opens dir and begins to listen. The server must be run, which also closes it.
-func listen(ctx context.Context, addr, dir string, noCRC bool, log *slog.Logger) (_ *server, err error) {
-	s := &server{noCRC: noCRC, log: log}
+func listen(ctx context.Context, k link, addr, dir string, log *slog.Logger) (_ *server, err error) {
+	s := &server{noCRC: k.noCRC, log: log}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -35,14 +35,14 @@ func listen(ctx context.Context, addr, dir string, noCRC bool, log *slog.Logger)
 	if s.root, err = os.OpenRoot(dir); err != nil {
 		return nil, err
 	}
-	cfg := &iwarp.Config{Logger: log, Limits: iwarp.Limits{MaxQP: maxClients}}
-	if s.rnic, err = iwarp.Open(cfg); err != nil {
+	cfg := iwarp.Config{Logger: log, Limits: iwarp.Limits{MaxQP: maxClients}}
+	if s.rnic, err = k.open(cfg); err != nil {
 		return nil, err
 	}
 	if s.pd, err = s.rnic.AllocPD(); err != nil {
 		return nil, err
 	}
-	s.listener, err = s.rnic.Listen(ctx, "tcp", addr, nil)
+	s.listener, err = s.rnic.Listen(ctx, k.network, addr, nil)
 	return s, err
 }
 

@@ -23,6 +23,16 @@ var table = map[string]rule{
 	"stag":      {ours: []string{"internal"}},
 	"transport": {ours: []string{"internal"}, third: []string{"golang.org/x/sys"}},
 
+	// DDP over SCTP stands beside MPA, on the contract.
+	"transport/sctp": {ours: []string{"transport", "internal"}},
+	// The user-space back end is the one place that knows pion, since a network that works
+	// everywhere is worth an SCTP that others maintain; its logger only so that it says
+	// nothing.
+	"transport/sctpudp": {
+		ours:  []string{"transport", "transport/sctp", "internal"},
+		third: []string{"github.com/pion/sctp", "github.com/pion/logging"},
+	},
+
 	"ddp": {ours: []string{"stag", "transport", "internal"}},
 	"mpa": {ours: []string{"transport", "internal"}, tests: []string{"ddp", "stag"}},
 
@@ -55,10 +65,12 @@ var contractOnly = []string{"ddp", "rdmap", "internal/enhanced"}
 // cores are the packages that do no IO, start no goroutine and know no clock, with
 // the files that are excepted.
 var cores = map[string]string{
-	"stag":  "",
-	"mpa":   "conn*.go",
-	"ddp":   "",
-	"rdmap": "",
+	"stag": "",
+	"mpa":  "conn*.go",
+
+	"transport/sctp": "conn*.go",
+	"ddp":            "",
+	"rdmap":          "",
 }
 
 // ioPackages are what a core may not import.

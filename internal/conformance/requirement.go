@@ -16,6 +16,7 @@ var requirementFiles embed.FS
 var documents = []document{
 	{prefix: "MPA", count: 87, title: "MPA framing (RFC 5044)"},
 	{prefix: "MPA2", count: 38, title: "Enhanced MPA connection set-up (RFC 6581)"},
+	{prefix: "SCTP", count: 63, title: "DDP over SCTP (RFC 5043, RFC 6581)"},
 	{prefix: "DDP", count: 82, title: "Direct Data Placement (RFC 5041)"},
 	{prefix: "RDMAP", count: 134, title: "RDMA Protocol (RFC 5040)"},
 	{prefix: "EXT", count: 69, title: "RDMA Protocol extensions (RFC 7306)"},

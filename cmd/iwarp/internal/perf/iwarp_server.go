@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"sync"
 
 	"github.com/goiwarp/iwarp"
@@ -11,7 +12,7 @@ import (
 
 // An rdmaService takes the connections of an iwarp driver.
 type rdmaService struct {
-	l     *net.TCPListener
+	l     rdmaListener
 	w     workload
 	rnic  *iwarp.RNIC
 	pd    *iwarp.PD
@@ -21,18 +22,68 @@ type rdmaService struct {
 	ends []*rdmaEnd
 }
 
+// A rdmaListener takes connections, as far as the application has to answer them.
+type rdmaListener interface {
+	accept(ctx context.Context) (*iwarp.ConnRequest, error)
+	port() int
+	Close() error
+}
+
 func serveIWARP(host string, w workload) (service, error) {
-	l, err := listenSocket(host, w.CC)
-	if err != nil {
+	s := &rdmaService{w: w}
+	var err error
+	if s.rnic, s.pd, err = openRNIC(); err != nil {
 		return nil, err
 	}
-	s := &rdmaService{l: l, w: w}
-	if s.rnic, s.pd, err = openRNIC(); err != nil {
-		_ = l.Close() // the first error counts
+	if s.l, err = s.listen(host); err != nil {
+		_ = s.rnic.Close() // the first error counts
 		return nil, err
 	}
 	s.tasks.Go(s.accept)
 	return s, nil
+}
+
+func (s *rdmaService) listen(host string) (rdmaListener, error) {
+	if s.w.Network != "" {
+		ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
+		defer stop()
+		l, err := s.rnic.Listen(ctx, s.w.Network, net.JoinHostPort(host, "0"), nil)
+		return &sessionListener{l}, err
+	}
+	l, err := listenSocket(host, s.w.CC)
+	return &socketListener{l, s.rnic}, err
+}
+
+// A socketListener sets up the connections of TCP with the congestion control of the
+// workload.
+type socketListener struct {
+	*net.TCPListener
+	rnic *iwarp.RNIC
+}
+
+func (l *socketListener) port() int { return portOf(l) }
+
+func (l *socketListener) accept(ctx context.Context) (*iwarp.ConnRequest, error) {
+	c, err := l.AcceptTCP()
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, dialTimeout)
+	defer stop()
+	return l.rnic.Server(ctx, c, nil)
+}
+
+// A sessionListener is one of another network.
+type sessionListener struct{ *iwarp.Listener }
+
+func (l *sessionListener) port() int {
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // it is one
+	n, _ := strconv.Atoi(port)
+	return n
+}
+
+func (l *sessionListener) accept(ctx context.Context) (*iwarp.ConnRequest, error) {
+	return l.Accept(ctx)
 }
 
 // openRNIC opens the RNIC of one service or driver.
@@ -48,23 +99,19 @@ func openRNIC() (*iwarp.RNIC, *iwarp.PD, error) {
 // accept sets up the connections one after the other, as the driver dials them.
 func (s *rdmaService) accept() {
 	for range s.w.Conns + s.w.Slow + s.w.Idle {
-		c, err := s.l.AcceptTCP()
+		cr, err := s.l.accept(context.Background())
 		if err != nil {
 			return
 		}
-		if s.establish(c) != nil {
+		if s.establish(cr) != nil {
 			return // the driver has been told, or sees the end of the connection
 		}
 	}
 }
 
-func (s *rdmaService) establish(c *net.TCPConn) error {
+func (s *rdmaService) establish(cr *iwarp.ConnRequest) error {
 	ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
 	defer stop()
-	cr, err := s.rnic.Server(ctx, c, nil)
-	if err != nil {
-		return err
-	}
 	if len(cr.PrivateData()) == 0 { // a slow or an idle one, which reads at most
 		_, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, MPA: s.w.mpa()})
 		return err
@@ -92,7 +139,7 @@ func (s *rdmaService) establish(c *net.TCPConn) error {
 	return nil
 }
 
-func (s *rdmaService) port() int { return portOf(s.l) }
+func (s *rdmaService) port() int { return s.l.port() }
 
 func (s *rdmaService) run(n int) error {
 	s.mu.Lock()

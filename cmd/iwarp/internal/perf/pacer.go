@@ -126,6 +126,9 @@ func (d *rdmaDriver) dialExtra(addr string) error {
 func (d *rdmaDriver) dialOne(addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error) {
 	ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
 	defer stop()
+	if d.w.Network != "" {
+		return d.rnic.Dial(ctx, d.w.Network, addr, cfg)
+	}
 	c, err := dialSocket(addr, d.w.CC)
 	if err != nil {
 		return nil, err

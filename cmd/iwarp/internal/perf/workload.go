@@ -39,6 +39,7 @@ type workload struct {
 	Latency  bool          `json:"latency,omitempty"` // one at a time, each timed
 	Poll     time.Duration `json:"poll,omitempty"`    // busy polling of both sides
 	Chunk    int           `json:"chunk,omitempty"`   // tcp: octets of one call, 0: the best of chunks
+	Network  string        `json:"network,omitempty"` // iwarp: what it goes over, "": tcp
 	CC       string        `json:"cc,omitempty"`      // congestion control, "": the system's
 	Slow     int           `json:"slow,omitempty"`    // iwarp: further connections that do little, see pacer
 	Idle     int           `json:"idle,omitempty"`    // iwarp: further connections that do nothing
@@ -56,6 +57,9 @@ func (w workload) filled() workload {
 	w.Batch = min(w.Batch, w.Depth)
 	return w
 }
+
+// sctpUDP is the other network than TCP.
+const sctpUDP = "sctp+udp"
 
 const (
 	maxSize  = 1 << 30
@@ -82,6 +86,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("batch %d is not within 0..%d", w.Batch, w.Depth)
 	case w.Slow < 0 || w.Slow > maxExtra || w.Idle < 0 || w.Idle > maxExtra:
 		return fmt.Errorf("%d slow and %d idle connections are not within 0..%d", w.Slow, w.Idle, maxExtra)
+	case w.Network != "" && w.Network != sctpUDP:
+		return fmt.Errorf("no network %q", w.Network)
 	case w.Chunk < 0 || w.Chunk > maxSize:
 		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):

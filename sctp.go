@@ -1,0 +1,122 @@
+package iwarp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport/sctp"
+	"github.com/goiwarp/iwarp/transport/sctpudp"
+)
+
+// overUDP is how this RNIC uses SCTP over UDP.
+func (r *RNIC) overUDP() sctpudp.Config {
+	return sctpudp.Config{PeerTimeout: r.cfg.PeerTimeout, ListenPacket: r.cfg.ListenPacket}
+}
+
+// dialSession makes one attempt over SCTP. Without plain an enhanced session of RFC 6581
+// is asked for.
+func (qp *QP) dialSession(ctx context.Context, addr string, plain bool) error {
+	if qp.cfg.TLS != nil || qp.cfg.Trace != nil {
+		return fmt.Errorf("%w: TLS, and Trace, over SCTP", ErrUnsupported)
+	}
+	s, err := qp.rnic.sctp.Open(ctx, addr)
+	if err != nil {
+		return err
+	}
+	if err := qp.setup(ctx); err != nil {
+		s.Release(true)
+		return err
+	}
+	o := qp.sessionOptions()
+	o.Plain = plain
+	conn, terms, err := sctp.Connect(ctx, s, o, qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	if err != nil {
+		return setupError(err)
+	}
+	return qp.establish(conn, sessionTerms(terms), rtrOf(terms.RTR))
+}
+
+func (qp *QP) sessionOptions() sctp.Options {
+	m := qp.cfg.MPA
+	return sctp.Options{Plain: m.Revision == mpa.Revision1, FixedDepths: m.FixedDepths, MaxULPDU: m.MaxULPDU}
+}
+
+// sessionTerms says the terms of a session in the words of MPA, which have more in them.
+func sessionTerms(t *sctp.Terms) *mpa.Terms {
+	return &mpa.Terms{
+		IRD: t.IRD, ORD: t.ORD, PeerIRD: t.PeerIRD, PeerORD: t.PeerORD, RTR: t.RTR,
+		PeerPrivateData: t.PeerPrivateData, Fault: t.Fault,
+	}
+}
+
+// sessions are those that peers ask for over SCTP over UDP.
+type sessions struct {
+	*sctpudp.Listener
+	rnic *RNIC
+	cfg  ListenConfig
+}
+
+func (r *RNIC) sessions(ctx context.Context, addr string, cfg ListenConfig) (source, error) {
+	if cfg.TLS != nil {
+		return nil, fmt.Errorf("%w: TLS over SCTP", ErrUnsupported)
+	}
+	l, err := sctpudp.Listen(ctx, r.overUDP(), addr, cfg.MaxHalfOpen)
+	if err != nil {
+		return nil, err
+	}
+	src := &sessions{Listener: l, rnic: r, cfg: cfg}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessionsOf = append(slices.DeleteFunc(r.sessionsOf, (*sessions).over), src)
+	return src, nil
+}
+
+func (s *sessions) Close() error {
+	s.Listener.Close()
+	return nil
+}
+
+// over tells whether nothing is left of a listener that was closed.
+func (s *sessions) over() bool { return s.Over() }
+
+func (s *sessions) accept() (setup, error) {
+	r, err := s.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, release func()) (*ConnRequest, error) {
+		o := sessionOffer{r}
+		if err := s.rnic.watch(o); err != nil {
+			_ = o.Close()
+			release()
+			return nil, err
+		}
+		return &ConnRequest{rnic: s.rnic, offer: o, release: release, timeout: s.cfg.SetupTimeout}, nil
+	}, nil
+}
+
+// A sessionOffer is an Initiate that came over SCTP.
+type sessionOffer struct{ *sctp.Request }
+
+func (o sessionOffer) accept(_ context.Context, qp *QP) error {
+	if qp.cfg.Trace != nil {
+		return fmt.Errorf("%w: Trace over SCTP", ErrUnsupported)
+	}
+	conn, terms, err := o.Accept(qp.sessionOptions(), qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	if err != nil {
+		return err
+	}
+	return qp.establish(conn, sessionTerms(terms), rdmap.RTRNone)
+}
+
+func (o sessionOffer) reject(_ context.Context, ird, ord int, private []byte) error {
+	return o.Reject(ird, ord, private)
+}
+
+func (o sessionOffer) Close() error {
+	o.Request.Close()
+	return nil
+}

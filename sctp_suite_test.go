@@ -1,0 +1,91 @@
+package iwarp
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+	"github.com/goiwarp/iwarp/transport/sctpudp"
+)
+
+// datagrams, if not nil, has pairs and scripted peers meet over SCTP over UDP, over a
+// network that it makes for each of them.
+var datagrams func() *packetNetwork
+
+// sessionPair makes the two ends of a session.
+func sessionPair(t testing.TB, n *packetNetwork) (a, b transport.LLP) {
+	t.Helper()
+	cfg := sctpudp.Config{ListenPacket: n.listen}
+	l, err := sctpudp.Listen(t.Context(), cfg, "127.0.0.1:7471", 1)
+	require.NoError(t, err)
+	c := sctpudp.NewClient(cfg)
+	t.Cleanup(func() {
+		c.Close()
+		l.End()
+	})
+	accepted := make(chan *sctp.Conn, 1)
+	go func() {
+		defer close(accepted)
+		if r, err := l.Accept(); err == nil {
+			if b, _, err := r.Accept(sctp.Options{}, 1, 1, nil); err == nil {
+				accepted <- b
+			}
+		}
+	}()
+	s, err := c.Open(t.Context(), l.Addr().String())
+	require.NoError(t, err)
+	x, _, err := sctp.Connect(t.Context(), s, sctp.Options{}, 1, 1, nil)
+	require.NoError(t, err)
+	return x, <-accepted
+}
+
+// notOfSessions are the tests of a reset: a session of several on one association ends in
+// one way only, with a Terminate message (RFC 5043 section 6).
+var notOfSessions = []string{"TestARCH_37_AbortFlushesInPostOrder", "TestDDP_60_61_ConnectionIsReset", "TestVERBS_42_AbortResets"}
+
+// overLosses are operations that wait for what they have sent to arrive. Others hold it
+// to have arrived at the same moment, which needs a network that loses nothing.
+var overLosses = []func(*testing.T){
+	writesReadsAndSends,
+	TestDDP_54_58_CloseIsGracefulOnBothSides,
+	TestDDP_55_CloseFinishesWhatIsQueued,
+	TestFirstCauseStays,
+	TestHelpersHavePrivateCompletions,
+	TestRemoteMemoryOfAnotherMind,
+	TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate,
+	TestRDMAP_54_56_57_69_UseAfterInvalidate,
+	TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests,
+	TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD,
+	TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites,
+	TestRDMAP_72_76_BadTerminateIsNotAnswered,
+	TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments,
+	TestEXT_13_18_25_31_45_46_67_69_HostileExtensions,
+	TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes,
+	TestVERBS_9_21_27_28_HostileUseOfWindows,
+	TestARCH_38_STagMeansTheSameByEveryAddress,
+	TestDDP_4_7_SegmentsKeepTheirBoundariesAndLengths,
+	TestPeerHasNoReceive,
+}
+
+// TestSCTP_44_45_52_OperationsOverSCTP: over a network that loses, duplicates and reorders
+// so much of what is sent.
+func TestSCTP_44_45_52_OperationsOverSCTP(t *testing.T) {
+	t.Cleanup(func() { reordering, datagrams = 0, nil })
+	reordering = 1
+	for _, percent := range []int{0, 1, 5} {
+		datagrams = func() *packetNetwork { return newPacketNetwork(float64(percent)/100, 7) }
+		tests := operations
+		if percent > 0 {
+			tests = overLosses
+		}
+		for _, test := range tests {
+			if !slices.Contains(notOfSessions, nameOf(test)) {
+				t.Run(fmt.Sprintf("%d%%/%s", percent, nameOf(test)), test)
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package iwarp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+const overSCTP = "sctp+udp"
+
+func TestSessionsOverARealSocket(t *testing.T) { writeReadSend(t, pairConfig{network: overSCTP}) }
+
+func TestSCTP_16_27_60_62_SetupOverSCTP(t *testing.T) {
+	client, server := connect(t, pairConfig{
+		network: overSCTP,
+		client:  QPConfig{PrivateData: []byte("from the client"), IRD: 3, ORD: 40},
+		server:  QPConfig{PrivateData: make([]byte, 508), IRD: 5, ORD: 7},
+	})
+	require.Equal(t, "from the client", string(server.qp.PrivateData()))
+	require.Len(t, client.qp.PrivateData(), 508)
+	require.Equal(t, []int{3, 5}, []int{client.qp.IRD(), client.qp.ORD()})
+	require.Equal(t, []int{5, 3}, []int{server.qp.IRD(), server.qp.ORD()})
+	require.Equal(t, overSCTP, client.qp.RemoteAddr().Network())
+	require.Equal(t, client.qp.LocalAddr().String(), server.qp.RemoteAddr().String())
+}
+
+// hostedSCTP is a server over SCTP that does with each request what do says.
+func hostedSCTP(t *testing.T, cfg *Config, lc *ListenConfig, do func(*side, *ConnRequest)) (*side, string) {
+	server := newSide(t, cfg)
+	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", lc)
+	require.NoError(t, err)
+	server.rnic.tasks.start(func() {
+		for {
+			cr, err := l.Accept(context.Background())
+			if err != nil {
+				return
+			}
+			do(server, cr)
+		}
+	})
+	return server, l.Addr().String()
+}
+
+func TestSCTP_25_56_RejectOverSCTP(t *testing.T) {
+	_, addr := hostedSCTP(t, nil, nil, func(s *side, cr *ConnRequest) {
+		require.NoError(s, cr.RejectDepths([]byte("not you"), 9, -1))
+	})
+	client := newSide(t, nil)
+	for _, revision := range []int{1, 2} {
+		_, err := client.rnic.Dial(testContext(t), overSCTP, addr, &QPConfig{PD: client.pd, MPA: MPAOptions{Revision: revision}})
+		var rejected *RejectError
+		require.ErrorAs(t, err, &rejected)
+		require.ErrorIs(t, err, ErrRejected)
+		require.Equal(t, "not you", string(rejected.PrivateData))
+		require.Equal(t, map[int]int{1: -1, 2: 9}[revision], rejected.IRD)
+	}
+}
+
+// TestSCTP_17_18_TooManyRequestsAreRefused: without the application, which answers none.
+func TestSCTP_17_18_TooManyRequestsAreRefused(t *testing.T) {
+	server := newSide(t, nil)
+	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", &ListenConfig{MaxHalfOpen: 2})
+	require.NoError(t, err)
+	client := newSide(t, nil)
+	ctx, cancel := context.WithCancel(testContext(t))
+	ends := make(chan error, 8)
+	for range cap(ends) {
+		go func() {
+			_, err := client.rnic.Dial(ctx, overSCTP, l.Addr().String(), &QPConfig{PD: client.pd})
+			ends <- err
+		}()
+	}
+	for range 4 { // two are with the listener, and two at most wait behind them
+		require.ErrorIs(t, <-ends, sctp.ErrRefused)
+	}
+	cancel()
+	waited := 0
+	for range 4 {
+		if err := <-ends; err == nil || !errors.Is(err, sctp.ErrRefused) {
+			require.ErrorIs(t, err, context.Canceled)
+			waited++
+		}
+	}
+	require.GreaterOrEqual(t, waited, 2)
+}
+
+func TestUnsupportedOverSCTP(t *testing.T) {
+	_, addr := hostedSCTP(t, nil, nil, func(_ *side, cr *ConnRequest) { _ = cr.Reject(nil) })
+	client := newSide(t, nil)
+	ctx := testContext(t)
+	for _, qc := range []*QPConfig{{PD: client.pd, TLS: &tls.Config{}}, {PD: client.pd, Trace: io.Discard}} {
+		_, err := client.rnic.Dial(ctx, overSCTP, addr, qc)
+		require.ErrorIs(t, err, ErrUnsupported)
+	}
+	_, err := client.rnic.Listen(ctx, overSCTP, "127.0.0.1:0", &ListenConfig{TLS: &tls.Config{}})
+	require.ErrorIs(t, err, ErrUnsupported)
+
+	_, err = client.rnic.Dial(ctx, "sctp", addr, &QPConfig{PD: client.pd})
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, overSCTP)
+	_, err = client.rnic.Listen(ctx, "sctp", "127.0.0.1:0", nil)
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, overSCTP)
+
+	_, err = client.rnic.Dial(ctx, overSCTP, "127.0.0.1:0", &QPConfig{PD: client.pd})
+	require.Error(t, err)
+	_, err = client.rnic.Dial(ctx, overSCTP, "127.0.0.1:1/70000", &QPConfig{PD: client.pd})
+	require.ErrorAs(t, err, new(*net.AddrError))
+}
+
+// TestSCTP_19_51_53_ThousandQPsShareTenAssociations: all move data at once, and those that
+// end disturb none of the others.
+func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
+	const associations, size = 10, 20_000
+	each := 100
+	if raceEnabled { // it makes a QP cost milliseconds
+		each = 10
+	}
+	big := &Config{Limits: Limits{MaxHalfOpen: 1024}}
+	var qps sync.Map
+	var sink *MR
+	ready := make(chan struct{})
+	server, addr := hostedSCTP(t, big, &ListenConfig{MaxHalfOpen: 1024}, func(s *side, cr *ConnRequest) {
+		<-ready
+		qp, err := cr.Accept(context.Background(), &QPConfig{PD: s.pd, SendDepth: 8, RecvDepth: 8})
+		require.NoError(s, err)
+		qps.Store(string(cr.PrivateData()), qp)
+	})
+	_, sink = server.register(associations*each*size, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	close(ready)
+
+	ctx := testContext(t)
+	clients := make([]*side, associations)
+	all := make([]*QP, associations*each)
+	src := make([]*MR, associations)
+	var dials sync.WaitGroup
+	for i := range clients {
+		c := newSide(t, nil)
+		clients[i] = c
+		b, mr := c.register(size, stag.LocalWrite, nil)
+		fillRandom(b)
+		src[i] = mr
+		for j := range each {
+			dials.Go(func() {
+				n := i*each + j
+				qp, err := c.rnic.Dial(ctx, overSCTP, addr, &QPConfig{PD: c.pd, SendDepth: 8, RecvDepth: 8})
+				if err != nil {
+					t.Errorf("QP %d: %v", n, err)
+					return
+				}
+				all[n] = qp
+			})
+		}
+	}
+	dials.Wait()
+	if t.Failed() {
+		return
+	}
+	remote := make(map[string]bool)
+	for _, qp := range all {
+		remote[qp.LocalAddr().String()] = true
+	}
+	require.Len(t, remote, associations)
+
+	move := func(qps []*QP, first, step int) {
+		var moves sync.WaitGroup
+		for n := first; n < len(qps); n += step {
+			moves.Go(func() {
+				to := sink.Advertise(n*size, size)
+				back := make([]byte, size)
+				if err := qps[n].RDMAWrite(ctx, to, src[n/each].Slice(0, size)); err != nil {
+					t.Errorf("QP %d: %v", n, err)
+					return
+				}
+				if _, err := qps[n].Remote(to).ReadAt(back, 0); err != nil {
+					t.Errorf("QP %d: %v", n, err)
+				}
+			})
+		}
+		moves.Wait()
+	}
+	start := time.Now()
+	move(all, 0, 1)
+	t.Logf("%d QPs have moved %d octets each in %v", len(all), 2*size, time.Since(start))
+	var ends sync.WaitGroup
+	for n := 0; n < len(all); n += 2 {
+		ends.Go(func() {
+			if n%4 == 0 {
+				require.NoError(t, all[n].Close())
+			} else {
+				require.NoError(t, all[n].Abort())
+			}
+		})
+	}
+	move(all, 1, 2)
+	ends.Wait()
+	move(all, 1, 2)
+	for n := 1; n < len(all); n += 2 {
+		require.Equal(t, StateRTS, all[n].State())
+	}
+}

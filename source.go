@@ -1,0 +1,125 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A source is where the connections of a listener come from.
+type source interface {
+	Addr() net.Addr
+	Close() error
+	// accept waits for the next connection. What it returns goes on with its set-up.
+	accept() (setup, error)
+}
+
+// A setup reads the Request of a connection. It calls release once, when the connection
+// is no longer in set-up.
+type setup func(ctx context.Context, release func()) (*ConnRequest, error)
+
+// An offer is what an initiator has asked for, over whatever lower layer.
+type offer interface {
+	PrivateData() []byte
+	PeerIRD() int
+	PeerORD() int
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+	// accept takes the QP, whose Setup has run, to RTS.
+	accept(ctx context.Context, qp *QP) error
+	reject(ctx context.Context, ird, ord int, private []byte) error
+	Close() error
+}
+
+// errKernelSCTP is for a network that has a name but no back end.
+var errKernelSCTP = fmt.Errorf("%w: the SCTP of the kernel; \"sctp+udp\" is SCTP in user space", ErrUnsupported)
+
+const (
+	networkSCTP    = "sctp"
+	networkSCTPUDP = "sctp+udp"
+)
+
+// source listens.
+func (r *RNIC) source(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
+	switch network {
+	case networkSCTP:
+		return nil, errKernelSCTP
+	case networkSCTPUDP:
+		return r.sessions(ctx, addr, cfg)
+	}
+	l, err := transport.Listen(ctx, network, addr, transport.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &connections{Listener: l, rnic: r, cfg: cfg}, nil
+}
+
+// connections are those of a net.Listener.
+type connections struct {
+	net.Listener
+	rnic *RNIC
+	cfg  ListenConfig
+}
+
+func (s *connections) accept() (setup, error) {
+	c, err := s.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, release func()) (*ConnRequest, error) {
+		cr, err := s.rnic.request(ctx, c, s.cfg, release)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", c.RemoteAddr(), err)
+		}
+		return cr, nil
+	}, nil
+}
+
+// request reads a Request. release is called once, when the connection is no
+// longer in set-up.
+func (r *RNIC) request(ctx context.Context, c net.Conn, cfg ListenConfig, release func()) (*ConnRequest, error) {
+	o := &mpaOffer{Conn: c}
+	cr := &ConnRequest{rnic: r, offer: o, release: release, timeout: cfg.SetupTimeout}
+	if err := r.watch(o); err != nil {
+		_ = c.Close()
+		release()
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errors.New("iwarp: set-up timed out"))
+	defer cancel()
+	secured, err := r.secure(ctx, c, cfg.TLS, transport.TLSServer)
+	if err == nil {
+		o.Request, err = mpa.ReadRequest(ctx, transport.NewStream(secured, r.poller))
+	}
+	if err != nil {
+		cr.close()
+		return nil, err
+	}
+	return cr, nil
+}
+
+// An mpaOffer is a Request that came over a byte stream.
+type mpaOffer struct {
+	net.Conn
+	*mpa.Request
+}
+
+func (o *mpaOffer) accept(ctx context.Context, qp *QP) error {
+	o.Trace(func(s transport.Stream, request []byte) transport.Stream {
+		return qp.traced(s, transport.TapOptions{Passive: true, Received: request})
+	})
+	conn, terms, err := o.Accept(ctx, qp.cfg.MPA.options(), qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	if err != nil {
+		return err
+	}
+	return qp.establish(conn, terms, rdmap.RTRNone)
+}
+
+func (o *mpaOffer) reject(ctx context.Context, ird, ord int, private []byte) error {
+	return o.Reject(ctx, ird, ord, private)
+}

@@ -1,0 +1,172 @@
+package sctp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A Conn is an established session: a [transport.LLP] whose segments come in any
+// order. Close and Abort end it with a Terminate message alike, since RFC 5043 has no
+// other way to end one session of several; after Abort nothing is waited for.
+//
+// All that is sent is copied. While something is received a Conn borrows the memory of
+// one message, while something is to be sent that of a batch.
+type Conn struct {
+	s     Stream
+	limit int // the longest segment
+
+	// The sending half.
+	out     *batch
+	sendErr error
+
+	mu         sync.Mutex
+	ssn        uint16 // of the next message
+	heard      bool   // what we sent first is known to have arrived
+	terminated bool   // our Terminate is sent, or soon will be
+	closed     error
+	done       chan struct{} // closed with it
+
+	// The receiving half, for one at a time.
+	recv    chan struct{} // holds one element while free
+	session session
+	recvErr error
+}
+
+var _ transport.LLP = (*Conn)(nil)
+
+// newConn begins a session whose first message has been exchanged in both directions.
+func newConn(s Stream, in session, passive bool, maxULPDU int) *Conn {
+	c := &Conn{s: s, session: in, ssn: 1, heard: !passive, done: make(chan struct{}), recv: make(chan struct{}, 1)}
+	c.recv <- struct{}{}
+	c.limit = s.MaxMessage() - ssnSize
+	if maxULPDU > 0 {
+		c.limit = max(min(c.limit, maxULPDU), MinMessage-ssnSize)
+	}
+	return c
+}
+
+// MaxULPDU is what a message carries behind its DDP-SSN without being fragmented (RFC
+// 5043 section 9).
+func (c *Conn) MaxULPDU() int { return c.limit }
+
+// Arm reports false: only who waits can tell.
+func (c *Conn) Arm(func()) bool { return false }
+
+// Disarm does nothing.
+func (c *Conn) Disarm() {}
+
+// Wake makes a parked Receive ask Stop again.
+func (c *Conn) Wake() { c.s.Wake() }
+
+// Caps tells that segments come in any order, under the digest of SCTP.
+func (c *Conn) Caps() transport.Caps {
+	return transport.Caps{OutOfOrder: true, Digest: true}
+}
+
+// LocalAddr is that of the association.
+func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
+
+// RemoteAddr is that of the association.
+func (c *Conn) RemoteAddr() net.Addr { return c.s.RemoteAddr() }
+
+// acceptTime bounds how long a Terminate waits for the Accept before it to be
+// acknowledged.
+const acceptTime = 10 * time.Second
+
+// CloseSend sends the Terminate message. What the peer still sends is received.
+func (c *Conn) CloseSend() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.terminated {
+		return nil
+	}
+	c.terminated = true
+	if c.heard {
+		return c.send(PPIDControl, terminate(), true)
+	}
+	go c.terminateLater()
+	return nil
+}
+
+func terminate() []byte { return (&control{function: Terminate}).append(nil) }
+
+// terminateLater sends the Terminate when it can no longer overtake our Accept (RFC 5043
+// section 6.6).
+func (c *Conn) terminateLater() {
+	late := make(chan struct{})
+	t := time.AfterFunc(acceptTime, func() { close(late) })
+	defer t.Stop()
+	if c.s.Acked(late) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_ = c.send(PPIDControl, terminate(), true) // of a failure Receive tells
+	}
+}
+
+// send sends a message, which begins with room for its DDP-SSN. The caller holds mu.
+func (c *Conn) send(ppid uint32, msg []byte, urgent bool) error {
+	binary.BigEndian.PutUint16(msg, c.ssn)
+	if err := c.s.Send(ppid, msg, urgent); err != nil {
+		return err
+	}
+	c.ssn++
+	return nil
+}
+
+// Close ends the session.
+func (c *Conn) Close() error { return c.shut(net.ErrClosed) }
+
+// Abort ends the session, and keeps the cause.
+func (c *Conn) Abort(cause error) { _ = c.shut(&abortError{cause}) }
+
+// shut ends what is parked. The peer's half is read to its end, for nobody, because the
+// other sessions of the association share the room for what is not read.
+func (c *Conn) shut(why error) error {
+	err := c.CloseSend()
+	c.mu.Lock()
+	if c.closed != nil {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = why
+	close(c.done)
+	c.mu.Unlock()
+	c.s.Wake()
+	go c.drain()
+	return err
+}
+
+// takeRecv takes the receiving half, which the returned function gives back.
+func (c *Conn) takeRecv() func() {
+	<-c.recv
+	return func() { c.recv <- struct{}{} }
+}
+
+// failure is why the session is over at this end, or nil.
+func (c *Conn) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// An abortError is what is left of an aborted session.
+type abortError struct{ cause error }
+
+func (e *abortError) Error() string {
+	if e.cause == nil {
+		return "sctp: session aborted"
+	}
+	return fmt.Sprintf("sctp: session aborted: %v", e.cause)
+}
+
+func (e *abortError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{net.ErrClosed}
+	}
+	return []error{e.cause, net.ErrClosed}
+}

@@ -1,0 +1,135 @@
+package sctp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+)
+
+// A Request is a session that the peer has asked for, to be accepted or rejected once.
+type Request struct {
+	s     Stream
+	in    session
+	asked *control
+	taken atomic.Bool // answered
+}
+
+// ReadRequest waits for the peer to ask for a session on s. ctx bounds it. After an error
+// s has been released.
+func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
+	in, asked, err := await(ctx, s)
+	if err == nil && (asked.function != Initiate && asked.function != EnhancedInitiate || len(in.early) > 0) {
+		err = violation("%v, or a segment, where an Initiate begins the session", asked.function)
+	}
+	var illegal *ViolationError
+	if errors.As(err, &illegal) {
+		refuse(s, false)
+		return nil, err
+	}
+	if err != nil {
+		s.Release(in.in.top == 0)
+		return nil, err
+	}
+	return &Request{s: s, in: in, asked: asked}, nil
+}
+
+// PrivateData is the initiator ULP's, without the enhanced data.
+func (r *Request) PrivateData() []byte { return r.asked.private }
+
+// PeerIRD is how many Reads the initiator takes at a time, -1 if it did not say.
+func (r *Request) PeerIRD() int { return r.depth(r.asked.data.IRD) }
+
+// PeerORD is how many Reads the initiator wants to have outstanding, -1 if it did not
+// say.
+func (r *Request) PeerORD() int { return r.depth(r.asked.data.ORD) }
+
+func (r *Request) isEnhanced() bool { return r.asked.function.isEnhanced() }
+
+func (r *Request) depth(d uint16) int {
+	if !r.isEnhanced() {
+		return -1
+	}
+	return told(d)
+}
+
+// rtrs is what a responder takes as the first message: anything.
+const rtrs = enhanced.Send | enhanced.Write | enhanced.Read
+
+// Accept opens the session, in the form in which it was asked for. ird and ord are the
+// depths that this end can do and wants. The returned Conn owns the stream. After an
+// error it has been released.
+func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
+	if err := checkPrivate(len(private), r.isEnhanced()); err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	if r.taken.Swap(true) {
+		return nil, nil, errAnswered
+	}
+	t := &Terms{
+		IRD: max(ird, 0), ORD: max(ord, 0), PeerIRD: r.PeerIRD(), PeerORD: r.PeerORD(),
+		PeerPrivateData: r.PrivateData(),
+	}
+	answer := control{function: Accept, private: private}
+	if r.isEnhanced() {
+		var agreed enhanced.Agreed
+		answer.function = EnhancedAccept
+		answer.data, agreed = enhanced.Respond(r.asked.data, enhanced.Limits{IRD: ird, ORD: ord, RTR: rtrs})
+		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
+	}
+	if err := r.s.Send(PPIDControl, answer.append(nil), true); err != nil {
+		r.s.Release(false)
+		return nil, nil, err
+	}
+	return newConn(r.s, r.in, true, o.MaxULPDU), t, nil
+}
+
+// Reject refuses the session by order of the ULP, with private as the reason, and
+// releases the stream. ird and ord are the depths that this end would have needed, less
+// than 0 if it is not about them (RFC 6581 section 9.1).
+func (r *Request) Reject(ird, ord int, private []byte) error {
+	if err := checkPrivate(len(private), r.isEnhanced()); err != nil {
+		return err
+	}
+	if r.taken.Swap(true) {
+		return errAnswered
+	}
+	answer := control{function: Reject, private: private}
+	if r.isEnhanced() {
+		answer.function = EnhancedReject
+		answer.data = enhanced.Refuse(r.asked.data, enhanced.Limits{IRD: ird, ORD: ord, RTR: rtrs})
+	}
+	err := r.s.Send(PPIDControl, answer.append(nil), true)
+	r.s.Release(err == nil)
+	return err
+}
+
+// Close ends a request that the ULP does not answer, because too many wait for one above
+// all: by a Terminate message (RFC 5043 section 6.4). It does nothing to one that was
+// answered.
+func (r *Request) Close() {
+	if !r.taken.Swap(true) {
+		refuse(r.s, true)
+	}
+}
+
+var errAnswered = fmt.Errorf("sctp: the request was answered before: %w", net.ErrClosed)
+
+// refuse ends a session before it is open, and without the ULP.
+func refuse(s Stream, clean bool) {
+	msg := terminate()
+	binary.BigEndian.PutUint16(msg, 0)
+	err := s.Send(PPIDControl, msg, true)
+	s.Release(clean && err == nil)
+}
+
+// LocalAddr is that of the association.
+func (r *Request) LocalAddr() net.Addr { return r.s.LocalAddr() }
+
+// RemoteAddr is that of the association.
+func (r *Request) RemoteAddr() net.Addr { return r.s.RemoteAddr() }

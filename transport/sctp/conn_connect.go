@@ -1,0 +1,110 @@
+package sctp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Connect asks the peer for a session on s and waits for the answer (RFC 5043 section
+// 6). ird and ord are the depths that this end can do and wants; less than 0 counts as
+// 0. ctx bounds the exchange.
+//
+// The returned Conn owns s. After an error, which may be a [*RejectError] or match
+// [ErrRefused], s has been released.
+func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
+	if err := checkPrivate(len(private), !o.Plain); err != nil {
+		s.Release(false)
+		return nil, nil, err
+	}
+	ours := enhanced.Limits{IRD: ird, ORD: ord, Untold: o.FixedDepths}
+	request := control{function: Initiate, private: private}
+	if !o.Plain {
+		request.function, request.data = EnhancedInitiate, enhanced.Request(ours)
+	}
+	if err := s.Send(PPIDControl, request.append(nil), true); err != nil {
+		s.Release(false)
+		return nil, nil, err
+	}
+	in, answer, err := await(ctx, s)
+	c := newConn(s, in, false, o.MaxULPDU)
+	if err == nil {
+		err = judge(request.function, answer)
+	}
+	if err != nil {
+		return nil, nil, c.refuse(err)
+	}
+	t := &Terms{IRD: max(ird, 0), ORD: max(ord, 0), PeerIRD: -1, PeerORD: -1, PeerPrivateData: bytes.Clone(answer.private)}
+	if !o.Plain {
+		t.PeerIRD, t.PeerORD = told(answer.data.IRD), told(answer.data.ORD)
+		var agreed enhanced.Agreed
+		agreed, t.Fault = enhanced.Conclude(ours, answer.data)
+		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
+	}
+	return c, t, nil
+}
+
+// judge is what the answer to a request means, if not that it was accepted.
+func judge(request Function, answer *control) error {
+	switch f := answer.function; {
+	case f == Terminate:
+		return ErrRefused
+	case f == Reject || f == EnhancedReject && (answer.bare || !request.isEnhanced()):
+		return &RejectError{PrivateData: bytes.Clone(answer.private), IRD: -1, ORD: -1}
+	case f == EnhancedReject:
+		return &RejectError{PrivateData: bytes.Clone(answer.private), IRD: told(answer.data.IRD), ORD: told(answer.data.ORD)}
+	case f == Accept && request == Initiate, f == EnhancedAccept && request == EnhancedInitiate:
+		return nil
+	default:
+		return violation("%v as the answer to %v", f, request)
+	}
+}
+
+// refuse ends a session that was never open. A Reject or a Terminate in answer to our
+// Initiate has ended it already (RFC 5043 sections 6.3 and 6.4); else a Terminate does.
+func (c *Conn) refuse(err error) error {
+	var rejected *RejectError
+	if errors.As(err, &rejected) || errors.Is(err, ErrRefused) {
+		c.terminated = true
+		c.s.Release(true)
+		return err
+	}
+	c.Abort(err)
+	return err
+}
+
+// await waits for the peer's first message, and holds back what overtakes it.
+func await(ctx context.Context, s Stream) (session, *control, error) {
+	defer context.AfterFunc(ctx, s.Wake)()
+	buf := stashes.Get().(*stash)
+	defer stashes.Put(buf)
+	var in session
+	for {
+		if err := ctx.Err(); err != nil {
+			return in, nil, fmt.Errorf("sctp: no answer: %w", context.Cause(ctx))
+		}
+		n, ppid, err := s.Receive(buf[:])
+		if errors.Is(err, transport.ErrWoken) {
+			continue
+		}
+		if err != nil {
+			return in, nil, err
+		}
+		seq, segment, answer, err := in.receive(ppid, buf[:n])
+		switch {
+		case err != nil:
+			return in, nil, err
+		case answer != nil:
+			answer.private = bytes.Clone(answer.private)
+			return in, answer, nil
+		case segment != nil:
+			if err := in.keep(seq, segment); err != nil {
+				return in, nil, err
+			}
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package sctp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// stashSize holds the longest message that is taken: what fits the largest Ethernet
+// frame.
+const stashSize = 9 << 10
+
+type stash [stashSize]byte
+
+var stashes = sync.Pool{New: func() any { return new(stash) }}
+
+// Receive hands segments to p, as LLP says. It cannot tell without waiting whether one
+// has come.
+func (c *Conn) Receive(p transport.Placer, wait bool) error {
+	if !wait {
+		return transport.ErrAgain
+	}
+	defer c.takeRecv()()
+	if c.recvErr != nil {
+		return c.recvErr
+	}
+	err := c.receive(p)
+	if err == nil || errors.Is(err, transport.ErrStall) {
+		return err
+	}
+	c.giveUp(err)
+	return c.recvErr
+}
+
+// giveUp keeps why nothing is delivered any more.
+func (c *Conn) giveUp(err error) {
+	if closed := c.failure(); closed != nil {
+		err = closed
+	}
+	c.recvErr, c.session.early = err, nil
+}
+
+func (c *Conn) receive(p transport.Placer) error {
+	buf := stashes.Get().(*stash)
+	defer stashes.Put(buf)
+	if err := c.deliverEarly(p); err != nil {
+		return err
+	}
+	for !p.Stop() {
+		m, err := c.read(buf)
+		if errors.Is(err, transport.ErrWoken) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.Segment(m.seq, m.ulp); err != nil {
+			if errors.Is(err, transport.ErrStall) {
+				c.session.early = []message{{seq: m.seq, ulp: bytes.Clone(m.ulp)}}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// deliverEarly hands up what was held back: what came before the Accept, or what the
+// Placer did not take.
+func (c *Conn) deliverEarly(p transport.Placer) error {
+	for len(c.session.early) > 0 {
+		m := c.session.early[0]
+		if err := p.Segment(m.seq, m.ulp); err != nil {
+			return err
+		}
+		c.session.early = c.session.early[1:]
+	}
+	return nil
+}
+
+// read returns the next segment, lent until the next call.
+func (c *Conn) read(buf *stash) (message, error) {
+	for {
+		if err := c.failure(); err != nil {
+			return message{}, err
+		}
+		if c.session.ended() {
+			return message{}, io.EOF
+		}
+		n, ppid, err := c.s.Receive(buf[:])
+		if err != nil {
+			return message{}, err
+		}
+		c.hear()
+		seq, segment, _, err := c.session.receive(ppid, buf[:n])
+		if err != nil {
+			return message{}, err
+		}
+		if segment != nil {
+			return message{seq: seq, ulp: segment}, nil
+		}
+	}
+}
+
+// hear notes that the peer has answered: what we sent first has arrived.
+func (c *Conn) hear() {
+	c.mu.Lock()
+	c.heard = true
+	c.mu.Unlock()
+}
+
+// Discard reads to the peer's Terminate and looks at nothing, as LLP says.
+func (c *Conn) Discard() error {
+	defer c.takeRecv()()
+	if errors.Is(c.recvErr, io.EOF) {
+		return c.recvErr
+	}
+	if c.recvErr == nil {
+		c.giveUp(errDiscarded)
+	}
+	buf := stashes.Get().(*stash)
+	defer stashes.Put(buf)
+	for {
+		if _, err := c.read(buf); err != nil && !errors.Is(err, transport.ErrWoken) {
+			return err
+		}
+	}
+}
+
+var errDiscarded = errors.New("sctp: the receiving half was given up")
+
+// drainTime is how long a peer has to end its half behind our Terminate, and then for
+// another session to have this pair of streams.
+const drainTime = 10 * time.Second
+
+// drain reads the peer's half of a closed session to its end, and gives the streams back.
+func (c *Conn) drain() {
+	defer c.takeRecv()()
+	buf := stashes.Get().(*stash)
+	defer stashes.Put(buf)
+	end := time.Now().Add(drainTime)
+	t := time.AfterFunc(drainTime, c.s.Wake)
+	defer t.Stop()
+	for !c.session.ended() && time.Now().Before(end) {
+		n, ppid, err := c.s.Receive(buf[:])
+		if err == nil {
+			_, _, _, err = c.session.receive(ppid, buf[:n])
+		}
+		if err != nil && !errors.Is(err, transport.ErrWoken) {
+			break
+		}
+	}
+	c.s.Release(c.session.ended())
+}

@@ -1,0 +1,118 @@
+package sctp
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// batchSize is how many octets a batch takes, batchLen how many segments.
+const (
+	batchSize = 128 << 10
+	batchLen  = 256
+)
+
+// A batch is messages that were appended and are not yet sent, one behind the other.
+type batch struct {
+	buf  [batchSize]byte
+	ends [batchLen]int
+	n    int // of ends
+	sent int // of n
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// end is where message i ends; it begins where the one before it ends.
+func (b *batch) end(i int) int {
+	if i < 0 {
+		return 0
+	}
+	return b.ends[i]
+}
+
+// Append copies one segment into the batch, as LLP says. One that is longer than
+// MaxULPDU, or empty, ends the sending half: Flush tells (RFC 5043 section 9).
+func (c *Conn) Append(head []byte, payload [][]byte, _ bool) bool {
+	n := len(head)
+	for _, p := range payload {
+		n += len(p)
+	}
+	if (n == 0 || n > c.limit) && c.sendErr == nil {
+		c.failSend(fmt.Errorf("sctp: a segment of %d octets, want 1 to %d", n, c.limit))
+	}
+	if c.sendErr != nil {
+		return true
+	}
+	if c.out == nil {
+		c.out = batches.Get().(*batch)
+	}
+	b := c.out
+	at := b.end(b.n - 1)
+	if b.n == batchLen || at+ssnSize+n > batchSize {
+		return false
+	}
+	to := append(b.buf[at:at+ssnSize], head...)
+	for _, p := range payload {
+		to = append(to, p...)
+	}
+	b.ends[b.n] = at + ssnSize + n
+	b.n++
+	return true
+}
+
+// Keep does nothing: all is copied already.
+func (c *Conn) Keep() {}
+
+// Flush sends the batch, as LLP says.
+func (c *Conn) Flush(wait bool) error {
+	for c.sendErr == nil && c.out != nil {
+		err := c.flush(c.out)
+		switch {
+		case err == nil:
+			c.release()
+		case !errors.Is(err, transport.ErrAgain):
+			c.failSend(err)
+		case !wait:
+			return err
+		default:
+			c.s.Room(c.done)
+		}
+	}
+	return c.sendErr
+}
+
+// flush sends as much as there is room for.
+func (c *Conn) flush(b *batch) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for b.sent < b.n {
+		if c.closed != nil {
+			return c.closed
+		}
+		if c.terminated {
+			return errTerminated
+		}
+		if err := c.send(PPIDSegment, b.buf[b.end(b.sent-1):b.end(b.sent)], false); err != nil {
+			return err
+		}
+		b.sent++
+	}
+	return nil
+}
+
+var errTerminated = errors.New("sctp: this end has terminated the session")
+
+func (c *Conn) failSend(err error) {
+	c.sendErr = err
+	c.release()
+}
+
+func (c *Conn) release() {
+	if c.out != nil {
+		c.out.n, c.out.sent = 0, 0
+		batches.Put(c.out)
+		c.out = nil
+	}
+}

@@ -1,0 +1,12 @@
+// Package sctp is DDP over SCTP (RFC 5043, with the enhanced sessions of RFC 6581): it
+// makes a [transport.LLP] of one pair of SCTP streams.
+//
+// SCTP keeps the boundaries of messages and has a CRC32c of its own, so there are no
+// FPDUs here: one unordered message carries one DDP segment behind a 16-bit sequence
+// number, the DDP-SSN, or one message of session control. Many sessions share an
+// association, each on its own pair of streams.
+//
+// What an association is made of is none of this package's business: a back end gives
+// [Stream]s, as package sctpudp does. [Connect] asks for a session on one, [ReadRequest]
+// waits for the peer to ask; what comes of it is a [Conn].
+package sctp

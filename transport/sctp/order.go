@@ -1,0 +1,49 @@
+package sctp
+
+// window is how far ahead of the oldest message that is missing one may be: what 16 bits
+// can tell apart from a message of the past (RFC 5043 section 10).
+const window = 1<<15 - 1
+
+// arrivals finds the place of each message of a session in the order of its sender, and
+// sees to it that each place is taken once. It is pure.
+type arrivals struct {
+	next  uint64 // the oldest that is missing
+	top   uint64 // one behind the last that has come
+	ahead []uint64
+}
+
+// take notes the message with this DDP-SSN, and returns its place.
+func (a *arrivals) take(ssn uint16) (uint64, error) {
+	d := ssn - uint16(a.next)
+	seq := a.next + uint64(d)
+	if d > window || d != 0 && a.has(seq) {
+		return 0, violation("the DDP-SSN %d where %d was due", ssn, uint16(a.next))
+	}
+	a.top = max(a.top, seq+1)
+	if d != 0 {
+		a.set(seq)
+		return seq, nil
+	}
+	a.next++
+	for a.ahead != nil && a.has(a.next) {
+		a.unset(a.next)
+		a.next++
+	}
+	return seq, nil
+}
+
+// The bits of ahead, one for each place within the window, are made when the first
+// message overtakes another.
+
+func (a *arrivals) has(seq uint64) bool {
+	return a.ahead != nil && a.ahead[seq%(window+1)/64]&(1<<(seq%64)) != 0
+}
+
+func (a *arrivals) set(seq uint64) {
+	if a.ahead == nil {
+		a.ahead = make([]uint64, (window+1)/64)
+	}
+	a.ahead[seq%(window+1)/64] |= 1 << (seq % 64)
+}
+
+func (a *arrivals) unset(seq uint64) { a.ahead[seq%(window+1)/64] &^= 1 << (seq % 64) }

@@ -1,0 +1,78 @@
+package sctp
+
+import "encoding/binary"
+
+// A session is what one end knows of the peer's half of a session: the sequence of its
+// messages, and whether that is a legal one (RFC 5043 section 6). It is pure.
+type session struct {
+	in    arrivals
+	end   uint64 // the place of its Terminate, 0 while none has come
+	early []message
+	held  int // octets of early
+}
+
+// A message is one that came before it could be used.
+type message struct {
+	seq uint64
+	ulp []byte
+}
+
+// earlyLimit bounds the octets of segments that overtake an Accept.
+const earlyLimit = 1 << 20
+
+// receive takes a message of the peer. A segment, if it is one, has the place seq among
+// the segments of the session, which begin behind one control message. A control message
+// is returned when the session is not open; that the peer has terminated an open one is
+// what ended tells.
+func (s *session) receive(ppid uint32, msg []byte) (seq uint64, segment []byte, c *control, err error) {
+	if len(msg) < ssnSize || ppid != PPIDSegment && ppid != PPIDControl {
+		return 0, nil, nil, violation("a message of %d octets with the payload protocol identifier %d", len(msg), ppid)
+	}
+	at, err := s.in.take(binary.BigEndian.Uint16(msg))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if s.end != 0 && at > s.end {
+		return 0, nil, nil, violation("a message behind its Terminate")
+	}
+	if ppid == PPIDControl {
+		c, err := s.control(at, msg)
+		return 0, nil, c, err
+	}
+	if at == 0 {
+		return 0, nil, nil, violation("a segment where a control message begins the session")
+	}
+	return at - 1, msg[ssnSize:], nil, nil
+}
+
+// control takes a control message. Only the first message of a session, and its
+// Terminate, can be one.
+func (s *session) control(at uint64, msg []byte) (*control, error) {
+	c, err := parseControl(msg)
+	if err != nil {
+		return nil, err
+	}
+	if at == 0 {
+		return &c, nil
+	}
+	if c.function != Terminate || s.end != 0 {
+		return nil, violation("%v within a session", c.function)
+	}
+	s.end = at
+	if s.in.top > at+1 {
+		return nil, violation("a message behind its Terminate")
+	}
+	return nil, nil
+}
+
+// ended tells that the peer's Terminate and all before it have come.
+func (s *session) ended() bool { return s.end != 0 && s.in.next > s.end }
+
+// keep remembers a segment that came before the answer that opens the session.
+func (s *session) keep(seq uint64, segment []byte) error {
+	if s.held += len(segment); s.held > earlyLimit {
+		return violation("more than %d octets of segments before it accepted the session", earlyLimit)
+	}
+	s.early = append(s.early, message{seq: seq, ulp: append([]byte(nil), segment...)})
+	return nil
+}

@@ -1,0 +1,71 @@
+package sctp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Options is how one end sets up a session. The zero value is fine.
+type Options struct {
+	// Plain asks for a session of RFC 5043 alone, which negotiates no depths.
+	Plain bool
+	// FixedDepths leaves IRD and ORD to the ULPs (RFC 6581 section 9.1).
+	FixedDepths bool
+	// MaxULPDU bounds the segments sent, at least 514 octets. 0: only the path does.
+	MaxULPDU int
+}
+
+// Terms is what the two ends agreed on, as it concerns this end.
+type Terms struct {
+	// IRD and ORD are the depths to keep to. A plain session leaves them as they were
+	// passed in.
+	IRD, ORD int
+	// RTR is the one message that the initiator sends first, 0 for none. It is never
+	// asked for here, since either end may send first.
+	RTR enhanced.RTR
+	// PeerIRD and PeerORD are what the peer said, -1 if it did not.
+	PeerIRD, PeerORD int
+	// PeerPrivateData is the peer ULP's.
+	PeerPrivateData []byte
+	// Fault, if not nil, is why the initiator cannot go on: it sends this in a
+	// Terminate message of RDMAP and ends the session (RFC 6581 section 8).
+	Fault *transport.Fault
+}
+
+// A RejectError is the refusal of the peer's ULP.
+type RejectError struct {
+	PrivateData []byte
+	IRD, ORD    int // what the responder would have needed, -1 if it did not say
+}
+
+func (e *RejectError) Error() string {
+	return fmt.Sprintf("sctp: the peer rejected the session (%d octets of private data)", len(e.PrivateData))
+}
+
+// ErrRefused is wrapped by the error of a Connect that was answered by a Terminate
+// message: not the peer's ULP refused, but the peer itself. It may have too many
+// requests waiting (RFC 5043 section 6.4), or know nothing of RFC 6581.
+var ErrRefused = errors.New("sctp: the peer refused the session")
+
+// told translates a depth for the ULP.
+func told(depth uint16) int {
+	if depth == enhanced.Unset {
+		return -1
+	}
+	return int(depth)
+}
+
+// checkPrivate tells whether so much private data fits a control message.
+func checkPrivate(n int, isEnhanced bool) error {
+	limit := MaxPrivateData
+	if isEnhanced {
+		limit -= enhanced.Size
+	}
+	if n > limit {
+		return fmt.Errorf("sctp: %d octets of private data, at most %d are allowed", n, limit)
+	}
+	return nil
+}

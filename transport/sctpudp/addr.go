@@ -1,0 +1,93 @@
+package sctpudp
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Network is what this package is called where networks have names.
+const Network = "sctp+udp"
+
+// An Addr is the address of an SCTP endpoint behind a UDP port. It is written as
+// "host:port" where the SCTP port has the number of the UDP port, and as
+// "host:udpport/sctpport" where it has not: a kernel has one UDP port, 9899 as a rule,
+// for all its SCTP ports.
+type Addr struct {
+	UDP  netip.AddrPort
+	Port uint16 // of SCTP
+}
+
+// Network returns "sctp+udp".
+func (Addr) Network() string { return Network }
+
+func (a Addr) String() string {
+	if a.Port == a.UDP.Port() {
+		return a.UDP.String()
+	}
+	return fmt.Sprintf("%v/%d", a.UDP, a.Port)
+}
+
+// splitAddr takes the SCTP port, if there is one, off an address: 0 means that of UDP.
+func splitAddr(addr string) (udp string, port uint16, err error) {
+	udp, tail, ok := strings.Cut(addr, "/")
+	if !ok {
+		return udp, 0, nil
+	}
+	n, err := strconv.ParseUint(tail, 10, 16)
+	if err != nil || n == 0 {
+		return "", 0, &net.AddrError{Err: "want host:udpport or host:udpport/sctpport", Addr: addr}
+	}
+	return udp, uint16(n), nil
+}
+
+// resolve finds the address of a peer.
+func resolve(ctx context.Context, addr string) (Addr, error) {
+	udp, port, err := splitAddr(addr)
+	if err != nil {
+		return Addr{}, err
+	}
+	host, service, err := net.SplitHostPort(udp)
+	if err != nil {
+		return Addr{}, err
+	}
+	n, err := net.DefaultResolver.LookupPort(ctx, "udp", service)
+	if err != nil {
+		return Addr{}, err
+	}
+	if n == 0 {
+		return Addr{}, &net.AddrError{Err: "port 0 is nobody's", Addr: addr}
+	}
+	if host == "" {
+		host = "localhost"
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return Addr{}, err
+	}
+	a := Addr{UDP: netip.AddrPortFrom(ips[0].Unmap(), uint16(n)), Port: port}
+	if port == 0 {
+		a.Port = a.UDP.Port()
+	}
+	return a, nil
+}
+
+// addrOf is the address of a bound socket. An unspecified SCTP port is that of UDP.
+func addrOf(a net.Addr, port uint16) Addr {
+	udp := unmap(a)
+	if port == 0 {
+		port = udp.Port()
+	}
+	return Addr{UDP: udp, Port: port}
+}
+
+func unmap(a net.Addr) netip.AddrPort {
+	if u, ok := a.(*net.UDPAddr); ok {
+		ap := u.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	return netip.AddrPort{}
+}

@@ -1,0 +1,344 @@
+package sctpudp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	pion "github.com/pion/sctp"
+)
+
+const (
+	// receiveBuffer is how much of an association may be waiting to be read. It is small
+	// enough for pion never to take a TSN that is 32767 ahead (RFC 5043 section 10).
+	receiveBuffer = 1 << 20
+	// inboundQueue is how many packets may wait for pion. More are lost.
+	inboundQueue = 256
+	// shutdownTime bounds the graceful end of an association.
+	shutdownTime = 500 * time.Millisecond
+	// nearby is the round trip of a handshake within which a retransmission that is lost,
+	// too, shall not cost the second that RFC 9260 suggests. pion has no other way to say
+	// so than to bound the timer, backing off included: a packet each nearbyRTO is no load
+	// to a network so quick.
+	nearby    = 10 * time.Millisecond
+	nearbyRTO = 250 * time.Millisecond
+	// idleTime is how long a listener keeps an association without a session.
+	idleTime = 10 * time.Second
+)
+
+// An association is one that is established, with pion's half of it.
+type association struct {
+	e               *endpoint
+	peer            peer
+	ourTag, peerTag uint32
+	packetSize      int
+	pairs           int // of streams
+	owner           owner
+	initiator       bool
+	pion            *pion.Association
+
+	in   chan inbound
+	done chan struct{} // closed when the association has ended
+
+	ending atomic.Bool
+	heard  atomic.Int64 // when the peer last said something, in Unix nanoseconds
+
+	mu       sync.Mutex
+	failure  error
+	streams  map[uint16]*stream
+	free     []uint16 // pairs that were used and may be used again
+	next     int      // the first pair that never was
+	sessions int
+	waiting  int       // messages that pion has not sent yet
+	idle     time.Time // since when there is none
+	flight   flight
+	received uint32 // the TSN up to which we have told the peer that we have everything
+	watch    *time.Timer
+}
+
+type inbound struct {
+	buf *[maxPacket]byte
+	n   int
+}
+
+// An owner is the Client or Listener of an association.
+type owner interface {
+	// admits tells whether the peer may ask for one more session now.
+	admits() bool
+	// asked is called, in a goroutine of its own, with a stream that the peer has begun
+	// to use.
+	asked(s *stream)
+	// idled is called when the last session of an association has ended.
+	idled(a *association)
+}
+
+var (
+	errReset    = fmt.Errorf("sctp: association aborted: %w", syscall.ECONNRESET)
+	errShutdown = fmt.Errorf("sctp: association shut down: %w", syscall.ECONNRESET)
+	errSilent   = fmt.Errorf("sctp: the peer does not answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT))
+	errStream   = errors.New("sctp: the peer uses a stream that it does not have")
+)
+
+// establish makes the association that a handshake has agreed on.
+func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
+	a := &association{
+		e: e, peer: who, ourTag: ours.tag, peerTag: theirs.tag,
+		owner: o, initiator: initiator,
+		packetSize: packetSize(who.udp.Addr()), pairs: streams(ours, theirs),
+		in: make(chan inbound, inboundQueue), done: make(chan struct{}),
+		streams: make(map[uint16]*stream), idle: time.Now(),
+		flight: flight{next: ours.tsn}, received: theirs.tsn - 1,
+	}
+	a.heard.Store(time.Now().UnixNano())
+	c := &conn{a: a, closed: make(chan struct{}), up: make(chan struct{})}
+	options := []pion.ClientOption{
+		pion.WithSNAP(ours.token(), theirs.token()),
+		pion.WithNetConn(c),
+		pion.WithMTU(uint32(a.packetSize)),
+		pion.WithMaxReceiveBufferSize(receiveBuffer),
+		pion.WithEnableInterleaving(false),
+		pion.WithLoggerFactory(silence{}),
+	}
+	if rtt < nearby {
+		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())))
+	}
+	p, err := pion.ClientWithOptions(options...)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	a.pion = p
+	a.watch = time.AfterFunc(e.cfg.PeerTimeout/4, a.look)
+	a.mu.Unlock()
+	close(c.up)
+	if err := e.add(a); err != nil {
+		a.watch.Stop()
+		a.failure = err
+		close(a.done)
+		_ = p.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// push takes a packet of the peer.
+func (a *association) push(buf *[maxPacket]byte, n int) bool {
+	select {
+	case a.in <- inbound{buf, n}:
+		return true
+	default:
+		return false
+	}
+}
+
+// look is called from time to time: it ends an association whose peer is gone, or with
+// which nobody does anything, and sends a heartbeat if nothing has come for a while.
+func (a *association) look() {
+	timeout := a.e.cfg.PeerTimeout
+	silent := time.Since(time.Unix(0, a.heard.Load()))
+	a.mu.Lock()
+	if a.failure != nil {
+		a.mu.Unlock()
+		return
+	}
+	a.watch.Reset(timeout / 4)
+	idle := a.sessions == 0 && time.Since(a.idle) > idleTime
+	a.mu.Unlock()
+	switch {
+	case silent > timeout:
+		a.fail(errSilent)
+	case idle:
+		a.shutdown()
+	case silent > timeout/4:
+		a.say(chunkHeartbeat, 0, []byte{0, 1, 0, 8, 0, 0, 0, 0})
+	}
+}
+
+// say sends a packet of one control chunk.
+func (a *association) say(kind, flags byte, value []byte) {
+	a.e.send(packet(a.ports(), a.peerTag, kind, flags, value), a.peer.udp)
+}
+
+// ports are those of what we send.
+func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
+
+// retire is shutdown, for those who do not wait. Nobody can open a session any more.
+func (a *association) retire() {
+	a.mu.Lock()
+	a.free, a.next = nil, a.pairs
+	a.mu.Unlock()
+	go a.shutdown()
+}
+
+// over tells whether the association has ended.
+func (a *association) over() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failure != nil
+}
+
+// shutdown ends the association gracefully, if the peer is there to join in, and returns
+// when it has ended.
+func (a *association) shutdown() {
+	if !a.ending.Swap(true) {
+		a.end()
+	}
+	<-a.done
+}
+
+func (a *association) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := a.pion.Shutdown(ctx); err != nil {
+		a.fail(net.ErrClosed)
+		return
+	}
+	a.fail(errShutdown)
+}
+
+// fail ends the association at once. The peer is told unless it is what told us.
+func (a *association) fail(why error) {
+	a.mu.Lock()
+	if a.failure != nil {
+		a.mu.Unlock()
+		return
+	}
+	a.failure = why
+	a.watch.Stop()
+	for _, s := range a.streams {
+		s.signal()
+	}
+	a.mu.Unlock()
+	if !errors.Is(why, errReset) && !errors.Is(why, errShutdown) {
+		a.say(chunkAbort, 0, nil)
+	}
+	close(a.done)
+	go func() {
+		_ = a.pion.Close()
+		a.e.remove(a)
+		a.e.running.Done()
+	}()
+}
+
+// err is why the association has ended.
+func (a *association) err() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failure == nil {
+		return errShutdown
+	}
+	return a.failure
+}
+
+// open takes a pair of streams for a session of ours.
+func (a *association) open() (*stream, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failure != nil {
+		return nil, false
+	}
+	for {
+		var id uint16
+		switch {
+		case len(a.free) > 0:
+			id, a.free = a.free[len(a.free)-1], a.free[:len(a.free)-1]
+		case a.next < a.pairs:
+			id = uint16(a.next)
+			a.next++
+		default:
+			return nil, false
+		}
+		if a.streams[id] == nil { // the peer may have begun to use it
+			return a.newStream(id), true
+		}
+	}
+}
+
+// newStream makes the stream of a session. The caller holds mu.
+func (a *association) newStream(id uint16) *stream {
+	s := &stream{a: a, id: id}
+	a.streams[id] = s
+	a.sessions++
+	return s
+}
+
+// sight is told of each DATA chunk before pion takes it: the first one of a session on
+// these streams makes somebody listen. It reports false if nobody can, and the chunk has
+// to come again.
+func (a *association) sight(c chunk) (ok bool) {
+	id := c.stream()
+	a.mu.Lock()
+	if int32(c.tsn()-a.received) <= 0 { // it has come before
+		a.mu.Unlock()
+		return true
+	}
+	s := a.streams[id]
+	// The peer may begin anew where the session before has ended, while we still wait
+	// to hear that it has our last word.
+	known := s != nil && (a.initiator || !s.free)
+	if !known {
+		if a.failure != nil || !a.owner.admits() {
+			a.mu.Unlock()
+			return false
+		}
+		s = a.newStream(id)
+	}
+	if c.ends() {
+		s.sighted++
+	}
+	a.mu.Unlock()
+	if !known {
+		a.ask(s)
+	}
+	return true
+}
+
+// ask has the owner listen on a stream that the peer has begun to use.
+func (a *association) ask(s *stream) {
+	if s.attach() == nil {
+		go a.owner.asked(s)
+	}
+}
+
+// ended gives a pair of streams back. The caller does not hold mu.
+func (a *association) ended(s *stream, clean bool) {
+	a.mu.Lock()
+	a.sessions--
+	last := a.sessions == 0
+	a.idle = time.Now()
+	s.free = clean
+	a.reuse(s)
+	var next *stream
+	if clean && !a.initiator && s.sighted > s.taken.Load() {
+		next = a.newStream(s.id) // the peer was quick to begin anew
+		next.sighted = s.sighted - s.taken.Load()
+	}
+	a.mu.Unlock()
+	if next != nil {
+		a.ask(next)
+		return
+	}
+	if !clean {
+		go s.discard()
+	}
+	if last {
+		a.owner.idled(a)
+	}
+}
+
+// reuse lets another session have the streams of s when nothing of its own is left on
+// them (RFC 5043 section 6.6). The caller holds mu.
+func (a *association) reuse(s *stream) {
+	if s.free && s.messages == 0 && a.streams[s.id] == s {
+		delete(a.streams, s.id)
+		if a.initiator {
+			a.free = append(a.free, s.id)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package sctpudp
+
+import (
+	"net"
+	"syscall"
+)
+
+// enlarge asks for large socket buffers: beyond the system's limit where the process may
+// (CAP_NET_ADMIN), else up to net.core.rmem_max and wmem_max.
+func enlarge(c *net.UDPConn) {
+	_ = c.SetReadBuffer(socketBuffer)
+	_ = c.SetWriteBuffer(socketBuffer)
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, socketBuffer)
+		_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUFFORCE, socketBuffer)
+	})
+}

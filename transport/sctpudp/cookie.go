@@ -1,0 +1,81 @@
+package sctpudp
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+	"time"
+)
+
+// A cookie is all that a listener needs to know of a peer that has sent INIT. The peer
+// keeps it, and proves by sending it back that it is where it says (RFC 9260 section
+// 5.1.3).
+type cookie struct {
+	made         time.Time
+	from         netip.AddrPort
+	at           ports // of the packets that arrive
+	ours, theirs initiation
+}
+
+// cookieLife is how long a cookie is good.
+const cookieLife = time.Minute
+
+const cookieSize = 8 + 18 + 4 + 2*initSize + sha256.Size
+
+type secret [32]byte
+
+func newSecret() (s secret) {
+	_, _ = rand.Read(s[:]) // never fails
+	return s
+}
+
+func (s *secret) sign(b []byte) []byte {
+	h := hmac.New(sha256.New, s[:])
+	h.Write(b)
+	return h.Sum(b)
+}
+
+// bake makes the octets of c.
+func (s *secret) bake(c *cookie) []byte {
+	b := make([]byte, 0, cookieSize)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.made.UnixNano()))
+	b = appendAddr(b, c.from)
+	b = binary.BigEndian.AppendUint16(b, c.at.source)
+	b = binary.BigEndian.AppendUint16(b, c.at.destination)
+	b = c.ours.appendFixed(b)
+	b = c.theirs.appendFixed(b)
+	return s.sign(b)
+}
+
+func appendAddr(b []byte, a netip.AddrPort) []byte {
+	ip := a.Addr().As16()
+	return binary.BigEndian.AppendUint16(append(b, ip[:]...), a.Port())
+}
+
+// open checks a cookie that came from the given place, and reads it.
+func (s *secret) open(b []byte, from netip.AddrPort, at ports, now time.Time) (*cookie, bool) {
+	if len(b) != cookieSize {
+		return nil, false
+	}
+	body := b[:cookieSize-sha256.Size]
+	if !hmac.Equal(s.sign(body[:len(body):len(body)])[len(body):], b[len(body):]) {
+		return nil, false
+	}
+	c := &cookie{made: time.Unix(0, int64(binary.BigEndian.Uint64(b))), from: from, at: at}
+	if age := now.Sub(c.made); age < 0 || age > cookieLife {
+		return nil, false
+	}
+	where := appendAddr(nil, from)
+	where = binary.BigEndian.AppendUint16(where, at.source)
+	where = binary.BigEndian.AppendUint16(where, at.destination)
+	if string(where) != string(b[8:8+len(where)]) {
+		return nil, false
+	}
+	b = b[8+len(where):]
+	var err, err2 error
+	c.ours, err = parseInit(b[:initSize])
+	c.theirs, err2 = parseInit(b[initSize : 2*initSize])
+	return c, err == nil && err2 == nil
+}

@@ -1,0 +1,232 @@
+package sctpudp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Config is what a Client or a Listener needs to know. The zero value is fine.
+type Config struct {
+	// PeerTimeout is how long a peer may say nothing before its association ends; 0
+	// means 15 s. Heartbeats keep one alive that has nothing to say.
+	PeerTimeout time.Duration
+	// ListenPacket, if not nil, opens the UDP sockets, in place of a
+	// net.ListenConfig.
+	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
+}
+
+const defaultPeerTimeout = 15 * time.Second
+
+func (c Config) withDefaults() Config {
+	if c.PeerTimeout <= 0 {
+		c.PeerTimeout = defaultPeerTimeout
+	}
+	if c.ListenPacket == nil {
+		c.ListenPacket = new(net.ListenConfig).ListenPacket
+	}
+	return c
+}
+
+// An endpoint is a UDP socket with the associations that use it. What arrives for none
+// of them is for strangers.
+type endpoint struct {
+	cfg       Config
+	pc        net.PacketConn
+	addr      Addr
+	strangers func(p []byte, from netip.AddrPort)
+
+	mu      sync.Mutex
+	byTag   map[uint32]*association // by our own verification tag
+	byPeer  map[peer]*association
+	closing bool // ends with the last association
+	running sync.WaitGroup
+}
+
+// A peer is where an association's packets come from.
+type peer struct {
+	udp  netip.AddrPort
+	port uint16
+}
+
+// socketBuffer is what is asked of the system for the packets of a socket. It may give
+// less.
+const socketBuffer = 4 << 20
+
+func newEndpoint(ctx context.Context, cfg Config, network, address string, port uint16) (*endpoint, error) {
+	pc, err := cfg.ListenPacket(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := pc.(*net.UDPConn); ok {
+		enlarge(u)
+	}
+	return &endpoint{
+		cfg: cfg, pc: pc, addr: addrOf(pc.LocalAddr(), port),
+		byTag: make(map[uint32]*association), byPeer: make(map[peer]*association),
+	}, nil
+}
+
+// start begins to read.
+func (e *endpoint) start() { e.running.Go(e.read) }
+
+var packets = sync.Pool{New: func() any { return new([maxPacket]byte) }}
+
+// read hands each packet to whom it is for, until the socket is closed.
+func (e *endpoint) read() {
+	for {
+		buf := packets.Get().(*[maxPacket]byte)
+		n, from, err := e.readFrom(buf[:])
+		raceReceive()
+		switch {
+		case err == nil && valid(buf[:n]):
+			if e.sort(buf, n, from) {
+				continue
+			}
+		case errors.Is(err, net.ErrClosed):
+			packets.Put(buf)
+			return
+		}
+		packets.Put(buf) // an error of one packet, such as ICMP tells of, is nothing to end for
+	}
+}
+
+func (e *endpoint) readFrom(b []byte) (int, netip.AddrPort, error) {
+	if u, ok := e.pc.(*net.UDPConn); ok {
+		n, from, err := u.ReadFromUDPAddrPort(b)
+		return n, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), err
+	}
+	n, from, err := e.pc.ReadFrom(b)
+	if err != nil {
+		return n, netip.AddrPort{}, err
+	}
+	return n, unmap(from), nil
+}
+
+// send sends a packet. One that cannot be sent is a lost one.
+func (e *endpoint) send(p []byte, to netip.AddrPort) {
+	raceSend()
+	if u, ok := e.pc.(*net.UDPConn); ok {
+		_, _ = u.WriteToUDPAddrPort(p, to)
+		return
+	}
+	_, _ = e.pc.WriteTo(p, net.UDPAddrFromAddrPort(to))
+}
+
+// sort finds the association of a valid packet by the tag that we gave to its peer, so
+// that who does not know the tag is nobody. It reports true if buf is no longer the
+// caller's.
+func (e *endpoint) sort(buf *[maxPacket]byte, n int, from netip.AddrPort) (taken bool) {
+	p := buf[:n]
+	at := portsOf(p)
+	if at.destination != e.addr.Port || at.source == 0 {
+		return false
+	}
+	who := peer{from, at.source}
+	e.mu.Lock()
+	a := e.byTag[tagOf(p)]
+	if a == nil && reflected(p) {
+		if b := e.byPeer[who]; b != nil && b.peerTag == tagOf(p) {
+			a = b
+		}
+	}
+	e.mu.Unlock()
+	if a == nil {
+		e.strangers(p, from)
+		return false
+	}
+	return a.peer == who && a.push(buf, n)
+}
+
+// reflected tells whether p ends an association that its sender does not know, and so
+// bears the tag of the other direction (RFC 9260 section 8.5.1).
+func reflected(p []byte) bool {
+	kind, flags := p[headerSize], p[headerSize+1]
+	return (kind == chunkAbort || kind == chunkShutdownComplete) && flags&flagReflected != 0
+}
+
+// add makes an association known. An older one with the same peer is one that the peer
+// has forgotten.
+func (e *endpoint) add(a *association) error {
+	e.mu.Lock()
+	if e.closing {
+		e.mu.Unlock()
+		return net.ErrClosed
+	}
+	if e.byTag[a.ourTag] != nil {
+		e.mu.Unlock()
+		return errTag
+	}
+	old := e.byPeer[a.peer]
+	e.byTag[a.ourTag], e.byPeer[a.peer] = a, a
+	e.running.Add(1)
+	e.mu.Unlock()
+	if old != nil {
+		old.fail(errReset)
+	}
+	return nil
+}
+
+var errTag = errors.New("sctp: verification tag in use")
+
+// remove forgets an association, and closes the socket behind the last one.
+func (e *endpoint) remove(a *association) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.byTag[a.ourTag] == a {
+		delete(e.byTag, a.ourTag)
+	}
+	if e.byPeer[a.peer] == a {
+		delete(e.byPeer, a.peer)
+	}
+	e.closeIfIdle()
+}
+
+func (e *endpoint) closeIfIdle() {
+	if e.closing && len(e.byTag) == 0 {
+		_ = e.pc.Close()
+	}
+}
+
+// retire ends the endpoint as soon as it has no association.
+func (e *endpoint) retire() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closing = true
+	e.closeIfIdle()
+}
+
+// associations lists those that are up.
+func (e *endpoint) associations() []*association {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*association, 0, len(e.byTag))
+	for _, a := range e.byTag {
+		all = append(all, a)
+	}
+	return all
+}
+
+func (e *endpoint) over() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closing && len(e.byTag) == 0
+}
+
+func (e *endpoint) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.byTag)
+}
+
+// close ends the endpoint and its associations, and waits for all of it.
+func (e *endpoint) close() {
+	e.retire()
+	for _, a := range e.associations() {
+		go a.shutdown()
+	}
+	e.running.Wait()
+}

@@ -1,0 +1,38 @@
+package sctpudp
+
+// A flight is what the peer has not acknowledged yet up to and including: every DATA
+// chunk that was sent, in the order of the TSNs. pion counts otherwise: what was received
+// beyond a gap is acknowledged for it, although it is still ahead of what is missing.
+type flight struct {
+	next   uint32 // the TSN of the next chunk
+	chunks []flown
+}
+
+type flown struct {
+	s      *stream // nil: whoever sent it is gone
+	octets int
+}
+
+// sent notes a chunk; one that is sent again is not new.
+func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
+	if tsn != f.next {
+		return false
+	}
+	f.chunks = append(f.chunks, flown{s, octets})
+	f.next++
+	return true
+}
+
+// acked takes out the chunks up to tsn.
+func (f *flight) acked(tsn uint32, each func(flown)) {
+	first := f.next - uint32(len(f.chunks))
+	n := int(int32(tsn + 1 - first))
+	if n <= 0 || n > len(f.chunks) {
+		return
+	}
+	for _, c := range f.chunks[:n] {
+		each(c)
+	}
+	clear(f.chunks[:n])
+	f.chunks = f.chunks[n:]
+}

@@ -1,0 +1,145 @@
+package sctpudp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// ErrNotDDP tells that the peer's association is not for DDP: it gave no adaptation
+// indication, or another one (RFC 5043 section 11.1).
+var ErrNotDDP = errors.New("sctp: the peer gives no indication of DDP")
+
+// The times between two attempts of a handshake, and how many there are.
+const (
+	firstRetry  = 100 * time.Millisecond
+	lastRetry   = 2 * time.Second
+	handshakes  = 10
+	strangeRoom = 16 // packets of the peer that may wait
+)
+
+// newInitiation is what we say of ourselves.
+func newInitiation() initiation {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return initiation{
+		tag:      max(binary.BigEndian.Uint32(random[:]), 1),
+		tsn:      binary.BigEndian.Uint32(random[4:]),
+		window:   receiveBuffer,
+		outbound: maxStreams, inbound: maxStreams,
+	}
+}
+
+// A handshake is one of ours that is going on: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK
+// (RFC 9260 section 5.1).
+type handshake struct {
+	e    *endpoint
+	peer peer
+	ours initiation
+	in   chan []byte // what the peer has answered
+	rtt  time.Duration
+}
+
+// stranger takes the packets that arrive before there is an association. Only an answer
+// with our tag is one.
+func (h *handshake) stranger(p []byte, from netip.AddrPort) {
+	if from != h.peer.udp || portsOf(p).source != h.peer.port || tagOf(p) != h.ours.tag {
+		return
+	}
+	select {
+	case h.in <- append([]byte(nil), p...):
+	default:
+	}
+}
+
+// run shakes hands and returns what the peer has said of itself.
+func (h *handshake) run(ctx context.Context) (*initiation, error) {
+	ack, err := h.exchange(ctx, 0, chunkInit, h.ours.append(nil), chunkInitAck)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := parseInit(ack[chunkHeaderSize:])
+	if err != nil {
+		return nil, err
+	}
+	if theirs.adaptation != sctp.Adaptation || theirs.cookie == nil {
+		h.e.send(packet(h.ports(), theirs.tag, chunkAbort, 0, nil), h.peer.udp)
+		return nil, fmt.Errorf("%w (%d)", ErrNotDDP, theirs.adaptation)
+	}
+	_, err = h.exchange(ctx, theirs.tag, chunkCookieEcho, theirs.cookie, chunkCookieAck)
+	return &theirs, err
+}
+
+func (h *handshake) ports() ports { return ports{h.e.addr.Port, h.peer.port} }
+
+// exchange sends a chunk, again and again, until the answer to it has come.
+func (h *handshake) exchange(ctx context.Context, tag uint32, kind byte, value []byte, answer byte) (chunk, error) {
+	p := packet(h.ports(), tag, kind, 0, value)
+	retry := firstRetry
+	for range handshakes {
+		sent := time.Now()
+		h.e.send(p, h.peer.udp)
+		late := time.NewTimer(retry)
+		c, err := h.await(ctx, late.C, answer)
+		late.Stop()
+		h.rtt = time.Since(sent)
+		if c != nil || err != nil {
+			return c, err
+		}
+		retry = min(2*retry, lastRetry)
+	}
+	return nil, os.NewSyscallError("connect", syscall.ETIMEDOUT)
+}
+
+// await returns the chunk of this kind, nil when it is late.
+func (h *handshake) await(ctx context.Context, late <-chan time.Time, kind byte) (chunk, error) {
+	for {
+		select {
+		case p := <-h.in:
+			switch c, _ := split(p[headerSize:]); c.kind() {
+			case kind:
+				return c, nil
+			case chunkAbort:
+				return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+			}
+		case <-late:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// associate makes an association with the peer at to, on a socket of its own.
+func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association, error) {
+	from, ok := source(to.UDP.Addr())
+	if !ok {
+		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
+	}
+	e, err := newEndpoint(ctx, cfg, "udp", netip.AddrPortFrom(from, 0).String(), 0)
+	if err != nil {
+		return nil, err
+	}
+	h := &handshake{e: e, peer: peer{to.UDP, to.Port}, ours: newInitiation(), in: make(chan []byte, strangeRoom)}
+	e.strangers = h.stranger
+	e.start()
+	theirs, err := h.run(ctx)
+	var a *association
+	if err == nil {
+		a, err = e.establish(h.peer, &h.ours, theirs, h.rtt, o, true)
+	}
+	e.retire()
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: err}
+	}
+	return a, nil
+}

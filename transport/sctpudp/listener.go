@@ -1,0 +1,182 @@
+package sctpudp
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+const (
+	// maxAssociations is how many a listener keeps up.
+	maxAssociations = 4096
+	// setupTime is how long a peer that has begun to use a stream has to ask for a
+	// session on it.
+	setupTime = 5 * time.Second
+)
+
+// A Listener takes sessions of peers. All methods may be called from any goroutine.
+type Listener struct {
+	e       *endpoint
+	secret  secret
+	backlog chan *sctp.Request
+	asking  atomic.Int64 // streams on which a session is about to be asked for
+	limit   int64
+	ctx     context.Context
+	cancel  context.CancelFunc
+	once    sync.Once
+}
+
+// Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At
+// most backlog sessions may wait for Accept; further ones are refused by a Terminate
+// message (RFC 5043 section 6.4).
+func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
+	udp, port, err := splitAddr(addr)
+	var e *endpoint
+	if err == nil {
+		e, err = newEndpoint(ctx, cfg.withDefaults(), "udp", udp, port)
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
+	}
+	l := &Listener{e: e, secret: newSecret(), backlog: make(chan *sctp.Request, backlog), limit: int64(4 * backlog)}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	e.strangers = l.stranger
+	e.start()
+	return l, nil
+}
+
+// Addr is an [Addr].
+func (l *Listener) Addr() net.Addr { return l.e.addr }
+
+// Accept returns the next session that a peer asks for.
+func (l *Listener) Accept() (*sctp.Request, error) {
+	select {
+	case r := <-l.backlog:
+		return r, nil
+	case <-l.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close takes no more sessions, and refuses those that Accept has not returned. The
+// others live on: with the last of them goes the socket.
+func (l *Listener) Close() {
+	l.once.Do(func() {
+		l.cancel()
+		for {
+			select {
+			case r := <-l.backlog:
+				r.Close()
+				continue
+			default:
+			}
+			break
+		}
+		for _, a := range l.e.associations() {
+			a.mu.Lock()
+			unused := a.sessions == 0
+			a.mu.Unlock()
+			if unused {
+				a.retire()
+			}
+		}
+		l.e.retire()
+	})
+}
+
+// Over tells whether nothing is left of a Listener that was closed.
+func (l *Listener) Over() bool { return l.e.over() }
+
+// End is Close, and ends every association, and waits for it.
+func (l *Listener) End() {
+	l.Close()
+	l.e.close()
+}
+
+// stranger takes the packets of those with whom there is no association.
+func (l *Listener) stranger(p []byte, from netip.AddrPort) {
+	c, rest := split(p[headerSize:])
+	switch c.kind() {
+	case chunkInit:
+		if len(rest) == 0 && tagOf(p) == 0 && l.ctx.Err() == nil {
+			l.greet(p, c, from)
+		}
+	case chunkCookieEcho:
+		if l.ctx.Err() == nil {
+			l.welcome(p, c, from)
+		}
+	case chunkAbort, chunkShutdownComplete, chunkError, chunkCookieAck:
+	case chunkShutdownAck: // our part of the end was lost (RFC 9260 section 8.4)
+		l.e.send(packet(back(p), tagOf(p), chunkShutdownComplete, flagReflected, nil), from)
+	default:
+		l.e.send(packet(back(p), tagOf(p), chunkAbort, flagReflected, nil), from)
+	}
+}
+
+// back are the ports of an answer.
+func back(p []byte) ports {
+	at := portsOf(p)
+	return ports{at.destination, at.source}
+}
+
+// greet answers an INIT, and remembers nothing: all is in the cookie.
+func (l *Listener) greet(p []byte, c chunk, from netip.AddrPort) {
+	theirs, err := parseInit(c[chunkHeaderSize:])
+	if err != nil || theirs.adaptation != sctp.Adaptation {
+		l.e.send(packet(back(p), theirs.tag, chunkAbort, 0, nil), from)
+		return
+	}
+	ours := newInitiation()
+	ours.cookie = l.secret.bake(&cookie{made: time.Now(), from: from, at: portsOf(p), ours: ours, theirs: theirs})
+	l.e.send(packet(back(p), theirs.tag, chunkInitAck, 0, ours.append(nil)), from)
+}
+
+// welcome makes the association of a peer that has brought its cookie.
+func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
+	k, ok := l.secret.open(c[chunkHeaderSize:], from, portsOf(p), time.Now())
+	if !ok || tagOf(p) != k.ours.tag || l.e.count() >= maxAssociations {
+		return
+	}
+	a, err := l.e.establish(peer{from, k.at.source}, &k.ours, &k.theirs, time.Since(k.made), l, false)
+	if err != nil {
+		return
+	}
+	a.say(chunkCookieAck, 0, nil)
+}
+
+// admits bounds the streams on which nobody has asked for anything yet.
+func (l *Listener) admits() bool { return l.asking.Load() < l.limit }
+
+// asked reads what a peer asks for.
+func (l *Listener) asked(s *stream) {
+	l.asking.Add(1)
+	defer l.asking.Add(-1)
+	ctx, cancel := context.WithTimeout(l.ctx, setupTime)
+	defer cancel()
+	r, err := sctp.ReadRequest(ctx, s)
+	if err != nil {
+		return
+	}
+	if l.ctx.Err() != nil {
+		r.Close()
+		return
+	}
+	select {
+	case l.backlog <- r:
+	default:
+		r.Close()
+	}
+}
+
+// idled ends an association without sessions if there will not be another one. Else it
+// is left to its peer, for a while.
+func (l *Listener) idled(a *association) {
+	if l.ctx.Err() != nil {
+		a.retire()
+	}
+}

@@ -1,0 +1,128 @@
+package sctpudp
+
+import (
+	"encoding/binary"
+
+	"github.com/goiwarp/iwarp/internal/crc32c"
+)
+
+// An SCTP packet is a common header and chunks (RFC 9260 section 3):
+//
+//	source port (2) | destination port (2) | verification tag (4) | CRC32c (4)
+//	type (1) | flags (1) | length (2) | value, padded to four octets
+const (
+	headerSize      = 12
+	chunkHeaderSize = 4
+	dataHeaderSize  = 16 // of a DATA chunk: TSN, stream, SSN and PPID behind the chunk header
+
+	// maxPacket is the largest packet, as pion takes no longer one.
+	maxPacket = 8192
+)
+
+const (
+	chunkData             = 0
+	chunkInit             = 1
+	chunkInitAck          = 2
+	chunkSack             = 3
+	chunkHeartbeat        = 4
+	chunkHeartbeatAck     = 5
+	chunkAbort            = 6
+	chunkShutdown         = 7
+	chunkShutdownAck      = 8
+	chunkError            = 9
+	chunkCookieEcho       = 10
+	chunkCookieAck        = 11
+	chunkShutdownComplete = 14
+)
+
+// flagReflected, T, says that the tag is the receiver's own idea of the sender's (RFC
+// 9260 section 8.4).
+const flagReflected = 1
+
+// flagEnding, E, marks the last chunk of a message.
+const flagEnding = 1
+
+// flagImmediate, I, asks that a DATA chunk be acknowledged at once (RFC 7053). Session
+// control does, since somebody waits for it, and so does what fills the room for what is
+// not acknowledged.
+const flagImmediate = 8
+
+func pad(n int) int { return (n + 3) &^ 3 }
+
+// checksum is that of a packet. It stands in the packet with its lowest octet first.
+func checksum(p []byte) uint32 {
+	var zero [4]byte
+	crc := crc32c.Checksum(p[:8])
+	crc = crc32c.Update(crc, zero[:])
+	return crc32c.Update(crc, p[headerSize:])
+}
+
+// valid tells whether p is a packet, its checksum right and its chunks whole. A checksum
+// of zero is a checksum like any other: DDP needs the digest (RFC 5041 section 5).
+func valid(p []byte) bool {
+	if len(p) < headerSize+chunkHeaderSize || binary.LittleEndian.Uint32(p[8:]) != checksum(p) {
+		return false
+	}
+	for rest := p[headerSize:]; len(rest) > 0; {
+		if len(rest) < chunkHeaderSize {
+			return false
+		}
+		n := int(binary.BigEndian.Uint16(rest[2:]))
+		if n < chunkHeaderSize || n > len(rest) || rest[0] == chunkData && n <= dataHeaderSize {
+			return false
+		}
+		rest = rest[min(pad(n), len(rest)):]
+	}
+	return true
+}
+
+// A chunk is one with its header, without padding.
+type chunk []byte
+
+func (c chunk) kind() byte { return c[0] }
+
+// split cuts off the first chunk of those of a valid packet.
+func split(chunks []byte) (c chunk, rest []byte) {
+	n := int(binary.BigEndian.Uint16(chunks[2:]))
+	return chunks[:n], chunks[min(pad(n), len(chunks)):]
+}
+
+// DATA chunks.
+
+func (c chunk) tsn() uint32    { return binary.BigEndian.Uint32(c[4:]) }
+func (c chunk) stream() uint16 { return binary.BigEndian.Uint16(c[8:]) }
+func (c chunk) ppid() uint32   { return binary.BigEndian.Uint32(c[12:]) }
+func (c chunk) ends() bool     { return c[1]&flagEnding != 0 }
+func (c chunk) octets() int    { return len(c) - dataHeaderSize }
+
+// ports are the two SCTP ports of a packet.
+type ports struct{ source, destination uint16 }
+
+func portsOf(p []byte) ports {
+	return ports{binary.BigEndian.Uint16(p), binary.BigEndian.Uint16(p[2:])}
+}
+
+func tagOf(p []byte) uint32 { return binary.BigEndian.Uint32(p[4:]) }
+
+// seal fills in the common header.
+func seal(p []byte, at ports, tag uint32) {
+	binary.BigEndian.PutUint16(p, at.source)
+	binary.BigEndian.PutUint16(p[2:], at.destination)
+	binary.BigEndian.PutUint32(p[4:], tag)
+	binary.LittleEndian.PutUint32(p[8:], checksum(p))
+}
+
+// appendChunk appends a chunk and its padding.
+func appendChunk(p []byte, kind, flags byte, value []byte) []byte {
+	n := chunkHeaderSize + len(value)
+	p = append(p, kind, flags, byte(n>>8), byte(n))
+	p = append(p, value...)
+	return append(p, make([]byte, pad(n)-n)...)
+}
+
+// packet makes one of a single chunk.
+func packet(at ports, tag uint32, kind, flags byte, value []byte) []byte {
+	p := appendChunk(make([]byte, headerSize, headerSize+chunkHeaderSize+len(value)+3), kind, flags, value)
+	seal(p, at, tag)
+	return p
+}

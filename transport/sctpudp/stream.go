@@ -1,0 +1,198 @@
+package sctpudp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pion "github.com/pion/sctp"
+
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+const (
+	// sendOctets and sendMessages bound what one session has sent and the peer has not
+	// acknowledged: the second keeps well away from the 32767 that the DDP-SSN can tell
+	// apart (RFC 5043 section 10).
+	sendOctets   = 1 << 20
+	sendMessages = 8192
+)
+
+// A stream is a pair of streams, in the hands of one session.
+type stream struct {
+	a    *association
+	id   uint16
+	pion *pion.Stream
+
+	wakeMu sync.Mutex
+	woken  bool
+	parked bool
+
+	taken atomic.Int64 // messages that Receive has returned
+
+	// Guarded by a.mu:
+	sighted  int64 // messages of the peer that have come for pion, or a few more
+	octets   int   // sent and not acknowledged
+	messages int
+	free     bool          // another session may have the streams
+	changed  chan struct{} // closed, and gone, when there is less of both
+}
+
+var _ sctp.Stream = (*stream)(nil)
+
+// attach makes pion know the stream.
+func (s *stream) attach() error {
+	p, err := s.a.pion.OpenStream(s.id, sctp.PPIDSegment)
+	if err != nil {
+		return s.a.err()
+	}
+	p.SetReliabilityParams(true, pion.ReliabilityTypeReliable, 0)
+	s.pion = p
+	return nil
+}
+
+func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
+	a := s.a
+	a.mu.Lock()
+	if err := a.failure; err != nil {
+		a.mu.Unlock()
+		return err
+	}
+	if !urgent && !s.mayHave(len(msg)) {
+		a.mu.Unlock()
+		return transport.ErrAgain
+	}
+	s.octets += len(msg)
+	s.messages++
+	a.waiting++
+	a.mu.Unlock()
+	if _, err := s.pion.WriteSCTP(msg, pion.PayloadProtocolIdentifier(ppid)); err != nil {
+		return a.err()
+	}
+	return nil
+}
+
+// mayHave tells whether so many octets may be sent now. The caller holds a.mu.
+func (s *stream) mayHave(n int) bool {
+	return s.messages == 0 || s.messages < sendMessages && s.octets+n <= sendOctets
+}
+
+// acked takes the peer's word for a message. The caller holds a.mu.
+func (s *stream) acked(octets int) {
+	s.octets -= octets
+	s.messages--
+	if s.messages == 0 || s.octets < sendOctets/2 && s.messages < sendMessages/2 {
+		s.signal()
+	}
+}
+
+// signal has those look again who wait. The caller holds a.mu.
+func (s *stream) signal() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// await waits for cond, asked with a.mu held. It reports false if the association has
+// failed first, or done is closed.
+func (s *stream) await(done <-chan struct{}, cond func() bool) bool {
+	a := s.a
+	for {
+		a.mu.Lock()
+		failed, holds := a.failure != nil, cond()
+		if s.changed == nil {
+			s.changed = make(chan struct{})
+		}
+		changed := s.changed
+		a.mu.Unlock()
+		if failed || holds {
+			return !failed
+		}
+		select {
+		case <-changed:
+		case <-done:
+			return false
+		}
+	}
+}
+
+func (s *stream) Room(done <-chan struct{}) {
+	s.await(done, func() bool { return s.octets < sendOctets/2 && s.messages < sendMessages/2 })
+}
+
+func (s *stream) Acked(done <-chan struct{}) bool {
+	return s.await(done, func() bool { return s.messages == 0 })
+}
+
+func (s *stream) Receive(p []byte) (int, uint32, error) {
+	s.wakeMu.Lock()
+	if s.woken {
+		s.woken = false
+		s.wakeMu.Unlock()
+		return 0, 0, transport.ErrWoken
+	}
+	s.parked = true
+	s.wakeMu.Unlock()
+
+	n, ppid, err := s.pion.ReadSCTP(p)
+
+	s.wakeMu.Lock()
+	s.parked = false
+	if s.woken || errors.Is(err, pion.ErrReadDeadlineExceeded) {
+		_ = s.pion.SetReadDeadline(time.Time{}) // never fails
+	}
+	if err != nil {
+		s.woken = false
+	}
+	s.wakeMu.Unlock()
+	switch {
+	case err == nil:
+		s.taken.Add(1)
+		return n, uint32(ppid), nil
+	case errors.Is(err, pion.ErrReadDeadlineExceeded):
+		return 0, 0, transport.ErrWoken
+	case errors.Is(err, io.ErrShortBuffer):
+		return 0, 0, &sctp.ViolationError{What: "a message that is longer than any packet"}
+	}
+	return 0, 0, s.a.err()
+}
+
+func (s *stream) Wake() {
+	s.wakeMu.Lock()
+	defer s.wakeMu.Unlock()
+	if s.woken {
+		return
+	}
+	s.woken = true
+	if s.parked {
+		_ = s.pion.SetReadDeadline(time.Now()) // never fails
+	}
+}
+
+// sackSize is what is left for an acknowledgement beside a message (RFC 5043 section 9).
+const sackSize = 16
+
+func (s *stream) MaxMessage() int {
+	return (s.a.packetSize-headerSize-dataHeaderSize)&^3 - sackSize
+}
+
+func (s *stream) Release(clean bool) { s.a.ended(s, clean) }
+
+// discard throws away what still comes, because what is not read takes room from all
+// sessions. It ends with the association.
+func (s *stream) discard() {
+	buf := make([]byte, maxPacket)
+	for {
+		if _, _, err := s.Receive(buf); err != nil && !errors.Is(err, transport.ErrWoken) {
+			return
+		}
+	}
+}
+
+func (s *stream) LocalAddr() net.Addr  { return s.a.e.addr }
+func (s *stream) RemoteAddr() net.Addr { return Addr{UDP: s.a.peer.udp, Port: s.a.peer.port} }
