@@ -106,6 +106,7 @@ func (r *responder) serve(in *rdmap.Inbound) {
 	}
 	r.Stats.Commits.Add(1)
 	if r.Limits.Octets > 0 && j.request.Total() > r.Limits.Octets {
+		j.unpin()
 		j.answer(MakeStatus(NoRegion, Limit))
 		return
 	}
@@ -218,9 +219,9 @@ func (j *job) do() {
 	if st == 0 && j.tail.region != nil {
 		st = MakeStatus(NoRegion, j.followOn())
 	}
-	r := j.r
+	j.unpin()
+	j.r.endTurn() // before the answer: who sends it may have to wait for a later job's pins
 	j.answer(st)
-	r.endTurn()
 }
 
 func (j *job) flushRegions() Status {
@@ -260,15 +261,13 @@ func (j *job) flush(t *target) Code {
 	return codeOf(f.Flush(context.Background(), int64(t.off), int64(t.n)))
 }
 
-// answer ends the job. The octets may be invalidated before the peer knows.
+// answer ends the job, which pins nothing any more.
 func (j *job) answer(st Status) {
 	if st != 0 {
 		j.r.Stats.Failed.Add(1)
 	}
 	p := Response{ID: j.request.ID, Status: st}.Append(j.reply[:0])
-	in := j.in
-	j.unpin()
-	in.Reply(p)
+	j.in.Reply(p)
 	j.r.give(j)
 }
 
