@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -30,8 +31,18 @@ type ConnRequest struct {
 var errAnswered = errors.New("iwarp: the connection request was answered before")
 
 // PrivateData returns what the initiator's application sent with its Request. It
-// is data of a peer that nobody has authenticated.
-func (cr *ConnRequest) PrivateData() []byte { return cr.req.PrivateData() }
+// is data of a peer that nobody has authenticated. An offer of RDMA Commit is no part of
+// it.
+func (cr *ConnRequest) PrivateData() []byte {
+	_, private, _ := commit.CutOffer(cr.req.PrivateData())
+	return private
+}
+
+// offersCommit reports whether the initiator has offered RDMA Commit.
+func (cr *ConnRequest) offersCommit() bool {
+	_, _, ok := commit.CutOffer(cr.req.PrivateData())
+	return ok
+}
 
 // RemoteAddr returns the address of the initiator.
 func (cr *ConnRequest) RemoteAddr() net.Addr { return cr.conn.RemoteAddr() }
@@ -75,7 +86,7 @@ func (cr *ConnRequest) accept(ctx context.Context, qp *QP) error {
 	})
 	ctx, cancel := context.WithTimeout(ctx, cr.timeout)
 	defer cancel()
-	conn, terms, err := cr.req.Accept(ctx, qp.cfg.MPA.options(), qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	conn, terms, err := cr.req.Accept(ctx, qp.cfg.MPA.options(), qp.cfg.IRD, qp.cfg.ORD, qp.offer(cr.offersCommit()))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@ package commit
 
 import (
 	"context"
-	"net"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -77,7 +77,7 @@ func (g *group) Flush(ctx context.Context, off, n int64) error {
 	want := Range{off, n}
 	switch {
 	case g.closed:
-		return net.ErrClosed
+		return fs.ErrClosed
 	case g.loss.Load() && g.lost.has(want):
 		return ErrDataLost
 	case g.dirty.has(want):

@@ -2,7 +2,6 @@ package commit
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
@@ -64,16 +63,26 @@ func MaxRequestLen(regions int) int { return requestIDLen + regions*regionLen + 
 func (r *Request) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, r.ID)
 	for _, g := range r.Regions {
-		b = binary.BigEndian.AppendUint32(b, uint32(g.STag))
-		b = binary.BigEndian.AppendUint32(b, g.Len)
-		b = binary.BigEndian.AppendUint64(b, g.TO)
+		b = g.Append(b)
 	}
 	if r.HasFollowOn {
-		b = binary.BigEndian.AppendUint32(b, uint32(r.FollowOn.STag))
-		b = binary.BigEndian.AppendUint64(b, r.FollowOn.TO)
-		b = binary.BigEndian.AppendUint64(b, r.FollowOn.Value)
+		b = r.FollowOn.Append(b)
 	}
 	return b
+}
+
+// Append appends the 16 octets of the region to b.
+func (g Region) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(g.STag))
+	b = binary.BigEndian.AppendUint32(b, g.Len)
+	return binary.BigEndian.AppendUint64(b, g.TO)
+}
+
+// Append appends the 20 octets of the follow-on to b.
+func (f FollowOn) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(f.STag))
+	b = binary.BigEndian.AppendUint64(b, f.TO)
+	return binary.BigEndian.AppendUint64(b, f.Value)
 }
 
 // Parse reads the header; b is all of the message. The room of r.Regions is used again.
@@ -115,16 +124,6 @@ func (r *Request) Total() (n uint64) {
 		n += uint64(g.Len)
 	}
 	return n
-}
-
-// Split appends to dst the regions that n octets at to are: each has less than 4 GiB.
-func Split(dst []Region, st stag.STag, to, n uint64) []Region {
-	for n > 0 {
-		g := Region{STag: st, TO: to, Len: uint32(min(n, math.MaxUint32))}
-		dst = append(dst, g)
-		to, n = to+uint64(g.Len), n-uint64(g.Len)
-	}
-	return dst
 }
 
 // A Response is a Commit Response (draft section 3.2.2).

@@ -22,9 +22,10 @@ type Config struct {
 	// region is none of Commit's business, and a success (draft section 2.1).
 	Strict bool
 
-	// Run runs f in a goroutine of its own. There are never more of them at once than
-	// the stream's IRD. nil: the peer's requests are refused.
-	Run func(f func())
+	// Task returns a function that runs f in a goroutine of its own, each time that it is
+	// called. There are never more of these goroutines at once than the stream's IRD. nil:
+	// the peer's requests are refused.
+	Task func(f func()) (start func())
 
 	Stats *Stats // nil: not counted
 }
@@ -46,7 +47,7 @@ func NewExtension(c Config) *rdmap.Extension {
 	if c.Stats == nil {
 		c.Stats = new(Stats)
 	}
-	if c.Run != nil {
+	if c.Task != nil {
 		r := &responder{Config: c}
 		r.next.L = &r.mu
 		x.Serve = r.serve
@@ -75,7 +76,7 @@ type job struct {
 	request Request
 	targets []target // of the regions, pinned
 	tail    target   // of the follow-on, pinned if there is one
-	run     func()
+	start   func()   // do in a goroutine of its own
 	replace func(uint64) uint64
 	reply   [ResponseLen]byte
 }
@@ -111,10 +112,10 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		return
 	}
 	if first := r.queue(j); first && !j.mayBlock() {
-		j.run()
+		j.do()
 		return
 	}
-	r.Run(j.run)
+	j.start()
 }
 
 // queue gives j its turn. first: no other job is before it.
@@ -151,7 +152,7 @@ func (r *responder) take() *job {
 		return j
 	}
 	j := &job{r: r}
-	j.run = j.do
+	j.start = r.Task(j.do)
 	j.replace = func(uint64) uint64 { return j.request.FollowOn.Value }
 	return j
 }
