@@ -3,38 +3,46 @@ package commit
 import (
 	"context"
 	"errors"
+	"slices"
 	"syscall"
 )
 
 // codeOf says what the peer is told of err, which a Flusher has returned.
 func codeOf(err error) Code {
-	var own *Error
-	var no syscall.Errno
-	switch {
-	case err == nil:
+	if err == nil {
 		return OK
-	case errors.As(err, &own) && own.Status != 0:
+	}
+	var own *Error
+	if errors.As(err, &own) && own.Status != 0 {
 		return own.Status.Code()
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Transient
-	case errors.As(err, &no):
+	}
+	var no syscall.Errno
+	if errors.As(err, &no) {
 		return codeOfErrno(no)
 	}
 	return Failed
 }
 
-// codeOfErrno knows that a page that could not be written is dropped by the system:
-// the next sync would succeed without it.
+// losses are the errors after which nobody knows what is on the disk: the system has
+// dropped the pages that it could not write, and the next sync succeeds without them.
+var losses = []syscall.Errno{
+	syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ESTALE,
+}
+
+var transients = []syscall.Errno{syscall.EINTR, syscall.EAGAIN, syscall.ENOMEM}
+
 func codeOfErrno(no syscall.Errno) Code {
-	switch no {
-	case syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ESTALE:
+	switch {
+	case slices.Contains(losses, no):
 		return DataLost
-	case syscall.EROFS:
+	case no == syscall.EROFS:
 		return ReadOnly
-	case syscall.EINTR, syscall.EAGAIN, syscall.ENOMEM:
+	case slices.Contains(transients, no):
 		return Transient
-	}
-	if no > 0 && no < 0x8000 {
+	case no > 0 && no < syscall.Errno(Vendor):
 		return Vendor | Code(no)
 	}
 	return Failed

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -109,7 +108,7 @@ func (m *Mapping) access(n int, off int64, f func(mem []byte)) (_ int, err error
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.mem == nil {
-		return 0, net.ErrClosed
+		return 0, os.ErrClosed
 	}
 	if off < 0 || off > m.size || int64(n) > m.size-off {
 		return 0, io.ErrUnexpectedEOF

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ func grow(f *os.File, size int64) error {
 	err := withFD(f, func(fd int) error {
 		return again(func() error { return unix.Fallocate(fd, 0, 0, size) })
 	})
-	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		return f.Truncate(size)
 	}
 	return err
@@ -47,7 +48,7 @@ func withFD(f *os.File, call func(fd int) error) error {
 
 func again(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

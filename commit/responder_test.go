@@ -194,7 +194,7 @@ func TestCMT_31_StatusOfWhatAFlusherSays(t *testing.T) {
 		syscall.EROFS:                        ReadOnly,
 		syscall.ENOMEM:                       Transient,
 		context.Canceled:                     Transient,
-		syscall.EBADF:                        Vendor | Code(syscall.EBADF),
+		syscall.Errno(77):                    Vendor | 77,
 		&Error{Status: MakeStatus(0, Limit)}: Limit,
 		ErrIntegrity:                         Integrity,
 		&Error{}:                             Failed,

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,6 +89,7 @@ func (c *conversation) Complete(r *rdmap.Request, st rdmap.Status, _ transport.C
 
 // media is a backing that does what the test says.
 type media struct {
+	mu      sync.Mutex
 	flushed []Range
 	fail    map[int64]error // by offset
 	before  func()
@@ -97,6 +99,8 @@ func (m *media) Flush(_ context.Context, off, n int64) error {
 	if m.before != nil {
 		m.before()
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.flushed = append(m.flushed, Range{off, n})
 	return m.fail[off]
 }
@@ -255,6 +259,7 @@ func unhex(t *testing.T, s string) []byte {
 // The conversation is the LLP, too: it records the segments that it is given.
 
 func (c *conversation) MaxULPDU() int { return 1500 }
+
 func (c *conversation) Append(head []byte, payload [][]byte, _ bool) bool {
 	c.sent = append(c.sent, append(slices.Clone(head), bytes.Join(payload, nil)...))
 	return true
