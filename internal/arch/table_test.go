@@ -28,7 +28,7 @@ var table = map[string]rule{
 
 	"rdmap": {ours: []string{"ddp", "stag", "transport", "internal"}, tests: []string{"mpa"}},
 
-	"commit": {ours: []string{"rdmap", "stag", "transport", "internal"}, tests: []string{"ddp"}, third: []string{"golang.org/x/sys"}},
+	"commit": {ours: []string{"rdmap", "stag", "transport", "internal"}, tests: []string{"ddp", "."}, third: []string{"golang.org/x/sys"}},
 
 	".": {
 		ours:  []string{"commit", "rdmap", "mpa", "ddp", "stag", "transport", "internal"},
