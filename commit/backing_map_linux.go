@@ -58,8 +58,12 @@ func MapPMem(path string, size int64) (*Mapping, error) {
 		return nil, err
 	}
 	m.group = newGroup(m.size, false, m.writeBack)
+	m.cheap = cheapWriteBack
 	return m, nil
 }
+
+// cheapWriteBack is 64 cache lines.
+const cheapWriteBack = 4096
 
 func mapFile(path string, size int64, flags int) (*Mapping, error) {
 	f, size, err := open(path, size)

@@ -12,6 +12,13 @@ import (
 // A Flusher makes a range durable.
 type Flusher = stag.Flusher
 
+// A Prompter is a Flusher that can tell whether a Flush would wait for nothing: it is then
+// called by who receives, which is faster than a goroutine of its own.
+type Prompter interface {
+	Flusher
+	Prompt(off, n int64) bool
+}
+
 // A group commits for all who write to one backing: it knows what was written since it
 // was durable, and one sync serves everybody who came before it began. Whoever comes
 // first while no sync is running runs it; the others wait, and one of them runs the next.
@@ -20,6 +27,8 @@ type group struct {
 	sync func(ranges []Range) error
 	// wholesale: sync makes everything durable, whatever it is asked for.
 	wholesale bool
+	// cheap is how many octets it takes no longer to sync than to start a goroutine.
+	cheap int64
 
 	dirty chunks // written since a sync was begun for them
 	lost  chunks // a sync has failed, and what the backing has of them is not known
@@ -62,6 +71,17 @@ func (g *group) Touched(off, n int64) {
 		g.lost.removeWhole(Range{off, n})
 		g.dirty.add(Range{off, n}) // again: it may have been taken for lost
 	}
+}
+
+// Prompt reports whether n octets at off are durable, or cheap to make so.
+func (g *group) Prompt(off, n int64) bool {
+	if n <= g.cheap {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	want := Range{off, n}
+	return !g.dirty.has(want) && (g.running == nil || !g.taken.has(want))
 }
 
 // Flush makes n octets at off durable that were written before. The error is that of the

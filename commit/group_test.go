@@ -59,6 +59,26 @@ func TestOnlyWhatWasWrittenIsSynced(t *testing.T) {
 	require.EqualValues(t, 2, g.Syncs())
 }
 
+func TestPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64*page, false, d.sync)
+		require.True(t, g.Prompt(0, page), "nothing was written")
+		g.Touched(0, 1)
+		require.False(t, g.Prompt(0, page))
+		require.True(t, g.Prompt(page, page), "not there")
+		go func() { _ = flush(g, 0, 1) }()
+		synctest.Wait()
+		require.False(t, g.Prompt(0, page), "it is being synced")
+		require.NoError(t, flush(g, 0, 1))
+		require.True(t, g.Prompt(0, page))
+		g.cheap = page
+		g.Touched(0, 1)
+		require.True(t, g.Prompt(0, page))
+		require.False(t, g.Prompt(0, page+1))
+	})
+}
+
 func TestWholesaleSyncTakesAll(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, true, d.sync)

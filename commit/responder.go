@@ -203,14 +203,22 @@ func (r *responder) find(st stag.STag, to uint64, n uint32) (target, *transport.
 	return target{g, off, uint64(n)}, nil
 }
 
-// mayBlock reports whether there is something to flush.
+// mayBlock reports whether there is something to wait for.
 func (j *job) mayBlock() bool {
 	for i := range j.targets {
-		if g := j.targets[i].region; g != nil && g.Flusher() != nil {
+		if j.targets[i].mayBlock() {
 			return true
 		}
 	}
-	return j.tail.region != nil && j.tail.region.Flusher() != nil
+	return j.tail.mayBlock()
+}
+
+func (t *target) mayBlock() bool {
+	if t.region == nil || t.region.Flusher() == nil {
+		return false
+	}
+	p, ok := t.region.Flusher().(Prompter)
+	return !ok || !p.Prompt(int64(t.off), int64(t.n))
 }
 
 // do does what the request asks for.

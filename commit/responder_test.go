@@ -269,6 +269,24 @@ func TestCMT_51_TotalLimit(t *testing.T) {
 	require.Len(t, c.media.flushed, 2, "nothing of the first was flushed")
 }
 
+// A promptly is a Flusher that never waits.
+type promptly struct{ media }
+
+func (*promptly) Prompt(int64, int64) bool { return true }
+
+func TestPromptFlushNeedsNoGoroutine(t *testing.T) {
+	c := converse(t, nil)
+	var m promptly
+	quick, _ := c.region(func(o *stag.Options) { o.Flusher = &m })
+	slow, _ := c.region(nil)
+	c.sends("a Commit", requestOf(1, ask(1, part(quick, 0, 8)).then(FollowOn{quick.STag(), quick.BaseTO(), 1})))
+	c.wantSegment("is answered at once", responseOf(1, 1, 0))
+	c.sends("one that waits, and one that does not", requestOf(2, ask(2, part(slow, 0, 8))), requestOf(3, ask(3, part(quick, 0, 8))))
+	c.wantIdle("which then must not overtake it")
+	c.wantAnswer("in their order", 2, 2, 0)
+	c.wantSegment("they are answered", responseOf(3, 3, 0))
+}
+
 func TestCMT_56_OverlappingRegions(t *testing.T) {
 	c := converse(t, nil)
 	r, _ := c.region(nil)

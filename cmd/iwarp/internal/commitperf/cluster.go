@@ -21,8 +21,8 @@ func (s samples) median() time.Duration {
 	return s[len(s)/2].Round(100 * time.Nanosecond)
 }
 
-// A cluster is a target and the connections to it: each has a slot of the target's
-// medium and does one operation at a time.
+// A cluster is a target and the connections to it, as many for either model: each has a
+// slot of the target's medium and does one operation at a time.
 type cluster struct {
 	target, client *iwarp.RNIC
 	file           *commit.File // nil: memory that takes no time to be durable
@@ -31,7 +31,7 @@ type cluster struct {
 	mr             *iwarp.MR
 	flusher        commit.Flusher
 	l              *iwarp.Listener
-	ends           []*end
+	push, pull     []*end
 	serving        sync.WaitGroup
 }
 
@@ -39,6 +39,7 @@ type cluster struct {
 type instant struct{}
 
 func (instant) Flush(context.Context, int64, int64) error { return nil }
+func (instant) Prompt(int64, int64) bool                  { return true }
 
 func openCluster(ctx context.Context, dir, medium string, n int) (c *cluster, err error) {
 	c = new(cluster)
@@ -70,11 +71,15 @@ func openCluster(ctx context.Context, dir, medium string, n int) (c *cluster, er
 		return c, err
 	}
 	for i := range n {
-		e, err := c.connect(ctx, pd, i)
+		push, err := c.connect(ctx, pd, i, false)
 		if err != nil {
 			return c, err
 		}
-		c.ends = append(c.ends, e)
+		pull, err := c.connect(ctx, pd, i, true)
+		if err != nil {
+			return c, err
+		}
+		c.push, c.pull = append(c.push, push), append(c.pull, pull)
 	}
 	return c, nil
 }
@@ -113,13 +118,13 @@ func (c *cluster) local(ctx context.Context) error {
 	return c.alone.Flush(ctx, 0, slot)
 }
 
-// rate has all connections do f for so long, and counts.
-func (c *cluster) rate(ctx context.Context, span time.Duration, f func(*end, context.Context) error) (perSecond float64, ops int, err error) {
+// rateOf has all ends do f for so long, and counts.
+func rateOf(ctx context.Context, ends []*end, span time.Duration, f func(*end, context.Context) error) (perSecond float64, ops int, err error) {
 	var done atomic.Int64
 	var failed atomic.Pointer[error]
 	var all sync.WaitGroup
 	began := time.Now()
-	for _, e := range c.ends {
+	for _, e := range ends {
 		all.Go(func() {
 			for time.Since(began) < span && failed.Load() == nil {
 				if err := f(e, ctx); err != nil {

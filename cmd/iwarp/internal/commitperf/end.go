@@ -19,8 +19,9 @@ type end struct {
 	wcs  [1]iwarp.WC
 }
 
-// connect makes the i-th connection, and has the target serve it.
-func (c *cluster) connect(ctx context.Context, pd *iwarp.PD, i int) (*end, error) {
+// connect makes the i-th connection. Of one that is pulled from, a goroutine of the target
+// takes care; of the others the target knows nothing.
+func (c *cluster) connect(ctx context.Context, pd *iwarp.PD, i int, pulled bool) (*end, error) {
 	enabled := &iwarp.CommitOptions{Negotiate: true}
 	served := make(chan error, 1)
 	c.serving.Go(func() {
@@ -31,7 +32,7 @@ func (c *cluster) connect(ctx context.Context, pd *iwarp.PD, i int) (*end, error
 			s.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: c.pd, Commit: enabled, Setup: s.setup})
 		}
 		served <- err
-		if err == nil {
+		if err == nil && pulled {
 			s.serve(ctx)
 		}
 	})
@@ -142,4 +143,3 @@ func (s *server) wait(ctx context.Context, cq *iwarp.CQ) error {
 	}
 	return s.wcs[0].Err()
 }
-

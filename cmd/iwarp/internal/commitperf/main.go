@@ -95,7 +95,7 @@ func (r *report) run(ctx context.Context, dir string, span time.Duration) error 
 
 // latency takes one operation of each kind in turn.
 func (r *report) latency(ctx context.Context, c *cluster, medium string, span time.Duration) error {
-	kinds := []func(context.Context) error{c.ends[0].push, c.ends[0].pull, c.ends[0].emptyRead, c.local}
+	kinds := []func(context.Context) error{c.push[0].push, c.pull[0].pull, c.push[0].emptyRead, c.local}
 	times := make([]samples, len(kinds))
 	for end := time.Now().Add(span); time.Now().Before(end); {
 		for i, f := range kinds {
@@ -123,11 +123,11 @@ func (r *report) rate(ctx context.Context, c *cluster, medium string, n int, spa
 	var got rates
 	var err error
 	before, ops := c.syncs(), 0
-	if got.push, ops, err = c.rate(ctx, span, (*end).push); err != nil {
+	if got.push, ops, err = rateOf(ctx, c.push, span, (*end).push); err != nil {
 		return err
 	}
 	syncs := float64(c.syncs()-before) / float64(ops)
-	if got.pull, _, err = c.rate(ctx, span, (*end).pull); err != nil {
+	if got.pull, _, err = rateOf(ctx, c.pull, span, (*end).pull); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.out, "%-6s %12d %12.0f/s %12.0f/s %10.2f\n", medium, n, got.push, got.pull, syncs)
