@@ -207,7 +207,7 @@ func TestCMT_18_19_PlainMemory(t *testing.T) {
 	}
 }
 
-func TestCMT_27_CommitThatCannotBeSent(t *testing.T) {
+func TestCommitThatCannotBePosted(t *testing.T) {
 	client, _ := connect(t, pairConfig{client: QPConfig{Commit: &CommitOptions{}, ORD: -1}, server: committing})
 	ctx := testContext(t)
 	require.ErrorIs(t, client.qp.Commit(ctx, RemoteBuffer{}), ErrUnsupported, "without an ORD")
@@ -363,3 +363,27 @@ func TestNothingIsAllocatedForACommit(t *testing.T) {
 type discard struct{}
 
 func (discard) Flush(context.Context, int64, int64) error { return nil }
+
+// TestCMT_57_WithdrawingARegion: nobody but its owner revokes a region, so the owner asks
+// first.
+func TestCMT_57_WithdrawingARegion(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	var m medium
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+	_, other := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+	require.NoError(t, client.qp.PostRecv(RecvWR{}))
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+	agreed := make(chan error, 1)
+	go func() {
+		_, err := server.qp.Recv(ctx, SGE{})
+		agreed <- err
+	}()
+	require.NoError(t, server.qp.Send(ctx), "give it back, please")
+	one(t, client.qp.RecvCQ(), make([]WC, 1))
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "the peer finishes what it has begun")
+	require.NoError(t, client.qp.Send(ctx), "and agrees")
+	require.NoError(t, <-agreed)
+	require.NoError(t, mr.Close())
+	require.NoError(t, client.qp.Commit(ctx, other.Advertise(0, 8)), "the connection has not noticed")
+}

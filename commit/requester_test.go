@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -55,4 +56,13 @@ func TestCMT_47_CommitTakesASlotOfTheORD(t *testing.T) {
 	c.sent = nil
 	c.sends("a response", responseOf(1, 1, 0))
 	c.wantSegment("frees a slot", requestOf(ddp.MSN(5), ask(5, region)))
+}
+
+func TestCMT_27_CommitThatCannotBeMade(t *testing.T) {
+	c := converse(t, func(_ *Config, r *rdmap.Config) { r.ORD = 0 })
+	c.posts(ask(1, region))
+	err := c.flush()
+	require.Error(t, err, "without an ORD there is no request")
+	require.True(t, c.s.Terminate(err))
+	c.wantSegment("but a Terminate, without headers", untagged(0x47, 2, 1, "\x00\x00\x00\x00"))
 }
