@@ -34,7 +34,6 @@ type writer struct {
 	changed sync.Cond
 	end     uint64 // of what was appended
 	number  uint64 // of the next record
-	ended   error
 }
 
 // openWriter makes a writer of a log of so many octets, and recovers what is there.
