@@ -387,3 +387,22 @@ func TestCMT_57_WithdrawingARegion(t *testing.T) {
 	require.NoError(t, mr.Close())
 	require.NoError(t, client.qp.Commit(ctx, other.Advertise(0, 8)), "the connection has not noticed")
 }
+
+func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	slow := medium{hold: make(chan struct{})}
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: &slow})
+	_, quick := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: discard{}})
+	first, ird := client.qp, server.qp.IRD()
+	for range 3 * ird {
+		require.NoError(t, first.PostSend(SendWR{Op: OpCommit, Flags: Unsignaled, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
+	}
+	require.Eventually(t, func() bool { _, irq := server.qp.stream.Idle(); return irq == ird }, 10*time.Second, time.Millisecond,
+		"as many as the IRD are at the peer")
+	client.connect(server, pairConfig{client: committing, server: committing})
+	require.NoError(t, client.qp.Commit(ctx, quick.Advertise(0, 8)), "another stream is served")
+	close(slow.hold)
+	require.NoError(t, first.Commit(ctx, mr.Advertise(0, 8)))
+	require.Len(t, slow.ranges(), 3*ird+1, "and none was forgotten")
+}

@@ -42,7 +42,8 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	if code != 0 {
 		wc.Vendor = uint32(code) << 16
 	}
-	wc.Old, wc.CommitStatus = r.Old, uint32(answer)
+	wc.Old = r.Old
+	wc.CommitStatus = uint32(answer)
 	if w != nil {
 		qp.sent.finish(w)
 		return

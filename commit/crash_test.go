@@ -134,7 +134,11 @@ func (l *ledger) check(t *testing.T, image []byte) {
 // TestCMT_13_14_15_CrashSimulator writes and commits at random, and lets the power go
 // at random moments: nothing that was acknowledged is ever lost.
 func TestCMT_13_14_15_CrashSimulator(t *testing.T) {
-	const size, crashes, programs = 12 << 10, 10000, 20
+	const size, programs = 12 << 10, 20
+	crashes := 10000
+	if commit.RaceEnabled {
+		crashes = 1000
+	}
 	for program := range uint64(programs) {
 		rnd := rand.New(rand.NewPCG(program, 1))
 		disk := newSimulator(size)
