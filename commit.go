@@ -32,8 +32,8 @@ type CommitOptions struct {
 	// [ConnRequest.PrivateData] nor [QP.PrivateData] shows; it is then enabled only if the
 	// peer does the same.
 	Negotiate bool
-	// MaxRegions is how many regions one Commit of the peer may have, 64 by default. With
-	// more the stream ends (1/2/05).
+	// MaxRegions is how many regions one Commit may have, of either side, 64 by default. If the
+	// peer sends more the stream ends (1/2/05).
 	MaxRegions int
 	// MaxOctets is how many octets they may have in sum, 0: any number. More is a status,
 	// commit.Limit.
@@ -81,17 +81,16 @@ func (o *CommitOptions) limits() commit.Offer {
 // agree looks at what the peer has said, before the stream begins.
 func (qp *QP) agree() {
 	c, o := &qp.commits, qp.cfg.Commit
-	c.private = qp.terms.PeerPrivateData
-	if o == nil {
+	offered, private, ok := commit.CutOffer(qp.terms.PeerPrivateData)
+	c.private = private
+	if o == nil || o.Negotiate && !ok {
 		return
 	}
 	c.peer = commit.Offer{Regions: defaultCommitRegions}
 	if o.Negotiate {
-		var ok bool
-		if c.peer, c.private, ok = commit.CutOffer(c.private); !ok {
-			return
-		}
+		c.peer = offered
 	}
+	c.peer.Regions = min(c.peer.Regions, uint16(o.MaxRegions))
 	tasks := &qp.rnic.tasks
 	c.ext = commit.NewExtension(commit.Config{
 		Table: qp.rnic.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},

@@ -72,6 +72,9 @@ func TestCMT_5_13_52_CommitOfAFile(t *testing.T) {
 	require.EqualValues(t, 1, f.Syncs())
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 64<<10)))
 	require.EqualValues(t, 1, f.Syncs(), "nothing was written since")
+	require.Equal(t, Traffic{Messages: 2, Octets: 2 * 20}, client.qp.Stats().Sent.CommitRequest)
+	require.Equal(t, Traffic{Messages: 2, Octets: 2 * 8}, client.qp.Stats().Received.CommitResponse)
+	require.EqualValues(t, 2, server.qp.Stats().CommitsServed)
 	follow := FollowOn{At: mr.Advertise(1<<20-8, 8)}
 	binary.BigEndian.PutUint64(follow.Value[:], 42)
 	require.NoError(t, client.qp.CommitThen(ctx, follow, mr.Advertise(0, 64<<10)))
@@ -171,15 +174,21 @@ func TestCMT_49_58_Negotiation(t *testing.T) {
 			if x.server != nil {
 				_, _, ok := server.qp.CommitLimits()
 				require.Equal(t, x.ok, ok)
-				require.Equal(t, "client", string(server.qp.PrivateData()))
 			}
+			require.Equal(t, "client", string(server.qp.PrivateData()))
 			if !x.ok {
 				require.ErrorIs(t, client.qp.Commit(testContext(t), RemoteBuffer{}), ErrUnsupported)
 				require.ErrorIs(t, client.qp.CommitRange(testContext(t), 1, 0, 1), ErrUnsupported)
 			}
 		})
 	}
-	client := newSide(t, nil)
+	client, _ := connect(t, pairConfig{
+		client: QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 3}},
+		server: QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 1000}},
+	})
+	regions, _, _ := client.qp.CommitLimits()
+	require.Equal(t, 3, regions, "what both ends allow")
+	client = newSide(t, nil)
 	_, err := client.rnic.Dial(testContext(t), "tcp", "127.0.0.1:1", &QPConfig{PD: client.pd, Commit: &CommitOptions{MaxRegions: 1 << 16}})
 	require.ErrorContains(t, err, "MaxRegions")
 }

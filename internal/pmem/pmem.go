@@ -1,4 +1,4 @@
-//go:build amd64
+//go:build amd64 && !purego
 
 // Package pmem writes back the processor's cache to persistent memory.
 package pmem
