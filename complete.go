@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -20,6 +21,15 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	if w == nil && r.Tag != nil {
 		return // a knock
 	}
+	var answer commit.Status
+	if bits.op() == OpCommit {
+		r.Len = 0
+		if st == StatusSuccess {
+			if answer = commit.StatusOf(r); answer != 0 {
+				st = StatusRemoteOp
+			}
+		}
+	}
 	if w == nil && st == StatusSuccess && bits.flags()&Unsignaled != 0 {
 		qp.sent.freed++
 		return
@@ -33,6 +43,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 		wc.Vendor = uint32(code) << 16
 	}
 	wc.Old = r.Old
+	wc.CommitStatus = uint32(answer)
 	if w != nil {
 		qp.sent.finish(w)
 		return

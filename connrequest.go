@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/commit"
 )
 
 // A ConnRequest is a connection whose initiator has asked for RDMA mode and waits
@@ -24,8 +26,12 @@ type ConnRequest struct {
 var errAnswered = errors.New("iwarp: the connection request was answered before")
 
 // PrivateData returns what the initiator's application sent with its Request. It
-// is data of a peer that nobody has authenticated.
-func (cr *ConnRequest) PrivateData() []byte { return cr.offer.PrivateData() }
+// is data of a peer that nobody has authenticated. An offer of RDMA Commit is no part of
+// it.
+func (cr *ConnRequest) PrivateData() []byte {
+	_, private, _ := commit.CutOffer(cr.offer.PrivateData())
+	return private
+}
 
 // RemoteAddr returns the address of the initiator.
 func (cr *ConnRequest) RemoteAddr() net.Addr { return cr.offer.RemoteAddr() }

@@ -106,7 +106,7 @@ func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
 		_ = c.Close()
 		return err
 	}
-	conn, terms, err := mpa.Connect(ctx, stream, o, qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	conn, terms, err := mpa.Connect(ctx, stream, o, qp.cfg.IRD, qp.cfg.ORD, qp.offer(true))
 	if err != nil {
 		err = setupError(err)
 		var rej *RejectError
@@ -168,10 +168,12 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 		rtr = rdmap.RTRNone
 	}
 	qp.llp, qp.terms = llp, terms
+	qp.agree()
 	qp.stream = rdmap.New(rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see knock
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
+		Extensions: qp.extensions(),
 	})
 	qp.holds.Store(2)
 	r.mu.Lock()

@@ -20,9 +20,9 @@
 // Work requests are posted with [QP.PostSend], for which [SendWR] has the list, and with
 // [QP.PostRecv] or [SRQ.PostRecv]. Posting never blocks. Each work request ends with a
 // [WC] on a CQ, those of one queue in the order in which they were posted. The blocking
-// helpers [QP.Send], [QP.Recv], [QP.RDMAWrite], [QP.RDMARead], [QP.FetchAdd] and
-// [QP.CompareSwap] do one of them and wait; [QP.Remote] makes an io.ReaderAt and
-// io.WriterAt of the peer's memory. To reach memory of the peer one needs its
+// helpers [QP.Send], [QP.Recv], [QP.RDMAWrite], [QP.RDMARead], [QP.FetchAdd],
+// [QP.CompareSwap] and [QP.Commit] do one of them and wait; [QP.Remote] makes an
+// io.ReaderAt and io.WriterAt of the peer's memory. To reach memory of the peer one needs its
 // [RemoteBuffer]: the owner makes it with [MR.Advertise] or [MW.Advertise] and tells it
 // by private data or a Send.
 //
@@ -69,6 +69,12 @@
 // peer knows them is for the applications to tell each other, in the private data for
 // one (RFC 7306 section 1.1). A peer that does not know them ends the connection, with an
 // error here that matches ErrUnsupported.
+//
+// Durability: with [QPConfig].Commit, [QP.Commit] makes durable what was written to the
+// peer's memory before, [QP.CommitThen] stores eight octets behind that, and the peer's program takes no
+// part in either. What durable means is the peer's choice, when it registers the memory:
+// [MROptions].Durable, and package commit. A Commit that the media have failed is an error of
+// that Commit alone.
 //
 // Errors: the first error ends a QP. Where this side found it, a Terminate message
 // tells the peer; all work that is not complete is flushed, and everything that the

@@ -19,7 +19,7 @@ var withoutExample = map[string]string{
 		ConnRequest.IRD ConnRequest.LocalAddr ConnRequest.ORD ConnRequest.PrivateData ConnRequest.RemoteAddr
 		Listener.Addr MR.Len MR.STag MW.Len MW.STag
 		QP.Err QP.IRD QP.LocalAddr QP.ORD QP.PeerIRD QP.PeerORD QP.PrivateData QP.RecvCQ QP.RemoteAddr QP.SendCQ
-		QP.State QP.Terminated RNIC.EventsDropped RNIC.Limits RemoteMemory.Size`,
+		QP.CommitLimits QP.State QP.Terminated RNIC.EventsDropped RNIC.Limits RemoteMemory.Size`,
 	"it gives something back, and there is nothing to see": `
 		Listener.Close MW.Close PD.Close SRQ.Close`,
 	"fmt and errors call it": `

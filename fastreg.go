@@ -22,10 +22,12 @@ func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, err
 	switch {
 	case maxLen < 0:
 		return nil, fmt.Errorf("iwarp: a region of at most %d octets", maxLen)
+	case opts != nil && opts.Durable != nil:
+		return nil, errors.New("iwarp: AllocMR of a durable region; durable is what was registered whole")
 	case opts != nil && opts.BaseTO != 0:
 		return nil, errors.New("iwarp: AllocMR with a BaseTO; each registration brings its own")
 	}
-	return pd.register(access, opts, func(mr *MR, o stag.Options) (*stag.Region, error) {
+	return pd.register(nil, access, opts, func(mr *MR, o stag.Options) (*stag.Region, error) {
 		blank, err := pd.rnic.table.Allocate(uint64(maxLen), o)
 		if err != nil {
 			return nil, err

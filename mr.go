@@ -89,6 +89,7 @@ func (mr *MR) Close() error {
 		return revokeError("close", mr.STag(), err)
 	}
 	mr.closed = true
+	mr.pd.durable.remove(mr.region())
 	mr.pd.giveSTag()
 	return nil
 }

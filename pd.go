@@ -15,6 +15,8 @@ type PD struct {
 	rnic *RNIC
 	id   uint32
 
+	durable onReceive
+
 	mu     sync.Mutex
 	users  int // MRs, MWs, SRQs and QPs
 	closed bool
@@ -36,6 +38,22 @@ type MROptions struct {
 	// QP binds the region to one QP of the PD: no other peer can use its STag, and
 	// only such a region can be invalidated by the peer (Send with Invalidate).
 	QP *QP
+
+	// Durable makes octets of the region survive a power cut, when the peer asks for it by
+	// a Commit (see [QP.Commit]). Offsets are those in the region. Package commit has some,
+	// which are Buffers and are registered as such. It may have a method Touched(off, n
+	// int64), which is then told of every octet that was written by a peer.
+	Durable stag.Flusher
+	// DurableOnReceive makes what peers have written durable before a receive of a QP of
+	// the PD completes, so that a Send of the peer can take the place of a Commit and the
+	// wait for it. If it fails the QP ends. The QP takes nothing from its peer meanwhile.
+	DurableOnReceive bool
+	// WriteThrough makes each segment durable as it is written, so that less is left to do
+	// for a Commit.
+	WriteThrough bool
+	// Integrity checks octets before a Commit makes them durable. Its error is the status
+	// commit.Integrity, and they are not.
+	Integrity func(off, n int64) error
 }
 
 // RegisterMR registers memory and returns its handle. From now until Invalidate or
@@ -43,7 +61,7 @@ type MROptions struct {
 // completion tells when it did. Reading locally is always allowed, and the rights
 // RemoteWrite and RemoteAtomic need LocalWrite. An empty buf is refused.
 func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, error) {
-	return pd.register(access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
+	return pd.register(nil, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.Register(buf, o)
 	})
 }
@@ -51,12 +69,12 @@ func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, 
 // RegisterBuffer registers octets that are not memory. An error of the Buffer
 // ends the stream whose operation met it.
 func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {
-	return pd.register(access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
+	return pd.register(buf, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.RegisterBuffer(buf, o)
 	})
 }
 
-func (pd *PD) register(access stag.Access, opts *MROptions, reg func(*MR, stag.Options) (*stag.Region, error)) (*MR, error) {
+func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func(*MR, stag.Options) (*stag.Region, error)) (*MR, error) {
 	o := stag.Options{Access: access, Scope: stag.Scope{PD: pd.id}}
 	if opts != nil {
 		o.BaseTO = opts.BaseTO
@@ -65,6 +83,9 @@ func (pd *PD) register(access stag.Access, opts *MROptions, reg func(*MR, stag.O
 				return nil, fmt.Errorf("iwarp: register: MROptions.QP belongs to another PD")
 			}
 			o.Scope.Stream = opts.QP.id
+		}
+		if err := opts.durable(&o, buf); err != nil {
+			return nil, err
 		}
 	}
 	if err := pd.takeSTag(); err != nil {
@@ -77,6 +98,9 @@ func (pd *PD) register(access stag.Access, opts *MROptions, reg func(*MR, stag.O
 		return nil, fmt.Errorf("iwarp: register: %w", err)
 	}
 	mr.latest.Store(region)
+	if opts != nil && opts.DurableOnReceive {
+		pd.durable.add(region)
+	}
 	return mr, nil
 }
 

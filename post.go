@@ -107,6 +107,8 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 		return qp.fillInvalidate(r, wr)
 	case OpRegister:
 		return qp.fillRegister(r, wr)
+	case OpCommit:
+		return qp.fillCommit(r, wr)
 	case OpBind:
 		return qp.fillBind(r, wr)
 	default:

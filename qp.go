@@ -39,6 +39,7 @@ type QP struct {
 	connected atomic.Bool
 
 	state              atomic.Uint32 // a State
+	commits            commits
 	tx                 sender
 	rx                 receiver
 	sendRoom, recvRoom room
@@ -95,6 +96,9 @@ type QPConfig struct {
 	// ends with DDP's "no buffer" (1/2/02). 1 s by default, negative: no wait.
 	RNRWait time.Duration
 	MPA     MPAOptions
+	// Commit enables RDMA Commit on this QP; nil: the peer's are refused as an unknown
+	// operation, and none can be posted.
+	Commit *CommitOptions
 	// TLS wraps the connection of Dial in TLS 1.3, below MPA.
 	TLS *tls.Config
 	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which
@@ -257,6 +261,11 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 		c.RNRWait = defaultRNRWait
 	}
 	c.PrivateData = append([]byte(nil), c.PrivateData...)
+	if c.Commit != nil {
+		var err error
+		c.Commit, err = c.Commit.withDefaults()
+		return c, err
+	}
 	return c, nil
 }
 
@@ -273,7 +282,7 @@ func (qp *QP) PrivateData() []byte {
 	if !qp.connected.Load() {
 		return nil
 	}
-	return qp.terms.PeerPrivateData
+	return qp.commits.private
 }
 
 // LocalAddr returns the address of this end, nil while the QP is not connected.

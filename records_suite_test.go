@@ -97,6 +97,16 @@ var operations = []func(*testing.T){
 	TestVERBS_10_AccessOfNoLengthIsNotChecked,
 	TestVERBS_33_SinkOfAReadIsNotThePeersToWrite,
 
+	// commit_test.go
+	TestCMT_5_13_52_CommitOfAFile,
+	TestCMT_20_29_30_52_FailedCommitLeavesTheQP,
+	TestCMT_18_19_PlainMemory,
+	TestCMT_53_CloseWaitsForTheFlush,
+	TestCMT_54_SlowMediumHoldsUpNobodyElse,
+	TestCMT_55_DurableOnReceive,
+	TestCMT_57_WithdrawingARegion,
+	TestWriteThroughAndIntegrity,
+
 	// order_test.go
 	TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder,
 	TestVERBS_64_ReadFence,

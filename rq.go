@@ -6,6 +6,7 @@ import (
 
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A recvQueue is the receive queue of a QP. It is the rdmap.Receives of its stream.
@@ -145,6 +146,10 @@ func (q *recvQueue) waiting() bool {
 
 // Deliver completes the oldest receive.
 func (q *recvQueue) Deliver(m rdmap.Received) {
+	if err := q.qp.pd.durable.flush(q.qp); err != nil {
+		q.qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "durable on receive: %w", err))
+		return
+	}
 	w, wc := q.take()
 	wc.Len = m.Len
 	if m.Solicited {

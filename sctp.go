@@ -32,7 +32,7 @@ func (qp *QP) dialSession(ctx context.Context, addr string, plain bool) error {
 	}
 	o := qp.sessionOptions()
 	o.Plain = plain
-	conn, terms, err := sctp.Connect(ctx, s, o, qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	conn, terms, err := sctp.Connect(ctx, s, o, qp.cfg.IRD, qp.cfg.ORD, qp.offer(true))
 	if err != nil {
 		return setupError(err)
 	}
@@ -105,7 +105,7 @@ func (o sessionOffer) accept(_ context.Context, qp *QP) error {
 	if qp.cfg.Trace != nil {
 		return fmt.Errorf("%w: Trace over SCTP", ErrUnsupported)
 	}
-	conn, terms, err := o.Accept(qp.sessionOptions(), qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	conn, terms, err := o.Accept(qp.sessionOptions(), qp.cfg.IRD, qp.cfg.ORD, qp.offer(offersCommit(o.PrivateData())))
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (o *mpaOffer) accept(ctx context.Context, qp *QP) error {
 	o.Trace(func(s transport.Stream, request []byte) transport.Stream {
 		return qp.traced(s, transport.TapOptions{Passive: true, Received: request})
 	})
-	conn, terms, err := o.Accept(ctx, qp.cfg.MPA.options(), qp.cfg.IRD, qp.cfg.ORD, qp.cfg.PrivateData)
+	conn, terms, err := o.Accept(ctx, qp.cfg.MPA.options(), qp.cfg.IRD, qp.cfg.ORD, qp.offer(offersCommit(o.PrivateData())))
 	if err != nil {
 		return err
 	}

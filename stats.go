@@ -1,6 +1,9 @@
 package iwarp
 
-import "github.com/goiwarp/iwarp/rdmap"
+import (
+	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/rdmap"
+)
 
 // Traffic counts messages, and octets of payload.
 type Traffic = rdmap.Traffic
@@ -12,6 +15,11 @@ type QPStats struct {
 	// ReceiveWaits is how often reading stopped because a message found no receive
 	// posted (see QPConfig.RNRWait).
 	ReceiveWaits uint64
+
+	// CommitsServed is how many Commits of the peer were valid, and CommitsFailed how many
+	// of those had a status other than 0. CommitsNotDurable counts their regions that
+	// nothing makes durable.
+	CommitsServed, CommitsFailed, CommitsNotDurable uint64
 	// SharedTaken is how many receives messages of the peer have taken from the SRQ,
 	// SharedHeld how many of them are occupied still: the completion has not been polled.
 	SharedTaken uint64
@@ -29,6 +37,9 @@ type OpStats struct {
 	Immediate      Traffic // both kinds of Immediate Data, also that behind an RDMA Write
 	AtomicRequest  Traffic
 	AtomicResponse Traffic
+
+	CommitRequest  Traffic
+	CommitResponse Traffic
 }
 
 // Stats returns the counters of the QP, also after its end.
@@ -41,6 +52,8 @@ func (qp *QP) Stats() QPStats {
 	if qp.cfg.SRQ != nil {
 		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.held()
 	}
+	c := &qp.commits.stats
+	stats.CommitsServed, stats.CommitsFailed, stats.CommitsNotDurable = c.Commits.Load(), c.Failed.Load(), c.NotDurable.Load()
 	return stats
 }
 
@@ -62,5 +75,8 @@ func opStats(t *[16]rdmap.Traffic) OpStats {
 		Immediate:      sum(rdmap.OpImmediate, rdmap.OpImmediateSolicited),
 		AtomicRequest:  t[rdmap.OpAtomicRequest],
 		AtomicResponse: t[rdmap.OpAtomicResponse],
+
+		CommitRequest:  t[commit.OpRequest],
+		CommitResponse: t[commit.OpResponse],
 	}
 }

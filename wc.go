@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -47,7 +48,7 @@ func sentinelOfStatus(s Status) error {
 }
 
 // A WC is a work completion. If Status is not StatusSuccess only ID, QP, Op,
-// Status and Vendor count.
+// Status, Vendor and CommitStatus count.
 type WC struct {
 	ID     uint64
 	QP     *QP
@@ -59,13 +60,21 @@ type WC struct {
 	Old    uint64    // an atomic operation: the value before, for which Len is 8
 	STag   stag.STag // not zero: the region of this side that the message invalidated
 	Vendor uint32    // on error: the first word of the Terminate, 0 if there was none
+
+	// CommitStatus is the peer's answer to a Commit, a [commit.Status]. If it is not 0 the
+	// Commit has failed, with StatusRemoteOp, but the QP goes on.
+	CommitStatus uint32
 }
 
 // Err returns nil for a success. Otherwise the error wraps net.ErrClosed, the
-// sentinel that Status stands for, and the first cause of the QP's end.
+// sentinel that Status stands for, and the first cause of the QP's end. But of a Commit
+// that the peer could not do it wraps a *[commit.Error] alone: the QP is as it was.
 func (wc *WC) Err() error {
 	if wc.Status == StatusSuccess {
 		return nil
+	}
+	if err := commit.Status(wc.CommitStatus).Err(); err != nil {
+		return fmt.Errorf("iwarp: %v: %w", wc.Op, err)
 	}
 	return &workError{op: wc.Op, status: wc.Status, vendor: wc.Vendor, cause: wc.QP.Err()}
 }

@@ -25,6 +25,7 @@ const (
 	OpLocalInvalidate    Op = 11
 	OpRegister           Op = 12 // of an MR that AllocMR has made
 	OpBind               Op = 13 // of a memory window
+	OpCommit             Op = 14 // makes octets of the peer durable
 	OpRecv               Op = 15 // in a WC
 	OpRecvImm            Op = 16 // in a WC: the message was Immediate Data
 )
@@ -57,6 +58,8 @@ func (o Op) String() string {
 		return "Register"
 	case OpBind:
 		return "Bind"
+	case OpCommit:
+		return "Commit"
 	case OpRecv:
 		return "Receive"
 	case OpRecvImm:
@@ -140,6 +143,7 @@ func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 //	Fetch and Add               Remote, Add and AddMask
 //	Compare and Swap            Remote, Compare, CompareMask, Swap and SwapMask
 //	Swap                        Remote, Swap and SwapMask
+//	Commit                      Regions and FollowOn; see [QP.Commit]
 //	Local Invalidate            Invalidate: an STag of this side; or MR or MW, by what was posted before
 //	Register                    MR of AllocMR; Memory or Buffer; Access; Remote.TO: the TO of its first octet
 //	Bind                        MW; exactly one Local, what it is to cover; Access; Remote.TO likewise
@@ -183,6 +187,8 @@ type SendWR struct {
 	Access     stag.Access
 	Memory     []byte
 	Buffer     Buffer
+	Regions    []RemoteBuffer
+	FollowOn   *FollowOn
 
 	Add, Compare, Swap             uint64
 	AddMask, CompareMask, SwapMask uint64

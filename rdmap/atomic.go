@@ -171,7 +171,7 @@ func (s *Stream) target(h AtomicRequest) (r *stag.Region, off uint64, fault *tra
 	r, off, v := s.config.Table.Pin(s.config.Scope, h.At.STag, stag.RemoteAtomic, h.At.TO, stag.AtomicLen)
 	switch {
 	case v != stag.None:
-		return nil, 0, transport.Faultf(readViolation(v), "%v: atomic operation on %v at TO %#x", v, h.At.STag, h.At.TO)
+		return nil, 0, transport.Faultf(ProtectionCode(v), "%v: atomic operation on %v at TO %#x", v, h.At.STag, h.At.TO)
 	case !r.Aligned(off):
 		r.Unpin()
 		return nil, 0, transport.Faultf(transport.RDMAPStreamCatastrophic,

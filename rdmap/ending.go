@@ -183,7 +183,7 @@ func (s *Stream) End() {
 	}
 	s.completed()
 	s.sq.filled, s.sq.flush, s.fill.next = s.sq.head, s.sq.head, s.sq.head
-	s.orq, s.irq, s.replies = fifo[*Request]{}, fifo[*Inbound]{}, 0
+	s.orq, s.irq, s.replies, s.called = fifo[*Request]{}, fifo[*Inbound]{}, 0, 0
 	s.unfinished = sendingNothing
 	s.answerable.Store(false)
 }

@@ -14,10 +14,11 @@ type Extension struct {
 	Request, Response       Opcode
 	MaxRequest, MaxResponse int // octets; a longer message ends the stream
 
-	// Serve is called when a request is delivered, in order, by the receiving
-	// goroutine and without any lock. It must not block. It answers with in.Reply or
-	// in.Fail, at once or later and from any goroutine. nil: requests of the peer are
-	// refused as an unexpected opcode.
+	// Serve is called when a request is delivered and no Atomic Request before it awaits
+	// its response, for only then has that been done. The calls come in order, one at a
+	// time and without any lock, from the receiving or the sending goroutine. It must not block. It
+	// answers with in.Reply or in.Fail, at once or later and from any goroutine. nil:
+	// requests of the peer are refused as an unexpected opcode.
 	Serve func(in *Inbound)
 
 	// Accept is asked about a response, r.Reply, before r completes. The Stream's lock
@@ -31,6 +32,38 @@ func (s *Stream) serving(op Opcode) *Extension {
 	for _, x := range s.config.Extensions {
 		if x.Request == op && x.Serve != nil {
 			return x
+		}
+	}
+	return nil
+}
+
+// serveNext has requests served whose turn has come.
+func (s *Stream) serveNext() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calling {
+		return // whoever does will see what the caller has changed
+	}
+	s.calling = true
+	for in := s.nextToServe(); in != nil; in = s.nextToServe() {
+		in.state = inboundOpen
+		s.mu.Unlock()
+		in.ext.Serve(in)
+		s.mu.Lock()
+	}
+	s.calling = false
+}
+
+// nextToServe returns the oldest request that an extension has not seen, unless an
+// atomic operation is before it. Preconditions: s.mu is held.
+func (s *Stream) nextToServe() *Inbound {
+	for ; s.called < s.irq.len(); s.called++ {
+		in := s.irq.at(s.called)
+		if in.isAtomic() {
+			return nil
+		}
+		if in.state == inboundWaiting {
+			return in
 		}
 	}
 	return nil

@@ -26,6 +26,7 @@ type inboundState uint8
 
 const (
 	inboundIdle     inboundState = iota // awaits a request
+	inboundWaiting                      // its extension will get it
 	inboundOpen                         // the extension has it
 	inboundAnswered                     // the response can be sent, or the fault reported
 )
@@ -82,9 +83,9 @@ func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 		return q.s.acceptAtomic(in)
 	default: // of an extension
 	}
-	in.ext, in.state = q.s.serving(op), inboundOpen
+	in.ext, in.state = q.s.serving(op), inboundWaiting
 	q.s.enqueue(in)
-	in.ext.Serve(in)
+	q.s.serveNext()
 	return nil
 }
 
@@ -131,13 +132,14 @@ func (s *Stream) acceptRead(in *Inbound) (err error) {
 func (s *Stream) source(h ReadRequest) (r *stag.Region, off uint64, fault *transport.Fault) {
 	r, off, v := s.config.Table.Pin(s.config.Scope, h.Src.STag, stag.RemoteRead, h.Src.TO, int(h.Size))
 	if v != stag.None {
-		return nil, 0, &transport.Fault{Code: readViolation(v), Err: &readError{h, v}}
+		return nil, 0, &transport.Fault{Code: ProtectionCode(v), Err: &readError{h, v}}
 	}
 	return r, off, nil
 }
 
-// readViolation gives a refused Read Request its code (RFC 5040 section 4.8).
-func readViolation(v stag.Violation) transport.Code {
+// ProtectionCode is what the peer is told whose request was refused (RFC 5040 section
+// 4.8).
+func ProtectionCode(v stag.Violation) transport.Code {
 	switch v {
 	case stag.InvalidSTag:
 		return transport.RDMAPInvalidSTag

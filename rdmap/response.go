@@ -68,12 +68,21 @@ func (s *Stream) finishResponse() {
 	f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, f.out.Sent())
 	f.source[0] = stag.Span{}
 
+	if s.giveBack() {
+		s.serveNext()
+	}
+}
+
+// giveBack reports whether an extension's request may have become ready to be served.
+func (s *Stream) giveBack() (atomic bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in := s.irq.pop()
+	s.called = max(s.called-1, 0)
 	in.state = inboundIdle
 	s.spare.push(in)
 	s.lookAtAnswers()
+	return in.isAtomic()
 }
 
 // refuse reports f against the request.

@@ -39,6 +39,8 @@ type Stream struct {
 	orq        fifo[*Request] // requests that await their response, the oldest first
 	replies    int            // for how many of orq the response comes on QN 3
 	irq        fifo[*Inbound] // requests of the peer that await their response
+	called     int            // so many of irq no extension has to see any more
+	calling    bool           // an extension is being called
 	spare      fifo[*Inbound] // buffers of QN 1, in the order in which they will be used
 	end        end
 	released   grip   // of the requests that complete; empty while mu is free

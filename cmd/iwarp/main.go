@@ -3,6 +3,7 @@
 //	iwarp ping -s [-a addr] [-p port] ...    answer Linux's rping, or iwarp ping -c
 //	iwarp ping -c -a addr [-p port] ...      be a client of either
 //	iwarp perf [-suite standard] ...         measure the library against plain TCP
+//	iwarp perf commit ...                    measure RDMA Commit against what it replaces
 //	iwarp help                               list the commands
 package main
 

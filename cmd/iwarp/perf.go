@@ -5,10 +5,14 @@ import (
 	"errors"
 	"io"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/perf"
 )
 
 func perfMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "commit" {
+		return commitperf.Main(ctx, args[1:], stdout, stderr)
+	}
 	err := perf.Main(ctx, args, stdout, stderr)
 	var wrong perf.UsageError
 	if errors.As(err, &wrong) {

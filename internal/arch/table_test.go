@@ -38,8 +38,10 @@ var table = map[string]rule{
 
 	"rdmap": {ours: []string{"ddp", "stag", "transport", "internal"}, tests: []string{"mpa"}},
 
+	"commit": {ours: []string{"rdmap", "stag", "transport", "internal"}, tests: []string{"ddp", "."}, third: []string{"golang.org/x/sys"}},
+
 	".": {
-		ours:  []string{"rdmap", "mpa", "ddp", "stag", "transport", "internal"},
+		ours:  []string{"commit", "rdmap", "mpa", "ddp", "stag", "transport", "internal"},
 		third: []string{"golang.org/x/sys"},
 	},
 
@@ -60,7 +62,7 @@ var programs = []string{"cmd", "examples", "interop"}
 var contractFiles = []string{"llp.go", "foresee.go", "code.go"}
 
 // contractOnly are the packages that see no more of transport than the contract.
-var contractOnly = []string{"ddp", "rdmap", "internal/enhanced"}
+var contractOnly = []string{"ddp", "rdmap", "commit", "internal/enhanced"}
 
 // cores are the packages that do no IO, start no goroutine and know no clock, with
 // the files that are excepted.
@@ -71,6 +73,8 @@ var cores = map[string]string{
 	"transport/sctp": "conn*.go",
 	"ddp":            "",
 	"rdmap":          "",
+	// What backs memory does IO; what is on the wire does not.
+	"commit": "backing*.go",
 }
 
 // ioPackages are what a core may not import.

@@ -20,6 +20,7 @@ var documents = []document{
 	{prefix: "DDP", count: 82, title: "Direct Data Placement (RFC 5041)"},
 	{prefix: "RDMAP", count: 134, title: "RDMA Protocol (RFC 5040)"},
 	{prefix: "EXT", count: 69, title: "RDMA Protocol extensions (RFC 7306)"},
+	{prefix: "CMT", count: 59, title: "RDMA Commit (draft-talpey-rdma-commit-00, and what was decided)"},
 	{prefix: "VERBS", count: 90, title: "Verbs (draft-hilland-rddp-verbs, libibverbs)"},
 	{prefix: "ARCH", count: 42, title: "Architecture (RFC 4296, RFC 4297)"},
 	{prefix: "SEC", count: 42, title: "Security (RFC 5042)"},

@@ -1,0 +1,121 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func platformBackings(t *testing.T, m map[string]func(string, int64) (backing, error)) {
+	m["mapping"] = func(path string, size int64) (backing, error) { return MapFile(path, size) }
+	probe := filepath.Join(t.TempDir(), "probe")
+	if f, err := OpenFile(probe, &FileOptions{Size: directBlock, Direct: true}); err == nil {
+		require.NoError(t, f.Close())
+		m["direct"] = func(path string, size int64) (backing, error) {
+			return OpenFile(path, &FileOptions{Size: size, Direct: true})
+		}
+	}
+}
+
+// TestCutMapping: another program makes the file shorter while it is mapped.
+func TestCutMapping(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	m, err := MapFile(path, 64<<10)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	_, err = m.WriteAt([]byte("before"), 32<<10)
+	require.NoError(t, err)
+	m.Touched(32<<10, 6)
+	require.NoError(t, os.Truncate(path, 4096))
+	require.ErrorIs(t, m.Flush(context.Background(), 32<<10, 6), syscall.EIO, "what was cut away is not durable")
+	_, err = m.WriteAt([]byte("after"), 40<<10)
+	require.ErrorIs(t, err, syscall.EIO, "writing there is an error and no crash")
+	require.ErrorContains(t, err, "is gone")
+	_, err = m.ReadAt(make([]byte, 5), 40<<10)
+	require.ErrorIs(t, err, syscall.EIO, "and so is reading")
+	_, err = m.WriteAt([]byte("left"), 0)
+	require.NoError(t, err, "what is left can be used")
+	_, err = m.WriteAt(make([]byte, 2), 64<<10-1)
+	require.Error(t, err, "outside of it")
+}
+
+func TestCloseOfAMappingInUse(t *testing.T) {
+	m, err := MapFile(filepath.Join(t.TempDir(), "data"), 64<<10)
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for {
+				if _, err := m.WriteAt(make([]byte, 4096), 8192); err != nil {
+					require.ErrorIs(t, err, os.ErrClosed)
+					return
+				}
+				m.Touched(8192, 4096)
+				_ = m.Flush(context.Background(), 8192, 4096)
+			}
+		})
+	}
+	require.NoError(t, m.Close())
+	all.Wait()
+	require.NoError(t, m.Close(), "closing again is no error")
+}
+
+func TestPMemNeedsPMem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	m, err := MapPMem(path, 64<<10)
+	if err == nil { // the tests run on persistent memory
+		require.NoError(t, m.Close())
+		return
+	}
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorContains(t, err, path)
+}
+
+// TestWriteBack writes back the cache lines of an ordinary mapping, which does nothing
+// that can be seen but must not fault.
+func TestWriteBack(t *testing.T) {
+	m, err := mapFile(filepath.Join(t.TempDir(), "data"), 64<<10, unix.MAP_SHARED)
+	require.NoError(t, err)
+	m.group = newGroup(m.size, false, m.writeBack)
+	defer func() { require.NoError(t, m.Close()) }()
+	m.Touched(1, 60000)
+	require.NoError(t, m.Flush(context.Background(), 1, 60000))
+	require.NoError(t, os.Truncate(m.f.Name(), 4096))
+	m.Touched(60000, 1)
+	require.ErrorIs(t, m.Flush(context.Background(), 60000, 1), syscall.EIO, "what was cut away is an error")
+}
+
+func TestReadOnlyFilesAreRefused(t *testing.T) {
+	for _, path := range []string{"/proc/version", "/sys/kernel/notes"} {
+		_, err := OpenFile(path, nil)
+		require.Error(t, err, "%s cannot be written to", path)
+		_, err = MapFile(path, 0)
+		require.Error(t, err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	require.NoError(t, full.Close())
+	var st unix.Statfs_t
+	dir := t.TempDir()
+	require.NoError(t, unix.Statfs(dir, &st))
+	path := filepath.Join(dir, "huge")
+	_, err = OpenFile(path, &FileOptions{Size: int64(st.Blocks)*st.Bsize + 1<<40})
+	require.Error(t, err, "room is reserved when the file is made, not when it is too late")
+}
+
+func TestDirectNeedsWholeBlocks(t *testing.T) {
+	_, err := OpenFile(filepath.Join(t.TempDir(), "data"), &FileOptions{Size: 5000, Direct: true})
+	require.ErrorContains(t, err, "no multiple")
+}

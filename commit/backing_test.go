@@ -1,0 +1,87 @@
+package commit
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A backing is what the files have in common.
+type backing interface {
+	SyncLess
+	stag.Buffer
+	Close() error
+	Syncs() uint64
+}
+
+// SyncLess is a Flusher that is told of what was written.
+type SyncLess interface {
+	Flusher
+	Touched(off, n int64)
+}
+
+func backings(t *testing.T) map[string]func(path string, size int64) (backing, error) {
+	m := map[string]func(path string, size int64) (backing, error){
+		"file": func(path string, size int64) (backing, error) { return OpenFile(path, &FileOptions{Size: size}) },
+	}
+	platformBackings(t, m)
+	return m
+}
+
+func TestBackings(t *testing.T) {
+	for what, open := range backings(t) {
+		t.Run(what, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "data")
+			b, err := open(path, 64<<10)
+			require.NoError(t, err)
+			require.EqualValues(t, 64<<10, b.Size())
+			for _, off := range []int64{0, 1, 4095, 4096, 8000, 64<<10 - 5} {
+				_, err = b.WriteAt([]byte("hello"), off)
+				require.NoError(t, err)
+				b.Touched(off, 5)
+				require.NoError(t, b.Flush(context.Background(), off, 5))
+				got := make([]byte, 5)
+				_, err = b.ReadAt(got, off)
+				require.NoError(t, err)
+				require.Equal(t, "hello", string(got))
+			}
+			require.EqualValues(t, 6, b.Syncs())
+			b.Touched(0, 1)
+			b.Touched(50000, 1)
+			require.NoError(t, b.Flush(context.Background(), 0, 64<<10), "several runs of octets")
+			_, err = b.WriteAt([]byte("12345678"), 16)
+			require.NoError(t, err)
+			require.NoError(t, b.Close())
+			require.Error(t, b.Flush(context.Background(), 0, 1))
+
+			b, err = open(path, 0)
+			require.NoError(t, err, "a file that is there keeps its size")
+			require.EqualValues(t, 64<<10, b.Size())
+			require.NoError(t, b.Close())
+			disk, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, "hhellohello", string(disk[:1])+string(disk[1:6])+string(disk[4096:4101]), "what was written is in the file")
+			require.Equal(t, "12345678", string(disk[16:24]))
+
+			b, err = open(path, 128<<10)
+			require.NoError(t, err, "or grows")
+			require.EqualValues(t, 128<<10, b.Size())
+			require.NoError(t, b.Close())
+			b, err = open(path, 4096)
+			require.NoError(t, err, "but does not shrink")
+			require.EqualValues(t, 128<<10, b.Size())
+			require.NoError(t, b.Close())
+
+			_, err = open(filepath.Join(t.TempDir(), "no"), 0)
+			require.Error(t, err, "a file that is not there has no size")
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+			_, err = open(path, 0)
+			require.Error(t, err, "an empty one cannot be registered")
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package commit
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// A Range is n octets of a backing from off.
+type Range struct{ Off, Len int64 }
+
+const (
+	minChunk  = 4096
+	maxChunks = 1 << 18 // of one backing: the bits for them are 32 KiB
+)
+
+// chunks is a set of the chunks of a backing: one bit each, changed without a lock.
+type chunks struct {
+	size  int64
+	shift uint // a chunk has 1 << shift octets
+	words []atomic.Uint64
+}
+
+func newChunks(size int64) chunks {
+	c := chunks{size: size, shift: uint(bits.Len(minChunk - 1))}
+	for (size+(1<<c.shift)-1)>>c.shift > maxChunks {
+		c.shift++
+	}
+	n := (size + (1 << c.shift) - 1) >> c.shift
+	c.words = make([]atomic.Uint64, (n+63)/64)
+	return c
+}
+
+// clip cuts a range to what the backing has.
+func (c *chunks) clip(r Range) Range {
+	r.Off = min(max(r.Off, 0), c.size)
+	r.Len = min(max(r.Len, 0), c.size-r.Off)
+	return r
+}
+
+// each calls f with the words that r touches and the bits of r in them, until f returns
+// false.
+func (c *chunks) each(r Range, f func(word int, mask uint64) bool) {
+	r = c.clip(r)
+	if r.Len == 0 {
+		return
+	}
+	c.eachBit(r.Off>>c.shift, (r.Off+r.Len-1)>>c.shift, f)
+}
+
+// eachBit is each for the chunks first to last.
+func (c *chunks) eachBit(first, last int64, f func(word int, mask uint64) bool) {
+	for w := first / 64; w <= last/64; w++ {
+		mask := ^uint64(0)
+		if w == first/64 {
+			mask &= ^uint64(0) << (first % 64)
+		}
+		if w == last/64 {
+			mask &= ^uint64(0) >> (63 - last%64)
+		}
+		if !f(int(w), mask) {
+			return
+		}
+	}
+}
+
+func (c *chunks) add(r Range) {
+	c.each(r, func(w int, mask uint64) bool {
+		if c.words[w].Load()&mask != mask {
+			c.words[w].Or(mask)
+		}
+		return true
+	})
+}
+
+// removeWhole removes the chunks that r covers to the last octet.
+func (c *chunks) removeWhole(r Range) {
+	r = c.clip(r)
+	end := r.Off + r.Len
+	first := (r.Off + 1<<c.shift - 1) >> c.shift
+	last := end>>c.shift - 1
+	if end == c.size {
+		last = (end - 1) >> c.shift
+	}
+	if first > last {
+		return
+	}
+	c.eachBit(first, last, func(w int, mask uint64) bool {
+		c.words[w].And(^mask)
+		return true
+	})
+}
+
+// has reports whether a chunk that r touches is in the set.
+func (c *chunks) has(r Range) (found bool) {
+	c.each(r, func(w int, mask uint64) bool {
+		found = c.words[w].Load()&mask != 0
+		return !found
+	})
+	return found
+}
+
+// take removes the chunks that r touches, and adds those that were there to into.
+func (c *chunks) take(r Range, into *chunks) {
+	c.each(r, func(w int, mask uint64) bool {
+		if c.words[w].Load()&mask != 0 {
+			into.words[w].Or(c.words[w].And(^mask) & mask)
+		}
+		return true
+	})
+}
+
+// moveAll removes everything, and adds it to into.
+func (c *chunks) moveAll(into *chunks) {
+	for w := range c.words {
+		if c.words[w].Load() != 0 {
+			into.words[w].Or(c.words[w].Swap(0))
+		}
+	}
+}
+
+// runs appends the runs of chunks of the set.
+func (c *chunks) runs(dst []Range) []Range {
+	for w := range c.words {
+		for v := c.words[w].Load(); v != 0; {
+			first := bits.TrailingZeros64(v)
+			n := bits.TrailingZeros64(^(v >> first))
+			dst = c.appendRun(dst, int64(w*64+first), int64(n))
+			if first+n == 64 {
+				break
+			}
+			v &= ^uint64(0) << (first + n)
+		}
+	}
+	return dst
+}
+
+func (c *chunks) appendRun(dst []Range, first, n int64) []Range {
+	off := first << c.shift
+	end := min(off+n<<c.shift, c.size)
+	if k := len(dst) - 1; k >= 0 && dst[k].Off+dst[k].Len == off {
+		dst[k].Len = end - dst[k].Off
+		return dst
+	}
+	return append(dst, Range{off, end - off})
+}

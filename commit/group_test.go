@@ -1,0 +1,280 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const page = 4096
+
+// A disk records its syncs and takes as long for each as the test says.
+type disk struct {
+	mu    sync.Mutex
+	syncs [][]Range
+	err   error
+	takes time.Duration
+}
+
+func (d *disk) sync(ranges []Range) error {
+	time.Sleep(d.takes)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.syncs = append(d.syncs, append([]Range(nil), ranges...))
+	return d.err
+}
+
+func (d *disk) fails(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+}
+
+func flush(g *group, off, n int64) error { return g.Flush(context.Background(), off, n) }
+
+func TestOnlyWhatWasWrittenIsSynced(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, false, d.sync)
+	require.NoError(t, flush(g, 0, 64*page))
+	require.Empty(t, d.syncs, "nothing was written")
+	g.Touched(page+7, 3)
+	g.Touched(5*page-1, 2)
+	g.Touched(20*page, 1)
+	require.NoError(t, flush(g, 0, 10*page))
+	require.Equal(t, [][]Range{{{page, page}, {4 * page, 2 * page}}}, d.syncs, "whole chunks, within what is asked for")
+	require.NoError(t, flush(g, 0, 10*page))
+	require.Len(t, d.syncs, 1, "and once")
+	require.NoError(t, flush(g, 20*page+4000, 1))
+	require.Equal(t, []Range{{20 * page, page}}, d.syncs[1], "the rest when it is asked for")
+	require.NoError(t, flush(g, -5, 3), "what is outside of the backing")
+	require.NoError(t, flush(g, 70*page, 3), "is nothing")
+	require.EqualValues(t, 2, g.Syncs())
+}
+
+func TestPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64*page, false, d.sync)
+		require.True(t, g.Prompt(0, page), "nothing was written")
+		g.Touched(0, 1)
+		require.False(t, g.Prompt(0, page))
+		require.True(t, g.Prompt(page, page), "not there")
+		go func() { _ = flush(g, 0, 1) }()
+		synctest.Wait()
+		require.False(t, g.Prompt(0, page), "it is being synced")
+		require.NoError(t, flush(g, 0, 1))
+		require.True(t, g.Prompt(0, page))
+		g.cheap = page
+		g.Touched(0, 1)
+		require.True(t, g.Prompt(0, page))
+		require.False(t, g.Prompt(0, page+1))
+	})
+}
+
+func TestWholesaleSyncTakesAll(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, true, d.sync)
+	g.Touched(0, 1)
+	g.Touched(9*page, 1)
+	require.NoError(t, flush(g, 0, 1))
+	require.NoError(t, flush(g, 9*page, 1))
+	require.Len(t, d.syncs, 1, "one sync has made all of it durable")
+}
+
+func TestConcurrentCommitsShareASync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64*page, true, d.sync)
+		start := time.Now()
+		var all sync.WaitGroup
+		for i := range int64(50) {
+			all.Go(func() {
+				g.Touched(i*page, 1)
+				require.NoError(t, flush(g, i*page, 1))
+			})
+		}
+		all.Wait()
+		require.LessOrEqual(t, g.Syncs(), uint64(2), "one that began at once, and one for all who came while it ran")
+		require.LessOrEqual(t, time.Since(start), 2*time.Second)
+	})
+}
+
+func TestWhoIsBeingSyncedWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64*page, true, d.sync)
+		g.Touched(0, 1)
+		go func() { _ = flush(g, 0, 1) }()
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, flush(g, 0, 1), "nothing new was written, but it is not yet durable")
+		require.Equal(t, time.Second, time.Since(start))
+		require.EqualValues(t, 1, g.Syncs())
+	})
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Hour}
+		g := newGroup(64*page, true, d.sync)
+		g.Touched(0, 1)
+		go func() { _ = flush(g, 0, 1) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		g.Touched(page, 1)
+		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded)
+		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded, "also at the beginning")
+		g.close()
+		require.EqualValues(t, 1, g.Syncs(), "the sync that nobody waits for is not begun")
+		require.ErrorIs(t, flush(g, 0, 1), fs.ErrClosed)
+	})
+}
+
+func TestFailedSyncIsTriedAgain(t *testing.T) {
+	d := disk{err: syscall.ENOMEM}
+	g := newGroup(64*page, false, d.sync)
+	g.Touched(0, 1)
+	require.ErrorIs(t, flush(g, 0, 1), syscall.ENOMEM)
+	d.fails(nil)
+	require.NoError(t, flush(g, 0, 1))
+	require.Len(t, d.syncs, 2, "what was not durable is synced again")
+}
+
+// TestWhatASyncHasLostStaysLost: Linux drops pages that it could not write, and its
+// next sync succeeds.
+func TestWhatASyncHasLostStaysLost(t *testing.T) {
+	d := disk{err: syscall.EIO}
+	g := newGroup(64*page+100, false, d.sync)
+	g.Touched(0, 1)
+	g.Touched(5*page, 1)
+	g.Touched(64*page, 1)
+	require.ErrorIs(t, flush(g, 0, 1), syscall.EIO)
+	d.fails(nil)
+	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "the disk says that all is well, and is not believed")
+	require.ErrorIs(t, flush(g, 5*page, 1), ErrDataLost, "nor of what else was waiting to be written")
+	require.NoError(t, flush(g, 9*page, 1), "what was durable still is")
+	g.Touched(0, page-1)
+	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "part of the chunk is not enough")
+	g.Touched(0, page)
+	require.NoError(t, flush(g, 0, 1), "what is written again is as new")
+	g.Touched(64*page, 100)
+	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
+}
+
+func TestLossIsToldToAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second, err: syscall.EIO}
+		g := newGroup(64*page, false, d.sync)
+		g.Touched(0, 1)
+		errs := make(chan error, 2)
+		go func() { errs <- flush(g, 0, 1) }()
+		synctest.Wait()
+		g.Touched(page, 1)
+		go func() { errs <- flush(g, page, 1) }()
+		synctest.Wait()
+		require.ErrorIs(t, <-errs, syscall.EIO)
+		require.ErrorIs(t, <-errs, syscall.EIO, "its octets may have been dropped with the others")
+		require.EqualValues(t, 1, g.Syncs())
+	})
+}
+
+func TestUsersErrorHasItsStatus(t *testing.T) {
+	b, err := NewBuffer(&syncing{err: &Error{Status: MakeStatus(0, ReadOnly), Err: errors.New("sealed")}})
+	require.NoError(t, err)
+	b.Touched(0, 1)
+	err = b.Flush(context.Background(), 0, 1)
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.EqualError(t, err, "commit: read only (region 0): sealed")
+	_, err = NewBuffer(&syncing{size: -1})
+	require.Error(t, err)
+}
+
+type syncing struct {
+	size int64
+	err  error
+}
+
+func (s *syncing) Size() int64                            { return s.size + 1 }
+func (s *syncing) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
+func (s *syncing) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+func (s *syncing) Sync() error                            { return s.err }
+
+func TestNothingIsAllocatedForASync(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	g := newGroup(64*page, false, func([]Range) error { return nil })
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		g.Touched(3*page, page)
+		_ = flush(g, 3*page, page)
+	}))
+}
+
+// TestChunks compares the set of chunks with a plain one.
+func TestChunks(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		size := 1 + rnd.Int64N(300*page)
+		c, into := newChunks(size), newChunks(size)
+		plain := make([]bool, (size+page-1)/page)
+		for range 20 {
+			r := Range{rnd.Int64N(size), 1 + rnd.Int64N(20*page)}
+			last := min(r.Off+r.Len, size) - 1
+			switch rnd.IntN(3) {
+			case 0:
+				c.add(r)
+				for k := r.Off / page; k <= last/page; k++ {
+					plain[k] = true
+				}
+			case 1:
+				c.removeWhole(r)
+				for k := range plain {
+					begin, end := int64(k)*page, min(int64(k+1)*page, size)
+					if r.Off <= begin && end <= last+1 {
+						plain[k] = false
+					}
+				}
+			default:
+				c.take(r, &into)
+				for k := r.Off / page; k <= last/page; k++ {
+					plain[k] = false
+				}
+			}
+			r = Range{rnd.Int64N(size), 1 + rnd.Int64N(20*page)}
+			want := false
+			for k := r.Off / page; k <= (min(r.Off+r.Len, size)-1)/page; k++ {
+				want = want || plain[k]
+			}
+			require.Equal(t, want, c.has(r))
+		}
+		var runs []bool
+		for _, r := range c.runs(nil) {
+			for int64(len(runs)) < r.Off/page {
+				runs = append(runs, false)
+			}
+			for k := r.Off; k < r.Off+r.Len; k += page {
+				runs = append(runs, true)
+			}
+		}
+		for len(runs) < len(plain) {
+			runs = append(runs, false)
+		}
+		require.Equal(t, plain, runs)
+	}
+}
+
+func TestChunksOfALargeBackingAreLarger(t *testing.T) {
+	c := newChunks(1 << 40)
+	require.LessOrEqual(t, len(c.words)*64, maxChunks)
+	c.add(Range{1<<40 - 1, 1})
+	require.Equal(t, []Range{{1<<40 - 1<<22, 1 << 22}}, c.runs(nil))
+}

@@ -1,0 +1,148 @@
+package commit
+
+import (
+	"encoding/binary"
+
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// The opcodes (draft-talpey-rdma-commit-00 table 1).
+const (
+	OpRequest  rdmap.Opcode = 0xc
+	OpResponse rdmap.Opcode = 0xd
+)
+
+// The lengths of the parts of the messages, in octets.
+const (
+	requestIDLen = 4
+	regionLen    = 16
+	followOnLen  = 20
+	ResponseLen  = 8
+)
+
+// A Region is one run of octets that is to be made durable. One without octets asks for
+// nothing, and its STag and TO are not looked at.
+type Region struct {
+	STag stag.STag
+	TO   uint64
+	Len  uint32
+}
+
+// A FollowOn is a 64-bit integer that is stored after all regions have become durable,
+// and then made durable itself, before the response. If the commit failed it is not
+// stored. Its place is aligned to eight octets. A peer keeps it in the byte order of its host, in
+// a [stag.Buffer] as little endian.
+type FollowOn struct {
+	STag  stag.STag
+	TO    uint64
+	Value uint64
+}
+
+// A Request is a Commit Request (draft section 3.2.1):
+//
+//	 0            4                     4+16n                      4+16n+20
+//	+------------+-- n x 16 octets ----+------------+------------+-------------+
+//	| Request ID | STag | Length | TO  | STag (32)  |  TO (64)   | Value (64)  |
+//	+------------+---------------------+------------+------------+-------------+
+//
+// with at least one region. What follows them is there if the length says so. Length
+// comes before TO, unlike in a Read Request.
+type Request struct {
+	ID          uint32 // chosen by the requester, echoed in the response
+	Regions     []Region
+	HasFollowOn bool
+	FollowOn    FollowOn
+}
+
+// MaxRequestLen is how long a request with so many regions may be.
+func MaxRequestLen(regions int) int { return requestIDLen + regions*regionLen + followOnLen }
+
+// Append appends the header to b.
+func (r *Request) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, r.ID)
+	for _, g := range r.Regions {
+		b = g.Append(b)
+	}
+	if r.HasFollowOn {
+		b = r.FollowOn.Append(b)
+	}
+	return b
+}
+
+// Append appends the 16 octets of the region to b.
+func (g Region) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(g.STag))
+	b = binary.BigEndian.AppendUint32(b, g.Len)
+	return binary.BigEndian.AppendUint64(b, g.TO)
+}
+
+// Append appends the 20 octets of the follow-on to b.
+func (f FollowOn) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(f.STag))
+	b = binary.BigEndian.AppendUint64(b, f.TO)
+	return binary.BigEndian.AppendUint64(b, f.Value)
+}
+
+// Parse reads the header; b is all of the message. The room of r.Regions is used again.
+// The fault tells that no request has this length.
+func (r *Request) Parse(b []byte) *transport.Fault {
+	*r = Request{Regions: r.Regions[:0]}
+	n := len(b) - requestIDLen
+	r.HasFollowOn = n%regionLen == followOnLen%regionLen
+	if r.HasFollowOn {
+		n -= followOnLen
+	}
+	if n < regionLen || n%regionLen != 0 {
+		return transport.Faultf(transport.RDMAPStreamCatastrophic, "Commit Request of %d octets", len(b))
+	}
+	r.ID = binary.BigEndian.Uint32(b)
+	b = b[requestIDLen:]
+	for range n / regionLen {
+		r.Regions = append(r.Regions, Region{
+			STag: stag.STag(binary.BigEndian.Uint32(b)),
+			Len:  binary.BigEndian.Uint32(b[4:]),
+			TO:   binary.BigEndian.Uint64(b[8:]),
+		})
+		b = b[regionLen:]
+	}
+	if r.HasFollowOn {
+		r.FollowOn = FollowOn{
+			STag:  stag.STag(binary.BigEndian.Uint32(b)),
+			TO:    binary.BigEndian.Uint64(b[4:]),
+			Value: binary.BigEndian.Uint64(b[12:]),
+		}
+	}
+	return nil
+}
+
+// Total returns the octets of all regions, overlapping ones counted twice. It fits: no
+// message has 2^32 regions.
+func (r *Request) Total() (n uint64) {
+	for _, g := range r.Regions {
+		n += uint64(g.Len)
+	}
+	return n
+}
+
+// A Response is a Commit Response (draft section 3.2.2).
+type Response struct {
+	ID     uint32 // of the request
+	Status Status
+}
+
+// Append appends the header to b.
+func (r Response) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, r.ID)
+	return binary.BigEndian.AppendUint32(b, uint32(r.Status))
+}
+
+// ParseResponse reads the header; b is all of the message. The error is a
+// [transport.Fault] that tells that b has another length.
+func ParseResponse(b []byte) (Response, error) {
+	if len(b) != ResponseLen {
+		return Response{}, transport.Faultf(transport.RDMAPStreamCatastrophic, "Commit Response of %d octets", len(b))
+	}
+	return Response{ID: binary.BigEndian.Uint32(b), Status: Status(binary.BigEndian.Uint32(b[4:]))}, nil
+}

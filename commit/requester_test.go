@@ -1,0 +1,68 @@
+package commit
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+var region = Region{0x11223344, 0x1000, 8}
+
+func TestCMT_7_22_RequesterCompletesOnTheResponse(t *testing.T) {
+	c := converse(t, nil)
+	c.posts(ask(1, region), ask(2, region))
+	require.NoError(t, c.flush())
+	c.wantDone("not when the requests are out")
+	c.sends("the first response", responseOf(1, 1, 0))
+	c.wantDone("completes the first", "1 committed")
+	c.sends("a failure", responseOf(2, 2, MakeStatus(3, DataLost)))
+	c.wantDone("completes, too", "2 data lost (region 3)")
+	c.posts(ask(3, region))
+	require.NoError(t, c.flush(), "and the stream goes on")
+}
+
+func TestCMT_8_ResponseThatDoesNotMatch(t *testing.T) {
+	for what, x := range map[string]struct {
+		code    transport.Code
+		segment []byte
+	}{
+		"another ID":           {transport.RDMAPStreamCatastrophic, responseOf(1, 2, 0)},
+		"too short":            {transport.RDMAPStreamCatastrophic, untagged(0x4d, 3, 1, "1234567")},
+		"empty":                {transport.RDMAPStreamCatastrophic, untagged(0x4d, 3, 1, "")},
+		"too long":             {transport.DDPTooLong, untagged(0x4d, 3, 1, "123456789")},
+		"an Atomic Response":   {transport.RDMAPOpcode, atomicResponseOf(1, 1, 0)[:18+8]},
+		"a request in its way": {transport.RDMAPOpcode, untagged(0x4c, 3, 1, "12345678")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := converse(t, nil)
+			c.posts(ask(1, region))
+			require.NoError(t, c.flush())
+			c.wantRefusedNow("ends the stream", x.code, x.segment)
+		})
+	}
+	c := converse(t, nil)
+	c.wantRefusedNow("one that nobody asked for", transport.RDMAPStreamCatastrophic, responseOf(1, 1, 0))
+}
+
+func TestCMT_47_CommitTakesASlotOfTheORD(t *testing.T) {
+	c := converse(t, nil)
+	c.posts(ask(1, region), ask(2, region), ask(3, region), ask(4, region), ask(5, region))
+	require.NoError(t, c.flush())
+	require.Len(t, c.sent, 4, "the fifth waits")
+	c.sent = nil
+	c.sends("a response", responseOf(1, 1, 0))
+	c.wantSegment("frees a slot", requestOf(ddp.MSN(5), ask(5, region)))
+}
+
+func TestCMT_27_CommitThatCannotBeMade(t *testing.T) {
+	c := converse(t, func(_ *Config, r *rdmap.Config) { r.ORD = 0 })
+	c.posts(ask(1, region))
+	err := c.flush()
+	require.Error(t, err, "without an ORD there is no request")
+	require.True(t, c.s.Terminate(err))
+	c.wantSegment("but a Terminate, without headers", untagged(0x47, 2, 1, "\x00\x00\x00\x00"))
+}

@@ -1,0 +1,118 @@
+package commit
+
+import "fmt"
+
+// A Status is how a Commit ended: the code in the lower 16 bits, and above it the index
+// of the first region that failed, [NoRegion] where that does not apply. Zero, and
+// nothing else, is success: a code that is not known is a failure.
+type Status uint32
+
+// A Code says why a Commit failed.
+type Code uint16
+
+// The codes. That a Commit has failed does not mean that the data is lost, but for
+// DataLost; nothing is known of which octets are durable.
+const (
+	OK             Code = 0x0000
+	Failed         Code = 0x0001 // the data is where it was; try again, or write it again
+	ReadOnly       Code = 0x0002 // the device takes no more changes
+	Integrity      Code = 0x0003 // a check of the region has failed; write it again
+	Limit          Code = 0x0004 // too many octets for one request; split it
+	Transient      Code = 0x0005 // for now; try again
+	NotDurable     Code = 0x0006 // the region has nothing that could make it durable
+	FollowOnFailed Code = 0x0007 // all regions are durable; the follow-on is not
+	DataLost       Code = 0x0008 // the octets may no longer be what was written; write them again
+	Unspecified    Code = 0x00ff
+	Vendor         Code = 0x8000 // with the errno of the peer in the lower 15 bits
+)
+
+// NoRegion is the index of a failure that is not about one region.
+const NoRegion = 0xffff
+
+// MakeStatus makes a Status of a region's index and a code.
+func MakeStatus(region int, c Code) Status {
+	if c == OK {
+		return 0
+	}
+	return Status(region&0xffff)<<16 | Status(c)
+}
+
+// Code returns the lower half. Of a status that is not zero but has no code, it is
+// Unspecified.
+func (s Status) Code() Code {
+	if s != 0 && uint16(s) == 0 {
+		return Unspecified
+	}
+	return Code(s)
+}
+
+// Region returns the index of the region that failed, NoRegion if it was none.
+func (s Status) Region() int { return int(s >> 16) }
+
+// Err returns nil for success, else an *[Error].
+func (s Status) Err() error {
+	if s == 0 {
+		return nil
+	}
+	return &Error{Status: s}
+}
+
+func (s Status) String() string {
+	switch {
+	case s == 0:
+		return "committed"
+	case s.Region() == NoRegion:
+		return s.Code().String()
+	}
+	return fmt.Sprintf("%v (region %d)", s.Code(), s.Region())
+}
+
+var codeNames = map[Code]string{
+	OK: "committed", Failed: "commit failed", ReadOnly: "read only", Integrity: "integrity check failed",
+	Limit: "too many octets", Transient: "temporary failure", NotDurable: "region is not durable",
+	FollowOnFailed: "follow-on failed", DataLost: "data lost", Unspecified: "unspecified failure",
+}
+
+func (c Code) String() string {
+	if n, ok := codeNames[c]; ok {
+		return n
+	}
+	if c&Vendor != 0 {
+		return fmt.Sprintf("device error %d", c&^Vendor)
+	}
+	return fmt.Sprintf("Code(%#04x)", uint16(c))
+}
+
+// An Error is a failed Commit. A [Flusher] of the user's own returns one to choose the
+// code that the peer is told.
+type Error struct {
+	Status Status
+	Err    error // the particulars; nil at the requester
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return "commit: " + e.Status.String()
+	}
+	return "commit: " + e.Status.String() + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is matches a *Error with the same code, so that errors.Is(err, commit.ErrDataLost)
+// works whichever region it was.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Err == nil && t.Status.Code() == e.Status.Code() && t.Status.Region() == NoRegion
+}
+
+// For errors.Is.
+var (
+	ErrFailed     error = &Error{Status: MakeStatus(NoRegion, Failed)}
+	ErrReadOnly   error = &Error{Status: MakeStatus(NoRegion, ReadOnly)}
+	ErrIntegrity  error = &Error{Status: MakeStatus(NoRegion, Integrity)}
+	ErrLimit      error = &Error{Status: MakeStatus(NoRegion, Limit)}
+	ErrTransient  error = &Error{Status: MakeStatus(NoRegion, Transient)}
+	ErrNotDurable error = &Error{Status: MakeStatus(NoRegion, NotDurable)}
+	ErrDataLost   error = &Error{Status: MakeStatus(NoRegion, DataLost)}
+)

@@ -1,0 +1,417 @@
+package iwarp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// RDMA Commit as an application sees it.
+
+// A medium is a Flusher that does what the test says.
+type medium struct {
+	mu      sync.Mutex
+	flushed []commit.Range
+	err     error
+	hold    chan struct{} // not nil: Flush waits for it
+}
+
+func (m *medium) Flush(_ context.Context, off, n int64) error {
+	m.mu.Lock()
+	hold := m.hold
+	m.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.flushed = append(m.flushed, commit.Range{Off: off, Len: n})
+	return m.err
+}
+
+func (m *medium) fails(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
+}
+
+func (m *medium) ranges() []commit.Range {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.flushed
+}
+
+var committing = QPConfig{Commit: &CommitOptions{}}
+
+func committers(t *testing.T) (client, server *side) {
+	return connect(t, pairConfig{client: committing, server: committing})
+}
+
+func TestCMT_5_13_52_CommitOfAFile(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	f, err := commit.OpenFile(filepath.Join(t.TempDir(), "log"), &commit.FileOptions{Size: 1 << 20})
+	require.NoError(t, err)
+	mr, err := server.pd.RegisterBuffer(f, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: f})
+	require.NoError(t, err)
+	mem, src := client.register(64<<10, stag.LocalWrite, nil)
+	copy(mem, "a record")
+	require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 64<<10), src.Slice(0, 64<<10)))
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 64<<10)))
+	require.EqualValues(t, 1, f.Syncs())
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 64<<10)))
+	require.EqualValues(t, 1, f.Syncs(), "nothing was written since")
+	require.Equal(t, Traffic{Messages: 2, Octets: 2 * 20}, client.qp.Stats().Sent.CommitRequest)
+	require.Equal(t, Traffic{Messages: 2, Octets: 2 * 8}, client.qp.Stats().Received.CommitResponse)
+	require.EqualValues(t, 2, server.qp.Stats().CommitsServed)
+	follow := FollowOn{At: mr.Advertise(1<<20-8, 8)}
+	binary.BigEndian.PutUint64(follow.Value[:], 42)
+	require.NoError(t, client.qp.CommitThen(ctx, follow, mr.Advertise(0, 64<<10)))
+	require.NoError(t, client.qp.CommitThen(ctx, follow), "a follow-on alone")
+	got := make([]byte, 8)
+	_, err = f.ReadAt(got, 1<<20-8)
+	require.NoError(t, err)
+	require.EqualValues(t, 42, binary.LittleEndian.Uint64(got), "in a Buffer it is little endian")
+	require.NoError(t, client.qp.Close())
+	<-server.qp.Done()
+	require.NoError(t, mr.Close())
+	require.NoError(t, f.Close())
+}
+
+func TestCMT_20_29_30_52_FailedCommitLeavesTheQP(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	var m medium
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: &m})
+	_, local := client.register(64, stag.LocalWrite, nil)
+	require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8)))
+	require.NoError(t, client.qp.RDMARead(ctx, local.Slice(0, 8), mr.Advertise(0, 8)))
+	require.Empty(t, m.ranges(), "a Write alone makes nothing durable")
+
+	m.fails(syscall.EIO)
+	err := client.qp.Commit(ctx, mr.Advertise(0, 8), mr.Advertise(8, 8))
+	require.ErrorIs(t, err, commit.ErrDataLost)
+	require.NotErrorIs(t, err, net.ErrClosed, "the QP is as it was")
+	var e *commit.Error
+	require.ErrorAs(t, err, &e)
+	require.Zero(t, e.Status.Region())
+	require.NoError(t, client.qp.PostSend(SendWR{ID: 5, Op: OpCommit, Flags: Unsignaled, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
+	wcs := make([]WC, 1)
+	n, err := client.qp.SendCQ().Wait(ctx, wcs)
+	require.NoError(t, err)
+	require.Equal(t, []WC{{ID: 5, QP: client.qp, Op: OpCommit, Status: StatusRemoteOp, CommitStatus: uint32(commit.DataLost)}}, wcs[:n],
+		"a failure completes also if it is Unsignaled")
+	require.Equal(t, StateRTS, client.qp.State())
+	m.fails(nil)
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+	require.NoError(t, client.qp.RDMARead(ctx, local.Slice(0, 8), mr.Advertise(0, 8)))
+}
+
+func TestCMT_41_CommitOfAnyRange(t *testing.T) {
+	server := QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 2, MaxOctets: 20}}
+	client, peer := connect(t, pairConfig{client: QPConfig{Commit: &CommitOptions{Negotiate: true}}, server: server})
+	ctx := testContext(t)
+	var m medium
+	_, mr := peer.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, BaseTO: 1 << 40})
+	at := mr.Advertise(0, 64)
+	regions, octets, ok := client.qp.CommitLimits()
+	require.True(t, ok)
+	require.Equal(t, []uint64{2, 20}, []uint64{uint64(regions), octets}, "what the peer has offered")
+	require.NoError(t, client.qp.CommitRange(ctx, at.STag, at.TO+3, 50))
+	require.Equal(t, []commit.Range{{Off: 3, Len: 20}, {Off: 23, Len: 20}, {Off: 43, Len: 10}}, m.ranges(), "below the limits")
+	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 21)), ErrLimit)
+	require.ErrorIs(t, client.qp.Commit(ctx, at, at, at), ErrLimit)
+	require.ErrorIs(t, client.qp.CommitRange(ctx, at.STag, 1<<63, 1<<63+1), ErrBounds)
+	require.NoError(t, client.qp.CommitRange(ctx, at.STag, 0, 0))
+
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, committing, nil)
+		errs := make(chan error, 1)
+		go func() { errs <- k.qp.CommitRange(ctx, 7, 5, 1<<32+9) }()
+		want := binary.BigEndian.AppendUint32(untagged(0x41, 0x4c, 0, 1, 1, 0, ""), 1)
+		for _, g := range []commit.Region{{STag: 7, TO: 5, Len: 1<<32 - 1}, {STag: 7, TO: 5 + 1<<32 - 1, Len: 10}} {
+			want = g.Append(want)
+		}
+		require.Equal(t, want, k.p.segment(), "a region has less than 4 GiB")
+		k.p.writes(fpdu(untagged(0x41, 0x4d, 0, 3, 1, 0, "\x00\x00\x00\x01\x00\x00\x00\x00")))
+		require.NoError(t, <-errs)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+func TestCMT_49_58_Negotiation(t *testing.T) {
+	offers := &CommitOptions{Negotiate: true, MaxRegions: 8}
+	for what, x := range map[string]struct {
+		client, server *CommitOptions
+		ok             bool
+	}{
+		"both":            {offers, offers, true},
+		"only the client": {offers, nil, false},
+		"only the server": {nil, offers, false},
+		"by other means":  {&CommitOptions{}, &CommitOptions{}, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			client, server := connect(t, pairConfig{
+				client: QPConfig{Commit: x.client, PrivateData: []byte("client")},
+				server: QPConfig{Commit: x.server, PrivateData: []byte("server")},
+			})
+			if x.client != nil {
+				_, _, ok := client.qp.CommitLimits()
+				require.Equal(t, x.ok, ok)
+				require.Equal(t, "server", string(client.qp.PrivateData()), "the offer is no part of the private data")
+			}
+			if x.server != nil {
+				_, _, ok := server.qp.CommitLimits()
+				require.Equal(t, x.ok, ok)
+			}
+			require.Equal(t, "client", string(server.qp.PrivateData()))
+			if !x.ok {
+				require.ErrorIs(t, client.qp.Commit(testContext(t), RemoteBuffer{}), ErrUnsupported)
+				require.ErrorIs(t, client.qp.CommitRange(testContext(t), 1, 0, 1), ErrUnsupported)
+			}
+		})
+	}
+	client, _ := connect(t, pairConfig{
+		client: QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 3}},
+		server: QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 1000}},
+	})
+	regions, _, _ := client.qp.CommitLimits()
+	require.Equal(t, 3, regions, "what both ends allow")
+	client = newSide(t, nil)
+	_, err := client.rnic.Dial(testContext(t), "tcp", "127.0.0.1:1", &QPConfig{PD: client.pd, Commit: &CommitOptions{MaxRegions: 1 << 16}})
+	require.ErrorContains(t, err, "MaxRegions")
+}
+
+func TestCMT_12_50_ProbingAPeerThatDoesNotKnowCommit(t *testing.T) {
+	client, server := connect(t, pairConfig{client: committing})
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, nil)
+	err := client.qp.Commit(testContext(t), mr.Advertise(0, 8))
+	var te *TerminateError
+	require.ErrorAs(t, err, &te)
+	require.Equal(t, []uint8{0, 2, 6}, []uint8{te.Layer, te.Type, te.Code})
+	require.True(t, te.Remote)
+}
+
+func TestCMT_18_19_PlainMemory(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		client, server := connect(t, pairConfig{client: committing, server: QPConfig{Commit: &CommitOptions{StrictDurable: strict}}})
+		_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, nil)
+		err := client.qp.Commit(testContext(t), mr.Advertise(0, 8))
+		if strict {
+			require.ErrorIs(t, err, commit.ErrNotDurable)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestCommitThatCannotBePosted(t *testing.T) {
+	client, _ := connect(t, pairConfig{client: QPConfig{Commit: &CommitOptions{}, ORD: -1}, server: committing})
+	ctx := testContext(t)
+	require.ErrorIs(t, client.qp.Commit(ctx, RemoteBuffer{}), ErrUnsupported, "without an ORD")
+	client, server := committers(t)
+	_, mr := client.register(64, stag.LocalWrite, nil)
+	at := RemoteBuffer{Len: 8}
+	for what, x := range map[string]struct {
+		wr SendWR
+		is error
+	}{
+		"no region":                   {SendWR{}, nil},
+		"too many regions":            {SendWR{Regions: make([]RemoteBuffer, 65)}, ErrLimit},
+		"a follow-on of seven octets": {SendWR{Regions: []RemoteBuffer{at}, FollowOn: &FollowOn{At: RemoteBuffer{Len: 7}}}, ErrBounds},
+		"local octets":                {SendWR{Regions: []RemoteBuffer{at}, Local: []SGE{mr.Slice(0, 8)}}, nil},
+		"solicited":                   {SendWR{Regions: []RemoteBuffer{at}, Flags: Solicited}, nil},
+	} {
+		x.wr.Op = OpCommit
+		err := client.qp.PostSend(x.wr)
+		require.Error(t, err, what)
+		if x.is != nil {
+			require.ErrorIs(t, err, x.is, what)
+		}
+	}
+	require.NoError(t, client.qp.Commit(ctx, RemoteBuffer{}), "nothing of it has reached the peer")
+	require.Equal(t, StateRTS, server.qp.State())
+}
+
+func TestCMT_53_CloseWaitsForTheFlush(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	m := medium{hold: make(chan struct{})}
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+	answered := make(chan error, 1)
+	go func() { answered <- client.qp.Commit(ctx, mr.Advertise(0, 8)) }()
+	require.Eventually(t, func() bool { _, irq := server.qp.stream.Idle(); return irq == 1 }, 10*time.Second, time.Millisecond)
+	closed := make(chan error, 1)
+	go func() { closed <- mr.Close() }()
+	require.Eventually(t, func() bool { return !mr.region().Valid() }, 10*time.Second, time.Millisecond, "the STag is dead at once")
+	require.Empty(t, closed, "but the octets are in use")
+	close(m.hold)
+	require.NoError(t, <-closed)
+	require.NoError(t, <-answered, "the Commit ends as if nothing had happened")
+}
+
+func TestCMT_55_DurableOnReceive(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	var m, other medium
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, DurableOnReceive: true})
+	elsewhere, err := server.rnic.AllocPD()
+	require.NoError(t, err)
+	_, err = elsewhere.RegisterMR(make([]byte, 64), stag.LocalWrite, &MROptions{Durable: &other, DurableOnReceive: true})
+	require.NoError(t, err)
+	_, local := client.register(64, stag.LocalWrite, nil)
+	sends := func() (int, error) {
+		received := make(chan error, 1)
+		go func() {
+			_, err := server.qp.Recv(ctx, SGE{})
+			received <- err
+		}()
+		require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8)))
+		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Flags: Unsignaled}))
+		return len(m.ranges()), <-received
+	}
+	_, err = sends()
+	require.NoError(t, err)
+	require.Equal(t, []commit.Range{{Off: 0, Len: 64}}, m.ranges(), "it is durable before the receive completes")
+	require.Empty(t, other.ranges(), "what the peer cannot have written is left alone")
+
+	m.fails(errors.New("no"))
+	_, err = sends()
+	require.ErrorContains(t, err, "durable on receive", "a receive never claims what is not so")
+
+	client, server = committers(t)
+	_, mr = server.register(64, stag.LocalWrite, &MROptions{Durable: &m, DurableOnReceive: true})
+	require.NoError(t, mr.Close())
+	before := len(m.ranges())
+	_, mr = server.register(64, stag.LocalWrite|stag.RemoteWrite, nil)
+	_, local = client.register(64, stag.LocalWrite, nil)
+	_, err = sends()
+	require.NoError(t, err)
+	require.Len(t, m.ranges(), before, "a region that was closed is left alone")
+}
+
+// touched is a medium that is told of what was written.
+type touched struct {
+	medium
+	told []commit.Range
+}
+
+func (m *touched) Touched(off, n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told = append(m.told, commit.Range{Off: off, Len: n})
+}
+
+func TestWriteThroughAndIntegrity(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	var m touched
+	mem, mr := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: &m, WriteThrough: true})
+	checks := func(off, n int64) error {
+		if mem[off] == 'x' {
+			return errors.New("bad record")
+		}
+		return nil
+	}
+	checked, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, Integrity: checks})
+	require.NoError(t, err)
+	src, local := client.register(64, stag.LocalWrite, nil)
+	copy(src, "x")
+	require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(8, 4), local.Slice(0, 4)))
+	require.NoError(t, client.qp.RDMARead(ctx, local.Slice(8, 4), mr.Advertise(8, 4)))
+	require.Equal(t, []commit.Range{{Off: 8, Len: 4}}, m.told)
+	require.Equal(t, []commit.Range{{Off: 8, Len: 4}}, m.ranges(), "written through, without a Commit")
+	require.ErrorIs(t, client.qp.Commit(ctx, checked.Advertise(0, 4), checked.Advertise(8, 4)), commit.ErrIntegrity)
+	require.Len(t, m.ranges(), 2, "what fails the check is not flushed")
+}
+
+func TestCMT_59_DurableNeedsABackingThatCanFlush(t *testing.T) {
+	s := newSide(t, nil)
+	f, err := commit.OpenFile(filepath.Join(t.TempDir(), "data"), &commit.FileOptions{Size: 4096})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	for what, o := range map[string]*MROptions{
+		"durable on receive, by nothing":  {DurableOnReceive: true},
+		"written through to nothing":      {WriteThrough: true},
+		"checked before nothing":          {Integrity: func(int64, int64) error { return nil }},
+		"memory, durable as another file": {Durable: f},
+	} {
+		_, err := s.pd.RegisterMR(make([]byte, 64), stag.LocalWrite, o)
+		require.Error(t, err, what)
+	}
+	_, err = s.pd.AllocMR(64, stag.LocalWrite, &MROptions{Durable: &medium{}})
+	require.Error(t, err)
+	require.NoError(t, s.pd.Close(), "nothing was registered")
+}
+
+func TestNothingIsAllocatedForACommit(t *testing.T) {
+	client, server := committers(t)
+	var m discard
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: m})
+	wcs := make([]WC, 1)
+	wr := []SendWR{{Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8), mr.Advertise(8, 8)}, FollowOn: &FollowOn{At: mr.Advertise(16, 8)}}}
+	wantNoAllocs(t, "a Commit", func() {
+		if err := client.qp.PostSend(wr...); err != nil {
+			t.Fatal(err)
+		}
+		one(t, client.qp.SendCQ(), wcs)
+	})
+}
+
+type discard struct{}
+
+func (discard) Flush(context.Context, int64, int64) error { return nil }
+
+// TestCMT_57_WithdrawingARegion: nobody but its owner revokes a region, so the owner asks
+// first.
+func TestCMT_57_WithdrawingARegion(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	var m medium
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+	_, other := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+	require.NoError(t, client.qp.PostRecv(RecvWR{}))
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+	agreed := make(chan error, 1)
+	go func() {
+		_, err := server.qp.Recv(ctx, SGE{})
+		agreed <- err
+	}()
+	require.NoError(t, server.qp.Send(ctx), "give it back, please")
+	one(t, client.qp.RecvCQ(), make([]WC, 1))
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "the peer finishes what it has begun")
+	require.NoError(t, client.qp.Send(ctx), "and agrees")
+	require.NoError(t, <-agreed)
+	require.NoError(t, mr.Close())
+	require.NoError(t, client.qp.Commit(ctx, other.Advertise(0, 8)), "the connection has not noticed")
+}
+
+func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	slow := medium{hold: make(chan struct{})}
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: &slow})
+	_, quick := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: discard{}})
+	first, ird := client.qp, server.qp.IRD()
+	for range 3 * ird {
+		require.NoError(t, first.PostSend(SendWR{Op: OpCommit, Flags: Unsignaled, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
+	}
+	require.Eventually(t, func() bool { _, irq := server.qp.stream.Idle(); return irq == ird }, 10*time.Second, time.Millisecond,
+		"as many as the IRD are at the peer")
+	client.connect(server, pairConfig{client: committing, server: committing})
+	require.NoError(t, client.qp.Commit(ctx, quick.Advertise(0, 8)), "another stream is served")
+	close(slow.hold)
+	require.NoError(t, first.Commit(ctx, mr.Advertise(0, 8)))
+	require.Len(t, slow.ranges(), 3*ird+1, "and none was forgotten")
+}

@@ -1,0 +1,105 @@
+// Walog is a replicated write-ahead log, to show what RDMA Commit is for.
+//
+//	walog target [-addr HOST:PORT] FILE
+//	walog demo [-records N] [-writers N] [-size OCTETS] [-dir DIR]
+//	walog compare [-records N] [-size OCTETS] [-dir DIR]
+//
+// There is one writer and there are three targets. A record counts as written when two
+// of them have it on their disks. The writer puts records there with RDMA Writes and
+// makes them durable with a Commit, whose follow-on then moves the tail of the log: a tail
+// that survives a crash never names a record that does not. No code of the targets runs
+// for a record; they register a file and wait.
+//
+// A new writer reads the tails of two targets, takes the log of the better one for its own and
+// brings the others to it (see writer.go). So any one target may be lost.
+//
+// Demo runs the targets in processes of their own, kills one on the way and starts
+// it again, and in the end compares the three files. Compare measures a record that is
+// pushed like this against one that the target pulls: asked by a message, it reads the
+// record with an RDMA Read, syncs its file, and answers.
+//
+// Whoever can reach a target can write its log: there is no authentication. It listens on
+// loopback unless told otherwise.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "walog:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: walog target|demo|compare [flags]")
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	fs := flag.NewFlagSet("walog "+args[0], flag.ContinueOnError)
+	fs.SetOutput(out)
+	var o options
+	switch args[0] {
+	case "target":
+		fs.StringVar(&o.addr, "addr", "127.0.0.1:0", "`ADDRESS` to listen on, host:port")
+		fs.Int64Var(&o.file, "file-size", defaultFile, "octets of a new file")
+	case "demo", "compare":
+		fs.IntVar(&o.records, "records", 100_000, "records to write")
+		fs.IntVar(&o.writers, "writers", 64, "goroutines that write records, each one at a time")
+		fs.IntVar(&o.size, "size", 100, "octets of a record")
+		fs.StringVar(&o.dir, "dir", "", "where to put the files; empty: a directory for temporary ones")
+	default:
+		return errUsage
+	}
+	if err := fs.Parse(args[1:]); err != nil {
+		return err
+	}
+	switch args[0] {
+	case "target":
+		if fs.NArg() != 1 {
+			return errUsage
+		}
+		return serve(ctx, o.addr, fs.Arg(0), o.file, out)
+	case "demo":
+		return o.inDir(func() error { return demo(ctx, &o, out) })
+	default:
+		return o.inDir(func() error { return compare(ctx, &o, out) })
+	}
+}
+
+// options are what the flags say.
+type options struct {
+	addr                   string
+	dir                    string
+	records, writers, size int
+	file                   int64
+}
+
+func (o *options) inDir(f func() error) error {
+	if o.records < 1 || o.writers < 1 || o.size < 1 || o.size > 1<<20 {
+		return errors.New("there must be records, writers, and 1 to 1,048,576 octets of a record")
+	}
+	o.file = fileSize(o.records, o.size)
+	if o.dir != "" {
+		return f()
+	}
+	dir, err := os.MkdirTemp("", "walog")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	o.dir = dir
+	return f()
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain lets the test program be a target of demo.
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestDemo(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(testContext(t), []string{"demo", "-records", "300", "-writers", "8"}, &out))
+	require.Contains(t, out.String(), "target 3 is killed")
+	require.Contains(t, out.String(), "target 3 is started again")
+	require.Contains(t, out.String(), "the three logs are equal: 300 records")
+}
+
+func TestCompare(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(testContext(t), []string{"compare", "-records", "10", "-dir", t.TempDir()}, &out))
+	require.Contains(t, out.String(), "median of 10: pushed")
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"fly"}, {"target"}, {"demo", "-records", "0"}, {"demo", "-what"}} {
+		require.Error(t, run(t.Context(), args, &bytes.Buffer{}), "%q", args)
+	}
+}
+
+func TestLogIsChecked(t *testing.T) {
+	b := make([]byte, 256)
+	n, err := putRecord(b, 0, []byte("zero"))
+	require.NoError(t, err)
+	m, err := putRecord(b[n:], 1, []byte("the first"))
+	require.NoError(t, err)
+	log := b[:n+m]
+	records, err := checkLog(log)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, records)
+	for i := range log {
+		log[i] ^= 1
+		_, err := checkLog(log)
+		require.Error(t, err, "octet %d", i)
+		log[i] ^= 1
+	}
+	_, err = checkLog(log[:len(log)-1])
+	require.Error(t, err)
+	_, err = putRecord(b[:20], 2, []byte("too long"))
+	require.ErrorIs(t, err, errFull)
+}
+
+// A cluster is three targets in this process.
+type cluster struct {
+	*testing.T
+	ctx     context.Context
+	paths   [3]string
+	addrs   []string
+	targets [3]*target
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{T: t, ctx: testContext(t), addrs: make([]string, 3)}
+	dir := t.TempDir()
+	for i := range c.targets {
+		c.paths[i], c.addrs[i] = filepath.Join(dir, string(rune('a'+i))), "127.0.0.1:0"
+		c.start(i)
+		t.Cleanup(func() { c.targets[i].close() })
+	}
+	return c
+}
+
+func (c *cluster) start(i int) {
+	t, err := openTarget(c.ctx, c.addrs[i], c.paths[i], start+4096)
+	require.NoError(c, err)
+	c.targets[i], c.addrs[i] = t, t.l.Addr().String()
+	go func() { _ = t.accept(c.ctx) }()
+}
+
+func (c *cluster) lose(i int) { c.targets[i].close() }
+
+func (c *cluster) writer() *writer {
+	w, err := openWriter(c.ctx, c.addrs, start+4096)
+	require.NoError(c, err)
+	return w
+}
+
+// records are those of a target's file.
+func (c *cluster) records(i int) string {
+	b, err := os.ReadFile(c.paths[i])
+	require.NoError(c, err)
+	word := make([]byte, 8)
+	copy(word, b)
+	var m mark
+	for k := range 8 {
+		m.tail |= uint64(word[k]) << (8 * k)
+	}
+	m = markOf(m.tail)
+	log := b[start:m.tail]
+	_, err = checkLog(log)
+	require.NoError(c, err)
+	var records []string
+	for len(log) > 0 {
+		n := int(log[0])
+		records = append(records, string(log[recordHead:recordHead+n]))
+		log = log[recordLen(n):]
+	}
+	return strings.Join(records, " ")
+}
+
+func TestRecoveryAfterTheLossOfAnyOne(t *testing.T) {
+	for lost := range 3 {
+		c := newCluster(t)
+		w := c.writer()
+		require.NoError(t, w.append(c.ctx, []byte("one")))
+		require.NoError(t, w.settle(c.ctx))
+		c.lose(lost)
+		require.NoError(t, w.append(c.ctx, []byte("two")), "two targets are enough")
+		require.NoError(t, w.close())
+
+		w = c.writer()
+		require.NoError(t, w.append(c.ctx, []byte("three")), "a new writer goes on")
+		c.start(lost)
+		require.NoError(t, w.settle(c.ctx))
+		require.NoError(t, w.close())
+		for i := range c.targets {
+			require.Equal(t, "one two three", c.records(i), "target %d, after the loss of %d", i, lost)
+		}
+	}
+}
+
+// TestOldTermIsGivenUp: a target has a record that no majority has seen, and misses one
+// that took its place.
+func TestOldTermIsGivenUp(t *testing.T) {
+	c := newCluster(t)
+	w := c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("one")))
+	require.NoError(t, w.settle(c.ctx))
+	c.lose(0)
+	c.lose(1)
+	end, err := w.put([]byte("lost"))
+	require.NoError(t, err)
+	require.NoError(t, w.when(c.ctx, func() bool { return w.links[2].acked == end }), "only the third has it")
+	require.NoError(t, w.close())
+	c.lose(2)
+	_, err = openWriter(c.ctx, c.addrs, start+4096)
+	require.ErrorContains(t, err, "0 of 3 targets")
+
+	c.start(0)
+	c.start(1)
+	w = c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("two")))
+	require.NoError(t, w.close())
+	c.lose(0)
+	c.start(2)
+	w = c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("three")))
+	c.start(0)
+	require.NoError(t, w.settle(c.ctx))
+	require.NoError(t, w.close())
+	for i := range c.targets {
+		require.Equal(t, "one two three", c.records(i), "target %d", i)
+	}
+}
+
+func TestFullLog(t *testing.T) {
+	c := newCluster(t)
+	w := c.writer()
+	defer func() { require.NoError(t, w.close()) }()
+	require.NoError(t, w.append(c.ctx, make([]byte, 4000)))
+	require.ErrorIs(t, w.append(c.ctx, make([]byte, 100)), errFull)
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A writer appends records to the logs of its targets. There is one at a time: who starts
+// another makes sure that the one before has ended.
+//
+// A record is written when a majority has it. A new writer asks a majority, so that at
+// least one of those has every such record, and takes the log with the best mark for its
+// own. Before it writes, it makes a majority agree to that, under a new term: a target
+// that was away meanwhile will be recognised by its old one.
+type writer struct {
+	rnic       *iwarp.RNIC
+	pd         *iwarp.PD
+	log        *iwarp.MR // of mem
+	mem        []byte    // the file as it is to be
+	scratch    *iwarp.MR // of scratchMem: what is read from targets
+	scratchMem []byte
+	links      []*link
+	term       uint16
+	stop       context.CancelFunc
+	tasks      sync.WaitGroup
+
+	mu      sync.Mutex
+	changed sync.Cond
+	end     uint64 // of what was appended
+	number  uint64 // of the next record
+}
+
+// openWriter makes a writer of a log of so many octets, and recovers what is there.
+func openWriter(ctx context.Context, targets []string, size int64) (*writer, error) {
+	w := &writer{end: start, mem: make([]byte, size), scratchMem: make([]byte, size)}
+	w.changed.L = &w.mu
+	for _, addr := range targets {
+		w.links = append(w.links, &link{w: w, addr: addr})
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	err := w.register()
+	if err == nil {
+		err = w.recover(ctx)
+	}
+	if err != nil {
+		_ = w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *writer) register() (err error) {
+	if w.rnic, err = iwarp.Open(nil); err != nil {
+		return err
+	}
+	if w.pd, err = w.rnic.AllocPD(); err != nil {
+		return err
+	}
+	if w.log, err = w.pd.RegisterMR(w.mem, 0, nil); err != nil {
+		return err
+	}
+	w.scratch, err = w.pd.RegisterMR(w.scratchMem, stag.LocalWrite, nil)
+	return err
+}
+
+// room is how long the file is.
+func (w *writer) room() uint64 { return uint64(len(w.mem)) }
+
+func (w *writer) majority() int { return len(w.links)/2 + 1 }
+
+// recover finds the log of those who wrote before, starts the links, and waits until a
+// majority has it.
+func (w *writer) recover(ctx context.Context) error {
+	marks := make([]mark, len(w.links))
+	best, reached := -1, 0
+	for i, l := range w.links {
+		m, err := l.dial(ctx)
+		if err != nil {
+			l.hangUp()
+			continue
+		}
+		marks[i] = m
+		reached++
+		if best < 0 || m.word() > marks[best].word() {
+			best = i
+		}
+	}
+	if reached < w.majority() {
+		return fmt.Errorf("%d of %d targets can be reached", reached, len(w.links))
+	}
+	if err := w.adopt(ctx, w.links[best], marks[best]); err != nil {
+		return err
+	}
+	for i, l := range w.links {
+		w.tasks.Go(func() { l.run(ctx, marks[i]) })
+	}
+	return w.await(ctx, w.end)
+}
+
+// adopt takes a target's log for ours.
+func (w *writer) adopt(ctx context.Context, l *link, m mark) error {
+	w.term = m.term + 1
+	if w.term == 0 {
+		return errors.New("no term is left")
+	}
+	if m.tail <= start { // a new file
+		return nil
+	}
+	log, err := l.read(ctx, start, int(m.tail-start))
+	if err != nil {
+		return err
+	}
+	if w.number, err = checkLog(log); err != nil {
+		return fmt.Errorf("target %s: %w", l.addr, err)
+	}
+	copy(w.mem[start:], log)
+	w.end = m.tail
+	return nil
+}
+
+// append writes a record and returns when a majority has it.
+func (w *writer) append(ctx context.Context, data []byte) error {
+	end, err := w.put(data)
+	if err != nil {
+		return err
+	}
+	return w.await(ctx, end)
+}
+
+func (w *writer) put(data []byte) (end uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := putRecord(w.mem[w.end:], w.number, data)
+	if err != nil {
+		return 0, err
+	}
+	w.number++
+	w.end += uint64(n)
+	w.changed.Broadcast()
+	return w.end, nil
+}
+
+// await waits until a majority has the log up to end.
+func (w *writer) await(ctx context.Context, end uint64) error {
+	return w.when(ctx, func() bool { return w.durable() >= end })
+}
+
+// next waits until there is more than up to tail, and returns the end of it.
+func (w *writer) next(ctx context.Context, tail uint64) (end uint64, err error) {
+	err = w.when(ctx, func() bool { end = w.end; return end > tail })
+	return end, err
+}
+
+// when waits for a change that makes ok true.
+func (w *writer) when(ctx context.Context, ok func() bool) error {
+	defer context.AfterFunc(ctx, w.wake)()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !ok() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		w.changed.Wait()
+	}
+	return nil
+}
+
+func (w *writer) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed.Broadcast()
+}
+
+// durable is the tail that a majority has. Preconditions: w.mu is held.
+func (w *writer) durable() uint64 {
+	tails := make([]uint64, 0, len(w.links))
+	for _, l := range w.links {
+		tails = append(tails, l.acked)
+	}
+	slices.Sort(tails)
+	return tails[len(tails)-w.majority()]
+}
+
+func (w *writer) acknowledge(l *link, tail uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.acked = max(l.acked, tail)
+	w.changed.Broadcast()
+}
+
+// settle waits until all targets have everything.
+func (w *writer) settle(ctx context.Context) error {
+	return w.when(ctx, func() bool {
+		return !slices.ContainsFunc(w.links, func(l *link) bool { return l.acked < w.end })
+	})
+}
+
+func (w *writer) close() error {
+	w.stop()
+	w.tasks.Wait()
+	if w.rnic == nil {
+		return nil
+	}
+	return w.rnic.Close()
+}
