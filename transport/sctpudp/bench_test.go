@@ -83,8 +83,8 @@ func BenchmarkPion(b *testing.B) {
 	client, err := pion.ClientWithOptions(o...)
 	require.NoError(b, err)
 	server := <-made
-	defer client.Close() //nolint:errcheck // it is over
-	defer server.Close() //nolint:errcheck // it is over
+	defer client.Close()
+	defer server.Close()
 	out, err := client.OpenStream(1, sctp.PPIDSegment)
 	require.NoError(b, err)
 	out.SetReliabilityParams(true, pion.ReliabilityTypeReliable, 0)
