@@ -138,7 +138,7 @@ func TestCMT_41_CommitOfAnyRange(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, committing, nil)
 		errs := make(chan error, 1)
-		go func() { errs <- k.qp.CommitRange(ctx, 7, 5, 1<<32+9) }()
+		go func() { errs <- k.qp.CommitRange(testContext(t), 7, 5, 1<<32+9) }()
 		want := binary.BigEndian.AppendUint32(untagged(0x41, 0x4c, 0, 1, 1, 0, ""), 1)
 		for _, g := range []commit.Region{{STag: 7, TO: 5, Len: 1<<32 - 1}, {STag: 7, TO: 5 + 1<<32 - 1, Len: 10}} {
 			want = g.Append(want)

@@ -74,7 +74,7 @@ func (a *association) accept(dst, p []byte) int {
 		case chunkHeartbeat:
 			a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
 			continue
-		case chunkCookieEcho: // our COOKIE ACK was lost
+		case chunkCookieEcho: // the first, or our COOKIE ACK was lost
 			a.say(chunkCookieAck, 0, nil)
 			continue
 		case chunkShutdownAck, chunkShutdownComplete:

@@ -200,3 +200,34 @@ func TestCookiesProveAnAddress(t *testing.T) {
 	_, ok = s.open(b[1:], from, at, now)
 	require.False(t, ok)
 }
+
+// TestDataComesWithTheCookie: as Linux sends it.
+func TestDataComesWithTheCookie(t *testing.T) {
+	p := newPair(t)
+	at := ports{9, p.l.e.addr.Port}
+	init := newInitiation()
+	p.forge(packet(at, 0, chunkInit, 0, init.append(nil)))
+	answer := make([]byte, 1500)
+	require.NoError(t, p.forger.SetReadDeadline(time.Now().Add(5*time.Second)))
+	n, err := p.forger.Read(answer)
+	require.NoError(t, err)
+	c, _ := split(answer[headerSize:n])
+	require.EqualValues(t, chunkInitAck, c.kind())
+	theirs, err := parseInit(c[chunkHeaderSize:])
+	require.NoError(t, err)
+
+	data := binary.BigEndian.AppendUint32(nil, init.tsn)
+	data = append(data, octets("0003 0000 00000011 0000 0001 6869")...)
+	b := appendChunk(make([]byte, headerSize), chunkCookieEcho, 0, theirs.cookie)
+	b = appendChunk(b, chunkData, 7, data)
+	seal(b, at, theirs.tag)
+	p.forge(b)
+	r, err := p.l.Accept()
+	require.NoError(t, err)
+	require.Equal(t, "hi", string(r.PrivateData()))
+	r.Close()
+	n, err = p.forger.Read(answer)
+	require.NoError(t, err)
+	require.True(t, valid(answer[:n]))
+	require.EqualValues(t, chunkCookieAck, answer[headerSize], "before anything else")
+}

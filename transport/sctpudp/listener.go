@@ -146,7 +146,9 @@ func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
 	if err != nil {
 		return
 	}
-	a.say(chunkCookieAck, 0, nil)
+	// The association answers the COOKIE ECHO, and takes the data that may come with it.
+	buf := packets.Get().(*[maxPacket]byte)
+	a.push(buf, copy(buf[:], p))
 }
 
 // admits bounds the streams on which nobody has asked for anything yet.
