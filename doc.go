@@ -52,6 +52,10 @@
 // completion: where CRCs are in use the peer would see a broken digest and end the
 // stream. Sources that a peer may write to, itself or through a window, and what a peer
 // reads, may change at any time: with CRCs they are copied first.
+// The sink of an RDMA Read must not change before its completion either: octets are
+// verified where they are to stay, and one that somebody else of this process writes
+// there meanwhile looks like a broken digest. Sinks of several Reads of one QP may
+// overlap, and a sink that a peer may write to is read into by way of a copy.
 //
 // Completion: an RDMA Write completes when the data has been handed to the network,
 // as RFC 5040 says; that it was placed is told by a later RDMA Read, or by a message
