@@ -14,10 +14,23 @@ func datasync(f *os.File) error {
 }
 
 // grow makes f size octets long and reserves room for them, so that it does not run out
-// when it is too late.
+// when it is too late. Where there is not enough of it nothing is reserved: a file
+// system may give all that it has before it says so, and others would run out.
 func grow(f *os.File, size int64) error {
 	err := withFD(f, func(fd int) error {
-		return again(func() error { return unix.Fallocate(fd, 0, 0, size) })
+		var have unix.Stat_t
+		var room unix.Statfs_t
+		if err := errors.Join(unix.Fstat(fd, &have), unix.Fstatfs(fd, &room)); err != nil {
+			return err
+		}
+		if need := size - have.Blocks*512; need > 0 && uint64(need)/uint64(room.Bsize) >= room.Bavail {
+			return unix.ENOSPC
+		}
+		err := again(func() error { return unix.Fallocate(fd, 0, 0, size) })
+		if errors.Is(err, unix.ENOSPC) { // others were faster: what was reserved goes back
+			return errors.Join(err, unix.Ftruncate(fd, have.Size))
+		}
+		return err
 	})
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		return f.Truncate(size)
