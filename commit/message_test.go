@@ -96,5 +96,5 @@ func TestCMT_58_OfferNamesTheDialect(t *testing.T) {
 
 func TestRequestOfStagRegions(t *testing.T) {
 	r := ask(1, Region{STag: stag.STag(1), Len: 1 << 31}, Region{Len: 1 << 31}, Region{Len: 1 << 31})
-	require.EqualValues(t, 3<<31, r.Total(), "the sum of the lengths does not overflow")
+	require.EqualValues(t, int64(3<<31), r.Total(), "the sum of the lengths does not overflow")
 }
