@@ -7,6 +7,7 @@
 //	go run ./interop -core -kernel 6.1     what CI runs
 //	go run ./interop -run 'rping.*v6'      the cases whose names match
 //	go run ./interop -list                 the names
+//	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //
 // It prints one line per case and ends with exit status 0 only if all have passed.
 // docs/interop.md tells more.
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/interop/matrix"
+	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
 // config is what the flags say.
@@ -36,6 +38,10 @@ type config struct {
 	accel   string
 	cache   string // what can be made again
 	out     string // what the cases leave
+
+	cuts     int // of the power; 0: run the matrix
+	sabotage string
+	seed     uint64
 }
 
 func main() {
@@ -58,6 +64,13 @@ func mainStatus(ctx context.Context) int {
 		return 0
 	}
 	l := &lab{config: cfg, began: time.Now()}
+	if cfg.cuts > 0 {
+		if err := l.runPower(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "interop:", err)
+			return 1
+		}
+		return 0
+	}
 	if err := l.runAll(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		l.failed++
@@ -82,7 +95,13 @@ func parseFlags() (cfg config, list bool, err error) {
 	flag.StringVar(&cfg.accel, "accel", "tcg,thread=multi", "QEMU's accelerator; kvm where it works")
 	flag.StringVar(&cfg.cache, "cache", filepath.Join(base, "iwarp-interop"), "`folder` for packages, kernels and modules")
 	flag.StringVar(&cfg.out, "out", "", "`folder` for captures and logs (default: run in the cache folder)")
+	flag.IntVar(&cfg.cuts, "power", 0, "cut the power of a target `N` times, in place of the cases")
+	flag.StringVar(&cfg.sabotage, "sabotage", powercut.Honest, "what -power is to find out: "+strings.Join(powercut.Sabotages, ", "))
+	flag.Uint64Var(&cfg.seed, "seed", 0, "seed of -power; 0: another one each time")
 	flag.Parse()
+	if err := cfg.checkPower(); err != nil {
+		return cfg, false, err
+	}
 	if cfg.kernels = allSeries(); *kernels != "all" {
 		if !slices.Contains(cfg.kernels, *kernels) {
 			return cfg, false, fmt.Errorf("no kernel %q", *kernels)
@@ -91,6 +110,9 @@ func parseFlags() (cfg config, list bool, err error) {
 	}
 	if cfg.out == "" {
 		cfg.out = filepath.Join(cfg.cache, "run")
+		if cfg.cuts > 0 {
+			cfg.out = filepath.Join(cfg.cache, "power")
+		}
 	}
 	cfg.run, err = regexp.Compile(*run)
 	return cfg, list, err

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/interop/powercut"
+)
+
+// sideBySide is how many machines there are at once: half of the time of each is spent
+// waiting.
+const sideBySide = 2
+
+// diskOctets is enough for a file system and the target's file.
+const diskOctets = 32 << 20
+
+// A power run boots machines, has records written to them, and cuts their power.
+type power struct {
+	*lab
+	image     *slimImage
+	initramfs string
+	empty     []byte // a disk
+
+	mu   sync.Mutex
+	left int // cuts
+}
+
+// runPower cuts the power as often as the flags say. It reports an error if records were
+// lost, or, with a sabotage, if none were: somebody should have noticed.
+func (l *lab) runPower(ctx context.Context) error {
+	p := &power{lab: l, left: l.cuts, initramfs: filepath.Join(l.out, "initramfs")}
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	var machines []*machine
+	for i := range min(sideBySide, l.cuts) {
+		m, err := newMachine(p, i)
+		if err != nil {
+			return err
+		}
+		defer m.requester.Close() //nolint:errcheck // only tells that connections were open
+		machines = append(machines, m)
+	}
+	err := p.runMachines(ctx, machines)
+	acknowledged, lost := 0, 0
+	for _, m := range machines {
+		a, l := m.requester.Records()
+		acknowledged, lost = acknowledged+a, lost+l
+	}
+	cuts := l.cuts - p.left
+	fmt.Printf("%d cuts, %d acknowledged records, %d lost records (sabotage %s, seed %d, %.1f s per cut)\n",
+		cuts, acknowledged, lost, l.sabotage, l.seed, time.Since(began).Seconds()/float64(max(cuts, 1)))
+	switch {
+	case err != nil:
+		return err
+	case acknowledged == 0:
+		return errors.New("no record was acknowledged")
+	case lost > 0 && l.sabotage == powercut.Honest:
+		return errors.New("records were lost")
+	case lost == 0 && l.sabotage != powercut.Honest:
+		return errors.New("the sabotage was not noticed")
+	}
+	return nil
+}
+
+func (p *power) prepare(ctx context.Context) (err error) {
+	if err := os.MkdirAll(p.out, 0o755); err != nil {
+		return err
+	}
+	if p.image, err = p.slim(ctx); err != nil {
+		return err
+	}
+	if err := p.buildSlimInitramfs(ctx, p.image, cutModules, p.initramfs); err != nil {
+		return err
+	}
+	p.empty, err = emptyDisk(ctx, p.out, diskOctets)
+	return err
+}
+
+// runMachines runs all machines until no cut is left, and then each once more.
+func (p *power) runMachines(ctx context.Context, machines []*machine) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make(chan error)
+	for _, m := range machines {
+		go func() {
+			err := m.run(ctx)
+			if err != nil {
+				cancel() // the others need not go on
+			}
+			errs <- err
+		}()
+	}
+	var all []error
+	for range machines {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+func (m *machine) run(ctx context.Context) error {
+	for m.take() {
+		if err := m.cut(ctx); err != nil {
+			return fmt.Errorf("machine %d: %w", m.number, err)
+		}
+	}
+	return m.live(ctx, 0)
+}
+
+// take takes one of the cuts that are left.
+func (p *power) take() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left == 0 {
+		return false
+	}
+	p.left--
+	return true
+}
+
+// checkPower checks what the flags say.
+func (c *config) checkPower() error {
+	if !slices.Contains(powercut.Sabotages, c.sabotage) {
+		return fmt.Errorf("no sabotage %q, only %s", c.sabotage, strings.Join(powercut.Sabotages, ", "))
+	}
+	if c.seed == 0 {
+		c.seed = uint64(time.Now().UnixNano())
+	}
+	return nil
+}

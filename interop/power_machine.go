@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goiwarp/iwarp/interop/nbd"
+	"github.com/goiwarp/iwarp/interop/powercut"
+)
+
+// A machine is a target with a disk of its own, which outlives its boots.
+type machine struct {
+	*power
+	number    int
+	lot       *rand.Rand
+	disk      *nbd.Disk
+	requester *powercut.Requester
+	boots     int
+}
+
+func newMachine(p *power, number int) (*machine, error) {
+	seed := p.seed + uint64(number)<<32
+	m := &machine{power: p, number: number, lot: rand.New(rand.NewPCG(seed, 1))}
+	m.newDisk()
+	var err error
+	m.requester, err = powercut.NewRequester()
+	return m, err
+}
+
+func (m *machine) newDisk() {
+	m.disk = nbd.NewDisk(bytes.Clone(m.empty), m.lot.Uint64())
+	if m.sabotage == powercut.LyingDisk {
+		m.disk.Lie()
+	}
+}
+
+// The time between the first record of a boot and the cut is drawn by lot.
+const (
+	leastTraffic = 50 * time.Millisecond
+	mostTraffic  = 1200 * time.Millisecond
+)
+
+// cut boots the machine, checks what is there, has records written, and cuts the power.
+func (m *machine) cut(ctx context.Context) error {
+	after := leastTraffic + time.Duration(m.lot.Int64N(int64(mostTraffic-leastTraffic)))
+	backing := powercut.BackingOf(m.boots)
+	acked, lost := m.requester.Records()
+	if err := m.live(ctx, after); err != nil {
+		return err
+	}
+	nowAcked, nowLost := m.requester.Records()
+	m.say("machine %d, %-6s: %4d lost before, %4d acknowledged, cut after %4d ms", m.number, backing, nowLost-lost, nowAcked-acked, after.Milliseconds())
+	return nil
+}
+
+// live is one boot, with traffic for a time and then a cut. A machine that does not come
+// up is booted again, as the lab does with its own. If its program does come up, but
+// cannot open its file, everything is lost.
+func (m *machine) live(ctx context.Context, traffic time.Duration) error {
+	for try := 1; ; try++ {
+		said, err := m.boot(ctx, traffic)
+		if !errors.Is(err, errNotUp) || try == boots || ctx.Err() != nil {
+			return err
+		}
+		m.say("machine %d: %v", m.number, err)
+		if said != "" {
+			m.requester.Forget()
+			m.newDisk()
+		}
+	}
+}
+
+// errNotUp tells that the machine did not come as far as to be met.
+var errNotUp = errors.New("the machine did not come up")
+
+// boot is a try of live. said is why the target's program ended, if it did.
+func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string, err error) {
+	port, err := m.requester.Listen(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer m.requester.Part()
+	q := &slimVM{
+		image: m.image, initramfs: m.initramfs, accel: m.accel, network: true, disks: []nbd.Medium{m.disk},
+		console: filepath.Join(m.out, fmt.Sprintf("console-%d", m.number)),
+		args:    fmt.Sprintf("-requester 10.0.2.2:%d -backing %s -sabotage %s", port, powercut.BackingOf(m.boots), m.sabotage),
+	}
+	m.boots++
+	up, err := q.start(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer m.disk.Cut() // when nobody uses it any more
+	defer q.kill()
+	meet, cancel := context.WithTimeout(up, bootTime)
+	defer cancel()
+	if err := m.requester.Meet(meet); err != nil {
+		q.kill()
+		said := lastWord(q.console)
+		return said, fmt.Errorf("%w: %w %s", errNotUp, err, said)
+	}
+	if traffic == 0 {
+		return "", nil
+	}
+	written := make(chan error, 1)
+	go func() { written <- m.requester.Run(ctx) }()
+	select {
+	case err := <-written:
+		return "", fmt.Errorf("before the power was cut: %w", errors.Join(err, context.Cause(up)))
+	case <-time.After(traffic):
+	}
+	q.kill()
+	return "", <-written
+}
+
+// lastWord finds in a console what the target's program said when it ended.
+func lastWord(console string) string {
+	b, err := os.ReadFile(console)
+	if err != nil {
+		return ""
+	}
+	_, word, _ := strings.Cut(string(b), powercut.Sign+" the end: ")
+	line, _, _ := strings.Cut(word, "\n")
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,33 @@
+package powercut
+
+import "strings"
+
+// Sign begins what the target says on its console.
+const Sign = "powerguest:"
+
+// What the target opens its file as; see package commit.
+const (
+	Mapped     = "map"
+	Positioned = "file"
+	Direct     = "direct"
+)
+
+// Backings lists the backings, which take turns from boot to boot.
+func Backings() string { return strings.Join(backings, ", ") }
+
+// BackingOf is the backing of a boot.
+func BackingOf(boot int) string { return backings[boot%len(backings)] }
+
+var backings = []string{Mapped, Positioned, Direct}
+
+// What can be left out on purpose, to see that the loss is noticed.
+const (
+	Honest    = "none"
+	NoSync    = "nosync"    // Commit answers without any sync
+	Async     = "async"     // msync(MS_ASYNC) in place of a sync
+	NoBarrier = "nobarrier" // the file system does not flush the disk's cache
+	LyingDisk = "lyingdisk" // the disk says that it has flushed its cache and has not
+)
+
+// Sabotages lists them.
+var Sabotages = []string{Honest, NoSync, Async, NoBarrier, LyingDisk}

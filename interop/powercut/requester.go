@@ -1,0 +1,149 @@
+package powercut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A Requester writes records to a target and keeps the ledgers, over all lives of the
+// target. Its methods are called one after the other.
+type Requester struct {
+	rnic    *iwarp.RNIC
+	pd      *iwarp.PD
+	l       *iwarp.Listener
+	streams []*stream
+}
+
+// NewRequester makes a requester that has written nothing yet.
+func NewRequester() (*Requester, error) {
+	rnic, err := iwarp.Open(nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Requester{rnic: rnic}
+	if r.pd, err = rnic.AllocPD(); err != nil {
+		return nil, errors.Join(err, rnic.Close())
+	}
+	for i := range Streams {
+		s, err := newStream(r.pd, i)
+		if err != nil {
+			return nil, errors.Join(err, rnic.Close())
+		}
+		r.streams = append(r.streams, s)
+	}
+	return r, nil
+}
+
+// Listen begins to wait for the target's next life, and returns the port of the loopback
+// address that it is to connect to.
+func (r *Requester) Listen(ctx context.Context) (port int, err error) {
+	if r.l, err = r.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil); err != nil {
+		return 0, err
+	}
+	return r.l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Meet waits for the target's connections, and checks what its file has.
+func (r *Requester) Meet(ctx context.Context) error {
+	for _, s := range r.streams {
+		cr, err := r.l.Accept(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.connect(ctx, r.pd, cr); err != nil {
+			return err
+		}
+	}
+	for _, s := range r.streams {
+		if err := s.check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run writes records until all connections are lost, which is no error. A Commit that
+// fails is.
+func (r *Requester) Run(ctx context.Context) error {
+	ended := make(chan error, Streams)
+	for _, s := range r.streams {
+		go func() { ended <- s.run(ctx) }()
+	}
+	var errs []error
+	for range r.streams {
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Part ends what is left of the connections to the target.
+func (r *Requester) Part() {
+	_ = r.l.Close()
+	for _, s := range r.streams {
+		s.hangUp()
+	}
+}
+
+// Forget counts all records as lost that should be there: the target's file cannot be
+// read any more.
+func (r *Requester) Forget() {
+	for _, s := range r.streams {
+		s.ledger.forget()
+	}
+}
+
+// Records tells how many records were acknowledged, and how many of them, or of those
+// that a tail vouched for, were lost.
+func (r *Requester) Records() (acknowledged, lost int) {
+	for _, s := range r.streams {
+		acknowledged += s.ledger.acknowledged
+		lost += s.ledger.lost
+	}
+	return acknowledged, lost
+}
+
+// Close ends everything.
+func (r *Requester) Close() error { return r.rnic.Close() }
+
+// Serve is the target's part: it registers the file, of FileSize octets, offers it on all
+// connections to a requester, and returns when the last of them has ended.
+func Serve(ctx context.Context, addr string, file iwarp.Buffer, durable stag.Flusher) error {
+	rnic, err := iwarp.Open(nil)
+	if err != nil {
+		return err
+	}
+	defer rnic.Close() //nolint:errcheck // only tells that connections were open
+	pd, err := rnic.AllocPD()
+	if err != nil {
+		return err
+	}
+	mr, err := pd.RegisterBuffer(file, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{Durable: durable})
+	if err != nil {
+		return err
+	}
+	where, err := mr.Advertise(0, FileSize).AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	var qps []*iwarp.QP
+	for range Streams {
+		qp, err := rnic.Dial(ctx, "tcp", addr, &iwarp.QPConfig{
+			PD: pd, PrivateData: where, Commit: &iwarp.CommitOptions{Negotiate: true, StrictDurable: true},
+		})
+		if err != nil {
+			return fmt.Errorf("powercut: %w", err)
+		}
+		qps = append(qps, qp)
+	}
+	for _, qp := range qps {
+		<-qp.Done()
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+// Command powerguest is the first and only process of the power-cut test's virtual
+// machine: it brings up what a target needs, and is one until its power is cut. What it is
+// to do is in its arguments, which are those of the kernel behind "--".
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/interop/powercut"
+)
+
+// dataFile is on the disk that the cuts are about.
+const (
+	disk     = "/dev/vda"
+	dataDir  = "/data"
+	dataFile = dataDir + "/records"
+)
+
+func main() {
+	err := boot()
+	if err == nil {
+		err = work()
+	}
+	fmt.Println(powercut.Sign, "the end:", err) // the machine's console
+	time.Sleep(100 * time.Millisecond)          // for the console to be read
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)
+}
+
+func work() error {
+	fs := flag.NewFlagSet("powerguest", flag.ContinueOnError)
+	requester := fs.String("requester", "", "`ADDRESS` of the requester")
+	backing := fs.String("backing", "", "what the file is opened as: "+powercut.Backings())
+	sabotage := fs.String("sabotage", powercut.Honest, "what is left out on purpose")
+	if err := fs.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	options := ""
+	if *sabotage == powercut.NoBarrier {
+		options = "nobarrier"
+	}
+	if err := unix.Mount(disk, dataDir, "ext4", unix.MS_NOATIME, options); err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	file, err := open(*backing, *sabotage)
+	if err != nil {
+		return err
+	}
+	if err := networkUp(); err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	fmt.Println(powercut.Sign, "serving")
+	return powercut.Serve(context.Background(), *requester, file.buffer, file.durable)
+}
