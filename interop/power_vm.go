@@ -18,16 +18,15 @@ type slimVM struct {
 	image     *slimImage
 	initramfs string
 	accel     string
-	console   string // the file that its serial line goes to
-	dir       string // for sockets
+	console   string // the file that its serial line goes to; beside it are sockets
 	disks     []nbd.Medium
 	network   bool
 	more      []string // arguments of QEMU
 	args      string   // of the program
 
 	cmd     *exec.Cmd
-	ended   chan struct{} // closed: the process has
-	serving []chan error  // one of each disk
+	ended   chan struct{}   // closed: the process has
+	serving []chan struct{} // closed: a disk is not used any more
 	sockets []net.Listener
 }
 
@@ -52,8 +51,11 @@ func (q *slimVM) start(ctx context.Context) (context.Context, error) {
 			q.kill()
 			return nil, err
 		}
-		served := make(chan error, 1)
-		go func() { served <- serveDisk(l, d) }()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			serveDisk(l, d)
+		}()
 		q.sockets, q.serving = append(q.sockets, l), append(q.serving, served)
 		// With a cache that the guest knows of: its flushes come here as flushes.
 		args = append(args, "-blockdev", fmt.Sprintf("driver=nbd,node-name=disk%d,server.type=unix,server.path=%s", i, socket),
@@ -80,13 +82,11 @@ func (q *slimVM) start(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// serveDisk serves a disk to the one who comes.
-func serveDisk(l net.Listener, d nbd.Medium) error {
-	c, err := l.Accept()
-	if err != nil {
-		return err
+// serveDisk serves a disk to the one who comes, however that ends.
+func serveDisk(l net.Listener, d nbd.Medium) {
+	if c, err := l.Accept(); err == nil {
+		_ = nbd.Serve(c, d)
 	}
-	return nbd.Serve(c, d)
 }
 
 // kill ends the machine as the end of its power does, and returns when nobody uses its
@@ -101,7 +101,7 @@ func (q *slimVM) kill() {
 		_ = l.Close()
 	}
 	for _, served := range q.serving {
-		<-served // however the connection ended
+		<-served
 	}
 	q.sockets, q.serving = nil, nil
 }

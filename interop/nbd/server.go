@@ -172,23 +172,17 @@ func (s *session) reply(cookie uint64, failed error, data []byte) error {
 	return s.w.Flush()
 }
 
+// numbers are the errors that the protocol has a number for, but for EIO.
+var numbers = map[syscall.Errno]uint32{syscall.EPERM: 1, syscall.EINVAL: 22, syscall.ENOSPC: 28, syscall.EOPNOTSUPP: 95}
+
 // number is the protocol's number of an error.
 func number(err error) uint32 {
-	var no syscall.Errno
 	if err == nil {
 		return 0
 	}
-	if errors.As(err, &no) {
-		switch no {
-		case syscall.EPERM:
-			return 1
-		case syscall.EINVAL:
-			return 22
-		case syscall.ENOSPC:
-			return 28
-		case syscall.EOPNOTSUPP:
-			return 95
-		}
+	var no syscall.Errno
+	if errors.As(err, &no) && numbers[no] != 0 {
+		return numbers[no]
 	}
 	return 5 // EIO
 }

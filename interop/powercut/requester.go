@@ -95,7 +95,7 @@ func (r *Requester) Part() {
 // read any more.
 func (r *Requester) Forget() {
 	for _, s := range r.streams {
-		s.ledger.forget()
+		s.forget()
 	}
 }
 
@@ -103,8 +103,8 @@ func (r *Requester) Forget() {
 // that a tail vouched for, were lost.
 func (r *Requester) Records() (acknowledged, lost int) {
 	for _, s := range r.streams {
-		acknowledged += s.ledger.acknowledged
-		lost += s.ledger.lost
+		acknowledged += s.acknowledged
+		lost += s.lost
 	}
 	return acknowledged, lost
 }
@@ -113,7 +113,7 @@ func (r *Requester) Records() (acknowledged, lost int) {
 func (r *Requester) Close() error { return r.rnic.Close() }
 
 // Serve is the target's part: it registers the file, of FileSize octets, offers it on all
-// connections to a requester, and returns when the last of them has ended.
+// connections to a requester, and returns when the last of them has ended, or ctx has.
 func Serve(ctx context.Context, addr string, file iwarp.Buffer, durable stag.Flusher) error {
 	rnic, err := iwarp.Open(nil)
 	if err != nil {
@@ -143,7 +143,11 @@ func Serve(ctx context.Context, addr string, file iwarp.Buffer, durable stag.Flu
 		qps = append(qps, qp)
 	}
 	for _, qp := range qps {
-		<-qp.Done()
+		select {
+		case <-qp.Done():
+		case <-ctx.Done():
+			return nil
+		}
 	}
 	return nil
 }
