@@ -30,3 +30,11 @@ func NewBuffer(b SyncBuffer) (*Buffer, error) {
 	}
 	return &Buffer{b, newGroup(b.Size(), true, func([]Range) error { return b.Sync() })}, nil
 }
+
+// WriteAt writes octets, and remembers that they are to be synced.
+func (b *Buffer) WriteAt(p []byte, off int64) (int, error) {
+	began := b.began()
+	n, err := b.SyncBuffer.WriteAt(p, off)
+	b.wrote(began, off, len(p), err)
+	return n, err
+}

@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,8 +9,9 @@ import (
 
 // FileOptions say how a file is opened; nil means as it is.
 type FileOptions struct {
-	// Size makes the file, or grows it, to so many octets, with room on the disk where the
-	// system can reserve it. 0: the file is there and keeps its size.
+	// Size makes the file, or grows it, to so many octets, with room on the disk for all of
+	// it where the system can reserve it. 0: the file is there and stays as it is; where it
+	// has holes, writing to them fails when the disk is full.
 	Size int64
 	// Direct goes past the system's page cache (O_DIRECT). Octets that do not fill blocks
 	// of 4096 are read first. Linux only.
@@ -72,19 +72,33 @@ func settle(f *os.File, want int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if size < want {
-		if err := grow(f, want); err != nil {
+	if want > 0 {
+		if err := grow(f, max(size, want)); err != nil {
 			return 0, err
 		}
-		size = want
+		if size, err = f.Seek(0, io.SeekEnd); err != nil {
+			return 0, err
+		}
 	}
-	if size == 0 {
-		return 0, errors.New("empty file")
+	if size == 0 || size < want {
+		return 0, fmt.Errorf("%d octets", size)
 	}
 	if err := f.Sync(); err != nil {
 		return 0, err
 	}
+	if err := uncache(f); err != nil {
+		return 0, err
+	}
 	return size, syncDir(filepath.Dir(f.Name()))
+}
+
+// lengthen is grow without room for what is new.
+func lengthen(f *os.File, size int64) error {
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() >= size {
+		return err
+	}
+	return f.Truncate(size)
 }
 
 // Size is that of the registered region, in octets.
@@ -98,12 +112,16 @@ func (b *File) ReadAt(p []byte, off int64) (int, error) {
 	return b.f.ReadAt(p, off)
 }
 
-// WriteAt writes octets. The region that it is registered as tells Touched of them.
-func (b *File) WriteAt(p []byte, off int64) (int, error) {
+// WriteAt writes octets, and remembers that they are to be synced.
+func (b *File) WriteAt(p []byte, off int64) (n int, err error) {
+	began := b.began()
 	if b.direct != nil {
-		return b.direct.writeAt(p, off)
+		n, err = b.direct.writeAt(p, off)
+	} else {
+		n, err = b.f.WriteAt(p, off)
 	}
-	return b.f.WriteAt(p, off)
+	b.wrote(began, off, len(p), err)
+	return n, err
 }
 
 // Close closes the file, without a sync, when the regions that it is registered as are

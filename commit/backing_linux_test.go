@@ -114,6 +114,27 @@ func TestFullDisk(t *testing.T) {
 	require.Zero(t, file.Blocks, "and what others need is not taken")
 }
 
+// TestRoomForHoles: a file that is long enough, but was never written.
+func TestRoomForHoles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "holes")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, 1<<20))
+	blocks := func() int64 {
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(path, &st))
+		return st.Blocks
+	}
+	b, err := OpenFile(path, nil)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	require.Zero(t, blocks(), "it stays as it is if nothing is said of its size")
+	b, err = OpenFile(path, &FileOptions{Size: 64 << 10})
+	require.NoError(t, err)
+	require.EqualValues(t, 1<<20, b.Size())
+	require.NoError(t, b.Close())
+	require.GreaterOrEqual(t, blocks(), int64(1<<20/512), "there is room for all of it")
+}
+
 func TestDirectNeedsWholeBlocks(t *testing.T) {
 	_, err := OpenFile(filepath.Join(t.TempDir(), "data"), &FileOptions{Size: 5000, Direct: true})
 	require.ErrorContains(t, err, "no multiple")

@@ -94,17 +94,19 @@ func (m *Mapping) ReadAt(p []byte, off int64) (n int, err error) {
 	return m.access(len(p), off, func(mem []byte) { copy(p, mem) })
 }
 
-// WriteAt copies octets into the file. Eight aligned ones are stored at once: whoever
-// loads them sees all of them or none. The region that it is registered as tells Touched
-// of them.
+// WriteAt copies octets into the file, and remembers that they are to be synced. Eight
+// aligned ones are stored at once: whoever loads them sees all of them or none.
 func (m *Mapping) WriteAt(p []byte, off int64) (n int, err error) {
-	return m.access(len(p), off, func(mem []byte) {
+	began := m.began()
+	n, err = m.access(len(p), off, func(mem []byte) {
 		if len(p) == 8 && off%8 == 0 {
 			atomic.StoreUint64((*uint64)(unsafe.Pointer(&mem[0])), binary.NativeEndian.Uint64(p))
 			return
 		}
 		copy(mem, p)
 	})
+	m.wrote(began, off, len(p), err)
+	return n, err
 }
 
 // access calls f with n octets at off. They may be gone: a fault is an error.
@@ -153,7 +155,10 @@ func (m *Mapping) sync(ranges []Range) error {
 func (m *Mapping) msync(r Range) error {
 	page := int64(os.Getpagesize())
 	begin := r.Off &^ (page - 1)
-	return again(func() error { return unix.Msync(m.mem[begin:r.Off+r.Len], unix.MS_SYNC) })
+	if err := again(func() error { return unix.Msync(m.mem[begin:r.Off+r.Len], unix.MS_SYNC) }); err != nil {
+		return err
+	}
+	return writable(m.f)
 }
 
 // writeBack writes back the cache lines of ranges.

@@ -9,7 +9,9 @@ import (
 
 func datasync(f *os.File) error { return f.Sync() }
 
-func grow(f *os.File, size int64) error { return f.Truncate(size) }
+func uncache(*os.File) error { return nil }
+
+func grow(f *os.File, size int64) error { return lengthen(f, size) }
 
 func syncDir(path string) error {
 	if runtime.GOOS == "windows" { // cannot, and need not

@@ -30,9 +30,10 @@ type group struct {
 	// cheap is how many octets it takes no longer to sync than to start a goroutine.
 	cheap int64
 
-	dirty chunks // written since a sync was begun for them
-	lost  chunks // a sync has failed, and what the backing has of them is not known
-	loss  atomic.Bool
+	dirty  chunks        // written since a sync was begun for them
+	lost   chunks        // what the backing has of them is not known: a sync or a write has failed
+	loss   atomic.Bool   // there has been a lost chunk
+	losses atomic.Uint64 // syncs that have failed like that
 
 	mu      sync.Mutex
 	ended   sync.Cond // a round has ended
@@ -62,15 +63,29 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 	return g
 }
 
-// Touched tells that octets were written. What is not told of is not made durable.
-func (g *group) Touched(off, n int64) {
-	g.dirty.add(Range{off, n})
-	if g.loss.Load() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.lost.removeWhole(Range{off, n})
-		g.dirty.add(Range{off, n}) // again: it may have been taken for lost
+// Touched tells that octets were written otherwise than by WriteAt of the backing.
+func (g *group) Touched(off, n int64) { g.dirty.add(Range{off, n}) }
+
+// began is the moment at which a write begins; see wrote.
+func (g *group) began() (losses uint64) { return g.losses.Load() }
+
+// wrote tells of a write that has ended. Octets that were lost are as new if they were
+// written since. If a sync has failed meanwhile, nobody knows whether they were among those
+// that it has dropped, and so they are lost, too.
+func (g *group) wrote(began uint64, off int64, n int, err error) {
+	r := Range{off, int64(n)}
+	g.dirty.add(r)
+	if err == nil && !g.loss.Load() {
+		return // a sync that fails from now on finds them dirty
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err == nil && g.losses.Load() == began {
+		g.lost.removeWhole(r)
+		return
+	}
+	g.loss.Store(true)
+	g.lost.add(r)
 }
 
 // Prompt reports whether n octets at off are durable, or cheap to make so.
@@ -87,7 +102,8 @@ func (g *group) Prompt(off, n int64) bool {
 // Flush makes n octets at off durable that were written before. The error is that of the
 // backing. When a page of it could not be written, everything that was not yet
 // durable is lost: Flush answers DataLost for it until it is written again, for the
-// system has dropped it and would call the next sync a success.
+// system has dropped it and would call the next sync a success. So are octets of which
+// a WriteAt has failed.
 func (g *group) Flush(ctx context.Context, off, n int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -198,6 +214,7 @@ func (g *group) settle(err error) {
 			g.taken.words[w].Store(0)
 		}
 	case DataLost:
+		g.losses.Add(1)
 		g.loss.Store(true)
 		g.taken.moveAll(&g.lost)
 		g.dirty.moveAll(&g.lost)

@@ -162,12 +162,37 @@ func TestWhatASyncHasLostStaysLost(t *testing.T) {
 	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "the disk says that all is well, and is not believed")
 	require.ErrorIs(t, flush(g, 5*page, 1), ErrDataLost, "nor of what else was waiting to be written")
 	require.NoError(t, flush(g, 9*page, 1), "what was durable still is")
-	g.Touched(0, page-1)
+	g.wrote(g.began(), 0, page-1, nil)
 	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "part of the chunk is not enough")
-	g.Touched(0, page)
+	g.wrote(g.began(), 0, page, nil)
 	require.NoError(t, flush(g, 0, 1), "what is written again is as new")
-	g.Touched(64*page, 100)
+	g.wrote(g.began(), 64*page, 100, nil)
 	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
+	g.wrote(g.began(), 7*page, page, syscall.ENOSPC)
+	require.ErrorIs(t, flush(g, 7*page, 1), ErrDataLost, "nor is a write that has failed forgotten")
+}
+
+// TestWrittenWhileASyncFails: the page may have been there when the system dropped it.
+func TestWrittenWhileASyncFails(t *testing.T) {
+	d := disk{err: syscall.EIO}
+	g := newGroup(64*page, false, d.sync)
+	g.Touched(0, 1)
+	began := g.began()
+	require.ErrorIs(t, flush(g, 0, 1), syscall.EIO)
+	d.fails(nil)
+	g.wrote(began, page, page, nil)
+	require.ErrorIs(t, flush(g, page, page), ErrDataLost)
+	g.wrote(g.began(), page, page, nil)
+	require.NoError(t, flush(g, page, page), "later is soon enough")
+}
+
+// A Write that fails ends its stream; the Commits of others are told as well.
+func TestFailedWriteIsToldByTheNextFlush(t *testing.T) {
+	b, err := NewBuffer(&syncing{size: page, writes: syscall.EROFS})
+	require.NoError(t, err)
+	_, err = b.WriteAt([]byte("lost"), 0)
+	require.ErrorIs(t, err, syscall.EROFS)
+	require.ErrorIs(t, b.Flush(context.Background(), 0, 4), ErrDataLost)
 }
 
 func TestLossIsToldToAllWhoWait(t *testing.T) {
@@ -199,13 +224,13 @@ func TestUsersErrorHasItsStatus(t *testing.T) {
 }
 
 type syncing struct {
-	size int64
-	err  error
+	size        int64
+	err, writes error
 }
 
 func (s *syncing) Size() int64                            { return s.size + 1 }
 func (s *syncing) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
-func (s *syncing) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+func (s *syncing) WriteAt(p []byte, _ int64) (int, error) { return len(p), s.writes }
 func (s *syncing) Sync() error                            { return s.err }
 
 func TestNothingIsAllocatedForASync(t *testing.T) {
