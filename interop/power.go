@@ -32,13 +32,26 @@ type power struct {
 	left int // cuts
 }
 
-// runPower cuts the power as often as the flags say. It reports an error if records were
-// lost, or, with a sabotage, if none were: somebody should have noticed.
+// runPower cuts the power of machines, or lets their disks fail, as the flags say.
 func (l *lab) runPower(ctx context.Context) error {
 	p := &power{lab: l, left: l.cuts, initramfs: filepath.Join(l.out, "initramfs")}
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
+	var errs []error
+	if l.faults {
+		errs = append(errs, p.runFaults(ctx))
+	}
+	if l.cuts > 0 {
+		errs = append(errs, p.runCuts(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// runCuts cuts the power as often as the flags say. It reports an error if records were
+// lost, or, with a sabotage, if none were: somebody should have noticed.
+func (p *power) runCuts(ctx context.Context) error {
+	l := p.lab
 	began := time.Now()
 	var machines []*machine
 	for i := range min(sideBySide, l.cuts) {
@@ -78,7 +91,11 @@ func (p *power) prepare(ctx context.Context) (err error) {
 	if p.image, err = p.slim(ctx); err != nil {
 		return err
 	}
-	if err := p.buildSlimInitramfs(ctx, p.image, cutModules, p.initramfs); err != nil {
+	modules := cutModules
+	if p.faults {
+		modules = faultModules
+	}
+	if err := p.buildSlimInitramfs(ctx, p.image, modules, p.initramfs); err != nil {
 		return err
 	}
 	p.empty, err = emptyDisk(ctx, p.out, diskOctets)

@@ -31,3 +31,21 @@ const (
 
 // Sabotages lists them.
 var Sabotages = []string{Honest, NoSync, Async, NoBarrier, LyingDisk}
+
+// Marks in what is written tell the disk of the fault cases how to fail, so that it and
+// the target need no other understanding.
+const (
+	FailWrite = "let the write of this fail"        // of the sector, each time
+	FailFlush = "let the flush after this one fail" // once
+)
+
+// Faults are the fault cases, in order. The disk that each has to itself is the one with
+// the same index.
+var Faults = []string{
+	"full/reserved", "full/holes", "eio/write/map", "eio/write/file", "eio/write/direct", "eio/flush",
+	"eio/device", "truncated/map", "device", "pmem", "pmem/refused", "aborted/map", "aborted/file",
+	"readonly/map", "readonly/file",
+}
+
+// InPMem is what the host looks for in the memory of the NVDIMM.
+const InPMem = "a record in persistent memory, written back from the cache"

@@ -37,8 +37,12 @@ func work() error {
 	requester := fs.String("requester", "", "`ADDRESS` of the requester")
 	backing := fs.String("backing", "", "what the file is opened as: "+powercut.Backings())
 	sabotage := fs.String("sabotage", powercut.Honest, "what is left out on purpose")
+	faults := fs.Bool("faults", false, "run the fault cases instead")
 	if err := fs.Parse(os.Args[1:]); err != nil {
 		return err
+	}
+	if *faults {
+		return runFaults()
 	}
 	options := ""
 	if *sabotage == powercut.NoBarrier {
