@@ -41,8 +41,8 @@ type MROptions struct {
 
 	// Durable makes octets of the region survive a power cut, when the peer asks for it by
 	// a Commit (see [QP.Commit]). Offsets are those in the region. Package commit has some,
-	// which are Buffers and are registered as such. It may have a method Touched(off, n
-	// int64), which is then told of every octet that was written by a peer.
+	// which are Buffers and are registered as such. One of memory may have a method
+	// Touched(off, n int64), which is then told of every octet that a peer has written.
 	Durable stag.Flusher
 	// DurableOnReceive makes what peers have written durable before a receive of a QP of
 	// the PD completes, so that a Send of the peer can take the place of a Commit and the

@@ -32,7 +32,6 @@ func TestCutMapping(t *testing.T) {
 	defer func() { require.NoError(t, m.Close()) }()
 	_, err = m.WriteAt([]byte("before"), 32<<10)
 	require.NoError(t, err)
-	m.Touched(32<<10, 6)
 	require.NoError(t, os.Truncate(path, 4096))
 	require.ErrorIs(t, m.Flush(context.Background(), 32<<10, 6), syscall.EIO, "what was cut away is not durable")
 	_, err = m.WriteAt([]byte("after"), 40<<10)
@@ -57,7 +56,6 @@ func TestCloseOfAMappingInUse(t *testing.T) {
 					require.ErrorIs(t, err, os.ErrClosed)
 					return
 				}
-				m.Touched(8192, 4096)
 				_ = m.Flush(context.Background(), 8192, 4096)
 			}
 		})
@@ -85,10 +83,12 @@ func TestWriteBack(t *testing.T) {
 	require.NoError(t, err)
 	m.group = newGroup(m.size, false, m.writeBack)
 	defer func() { require.NoError(t, m.Close()) }()
-	m.Touched(1, 60000)
+	_, err = m.WriteAt(make([]byte, 60000), 1)
+	require.NoError(t, err)
 	require.NoError(t, m.Flush(context.Background(), 1, 60000))
+	_, err = m.WriteAt([]byte("x"), 60000)
+	require.NoError(t, err)
 	require.NoError(t, os.Truncate(m.f.Name(), 4096))
-	m.Touched(60000, 1)
 	require.ErrorIs(t, m.Flush(context.Background(), 60000, 1), syscall.EIO, "what was cut away is an error")
 }
 

@@ -63,9 +63,6 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 	return g
 }
 
-// Touched tells that octets were written otherwise than by WriteAt of the backing.
-func (g *group) Touched(off, n int64) { g.dirty.add(Range{off, n}) }
-
 // began is the moment at which a write begins; see wrote.
 func (g *group) began() (losses uint64) { return g.losses.Load() }
 

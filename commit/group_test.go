@@ -40,14 +40,17 @@ func (d *disk) fails(err error) {
 
 func flush(g *group, off, n int64) error { return g.Flush(context.Background(), off, n) }
 
+// touch is a write that succeeds.
+func touch(g *group, off, n int64) { g.wrote(g.began(), off, int(n), nil) }
+
 func TestOnlyWhatWasWrittenIsSynced(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, false, d.sync)
 	require.NoError(t, flush(g, 0, 64*page))
 	require.Empty(t, d.syncs, "nothing was written")
-	g.Touched(page+7, 3)
-	g.Touched(5*page-1, 2)
-	g.Touched(20*page, 1)
+	touch(g, page+7, 3)
+	touch(g, 5*page-1, 2)
+	touch(g, 20*page, 1)
 	require.NoError(t, flush(g, 0, 10*page))
 	require.Equal(t, [][]Range{{{page, page}, {4 * page, 2 * page}}}, d.syncs, "whole chunks, within what is asked for")
 	require.NoError(t, flush(g, 0, 10*page))
@@ -64,7 +67,7 @@ func TestPrompt(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, false, d.sync)
 		require.True(t, g.Prompt(0, page), "nothing was written")
-		g.Touched(0, 1)
+		touch(g, 0, 1)
 		require.False(t, g.Prompt(0, page))
 		require.True(t, g.Prompt(page, page), "not there")
 		go func() { _ = flush(g, 0, 1) }()
@@ -73,7 +76,7 @@ func TestPrompt(t *testing.T) {
 		require.NoError(t, flush(g, 0, 1))
 		require.True(t, g.Prompt(0, page))
 		g.cheap = page
-		g.Touched(0, 1)
+		touch(g, 0, 1)
 		require.True(t, g.Prompt(0, page))
 		require.False(t, g.Prompt(0, page+1))
 	})
@@ -82,8 +85,8 @@ func TestPrompt(t *testing.T) {
 func TestWholesaleSyncTakesAll(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, true, d.sync)
-	g.Touched(0, 1)
-	g.Touched(9*page, 1)
+	touch(g, 0, 1)
+	touch(g, 9*page, 1)
 	require.NoError(t, flush(g, 0, 1))
 	require.NoError(t, flush(g, 9*page, 1))
 	require.Len(t, d.syncs, 1, "one sync has made all of it durable")
@@ -97,7 +100,7 @@ func TestConcurrentCommitsShareASync(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range int64(50) {
 			all.Go(func() {
-				g.Touched(i*page, 1)
+				touch(g, i*page, 1)
 				require.NoError(t, flush(g, i*page, 1))
 			})
 		}
@@ -111,7 +114,7 @@ func TestWhoIsBeingSyncedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, true, d.sync)
-		g.Touched(0, 1)
+		touch(g, 0, 1)
 		go func() { _ = flush(g, 0, 1) }()
 		synctest.Wait()
 		start := time.Now()
@@ -125,12 +128,12 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Hour}
 		g := newGroup(64*page, true, d.sync)
-		g.Touched(0, 1)
+		touch(g, 0, 1)
 		go func() { _ = flush(g, 0, 1) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		g.Touched(page, 1)
+		touch(g, page, 1)
 		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded)
 		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded, "also at the beginning")
 		g.close()
@@ -142,7 +145,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 func TestFailedSyncIsTriedAgain(t *testing.T) {
 	d := disk{err: syscall.ENOMEM}
 	g := newGroup(64*page, false, d.sync)
-	g.Touched(0, 1)
+	touch(g, 0, 1)
 	require.ErrorIs(t, flush(g, 0, 1), syscall.ENOMEM)
 	d.fails(nil)
 	require.NoError(t, flush(g, 0, 1))
@@ -154,19 +157,19 @@ func TestFailedSyncIsTriedAgain(t *testing.T) {
 func TestWhatASyncHasLostStaysLost(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page+100, false, d.sync)
-	g.Touched(0, 1)
-	g.Touched(5*page, 1)
-	g.Touched(64*page, 1)
+	touch(g, 0, 1)
+	touch(g, 5*page, 1)
+	touch(g, 64*page, 1)
 	require.ErrorIs(t, flush(g, 0, 1), syscall.EIO)
 	d.fails(nil)
 	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "the disk says that all is well, and is not believed")
 	require.ErrorIs(t, flush(g, 5*page, 1), ErrDataLost, "nor of what else was waiting to be written")
 	require.NoError(t, flush(g, 9*page, 1), "what was durable still is")
-	g.wrote(g.began(), 0, page-1, nil)
+	touch(g, 0, page-1)
 	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "part of the chunk is not enough")
-	g.wrote(g.began(), 0, page, nil)
+	touch(g, 0, page)
 	require.NoError(t, flush(g, 0, 1), "what is written again is as new")
-	g.wrote(g.began(), 64*page, 100, nil)
+	touch(g, 64*page, 100)
 	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
 	g.wrote(g.began(), 7*page, page, syscall.ENOSPC)
 	require.ErrorIs(t, flush(g, 7*page, 1), ErrDataLost, "nor is a write that has failed forgotten")
@@ -176,13 +179,13 @@ func TestWhatASyncHasLostStaysLost(t *testing.T) {
 func TestWrittenWhileASyncFails(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page, false, d.sync)
-	g.Touched(0, 1)
+	touch(g, 0, 1)
 	began := g.began()
 	require.ErrorIs(t, flush(g, 0, 1), syscall.EIO)
 	d.fails(nil)
 	g.wrote(began, page, page, nil)
 	require.ErrorIs(t, flush(g, page, page), ErrDataLost)
-	g.wrote(g.began(), page, page, nil)
+	touch(g, page, page)
 	require.NoError(t, flush(g, page, page), "later is soon enough")
 }
 
@@ -199,11 +202,11 @@ func TestLossIsToldToAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}
 		g := newGroup(64*page, false, d.sync)
-		g.Touched(0, 1)
+		touch(g, 0, 1)
 		errs := make(chan error, 2)
 		go func() { errs <- flush(g, 0, 1) }()
 		synctest.Wait()
-		g.Touched(page, 1)
+		touch(g, page, 1)
 		go func() { errs <- flush(g, page, 1) }()
 		synctest.Wait()
 		require.ErrorIs(t, <-errs, syscall.EIO)
@@ -215,7 +218,8 @@ func TestLossIsToldToAllWhoWait(t *testing.T) {
 func TestUsersErrorHasItsStatus(t *testing.T) {
 	b, err := NewBuffer(&syncing{err: &Error{Status: MakeStatus(0, ReadOnly), Err: errors.New("sealed")}})
 	require.NoError(t, err)
-	b.Touched(0, 1)
+	_, err = b.WriteAt([]byte("x"), 0)
+	require.NoError(t, err)
 	err = b.Flush(context.Background(), 0, 1)
 	require.ErrorIs(t, err, ErrReadOnly)
 	require.EqualError(t, err, "commit: read only (region 0): sealed")
@@ -239,7 +243,7 @@ func TestNothingIsAllocatedForASync(t *testing.T) {
 	}
 	g := newGroup(64*page, false, func([]Range) error { return nil })
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		g.Touched(3*page, page)
+		touch(g, 3*page, page)
 		_ = flush(g, 3*page, page)
 	}))
 }

@@ -22,6 +22,7 @@ var hostTools = []struct{ program, pkg string }{
 	{"tar", "tar"},
 	{"xz", "xz-utils"},
 	{"tshark", "tshark"},
+	{"mke2fs", "e2fsprogs"},
 }
 
 // hostFiles are what the lab needs besides.

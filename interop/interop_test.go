@@ -92,14 +92,14 @@ func TestSelected(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	l := &lab{config: config{cache: t.TempDir()}}
-	unlock, err := l.lock(t.Context())
+	unlock, err := l.lock(t.Context(), l.cache)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = l.lock(ctx)
+	_, err = l.lock(ctx, l.cache)
 	require.ErrorIs(t, err, context.DeadlineExceeded, "a second run waits")
 	unlock()
-	again, err := l.lock(t.Context())
+	again, err := l.lock(t.Context(), l.cache)
 	require.NoError(t, err, "and gets its turn")
 	again()
 }

@@ -28,7 +28,7 @@ func (l *lab) runAll(ctx context.Context) error {
 	if err := prepareHost(ctx, l.install); err != nil {
 		return err
 	}
-	unlock, err := l.lock(ctx)
+	unlock, err := l.lock(ctx, l.cache)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// lock waits until no other run uses the cache folder. The lock is an abstract socket,
+// lock waits until no other run uses the folder. The lock is an abstract socket,
 // which goes with its process however that ends.
-func (l *lab) lock(ctx context.Context) (unlock func(), err error) {
-	dir, err := filepath.Abs(l.cache)
+func (l *lab) lock(ctx context.Context, folder string) (unlock func(), err error) {
+	dir, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,11 @@ type power struct {
 // runPower cuts the power of machines, or lets their disks fail, as the flags say.
 func (l *lab) runPower(ctx context.Context) error {
 	p := &power{lab: l, left: l.cuts, initramfs: filepath.Join(l.out, "initramfs")}
+	unlock, err := l.lock(ctx, l.out)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
@@ -52,6 +57,9 @@ func (l *lab) runPower(ctx context.Context) error {
 // lost, or, with a sabotage, if none were: somebody should have noticed.
 func (p *power) runCuts(ctx context.Context) error {
 	l := p.lab
+	if err := p.buildInitramfs(ctx, cutModules); err != nil {
+		return err
+	}
 	began := time.Now()
 	var machines []*machine
 	for i := range min(sideBySide, l.cuts) {
@@ -85,17 +93,13 @@ func (p *power) runCuts(ctx context.Context) error {
 }
 
 func (p *power) prepare(ctx context.Context) (err error) {
+	if err := prepareHost(ctx, p.install); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(p.out, 0o755); err != nil {
 		return err
 	}
 	if p.image, err = p.slim(ctx); err != nil {
-		return err
-	}
-	modules := cutModules
-	if p.faults {
-		modules = faultModules
-	}
-	if err := p.buildSlimInitramfs(ctx, p.image, modules, p.initramfs); err != nil {
 		return err
 	}
 	p.empty, err = emptyDisk(ctx, p.out, diskOctets)

@@ -52,6 +52,9 @@ const (
 // runFaults boots one machine, in which every case has a disk to itself, and prints how
 // they went.
 func (p *power) runFaults(ctx context.Context) error {
+	if err := p.buildInitramfs(ctx, faultModules); err != nil {
+		return err
+	}
 	pmem := filepath.Join(p.out, "pmem")
 	if err := errors.Join(os.WriteFile(pmem, nil, 0o600), os.Truncate(pmem, pmemOctets)); err != nil {
 		return err
@@ -85,13 +88,7 @@ func (p *power) reportFaults(console, pmem string, end error) error {
 	if err != nil {
 		return err
 	}
-	results := make(map[string]string)
-	for line := range strings.Lines(string(said)) {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), powercut.Sign+" case "); ok {
-			name, verdict, _ := strings.Cut(rest, " ")
-			results[name] = verdict
-		}
-	}
+	results := faultResults(string(said))
 	memory, err := os.ReadFile(pmem)
 	if err != nil {
 		return err
@@ -115,4 +112,16 @@ func (p *power) reportFaults(console, pmem string, end error) error {
 		return errors.Join(errors.New("cases of failing disks have failed"), end)
 	}
 	return nil
+}
+
+// faultResults finds in what a console has said how each case went.
+func faultResults(said string) map[string]string {
+	results := make(map[string]string)
+	for line := range strings.Lines(said) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), powercut.Sign+" case "); ok {
+			name, verdict, _ := strings.Cut(rest, " ")
+			results[name] = verdict
+		}
+	}
+	return results
 }

@@ -45,7 +45,7 @@ func (l *lab) slim(ctx context.Context) (*slimImage, error) {
 	if was, err := os.ReadFile(stamp); err == nil && string(was) == made {
 		return image, nil
 	}
-	unlock, err := l.lock(ctx)
+	unlock, err := l.lock(ctx, l.cache)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func needsOf(module string) ([]string, error) {
 	return nil, nil
 }
 
-// buildSlimInitramfs writes an initramfs that has the target's program and modules.
-func (l *lab) buildSlimInitramfs(ctx context.Context, image *slimImage, modules []string, file string) error {
+// buildInitramfs writes an initramfs that has the target's program and modules.
+func (p *power) buildInitramfs(ctx context.Context, modules []string) error {
 	root, err := os.MkdirTemp("", "iwarp-power-")
 	if err != nil {
 		return err
@@ -165,13 +165,13 @@ func (l *lab) buildSlimInitramfs(ctx context.Context, image *slimImage, modules 
 	if err := build(ctx, filepath.Join(root, "init"), "github.com/goiwarp/iwarp/interop/powerguest"); err != nil {
 		return err
 	}
-	if err := pickModules(image.modules, filepath.Join(root, "modules"), modules); err != nil {
+	if err := pickModules(p.image.modules, filepath.Join(root, "modules"), modules); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(root, "dev"), 0o755); err != nil {
 		return err
 	}
-	out, err := os.Create(file)
+	out, err := os.Create(p.initramfs)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (m *machine) live(ctx context.Context, traffic time.Duration) error {
 		if !errors.Is(err, errNotUp) || try == boots || ctx.Err() != nil {
 			return err
 		}
-		m.say("machine %d: %v", m.number, err)
+		m.say("machine %d: %v (see console-%[1]d-%03[3]d)", m.number, err, m.boots-1)
 		if said != "" {
 			m.requester.Forget()
 			m.newDisk()
@@ -89,7 +89,7 @@ func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string,
 	defer m.requester.Part()
 	q := &slimVM{
 		image: m.image, initramfs: m.initramfs, accel: m.accel, network: true, disks: []nbd.Medium{m.disk},
-		console: filepath.Join(m.out, fmt.Sprintf("console-%d", m.number)),
+		console: filepath.Join(m.out, fmt.Sprintf("console-%d-%03d", m.number, m.boots)),
 		args:    fmt.Sprintf("-requester 10.0.2.2:%d -backing %s -sabotage %s", port, powercut.BackingOf(m.boots), m.sabotage),
 	}
 	m.boots++
@@ -104,7 +104,10 @@ func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string,
 	if err := m.requester.Meet(meet); err != nil {
 		q.kill()
 		said := lastWord(q.console)
-		return said, fmt.Errorf("%w: %w %s", errNotUp, err, said)
+		if said != "" {
+			err = errors.New(said)
+		}
+		return said, fmt.Errorf("%w: %w", errNotUp, err)
 	}
 	if traffic == 0 {
 		return "", nil

@@ -50,7 +50,6 @@ func (t *target) pullOne(ctx context.Context, qp *iwarp.QP, ask []byte) error {
 	if _, err := t.file.WriteAt(ask[24:32], 0); err != nil {
 		return err
 	}
-	t.file.Touched(0, 8)
 	if err := t.file.Flush(ctx, 0, 8); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (c *check) ok(what string, err error) {
 // fails wants an error that matches want.
 func (c *check) fails(what string, err, want error) {
 	if !errors.Is(err, want) {
-		c.errs = append(c.errs, fmt.Errorf("%s: want %q, have %v", what, want, err))
+		c.errs = append(c.errs, fmt.Errorf("%s: want %q, have %s", what, want.Error(), fmt.Sprint(err)))
 	}
 }
 

@@ -114,7 +114,6 @@ func (c *cluster) local(ctx context.Context) error {
 	if _, err := c.alone.WriteAt(make([]byte, slot), 0); err != nil {
 		return err
 	}
-	c.alone.Touched(0, slot)
 	return c.alone.Flush(ctx, 0, slot)
 }
 
