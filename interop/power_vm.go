@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/interop/nbd"
 )
 
-// A slimVM is one boot of a slim image.
+// A slimVM is one boot of a slim image. Its fields in the first block are set before.
 type slimVM struct {
 	image     *slimImage
 	initramfs string
@@ -32,61 +32,71 @@ type slimVM struct {
 
 // start starts the machine. The context that it returns ends with it.
 func (q *slimVM) start(ctx context.Context) (context.Context, error) {
-	args := []string{
-		"-n", "10", "qemu-system-x86_64", "-M", "pc", "-accel", q.accel, "-cpu", "max", "-smp", "1", "-m", "256",
-		"-nodefaults", "-display", "none", "-no-reboot", "-serial", "file:" + q.console,
-		"-kernel", q.image.vmlinux, "-initrd", q.initramfs,
-	}
-	if q.network {
-		args = append(args, "-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net,romfile=")
-	}
-	for i, d := range q.disks {
-		socket := fmt.Sprintf("%s.disk%d", q.console, i)
-		if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "unix", socket)
-		if err != nil {
-			q.kill()
-			return nil, err
-		}
-		served := make(chan struct{})
-		go func() {
-			defer close(served)
-			serveDisk(l, d)
-		}()
-		q.sockets, q.serving = append(q.sockets, l), append(q.serving, served)
-		// With a cache that the guest knows of: its flushes come here as flushes.
-		args = append(args, "-blockdev", fmt.Sprintf("driver=nbd,node-name=disk%d,server.type=unix,server.path=%s", i, socket),
-			"-device", fmt.Sprintf("virtio-blk-pci,drive=disk%d,write-cache=on", i))
-	}
-	args = append(args, q.more...)
-	args = append(args, "-append", "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check net.ifnames=0 -- "+q.args)
-	ctx, over := context.WithCancelCause(ctx)
-	q.cmd = exec.CommandContext(ctx, "nice", args...)
-	said := new(strings.Builder)
-	q.cmd.Stdout, q.cmd.Stderr = said, said
-	if err := q.cmd.Start(); err != nil {
-		over(err)
-		q.cmd = nil
+	args, err := q.arguments(ctx)
+	if err != nil {
 		q.kill()
 		return nil, err
 	}
-	q.ended = make(chan struct{})
+	ctx, over := context.WithCancelCause(ctx)
+	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "qemu-system-x86_64"}, args...)...)
+	said := new(strings.Builder)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		over(err)
+		q.kill()
+		return nil, err
+	}
+	q.cmd, q.ended = cmd, make(chan struct{})
 	go func() {
-		err := q.cmd.Wait()
+		err := cmd.Wait()
 		over(fmt.Errorf("qemu has ended: %w %s", err, tail(said.String(), 5)))
 		close(q.ended)
 	}()
 	return ctx, nil
 }
 
-// serveDisk serves a disk to the one who comes, however that ends.
-func serveDisk(l net.Listener, d nbd.Medium) {
-	if c, err := l.Accept(); err == nil {
-		_ = nbd.Serve(c, d)
+// arguments are QEMU's. The disks that they name are being served.
+func (q *slimVM) arguments(ctx context.Context) ([]string, error) {
+	args := []string{
+		"-M", "pc", "-accel", q.accel, "-cpu", "max", "-smp", "1", "-m", "256",
+		"-nodefaults", "-display", "none", "-no-reboot", "-serial", "file:" + q.console,
+		"-kernel", q.image.vmlinux, "-initrd", q.initramfs,
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check net.ifnames=0 -- " + q.args,
 	}
+	if q.network {
+		args = append(args, "-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net,romfile=")
+	}
+	for i, d := range q.disks {
+		socket := fmt.Sprintf("%s.disk%d", q.console, i)
+		if err := q.serve(ctx, socket, d); err != nil {
+			return nil, err
+		}
+		// With a cache that the guest knows of: its flushes come here as flushes.
+		args = append(args, "-blockdev", fmt.Sprintf("driver=nbd,node-name=disk%d,server.type=unix,server.path=%s", i, socket),
+			"-device", fmt.Sprintf("virtio-blk-pci,drive=disk%d,write-cache=on", i))
+	}
+	return append(args, q.more...), nil
+}
+
+// serve serves a disk to the one who comes, however that ends.
+func (q *slimVM) serve(ctx context.Context, socket string, d nbd.Medium) error {
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if c, err := l.Accept(); err == nil {
+			_ = nbd.Serve(c, d)
+		}
+	}()
+	q.sockets, q.serving = append(q.sockets, l), append(q.serving, served)
+	return nil
 }
 
 // kill ends the machine as the end of its power does, and returns when nobody uses its
