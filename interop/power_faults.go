@@ -21,6 +21,7 @@ type faultyDisk struct {
 	*nbd.Disk
 	mu    sync.Mutex
 	armed bool // the next Flush fails
+	seal  bool // nothing is written any more
 }
 
 func (d *faultyDisk) WriteAt(p []byte, off int64, through bool) error {
@@ -29,7 +30,12 @@ func (d *faultyDisk) WriteAt(p []byte, off int64, through bool) error {
 	}
 	d.mu.Lock()
 	d.armed = d.armed || bytes.Contains(p, []byte(powercut.FailFlush))
+	d.seal = d.seal || bytes.Contains(p, []byte(powercut.Seal))
+	seal := d.seal
 	d.mu.Unlock()
+	if seal {
+		return syscall.EPERM
+	}
 	return d.Disk.WriteAt(p, off, through)
 }
 

@@ -27,6 +27,8 @@ func TestFaultyDisk(t *testing.T) {
 	require.NoError(t, d.WriteAt(sector(powercut.FailFlush), 0, false))
 	require.ErrorIs(t, d.Flush(), syscall.EIO)
 	require.NoError(t, d.Flush(), "once")
+	require.ErrorIs(t, d.WriteAt(sector(powercut.Seal), 0, false), syscall.EPERM)
+	require.ErrorIs(t, d.WriteAt(sector("as others do"), 0, false), syscall.EPERM, "from then on")
 }
 
 func TestFaultResults(t *testing.T) {

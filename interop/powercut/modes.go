@@ -37,13 +37,14 @@ var Sabotages = []string{Honest, NoSync, Async, NoBarrier, LyingDisk}
 const (
 	FailWrite = "let the write of this fail"        // of the sector, each time
 	FailFlush = "let the flush after this one fail" // once
+	Seal      = "take no more writes from this on"  // of any sector
 )
 
 // Faults are the fault cases, in order. The disk that each has to itself is the one with
 // the same index.
 var Faults = []string{
 	"full/reserved", "full/holes", "eio/write/map", "eio/write/file", "eio/write/direct", "eio/flush",
-	"eio/device", "truncated/map", "device", "pmem", "pmem/refused", "aborted/map", "aborted/file",
+	"eio/device", "sealed/map", "sealed/file", "truncated/map", "device", "pmem", "pmem/refused", "aborted/map", "aborted/file",
 	"readonly/map", "readonly/file",
 }
 

@@ -35,8 +35,10 @@ var faults = map[string]func(c *check, s *site){
 	"eio/write/map":    func(c *check, s *site) { failingWrite(c, s, powercut.Mapped) },
 	"eio/write/file":   func(c *check, s *site) { failingWrite(c, s, powercut.Positioned) },
 	"eio/write/direct": failingDirectWrite,
-	"eio/flush":        failingFlush,
+	"eio/flush":        func(c *check, s *site) { failingDisk(c, s, powercut.Positioned, powercut.FailFlush) },
 	"eio/device":       failingDevice,
+	"sealed/map":       func(c *check, s *site) { failingDisk(c, s, powercut.Mapped, powercut.Seal) },
+	"sealed/file":      func(c *check, s *site) { failingDisk(c, s, powercut.Positioned, powercut.Seal) },
 	"truncated/map":    truncated,
 	"device":           device,
 	"pmem":             persistentMemory,
@@ -201,26 +203,27 @@ func failingDirectWrite(c *check, s *site) {
 	c.ok("closing", p.close())
 }
 
-// failingFlush: the disk takes the data and fails to make them durable.
-func failingFlush(c *check, s *site) {
-	p := c.open(s, powercut.Positioned)
+// failingDisk: the disk fails to make the data durable, or is write protected from then
+// on. The file system's journal may be what is hit first.
+func failingDisk(c *check, s *site, backing, mark string) {
+	p := c.open(s, backing)
 	if p == nil {
 		return
 	}
 	c.ok("a first record", p.writeAndCommit(0, page("first")))
-	err := p.writeAndCommit(pageLen, page(powercut.FailFlush))
 	var failed *commit.Error
-	if !errors.As(err, &failed) {
-		c.ok("a flush that fails is a status", fmt.Errorf("have %w", err))
+	if err := p.writeAndCommit(pageLen, page(mark)); !errors.As(err, &failed) {
+		c.ok("what is not durable is a status", fmt.Errorf("have %w", err))
+		return
 	}
-	if c.err() == nil && p.commit(pageLen, pageLen) == nil {
-		c.ok("it is not forgotten", errors.New("a Commit succeeded"))
+	if err := p.commit(pageLen, pageLen); !errors.As(err, &failed) {
+		c.ok("which is not forgotten", fmt.Errorf("have %w", err))
 	}
 	c.holds("the stream lives", p, 0, page("first"))
 	c.ok("closing", p.close())
 }
 
-// failingDevice is failingFlush without a file system, which goes on.
+// failingDevice: a device without a file system, which goes on.
 func failingDevice(c *check, s *site) {
 	c.ok("unmounting", unix.Unmount(s.dir, 0))
 	f, err := commit.OpenFile(s.device, nil)
