@@ -152,9 +152,9 @@ func TestFailedSyncIsTriedAgain(t *testing.T) {
 	require.Len(t, d.syncs, 2, "what was not durable is synced again")
 }
 
-// TestWhatASyncHasLostStaysLost: Linux drops pages that it could not write, and its
+// TestCMT_13_WhatASyncHasLostStaysLost: Linux drops pages that it could not write, and its
 // next sync succeeds.
-func TestWhatASyncHasLostStaysLost(t *testing.T) {
+func TestCMT_13_WhatASyncHasLostStaysLost(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page+100, false, d.sync)
 	touch(g, 0, 1)
@@ -175,8 +175,8 @@ func TestWhatASyncHasLostStaysLost(t *testing.T) {
 	require.ErrorIs(t, flush(g, 7*page, 1), ErrDataLost, "nor is a write that has failed forgotten")
 }
 
-// TestWrittenWhileASyncFails: the page may have been there when the system dropped it.
-func TestWrittenWhileASyncFails(t *testing.T) {
+// TestCMT_13_WrittenWhileASyncFails: the page may have been there when the system dropped it.
+func TestCMT_13_WrittenWhileASyncFails(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page, false, d.sync)
 	touch(g, 0, 1)
@@ -190,7 +190,7 @@ func TestWrittenWhileASyncFails(t *testing.T) {
 }
 
 // A Write that fails ends its stream; the Commits of others are told as well.
-func TestFailedWriteIsToldByTheNextFlush(t *testing.T) {
+func TestCMT_13_FailedWriteIsToldByTheNextFlush(t *testing.T) {
 	b, err := NewBuffer(&syncing{size: page, writes: syscall.EROFS})
 	require.NoError(t, err)
 	_, err = b.WriteAt([]byte("lost"), 0)
