@@ -133,7 +133,9 @@ func (m *machine) run(ctx context.Context) error {
 			return fmt.Errorf("machine %d: %w", m.number, err)
 		}
 	}
-	return m.live(ctx, 0)
+	err := m.live(ctx, 0)
+	m.tell()
+	return err
 }
 
 // take takes one of the cuts that are left.

@@ -55,9 +55,22 @@ func (m *machine) cut(ctx context.Context) error {
 	if err := m.live(ctx, after); err != nil {
 		return err
 	}
+	m.tell()
 	nowAcked, nowLost := m.requester.Records()
 	m.say("machine %d, %-6s: %4d lost before, %4d acknowledged, cut after %4d ms", m.number, backing, nowLost-lost, nowAcked-acked, after.Milliseconds())
 	return nil
+}
+
+// tell prints what was lost, or the beginning of it.
+func (m *machine) tell() {
+	const most = 3
+	news := m.requester.News()
+	for _, n := range news[:min(most, len(news))] {
+		m.say("machine %d: lost: %s", m.number, n)
+	}
+	if len(news) > most {
+		m.say("machine %d: and %d more", m.number, len(news)-most)
+	}
 }
 
 // live is one boot, with traffic for a time and then a cut. A machine that does not come

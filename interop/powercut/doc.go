@@ -15,5 +15,5 @@
 //
 // What must hold when the power is back: a record whose Commit was answered is whole, unless a
 // later one was written over it; the tail is that of the last answered Commit or of one
-// behind it; and every record up to the tail is whole, answered or not.
+// behind it; and every record of that life up to the tail is whole, answered or not.
 package powercut

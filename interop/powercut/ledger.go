@@ -3,6 +3,7 @@ package powercut
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 )
 
 // A ledger is what the requester knows of one connection's area.
@@ -13,12 +14,14 @@ type ledger struct {
 	next  uint64        // the record to be written next; the first is 1
 	slots [slots]uint64 // the record that must be there; 0: none for certain
 	tail  uint64        // of the last answered Commit
+	born  uint64        // the first record of this life of the target
 
 	acknowledged, lost int
+	news               []string // what was lost, in words, since somebody asked
 }
 
 func newLedger(stream int) *ledger {
-	return &ledger{stream: stream, tailed: stream%2 == 0, next: 1}
+	return &ledger{stream: stream, tailed: stream%2 == 0, next: 1, born: 1}
 }
 
 // begin is a record that is about to be written: what was in its slot is gone.
@@ -38,8 +41,14 @@ func (l *ledger) acknowledge(n uint64) {
 	}
 }
 
-// check compares what is there after a cut with what must be. A record counts as lost
-// once.
+// lose counts something as lost.
+func (l *ledger) lose(format string, args ...any) {
+	l.lost++
+	l.news = append(l.news, fmt.Sprintf("connection %d: ", l.stream)+fmt.Sprintf(format, args...))
+}
+
+// check compares what is there after a cut with what must be, and begins the target's
+// next life. A record counts as lost once.
 func (l *ledger) check(area []byte) {
 	if l.tailed {
 		l.checkTail(binary.LittleEndian.Uint64(area))
@@ -51,21 +60,23 @@ func (l *ledger) check(area []byte) {
 		}
 		want := record(p, l.stream, n)
 		if !bytes.HasPrefix(area[slotOf(n):], want) {
-			l.lost++
+			l.lose("record %d is not whole; the tail is %d, this life's first record %d", n, l.tail, l.born)
 			l.slots[i] = 0
 		}
 	}
+	l.born = l.next
 }
 
 // checkTail: a tail vouches for the records up to it, whether the requester has heard
-// of that or not.
+// of that or not; but not for those that were under way when an earlier life ended, and
+// were never written again.
 func (l *ledger) checkTail(tail uint64) {
 	if tail < l.tail || tail >= l.next {
-		l.lost++
+		l.lose("the tail is %d, and not from %d to %d", tail, l.tail, l.next-1)
 		l.tail = 0 // it counts once
 		return
 	}
-	for n := max(l.tail+1, tail-min(tail, slots-1)); n <= tail; n++ {
+	for n := max(l.tail+1, l.born, tail-min(tail, slots-1)); n <= tail; n++ {
 		l.slots[n%slots] = n
 	}
 	l.tail = tail
@@ -79,5 +90,6 @@ func (l *ledger) forget() {
 			l.slots[i] = 0
 		}
 	}
+	l.born = l.next
 	l.tail = 0
 }

@@ -93,6 +93,26 @@ func TestTheTailVouchesForRecords(t *testing.T) {
 	require.Equal(t, 1, l.lost, "it names a record that is damaged")
 }
 
+func TestTheTailDoesNotVouchForRecordsOfAnEarlierLife(t *testing.T) {
+	l, area := written(0)
+	for n := uint64(57); n < 61; n++ { // they were not acknowledged, and did not survive
+		clear(area[slotOf(n) : slotOf(n)+slotLen])
+	}
+	l.check(area)
+	require.Zero(t, l.lost)
+	for range 2 {
+		put(area, l, l.begin())
+	}
+	setTail(area, 62)
+	l.check(area)
+	require.Zero(t, l.lost)
+	require.EqualValues(t, 62, l.tail)
+	area[slotOf(61)] ^= 1
+	l.check(area)
+	require.Equal(t, 1, l.lost, "but for those of its own")
+	require.Equal(t, []string{"connection 0: record 61 is not whole; the tail is 62, this life's first record 63"}, l.news)
+}
+
 func TestALostTailIsALoss(t *testing.T) {
 	for _, tail := range []uint64{0, 55, 61, 1 << 60} {
 		l, area := written(0)

@@ -109,6 +109,15 @@ func (r *Requester) Records() (acknowledged, lost int) {
 	return acknowledged, lost
 }
 
+// News tells in words what was found to be lost since it was last asked.
+func (r *Requester) News() (news []string) {
+	for _, s := range r.streams {
+		news = append(news, s.news...)
+		s.news = nil
+	}
+	return news
+}
+
 // Close ends everything.
 func (r *Requester) Close() error { return r.rnic.Close() }
 
