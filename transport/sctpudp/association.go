@@ -15,9 +15,6 @@ import (
 )
 
 const (
-	// receiveBuffer is how much of an association may be waiting to be read. It is small
-	// enough for pion never to take a TSN that is 32767 ahead (RFC 5043 section 10).
-	receiveBuffer = 1 << 20
 	// inboundQueue is how many packets may wait for pion. More are lost.
 	inboundQueue = 256
 	// shutdownTime bounds the graceful end of an association.
@@ -47,6 +44,7 @@ type association struct {
 	done chan struct{} // closed when the association has ended
 
 	ending atomic.Bool
+	room   room
 	heard  atomic.Int64 // when the peer last said something, in Unix nanoseconds
 
 	mu       sync.Mutex
@@ -58,10 +56,13 @@ type association struct {
 	waiting  int       // messages that pion has not sent yet
 	idle     time.Time // since when there is none
 	flight   flight
+	window   uint32 // what the peer had room for when it last said so
 	received uint32 // the TSN up to which we have told the peer that we have everything
+	arrived  record
 	watch    *time.Timer
 }
 
+// An inbound is a packet of the peer, or nothing: a nudge.
 type inbound struct {
 	buf *[maxPacket]byte
 	n   int
@@ -82,7 +83,6 @@ var (
 	errReset    = fmt.Errorf("sctp: association aborted: %w", syscall.ECONNRESET)
 	errShutdown = fmt.Errorf("sctp: association shut down: %w", syscall.ECONNRESET)
 	errSilent   = fmt.Errorf("sctp: the peer does not answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT))
-	errStream   = errors.New("sctp: the peer uses a stream that it does not have")
 )
 
 // establish makes the association that a handshake has agreed on.
@@ -93,7 +93,7 @@ func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Durati
 		packetSize: packetSize(who.udp.Addr()), pairs: streams(ours, theirs),
 		in: make(chan inbound, inboundQueue), done: make(chan struct{}),
 		streams: make(map[uint16]*stream), idle: time.Now(),
-		flight: flight{next: ours.tsn}, received: theirs.tsn - 1,
+		flight: flight{next: ours.tsn}, window: theirs.window, received: theirs.tsn - 1, arrived: record{next: theirs.tsn},
 	}
 	a.heard.Store(time.Now().UnixNano())
 	c := &conn{a: a, closed: make(chan struct{}), up: make(chan struct{})}
@@ -103,6 +103,7 @@ func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Durati
 		pion.WithMTU(uint32(a.packetSize)),
 		pion.WithMaxReceiveBufferSize(receiveBuffer),
 		pion.WithEnableInterleaving(false),
+		pion.WithEnableZeroChecksum(true), // between it and us: see token
 		pion.WithLoggerFactory(silence{}),
 	}
 	if rtt < nearby {
@@ -269,12 +270,12 @@ func (a *association) newStream(id uint16) *stream {
 }
 
 // sight is told of each DATA chunk before pion takes it: the first one of a session on
-// these streams makes somebody listen. It reports false if nobody can, and the chunk has
-// to come again.
+// these streams makes somebody listen. It reports false if nobody can, or there is no
+// room, and the chunk has to come again.
 func (a *association) sight(c chunk) (ok bool) {
 	id := c.stream()
 	a.mu.Lock()
-	if int32(c.tsn()-a.received) <= 0 { // it has come before
+	if a.arrived.known(c.tsn()) {
 		a.mu.Unlock()
 		return true
 	}
@@ -282,11 +283,12 @@ func (a *association) sight(c chunk) (ok bool) {
 	// The peer may begin anew where the session before has ended, while we still wait
 	// to hear that it has our last word.
 	known := s != nil && (a.initiator || !s.free)
+	if a.arrived.beyond(c.tsn()) || !known && (a.failure != nil || !a.owner.admits()) || !a.room.take(c) {
+		a.mu.Unlock()
+		return false
+	}
+	a.arrived.take(c.tsn())
 	if !known {
-		if a.failure != nil || !a.owner.admits() {
-			a.mu.Unlock()
-			return false
-		}
 		s = a.newStream(id)
 	}
 	if c.ends() {

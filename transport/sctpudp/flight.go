@@ -5,6 +5,7 @@ package sctpudp
 // beyond a gap is acknowledged for it, although it is still ahead of what is missing.
 type flight struct {
 	next   uint32 // the TSN of the next chunk
+	octets int    // of chunks
 	chunks []flown
 }
 
@@ -19,20 +20,24 @@ func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
 		return false
 	}
 	f.chunks = append(f.chunks, flown{s, octets})
+	f.octets += octets
 	f.next++
 	return true
 }
 
-// acked takes out the chunks up to tsn.
-func (f *flight) acked(tsn uint32, each func(flown)) {
+// acked takes out the chunks up to tsn. It reports false if that is nothing that the peer
+// can say now: it has said more before, or speaks of what was never sent.
+func (f *flight) acked(tsn uint32, each func(flown)) (ok bool) {
 	first := f.next - uint32(len(f.chunks))
 	n := int(int32(tsn + 1 - first))
-	if n <= 0 || n > len(f.chunks) {
-		return
+	if n < 0 || n > len(f.chunks) {
+		return false
 	}
 	for _, c := range f.chunks[:n] {
+		f.octets -= c.octets
 		each(c)
 	}
 	clear(f.chunks[:n])
 	f.chunks = f.chunks[n:]
+	return true
 }

@@ -16,7 +16,7 @@ import (
 
 // A pair is a session over real sockets, and who forges packets of its ends.
 type pair struct {
-	*testing.T
+	testing.TB
 	l              *Listener
 	c              *Client
 	client, server *sctp.Conn
@@ -24,7 +24,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{T: t}
+	p := &pair{TB: t}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var err error
@@ -104,7 +104,7 @@ func TestForgedPacketsHaveNoEffect(t *testing.T) {
 	p := newPair(t)
 	a := p.association()
 	at := ports{a.peer.port, p.l.e.addr.Port}
-	data := binary.BigEndian.AppendUint32(nil, a.received+1)
+	data := binary.BigEndian.AppendUint32(nil, a.arrived.next)
 	data = append(data, 0, 0, 0, 0, 0, 0, 0, 16, 0, 1, 0x66)
 	for name, b := range map[string][]byte{
 		"ABORT of another tag":                   packet(at, a.ourTag+1, chunkAbort, 0, nil),
