@@ -22,9 +22,11 @@ const (
 	// nearby is the round trip of a handshake within which a retransmission that is lost,
 	// too, shall not cost the second that RFC 9260 suggests. pion has no other way to say
 	// so than to bound the timer, backing off included: a packet each nearbyRTO is no load
-	// to a network so quick.
-	nearby    = 10 * time.Millisecond
-	nearbyRTO = 250 * time.Millisecond
+	// to a network so quick. It must be longer than a peer delays an acknowledgement, 200 ms.
+	// A chunk that is under way alone is not delayed; it is sent again after nearbyProbe.
+	nearby      = 10 * time.Millisecond
+	nearbyRTO   = 250 * time.Millisecond
+	nearbyProbe = 10 * time.Millisecond
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second
 )
@@ -107,7 +109,8 @@ func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Durati
 		pion.WithLoggerFactory(silence{}),
 	}
 	if rtt < nearby {
-		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())))
+		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())),
+			pion.WithRACKOptions(pion.WithRackWCDelAck(nearbyProbe)))
 	}
 	p, err := pion.ClientWithOptions(options...)
 	if err != nil {

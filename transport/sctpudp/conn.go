@@ -81,7 +81,7 @@ func (a *association) depart(k chunk) {
 	if a.flight.sent(k.tsn(), s, k.octets()) {
 		a.waiting--
 	}
-	if k.ppid() == sctp.PPIDControl || a.stuck(s) {
+	if k.ppid() == sctp.PPIDControl || a.waiting == 0 && len(a.flight.chunks) == 1 || a.stuck(s) {
 		k[1] |= flagImmediate
 	}
 }

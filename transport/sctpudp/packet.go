@@ -48,8 +48,8 @@ const (
 )
 
 // flagImmediate, I, asks that a DATA chunk be acknowledged at once (RFC 7053). Session
-// control does, since somebody waits for it, and so does what fills the room for what is
-// not acknowledged.
+// control does, since somebody waits for it; so does what nothing can follow until it is
+// acknowledged; and what is under way alone, so that its loss is noticed soon.
 const flagImmediate = 8
 
 func pad(n int) int { return (n + 3) &^ 3 }
