@@ -40,6 +40,7 @@ type association struct {
 	pairs           int // of streams
 	owner           owner
 	initiator       bool
+	made            time.Time // a little before, when the peer had to prove its address
 	pion            *pion.Association
 
 	in   chan inbound
@@ -84,6 +85,7 @@ type owner interface {
 var (
 	errReset    = fmt.Errorf("sctp: association aborted: %w", syscall.ECONNRESET)
 	errShutdown = fmt.Errorf("sctp: association shut down: %w", syscall.ECONNRESET)
+	errDeaf     = fmt.Errorf("sctp: the peer acknowledges nothing: %w", os.NewSyscallError("write", syscall.ETIMEDOUT))
 	errSilent   = fmt.Errorf("sctp: the peer does not answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT))
 )
 
@@ -91,7 +93,7 @@ var (
 func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
 	a := &association{
 		e: e, peer: who, ourTag: ours.tag, peerTag: theirs.tag,
-		owner: o, initiator: initiator,
+		owner: o, initiator: initiator, made: time.Now().Add(-rtt),
 		packetSize: packetSize(who.udp.Addr()), pairs: streams(ours, theirs),
 		in: make(chan inbound, inboundQueue), done: make(chan struct{}),
 		streams: make(map[uint16]*stream), idle: time.Now(),
@@ -141,8 +143,8 @@ func (a *association) push(buf *[maxPacket]byte, n int) bool {
 	}
 }
 
-// look is called from time to time: it ends an association whose peer is gone, or with
-// which nobody does anything, and sends a heartbeat if nothing has come for a while.
+// look is called from time to time: it ends an association whose peer is gone, or does not
+// take what it has room for, or with which nobody does anything, and sends a heartbeat if nothing has come for a while.
 func (a *association) look() {
 	timeout := a.e.cfg.PeerTimeout
 	silent := time.Since(time.Unix(0, a.heard.Load()))
@@ -153,10 +155,13 @@ func (a *association) look() {
 	}
 	a.watch.Reset(timeout / 4)
 	idle := a.sessions == 0 && time.Since(a.idle) > idleTime
+	deaf := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
 	a.mu.Unlock()
 	switch {
 	case silent > timeout:
 		a.fail(errSilent)
+	case deaf:
+		a.fail(errDeaf)
 	case idle:
 		a.shutdown()
 	case silent > timeout/4:

@@ -24,12 +24,13 @@ type void struct {
 	done chan struct{}
 	once sync.Once
 
-	mu   sync.Mutex
-	sent int // octets
+	mu      sync.Mutex
+	sent    int // octets
+	packets [][]byte
 }
 
 func newVoid() *void {
-	return &void{in: make(chan []byte), from: netip.MustParseAddrPort("192.0.2.1:7"), done: make(chan struct{})}
+	return &void{in: make(chan []byte), from: netip.MustParseAddrPort("127.0.0.1:8"), done: make(chan struct{})}
 }
 
 func (v *void) listen(context.Context, string, string) (net.PacketConn, error) { return v, nil }
@@ -47,6 +48,7 @@ func (v *void) WriteTo(p []byte, _ net.Addr) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.sent += len(p)
+	v.packets = append(v.packets, append([]byte(nil), p...))
 	return len(p), nil
 }
 
@@ -56,7 +58,7 @@ func (v *void) Close() error {
 }
 
 func (v *void) LocalAddr() net.Addr {
-	return net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.2:7"))
+	return net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:7"))
 }
 func (v *void) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
 func (v *void) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
@@ -74,7 +76,7 @@ const victimTag, attackerTag = 0x01010101, 0x02020202
 
 func newVictim(t *testing.T) *victim {
 	v := newVoid()
-	l, err := Listen(t.Context(), Config{ListenPacket: v.listen}, "192.0.2.2:7", 4)
+	l, err := Listen(t.Context(), Config{ListenPacket: v.listen}, "127.0.0.1:7", 4)
 	require.NoError(t, err)
 	ours := initiation{tag: victimTag, window: receiveBuffer, outbound: maxStreams, inbound: maxStreams, tsn: 100}
 	theirs := initiation{tag: attackerTag, window: receiveBuffer, outbound: 8, inbound: 8}

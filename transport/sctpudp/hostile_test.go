@@ -153,16 +153,23 @@ func unchecked(p []byte) []byte {
 	return p
 }
 
-// TestSpoofedInitsCostNothing: 10,000 of them, from peers that are not there.
+// TestSpoofedInitsCostNothing: 10,000 of them, from peers that are not there, each answered and forgotten.
 func TestSpoofedInitsCostNothing(t *testing.T) {
 	p := newPair(t)
 	p.works()
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
+	answer := make([]byte, 1500)
+	require.NoError(t, p.forger.SetReadDeadline(time.Now().Add(10*time.Second)))
 	for i := range 10_000 {
 		init := initiation{tag: uint32(i + 1), window: 1 << 20, outbound: 10, inbound: 10}
 		p.forge(packet(ports{uint16(i + 1), p.l.e.addr.Port}, 0, chunkInit, 0, init.append(nil)))
+		n, err := p.forger.Read(answer)
+		require.NoError(t, err)
+		require.True(t, valid(answer[:n]))
+		require.EqualValues(t, chunkInitAck, answer[headerSize])
+		require.Equal(t, init.tag, tagOf(answer))
 	}
 	p.works()
 	require.Equal(t, 1, p.l.e.count())

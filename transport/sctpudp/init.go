@@ -36,7 +36,8 @@ const (
 var errInit = errors.New("sctp: malformed INIT")
 
 // parseInit reads the value of an INIT or INIT ACK. Parameters that mean nothing here are
-// skipped: the addresses and extensions that a kernel tells of, above all.
+// skipped: the addresses and extensions that a kernel tells of, above all. Of a malformed
+// one the tag is returned, 0 if there is none.
 func parseInit(b []byte) (initiation, error) {
 	if len(b) < initSize {
 		return initiation{}, errInit
@@ -49,12 +50,12 @@ func parseInit(b []byte) (initiation, error) {
 		tsn:      binary.BigEndian.Uint32(b[12:]),
 	}
 	if i.tag == 0 || i.outbound == 0 || i.inbound == 0 || i.window < minWindow {
-		return initiation{}, errInit
+		return i, errInit
 	}
 	for b = b[initSize:]; len(b) >= paramSize; {
 		kind, n := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
 		if n < paramSize || n > len(b) {
-			return initiation{}, errInit
+			return i, errInit
 		}
 		switch value := b[paramSize:n]; {
 		case kind == paramAdaptation && len(value) == 4:
