@@ -11,8 +11,9 @@ import (
 
 // Config is what a Client or a Listener needs to know. The zero value is fine.
 type Config struct {
-	// PeerTimeout is how long a peer may say nothing before its association ends; 0
-	// means 15 s. Heartbeats keep one alive that has nothing to say.
+	// PeerTimeout is how long a peer may say nothing, or acknowledge nothing of what it
+	// has room for, before its association ends; 0 means 15 s. Heartbeats keep one alive
+	// that has nothing to say.
 	PeerTimeout time.Duration
 	// ListenPacket, if not nil, opens the UDP sockets, in place of a
 	// net.ListenConfig.

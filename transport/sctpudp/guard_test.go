@@ -266,8 +266,8 @@ func TestInitWithoutATagIsNotAnswered(t *testing.T) {
 	})
 }
 
-// TestDeafPeer: it is there, but takes nothing of what it has room for.
-func TestDeafPeer(t *testing.T) {
+// TestSCTP_51_DeafPeer: it is there, but takes nothing of what it has room for.
+func TestSCTP_51_DeafPeer(t *testing.T) {
 	for _, window := range []uint32{receiveBuffer, 0} {
 		guarded(t, func(x *victim) {
 			c := x.session(3)

@@ -98,9 +98,9 @@ func (p *pair) works() {
 	}
 }
 
-// TestForgedPacketsHaveNoEffect: their sender does not know the verification tag, or is
+// TestDDP_6_ForgedPacketsHaveNoEffect: their sender does not know the verification tag, or is
 // not where the peer is.
-func TestForgedPacketsHaveNoEffect(t *testing.T) {
+func TestDDP_6_ForgedPacketsHaveNoEffect(t *testing.T) {
 	p := newPair(t)
 	a := p.association()
 	at := ports{a.peer.port, p.l.e.addr.Port}
