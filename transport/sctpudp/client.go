@@ -38,7 +38,8 @@ func (c *Client) Open(ctx context.Context, addr string) (sctp.Stream, error) {
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: Network, Err: err}
 	}
-	for {
+	var last error
+	for range openings {
 		sh, err := c.share(ctx, to)
 		if err != nil {
 			return nil, err
@@ -51,8 +52,14 @@ func (c *Client) Open(ctx context.Context, addr string) (sctp.Stream, error) {
 			return s, nil
 		}
 		c.forget(to, sh) // it has ended, or has no streams left
+		last = sh.a.err()
 	}
+	return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: last}
 }
+
+// openings is how many associations Open looks for streams on. One that was full, or about
+// to end, is followed by a new one; a peer that ends them all is not asked for ever.
+const openings = 8
 
 // share returns the association with a peer, and makes it if there is none.
 func (c *Client) share(ctx context.Context, to Addr) (*shared, error) {

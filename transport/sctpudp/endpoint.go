@@ -11,8 +11,9 @@ import (
 
 // Config is what a Client or a Listener needs to know. The zero value is fine.
 type Config struct {
-	// PeerTimeout is how long a peer may say nothing before its association ends; 0
-	// means 15 s. Heartbeats keep one alive that has nothing to say.
+	// PeerTimeout is how long a peer may say nothing, or acknowledge nothing of what it
+	// has room for, before its association ends; 0 means 15 s. Heartbeats keep one alive
+	// that has nothing to say.
 	PeerTimeout time.Duration
 	// ListenPacket, if not nil, opens the UDP sockets, in place of a
 	// net.ListenConfig.
@@ -52,6 +53,9 @@ type peer struct {
 	port uint16
 }
 
+// errorPause is what an error of the socket costs.
+const errorPause = time.Millisecond
+
 // socketBuffer is what is asked of the system for the packets of a socket. It may give
 // less.
 const socketBuffer = 4 << 20
@@ -89,8 +93,10 @@ func (e *endpoint) read() {
 		case errors.Is(err, net.ErrClosed):
 			packets.Put(buf)
 			return
+		case err != nil: // of one packet, such as ICMP tells of: nothing to end for, nor to spin
+			time.Sleep(errorPause)
 		}
-		packets.Put(buf) // an error of one packet, such as ICMP tells of, is nothing to end for
+		packets.Put(buf)
 	}
 }
 
@@ -146,6 +152,16 @@ func (e *endpoint) sort(buf *[maxPacket]byte, n int, from netip.AddrPort) (taken
 func reflected(p []byte) bool {
 	kind, flags := p[headerSize], p[headerSize+1]
 	return (kind == chunkAbort || kind == chunkShutdownComplete) && flags&flagReflected != 0
+}
+
+// restarts tells whether a cookie may begin an association: not one that was made before
+// that which there is with the same peer. It would be a packet of the past, and no peer
+// that has forgotten (RFC 9260 section 5.2.4).
+func (e *endpoint) restarts(who peer, made time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.byPeer[who]
+	return a == nil || made.After(a.made)
 }
 
 // add makes an association known. An older one with the same peer is one that the peer

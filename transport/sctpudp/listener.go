@@ -68,15 +68,7 @@ func (l *Listener) Accept() (*sctp.Request, error) {
 func (l *Listener) Close() {
 	l.once.Do(func() {
 		l.cancel()
-		for {
-			select {
-			case r := <-l.backlog:
-				r.Close()
-				continue
-			default:
-			}
-			break
-		}
+		l.refuse()
 		for _, a := range l.e.associations() {
 			a.mu.Lock()
 			unused := a.sessions == 0
@@ -87,6 +79,18 @@ func (l *Listener) Close() {
 		}
 		l.e.retire()
 	})
+}
+
+// refuse refuses the sessions that wait for Accept.
+func (l *Listener) refuse() {
+	for {
+		select {
+		case r := <-l.backlog:
+			r.Close()
+		default:
+			return
+		}
+	}
 }
 
 // Over tells whether nothing is left of a Listener that was closed.
@@ -127,6 +131,9 @@ func back(p []byte) ports {
 // greet answers an INIT, and remembers nothing: all is in the cookie.
 func (l *Listener) greet(p []byte, c chunk, from netip.AddrPort) {
 	theirs, err := parseInit(c[chunkHeaderSize:])
+	if theirs.tag == 0 { // there is no answer to it (RFC 9260 section 3.3.2)
+		return
+	}
 	if err != nil || theirs.adaptation != sctp.Adaptation {
 		l.e.send(packet(back(p), theirs.tag, chunkAbort, 0, nil), from)
 		return
@@ -142,7 +149,11 @@ func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
 	if !ok || tagOf(p) != k.ours.tag || l.e.count() >= maxAssociations {
 		return
 	}
-	a, err := l.e.establish(peer{from, k.at.source}, &k.ours, &k.theirs, time.Since(k.made), l, false)
+	who := peer{from, k.at.source}
+	if !l.e.restarts(who, k.made) {
+		return
+	}
+	a, err := l.e.establish(who, &k.ours, &k.theirs, time.Since(k.made), l, false)
 	if err != nil {
 		return
 	}
@@ -164,14 +175,13 @@ func (l *Listener) asked(s *stream) {
 	if err != nil {
 		return
 	}
-	if l.ctx.Err() != nil {
-		r.Close()
-		return
-	}
 	select {
 	case l.backlog <- r:
 	default:
 		r.Close()
+	}
+	if l.ctx.Err() != nil { // Close may have been through with them
+		l.refuse()
 	}
 }
 
