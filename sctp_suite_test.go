@@ -17,13 +17,18 @@ import (
 // network that it makes for each of them.
 var datagrams func() *packetNetwork
 
-// sessionPair makes the two ends of a session.
+// sessionPair makes the two ends of a session over UDP.
 func sessionPair(t testing.TB, n *packetNetwork) (a, b transport.LLP) {
 	t.Helper()
 	cfg := sctpudp.Config{ListenPacket: n.listen}
 	l, err := sctpudp.Listen(t.Context(), cfg, "127.0.0.1:7471", 1)
 	require.NoError(t, err)
-	c := sctpudp.NewClient(cfg)
+	return meet(t, sctpudp.NewClient(cfg), l)
+}
+
+// meet makes the two ends of a session, and ends client and listener with the test.
+func meet(t testing.TB, c sessionClient, l sessionListener) (a, b transport.LLP) {
+	t.Helper()
 	t.Cleanup(func() {
 		c.Close()
 		l.End()
@@ -73,9 +78,9 @@ var overLosses = []func(*testing.T){
 	TestPeerHasNoReceive,
 }
 
-// inRealTime are those of them that know no other time. Where packets are lost they would
+// withRealClocks are those of them that know no other time. Where packets are lost they would
 // wait for retransmissions: there they have a time of their own.
-var inRealTime = []string{
+var withRealClocks = []string{
 	"writesReadsAndSends", "TestEveryOperation", "TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes",
 }
 
@@ -97,7 +102,7 @@ func TestSCTP_44_45_52_OperationsOverSCTP(t *testing.T) {
 		for _, test := range tests {
 			if !slices.Contains(notOfSessions, nameOf(test)) {
 				run := test
-				if percent > 0 && slices.Contains(inRealTime, nameOf(test)) {
+				if percent > 0 && slices.Contains(withRealClocks, nameOf(test)) {
 					run = func(t *testing.T) { synctest.Test(t, test) }
 				}
 				t.Run(fmt.Sprintf("%d%%/%s", percent, nameOf(test)), run)

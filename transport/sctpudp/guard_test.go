@@ -250,7 +250,7 @@ func TestCookieOfThePast(t *testing.T) {
 		x.says(old.tag, appendChunk(nil, chunkCookieEcho, 0, old.cookie))
 		x.says(young.tag, appendChunk(nil, chunkCookieEcho, 0, young.cookie))
 		require.Equal(t, []*association{now}, x.l.e.associations())
-		require.False(t, now.over())
+		require.NoError(t, now.Err())
 	})
 }
 

@@ -48,7 +48,7 @@ var _ sctp.Stream = (*stream)(nil)
 func (s *stream) attach() error {
 	p, err := s.a.pion.OpenStream(s.id, sctp.PPIDSegment)
 	if err != nil {
-		return s.a.err()
+		return s.a.why()
 	}
 	p.SetReliabilityParams(true, pion.ReliabilityTypeReliable, 0)
 	s.pion = p
@@ -71,7 +71,7 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 	a.waiting++
 	a.mu.Unlock()
 	if _, err := s.pion.WriteSCTP(msg, pion.PayloadProtocolIdentifier(ppid)); err != nil {
-		return a.err()
+		return a.why()
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *stream) Receive(p []byte) (int, uint32, error) {
 	case errors.Is(err, io.ErrShortBuffer):
 		return 0, 0, &sctp.ViolationError{What: "a message that is longer than any packet"}
 	}
-	return 0, 0, s.a.err()
+	return 0, 0, s.a.why()
 }
 
 func (s *stream) Wake() {
