@@ -4,17 +4,23 @@ package iwarp
 // a disk. The messages behind it must not wait, so it needs a goroutine. To start one costs
 // 5 to 8 us, most of them because it runs on another processor. A reader that has nothing
 // more to read therefore gives the right to receive away, goes on the errand itself, and
-// takes the right back if it is still free.
+// takes the right back if it is still free. That is for the first of an RNIC: where there are
+// several, the processors are awake and to give the right away costs more.
 type errand struct {
 	do    func()
 	alone func() // do in a goroutine of its own
 }
 
 // errands prepares do: see commit.Config.Task.
-func (x *receiver) errands(do func()) (start func(lone bool)) {
-	e := &errand{do, x.qp.rnic.tasks.task(do)}
-	return func(lone bool) {
-		if lone && x.errand == nil && x.wish == nil && !x.parks.Load() {
+func (x *receiver) errands(do func()) (start func(receiving bool)) {
+	underWay := &x.qp.rnic.errands
+	counted := func() {
+		defer underWay.Add(-1)
+		do()
+	}
+	e := &errand{counted, x.qp.rnic.tasks.task(counted)}
+	return func(receiving bool) {
+		if first := underWay.Add(1) == 1; first && receiving && x.wish == nil && !x.parks.Load() {
 			x.errand = e
 			return
 		}

@@ -31,6 +31,7 @@ type RNIC struct {
 	sctp   *sctpudp.Client
 
 	attendant attendant
+	errands   atomic.Int32 // under way
 
 	waiters, cqWaiters sync.Pool // spare ones
 

@@ -139,6 +139,28 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// TestWhoLeavesPassesTheSyncOn: who is to run the next sync may leave just then.
+func TestWhoLeavesPassesTheSyncOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 {
+			d := disk{takes: time.Second}
+			g := newGroup(64*page, false, d.sync)
+			g.Touched(0, 1)
+			g.Touched(page, 1)
+			var all sync.WaitGroup
+			all.Go(func() { require.NoError(t, flush(g, 0, 1)) })
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			all.Go(func() { _ = g.Flush(ctx, page, 1) })
+			synctest.Wait()
+			all.Go(func() { require.NoError(t, flush(g, page, 1), "the other runs it") })
+			all.Wait()
+			cancel()
+			require.EqualValues(t, 2, g.Syncs())
+		}
+	})
+}
+
 func TestFailedSyncIsTriedAgain(t *testing.T) {
 	d := disk{err: syscall.ENOMEM}
 	g := newGroup(64*page, false, d.sync)

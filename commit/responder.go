@@ -24,10 +24,9 @@ type Config struct {
 
 	// Task returns a function that runs f, which may wait for a disk, each time that it is
 	// called: in a goroutine of its own, or in the one that receives when that has nothing
-	// more to do. lone: the caller is the receiving goroutine, and of this stream no f is
-	// under way. There are never more of them at once than the stream's IRD. nil: the
-	// peer's requests are refused.
-	Task func(f func()) (start func(lone bool))
+	// more to receive. receiving: that one is the caller. There are never more of them at
+	// once than the stream's IRD. nil: the peer's requests are refused.
+	Task func(f func()) (start func(receiving bool))
 
 	Stats *Stats // nil: not counted
 }
@@ -76,9 +75,9 @@ type job struct {
 	in      *rdmap.Inbound
 	turn    uint64
 	request Request
-	targets []target        // of the regions, pinned
-	tail    target          // of the follow-on, pinned if there is one
-	start   func(lone bool) // do, where it may wait: see Config.Task
+	targets []target             // of the regions, pinned
+	tail    target               // of the follow-on, pinned if there is one
+	start   func(receiving bool) // do, where it may wait: see Config.Task
 	replace func(uint64) uint64
 	reply   [ResponseLen]byte
 }
@@ -113,12 +112,11 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		j.answer(MakeStatus(NoRegion, Limit))
 		return
 	}
-	first := r.queue(j)
-	if first && !j.mayBlock() {
+	if first := r.queue(j); first && !j.mayBlock() {
 		j.do()
 		return
 	}
-	j.start(first && in.Receiving())
+	j.start(in.Receiving())
 }
 
 // queue gives j its turn. first: no other job is before it.
