@@ -32,7 +32,7 @@ type group struct {
 	cheap int64
 
 	dirty chunks // written since a sync was begun for them
-	lost  chunks // a sync has failed, and what the backing has of them is not known
+	lost  chunks // a sync or a write has failed, and what the backing has of them is not known
 	loss  atomic.Bool
 
 	mu      sync.Mutex
@@ -42,6 +42,8 @@ type group struct {
 	gathers bool   // whoever is to run next lets others come first
 	crowded bool   // the last round had several users
 	spare   []*round
+	why     error   // of the last loss, for who asks for what was lost
+	mended  Range   // written in one run since then: segments may be shorter than chunks
 	taken   chunks  // what the running round makes durable
 	ranges  []Range // of taken
 	syncs   uint64
@@ -72,9 +74,25 @@ func (g *group) Touched(off, n int64) {
 	if g.loss.Load() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.lost.removeWhole(Range{off, n})
+		g.mended.extend(Range{off, n})
+		g.lost.removeWhole(g.mended)
 		g.dirty.add(Range{off, n}) // again: it may have been taken for lost
 	}
+}
+
+// Failed tells of octets that a peer has written, and that the backing could not take: the
+// next Flush of them fails, until they are written again. err is that of the backing.
+func (g *group) Failed(off, n int64, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := codeOf(err)
+	if c != ReadOnly {
+		c = DataLost
+	}
+	g.loss.Store(true)
+	g.lost.add(Range{off, n})
+	g.mended = Range{}
+	g.why = &Error{MakeStatus(NoRegion, c), err}
 }
 
 // Prompt reports whether n octets at off are durable, or cheap to make so.
@@ -103,7 +121,7 @@ func (g *group) Flush(ctx context.Context, off, n int64) error {
 	case g.closed:
 		return fs.ErrClosed
 	case g.loss.Load() && g.lost.has(want):
-		return ErrDataLost
+		return g.why
 	case g.dirty.has(want):
 		return g.serve(ctx, g.join(want))
 	case g.running != nil && g.taken.has(want):
@@ -230,6 +248,7 @@ func (g *group) settle(err error) {
 		}
 	case DataLost:
 		g.loss.Store(true)
+		g.why, g.mended = ErrDataLost, Range{}
 		g.taken.moveAll(&g.lost)
 		g.dirty.moveAll(&g.lost)
 		if r := g.next; r != nil { // what it was to sync is lost, too

@@ -192,6 +192,47 @@ func TestWhatASyncHasLostStaysLost(t *testing.T) {
 	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
 }
 
+func TestWhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
+	d := disk{err: syscall.EIO}
+	g := newGroup(64*page, false, d.sync)
+	g.Touched(0, 2*page)
+	require.Error(t, flush(g, 0, 1))
+	d.fails(nil)
+	g.Touched(0, 1400)
+	g.Touched(1400, 1400)
+	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "segments are shorter than a chunk")
+	g.Touched(2800, 1400)
+	require.NoError(t, flush(g, 0, 1), "and all of them together are one")
+	require.ErrorIs(t, flush(g, page, 1), ErrDataLost)
+	g.Touched(page+1400, page-1400)
+	g.Touched(page, 1400)
+	require.ErrorIs(t, flush(g, page, 1), ErrDataLost, "in another order they are not known")
+	g.Touched(page, page)
+	require.NoError(t, flush(g, page, 1))
+}
+
+// TestWriteThatFails: nobody answers to an RDMA Write, so the Commit tells.
+func TestWriteThatFails(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, false, d.sync)
+	fails := func(off, n int64, err error) {
+		g.Touched(off, n)
+		g.Failed(off, n, err)
+	}
+	g.Touched(0, 1400)
+	fails(1400, 1400, syscall.ENOSPC)
+	g.Touched(2800, page-2800)
+	err := flush(g, 0, page)
+	require.ErrorIs(t, err, ErrDataLost, "a piece is missing")
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Empty(t, d.syncs, "nothing is called durable")
+	g.Touched(0, page)
+	require.NoError(t, flush(g, 0, page), "until it is there")
+	fails(page, 8, syscall.EROFS)
+	require.ErrorIs(t, flush(g, page, 8), ErrReadOnly, "trying again is in vain")
+	require.NoError(t, flush(g, 0, page), "what is durable stays so")
+}
+
 func TestLossIsToldToAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}
