@@ -3,8 +3,8 @@ package stag
 import (
 	"bytes"
 	"context"
-	"io"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
