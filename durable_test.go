@@ -113,9 +113,9 @@ func TestCMT_29_30_DiskThatFailsInAnyWay(t *testing.T) {
 	}
 }
 
-// TestOnlyCommitsTellOfAFailedWrite: whoever answers otherwise must not say that
+// TestCMT_30_OnlyCommitsTellOfAFailedWrite: whoever answers otherwise must not say that
 // something was written which was not.
-func TestOnlyCommitsTellOfAFailedWrite(t *testing.T) {
+func TestCMT_30_OnlyCommitsTellOfAFailedWrite(t *testing.T) {
 	t.Run("a Send into the disk", func(t *testing.T) {
 		client, server := committers(t)
 		d, mr := server.badDisk(MROptions{})

@@ -192,7 +192,7 @@ func TestWhatASyncHasLostStaysLost(t *testing.T) {
 	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
 }
 
-func TestWhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
+func TestCMT_30_WhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
 	d := disk{err: syscall.EIO}
 	g := newGroup(64*page, false, d.sync)
 	g.Touched(0, 2*page)
@@ -211,8 +211,8 @@ func TestWhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
 	require.NoError(t, flush(g, page, 1))
 }
 
-// TestWriteThatFails: nobody answers to an RDMA Write, so the Commit tells.
-func TestWriteThatFails(t *testing.T) {
+// TestCMT_30_WriteThatFails: nobody answers to an RDMA Write, so the Commit tells.
+func TestCMT_30_WriteThatFails(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, false, d.sync)
 	fails := func(off, n int64, err error) {
