@@ -97,14 +97,10 @@ func (qp *QP) agree() {
 		c.peer = offered
 	}
 	c.peer.Regions = min(c.peer.Regions, uint16(o.MaxRegions))
-	tasks := &qp.rnic.tasks
 	c.ext = commit.NewExtension(commit.Config{
 		Table: qp.rnic.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		Limits: o.limits(), Strict: o.StrictDurable, Stats: &c.stats,
-		Task: func(f func()) func() {
-			task := tasks.task(f)
-			return func() { tasks.launch(task) }
-		},
+		Task: qp.rx.errands,
 	})
 }
 

@@ -28,6 +28,11 @@ func (opts *MROptions) durable(o *stag.Options, buf Buffer) error {
 	if t, ok := opts.Durable.(interface{ Touched(off, n int64) }); ok {
 		o.Dirty = t.Touched
 	}
+	if t, ok := opts.Durable.(interface {
+		Failed(off, n int64, err error)
+	}); ok {
+		o.Failed = t.Failed
+	}
 	if opts.WriteThrough {
 		o.Dirty = writeThrough(o.Dirty, o.Flusher)
 	}

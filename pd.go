@@ -42,7 +42,10 @@ type MROptions struct {
 	// Durable makes octets of the region survive a power cut, when the peer asks for it by
 	// a Commit (see [QP.Commit]). Offsets are those in the region. Package commit has some,
 	// which are Buffers and are registered as such. One of memory may have a method
-	// Touched(off, n int64), which is then told of every octet that a peer has written.
+	// Touched(off, n int64), which is then told of every octet that a peer has written. One
+	// that is a Buffer may have a method Failed(off, n int64, err error), which is told of
+	// RDMA Writes that it could not take: then such a one does not end the stream, and the
+	// next Flush of its octets must fail.
 	Durable stag.Flusher
 	// DurableOnReceive makes what peers have written durable before a receive of a QP of
 	// the PD completes, so that a Send of the peer can take the place of a Commit and the
@@ -67,7 +70,8 @@ func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, 
 }
 
 // RegisterBuffer registers octets that are not memory. An error of the Buffer
-// ends the stream whose operation met it.
+// ends the stream whose operation met it, but for what a Commit will tell of: see
+// MROptions.Durable.
 func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {
 	return pd.register(buf, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.RegisterBuffer(buf, o)

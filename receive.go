@@ -56,6 +56,7 @@ type receiver struct {
 	listed bool        // the attendant has it on its list; guarded by mu
 
 	serving
+	errand *errand // the holder's alone
 }
 
 // start begins to receive.
@@ -134,8 +135,18 @@ func (x *receiver) run() {
 			qp.die(qp.llp.Discard())
 			continue
 		}
+		late := x.errand != nil
 		err := qp.llp.Receive(x, wait)
 		x.tend()
+		idle := errors.Is(err, transport.ErrAgain) || err == nil && wait
+		switch {
+		case x.errand != nil && idle:
+			again = x.goOnErrand()
+			wait = again && x.stay()
+			continue
+		case x.errand != nil && (late || err != nil):
+			x.delegate()
+		}
 		switch {
 		case errors.Is(err, transport.ErrAgain):
 			wait = x.stay()
@@ -287,7 +298,7 @@ func (x *receiver) Placed(seq uint64, f *transport.Foreseen) error {
 // this goroutine. Before the reader parks, what has come is seen to.
 func (x *receiver) Stop() bool {
 	x.tend()
-	return x.lingers.Load() || x.qp.dead() || x.leave.Load() || x.satisfied()
+	return x.lingers.Load() || x.qp.dead() || x.leave.Load() || x.errand != nil || x.satisfied()
 }
 
 // tend does what the segments that have come make necessary. It never blocks: while

@@ -30,6 +30,7 @@ type RNIC struct {
 	sctp   map[string]sessionClient // by network
 
 	attendant attendant
+	errands   atomic.Int32 // under way
 
 	waiters, cqWaiters sync.Pool // spare ones
 

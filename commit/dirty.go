@@ -8,6 +8,15 @@ import (
 // A Range is n octets of a backing from off.
 type Range struct{ Off, Len int64 }
 
+// extend adds o to r if it begins within r or right behind; else r becomes o.
+func (r *Range) extend(o Range) {
+	if o.Off < r.Off || o.Off > r.Off+r.Len {
+		*r = o
+		return
+	}
+	r.Len = max(r.Len, o.Off-r.Off+o.Len)
+}
+
 const (
 	minChunk  = 4096
 	maxChunks = 1 << 18 // of one backing: the bits for them are 32 KiB

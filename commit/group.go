@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"io/fs"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -36,10 +37,14 @@ type group struct {
 	losses atomic.Uint64 // syncs that have failed like that
 
 	mu      sync.Mutex
-	ended   sync.Cond // a round has ended
+	idle    sync.Cond // neither running nor next may be left
 	running *round
 	next    *round // that waits for the running one to end
+	gathers bool   // whoever is to run next lets others come first
+	crowded bool   // the last round had several users
 	spare   []*round
+	why     error   // of the last loss, for who asks for what was lost
+	mended  Range   // written in one run since then: segments may be shorter than chunks
 	taken   chunks  // what the running round makes durable
 	ranges  []Range // of taken
 	syncs   uint64
@@ -48,10 +53,11 @@ type group struct {
 
 // A round is one sync and those whom it serves.
 type round struct {
-	wants []Range
-	users int // who wait for it
-	ended bool
-	err   error
+	wants   []Range
+	users   int       // who wait for it
+	changed sync.Cond // it has ended, or may be run
+	ended   bool
+	err     error
 }
 
 func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
@@ -59,7 +65,7 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 		sync: sync, wholesale: wholesale,
 		dirty: newChunks(size), lost: newChunks(size), taken: newChunks(size),
 	}
-	g.ended.L = &g.mu
+	g.idle.L = &g.mu
 	return g
 }
 
@@ -68,7 +74,8 @@ func (g *group) began() (losses uint64) { return g.losses.Load() }
 
 // wrote tells of a write that has ended. Octets that were lost are as new if they were
 // written since. If a sync has failed meanwhile, nobody knows whether they were among those
-// that it has dropped, and so they are lost, too.
+// that it has dropped, and so they are lost, too; and so they are if the backing could not
+// take them, which err says.
 func (g *group) wrote(began uint64, off int64, n int, err error) {
 	r := Range{off, int64(n)}
 	g.dirty.add(r)
@@ -78,12 +85,32 @@ func (g *group) wrote(began uint64, off int64, n int, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err == nil && g.losses.Load() == began {
-		g.lost.removeWhole(r)
+		g.mended.extend(r)
+		g.lost.removeWhole(g.mended)
 		return
 	}
-	g.loss.Store(true)
+	g.lose(err)
 	g.lost.add(r)
 }
+
+// lose notes why octets are lost, for who asks for them. Preconditions: g.mu is held.
+func (g *group) lose(err error) {
+	g.loss.Store(true)
+	g.mended = Range{}
+	g.why = ErrDataLost
+	switch c := codeOf(err); c {
+	case OK:
+	case ReadOnly:
+		g.why = &Error{MakeStatus(NoRegion, c), err}
+	default:
+		g.why = &Error{MakeStatus(NoRegion, DataLost), err}
+	}
+}
+
+// Failed is told of a peer's RDMA Write that the backing could not take. WriteAt knows of
+// it already; what is left to say is that it need not end the stream: the next Flush of
+// those octets fails, until they are written again.
+func (g *group) Failed(off, n int64, err error) {}
 
 // Prompt reports whether n octets at off are durable, or cheap to make so.
 func (g *group) Prompt(off, n int64) bool {
@@ -112,7 +139,7 @@ func (g *group) Flush(ctx context.Context, off, n int64) error {
 	case g.closed:
 		return fs.ErrClosed
 	case g.loss.Load() && g.lost.has(want):
-		return ErrDataLost
+		return g.why
 	case g.dirty.has(want):
 		return g.serve(ctx, g.join(want))
 	case g.running != nil && g.taken.has(want):
@@ -136,23 +163,26 @@ func (g *group) newRound() *round {
 	if n := len(g.spare); n > 0 {
 		r := g.spare[n-1]
 		g.spare = g.spare[:n-1]
-		*r = round{wants: r.wants[:0]}
+		r.wants, r.ended, r.err = r.wants[:0], false, nil
 		return r
 	}
-	return new(round)
+	r := new(round)
+	r.changed.L = &g.mu
+	return r
 }
 
 // serve waits for r to end, and runs it if nobody else does. Preconditions: g.mu is held.
 func (g *group) serve(ctx context.Context, r *round) error {
 	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, g.wake)()
+		defer context.AfterFunc(ctx, func() { g.wake(r) })()
 	}
 	for !r.ended && ctx.Err() == nil {
-		if g.running == nil && g.next == r {
+		if g.mayRun(r) {
+			g.gather(r)
 			g.run(r)
 			break
 		}
-		g.ended.Wait()
+		r.changed.Wait()
 	}
 	err := r.err
 	if !r.ended {
@@ -160,26 +190,45 @@ func (g *group) serve(ctx context.Context, r *round) error {
 	}
 	if r.users--; r.users == 0 {
 		g.retire(r)
+	} else if g.mayRun(r) { // it was for us to do
+		r.changed.Signal()
 	}
 	return err
+}
+
+func (g *group) mayRun(r *round) bool { return g.next == r && g.running == nil && !g.gathers }
+
+// gather has everybody go first who could run now, where there are several who commit:
+// those whom the last round has served come back, and the more share a sync the
+// better. One who is alone does not wait. Preconditions: g.mu is held; it is free
+// meanwhile.
+func (g *group) gather(r *round) {
+	if g.crowded || r.users > 1 {
+		g.gathers = true
+		g.mu.Unlock()
+		runtime.Gosched()
+		g.mu.Lock()
+		g.gathers = false
+	}
+	g.crowded = r.users > 1
 }
 
 // retire keeps r, whom nobody waits for any more, for use as another.
 func (g *group) retire(r *round) {
 	if g.next == r {
 		g.next = nil
-		g.ended.Broadcast() // for close
+		g.idle.Broadcast()
 	}
 	if g.running != r {
 		g.spare = append(g.spare, r)
 	}
 }
 
-// wake has everybody look whether to wait on.
-func (g *group) wake() {
+// wake has those who wait for r look whether to wait on.
+func (g *group) wake(r *round) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ended.Broadcast()
+	r.changed.Broadcast()
 }
 
 // run is the sync. Preconditions: g.mu is held; it is free during the sync.
@@ -199,8 +248,13 @@ func (g *group) run(r *round) {
 	g.mu.Lock()
 
 	g.running, r.ended, r.err = nil, true, err
+	r.changed.Broadcast()
 	g.settle(err)
-	g.ended.Broadcast()
+	if g.next != nil {
+		g.next.changed.Signal()
+	} else {
+		g.idle.Broadcast()
+	}
 }
 
 // settle judges what the running round had taken. Preconditions: g.mu is held.
@@ -212,11 +266,12 @@ func (g *group) settle(err error) {
 		}
 	case DataLost:
 		g.losses.Add(1)
-		g.loss.Store(true)
+		g.lose(err)
 		g.taken.moveAll(&g.lost)
 		g.dirty.moveAll(&g.lost)
 		if r := g.next; r != nil { // what it was to sync is lost, too
 			g.next, r.ended, r.err = nil, true, err
+			r.changed.Broadcast()
 		}
 	default: // it may succeed another time
 		g.taken.moveAll(&g.dirty)
@@ -229,7 +284,7 @@ func (g *group) close() {
 	defer g.mu.Unlock()
 	g.closed = true
 	for g.running != nil || g.next != nil {
-		g.ended.Wait()
+		g.idle.Wait()
 	}
 }
 

@@ -142,6 +142,28 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// TestWhoLeavesPassesTheSyncOn: who is to run the next sync may leave just then.
+func TestWhoLeavesPassesTheSyncOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 {
+			d := disk{takes: time.Second}
+			g := newGroup(64*page, false, d.sync)
+			touch(g, 0, 1)
+			touch(g, page, 1)
+			var all sync.WaitGroup
+			all.Go(func() { require.NoError(t, flush(g, 0, 1)) })
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			all.Go(func() { _ = g.Flush(ctx, page, 1) })
+			synctest.Wait()
+			all.Go(func() { require.NoError(t, flush(g, page, 1), "the other runs it") })
+			all.Wait()
+			cancel()
+			require.EqualValues(t, 2, g.Syncs())
+		}
+	})
+}
+
 func TestFailedSyncIsTriedAgain(t *testing.T) {
 	d := disk{err: syscall.ENOMEM}
 	g := newGroup(64*page, false, d.sync)
@@ -189,13 +211,50 @@ func TestCMT_13_WrittenWhileASyncFails(t *testing.T) {
 	require.NoError(t, flush(g, page, page), "later is soon enough")
 }
 
-// A Write that fails ends its stream; the Commits of others are told as well.
 func TestCMT_13_FailedWriteIsToldByTheNextFlush(t *testing.T) {
 	b, err := NewBuffer(&syncing{size: page, writes: syscall.EROFS})
 	require.NoError(t, err)
 	_, err = b.WriteAt([]byte("lost"), 0)
 	require.ErrorIs(t, err, syscall.EROFS)
-	require.ErrorIs(t, b.Flush(context.Background(), 0, 4), ErrDataLost)
+	require.ErrorIs(t, b.Flush(context.Background(), 0, 4), ErrReadOnly)
+}
+
+func TestCMT_30_WhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
+	d := disk{err: syscall.EIO}
+	g := newGroup(64*page, false, d.sync)
+	touch(g, 0, 2*page)
+	require.Error(t, flush(g, 0, 1))
+	d.fails(nil)
+	touch(g, 0, 1400)
+	touch(g, 1400, 1400)
+	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "segments are shorter than a chunk")
+	touch(g, 2800, 1400)
+	require.NoError(t, flush(g, 0, 1), "and all of them together are one")
+	require.ErrorIs(t, flush(g, page, 1), ErrDataLost)
+	touch(g, page+1400, page-1400)
+	touch(g, page, 1400)
+	require.ErrorIs(t, flush(g, page, 1), ErrDataLost, "in another order they are not known")
+	touch(g, page, page)
+	require.NoError(t, flush(g, page, 1))
+}
+
+// TestCMT_30_WriteThatFails: nobody answers to an RDMA Write, so the Commit tells.
+func TestCMT_30_WriteThatFails(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, false, d.sync)
+	fails := func(off, n int64, err error) { g.wrote(g.began(), off, int(n), err) }
+	touch(g, 0, 1400)
+	fails(1400, 1400, syscall.ENOSPC)
+	touch(g, 2800, page-2800)
+	err := flush(g, 0, page)
+	require.ErrorIs(t, err, ErrDataLost, "a piece is missing")
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Empty(t, d.syncs, "nothing is called durable")
+	touch(g, 0, page)
+	require.NoError(t, flush(g, 0, page), "until it is there")
+	fails(page, 8, syscall.EROFS)
+	require.ErrorIs(t, flush(g, page, 8), ErrReadOnly, "trying again is in vain")
+	require.NoError(t, flush(g, 0, page), "what is durable stays so")
 }
 
 func TestLossIsToldToAllWhoWait(t *testing.T) {

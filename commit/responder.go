@@ -22,10 +22,11 @@ type Config struct {
 	// region is none of Commit's business, and a success (draft section 2.1).
 	Strict bool
 
-	// Task returns a function that runs f in a goroutine of its own, each time that it is
-	// called. There are never more of these goroutines at once than the stream's IRD. nil:
-	// the peer's requests are refused.
-	Task func(f func()) (start func())
+	// Task returns a function that runs f, which may wait for a disk, each time that it is
+	// called: in a goroutine of its own, or in the one that receives when that has nothing
+	// more to receive. receiving: that one is the caller. There are never more of them at
+	// once than the stream's IRD. nil: the peer's requests are refused.
+	Task func(f func()) (start func(receiving bool))
 
 	Stats *Stats // nil: not counted
 }
@@ -74,9 +75,9 @@ type job struct {
 	in      *rdmap.Inbound
 	turn    uint64
 	request Request
-	targets []target // of the regions, pinned
-	tail    target   // of the follow-on, pinned if there is one
-	start   func()   // do in a goroutine of its own
+	targets []target             // of the regions, pinned
+	tail    target               // of the follow-on, pinned if there is one
+	start   func(receiving bool) // do, where it may wait: see Config.Task
 	replace func(uint64) uint64
 	reply   [ResponseLen]byte
 }
@@ -115,7 +116,7 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		j.do()
 		return
 	}
-	j.start()
+	j.start(in.Receiving())
 }
 
 // queue gives j its turn. first: no other job is before it.

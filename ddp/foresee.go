@@ -124,7 +124,7 @@ func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
 
 // placed is placeTagged without the copy.
 func (s *Stream) placed(h *TaggedHeader, n int) error {
-	r, off, err := s.admit(h, n)
+	r, off, _, err := s.admit(h, n)
 	if r != nil {
 		r.Touched(off, n)
 		r.Unpin()

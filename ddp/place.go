@@ -19,27 +19,31 @@ func (s *Stream) place(g *segment, turn bool) error {
 }
 
 func (s *Stream) placeTagged(g *segment) error {
-	r, off, err := s.admit(&g.t, len(g.payload))
+	r, off, access, err := s.admit(&g.t, len(g.payload))
 	if r == nil {
 		return err
 	}
-	err = r.Place(off, g.payload)
+	if access == stag.RemoteWrite {
+		err = r.PlaceWrite(off, g.payload)
+	} else {
+		err = r.Place(off, g.payload)
+	}
 	r.Unpin()
 	return err
 }
 
 // admit checks a tagged segment with n octets of payload, and pins where they belong;
-// r is nil if there is nothing to place.
-func (s *Stream) admit(h *TaggedHeader, n int) (r *stag.Region, off uint64, err error) {
-	access, err := s.upper.Tagged(*h, n)
+// r is nil if there is nothing to place. access is the right that it takes.
+func (s *Stream) admit(h *TaggedHeader, n int) (r *stag.Region, off uint64, access stag.Access, err error) {
+	access, err = s.upper.Tagged(*h, n)
 	if err != nil || n == 0 {
-		return nil, 0, err
+		return nil, 0, access, err
 	}
 	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, n)
 	if v != stag.None {
-		return nil, 0, transport.Faultf(violationCode(v), "%v: STag %v TO %#x length %d", v, h.STag, h.TO, n)
+		return nil, 0, access, transport.Faultf(violationCode(v), "%v: STag %v TO %#x length %d", v, h.STag, h.TO, n)
 	}
-	return r, off, nil
+	return r, off, access, nil
 }
 
 // violationCode gives a refused access its code. RFC 5041 has none for a missing

@@ -37,8 +37,9 @@ func (s *Stream) serving(op Opcode) *Extension {
 	return nil
 }
 
-// serveNext has requests served whose turn has come.
-func (s *Stream) serveNext() {
+// serveNext has requests served whose turn has come. receiving: the caller is the
+// goroutine that receives.
+func (s *Stream) serveNext(receiving bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calling {
@@ -46,7 +47,7 @@ func (s *Stream) serveNext() {
 	}
 	s.calling = true
 	for in := s.nextToServe(); in != nil; in = s.nextToServe() {
-		in.state = inboundOpen
+		in.state, in.receiving = inboundOpen, receiving
 		s.mu.Unlock()
 		in.ext.Serve(in)
 		s.mu.Lock()
@@ -82,6 +83,10 @@ func (s *Stream) isResponse(op Opcode) bool {
 // Payload returns the octets of the request. They are lent until the request is
 // answered.
 func (in *Inbound) Payload() []byte { return in.request[0].Mem[:in.n] }
+
+// Receiving reports whether it is the receiving goroutine that has called Serve, in the
+// course of [Stream.Segment] or [Stream.Placed].
+func (in *Inbound) Receiving() bool { return in.receiving }
 
 // Reply answers the request with a copy of p. Every request is answered exactly
 // once, with Reply or Fail; in must not be used after that. On a stream that is

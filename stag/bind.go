@@ -71,6 +71,9 @@ func (r *Region) cover(on *Region, off uint64) {
 	if on.dirty != nil {
 		r.dirty = func(at, n int64) { on.dirty(int64(off)+at, n) }
 	}
+	if on.failed != nil {
+		r.failed = func(at, n int64, err error) { on.failed(int64(off)+at, n, err) }
+	}
 }
 
 // lend counts a window that is bound to the region, or reports false if it is INVALID.

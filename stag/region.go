@@ -27,6 +27,7 @@ type Region struct {
 	buf    Buffer // nil: the octets are mem
 	flush  Flusher
 	dirty  func(off, n int64)
+	failed func(off, n int64, err error)
 
 	// Of a region whose STag is enabled again and again; else nil and 0.
 	entry *entry
@@ -103,6 +104,17 @@ func (r *Region) Place(off uint64, p []byte) error {
 	if err != nil {
 		return fmt.Errorf("stag: placing into the buffer of %v: %w", r.stag, err)
 	}
+	return nil
+}
+
+// PlaceWrite is Place for a peer's RDMA Write, to which nobody answers: what the Buffer
+// could not take is told to Options.Failed, if there is one, and is no error.
+func (r *Region) PlaceWrite(off uint64, p []byte) error {
+	err := r.Place(off, p)
+	if err == nil || r.failed == nil || errors.Is(err, ErrBounds) {
+		return err
+	}
+	r.failed(int64(off), int64(len(p)), err)
 	return nil
 }
 

@@ -73,6 +73,34 @@ func TestPlaceTellsWhatBecameDirty(t *testing.T) {
 	require.Equal(t, []run{{0, 8}}, dirty, "a write that failed may have changed every octet")
 }
 
+func TestPlaceWriteTellsOfWhatFailed(t *testing.T) {
+	type failure struct {
+		off, n int64
+		err    error
+	}
+	var failed []failure
+	file := &testFile{data: make([]byte, 8)}
+	table := NewTable()
+	r, err := table.RegisterBuffer(file, Options{
+		Access: LocalWrite,
+		Failed: func(off, n int64, err error) { failed = append(failed, failure{off, n, err}) },
+	})
+	require.NoError(t, err)
+	require.NoError(t, r.PlaceWrite(1, numbered(3)))
+	require.Empty(t, failed)
+	require.ErrorIs(t, r.PlaceWrite(6, numbered(3)), ErrBounds, "that is no failure of the buffer")
+	file.err = errors.New("half written")
+	require.NoError(t, r.PlaceWrite(2, numbered(4)))
+	require.Len(t, failed, 1)
+	require.ErrorIs(t, failed[0].err, file.err)
+	require.Equal(t, []int64{2, 4}, []int64{failed[0].off, failed[0].n})
+	require.ErrorIs(t, r.Place(2, numbered(4)), file.err, "whoever answers tells himself")
+
+	plain, err := table.RegisterBuffer(file, Options{Access: LocalWrite})
+	require.NoError(t, err)
+	require.ErrorIs(t, plain.PlaceWrite(2, numbered(4)), file.err, "where nobody is told it is an error")
+}
+
 func TestBufferThatFails(t *testing.T) {
 	table := NewTable()
 	file := &testFile{data: numbered(8)}

@@ -14,6 +14,9 @@ type Options struct {
 	Scope   Scope              // Stream other than 0: only that stream may use the STag
 	Flusher Flusher            // nil: the region is not durable
 	Dirty   func(off, n int64) // called after each placement into the region, within its pin; nil: none
+	// Failed is told, after Dirty, of a peer's RDMA Write that the Buffer could not take,
+	// which is then no error. nil: it is one.
+	Failed func(off, n int64, err error)
 }
 
 // Register makes mem accessible under a new, unpredictable STag. From now on, and
@@ -60,7 +63,7 @@ func (t *Table) register(r *Region, o Options) (*Region, error) {
 		return nil, fmt.Errorf("stag: %d octets at TO %#x wrap", r.size, o.BaseTO)
 	}
 	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
-	r.flush, r.dirty = o.Flusher, o.Dirty
+	r.flush, r.dirty, r.failed = o.Flusher, o.Dirty, o.Failed
 	if err := t.insert(r); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -261,11 +262,12 @@ func TestVERBS_21_WindowsAreRevokedUnderFire(t *testing.T) {
 func TestWindowOnABuffer(t *testing.T) {
 	p := newPeer(t)
 	file := &testFile{data: bytes.Repeat([]byte{'.'}, 32)}
-	var flushed, dirty []int64
+	var flushed, dirty, failed []int64
 	on, err := p.table.RegisterBuffer(file, Options{
 		Access: lendable, BaseTO: 77, Scope: Scope{PD: 1},
 		Flusher: flushFunc(func(off, n int64) { flushed = append(flushed, off, n) }),
 		Dirty:   func(off, n int64) { dirty = append(dirty, off, n) },
+		Failed:  func(off, n int64, _ error) { failed = append(failed, off, n) },
 	})
 	require.NoError(t, err)
 	w := p.bind(p.window(), on, 10, 8, Remote, 500)
@@ -278,8 +280,11 @@ func TestWindowOnABuffer(t *testing.T) {
 	require.Equal(t, "..abcd..", string(got))
 	require.ErrorIs(t, r.Place(5, []byte("abcd")), ErrBounds, "not past the window")
 	require.NoError(t, r.Flusher().Flush(context.Background(), 2, 4))
-	r.Unpin()
 	require.Equal(t, []int64{12, 4}, dirty)
+	file.err = io.ErrShortWrite
+	require.NoError(t, r.PlaceWrite(2, []byte("abcd")))
+	r.Unpin()
+	require.Equal(t, []int64{12, 4}, failed)
 	require.Equal(t, []int64{12, 4}, flushed)
 }
 

@@ -21,12 +21,21 @@ func (s samples) median() time.Duration {
 	return s[len(s)/2].Round(100 * time.Nanosecond)
 }
 
+// ratios are of one turn each.
+type ratios []float64
+
+func (r ratios) median() float64 {
+	slices.Sort(r)
+	return r[len(r)/2]
+}
+
 // A cluster is a target and the connections to it, as many for either model: each has a
 // slot of the target's medium and does one operation at a time.
 type cluster struct {
 	target, client *iwarp.RNIC
 	file           *commit.File // nil: memory that takes no time to be durable
 	alone          *commit.File // for the local sync
+	page           []byte       // what is written there
 	pd             *iwarp.PD    // of the target
 	mr             *iwarp.MR
 	flusher        commit.Flusher
@@ -42,7 +51,7 @@ func (instant) Flush(context.Context, int64, int64) error { return nil }
 func (instant) Prompt(int64, int64) bool                  { return true }
 
 func openCluster(ctx context.Context, dir, medium string, n int) (c *cluster, err error) {
-	c = new(cluster)
+	c = &cluster{page: make([]byte, slot)}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -111,7 +120,7 @@ func (c *cluster) local(ctx context.Context) error {
 	if c.file == nil {
 		return nil
 	}
-	if _, err := c.alone.WriteAt(make([]byte, slot), 0); err != nil {
+	if _, err := c.alone.WriteAt(c.page, 0); err != nil {
 		return err
 	}
 	return c.alone.Flush(ctx, 0, slot)

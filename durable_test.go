@@ -1,0 +1,152 @@
+package iwarp
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A badDisk is a buffer that fails as the test says.
+type badDisk struct {
+	mu           sync.Mutex
+	octets       [8192]byte
+	write, sync_ error
+	syncs        int
+}
+
+func (d *badDisk) Size() int64 { return int64(len(d.octets)) }
+
+func (d *badDisk) ReadAt(p []byte, off int64) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return copy(p, d.octets[off:]), nil
+}
+
+func (d *badDisk) WriteAt(p []byte, off int64) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.write != nil {
+		return 0, d.write
+	}
+	return copy(d.octets[off:], p), nil
+}
+
+func (d *badDisk) Sync() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.syncs++
+	return d.sync_
+}
+
+func (d *badDisk) fails(write, sync error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.write, d.sync_ = write, sync
+}
+
+func (s *side) badDisk(o MROptions) (*badDisk, *MR) {
+	d := new(badDisk)
+	b, err := commit.NewBuffer(d)
+	require.NoError(s, err)
+	o.Durable = b
+	mr, err := s.pd.RegisterBuffer(b, stag.LocalWrite|stag.Remote, &o)
+	require.NoError(s, err)
+	return d, mr
+}
+
+// endOfReceive returns how the next receive ends.
+func (s *side) endOfReceive() WC {
+	wcs := make([]WC, 1)
+	_, err := s.qp.RecvCQ().Wait(testContext(s.T), wcs)
+	require.NoError(s, err)
+	return wcs[0]
+}
+
+func TestCMT_29_30_DiskThatFailsInAnyWay(t *testing.T) {
+	for what, x := range map[string]struct {
+		write, sync error
+		is          error
+	}{
+		"a bad sector":                  {syscall.EIO, nil, commit.ErrDataLost},
+		"a full disk":                   {syscall.ENOSPC, nil, commit.ErrDataLost},
+		"one that has become read-only": {syscall.EROFS, nil, commit.ErrReadOnly},
+		"one that cannot say why":       {errors.New("no"), nil, commit.ErrDataLost},
+		"a sync that drops pages":       {nil, syscall.EIO, commit.ErrDataLost},
+		"a sync of a full disk":         {nil, syscall.ENOSPC, commit.ErrDataLost},
+		"a sync of a read-only disk":    {nil, syscall.EROFS, commit.ErrReadOnly},
+		"a sync for want of memory":     {nil, syscall.ENOMEM, commit.ErrTransient},
+	} {
+		for _, through := range []bool{false, true} {
+			t.Run(what, func(t *testing.T) {
+				client, server := committers(t)
+				ctx := testContext(t)
+				d, mr := server.badDisk(MROptions{WriteThrough: through})
+				src, local := client.register(8192, stag.LocalWrite, nil)
+				copy(src, "first")
+				require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 4096), local.Slice(0, 4096)))
+				require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 4096)))
+
+				d.fails(x.write, x.sync)
+				copy(src, "second")
+				require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(4096, 4096), local.Slice(0, 4096)))
+				for range 2 {
+					require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(4096, 8)), x.is, "as often as it is asked")
+				}
+				require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 4096)), "what was durable still is")
+				follow := FollowOn{At: mr.Advertise(0, 8)}
+				require.Error(t, client.qp.CommitThen(ctx, follow, mr.Advertise(4096, 8)))
+				require.NoError(t, client.qp.RDMARead(ctx, local.Slice(4096, 5), mr.Advertise(0, 5)), "the stream goes on")
+				require.Equal(t, "first", string(src[4096:4101]), "and no follow-on was stored")
+
+				d.fails(nil, nil)
+				require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(4096, 4096), local.Slice(0, 4096)))
+				require.NoError(t, client.qp.Commit(ctx, mr.Advertise(4096, 4096)), "once it is written again it is durable")
+				require.Equal(t, "second", string(d.octets[4096:4102]))
+			})
+		}
+	}
+}
+
+// TestCMT_30_OnlyCommitsTellOfAFailedWrite: whoever answers otherwise must not say that
+// something was written which was not.
+func TestCMT_30_OnlyCommitsTellOfAFailedWrite(t *testing.T) {
+	t.Run("a Send into the disk", func(t *testing.T) {
+		client, server := committers(t)
+		d, mr := server.badDisk(MROptions{})
+		d.fails(syscall.EIO, nil)
+		require.NoError(t, server.qp.PostRecv(RecvWR{Local: []SGE{mr.Slice(0, 8)}}))
+		_, local := client.register(8, stag.LocalWrite, nil)
+		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Local: []SGE{local.Slice(0, 8)}}))
+		require.NotEqual(t, StatusSuccess, server.endOfReceive().Status)
+	})
+	t.Run("an RDMA Read into the disk", func(t *testing.T) {
+		client, server := committers(t)
+		d, mr := server.badDisk(MROptions{})
+		d.fails(syscall.EIO, nil)
+		_, source := client.register(8, stag.LocalWrite|stag.RemoteRead, nil)
+		require.Error(t, server.qp.RDMARead(testContext(t), mr.Slice(0, 8), source.Advertise(0, 8)))
+	})
+	t.Run("an atomic operation", func(t *testing.T) {
+		client, server := committers(t)
+		d, mr := server.badDisk(MROptions{})
+		d.fails(syscall.EIO, nil)
+		_, err := client.qp.FetchAdd(testContext(t), mr.Advertise(0, 8), 1)
+		require.Error(t, err)
+	})
+	t.Run("a receive behind it", func(t *testing.T) {
+		client, server := committers(t)
+		d, mr := server.badDisk(MROptions{DurableOnReceive: true})
+		d.fails(syscall.EIO, nil)
+		_, local := client.register(8, stag.LocalWrite, nil)
+		require.NoError(t, server.qp.PostRecv(RecvWR{}))
+		require.NoError(t, client.qp.RDMAWrite(testContext(t), mr.Advertise(0, 8), local.Slice(0, 8)))
+		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Flags: Unsignaled}))
+		require.NotEqual(t, StatusSuccess, server.endOfReceive().Status)
+	})
+}
