@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/raceorder"
@@ -18,7 +19,8 @@ type Config struct {
 	// that has nothing to say.
 	PeerTimeout time.Duration
 	// ListenPacket, if not nil, opens the UDP sockets, in place of a
-	// net.ListenConfig.
+	// net.ListenConfig. One that embeds a *net.UDPConn gets the large buffers that the
+	// speed depends on.
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
@@ -58,6 +60,13 @@ type peer struct {
 // errorPause is what an error of the socket costs.
 const errorPause = time.Millisecond
 
+// A buffered socket can have larger buffers: a net.UDPConn, or what has one in it.
+type buffered interface {
+	SetReadBuffer(octets int) error
+	SetWriteBuffer(octets int) error
+	syscall.Conn
+}
+
 // socketBuffer is what is asked of the system for the packets of a socket. It may give
 // less.
 const socketBuffer = 4 << 20
@@ -67,8 +76,8 @@ func newEndpoint(ctx context.Context, cfg Config, network, address string, port 
 	if err != nil {
 		return nil, err
 	}
-	if u, ok := pc.(*net.UDPConn); ok {
-		enlarge(u)
+	if b, ok := pc.(buffered); ok {
+		enlarge(b)
 	}
 	return &endpoint{
 		cfg: cfg, pc: pc, addr: addrOf(pc.LocalAddr(), port),
