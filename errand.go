@@ -40,10 +40,12 @@ func (x *receiver) goOnErrand() (still bool) {
 	return x.takeBack()
 }
 
-// delegate has somebody else do the errand.
+// delegate has somebody else do the errand, if there is one.
 func (x *receiver) delegate() {
-	x.qp.rnic.tasks.launch(x.errand.alone)
-	x.errand = nil
+	if x.errand != nil {
+		x.qp.rnic.tasks.launch(x.errand.alone)
+		x.errand = nil
+	}
 }
 
 // takeBack takes the right to receive from the poller, if that has it.

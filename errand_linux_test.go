@@ -136,6 +136,41 @@ func TestReaderAtTheDiskWhenTheConnectionEnds(t *testing.T) {
 	}
 }
 
+// TestNoCommitIsLostBetweenReaders: somebody wants the right to receive again and again,
+// while a reader takes Commits.
+func TestNoCommitIsLostBetweenReaders(t *testing.T) {
+	client, server := committers(t)
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: slow{}})
+	ctx := testContext(t)
+	over := make(chan struct{})
+	var wants sync.WaitGroup
+	wants.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			short, cancel := context.WithTimeout(ctx, 50*time.Microsecond)
+			_, _ = server.qp.RecvCQ().Wait(short, make([]WC, 1))
+			cancel()
+		}
+	})
+	for i := range 500 {
+		require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "Commit %d", i)
+	}
+	close(over)
+	wants.Wait()
+}
+
+// slow takes as long as a fast disk.
+type slow struct{}
+
+func (slow) Flush(context.Context, int64, int64) error {
+	time.Sleep(50 * time.Microsecond)
+	return nil
+}
+
 func TestWhoWaitsForMessagesDoesNotGoToTheDisk(t *testing.T) {
 	client, server := committers(t)
 	g := newGate(t)

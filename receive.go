@@ -128,9 +128,11 @@ func (x *receiver) run() {
 	for again := true; again; {
 		switch {
 		case qp.dead():
+			x.delegate()
 			x.end()
 			return
 		case x.lingers.Load():
+			x.delegate()
 			x.refuse()
 			qp.die(qp.llp.Discard())
 			continue
@@ -138,20 +140,21 @@ func (x *receiver) run() {
 		late := x.errand != nil
 		err := qp.llp.Receive(x, wait)
 		x.tend()
+		leave := err == nil && x.leave.Swap(false)
 		idle := errors.Is(err, transport.ErrAgain) || err == nil && wait
 		switch {
-		case x.errand != nil && idle:
+		case x.errand != nil && (idle || leave):
 			again = x.goOnErrand()
-			wait = again && x.stay()
+			wait = again && (x.parks.Load() || x.stay())
 			continue
-		case x.errand != nil && (late || err != nil):
+		case late || err != nil:
 			x.delegate()
 		}
 		switch {
 		case errors.Is(err, transport.ErrAgain):
 			wait = x.stay()
 			again = wait || x.rearm()
-		case err == nil && x.leave.Swap(false):
+		case leave:
 			again = x.rearm()
 			wait = x.parks.Load()
 		default:
