@@ -15,6 +15,7 @@ require (
 )
 
 require (
+	github.com/ishidawataru/sctp v0.0.0-20251114114122-19ddcbc6aae2 // indirect
 	github.com/pion/randutil v0.1.0 // indirect
 	github.com/pion/transport/v5 v5.0.1 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect

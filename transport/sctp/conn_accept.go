@@ -19,12 +19,13 @@ type Request struct {
 	taken atomic.Bool // answered
 }
 
-// ReadRequest waits for the peer to ask for a session on s. ctx bounds it. After an error
-// s has been released.
+// ReadRequest waits for the peer to ask for a session on s. ctx bounds it. It takes one
+// message and no more: who asks sends nothing that could come before it (RFC 5043
+// section 6.6). After an error s has been released.
 func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
-	in, asked, err := await(ctx, s)
-	if err == nil && (asked.function != Initiate && asked.function != EnhancedInitiate || len(in.early) > 0) {
-		err = violation("%v, or a segment, where an Initiate begins the session", asked.function)
+	in, asked, err := await(ctx, s, false)
+	if err == nil && asked.function != Initiate && asked.function != EnhancedInitiate {
+		err = violation("%v where an Initiate begins the session", asked.function)
 	}
 	var illegal *ViolationError
 	if errors.As(err, &illegal) {

@@ -30,7 +30,7 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 		s.Release(false)
 		return nil, nil, err
 	}
-	in, answer, err := await(ctx, s)
+	in, answer, err := await(ctx, s, true)
 	c := newConn(s, in, false, o.MaxULPDU)
 	if err == nil {
 		err = judge(request.function, answer)
@@ -77,8 +77,8 @@ func (c *Conn) refuse(err error) error {
 	return err
 }
 
-// await waits for the peer's first message, and holds back what overtakes it.
-func await(ctx context.Context, s Stream) (session, *control, error) {
+// await waits for the peer's first message, and holds back what overtakes it if it may.
+func await(ctx context.Context, s Stream, mayOvertake bool) (session, *control, error) {
 	defer context.AfterFunc(ctx, s.Wake)()
 	buf := stashes.Get().(*stash)
 	defer stashes.Put(buf)
@@ -101,6 +101,8 @@ func await(ctx context.Context, s Stream) (session, *control, error) {
 		case answer != nil:
 			answer.private = bytes.Clone(answer.private)
 			return in, answer, nil
+		case !mayOvertake:
+			return in, nil, violation("something that overtakes the first message of its session")
 		case segment != nil:
 			if err := in.keep(seq, segment); err != nil {
 				return in, nil, err

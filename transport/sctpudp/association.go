@@ -12,6 +12,8 @@ import (
 	"time"
 
 	pion "github.com/pion/sctp"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 const (
@@ -168,16 +170,19 @@ func (a *association) say(kind, flags byte, value []byte) {
 // ports are those of what we send.
 func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
 
-// retire is shutdown, for those who do not wait. Nobody can open a session any more.
-func (a *association) retire() {
+// Retire is shutdown, for those who do not wait. Nobody can open a session any more.
+func (a *association) Retire() {
 	a.mu.Lock()
 	a.free, a.next = nil, a.pairs
 	a.mu.Unlock()
 	go a.shutdown()
 }
 
-// over tells whether the association has ended.
-func (a *association) over() bool {
+// End ends the association of a client, which has a socket of its own.
+func (a *association) End() { a.e.close() }
+
+// Over tells whether the association has ended.
+func (a *association) Over() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.failure != nil
@@ -236,8 +241,20 @@ func (a *association) err() error {
 	return a.failure
 }
 
-// open takes a pair of streams for a session of ours.
-func (a *association) open() (*stream, bool) {
+// Open takes a pair of streams for a session of ours.
+func (a *association) Open() (sctp.Stream, bool) {
+	s, ok := a.take()
+	if !ok {
+		return nil, false
+	}
+	if s.attach() != nil { // the association has just ended
+		s.Release(false)
+		return nil, false
+	}
+	return s, true
+}
+
+func (a *association) take() (*stream, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.failure != nil {

@@ -136,7 +136,7 @@ func TestForgedPacketsHaveNoEffect(t *testing.T) {
 		unchecked(packet(at, a.ourTag, chunkAbort, 0, nil)),
 		corrupted(packet(at, a.ourTag, chunkAbort, 0, nil)),
 	} {
-		for client := range p.c.all {
+		for _, client := range p.c.pool.Associations() {
 			client.e.send(b, p.l.e.addr.UDP)
 		}
 		p.works()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,12 +22,11 @@ const (
 type Listener struct {
 	e       *endpoint
 	secret  secret
-	backlog chan *sctp.Request
+	backlog *sctp.Backlog
 	asking  atomic.Int64 // streams on which a session is about to be asked for
 	limit   int64
 	ctx     context.Context
 	cancel  context.CancelFunc
-	once    sync.Once
 }
 
 // Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At
@@ -43,7 +41,7 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
 	}
-	l := &Listener{e: e, secret: newSecret(), backlog: make(chan *sctp.Request, backlog), limit: int64(4 * backlog)}
+	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: int64(4 * backlog)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	e.strangers = l.stranger
 	e.start()
@@ -54,39 +52,24 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 func (l *Listener) Addr() net.Addr { return l.e.addr }
 
 // Accept returns the next session that a peer asks for.
-func (l *Listener) Accept() (*sctp.Request, error) {
-	select {
-	case r := <-l.backlog:
-		return r, nil
-	case <-l.ctx.Done():
-		return nil, net.ErrClosed
-	}
-}
+func (l *Listener) Accept() (*sctp.Request, error) { return l.backlog.Accept() }
 
 // Close takes no more sessions, and refuses those that Accept has not returned. The
 // others live on: with the last of them goes the socket.
 func (l *Listener) Close() {
-	l.once.Do(func() {
-		l.cancel()
-		for {
-			select {
-			case r := <-l.backlog:
-				r.Close()
-				continue
-			default:
-			}
-			break
+	l.cancel()
+	if !l.backlog.Close() {
+		return
+	}
+	for _, a := range l.e.associations() {
+		a.mu.Lock()
+		unused := a.sessions == 0
+		a.mu.Unlock()
+		if unused {
+			a.Retire()
 		}
-		for _, a := range l.e.associations() {
-			a.mu.Lock()
-			unused := a.sessions == 0
-			a.mu.Unlock()
-			if unused {
-				a.retire()
-			}
-		}
-		l.e.retire()
-	})
+	}
+	l.e.retire()
 }
 
 // Over tells whether nothing is left of a Listener that was closed.
@@ -160,25 +143,13 @@ func (l *Listener) asked(s *stream) {
 	defer l.asking.Add(-1)
 	ctx, cancel := context.WithTimeout(l.ctx, setupTime)
 	defer cancel()
-	r, err := sctp.ReadRequest(ctx, s)
-	if err != nil {
-		return
-	}
-	if l.ctx.Err() != nil {
-		r.Close()
-		return
-	}
-	select {
-	case l.backlog <- r:
-	default:
-		r.Close()
-	}
+	l.backlog.Ask(ctx, s)
 }
 
 // idled ends an association without sessions if there will not be another one. Else it
 // is left to its peer, for a while.
 func (l *Listener) idled(a *association) {
 	if l.ctx.Err() != nil {
-		a.retire()
+		a.Retire()
 	}
 }

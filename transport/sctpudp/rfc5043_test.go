@@ -95,7 +95,7 @@ func TestSCTP_36_37_StreamsAreAsManyEachWay(t *testing.T) {
 func TestSCTP_5_22_DataOnAStreamThatIsNotThere(t *testing.T) {
 	p := newPair(t)
 	var client *association
-	for client = range p.c.all {
+	for _, client = range p.c.pool.Associations() {
 	}
 	s := &stream{a: client, id: maxStreams}
 	require.NoError(t, s.attach())
@@ -167,7 +167,7 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 		require.ErrorContains(t, server.Receive(&one{want: 1}, true), "EOF")
 		require.NoError(t, server.Close())
 		require.Eventually(t, func() bool {
-			for a := range p.c.all {
+			for _, a := range p.c.pool.Associations() {
 				a.mu.Lock()
 				n := len(a.streams)
 				a.mu.Unlock()
@@ -177,7 +177,7 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 		}, 5*time.Second, time.Millisecond)
 	}
 	require.Same(t, first, p.association())
-	for a := range p.c.all {
+	for _, a := range p.c.pool.Associations() {
 		require.LessOrEqual(t, a.next, 2)
 	}
 	p.works()
