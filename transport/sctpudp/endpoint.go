@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // Config is what a Client or a Listener needs to know. The zero value is fine.
@@ -80,7 +82,7 @@ func (e *endpoint) read() {
 	for {
 		buf := packets.Get().(*[maxPacket]byte)
 		n, from, err := e.readFrom(buf[:])
-		raceReceive()
+		raceorder.Receive()
 		switch {
 		case err == nil && valid(buf[:n]):
 			if e.sort(buf, n, from) {
@@ -108,7 +110,7 @@ func (e *endpoint) readFrom(b []byte) (int, netip.AddrPort, error) {
 
 // send sends a packet. One that cannot be sent is a lost one.
 func (e *endpoint) send(p []byte, to netip.AddrPort) {
-	raceSend()
+	raceorder.Send()
 	if u, ok := e.pc.(*net.UDPConn); ok {
 		_, _ = u.WriteToUDPAddrPort(p, to)
 		return

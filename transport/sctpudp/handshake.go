@@ -121,7 +121,7 @@ func (h *handshake) await(ctx context.Context, late <-chan time.Time, kind byte)
 
 // associate makes an association with the peer at to, on a socket of its own.
 func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association, error) {
-	from, ok := source(to.UDP.Addr())
+	from, ok := sctp.Source(to.UDP.Addr())
 	if !ok {
 		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
 	}

@@ -3,6 +3,8 @@ package sctpudp
 import (
 	"net"
 	"net/netip"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 const (
@@ -13,16 +15,6 @@ const (
 	minPath = 1280
 )
 
-// source is our address on the way to a peer.
-func source(to netip.Addr) (netip.Addr, bool) {
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	defer c.Close() //nolint:errcheck // nothing was sent
-	return unmap(c.LocalAddr()).Addr(), true
-}
-
 // packetSize is the largest SCTP packet that goes to a peer in one piece, as far as our
 // own interface can tell, and that pion takes.
 func packetSize(to netip.Addr) int {
@@ -31,7 +23,7 @@ func packetSize(to netip.Addr) int {
 		header = ip6HeaderSize + udpHeaderSize
 	}
 	mtu := minPath
-	if from, ok := source(to); ok {
+	if from, ok := sctp.Source(to); ok {
 		mtu = max(mtu, interfaceMTU(from))
 	}
 	return min(mtu-header, maxPacket) &^ 3

@@ -1,0 +1,83 @@
+package sctpkernel
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Network is what this package is called where networks have names.
+const Network = "sctp"
+
+// Whose addresses a socket is asked for.
+const (
+	localAddrs = 109 // SCTP_GET_LOCAL_ADDRS
+	peerAddrs  = 108 // SCTP_GET_PEER_ADDRS
+)
+
+// An Addr is the address of an SCTP endpoint: a port, at one or more IP addresses. It is
+// written as "host:port", or "host/host:port" where it is at several.
+type Addr struct {
+	IPs  []netip.Addr // none: all of the machine's
+	Port uint16
+}
+
+// Network returns "sctp".
+func (Addr) Network() string { return Network }
+
+func (a Addr) String() string {
+	var b strings.Builder
+	for i, ip := range a.IPs {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		if ip.Is6() {
+			b.WriteString("[" + ip.String() + "]")
+		} else {
+			b.WriteString(ip.String())
+		}
+	}
+	return b.String() + ":" + strconv.Itoa(int(a.Port))
+}
+
+// resolve finds the address that is written so. Each host stands for one IP address.
+func resolve(ctx context.Context, addr string) (Addr, error) {
+	hosts := strings.Split(addr, "/")
+	last := len(hosts) - 1
+	host, service, err := net.SplitHostPort(hosts[last])
+	if err != nil {
+		return Addr{}, err
+	}
+	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
+	if err != nil {
+		return Addr{}, err
+	}
+	a := Addr{Port: uint16(port)}
+	if last == 0 && host == "" {
+		return a, nil
+	}
+	hosts[last] = host
+	for _, h := range hosts {
+		h = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
+		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", h)
+		if err != nil {
+			return Addr{}, err
+		}
+		a.IPs = append(a.IPs, ips[0].Unmap())
+	}
+	return a, nil
+}
+
+// resolvePeer finds the address of a peer, which is nobody's without a port.
+func resolvePeer(ctx context.Context, addr string) (Addr, error) {
+	to, err := resolve(ctx, addr)
+	if err == nil && to.Port == 0 {
+		err = &net.AddrError{Err: "port 0 is nobody's", Addr: addr}
+	}
+	if err == nil && to.IPs == nil {
+		to.IPs = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	}
+	return to, err
+}

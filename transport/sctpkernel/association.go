@@ -1,0 +1,383 @@
+package sctpkernel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// An association is one socket, and who reads it.
+type association struct {
+	sock      *socket
+	owner     owner
+	initiator bool
+
+	up   chan struct{} // closed when the peer has given the indication of DDP
+	done chan struct{} // closed when the association has ended, and nothing runs for it
+
+	// What is known once up is closed.
+	local, remote Addr
+	pairs         int // of streams
+	largest       int // message
+
+	ending atomic.Bool
+	held   hold
+	out    outbox
+
+	mu       sync.Mutex
+	failure  error
+	streams  map[uint16]*stream // of sessions, and those that no session can have any more
+	used     []usedPair         // that sessions of ours have given back, the oldest first
+	next     int                // the first pair that never was used
+	sessions int
+	lapse    *time.Timer // ends what nobody uses, where the peer opens the sessions
+}
+
+// A usedPair can be used again when all that was sent on it is acknowledged (RFC 5043
+// section 6.6).
+type usedPair struct {
+	id   uint16
+	sent mark
+}
+
+// An owner is the Client or Listener of an association.
+type owner interface {
+	// asked is called by who reads the association, with a stream on which the peer has
+	// sent a first message. It does not wait.
+	asked(s *stream)
+	// idled is called when the last session of an association has ended.
+	idled(a *association)
+	// ended is called when the association has.
+	ended(a *association)
+}
+
+// start begins to read.
+func start(sock *socket, o owner, initiator bool) *association {
+	a := &association{
+		sock: sock, owner: o, initiator: initiator,
+		up: make(chan struct{}), done: make(chan struct{}),
+		streams: make(map[uint16]*stream),
+	}
+	a.held.init()
+	a.out.sock = sock
+	if !initiator {
+		a.lapse = time.AfterFunc(idleTime, a.lapsed)
+	}
+	go a.run()
+	return a
+}
+
+// run reads the association to its end.
+func (a *association) run() {
+	err := a.greet()
+	for err == nil {
+		err = a.receive()
+	}
+	a.fail(err)
+	a.out.wait()
+	a.owner.ended(a)
+	close(a.done)
+}
+
+// greet waits until the association is established, and looks at the peer's indication.
+// The kernel tells of it right behind the beginning, before any message: what is not there
+// then will not come.
+func (a *association) greet() error {
+	m, err := a.sock.receive(true)
+	if err != nil {
+		return err
+	}
+	defer m.free()
+	n := notification(m.bytes())
+	if !m.notification || n.kind() != notifyAssociation {
+		return ErrNotDDP
+	}
+	if n.state() != stateUp {
+		return a.ended(n)
+	}
+	a.pairs = min(n.pairs(), maxStreams)
+	if err := a.identify(); err != nil {
+		return err
+	}
+	close(a.up)
+	return nil
+}
+
+func (a *association) identify() error {
+	given, err := a.indication()
+	if err != nil {
+		return err
+	}
+	if given != sctp.Adaptation {
+		return fmt.Errorf("%w (%d)", ErrNotDDP, given)
+	}
+	if a.local, err = a.sock.addrs(localAddrs); err != nil {
+		return err
+	}
+	if a.remote, err = a.sock.addrs(peerAddrs); err != nil {
+		return err
+	}
+	whole, err := a.sock.unfragmented()
+	a.largest = maxMessage(whole)
+	return err
+}
+
+// indication is the peer's, 0 if it gave none.
+func (a *association) indication() (uint32, error) {
+	m, err := a.sock.receive(false)
+	if errors.Is(err, transport.ErrAgain) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer m.free()
+	n := notification(m.bytes())
+	if !m.notification || n.kind() != notifyAdaptation {
+		return 0, nil
+	}
+	return n.indication(), nil
+}
+
+// sackSize is what is left for an acknowledgement beside a message (RFC 5043 section 9).
+const sackSize = 16
+
+// maxMessage is the longest message where so much goes unfragmented, and is taken.
+func maxMessage(unfragmented int) int {
+	return max(min(unfragmented-sackSize, classes[len(classes)-1]-minRoom), sctp.MinMessage) &^ 3
+}
+
+// receive takes one message, or one notification.
+func (a *association) receive() error {
+	m, err := a.sock.receive(true)
+	if err != nil {
+		return err
+	}
+	if !m.notification {
+		return a.dispatch(m.fitted())
+	}
+	defer m.free()
+	n := notification(m.bytes())
+	if n.kind() != notifyAssociation || n.state() == stateUp {
+		return nil
+	}
+	return a.ended(n)
+}
+
+// ended is why the association has ended of which a notification tells. The socket has
+// more to say of it.
+func (a *association) ended(n notification) error {
+	switch n.state() {
+	case stateRestart:
+		return errRestart
+	case stateShut:
+		return errShutdown
+	}
+	m, err := a.sock.receive(false)
+	switch {
+	case err == nil:
+		m.free()
+	case !errors.Is(err, transport.ErrAgain) && !errors.Is(err, io.EOF):
+		return err
+	case n.state() == stateCannotStart:
+		return os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	}
+	return errReset
+}
+
+// dispatch hands a message to the session of its stream. One on a stream that nobody uses
+// begins a session.
+func (a *association) dispatch(m *message) error {
+	a.held.take(m.cost())
+	if int(m.stream) >= a.pairs {
+		return errStream
+	}
+	a.mu.Lock()
+	s := a.streams[m.stream]
+	begins := s == nil
+	if begins {
+		s = a.newStream(m.stream)
+	}
+	dead := s.dead
+	if !dead {
+		s.in.put(m)
+	}
+	a.mu.Unlock()
+	switch {
+	case dead:
+		a.drop(m)
+	case begins:
+		a.owner.asked(s)
+	}
+	return nil
+}
+
+// drop throws a message away.
+func (a *association) drop(m *message) {
+	a.held.give(m.cost())
+	m.free()
+}
+
+// newStream makes the stream of a session. The caller holds mu.
+func (a *association) newStream(id uint16) *stream {
+	s := &stream{a: a, id: id}
+	s.in.init()
+	if a.failure != nil {
+		s.in.close(a.failure)
+	}
+	a.streams[id] = s
+	a.sessions++
+	if a.lapse != nil {
+		a.lapse.Stop()
+	}
+	return s
+}
+
+// Open takes a pair of streams for a session of ours.
+func (a *association) Open() (sctp.Stream, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failure != nil {
+		return nil, false
+	}
+	for {
+		id, ok := a.freePair()
+		if !ok {
+			return nil, false
+		}
+		if a.streams[id] == nil { // the peer may have begun to use it
+			return a.newStream(id), true
+		}
+	}
+}
+
+// freePair finds a pair that may be used. The caller holds mu.
+func (a *association) freePair() (uint16, bool) {
+	if len(a.used) > 0 && a.out.acked(a.used[0].sent) {
+		id := a.used[0].id
+		a.used = a.used[1:]
+		return id, true
+	}
+	if a.next < a.pairs {
+		a.next++
+		return uint16(a.next - 1), true
+	}
+	return 0, false
+}
+
+// release takes a pair of streams back.
+func (a *association) release(s *stream, clean bool) {
+	sent := a.out.markOf(s)
+	a.mu.Lock()
+	a.sessions--
+	last := a.sessions == 0
+	rest := s.in.takeAll()
+	var next *stream
+	switch {
+	case !clean:
+		s.dead = true
+	case a.initiator:
+		delete(a.streams, s.id)
+		a.used = append(a.used, usedPair{s.id, sent})
+	default:
+		delete(a.streams, s.id)
+		if len(rest) > 0 { // the peer was quick to begin anew
+			next = a.newStream(s.id)
+			for _, m := range rest {
+				next.in.put(m)
+			}
+		}
+	}
+	if last && next == nil && a.lapse != nil && a.failure == nil {
+		a.lapse.Reset(idleTime)
+	}
+	a.mu.Unlock()
+	if next != nil {
+		a.owner.asked(next)
+		return
+	}
+	for _, m := range rest {
+		a.drop(m)
+	}
+	if last {
+		a.owner.idled(a)
+	}
+}
+
+// lapsed ends an association that nobody uses.
+func (a *association) lapsed() {
+	if a.unused() {
+		a.Retire()
+	}
+}
+
+func (a *association) unused() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sessions == 0
+}
+
+// Over tells whether the association has ended.
+func (a *association) Over() bool { return a.err() != nil }
+
+// err is why the association has ended, nil if it has not.
+func (a *association) err() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failure
+}
+
+// Retire is End, for those who do not wait. Nobody can open a session any more.
+func (a *association) Retire() {
+	a.mu.Lock()
+	a.used, a.next = nil, a.pairs
+	a.mu.Unlock()
+	go a.End()
+}
+
+// End ends the association gracefully, if the peer is there to join in, and returns when
+// it has ended.
+func (a *association) End() {
+	if !a.ending.Swap(true) {
+		late := time.AfterFunc(shutdownTime, func() { a.fail(net.ErrClosed) })
+		defer late.Stop()
+		a.sock.shutdown()
+	}
+	<-a.done
+}
+
+// fail ends the association at once. The peer is told unless it knows.
+func (a *association) fail(why error) {
+	if errors.Is(why, io.EOF) {
+		why = errShutdown
+	}
+	a.mu.Lock()
+	if a.failure != nil {
+		a.mu.Unlock()
+		return
+	}
+	a.failure = why
+	if a.lapse != nil {
+		a.lapse.Stop()
+	}
+	for _, s := range a.streams {
+		s.in.close(why)
+	}
+	a.mu.Unlock()
+	a.held.close()
+	a.out.close()
+	if errors.Is(why, errShutdown) {
+		a.sock.close()
+	} else {
+		a.sock.abort()
+	}
+}

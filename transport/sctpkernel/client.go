@@ -1,0 +1,92 @@
+package sctpkernel
+
+import (
+	"context"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// A Client opens sessions, all those with one peer on one association, as far as that has
+// streams for them. All methods may be called from any goroutine.
+type Client struct {
+	cfg  Config
+	pool *sctp.Pool[string, *association]
+}
+
+// NewClient makes a Client.
+func NewClient(cfg Config) *Client {
+	c := &Client{cfg: cfg.withDefaults()}
+	c.pool = sctp.NewPool(c.associate)
+	return c
+}
+
+// Open returns a pair of streams to the peer at addr, for a session: see [Addr] for how
+// an address is written. ctx bounds the making of an association. It is made from the
+// address that leads to each of the peer's, and from no other (RFC 5043 section 7.2).
+func (c *Client) Open(ctx context.Context, addr string) (sctp.Stream, error) {
+	return c.pool.Open(ctx, addr)
+}
+
+// Close ends all associations, and waits for it.
+func (c *Client) Close() { c.pool.Close() }
+
+func (c *Client) associate(ctx context.Context, addr string) (*association, error) {
+	to, err := resolvePeer(ctx, addr)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: Network, Err: err}
+	}
+	a, err := c.connect(ctx, to)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: err}
+	}
+	return a, nil
+}
+
+func (c *Client) connect(ctx context.Context, to Addr) (*association, error) {
+	from, err := sources(to)
+	if err != nil {
+		return nil, err
+	}
+	sock, err := dial(c.cfg, from, to)
+	if err != nil {
+		return nil, err
+	}
+	a := start(sock, c, true)
+	select {
+	case <-a.up:
+		return a, nil
+	case <-a.done:
+		return nil, a.err()
+	case <-ctx.Done():
+		a.fail(context.Cause(ctx))
+		<-a.done
+		return nil, context.Cause(ctx)
+	}
+}
+
+// sources are the addresses from which the ways to a peer's lead.
+func sources(to Addr) (Addr, error) {
+	var from Addr
+	for _, ip := range to.IPs {
+		s, ok := sctp.Source(ip)
+		if !ok {
+			return Addr{}, os.NewSyscallError("connect", syscall.ENETUNREACH)
+		}
+		if !slices.Contains(from.IPs, s) {
+			from.IPs = append(from.IPs, s)
+		}
+	}
+	return from, nil
+}
+
+// asked refuses: nobody listens here.
+func (c *Client) asked(s *stream) { sctp.Decline(context.Background(), s) }
+
+// idled ends an association that nobody uses any more.
+func (c *Client) idled(a *association) { c.pool.Idled(a) }
+
+func (c *Client) ended(*association) {}

@@ -1,0 +1,56 @@
+package sctpkernel
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Config is what a Client or a Listener needs to know. The zero value is fine.
+type Config struct {
+	// PeerTimeout is about how long a peer may say nothing before its association ends;
+	// 0 means 15 s. Heartbeats keep one alive that has nothing to say.
+	PeerTimeout time.Duration
+}
+
+const defaultPeerTimeout = 15 * time.Second
+
+func (c Config) withDefaults() Config {
+	if c.PeerTimeout <= 0 {
+		c.PeerTimeout = defaultPeerTimeout
+	}
+	return c
+}
+
+const (
+	// maxStreams is how many pairs of streams an association is asked for.
+	maxStreams = 1024
+	// maxAssociations is how many a listener keeps up.
+	maxAssociations = 4096
+	// shutdownTime bounds the graceful end of an association.
+	shutdownTime = 500 * time.Millisecond
+	// idleTime is how long a listener keeps an association without a session.
+	idleTime = 10 * time.Second
+
+	// sendBuffer and receiveBuffer are what is asked of the system for an association. It
+	// may give less. Linux counts more than 500 octets for each message that is not
+	// acknowledged, and doubles what it is asked for, so that the first bounds their
+	// number below the 32767 that the DDP-SSN can tell apart (RFC 5043 section 10).
+	sendBuffer    = 2 << 20
+	receiveBuffer = 1 << 20
+)
+
+var (
+	// ErrNoSCTP tells that the system has no SCTP.
+	ErrNoSCTP = errors.New("sctp: this system's kernel has no SCTP")
+	// ErrNotDDP tells that the peer's association is not for DDP: it gave no adaptation
+	// indication, or another one (RFC 5043 section 11.1).
+	ErrNotDDP = errors.New("sctp: the peer gives no indication of DDP")
+
+	errReset    = fmt.Errorf("sctp: association aborted: %w", syscall.ECONNRESET)
+	errShutdown = fmt.Errorf("sctp: association shut down: %w", syscall.ECONNRESET)
+	errRestart  = fmt.Errorf("sctp: association restarted by the peer: %w", syscall.ECONNRESET)
+	errStream   = errors.New("sctp: the peer uses a stream that it does not have")
+	errFlood    = errors.New("sctp: the peer asks for sessions and does not take the answers")
+)

@@ -1,0 +1,143 @@
+package sctpkernel
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// A Listener takes sessions of peers. All methods may be called from any goroutine.
+type Listener struct {
+	cfg     Config
+	sock    *socket
+	addr    Addr
+	backlog *sctp.Backlog
+	running sync.WaitGroup // who accepts
+
+	mu   sync.Mutex
+	open map[*association]struct{}
+}
+
+// Listen listens at addr, as [Addr] writes it; the host may be empty, for all addresses of
+// the machine, and the port 0. At most backlog sessions may wait for Accept; further ones
+// are refused by a Terminate message (RFC 5043 section 6.4).
+func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
+	l := &Listener{cfg: cfg.withDefaults(), backlog: sctp.NewBacklog(backlog), open: make(map[*association]struct{})}
+	if err := l.listen(ctx, addr); err != nil {
+		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
+	}
+	l.running.Go(l.accept)
+	return l, nil
+}
+
+func (l *Listener) listen(ctx context.Context, addr string) error {
+	at, err := resolve(ctx, addr)
+	if err != nil {
+		return err
+	}
+	if l.sock, err = listen(l.cfg, at); err != nil {
+		return err
+	}
+	if l.addr, err = l.sock.addrs(localAddrs); err != nil {
+		l.sock.close()
+		return err
+	}
+	if at.IPs == nil {
+		l.addr.IPs = nil
+	}
+	return nil
+}
+
+// Addr is an [Addr].
+func (l *Listener) Addr() net.Addr { return l.addr }
+
+// Accept returns the next session that a peer asks for.
+func (l *Listener) Accept() (*sctp.Request, error) { return l.backlog.Accept() }
+
+// pause keeps a lasting error of accept, such as too many open files, from turning into a
+// busy loop.
+const pause = 50 * time.Millisecond
+
+// accept takes the associations of peers until the socket is closed.
+func (l *Listener) accept() {
+	for {
+		sock, err := l.sock.accept()
+		switch {
+		case err == nil:
+			l.add(sock)
+		case l.backlog.Closed():
+			return
+		default:
+			time.Sleep(pause)
+		}
+	}
+}
+
+// add reads an association if there are not too many.
+func (l *Listener) add(sock *socket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.backlog.Closed() || len(l.open) >= maxAssociations {
+		sock.abort()
+		return
+	}
+	l.open[start(sock, l, false)] = struct{}{}
+}
+
+// Close takes no more sessions, and refuses those that Accept has not returned. The
+// others live on.
+func (l *Listener) Close() {
+	if !l.backlog.Close() {
+		return
+	}
+	l.sock.close()
+	l.running.Wait()
+	for _, a := range l.associations() {
+		if a.unused() {
+			a.Retire()
+		}
+	}
+}
+
+// Over tells whether nothing is left of a Listener that was closed.
+func (l *Listener) Over() bool { return l.backlog.Closed() && len(l.associations()) == 0 }
+
+// End is Close, and ends every association, and waits for it.
+func (l *Listener) End() {
+	l.Close()
+	var ends sync.WaitGroup
+	for _, a := range l.associations() {
+		ends.Go(a.End)
+	}
+	ends.Wait()
+}
+
+func (l *Listener) associations() []*association {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]*association, 0, len(l.open))
+	for a := range l.open {
+		all = append(all, a)
+	}
+	return all
+}
+
+// asked reads what a peer asks for.
+func (l *Listener) asked(s *stream) { l.backlog.Ask(context.Background(), s) }
+
+// idled ends an association without sessions if there will not be another one. Else it
+// is left to its peer, for a while.
+func (l *Listener) idled(a *association) {
+	if l.backlog.Closed() {
+		a.Retire()
+	}
+}
+
+func (l *Listener) ended(a *association) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, a)
+}

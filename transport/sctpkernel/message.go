@@ -1,0 +1,62 @@
+package sctpkernel
+
+import "sync"
+
+// A message is one that was received, or a notification of the kernel's.
+type message struct {
+	stream       uint16
+	ppid         uint32
+	notification bool
+	long         bool // it did not fit: what is there is not all
+	n            int
+	buf          []byte // as long as its class
+}
+
+// classes are the sizes of buffers. The largest holds what fits the largest Ethernet
+// frame, which is as much as a session takes.
+var classes = [...]int{256, 2 << 10, 9 << 10}
+
+// minRoom is as much of the largest as is always there for a notification.
+const minRoom = 512
+
+// overhead is what a message costs besides its buffer.
+const overhead = 64
+
+var pools [len(classes)]sync.Pool
+
+func newMessage(class int) *message {
+	if m, ok := pools[class].Get().(*message); ok {
+		*m = message{buf: m.buf}
+		return m
+	}
+	return &message{buf: make([]byte, classes[class])}
+}
+
+// free gives the message back.
+func (m *message) free() {
+	for i, n := range classes {
+		if n == len(m.buf) {
+			pools[i].Put(m)
+		}
+	}
+}
+
+func (m *message) bytes() []byte { return m.buf[:m.n] }
+
+// cost is what the message takes of the room for those that wait.
+func (m *message) cost() int { return len(m.buf) + overhead }
+
+// fitted returns the message in the smallest buffer that holds it.
+func (m *message) fitted() *message {
+	for i, n := range classes {
+		if m.n > n || n == len(m.buf) {
+			continue
+		}
+		s := newMessage(i)
+		s.stream, s.ppid, s.long, s.n = m.stream, m.ppid, m.long, m.n
+		copy(s.buf, m.bytes())
+		m.free()
+		return s
+	}
+	return m
+}

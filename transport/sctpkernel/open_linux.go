@@ -1,0 +1,215 @@
+//go:build linux && !386
+
+package sctpkernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	library "github.com/ishidawataru/sctp"
+	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// dial begins an association from one address or several to those of a peer. That it is
+// established is for receive to tell.
+func dial(cfg Config, from, to Addr) (*socket, error) {
+	kept := -1
+	c := library.SocketConfig{
+		InitMsg: streams,
+		// The library would wait in the kernel, and close the socket that does not.
+		Control: func(_, _ string, c syscall.RawConn) error {
+			return prepared(c, cfg, func(fd int) (err error) {
+				if err := unix.SetNonblock(fd, true); err != nil {
+					return err
+				}
+				kept, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+				return err
+			})
+		},
+	}
+	local, remote := from.library(), to.library()
+	var conn *library.SCTPConn
+	err := roomy(func() (err error) {
+		conn, err = c.Dial(Network, local, remote)
+		return err
+	})
+	if err == nil {
+		// Not by its Close, which would shut the association down.
+		err = descriptor(conn.SyscallConn, unix.Close)
+	} else if errors.Is(err, unix.EINPROGRESS) {
+		err = nil
+	}
+	if err != nil {
+		if kept >= 0 {
+			_ = unix.Close(kept)
+		}
+		return nil, known(err)
+	}
+	return newSocket(kept)
+}
+
+// listen opens a socket for the associations of peers.
+func listen(cfg Config, at Addr) (*socket, error) {
+	c := library.SocketConfig{
+		InitMsg: streams,
+		Control: func(_, _ string, c syscall.RawConn) error {
+			return prepared(c, cfg, func(int) error { return nil })
+		},
+	}
+	local := at.library()
+	var l *library.SCTPListener
+	err := roomy(func() (err error) {
+		l, err = c.Listen(Network, local)
+		return err
+	})
+	if err != nil {
+		return nil, known(err)
+	}
+	var s *socket
+	err = descriptor(l.SyscallConn, func(fd int) (err error) {
+		if err = unix.SetNonblock(fd, true); err == nil {
+			s, err = newSocket(fd)
+		}
+		return err
+	})
+	return s, err
+}
+
+// streams asks for as many in each direction (RFC 5043 section 8).
+var streams = library.InitMsg{NumOstreams: maxStreams, MaxInstreams: maxStreams}
+
+// known tells the errors apart by which a kernel says that it has no SCTP.
+func known(err error) error {
+	if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ESOCKTNOSUPPORT) {
+		return ErrNoSCTP
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) && err == error(errno) {
+		return os.NewSyscallError("sctp", errno)
+	}
+	return err
+}
+
+// descriptor calls f with the descriptor of a socket of the library's.
+func descriptor(of func() (syscall.RawConn, error), f func(fd int) error) error {
+	c, err := of()
+	if err != nil {
+		return err
+	}
+	if cerr := c.Control(func(fd uintptr) { err = f(int(fd)) }); cerr != nil {
+		return cerr
+	}
+	return err
+}
+
+// prepared sets the options of a socket that is neither bound nor connected, and calls f.
+func prepared(c syscall.RawConn, cfg Config, f func(fd int) error) error {
+	var err error
+	cerr := c.Control(func(fd uintptr) {
+		for _, o := range options(cfg) {
+			if err = unix.SetsockoptString(int(fd), unix.IPPROTO_SCTP, o.name, string(o.value)); err != nil {
+				err = os.NewSyscallError("setsockopt "+strconv.Itoa(o.name), err)
+				return
+			}
+		}
+		enlarge(int(fd))
+		err = f(int(fd))
+	})
+	return errors.Join(cerr, err)
+}
+
+// An option is one of SCTP's, in the order of octets of the machine.
+type option struct {
+	name  int
+	value []byte
+}
+
+// options are those of every socket. An association has them from the one that listens.
+func options(cfg Config) []option {
+	// A peer that is silent is given up after five attempts, each later than the one
+	// before it, none later than this.
+	last := max(cfg.PeerTimeout/8, time.Millisecond)
+	ms := uint32(last.Milliseconds())
+	const (
+		rtoInitial, rtoMin = 1000, 1000 // milliseconds: RFC 9260 section 16
+		attempts           = 4
+		enableHeartbeats   = 1
+	)
+	events := make([]byte, 11)
+	events[1] = 1 // SCTP_ASSOC_CHANGE
+	events[6] = 1 // SCTP_PARTIAL_DELIVERY_EVENT
+	events[7] = 1 // SCTP_ADAPTATION_INDICATION
+	parameters := make([]byte, 4+128)
+	parameters = binary.NativeEndian.AppendUint32(parameters, ms) // spp_hbinterval
+	parameters = binary.NativeEndian.AppendUint16(parameters, attempts)
+	parameters = binary.NativeEndian.AppendUint32(parameters, 0) // spp_pathmtu
+	parameters = binary.NativeEndian.AppendUint32(parameters, 0) // spp_sackdelay
+	parameters = binary.NativeEndian.AppendUint32(parameters, enableHeartbeats)
+	parameters = append(parameters, make([]byte, 6)...) // spp_ipv6_flowlabel, spp_dscp, padding
+	return []option{
+		{0, words(0, min(rtoInitial, ms), ms, min(rtoMin, ms))},                                // SCTP_RTOINFO
+		{1, append(binary.NativeEndian.AppendUint16(words(0), attempts), make([]byte, 14)...)}, // SCTP_ASSOCINFO
+		{3, words(1)},               // SCTP_NODELAY: nothing is delayed for bundling (RFC 5043 section 11.2)
+		{7, words(sctp.Adaptation)}, // SCTP_ADAPTATION_LAYER
+		{9, parameters},             // SCTP_PEER_ADDR_PARAMS
+		{11, events},                // SCTP_EVENTS
+		{32, words(1)},              // SCTP_RECVRCVINFO
+	}
+}
+
+func words(w ...uint32) []byte {
+	var b []byte
+	for _, v := range w {
+		b = binary.NativeEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+// enlarge asks for large socket buffers: beyond the system's limit where the process may
+// (CAP_NET_ADMIN), else up to net.core.rmem_max and wmem_max.
+func enlarge(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer)
+}
+
+// library is the address as the library has it.
+func (a Addr) library() *library.SCTPAddr {
+	l := &library.SCTPAddr{Port: int(a.Port)}
+	for _, ip := range a.IPs {
+		l.IPAddrs = append(l.IPAddrs, net.IPAddr{IP: ip.AsSlice(), Zone: ip.Zone()})
+	}
+	return l
+}
+
+// zoneName is the name of a network interface.
+func zoneName(index uint32) string {
+	if i, err := net.InterfaceByIndex(int(index)); err == nil {
+		return i.Name
+	}
+	return strconv.FormatUint(uint64(index), 10)
+}
+
+// roomy calls f on a stack that has room: the library gives the kernel the addresses of
+// variables on its stack as mere numbers, which a stack that must grow would leave behind.
+func roomy(f func() error) error {
+	grow(0)
+	return f()
+}
+
+// grow uses much of the stack.
+//
+//go:noinline
+func grow(i int) byte {
+	var b [64 << 10]byte
+	b[len(b)-1-i] = 1
+	return b[i]
+}

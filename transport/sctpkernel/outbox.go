@@ -1,0 +1,189 @@
+package sctpkernel
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// An outbox sends the messages of all sessions of an association.
+type outbox struct {
+	sock *socket
+
+	mu      sync.Mutex
+	sent    uint64    // octets of all messages
+	urgent  []pending // messages that there was no room for and that cannot wait in the session
+	blocked bool      // the kernel takes no more, and somebody waits for room
+	over    bool
+	changed chan struct{} // closed, and gone, when there may be room again
+	room    sync.WaitGroup
+}
+
+type pending struct {
+	s    *stream
+	ppid uint32
+	msg  []byte
+}
+
+// A mark is where a stream's last message stands among all that were sent.
+type mark struct {
+	end    uint64 // octets up to and with it
+	octets int    // its own, 0 if there is none
+}
+
+// maxUrgent bounds the messages that cannot wait. A session has three at most, one at a
+// time.
+const maxUrgent = 4 * maxStreams
+
+// send sends a message, or keeps it if it is urgent. Else it returns transport.ErrAgain
+// where there is no room. The caller ends the association after any other error.
+func (o *outbox) send(s *stream, ppid uint32, msg []byte, urgent bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return errReset
+	}
+	err := transport.ErrAgain
+	if !o.blocked {
+		err = o.put(s, ppid, msg, urgent)
+	}
+	if !errors.Is(err, transport.ErrAgain) {
+		return err
+	}
+	if !o.blocked {
+		o.blocked = true
+		o.room.Add(1)
+		go o.waitForRoom(s.a)
+	}
+	if !urgent {
+		return transport.ErrAgain
+	}
+	if len(o.urgent) == maxUrgent {
+		return errFlood
+	}
+	o.urgent = append(o.urgent, pending{s, ppid, append([]byte(nil), msg...)})
+	return nil
+}
+
+// put gives a message to the kernel. The caller holds mu. Somebody waits for an urgent
+// one: it shall be acknowledged at once.
+func (o *outbox) put(s *stream, ppid uint32, msg []byte, urgent bool) error {
+	if err := o.sock.send(s.id, ppid, urgent, msg); err != nil {
+		return err
+	}
+	o.sent += uint64(len(msg))
+	s.sent = mark{o.sent, len(msg)}
+	return nil
+}
+
+// waitForRoom waits until the kernel takes messages again, and sends what is urgent.
+func (o *outbox) waitForRoom(a *association) {
+	defer o.room.Done()
+	for {
+		waited, err := o.sock.writable()
+		if err == nil && !waited {
+			time.Sleep(time.Millisecond) // it lacks memory, not room
+		}
+		if err == nil {
+			err = o.flush()
+		}
+		if errors.Is(err, transport.ErrAgain) {
+			continue
+		}
+		if err != nil {
+			a.fail(err)
+		}
+		return
+	}
+}
+
+func (o *outbox) flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.urgent) > 0 {
+		p := o.urgent[0]
+		if err := o.put(p.s, p.ppid, p.msg, true); err != nil {
+			return err
+		}
+		o.urgent = o.urgent[1:]
+	}
+	o.urgent, o.blocked = nil, false
+	o.signal()
+	return nil
+}
+
+// signal has those look again who wait. The caller holds mu.
+func (o *outbox) signal() {
+	if o.changed != nil {
+		close(o.changed)
+		o.changed = nil
+	}
+}
+
+// await waits until there may be room, or the association has ended, or done is closed.
+func (o *outbox) await(done <-chan struct{}) {
+	for {
+		o.mu.Lock()
+		if !o.blocked || o.over {
+			o.mu.Unlock()
+			return
+		}
+		if o.changed == nil {
+			o.changed = make(chan struct{})
+		}
+		changed := o.changed
+		o.mu.Unlock()
+		select {
+		case <-changed:
+		case <-done:
+			return
+		}
+	}
+}
+
+// markOf is where the last message of s stands.
+func (o *outbox) markOf(s *stream) mark {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return s.sent
+}
+
+// acked tells whether a message is known to be acknowledged, with all before it. The
+// kernel does not say so of single messages. But it keeps them in their order, and counts
+// more octets of memory for each than it has: if it counts less than there are in the
+// message and those behind it, then the message is not among what it keeps.
+func (o *outbox) acked(m mark) bool {
+	if m.octets == 0 {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	kept, err := o.sock.queued()
+	return err == nil && uint64(kept) < o.sent-m.end+uint64(m.octets)
+}
+
+// waits tells whether a message of s still waits to be sent.
+func (o *outbox) waits(s *stream) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.urgent {
+		if p.s == s {
+			return true
+		}
+	}
+	return false
+}
+
+// close has everybody find out that it is over.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	o.urgent = nil
+	o.signal()
+}
+
+// wait waits for whoever waited for room. The outbox is closed, and the socket.
+func (o *outbox) wait() { o.room.Wait() }

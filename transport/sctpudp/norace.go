@@ -1,6 +1,0 @@
-//go:build !race
-
-package sctpudp
-
-func raceSend()    {}
-func raceReceive() {}
