@@ -15,13 +15,18 @@ import (
 )
 
 // Dial connects to a listener and returns an established QP. Networks are "tcp",
-// "tcp4", "tcp6", "sctp+udp", and "pipe" within the process. ctx bounds all of it: the
-// connection, TLS, Setup and the exchange of MPA frames.
+// "tcp4", "tcp6", "sctp", "sctp+udp", and "pipe" within the process. ctx bounds all of it:
+// the connection, TLS, Setup and the exchange of MPA frames.
 //
-// "sctp+udp" is SCTP in user space over UDP (RFC 5043, RFC 6951). An address is
-// "host:port", or "host:udpport/sctpport" where the two ports differ. All QPs of an RNIC
-// with one peer share an association, each on its own pair of streams. There is no TLS
-// and no Trace; the options of MPA that are about its frames mean nothing.
+// "sctp" is the SCTP of the kernel (RFC 5043), on Linux alone: elsewhere, and where the
+// kernel has none, the error matches [ErrUnsupported]. An address is "host:port", or
+// "host/host:port" for a peer, or a listener, at several addresses. "sctp+udp" is SCTP in
+// user space over UDP (RFC 6951), on every system. An address is "host:port", or
+// "host:udpport/sctpport" where the two ports differ. The two talk to each other where the
+// kernel is told to use UDP.
+//
+// All QPs of an RNIC with one peer share an association, each on its own pair of streams.
+// There is no TLS and no Trace; the options of MPA that are about its frames mean nothing.
 //
 // If the peer closes the connection without one octet of a Reply, as a peer does
 // that knows only RFC 5044, Dial tries once more, with revision 1, on a new
@@ -51,11 +56,8 @@ func (qp *QP) mayFallBack(ctx context.Context) bool {
 
 // dial makes one attempt.
 func (qp *QP) dial(ctx context.Context, network, addr string, o mpa.Options) error {
-	switch network {
-	case networkSCTP:
-		return errKernelSCTP
-	case networkSCTPUDP:
-		return qp.dialSession(ctx, addr, o.Revision == mpa.Revision1)
+	if network == networkSCTP || network == networkSCTPUDP {
+		return qp.dialSession(ctx, network, addr, o.Revision == mpa.Revision1)
 	}
 	c, err := transport.Dial(ctx, network, addr, transport.Options{})
 	if err != nil {

@@ -23,6 +23,9 @@ var reordering uint64
 
 // recordPipe has what is sent together arrive together, in any order within a window.
 func recordPipe(t testing.TB) (a, b transport.LLP) {
+	if kernelSessions {
+		return kernelPair(t)
+	}
 	if datagrams != nil {
 		return sessionPair(t, datagrams())
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
-	"github.com/goiwarp/iwarp/transport/sctpudp"
 )
 
 // An RNIC is where everything begins: it owns the table of STags, the limits, and
@@ -28,7 +27,7 @@ type RNIC struct {
 	lost   atomic.Uint64 // events dropped because the channel was full
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks
-	sctp   *sctpudp.Client
+	sctp   map[string]sessionClient // by network
 
 	attendant attendant
 
@@ -97,7 +96,7 @@ func Open(cfg *Config) (*RNIC, error) {
 	if r.poller, err = transport.NewPoller(); err != nil {
 		return nil, fmt.Errorf("iwarp: open: %w", err)
 	}
-	r.sctp = sctpudp.NewClient(r.overUDP())
+	r.sctp = r.sessionClients()
 	r.attendant.rnic, r.attendant.ring = r, r.attendant.look
 	return r, nil
 }
@@ -142,7 +141,9 @@ func (r *RNIC) Close() error {
 	for _, s := range r.sessionsOf { // nobody adds to them any more
 		s.End()
 	}
-	r.sctp.Close()
+	for _, c := range r.sctp {
+		c.Close()
+	}
 	r.tasks.wait()
 	err := r.poller.Close()
 	r.mu.Lock()

@@ -2,29 +2,76 @@ package iwarp
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport/sctp"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
 	"github.com/goiwarp/iwarp/transport/sctpudp"
 )
+
+// A sessionClient opens sessions over one of the two back ends of SCTP.
+type sessionClient interface {
+	Open(ctx context.Context, addr string) (sctp.Stream, error)
+	Close()
+}
+
+// A sessionListener takes them.
+type sessionListener interface {
+	Addr() net.Addr
+	Accept() (*sctp.Request, error)
+	Close()
+	Over() bool
+	End()
+}
 
 // overUDP is how this RNIC uses SCTP over UDP.
 func (r *RNIC) overUDP() sctpudp.Config {
 	return sctpudp.Config{PeerTimeout: r.cfg.PeerTimeout, ListenPacket: r.cfg.ListenPacket}
 }
 
+// overIP is how this RNIC uses the SCTP of the kernel.
+func (r *RNIC) overIP() sctpkernel.Config {
+	return sctpkernel.Config{PeerTimeout: r.cfg.PeerTimeout}
+}
+
+// sessionClients are the back ends by their networks.
+func (r *RNIC) sessionClients() map[string]sessionClient {
+	return map[string]sessionClient{
+		networkSCTP:    sctpkernel.NewClient(r.overIP()),
+		networkSCTPUDP: sctpudp.NewClient(r.overUDP()),
+	}
+}
+
+// listenForSessions opens a listener of the network's back end.
+func (r *RNIC) listenForSessions(ctx context.Context, network, addr string, backlog int) (sessionListener, error) {
+	if network == networkSCTP {
+		return sctpkernel.Listen(ctx, r.overIP(), addr, backlog)
+	}
+	return sctpudp.Listen(ctx, r.overUDP(), addr, backlog)
+}
+
+// kernelError adds to an error what to do where the kernel has no SCTP.
+func kernelError(err error) error {
+	if errors.Is(err, sctpkernel.ErrNoSCTP) {
+		return fmt.Errorf("%w; \"sctp+udp\" is SCTP in user space: %w", ErrUnsupported, err)
+	}
+	return err
+}
+
 // dialSession makes one attempt over SCTP. Without plain an enhanced session of RFC 6581
 // is asked for.
-func (qp *QP) dialSession(ctx context.Context, addr string, plain bool) error {
+func (qp *QP) dialSession(ctx context.Context, network, addr string, plain bool) error {
 	if qp.cfg.TLS != nil || qp.cfg.Trace != nil {
 		return fmt.Errorf("%w: TLS, and Trace, over SCTP", ErrUnsupported)
 	}
-	s, err := qp.rnic.sctp.Open(ctx, addr)
+	s, err := qp.rnic.sctp[network].Open(ctx, addr)
 	if err != nil {
-		return err
+		return kernelError(err)
 	}
 	if err := qp.setup(ctx); err != nil {
 		s.Release(true)
@@ -52,22 +99,22 @@ func sessionTerms(t *sctp.Terms) *mpa.Terms {
 	}
 }
 
-// sessions are those that peers ask for over SCTP over UDP.
+// sessions are those that peers ask for over SCTP.
 type sessions struct {
-	*sctpudp.Listener
+	sessionListener
 	rnic *RNIC
 	cfg  ListenConfig
 }
 
-func (r *RNIC) sessions(ctx context.Context, addr string, cfg ListenConfig) (source, error) {
+func (r *RNIC) sessions(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
 	if cfg.TLS != nil {
 		return nil, fmt.Errorf("%w: TLS over SCTP", ErrUnsupported)
 	}
-	l, err := sctpudp.Listen(ctx, r.overUDP(), addr, cfg.MaxHalfOpen)
+	l, err := r.listenForSessions(ctx, network, addr, cfg.MaxHalfOpen)
 	if err != nil {
-		return nil, err
+		return nil, kernelError(err)
 	}
-	src := &sessions{Listener: l, rnic: r, cfg: cfg}
+	src := &sessions{sessionListener: l, rnic: r, cfg: cfg}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessionsOf = append(slices.DeleteFunc(r.sessionsOf, (*sessions).over), src)
@@ -75,7 +122,7 @@ func (r *RNIC) sessions(ctx context.Context, addr string, cfg ListenConfig) (sou
 }
 
 func (s *sessions) Close() error {
-	s.Listener.Close()
+	s.sessionListener.Close()
 	return nil
 }
 

@@ -16,13 +16,18 @@ import (
 // network that it makes for each of them.
 var datagrams func() *packetNetwork
 
-// sessionPair makes the two ends of a session.
+// sessionPair makes the two ends of a session over UDP.
 func sessionPair(t testing.TB, n *packetNetwork) (a, b transport.LLP) {
 	t.Helper()
 	cfg := sctpudp.Config{ListenPacket: n.listen}
 	l, err := sctpudp.Listen(t.Context(), cfg, "127.0.0.1:7471", 1)
 	require.NoError(t, err)
-	c := sctpudp.NewClient(cfg)
+	return meet(t, sctpudp.NewClient(cfg), l)
+}
+
+// meet makes the two ends of a session, and ends client and listener with the test.
+func meet(t testing.TB, c sessionClient, l sessionListener) (a, b transport.LLP) {
+	t.Helper()
 	t.Cleanup(func() {
 		c.Close()
 		l.End()

@@ -36,9 +36,6 @@ type offer interface {
 	Close() error
 }
 
-// errKernelSCTP is for a network that has a name but no back end.
-var errKernelSCTP = fmt.Errorf("%w: the SCTP of the kernel; \"sctp+udp\" is SCTP in user space", ErrUnsupported)
-
 const (
 	networkSCTP    = "sctp"
 	networkSCTPUDP = "sctp+udp"
@@ -46,11 +43,8 @@ const (
 
 // source listens.
 func (r *RNIC) source(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
-	switch network {
-	case networkSCTP:
-		return nil, errKernelSCTP
-	case networkSCTPUDP:
-		return r.sessions(ctx, addr, cfg)
+	if network == networkSCTP || network == networkSCTPUDP {
+		return r.sessions(ctx, network, addr, cfg)
 	}
 	l, err := transport.Listen(ctx, network, addr, transport.Options{})
 	if err != nil {

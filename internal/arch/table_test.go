@@ -32,6 +32,11 @@ var table = map[string]rule{
 		ours:  []string{"transport", "transport/sctp", "internal"},
 		third: []string{"github.com/pion/sctp", "github.com/pion/logging"},
 	},
+	// The kernel's back end is the one place that knows the library of its sockets.
+	"transport/sctpkernel": {
+		ours:  []string{"transport", "transport/sctp", "internal"},
+		third: []string{"github.com/ishidawataru/sctp", "golang.org/x/sys"},
+	},
 
 	"ddp": {ours: []string{"stag", "transport", "internal"}},
 	"mpa": {ours: []string{"transport", "internal"}, tests: []string{"ddp", "stag"}},

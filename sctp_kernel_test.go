@@ -1,0 +1,87 @@
+package iwarp
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
+)
+
+// needsSCTP skips a test where the kernel has no SCTP. Where it must have,
+// IWARP_REQUIRE_SCTP is set.
+func needsSCTP(t *testing.T) {
+	t.Helper()
+	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
+	if errors.Is(err, sctpkernel.ErrNoSCTP) && os.Getenv("IWARP_REQUIRE_SCTP") == "" {
+		t.Skip("the kernel has no SCTP; the interop lab runs this test")
+	}
+	require.NoError(t, err)
+	l.End()
+}
+
+// TestKernelWithoutSCTP names what does without.
+func TestKernelWithoutSCTP(t *testing.T) {
+	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
+	if err == nil {
+		l.End()
+		t.Skip("this kernel has SCTP")
+	}
+	s := newSide(t, nil)
+	_, err = s.rnic.Dial(t.Context(), networkSCTP, "127.0.0.1:1", &QPConfig{PD: s.pd})
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, networkSCTPUDP)
+	_, err = s.rnic.Listen(t.Context(), networkSCTP, "127.0.0.1:0", nil)
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorIs(t, err, sctpkernel.ErrNoSCTP)
+	require.ErrorContains(t, err, networkSCTPUDP)
+}
+
+// TestSCTP_16_17_18_19_25_27_51_53_56_60_62_SessionsOfTheKernel: the tests of sessions
+// over sockets, over those of the kernel.
+func TestSCTP_16_17_18_19_25_27_51_53_56_60_62_SessionsOfTheKernel(t *testing.T) {
+	needsSCTP(t)
+	was := overSCTP
+	t.Cleanup(func() { overSCTP = was })
+	overSCTP = networkSCTP
+	for _, test := range []func(*testing.T){
+		TestSessionsOverARealSocket,
+		TestSCTP_16_27_60_62_SetupOverSCTP,
+		TestSCTP_25_56_RejectOverSCTP,
+		TestSCTP_17_18_TooManyRequestsAreRefused,
+		TestUnsupportedOverSCTP,
+		TestSCTP_19_51_53_ThousandQPsShareTenAssociations,
+	} {
+		t.Run(nameOf(test), test)
+	}
+}
+
+// kernelSessions has pairs and scripted peers meet over the SCTP of the kernel.
+var kernelSessions bool
+
+func kernelPair(t testing.TB) (a, b transport.LLP) {
+	t.Helper()
+	if time.Now().Year() == 2000 { // where testing/synctest begins
+		t.Skip("virtual time, and the kernel's is real")
+	}
+	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
+	require.NoError(t, err)
+	return meet(t, sctpkernel.NewClient(sctpkernel.Config{}), l)
+}
+
+// TestSCTP_44_52_OperationsOverTheKernel.
+func TestSCTP_44_52_OperationsOverTheKernel(t *testing.T) {
+	needsSCTP(t)
+	t.Cleanup(func() { reordering, kernelSessions = 0, false })
+	reordering, kernelSessions = 1, true
+	for _, test := range operations {
+		if !slices.Contains(notOfSessions, nameOf(test)) {
+			t.Run(nameOf(test), test)
+		}
+	}
+}
