@@ -68,7 +68,7 @@ func start(sock *socket, o owner, initiator bool) *association {
 		streams: make(map[uint16]*stream),
 	}
 	a.held.init()
-	a.out.sock = sock
+	a.out.sock, a.out.fail = sock, a.fail
 	if !initiator {
 		a.lapse = time.AfterFunc(idleTime, a.lapsed)
 	}

@@ -8,9 +8,17 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
+// A kernel is the part of a socket that sends.
+type kernel interface {
+	send(stream uint16, ppid uint32, immediate bool, msg []byte) error
+	writable() (waited bool, err error)
+	queued() (octets int, err error)
+}
+
 // An outbox sends the messages of all sessions of an association.
 type outbox struct {
-	sock *socket
+	sock kernel
+	fail func(error) // ends the association
 
 	mu      sync.Mutex
 	sent    uint64    // octets of all messages
@@ -55,7 +63,7 @@ func (o *outbox) send(s *stream, ppid uint32, msg []byte, urgent bool) error {
 	if !o.blocked {
 		o.blocked = true
 		o.room.Add(1)
-		go o.waitForRoom(s.a)
+		go o.waitForRoom()
 	}
 	if !urgent {
 		return transport.ErrAgain
@@ -79,7 +87,7 @@ func (o *outbox) put(s *stream, ppid uint32, msg []byte, urgent bool) error {
 }
 
 // waitForRoom waits until the kernel takes messages again, and sends what is urgent.
-func (o *outbox) waitForRoom(a *association) {
+func (o *outbox) waitForRoom() {
 	defer o.room.Done()
 	for {
 		waited, err := o.sock.writable()
@@ -93,7 +101,7 @@ func (o *outbox) waitForRoom(a *association) {
 			continue
 		}
 		if err != nil {
-			a.fail(err)
+			o.fail(err)
 		}
 		return
 	}

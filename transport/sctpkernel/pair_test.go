@@ -28,6 +28,7 @@ func needsSCTP(t *testing.T) {
 type pair struct {
 	*testing.T
 	l              *Listener
+	at             string // where l is to be found; "": at its address
 	c              *Client
 	client, server *sctp.Conn
 }
@@ -61,7 +62,11 @@ func (p *pair) session() (client, server *sctp.Conn) {
 			}
 		}
 	}()
-	s, err := p.c.Open(ctx, p.l.Addr().String())
+	at := p.at
+	if at == "" {
+		at = p.l.Addr().String()
+	}
+	s, err := p.c.Open(ctx, at)
 	require.NoError(p, err)
 	client, _, err = sctp.Connect(ctx, s, sctp.Options{}, 1, 1, nil)
 	require.NoError(p, err)
@@ -92,3 +97,13 @@ func (s *segments) Segment(_ uint64, ulpdu []byte) error {
 }
 
 func (s *segments) Stop() bool { return len(s.got) >= s.want }
+
+// count takes so many segments and keeps none.
+type count struct{ want int }
+
+func (c *count) Segment(uint64, []byte) error {
+	c.want--
+	return nil
+}
+
+func (c *count) Stop() bool { return c.want <= 0 }
