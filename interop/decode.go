@@ -6,16 +6,22 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/goiwarp/iwarp/interop/matrix"
 )
 
 // checkCaptures checks every capture of a case: the wire's, and traces of our own.
-func checkCaptures(ctx context.Context, dir string) error {
+func checkCaptures(ctx context.Context, dir string, c *matrix.Case) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.pcap"))
 	if err == nil && len(files) == 0 {
 		err = errors.New("nothing was captured")
 	}
 	for _, f := range files {
-		if cerr := checkCapture(ctx, f); cerr != nil {
+		cerr := checkCapture(ctx, f)
+		if c.SCTP && cerr == nil {
+			cerr = checkSCTP(ctx, f)
+		}
+		if cerr != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Base(f), cerr))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,4 +103,26 @@ func TestLock(t *testing.T) {
 	again, err := l.lock(t.Context())
 	require.NoError(t, err, "and gets its turn")
 	again()
+}
+
+// What is not DDP over SCTP in a capture is noticed.
+func TestJudgeSCTP(t *testing.T) {
+	const (
+		init     = "1\t1\t0x8000,0xc006\t0x00000001\t\t\t\t\n"
+		initAck  = "2\t2\t0x0007,0xc006\t0x00000001\t\t\t\t\n"
+		messages = "3\t3,0,0\t\t\t1,1\t1,1\t1,1\t17,16\n"
+	)
+	require.NoError(t, judgeSCTP(init+initAck+messages))
+	for why, packets := range map[string]string{
+		"no INIT ACK":             init + messages,
+		"no PPID 16":              init + initAck,
+		"INIT with the indicatio": strings.Replace(init, "0x00000001", "", 1) + initAck + messages,
+		"INIT ACK with the indic": init + strings.Replace(initAck, "0x00000001", "0x00000002", 1) + messages,
+		"identifier 0":            init + initAck + strings.Replace(messages, "17,16", "17,0", 1),
+		"U, B and E":              init + initAck + strings.Replace(messages, "1,1", "1,0", 1),
+		"2 messages":              init + initAck + strings.Replace(messages, "17,16", "17", 1),
+		"tshark tells":            init + "4\t0\n",
+	} {
+		require.ErrorContains(t, judgeSCTP(packets), why)
+	}
 }

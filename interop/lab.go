@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -148,16 +149,23 @@ func prepareShare(ctx context.Context, dir, variant string, cases []*matrix.Case
 	if err != nil {
 		return err
 	}
-	return errors.Join(
+	err = errors.Join(
 		os.WriteFile(filepath.Join(dir, "job.json"), b, 0o644),
-		build(ctx, filepath.Join(dir, "guest"), "github.com/goiwarp/iwarp/interop/guest"),
-		build(ctx, filepath.Join(dir, "iwarp"), "github.com/goiwarp/iwarp/cmd/iwarp"),
+		build(ctx, filepath.Join(dir, "guest"), "build", "github.com/goiwarp/iwarp/interop/guest"),
+		build(ctx, filepath.Join(dir, "iwarp"), "build", "github.com/goiwarp/iwarp/cmd/iwarp"),
 	)
+	for _, c := range cases {
+		for _, pkg := range c.Tests {
+			err = errors.Join(err, build(ctx, filepath.Join(dir, path.Base(pkg)+".test"), "test", "-c", pkg))
+		}
+	}
+	return err
 }
 
-// build makes a program that needs nothing of the guest.
-func build(ctx context.Context, file, pkg string) error {
-	return run(ctx, "", "env", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "go", "build", "-o", file, pkg)
+// build makes a program that needs nothing of the guest, by a command of go's.
+func build(ctx context.Context, file, command string, args ...string) error {
+	args = append([]string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "go", command, "-o", file}, args...)
+	return run(ctx, "", "env", args...)
 }
 
 func index(cases []*matrix.Case) map[string]*matrix.Case {

@@ -88,7 +88,7 @@ func (r *reporter) report(ctx context.Context, res matrix.Result) {
 	r.running = ""
 	dir := filepath.Join(r.share, "cases", res.Name)
 	if res.Passed {
-		if err := checkCaptures(ctx, dir); err != nil {
+		if err := checkCaptures(ctx, dir, c); err != nil {
 			res.Passed, res.Why = false, err.Error()
 		}
 	}

@@ -1,5 +1,9 @@
 // Command guest runs the cases of the interop lab inside the virtual machine. It finds
-// its job in the shared folder and leaves a line for every case there.
+// its job in the shared folder and leaves a line for every case there. With arguments it
+// is the other end of a case:
+//
+//	guest serve NETWORK ADDRESS          of this library
+//	guest stranger listen|dial ADDRESS   SCTP without DDP
 package main
 
 import (
@@ -18,10 +22,22 @@ import (
 const share = "/host"
 
 func main() {
-	if err := work(context.Background()); err != nil {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Println("guest:", err)
 		os.Exit(1)
 	}
+}
+
+func run(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 0:
+		return work(ctx)
+	case len(args) == 3 && args[0] == "serve":
+		return matrix.Serve(ctx, args[1], args[2], os.Stdout)
+	case len(args) == 3 && args[0] == "stranger":
+		return matrix.Stranger(args[1] == "dial", args[2], os.Stdout)
+	}
+	return fmt.Errorf("unexpected arguments: %q", args)
 }
 
 func work(ctx context.Context) error {

@@ -25,6 +25,11 @@ type Case struct {
 	// Knobs are parameters of the modified siw, as name=value; nil: siw as Debian's
 	// source has it.
 	Knobs []string
+	// SCTP: the capture must show DDP over SCTP, and nothing else over SCTP.
+	SCTP bool
+	// Tests are packages whose tests the case runs. They are in the shared folder,
+	// compiled, by the last name of their paths: "iwarp.test".
+	Tests []string
 	Limit time.Duration // 60 s if zero
 	Run   func(t *T)
 }
@@ -38,7 +43,7 @@ func (c *Case) Variant() string {
 }
 
 // Cases is the whole matrix.
-var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases())
+var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases(), sctpCases())
 
 // A Job is what the host tells the guest to do.
 type Job struct {

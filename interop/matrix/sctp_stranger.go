@@ -1,0 +1,75 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"net"
+
+	library "github.com/ishidawataru/sctp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
+)
+
+// indication is the parameter of INIT and INIT ACK by which DDP is told (RFC 5043 section
+// 5.1).
+const indication = "\xc0\x06\x00\x08\x00\x00\x00\x01"
+
+// Stranger is an other end that speaks SCTP and gives no indication of DDP. It listens at
+// addr, or, with dial, connects to it, and says how that ended.
+func Stranger(dial bool, addr string, say io.Writer) error {
+	at, err := library.ResolveSCTPAddr("sctp", addr)
+	if err != nil {
+		return err
+	}
+	var c net.Conn
+	if dial {
+		c, err = library.DialSCTP("sctp", nil, at)
+	} else {
+		c, err = acceptOne(at, say)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.Read(make([]byte, 100))
+	fmt.Fprintf(say, "ended: %v\n", err)
+	return nil
+}
+
+func acceptOne(at *library.SCTPAddr, say io.Writer) (net.Conn, error) {
+	l, err := library.ListenSCTP("sctp", at)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(say, "ready")
+	return l.Accept()
+}
+
+// strangerIsReset expects the stranger's association to be aborted.
+func (t *T) strangerIsReset(p *process) {
+	p.succeed()
+	require.Contains(t, p.out.String(), "ended: connection reset by peer")
+	require.NotEmpty(t, t.capture.find(indication, 1), "ours gives the indication")
+}
+
+// askedWithoutIndication has a stranger ask for an association.
+func (t *T) askedWithoutIndication() {
+	require.NoError(t, commands("modprobe sctp"))
+	e := t.openSCTP(0)
+	l, err := e.rnic.Listen(t.Ctx, inKernel, hostPort(OurIP), nil)
+	require.NoError(t, err)
+	stranger := t.self("stranger", "dial", hostPort(OurIP))
+	t.strangerIsReset(stranger)
+	require.NoError(t, l.Close())
+}
+
+// answeredWithoutIndication asks a stranger.
+func (t *T) answeredWithoutIndication() {
+	require.NoError(t, commands("modprobe sctp"))
+	stranger := t.other("stranger", "listen", hostPort(PeerIP))
+	e := t.openSCTP(0)
+	_, err := e.rnic.Dial(t.Ctx, inKernel, hostPort(PeerIP), e.config(iwarp.QPConfig{}))
+	require.ErrorIs(t, err, sctpkernel.ErrNotDDP, "Dial says why")
+	t.strangerIsReset(stranger)
+}
