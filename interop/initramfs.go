@@ -212,7 +212,7 @@ func addSystem(root string) error {
 			return err
 		}
 	}
-	for _, applet := range []string{"bin/sh", "bin/modprobe", "sbin/modprobe", "bin/insmod", "bin/mount", "bin/cp", "bin/dmesg", "bin/reboot"} {
+	for _, applet := range []string{"bin/sh", "bin/modprobe", "sbin/modprobe", "bin/insmod", "bin/mount", "bin/cp", "bin/dmesg", "bin/sysctl", "bin/reboot"} {
 		if err := os.Symlink("/bin/busybox", filepath.Join(root, applet)); err != nil {
 			return err
 		}
