@@ -20,7 +20,7 @@ const usage = `usage:
   filecopy get [-network NETWORK] [-addr HOST:PORT] [-nocrc] [-trace PCAP] NAME [FILE]
   filecopy demo [-network NETWORK] [-loss PERCENT] [-size SIZE] [-nocrc] [-trace PCAP]
 
-NETWORK is tcp, or sctp+udp: DDP over SCTP over UDP.`
+NETWORK is tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space.`
 
 // A usageError says what is wrong with a command line, and how it should be.
 type usageError string
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out, diag *os.File) error {
 	fs := flag.NewFlagSet("filecopy "+c.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the error says what is wrong, once
 	fs.BoolVar(&c.noCRC, "nocrc", false, "waive the CRC32c of MPA (it is used if either side wants it)")
-	fs.StringVar(&c.network, "network", "tcp", "the `network`: tcp or sctp+udp")
+	fs.StringVar(&c.network, "network", "tcp", "the `network`: tcp, sctp or sctp+udp")
 	fs.Float64Var(&c.loss, "loss", 0, "throw away so many `percent` of what is sent over sctp+udp")
 	if c.name != "demo" {
 		fs.StringVar(&c.addr, "addr", defaultAddr, "the server's `address`")

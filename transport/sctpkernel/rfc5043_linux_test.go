@@ -142,12 +142,16 @@ func TestSCTP_34_35_OneAddressAtEachEnd(t *testing.T) {
 	require.Equal(t, p.server.LocalAddr(), p.client.RemoteAddr())
 }
 
-// TestSCTP_39_40_41_42_MessagesFitAPacket: of the path, with room for an acknowledgement,
+// TestSCTP_39_40_41_MessagesFitAPacket: of the path, with room for an acknowledgement,
 // and the buffers of the receiver.
-func TestSCTP_39_40_41_42_MessagesFitAPacket(t *testing.T) {
+func TestSCTP_39_40_41_MessagesFitAPacket(t *testing.T) {
 	for _, c := range []struct{ whole, message int }{{1452, 1436}, {1432, 1416}, {8952, 8704}, {65484, 8704}, {100, 516}} {
 		require.Equal(t, c.message, maxMessage(c.whole), c.whole)
 	}
+}
+
+// TestSCTP_38_42_LongerSegmentsAreRefused than the kernel says that the path carries.
+func TestSCTP_38_42_LongerSegmentsAreRefused(t *testing.T) {
 	p := newPair(t)
 	whole, err := p.c.pool.Associations()[0].sock.unfragmented()
 	require.NoError(t, err)

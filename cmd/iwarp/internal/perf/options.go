@@ -137,7 +137,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.IntVar(&o.work.Chunk, "chunk", 0, "octets of one call of the tcp baseline, 0: the best of 64K, 256K and 1M")
 	fs.IntVar(&o.work.Slow, "slow", 0, "further connections that read 4 KiB every 250ms")
 	fs.IntVar(&o.work.Idle, "idle", 0, "further connections that do nothing")
-	fs.Func("network", "what the library goes over: tcp or sctp+udp", o.network)
+	fs.Func("network", "what the library goes over: tcp, sctp or sctp+udp", o.network)
 	fs.StringVar(&o.work.CC, "cc", defaultCC, "congestion control of all connections, empty: the system's")
 	fs.StringVar(&o.baseline, "baseline", o.baseline, "what to compare with: none or "+strings.Join(baselines(), ", "))
 	fs.IntVar(&o.pairing.pairs, "pairs", o.pairing.pairs, "runs of the subject and of the baseline, in turn")

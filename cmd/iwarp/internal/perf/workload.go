@@ -58,8 +58,8 @@ func (w workload) filled() workload {
 	return w
 }
 
-// sctpUDP is the other network than TCP.
-const sctpUDP = "sctp+udp"
+// sessionNetworks are those besides TCP: SCTP of the kernel, and in user space over UDP.
+var sessionNetworks = []string{"sctp", "sctp+udp"}
 
 const (
 	maxSize  = 1 << 30
@@ -86,7 +86,7 @@ func (w *workload) check() error {
 		return fmt.Errorf("batch %d is not within 0..%d", w.Batch, w.Depth)
 	case w.Slow < 0 || w.Slow > maxExtra || w.Idle < 0 || w.Idle > maxExtra:
 		return fmt.Errorf("%d slow and %d idle connections are not within 0..%d", w.Slow, w.Idle, maxExtra)
-	case w.Network != "" && w.Network != sctpUDP:
+	case w.Network != "" && !slices.Contains(sessionNetworks, w.Network):
 		return fmt.Errorf("no network %q", w.Network)
 	case w.Chunk < 0 || w.Chunk > maxSize:
 		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
