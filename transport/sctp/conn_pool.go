@@ -2,6 +2,7 @@ package sctp
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"slices"
@@ -50,7 +51,7 @@ func NewPool[K comparable, A Association](associate func(ctx context.Context, to
 // Open returns a pair of streams to a peer, for a session. ctx bounds the making of an
 // association.
 func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
-	for {
+	for range openings {
 		sh, err := p.share(ctx, to)
 		if err != nil {
 			return nil, err
@@ -60,7 +61,14 @@ func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
 		}
 		p.forget(to, sh) // it has ended, or has no streams left
 	}
+	return nil, errOpenings
 }
+
+// openings is how many associations Open looks for streams on. One that was full, or about
+// to end, is followed by a new one; a peer that ends them all is not asked for ever.
+const openings = 8
+
+var errOpenings = errors.New("sctp: the peer ends every association at once")
 
 // share returns the association with a peer, and makes it if there is none.
 func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {
