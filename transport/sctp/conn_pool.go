@@ -2,7 +2,7 @@ package sctp
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -15,8 +15,8 @@ type Association interface {
 	// Open takes a pair of streams for a session. It reports false if there is none, or
 	// the association has ended.
 	Open() (Stream, bool)
-	// Over tells whether the association has ended.
-	Over() bool
+	// Err is why the association has ended, nil if it has not.
+	Err() error
 	// Retire lets nobody open a session any more, and ends the association. It does not
 	// wait for that.
 	Retire()
@@ -51,6 +51,7 @@ func NewPool[K comparable, A Association](associate func(ctx context.Context, to
 // Open returns a pair of streams to a peer, for a session. ctx bounds the making of an
 // association.
 func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
+	last := net.ErrClosed // of one that is about to end
 	for range openings {
 		sh, err := p.share(ctx, to)
 		if err != nil {
@@ -60,15 +61,16 @@ func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
 			return s, nil
 		}
 		p.forget(to, sh) // it has ended, or has no streams left
+		if err := sh.a.Err(); err != nil {
+			last = err
+		}
 	}
-	return nil, errOpenings
+	return nil, fmt.Errorf("sctp: no association with the peer lasts: %w", last)
 }
 
 // openings is how many associations Open looks for streams on. One that was full, or about
 // to end, is followed by a new one; a peer that ends them all is not asked for ever.
 const openings = 8
-
-var errOpenings = errors.New("sctp: the peer ends every association at once")
 
 // share returns the association with a peer, and makes it if there is none.
 func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {
@@ -117,7 +119,7 @@ func (p *Pool[K, A]) keep(a A) error {
 	p.mu.Lock()
 	closed := p.closed
 	for old := range p.all {
-		if old.Over() {
+		if old.Err() != nil {
 			delete(p.all, old)
 		}
 	}

@@ -23,16 +23,24 @@ type fakeAssociation struct {
 func (a *fakeAssociation) Open() (Stream, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pairs == 0 {
+	if a.pairs <= 0 {
 		return nil, false
 	}
 	a.pairs--
 	return newFake(), true
 }
 
-func (a *fakeAssociation) Over() bool { return a.ended }
-func (a *fakeAssociation) Retire()    { a.retired = true }
-func (a *fakeAssociation) End()       { a.ended = true }
+func (a *fakeAssociation) Retire() { a.retired = true }
+func (a *fakeAssociation) End()    { a.ended = true }
+
+func (a *fakeAssociation) Err() error {
+	if a.ended || a.pairs < 0 {
+		return errEnded
+	}
+	return nil
+}
+
+var errEnded = errors.New("ended")
 
 // poolTest runs a test with a pool whose associations have two pairs each, and take a
 // second to be made.
@@ -47,7 +55,7 @@ func poolTest(t *testing.T, f func(t *testing.T, p *Pool[string, *fakeAssociatio
 			if to == "nobody" {
 				return nil, errors.New("refused")
 			}
-			return &fakeAssociation{pairs: map[string]int{"": 2}[to]}, nil
+			return &fakeAssociation{pairs: map[string]int{"": 2, "that ends": -1}[to]}, nil
 		}))
 	})
 }
@@ -94,8 +102,8 @@ func TestPoolTriesForItself(t *testing.T) {
 
 func TestPoolGivesUp(t *testing.T) {
 	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
-		_, err := p.Open(t.Context(), "no streams")
-		require.ErrorIs(t, err, errOpenings)
+		_, err := p.Open(t.Context(), "that ends")
+		require.ErrorIs(t, err, errEnded)
 	})
 }
 

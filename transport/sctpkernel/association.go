@@ -326,11 +326,8 @@ func (a *association) unused() bool {
 	return a.sessions == 0
 }
 
-// Over tells whether the association has ended.
-func (a *association) Over() bool { return a.err() != nil }
-
-// err is why the association has ended, nil if it has not.
-func (a *association) err() error {
+// Err is why the association has ended, nil if it has not.
+func (a *association) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.failure

@@ -60,7 +60,7 @@ func (c *Client) connect(ctx context.Context, to Addr) (*association, error) {
 	case <-a.up:
 		return a, nil
 	case <-a.done:
-		return nil, a.err()
+		return nil, a.Err()
 	case <-ctx.Done():
 		a.fail(context.Cause(ctx))
 		<-a.done

@@ -26,7 +26,7 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 		return err
 	}
 	s.a.fail(err)
-	return s.a.err()
+	return s.a.Err()
 }
 
 func (s *stream) Room(done <-chan struct{}) { s.a.out.await(done) }
@@ -39,7 +39,7 @@ const (
 
 func (s *stream) Acked(done <-chan struct{}) bool {
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
-		if s.a.Over() {
+		if s.a.Err() != nil {
 			return false
 		}
 		if !s.a.out.waits(s) && s.a.out.acked(s.a.out.markOf(s)) {

@@ -181,11 +181,11 @@ func (a *association) Retire() {
 // End ends the association of a client, which has a socket of its own.
 func (a *association) End() { a.e.close() }
 
-// Over tells whether the association has ended.
-func (a *association) Over() bool {
+// Err is why the association has ended, nil if it has not.
+func (a *association) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.failure != nil
+	return a.failure
 }
 
 // shutdown ends the association gracefully, if the peer is there to join in, and returns
