@@ -2,7 +2,7 @@ package sctp
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -51,7 +51,7 @@ func NewPool[K comparable, A Association](associate func(ctx context.Context, to
 // Open returns a pair of streams to a peer, for a session. ctx bounds the making of an
 // association.
 func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
-	last := errStreams
+	last := net.ErrClosed // of one that is about to end
 	for range openings {
 		sh, err := p.share(ctx, to)
 		if err != nil {
@@ -65,14 +65,12 @@ func (p *Pool[K, A]) Open(ctx context.Context, to K) (Stream, error) {
 			last = err
 		}
 	}
-	return nil, last
+	return nil, fmt.Errorf("sctp: no association with the peer lasts: %w", last)
 }
 
 // openings is how many associations Open looks for streams on. One that was full, or about
 // to end, is followed by a new one; a peer that ends them all is not asked for ever.
 const openings = 8
-
-var errStreams = errors.New("sctp: the peer's associations have no streams left")
 
 // share returns the association with a peer, and makes it if there is none.
 func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {

@@ -200,8 +200,12 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 	})
 	t.Run("in place of an Initiate", func(t *testing.T) {
 		for _, says := range []sentMessage{
-			{17, octets("0000 0002")}, {17, octets("0000 0004")}, {16, octets("0000 41")}, {17, octets("0000 0008")},
-			{16, octets("0001 41")}, {17, octets("0001 0004")}, // what came before it
+			{17, octets("0000 0002")},
+			{17, octets("0000 0004")},
+			{16, octets("0000 41")},
+			{17, octets("0000 0008")},
+			{16, octets("0001 41")},
+			{17, octets("0001 0004")}, // what came before it
 		} {
 			f := newFake()
 			f.in <- says

@@ -5,6 +5,7 @@ package sctpkernel
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -90,11 +91,7 @@ func known(err error) error {
 	if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ESOCKTNOSUPPORT) {
 		return ErrNoSCTP
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) && err == error(errno) {
-		return os.NewSyscallError("sctp", errno)
-	}
-	return err
+	return fmt.Errorf("sctp: %w", err)
 }
 
 // descriptor calls f with the descriptor of a socket of the library's.

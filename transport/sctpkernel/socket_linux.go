@@ -88,11 +88,11 @@ func (s *socket) tryReceive(fd uintptr) bool {
 		if len(m.buf)-m.n < minRoom {
 			m.long, m.n = true, 0 // it goes on, for nobody
 		}
-		n, err := r.recvmsg(fd, m.buf[m.n:])
+		n, errno := r.recvmsg(fd, m.buf[m.n:])
 		switch {
-		case err == unix.EINTR:
+		case errno == unix.EINTR:
 			continue
-		case err == unix.EAGAIN:
+		case errno == unix.EAGAIN:
 			if m.n == 0 && !m.long {
 				m.free()
 				r.m = nil
@@ -102,8 +102,8 @@ func (s *socket) tryReceive(fd uintptr) bool {
 			}
 			r.err = transport.ErrAgain
 			return true
-		case err != nil:
-			r.err = os.NewSyscallError("recvmsg", err)
+		case errno != 0:
+			r.err = os.NewSyscallError("recvmsg", errno)
 			return true
 		case n == 0:
 			r.err = io.EOF
@@ -115,17 +115,14 @@ func (s *socket) tryReceive(fd uintptr) bool {
 	}
 }
 
-func (r *receiving) recvmsg(fd uintptr, p []byte) (int, error) {
+func (r *receiving) recvmsg(fd uintptr, p []byte) (int, syscall.Errno) {
 	r.iov.Base = &p[0]
 	r.iov.SetLen(len(p))
 	r.hdr = unix.Msghdr{Iov: &r.iov, Control: &r.control[0]}
 	r.hdr.SetIovlen(1)
 	r.hdr.SetControllen(len(r.control))
 	n, _, errno := syscall.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), nil
+	return int(n), errno
 }
 
 const (

@@ -1,0 +1,147 @@
+package sctp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A fakeAssociation has so many pairs of streams.
+type fakeAssociation struct {
+	mu      sync.Mutex
+	pairs   int
+	retired bool
+	ended   bool
+}
+
+func (a *fakeAssociation) Open() (Stream, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pairs <= 0 {
+		return nil, false
+	}
+	a.pairs--
+	return newFake(), true
+}
+
+func (a *fakeAssociation) Retire() { a.retired = true }
+func (a *fakeAssociation) End()    { a.ended = true }
+
+func (a *fakeAssociation) Err() error {
+	if a.ended || a.pairs < 0 {
+		return errEnded
+	}
+	return nil
+}
+
+var errEnded = errors.New("ended")
+
+// poolTest runs a test with a pool whose associations have two pairs each, and take a
+// second to be made.
+func poolTest(t *testing.T, f func(t *testing.T, p *Pool[string, *fakeAssociation])) {
+	synctest.Test(t, func(t *testing.T) {
+		f(t, NewPool(func(ctx context.Context, to string) (*fakeAssociation, error) {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			if to == "nobody" {
+				return nil, errors.New("refused")
+			}
+			return &fakeAssociation{pairs: map[string]int{"": 2, "that ends": -1}[to]}, nil
+		}))
+	})
+}
+
+func TestPoolSharesAssociations(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		var opens sync.WaitGroup
+		for range 4 {
+			opens.Go(func() {
+				_, err := p.Open(t.Context(), "")
+				require.NoError(t, err)
+			})
+		}
+		opens.Wait()
+		all := p.Associations()
+		require.Len(t, all, 2)
+		p.Idled(all[0])
+		require.True(t, all[0].retired)
+		require.False(t, all[1].retired)
+		p.Close()
+		require.True(t, all[0].ended && all[1].ended)
+		_, err := p.Open(t.Context(), "")
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
+// TestPoolTriesForItself: that another's context has ended is not the end for who waits
+// for the same association.
+func TestPoolTriesForItself(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		go func() {
+			_, err := p.Open(hasty, "")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}()
+		synctest.Wait()
+		_, err := p.Open(t.Context(), "")
+		require.NoError(t, err)
+		_, err = p.Open(t.Context(), "nobody")
+		require.ErrorContains(t, err, "refused")
+	})
+}
+
+func TestPoolGivesUp(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		_, err := p.Open(t.Context(), "that ends")
+		require.ErrorIs(t, err, errEnded)
+	})
+}
+
+// TestPoolClosesWhatIsAboutToBeMade.
+func TestPoolClosesWhatIsAboutToBeMade(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		failed := make(chan error)
+		go func() {
+			_, err := p.Open(t.Context(), "")
+			failed <- err
+		}()
+		synctest.Wait()
+		p.Close()
+		require.ErrorIs(t, <-failed, net.ErrClosed)
+		require.True(t, p.Associations()[0].ended)
+	})
+}
+
+func TestBacklogIsBounded(t *testing.T) {
+	b := NewBacklog(1)
+	ask := func() *fakeStream {
+		f := newFake()
+		f.says(17, "0000 0001")
+		b.Ask(t.Context(), f)
+		return f
+	}
+	first, second := ask(), ask()
+	first.wantSent(t)
+	second.wantSent(t, "17 0000 0004")
+	r, err := b.Accept()
+	require.NoError(t, err)
+	r.Close()
+	third := ask()
+	require.True(t, b.Close())
+	require.True(t, b.Closed())
+	require.False(t, b.Close())
+	third.wantSent(t, "17 0000 0004")
+	ask().wantSent(t, "17 0000 0004")
+	_, err = b.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+}
