@@ -80,19 +80,19 @@ func (a *attendant) look() {
 func (x *receiver) attend(now time.Time) time.Duration {
 	x.mu.Lock()
 	switch {
-	case x.state == readerKept && now.Sub(x.left) < steadyGap:
+	case x.state == readerKept && now.Sub(x.left) < keepTime:
+		left := keepTime - now.Sub(x.left)
 		x.mu.Unlock()
-		return keepTime
+		return left
 	case x.state == readerStaying && x.isActive(now):
 		x.mu.Unlock()
 		return stayTime / 2
 	}
 	x.listed = false
 	switch x.state {
-	case readerKept: // nobody has come back: a reader takes over
+	case readerKept: // nobody has come back
 		x.steady = 0
-		x.mu.Unlock()
-		x.wake()
+		x.giveUp()
 	case readerStaying:
 		x.leave.Store(true)
 		x.mu.Unlock()

@@ -169,17 +169,21 @@ const stayTime = 10 * time.Millisecond
 // stay reports whether the reader shall park in Receive. That is how the next message
 // is noticed soonest; a reader that is armed must be started first. But somebody who
 // waits, and would rather receive himself, claims the right from a reader that stays.
+// Where messages are further apart than stayTime it would stay in vain, and to call it
+// off costs more than to arm.
 func (x *receiver) stay() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	now := time.Now()
+	soon := now.Sub(x.since) < stayTime
+	x.since = now
 	if x.leave.Swap(false) || x.lingers.Load() || x.qp.dead() {
 		return false
 	}
-	if !x.attended(stayTime / 2) {
+	if !soon || !x.attended(stayTime/2) {
 		return false
 	}
 	x.state = readerStaying
-	x.since = time.Now()
 	return true
 }
 

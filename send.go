@@ -16,7 +16,7 @@ import (
 // Whoever has something to send kicks. The first to come takes the send lock and
 // sends what everybody has queued, one batch at a time, without ever waiting for
 // the network; the others only leave word. A goroutine exists only while the network
-// takes no more, or while there is more than one batch.
+// takes no more, or while there are more batches than a share.
 
 // A sender is the send lock of a QP and who holds it.
 type sender struct {
@@ -50,12 +50,15 @@ func (s *sender) run(wait bool) {
 	}
 }
 
+// sendShare is how many batches whoever kicks sends himself: about 1 MiB with CRCs.
+const sendShare = 2
+
 // drain sends batches until nothing is left to send, and reports whether the caller
 // still has the lock: it is given to a goroutine where the network must be waited
 // for, and never freed once the connection has ended.
 func (s *sender) drain(wait bool) bool {
 	qp := s.qp
-	for {
+	for share := sendShare; ; share-- {
 		if qp.dead() {
 			qp.halfEnded()
 			return false
@@ -87,7 +90,7 @@ func (s *sender) drain(wait bool) bool {
 			qp.fail(fillErr)
 		case !more && !qp.stream.Pending():
 			return true
-		case !wait:
+		case !wait && share == 1:
 			qp.rnic.tasks.launch(s.task)
 			return false
 		}

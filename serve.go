@@ -23,7 +23,7 @@ type wish interface{ granted() bool }
 const (
 	// steadyGap is how soon a steady waiter is back, and steadyTimes how often that
 	// must have been so.
-	steadyGap   = 50 * time.Microsecond
+	steadyGap   = 200 * time.Microsecond
 	steadyTimes = 8
 	// keepTime is about how long the right to receive is kept for a waiter that does
 	// not come back.
@@ -203,9 +203,15 @@ func (x *receiver) letGo() {
 		x.mu.Unlock()
 		return
 	}
+	x.giveUp()
+}
+
+// giveUp gives the right to receive to the poller, or to a reader if there is something
+// to do. mu is held, and is released.
+func (x *receiver) giveUp() {
 	x.state = readerRunning
 	x.mu.Unlock()
-	if ends || x.rearm() {
+	if x.rearm() {
 		x.qp.rnic.tasks.launch(x.task)
 	}
 }

@@ -24,12 +24,33 @@ func (s *side) becomes(want readerState, expectation string) {
 	require.Eventually(s, func() bool { return s.reader() == want }, patience, 100*time.Microsecond, expectation)
 }
 
+// hears waits until a reader stays because one Write after the other comes from peer.
+func (s *side) hears(peer *side, expectation string) {
+	s.Helper()
+	stays := func() bool {
+		require.NoError(s, peer.qp.RDMAWrite(context.Background(), RemoteBuffer{}))
+		return s.reader() == readerStaying
+	}
+	require.Eventually(s, stays, patience, time.Millisecond, expectation)
+}
+
 func TestReaderStaysAWhileAndIsArmedWhenNothingComes(t *testing.T) {
 	client, server := connect(t, pairConfig{})
-	require.NoError(t, client.qp.RDMAWrite(testContext(t), RemoteBuffer{}))
-	server.becomes(readerStaying, "more may come")
+	server.hears(client, "more may come")
 	server.becomes(readerArmed, "nothing does")
 	require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}), "it is there when something comes again")
+}
+
+func TestReaderDoesNotStayWhereMessagesAreFarApart(t *testing.T) {
+	client, server := connect(t, pairConfig{})
+	require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}))
+	server.becomes(readerArmed, "nothing more comes")
+	server.qp.rx.mu.Lock()
+	server.qp.rx.since = time.Now().Add(-stayTime)
+	server.qp.rx.mu.Unlock()
+	require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}))
+	require.Never(t, func() bool { return server.reader() == readerStaying }, stayTime/2, 100*time.Microsecond, "to stay would be in vain")
+	server.becomes(readerArmed, "it waits for the next")
 }
 
 func TestWaiterClaimsTheRightFromAReaderThatStays(t *testing.T) {
@@ -38,8 +59,7 @@ func TestWaiterClaimsTheRightFromAReaderThatStays(t *testing.T) {
 	ctx := testContext(t)
 	done := make(chan error, 1)
 	for range 2 {
-		require.NoError(t, client.qp.RDMAWrite(ctx, RemoteBuffer{}))
-		server.becomes(readerStaying, "a reader has taken the Write")
+		server.hears(client, "a reader has taken the Writes")
 		go func() {
 			_, err := server.qp.RecvCQ().Wait(ctx, make([]WC, 1))
 			done <- err
@@ -49,8 +69,7 @@ func TestWaiterClaimsTheRightFromAReaderThatStays(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 
-	require.NoError(t, client.qp.RDMAWrite(ctx, RemoteBuffer{}))
-	server.becomes(readerStaying, "a reader has taken over again")
+	server.hears(client, "a reader has taken over again")
 	short, cancel := context.WithCancel(ctx)
 	go func() {
 		_, err := server.qp.RecvCQ().Wait(short, make([]WC, 1))

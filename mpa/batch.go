@@ -7,10 +7,13 @@ import (
 )
 
 // The bounds of a batch: what others have to wait for behind it, and what one
-// gathered write takes.
+// gathered write takes. A message of 1 MiB is to fit with all that comes to it.
 const (
-	batchBytes  = 1 << 20
+	batchBytes  = 1<<20 + 16<<10
 	batchPieces = 1000
+	// digestBytes is the bound where there is a digest, for half of such a message: the
+	// peer takes it while this side computes on.
+	digestBytes = 544 << 10
 )
 
 const chunkSize = 64 << 10
@@ -38,13 +41,13 @@ type batch struct {
 	spare  [][]byte // of keep, to be used again
 }
 
-// fits tells whether an FPDU of so many octets in so many pieces can still be
-// put in. An empty batch takes any.
-func (b *batch) fits(bytes, pieces int) bool {
+// fits tells whether an FPDU of so many octets in so many pieces can still be put
+// into a batch of at most limit octets. An empty one takes any.
+func (b *batch) fits(bytes, pieces, limit int) bool {
 	if b.bytes == 0 {
 		return true
 	}
-	return b.bytes+bytes <= batchBytes && len(b.pieces)-b.sent+pieces <= batchPieces
+	return b.bytes+bytes <= limit && len(b.pieces)-b.sent+pieces <= batchPieces
 }
 
 // room is how many octets can be had at once from own, at least 1.

@@ -20,7 +20,7 @@ func BenchmarkEncode(b *testing.B) {
 				out := batches.Get().(*batch)
 				b.SetBytes(int64(n))
 				for b.Loop() {
-					if !out.fits(14+n, e.pieces(payload, 14+n, true)) {
+					if !out.fits(14+n, e.pieces(payload, 14+n, true), batchBytes) {
 						out.release()
 						out = batches.Get().(*batch)
 					}

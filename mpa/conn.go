@@ -13,7 +13,7 @@ import (
 // [transport.Stream]. Segments arrive in the sender's order. What may be called
 // from which goroutine is said by LLP.
 //
-// A Conn borrows memory while something is on its way: at most 1 MiB for a
+// A Conn borrows memory while something is on its way: about 1 MiB for a
 // staged batch, 512 KiB while it reads, 72 KiB while it is parked with a part of
 // an FPDU. An idle one that is armed has none.
 type Conn struct {
@@ -36,6 +36,7 @@ type Conn struct {
 	recvErr error // ended the half
 	usual   int   // the longest ULPDU of late
 	blind   int   // reads to come that foresee nothing
+	foresaw bool  // what came last had been foreseen
 
 	closed  atomic.Bool
 	aborted atomic.Pointer[abortError]

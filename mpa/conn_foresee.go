@@ -25,9 +25,10 @@ const (
 	// foreseeMin is the ULPDU from which it pays: shorter ones are copied quickly.
 	foreseeMin = 8 << 10
 	// foreseeMax is how many octets of payload are foreseen in one read, and more is
-	// how many may come behind it. The stash must have room for all of it.
-	foreseeMax  = 384 << 10
-	foreseeMore = 64 << 10
+	// how many may come behind it: few, for what comes behind is most likely to be
+	// foreseen the next time. The stash must have room for all of it.
+	foreseeMax  = 480 << 10
+	foreseeMore = 4 << 10
 	// blindReads is how many reads foresee nothing after one that did so in vain.
 	blindReads = 8
 
@@ -64,7 +65,7 @@ func (c *Conn) readForeseen(p transport.Foreseer) error {
 	q.segs = p.Foresee(q.segs[:0], c.usual, foreseeMax, c.dec.crc)
 	free, held := c.in.free(), c.in.octets()
 	q.layOut(free[:min(len(free), foreseeMore)])
-	if !q.begins(held) {
+	if c.foresaw = q.begins(held); !c.foresaw {
 		p.Release()
 		return c.readOnce(false)
 	}
@@ -102,7 +103,7 @@ func (c *Conn) sort(q *foreseenRead, n int) (whole int, fault *transport.Fault) 
 			break
 		}
 		if !q.asForeseen(whole) {
-			c.blind, c.usual = blindReads, 0
+			c.blind, c.usual, c.foresaw = blindReads, 0, false
 			break
 		}
 		if c.dec.crc {

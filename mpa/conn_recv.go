@@ -107,10 +107,10 @@ func (c *Conn) readLot(p transport.Placer) error {
 	return c.readForeseen(f)
 }
 
-// holdParked sees to memory to park with: small if little comes and the rest of
-// the FPDU has room in it.
+// holdParked sees to memory to park with: small if little comes, or if what comes can
+// go straight into place, and the rest of the FPDU has room in it.
 func (c *Conn) holdParked() {
-	if !c.bulk && len(c.in.octets()) <= smallStash/2 {
+	if (!c.bulk || c.foresaw) && len(c.in.octets()) <= smallStash/2 {
 		c.in.hold(small)
 		return
 	}

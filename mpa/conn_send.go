@@ -8,8 +8,8 @@ import (
 )
 
 // Append puts one segment as an FPDU into the batch, as LLP says. The batch is
-// full at 1 MiB or about 1000 pieces. Payload of less than 256 octets is copied
-// even without stage.
+// full at a little more than 1 MiB, or half of that with CRCs, or about 1000 pieces.
+// Payload of less than 256 octets is copied even without stage.
 //
 // A segment that no FPDU can carry, because it is empty or longer than
 // MaxMULPDU, ends the sending half: Flush tells.
@@ -27,7 +27,11 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	if c.out == nil {
 		c.out = batches.Get().(*batch)
 	}
-	if !c.out.fits(n, c.enc.pieces(payload, n, stage)) {
+	limit := batchBytes
+	if c.enc.crc {
+		limit = digestBytes
+	}
+	if !c.out.fits(n, c.enc.pieces(payload, n, stage), limit) {
 		return false
 	}
 	c.enc.encode(c.out, head, payload, n, stage)

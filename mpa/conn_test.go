@@ -16,16 +16,17 @@ func TestBatchIsBounded(t *testing.T) {
 		what         string
 		head         int
 		payload      []int
-		stage        bool
+		stage, crc   bool
 		atLeast, max int // FPDUs
 	}{
-		{"1 MiB of large lent segments", 14, []int{60000}, false, 17, 17},
-		{"1 MiB of large staged segments", 14, []int{60000}, true, 17, 17},
-		{"small ones are copied together", 18, []int{64}, false, 10000, 20000},
-		{"many pieces", 18, []int{256, 256, 256, 256}, false, 50, 250},
+		{"1 MiB of large lent segments", 14, []int{60000}, false, false, 17, 17},
+		{"1 MiB of large staged segments", 14, []int{60000}, true, false, 17, 17},
+		{"half of it with digests", 14, []int{60000}, true, true, 9, 9},
+		{"small ones are copied together", 18, []int{64}, false, true, 5000, 10000},
+		{"many pieces", 18, []int{256, 256, 256, 256}, false, true, 50, 250},
 	} {
 		s := &script{}
-		c := conn(s, Terms{CRC: true})
+		c := conn(s, Terms{CRC: v.crc})
 		n, size := 0, 0
 		var payload [][]byte
 		for _, p := range v.payload {

@@ -52,8 +52,8 @@ type filler struct {
 // Fill appends what is ready to llp's batch: a Terminate first and then nothing else,
 // otherwise the requests and the responses of this side in their orders, and in turn
 // by octets where both are waiting. Messages are not interleaved. It reports more if
-// it stopped because the batch is full, or because it has filled about a mebibyte:
-// flush and call again. Without more, everything that is ready is in the batch.
+// it stopped because the batch is full, or because it has filled about a mebibyte and
+// there is more: flush and call again. Without more, everything that is ready is in the batch.
 //
 // Every Fill is followed by [Stream.Flush]. After a batch is out Flushed must be called, also if nothing was in it: a request
 // that waits for earlier ones to complete may then be ready.
@@ -99,7 +99,7 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 		}
 		s.finish()
 	}
-	return true, nil
+	return f.now != sendingNothing || s.answerable.Load() || s.requestReady(), nil
 }
 
 // turn counts n octets of the message now for its side.

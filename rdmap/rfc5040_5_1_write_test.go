@@ -181,3 +181,25 @@ func TestMessageCutByAFullBatchGoesOn(t *testing.T) {
 	require.Equal(t, target.TO+2*1486, h.TO, "the message goes on where it was")
 	c.wantDone("then both complete", "1 success", "2 success")
 }
+
+// TestFillTellsOfMoreWhereThereIsMore: who is told so starts a goroutine for it.
+func TestFillTellsOfMoreWhereThereIsMore(t *testing.T) {
+	c := converse(t, nil)
+	source, _ := c.region(quantum, nil)
+	write := func(id uint64) Request {
+		return Request{ID: id, Kind: KindWrite, Remote: target, Spans: []stag.Span{span(source, 0, quantum)}}
+	}
+	c.post(write(1), write(2))
+	more, err := c.s.Fill(c.llp)
+	require.NoError(t, err)
+	require.True(t, more, "another Write")
+	require.NoError(t, c.s.Flush(c.llp))
+	c.s.Flushed()
+	c.wantDone("the first has had its turn", "1 success")
+	more, err = c.s.Fill(c.llp)
+	require.NoError(t, err)
+	require.False(t, more, "however much it was")
+	require.NoError(t, c.s.Flush(c.llp))
+	c.s.Flushed()
+	c.wantDone("and the second", "2 success")
+}

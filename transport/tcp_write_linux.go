@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxIovecs   = 1024    // IOV_MAX of Linux
-	maxGathered = 1 << 20 // octets a system call: beyond that nothing is gained
+	maxIovecs   = 1024           // IOV_MAX of Linux
+	maxGathered = 1<<20 + 16<<10 // octets a system call: beyond that nothing is gained
 )
 
 type iovecs [maxIovecs]unix.Iovec

@@ -69,7 +69,7 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 		return nil, err
 	}
 	whole := (w.Region + atomicSize - 1) &^ (atomicSize - 1) // of which the first octet is aligned
-	if e.dst, err = pd.RegisterMR(make([]byte, whole), stag.LocalWrite|stag.RemoteWrite|stag.RemoteAtomic, nil); err != nil {
+	if e.dst, err = pd.RegisterMR(make([]byte, whole), w.sinkAccess(), nil); err != nil {
 		return nil, err
 	}
 	slot := w.slot()
@@ -84,6 +84,15 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	}
 	e.again = make([]iwarp.RecvWR, 0, len(e.wcs))
 	return e, nil
+}
+
+// sinkAccess is what dst grants. Where it is the sink of Reads no peer may write to it:
+// under CRCs what comes could else not be verified in its place.
+func (w *workload) sinkAccess() stag.Access {
+	if w.Op == opRead {
+		return stag.LocalWrite
+	}
+	return stag.LocalWrite | stag.RemoteWrite | stag.RemoteAtomic
 }
 
 // messages tells whether the workload needs receives.

@@ -41,8 +41,41 @@ func newPacer(r *iwarp.RNIC, pd *iwarp.PD, cq *iwarp.CQ, qps []*iwarp.QP, from i
 		stop: make(chan struct{}), done: make(chan error, 1),
 	}
 	p.ticker.Stop()
+	if err := p.warm(); err != nil {
+		return nil, err
+	}
 	go func() { p.done <- p.pace() }()
 	return p, nil
+}
+
+// warmReads is after how many Reads a connection has all that it needs for one at a time.
+const warmReads = 4
+
+// warm uses every connection, for one that does a little now and then would else be
+// warming up all the time.
+func (p *pacer) warm() error {
+	for range warmReads {
+		for _, qp := range p.qps {
+			if err := qp.PostSend(p.wr...); err != nil {
+				return err
+			}
+		}
+		for left := len(p.qps); left > 0; left-- {
+			if err := p.await(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// await waits for one Read.
+func (p *pacer) await() error {
+	var wcs [1]iwarp.WC
+	if _, err := p.cq.Wait(context.Background(), wcs[:]); err != nil {
+		return err
+	}
+	return wcs[0].Err()
 }
 
 // on and off are the begin and the end of a run.
