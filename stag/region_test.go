@@ -73,7 +73,7 @@ func TestPlaceTellsWhatBecameDirty(t *testing.T) {
 	require.Equal(t, []run{{0, 8}}, dirty, "a write that failed may have changed every octet")
 }
 
-func TestPlaceWriteTellsOfWhatFailed(t *testing.T) {
+func TestCMT_30_PlaceWriteTellsOfWhatFailed(t *testing.T) {
 	type failure struct {
 		off, n int64
 		err    error

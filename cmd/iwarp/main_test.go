@@ -20,7 +20,7 @@ func TestDispatch(t *testing.T) {
 		{nil, 2, "", "usage: iwarp"},
 		{[]string{"help"}, 0, "ping", ""},
 		{[]string{"pong"}, 2, "", `unknown command "pong"`},
-		{[]string{"ping", "-h"}, 0, "", "TCP port"},
+		{[]string{"ping", "-h"}, 0, "", "port of TCP"},
 		{[]string{"ping"}, 2, "", "one of -s and -c"},
 		{[]string{"ping", "-c"}, 2, "", "-c needs -a"},
 		{[]string{"ping", "-c", "-a", "::1", "-P"}, 2, "", "-P is for servers"},
