@@ -19,6 +19,7 @@ type packetNetwork struct {
 	rnd   *rand.Rand
 	conns map[netip.AddrPort]*packetConn
 	port  uint16
+	lost  int // datagrams
 }
 
 func newPacketNetwork(loss float64, seed uint64) *packetNetwork {
@@ -83,6 +84,7 @@ func (c *packetConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.rnd.Float64() < n.loss {
+		n.lost++
 		return len(p), nil
 	}
 	delay := packetDelay

@@ -13,6 +13,7 @@ import (
 // another it may be placed before the error is seen (RFC 5041 section 5.3).
 var operations = []func(*testing.T){
 	writesReadsAndSends,
+	TestEveryOperation,
 
 	// close_test.go
 	TestDDP_54_58_CloseIsGracefulOnBothSides,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -134,6 +135,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	close(ready)
 
 	ctx := testContext(t)
+	before := heap()
 	clients := make([]*side, associations)
 	all := make([]*QP, associations*each)
 	src := make([]*MR, associations)
@@ -159,6 +161,11 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	dials.Wait()
 	if t.Failed() {
 		return
+	}
+	took := (heap() - before) / int64(2*len(all))
+	t.Logf("a QP takes %d octets", took)
+	if !raceEnabled {
+		require.Less(t, took, int64(64<<10))
 	}
 	remote := make(map[string]bool)
 	for _, qp := range all {
@@ -202,4 +209,12 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	for n := 1; n < len(all); n += 2 {
 		require.Equal(t, StateRTS, all[n].State())
 	}
+}
+
+// heap is how much of it is in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

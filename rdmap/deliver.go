@@ -99,7 +99,7 @@ type sendSink struct {
 // goes into the completion and leaves the receive's memory alone.
 func (q *sendSink) Buffer(k int, h *ddp.UntaggedHeader) []stag.Span {
 	if opcodeOf(h.RsvdULP).IsImmediate() {
-		return q.immediates.at(h.MSN).span[:]
+		return q.immediates.reach(h.MSN, k).span[:]
 	}
 	return q.Receives.Buffer(k)
 }

@@ -117,7 +117,7 @@ func TestEXT_14_ImmediateDataOutOfOrder(t *testing.T) {
 	}
 	imm := func(i int) string { return strings.Repeat(string(rune('A'+i)), 8) }
 	for base := 0; base < n; base += 5 {
-		for _, i := range []int{4, 2, 3, 1, 0} { // five at a time, turned around
+		for _, i := range []int{1, 4, 2, 3, 0} { // five at a time, the first one last
 			i += base
 			segment := immediate(ddp.MSN(i+1), imm(i))
 			if i%3 == 0 {

@@ -9,11 +9,14 @@ import (
 // listenPacket opens a UDP socket that loses some of what is sent.
 func (k link) listenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
 	c, err := new(net.ListenConfig).ListenPacket(ctx, network, address)
-	return &losingConn{PacketConn: c, share: k.loss / 100}, err
+	if err != nil {
+		return nil, err
+	}
+	return &losingConn{UDPConn: c.(*net.UDPConn), share: k.loss / 100}, nil
 }
 
 type losingConn struct {
-	net.PacketConn
+	*net.UDPConn
 	share float64
 }
 
@@ -21,5 +24,5 @@ func (c *losingConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	if rand.Float64() < c.share {
 		return len(p), nil
 	}
-	return c.PacketConn.WriteTo(p, to)
+	return c.UDPConn.WriteTo(p, to)
 }

@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	// receiveBuffer is how much of an association may be waiting to be read. It is small
-	// enough for pion never to take a TSN that is 32767 ahead (RFC 5043 section 10).
-	receiveBuffer = 1 << 20
 	// inboundQueue is how many packets may wait for pion. More are lost.
 	inboundQueue = 256
 	// shutdownTime bounds the graceful end of an association.
@@ -27,9 +24,11 @@ const (
 	// nearby is the round trip of a handshake within which a retransmission that is lost,
 	// too, shall not cost the second that RFC 9260 suggests. pion has no other way to say
 	// so than to bound the timer, backing off included: a packet each nearbyRTO is no load
-	// to a network so quick.
-	nearby    = 10 * time.Millisecond
-	nearbyRTO = 250 * time.Millisecond
+	// to a network so quick. It must be longer than a peer delays an acknowledgement, 200 ms.
+	// A chunk that is under way alone is not delayed; it is sent again after nearbyProbe.
+	nearby      = 10 * time.Millisecond
+	nearbyRTO   = 250 * time.Millisecond
+	nearbyProbe = 10 * time.Millisecond
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second
 )
@@ -43,12 +42,14 @@ type association struct {
 	pairs           int // of streams
 	owner           owner
 	initiator       bool
+	made            time.Time // a little before, when the peer had to prove its address
 	pion            *pion.Association
 
 	in   chan inbound
 	done chan struct{} // closed when the association has ended
 
 	ending atomic.Bool
+	room   room
 	heard  atomic.Int64 // when the peer last said something, in Unix nanoseconds
 
 	mu       sync.Mutex
@@ -60,10 +61,13 @@ type association struct {
 	waiting  int       // messages that pion has not sent yet
 	idle     time.Time // since when there is none
 	flight   flight
+	window   uint32 // what the peer had room for when it last said so
 	received uint32 // the TSN up to which we have told the peer that we have everything
+	arrived  record
 	watch    *time.Timer
 }
 
+// An inbound is a packet of the peer, or nothing: a nudge.
 type inbound struct {
 	buf *[maxPacket]byte
 	n   int
@@ -83,19 +87,19 @@ type owner interface {
 var (
 	errReset    = fmt.Errorf("sctp: association aborted: %w", syscall.ECONNRESET)
 	errShutdown = fmt.Errorf("sctp: association shut down: %w", syscall.ECONNRESET)
+	errDeaf     = fmt.Errorf("sctp: the peer acknowledges nothing: %w", os.NewSyscallError("write", syscall.ETIMEDOUT))
 	errSilent   = fmt.Errorf("sctp: the peer does not answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT))
-	errStream   = errors.New("sctp: the peer uses a stream that it does not have")
 )
 
 // establish makes the association that a handshake has agreed on.
 func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
 	a := &association{
 		e: e, peer: who, ourTag: ours.tag, peerTag: theirs.tag,
-		owner: o, initiator: initiator,
+		owner: o, initiator: initiator, made: time.Now().Add(-rtt),
 		packetSize: packetSize(who.udp.Addr()), pairs: streams(ours, theirs),
 		in: make(chan inbound, inboundQueue), done: make(chan struct{}),
 		streams: make(map[uint16]*stream), idle: time.Now(),
-		flight: flight{next: ours.tsn}, received: theirs.tsn - 1,
+		flight: flight{next: ours.tsn}, window: theirs.window, received: theirs.tsn - 1, arrived: record{next: theirs.tsn},
 	}
 	a.heard.Store(time.Now().UnixNano())
 	c := &conn{a: a, closed: make(chan struct{}), up: make(chan struct{})}
@@ -105,10 +109,12 @@ func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Durati
 		pion.WithMTU(uint32(a.packetSize)),
 		pion.WithMaxReceiveBufferSize(receiveBuffer),
 		pion.WithEnableInterleaving(false),
+		pion.WithEnableZeroChecksum(true), // between it and us: see token
 		pion.WithLoggerFactory(silence{}),
 	}
 	if rtt < nearby {
-		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())))
+		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())),
+			pion.WithRACKOptions(pion.WithRackWCDelAck(nearbyProbe)))
 	}
 	p, err := pion.ClientWithOptions(options...)
 	if err != nil {
@@ -139,8 +145,8 @@ func (a *association) push(buf *[maxPacket]byte, n int) bool {
 	}
 }
 
-// look is called from time to time: it ends an association whose peer is gone, or with
-// which nobody does anything, and sends a heartbeat if nothing has come for a while.
+// look is called from time to time: it ends an association whose peer is gone, or does not
+// take what it has room for, or with which nobody does anything, and sends a heartbeat if nothing has come for a while.
 func (a *association) look() {
 	timeout := a.e.cfg.PeerTimeout
 	silent := time.Since(time.Unix(0, a.heard.Load()))
@@ -151,10 +157,13 @@ func (a *association) look() {
 	}
 	a.watch.Reset(timeout / 4)
 	idle := a.sessions == 0 && time.Since(a.idle) > idleTime
+	deaf := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
 	a.mu.Unlock()
 	switch {
 	case silent > timeout:
 		a.fail(errSilent)
+	case deaf:
+		a.fail(errDeaf)
 	case idle:
 		a.shutdown()
 	case silent > timeout/4:
@@ -286,12 +295,12 @@ func (a *association) newStream(id uint16) *stream {
 }
 
 // sight is told of each DATA chunk before pion takes it: the first one of a session on
-// these streams makes somebody listen. It reports false if nobody can, and the chunk has
-// to come again.
+// these streams makes somebody listen. It reports false if nobody can, or there is no
+// room, and the chunk has to come again.
 func (a *association) sight(c chunk) (ok bool) {
 	id := c.stream()
 	a.mu.Lock()
-	if int32(c.tsn()-a.received) <= 0 { // it has come before
+	if a.arrived.known(c.tsn()) {
 		a.mu.Unlock()
 		return true
 	}
@@ -299,11 +308,12 @@ func (a *association) sight(c chunk) (ok bool) {
 	// The peer may begin anew where the session before has ended, while we still wait
 	// to hear that it has our last word.
 	known := s != nil && (a.initiator || !s.free)
+	if a.arrived.beyond(c.tsn()) || !known && (a.failure != nil || !a.owner.admits()) || !a.room.take(c) {
+		a.mu.Unlock()
+		return false
+	}
+	a.arrived.take(c.tsn())
 	if !known {
-		if a.failure != nil || !a.owner.admits() {
-			a.mu.Unlock()
-			return false
-		}
 		s = a.newStream(id)
 	}
 	if c.ends() {

@@ -1,13 +1,10 @@
 package sctpudp
 
-import (
-	"net"
-	"syscall"
-)
+import "syscall"
 
 // enlarge asks for large socket buffers: beyond the system's limit where the process may
 // (CAP_NET_ADMIN), else up to net.core.rmem_max and wmem_max.
-func enlarge(c *net.UDPConn) {
+func enlarge(c buffered) {
 	_ = c.SetReadBuffer(socketBuffer)
 	_ = c.SetWriteBuffer(socketBuffer)
 	raw, err := c.SyscallConn()

@@ -2,10 +2,8 @@
 
 package sctpudp
 
-import "net"
-
 // enlarge asks for large socket buffers; the system may give less.
-func enlarge(c *net.UDPConn) {
+func enlarge(c buffered) {
 	_ = c.SetReadBuffer(socketBuffer)
 	_ = c.SetWriteBuffer(socketBuffer)
 }

@@ -34,8 +34,13 @@ func (c *conn) Read(p []byte) (int, error) {
 	for {
 		select {
 		case b := <-c.a.in:
-			n := c.a.accept(p, b.buf[:b.n])
-			packets.Put(b.buf)
+			n := 0
+			if b.buf == nil {
+				n = c.a.nudged(p)
+			} else {
+				n = c.a.accept(p, b.buf[:b.n])
+				packets.Put(b.buf)
+			}
 			if n > 0 {
 				return n, nil
 			}
@@ -47,65 +52,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// accept copies the chunks of a packet that are pion's to dst, and sees to the others. It
-// returns the length, 0 if none is.
-func (a *association) accept(dst, p []byte) int {
-	a.heard.Store(time.Now().UnixNano())
-	out := dst[:headerSize]
-	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
-		c, rest = split(rest)
-		switch c.kind() {
-		case chunkData:
-			if int(c.stream()) >= a.pairs {
-				a.fail(errStream)
-				return 0
-			}
-			if !a.sight(c) {
-				continue
-			}
-		case chunkSack, chunkShutdown:
-			if len(c) < 8 {
-				continue
-			}
-			a.acked(c.tsn())
-		case chunkAbort:
-			a.fail(errReset)
-			return 0
-		case chunkHeartbeat:
-			a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
-			continue
-		case chunkCookieEcho: // the first, or our COOKIE ACK was lost
-			a.say(chunkCookieAck, 0, nil)
-			continue
-		case chunkShutdownAck, chunkShutdownComplete:
-		default:
-			continue
-		}
-		out = append(out, c...)
-		out = append(out, make([]byte, pad(len(c))-len(c))...)
-	}
-	if len(out) == headerSize {
-		return 0
-	}
-	seal(out, ports{pionPort, pionPort}, a.ourTag)
-	return len(out)
-}
-
-// acked takes the peer's word that it has everything up to tsn.
-func (a *association) acked(tsn uint32) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.flight.acked(tsn, func(c flown) {
-		if c.s != nil {
-			c.s.acked(c.octets)
-			a.reuse(c.s)
-		}
-	})
-}
-
 // Write sends a packet of pion's, which is ours to change.
 func (c *conn) Write(p []byte) (int, error) {
 	a := c.a
+	again := false
 	a.mu.Lock()
 	for k, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		switch k, rest = split(rest); k.kind() {
@@ -113,9 +63,13 @@ func (c *conn) Write(p []byte) (int, error) {
 			a.depart(k)
 		case chunkSack:
 			a.received = k.tsn()
+			again = a.room.told(k.window())
 		}
 	}
 	a.mu.Unlock()
+	if again {
+		a.nudge()
+	}
 	seal(p, a.ports(), a.peerTag)
 	a.e.send(p, a.peer.udp)
 	return len(p), nil
@@ -127,10 +81,22 @@ func (a *association) depart(k chunk) {
 	if a.flight.sent(k.tsn(), s, k.octets()) {
 		a.waiting--
 	}
-	full := s != nil && a.waiting == 0 && !s.mayHave(sendOctets/2)
-	if full || k.ppid() == sctp.PPIDControl {
+	if k.ppid() == sctp.PPIDControl || a.waiting == 0 && len(a.flight.chunks) == 1 || a.stuck(s) {
 		k[1] |= flagImmediate
 	}
+}
+
+// stuck tells whether nothing can follow what has been sent, on s, before the peer
+// acknowledges some of it. The caller holds mu.
+func (a *association) stuck(s *stream) bool {
+	out, room := uint32(a.flight.octets), a.pion.RWND()
+	// pion takes what it will send in one go off the room: if less is on its way than has
+	// been taken off, more of it follows.
+	if a.waiting > 0 && room+out < a.window {
+		return false
+	}
+	full := s != nil && !s.mayHave(sendOctets/2)
+	return a.waiting > 0 || full || min(room, a.pion.CWND()-min(out, a.pion.CWND())) < uint32(a.packetSize)
 }
 
 // Close is what pion calls, with its locks held, when the association has ended for it.

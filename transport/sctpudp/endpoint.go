@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/raceorder"
@@ -13,11 +14,13 @@ import (
 
 // Config is what a Client or a Listener needs to know. The zero value is fine.
 type Config struct {
-	// PeerTimeout is how long a peer may say nothing before its association ends; 0
-	// means 15 s. Heartbeats keep one alive that has nothing to say.
+	// PeerTimeout is how long a peer may say nothing, or acknowledge nothing of what it
+	// has room for, before its association ends; 0 means 15 s. Heartbeats keep one alive
+	// that has nothing to say.
 	PeerTimeout time.Duration
 	// ListenPacket, if not nil, opens the UDP sockets, in place of a
-	// net.ListenConfig.
+	// net.ListenConfig. One that embeds a *net.UDPConn gets the large buffers that the
+	// speed depends on.
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
@@ -54,6 +57,16 @@ type peer struct {
 	port uint16
 }
 
+// errorPause is what an error of the socket costs.
+const errorPause = time.Millisecond
+
+// A buffered socket can have larger buffers: a net.UDPConn, or what has one in it.
+type buffered interface {
+	SetReadBuffer(octets int) error
+	SetWriteBuffer(octets int) error
+	syscall.Conn
+}
+
 // socketBuffer is what is asked of the system for the packets of a socket. It may give
 // less.
 const socketBuffer = 4 << 20
@@ -63,8 +76,8 @@ func newEndpoint(ctx context.Context, cfg Config, network, address string, port 
 	if err != nil {
 		return nil, err
 	}
-	if u, ok := pc.(*net.UDPConn); ok {
-		enlarge(u)
+	if b, ok := pc.(buffered); ok {
+		enlarge(b)
 	}
 	return &endpoint{
 		cfg: cfg, pc: pc, addr: addrOf(pc.LocalAddr(), port),
@@ -91,8 +104,10 @@ func (e *endpoint) read() {
 		case errors.Is(err, net.ErrClosed):
 			packets.Put(buf)
 			return
+		case err != nil: // of one packet, such as ICMP tells of: nothing to end for, nor to spin
+			time.Sleep(errorPause)
 		}
-		packets.Put(buf) // an error of one packet, such as ICMP tells of, is nothing to end for
+		packets.Put(buf)
 	}
 }
 
@@ -148,6 +163,16 @@ func (e *endpoint) sort(buf *[maxPacket]byte, n int, from netip.AddrPort) (taken
 func reflected(p []byte) bool {
 	kind, flags := p[headerSize], p[headerSize+1]
 	return (kind == chunkAbort || kind == chunkShutdownComplete) && flags&flagReflected != 0
+}
+
+// restarts tells whether a cookie may begin an association: not one that was made before
+// that which there is with the same peer. It would be a packet of the past, and no peer
+// that has forgotten (RFC 9260 section 5.2.4).
+func (e *endpoint) restarts(who peer, made time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.byPeer[who]
+	return a == nil || made.After(a.made)
 }
 
 // add makes an association known. An older one with the same peer is one that the peer

@@ -1,10 +1,14 @@
 package sctpudp
 
+import "time"
+
 // A flight is what the peer has not acknowledged yet up to and including: every DATA
 // chunk that was sent, in the order of the TSNs. pion counts otherwise: what was received
 // beyond a gap is acknowledged for it, although it is still ahead of what is missing.
 type flight struct {
-	next   uint32 // the TSN of the next chunk
+	next   uint32    // the TSN of the next chunk
+	since  time.Time // when the oldest chunk became the oldest
+	octets int       // of chunks
 	chunks []flown
 }
 
@@ -18,21 +22,38 @@ func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
 	if tsn != f.next {
 		return false
 	}
+	if len(f.chunks) == 0 {
+		f.since = time.Now()
+	}
 	f.chunks = append(f.chunks, flown{s, octets})
+	f.octets += octets
 	f.next++
 	return true
 }
 
-// acked takes out the chunks up to tsn.
-func (f *flight) acked(tsn uint32, each func(flown)) {
+// acked takes out the chunks up to tsn. It reports false if that is nothing that the peer
+// can say now: it has said more before, or speaks of what was never sent.
+func (f *flight) acked(tsn uint32, each func(flown)) (ok bool) {
 	first := f.next - uint32(len(f.chunks))
 	n := int(int32(tsn + 1 - first))
-	if n <= 0 || n > len(f.chunks) {
-		return
+	if n < 0 || n > len(f.chunks) {
+		return false
 	}
 	for _, c := range f.chunks[:n] {
+		f.octets -= c.octets
 		each(c)
 	}
 	clear(f.chunks[:n])
-	f.chunks = f.chunks[n:]
+	if f.chunks = f.chunks[n:]; n > 0 {
+		f.since = time.Now()
+	}
+	return true
+}
+
+// waits is how long the oldest chunk has waited to be acknowledged.
+func (f *flight) waits() time.Duration {
+	if len(f.chunks) == 0 {
+		return 0
+	}
+	return time.Since(f.since)
 }

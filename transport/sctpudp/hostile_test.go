@@ -16,7 +16,7 @@ import (
 
 // A pair is a session over real sockets, and who forges packets of its ends.
 type pair struct {
-	*testing.T
+	testing.TB
 	l              *Listener
 	c              *Client
 	client, server *sctp.Conn
@@ -24,7 +24,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{T: t}
+	p := &pair{TB: t}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var err error
@@ -98,13 +98,13 @@ func (p *pair) works() {
 	}
 }
 
-// TestForgedPacketsHaveNoEffect: their sender does not know the verification tag, or is
+// TestDDP_6_ForgedPacketsHaveNoEffect: their sender does not know the verification tag, or is
 // not where the peer is.
-func TestForgedPacketsHaveNoEffect(t *testing.T) {
+func TestDDP_6_ForgedPacketsHaveNoEffect(t *testing.T) {
 	p := newPair(t)
 	a := p.association()
 	at := ports{a.peer.port, p.l.e.addr.Port}
-	data := binary.BigEndian.AppendUint32(nil, a.received+1)
+	data := binary.BigEndian.AppendUint32(nil, a.arrived.next)
 	data = append(data, 0, 0, 0, 0, 0, 0, 0, 16, 0, 1, 0x66)
 	for name, b := range map[string][]byte{
 		"ABORT of another tag":                   packet(at, a.ourTag+1, chunkAbort, 0, nil),
@@ -153,16 +153,23 @@ func unchecked(p []byte) []byte {
 	return p
 }
 
-// TestSpoofedInitsCostNothing: 10,000 of them, from peers that are not there.
+// TestSpoofedInitsCostNothing: 10,000 of them, from peers that are not there, each answered and forgotten.
 func TestSpoofedInitsCostNothing(t *testing.T) {
 	p := newPair(t)
 	p.works()
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
+	answer := make([]byte, 1500)
+	require.NoError(t, p.forger.SetReadDeadline(time.Now().Add(10*time.Second)))
 	for i := range 10_000 {
 		init := initiation{tag: uint32(i + 1), window: 1 << 20, outbound: 10, inbound: 10}
 		p.forge(packet(ports{uint16(i + 1), p.l.e.addr.Port}, 0, chunkInit, 0, init.append(nil)))
+		n, err := p.forger.Read(answer)
+		require.NoError(t, err)
+		require.True(t, valid(answer[:n]))
+		require.EqualValues(t, chunkInitAck, answer[headerSize])
+		require.Equal(t, init.tag, tagOf(answer))
 	}
 	p.works()
 	require.Equal(t, 1, p.l.e.count())

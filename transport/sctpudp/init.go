@@ -26,16 +26,18 @@ const (
 	paramSize  = 4 // type and length
 	maxStreams = 1024
 
-	paramCookie     = 7
-	paramHostname   = 11
-	paramAdaptation = 0xc006 // RFC 5061 section 4.2.6
-	paramStop       = 0x8000 // clear: nothing behind an unknown parameter counts
+	paramCookie       = 7
+	paramHostname     = 11
+	paramZeroChecksum = 0x8001
+	paramAdaptation   = 0xc006 // RFC 5061 section 4.2.6
+	paramStop         = 0x8000 // clear: nothing behind an unknown parameter counts
 )
 
 var errInit = errors.New("sctp: malformed INIT")
 
 // parseInit reads the value of an INIT or INIT ACK. Parameters that mean nothing here are
-// skipped: the addresses and extensions that a kernel tells of, above all.
+// skipped: the addresses and extensions that a kernel tells of, above all. Of a malformed
+// one the tag is returned, 0 if there is none.
 func parseInit(b []byte) (initiation, error) {
 	if len(b) < initSize {
 		return initiation{}, errInit
@@ -48,12 +50,12 @@ func parseInit(b []byte) (initiation, error) {
 		tsn:      binary.BigEndian.Uint32(b[12:]),
 	}
 	if i.tag == 0 || i.outbound == 0 || i.inbound == 0 || i.window < minWindow {
-		return initiation{}, errInit
+		return i, errInit
 	}
 	for b = b[initSize:]; len(b) >= paramSize; {
 		kind, n := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
 		if n < paramSize || n > len(b) {
-			return initiation{}, errInit
+			return i, errInit
 		}
 		switch value := b[paramSize:n]; {
 		case kind == paramAdaptation && len(value) == 4:
@@ -90,10 +92,15 @@ func (i *initiation) appendFixed(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, i.tsn)
 }
 
-// token is the INIT chunk that pion is told of: without parameters it makes use of no
-// extension, that of doing without checksums least of all.
+// token is the INIT chunk that pion is told of. Its only extension is that of doing
+// without checksums (RFC 9653): the guard has checked that of a packet before pion sees
+// it, and makes that of a packet which pion sends. It would be made and checked twice.
 func (i *initiation) token() []byte {
-	return appendChunk(nil, chunkInit, 0, i.appendFixed(nil))
+	b := i.appendFixed(nil)
+	b = binary.BigEndian.AppendUint16(b, paramZeroChecksum)
+	b = binary.BigEndian.AppendUint16(b, paramSize+4)
+	b = binary.BigEndian.AppendUint32(b, 1) // by the method of DTLS, whose place the guard has
+	return appendChunk(nil, chunkInit, 0, b)
 }
 
 // streams is how many pairs both ends can use. RFC 5043 section 8 wants as many outbound

@@ -110,6 +110,9 @@ func back(p []byte) ports {
 // greet answers an INIT, and remembers nothing: all is in the cookie.
 func (l *Listener) greet(p []byte, c chunk, from netip.AddrPort) {
 	theirs, err := parseInit(c[chunkHeaderSize:])
+	if theirs.tag == 0 { // there is no answer to it (RFC 9260 section 3.3.2)
+		return
+	}
 	if err != nil || theirs.adaptation != sctp.Adaptation {
 		l.e.send(packet(back(p), theirs.tag, chunkAbort, 0, nil), from)
 		return
@@ -125,7 +128,11 @@ func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
 	if !ok || tagOf(p) != k.ours.tag || l.e.count() >= maxAssociations {
 		return
 	}
-	a, err := l.e.establish(peer{from, k.at.source}, &k.ours, &k.theirs, time.Since(k.made), l, false)
+	who := peer{from, k.at.source}
+	if !l.e.restarts(who, k.made) {
+		return
+	}
+	a, err := l.e.establish(who, &k.ours, &k.theirs, time.Since(k.made), l, false)
 	if err != nil {
 		return
 	}

@@ -39,12 +39,17 @@ const (
 // 9260 section 8.4).
 const flagReflected = 1
 
-// flagEnding, E, marks the last chunk of a message.
-const flagEnding = 1
+// The flags of a DATA chunk: E marks the last one of a message, U an unordered message. One
+// that is a whole message has U, B and E.
+const (
+	flagEnding    = 1
+	flagUnordered = 4
+	flagsMessage  = 7
+)
 
 // flagImmediate, I, asks that a DATA chunk be acknowledged at once (RFC 7053). Session
-// control does, since somebody waits for it, and so does what fills the room for what is
-// not acknowledged.
+// control does, since somebody waits for it; so does what nothing can follow until it is
+// acknowledged; and what is under way alone, so that its loss is noticed soon.
 const flagImmediate = 8
 
 func pad(n int) int { return (n + 3) &^ 3 }
@@ -95,6 +100,9 @@ func (c chunk) ppid() uint32   { return binary.BigEndian.Uint32(c[12:]) }
 func (c chunk) ends() bool     { return c[1]&flagEnding != 0 }
 func (c chunk) octets() int    { return len(c) - dataHeaderSize }
 
+// window is that of a SACK, which has its TSN where a DATA chunk has it.
+func (c chunk) window() uint32 { return binary.BigEndian.Uint32(c[8:]) }
+
 // ports are the two SCTP ports of a packet.
 type ports struct{ source, destination uint16 }
 
@@ -106,10 +114,16 @@ func tagOf(p []byte) uint32 { return binary.BigEndian.Uint32(p[4:]) }
 
 // seal fills in the common header.
 func seal(p []byte, at ports, tag uint32) {
+	address(p, at, tag)
+	binary.LittleEndian.PutUint32(p[8:], checksum(p))
+}
+
+// address fills in the common header without a checksum.
+func address(p []byte, at ports, tag uint32) {
 	binary.BigEndian.PutUint16(p, at.source)
 	binary.BigEndian.PutUint16(p[2:], at.destination)
 	binary.BigEndian.PutUint32(p[4:], tag)
-	binary.LittleEndian.PutUint32(p[8:], checksum(p))
+	binary.BigEndian.PutUint32(p[8:], 0)
 }
 
 // appendChunk appends a chunk and its padding.

@@ -118,7 +118,7 @@ func TestSCTP_6_43_MessagesOnTheWire(t *testing.T) {
 	defer l.End()
 	c := NewClient(Config{ListenPacket: listen})
 	defer c.Close()
-	p := &pair{T: t, l: l, c: c}
+	p := &pair{TB: t, l: l, c: c}
 	client, server := p.session(t.Context())
 	p.client, p.server = client, server
 	p.works()
@@ -189,7 +189,7 @@ func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	require.NoError(t, err)
 	c := NewClient(Config{PeerTimeout: 400 * time.Millisecond})
 	defer c.Close()
-	p := &pair{T: t, l: l, c: c}
+	p := &pair{TB: t, l: l, c: c}
 	client, _ := p.session(t.Context())
 	start := time.Now()
 	require.NoError(t, l.e.pc.Close()) // nobody answers any more

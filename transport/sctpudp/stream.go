@@ -35,7 +35,7 @@ type stream struct {
 	taken atomic.Int64 // messages that Receive has returned
 
 	// Guarded by a.mu:
-	sighted  int64 // messages of the peer that have come for pion, or a few more
+	sighted  int64 // messages of the peer that have come for pion
 	octets   int   // sent and not acknowledged
 	messages int
 	free     bool          // another session may have the streams
@@ -153,6 +153,9 @@ func (s *stream) Receive(p []byte) (int, uint32, error) {
 	switch {
 	case err == nil:
 		s.taken.Add(1)
+		if s.a.room.free(n) {
+			s.a.nudge()
+		}
 		return n, uint32(ppid), nil
 	case errors.Is(err, pion.ErrReadDeadlineExceeded):
 		return 0, 0, transport.ErrWoken

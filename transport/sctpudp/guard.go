@@ -1,0 +1,144 @@
+package sctpudp
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+)
+
+var (
+	errStream  = errors.New("sctp: the peer uses a stream that it does not have")
+	errOrdered = errors.New("sctp: the peer sent an ordered message (RFC 5043 section 10)")
+	errPieces  = errors.New("sctp: the peer cuts messages into pieces that are smaller than any packet")
+)
+
+const (
+	// minPiece is the least that a part of a message may have, but for the last: there is
+	// nothing to be cut that would fit a packet (RFC 5043 section 9).
+	minPiece = 256
+	// maxGaps is how many gaps pion is told of at a time.
+	maxGaps = 256
+)
+
+// accept copies the chunks of a packet that are pion's to dst, and sees to the others. It
+// returns the length, 0 if none is.
+func (a *association) accept(dst, p []byte) int {
+	a.heard.Store(time.Now().UnixNano())
+	out, refused := dst[:headerSize], false
+	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
+		c, rest = split(rest)
+		switch c.kind() {
+		case chunkData:
+			if err := a.check(c); err != nil {
+				a.fail(err)
+				return 0
+			}
+			if !a.sight(c) {
+				refused = true
+				continue
+			}
+		case chunkSack:
+			if c = plain(c); c == nil {
+				continue
+			}
+			a.acked(c)
+		case chunkShutdown:
+			if len(c) < chunkHeaderSize+4 {
+				continue
+			}
+			a.acked(c)
+		case chunkAbort:
+			a.fail(errReset)
+			return 0
+		case chunkHeartbeat:
+			a.say(chunkHeartbeatAck, 0, c[chunkHeaderSize:])
+			continue
+		case chunkCookieEcho: // the first, or our COOKIE ACK was lost
+			a.say(chunkCookieAck, 0, nil)
+			continue
+		case chunkShutdownAck, chunkShutdownComplete:
+		default:
+			continue
+		}
+		out = append(out, c...)
+		out = append(out, make([]byte, pad(len(c))-len(c))...)
+	}
+	if refused { // the peer hears at least what has been taken
+		out = a.appendNudge(out)
+	}
+	if len(out) == headerSize {
+		return 0
+	}
+	address(out, ports{pionPort, pionPort}, a.ourTag)
+	return len(out)
+}
+
+// check tells what is wrong with a DATA chunk.
+func (a *association) check(c chunk) error {
+	switch {
+	case int(c.stream()) >= a.pairs:
+		return errStream
+	case c[1]&flagUnordered == 0:
+		return errOrdered
+	case !c.ends() && c.octets() < minPiece:
+		return errPieces
+	}
+	return nil
+}
+
+// plain leaves of a SACK what pion needs: gaps that ascend, as each one costs it a walk,
+// and not too many. It returns nil for what is none.
+func plain(c chunk) chunk {
+	const fixed = chunkHeaderSize + 12
+	if len(c) < fixed {
+		return nil
+	}
+	gaps, last := 0, 0
+	for b := c[fixed:]; gaps < maxGaps && gaps < int(binary.BigEndian.Uint16(c[12:])) && len(b) >= 4; b = b[4:] {
+		first, end := int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:]))
+		if first <= last || end < first {
+			break
+		}
+		gaps, last = gaps+1, end
+	}
+	c = c[:fixed+4*gaps]
+	binary.BigEndian.PutUint16(c[2:], uint16(len(c)))
+	binary.BigEndian.PutUint32(c[12:], uint32(gaps)<<16)
+	return c
+}
+
+// acked takes the peer's word, of a SACK or SHUTDOWN, that it has everything up to a TSN.
+func (a *association) acked(c chunk) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ok := a.flight.acked(c.tsn(), func(c flown) {
+		if c.s != nil {
+			c.s.acked(c.octets)
+			a.reuse(c.s)
+		}
+	})
+	if ok && c.kind() == chunkSack {
+		a.window = c.window()
+	}
+}
+
+// nudge has pion acknowledge what has come, and tell how much room there is. Of itself it
+// would not when its buffer has been read. Where packets are waiting there is no need.
+func (a *association) nudge() { a.push(nil, 0) }
+
+// nudged makes the packet that does it.
+func (a *association) nudged(dst []byte) int {
+	out := a.appendNudge(dst[:headerSize])
+	address(out, ports{pionPort, pionPort}, a.ourTag)
+	return len(out)
+}
+
+// appendNudge appends a DATA chunk that pion has had before, to be acknowledged at once.
+func (a *association) appendNudge(out []byte) []byte {
+	a.mu.Lock()
+	tsn := a.received
+	a.mu.Unlock()
+	var value [dataHeaderSize - chunkHeaderSize + 1]byte
+	binary.BigEndian.PutUint32(value[:], tsn)
+	return appendChunk(out, chunkData, flagImmediate|flagsMessage, value[:])
+}

@@ -1,0 +1,318 @@
+package sctpudp
+
+import (
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"net"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// guarded runs a test with a victim, in a bubble.
+func guarded(t *testing.T, test func(x *victim)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		x := newVictim(t)
+		defer x.l.End()
+		test(x)
+	})
+}
+
+// session has the peer ask for a session on a stream, and the victim accept it.
+func (x *victim) session(stream uint16) *sctp.Conn {
+	x.says(victimTag, data(flagsMessage, x.tsn(), stream, sctp.PPIDControl, octets("0000 0001")))
+	r, err := x.l.Accept()
+	require.NoError(x, err)
+	c, _, err := r.Accept(sctp.Options{}, 1, 1, nil)
+	require.NoError(x, err)
+	synctest.Wait()
+	return c
+}
+
+// tsn is that of the peer's next chunk.
+func (x *victim) tsn() uint32 {
+	x.a.mu.Lock()
+	defer x.a.mu.Unlock()
+	return x.a.arrived.next
+}
+
+// sack acknowledges all that the victim has sent, with room for so many octets.
+func (x *victim) sack(window uint32) {
+	x.a.mu.Lock()
+	next := x.a.flight.next
+	x.a.mu.Unlock()
+	b := binary.BigEndian.AppendUint32(nil, next-1)
+	b = binary.BigEndian.AppendUint32(b, window)
+	x.says(victimTag, appendChunk(nil, chunkSack, 0, append(b, 0, 0, 0, 0)))
+}
+
+// chunks takes the chunks of one kind that the victim has sent.
+func (x *victim) chunks(kind byte) (all []chunk) {
+	synctest.Wait()
+	x.v.mu.Lock()
+	defer x.v.mu.Unlock()
+	for _, p := range x.v.packets {
+		require.True(x, valid(p))
+		for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
+			if c, rest = split(rest); c.kind() == kind {
+				all = append(all, c)
+			}
+		}
+	}
+	x.v.packets = nil
+	return all
+}
+
+func (x *victim) failure() error {
+	x.a.mu.Lock()
+	defer x.a.mu.Unlock()
+	return x.a.failure
+}
+
+func TestSCTP_40_43_DataThatNoPeerMaySend(t *testing.T) {
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"an ordered message":          {data(3, 0, 3, 16, octets("0000 41")), errOrdered},
+		"a piece of next to nothing":  {data(6, 0, 3, 16, make([]byte, minPiece-1)), errPieces},
+		"a stream that is not there":  {data(7, 0, 8, 16, octets("0000 41")), errStream},
+		"a piece that fills a packet": {data(6, 0, 3, 16, make([]byte, minPiece)), nil},
+		"the last piece, a short one": {data(5, 0, 3, 16, octets("41")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guarded(t, func(x *victim) {
+				x.says(victimTag, c.data)
+				require.Equal(t, c.want, x.failure())
+				require.Len(t, x.chunks(chunkAbort), map[bool]int{true: 1}[c.want != nil])
+			})
+		})
+	}
+}
+
+// TestWhatIsNotReadIsBounded: by messages, as each costs more than its octets; and what
+// was refused is taken when there is room again.
+func TestWhatIsNotReadIsBounded(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		first := x.tsn()
+		ssn := uint16(1)
+		for range maxUnread/256 + 4 {
+			var b []byte
+			for i := range uint32(256) {
+				b = append(b, data(flagsMessage, first+uint32(ssn)-1+i, 3, 16, binary.BigEndian.AppendUint16(nil, ssn+uint16(i)))...)
+			}
+			ssn += 256
+			x.says(victimTag, b)
+		}
+		require.EqualValues(t, maxUnread, x.a.room.messages.Load())
+		require.Equal(t, first+maxUnread, x.tsn())
+		sacks := x.chunks(chunkSack)
+		require.Equal(t, first+maxUnread-1, sacks[len(sacks)-1].tsn(), "what was refused is not acknowledged")
+
+		require.NoError(t, c.Receive(&one{want: maxUnread}, true))
+		require.Zero(t, x.a.room.messages.Load())
+		require.Zero(t, x.a.room.octets.Load())
+		x.says(victimTag, data(flagsMessage, first+maxUnread, 3, 16, binary.BigEndian.AppendUint16(nil, maxUnread+1)))
+		require.NoError(t, c.Receive(&one{want: 1}, true))
+	})
+}
+
+// TestRoomIsToldOf: a peer that was told of little hears, without asking, that there is
+// more.
+func TestRoomIsToldOf(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		sent := 0
+		for x.a.room.octets.Load() < receiveBuffer {
+			sent++
+			x.says(victimTag, data(flagsMessage, x.tsn(), 3, 16, append(binary.BigEndian.AppendUint16(nil, uint16(sent)), make([]byte, 8000)...)))
+		}
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, 16, octets("ffff 41")))
+		sacks := x.chunks(chunkSack)
+		require.Zero(t, sacks[len(sacks)-1].window())
+
+		require.NoError(t, c.Receive(&one{want: sent}, true))
+		sacks = x.chunks(chunkSack)
+		require.Len(t, sacks, 1, "once")
+		require.GreaterOrEqual(t, sacks[0].window(), uint32(receiveBuffer/2))
+	})
+}
+
+// TestWhoWaitsAsksForAnAcknowledgement: the I bit is on what is under way alone, and on
+// what the peer's room, or ours for what is not acknowledged, lets nothing follow.
+func TestWhoWaitsAsksForAnAcknowledgement(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		x.sack(40_000)
+		x.chunks(chunkData)
+		send := func(n int) {
+			require.True(t, c.Append(make([]byte, n), nil, true))
+			require.NoError(t, c.Flush(true))
+			synctest.Wait()
+		}
+		immediate := func() (bits []bool) {
+			for _, k := range x.chunks(chunkData) {
+				bits = append(bits, k[1]&flagImmediate != 0)
+			}
+			return bits
+		}
+		send(100)
+		require.Equal(t, []bool{true}, immediate(), "it is alone")
+		send(100)
+		require.Equal(t, []bool{false}, immediate())
+		x.sack(20_000)
+		for range 4 {
+			send(8000)
+		}
+		require.Equal(t, []bool{true, true}, immediate(), "alone; and there is no room for a third one")
+		x.sack(0)
+		require.Equal(t, []bool{true}, immediate(), "a probe of a window of nothing")
+	})
+}
+
+// TestSackIsMadePlain: of gaps that overlap pion would walk each.
+func TestSackIsMadePlain(t *testing.T) {
+	for _, c := range []struct{ sack, want string }{
+		{"03000010 00000001 00000002 0000 0000", "03000010 00000001 00000002 0000 0000"},
+		{"03000014 00000001 00000002 0000 0001 00000001", "03000010 00000001 00000002 0000 0000"},
+		{"03000018 00000001 00000002 0002 0000 00020003 00050005", "03000018 00000001 00000002 0002 0000 00020003 00050005"},
+		{"03000018 00000001 00000002 0002 0000 00020005 00050007", "03000014 00000001 00000002 0001 0000 00020005"},
+		{"03000018 00000001 00000002 0002 0000 00030002 00050007", "03000010 00000001 00000002 0000 0000"},
+		{"03000018 00000001 00000002 ffff ffff 00020002 00050007", "03000018 00000001 00000002 0002 0000 00020002 00050007"},
+	} {
+		require.Equal(t, octets(c.want), []byte(plain(chunk(octets(c.sack)))))
+	}
+	require.Nil(t, plain(chunk(octets("0300000c 00000001 00000002"))))
+	many := octets("03000000 00000001 00000002 1000 0000")
+	for i := range 0x1000 {
+		many = binary.BigEndian.AppendUint32(many, uint32(2*i+2)<<16|uint32(2*i+2))
+	}
+	require.Len(t, plain(many), 16+4*maxGaps)
+}
+
+// TestRecordOfTSNs: against a map, across the end of the numbers.
+func TestRecordOfTSNs(t *testing.T) {
+	const first = 1<<32 - 5000
+	rnd := rand.New(rand.NewPCG(1, 2))
+	r, seen := record{next: first}, make(map[uint32]bool)
+	for range 100_000 {
+		tsn := r.next + uint32(rnd.IntN(3*tsnWindow/2)) - tsnWindow/4
+		if rnd.IntN(2) == 0 {
+			tsn = r.next
+		}
+		known := seen[tsn] || int32(tsn-first) < 0
+		require.Equal(t, known, r.known(tsn))
+		if known || r.beyond(tsn) {
+			continue
+		}
+		r.take(tsn)
+		seen[tsn] = true
+		require.False(t, seen[r.next], "%d has come", r.next)
+		require.True(t, seen[r.next-1] || r.next == first)
+	}
+	require.Less(t, r.next, uint32(1<<31), "it has gone around")
+}
+
+// cookie has the victim bake a cookie for its peer.
+func (x *victim) cookie(tag uint32) *initiation {
+	x.chunks(chunkInitAck)
+	init := initiation{tag: tag, window: receiveBuffer, outbound: 8, inbound: 8}
+	x.says(0, appendChunk(nil, chunkInit, 0, init.append(nil)))
+	acks := x.chunks(chunkInitAck)
+	require.Len(x, acks, 1)
+	ack, err := parseInit(acks[0][chunkHeaderSize:])
+	require.NoError(x, err)
+	return &ack
+}
+
+// TestCookieOfThePast: an association ends for a peer that begins anew, not for a packet
+// that was on its way for long.
+func TestCookieOfThePast(t *testing.T) {
+	guarded(t, func(x *victim) {
+		time.Sleep(time.Second)
+		old := x.cookie(5)
+		time.Sleep(time.Second)
+		young := x.cookie(6)
+		x.says(young.tag, appendChunk(nil, chunkCookieEcho, 0, young.cookie))
+		require.ErrorIs(t, x.failure(), syscall.ECONNRESET, "the peer has forgotten the first one")
+		require.Equal(t, 1, x.l.e.count())
+		now := x.l.e.associations()[0]
+		require.Equal(t, young.tag, now.ourTag)
+
+		x.says(old.tag, appendChunk(nil, chunkCookieEcho, 0, old.cookie))
+		x.says(young.tag, appendChunk(nil, chunkCookieEcho, 0, young.cookie))
+		require.Equal(t, []*association{now}, x.l.e.associations())
+		require.NoError(t, now.Err())
+	})
+}
+
+func TestInitWithoutATagIsNotAnswered(t *testing.T) {
+	guarded(t, func(x *victim) {
+		sent := x.v.sent
+		for _, init := range []string{"", "00000000", "00000000 00100000 0008 0008 00000000 c0060008 00000001"} {
+			x.says(0, appendChunk(nil, chunkInit, 0, octets(init)))
+		}
+		require.Equal(t, sent, x.v.sent)
+		x.says(0, appendChunk(nil, chunkInit, 0, octets("00000009 00100000 0000 0008 00000000 c0060008 00000001")))
+		require.Len(t, x.chunks(chunkAbort), 1, "one without streams is refused")
+	})
+}
+
+// TestSCTP_51_DeafPeer: it is there, but takes nothing of what it has room for.
+func TestSCTP_51_DeafPeer(t *testing.T) {
+	for _, window := range []uint32{receiveBuffer, 0} {
+		guarded(t, func(x *victim) {
+			c := x.session(3)
+			x.sack(window)
+			require.True(t, c.Append([]byte("anything"), nil, true))
+			require.NoError(t, c.Flush(true))
+			for range 3 * 15 {
+				x.says(victimTag, appendChunk(nil, chunkHeartbeat, 0, octets("00010008 00000000")))
+				time.Sleep(time.Second)
+			}
+			if window == 0 {
+				require.NoError(t, x.failure(), "it may say for ever that it has no room")
+				return
+			}
+			require.ErrorIs(t, x.failure(), syscall.ETIMEDOUT)
+			require.ErrorContains(t, x.failure(), "acknowledges nothing")
+			require.ErrorIs(t, c.Receive(&one{want: 1}, true), syscall.ETIMEDOUT)
+		})
+	}
+}
+
+// A broken socket fails at once, again and again.
+type broken struct {
+	*void
+	reads int
+}
+
+func (b *broken) ReadFrom([]byte) (int, net.Addr, error) {
+	select {
+	case <-b.done:
+		return 0, nil, net.ErrClosed
+	default:
+		b.reads++
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+}
+
+func TestBrokenSocketIsNotSpunOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &broken{void: newVoid()}
+		e := &endpoint{pc: b, byTag: make(map[uint32]*association), byPeer: make(map[peer]*association)}
+		e.start()
+		time.Sleep(100 * errorPause)
+		require.NoError(t, b.Close())
+		e.running.Wait()
+		require.LessOrEqual(t, b.reads, 101)
+	})
+}
