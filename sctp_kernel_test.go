@@ -69,10 +69,11 @@ func kernelPair(t testing.TB) (a, b transport.LLP) {
 	return meet(t, sctpkernel.NewClient(sctpkernel.Config{}), l)
 }
 
-// inRealTime are operations whose tests wait for what happens. Others look at what has
+// overTheKernel are operations whose tests wait for what happens. Others look at what has
 // happened when all stands still, which only virtual time can tell.
-var inRealTime = []func(*testing.T){
+var overTheKernel = []func(*testing.T){
 	writesReadsAndSends,
+	TestEveryOperation,
 	TestDDP_54_58_CloseIsGracefulOnBothSides,
 	TestCloseOnBothSidesAtOnce,
 	TestBuffersAreRegionsEverywhere,
@@ -103,7 +104,7 @@ func TestSCTP_44_52_OperationsOverTheKernel(t *testing.T) {
 	needsSCTP(t)
 	t.Cleanup(func() { reordering, kernelSessions = 0, false })
 	reordering, kernelSessions = 1, true
-	for _, test := range inRealTime {
+	for _, test := range overTheKernel {
 		t.Run(nameOf(test), test)
 	}
 }

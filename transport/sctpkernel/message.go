@@ -36,7 +36,8 @@ func newMessage(class int) *message {
 func (m *message) free() {
 	for i, n := range classes {
 		if n == len(m.buf) {
-			pools[i].Put(m)
+			pools[i].Put(m) // and no longer ours
+			return
 		}
 	}
 }

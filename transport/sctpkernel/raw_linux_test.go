@@ -43,18 +43,23 @@ func rawDial(t *testing.T, to Addr, given uint32) *rawPeer {
 
 func rawDialStreams(t *testing.T, to Addr, given uint32, outbound, inbound uint16) *rawPeer {
 	t.Helper()
+	c, err := rawConnect(to, given, outbound, inbound)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, c.SubscribeEvents(library.SCTP_EVENT_DATA_IO))
+	return &rawPeer{t, c}
+}
+
+func rawConnect(to Addr, given uint32, outbound, inbound uint16) (c *library.SCTPConn, err error) {
 	cfg := library.SocketConfig{
 		Control: indicating(given),
 		InitMsg: library.InitMsg{NumOstreams: outbound, MaxInstreams: inbound},
 	}
-	var c *library.SCTPConn
-	require.NoError(t, roomy(func() (err error) {
+	err = roomy(func() (err error) {
 		c, err = cfg.Dial("sctp", nil, to.library())
 		return err
-	}))
-	t.Cleanup(func() { c.Close() })
-	require.NoError(t, c.SubscribeEvents(library.SCTP_EVENT_DATA_IO))
-	return &rawPeer{t, c}
+	})
+	return c, err
 }
 
 // rawListen answers as the kernel does.
