@@ -25,11 +25,13 @@ type medium struct {
 	flushed []commit.Range
 	err     error
 	hold    chan struct{} // not nil: Flush waits for it
+	begun   bool          // there was a Flush
 }
 
 func (m *medium) Flush(_ context.Context, off, n int64) error {
 	m.mu.Lock()
 	hold := m.hold
+	m.begun = true
 	m.mu.Unlock()
 	if hold != nil {
 		<-hold
@@ -44,6 +46,12 @@ func (m *medium) fails(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.err = err
+}
+
+func (m *medium) hasBegun() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.begun
 }
 
 func (m *medium) ranges() []commit.Range {
@@ -251,7 +259,7 @@ func TestCMT_53_CloseWaitsForTheFlush(t *testing.T) {
 	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
 	answered := make(chan error, 1)
 	go func() { answered <- client.qp.Commit(ctx, mr.Advertise(0, 8)) }()
-	require.Eventually(t, func() bool { _, irq := server.qp.stream.Idle(); return irq == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, m.hasBegun, 10*time.Second, time.Millisecond)
 	closed := make(chan error, 1)
 	go func() { closed <- mr.Close() }()
 	require.Eventually(t, func() bool { return !mr.region().Valid() }, 10*time.Second, time.Millisecond, "the STag is dead at once")

@@ -233,7 +233,7 @@ func TestStreamWakeRace(t *testing.T) {
 		})
 		wg.Go(func() {
 			one := []byte{0}
-			for i := range octets {
+			for i := 0; !stop.Load(); i++ {
 				one[0] = byte(i)
 				if _, err := b.Write([][]byte{one}, true); err != nil {
 					return
@@ -242,7 +242,7 @@ func TestStreamWakeRace(t *testing.T) {
 		})
 		buf := make([]byte, 64)
 		next, woken := 0, 0
-		for next < octets {
+		for end := time.Now().Add(10 * time.Second); (next < octets || woken == 0) && time.Now().Before(end); {
 			n, err := a.Read(buf, true)
 			if err != nil {
 				require.Equal(t, ErrWoken, err, "nothing but the wake ends a read")
@@ -254,7 +254,9 @@ func TestStreamWakeRace(t *testing.T) {
 			}
 		}
 		stop.Store(true)
+		_ = b.Close() // where it waits for room
 		wg.Wait()
+		require.GreaterOrEqual(t, next, octets)
 		require.NotZero(t, woken, "the race was run")
 	})
 }
