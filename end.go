@@ -43,16 +43,20 @@ var (
 	errBadClose     = fmt.Errorf("iwarp: the peer sent a message after this side had ended the stream: %w", net.ErrClosed)
 )
 
-// record keeps the first cause of the end and moves to state s.
+// record keeps the first cause of the end and moves to state s. Whoever comes when all
+// is over, with what he saw before, changes nothing.
 func (qp *QP) record(s State, kind EventKind, cause error) {
 	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	if qp.finished {
+		return
+	}
 	if qp.err == nil && cause != nil {
 		qp.err = ended(cause)
 	}
 	if qp.kind == 0 {
 		qp.kind = kind
 	}
-	qp.mu.Unlock()
 	qp.state.Store(uint32(s))
 }
 
@@ -277,12 +281,15 @@ func (qp *QP) finish() {
 		qp.timer.Stop()
 	}
 	e := Event{Kind: qp.kind, QP: qp, Terminate: qp.term, Err: qp.err}
+	last := StateIdle
+	if e.Err != nil {
+		last = StateError
+	}
+	qp.finished = true
+	qp.state.Store(uint32(last))
 	qp.mu.Unlock()
 	if e.Err != nil {
-		qp.state.Store(uint32(StateError))
 		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
-	} else {
-		qp.state.Store(uint32(StateIdle))
 	}
 	qp.leave()
 	qp.rnic.raise(e)

@@ -56,12 +56,13 @@ type QP struct {
 
 	drains bell // rings when send work requests have completed
 
-	mu    sync.Mutex
-	early []rdmap.Request // posted while Idle
-	err   error           // the first cause of the end
-	kind  EventKind       // how it ended
-	term  *TerminateError // sent or received
-	timer *time.Timer     // bounds the end
+	mu       sync.Mutex
+	early    []rdmap.Request // posted while Idle
+	err      error           // the first cause of the end
+	kind     EventKind       // how it ended
+	term     *TerminateError // sent or received
+	timer    *time.Timer     // bounds the end
+	finished bool            // state is the last one
 }
 
 // QPConfig says what a QP is made of. PD must be set; zero values elsewhere mean
