@@ -45,11 +45,27 @@ func acceptOne(at *library.SCTPAddr, say io.Writer) (net.Conn, error) {
 	return l.Accept()
 }
 
-// strangerIsReset expects the stranger's association to be aborted.
+// strangerIsReset expects the stranger's association to be aborted. Linux tells so who has
+// the socket by then; who accepts it later finds that it has ended.
 func (t *T) strangerIsReset(p *process) {
 	p.succeed()
-	require.Regexp(t, "ended: connection (refused|reset by peer)", p.out.String())
+	require.Regexp(t, "ended: (connection (refused|reset by peer)|EOF)", p.out.String())
+	require.True(t, t.capture.hasAbort(OurIP), "an ABORT")
 	require.NotEmpty(t, t.capture.find(indication, 1), "ours gives the indication")
+}
+
+// hasAbort reports whether the end at this address has aborted an association of SCTP.
+func (c *capture) hasAbort(ip string) (has bool) {
+	const ethernet, header, common = 14, 20, 12
+	const protocolSCTP, chunkAbort = 132, 6
+	c.frames(func(frame []byte) {
+		if len(frame) <= ethernet+header+common {
+			return
+		}
+		packet, chunk := frame[ethernet:], frame[ethernet+header+common]
+		has = has || packet[9] == protocolSCTP && net.IP(packet[12:16]).String() == ip && chunk == chunkAbort
+	})
+	return has
 }
 
 // askedWithoutIndication has a stranger ask for an association.
