@@ -61,7 +61,11 @@ func listen(cfg Config, at Addr) (*socket, error) {
 	c := library.SocketConfig{
 		InitMsg: streams,
 		Control: func(_, _ string, c syscall.RawConn) error {
-			return prepared(c, cfg, func(int) error { return nil })
+			// As package net does: associations of a former listener that have not quite
+			// ended, or live on, leave the port to the next one.
+			return prepared(c, cfg, func(fd int) error {
+				return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+			})
 		},
 	}
 	local := at.library()

@@ -321,9 +321,14 @@ func TestShutdownOfThePeer(t *testing.T) {
 // TestClosedListener refuses what is asked of it, and lets what is there live.
 func TestClosedListener(t *testing.T) {
 	p := newPair(t)
+	_, err := Listen(t.Context(), Config{}, p.l.Addr().String(), 16)
+	require.ErrorIs(t, err, syscall.EADDRINUSE, "of two listeners")
 	p.l.Close()
 	p.works()
 	require.False(t, p.l.Over())
+	next, err := Listen(t.Context(), Config{}, p.l.Addr().String(), 16)
+	require.NoError(t, err, "associations leave the port to the next")
+	next.End()
 	s, err := p.c.Open(t.Context(), p.l.Addr().String())
 	require.NoError(t, err, "the association is still there")
 	_, _, err = sctp.Connect(t.Context(), s, sctp.Options{}, 1, 1, nil)
