@@ -45,7 +45,8 @@ type MROptions struct {
 	// Touched(off, n int64), which is then told of every octet that a peer has written. One
 	// that is a Buffer may have a method Failed(off, n int64, err error), which is told of
 	// RDMA Writes that it could not take: then such a one does not end the stream, and the
-	// next Flush of its octets must fail.
+	// next Flush of its octets must fail. A message behind it is delivered all the same,
+	// unless DurableOnReceive is set.
 	Durable stag.Flusher
 	// DurableOnReceive makes what peers have written durable before a receive of a QP of
 	// the PD completes, so that a Send of the peer can take the place of a Commit and the
