@@ -72,9 +72,11 @@ func (qp *QP) dial(ctx context.Context, network, addr string, o mpa.Options) err
 }
 
 // Client makes the initiator of an existing connection, which from now on belongs
-// to the QP. It cannot try again with revision 1 as Dial does: it then returns an
-// error that matches ErrUnsupported. After a *[RejectError] c is still open and the
-// caller's (RFC 5044 section 7.1.2); after any other error it is closed.
+// to the QP: the caller must not use c any more, not even to close it, for the QP of a
+// TCP connection may have taken over its descriptor. Client cannot try again with
+// revision 1 as Dial does: it then returns an error that matches ErrUnsupported. After a
+// *[RejectError] c is still open and the caller's (RFC 5044 section 7.1.2); after any
+// other error it is closed.
 //
 // Only a *net.TCPConn itself is driven by system calls of the library's own;
 // everything else, a wrapper of one included, through its Read and Write.

@@ -177,6 +177,7 @@ func TestWhoWaitsForMessagesDoesNotGoToTheDisk(t *testing.T) {
 	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: g})
 	ctx := testContext(t)
 	require.NoError(t, server.qp.PostRecv(RecvWR{}))
+	server.becomes(readerArmed, "the reader that began has left")
 	var waits sync.WaitGroup
 	waits.Go(func() { _, _ = server.qp.RecvCQ().Wait(ctx, make([]WC, 1)) })
 	server.becomes(readerHeld, "somebody waits, and receives")

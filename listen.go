@@ -195,7 +195,8 @@ func (l *Listener) receive(setup setup) {
 }
 
 // Server makes the responder of an existing connection: it reads the initiator's
-// Request. After an error c is closed.
+// Request. From now on c belongs to the ConnRequest, and to the QP that accepts it: see
+// [RNIC.Client]. After an error c is closed.
 func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnRequest, error) {
 	cfg, err := lc.withDefaults(r)
 	if err != nil {

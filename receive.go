@@ -106,6 +106,7 @@ func (x *receiver) rearm() (still bool) {
 		x.mu.Unlock()
 		return false
 	}
+	x.qp.llp.Disarm() // gives back what it took to wait, while the right to receive is here
 	x.state = readerArmed
 	x.mu.Unlock()
 	if x.qp.llp.Arm(x.ready) {

@@ -22,7 +22,7 @@ type wish interface{ granted() bool }
 
 const (
 	// steadyGap is how soon a steady waiter is back, and steadyTimes how often that
-	// must have been so.
+	// must have been so. One who comes late has half of it left.
 	steadyGap   = 200 * time.Microsecond
 	steadyTimes = 8
 	// keepTime is about how long the right to receive is kept for a waiter that does
@@ -136,9 +136,9 @@ func (x *receiver) hold(ctx context.Context) bool {
 	x.state = readerHeld
 	x.leave.Store(false)
 	if time.Since(x.left) < steadyGap {
-		x.steady++
+		x.steady = min(x.steady+1, 2*steadyTimes)
 	} else {
-		x.steady = 0
+		x.steady /= 2
 	}
 	x.mu.Unlock()
 	if armed {

@@ -11,8 +11,8 @@ import (
 // NewStream makes a Stream of a connection, which it owns from now on. p, which
 // may be nil, is the Poller that Arm uses.
 //
-// A *net.TCPConn on Linux is driven by raw system calls through the runtime's
-// poller: many buffers leave in one writev, nothing is allocated per call, and Arm
+// A *net.TCPConn on Linux is driven by raw system calls once it is settled (see
+// [Settle]): many buffers leave in one writev, nothing is allocated per call, and Arm
 // works. Only this exact type is: a type that embeds it would be bypassed. Every
 // other connection (TLS, a pipe, a wrapper, any system but Linux, or the build tag
 // purego) is driven through its methods: Read and Write work with wait only, Arm

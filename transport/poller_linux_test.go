@@ -17,7 +17,7 @@ import (
 func pollerPair(t *testing.T, p *Poller) (a, b Stream) {
 	t.Helper()
 	ac, bc := tcpPair(t)
-	a, b = NewStream(ac, p), NewStream(bc, nil)
+	a, b = settled(ac, p), settled(bc, nil)
 	t.Cleanup(func() { _, _ = a.Abort(), b.Abort() })
 	return a, b
 }

@@ -22,15 +22,22 @@ type kind struct {
 	// make one Stream of a connection
 	stream func(c net.Conn, p *Poller) Stream
 	raw    bool // the raw path: can do without wait
+	crowd  bool // there is always somebody else
 	secure bool
 }
 
 func portable(c net.Conn, _ *Poller) Stream { return &connStream{conn: c, waker: waker{conn: c}} }
 
-func tapped(c net.Conn, p *Poller) Stream { return Tap(NewStream(c, p), io.Discard, TapOptions{}) }
+func tapped(c net.Conn, p *Poller) Stream {
+	return Settle(Tap(NewStream(c, p), io.Discard, TapOptions{}))
+}
+
+func settled(c net.Conn, p *Poller) Stream { return Settle(NewStream(c, p)) }
 
 var kinds = []kind{
-	{name: "tcp", conns: tcpPair, stream: NewStream, raw: haveRaw},
+	{name: "tcp", conns: tcpPair, stream: settled, raw: haveRaw},
+	{name: "tcp in a crowd", conns: tcpPair, stream: settled, raw: haveRaw, crowd: true},
+	{name: "tcp in set-up", conns: tcpPair, stream: NewStream},
 	{name: "tcp portable", conns: tcpPair, stream: portable},
 	{name: "tcp tapped", conns: tcpPair, stream: tapped, raw: haveRaw},
 	{name: "tls", conns: tlsPair, stream: NewStream, secure: true},
@@ -41,6 +48,9 @@ var kinds = []kind{
 func eachKind(t *testing.T, test func(t *testing.T, k kind, a, b Stream)) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
+			if k.crowd {
+				crowd(t)
+			}
 			ac, bc := k.conns(t)
 			a, b := k.stream(ac, nil), k.stream(bc, nil)
 			t.Cleanup(func() { _, _ = a.Abort(), b.Abort() })
@@ -263,6 +273,10 @@ func TestStreamWakeRace(t *testing.T) {
 
 func TestStreamDeadlineInSetUp(t *testing.T) {
 	eachKind(t, func(t *testing.T, k kind, a, b Stream) {
+		if k.raw {
+			require.ErrorIs(t, a.SetDeadline(time.Now()), os.ErrNoDeadline, "set-up is over")
+			return
+		}
 		require.NoError(t, a.SetDeadline(time.Now().Add(5*time.Millisecond)), "a deadline is set")
 		_, err := a.Read(make([]byte, 1), true)
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it bounds a read")
@@ -334,12 +348,13 @@ func readAsync(s Stream, buf []byte) <-chan readResult {
 // waitParked waits until a Read of s is parked, or as good as.
 func waitParked(t *testing.T, s Stream) {
 	t.Helper()
-	w := wakerOf(s)
-	require.Eventually(t, func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return w.parked
-	}, time.Second, 50*time.Microsecond, "a read parks")
+	require.Eventually(t, func() bool { return isParked(s) }, time.Second, 50*time.Microsecond, "a read parks")
+}
+
+func (w *waker) isParked() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.parked
 }
 
 func TestTLSConfig(t *testing.T) {

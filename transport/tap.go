@@ -99,6 +99,11 @@ func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 	return n, err
 }
 
+func (t *tap) Settle() Stream {
+	t.Stream = Settle(t.Stream)
+	return t
+}
+
 func (t *tap) CloseWrite() error {
 	err := t.Stream.CloseWrite()
 	if err == nil {

@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -12,64 +13,120 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawStream drives a TCP socket by raw system calls. Each call tries first and
-// parks in the runtime's poller only if there is nothing to do.
-type rawStream struct {
-	conn  *net.TCPConn
-	raw   syscall.RawConn
-	waker waker
-	in    reading
-	out   writing
-	mss   mssCache
-	watch watch
+// A tcpSetup is a TCP connection in set-up, as others may be using it still: if it is
+// rejected it goes back to them.
+type tcpSetup struct {
+	connStream
+	tcp    *net.TCPConn
+	poller *Poller
 }
 
-// newRawStream returns nil if the connection has no descriptor any more.
 func newRawStream(c *net.TCPConn, p *Poller) Stream {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	s := &rawStream{conn: c, raw: raw, waker: waker{conn: c}}
-	s.in.try = s.tryRead // made once: a closure per call would be allocated
-	s.in.scatter = s.tryScatter
-	s.out.try = s.tryWrite
-	s.mss.ask = s.mss.query
-	s.watch.init(p, raw)
-	return s
+	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p}
 }
 
-func (s *rawStream) SetDeadline(t time.Time) error { return s.conn.SetDeadline(t) }
+// Read without wait tells what has come already.
+func (s *tcpSetup) Read(p []byte, wait bool) (int, error) {
+	if wait {
+		return s.connStream.Read(p, true)
+	}
+	raw, err := s.tcp.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var n int
+	var readErr error
+	if err := raw.Read(func(fd uintptr) bool {
+		n, readErr = unix.Read(int(fd), p)
+		return true
+	}); err != nil {
+		return 0, err
+	}
+	switch {
+	case readErr == unix.EAGAIN:
+		return 0, ErrAgain
+	case readErr != nil:
+		return 0, readErr
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Settle makes way for a rawStream, unless the process has no descriptor left.
+func (s *tcpSetup) Settle() Stream {
+	r := &rawStream{local: s.conn.LocalAddr(), remote: s.conn.RemoteAddr()}
+	if r.sock.takeOver(s.tcp) != nil {
+		return s
+	}
+	r.watch.init(s.poller, &r.sock)
+	r.in.init(&r.sock, inward, r.tryRead)
+	r.out.init(&r.sock, outward, r.tryWrite)
+	return r
+}
+
+// rawStream drives a TCP socket by raw system calls. Each call tries first, and waits
+// only if there is nothing to do.
+type rawStream struct {
+	sock          socket
+	local, remote net.Addr
+	in, out       waiting
+	read          reading
+	write         writing
+	mss           mssCache
+	watch         watch
+}
+
+// SetDeadline is for set-up, which is over.
+func (s *rawStream) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
 func (s *rawStream) Arm(ready func()) bool { return s.watch.arm(ready) }
-func (s *rawStream) Disarm()               { s.watch.disarm() }
-func (s *rawStream) Wake()                 { s.waker.wake() }
 
-func (s *rawStream) CloseWrite() error { return s.conn.CloseWrite() }
+func (s *rawStream) Disarm() {
+	s.watch.disarm()
+	s.in.release()
+}
 
-// Close closes the socket. A reader that is armed is made ready, and learns it.
+func (s *rawStream) Wake() { s.in.wake() }
+
+func (s *rawStream) CloseWrite() error {
+	if !s.sock.hold() {
+		return net.ErrClosed
+	}
+	defer s.sock.drop()
+	return os.NewSyscallError("shutdown", unix.Shutdown(s.sock.fd, unix.SHUT_WR))
+}
+
+// Close closes the socket. Who waits for it, and a reader that is armed, learns it.
 func (s *rawStream) Close() error {
-	err := s.conn.Close()
+	if !s.sock.close() {
+		return net.ErrClosed
+	}
 	s.watch.release()
-	return err
+	s.in.wake()
+	s.out.wake()
+	return nil
 }
 
 func (s *rawStream) Abort() error {
-	err := abort(s.conn)
-	s.watch.release()
-	return err
+	if s.sock.hold() {
+		_ = unix.SetsockoptLinger(s.sock.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // of TCP never
+		s.sock.drop()
+	}
+	return s.Close()
 }
 
 func (s *rawStream) Secure() bool         { return false }
-func (s *rawStream) LocalAddr() net.Addr  { return s.conn.LocalAddr() }
-func (s *rawStream) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
+func (s *rawStream) LocalAddr() net.Addr  { return s.local }
+func (s *rawStream) RemoteAddr() net.Addr { return s.remote }
 
-// opError dresses the error of a system call as package net does.
-func (s *rawStream) opError(op, call string, err error) error {
-	return &net.OpError{
-		Op: op, Net: "tcp", Source: s.conn.LocalAddr(), Addr: s.conn.RemoteAddr(),
-		Err: os.NewSyscallError(call, err),
+// failed dresses the error of a system call as package net does.
+func (s *rawStream) failed(op, call string, e syscall.Errno) error {
+	err := net.ErrClosed
+	if e != syscall.EBADF {
+		err = os.NewSyscallError(call, e)
 	}
+	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
 }
 
 // mssEvery is after how many octets written the maximum segment size is asked for
@@ -81,7 +138,6 @@ type mssCache struct {
 	size    atomic.Int64
 	asked   atomic.Uint64 // what written was then
 	written atomic.Uint64
-	ask     func(fd uintptr) // query, made once so that asking does not allocate
 }
 
 // EMSS is what the kernel now puts into one segment: the peer's MSS, the path MTU
@@ -92,14 +148,18 @@ func (s *rawStream) EMSS() int {
 	written := m.written.Load()
 	if m.size.Load() == 0 || written-m.asked.Load() >= mssEvery {
 		m.asked.Store(written)
-		_ = s.raw.Control(m.ask) // fails on a closed connection: the former answer stays
+		m.ask(&s.sock)
 	}
 	return int(m.size.Load())
 }
 
-// query asks the kernel.
-func (m *mssCache) query(fd uintptr) {
-	if v, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG); err == nil {
+// ask asks the kernel; if it cannot the former answer stays.
+func (m *mssCache) ask(s *socket) {
+	if !s.hold() {
+		return
+	}
+	defer s.drop()
+	if v, err := unix.GetsockoptInt(s.fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG); err == nil {
 		m.size.Store(int64(v))
 	}
 }

@@ -3,114 +3,78 @@
 package transport
 
 import (
+	"errors"
 	"io"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // reading is the state of one Read, here so that nothing is allocated for it.
 type reading struct {
-	try    func(fd uintptr) bool
-	buf    []byte
-	wait   bool
-	parked bool
-	n      int
-	err    error
-
-	scatter func(fd uintptr) bool
-	bufs    [][]byte
-	iov     *iovecs
+	iov [1]unix.Iovec
+	n   int
+	e   syscall.Errno
 }
 
 func (s *rawStream) Read(p []byte, wait bool) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	r := &s.in
-	r.buf, r.wait, r.parked, r.n, r.err = p, wait, false, 0, nil
-	err := s.raw.Read(r.try)
-	if r.parked {
-		err = s.waker.unpark(err)
-	}
-	r.buf = nil
-	if err != nil {
+	r := &s.read
+	r.iov[0].Base = &p[0]
+	r.iov[0].SetLen(len(p))
+	err := s.attempt(wait)
+	r.iov[0].Base = nil
+	switch {
+	case errors.Is(err, ErrWoken) && s.sock.closed():
+		return 0, s.failed("read", "read", syscall.EBADF)
+	case err != nil:
 		return 0, err
 	}
-	return r.n, r.err
+	return s.haveRead(r.n, "read", r.e)
 }
 
-// tryRead makes one attempt; false parks, after which it is called again.
-func (s *rawStream) tryRead(fd uintptr) bool {
-	r := &s.in
-	for {
-		n, err := syscall.Read(int(fd), r.buf)
-		switch err {
-		case nil:
-			if r.n = n; n == 0 {
-				r.err = io.EOF
-			}
-			return true
-		case syscall.EINTR:
-			continue
-		case syscall.EAGAIN:
-			return !s.mayPark()
-		}
-		r.err = s.opError("read", "read", err)
-		return true
+// attempt reads, and with wait until that is not in vain.
+func (s *rawStream) attempt(wait bool) error {
+	if wait && s.in.stands {
+		return s.in.wait()
 	}
+	found := s.tryRead()
+	if found || !wait {
+		s.in.brought(s.read.n)
+		return nil
+	}
+	return s.in.wait()
 }
 
-// mayPark reports whether the read shall park; if not, r.err says why.
-func (s *rawStream) mayPark() bool {
-	r := &s.in
-	if !r.wait {
-		r.err = ErrAgain
-		return false
+// tryRead makes one attempt; false: there is nothing yet.
+func (s *rawStream) tryRead() bool {
+	r := &s.read
+	r.n, r.e = s.sock.readv(r.iov[:])
+	return r.e != syscall.EAGAIN
+}
+
+// haveRead is what the outcome of a system call that reads means.
+func (s *rawStream) haveRead(n int, call string, e syscall.Errno) (int, error) {
+	switch {
+	case e == syscall.EAGAIN:
+		return 0, ErrAgain
+	case e != 0:
+		return 0, s.failed("read", call, e)
+	case n == 0:
+		return 0, io.EOF
 	}
-	if !s.waker.park() {
-		r.err = ErrWoken
-		return false
-	}
-	r.parked = true
-	return true
+	return n, nil
 }
 
 // Scatter is Read without wait into bufs, one after the other.
 func (s *rawStream) Scatter(bufs [][]byte) (int, error) {
-	r := &s.in
-	r.bufs, r.n, r.err = bufs, 0, nil
-	r.iov = iovecPool.Get().(*iovecs)
-	err := s.raw.Read(r.scatter)
-	iovecPool.Put(r.iov)
-	r.iov, r.bufs = nil, nil
-	if err != nil {
-		return 0, err
-	}
-	return r.n, r.err
-}
-
-// tryScatter makes one attempt and never parks.
-func (s *rawStream) tryScatter(fd uintptr) bool {
-	r := &s.in
-	count := r.iov.fill(r.bufs, 0)
-	for {
-		n, _, e := syscall.Syscall(unix.SYS_READV, fd, uintptr(unsafe.Pointer(&r.iov[0])), uintptr(count))
-		switch {
-		case e == 0 && n == 0:
-			r.err = io.EOF
-		case e == 0:
-			r.n = int(n)
-			raceRead(fd, r.iov[:count], r.n)
-		case e == syscall.EINTR:
-			continue
-		case e == syscall.EAGAIN:
-			r.err = ErrAgain
-		default:
-			r.err = s.opError("read", "readv", e)
-		}
-		clear(r.iov[:count])
-		return true
-	}
+	iov := iovecPool.Get().(*iovecs)
+	defer iovecPool.Put(iov)
+	count := iov.fill(bufs, 0)
+	defer clear(iov[:count])
+	n, e := s.sock.readv(iov[:count])
+	s.in.brought(n)
+	return s.haveRead(n, "readv", e)
 }

@@ -3,9 +3,9 @@
 package transport
 
 import (
+	"errors"
 	"sync"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,60 +21,57 @@ type iovecs [maxIovecs]unix.Iovec
 // idle connection has none.
 var iovecPool = sync.Pool{New: func() any { return new(iovecs) }}
 
-// writing is the state of one Write, here so that nothing is allocated for it.
-type writing struct {
-	try  func(fd uintptr) bool
-	bufs [][]byte // not yet wholly out
-	off  int      // octets of bufs[0] that are out
-	wait bool
-	iov  *iovecs
-	n    int
-	err  error
-}
-
 func (s *rawStream) Gather() int { return maxIovecs }
 
+// writing is the state of one Write, here so that nothing is allocated for it.
+type writing struct {
+	bufs [][]byte // not yet wholly out
+	off  int      // octets of bufs[0] that are out
+	iov  *iovecs
+	n    int
+	e    syscall.Errno
+}
+
 func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
-	w := &s.out
-	w.bufs, w.off, w.wait, w.n, w.err = bufs, 0, wait, 0, nil
+	w := &s.write
+	w.bufs, w.off, w.n = bufs, 0, 0
 	w.iov = iovecPool.Get().(*iovecs)
-	err := s.raw.Write(w.try)
+	var err error
+	for found := s.tryWrite(); !found; {
+		if !wait {
+			err = ErrAgain
+			break
+		}
+		err = s.out.wait()
+		found = !errors.Is(err, ErrWoken) // only Close wakes a writer
+	}
+	s.out.release()
 	iovecPool.Put(w.iov)
 	w.iov, w.bufs = nil, nil
 	s.mss.written.Add(uint64(w.n))
-	if err == nil {
-		err = w.err
+	if err == nil && w.e != 0 {
+		err = s.failed("write", "writev", w.e)
 	}
 	return w.n, err
 }
 
-// tryWrite writes until all is out or the socket takes no more; false parks, after
-// which it is called again. The runtime's poller tells of edges only, so it parks
-// after EAGAIN and never after a merely short write.
-func (s *rawStream) tryWrite(fd uintptr) bool {
-	w := &s.out
+// tryWrite writes until all is out, or something is wrong; false: the socket takes no
+// more for now.
+func (s *rawStream) tryWrite() bool {
+	w := &s.write
 	for {
 		count := w.iov.fill(w.bufs, w.off)
 		if count == 0 {
+			w.e = 0
 			return true
 		}
-		raceWrite(w.iov[:count])
-		n, _, e := syscall.Syscall(unix.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&w.iov[0])), uintptr(count))
+		var n int
+		n, w.e = s.sock.writev(w.iov[:count])
 		clear(w.iov[:count]) // a pooled array must keep nobody's memory alive
-		switch e {
-		case 0:
-			w.advance(int(n))
-		case syscall.EINTR:
-		case syscall.EAGAIN:
-			if w.wait {
-				return false
-			}
-			w.err = ErrAgain
-			return true
-		default:
-			w.err = s.opError("write", "writev", e)
-			return true
+		if w.e != 0 {
+			return w.e != syscall.EAGAIN
 		}
+		w.advance(n)
 	}
 }
 

@@ -5,12 +5,16 @@ package transport
 // haveRaw tells whether this build has the raw path.
 const haveRaw = true
 
-func wakerOf(s Stream) *waker {
-	if t, ok := s.(*tap); ok {
-		return wakerOf(t.Stream)
+func isParked(s Stream) bool {
+	switch s := s.(type) {
+	case *tap:
+		return isParked(s.Stream)
+	case *rawStream:
+		s.in.mu.Lock()
+		defer s.in.mu.Unlock()
+		return s.in.parked
+	case *tcpSetup:
+		return isParked(&s.connStream)
 	}
-	if r, ok := s.(*rawStream); ok {
-		return &r.waker
-	}
-	return &s.(*connStream).waker
+	return s.(*connStream).waker.isParked()
 }

@@ -2,33 +2,19 @@
 
 package transport
 
-import (
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // watch is one connection's part in a Poller. Its fields are guarded by the
 // Poller's mutex.
 type watch struct {
 	poller   *Poller
-	raw      syscall.RawConn
+	sock     *socket
 	slot     int32
 	added    bool // the descriptor is in the epoll set, and slot is ours
 	released bool // the connection is closed
-
-	ctl   func(fd uintptr) // made once: a closure per call would be allocated
-	op    int
-	event unix.EpollEvent
-	err   error
 }
 
-func (w *watch) init(p *Poller, raw syscall.RawConn) {
-	w.poller, w.raw = p, raw
-	w.ctl = func(fd uintptr) {
-		w.err = unix.EpollCtl(p.epfd, w.op, int(fd), &w.event)
-	}
-}
+func (w *watch) init(p *Poller, s *socket) { w.poller, w.sock = p, s }
 
 // arm asks for one call of ready. Arming twice replaces the first callback.
 func (w *watch) arm(ready func()) bool {
@@ -99,15 +85,16 @@ func (w *watch) release() {
 // control sets what the kernel shall tell of the connection, and numbers it. The
 // caller holds the Poller's mutex.
 func (w *watch) control(events uint32) bool {
-	if w.poller.closed {
+	if w.poller.closed || !w.sock.hold() {
 		return false // epfd may be another file's by now
 	}
+	defer w.sock.drop()
 	sl := &w.poller.slots[w.slot]
 	sl.seq++
-	w.op = unix.EPOLL_CTL_MOD
+	op := unix.EPOLL_CTL_MOD
 	if !w.added {
-		w.op = unix.EPOLL_CTL_ADD
+		op = unix.EPOLL_CTL_ADD
 	}
-	w.event = unix.EpollEvent{Events: events, Fd: w.slot, Pad: sl.seq}
-	return w.raw.Control(w.ctl) == nil && w.err == nil
+	ev := unix.EpollEvent{Events: events, Fd: w.slot, Pad: sl.seq}
+	return unix.EpollCtl(w.poller.epfd, op, w.sock.fd, &ev) == nil
 }

@@ -30,6 +30,12 @@ type outWitness struct {
 	lent   int // octets that the system took from source itself
 }
 
+// Settle has the witness stay where it is.
+func (s *outWitness) Settle() transport.Stream {
+	s.Stream = transport.Settle(s.Stream)
+	return s
+}
+
 func (s *outWitness) Write(bufs [][]byte, wait bool) (int, error) {
 	n, err := s.Stream.Write(bufs, wait)
 	for left := n; left > 0; bufs = bufs[1:] {
@@ -59,6 +65,12 @@ type inWitness struct {
 type arrival struct {
 	off, n int
 	addr   uintptr
+}
+
+// Settle has the witness stay where it is.
+func (s *inWitness) Settle() transport.Stream {
+	s.Stream = transport.Settle(s.Stream)
+	return s
 }
 
 func (s *inWitness) Read(p []byte, wait bool) (int, error) {

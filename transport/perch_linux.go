@@ -1,0 +1,58 @@
+//go:build linux && !purego
+
+package transport
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A perch is where a goroutine parks in the runtime's poller until a socket is ready that
+// the poller does not know: an epoll set between the two. The set tells of the socket only
+// while somebody cares.
+type perch struct {
+	epfd int
+	file *os.File // of epfd
+	raw  syscall.RawConn
+}
+
+// perches are those that nobody is on. One that is forgotten is closed.
+var perches sync.Pool
+
+// newPerch returns a perch, new or used.
+func newPerch() (*perch, error) {
+	if p, ok := perches.Get().(*perch); ok {
+		return p, nil
+	}
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // else the runtime would not poll it
+		_ = unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	p := &perch{epfd: fd, file: os.NewFile(uintptr(fd), "epoll")}
+	if p.raw, err = p.file.SyscallConn(); err != nil {
+		_ = p.file.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// tell has the set told of each change of s in direction dir, or of nothing. Who is to be
+// told is told at once if s is ready. It reports false if that cannot be.
+func (p *perch) tell(s *socket, op int, dir direction, all bool) bool {
+	if !s.hold() {
+		return false // a closed socket has left the set
+	}
+	defer s.drop()
+	ev := unix.EpollEvent{Events: unix.EPOLLET}
+	if all {
+		ev.Events |= dir.epollEvents()
+	}
+	return unix.EpollCtl(p.epfd, op, s.fd, &ev) == nil
+}

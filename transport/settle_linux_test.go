@@ -1,0 +1,62 @@
+//go:build linux && !purego
+
+package transport
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSettledStreamHasTheConnectionAlone(t *testing.T) {
+	ac, bc := tcpPair(t)
+	b := settled(bc, nil)
+	defer b.Abort()
+	before := NewStream(ac, nil)
+	_, err := before.Read(make([]byte, 1), false)
+	require.ErrorIs(t, err, ErrAgain, "set-up can find out what has come too early")
+	put(t, b, "x")
+	require.Eventually(t, func() bool {
+		n, _ := before.Read(make([]byte, 1), false)
+		return n == 1
+	}, 5*time.Second, time.Millisecond, "and does")
+
+	a := Settle(before)
+	require.Same(t, a, Settle(a), "it settles once")
+	require.Equal(t, ac.LocalAddr(), a.LocalAddr())
+	require.Equal(t, ac.RemoteAddr(), a.RemoteAddr())
+	_, err = ac.Write([]byte("y"))
+	require.ErrorIs(t, err, net.ErrClosed, "who made the connection does not disturb it")
+	put(t, a, "z")
+	got := make([]byte, 2)
+	n, err := b.Read(got, true)
+	require.NoError(t, err, "it lives")
+	require.Equal(t, "z", string(got[:n]))
+	require.NoError(t, a.Close())
+	require.ErrorIs(t, a.Close(), net.ErrClosed, "it closes once")
+	_, err = b.Read(got, true)
+	require.Error(t, err, "and no other descriptor keeps it open")
+}
+
+func TestClosedConnectionDoesNotSettle(t *testing.T) {
+	ac, _ := tcpPair(t)
+	require.NoError(t, ac.Close())
+	s := settled(ac, nil)
+	_, err := s.Read(make([]byte, 1), true)
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+func TestDescriptorStaysOpenWhileItIsUsed(t *testing.T) {
+	a, b := pollerPair(t, nil)
+	s := a.(*rawStream)
+	require.True(t, s.sock.hold(), "a system call has begun")
+	require.NoError(t, a.Close())
+	require.False(t, s.sock.hold(), "no other can")
+	_, err := b.Read(make([]byte, 1), false)
+	require.ErrorIs(t, err, ErrAgain, "the number is not another file's yet")
+	s.sock.drop()
+	_, err = b.Read(make([]byte, 1), true)
+	require.Error(t, err, "now it is closed")
+}

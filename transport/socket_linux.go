@@ -1,0 +1,122 @@
+//go:build linux && !purego
+
+package transport
+
+import (
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A socket is the descriptor of a connection. It is closed when it is to be closed and
+// nobody is in a system call with it any more: until then its number must not become
+// another file's.
+//
+// The runtime's poller does not know it. That would be told of every octet that comes for
+// as long as the socket is open; a thread of the program would wake for each, find that
+// nobody waits there, and have taken a processor from whoever does.
+type socket struct {
+	fd    int
+	users atomic.Int64 // those in a system call; and socketClosed
+}
+
+const socketClosed = 1 << 32
+
+// takeOver takes the descriptor of c, which is closed.
+func (s *socket) takeOver(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var dupErr error
+	err = raw.Control(func(fd uintptr) {
+		s.fd, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err == nil {
+		err = os.NewSyscallError("fcntl", dupErr)
+	}
+	if err != nil {
+		return err
+	}
+	_ = unix.SetNonblock(s.fd, true) // who has used net.TCPConn.File may have changed that
+	_ = c.Close()                    // the connection stays: there is another descriptor
+	return nil
+}
+
+// hold keeps the descriptor open until drop. It reports false if it is closed.
+func (s *socket) hold() bool {
+	for {
+		n := s.users.Load()
+		if n >= socketClosed {
+			return false
+		}
+		if s.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func (s *socket) drop() {
+	if s.users.Add(-1) == socketClosed {
+		_ = unix.Close(s.fd) // nothing is lost
+	}
+}
+
+func (s *socket) closed() bool { return s.users.Load() >= socketClosed }
+
+// close refuses everybody from now on. It reports false if that was so before.
+func (s *socket) close() bool {
+	if !s.hold() {
+		return false
+	}
+	defer s.drop()
+	for {
+		n := s.users.Load()
+		if n >= socketClosed {
+			return false
+		}
+		if s.users.CompareAndSwap(n, n+socketClosed) {
+			return true
+		}
+	}
+}
+
+// readv is readv(2).
+func (s *socket) readv(iov []unix.Iovec) (int, syscall.Errno) {
+	n, e := s.vector(unix.SYS_READV, iov)
+	if e == 0 {
+		raceRead(uintptr(s.fd), iov, n)
+	}
+	return n, e
+}
+
+// writev is writev(2).
+func (s *socket) writev(iov []unix.Iovec) (int, syscall.Errno) {
+	raceWrite(iov)
+	return s.vector(unix.SYS_WRITEV, iov)
+}
+
+// vector makes a system call that does not wait, and that the scheduler is not told of.
+// When it is, its monitor looks every few microseconds whether the call lasts, which takes
+// a third of the speed of a bulk transfer where to wake a thread is expensive. A call takes
+// as long as a copy of its octets, a tenth of a millisecond at most.
+func (s *socket) vector(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
+	if !s.hold() {
+		return 0, syscall.EBADF
+	}
+	defer s.drop()
+	lone.disturb()
+	for {
+		n, _, e := syscall.RawSyscall(call, uintptr(s.fd), uintptr(unsafe.Pointer(&iov[0])), uintptr(len(iov)))
+		if e == 0 {
+			return int(n), 0
+		}
+		if e != syscall.EINTR {
+			return 0, e
+		}
+	}
+}
