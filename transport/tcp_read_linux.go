@@ -6,13 +6,11 @@ import (
 	"errors"
 	"io"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // reading is the state of one Read, here so that nothing is allocated for it.
 type reading struct {
-	iov [1]unix.Iovec
+	buf []byte
 	n   int
 	e   syscall.Errno
 }
@@ -22,10 +20,9 @@ func (s *rawStream) Read(p []byte, wait bool) (int, error) {
 		return 0, nil
 	}
 	r := &s.read
-	r.iov[0].Base = &p[0]
-	r.iov[0].SetLen(len(p))
+	r.buf = p
 	err := s.attempt(wait)
-	r.iov[0].Base = nil
+	r.buf = nil
 	switch {
 	case errors.Is(err, ErrWoken) && s.sock.closed():
 		return 0, s.failed("read", "read", syscall.EBADF)
@@ -51,7 +48,7 @@ func (s *rawStream) attempt(wait bool) error {
 // tryRead makes one attempt; false: there is nothing yet.
 func (s *rawStream) tryRead() bool {
 	r := &s.read
-	r.n, r.e = s.sock.readv(r.iov[:])
+	r.n, r.e = s.sock.recv(r.buf)
 	return r.e != syscall.EAGAIN
 }
 
