@@ -97,6 +97,25 @@ func TestSCTP_40_43_DataThatNoPeerMaySend(t *testing.T) {
 	}
 }
 
+// TestEveryHeartbeatSaysWhatItIsFor: Linux aborts an association for one that does not
+// (RFC 9260 section 3.3.5), and an idle pion sends such.
+func TestEveryHeartbeatSaysWhatItIsFor(t *testing.T) {
+	guarded(t, func(x *victim) {
+		x.session(3)
+		x.sack(1 << 20)
+		probe := packet(ports{pionPort, pionPort}, 0, chunkHeartbeat, 0, nil)
+		n, err := (&conn{a: x.a}).Write(probe)
+		require.NoError(t, err)
+		require.Equal(t, len(probe), n)
+		time.Sleep(x.a.e.cfg.PeerTimeout - time.Second)
+		beats := x.chunks(chunkHeartbeat)
+		require.NotEmpty(t, beats, "an idle association has some")
+		for _, c := range beats {
+			require.Greater(t, len(c), chunkHeaderSize)
+		}
+	})
+}
+
 // TestWhatIsNotReadIsBounded: by messages, as each costs more than its octets; and what
 // was refused is taken when there is room again.
 func TestWhatIsNotReadIsBounded(t *testing.T) {
