@@ -104,5 +104,6 @@ func doze(s *socket, dir direction) {
 	}
 	defer s.drop()
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: dir.pollEvents()}}
-	_, _ = unix.Ppoll(fds, &unix.Timespec{Nsec: int64(time.Millisecond)}, nil) // fails only if a signal came
+	limit := unix.NsecToTimespec(int64(time.Millisecond))
+	_, _ = unix.Ppoll(fds, &limit, nil) // fails only if a signal came
 }

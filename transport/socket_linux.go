@@ -139,3 +139,15 @@ func (s *socket) vector(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
 		}
 	}
 }
+
+// option is getsockopt(2), which the scheduler is not told of either.
+func (s *socket) option(level, name int) (value int32, ok bool) {
+	if !s.hold() {
+		return 0, false
+	}
+	defer s.drop()
+	size := uint32(unsafe.Sizeof(value))
+	_, _, e := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(s.fd), uintptr(level), uintptr(name),
+		uintptr(unsafe.Pointer(&value)), uintptr(unsafe.Pointer(&size)), 0)
+	return value, e == 0
+}

@@ -155,11 +155,7 @@ func (s *rawStream) EMSS() int {
 
 // ask asks the kernel; if it cannot the former answer stays.
 func (m *mssCache) ask(s *socket) {
-	if !s.hold() {
-		return
-	}
-	defer s.drop()
-	if v, err := unix.GetsockoptInt(s.fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG); err == nil {
+	if v, ok := s.option(unix.IPPROTO_TCP, unix.TCP_MAXSEG); ok {
 		m.size.Store(int64(v))
 	}
 }
