@@ -3,7 +3,9 @@
 package transport
 
 import (
+	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 // while others need it. So the process has one berth, and it is for who is alone: when
 // anybody else drives a socket the sleeper is asked to leave, and for a while nobody enters.
 type berth struct {
+	open    sync.Once
 	bell    int // an eventfd
 	state   atomic.Int32
 	shut    atomic.Int64 // until when nobody enters, in nanoseconds of now
@@ -34,26 +37,25 @@ const (
 const shutTime = 10 * time.Millisecond
 
 // lone is the berth of the process.
-var lone = newBerth()
+var lone berth
 
 var start = time.Now()
 
 func now() int64 { return int64(time.Since(start)) }
 
-// newBerth makes a berth. It is shut for good on a single processor, which the sleeper
-// would keep, and if there is no descriptor for its bell.
-func newBerth() *berth {
-	b := new(berth)
+// hang gives the berth its bell. It is shut for good without one, and on a single
+// processor, which the sleeper would keep.
+func (b *berth) hang() {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil || runtime.GOMAXPROCS(0) == 1 {
-		b.shut.Store(1<<63 - 1)
+		b.shut.Store(math.MaxInt64)
 	}
 	b.bell = fd
-	return b
 }
 
 // enter reports whether the caller has the berth, until it leaves.
 func (b *berth) enter() bool {
+	b.open.Do(b.hang)
 	if b.perched.Load() > 0 || now() < b.shut.Load() {
 		return false
 	}

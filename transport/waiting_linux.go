@@ -75,7 +75,7 @@ func (w *waiting) wait() error {
 // sleep sleeps in the berth, which the caller has.
 func (w *waiting) sleep() error {
 	defer lone.leave()
-	if !w.begin(lone) {
+	if !w.begin(&lone) {
 		return ErrWoken
 	}
 	lone.sleep(w.sock, w.dir)

@@ -17,6 +17,7 @@ import (
 // crowd sees to it that nobody is alone.
 func crowd(t *testing.T) {
 	t.Helper()
+	lone.open.Do(lone.hang)
 	was := lone.shut.Swap(math.MaxInt64)
 	t.Cleanup(func() { lone.shut.Store(was) })
 }
@@ -27,6 +28,7 @@ func solitude(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("there is no berth on one processor")
 	}
+	lone.open.Do(lone.hang)
 	lone.shut.Store(0)
 	require.Zero(t, lone.perched.Load(), "everybody who has waited has been counted out")
 	require.Equal(t, berthFree, lone.state.Load(), "and has left")
@@ -57,7 +59,7 @@ func TestWhoIsAloneHasTheBerth(t *testing.T) {
 	octet := make([]byte, 1)
 	for range 3 {
 		read := readAsync(first, octet)
-		first.waits(t, lone, "who waits alone sleeps in the berth, again and again")
+		first.waits(t, &lone, "who waits alone sleeps in the berth, again and again")
 		_, err := far.Write([]byte("x"))
 		require.NoError(t, err)
 		require.NoError(t, (<-read).err)
@@ -65,7 +67,7 @@ func TestWhoIsAloneHasTheBerth(t *testing.T) {
 	require.Nil(t, first.in.perch, "it has needed no descriptor for that")
 
 	read := readAsync(first, octet)
-	first.waits(t, lone, "it sleeps")
+	first.waits(t, &lone, "it sleeps")
 	second, farther := loner(t)
 	other := readAsync(second, make([]byte, 1))
 	second.waits(t, nil, "there is no berth for another")
@@ -79,7 +81,7 @@ func TestWhoIsAloneHasTheBerth(t *testing.T) {
 
 	lone.shut.Store(0)
 	other = readAsync(second, make([]byte, 1))
-	second.waits(t, lone, "who is alone again comes back")
+	second.waits(t, &lone, "who is alone again comes back")
 	read = readAsync(first, octet)
 	first.waits(t, nil, "until it is not")
 	second.waits(t, nil, "until it is not")
