@@ -142,7 +142,9 @@ func (cq *CQ) take(dst []WC) int {
 	if run > 0 {
 		from.free(run)
 	}
-	cq.n -= n
+	if cq.n -= n; cq.n == 0 {
+		cq.head = 0 // what is used again is in the cache
+	}
 	return n
 }
 
@@ -322,23 +324,44 @@ func (cq *CQ) detach() {
 // push adds completions of one QP and reports whether there was room for all.
 func (cq *CQ) push(wcs ...WC) bool {
 	cq.mu.Lock()
-	fit := len(wcs)
+	fit := true
 	for i := range wcs {
-		if cq.n == len(cq.ring) && !cq.grow() {
-			fit = i
+		wc := cq.next()
+		if wc == nil {
+			fit = false
 			break
 		}
-		at := cq.head + cq.n
-		if at >= len(cq.ring) {
-			at -= len(cq.ring)
-		}
-		cq.ring[at] = wcs[i]
-		cq.n++
-		if wcs[i].isSolicited() {
-			cq.solicited++
-		}
+		*wc = wcs[i]
+		cq.add(wc)
 	}
-	overflows := fit < len(wcs) && !cq.overflowed
+	cq.pushed(fit)
+	return fit
+}
+
+// next is the entry that add adds, to be filled in; it is zero. nil: there is no room.
+// mu is held.
+func (cq *CQ) next() *WC {
+	if cq.n == len(cq.ring) && !cq.grow() {
+		return nil
+	}
+	at := cq.head + cq.n
+	if at >= len(cq.ring) {
+		at -= len(cq.ring)
+	}
+	return &cq.ring[at]
+}
+
+// add counts the entry that next returned.
+func (cq *CQ) add(wc *WC) {
+	cq.n++
+	if wc.isSolicited() {
+		cq.solicited++
+	}
+}
+
+// pushed ends a run of add, which was cut short unless all fit. It releases mu.
+func (cq *CQ) pushed(fit bool) {
+	overflows := !fit && !cq.overflowed
 	cq.overflowed = cq.overflowed || overflows
 	cq.passOn()
 	sole, depth := cq.sole, cq.depth
@@ -349,7 +372,6 @@ func (cq *CQ) push(wcs ...WC) bool {
 	if sole != nil {
 		sole.rx.nudge()
 	}
-	return fit == len(wcs)
 }
 
 // grow doubles the ring up to depth. mu is held and the ring is full.

@@ -277,6 +277,27 @@ func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	return x.qp.stream.Segment(seq, ulpdu)
 }
 
+// Segments takes what has come together: see [transport.RunPlacer].
+func (x *receiver) Segments(seq uint64, run transport.Run) error {
+	for ulpdu := run.Next(); ulpdu != nil; {
+		n := 0
+		if !x.closed.Load() {
+			x.arrived(seq)
+			n, ulpdu = x.qp.stream.Messages(seq, ulpdu, run)
+		}
+		seq += uint64(n)
+		if n > 0 {
+			continue
+		}
+		if err := x.Segment(seq, ulpdu); err != nil {
+			return err
+		}
+		seq++
+		ulpdu = run.Next()
+	}
+	return nil
+}
+
 // arrived notes that something has come.
 func (x *receiver) arrived(seq uint64) {
 	x.awake()

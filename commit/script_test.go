@@ -71,13 +71,14 @@ func (c *conversation) run() {
 
 // Receives and Events.
 
-func (c *conversation) Posted() int                { return 1 }
-func (c *conversation) Buffer(int) []stag.Span     { return nil }
-func (c *conversation) Missing() error             { return nil }
-func (c *conversation) Deliver(m rdmap.Received)   { c.msgs = append(c.msgs, m) }
-func (c *conversation) Completed()                 {}
-func (c *conversation) Terminated(rdmap.Terminate) {}
-func (c *conversation) Kick()                      {}
+func (c *conversation) Posted() int                         { return 1 }
+func (c *conversation) Buffer(int) []stag.Span              { return nil }
+func (c *conversation) Missing() error                      { return nil }
+func (c *conversation) Deliver(m rdmap.Received)            { c.msgs = append(c.msgs, m) }
+func (c *conversation) Completed()                          {}
+func (c *conversation) DeliverSends(rdmap.Opcode, []uint32) {}
+func (c *conversation) Terminated(rdmap.Terminate)          {}
+func (c *conversation) Kick()                               {}
 
 func (c *conversation) Complete(r *rdmap.Request, st rdmap.Status, _ transport.Code) {
 	line := fmt.Sprintf("%d %v", r.ID, st)

@@ -33,8 +33,9 @@ type Queue interface {
 // An untaggedQueue is a bound queue and the number of the message that it awaits.
 type untaggedQueue struct {
 	Queue
-	qn  QN
-	due MSN
+	runs RunQueue // the same, if it is one
+	qn   QN
+	due  MSN
 }
 
 // Bind makes q the queue that messages for qn go to. It must be called before the
@@ -44,7 +45,8 @@ func (s *Stream) Bind(qn QN, q Queue) {
 	if s.queue(qn) != nil {
 		panic("ddp: queue bound twice")
 	}
-	s.queues = append(s.queues, untaggedQueue{Queue: q, qn: qn, due: firstMSN})
+	runs, _ := q.(RunQueue)
+	s.queues = append(s.queues, untaggedQueue{Queue: q, runs: runs, qn: qn, due: firstMSN})
 }
 
 // queue finds the queue of qn, nil if there is none.

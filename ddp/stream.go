@@ -55,7 +55,8 @@ type Stream struct {
 	seg   segment
 	err   *SegmentError
 
-	places []place // between Foresee and Release
+	places []place        // between Foresee and Release
+	lens   [runMax]uint32 // of the messages of a run
 }
 
 // New returns a Stream that awaits the first segment. Bind its queues first.

@@ -29,7 +29,9 @@ type Conn struct {
 	// The receiving half.
 	dec     decoder
 	in      stash
-	held    fpdu // decoded, and not taken by the Placer yet
+	held    fpdu             // decoded, and not taken by the Placer yet
+	lent    bool             // held is with the Placer
+	fault   *transport.Fault // of the framing, behind what is held
 	seq     uint64
 	bulk    bool  // the last read brought more than a small stash takes
 	later   error // came together with octets

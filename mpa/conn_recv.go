@@ -48,30 +48,72 @@ func (c *Conn) receive(p transport.Placer, wait bool) error {
 
 // deliver hands up every whole FPDU of the stash.
 func (c *Conn) deliver(p transport.Placer) error {
-	for {
-		b := c.in.octets()
-		if c.held.size == 0 {
-			f, fault := c.dec.next(b)
-			if fault != nil {
-				return fault
-			}
-			if f.size == 0 {
-				return nil
-			}
-			c.held = f
-			if c.fenced.Load() {
-				c.fenced.Store(false)
-			}
-			c.usual = max(c.usual, f.n)
+	c.lent = false
+	if !c.ready() {
+		return c.broken()
+	}
+	if p, ok := p.(transport.RunPlacer); ok {
+		if err := p.Segments(c.seq, (*arrivals)(c)); err != nil {
+			return err
 		}
-		ulpdu := b[c.held.off:][:c.held.n:c.held.n]
+		return c.broken()
+	}
+	run := (*arrivals)(c)
+	for ulpdu := run.Next(); ulpdu != nil; ulpdu = run.Next() {
 		if err := p.Segment(c.seq, ulpdu); err != nil {
 			return err
 		}
+	}
+	return c.broken()
+}
+
+// ready reports whether there is a whole FPDU: one that was held back, or else the next
+// of the stash.
+func (c *Conn) ready() bool {
+	if c.held.size > 0 {
+		return true
+	}
+	f, fault := c.dec.next(c.in.octets())
+	if fault != nil {
+		c.fault = fault
+		return false
+	}
+	if f.size == 0 {
+		return false
+	}
+	c.held = f
+	if c.fenced.Load() {
+		c.fenced.Store(false)
+	}
+	c.usual = max(c.usual, f.n)
+	return true
+}
+
+// broken tells what is wrong with the framing, if anything is.
+func (c *Conn) broken() error {
+	if c.fault == nil {
+		return nil
+	}
+	return c.fault
+}
+
+// arrivals is a Conn as the [transport.Run] of what its stash holds: of its own, so that
+// its method is not the user's.
+type arrivals Conn
+
+func (r *arrivals) Next() []byte {
+	c := (*Conn)(r)
+	if c.lent {
+		c.lent = false
 		c.seq++
 		c.in.drop(c.held.size)
 		c.held = fpdu{}
 	}
+	if !c.ready() {
+		return nil
+	}
+	c.lent = true
+	return c.in.octets()[c.held.off:][:c.held.n:c.held.n]
 }
 
 // read reads once. With wait it parks if it must, unless p.Stop is true: then it

@@ -13,11 +13,12 @@ import (
 // quiet is a queue pair that takes no notes.
 type quiet struct{ buffer []stag.Span }
 
-func (q *quiet) Posted() int            { return 1 }
-func (q *quiet) Buffer(int) []stag.Span { return q.buffer }
-func (q *quiet) Missing() error         { return nil }
-func (q *quiet) Deliver(Received)       {}
-func (*quiet) Completed()               {}
+func (q *quiet) Posted() int                   { return 1 }
+func (q *quiet) Buffer(int) []stag.Span        { return q.buffer }
+func (q *quiet) Missing() error                { return nil }
+func (q *quiet) Deliver(Received)              {}
+func (q *quiet) DeliverSends(Opcode, []uint32) {}
+func (*quiet) Completed()                      {}
 
 func (q *quiet) Complete(*Request, Status, transport.Code) {}
 func (q *quiet) Terminated(Terminate)                      {}

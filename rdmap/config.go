@@ -67,6 +67,10 @@ type Receives interface {
 
 	// Deliver takes buffer 0 out of the queue: it holds the message m.
 	Deliver(m Received)
+
+	// DeliverSends is Deliver for as many Sends as there are lengths, all of them op,
+	// which invalidates nothing.
+	DeliverSends(op Opcode, lens []uint32)
 }
 
 // Received is a message that was delivered.

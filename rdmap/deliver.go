@@ -123,6 +123,23 @@ func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
+// Runs tells that Sends may be delivered together: but one that invalidates an STag has
+// to do so before anything behind it is placed.
+func (q *sendSink) Runs(h *ddp.UntaggedHeader) bool {
+	op := opcodeOf(h.RsvdULP)
+	return op.IsSend() && !op.Invalidates()
+}
+
+// DeliverRun delivers Sends.
+func (q *sendSink) DeliverRun(h *ddp.UntaggedHeader, lens []uint32) {
+	op, octets := opcodeOf(h.RsvdULP), uint64(0)
+	for _, n := range lens {
+		octets += uint64(n)
+	}
+	q.s.received(op, uint64(len(lens)), octets)
+	q.Receives.DeliverSends(op, lens)
+}
+
 // invalidateFor invalidates an STag at the peer's request. An STag that is not valid
 // is an operation error and one that is not the peer's to invalidate a protection
 // error, as Linux siw has it; RFC 5040 leaves the choice.

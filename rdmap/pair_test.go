@@ -45,11 +45,12 @@ func newSide(t *testing.T, table *stag.Table, scope stag.Scope, e *Extension) *s
 	return d
 }
 
-func (d *side) Posted() int            { return 1 }
-func (d *side) Buffer(int) []stag.Span { return d.rq }
-func (d *side) Missing() error         { return nil }
-func (d *side) Deliver(Received)       { d.received++ }
-func (d *side) Terminated(t Terminate) { d.fail(fmt.Errorf("terminated: %v", t.Code)) }
+func (d *side) Posted() int                          { return 1 }
+func (d *side) Buffer(int) []stag.Span               { return d.rq }
+func (d *side) Missing() error                       { return nil }
+func (d *side) Deliver(Received)                     { d.received++ }
+func (d *side) DeliverSends(_ Opcode, lens []uint32) { d.received += len(lens) }
+func (d *side) Terminated(t Terminate)               { d.fail(fmt.Errorf("terminated: %v", t.Code)) }
 
 func (d *side) Completed() {}
 

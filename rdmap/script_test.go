@@ -69,6 +69,12 @@ func (c *conversation) Deliver(m Received) {
 	c.watch()
 }
 
+func (c *conversation) DeliverSends(op Opcode, lens []uint32) {
+	for _, n := range lens {
+		c.Deliver(Received{Opcode: op, Len: n, Solicited: op.Solicited()})
+	}
+}
+
 func (c *conversation) Completed() {}
 
 func (c *conversation) Complete(r *Request, st Status, code transport.Code) {

@@ -195,6 +195,14 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 	return s.ddp.Segment(seq, ulpdu)
 }
 
+// Messages takes Sends that have come together: see [ddp.Stream.Messages].
+func (s *Stream) Messages(seq uint64, ulpdu []byte, run transport.Run) (n int, rest []byte) {
+	if s.ending.Load() {
+		return 0, ulpdu
+	}
+	return s.ddp.Messages(seq, ulpdu, run)
+}
+
 // Foresee tells what is to come: see [transport.Foreseer], and Release and Placed.
 func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
 	if s.ending.Load() {

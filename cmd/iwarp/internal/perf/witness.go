@@ -140,10 +140,11 @@ func (b *sinkBuffer) WriteAt(p []byte, off int64) (int, error) {
 // noReceives is a receive queue without any: only Writes come.
 type noReceives struct{}
 
-func (noReceives) Posted() int            { return 0 }
-func (noReceives) Buffer(int) []stag.Span { return nil }
-func (noReceives) Missing() error         { return errors.New("a message where only Writes are sent") }
-func (noReceives) Deliver(rdmap.Received) {}
+func (noReceives) Posted() int                         { return 0 }
+func (noReceives) Buffer(int) []stag.Span              { return nil }
+func (noReceives) Missing() error                      { return errors.New("a message where only Writes are sent") }
+func (noReceives) Deliver(rdmap.Received)              {}
+func (noReceives) DeliverSends(rdmap.Opcode, []uint32) {}
 
 // noEvents ignores what a queue pair would be told.
 type noEvents struct{}

@@ -1,0 +1,126 @@
+package ddp
+
+import (
+	"encoding/binary"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Small messages cost more for the way that each of their segments takes, from the LLP
+// to its place and to its completion, than for their octets. So those that come together
+// are placed one after the other and then delivered together. Only what is plainly in
+// order goes this way; whatever is not, Segment finds and judges.
+
+// runMax is how many messages are delivered together at most.
+const runMax = 32
+
+// A RunQueue is a [Queue] that can be told of several messages at once.
+type RunQueue interface {
+	Queue
+
+	// Runs reports whether messages like that of h may be delivered together with those
+	// behind them: nothing that their delivery does changes where the next belong, or
+	// what [Upper.Untagged] says of them, which is the same for all with this RsvdULP.
+	Runs(h *UntaggedHeader) bool
+
+	// DeliverRun is Deliver for as many messages as there are lengths, the first of them
+	// that of h. It takes as many buffers out of the queue.
+	DeliverRun(h *UntaggedHeader, lens []uint32)
+}
+
+// Messages takes untagged messages of one segment each, as long as they are like the
+// first one: u, the seq-th segment of the sender, and then those of run. It returns how
+// many it has taken, and the first segment that it has not: that is for Segment, if
+// none was taken.
+func (s *Stream) Messages(seq uint64, u []byte, run transport.Run) (n int, rest []byte) {
+	if s.err != nil || seq != s.next || s.ahead.held > 0 || !isWhole(u) {
+		return 0, u
+	}
+	h := &s.seg.u
+	if h.parse(u) != nil {
+		return 0, u
+	}
+	q := s.queue(h.QN)
+	if q == nil || q.runs == nil || h.MSN != q.due || !q.runs.Runs(h) || s.upper.Untagged(h.fields(), len(u)-UntaggedLen) != nil {
+		return 0, u
+	}
+	if n, u = s.placeRun(q, h, u, run); n > 0 {
+		q.runs.DeliverRun(h, s.lens[:n])
+		q.due += MSN(n)
+		s.next += uint64(n)
+	}
+	return n, u
+}
+
+// placeRun places messages like that of h, the first of which is in u. No pin outlasts
+// it.
+func (s *Stream) placeRun(q *untaggedQueue, h *UntaggedHeader, u []byte, run transport.Run) (n int, rest []byte) {
+	var hand grip
+	most := min(q.Posted(), runMax)
+	for n < most && h.isLike(u) && binary.BigEndian.Uint32(u[10:]) == uint32(q.due)+uint32(n) {
+		payload := u[UntaggedLen:]
+		if !hand.place(q.Buffer(n, h), payload) {
+			break
+		}
+		s.lens[n] = uint32(len(payload))
+		n++
+		if u = run.Next(); u == nil {
+			break
+		}
+	}
+	hand.letGo()
+	return n, u
+}
+
+// isWhole reports whether b is the only segment of an untagged message.
+func isWhole(b []byte) bool {
+	return len(b) >= UntaggedLen && b[0]&(controlTagged|controlLast|controlVersion) == controlLast|version &&
+		binary.BigEndian.Uint32(b[14:]) == 0
+}
+
+// isLike reports whether b is a whole message for the queue of h with its RsvdULP.
+func (h *UntaggedHeader) isLike(b []byte) bool {
+	return isWhole(b) && b[1] == h.RsvdULP && binary.BigEndian.Uint32(b[6:]) == uint32(h.QN)
+}
+
+// A grip has a pin of the region that was placed into last.
+type grip struct{ region *stag.Region }
+
+// place puts p into buf if that is one span of a region's memory. false: it is not, or it
+// is too short, or the region is INVALID, or durable, so that placing may take long.
+func (g *grip) place(buf []stag.Span, p []byte) bool {
+	if len(p) == 0 {
+		return true
+	}
+	if len(buf) != 1 || len(p) > buf[0].Len {
+		return false
+	}
+	r := buf[0].Region
+	switch {
+	case r == nil || r.Flusher() != nil:
+		return false
+	case r != g.region:
+		g.letGo()
+		if !r.Pin() {
+			return false
+		}
+		g.region = r
+	case !r.Valid():
+		return false
+	}
+	mem := r.Bytes(buf[0].Off, len(p))
+	if mem == nil {
+		return false
+	}
+	blockcopy.Copy(mem, p)
+	return true
+}
+
+func (g *grip) letGo() {
+	if g.region != nil {
+		g.region.Unpin()
+		g.region = nil
+	}
+}
