@@ -112,6 +112,14 @@ func (h UntaggedHeader) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, h.MO)
 }
 
+// putWhole is Append of the header of a whole message: in few pieces, for it is read again at
+// once, and to load what was just stored in others stalls the processor.
+func (h *UntaggedHeader) putWhole(b *[UntaggedLen]byte) {
+	binary.BigEndian.PutUint64(b[:], uint64(control(0, true))<<56|uint64(h.RsvdULP)<<48|uint64(h.RsvdULPWord)<<16|uint64(h.QN)>>16)
+	binary.BigEndian.PutUint64(b[8:], uint64(h.QN)<<48|uint64(h.MSN)<<16)
+	binary.BigEndian.PutUint16(b[16:], 0)
+}
+
 // ParseUntagged reads the header at the start of a segment for which [IsTagged] is
 // false. The payload is b[UntaggedLen:]. Errors are those of [ParseTagged].
 func ParseUntagged(b []byte) (h UntaggedHeader, err error) {

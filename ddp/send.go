@@ -31,15 +31,20 @@ type sendQueue struct {
 // NextMSN returns the number for the next message to qn, starting with 1, and
 // counts it. The messages must be emitted in that order.
 func (s *Sender) NextMSN(qn QN) MSN {
+	q := s.queue(qn)
+	msn := q.next
+	q.next = msn.Next()
+	return msn
+}
+
+func (s *Sender) queue(qn QN) *sendQueue {
 	for i := range s.queues {
 		if q := &s.queues[i]; q.qn == qn {
-			msn := q.next
-			q.next = msn.Next()
-			return msn
+			return q
 		}
 	}
-	s.queues = append(s.queues, sendQueue{qn, firstMSN.Next()})
-	return firstMSN
+	s.queues = append(s.queues, sendQueue{qn, firstMSN})
+	return &s.queues[len(s.queues)-1]
 }
 
 // Emit appends segments of m to llp's batch, in rising order of their offsets. It

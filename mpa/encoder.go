@@ -69,18 +69,46 @@ func wholeSize(n int) int { return 2 + n + padding(n) + crcSize }
 // digested at once.
 func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
 	p := out.own(wholeSize(n))
-	binary.BigEndian.PutUint16(p, uint16(n))
-	at := 2 + copy(p[2:], head)
-	for _, q := range payload {
-		at += copy(p[at:], q)
-	}
-	at += copy(p[at:], noOctets[:padding(n)])
+	at := putHead(p, head, n)
 	sum := uint32(0)
 	if e.crc {
 		sum = crc32c.Checksum(p[:at])
 	}
+	for _, q := range payload {
+		if e.crc {
+			sum = crc32c.Copy(sum, p[at:], q)
+		} else {
+			copy(p[at:], q)
+		}
+		at += len(q)
+	}
+	if pad := padding(n); pad > 0 {
+		copy(p[at:], noOctets[:pad])
+		if e.crc {
+			sum = crc32c.Update(sum, noOctets[:pad])
+		}
+		at += pad
+	}
 	binary.LittleEndian.PutUint32(p[at:], sum)
 	e.pos += uint64(len(p))
+}
+
+// untaggedLen is the length of the header of most small segments, an untagged one.
+const untaggedLen = 18
+
+// putHead begins p, an FPDU of n octets, with its length and head, and returns how long
+// that is. It stores the header of a small segment in the pieces in which the digest
+// will load it: others would stall the processor.
+func putHead(p, head []byte, n int) int {
+	if len(head) != untaggedLen {
+		binary.BigEndian.PutUint16(p, uint16(n))
+		return lengthSize + copy(p[lengthSize:], head)
+	}
+	first, second, last := binary.BigEndian.Uint64(head), binary.BigEndian.Uint64(head[8:]), binary.BigEndian.Uint16(head[16:])
+	binary.BigEndian.PutUint64(p, uint64(n)<<48|first>>16)
+	binary.BigEndian.PutUint64(p[8:], first<<48|second>>16)
+	binary.BigEndian.PutUint32(p[16:], uint32(second)<<16|uint32(last))
+	return lengthSize + untaggedLen
 }
 
 // pieces is the most pieces that an FPDU adds to a batch.

@@ -82,6 +82,9 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 			return s.fillTerminate(llp)
 		}
 		if f.now == sendingNothing {
+			if room -= s.fillSends(llp, room); room <= 0 {
+				break
+			}
 			if ok, err := s.nextMessage(); !ok || err != nil {
 				return s.flushFirst(), err
 			}

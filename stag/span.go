@@ -132,6 +132,9 @@ func (s *Span) bytes(off uint64, n int) []byte {
 	return s.Mem[off:end:end]
 }
 
+// Memory returns the octets of the span, shared with it: nil if they are those of a Buffer.
+func (s *Span) Memory() []byte { return s.bytes(0, s.Len) }
+
 // place copies p to octet off of the span, within which it is.
 func (s *Span) place(off uint64, p []byte) error {
 	if r := s.Region; r != nil {

@@ -43,8 +43,7 @@ func Copy(crc uint32, dst, src []byte) uint32 {
 	if len(src) >= least {
 		crc, dst, src = foldCopy(crc, dst, src)
 	}
-	copy(dst, src)
-	crc = short(crc, dst)
+	crc = shortCopy(crc, dst, src)
 	raceorder.Unlock()
 	return crc
 }

@@ -97,6 +97,19 @@ func short(crc uint32, p []byte) uint32 {
 	return ^updateShort(^crc, p)
 }
 
+// shortCopy is Copy of what is left, octet for octet in one pass: to copy first, and
+// then to load what was just stored in other pieces, stalls the processor.
+func shortCopy(crc uint32, dst, src []byte) uint32 {
+	if form == stdlib {
+		copy(dst, src)
+		return short(crc, dst)
+	}
+	return ^copyShort(^crc, dst, src)
+}
+
+//go:noescape
+func copyShort(crc uint32, dst, src []byte) uint32
+
 //go:noescape
 func updateShort(crc uint32, p []byte) uint32
 

@@ -14,5 +14,11 @@ func fold(crc uint32, p []byte) (uint32, []byte) { return crc, p }
 
 func foldCopy(crc uint32, dst, src []byte) (uint32, []byte, []byte) { return crc, dst, src }
 
+// shortCopy is Copy of what is left.
+func shortCopy(crc uint32, dst, src []byte) uint32 {
+	copy(dst, src)
+	return short(crc, dst)
+}
+
 // short is Update of what is left.
 func short(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
