@@ -79,12 +79,12 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	if wr.Flags&LocalFence != 0 {
 		r.Flags |= rdmap.LocalFence
 	}
-	if unknown := wr.Flags &^ allFlags; unknown != 0 {
-		return fmt.Errorf("iwarp: unknown Flags %#x", uint8(unknown))
+	if wr.Flags&^allFlags != 0 {
+		return errFlags(wr.Flags)
 	}
 	if wr.Flags&Solicited != 0 {
 		if !wr.Op.takesReceive() {
-			return fmt.Errorf("iwarp: %v cannot be Solicited", wr.Op)
+			return errSolicited(wr.Op)
 		}
 		r.Flags |= rdmap.Solicited
 	}
@@ -112,7 +112,7 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	case OpBind:
 		return qp.fillBind(r, wr)
 	default:
-		return fmt.Errorf("iwarp: %v cannot be posted to a send queue", wr.Op)
+		return errOp(wr.Op)
 	}
 }
 
@@ -175,7 +175,7 @@ func (qp *QP) fillSource(r *rdmap.Request, wr *SendWR) (n uint64, err error) {
 	case len(wr.Local) > 0:
 		return 0, errors.New("iwarp: a work request has Local or Inline, not both")
 	case len(wr.Inline) > most:
-		return 0, fmt.Errorf("%w: %d octets inline, at most %d", ErrLimit, len(wr.Inline), most)
+		return 0, errInline(len(wr.Inline), most)
 	}
 	r.Inline, r.Inlined = append(r.Inline[:0], wr.Inline...), true
 	return uint64(len(wr.Inline)), nil
@@ -189,8 +189,8 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 
 // spans is that for a stream of the PD, or, if stream is 0, for all of them.
 func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32) ([]stag.Span, uint64, error) {
-	if most := pd.rnic.limits.MaxSGE; len(sges) > most {
-		return dst, 0, fmt.Errorf("%w: %d SGEs, at most %d", ErrLimit, len(sges), most)
+	if len(sges) > pd.rnic.limits.MaxSGE {
+		return dst, 0, errSGEs(len(sges), pd.rnic.limits.MaxSGE)
 	}
 	var sum uint64
 	for i := range sges {
@@ -198,9 +198,9 @@ func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32
 		if s.Len == 0 {
 			continue
 		}
-		region, err := pd.checkSGE(s, need, stream)
-		if err != nil {
-			return dst, 0, fmt.Errorf("SGE %d: %w", i, err)
+		region, fault := pd.checkSGE(s, need, stream)
+		if fault != sgeFine {
+			return dst, 0, errSGE(i, s, fault)
 		}
 		dst = append(dst, stag.Span{})
 		d := &dst[len(dst)-1] // in place: a copy of what was just written in pieces stalls
@@ -208,31 +208,31 @@ func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32
 		sum += uint64(s.Len)
 	}
 	if sum > math.MaxUint32 {
-		return dst, 0, fmt.Errorf("%w: a message of %d octets, at most 2^32-1", ErrLimit, sum)
+		return dst, 0, errLong(sum)
 	}
 	return dst, sum, nil
 }
 
 // checkSGE returns the region of an SGE. One that is registered by a work request may be
 // INVALID still when it is named; whether it is VALID is then found out in its turn.
-func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint32) (*stag.Region, error) {
+func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint32) (*stag.Region, sgeFault) {
 	if s.MR == nil {
-		return nil, errors.New("iwarp: no region")
+		return nil, sgeNoRegion
 	}
 	r := s.MR.region()
 	switch {
 	case s.MR.pd != pd:
-		return nil, fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
+		return nil, sgeOtherPD
 	case r.Scope().Stream != 0 && r.Scope().Stream != stream:
-		return nil, fmt.Errorf("%w: the region belongs to another QP", ErrAccess)
+		return nil, sgeOtherQP
 	case !contains(r, s.Off, s.Len):
-		return nil, fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, r.Len())
+		return nil, sgeOutside
 	case r.Access()&need != need:
-		return nil, fmt.Errorf("%w: the region lacks LocalWrite", ErrAccess)
+		return nil, sgeNoRight
 	case !r.Valid() && s.MR.blank == nil:
-		return nil, fmt.Errorf("%w: %v was invalidated", ErrInvalidSTag, r.STag())
+		return nil, sgeInvalid
 	}
-	return r, nil
+	return r, sgeFine
 }
 
 // PostRecv queues buffers for messages of the peer, in order. It may be called as

@@ -24,18 +24,26 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	if c.sendErr != nil {
 		return true // Flush tells
 	}
+	if c.out != nil && c.enc.fitsWhole(c.out, n, stage) && c.out.fits(n, 1, c.most()) {
+		c.enc.whole(c.out, head, payload, n)
+		return true
+	}
 	if c.out == nil {
 		c.out = batches.Get().(*batch)
 	}
-	limit := batchBytes
-	if c.enc.crc {
-		limit = digestBytes
-	}
-	if !c.out.fits(n, c.enc.pieces(payload, n, stage), limit) {
+	if !c.out.fits(n, c.enc.pieces(payload, n, stage), c.most()) {
 		return false
 	}
 	c.enc.encode(c.out, head, payload, n, stage)
 	return true
+}
+
+// most is how many octets a batch takes.
+func (c *Conn) most() int {
+	if c.enc.crc {
+		return digestBytes
+	}
+	return batchBytes
 }
 
 // Flush writes the batch, as LLP says. ErrFenced: we are the responder, and the

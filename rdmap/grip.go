@@ -15,20 +15,24 @@ type grip struct {
 
 // take takes one hold of r. false: r has been invalidated.
 func (g *grip) take(r *stag.Region) bool {
+	if r == g.region && g.spare > 0 && r.Valid() {
+		g.spare--
+		return true
+	}
+	return g.takeMore(r)
+}
+
+// takeMore is take for what the spare holds are not enough for.
+func (g *grip) takeMore(r *stag.Region) bool {
 	if r != g.region { // the first time: perhaps the only one
 		g.letGo()
 		g.region = r
 		return r.Hold()
 	}
-	if g.spare == 0 {
-		if !r.HoldN(gripHolds) {
-			return false
-		}
-		g.spare = gripHolds
-	} else if !r.Valid() {
+	if g.spare > 0 || !r.HoldN(gripHolds) { // it is INVALID
 		return false
 	}
-	g.spare--
+	g.spare = gripHolds - 1
 	return true
 }
 

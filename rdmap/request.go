@@ -73,13 +73,25 @@ func parseRemoteAddr(b []byte) RemoteAddr {
 // What the memory of a request that did not succeed holds, at either end, is not
 // known: any part of the octets may have been moved (RFC 5040 section 3.1).
 type Request struct {
+	// What every request has comes first, so that a Send touches little memory.
+
 	Kind  Kind
 	Flags Flags
 
-	// The poster's own.
-	ID   uint64
-	Tag  any
-	Bits uint32
+	// Inlined: the payload of a Send or Write is Inline.
+	Inlined bool
+
+	done  bool // has its response, or was done here
+	quiet bool // the RTR: makes no completion
+
+	Bits uint32 // the poster's own, as ID and Tag are
+	held int32  // so many of Spans are held
+	msn  ddp.MSN
+
+	Invalidate stag.STag // of the peer, see Invalidating; KindInvalidate: of this side
+
+	ID  uint64
+	Len uint64 // octets of the payload, or changed by an atomic operation; Post computes it
 
 	// Spans is what a Send or Write gathers its payload from, or the one span that a
 	// Read places into: a region's, with LocalWrite, unless it is empty. The poster
@@ -87,16 +99,19 @@ type Request struct {
 	// where the window begins; these the poster has not checked.
 	Spans []stag.Span
 
+	Tag any
+
 	// Inline is the payload of a Send or Write if Inlined is set, an [AtomicRequest],
 	// whose ID Fill will choose, or the octets of an extension's request. The poster
 	// copies it in: append(r.Inline[:0], ...).
-	Inline  []byte
-	Inlined bool
+	Inline []byte
 
-	Remote     RemoteAddr // target of a Write, source of a Read
-	Len        uint64     // octets of the payload, or changed by an atomic operation; Post computes it
-	Imm        [8]byte    // KindImmediate, WithImmediate
-	Invalidate stag.STag  // of the peer, see Invalidating; KindInvalidate: of this side
+	reply *replyBuffer
+
+	// A Send has none of the following, which its poster leaves alone.
+
+	Remote RemoteAddr // target of a Write, source of a Read
+	Imm    [8]byte    // KindImmediate, WithImmediate
 
 	Enable *stag.Region // KindRegister, KindBind: what was prepared
 
@@ -104,13 +119,8 @@ type Request struct {
 	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete
 	Old   uint64     // KindAtomic: the value before, for Complete
 
-	done  bool // has its response, or was done here
-	quiet bool // the RTR: makes no completion
-	held  int  // so many of Spans are held
-	msn   ddp.MSN
-	sink  RemoteAddr // of a Read: where its response goes
-	got   uint64     // octets of the response that have come, where the order is kept
-	reply *replyBuffer
+	sink RemoteAddr // of a Read: where its response goes
+	got  uint64     // octets of the response that have come, where the order is kept
 }
 
 // A replyBuffer is where a response on QN 3 is placed. It stays with its Request for
@@ -139,6 +149,22 @@ func (r *Request) reset() {
 	spans, inline, reply := r.Spans[:0], r.Inline[:0], r.reply
 	*r = Request{}
 	r.Spans, r.Inline, r.reply = spans, inline, reply
+}
+
+// resetSend is reset for a Send, of which only the first part was in use.
+func (r *Request) resetSend() {
+	if len(r.Spans) == 1 {
+		r.Spans[0] = stag.Span{}
+	} else {
+		clear(r.Spans)
+	}
+	r.Kind, r.Flags, r.Inlined, r.done, r.quiet = 0, 0, false, false, false
+	r.Bits, r.held, r.msn, r.Invalidate = 0, 0, 0, 0
+	r.ID, r.Len = 0, 0
+	r.Spans, r.Inline = r.Spans[:0], r.Inline[:0]
+	if r.Tag != nil {
+		r.Tag = nil
+	}
 }
 
 // awaitsResponse reports whether r takes a slot of the peer's inbound queue.

@@ -176,7 +176,11 @@ func (s *Stream) complete(r *Request, st Status, code transport.Code) {
 	if !r.quiet {
 		s.config.Events.Complete(r, st, code)
 	}
-	r.reset()
+	if r.Kind == KindSend {
+		r.resetSend()
+	} else {
+		r.reset()
+	}
 	s.sq.head++
 }
 

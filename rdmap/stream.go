@@ -116,10 +116,10 @@ func (r *Request) prepare() error {
 	}
 	r.Len = stag.TotalLen(r.Spans)
 	if r.Len > math.MaxUint32 {
-		return fmt.Errorf("%w: %d octets", ErrRequest, r.Len)
+		return r.refused("too long", r.Len)
 	}
 	if r.Flags&WithImmediate != 0 && r.Kind != KindWrite {
-		return fmt.Errorf("%w: Immediate Data behind kind %d", ErrRequest, r.Kind)
+		return r.refused("Immediate Data behind it", 0)
 	}
 	switch r.Kind {
 	case KindSend, KindImmediate, KindWrite, KindInvalidate:
@@ -127,26 +127,31 @@ func (r *Request) prepare() error {
 	case KindAtomic:
 		r.Len = stag.AtomicLen
 		if len(r.Inline) != AtomicRequestLen {
-			return fmt.Errorf("%w: Atomic Request of %d octets", ErrRequest, len(r.Inline))
+			return r.refused("octets of an Atomic Request", uint64(len(r.Inline)))
 		}
 		return nil
 	case KindRegister, KindBind:
 		if r.Enable == nil || r.Kind == KindBind && (len(r.Spans) != 1 || r.Spans[0].Region == nil) {
-			return fmt.Errorf("%w: nothing to enable", ErrRequest)
+			return r.refused("nothing to enable", 0)
 		}
 		return nil
 	case KindRead:
 		if len(r.Spans) > 1 || (r.Len > 0 && r.Spans[0].Region == nil) {
-			return fmt.Errorf("%w: the sink of a Read is one run of octets of a region", ErrRequest)
+			return r.refused("the sink of a Read is one run of octets of a region", r.Len)
 		}
 		return nil
 	case KindExtension:
 		if r.Ext == nil || len(r.Inline) > r.Ext.MaxRequest {
-			return fmt.Errorf("%w: extension request of %d octets", ErrRequest, len(r.Inline))
+			return r.refused("octets of the request of an extension", uint64(len(r.Inline)))
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: kind %d", ErrRequest, r.Kind)
+	return r.refused("unknown", 0)
+}
+
+// refused makes the error of prepare, away from where each request passes.
+func (r *Request) refused(why string, n uint64) error {
+	return fmt.Errorf("%w: kind %d: %s: %d", ErrRequest, r.Kind, why, n)
 }
 
 // Pending reports whether Fill has something to do.

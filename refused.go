@@ -1,0 +1,58 @@
+package iwarp
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Why a work request is not posted. The texts are made here, away from what is done for
+// each request that is: there they would cost time even where nothing is wrong.
+
+func errFlags(f Flags) error { return fmt.Errorf("iwarp: unknown Flags %#x", uint8(f&^allFlags)) }
+
+func errSolicited(op Op) error { return fmt.Errorf("iwarp: %v cannot be Solicited", op) }
+
+func errOp(op Op) error { return fmt.Errorf("iwarp: %v cannot be posted to a send queue", op) }
+
+func errInline(n, most int) error {
+	return fmt.Errorf("%w: %d octets inline, at most %d", ErrLimit, n, most)
+}
+
+func errSGEs(n, most int) error { return fmt.Errorf("%w: %d SGEs, at most %d", ErrLimit, n, most) }
+
+func errLong(n uint64) error {
+	return fmt.Errorf("%w: a message of %d octets, at most 2^32-1", ErrLimit, n)
+}
+
+// An sgeFault is what is wrong with an SGE.
+type sgeFault uint8
+
+const (
+	sgeFine sgeFault = iota
+	sgeNoRegion
+	sgeOtherPD
+	sgeOtherQP
+	sgeOutside
+	sgeNoRight
+	sgeInvalid
+)
+
+// errSGE tells of the i-th SGE.
+func errSGE(i int, s *SGE, f sgeFault) error { return fmt.Errorf("SGE %d: %w", i, f.of(s)) }
+
+func (f sgeFault) of(s *SGE) error {
+	switch f {
+	case sgeNoRegion:
+		return errors.New("iwarp: no region")
+	case sgeOtherPD:
+		return fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
+	case sgeOtherQP:
+		return fmt.Errorf("%w: the region belongs to another QP", ErrAccess)
+	case sgeOutside:
+		return fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, s.MR.Len())
+	case sgeNoRight:
+		return fmt.Errorf("%w: the region lacks LocalWrite", ErrAccess)
+	default:
+		return fmt.Errorf("%w: %v was invalidated", ErrInvalidSTag, s.MR.STag())
+	}
+}
