@@ -73,20 +73,10 @@ func (qp *QP) postError(err error) error {
 // fill checks a work request and translates it.
 func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	r.ID, r.Bits = wr.ID, uint32(makeBits(wr.Op, wr.Flags))
-	if wr.Flags&ReadFence != 0 {
-		r.Flags |= rdmap.ReadFence
-	}
-	if wr.Flags&LocalFence != 0 {
-		r.Flags |= rdmap.LocalFence
-	}
-	if wr.Flags&^allFlags != 0 {
-		return errFlags(wr.Flags)
-	}
-	if wr.Flags&Solicited != 0 {
-		if !wr.Op.takesReceive() {
-			return errSolicited(wr.Op)
+	if wr.Flags&^Unsignaled != 0 {
+		if err := fillFlags(r, wr); err != nil {
+			return err
 		}
-		r.Flags |= rdmap.Solicited
 	}
 	switch wr.Op {
 	case OpSend, OpSendInvalidate:
@@ -114,6 +104,25 @@ func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	default:
 		return errOp(wr.Op)
 	}
+}
+
+func fillFlags(r *rdmap.Request, wr *SendWR) error {
+	if wr.Flags&ReadFence != 0 {
+		r.Flags |= rdmap.ReadFence
+	}
+	if wr.Flags&LocalFence != 0 {
+		r.Flags |= rdmap.LocalFence
+	}
+	if wr.Flags&^allFlags != 0 {
+		return errFlags(wr.Flags)
+	}
+	if wr.Flags&Solicited != 0 {
+		if !wr.Op.takesReceive() {
+			return errSolicited(wr.Op)
+		}
+		r.Flags |= rdmap.Solicited
+	}
+	return nil
 }
 
 func (qp *QP) fillSend(r *rdmap.Request, wr *SendWR) error {

@@ -181,7 +181,7 @@ func (s *Stream) complete(r *Request, st Status, code transport.Code) {
 	} else {
 		r.reset()
 	}
-	s.sq.head++
+	s.sq.giveBack(r)
 }
 
 // asFault gives err a code.

@@ -1,7 +1,6 @@
 package rdmap
 
 import (
-	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -17,9 +16,21 @@ func (s *Stream) fillSends(llp transport.LLP, room int64) (weight int64) {
 	n := uint64(0)
 	for ; weight < room && f.next < f.posted; n++ {
 		r := at(f.ring, f.next)
-		if !isPlainSend(r) || s.answerable.Load() || s.ending.Load() || !s.fillSend(&wholes, r) {
+		if !isPlainSend(r) || s.answerable.Load() || s.ending.Load() {
 			break
 		}
+		x := r.Spans[0].Region
+		if x != nil && !f.holds.take(x) {
+			break
+		}
+		msn, ok := wholes.Emit(OpSend.control(), &r.Spans[0])
+		if !ok {
+			if x != nil {
+				f.holds.give(x)
+			}
+			break
+		}
+		r.msn, r.held = msn, 1
 		weight += int64(r.Len) + messageCost
 		f.next++
 	}
@@ -34,19 +45,4 @@ func (s *Stream) fillSends(llp transport.LLP, room int64) (weight int64) {
 // isPlainSend reports whether r is a Send from one place, without any flags.
 func isPlainSend(r *Request) bool {
 	return r.Kind == KindSend && r.Flags == 0 && len(r.Spans) == 1
-}
-
-// fillSend puts one Send into the batch. false: it is for others to find out why not.
-func (s *Stream) fillSend(wholes *ddp.Wholes, r *Request) bool {
-	if !r.hold(&s.fill.holds) {
-		r.release(&s.fill.holds)
-		return false
-	}
-	msn, ok := wholes.Emit(OpSend.control(), &r.Spans[0])
-	if !ok {
-		r.release(&s.fill.holds)
-		return false
-	}
-	r.msn = msn
-	return true
 }

@@ -9,9 +9,11 @@ package rdmap
 //
 // A Read may complete before the batch that holds it is known to be out, so head may
 // be ahead of flushed. The ring holds pointers: it grows, requests stay where they
-// are.
+// are. Those that nobody uses are spare, and the one that was given back last is the
+// next to be used: it is in the cache.
 type sendQueue struct {
-	ring   []*Request // a power of two long
+	ring   []*Request // a power of two long; nil where no request is
+	spare  []*Request // as many as there are places in the ring, less those in it
 	depth  uint64     // of the poster's requests
 	first  uint64     // the first of the poster's requests: 1 behind an RTR
 	head   uint64
@@ -31,7 +33,20 @@ func (q *sendQueue) tail() *Request {
 	if q.posted-q.head == uint64(len(q.ring)) {
 		q.grow()
 	}
-	return q.at(q.posted)
+	place := &q.ring[q.posted&uint64(len(q.ring)-1)]
+	if *place == nil { // else it was not posted after all
+		last := len(q.spare) - 1
+		*place = q.spare[last]
+		q.spare = q.spare[:last]
+	}
+	return *place
+}
+
+// giveBack takes r, the oldest request, out of the queue.
+func (q *sendQueue) giveBack(r *Request) {
+	q.ring[q.head&uint64(len(q.ring)-1)] = nil
+	q.spare = append(q.spare, r)
+	q.head++
 }
 
 // grow makes a ring of twice the size. The old one stays as it is, for Fill may be
@@ -42,8 +57,8 @@ func (q *sendQueue) grow() {
 	for i := q.head; i < q.posted; i++ {
 		ring[i&uint64(len(ring)-1)] = q.at(i)
 	}
+	q.ring, q.spare = ring, make([]*Request, 0, len(ring))
 	for i := range fresh {
-		ring[(q.posted+uint64(i))&uint64(len(ring)-1)] = &fresh[i]
+		q.spare = append(q.spare, &fresh[i])
 	}
-	q.ring = ring
 }
