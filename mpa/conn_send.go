@@ -14,6 +14,9 @@ import (
 // A segment that no FPDU can carry, because it is empty or longer than
 // MaxMULPDU, ends the sending half: Flush tells.
 func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
+	if c.appendSmall(head, payload) {
+		return true
+	}
 	n := len(head)
 	for _, p := range payload {
 		n += len(p)
@@ -24,10 +27,6 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	if c.sendErr != nil {
 		return true // Flush tells
 	}
-	if c.out != nil && c.enc.fitsWhole(c.out, n, stage) && c.out.fits(n, 1, c.most()) {
-		c.enc.whole(c.out, head, payload, n)
-		return true
-	}
 	if c.out == nil {
 		c.out = batches.Get().(*batch)
 	}
@@ -35,6 +34,21 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 		return false
 	}
 	c.enc.encode(c.out, head, payload, n, stage)
+	return true
+}
+
+// appendSmall is Append for one short run of payload, which is copied in any case, if
+// there is plainly room in the batch.
+func (c *Conn) appendSmall(head []byte, payload [][]byte) bool {
+	b := c.out
+	if b == nil || c.sendErr != nil || len(payload) != 1 {
+		return false
+	}
+	n := len(head) + len(payload[0])
+	if n >= lendMin || n == 0 || c.enc.markers || !b.grows || chunkSize-b.fill < wholeSize(n) || b.bytes+n > c.most() {
+		return false
+	}
+	c.enc.whole(b, head, payload, n)
 	return true
 }
 

@@ -71,16 +71,20 @@ func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
 	p := out.own(wholeSize(n))
 	at := putHead(p, head, n)
 	sum := uint32(0)
-	if e.crc {
-		sum = crc32c.Checksum(p[:at])
-	}
-	for _, q := range payload {
-		if e.crc {
-			sum = crc32c.Copy(sum, p[at:], q)
-		} else {
-			copy(p[at:], q)
+	switch {
+	case !e.crc:
+		for _, q := range payload {
+			at += copy(p[at:], q)
 		}
-		at += len(q)
+	case len(payload) == 1:
+		sum = crc32c.Join(p, at, payload[0])
+		at += len(payload[0])
+	default:
+		sum = crc32c.Checksum(p[:at])
+		for _, q := range payload {
+			sum = crc32c.Copy(sum, p[at:], q)
+			at += len(q)
+		}
 	}
 	if pad := padding(n); pad > 0 {
 		copy(p[at:], noOctets[:pad])

@@ -25,8 +25,7 @@ func (g *grip) take(r *stag.Region) bool {
 // takeMore is take for what the spare holds are not enough for.
 func (g *grip) takeMore(r *stag.Region) bool {
 	if r != g.region { // the first time: perhaps the only one
-		g.letGo()
-		g.region = r
+		g.change(r)
 		return r.Hold()
 	}
 	if g.spare > 0 || !r.HoldN(gripHolds) { // it is INVALID
@@ -39,10 +38,15 @@ func (g *grip) takeMore(r *stag.Region) bool {
 // give releases one hold of r, at the latest when letGo is called.
 func (g *grip) give(r *stag.Region) {
 	if r != g.region {
-		g.letGo()
-		g.region = r
+		g.change(r)
 	}
 	g.spare++
+}
+
+// change turns to another region.
+func (g *grip) change(r *stag.Region) {
+	g.letGo()
+	g.region = r
 }
 
 // letGo releases what is spare.

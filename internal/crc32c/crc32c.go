@@ -31,6 +31,21 @@ func Update(crc uint32, p []byte) uint32 {
 	return crc
 }
 
+// Join copies src into p, right behind its first n octets, and is the CRC32c of both. Of
+// src it is as Copy. It panics if p is too short.
+func Join(p []byte, n int, src []byte) uint32 {
+	dst := p[n : n+len(src)]
+	if len(src) >= least {
+		return Copy(Checksum(p[:n]), dst, src)
+	}
+	raceorder.Lock()
+	raceRead(src)
+	raceWrite(dst)
+	crc := shortJoin(p[:n], dst, src)
+	raceorder.Unlock()
+	return crc
+}
+
 // Copy copies src to the beginning of dst and is Update of it, in one pass. Each
 // octet of src is read once: the CRC32c is that of what dst then holds even when
 // someone writes to src meanwhile. They must not overlap. Copy panics if dst is

@@ -134,3 +134,20 @@ func TestNoAllocations(t *testing.T) {
 		}))
 	})
 }
+
+func TestJoinIsChecksumAndCopy(t *testing.T) {
+	eachWay(t, func(t *testing.T) {
+		src := noise(700)
+		for _, n := range []int{0, 1, 16, 20, 300} {
+			for _, size := range []int{0, 1, 2, 3, 4, 7, 8, 31, 32, 33, 64, 100, 255, 256, 511, 700} {
+				p := noise(n + size + 9)
+				want := append(bytes.Clone(p[:n]), src[:size]...)
+				rest := bytes.Clone(p[n+size:])
+				require.Equal(t, crc32.Checksum(want, castagnoli), Join(p, n, src[:size]), "%d octets behind %d", size, n)
+				require.Equal(t, want, p[:n+size], "they are where they belong")
+				require.Equal(t, rest, p[n+size:], "and nowhere else")
+			}
+		}
+		require.Panics(t, func() { Join(make([]byte, 10), 4, src[:7]) }, "there must be room")
+	})
+}

@@ -107,6 +107,14 @@ func shortCopy(crc uint32, dst, src []byte) uint32 {
 	return ^copyShort(^crc, dst, src)
 }
 
+// shortJoin is the CRC32c of head and then src, which it copies to dst.
+func shortJoin(head, dst, src []byte) uint32 {
+	if form == stdlib {
+		return shortCopy(short(0, head), dst, src)
+	}
+	return ^copyShort(updateShort(^uint32(0), head), dst, src)
+}
+
 //go:noescape
 func copyShort(crc uint32, dst, src []byte) uint32
 

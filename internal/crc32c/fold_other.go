@@ -14,6 +14,11 @@ func fold(crc uint32, p []byte) (uint32, []byte) { return crc, p }
 
 func foldCopy(crc uint32, dst, src []byte) (uint32, []byte, []byte) { return crc, dst, src }
 
+// shortJoin is the CRC32c of head and then src, which it copies to dst.
+func shortJoin(head, dst, src []byte) uint32 {
+	return shortCopy(short(0, head), dst, src)
+}
+
 // shortCopy is Copy of what is left.
 func shortCopy(crc uint32, dst, src []byte) uint32 {
 	copy(dst, src)
