@@ -53,8 +53,12 @@ func (q *recvQueue) post(wrs []RecvWR, w *waiter) (n int, err error) {
 		return 0, ended(q.qp.cause())
 	}
 	room := q.qp.recvRoom.take(q.depth, len(wrs))
+	free := uint64(0) // places of the ring, as far as is known
 	for ; n < len(wrs); n++ {
-		q.widen()
+		if free == 0 {
+			free = q.widen()
+		}
+		free--
 		r := at(q.ring, q.posted)
 		if r.spans, _, err = q.qp.spans(r.spans[:0], wrs[n].Local, stag.LocalWrite); err != nil {
 			break
@@ -91,12 +95,14 @@ func (q *recvQueue) draw(from *SRQ) bool {
 	return true
 }
 
-// widen makes the ring larger if it is full. The old one stays as it is, for it may be
-// in view.
-func (q *recvQueue) widen() {
-	if taken := q.taken.Load(); q.posted-taken == uint64(len(q.ring)) {
+// widen makes the ring larger if it is full, and tells how many places are free. The old
+// one stays as it is, for it may be in view.
+func (q *recvQueue) widen() (free uint64) {
+	taken := q.taken.Load()
+	if q.posted-taken == uint64(len(q.ring)) {
 		q.ring = grown(q.ring, taken, q.posted)
 	}
+	return uint64(len(q.ring)) - (q.posted - taken)
 }
 
 // grown returns a ring of twice the size with the receives from up to to.

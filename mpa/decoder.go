@@ -49,7 +49,7 @@ func (d *decoder) next(b []byte) (fpdu, *transport.Fault) {
 		return fpdu{}, fault
 	}
 	if n < minULPDU {
-		return fpdu{}, transport.Faultf(transport.MPAMarker, "ULPDU of %d octets is shorter than any DDP header", n)
+		return fpdu{}, tooShort(n)
 	}
 	if d.markers {
 		squeeze(b[lead:f.size], header)
@@ -74,13 +74,21 @@ func (d *decoder) check(b []byte, header uint64) *transport.Fault {
 		body, field := b[:len(b)-crcSize], b[len(b)-crcSize:]
 		got, want := binary.LittleEndian.Uint32(field), crc32c.Checksum(body)
 		if got != want {
-			return transport.Faultf(transport.MPACRC, "FPDU at octet %d carries %08x, its octets make %08x", d.pos, got, want)
+			return d.badCRC(got, want)
 		}
 	}
 	if d.markers {
 		return d.checkMarkers(b, header)
 	}
 	return nil
+}
+
+func (d *decoder) badCRC(got, want uint32) *transport.Fault {
+	return transport.Faultf(transport.MPACRC, "FPDU at octet %d carries %08x, its octets make %08x", d.pos, got, want)
+}
+
+func tooShort(n int) *transport.Fault {
+	return transport.Faultf(transport.MPAMarker, "ULPDU of %d octets is shorter than any DDP header", n)
 }
 
 // checkMarkers verifies that every Marker of the FPDU points to its header.
