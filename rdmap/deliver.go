@@ -137,7 +137,7 @@ func (q *sendSink) DeliverRun(h *ddp.UntaggedHeader, lens []uint32) {
 		octets += uint64(n)
 	}
 	q.s.received(op, uint64(len(lens)), octets)
-	q.Receives.DeliverSends(op, lens)
+	q.DeliverSends(op, lens)
 }
 
 // invalidateFor invalidates an STag at the peer's request. An STag that is not valid

@@ -99,6 +99,8 @@ func TestRDMAP_118_AnErroneousStreamCarriesNoMoreData(t *testing.T) {
 		untagged(OpSend, QNSend, 1, "hello"),
 		readRequestOf(1, ReadRequest{}),
 		[]byte{0})
+	n, _ := c.s.Messages(0, untagged(OpSend, QNSend, 1, ""), new(arrivals))
+	require.Zero(t, n, "Sends that come together, too")
 	require.Equal(t, make([]byte, 16), mem)
 	require.Empty(t, c.received)
 	c.wantTerminate("only the Terminate goes out", bare(transport.MPACRC))
