@@ -134,11 +134,16 @@ func TestKeepCopiesWhatIsLent(t *testing.T) {
 }
 
 func TestStalledSegmentIsPresentedAgain(t *testing.T) {
-	for _, markers := range []bool{false, true} {
+	for i := range 4 {
+		markers, inRuns := i&1 != 0, i&2 != 0
 		ref := reference{crc: true, markers: markers}
 		s := &script{reads: [][]byte{ref.stream(mixed()...), ref.stream(mixed()...)}}
 		c := conn(s, Terms{CRC: true, ReceiveMarkers: markers})
 		var p collector
+		var placer transport.Placer = &p
+		if inRuns {
+			placer = runner{&p}
+		}
 		tries := 0
 		p.refuse = func(uint64) error {
 			if tries++; tries%3 != 0 {
@@ -148,7 +153,7 @@ func TestStalledSegmentIsPresentedAgain(t *testing.T) {
 		}
 		left := -1
 		for {
-			err := c.Receive(&p, tries%2 == 0)
+			err := c.Receive(placer, tries%2 == 0)
 			if errors.Is(err, transport.ErrAgain) {
 				break
 			}
@@ -157,11 +162,37 @@ func TestStalledSegmentIsPresentedAgain(t *testing.T) {
 			}
 			left = len(s.reads)
 		}
-		require.Equal(t, append(mixed(), mixed()...), p.ulpdus, "Markers %t", markers)
+		require.Equal(t, append(mixed(), mixed()...), p.ulpdus, "Markers %t, in runs %t", markers, inRuns)
 		for i, seq := range p.seqs {
 			require.EqualValues(t, i, seq)
 		}
 	}
+}
+
+// A runner is a collector that takes what has come in one call.
+type runner struct{ *collector }
+
+func (r runner) Segments(seq uint64, run transport.Run) error {
+	for u := run.Next(); u != nil; u = run.Next() {
+		if err := r.Segment(seq, u); err != nil {
+			return err
+		}
+		seq++
+	}
+	return nil
+}
+
+func TestMPA_33_44_RunEndsBeforeWhatIsCorrupt(t *testing.T) {
+	ref := reference{crc: true}
+	wire := ref.stream(octets(20), octets(30), octets(40))
+	wire[len(wire)-1] ^= 1
+	c, p := conn(&script{reads: [][]byte{wire}}, Terms{CRC: true}), &collector{}
+	var fault *transport.Fault
+	require.ErrorAs(t, drain(c, runner{p}), &fault)
+	require.Equal(t, transport.MPACRC, fault.Code)
+	require.Equal(t, [][]byte{octets(20), octets(30)}, p.ulpdus, "what came before it is handed up")
+	require.ErrorAs(t, c.Receive(runner{p}, false), &fault, "and nothing any more")
+	require.Len(t, p.ulpdus, 2)
 }
 
 func TestIdleConnHoldsNoMemory(t *testing.T) {
