@@ -98,9 +98,6 @@ func (l *onReceive) change(f func([]*stag.Region) []*stag.Region) {
 	l.regions.Store(&old)
 }
 
-// none reports whether there are none.
-func (l *onReceive) none() bool { return l.regions.Load() == nil }
-
 // flush makes durable what the peer of qp may have written.
 func (l *onReceive) flush(qp *QP) error {
 	p := l.regions.Load()

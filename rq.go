@@ -152,10 +152,22 @@ func (q *recvQueue) waiting() bool {
 
 // Deliver completes the oldest receive.
 func (q *recvQueue) Deliver(m rdmap.Received) {
-	if err := q.qp.pd.durable.flush(q.qp); err != nil {
-		q.qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "durable on receive: %w", err))
-		return
+	if q.durable() {
+		q.deliver(m)
 	}
+}
+
+// durable sees to it that what the peer has written is durable where that is wanted. If
+// it fails, the QP does.
+func (q *recvQueue) durable() bool {
+	err := q.qp.pd.durable.flush(q.qp)
+	if err != nil {
+		q.qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "durable on receive: %w", err))
+	}
+	return err == nil
+}
+
+func (q *recvQueue) deliver(m rdmap.Received) {
 	w, wc := q.take()
 	wc.Len = m.Len
 	if m.Solicited {
@@ -172,17 +184,16 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 
 // DeliverSends completes the oldest receives, those of a run without any detour.
 func (q *recvQueue) DeliverSends(op rdmap.Opcode, lens []uint32) {
-	m := rdmap.Received{Opcode: op, Solicited: op.Solicited()}
-	q.push()
+	if !q.durable() {
+		return
+	}
 	for len(lens) > 0 {
-		n := q.plain(len(lens))
-		if n > 0 && q.qp.pd.durable.none() {
-			q.complete(lens[:n], m.Solicited)
+		if n := q.plain(len(lens)); n > 0 {
+			q.complete(lens[:n], op.Solicited())
 			lens = lens[n:]
 			continue
 		}
-		m.Len = lens[0]
-		q.Deliver(m)
+		q.deliver(rdmap.Received{Opcode: op, Len: lens[0], Solicited: op.Solicited()})
 		lens = lens[1:]
 	}
 }
@@ -203,6 +214,9 @@ func (q *recvQueue) plain(n int) int {
 func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)
+	}
+	if q.qp.received.n > 0 {
+		q.push() // what came before
 	}
 	q.tell()
 	var flags Flags
