@@ -1,9 +1,6 @@
 package commit
 
 import (
-	"context"
-	"io/fs"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -13,6 +10,18 @@ import (
 // A Flusher makes a range durable.
 type Flusher = stag.Flusher
 
+// A Deferrer is a Flusher that need not be waited for: one goroutine then serves all who
+// want something durable, and those of a stream do not need one each.
+type Deferrer interface {
+	Flusher
+	// FlushThen is Flush that does not wait. If it has nothing to wait for it returns
+	// false and the outcome. Else it returns true, and calls then with the outcome: once,
+	// from any goroutine, perhaps before it returns. then must not wait either. If there is
+	// work to be done for it, FlushThen has run do that: at once or later, in a goroutine that
+	// may wait.
+	FlushThen(off, n int64, then func(error), run func(work func())) (pending bool, err error)
+}
+
 // A Prompter is a Flusher that can tell whether a Flush would wait for nothing: it is then
 // called by who receives, which is faster than a goroutine of its own.
 type Prompter interface {
@@ -21,8 +30,7 @@ type Prompter interface {
 }
 
 // A group commits for all who write to one backing: it knows what was written since it
-// was durable, and one sync serves everybody who came before it began. Whoever comes
-// first while no sync is running runs it; the others wait, and one of them runs the next.
+// was durable, and one sync serves everybody who came before it began. See round.
 type group struct {
 	// sync makes the chunks of ranges durable, or everything.
 	sync func(ranges []Range) error
@@ -37,27 +45,21 @@ type group struct {
 	losses atomic.Uint64 // syncs that have failed like that
 
 	mu      sync.Mutex
-	idle    sync.Cond // neither running nor next may be left
+	busy    bool      // there is a committer, or one has been asked for
+	idle    sync.Cond // busy has ended
 	running *round
 	next    *round // that waits for the running one to end
-	gathers bool   // whoever is to run next lets others come first
 	crowded bool   // the last round had several users
 	spare   []*round
-	why     error   // of the last loss, for who asks for what was lost
-	mended  Range   // written in one run since then: segments may be shorter than chunks
-	taken   chunks  // what the running round makes durable
-	ranges  []Range // of taken
+	told    []outcome // by the committer, when a round has ended
+	once    func()    // commitOnce, made once
+	steady  func()    // commitAll, likewise
+	why     error     // of the last loss, for who asks for what was lost
+	mended  Range     // written in one run since then: segments may be shorter than chunks
+	taken   chunks    // what the running round makes durable
+	ranges  []Range   // of taken
 	syncs   uint64
 	closed  bool
-}
-
-// A round is one sync and those whom it serves.
-type round struct {
-	wants   []Range
-	users   int       // who wait for it
-	changed sync.Cond // it has ended, or may be run
-	ended   bool
-	err     error
 }
 
 func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
@@ -66,6 +68,7 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 		dirty: newChunks(size), lost: newChunks(size), taken: newChunks(size),
 	}
 	g.idle.L = &g.mu
+	g.once, g.steady = g.commitOnce, g.commitAll
 	return g
 }
 
@@ -112,178 +115,12 @@ func (g *group) lose(err error) {
 // those octets fails, until they are written again.
 func (g *group) Failed(off, n int64, err error) {}
 
-// Prompt reports whether n octets at off are durable, or cheap to make so.
-func (g *group) Prompt(off, n int64) bool {
-	if n <= g.cheap {
-		return true
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	want := Range{off, n}
-	return !g.dirty.has(want) && (g.running == nil || !g.taken.has(want))
-}
-
-// Flush makes n octets at off durable that were written before. The error is that of the
-// backing. When a page of it could not be written, everything that was not yet
-// durable is lost: Flush answers DataLost for it until it is written again, for the
-// system has dropped it and would call the next sync a success. So are octets of which
-// a WriteAt has failed.
-func (g *group) Flush(ctx context.Context, off, n int64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	want := Range{off, n}
-	switch {
-	case g.closed:
-		return fs.ErrClosed
-	case g.loss.Load() && g.lost.has(want):
-		return g.why
-	case g.dirty.has(want):
-		return g.serve(ctx, g.join(want))
-	case g.running != nil && g.taken.has(want):
-		g.running.users++
-		return g.serve(ctx, g.running)
-	}
-	return nil
-}
-
-// join adds want to the round that has not begun. Preconditions: g.mu is held.
-func (g *group) join(want Range) *round {
-	if g.next == nil {
-		g.next = g.newRound()
-	}
-	g.next.wants = append(g.next.wants, want)
-	g.next.users++
-	return g.next
-}
-
-func (g *group) newRound() *round {
-	if n := len(g.spare); n > 0 {
-		r := g.spare[n-1]
-		g.spare = g.spare[:n-1]
-		r.wants, r.ended, r.err = r.wants[:0], false, nil
-		return r
-	}
-	r := new(round)
-	r.changed.L = &g.mu
-	return r
-}
-
-// serve waits for r to end, and runs it if nobody else does. Preconditions: g.mu is held.
-func (g *group) serve(ctx context.Context, r *round) error {
-	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, func() { g.wake(r) })()
-	}
-	for !r.ended && ctx.Err() == nil {
-		if g.mayRun(r) {
-			g.gather(r)
-			g.run(r)
-			break
-		}
-		r.changed.Wait()
-	}
-	err := r.err
-	if !r.ended {
-		err = ctx.Err()
-	}
-	if r.users--; r.users == 0 {
-		g.retire(r)
-	} else if g.mayRun(r) { // it was for us to do
-		r.changed.Signal()
-	}
-	return err
-}
-
-func (g *group) mayRun(r *round) bool { return g.next == r && g.running == nil && !g.gathers }
-
-// gather has everybody go first who could run now, where there are several who commit:
-// those whom the last round has served come back, and the more share a sync the
-// better. One who is alone does not wait. Preconditions: g.mu is held; it is free
-// meanwhile.
-func (g *group) gather(r *round) {
-	if g.crowded || r.users > 1 {
-		g.gathers = true
-		g.mu.Unlock()
-		runtime.Gosched()
-		g.mu.Lock()
-		g.gathers = false
-	}
-	g.crowded = r.users > 1
-}
-
-// retire keeps r, whom nobody waits for any more, for use as another.
-func (g *group) retire(r *round) {
-	if g.next == r {
-		g.next = nil
-		g.idle.Broadcast()
-	}
-	if g.running != r {
-		g.spare = append(g.spare, r)
-	}
-}
-
-// wake has those who wait for r look whether to wait on.
-func (g *group) wake(r *round) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	r.changed.Broadcast()
-}
-
-// run is the sync. Preconditions: g.mu is held; it is free during the sync.
-func (g *group) run(r *round) {
-	g.running, g.next = r, nil
-	if g.wholesale {
-		g.dirty.moveAll(&g.taken)
-	} else {
-		for _, w := range r.wants {
-			g.dirty.take(w, &g.taken)
-		}
-	}
-	g.ranges = g.taken.runs(g.ranges[:0])
-	g.syncs++
-	g.mu.Unlock()
-	err := g.sync(g.ranges)
-	g.mu.Lock()
-
-	g.running, r.ended, r.err = nil, true, err
-	r.changed.Broadcast()
-	g.settle(err)
-	if g.next != nil {
-		g.next.changed.Signal()
-	} else {
-		g.idle.Broadcast()
-	}
-}
-
-// settle judges what the running round had taken. Preconditions: g.mu is held.
-func (g *group) settle(err error) {
-	switch codeOf(err) {
-	case OK:
-		for w := range g.taken.words {
-			g.taken.words[w].Store(0)
-		}
-	case DataLost:
-		g.losses.Add(1)
-		g.lose(err)
-		g.taken.moveAll(&g.lost)
-		g.dirty.moveAll(&g.lost)
-		if r := g.next; r != nil { // what it was to sync is lost, too
-			g.next, r.ended, r.err = nil, true, err
-			r.changed.Broadcast()
-		}
-	default: // it may succeed another time
-		g.taken.moveAll(&g.dirty)
-	}
-}
-
 // close lets no more Flush begin, and waits for those that have.
 func (g *group) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	for g.running != nil || g.next != nil {
+	for g.busy {
 		g.idle.Wait()
 	}
 }

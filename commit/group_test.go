@@ -62,23 +62,111 @@ func TestOnlyWhatWasWrittenIsSynced(t *testing.T) {
 	require.EqualValues(t, 2, g.Syncs())
 }
 
-func TestPrompt(t *testing.T) {
+// A later is one who uses FlushThen.
+type later struct {
+	g    *group
+	work func() // that it was to have done
+	told []error
+}
+
+func (l *later) flush(off, n int64) (pending bool, err error) {
+	return l.g.FlushThen(off, n, func(err error) { l.told = append(l.told, err) }, func(work func()) { l.work = work })
+}
+
+func TestFlushThenDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, false, d.sync)
-		require.True(t, g.Prompt(0, page), "nothing was written")
+		first, second, third := later{g: g}, later{g: g}, later{g: g}
+		pending, err := first.flush(0, page)
+		require.NoError(t, err)
+		require.False(t, pending, "nothing was written")
 		touch(g, 0, 1)
-		require.False(t, g.Prompt(0, page))
-		require.True(t, g.Prompt(page, page), "not there")
+		pending, _ = first.flush(page, page)
+		require.False(t, pending, "not there")
+		pending, _ = first.flush(0, page)
+		require.True(t, pending)
+		require.Empty(t, first.told)
+		require.NotNil(t, first.work, "who comes first has it done")
+		go first.work()
+		synctest.Wait()
+		pending, _ = second.flush(0, page)
+		require.True(t, pending, "it is being synced")
+		touch(g, page, 1)
+		pending, _ = third.flush(page, 1)
+		require.True(t, pending)
+		require.Nil(t, second.work)
+		require.Nil(t, third.work, "the others have nothing to do")
+		start := time.Now()
+		require.NoError(t, flush(g, page, 1), "with those who wait")
+		require.Equal(t, 2*time.Second, time.Since(start), "the second sync begins behind the first")
+		synctest.Wait()
+		require.Equal(t, [][]error{{nil}, {nil}, {nil}}, [][]error{first.told, second.told, third.told}, "each is told once")
+		require.EqualValues(t, 2, g.Syncs())
+		g.close()
+		_, err = first.flush(0, 1)
+		require.ErrorIs(t, err, fs.ErrClosed)
+	})
+}
+
+func TestFlushThenSyncsAtOnceWhatIsCheap(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, false, d.sync)
+	g.cheap = page
+	l := later{g: g}
+	touch(g, 0, 1)
+	pending, err := l.flush(0, page)
+	require.NoError(t, err)
+	require.False(t, pending)
+	require.Len(t, d.syncs, 1)
+	touch(g, 0, 1)
+	pending, _ = l.flush(0, page+1)
+	require.True(t, pending, "and no more")
+	l.work()
+	require.Equal(t, []error{nil}, l.told)
+}
+
+func TestFlushThenIsToldOfLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second, err: syscall.EIO}
+		g := newGroup(64*page, false, d.sync)
+		first, second, third := later{g: g}, later{g: g}, later{g: g}
+		touch(g, 0, 1)
+		_, _ = first.flush(0, 1)
+		go first.work()
+		synctest.Wait()
+		touch(g, page, 1)
+		_, _ = second.flush(page, 1)
+		g.close()
+		require.Equal(t, []error{syscall.EIO}, first.told)
+		require.Equal(t, []error{syscall.EIO}, second.told, "its octets may have been dropped with the others")
+		g = newGroup(64*page, false, d.sync)
+		g.wrote(g.began(), 0, 1, syscall.EIO)
+		third.g = g
+		pending, err := third.flush(0, 1)
+		require.False(t, pending)
+		require.ErrorIs(t, err, ErrDataLost)
+	})
+}
+
+// TestOneWhoLeavesTakesNobodyAlong: who waits with a context, and who does not wait at all,
+// share a round.
+func TestOneWhoLeavesTakesNobodyAlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Hour}
+		g := newGroup(64*page, false, d.sync)
+		l := later{g: g}
+		touch(g, 0, 1)
 		go func() { _ = flush(g, 0, 1) }()
 		synctest.Wait()
-		require.False(t, g.Prompt(0, page), "it is being synced")
-		require.NoError(t, flush(g, 0, 1))
-		require.True(t, g.Prompt(0, page))
-		g.cheap = page
-		touch(g, 0, 1)
-		require.True(t, g.Prompt(0, page))
-		require.False(t, g.Prompt(0, page+1))
+		touch(g, page, 1)
+		_, _ = l.flush(page, 1)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded)
+		g.close()
+		require.Equal(t, []error{nil}, l.told)
+		require.EqualValues(t, 2, g.Syncs())
 	})
 }
 
@@ -304,6 +392,11 @@ func TestNothingIsAllocatedForASync(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		touch(g, 3*page, page)
 		_ = flush(g, 3*page, page)
+	}))
+	then, run := func(error) {}, func(work func()) { work() }
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		touch(g, 3*page, page)
+		_, _ = g.FlushThen(3*page, page, then, run)
 	}))
 }
 

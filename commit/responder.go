@@ -49,9 +49,7 @@ func NewExtension(c Config) *rdmap.Extension {
 		c.Stats = new(Stats)
 	}
 	if c.Task != nil {
-		r := &responder{Config: c}
-		r.next.L = &r.mu
-		x.Serve = r.serve
+		x.Serve = (&responder{Config: c}).serve
 	}
 	return x
 }
@@ -64,22 +62,33 @@ type responder struct {
 	Config
 	mu     sync.Mutex
 	spare  []*job
-	queued uint64    // jobs that have got a turn
-	ended  uint64    // of them, those that are done: always the first ones
-	next   sync.Cond // ended has changed
+	queued uint64 // jobs that have got a turn
+	ended  uint64 // of them, those that are done: always the first ones
+	early  []*job // whose regions are durable before it is their turn
 }
 
-// A job is one request that is being served.
+// A job is one request that is being served. It is with one goroutine at a time: who
+// receives, who flushes for it, or who has ended the job before it.
 type job struct {
 	r       *responder
 	in      *rdmap.Inbound
 	turn    uint64
 	request Request
-	targets []target             // of the regions, pinned
-	tail    target               // of the follow-on, pinned if there is one
-	start   func(receiving bool) // do, where it may wait: see Config.Task
-	replace func(uint64) uint64
-	reply   [ResponseLen]byte
+	targets []target // of the regions, pinned
+	tail    target   // of the follow-on, pinned if there is one
+	flushed int      // of targets, and then tail: what has been flushed
+	status  Status
+
+	receiving bool                 // the goroutine is the one that receives
+	work      func()               // what start has to do
+	start     func(receiving bool) // it, where it may wait: see Config.Task
+	reply     [ResponseLen]byte
+
+	// Made once, that they need not be allocated.
+	replace  func(uint64) uint64
+	goOn     func(error)
+	run      func(work func())
+	yourself func()
 }
 
 // A target is what a region of a request names. Without octets it has no region.
@@ -112,36 +121,43 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		j.answer(MakeStatus(NoRegion, Limit))
 		return
 	}
-	if first := r.queue(j); first && !j.mayBlock() {
-		j.do()
-		return
-	}
-	j.start(in.Receiving())
+	r.queue(j)
+	j.receiving = in.Receiving()
+	j.advance(false)
 }
 
-// queue gives j its turn. first: no other job is before it.
-func (r *responder) queue(j *job) (first bool) {
+func (r *responder) queue(j *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j.turn = r.queued
 	r.queued++
-	return j.turn == r.ended
 }
 
-// await waits for j's turn.
-func (r *responder) await(j *job) {
+// isTurn reports whether all jobs before j are done. If not, endTurn will return it.
+func (r *responder) isTurn(j *job) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.ended != j.turn {
-		r.next.Wait()
+	if j.turn == r.ended {
+		return true
 	}
+	r.early = append(r.early, j)
+	return false
 }
 
-func (r *responder) endTurn() {
+// endTurn ends that of a job, and returns the next one if it has waited for that.
+func (r *responder) endTurn() (next *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended++
-	r.next.Broadcast()
+	for i, j := range r.early {
+		if j.turn == r.ended {
+			last := len(r.early) - 1
+			r.early[i], r.early[last] = r.early[last], nil
+			r.early = r.early[:last]
+			return j
+		}
+	}
+	return nil
 }
 
 func (r *responder) take() *job {
@@ -153,15 +169,25 @@ func (r *responder) take() *job {
 		return j
 	}
 	j := &job{r: r}
-	j.start = r.Task(j.do)
+	j.start = r.Task(func() { j.work() })
 	j.replace = func(uint64) uint64 { return j.request.FollowOn.Value }
+	j.goOn = func(err error) {
+		j.receiving = false
+		j.note(codeOf(err))
+		j.advance(false)
+	}
+	j.run = func(work func()) {
+		j.work = work
+		j.start(j.receiving)
+	}
+	j.yourself = func() { j.advance(true) }
 	return j
 }
 
 func (r *responder) give(j *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	j.in = nil
+	j.in, j.flushed, j.status = nil, 0, 0
 	r.spare = append(r.spare, j)
 }
 
@@ -204,71 +230,86 @@ func (r *responder) find(st stag.STag, to uint64, n uint32) (target, *transport.
 	return target{g, off, uint64(n)}, nil
 }
 
-// mayBlock reports whether there is something to wait for.
-func (j *job) mayBlock() bool {
-	for i := range j.targets {
-		if j.targets[i].mayBlock() {
-			return true
+// advance does what the request asks for, and then goes on with the jobs that have waited
+// for this one. It returns where it would have to wait, unless it may: who ends the
+// waiting goes on.
+func (j *job) advance(mayWait bool) {
+	for j != nil && j.flushRegions(mayWait) && j.r.isTurn(j) && j.followOn(mayWait) {
+		j.unpin()
+		next := j.r.endTurn() // before the answer: who sends it may have to wait for a later job's pins
+		j.answer(j.status)
+		if j = next; j != nil {
+			j.receiving = false
 		}
 	}
-	return j.tail.mayBlock()
 }
 
-func (t *target) mayBlock() bool {
-	if t.region == nil || t.region.Flusher() == nil {
-		return false
-	}
-	p, ok := t.region.Flusher().(Prompter)
-	return !ok || !p.Prompt(int64(t.off), int64(t.n))
-}
-
-// do does what the request asks for.
-func (j *job) do() {
-	st := j.flushRegions()
-	j.r.await(j)
-	if st == 0 && j.tail.region != nil {
-		st = MakeStatus(NoRegion, j.followOn())
-	}
-	j.unpin()
-	j.r.endTurn() // before the answer: who sends it may have to wait for a later job's pins
-	j.answer(st)
-}
-
-func (j *job) flushRegions() Status {
-	for i := range j.targets {
-		if c := j.flush(&j.targets[i]); c != OK {
-			return MakeStatus(i, c)
+func (j *job) flushRegions(mayWait bool) (done bool) {
+	for j.status == 0 && j.flushed < len(j.targets) {
+		c, done := j.flush(&j.targets[j.flushed], mayWait)
+		if !done {
+			return false
 		}
+		j.note(c)
 	}
-	return 0
+	return true
 }
 
-func (j *job) followOn() Code {
+// note notes how the flush of the next target has ended.
+func (j *job) note(c Code) {
+	switch {
+	case c == OK:
+	case j.flushed < len(j.targets):
+		j.status = MakeStatus(j.flushed, c)
+	default:
+		j.status = MakeStatus(NoRegion, FollowOnFailed)
+	}
+	j.flushed++
+}
+
+func (j *job) followOn(mayWait bool) (done bool) {
+	if j.status != 0 || j.tail.region == nil || j.flushed > len(j.targets) {
+		return true
+	}
 	if j.r.Strict && j.tail.region.Flusher() == nil {
-		return NotDurable
+		j.status = MakeStatus(NoRegion, NotDurable)
+		return true
 	}
 	if _, err := j.r.Table.Update(j.tail.region, j.tail.off, j.replace); err != nil {
-		return FollowOnFailed
+		j.status = MakeStatus(NoRegion, FollowOnFailed)
+		return true
 	}
-	if j.flush(&j.tail) != OK {
-		return FollowOnFailed
+	c, done := j.flush(&j.tail, mayWait)
+	if done {
+		j.note(c)
 	}
-	return OK
+	return done
 }
 
-func (j *job) flush(t *target) Code {
+// flush flushes t. If it is not done, advance is called when it is, or where it may wait for
+// it; that may have been already.
+func (j *job) flush(t *target, mayWait bool) (c Code, done bool) {
 	if t.region == nil {
-		return OK
+		return OK, true
 	}
-	f := t.region.Flusher()
-	if f == nil {
+	off, n := int64(t.off), int64(t.n)
+	switch f := t.region.Flusher().(type) {
+	case nil:
 		j.r.Stats.NotDurable.Add(1)
 		if j.r.Strict {
-			return NotDurable
+			return NotDurable, true
 		}
-		return OK
+		return OK, true
+	case Deferrer:
+		pending, err := f.FlushThen(off, n, j.goOn, j.run)
+		return codeOf(err), !pending
+	default:
+		if p, ok := f.(Prompter); mayWait || ok && p.Prompt(off, n) {
+			return codeOf(f.Flush(context.Background(), off, n)), true
+		}
+		j.run(j.yourself)
+		return OK, false
 	}
-	return codeOf(f.Flush(context.Background(), int64(t.off), int64(t.n)))
 }
 
 // answer ends the job, which pins nothing any more.

@@ -250,12 +250,8 @@ func TestCMT_46_FollowOnsKeepTheOrder(t *testing.T) {
 	}
 	tasks := c.tasks
 	c.tasks = nil
-	ended := make(chan struct{})
 	for _, f := range []func(){tasks[2], tasks[1], tasks[0]} { // as a scheduler might have it
-		go func() { f(); ended <- struct{}{} }()
-	}
-	for range tasks {
-		<-ended
+		f()
 	}
 	require.EqualValues(t, 3, *word, "the last request wins")
 	for id := uint32(1); id <= 3; id++ {
@@ -288,6 +284,22 @@ func TestPromptFlushNeedsNoGoroutine(t *testing.T) {
 	c.wantIdle("which then must not overtake it")
 	c.wantAnswer("in their order", 2, 2, 0)
 	c.wantSegment("they are answered", responseOf(3, 3, 0))
+}
+
+// TestOneSyncAnswersSeveralCommits: none of them has a goroutine of its own.
+func TestOneSyncAnswersSeveralCommits(t *testing.T) {
+	c := converse(t, nil)
+	g := newGroup(64, true, func([]Range) error { return nil })
+	r, mem := c.region(func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } })
+	c.sends("two Commits, each behind a Write", writeOf(part(r, 0, 4), "none"), requestOf(1, ask(1, part(r, 0, 4), part(r, 8, 4))),
+		writeOf(part(r, 8, 4), "lost"), requestOf(2, ask(2, part(r, 8, 4)).then(FollowOn{r.STag(), r.BaseTO() + 16, 1})))
+	require.Len(t, c.tasks, 1, "the second joins the first")
+	c.wantIdle("which waits")
+	c.wantAnswer("and is answered", 1, 1, 0)
+	g.close() // which waits for the sync of the follow-on
+	c.wantSegment("with it", responseOf(2, 2, 0))
+	require.Equal(t, "none\x00\x00\x00\x00lost", string(mem[:12]))
+	require.EqualValues(t, 2, g.Syncs(), "one for both, and one for the follow-on")
 }
 
 func TestCMT_56_OverlappingRegions(t *testing.T) {
