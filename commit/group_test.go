@@ -198,7 +198,7 @@ func TestConcurrentCommitsShareASync(t *testing.T) {
 	})
 }
 
-func TestWhoIsBeingSyncedWaits(t *testing.T) {
+func TestCMT_13_WhoIsBeingSyncedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, true, d.sync)
