@@ -47,6 +47,9 @@ func OpenFile(path string, o *FileOptions) (*File, error) {
 		}
 	}
 	b.group = newGroup(size, true, func([]Range) error { return datasync(f) })
+	if !o.Direct {
+		b.begin = func() { writeOut(f) }
+	}
 	return b, nil
 }
 

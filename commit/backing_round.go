@@ -264,12 +264,18 @@ func (g *group) end(r *round, err error) {
 	}
 }
 
-// tell tells those who do not wait. Preconditions: g.mu is held; it is free meanwhile.
+// tell tells those who do not wait. While it does so the system may write already what the
+// next sync is for, which is then shorter. Preconditions: g.mu is held; it is free
+// meanwhile.
 func (g *group) tell() {
 	if len(g.told) == 0 {
 		return
 	}
+	begins := g.begin != nil && g.next != nil
 	g.mu.Unlock()
+	if begins {
+		g.begin()
+	}
 	for i := range g.told {
 		g.told[i].then(g.told[i].err)
 	}

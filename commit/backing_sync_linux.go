@@ -17,6 +17,12 @@ func datasync(f *os.File) error {
 	return writable(f)
 }
 
+// writeOut has the system begin to write the pages of f that have changed. It takes no
+// error from who syncs: the kernel keeps one of a write until then.
+func writeOut(f *os.File) {
+	_ = withFD(f, func(fd int) error { return unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) })
+}
+
 // writable fails if the file system of f takes no more changes. Its syncs succeed all
 // the same, though there may be pages that it will never write.
 func writable(f *os.File) error {

@@ -9,6 +9,8 @@ import (
 
 func datasync(f *os.File) error { return f.Sync() }
 
+func writeOut(*os.File) {}
+
 func uncache(*os.File) error { return nil }
 
 func grow(f *os.File, size int64) error { return lengthen(f, size) }

@@ -149,6 +149,31 @@ func TestFlushThenIsToldOfLosses(t *testing.T) {
 	})
 }
 
+// TestTheNextSyncBeginsWhileAnswersAreSent: as far as the system does without being waited for.
+func TestTheNextSyncBeginsWhileAnswersAreSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64*page, true, d.sync)
+		first, second := later{g: g}, later{g: g}
+		begun := 0
+		g.begin = func() {
+			begun++
+			require.Empty(t, first.told)
+		}
+		touch(g, 0, 1)
+		_, _ = first.flush(0, 1)
+		go first.work()
+		synctest.Wait()
+		touch(g, page, 1)
+		_, _ = second.flush(page, 1)
+		g.close()
+		require.Equal(t, 1, begun, "nothing is behind the second")
+		require.Len(t, first.told, 1)
+		require.Equal(t, []error{nil}, second.told, "that something has begun does not make it durable")
+		require.EqualValues(t, 2, g.Syncs())
+	})
+}
+
 // TestOneWhoLeavesTakesNobodyAlong: who waits with a context, and who does not wait at all,
 // share a round.
 func TestOneWhoLeavesTakesNobodyAlong(t *testing.T) {
