@@ -52,8 +52,9 @@ func (g *group) Flush(ctx context.Context, off, n int64) error {
 func (g *group) lead(r *round) error {
 	r.users++
 	g.busy = true
-	g.commit()
-	g.passOn()
+	if g.commit() {
+		g.passOn()
+	}
 	return g.leave(r)
 }
 
@@ -160,8 +161,9 @@ func (g *group) wake(r *round) {
 func (g *group) commitOnce() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.commit()
-	g.passOn()
+	if g.commit() {
+		g.passOn()
+	}
 }
 
 // passOn has a goroutine run the rounds behind the first. Preconditions: g.mu is held.
@@ -178,7 +180,9 @@ func (g *group) commitAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.next != nil {
-		g.commit()
+		if !g.commit() {
+			return
+		}
 	}
 	g.rest()
 }
@@ -188,13 +192,15 @@ func (g *group) rest() {
 	g.idle.Broadcast()
 }
 
-// commit runs the next round, if it is still wanted, and tells all that it serves.
-// Preconditions: g.mu is held, and g.busy is the caller's; it is free meanwhile.
-func (g *group) commit() {
+// commit runs the next round, if it is still wanted, and tells all that it serves. It
+// reports whether the caller is still the committer: one who is alone, and has his answer,
+// is soon back, and is then the first again. Preconditions: g.mu is held, and g.busy is the
+// caller's; it is free meanwhile.
+func (g *group) commit() (still bool) {
 	g.gather()
 	r := g.next
 	if r == nil {
-		return
+		return true
 	}
 	g.running, g.next = r, nil
 	if g.wholesale {
@@ -214,7 +220,13 @@ func (g *group) commit() {
 	g.crowded = r.users+len(r.thens) > 1
 	g.end(r, err)
 	g.settle(err)
+	still = g.crowded || g.next != nil
+	g.busy = still
 	g.tell()
+	if !still {
+		g.idle.Broadcast()
+	}
+	return still
 }
 
 // gather has everybody go first who could run now, where there are several who commit:
@@ -271,15 +283,18 @@ func (g *group) tell() {
 	if len(g.told) == 0 {
 		return
 	}
-	begins := g.begin != nil && g.next != nil
+	told, begins := g.told, g.begin != nil && g.next != nil
+	g.told = nil
+	g.telling++
 	g.mu.Unlock()
 	if begins {
 		g.begin()
 	}
-	for i := range g.told {
-		g.told[i].then(g.told[i].err)
+	for i := range told {
+		told[i].then(told[i].err)
 	}
 	g.mu.Lock()
-	clear(g.told)
-	g.told = g.told[:0]
+	g.telling--
+	clear(told)
+	g.told = told[:0]
 }

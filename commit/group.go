@@ -55,6 +55,7 @@ type group struct {
 	crowded bool   // the last round had several users
 	spare   []*round
 	told    []outcome // by the committer, when a round has ended
+	telling int       // who do so
 	once    func()    // commitOnce, made once
 	steady  func()    // commitAll, likewise
 	why     error     // of the last loss, for who asks for what was lost
@@ -123,7 +124,7 @@ func (g *group) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	for g.busy {
+	for g.busy || g.telling > 0 {
 		g.idle.Wait()
 	}
 }
