@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -187,4 +188,51 @@ func TestWhoWaitsForMessagesDoesNotGoToTheDisk(t *testing.T) {
 	waits.Wait()
 	g.open()
 	require.NoError(t, <-committed)
+}
+
+// gated is a buffer whose syncs wait.
+type gated struct {
+	*gate
+	mem [64]byte
+}
+
+func (g *gated) Size() int64                              { return int64(len(g.mem)) }
+func (g *gated) ReadAt(p []byte, off int64) (int, error)  { return copy(p, g.mem[off:]), nil }
+func (g *gated) WriteAt(p []byte, off int64) (int, error) { return copy(g.mem[off:], p), nil }
+func (g *gated) Sync() error                              { return g.Flush(context.Background(), 0, 0) }
+
+// TestClosedRNICSyncsNothingMore: not even for one of whom only the group's own goroutine
+// knows. Who closes an RNIC may then take his file away.
+func TestClosedRNICSyncsNothingMore(t *testing.T) {
+	client, server := committers(t)
+	g := &gated{gate: newGate(t)}
+	b, err := commit.NewBuffer(g)
+	require.NoError(t, err)
+	mr, err := server.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: b})
+	require.NoError(t, err)
+	write := func() {
+		_, err := b.WriteAt(make([]byte, 64), 0)
+		require.NoError(t, err)
+	}
+	write()
+	first := client.commits(mr)
+	<-g.entered
+	write()
+	second := client.commits(mr)
+	require.Eventually(t, func() bool { return server.qp.Stats().Received.CommitRequest.Messages == 2 }, patience, time.Millisecond)
+
+	closed := make(chan error, 1)
+	go func() { closed <- server.rnic.Close() }()
+	require.Error(t, <-first)
+	require.Error(t, <-second)
+	select {
+	case <-closed:
+		require.Fail(t, "a sync is under way")
+	case <-time.After(5 * time.Millisecond):
+	}
+	g.open()
+	require.NoError(t, <-closed)
+	syncs := b.Syncs()
+	time.Sleep(5 * time.Millisecond)
+	require.Equal(t, syncs, b.Syncs(), "nobody wants another")
 }

@@ -2,7 +2,7 @@ package iwarp
 
 import "sync"
 
-// tasks counts the goroutines of an RNIC. Unlike a sync.WaitGroup it may grow
+// tasks counts the goroutines of an RNIC, and what others do for it. Unlike a sync.WaitGroup it may grow
 // while somebody waits: a reader that ends may have to start a sender.
 type tasks struct {
 	mu   sync.Mutex
@@ -24,23 +24,23 @@ func (t *tasks) task(f func()) func() {
 
 // launch runs what task has prepared in a goroutine of its own.
 func (t *tasks) launch(task func()) {
-	t.mu.Lock()
-	t.n++
-	t.mu.Unlock()
+	t.add(1)
 	go task()
 }
 
-func (t *tasks) end() {
+func (t *tasks) end() { t.add(-1) }
+
+func (t *tasks) add(change int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.n--
+	t.n += change
 	if t.n == 0 && t.idle != nil {
 		close(t.idle)
 		t.idle = nil
 	}
 }
 
-// wait returns when no goroutine is left.
+// wait returns when none is left.
 func (t *tasks) wait() {
 	for {
 		t.mu.Lock()

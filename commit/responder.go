@@ -28,6 +28,10 @@ type Config struct {
 	// once than the stream's IRD. nil: the peer's requests are refused.
 	Task func(f func()) (start func(receiving bool))
 
+	// UnderWay, unless nil, is told how many requests more are being served, or less. While
+	// there are any, a Flusher may be called.
+	UnderWay func(change int)
+
 	Stats *Stats // nil: not counted
 }
 
@@ -47,6 +51,9 @@ func NewExtension(c Config) *rdmap.Extension {
 	}
 	if c.Stats == nil {
 		c.Stats = new(Stats)
+	}
+	if c.UnderWay == nil {
+		c.UnderWay = func(int) {}
 	}
 	if c.Task != nil {
 		x.Serve = (&responder{Config: c}).serve
@@ -161,6 +168,7 @@ func (r *responder) endTurn() (next *job) {
 }
 
 func (r *responder) take() *job {
+	r.UnderWay(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.spare); n > 0 {
@@ -319,7 +327,9 @@ func (j *job) answer(st Status) {
 	}
 	p := Response{ID: j.request.ID, Status: st}.Append(j.reply[:0])
 	j.in.Reply(p)
-	j.r.give(j)
+	r := j.r
+	r.give(j)
+	r.UnderWay(-1)
 }
 
 func (j *job) unpin() {
