@@ -226,8 +226,8 @@ func TestClosedRNICSyncsNothingMore(t *testing.T) {
 	require.Error(t, <-first)
 	require.Error(t, <-second)
 	select {
-	case <-closed:
-		require.Fail(t, "a sync is under way")
+	case err := <-closed:
+		require.Fail(t, "a sync is under way", "Close: %v", err)
 	case <-time.After(5 * time.Millisecond):
 	}
 	g.open()
