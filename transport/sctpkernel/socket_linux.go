@@ -4,7 +4,9 @@ package sctpkernel
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"runtime"
@@ -61,6 +63,12 @@ func (s *socket) receive(wait bool) (*message, error) {
 	r := &s.in
 	r.wait, r.err = wait, nil
 	err := s.raw.Read(r.try)
+	if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
+		// The runtime does not wait for a socket that has nothing but an error, such as that
+		// of a connect which was refused before anybody waited: it is to be read.
+		r.wait = false
+		err = s.raw.Control(func(fd uintptr) { s.tryReceive(fd) })
+	}
 	raceorder.Receive()
 	if err == nil {
 		err = r.err
