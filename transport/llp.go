@@ -61,7 +61,8 @@ type LLP interface {
 	// Receive. Close and Abort at this end call ready too: there is an end to learn.
 	// ready must not block. While armed, an idle LLP holds no buffer and no goroutine.
 	Arm(ready func()) bool
-	// Disarm cancels Arm. A ready that is already running is not waited for.
+	// Disarm cancels Arm, and gives back what it took to wait in Receive: the caller is
+	// the one who may call that. A ready that is already running is not waited for.
 	Disarm()
 
 	// Wake makes a parked Receive ask p.Stop again. It is idempotent, and not lost

@@ -27,17 +27,9 @@ func newPerch() (*perch, error) {
 	if p, ok := perches.Get().(*perch); ok {
 		return p, nil
 	}
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil { // else the runtime would not poll it
-		_ = unix.Close(fd)
-		return nil, os.NewSyscallError("fcntl", err)
-	}
-	p := &perch{epfd: fd, file: os.NewFile(uintptr(fd), "epoll")}
-	if p.raw, err = p.file.SyscallConn(); err != nil {
-		_ = p.file.Close()
+	p := new(perch)
+	var err error
+	if p.epfd, p.file, p.raw, err = newEpoll(); err != nil {
 		return nil, err
 	}
 	return p, nil

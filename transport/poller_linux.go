@@ -47,20 +47,30 @@ type slot struct {
 
 // NewPoller makes an empty epoll set.
 func NewPoller() (*Poller, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	p := &Poller{done: make(chan struct{})}
+	var err error
+	p.epfd, p.file, p.raw, err = newEpoll()
 	if err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil { // else the runtime would not poll it
-		_ = unix.Close(fd)
-		return nil, os.NewSyscallError("fcntl", err)
-	}
-	p := &Poller{epfd: fd, file: os.NewFile(uintptr(fd), "epoll"), done: make(chan struct{})}
-	if p.raw, err = p.file.SyscallConn(); err != nil {
-		_ = p.file.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// newEpoll makes an epoll set that is in the runtime's poller itself.
+func newEpoll() (fd int, file *os.File, raw syscall.RawConn, err error) {
+	if fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return 0, nil, nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // else the runtime would not poll it
+		_ = unix.Close(fd)
+		return 0, nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	file = os.NewFile(uintptr(fd), "epoll")
+	if raw, err = file.SyscallConn(); err != nil {
+		_ = file.Close()
+		return 0, nil, nil, err
+	}
+	return fd, file, raw, nil
 }
 
 // Close ends the watcher and returns when its last callback has returned; it must
