@@ -15,6 +15,7 @@ type attendant struct {
 
 	mu   sync.Mutex
 	list []*receiver
+	next []*receiver   // empty: the list while look goes through the other
 	due  time.Duration // after which the alarm was set; 0: it is not set
 }
 
@@ -50,7 +51,7 @@ func (a *attendant) set(d time.Duration) bool {
 func (a *attendant) look() {
 	a.mu.Lock()
 	list := a.list
-	a.list, a.due = nil, 0
+	a.list, a.next, a.due = a.next, nil, 0
 	a.mu.Unlock()
 
 	var next time.Duration // until those that are left must be looked at again
@@ -67,9 +68,14 @@ func (a *attendant) look() {
 		}
 	}
 
+	clear(list[len(left):])
+
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.list = append(left, a.list...)
+	came := a.list // meanwhile
+	a.list = append(left, came...)
+	clear(came)
+	a.next = came[:0]
 	if next != 0 {
 		a.set(next)
 	}

@@ -132,8 +132,8 @@ type waiter struct {
 // waiter borrows a waiter. The spare ones are the RNIC's and not the package's, so
 // that their channels stay within a testing/synctest bubble.
 func (qp *QP) waiter() *waiter {
-	w, ok := qp.rnic.waiters.Get().(*waiter)
-	if !ok {
+	w := qp.rnic.waiters.Get()
+	if w == nil {
 		w = &waiter{done: make(chan struct{}, 1)}
 	}
 	w.qp = qp

@@ -46,8 +46,8 @@ type cqWaiter struct {
 
 // waiter borrows a waiter; see also RNIC.waiter.
 func (cq *CQ) waiter(solicited bool) *cqWaiter {
-	w, ok := cq.rnic.cqWaiters.Get().(*cqWaiter)
-	if !ok {
+	w := cq.rnic.cqWaiters.Get()
+	if w == nil {
 		w = &cqWaiter{ready: make(chan struct{}, 1)}
 	}
 	w.solicited = solicited

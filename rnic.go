@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/freelist"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -32,7 +33,8 @@ type RNIC struct {
 	attendant attendant
 	errands   atomic.Int32 // under way
 
-	waiters, cqWaiters sync.Pool // spare ones
+	waiters   freelist.List[waiter] // spare ones
+	cqWaiters freelist.List[cqWaiter]
 
 	mu         sync.Mutex
 	closed     bool
@@ -66,11 +68,14 @@ const (
 	defaultPeerTimeout  = 15 * time.Second
 	defaultCloseTimeout = 5 * time.Second
 	eventDepth          = 256
+	spareWaiters        = 16
 )
 
 // Open makes an RNIC. Close it when done.
 func Open(cfg *Config) (*RNIC, error) {
 	r := &RNIC{
+		waiters:   freelist.List[waiter]{Keep: spareWaiters},
+		cqWaiters: freelist.List[cqWaiter]{Keep: spareWaiters},
 		table:     stag.NewTable(),
 		events:    make(chan Event, eventDepth),
 		qps:       make(map[*QP]struct{}),

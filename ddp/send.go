@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
+	"github.com/goiwarp/iwarp/internal/freelist"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -114,13 +114,13 @@ func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool
 }
 
 // chunks are pieces of private memory for reading a segment's payload into.
-var chunks = sync.Pool{New: func() any { return new([]byte) }}
+var chunks = freelist.List[[]byte]{Keep: 8, New: func() *[]byte { return new([]byte) }}
 
 // emitRead is emitOne for a payload that is not all in memory. The chunk is staged:
 // copying it while it is warm costs less than keeping track of it until the flush.
 // If the batch turns out to be full the octets are read again next time.
 func (s *Sender) emitRead(llp transport.LLP, m *Outbound, n int, last bool) (bool, error) {
-	chunk := chunks.Get().(*[]byte)
+	chunk := chunks.Get()
 	defer chunks.Put(chunk)
 	*chunk = slices.Grow((*chunk)[:0], n)
 	p := (*chunk)[:n]

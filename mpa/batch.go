@@ -1,9 +1,8 @@
 package mpa
 
 import (
-	"sync"
-
 	"github.com/goiwarp/iwarp/internal/blockcopy"
+	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
 // The bounds of a batch: what others have to wait for behind it, and what one
@@ -22,8 +21,8 @@ const chunkSize = 64 << 10
 type chunk [chunkSize]byte
 
 var (
-	chunks  = sync.Pool{New: func() any { return new(chunk) }}
-	batches = sync.Pool{New: func() any { return new(batch) }}
+	chunks  = freelist.List[chunk]{Keep: 2 * batchBytes / chunkSize, New: func() *chunk { return new(chunk) }}
+	batches = freelist.List[batch]{Keep: 8, New: func() *batch { return new(batch) }}
 )
 
 // A batch is the octets of FPDUs on their way into one gathered write: pieces of
@@ -53,7 +52,7 @@ func (b *batch) fits(bytes, pieces, limit int) bool {
 // room is how many octets can be had at once from own, at least 1.
 func (b *batch) room() int {
 	if len(b.chunks) == 0 || b.fill == chunkSize {
-		b.chunks = append(b.chunks, chunks.Get().(*chunk))
+		b.chunks = append(b.chunks, chunks.Get())
 		b.fill, b.grows = 0, false
 	}
 	return chunkSize - b.fill

@@ -17,12 +17,12 @@ func BenchmarkEncode(b *testing.B) {
 		for _, n := range []int{64, 512, 1400, 4096, 60000} {
 			b.Run(fmt.Sprintf("%s/%d", v.name, n), func(b *testing.B) {
 				e, head, payload := encoder{crc: v.crc, markers: v.markers}, octets(14), [][]byte{octets(n)}
-				out := batches.Get().(*batch)
+				out := batches.Get()
 				b.SetBytes(int64(n))
 				for b.Loop() {
 					if !out.fits(14+n, e.pieces(payload, 14+n, true), batchBytes) {
 						out.release()
-						out = batches.Get().(*batch)
+						out = batches.Get()
 					}
 					e.encode(out, head, payload, 14+n, true)
 				}

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
-	"sync"
 
 	"github.com/goiwarp/iwarp/internal/blockcopy"
 	"github.com/goiwarp/iwarp/internal/crc32c"
+	"github.com/goiwarp/iwarp/internal/freelist"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -46,7 +46,7 @@ type foreseenRead struct {
 	todo  [][]byte // what of vec is to be read into
 }
 
-var foreseenReads = sync.Pool{New: func() any { return new(foreseenRead) }}
+var foreseenReads = freelist.List[foreseenRead]{Keep: 8, New: func() *foreseenRead { return new(foreseenRead) }}
 
 // foresees reports whether it is worth asking what is to come.
 func (c *Conn) foresees() bool {
@@ -60,7 +60,7 @@ func (c *Conn) foresees() bool {
 
 // readForeseen reads once, without parking.
 func (c *Conn) readForeseen(p transport.Foreseer) error {
-	q := foreseenReads.Get().(*foreseenRead)
+	q := foreseenReads.Get()
 	defer q.release()
 	q.segs = p.Foresee(q.segs[:0], c.usual, foreseeMax, c.dec.crc)
 	free, held := c.in.free(), c.in.octets()

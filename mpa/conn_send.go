@@ -28,7 +28,7 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 		return true // Flush tells
 	}
 	if c.out == nil {
-		c.out = batches.Get().(*batch)
+		c.out = batches.Get()
 	}
 	if !c.out.fits(n, c.enc.pieces(payload, n, stage), c.most()) {
 		return false

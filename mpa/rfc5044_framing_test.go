@@ -51,7 +51,7 @@ func TestMPA_5_6_ULPDUsComeInOrderWithTheirLength(t *testing.T) {
 }
 
 func TestMPA_9_PadIsZeroAndRoundsToFour(t *testing.T) {
-	dirty := chunks.Get().(*chunk)
+	dirty := chunks.Get()
 	for i := range dirty {
 		dirty[i] = 0xff
 	}

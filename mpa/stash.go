@@ -1,9 +1,8 @@
 package mpa
 
 import (
-	"sync"
-
 	"github.com/goiwarp/iwarp/internal/blockcopy"
+	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
 // The sizes of stashes: to park with while little comes, to park with a part of
@@ -15,20 +14,16 @@ const (
 )
 
 // A stashClass is one size of stash and the idle ones, shared by all connections.
-type stashClass struct {
-	size int
-	pool sync.Pool // of *[]byte
+type stashClass = freelist.List[[]byte]
+
+func newStashClass(size, keep int) *stashClass {
+	return &stashClass{Keep: keep, New: func() *[]byte {
+		b := make([]byte, size)
+		return &b
+	}}
 }
 
-var small, medium, large = &stashClass{size: smallStash}, &stashClass{size: mediumStash}, &stashClass{size: largeStash}
-
-func (k *stashClass) get() *[]byte {
-	if b, ok := k.pool.Get().(*[]byte); ok {
-		return b
-	}
-	b := make([]byte, k.size)
-	return &b
-}
+var small, medium, large = newStashClass(smallStash, 16), newStashClass(mediumStash, 8), newStashClass(largeStash, 4)
 
 // A stash holds received octets that are not delivered yet, in memory that is
 // borrowed only while there is something to hold or to read.
@@ -51,7 +46,7 @@ func (s *stash) hold(k *stashClass) {
 	if s.class == k {
 		return
 	}
-	box := k.get()
+	box := k.Get()
 	n := copy(*box, s.octets())
 	s.release()
 	*s = stash{class: k, box: box, w: n}
@@ -108,7 +103,7 @@ func (s *stash) shrink() {
 // release gives the memory back, and forgets what it held.
 func (s *stash) release() {
 	if s.class != nil {
-		s.class.pool.Put(s.box)
+		s.class.Put(s.box)
 	}
 	*s = stash{}
 }

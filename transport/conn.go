@@ -4,8 +4,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
 // NewStream makes a Stream of a connection, which it owns from now on. p, which
@@ -53,7 +54,9 @@ func (s *connStream) Read(p []byte, wait bool) (int, error) {
 // holds four TLS records.
 const stageSize = 64 << 10
 
-var stagePool = sync.Pool{New: func() any { return new([stageSize]byte) }}
+type stage [stageSize]byte
+
+var stages = freelist.List[stage]{Keep: 8, New: func() *stage { return new(stage) }}
 
 func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 	if !wait {
@@ -62,8 +65,8 @@ func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 	if len(bufs) == 1 { // staged by the caller
 		return s.conn.Write(bufs[0])
 	}
-	stage := stagePool.Get().(*[stageSize]byte)
-	defer stagePool.Put(stage)
+	stage := stages.Get()
+	defer stages.Put(stage)
 	total, fill := 0, 0
 	for _, b := range bufs {
 		for len(b) > 0 {

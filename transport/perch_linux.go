@@ -4,10 +4,11 @@ package transport
 
 import (
 	"os"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
 // A perch is where a goroutine parks in the runtime's poller until a socket is ready that
@@ -20,11 +21,11 @@ type perch struct {
 }
 
 // perches are those that nobody is on. One that is forgotten is closed.
-var perches sync.Pool
+var perches = freelist.List[perch]{Keep: 8}
 
 // newPerch returns a perch, new or used.
 func newPerch() (*perch, error) {
-	if p, ok := perches.Get().(*perch); ok {
+	if p := perches.Get(); p != nil {
 		return p, nil
 	}
 	p := new(perch)

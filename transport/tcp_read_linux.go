@@ -67,7 +67,7 @@ func (s *rawStream) haveRead(n int, call string, e syscall.Errno) (int, error) {
 
 // Scatter is Read without wait into bufs, one after the other.
 func (s *rawStream) Scatter(bufs [][]byte) (int, error) {
-	iov := iovecPool.Get().(*iovecs)
+	iov := iovecPool.Get()
 	defer iovecPool.Put(iov)
 	count := iov.fill(bufs, 0)
 	defer clear(iov[:count])

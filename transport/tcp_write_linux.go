@@ -4,10 +4,11 @@ package transport
 
 import (
 	"errors"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
 const (
@@ -19,7 +20,7 @@ type iovecs [maxIovecs]unix.Iovec
 
 // iovecPool lends the 16 KiB of an iovec array for the time of a Write, so that an
 // idle connection has none.
-var iovecPool = sync.Pool{New: func() any { return new(iovecs) }}
+var iovecPool = freelist.List[iovecs]{Keep: 8, New: func() *iovecs { return new(iovecs) }}
 
 func (s *rawStream) Gather() int { return maxIovecs }
 
@@ -35,7 +36,7 @@ type writing struct {
 func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	w := &s.write
 	w.bufs, w.off, w.n = bufs, 0, 0
-	w.iov = iovecPool.Get().(*iovecs)
+	w.iov = iovecPool.Get()
 	var err error
 	for found := s.tryWrite(); !found; {
 		if !wait {

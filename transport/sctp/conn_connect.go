@@ -80,7 +80,7 @@ func (c *Conn) refuse(err error) error {
 // await waits for the peer's first message, and holds back what overtakes it if it may.
 func await(ctx context.Context, s Stream, mayOvertake bool) (session, *control, error) {
 	defer context.AfterFunc(ctx, s.Wake)()
-	buf := stashes.Get().(*stash)
+	buf := stashes.Get()
 	defer stashes.Put(buf)
 	var in session
 	for {

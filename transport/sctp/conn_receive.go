@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/freelist"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -16,7 +16,7 @@ const stashSize = 9 << 10
 
 type stash [stashSize]byte
 
-var stashes = sync.Pool{New: func() any { return new(stash) }}
+var stashes = freelist.List[stash]{Keep: 8, New: func() *stash { return new(stash) }}
 
 // Receive hands segments to p, as LLP says. It cannot tell without waiting whether one
 // has come.
@@ -45,7 +45,7 @@ func (c *Conn) giveUp(err error) {
 }
 
 func (c *Conn) receive(p transport.Placer) error {
-	buf := stashes.Get().(*stash)
+	buf := stashes.Get()
 	defer stashes.Put(buf)
 	if err := c.deliverEarly(p); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *Conn) Discard() error {
 	if c.recvErr == nil {
 		c.giveUp(errDiscarded)
 	}
-	buf := stashes.Get().(*stash)
+	buf := stashes.Get()
 	defer stashes.Put(buf)
 	for {
 		if _, err := c.read(buf); err != nil && !errors.Is(err, transport.ErrWoken) {
@@ -139,7 +139,7 @@ const drainTime = 10 * time.Second
 // drain reads the peer's half of a closed session to its end, and gives the streams back.
 func (c *Conn) drain() {
 	defer c.takeRecv()()
-	buf := stashes.Get().(*stash)
+	buf := stashes.Get()
 	defer stashes.Put(buf)
 	end := time.Now().Add(drainTime)
 	t := time.AfterFunc(drainTime, c.s.Wake)

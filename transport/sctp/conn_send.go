@@ -3,8 +3,8 @@ package sctp
 import (
 	"errors"
 	"fmt"
-	"sync"
 
+	"github.com/goiwarp/iwarp/internal/freelist"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -22,7 +22,7 @@ type batch struct {
 	sent int // of n
 }
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
+var batches = freelist.List[batch]{Keep: 8, New: func() *batch { return new(batch) }}
 
 // end is where message i ends; it begins where the one before it ends.
 func (b *batch) end(i int) int {
@@ -46,7 +46,7 @@ func (c *Conn) Append(head []byte, payload [][]byte, _ bool) bool {
 		return true
 	}
 	if c.out == nil {
-		c.out = batches.Get().(*batch)
+		c.out = batches.Get()
 	}
 	b := c.out
 	at := b.end(b.n - 1)

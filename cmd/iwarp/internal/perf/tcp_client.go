@@ -81,7 +81,7 @@ func (d *tcpDriver) run(n int, times []int64) ([]int64, error) {
 // stream does the client's half of its order, which is not about latency.
 func (e *tcpEnd) stream() error {
 	o := &e.order
-	if err := o.write(e.c); err != nil {
+	if err := o.write(e.c, e.scratch[:]); err != nil {
 		return err
 	}
 	octets := int(o.count) * int(o.size)
@@ -105,7 +105,7 @@ func (e *tcpEnd) converse(o *order, pingpong bool, times []int64) ([]int64, erro
 	if pingpong {
 		out, o.mode = e.out[:o.size], modePingPong
 	}
-	if err := o.write(e.c); err != nil {
+	if err := o.write(e.c, e.scratch[:]); err != nil {
 		return times, err
 	}
 	last := time.Now()

@@ -31,13 +31,15 @@ const (
 	fetchLen = 16
 )
 
-func (o *order) write(w io.Writer) error {
-	var b [orderLen]byte
+// write writes an order; b is scratch, so that nothing is allocated for it.
+func (o *order) write(w io.Writer, b []byte) error {
+	b = b[:orderLen]
+	clear(b)
 	b[0] = o.mode
 	binary.BigEndian.PutUint32(b[4:], o.chunk)
 	binary.BigEndian.PutUint32(b[8:], o.size)
 	binary.BigEndian.PutUint64(b[12:], o.count)
-	_, err := w.Write(b[:])
+	_, err := w.Write(b)
 	return err
 }
 

@@ -11,17 +11,18 @@ import (
 func TestOrder(t *testing.T) {
 	o := order{mode: modeFetch, chunk: 65536, size: 64, count: 1 << 33}
 	var b bytes.Buffer
-	require.NoError(t, o.write(&b))
+	scratch := bytes.Repeat([]byte{0xa5}, orderLen)
+	require.NoError(t, o.write(&b, scratch))
 	require.Equal(t, []byte{'f', 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 64, 0, 0, 0, 2, 0, 0, 0, 0}, b.Bytes(), "the octets on the wire")
 	var got order
-	require.NoError(t, got.read(&b, make([]byte, orderLen)))
+	require.NoError(t, got.read(&b, scratch))
 	require.Equal(t, o, got)
 
 	for _, bad := range []order{{chunk: 1}, {size: 1}, {chunk: 1, size: maxSize + 1}} {
-		require.NoError(t, bad.write(&b))
-		require.Error(t, got.read(&b, make([]byte, orderLen)), "%+v is refused", bad)
+		require.NoError(t, bad.write(&b, scratch))
+		require.Error(t, got.read(&b, scratch), "%+v is refused", bad)
 	}
-	require.ErrorIs(t, got.read(&b, make([]byte, orderLen)), io.EOF)
+	require.ErrorIs(t, got.read(&b, scratch), io.EOF)
 }
 
 func TestServerRefusesMessagesBeyondItsBuffer(t *testing.T) {
