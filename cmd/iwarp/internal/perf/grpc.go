@@ -49,7 +49,7 @@ func serveGRPC(host string, w workload) (service, error) {
 	if err != nil {
 		return nil, err
 	}
-	block := make([]byte, w.Size)
+	block := sourceOf(w.Size)
 	get := func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		var ask []byte
 		if err := decode(&ask); err != nil {

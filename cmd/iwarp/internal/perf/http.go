@@ -19,7 +19,7 @@ func serveHTTP(host string, w workload) (service, error) {
 	if err != nil {
 		return nil, err
 	}
-	block := make([]byte, w.Size)
+	block := sourceOf(w.Size)
 	s := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var first, last int
 		_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)

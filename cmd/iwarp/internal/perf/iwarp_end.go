@@ -65,7 +65,7 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	}
 	e.cq.SetBusyPoll(w.Poll)
 	// Nobody writes to src: so it need not be copied before it is sent.
-	if e.src, err = pd.RegisterMR(make([]byte, w.Region), stag.RemoteRead, nil); err != nil {
+	if e.src, err = pd.RegisterMR(sourceOf(w.Region), stag.RemoteRead, nil); err != nil {
 		return nil, err
 	}
 	whole := (w.Region + atomicSize - 1) &^ (atomicSize - 1) // of which the first octet is aligned

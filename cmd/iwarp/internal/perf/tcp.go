@@ -17,7 +17,7 @@ type tcpEnd struct {
 
 func newTCPEnd(c *net.TCPConn, w *workload) *tcpEnd {
 	n := max(w.Region, w.Size, w.Chunk, maxChunk)
-	return &tcpEnd{c: c, out: make([]byte, n), in: make([]byte, n)}
+	return &tcpEnd{c: c, out: sourceOf(n), in: make([]byte, n)}
 }
 
 // serve does the server's half of whatever the client orders, to the end of the
