@@ -59,6 +59,14 @@ func (h TaggedHeader) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, h.TO)
 }
 
+// putWhole is Append of the header of a whole message: in few pieces, as that of an
+// [UntaggedHeader].
+func (h *TaggedHeader) putWhole(b *[UntaggedLen]byte) {
+	binary.BigEndian.PutUint64(b[:], uint64(control(controlTagged, true))<<56|uint64(h.RsvdULP)<<48|uint64(h.STag)<<16|h.TO>>48)
+	binary.BigEndian.PutUint32(b[8:], uint32(h.TO>>16))
+	binary.BigEndian.PutUint16(b[12:], uint16(h.TO))
+}
+
 // ParseTagged reads the header at the start of a segment for which [IsTagged] is
 // true. The payload is b[TaggedLen:]. The error, a [transport.Fault], tells that b
 // is too short; the version is not looked at: see [Version].

@@ -5,45 +5,56 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Wholes emits many messages for one untagged queue, each of which is one segment. What
-// is the same for all of them is found out once. It is good for one batch of the LLP, and
-// until the Sender is used otherwise.
+// Wholes emits many messages, tagged ones and those for one untagged queue, each of which
+// is one segment. What is the same for all of them is found out once. It is good for one
+// batch of the LLP, and until the Sender is used otherwise.
 type Wholes struct {
 	sender *Sender
 	llp    transport.LLP
 	queue  *sendQueue
-	room   int // octets of payload of a segment
+	room   int // octets of a segment
 	digest bool
 }
 
-// Wholes begins to emit messages to qn. Done must follow.
+// Wholes begins to emit messages, the untagged ones to qn. Done must follow.
 func (s *Sender) Wholes(llp transport.LLP, qn QN) Wholes {
-	return Wholes{
-		sender: s, llp: llp, queue: s.queue(qn), room: llp.MaxULPDU() - UntaggedLen, digest: llp.Caps().Digest,
-	}
+	return Wholes{sender: s, llp: llp, queue: s.queue(qn), room: llp.MaxULPDU(), digest: llp.Caps().Digest}
 }
 
-// Emit is [Sender.Emit] of a message whose payload is all of source, without Stage. false: it is for
-// that, since it is more than one segment, or not in memory, or the batch is full. The
-// caller holds the region of source.
+// Emit is [Sender.Emit] of an untagged message whose payload is all of source, without
+// Stage. false: it is for that, since it is more than one segment, or not in memory, or the
+// batch is full. The caller holds the region of source.
 func (w *Wholes) Emit(rsvdULP uint8, source *stag.Span) (msn MSN, ok bool) {
-	if source.Len > w.room || source.Len == 0 {
+	h := UntaggedHeader{RsvdULP: rsvdULP, QN: w.queue.qn, MSN: w.queue.next}
+	h.putWhole(&w.sender.head)
+	if !w.append(UntaggedLen, source) {
 		return 0, false
+	}
+	msn = w.queue.next
+	w.queue.next = msn.Next()
+	return msn, true
+}
+
+// EmitTagged is Emit of a message to an STag of the peer.
+func (w *Wholes) EmitTagged(rsvdULP uint8, st stag.STag, to uint64, source *stag.Span) bool {
+	h := TaggedHeader{RsvdULP: rsvdULP, STag: st, TO: to}
+	h.putWhole(&w.sender.head)
+	return w.append(TaggedLen, source)
+}
+
+// append puts the segment of source into the batch, behind so many octets of the sender's
+// head.
+func (w *Wholes) append(head int, source *stag.Span) bool {
+	if source.Len > w.room-head || source.Len == 0 {
+		return false
 	}
 	p := source.Memory()
 	if p == nil {
-		return 0, false
+		return false
 	}
 	s := w.sender
 	s.payload = append(s.payload[:0], p)
-	msn = w.queue.next
-	h := UntaggedHeader{RsvdULP: rsvdULP, QN: w.queue.qn, MSN: msn}
-	h.putWhole(&s.head)
-	if !w.llp.Append(s.head[:], s.payload, w.digest && source.Region != nil && source.Region.PeersMayWrite()) {
-		return 0, false
-	}
-	w.queue.next = msn.Next()
-	return msn, true
+	return w.llp.Append(s.head[:head], s.payload, w.digest && source.Region != nil && source.Region.PeersMayWrite())
 }
 
 // Done forgets the memory of the callers.

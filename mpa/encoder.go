@@ -37,6 +37,10 @@ func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage
 		e.whole(out, head, payload, n)
 		return
 	}
+	if e.fitsLent(out, head, payload, stage) {
+		e.lent(out, head, payload[0], n)
+		return
+	}
 	e.begin(out)
 	var length [2]byte
 	binary.BigEndian.PutUint16(length[:], uint16(n))
@@ -97,22 +101,54 @@ func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
 	e.pos += uint64(len(p))
 }
 
-// untaggedLen is the length of the header of most small segments, an untagged one.
-const untaggedLen = 18
+// fitsLent tells whether an FPDU is one lent piece between two of the batch's own that
+// have room in the chunk that is being filled, without Markers.
+func (e *encoder) fitsLent(out *batch, head []byte, payload [][]byte, stage bool) bool {
+	return !e.markers && !stage && len(payload) == 1 && len(payload[0]) >= lendMin && out.room() >= wholeSize(len(head))
+}
+
+// lent is encode for an FPDU that fitsLent: its ends are put together in their places.
+func (e *encoder) lent(out *batch, head, payload []byte, n int) {
+	p := out.own(lengthSize + len(head))
+	putHead(p, head, n)
+	out.lend(payload)
+	pad := padding(n)
+	end := out.own(pad + crcSize)
+	copy(end[:pad], noOctets[:])
+	sum := uint32(0)
+	if e.crc {
+		sum = crc32c.Update(crc32c.Update(crc32c.Checksum(p), payload), end[:pad])
+	}
+	binary.LittleEndian.PutUint32(end[pad:], sum)
+	e.pos += uint64(len(p) + len(payload) + len(end))
+}
+
+// The lengths of the headers of DDP's segments.
+const (
+	taggedLen   = 14
+	untaggedLen = 18
+)
 
 // putHead begins p, an FPDU of n octets, with its length and head, and returns how long
-// that is. It stores the header of a small segment in the pieces in which the digest
-// will load it: others would stall the processor.
+// that is. It loads a header in the pieces in which DDP has stored it, and stores that of a
+// small segment in those in which the digest will load it: others would stall the
+// processor.
 func putHead(p, head []byte, n int) int {
-	if len(head) != untaggedLen {
+	switch len(head) {
+	case taggedLen:
+		first, second, last := binary.BigEndian.Uint64(head), binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint16(head[12:])
+		binary.BigEndian.PutUint64(p, uint64(n)<<48|first>>16)
+		binary.BigEndian.PutUint64(p[8:], first<<48|uint64(second)<<16|uint64(last))
+	case untaggedLen:
+		first, second, last := binary.BigEndian.Uint64(head), binary.BigEndian.Uint64(head[8:]), binary.BigEndian.Uint16(head[16:])
+		binary.BigEndian.PutUint64(p, uint64(n)<<48|first>>16)
+		binary.BigEndian.PutUint64(p[8:], first<<48|second>>16)
+		binary.BigEndian.PutUint32(p[16:], uint32(second)<<16|uint32(last))
+	default:
 		binary.BigEndian.PutUint16(p, uint16(n))
-		return lengthSize + copy(p[lengthSize:], head)
+		copy(p[lengthSize:], head)
 	}
-	first, second, last := binary.BigEndian.Uint64(head), binary.BigEndian.Uint64(head[8:]), binary.BigEndian.Uint16(head[16:])
-	binary.BigEndian.PutUint64(p, uint64(n)<<48|first>>16)
-	binary.BigEndian.PutUint64(p[8:], first<<48|second>>16)
-	binary.BigEndian.PutUint32(p[16:], uint32(second)<<16|uint32(last))
-	return lengthSize + untaggedLen
+	return lengthSize + len(head)
 }
 
 // pieces is the most pieces that an FPDU adds to a batch.

@@ -93,3 +93,24 @@ func TestStagedPayloadIsInTheCRC(t *testing.T) {
 		out.release()
 	}
 }
+
+// Payload that is lent has the batch's own octets around it, whatever the header, also where
+// a chunk ends.
+func TestMPA_8_9_LentPayloadHasItsEnds(t *testing.T) {
+	for _, crc := range []bool{false, true} {
+		e, r, out := encoder{crc: crc}, reference{crc: crc}, new(batch)
+		var want []byte
+		for i := range 2400 {
+			head := []int{taggedLen, untaggedLen, 31}[i%3]
+			ulpdu := octets(head + lendMin + i%5)
+			e.encode(out, ulpdu[:head], [][]byte{ulpdu[head:]}, len(ulpdu), false)
+			want = r.fpdu(want, ulpdu)
+		}
+		require.Len(t, out.loans, 2400)
+		require.Len(t, out.chunks, 2)
+		require.True(t, bytes.Equal(want, bytes.Join(out.pending(), nil)), "CRC %t", crc)
+		require.EqualValues(t, len(want), e.pos)
+		require.Equal(t, len(want), out.bytes)
+		out.release()
+	}
+}

@@ -20,14 +20,16 @@ func mixed() (ulpdus [][]byte) {
 }
 
 func TestMPA_1_8_22_43_OneULPDUPerFPDU(t *testing.T) {
-	ulpdus := [][]byte{octets(14), octets(333), octets(64)}
-	wire := encoded(&encoder{crc: true}, false, ulpdus...)
-	for _, u := range ulpdus {
-		require.Equal(t, len(u), int(binary.BigEndian.Uint16(wire)), "ULPDU_Length counts the ULPDU alone")
-		require.Equal(t, u, wire[2:2+len(u)], "one whole ULPDU follows")
-		wire = wire[(2+len(u)+3)/4*4+crcSize:]
+	ulpdus := [][]byte{octets(14), octets(333), octets(64), octets(1500)}
+	for _, stage := range []bool{false, true} {
+		wire := encoded(&encoder{crc: true}, stage, ulpdus...)
+		for _, u := range ulpdus {
+			require.Equal(t, len(u), int(binary.BigEndian.Uint16(wire)), "ULPDU_Length counts the ULPDU alone")
+			require.Equal(t, u, wire[2:2+len(u)], "one whole ULPDU follows")
+			wire = wire[(2+len(u)+3)/4*4+crcSize:]
+		}
+		require.Empty(t, wire, "nothing else is sent")
 	}
-	require.Empty(t, wire, "nothing else is sent")
 
 	for _, markers := range []bool{false, true} {
 		r := reference{markers: markers, crc: true}

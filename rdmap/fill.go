@@ -82,7 +82,7 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 			return s.fillTerminate(llp)
 		}
 		if f.now == sendingNothing {
-			if room -= s.fillSends(llp, room); room <= 0 {
+			if room -= s.fillWholes(llp, room); room <= 0 {
 				break
 			}
 			if ok, err := s.nextMessage(); !ok || err != nil {

@@ -205,3 +205,26 @@ func TestFillTellsOfMoreWhereThereIsMore(t *testing.T) {
 	c.s.Flushed()
 	c.wantDone("and the second", "2 success")
 }
+
+// Writes that wait behind one another go out in one loop, with the Sends among them.
+func TestRDMAP_15_17_18_WritesGoOutTogether(t *testing.T) {
+	c := converse(t, nil)
+	r, mem := c.region(8, nil)
+	copy(mem, "in place")
+	inPlace := Request{ID: 2, Kind: KindWrite, Remote: RemoteAddr{0x0a0b0c0d, 0x1112131415161718}, Spans: []stag.Span{span(r, 3, 5)}}
+	parts := Request{ID: 4, Kind: KindWrite, Remote: target, Spans: []stag.Span{span(r, 0, 2), span(r, 3, 1)}}
+	c.post(writeOf(1, target, "a"), inPlace, sendOf(3, "s"), parts, writeOf(5, target, "long "+octets(1500)), writeOf(6, target, ""), writeOf(7, target, "z"))
+	c.wantSegment("each as if it were alone", tagged(OpWrite, true, target, "a"))
+	c.wantDone("and all complete", "1 success", "2 success", "3 success", "4 success", "5 success", "6 success", "7 success")
+	require.EqualValues(t, 6, c.s.Stats().Out[OpWrite].Messages)
+	require.EqualValues(t, 1+5+3+1505+0+1, c.s.Stats().Out[OpWrite].Octets)
+	c.wantSegment("from where it is", unhex(t, "c140 0a0b0c0d 1112131415161718 706c616365"))
+	c.wantSegment("in its turn", untagged(OpSend, QNSend, 1, "s"))
+	c.wantSegment("a list is for others", tagged(OpWrite, true, target, "inp"))
+	all := "long " + octets(1500)
+	c.wantSegment("and so is what takes two segments", tagged(OpWrite, false, target, all[:1486]))
+	c.wantSegment("the rest", tagged(OpWrite, true, RemoteAddr{target.STag, target.TO + 1486}, all[1486:]))
+	c.wantSegment("and what is nothing", tagged(OpWrite, true, target, ""))
+	c.wantSegment("the last", tagged(OpWrite, true, target, "z"))
+	require.NoError(t, c.table.Close(t.Context(), r), "nothing is held any more")
+}
