@@ -29,6 +29,16 @@ type Upper interface {
 	DeliverTagged(h TaggedHeader) error
 }
 
+// A Follower is an [Upper] that follows tagged messages segment by segment. A [Stream]
+// with a Window, which asks Tagged in the order of arrival, tells it of each segment once
+// more, in the sender's order: everything before it, and it, was placed. Without a Window
+// that is the order in which Tagged is asked.
+type Follower interface {
+	// Follow comes before DeliverTagged of the same segment. n is the length of the
+	// payload.
+	Follow(h TaggedHeader, n int) error
+}
+
 // Config is what a [Stream] stands on. Table and Upper must be set.
 type Config struct {
 	Table *stag.Table
@@ -48,6 +58,7 @@ type Stream struct {
 	table  *stag.Table
 	scope  stag.Scope
 	upper  Upper
+	follow func(h TaggedHeader, n int) error // that of a Follower, if there is a window
 	queues []untaggedQueue
 
 	next  uint64 // the segment whose turn it is
@@ -61,12 +72,16 @@ type Stream struct {
 
 // New returns a Stream that awaits the first segment. Bind its queues first.
 func New(c Config) *Stream {
-	return &Stream{
+	s := &Stream{
 		table: c.Table,
 		scope: c.Scope,
 		upper: c.Upper,
 		ahead: window{limit: uint64(max(c.Window, 0))},
 	}
+	if f, ok := c.Upper.(Follower); ok && c.Window > 0 {
+		s.follow = f.Follow
+	}
+	return s
 }
 
 // Err returns what ended the stream, a *[SegmentError], or nil.
@@ -137,6 +152,11 @@ func (s *Stream) refuse(head []byte, n int, err error) error {
 // deliver hands up the message that ends with seg, if one does. All that was sent
 // before seg has been placed and delivered (RFC 5041 section 5.4).
 func (s *Stream) deliver(seg *segment) error {
+	if seg.tagged && s.follow != nil {
+		if err := s.follow(seg.t, seg.n); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !seg.last():
 		return nil

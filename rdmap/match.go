@@ -17,6 +17,24 @@ func (s *Stream) matchResponse(h ddp.TaggedHeader, n int) error {
 	if s.config.Window > 0 {
 		return s.matchAny(h, n)
 	}
+	return s.matchNext(h, n)
+}
+
+// Follow holds a segment of a Read Response that has been placed, perhaps before its turn,
+// against the Read that it must belong to. Octets that came twice make up for none that
+// have not come.
+func (u upper) Follow(h ddp.TaggedHeader, n int) error {
+	if opcodeOf(h.RsvdULP) != OpReadResponse {
+		return nil
+	}
+	u.s.mu.Lock()
+	defer u.s.mu.Unlock()
+	return u.s.matchNext(h, n)
+}
+
+// matchNext wants what is next of the response to the oldest Read. Preconditions: s.mu is
+// held.
+func (s *Stream) matchNext(h ddp.TaggedHeader, n int) error {
 	r, err := s.oldestRead()
 	if err != nil {
 		return err
@@ -58,15 +76,14 @@ func (r *Request) continues(h ddp.TaggedHeader, n uint64) error {
 }
 
 // matchAny checks a segment where segments overtake each other: it must lie in the
-// sink of any Read, for it may belong to a later one. Whether each has got all its
-// octets is checked in sum when they are delivered.
+// sink of any Read, for it may belong to a later one. Which one it is, Follow checks when
+// its turn has come. Preconditions: s.mu is held.
 func (s *Stream) matchAny(h ddp.TaggedHeader, n int) error {
 	if n == 0 {
 		return nil
 	}
 	for k := range s.orq.len() {
 		if r := s.orq.at(k); r.Kind == KindRead && r.covers(h, uint64(n)) {
-			s.placed += uint64(n)
 			return nil
 		}
 	}
@@ -132,13 +149,6 @@ func (s *Stream) responded() (sink stag.STag, invalidate bool, err error) {
 	r, err := s.oldestRead()
 	if err != nil {
 		return 0, false, err
-	}
-	if s.config.Window > 0 {
-		s.due += r.Len
-		if s.placed < s.due {
-			s.blame(r, StatusBadResponse, transport.DDPBounds)
-			return 0, false, transport.Faultf(transport.DDPBounds, "Read Response %d octets too short", s.due-s.placed)
-		}
 	}
 	if r.Flags&Invalidating != 0 {
 		return r.sink.STag, true, nil

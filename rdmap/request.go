@@ -120,7 +120,7 @@ type Request struct {
 	Old   uint64     // KindAtomic: the value before, for Complete
 
 	sink RemoteAddr // of a Read: where its response goes
-	got  uint64     // octets of the response that have come, where the order is kept
+	got  uint64     // octets of the response that have come, in the order of the peer
 }
 
 // A replyBuffer is where a response on QN 3 is placed. It stays with its Request for

@@ -101,6 +101,43 @@ func TestRDMAP_40_ResponsesOutOfOrderMustMatchToo(t *testing.T) {
 	c.wantFault("nothing is outstanding any more", transport.RDMAPOpcode, segment(0, false, "1234"))
 }
 
+// TestRDMAP_40_41_OctetsThatComeTwiceDoNotMakeUpForOthers: a peer over a layer that reorders
+// sends as many octets as were asked for, and not those.
+func TestRDMAP_40_41_OctetsThatComeTwiceDoNotMakeUpForOthers(t *testing.T) {
+	type piece struct {
+		seq     uint64
+		off     uint64
+		last    bool
+		payload string
+	}
+	for what, pieces := range map[string][]piece{
+		"one half twice":                     {{0, 4, false, "5678"}, {1, 4, true, "5678"}},
+		"one half twice, the last one first": {{1, 4, true, "5678"}, {0, 4, false, "5678"}},
+		"parts that overlap":                 {{0, 0, false, "1234"}, {1, 3, false, "456"}, {2, 7, true, "8"}},
+		"an octet left out, others twice":    {{0, 0, false, "123"}, {1, 4, false, "567"}, {2, 6, true, "78"}},
+		"octets of the second Read":          {{1, 4, true, "5678"}, {0, 8, false, "abcd"}},
+		"the second Read first":              {{0, 8, true, "abcdefgh"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := converse(t, func(cfg *Config) { cfg.Window = 8 })
+			sink, _ := c.region(16, nil)
+			c.post(readOf(1, target, span(sink, 0, 8)), readOf(2, target, span(sink, 8, 8)))
+			require.NoError(t, c.flush())
+			var err error
+			for _, p := range pieces {
+				if err != nil {
+					break
+				}
+				err = c.take(p.seq, tagged(OpReadResponse, p.last, RemoteAddr{sink.STag(), 0x1000 + p.off}, p.payload))
+			}
+			require.Equal(t, transport.DDPBounds, asFault(0, err).Code, "the response is not what was asked for: %v", err)
+			require.True(t, c.s.Terminate(err))
+			c.s.End()
+			require.Equal(t, []string{"1 bad response 1101", "2 flushed"}, c.done, "neither Read is complete")
+		})
+	}
+}
+
 func TestRDMAP_109_SendIsDeliveredBeforeEarlierReadsAreAnswered(t *testing.T) {
 	c := converse(t, nil)
 	c.receive(8)

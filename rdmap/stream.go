@@ -43,9 +43,7 @@ type Stream struct {
 	calling    bool           // an extension is being called
 	spare      fifo[*Inbound] // buffers of QN 1, in the order in which they will be used
 	end        end
-	released   grip   // of the requests that complete; empty while mu is free
-	placed     uint64 // where responses may overtake each other: octets placed
-	due        uint64 // and the sizes of the Reads that have completed
+	released   grip // of the requests that complete; empty while mu is free
 }
 
 // New returns a Stream in RDMA mode: connection set-up is over.
