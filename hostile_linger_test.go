@@ -3,6 +3,9 @@ package iwarp
 import (
 	"context"
 	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // TestRDMAP_79_80_PeerThatDoesNotGo: a stream has ended, by the Terminate of either
@@ -62,6 +66,57 @@ func TestRDMAP_79_116_TerminateThatNobodyReads(t *testing.T) {
 		v.wantCause(v.qp.Err(), attack{code: 0x1203})
 		require.LessOrEqual(t, time.Since(start), lingerTime, "the QP does not wait longer for its Terminate to leave")
 		v.othersLive()
+	})
+}
+
+// TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing: nothing more comes, and what is to
+// be sent does not leave.
+func TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVictim(t, QPConfig{})
+		const size = 4 << 20 // more than the connection and a batch hold
+		_, large := v.register(size, stag.LocalWrite, nil)
+		require.NoError(t, v.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{large.Slice(0, size)}, Remote: RemoteBuffer{Len: size}}))
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, v.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		<-v.qp.Done()
+		require.Equal(t, 2*time.Second, time.Since(start))
+		require.ErrorIs(t, v.qp.Err(), os.ErrDeadlineExceeded)
+		v.othersLive()
+	})
+}
+
+// A stuck connection takes nothing more, and tells of no end.
+type stuck struct {
+	net.Conn
+	is atomic.Bool
+}
+
+func (c *stuck) Write(b []byte) (int, error) {
+	if c.is.Load() {
+		return 0, syscall.EPIPE
+	}
+	return c.Conn.Write(b)
+}
+
+// TestRDMAP_80_ConnectionThatTakesNothingMore: what the peer may have said before is waited
+// for, but not for long.
+func TestRDMAP_80_ConnectionThatTakesNothingMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := newSide(t, nil), newSide(t, nil)
+		var c *stuck
+		client.over(server, func() (net.Conn, net.Conn) {
+			a, b := transport.Pipe(transport.PipeOptions{})
+			c = &stuck{Conn: a}
+			return c, b
+		})
+		c.is.Store(true)
+		start := time.Now()
+		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend}))
+		<-client.qp.Done()
+		require.Equal(t, 500*time.Millisecond, time.Since(start))
+		require.ErrorIs(t, client.qp.Err(), syscall.EPIPE)
 	})
 }
 
