@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -37,7 +38,9 @@ func (s *simulator) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, s.now[off:]), nil
 }
 
+// WriteAt takes its time: others may sync before the octets are there.
 func (s *simulator) WriteAt(p []byte, off int64) (int, error) {
+	runtime.Gosched()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return copy(s.now[off:], p), nil
@@ -72,16 +75,19 @@ func (s *simulator) crash(rnd *rand.Rand, image []byte) {
 	}
 }
 
-// A ledger is what a requester knows of its peer's memory: of each octet what it was when
+// A ledger is what requesters know of their peer's memory: of each octet what it was when
 // a Commit of it was acknowledged, and what was written to it since.
 type ledger struct {
-	may [][]byte // of each octet, in order of writing
+	may    [][]byte // of each octet, in order of writing
+	older  []int    // how many values an acknowledged Commit has made obsolete
+	placed []int    // how many values the peer is known to have placed
 }
 
 func newLedger(size int) *ledger {
-	l := &ledger{may: make([][]byte, size)}
+	l := &ledger{may: make([][]byte, size), older: make([]int, size), placed: make([]int, size)}
 	for i := range l.may {
 		l.may[i] = []byte{0}
+		l.placed[i] = 1
 	}
 	return l
 }
@@ -92,101 +98,111 @@ func (l *ledger) wrote(off int, p []byte) {
 	}
 }
 
-// asked remembers how much was written when a Commit of a range was posted.
-func (l *ledger) asked(off, n int) (lens []int) {
-	for _, m := range l.may[off : off+n] {
-		lens = append(lens, len(m))
-	}
-	return lens
-}
+// values is how many an octet has had.
+func (l *ledger) values(at int) int { return l.older[at] + len(l.may[at]) }
 
 // A question is a Commit that is under way.
 type question struct {
-	off, n int
-	lens   []int
+	off  int
+	lens []int // how many values of each octet it makes obsolete, but for the last
 }
 
-// acknowledged: what was written before the Commit was posted is there, or something
-// later. Commits are acknowledged in order; older is how many values of each octet the ones
-// before have made obsolete.
-func (l *ledger) acknowledged(q question, older []int) {
+// acknowledged: the last value of each octet that the Commit covers is there, or something
+// later.
+func (l *ledger) acknowledged(q question) {
 	for i, n := range q.lens {
 		at := q.off + i
-		if drop := n - 1 - older[at]; drop > 0 {
+		if drop := n - 1 - l.older[at]; drop > 0 {
 			l.may[at] = l.may[at][drop:]
-			older[at] += drop
+			l.older[at] += drop
 		}
 	}
 }
 
 func (l *ledger) check(t *testing.T, image []byte) {
 	for i, b := range image {
-		found := false
-		for _, v := range l.may[i] {
-			found = found || v == b
-		}
-		if !found {
+		if !slices.Contains(l.may[i], b) {
 			require.Failf(t, "acknowledged octets are lost", "octet %d is %#x, not one of %x", i, b, l.may[i])
 		}
 	}
 }
 
-// TestCMT_13_14_15_CrashSimulator writes and commits at random, and lets the power go
-// at random moments: nothing that was acknowledged is ever lost.
+// TestCMT_13_14_15_CrashSimulator writes and commits at random, on one to three streams,
+// and lets the power go at random moments: nothing that was acknowledged is ever lost.
 func TestCMT_13_14_15_CrashSimulator(t *testing.T) {
 	const size, programs = 12 << 10, 20
 	crashes := 10000
 	if commit.RaceEnabled {
 		crashes = 1000
 	}
-	for program := range uint64(programs) {
-		rnd := rand.New(rand.NewPCG(program, 1))
+	for seed := range uint64(programs) {
 		disk := newSimulator(size)
 		var backing *commit.Buffer
 		var err error
-		if program%2 == 0 {
+		if seed%2 == 0 {
 			backing, err = commit.NewBuffer(disk)
 			require.NoError(t, err)
 		} else {
 			backing = commit.NewRanges(disk, disk.sync)
 		}
-		p := newProgram(t, backing)
-		p.run(rnd, disk, crashes/programs)
+		p := newProgram(t, backing, int(1+seed/2%3))
+		p.Rand = rand.New(rand.NewPCG(seed, 1))
+		p.run(disk, crashes/programs)
 	}
 }
 
-// A program is a requester and its view of the peer.
+// A program is what requesters do, each on a stream of its own, and their view of the
+// peer.
 type program struct {
 	*testing.T
-	qp     *iwarp.QP
-	peer   iwarp.RemoteBuffer
-	ledger *ledger
-	older  []int // see acknowledged
-	asked  []question
-	wcs    []iwarp.WC
+	*rand.Rand
+	streams []*stream
+	ledger  *ledger
 }
 
-func newProgram(t *testing.T, backing *commit.Buffer) *program {
+// stripe is how many octets in a row belong to one stream. What a stream has written is only
+// known to be behind what another has if they write to octets of their own; but sectors and
+// chunks they share.
+const stripe = 700
+
+// A stream writes to its own octets and commits all.
+type stream struct {
+	*program
+	index int
+	qp    *iwarp.QP
+	peer  iwarp.RemoteBuffer
+	sink  *iwarp.MR
+	asked []question
+	wcs   [16]iwarp.WC
+}
+
+func newProgram(t *testing.T, backing *commit.Buffer, streams int) *program {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	target, requester := openRNIC(t), openRNIC(t)
-	mr, err := target.pd.RegisterBuffer(backing, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: backing})
+	mr, err := target.pd.RegisterBuffer(backing, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{Durable: backing})
+	require.NoError(t, err)
+	sink, err := requester.pd.RegisterMR(make([]byte, 1), stag.LocalWrite, nil)
 	require.NoError(t, err)
 	l, err := target.rnic.Listen(ctx, "pipe", "", nil)
 	require.NoError(t, err)
-	accepted := make(chan error, 1)
-	go func() {
-		cr, err := l.Accept(ctx)
-		if err == nil {
-			_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: target.pd, Commit: &iwarp.CommitOptions{}})
-		}
-		accepted <- err
-	}()
-	qp, err := requester.rnic.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: requester.pd, Commit: &iwarp.CommitOptions{}})
-	require.NoError(t, err)
-	require.NoError(t, <-accepted)
 	size := int(backing.Size())
-	return &program{T: t, qp: qp, peer: mr.Advertise(0, size), ledger: newLedger(size), older: make([]int, size), wcs: make([]iwarp.WC, 16)}
+	p := &program{T: t, ledger: newLedger(size)}
+	for i := range streams {
+		accepted := make(chan error, 1)
+		go func() {
+			cr, err := l.Accept(ctx)
+			if err == nil {
+				_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: target.pd, Commit: &iwarp.CommitOptions{}})
+			}
+			accepted <- err
+		}()
+		qp, err := requester.rnic.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: requester.pd, Commit: &iwarp.CommitOptions{}})
+		require.NoError(t, err)
+		require.NoError(t, <-accepted)
+		p.streams = append(p.streams, &stream{program: p, index: i, qp: qp, peer: mr.Advertise(0, size), sink: sink})
+	}
+	return p
 }
 
 type opened struct {
@@ -203,88 +219,117 @@ func openRNIC(t *testing.T) opened {
 	return opened{r, pd}
 }
 
-func (p *program) part(off, n int) iwarp.RemoteBuffer {
-	return iwarp.RemoteBuffer{STag: p.peer.STag, TO: p.peer.TO + uint64(off), Len: uint32(n)}
-}
-
-func (p *program) run(rnd *rand.Rand, disk *simulator, crashes int) {
+func (p *program) run(disk *simulator, crashes int) {
 	image := make([]byte, disk.Size())
 	for crashed := 0; crashed < crashes; {
-		switch rnd.IntN(8) {
-		case 0, 1, 2:
-			p.write(rnd)
-		case 3, 4:
-			p.commit(rnd)
-		case 5:
-			p.acknowledge(false)
-		case 6:
-			p.acknowledge(true)
+		s := p.streams[p.IntN(len(p.streams))]
+		switch p.IntN(16) {
+		case 0, 1, 2, 3, 4, 5:
+			s.write()
+		case 6, 7, 8, 9:
+			s.commit()
+		case 10, 11:
+			s.acknowledge(false)
+		case 12:
+			s.acknowledge(true)
+		case 13:
+			s.read()
 		default:
-			disk.crash(rnd, image)
+			disk.crash(p.Rand, image)
 			p.ledger.check(p.T, image)
 			crashed++
 		}
 	}
-	p.acknowledge(true)
+	for _, s := range p.streams {
+		s.acknowledge(true)
+	}
 }
 
-func (p *program) write(rnd *rand.Rand) {
-	off := rnd.IntN(len(p.ledger.may))
-	data := make([]byte, 1+rnd.IntN(min(1024, len(p.ledger.may)-off)))
+// owns tells whether s is who writes to an octet.
+func (s *stream) owns(at int) bool { return at/stripe%len(s.streams) == s.index }
+
+func (s *stream) part(off, n int) iwarp.RemoteBuffer {
+	return iwarp.RemoteBuffer{STag: s.peer.STag, TO: s.peer.TO + uint64(off), Len: uint32(n)}
+}
+
+func (s *stream) write() {
+	off, n := s.IntN(len(s.ledger.may)), 1
+	for !s.owns(off) {
+		off = s.IntN(len(s.ledger.may))
+	}
+	for most := 1 + s.IntN(1024); n < most && off+n < len(s.ledger.may) && s.owns(off+n); {
+		n++
+	}
+	data := make([]byte, n)
 	for i := range data {
-		data[i] = byte(rnd.Uint32())
+		data[i] = byte(s.Uint32())
 	}
-	wr := iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Inline: data, Remote: p.part(off, len(data))}
-	p.post(wr)
-	p.ledger.wrote(off, data)
+	s.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Inline: data, Remote: s.part(off, n)})
+	s.ledger.wrote(off, data)
 }
 
-func (p *program) commit(rnd *rand.Rand) {
-	if len(p.asked) == 8 {
-		p.acknowledge(true)
+// read shows that all that s has written is placed: RFC 5040 section 5.5 has the response
+// wait for it. Every Commit of any stream that is posted now covers it.
+func (s *stream) read() {
+	require.NoError(s, s.qp.RDMARead(context.Background(), s.sink.Slice(0, 1), s.part(0, 1)))
+	for at := range s.ledger.placed {
+		if s.owns(at) {
+			s.ledger.placed[at] = s.ledger.values(at)
+		}
 	}
-	off := rnd.IntN(len(p.ledger.may))
-	n := 1 + rnd.IntN(len(p.ledger.may)-off)
-	p.asked = append(p.asked, question{off, n, p.lens(off, n)})
-	p.post(iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{p.part(off, n/2), p.part(off+n/2, n-n/2)}})
 }
 
-// lens is how many values each octet has had.
-func (p *program) lens(off, n int) []int {
-	lens := p.ledger.asked(off, n)
-	for i := range lens {
-		lens[i] += p.older[off+i]
+func (s *stream) commit() {
+	if len(s.asked) == 8 {
+		s.acknowledge(true)
 	}
-	return lens
+	off := s.IntN(len(s.ledger.may))
+	n := 1 + s.IntN(len(s.ledger.may)-off)
+	s.asked = append(s.asked, s.question(off, n))
+	s.post(iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{s.part(off, n/2), s.part(off+n/2, n-n/2)}})
 }
 
-func (p *program) post(wr iwarp.SendWR) {
+// question is that of a Commit: it covers what s has sent before, and what of the others'
+// was placed before.
+func (s *stream) question(off, n int) question {
+	q := question{off: off, lens: make([]int, n)}
+	for i := range q.lens {
+		if s.owns(off + i) {
+			q.lens[i] = s.ledger.values(off + i)
+		} else {
+			q.lens[i] = s.ledger.placed[off+i]
+		}
+	}
+	return q
+}
+
+func (s *stream) post(wr iwarp.SendWR) {
 	for {
-		err := p.qp.PostSend(wr)
+		err := s.qp.PostSend(wr)
 		if err == nil {
 			return
 		}
-		require.ErrorIs(p, err, iwarp.ErrQueueFull)
+		require.ErrorIs(s, err, iwarp.ErrQueueFull)
 		runtime.Gosched()
 	}
 }
 
 // acknowledge takes the answers that have come; all: those that have not, too.
-func (p *program) acknowledge(all bool) {
-	for len(p.asked) > 0 {
-		n := p.qp.SendCQ().Poll(p.wcs)
+func (s *stream) acknowledge(all bool) {
+	for len(s.asked) > 0 {
+		n := s.qp.SendCQ().Poll(s.wcs[:])
 		if n == 0 && all {
 			var err error
-			n, err = p.qp.SendCQ().Wait(context.Background(), p.wcs)
-			require.NoError(p, err)
+			n, err = s.qp.SendCQ().Wait(context.Background(), s.wcs[:])
+			require.NoError(s, err)
 		}
 		if n == 0 {
 			return
 		}
-		for _, wc := range p.wcs[:n] {
-			require.NoError(p, wc.Err())
-			p.ledger.acknowledged(p.asked[0], p.older)
-			p.asked = p.asked[1:]
+		for _, wc := range s.wcs[:n] {
+			require.NoError(s, wc.Err())
+			s.ledger.acknowledged(s.asked[0])
+			s.asked = s.asked[1:]
 		}
 	}
 }
