@@ -73,7 +73,7 @@ func (l *later) flush(off, n int64) (pending bool, err error) {
 	return l.g.FlushThen(off, n, func(err error) { l.told = append(l.told, err) }, func(work func()) { l.work = work })
 }
 
-func TestFlushThenDoesNotWait(t *testing.T) {
+func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, false, d.sync)
@@ -109,7 +109,7 @@ func TestFlushThenDoesNotWait(t *testing.T) {
 	})
 }
 
-func TestFlushThenSyncsAtOnceWhatIsCheap(t *testing.T) {
+func TestCMT_13_FlushThenSyncsAtOnceWhatIsCheap(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, false, d.sync)
 	g.cheap = page
@@ -126,7 +126,7 @@ func TestFlushThenSyncsAtOnceWhatIsCheap(t *testing.T) {
 	require.Equal(t, []error{nil}, l.told)
 }
 
-func TestFlushThenIsToldOfLosses(t *testing.T) {
+func TestCMT_30_FlushThenIsToldOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}
 		g := newGroup(64*page, false, d.sync)
@@ -149,8 +149,8 @@ func TestFlushThenIsToldOfLosses(t *testing.T) {
 	})
 }
 
-// TestTheNextSyncBeginsWhileAnswersAreSent: as far as the system does without being waited for.
-func TestTheNextSyncBeginsWhileAnswersAreSent(t *testing.T) {
+// TestCMT_13_TheNextSyncBeginsWhileAnswersAreSent: as far as the system does without being waited for.
+func TestCMT_13_TheNextSyncBeginsWhileAnswersAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, true, d.sync)
@@ -174,9 +174,9 @@ func TestTheNextSyncBeginsWhileAnswersAreSent(t *testing.T) {
 	})
 }
 
-// TestOneWhoLeavesTakesNobodyAlong: who waits with a context, and who does not wait at all,
+// TestCMT_13_OneWhoLeavesTakesNobodyAlong: who waits with a context, and who does not wait at all,
 // share a round.
-func TestOneWhoLeavesTakesNobodyAlong(t *testing.T) {
+func TestCMT_13_OneWhoLeavesTakesNobodyAlong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Hour}
 		g := newGroup(64*page, false, d.sync)
@@ -370,7 +370,7 @@ func TestCMT_30_WriteThatFails(t *testing.T) {
 	require.NoError(t, flush(g, 0, page), "what is durable stays so")
 }
 
-func TestLossIsToldToAllWhoWait(t *testing.T) {
+func TestCMT_30_LossIsToldToAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}
 		g := newGroup(64*page, false, d.sync)

@@ -286,8 +286,8 @@ func TestPromptFlushNeedsNoGoroutine(t *testing.T) {
 	c.wantSegment("they are answered", responseOf(3, 3, 0))
 }
 
-// TestOneSyncAnswersSeveralCommits: none of them has a goroutine of its own.
-func TestOneSyncAnswersSeveralCommits(t *testing.T) {
+// TestCMT_25_OneSyncAnswersSeveralCommits: none of them has a goroutine of its own.
+func TestCMT_25_OneSyncAnswersSeveralCommits(t *testing.T) {
 	c := converse(t, nil)
 	g := newGroup(64, true, func([]Range) error { return nil })
 	r, mem := c.region(func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } })
@@ -300,6 +300,19 @@ func TestOneSyncAnswersSeveralCommits(t *testing.T) {
 	c.wantSegment("with it", responseOf(2, 2, 0))
 	require.Equal(t, "none\x00\x00\x00\x00lost", string(mem[:12]))
 	require.EqualValues(t, 2, g.Syncs(), "one for both, and one for the follow-on")
+}
+
+// TestCMT_30_33_SharedSyncThatFails: each Commit names the region of its own that was lost.
+func TestCMT_30_33_SharedSyncThatFails(t *testing.T) {
+	c := converse(t, nil)
+	g := newGroup(64, true, func([]Range) error { return syscall.EIO })
+	r, _ := c.region(func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } })
+	sound, _ := c.region(nil)
+	c.sends("a Commit behind a Write, and one more", writeOf(part(r, 0, 4), "lost"), requestOf(1, ask(1, part(r, 0, 4))),
+		requestOf(2, ask(2, Region{}, part(r, 0, 4), part(sound, 0, 4))))
+	c.wantAnswer("the first is told", 1, 1, MakeStatus(0, DataLost))
+	c.wantSegment("and the other", responseOf(2, 2, MakeStatus(1, DataLost)))
+	require.Empty(t, c.media.flushed, "which flushes nothing behind that")
 }
 
 func TestCMT_56_OverlappingRegions(t *testing.T) {
