@@ -75,7 +75,7 @@ func TestDDP_36_46_47_MessagesThatComeTogetherAreDeliveredTogether(t *testing.T)
 	require.NoError(t, c.table.Invalidate(t.Context(), r), "nothing is pinned any more")
 }
 
-func TestARunIsBounded(t *testing.T) {
+func TestDDP_46_ARunIsBounded(t *testing.T) {
 	const n = 2*runMax + 1
 	c, _, _ := conversesInRuns(t, n)
 	var segments [][]byte
@@ -98,6 +98,22 @@ func TestDDP_31_46_47_RunEndsBeforeWhatIsNotLikeIt(t *testing.T) {
 	c.wantDelivered("a message of two segments", "run qn=0 msn=4 lens=[1]", "qn=0 msn=5 len=3 ulp=43/00000000", "run qn=0 msn=6 lens=[1]")
 	require.NoError(t, c.together(whole(7, "a"), tagged(true, r.STag(), 0x1000, []byte("w")), whole(8, "b")))
 	c.wantDelivered("a tagged one", "run qn=0 msn=7 lens=[1]", fmt.Sprintf("tagged stag=%v ulp=40", r.STag()), "run qn=0 msn=8 lens=[1]")
+}
+
+// Where segments may overtake each other only those in order, with nothing ahead of them,
+// make a run.
+func TestDDP_44_46_NoRunWhereSegmentsAreAhead(t *testing.T) {
+	c, _, _ := conversesInRuns(t, 4)
+	c.s.ahead.limit = 8
+	c.seq = 1
+	require.NoError(t, c.together(whole(2, "b")), "one comes early")
+	c.wantDelivered("and waits")
+	c.seq = 0
+	require.NoError(t, c.together(whole(1, "a")))
+	c.wantDelivered("which is delivered behind the first", "qn=0 msn=1 len=1 ulp=43/00000000", "qn=0 msn=2 len=1 ulp=43/00000000")
+	c.seq = 2
+	require.NoError(t, c.together(whole(3, "c"), whole(4, "d")))
+	c.wantDelivered("in order again", "run qn=0 msn=3 lens=[1 1]")
 }
 
 // What is wrong in a run is found where it stands, when all before it has been delivered.
@@ -162,7 +178,7 @@ func TestDDP_81_ValidityCanBeRevokedInARun(t *testing.T) {
 	require.Equal(t, "a\x00\x00\x00\x00\x00\x00\x00b\x00\x00\x00\x00\x00\x00\x00\x00", string(mem[:17]), "what comes after is not placed")
 }
 
-func TestRunsAreForMemoryThatIsQuick(t *testing.T) {
+func TestDDP_81_RunsAreForMemoryThatIsQuick(t *testing.T) {
 	c, _, _ := conversesInRuns(t, 1)
 	buffer, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(8)}, stag.Options{Access: stag.LocalWrite, Scope: alice})
 	require.NoError(t, err)

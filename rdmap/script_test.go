@@ -352,8 +352,9 @@ type scriptLLP struct {
 	sent     [][]byte
 	staged   []bool
 	digest   bool
-	flush    error // what Flush returns
-	kept     bool  // Keep was called
+	flush    error  // what Flush returns
+	kept     bool   // Keep was called
+	before   func() // an Append, if not nil
 }
 
 func (l *scriptLLP) MaxULPDU() int { return l.mulpdu }
@@ -361,6 +362,9 @@ func (l *scriptLLP) MaxULPDU() int { return l.mulpdu }
 func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 	if l.capacity > 0 && l.batch == l.capacity {
 		return false
+	}
+	if l.before != nil {
+		l.before()
 	}
 	l.batch++
 	if l.discard {

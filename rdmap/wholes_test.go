@@ -1,11 +1,14 @@
 package rdmap
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // The Sends that wait behind the first go out in one loop, which must leave to others
@@ -50,6 +53,68 @@ func TestRDMAP_82_SendBehindOthersThatCannotBeSent(t *testing.T) {
 	require.ErrorIs(t, c.flush(), stag.ErrInvalid)
 	require.Len(t, c.llp.sent, 5)
 	c.wantDone("what came before it is out", "1 success", "2 success", "3 success")
+}
+
+// What comes up while Sends go out together does not wait for the last of them.
+func TestRDMAP_85_111_SendsThatGoOutTogetherGiveWay(t *testing.T) {
+	start := func(then func(c *conversation)) *conversation {
+		c := converse(t, nil)
+		for i := range uint64(8) {
+			c.post(sendOf(i, "x"))
+		}
+		n := 0
+		c.llp.before = func() {
+			if n++; n == 3 {
+				then(c)
+			}
+		}
+		return c
+	}
+	c := start(func(c *conversation) { c.sends("a Read Request", readRequestOf(1, ReadRequest{Sink: target})) })
+	require.NoError(t, c.flush())
+	require.Equal(t, tagged(OpReadResponse, true, target, ""), c.llp.sent[3], "the response goes before the Sends that are left")
+	require.Len(t, c.llp.sent, 9)
+
+	c = start(func(c *conversation) {
+		require.True(t, c.s.Terminate(transport.Faultf(transport.RDMAPOpcode, "wrong")))
+	})
+	require.NoError(t, c.flush())
+	require.LessOrEqual(t, len(c.llp.sent), 5, "at most the Send that was next goes before the Terminate")
+	require.Equal(t, terminateOf(bare(transport.RDMAPOpcode)), c.llp.sent[len(c.llp.sent)-1], "and nothing behind it")
+}
+
+// A peer that refuses one of the Sends that went out together names it by its number.
+func TestRDMAP_78_PeerNamesOneOfTheSendsThatWentOutTogether(t *testing.T) {
+	c := converse(t, nil)
+	c.post(sendOf(1, "a"), sendOf(2, "b"), sendOf(3, "c"))
+	_, err := c.s.Fill(c.llp)
+	require.NoError(t, err)
+	c.sends("its Terminate", terminateOf(blaming(transport.DDPNoBuffer, c.llp.sent[1])))
+	c.s.End()
+	c.wantDone("the second found no receive", "1 flushed", "2 no receive posted by the peer 1202", "3 flushed")
+}
+
+// Sends from regions, batches that are full before the last of them, and one that is longer
+// than a segment: what did not go holds nothing.
+func TestRDMAP_43_SendsThatAreLeftForTheNextBatch(t *testing.T) {
+	for _, digest := range []bool{false, true} {
+		c := converse(t, nil)
+		c.llp.capacity, c.llp.mulpdu, c.llp.digest = 2, 18+4, digest
+		own, _ := c.region(16, func(o *stag.Options) { o.Access = stag.LocalWrite })
+		open, _ := c.region(16, nil)
+		for _, source := range []stag.Span{span(own, 0, 4), span(own, 1, 4), span(own, 2, 4), span(own, 3, 5), span(open, 0, 4), span(own, 5, 4)} {
+			c.post(Request{Kind: KindSend, Spans: []stag.Span{source}})
+		}
+		require.NoError(t, c.flush())
+		require.Equal(t, []bool{false, false, false, false, false, digest, false}, c.llp.staged, "only what the peer may change under a digest is copied")
+		for _, sent := range c.llp.sent {
+			require.LessOrEqual(t, len(sent), 18+4, "no segment is longer than the MULPDU")
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, c.table.Close(soon, own), "nothing is held any more")
+		require.NoError(t, c.table.Close(soon, open))
+	}
 }
 
 // arrivals is the segments that come together.
