@@ -51,7 +51,7 @@ func (o *CommitOptions) withDefaults() (*CommitOptions, error) {
 		c.MaxRegions = defaultCommitRegions
 	}
 	if c.MaxRegions < 1 || c.MaxRegions > math.MaxUint16 {
-		return nil, fmt.Errorf("iwarp: CommitOptions.MaxRegions is %d", o.MaxRegions)
+		return nil, fmt.Errorf("iwarp: CommitOptions.MaxRegions is %d, not within 1..%d", o.MaxRegions, math.MaxUint16)
 	}
 	return &c, nil
 }

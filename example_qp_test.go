@@ -68,7 +68,7 @@ func ExampleCQ_Resize() {
 	cq := must(rnic.CreateCQ(128))
 	check(cq.Resize(4 * 128))
 	fmt.Println(cq.Resize(0))
-	// Output: iwarp: CQ of depth 0
+	// Output: iwarp: CQ of depth 0, less than 1
 }
 
 // Receives are posted ahead of the messages, and again as each has been looked at: the

@@ -21,7 +21,7 @@ import (
 func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, error) {
 	switch {
 	case maxLen < 0:
-		return nil, fmt.Errorf("iwarp: a region of at most %d octets", maxLen)
+		return nil, fmt.Errorf("iwarp: AllocMR of a region of at most %d octets, less than 0", maxLen)
 	case opts != nil && opts.Durable != nil:
 		return nil, errors.New("iwarp: AllocMR of a durable region; durable is what was registered whole")
 	case opts != nil && opts.BaseTO != 0:

@@ -56,7 +56,7 @@ func (l Limits) withDefaults() (Limits, error) {
 func checkDepth(queue string, depth, most int) error {
 	switch {
 	case depth < 1:
-		return fmt.Errorf("iwarp: %s of depth %d", queue, depth)
+		return fmt.Errorf("iwarp: %s of depth %d, less than 1", queue, depth)
 	case depth > most:
 		return fmt.Errorf("%w: %s of depth %d, at most %d", ErrLimit, queue, depth, most)
 	}

@@ -36,7 +36,7 @@ func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
 		c.MaxHalfOpen = r.limits.MaxHalfOpen
 	}
 	if c.SetupTimeout < 0 || c.MaxHalfOpen < 0 {
-		return c, fmt.Errorf("iwarp: ListenConfig: SetupTimeout %v, MaxHalfOpen %d", c.SetupTimeout, c.MaxHalfOpen)
+		return c, fmt.Errorf("iwarp: ListenConfig.SetupTimeout is %v and MaxHalfOpen %d, and neither may be negative", c.SetupTimeout, c.MaxHalfOpen)
 	}
 	if c.MaxHalfOpen > r.limits.MaxHalfOpen {
 		return c, fmt.Errorf("%w: ListenConfig.MaxHalfOpen is %d, at most %d", ErrLimit, c.MaxHalfOpen, r.limits.MaxHalfOpen)

@@ -91,7 +91,7 @@ func (qp *QP) fillBind(r *rdmap.Request, wr *SendWR) error {
 	case wr.MW.pd.rnic != qp.rnic || s.MR.pd.rnic != qp.rnic:
 		return fmt.Errorf("iwarp: %v: the MW or MR belongs to another RNIC", wr.Op)
 	case s.Off < 0 || s.Len < 0:
-		return fmt.Errorf("%w: octets %d+%d", ErrBounds, s.Off, s.Len)
+		return fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, s.MR.Len())
 	}
 	r.Spans = append(r.Spans, stag.Span{Region: s.MR.region(), Off: uint64(s.Off)})
 	var err error

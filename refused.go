@@ -43,7 +43,7 @@ func errSGE(i int, s *SGE, f sgeFault) error { return fmt.Errorf("SGE %d: %w", i
 func (f sgeFault) of(s *SGE) error {
 	switch f {
 	case sgeNoRegion:
-		return errors.New("iwarp: no region")
+		return errors.New("iwarp: no region is given: MR is nil")
 	case sgeOtherPD:
 		return fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
 	case sgeOtherQP:

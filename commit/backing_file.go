@@ -84,7 +84,7 @@ func settle(f *os.File, want int64) (int64, error) {
 		}
 	}
 	if size == 0 || size < want {
-		return 0, fmt.Errorf("%d octets", size)
+		return 0, fmt.Errorf("the file has %d octets and should have at least %d", size, max(want, 1))
 	}
 	if err := f.Sync(); err != nil {
 		return 0, err

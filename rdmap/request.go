@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/stag"
@@ -25,6 +26,25 @@ const (
 	KindAtomic    // an atomic operation
 	KindExtension // the request of an [Extension]
 )
+
+var kindNames = [...]string{
+	KindSend:       "Send",
+	KindImmediate:  "Immediate Data",
+	KindWrite:      "RDMA Write",
+	KindInvalidate: "Invalidate",
+	KindRegister:   "Register",
+	KindBind:       "Bind",
+	KindRead:       "RDMA Read",
+	KindAtomic:     "Atomic",
+	KindExtension:  "Extension",
+}
+
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return kindNames[k]
+}
 
 // local reports whether nothing is sent.
 func (k Kind) local() bool { return k >= KindInvalidate && k <= KindBind }

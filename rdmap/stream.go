@@ -114,10 +114,10 @@ func (r *Request) prepare() error {
 	}
 	r.Len = stag.TotalLen(r.Spans)
 	if r.Len > math.MaxUint32 {
-		return r.refused("too long", r.Len)
+		return r.refused("%d octets, at most %d are a message", r.Len, uint32(math.MaxUint32))
 	}
 	if r.Flags&WithImmediate != 0 && r.Kind != KindWrite {
-		return r.refused("Immediate Data behind it", 0)
+		return r.refused("Immediate Data goes behind a Write only")
 	}
 	switch r.Kind {
 	case KindSend, KindImmediate, KindWrite, KindInvalidate:
@@ -125,31 +125,37 @@ func (r *Request) prepare() error {
 	case KindAtomic:
 		r.Len = stag.AtomicLen
 		if len(r.Inline) != AtomicRequestLen {
-			return r.refused("octets of an Atomic Request", uint64(len(r.Inline)))
+			return r.refused("%d octets inline, an Atomic Request has %d", len(r.Inline), AtomicRequestLen)
 		}
 		return nil
 	case KindRegister, KindBind:
-		if r.Enable == nil || r.Kind == KindBind && (len(r.Spans) != 1 || r.Spans[0].Region == nil) {
-			return r.refused("nothing to enable", 0)
+		if r.Enable == nil {
+			return r.refused("Enable is not set")
+		}
+		if r.Kind == KindBind && (len(r.Spans) != 1 || r.Spans[0].Region == nil) {
+			return r.refused("a window is bound to one region")
 		}
 		return nil
 	case KindRead:
 		if len(r.Spans) > 1 || (r.Len > 0 && r.Spans[0].Region == nil) {
-			return r.refused("the sink of a Read is one run of octets of a region", r.Len)
+			return r.refused("the sink of a Read is one run of octets of a region, not %d octets in %d places", r.Len, len(r.Spans))
 		}
 		return nil
 	case KindExtension:
-		if r.Ext == nil || len(r.Inline) > r.Ext.MaxRequest {
-			return r.refused("octets of the request of an extension", uint64(len(r.Inline)))
+		if r.Ext == nil {
+			return r.refused("Ext is not set")
+		}
+		if len(r.Inline) > r.Ext.MaxRequest {
+			return r.refused("%d octets inline, the extension takes %d", len(r.Inline), r.Ext.MaxRequest)
 		}
 		return nil
 	}
-	return r.refused("unknown", 0)
+	return r.refused("there is no such kind")
 }
 
 // refused makes the error of prepare, away from where each request passes.
-func (r *Request) refused(why string, n uint64) error {
-	return fmt.Errorf("%w: kind %d: %s: %d", ErrRequest, r.Kind, why, n)
+func (r *Request) refused(format string, args ...any) error {
+	return fmt.Errorf("%w: %v: %s", ErrRequest, r.Kind, fmt.Sprintf(format, args...))
 }
 
 // Pending reports whether Fill has something to do.
