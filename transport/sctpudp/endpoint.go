@@ -43,6 +43,7 @@ type endpoint struct {
 	pc        net.PacketConn
 	addr      Addr
 	strangers func(p []byte, from netip.AddrPort)
+	refused   func(quoted []byte) // a packet has found no port; nil: nobody wants to know
 
 	mu      sync.Mutex
 	byTag   map[uint32]*association // by our own verification tag
@@ -105,6 +106,9 @@ func (e *endpoint) read() {
 			packets.Put(buf)
 			return
 		case err != nil: // of one packet, such as ICMP tells of: nothing to end for, nor to spin
+			if e.refused != nil {
+				refusals(e.pc, e.refused)
+			}
 			time.Sleep(errorPause)
 		}
 		packets.Put(buf)

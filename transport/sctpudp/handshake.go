@@ -1,6 +1,7 @@
 package sctpudp
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -47,6 +48,27 @@ type handshake struct {
 	ours initiation
 	in   chan []byte // what the peer has answered
 	rtt  time.Duration
+	none chan struct{} // nobody listens: see refused
+}
+
+// refused takes what ICMP has quoted of a packet that found no port, which means here what
+// an unreachable protocol means elsewhere (RFC 6951): it is like an ABORT if it quotes the
+// INIT, with the tag that only who has seen it can know, and nothing has been heard of the
+// peer (RFC 9260 section 10, ICMP6 and ICMP8). Later nobody listens to ICMP.
+func (h *handshake) refused(quoted []byte) {
+	const least = headerSize + chunkHeaderSize + 4 // up to the tag
+	if len(quoted) < least || !bytes.HasPrefix(h.init(), quoted) {
+		return
+	}
+	select {
+	case h.none <- struct{}{}:
+	default:
+	}
+}
+
+// init is the packet that begins it.
+func (h *handshake) init() []byte {
+	return packet(h.ports(), 0, chunkInit, 0, h.ours.append(nil))
 }
 
 // stranger takes the packets that arrive before there is an association. Only an answer
@@ -63,7 +85,7 @@ func (h *handshake) stranger(p []byte, from netip.AddrPort) {
 
 // run shakes hands and returns what the peer has said of itself.
 func (h *handshake) run(ctx context.Context) (*initiation, error) {
-	ack, err := h.exchange(ctx, 0, chunkInit, h.ours.append(nil), chunkInitAck)
+	ack, err := h.exchange(ctx, h.init(), h.none, chunkInitAck)
 	if err != nil {
 		return nil, err
 	}
@@ -75,21 +97,21 @@ func (h *handshake) run(ctx context.Context) (*initiation, error) {
 		h.e.send(packet(h.ports(), theirs.tag, chunkAbort, 0, nil), h.peer.udp)
 		return nil, fmt.Errorf("%w (%d)", ErrNotDDP, theirs.adaptation)
 	}
-	_, err = h.exchange(ctx, theirs.tag, chunkCookieEcho, theirs.cookie, chunkCookieAck)
+	_, err = h.exchange(ctx, packet(h.ports(), theirs.tag, chunkCookieEcho, 0, theirs.cookie), nil, chunkCookieAck)
 	return &theirs, err
 }
 
 func (h *handshake) ports() ports { return ports{h.e.addr.Port, h.peer.port} }
 
-// exchange sends a chunk, again and again, until the answer to it has come.
-func (h *handshake) exchange(ctx context.Context, tag uint32, kind byte, value []byte, answer byte) (chunk, error) {
-	p := packet(h.ports(), tag, kind, 0, value)
+// exchange sends a packet, again and again, until the answer to it has come, or word that
+// none will.
+func (h *handshake) exchange(ctx context.Context, p []byte, none <-chan struct{}, answer byte) (chunk, error) {
 	retry := firstRetry
 	for range handshakes {
 		sent := time.Now()
 		h.e.send(p, h.peer.udp)
 		late := time.NewTimer(retry)
-		c, err := h.await(ctx, late.C, answer)
+		c, err := h.await(ctx, late.C, none, answer)
 		late.Stop()
 		h.rtt = time.Since(sent)
 		if c != nil || err != nil {
@@ -101,7 +123,7 @@ func (h *handshake) exchange(ctx context.Context, tag uint32, kind byte, value [
 }
 
 // await returns the chunk of this kind, nil when it is late.
-func (h *handshake) await(ctx context.Context, late <-chan time.Time, kind byte) (chunk, error) {
+func (h *handshake) await(ctx context.Context, late <-chan time.Time, none <-chan struct{}, kind byte) (chunk, error) {
 	for {
 		select {
 		case p := <-h.in:
@@ -111,6 +133,8 @@ func (h *handshake) await(ctx context.Context, late <-chan time.Time, kind byte)
 			case chunkAbort:
 				return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
 			}
+		case <-none:
+			return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
 		case <-late:
 			return nil, nil
 		case <-ctx.Done():
@@ -129,10 +153,12 @@ func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association,
 	if err != nil {
 		return nil, err
 	}
-	h := &handshake{e: e, peer: peer{to.UDP, to.Port}, ours: newInitiation(), in: make(chan []byte, strangeRoom)}
-	e.strangers = h.stranger
+	h := &handshake{e: e, peer: peer{to.UDP, to.Port}, ours: newInitiation(), in: make(chan []byte, strangeRoom), none: make(chan struct{}, 1)}
+	e.strangers, e.refused = h.stranger, h.refused
+	hearRefusals(e.pc, true)
 	e.start()
 	theirs, err := h.run(ctx)
+	hearRefusals(e.pc, false)
 	var a *association
 	if err == nil {
 		a, err = e.establish(h.peer, &h.ours, theirs, h.rtt, o, true)
