@@ -29,6 +29,23 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 	})
 }
 
+// TestARCH_11_WaitThatEndsAsAReceiveIsPosted: the message takes the receive, be it in a run,
+// and the next one may wait as long as any.
+func TestARCH_11_WaitThatEndsAsAReceiveIsPosted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 8)}))
+		k.qp.rq.giveUp() // which the end of the wait does
+		k.p.writes(fpdu(send(1, 0, "hi")))
+		k.wantCompletions("it takes the receive", 1)
+		k.p.writes(fpdu(send(2, 0, "hi")))
+		time.Sleep(defaultRNRWait - time.Nanosecond)
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2, Local: k.at(0, 8)}))
+		k.wantCompletions("the next has waited", 2)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
 func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 	for _, wait := range []time.Duration{-1, time.Nanosecond, 300 * time.Millisecond, 0} {
 		bubble(t, func(t *testing.T) {
