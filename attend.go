@@ -6,8 +6,8 @@ import (
 )
 
 // An attendant looks, now and then, after the receivers of an RNIC whose right to
-// receive is kept for a waiter, or whose reader stays, so that neither lasts when
-// nothing happens any more. It needs no goroutine: it is called by the poller's alarm,
+// receive, or whose send lock, is kept for a waiter, or whose reader stays, so that none
+// of that lasts when nothing happens any more. It needs no goroutine: it is called by the poller's alarm,
 // which is set only while there is somebody to look after.
 type attendant struct {
 	rnic *RNIC
@@ -63,9 +63,7 @@ func (a *attendant) look() {
 			continue
 		}
 		left = append(left, x)
-		if next == 0 || again < next {
-			next = again
-		}
+		next = sooner(next, again)
 	}
 
 	clear(list[len(left):])
@@ -85,16 +83,17 @@ func (a *attendant) look() {
 // needed any more.
 func (x *receiver) attend(now time.Time) time.Duration {
 	x.mu.Lock()
+	sending := x.qp.tx.attend()
 	switch {
 	case x.state == readerKept && now.Sub(x.left) < keepTime:
 		left := keepTime - now.Sub(x.left)
 		x.mu.Unlock()
-		return left
+		return sooner(left, sending)
 	case x.state == readerStaying && x.isActive(now):
 		x.mu.Unlock()
-		return stayTime / 2
+		return sooner(stayTime/2, sending)
 	}
-	x.listed = false
+	x.listed = sending != 0
 	switch x.state {
 	case readerKept: // nobody has come back
 		x.steady = 0
@@ -106,7 +105,15 @@ func (x *receiver) attend(now time.Time) time.Duration {
 	default:
 		x.mu.Unlock()
 	}
-	return 0
+	return sending
+}
+
+// sooner is the shorter of two times, of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // isActive reports whether something has come not long ago. mu is held.

@@ -154,18 +154,29 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 	select {
 	case <-w.done:
 	default:
-		w.qp.rx.serve(ctx, w, w.qp.sendCQ.busyPoll())
-		select {
-		case <-w.done:
-		case <-ctx.Done():
-			if !w.granted() {
-				return WC{}, ctx.Err()
-			}
-			<-w.done
+		if !w.sleep(ctx) {
+			return WC{}, ctx.Err()
 		}
 	}
 	wc := w.wc
 	w.wc, w.qp = WC{}, nil
 	wc.QP.rnic.waiters.Put(w)
 	return wc, wc.Err()
+}
+
+// sleep returns when w is done; or if ctx ends first: false.
+func (w *waiter) sleep(ctx context.Context) bool {
+	qp := w.qp
+	qp.tx.park()
+	defer qp.tx.unpark()
+	qp.rx.serve(ctx, w, qp.sendCQ.busyPoll())
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		if !w.granted() {
+			return false
+		}
+		<-w.done
+	}
+	return true
 }

@@ -22,6 +22,7 @@ func (qp *QP) Drain(ctx context.Context) error {
 	upTo, _ := qp.stream.Counts()
 	for {
 		progress := qp.drains.listen()
+		qp.tx.dispatch()
 		_, completed := qp.stream.Counts()
 		if completed >= upTo {
 			qp.drains.leave()

@@ -240,7 +240,7 @@ func (qp *QP) die(cause error) {
 		qp.llp.Abort(cause)
 	}
 	qp.rx.wake()
-	if qp.tx.calls.Add(1) == 1 {
+	if qp.tx.take() {
 		qp.halfEnded()
 	}
 }

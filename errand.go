@@ -32,6 +32,7 @@ func (x *receiver) errands(do func()) (start func(receiving bool)) {
 func (x *receiver) goOnErrand() (still bool) {
 	e := x.errand
 	x.errand = nil
+	x.qp.tx.dispatch()
 	if x.rearm() { // it cannot be given away
 		x.qp.rnic.tasks.launch(e.alone)
 		return true

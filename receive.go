@@ -56,7 +56,8 @@ type receiver struct {
 	listed bool        // the attendant has it on its list; guarded by mu
 
 	serving
-	errand *errand // the holder's alone
+	errand *errand      // the holder's alone
+	heavy  atomic.Int32 // see weigh
 }
 
 // start begins to receive.
@@ -125,6 +126,7 @@ func (x *receiver) rearm() (still bool) {
 // run receives until there is nothing more.
 func (x *receiver) run() {
 	qp := x.qp
+	defer qp.tx.dispatch()
 	wait := x.parks.Load()
 	for again := true; again; {
 		switch {
@@ -134,12 +136,14 @@ func (x *receiver) run() {
 			return
 		case x.lingers.Load():
 			x.delegate()
+			qp.tx.dispatch()
 			x.refuse()
 			qp.die(qp.llp.Discard())
 			continue
 		}
 		late := x.errand != nil
-		err := qp.llp.Receive(x, wait)
+		sends := x.sends()
+		err := qp.llp.Receive(x, wait && !sends)
 		x.tend()
 		leave := err == nil && x.leave.Swap(false)
 		idle := errors.Is(err, transport.ErrAgain) || err == nil && wait
@@ -152,6 +156,7 @@ func (x *receiver) run() {
 			x.delegate()
 		}
 		switch {
+		case sends && errors.Is(err, transport.ErrAgain):
 		case errors.Is(err, transport.ErrAgain):
 			wait = x.stay()
 			again = wait || x.rearm()
@@ -271,6 +276,7 @@ func (x *receiver) end() {
 // Segment takes a segment from the LLP.
 func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	x.arrived(seq)
+	x.weigh(len(ulpdu))
 	if x.closed.Load() {
 		return x.qp.late(seq, ulpdu)
 	}
@@ -320,6 +326,7 @@ func (x *receiver) Release() { x.qp.stream.Release() }
 // Placed is Segment for one that has come as foreseen.
 func (x *receiver) Placed(seq uint64, f *transport.Foreseen) error {
 	x.arrived(seq)
+	x.weigh(len(f.Payload))
 	return x.qp.stream.Placed(seq, f)
 }
 
@@ -327,7 +334,7 @@ func (x *receiver) Placed(seq uint64, f *transport.Foreseen) error {
 // this goroutine. Before the reader parks, what has come is seen to.
 func (x *receiver) Stop() bool {
 	x.tend()
-	return x.lingers.Load() || x.qp.dead() || x.leave.Load() || x.errand != nil || x.satisfied()
+	return x.lingers.Load() || x.qp.dead() || x.leave.Load() || x.errand != nil || x.sends() || x.satisfied()
 }
 
 // tend does what the segments that have come make necessary. It never blocks: while
@@ -339,8 +346,10 @@ func (x *receiver) tend() {
 		return
 	}
 	qp.checkOverflow()
-	if x.owed || qp.closing.Load() || qp.stream.Pending() {
+	if x.owed || qp.closing.Load() || x.sends() || qp.stream.Pending() {
 		x.owed = false
-		qp.kick()
+		if p := x.pace(); qp.tx.take() {
+			qp.tx.run(p)
+		}
 	}
 }

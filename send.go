@@ -16,7 +16,8 @@ import (
 // Whoever has something to send kicks. The first to come takes the send lock and
 // sends what everybody has queued, one batch at a time, without ever waiting for
 // the network; the others only leave word. A goroutine exists only while the network
-// takes no more, or while there are more batches than a share.
+// takes no more, or where nobody else is at hand for what is more than a share: see
+// keeping.
 
 // A sender is the send lock of a QP and who holds it.
 type sender struct {
@@ -24,21 +25,30 @@ type sender struct {
 	task func() // wait in a goroutine of its own
 	// calls counts the kicks since the lock was taken; 0: it is free.
 	calls atomic.Int64
+	keeping
 }
 
 // kick sees to it that what is queued now is sent. It never blocks on the network.
 func (qp *QP) kick() {
-	if qp.tx.calls.Add(1) == 1 {
-		qp.tx.run(false)
+	if qp.tx.take() {
+		qp.tx.run(paceShare)
 	}
 }
 
-// run sends until nothing is left, with the lock held, then frees it. With wait it
-// is in a goroutine of its own and may block.
-func (s *sender) run(wait bool) {
+// A pace is how far whoever has the send lock goes.
+type pace uint8
+
+const (
+	paceShare  pace = iota // a share, and no waiting: others have called
+	paceReader             // the same: the reader, that comes again before it parks
+	paceAll                // in a goroutine of its own, which may wait
+)
+
+// run sends until nothing is left, with the lock held, then frees it.
+func (s *sender) run(p pace) {
 	for {
 		seen := s.calls.Load()
-		if !s.drain(wait) {
+		if !s.drain(p) {
 			return
 		}
 		if s.calls.CompareAndSwap(seen, 0) {
@@ -55,8 +65,8 @@ const sendShare = 2
 
 // drain sends batches until nothing is left to send, and reports whether the caller
 // still has the lock: it is given to a goroutine where the network must be waited
-// for, and never freed once the connection has ended.
-func (s *sender) drain(wait bool) bool {
+// for, kept for who comes back, and never freed once the connection has ended.
+func (s *sender) drain(p pace) bool {
 	qp := s.qp
 	for share := sendShare; ; share-- {
 		if qp.dead() {
@@ -65,8 +75,9 @@ func (s *sender) drain(wait bool) bool {
 		}
 		more, fillErr := qp.stream.Fill(qp.llp)
 		err := qp.stream.Flush(qp.llp)
-		if errors.Is(err, transport.ErrAgain) {
-			if !wait {
+		waited := errors.Is(err, transport.ErrAgain)
+		if waited {
+			if p != paceAll {
 				qp.rnic.tasks.launch(s.task)
 				return false
 			}
@@ -90,15 +101,16 @@ func (s *sender) drain(wait bool) bool {
 			qp.fail(fillErr)
 		case !more && !qp.stream.Pending():
 			return true
-		case !wait && share == 1:
-			qp.rnic.tasks.launch(s.task)
-			return false
+		case p == paceAll && !waited, share == 1:
+			if s.pass(p) {
+				return false
+			}
 		}
 	}
 }
 
 // wait goes on where drain would have blocked, or has sent its share.
-func (s *sender) wait() { s.run(true) }
+func (s *sender) wait() { s.run(paceAll) }
 
 // fenced keeps the batch until the peer's first segment has come. A responder that
 // must end before that may not even send a Terminate (RFC 5044 section 7.1.2).

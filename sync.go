@@ -70,7 +70,10 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 // do posts wr, waiting for room if need be, and waits for its completion.
 func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 	w := qp.waiter()
-	err := qp.sendRoom.whenRoom(ctx, func() error { return qp.postSend([]SendWR{wr}, w) })
+	err := qp.sendRoom.whenRoom(ctx, func() error {
+		qp.tx.dispatch()
+		return qp.postSend([]SendWR{wr}, w)
+	})
 	if err != nil {
 		var post *PostError
 		if errors.As(err, &post) {

@@ -1,0 +1,155 @@
+package iwarp
+
+import (
+	"context"
+	"fmt"
+)
+
+// A cqWaiter is a goroutine parked in Wait or WaitSolicited.
+type cqWaiter struct {
+	ready     chan struct{} // of capacity 1
+	solicited bool
+}
+
+// waiter borrows a waiter; see also RNIC.waiter.
+func (cq *CQ) waiter(solicited bool) *cqWaiter {
+	w := cq.rnic.cqWaiters.Get()
+	if w == nil {
+		w = &cqWaiter{ready: make(chan struct{}, 1)}
+	}
+	w.solicited = solicited
+	return w
+}
+
+// Wait is Poll that waits until there is at least one completion. It fails only
+// with the error of ctx, or if the CQ is closed; completions that are already there
+// are returned even then.
+func (cq *CQ) Wait(ctx context.Context, dst []WC) (int, error) {
+	return cq.wait(ctx, dst, false)
+}
+
+// WaitSolicited is Wait that sleeps until a message with a solicited event has come
+// or something has failed; it then returns whatever there is, the oldest first.
+func (cq *CQ) WaitSolicited(ctx context.Context, dst []WC) (int, error) {
+	return cq.wait(ctx, dst, true)
+}
+
+func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
+	if len(dst) == 0 {
+		return 0, fmt.Errorf("iwarp: wait: no room for completions")
+	}
+	for {
+		cq.mu.Lock()
+		sole, closed := cq.sole, cq.closed
+		tx := cq.sender(solicited)
+		n := 0
+		if cq.has(solicited) {
+			n = cq.take(dst)
+			cq.passOn()
+		}
+		cq.mu.Unlock()
+		switch {
+		case n > 0:
+			if tx != nil {
+				tx.waits.Add(1)
+			}
+			return n, nil
+		case closed:
+			return 0, errCQClosed
+		case tx != nil && ctx.Err() == nil && tx.goOn():
+			continue
+		}
+		if tx != nil {
+			tx.park()
+		}
+		err := cq.sleep(ctx, solicited, sole)
+		if tx != nil {
+			tx.unpark()
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// sender is the sender that who waits can lend a hand: he comes for what it completes.
+// mu is held.
+func (cq *CQ) sender(solicited bool) *sender {
+	if solicited || cq.sole == nil || cq.sole.sendCQ != cq {
+		return nil
+	}
+	return &cq.sole.tx
+}
+
+// sleep returns when the caller should look again. It receives meanwhile if all queues
+// are those of sole.
+func (cq *CQ) sleep(ctx context.Context, solicited bool, sole *QP) error {
+	if sole != nil && sole.rx.serve(ctx, cq.wish(solicited), cq.busyPoll()) {
+		if err := ctx.Err(); err != nil && !cq.wish(solicited).granted() {
+			return err
+		}
+		return nil
+	}
+	cq.mu.Lock()
+	if cq.has(solicited) || cq.closed {
+		cq.mu.Unlock()
+		return nil
+	}
+	w := cq.waiter(solicited)
+	cq.waiters = append(cq.waiters, w)
+	cq.mu.Unlock()
+
+	select {
+	case <-w.ready:
+		cq.rnic.cqWaiters.Put(w)
+		return nil
+	case <-ctx.Done():
+		cq.forget(w)
+		return ctx.Err()
+	}
+}
+
+// cqWish and solicitedWish are what Wait and WaitSolicited wait for.
+type (
+	cqWish        struct{ cq *CQ }
+	solicitedWish struct{ cq *CQ }
+)
+
+func (w cqWish) granted() bool        { return w.cq.granted(false) }
+func (w solicitedWish) granted() bool { return w.cq.granted(true) }
+
+func (cq *CQ) wish(solicited bool) wish {
+	if solicited {
+		return solicitedWish{cq}
+	}
+	return cqWish{cq}
+}
+
+func (cq *CQ) granted(solicited bool) bool {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return cq.has(solicited)
+}
+
+func (cq *CQ) has(solicited bool) bool {
+	if solicited {
+		return cq.solicited > 0
+	}
+	return cq.n > 0
+}
+
+// forget takes w off the list. If w was just woken, its turn goes to the next.
+func (cq *CQ) forget(w *cqWaiter) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	for i, o := range cq.waiters {
+		if o == w {
+			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
+			cq.rnic.cqWaiters.Put(w)
+			return
+		}
+	}
+	<-w.ready
+	cq.rnic.cqWaiters.Put(w)
+	cq.passOn()
+}
