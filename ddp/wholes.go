@@ -21,13 +21,13 @@ func (s *Sender) Wholes(llp transport.LLP, qn QN) Wholes {
 	return Wholes{sender: s, llp: llp, queue: s.queue(qn), room: llp.MaxULPDU(), digest: llp.Caps().Digest}
 }
 
-// Emit is [Sender.Emit] of an untagged message whose payload is all of source, without
-// Stage. false: it is for that, since it is more than one segment, or not in memory, or the
-// batch is full. The caller holds the region of source.
-func (w *Wholes) Emit(rsvdULP uint8, source *stag.Span) (msn MSN, ok bool) {
+// Emit is [Sender.Emit] of an untagged message whose payload is all of source, and stage is
+// as in an [Outbound]. false: it is for that, since it is more than one segment, or not in
+// memory, or the batch is full. The caller holds the region of source.
+func (w *Wholes) Emit(rsvdULP uint8, source *stag.Span, stage bool) (msn MSN, ok bool) {
 	h := UntaggedHeader{RsvdULP: rsvdULP, QN: w.queue.qn, MSN: w.queue.next}
 	h.putWhole(&w.sender.head)
-	if !w.append(UntaggedLen, source) {
+	if !w.append(UntaggedLen, source, stage) {
 		return 0, false
 	}
 	msn = w.queue.next
@@ -36,15 +36,15 @@ func (w *Wholes) Emit(rsvdULP uint8, source *stag.Span) (msn MSN, ok bool) {
 }
 
 // EmitTagged is Emit of a message to an STag of the peer.
-func (w *Wholes) EmitTagged(rsvdULP uint8, st stag.STag, to uint64, source *stag.Span) bool {
+func (w *Wholes) EmitTagged(rsvdULP uint8, st stag.STag, to uint64, source *stag.Span, stage bool) bool {
 	h := TaggedHeader{RsvdULP: rsvdULP, STag: st, TO: to}
 	h.putWhole(&w.sender.head)
-	return w.append(TaggedLen, source)
+	return w.append(TaggedLen, source, stage)
 }
 
 // append puts the segment of source into the batch, behind so many octets of the sender's
 // head.
-func (w *Wholes) append(head int, source *stag.Span) bool {
+func (w *Wholes) append(head int, source *stag.Span, stage bool) bool {
 	if source.Len > w.room-head || source.Len == 0 {
 		return false
 	}
@@ -54,7 +54,7 @@ func (w *Wholes) append(head int, source *stag.Span) bool {
 	}
 	s := w.sender
 	s.payload = append(s.payload[:0], p)
-	return w.llp.Append(s.head[:head], s.payload, w.digest && source.Region != nil && source.Region.PeersMayWrite())
+	return w.llp.Append(s.head[:head], s.payload, stage || w.digest && source.Region != nil && source.Region.PeersMayWrite())
 }
 
 // Done forgets the memory of the callers.

@@ -36,6 +36,7 @@ type filler struct {
 	in     *Inbound       // sendingResponse
 	source [1]stag.Span   // of out, if it is not the request's Spans
 	pinned []*stag.Region // what the batch refers to on behalf of the peer
+	due    []*Inbound     // those that a run of responses answers
 	wire   []byte         // what source names, if it is a header
 
 	ring   []*Request // the send queue as last seen
@@ -82,7 +83,7 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 			return s.fillTerminate(llp)
 		}
 		if f.now == sendingNothing {
-			if room -= s.fillWholes(llp, room); room <= 0 {
+			if room -= s.fillRuns(llp, room); room <= 0 {
 				break
 			}
 			if ok, err := s.nextMessage(); !ok || err != nil {
@@ -103,6 +104,14 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 		s.finish()
 	}
 	return f.now != sendingNothing || s.answerable.Load() || s.requestReady(), nil
+}
+
+// fillRuns puts what goes in runs into the batch, until something else is to be sent first.
+// It returns what it weighs, about as much as room at most.
+func (s *Stream) fillRuns(llp transport.LLP, room int64) (weight int64) {
+	weight = s.fillResponses(llp)
+	weight += s.fillWholes(llp, room-weight)
+	return weight + s.fillReads(llp)
 }
 
 // turn counts n octets of the message now for its side.

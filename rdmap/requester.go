@@ -99,18 +99,25 @@ func (s *Stream) openAwaiting(r *Request, op Opcode) error {
 }
 
 func (s *Stream) openRead(r *Request) error {
-	if len(r.Spans) > 0 && r.Spans[0].Region != nil {
-		span := r.Spans[0]
-		if !span.Region.Valid() || span.Region.IsWindow() {
-			return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
-		}
-		r.sink = RemoteAddr{STag: span.Region.STag(), TO: span.Region.BaseTO() + span.Off}
-	}
 	f := &s.fill
-	f.wire = ReadRequest{Sink: r.sink, Size: uint32(r.Len), Src: r.Remote}.Append(f.wire[:0])
-	f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
+	if !f.askFor(r) {
+		return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
+	}
 	f.out.Source = f.source[:]
 	return nil
+}
+
+// takeSink finds out the sink of the Read r, if it has one. false: it is INVALID.
+func (r *Request) takeSink() bool {
+	if len(r.Spans) == 0 || r.Spans[0].Region == nil {
+		return true
+	}
+	x := r.Spans[0].Region
+	if !x.Valid() || x.IsWindow() {
+		return false
+	}
+	r.sink = RemoteAddr{STag: x.STag(), TO: x.BaseTO() + r.Spans[0].Off}
+	return true
 }
 
 // failRequest remembers that the stream ends on account of r. The Terminate tells no

@@ -77,12 +77,18 @@ func (s *Stream) finishResponse() {
 func (s *Stream) giveBack() (atomic bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	in := s.popInbound()
+	s.lookAtAnswers()
+	return in.isAtomic()
+}
+
+// popInbound gives the buffer of the oldest request back. Preconditions: s.mu is held.
+func (s *Stream) popInbound() *Inbound {
 	in := s.irq.pop()
 	s.called = max(s.called-1, 0)
 	in.state = inboundIdle
 	s.spare.push(in)
-	s.lookAtAnswers()
-	return in.isAtomic()
+	return in
 }
 
 // refuse reports f against the request.

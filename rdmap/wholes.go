@@ -49,9 +49,9 @@ func isPlain(r *Request) bool {
 // emitWhole puts r, which isPlain, into the batch. false: it is not for Wholes.
 func emitWhole(w *ddp.Wholes, r *Request) (ok bool) {
 	if r.Kind == KindWrite {
-		return w.EmitTagged(OpWrite.control(), r.Remote.STag, r.Remote.TO, &r.Spans[0])
+		return w.EmitTagged(OpWrite.control(), r.Remote.STag, r.Remote.TO, &r.Spans[0], false)
 	}
-	msn, ok := w.Emit(OpSend.control(), &r.Spans[0])
+	msn, ok := w.Emit(OpSend.control(), &r.Spans[0], false)
 	if ok {
 		r.msn = msn
 	}

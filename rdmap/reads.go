@@ -1,0 +1,140 @@
+package rdmap
+
+import (
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// readRun is how many small Reads, or responses to such, go into the batch under one hold
+// of the lock, and readOctets how many octets of responses: then it is looked for others
+// who want to send.
+const (
+	readRun    = 32
+	readOctets = 128 << 10
+)
+
+// fillReads puts Read Requests into the batch, one right after the other, for as long as
+// nothing else is to be sent first and the peer takes more of them. What it leaves, or what
+// stops it, is for nextMessage. It returns what they weigh.
+func (s *Stream) fillReads(llp transport.LLP) (weight int64) {
+	f := &s.fill
+	if f.next == f.posted || !isPlainRead(at(f.ring, f.next)) {
+		return 0
+	}
+	room := min(s.readRoom(), int(f.posted-f.next), readRun)
+	wholes := f.sender.Wholes(llp, QNRequest)
+	n := 0
+	for ; n < room && !s.answerable.Load() && !s.ending.Load(); n++ {
+		r := at(f.ring, f.next+uint64(n))
+		if !isPlainRead(r) || !f.askFor(r) {
+			break
+		}
+		msn, ok := wholes.Emit(OpReadRequest.control(), &f.source[0], true)
+		if !ok {
+			break
+		}
+		r.msn = msn
+	}
+	wholes.Done()
+	if n == 0 {
+		return 0
+	}
+	s.await(n)
+	f.lead = 0 // no response was waiting
+	f.tally.count(&s.stats.out, OpReadRequest, uint64(n), uint64(n)*ReadRequestLen)
+	return int64(n) * (ReadRequestLen + messageCost)
+}
+
+// isPlainRead reports whether r is a Read into a region, without any flags.
+func isPlainRead(r *Request) bool {
+	return r.Kind == KindRead && r.Flags == 0 && len(r.Spans) == 1 && r.Spans[0].Region != nil
+}
+
+// readRoom is how many more Reads may be outstanding.
+func (s *Stream) readRoom() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config.ORD - s.orq.len()
+}
+
+// askFor makes the Read Request of r the source. false: its sink is INVALID.
+func (f *filler) askFor(r *Request) bool {
+	if !r.takeSink() {
+		return false
+	}
+	f.wire = ReadRequest{Sink: r.sink, Size: uint32(r.Len), Src: r.Remote}.Append(f.wire[:0])
+	f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
+	return true
+}
+
+// await has the next n requests, which are in the batch, wait for their responses. The
+// peer knows nothing of them yet.
+func (s *Stream) await(n int) {
+	f := &s.fill
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.orq.push(at(f.ring, f.next))
+		f.next++
+	}
+}
+
+// fillResponses puts the responses to Reads of one segment into the batch, one right after
+// the other, for as long as no request waits. What it leaves, or what stops it, is for
+// nextMessage. It returns what they weigh.
+func (s *Stream) fillResponses(llp transport.LLP) (weight int64) {
+	f := &s.fill
+	if !s.answerable.Load() || s.requestReady() {
+		return 0
+	}
+	f.due = s.plainReads(f.due[:0])
+	wholes := f.sender.Wholes(llp, QNResponse)
+	n, digest := 0, llp.Caps().Digest
+	for ; n < len(f.due) && weight < readOctets && !s.ending.Load(); n++ {
+		q := &f.due[n].read
+		r, off, fault := s.source(*q)
+		if fault != nil {
+			break // and told when it is found again
+		}
+		from := stag.Span{Region: r, Off: off, Len: int(q.Size)}
+		if !wholes.EmitTagged(OpReadResponse.control(), q.Sink.STag, q.Sink.TO, &from, digest) {
+			r.Unpin()
+			break
+		}
+		f.pinned = append(f.pinned, r)
+		weight += int64(q.Size) + messageCost
+	}
+	wholes.Done()
+	clear(f.due)
+	if n > 0 {
+		s.giveBackReads(n)
+		f.lead = 0 // no request was waiting
+		f.tally.count(&s.stats.out, OpReadResponse, uint64(n), uint64(weight)-uint64(n)*messageCost)
+	}
+	return weight
+}
+
+// plainReads appends the oldest requests of the peer, as far as they are Reads of something
+// that may be answered.
+func (s *Stream) plainReads(dst []*Inbound) []*Inbound {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k := range min(s.irq.len(), readRun) {
+		in := s.irq.at(k)
+		if in.read.Size == 0 { // or no Read at all
+			break
+		}
+		dst = append(dst, in)
+	}
+	return dst
+}
+
+// giveBackReads is giveBack for the oldest n requests, which are Reads.
+func (s *Stream) giveBackReads(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		s.popInbound()
+	}
+	s.lookAtAnswers()
+}

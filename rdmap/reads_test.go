@@ -1,0 +1,137 @@
+package rdmap
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// asking is the segment of the Read Request of one octet, to the k-th octet of a sink.
+func asking(msn ddp.MSN, sink *stag.Region, k int) []byte {
+	return readRequestOf(msn, ReadRequest{Sink: RemoteAddr{sink.STag(), 0x1000 + uint64(k)}, Size: 1, Src: target})
+}
+
+// The Reads that wait behind the first go out in one loop, which must leave to others what
+// is not its own.
+func TestRDMAP_23_26_104_ReadsGoOutTogether(t *testing.T) {
+	c := converse(t, func(o *Config) { o.ORD = 5 })
+	sink, _ := c.region(8, nil)
+	fenced := readOf(8, target, span(sink, 5, 1)).with(ReadFence)
+	c.post(readOf(1, target, span(sink, 0, 1)), readOf(2, target, span(sink, 1, 1)), readOf(3, RemoteAddr{}),
+		readOf(4, target, span(sink, 2, 1)), sendOf(5, "s"), readOf(6, target, span(sink, 3, 1)), readOf(7, target, span(sink, 4, 1)), fenced)
+	c.wantSegment("each as if it were alone", asking(1, sink, 0))
+	c.wantSegment("in post order", asking(2, sink, 1))
+	c.wantSegment("also one for nothing", readRequestOf(3, ReadRequest{}))
+	c.wantSegment("and what follows it", asking(4, sink, 2))
+	c.wantSegment("a Send in its turn", untagged(OpSend, QNSend, 1, "s"))
+	c.wantSegment("as many as the peer takes", asking(5, sink, 3))
+	c.wantIdle("and no more")
+	c.sends("until one is answered", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, "a"))
+	c.wantDone("which completes", "1 success")
+	c.wantSegment("then the next", asking(6, sink, 4))
+	require.EqualValues(t, 6, c.s.Stats().Out[OpReadRequest].Messages)
+	require.EqualValues(t, 6*28, c.s.Stats().Out[OpReadRequest].Octets)
+	for k := range 4 {
+		if k == 1 {
+			c.sends("the empty one", tagged(OpReadResponse, true, RemoteAddr{}, ""))
+		}
+		c.wantIdle("the fence holds")
+		c.sends("all are answered", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1001 + uint64(k)}, "b"))
+	}
+	c.wantDone("in order", "2 success", "3 success", "4 success", "5 success", "6 success", "7 success")
+	c.wantSegment("one with a fence when all are", asking(7, sink, 5))
+}
+
+// A Read whose sink is INVALID is not for the loop.
+func TestRDMAP_26_ReadBehindOthersThatCannotBeSent(t *testing.T) {
+	c := converse(t, nil)
+	sink, _ := c.region(8, nil)
+	dead, _ := c.region(8, nil)
+	require.NoError(t, c.table.Invalidate(t.Context(), dead))
+	c.post(readOf(1, target, span(sink, 0, 1)), readOf(2, target, span(sink, 1, 1)), readOf(3, target, span(dead, 0, 1)), readOf(4, target, span(sink, 2, 1)))
+	require.ErrorIs(t, c.flush(), stag.ErrInvalid)
+	c.wantRequests("what came before it is out", asking(1, sink, 0), asking(2, sink, 1))
+	c.s.End()
+	c.wantDone("and it is what the stream ends on account of", "1 flushed", "2 flushed", "3 local protection error", "4 flushed")
+}
+
+// wantRequests checks what was sent.
+func (c *conversation) wantRequests(that string, want ...[]byte) {
+	c.Helper()
+	require.Equal(c, want, c.llp.sent, that)
+	c.llp.sent = nil
+}
+
+// Requests that came together are answered in one loop, which leaves to others what is
+// long, empty or atomic.
+func TestRDMAP_27_34_35_39_ResponsesGoOutTogether(t *testing.T) {
+	c := converse(t, func(o *Config) { o.IRD = 8 })
+	r, mem := c.region(4000, func(o *stag.Options) { o.Access |= stag.RemoteAtomic })
+	copy(mem, octets(4000))
+	read := func(msn ddp.MSN, off uint64, n uint32) []byte {
+		return readRequestOf(msn, ReadRequest{Sink: RemoteAddr{7, 1<<40 + off}, Size: n, Src: RemoteAddr{r.STag(), 0x1000 + off}})
+	}
+	c.sends("requests", read(1, 0, 1), read(2, 3, 4), read(3, 5, 0), read(4, 8, 2), read(5, 9, 1500), read(6, 1, 1))
+	c.sends("and one that is atomic", atomicRequestOf(7, AtomicRequest{ID: 5, At: RemoteAddr{r.STag(), 0x1000 + 16}}), read(8, 2, 1))
+	_, irq := c.s.Idle()
+	require.Equal(t, 8, irq)
+	answer := func(off, n int, last bool) []byte {
+		return tagged(OpReadResponse, last, RemoteAddr{7, 1<<40 + uint64(off)}, octets(4000)[off:off+n])
+	}
+	c.wantSegment("each as if it were alone", answer(0, 1, true))
+	_, irq = c.s.Idle()
+	require.Zero(t, irq, "and all buffers are free")
+	c.wantSegment("in their order", answer(3, 4, true))
+	c.wantSegment("also one of nothing", answer(5, 0, true))
+	c.wantSegment("and what follows it", answer(8, 2, true))
+	c.wantSegment("what takes two segments", answer(9, 1486, false))
+	c.wantSegment("the rest", answer(9+1486, 14, true))
+	c.wantSegment("and what follows that", answer(1, 1, true))
+	require.Len(t, c.llp.sent, 2)
+	c.llp.sent = c.llp.sent[1:] // the atomic one
+	c.wantSegment("the last", answer(2, 1, true))
+	require.EqualValues(t, 7, c.s.Stats().Out[OpReadResponse].Messages)
+	require.EqualValues(t, 1+4+0+2+1500+1+1, c.s.Stats().Out[OpReadResponse].Octets)
+	require.NoError(t, c.table.Close(t.Context(), r), "nothing is pinned any more")
+}
+
+// A response whose source has been invalidated meanwhile is not for the loop.
+func TestRDMAP_70_93_ResponseBehindOthersThatCannotBeSent(t *testing.T) {
+	c := converse(t, nil)
+	c.llp.digest = true
+	r, mem := c.region(8, func(o *stag.Options) { o.Access = stag.RemoteRead })
+	copy(mem, octets(8))
+	dead, _ := c.region(8, nil)
+	first := ReadRequest{Sink: target, Size: 1, Src: RemoteAddr{r.STag(), 0x1000}}
+	second := ReadRequest{Sink: target, Size: 1, Src: RemoteAddr{dead.STag(), 0x1000}}
+	c.sends("requests", readRequestOf(1, first), readRequestOf(2, second))
+	require.NoError(t, c.table.Invalidate(t.Context(), dead))
+	err := c.flush()
+	require.Error(t, err)
+	require.Equal(t, []bool{true}, c.llp.staged, "the source may change at any time, and the digest must not")
+	require.True(t, c.s.Terminate(err))
+	c.wantSegment("what came before is answered", tagged(OpReadResponse, true, target, octets(8)[:1]))
+	want := blaming(transport.RDMAPInvalidSTag, readRequestOf(2, second))
+	want.RDMAHeader = second.Append(nil)
+	c.wantTerminate("and the Terminate names the other", want)
+}
+
+// Where our own requests wait, too, the responses do not go in runs: both have their turns.
+func TestResponsesLeaveRoomForRequests(t *testing.T) {
+	c := converse(t, nil)
+	r, _ := c.region(1000, nil)
+	for msn := range ddp.MSN(4) {
+		c.sends("requests", readRequestOf(msn+1, ReadRequest{Sink: target, Size: 1000, Src: RemoteAddr{r.STag(), 0x1000}}))
+	}
+	c.post(writeOf(1, target, octets(1000)), writeOf(2, target, octets(1000)), writeOf(3, target, octets(1000)))
+	require.NoError(t, c.flush())
+	var turns []Opcode
+	for _, g := range c.llp.sent {
+		turns = append(turns, opcodeOf(g[1]))
+	}
+	require.Equal(t, []Opcode{OpReadResponse, OpWrite, OpReadResponse, OpWrite, OpReadResponse, OpWrite, OpReadResponse}, turns)
+}
