@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -42,9 +43,22 @@ func (s *socket) takeOver(c *net.TCPConn) error {
 	if err != nil {
 		return err
 	}
-	_ = unix.SetNonblock(s.fd, true) // who has used net.TCPConn.File may have changed that
-	_ = c.Close()                    // the connection stays: there is another descriptor
+	_ = c.Close() // the connection stays: there is another descriptor
+	s.maySleep()
 	return nil
+}
+
+// sleepLimit is how long a system call in the berth lasts at most: see berth.sleep.
+const sleepLimit = time.Second
+
+// maySleep makes the descriptor one that system calls wait for. Only the one in the berth
+// does: all others say each time that they do not want to.
+func (s *socket) maySleep() {
+	limit := unix.NsecToTimeval(int64(sleepLimit))
+	for _, name := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
+		_ = unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, name, &limit) // of a socket always possible
+	}
+	_ = unix.SetNonblock(s.fd, false) // likewise
 }
 
 // hold keeps the descriptor open until drop. It reports false if it is closed.
@@ -104,19 +118,20 @@ func (s *socket) recv(p []byte) (int, syscall.Errno) {
 	}
 }
 
-// readv is readv(2).
+// readv is readv(2), as recvmsg(2).
 func (s *socket) readv(iov []unix.Iovec) (int, syscall.Errno) {
-	n, e := s.vector(unix.SYS_READV, iov)
+	n, e := s.vector(unix.SYS_RECVMSG, iov)
 	if e == 0 {
 		raceRead(uintptr(s.fd), iov, n)
 	}
 	return n, e
 }
 
-// writev is writev(2).
+// writev is writev(2), as sendmsg(2): who writes to a connection that has ended gets an error
+// and no signal.
 func (s *socket) writev(iov []unix.Iovec) (int, syscall.Errno) {
 	raceWrite(iov)
-	return s.vector(unix.SYS_WRITEV, iov)
+	return s.vector(unix.SYS_SENDMSG, iov)
 }
 
 // vector makes a system call that does not wait, and that the scheduler is not told of.
@@ -129,8 +144,10 @@ func (s *socket) vector(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
 	}
 	defer s.drop()
 	lone.disturb()
+	m := unix.Msghdr{Iov: &iov[0]}
+	m.SetIovlen(len(iov))
 	for {
-		n, _, e := syscall.RawSyscall(call, uintptr(s.fd), uintptr(unsafe.Pointer(&iov[0])), uintptr(len(iov)))
+		n, _, e := syscall.RawSyscall(call, uintptr(s.fd), uintptr(unsafe.Pointer(&m)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if e == 0 {
 			return int(n), 0
 		}
@@ -138,6 +155,29 @@ func (s *socket) vector(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
 			return 0, e
 		}
 	}
+}
+
+// sleepRead is readv in the berth, which the caller has: see berth.sleep.
+func (s *socket) sleepRead(iov []unix.Iovec) (int, syscall.Errno) {
+	n, e := s.sleep(unix.SYS_RECVMSG, iov)
+	if e == 0 {
+		raceRead(uintptr(s.fd), iov, n)
+	}
+	return n, e
+}
+
+// sleepWrite is writev in the berth, which the caller has: see berth.sleep.
+func (s *socket) sleepWrite(iov []unix.Iovec) (int, syscall.Errno) {
+	raceWrite(iov)
+	return s.sleep(unix.SYS_SENDMSG, iov)
+}
+
+func (s *socket) sleep(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
+	if !s.hold() {
+		return 0, syscall.EBADF
+	}
+	defer s.drop()
+	return lone.sleep(call, s.fd, iov)
 }
 
 // option is getsockopt(2), which the scheduler is not told of either.

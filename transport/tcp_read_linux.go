@@ -6,11 +6,14 @@ import (
 	"errors"
 	"io"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // reading is the state of one Read, here so that nothing is allocated for it.
 type reading struct {
 	buf []byte
+	iov [1]unix.Iovec // buf, for who sleeps
 	n   int
 	e   syscall.Errno
 }
@@ -34,10 +37,10 @@ func (s *rawStream) Read(p []byte, wait bool) (int, error) {
 
 // attempt reads, and with wait until that is not in vain.
 func (s *rawStream) attempt(wait bool) error {
-	if wait && s.in.stands {
+	if wait && (s.in.stands || lone.vacant()) {
 		return s.in.wait()
 	}
-	found := s.tryRead()
+	found := s.tryRead(false)
 	if found || !wait {
 		s.in.brought(s.read.n)
 		return nil
@@ -46,10 +49,17 @@ func (s *rawStream) attempt(wait bool) error {
 }
 
 // tryRead makes one attempt; false: there is nothing yet.
-func (s *rawStream) tryRead() bool {
+func (s *rawStream) tryRead(asleep bool) bool {
 	r := &s.read
-	r.n, r.e = s.sock.recv(r.buf)
-	return r.e != syscall.EAGAIN
+	if !asleep {
+		r.n, r.e = s.sock.recv(r.buf)
+		return r.e != syscall.EAGAIN
+	}
+	r.iov[0].Base = &r.buf[0]
+	r.iov[0].SetLen(len(r.buf))
+	r.n, r.e = s.sock.sleepRead(r.iov[:])
+	r.iov[0].Base = nil
+	return r.e != syscall.EINTR
 }
 
 // haveRead is what the outcome of a system call that reads means.
@@ -73,5 +83,5 @@ func (s *rawStream) Scatter(bufs [][]byte) (int, error) {
 	defer clear(iov[:count])
 	n, e := s.sock.readv(iov[:count])
 	s.in.brought(n)
-	return s.haveRead(n, "readv", e)
+	return s.haveRead(n, "recvmsg", e)
 }

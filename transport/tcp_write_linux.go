@@ -38,7 +38,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	w.bufs, w.off, w.n = bufs, 0, 0
 	w.iov = iovecPool.Get()
 	var err error
-	for found := s.tryWrite(); !found; {
+	for found := s.tryWrite(false); !found; {
 		if !wait {
 			err = ErrAgain
 			break
@@ -51,14 +51,14 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	w.iov, w.bufs = nil, nil
 	s.mss.written.Add(uint64(w.n))
 	if err == nil && w.e != 0 {
-		err = s.failed("write", "writev", w.e)
+		err = s.failed("write", "sendmsg", w.e)
 	}
 	return w.n, err
 }
 
 // tryWrite writes until all is out, or something is wrong; false: the socket takes no
 // more for now.
-func (s *rawStream) tryWrite() bool {
+func (s *rawStream) tryWrite(asleep bool) bool {
 	w := &s.write
 	for {
 		count := w.iov.fill(w.bufs, w.off)
@@ -66,14 +66,23 @@ func (s *rawStream) tryWrite() bool {
 			w.e = 0
 			return true
 		}
-		var n int
-		n, w.e = s.sock.writev(w.iov[:count])
+		n := s.writeOnce(w.iov[:count], asleep)
 		clear(w.iov[:count]) // a pooled array must keep nobody's memory alive
 		if w.e != 0 {
-			return w.e != syscall.EAGAIN
+			return w.e != syscall.EAGAIN && w.e != syscall.EINTR
 		}
 		w.advance(n)
 	}
+}
+
+// writeOnce makes one system call, and returns how many octets it took.
+func (s *rawStream) writeOnce(iov []unix.Iovec, asleep bool) (n int) {
+	if asleep {
+		n, s.write.e = s.sock.sleepWrite(iov)
+	} else {
+		n, s.write.e = s.sock.writev(iov)
+	}
+	return n
 }
 
 // fill describes bufs from octet off of the first one on, as much as one call takes,

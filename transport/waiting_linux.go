@@ -33,7 +33,9 @@ func (d direction) pollEvents() int16 { return int16(d.epollEvents()) } // the s
 type waiting struct {
 	sock *socket
 	dir  direction
-	try  func() bool // attempts what is waited for; false: there is nothing yet
+	// try attempts what is waited for: asleep, in the berth, or else without waiting.
+	// False: there is nothing yet.
+	try func(asleep bool) bool
 
 	onPerch func(fd uintptr) bool // tryOnPerch, made once: a closure per call would be allocated
 	stands  bool                  // the perch is told of the socket
@@ -48,7 +50,7 @@ type waiting struct {
 	poked  bool   // the perch has a deadline in the past
 }
 
-func (w *waiting) init(s *socket, dir direction, try func() bool) {
+func (w *waiting) init(s *socket, dir direction, try func(asleep bool) bool) {
 	w.sock, w.dir, w.try = s, dir, try
 	w.onPerch = w.tryOnPerch
 }
@@ -66,31 +68,31 @@ func (w *waiting) wait() error {
 			}
 			w.quiet()
 		}
-		if err := w.sleep(); err != nil || w.try() {
+		if done, err := w.sleep(); done || err != nil {
 			return err
 		}
 	}
 }
 
-// sleep sleeps in the berth, which the caller has.
-func (w *waiting) sleep() error {
+// sleep makes one attempt in the berth, which the caller has.
+func (w *waiting) sleep() (done bool, err error) {
 	defer lone.leave()
 	if !w.begin(&lone) {
-		return ErrWoken
+		return false, ErrWoken
 	}
-	lone.sleep(w.sock, w.dir)
-	return w.end(nil)
+	done = w.try(true)
+	return done, w.end(done, nil)
 }
 
 // perchAndTry attempts on a perch, or without one if there is none to be had.
 func (w *waiting) perchAndTry() error {
 	if !w.stand() {
-		for !w.try() {
+		for !w.try(false) {
 			if !w.begin(nil) {
 				return ErrWoken
 			}
 			doze(w.sock, w.dir)
-			if err := w.end(nil); err != nil {
+			if err := w.end(false, nil); err != nil {
 				return err
 			}
 		}
@@ -101,13 +103,13 @@ func (w *waiting) perchAndTry() error {
 	if err == nil {
 		err = w.err
 	}
-	return w.end(err)
+	return w.end(err == nil, err)
 }
 
 // tryOnPerch makes one attempt; false parks, after which it is called again.
 func (w *waiting) tryOnPerch(uintptr) bool {
 	switch {
-	case w.try():
+	case w.try(false):
 	case !w.parked && lone.enter():
 		w.err = errAlone
 	case !w.begin(nil):
@@ -195,8 +197,8 @@ func (w *waiting) begin(b *berth) bool {
 }
 
 // end ends what begin began. It takes err, the outcome of the wait, and returns it, or
-// ErrWoken. A read that brought octets although it was woken leaves the wake to the next.
-func (w *waiting) end(err error) error {
+// ErrWoken. One that is done although it was woken leaves the wake to the next.
+func (w *waiting) end(done bool, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slept := w.berth != nil
@@ -210,7 +212,7 @@ func (w *waiting) end(err error) error {
 		_ = w.perch.file.SetReadDeadline(time.Time{}) // of a file that nobody closes
 		late = errors.Is(err, os.ErrDeadlineExceeded)
 	}
-	if late || slept && w.woken {
+	if late || slept && w.woken && !done {
 		w.woken = false
 		return ErrWoken
 	}
@@ -225,7 +227,7 @@ func (w *waiting) wake() {
 	switch {
 	case !w.parked:
 	case w.berth != nil:
-		w.berth.ring()
+		w.berth.call()
 	case w.perch != nil && !w.poked:
 		_ = w.perch.file.SetReadDeadline(longAgo) // of a file that nobody closes
 		w.poked = true

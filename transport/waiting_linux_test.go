@@ -17,7 +17,7 @@ import (
 // crowd sees to it that nobody is alone.
 func crowd(t *testing.T) {
 	t.Helper()
-	lone.open.Do(lone.hang)
+	lone.open.Do(lone.prepare)
 	was := lone.shut.Swap(math.MaxInt64)
 	t.Cleanup(func() { lone.shut.Store(was) })
 }
@@ -28,7 +28,7 @@ func solitude(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("there is no berth on one processor")
 	}
-	lone.open.Do(lone.hang)
+	lone.open.Do(lone.prepare)
 	lone.shut.Store(0)
 	require.Zero(t, lone.perched.Load(), "everybody who has waited has been counted out")
 	require.Equal(t, berthFree, lone.state.Load(), "and has left")
