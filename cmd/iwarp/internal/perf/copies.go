@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
@@ -85,12 +86,12 @@ func countCopies(cc string) (sent, received float64, err error) {
 
 // socketPair connects two sockets over the loopback.
 func socketPair(cc string) (a, b *net.TCPConn, err error) {
-	l, err := listenSocket("127.0.0.1", cc)
+	l, err := peer.Listen("127.0.0.1", cc)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer l.Close() //nolint:errcheck // it only listened
-	if a, err = dialSocket(l.Addr().String(), cc); err != nil {
+	if a, err = peer.Dial(l.Addr().String(), cc); err != nil {
 		return nil, nil, err
 	}
 	if b, err = l.AcceptTCP(); err != nil {

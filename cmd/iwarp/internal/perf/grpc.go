@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // The grpc baseline has one method, whose request is a length and whose answer is so
@@ -45,11 +47,11 @@ func serveGRPC(host string, w workload) (service, error) {
 	if err := onlyReads(&w); err != nil {
 		return nil, err
 	}
-	l, err := listenSocket(host, w.CC)
+	l, err := peer.Listen(host, w.CC)
 	if err != nil {
 		return nil, err
 	}
-	block := sourceOf(w.Size)
+	block := peer.SourceOf(w.Size)
 	get := func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		var ask []byte
 		if err := decode(&ask); err != nil {
@@ -84,7 +86,7 @@ func dialGRPC(addr string, w workload) (driver, error) {
 	for range w.Conns {
 		c, err := grpc.NewClient("passthrough:///"+addr,
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return dialSocket(addr, w.CC) }),
+			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return peer.Dial(addr, w.CC) }),
 			grpc.WithInitialWindowSize(grpcWindow), grpc.WithInitialConnWindowSize(grpcWindow),
 			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(octetsCodec{}), grpc.MaxCallRecvMsgSize(maxSize)))
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // serveHTTP serves a block that is fetched with range GETs. It writes the range in one
@@ -15,11 +17,11 @@ func serveHTTP(host string, w workload) (service, error) {
 	if err := onlyReads(&w); err != nil {
 		return nil, err
 	}
-	l, err := listenSocket(host, w.CC)
+	l, err := peer.Listen(host, w.CC)
 	if err != nil {
 		return nil, err
 	}
-	block := sourceOf(w.Size)
+	block := peer.SourceOf(w.Size)
 	s := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var first, last int
 		_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
@@ -40,7 +42,7 @@ func serveHTTP(host string, w workload) (service, error) {
 func dialHTTP(addr string, w workload) (driver, error) {
 	t := &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return dialSocket(addr, w.CC)
+			return peer.Dial(addr, w.CC)
 		},
 		DisableCompression:  true,
 		ReadBufferSize:      64 << 10,

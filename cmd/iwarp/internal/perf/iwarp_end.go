@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -65,7 +66,7 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	}
 	e.cq.SetBusyPoll(w.Poll)
 	// Nobody writes to src: so it need not be copied before it is sent.
-	if e.src, err = pd.RegisterMR(sourceOf(w.Region), stag.RemoteRead, nil); err != nil {
+	if e.src, err = pd.RegisterMR(peer.SourceOf(w.Region), stag.RemoteRead, nil); err != nil {
 		return nil, err
 	}
 	whole := (w.Region + atomicSize - 1) &^ (atomicSize - 1) // of which the first octet is aligned

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // An rdmaService takes the connections of an iwarp driver.
@@ -45,12 +46,12 @@ func serveIWARP(host string, w workload) (service, error) {
 
 func (s *rdmaService) listen(host string) (rdmaListener, error) {
 	if s.w.Network != "" {
-		ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
+		ctx, stop := context.WithTimeout(context.Background(), peer.Timeout)
 		defer stop()
 		l, err := s.rnic.Listen(ctx, s.w.Network, net.JoinHostPort(host, "0"), nil)
 		return &sessionListener{l}, err
 	}
-	l, err := listenSocket(host, s.w.CC)
+	l, err := peer.Listen(host, s.w.CC)
 	return &socketListener{l, s.rnic}, err
 }
 
@@ -68,7 +69,7 @@ func (l *socketListener) accept(ctx context.Context) (*iwarp.ConnRequest, error)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(ctx, dialTimeout)
+	ctx, stop := context.WithTimeout(ctx, peer.Timeout)
 	defer stop()
 	return l.rnic.Server(ctx, c, nil)
 }
@@ -110,7 +111,7 @@ func (s *rdmaService) accept() {
 }
 
 func (s *rdmaService) establish(cr *iwarp.ConnRequest) error {
-	ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
+	ctx, stop := context.WithTimeout(context.Background(), peer.Timeout)
 	defer stop()
 	if len(cr.PrivateData()) == 0 { // a slow or an idle one, which reads at most
 		_, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, MPA: s.w.mpa()})
@@ -156,3 +157,5 @@ func (s *rdmaService) close() error {
 	s.tasks.Wait()
 	return err
 }
+
+func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }

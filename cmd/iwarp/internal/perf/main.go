@@ -3,9 +3,10 @@ package perf
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // ErrMissed is what Main returns when a suite ran but a target was missed or a case
@@ -25,7 +26,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return profiled(o.profile, func() error { return serveAt(ctx, o, stdout) })
 	}
 	if o.client != "" {
-		d := net.Dialer{Timeout: dialTimeout}
+		d := net.Dialer{Timeout: peer.Timeout}
 		c, err := d.DialContext(ctx, "tcp", o.client)
 		if err != nil {
 			return err
@@ -47,7 +48,7 @@ func serveAt(ctx context.Context, o *options, stdout io.Writer) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // it only listened
-	fmt.Fprintf(stdout, "%s%v\n", listening, l.Addr())
+	peer.Announce(stdout, l.Addr())
 	return (&server{host: host}).serve(ctx, l, o.once)
 }
 

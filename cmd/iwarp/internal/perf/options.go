@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // A UsageError says that the command was called wrongly.
@@ -138,7 +140,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.IntVar(&o.work.Slow, "slow", 0, "further connections that read 4 KiB every 250ms")
 	fs.IntVar(&o.work.Idle, "idle", 0, "further connections that do nothing")
 	fs.Func("network", "what the library goes over: tcp, sctp or sctp+udp", o.network)
-	fs.StringVar(&o.work.CC, "cc", defaultCC, "congestion control of all connections, empty: the system's")
+	fs.StringVar(&o.work.CC, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 	fs.StringVar(&o.baseline, "baseline", o.baseline, "what to compare with: none or "+strings.Join(baselines(), ", "))
 	fs.IntVar(&o.pairing.pairs, "pairs", o.pairing.pairs, "runs of the subject and of the baseline, in turn")
 	fs.DurationVar(&o.pairing.span, "span", o.pairing.span, "about how long a run takes")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -157,12 +158,12 @@ func (d *rdmaDriver) dialExtra(addr string) error {
 }
 
 func (d *rdmaDriver) dialOne(addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error) {
-	ctx, stop := context.WithTimeout(context.Background(), dialTimeout)
+	ctx, stop := context.WithTimeout(context.Background(), peer.Timeout)
 	defer stop()
 	if d.w.Network != "" {
 		return d.rnic.Dial(ctx, d.w.Network, addr, cfg)
 	}
-	c, err := dialSocket(addr, d.w.CC)
+	c, err := peer.Dial(addr, d.w.CC)
 	if err != nil {
 		return nil, err
 	}

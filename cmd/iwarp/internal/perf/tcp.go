@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // A tcpEnd is either end of a connection of the tcp baseline: what the best plain Go
@@ -17,7 +19,7 @@ type tcpEnd struct {
 
 func newTCPEnd(c *net.TCPConn, w *workload) *tcpEnd {
 	n := max(w.Region, w.Size, w.Chunk, maxChunk)
-	return &tcpEnd{c: c, out: sourceOf(n), in: make([]byte, n)}
+	return &tcpEnd{c: c, out: peer.SourceOf(n), in: make([]byte, n)}
 }
 
 // serve does the server's half of whatever the client orders, to the end of the

@@ -4,6 +4,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // The sizes of one call among which the tcp baseline takes the best.
@@ -23,7 +25,7 @@ type tcpDriver struct {
 func dialTCP(addr string, w workload) (driver, error) {
 	d := &tcpDriver{w: w}
 	for range w.Conns {
-		c, err := dialSocket(addr, w.CC)
+		c, err := peer.Dial(addr, w.CC)
 		if err != nil {
 			_ = d.close() // the first error counts
 			return nil, err

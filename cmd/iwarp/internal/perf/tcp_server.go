@@ -3,6 +3,8 @@ package perf
 import (
 	"net"
 	"sync"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // A tcpService takes the connections of a tcp driver.
@@ -16,7 +18,7 @@ type tcpService struct {
 }
 
 func serveTCP(host string, w workload) (service, error) {
-	l, err := listenSocket(host, w.CC)
+	l, err := peer.Listen(host, w.CC)
 	if err != nil {
 		return nil, err
 	}

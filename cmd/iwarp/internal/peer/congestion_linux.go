@@ -1,4 +1,4 @@
-package perf
+package peer
 
 import (
 	"syscall"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultCC is in every Linux kernel, open to all programs, and does not pace: what is
+// DefaultCC is in every Linux kernel, open to all programs, and does not pace: what is
 // measured on a loopback is then the work, not a model of a network.
-const defaultCC = "reno"
+const DefaultCC = "reno"
 
 // congestion returns what sets the congestion control of a socket before it
 // connects or listens; connections inherit it from their listener.

@@ -1,13 +1,13 @@
 //go:build !linux
 
-package perf
+package peer
 
 import (
 	"errors"
 	"syscall"
 )
 
-const defaultCC = ""
+const DefaultCC = ""
 
 // congestion refuses: only Linux lets a program choose.
 func congestion(name string) func(network, address string, c syscall.RawConn) error {

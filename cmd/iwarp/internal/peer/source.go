@@ -1,8 +1,8 @@
-package perf
+package peer
 
-// sourceOf is n octets to send. They are written to: memory that never was is the same
+// SourceOf is n octets to send. They are written to: memory that never was is the same
 // page of zeros all over, which is always in the nearest cache.
-func sourceOf(n int) []byte {
+func SourceOf(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(i)
