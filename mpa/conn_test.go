@@ -240,6 +240,37 @@ func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
 	require.Len(t, p.ulpdus, 103)
 }
 
+// TestABlockIsReadAtOnce: a waiter to whom 4 KiB at a time come makes one call for each.
+func TestABlockIsReadAtOnce(t *testing.T) {
+	ref := reference{crc: true}
+	s := &script{gather: 1024}
+	for range 5 {
+		s.reads = append(s.reads, ref.stream(octets(14+4096), octets(38)))
+	}
+	c, p := conn(s, Terms{CRC: true}), &collector{}
+	for n := 2; n <= 10; n += 2 {
+		p.stop = func() bool { return len(p.ulpdus) == n }
+		require.NoError(t, c.Receive(p, true))
+		require.Len(t, s.reads, 5-n/2)
+	}
+	require.Equal(t, smallStash, s.longest)
+}
+
+// TestWhatFillsTheStashIsALot: also if a part of it was held before.
+func TestWhatFillsTheStashIsALot(t *testing.T) {
+	ref := reference{crc: true}
+	var ulpdus [][]byte
+	for range 100 {
+		ulpdus = append(ulpdus, octets(1500))
+	}
+	wire := ref.stream(ulpdus...)
+	s := &script{gather: 1024, reads: [][]byte{wire[:1000], wire[1000:]}}
+	c, p := conn(s, Terms{CRC: true}), &collector{}
+	p.stop = func() bool { return len(p.ulpdus) == 100 }
+	require.NoError(t, c.Receive(p, true))
+	require.Greater(t, s.longest, mediumStash)
+}
+
 func TestWakeMakesAParkedReceiveAskStop(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, _ *peer) {
 		c := newConn(s, Options{}, &Terms{})

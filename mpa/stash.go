@@ -5,10 +5,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
-// The sizes of stashes: to park with while little comes, to park with a part of
-// any FPDU (at most 66,064 octets with its Markers), and to read a lot at a time.
+// The sizes of stashes: to park with while little comes, and that may be a block of 4 KiB with
+// its headers and a few messages behind it; to park with a part of any FPDU (at most
+// 66,064 octets with its Markers); and to read a lot at a time.
 const (
-	smallStash  = 4 << 10
+	smallStash  = 4<<10 + 768
 	mediumStash = 72 << 10
 	largeStash  = 512 << 10
 )
@@ -64,6 +65,9 @@ func (s *stash) free() []byte {
 }
 
 func (s *stash) filled(n int) { s.w += n }
+
+// full reports whether there is no room behind the octets held, so that more may have come.
+func (s *stash) full() bool { return s.w == len(*s.box) }
 
 // prepend puts the n octets of vec from octet at on in front of what is held.
 func (s *stash) prepend(vec [][]byte, at, n int) {
