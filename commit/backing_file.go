@@ -48,7 +48,7 @@ func OpenFile(path string, o *FileOptions) (*File, error) {
 	}
 	b.group = newGroup(size, true, func([]Range) error { return datasync(f) })
 	if !o.Direct {
-		b.begin = func() { writeOut(f) }
+		b.begin = func(r Range) { writeOut(f, r) }
 	}
 	return b, nil
 }

@@ -58,8 +58,13 @@ func (g *group) lead(r *round) error {
 	return g.leave(r)
 }
 
+// beginMost is how many octets who does not wait has the system begin to write himself: so
+// few that it takes them at once.
+const beginMost = 64 << 10
+
 // FlushThen is Flush for who does not wait; see [Deferrer]. What takes no longer to sync
-// than to have it done is synced at once.
+// than to have it done is synced at once. Of what does the system begins to write a little
+// before it has been handed to who syncs.
 func (g *group) FlushThen(off, n int64, then func(error), run func(work func())) (pending bool, err error) {
 	g.mu.Lock()
 	r, err := g.roundFor(Range{off, n})
@@ -75,6 +80,9 @@ func (g *group) FlushThen(off, n int64, then func(error), run func(work func()))
 	g.busy = true
 	g.mu.Unlock()
 	if first {
+		if g.begin != nil && n <= beginMost {
+			g.begin(Range{off, n})
+		}
 		run(g.once)
 	}
 	return true, nil
@@ -288,7 +296,7 @@ func (g *group) tell() {
 	g.telling++
 	g.mu.Unlock()
 	if begins {
-		g.begin()
+		g.begin(Range{})
 	}
 	for i := range told {
 		told[i].then(told[i].err)

@@ -17,10 +17,11 @@ func datasync(f *os.File) error {
 	return writable(f)
 }
 
-// writeOut has the system begin to write the pages of f that have changed. It takes no
-// error from who syncs: the kernel keeps one of a write until then.
-func writeOut(f *os.File) {
-	_ = withFD(f, func(fd int) error { return unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) })
+// writeOut has the system begin to write the pages of r that have changed, from its beginning
+// to the end of f if r is empty. It takes no error from who syncs: the kernel keeps one of a
+// write until then.
+func writeOut(f *os.File, r Range) {
+	_ = withFD(f, func(fd int) error { return unix.SyncFileRange(fd, r.Off, r.Len, unix.SYNC_FILE_RANGE_WRITE) })
 }
 
 // writable fails if the file system of f takes no more changes. Its syncs succeed all

@@ -34,9 +34,9 @@ type Prompter interface {
 type group struct {
 	// sync makes the chunks of ranges durable, or everything.
 	sync func(ranges []Range) error
-	// begin has the system begin to write what is dirty, without waiting for it. What goes
-	// wrong is for sync to tell. nil: it would not help.
-	begin func()
+	// begin has the system begin to write what is dirty of a range, of all if that is empty,
+	// without waiting for it. What goes wrong is for sync to tell. nil: it would not help.
+	begin func(Range)
 	// wholesale: sync makes everything durable, whatever it is asked for.
 	wholesale bool
 	// cheap is how many octets it takes no longer to sync than to start a goroutine.

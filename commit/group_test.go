@@ -155,9 +155,9 @@ func TestCMT_13_TheNextSyncBeginsWhileAnswersAreSent(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, true, d.sync)
 		first, second := later{g: g}, later{g: g}
-		begun := 0
-		g.begin = func() {
-			begun++
+		var begun []Range
+		g.begin = func(r Range) {
+			begun = append(begun, r)
 			require.Empty(t, first.told)
 		}
 		touch(g, 0, 1)
@@ -167,11 +167,32 @@ func TestCMT_13_TheNextSyncBeginsWhileAnswersAreSent(t *testing.T) {
 		touch(g, page, 1)
 		_, _ = second.flush(page, 1)
 		g.close()
-		require.Equal(t, 1, begun, "nothing is behind the second")
+		require.Equal(t, []Range{{0, 1}, {}}, begun, "the first while it is handed over, then everything; nothing is behind the second")
 		require.Len(t, first.told, 1)
 		require.Equal(t, []error{nil}, second.told, "that something has begun does not make it durable")
 		require.EqualValues(t, 2, g.Syncs())
 	})
+}
+
+// TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver: if that takes the system no time.
+func TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, true, d.sync)
+	l := later{g: g}
+	var begun []Range
+	g.begin = func(r Range) {
+		require.Nil(t, l.work)
+		begun = append(begun, r)
+	}
+	for _, n := range []int64{beginMost, beginMost + 1} {
+		l.work = nil
+		touch(g, page, n)
+		pending, _ := l.flush(page, n)
+		require.True(t, pending)
+		l.work()
+	}
+	require.Equal(t, []Range{{page, beginMost}}, begun, "who receives does not wait for much")
+	require.Equal(t, []error{nil, nil}, l.told)
 }
 
 // TestCMT_13_OneWhoLeavesTakesNobodyAlong: who waits with a context, and who does not wait at all,
