@@ -2,167 +2,84 @@ package commitperf
 
 import (
 	"context"
-	"path/filepath"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strconv"
 
 	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// samples are times of operations.
-type samples []time.Duration
-
-func (s samples) median() time.Duration {
-	slices.Sort(s)
-	return s[len(s)/2].Round(100 * time.Nanosecond)
-}
-
-// ratios are of one turn each.
-type ratios []float64
-
-func (r ratios) median() float64 {
-	slices.Sort(r)
-	return r[len(r)/2]
-}
-
-// A cluster is a target and the connections to it, as many for either model: each has a
-// slot of the target's medium and does one operation at a time.
+// A cluster is a target, in a process of its own, and connections to it: each has a slot of the
+// target's medium and does one operation at a time. Either model has a cluster of its own.
 type cluster struct {
-	target, client *iwarp.RNIC
-	file           *commit.File // nil: memory that takes no time to be durable
-	alone          *commit.File // for the local sync
-	page           []byte       // what is written there
-	pd             *iwarp.PD    // of the target
-	mr             *iwarp.MR
-	flusher        commit.Flusher
-	l              *iwarp.Listener
-	push, pull     []*end
-	serving        sync.WaitGroup
+	target *peer.Child
+	cc     string
+	rnic   *iwarp.RNIC
+	pd     *iwarp.PD
+	ends   []*end
 }
 
-// instant makes nothing durable, at once.
-type instant struct{}
+// negotiated enables Commit where the other end does, too.
+func negotiated() *iwarp.CommitOptions { return &iwarp.CommitOptions{Negotiate: true} }
 
-func (instant) Flush(context.Context, int64, int64) error { return nil }
-func (instant) Prompt(int64, int64) bool                  { return true }
-
-func openCluster(ctx context.Context, dir, medium string, n int) (c *cluster, err error) {
-	c = &cluster{page: make([]byte, slot)}
+func openCluster(ctx context.Context, o options, pulls bool, stderr io.Writer) (c *cluster, err error) {
+	o.pulls = pulls
+	c = &cluster{cc: o.cc}
+	if c.rnic, err = iwarp.Open(nil); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
-			c.close()
+			err = errors.Join(err, c.close())
 		}
 	}()
-	if c.alone, err = commit.OpenFile(filepath.Join(dir, "alone"), &commit.FileOptions{Size: slot}); err != nil {
+	if c.pd, err = c.rnic.AllocPD(); err != nil {
 		return c, err
 	}
-	if c.target, err = iwarp.Open(nil); err != nil {
+	if c.target, err = peer.Start(ctx, stderr, o.target()...); err != nil {
 		return c, err
 	}
-	if c.client, err = iwarp.Open(nil); err != nil {
-		return c, err
-	}
-	if c.pd, err = c.target.AllocPD(); err != nil {
-		return c, err
-	}
-	if err := c.register(filepath.Join(dir, "pushed"), medium, n); err != nil {
-		return c, err
-	}
-	if c.l, err = c.target.Listen(ctx, "tcp", "127.0.0.1:0", nil); err != nil {
-		return c, err
-	}
-	pd, err := c.client.AllocPD()
-	if err != nil {
-		return c, err
-	}
-	for i := range n {
-		push, err := c.connect(ctx, pd, i, false)
+	for i := range o.slots {
+		e, err := c.connect(ctx, i)
 		if err != nil {
 			return c, err
 		}
-		pull, err := c.connect(ctx, pd, i, true)
-		if err != nil {
-			return c, err
-		}
-		c.push, c.pull = append(c.push, push), append(c.pull, pull)
+		c.ends = append(c.ends, e)
 	}
 	return c, nil
 }
 
-func (c *cluster) register(path, medium string, n int) (err error) {
-	const rights = stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
-	if medium == "none" {
-		c.flusher = instant{}
-		c.mr, err = c.pd.RegisterMR(make([]byte, n*slot), rights, &iwarp.MROptions{Durable: c.flusher})
-		return err
+// target is what a target is called with.
+func (o *options) target() []string {
+	return []string{
+		"perf", "commit", "-s", "-dir", o.dir, "-medium", o.medium, "-slots", strconv.Itoa(o.slots),
+		"-pulls=" + strconv.FormatBool(o.pulls), "-cc", o.cc,
 	}
-	if c.file, err = commit.OpenFile(path, &commit.FileOptions{Size: int64(n) * slot}); err != nil {
-		return err
+}
+
+// syncs asks the target how many syncs it has made.
+func (c *cluster) syncs(ctx context.Context) (uint64, error) {
+	e := c.ends[0]
+	var n [counterLen]byte
+	sink, err := c.pd.RegisterMR(n[:], stag.LocalWrite, nil)
+	if err != nil {
+		return 0, err
 	}
-	c.flusher = c.file
-	c.mr, err = c.pd.RegisterBuffer(c.file, rights, &iwarp.MROptions{Durable: c.file})
+	defer func() { _ = sink.Close() }() // nobody else uses it
+	if err := e.qp.RDMARead(ctx, sink.Slice(0, counterLen), e.at.syncs); err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(n[:]), nil
+}
+
+// close ends the target, too.
+func (c *cluster) close() error {
+	err := c.rnic.Close()
+	if c.target != nil {
+		err = errors.Join(err, c.target.Stop())
+	}
 	return err
-}
-
-func (c *cluster) syncs() uint64 {
-	if c.file == nil {
-		return 0
-	}
-	return c.file.Syncs()
-}
-
-// local writes a slot and makes it durable, without a network.
-func (c *cluster) local(ctx context.Context) error {
-	if c.file == nil {
-		return nil
-	}
-	if _, err := c.alone.WriteAt(c.page, 0); err != nil {
-		return err
-	}
-	return c.alone.Flush(ctx, 0, slot)
-}
-
-// rateOf has all ends do f for so long, and counts.
-func rateOf(ctx context.Context, ends []*end, span time.Duration, f func(*end, context.Context) error) (perSecond float64, ops int, err error) {
-	var done atomic.Int64
-	var failed atomic.Pointer[error]
-	var all sync.WaitGroup
-	began := time.Now()
-	for _, e := range ends {
-		all.Go(func() {
-			for time.Since(began) < span && failed.Load() == nil {
-				if err := f(e, ctx); err != nil {
-					failed.Store(&err)
-					return
-				}
-				done.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if err := failed.Load(); err != nil {
-		return 0, 0, *err
-	}
-	return float64(done.Load()) / time.Since(began).Seconds(), int(done.Load()), nil
-}
-
-func (c *cluster) close() {
-	for _, r := range []*iwarp.RNIC{c.client, c.target} {
-		if r != nil {
-			_ = r.Close()
-		}
-	}
-	c.serving.Wait()
-	if c.mr != nil {
-		_ = c.mr.Close()
-	}
-	for _, f := range []*commit.File{c.file, c.alone} {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
 }

@@ -2,14 +2,35 @@ package commitperf
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
+
+// TestMain is also the program that the command starts once more as its targets.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "perf" && os.Args[2] == "commit" {
+		if err := Main(context.Background(), os.Args[3:], os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // of the children: they need not wait for reports
+	goleak.VerifyTestMain(m)
+}
 
 func TestReport(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, Main(t.Context(), []string{"-span", "5ms", "-goal=false", "-dir", t.TempDir()}, &out, &out))
+	require.NoError(t, Main(t.Context(), []string{"-span", "5ms", "-goal=false", "-dir", t.TempDir()}, &out, t.Output()))
 	for _, want := range []string{"none   latency", "file   latency", "goal: push / pull", "against its serial rate", "file            256"} {
 		require.Contains(t, out.String(), want)
 	}
@@ -25,4 +46,60 @@ func TestGoals(t *testing.T) {
 	r.goal("low", 1.1, 1, true)
 	require.True(t, r.missed)
 	require.Contains(t, out.String(), "1.10, MISSED")
+}
+
+func clusterOf(t *testing.T, o options, pulls bool) *cluster {
+	o.dir, o.cc = t.TempDir(), peer.DefaultCC
+	c, err := openCluster(context.Background(), o, pulls, t.Output())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.close(), "the target ends well") })
+	return c
+}
+
+func TestEveryPushIsSynced(t *testing.T) {
+	c := clusterOf(t, options{medium: fileMedium, slots: 2}, false)
+	for range 3 {
+		require.NoError(t, c.ends[1].push())
+		require.NoError(t, c.ends[1].emptyRead())
+	}
+	n, err := c.syncs(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+}
+
+func TestPulls(t *testing.T) {
+	c := clusterOf(t, options{medium: fileMedium, slots: 1}, true)
+	require.NoError(t, c.ends[0].pull())
+	n, err := c.syncs(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+}
+
+func TestTargetHasSoManySlots(t *testing.T) {
+	c := clusterOf(t, options{medium: noMedium, slots: 1}, false)
+	_, err := c.connect(t.Context(), 1)
+	require.ErrorIs(t, err, iwarp.ErrRejected)
+	n, err := c.syncs(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n, "of a medium that takes no time")
+}
+
+func TestTargetThatCannotStart(t *testing.T) {
+	var errs bytes.Buffer
+	_, err := openCluster(t.Context(), options{dir: "/nowhere", medium: fileMedium, slots: 1}, false, &errs)
+	require.Error(t, err)
+	require.Contains(t, errs.String(), "nowhere")
+}
+
+func TestGreetingsOfAnotherLength(t *testing.T) {
+	require.Error(t, new(greeting).parse(nil))
+	require.Error(t, new(welcome).parse(make([]byte, welcomeLen+1)))
+}
+
+// TestInterrupted: whoever waits is not left waiting.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	err := Main(ctx, []string{"-span", "1h", "-goal=false", "-dir", t.TempDir()}, t.Output(), t.Output())
+	require.Error(t, err)
 }
