@@ -170,8 +170,8 @@ func (c *Conn) came(n int, err error) error {
 	passing := err == nil || errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrWoken)
 	switch {
 	case n > 0:
-		// What did not fill a small stash was all there was.
-		c.bulk = c.in.full() || c.in.class != small && n >= smallStash/2
+		// What did not fill a small stash, or would not have, was all there was.
+		c.bulk = c.in.full() || n > smallStash
 		if !passing {
 			c.later = err
 		}
