@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
+	"os"
 )
 
 // A report is what was measured.
@@ -48,7 +48,7 @@ func (r *report) rows(ctx context.Context, o options) (err error) {
 		return err
 	}
 	if o.slots == groupAt && o.medium == fileMedium {
-		return r.group(push, o.span)
+		return r.group(ctx, push, o)
 	}
 	return nil
 }
@@ -78,16 +78,25 @@ func (r *report) rate(ctx context.Context, push, pull *cluster, o options) error
 // groupPairs is how often group measures both rates.
 const groupPairs = 5
 
-// group holds the rate of all connections against that of one of them, in turn and for half of
-// the span each, for the disk is faster in one moment than in the next.
-func (r *report) group(push *cluster, span time.Duration) error {
+// group holds the rate of all connections against that of a target with one, in turn and for
+// half of the span each, for the disk is faster in one moment than in the next.
+func (r *report) group(ctx context.Context, push *cluster, o options) (err error) {
+	if o.dir, err = os.MkdirTemp(o.dir, "serial"); err != nil {
+		return err
+	}
+	o.slots = 1
+	serial, err := openCluster(ctx, o, false, r.errs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, serial.close()) }()
 	var gains ratios
 	for range groupPairs {
-		one, _, err := rateOf(push.ends[:1], span/2, (*end).push)
+		one, _, err := rateOf(serial.ends, o.span/2, (*end).push)
 		if err != nil {
 			return err
 		}
-		all, _, err := rateOf(push.ends, span/2, (*end).push)
+		all, _, err := rateOf(push.ends, o.span/2, (*end).push)
 		if err != nil {
 			return err
 		}
