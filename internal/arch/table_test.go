@@ -54,6 +54,9 @@ var table = map[string]rule{
 	"internal": {third: []string{"golang.org/x/sys"}},
 	// What a failed negotiation means is a Code of the contract.
 	"internal/enhanced": {ours: []string{"transport"}},
+	// Both tools read the list of planted defects.
+	"internal/conformance": {ours: []string{"internal/mutate/list"}},
+	"internal/mutate":      {ours: []string{"internal/mutate/list"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},

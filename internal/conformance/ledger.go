@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/goiwarp/iwarp/internal/mutate/list"
 )
 
 // maxExceptionPercent bounds the share of mandatory requirements without a test.
@@ -15,6 +17,8 @@ const maxExceptionPercent = 3
 type ledger struct {
 	requirements []requirement
 	tests        map[string][]string // by requirement
+	mutated      map[string]bool     // by requirement: a planted defect makes a test of it fail
+	unmutable    map[string]string   // by requirement: why no defect can be planted
 	exceptions   map[string]string   // reason by requirement
 }
 
@@ -36,19 +40,33 @@ func load(root string) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ledger{requirements: rs, tests: tests, exceptions: exceptions}, nil
+	defects, err := list.Load()
+	if err != nil {
+		return nil, err
+	}
+	mutated := make(map[string]bool)
+	for _, m := range defects.Mutations {
+		mutated[m.Requirement()] = true
+	}
+	return &ledger{requirements: rs, tests: tests, mutated: mutated, unmutable: defects.None, exceptions: exceptions}, nil
 }
 
 // A tally counts requirements by what shows them.
 type tally struct {
-	all, tested, excepted, missing int
+	all, tested, mutated, unmutable, excepted, missing int
 }
 
-func (t *tally) add(tested, excepted bool) {
+func (t *tally) add(tested, mutated, unmutable, excepted bool) {
 	t.all++
 	switch {
 	case tested:
 		t.tested++
+		if mutated {
+			t.mutated++
+		}
+		if unmutable {
+			t.unmutable++
+		}
 	case excepted:
 		t.excepted++
 	default:
@@ -62,7 +80,7 @@ func (l *ledger) count(match func(requirement) bool) tally {
 	for _, r := range l.requirements {
 		if match(r) {
 			_, excepted := l.exceptions[r.id]
-			t.add(len(l.tests[r.id]) > 0, excepted)
+			t.add(len(l.tests[r.id]) > 0, l.mutated[r.id], l.unmutable[r.id] != "", excepted)
 		}
 	}
 	return t
@@ -85,6 +103,11 @@ func (l *ledger) problems() []string {
 	for _, id := range slices.Sorted(maps.Keys(l.tests)) {
 		if !known[id] {
 			ps = append(ps, fmt.Sprintf("%s is cited by %s, but there is no such requirement", id, l.tests[id][0]))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.unmutable)) {
+		if !known[id] || len(l.tests[id]) == 0 {
+			ps = append(ps, fmt.Sprintf("%s has a reason why no defect can be planted, but no test", id))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.exceptions)) {

@@ -11,11 +11,12 @@ import (
 
 // sound is a small ledger without problems, for tests to spoil.
 func sound() *ledger {
-	l := &ledger{tests: map[string][]string{}, exceptions: map[string]string{}}
+	l := &ledger{tests: map[string][]string{}, mutated: map[string]bool{}, unmutable: map[string]string{}, exceptions: map[string]string{}}
 	for _, n := range []string{"1", "2", "3"} {
 		id := "DDP-" + n
 		l.requirements = append(l.requirements, requirement{id: id, prefix: "DDP", source: "RFC 5041, 3", level: "MUST", text: "Text of a_b."})
 		l.tests[id] = []string{"ddp.TestDDP_" + n + "_Words"}
+		l.mutated[id] = true
 	}
 	return l
 }
@@ -32,6 +33,7 @@ func TestEveryProblemIsNoticed(t *testing.T) {
 		"in neither":        {func(l *ledger) { delete(l.tests, "DDP-2") }, "DDP-2 has neither"},
 		"in both":           {func(l *ledger) { l.exceptions["DDP-2"] = "why" }, "DDP-2 has a test and an exception"},
 		"unknown test":      {func(l *ledger) { l.tests["DDP-99"] = []string{"ddp.TestDDP_99"} }, "DDP-99 is cited by ddp.TestDDP_99"},
+		"unknown reason":    {func(l *ledger) { l.unmutable["DDP-98"] = "why" }, "DDP-98 has a reason"},
 		"unknown exception": {func(l *ledger) { l.exceptions["MPA-88"] = "why" }, "MPA-88 has an exception"},
 		"too many exceptions": {func(l *ledger) {
 			delete(l.tests, "DDP-2")
@@ -55,7 +57,7 @@ func TestReportShowsTestsReasonsAndGaps(t *testing.T) {
 	require.Contains(t, got, "| DDP-1 | RFC 5041, 3 | MUST | Text of a\\_b. | `ddp.TestDDP_1_Words` |")
 	require.Contains(t, got, "| exception: done by the host |")
 	require.Contains(t, got, "| **missing** |")
-	require.Contains(t, got, "| all | 3 | 1 | 1 | 1 |")
+	require.Contains(t, got, "| all | 3 | 1 | 1 | 0 | 1 | 1 |")
 	require.Contains(t, got, "33.3 % (limit 3 %)")
 }
 

@@ -7,7 +7,7 @@
 //	go run ./internal/mutate -run 'MPA-12.*'
 //	go run ./internal/mutate -list
 //
-// It is run in the root of the module. The list is mutations.txt. The tree is never touched: the changed file reaches
+// It is run in the root of the module. The list is in the package list. The tree is never touched: the changed file reaches
 // the compiler through an overlay. A mutation that does not compile counts as a
 // mistake of the list, a test that never ends as a test that failed.
 package main
@@ -24,16 +24,18 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/mutate/list"
 )
 
 func main() {
 	n := flag.Int("n", 0, "run a sample of `count` mutations (0: all)")
 	seed := flag.Uint64("seed", 1, "`seed` of the sample")
-	list := flag.Bool("list", false, "list the mutations and end")
+	show := flag.Bool("list", false, "list the mutations and end")
 	run := flag.String("run", "", "run only the mutations whose whole id matches this `regexp`")
 	flag.Parse()
 
-	ok, err := mutate(os.Stdout, options{sample: *n, seed: *seed, list: *list, id: *run})
+	ok, err := mutate(os.Stdout, options{sample: *n, seed: *seed, list: *show, id: *run})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 	}
@@ -55,11 +57,11 @@ func mutate(w io.Writer, o options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ms, err := mutations()
+	all, err := list.Load()
 	if err != nil {
 		return false, err
 	}
-	ms, err = choose(ms, o)
+	ms, err := choose(all.Mutations, o)
 	if err != nil {
 		return false, err
 	}
@@ -76,13 +78,13 @@ func mutate(w io.Writer, o options) (bool, error) {
 }
 
 // choose picks the mutations that the options ask for, in the order of the list.
-func choose(ms []mutation, o options) ([]mutation, error) {
+func choose(ms []list.Mutation, o options) ([]list.Mutation, error) {
 	if o.id != "" {
 		want, err := regexp.Compile("^(?:" + o.id + ")$")
 		if err != nil {
 			return nil, err
 		}
-		ms = slices.DeleteFunc(ms, func(m mutation) bool { return !want.MatchString(m.id) })
+		ms = slices.DeleteFunc(ms, func(m list.Mutation) bool { return !want.MatchString(m.ID) })
 	}
 	if len(ms) == 0 {
 		return nil, fmt.Errorf("no mutation matches")
@@ -93,17 +95,17 @@ func choose(ms []mutation, o options) ([]mutation, error) {
 	r := rand.New(rand.NewPCG(o.seed, 0))
 	picked := r.Perm(len(ms))[:o.sample]
 	slices.Sort(picked)
-	sample := make([]mutation, 0, o.sample)
+	sample := make([]list.Mutation, 0, o.sample)
 	for _, i := range picked {
 		sample = append(sample, ms[i])
 	}
 	return sample, nil
 }
 
-func printList(w io.Writer, ms []mutation) {
+func printList(w io.Writer, ms []list.Mutation) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, m := range ms {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s  =>  %s\n", m.id, m.file, m.target(), m.old, m.new)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s  =>  %s\n", m.ID, m.File, m.Target(), m.Old, m.New)
 	}
 	tw.Flush()
 }
@@ -114,12 +116,12 @@ func printResults(w io.Writer, rs []result, took time.Duration) bool {
 	counts := make(map[verdict]int)
 	for _, r := range rs {
 		counts[r.verdict]++
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.1fs\n", r.verdict, r.m.id, r.m.file, r.m.target(), r.took.Seconds())
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.1fs\n", r.verdict, r.m.ID, r.m.File, r.m.Target(), r.took.Seconds())
 	}
 	tw.Flush()
 	for _, r := range rs {
 		if r.verdict != noticed {
-			fmt.Fprintf(w, "\n%s %s in %s:\n- %s\n+ %s\n%s\n", r.verdict, r.m.id, r.m.file, r.m.old, r.m.new,
+			fmt.Fprintf(w, "\n%s %s in %s:\n- %s\n+ %s\n%s\n", r.verdict, r.m.ID, r.m.File, r.m.Old, r.m.New,
 				strings.TrimSpace(r.output))
 		}
 	}

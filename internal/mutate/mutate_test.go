@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/mutate/list"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,27 +19,27 @@ import (
 // and each test exists and cites the requirement.
 func TestTheListStillApplies(t *testing.T) {
 	root := filepath.Join("..", "..")
-	ms, err := mutations()
+	all, err := list.Load()
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(ms), 100)
+	require.GreaterOrEqual(t, len(all.Mutations), 100)
 	tests := make(map[string]map[string]bool)
 	var stale []string
-	for _, m := range ms {
-		if tests[m.pkg] == nil {
-			tests[m.pkg] = testsOf(t, filepath.Join(root, filepath.FromSlash(m.pkg)))
+	for _, m := range all.Mutations {
+		if tests[m.Pkg] == nil {
+			tests[m.Pkg] = testsOf(t, filepath.Join(root, filepath.FromSlash(m.Pkg)))
 		}
-		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
-		require.NoError(t, err, m.id)
-		changed, err := m.apply(string(src))
+		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.File)))
+		require.NoError(t, err, m.ID)
+		changed, err := m.Apply(string(src))
 		switch {
 		case err != nil:
 			stale = append(stale, err.Error())
 		case changed == string(src):
-			stale = append(stale, m.id+": it changes nothing")
-		case !tests[m.pkg][m.test]:
-			stale = append(stale, m.id+": there is no "+m.test+" in "+m.pkg)
-		case !cites(m.test, m.requirement()):
-			stale = append(stale, m.id+": "+m.test+" does not cite the requirement")
+			stale = append(stale, m.ID+": it changes nothing")
+		case !tests[m.Pkg][m.Test]:
+			stale = append(stale, m.ID+": there is no "+m.Test+" in "+m.Pkg)
+		case !cites(m.Test, m.Requirement()):
+			stale = append(stale, m.ID+": "+m.Test+" does not cite the requirement")
 		}
 	}
 	require.Empty(t, stale)
@@ -91,54 +92,11 @@ func TestCites(t *testing.T) {
 	require.False(t, cites("TestDDP_64_SEC_5_Words", "SEC-64"))
 }
 
-func TestParseMutations(t *testing.T) {
-	ms, err := parseMutations("# why\nMPA-1a mpa/x.go TestMPA_1_One\n- a < b\n+ a <= b\n\n\nDDP-2b ddp/y.go rdmap.TestDDP_2_Two\n@ func f\n- return x\n+\n\n" +
-		"MPA-3c mpa/x.go iwarp.TestMPA_3_Three\n- a\n+ b\n")
-	require.NoError(t, err)
-	require.Equal(t, []mutation{
-		{id: "MPA-1a", file: "mpa/x.go", pkg: "mpa", test: "TestMPA_1_One", old: "a < b", new: "a <= b"},
-		{id: "DDP-2b", file: "ddp/y.go", pkg: "rdmap", test: "TestDDP_2_Two", at: "func f", old: "return x"},
-		{id: "MPA-3c", file: "mpa/x.go", pkg: ".", test: "TestMPA_3_Three", old: "a", new: "b"},
-	}, ms)
-
-	for _, text := range []string{
-		"MPA-1 mpa/x.go TestMPA_1_One\n- a\n+ b\n",
-		"MPA-1a mpa/x.go\n- a\n+ b\n",
-		"MPA-1a mpa/x.go TestMPA_1_One\n- a\n",
-		"MPA-1a mpa/x.go TestMPA_1_One\n+ a\n- b\n",
-		"MPA-1a mpa/x.go TestMPA_1_One\n- a\n+ b\n\nMPA-1a mpa/x.go TestMPA_1_One\n- c\n+ d\n",
-	} {
-		_, err := parseMutations(text)
-		require.Error(t, err, text)
-	}
-}
-
-func TestApplyWantsOnePlace(t *testing.T) {
-	src := "func f() { return 1 }\nfunc g() { return 1 }\n"
-	got, err := mutation{old: "func f", new: "func h"}.apply(src)
-	require.NoError(t, err)
-	require.Equal(t, "func h() { return 1 }\nfunc g() { return 1 }\n", got)
-
-	got, err = mutation{at: "func g", old: "return 1", new: "return 2"}.apply(src)
-	require.NoError(t, err)
-	require.Equal(t, "func f() { return 1 }\nfunc g() { return 2 }\n", got)
-
-	for _, m := range []mutation{
-		{old: "return 1"},
-		{old: "return 3"},
-		{at: "func", old: "return 1"},
-		{at: "func g", old: "func f"},
-	} {
-		_, err := m.apply(src)
-		require.Error(t, err)
-	}
-}
-
 func TestChoose(t *testing.T) {
-	pick := func(o options) []mutation {
-		var ms []mutation
+	pick := func(o options) []list.Mutation {
+		var ms []list.Mutation
 		for c := 'a'; c <= 'z'; c++ {
-			ms = append(ms, mutation{id: "MPA-1" + string(c)})
+			ms = append(ms, list.Mutation{ID: "MPA-1" + string(c)})
 		}
 		chosen, err := choose(ms, o)
 		require.NoError(t, err)
@@ -150,17 +108,17 @@ func TestChoose(t *testing.T) {
 	require.NotEqual(t, one, pick(options{sample: 5, seed: 8}))
 	require.Len(t, pick(options{}), 26)
 	require.Len(t, pick(options{sample: 100}), 26)
-	require.Equal(t, []mutation{{id: "MPA-1a"}, {id: "MPA-1b"}}, pick(options{id: "MPA-1[ab]"}))
+	require.Equal(t, []list.Mutation{{ID: "MPA-1a"}, {ID: "MPA-1b"}}, pick(options{id: "MPA-1[ab]"}))
 
-	_, err := choose([]mutation{{id: "MPA-12a"}}, options{id: "MPA-1"})
+	_, err := choose([]list.Mutation{{ID: "MPA-12a"}}, options{id: "MPA-1"})
 	require.Error(t, err, "the whole id has to match")
-	_, err = choose([]mutation{{id: "MPA-12a"}}, options{id: "("})
+	_, err = choose([]list.Mutation{{ID: "MPA-12a"}}, options{id: "("})
 	require.Error(t, err)
 }
 
 func TestOnlyNoticedMutationsPass(t *testing.T) {
 	var b bytes.Buffer
-	m := mutation{id: "MPA-1a", file: "mpa/x.go", pkg: "mpa", test: "TestMPA_1_One", old: "a", new: "b"}
+	m := list.Mutation{ID: "MPA-1a", File: "mpa/x.go", Pkg: "mpa", Test: "TestMPA_1_One", Old: "a", New: "b"}
 	require.True(t, printResults(&b, []result{{m: m, verdict: noticed}}, time.Second))
 	require.False(t, printResults(&b, []result{{m: m, verdict: noticed}, {m: m, verdict: survived}}, time.Second))
 	require.False(t, printResults(&b, []result{{m: m, verdict: bad, output: "it does not compile"}}, time.Second))
@@ -179,10 +137,10 @@ func TestRunnerTellsTheVerdictsApart(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(p), 0o755))
 		require.NoError(t, os.WriteFile(p, []byte(src), 0o644))
 	}
-	m := func(id, test, old, new string) mutation {
-		return mutation{id: id, file: "p/p.go", pkg: "p", test: test, old: old, new: new}
+	m := func(id, test, old, new string) list.Mutation {
+		return list.Mutation{ID: id, File: "p/p.go", Pkg: "p", Test: test, Old: old, New: new}
 	}
-	results, err := newRunner(root).run([]mutation{
+	results, err := newRunner(root).run([]list.Mutation{
 		m("MPA-1a", "TestMin", "a < b", "a > b"),
 		m("MPA-1b", "TestMin", "a < b", "a <= b"),
 		m("MPA-1c", "TestMin", "a < b", "a < c"),

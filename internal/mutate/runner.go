@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/mutate/list"
 )
 
 // parallel is how many mutations are compiled and run at a time.
@@ -31,7 +33,7 @@ const (
 )
 
 type result struct {
-	m       mutation
+	m       list.Mutation
 	verdict verdict
 	output  string // why it was not noticed
 	took    time.Duration
@@ -51,7 +53,7 @@ func newRunner(root string) *runner {
 }
 
 // run runs all mutations and returns their results in order.
-func (r *runner) run(ms []mutation) ([]result, error) {
+func (r *runner) run(ms []list.Mutation) ([]result, error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return nil, err
@@ -81,14 +83,14 @@ func (r *runner) run(ms []mutation) ([]result, error) {
 }
 
 // buildBaselines builds the unchanged tests of every package that is needed.
-func (r *runner) buildBaselines(ms []mutation) error {
+func (r *runner) buildBaselines(ms []list.Mutation) error {
 	for _, m := range ms {
-		bin := r.baselineBinary(m.pkg)
+		bin := r.baselineBinary(m.Pkg)
 		if _, err := os.Stat(bin); err == nil {
 			continue
 		}
-		if out, err := r.build(bin, m.pkg, ""); err != nil {
-			return fmt.Errorf("the tests of %s do not build: %w\n%s", m.pkg, err, out)
+		if out, err := r.build(bin, m.Pkg, ""); err != nil {
+			return fmt.Errorf("the tests of %s do not build: %w\n%s", m.Pkg, err, out)
 		}
 	}
 	return nil
@@ -99,7 +101,7 @@ func (r *runner) baselineBinary(pkg string) string {
 }
 
 // one runs one mutation; name is unique to it.
-func (r *runner) one(name string, m mutation) (verdict, string) {
+func (r *runner) one(name string, m list.Mutation) (verdict, string) {
 	if err := r.passesUnchanged(m); err != nil {
 		return bad, err.Error()
 	}
@@ -109,7 +111,7 @@ func (r *runner) one(name string, m mutation) (verdict, string) {
 	}
 	bin := filepath.Join(r.dir, name+".test")
 	defer os.Remove(bin)
-	if out, err := r.build(bin, m.pkg, overlay); err != nil {
+	if out, err := r.build(bin, m.Pkg, overlay); err != nil {
 		return bad, "it does not compile:\n" + out
 	}
 	if out, err := r.runTest(bin, m); err == nil {
@@ -119,17 +121,17 @@ func (r *runner) one(name string, m mutation) (verdict, string) {
 }
 
 // passesUnchanged runs the test of m without the mutation, once for each test.
-func (r *runner) passesUnchanged(m mutation) error {
-	key := m.target()
+func (r *runner) passesUnchanged(m list.Mutation) error {
+	key := m.Target()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err, known := r.baseline[key]
 	if !known {
-		out, runErr := r.runTest(r.baselineBinary(m.pkg), m)
+		out, runErr := r.runTest(r.baselineBinary(m.Pkg), m)
 		switch {
 		case runErr != nil:
 			err = fmt.Errorf("the test fails without the mutation:\n%s", out)
-		case !strings.Contains(out, "--- PASS: "+m.test+" "):
+		case !strings.Contains(out, "--- PASS: "+m.Test+" "):
 			err = fmt.Errorf("the test did not run:\n%s", out)
 		}
 		r.baseline[key] = err
@@ -138,13 +140,13 @@ func (r *runner) passesUnchanged(m mutation) error {
 }
 
 // writeOverlay writes the changed file and the overlay that puts it in place.
-func (r *runner) writeOverlay(name string, m mutation) (string, error) {
-	original := filepath.Join(r.root, filepath.FromSlash(m.file))
+func (r *runner) writeOverlay(name string, m list.Mutation) (string, error) {
+	original := filepath.Join(r.root, filepath.FromSlash(m.File))
 	src, err := os.ReadFile(original)
 	if err != nil {
 		return "", err
 	}
-	changed, err := m.apply(string(src))
+	changed, err := m.Apply(string(src))
 	if err != nil {
 		return "", err
 	}
@@ -169,12 +171,12 @@ func (r *runner) build(bin, pkg, overlay string) (string, error) {
 }
 
 // runTest runs the test of m from a test binary, as go test would.
-func (r *runner) runTest(bin string, m mutation) (string, error) {
+func (r *runner) runTest(bin string, m list.Mutation) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), killAfter)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, "-test.run", "^"+m.test+"$", "-test.v", "-test.count=1",
+	cmd := exec.CommandContext(ctx, bin, "-test.run", "^"+m.Test+"$", "-test.v", "-test.count=1",
 		"-test.timeout", testTimeout.String())
-	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(m.pkg))
+	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(m.Pkg))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
