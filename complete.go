@@ -127,6 +127,9 @@ type waiter struct {
 	qp   *QP
 	done chan struct{} // of capacity 1
 	wc   WC
+	// left is set, once and for good, when the helper has gone before the completion came.
+	// It stands by itself: whether done comes before or after it, nothing else follows from it.
+	left atomic.Bool
 }
 
 // waiter borrows a waiter. The spare ones are the RNIC's and not the package's, so
@@ -155,6 +158,7 @@ func (w *waiter) wait(ctx context.Context) (WC, error) {
 	case <-w.done:
 	default:
 		if !w.sleep(ctx) {
+			w.left.Store(true)
 			return WC{}, ctx.Err()
 		}
 	}

@@ -19,6 +19,9 @@ import (
 // 6.4.3.2): the sum of their SendDepth and RecvDepth, for a slot of a queue is free
 // only when the completion of what was in it has been polled. A completion that finds
 // it full is lost: that raises EventCQOverflow and terminates the QP.
+//
+// A CQ is closed by Close, by the end of its RNIC, and one of a QP's own (see [QP.SendCQ])
+// by the end of that QP. What is in it can then still be polled.
 type CQ struct {
 	rnic    *RNIC
 	depth   int
@@ -50,6 +53,13 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	}
 	cq := newCQ(r, depth)
 	cq.counted = true
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		r.used.cq--
+		return nil, errRNICClosed
+	}
+	r.cqs[cq] = struct{}{}
 	return cq, nil
 }
 
@@ -160,24 +170,45 @@ func (cq *CQ) All(ctx context.Context) iter.Seq2[WC, error] {
 	}
 }
 
-// Close gives the CQ back and wakes all who wait. It fails while QPs use it.
-// Completions that nobody polled can still be polled.
+// Close gives the CQ back and ends all waiting on it. It fails while QPs use it.
+// Completions that nobody polled can still be polled, and waited for.
 func (cq *CQ) Close() error {
 	cq.mu.Lock()
 	if cq.qps > 0 {
 		defer cq.mu.Unlock()
 		return fmt.Errorf("iwarp: close CQ: still in use by %d queue pairs", cq.qps)
 	}
-	was := cq.closed
+	cq.close()
+	cq.mu.Unlock()
+	if cq.counted {
+		cq.rnic.dropCQ(cq)
+	}
+	return nil
+}
+
+// close ends all waiting. mu is held.
+func (cq *CQ) close() {
 	cq.closed = true
 	for len(cq.waiters) > 0 {
 		cq.passOn()
 	}
-	cq.mu.Unlock()
-	if !was && cq.counted {
-		cq.rnic.give(&cq.rnic.used.cq)
+}
+
+// shut ends all waiting because the RNIC is closed.
+func (cq *CQ) shut() {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	cq.close()
+}
+
+// dropCQ gives back a CQ that has been closed, once.
+func (r *RNIC) dropCQ(cq *CQ) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, there := r.cqs[cq]; there {
+		delete(r.cqs, cq)
+		r.used.cq--
 	}
-	return nil
 }
 
 func (cq *CQ) attach(qp *QP) error {
@@ -199,6 +230,9 @@ func (cq *CQ) detach() {
 	cq.mu.Lock()
 	if cq.qps--; cq.qps == 0 {
 		cq.sole = nil
+		if !cq.counted { // it was the QP's own, and nothing comes any more
+			cq.close()
+		}
 	}
 	cq.mu.Unlock()
 }

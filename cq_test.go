@@ -431,3 +431,69 @@ func TestRDMAP_128_131_SEC_1_ObjectsStayWithTheirRNIC(t *testing.T) {
 	require.Error(t, err)
 	require.Zero(t, a.rnic.used.mr)
 }
+
+// TestWaitOnTheCQOfAQPEndsWithTheQP: what has come can be taken first.
+func TestWaitOnTheCQOfAQPEndsWithTheQP(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		_, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+		require.NoError(t, qp.PostRecv(RecvWR{ID: 1}, RecvWR{ID: 2}))
+		ctx := context.Background()
+		all := make(chan error, 1)
+		go func() {
+			for _, err := range qp.SendCQ().All(ctx) {
+				all <- err
+			}
+		}()
+		solicited := make(chan error, 1)
+		go func() {
+			var wcs [8]WC
+			_, err := qp.SendCQ().WaitSolicited(ctx, wcs[:])
+			solicited <- err
+		}()
+		synctest.Wait()
+		require.Empty(t, all)
+		require.NoError(t, qp.Abort())
+		require.ErrorIs(t, <-all, net.ErrClosed)
+		require.ErrorIs(t, <-solicited, net.ErrClosed)
+		require.Equal(t, []uint64{1, 2}, ids(s.completes(qp.RecvCQ(), 2)))
+		_, err := qp.RecvCQ().Wait(ctx, make([]WC, 1))
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
+// TestCQThatIsSharedOutlivesItsQPs: others may come.
+func TestCQThatIsSharedOutlivesItsQPs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		require.NoError(t, k.qp.Abort())
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, err := k.cq.Wait(ctx, make([]WC, 1))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// TestWaitEndsWithTheRNIC: the flushed receive can be taken first.
+func TestWaitEndsWithTheRNIC(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		idle, err := k.rnic.CreateCQ(8)
+		require.NoError(t, err)
+		waits := make(chan error, 1)
+		go func() {
+			_, err := idle.Wait(context.Background(), make([]WC, 1))
+			waits <- err
+		}()
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 7}))
+		synctest.Wait()
+		require.Empty(t, waits)
+		require.NoError(t, k.rnic.Close())
+		require.ErrorIs(t, <-waits, net.ErrClosed)
+		require.Equal(t, []uint64{7}, ids(k.completes(k.cq, 1)))
+		_, err = k.cq.WaitSolicited(context.Background(), make([]WC, 1))
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = k.rnic.CreateCQ(8)
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}

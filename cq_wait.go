@@ -22,8 +22,8 @@ func (cq *CQ) waiter(solicited bool) *cqWaiter {
 }
 
 // Wait is Poll that waits until there is at least one completion. It fails only
-// with the error of ctx, or if the CQ is closed; completions that are already there
-// are returned even then.
+// with the error of ctx, or with one that matches net.ErrClosed if the CQ is closed;
+// completions that are already there are returned even then.
 func (cq *CQ) Wait(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, false)
 }
@@ -131,8 +131,10 @@ func (cq *CQ) granted(solicited bool) bool {
 	return cq.has(solicited)
 }
 
+// has reports whether Wait, or WaitSolicited, has something to return. Of a closed CQ that
+// is whatever is left. mu is held.
 func (cq *CQ) has(solicited bool) bool {
-	if solicited {
+	if solicited && !cq.closed {
 		return cq.solicited > 0
 	}
 	return cq.n > 0

@@ -105,10 +105,14 @@ func (l *onReceive) flush(qp *QP) error {
 		return nil
 	}
 	for _, r := range *p {
-		if s := r.Scope().Stream; s != 0 && s != qp.id || !r.Hold() {
+		if s := r.Scope().Stream; s != 0 && s != qp.id {
 			continue
 		}
-		err := r.Flusher().Flush(context.Background(), 0, int64(r.Len()))
+		var err error
+		r.Hold() // before looking: Close waits from now on, or has been seen
+		if r.Valid() {
+			err = r.Flusher().Flush(context.Background(), 0, int64(r.Len()))
+		}
 		r.Release()
 		if err != nil {
 			return err

@@ -290,6 +290,9 @@ func (qp *QP) finish() {
 	qp.mu.Unlock()
 	if e.Err != nil {
 		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
+		if p := new(stag.PanicError); errors.As(e.Err, &p) {
+			qp.rnic.log.Error("a Buffer panicked", "method", p.Method, "value", p.Value, "stack", string(p.Stack))
+		}
 	}
 	qp.leave()
 	qp.rnic.raise(e)
@@ -335,6 +338,11 @@ func (qp *QP) checkDrained() {
 // Config.CloseTimeout the QP is aborted, and Close returns an error that matches
 // os.ErrDeadlineExceeded. Closing a QP that has ended does nothing.
 //
+// A Buffer of this program that does not return keeps the QP from ending; then Close returns
+// a second after the timeout with an error that says so, and the QP ends when the Buffer
+// returns. From inside a Buffer's method Close returns at once, with an error, and the end
+// goes on without it.
+//
 // While memory windows are bound to the QP, which its peer may be using, Close fails
 // with ErrWindowBound and changes nothing: invalidate them first
 // (draft-hilland-rddp-verbs section 6.1.4). A QP that ends in any other way, by Abort for
@@ -348,6 +356,15 @@ func (qp *QP) Close() error {
 	}
 	qp.closing.Store(true)
 	qp.kick()
+	if stag.InBuffer() {
+		qp.rnic.tasks.start(func() { _ = qp.closeGracefully() })
+		return qp.waitEnded(0)
+	}
+	return qp.closeGracefully()
+}
+
+// closeGracefully is Close after posting has been refused.
+func (qp *QP) closeGracefully() error {
 	ctx, cancel := context.WithTimeout(context.Background(), qp.rnic.cfg.CloseTimeout)
 	defer cancel()
 	select {
@@ -362,7 +379,9 @@ func (qp *QP) Close() error {
 		return nil
 	case <-ctx.Done():
 		qp.abort(errCloseTimeout)
-		<-qp.done
+		if err := qp.waitEnded(abortTime); err != nil {
+			return err
+		}
 		return errCloseTimeout
 	}
 }
@@ -400,7 +419,7 @@ func (qp *QP) late(seq uint64, ulpdu []byte) error {
 // flushed. It returns when the QP has ended; a peer that does not end its half keeps
 // that waiting for two seconds at most. A responder to which nothing has come yet may
 // not send, and only ends the connection. Only an established QP can be terminated: one
-// that is ending or has ended answers with an error.
+// that is ending or has ended answers with an error. For Buffers see [QP.Close].
 func (qp *QP) Terminate() error {
 	if !qp.connected.Load() {
 		return errNotConnected
@@ -408,20 +427,21 @@ func (qp *QP) Terminate() error {
 	if qp.State() != StateRTS || !qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "the application cannot go on")) {
 		return qp.cause()
 	}
-	<-qp.done
-	return nil
+	return qp.waitEnded(lingerTime + abortTime)
 }
 
 // Abort ends the QP at once, with a reset of the connection and without a
 // Terminate; everything that is not complete is flushed, and memory windows that are
-// bound to the QP are invalidated.
+// bound to the QP are invalidated. If a Buffer of this program does not return within a
+// second Abort returns an error that matches os.ErrDeadlineExceeded, and the QP has ended
+// when the Buffer returns. From inside a Buffer's method it does not wait, and returns an
+// error.
 func (qp *QP) Abort() error {
 	if !qp.connected.Load() {
 		return errNotConnected
 	}
 	qp.abort(errAborted)
-	<-qp.done
-	return nil
+	return qp.waitEnded(abortTime)
 }
 
 func (qp *QP) abort(cause error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
@@ -175,3 +176,63 @@ type sizedFile struct {
 }
 
 func (f sizedFile) Size() int64 { return f.size }
+
+// The usual pattern: the region of a helper is closed by a defer. If the helper was
+// cancelled its work request goes on; Close waits until it no longer uses the octets, and the
+// connection serves on.
+func ExampleMR_CloseContext() {
+	client, _, pd, done := pair()
+	defer done()
+	released := make(chan struct{})
+	slow := must(pd.RegisterBuffer(&slowBuffer{released}, stag.RemoteRead, nil))
+	fetch := func(ctx context.Context, p []byte) (err error) {
+		region := must(pd.RegisterMR(p, stag.LocalWrite, nil))
+		defer func() {
+			soon, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if cerr := region.CloseContext(soon); cerr != nil {
+				err = cerr // p is not ours yet
+			}
+		}()
+		return client.RDMARead(ctx, region.Slice(0, len(p)), slow.Advertise(0, len(p)))
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	context.AfterFunc(ctx, func() { close(released) }) // the answer comes too late
+	fmt.Println(fetch(ctx, make([]byte, 4)))
+
+	p := make([]byte, 4)
+	fmt.Println(fetch(context.Background(), p), string(p))
+	// Output:
+	// context deadline exceeded
+	// <nil> slow
+}
+
+// A slowBuffer answers when it is released.
+type slowBuffer struct{ released chan struct{} }
+
+func (b *slowBuffer) Size() int64                        { return 4 }
+func (b *slowBuffer) WriteAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
+
+func (b *slowBuffer) ReadAt(p []byte, off int64) (int, error) {
+	<-b.released
+	return copy(p, "slow"[off:]), nil
+}
+
+// A window is closed once the work requests are done that bind it or invalidate it.
+func ExampleMW_CloseContext() {
+	client, _, pd, done := pair()
+	defer done()
+	region := must(pd.RegisterMR(make([]byte, 8), stag.LocalWrite|stag.MWBind, nil))
+	window := must(pd.AllocMW())
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{region.Slice(0, 8)}, Access: stag.RemoteRead}))
+	fmt.Println(errors.Is(region.Close(), iwarp.ErrWindowBound))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	check(window.CloseContext(ctx))
+	fmt.Println(region.CloseContext(ctx))
+	// Output:
+	// true
+	// <nil>
+}

@@ -71,10 +71,11 @@ func (qp *QP) fillInvalidate(r *rdmap.Request, wr *SendWR) error {
 	case wr.MR != nil && wr.MR.pd.rnic != qp.rnic || wr.MW != nil && wr.MW.pd.rnic != qp.rnic:
 		return fmt.Errorf("iwarp: %v: the MW or MR belongs to another RNIC", wr.Op)
 	case wr.MR != nil:
-		r.Invalidate = wr.MR.STag()
+		r.Enable = wr.MR.region()
 	default:
-		r.Invalidate = wr.MW.STag()
+		r.Enable = wr.MW.latest.Load()
 	}
+	r.Invalidate = r.Enable.STag()
 	return nil
 }
 
@@ -91,9 +92,11 @@ func prepareError(op Op, err error) error {
 // named makes what a work request prepared the one that the MR or MW speaks of: it is
 // queued now.
 func (wr *SendWR) named(r *stag.Region) {
-	if wr.Op == OpBind {
+	switch wr.Op {
+	case OpBind:
 		wr.MW.latest.Store(r)
-	} else {
+	case OpRegister:
 		wr.MR.latest.Store(r)
+	default: // an invalidation: it names what is there
 	}
 }

@@ -58,35 +58,50 @@ func contains(r *stag.Region, off, n int) bool {
 // still queued will fail.
 //
 // While memory windows are bound to the region Invalidate fails with ErrWindowBound,
-// and changes nothing.
+// and changes nothing. From inside a method of a [Buffer] it does not wait, and fails if it
+// would have to.
 func (mr *MR) Invalidate(ctx context.Context) error {
-	var err error
-	if mr.blank != nil {
-		err = mr.blank.Invalidate(ctx)
-	} else {
-		err = mr.pd.rnic.table.Invalidate(ctx, mr.region())
-	}
-	return revokeError("invalidate", mr.STag(), err)
+	return revokeError("invalidate", mr.STag(), without(ctx, func(ctx context.Context) error {
+		if mr.blank != nil {
+			return mr.blank.Invalidate(ctx)
+		}
+		return mr.pd.rnic.table.Invalidate(ctx, mr.region())
+	}))
 }
 
-// Close deregisters: it invalidates the region, waits until no work request that
-// was already handed to the network refers to its octets, and gives the STag back.
-// Posted work requests that have not started fail later. Close is idempotent. It fails
-// with ErrWindowBound, and changes nothing, while memory windows are bound to the region.
+// Close is CloseContext with a context that ends after Config.CloseTimeout.
 func (mr *MR) Close() error {
+	return mr.pd.rnic.withinCloseTimeout(mr.CloseContext)
+}
+
+// CloseContext deregisters. No peer reaches the region any more from the moment of the
+// call. Then it waits until every work request that was posted to a send queue and names
+// the region has completed, the sink of an RDMA Read above all, and until no placement is in
+// flight; a helper whose context has ended, but not its work request, is waited for so, too.
+// When it returns nil the octets are the caller's alone and the STag is given back. Receives
+// that are still posted are not waited for; a message that finds such a one ends its QP, or
+// is thrown away if a [QP.Recv] was cancelled that had posted it.
+//
+// If ctx ends first the error matches that of ctx: no peer can reach the region, but the
+// octets may still change and the region counts as registered until another Close has
+// returned nil. To end the waiting, end the QPs of those work requests. Closing is
+// idempotent. It fails with ErrWindowBound, and changes nothing, while memory windows are
+// bound to the region. From inside a method of a [Buffer] it does not wait, and fails if it
+// would have to.
+func (mr *MR) CloseContext(ctx context.Context) error {
+	err := without(ctx, func(ctx context.Context) error {
+		if mr.blank != nil {
+			return mr.blank.Close(ctx)
+		}
+		return mr.pd.rnic.table.Close(ctx, mr.region())
+	})
+	if err != nil {
+		return revokeError("close", mr.STag(), err)
+	}
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
 	if mr.closed {
 		return nil
-	}
-	var err error
-	if mr.blank != nil {
-		err = mr.blank.Close(context.Background())
-	} else {
-		err = mr.pd.rnic.table.Close(context.Background(), mr.region())
-	}
-	if err != nil {
-		return revokeError("close", mr.STag(), err)
 	}
 	mr.closed = true
 	mr.pd.durable.remove(mr.region())

@@ -61,18 +61,25 @@ func (mw *MW) Advertise(off, n int) RemoteBuffer { return advertise(mw.latest.Lo
 // more. It waits for no peer. The window can be bound again; an OpBind that is still
 // queued will fail.
 func (mw *MW) Invalidate(ctx context.Context) error {
-	return revokeError("invalidate", mw.STag(), mw.window.Invalidate(ctx))
+	return revokeError("invalidate", mw.STag(), without(ctx, mw.window.Invalidate))
 }
 
-// Close invalidates the window and gives its STag back. It is idempotent.
+// Close is CloseContext with a context that ends after Config.CloseTimeout.
 func (mw *MW) Close() error {
+	return mw.pd.rnic.withinCloseTimeout(mw.CloseContext)
+}
+
+// CloseContext waits until every OpBind and OpLocalInvalidate of the window that was posted
+// has completed, invalidates the window and gives its STag back. If ctx ends first, the
+// window may be closed again. Closing is idempotent.
+func (mw *MW) CloseContext(ctx context.Context) error {
+	if err := without(ctx, mw.window.Close); err != nil {
+		return revokeError("close", mw.STag(), err)
+	}
 	mw.mu.Lock()
 	defer mw.mu.Unlock()
 	if mw.closed {
 		return nil
-	}
-	if err := mw.window.Close(context.Background()); err != nil {
-		return revokeError("close", mw.STag(), err)
 	}
 	mw.closed = true
 	mw.pd.giveSTag()

@@ -340,13 +340,13 @@ func TestLocalInvalidateTakesAwayTheAccess(t *testing.T) {
 	})
 }
 
-func TestVERBS_52_RegionClosedWhileItsWorkWaits(t *testing.T) {
+func TestVERBS_52_RegionRevokedWhileItsWorkWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		_, mr := k.register(8, stag.LocalWrite, nil)
 		k.posts(SendWR{ID: 1, Op: OpRDMARead}, SendWR{ID: 2, Op: OpSend, Flags: ReadFence, Local: []SGE{mr.Slice(0, 8)}})
 		k.p.segment()
-		require.NoError(t, mr.Close(), "what has not started does not hold the region")
+		require.NoError(t, mr.Invalidate(testContext(t)), "it does not wait for work")
 		k.p.writes(fpdu(response(0xc1, 0, 0, "")))
 		k.wantTerminate("its source is gone", 0x0000)
 		require.Equal(t, []Status{StatusSuccess, StatusLocalProtection}, statuses(k.completes(k.cq, 2)))

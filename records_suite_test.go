@@ -132,7 +132,7 @@ var operations = []func(*testing.T){
 	TestVERBS_58_OperationsOfNoLength,
 	TestVERBS_20_ReadIntoARegionThatIsInvalidatedAfterwards,
 	TestLocalInvalidateTakesAwayTheAccess,
-	TestVERBS_52_RegionClosedWhileItsWorkWaits,
+	TestVERBS_52_RegionRevokedWhileItsWorkWaits,
 
 	// rfc4296_test.go
 	TestARCH_1_2_BuffersOfAnyKindAreServedAlike,

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +30,7 @@ type RNIC struct {
 	lost   atomic.Uint64 // events dropped because the channel was full
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks
+	ended  chan struct{}            // closed when Close has ended everything
 	sctp   map[string]sessionClient // by network
 
 	attendant attendant
@@ -40,6 +43,7 @@ type RNIC struct {
 	closed     bool
 	used       usage
 	qps        map[*QP]struct{}
+	cqs        map[*CQ]struct{} // those of CreateCQ
 	listeners  map[*Listener]struct{}
 	sessionsOf []*sessions            // the sources, open or not, that still have associations
 	pending    map[io.Closer]struct{} // connections that are being set up
@@ -79,6 +83,8 @@ func Open(cfg *Config) (*RNIC, error) {
 		table:     stag.NewTable(),
 		events:    make(chan Event, eventDepth),
 		qps:       make(map[*QP]struct{}),
+		cqs:       make(map[*CQ]struct{}),
+		ended:     make(chan struct{}),
 		listeners: make(map[*Listener]struct{}),
 		pending:   make(map[io.Closer]struct{}),
 	}
@@ -112,27 +118,43 @@ func (r *RNIC) Limits() Limits { return r.limits }
 
 // Close aborts every queue pair, ends every listener, and waits until all
 // goroutines of the RNIC have ended. Then it closes the channel of Events. Regions
-// stay readable and writable locally; no peer can reach them any more.
+// stay readable and writable locally; no peer can reach them any more. Waiting on a CQ of
+// the RNIC ends with net.ErrClosed once its completions have been taken.
+//
+// A Buffer or a Flusher of this program that does not return holds that up, but Close for no
+// longer than Config.CloseTimeout: then it returns an error that matches
+// os.ErrDeadlineExceeded, and the rest ends when that code returns. Another Close waits for
+// it again. From inside a Buffer's method Close returns at once, with an error.
 func (r *RNIC) Close() error {
+	if qps, first := r.beginClose(); first {
+		go r.finishClose(qps)
+	}
+	if stag.InBuffer() {
+		return fmt.Errorf("iwarp: the RNIC ends when the Buffer returns: %w", errInBuffer)
+	}
+	t := time.NewTimer(r.cfg.CloseTimeout)
+	defer t.Stop()
+	select {
+	case <-r.ended:
+		return nil
+	case <-t.C:
+		r.shutCQs()
+		return fmt.Errorf("iwarp: the RNIC has not ended yet: %w", errHeldUp)
+	}
+}
+
+// beginClose begins the end of everything, without waiting, and returns the QPs that end.
+// first is false if that has begun before.
+func (r *RNIC) beginClose() (qps []*QP, first bool) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
-		r.tasks.wait()
-		return nil
+		return nil, false
 	}
 	r.closed = true
-	qps := make([]*QP, 0, len(r.qps))
-	for qp := range r.qps {
-		qps = append(qps, qp)
-	}
-	listeners := make([]*Listener, 0, len(r.listeners))
-	for l := range r.listeners {
-		listeners = append(listeners, l)
-	}
-	pending := make([]io.Closer, 0, len(r.pending))
-	for c := range r.pending {
-		pending = append(pending, c)
-	}
+	all := slices.Collect(maps.Keys(r.qps))
+	listeners := slices.Collect(maps.Keys(r.listeners))
+	pending := slices.Collect(maps.Keys(r.pending))
 	r.mu.Unlock()
 
 	for _, l := range listeners {
@@ -141,8 +163,29 @@ func (r *RNIC) Close() error {
 	for _, c := range pending {
 		_ = c.Close()
 	}
+	for _, qp := range all {
+		if qp.connected.Load() { // else its set-up ends
+			qp.abort(errAborted)
+			qps = append(qps, qp)
+		}
+	}
+	return qps, true
+}
+
+// shutCQs ends all waiting on CQs.
+func (r *RNIC) shutCQs() {
+	r.mu.Lock()
+	cqs := slices.Collect(maps.Keys(r.cqs))
+	r.mu.Unlock()
+	for _, cq := range cqs {
+		cq.shut()
+	}
+}
+
+// finishClose waits for everything that beginClose has ended.
+func (r *RNIC) finishClose(qps []*QP) {
 	for _, qp := range qps {
-		_ = qp.Abort()
+		<-qp.done
 	}
 	for _, s := range r.sessionsOf { // nobody adds to them any more
 		s.End()
@@ -151,12 +194,13 @@ func (r *RNIC) Close() error {
 		c.Close()
 	}
 	r.tasks.wait()
-	err := r.poller.Close()
+	r.shutCQs()
+	_ = r.poller.Close() // fails only if it was closed before
 	r.mu.Lock()
 	close(r.events)
 	r.events = nil
 	r.mu.Unlock()
-	return err
+	close(r.ended)
 }
 
 // AllocPD makes a protection domain.

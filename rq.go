@@ -124,9 +124,18 @@ func (q *recvQueue) Posted() int {
 	return int(q.until - q.took)
 }
 
-// Buffer returns where the k-th message from now goes.
+// Buffer returns where the k-th message from now goes: nowhere, if it is for a helper that was
+// cancelled and whose region has been closed since.
 func (q *recvQueue) Buffer(k int) []stag.Span {
-	return at(q.view, q.took+uint64(k)).spans
+	r := at(q.view, q.took+uint64(k))
+	if r.waiter != nil && r.waiter.left.Load() {
+		for i := range r.spans {
+			if s := &r.spans[i]; s.Region != nil && !s.Region.Valid() {
+				*s = stag.Span{Len: s.Len}
+			}
+		}
+	}
+	return r.spans
 }
 
 // Missing is asked when a message has come and nothing is posted.

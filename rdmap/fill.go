@@ -43,7 +43,6 @@ type filler struct {
 	posted uint64
 	next   uint64 // the request to fill next
 
-	holds grip
 	tally tally // of what is in the batch
 
 	lead int64 // by how much responses are ahead of requests, where both are waiting
@@ -70,7 +69,6 @@ func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
 	} else {
 		err = s.fill.err
 	}
-	s.fill.holds.letGo()
 	s.fill.tally.settle(&s.stats.out)
 	s.publish()
 	return more, err

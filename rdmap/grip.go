@@ -13,26 +13,18 @@ type grip struct {
 	spare  uint32 // holds of region that nobody has yet, or no longer
 }
 
-// take takes one hold of r. false: r has been invalidated.
-func (g *grip) take(r *stag.Region) bool {
-	if r == g.region && g.spare > 0 && r.Valid() {
-		g.spare--
-		return true
-	}
-	return g.takeMore(r)
-}
-
-// takeMore is take for what the spare holds are not enough for.
-func (g *grip) takeMore(r *stag.Region) bool {
-	if r != g.region { // the first time: perhaps the only one
+// take takes one hold of r.
+func (g *grip) take(r *stag.Region) {
+	switch {
+	case r != g.region: // the first time: perhaps the only one
 		g.change(r)
-		return r.Hold()
+		r.Hold()
+	case g.spare > 0:
+		g.spare--
+	default:
+		r.HoldN(gripHolds)
+		g.spare = gripHolds - 1
 	}
-	if g.spare > 0 || !r.HoldN(gripHolds) { // it is INVALID
-		return false
-	}
-	g.spare = gripHolds - 1
-	return true
 }
 
 // give releases one hold of r, at the latest when letGo is called.

@@ -102,10 +102,10 @@ type Request struct {
 	Inlined bool
 
 	done  bool // has its response, or was done here
+	held  bool // the regions that it names are held
 	quiet bool // the RTR: makes no completion
 
 	Bits uint32 // the poster's own, as ID and Tag are
-	held int32  // so many of Spans are held
 	msn  ddp.MSN
 
 	Invalidate stag.STag // of the peer, see Invalidating; KindInvalidate: of this side
@@ -133,7 +133,10 @@ type Request struct {
 	Remote RemoteAddr // target of a Write, source of a Read
 	Imm    [8]byte    // KindImmediate, WithImmediate
 
-	Enable *stag.Region // KindRegister, KindBind: what was prepared
+	// Enable is what was prepared, of KindRegister and KindBind. Of KindInvalidate it is the
+	// region that Invalidate names, or nil if the poster does not know it: then that may be
+	// closed before the turn of the request comes.
+	Enable *stag.Region
 
 	Ext   *Extension // KindExtension
 	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete
@@ -179,7 +182,7 @@ func (r *Request) resetSend() {
 		clear(r.Spans)
 	}
 	r.Kind, r.Flags, r.Inlined, r.done, r.quiet = 0, 0, false, false, false
-	r.Bits, r.held, r.msn, r.Invalidate = 0, 0, 0, 0
+	r.Bits, r.msn, r.Invalidate = 0, 0, 0
 	r.ID, r.Len = 0, 0
 	r.Spans, r.Inline = r.Spans[:0], r.Inline[:0]
 	if r.Tag != nil {
@@ -239,23 +242,49 @@ var sendOpcodes = [...]Opcode{
 	Solicited | Invalidating: OpSendSolicitedInvalidate,
 }
 
-// hold keeps the regions of r's spans in place while the LLP refers to them. false:
-// one has been invalidated.
-func (r *Request) hold(g *grip) bool {
+// hold keeps the regions that r names from being closed until it completes.
+func (r *Request) hold(g *grip) {
 	for i := range r.Spans {
-		if x := r.Spans[i].Region; x != nil && !g.take(x) {
-			return false
+		if x := r.Spans[i].Region; x != nil {
+			g.take(x)
 		}
-		r.held++
 	}
-	return true
+	if x := r.queue(); x != nil {
+		g.take(x)
+	}
+	r.held = true
 }
 
 func (r *Request) release(g *grip) {
-	for i := range r.held {
+	if !r.held {
+		return
+	}
+	for i := range r.Spans {
 		if x := r.Spans[i].Region; x != nil {
 			g.give(x)
 		}
 	}
-	r.held = 0
+	if x := r.queue(); x != nil {
+		g.give(x)
+	}
+	r.held = false
+}
+
+// queue is what r holds of the STag that it is to enable or to invalidate, if it is that
+// kind of request.
+func (r *Request) queue() *stag.Region {
+	if r.Enable == nil || !r.Kind.local() {
+		return nil
+	}
+	return r.Enable.Queue()
+}
+
+// usable reports whether all regions that r's payload comes from may still be used.
+func (r *Request) usable() bool {
+	for i := range r.Spans {
+		if x := r.Spans[i].Region; x != nil && !x.Usable() {
+			return false
+		}
+	}
+	return true
 }

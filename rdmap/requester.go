@@ -49,7 +49,7 @@ func (s *Stream) openRequest(r *Request) error {
 	}
 	f.out.RsvdULP = op.control()
 	f.out.Source = r.Spans
-	if !r.hold(&f.holds) {
+	if !r.usable() {
 		return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
 	}
 	return nil
@@ -113,7 +113,7 @@ func (r *Request) takeSink() bool {
 		return true
 	}
 	x := r.Spans[0].Region
-	if !x.Valid() || x.IsWindow() {
+	if !x.Usable() {
 		return false
 	}
 	r.sink = RemoteAddr{STag: x.STag(), TO: x.BaseTO() + r.Spans[0].Off}

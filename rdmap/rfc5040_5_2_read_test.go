@@ -118,7 +118,7 @@ func TestRDMAP_42_SinkIsInvalidatedBeforeTheResponse(t *testing.T) {
 	c.post(readOf(1, target, span(sink, 0, 8)))
 	require.NoError(t, c.flush())
 	c.llp.sent = nil
-	require.NoError(t, c.table.Close(t.Context(), sink))
+	require.NoError(t, c.table.Invalidate(t.Context(), sink))
 	segment := tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, octets(8))
 	c.wantRefused("the response cannot be placed", segment, blaming(transport.DDPInvalidSTag, segment))
 	require.Equal(t, make([]byte, 8), mem)

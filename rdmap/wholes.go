@@ -19,17 +19,9 @@ func (s *Stream) fillWholes(llp transport.LLP, room int64) (weight int64) {
 		if !isPlain(r) || s.answerable.Load() || s.ending.Load() {
 			break
 		}
-		x := r.Spans[0].Region
-		if x != nil && !f.holds.take(x) {
+		if !r.usable() || !emitWhole(&wholes, r) {
 			break
 		}
-		if !emitWhole(&wholes, r) {
-			if x != nil {
-				f.holds.give(x)
-			}
-			break
-		}
-		r.held = 1
 		f.tally.count(&s.stats.out, r.opcode(), 1, r.Len)
 		weight += int64(r.Len) + messageCost
 		f.next++

@@ -80,7 +80,7 @@ func (r *Region) cover(on *Region, off uint64) {
 func (r *Region) lend() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.Valid() {
+	if !r.Usable() {
 		return false
 	}
 	r.windows++

@@ -22,6 +22,10 @@ type entry struct {
 	maxLen uint64
 	window bool
 
+	// queue is held by the work requests that are still to enable or invalidate the entry:
+	// it stands for no octets.
+	queue Region
+
 	mu       sync.Mutex
 	live     *Region // the one in the table, VALID or INVALID
 	keys     keys
@@ -111,36 +115,51 @@ func (e *entry) enable(r *Region) {
 	r.state.And(^invalid)
 }
 
+// Queue returns what a work request holds that is still to enable or to invalidate the STag
+// of r: of a region whose STag is enabled again and again the entry of the table, else r.
+func (r *Region) Queue() *Region {
+	if r.entry == nil {
+		return r
+	}
+	return &r.entry.queue
+}
+
 // Invalidate revokes every access, as [Table.Invalidate] does, and makes sure that
 // nothing prepared up to now can be enabled.
 func (e *entry) Invalidate(ctx context.Context) error {
-	live, err := e.revoke(false)
+	live, err := e.revoke()
 	if err != nil {
 		return err
 	}
 	return e.table.Invalidate(ctx, live)
 }
 
-// Close gives the index back, as [Table.Close] does; whatever was prepared can no
-// longer be enabled. Octets of earlier Regions are free when the work requests that
-// name them have completed.
+// Close gives the index back, as [Table.Close] does, once the work requests are done that
+// were to enable it; nothing can be prepared any more. Octets of earlier Regions are free
+// when the work requests that name them have completed.
 func (e *entry) Close(ctx context.Context) error {
-	live, err := e.revoke(true)
-	if err != nil {
+	e.queue.state.Or(closing)
+	if err := e.queue.drain(ctx, holds); err != nil {
 		return err
 	}
-	return e.table.Close(ctx, live)
+	e.mu.Lock()
+	live := e.live
+	e.mu.Unlock()
+	if err := e.table.Close(ctx, live); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.revoked = never
+	return nil
 }
 
-func (e *entry) revoke(forEver bool) (*Region, error) {
+func (e *entry) revoke() (*Region, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.live.kill() {
 		return nil, ErrBound
 	}
 	e.revoked = max(e.revoked, e.prepared)
-	if forEver {
-		e.revoked = never
-	}
 	return e.live, nil
 }

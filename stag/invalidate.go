@@ -61,16 +61,24 @@ func (r *Region) owner() Scope {
 	return r.scope
 }
 
-// Close invalidates the region, waits under ctx until no work request refers to it
-// any more, and takes it out of the table; its index is not used again for a long
-// time. Once it returns nil, the octets are the caller's alone. If it fails, with
-// the error of ctx, the region is INVALID and may be closed again; with [ErrBound]
-// nothing has changed. Closing a region that is closed is no error.
+// Close ends all access of peers to the region, waits under ctx until every work request
+// that names it has completed, invalidates it, and takes it out of the table; its index
+// is not used again for a long time. Once it returns nil, the octets are the caller's
+// alone. If it fails with the error of ctx, no peer can reach the region any more, work
+// requests that were posted before may still use it, and it may be closed again; with
+// [ErrBound] nothing has changed. Closing a region that is closed is no error.
 func (t *Table) Close(ctx context.Context, r *Region) error {
-	if !r.kill() {
+	if !r.beginClose() {
 		return ErrBound
 	}
-	if err := r.drain(ctx, pins|holds); err != nil {
+	if err := r.drain(ctx, holds); err != nil {
+		return err
+	}
+	if !r.kill() { // one of those requests has bound a window to it
+		r.reopen()
+		return ErrBound
+	}
+	if err := r.drain(ctx, pins); err != nil {
 		return err
 	}
 	r.unbind()

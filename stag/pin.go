@@ -12,10 +12,17 @@ import "math/bits"
 // pinned. With None, off is the position in the region, and the caller calls
 // [Region.Unpin] as soon as its copy is done.
 //
+// LocalWrite alone is wanted for the response to an RDMA Read of this side, which holds
+// the region: it is granted while the region is being closed, too.
+//
 // Pin takes no lock and allocates nothing.
 func (t *Table) Pin(who Scope, s STag, want Access, to uint64, n int) (r *Region, off uint64, v Violation) {
 	r = t.lookup(s)
-	if r == nil || !r.Pin() {
+	refused := invalid | closing
+	if want == LocalWrite {
+		refused = invalid
+	}
+	if r == nil || !r.pin(refused) {
 		return nil, 0, InvalidSTag
 	}
 	if v = r.check(who, want, to, n); v != None {

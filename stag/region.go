@@ -95,7 +95,7 @@ func (r *Region) Place(off uint64, p []byte) error {
 		r.Touched(off, len(p))
 		return nil
 	}
-	n, err := r.buf.WriteAt(p, int64(off))
+	n, err := r.writeBuffer(p, off)
 	if n != len(p) && err == nil {
 		err = io.ErrShortWrite
 	}
@@ -108,13 +108,18 @@ func (r *Region) Place(off uint64, p []byte) error {
 }
 
 // PlaceWrite is Place for a peer's RDMA Write, to which nobody answers: what the Buffer
-// could not take is told to Options.Failed, if there is one, and is no error.
+// could not take is told to Options.Failed, if there is one, and is no error unless the
+// Buffer has panicked.
 func (r *Region) PlaceWrite(off uint64, p []byte) error {
 	err := r.Place(off, p)
 	if err == nil || r.failed == nil || errors.Is(err, ErrBounds) {
 		return err
 	}
 	r.failed(int64(off), int64(len(p)), err)
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		return err
+	}
 	return nil
 }
 
@@ -140,7 +145,7 @@ func (r *Region) ReadInto(p []byte, off uint64) error {
 	if len(p) == 0 {
 		return nil
 	}
-	n, err := r.buf.ReadAt(p, int64(off))
+	n, err := r.readBuffer(p, off)
 	if n == len(p) {
 		return nil // io.ReaderAt may report io.EOF with the last octets
 	}

@@ -124,7 +124,7 @@ func TestSEC_12_RevokedBufferDoesNotChange(t *testing.T) {
 		require.ErrorIs(t, PlaceAt(posted, 0, numbered(8)), ErrInvalid, "after %s receives miss the region, too", name)
 		require.Equal(t, make([]byte, 8), r.mem)
 		require.False(t, r.Pin())
-		require.False(t, r.Hold(), "no new work request can refer to it")
+		require.False(t, r.Usable(), "no work request can use it")
 		require.False(t, r.Valid())
 	}
 }

@@ -3,7 +3,8 @@ package stag
 import "github.com/goiwarp/iwarp/internal/blockcopy"
 
 // A Span is a run of octets: Len octets from Off in a region, or in Mem if Region is
-// nil. Lists of spans say where a message is gathered from and scattered to.
+// nil. With neither it is nowhere: what is placed there is thrown away, and nothing can be
+// gathered from it. Lists of spans say where a message is gathered from and scattered to.
 //
 // Whoever makes a span has checked its bounds and rights and keeps a [Region.Hold]
 // for as long as it is in use.
@@ -144,6 +145,9 @@ func (s *Span) place(off uint64, p []byte) error {
 		err := r.Place(s.Off+off, p)
 		r.Unpin()
 		return err
+	}
+	if s.Mem == nil {
+		return nil
 	}
 	b := s.bytes(off, len(p))
 	if b == nil {

@@ -5,66 +5,78 @@ import "context"
 // The state of a region is one word, so that a pin and the look at the region's
 // validity are one atomic step:
 //
-//	 63 62           32 31            0
-//	+-+---------------+---------------+
-//	|I|     holds     |     pins      |
-//	+-+---------------+---------------+
+//	 63 62 61           32 31            0
+//	+-+-+-----------------+---------------+
+//	|I|C|      holds      |     pins      |
+//	+-+-+-----------------+---------------+
 //
-// Pins and holds taken after INVALID was set are undone by who took them. When
-// INVALID is set and a count falls to zero, the waiters look again.
+//	VALID --Close--> CLOSING --no holds left--> INVALID
+//	  |                 |
+//	  +---Invalidate----+---------------------> INVALID
+//
+// C is set while the region is CLOSING: no peer reaches it any more and nothing new is
+// posted that names it, but what was posted before is still done. I is set once it is
+// INVALID. Pins taken after either was set are undone by their taker. When I or C is set
+// and a count falls to zero, the waiters look again.
 const (
 	invalid uint64 = 1 << 63
+	closing uint64 = 1 << 62
 
 	onePin  uint64 = 1
 	oneHold uint64 = 1 << 32
 
 	pins  = oneHold - onePin
-	holds = invalid - oneHold
+	holds = closing - oneHold
 )
 
 // Valid reports whether the STag can still be used.
-func (r *Region) Valid() bool { return r.state.Load()&invalid == 0 }
+func (r *Region) Valid() bool { return r.state.Load()&(invalid|closing) == 0 }
+
+// Usable reports whether a work request that was posted before may still use the octets:
+// the region is VALID, or it is being closed and [Table.Close] waits for the request. A
+// window never is: work requests name the region behind it (draft-hilland-rddp-verbs
+// section 8.1.3.2).
+func (r *Region) Usable() bool { return r.state.Load()&invalid == 0 && !r.IsWindow() }
 
 // Pin keeps the region VALID until Unpin, or reports false if it is not. A pin
 // covers one copy and is never held while its holder waits for a peer: Invalidate
 // waits for it.
-func (r *Region) Pin() bool { return r.take(onePin, pins) }
+func (r *Region) Pin() bool { return r.pin(invalid | closing) }
 
 // Unpin ends a Pin that returned true.
 func (r *Region) Unpin() { r.drop(onePin, pins) }
 
-// Hold says that a work request refers to the octets, or reports false if the
-// region is INVALID, or a window: work requests name the region behind it
-// (draft-hilland-rddp-verbs section 8.1.3.2). [Table.Close] waits for Release; Invalidate
+// Hold says that a work request refers to the octets, whether the region is VALID or not:
+// one that is registered by a work request may be INVALID still when another names it.
+// [Region.Usable] tells when its turn comes. [Table.Close] waits for Release; Invalidate
 // does not.
-func (r *Region) Hold() bool { return r.HoldN(1) }
+func (r *Region) Hold() { r.HoldN(1) }
 
 // HoldN is n Holds in one step.
-func (r *Region) HoldN(n uint32) bool {
-	return !r.IsWindow() && r.take(uint64(n)*oneHold, holds)
-}
+func (r *Region) HoldN(n uint32) { r.state.Add(uint64(n) * oneHold) }
 
-// Release ends a Hold that returned true.
+// Release ends a Hold.
 func (r *Region) Release() { r.ReleaseN(1) }
 
 // ReleaseN ends n Holds in one step.
 func (r *Region) ReleaseN(n uint32) { r.drop(uint64(n)*oneHold, holds) }
 
-func (r *Region) take(some, count uint64) bool {
-	// Looking first keeps users of a dead STag from moving the counts that an
+// pin is Pin, refused in the states of the mask.
+func (r *Region) pin(refused uint64) bool {
+	// Looking first keeps users of a dead STag from moving the count that an
 	// Invalidate waits for.
-	if r.state.Load()&invalid != 0 {
+	if r.state.Load()&refused != 0 {
 		return false
 	}
-	if r.state.Add(some)&invalid == 0 {
+	if r.state.Add(onePin)&refused == 0 {
 		return true
 	}
-	r.drop(some, count)
+	r.drop(onePin, pins)
 	return false
 }
 
 func (r *Region) drop(some, count uint64) {
-	if s := r.state.Add(-some); s&invalid != 0 && s&count == 0 {
+	if s := r.state.Add(-some); s&(invalid|closing) != 0 && s&count == 0 {
 		r.wake()
 	}
 }
@@ -81,8 +93,23 @@ func (r *Region) kill() bool {
 	return true
 }
 
-// drain waits until the count is zero. It belongs after kill, or it might wait for
-// ever. A context that is done matters only if there is something to wait for.
+// beginClose makes the region CLOSING. It reports false, and changes nothing, while
+// windows are bound to the region.
+func (r *Region) beginClose() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.windows > 0 {
+		return false
+	}
+	r.state.Or(closing)
+	return true
+}
+
+// reopen takes beginClose back.
+func (r *Region) reopen() { r.state.And(^closing) }
+
+// drain waits until the count is zero. It belongs after kill or beginClose, or it might
+// wait for ever. A context that is done matters only if there is something to wait for.
 func (r *Region) drain(ctx context.Context, count uint64) error {
 	for {
 		calm := r.watch(count)

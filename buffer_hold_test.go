@@ -1,0 +1,182 @@
+package iwarp
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A trap is a Buffer whose methods run code of the test.
+type trap struct {
+	size  int64
+	write func(p []byte, off int64) (int, error)
+	read  func(p []byte, off int64) (int, error)
+}
+
+func (b *trap) Size() int64                              { return b.size }
+func (b *trap) WriteAt(p []byte, off int64) (int, error) { return b.write(p, off) }
+func (b *trap) ReadAt(p []byte, off int64) (int, error)  { return b.read(p, off) }
+
+// holding is a Buffer whose WriteAt returns when release is called.
+func holding() (b *trap, release func()) {
+	c := make(chan struct{})
+	b = &trap{size: 64, write: func(p []byte, _ int64) (int, error) { <-c; return len(p), nil }}
+	return b, func() { close(c) }
+}
+
+// registerTrap registers a Buffer and has the peer write to it.
+func (k *talk) registerTrap(b *trap) *MR {
+	k.Helper()
+	mr, err := k.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+	require.NoError(k, err)
+	return mr
+}
+
+func (k *talk) strikes(mr *MR) {
+	k.Helper()
+	k.p.writes(fpdu(write(mr.STag(), 0, "octets")))
+	synctest.Wait()
+}
+
+// A Buffer that does not return holds up nothing but what it must.
+func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
+	for name, c := range map[string]struct {
+		end   func(k *talk, mr *MR) error
+		after time.Duration
+	}{
+		"QP.Close":     {func(k *talk, _ *MR) error { return k.qp.Close() }, 5*time.Second + abortTime},
+		"QP.Abort":     {func(k *talk, _ *MR) error { return k.qp.Abort() }, abortTime},
+		"QP.Terminate": {func(k *talk, _ *MR) error { return k.qp.Terminate() }, lingerTime + abortTime},
+		"MR.Close":     {func(_ *talk, mr *MR) error { return mr.Close() }, 5 * time.Second},
+		"RNIC.Close":   {func(k *talk, _ *MR) error { return k.rnic.Close() }, 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				b, release := holding()
+				mr := k.registerTrap(b)
+				k.strikes(mr)
+				start := time.Now()
+				err := c.end(k, mr)
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+				require.Equal(t, c.after, time.Since(start))
+				require.ErrorContains(t, k.pd.Close(), "in use", "the region does not come back before the Buffer returns")
+
+				release()
+				synctest.Wait()
+				if name != "MR.Close" {
+					select {
+					case <-k.qp.done:
+					default:
+						require.Fail(t, "the QP ends when the Buffer has returned")
+					}
+				}
+				require.NoError(t, mr.Close())
+				require.NoError(t, k.rnic.Close(), "and the RNIC")
+			})
+		})
+	}
+}
+
+// From inside a Buffer's method nothing waits for that method.
+func TestEndsFromInsideABuffer(t *testing.T) {
+	for name, end := range map[string]func(k *talk, mr *MR) error{
+		"QP.Close":      func(k *talk, _ *MR) error { return k.qp.Close() },
+		"QP.Abort":      func(k *talk, _ *MR) error { return k.qp.Abort() },
+		"QP.Terminate":  func(k *talk, _ *MR) error { return k.qp.Terminate() },
+		"RNIC.Close":    func(k *talk, _ *MR) error { return k.rnic.Close() },
+		"MR.Close":      func(_ *talk, mr *MR) error { return mr.Close() },
+		"MR.Invalidate": func(k *talk, mr *MR) error { return mr.Invalidate(testContext(k.T)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				var mr *MR
+				var err error
+				var took time.Duration
+				b := &trap{size: 64, write: func(p []byte, _ int64) (int, error) {
+					start := time.Now()
+					err = end(k, mr)
+					took = time.Since(start)
+					return len(p), nil
+				}}
+				mr = k.registerTrap(b)
+				k.strikes(mr)
+				require.ErrorIs(t, err, errInBuffer)
+				require.Zero(t, took)
+				if name == "MR.Close" || name == "MR.Invalidate" {
+					require.Equal(t, StateRTS, k.qp.State())
+					require.NoError(t, mr.Close(), "outside it is possible")
+					return
+				}
+				_ = k.p.c.Close()
+				<-k.qp.done // the end goes on by itself
+			})
+		})
+	}
+}
+
+// What a Buffer's method does not have to wait for it may do.
+func TestCloseOfAnotherRegionFromInsideABuffer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		_, other := k.register(8, stag.LocalWrite, nil)
+		err := errors.New("not called")
+		mr := k.registerTrap(&trap{size: 64, write: func(p []byte, _ int64) (int, error) { err = other.Close(); return len(p), nil }})
+		k.strikes(mr)
+		require.NoError(t, err)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+// A Buffer that panics ends its QP, and neither the process nor another QP.
+func TestBufferThatPanicsEndsItsQP(t *testing.T) {
+	cause := errors.New("index out of range")
+	for name, c := range map[string]struct {
+		strike func(k *talk, mr *MR)
+		code   uint16
+	}{
+		"RDMA Write": {func(k *talk, mr *MR) { k.p.writes(fpdu(write(mr.STag(), 0, "octets"))) }, 0x1000},
+		"RDMA Read":  {func(k *talk, mr *MR) { k.p.writes(fpdu(readRequest(1, 0x0d0e0f00, 0, 8, mr.STag(), 0))) }, 0x0207},
+		"receive": {func(k *talk, mr *MR) {
+			require.NoError(k, k.qp.PostRecv(RecvWR{Local: []SGE{mr.Slice(0, 8)}}))
+			k.p.writes(fpdu(send(1, 0, "octets")))
+		}, 0x1000},
+		"Send": {func(k *talk, mr *MR) { k.posts(SendWR{Op: OpSend, Local: []SGE{mr.Slice(0, 8)}}) }, 0x0000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var log bytes.Buffer
+				k := newTalk(t, QPConfig{}, &Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				other := newTalk(t, QPConfig{}, nil)
+				mr := k.registerTrap(&trap{
+					size:  64,
+					write: func([]byte, int64) (int, error) { panic(cause) },
+					read:  func([]byte, int64) (int, error) { panic(cause) },
+				})
+				c.strike(k, mr)
+				k.wantTerminate("a local catastrophe", c.code)
+				err := k.qp.Err()
+				var p *stag.PanicError
+				require.ErrorAs(t, err, &p)
+				require.ErrorIs(t, err, cause)
+				require.ErrorIs(t, err, net.ErrClosed)
+				require.ErrorContains(t, err, "At panicked: index out of range")
+				require.Contains(t, string(p.Stack), "buffer_hold_test.go", "it tells where")
+				require.Contains(t, log.String(), "buffer_hold_test.go", "and so does the log")
+				require.NoError(t, mr.Close())
+				require.Equal(t, StateRTS, other.qp.State())
+				require.NoError(t, other.qp.Abort())
+			})
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package stag
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// A PanicError is what a method of a [Buffer] that panicked has done instead of its work.
+// It ends the stream whose operation met it, and nothing else.
+type PanicError struct {
+	Method string // "ReadAt" or "WriteAt"
+	Value  any    // what the method panicked with
+	Stack  []byte // of the goroutine, as runtime/debug.Stack has it
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("stag: the Buffer's %s panicked: %v", e.Method, e.Value)
+}
+
+// Unwrap returns what the method panicked with, if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// writeBuffer is WriteAt of the Buffer.
+//
+//go:noinline
+func (r *Region) writeBuffer(p []byte, off uint64) (n int, err error) {
+	defer caught("WriteAt", &err)
+	return r.buf.WriteAt(p, int64(off))
+}
+
+// readBuffer is ReadAt of the Buffer.
+//
+//go:noinline
+func (r *Region) readBuffer(p []byte, off uint64) (n int, err error) {
+	defer caught("ReadAt", &err)
+	return r.buf.ReadAt(p, int64(off))
+}
+
+func caught(method string, err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Method: method, Value: v, Stack: debug.Stack()}
+	}
+}
+
+// InBuffer reports whether the calling goroutine is inside a method of a [Buffer] that a
+// Region has called. There it must not wait until no placement is in flight: it would wait
+// for itself. InBuffer walks the stack, so it is for calls that are rare; nothing that the
+// data path would have to note for it.
+func InBuffer() bool {
+	pcs := make([]uintptr, 64)
+	for skip := 2; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs)
+		if n == 0 {
+			return false
+		}
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			if strings.HasSuffix(f.Function, "stag.(*Region).writeBuffer") || strings.HasSuffix(f.Function, "stag.(*Region).readBuffer") {
+				return true
+			}
+		}
+	}
+}
