@@ -34,9 +34,9 @@
 // Setup: [QPConfig].Setup runs while the QP is Idle, before our Request or Reply
 // goes out. Receives posted and memory registered there are in place before the
 // first message can come; send work requests posted there are sent once the
-// connection is there. A message that finds no receive posted waits
-// QPConfig.RNRWait, during which nothing is read from the connection; then the
-// stream ends.
+// connection is there. A message that finds no receive posted waits for
+// QPConfig.RNRWait, 30 s by default, during which nothing is read from the connection;
+// then the stream ends. EventNoReceive tells of the wait after its first second.
 //
 // Beginning: a responder may send when the first message of the initiator has come (RFC
 // 5044 section 7.1.2); what it posts before waits. By default the initiator sends an

@@ -3,8 +3,9 @@ package iwarp
 import "fmt"
 
 // An Event is something that no completion tells, or not to everybody: the end of
-// a QP, the overflow of a CQ, or a limit that was asked for (draft-hilland-rddp-verbs section 8.3.3). It names the
-// one resource that it is about; the others are nil.
+// a QP, the overflow of a CQ, a message that waits, or a limit that was asked for
+// (draft-hilland-rddp-verbs section 8.3.3). It names the one resource that it is about; the
+// others are nil.
 type Event struct {
 	Kind      EventKind
 	QP        *QP
@@ -39,6 +40,10 @@ const (
 	// EventRecvLimit: the messages of a QP's peer occupy more receives of the SRQ than
 	// the limit of QP.SetRecvLimit.
 	EventRecvLimit
+	// EventNoReceive: a message of the peer has waited for a receive for one second, and
+	// goes on waiting until QPConfig.RNRWait is over. It comes once for each such wait. Err
+	// matches ErrNoReceive, and the QP has not ended.
+	EventNoReceive
 )
 
 func (k EventKind) String() string {
@@ -61,6 +66,8 @@ func (k EventKind) String() string {
 		return "SRQ limit"
 	case EventRecvLimit:
 		return "receive limit"
+	case EventNoReceive:
+		return "no receive"
 	}
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }

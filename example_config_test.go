@@ -72,3 +72,22 @@ func ExampleQPConfig_trace() {
 	// 4d3cb2a1
 	// true
 }
+
+// A handler that may be busy for long keeps its peer waiting and does not end the
+// connection; an operator hears of it.
+func ExampleQPConfig_rnrWait() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	client, server := joined(rnic, pd, iwarp.QPConfig{}, iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever})
+	check(client.Send(ctx)) // nothing is posted for it yet
+
+	event := <-rnic.Events() // after one second
+	fmt.Println(event.Kind, event.QP == server)
+	must(server.Recv(ctx, iwarp.SGE{}))
+	fmt.Println(server.State())
+	// Output:
+	// no receive true
+	// RTS
+}

@@ -92,9 +92,15 @@ type QPConfig struct {
 	// requests may be posted too: they are sent once the connection is there. The
 	// error of Setup ends the set-up.
 	Setup func(ctx context.Context, qp *QP) error
-	// RNRWait is how long a message waits for a receive to be posted. Nothing is
-	// read from the connection meanwhile, which holds the peer back; then the stream
-	// ends with DDP's "no buffer" (1/2/02). 1 s by default, negative: no wait.
+	// RNRWait is how long a message waits for a receive to be posted: 30 s by default.
+	// After the first second EventNoReceive tells of it; when the wait is over the stream
+	// ends with DDP's "no buffer" (1/2/02, RFC 5041 section 6.1), for which both sides get
+	// an error that matches ErrNoReceive. Negative: no wait, the stream ends at once.
+	// RNRWaitForever: no limit, which is what rnr_retry = 7 means to a sender of ibverbs.
+	//
+	// While a message waits nothing is read from the connection, neither data nor the
+	// answers to RDMA Reads nor the peer's end. That holds the peer back; and a peer that
+	// is gone may be noticed only when the wait is over.
 	RNRWait time.Duration
 	MPA     MPAOptions
 	// Commit enables RDMA Commit on this QP; nil: the peer's are refused as an unknown
@@ -154,9 +160,8 @@ const (
 )
 
 const (
-	defaultDepth   = 128
-	defaultReads   = 16
-	defaultRNRWait = time.Second
+	defaultDepth = 128
+	defaultReads = 16
 )
 
 // newQP makes an Idle QP of qc.

@@ -229,19 +229,7 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 		return false
 	}
 	x.waits.Add(1)
-	var t *time.Timer
-	t = time.AfterFunc(rnr, func() {
-		x.mu.Lock()
-		over := x.rnr == t
-		if over {
-			x.qp.rq.giveUp()
-		}
-		x.mu.Unlock()
-		if over {
-			x.wake()
-		}
-	})
-	x.rnr = t
+	x.rnr = x.patience(rnr)
 	return false
 }
 
@@ -253,14 +241,6 @@ func (x *receiver) resume() {
 	if stalled {
 		x.wake()
 	}
-}
-
-// noReceive says what to do with a message that finds no receive posted.
-func (qp *QP) noReceive() error {
-	if qp.cfg.RNRWait < 0 {
-		return nil
-	}
-	return transport.ErrStall
 }
 
 // end gives up the right to receive for good.

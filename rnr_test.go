@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 func TestMessageWaitsForAReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil) // RNRWait 1 s
+		k := newTalk(t, QPConfig{}, nil)
 		for msn := range uint32(3) {
 			k.p.writes(fpdu(send(msn+1, 0, "hi")))
 			k.p.writes(fpdu(write(k.mr.STag(), uint64(msn), "w")))
@@ -55,11 +56,12 @@ func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 			start := time.Now()
 			bad := send(1, 0, "hi")
 			k.p.writes(fpdu(bad))
-			require.Equal(t, terminate(0x1202, tellsHeader, bad), k.p.segment(), "no buffer")
 			want := wait
 			if wait == 0 {
 				want = defaultRNRWait
+				time.Sleep(want - patience/2)
 			}
+			require.Equal(t, terminate(0x1202, tellsHeader, bad), k.p.segment(), "no buffer")
 			require.Equal(t, max(want, 0), time.Since(start), "it ends when RNRWait is over")
 			k.p.wantEnd("nothing follows")
 			require.NoError(t, k.p.c.Close())
@@ -69,6 +71,58 @@ func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 			require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
 		})
 	}
+}
+
+// TestARCH_11_EventOfAMessageThatWaits: one for each wait, after its first second, and only
+// where the wait is longer.
+func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
+	for name, c := range map[string]struct{ wait, stall time.Duration }{
+		"default":                     {0, 29 * time.Second},
+		"no limit":                    {RNRWaitForever, 24 * time.Hour},
+		"a little more than a second": {rnrNotice + 1, rnrNotice},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{RNRWait: c.wait}, nil)
+				for msn := range uint32(2) {
+					k.p.writes(fpdu(send(msn+1, 0, "hi")))
+					time.Sleep(rnrNotice - time.Nanosecond)
+					k.wantEvents("none before the first second is over")
+					time.Sleep(time.Nanosecond)
+					e := k.wantEvents("then one", EventNoReceive)
+					require.Same(t, k.qp, e.QP)
+					require.ErrorIs(t, e.Err, ErrNoReceive)
+					require.NotErrorIs(t, e.Err, net.ErrClosed, "the QP has not ended")
+					time.Sleep(c.stall - rnrNotice)
+					k.wantEvents("and no more")
+					require.Equal(t, StateRTS, k.qp.State())
+					require.NoError(t, k.qp.PostRecv(RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
+					k.wantCompletions("it has waited for the receive", uint64(msn))
+				}
+				require.NoError(t, k.qp.Abort())
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{RNRWait: rnrNotice}, nil)
+		k.p.writes(fpdu(send(1, 0, "hi")))
+		k.wantTerminate("no buffer", 0x1202)
+		<-k.qp.Done()
+		k.wantEvents("the end tells enough", EventTerminated)
+	})
+}
+
+// TestHandlerThatStallsOnce: a server that is busy for some seconds loses no client.
+func TestHandlerThatStallsOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t, pairConfig{network: "pipe"})
+		ctx := testContext(t)
+		require.NoError(t, client.qp.Send(ctx))
+		time.Sleep(10 * time.Second)
+		_, err := server.qp.Recv(ctx, SGE{})
+		require.NoError(t, err)
+		require.NoError(t, client.qp.Err())
+	})
 }
 
 // TestPeerHasNoReceive: what the sender makes of it.

@@ -312,6 +312,7 @@ func TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives(t *testi
 		for msn := range uint32(3) {
 			greedy.writes(fpdu(send(msn+6, 0, "")))
 		}
+		time.Sleep(defaultRNRWait - patience/2)
 		require.Equal(t, []byte{0x12, 0x02}, greedy.segment()[18:20], "who is not polled for RNRWait is ended")
 		modest.writes(fpdu(send(2, 0, "")))
 		synctest.Wait()
