@@ -156,7 +156,7 @@ func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 		if f.At.Len < stag.AtomicLen {
 			return fmt.Errorf("%w: follow-on to a RemoteBuffer of %d octets", ErrBounds, f.At.Len)
 		}
-		b = commit.FollowOn{STag: f.At.STag, TO: f.At.TO, Value: binary.BigEndian.Uint64(f.Value[:])}.Append(b)
+		b = commit.AppendFollowOn(b, commit.Region(f.At), binary.BigEndian.Uint64(f.Value[:]))
 	}
 	r.Inline = b
 	c.id++

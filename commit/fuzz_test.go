@@ -31,10 +31,10 @@ func FuzzResponder(f *testing.F) {
 		return b
 	}
 	good, other := Region{0, 0x1000, 8}, Region{0, 1<<63 + 0x1000, 8}
-	f.Add(false, program(ask(1, good), ask(2, good, good).then(FollowOn{0, 0x1008, 42})))
-	f.Add(true, program(ask(1, good, good).then(FollowOn{0, 0x1008, 42}), ask(2, good)))
+	f.Add(false, program(ask(1, good), ask(2, good, good).then(0, 0x1008, 42)))
+	f.Add(true, program(ask(1, good, good).then(0, 0x1008, 42), ask(2, good)))
 	f.Add(false, program(ask(1, good, other)))
-	f.Add(false, program(ask(1, good).then(FollowOn{0, 1<<63 + 0x1000, 42})))
+	f.Add(false, program(ask(1, good).then(0, 1<<63+0x1000, 42)))
 	f.Add(false, program(ask(1, Region{0, 0x1000, 65})))
 	f.Add(false, program(ask(1, Region{0, math.MaxUint64, 2}, Region{})))
 	f.Add(false, []byte{20, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})

@@ -30,16 +30,6 @@ type Region struct {
 	Len  uint32
 }
 
-// A FollowOn is a 64-bit integer that is stored after all regions have become durable,
-// and then made durable itself, before the response. If the commit failed it is not
-// stored. Its place is aligned to eight octets. A peer keeps it in the byte order of its host, in
-// a [stag.Buffer] as little endian.
-type FollowOn struct {
-	STag  stag.STag
-	TO    uint64
-	Value uint64
-}
-
 // A Request is a Commit Request (draft section 3.2.1):
 //
 //	 0            4                     4+16n                      4+16n+20
@@ -50,10 +40,16 @@ type FollowOn struct {
 // with at least one region. What follows them is there if the length says so. Length
 // comes before TO, unlike in a Read Request.
 type Request struct {
-	ID          uint32 // chosen by the requester, echoed in the response
-	Regions     []Region
+	ID      uint32 // chosen by the requester, echoed in the response
+	Regions []Region
+	// A follow-on is a 64-bit integer, Value, that is stored at At after all regions have
+	// become durable, and then made durable itself, before the response. If the commit
+	// failed it is not stored. At is aligned to eight octets; its Len is not on the wire. A
+	// peer keeps the integer in the byte order of its host, in a [stag.Buffer] as little
+	// endian.
 	HasFollowOn bool
-	FollowOn    FollowOn
+	At          Region
+	Value       uint64
 }
 
 // MaxRequestLen is how long a request with so many regions may be.
@@ -66,7 +62,7 @@ func (r *Request) Append(b []byte) []byte {
 		b = g.Append(b)
 	}
 	if r.HasFollowOn {
-		b = r.FollowOn.Append(b)
+		b = AppendFollowOn(b, r.At, r.Value)
 	}
 	return b
 }
@@ -78,11 +74,11 @@ func (g Region) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, g.TO)
 }
 
-// Append appends the 20 octets of the follow-on to b.
-func (f FollowOn) Append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(f.STag))
-	b = binary.BigEndian.AppendUint64(b, f.TO)
-	return binary.BigEndian.AppendUint64(b, f.Value)
+// AppendFollowOn appends the 20 octets of a follow-on to b.
+func AppendFollowOn(b []byte, at Region, value uint64) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(at.STag))
+	b = binary.BigEndian.AppendUint64(b, at.TO)
+	return binary.BigEndian.AppendUint64(b, value)
 }
 
 // Parse reads the header; b is all of the message. The room of r.Regions is used again.
@@ -108,11 +104,8 @@ func (r *Request) Parse(b []byte) *transport.Fault {
 		b = b[regionLen:]
 	}
 	if r.HasFollowOn {
-		r.FollowOn = FollowOn{
-			STag:  stag.STag(binary.BigEndian.Uint32(b)),
-			TO:    binary.BigEndian.Uint64(b[4:]),
-			Value: binary.BigEndian.Uint64(b[12:]),
-		}
+		r.At = Region{STag: stag.STag(binary.BigEndian.Uint32(b)), TO: binary.BigEndian.Uint64(b[4:])}
+		r.Value = binary.BigEndian.Uint64(b[12:])
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func TestCMT_1_2_3_5_9_11_17_RequestOnTheWire(t *testing.T) {
 	c.posts(ask(7, Region{STag: 0x11223344, TO: 0x1000, Len: 0x20}))
 	c.wantSegment("control 4c: version 1, opcode 12; no STag to invalidate; QN 1, MSN 1; MO; then ID, STag, length, TO",
 		unhex(t, "414c 00000000 00000001 00000001 00000000"+"00000007 11223344 00000020 0000000000001000"))
-	c.posts(ask(8, Region{1, 2, 3}, Region{4, 5, 6}).then(FollowOn{0x55, 0x1008, 0x0102030405060708}))
+	c.posts(ask(8, Region{1, 2, 3}, Region{4, 5, 6}).then(0x55, 0x1008, 0x0102030405060708))
 	c.wantSegment("more regions, and what follows them",
 		unhex(t, "414c 00000000 00000001 00000002 00000000"+"00000008 00000001 00000003 0000000000000002 00000004 00000006 0000000000000005"+
 			"00000055 0000000000001008 0102030405060708"))
@@ -51,7 +51,7 @@ func TestCMT_9_10_LengthOfARequest(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	whole := ask(1, Region{1, 2, 3}, Region{4, 5, 6}).then(FollowOn{7, 8, 9})
+	whole := ask(1, Region{1, 2, 3}, Region{4, 5, 6}).then(7, 8, 9)
 	f.Add(whole.Append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -178,7 +178,7 @@ func (r *responder) take() *job {
 	}
 	j := &job{r: r}
 	j.start = r.Task(func() { j.work() })
-	j.replace = func(uint64) uint64 { return j.request.FollowOn.Value }
+	j.replace = func(uint64) uint64 { return j.request.Value }
 	j.goOn = func(err error) {
 		j.receiving = false
 		j.note(codeOf(err))
@@ -219,13 +219,13 @@ func (j *job) open() *transport.Fault {
 	if !j.request.HasFollowOn {
 		return nil
 	}
-	f := j.request.FollowOn
+	at := j.request.At
 	var fault *transport.Fault
-	if j.tail, fault = j.r.find(f.STag, f.TO, stag.AtomicLen); fault != nil {
+	if j.tail, fault = j.r.find(at.STag, at.TO, stag.AtomicLen); fault != nil {
 		return fault
 	}
 	if !j.tail.region.Aligned(j.tail.off) {
-		return transport.Faultf(transport.RDMAPStreamCatastrophic, "follow-on to %v at TO %#x, which is not aligned", f.STag, f.TO)
+		return transport.Faultf(transport.RDMAPStreamCatastrophic, "follow-on to %v at TO %#x, which is not aligned", at.STag, at.TO)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestCMT_10_28_MalformedRequest(t *testing.T) {
 		}
 		if (n-4)%16 == 4 {
 			q.Regions = q.Regions[1:]
-			q = q.then(FollowOn{STag: r.STag(), TO: r.BaseTO()})
+			q = q.then(r.STag(), r.BaseTO(), 0)
 		}
 		require.Len(t, q.Append(nil), n)
 		c.sends("this one is", requestOf(1, q))
@@ -83,9 +83,9 @@ func TestCMT_9_RegionLimit(t *testing.T) {
 	c := converse(t, nil)
 	r, _ := c.region(nil)
 	one := part(r, 0, 1)
-	c.sends("as many regions as were offered", requestOf(1, ask(1, one, one, one, one).then(FollowOn{STag: r.STag(), TO: r.BaseTO()})))
+	c.sends("as many regions as were offered", requestOf(1, ask(1, one, one, one, one).then(r.STag(), r.BaseTO(), 0)))
 	c.wantAnswer("are served", 1, 1, 0)
-	more := ask(2, one, one, one, one, one).then(FollowOn{STag: r.STag(), TO: r.BaseTO()})
+	more := ask(2, one, one, one, one, one).then(r.STag(), r.BaseTO(), 0)
 	c.wantRefused("more do not fit the buffer", transport.DDPTooLong, requestOf(2, more))
 }
 
@@ -138,7 +138,7 @@ func TestCMT_28_34_35_36_37_38_39_ProtectionErrors(t *testing.T) {
 			good, mem := c.region(nil)
 			bad := x.bad(c)
 			c.wantRefused("a follow-on is checked likewise", x.code,
-				requestOf(1, ask(1, part(good, 0, 8)).then(FollowOn{bad.STag, bad.TO + uint64(bad.Len/33*25), math.MaxUint64})))
+				requestOf(1, ask(1, part(good, 0, 8)).then(bad.STag, bad.TO+uint64(bad.Len/33*25), math.MaxUint64)))
 			require.Empty(t, c.media.flushed)
 			require.Equal(t, make([]byte, 64), mem)
 		})
@@ -169,7 +169,7 @@ func TestCMT_18_19_RegionThatIsNotDurable(t *testing.T) {
 	durable, _ := c.region(nil)
 	c.sends("where it is asked for strictly", requestOf(1, ask(1, part(durable, 0, 8), part(r, 0, 8))))
 	c.wantAnswer("it is told", 1, 1, MakeStatus(1, NotDurable))
-	c.sends("of a follow-on, too", requestOf(2, ask(2, part(durable, 0, 8)).then(FollowOn{r.STag(), r.BaseTO(), math.MaxUint64})))
+	c.sends("of a follow-on, too", requestOf(2, ask(2, part(durable, 0, 8)).then(r.STag(), r.BaseTO(), math.MaxUint64)))
 	c.wantAnswer("which is then not stored", 2, 2, MakeStatus(NoRegion, NotDurable))
 	require.Equal(t, make([]byte, 64), mem)
 }
@@ -179,7 +179,7 @@ func TestCMT_29_30_33_MediaError(t *testing.T) {
 	r, mem := c.region(nil)
 	c.media.fail = map[int64]error{8: syscall.EIO}
 	c.sends("the second of three regions fails",
-		requestOf(1, ask(1, part(r, 0, 8), part(r, 8, 8), part(r, 16, 8)).then(FollowOn{r.STag(), r.BaseTO(), math.MaxUint64})))
+		requestOf(1, ask(1, part(r, 0, 8), part(r, 8, 8), part(r, 16, 8)).then(r.STag(), r.BaseTO(), math.MaxUint64)))
 	c.wantAnswer("the status tells which, and there is no Terminate", 1, 1, MakeStatus(1, DataLost))
 	require.Equal(t, []Range{{0, 8}, {8, 8}}, c.media.flushed, "what comes behind it is left alone")
 	require.Equal(t, make([]byte, 64), mem)
@@ -213,20 +213,20 @@ func TestCMT_42_44_45_46_FollowOn(t *testing.T) {
 	word := (*uint64)(unsafe.Pointer(&mem[16]))
 	var at []uint64
 	c.media.before = func() { at = append(at, atomic.LoadUint64(word)) }
-	c.sends("a Commit with a follow-on", requestOf(1, ask(1, part(r, 0, 8), part(r, 8, 8)).then(FollowOn{r.STag(), r.BaseTO() + 16, 42})))
+	c.sends("a Commit with a follow-on", requestOf(1, ask(1, part(r, 0, 8), part(r, 8, 8)).then(r.STag(), r.BaseTO()+16, 42)))
 	c.wantAnswer("succeeds", 1, 1, 0)
 	require.Equal(t, []uint64{0, 0, 42}, at, "it is stored behind all regions, as an integer of the host, and then flushed")
 	require.Equal(t, Range{16, 8}, c.media.flushed[2])
 
 	c.media.fail = map[int64]error{16: errors.New("no")}
-	c.sends("what cannot be made durable", requestOf(2, ask(2, Region{}).then(FollowOn{r.STag(), r.BaseTO() + 16, 43})))
+	c.sends("what cannot be made durable", requestOf(2, ask(2, Region{}).then(r.STag(), r.BaseTO()+16, 43)))
 	c.wantAnswer("is told", 2, 2, MakeStatus(NoRegion, FollowOnFailed))
 
 	for off := uint64(1); off < 8; off++ {
 		c := converse(t, nil)
 		r, mem := c.region(nil)
 		c.wantRefused("what is not aligned cannot be stored at once", transport.RDMAPStreamCatastrophic,
-			requestOf(1, ask(1, part(r, 0, 8)).then(FollowOn{r.STag(), r.BaseTO() + off, math.MaxUint64})))
+			requestOf(1, ask(1, part(r, 0, 8)).then(r.STag(), r.BaseTO()+off, math.MaxUint64)))
 		require.Equal(t, make([]byte, 64), mem)
 		require.Empty(t, c.media.flushed)
 	}
@@ -236,7 +236,7 @@ func TestCMT_43_NoFollowOnBehindAFailure(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(nil)
 	c.media.fail = map[int64]error{0: errors.New("no")}
-	c.sends("a Commit that fails", requestOf(1, ask(1, part(r, 0, 8)).then(FollowOn{r.STag(), r.BaseTO() + 16, 42})))
+	c.sends("a Commit that fails", requestOf(1, ask(1, part(r, 0, 8)).then(r.STag(), r.BaseTO()+16, 42)))
 	c.wantAnswer("has a status that is not 0", 1, 1, MakeStatus(0, Failed))
 	require.Equal(t, make([]byte, 64), mem, "and stores nothing")
 }
@@ -246,7 +246,7 @@ func TestCMT_46_FollowOnsKeepTheOrder(t *testing.T) {
 	r, mem := c.region(nil)
 	word := (*uint64)(unsafe.Pointer(&mem[16]))
 	for id := uint32(1); id <= 3; id++ {
-		c.sends("three follow-ons to one place", requestOf(msnOf(id), ask(id, part(r, 0, 8)).then(FollowOn{r.STag(), r.BaseTO() + 16, uint64(id)})))
+		c.sends("three follow-ons to one place", requestOf(msnOf(id), ask(id, part(r, 0, 8)).then(r.STag(), r.BaseTO()+16, uint64(id))))
 	}
 	tasks := c.tasks
 	c.tasks = nil
@@ -278,7 +278,7 @@ func TestPromptFlushNeedsNoGoroutine(t *testing.T) {
 	var m promptly
 	quick, _ := c.region(func(o *stag.Options) { o.Flusher = &m })
 	slow, _ := c.region(nil)
-	c.sends("a Commit", requestOf(1, ask(1, part(quick, 0, 8)).then(FollowOn{quick.STag(), quick.BaseTO(), 1})))
+	c.sends("a Commit", requestOf(1, ask(1, part(quick, 0, 8)).then(quick.STag(), quick.BaseTO(), 1)))
 	c.wantSegment("is answered at once", responseOf(1, 1, 0))
 	c.sends("one that waits, and one that does not", requestOf(2, ask(2, part(slow, 0, 8))), requestOf(3, ask(3, part(quick, 0, 8))))
 	c.wantIdle("which then must not overtake it")
@@ -292,7 +292,7 @@ func TestCMT_25_OneSyncAnswersSeveralCommits(t *testing.T) {
 	g := newGroup(64, true, func([]Range) error { return nil })
 	r, mem := c.region(func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } })
 	c.sends("two Commits, each behind a Write", writeOf(part(r, 0, 4), "none"), requestOf(1, ask(1, part(r, 0, 4), part(r, 8, 4))),
-		writeOf(part(r, 8, 4), "lost"), requestOf(2, ask(2, part(r, 8, 4)).then(FollowOn{r.STag(), r.BaseTO() + 16, 1})))
+		writeOf(part(r, 8, 4), "lost"), requestOf(2, ask(2, part(r, 8, 4)).then(r.STag(), r.BaseTO()+16, 1)))
 	require.Len(t, c.tasks, 1, "the second joins the first")
 	c.wantIdle("which waits")
 	c.wantAnswer("and is answered", 1, 1, 0)

@@ -127,8 +127,8 @@ func part(r *stag.Region, off, n int) Region {
 
 func ask(id uint32, regions ...Region) Request { return Request{ID: id, Regions: regions} }
 
-func (r Request) then(f FollowOn) Request {
-	r.HasFollowOn, r.FollowOn = true, f
+func (r Request) then(st stag.STag, to, value uint64) Request {
+	r.HasFollowOn, r.At, r.Value = true, Region{STag: st, TO: to}, value
 	return r
 }
 
