@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
@@ -37,7 +38,9 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 	if err != nil {
 		return nil, err
 	}
-	err = qp.dial(ctx, network, addr, qp.cfg.MPA.options())
+	if err = qp.checkRequest(network); err == nil {
+		err = qp.dial(ctx, network, addr, qp.cfg.MPA.options())
+	}
 	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && qp.mayFallBack(ctx) {
 		o := qp.cfg.MPA.options()
 		o.Revision = mpa.Revision1
@@ -48,6 +51,19 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 		return nil, fmt.Errorf("iwarp: dial %s %s: %w", network, addr, err)
 	}
 	return qp, nil
+}
+
+// checkRequest finds out what is wrong with the Request before anything is connected.
+func (qp *QP) checkRequest(network string) error {
+	n := len(qp.offer(true))
+	err := qp.cfg.MPA.options().CheckRequest(n)
+	if network == networkSCTP || network == networkSCTPUDP {
+		err = qp.sessionOptions().CheckRequest(n)
+	}
+	if own := len(qp.cfg.PrivateData); err != nil && own < n {
+		err = fmt.Errorf("%w; %d of them are the offer of CommitOptions.Negotiate", err, n-own)
+	}
+	return err
 }
 
 func (qp *QP) mayFallBack(ctx context.Context) bool {
@@ -76,17 +92,25 @@ func (qp *QP) dial(ctx context.Context, network, addr string, o mpa.Options) err
 // TCP connection may have taken over its descriptor. Client cannot try again with
 // revision 1 as Dial does: it then returns an error that matches ErrUnsupported. After a
 // *[RejectError] c is still open and the caller's (RFC 5044 section 7.1.2); after any
-// other error it is closed.
+// other error it is closed. A nil c is an error.
 //
 // Only a *net.TCPConn itself is driven by system calls of the library's own;
 // everything else, a wrapper of one included, through its Read and Write.
 func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error) {
+	if isNil(c) {
+		return nil, errNoConn("client")
+	}
 	qp, err := r.newQP(qc)
 	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
-	if err := qp.connect(ctx, c, qp.cfg.MPA.options()); err != nil {
+	if err = qp.checkRequest(""); err == nil {
+		err = qp.connect(ctx, c, qp.cfg.MPA.options())
+	} else {
+		_ = c.Close()
+	}
+	if err != nil {
 		qp.abandon(err)
 		if errors.Is(err, mpa.ErrNoReply) {
 			err = fmt.Errorf("%w: the peer may know only MPA revision 1: %w", ErrUnsupported, err)
@@ -95,6 +119,15 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	}
 	return qp, nil
 }
+
+// isNil reports whether c is no connection: nil, or a nil pointer of a type that
+// implements net.Conn.
+func isNil(c net.Conn) bool {
+	v := reflect.ValueOf(c)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+func errNoConn(what string) error { return fmt.Errorf("iwarp: %s: the net.Conn is nil", what) }
 
 // connect sets up the connection c from this side, and closes it unless it
 // succeeds or is rejected.

@@ -257,3 +257,28 @@ func ExampleWC_Err() {
 	// remote access error
 	// true true true
 }
+
+// A server that handles the completions of all its QPs in one place keeps what it knows of
+// a client with the QP. So it is at hand even for a message that comes before Accept has
+// returned.
+func ExampleQP_UserData() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	cq := must(rnic.CreateCQ(16))
+	type session struct{ name string }
+
+	config := iwarp.QPConfig{
+		RecvCQ: cq, UserData: &session{"Ada"},
+		Setup: func(_ context.Context, qp *iwarp.QP) error { return qp.PostRecv(iwarp.RecvWR{}) },
+	}
+	client, _ := joined(rnic, pd, iwarp.QPConfig{}, config)
+	check(client.Send(ctx))
+
+	var wcs [1]iwarp.WC
+	must(cq.Wait(ctx, wcs[:]))
+	from := wcs[0].QP.UserData().(*session)
+	fmt.Println("a message of", from.name)
+	// Output: a message of Ada
+}

@@ -20,6 +20,8 @@ var withoutExample = map[string]string{
 		Listener.Addr MR.Len MR.STag MW.Len MW.STag
 		QP.Err QP.IRD QP.LocalAddr QP.ORD QP.PeerIRD QP.PeerORD QP.PrivateData QP.RecvCQ QP.RemoteAddr QP.SendCQ
 		QP.CommitLimits QP.State QP.Terminated RNIC.EventsDropped RNIC.Limits RemoteMemory.Size`,
+	"it does for a window what the one of MR does for a region": `
+		MW.AdvertiseRange`,
 	"it gives something back, and there is nothing to see": `
 		Listener.Close MW.Close PD.Close SRQ.Close`,
 	"fmt and errors call it": `

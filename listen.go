@@ -196,8 +196,11 @@ func (l *Listener) receive(setup setup) {
 
 // Server makes the responder of an existing connection: it reads the initiator's
 // Request. From now on c belongs to the ConnRequest, and to the QP that accepts it: see
-// [RNIC.Client]. After an error c is closed.
+// [RNIC.Client]. After an error c is closed. A nil c is an error.
 func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnRequest, error) {
+	if isNil(c) {
+		return nil, errNoConn("server")
+	}
 	cfg, err := lc.withDefaults(r)
 	if err != nil {
 		_ = c.Close()

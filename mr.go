@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 
@@ -35,21 +34,10 @@ func (mr *MR) Len() uint64 { return mr.region().Len() }
 func (mr *MR) Slice(off, n int) SGE { return SGE{MR: mr, Off: off, Len: n} }
 
 // Advertise returns what a peer needs to reach n octets from off. It returns the
-// zero RemoteBuffer if they are not all within the region, or more than 2^32-1.
+// zero RemoteBuffer if they are not all within the region, or more than 2^32-1: where that
+// may be, call [MR.AdvertiseRange], which returns an error, and as many RemoteBuffers as
+// it takes.
 func (mr *MR) Advertise(off, n int) RemoteBuffer { return advertise(mr.region(), off, n) }
-
-func advertise(r *stag.Region, off, n int) RemoteBuffer {
-	if !contains(r, off, n) || uint64(n) > math.MaxUint32 {
-		return RemoteBuffer{}
-	}
-	return RemoteBuffer{STag: r.STag(), TO: r.BaseTO() + uint64(off), Len: uint32(n)}
-}
-
-// contains reports whether the n octets at off lie within the region.
-func contains(r *stag.Region, off, n int) bool {
-	size := r.Len()
-	return off >= 0 && n >= 0 && uint64(off) <= size && uint64(n) <= size-uint64(off)
-}
 
 // Invalidate ends all access to the region: the STag is dead at once, and when
 // Invalidate returns nil no placement is in flight and none can start (RFC 5040

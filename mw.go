@@ -53,7 +53,8 @@ func (mw *MW) Len() uint64 { return mw.latest.Load().Len() }
 
 // Advertise returns what a peer needs to reach n octets of the window from off, by the
 // OpBind that was posted last; a Send posted behind that may carry it. It returns the
-// zero RemoteBuffer if they are not all within the window, or more than 2^32-1.
+// zero RemoteBuffer if they are not all within the window, or more than 2^32-1; see
+// [MW.AdvertiseRange].
 func (mw *MW) Advertise(off, n int) RemoteBuffer { return advertise(mw.latest.Load(), off, n) }
 
 // Invalidate ends all access through the window, in whatever state it is, as

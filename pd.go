@@ -64,6 +64,11 @@ type MROptions struct {
 // Close the peer may read or write buf at any moment that access allows; only a
 // completion tells when it did. Reading locally is always allowed, and the rights
 // RemoteWrite and RemoteAtomic need LocalWrite. An empty buf is refused.
+//
+// Every octet of buf must stay accessible until then. Beware of a mapped file: if somebody
+// makes the file shorter, the next access behind its end, by the peer or by the data path
+// of this process, is a SIGBUS that ends the process. [NewFileBuffer], and the mappings of
+// package commit, answer that with an error instead.
 func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, error) {
 	return pd.register(nil, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.Register(buf, o)

@@ -85,7 +85,9 @@ type QPConfig struct {
 	// none. Connection set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD and QP.ORD.
 	IRD, ORD int
 	// PrivateData goes to the peer's application with the Request or Reply: at most
-	// 248 octets, 508 with MPAOptions.LargePrivateData.
+	// 248 octets, 508 with MPAOptions.LargePrivateData, less 20 with
+	// CommitOptions.Negotiate. More is an error, of Dial and Client before anything is
+	// connected or sent.
 	PrivateData []byte
 	// Setup runs while the QP is Idle, before our Request or Reply goes out: the
 	// place to post receives and to register memory for this QP alone. Send work
@@ -108,6 +110,10 @@ type QPConfig struct {
 	Commit *CommitOptions
 	// TLS wraps the connection of Dial in TLS 1.3, below MPA.
 	TLS *tls.Config
+	// UserData is the caller's: QP.UserData returns it, and the library does not look at
+	// it. It is how the handler of a completion finds what belongs to WC.QP, for a receive
+	// may complete before Accept, Dial or Client has returned the QP.
+	UserData any
 	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which
 	// Wireshark decodes. A failing Write ends the trace and nothing else.
 	Trace io.Writer
@@ -263,6 +269,9 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 			return c, fmt.Errorf("%w: QPConfig.%s is %d, at most %d", ErrLimit, x.name, *x.v, x.most)
 		}
 	}
+	if c.MPA.Revision != 0 && c.MPA.Revision != mpa.Revision1 && c.MPA.Revision != mpa.Revision2 {
+		return c, fmt.Errorf("iwarp: QPConfig.MPA.Revision is %d, want 1 or 2", c.MPA.Revision)
+	}
 	if c.RNRWait == 0 {
 		c.RNRWait = defaultRNRWait
 	}
@@ -281,6 +290,9 @@ func rnicOf(cq *CQ, def *RNIC) *RNIC {
 	}
 	return cq.rnic
 }
+
+// UserData returns QPConfig.UserData. It may be called at any time, in QPConfig.Setup too.
+func (qp *QP) UserData() any { return qp.cfg.UserData }
 
 // PrivateData returns what the peer's application sent with its Request or Reply,
 // nil while the QP is not connected.

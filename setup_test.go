@@ -140,15 +140,29 @@ func TestTooMuchPrivateDataIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		for n, o := range map[int]MPAOptions{249: {}, 509: {LargePrivateData: true}} {
-			_, err := s.rnic.Dial(testContext(t), "pipe", peers(t, func(p *peer) { p.wantEnd("not one octet of a Request") }),
-				&QPConfig{PD: s.pd, PrivateData: make([]byte, n), MPA: o})
+			qc := &QPConfig{PD: s.pd, PrivateData: make([]byte, n), MPA: o, Setup: func(context.Context, *QP) error {
+				t.Fatal("Setup is not called")
+				return nil
+			}}
+			for _, network := range []string{"pipe", "tcp"} {
+				_, err := s.rnic.Dial(testContext(t), network, "127.0.0.1:1", qc) // where nobody listens
+				require.ErrorContains(t, err, fmt.Sprintf("%d octets of private data", n), "nothing is connected")
+			}
+			near, far := net.Pipe()
+			_, err := s.rnic.Client(testContext(t), near, qc)
 			require.ErrorContains(t, err, fmt.Sprintf("%d octets of private data", n))
+			_, err = far.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF, "not one octet of a Request")
 
 			p, cr := requester(t, s.rnic, "pipe", hx(defaultRequest))
 			_, err = cr.Accept(testContext(t), &QPConfig{PD: s.pd, PrivateData: make([]byte, n), MPA: o})
 			require.ErrorContains(t, err, fmt.Sprintf("%d octets of private data", n))
 			p.wantEnd("not one octet of a Reply")
 		}
+		_, err := s.rnic.Dial(testContext(t), "sctp+udp", "127.0.0.1:1", &QPConfig{PD: s.pd, PrivateData: make([]byte, 509)})
+		require.ErrorContains(t, err, "509 octets of private data, at most 508")
+		_, err = s.rnic.Dial(testContext(t), "tcp", "127.0.0.1:1", &QPConfig{PD: s.pd, PrivateData: make([]byte, 229), Commit: &CommitOptions{Negotiate: true}})
+		require.ErrorContains(t, err, "249 octets of private data, at most 248 are allowed without LargePrivateData; 20 of them")
 		p, cr := requester(t, s.rnic, "pipe", hx(defaultRequest))
 		require.ErrorContains(t, cr.Reject(make([]byte, 249)), "249 octets")
 		p.wantEnd("not one octet of a Reply")

@@ -51,7 +51,7 @@ func sentinelOfStatus(s Status) error {
 // Status, Vendor and CommitStatus count.
 type WC struct {
 	ID     uint64
-	QP     *QP
+	QP     *QP // perhaps before Accept, Dial or Client has returned it: see QP.UserData
 	Op     Op
 	Status Status
 	Flags  Flags     // Solicited: the message asked for a solicited event

@@ -1,7 +1,6 @@
 package iwarp
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/goiwarp/iwarp/stag"
@@ -98,37 +97,6 @@ const allFlags = Unsignaled | Solicited | ReadFence | LocalFence
 type SGE struct {
 	MR       *MR
 	Off, Len int
-}
-
-// A RemoteBuffer names memory of the peer: what the owner's [MR.Advertise]
-// returned and the application carried across. The zero value names nothing; it
-// serves where no octet is moved.
-type RemoteBuffer struct {
-	STag stag.STag
-	TO   uint64
-	Len  uint32
-}
-
-// remoteBufferLen is the wire form: be32 STag, be64 TO, be32 length.
-const remoteBufferLen = 16
-
-// AppendBinary appends the 16 octets in which the library's own protocols carry a
-// RemoteBuffer: STag (4), TO (8), length (4), big endian. It never fails.
-func (rb RemoteBuffer) AppendBinary(b []byte) ([]byte, error) {
-	b = binary.BigEndian.AppendUint32(b, uint32(rb.STag))
-	b = binary.BigEndian.AppendUint64(b, rb.TO)
-	return binary.BigEndian.AppendUint32(b, rb.Len), nil
-}
-
-// UnmarshalBinary reads the form of AppendBinary: 16 octets, no more and no less.
-func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
-	if len(b) != remoteBufferLen {
-		return fmt.Errorf("iwarp: a RemoteBuffer has %d octets, got %d", remoteBufferLen, len(b))
-	}
-	rb.STag = stag.STag(binary.BigEndian.Uint32(b))
-	rb.TO = binary.BigEndian.Uint64(b[4:])
-	rb.Len = binary.BigEndian.Uint32(b[12:])
-	return nil
 }
 
 // A SendWR is a work request for the send queue. Which fields count depends on Op:

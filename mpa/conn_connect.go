@@ -20,14 +20,11 @@ import (
 // it is after an error in the arguments, when nothing has been sent. After any
 // other error, which wraps a *transport.Fault, s is closed; see also ErrNoReply.
 func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
-	revision, err := o.asked()
+	revision, err := o.request(len(private))
 	if err != nil {
 		return nil, nil, err
 	}
 	isEnhanced := revision >= Revision2
-	if err := o.checkPrivate(len(private), isEnhanced); err != nil {
-		return nil, nil, err
-	}
 	ours := enhanced.Limits{IRD: ird, ORD: ord, RTR: o.offered(), Untold: o.FixedDepths}
 	request := &Frame{Markers: o.Markers, CRC: !o.NoCRC, Enhanced: isEnhanced, Revision: revision}
 	if isEnhanced {

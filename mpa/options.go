@@ -76,6 +76,22 @@ func (o Options) limit() MULPDU {
 	return min(max(MULPDU(o.MaxULPDU), MinMULPDU), MaxMULPDU)
 }
 
+// CheckRequest tells whether a Request may be sent with these options and so many octets
+// of private data. Connect checks the same; a caller may want to know before there is a
+// connection.
+func (o Options) CheckRequest(private int) error {
+	_, err := o.request(private)
+	return err
+}
+
+// request returns the revision of a Request with so many octets of private data.
+func (o Options) request(private int) (revision uint8, err error) {
+	if revision, err = o.asked(); err != nil {
+		return 0, err
+	}
+	return revision, o.checkPrivate(private, revision >= Revision2)
+}
+
 // checkPrivate tells whether so much private data may go into a frame.
 func (o Options) checkPrivate(n int, isEnhanced bool) error {
 	limit := privateDataDefault
@@ -85,10 +101,13 @@ func (o Options) checkPrivate(n int, isEnhanced bool) error {
 			limit -= enhanced.Size
 		}
 	}
-	if n > limit {
+	switch {
+	case n <= limit:
+		return nil
+	case o.LargePrivateData:
 		return fmt.Errorf("mpa: %d octets of private data, at most %d are allowed", n, limit)
 	}
-	return nil
+	return fmt.Errorf("mpa: %d octets of private data, at most %d are allowed without LargePrivateData", n, limit)
 }
 
 // asked is the revision that an initiator asks for: nothing of RFC 6581 is used

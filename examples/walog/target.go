@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 
 	"github.com/goiwarp/iwarp"
@@ -33,6 +34,9 @@ func openTarget(ctx context.Context, addr, path string, size int64) (t *target, 
 	}()
 	if t.file, err = commit.OpenFile(path, &commit.FileOptions{Size: size}); err != nil {
 		return t, err
+	}
+	if n := t.file.Size(); n > math.MaxUint32 { // what one RemoteBuffer cannot say
+		return t, fmt.Errorf("%s has %d octets; a log has less than 4 GiB", path, n)
 	}
 	if t.rnic, err = iwarp.Open(nil); err != nil {
 		return t, err

@@ -58,6 +58,10 @@ func told(depth uint16) int {
 	return int(depth)
 }
 
+// CheckRequest tells whether a session may be asked for with so many octets of private
+// data. Connect checks the same; a caller may want to know before there is an association.
+func (o Options) CheckRequest(private int) error { return checkPrivate(private, !o.Plain) }
+
 // checkPrivate tells whether so much private data fits a control message.
 func checkPrivate(n int, isEnhanced bool) error {
 	limit := MaxPrivateData

@@ -1,0 +1,100 @@
+package iwarp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A RemoteBuffer names memory of the peer: what the owner's [MR.Advertise]
+// returned and the application carried across. The zero value names nothing; it
+// serves where no octet is moved.
+//
+// One RemoteBuffer has less than 4 GiB. A larger region takes several, which
+// [MR.AdvertiseRange] makes; but they differ in TO and Len alone, so a program may as well
+// make its own: octet n of a region is at TO+n under the same STag.
+type RemoteBuffer struct {
+	STag stag.STag
+	TO   uint64
+	Len  uint32
+}
+
+// remoteBufferLen is the wire form: be32 STag, be64 TO, be32 length.
+const remoteBufferLen = 16
+
+// AppendBinary appends the 16 octets in which the library's own protocols carry a
+// RemoteBuffer: STag (4), TO (8), length (4), big endian. It never fails.
+func (rb RemoteBuffer) AppendBinary(b []byte) ([]byte, error) {
+	b = binary.BigEndian.AppendUint32(b, uint32(rb.STag))
+	b = binary.BigEndian.AppendUint64(b, rb.TO)
+	return binary.BigEndian.AppendUint32(b, rb.Len), nil
+}
+
+// UnmarshalBinary reads the form of AppendBinary: 16 octets, no more and no less.
+func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
+	if len(b) != remoteBufferLen {
+		return fmt.Errorf("iwarp: a RemoteBuffer has %d octets, got %d", remoteBufferLen, len(b))
+	}
+	rb.STag = stag.STag(binary.BigEndian.Uint32(b))
+	rb.TO = binary.BigEndian.Uint64(b[4:])
+	rb.Len = binary.BigEndian.Uint32(b[12:])
+	return nil
+}
+
+// Slice returns the n octets of rb from off, with the same STag. It returns the zero
+// RemoteBuffer if they are not all within rb: an operation on that which moves octets is
+// refused with ErrBounds when it is posted.
+func (rb RemoteBuffer) Slice(off, n int) RemoteBuffer {
+	if off < 0 || n < 0 || uint64(off)+uint64(n) > uint64(rb.Len) {
+		return RemoteBuffer{}
+	}
+	return RemoteBuffer{STag: rb.STag, TO: rb.TO + uint64(off), Len: uint32(n)}
+}
+
+// AdvertisePiece is the length of what [MR.AdvertiseRange] returns, but for the last:
+// 2 GiB, so that all begin at a multiple of every page and block size.
+const AdvertisePiece = 1 << 31
+
+// AdvertiseRange returns what a peer needs to reach n octets from off, any number of them:
+// RemoteBuffers of AdvertisePiece octets, one behind the other, of which the last may be
+// shorter. There is one at least, of no length if n is 0. If the octets are not all within
+// the region the error matches ErrBounds.
+func (mr *MR) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
+	return advertiseRange(mr.region(), off, n)
+}
+
+// AdvertiseRange is [MR.AdvertiseRange] for the window, by the OpBind that was posted last.
+func (mw *MW) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
+	return advertiseRange(mw.latest.Load(), off, n)
+}
+
+func advertiseRange(r *stag.Region, off, n int) ([]RemoteBuffer, error) {
+	if !contains(r, off, n) {
+		return nil, fmt.Errorf("%w: %d octets from %d of %d", ErrBounds, n, off, r.Len())
+	}
+	rest := RemoteBuffer{STag: r.STag(), TO: r.BaseTO() + uint64(off)}
+	left := uint64(n)
+	var pieces []RemoteBuffer
+	for left > AdvertisePiece {
+		pieces = append(pieces, RemoteBuffer{STag: rest.STag, TO: rest.TO, Len: AdvertisePiece})
+		rest.TO += AdvertisePiece
+		left -= AdvertisePiece
+	}
+	rest.Len = uint32(left)
+	return append(pieces, rest), nil
+}
+
+func advertise(r *stag.Region, off, n int) RemoteBuffer {
+	if !contains(r, off, n) || uint64(n) > math.MaxUint32 {
+		return RemoteBuffer{}
+	}
+	return RemoteBuffer{STag: r.STag(), TO: r.BaseTO() + uint64(off), Len: uint32(n)}
+}
+
+// contains reports whether the n octets at off lie within the region.
+func contains(r *stag.Region, off, n int) bool {
+	size := r.Len()
+	return off >= 0 && n >= 0 && uint64(off) <= size && uint64(n) <= size-uint64(off)
+}
