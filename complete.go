@@ -154,18 +154,32 @@ func (w *waiter) finish() {
 // wait returns the completion. If ctx ends first the work request goes on without
 // anybody waiting, and w is left to it.
 func (w *waiter) wait(ctx context.Context) (WC, error) {
+	wc, ok := w.completion(ctx)
+	if !ok {
+		return WC{}, ctx.Err()
+	}
+	return wc, wc.Err()
+}
+
+// completion is wait for somebody who looks at the WC. It reports false if ctx ends first.
+func (w *waiter) completion(ctx context.Context) (WC, bool) {
 	select {
 	case <-w.done:
 	default:
 		if !w.sleep(ctx) {
 			w.left.Store(true)
-			return WC{}, ctx.Err()
+			return WC{}, false
 		}
 	}
 	wc := w.wc
+	w.spare(wc.QP)
+	return wc, true
+}
+
+// spare gives w back, for the next helper.
+func (w *waiter) spare(qp *QP) {
 	w.wc, w.qp = WC{}, nil
-	wc.QP.rnic.waiters.Put(w)
-	return wc, wc.Err()
+	qp.rnic.waiters.Put(w)
 }
 
 // sleep returns when w is done; or if ctx ends first: false.

@@ -19,9 +19,10 @@
 //
 // Work requests are posted with [QP.PostSend], for which [SendWR] has the list, and with
 // [QP.PostRecv] or [SRQ.PostRecv]. Posting never blocks. Each work request ends with a
-// [WC] on a CQ, those of one queue in the order in which they were posted. The blocking
-// helpers [QP.Send], [QP.Recv], [QP.RDMAWrite], [QP.RDMARead], [QP.FetchAdd],
-// [QP.CompareSwap] and [QP.Commit] do one of them and wait; [QP.Remote] makes an
+// [WC] on a CQ, those of one queue in the order in which they were posted. For each
+// operation there is a blocking helper, such as [QP.Send], [QP.Recv], [QP.RDMAWrite],
+// [QP.RDMARead] and [QP.Commit], that does it and waits, and [QP.Do] is one for a list of
+// work requests; [QP.Remote] makes an
 // io.ReaderAt and io.WriterAt of the peer's memory. To reach memory of the peer one needs its
 // [RemoteBuffer]: the owner makes it with [MR.Advertise] or [MW.Advertise] and tells it
 // by private data or a Send.
@@ -37,6 +38,15 @@
 // connection is there. A message that finds no receive posted waits for
 // QPConfig.RNRWait, 30 s by default, during which nothing is read from the connection;
 // then the stream ends. EventNoReceive tells of the wait after its first second.
+//
+// Helpers: the completion of a blocking helper is its own: it never appears on a CQ, so
+// helpers and posted work may be mixed on one QP, in the order in which they are posted.
+// Where the queue is full a helper waits for a slot under its context; a slot is free when
+// the helper that has it is done, or when the completion of posted work has been polled: if
+// nobody polls, it waits until the context ends. A context that ends stops the waiting and
+// not the work request: its memory stays the QP's until it is done, at the latest when the
+// QP has ended (see [QP.Done]). The error is then the context's. Before the QP is
+// established, in Setup, a helper fails.
 //
 // Beginning: a responder may send when the first message of the initiator has come (RFC
 // 5044 section 7.1.2); what it posts before waits. By default the initiator sends an

@@ -8,8 +8,8 @@ import "github.com/goiwarp/iwarp/rdmap"
 
 // postEarly queues send work requests of an Idle QP. A blocking helper is refused: in
 // Setup it would wait for itself.
-func (qp *QP) postEarly(wrs []SendWR, w *waiter) error {
-	if w != nil {
+func (qp *QP) postEarly(wrs []SendWR, ws []*waiter) error {
+	if ws != nil {
 		return errNotConnected
 	}
 	qp.mu.Lock()

@@ -159,23 +159,16 @@ func ExamplePD_RegisterBuffer() {
 	defer os.Remove(file.Name())
 	defer file.Close()
 	check(file.Truncate(1 << 20))
-	// A sizedFile is an *os.File with the method Size() int64.
-	region := must(pd.RegisterBuffer(sizedFile{file, 1 << 20}, stag.LocalWrite|stag.RemoteWrite, nil))
+	octets := must(iwarp.NewFileBuffer(file, 0))
+	region := must(pd.RegisterBuffer(octets, stag.LocalWrite|stag.RemoteWrite, nil))
 
 	must(peer.Remote(region.Advertise(0, 1<<20)).WriteAt([]byte("into the file"), 4096))
 	check(peer.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{})) // tells that the Write is placed
-	octets := make([]byte, 13)
-	must(file.ReadAt(octets, 4096))
-	fmt.Printf("%s\n", octets)
+	written := make([]byte, 13)
+	must(file.ReadAt(written, 4096))
+	fmt.Printf("%s\n", written)
 	// Output: into the file
 }
-
-type sizedFile struct {
-	*os.File
-	size int64
-}
-
-func (f sizedFile) Size() int64 { return f.size }
 
 // The usual pattern: the region of a helper is closed by a defer. If the helper was
 // cancelled its work request goes on; Close waits until it no longer uses the octets, and the

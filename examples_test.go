@@ -26,7 +26,9 @@ var withoutExample = map[string]string{
 		Listener.Close MW.Close PD.Close SRQ.Close`,
 	"fmt and errors call it": `
 		EventKind.String Op.String State.String PostError.Error PostError.Unwrap RejectError.Error RejectError.Is
-		TerminateError.Error TerminateError.Is TerminateError.Unwrap`,
+		TerminateError.Error TerminateError.Is TerminateError.Unwrap ListError.Error ListError.Unwrap`,
+	"the data path calls it": `
+		FileBuffer.ReadAt FileBuffer.Size FileBuffer.WriteAt`,
 }
 
 // TestEveryVerbHasAnExample: a reader finds each function and method at work on its

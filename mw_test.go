@@ -257,6 +257,7 @@ func TestVERBS_32_QPWithWindowsIsNotClosed(t *testing.T) {
 		require.Equal(t, StateRTS, owner.qp.State(), "nothing has changed")
 		_, sink := user.register(8, stag.LocalWrite, nil)
 		require.NoError(t, user.qp.RDMARead(testContext(t), sink.Slice(0, 8), mw.Advertise(0, 8)))
+		require.NoError(t, user.qp.PostRecv(RecvWR{}))
 		require.NoError(t, owner.qp.Send(testContext(t)), "work goes on")
 		require.NoError(t, mw.Invalidate(testContext(t)))
 		require.NoError(t, owner.qp.Close())

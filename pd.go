@@ -22,7 +22,7 @@ type PD struct {
 	closed bool
 }
 
-// A Buffer is registered octets that are not memory, such as a file: RDMA Writes
+// A Buffer is registered octets that are not memory, such as a file ([FileBuffer]): RDMA Writes
 // become WriteAt, RDMA Reads become ReadAt (RFC 4296 section 2: a buffer could be
 // a disk file). Both may be called at the same time from several goroutines, and
 // WriteAt in any order. Size is asked once, at registration. An atomic operation is a
@@ -75,7 +75,8 @@ func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, 
 	})
 }
 
-// RegisterBuffer registers octets that are not memory. An error of the Buffer
+// RegisterBuffer registers octets that are not memory; [NewFileBuffer] makes a Buffer of an
+// *os.File. An error of the Buffer
 // ends the stream whose operation met it, but for what a Commit will tell of: see
 // MROptions.Durable.
 func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {

@@ -21,21 +21,21 @@ func (qp *QP) PostSend(wrs ...SendWR) error {
 	return qp.postSend(wrs, nil)
 }
 
-// postSend is PostSend; with w, for the one request of a blocking helper.
-func (qp *QP) postSend(wrs []SendWR, w *waiter) error {
+// postSend is PostSend; with ws, one for each request, for a blocking helper.
+func (qp *QP) postSend(wrs []SendWR, ws []*waiter) error {
 	switch {
 	case qp.closing.Load():
 		return &PostError{Err: qp.cause()}
 	case !qp.connected.Load():
-		return qp.postEarly(wrs, w)
+		return qp.postEarly(wrs, ws)
 	}
 	room := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
 		if i == 0 {
 			room = qp.sendRoom.take(qp.cfg.SendDepth, len(wrs))
 		}
-		if w != nil {
-			r.Tag = w
+		if ws != nil {
+			r.Tag = ws[i]
 		}
 		if err := qp.fill(r, &wrs[i]); err != nil {
 			return err

@@ -3,13 +3,17 @@ package iwarp
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goiwarp/iwarp/stag"
 )
 
-// The blocking helpers post one work request and wait for it. They wait for room
-// in the queue, and for the completion, under ctx. A ctx that ends stops the
-// waiting and not the work request: its memory stays the QP's until it is done, at
-// the latest when the QP has ended (see QP.Done). What need not block succeeds even
-// if ctx is already done.
+// errorPrefix begins the errors of the package.
+const errorPrefix = "iwarp: "
+
+// The blocking helpers post work requests and wait for them; the rules are in the package
+// documentation.
 
 // Send sends the octets of local as one message, and returns when they have been
 // handed to the network.
@@ -50,21 +54,179 @@ func (qp *QP) CompareSwap(ctx context.Context, at RemoteBuffer, old, new uint64)
 	return wc.Old, err
 }
 
+// SendInvalidate is Send, and the peer's STag is invalidated when it takes the message (RFC
+// 5040 section 5.3): a window, or a region of its QP alone. Its WC.STag tells which.
+func (qp *QP) SendInvalidate(ctx context.Context, invalidate stag.STag, local ...SGE) error {
+	_, err := qp.do(ctx, SendWR{Op: OpSendInvalidate, Invalidate: invalidate, Local: local})
+	return err
+}
+
+// SendImmediate sends eight octets of Immediate Data, which take one of the peer's receives
+// and none of its memory (RFC 7306 section 6), and returns when they have been handed to
+// the network. See [SendWR], and [QP.RecvWC] for the other side.
+func (qp *QP) SendImmediate(ctx context.Context, imm [8]byte) error {
+	_, err := qp.do(ctx, SendWR{Op: OpImmediate, Imm: imm})
+	return err
+}
+
+// RDMAWriteImm is RDMAWrite with Immediate Data right behind it, which tell the peer that
+// the octets have been placed.
+func (qp *QP) RDMAWriteImm(ctx context.Context, dst RemoteBuffer, imm [8]byte, src ...SGE) error {
+	_, err := qp.do(ctx, SendWR{Op: OpRDMAWriteImm, Local: src, Remote: dst, Imm: imm})
+	return err
+}
+
+// RDMAReadInvalidate is RDMARead, and when the octets are there the STag of dst's region is
+// invalidated.
+func (qp *QP) RDMAReadInvalidate(ctx context.Context, dst SGE, src RemoteBuffer) error {
+	_, err := qp.do(ctx, SendWR{Op: OpRDMAReadInvalidate, Local: []SGE{dst}, Remote: src})
+	return err
+}
+
+// Swap replaces the 64-bit integer at the beginning of at by new, and returns what it was
+// before. See [SendWR] for what at must be.
+func (qp *QP) Swap(ctx context.Context, at RemoteBuffer, new uint64) (old uint64, err error) {
+	wc, err := qp.do(ctx, SendWR{Op: OpSwap, Remote: at, Swap: new})
+	return wc.Old, err
+}
+
+// Bind binds a window to the octets of to, with TOs from 0, and returns when that is in
+// force: then [MW.Advertise] tells what to give to the peer. The region needs MWBind. A Bind
+// that is refused, with StatusBind, ends the QP, as every failure does.
+func (qp *QP) Bind(ctx context.Context, mw *MW, to SGE, access stag.Access) error {
+	_, err := qp.do(ctx, SendWR{Op: OpBind, MW: mw, Local: []SGE{to}, Access: access})
+	return err
+}
+
+// Register gives a region of [PD.AllocMR] its memory, with TOs from 0, and returns when
+// that is in force. For a Buffer, or another base TO, post an OpRegister, or call [QP.Do]. A
+// Register that is refused, with StatusBind, ends the QP.
+func (qp *QP) Register(ctx context.Context, mr *MR, memory []byte, access stag.Access) error {
+	_, err := qp.do(ctx, SendWR{Op: OpRegister, MR: mr, Memory: memory, Access: access})
+	return err
+}
+
+// LocalInvalidate invalidates the STag of a region or window of this side behind all that
+// was posted before, and returns when nothing can be placed through it any more. An STag
+// that is not this QP's to use, or is invalid already, is refused, with StatusBind, and the
+// QP ends. [MR.Invalidate] and [MW.Invalidate] are in no order with work, and end no QP.
+func (qp *QP) LocalInvalidate(ctx context.Context, s stag.STag) error {
+	_, err := qp.do(ctx, SendWR{Op: OpLocalInvalidate, Flags: LocalFence, Invalidate: s})
+	return err
+}
+
 // Recv posts one receive and returns the length of the message that fills it, 0 if
-// that is Immediate Data.
+// that is Immediate Data, which [QP.RecvWC] returns.
 // Receives that were posted before it are filled first. Beware of ending ctx: the
 // receive stays posted, and the message that fills it is lost to the application.
 func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
+	wc, err := qp.RecvWC(ctx, into)
+	return int(wc.Len), err
+}
+
+// RecvWC is Recv for somebody who wants to know more of the message: its Immediate Data,
+// the STag that it has invalidated, whether it was Solicited. With no SGE it takes an empty
+// message or Immediate Data.
+func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (WC, error) {
 	w := qp.waiter()
-	err = qp.recvRoom.whenRoom(ctx, func() error {
-		_, err := qp.postRecv([]RecvWR{{Local: []SGE{into}}}, w)
+	err := qp.recvRoom.whenRoom(ctx, func() error {
+		_, err := qp.postRecv([]RecvWR{{Local: into}}, w)
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return WC{}, err
 	}
-	wc, err := w.wait(ctx)
-	return int(wc.Len), err
+	return w.wait(ctx)
+}
+
+// A ListError tells which work request of [QP.Do] was the first that did not succeed.
+type ListError struct {
+	N   int   // its index; all before it have succeeded
+	Err error // what is wrong with it, or the error of the context
+}
+
+func (e *ListError) Error() string {
+	return fmt.Sprintf("iwarp: work request %d of the list: %v", e.N, strings.TrimPrefix(e.Err.Error(), errorPrefix))
+}
+
+func (e *ListError) Unwrap() error { return e.Err }
+
+// Do posts a list of work requests, in order, and waits until all of them are done. wcs[i]
+// tells of wrs[i]; Unsignaled means nothing here. The list may be longer than
+// QPConfig.SendDepth: then it is posted as slots become free, and work that others post may
+// come in between.
+//
+// The error is a *[ListError], which names the first request that failed, could not be
+// posted, or was not done when ctx ended. wcs is then as long as is known: of the requests
+// that were done, in order. What is behind the first that could not be posted is not
+// posted; what is behind one that failed has failed, too, since the QP has ended, but for a
+// Commit that the peer could not do.
+func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
+	ws := make([]*waiter, len(wrs))
+	for i := range ws {
+		ws[i] = qp.waiter()
+	}
+	posted, refused := qp.postAll(ctx, wrs, ws)
+	for _, w := range ws[posted:] {
+		w.spare(qp)
+	}
+	if refused != nil {
+		refused = &ListError{N: posted, Err: refused}
+	}
+	wcs, err = await(ctx, ws[:posted])
+	if err != nil {
+		return wcs, err
+	}
+	return wcs, refused
+}
+
+// postAll posts wrs, waiting for room if need be, and returns how many of them it could.
+func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*waiter) (posted int, err error) {
+	if len(wrs) == 0 {
+		return 0, nil
+	}
+	err = qp.sendRoom.whenRoom(ctx, func() error {
+		qp.tx.dispatch()
+		err := qp.postSend(wrs[posted:], ws[posted:])
+		var post *PostError
+		switch {
+		case err == nil:
+			posted = len(wrs)
+		case errors.As(err, &post):
+			posted += post.N
+			err = post.Err
+		}
+		return err
+	})
+	return posted, err
+}
+
+// await returns the completions of ws, which come in this order. The error is that of the
+// first request that failed, or was not done when ctx ended.
+func await(ctx context.Context, ws []*waiter) (wcs []WC, err error) {
+	if len(ws) == 0 {
+		return nil, nil
+	}
+	wcs = make([]WC, 0, len(ws))
+	last := len(ws) - 1
+	behind, all := ws[last].completion(ctx) // when it is done, so are the others
+	for i, w := range ws {
+		wc, ok := behind, all
+		if i < last {
+			wc, ok = w.completion(ctx)
+		}
+		if !ok {
+			if err == nil {
+				err = &ListError{N: i, Err: ctx.Err()}
+			}
+			break
+		}
+		wcs = append(wcs, wc)
+		if werr := wc.Err(); werr != nil && err == nil {
+			err = &ListError{N: i, Err: werr}
+		}
+	}
+	return wcs, err
 }
 
 // do posts wr, waiting for room if need be, and waits for its completion.
@@ -72,7 +234,7 @@ func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 	w := qp.waiter()
 	err := qp.sendRoom.whenRoom(ctx, func() error {
 		qp.tx.dispatch()
-		return qp.postSend([]SendWR{wr}, w)
+		return qp.postSend([]SendWR{wr}, []*waiter{w})
 	})
 	if err != nil {
 		var post *PostError
