@@ -163,7 +163,7 @@ func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
 
 // prepare makes c ready for MPA and runs Setup.
 func (qp *QP) prepare(ctx context.Context, c net.Conn) (transport.Stream, error) {
-	c, err := qp.rnic.secure(ctx, c, qp.cfg.TLS, transport.TLSClient)
+	c, err := qp.rnic.secure(ctx, c, qp.cfg.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -262,20 +262,24 @@ func (qp *QP) abandon(err error) {
 	close(qp.done)
 }
 
-// secure wraps c in TLS if there is a configuration for it.
-func (r *RNIC) secure(ctx context.Context, c net.Conn, cfg *tls.Config, wrap wrapTLS) (net.Conn, error) {
-	if d := r.cfg.PeerTimeout; d > 0 {
-		if err := transport.SetPeerTimeout(c, d); err != nil {
-			return nil, err
-		}
+// secure wraps c, of an initiator, in TLS if there is a configuration for it.
+func (r *RNIC) secure(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, error) {
+	if err := r.bindPeerTimeout(c); err != nil {
+		return nil, err
 	}
 	if cfg == nil {
 		return c, nil
 	}
-	return wrap(ctx, c, cfg)
+	return transport.TLSClient(ctx, c, cfg)
 }
 
-type wrapTLS func(context.Context, net.Conn, *tls.Config) (net.Conn, error)
+// bindPeerTimeout has Config.PeerTimeout hold for c.
+func (r *RNIC) bindPeerTimeout(c net.Conn) error {
+	if d := r.cfg.PeerTimeout; d > 0 {
+		return transport.SetPeerTimeout(c, d)
+	}
+	return nil
+}
 
 func (m MPAOptions) options() mpa.Options {
 	return mpa.Options{

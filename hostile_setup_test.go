@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,7 +77,7 @@ func dialRaw(t *testing.T, l *Listener) *peer {
 }
 
 // TestMPA_75_77_SEC_42_RequestThatNeverEnds: octets that dribble in do not extend the
-// timeout, and while the bound of half-open connections is reached others wait.
+// timeout.
 func TestMPA_75_77_SEC_42_RequestThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newLonelyVictim(t)
@@ -93,16 +94,91 @@ func TestMPA_75_77_SEC_42_RequestThatNeverEnds(t *testing.T) {
 				closed <- time.Since(start)
 			}()
 		}
-		synctest.Wait()
-		honest := dialRaw(t, l)
-		honest.writes([]byte(requestKey + "\x40\x01\x00\x00"))
-		cr, err := l.Accept(testContext(t))
-		require.NoError(t, err)
-		require.Equal(t, timeout, time.Since(start), "the honest one has waited for a place, and no longer")
 		for range cap(closed) {
-			require.InDelta(t, timeout, <-closed, float64(timeout/50), "the others are closed at the timeout")
+			require.InDelta(t, timeout, <-closed, float64(timeout/50), "they are closed at the timeout")
 		}
-		require.NoError(t, cr.Reject(nil))
+		v.othersLive()
+	})
+}
+
+// TestSEC_42_RequestThatDoesNotProgress: a peer that sends nothing, or stops in the
+// middle, is not waited for as long as one that goes on.
+func TestSEC_42_RequestThatDoesNotProgress(t *testing.T) {
+	for name, octets := range map[string]string{"silent": "", "stops": requestKey + "\x40"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newLonelyVictim(t)
+				l, err := v.rnic.Listen(testContext(t), "pipe", "", &ListenConfig{ProgressTimeout: time.Second})
+				require.NoError(t, err)
+				defer l.Close()
+				p := dialRaw(t, l)
+				start := time.Now()
+				for _, octet := range []byte(octets) {
+					time.Sleep(100 * time.Millisecond)
+					p.writes([]byte{octet})
+					start = time.Now()
+				}
+				p.wantGone("nothing is answered")
+				require.Equal(t, time.Second, time.Since(start), "counted from the last octet")
+
+				p = dialRaw(t, l)
+				p.writes([]byte(requestKey + "\x40\x01\x00\x00"))
+				time.Sleep(time.Minute)
+				cr, err := l.Accept(testContext(t))
+				require.NoError(t, err)
+				require.NoError(t, cr.Reject(nil), "the application may think about a whole Request")
+				p.reads(20)
+				v.othersLive()
+			})
+		})
+	}
+}
+
+// TestSEC_2_42_DribblersDoNotShutOthersOut: many more of them than may be half open, each
+// of which comes back as soon as it is refused.
+func TestSEC_2_42_DribblersDoNotShutOthersOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const dribblers, honest, limit = 2400, 50, 64
+		v := newLonelyVictim(t)
+		l, err := v.rnic.Listen(testContext(t), "pipe", "", &ListenConfig{MaxHalfOpen: limit})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		var gone sync.WaitGroup
+		for i := range dribblers {
+			gone.Go(func() {
+				pause := time.Duration(i) * time.Millisecond // 1,000 a second come anew
+				for ctx.Err() == nil {
+					time.Sleep(pause)
+					pause = time.Second
+					if c, err := transport.Dial(ctx, "pipe", l.Addr().String(), transport.Options{}); err == nil {
+						(&peer{TB: t, c: c}).dribble([]byte(requestKey+"\x40\x01\x02\x00"), 700*time.Millisecond)
+						_ = c.Close()
+					}
+				}
+			})
+		}
+		time.Sleep(dribblers * time.Millisecond)
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			for range honest {
+				if cr, err := l.Accept(ctx); err == nil {
+					_ = cr.Reject(nil)
+				}
+			}
+		}()
+		for range honest {
+			start := time.Now()
+			_, err := v.rnic.Dial(ctx, "pipe", l.Addr().String(), &QPConfig{PD: v.pd})
+			require.ErrorIs(t, err, ErrRejected)
+			require.Less(t, time.Since(start), time.Second, "an honest peer gets its answer")
+			require.LessOrEqual(t, v.rnic.halfOpen(), limit, "no more are half open than may be")
+			time.Sleep(50 * time.Millisecond)
+		}
+		<-answered
+		cancel()
+		require.NoError(t, l.Close())
+		gone.Wait()
 		v.othersLive()
 	})
 }

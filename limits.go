@@ -21,7 +21,7 @@ type Limits struct {
 	MaxInline     int // octets of inline payload: 1,024
 	MaxIRD        int // RDMA Reads and atomic operations of the peer, of a QP: 1,024
 	MaxORD        int // RDMA Reads and atomic operations of this side, of a QP: 1,024
-	MaxHalfOpen   int // connections of a listener that are being set up: 128
+	MaxHalfOpen   int // connections of a listener that are being set up: 4,096
 }
 
 var defaultLimits = Limits{
@@ -29,7 +29,7 @@ var defaultLimits = Limits{
 	MaxQueueDepth: 1 << 16, MaxCQDepth: 1 << 22,
 	MaxSGE: 16, MaxInline: 1024,
 	MaxIRD: 1024, MaxORD: 1024,
-	MaxHalfOpen: 128,
+	MaxHalfOpen: 4096,
 }
 
 // maxReads is the largest IRD or ORD that the 14 bits of RFC 6581 can say: 0x3FFF

@@ -14,15 +14,25 @@ type ListenConfig struct {
 	// SetupTimeout bounds TLS and the whole Request of a connection: 5 s by default.
 	// Octets that trickle in do not extend it (RFC 5044 section 7.1.2 rule 10).
 	SetupTimeout time.Duration
+	// ProgressTimeout bounds how long nothing comes of a Request that is not complete: 2 s
+	// by default, or SetupTimeout if that is less. Over SCTP it does not apply.
+	ProgressTimeout time.Duration
 	// MaxHalfOpen is how many connections may be in set-up, including those that the
-	// application has not answered yet: Limits.MaxHalfOpen by default. Further ones
-	// wait in the system's backlog.
+	// application has not answered yet: Limits.MaxHalfOpen by default. Where that is
+	// reached, a new connection takes the place of the oldest whose Request is not
+	// complete, so that peers that leave theirs unfinished do not keep others out. Where
+	// all wait for the application, further ones wait in the system's backlog.
+	//
+	// One costs a descriptor, a goroutine and some 10 KiB; with TLS about 30 KiB.
 	MaxHalfOpen int
 	// TLS wraps connections in TLS 1.3, below MPA.
 	TLS *tls.Config
 }
 
-const defaultSetupTimeout = 5 * time.Second
+const (
+	defaultSetupTimeout    = 5 * time.Second
+	defaultProgressTimeout = 2 * time.Second
+)
 
 func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
 	var c ListenConfig
@@ -32,11 +42,15 @@ func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
 	if c.SetupTimeout == 0 {
 		c.SetupTimeout = defaultSetupTimeout
 	}
+	if c.ProgressTimeout == 0 {
+		c.ProgressTimeout = min(defaultProgressTimeout, c.SetupTimeout)
+	}
 	if c.MaxHalfOpen == 0 {
 		c.MaxHalfOpen = r.limits.MaxHalfOpen
 	}
-	if c.SetupTimeout < 0 || c.MaxHalfOpen < 0 {
-		return c, fmt.Errorf("iwarp: ListenConfig.SetupTimeout is %v and MaxHalfOpen %d, and neither may be negative", c.SetupTimeout, c.MaxHalfOpen)
+	if c.SetupTimeout < 0 || c.ProgressTimeout < 0 || c.MaxHalfOpen < 0 {
+		return c, fmt.Errorf("iwarp: ListenConfig.SetupTimeout is %v, ProgressTimeout %v and MaxHalfOpen %d, and none may be negative",
+			c.SetupTimeout, c.ProgressTimeout, c.MaxHalfOpen)
 	}
 	if c.MaxHalfOpen > r.limits.MaxHalfOpen {
 		return c, fmt.Errorf("%w: ListenConfig.MaxHalfOpen is %d, at most %d", ErrLimit, c.MaxHalfOpen, r.limits.MaxHalfOpen)
@@ -52,7 +66,7 @@ type Listener struct {
 
 	ctx     context.Context // ends with the listener
 	cancel  context.CancelCauseFunc
-	slots   chan struct{}     // one element a connection in set-up
+	opening halfOpen
 	arrived chan *ConnRequest // Requests that wait for Accept
 	once    sync.Once
 }
@@ -72,9 +86,9 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	}
 	l := &Listener{
 		rnic: r, cfg: cfg, source: src,
-		slots:   make(chan struct{}, cfg.MaxHalfOpen),
 		arrived: make(chan *ConnRequest, cfg.MaxHalfOpen),
 	}
+	l.opening.init(cfg.MaxHalfOpen)
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,10 +140,9 @@ func (l *Listener) Close() error {
 // run accepts connections until the listener is closed, then drops what waits.
 func (l *Listener) run() {
 	var setups sync.WaitGroup
-	for l.acquire() {
+	for {
 		setup, err := l.source.accept()
 		if err != nil {
-			l.release()
 			if l.ctx.Err() != nil {
 				break
 			}
@@ -137,10 +150,19 @@ func (l *Listener) run() {
 			l.pause()
 			continue
 		}
+		release := l.opening.leave
+		if !l.opening.enter(l.ctx) {
+			release = func() {} // closed: the set-up ends before it has begun
+		}
+		ctx, cancel := context.WithCancelCause(l.ctx)
+		complete := l.opening.asking.Add(func() { cancel(errEvicted) })
 		setups.Add(1)
 		l.rnic.tasks.start(func() {
 			defer setups.Done()
-			l.receive(setup)
+			defer cancel(nil)
+			cr, err := setup(ctx, release)
+			complete()
+			l.queue(ctx, cr, err)
 		})
 	}
 	setups.Wait()
@@ -154,18 +176,6 @@ func (l *Listener) run() {
 	}
 }
 
-// acquire waits for room for one more set-up.
-func (l *Listener) acquire() bool {
-	select {
-	case l.slots <- struct{}{}:
-		return true
-	case <-l.ctx.Done():
-		return false
-	}
-}
-
-func (l *Listener) release() { <-l.slots }
-
 // pause keeps a lasting error of accept, such as too many open files, from turning
 // into a busy loop.
 func (l *Listener) pause() {
@@ -176,15 +186,17 @@ func (l *Listener) pause() {
 	}
 }
 
-// receive reads the Request of one connection and queues it for Accept.
-func (l *Listener) receive(setup setup) {
-	ctx, cancel := context.WithCancel(l.ctx)
-	defer cancel()
-	cr, err := setup(ctx, l.release)
-	if err != nil {
-		if l.ctx.Err() == nil {
-			l.rnic.log.Info("connection refused during set-up", "err", err)
-		}
+// queue takes what has come of a set-up, which is a request for Accept, or why there is
+// none. ctx is that of the set-up.
+func (l *Listener) queue(ctx context.Context, cr *ConnRequest, err error) {
+	switch {
+	case err != nil && l.ctx.Err() == nil:
+		l.rnic.log.Info("connection refused during set-up", "err", err)
+		return
+	case err != nil:
+		return
+	case ctx.Err() != nil: // it was given up just then, and somebody waits for its place
+		cr.close()
 		return
 	}
 	select {

@@ -86,41 +86,71 @@ func TestMPA_77_OneTimerForTheWholeRequest(t *testing.T) {
 	})
 }
 
+// TestSEC_2_HalfOpenConnectionsAreBounded: the oldest that has not said all makes room for
+// the newest, but never one that has.
 func TestSEC_2_HalfOpenConnectionsAreBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		l := s.listens(&ListenConfig{MaxHalfOpen: 2, SetupTimeout: 10 * time.Second})
-		silent := []*peer{calls(t, l, nil), calls(t, l, nil)}
+		start := time.Now()
+		oldest := calls(t, l, nil)
+		synctest.Wait()
+		younger := calls(t, l, nil)
+		synctest.Wait()
+		require.Equal(t, 2, s.rnic.halfOpen())
 		good := calls(t, l, request("40 01 0000"))
 		synctest.Wait()
-		require.Equal(t, 2, s.rnic.halfOpen(), "the third is not even looked at")
-		require.Empty(t, l.arrived)
-		require.NoError(t, silent[0].c.Close())
-		synctest.Wait()
-		require.Len(t, l.arrived, 1, "one that leaves makes room")
+		require.Equal(t, 2, s.rnic.halfOpen())
+		require.Len(t, l.arrived, 1, "the newest has a place")
+		oldest.wantEnd("of the oldest")
 		late := calls(t, l, request("40 01 0000"))
+		younger.wantEnd("that of the next for the next")
 		synctest.Wait()
-		require.Len(t, l.arrived, 1, "one that waits for the application still counts")
+		require.Zero(t, time.Since(start), "and nothing waits for that")
+		require.Len(t, l.arrived, 2)
+
+		last := calls(t, l, request("40 01 0000"))
+		synctest.Wait()
+		require.Equal(t, 2, s.rnic.halfOpen(), "one that waits for the application keeps its place")
+		require.Len(t, l.arrived, 2)
 		cr, err := l.Accept(testContext(t))
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Empty(t, l.arrived, "also when it has been handed to the application")
+		require.Len(t, l.arrived, 1, "also when it has been handed to the application")
 		qp, err := cr.Accept(testContext(t), &QPConfig{PD: s.pd})
 		require.NoError(t, err)
 		good.reads(20)
 		synctest.Wait()
-		require.Len(t, l.arrived, 1, "an established one does not")
-		cr, err = l.Accept(testContext(t))
-		require.NoError(t, err)
-		require.NoError(t, cr.Reject(nil))
-		late.reads(20)
+		require.Len(t, l.arrived, 2, "an established one does not")
+		for _, p := range []*peer{late, last} {
+			cr, err = l.Accept(testContext(t))
+			require.NoError(t, err)
+			require.NoError(t, cr.Reject(nil))
+			p.reads(20)
+		}
 		require.NoError(t, qp.Abort())
+	})
+}
+
+// TestListenerWithFullPlacesCloses: it has a connection in hand for which there is none.
+func TestListenerWithFullPlacesCloses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		l := s.listens(&ListenConfig{MaxHalfOpen: 1})
+		first, second := calls(t, l, request("40 01 0000")), calls(t, l, request("40 01 0000"))
+		synctest.Wait()
+		require.Len(t, l.arrived, 1)
+		require.NoError(t, l.Close())
+		first.wantEnd("it is dropped")
+		second.wantEnd("and the one that had no place")
+		synctest.Wait()
+		require.Zero(t, s.rnic.halfOpen())
 	})
 }
 
 func TestListenConfigIsChecked(t *testing.T) {
 	s := newSide(t, &Config{Limits: Limits{MaxHalfOpen: 4}})
-	for _, lc := range []ListenConfig{{SetupTimeout: -1}, {MaxHalfOpen: -1}, {MaxHalfOpen: 5}} {
+	for _, lc := range []ListenConfig{{SetupTimeout: -1}, {ProgressTimeout: -1}, {MaxHalfOpen: -1}, {MaxHalfOpen: 5}} {
 		_, err := s.rnic.Listen(testContext(t), "pipe", "", &lc)
 		require.Error(t, err, "%+v", lc)
 		a, b := net.Pipe()

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 
@@ -84,17 +83,51 @@ func (r *RNIC) request(ctx context.Context, c net.Conn, cfg ListenConfig, releas
 		release()
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errors.New("iwarp: set-up timed out"))
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errSetupTimeout)
 	defer cancel()
-	secured, err := r.secure(ctx, c, cfg.TLS, transport.TLSServer)
-	if err == nil {
-		o.Request, err = mpa.ReadRequest(ctx, transport.NewStream(secured, r.poller))
-	}
-	if err != nil {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	if err := r.readRequest(ctx, o, cfg, func() { giveUp(errNoProgress) }); err != nil {
 		cr.close()
-		return nil, err
+		return nil, whyGivenUp(ctx, err)
 	}
 	return cr, nil
+}
+
+// readRequest reads what the peer of o asks for. giveUp ends ctx if nothing comes for
+// too long.
+func (r *RNIC) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig, giveUp func()) error {
+	c := o.Conn
+	if err := r.bindPeerTimeout(c); err != nil {
+		return err
+	}
+	p := progresses(c, cfg.ProgressTimeout, giveUp)
+	defer p.settled()
+	reads := net.Conn(p)
+	if cfg.TLS != nil {
+		var err error
+		if reads, err = transport.TLSServer(ctx, p, cfg.TLS); err != nil {
+			return err
+		}
+		c = reads
+	}
+	var err error
+	if o.Request, err = mpa.ReadRequest(ctx, transport.NewStream(reads, nil)); err != nil {
+		return err
+	}
+	// What has read the Request has nothing more of the connection.
+	o.Trace(func(transport.Stream, []byte) transport.Stream { return transport.NewStream(c, r.poller) })
+	return nil
+}
+
+// whyGivenUp adds to err why this side has given up the set-up, if it has.
+func whyGivenUp(ctx context.Context, err error) error {
+	for _, why := range []error{errSetupTimeout, errNoProgress, errEvicted} {
+		if context.Cause(ctx) == why { //nolint:errorlint // a sentinel that is not wrapped
+			return fmt.Errorf("%w: %w", why, err)
+		}
+	}
+	return err
 }
 
 // An mpaOffer is a Request that came over a byte stream.

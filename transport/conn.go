@@ -121,7 +121,7 @@ func (s *connStream) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 // off below, without its closing alert.
 func abort(c net.Conn) error {
 	switch c := c.(type) {
-	case *tls.Conn:
+	case interface{ NetConn() net.Conn }: // a *tls.Conn
 		return abort(c.NetConn())
 	case interface{ Abort() error }:
 		return c.Abort()

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"time"
@@ -23,7 +22,7 @@ func SetPeerTimeout(c net.Conn, d time.Duration) error {
 	switch c := c.(type) {
 	case *net.TCPConn:
 		return errors.Join(c.SetKeepAliveConfig(keepAlive(d)), setUserTimeout(c, d))
-	case *tls.Conn:
+	case interface{ NetConn() net.Conn }: // a *tls.Conn
 		return SetPeerTimeout(c.NetConn(), d)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/eldest"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -23,15 +24,17 @@ type Listener struct {
 	e       *endpoint
 	secret  secret
 	backlog *sctp.Backlog
-	asking  atomic.Int64 // streams on which a session is about to be asked for
-	limit   int64
+	asking  eldest.List  // streams on which a session is about to be asked for
+	unasked atomic.Int64 // the same, and those that were given up and have not ended
+	limit   int
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
 
 // Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At
 // most backlog sessions may wait for Accept; further ones are refused by a Terminate
-// message (RFC 5043 section 6.4).
+// message (RFC 5043 section 6.4). On as many streams a session may be about to be asked
+// for; a further one takes the place of the oldest of them.
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
 	udp, port, err := splitAddr(addr)
 	var e *endpoint
@@ -41,7 +44,7 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
 	}
-	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: int64(4 * backlog)}
+	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: backlog}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	e.strangers = l.stranger
 	e.start()
@@ -141,15 +144,23 @@ func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
 	a.push(buf, copy(buf[:], p))
 }
 
-// admits bounds the streams on which nobody has asked for anything yet.
-func (l *Listener) admits() bool { return l.asking.Load() < l.limit }
+// admits bounds the streams on which nobody has asked for anything yet: where there are
+// too many of them, the newest takes the place of the oldest. That is only not so while
+// many that were given up have not ended yet.
+func (l *Listener) admits() bool {
+	if l.asking.Len() >= l.limit {
+		l.asking.GiveUp()
+	}
+	return l.unasked.Load() < int64(2*l.limit)
+}
 
 // asked reads what a peer asks for.
 func (l *Listener) asked(s *stream) {
-	l.asking.Add(1)
-	defer l.asking.Add(-1)
+	l.unasked.Add(1)
+	defer l.unasked.Add(-1)
 	ctx, cancel := context.WithTimeout(l.ctx, setupTime)
 	defer cancel()
+	defer l.asking.Add(cancel)()
 	l.backlog.Ask(ctx, s)
 }
 

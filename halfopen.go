@@ -1,0 +1,95 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/internal/eldest"
+)
+
+// Why a connection is refused before its Request is complete.
+var (
+	errSetupTimeout = fmt.Errorf("iwarp: set-up: the Request was not complete within SetupTimeout: %w", context.DeadlineExceeded)
+	errNoProgress   = fmt.Errorf("iwarp: set-up: no octet of the Request came within ProgressTimeout: %w", context.DeadlineExceeded)
+	errEvicted      = errors.New("iwarp: set-up: given up for a younger one, since MaxHalfOpen connections were being set up")
+)
+
+// halfOpen is the connections of a listener that are being set up. A peer that keeps its
+// set-up unfinished must not keep others out: where there are too many, the oldest that is
+// not complete makes room for the newest.
+type halfOpen struct {
+	limit  int
+	asking eldest.List // those whose Request is not complete
+
+	mu   sync.Mutex
+	n    int
+	room chan struct{} // told when n falls
+}
+
+func (h *halfOpen) init(limit int) { h.limit, h.room = limit, make(chan struct{}, 1) }
+
+// enter takes a place for a connection that has come. It waits if the application has all
+// places. It reports false if ctx ends first. One goroutine at a time may call it.
+func (h *halfOpen) enter(ctx context.Context) bool {
+	for evicted := false; !h.take(); {
+		evicted = evicted || h.asking.GiveUp()
+		select {
+		case <-h.room:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func (h *halfOpen) take() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n >= h.limit {
+		return false
+	}
+	h.n++
+	return true
+}
+
+// leave gives a place back.
+func (h *halfOpen) leave() {
+	h.mu.Lock()
+	h.n--
+	h.mu.Unlock()
+	select {
+	case h.room <- struct{}{}:
+	default:
+	}
+}
+
+// A progressConn is a connection that is given up if nothing comes for a while, until
+// settled is called.
+type progressConn struct {
+	net.Conn
+	limit time.Duration
+	timer *time.Timer // stopped: it does not matter any more
+}
+
+// progresses has giveUp called when c brings nothing for the time of limit.
+func progresses(c net.Conn, limit time.Duration, giveUp func()) *progressConn {
+	return &progressConn{Conn: c, limit: limit, timer: time.AfterFunc(limit, giveUp)}
+}
+
+func (c *progressConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.timer.Stop() {
+		c.timer.Reset(c.limit)
+	}
+	return n, err
+}
+
+// settled ends the supervision. The caller is the one who reads.
+func (c *progressConn) settled() { c.timer.Stop() }
+
+// NetConn returns what is below, as that of a tls.Conn does.
+func (c *progressConn) NetConn() net.Conn { return c.Conn }

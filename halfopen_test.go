@@ -1,0 +1,96 @@
+package iwarp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// dribblersOf keeps up to n connections to addr, each of which sends an octet of a Request
+// now and then and comes back a second after it was refused. It returns when they are there.
+func dribblersOf(t *testing.T, addr string, n int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var gone, there sync.WaitGroup
+	t.Cleanup(func() { cancel(); gone.Wait() })
+	there.Add(n)
+	request := []byte(requestKey + "\x40\x01\x02\x00")
+	for range n {
+		gone.Go(func() {
+			var d net.Dialer
+			arrive := sync.OnceFunc(there.Done)
+			defer arrive()
+			for ctx.Err() == nil {
+				c, err := d.DialContext(ctx, "tcp", addr)
+				if err != nil {
+					continue
+				}
+				arrive()
+				stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+				for i := 0; ; i++ {
+					if _, err := c.Write(request[i%len(request):][:1]); err != nil {
+						break
+					}
+					select {
+					case <-time.After(500 * time.Millisecond):
+					case <-ctx.Done():
+					}
+				}
+				stop()
+				_ = c.Close()
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	there.Wait()
+}
+
+// TestSEC_42_DribblersOverTCP: with the defaults, and with a limit that they reach.
+func TestSEC_42_DribblersOverTCP(t *testing.T) {
+	certificate := testCertificate(t)
+	for name, lc := range map[string]*ListenConfig{
+		"defaults": nil,
+		"a limit":  {MaxHalfOpen: 256},
+		"TLS":      {TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const dribblers, honest = 2400, 20
+			s := newSide(t, nil)
+			l, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", lc)
+			require.NoError(t, err)
+			answered := make(chan error, 1)
+			go func() {
+				for {
+					cr, err := l.Accept(context.Background())
+					if err != nil {
+						answered <- err
+						return
+					}
+					_ = cr.Reject(nil)
+				}
+			}()
+			dribblersOf(t, l.Addr().String(), dribblers)
+			var cfg *tls.Config
+			if lc != nil && lc.TLS != nil {
+				cfg = &tls.Config{RootCAs: rootsOf(t, certificate), ServerName: "iwarp.test"}
+			}
+			for range honest {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				_, err := s.rnic.Dial(ctx, "tcp", l.Addr().String(), &QPConfig{PD: s.pd, TLS: cfg})
+				cancel()
+				require.ErrorIs(t, err, ErrRejected, "an honest peer gets its answer within a second")
+			}
+			require.NoError(t, l.Close())
+			require.True(t, errors.Is(<-answered, net.ErrClosed))
+		})
+	}
+}

@@ -1,0 +1,48 @@
+// Package eldest keeps what has been begun and is not finished in the order of its
+// beginning, so that the oldest can be given up where there is too much of it.
+package eldest
+
+import (
+	"container/list"
+	"sync"
+)
+
+// A List is what is under way. The zero value is empty. It is safe for concurrent use.
+type List struct {
+	mu    sync.Mutex
+	items list.List // of func(): how each is given up; the oldest first
+}
+
+// Add enters what has just begun. giveUp is called at most once, without a lock, and must
+// not block. done takes it out; it may be called again.
+func (l *List) Add(giveUp func()) (done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.items.PushBack(giveUp)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.items.Remove(e) // does nothing if it has been removed
+	}
+}
+
+// GiveUp gives up the oldest. It reports false if there is none.
+func (l *List) GiveUp() bool {
+	l.mu.Lock()
+	e := l.items.Front()
+	if e == nil {
+		l.mu.Unlock()
+		return false
+	}
+	giveUp := l.items.Remove(e).(func())
+	l.mu.Unlock()
+	giveUp()
+	return true
+}
+
+// Len is how many are under way.
+func (l *List) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.items.Len()
+}
