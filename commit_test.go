@@ -122,6 +122,9 @@ func TestCMT_20_29_30_52_FailedCommitLeavesTheQP(t *testing.T) {
 		"a failure completes also if it is Unsignaled")
 	require.Equal(t, StateRTS, client.qp.State())
 	m.fails(nil)
+	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), commit.ErrDataLost, "it was not written again")
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(8, 8)), "the second region was not flushed, and is not lost")
+	require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8)))
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
 	require.NoError(t, client.qp.RDMARead(ctx, local.Slice(0, 8), mr.Advertise(0, 8)))
 }

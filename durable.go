@@ -25,6 +25,9 @@ func (opts *MROptions) durable(o *stag.Options, buf Buffer) error {
 		return fmt.Errorf("iwarp: register: MROptions.Durable makes octets of its own durable, and not those of the region: use RegisterBuffer with the same %T", own)
 	}
 	o.Flusher = opts.Durable
+	if l := commit.NewLatch(opts.Durable); l != nil {
+		o.Flusher, o.Watch = l.Flusher(), l
+	}
 	if t, ok := opts.Durable.(interface{ Touched(off, n int64) }); ok {
 		o.Dirty = t.Touched
 	}
@@ -42,7 +45,8 @@ func (opts *MROptions) durable(o *stag.Options, buf Buffer) error {
 	return nil
 }
 
-// writeThrough flushes what was written. If that fails the next Commit will tell.
+// writeThrough flushes what was written. If that fails the next Commit will tell: f, a backing
+// or a [commit.Latch], remembers what it has lost, and what it has not lost is flushed again.
 func writeThrough(touched func(off, n int64), f stag.Flusher) func(off, n int64) {
 	return func(off, n int64) {
 		if touched != nil {

@@ -113,6 +113,81 @@ func TestCMT_29_30_DiskThatFailsInAnyWay(t *testing.T) {
 	}
 }
 
+// TestCMT_30_FlusherThatForgetsItsFailure: a Flusher of the user's own fails once and then
+// succeeds, as the sync of a file does that has dropped its pages. Whoever was to hear of the
+// failure, no Commit of those octets succeeds until they are written again.
+func TestCMT_30_FlusherThatForgetsItsFailure(t *testing.T) {
+	for what, o := range map[string]MROptions{
+		"Commit":       {},
+		"WriteThrough": {WriteThrough: true},
+		"Integrity":    {WriteThrough: true, Integrity: func(int64, int64) error { return nil }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			client, server := committers(t)
+			ctx := testContext(t)
+			var m medium
+			o.Durable = &m
+			_, mr := server.register(64, stag.LocalWrite|stag.Remote, &o)
+			src, local := client.register(64, stag.LocalWrite, nil)
+			copy(src, "first")
+			write := func(off int) {
+				require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(off, 8), local.Slice(0, 8)))
+			}
+			write(0)
+			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+			m.fails(syscall.EIO)
+			write(8)
+			if o.WriteThrough {
+				require.NoError(t, client.qp.RDMARead(ctx, local.Slice(32, 8), mr.Advertise(8, 8)), "the Write was placed, and told to nobody")
+			} else {
+				require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(8, 8)), commit.ErrDataLost)
+			}
+			m.fails(nil)
+			for range 2 {
+				require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(8, 8)), commit.ErrDataLost)
+			}
+			follow := FollowOn{At: mr.Advertise(16, 8), Value: [8]byte{1}}
+			require.ErrorIs(t, client.qp.CommitThen(ctx, follow, mr.Advertise(8, 8)), commit.ErrDataLost)
+			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "what was durable still is")
+			write(8)
+			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(8, 8)), "once it is written again it is durable")
+			_, err := client.qp.FetchAdd(ctx, mr.Advertise(24, 8), 1)
+			require.NoError(t, err)
+			m.fails(syscall.EIO)
+			require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(24, 8)), commit.ErrDataLost)
+			m.fails(nil)
+			_, err = client.qp.FetchAdd(ctx, mr.Advertise(24, 8), 1)
+			require.NoError(t, err)
+			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(24, 8)), "by any operation")
+		})
+	}
+}
+
+// TestCMT_30_WindowOfAFlusherThatForgets: what is lost, and written again, through a window is
+// so in its region.
+func TestCMT_30_WindowOfAFlusherThatForgets(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	var m medium
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote|stag.MWBind, &MROptions{Durable: &m})
+	_, local := client.register(64, stag.LocalWrite, nil)
+	mw, err := server.pd.AllocMW()
+	require.NoError(t, err)
+	require.NoError(t, server.qp.PostSend(SendWR{Op: OpBind, MW: mw, Access: stag.RemoteWrite, Local: []SGE{mr.Slice(16, 16)}}))
+	wcs := make([]WC, 1)
+	one(t, server.qp.SendCQ(), wcs)
+	require.NoError(t, wcs[0].Err())
+	window := RemoteBuffer{STag: mw.STag(), Len: 8}
+	m.fails(syscall.EIO)
+	require.ErrorIs(t, client.qp.Commit(ctx, window), commit.ErrDataLost)
+	m.fails(nil)
+	require.ErrorIs(t, client.qp.Commit(ctx, window), commit.ErrDataLost)
+	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(16, 1)), commit.ErrDataLost)
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 16)))
+	require.NoError(t, client.qp.RDMAWrite(ctx, window, local.Slice(0, 8)))
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(16, 8)))
+}
+
 // TestCMT_30_OnlyCommitsTellOfAFailedWrite: whoever answers otherwise must not say that
 // something was written which was not.
 func TestCMT_30_OnlyCommitsTellOfAFailedWrite(t *testing.T) {

@@ -26,9 +26,9 @@ func codeOf(err error) Code {
 	return Failed
 }
 
-// losses are the errors after which nobody knows what is on the disk: the system has
+// losing are the errors after which nobody knows what is on the disk: the system has
 // dropped the pages that it could not write, and the next sync succeeds without them.
-var losses = []syscall.Errno{
+var losing = []syscall.Errno{
 	syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ESTALE,
 }
 
@@ -36,7 +36,7 @@ var transients = []syscall.Errno{syscall.EINTR, syscall.EAGAIN, syscall.ENOMEM}
 
 func codeOfErrno(no syscall.Errno) Code {
 	switch {
-	case slices.Contains(losses, no):
+	case slices.Contains(losing, no):
 		return DataLost
 	case no == syscall.EROFS:
 		return ReadOnly

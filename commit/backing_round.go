@@ -91,11 +91,13 @@ func (g *group) FlushThen(off, n int64, then func(error), run func(work func()))
 // roundFor returns the round at whose end want is durable. nil: it is, or cannot be, as
 // err says. Preconditions: g.mu is held.
 func (g *group) roundFor(want Range) (r *round, err error) {
-	switch {
-	case g.closed:
+	if g.closed {
 		return nil, fs.ErrClosed
-	case g.loss.Load() && g.lost.has(want):
-		return nil, g.why
+	}
+	if err := g.losses.told(want); err != nil {
+		return nil, err
+	}
+	switch {
 	case g.dirty.has(want):
 		return g.join(want), nil
 	case g.running != nil && g.taken.has(want):
@@ -253,14 +255,13 @@ func (g *group) gather() {
 func (g *group) settle(err error) {
 	switch codeOf(err) {
 	case OK:
-		for w := range g.taken.words {
-			g.taken.words[w].Store(0)
-		}
+		g.taken.clear()
 	case DataLost:
-		g.losses.Add(1)
-		g.lose(err)
-		g.taken.moveAll(&g.lost)
-		g.dirty.moveAll(&g.lost)
+		g.losses.synced(err)
+		g.dirty.moveAll(&g.taken)
+		g.ranges = g.taken.runs(g.ranges[:0])
+		g.losses.octets.addAll(g.ranges)
+		g.taken.clear()
 		if r := g.next; r != nil { // what it was to sync is lost, too
 			g.next = nil
 			g.end(r, err)

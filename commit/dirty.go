@@ -8,15 +8,6 @@ import (
 // A Range is n octets of a backing from off.
 type Range struct{ Off, Len int64 }
 
-// extend adds o to r if it begins within r or right behind; else r becomes o.
-func (r *Range) extend(o Range) {
-	if o.Off < r.Off || o.Off > r.Off+r.Len {
-		*r = o
-		return
-	}
-	r.Len = max(r.Len, o.Off-r.Off+o.Len)
-}
-
 const (
 	minChunk  = 4096
 	maxChunks = 1 << 18 // of one backing: the bits for them are 32 KiB
@@ -53,11 +44,7 @@ func (c *chunks) each(r Range, f func(word int, mask uint64) bool) {
 	if r.Len == 0 {
 		return
 	}
-	c.eachBit(r.Off>>c.shift, (r.Off+r.Len-1)>>c.shift, f)
-}
-
-// eachBit is each for the chunks first to last.
-func (c *chunks) eachBit(first, last int64, f func(word int, mask uint64) bool) {
+	first, last := r.Off>>c.shift, (r.Off+r.Len-1)>>c.shift
 	for w := first / 64; w <= last/64; w++ {
 		mask := ^uint64(0)
 		if w == first/64 {
@@ -77,24 +64,6 @@ func (c *chunks) add(r Range) {
 		if c.words[w].Load()&mask != mask {
 			c.words[w].Or(mask)
 		}
-		return true
-	})
-}
-
-// removeWhole removes the chunks that r covers to the last octet.
-func (c *chunks) removeWhole(r Range) {
-	r = c.clip(r)
-	end := r.Off + r.Len
-	first := (r.Off + 1<<c.shift - 1) >> c.shift
-	last := end>>c.shift - 1
-	if end == c.size {
-		last = (end - 1) >> c.shift
-	}
-	if first > last {
-		return
-	}
-	c.eachBit(first, last, func(w int, mask uint64) bool {
-		c.words[w].And(^mask)
 		return true
 	})
 }
@@ -124,6 +93,13 @@ func (c *chunks) moveAll(into *chunks) {
 		if c.words[w].Load() != 0 {
 			into.words[w].Or(c.words[w].Swap(0))
 		}
+	}
+}
+
+// clear removes everything.
+func (c *chunks) clear() {
+	for w := range c.words {
+		c.words[w].Store(0)
 	}
 }
 

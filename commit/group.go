@@ -2,7 +2,6 @@ package commit
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -42,12 +41,10 @@ type group struct {
 	// cheap is how many octets it takes no longer to sync than to start a goroutine.
 	cheap int64
 
-	dirty  chunks        // written since a sync was begun for them
-	lost   chunks        // what the backing has of them is not known: a sync or a write has failed
-	loss   atomic.Bool   // there has been a lost chunk
-	losses atomic.Uint64 // syncs that have failed like that
+	dirty chunks // written since a sync was begun for them
 
 	mu      sync.Mutex
+	losses  losses
 	busy    bool      // there is a committer, or one has been asked for
 	idle    sync.Cond // busy has ended
 	running *round
@@ -58,8 +55,6 @@ type group struct {
 	telling int       // who do so
 	once    func()    // commitOnce, made once
 	steady  func()    // commitAll, likewise
-	why     error     // of the last loss, for who asks for what was lost
-	mended  Range     // written in one run since then: segments may be shorter than chunks
 	taken   chunks    // what the running round makes durable
 	ranges  []Range   // of taken
 	syncs   uint64
@@ -69,50 +64,30 @@ type group struct {
 func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 	g := &group{
 		sync: sync, wholesale: wholesale,
-		dirty: newChunks(size), lost: newChunks(size), taken: newChunks(size),
+		dirty: newChunks(size), taken: newChunks(size),
 	}
 	g.idle.L = &g.mu
 	g.once, g.steady = g.commitOnce, g.commitAll
 	return g
 }
 
-// began is the moment at which a write begins; see wrote.
-func (g *group) began() (losses uint64) { return g.losses.Load() }
+// began is the moment at which a write begins; see losses.
+func (g *group) began() (losses uint64) { return g.losses.began() }
 
-// wrote tells of a write that has ended. Octets that were lost are as new if they were
-// written since. If a sync has failed meanwhile, nobody knows whether they were among those
-// that it has dropped, and so they are lost, too; and so they are if the backing could not
-// take them, which err says.
+// wrote tells of a write that has ended, with err.
 func (g *group) wrote(began uint64, off int64, n int, err error) {
 	r := Range{off, int64(n)}
 	g.dirty.add(r)
-	if err == nil && !g.loss.Load() {
+	if err == nil && !g.losses.ever.Load() {
 		return // a sync that fails from now on finds them dirty
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err == nil && g.losses.Load() == began {
-		g.mended.extend(r)
-		g.lost.removeWhole(g.mended)
-		return
-	}
-	g.lose(err)
-	g.lost.add(r)
+	g.losses.wrote(began, r, err)
 }
 
-// lose notes why octets are lost, for who asks for them. Preconditions: g.mu is held.
-func (g *group) lose(err error) {
-	g.loss.Store(true)
-	g.mended = Range{}
-	g.why = ErrDataLost
-	switch c := codeOf(err); c {
-	case OK:
-	case ReadOnly:
-		g.why = &Error{MakeStatus(NoRegion, c), err}
-	default:
-		g.why = &Error{MakeStatus(NoRegion, DataLost), err}
-	}
-}
+// remembers tells NewLatch that the backing has losses of its own.
+func (g *group) remembers() {}
 
 // Failed is told of a peer's RDMA Write that the backing could not take. WriteAt knows of
 // it already; what is left to say is that it need not end the stream: the next Flush of

@@ -322,9 +322,10 @@ func TestCMT_13_WhatASyncHasLostStaysLost(t *testing.T) {
 	require.ErrorIs(t, flush(g, 5*page, 1), ErrDataLost, "nor of what else was waiting to be written")
 	require.NoError(t, flush(g, 9*page, 1), "what was durable still is")
 	touch(g, 0, page-1)
-	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "part of the chunk is not enough")
-	touch(g, 0, page)
-	require.NoError(t, flush(g, 0, 1), "what is written again is as new")
+	require.ErrorIs(t, flush(g, 0, page), ErrDataLost, "part of the page is not enough")
+	require.NoError(t, flush(g, 0, page-1), "but for that part")
+	touch(g, page-1, 1)
+	require.NoError(t, flush(g, 0, page), "what is written again is as new")
 	touch(g, 64*page, 100)
 	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
 	g.wrote(g.began(), 7*page, page, syscall.ENOSPC)
@@ -361,15 +362,47 @@ func TestCMT_30_WhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
 	d.fails(nil)
 	touch(g, 0, 1400)
 	touch(g, 1400, 1400)
-	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "segments are shorter than a chunk")
+	require.ErrorIs(t, flush(g, 0, page), ErrDataLost, "segments are shorter than a page")
 	touch(g, 2800, 1400)
-	require.NoError(t, flush(g, 0, 1), "and all of them together are one")
-	require.ErrorIs(t, flush(g, page, 1), ErrDataLost)
+	require.NoError(t, flush(g, 0, page), "and all of them together are one")
+	require.ErrorIs(t, flush(g, page, page), ErrDataLost)
 	touch(g, page+1400, page-1400)
+	require.ErrorIs(t, flush(g, page, page), ErrDataLost)
 	touch(g, page, 1400)
-	require.ErrorIs(t, flush(g, page, 1), ErrDataLost, "in another order they are not known")
-	touch(g, page, page)
-	require.NoError(t, flush(g, page, 1))
+	require.NoError(t, flush(g, page, page), "in any order")
+}
+
+// TestCMT_30_WhatWasWrittenAgainIsLostAgain: when another sync fails, nothing counts of what was
+// written after the first.
+func TestCMT_30_WhatWasWrittenAgainIsLostAgain(t *testing.T) {
+	d := disk{err: syscall.EIO}
+	g := newGroup(64*page, false, d.sync)
+	touch(g, 0, page)
+	require.ErrorIs(t, flush(g, 0, page), syscall.EIO)
+	touch(g, 0, page/2)
+	require.ErrorIs(t, flush(g, 0, page/2), syscall.EIO, "it is tried again, and fails again")
+	d.fails(nil)
+	touch(g, page/2, page/2)
+	require.ErrorIs(t, flush(g, 0, page), ErrDataLost, "the first half is lost once more")
+	require.NoError(t, flush(g, page/2, page/2))
+	touch(g, 0, page/2)
+	require.NoError(t, flush(g, 0, page))
+}
+
+// TestCMT_30_LossesOfASyncThatSucceedsLater: what a sync has lost is no part of the next one.
+func TestCMT_30_LossesOfASyncThatSucceedsLater(t *testing.T) {
+	d := disk{err: syscall.EIO}
+	g := newGroup(64*page, false, d.sync)
+	touch(g, 0, page)
+	touch(g, 9*page, page)
+	require.ErrorIs(t, flush(g, 0, page), syscall.EIO)
+	d.fails(nil)
+	touch(g, 5*page, 1)
+	require.NoError(t, flush(g, 5*page, 1))
+	require.Equal(t, []Range{{5 * page, page}}, d.syncs[1], "only what was written since")
+	touch(g, 0, page)
+	require.NoError(t, flush(g, 0, page))
+	require.ErrorIs(t, flush(g, 9*page, 1), ErrDataLost)
 }
 
 // TestCMT_30_WriteThatFails: nobody answers to an RDMA Write, so the Commit tells.
@@ -457,18 +490,10 @@ func TestChunks(t *testing.T) {
 			r := Range{rnd.Int64N(size), 1 + rnd.Int64N(20*page)}
 			last := min(r.Off+r.Len, size) - 1
 			switch rnd.IntN(3) {
-			case 0:
+			case 0, 1:
 				c.add(r)
 				for k := r.Off / page; k <= last/page; k++ {
 					plain[k] = true
-				}
-			case 1:
-				c.removeWhole(r)
-				for k := range plain {
-					begin, end := int64(k)*page, min(int64(k+1)*page, size)
-					if r.Off <= begin && end <= last+1 {
-						plain[k] = false
-					}
 				}
 			default:
 				c.take(r, &into)

@@ -28,11 +28,15 @@ func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) [
 			break
 		}
 		part := int(min(n, uint64(room)))
-		mem := s.pin(h, access, part, alone)
+		mem, began := s.pin(h, access, part, alone)
 		if mem == nil {
 			break
 		}
+		first := len(dst)
 		dst = foresee(dst, h, mem, size-TaggedLen, uint64(part) == n)
+		for i := range dst[first:] {
+			dst[first+i].Began = began
+		}
 		room -= part
 	}
 	return dst
@@ -44,19 +48,20 @@ type place struct {
 	mem    []byte
 }
 
-// pin pins n octets of memory that h names, and returns them; nil if that cannot be.
-func (s *Stream) pin(h TaggedHeader, access stag.Access, n int, alone bool) []byte {
+// pin pins n octets of memory that h names, and returns them; nil if that cannot be. began is
+// the moment before they are written.
+func (s *Stream) pin(h TaggedHeader, access stag.Access, n int, alone bool) (mem []byte, began uint64) {
 	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, n)
 	if v != stag.None {
-		return nil
+		return nil, 0
 	}
-	mem := r.Bytes(off, n)
+	mem = r.Bytes(off, n)
 	if mem == nil || alone && r.PeersMayWrite() || s.overlaps(mem) {
 		r.Unpin()
-		return nil
+		return nil, 0
 	}
 	s.places = append(s.places, place{r, mem})
-	return mem
+	return mem, r.Began()
 }
 
 // overlaps reports whether something else is to be read into octets of mem, which an
@@ -110,7 +115,7 @@ func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
 	n := len(f.Payload)
 	h, err := ParseTagged(f.Head[:])
 	if err == nil {
-		err = s.placed(&h, n)
+		err = s.placed(&h, f)
 	}
 	if err == nil {
 		err = s.deliver(&segment{tagged: true, t: h, n: n})
@@ -123,10 +128,10 @@ func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
 }
 
 // placed is placeTagged without the copy.
-func (s *Stream) placed(h *TaggedHeader, n int) error {
-	r, off, _, err := s.admit(h, n)
+func (s *Stream) placed(h *TaggedHeader, f *transport.Foreseen) error {
+	r, off, _, err := s.admit(h, len(f.Payload))
 	if r != nil {
-		r.Touched(off, n)
+		r.Touched(f.Began, off, len(f.Payload))
 		r.Unpin()
 	}
 	return err

@@ -99,6 +99,36 @@ func TestWhatWasForeseenIsDelivered(t *testing.T) {
 	require.NoError(t, s.Placed(3, &segs[1]), "and what comes behind an error is dropped")
 }
 
+// A watching is a Watch on which time goes by.
+type watching struct {
+	now  uint64
+	told []string
+}
+
+func (w *watching) Began() uint64 { return w.now }
+
+func (w *watching) Wrote(began uint64, off, n int64, _ error) {
+	w.told = append(w.told, fmt.Sprint(began, off, n))
+}
+
+// TestCMT_30_ForeseenPayloadBeganBeforeItWasRead: the memory is written before the segment is
+// checked, and its owner is told so.
+func TestCMT_30_ForeseenPayloadBeganBeforeItWasRead(t *testing.T) {
+	c := converse(t, 0)
+	c.access = stag.LocalWrite
+	w := watching{now: 7}
+	var dirty []int64
+	a, _ := c.region(100, func(o *stag.Options) { o.Watch, o.Dirty = &w, func(off, n int64) { dirty = append(dirty, off, n) } })
+	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}})
+	segs := s.Foresee(nil, 20+TaggedLen, 1000, false)
+	w.now = 8
+	s.Release()
+	require.NoError(t, s.Placed(0, &segs[0]))
+	require.NoError(t, s.Placed(1, &segs[1]))
+	require.Equal(t, []string{"7 0 20", "7 20 5"}, w.told)
+	require.Equal(t, []int64{0, 20, 20, 5}, dirty)
+}
+
 func faultIn(t *testing.T, err error) *transport.Fault {
 	var f *transport.Fault
 	require.ErrorAs(t, err, &f)

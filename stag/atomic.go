@@ -42,6 +42,7 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 		return t.updateBuffer(r, off, change)
 	}
 	p := (*uint64)(unsafe.Pointer(&r.mem[off]))
+	began := r.Began()
 	for {
 		v = atomic.LoadUint64(p)
 		fresh := change(v)
@@ -49,7 +50,7 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 			return v, nil
 		}
 		if atomic.CompareAndSwapUint64(p, v, fresh) {
-			r.Touched(off, AtomicLen)
+			r.Touched(began, off, AtomicLen)
 			return v, nil
 		}
 	}

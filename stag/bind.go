@@ -68,6 +68,9 @@ func (r *Region) cover(on *Region, off uint64) {
 	if on.flush != nil {
 		r.flush = flushSection{on.flush, int64(off)}
 	}
+	if on.guard != nil {
+		r.guard = watchSection{on.guard, int64(off)}
+	}
 	if on.dirty != nil {
 		r.dirty = func(at, n int64) { on.dirty(int64(off)+at, n) }
 	}
@@ -123,4 +126,13 @@ type flushSection struct {
 
 func (s flushSection) Flush(ctx context.Context, off, n int64) error {
 	return s.Flusher.Flush(ctx, s.off+off, n)
+}
+
+type watchSection struct {
+	Watch
+	off int64
+}
+
+func (s watchSection) Wrote(began uint64, off, n int64, err error) {
+	s.Watch.Wrote(began, s.off+off, n, err)
 }

@@ -9,6 +9,7 @@ import "fmt"
 type Blank struct {
 	entry
 	flush Flusher
+	guard Watch
 	dirty func(off, n int64)
 }
 
@@ -25,7 +26,7 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*Blank, error) {
 	}
 	b := &Blank{
 		entry: entry{table: t, scope: o.Scope, most: o.Access, maxLen: maxLen},
-		flush: o.Flusher, dirty: o.Dirty,
+		flush: o.Flusher, guard: o.Watch, dirty: o.Dirty,
 	}
 	if err := b.start(); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (b *Blank) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, 
 
 func (b *Blank) region(r *Region, access Access, base uint64) (*Region, error) {
 	r.access, r.base, r.scope = access, base, b.scope
-	r.flush, r.dirty = b.flush, b.dirty
+	r.flush, r.guard, r.dirty = b.flush, b.guard, b.dirty
 	return b.prepare(r)
 }
 

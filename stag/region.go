@@ -26,6 +26,7 @@ type Region struct {
 	mem    []byte
 	buf    Buffer // nil: the octets are mem
 	flush  Flusher
+	guard  Watch
 	dirty  func(off, n int64)
 	failed func(off, n int64, err error)
 
@@ -90,9 +91,10 @@ func (r *Region) Place(off uint64, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
+	began := r.Began()
 	if r.buf == nil {
 		blockcopy.Copy(r.mem[off:], p)
-		r.Touched(off, len(p))
+		r.Touched(began, off, len(p))
 		return nil
 	}
 	n, err := r.writeBuffer(p, off)
@@ -100,7 +102,7 @@ func (r *Region) Place(off uint64, p []byte) error {
 		err = io.ErrShortWrite
 	}
 	// A failed write may have changed any of the octets.
-	r.Touched(off, len(p))
+	r.wrote(began, off, len(p), err)
 	if err != nil {
 		return fmt.Errorf("stag: placing into the buffer of %v: %w", r.stag, err)
 	}
@@ -123,9 +125,22 @@ func (r *Region) PlaceWrite(off uint64, p []byte) error {
 	return nil
 }
 
+// Began is to be called before octets are written otherwise than by Place, under a pin.
+func (r *Region) Began() uint64 {
+	if r.guard == nil {
+		return 0
+	}
+	return r.guard.Began()
+}
+
 // Touched tells that the n octets at off were written otherwise than by Place, under
-// a pin.
-func (r *Region) Touched(off uint64, n int) {
+// a pin. began is what Began has returned before.
+func (r *Region) Touched(began, off uint64, n int) { r.wrote(began, off, n, nil) }
+
+func (r *Region) wrote(began, off uint64, n int, err error) {
+	if r.guard != nil {
+		r.guard.Wrote(began, int64(off), int64(n), err)
+	}
 	if r.dirty != nil {
 		r.dirty(int64(off), int64(n))
 	}

@@ -3,6 +3,7 @@ package stag
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -99,6 +100,50 @@ func TestCMT_30_PlaceWriteTellsOfWhatFailed(t *testing.T) {
 	plain, err := table.RegisterBuffer(file, Options{Access: LocalWrite})
 	require.NoError(t, err)
 	require.ErrorIs(t, plain.PlaceWrite(2, numbered(4)), file.err, "where nobody is told it is an error")
+}
+
+// A watching is a Watch that writes down what it is told. Each placement begins at a time of its
+// own.
+type watching struct {
+	now  uint64
+	told []string
+}
+
+func (w *watching) Began() uint64 {
+	w.now++
+	return w.now
+}
+
+func (w *watching) Wrote(began uint64, off, n int64, err error) {
+	w.told = append(w.told, fmt.Sprint(began, off, n, err != nil))
+}
+
+func TestCMT_30_WatchIsToldOfAllThatIsWritten(t *testing.T) {
+	table := NewTable()
+	file := &testFile{data: make([]byte, 16)}
+	var w watching
+	o := Options{Access: LocalWrite, Watch: &w}
+	memory, err := table.Register(make([]byte, 16), o)
+	require.NoError(t, err)
+	buffer, err := table.RegisterBuffer(file, o)
+	require.NoError(t, err)
+	for _, r := range []*Region{memory, buffer} {
+		w = watching{}
+		require.NoError(t, r.Place(1, numbered(3)))
+		require.NoError(t, r.PlaceWrite(2, numbered(4)))
+		_, err = table.Update(r, 8, func(v uint64) uint64 { return v + 1 })
+		require.NoError(t, err)
+		_, err = table.Update(r, 8, func(v uint64) uint64 { return v })
+		require.NoError(t, err)
+		require.Equal(t, []string{"1 1 3 false", "2 2 4 false", "3 8 8 false"}, w.told)
+	}
+	w = watching{}
+	file.err = errors.New("half written")
+	require.Error(t, buffer.PlaceWrite(1, numbered(3)))
+	require.Equal(t, []string{"1 1 3 true"}, w.told)
+	began := memory.Began()
+	memory.Touched(began, 3, 2)
+	require.Equal(t, "2 3 2 false", w.told[1])
 }
 
 func TestBufferThatFails(t *testing.T) {

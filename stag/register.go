@@ -13,6 +13,7 @@ type Options struct {
 	BaseTO  uint64             // TO of the first octet; BaseTO + length must fit in 64 bits
 	Scope   Scope              // Stream other than 0: only that stream may use the STag
 	Flusher Flusher            // nil: the region is not durable
+	Watch   Watch              // told of each placement into the region, before Dirty; nil: none
 	Dirty   func(off, n int64) // called after each placement into the region, within its pin; nil: none
 	// Failed is told, after Dirty, of a peer's RDMA Write that the Buffer could not take,
 	// which is then no error. nil: it is one.
@@ -63,7 +64,7 @@ func (t *Table) register(r *Region, o Options) (*Region, error) {
 		return nil, fmt.Errorf("stag: %d octets at TO %#x wrap", r.size, o.BaseTO)
 	}
 	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
-	r.flush, r.dirty, r.failed = o.Flusher, o.Dirty, o.Failed
+	r.flush, r.guard, r.dirty, r.failed = o.Flusher, o.Watch, o.Dirty, o.Failed
 	if err := t.insert(r); err != nil {
 		return nil, err
 	}

@@ -31,8 +31,32 @@ type Buffer interface {
 
 // A Flusher makes a range durable: when Flush returns nil, octets [off, off+n)
 // survive a power cut. It may be called from several goroutines.
+//
+// What an implementer owes:
+//   - nil is a promise for all octets of the range that were written before the call, whoever
+//     wrote them.
+//   - An error after which octets may be gone from where they were, as the pages of a file are
+//     whose sync has failed, is an errno such as EIO, or a *commit.Error with the code DataLost.
+//     The Flusher is then not asked for those octets again, nor for any that were written to
+//     the region and not made durable before: they are lost until a peer, or a local work
+//     request, has written them again ([github.com/goiwarp/iwarp/commit.Latch]). Local code
+//     that rewrites them with stores of its own is not seen.
+//   - After any other error the octets are where they were, and another Flush may
+//     succeed.
+//   - That memory is one for each region. A Flusher that is given to several regions of the
+//     same octets, or of which a failed call is also the failure of another one that
+//     runs at the same time, tells all of them.
 type Flusher interface {
 	Flush(ctx context.Context, off, n int64) error
+}
+
+// A Watch is told of all that is written to a region, within the pin of each placement. It
+// may be called from several goroutines.
+type Watch interface {
+	// Began is called before a placement. What it returns comes back with Wrote.
+	Began() uint64
+	// Wrote is called after the placement of n octets at off, with the error of the Buffer.
+	Wrote(began uint64, off, n int64, err error)
 }
 
 // A Scope says who may use an STag. PD and Stream are identities given out by the

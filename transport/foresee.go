@@ -31,4 +31,5 @@ const ForeseenHeadLen = 14
 type Foreseen struct {
 	Head    [ForeseenHeadLen]byte // octet for octet
 	Payload []byte                // where the rest of it belongs
+	Began   uint64                // the Foreseer's own
 }

@@ -1,0 +1,99 @@
+package commit
+
+import (
+	"slices"
+	"sort"
+)
+
+// maxExtents bounds the memory of one set: 16 KiB.
+const maxExtents = 1024
+
+// extents is a set of octets: ranges in ascending order that neither overlap nor touch. There
+// are never more than maxExtents; where there would be, the set holds octets too many, and none
+// too few.
+type extents []Range
+
+// from returns the index of the first range that ends behind off.
+func (e extents) from(off int64) int {
+	return sort.Search(len(e), func(i int) bool { return e[i].end() > off })
+}
+
+func (r Range) end() int64 { return r.Off + r.Len }
+
+// has reports whether an octet of r is in the set.
+func (e extents) has(r Range) bool {
+	i := e.from(r.Off)
+	return r.Len > 0 && i < len(e) && e[i].Off < r.end()
+}
+
+func (e *extents) add(r Range) {
+	if r.Len <= 0 {
+		return
+	}
+	s, i := *e, e.from(r.Off-1)
+	j := i
+	for ; j < len(s) && s[j].Off <= r.end(); j++ {
+		end := max(r.end(), s[j].end())
+		r.Off = min(r.Off, s[j].Off)
+		r.Len = end - r.Off
+	}
+	*e = slices.Replace(s, i, j, r)
+	if len(*e) > maxExtents {
+		e.join(i)
+	}
+}
+
+// join makes one of range i and the nearer of its neighbours, with what is between them.
+func (e *extents) join(i int) {
+	s := *e
+	if i == len(s)-1 || i > 0 && s[i].Off-s[i-1].end() <= s[i+1].Off-s[i].end() {
+		i--
+	}
+	s[i].Len = s[i+1].end() - s[i].Off
+	*e = slices.Delete(s, i+1, i+2)
+}
+
+// remove removes the octets of r: but not out of the middle of a range where the set is full.
+func (e *extents) remove(r Range) {
+	if r.Len <= 0 {
+		return
+	}
+	s, i := *e, e.from(r.Off)
+	if i == len(s) || s[i].Off >= r.end() {
+		return
+	}
+	if end := s[i].end(); s[i].Off < r.Off && end > r.end() {
+		if len(s) < maxExtents {
+			s[i].Len = r.Off - s[i].Off
+			*e = slices.Insert(s, i+1, Range{r.end(), end - r.end()})
+		}
+		return
+	}
+	if s[i].Off < r.Off {
+		s[i].Len = r.Off - s[i].Off
+		i++
+	}
+	j := i
+	for j < len(s) && s[j].end() <= r.end() {
+		j++
+	}
+	if j < len(s) && s[j].Off < r.end() {
+		s[j].Len = s[j].end() - r.end()
+		s[j].Off = r.end()
+	}
+	*e = slices.Delete(s, i, j)
+}
+
+// addPart adds the octets of o that are within r.
+func (e *extents) addPart(o extents, r Range) {
+	for i := o.from(r.Off); i < len(o) && o[i].Off < r.end(); i++ {
+		off := max(o[i].Off, r.Off)
+		e.add(Range{off, min(o[i].end(), r.end()) - off})
+	}
+}
+
+func (e *extents) addAll(o extents) {
+	for _, r := range o {
+		e.add(r)
+	}
+}

@@ -1,0 +1,136 @@
+package commit
+
+import (
+	"context"
+	"sync"
+)
+
+// A Latch is a Flusher of a user's own with a memory of what it has lost. When a Flush fails
+// with an error that means DataLost (see [Code]: EIO, ENOSPC and their like, or an *[Error]),
+// its octets, and all that were written and not made durable before, are lost: Flush
+// answers DataLost for them, and does not ask the Flusher, until they have been written again.
+// So are octets of which a write has failed. Any other error may be followed by a success.
+//
+// It belongs to one region, and is its [stag.Options.Watch]. All methods may be called from any
+// goroutine.
+type Latch struct {
+	f Flusher
+
+	mu      sync.Mutex
+	losses  losses
+	dirty   extents    // written, and not made durable since, as far as is known
+	written [2]extents // while Flushes of an epoch, or of the one before, were running
+	running [2]int     // Flushes that have begun in an epoch
+	epoch   int        // 0 or 1
+}
+
+// NewLatch returns a Latch for f, or nil if f is a backing of this package, which has a memory
+// of its own.
+func NewLatch(f Flusher) *Latch {
+	if _, ok := f.(interface{ remembers() }); ok {
+		return nil
+	}
+	return &Latch{f: f}
+}
+
+// Flusher returns l as what a region is to have: with the methods of a [Deferrer] or a
+// [Prompter] if the user's Flusher is one.
+func (l *Latch) Flusher() Flusher {
+	switch f := l.f.(type) {
+	case Deferrer:
+		return deferringLatch{l, f}
+	case Prompter:
+		return promptLatch{l, f}
+	}
+	return l
+}
+
+// Began is that of [stag.Watch].
+func (l *Latch) Began() uint64 { return l.losses.began() }
+
+// Wrote is that of [stag.Watch].
+func (l *Latch) Wrote(began uint64, off, n int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := Range{off, n}
+	l.dirty.add(r)
+	if l.running[0]+l.running[1] > 0 {
+		l.written[l.epoch].add(r)
+	}
+	if err != nil || l.losses.ever.Load() {
+		l.losses.wrote(began, r, err)
+	}
+}
+
+// Flush has the user's Flusher make octets durable, unless they are lost.
+func (l *Latch) Flush(ctx context.Context, off, n int64) error {
+	epoch, err := l.begin(Range{off, n})
+	if err != nil {
+		return err
+	}
+	return l.end(epoch, Range{off, n}, l.f.Flush(ctx, off, n))
+}
+
+// begin is the begin of a Flush. What is written from now on is in the set of the epoch that
+// it returns, or in that of the next, which does not end before this Flush.
+func (l *Latch) begin(r Range) (epoch int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.losses.told(r); err != nil {
+		return 0, err
+	}
+	if l.running[1-l.epoch] == 0 {
+		l.epoch = 1 - l.epoch
+		l.written[l.epoch] = l.written[l.epoch][:0]
+	}
+	l.running[l.epoch]++
+	return l.epoch, nil
+}
+
+// end is the end of a Flush, and returns what is to be told. A Flusher may have told another
+// caller that it has lost what it tells this one nothing of.
+func (l *Latch) end(epoch int, r Range, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running[epoch]--
+	switch codeOf(err) {
+	case OK:
+		l.dirty.remove(r)
+		l.dirty.addPart(l.written[epoch], r)
+		l.dirty.addPart(l.written[l.epoch], r)
+		return l.losses.told(r)
+	case DataLost:
+		l.losses.synced(err)
+		l.losses.octets.add(r)
+		l.losses.octets.addAll(l.dirty)
+		l.dirty = l.dirty[:0]
+	}
+	return err
+}
+
+type deferringLatch struct {
+	*Latch
+	f Deferrer
+}
+
+// FlushThen is Flush for a caller that does not wait.
+func (l deferringLatch) FlushThen(off, n int64, then func(error), run func(work func())) (pending bool, err error) {
+	r := Range{off, n}
+	epoch, err := l.begin(r)
+	if err != nil {
+		return false, err
+	}
+	pending, err = l.f.FlushThen(off, n, func(err error) { then(l.end(epoch, r, err)) }, run)
+	if pending {
+		return true, nil
+	}
+	return false, l.end(epoch, r, err)
+}
+
+type promptLatch struct {
+	*Latch
+	f Prompter
+}
+
+// Prompt is that of the user's Flusher.
+func (l promptLatch) Prompt(off, n int64) bool { return l.f.Prompt(off, n) }

@@ -1,0 +1,226 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A own is a Flusher of a user's own, which remembers nothing.
+type own struct {
+	disk
+	asked []Range
+}
+
+func (o *own) Flush(_ context.Context, off, n int64) error {
+	o.mu.Lock()
+	o.asked = append(o.asked, Range{off, n})
+	o.mu.Unlock()
+	return o.sync(nil)
+}
+
+func (l *Latch) flush(off, n int64) error { return l.Flush(context.Background(), off, n) }
+
+// put is a write that succeeds.
+func (l *Latch) put(off, n int64) { l.Wrote(l.Began(), off, n, nil) }
+
+func TestCMT_30_LatchRemembersWhatAFlushHasLost(t *testing.T) {
+	var o own
+	l := NewLatch(&o)
+	l.put(0, 8)
+	require.NoError(t, l.flush(0, 8))
+	require.NoError(t, l.flush(0, 8), "a Flusher is asked each time")
+	require.Len(t, o.asked, 2)
+	l.put(8, 8)
+	l.put(24, 8)
+	o.fails(syscall.EIO)
+	require.ErrorIs(t, l.flush(8, 16), syscall.EIO)
+	o.fails(nil)
+	for range 2 {
+		err := l.flush(8, 8)
+		require.ErrorIs(t, err, ErrDataLost, "that it would succeed now is no matter")
+		require.ErrorIs(t, err, syscall.EIO)
+	}
+	require.ErrorIs(t, l.flush(16, 8), ErrDataLost, "nobody wrote those, but they were asked for")
+	require.ErrorIs(t, l.flush(31, 1), ErrDataLost, "nor is it known of what else was not yet durable")
+	require.NoError(t, l.flush(0, 8), "what was durable still is")
+	require.NoError(t, l.flush(32, 8))
+	require.Len(t, o.asked, 5)
+
+	l.put(8, 4)
+	require.ErrorIs(t, l.flush(8, 8), ErrDataLost, "half of it is not enough")
+	l.put(12, 4)
+	o.fails(errors.New("busy"))
+	require.EqualError(t, l.flush(8, 8), "busy")
+	o.fails(nil)
+	require.NoError(t, l.flush(8, 8), "which lost nothing")
+	require.ErrorIs(t, l.flush(24, 1), ErrDataLost)
+	require.Equal(t, Range{8, 8}, o.asked[len(o.asked)-1])
+	o.fails(syscall.ENOSPC)
+	l.put(8, 8)
+	require.ErrorIs(t, l.flush(8, 8), syscall.ENOSPC)
+	o.fails(nil)
+	require.ErrorIs(t, l.flush(8, 8), syscall.ENOSPC, "what was written again is lost again")
+}
+
+func TestCMT_30_LatchRemembersWritesThatFail(t *testing.T) {
+	var o own
+	l := NewLatch(&o)
+	l.Wrote(l.Began(), 8, 8, syscall.EROFS)
+	require.ErrorIs(t, l.flush(15, 1), ErrReadOnly)
+	l.Wrote(l.Began(), 32, 8, errors.New("any"))
+	require.ErrorIs(t, l.flush(32, 1), ErrDataLost)
+	require.Empty(t, o.asked)
+	l.put(8, 8)
+	require.NoError(t, l.flush(8, 8))
+}
+
+// TestCMT_13_WrittenWhileAFlushFails: the system may have dropped those octets with the others.
+func TestCMT_13_WrittenWhileAFlushFails(t *testing.T) {
+	var o own
+	l := NewLatch(&o)
+	began := l.Began()
+	o.fails(syscall.EIO)
+	require.Error(t, l.flush(0, 8))
+	o.fails(nil)
+	l.Wrote(began, 0, 8, nil)
+	require.ErrorIs(t, l.flush(0, 8), ErrDataLost)
+	l.put(0, 8)
+	require.NoError(t, l.flush(0, 8), "later is soon enough")
+}
+
+// TestCMT_13_OneFailureForSeveralFlushes: a system tells one of two that sync at once.
+func TestCMT_13_OneFailureForSeveralFlushes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := own{disk: disk{takes: time.Second}}
+		l := NewLatch(&o)
+		l.put(0, 16)
+		told := make(chan error, 2)
+		go func() { told <- l.flush(0, 8) }()
+		time.Sleep(time.Millisecond)
+		go func() { told <- l.flush(8, 8) }()
+		o.fails(syscall.EIO)
+		require.ErrorIs(t, <-told, syscall.EIO)
+		o.fails(nil)
+		require.ErrorIs(t, <-told, ErrDataLost, "that its own has not failed is no matter")
+	})
+}
+
+// TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable: the next failure takes it along.
+func TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := own{disk: disk{takes: time.Second}}
+		l := NewLatch(&o)
+		flush := func(off, n int64) <-chan error {
+			told := make(chan error, 1)
+			go func() { told <- l.flush(off, n) }()
+			time.Sleep(time.Millisecond)
+			return told
+		}
+		l.put(0, 48)
+		first := flush(0, 32)
+		l.put(0, 8) // while the first runs
+		second := flush(0, 32)
+		l.put(8, 8) // while both run
+		third := flush(0, 32)
+		require.NoError(t, <-first)
+		l.put(16, 8) // while two run
+		require.NoError(t, <-second)
+		require.NoError(t, <-third)
+		o.fails(syscall.EIO)
+		require.Error(t, l.flush(100, 1))
+		o.fails(nil)
+		require.NoError(t, l.flush(0, 8), "the third began behind it")
+		require.ErrorIs(t, l.flush(8, 1), ErrDataLost, "not known to be durable: the third began in the epoch of the second")
+		require.ErrorIs(t, l.flush(16, 8), ErrDataLost, "no Flush began behind it")
+		require.NoError(t, l.flush(24, 8), "it was not touched since")
+		require.ErrorIs(t, l.flush(32, 16), ErrDataLost, "nobody asked for it")
+
+		l.put(0, 48)
+		require.NoError(t, l.flush(0, 48))
+		o.fails(syscall.EIO)
+		require.Error(t, l.flush(100, 1))
+		o.fails(nil)
+		require.NoError(t, l.flush(0, 48), "when all was quiet, all is known")
+	})
+}
+
+// A deferring Flusher does as the test says.
+type deferring struct {
+	own
+	pending bool
+	err     error
+	then    func(error)
+}
+
+func (d *deferring) FlushThen(_, _ int64, then func(error), _ func(func())) (bool, error) {
+	d.then = then
+	return d.pending, d.err
+}
+
+func TestCMT_30_LatchOfAFlusherThatNeedNotBeWaitedFor(t *testing.T) {
+	d := &deferring{pending: true}
+	f, ok := NewLatch(d).Flusher().(Deferrer)
+	require.True(t, ok)
+	var told []error
+	ask := func() (bool, error) { return f.FlushThen(0, 8, func(err error) { told = append(told, err) }, nil) }
+	for _, err := range []error{nil, syscall.EIO} {
+		pending, now := ask()
+		require.True(t, pending)
+		require.NoError(t, now)
+		d.then(err)
+	}
+	require.Equal(t, []error{nil, syscall.EIO}, told)
+	pending, err := ask()
+	require.False(t, pending)
+	require.ErrorIs(t, err, ErrDataLost)
+
+	d = &deferring{err: syscall.EIO}
+	f = NewLatch(d).Flusher().(Deferrer)
+	for range 2 {
+		pending, err = ask()
+		require.False(t, pending)
+		require.ErrorIs(t, err, syscall.EIO, "at once, and not forgotten")
+		d.err = nil
+	}
+	require.Len(t, told, 2)
+}
+
+type prompting struct{ own }
+
+func (*prompting) Prompt(off, n int64) bool { return off == 8 && n == 4 }
+
+func TestLatchIsWhatTheFlusherIs(t *testing.T) {
+	p, ok := NewLatch(new(prompting)).Flusher().(Prompter)
+	require.True(t, ok)
+	require.True(t, p.Prompt(8, 4))
+	require.False(t, p.Prompt(4, 8))
+	_, ok = NewLatch(new(own)).Flusher().(Prompter)
+	require.False(t, ok)
+	b, err := NewBuffer(&syncing{})
+	require.NoError(t, err)
+	require.Nil(t, NewLatch(b), "a backing of the package needs none")
+	require.NotNil(t, NewLatch(struct{ Flusher }{new(own)}))
+}
+
+func TestNothingIsAllocatedByALatch(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	var o quiet
+	l := NewLatch(&o)
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		l.put(8, 8)
+		l.put(100, 8)
+		_ = l.flush(0, 16)
+	}))
+}
+
+type quiet struct{}
+
+func (*quiet) Flush(context.Context, int64, int64) error { return nil }
