@@ -16,8 +16,7 @@ import (
 // durable, and then makes durable, too, before it answers: the pointer to the end of a log
 // behind its record, say. They are stored at once, aligned to eight octets at the
 // beginning of At, in a region with RemoteWrite, and not at all if the Commit has failed.
-// Value is a big-endian integer, which the peer stores in the byte order of its host, in
-// a Buffer as little endian.
+// Value is a big-endian integer, which the peer stores in the byte order of its host.
 type FollowOn struct {
 	At    RemoteBuffer
 	Value [8]byte

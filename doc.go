@@ -74,10 +74,11 @@
 //
 // Atomic operations: the peer's integer is changed by sync/atomic, so code of that
 // process that uses sync/atomic on it takes part; plain loads and stores, and RDMA
-// Reads and Writes, may come in between (RFC 7306 section 5). In a [Buffer] it is
-// little endian, and the atomic operations of one RNIC take turns. They count against
-// the ORD and IRD together with RDMA Reads, and are done in the order in which they
-// were posted, each when its answer and those of all Reads before it have been made.
+// Reads and Writes, may come in between (RFC 7306 section 5). In a [Buffer], too, it is
+// in the byte order of the host, and the atomic operations of one RNIC take turns. They
+// count against the ORD and IRD together with RDMA Reads, and are done in the order in
+// which they were posted, each when its answer and those of all Reads before it have been
+// made.
 //
 // Extensions: Immediate Data and atomic operations are those of RFC 7306. Whether the
 // peer knows them is for the applications to tell each other, in the private data for

@@ -270,6 +270,33 @@ func TestEXT_35_TheIDIsTheNumberOfTheMessage(t *testing.T) {
 	require.Len(t, c.done, 6)
 }
 
+// TestEXT_43_HostOrderInMemoryAndBigEndianOnTheWire: each end converts, so that hosts of
+// either order count together.
+func TestEXT_43_HostOrderInMemoryAndBigEndianOnTheWire(t *testing.T) {
+	c, at, value := counter(t, nil)
+	*value = 0x0102030405060708
+	ask := func(msn byte, op byte, operands string) []byte {
+		h := untagged(OpAtomicRequest, QNRequest, ddp.MSN(msn), "")
+		h = append(h, 0, 0, 0, op, 0, 0, 0, 5)
+		return append(at.append(h), unhex(t, operands)...)
+	}
+	c.sends("0x10 is added", ask(1, 0, "0000000000000010 0000000000000000 0000000000000000 ffffffffffffffff"))
+	c.wantSegment("the value before goes out with its highest octet first",
+		untagged(OpAtomicResponse, QNResponse, 1, string(unhex(t, "00000005 0102030405060708"))))
+	require.Equal(t, uint64(0x0102030405060718), *value, "in memory it is an integer of the host")
+	c.sends("the octets of a swap are in the same order",
+		ask(2, 2, "a1a2a3a4a5a6a7a8 ffff00000000ffff 0102030405060718 ffffffffffffffff"))
+	c.wantSegment("and so is its answer",
+		untagged(OpAtomicResponse, QNResponse, 2, string(unhex(t, "00000005 0102030405060718"))))
+	require.Equal(t, uint64(0xa1a203040506a7a8), *value)
+
+	c.post(atomicOf(9, add(at, 0x0102)))
+	require.NoError(t, c.flush())
+	require.Equal(t, unhex(t, "0000000000000102"), c.llp.sent[0][18+20:18+28], "and what this side adds")
+	c.sends("an answer", untagged(OpAtomicResponse, QNResponse, 1, string(unhex(t, "00000001 0000000000abcdef"))))
+	require.Equal(t, []uint64{0xabcdef}, c.olds)
+}
+
 func TestEXT_47_TOMayBeOdd(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(32, func(o *stag.Options) { o.BaseTO = 0x1003 })
@@ -284,10 +311,10 @@ func TestAtomicOfABuffer(t *testing.T) {
 	file := &lockedBuffer{mem: make([]byte, 64)}
 	r, err := c.table.RegisterBuffer(file, stag.Options{Access: stag.LocalWrite | stag.RemoteAtomic, Scope: alice})
 	require.NoError(t, err)
-	binary.LittleEndian.PutUint64(file.mem[8:], 40)
+	binary.NativeEndian.PutUint64(file.mem[8:], 40)
 	c.sends("a FetchAdd", atomicRequestOf(1, add(RemoteAddr{r.STag(), 8}, 2)))
 	c.wantSegment("the value before", atomicResponseOf(1, 0xabcd0002, 40))
-	require.Equal(t, uint64(42), binary.LittleEndian.Uint64(file.mem[8:]))
+	require.Equal(t, uint64(42), binary.NativeEndian.Uint64(file.mem[8:]))
 
 	broken, err := c.table.RegisterBuffer(&brokenBuffer{size: 64}, stag.Options{Access: stag.LocalWrite | stag.RemoteAtomic, Scope: alice})
 	require.NoError(t, err)

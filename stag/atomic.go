@@ -27,11 +27,10 @@ func (r *Region) Aligned(off uint64) bool {
 // has a pin, and off is Aligned. No other Update of the same octets comes in between,
 // whichever regions of the table name them.
 //
-// In memory the value has the byte order of the host, and it is changed by
-// sync/atomic: code of this process that uses sync/atomic on it takes part. In a
-// Buffer it is little endian, and the Updates of all Buffers of the table take turns,
-// because two of them may be the same file; anybody else's reading and writing may
-// come in between. change may be called several times; where it returns v nothing is
+// The value has the byte order of the host (RFC 7306 section 5.1). In memory it is
+// changed by sync/atomic: code of this process that uses sync/atomic on it takes part.
+// The Updates of all Buffers of the table take turns, because two of them may be the
+// same file; anybody else's reading and writing may come in between. change may be called several times; where it returns v nothing is
 // written. The error is [ErrBounds], with nothing changed, or that of the Buffer,
 // after which the octets are indeterminate.
 func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v uint64, err error) {
@@ -69,11 +68,11 @@ func (t *Table) updateBuffer(r *Region, off uint64, change func(v uint64) uint64
 	if err := r.ReadInto(octets, off); err != nil {
 		return 0, err
 	}
-	v = binary.LittleEndian.Uint64(octets)
+	v = binary.NativeEndian.Uint64(octets)
 	fresh := change(v)
 	if fresh == v {
 		return v, nil
 	}
-	binary.LittleEndian.PutUint64(octets, fresh)
+	binary.NativeEndian.PutUint64(octets, fresh)
 	return v, r.Place(off, octets)
 }

@@ -34,6 +34,20 @@ func TestEXT_43_TheTargetHasTheByteOrderOfTheHost(t *testing.T) {
 	require.Equal(t, make([]byte, 8), r.mem[16:], "nothing behind it changes")
 }
 
+// TestEXT_43_BufferHasTheByteOrderOfTheHost: a file may be mapped by one region and be the
+// Buffer of another.
+func TestEXT_43_BufferHasTheByteOrderOfTheHost(t *testing.T) {
+	p := newPeer(t)
+	r := p.register(8, LocalWrite|RemoteAtomic, 0)
+	*(*uint64)(unsafe.Pointer(&r.mem[0])) = 0x0102030405060708
+	file := &testFile{data: append([]byte(nil), r.mem...)}
+	b, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.who})
+	require.NoError(t, err)
+	require.Equal(t, uint64(0x0102030405060708), p.update(b.STag(), 0, 1), "the value is what the host reads")
+	p.update(r.STag(), 0, 1)
+	require.Equal(t, r.mem, file.data, "and the result has the octets that it has in memory")
+}
+
 func TestEXT_44_47_TheAddressCountsAndNotTheTO(t *testing.T) {
 	p := newPeer(t)
 	mem := make([]byte, 64)
@@ -71,7 +85,7 @@ func TestEXT_44_47_WindowsAreAlignedAsWhatTheyAreBoundTo(t *testing.T) {
 		_, err = table.Update(bound, 5, func(v uint64) uint64 { return v + 7 })
 		require.NoError(t, err)
 	}
-	require.Equal(t, byte(7), data[8])
+	require.Equal(t, uint64(7), binary.NativeEndian.Uint64(data[8:]))
 	require.Equal(t, uint64(7), *(*uint64)(unsafe.Pointer(&memory.mem[8])))
 }
 
@@ -122,7 +136,7 @@ func TestEXT_48_49_UpdatesOfBuffersDoNotInterleave(t *testing.T) {
 		regions = append(regions, r)
 	}
 	want := wantAtomic(t, table, regions, nil)
-	require.Equal(t, want, binary.LittleEndian.Uint64(file.data[8:]), "a Buffer is little endian")
+	require.Equal(t, want, binary.NativeEndian.Uint64(file.data[8:]), "nothing is lost")
 }
 
 func TestUpdateThatChangesNothingWritesNothing(t *testing.T) {
