@@ -220,9 +220,9 @@ func TestARCH_37_AbortFlushesInPostOrder(t *testing.T) {
 	})
 }
 
-// TestDDP_57_61_VERBS_39_PeerEndsWithWorkOutstanding: the half that is still open carries the
+// TestDDP_61_62_VERBS_39_PeerEndsWithWorkOutstanding: the half that is still open carries the
 // Terminate (RFC 5041 section 6.2.2).
-func TestDDP_57_61_VERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
+func TestDDP_61_62_VERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
@@ -242,9 +242,9 @@ func TestDDP_57_61_VERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 	})
 }
 
-// TestDDP_52_59_VERBS_38_PeerEndsIdly: the peer's FIN with nothing outstanding is answered by
+// TestDDP_52_58_VERBS_38_PeerEndsIdly: the peer's FIN with nothing outstanding is answered by
 // ours, and nothing is an error.
-func TestDDP_52_59_VERBS_38_PeerEndsIdly(t *testing.T) {
+func TestDDP_52_58_VERBS_38_PeerEndsIdly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
@@ -258,8 +258,8 @@ func TestDDP_52_59_VERBS_38_PeerEndsIdly(t *testing.T) {
 	})
 }
 
-// TestDDP_56_60_ConnectionEndsWithinAnFPDU: that is no graceful end.
-func TestDDP_56_60_ConnectionEndsWithinAnFPDU(t *testing.T) {
+// TestDDP_60_ConnectionEndsWithinAnFPDU: that is no graceful end.
+func TestDDP_60_ConnectionEndsWithinAnFPDU(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))

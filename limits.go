@@ -9,6 +9,10 @@ import (
 // process can take more than a fair share (RFC 5042 section 7.2). A zero field
 // means its default. What would go beyond is refused with an error that matches
 // ErrLimit.
+//
+// They are of the RNIC as a whole: its objects are made by it, or by what it has made,
+// and all of them count. Parts of a program that must not take each other's share have
+// an RNIC each, with the Limits that are their share.
 type Limits struct {
 	MaxQP         int // queue pairs: 65,536
 	MaxMR         int // memory regions and windows: 1,048,576

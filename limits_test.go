@@ -3,6 +3,7 @@ package iwarp
 import (
 	"context"
 	"errors"
+	"io"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-func TestRDMAP_131_LimitsHaveDefaults(t *testing.T) {
+func TestLimitsHaveDefaults(t *testing.T) {
 	require.Equal(t, defaultLimits, newSide(t, nil).rnic.Limits())
 	require.Equal(t, defaultLimits, newSide(t, &Config{}).rnic.Limits())
 	v := reflect.TypeFor[Limits]()
@@ -67,6 +68,75 @@ func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.rnic.newQP(&QPConfig{PD: s.pd})
 	require.ErrorIs(t, err, ErrLimit)
+}
+
+// TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut: section 8.1.2 (1) to (6) of RFC
+// 5040. The manager is the RNIC. Two users of the library have one each; the first takes
+// all that it can get, and the second still gets all of its own share.
+func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
+	const share = 3
+	limits := Limits{MaxPD: share, MaxMR: share, MaxCQ: share, MaxSRQ: share, MaxQP: share, MaxCQDepth: 8, MaxQueueDepth: 4}
+	greedy, modest := newSide(t, &Config{Limits: limits}), newSide(t, &Config{Limits: limits})
+
+	kinds := map[string]struct {
+		first int // how many a side has from the beginning
+		take  func(s *side) (io.Closer, error)
+	}{
+		"PD":  {1, func(s *side) (io.Closer, error) { return s.rnic.AllocPD() }},
+		"MR":  {0, func(s *side) (io.Closer, error) { return s.pd.RegisterMR(make([]byte, 1), stag.LocalWrite, nil) }},
+		"CQ":  {0, func(s *side) (io.Closer, error) { return s.rnic.CreateCQ(8) }},
+		"SRQ": {0, func(s *side) (io.Closer, error) { return s.pd.CreateSRQ(4) }},
+	}
+	exhaust := func(s *side) {
+		for kind, k := range kinds {
+			var last io.Closer
+			for range share - k.first {
+				var err error
+				last, err = k.take(s)
+				require.NoError(t, err, kind)
+			}
+			_, err := k.take(s)
+			require.ErrorIs(t, err, ErrLimit, "%s: no more than the share", kind)
+			require.NoError(t, last.Close())
+			_, err = k.take(s)
+			require.NoError(t, err, "%s: what is given back can be taken again", kind)
+		}
+		for range share {
+			_, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+			require.NoError(t, err)
+		}
+		_, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+		require.ErrorIs(t, err, ErrLimit)
+	}
+	exhaust(greedy)
+	exhaust(modest)
+
+	for what, f := range map[string]func() error{
+		"regions, windows and STags ahead are of one share": func() error { _, err := modest.pd.AllocMW(); return err },
+		"likewise":                        func() error { _, err := modest.pd.AllocMR(8, 0, nil); return err },
+		"CQ entries":                      func() error { _, err := modest.rnic.CreateCQ(9); return err },
+		"CQ entries that are asked later": func() error { return newCQ(modest.rnic, 8).Resize(9) },
+		"CQ entries of a QP's own":        func() error { return qpError(modest, QPConfig{SendDepth: 5}) },
+		"CQ entries for receives":         func() error { return qpError(modest, QPConfig{RecvDepth: 5}) },
+	} {
+		require.ErrorIs(t, f(), ErrLimit, what)
+	}
+	for what, qc := range map[string]QPConfig{
+		"a PD of the other":        {PD: greedy.pd},
+		"a PD that nobody gave":    {PD: new(PD)},
+		"a CQ that nobody gave":    {PD: modest.pd, SendCQ: new(CQ)},
+		"an SRQ that nobody gave":  {PD: modest.pd, SRQ: &SRQ{pd: new(PD)}},
+		"a CQ of the other's user": {PD: modest.pd, RecvCQ: newCQ(greedy.rnic, 8)},
+	} {
+		_, err := modest.rnic.newQP(&qc)
+		require.ErrorContains(t, err, "another RNIC", what)
+	}
+}
+
+func qpError(s *side, qc QPConfig) error {
+	qc.PD = s.pd
+	_, err := s.rnic.newQP(&qc)
+	return err
 }
 
 // TestRDMAP_131_SEC_29_30_EveryLimitIsHeld: two of each are allowed here, or two octets,

@@ -21,8 +21,8 @@ var operations = []func(*testing.T){
 	TestDDP_55_CloseFinishesWhatIsQueued,
 	TestCloseTimesOut,
 	TestARCH_37_AbortFlushesInPostOrder,
-	TestDDP_57_61_VERBS_39_PeerEndsWithWorkOutstanding,
-	TestDDP_52_59_VERBS_38_PeerEndsIdly,
+	TestDDP_61_62_VERBS_39_PeerEndsWithWorkOutstanding,
+	TestDDP_52_58_VERBS_38_PeerEndsIdly,
 	TestDDP_60_61_ConnectionIsReset,
 	TestFirstCauseStays,
 

@@ -44,6 +44,77 @@ func TestDDP_81_ValidityCanBeRevokedBetweenSegments(t *testing.T) {
 	require.Equal(t, "ab\x00\x00", string(mem[:4]), "what comes after is not placed")
 }
 
+// TestDDP_81_RangeValidityAndStreamAreSetAndRevoked: each by itself, and each anew after
+// it was revoked.
+func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
+	c := converse(t, 0)
+	mem := make([]byte, 16)
+	ok := transport.Code(0)
+	// write is one Write of n octets by a new stream.
+	write := func(that string, who stag.Scope, st stag.STag, to uint64, n int, want transport.Code) {
+		t.Helper()
+		clear(mem)
+		c.s, c.seq = New(Config{Table: c.table, Scope: who, Upper: c}), 0
+		segment := tagged(true, st, to, octets(n))
+		if want != ok {
+			c.wantFault(that, want, segment)
+			require.Equal(t, make([]byte, 16), mem, that)
+			return
+		}
+		c.sends(that, segment)
+		require.Contains(t, string(mem), string(octets(n)), that)
+	}
+	revoke := func(st stag.STag, who stag.Scope) {
+		t.Helper()
+		require.Equal(t, stag.None, c.table.InvalidateSTag(who, st, false))
+	}
+
+	const rights = stag.LocalWrite | stag.RemoteWrite
+	blank, err := c.table.Allocate(16, stag.Options{Access: rights, Scope: stag.Scope{PD: alice.PD}})
+	require.NoError(t, err)
+	enable := func(octets []byte, base uint64) stag.STag {
+		t.Helper()
+		r, err := blank.Prepare(octets, rights, base)
+		require.NoError(t, err)
+		require.NoError(t, c.table.Enable(alice, r))
+		return r.STag()
+	}
+	first := enable(mem[:8], 0x1000)
+	write("all of the range that was set", alice, first, 0x1000, 8, ok)
+	write("an octet before it", alice, first, 0xfff, 1, transport.DDPBounds)
+	write("an octet behind it", alice, first, 0x1008, 1, transport.DDPBounds)
+	write("another stream of the PD", bob, first, 0x1000, 8, ok)
+	revoke(first, alice)
+	write("validity is revoked", alice, first, 0x1000, 1, transport.DDPInvalidSTag)
+	second := enable(mem[4:8], 0x5000)
+	write("it is set again, with another range", alice, second, 0x5000, 4, ok)
+	write("which is shorter", alice, second, 0x5004, 1, transport.DDPBounds)
+	write("the range before is revoked", alice, second, 0x1000, 1, transport.DDPBounds)
+	write("and so is the STag of that time", alice, first, 0x5000, 1, transport.DDPInvalidSTag)
+
+	lent, err := c.table.Register(mem, stag.Options{Access: stag.LocalWrite | stag.MWBind, Scope: stag.Scope{PD: alice.PD}})
+	require.NoError(t, err)
+	window, err := c.table.AllocateWindow(alice.PD)
+	require.NoError(t, err)
+	bind := func(who stag.Scope) stag.STag {
+		t.Helper()
+		w, err := window.Prepare(8, stag.RemoteWrite, 0x2000)
+		require.NoError(t, err)
+		require.NoError(t, c.table.Bind(who, new(stag.Windows), w, lent, 0))
+		return w.STag()
+	}
+	first = bind(alice)
+	write("the stream that it is set for", alice, first, 0x2000, 8, ok)
+	write("another", bob, first, 0x2000, 1, transport.DDPNotAssociated)
+	revoke(first, alice)
+	second = bind(bob)
+	write("revoked, and set for the other", bob, second, 0x2000, 8, ok)
+	write("not for the first", alice, second, 0x2000, 1, transport.DDPNotAssociated)
+	write("who has nothing of what it had", alice, first, 0x2000, 1, transport.DDPInvalidSTag)
+	revoke(second, bob)
+	write("revoked for good", bob, second, 0x2000, 1, transport.DDPInvalidSTag)
+}
+
 // The digest of a segment must be that of the octets sent, even if the peer writes
 // to the source in the meantime.
 func TestSharedSourceIsCopiedWhereADigestProtectsIt(t *testing.T) {

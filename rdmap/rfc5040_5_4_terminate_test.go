@@ -382,3 +382,59 @@ func FuzzParseTerminate(f *testing.F) {
 		require.Equal(t, m, again)
 	})
 }
+
+// TestRDMAP_83_ErrorOfAMessageThatIsNoRequest: of a Write, of every kind of Send, and of a
+// Read Response the Terminate has the type and code of the error, the length of the
+// segment and its DDP header, octet for octet, and no RDMA header.
+func TestRDMAP_83_ErrorOfAMessageThatIsNoRequest(t *testing.T) {
+	long := strings.Repeat("x", 40)
+	sends := func(op Opcode) func(*conversation, RemoteAddr) []byte {
+		return func(c *conversation, _ RemoteAddr) []byte { c.receive(39); return untagged(op, QNSend, 1, long) }
+	}
+	invalidates := func(op Opcode) func(*conversation, RemoteAddr) []byte {
+		return func(c *conversation, at RemoteAddr) []byte { c.receive(39); return invalidating(op, 1, at.STag, long) }
+	}
+	for what, x := range map[string]struct {
+		code    transport.Code
+		segment func(*conversation, RemoteAddr) []byte
+		want    string // M, D and R, the reserved bits, and the length
+	}{
+		"RDMA Write": {transport.DDPBounds, func(_ *conversation, at RemoteAddr) []byte {
+			return tagged(OpWrite, true, RemoteAddr{at.STag, at.TO + 25}, long)
+		}, "c000 0036"},
+		"Send":                             {transport.DDPTooLong, sends(OpSend), "c000 003a"},
+		"Send with Solicited Event":        {transport.DDPTooLong, sends(OpSendSolicited), "c000 003a"},
+		"Send with Invalidate":             {transport.DDPTooLong, invalidates(OpSendInvalidate), "c000 003a"},
+		"Send with both":                   {transport.DDPTooLong, invalidates(OpSendSolicitedInvalidate), "c000 003a"},
+		"Send that nothing is posted for":  {transport.DDPNoBuffer, func(*conversation, RemoteAddr) []byte { return untagged(OpSend, QNSend, 1, long) }, "c000 003a"},
+		"RDMA Read Response nobody awaits": {transport.RDMAPOpcode, func(_ *conversation, at RemoteAddr) []byte { return tagged(OpReadResponse, true, at, long) }, "c000 0036"},
+		"RDMA Read Response to elsewhere": {transport.DDPInvalidSTag, func(c *conversation, at RemoteAddr) []byte {
+			sink, _ := c.region(40, nil)
+			c.post(readOf(1, target, span(sink, 0, 40)))
+			require.NoError(c, c.flush())
+			c.llp.sent = nil
+			return tagged(OpReadResponse, true, at, long)
+		}, "c000 0036"},
+		"Send with an STag that is not there": {transport.RDMAPOpNoInvalidate, func(c *conversation, at RemoteAddr) []byte {
+			c.receive(40)
+			return invalidating(OpSendInvalidate, 1, at.STag^1, long)
+		}, "c000 003a"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := converse(t, nil)
+			r, mem := c.region(64, nil)
+			segment := x.segment(c, RemoteAddr{r.STag(), 0x1000})
+			header := segment[:ddp.UntaggedLen]
+			if ddp.IsTagged(segment) {
+				header = segment[:ddp.TaggedLen]
+			}
+			e := c.fault("the message is refused", x.code, segment)
+			require.True(t, c.s.Terminate(e))
+			message := append([]byte{byte(x.code >> 8), byte(x.code)}, unhex(t, x.want)...)
+			c.wantSegment("type, code, length and DDP header, and nothing more",
+				untagged(OpTerminate, QNTerminate, 1, string(append(message, header...))))
+			c.wantIdle("nothing follows")
+			require.Equal(t, make([]byte, 64), mem, "nothing was placed")
+		})
+	}
+}

@@ -1,7 +1,13 @@
 package stag
 
 import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
 	"math"
+	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -178,6 +184,95 @@ func TestRDMAP_127_STagsAreHardToPredict(t *testing.T) {
 	require.InDelta(t, n/2, ascents, 6*math.Sqrt(n/12.0), "values rise as often as they fall")
 	require.Less(t, repeats, 3, "no step is taken twice")
 	require.Greater(t, len(seen), n-600, "indices collide as rarely as chance has it")
+}
+
+// TestRDMAP_127_STagsComeFromTheRandomnessOfTheSystem: octet for octet from crypto/rand,
+// keys included, and not from a generator that somebody could run, too.
+func TestRDMAP_127_STagsComeFromTheRandomnessOfTheSystem(t *testing.T) {
+	var octets []byte
+	for i := range uint32(10) {
+		octets = binary.BigEndian.AppendUint32(octets, 0x9e3779b9*(i+1))
+	}
+	source := bytes.NewReader(append(octets, 0x77, 0x77, 0x77, 0x77, 0x55))
+	system := rand.Reader
+	rand.Reader = source
+	defer func() { rand.Reader = system }()
+	table := NewTable()
+	var got []byte
+	for range 10 {
+		r, err := table.Register(make([]byte, 1), Options{})
+		require.NoError(t, err)
+		got = binary.BigEndian.AppendUint32(got, uint32(r.STag()))
+	}
+	require.Equal(t, octets, got)
+	b, err := table.Allocate(8, Options{})
+	require.NoError(t, err)
+	require.Equal(t, 1, source.Len())
+	_, err = b.Prepare(make([]byte, 8), 0, 0)
+	require.NoError(t, err)
+	require.Zero(t, source.Len(), "and a key is drawn for every enable")
+}
+
+// TestRDMAP_127_NoTwoProcessesDrawTheSameSTags: nor do two tables of one.
+func TestRDMAP_127_NoTwoProcessesDrawTheSameSTags(t *testing.T) {
+	const n, shows = 8, "IWARP_TEST_SHOW_STAGS"
+	draw := func() (s string) {
+		table := NewTable()
+		for range n {
+			r, err := table.Register(make([]byte, 1), Options{})
+			require.NoError(t, err)
+			s += r.STag().String() + "\n"
+		}
+		return s
+	}
+	if os.Getenv(shows) != "" {
+		_, _ = os.Stderr.WriteString(draw())
+		return
+	}
+	seen := map[string]bool{draw(): true, draw(): true}
+	for range 2 {
+		child := exec.Command(os.Args[0], "-test.run=^TestRDMAP_127_NoTwoProcessesDrawTheSameSTags$")
+		child.Env = append(os.Environ(), shows+"=1")
+		var out bytes.Buffer
+		child.Stderr = &out
+		require.NoError(t, child.Run())
+		require.Equal(t, n, strings.Count(out.String(), "\n"), out.String())
+		seen[out.String()] = true
+	}
+	require.Len(t, seen, 4, "256 bits that chance makes different")
+}
+
+// TestRDMAP_127_ReuseIsSlow: an index that was given back is not drawn again before
+// 65,536 others have been, and a key of an index not before 128 others.
+func TestRDMAP_127_ReuseIsSlow(t *testing.T) {
+	table := NewTable()
+	r, err := table.Register(make([]byte, 1), Options{})
+	require.NoError(t, err)
+	index := r.STag().Index()
+	require.NoError(t, table.Close(t.Context(), r))
+	other := index ^ 0x800000 // the indices that are freed after it
+	for range 1<<16 - 1 {
+		other = other&^0xffff | (other+1)&0xffff
+		table.freed.add(other)
+	}
+	require.True(t, table.freed.has(index), "65,535 were freed since")
+	table.random = bytes.NewReader(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, index<<8), 0x77|(index^0x200000)<<8))
+	s, err := table.draw()
+	require.NoError(t, err)
+	require.Equal(t, index^0x200000, s.Index(), "a draw that hits it is drawn again")
+	table.freed.add(index ^ 0x400000)
+	require.False(t, table.freed.has(index), "the next one makes room for it")
+
+	var k keys
+	k.start(9)
+	for i := range 128 {
+		require.NotEqual(t, uint8(9), k.draw(uint8(255-i)), "a key is free again behind 128 others")
+	}
+	reused := false
+	for range 128 {
+		reused = reused || k.draw(0) == 9
+	}
+	require.True(t, reused, "and then it may come")
 }
 
 // A peer that knows one STag gets nowhere with its neighbours.

@@ -65,8 +65,8 @@ func (s *session) control(at uint64, msg []byte) (*control, error) {
 	return nil, nil
 }
 
-// ended tells that the peer's Terminate and all before it have come.
-func (s *session) ended() bool { return s.end != 0 && s.in.next > s.end }
+// ended tells that the peer's Terminate and all before it have come, and nothing behind it.
+func (s *session) ended() bool { return s.end != 0 && s.in.next > s.end && s.in.top == s.end+1 }
 
 // keep remembers a segment that came before the answer that opens the session.
 func (s *session) keep(seq uint64, segment []byte) error {

@@ -1,0 +1,128 @@
+package iwarp
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// RFC 5041 section 6.2: how a DDP stream ends.
+
+// A scriptedSession is a pair of SCTP streams whose peer the test plays.
+type scriptedSession struct {
+	in   chan sessionMessage
+	wake chan struct{}
+
+	mu       sync.Mutex
+	sent     []sessionMessage
+	released []bool
+}
+
+type sessionMessage struct {
+	ppid uint32
+	msg  []byte
+}
+
+func (s *scriptedSession) Send(ppid uint32, msg []byte, _ bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, sessionMessage{ppid, append([]byte(nil), msg...)})
+	return nil
+}
+
+func (s *scriptedSession) Receive(p []byte) (int, uint32, error) {
+	select {
+	case m := <-s.in:
+		return copy(p, m.msg), m.ppid, nil
+	case <-s.wake:
+		return 0, 0, transport.ErrWoken
+	}
+}
+
+func (s *scriptedSession) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *scriptedSession) Release(clean bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released = append(s.released, clean)
+}
+
+func (*scriptedSession) Room(<-chan struct{})       {}
+func (*scriptedSession) Acked(<-chan struct{}) bool { return true }
+func (*scriptedSession) MaxMessage() int            { return 1450 }
+func (*scriptedSession) LocalAddr() net.Addr        { return nil }
+func (*scriptedSession) RemoteAddr() net.Addr       { return nil }
+
+// says has the peer send what is number ssn of its half of the session.
+func (s *scriptedSession) says(ppid uint32, ssn uint16, msg []byte) {
+	s.in <- sessionMessage{ppid, append(binary.BigEndian.AppendUint16(nil, ssn), msg...)}
+}
+
+// TestDDP_56_DataBehindTheEndOfTheLowerLayer: the peer has ended its half of the session
+// gracefully, and sends all the same. The stream is torn down abortively, in whatever
+// order the two come, and what is behind the end is not delivered. TCP itself lets nothing
+// come behind a FIN.
+func TestDDP_56_DataBehindTheEndOfTheLowerLayer(t *testing.T) {
+	first, end := send(1, 0, "first"), []byte{0, 4} // the Terminate message of RFC 5043
+	behind := send(2, 0, "behind the end")
+	for name, says := range map[string]func(*scriptedSession){
+		"the data overtakes the end": func(s *scriptedSession) {
+			s.says(sctp.PPIDSegment, 1, first)
+			s.says(sctp.PPIDSegment, 3, behind)
+			s.says(sctp.PPIDControl, 2, end)
+		},
+		"the end overtakes what was before it": func(s *scriptedSession) {
+			s.says(sctp.PPIDControl, 2, end)
+			s.says(sctp.PPIDSegment, 3, behind)
+			s.says(sctp.PPIDSegment, 1, first)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				session := &scriptedSession{in: make(chan sessionMessage, 8), wake: make(chan struct{}, 1)}
+				session.says(sctp.PPIDControl, 0, []byte{0, 2}) // accepts
+				conn, _, err := sctp.Connect(t.Context(), session, sctp.Options{Plain: true}, 1, 1, nil)
+				require.NoError(t, err)
+				says(session)
+
+				s := newSide(t, nil)
+				_, mr := s.register(64, stag.LocalWrite, nil)
+				cq, err := s.rnic.CreateCQ(256)
+				require.NoError(t, err)
+				s.qp = established(t, s.rnic, conn, &QPConfig{PD: s.pd, SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
+					return qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 32)}}, RecvWR{ID: 2, Local: []SGE{mr.Slice(32, 32)}})
+				}}, enhanced.Agreed{IRD: 1, ORD: 1})
+				<-s.qp.Done()
+				require.Equal(t, StateError, s.qp.State())
+				var violation *sctp.ViolationError
+				require.ErrorAs(t, s.qp.Err(), &violation, "the reason is told")
+				s.wantEvent(EventConnectionLost)
+				s.wantAllRefused(violation)
+				wcs := s.completes(cq, 2)
+				require.Equal(t, StatusFlushed, wcs[1].Status, "no receive gets what is behind the end")
+
+				time.Sleep(time.Minute) // the peer may end its half
+				synctest.Wait()
+				session.mu.Lock()
+				defer session.mu.Unlock()
+				require.Equal(t, []bool{false}, session.released, "the streams do not serve another session")
+			})
+		})
+	}
+}
