@@ -112,6 +112,10 @@ func (s *Stream) fillRuns(llp transport.LLP, room int64) (weight int64) {
 	return weight + s.fillReads(llp)
 }
 
+// opening reports whether the RTR has still to be sent. A responder that does not wait for
+// it may have asked for something already (RFC 6581 section 5).
+func (s *Stream) opening() bool { return s.fill.next < s.sq.first }
+
 // turn counts n octets of the message now for its side.
 func (f *filler) turn(n int64) {
 	if f.now == sendingRequest {
@@ -129,7 +133,7 @@ func (s *Stream) nextMessage() (bool, error) {
 			f.lead = 0 // whoever was idle has saved nothing
 		}
 		switch {
-		case response && (!request || f.lead <= 0):
+		case response && !s.opening() && (!request || f.lead <= 0):
 			return true, s.openResponse()
 		case !request:
 			return false, nil

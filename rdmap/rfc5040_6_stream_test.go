@@ -91,6 +91,24 @@ func TestRDMAP_112_RTRGoesAheadOfEverything(t *testing.T) {
 	require.Empty(t, c.done, "also at the end it makes no completion")
 }
 
+// The responder does not wait for the RTR, as with EarlyResponderSend.
+func TestMPA2_7_NoResponseGoesAheadOfTheRTR(t *testing.T) {
+	for m, want := range map[RTR]Opcode{RTRSend: OpSend, RTRWrite: OpWrite, RTRRead: OpReadRequest} {
+		for _, size := range []uint32{0, 8} {
+			for _, requests := range []int{1, 3} {
+				c := converse(t, func(cfg *Config) { cfg.RTR = m })
+				r, _ := c.region(8, nil)
+				for i := range requests {
+					c.sends("a Read", readRequestOf(ddp.MSN(i+1), ReadRequest{Sink: target, Size: size, Src: RemoteAddr{r.STag(), 0x1000}}))
+				}
+				require.NoError(t, c.flush())
+				require.Len(t, c.llp.sent, 1+requests, "the RTR and the responses")
+				require.Equal(t, want, opcodeOf(c.llp.sent[0][1]), "the RTR is first of %d", 1+requests)
+			}
+		}
+	}
+}
+
 func TestRDMAP_1_112_OnlyRDMAMessagesAreTaken(t *testing.T) {
 	c := converse(t, nil)
 	c.wantFault("what is no segment ends the stream", transport.DDPLocalCatastrophic, []byte("GET / HTTP/1.1")[:3])

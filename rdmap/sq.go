@@ -15,7 +15,7 @@ type sendQueue struct {
 	ring   []*Request // a power of two long; nil where no request is
 	spare  []*Request // as many as there are places in the ring, less those in it
 	depth  uint64     // of the poster's requests
-	first  uint64     // the first of the poster's requests: 1 behind an RTR
+	first  uint64     // the first of the poster's requests: 1 behind an RTR; set once
 	head   uint64
 	flush  uint64
 	filled uint64
