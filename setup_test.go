@@ -287,24 +287,24 @@ func TestErrorOfSetupEndsTheSetUp(t *testing.T) {
 // TestFirstMessageFindsItsReceive: what Setup has posted is in place before the peer
 // can send, on both sides.
 func TestMPA_48_66_FirstMessageFindsItsReceive(t *testing.T) {
-	for range 20 {
-		posts := func(_ context.Context, qp *QP) error { return qp.PostRecv(RecvWR{ID: 1}) }
-		early := MPAOptions{EarlyResponderSend: true}
-		client, server := newSide(t, nil), newSide(t, nil)
-		client.connect(server, pairConfig{
-			client: QPConfig{RNRWait: -1, Setup: posts},
-			server: QPConfig{RNRWait: -1, Setup: posts, MPA: early},
-		})
-		sent := make(chan error, 2)
-		for _, s := range []*side{client, server} {
-			go func() { sent <- s.qp.Send(testContext(t)) }()
+	bubble(t, func(t *testing.T) {
+		setup := func(_ context.Context, qp *QP) error {
+			if err := qp.PostSend(SendWR{ID: 2, Op: OpSend}); err != nil {
+				return err
+			}
+			time.Sleep(time.Second) // a connection that did not wait for this would be too early
+			return qp.PostRecv(RecvWR{ID: 1})
 		}
-		require.NoError(t, <-sent)
-		require.NoError(t, <-sent)
+		client, server := connect(t, pairConfig{
+			network: "pipe",
+			client:  QPConfig{RNRWait: -1, Setup: setup},
+			server:  QPConfig{RNRWait: -1, Setup: setup, MPA: MPAOptions{EarlyResponderSend: true}},
+		})
 		for _, s := range []*side{client, server} {
 			require.Equal(t, StatusSuccess, s.completes(s.qp.RecvCQ(), 1)[0].Status)
+			require.Equal(t, StatusSuccess, s.completes(s.qp.SendCQ(), 1)[0].Status)
 		}
-	}
+	})
 }
 
 func TestDepthsAreNegotiated(t *testing.T) {

@@ -124,8 +124,8 @@ type responses struct {
 	strange [][]byte
 }
 
-func randomResponses(r *rand.Rand, crc bool) *responses {
-	c, ref := &responses{}, reference{crc: crc}
+func randomResponses(r *rand.Rand, ref reference) *responses {
+	c := &responses{}
 	ulpdu := foreseeMin + r.IntN(56000)
 	for i := range 1 + r.IntN(6) {
 		message := octets(1 + r.IntN(300_000))
@@ -176,7 +176,7 @@ func TestForeseenOctetsAreWhereTheyBelong(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		crc := seed%2 == 0
-		c := randomResponses(r, crc)
+		c := randomResponses(r, reference{crc: crc})
 		e, s, err := c.run(t, r, crc)
 		require.NoError(t, err)
 		require.Zero(t, e.left)
@@ -194,7 +194,7 @@ func TestForeseenOctetsAreWhereTheyBelong(t *testing.T) {
 func TestForeseenOctetsAreVerified(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		c := randomResponses(r, true)
+		c := randomResponses(r, reference{crc: true})
 		at := r.IntN(len(c.wire))
 		c.wire[at] ^= 1 << r.IntN(8)
 		e, _, err := c.run(t, r, true)

@@ -48,6 +48,21 @@ func TestMPA_27_CRCsAreInvisibleAbove(t *testing.T) {
 		got, err := decoded(&decoder{crc: crc}, r.stream(mixed()...))
 		require.NoError(t, err)
 		require.Equal(t, mixed(), got, "the same ULPDUs, CRC %t", crc)
+
+		s := &script{emss: 1460}
+		c := conn(s, Terms{CRC: crc})
+		require.Equal(t, 1454, c.MaxULPDU(), "the same MULPDU, CRC %t", crc)
+		for _, u := range mixed() {
+			for _, stage := range []bool{false, true} {
+				require.True(t, c.Append(u[:14], [][]byte{u[14 : 14+len(u[14:])/3], u[14+len(u[14:])/3:]}, stage))
+				require.NoError(t, c.Flush(true))
+			}
+		}
+		got, err = decoded(&decoder{crc: crc}, s.wire())
+		require.NoError(t, err)
+		for i, u := range mixed() {
+			require.Equal(t, [][]byte{u, u}, got[2*i:][:2], "the same segments are sent, CRC %t", crc)
+		}
 	}
 }
 

@@ -74,20 +74,24 @@ func TestMPA_81_ConnectionLossIsCode1(t *testing.T) {
 }
 
 func TestMPA_84_NothingIsDeliveredAfterAnError(t *testing.T) {
-	for what, bad := range map[string]*reference{
-		"a wrong CRC":    {markers: true, crc: true, field: 1},
-		"a wrong Marker": {markers: true, crc: true, pointer: 64},
+	for what, v := range map[string]struct {
+		good, bad reference
+		code      transport.Code
+	}{
+		"a wrong CRC":               {reference{crc: true}, reference{crc: true, field: 1}, transport.MPACRC},
+		"a wrong CRC, with Markers": {reference{markers: true, crc: true}, reference{markers: true, crc: true, field: 1}, transport.MPACRC},
+		"a wrong Marker":            {reference{markers: true, crc: true}, reference{markers: true, crc: true, pointer: 64}, transport.MPAMarker},
 	} {
-		good := reference{markers: true, crc: true}
+		good, bad := v.good, v.bad
 		wire := good.stream(octets(500))
 		bad.pos = good.pos
 		wire = append(wire, bad.stream(octets(600))...)
 		good.pos = bad.pos
 		wire = append(wire, good.stream(octets(40))...)
-		s := &script{reads: [][]byte{wire, octets(100)}}
-		c, p := conn(s, Terms{CRC: true, ReceiveMarkers: true}), collector{}
+		s := &script{reads: [][]byte{wire, good.stream(octets(50))}}
+		c, p := conn(s, Terms{CRC: true, ReceiveMarkers: good.markers}), collector{}
 		err := drain(c, &p)
-		require.Error(t, err, what)
+		requireFault(t, v.code, err, what)
 		require.Equal(t, err, c.Receive(&p, false), "%s is told again", what)
 		require.Equal(t, err, c.Receive(&p, true), "%s is told again", what)
 		require.Equal(t, [][]byte{octets(500)}, p.ulpdus, "after %s", what)
@@ -95,17 +99,22 @@ func TestMPA_84_NothingIsDeliveredAfterAnError(t *testing.T) {
 }
 
 func TestMPA_85_TCPStaysOpenAfterAFramingError(t *testing.T) {
-	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
-		c := newConn(s, Options{}, &Terms{CRC: true})
-		bad := reference{crc: true, field: 1}
-		p.send(bad.stream(octets(20)))
-		requireFault(t, transport.MPACRC, c.Receive(&collector{}, true))
-		p.wantSilence("MPA does not close")
-		require.True(t, c.Append(octets(22), nil, true))
-		require.NoError(t, c.Flush(true), "the other half still sends")
-		ref := reference{crc: true}
-		p.want("a Terminate, say", ref.stream(octets(22)))
-	})
+	for code, bad := range map[transport.Code]reference{
+		transport.MPACRC:    {markers: true, crc: true, field: 1},
+		transport.MPAMarker: {markers: true, crc: true, pointer: 64},
+	} {
+		converse(t, func(t *testing.T, s transport.Stream, p *peer) {
+			c := newConn(s, Options{}, &Terms{CRC: true, ReceiveMarkers: true})
+			p.send(bad.stream(octets(20)))
+			requireFault(t, code, c.Receive(&collector{}, true))
+			p.wantSilence("MPA does not close")
+			require.True(t, c.Append(octets(22), nil, true))
+			require.NoError(t, c.Flush(true), "the other half still sends")
+			ref := reference{crc: true}
+			p.want("a Terminate, say", ref.stream(octets(22)))
+			p.wantSilence("MPA still does not close")
+		})
+	}
 }
 
 func TestSegmentErrorEndsTheReceivingHalf(t *testing.T) {

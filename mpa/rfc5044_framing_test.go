@@ -36,6 +36,12 @@ func TestMPA_1_8_22_43_OneULPDUPerFPDU(t *testing.T) {
 		got, err := decoded(&decoder{markers: markers, crc: true}, r.stream(mixed()...))
 		require.NoError(t, err)
 		require.Equal(t, mixed(), got, "the boundaries are kept and nothing but ULPDUs handed up, Markers %t", markers)
+
+		r = reference{markers: markers, crc: true}
+		two := [][]byte{octets(502), octets(20)} // with Markers, the first CRC field stands just before one
+		got, err = decoded(&decoder{markers: markers, crc: true}, r.stream(two...))
+		require.NoError(t, err)
+		require.Equal(t, two, got, "a boundary at a Marker, Markers %t", markers)
 	}
 }
 
@@ -75,6 +81,16 @@ func TestMPA_10_NonZeroPadIsAccepted(t *testing.T) {
 		require.NoError(t, err, "PAD that is not zero, its CRC right, ULPDU of %d octets", n)
 		require.Equal(t, [][]byte{octets(n)}, got)
 	}
+	placed := 0 // straight into place, too
+	for seed := range uint64(10) {
+		rnd := rand.New(rand.NewPCG(seed, 10))
+		c := randomResponses(rnd, reference{crc: true, pad: 0xee})
+		e, _, err := c.run(t, rnd, true)
+		require.NoError(t, err, "PAD that is not zero, seed %d", seed)
+		require.Equal(t, len(c.want), e.turn, "every message has come, seed %d", seed)
+		placed += e.placed
+	}
+	require.Positive(t, placed)
 }
 
 func TestMPA_11_CRCFieldIsNotExaminedWithoutCRCs(t *testing.T) {

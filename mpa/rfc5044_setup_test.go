@@ -60,6 +60,14 @@ func TestMPA_51_58_59_63_71_76_81_83_MalformedRequestClosesTheConnection(t *test
 			requireFault(t, transport.MPAStartup, accepted().err, "%s is reported locally", what)
 		})
 	}
+	for i := range keySize {
+		request := unhex(t, frameR1)
+		request[i] ^= 0x20
+		s := &script{reads: [][]byte{request}}
+		_, err := ReadRequest(t.Context(), s)
+		requireFault(t, transport.MPAStartup, err, "a key whose octet %d is wrong", i)
+		require.Equal(t, 1, s.closed)
+	}
 }
 
 func TestMPA_53_67_74_81_83_MalformedReplyClosesTheConnection(t *testing.T) {
@@ -80,6 +88,14 @@ func TestMPA_53_67_74_81_83_MalformedReplyClosesTheConnection(t *testing.T) {
 			requireFault(t, transport.MPAStartup, r.err, "%s is reported locally", what)
 			require.NotErrorIs(t, r.err, ErrNoReply, what)
 		})
+	}
+	for i := range keySize {
+		reply := unhex(t, frameR2)
+		reply[i] ^= 0x20
+		s := &script{reads: [][]byte{reply}}
+		_, _, err := Connect(t.Context(), s, rev1, 0, 0, nil)
+		requireFault(t, transport.MPAStartup, err, "a key whose octet %d is wrong", i)
+		require.Equal(t, 1, s.closed)
 	}
 }
 
@@ -166,12 +182,32 @@ func TestMPA_25_28_29_55_CRCIsOnUnlessBothSaidNo(t *testing.T) {
 					require.Equal(t, want, end.terms.CRC, "both ends know, C=%t and C=%t", initiator, responder)
 					require.Equal(t, want, end.conn.Caps().Digest)
 					require.Equal(t, want, end.conn.enc.crc, "generated")
-					require.Equal(t, want, end.conn.dec.crc, "checked")
 				}
 				exchangeSegments(t, a.conn, b.conn)
+				for _, way := range [][2]*Conn{{a.conn, b.conn}, {b.conn, a.conn}} {
+					wantFirstBadCRC(t, way[0], way[1], want)
+				}
 			})
 		}
 	}
+}
+
+// wantFirstBadCRC has from send an FPDU whose CRC is wrong, and then says whether to checked it.
+func wantFirstBadCRC(t *testing.T, from, to *Conn, checked bool) {
+	t.Helper()
+	bad := reference{crc: true, field: 1}
+	_, err := from.s.Write([][]byte{bad.stream(octets(20))}, true)
+	require.NoError(t, err)
+	p := &collector{}
+	p.stop = func() bool { return len(p.ulpdus) == 1 }
+	err = to.Receive(p, true)
+	if checked {
+		requireFault(t, transport.MPACRC, err, "it is checked")
+		require.Empty(t, p.ulpdus)
+		return
+	}
+	require.NoError(t, err, "it is not checked")
+	require.Equal(t, [][]byte{octets(20)}, p.ulpdus)
 }
 
 func TestMPA_47_48_49_BothDirectionsBeginBehindTheFrames(t *testing.T) {
@@ -188,6 +224,28 @@ func TestMPA_47_48_49_BothDirectionsBeginBehindTheFrames(t *testing.T) {
 		ref := reference{markers: true, crc: true}
 		p.send(ref.stream(octets(700))) // straight behind the Reply
 		r := connected()
+		require.NoError(t, r.err)
+		c := &collector{}
+		c.stop = func() bool { return len(c.ulpdus) == 1 }
+		require.NoError(t, r.conn.Receive(c, true), "the frames do not count toward the Markers received")
+		require.Equal(t, [][]byte{octets(700)}, c.ulpdus)
+		require.True(t, r.conn.Append(octets(700), nil, true))
+		require.NoError(t, r.conn.Flush(true))
+		ref = reference{markers: true, crc: true}
+		p.want("the frames do not count toward the Markers sent", ref.stream(octets(700)))
+	})
+	converse(t, func(t *testing.T, s transport.Stream, p *peer) { // the other side
+		accepted := accept(t.Context(), s, Options{Markers: true}, 1, 1, private)
+		request := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex(t, "80018001")}
+		p.send(request.AppendRequest(nil))
+		reply := Frame{
+			Markers: true, CRC: true, Enhanced: true, Revision: 2,
+			PrivateData: append(unhex(t, "80018001"), private...),
+		}
+		p.want("the Reply, without CRC or Markers", reply.AppendReply(nil))
+		ref := reference{markers: true, crc: true}
+		p.send(ref.stream(octets(700)))
+		r := accepted()
 		require.NoError(t, r.err)
 		c := &collector{}
 		c.stop = func() bool { return len(c.ulpdus) == 1 }

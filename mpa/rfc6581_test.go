@@ -51,8 +51,30 @@ func TestMPA2_1_33_UnenhancedRequestIsAnsweredInKind(t *testing.T) {
 func TestMPA2_2_3_20_34_EnhancedMeansRevision2AndFourOctets(t *testing.T) {
 	_, s := initiate(t, Options{}, 16, 8, frameR6)
 	require.Equal(t, unhex(t, frameR5), s.wire(), "revision 2, S, and the enhanced data with every RTR that we send")
-	_, s = initiate(t, rev1, 16, 8, frameR2)
-	require.Equal(t, unhex(t, frameR1), s.wire(), "nothing enhanced is wanted: revision 1, no S, no octets")
+	for name, o := range map[string]Options{
+		"revision 1":                        rev1,
+		"neither RTR nor depths are wanted": {ClientServer: true, FixedDepths: true},
+	} {
+		_, s = initiate(t, o, 16, 8, frameR2)
+		require.Equal(t, unhex(t, frameR1), s.wire(), "%s, nothing enhanced is wanted: revision 1, no S, no octets", name)
+	}
+	for what, v := range map[string]struct {
+		o    Options
+		data string
+	}{
+		"depths alone":    {Options{ClientServer: true}, "00100008"},
+		"an RTR alone":    {Options{FixedDepths: true}, "bfffffff"},
+		"one RTR":         {Options{RTR: RTRSend}, "c0100008"},
+		"Markers, no CRC": {Options{Markers: true, NoCRC: true}, "8010c008"},
+	} {
+		_, s := initiate(t, v.o, 16, 8, frameR6)
+		f, n, err := ParseRequestHeader(s.wire())
+		require.NoError(t, err, what)
+		require.True(t, f.Enhanced, "%s: S", what)
+		require.EqualValues(t, 2, f.Revision, what)
+		require.Equal(t, 4, n, "%s: private data is the four octets", what)
+		require.Equal(t, unhex(t, v.data), s.wire()[HeaderSize:], what)
+	}
 }
 
 func TestMPA2_4_ReservedBitsOfRevision2AreIgnored(t *testing.T) {
