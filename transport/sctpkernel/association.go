@@ -36,17 +36,10 @@ type association struct {
 	mu       sync.Mutex
 	failure  error
 	streams  map[uint16]*stream // of sessions, and those that no session can have any more
-	used     []usedPair         // that sessions of ours have given back, the oldest first
+	used     []*stream          // that sessions of ours have given back, the oldest first
 	next     int                // the first pair that never was used
 	sessions int
 	lapse    *time.Timer // ends what nobody uses, where the peer opens the sessions
-}
-
-// A usedPair can be used again when all that was sent on it is acknowledged (RFC 5043
-// section 6.6).
-type usedPair struct {
-	id   uint16
-	sent mark
 }
 
 // An owner is the Client or Listener of an association.
@@ -260,9 +253,11 @@ func (a *association) Open() (sctp.Stream, bool) {
 	}
 }
 
-// freePair finds a pair that may be used. The caller holds mu.
+// freePair finds a pair that may be used: one that was used before only when all that was
+// sent on it is acknowledged, its Terminate above all, which may still wait for room (RFC
+// 5043 section 6.6). The caller holds mu.
 func (a *association) freePair() (uint16, bool) {
-	if len(a.used) > 0 && a.out.acked(a.used[0].sent) {
+	if len(a.used) > 0 && a.out.allAcked(a.used[0]) {
 		id := a.used[0].id
 		a.used = a.used[1:]
 		return id, true
@@ -276,7 +271,6 @@ func (a *association) freePair() (uint16, bool) {
 
 // release takes a pair of streams back.
 func (a *association) release(s *stream, clean bool) {
-	sent := a.out.markOf(s)
 	a.mu.Lock()
 	a.sessions--
 	last := a.sessions == 0
@@ -287,7 +281,7 @@ func (a *association) release(s *stream, clean bool) {
 		s.dead = true
 	case a.initiator:
 		delete(a.streams, s.id)
-		a.used = append(a.used, usedPair{s.id, sent})
+		a.used = append(a.used, s)
 	default:
 		delete(a.streams, s.id)
 		if len(rest) > 0 { // the peer was quick to begin anew

@@ -184,6 +184,9 @@ func (o *outbox) waits(s *stream) bool {
 	return false
 }
 
+// allAcked tells whether all that was sent on s is known to be acknowledged.
+func (o *outbox) allAcked(s *stream) bool { return !o.waits(s) && o.acked(o.markOf(s)) }
+
 // close has everybody find out that it is over.
 func (o *outbox) close() {
 	o.mu.Lock()

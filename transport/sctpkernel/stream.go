@@ -42,7 +42,7 @@ func (s *stream) Acked(done <-chan struct{}) bool {
 		if s.a.Err() != nil {
 			return false
 		}
-		if !s.a.out.waits(s) && s.a.out.acked(s.a.out.markOf(s)) {
+		if s.a.out.allAcked(s) {
 			return true
 		}
 		t := time.NewTimer(wait)

@@ -1,0 +1,133 @@
+package sctpudp
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// A muteConn is a socket that loses what it sends while it is mute.
+type muteConn struct {
+	net.PacketConn
+	mute *atomic.Bool
+}
+
+func (c *muteConn) WriteTo(p []byte, to net.Addr) (int, error) {
+	if c.mute.Load() {
+		return len(p), nil
+	}
+	return c.PacketConn.WriteTo(p, to)
+}
+
+// mutePair is a session whose client does not reach the server while it is mute.
+func mutePair(t *testing.T) (p *pair, mute *atomic.Bool) {
+	mute = new(atomic.Bool)
+	l, err := Listen(t.Context(), Config{}, "127.0.0.1:0", 16)
+	require.NoError(t, err)
+	c := NewClient(Config{ListenPacket: func(ctx context.Context, network, address string) (net.PacketConn, error) {
+		pc, err := new(net.ListenConfig).ListenPacket(ctx, network, address)
+		return &muteConn{pc, mute}, err
+	}})
+	p = &pair{TB: t, l: l, c: c}
+	t.Cleanup(func() {
+		mute.Store(false)
+		c.Close()
+		l.End()
+	})
+	p.client, p.server = p.session(t.Context())
+	return p, mute
+}
+
+// ours is the association of the client.
+func (p *pair) ours() *association {
+	p.Helper()
+	all := p.c.pool.Associations()
+	require.Len(p, all, 1)
+	return all[0]
+}
+
+// stream is the client's on this pair.
+func (p *pair) stream(id uint16) *stream {
+	a := p.ours()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.streams[id]
+}
+
+// open takes a pair of streams at the client, and returns its number.
+func (p *pair) open() uint16 {
+	p.Helper()
+	s, err := p.c.Open(p.Context(), p.l.Addr().String())
+	require.NoError(p, err)
+	return s.(*stream).id
+}
+
+// eventually waits until cond, asked with the lock of the client's association held, is true.
+func (p *pair) eventually(what string, cond func(a *association) bool) {
+	p.Helper()
+	a := p.ours()
+	require.Eventually(p, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return cond(a)
+	}, 10*time.Second, time.Millisecond, what)
+}
+
+// TestSCTP_31_StreamsAreNotUsedAgainBeforeAllIsAcknowledged: both ends have terminated the
+// session, and the Terminate of this end is still under way.
+func TestSCTP_31_StreamsAreNotUsedAgainBeforeAllIsAcknowledged(t *testing.T) {
+	p, mute := mutePair(t)
+	_, _ = p.session(t.Context()) // without one the client would end the association
+	first := p.stream(0)
+
+	require.NoError(t, p.server.CloseSend())
+	require.ErrorContains(t, p.client.Receive(&one{want: 1}, true), "EOF")
+	p.eventually("all else is acknowledged", func(*association) bool { return first.messages == 0 })
+	mute.Store(true)
+	require.NoError(t, p.client.Close())
+	p.eventually("the session has ended", func(*association) bool { return first.free })
+	require.EqualValues(t, 2, p.open(), "a pair that was never used, because 0 has a message outstanding")
+
+	mute.Store(false)
+	p.eventually("it is acknowledged", func(a *association) bool { return a.streams[0] == nil })
+	require.EqualValues(t, 0, p.open(), "the pair can be used again")
+}
+
+// TestSCTP_46_OutstandingMessagesAreBounded, however small they are, and their octets,
+// whatever the layer above does.
+func TestSCTP_46_OutstandingMessagesAreBounded(t *testing.T) {
+	for _, v := range []struct{ size, most int }{{1, sendMessages}, {1024, sendOctets / 1024}} {
+		p, mute := mutePair(t)
+		s := p.stream(p.open())
+		mute.Store(true)
+		n := 0
+		for ; n <= v.most; n++ {
+			err := s.Send(sctp.PPIDSegment, make([]byte, v.size), false)
+			if err != nil {
+				require.ErrorIs(t, err, transport.ErrAgain)
+				break
+			}
+		}
+		require.Equal(t, v.most, n, "messages of %d octets that are under way", v.size)
+		require.Less(t, n, 1<<15, "what a DDP-SSN can tell apart")
+		require.NoError(t, s.Send(sctp.PPIDControl, octets("0000 0004"), true), "a Terminate may go out all the same")
+
+		now := make(chan struct{})
+		close(now)
+		s.Room(now)
+		require.ErrorIs(t, s.Send(sctp.PPIDSegment, make([]byte, v.size), false), transport.ErrAgain, "there is no room yet")
+		mute.Store(false)
+		done := make(chan struct{})
+		late := time.AfterFunc(10*time.Second, func() { close(done) })
+		s.Room(done)
+		require.True(t, late.Stop(), "whoever waits for room is told of it")
+		require.NoError(t, s.Send(sctp.PPIDSegment, make([]byte, v.size), false))
+	}
+}
