@@ -52,6 +52,48 @@ func TestRDMAP_1_2_3_4_ControlOctet(t *testing.T) {
 	}, first, "each message is one DDP message; RV is 01, Rsv is 00, then the opcode")
 }
 
+// A message of several segments is one DDP message: one MSN, L in its last segment only,
+// also where a batch ends within it.
+func TestRDMAP_1_MessageIsOneDDPMessage(t *testing.T) {
+	for _, capacity := range []int{0, 1} {
+		c := converse(t, nil)
+		c.llp.capacity = capacity
+		source, _ := c.region(3000, nil)
+		all := []stag.Span{span(source, 0, 3000)}
+		c.post(
+			Request{ID: 1, Kind: KindWrite, Remote: target, Spans: all},
+			Request{ID: 2, Kind: KindSend, Flags: Solicited, Spans: all},
+			Request{ID: 3, Kind: KindSend, Spans: all})
+		require.NoError(t, c.flush())
+		c.sends("a Read Request", readRequestOf(1, ReadRequest{Sink: target, Size: 3000, Src: RemoteAddr{source.STag(), 0x1000}}))
+		require.NoError(t, c.flush())
+		type segment struct {
+			op   Opcode
+			msn  ddp.MSN
+			at   uint64
+			last bool
+		}
+		var got []segment
+		for _, g := range c.llp.sent {
+			if ddp.IsTagged(g) {
+				h, err := ddp.ParseTagged(g)
+				require.NoError(t, err)
+				got = append(got, segment{opcodeOf(h.RsvdULP), 0, h.TO - target.TO, h.Last})
+				continue
+			}
+			h, err := ddp.ParseUntagged(g)
+			require.NoError(t, err)
+			got = append(got, segment{opcodeOf(h.RsvdULP), h.MSN, uint64(h.MO), h.Last})
+		}
+		require.Equal(t, []segment{
+			{OpWrite, 0, 0, false}, {OpWrite, 0, 1486, false}, {OpWrite, 0, 2972, true},
+			{OpSendSolicited, 1, 0, false}, {OpSendSolicited, 1, 1482, false}, {OpSendSolicited, 1, 2964, true},
+			{OpSend, 2, 0, false}, {OpSend, 2, 1482, false}, {OpSend, 2, 2964, true},
+			{OpReadResponse, 0, 0, false}, {OpReadResponse, 0, 1486, false}, {OpReadResponse, 0, 2972, true},
+		}, got)
+	}
+}
+
 func TestRDMAP_6_7_REG_7_ModelAndQueueOfEachMessage(t *testing.T) {
 	for _, g := range oneOfEach(t).llp.sent {
 		op := opcodeOf(g[1])
@@ -103,7 +145,7 @@ func TestRDMAP_5_ReservedBitsAreIgnored(t *testing.T) {
 	c.wantReceived("it is delivered as a Send", Received{Opcode: OpSend, Len: 5})
 }
 
-func TestRDMAP_8_10_InvalidateSTagField(t *testing.T) {
+func TestRDMAP_8_10_52_InvalidateSTagField(t *testing.T) {
 	c := oneOfEach(t)
 	for _, g := range c.llp.sent {
 		if ddp.IsTagged(g) {
@@ -165,6 +207,30 @@ func TestRDMAP_12_PayloadFollowsTheDDPHeader(t *testing.T) {
 	c.post(sendOf(1, "hello"), writeOf(2, target, "\x00\x01\x02\x03\x04\x05\x06\x07"))
 	c.wantSegment("a Send has no RDMAP header (V7)", unhex(t, "4143 00000000 00000000 00000001 00000000 | 68656c6c6f"))
 	c.wantSegment("nor has a Write (V8)", unhex(t, "c140 11223344 0000000000001000 | 0001020304050607"))
+
+	c = converse(t, nil)
+	r, mem := c.region(8, nil)
+	copy(mem, "answered")
+	for i := range 4 {
+		send := Request{ID: uint64(i), Kind: KindSend, Spans: []stag.Span{span(r, 0, 2), span(r, 2, 1)}}
+		c.post(send.with([]Flags{0, Solicited, Invalidating, Solicited | Invalidating}[i]))
+	}
+	for i, op := range []Opcode{OpSend, OpSendSolicited, OpSendInvalidate, OpSendSolicitedInvalidate} {
+		c.wantSegment("nor has any kind of Send", untagged(op, QNSend, ddp.MSN(i+1), "ans"))
+	}
+	for i, n := range []uint32{8, 8, 0} {
+		c.sends("a Read Request", readRequestOf(ddp.MSN(i+1), ReadRequest{Sink: target, Size: n, Src: RemoteAddr{r.STag(), 0x1000}}))
+		c.wantSegment("nor has a Read Response", tagged(OpReadResponse, true, target, "answered"[:n]))
+	}
+	got := c.receive(8)
+	c.sends("what comes has none either",
+		untagged(OpSend, QNSend, 1, "received"), tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "writ"))
+	require.Equal(t, "received", string(got))
+	require.Equal(t, "writered", string(mem))
+	c.post(readOf(9, target, span(r, 4, 4)))
+	require.NoError(t, c.flush())
+	c.sends("nor a Response", tagged(OpReadResponse, true, RemoteAddr{r.STag(), 0x1004}, "read"))
+	require.Equal(t, "writread", string(mem))
 }
 
 func TestRDMAP_13_ControlMessagesCarryNoPayload(t *testing.T) {
@@ -180,6 +246,21 @@ func TestRDMAP_13_ControlMessagesCarryNoPayload(t *testing.T) {
 			require.Len(t, g, n, "%v ends with its header", opcodeOf(g[1]))
 		}
 	}
+	c := converse(t, nil)
+	r, _ := c.region(8, nil)
+	c.post(readOf(1, target, span(r, 0, 8)), readOf(2, target, span(r, 0, 8)).with(ReadFence))
+	require.NoError(t, c.flush())
+	c.sends("a Response", tagged(OpReadResponse, true, RemoteAddr{r.STag(), 0x1000}, octets(8)))
+	require.NoError(t, c.flush())
+	require.Len(t, c.llp.sent, 2)
+	for _, g := range c.llp.sent {
+		require.Len(t, g, 46, "a Read Request has no octet of its sink")
+	}
+	c.llp.sent = nil
+	require.True(t, c.s.Terminate(c.fault("a Write to nowhere", transport.DDPInvalidSTag, tagged(OpWrite, true, target, octets(100)))))
+	require.NoError(t, c.flush())
+	require.Len(t, c.llp.sent, 1)
+	require.Len(t, c.llp.sent[0], ddp.UntaggedLen+4+2+ddp.TaggedLen, "a Terminate has no octet of the payload that it is about")
 }
 
 func TestRDMAP_14_MSNStartsAtOneForEachQueue(t *testing.T) {

@@ -38,11 +38,17 @@ func TestRDMAP_17_48_104_MessagesGoOutInPostOrder(t *testing.T) {
 	c := converse(t, nil)
 	c.post(writeOf(1, target, "a"), sendOf(2, "b"))
 	c.post(writeOf(3, target, "c"), sendOf(4, "d"))
+	c.post(sendOf(5, "e").with(Solicited), sendOf(6, "f"), sendOf(7, octets(1483)), sendOf(8, "g"))
 	c.wantSegment("first", tagged(OpWrite, true, target, "a"))
 	c.wantSegment("second", untagged(OpSend, QNSend, 1, "b"))
 	c.wantSegment("third", tagged(OpWrite, true, target, "c"))
 	c.wantSegment("fourth", untagged(OpSend, QNSend, 2, "d"))
-	c.wantDone("and they complete in that order", "1 success", "2 success", "3 success", "4 success")
+	c.wantSegment("Sends of different kinds, too", untagged(OpSendSolicited, QNSend, 3, "e"))
+	c.wantSegment("sixth", untagged(OpSend, QNSend, 4, "f"))
+	require.Len(t, c.llp.sent, 3, "the seventh, of two segments, and the eighth")
+	require.Equal(t, untagged(OpSend, QNSend, 6, "g"), c.llp.sent[2])
+	c.wantDone("and they complete in that order", "1 success", "2 success", "3 success", "4 success",
+		"5 success", "6 success", "7 success", "8 success")
 }
 
 func TestRDMAP_19_ZeroLengthWrite(t *testing.T) {

@@ -83,6 +83,22 @@ func TestRDMAP_40_42_ResponseMustMatchItsRequest(t *testing.T) {
 	}
 }
 
+func TestRDMAP_41_ResponseStaysInOneBuffer(t *testing.T) {
+	c := converse(t, nil)
+	sink, mem := c.region(8, nil)
+	other, otherMem := c.region(8, nil)
+	c.post(readOf(1, target, span(sink, 0, 8)), readOf(2, target, span(other, 0, 8)))
+	require.NoError(t, c.flush())
+	c.llp.sent = nil
+	c.sends("half a Response", tagged(OpReadResponse, false, RemoteAddr{sink.STag(), 0x1000}, "half"))
+	segment := tagged(OpReadResponse, true, RemoteAddr{other.STag(), 0x1004}, "rest")
+	c.wantRefused("the rest, to another buffer", segment, blaming(transport.DDPInvalidSTag, segment))
+	require.Equal(t, "half\x00\x00\x00\x00", string(mem))
+	require.Equal(t, make([]byte, 8), otherMem, "is not placed")
+	c.s.End()
+	c.wantDone("the Read tells", "1 bad response 1100", "2 flushed")
+}
+
 func TestRDMAP_40_EmptySegmentAtTheEndOfAResponse(t *testing.T) {
 	c := converse(t, nil)
 	sink, _ := c.region(8, nil)
@@ -231,6 +247,27 @@ func TestRDMAP_24_25_29_34_35_36_RequestIsAnswered(t *testing.T) {
 	require.Empty(t, c.done, "nothing of ours completes")
 }
 
+func TestRDMAP_24_EachRequestTakesABuffer(t *testing.T) {
+	for _, window := range []int{0, 8} {
+		c := converse(t, func(cfg *Config) { cfg.IRD, cfg.Window = 3, window })
+		r, mem := c.region(8, nil)
+		copy(mem, "01234567")
+		request := func(msn ddp.MSN, size uint32) []byte {
+			return readRequestOf(msn, ReadRequest{Sink: RemoteAddr{7, uint64(msn)}, Size: size, Src: RemoteAddr{r.STag(), 0x1000 + uint64(msn)}})
+		}
+		for k, want := range []int{1, 2, 3} {
+			c.sends("a request", request(ddp.MSN(k+1), uint32(k)))
+			_, irq := c.s.Idle()
+			require.Equal(t, want, irq, "takes one buffer, also if it is for nothing")
+		}
+		c.wantSegment("which holds it until it is answered", tagged(OpReadResponse, true, RemoteAddr{7, 1}, ""))
+		c.wantSegment("and no other", tagged(OpReadResponse, true, RemoteAddr{7, 2}, "2"))
+		c.wantSegment("whatever came behind it", tagged(OpReadResponse, true, RemoteAddr{7, 3}, "34"))
+		c.sends("then it is free", request(4, 1), request(5, 1), request(6, 1))
+		c.wantFault("three are three", transport.DDPMSNRange, request(7, 1))
+	}
+}
+
 func TestRDMAP_31_32_EmptyRequestIsNotChecked(t *testing.T) {
 	c := converse(t, nil)
 	c.sends("garbage for a source", readRequestOf(1, ReadRequest{Sink: target, Src: RemoteAddr{0xffffffff, ^uint64(0)}}))
@@ -361,6 +398,16 @@ func TestRDMAP_102_108_RequestSeesWhatWasSentBefore(t *testing.T) {
 	c.wantIdle("a request that comes early is not processed")
 	require.NoError(t, c.take(0, tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "new data")))
 	c.wantSegment("until everything before it was delivered", tagged(OpReadResponse, true, target, "new data"))
+
+	c = converse(t, func(cfg *Config) { cfg.Window = 8 })
+	c.receive(8)
+	require.NoError(t, c.take(1, readRequestOf(1, ReadRequest{Sink: target})))
+	_, irq := c.s.Idle()
+	require.Zero(t, irq, "nor is one for nothing")
+	c.wantIdle("by which a peer flushes")
+	require.NoError(t, c.take(0, untagged(OpSend, QNSend, 1, "send")))
+	require.Len(t, c.received, 1, "a Send before it is delivered")
+	c.wantSegment("when it is answered", tagged(OpReadResponse, true, target, ""))
 }
 
 func TestRDMAP_103_ResponseMayShowLaterWrites(t *testing.T) {

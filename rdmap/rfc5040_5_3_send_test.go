@@ -30,6 +30,36 @@ func TestRDMAP_44_45_47_50_100_107_ARCH_7_8_24_SendTakesOneReceive(t *testing.T)
 	require.Empty(t, c.buffers, "and took one receive")
 }
 
+// Where segments overtake each other a Send may be placed before its turn, but not
+// delivered.
+func TestRDMAP_44_47_107_SendsThatOvertakeEachOther(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
+	var mem [4][]byte
+	for i := range mem {
+		mem[i] = c.receive(8)
+	}
+	h := ddp.UntaggedHeader{RsvdULP: OpSend.control(), MSN: 2}
+	first := append(h.Append(nil), "se"...)
+	h.Last, h.MO = true, 2
+	second := append(h.Append(nil), "cond"...)
+	for _, x := range []struct {
+		seq     uint64
+		segment []byte
+	}{
+		{4, untagged(OpSend, QNSend, 4, "fourth")}, {2, second}, {3, untagged(OpSend, QNSend, 3, "third")}, {1, first},
+	} {
+		require.NoError(t, c.take(x.seq, x.segment))
+		require.Empty(t, c.received, "what was sent earlier has not come")
+	}
+	require.NoError(t, c.take(0, untagged(OpSend, QNSend, 1, "first")))
+	c.wantReceived("all are delivered, in the order sent",
+		Received{Opcode: OpSend, Len: 5}, Received{Opcode: OpSend, Len: 6}, Received{Opcode: OpSend, Len: 5}, Received{Opcode: OpSend, Len: 6})
+	for i, want := range []string{"first", "second", "third", "fourth"} {
+		require.Equal(t, want, string(mem[i][:len(want)]), "each in a receive of its own")
+	}
+	require.Empty(t, c.buffers)
+}
+
 func TestRDMAP_46_SendLongerThanItsReceive(t *testing.T) {
 	c := converse(t, nil)
 	mem := make([]byte, 16)
@@ -69,19 +99,33 @@ func TestRDMAP_51_SolicitedEventIsReported(t *testing.T) {
 }
 
 func TestRDMAP_52_53_54_56_89_90_SendInvalidates(t *testing.T) {
-	c := converse(t, nil)
-	r, mem := c.region(8, nil)
-	c.watched = r
-	c.receive(8)
-	segment := invalidating(OpSendInvalidate, 1, r.STag(), "bye")
-	require.Equal(t, unhex(t, "4144"), segment[:2])
-	c.sends("a Send with Invalidate", segment)
-	c.wantReceived("tells which STag it has invalidated", Received{
-		Opcode: OpSendInvalidate, Len: 3, Invalidated: true, STag: r.STag(),
-	})
-	require.Equal(t, []bool{false}, c.watchedIs, "which is dead before the message is delivered")
-	c.wantFault("and stays so", transport.DDPInvalidSTag, tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "x"))
-	require.Equal(t, make([]byte, 8), mem)
+	for control, op := range map[string]Opcode{"4144": OpSendInvalidate, "4146": OpSendSolicitedInvalidate} {
+		for what, use := range map[string]func(c *conversation, at RemoteAddr){
+			"Write": func(c *conversation, at RemoteAddr) {
+				c.wantFault("it stays so for a Write", transport.DDPInvalidSTag, tagged(OpWrite, true, at, "x"))
+			},
+			"Read": func(c *conversation, at RemoteAddr) {
+				request := ReadRequest{Sink: target, Size: 1, Src: at}
+				c.wantFault("it stays so for a Read", transport.RDMAPInvalidSTag, readRequestOf(1, request))
+			},
+		} {
+			t.Run(control+" "+what, func(t *testing.T) {
+				c := converse(t, nil)
+				r, mem := c.region(8, nil)
+				c.watched = r
+				c.receive(8)
+				segment := invalidating(op, 1, r.STag(), "bye")
+				require.Equal(t, unhex(t, control), segment[:2])
+				c.sends("a Send with Invalidate", segment)
+				c.wantReceived("tells which STag it has invalidated", Received{
+					Opcode: op, Len: 3, Solicited: op.Solicited(), Invalidated: true, STag: r.STag(),
+				})
+				require.Equal(t, []bool{false}, c.watchedIs, "which is dead before the message is delivered")
+				use(c, RemoteAddr{r.STag(), 0x1000})
+				require.Equal(t, make([]byte, 8), mem)
+			})
+		}
+	}
 }
 
 func TestRDMAP_55_SendThatMayNotInvalidate(t *testing.T) {

@@ -26,6 +26,14 @@ func TestRDMAP_58_59_61_63_64_65_REG_12_14_TerminateOnTheWire(t *testing.T) {
 	require.True(t, c.s.Terminate(err))
 	c.wantSegment("is answered by this (D8)", unhex(t, `4147 00000000 00000002 00000001 00000000 |
 		11 00 c0 00 | 0016 | c140 11223344 0000000000001000`))
+
+	c = converse(t, nil)
+	c.post(sendOf(1, "a"), sendOf(2, "b"), readOf(3, target))
+	require.NoError(t, c.flush())
+	c.llp.sent = nil
+	require.True(t, c.s.Terminate(&transport.Fault{Code: transport.MPACRC}))
+	c.wantSegment("QN 2 has numbers of its own; without headers there is no length either", unhex(t, `
+		4147 00000000 00000002 00000001 00000000 | 20 02 00 00`))
 }
 
 func TestRDMAP_66_68_RDMAHeaderOfReadRequests(t *testing.T) {
@@ -70,8 +78,19 @@ func TestRDMAP_60_67_77_REG_13_WhatATerminateTellsOfACause(t *testing.T) {
 }
 
 func TestRDMAP_71_72_TerminateIsAlwaysTaken(t *testing.T) {
-	c := converse(t, nil) // no receive is posted
 	want := blaming(transport.DDPTooLong, untagged(OpSend, QNSend, 9, octets(10)))
+	c := converse(t, func(cfg *Config) { cfg.IRD, cfg.ORD = 0, 0 })
+	c.sends("nothing is posted, and no other queue has a buffer", terminateOf(want))
+	require.Equal(t, []Terminate{want}, c.terminated, "there is one for a Terminate")
+
+	c = converse(t, func(cfg *Config) { cfg.IRD = 1 })
+	c.missing = transport.ErrStall
+	c.sends("the buffer of QN 1 is taken", readRequestOf(1, ReadRequest{}))
+	require.ErrorIs(t, c.take(1, untagged(OpSend, QNSend, 1, "")), transport.ErrStall, "and QN 0 has none")
+	require.NoError(t, c.take(1, terminateOf(want)))
+	require.Equal(t, []Terminate{want}, c.terminated)
+
+	c = converse(t, nil)
 	h := ddp.UntaggedHeader{RsvdULP: 0x43, MSN: 1}
 	c.receive(100)
 	c.sends("a Send of the peer is not complete", append(h.Append(nil), "half"...))
@@ -180,6 +199,7 @@ func TestRDMAP_81_86_FirstErrorIsReported(t *testing.T) {
 	err := c.take(0, first)
 	require.Error(t, err, "the owner is told")
 	require.True(t, c.s.Terminate(err))
+	require.False(t, c.s.Terminate(&transport.Fault{Code: transport.MPACRC}), "what is found later is not told")
 	c.wantTerminate("of the one that was sent first", blaming(transport.RDMAPOpcode, first))
 }
 

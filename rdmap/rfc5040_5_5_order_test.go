@@ -68,6 +68,16 @@ func TestRDMAP_101_ResponsesCompleteReadsInOrder(t *testing.T) {
 		c.wantDone("before the first has come", "1 success", "2 success")
 		require.Equal(t, "first...second..", string(mem))
 	}
+
+	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
+	sink, _ := c.region(8, nil)
+	c.post(readOf(1, target, span(sink, 0, 8)))
+	require.NoError(t, c.flush())
+	require.NoError(t, c.take(1, tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1004}, "last")))
+	require.NoError(t, c.flush())
+	require.Empty(t, c.done, "the last segment of a Response is placed, but the message is not delivered")
+	require.NoError(t, c.take(0, tagged(OpReadResponse, false, RemoteAddr{sink.STag(), 0x1000}, "1st ")))
+	c.wantDone("until the first has come", "1 success")
 }
 
 func TestRDMAP_40_ResponsesOutOfOrderMustMatchToo(t *testing.T) {

@@ -51,6 +51,23 @@ func TestRDMAP_37_113_116_132_InboundReadsStayWithinTheIRD(t *testing.T) {
 	}
 }
 
+// What one stream's peer takes of QN 1 is not missing in another stream, not even of the
+// same PD.
+func TestRDMAP_132_StreamsHaveBuffersOfTheirOwn(t *testing.T) {
+	greedy := converse(t, func(cfg *Config) { cfg.IRD = 64 })
+	for msn := range ddp.MSN(64) {
+		greedy.sends("one peer takes all that its stream has", readRequestOf(msn+1, ReadRequest{Sink: target}))
+	}
+	for _, scope := range []stag.Scope{bob, carol} {
+		modest := converse(t, func(cfg *Config) { cfg.Table, cfg.Scope, cfg.IRD = greedy.table, scope, 2 })
+		modest.sends("another has its own", readRequestOf(1, ReadRequest{Sink: target}), readRequestOf(2, ReadRequest{Sink: target}))
+		modest.wantFault("and no more", transport.DDPMSNRange, readRequestOf(3, ReadRequest{Sink: target}))
+	}
+	greedy.wantFault("nor has the first", transport.DDPMSNRange, readRequestOf(65, ReadRequest{Sink: target}))
+	require.NoError(t, greedy.flush())
+	require.Len(t, greedy.llp.sent, 64, "its requests are as they were")
+}
+
 // A buffer of QN 1 is free as soon as its response is in the batch.
 func TestRDMAP_116_NextRequestMayFollowTheResponse(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.IRD = 1 })

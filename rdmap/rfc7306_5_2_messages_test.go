@@ -71,6 +71,7 @@ func TestEXT_5_30_34_42_BothOperationsAreServed(t *testing.T) {
 	c, at, value := counter(t, nil)
 	c.receive(8)
 	c.sends("a FetchAdd", atomicRequestOf(1, add(at, 5)))
+	require.Empty(t, c.received, "the ULP is not told")
 	c.wantSegment("the value before", atomicResponseOf(1, 0xabcd0005, 100))
 	require.Equal(t, uint64(105), *value)
 	c.sends("a CmpSwap that matches", atomicRequestOf(2, swapIf(at, 105, 7)))
@@ -137,10 +138,14 @@ func TestEXT_25_67_AtomicRequestOfAnotherLength(t *testing.T) {
 
 func TestEXT_24_36_52_AtomicsShareTheBuffersOfReads(t *testing.T) {
 	c, at, _ := counter(t, func(cfg *Config) { cfg.IRD = 3 })
-	c.sends("as many as the IRD", atomicRequestOf(1, add(at, 1)), readRequestOf(2, ReadRequest{}), atomicRequestOf(3, add(at, 1)))
+	c.sends("as many as the IRD", atomicRequestOf(1, add(at, 1)), readRequestOf(2, ReadRequest{}), atomicRequestOf(3, add(at, 2)))
 	_, irq := c.s.Idle()
-	require.Equal(t, 3, irq)
-	c.wantFault("one more has no buffer", transport.DDPMSNRange, atomicRequestOf(4, add(at, 1)))
+	require.Equal(t, 3, irq, "each has taken one buffer")
+	c.wantSegment("in which it is until it is answered", atomicResponseOf(1, 0xabcd0001, 100))
+	c.wantSegment("whatever", tagged(OpReadResponse, true, RemoteAddr{}, ""))
+	c.wantSegment("came behind it", atomicResponseOf(2, 0xabcd0002, 101))
+	c.sends("then the buffers are free again", readRequestOf(4, ReadRequest{}), atomicRequestOf(5, add(at, 1)), atomicRequestOf(6, add(at, 1)))
+	c.wantFault("one more has none", transport.DDPMSNRange, atomicRequestOf(7, add(at, 1)))
 
 	c = converse(t, func(cfg *Config) { cfg.IRD = 0 })
 	c.wantFault("without an IRD there are none", transport.DDPMSNRange, atomicRequestOf(1, add(at, 1)))
@@ -161,6 +166,19 @@ func TestEXT_32_36_AtomicsShareTheORDWithReads(t *testing.T) {
 	c.sends("a Read Response", tagged(OpReadResponse, true, RemoteAddr{}, ""))
 	c.wantSegment("frees another", readRequestOf(4, ReadRequest{Src: target}))
 	c.wantSegment("and the Send was waiting in its place", untagged(OpSend, QNSend, 1, ""))
+
+	c = converse(t, nil)
+	sink, _ := c.region(8, nil)
+	c.post(readOf(1, target, span(sink, 0, 1)), atomicOf(2, add(target, 1)), readOf(3, target, span(sink, 1, 1)),
+		sendOf(4, "s"), atomicOf(5, add(target, 1)))
+	h.Data = 1
+	c.wantSegment("in post order: a Read", asking(1, sink, 0))
+	h.ID = 2
+	c.wantSegment("an Atomic", atomicRequestOf(2, h))
+	c.wantSegment("a Read", asking(3, sink, 1))
+	c.wantSegment("a Send", untagged(OpSend, QNSend, 1, "s"))
+	h.ID = 4
+	c.wantSegment("and an Atomic", atomicRequestOf(4, h))
 }
 
 func TestEXT_36_ReadFenceWaitsForAtomics(t *testing.T) {

@@ -74,7 +74,7 @@ func TestEXT_33_64_SecondAtomicWaitsForTheFirstResponse(t *testing.T) {
 	require.Equal(t, uint64(111), *value, "a response that did not fit at first was not made twice")
 }
 
-func TestEXT_65_ReadsAndAtomicsAreAnsweredInTheOrderOfTheRequests(t *testing.T) {
+func TestEXT_56_65_ReadsAndAtomicsAreAnsweredInTheOrderOfTheRequests(t *testing.T) {
 	c, at, value := counter(t, nil)
 	read := func(msn ddp.MSN) []byte {
 		return readRequestOf(msn, ReadRequest{Sink: target, Size: 8, Src: RemoteAddr{at.STag, at.TO + 8}})

@@ -270,6 +270,9 @@ func (c *conversation) wantTerminate(that string, want Terminate) {
 	got, sent := c.s.TerminateSent()
 	require.True(c, sent, that)
 	require.Equal(c, want, got, that)
+	if class := got.Code & 0xff00; class != 0 { // 0/0 has any code
+		require.Contains(c, registered[class], got.Code&0xff, "%s: the code is registered", that)
+	}
 }
 
 // Segments as they are on the wire.
