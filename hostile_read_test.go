@@ -90,6 +90,7 @@ func TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD(t *testing.T) {
 				}
 				synctest.Wait()
 				require.Equal(t, StateRTS, v.qp.State(), "IRD Reads are fine")
+				v.othersLive() // they have read queues of their own
 				bad := readRequest(uint32(may+1), 1, 0, size, large.STag(), 0)
 				v.p.writes(fpdu(bad))
 				var last []byte

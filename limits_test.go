@@ -63,6 +63,8 @@ func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
 	require.NoError(t, b.Close())
 	s.register(1, 0, nil)
 	s.register(1, 0, nil)
+	_, err = s.pd.RegisterMR(make([]byte, 1), 0, nil)
+	require.ErrorIs(t, err, ErrLimit, "what was closed twice has made room once")
 
 	_, err = s.rnic.newQP(&QPConfig{PD: s.pd})
 	require.NoError(t, err)
@@ -242,6 +244,7 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 	require.Zero(t, big.Advertise(0, 1<<32), "2^32 octets are too many for a RemoteBuffer")
 	require.NotZero(t, big.Advertise(1<<32, 1<<32-1))
 	require.NoError(t, mr.Invalidate(context.Background()))
+	require.False(t, mr.region().Valid(), "the STag is revoked")
 	require.NoError(t, mr.Invalidate(context.Background()), "again does nothing")
 }
 

@@ -6,18 +6,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
 )
 
 // RFC 5042, where no test of a protocol shows it already.
 
 func TestSEC_25_NoCQIsSharedUnlessTheApplicationSaysSo(t *testing.T) {
 	s := newSide(t, nil)
-	a, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+	qc := &QPConfig{PD: s.pd}
+	a, err := s.rnic.newQP(qc)
 	require.NoError(t, err)
-	b, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+	b, err := s.rnic.newQP(qc) // of the same configuration, which names no CQ still
 	require.NoError(t, err)
 	require.NotSame(t, a.SendCQ(), b.SendCQ())
 	require.NotSame(t, a.RecvCQ(), b.RecvCQ())
+	require.Equal(t, &QPConfig{PD: s.pd}, qc)
 }
 
 // TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow: whatever is posted, and however
@@ -86,4 +90,40 @@ func TestSEC_33_WaitsForAReceiveAreCounted(t *testing.T) {
 		k.completes(k.cq, 1)
 		require.Equal(t, uint64(3), k.qp.Stats().ReceiveWaits, "one that found its receive did not wait")
 	})
+}
+
+// TestSEC_3_4_6_NeighboursAreKeptApart: what was not declared to be shared, no neighbour
+// can use, whether each stream has its own PD or each STag is bound to one stream (section
+// 6.1.1).
+func TestSEC_3_4_6_NeighboursAreKeptApart(t *testing.T) {
+	for name, bound := range map[string]bool{"by PDs": false, "by STags of one stream": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newSide(t, nil)
+				theirs := s.pd
+				if !bound {
+					var err error
+					theirs, err = s.rnic.AllocPD()
+					require.NoError(t, err)
+				}
+				p, owner := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+				q, neighbour := responder(t, s.rnic, "pipe", &QPConfig{PD: theirs})
+				var opts *MROptions
+				if bound {
+					opts = &MROptions{QP: owner}
+				}
+				mem, mr := s.register(4, stag.LocalWrite|stag.RemoteWrite, opts)
+				p.writes(fpdu(write(mr.STag(), 0, "mine")))
+				synctest.Wait()
+				require.Equal(t, "mine", string(mem), "the peer of its owner writes to it")
+				q.writes(fpdu(write(mr.STag(), 0, "evil")))
+				require.Equal(t, []byte{0x11, 0x02}, q.segment()[18:20], "for the neighbour's it is not associated")
+				require.NoError(t, q.c.Close())
+				<-neighbour.Done()
+				require.Equal(t, "mine", string(mem))
+				require.Equal(t, StateRTS, owner.State())
+				require.NoError(t, owner.Abort())
+			})
+		})
+	}
 }

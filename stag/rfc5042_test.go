@@ -7,7 +7,7 @@ import (
 )
 
 // RFC 5042 section 6.1.1: Write, Read Request, Read Response and Invalidate.
-func TestSEC_5_STagOfAnotherPDIsOfNoUse(t *testing.T) {
+func TestSEC_5_VERBS_9_STagOfAnotherPDIsOfNoUse(t *testing.T) {
 	p := newPeer(t)
 	r := p.registerFor(p.who, 8, everyRight, 0)
 	other := p.as(Scope{PD: 2, Stream: 7})
@@ -144,8 +144,32 @@ func TestSEC_14_RightsAreGrantedAndRevoked(t *testing.T) {
 	}
 }
 
+// RFC 5042 section 7.3: a region is the octets that were passed, and not what lies behind
+// them in the same array.
+func TestSEC_31_RegionIsTheSliceAndNoMore(t *testing.T) {
+	const size = 8
+	p := newPeer(t)
+	for what, register := range map[string]func(mem []byte) *Region{
+		"registered": func(mem []byte) *Region {
+			r, err := p.table.Register(mem, Options{Access: everyRight, Scope: Scope{PD: 1}})
+			require.NoError(t, err)
+			return r
+		},
+		"enabled": func(mem []byte) *Region { return p.enable(p.blank(2*size, everyRight), mem, everyRight, 0) },
+	} {
+		array := make([]byte, 2*size)
+		r := register(array[:size])
+		require.EqualValues(t, size, r.Len(), what)
+		for _, want := range []Access{LocalWrite, RemoteWrite, RemoteRead} {
+			require.Equal(t, None, p.try(r.STag(), want, 0, size), what)
+			require.Equal(t, Bounds, p.try(r.STag(), want, size, 1), "%s: %v of what was not passed", what, want)
+		}
+		require.Equal(t, make([]byte, size), array[size:], what)
+	}
+}
+
 // RFC 5040 section 8.1.1 (7) and section 5.3.
-func TestSEC_17_RemoteInvalidate(t *testing.T) {
+func TestSEC_17_VERBS_18_22_RemoteInvalidate(t *testing.T) {
 	p := newPeer(t)
 	for _, c := range []struct {
 		expectation string
