@@ -32,7 +32,9 @@ import (
 // If the peer closes the connection without one octet of a Reply, as a peer does
 // that knows only RFC 5044, Dial tries once more, with revision 1, on a new
 // connection (RFC 6581 section 10); see MPAOptions.NoFallback. A refusal of the
-// peer's application is a *[RejectError].
+// peer's application is a *[RejectError]. Where the process has no file descriptor left, or
+// the system no memory for sockets, the error says so and matches
+// [transport.ErrExhausted].
 func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*QP, error) {
 	qp, err := r.newQP(qc)
 	if err != nil {
@@ -48,7 +50,7 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 	}
 	if err != nil {
 		qp.abandon(err)
-		return nil, fmt.Errorf("iwarp: dial %s %s: %w", network, addr, err)
+		return nil, fmt.Errorf("iwarp: dial %s %s: %w", network, addr, transport.Exhausted(err))
 	}
 	return qp, nil
 }

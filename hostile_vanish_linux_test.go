@@ -162,6 +162,12 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 	for what := range work {
 		qps[what] = n.established(s, far)
 	}
+	const full = "octets that wait for a window"
+	qps[full] = n.established(s, far)
+	for range 32 { // nobody takes them
+		require.NoError(t, qps[full].PostSend(SendWR{Op: OpSend, Local: []SGE{mr.Slice(0, len(buf))}}))
+	}
+	n.closedWindow(qps[full])
 	n.cut()
 	start := time.Now()
 	for what, wr := range work {
@@ -182,6 +188,17 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 		require.ErrorIs(t, qp.Err(), net.ErrClosed, what)
 		require.Equal(t, StateError, qp.State(), what)
 		require.Equal(t, EventConnectionLost, (<-s.rnic.Events()).Kind, what)
+	}
+}
+
+// closedWindow waits until qp can send no more for now, as its peer has taken what it can.
+func (n *network) closedWindow(qp *QP) {
+	n.t.Helper()
+	for left, same := 0, 0; same < 20; time.Sleep(10 * time.Millisecond) {
+		sq, _ := qp.stream.Idle()
+		if same++; sq != left || sq == 0 {
+			left, same = sq, 0
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package iwarp
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // Limits caps the resources of an RNIC, so that neither a peer nor a user of the
@@ -25,7 +27,7 @@ type Limits struct {
 	MaxInline     int // octets of inline payload: 1,024
 	MaxIRD        int // RDMA Reads and atomic operations of the peer, of a QP: 1,024
 	MaxORD        int // RDMA Reads and atomic operations of this side, of a QP: 1,024
-	MaxHalfOpen   int // connections of a listener that are being set up: 4,096
+	MaxHalfOpen   int // connections of a listener that are being set up: 4,096, or half as many as the process may have files
 }
 
 var defaultLimits = Limits{
@@ -48,6 +50,9 @@ func (l Limits) withDefaults() (Limits, error) {
 			return Limits{}, fmt.Errorf("iwarp: Limits.%s is negative: %d", v.Type().Field(i).Name, n)
 		case n == 0:
 			v.Field(i).Set(d.Field(i))
+			if v.Type().Field(i).Name == "MaxHalfOpen" {
+				l.MaxHalfOpen = min(l.MaxHalfOpen, max(1, transport.MaxFiles()/2))
+			}
 		}
 	}
 	if l.MaxIRD > maxReads || l.MaxORD > maxReads {

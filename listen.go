@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // ListenConfig says how a listener treats connections; nil means defaults.
@@ -69,6 +71,9 @@ type Listener struct {
 	opening halfOpen
 	arrived chan *ConnRequest // Requests that wait for Accept
 	once    sync.Once
+
+	mu     sync.Mutex
+	outage error // why no connection can be taken now; nil: they can
 }
 
 var errListenerClosed = fmt.Errorf("iwarp: listener closed: %w", net.ErrClosed)
@@ -82,7 +87,7 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	}
 	src, err := r.source(ctx, network, addr, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: listen: %w", err)
+		return nil, fmt.Errorf("iwarp: listen: %w", transport.Exhausted(err))
 	}
 	l := &Listener{
 		rnic: r, cfg: cfg, source: src,
@@ -105,7 +110,9 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 func (l *Listener) Addr() net.Addr { return l.source.Addr() }
 
 // Accept returns the next connection request, which the caller must accept or
-// reject.
+// reject. While the listener can take no connection, because the process has no file
+// descriptor left for example, Accept waits until it can again; the Logger is told when
+// that begins, and if ctx ends meanwhile the error says so.
 func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 	select {
 	case cr := <-l.arrived:
@@ -118,7 +125,30 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 	case <-l.ctx.Done():
 		return nil, context.Cause(l.ctx)
 	case <-ctx.Done():
+		if err := l.trouble(); err != nil {
+			return nil, fmt.Errorf("iwarp: accept: %w, and no connection can be taken: %w", ctx.Err(), err)
+		}
 		return nil, ctx.Err()
+	}
+}
+
+func (l *Listener) trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outage
+}
+
+// troubled notes whether connections can be taken, and logs it where that changes.
+func (l *Listener) troubled(err error) {
+	l.mu.Lock()
+	was := l.outage
+	l.outage = err
+	l.mu.Unlock()
+	switch {
+	case err != nil && was == nil:
+		l.rnic.log.Error("no connection can be taken", "addr", l.Addr(), "err", err)
+	case err == nil && was != nil:
+		l.rnic.log.Info("connections can be taken again", "addr", l.Addr())
 	}
 }
 
@@ -146,10 +176,11 @@ func (l *Listener) run() {
 			if l.ctx.Err() != nil {
 				break
 			}
-			l.rnic.log.Warn("accept failed", "addr", l.Addr(), "err", err)
+			l.troubled(transport.Exhausted(err))
 			l.pause()
 			continue
 		}
+		l.troubled(nil)
 		release := l.opening.leave
 		if !l.opening.enter(l.ctx) {
 			release = func() {} // closed: the set-up ends before it has begun

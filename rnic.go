@@ -56,9 +56,11 @@ type Config struct {
 	Logger *slog.Logger
 	// Limits caps every resource; zero fields take defaults.
 	Limits Limits
-	// PeerTimeout is how long a peer that has vanished (no answer to data or to
-	// keep-alive probes) stays unnoticed at most: 15 s by default, negative: as long
-	// as the system likes.
+	// PeerTimeout is how long a peer that has vanished (no acknowledgement of data, of
+	// probes of its closed window, or of keep-alive probes) stays unnoticed at most: 15 s by
+	// default, negative: as long as the system likes. A peer that acknowledges, and takes
+	// nothing, is there for as long as it likes: what bounds its patience is RNRWait. For
+	// what other systems than Linux do see [transport.SetPeerTimeout].
 	PeerTimeout time.Duration
 	// CloseTimeout bounds how long QP.Close waits for outstanding work and for the
 	// peer's end: 5 s by default.

@@ -17,8 +17,10 @@ const alarmSlot = -1
 // wait for a connection is a wait with a time limit, and to set the processor's timer
 // each time costs more, on a virtual machine, than the rest of a short message.
 type alarm struct {
-	fd int // 0: none yet
-	f  func()
+	fd   int
+	f    func()
+	at   int64 // when f is due, as now counts; 0: never
+	look int64 // when the Poller is to look after its silences; 0: never
 }
 
 // SetAlarm has f called once by the watcher after d. It replaces an alarm that is set.
@@ -28,19 +30,39 @@ func (p *Poller) SetAlarm(d time.Duration, f func()) error {
 	if p.closed {
 		return os.ErrClosed
 	}
-	a := &p.alarm
-	a.f = f
-	if a.fd == 0 {
-		if err := a.open(p.epfd); err != nil {
-			return err
-		}
-	}
+	p.alarm.f, p.alarm.at = f, now()+int64(max(d, 1))
 	p.start()
-	in := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
+	return p.alarm.set()
+}
+
+// setLook has the Poller look after its silences after d, or earlier.
+func (p *Poller) setLook(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := now() + int64(d)
+	if p.closed || p.alarm.look != 0 && p.alarm.look <= at {
+		return
+	}
+	p.alarm.look = at
+	p.start()
+	_ = p.alarm.set() // of such a timer never fails
+}
+
+// set sets the timer for what is due first.
+func (a *alarm) set() error {
+	next := a.at
+	if next == 0 || a.look != 0 && a.look < next {
+		next = a.look
+	}
+	if next == 0 {
+		return nil
+	}
+	in := unix.ItimerSpec{Value: unix.NsecToTimespec(max(next-now(), 1))}
 	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(a.fd, 0, &in, nil))
 }
 
-// open adds a timer to the epoll set.
+// open adds a timer to the epoll set. It is there from the beginning: later there may be
+// no descriptor for it.
 func (a *alarm) open(epfd int) error {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
@@ -55,16 +77,21 @@ func (a *alarm) open(epfd int) error {
 	return nil
 }
 
-// ring takes the event back and returns what is to be called. The Poller's mutex is
-// held.
-func (a *alarm) ring() func() {
+// ring takes the event back, and adds what is due to p.ready. The Poller's mutex is held.
+func (p *Poller) ring() {
+	a := &p.alarm
 	var expirations [8]byte
 	_, _ = unix.Read(a.fd, expirations[:]) // fails if it was set anew meanwhile
-	return a.f
+	t := now()
+	if a.at != 0 && a.at <= t {
+		a.at = 0
+		p.ready = append(p.ready, a.f)
+	}
+	if a.look != 0 && a.look <= t {
+		a.look = 0
+		p.silences.looking.Go(p.look)
+	}
+	_ = a.set() // of such a timer never fails
 }
 
-func (a *alarm) close() {
-	if a.fd != 0 {
-		_ = unix.Close(a.fd)
-	}
-}
+func (a *alarm) close() { _ = unix.Close(a.fd) }

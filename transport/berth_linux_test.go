@@ -77,11 +77,11 @@ func TestSignalThatIsNoCallDoesNotEndTheWait(t *testing.T) {
 	s, far := loner(t)
 	read := readAsync(s, make([]byte, 1))
 	for range 20 {
-		s.waits(t, &lone, "it sleeps")
+		s.waits(t, inBerth, "it sleeps")
 		_ = unix.Tgkill(unix.Getpid(), int(lone.thread.Load()), unix.SIGURG)
 	}
 	require.Empty(t, read)
-	s.waits(t, &lone, "it sleeps on")
+	s.waits(t, inBerth, "it sleeps on")
 	_, err := far.Write([]byte("x"))
 	require.NoError(t, err)
 	require.NoError(t, within(t, read, "until something comes").err)
@@ -91,7 +91,7 @@ func TestWakeOfASleeperThatHasReadIsLeftToTheNext(t *testing.T) {
 	solitude(t)
 	s, _ := loner(t)
 	var w waiting
-	w.init(&s.sock, inward, func(asleep bool) bool {
+	w.init(&s.sock, &s.watch, inward, func(asleep bool) bool {
 		require.True(t, asleep, "it is alone")
 		w.wake()
 		return true
@@ -104,7 +104,7 @@ func TestCloseEndsASleep(t *testing.T) {
 	solitude(t)
 	s, _ := loner(t)
 	read := readAsync(s, make([]byte, 1))
-	s.waits(t, &lone, "it sleeps")
+	s.waits(t, inBerth, "it sleeps")
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, within(t, read, "it is called").err, net.ErrClosed)
 	require.EqualValues(t, socketClosed, s.sock.users.Load(), "the descriptor is closed")
@@ -126,7 +126,7 @@ func (w *waiting) sleeps(t *testing.T) {
 	require.Eventually(t, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.parked && w.berth == &lone
+		return w.at == inBerth
 	}, 5*time.Second, 100*time.Microsecond)
 }
 
@@ -158,7 +158,7 @@ func TestSleeperDoesNotHoldUpACollection(t *testing.T) {
 	solitude(t)
 	s, _ := loner(t)
 	read := readAsync(s, make([]byte, 1))
-	s.waits(t, &lone, "it sleeps")
+	s.waits(t, inBerth, "it sleeps")
 	collected := make(chan struct{})
 	go func() {
 		defer close(collected)

@@ -26,13 +26,14 @@ func NewStream(c net.Conn, p *Poller) Stream {
 			return s
 		}
 	}
-	return &connStream{conn: c, waker: waker{conn: c}}
+	return &connStream{conn: c, waker: waker{conn: c}, silence: silenceOf(c, p)}
 }
 
 // connStream drives any net.Conn through its methods.
 type connStream struct {
-	conn  net.Conn
-	waker waker
+	conn    net.Conn
+	waker   waker
+	silence *silence // nil: the system's own bounds hold
 }
 
 func (s *connStream) Read(p []byte, wait bool) (int, error) {
@@ -43,7 +44,7 @@ func (s *connStream) Read(p []byte, wait bool) (int, error) {
 		return 0, ErrWoken
 	}
 	n, err := s.conn.Read(p)
-	err = s.waker.unpark(err)
+	err = s.silence.mend("read", s.waker.unpark(err))
 	if n > 0 {
 		return n, nil // an error that came along stays and shows in the next read
 	}
@@ -63,7 +64,7 @@ func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 		return 0, ErrAgain
 	}
 	if len(bufs) == 1 { // staged by the caller
-		return s.conn.Write(bufs[0])
+		return s.write(bufs[0])
 	}
 	stage := stages.Get()
 	defer stages.Put(stage)
@@ -75,7 +76,7 @@ func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 			if fill += n; fill < stageSize {
 				continue
 			}
-			n, err := s.conn.Write(stage[:])
+			n, err := s.write(stage[:])
 			if total += n; err != nil {
 				return total, err
 			}
@@ -85,8 +86,15 @@ func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 	if fill == 0 {
 		return total, nil
 	}
-	n, err := s.conn.Write(stage[:fill])
+	n, err := s.write(stage[:fill])
 	return total + n, err
+}
+
+func (s *connStream) write(p []byte) (int, error) {
+	s.silence.begin()
+	n, err := s.conn.Write(p)
+	s.silence.end()
+	return n, s.silence.mend("write", err)
 }
 
 func (s *connStream) Gather() int { return 0 }

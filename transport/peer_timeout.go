@@ -8,13 +8,22 @@ import (
 
 // SetPeerTimeout bounds how long a peer that vanished without a word goes
 // unnoticed: about d after the last sign of it, with or without octets of ours on
-// their way, reads and writes fail with ETIMEDOUT. Zero or less takes the bound
-// away.
+// their way, reads and writes fail with ETIMEDOUT. A sign is any acknowledgement: a peer
+// that takes no octets for longer than d, and acknowledges the probes of its closed window,
+// is there. Zero or less takes the bound away.
 //
-// On Linux this is TCP_USER_TIMEOUT together with keep-alive probes; the probes
-// count in whole seconds, so that an idle connection needs at least two, and are
-// spread over a day at most. Elsewhere it is keep-alive alone, which does not watch
-// over octets on their way: the system's own retransmission limit holds there.
+// An idle connection is watched over by keep-alive probes. They count in whole seconds, so
+// that it takes at least two, and are spread over a day at most. For octets on their way
+// the means are these:
+//
+//   - Linux: a Stream that has a [Poller] asks the kernel (TCP_INFO) eight times in d while
+//     something that was written is not acknowledged. Before Linux 6.15 the kernel probes a
+//     closed window less and less often, every two minutes in the end, and a peer that
+//     vanishes then is noticed d after the next probe.
+//   - Linux without a Poller, which includes the build tag purego: TCP_USER_TIMEOUT. It
+//     counts the time for which the peer's window is closed too, and so ends a connection
+//     whose peer takes nothing for d.
+//   - Elsewhere: the system's own limit of retransmissions, minutes in general.
 //
 // It applies to TCP, and to TLS over it. Any other connection is left as it is: the
 // peer of a [Pipe] cannot vanish, and what else a user brings bounds itself.

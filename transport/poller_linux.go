@@ -30,11 +30,13 @@ type Poller struct {
 	free    []int32
 	kicked  []func() // to be called by the watcher without an event
 
-	alarm alarm
+	alarm    alarm
+	silences silences
 
 	events [128]unix.EpollEvent // the watcher's
 	count  int                  // how many of events are filled
 	ready  []func()             // the watcher's: calls due
+	told   []*waiting           // the watcher's: those to be woken
 }
 
 // A slot is one connection's place in the epoll set. Events carry its index and
@@ -42,7 +44,39 @@ type Poller struct {
 // same descriptor or slot, is known and dropped.
 type slot struct {
 	seq   int32
-	ready func() // nil: not armed
+	watch *watch      // whose slot it is
+	ready func()      // nil: not armed
+	waits [2]*waiting // by direction; nil: nobody waits
+}
+
+// wants returns the events that the connection is to be told of, once.
+func (sl *slot) wants() uint32 {
+	events := uint32(unix.EPOLLONESHOT)
+	if sl.ready != nil || sl.waits[inward] != nil {
+		events |= inward.epollEvents()
+	}
+	if sl.waits[outward] != nil {
+		events |= outward.epollEvents()
+	}
+	return events
+}
+
+// happened takes off the slot who is to be told of events, and adds it to those due.
+func (p *Poller) happened(sl *slot, events uint32) {
+	const end = unix.EPOLLHUP | unix.EPOLLERR
+	for d := range sl.waits {
+		if w := sl.waits[d]; w != nil && events&(direction(d).epollEvents()|end) != 0 {
+			sl.waits[d] = nil
+			p.told = append(p.told, w)
+		}
+	}
+	if sl.ready != nil && events&(inward.epollEvents()|end) != 0 {
+		p.ready = append(p.ready, sl.ready)
+		sl.ready = nil
+	}
+	if sl.wants() != unix.EPOLLONESHOT {
+		sl.watch.control() // what did not happen is still waited for
+	}
 }
 
 // NewPoller makes an empty epoll set.
@@ -51,7 +85,11 @@ func NewPoller() (*Poller, error) {
 	var err error
 	p.epfd, p.file, p.raw, err = newEpoll()
 	if err != nil {
-		return nil, err
+		return nil, Exhausted(err)
+	}
+	if err := p.alarm.open(p.epfd); err != nil {
+		_ = p.file.Close()
+		return nil, Exhausted(err)
 	}
 	return p, nil
 }
@@ -89,6 +127,7 @@ func (p *Poller) Close() error {
 	if started {
 		<-p.done
 	}
+	p.silences.looking.Wait()
 	p.alarm.close()
 	return err
 }
@@ -109,6 +148,10 @@ func (p *Poller) watch() {
 		p.count = 0
 		err := p.raw.Read(wait)
 		p.collect()
+		for i, w := range p.told {
+			p.told[i] = nil
+			w.tell()
+		}
 		for i, ready := range p.ready {
 			p.ready[i] = nil
 			ready()
@@ -136,18 +179,15 @@ func (p *Poller) wait(fd uintptr) bool {
 func (p *Poller) collect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ready = p.ready[:0]
+	p.ready, p.told = p.ready[:0], p.told[:0]
 	for _, ev := range p.events[:p.count] {
 		if ev.Fd == alarmSlot {
-			p.ready = append(p.ready, p.alarm.ring())
+			p.ring()
 			continue
 		}
-		sl := &p.slots[ev.Fd]
-		if sl.seq != ev.Pad || sl.ready == nil {
-			continue
+		if sl := &p.slots[ev.Fd]; sl.seq == ev.Pad {
+			p.happened(sl, ev.Events)
 		}
-		p.ready = append(p.ready, sl.ready)
-		sl.ready = nil
 	}
 	if len(p.kicked) > 0 {
 		p.ready = append(p.ready, p.kicked...)

@@ -44,6 +44,7 @@ func (s *socket) takeOver(c *net.TCPConn) error {
 		return err
 	}
 	_ = c.Close() // the connection stays: there is another descriptor
+	perches.opened()
 	s.maySleep()
 	return nil
 }
@@ -77,6 +78,7 @@ func (s *socket) hold() bool {
 func (s *socket) drop() {
 	if s.users.Add(-1) == socketClosed {
 		_ = unix.Close(s.fd) // nothing is lost
+		perches.closed()
 	}
 }
 
@@ -178,6 +180,14 @@ func (s *socket) sleep(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
 	}
 	defer s.drop()
 	return lone.sleep(call, s.fd, iov)
+}
+
+// control runs f with the descriptor, unless that is closed.
+func (s *socket) control(f func(fd int)) {
+	if s.hold() {
+		f(s.fd)
+		s.drop()
+	}
 }
 
 // option is getsockopt(2), which the scheduler is not told of either.

@@ -22,7 +22,7 @@ type tcpSetup struct {
 }
 
 func newRawStream(c *net.TCPConn, p *Poller) Stream {
-	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p}
+	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p} // its silence begins when it is settled
 }
 
 // Read without wait tells what has come already.
@@ -60,8 +60,9 @@ func (s *tcpSetup) Settle() Stream {
 		return s
 	}
 	r.watch.init(s.poller, &r.sock)
-	r.in.init(&r.sock, inward, r.tryRead)
-	r.out.init(&r.sock, outward, r.tryWrite)
+	r.silence = newSilence(s.poller, r.sock.control)
+	r.in.init(&r.sock, &r.watch, inward, r.tryRead)
+	r.out.init(&r.sock, &r.watch, outward, r.tryWrite)
 	return r
 }
 
@@ -75,6 +76,7 @@ type rawStream struct {
 	write         writing
 	mss           mssCache
 	watch         watch
+	silence       *silence // nil: the kernel's own bounds hold
 }
 
 // SetDeadline is for set-up, which is over.
@@ -94,6 +96,7 @@ func (s *rawStream) CloseWrite() error {
 		return net.ErrClosed
 	}
 	defer s.sock.drop()
+	defer s.silence.wrote()
 	return os.NewSyscallError("shutdown", unix.Shutdown(s.sock.fd, unix.SHUT_WR))
 }
 
@@ -124,7 +127,7 @@ func (s *rawStream) RemoteAddr() net.Addr { return s.remote }
 func (s *rawStream) failed(op, call string, e syscall.Errno) error {
 	err := net.ErrClosed
 	if e != syscall.EBADF {
-		err = os.NewSyscallError(call, e)
+		err = s.silence.mend(call, os.NewSyscallError(call, e))
 	}
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
 }

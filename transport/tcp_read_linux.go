@@ -28,6 +28,7 @@ func (s *rawStream) Read(p []byte, wait bool) (int, error) {
 	r.buf = nil
 	switch {
 	case errors.Is(err, ErrWoken) && s.sock.closed():
+		s.in.release()
 		return 0, s.failed("read", "read", syscall.EBADF)
 	case err != nil:
 		return 0, err
@@ -69,6 +70,8 @@ func (s *rawStream) haveRead(n int, call string, e syscall.Errno) (int, error) {
 		return 0, ErrAgain
 	case e != 0:
 		return 0, s.failed("read", call, e)
+	case n == 0 && s.silence.mend(call, io.EOF) != io.EOF: //nolint:errorlint // it is given back as it is
+		return 0, s.failed("read", call, syscall.ETIMEDOUT)
 	case n == 0:
 		return 0, io.EOF
 	}

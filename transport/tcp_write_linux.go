@@ -43,6 +43,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 			err = ErrAgain
 			break
 		}
+		s.silence.wrote()
 		err = s.out.wait()
 		found = !errors.Is(err, ErrWoken) // only Close wakes a writer
 	}
@@ -50,6 +51,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	iovecPool.Put(w.iov)
 	w.iov, w.bufs = nil, nil
 	s.mss.written.Add(uint64(w.n))
+	s.silence.wrote()
 	if err == nil && w.e != 0 {
 		err = s.failed("write", "sendmsg", w.e)
 	}

@@ -29,10 +29,13 @@ func (d direction) epollEvents() uint32 {
 func (d direction) pollEvents() int16 { return int16(d.epollEvents()) } // the same numbers
 
 // waiting is how a Read, or a Write, waits for its socket: in the berth if it is alone,
-// else on a perch. It belongs to one goroutine at a time, but for wake.
+// else until the Poller tells it, which takes no descriptor. One that waits briefly again
+// and again does so on a perch, if there is one left, since that is quicker. It belongs to
+// one goroutine at a time, but for wake and tell.
 type waiting struct {
-	sock *socket
-	dir  direction
+	sock  *socket
+	watch *watch
+	dir   direction
 	// try attempts what is waited for: asleep, in the berth, or else without waiting.
 	// False: there is nothing yet.
 	try func(asleep bool) bool
@@ -40,18 +43,29 @@ type waiting struct {
 	onPerch func(fd uintptr) bool // tryOnPerch, made once: a closure per call would be allocated
 	stands  bool                  // the perch is told of the socket
 	idle    int                   // attempts in a row that were in vain
+	brief   int                   // waits in a row that the Poller has ended soon
 	err     error                 // of tryOnPerch
 
-	mu     sync.Mutex
-	perch  *perch
-	parked bool
-	berth  *berth // where parked; nil: on the perch
-	woken  bool   // wake was called, and no wait has reported it yet
-	poked  bool   // the perch has a deadline in the past
+	mu    sync.Mutex
+	perch *perch
+	at    place
+	told  chan struct{} // has one element if tell was called; nil: there has been no need
+	woken bool          // wake was called, and no wait has reported it yet
+	poked bool          // the perch has a deadline in the past
 }
 
-func (w *waiting) init(s *socket, dir direction, try func(asleep bool) bool) {
-	w.sock, w.dir, w.try = s, dir, try
+// A place is where a goroutine waits.
+type place uint8
+
+const (
+	nowhere  place = iota // it does not
+	inBerth               // with its thread, in the system call
+	onPerch               // in the runtime's poller
+	inPoller              // on a channel
+)
+
+func (w *waiting) init(s *socket, watch *watch, dir direction, try func(asleep bool) bool) {
+	w.sock, w.watch, w.dir, w.try = s, watch, dir, try
 	w.onPerch = w.tryOnPerch
 }
 
@@ -63,7 +77,7 @@ func (w *waiting) wait() error {
 	w.idle = 0
 	for {
 		if w.stands || !lone.enter() {
-			if err := w.perchAndTry(); err != errAlone { //nolint:errorlint // it is ours, and not wrapped
+			if err := w.outside(); err != errAlone { //nolint:errorlint // it is ours, and not wrapped
 				return err
 			}
 			w.quiet()
@@ -77,42 +91,93 @@ func (w *waiting) wait() error {
 // sleep makes one attempt in the berth, which the caller has.
 func (w *waiting) sleep() (done bool, err error) {
 	defer lone.leave()
-	if !w.begin(&lone) {
+	if !w.begin(inBerth) {
 		return false, ErrWoken
 	}
 	done = w.try(true)
 	return done, w.end(done, nil)
 }
 
-// perchAndTry attempts on a perch, or without one if there is none to be had.
-func (w *waiting) perchAndTry() error {
-	if !w.stand() {
-		for !w.try(false) {
-			if !w.begin(nil) {
-				return ErrWoken
-			}
-			doze(w.sock, w.dir)
-			if err := w.end(false, nil); err != nil {
-				return err
-			}
+// outside attempts until it is not in vain, not in the berth.
+func (w *waiting) outside() error {
+	if w.stands || w.isBusy() && w.stand() {
+		w.err = nil
+		began := now()
+		err := w.perch.raw.Read(w.onPerch)
+		if err == nil {
+			err = w.err
 		}
-		return nil
+		err = w.end(err == nil, err)
+		if now()-began > int64(long) && w.watch.poller != nil {
+			w.brief = 0
+			w.release() // for one who is busy
+		}
+		return err
 	}
-	w.err = nil
-	err := w.perch.raw.Read(w.onPerch)
-	if err == nil {
-		err = w.err
+	for !w.try(false) {
+		if lone.enter() {
+			return errAlone
+		}
+		if err := w.untilTold(); err != nil {
+			return err
+		}
 	}
-	return w.end(err == nil, err)
+	return nil
+}
+
+const (
+	// briefly is how soon the Poller has to end a wait, and busyTimes how often in a row
+	// it must have done so, for one who waits to be busy.
+	briefly   = time.Millisecond
+	busyTimes = 8
+	// long is a wait after which one is not busy any more.
+	long = 10 * briefly
+)
+
+// isBusy reports whether it waits briefly again and again, or has nobody to tell it.
+func (w *waiting) isBusy() bool { return w.brief >= busyTimes || w.watch.poller == nil }
+
+// untilTold waits once until the Poller tells that there is something to try; if it
+// cannot, for a moment.
+func (w *waiting) untilTold() error {
+	if w.told == nil {
+		w.mu.Lock()
+		w.told = make(chan struct{}, 1)
+		w.mu.Unlock()
+	}
+	if !w.begin(inPoller) {
+		return ErrWoken
+	}
+	began := now()
+	if w.watch.await(w) {
+		<-w.told
+		w.watch.forget(w)
+	} else {
+		doze(w.sock, w.dir)
+	}
+	if now()-began < int64(briefly) {
+		w.brief++
+	} else {
+		w.brief = 0
+	}
+	return w.end(false, nil)
+}
+
+// tell ends a wait that the Poller has been asked to end.
+func (w *waiting) tell() {
+	select {
+	case w.told <- struct{}{}:
+	default:
+	}
 }
 
 // tryOnPerch makes one attempt; false parks, after which it is called again.
 func (w *waiting) tryOnPerch(uintptr) bool {
 	switch {
 	case w.try(false):
-	case !w.parked && lone.enter():
+	case w.at != onPerch && lone.enter():
 		w.err = errAlone
-	case !w.begin(nil):
+	case !w.begin(onPerch):
 		w.err = ErrWoken
 	default:
 		return false
@@ -127,8 +192,9 @@ func (w *waiting) stand() bool {
 	}
 	op := unix.EPOLL_CTL_MOD
 	if w.perch == nil {
-		p, err := newPerch()
-		if err != nil {
+		p := perches.take(w.watch.poller != nil)
+		if p == nil {
+			w.brief = 0 // not again at once
 			return false
 		}
 		w.mu.Lock()
@@ -159,7 +225,7 @@ func (w *waiting) release() {
 	w.mu.Unlock()
 	w.stands = false
 	p.tell(w.sock, unix.EPOLL_CTL_DEL, w.dir, false)
-	perches.Put(p)
+	perches.give(p)
 }
 
 // Where a lot comes, or somebody asks again and again instead of waiting, to be told of it
@@ -182,17 +248,17 @@ func (w *waiting) brought(n int) {
 }
 
 // begin announces the wait. False: it must not begin, because wake came first.
-func (w *waiting) begin(b *berth) bool {
+func (w *waiting) begin(at place) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.woken && !w.poked {
 		w.woken = false
 		return false
 	}
-	if b == nil && !w.parked {
+	if at != inBerth && w.at == nowhere {
 		lone.perched.Add(1)
 	}
-	w.parked, w.berth = true, b
+	w.at = at
 	return true
 }
 
@@ -201,18 +267,18 @@ func (w *waiting) begin(b *berth) bool {
 func (w *waiting) end(done bool, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slept := w.berth != nil
-	if w.parked && !slept {
+	at := w.at
+	w.at = nowhere
+	if at != nowhere && at != inBerth {
 		lone.perched.Add(-1)
 	}
-	w.parked, w.berth = false, nil
 	late := false
 	if w.poked {
 		w.poked = false
 		_ = w.perch.file.SetReadDeadline(time.Time{}) // of a file that nobody closes
 		late = errors.Is(err, os.ErrDeadlineExceeded)
 	}
-	if late || slept && w.woken && !done {
+	if late || (at == inBerth || at == inPoller) && w.woken && !done {
 		w.woken = false
 		return ErrWoken
 	}
@@ -224,12 +290,16 @@ func (w *waiting) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.woken = true
-	switch {
-	case !w.parked:
-	case w.berth != nil:
-		w.berth.call()
-	case w.perch != nil && !w.poked:
-		_ = w.perch.file.SetReadDeadline(longAgo) // of a file that nobody closes
-		w.poked = true
+	switch w.at {
+	case inBerth:
+		lone.call()
+	case inPoller:
+		w.tell()
+	case onPerch:
+		if !w.poked {
+			_ = w.perch.file.SetReadDeadline(longAgo) // of a file that nobody closes
+			w.poked = true
+		}
+	case nowhere:
 	}
 }

@@ -5,13 +5,13 @@ package transport
 import (
 	"math"
 	"net"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // crowd sees to it that nobody is alone.
@@ -34,13 +34,13 @@ func solitude(t *testing.T) {
 	require.Equal(t, berthFree, lone.state.Load(), "and has left")
 }
 
-// waits waits until s is parked there: in the berth, or else on a perch.
-func (s *rawStream) waits(t *testing.T, there *berth, expectation string) {
+// waits waits until s is parked there.
+func (s *rawStream) waits(t *testing.T, there place, expectation string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		s.in.mu.Lock()
 		defer s.in.mu.Unlock()
-		return s.in.parked && s.in.berth == there
+		return s.in.at == there
 	}, 5*time.Second, 100*time.Microsecond, expectation)
 }
 
@@ -59,7 +59,7 @@ func TestWhoIsAloneHasTheBerth(t *testing.T) {
 	octet := make([]byte, 1)
 	for range 3 {
 		read := readAsync(first, octet)
-		first.waits(t, &lone, "who waits alone sleeps in the berth, again and again")
+		first.waits(t, inBerth, "who waits alone sleeps in the berth, again and again")
 		_, err := far.Write([]byte("x"))
 		require.NoError(t, err)
 		require.NoError(t, (<-read).err)
@@ -67,11 +67,11 @@ func TestWhoIsAloneHasTheBerth(t *testing.T) {
 	require.Nil(t, first.in.perch, "it has needed no descriptor for that")
 
 	read := readAsync(first, octet)
-	first.waits(t, &lone, "it sleeps")
+	first.waits(t, inBerth, "it sleeps")
 	second, farther := loner(t)
 	other := readAsync(second, make([]byte, 1))
-	second.waits(t, nil, "there is no berth for another")
-	first.waits(t, nil, "and the first has to leave it")
+	second.waits(t, onPerch, "there is no berth for another")
+	first.waits(t, onPerch, "and the first has to leave it")
 	_, err := farther.Write([]byte("y"))
 	require.NoError(t, err)
 	require.NoError(t, (<-other).err, "both wait on perches")
@@ -81,10 +81,10 @@ func TestWhoIsAloneHasTheBerth(t *testing.T) {
 
 	lone.shut.Store(0)
 	other = readAsync(second, make([]byte, 1))
-	second.waits(t, &lone, "who is alone again comes back")
+	second.waits(t, inBerth, "who is alone again comes back")
 	read = readAsync(first, octet)
-	first.waits(t, nil, "until it is not")
-	second.waits(t, nil, "until it is not")
+	first.waits(t, onPerch, "until it is not")
+	second.waits(t, onPerch, "until it is not")
 	first.Wake()
 	second.Wake()
 	require.ErrorIs(t, (<-read).err, ErrWoken)
@@ -111,7 +111,7 @@ func TestPerchIsToldOfNothingInBulk(t *testing.T) {
 	s := a.(*rawStream)
 	octet := make([]byte, 1)
 	read := readAsync(a, octet)
-	s.waits(t, nil, "it waits on a perch")
+	s.waits(t, onPerch, "it waits on a perch")
 	put(t, b, "x")
 	require.NoError(t, (<-read).err)
 	require.True(t, s.in.stands, "one who comes back soon stays on it")
@@ -126,7 +126,7 @@ func TestPerchIsToldOfNothingInBulk(t *testing.T) {
 	require.False(t, s.in.stands, "but not one to whom a lot comes, or who asks again and again")
 
 	read = readAsync(a, octet)
-	s.waits(t, nil, "it waits again")
+	s.waits(t, onPerch, "it waits again")
 	put(t, b, "y")
 	require.NoError(t, (<-read).err, "and is told")
 	p := s.in.perch
@@ -140,7 +140,7 @@ func TestPerchOfAClosedConnectionIsUsedAgain(t *testing.T) {
 	for range 3 {
 		a, b := pollerPair(t, nil)
 		read := readAsync(a, make([]byte, 1))
-		a.(*rawStream).waits(t, nil, "it waits on a perch")
+		a.(*rawStream).waits(t, onPerch, "it waits on a perch")
 		require.NoError(t, a.Close())
 		require.Error(t, (<-read).err, "who waits learns that the connection is closed")
 		a.Disarm()
@@ -148,38 +148,199 @@ func TestPerchOfAClosedConnectionIsUsedAgain(t *testing.T) {
 
 		c, d := pollerPair(t, nil)
 		read = readAsync(c, make([]byte, 1))
-		c.(*rawStream).waits(t, nil, "another waits on it")
+		c.(*rawStream).waits(t, onPerch, "another waits on it")
 		put(t, d, "x")
 		require.NoError(t, (<-read).err, "and is told what is its own")
 		c.Disarm()
 	}
 }
 
+// descriptors counts those that are open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(all)
+}
+
 func TestWaitsWithoutADescriptor(t *testing.T) {
 	crowd(t)
-	a, b := pollerPair(t, nil)
-	for perches.Get() != nil {
+	p := newPoller(t)
+	a, b := pollerPair(t, p)
+	s := a.(*rawStream)
+	before := descriptors(t)
+	octet := make([]byte, 1)
+	for range 3 {
+		read := readAsync(a, octet)
+		s.waits(t, inPoller, "it waits for the Poller to tell it")
+		put(t, b, "x")
+		require.NoError(t, (<-read).err, "and reads what comes")
 	}
-	noDescriptors(t)
+	read := readAsync(a, octet)
+	s.waits(t, inPoller, "it waits again")
+	require.Equal(t, before, descriptors(t), "that takes no descriptor")
+	a.Wake()
+	require.ErrorIs(t, (<-read).err, ErrWoken)
+
+	ready := newSignal()
+	require.True(t, a.Arm(ready.fire), "the right to receive can be given to the Poller")
+	put(t, b, "x")
+	ready.want(t, "what comes is told once, to who asked last")
+	_, err := a.Read(octet, false)
+	require.NoError(t, err)
+
+	read = readAsync(a, octet)
+	s.waits(t, inPoller, "it waits")
+	require.NoError(t, a.Close())
+	require.ErrorIs(t, (<-read).err, net.ErrClosed, "who waits learns that the connection is closed")
+}
+
+func TestWhoIsBusyGetsAPerch(t *testing.T) {
+	crowd(t)
+	p := newPoller(t)
+	a, b := pollerPair(t, p)
+	s := a.(*rawStream)
+	octet := make([]byte, 1)
+	go func() { // answers each octet
+		echo := make([]byte, 1)
+		for {
+			if _, err := b.Read(echo, true); err != nil {
+				return
+			}
+			if _, err := b.Write([][]byte{echo}, true); err != nil {
+				return
+			}
+		}
+	}()
+	round := func() {
+		put(t, a, "x")
+		_, err := a.Read(octet, true)
+		require.NoError(t, err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); s.in.perch == nil; round() {
+		require.True(t, time.Now().Before(deadline), "who waits briefly again and again gets a perch")
+	}
+	read := readAsync(a, octet)
+	s.waits(t, onPerch, "and waits there")
+	time.Sleep(2 * long)
+	put(t, a, "x")
+	require.NoError(t, (<-read).err)
+	require.Nil(t, s.in.perch, "until it has waited long")
+
+	perches.mu.Lock()
+	was := perches.lent
+	perches.lent = maxPerches
+	perches.mu.Unlock()
+	t.Cleanup(func() {
+		perches.mu.Lock()
+		defer perches.mu.Unlock()
+		perches.lent = was
+	})
+	for range 4 * busyTimes {
+		round()
+		require.Nil(t, s.in.perch, "where there are enough perches it goes on without")
+	}
+}
+
+func TestWaitsWithoutAPoller(t *testing.T) {
+	crowd(t)
+	p := newPoller(t)
+	a, b := pollerPair(t, p)
+	require.NoError(t, p.Close())
 	octet := make([]byte, 1)
 	read := readAsync(a, octet)
-	a.(*rawStream).waits(t, nil, "it waits")
-	require.Nil(t, a.(*rawStream).in.perch)
+	a.(*rawStream).waits(t, inPoller, "nobody is there to tell it")
 	put(t, b, "x")
-	require.NoError(t, (<-read).err, "and reads what comes")
+	require.NoError(t, (<-read).err, "but it looks again and again")
 	read = readAsync(a, octet)
-	a.(*rawStream).waits(t, nil, "it waits again")
+	a.(*rawStream).waits(t, inPoller, "it waits again")
 	a.Wake()
 	require.ErrorIs(t, (<-read).err, ErrWoken)
 }
 
-// noDescriptors sees to it that the process gets no descriptor more.
-func noDescriptors(t *testing.T) {
-	t.Helper()
-	var was unix.Rlimit
-	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
-	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}))
-	t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) })
+func TestReaderAndWriterWaitForOnePoller(t *testing.T) {
+	crowd(t)
+	p := newPoller(t)
+	a, b := pollerPair(t, p)
+	s := a.(*rawStream)
+	read := readAsync(a, make([]byte, 1))
+	s.waits(t, inPoller, "the reader waits")
+	const lot = 32 << 20
+	written := make(chan error, 1)
+	go func() {
+		_, err := a.Write([][]byte{make([]byte, lot)}, true)
+		written <- err
+	}()
+	require.Eventually(t, func() bool {
+		s.out.mu.Lock()
+		defer s.out.mu.Unlock()
+		return s.out.at == inPoller
+	}, 5*time.Second, 100*time.Microsecond, "and the writer")
+	got := make(chan int, 1)
+	go func() {
+		n, buf := 0, make([]byte, 1<<20)
+		for n < lot {
+			m, err := b.Read(buf, true)
+			if err != nil {
+				break
+			}
+			n += m
+		}
+		got <- n
+	}()
+	require.NoError(t, <-written, "the writer is told, again and again")
+	require.Equal(t, lot, <-got)
+	require.Empty(t, read, "which does not end the reader's wait")
+	put(t, b, "x")
+	require.NoError(t, (<-read).err, "nor is that forgotten")
+}
+
+// TestNoDescriptorIsKept: of sockets, perches and Pollers.
+func TestNoDescriptorIsKept(t *testing.T) {
+	crowd(t)
+	warm, _ := pollerPair(t, newPoller(t))
+	require.NoError(t, warm.Close())
+	before := -1
+	for range 3 {
+		var all []Stream
+		p := newPoller(t)
+		var ends []*Poller
+		for i := range 20 {
+			of := p
+			if i%2 == 0 {
+				of = nil // waits on a perch
+			}
+			a, b := pollerPair(t, of)
+			read := readAsync(a, make([]byte, 1))
+			require.Eventually(t, func() bool {
+				s := a.(*rawStream)
+				s.in.mu.Lock()
+				defer s.in.mu.Unlock()
+				return s.in.at != nowhere
+			}, 5*time.Second, 100*time.Microsecond)
+			put(t, b, "x")
+			require.NoError(t, (<-read).err)
+			all = append(all, a, b)
+		}
+		ends = append(ends, p)
+		for _, s := range all {
+			require.NoError(t, s.Close())
+			s.Disarm()
+		}
+		for _, p := range ends {
+			require.NoError(t, p.Close())
+		}
+		perches.mu.Lock()
+		open, idle := perches.sockets, len(perches.idle)
+		perches.mu.Unlock()
+		if open == 0 { // no other test has one
+			require.Zero(t, idle, "perches go with the last socket")
+		}
+		if before >= 0 {
+			require.Equal(t, before, descriptors(t), "there are as many as before")
+		}
+		before = descriptors(t)
+	}
 }
 
 func TestManyWaitAtOnceInBothDirections(t *testing.T) {

@@ -24,20 +24,54 @@ func (w *watch) arm(ready func()) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return w.ask(func(sl *slot) { sl.ready = ready })
+}
+
+// await asks for one call of x.tell when x's direction is ready. It reports false if that
+// cannot be.
+func (w *watch) await(x *waiting) bool {
+	p := w.poller
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return w.ask(func(sl *slot) { sl.waits[x.dir] = x })
+}
+
+// forget takes back what await has asked for. The kernel goes on to tell of it, once: to
+// take that back too would cost another system call.
+func (w *watch) forget(x *waiting) {
+	p := w.poller
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.added && p.slots[w.slot].waits[x.dir] == x {
+		p.slots[w.slot].waits[x.dir] = nil
+	}
+}
+
+// ask has the kernel tell of what enter puts into the slot, and of what is there already.
+// The caller holds the Poller's mutex.
+func (w *watch) ask(enter func(*slot)) bool {
+	p := w.poller
 	if w.released {
 		return false
 	}
 	if !w.added {
 		w.slot = p.add()
+		p.slots[w.slot].watch = w
 	}
-	if !w.control(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT) {
+	sl := &p.slots[w.slot]
+	before := *sl
+	enter(sl)
+	if !w.control() {
+		sl.ready, sl.waits = before.ready, before.waits
 		if !w.added {
 			p.free = append(p.free, w.slot)
 		}
 		return false
 	}
 	w.added = true
-	p.slots[w.slot].ready = ready
 	p.start()
 	return true
 }
@@ -55,7 +89,7 @@ func (w *watch) disarm() {
 		return
 	}
 	p.slots[w.slot].ready = nil
-	w.control(unix.EPOLLONESHOT) // fails on a closed connection, which has left the set
+	w.control() // fails on a closed connection, which has left the set
 }
 
 // release gives the slot back after the connection was closed, which took the
@@ -78,13 +112,13 @@ func (w *watch) release() {
 	if sl.ready != nil && !p.closed {
 		p.kick(sl.ready)
 	}
-	sl.ready = nil
+	sl.ready, sl.watch, sl.waits = nil, nil, [2]*waiting{} // who waits is woken by Close
 	p.free = append(p.free, w.slot)
 }
 
-// control sets what the kernel shall tell of the connection, and numbers it. The
-// caller holds the Poller's mutex.
-func (w *watch) control(events uint32) bool {
+// control has the kernel tell of what the slot wants, and numbers it. The caller holds the
+// Poller's mutex.
+func (w *watch) control() bool {
 	if w.poller.closed || !w.sock.hold() {
 		return false // epfd may be another file's by now
 	}
@@ -95,6 +129,6 @@ func (w *watch) control(events uint32) bool {
 	if !w.added {
 		op = unix.EPOLL_CTL_ADD
 	}
-	ev := unix.EpollEvent{Events: events, Fd: w.slot, Pad: sl.seq}
+	ev := unix.EpollEvent{Events: sl.wants(), Fd: w.slot, Pad: sl.seq}
 	return unix.EpollCtl(w.poller.epfd, op, w.sock.fd, &ev) == nil
 }

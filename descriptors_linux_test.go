@@ -1,0 +1,306 @@
+//go:build linux && !purego
+
+package iwarp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// alone runs the rest of a test in a process of its own, whose descriptors it may count
+// and limit. It reports true there.
+func alone(t *testing.T) bool {
+	t.Helper()
+	const mark = "IWARP_TEST_ALONE"
+	if os.Getenv(mark) == t.Name() {
+		return true
+	}
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s")
+	c.Env = append(os.Environ(), mark+"="+t.Name())
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "no tests to run")
+	return false
+}
+
+// descriptors counts those that are open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(all) - 1 // the one that reads the directory
+}
+
+// noDescriptors takes all descriptors that the process may have from now on, but for
+// spare ones. more gives that many back.
+func noDescriptors(t *testing.T, spare int) (more func(n int)) {
+	t.Helper()
+	var l unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &l))
+	l.Cur = uint64(descriptors(t) + 100)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
+	var taken []int
+	for {
+		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			require.Equal(t, unix.EMFILE, err)
+			break
+		}
+		taken = append(taken, fd)
+	}
+	more = func(n int) {
+		for _, fd := range taken[len(taken)-n:] {
+			require.NoError(t, unix.Close(fd))
+		}
+		taken = taken[:len(taken)-n]
+	}
+	more(spare)
+	return more
+}
+
+// A crowd is many connections, at the client's end of each of which a goroutine waits.
+type crowd struct {
+	client, server *side
+	l              *Listener
+	clients        []*QP
+	servers        []*QP
+	got            chan string // what the waiters have received
+	left           sync.WaitGroup
+}
+
+func newCrowd(t *testing.T, n int) *crowd {
+	c := &crowd{client: newSide(t, nil), server: newSide(t, nil), got: make(chan string, n)}
+	ctx := testContext(t)
+	var err error
+	c.l, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
+	require.NoError(t, err)
+	for range n {
+		c.adds(ctx)
+	}
+	return c
+}
+
+func (c *crowd) adds(ctx context.Context) {
+	t := c.client.T
+	accepted := make(chan *QP, 1)
+	go func() {
+		defer close(accepted)
+		if cr, err := c.l.Accept(ctx); err == nil {
+			if qp, err := cr.Accept(ctx, &QPConfig{PD: c.server.pd}); err == nil {
+				accepted <- qp
+			}
+		}
+	}()
+	qp, err := c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &QPConfig{PD: c.client.pd})
+	require.NoError(t, err)
+	c.clients, c.servers = append(c.clients, qp), append(c.servers, <-accepted)
+}
+
+// waits begins to wait at the client's end of those that were added.
+func (c *crowd) waits() {
+	for _, qp := range c.clients {
+		buf, mr := c.client.register(8, stag.LocalWrite, nil)
+		c.left.Go(func() {
+			for {
+				n, err := qp.Recv(context.Background(), mr.Slice(0, 8))
+				if err != nil {
+					return
+				}
+				c.got <- string(buf[:n])
+			}
+		})
+	}
+}
+
+// TestNoDescriptorIsKept: of sockets, of waiters, and of RNICs.
+func TestNoDescriptorIsKept(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	round := func() {
+		c := newCrowd(t, 50)
+		c.waits()
+		_, mr := c.server.register(8, stag.LocalWrite, nil)
+		for range 20 { // they are told again and again
+			for _, qp := range c.servers {
+				require.NoError(t, qp.Send(testContext(t), mr.Slice(0, 8)))
+			}
+			for range c.servers {
+				<-c.got
+			}
+		}
+		require.NoError(t, c.client.rnic.Close())
+		require.NoError(t, c.server.rnic.Close())
+		c.left.Wait()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close()) // what the runtime keeps is there now
+	before := descriptors(t)
+	round()
+	require.Equal(t, before, descriptors(t), "nothing is left of closed RNICs")
+}
+
+// TestWaiterTakesNoDescriptor beside that of its connection.
+func TestWaiterTakesNoDescriptor(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	const more = 200
+	c := newCrowd(t, 2)
+	c.got = make(chan string, 2+more)
+	before := descriptors(t)
+	for range more {
+		c.adds(testContext(t))
+	}
+	c.waits()
+	_, mr := c.server.register(8, stag.LocalWrite, nil)
+	for range 3 {
+		for _, qp := range c.servers {
+			require.NoError(t, qp.Send(testContext(t), mr.Slice(0, 8)))
+		}
+		for range c.servers {
+			<-c.got
+		}
+	}
+	const perches = 64 // of the busiest
+	require.LessOrEqual(t, descriptors(t)-before, 2*more+perches, "both ends of a connection have one each")
+	require.NoError(t, c.client.rnic.Close())
+	c.left.Wait()
+}
+
+// TestDescriptorsRunOut: what is new is refused with the reason, and what is there goes
+// on as before.
+func TestDescriptorsRunOut(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	const many = 600
+	var log bytes.Buffer
+	var logged sync.Mutex
+	c := newCrowd(t, 0)
+	require.NoError(t, c.l.Close())
+	c.server = newSide(t, &Config{Logger: slog.New(slog.NewTextHandler(&locked{&logged, &log}, nil))})
+	ctx := testContext(t)
+	var err error
+	c.l, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
+	require.NoError(t, err)
+	for range many {
+		c.adds(ctx)
+	}
+	c.got = make(chan string, many)
+	stranger, err := net.Dial("tcp", c.l.Addr().String()) // its Request never comes
+	require.NoError(t, err)
+	defer stranger.Close()
+
+	noDescriptors(t, 0)
+	c.waits()
+	_, err = c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &QPConfig{PD: c.client.pd})
+	require.ErrorIs(t, err, transport.ErrExhausted)
+	require.ErrorIs(t, err, syscall.EMFILE)
+	require.ErrorContains(t, err, "no file descriptor left (RLIMIT_NOFILE is ")
+	_, err = Open(nil)
+	require.ErrorIs(t, err, transport.ErrExhausted)
+	_, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
+	require.ErrorIs(t, err, transport.ErrExhausted)
+
+	used := cpuTime(t)
+	time.Sleep(500 * time.Millisecond)
+	require.Less(t, cpuTime(t)-used, 100*time.Millisecond, "nobody looks again and again")
+	_, mr := c.server.register(8, stag.LocalWrite, nil)
+	for _, qp := range c.servers {
+		require.NoError(t, qp.Send(ctx, mr.Slice(0, 8)))
+	}
+	for range c.servers {
+		<-c.got
+	}
+	start := time.Now()
+	require.NoError(t, c.client.rnic.Close())
+	require.NoError(t, c.server.rnic.Close())
+	require.Less(t, time.Since(start), 5*time.Second, "all end as soon as ever")
+	c.left.Wait()
+}
+
+type locked struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+func (l *locked) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.w.(*bytes.Buffer).String(), what)
+}
+
+// TestListenerWithoutDescriptors tells what is wrong, once, does not spin, and goes on
+// when there are some.
+func TestListenerWithoutDescriptors(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	log := &locked{new(sync.Mutex), new(bytes.Buffer)}
+	s := newSide(t, &Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	l, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", nil)
+	require.NoError(t, err)
+	more := noDescriptors(t, 1) // for a peer
+	peer, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	used := cpuTime(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err = l.Accept(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, transport.ErrExhausted)
+	require.ErrorContains(t, err, "no file descriptor left")
+	require.Less(t, cpuTime(t)-used, 100*time.Millisecond, "the listener does not spin")
+	require.Equal(t, 1, log.count("no connection can be taken"), "it is told once")
+
+	_, err = peer.Write([]byte(requestKey + "\x40\x01\x00\x00"))
+	require.NoError(t, err)
+	more(5)
+	cr, err := l.Accept(testContext(t))
+	require.NoError(t, err, "it goes on")
+	require.NoError(t, cr.Reject(nil))
+	require.Equal(t, 1, log.count("connections can be taken again"))
+	require.NoError(t, peer.Close())
+}
+
+// cpuTime is how long processors have worked for this process.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	require.NoError(t, unix.Getrusage(unix.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// TestHalfOpenConnectionsLeaveDescriptors for others where there are few.
+func TestHalfOpenConnectionsLeaveDescriptors(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	l := unix.Rlimit{Cur: 200, Max: 200}
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
+	require.Equal(t, 100, newSide(t, nil).rnic.Limits().MaxHalfOpen)
+}
