@@ -15,7 +15,9 @@ import (
 // A FollowOn is eight octets that the peer stores when all regions of a Commit are
 // durable, and then makes durable, too, before it answers: the pointer to the end of a log
 // behind its record, say. They are stored at once, aligned to eight octets at the
-// beginning of At, in a region with RemoteWrite, and not at all if the Commit has failed.
+// beginning of At, in a region with RemoteWrite, and not at all if the Commit has failed. That
+// region is memory, or a Buffer that stores eight octets at once ([stag.AtomicBuffer]), as
+// the backings of package commit do; else the stream ends (0/2/07) with nothing stored.
 // Value is a big-endian integer, which the peer stores in the byte order of its host.
 type FollowOn struct {
 	At    RemoteBuffer

@@ -22,6 +22,8 @@ type badDisk struct {
 
 func (d *badDisk) Size() int64 { return int64(len(d.octets)) }
 
+func (d *badDisk) Atomic() bool { return true }
+
 func (d *badDisk) ReadAt(p []byte, off int64) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"errors"
+	"io"
 
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -35,6 +36,16 @@ func NewBuffer(b SyncBuffer) (*Buffer, error) {
 func (b *Buffer) WriteAt(p []byte, off int64) (int, error) {
 	began := b.began()
 	n, err := b.SyncBuffer.WriteAt(p, off)
+	if n < len(p) && err == nil {
+		err = io.ErrShortWrite
+	}
 	b.wrote(began, off, len(p), err)
 	return n, err
+}
+
+// Atomic is that of [stag.AtomicBuffer]: what the user's own buffer says. A Commit's follow-on
+// is only stored in a buffer that is.
+func (b *Buffer) Atomic() bool {
+	a, ok := b.SyncBuffer.(stag.AtomicBuffer)
+	return ok && a.Atomic()
 }

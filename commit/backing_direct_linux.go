@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,21 +20,32 @@ const directMost = 1 << 20
 
 // A direct reads and writes past the page cache.
 type direct struct {
+	sys  system
 	f    *os.File
 	size int64
 	mu   sync.RWMutex // written: for blocks that are read, changed and written
 	pool sync.Pool    // of *[]byte, aligned
 }
 
-func openDirect(path string, size int64) (*direct, error) {
-	if size%directBlock != 0 {
-		return nil, fmt.Errorf("commit: %s: direct I/O of %d octets, which is no multiple of %d", path, size, directBlock)
+// openDirect opens the file of o once more.
+func openDirect(o *opened) (*direct, error) {
+	path := o.f.Name()
+	if o.size%directBlock != 0 {
+		return nil, fmt.Errorf("commit: %s: direct I/O of %d octets, which is no multiple of %d", path, o.size, directBlock)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|unix.O_DIRECT, 0)
+	f, err := o.sys.open(path, os.O_RDWR|unix.O_DIRECT)
 	if err != nil {
 		return nil, fmt.Errorf("commit: direct I/O: %w", err)
 	}
-	d := &direct{f: f, size: size}
+	info, err := o.sys.stat(f)
+	if err == nil && !sameFile(info, o.claim.file) {
+		err = errors.New("another file has taken its place while it was opened")
+	}
+	if err != nil {
+		_ = o.sys.close(f)
+		return nil, fmt.Errorf("commit: %s: %w", path, err)
+	}
+	d := &direct{sys: o.sys, f: f, size: o.size}
 	d.pool.New = func() any { return aligned(directMost) }
 	return d, nil
 }
@@ -74,13 +86,13 @@ func (d *direct) writeAt(p []byte, off int64) (n int, err error) {
 			}
 		}
 		copy(block[skip:], p)
-		_, err := d.f.WriteAt(block, at)
+		_, err := d.sys.writeAt(d.f, block, at)
 		return err
 	})
 }
 
 func (d *direct) fill(block []byte, at int64) error {
-	_, err := d.f.ReadAt(block, at)
+	_, err := d.sys.readAt(d.f, block, at)
 	if err == io.EOF { // some other program has cut the file
 		return io.ErrUnexpectedEOF
 	}

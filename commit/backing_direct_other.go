@@ -11,8 +11,8 @@ import (
 // A direct would read and write past the page cache.
 type direct struct{ f *os.File }
 
-func openDirect(path string, _ int64) (*direct, error) {
-	return nil, fmt.Errorf("commit: %s: direct I/O: %w", path, errors.ErrUnsupported)
+func openDirect(o *opened) (*direct, error) {
+	return nil, fmt.Errorf("commit: %s: direct I/O: %w", o.f.Name(), errors.ErrUnsupported)
 }
 
 func (*direct) readAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }

@@ -1,10 +1,13 @@
 package commit
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/goiwarp/iwarp/stag"
 )
 
 // FileOptions say how a file is opened; nil means as it is.
@@ -24,84 +27,130 @@ type FileOptions struct {
 // survives; a disk that lies about its cache is beyond it.
 type File struct {
 	*group
-	f      *os.File
-	size   int64
+	*opened
 	direct *direct // nil: through the page cache
+
+	// whole is held for reading by all reads and writes, and for writing by a write of eight
+	// octets, which reads see done or not begun.
+	whole sync.RWMutex
 }
 
 // OpenFile opens a file or a block device for reading and writing; one that cannot be
-// written to is refused. A file that is new is durable itself, with its name, when OpenFile returns.
+// written to is refused, and one that is the file of another backing, of this process or
+// (Linux) another, with an error that matches [ErrInUse]. A file that is new is durable
+// itself, with its name, when OpenFile returns.
 func OpenFile(path string, o *FileOptions) (*File, error) {
+	return openFile(host{}, path, o)
+}
+
+func openFile(sys system, path string, o *FileOptions) (*File, error) {
 	if o == nil {
 		o = new(FileOptions)
 	}
-	f, size, err := open(path, o.Size)
+	opened, err := open(sys, path, o.Size)
 	if err != nil {
 		return nil, err
 	}
-	b := &File{f: f, size: size}
+	b := &File{opened: opened}
 	if o.Direct {
-		if b.direct, err = openDirect(path, size); err != nil {
-			_ = f.Close()
+		if b.direct, err = openDirect(opened); err != nil {
+			_ = opened.close()
 			return nil, err
 		}
 	}
-	b.group = newGroup(size, true, func([]Range) error { return datasync(f) })
+	b.group = newGroup(b.size, true, func([]Range) error { return datasync(sys, b.f) })
 	if !o.Direct {
-		b.begin = func(r Range) { writeOut(f, r) }
+		b.begin = func(r Range) { writeOut(sys, b.f, r) }
 	}
 	return b, nil
 }
 
-// open opens a file of at least size octets, which is durable but for its contents.
-func open(path string, size int64) (*os.File, int64, error) {
-	flags := os.O_RDWR
-	if size > 0 {
-		flags |= os.O_CREATE
-	}
-	f, err := os.OpenFile(path, flags, 0o600)
-	if err != nil {
-		return nil, 0, fmt.Errorf("commit: %w", err)
-	}
-	if size, err = settle(f, size); err != nil {
-		_ = f.Close()
-		return nil, 0, fmt.Errorf("commit: %s: %w", path, err)
-	}
-	return f, size, nil
+// An opened file is what the file of a backing is, while nobody else has it.
+type opened struct {
+	sys   system
+	f     *os.File
+	size  int64
+	claim *claim
 }
 
-func settle(f *os.File, want int64) (int64, error) {
-	size, err := f.Seek(0, io.SeekEnd) // of a block device, too
+// open opens a file of at least size octets, which is durable but for its contents.
+func open(sys system, path string, size int64) (*opened, error) {
+	flags := os.O_RDWR
+	switch {
+	case sys.isDevice(path):
+		flags |= exclusive
+	case size > 0:
+		flags |= os.O_CREATE
+	}
+	f, err := sys.open(path, flags)
+	if errors.Is(err, syscall.EBUSY) {
+		err = fmt.Errorf("%w: %w", ErrInUse, err)
+	}
 	if err != nil {
-		return 0, err
+		return nil, fmt.Errorf("commit: %w", err)
+	}
+	o := &opened{sys: sys, f: f}
+	if err := o.settle(size); err != nil {
+		_ = o.close()
+		return nil, fmt.Errorf("commit: %s: %w", path, err)
+	}
+	return o, nil
+}
+
+func (o *opened) settle(want int64) error {
+	if err := o.own(); err != nil {
+		return err
+	}
+	size, err := o.sys.size(o.f)
+	if err != nil {
+		return err
 	}
 	if want > 0 {
-		if err := grow(f, max(size, want)); err != nil {
-			return 0, err
+		if err := grow(o.sys, o.f, max(size, want)); err != nil {
+			return err
 		}
-		if size, err = f.Seek(0, io.SeekEnd); err != nil {
-			return 0, err
+		if size, err = o.sys.size(o.f); err != nil {
+			return err
 		}
 	}
 	if size == 0 || size < want {
-		return 0, fmt.Errorf("the file has %d octets and should have at least %d", size, max(want, 1))
+		return fmt.Errorf("the file has %d octets and should have at least %d", size, max(want, 1))
 	}
-	if err := f.Sync(); err != nil {
-		return 0, err
-	}
-	if err := uncache(f); err != nil {
-		return 0, err
-	}
-	return size, syncDir(filepath.Dir(f.Name()))
-}
-
-// lengthen is grow without room for what is new.
-func lengthen(f *os.File, size int64) error {
-	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Size() >= size {
+	o.size = size
+	if err := o.sys.fsync(o.f); err != nil {
 		return err
 	}
-	return f.Truncate(size)
+	if err := uncache(o.sys, o.f); err != nil {
+		return err
+	}
+	if !o.claim.file.Mode().IsRegular() { // the name of a device is on no disk
+		return nil
+	}
+	return syncDir(o.sys, o.f)
+}
+
+// own makes the file nobody else's.
+func (o *opened) own() error {
+	info, err := o.sys.stat(o.f)
+	if err != nil {
+		return err
+	}
+	if o.claim, err = claimFile(info); err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // a device was opened exclusively
+		return nil
+	}
+	return o.sys.lock(o.f)
+}
+
+// close closes the file, which others may then have.
+func (o *opened) close() error {
+	err := o.sys.close(o.f)
+	if o.claim != nil {
+		o.claim.release()
+	}
+	return err
 }
 
 // Size is that of the registered region, in octets.
@@ -109,30 +158,49 @@ func (b *File) Size() int64 { return b.size }
 
 // ReadAt reads octets.
 func (b *File) ReadAt(p []byte, off int64) (int, error) {
+	b.whole.RLock()
+	defer b.whole.RUnlock()
 	if b.direct != nil {
 		return b.direct.readAt(p, off)
 	}
-	return b.f.ReadAt(p, off)
+	return b.sys.readAt(b.f, p, off)
 }
 
 // WriteAt writes octets, and remembers that they are to be synced.
 func (b *File) WriteAt(p []byte, off int64) (n int, err error) {
 	began := b.began()
-	if b.direct != nil {
-		n, err = b.direct.writeAt(p, off)
-	} else {
-		n, err = b.f.WriteAt(p, off)
-	}
+	n, err = b.write(p, off)
 	b.wrote(began, off, len(p), err)
 	return n, err
 }
 
+func (b *File) write(p []byte, off int64) (int, error) {
+	if isWord(off, len(p)) {
+		b.whole.Lock()
+		defer b.whole.Unlock()
+	} else {
+		b.whole.RLock()
+		defer b.whole.RUnlock()
+	}
+	if b.direct != nil {
+		return b.direct.writeAt(p, off)
+	}
+	return b.sys.writeAt(b.f, p, off)
+}
+
+// isWord reports whether n octets at off are eight that are written at once.
+func isWord(off int64, n int) bool { return n == stag.AtomicLen && off%stag.AtomicLen == 0 }
+
+// Atomic is that of [stag.AtomicBuffer]: readers through the same File see eight octets, at a
+// multiple of eight, as they were or as they are. On the disk they are in one sector.
+func (b *File) Atomic() bool { return true }
+
 // Close closes the file, without a sync, when the regions that it is registered as are
 // closed.
 func (b *File) Close() error {
-	b.close()
+	b.group.close()
 	if b.direct != nil {
-		_ = b.direct.f.Close()
+		_ = b.sys.close(b.direct.f)
 	}
-	return b.f.Close()
+	return b.opened.close()
 }

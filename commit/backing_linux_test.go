@@ -79,7 +79,7 @@ func TestPMemNeedsPMem(t *testing.T) {
 // TestWriteBack writes back the cache lines of an ordinary mapping, which does nothing
 // that can be seen but must not fault.
 func TestWriteBack(t *testing.T) {
-	m, err := mapFile(filepath.Join(t.TempDir(), "data"), 64<<10, unix.MAP_SHARED)
+	m, err := mapFile(host{}, filepath.Join(t.TempDir(), "data"), 64<<10, unix.MAP_SHARED)
 	require.NoError(t, err)
 	m.group = newGroup(m.size, false, m.writeBack)
 	defer func() { require.NoError(t, m.Close()) }()

@@ -22,8 +22,7 @@ import (
 // and in Flush, and no crash.
 type Mapping struct {
 	*group
-	f    *os.File
-	size int64
+	*opened
 
 	mu  sync.RWMutex // written: Close
 	mem []byte
@@ -34,7 +33,11 @@ type Mapping struct {
 // and by fdatasync, which is one write of the journal and of the disk's cache for all, where there are
 // more.
 func MapFile(path string, size int64) (*Mapping, error) {
-	m, err := mapFile(path, size, unix.MAP_SHARED)
+	return mapShared(host{}, path, size)
+}
+
+func mapShared(sys system, path string, size int64) (*Mapping, error) {
+	m, err := mapFile(sys, path, size, unix.MAP_SHARED)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,11 @@ func MapPMem(path string, size int64) (*Mapping, error) {
 	if !pmem.Supported() {
 		return nil, fmt.Errorf("commit: %s: no instruction writes back cache lines here: %w", path, errors.ErrUnsupported)
 	}
-	m, err := mapFile(path, size, unix.MAP_SHARED_VALIDATE|unix.MAP_SYNC)
+	return mapPMem(host{}, path, size)
+}
+
+func mapPMem(sys system, path string, size int64) (*Mapping, error) {
+	m, err := mapFile(sys, path, size, unix.MAP_SHARED_VALIDATE|unix.MAP_SYNC)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
 		return nil, fmt.Errorf("commit: %s is not on persistent memory (MAP_SYNC was refused): %w: %w", path, errors.ErrUnsupported, err)
 	}
@@ -65,22 +72,18 @@ func MapPMem(path string, size int64) (*Mapping, error) {
 // cheapWriteBack is 64 cache lines.
 const cheapWriteBack = 4096
 
-func mapFile(path string, size int64, flags int) (*Mapping, error) {
-	f, size, err := open(path, size)
+func mapFile(sys system, path string, size int64, flags int) (*Mapping, error) {
+	o, err := open(sys, path, size)
 	if err != nil {
 		return nil, err
 	}
-	if size != int64(int(size)) {
-		_ = f.Close()
-		return nil, fmt.Errorf("commit: %s: %d octets cannot be mapped", path, size)
+	if o.size != int64(int(o.size)) {
+		_ = o.close()
+		return nil, fmt.Errorf("commit: %s: %d octets cannot be mapped", path, o.size)
 	}
-	m := &Mapping{f: f, size: size}
-	err = withFD(f, func(fd int) (err error) {
-		m.mem, err = unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, flags)
-		return err
-	})
-	if err != nil {
-		_ = f.Close()
+	m := &Mapping{opened: o}
+	if m.mem, err = sys.mmap(o.f, int(o.size), flags); err != nil {
+		_ = o.close()
 		return nil, fmt.Errorf("commit: mapping %s: %w", path, err)
 	}
 	return m, nil
@@ -89,9 +92,15 @@ func mapFile(path string, size int64, flags int) (*Mapping, error) {
 // Size is that of the registered region, in octets.
 func (m *Mapping) Size() int64 { return m.size }
 
-// ReadAt copies octets out of the file.
+// ReadAt copies octets out of the file. Eight aligned ones are loaded at once.
 func (m *Mapping) ReadAt(p []byte, off int64) (n int, err error) {
-	return m.access(len(p), off, func(mem []byte) { copy(p, mem) })
+	return m.access(len(p), off, func(mem []byte) {
+		if isWord(off, len(p)) {
+			binary.NativeEndian.PutUint64(p, atomic.LoadUint64((*uint64)(unsafe.Pointer(&mem[0]))))
+			return
+		}
+		copy(p, mem)
+	})
 }
 
 // WriteAt copies octets into the file, and remembers that they are to be synced. Eight
@@ -99,7 +108,7 @@ func (m *Mapping) ReadAt(p []byte, off int64) (n int, err error) {
 func (m *Mapping) WriteAt(p []byte, off int64) (n int, err error) {
 	began := m.began()
 	n, err = m.access(len(p), off, func(mem []byte) {
-		if len(p) == 8 && off%8 == 0 {
+		if isWord(off, len(p)) {
 			atomic.StoreUint64((*uint64)(unsafe.Pointer(&mem[0])), binary.NativeEndian.Uint64(p))
 			return
 		}
@@ -108,6 +117,9 @@ func (m *Mapping) WriteAt(p []byte, off int64) (n int, err error) {
 	m.wrote(began, off, len(p), err)
 	return n, err
 }
+
+// Atomic is that of [stag.AtomicBuffer].
+func (m *Mapping) Atomic() bool { return true }
 
 // access calls f with n octets at off. They may be gone: a fault is an error.
 func (m *Mapping) access(n int, off int64, f func(mem []byte)) (_ int, err error) {
@@ -144,7 +156,7 @@ func (m *Mapping) sync(ranges []Range) error {
 	if len(ranges) == 1 {
 		err = m.msync(ranges[0])
 	} else {
-		err = datasync(m.f)
+		err = datasync(m.sys, m.f)
 	}
 	if err != nil {
 		return err
@@ -155,27 +167,27 @@ func (m *Mapping) sync(ranges []Range) error {
 func (m *Mapping) msync(r Range) error {
 	page := int64(os.Getpagesize())
 	begin := r.Off &^ (page - 1)
-	if err := again(func() error { return unix.Msync(m.mem[begin:r.Off+r.Len], unix.MS_SYNC) }); err != nil {
+	if err := again(func() error { return m.sys.msync(m.mem[begin:r.end()]) }); err != nil {
 		return err
 	}
-	return writable(m.f)
+	return writable(m.sys, m.f)
 }
 
 // writeBack writes back the cache lines of ranges.
 func (m *Mapping) writeBack(ranges []Range) error {
 	for _, r := range ranges {
-		if _, err := m.access(int(r.Len), r.Off, pmem.WriteBack); err != nil {
+		if _, err := m.access(int(r.Len), r.Off, m.sys.writeBack); err != nil {
 			return err
 		}
 	}
-	pmem.Fence()
+	m.sys.fence()
 	return m.whole()
 }
 
 // whole fails if the file was made shorter: what was written behind its end is lost, and
 // no sync has missed it.
 func (m *Mapping) whole() error {
-	st, err := m.f.Stat()
+	st, err := m.sys.stat(m.f)
 	if err != nil {
 		return err
 	}
@@ -188,13 +200,13 @@ func (m *Mapping) whole() error {
 // Close unmaps and closes the file, without a sync, when the regions that it is
 // registered as are closed.
 func (m *Mapping) Close() error {
-	m.close()
+	m.group.close()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mem == nil {
 		return nil
 	}
-	err := unix.Munmap(m.mem)
+	err := m.sys.munmap(m.mem)
 	m.mem = nil
-	return errors.Join(err, m.f.Close())
+	return errors.Join(err, m.opened.close())
 }

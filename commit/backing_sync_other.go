@@ -7,22 +7,17 @@ import (
 	"runtime"
 )
 
-func datasync(f *os.File) error { return f.Sync() }
+func datasync(sys system, f *os.File) error { return sys.fdatasync(f) }
 
-func writeOut(*os.File, Range) {}
+func writeOut(system, *os.File, Range) {}
 
-func uncache(*os.File) error { return nil }
+func uncache(system, *os.File) error { return nil }
 
-func grow(f *os.File, size int64) error { return lengthen(f, size) }
+func grow(sys system, f *os.File, size int64) error { return lengthen(sys, f, size) }
 
-func syncDir(path string) error {
+func syncDir(sys system, f *os.File) error {
 	if runtime.GOOS == "windows" { // cannot, and need not
 		return nil
 	}
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	return d.Sync()
+	return syncName(sys, f)
 }

@@ -224,8 +224,11 @@ func (j *job) open() *transport.Fault {
 	if j.tail, fault = j.r.find(at.STag, at.TO, stag.AtomicLen); fault != nil {
 		return fault
 	}
-	if !j.tail.region.Aligned(j.tail.off) {
+	switch {
+	case !j.tail.region.Aligned(j.tail.off):
 		return transport.Faultf(transport.RDMAPStreamCatastrophic, "follow-on to %v at TO %#x, which is not aligned", at.STag, at.TO)
+	case !j.tail.region.StoresAtomically():
+		return transport.Faultf(transport.RDMAPStreamCatastrophic, "follow-on to %v, whose buffer does not store eight octets at once", at.STag)
 	}
 	return nil
 }

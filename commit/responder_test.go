@@ -1,8 +1,10 @@
 package commit
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"syscall"
@@ -229,6 +231,76 @@ func TestCMT_42_44_45_46_FollowOn(t *testing.T) {
 			requestOf(1, ask(1, part(r, 0, 8)).then(r.STag(), r.BaseTO()+off, math.MaxUint64)))
 		require.Equal(t, make([]byte, 64), mem)
 		require.Empty(t, c.media.flushed)
+	}
+}
+
+// A heap is a Buffer.
+type heap struct{ octets [64]byte }
+
+func (h *heap) Size() int64                              { return int64(len(h.octets)) }
+func (h *heap) ReadAt(p []byte, off int64) (int, error)  { return copy(p, h.octets[off:]), nil }
+func (h *heap) WriteAt(p []byte, off int64) (int, error) { return copy(h.octets[off:], p), nil }
+func (h *heap) Sync() error                              { return nil }
+
+type answering struct {
+	heap
+	atomic bool
+}
+
+func (a *answering) Atomic() bool { return a.atomic }
+
+// TestCMT_45_FollowOnToABuffer: what does not store eight octets at once is no place for one.
+func TestCMT_45_FollowOnToABuffer(t *testing.T) {
+	wrapped := func(b SyncBuffer) SyncBuffer {
+		w, err := NewBuffer(b)
+		require.NoError(t, err)
+		return w
+	}
+	for what, x := range map[string]struct {
+		buf SyncBuffer
+		ok  bool
+	}{
+		"one that says nothing":             {&heap{}, false},
+		"one that says no":                  {&answering{}, false},
+		"one that says yes":                 {&answering{atomic: true}, true},
+		"a durable one that says nothing":   {wrapped(&heap{}), false},
+		"a durable one of one that says no": {wrapped(&answering{}), false},
+		"a durable one that says yes":       {wrapped(&answering{atomic: true}), true},
+	} {
+		for _, window := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, window %v", what, window), func(t *testing.T) {
+				c := converse(t, nil)
+				good, _ := c.region(nil)
+				o := stag.Options{Access: stag.LocalWrite | stag.Remote | stag.MWBind, BaseTO: 0x1000, Scope: alice, Flusher: &c.media}
+				r, err := c.table.RegisterBuffer(x.buf, o)
+				require.NoError(t, err)
+				at := part(r, 16, 8)
+				if window {
+					w, err := c.table.AllocateWindow(alice.PD)
+					require.NoError(t, err)
+					bound, err := w.Prepare(32, stag.RemoteWrite, 0)
+					require.NoError(t, err)
+					require.NoError(t, c.table.Bind(alice, new(stag.Windows), bound, r, 8))
+					at = part(bound, 8, 8)
+				}
+				request := requestOf(1, ask(1, part(good, 0, 8)).then(at.STag, at.TO, math.MaxUint64))
+				got := make([]byte, 64)
+				if x.ok {
+					c.sends("a follow-on", request)
+					c.wantAnswer("is stored", 1, 1, 0)
+					_, err = x.buf.ReadAt(got, 0)
+					require.NoError(t, err)
+					require.Equal(t, bytes.Repeat([]byte{0xff}, 8), got[16:24])
+					require.Len(t, c.media.flushed, 2)
+					return
+				}
+				c.wantRefused("cannot be stored at once", transport.RDMAPStreamCatastrophic, request)
+				_, err = x.buf.ReadAt(got, 0)
+				require.NoError(t, err)
+				require.Equal(t, make([]byte, 64), got, "nothing is written")
+				require.Empty(t, c.media.flushed, "nor flushed")
+			})
+		}
 	}
 }
 

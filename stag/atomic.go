@@ -23,6 +23,20 @@ func (r *Region) Aligned(off uint64) bool {
 	return uintptr(unsafe.Pointer(&r.mem[off]))%AtomicLen == 0
 }
 
+// StoresAtomically reports whether eight octets that are Aligned are stored at once, as whoever
+// reads them beside the table sees it: they are memory, or in an [AtomicBuffer] that says so.
+func (r *Region) StoresAtomically() bool {
+	buf := r.buf
+	if part, ok := buf.(section); ok {
+		buf = part.Buffer
+	}
+	if buf == nil {
+		return true
+	}
+	a, ok := buf.(AtomicBuffer)
+	return ok && a.Atomic()
+}
+
 // Update replaces the 64-bit value v at off by change(v), and returns v. The caller
 // has a pin, and off is Aligned. No other Update of the same octets comes in between,
 // whichever regions of the table name them.

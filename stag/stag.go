@@ -29,6 +29,15 @@ type Buffer interface {
 	Size() int64
 }
 
+// An AtomicBuffer is a Buffer that can say that it stores eight octets at once.
+type AtomicBuffer interface {
+	Buffer
+	// Atomic reports whether a WriteAt of [AtomicLen] octets at a multiple of AtomicLen is
+	// atomic: whoever calls ReadAt at the same time gets all of them or none, and so does whoever
+	// reads them after a power cut. It is always the same.
+	Atomic() bool
+}
+
 // A Flusher makes a range durable: when Flush returns nil, octets [off, off+n)
 // survive a power cut. It may be called from several goroutines.
 //

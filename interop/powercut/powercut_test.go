@@ -142,6 +142,8 @@ func newFile() *file { return &file{now: make([]byte, FileSize), synced: make([]
 
 func (f *file) Size() int64 { return FileSize }
 
+func (f *file) Atomic() bool { return true }
+
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

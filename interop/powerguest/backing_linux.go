@@ -69,6 +69,8 @@ func openLazy(path string, size int64) (*lazy, error) {
 
 func (l *lazy) Size() int64 { return int64(len(l.mem)) }
 
+func (l *lazy) Atomic() bool { return true }
+
 func (l *lazy) ReadAt(p []byte, off int64) (int, error) { return copy(p, l.mem[off:]), nil }
 
 func (l *lazy) WriteAt(p []byte, off int64) (int, error) { return copy(l.mem[off:], p), nil }

@@ -123,9 +123,14 @@ func fullReserved(c *check, s *site) {
 	for off := 0; off < caseFile; off += caseFile / 8 {
 		c.ok("writing to a full disk", p.writeAndCommit(off, bytes.Repeat([]byte{'x'}, caseFile/8)))
 	}
+	c.ok("closing", p.close())
 	_, err := openAs(powercut.Mapped, s.file(), 2*caseFile)
 	c.fails("growing on a full disk", err, syscall.ENOSPC)
-	c.ok("growing has spoiled nothing", p.commit(0, caseFile))
+	if p = c.open(s, powercut.Mapped); p == nil {
+		return
+	}
+	c.holds("growing has spoiled nothing", p, caseFile/2, bytes.Repeat([]byte{'x'}, pageLen))
+	c.ok("nor the room", p.writeAndCommit(0, bytes.Repeat([]byte{'y'}, caseFile)))
 	c.ok("closing", p.close())
 }
 
@@ -137,14 +142,12 @@ func fullHoles(c *check, s *site) {
 	c.fill(s)
 	_, err := openAs(powercut.Mapped, s.file(), caseFile)
 	c.fails("reserving room for the holes", err, syscall.ENOSPC)
-	mapped, err := commit.MapFile(s.file(), 0)
-	c.ok("mapping it as it is", err)
-	positioned, err := commit.OpenFile(s.file(), nil)
-	c.ok("opening it as it is", err)
-	if c.err() != nil {
-		return
-	}
-	for _, f := range []file{{mapped, mapped}, {positioned, positioned}} {
+	for _, backing := range []string{powercut.Mapped, powercut.Positioned} {
+		f, err := openAs(backing, s.file(), 0)
+		c.ok("opening it as it is, "+backing, err)
+		if err != nil {
+			continue
+		}
 		p, err := newPair(f)
 		c.ok("connecting", err)
 		if err != nil {

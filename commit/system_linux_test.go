@@ -1,0 +1,709 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A recorder is the system, with a record of the calls that backings make. A call is a word
+// for what is done, the last part of the path, and what matters of the rest.
+type recorder struct {
+	host
+	mu          sync.Mutex
+	calls       []string
+	descriptors int                     // that are open
+	fail        func(call string) error // asked before a call is made; nil: none fails
+	mode        uint32                  // of the file, unless 0
+	readOnly    bool                    // the file system has become
+	mem         []byte                  // that is mapped
+}
+
+// begins notes a call, and tells whether it is to fail.
+func (r *recorder) begins(format string, args ...any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call := fmt.Sprintf(format, args...)
+	r.calls = append(r.calls, call)
+	if r.fail == nil {
+		return nil
+	}
+	return r.fail(call)
+}
+
+// took returns the calls since it was asked last.
+func (r *recorder) took() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls := r.calls
+	r.calls = nil
+	return calls
+}
+
+func (r *recorder) fails(f func(call string) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail = f
+}
+
+func base(f *os.File) string { return filepath.Base(f.Name()) }
+
+func (r *recorder) isDevice(string) bool { return r.mode == unix.S_IFBLK }
+
+var flagNames = []struct {
+	flag int
+	name string
+}{{os.O_RDWR, " rw"}, {os.O_CREATE, " create"}, {os.O_EXCL, " excl"}, {unix.O_DIRECT, " direct"}}
+
+func (r *recorder) open(path string, flags int) (*os.File, error) {
+	words := ""
+	for _, f := range flagNames {
+		if flags&f.flag != 0 {
+			words += f.name
+			flags &^= f.flag
+		}
+	}
+	if flags != 0 {
+		words += fmt.Sprintf(" %#x", flags)
+	}
+	if err := r.begins("open %s%s", filepath.Base(path), words); err != nil {
+		return nil, err
+	}
+	var mine int
+	for _, f := range flagNames {
+		if strings.Contains(words, f.name) && f.flag != unix.O_DIRECT { // tmpfs has none
+			mine |= f.flag
+		}
+	}
+	f, err := r.host.open(path, mine)
+	if err == nil {
+		r.mu.Lock()
+		r.descriptors++
+		r.mu.Unlock()
+	}
+	return f, err
+}
+
+func (r *recorder) close(f *os.File) error {
+	r.mu.Lock()
+	r.descriptors--
+	r.mu.Unlock()
+	return errors.Join(r.host.close(f), r.begins("close %s", base(f)))
+}
+
+func (r *recorder) stat(f *os.File) (os.FileInfo, error) {
+	if err := r.begins("stat %s", base(f)); err != nil {
+		return nil, err
+	}
+	info, err := r.host.stat(f)
+	if err == nil && r.mode == unix.S_IFBLK {
+		return deviceInfo{info}, nil
+	}
+	return info, err
+}
+
+// A deviceInfo is what is known of a block device.
+type deviceInfo struct{ os.FileInfo }
+
+func (deviceInfo) Mode() os.FileMode { return os.ModeDevice }
+
+func (r *recorder) size(f *os.File) (int64, error) {
+	if err := r.begins("size %s", base(f)); err != nil {
+		return 0, err
+	}
+	return r.host.size(f)
+}
+
+func (r *recorder) fstat(f *os.File) (unix.Stat_t, error) {
+	if err := r.begins("fstat %s", base(f)); err != nil {
+		return unix.Stat_t{}, err
+	}
+	st, err := r.host.fstat(f)
+	if r.mode != 0 {
+		st.Mode = r.mode
+	}
+	return st, err
+}
+
+func (r *recorder) fstatfs(f *os.File) (unix.Statfs_t, error) {
+	if err := r.begins("fstatfs %s", base(f)); err != nil {
+		return unix.Statfs_t{}, err
+	}
+	st, err := r.host.fstatfs(f)
+	if r.readOnly {
+		st.Flags |= unix.ST_RDONLY
+	}
+	return st, err
+}
+
+func (r *recorder) readAt(f *os.File, p []byte, off int64) (int, error) {
+	if err := r.begins("read %s %d+%d", base(f), off, len(p)); err != nil {
+		return 0, err
+	}
+	return r.host.readAt(f, p, off)
+}
+
+func (r *recorder) writeAt(f *os.File, p []byte, off int64) (int, error) {
+	if err := r.begins("write %s %d+%d", base(f), off, len(p)); err != nil {
+		return 0, err
+	}
+	return r.host.writeAt(f, p, off)
+}
+
+func (r *recorder) mmap(f *os.File, size, flags int) ([]byte, error) {
+	if err := r.begins("mmap %s %d %#x", base(f), size, flags); err != nil {
+		return nil, err
+	}
+	mem, err := r.host.mmap(f, size, unix.MAP_SHARED)
+	r.mem = mem
+	return mem, err
+}
+
+// part names octets of the mapping.
+func (r *recorder) part(mem []byte) string {
+	off := cap(r.mem) - cap(mem)
+	return fmt.Sprintf("%d+%d", off, len(mem))
+}
+
+func (r *recorder) msync(mem []byte) error {
+	return first(r.begins("msync %s", r.part(mem)), func() error { return r.host.msync(mem) })
+}
+
+func (r *recorder) munmap(mem []byte) error {
+	return errors.Join(r.host.munmap(mem), r.begins("munmap %d", len(mem)))
+}
+
+func (r *recorder) writeBack(mem []byte) { _ = r.begins("write back %s", r.part(mem)) }
+
+func (r *recorder) fence() { _ = r.begins("fence") }
+
+// first is err, or what call returns.
+func first(err error, call func() error) error {
+	if err != nil {
+		return err
+	}
+	return call()
+}
+
+func (r *recorder) lock(f *os.File) error {
+	return first(r.begins("lock %s", base(f)), func() error { return r.host.lock(f) })
+}
+
+func (r *recorder) truncate(f *os.File, size int64) error {
+	return first(r.begins("truncate %s %d", base(f), size), func() error { return r.host.truncate(f, size) })
+}
+
+func (r *recorder) fsync(f *os.File) error {
+	return first(r.begins("fsync %s", base(f)), func() error { return r.host.fsync(f) })
+}
+
+func (r *recorder) fdatasync(f *os.File) error {
+	return first(r.begins("fdatasync %s", base(f)), func() error { return r.host.fdatasync(f) })
+}
+
+func (r *recorder) fallocate(f *os.File, size int64) error {
+	return first(r.begins("fallocate %s %d", base(f), size), func() error { return r.host.fallocate(f, size) })
+}
+
+func (r *recorder) forget(f *os.File) error {
+	return first(r.begins("forget %s", base(f)), func() error { return r.host.forget(f) })
+}
+
+func (r *recorder) syncFileRange(f *os.File, g Range) error {
+	return first(r.begins("begin %s %d+%d", base(f), g.Off, g.Len), func() error { return r.host.syncFileRange(f, g) })
+}
+
+// record returns a record, and a path in a directory of its own.
+func record(t *testing.T) (r *recorder, path string) {
+	r = new(recorder)
+	t.Cleanup(func() { require.Zero(t, r.descriptors, "all that was opened is closed") })
+	dir := filepath.Join(t.TempDir(), "dir")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	return r, filepath.Join(dir, "data")
+}
+
+const octets = 64 << 10
+
+// made are the calls that make a file.
+var made = []string{
+	"open data rw create", "stat data", "lock data", "size data",
+	"fstat data", "fstatfs data", "fallocate data 65536", "size data",
+	"fsync data", "forget data", "stat data", "open dir", "fsync dir", "close dir",
+}
+
+// opens are the ways to open a file of some octets, and the calls behind those that make it.
+var opens = map[string]struct {
+	open  func(sys system, path string, size int64) (backing, error)
+	calls []string
+}{
+	"file": {func(sys system, path string, size int64) (backing, error) {
+		return openFile(sys, path, &FileOptions{Size: size})
+	}, nil},
+	"direct": {func(sys system, path string, size int64) (backing, error) {
+		return openFile(sys, path, &FileOptions{Size: size, Direct: true})
+	}, []string{"open data rw direct", "stat data"}},
+	"mapping": {func(sys system, path string, size int64) (backing, error) {
+		return mapShared(sys, path, size)
+	}, []string{fmt.Sprintf("mmap data 65536 %#x", unix.MAP_SHARED)}},
+	"persistent memory": {func(sys system, path string, size int64) (backing, error) {
+		return mapPMem(sys, path, size)
+	}, []string{fmt.Sprintf("mmap data 65536 %#x", unix.MAP_SHARED_VALIDATE|unix.MAP_SYNC)}},
+}
+
+// TestCMT_13_CallsThatMakeAFile: it is durable, with its name and its room, before it is open.
+func TestCMT_13_CallsThatMakeAFile(t *testing.T) {
+	for what, x := range opens {
+		t.Run(what, func(t *testing.T) {
+			r, path := record(t)
+			b, err := x.open(r, path, octets)
+			require.NoError(t, err)
+			require.Equal(t, slices.Concat(made, x.calls), r.took())
+			require.NoError(t, b.Close())
+			r.took()
+
+			b, err = x.open(r, path, octets)
+			require.NoError(t, err)
+			there := slices.DeleteFunc(slices.Clone(made), func(call string) bool {
+				return call == "fstatfs data" || strings.HasPrefix(call, "fallocate")
+			})
+			require.Equal(t, slices.Concat(there, x.calls), r.took(), "one that is there is long enough; who made it may not have synced it")
+			require.NoError(t, b.Close())
+			r.took()
+
+			b, err = x.open(r, path, 2*octets)
+			require.NoError(t, err)
+			calls := r.took()
+			grown := slices.Index(calls, "fallocate data 131072")
+			require.Positive(t, grown, "one that is too short is grown, and then synced like a new one")
+			require.Greater(t, slices.Index(calls, "fsync data"), grown)
+			require.Greater(t, slices.Index(calls, "fsync dir"), grown)
+			require.NoError(t, b.Close())
+			r.took()
+
+			b, err = x.open(r, path, 0)
+			require.NoError(t, err)
+			calls = r.took()
+			require.Equal(t, "open data rw", calls[0], "where nothing is said of its size it is not made")
+			require.Contains(t, calls, "fsync data")
+			require.Contains(t, calls, "fsync dir")
+			require.NotContains(t, strings.Join(calls, "\n"), "fallocate")
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
+// TestCMT_13_EveryCallThatMakesAFileMayFail: the error is that of the call, and nothing stays
+// open, locked or claimed.
+func TestCMT_13_EveryCallThatMakesAFileMayFail(t *testing.T) {
+	for what, x := range opens {
+		for _, calls := range [][]string{slices.Concat(made, x.calls)} {
+			for k, call := range calls {
+				if call == "close dir" { // it was only read
+					continue
+				}
+				t.Run(fmt.Sprintf("%s, %d %s", what, k, call), func(t *testing.T) {
+					r, path := record(t)
+					n := 0
+					r.fail = func(string) error {
+						n++
+						if n == k+1 {
+							return syscall.EIO
+						}
+						return nil
+					}
+					_, err := x.open(r, path, octets)
+					require.ErrorIs(t, err, syscall.EIO)
+					require.Equal(t, call, r.took()[k])
+					require.Zero(t, r.descriptors)
+					r.fails(nil)
+					b, err := x.open(r, path, octets)
+					require.NoError(t, err, "the next one has it")
+					require.NoError(t, b.Close())
+				})
+			}
+		}
+	}
+}
+
+func TestCMT_13_FileSystemsThatDiffer(t *testing.T) {
+	once := func(call string, err error) func(string) error {
+		return func(c string) error {
+			if !strings.HasPrefix(c, call) {
+				return nil
+			}
+			e := err
+			err = nil
+			return e
+		}
+	}
+	r, path := record(t)
+	r.fail = once("fallocate", syscall.EINTR)
+	b, err := openFile(r, path, &FileOptions{Size: octets})
+	require.NoError(t, err, "a signal came in between")
+	require.NoError(t, b.Close())
+
+	for _, no := range []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS} {
+		r, path = record(t)
+		r.fail = once("fallocate", no)
+		b, err = openFile(r, path, &FileOptions{Size: octets})
+		require.NoError(t, err, "a file system that reserves nothing")
+		require.EqualValues(t, octets, b.Size())
+		require.Contains(t, r.took(), "truncate data 65536")
+		require.NoError(t, b.Close())
+	}
+
+	r, path = record(t)
+	r.fail = once("fallocate", syscall.ENOSPC)
+	_, err = openFile(r, path, &FileOptions{Size: octets})
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Contains(t, r.took(), "truncate data 0", "what was reserved goes back")
+
+	for _, no := range []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.ENOLCK, syscall.EINVAL} {
+		require.True(t, lockless(no))
+	}
+	require.False(t, lockless(syscall.EIO))
+
+	r, path = record(t)
+	r.fail = once("mmap", syscall.EOPNOTSUPP)
+	_, err = mapPMem(r, path, octets)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorContains(t, err, "not on persistent memory")
+	r.fail = once("mmap", syscall.EOPNOTSUPP)
+	_, err = mapShared(r, path, octets)
+	require.ErrorContains(t, err, "mapping")
+}
+
+// TestCMT_13_CallsOfACommit: what a Commit asks of the system, and nothing else.
+func TestCMT_13_CallsOfACommit(t *testing.T) {
+	synced := []string{"fdatasync data", "fstatfs data"}
+	for what, x := range map[string]struct {
+		one, several, hole []string
+	}{
+		"file":    {synced, synced, synced},
+		"direct":  {synced, synced, synced},
+		"mapping": {[]string{"msync 4096+4096", "fstatfs data", "stat data"}, append(synced, "stat data"), []string{"msync 32768+8192", "fstatfs data", "stat data"}},
+		"persistent memory": {
+			[]string{"write back 4096+4096", "fence", "stat data"},
+			[]string{"write back 4096+4096", "write back 32768+4096", "write back 49152+4096", "fence", "stat data"},
+			[]string{"write back 32768+8192", "fence", "stat data"},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, path := record(t)
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+			require.NoError(t, os.Truncate(path, octets)) // one hole
+			b, err := opens[what].open(r, path, 0)
+			require.NoError(t, err)
+			ctx := context.Background()
+			write := func(off int64, n int) {
+				_, err := b.WriteAt(make([]byte, n), off)
+				require.NoError(t, err)
+			}
+			r.took()
+			require.NoError(t, b.Flush(ctx, 0, octets))
+			require.Empty(t, r.took(), "nothing was written")
+			write(5000, 100)
+			r.took()
+			require.NoError(t, b.Flush(ctx, 5000, 100))
+			require.Equal(t, x.one, r.took(), "one run")
+			for _, off := range []int64{5000, 33000, 50000} {
+				write(off, 100)
+			}
+			r.took()
+			require.NoError(t, b.Flush(ctx, 0, octets))
+			require.Equal(t, x.several, r.took(), "several")
+			write(33000, 5000)
+			r.took()
+			require.NoError(t, b.Flush(ctx, 33000, 5000))
+			require.Equal(t, x.hole, r.took(), "a hole is no other matter")
+			require.NoError(t, b.Flush(ctx, 0, octets))
+			require.Empty(t, r.took(), "once")
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
+// TestCMT_13_FlushThenBeginsToWrite: the pages of a file, and not those of one past the cache.
+func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
+	for what, want := range map[string][]string{
+		"file":   {"begin data 5000+100", "fdatasync data", "fstatfs data"},
+		"direct": {"fdatasync data", "fstatfs data"},
+	} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		_, err = b.WriteAt(make([]byte, 100), 5000)
+		require.NoError(t, err)
+		r.took()
+		told := make(chan error, 1)
+		pending, err := b.(Deferrer).FlushThen(5000, 100, func(err error) { told <- err }, func(work func()) { work() })
+		require.NoError(t, err)
+		require.True(t, pending)
+		require.NoError(t, <-told)
+		require.Equal(t, want, r.took())
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means.
+func TestCMT_30_EveryCallOfACommitMayFail(t *testing.T) {
+	for what, calls := range map[string][]string{
+		"file": {"fdatasync data", "fstatfs data"}, "direct": {"fdatasync data", "fstatfs data"},
+		"mapping": {"msync 4096+4096", "fstatfs data", "stat data"}, "persistent memory": {"stat data"},
+	} {
+		for _, call := range calls {
+			t.Run(what+", "+call, func(t *testing.T) {
+				r, path := record(t)
+				b, err := opens[what].open(r, path, octets)
+				require.NoError(t, err)
+				ctx := context.Background()
+				fails := func(err error) {
+					r.fails(func(c string) error {
+						if c == call {
+							return err
+						}
+						return nil
+					})
+				}
+				write := func() {
+					_, err = b.WriteAt(make([]byte, 4096), 4096)
+					require.NoError(t, err)
+				}
+				write()
+				fails(syscall.EIO)
+				require.ErrorIs(t, b.Flush(ctx, 4096, 4096), syscall.EIO)
+				r.fails(nil)
+				require.ErrorIs(t, b.Flush(ctx, 4096, 4096), ErrDataLost)
+				write()
+				require.NoError(t, b.Flush(ctx, 4096, 4096))
+				write()
+				fails(syscall.ENOMEM)
+				require.Equal(t, Transient, codeOf(b.Flush(ctx, 4096, 4096)))
+				r.fails(nil)
+				r.took()
+				require.NoError(t, b.Flush(ctx, 4096, 4096))
+				require.Contains(t, r.took(), calls[0], "it is done again")
+				if call != "stat data" && call != "fstatfs data" {
+					write()
+					interrupted := syscall.EINTR
+					r.fails(func(c string) error {
+						if c == call && interrupted != 0 {
+							interrupted = 0
+							return syscall.EINTR
+						}
+						return nil
+					})
+					r.took()
+					require.NoError(t, b.Flush(ctx, 4096, 4096), "a signal came in between")
+					require.Equal(t, []string{call, call}, r.took()[:2])
+				}
+				require.NoError(t, b.Close())
+			})
+		}
+	}
+}
+
+// TestCMT_30_FileSystemThatTurnsReadOnly: the sync succeeds, and what it should have
+// written stays in memory.
+func TestCMT_30_FileSystemThatTurnsReadOnly(t *testing.T) {
+	for _, what := range []string{"file", "direct", "mapping"} {
+		for _, runs := range []int64{1, 2} {
+			r, path := record(t)
+			b, err := opens[what].open(r, path, octets)
+			require.NoError(t, err)
+			for i := range runs {
+				_, err = b.WriteAt(make([]byte, 100), 16384*i)
+				require.NoError(t, err)
+			}
+			r.readOnly = true
+			require.Equal(t, ReadOnly, codeOf(b.Flush(context.Background(), 0, octets)))
+			require.Equal(t, ReadOnly, codeOf(b.Flush(context.Background(), 0, 1)), "as often as it is asked")
+			r.readOnly = false
+			require.NoError(t, b.Flush(context.Background(), 0, octets), "once it takes changes again, it is synced again")
+			require.NoError(t, b.Close())
+		}
+	}
+}
+
+// TestCMT_30_WriteThatTheSystemRefuses: the Commit behind it tells, and not the first one alone.
+func TestCMT_30_WriteThatTheSystemRefuses(t *testing.T) {
+	for _, what := range []string{"file", "direct"} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		r.fails(func(call string) error {
+			if strings.HasPrefix(call, "write ") {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		n, err := b.WriteAt(make([]byte, 4096), 4096)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.Zero(t, n)
+		r.fails(nil)
+		r.took()
+		for range 2 {
+			require.ErrorIs(t, b.Flush(context.Background(), 4096, 4096), ErrDataLost)
+		}
+		require.Empty(t, r.took())
+		require.NoError(t, b.Flush(context.Background(), 0, 4096), "others are as they were")
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestDirectMovesWholeBlocks: of those that are not filled it keeps the rest, alone with the file.
+func TestDirectMovesWholeBlocks(t *testing.T) {
+	r, path := record(t)
+	f, err := openFile(r, path, &FileOptions{Size: 4 << 20, Direct: true})
+	require.NoError(t, err)
+	free := func(reading bool) bool { // whether others may read, or write whole blocks
+		if f.direct.mu.TryLock() {
+			f.direct.mu.Unlock()
+			return true
+		}
+		if reading && f.direct.mu.TryRLock() {
+			f.direct.mu.RUnlock()
+			return true
+		}
+		return false
+	}
+	alone, shared := 0, 0
+	r.fails(func(string) error {
+		switch {
+		case free(false):
+			require.Fail(t, "nobody is there")
+		case free(true):
+			shared++
+		default:
+			alone++
+		}
+		return nil
+	})
+	ones := make([]byte, 3<<20)
+	for i := range ones {
+		ones[i] = 1
+	}
+	r.took()
+	write := func(off, n int64) []string {
+		alone, shared = 0, 0
+		got, err := f.WriteAt(ones[:n], off)
+		require.NoError(t, err)
+		require.EqualValues(t, n, got)
+		return r.took()
+	}
+	require.Equal(t, []string{"write data 4096+8192"}, write(4096, 8192), "whole blocks")
+	require.Equal(t, []int{0, 1}, []int{alone, shared}, "beside others")
+	require.Equal(t, []string{"read data 0+4096", "write data 0+4096"}, write(100, 50))
+	require.Equal(t, []int{2, 0}, []int{alone, shared}, "from reading to writing nobody else writes")
+	require.Equal(t, []string{"read data 12288+8192", "write data 12288+8192"}, write(16000, 1000), "across two blocks")
+	require.Equal(t, []string{"read data 20480+4096", "write data 20480+4096"}, write(20480, 8), "that it begins at one is not enough")
+	require.Equal(t, []int{2, 0}, []int{alone, shared})
+	require.Equal(t, []string{"read data 24576+4096", "write data 24576+4096"}, write(24576+4088, 8), "nor that it ends at one")
+	require.Equal(t, []string{
+		"read data 1048576+1048576", "write data 1048576+1048576", "write data 2097152+1048576", "read data 3145728+4096", "write data 3145728+4096",
+	}, write(1<<20+1, 2<<20), "in pieces")
+
+	alone = 0
+	got := make([]byte, 4<<20)
+	for _, part := range []struct{ off, n int64 }{{0, 200}, {4000, 100}, {99, 1}, {0, 4 << 20}} {
+		n, err := f.ReadAt(got[:part.n], part.off)
+		require.NoError(t, err)
+		require.EqualValues(t, part.n, n)
+	}
+	require.Zero(t, alone, "reading is beside others")
+	want := make([]byte, 4<<20)
+	for _, part := range []struct{ off, n int64 }{{4096, 8192}, {100, 50}, {16000, 1000}, {20480, 8}, {24576 + 4088, 8}, {1<<20 + 1, 2 << 20}} {
+		copy(want[part.off:part.off+part.n], ones)
+	}
+	require.True(t, slices.Equal(want, got))
+	for _, part := range []struct {
+		off int64
+		n   int
+	}{{-1, 1}, {4 << 20, 1}, {4<<20 - 1, 2}, {4<<20 + 1, 0}} {
+		_, err = f.ReadAt(make([]byte, part.n), part.off)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		_, err = f.WriteAt(make([]byte, part.n), part.off)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	r.fails(nil)
+	require.NoError(t, os.Truncate(path, 4096))
+	_, err = f.ReadAt(make([]byte, 8), 8192)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "some other program has cut the file")
+	require.NoError(t, f.Close())
+}
+
+// TestCMT_46_WordsOfAFileAreWrittenAlone: a reader sees all eight octets or none.
+func TestCMT_46_WordsOfAFileAreWrittenAlone(t *testing.T) {
+	for _, what := range []string{"file", "direct"} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		f := b.(*File)
+		require.True(t, f.Atomic())
+		var reads, writes bool // may begin
+		r.fails(func(string) error {
+			if writes = f.whole.TryLock(); writes {
+				f.whole.Unlock()
+			}
+			if reads = f.whole.TryRLock(); reads {
+				f.whole.RUnlock()
+			}
+			return nil
+		})
+		for _, x := range []struct {
+			off   int64
+			n     int
+			alone bool
+		}{{8, 8, true}, {4096, 8, true}, {12, 8, false}, {8, 16, false}, {8, 7, false}, {4096, 4096, false}} {
+			_, err = f.WriteAt(make([]byte, x.n), x.off)
+			require.NoError(t, err)
+			require.Equal(t, !x.alone, reads, "a read beside a write of %d octets at %d", x.n, x.off)
+			require.False(t, writes)
+		}
+		_, err = f.ReadAt(make([]byte, 8), 8)
+		require.NoError(t, err)
+		require.True(t, reads, "beside each other")
+		require.False(t, writes, "but not beside a word that is written")
+		r.fails(nil)
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestCMT_13_BlockDevice: nothing is reserved on it, nobody else has it, and it is synced as a
+// file is.
+func TestCMT_13_BlockDevice(t *testing.T) {
+	r, path := record(t)
+	require.NoError(t, os.WriteFile(path, make([]byte, octets), 0o600))
+	r.mode = unix.S_IFBLK
+	f, err := openFile(r, path, &FileOptions{Size: octets})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"open data rw excl", "stat data", "size data", "fstat data", "size data", "fsync data", "forget data",
+	}, r.took())
+	_, err = f.WriteAt(make([]byte, 8), 8)
+	require.NoError(t, err)
+	require.NoError(t, f.Flush(context.Background(), 8, 8))
+	require.Equal(t, []string{"write data 8+8", "fdatasync data", "fstatfs data"}, r.took())
+	require.NoError(t, f.Close())
+	_, err = openFile(r, path, &FileOptions{Size: 2 * octets})
+	require.ErrorContains(t, err, "should have at least 131072", "it cannot grow")
+	r.fails(func(call string) error {
+		if strings.HasPrefix(call, "open data") {
+			return syscall.EBUSY
+		}
+		return nil
+	})
+	_, err = openFile(r, path, nil)
+	require.ErrorIs(t, err, ErrInUse, "the system has it, or another process")
+}

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package commit
+
+import "os"
+
+// platform is what backings use on this system alone: nothing.
+type platform interface{}
+
+func (host) isDevice(string) bool { return false }
+
+func sameDevice(_, _ os.FileInfo) bool { return false }
+
+const exclusive = 0
+
+func (host) lock(*os.File) error { return nil }
+
+func (host) fdatasync(f *os.File) error { return f.Sync() }
