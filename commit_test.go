@@ -384,28 +384,78 @@ type discard struct{}
 
 func (discard) Flush(context.Context, int64, int64) error { return nil }
 
-// TestCMT_57_WithdrawingARegion: nobody but its owner revokes a region, so the owner asks
-// first.
+// TestCMT_57_WithdrawingARegion: its owner takes a region back. Before it is revoked, the upper layer
+// has the peer finish and give it back, and so the connection goes on.
 func TestCMT_57_WithdrawingARegion(t *testing.T) {
-	client, server := committers(t)
-	ctx := testContext(t)
-	var m medium
-	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
-	_, other := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
-	require.NoError(t, client.qp.PostRecv(RecvWR{}))
-	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
-	agreed := make(chan error, 1)
-	go func() {
-		_, err := server.qp.Recv(ctx, SGE{})
-		agreed <- err
-	}()
-	require.NoError(t, server.qp.Send(ctx), "give it back, please")
-	one(t, client.qp.RecvCQ(), make([]WC, 1))
-	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "the peer finishes what it has begun")
-	require.NoError(t, client.qp.Send(ctx), "and agrees")
-	require.NoError(t, <-agreed)
-	require.NoError(t, mr.Close())
-	require.NoError(t, client.qp.Commit(ctx, other.Advertise(0, 8)), "the connection has not noticed")
+	for what, revoke := range map[string]func(context.Context, *MR) error{
+		"Close":      func(_ context.Context, mr *MR) error { return mr.Close() },
+		"Invalidate": func(ctx context.Context, mr *MR) error { return mr.Invalidate(ctx) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			client, server := committers(t)
+			ctx := testContext(t)
+			var m medium
+			asked := 0
+			withdraw := func(ctx context.Context, mr *MR) error {
+				asked++
+				require.True(t, mr.region().Valid(), "the callback comes before the revocation")
+				require.ErrorIs(t, mr.Close(), errWithdrawing, "which it cannot do itself")
+				require.ErrorIs(t, mr.Invalidate(ctx), errWithdrawing)
+				if asked == 1 {
+					return syscall.EAGAIN
+				}
+				if err := server.qp.Send(ctx); err != nil { // give it back, please
+					return err
+				}
+				_, err := server.qp.Recv(ctx, SGE{})
+				return err
+			}
+			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, Withdraw: withdraw})
+			_, other := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+			require.NoError(t, client.qp.PostRecv(RecvWR{}))
+			require.ErrorIs(t, revoke(ctx, mr), syscall.EAGAIN, "what the upper layer does not grant is not revoked")
+			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+
+			revoked := make(chan error, 1)
+			go func() { revoked <- revoke(ctx, mr) }()
+			one(t, client.qp.RecvCQ(), make([]WC, 1))
+			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "the peer finishes what it has begun")
+			require.Empty(t, revoked)
+			require.NoError(t, client.qp.Send(ctx), "and agrees")
+			require.NoError(t, <-revoked)
+			require.False(t, mr.region().Valid())
+			require.NoError(t, client.qp.Commit(ctx, other.Advertise(0, 8)), "the connection has not noticed")
+			require.NoError(t, mr.Close(), "nobody is asked again")
+			require.NoError(t, mr.Close())
+			require.Equal(t, 2, asked)
+		})
+	}
+}
+
+// TestCMT_32_StatusThatIsNotKnown: a peer may have statuses of its own.
+func TestCMT_32_StatusThatIsNotKnown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, committing, nil)
+		for i, status := range []uint32{0x00010000, 0x00001234, 0xffff0000, 0x80000000, 0x0000ffff, 0xffffffff, 0x12345678, 1 << 16, 9} {
+			id := uint32(i + 1)
+			errs := make(chan error, 1)
+			go func() { errs <- k.qp.Commit(testContext(t), RemoteBuffer{STag: 7, TO: 5, Len: 8}) }()
+			k.p.segment()
+			answer := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, id), status)
+			k.p.writes(fpdu(untagged(0x41, 0x4d, 0, 3, id, 0, string(answer))))
+			err := <-errs
+			var e *commit.Error
+			require.ErrorAs(t, err, &e, "status %#x is a failure", status)
+			require.Equal(t, commit.Status(status), e.Status)
+			require.Equal(t, StateRTS, k.qp.State())
+		}
+		errs := make(chan error, 1)
+		go func() { errs <- k.qp.Commit(testContext(t), RemoteBuffer{STag: 7, TO: 5, Len: 8}) }()
+		k.p.segment()
+		k.p.writes(fpdu(untagged(0x41, 0x4d, 0, 3, 10, 0, "\x00\x00\x00\x0a\x00\x00\x00\x00")))
+		require.NoError(t, <-errs, "and 0 is none")
+		require.NoError(t, k.qp.Abort())
+	})
 }
 
 func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {

@@ -17,8 +17,11 @@ type MR struct {
 	blank  *stag.Blank                 // of AllocMR, else nil
 	latest atomic.Pointer[stag.Region] // posted last, if there is a blank
 
-	mu     sync.Mutex
-	closed bool
+	ask func(context.Context, *MR) error // MROptions.Withdraw
+
+	mu         sync.Mutex
+	closed     bool
+	withdrawal withdrawal
 }
 
 func (mr *MR) region() *stag.Region { return mr.latest.Load() }
@@ -49,6 +52,9 @@ func (mr *MR) Advertise(off, n int) RemoteBuffer { return advertise(mr.region(),
 // and changes nothing. From inside a method of a [Buffer] it does not wait, and fails if it
 // would have to.
 func (mr *MR) Invalidate(ctx context.Context) error {
+	if err := mr.withdraw(ctx); err != nil {
+		return revokeError("invalidate", mr.STag(), err)
+	}
 	return revokeError("invalidate", mr.STag(), without(ctx, func(ctx context.Context) error {
 		if mr.blank != nil {
 			return mr.blank.Invalidate(ctx)
@@ -77,6 +83,9 @@ func (mr *MR) Close() error {
 // bound to the region. From inside a method of a [Buffer] it does not wait, and fails if it
 // would have to.
 func (mr *MR) CloseContext(ctx context.Context) error {
+	if err := mr.withdraw(ctx); err != nil {
+		return revokeError("close", mr.STag(), err)
+	}
 	err := without(ctx, func(ctx context.Context) error {
 		if mr.blank != nil {
 			return mr.blank.Close(ctx)

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"sync"
@@ -58,6 +59,16 @@ type MROptions struct {
 	// Integrity checks octets before a Commit makes them durable. Its error is the status
 	// commit.Integrity, and they are not.
 	Integrity func(off, n int64) error
+
+	// Withdraw is called before [MR.Invalidate] or [MR.Close] revokes the region, while peers may
+	// still use it: the upper layer asks them to finish and to give it back, and waits for
+	// that, so that no connection ends for an access to a region that is gone
+	// (draft-talpey-rdma-commit-00 section 7). ctx is that of Invalidate, or never ends. If it
+	// fails nothing is revoked, and the error is that of the call; when it has succeeded it is not
+	// called again. While it is at work other calls fail, so that it must not call them
+	// itself. Whatever else ends the region does not ask: a peer's or a posted invalidation,
+	// [RNIC.Close].
+	Withdraw func(ctx context.Context, mr *MR) error
 }
 
 // RegisterMR registers memory and returns its handle. From now until Invalidate or
@@ -103,6 +114,9 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 		return nil, err
 	}
 	mr := &MR{pd: pd}
+	if opts != nil {
+		mr.ask = opts.Withdraw
+	}
 	region, err := reg(mr, o)
 	if err != nil {
 		pd.giveSTag()
