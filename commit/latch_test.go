@@ -113,41 +113,64 @@ func TestCMT_13_OneFailureForSeveralFlushes(t *testing.T) {
 
 // TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable: the next failure takes it along.
 func TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := own{disk: disk{takes: time.Second}}
-		l := NewLatch(&o)
-		flush := func(off, n int64) <-chan error {
-			told := make(chan error, 1)
-			go func() { told <- l.flush(off, n) }()
-			time.Sleep(time.Millisecond)
-			return told
-		}
-		l.put(0, 48)
-		first := flush(0, 32)
-		l.put(0, 8) // while the first runs
-		second := flush(0, 32)
-		l.put(8, 8) // while both run
-		third := flush(0, 32)
-		require.NoError(t, <-first)
-		l.put(16, 8) // while two run
-		require.NoError(t, <-second)
-		require.NoError(t, <-third)
-		o.fails(syscall.EIO)
-		require.Error(t, l.flush(100, 1))
-		o.fails(nil)
-		require.NoError(t, l.flush(0, 8), "the third began behind it")
-		require.ErrorIs(t, l.flush(8, 1), ErrDataLost, "not known to be durable: the third began in the epoch of the second")
-		require.ErrorIs(t, l.flush(16, 8), ErrDataLost, "no Flush began behind it")
-		require.NoError(t, l.flush(24, 8), "it was not touched since")
-		require.ErrorIs(t, l.flush(32, 16), ErrDataLost, "nobody asked for it")
+	all := Range{0, 64}
+	l := NewLatch(new(own))
+	begin := func() int {
+		epoch, err := l.begin(all)
+		require.NoError(t, err)
+		return epoch
+	}
+	loses := func() { require.Error(t, l.end(begin(), Range{100, 1}, syscall.EIO)) }
+	lost := func(off int64) bool { return l.losses.told(Range{off, 8}) != nil }
 
-		l.put(0, 48)
-		require.NoError(t, l.flush(0, 48))
-		o.fails(syscall.EIO)
-		require.Error(t, l.flush(100, 1))
-		o.fails(nil)
-		require.NoError(t, l.flush(0, 48), "when all was quiet, all is known")
-	})
+	l.put(0, 48)
+	first := begin()
+	l.put(0, 8)
+	second := begin()
+	l.put(8, 8)
+	require.NoError(t, l.end(first, all, nil))
+	loses()
+	require.True(t, lost(0), "written while it ran, before the second began")
+	require.True(t, lost(8), "and behind that")
+	require.False(t, lost(16), "this is durable")
+	require.ErrorIs(t, l.end(second, all, nil), ErrDataLost, "the second ends behind the loss")
+
+	l.put(0, 64)
+	first = begin()
+	l.put(0, 8)
+	second = begin()
+	third := begin()
+	require.NoError(t, l.end(first, all, nil))
+	loses()
+	require.True(t, lost(0), "however many begin before it ends")
+	require.ErrorIs(t, l.end(second, all, nil), ErrDataLost)
+	require.ErrorIs(t, l.end(third, all, nil), ErrDataLost)
+
+	l.put(0, 64)
+	first = begin()
+	second = begin()
+	l.put(0, 8)
+	third = begin()
+	require.NoError(t, l.end(first, all, nil))
+	fourth := begin()
+	l.put(8, 8)
+	require.NoError(t, l.end(second, all, nil))
+	require.NoError(t, l.end(third, all, nil))
+	l.put(16, 8)
+	require.NoError(t, l.end(fourth, Range{0, 16}, nil))
+	loses()
+	require.True(t, lost(8), "written while the last ran")
+	require.True(t, lost(16), "it was not asked for")
+	require.False(t, lost(24))
+
+	l.put(0, 64)
+	require.NoError(t, l.end(begin(), all, nil))
+	l.put(32, 8)
+	require.NoError(t, l.end(begin(), all, nil))
+	loses()
+	for off := int64(0); off < 64; off += 8 {
+		require.False(t, lost(off), "where no two run at once, all is known")
+	}
 }
 
 // A deferring Flusher does as the test says.

@@ -23,6 +23,7 @@ var hostTools = []struct{ program, pkg string }{
 	{"xz", "xz-utils"},
 	{"tshark", "tshark"},
 	{"mke2fs", "e2fsprogs"},
+	{"mkfs.minix", "util-linux"},
 }
 
 // hostFiles are what the lab needs besides.

@@ -8,6 +8,7 @@
 //	go run ./interop -run 'rping.*v6'      the cases whose names match
 //	go run ./interop -list                 the names
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
+//	go run ./interop -creations 10         cut it while files are made
 //	go run ./interop -faults               let its disk fail
 //
 // It prints one line per case and ends with exit status 0 only if all have passed.
@@ -41,10 +42,11 @@ type config struct {
 	cache   string // what can be made again
 	out     string // what the cases leave
 
-	cuts     int  // of the power; 0: run the matrix
-	faults   bool // run the cases of failing disks
-	sabotage string
-	seed     uint64
+	cuts      int  // of the power; 0: run the matrix
+	creations int  // cuts of machines that make files
+	faults    bool // run the cases of failing disks
+	sabotage  string
+	seed      uint64
 }
 
 func main() {
@@ -67,7 +69,7 @@ func mainStatus(ctx context.Context) int {
 		return 0
 	}
 	l := &lab{config: cfg, began: time.Now()}
-	if cfg.cuts > 0 || cfg.faults {
+	if cfg.cuts > 0 || cfg.creations > 0 || cfg.faults {
 		if err := l.runPower(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, "interop:", err)
 			return 1
@@ -99,8 +101,9 @@ func parseFlags() (cfg config, list bool, err error) {
 	flag.StringVar(&cfg.cache, "cache", filepath.Join(base, "iwarp-interop"), "`folder` for packages, kernels and modules")
 	flag.StringVar(&cfg.out, "out", "", "`folder` for captures and logs (default: run in the cache folder)")
 	flag.IntVar(&cfg.cuts, "power", 0, "cut the power of a target `N` times, in place of the cases")
+	flag.IntVar(&cfg.creations, "creations", 0, "cut the power of a machine that makes files `N` times, in place of the cases")
 	flag.BoolVar(&cfg.faults, "faults", false, "run the cases of failing disks, in place of the others")
-	flag.StringVar(&cfg.sabotage, "sabotage", powercut.Honest, "what -power is to find out: "+strings.Join(powercut.Sabotages, ", "))
+	flag.StringVar(&cfg.sabotage, "sabotage", powercut.Honest, "what -power is to find out: "+strings.Join(powercut.Sabotages, ", ")+"; or -creations: "+strings.Join(powercut.CreationSabotages, ", "))
 	flag.Uint64Var(&cfg.seed, "seed", 0, "seed of -power; 0: another one each time")
 	flag.Parse()
 	if err := cfg.checkPower(); err != nil {
@@ -114,7 +117,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	}
 	if cfg.out == "" {
 		cfg.out = filepath.Join(cfg.cache, "run")
-		if cfg.cuts > 0 || cfg.faults {
+		if cfg.cuts > 0 || cfg.creations > 0 || cfg.faults {
 			cfg.out = filepath.Join(cfg.cache, "power")
 		}
 	}

@@ -47,6 +47,9 @@ func (l *lab) runPower(ctx context.Context) error {
 	if l.faults {
 		errs = append(errs, p.runFaults(ctx))
 	}
+	if l.creations > 0 {
+		errs = append(errs, p.runCreations(ctx))
+	}
 	if l.cuts > 0 {
 		errs = append(errs, p.runCuts(ctx))
 	}
@@ -151,8 +154,15 @@ func (p *power) take() bool {
 
 // checkPower checks what the flags say.
 func (c *config) checkPower() error {
-	if !slices.Contains(powercut.Sabotages, c.sabotage) {
-		return fmt.Errorf("no sabotage %q, only %s", c.sabotage, strings.Join(powercut.Sabotages, ", "))
+	known := powercut.Sabotages
+	if c.creations > 0 {
+		known = powercut.CreationSabotages
+	}
+	switch {
+	case c.creations > 0 && c.cuts > 0:
+		return errors.New("-power and -creations are two runs")
+	case !slices.Contains(known, c.sabotage):
+		return fmt.Errorf("no sabotage %q, only %s", c.sabotage, strings.Join(known, ", "))
 	}
 	if c.seed == 0 {
 		c.seed = uint64(time.Now().UnixNano())

@@ -26,7 +26,7 @@ type slimImage struct {
 }
 
 // cutModules are all that a machine needs whose power is cut, and what they need comes along.
-var cutModules = []string{"virtio_pci", "virtio_blk", "virtio_net", "crc32c_generic", "ext4"}
+var cutModules = []string{"virtio_pci", "virtio_blk", "virtio_net", "crc32c_generic", "ext4", "minix"}
 
 // faultModules are for persistent memory besides.
 var faultModules = append(cutModules[:len(cutModules):len(cutModules)], "nfit", "nd_pmem")

@@ -95,6 +95,23 @@ func TestCheckPower(t *testing.T) {
 	require.ErrorContains(t, c.checkPower(), "nosync")
 }
 
+func TestCheckCreations(t *testing.T) {
+	c := config{sabotage: powercut.NoNameSync}
+	require.Error(t, c.checkPower(), "that is no sabotage of -power")
+	c.creations = 1
+	require.NoError(t, c.checkPower())
+	c.sabotage = powercut.NoSync
+	require.ErrorContains(t, c.checkPower(), "nodirsync")
+	c.sabotage, c.cuts = powercut.Honest, 1
+	require.ErrorContains(t, c.checkPower(), "two runs")
+}
+
+func TestFilesSaid(t *testing.T) {
+	said := "[ 1.0] a kernel\r\npowerguest: created file-0 4096\r\npowerguest: created file-0 8192\r\npowerguest: there file-1 3\r\npowerguest: created file-2 409"
+	require.Equal(t, map[string]int64{"file-0": 8192}, filesSaid(said, powercut.Created), "the last size, and no line that has not ended")
+	require.Equal(t, map[string]int64{"file-1": 3}, filesSaid(said, powercut.There))
+}
+
 // TestCutsAreShared: each of the cuts is made by one machine.
 func TestCutsAreShared(t *testing.T) {
 	p := &power{left: 3}

@@ -32,6 +32,29 @@ const (
 // Sabotages lists them.
 var Sabotages = []string{Honest, NoSync, Async, NoBarrier, LyingDisk}
 
+// What can be left out when files are made.
+const (
+	NoNameSync   = "nodirsync"    // the sync of the directory that a file is in
+	NoCreateSync = "nocreatesync" // that, and the sync of the file
+)
+
+// CreationSabotages lists what can be left out when files are made.
+var CreationSabotages = []string{Honest, NoNameSync, NoCreateSync}
+
+// The file systems that files are made on. A sync of a file of ext4 makes its name durable, too;
+// on minix that takes a sync of the directory.
+const (
+	Ext4  = "ext4"
+	Minix = "minix"
+)
+
+// What the target says of a file, with its name and size: that it is made, or grown, and may be
+// relied on; and that it is there when the power is back.
+const (
+	Created = Sign + " created"
+	There   = Sign + " there"
+)
+
 // Marks in what is written tell the disk of the fault cases how to fail, so that it and
 // the target need no other understanding.
 const (

@@ -38,6 +38,9 @@ func work() error {
 	backing := fs.String("backing", "", "what the file is opened as: "+powercut.Backings())
 	sabotage := fs.String("sabotage", powercut.Honest, "what is left out on purpose")
 	faults := fs.Bool("faults", false, "run the fault cases instead")
+	create := fs.Int("create", 0, "make so many files instead")
+	list := fs.Bool("list", false, "say what files there are instead")
+	system := fs.String("fs", powercut.Ext4, "file system of the disk")
 	if err := fs.Parse(os.Args[1:]); err != nil {
 		return err
 	}
@@ -48,8 +51,14 @@ func work() error {
 	if *sabotage == powercut.NoBarrier {
 		options = "nobarrier"
 	}
-	if err := unix.Mount(disk, dataDir, "ext4", unix.MS_NOATIME, options); err != nil {
+	if err := unix.Mount(disk, dataDir, *system, unix.MS_NOATIME, options); err != nil {
 		return fmt.Errorf("mount: %w", err)
+	}
+	switch {
+	case *create > 0:
+		return makeFiles(*create, *sabotage)
+	case *list:
+		return listFiles()
 	}
 	file, err := open(*backing, *sabotage)
 	if err != nil {
