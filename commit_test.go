@@ -476,3 +476,26 @@ func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {
 	require.NoError(t, first.Commit(ctx, mr.Advertise(0, 8)))
 	require.Len(t, slow.ranges(), 3*ird+1, "and none was forgotten")
 }
+
+// TestCMT_54_RefusedCommitLeavesNothingUnderWay: a peer that asks for what it must not have holds up
+// no end.
+func TestCMT_54_RefusedCommitLeavesNothingUnderWay(t *testing.T) {
+	for what, bad := range map[string]SendWR{
+		"a region":    {Op: OpCommit, Regions: []RemoteBuffer{{STag: 0x01020304, Len: 8}}},
+		"a follow-on": {Op: OpCommit, FollowOn: &FollowOn{At: RemoteBuffer{STag: 0x01020304, Len: 8}}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			client, server := committers(t)
+			_, err := client.qp.do(testContext(t), bad)
+			require.ErrorIs(t, err, net.ErrClosed)
+			<-server.qp.Done()
+			closed := make(chan error, 1)
+			go func() { closed <- server.rnic.Close() }()
+			select {
+			case <-closed:
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "RNIC.Close waits for a Commit that was refused")
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"encoding/hex"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,62 @@ func TestCMT_8_ResponseThatDoesNotMatch(t *testing.T) {
 	}
 	c := converse(t, nil)
 	c.wantRefusedNow("one that nobody asked for", transport.RDMAPStreamCatastrophic, responseOf(1, 1, 0))
+}
+
+// TestCMT_3_RequestsShareTheirMessageNumbers: Commits, Reads and Atomics are one sequence on QN 1.
+func TestCMT_3_RequestsShareTheirMessageNumbers(t *testing.T) {
+	c := converse(t, nil)
+	q := ask(1, region)
+	_, err := c.s.Post(4, func(i int, r *rdmap.Request) error {
+		r.ID = uint64(i)
+		switch i {
+		case 1:
+			r.Kind = rdmap.KindRead
+		case 2:
+			r.Kind = rdmap.KindAtomic
+			r.Inline = rdmap.AtomicRequest{Op: rdmap.FetchAdd, At: rdmap.RemoteAddr{STag: 1}}.Append(r.Inline)
+		default:
+			r.Kind, r.Ext, r.Inline = rdmap.KindExtension, c.ext, q.Append(r.Inline)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.flush())
+	var heads []string
+	for _, g := range c.sent {
+		heads = append(heads, hex.EncodeToString(g[:14]))
+	}
+	require.Equal(t, []string{
+		"414c00000000" + "00000001" + "00000001", "414100000000" + "00000001" + "00000002",
+		"414a00000000" + "00000001" + "00000003", "414c00000000" + "00000001" + "00000004",
+	}, heads)
+}
+
+// TestCMT_4_ResponsesShareTheirMessageNumbers: those to Commits and Atomics are one sequence on QN 3,
+// at either end.
+func TestCMT_4_ResponsesShareTheirMessageNumbers(t *testing.T) {
+	c := converse(t, nil)
+	r, _ := c.region(nil)
+	c.sends("a Commit, a Read, an Atomic, a Commit", requestOf(1, ask(1, part(r, 0, 8))), readOf(2), addOf(3, part(r, 0, 8)), requestOf(4, ask(4, part(r, 0, 8))))
+	c.wantAnswer("the first", 1, 1, 0)
+	c.wantSegment("has no number", readResponse)
+	c.wantSegment("the second", atomicResponseOf(2, 3, 0))
+	c.wantAnswer("the third", 3, 4, 0)
+
+	q := ask(1, region)
+	_, err := c.s.Post(2, func(i int, r *rdmap.Request) error {
+		r.Kind, r.Ext, r.ID = rdmap.KindExtension, c.ext, uint64(i)
+		r.Inline = q.Append(r.Inline)
+		if i == 0 {
+			r.Kind, r.Ext = rdmap.KindAtomic, nil
+			r.Inline = rdmap.AtomicRequest{Op: rdmap.FetchAdd, At: rdmap.RemoteAddr{STag: 1}}.Append(r.Inline[:0])
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.flush())
+	c.sends("an Atomic Response, and that to a Commit", atomicResponseOf(1, 1, 7), responseOf(2, 1, 0))
+	require.Len(t, c.done, 2)
 }
 
 func TestCMT_47_CommitTakesASlotOfTheORD(t *testing.T) {

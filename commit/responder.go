@@ -118,8 +118,8 @@ func (r *responder) serve(in *rdmap.Inbound) {
 	j.in = in
 	if err := j.open(); err != nil {
 		j.unpin()
-		r.give(j)
 		in.Fail(err)
+		r.give(j)
 		return
 	}
 	r.Stats.Commits.Add(1)
@@ -167,6 +167,7 @@ func (r *responder) endTurn() (next *job) {
 	return nil
 }
 
+// take returns a job that is free, or a new one. It is under way until give.
 func (r *responder) take() *job {
 	r.UnderWay(1)
 	r.mu.Lock()
@@ -192,7 +193,13 @@ func (r *responder) take() *job {
 	return j
 }
 
+// give ends what take began.
 func (r *responder) give(j *job) {
+	r.putBack(j)
+	r.UnderWay(-1)
+}
+
+func (r *responder) putBack(j *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j.in, j.flushed, j.status = nil, 0, 0
@@ -330,9 +337,7 @@ func (j *job) answer(st Status) {
 	}
 	p := Response{ID: j.request.ID, Status: st}.Append(j.reply[:0])
 	j.in.Reply(p)
-	r := j.r
-	r.give(j)
-	r.UnderWay(-1)
+	j.r.give(j)
 }
 
 func (j *job) unpin() {

@@ -151,6 +151,31 @@ func TestCMT_28_34_35_36_37_38_39_ProtectionErrors(t *testing.T) {
 	c.wantAnswer("all is its own", 1, 1, 0)
 }
 
+// TestCMT_54_NothingStaysUnderWay: who waits for the requests that are being served does not wait for
+// one that was refused, or is over.
+func TestCMT_54_NothingStaysUnderWay(t *testing.T) {
+	serving := 0
+	under := func(c *Config, _ *rdmap.Config) {
+		c.UnderWay = func(change int) { serving += change }
+		c.Limits.Octets = 64
+	}
+	c := converse(t, under)
+	r, _ := c.region(nil)
+	c.sends("a Commit", requestOf(1, ask(1, part(r, 0, 8))))
+	require.Equal(t, 1, serving)
+	c.wantAnswer("that is answered", 1, 1, 0)
+	require.Zero(t, serving)
+	c.sends("one that is too large", requestOf(2, ask(2, part(r, 0, 64), part(r, 0, 64))))
+	require.Zero(t, serving)
+	c.wantRefused("one that is no request", transport.RDMAPInvalidSTag, requestOf(3, ask(3, Region{0x01020304, 0, 1})))
+	require.Zero(t, serving)
+	c = converse(t, under)
+	r, _ = c.region(nil)
+	c.wantRefused("a follow-on to nowhere", transport.RDMAPInvalidSTag, requestOf(1, ask(1, part(r, 0, 8)).then(FollowOn{STag: 0x01020304})))
+	require.Zero(t, serving)
+	require.Empty(t, c.media.flushed)
+}
+
 func TestCMT_40_ZeroLengthRegion(t *testing.T) {
 	c := converse(t, nil)
 	c.sends("a region of no octets", requestOf(1, ask(1, Region{0xdeadbeef, math.MaxUint64, 0})))
