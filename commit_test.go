@@ -312,6 +312,27 @@ func TestCMT_55_DurableOnReceive(t *testing.T) {
 	require.Len(t, m.ranges(), before, "a region that was closed is left alone")
 }
 
+// TestCMT_55_RegionsThatAreDurableOnReceive: all that the peer may have written, and no others.
+func TestCMT_55_RegionsThatAreDurableOnReceive(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	first := server.qp
+	client.connect(server, pairConfig{client: committing, server: committing}) // another QP of the PD
+	var all, own, others, closed medium
+	server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &all, DurableOnReceive: true})
+	_, gone := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &closed, DurableOnReceive: true})
+	server.register(32, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &own, DurableOnReceive: true, QP: server.qp})
+	server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &others, DurableOnReceive: true, QP: first})
+	require.NoError(t, gone.Close())
+	require.NoError(t, server.qp.PostRecv(RecvWR{}))
+	require.NoError(t, client.qp.Send(ctx))
+	require.Equal(t, StatusSuccess, server.endOfReceive().Status)
+	require.Equal(t, []commit.Range{{Len: 64}}, all.ranges())
+	require.Equal(t, []commit.Range{{Len: 32}}, own.ranges())
+	require.Empty(t, others.ranges(), "the peer of another QP writes there")
+	require.Empty(t, closed.ranges(), "it was closed, and the others were not")
+}
+
 // touched is a medium that is told of what was written.
 type touched struct {
 	medium

@@ -3,8 +3,10 @@ package commit
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"testing"
@@ -43,6 +45,35 @@ func TestCutMapping(t *testing.T) {
 	require.NoError(t, err, "what is left can be used")
 	_, err = m.WriteAt(make([]byte, 2), 64<<10-1)
 	require.Error(t, err, "outside of it")
+}
+
+// TestFaultsOfOthers: only a fault within the mapping is an error.
+func TestFaultsOfOthers(t *testing.T) {
+	m, err := MapFile(filepath.Join(t.TempDir(), "data"), 64<<10)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	require.PanicsWithValue(t, "another", func() { _, _ = m.access(8, 0, func([]byte) { panic("another") }) })
+	other, err := unix.Mmap(-1, 0, 4096, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Munmap(other)) }()
+	require.Panics(t, func() { _, _ = m.access(8, 0, func([]byte) { other[0] = 1 }) })
+	require.False(t, debug.SetPanicOnFault(false), "the goroutine is as it was")
+	for _, part := range []struct {
+		off int64
+		n   int
+	}{{-1, 1}, {-8, 16}, {64 << 10, 1}, {64<<10 + 1, 0}, {64<<10 - 7, 8}} {
+		_, err = m.ReadAt(make([]byte, part.n), part.off)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%d octets at %d", part.n, part.off)
+		_, err = m.WriteAt(make([]byte, part.n), part.off)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	word := make([]byte, 8)
+	_, err = m.WriteAt([]byte("12345678"), 16)
+	require.NoError(t, err)
+	_, err = m.ReadAt(word, 16)
+	require.NoError(t, err)
+	require.Equal(t, "12345678", string(word))
+	require.True(t, m.Atomic())
 }
 
 func TestCloseOfAMappingInUse(t *testing.T) {

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"sync"
@@ -462,6 +463,79 @@ func (s *syncing) Size() int64                            { return s.size + 1 }
 func (s *syncing) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
 func (s *syncing) WriteAt(p []byte, _ int64) (int, error) { return len(p), s.writes }
 func (s *syncing) Sync() error                            { return s.err }
+
+// TestCloseWaitsForWhoIsTold: what is called with an outcome may still use the backing.
+func TestCloseWaitsForWhoIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d disk
+		g := newGroup(64*page, false, d.sync)
+		hold, closed := make(chan struct{}), make(chan struct{})
+		touch(g, 0, 1)
+		pending, err := g.FlushThen(0, 1, func(error) { <-hold }, func(work func()) { go work() })
+		require.NoError(t, err)
+		require.True(t, pending)
+		synctest.Wait()
+		go func() {
+			g.close()
+			close(closed)
+		}()
+		synctest.Wait()
+		select {
+		case <-closed:
+			require.Fail(t, "it has not waited")
+		default:
+		}
+		close(hold)
+		<-closed
+	})
+}
+
+func TestFlushWithAContextThatIsOver(t *testing.T) {
+	var d disk
+	g := newGroup(64*page, false, d.sync)
+	touch(g, 0, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, g.Flush(ctx, 0, 1), context.Canceled)
+	require.Empty(t, d.syncs, "it does not begin a sync")
+	require.NoError(t, flush(g, 0, 1), "which is still to be done")
+	require.Len(t, d.syncs, 1)
+}
+
+// TestCMT_13_RoundsAreUsedAgain: what is left of one must not be taken for the outcome of the next.
+func TestCMT_13_RoundsAreUsedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64*page, false, d.sync)
+		for i := range 4 {
+			touch(g, 0, 1)
+			start := time.Now()
+			first := make(chan error, 1)
+			go func() { first <- flush(g, 0, 1) }()
+			synctest.Wait()
+			touch(g, page, 1)
+			require.NoError(t, flush(g, page, 1))
+			require.NoError(t, <-first)
+			require.Equal(t, 2*time.Second, time.Since(start), "time %d: one sync behind the other", i)
+			synctest.Wait()
+		}
+		require.EqualValues(t, 8, g.Syncs())
+	})
+}
+
+// A stingy buffer writes less than it is given, and does not say so.
+type stingy struct{ syncing }
+
+func (*stingy) WriteAt(p []byte, _ int64) (int, error) { return len(p) - 1, nil }
+
+func TestCMT_30_BufferThatWritesLess(t *testing.T) {
+	b, err := NewBuffer(&stingy{syncing{size: page}})
+	require.NoError(t, err)
+	n, err := b.WriteAt([]byte("most of it"), 0)
+	require.ErrorIs(t, err, io.ErrShortWrite)
+	require.Equal(t, 9, n)
+	require.ErrorIs(t, b.Flush(context.Background(), 0, 10), ErrDataLost)
+}
 
 func TestNothingIsAllocatedForASync(t *testing.T) {
 	if raceEnabled {

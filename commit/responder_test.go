@@ -259,6 +259,37 @@ func TestCMT_42_44_45_46_FollowOn(t *testing.T) {
 	}
 }
 
+// TestCMT_46_FollowOnIsStoredOnce: what is written to its place while it is made durable stays.
+func TestCMT_46_FollowOnIsStoredOnce(t *testing.T) {
+	c := converse(t, nil)
+	d := &deferring{pending: true}
+	r, mem := c.region(func(o *stag.Options) { o.Flusher = d })
+	c.sends("a follow-on", requestOf(1, ask(1, Region{}).then(FollowOn{r.STag(), r.BaseTO() + 16, 42})))
+	require.EqualValues(t, 42, *(*uint64)(unsafe.Pointer(&mem[16])))
+	c.sends("a Write to its place, while it is flushed", writeOf(part(r, 16, 8), "newer..."))
+	d.then(nil)
+	c.wantSegment("which ends", responseOf(1, 1, 0))
+	require.Equal(t, "newer...", string(mem[16:24]))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	require.NoError(t, c.table.Invalidate(ctx, r), "and pins nothing")
+}
+
+// A worn buffer takes nothing.
+type worn struct{ answering }
+
+func (*worn) WriteAt([]byte, int64) (int, error) { return 0, syscall.EIO }
+
+func TestCMT_43_FollowOnThatCannotBeStored(t *testing.T) {
+	c := converse(t, nil)
+	good, _ := c.region(nil)
+	r, err := c.table.RegisterBuffer(&worn{answering{atomic: true}}, stag.Options{Access: stag.LocalWrite | stag.Remote, Scope: alice, Flusher: &c.media})
+	require.NoError(t, err)
+	c.sends("a follow-on to a buffer that takes nothing", requestOf(1, ask(1, part(good, 0, 8)).then(FollowOn{r.STag(), 0, 42})))
+	c.wantAnswer("has failed", 1, 1, MakeStatus(NoRegion, FollowOnFailed))
+	require.Equal(t, []Range{{0, 8}}, c.media.flushed, "and is not flushed")
+}
+
 // A heap is a Buffer.
 type heap struct{ octets [64]byte }
 

@@ -113,8 +113,10 @@ func (r *recorder) stat(f *os.File) (os.FileInfo, error) {
 	return info, err
 }
 
-// A deviceInfo is what is known of a block device.
+// A deviceInfo is what is known of a block device. It has no size.
 type deviceInfo struct{ os.FileInfo }
+
+func (deviceInfo) Size() int64 { return 0 }
 
 func (deviceInfo) Mode() os.FileMode { return os.ModeDevice }
 
@@ -456,6 +458,21 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 	}
 }
 
+// TestCMT_13_FewCacheLinesAreWrittenBackAtOnce: that takes less time than to have it done.
+func TestCMT_13_FewCacheLinesAreWrittenBackAtOnce(t *testing.T) {
+	r, path := record(t)
+	m, err := mapPMem(r, path, octets)
+	require.NoError(t, err)
+	for n, want := range map[int64]bool{cheapWriteBack: false, cheapWriteBack + 1: true} {
+		_, err = m.WriteAt(make([]byte, n), 0)
+		require.NoError(t, err)
+		pending, err := m.FlushThen(0, n, func(error) {}, func(work func()) { work() })
+		require.NoError(t, err)
+		require.Equal(t, want, pending)
+	}
+	require.NoError(t, m.Close())
+}
+
 // TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means.
 func TestCMT_30_EveryCallOfACommitMayFail(t *testing.T) {
 	for what, calls := range map[string][]string{
@@ -562,8 +579,8 @@ func TestCMT_30_WriteThatTheSystemRefuses(t *testing.T) {
 	}
 }
 
-// TestDirectMovesWholeBlocks: of those that are not filled it keeps the rest, alone with the file.
-func TestDirectMovesWholeBlocks(t *testing.T) {
+// TestCMT_16_DirectMovesWholeBlocks: of those that are not filled it keeps the rest, alone with the file.
+func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
 	r, path := record(t)
 	f, err := openFile(r, path, &FileOptions{Size: 4 << 20, Direct: true})
 	require.NoError(t, err)
@@ -696,6 +713,12 @@ func TestCMT_13_BlockDevice(t *testing.T) {
 	require.NoError(t, f.Flush(context.Background(), 8, 8))
 	require.Equal(t, []string{"write data 8+8", "fdatasync data", "fstatfs data"}, r.took())
 	require.NoError(t, f.Close())
+	m, err := mapShared(r, path, 0)
+	require.NoError(t, err)
+	_, err = m.WriteAt(make([]byte, 8), 8)
+	require.NoError(t, err)
+	require.NoError(t, m.Flush(context.Background(), 8, 8), "that its node has no octets is no matter")
+	require.NoError(t, m.Close())
 	_, err = openFile(r, path, &FileOptions{Size: 2 * octets})
 	require.ErrorContains(t, err, "should have at least 131072", "it cannot grow")
 	r.fails(func(call string) error {
