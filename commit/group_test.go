@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"sync"
@@ -309,139 +308,6 @@ func TestFailedSyncIsTriedAgain(t *testing.T) {
 	require.Len(t, d.syncs, 2, "what was not durable is synced again")
 }
 
-// TestCMT_13_WhatASyncHasLostStaysLost: Linux drops pages that it could not write, and its
-// next sync succeeds.
-func TestCMT_13_WhatASyncHasLostStaysLost(t *testing.T) {
-	d := disk{err: syscall.EIO}
-	g := newGroup(64*page+100, false, d.sync)
-	touch(g, 0, 1)
-	touch(g, 5*page, 1)
-	touch(g, 64*page, 1)
-	require.ErrorIs(t, flush(g, 0, 1), syscall.EIO)
-	d.fails(nil)
-	require.ErrorIs(t, flush(g, 0, 1), ErrDataLost, "the disk says that all is well, and is not believed")
-	require.ErrorIs(t, flush(g, 5*page, 1), ErrDataLost, "nor of what else was waiting to be written")
-	require.NoError(t, flush(g, 9*page, 1), "what was durable still is")
-	touch(g, 0, page-1)
-	require.ErrorIs(t, flush(g, 0, page), ErrDataLost, "part of the page is not enough")
-	require.NoError(t, flush(g, 0, page-1), "but for that part")
-	touch(g, page-1, 1)
-	require.NoError(t, flush(g, 0, page), "what is written again is as new")
-	touch(g, 64*page, 100)
-	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
-	g.wrote(g.began(), 7*page, page, syscall.ENOSPC)
-	require.ErrorIs(t, flush(g, 7*page, 1), ErrDataLost, "nor is a write that has failed forgotten")
-}
-
-// TestCMT_13_WrittenWhileASyncFails: the page may have been there when the system dropped it.
-func TestCMT_13_WrittenWhileASyncFails(t *testing.T) {
-	d := disk{err: syscall.EIO}
-	g := newGroup(64*page, false, d.sync)
-	touch(g, 0, 1)
-	began := g.began()
-	require.ErrorIs(t, flush(g, 0, 1), syscall.EIO)
-	d.fails(nil)
-	g.wrote(began, page, page, nil)
-	require.ErrorIs(t, flush(g, page, page), ErrDataLost)
-	touch(g, page, page)
-	require.NoError(t, flush(g, page, page), "later is soon enough")
-}
-
-func TestCMT_13_FailedWriteIsToldByTheNextFlush(t *testing.T) {
-	b, err := NewBuffer(&syncing{size: page, writes: syscall.EROFS})
-	require.NoError(t, err)
-	_, err = b.WriteAt([]byte("lost"), 0)
-	require.ErrorIs(t, err, syscall.EROFS)
-	require.ErrorIs(t, b.Flush(context.Background(), 0, 4), ErrReadOnly)
-}
-
-func TestCMT_30_WhatIsLostMayBeWrittenAgainInPieces(t *testing.T) {
-	d := disk{err: syscall.EIO}
-	g := newGroup(64*page, false, d.sync)
-	touch(g, 0, 2*page)
-	require.Error(t, flush(g, 0, 1))
-	d.fails(nil)
-	touch(g, 0, 1400)
-	touch(g, 1400, 1400)
-	require.ErrorIs(t, flush(g, 0, page), ErrDataLost, "segments are shorter than a page")
-	touch(g, 2800, 1400)
-	require.NoError(t, flush(g, 0, page), "and all of them together are one")
-	require.ErrorIs(t, flush(g, page, page), ErrDataLost)
-	touch(g, page+1400, page-1400)
-	require.ErrorIs(t, flush(g, page, page), ErrDataLost)
-	touch(g, page, 1400)
-	require.NoError(t, flush(g, page, page), "in any order")
-}
-
-// TestCMT_30_WhatWasWrittenAgainIsLostAgain: when another sync fails, nothing counts of what was
-// written after the first.
-func TestCMT_30_WhatWasWrittenAgainIsLostAgain(t *testing.T) {
-	d := disk{err: syscall.EIO}
-	g := newGroup(64*page, false, d.sync)
-	touch(g, 0, page)
-	require.ErrorIs(t, flush(g, 0, page), syscall.EIO)
-	touch(g, 0, page/2)
-	require.ErrorIs(t, flush(g, 0, page/2), syscall.EIO, "it is tried again, and fails again")
-	d.fails(nil)
-	touch(g, page/2, page/2)
-	require.ErrorIs(t, flush(g, 0, page), ErrDataLost, "the first half is lost once more")
-	require.NoError(t, flush(g, page/2, page/2))
-	touch(g, 0, page/2)
-	require.NoError(t, flush(g, 0, page))
-}
-
-// TestCMT_30_LossesOfASyncThatSucceedsLater: what a sync has lost is no part of the next one.
-func TestCMT_30_LossesOfASyncThatSucceedsLater(t *testing.T) {
-	d := disk{err: syscall.EIO}
-	g := newGroup(64*page, false, d.sync)
-	touch(g, 0, page)
-	touch(g, 9*page, page)
-	require.ErrorIs(t, flush(g, 0, page), syscall.EIO)
-	d.fails(nil)
-	touch(g, 5*page, 1)
-	require.NoError(t, flush(g, 5*page, 1))
-	require.Equal(t, []Range{{5 * page, page}}, d.syncs[1], "only what was written since")
-	touch(g, 0, page)
-	require.NoError(t, flush(g, 0, page))
-	require.ErrorIs(t, flush(g, 9*page, 1), ErrDataLost)
-}
-
-// TestCMT_30_WriteThatFails: nobody answers to an RDMA Write, so the Commit tells.
-func TestCMT_30_WriteThatFails(t *testing.T) {
-	var d disk
-	g := newGroup(64*page, false, d.sync)
-	fails := func(off, n int64, err error) { g.wrote(g.began(), off, int(n), err) }
-	touch(g, 0, 1400)
-	fails(1400, 1400, syscall.ENOSPC)
-	touch(g, 2800, page-2800)
-	err := flush(g, 0, page)
-	require.ErrorIs(t, err, ErrDataLost, "a piece is missing")
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.Empty(t, d.syncs, "nothing is called durable")
-	touch(g, 0, page)
-	require.NoError(t, flush(g, 0, page), "until it is there")
-	fails(page, 8, syscall.EROFS)
-	require.ErrorIs(t, flush(g, page, 8), ErrReadOnly, "trying again is in vain")
-	require.NoError(t, flush(g, 0, page), "what is durable stays so")
-}
-
-func TestCMT_30_LossIsToldToAllWhoWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := disk{takes: time.Second, err: syscall.EIO}
-		g := newGroup(64*page, false, d.sync)
-		touch(g, 0, 1)
-		errs := make(chan error, 2)
-		go func() { errs <- flush(g, 0, 1) }()
-		synctest.Wait()
-		touch(g, page, 1)
-		go func() { errs <- flush(g, page, 1) }()
-		synctest.Wait()
-		require.ErrorIs(t, <-errs, syscall.EIO)
-		require.ErrorIs(t, <-errs, syscall.EIO, "its octets may have been dropped with the others")
-		require.EqualValues(t, 1, g.Syncs())
-	})
-}
-
 func TestUsersErrorHasItsStatus(t *testing.T) {
 	b, err := NewBuffer(&syncing{err: &Error{Status: MakeStatus(0, ReadOnly), Err: errors.New("sealed")}})
 	require.NoError(t, err)
@@ -521,20 +387,6 @@ func TestCMT_13_RoundsAreUsedAgain(t *testing.T) {
 		}
 		require.EqualValues(t, 8, g.Syncs())
 	})
-}
-
-// A stingy buffer writes less than it is given, and does not say so.
-type stingy struct{ syncing }
-
-func (*stingy) WriteAt(p []byte, _ int64) (int, error) { return len(p) - 1, nil }
-
-func TestCMT_30_BufferThatWritesLess(t *testing.T) {
-	b, err := NewBuffer(&stingy{syncing{size: page}})
-	require.NoError(t, err)
-	n, err := b.WriteAt([]byte("most of it"), 0)
-	require.ErrorIs(t, err, io.ErrShortWrite)
-	require.Equal(t, 9, n)
-	require.ErrorIs(t, b.Flush(context.Background(), 0, 10), ErrDataLost)
 }
 
 func TestNothingIsAllocatedForASync(t *testing.T) {

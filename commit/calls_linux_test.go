@@ -1,0 +1,359 @@
+package commit
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// TestCMT_13_CallsOfACommit: what a Commit asks of the system, and nothing else.
+func TestCMT_13_CallsOfACommit(t *testing.T) {
+	synced := []string{"fdatasync data", "fstatfs data"}
+	for what, x := range map[string]struct {
+		one, several, hole []string
+	}{
+		"file":    {synced, synced, synced},
+		"direct":  {synced, synced, synced},
+		"mapping": {[]string{"msync 4096+4096", "fstatfs data", "stat data"}, append(synced, "stat data"), []string{"msync 32768+8192", "fstatfs data", "stat data"}},
+		"persistent memory": {
+			[]string{"write back 4096+4096", "fence", "stat data"},
+			[]string{"write back 4096+4096", "write back 32768+4096", "write back 49152+4096", "fence", "stat data"},
+			[]string{"write back 32768+8192", "fence", "stat data"},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, path := record(t)
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+			require.NoError(t, os.Truncate(path, octets)) // one hole
+			b, err := opens[what].open(r, path, 0)
+			require.NoError(t, err)
+			ctx := context.Background()
+			write := func(off int64, n int) {
+				_, err := b.WriteAt(make([]byte, n), off)
+				require.NoError(t, err)
+			}
+			r.took()
+			require.NoError(t, b.Flush(ctx, 0, octets))
+			require.Empty(t, r.took(), "nothing was written")
+			write(5000, 100)
+			r.took()
+			require.NoError(t, b.Flush(ctx, 5000, 100))
+			require.Equal(t, x.one, r.took(), "one run")
+			for _, off := range []int64{5000, 33000, 50000} {
+				write(off, 100)
+			}
+			r.took()
+			require.NoError(t, b.Flush(ctx, 0, octets))
+			require.Equal(t, x.several, r.took(), "several")
+			write(33000, 5000)
+			r.took()
+			require.NoError(t, b.Flush(ctx, 33000, 5000))
+			require.Equal(t, x.hole, r.took(), "a hole is no other matter")
+			require.NoError(t, b.Flush(ctx, 0, octets))
+			require.Empty(t, r.took(), "once")
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
+// TestCMT_13_FlushThenBeginsToWrite: the pages of a file, and not those of one past the cache.
+func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
+	for what, want := range map[string][]string{
+		"file":   {"begin data 5000+100", "fdatasync data", "fstatfs data"},
+		"direct": {"fdatasync data", "fstatfs data"},
+	} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		_, err = b.WriteAt(make([]byte, 100), 5000)
+		require.NoError(t, err)
+		r.took()
+		told := make(chan error, 1)
+		pending, err := b.(Deferrer).FlushThen(5000, 100, func(err error) { told <- err }, func(work func()) { work() })
+		require.NoError(t, err)
+		require.True(t, pending)
+		require.NoError(t, <-told)
+		require.Equal(t, want, r.took())
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestCMT_13_FewCacheLinesAreWrittenBackAtOnce: that takes less time than to have it done.
+func TestCMT_13_FewCacheLinesAreWrittenBackAtOnce(t *testing.T) {
+	r, path := record(t)
+	m, err := mapPMem(r, path, octets)
+	require.NoError(t, err)
+	for n, want := range map[int64]bool{cheapWriteBack: false, cheapWriteBack + 1: true} {
+		_, err = m.WriteAt(make([]byte, n), 0)
+		require.NoError(t, err)
+		pending, err := m.FlushThen(0, n, func(error) {}, func(work func()) { work() })
+		require.NoError(t, err)
+		require.Equal(t, want, pending)
+	}
+	require.NoError(t, m.Close())
+}
+
+// TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means.
+func TestCMT_30_EveryCallOfACommitMayFail(t *testing.T) {
+	for what, calls := range map[string][]string{
+		"file": {"fdatasync data", "fstatfs data"}, "direct": {"fdatasync data", "fstatfs data"},
+		"mapping": {"msync 4096+4096", "fstatfs data", "stat data"}, "persistent memory": {"stat data"},
+	} {
+		for _, call := range calls {
+			t.Run(what+", "+call, func(t *testing.T) {
+				r, path := record(t)
+				b, err := opens[what].open(r, path, octets)
+				require.NoError(t, err)
+				ctx := context.Background()
+				fails := func(err error) {
+					r.fails(func(c string) error {
+						if c == call {
+							return err
+						}
+						return nil
+					})
+				}
+				write := func() {
+					_, err = b.WriteAt(make([]byte, 4096), 4096)
+					require.NoError(t, err)
+				}
+				write()
+				fails(syscall.EIO)
+				require.ErrorIs(t, b.Flush(ctx, 4096, 4096), syscall.EIO)
+				r.fails(nil)
+				require.ErrorIs(t, b.Flush(ctx, 4096, 4096), ErrDataLost)
+				write()
+				require.NoError(t, b.Flush(ctx, 4096, 4096))
+				write()
+				fails(syscall.ENOMEM)
+				require.Equal(t, Transient, codeOf(b.Flush(ctx, 4096, 4096)))
+				r.fails(nil)
+				r.took()
+				require.NoError(t, b.Flush(ctx, 4096, 4096))
+				require.Contains(t, r.took(), calls[0], "it is done again")
+				if call != "stat data" && call != "fstatfs data" {
+					write()
+					interrupted := syscall.EINTR
+					r.fails(func(c string) error {
+						if c == call && interrupted != 0 {
+							interrupted = 0
+							return syscall.EINTR
+						}
+						return nil
+					})
+					r.took()
+					require.NoError(t, b.Flush(ctx, 4096, 4096), "a signal came in between")
+					require.Equal(t, []string{call, call}, r.took()[:2])
+				}
+				require.NoError(t, b.Close())
+			})
+		}
+	}
+}
+
+// TestCMT_30_FileSystemThatTurnsReadOnly: the sync succeeds, and what it should have
+// written stays in memory.
+func TestCMT_30_FileSystemThatTurnsReadOnly(t *testing.T) {
+	for _, what := range []string{"file", "direct", "mapping"} {
+		for _, runs := range []int64{1, 2} {
+			r, path := record(t)
+			b, err := opens[what].open(r, path, octets)
+			require.NoError(t, err)
+			for i := range runs {
+				_, err = b.WriteAt(make([]byte, 100), 16384*i)
+				require.NoError(t, err)
+			}
+			r.readOnly = true
+			require.Equal(t, ReadOnly, codeOf(b.Flush(context.Background(), 0, octets)))
+			require.Equal(t, ReadOnly, codeOf(b.Flush(context.Background(), 0, 1)), "as often as it is asked")
+			r.readOnly = false
+			require.NoError(t, b.Flush(context.Background(), 0, octets), "once it takes changes again, it is synced again")
+			require.NoError(t, b.Close())
+		}
+	}
+}
+
+// TestCMT_30_WriteThatTheSystemRefuses: the Commit behind it tells, and not the first one alone.
+func TestCMT_30_WriteThatTheSystemRefuses(t *testing.T) {
+	for _, what := range []string{"file", "direct"} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		r.fails(func(call string) error {
+			if strings.HasPrefix(call, "write ") {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		n, err := b.WriteAt(make([]byte, 4096), 4096)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.Zero(t, n)
+		r.fails(nil)
+		r.took()
+		for range 2 {
+			require.ErrorIs(t, b.Flush(context.Background(), 4096, 4096), ErrDataLost)
+		}
+		require.Empty(t, r.took())
+		require.NoError(t, b.Flush(context.Background(), 0, 4096), "others are as they were")
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestCMT_16_DirectMovesWholeBlocks: of those that are not filled it keeps the rest, alone with the file.
+func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
+	r, path := record(t)
+	f, err := openFile(r, path, &FileOptions{Size: 4 << 20, Direct: true})
+	require.NoError(t, err)
+	free := func(reading bool) bool { // whether others may read, or write whole blocks
+		if f.direct.mu.TryLock() {
+			f.direct.mu.Unlock()
+			return true
+		}
+		if reading && f.direct.mu.TryRLock() {
+			f.direct.mu.RUnlock()
+			return true
+		}
+		return false
+	}
+	alone, shared := 0, 0
+	r.fails(func(string) error {
+		switch {
+		case free(false):
+			require.Fail(t, "nobody is there")
+		case free(true):
+			shared++
+		default:
+			alone++
+		}
+		return nil
+	})
+	ones := make([]byte, 3<<20)
+	for i := range ones {
+		ones[i] = 1
+	}
+	r.took()
+	write := func(off, n int64) []string {
+		alone, shared = 0, 0
+		got, err := f.WriteAt(ones[:n], off)
+		require.NoError(t, err)
+		require.EqualValues(t, n, got)
+		return r.took()
+	}
+	require.Equal(t, []string{"write data 4096+8192"}, write(4096, 8192), "whole blocks")
+	require.Equal(t, []int{0, 1}, []int{alone, shared}, "beside others")
+	require.Equal(t, []string{"read data 0+4096", "write data 0+4096"}, write(100, 50))
+	require.Equal(t, []int{2, 0}, []int{alone, shared}, "from reading to writing nobody else writes")
+	require.Equal(t, []string{"read data 12288+8192", "write data 12288+8192"}, write(16000, 1000), "across two blocks")
+	require.Equal(t, []string{"read data 20480+4096", "write data 20480+4096"}, write(20480, 8), "that it begins at one is not enough")
+	require.Equal(t, []int{2, 0}, []int{alone, shared})
+	require.Equal(t, []string{"read data 24576+4096", "write data 24576+4096"}, write(24576+4088, 8), "nor that it ends at one")
+	require.Equal(t, []string{
+		"read data 1048576+1048576", "write data 1048576+1048576", "write data 2097152+1048576", "read data 3145728+4096", "write data 3145728+4096",
+	}, write(1<<20+1, 2<<20), "in pieces")
+
+	alone = 0
+	got := make([]byte, 4<<20)
+	for _, part := range []struct{ off, n int64 }{{0, 200}, {4000, 100}, {99, 1}, {0, 4 << 20}} {
+		n, err := f.ReadAt(got[:part.n], part.off)
+		require.NoError(t, err)
+		require.EqualValues(t, part.n, n)
+	}
+	require.Zero(t, alone, "reading is beside others")
+	want := make([]byte, 4<<20)
+	for _, part := range []struct{ off, n int64 }{{4096, 8192}, {100, 50}, {16000, 1000}, {20480, 8}, {24576 + 4088, 8}, {1<<20 + 1, 2 << 20}} {
+		copy(want[part.off:part.off+part.n], ones)
+	}
+	require.True(t, slices.Equal(want, got))
+	for _, part := range []struct {
+		off int64
+		n   int
+	}{{-1, 1}, {4 << 20, 1}, {4<<20 - 1, 2}, {4<<20 + 1, 0}} {
+		_, err = f.ReadAt(make([]byte, part.n), part.off)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		_, err = f.WriteAt(make([]byte, part.n), part.off)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	r.fails(nil)
+	require.NoError(t, os.Truncate(path, 4096))
+	_, err = f.ReadAt(make([]byte, 8), 8192)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "some other program has cut the file")
+	require.NoError(t, f.Close())
+}
+
+// TestCMT_46_WordsOfAFileAreWrittenAlone: a reader sees all eight octets or none.
+func TestCMT_46_WordsOfAFileAreWrittenAlone(t *testing.T) {
+	for _, what := range []string{"file", "direct"} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		f := b.(*File)
+		require.True(t, f.Atomic())
+		var reads, writes bool // may begin
+		r.fails(func(string) error {
+			if writes = f.whole.TryLock(); writes {
+				f.whole.Unlock()
+			}
+			if reads = f.whole.TryRLock(); reads {
+				f.whole.RUnlock()
+			}
+			return nil
+		})
+		for _, x := range []struct {
+			off   int64
+			n     int
+			alone bool
+		}{{8, 8, true}, {4096, 8, true}, {12, 8, false}, {8, 16, false}, {8, 7, false}, {4096, 4096, false}} {
+			_, err = f.WriteAt(make([]byte, x.n), x.off)
+			require.NoError(t, err)
+			require.Equal(t, !x.alone, reads, "a read beside a write of %d octets at %d", x.n, x.off)
+			require.False(t, writes)
+		}
+		_, err = f.ReadAt(make([]byte, 8), 8)
+		require.NoError(t, err)
+		require.True(t, reads, "beside each other")
+		require.False(t, writes, "but not beside a word that is written")
+		r.fails(nil)
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestCMT_13_BlockDevice: nothing is reserved on it, nobody else has it, and it is synced as a
+// file is.
+func TestCMT_13_BlockDevice(t *testing.T) {
+	r, path := record(t)
+	require.NoError(t, os.WriteFile(path, make([]byte, octets), 0o600))
+	r.mode = unix.S_IFBLK
+	f, err := openFile(r, path, &FileOptions{Size: octets})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"open data rw excl", "stat data", "size data", "fstat data", "size data", "fsync data", "forget data",
+	}, r.took())
+	_, err = f.WriteAt(make([]byte, 8), 8)
+	require.NoError(t, err)
+	require.NoError(t, f.Flush(context.Background(), 8, 8))
+	require.Equal(t, []string{"write data 8+8", "fdatasync data", "fstatfs data"}, r.took())
+	require.NoError(t, f.Close())
+	m, err := mapShared(r, path, 0)
+	require.NoError(t, err)
+	_, err = m.WriteAt(make([]byte, 8), 8)
+	require.NoError(t, err)
+	require.NoError(t, m.Flush(context.Background(), 8, 8), "that its node has no octets is no matter")
+	require.NoError(t, m.Close())
+	_, err = openFile(r, path, &FileOptions{Size: 2 * octets})
+	require.ErrorContains(t, err, "should have at least 131072", "it cannot grow")
+	r.fails(func(call string) error {
+		if strings.HasPrefix(call, "open data") {
+			return syscall.EBUSY
+		}
+		return nil
+	})
+	_, err = openFile(r, path, nil)
+	require.ErrorIs(t, err, ErrInUse, "the system has it, or another process")
+}
