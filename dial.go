@@ -216,10 +216,10 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 	})
 	qp.holds.Store(2)
 	r.mu.Lock()
-	if r.closed {
+	if refused := r.refused; refused != nil {
 		r.mu.Unlock()
-		llp.Abort(errRNICClosed)
-		return errRNICClosed
+		llp.Abort(refused)
+		return refused
 	}
 	qp.startEarly()
 	r.qps[qp] = struct{}{}

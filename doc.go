@@ -114,8 +114,9 @@
 // applications should agree on the end first. [QP.Terminate] tells the peer
 // that this side cannot go on; [QP.Abort] does not wait. When any of them returns, or
 // the channel of [QP.Done] is closed, everything is completed. [QP.Drain] waits for
-// what was sent and ends nothing. [RNIC.Close] aborts everything and waits for all
-// goroutines. How a QP has ended, and other things that no completion tells, is told
+// what was sent and ends nothing. A program ends with [RNIC.Shutdown], which closes all
+// QPs gracefully, within a context; [RNIC.Close] aborts everything, so that the last messages
+// may be lost, and waits for all goroutines. How a QP has ended, and other things that no completion tells, is told
 // by [RNIC.Events].
 //
 // # Security

@@ -391,6 +391,7 @@ func (qp *QP) endSending() {
 	if qp.state.CompareAndSwap(uint32(StateRTS), uint32(StateClosing)) {
 		qp.rx.closed.Store(true)
 		qp.rq.end(StatusFlushed)
+		qp.rx.resume() // a message that waits for a receive has come too late
 		if !qp.closeSend() {
 			qp.record(StateClosing, EventClosed, nil)
 			qp.die(nil)

@@ -248,6 +248,38 @@ func ExampleRNIC_Events() {
 	// Output: terminated: iwarp: terminated: RDMAP local catastrophic (0/0/00): the application cannot go on
 }
 
+// Shutdown ends connections so that the last messages arrive: before it returns the peer
+// has taken them.
+func ExampleRNIC_Shutdown() {
+	server, client := must(iwarp.Open(nil)), must(iwarp.Open(nil))
+	defer server.Close()
+	pd := must(server.AllocPD())
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	listener := must(server.Listen(ctx, "tcp", "127.0.0.1:0", nil))
+	taken := make(chan int)
+	go func() {
+		request := must(listener.Accept(ctx))
+		qp := must(request.Accept(ctx, &iwarp.QPConfig{PD: pd}))
+		n := 0
+		for {
+			if _, err := qp.Recv(ctx, iwarp.SGE{}); err != nil {
+				break // the client has ended the connection
+			}
+			n++
+		}
+		taken <- n
+	}()
+
+	qp := must(client.Dial(ctx, "tcp", listener.Addr().String(), &iwarp.QPConfig{PD: must(client.AllocPD())}))
+	for range 50 {
+		check(qp.Send(ctx))
+	}
+	check(client.Shutdown(ctx)) // Close would throw away what the network still has
+	fmt.Println(<-taken, "messages taken")
+	// Output: 50 messages taken
+}
+
 // Close ends whatever is left, and returns when nothing of the RNIC is running any more.
 func ExampleRNIC_Close() {
 	rnic := must(iwarp.Open(nil))

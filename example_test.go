@@ -3,6 +3,7 @@ package iwarp_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
@@ -11,9 +12,10 @@ import (
 // A server lends memory to a client, which writes to it and reads it back. Where the
 // memory is goes with the server's answer to the connection request.
 func Example() {
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	rnic := must(iwarp.Open(nil))
-	defer rnic.Close()
+	defer rnic.Shutdown(ctx) // what was sent arrives; Close would be at once
 	pd := must(rnic.AllocPD())
 
 	// The server registers memory. From then on its program has nothing to do.

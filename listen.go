@@ -97,9 +97,9 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.refused != nil {
 		_ = src.Close()
-		return nil, errRNICClosed
+		return nil, r.refused
 	}
 	r.listeners[l] = struct{}{}
 	r.tasks.start(l.run)

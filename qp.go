@@ -172,6 +172,9 @@ const (
 
 // newQP makes an Idle QP of qc.
 func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
+	if err := r.welcome(); err != nil {
+		return nil, err
+	}
 	cfg, err := qc.withDefaults(r)
 	if err != nil {
 		return nil, err

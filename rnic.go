@@ -41,6 +41,7 @@ type RNIC struct {
 
 	mu         sync.Mutex
 	closed     bool
+	refused    error // what new connections are told: since Shutdown or Close; nil: they are welcome
 	used       usage
 	qps        map[*QP]struct{}
 	cqs        map[*CQ]struct{} // those of CreateCQ
@@ -77,7 +78,7 @@ const (
 	spareWaiters        = 16
 )
 
-// Open makes an RNIC. Close it when done.
+// Open makes an RNIC. When done end it with [RNIC.Shutdown], or at once with [RNIC.Close].
 func Open(cfg *Config) (*RNIC, error) {
 	r := &RNIC{
 		waiters:   freelist.List[waiter]{Keep: spareWaiters},
@@ -118,7 +119,8 @@ func Open(cfg *Config) (*RNIC, error) {
 // Limits returns the limits in force, defaults filled in.
 func (r *RNIC) Limits() Limits { return r.limits }
 
-// Close aborts every queue pair, ends every listener, and waits until all
+// Close aborts every queue pair, so that what was sent last may not arrive (see
+// [RNIC.Shutdown]), ends every listener, and waits until all
 // goroutines of the RNIC have ended. Then it closes the channel of Events. Regions
 // stay readable and writable locally; no peer can reach them any more. Waiting on a CQ of
 // the RNIC ends with net.ErrClosed once its completions have been taken.
@@ -153,7 +155,7 @@ func (r *RNIC) beginClose() (qps []*QP, first bool) {
 		r.mu.Unlock()
 		return nil, false
 	}
-	r.closed = true
+	r.closed, r.refused = true, errRNICClosed
 	all := slices.Collect(maps.Keys(r.qps))
 	listeners := slices.Collect(maps.Keys(r.listeners))
 	pending := slices.Collect(maps.Keys(r.pending))
@@ -245,12 +247,12 @@ func (r *RNIC) give(n *int) {
 	r.mu.Unlock()
 }
 
-// watch makes Close end a connection that is being set up; unwatch undoes it.
+// watch makes Close and Shutdown end a connection that is being set up; unwatch undoes it.
 func (r *RNIC) watch(c io.Closer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return errRNICClosed
+	if r.refused != nil {
+		return r.refused
 	}
 	r.pending[c] = struct{}{}
 	return nil

@@ -64,14 +64,16 @@ func dial(ctx context.Context, o dialOptions) (_ *client, err error) {
 	return c, err
 }
 
+// endTime bounds the end of a connection.
+const endTime = 5 * time.Second
+
 // Close ends the connection in good order if it still stands. It may be called again.
 func (c *client) Close() error {
 	var err error
-	if c.qp != nil {
-		err = c.qp.Close()
-	}
 	if c.rnic != nil {
-		err = errors.Join(err, c.rnic.Close())
+		ctx, cancel := context.WithTimeout(context.Background(), endTime)
+		defer cancel()
+		err = c.rnic.Shutdown(ctx)
 	}
 	if c.trace != nil {
 		err = errors.Join(err, c.trace.Close())

@@ -1,0 +1,294 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// lastMessages has a client send 50 messages and end, before the server takes the first. It
+// returns how many have arrived.
+func lastMessages(t *testing.T, network string, end func(*RNIC) error) (arrived int, err error) {
+	client, server := connect(t, pairConfig{network: network})
+	_, src := client.register(1000, 0, nil)
+	_, dst := server.register(1000, stag.LocalWrite, nil)
+	ctx := testContext(t)
+	for range 50 {
+		require.NoError(t, client.qp.Send(ctx, src.Slice(0, 1000)))
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- end(client.rnic) }()
+	if network == "pipe" {
+		synctest.Wait()
+	}
+	for {
+		if _, err := server.qp.Recv(ctx, dst.Slice(0, 1000)); err != nil {
+			return arrived, <-ended
+		}
+		arrived++
+	}
+}
+
+// TestShutdownDeliversWhatWasSent: which Close does not.
+func TestShutdownDeliversWhatWasSent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		arrived, err := lastMessages(t, "pipe", func(r *RNIC) error { return r.Shutdown(testContext(t)) })
+		require.NoError(t, err)
+		require.Equal(t, 50, arrived)
+	})
+	bubble(t, func(t *testing.T) {
+		arrived, err := lastMessages(t, "pipe", (*RNIC).Close)
+		require.NoError(t, err)
+		require.Less(t, arrived, 50, "what Shutdown is there for")
+	})
+	arrived, err := lastMessages(t, "tcp", func(r *RNIC) error { return r.Shutdown(testContext(t)) })
+	require.NoError(t, err)
+	require.Equal(t, 50, arrived, "over real sockets, too")
+}
+
+// TestShutdownEndsAllAtOnce: those whose peers end, and within ctx the others.
+func TestShutdownEndsAllAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		events := s.rnic.Events()
+		var good, bad []*peer
+		var bads []*QP
+		for range 3 {
+			p, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+			require.NoError(t, qp.PostSend(SendWR{Op: OpSend, Inline: []byte("last")}))
+			good = append(good, p)
+		}
+		for range 2 { // these never end their half
+			p, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+			bad, bads = append(bad, p), append(bads, qp)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 7*time.Second)
+		defer cancel()
+		start := time.Now()
+		done := make(chan error, 1)
+		go func() { done <- s.rnic.Shutdown(ctx) }()
+		for _, p := range good {
+			require.Equal(t, send(1, 0, "last"), p.segment())
+		}
+		for _, p := range append(good, bad...) {
+			p.wantEnd("each gets its FIN, nobody waits for another")
+		}
+		require.Zero(t, time.Since(start))
+		for _, p := range good {
+			require.NoError(t, p.c.Close())
+		}
+		err := <-done
+		require.Equal(t, 7*time.Second, time.Since(start))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualError(t, err, "iwarp: shutdown: of 5 queue pairs 2 were aborted: context deadline exceeded")
+		for _, qp := range bads {
+			require.ErrorIs(t, qp.Err(), context.DeadlineExceeded)
+			require.ErrorIs(t, qp.Err(), net.ErrClosed)
+		}
+		closed, aborted := 0, 0
+		for e := range events { // the channel is closed
+			switch e.Kind {
+			case EventClosed:
+				closed++
+			case EventAborted:
+				aborted++
+			}
+		}
+		require.Equal(t, [2]int{3, 2}, [2]int{closed, aborted})
+		require.NoError(t, s.rnic.Shutdown(ctx), "again: nothing is left")
+	})
+}
+
+// TestShutdownWaitsForWorkUnderWay: work of this side, and RDMA Reads of the peer.
+func TestShutdownWaitsForWorkUnderWay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		copy(k.mem[16:], "peer's")
+		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 4), Remote: remote})
+		k.p.segment()
+		done := make(chan error, 1)
+		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
+		synctest.Wait()
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed)
+		require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), net.ErrClosed)
+		require.ErrorIs(t, k.qp.Send(testContext(t)), net.ErrClosed)
+		k.p.writes(fpdu(readRequest(1, 0x77, 0, 6, k.mr.STag(), 16)))
+		require.Equal(t, response(0xc1, 0x77, 0, "peer's"), k.p.segment())
+		require.Empty(t, done)
+		k.answersRead(0, "data")
+		k.p.wantEnd("the FIN is behind everything")
+		require.NoError(t, k.p.c.Close())
+		require.NoError(t, <-done)
+		require.Equal(t, []Status{StatusSuccess}, statuses(k.completes(k.cq, 1)))
+		require.Equal(t, "data", string(k.mem[:4]))
+	})
+}
+
+func TestShutdownOfAPeerThatDoesNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		for id := range uint64(100) {
+			k.posts(SendWR{ID: id, Op: OpRDMAWrite, Local: k.at(0, talkMem), Remote: remote})
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		require.EqualError(t, k.rnic.Shutdown(ctx), "iwarp: shutdown: of 1 queue pairs 1 were aborted: context deadline exceeded")
+		require.Equal(t, time.Minute, time.Since(start), "not CloseTimeout, but ctx")
+	})
+}
+
+// TestShutdownWithWindows: unlike Close it goes on, and the windows end with their QP.
+func TestShutdownWithWindows(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		owner, user := connect(t, pairConfig{network: "pipe"})
+		_, mr := owner.register(8, lendable, nil)
+		mw := owner.lends(owner.qp, mr, 0, 8, stag.RemoteRead, 0)
+		require.ErrorIs(t, owner.qp.Close(), ErrWindowBound)
+		require.NoError(t, owner.rnic.Shutdown(testContext(t)))
+		require.False(t, mw.latest.Load().Valid())
+		<-user.qp.Done()
+		require.NoError(t, user.qp.Err())
+	})
+}
+
+// TestShutdownOfWhatIsInSetUp: it is ended at once, on whichever side.
+func TestShutdownOfWhatIsInSetUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, other := newSide(t, nil), newSide(t, nil)
+		ctx := testContext(t)
+		l, err := s.rnic.Listen(ctx, "pipe", "", nil)
+		require.NoError(t, err)
+		asks := make(chan error, 3)
+		for range 2 {
+			go func() {
+				_, err := other.rnic.Dial(ctx, "pipe", l.Addr().String(), &QPConfig{PD: other.pd, MPA: MPAOptions{NoFallback: true}})
+				asks <- err
+			}()
+		}
+		cr, err := l.Accept(ctx) // the other request waits in the listener
+		require.NoError(t, err)
+		silent := peers(t, func(p *peer) {
+			p.reads(24)
+			p.wantEnd("the connection of the Dial is ended")
+		})
+		go func() {
+			_, err := s.rnic.Dial(ctx, "pipe", silent, &QPConfig{PD: s.pd})
+			asks <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, s.rnic.Shutdown(ctx))
+		require.Zero(t, time.Since(start), "nothing was promised to anybody yet")
+		for range 3 {
+			require.Error(t, <-asks)
+		}
+		for what, f := range map[string]func() error{
+			"the request that Accept had returned": func() error { _, err := cr.Accept(ctx, &QPConfig{PD: s.pd}); return err },
+			"Accept of a Listener":                 func() error { _, err := l.Accept(ctx); return err },
+			"Listen":                               func() error { _, err := s.rnic.Listen(ctx, "pipe", "", nil); return err },
+			"Dial": func() error {
+				_, err := s.rnic.Dial(ctx, "pipe", silent, &QPConfig{PD: s.pd})
+				return err
+			},
+			"Client": func() error {
+				c, _ := net.Pipe()
+				_, err := s.rnic.Client(ctx, c, &QPConfig{PD: s.pd})
+				return err
+			},
+			"Server": func() error {
+				c, _ := net.Pipe()
+				_, err := s.rnic.Server(ctx, c, nil)
+				return err
+			},
+		} {
+			require.ErrorIs(t, f(), net.ErrClosed, what)
+		}
+	})
+}
+
+// TestNewConnectionsAreRefusedDuringShutdown: while an old one is still there.
+func TestNewConnectionsAreRefusedDuringShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		done := make(chan error, 1)
+		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
+		synctest.Wait()
+		_, err := k.rnic.Dial(testContext(t), "pipe", "nobody", &QPConfig{PD: k.pd})
+		require.ErrorIs(t, err, errShutdown)
+		_, err = k.rnic.Listen(testContext(t), "pipe", "", nil)
+		require.ErrorIs(t, err, errShutdown)
+		require.NoError(t, k.rnic.Close(), "Close ends what Shutdown waits for")
+		err = <-done
+		require.ErrorIs(t, err, errAborted)
+		require.ErrorContains(t, err, "iwarp: shutdown: of 1 queue pairs 1 ended with an error: ")
+	})
+}
+
+// TestShutdownTellsOfErrors: a QP that does not end gracefully is no success.
+func TestShutdownTellsOfErrors(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		done := make(chan error, 1)
+		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
+		k.p.wantEnd("the FIN")
+		k.p.writes(fpdu(send(1, 0, "one more")))
+		require.NoError(t, k.p.c.Close())
+		require.ErrorIs(t, <-done, errBadClose)
+	})
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		_, qp := responder(t, k.rnic, "pipe", &QPConfig{PD: k.pd})
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- k.rnic.Shutdown(ctx) }()
+		k.p.wantEnd("the FIN")
+		k.p.writes(fpdu(send(1, 0, "one more")))
+		require.NoError(t, k.p.c.Close())
+		<-k.qp.Done()
+		cancel()
+		err := <-done
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errBadClose)
+		require.ErrorContains(t, err, "of 2 queue pairs 1 were aborted")
+		require.ErrorIs(t, qp.Err(), context.Canceled)
+	})
+}
+
+// TestShutdownOfNothing: a call that need not wait succeeds even if its context has ended.
+func TestShutdownOfNothing(t *testing.T) {
+	s := newSide(t, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.NoError(t, s.rnic.Shutdown(ctx))
+	require.NoError(t, s.rnic.Shutdown(ctx))
+	require.NoError(t, s.rnic.Close())
+	_, err := s.rnic.AllocPD()
+	require.ErrorIs(t, err, errRNICClosed)
+}
+
+// TestCloseBehindAMessageWithoutAReceive: nobody can post one any more, so the end does not
+// wait for that.
+func TestCloseBehindAMessageWithoutAReceive(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.p.writes(fpdu(send(1, 0, "hi")))
+		synctest.Wait()
+		start := time.Now()
+		closed := make(chan error, 1)
+		go func() { closed <- k.qp.Close() }()
+		k.p.wantEnd("the FIN")
+		require.NoError(t, k.p.c.Close())
+		require.NoError(t, <-closed)
+		require.Zero(t, time.Since(start))
+		require.ErrorIs(t, k.qp.Err(), errBadClose, "the message was thrown away")
+		require.False(t, errors.Is(k.qp.Err(), ErrNoReceive))
+	})
+}
