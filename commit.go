@@ -46,6 +46,8 @@ type CommitOptions struct {
 
 const defaultCommitRegions = 64
 
+var errNoCommit = fmt.Errorf("%w: Commit is not enabled on this QP (QPConfig.Commit), or not by the peer", ErrUnsupported)
+
 func (o *CommitOptions) withDefaults() (*CommitOptions, error) {
 	c := *o
 	if c.MaxRegions == 0 {
@@ -129,8 +131,10 @@ func (qp *QP) CommitLimits() (regions int, octets uint64, ok bool) {
 func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 	regions, octets, ok := qp.CommitLimits()
 	switch {
-	case !ok || qp.ORD() == 0:
-		return fmt.Errorf("%w: Commit is not enabled, or the ORD is 0", ErrUnsupported)
+	case !ok:
+		return errNoCommit
+	case qp.ORD() == 0:
+		return fmt.Errorf("%w: Commit counts against the ORD, which is 0 (QPConfig.ORD, or the peer's IRD)", ErrUnsupported)
 	case len(wr.Regions) > regions:
 		return fmt.Errorf("%w: Commit of %d regions, the peer takes %d", ErrLimit, len(wr.Regions), regions)
 	case len(wr.Regions) == 0 && wr.FollowOn == nil:
@@ -192,7 +196,7 @@ func (qp *QP) CommitThen(ctx context.Context, f FollowOn, regions ...RemoteBuffe
 func (qp *QP) CommitRange(ctx context.Context, st stag.STag, to, n uint64) error {
 	regions, octets, ok := qp.CommitLimits()
 	if !ok {
-		return fmt.Errorf("%w: Commit is not enabled", ErrUnsupported)
+		return errNoCommit
 	}
 	if n > 0 && to > math.MaxUint64-n {
 		return fmt.Errorf("%w: %d octets from TO %#x wrap", ErrBounds, n, to)

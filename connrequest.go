@@ -61,7 +61,7 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 	if err := cr.accept(ctx, qp); err != nil {
 		cr.close()
 		qp.abandon(err)
-		return nil, fmt.Errorf("iwarp: accept %v: %w", cr.RemoteAddr(), err)
+		return nil, fmt.Errorf("iwarp: accept %v: %w", cr.RemoteAddr(), clause{err})
 	}
 	return qp, nil
 }
@@ -93,7 +93,7 @@ func (cr *ConnRequest) RejectDepths(private []byte, ird, ord int) error {
 	err := cr.offer.reject(ctx, ird, ord, private)
 	cr.close()
 	if err != nil {
-		return fmt.Errorf("iwarp: reject %v: %w", cr.RemoteAddr(), err)
+		return fmt.Errorf("iwarp: reject %v: %w", cr.RemoteAddr(), clause{err})
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 	}
 	if err != nil {
 		qp.abandon(err)
-		return nil, fmt.Errorf("iwarp: dial %s %s: %w", network, addr, transport.Exhausted(err))
+		return nil, dialError(network, addr, r.failure(transport.Exhausted(err), qp.initiating(nil)))
 	}
 	return qp, nil
 }
@@ -114,10 +114,12 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	}
 	if err != nil {
 		qp.abandon(err)
-		if errors.Is(err, mpa.ErrNoReply) {
-			err = fmt.Errorf("%w: the peer may know only MPA revision 1: %w", ErrUnsupported, err)
+		noReply := errors.Is(err, mpa.ErrNoReply)
+		err = r.failure(err, qp.initiating(c))
+		if noReply {
+			err = &reworded{err.Error() + ", or know only MPA revision 1 (MPAOptions.Revision)", errors.Join(ErrUnsupported, err)}
 		}
-		return nil, fmt.Errorf("iwarp: client: %w", err)
+		return nil, fmt.Errorf("iwarp: client: %w", clause{err})
 	}
 	return qp, nil
 }
@@ -272,7 +274,11 @@ func (r *RNIC) secure(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Con
 	if cfg == nil {
 		return c, nil
 	}
-	return transport.TLSClient(ctx, c, cfg)
+	c, err := transport.TLSClient(ctx, c, cfg)
+	if err != nil {
+		return nil, tlsError(err)
+	}
+	return c, nil
 }
 
 // bindPeerTimeout has Config.PeerTimeout hold for c.

@@ -147,7 +147,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 			k := newTalk(t, QPConfig{}, nil)
 			wcs, err := k.qp.Do(testContext(t), SendWR{Op: OpSend}, SendWR{Op: OpSend}, SendWR{Op: OpSend, Local: k.at(talkMem, 1)}, SendWR{Op: OpSend})
 			fails(t, err, 2, ErrBounds)
-			require.EqualError(t, err, "iwarp: work request 2 of the list: SGE 0: iwarp: outside the bounds of the region: octets 4096+1 of a region of 4096")
+			require.EqualError(t, err, "iwarp: work request 2 of the list: SGE 0: outside the bounds of the region: 1 octets at 4096 of 4096")
 			require.Len(t, wcs, 2, "those before it were done")
 			for msn := range uint32(2) {
 				require.Equal(t, send(msn+1, 0, ""), k.p.segment())

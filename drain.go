@@ -1,6 +1,9 @@
 package iwarp
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Drain waits until the send queue has done what was posted before the call: each of
 // those work requests has completed, successfully or not, its completion is on the CQ
@@ -14,7 +17,7 @@ import "context"
 // is so.
 //
 // Drain changes nothing and may be called at any time, but for an Idle QP, whose work
-// waits for the connection. It fails with the error of ctx.
+// waits for the connection. It fails with an error that wraps that of ctx.
 func (qp *QP) Drain(ctx context.Context) error {
 	if !qp.connected.Load() {
 		return errNotConnected
@@ -33,7 +36,7 @@ func (qp *QP) Drain(ctx context.Context) error {
 			qp.drains.leave()
 		case <-ctx.Done():
 			qp.drains.leave()
-			return ctx.Err()
+			return fmt.Errorf("iwarp: drain: %w", ctx.Err())
 		}
 	}
 	if qp.State() == StateRTS {
@@ -43,6 +46,6 @@ func (qp *QP) Drain(ctx context.Context) error {
 	case <-qp.done:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("iwarp: drain: %w", ctx.Err())
 	}
 }

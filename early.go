@@ -1,6 +1,14 @@
 package iwarp
 
-import "github.com/goiwarp/iwarp/rdmap"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/goiwarp/iwarp/rdmap"
+)
 
 // Work requests may be posted while the QP is Idle (draft-hilland-rddp-verbs section
 // 6.2.1). They are checked then, and wait here until there is a stream, which needs
@@ -71,4 +79,40 @@ func (qp *QP) flushEarly() {
 		events{qp}.Complete(&early[i], StatusFlushed, 0)
 	}
 	events{qp}.Completed()
+}
+
+// A responder may send when the initiator's first message has come (RFC 5044 section
+// 7.1.2). Mostly that is under way; where it is not, the application is told.
+
+// fencedNotice is how long a responder's work waits before the log tells of it.
+const fencedNotice = time.Second
+
+// isFenced reports whether what is posted waits for the initiator's first message.
+func (qp *QP) isFenced() bool {
+	f, ok := qp.llp.(interface{ Fenced() bool })
+	return ok && f.Fenced()
+}
+
+// tellFenced has the log tell, once, of work that has waited for some time.
+func (qp *QP) tellFenced() {
+	if !qp.fenceTold.CompareAndSwap(false, true) {
+		return
+	}
+	time.AfterFunc(fencedNotice, func() {
+		if qp.State() == StateRTS && qp.isFenced() {
+			qp.rnic.log.Warn("what was posted waits for the initiator's first message, before which a responder may not send",
+				"peer", qp.RemoteAddr(), "for", fencedNotice, "option", "MPAOptions.EarlyResponderSend")
+		}
+	})
+}
+
+// waiting says what the wait of a blocking helper was for, if err is that of its context.
+func (qp *QP) waiting(ctx context.Context, op Op, err error) error {
+	switch cause := ctx.Err(); {
+	case err == nil || cause == nil || !errors.Is(err, cause) || errors.Is(err, net.ErrClosed):
+		return err
+	case op != OpRecv && qp.connected.Load() && qp.isFenced():
+		return fmt.Errorf("iwarp: %v: waiting for the initiator's first message, before which a responder may not send (MPAOptions.EarlyResponderSend): %w", op, err)
+	}
+	return fmt.Errorf("iwarp: %v: %w", op, err)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
@@ -47,13 +48,17 @@ func (e *TerminateError) code() transport.Code {
 }
 
 func (e *TerminateError) Error() string {
+	s := "iwarp: terminated: "
 	if e.Remote {
-		return "iwarp: terminated by the peer: " + e.code().String()
+		s = "iwarp: terminated by the peer: "
 	}
-	if e.Err == nil {
-		return "iwarp: terminated: " + e.code().String()
+	if e.code() == transport.DDPNoBuffer { // which to RFC 5041 is an invalid MSN
+		s += plain(ErrNoReceive) + ": "
 	}
-	return "iwarp: terminated: " + e.Err.Error()
+	if e.Remote || e.Err == nil {
+		return s + e.code().String()
+	}
+	return s + plain(e.Err)
 }
 
 // Unwrap returns the particulars and net.ErrClosed.
@@ -95,7 +100,19 @@ type RejectError struct {
 }
 
 func (e *RejectError) Error() string {
-	return fmt.Sprintf("%v (%d octets of private data, IRD %d, ORD %d)", ErrRejected, len(e.PrivateData), e.IRD, e.ORD)
+	s := fmt.Sprintf("%v, with %d octets of private data", ErrRejected, len(e.PrivateData))
+	if e.IRD >= 0 || e.ORD >= 0 {
+		s += fmt.Sprintf(" (IRD %s, ORD %s)", depth(e.IRD), depth(e.ORD))
+	}
+	return s
+}
+
+// depth is what the peer said of an IRD or ORD.
+func depth(n int) string {
+	if n < 0 {
+		return "not told"
+	}
+	return strconv.Itoa(n)
 }
 
 // Is matches ErrRejected.
@@ -109,7 +126,7 @@ type PostError struct {
 }
 
 func (e *PostError) Error() string {
-	return fmt.Sprintf("iwarp: work request %d refused: %v", e.N, e.Err)
+	return fmt.Sprintf("iwarp: work request %d refused: %s", e.N, plain(e.Err))
 }
 
 func (e *PostError) Unwrap() error { return e.Err }
@@ -118,7 +135,14 @@ func (e *PostError) Unwrap() error { return e.Err }
 // then on wraps it and net.ErrClosed.
 type endError struct{ cause error }
 
-func (e *endError) Error() string   { return "iwarp: queue pair closed: " + e.cause.Error() }
+func (e *endError) Error() string {
+	var f *transport.Fault
+	if errors.As(e.cause, &f) && f.Code == transport.MPAConnectionLost && f.Err != nil {
+		return "iwarp: connection lost: " + plain(f.Err)
+	}
+	return "iwarp: queue pair closed: " + plain(e.cause)
+}
+
 func (e *endError) Unwrap() []error { return []error{e.cause, net.ErrClosed} }
 
 // ended makes cause wrap net.ErrClosed, unless it already does.

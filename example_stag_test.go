@@ -198,7 +198,7 @@ func ExampleMR_CloseContext() {
 	p := make([]byte, 4)
 	fmt.Println(fetch(context.Background(), p), string(p))
 	// Output:
-	// context deadline exceeded
+	// iwarp: RDMA Read: context deadline exceeded
 	// <nil> slow
 }
 

@@ -86,7 +86,7 @@ func prepareError(op Op, err error) error {
 	case errors.Is(err, stag.ErrInvalid):
 		return fmt.Errorf("%w: %v of what was closed", ErrInvalidSTag, op)
 	}
-	return fmt.Errorf("iwarp: %v: %w", op, err)
+	return fmt.Errorf("iwarp: %v: %w", op, clause{err})
 }
 
 // named makes what a work request prepared the one that the MR or MW speaks of: it is

@@ -3,7 +3,6 @@ package iwarp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -13,9 +12,9 @@ import (
 
 // Why a connection is refused before its Request is complete.
 var (
-	errSetupTimeout = fmt.Errorf("iwarp: set-up: the Request was not complete within SetupTimeout: %w", context.DeadlineExceeded)
-	errNoProgress   = fmt.Errorf("iwarp: set-up: no octet of the Request came within ProgressTimeout: %w", context.DeadlineExceeded)
-	errEvicted      = errors.New("iwarp: set-up: given up for a younger one, since MaxHalfOpen connections were being set up")
+	errSetupTimeout = errors.New("ListenConfig.SetupTimeout is over")
+	errNoProgress   = errors.New("nothing has come within ListenConfig.ProgressTimeout")
+	errEvicted      = errors.New("given up for a younger connection, since ListenConfig.MaxHalfOpen were being set up")
 )
 
 // halfOpen is the connections of a listener that are being set up. A peer that keeps its

@@ -87,7 +87,7 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	}
 	src, err := r.source(ctx, network, addr, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: listen: %w", transport.Exhausted(err))
+		return nil, fmt.Errorf("iwarp: %w", listenError(transport.Exhausted(err)))
 	}
 	l := &Listener{
 		rnic: r, cfg: cfg, source: src,
@@ -128,7 +128,7 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 		if err := l.trouble(); err != nil {
 			return nil, fmt.Errorf("iwarp: accept: %w, and no connection can be taken: %w", ctx.Err(), err)
 		}
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("iwarp: accept: %w", ctx.Err())
 	}
 }
 

@@ -36,7 +36,7 @@ func (pd *PD) AllocMW() (*MW, error) {
 	w, err := pd.rnic.table.AllocateWindow(pd.id)
 	if err != nil {
 		pd.giveSTag()
-		return nil, fmt.Errorf("iwarp: allocate a window: %w", err)
+		return nil, fmt.Errorf("iwarp: allocate a window: %w", clause{err})
 	}
 	mw := &MW{pd: pd, window: w}
 	mw.latest.Store(w.Live())
@@ -99,7 +99,7 @@ func (qp *QP) fillBind(r *rdmap.Request, wr *SendWR) error {
 	case wr.MW.pd.rnic != qp.rnic || s.MR.pd.rnic != qp.rnic:
 		return fmt.Errorf("iwarp: %v: the MW or MR belongs to another RNIC", wr.Op)
 	case s.Off < 0 || s.Len < 0:
-		return fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, s.MR.Len())
+		return fmt.Errorf("%w: %d octets at %d of %d", ErrBounds, s.Len, s.Off, s.MR.Len())
 	}
 	r.Spans = append(r.Spans, stag.Span{Region: s.MR.region(), Off: uint64(s.Off)})
 	var err error

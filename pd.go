@@ -120,7 +120,7 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 	region, err := reg(mr, o)
 	if err != nil {
 		pd.giveSTag()
-		return nil, fmt.Errorf("iwarp: register: %w", err)
+		return nil, fmt.Errorf("iwarp: register: %w", clause{err})
 	}
 	mr.latest.Store(region)
 	if opts != nil && opts.DurableOnReceive {

@@ -95,10 +95,10 @@ func TestVERBS_57_59_60_72_90_PostChecksEveryField(t *testing.T) {
 			says string
 		}{
 			{"no region", []SGE{{Len: 1}}, nil, "no region"},
-			{"negative offset", k.at(-1, 1), ErrBounds, "-1+1"},
-			{"negative length", k.at(0, -1), ErrBounds, "0+-1"},
+			{"negative offset", k.at(-1, 1), ErrBounds, "1 octets at -1 of 4096"},
+			{"negative length", k.at(0, -1), ErrBounds, "-1 octets at 0"},
 			{"one octet past the end", k.at(1, talkMem), ErrBounds, "4096"},
-			{"offset past the end", k.at(talkMem+1, 1), ErrBounds, "4097+1"},
+			{"offset past the end", k.at(talkMem+1, 1), ErrBounds, "1 octets at 4097"},
 			{"overflow", k.at(math.MaxInt, math.MaxInt), ErrBounds, ""},
 			{"another RNIC", []SGE{foreign.Slice(0, 1)}, ErrAccess, "another PD"},
 			{"another PD", []SGE{otherPD.Slice(0, 1)}, ErrAccess, "another PD"},

@@ -31,6 +31,8 @@ type QP struct {
 	received gathering // the receiving goroutine's
 	tapped   bool      // Trace has a capture already
 
+	fenceTold atomic.Bool // the log has been told, or will be, of work that waits: see tellFenced
+
 	// Set when the connection is established; until connected is true nobody else
 	// looks at them.
 	stream    *rdmap.Stream

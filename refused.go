@@ -38,7 +38,9 @@ const (
 )
 
 // errSGE tells of the i-th SGE.
-func errSGE(i int, s *SGE, f sgeFault) error { return fmt.Errorf("SGE %d: %w", i, f.of(s)) }
+func errSGE(i int, s *SGE, f sgeFault) error {
+	return fmt.Errorf("iwarp: SGE %d: %w", i, clause{f.of(s)})
+}
 
 func (f sgeFault) of(s *SGE) error {
 	switch f {
@@ -49,7 +51,7 @@ func (f sgeFault) of(s *SGE) error {
 	case sgeOtherQP:
 		return fmt.Errorf("%w: the region belongs to another QP", ErrAccess)
 	case sgeOutside:
-		return fmt.Errorf("%w: octets %d+%d of a region of %d", ErrBounds, s.Off, s.Len, s.MR.Len())
+		return fmt.Errorf("%w: %d octets at %d of %d", ErrBounds, s.Len, s.Off, s.MR.Len())
 	case sgeNoRight:
 		return fmt.Errorf("%w: the region lacks LocalWrite", ErrAccess)
 	default:

@@ -3,6 +3,7 @@ package iwarp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 )
 
@@ -52,7 +53,7 @@ func (r *room) whenRoom(ctx context.Context, post func() error) error {
 			r.freed.leave()
 		case <-ctx.Done():
 			r.freed.leave()
-			return ctx.Err()
+			return fmt.Errorf("no slot of the queue has become free: %w", ctx.Err())
 		}
 	}
 }

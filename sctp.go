@@ -58,7 +58,7 @@ func (r *RNIC) listenForSessions(ctx context.Context, network, addr string, back
 // kernelError adds to an error what to do where the kernel has no SCTP.
 func kernelError(err error) error {
 	if errors.Is(err, sctpkernel.ErrNoSCTP) {
-		return fmt.Errorf("%w; \"sctp+udp\" is SCTP in user space: %w", ErrUnsupported, err)
+		return &reworded{plain(err) + "; network \"sctp+udp\" is SCTP in user space", errors.Join(ErrUnsupported, err)}
 	}
 	return err
 }

@@ -117,7 +117,9 @@ func (s *sender) wait() { s.run(paceAll) }
 func (qp *QP) fenced() bool {
 	if qp.State() == StateTerminate {
 		qp.die(nil)
+		return true
 	}
+	qp.tellFenced()
 	return true
 }
 

@@ -89,7 +89,11 @@ func (r *RNIC) request(ctx context.Context, c net.Conn, cfg ListenConfig, releas
 	defer giveUp(nil)
 	if err := r.readRequest(ctx, o, cfg, func() { giveUp(errNoProgress) }); err != nil {
 		cr.close()
-		return nil, whyGivenUp(ctx, err)
+		said := setUp{missing: "all of an MPA Request"}
+		if cfg.TLS == nil {
+			said.tls = "ListenConfig.TLS"
+		}
+		return nil, clause{r.failure(err, said)}
 	}
 	return cr, nil
 }
@@ -107,7 +111,7 @@ func (r *RNIC) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig, g
 	if cfg.TLS != nil {
 		var err error
 		if reads, err = transport.TLSServer(ctx, p, cfg.TLS); err != nil {
-			return err
+			return tlsError(err)
 		}
 		c = reads
 	}
@@ -118,16 +122,6 @@ func (r *RNIC) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig, g
 	// What has read the Request has nothing more of the connection.
 	o.Trace(func(transport.Stream, []byte) transport.Stream { return transport.NewStream(c, r.poller) })
 	return nil
-}
-
-// whyGivenUp adds to err why this side has given up the set-up, if it has.
-func whyGivenUp(ctx context.Context, err error) error {
-	for _, why := range []error{errSetupTimeout, errNoProgress, errEvicted} {
-		if context.Cause(ctx) == why { //nolint:errorlint // a sentinel that is not wrapped
-			return fmt.Errorf("%w: %w", why, err)
-		}
-	}
-	return err
 }
 
 // An mpaOffer is a Request that came over a byte stream.

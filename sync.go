@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/goiwarp/iwarp/stag"
 )
-
-// errorPrefix begins the errors of the package.
-const errorPrefix = "iwarp: "
 
 // The blocking helpers post work requests and wait for them; the rules are in the package
 // documentation.
@@ -134,9 +130,10 @@ func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (WC, error) {
 		return err
 	})
 	if err != nil {
-		return WC{}, err
+		return WC{}, qp.waiting(ctx, OpRecv, err)
 	}
-	return w.wait(ctx)
+	wc, err := w.wait(ctx)
+	return wc, qp.waiting(ctx, OpRecv, err)
 }
 
 // A ListError tells which work request of [QP.Do] was the first that did not succeed.
@@ -146,7 +143,7 @@ type ListError struct {
 }
 
 func (e *ListError) Error() string {
-	return fmt.Sprintf("iwarp: work request %d of the list: %v", e.N, strings.TrimPrefix(e.Err.Error(), errorPrefix))
+	return fmt.Sprintf("iwarp: work request %d of the list: %s", e.N, plain(e.Err))
 }
 
 func (e *ListError) Unwrap() error { return e.Err }
@@ -171,9 +168,9 @@ func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
 		w.spare(qp)
 	}
 	if refused != nil {
-		refused = &ListError{N: posted, Err: refused}
+		refused = &ListError{N: posted, Err: qp.waiting(ctx, wrs[posted].Op, refused)}
 	}
-	wcs, err = await(ctx, ws[:posted])
+	wcs, err = qp.await(ctx, wrs, ws[:posted])
 	if err != nil {
 		return wcs, err
 	}
@@ -203,7 +200,7 @@ func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*waiter) (posted i
 
 // await returns the completions of ws, which come in this order. The error is that of the
 // first request that failed, or was not done when ctx ended.
-func await(ctx context.Context, ws []*waiter) (wcs []WC, err error) {
+func (qp *QP) await(ctx context.Context, wrs []SendWR, ws []*waiter) (wcs []WC, err error) {
 	if len(ws) == 0 {
 		return nil, nil
 	}
@@ -217,7 +214,7 @@ func await(ctx context.Context, ws []*waiter) (wcs []WC, err error) {
 		}
 		if !ok {
 			if err == nil {
-				err = &ListError{N: i, Err: ctx.Err()}
+				err = &ListError{N: i, Err: qp.waiting(ctx, wrs[i].Op, ctx.Err())}
 			}
 			break
 		}
@@ -241,7 +238,8 @@ func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 		if errors.As(err, &post) {
 			err = post.Err
 		}
-		return WC{}, err
+		return WC{}, qp.waiting(ctx, wr.Op, err)
 	}
-	return w.wait(ctx)
+	wc, err := w.wait(ctx)
+	return wc, qp.waiting(ctx, wr.Op, err)
 }

@@ -89,7 +89,7 @@ type workError struct {
 func (e *workError) Error() string {
 	s := fmt.Sprintf("iwarp: %v: %v", e.op, e.status)
 	if e.cause != nil {
-		return s + ": " + e.cause.Error()
+		return s + ": " + plain(e.cause)
 	}
 	return s
 }

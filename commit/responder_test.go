@@ -171,7 +171,7 @@ func TestCMT_54_NothingStaysUnderWay(t *testing.T) {
 	require.Zero(t, serving)
 	c = converse(t, under)
 	r, _ = c.region(nil)
-	c.wantRefused("a follow-on to nowhere", transport.RDMAPInvalidSTag, requestOf(1, ask(1, part(r, 0, 8)).then(STag: 0x01020304)))
+	c.wantRefused("a follow-on to nowhere", transport.RDMAPInvalidSTag, requestOf(1, ask(1, part(r, 0, 8)).then(0x01020304, 0, 0)))
 	require.Zero(t, serving)
 	require.Empty(t, c.media.flushed)
 }
@@ -264,7 +264,7 @@ func TestCMT_46_FollowOnIsStoredOnce(t *testing.T) {
 	c := converse(t, nil)
 	d := &deferring{pending: true}
 	r, mem := c.region(func(o *stag.Options) { o.Flusher = d })
-	c.sends("a follow-on", requestOf(1, ask(1, Region{}).then(r.STag(), r.BaseTO() + 16, 42)))
+	c.sends("a follow-on", requestOf(1, ask(1, Region{}).then(r.STag(), r.BaseTO()+16, 42)))
 	require.EqualValues(t, 42, *(*uint64)(unsafe.Pointer(&mem[16])))
 	c.sends("a Write to its place, while it is flushed", writeOf(part(r, 16, 8), "newer..."))
 	d.then(nil)

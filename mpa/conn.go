@@ -87,6 +87,9 @@ func (c *Conn) Abort(cause error) {
 	_ = c.s.Abort()
 }
 
+// Fenced reports whether this end is a responder that may not send yet: see Flush.
+func (c *Conn) Fenced() bool { return c.fenced.Load() }
+
 // Caps tells whether CRCs are in use and whether the stream is secure.
 func (c *Conn) Caps() transport.Caps {
 	return transport.Caps{Digest: c.enc.crc, Secure: c.s.Secure()}

@@ -19,9 +19,11 @@ type Request struct {
 	ulp   []byte
 }
 
+const doingReply = "sending the MPA Reply"
+
 // ReadRequest reads the Request of the initiator at the other end of s. ctx
-// bounds it. After an error, which wraps a *transport.Fault, s is closed, and
-// nothing has been sent.
+// bounds it. After an error, which wraps a *transport.Fault and that of ctx if it has ended,
+// s is closed, and nothing has been sent.
 func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
 	unbound := bound(ctx, s)
 	frame, wire, err := readFrame(s, ParseRequestHeader)
@@ -29,11 +31,11 @@ func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
 		err = unboundErr
 	}
 	if err != nil {
-		return nil, failed(ctx, s, err)
+		return nil, failed(ctx, s, "waiting for the MPA Request", err)
 	}
 	peer, ulp, err := split(&frame)
 	if err != nil {
-		return nil, failed(ctx, s, err)
+		return nil, failed(ctx, s, "reading the MPA Request", err)
 	}
 	return &Request{s: s, frame: frame, wire: wire, peer: peer, ulp: ulp}, nil
 }
@@ -83,7 +85,7 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 		return nil, nil, err
 	}
 	if revision < r.frame.Revision { // as one who has never heard of it
-		return nil, nil, failed(ctx, r.s, transport.Faultf(transport.MPAStartup, "revision %d is not wanted", r.frame.Revision))
+		return nil, nil, failed(ctx, r.s, doingReply, transport.Faultf(transport.MPAStartup, "revision %d is not wanted", r.frame.Revision))
 	}
 	t := &Terms{
 		Revision:       int(r.frame.Revision),
@@ -134,7 +136,7 @@ func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, privat
 	}
 	f.PrivateData = append(f.PrivateData, private...)
 	if err := r.silent(); err != nil {
-		return failed(ctx, r.s, err)
+		return failed(ctx, r.s, doingReply, err)
 	}
 	unbound := bound(ctx, r.s)
 	err := write(r.s, f.AppendReply(nil))
@@ -142,7 +144,7 @@ func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, privat
 		err = unboundErr
 	}
 	if err != nil {
-		return failed(ctx, r.s, err)
+		return failed(ctx, r.s, doingReply, err)
 	}
 	return nil
 }

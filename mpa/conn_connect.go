@@ -2,7 +2,9 @@ package mpa
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/transport"
@@ -38,11 +40,11 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 		err = unboundErr
 	}
 	if err != nil {
-		return nil, nil, failed(ctx, s, err)
+		return nil, nil, failed(ctx, s, "waiting for the MPA Reply", err)
 	}
 	d, ulp, err := split(reply)
 	if err != nil {
-		return nil, nil, failed(ctx, s, err)
+		return nil, nil, failed(ctx, s, "reading the MPA Reply", err)
 	}
 	if reply.Reject {
 		return nil, nil, rejection(reply, d, ulp)
@@ -61,6 +63,11 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 // exchange sends the Request and reads the Reply.
 func exchange(ctx context.Context, s transport.Stream, request *Frame) (*Frame, error) {
 	err := write(s, request.AppendRequest(nil))
+	if errors.Is(err, io.ErrClosedPipe) { // which end was closed, a read tells
+		if _, readErr := s.Read(make([]byte, 1), true); readErr != nil {
+			err = readErr
+		}
+	}
 	var reply Frame
 	var wire []byte
 	if err == nil {

@@ -3,6 +3,7 @@ package mpa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -39,6 +40,9 @@ func bound(ctx context.Context, s transport.Stream) (unbound func() error) {
 func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Frame, wire []byte, err error) {
 	wire = make([]byte, HeaderSize)
 	if n, err := readFull(s, wire); err != nil {
+		if isTLS(wire[:n]) {
+			err = &transport.Fault{Code: transport.MPAStartup, Err: ErrTLS}
+		}
 		return Frame{}, wire[:n], err
 	}
 	f, n, err := parse(wire)
@@ -78,25 +82,46 @@ func write(s transport.Stream, frame []byte) error {
 }
 
 // failed closes s after a failed exchange, and says what err means: a malformed
-// frame (error 4), the end of ctx or a lost connection (error 1).
-func failed(ctx context.Context, s transport.Stream, err error) error {
+// frame (error 4), the end of ctx, or a lost connection (error 1). doing is what was going
+// on.
+func failed(ctx context.Context, s transport.Stream, doing string, err error) error {
 	_ = s.Close() // err is the news
 	var fault *transport.Fault
 	if errors.As(err, &fault) {
 		return err
 	}
 	if ctx.Err() != nil {
-		err = ctx.Err()
+		return ended(ctx, doing)
 	}
-	return &transport.Fault{Code: transport.MPAConnectionLost, Err: err}
+	return &transport.Fault{Code: transport.MPAConnectionLost, Err: fmt.Errorf("%s: %w", doing, err)}
 }
+
+// ended is the error of an exchange that ctx has ended: it tells the cause, too, if there is
+// one of its own.
+func ended(ctx context.Context, doing string) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		err = fmt.Errorf("%w (%w)", cause, err)
+	}
+	return &endedError{doing, &transport.Fault{Code: transport.MPAConnectionLost, Err: err}}
+}
+
+// An endedError says what ctx has ended. To the protocol that is a lost connection; but the
+// reader of the text knows better.
+type endedError struct {
+	doing string
+	fault *transport.Fault
+}
+
+func (e *endedError) Error() string { return "mpa: " + e.doing + ": " + e.fault.Err.Error() }
+func (e *endedError) Unwrap() error { return e.fault }
 
 // unanswered tells whether err, met before any octet of a Reply, is the peer's
 // FIN or RST.
 func unanswered(ctx context.Context, err error) bool {
 	var timeout net.Error
-	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-		return false
+	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+		return false // closed on this side
 	}
 	return !errors.As(err, &timeout) || !timeout.Timeout()
 }

@@ -89,8 +89,18 @@ func (f *Frame) flags() (b byte) {
 
 var (
 	errRole = errors.New("a Request where a Reply is due: both ends are initiators")
-	errKey  = errors.New("not an MPA frame: wrong key")
+	errKey  = errors.New("not an MPA frame")
 )
+
+// ErrTLS is wrapped by the error of a set-up whose peer has sent TLS in place of a frame: a
+// handshake, or the alert with which it answers what is no handshake.
+var ErrTLS = errors.New("the peer uses TLS, and this side does not")
+
+// isTLS reports whether b begins as a record of TLS does: an alert or a handshake, version 3.
+func isTLS(b []byte) bool {
+	const alert, handshake, major = 21, 22, 3
+	return len(b) > 2 && (b[0] == alert || b[0] == handshake) && b[1] == major
+}
 
 // ParseRequestHeader reads the header of a Request and tells how many octets of
 // private data follow it. R and the reserved bits are ignored.
@@ -114,7 +124,10 @@ func parseHeader(b []byte, key string) (Frame, int, error) {
 		if key == replyKey && got == requestKey {
 			return Frame{}, 0, errRole
 		}
-		return Frame{}, 0, errKey
+		if isTLS(b) {
+			return Frame{}, 0, ErrTLS
+		}
+		return Frame{}, 0, fmt.Errorf("%w: it begins with %q", errKey, b[:keySize])
 	}
 	flags := b[keySize]
 	f := Frame{

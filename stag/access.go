@@ -1,6 +1,9 @@
 package stag
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Access is a set of rights. Reading locally is always allowed.
 type Access uint32
@@ -39,6 +42,14 @@ func (a Access) String() string {
 
 // allows reports whether every right of want is granted.
 func (a Access) allows(want Access) bool { return a&want == want }
+
+// unsound says why a is not sound.
+func (a Access) unsound() error {
+	if unknown := a &^ allAccess; unknown != 0 {
+		return fmt.Errorf("%w: unknown right %#x", errRights, uint32(unknown))
+	}
+	return fmt.Errorf("%w: %v needs LocalWrite", errRights, a&(RemoteWrite|RemoteAtomic))
+}
 
 // sound reports whether a region may have these rights: known ones only, and no
 // writing by the peer where writing is not allowed at all.

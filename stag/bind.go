@@ -51,7 +51,7 @@ func (r *Region) mayBind(who Scope, w *Region, off uint64) error {
 	case r.access&MWBind == 0:
 		return fmt.Errorf("%w: the region has no MWBind", errRights)
 	case w.access == 0 || w.access&(RemoteWrite|RemoteAtomic) != 0 && r.access&LocalWrite == 0:
-		return fmt.Errorf("%w: a window with %v on a region with %v", errRights, w.access, r.access)
+		return fmt.Errorf("%w: a window with %v to a region with %v", errRights, w.access, r.access)
 	case off > r.size || w.size > r.size-off:
 		return ErrBounds
 	}

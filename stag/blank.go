@@ -1,7 +1,5 @@
 package stag
 
-import "fmt"
-
 // A Blank is a region without octets: an STag that was allocated ahead, and that is
 // given octets as part of the work of a stream (fast registration,
 // draft-hilland-rddp-verbs section 7.3.2), again and again. It is made by
@@ -22,7 +20,7 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*Blank, error) {
 		return nil, errEmpty
 	}
 	if !o.Access.sound() {
-		return nil, fmt.Errorf("%w: %v", errRights, o.Access)
+		return nil, o.Access.unsound()
 	}
 	b := &Blank{
 		entry: entry{table: t, scope: o.Scope, most: o.Access, maxLen: maxLen},
@@ -70,7 +68,7 @@ func (t *Table) Enable(who Scope, r *Region) error {
 		return err
 	}
 	if !r.access.sound() {
-		return fmt.Errorf("%w: %v", errRights, r.access)
+		return r.access.unsound()
 	}
 	e.enable(r)
 	return nil

@@ -3,6 +3,7 @@ package stag
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/bits"
 	"sync"
 )
@@ -41,7 +42,7 @@ var (
 	errRevoked     = errors.New("stag: was revoked before its turn came")
 	errNotInvalid  = errors.New("stag: the STag is VALID already")
 	errOtherScope  = errors.New("stag: the STag belongs to another PD or stream")
-	errRights      = errors.New("stag: rights that contradict each other, or that may not be granted here")
+	errRights      = errors.New("stag: rights not allowed")
 	errTooLong     = errors.New("stag: longer than the STag was allocated for")
 	errWrap        = errors.New("stag: the range wraps")
 )
@@ -99,7 +100,7 @@ func (e *entry) admit(who Scope, r *Region) error {
 	case r.size > e.maxLen:
 		return errTooLong
 	case !e.most.allows(r.access):
-		return errRights
+		return fmt.Errorf("%w: %v, where no more than %v may be granted", errRights, r.access, e.most)
 	}
 	if _, carry := bits.Add64(r.base, r.size, 0); carry != 0 {
 		return errWrap

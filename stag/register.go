@@ -40,15 +40,15 @@ func (t *Table) RegisterBuffer(b Buffer, o Options) (*Region, error) {
 	return t.register(&Region{buf: b, size: size}, o)
 }
 
-var errEmpty = errors.New("stag: empty region")
+var errEmpty = errors.New("stag: an empty region")
 
 func sizeOf(b Buffer) (uint64, error) {
 	if b == nil {
-		return 0, errors.New("stag: no buffer")
+		return 0, errors.New("stag: no buffer: it is nil")
 	}
 	size := b.Size()
 	if size < 0 {
-		return 0, fmt.Errorf("stag: buffer of size %d", size)
+		return 0, fmt.Errorf("stag: buffer of size %d, less than 0", size)
 	}
 	return uint64(size), nil
 }
@@ -58,10 +58,10 @@ func (t *Table) register(r *Region, o Options) (*Region, error) {
 		return nil, errEmpty
 	}
 	if !o.Access.sound() {
-		return nil, fmt.Errorf("stag: rights %v contradict each other or are unknown", o.Access)
+		return nil, o.Access.unsound()
 	}
 	if _, carry := bits.Add64(o.BaseTO, r.size, 0); carry != 0 {
-		return nil, fmt.Errorf("stag: %d octets at TO %#x wrap", r.size, o.BaseTO)
+		return nil, fmt.Errorf("stag: %d octets from TO %#x wrap: the last TO is 2^64-1", r.size, o.BaseTO)
 	}
 	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
 	r.flush, r.guard, r.dirty, r.failed = o.Flusher, o.Watch, o.Dirty, o.Failed
