@@ -227,10 +227,28 @@ func TestErrorsOfVerbsAreInPlainWords(t *testing.T) {
 	require.EqualError(t, missing, "iwarp: terminated by the peer: no receive was posted: DDP untagged buffer: invalid MSN, no buffer available (1/2/02)")
 }
 
+// A logBuffer holds a log that other goroutines may still be writing.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
 // TestResponderThatMayNotSendIsTold: in the error of a helper, and once in the log.
 func TestResponderThatMayNotSendIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log logBuffer
 		client, server := connect(t, pairConfig{
 			network: "pipe", client: QPConfig{MPA: MPAOptions{ClientServer: true}},
 			serverR: &Config{Logger: slog.New(slog.NewTextHandler(&log, nil))},
@@ -245,7 +263,7 @@ func TestResponderThatMayNotSendIsTold(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorContains(t, err, "Send: waiting for the initiator's first message, before which a responder may not send (MPAOptions.EarlyResponderSend)")
 		}
-		require.Equal(t, 1, strings.Count(log.String(), "EarlyResponderSend"), "once: %s", &log)
+		require.Equal(t, 1, strings.Count(log.String(), "EarlyResponderSend"), "once: %s", log.String())
 		require.NoError(t, client.qp.PostRecv(RecvWR{}, RecvWR{}, RecvWR{}))
 		require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}))
 		require.NoError(t, server.qp.Send(testContext(t)), "now it may")
@@ -254,7 +272,7 @@ func TestResponderThatMayNotSendIsTold(t *testing.T) {
 		require.Equal(t, 1, strings.Count(log.String(), "EarlyResponderSend"))
 	})
 	bubble(t, func(t *testing.T) { // nobody is bothered where the message is only under way
-		var log bytes.Buffer
+		var log logBuffer
 		client, server := connect(t, pairConfig{network: "pipe", serverR: &Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 		require.NoError(t, client.qp.PostRecv(RecvWR{}))
 		require.NoError(t, server.qp.Send(testContext(t)))
