@@ -17,7 +17,9 @@ var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClos
 // match net.ErrClosed. Then, of all QPs at the same time, the work that is queued and the
 // RDMA Reads of the peer are finished, and each connection is ended as by [QP.Close], though
 // within ctx and not Config.CloseTimeout. It returns when every peer has ended its half, too,
-// which tells that it has taken all messages; the channel of Events is closed then.
+// which tells that it has taken all messages; the channel of Events is closed then. (A
+// net.Conn of Client or Server that has no CloseWrite can only be closed as a whole: that
+// tells less.)
 //
 // A peer that does not read or does not end its half, a Read that is not answered, and a
 // responder's messages to which no message of the initiator has opened the way, are waited

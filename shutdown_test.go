@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"testing"
@@ -15,8 +16,8 @@ import (
 
 // lastMessages has a client send 50 messages and end, before the server takes the first. It
 // returns how many have arrived.
-func lastMessages(t *testing.T, network string, end func(*RNIC) error) (arrived int, err error) {
-	client, server := connect(t, pairConfig{network: network})
+func lastMessages(t *testing.T, pc pairConfig, end func(*RNIC) error) (arrived int, err error) {
+	client, server := connect(t, pc)
 	_, src := client.register(1000, 0, nil)
 	_, dst := server.register(1000, stag.LocalWrite, nil)
 	ctx := testContext(t)
@@ -25,7 +26,7 @@ func lastMessages(t *testing.T, network string, end func(*RNIC) error) (arrived 
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- end(client.rnic) }()
-	if network == "pipe" {
+	if pc.network == "pipe" {
 		synctest.Wait()
 	}
 	for {
@@ -39,18 +40,28 @@ func lastMessages(t *testing.T, network string, end func(*RNIC) error) (arrived 
 // TestShutdownDeliversWhatWasSent: which Close does not.
 func TestShutdownDeliversWhatWasSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		arrived, err := lastMessages(t, "pipe", func(r *RNIC) error { return r.Shutdown(testContext(t)) })
+		arrived, err := lastMessages(t, pairConfig{network: "pipe"}, func(r *RNIC) error { return r.Shutdown(testContext(t)) })
 		require.NoError(t, err)
 		require.Equal(t, 50, arrived)
 	})
 	bubble(t, func(t *testing.T) {
-		arrived, err := lastMessages(t, "pipe", (*RNIC).Close)
+		arrived, err := lastMessages(t, pairConfig{network: "pipe"}, (*RNIC).Close)
 		require.NoError(t, err)
 		require.Less(t, arrived, 50, "what Shutdown is there for")
 	})
-	arrived, err := lastMessages(t, "tcp", func(r *RNIC) error { return r.Shutdown(testContext(t)) })
-	require.NoError(t, err)
-	require.Equal(t, 50, arrived, "over real sockets, too")
+	cert := testCertificate(t)
+	for name, pc := range map[string]pairConfig{
+		"tcp":      {network: "tcp"},
+		"sctp+udp": {network: "sctp+udp"},
+		"tls": {
+			client: QPConfig{TLS: &tls.Config{RootCAs: rootsOf(t, cert), ServerName: "iwarp.test"}},
+			listen: &ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{cert}}},
+		},
+	} {
+		arrived, err := lastMessages(t, pc, func(r *RNIC) error { return r.Shutdown(testContext(t)) })
+		require.NoError(t, err, name)
+		require.Equal(t, 50, arrived, "over real sockets, too: %s", name)
+	}
 }
 
 // TestShutdownEndsAllAtOnce: those whose peers end, and within ctx the others.
