@@ -283,7 +283,7 @@ func (cq *CQ) pushed(fit bool) {
 	sole, depth := cq.sole, cq.depth
 	cq.mu.Unlock()
 	if overflows {
-		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, ErrQueueFull)})
+		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, clause{ErrQueueFull})})
 	}
 	if sole != nil {
 		sole.rx.nudge()

@@ -352,7 +352,7 @@ func (qp *QP) Close() error {
 		return errNotConnected
 	}
 	if n := qp.stream.Windows().Len(); n > 0 {
-		return fmt.Errorf("iwarp: close queue pair: %w: %d of them", ErrWindowBound, n)
+		return fmt.Errorf("iwarp: close queue pair: %w: %d of them", clause{ErrWindowBound}, n)
 	}
 	qp.closing.Store(true)
 	qp.kick()

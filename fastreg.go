@@ -84,7 +84,7 @@ func prepareError(op Op, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, stag.ErrInvalid):
-		return fmt.Errorf("%w: %v of what was closed", ErrInvalidSTag, op)
+		return fmt.Errorf("%w: %v: the MR or MW was closed", ErrInvalidSTag, op)
 	}
 	return fmt.Errorf("iwarp: %v: %w", op, clause{err})
 }

@@ -113,5 +113,5 @@ func revokeError(what string, s stag.STag, err error) error {
 	case errors.Is(err, stag.ErrBound):
 		err = ErrWindowBound
 	}
-	return fmt.Errorf("iwarp: %s %v: %w", what, s, err)
+	return fmt.Errorf("iwarp: %s %v: %w", what, s, clause{err})
 }

@@ -29,7 +29,7 @@ func (c clause) Unwrap() error { return c.error }
 
 func plain(err error) string {
 	s := err.Error()
-	for _, prefix := range [...]string{errorPrefix, "stag: ", "mpa: ", "sctp: ", "transport: "} {
+	for _, prefix := range [...]string{errorPrefix, "stag: ", "commit: ", "mpa: ", "sctp: ", "transport: "} {
 		s = strings.TrimPrefix(s, prefix)
 	}
 	return s

@@ -235,7 +235,7 @@ func (r *RNIC) take(n *int, limit int, what string) error {
 		return errRNICClosed
 	}
 	if *n >= limit {
-		return fmt.Errorf("%w: %d %s, and no more", ErrLimit, limit, what)
+		return fmt.Errorf("%w: all %d %s are in use (Config.Limits)", ErrLimit, limit, what)
 	}
 	*n++
 	return nil

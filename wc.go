@@ -74,7 +74,7 @@ func (wc *WC) Err() error {
 		return nil
 	}
 	if err := commit.Status(wc.CommitStatus).Err(); err != nil {
-		return fmt.Errorf("iwarp: %v: %w", wc.Op, err)
+		return fmt.Errorf("iwarp: %v: %w", wc.Op, clause{err})
 	}
 	return &workError{op: wc.Op, status: wc.Status, vendor: wc.Vendor, cause: wc.QP.Err()}
 }
