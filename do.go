@@ -1,0 +1,97 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A ListError tells which work request of [QP.Do] was the first that did not succeed.
+type ListError struct {
+	N   int   // its index; all before it have succeeded
+	Err error // what is wrong with it, or the error of the context
+}
+
+func (e *ListError) Error() string {
+	return fmt.Sprintf("iwarp: work request %d of the list: %s", e.N, plain(e.Err))
+}
+
+func (e *ListError) Unwrap() error { return e.Err }
+
+// Do posts a list of work requests, in order, and waits until all of them are done. wcs[i]
+// tells of wrs[i]; Unsignaled means nothing here. The list may be longer than
+// QPConfig.SendDepth: then it is posted as slots become free, and work that others post may
+// come in between.
+//
+// The error is a *[ListError], which names the first request that failed, could not be
+// posted, or was not done when ctx ended. wcs is then as long as is known: of the requests
+// that were done, in order. What is behind the first that could not be posted is not
+// posted; what is behind one that failed has failed, too, since the QP has ended, but for a
+// Commit that the peer could not do.
+func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
+	ws := make([]*waiter, len(wrs))
+	for i := range ws {
+		ws[i] = qp.waiter()
+	}
+	posted, refused := qp.postAll(ctx, wrs, ws)
+	for _, w := range ws[posted:] {
+		w.spare(qp)
+	}
+	if refused != nil {
+		refused = &ListError{N: posted, Err: qp.waiting(ctx, wrs[posted].Op, refused)}
+	}
+	wcs, err = qp.await(ctx, wrs, ws[:posted])
+	if err != nil {
+		return wcs, err
+	}
+	return wcs, refused
+}
+
+// postAll posts wrs, waiting for room if need be, and returns how many of them it could.
+func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*waiter) (posted int, err error) {
+	if len(wrs) == 0 {
+		return 0, nil
+	}
+	err = qp.sendRoom.whenRoom(ctx, func() error {
+		qp.tx.dispatch()
+		err := qp.postSend(wrs[posted:], ws[posted:])
+		var post *PostError
+		switch {
+		case err == nil:
+			posted = len(wrs)
+		case errors.As(err, &post):
+			posted += post.N
+			err = post.Err
+		}
+		return err
+	})
+	return posted, err
+}
+
+// await returns the completions of ws, which come in this order. The error is that of the
+// first request that failed, or was not done when ctx ended.
+func (qp *QP) await(ctx context.Context, wrs []SendWR, ws []*waiter) (wcs []WC, err error) {
+	if len(ws) == 0 {
+		return nil, nil
+	}
+	wcs = make([]WC, 0, len(ws))
+	last := len(ws) - 1
+	behind, all := ws[last].completion(ctx) // when it is done, so are the others
+	for i, w := range ws {
+		wc, ok := behind, all
+		if i < last {
+			wc, ok = w.completion(ctx)
+		}
+		if !ok {
+			if err == nil {
+				err = &ListError{N: i, Err: qp.waiting(ctx, wrs[i].Op, ctx.Err())}
+			}
+			break
+		}
+		wcs = append(wcs, wc)
+		if werr := wc.Err(); werr != nil && err == nil {
+			err = &ListError{N: i, Err: werr}
+		}
+	}
+	return wcs, err
+}
