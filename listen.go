@@ -171,7 +171,7 @@ func (l *Listener) Close() error {
 func (l *Listener) run() {
 	var setups sync.WaitGroup
 	for {
-		setup, err := l.source.accept()
+		setup, err := l.next()
 		if err != nil {
 			if l.ctx.Err() != nil {
 				break
@@ -181,17 +181,13 @@ func (l *Listener) run() {
 			continue
 		}
 		l.troubled(nil)
-		release := l.opening.leave
-		if !l.opening.enter(l.ctx) {
-			release = func() {} // closed: the set-up ends before it has begun
-		}
 		ctx, cancel := context.WithCancelCause(l.ctx)
 		complete := l.opening.asking.Add(func() { cancel(errEvicted) })
 		setups.Add(1)
 		l.rnic.tasks.start(func() {
 			defer setups.Done()
 			defer cancel(nil)
-			cr, err := setup(ctx, release)
+			cr, err := setup(ctx, l.opening.leave)
 			complete()
 			l.queue(ctx, cr, err)
 		})
@@ -205,6 +201,23 @@ func (l *Listener) run() {
 			return
 		}
 	}
+}
+
+// next returns the next connection, with a place among those that are being set up. When
+// the listener is closed the place need not be there: the set-up ends before it has begun.
+func (l *Listener) next() (setup, error) {
+	early := l.source.complete()
+	if early && !l.opening.enter(l.ctx) {
+		return nil, errListenerClosed
+	}
+	s, err := l.source.accept()
+	switch {
+	case err != nil && early:
+		l.opening.leave()
+	case err == nil && !early:
+		l.opening.enter(l.ctx)
+	}
+	return s, err
 }
 
 // pause keeps a lasting error of accept, such as too many open files, from turning

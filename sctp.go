@@ -129,6 +129,8 @@ func (s *sessions) Close() error {
 // over tells whether nothing is left of a listener that was closed.
 func (s *sessions) over() bool { return s.Over() }
 
+func (s *sessions) complete() bool { return true }
+
 func (s *sessions) accept() (setup, error) {
 	r, err := s.Accept()
 	if err != nil {

@@ -16,6 +16,9 @@ type source interface {
 	Close() error
 	// accept waits for the next connection. What it returns goes on with its set-up.
 	accept() (setup, error)
+	// complete tells that what accept returns has asked already, so that it is never given
+	// up for another one. It waits where it is until there is a place for it.
+	complete() bool
 }
 
 // A setup reads the Request of a connection. It calls release once, when the connection
@@ -58,6 +61,8 @@ type connections struct {
 	rnic *RNIC
 	cfg  ListenConfig
 }
+
+func (s *connections) complete() bool { return false }
 
 func (s *connections) accept() (setup, error) {
 	c, err := s.Accept()

@@ -33,7 +33,7 @@ type Listener struct {
 
 // Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At
 // most backlog sessions may wait for Accept; further ones are refused by a Terminate
-// message (RFC 5043 section 6.4). On as many streams a session may be about to be asked
+// message (RFC 5043 section 6.4). On four times as many streams a session may be about to be asked
 // for; a further one takes the place of the oldest of them.
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
 	udp, port, err := splitAddr(addr)
@@ -44,7 +44,7 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
 	}
-	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: backlog}
+	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: 4 * backlog}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	e.strangers = l.stranger
 	e.start()
