@@ -182,7 +182,10 @@ func (l *Listener) run() {
 		}
 		l.troubled(nil)
 		ctx, cancel := context.WithCancelCause(l.ctx)
-		complete := l.opening.asking.Add(func() { cancel(errEvicted) })
+		complete := func() {}
+		if !l.source.complete() {
+			complete = l.opening.asking.Add(func() { cancel(errEvicted) })
+		}
 		setups.Add(1)
 		l.rnic.tasks.start(func() {
 			defer setups.Done()
