@@ -23,6 +23,7 @@ type Outbound struct {
 	Stage  bool // copy the payload as it is emitted, because it may change before the flush
 
 	sent uint64
+	slow bool // see mayBeSlow
 }
 
 // Sent returns how many octets of the payload have been emitted so far, which the
@@ -44,6 +45,17 @@ func (m *Outbound) header(b []byte, last bool) []byte {
 func (m *Outbound) shared() bool {
 	for i := range m.Source {
 		if r := m.Source[i].Region; r != nil && r.PeersMayWrite() {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeSlow reports whether to read the source may take as long as a disk: what is durable
+// is mostly a file that is mapped.
+func (m *Outbound) mayBeSlow() bool {
+	for i := range m.Source {
+		if r := m.Source[i].Region; r != nil && r.Flusher() != nil {
 			return true
 		}
 	}

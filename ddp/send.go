@@ -70,6 +70,7 @@ func (s *Sender) Emit(llp transport.LLP, m *Outbound) (done bool, err error) {
 		return false, fmt.Errorf("ddp: segments of %d octets leave no room for payload", llp.MaxULPDU())
 	}
 	stage := m.Stage || (m.shared() && llp.Caps().Digest)
+	m.slow = m.mayBeSlow()
 	for {
 		n := min(total-m.sent, uint64(room))
 		last := m.sent+n == total
@@ -105,12 +106,22 @@ func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool
 	if !ok {
 		return s.emitRead(llp, m, n, last)
 	}
+	if m.slow {
+		fetch(llp, payload)
+	}
 	ok = llp.Append(m.header(s.head[:0], last), payload, stage)
 	for i := len(payload) - 1; i >= 0; i-- { // do not keep the caller's memory alive
 		payload[i] = nil
 	}
 	s.payload = payload[:0]
 	return ok, nil
+}
+
+// fetch has llp bring payload into memory, where it can.
+func fetch(llp transport.LLP, payload [][]byte) {
+	if f, ok := llp.(transport.Fetcher); ok {
+		f.Fetch(payload)
+	}
 }
 
 // chunks are pieces of private memory for reading a segment's payload into.

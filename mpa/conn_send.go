@@ -37,6 +37,9 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
+// Fetch brings payload into memory before its digest is computed: see transport.Fetcher.
+func (c *Conn) Fetch(payload [][]byte) { transport.Fetch(c.s, payload) }
+
 // appendSmall is Append for one short run of payload, which is copied in any case, if
 // there is plainly room in the batch.
 func (c *Conn) appendSmall(head []byte, payload [][]byte) bool {

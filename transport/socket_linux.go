@@ -101,6 +101,36 @@ func (s *socket) close() bool {
 	}
 }
 
+// tellFrom is from how many octets on the scheduler is told of a system call that does not
+// wait. When it is, its monitor looks whether the call lasts, which takes some of the speed
+// of a transfer where to wake a thread is expensive. When it is not, every collection waits
+// until the call is over: as long as a copy of its octets takes, 20 us for so many. But
+// where a page has to come from a disk first it takes as long as the disk. So the scheduler
+// is told of every call on memory that may lie in a mapped file as far as is known (see
+// Fetcher), and of long ones, because a user may have registered memory that he has mapped
+// himself.
+const tellFrom = 128 << 10
+
+// do makes a system call that does not wait, until it has not been interrupted by a signal.
+// told: the scheduler is told.
+func do(told bool, call, fd uintptr, p unsafe.Pointer, a, b uintptr) (int, syscall.Errno) {
+	for {
+		var n uintptr
+		var e syscall.Errno
+		if told {
+			n, _, e = syscall.Syscall6(call, fd, uintptr(p), a, b, 0, 0)
+		} else {
+			n, _, e = syscall.RawSyscall6(call, fd, uintptr(p), a, b, 0, 0)
+		}
+		if e == 0 {
+			return int(n), 0
+		}
+		if e != syscall.EINTR {
+			return 0, e
+		}
+	}
+}
+
 // recv is recv(2), which costs less than readv(2) where there is one buffer.
 func (s *socket) recv(p []byte) (int, syscall.Errno) {
 	if !s.hold() {
@@ -108,21 +138,16 @@ func (s *socket) recv(p []byte) (int, syscall.Errno) {
 	}
 	defer s.drop()
 	lone.disturb()
-	for {
-		n, _, e := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0)
-		if e == 0 {
-			raceReceive(uintptr(s.fd), p[:n])
-			return int(n), 0
-		}
-		if e != syscall.EINTR {
-			return 0, e
-		}
+	n, e := do(false, unix.SYS_RECVFROM, uintptr(s.fd), unsafe.Pointer(&p[0]), uintptr(len(p)), unix.MSG_DONTWAIT)
+	if e == 0 {
+		raceReceive(uintptr(s.fd), p[:n])
 	}
+	return n, e
 }
 
 // readv is readv(2), as recvmsg(2).
-func (s *socket) readv(iov []unix.Iovec) (int, syscall.Errno) {
-	n, e := s.vector(unix.SYS_RECVMSG, iov)
+func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
+	n, e := s.vector(unix.SYS_RECVMSG, iov, told)
 	if e == 0 {
 		raceRead(uintptr(s.fd), iov, n)
 	}
@@ -130,17 +155,14 @@ func (s *socket) readv(iov []unix.Iovec) (int, syscall.Errno) {
 }
 
 // writev is writev(2), as sendmsg(2): who writes to a connection that has ended gets an error
-// and no signal.
-func (s *socket) writev(iov []unix.Iovec) (int, syscall.Errno) {
+// and no signal. told: the scheduler is told, as it is of long calls in any case.
+func (s *socket) writev(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	raceWrite(iov)
-	return s.vector(unix.SYS_SENDMSG, iov)
+	return s.vector(unix.SYS_SENDMSG, iov, told)
 }
 
-// vector makes a system call that does not wait, and that the scheduler is not told of.
-// When it is, its monitor looks every few microseconds whether the call lasts, which takes
-// a third of the speed of a bulk transfer where to wake a thread is expensive. A call takes
-// as long as a copy of its octets, a tenth of a millisecond at most.
-func (s *socket) vector(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
+// vector makes a system call that does not wait.
+func (s *socket) vector(call uintptr, iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	if !s.hold() {
 		return 0, syscall.EBADF
 	}
@@ -148,15 +170,17 @@ func (s *socket) vector(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
 	lone.disturb()
 	m := unix.Msghdr{Iov: &iov[0]}
 	m.SetIovlen(len(iov))
-	for {
-		n, _, e := syscall.RawSyscall(call, uintptr(s.fd), uintptr(unsafe.Pointer(&m)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if e == 0 {
-			return int(n), 0
-		}
-		if e != syscall.EINTR {
-			return 0, e
+	return do(told || isLong(iov), call, uintptr(s.fd), unsafe.Pointer(&m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0)
+}
+
+func isLong(iov []unix.Iovec) bool {
+	n := 0
+	for i := range iov {
+		if n += int(iov[i].Len); n >= tellFrom {
+			return true
 		}
 	}
+	return false
 }
 
 // sleepRead is readv in the berth, which the caller has: see berth.sleep.

@@ -52,3 +52,10 @@ type Scatterer interface {
 	// Scatter is Read without wait into bufs, one after the other.
 	Scatter(bufs [][]byte) (int, error)
 }
+
+// Fetch has s fetch payload, if it can.
+func Fetch(s Stream, payload [][]byte) {
+	if f, ok := s.(Fetcher); ok {
+		f.Fetch(payload)
+	}
+}

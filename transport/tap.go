@@ -99,6 +99,8 @@ func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 	return n, err
 }
 
+func (t *tap) Fetch(payload [][]byte) { Fetch(t.Stream, payload) }
+
 func (t *tap) Settle() Stream {
 	t.Stream = Settle(t.Stream)
 	return t

@@ -31,6 +31,7 @@ type writing struct {
 	iov  *iovecs
 	n    int
 	e    syscall.Errno
+	told bool // the scheduler is to be told, until all of a Write is out
 }
 
 func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
@@ -50,6 +51,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	s.out.release()
 	iovecPool.Put(w.iov)
 	w.iov, w.bufs = nil, nil
+	w.told = w.told && err != nil
 	s.mss.written.Add(uint64(w.n))
 	s.silence.wrote()
 	if err == nil && w.e != 0 {
@@ -82,7 +84,7 @@ func (s *rawStream) writeOnce(iov []unix.Iovec, asleep bool) (n int) {
 	if asleep {
 		n, s.write.e = s.sock.sleepWrite(iov)
 	} else {
-		n, s.write.e = s.sock.writev(iov)
+		n, s.write.e = s.sock.writev(iov, s.write.told)
 	}
 	return n
 }
