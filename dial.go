@@ -154,6 +154,7 @@ func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
 		if !errors.As(err, &rej) {
 			_ = stream.Close()
 		}
+		transport.FlushTap(stream)
 		return err
 	}
 	if err := qp.establish(conn, terms, rtrOf(terms.RTR)); err != nil {

@@ -3,6 +3,7 @@ package iwarp
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,5 +123,34 @@ func succeed(t *testing.T, ctx context.Context, cq *CQ, n int) {
 		_, err := cq.Wait(ctx, wc[:])
 		require.NoError(t, err)
 		require.NoError(t, wc[0].Err())
+	}
+}
+
+// TestTraceHoldsARejection: the Reply that says so, too, in the initiator's trace.
+func TestTraceHoldsARejection(t *testing.T) {
+	for _, client := range []bool{false, true} {
+		s := newSide(t, nil)
+		l, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", nil)
+		require.NoError(t, err)
+		go func() {
+			if cr, err := l.Accept(testContext(t)); err == nil {
+				_ = cr.Reject([]byte("not you"))
+			}
+		}()
+		var trace bytes.Buffer
+		qc := &QPConfig{PD: s.pd, Trace: &trace}
+		if client {
+			c, dialErr := net.Dial("tcp", l.Addr().String())
+			require.NoError(t, dialErr)
+			defer c.Close()
+			_, err = s.rnic.Client(testContext(t), c, qc)
+		} else {
+			_, err = s.rnic.Dial(testContext(t), "tcp", l.Addr().String(), qc)
+		}
+		require.ErrorIs(t, err, ErrRejected)
+		require.Contains(t, trace.String(), requestKey)
+		require.Contains(t, trace.String(), replyKey, "the Reply is recorded")
+		require.Contains(t, trace.String(), "not you", "whole")
+		require.NoError(t, l.Close())
 	}
 }

@@ -19,6 +19,8 @@ type recorder struct {
 	reset         bool
 	part          []byte // octets read that are not recorded yet
 	writing       bool   // what is being written may have been answered already
+	reading       bool
+	resetBy       *side // who resets the connection, when what is being read and written is recorded
 }
 
 // A side is one end of the recorded connection.
@@ -27,6 +29,7 @@ type side struct {
 	peer  *side
 	next  uint32 // sequence number of what it sends next
 	ended bool   // its FIN is recorded
+	ends  bool   // its FIN is to be recorded, when what is being written is
 }
 
 // newRecorder writes the file's header, unless it is there, and the handshake.
@@ -62,6 +65,21 @@ func (r *recorder) put(now time.Time, s *side, f pcap.Flags, payload []byte) {
 	}
 	r.err = r.w.WriteSegment(now, &seg)
 	s.next += uint32(len(payload))
+}
+
+// reads tells that octets are about to be read: a reset is recorded behind them.
+func (r *recorder) reads() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reading = true
+}
+
+// read ends what reads began. What was read has been given to received.
+func (r *recorder) read(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reading = false
+	r.settle(now)
 }
 
 // received records octets that were read. A read that filled its buffer has probably
@@ -107,6 +125,14 @@ func (r *recorder) sent(now time.Time, p []byte) {
 	r.writing = false
 	r.segments(now, r.local, p)
 	r.complete(now)
+	r.settle(now)
+}
+
+// flush records what was kept.
+func (r *recorder) flush(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.complete(now)
 }
 
 // segments records the octets of p as sent by s. The caller holds mu.
@@ -122,29 +148,45 @@ func (r *recorder) segments(now time.Time, s *side, p []byte) {
 	}
 }
 
-// fin records that s ends its half, once.
+// fin records that s ends its half, once: behind what is being written.
 func (r *recorder) fin(now time.Time, s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.complete(now)
-	if s.ended {
-		return
-	}
-	s.ended = true
-	r.put(now, s, pcap.FIN|pcap.ACK, nil)
-	s.next++
+	s.ends = true
+	r.settle(now)
 }
 
-// rst records that s resets the connection, after which nothing is recorded. When
-// both sides have ended there is nothing to reset.
+// rst records that s resets the connection, after which nothing is recorded: behind what is
+// being written and read. When both sides have ended there is nothing to reset.
 func (r *recorder) rst(now time.Time, s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.complete(now)
-	if r.local.ended && r.remote.ended {
+	if r.resetBy == nil {
+		r.resetBy = s
+	}
+	r.settle(now)
+}
+
+// settle records the ends that need not wait any more. The caller holds mu.
+func (r *recorder) settle(now time.Time) {
+	if r.writing {
 		return
 	}
-	r.put(now, s, pcap.RST|pcap.ACK, nil)
+	for _, s := range []*side{r.remote, r.local} {
+		if s.ends && !s.ended {
+			r.complete(now)
+			s.ended = true
+			r.put(now, s, pcap.FIN|pcap.ACK, nil)
+			s.next++
+		}
+	}
+	if r.resetBy == nil || r.reading {
+		return
+	}
+	r.complete(now)
+	if !r.local.ended || !r.remote.ended {
+		r.put(now, r.resetBy, pcap.RST|pcap.ACK, nil)
+	}
 	r.reset = true
 }
 

@@ -64,6 +64,14 @@ func unmap(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
+// FlushTap records what a Stream that Tap has returned holds back of what it has read: when
+// the connection is left to others.
+func FlushTap(s Stream) {
+	if t, ok := s.(*tap); ok {
+		t.rec.flush(time.Now())
+	}
+}
+
 type tap struct {
 	Stream
 	rec  *recorder
@@ -72,7 +80,9 @@ type tap struct {
 }
 
 func (t *tap) Read(p []byte, wait bool) (int, error) {
+	t.rec.reads()
 	n, err := t.Stream.Read(p, wait)
+	defer func() { t.rec.read(time.Now()) }()
 	if n > 0 {
 		t.rec.received(time.Now(), p[:n], n == len(p))
 	}

@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/pcap"
+)
+
+// A gated Stream reads and writes when it is let, and is not ended before.
+type gated struct {
+	Stream
+	write, read chan struct{}
+}
+
+func (g *gated) Write(bufs [][]byte, _ bool) (n int, err error) {
+	<-g.write
+	for _, b := range bufs {
+		n += len(b)
+	}
+	return n, nil
+}
+
+func (g *gated) Read(p []byte, _ bool) (int, error) {
+	<-g.read
+	return copy(p, "answer"), nil
+}
+
+func (g *gated) CloseWrite() error { return nil }
+func (g *gated) Close() error      { return nil }
+func (g *gated) Abort() error      { return nil }
+
+// TestTapRecordsEndsLast: what is being written, or read, when the connection is ended
+// stands before the end.
+func TestTapRecordsEndsLast(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(Stream) error
+		flag pcap.Flags
+	}{
+		"FIN":   {Stream.CloseWrite, pcap.FIN | pcap.ACK},
+		"close": {Stream.Close, pcap.FIN | pcap.ACK},
+		"RST":   {Stream.Abort, pcap.RST | pcap.ACK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var file bytes.Buffer
+				near, far := net.Pipe()
+				defer near.Close()
+				defer far.Close()
+				g := &gated{NewStream(near, nil), make(chan struct{}), make(chan struct{})}
+				s := Tap(g, &file, TapOptions{})
+				var both sync.WaitGroup
+				both.Go(func() { _, _ = s.Write([][]byte{[]byte("question")}, true) })
+				both.Go(func() { _, _ = s.Read(make([]byte, 100), true) })
+				synctest.Wait()
+				require.NoError(t, c.end(s))
+				close(g.read)
+				synctest.Wait()
+				close(g.write)
+				both.Wait()
+				segs := segments(t, file.Bytes())[3:]
+				payload := map[string]bool{}
+				last := pcap.Flags(0)
+				for _, seg := range segs {
+					payload[string(seg.Payload)] = true
+					if len(seg.Payload) == 0 {
+						last = seg.Flags
+					}
+				}
+				require.True(t, payload["question"], "what was written is recorded")
+				require.True(t, payload["answer"], "and what was read")
+				require.Equal(t, c.flag, last)
+				ends := map[bool]int{}
+				for i, seg := range segs { // no side's octets come behind its end
+					out := seg.Src == segments(t, file.Bytes())[0].Src
+					if seg.Flags&(pcap.FIN|pcap.RST) != 0 {
+						ends[out] = i
+					} else if at, ended := ends[out]; ended {
+						require.Less(t, i, at, "octets behind the end")
+					}
+				}
+			})
+		})
+	}
+}
