@@ -72,7 +72,13 @@ func (cr *ConnRequest) accept(ctx context.Context, qp *QP) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cr.timeout)
 	defer cancel()
-	return cr.offer.accept(ctx, qp)
+	ctx, done, err := cr.rnic.exchange(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	cr.rnic.unwatch(cr.offer)
+	return endedBy(ctx, cr.offer.accept(ctx, qp))
 }
 
 // Reject refuses the connection, with at most 248 octets of private data for the

@@ -17,7 +17,8 @@ import (
 
 // Dial connects to a listener and returns an established QP. Networks are "tcp",
 // "tcp4", "tcp6", "sctp", "sctp+udp", and "pipe" within the process. ctx bounds all of it:
-// the connection, TLS, Setup and the exchange of MPA frames.
+// the connection, TLS, Setup and the exchange of MPA frames. If it ends when the peer has
+// accepted already, the peer is told by a Terminate (2/0/05, RFC 6581 section 9.3).
 //
 // "sctp" is the SCTP of the kernel (RFC 5043), on Linux alone: elsewhere, and where the
 // kernel has none, the error matches [ErrUnsupported]. An address is "host:port", or
@@ -147,9 +148,16 @@ func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
 		_ = c.Close()
 		return err
 	}
+	ctx, done, err := r.exchange(ctx)
+	if err != nil {
+		_ = stream.Close()
+		return err
+	}
+	defer done()
+	r.unwatch(c)
 	conn, terms, err := mpa.Connect(ctx, stream, o, qp.cfg.IRD, qp.cfg.ORD, qp.offer(true))
 	if err != nil {
-		err = setupError(err)
+		err = setupError(endedBy(ctx, err))
 		var rej *RejectError
 		if !errors.As(err, &rej) {
 			_ = stream.Close()
@@ -157,7 +165,7 @@ func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
 		transport.FlushTap(stream)
 		return err
 	}
-	if err := qp.establish(conn, terms, rtrOf(terms.RTR)); err != nil {
+	if err := qp.establish(ctx, conn, terms, rtrOf(terms.RTR)); err != nil {
 		return err
 	}
 	if terms.RTR != 0 {
@@ -202,11 +210,25 @@ func (qp *QP) setup(ctx context.Context) error {
 	return nil
 }
 
-// establish takes the QP to RTS. Where the negotiation has failed, the Terminate
-// that says so is sent in place of the RTR, and the QP ends.
-func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) error {
+// endedBy is err, or that the RNIC was closed if that ended the exchange of ctx.
+func endedBy(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && !errors.Is(err, errRNICClosed) && errors.Is(cause, errRNICClosed) {
+		return cause
+	}
+	return err
+}
+
+// establish takes the QP to RTS, at the end of the exchange of ctx. Where the negotiation
+// has failed, or this side cannot go on, the Terminate that says so is sent in place of the
+// RTR, and the QP ends (RFC 6581 section 9). A responder that may not send yet only ends
+// the connection.
+func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) error {
 	r := qp.rnic
-	if terms.Fault != nil {
+	fault := terms.Fault
+	if fault == nil {
+		fault = localFailure(ctx)
+	}
+	if fault != nil {
 		rtr = rdmap.RTRNone
 	}
 	qp.llp, qp.terms = llp, terms
@@ -219,20 +241,18 @@ func (qp *QP) establish(llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) erro
 	})
 	qp.holds.Store(2)
 	r.mu.Lock()
-	if refused := r.refused; refused != nil {
-		r.mu.Unlock()
-		llp.Abort(refused)
-		return refused
-	}
 	qp.startEarly()
 	r.qps[qp] = struct{}{}
+	if r.refused != nil && fault == nil { // RNIC.Close, or Shutdown, does not know the QP
+		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: r.refused}
+	}
 	r.mu.Unlock()
-	if terms.Fault != nil {
-		qp.fail(terms.Fault)
+	if fault != nil {
+		qp.fail(fault)
 	}
 	qp.rx.start()
 	qp.kick()
-	if terms.Fault != nil {
+	if fault != nil {
 		<-qp.done
 		return qp.Err()
 	}
@@ -295,6 +315,7 @@ func (m MPAOptions) options() mpa.Options {
 		Revision: m.Revision, NoCRC: m.NoCRC, Markers: m.Markers,
 		EarlyResponderSend: m.EarlyResponderSend, LargePrivateData: m.LargePrivateData,
 		MaxULPDU: m.MaxULPDU, RTR: m.RTR, ClientServer: m.ClientServer, FixedDepths: m.FixedDepths,
+		StrictRTR: m.StrictRTR, StrictDepths: m.StrictDepths,
 	}
 }
 

@@ -62,8 +62,11 @@ type setUp struct {
 // failure says in plain words why a connection could not be set up.
 func (r *RNIC) failure(err error, s setUp) error {
 	var f *transport.Fault
+	var terminated *TerminateError
 	here := errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 	switch refused := r.welcome(); {
+	case errors.As(err, &terminated):
+		return err
 	case refused != nil && here:
 		return refused
 	case errors.Is(err, mpa.ErrTLS) && s.tls != "":

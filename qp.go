@@ -147,6 +147,16 @@ type MPAOptions struct {
 	// RTRRead; a responder takes all. An RTRRead needs an ORD, and is not offered without.
 	// An RTRSend uses up a receive of the responder's, and gives it a completion.
 	RTR RTR
+	// StrictRTR has an initiator whose RTR is 0 offer every kind, RTRSend included, as RFC
+	// 6581 section 9.2 has it of one that can send them all. The RTRSend is sent only to a
+	// responder that takes no other. Not the default, because it uses up a receive of that
+	// responder, whose application may not have reckoned with it.
+	StrictRTR bool
+	// StrictDepths has an initiator believe a responder that tells an IRD and an ORD of
+	// 0: its own ORD is then 0, and it posts no RDMA Reads (RFC 6581 section 9.1). Not the
+	// default, because Linux's siw tells them where its application has named none, and
+	// takes Reads all the same: the ORD of this side stands then. Over SCTP, too.
+	StrictDepths bool
 	// ClientServer has an initiator offer no RTR: in RFC 6581's client-server model the
 	// responder may send only after the first message of the initiator's application.
 	// Without it the connection is peer to peer, and either application may begin.

@@ -30,12 +30,13 @@ type depths [2]int
 
 var untold = depths{-1, -1}
 
-func TestMPA2_13_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
+func TestMPA2_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
 	peerToPeer := MPAOptions{}
 	only := func(r RTR) MPAOptions { return MPAOptions{RTR: r} }
 	every := only(RTRSend | RTRWrite | RTRRead)
 	clientServer := MPAOptions{ClientServer: true}
 	fixed := MPAOptions{FixedDepths: true}
+	strictDepths, strictRTR := MPAOptions{StrictDepths: true}, MPAOptions{StrictRTR: true}
 	for _, c := range []struct {
 		why     string
 		o       MPAOptions
@@ -65,6 +66,11 @@ func TestMPA2_13_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
 		{"B of B, C and D", every, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 c008 0004", anEmptySend, depths{4, 8}, depths{8, 4}},
 		{"B and D of B, C and D", every, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 c008 4004", anEmptyRead, depths{4, 8}, depths{8, 4}},
 		{"no Read without an ORD", every, depths{4, -1}, "50 02 0004 c004 8000", "50 02 0004 8008 8004", anEmptyWrite, depths{4, 0}, depths{8, 4}},
+		{"strictly: B, C and D", strictRTR, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 8008 c004", anEmptyWrite, depths{4, 8}, depths{8, 4}},
+		{"strictly: B of them", strictRTR, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 c008 0004", anEmptySend, depths{4, 8}, depths{8, 4}},
+		{"strictly, without an ORD", strictRTR, depths{4, -1}, "50 02 0004 c004 8000", "50 02 0004 8008 8004", anEmptyWrite, depths{4, 0}, depths{8, 4}},
+		{"strictly, of one kind", MPAOptions{StrictRTR: true, RTR: RTRRead}, depths{4, 8}, "50 02 0004 8004 4008", "50 02 0004 8008 4004", anEmptyRead, depths{4, 8}, depths{8, 4}},
+		{"strictly, client-server", MPAOptions{StrictRTR: true, ClientServer: true}, depths{4, 8}, "50 02 0004 0004 0008", "50 02 0004 0008 0004", aMessage, depths{4, 8}, depths{8, 4}},
 		// The client-server model.
 		{"client-server", clientServer, depths{4, 8}, "50 02 0004 0004 0008", "50 02 0004 0008 0004", aMessage, depths{4, 8}, depths{8, 4}},
 		{"a Reply with A=1 all the same", clientServer, depths{4, 8}, "50 02 0004 0004 0008", "50 02 0004 8008 8004", noMatchingRTR, depths{4, 8}, depths{8, 4}},
@@ -76,6 +82,9 @@ func TestMPA2_13_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
 		{"no Reads taken", peerToPeer, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 8000 8004", anEmptyWrite, depths{4, 0}, depths{0, 4}},
 		{"no Reads taken, but as RTR", peerToPeer, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 8000 4004", noMatchingRTR, depths{4, 0}, depths{0, 4}},
 		{"both 0: siw did not say", peerToPeer, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 8000 8000", anEmptyWrite, depths{4, 8}, depths{0, 0}},
+		{"both 0, believed", strictDepths, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 8000 8000", anEmptyWrite, depths{4, 0}, depths{0, 0}},
+		{"both 0, believed: no RTR by Read", strictDepths, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 8000 4000", noMatchingRTR, depths{4, 0}, depths{0, 0}},
+		{"believed where nothing is 0", strictDepths, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 8002 8001", anEmptyWrite, depths{4, 2}, depths{2, 1}},
 		{"we want none", peerToPeer, depths{-1, -1}, "50 02 0004 8000 8000", "50 02 0004 8008 8000", anEmptyWrite, depths{0, 0}, depths{8, 0}},
 		{"the IRD is left to the ULP", peerToPeer, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 bfff 8004", anEmptyWrite, depths{4, 8}, depths{-1, 4}},
 		{"the ORD is left to the ULP", peerToPeer, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 8006 bfff", anEmptyWrite, depths{4, 6}, depths{6, -1}},

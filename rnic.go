@@ -48,6 +48,7 @@ type RNIC struct {
 	listeners  map[*Listener]struct{}
 	sessionsOf []*sessions            // the sources, open or not, that still have associations
 	pending    map[io.Closer]struct{} // connections that are being set up
+	exchanges  sync.WaitGroup         // of set-up messages
 }
 
 // Config configures an RNIC. The zero value, like a nil *Config, means defaults.
@@ -188,6 +189,7 @@ func (r *RNIC) shutCQs() {
 
 // finishClose waits for everything that beginClose has ended.
 func (r *RNIC) finishClose(qps []*QP) {
+	r.exchanges.Wait()
 	for _, qp := range qps {
 		<-qp.done
 	}
@@ -262,6 +264,46 @@ func (r *RNIC) unwatch(c io.Closer) {
 	r.mu.Lock()
 	delete(r.pending, c)
 	r.mu.Unlock()
+}
+
+// exchange begins an exchange of set-up messages, which ends with ctx or when the RNIC is
+// closed. Until both ends have spoken that ends the connection. From then on it is a
+// failure that the peer is told of: see localFailure. The function that it returns belongs
+// behind the end of the exchange, the QP being established or not: Close waits for it.
+func (r *RNIC) exchange(ctx context.Context) (context.Context, func(), error) {
+	ctx, end := context.WithCancelCause(ctx)
+	e := &exchange{end}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused != nil {
+		end(nil)
+		return nil, nil, r.refused
+	}
+	r.pending[e] = struct{}{}
+	r.exchanges.Add(1)
+	return ctx, func() {
+		r.unwatch(e)
+		end(nil)
+		r.exchanges.Done()
+	}, nil
+}
+
+// An exchange is one that RNIC.Close ends.
+type exchange struct{ end context.CancelCauseFunc }
+
+func (e *exchange) Close() error {
+	e.end(errRNICClosed)
+	return nil
+}
+
+// localFailure is what a side says that cannot go on although the negotiation has
+// succeeded, because ctx, that of the exchange, has ended (RFC 6581 section 9.3). It is nil
+// while ctx has not.
+func localFailure(ctx context.Context) *transport.Fault {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return &transport.Fault{Code: transport.MPALocalCatastrophic, Err: context.Cause(ctx)}
 }
 
 var errRNICClosed = fmt.Errorf("iwarp: RNIC closed: %w", net.ErrClosed)

@@ -77,18 +77,26 @@ func (qp *QP) dialSession(ctx context.Context, network, addr string, plain bool)
 		s.Release(true)
 		return err
 	}
+	ctx, done, err := qp.rnic.exchange(ctx)
+	if err != nil {
+		s.Release(true)
+		return err
+	}
+	defer done()
 	o := qp.sessionOptions()
 	o.Plain = plain
 	conn, terms, err := sctp.Connect(ctx, s, o, qp.cfg.IRD, qp.cfg.ORD, qp.offer(true))
 	if err != nil {
-		return setupError(err)
+		return setupError(endedBy(ctx, err))
 	}
-	return qp.establish(conn, sessionTerms(terms), rtrOf(terms.RTR))
+	return qp.establish(ctx, conn, sessionTerms(terms), rtrOf(terms.RTR))
 }
 
 func (qp *QP) sessionOptions() sctp.Options {
 	m := qp.cfg.MPA
-	return sctp.Options{Plain: m.Revision == mpa.Revision1, FixedDepths: m.FixedDepths, MaxULPDU: m.MaxULPDU}
+	return sctp.Options{
+		Plain: m.Revision == mpa.Revision1, FixedDepths: m.FixedDepths, StrictDepths: m.StrictDepths, MaxULPDU: m.MaxULPDU,
+	}
 }
 
 // sessionTerms says the terms of a session in the words of MPA, which have more in them.
@@ -150,7 +158,7 @@ func (s *sessions) accept() (setup, error) {
 // A sessionOffer is an Initiate that came over SCTP.
 type sessionOffer struct{ *sctp.Request }
 
-func (o sessionOffer) accept(_ context.Context, qp *QP) error {
+func (o sessionOffer) accept(ctx context.Context, qp *QP) error {
 	if qp.cfg.Trace != nil {
 		return fmt.Errorf("%w: Trace over SCTP", ErrUnsupported)
 	}
@@ -158,7 +166,7 @@ func (o sessionOffer) accept(_ context.Context, qp *QP) error {
 	if err != nil {
 		return err
 	}
-	return qp.establish(conn, sessionTerms(terms), rdmap.RTRNone)
+	return qp.establish(ctx, conn, sessionTerms(terms), rdmap.RTRNone)
 }
 
 func (o sessionOffer) reject(_ context.Context, ird, ord int, private []byte) error {

@@ -143,7 +143,7 @@ func (o *mpaOffer) accept(ctx context.Context, qp *QP) error {
 	if err != nil {
 		return err
 	}
-	return qp.establish(conn, terms, rdmap.RTRNone)
+	return qp.establish(ctx, conn, terms, rdmap.RTRNone)
 }
 
 func (o *mpaOffer) reject(ctx context.Context, ird, ord int, private []byte) error {

@@ -27,7 +27,7 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 		return nil, nil, err
 	}
 	isEnhanced := revision >= Revision2
-	ours := enhanced.Limits{IRD: ird, ORD: ord, RTR: o.offered(), Untold: o.FixedDepths}
+	ours := enhanced.Limits{IRD: ird, ORD: ord, RTR: o.offered(), Untold: o.FixedDepths, Strict: o.StrictDepths}
 	request := &Frame{Markers: o.Markers, CRC: !o.NoCRC, Enhanced: isEnhanced, Revision: revision}
 	if isEnhanced {
 		request.PrivateData = enhanced.Request(ours).Append(nil)

@@ -19,6 +19,8 @@ const (
 	RTRRead  = enhanced.Read  // takes one slot of the responder's IRD until it is answered
 )
 
+const allRTR = RTRSend | RTRWrite | RTRRead
+
 // privateDataDefault is the most private data of the ULP without
 // LargePrivateData: Linux siw and cxgb4 take 256 octets, enhanced data included.
 const privateDataDefault = 248
@@ -48,6 +50,13 @@ type Options struct {
 	// means Write and Read for an initiator, which offers Read only with an ORD, and
 	// all kinds for a responder.
 	RTR RTR
+	// StrictRTR has an initiator whose RTR is 0 offer every kind, Send included (RFC
+	// 6581 section 9.2).
+	StrictRTR bool
+	// StrictDepths has an initiator believe a Reply whose IRD and ORD are both 0 (RFC
+	// 6581 section 9.1): it sends no Reads. Otherwise its ORD stands, because that is
+	// what Linux siw says when its ULP named no depths.
+	StrictDepths bool
 	// ClientServer has an initiator offer no RTR (A=0): the first message of its ULP
 	// is what opens the connection.
 	ClientServer bool
@@ -123,15 +132,17 @@ func (o Options) offered() RTR {
 	switch {
 	case o.ClientServer:
 		return 0
-	case o.RTR == 0:
-		return RTRWrite | RTRRead
+	case o.RTR != 0:
+		return o.RTR
+	case o.StrictRTR:
+		return allRTR
 	}
-	return o.RTR
+	return RTRWrite | RTRRead
 }
 
 func (o Options) taken() RTR {
 	if o.RTR == 0 {
-		return RTRSend | RTRWrite | RTRRead
+		return allRTR
 	}
 	return o.RTR
 }

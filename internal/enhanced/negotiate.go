@@ -7,6 +7,7 @@ type Limits struct {
 	IRD, ORD int  // depths; below 0 counts as 0, above MaxDepth as MaxDepth
 	RTR      RTR  // kinds that can be sent (initiator) or taken (responder)
 	Untold   bool // an initiator leaves the depths to the ULPs: it says Unset
+	Strict   bool // an initiator believes a reply whose depths are both 0
 }
 
 // Agreed is what one endpoint has to keep to.
@@ -82,11 +83,12 @@ func Refuse(req Data, need Limits) Data {
 // takes, 2/0/07 if it takes none of the RTRs that we can send.
 //
 // A reply with both depths 0 to a request for Reads is no answer but what Linux
-// siw says when its ULP named no depths; our own ORD then stands.
+// siw says when its ULP named no depths; our own ORD then stands. Strict limits take it
+// at its word.
 func Conclude(ours Limits, reply Data) (Agreed, *transport.Fault) {
 	ird := depth(ours.IRD)
 	agreed := Agreed{IRD: int(ird), ORD: int(depth(ours.ORD))}
-	untold := reply.IRD == Unset || reply.IRD == 0 && reply.ORD == 0
+	untold := reply.IRD == Unset || reply.IRD == 0 && reply.ORD == 0 && !ours.Strict
 	if !untold {
 		agreed.ORD = min(agreed.ORD, int(reply.IRD))
 	}

@@ -49,7 +49,7 @@ func TestMPA2_11_ResponderRaisesIRDForAReadRTR(t *testing.T) {
 	require.Equal(t, Agreed{IRD: 1, ORD: 1, RTR: Read}, agreed)
 }
 
-func TestMPA2_13_InitiatorFitsTheReply(t *testing.T) {
+func TestInitiatorFitsTheReply(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		ours      Limits
@@ -84,6 +84,12 @@ func TestBothDepthsZeroIsNoAnswer(t *testing.T) {
 	agreed, fault := Conclude(Limits{IRD: 16, ORD: 16, RTR: Write | Read}, Data{PeerToPeer: true, RTR: Read})
 	require.Nil(t, fault, "siw without depths of its own is tolerated")
 	require.Equal(t, Agreed{IRD: 16, ORD: 16, RTR: Read}, agreed)
+
+	agreed, fault = Conclude(Limits{IRD: 16, ORD: 16, RTR: Write | Read, Strict: true}, Data{PeerToPeer: true, RTR: Write | Read})
+	require.Nil(t, fault, "a strict initiator believes it")
+	require.Equal(t, Agreed{IRD: 16, RTR: Write}, agreed)
+	_, fault = Conclude(Limits{IRD: 16, ORD: 16, RTR: Write | Read, Strict: true}, Data{PeerToPeer: true, RTR: Read})
+	requireCode(t, transport.MPANoRTR, fault, "and sends no Read, not as RTR either")
 }
 
 func TestMPA2_14_37_InsufficientIRDIsCode6(t *testing.T) {

@@ -21,7 +21,7 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 		s.Release(false)
 		return nil, nil, err
 	}
-	ours := enhanced.Limits{IRD: ird, ORD: ord, Untold: o.FixedDepths}
+	ours := enhanced.Limits{IRD: ird, ORD: ord, Untold: o.FixedDepths, Strict: o.StrictDepths}
 	request := control{function: Initiate, private: private}
 	if !o.Plain {
 		request.function, request.data = EnhancedInitiate, enhanced.Request(ours)
