@@ -17,8 +17,13 @@ import (
 // A CQ should have room for every work request that its QPs can have posted,
 // unsignaled ones included, since an error completes those too (RFC 5042 section
 // 6.4.3.2): the sum of their SendDepth and RecvDepth, for a slot of a queue is free
-// only when the completion of what was in it has been polled. A completion that finds
-// it full is lost: that raises EventCQOverflow and terminates the QP.
+// only when the completion of what was in it has been polled. That holds with an SRQ, too.
+// A QP whose QPConfig sets depths for which the CQ has no room, beside those that others have
+// set, is refused with ErrCQTooSmall, and so is a Resize that leaves too little for them. A
+// depth that is left to its default reserves nothing: the program is trusted to post no more
+// than the CQ holds. A completion that finds it full is lost: that raises EventCQOverflow and
+// terminates the QP. Completions that ended QPs have left behind keep their entries until
+// they are polled, and are not counted.
 //
 // A CQ is closed by Close, by the end of its RNIC, and one of a QP's own (see [QP.SendCQ])
 // by the end of that QP. What is in it can then still be polled.
@@ -33,6 +38,7 @@ type CQ struct {
 	n          int
 	solicited  int // entries that WaitSolicited waits for
 	qps        int // attached queues
+	needed     int // their depths in sum, of those that were set
 	sole       *QP // whose they all are; nil if they are several's
 	overflowed bool
 	closed     bool
@@ -71,7 +77,8 @@ func newCQ(r *RNIC, depth int) *CQ { return &CQ{rnic: r, depth: depth} }
 
 // Resize gives the CQ room for depth entries, more or fewer than before. It fails, and
 // changes nothing, if that is not within Limits.MaxCQDepth, or less than there are
-// completions to be polled. A CQ that has overflowed tells of the next overflow again.
+// completions to be polled, or less than the queues of its QPs need (ErrCQTooSmall). A CQ
+// that has overflowed tells of the next overflow again.
 func (cq *CQ) Resize(depth int) error {
 	if err := checkDepth("CQ", depth, cq.rnic.limits.MaxCQDepth); err != nil {
 		return err
@@ -83,6 +90,8 @@ func (cq *CQ) Resize(depth int) error {
 		return errCQClosed
 	case cq.n > depth:
 		return fmt.Errorf("%w: resize CQ to %d entries, %d wait to be polled", ErrLimit, depth, cq.n)
+	case cq.needed > depth:
+		return fmt.Errorf("%w: resize to %d entries, its queue pairs can need %d", ErrCQTooSmall, depth, cq.needed)
 	}
 	cq.depth, cq.overflowed = depth, false
 	if len(cq.ring) > depth {
@@ -211,11 +220,15 @@ func (r *RNIC) dropCQ(cq *CQ) {
 	}
 }
 
-func (cq *CQ) attach(qp *QP) error {
+// attach adds a queue of the QP, for which so many entries are reserved.
+func (cq *CQ) attach(qp *QP, reserve int) error {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	if cq.closed {
+	switch {
+	case cq.closed:
 		return errCQClosed
+	case cq.needed+reserve > cq.depth:
+		return fmt.Errorf("%w: it has %d entries, and its queue pairs could need %d", ErrCQTooSmall, cq.depth, cq.needed+reserve)
 	}
 	if cq.qps == 0 {
 		cq.sole = qp
@@ -223,11 +236,13 @@ func (cq *CQ) attach(qp *QP) error {
 		cq.sole = nil
 	}
 	cq.qps++
+	cq.needed += reserve
 	return nil
 }
 
-func (cq *CQ) detach() {
+func (cq *CQ) detach(reserve int) {
 	cq.mu.Lock()
+	cq.needed -= reserve
 	if cq.qps--; cq.qps == 0 {
 		cq.sole = nil
 		if !cq.counted { // it was the QP's own, and nothing comes any more

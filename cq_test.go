@@ -390,12 +390,15 @@ func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testin
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
-				small, err := s.rnic.CreateCQ(2)
+				small, err := s.rnic.CreateCQ(4 * defaultDepth)
 				require.NoError(t, err)
 				loser := &talk{side: &side{T: t, rnic: s.rnic, pd: s.pd}}
 				loser.p, loser.qp = responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
 				_, shares := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
 				_, apart := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+				small.mu.Lock()
+				small.depth = 2 // no CQ is so by itself
+				small.mu.Unlock()
 
 				overflow(loser)
 				loser.wantTerminate("the QP that lost a completion says 0/2/07", 0x0207)

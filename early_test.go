@@ -79,7 +79,7 @@ func TestVERBS_34_44_FailedSetUpFlushes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		oops := errors.New("oops")
-		cq, err := s.rnic.CreateCQ(16)
+		cq, err := s.rnic.CreateCQ(2 * defaultDepth)
 		require.NoError(t, err)
 		posts := func(qp *QP) {
 			require.NoError(t, qp.PostRecv(RecvWR{ID: 4}, RecvWR{ID: 5}))

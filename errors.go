@@ -24,6 +24,7 @@ var (
 	ErrQueueFull   = errors.New("iwarp: queue full")
 	ErrLimit       = errors.New("iwarp: limit reached")
 	ErrWindowBound = errors.New("iwarp: memory windows are bound")
+	ErrCQTooSmall  = errors.New("iwarp: the completion queue is too small")
 )
 
 // A TerminateError tells that a Terminate message ended the stream (RFC 5040

@@ -78,7 +78,7 @@ func newLonelyVictim(t *testing.T) *victim {
 	v.recv = v.part(v.pd, recvAt, recvLen, stag.LocalWrite, nil)
 	v.sink = v.part(v.pd, sinkAt, sinkLen, stag.LocalWrite, nil)
 	var err error
-	v.cq, err = v.rnic.CreateCQ(16)
+	v.cq, err = v.rnic.CreateCQ(2 * defaultDepth)
 	require.NoError(t, err)
 	return v
 }

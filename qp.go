@@ -27,6 +27,8 @@ type QP struct {
 	recvCQ *CQ
 	rq     recvQueue
 
+	reserved struct{ send, recv int } // entries of the CQs, see CQ
+
 	sent     gathering // guarded by the stream's lock
 	received gathering // the receiving goroutine's
 	tapped   bool      // Trace has a capture already
@@ -72,7 +74,8 @@ type QP struct {
 type QPConfig struct {
 	PD *PD
 	// SendCQ and RecvCQ take the completions; they may be the same, and shared with
-	// other QPs. nil: a CQ of the QP's own, see QP.SendCQ.
+	// other QPs. A CQ without room for the SendDepth and RecvDepth that are
+	// set is refused (ErrCQTooSmall). nil: a CQ of the QP's own, see QP.SendCQ.
 	SendCQ, RecvCQ *CQ
 	// SRQ, if it is set, is where messages of the peer take their receives from. It may
 	// be of another PD.
@@ -192,6 +195,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 		return nil, err
 	}
 	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{}), drained: make(chan struct{})}
+	qp.reserved.send, qp.reserved.recv = qc.SendDepth, qc.RecvDepth
 	qp.rq = recvQueue{qp: qp, depth: cfg.RecvDepth}
 	qp.tx.qp, qp.rx.qp = qp, qp
 	qp.tx.task = r.tasks.task(qp.tx.wait)
@@ -219,19 +223,19 @@ func (qp *QP) attach() error {
 	if err := qp.pd.use(); err != nil {
 		return err
 	}
-	if err := qp.sendCQ.attach(qp); err != nil {
+	if err := qp.sendCQ.attach(qp, qp.reserved.send); err != nil {
 		qp.pd.release()
 		return err
 	}
-	if err := qp.recvCQ.attach(qp); err != nil {
-		qp.sendCQ.detach()
+	if err := qp.recvCQ.attach(qp, qp.reserved.recv); err != nil {
+		qp.sendCQ.detach(qp.reserved.send)
 		qp.pd.release()
 		return err
 	}
 	if srq := qp.cfg.SRQ; srq != nil {
 		if err := srq.attach(); err != nil {
-			qp.recvCQ.detach()
-			qp.sendCQ.detach()
+			qp.recvCQ.detach(qp.reserved.recv)
+			qp.sendCQ.detach(qp.reserved.send)
 			qp.pd.release()
 			return err
 		}
@@ -243,8 +247,8 @@ func (qp *QP) detach() {
 	if srq := qp.cfg.SRQ; srq != nil {
 		srq.detach(qp)
 	}
-	qp.recvCQ.detach()
-	qp.sendCQ.detach()
+	qp.recvCQ.detach(qp.reserved.recv)
+	qp.sendCQ.detach(qp.reserved.send)
 	qp.pd.release()
 	qp.rnic.give(&qp.rnic.used.qp)
 }

@@ -49,6 +49,55 @@ func TestSEC_23_CQOfTheSumOfItsQueuesDoesNotOverflow(t *testing.T) {
 	})
 }
 
+// TestSEC_23_CQThatIsTooSmallIsRefused: when a QP is attached to it, and when it is made
+// smaller (section 6.4.3.2). Nothing is left of a QP that was refused.
+func TestSEC_23_CQThatIsTooSmallIsRefused(t *testing.T) {
+	const send, recv = 5, 3
+	s := newSide(t, nil)
+	srq, err := s.pd.CreateSRQ(1)
+	require.NoError(t, err)
+	qp := func(sendCQ, recvCQ *CQ, q *SRQ) (*QP, error) {
+		return s.rnic.newQP(&QPConfig{PD: s.pd, SendCQ: sendCQ, RecvCQ: recvCQ, SRQ: q, SendDepth: send, RecvDepth: recv})
+	}
+	for why, c := range map[string]struct {
+		needs  int
+		attach func(cq *CQ) (*QP, error)
+	}{
+		"both queues":           {send + recv, func(cq *CQ) (*QP, error) { return qp(cq, cq, nil) }},
+		"the send queue":        {send, func(cq *CQ) (*QP, error) { return qp(cq, nil, nil) }},
+		"the receive queue":     {recv, func(cq *CQ) (*QP, error) { return qp(nil, cq, nil) }},
+		"what it has of an SRQ": {recv, func(cq *CQ) (*QP, error) { return qp(nil, cq, srq) }},
+		"two QPs": {2 * (send + recv), func(cq *CQ) (*QP, error) {
+			first, err := qp(cq, cq, nil)
+			require.NoError(t, err)
+			defer first.abandon(nil)
+			return qp(cq, cq, nil)
+		}},
+	} {
+		cq, err := s.rnic.CreateCQ(c.needs - 1)
+		require.NoError(t, err)
+		_, err = c.attach(cq)
+		require.ErrorIs(t, err, ErrCQTooSmall, why)
+		require.Zero(t, s.rnic.used.qp, why)
+		require.Zero(t, cq.needed, why)
+		require.NoError(t, cq.Resize(c.needs))
+		made, err := c.attach(cq)
+		require.NoError(t, err, why)
+		require.ErrorIs(t, cq.Resize(cq.needed-1), ErrCQTooSmall, why)
+		made.abandon(nil)
+		require.NoError(t, cq.Resize(1), "what was needed is given back")
+		require.NoError(t, cq.Close())
+	}
+	own, err := qp(nil, nil, nil)
+	require.NoError(t, err, "a CQ of a QP's own is large enough")
+	_, err = qp(own.SendCQ(), nil, nil)
+	require.ErrorIs(t, err, ErrCQTooSmall, "but for no other")
+	require.ErrorIs(t, own.RecvCQ().Resize(recv-1), ErrCQTooSmall)
+	own.abandon(nil)
+	require.NoError(t, srq.Close())
+	require.NoError(t, s.pd.Close())
+}
+
 func send1(msn uint32) []byte { return send(msn, 0, "") }
 
 // TestSEC_32_IdleStreamsCanBeFoundAndReaped: by counters that do not move (section

@@ -103,7 +103,7 @@ func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 func TestMPA_70_VERBS_54_ResponderWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		cq, err := s.rnic.CreateCQ(8)
+		cq, err := s.rnic.CreateCQ(defaultDepth)
 		require.NoError(t, err)
 		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: cq})
 		require.NoError(t, qp.PostSend(SendWR{ID: 1, Op: OpSend, Inline: []byte("a")}, SendWR{ID: 2, Op: OpSend, Inline: []byte("b")}))

@@ -382,7 +382,7 @@ func TestMessagesWaitForASharedReceive(t *testing.T) {
 		require.NoError(t, err)
 		var all []*peer
 		for range 3 {
-			p, _ := s.opens(QPConfig{RecvCQ: cq, RNRWait: 7 * time.Second})
+			p, _ := s.opens(QPConfig{RecvCQ: cq, RecvDepth: 2, RNRWait: 7 * time.Second})
 			p.writes(fpdu(send(1, 0, "hi")))
 			all = append(all, p)
 		}
