@@ -82,8 +82,9 @@
 //
 // Extensions: Immediate Data and atomic operations are those of RFC 7306. Whether the
 // peer knows them is for the applications to tell each other, in the private data for
-// one (RFC 7306 section 1.1). A peer that does not know them ends the connection, with an
-// error here that matches ErrUnsupported.
+// one (RFC 7306 section 1.1): [QP.Extensions] is what to tell, [QP.PeerExtensions] what is
+// known of the peer. A peer that does not know them ends the connection, with an error here
+// that matches ErrUnsupported.
 //
 // Durability: with [QPConfig].Commit, [QP.Commit] makes durable what was written to the
 // peer's memory before, [QP.CommitThen] stores eight octets behind that, and the peer's program takes no

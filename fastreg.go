@@ -51,11 +51,7 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {
 		return fmt.Errorf("iwarp: %v takes Memory or a Buffer, not both", wr.Op)
 	}
 	var err error
-	if wr.Buffer != nil {
-		r.Enable, err = mr.blank.PrepareBuffer(wr.Buffer, wr.Access, wr.Remote.TO)
-	} else {
-		r.Enable, err = mr.blank.Prepare(wr.Memory, wr.Access, wr.Remote.TO)
-	}
+	r.Enable, err = mr.blank.PrepareKey(wr.Memory, wr.Buffer, wr.Access, wr.Remote.TO, wr.Key)
 	return prepareError(wr.Op, err)
 }
 

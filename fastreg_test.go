@@ -42,6 +42,42 @@ func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 	})
 }
 
+// TestVERBS_1_KeyOfTheCaller: of what is registered whole, by a work request, and bound. The
+// peer may know the STag before any of it.
+func TestVERBS_1_KeyOfTheCaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		key := func(n uint8) *uint8 { return &n }
+		whole, err := k.pd.RegisterMR(make([]byte, 8), stag.LocalWrite|stag.RemoteWrite, &MROptions{Key: key(0xa5)})
+		require.NoError(t, err)
+		require.Equal(t, uint8(0xa5), whole.STag().Key())
+
+		mr, err := k.pd.AllocMR(8, stag.LocalWrite|stag.RemoteWrite, nil)
+		require.NoError(t, err)
+		mw, err := k.pd.AllocMW()
+		require.NoError(t, err)
+		index, indexMW := mr.STag()&^0xff, mw.STag()&^0xff
+		_, lent := k.register(8, stag.LocalWrite|stag.MWBind, nil)
+		for _, n := range []uint8{7, 0, 7} {
+			mem := make([]byte, 8)
+			k.posts(
+				SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite, Key: key(n)},
+				SendWR{ID: 2, Op: OpBind, MW: mw, Local: []SGE{lent.Slice(0, 8)}, Access: stag.RemoteWrite, Key: key(n ^ 0xff)})
+			k.wantCompletions("both are in force", 1, 2)
+			require.Equal(t, index|stag.STag(n), mr.STag())
+			require.Equal(t, indexMW|stag.STag(n^0xff), mw.STag())
+			k.p.writes(fpdu(write(index|stag.STag(n), 0, "written")))
+			k.p.writes(fpdu(write(indexMW|stag.STag(n^0xff), 0, "through")))
+			synctest.Wait()
+			require.Equal(t, "written\x00", string(mem))
+			k.posts(SendWR{ID: 3, Op: OpLocalInvalidate, MR: mr}, SendWR{ID: 4, Op: OpLocalInvalidate, MW: mw})
+			k.wantCompletions("and can be enabled again", 3, 4)
+		}
+		k.p.writes(fpdu(write(index|7, 0, "late")))
+		k.wantTerminate("the last one is invalid: 1/1/00", 0x1100)
+	})
+}
+
 // TestVERBS_13_14_PeerUsesRegistrations: what it knew before the last registration is dead.
 func TestVERBS_13_14_PeerUsesRegistrations(t *testing.T) {
 	bubble(t, func(t *testing.T) {

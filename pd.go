@@ -39,6 +39,10 @@ type MROptions struct {
 	// QP binds the region to one QP of the PD: no other peer can use its STag, and
 	// only such a region can be invalidated by the peer (Send with Invalidate).
 	QP *QP
+	// Key, if it is not nil, is the low octet of the STag, chosen by the caller
+	// (draft-hilland-rddp-verbs section 7.2). nil: one that a peer can hardly predict. AllocMR
+	// does not look at it: each OpRegister has a key of its own.
+	Key *uint8
 
 	// Durable makes octets of the region survive a power cut, when the peer asks for it by
 	// a Commit (see [QP.Commit]). Offsets are those in the region. Package commit has some,
@@ -99,7 +103,7 @@ func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*
 func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func(*MR, stag.Options) (*stag.Region, error)) (*MR, error) {
 	o := stag.Options{Access: access, Scope: stag.Scope{PD: pd.id}}
 	if opts != nil {
-		o.BaseTO = opts.BaseTO
+		o.BaseTO, o.Key = opts.BaseTO, opts.Key
 		if opts.QP != nil {
 			if opts.QP.pd != pd {
 				return nil, fmt.Errorf("iwarp: register: MROptions.QP belongs to another PD")

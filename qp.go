@@ -44,6 +44,7 @@ type QP struct {
 
 	state              atomic.Uint32 // a State
 	commits            commits
+	peerExtensions     atomic.Uint32 // that the application has told of
 	tx                 sender
 	rx                 receiver
 	sendRoom, recvRoom room

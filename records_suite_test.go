@@ -162,7 +162,7 @@ var operations = []func(*testing.T){
 	TestEXT_11_14_16_17_21_ReceivesOfImmediateData,
 	TestEXT_11_ImmediateDataTakesASharedReceive,
 	TestEXT_13_18_25_31_45_46_67_69_HostileExtensions,
-	TestEXT_6_7_PeerThatDoesNotKnowAtomics,
+	TestEXT_7_PeerThatDoesNotKnowAtomics,
 	TestEXT_7_18_PeerThatDoesNotKnowImmediateData,
 	TestEXT_44_45_TargetThatIsNotAligned,
 	TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes,

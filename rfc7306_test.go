@@ -230,9 +230,97 @@ func TestEXT_13_18_25_31_45_46_67_69_HostileExtensions(t *testing.T) {
 	attacks(t, list)
 }
 
-// TestEXT_6_7_PeerThatDoesNotKnowAtomics: an application that wants to know says so in
+// TestEXT_16_EveryBitOfImmediateDataIsUnchanged: each alone, each missing, none and all.
+func TestEXT_16_EveryBitOfImmediateDataIsUnchanged(t *testing.T) {
+	client, server := connect(t, pairConfig{network: "pipe"})
+	ctx := testContext(t)
+	patterns := []uint64{0, ^uint64(0)}
+	for bit := range 64 {
+		patterns = append(patterns, 1<<bit, ^uint64(1<<bit))
+	}
+	for _, p := range patterns {
+		var imm [8]byte
+		binary.BigEndian.PutUint64(imm[:], p)
+		require.NoError(t, server.qp.PostRecv(RecvWR{}))
+		_, err := client.qp.do(ctx, SendWR{Op: OpImmediate, Imm: imm})
+		require.NoError(t, err)
+		require.Equal(t, imm, server.completes(server.qp.RecvCQ(), 1)[0].Imm)
+	}
+}
+
+// TestEXT_6_FlagsOfThePeerAreOffUntilKnown: the applications negotiate, and what they do not
+// say is known when the peer has used it or answered.
+func TestEXT_6_FlagsOfThePeerAreOffUntilKnown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := newSide(t, nil), newSide(t, nil)
+		var wanted Extensions
+		client.meets(server, QPConfig{PrivateData: []byte{byte(ExtImmediate | ExtAtomic)}}, func(cr *ConnRequest) QPConfig {
+			wanted = Extensions(cr.PrivateData()[0])
+			return QPConfig{PrivateData: []byte{byte(wanted & ExtAtomic)}}
+		})
+		require.Equal(t, ExtImmediate|ExtAtomic, client.qp.Extensions(), "what this side takes")
+		require.Zero(t, client.qp.PeerExtensions(), "private data is the application's to look at")
+		require.Zero(t, server.qp.PeerExtensions())
+		client.qp.SetPeerExtensions(Extensions(client.qp.PrivateData()[0]))
+		server.qp.SetPeerExtensions(wanted)
+		require.Equal(t, ExtAtomic, client.qp.PeerExtensions(), "it has negotiated above RDMAP")
+		require.Equal(t, ExtImmediate|ExtAtomic, server.qp.PeerExtensions())
+		client.qp.SetPeerExtensions(0)
+		require.Zero(t, client.qp.PeerExtensions())
+	})
+	for what, c := range map[string]struct {
+		does func(k *talk)
+		want Extensions
+	}{
+		"nothing":    {func(*talk) {}, 0},
+		"a Send":     {func(k *talk) { k.p.writes(fpdu(send(1, 0, ""))) }, 0},
+		"Immediate":  {func(k *talk) { k.p.writes(fpdu(untagged(0x41, 0x48, 0, 0, 1, 0, "12345678"))) }, ExtImmediate},
+		"and marked": {func(k *talk) { k.p.writes(fpdu(untagged(0x41, 0x49, 0, 0, 1, 0, "12345678"))) }, ExtImmediate},
+		"an Atomic Request": {func(k *talk) {
+			mr, err := k.pd.RegisterMR(make([]byte, 8), stag.LocalWrite|stag.RemoteAtomic, nil)
+			require.NoError(k, err)
+			k.p.writes(fpdu(atomicRequest(1, 0, mr.STag(), 0, 1, 0, 0, 0)))
+			k.p.segment()
+		}, ExtAtomic},
+		"an Atomic Response": {func(k *talk) {
+			k.posts(SendWR{ID: 1, Op: OpFetchAdd, Remote: remote})
+			k.p.segment()
+			require.Zero(k, k.qp.PeerExtensions(), "to ask is not to know")
+			k.p.writes(fpdu(atomicResponse(1, 1, 7)))
+		}, ExtAtomic},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				require.NoError(t, k.qp.PostRecv(RecvWR{}))
+				c.does(k)
+				synctest.Wait()
+				require.Equal(t, c.want, k.qp.PeerExtensions())
+				require.NoError(t, k.qp.Abort())
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		commits := func(negotiate bool) QPConfig { return QPConfig{Commit: &CommitOptions{Negotiate: negotiate}} }
+		for _, c := range []struct {
+			client, server QPConfig
+			own, known     Extensions
+		}{
+			{QPConfig{}, commits(true), 0, 0},
+			{commits(true), QPConfig{}, 0, 0},
+			{commits(true), commits(true), ExtCommit, ExtCommit},
+			{commits(false), commits(false), ExtCommit, 0},
+		} {
+			client, _ := connect(t, pairConfig{network: "pipe", client: c.client, server: c.server})
+			require.Equal(t, ExtImmediate|ExtAtomic|c.own, client.qp.Extensions())
+			require.Equal(t, c.known, client.qp.PeerExtensions())
+		}
+	})
+}
+
+// TestEXT_7_PeerThatDoesNotKnowAtomics: an application that wants to know says so in
 // the private data, or tries on a connection that it can lose.
-func TestEXT_6_7_PeerThatDoesNotKnowAtomics(t *testing.T) {
+func TestEXT_7_PeerThatDoesNotKnowAtomics(t *testing.T) {
 	for what, answer := range map[string]func(asked []byte) []byte{
 		"it names the request": func(asked []byte) []byte { return terminate(0x0206, tellsHeader, asked) },
 		"it names nothing":     func([]byte) []byte { return terminate(0x0206, tellsNothing, nil) },

@@ -115,6 +115,7 @@ type SGE struct {
 //	Local Invalidate            Invalidate: an STag of this side; or MR or MW, by what was posted before
 //	Register                    MR of AllocMR; Memory or Buffer; Access; Remote.TO: the TO of its first octet
 //	Bind                        MW; exactly one Local, what it is to cover; Access; Remote.TO likewise
+//	  both of them              Key, if it is chosen
 //
 // A Write or Read moves the octets of Local; Remote must be at least as long.
 // Memory named by Local is the QP's until the completion; Inline is copied when
@@ -140,7 +141,11 @@ type SGE struct {
 // still uses the STag. They fail, with StatusBind, where an STag is not in the right
 // state or not the QP's to use, and where they ask for more than there is to grant;
 // like every failure that ends the QP. What Register names is registered as by
-// [PD.RegisterMR], not copied, until it is invalidated.
+// [PD.RegisterMR], not copied, until it is invalidated. Key is the low octet of the new
+// STag, whose other bits stay (draft-hilland-rddp-verbs section 7.2). nil, the default: one
+// that a peer can hardly predict, and that was not in use for long (RFC 5040 section 8.1.1).
+// Who chooses keys takes care that a peer that knows an old STag does not know the new one
+// by it.
 type SendWR struct {
 	ID         uint64 // the caller's, returned in the WC
 	Op         Op
@@ -153,6 +158,7 @@ type SendWR struct {
 	MR         *MR
 	MW         *MW
 	Access     stag.Access
+	Key        *uint8
 	Memory     []byte
 	Buffer     Buffer
 	Regions    []RemoteBuffer

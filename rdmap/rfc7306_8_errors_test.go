@@ -172,7 +172,7 @@ func TestEXT_2_QueueOfEachMessage(t *testing.T) {
 	require.Equal(t, map[Opcode]ddp.QN{0x8: 0, 0x9: 0, 0xa: 1, 0xb: 3}, got)
 }
 
-func TestEXT_6_NothingIsTriedByItself(t *testing.T) {
+func TestNothingIsTriedByItself(t *testing.T) {
 	c := converse(t, nil)
 	c.post(sendOf(1, ""), writeOf(2, target, ""), readOf(3, target))
 	require.NoError(t, c.flush())

@@ -36,23 +36,34 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*Blank, error) {
 // until then its STag is INVALID. It fails when the Blank is closed, or without
 // randomness; what is wrong with the registration itself, Enable tells.
 func (b *Blank) Prepare(mem []byte, access Access, base uint64) (*Region, error) {
-	return b.region(&Region{mem: mem, size: uint64(len(mem))}, access, base)
+	return b.PrepareKey(mem, nil, access, base, nil)
 }
 
 // PrepareBuffer does for a Buffer what Prepare does for memory. Its size is asked
 // once, here.
 func (b *Blank) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, error) {
-	size, err := sizeOf(buf)
-	if err != nil {
-		return nil, err
+	if buf == nil {
+		return nil, errNoBuffer
 	}
-	return b.region(&Region{buf: buf, size: size}, access, base)
+	return b.PrepareKey(nil, buf, access, base, nil)
 }
 
-func (b *Blank) region(r *Region, access Access, base uint64) (*Region, error) {
-	r.access, r.base, r.scope = access, base, b.scope
-	r.flush, r.guard, r.dirty = b.flush, b.guard, b.dirty
-	return b.prepare(r)
+// PrepareKey is Prepare, or PrepareBuffer if buf is not nil, with a key that the caller
+// has chosen (draft-hilland-rddp-verbs section 7.2), unless it is nil: then the key is one
+// that a peer can hardly predict. To choose the key of a registration that a peer knows of
+// is to let that peer use the new one, too.
+func (b *Blank) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, key *uint8) (*Region, error) {
+	r := &Region{
+		mem: mem, size: uint64(len(mem)), buf: buf,
+		access: access, base: base, scope: b.scope, flush: b.flush, guard: b.guard, dirty: b.dirty,
+	}
+	if buf != nil {
+		var err error
+		if r.size, err = sizeOf(buf); err != nil {
+			return nil, err
+		}
+	}
+	return b.prepare(r, key)
 }
 
 // Enable puts a registration that [Blank.Prepare] made into force, on behalf of the

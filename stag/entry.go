@@ -51,7 +51,7 @@ var (
 func (e *entry) start() error {
 	blank := &Region{entry: e, scope: e.scope}
 	blank.state.Store(invalid)
-	if err := e.table.insert(blank); err != nil {
+	if err := e.table.insert(blank, nil); err != nil {
 		return err
 	}
 	e.live = blank
@@ -67,22 +67,35 @@ func (e *entry) Live() *Region {
 	return e.live
 }
 
-// prepare names a Region that is to be enabled.
-func (e *entry) prepare(r *Region) (*Region, error) {
+// prepare names a Region that is to be enabled. key is nil if any will do.
+func (e *entry) prepare(r *Region, key *uint8) (*Region, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.revoked == never {
 		return nil, ErrInvalid
 	}
-	random, err := e.table.randomByte()
+	k, err := e.key(key)
 	if err != nil {
 		return nil, err
 	}
 	e.prepared++
 	r.entry, r.turn = e, e.prepared
-	r.stag = STag(e.live.stag.Index()<<8 | uint32(e.keys.draw(random)))
+	r.stag = STag(e.live.stag.Index()<<8 | uint32(k))
 	r.state.Store(invalid)
 	return r, nil
+}
+
+// key is the chosen one, or one that is hard to predict. Preconditions: e.mu is held.
+func (e *entry) key(chosen *uint8) (uint8, error) {
+	if chosen != nil {
+		e.keys.choose(*chosen)
+		return *chosen, nil
+	}
+	random, err := e.table.randomByte()
+	if err != nil {
+		return 0, err
+	}
+	return e.keys.draw(random), nil
 }
 
 // admit checks whether r may take the place of what is live. Preconditions: e.mu is

@@ -12,8 +12,19 @@ func (k *keys) start(inUse uint8) {
 	}
 }
 
-func (k *keys) draw(random uint8) uint8 {
-	i := int(random) % (len(k.order) / 2)
+func (k *keys) draw(random uint8) uint8 { return k.use(int(random) % (len(k.order) / 2)) }
+
+// choose puts a key in use that somebody else has chosen.
+func (k *keys) choose(key uint8) {
+	for i := range k.order {
+		if k.order[i] == key {
+			k.use(i)
+			return
+		}
+	}
+}
+
+func (k *keys) use(i int) uint8 {
 	key := k.order[i]
 	copy(k.order[i:], k.order[i+1:])
 	k.order[len(k.order)-1] = key

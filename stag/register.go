@@ -18,6 +18,9 @@ type Options struct {
 	// Failed is told, after Dirty, of a peer's RDMA Write that the Buffer could not take,
 	// which is then no error. nil: it is one.
 	Failed func(off, n int64, err error)
+	// Key is the low octet of the STag (draft-hilland-rddp-verbs section 7.2). nil: one
+	// that is hard to predict. Allocate does not look at it; each registration brings its own.
+	Key *uint8
 }
 
 // Register makes mem accessible under a new, unpredictable STag. From now on, and
@@ -40,11 +43,14 @@ func (t *Table) RegisterBuffer(b Buffer, o Options) (*Region, error) {
 	return t.register(&Region{buf: b, size: size}, o)
 }
 
-var errEmpty = errors.New("stag: an empty region")
+var (
+	errEmpty    = errors.New("stag: an empty region")
+	errNoBuffer = errors.New("stag: no buffer: it is nil")
+)
 
 func sizeOf(b Buffer) (uint64, error) {
 	if b == nil {
-		return 0, errors.New("stag: no buffer: it is nil")
+		return 0, errNoBuffer
 	}
 	size := b.Size()
 	if size < 0 {
@@ -65,7 +71,7 @@ func (t *Table) register(r *Region, o Options) (*Region, error) {
 	}
 	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
 	r.flush, r.guard, r.dirty, r.failed = o.Flusher, o.Watch, o.Dirty, o.Failed
-	if err := t.insert(r); err != nil {
+	if err := t.insert(r, o.Key); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -57,8 +57,8 @@ func (t *Table) lookup(s STag) *Region {
 	return r
 }
 
-// insert gives the region an STag and makes it known.
-func (t *Table) insert(r *Region) error {
+// insert gives the region an STag, with the key if one is chosen, and makes it known.
+func (t *Table) insert(r *Region, key *uint8) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.live >= t.limit {
@@ -67,6 +67,9 @@ func (t *Table) insert(r *Region) error {
 	s, err := t.draw()
 	if err != nil {
 		return err
+	}
+	if key != nil {
+		s = s&^0xff | STag(*key)
 	}
 	r.stag = s
 	t.reserve()

@@ -21,6 +21,55 @@ func TestVERBS_1_2_IndexAndKeyBothCount(t *testing.T) {
 	}
 }
 
+// TestVERBS_1_TheCallerChoosesTheKey: at every enable, whatever was in use before; the
+// index stays.
+func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
+	p := newPeer(t)
+	for _, key := range []uint8{0, 0x7f, 0xff} {
+		for _, register := range map[string]func(o Options) (*Region, error){
+			"memory":   func(o Options) (*Region, error) { return p.table.Register(make([]byte, 8), o) },
+			"a Buffer": func(o Options) (*Region, error) { return p.table.RegisterBuffer(sized(8), o) },
+		} {
+			r, err := register(Options{Access: everyRight, Scope: p.who, Key: &key})
+			require.NoError(t, err)
+			require.Equal(t, key, r.STag().Key())
+			require.NotZero(t, r.STag().Index())
+			require.Equal(t, None, p.try(r.STag(), RemoteWrite, 0, 8))
+			require.Equal(t, InvalidSTag, p.try(r.STag()^1, RemoteWrite, 0, 8))
+		}
+	}
+	b, w, on := p.blank(8, everyRight), p.window(), p.register(8, lendable, 0)
+	enables := map[*entry]func(key *uint8) (*Region, error){
+		&b.entry: func(key *uint8) (*Region, error) {
+			r, err := b.PrepareKey(make([]byte, 8), nil, everyRight, 0, key)
+			require.NoError(t, err)
+			return r, p.table.Enable(p.who, r)
+		},
+		&w.entry: func(key *uint8) (*Region, error) {
+			r, err := w.PrepareKey(8, RemoteWrite, 0, key)
+			require.NoError(t, err)
+			return r, p.table.Bind(p.who, &p.windows, r, on, 0)
+		},
+	}
+	for e, enable := range enables {
+		index := e.Live().STag().Index()
+		for _, key := range []uint8{3, 2, 0, 0xff, 0xff, 3} { // the same again, too
+			r, err := enable(&key)
+			require.NoError(t, err)
+			require.Equal(t, STag(index<<8|uint32(key)), r.STag())
+			require.Equal(t, None, p.try(r.STag(), RemoteWrite, 0, 8))
+			require.Equal(t, None, p.table.InvalidateSTag(p.who, r.STag(), false))
+		}
+		for range 128 {
+			r, err := enable(nil)
+			require.NoError(t, err)
+			require.Equal(t, index, r.STag().Index())
+			require.NotEqual(t, uint8(3), r.STag().Key(), "one that was chosen is not drawn soon")
+			require.Equal(t, None, p.table.InvalidateSTag(p.who, r.STag(), false))
+		}
+	}
+}
+
 func TestVERBS_3_IndexZeroIsNeverHandedOut(t *testing.T) {
 	p := newPeer(t)
 	p.table = scripted(0, 0x42, 0xff, minSlots<<8|0x42)

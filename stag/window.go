@@ -27,7 +27,13 @@ func (t *Table) AllocateWindow(pd uint32) (*Window, error) {
 // then its STag is INVALID. It fails when the Window is closed, or without randomness;
 // what is wrong with the binding itself, Bind tells.
 func (w *Window) Prepare(n int, access Access, base uint64) (*Region, error) {
-	return w.prepare(&Region{size: uint64(max(n, 0)), access: access, base: base})
+	return w.PrepareKey(n, access, base, nil)
+}
+
+// PrepareKey is Prepare with a key that the caller has chosen, unless it is nil; see
+// [Blank.PrepareKey].
+func (w *Window) PrepareKey(n int, access Access, base uint64, key *uint8) (*Region, error) {
+	return w.prepare(&Region{size: uint64(max(n, 0)), access: access, base: base}, key)
 }
 
 // Windows are the windows that are bound to one stream. The zero value has none. All
