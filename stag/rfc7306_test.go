@@ -215,3 +215,77 @@ func TestUpdateDoesNotAllocate(t *testing.T) {
 		}))
 	}
 }
+
+// A watchedBuffer asks something whenever it is used.
+type watchedBuffer struct {
+	testFile
+	used                  func(what string)
+	readFails, writeFails error
+}
+
+func (b *watchedBuffer) ReadAt(p []byte, off int64) (int, error) {
+	b.used("read")
+	if b.readFails != nil {
+		return 0, b.readFails
+	}
+	return b.testFile.ReadAt(p, off)
+}
+
+func (b *watchedBuffer) WriteAt(p []byte, off int64) (int, error) {
+	b.used("written")
+	if b.writeFails != nil {
+		return 0, b.writeFails
+	}
+	return b.testFile.WriteAt(p, off)
+}
+
+// TestEXT_48_UpdatesOfBuffersHoldTheLock: from before the octets are read until after they
+// are written, and an Update that finds the lock taken waits for it.
+func TestEXT_48_UpdatesOfBuffersHoldTheLock(t *testing.T) {
+	p := newPeer(t)
+	var used []string
+	file := &watchedBuffer{testFile: testFile{data: make([]byte, 16)}}
+	file.used = func(what string) {
+		used = append(used, what)
+		require.False(t, p.table.buffers.mu.TryLock(), "%s with the lock", what)
+	}
+	r, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.who})
+	require.NoError(t, err)
+	p.update(r.STag(), 8, 1)
+	require.Equal(t, []string{"read", "written"}, used)
+	require.True(t, p.table.buffers.mu.TryLock(), "it is free afterwards, and taken by another now")
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.update(r.STag(), 8, 1)
+	}()
+	select {
+	case <-done:
+		require.Fail(t, "it did not wait")
+	case <-time.After(100 * time.Millisecond):
+	}
+	p.table.buffers.mu.Unlock()
+	<-done
+	require.Equal(t, uint64(2), binary.NativeEndian.Uint64(file.data[8:]))
+}
+
+// TestUpdateTellsWhatTheBufferFailed: and gives its lock back.
+func TestUpdateTellsWhatTheBufferFailed(t *testing.T) {
+	p := newPeer(t)
+	oops := errors.New("oops")
+	file := &watchedBuffer{testFile: testFile{data: make([]byte, 16)}, used: func(string) {}, readFails: oops}
+	r, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.who})
+	require.NoError(t, err)
+	add := func(v uint64) uint64 { return v + 1 }
+	_, err = p.table.Update(r, 8, add)
+	require.ErrorIs(t, err, oops, "in reading")
+	file.readFails, file.writeFails = nil, oops
+	_, err = p.table.Update(r, 8, add)
+	require.ErrorIs(t, err, oops, "in writing")
+	file.writeFails = nil
+	_, err = p.table.Update(r, 8, add)
+	require.NoError(t, err)
+	_, err = p.table.Update(r, 9, add)
+	require.ErrorIs(t, err, ErrBounds)
+}

@@ -196,3 +196,52 @@ func BenchmarkPlaceAt(b *testing.B) {
 		}
 	}
 }
+
+// TestOneSpanHasItsOwnBounds: a list of one is no more than that span, though its region,
+// or its memory, goes on.
+func TestOneSpanHasItsOwnBounds(t *testing.T) {
+	p := newPeer(t)
+	r := p.register(16, LocalWrite, 0)
+	mem := make([]byte, 16)
+	for what, c := range map[string]struct {
+		list []Span
+		all  []byte
+	}{
+		"a region": {[]Span{{Region: r, Off: 4, Len: 8}}, r.mem},
+		"memory":   {[]Span{{Mem: mem[4:], Len: 8}}, mem},
+	} {
+		for off := range uint64(12) {
+			for n := range 12 {
+				clear(c.all)
+				err := PlaceAt(c.list, off, numbered(n))
+				want := make([]byte, 16)
+				if off+uint64(n) <= 8 {
+					require.NoError(t, err, "%s: %d octets at %d", what, n, off)
+					copy(want[4+off:], numbered(n))
+				} else {
+					require.ErrorIs(t, err, ErrBounds, "%s: %d octets at %d", what, n, off)
+				}
+				require.Equal(t, want, c.all, "%s: %d octets at %d", what, n, off)
+
+				copy(c.all, numbered(16))
+				got := make([]byte, n)
+				parts, ok := Gather(nil, c.list, off, n)
+				if off+uint64(n) > 8 {
+					require.ErrorIs(t, ReadAt(c.list, got, off), ErrBounds, what)
+					require.False(t, ok, what)
+					continue
+				}
+				require.NoError(t, ReadAt(c.list, got, off), what)
+				require.Equal(t, numbered(16)[4+off:][:n], got, what)
+				require.True(t, ok, what)
+				require.Len(t, parts, min(n, 1), "%s: nothing is one piece less", what)
+				require.Equal(t, got, append(make([]byte, 0, n), bytes.Join(parts, nil)...), what)
+			}
+		}
+		_, ok := Gather(nil, c.list, 0, -1)
+		require.False(t, ok)
+	}
+	require.ErrorIs(t, PlaceAt([]Span{{Region: r, Off: 0, Len: 8}}, ^uint64(0), numbered(2)), ErrBounds, "where the sum wraps")
+	require.Nil(t, r.Bytes(0, -1))
+	require.Nil(t, r.Bytes(17, 0))
+}

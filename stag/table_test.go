@@ -65,6 +65,35 @@ func TestTableStaysSmallWithFewRegions(t *testing.T) {
 	require.LessOrEqual(t, len(*p.table.slots.Load()), 4096)
 }
 
+// TestSlotsAreCountedRightly: half of them are never used, so that a search comes to an end.
+func TestSlotsAreCountedRightly(t *testing.T) {
+	p := newPeer(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var live []*Region
+	peak := 0
+	for i := range 3000 {
+		if grow := rng.IntN(100) < 55; grow || len(live) == 0 {
+			live = append(live, p.register(1, 0, 0))
+		} else {
+			k := rng.IntN(len(live))
+			p.close(live[k])
+			live[k] = live[len(live)-1]
+			live = live[:len(live)-1]
+		}
+		s := *p.table.slots.Load()
+		used := 0
+		for k := range s {
+			if s[k].Load() != nil {
+				used++
+			}
+		}
+		require.Equal(t, used, p.table.used, "after %d changes", i)
+		require.LessOrEqual(t, 2*used, len(s))
+		peak = max(peak, len(live))
+		require.LessOrEqual(t, len(s), max(minSlots, 8*(peak+1)), "and not many more than were needed")
+	}
+}
+
 func TestQuarantineIsBounded(t *testing.T) {
 	q := quarantine{limit: 100}
 	for i := range uint32(1000) {

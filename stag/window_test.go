@@ -383,3 +383,89 @@ func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 	p.close(region.Load())
 	require.Zero(t, p.table.Len())
 }
+
+// TestInvalidatingAWindowAgainGivesNothingBackTwice: the region counts those that are bound.
+func TestInvalidatingAWindowAgainGivesNothingBackTwice(t *testing.T) {
+	p := newPeer(t)
+	on := p.register(16, lendable, 0)
+	w, other := p.window(), p.window()
+	first := p.bind(w, on, 0, 8, RemoteRead, 0)
+	p.bind(other, on, 8, 8, RemoteRead, 0)
+	for range 3 {
+		require.NoError(t, w.Invalidate(context.Background()))
+		require.NoError(t, p.table.Invalidate(context.Background(), first))
+		require.ErrorIs(t, p.table.Invalidate(context.Background(), on), ErrBound, "the other is bound still")
+	}
+	require.Nil(t, first.mem, "what is invalid keeps no memory")
+	require.Equal(t, 1, p.windows.Len())
+	require.NoError(t, other.Invalidate(context.Background()))
+	p.invalidate(on)
+}
+
+// TestEndOfAStreamWaitsForPlacementsThroughItsWindows: afterwards the octets are those of
+// their owner alone.
+func TestEndOfAStreamWaitsForPlacementsThroughItsWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		on := p.register(16, lendable, 0)
+		w := p.bind(p.window(), on, 0, 8, RemoteWrite, 0)
+		require.True(t, w.Pin(), "a placement is under way")
+		result := later(func() error { p.windows.Invalidate(); return nil })
+		_, done := result()
+		require.False(t, done)
+		require.False(t, w.Valid(), "no other can begin")
+		w.Unpin()
+		_, done = result()
+		require.True(t, done)
+		require.Zero(t, p.windows.Len())
+	})
+}
+
+// A failingFlusher has an error for one range.
+type failingFlusher struct{ off, n int64 }
+
+func (f failingFlusher) Flush(_ context.Context, off, n int64) error {
+	if off == f.off && n == f.n {
+		return errors.New("media failed")
+	}
+	return nil
+}
+
+// TestWindowTellsWhatTheMediaHaveFailed: in the offsets of the region behind it.
+func TestWindowTellsWhatTheMediaHaveFailed(t *testing.T) {
+	p := newPeer(t)
+	on, err := p.table.Register(make([]byte, 16), Options{Access: lendable, Scope: Scope{PD: 1}, Flusher: failingFlusher{8 + 2, 3}})
+	require.NoError(t, err)
+	w := p.bind(p.window(), on, 8, 8, RemoteWrite, 0)
+	require.ErrorContains(t, w.Flusher().Flush(context.Background(), 2, 3), "media failed")
+	require.NoError(t, w.Flusher().Flush(context.Background(), 3, 3))
+}
+
+// TestRegistrationOfABlankIsAsDurableAsTheBlank: it has its Flusher, and tells what was
+// written.
+func TestRegistrationOfABlankIsAsDurableAsTheBlank(t *testing.T) {
+	p := newPeer(t)
+	var dirty []int64
+	b, err := p.table.Allocate(8, Options{
+		Access: everyRight, Scope: Scope{PD: 1}, Flusher: failingFlusher{},
+		Dirty: func(off, n int64) { dirty = append(dirty, off, n) },
+	})
+	require.NoError(t, err)
+	r := p.enable(b, make([]byte, 8), everyRight, 0)
+	require.Equal(t, failingFlusher{}, r.Flusher())
+	require.Equal(t, None, p.try(r.STag(), RemoteWrite, 3, 2))
+	require.Equal(t, []int64{3, 2}, dirty)
+}
+
+// TestCloseOfABlankThatIsUsedTellsSo: its octets are not the caller's yet.
+func TestCloseOfABlankThatIsUsedTellsSo(t *testing.T) {
+	p := newPeer(t)
+	b := p.blank(8, everyRight)
+	r := p.enable(b, make([]byte, 8), everyRight, 0)
+	require.True(t, r.Hold())
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, b.Close(over), context.Canceled)
+	r.Release()
+	require.NoError(t, b.Close(over))
+}
