@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -239,6 +241,56 @@ func TestDDP_61_62_VERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 		require.Equal(t, StateError, k.qp.State())
 		k.wantEvent(EventTerminated)
 		k.wantAllRefused(te)
+	})
+}
+
+// A heldFlusher makes nothing durable before it is let go.
+type heldFlusher chan struct{}
+
+func (f heldFlusher) Flush(context.Context, int64, int64) error { <-f; return nil }
+
+// TestVERBS_39_PeerEndsWithARequestUnanswered: what it has asked for is not done, and it is
+// told.
+func TestVERBS_39_PeerEndsWithARequestUnanswered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{Commit: &CommitOptions{}}, nil)
+		held := make(heldFlusher)
+		_, mr := k.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: held})
+		ask := commit.Request{ID: 1, Regions: []commit.Region{{STag: mr.STag(), Len: 64}}}
+		k.p.writes(fpdu(untagged(0x41, 0x40|byte(commit.OpRequest), 0, 1, 1, 0, string(ask.Append(nil)))))
+		synctest.Wait()
+		sq, irq := k.qp.stream.Idle()
+		require.Equal(t, []int{0, 1}, []int{sq, irq}, "only a request of the peer is outstanding")
+		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		synctest.Wait()
+		close(held)
+		k.wantTerminate("bad close: 0/2/07", 0x0207)
+		var te *TerminateError
+		require.ErrorAs(t, k.qp.Err(), &te)
+		require.False(t, te.Remote)
+		require.Equal(t, StateError, k.qp.State())
+		k.wantEvent(EventTerminated)
+	})
+}
+
+// TestPeerEndsBehindItsReads: they are answered in full, and then the end is graceful.
+func TestPeerEndsBehindItsReads(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		const n = 1 << 20 // the pipe holds 64 KiB
+		_, mr := k.register(n, stag.RemoteRead, nil)
+		for msn := range uint32(2) {
+			k.p.writes(fpdu(readRequest(msn+1, 0x77, 0, n, mr.STag(), 0)))
+		}
+		synctest.Wait()
+		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		for got := 0; got < 2*n; {
+			got += len(k.p.segment()) - 14
+		}
+		k.p.wantEnd("the FIN is behind all of it")
+		<-k.qp.Done()
+		require.NoError(t, k.qp.Err())
+		require.Equal(t, StateIdle, k.qp.State())
 	})
 }
 

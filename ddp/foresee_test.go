@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -133,4 +134,91 @@ func faultIn(t *testing.T, err error) *transport.Fault {
 	var f *transport.Fault
 	require.ErrorAs(t, err, &f)
 	return f
+}
+
+// TestWhatWasForeseenIsToldToTheOwnerOfTheMemory: the octets count as written when their
+// segment has been verified, and the region is free at once.
+func TestWhatWasForeseenIsToldToTheOwnerOfTheMemory(t *testing.T) {
+	c := converse(t, 0)
+	c.access = stag.LocalWrite
+	var told []int64
+	r, _ := c.region(100, func(o *stag.Options) { o.Dirty = func(off, n int64) { told = append(told, off, n) } })
+	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{r.STag(), 0x1007, 25}}}})
+	segs := s.Foresee(nil, 20+TaggedLen, 1000, false)
+	require.Len(t, segs, 2)
+	require.Empty(t, told, "foreseen is not written")
+	s.Release()
+	require.NoError(t, s.Placed(0, &segs[0]))
+	require.Equal(t, []int64{7, 20}, told)
+	require.NoError(t, s.Placed(1, &segs[1]))
+	require.Equal(t, []int64{7, 20, 27, 5}, told)
+	require.NoError(t, s.Placed(1, &segs[1]), "the same once more")
+	require.Equal(t, []int64{7, 20, 27, 5}, told, "is of the past")
+	require.Len(t, c.delivered, 1)
+
+	require.NoError(t, s.Segment(2, tagged(true, r.STag(), 0x1000, []byte("x"))), "what comes after it has its number")
+	require.Len(t, c.delivered, 2)
+	require.NoError(t, c.table.Invalidate(done(t), r), "nothing is pinned")
+	err := s.Placed(3, &segs[0])
+	var e *SegmentError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, TaggedLen+20, e.Len, "the report has the length of the whole segment")
+	require.Equal(t, []int64{7, 20, 27, 5, 0, 1}, told, "and what is refused was not written")
+}
+
+// TestForeseenMemoryIsPinnedUntilItIsReleased: nobody gets it back while something may be
+// read into it.
+func TestForeseenMemoryIsPinnedUntilItIsReleased(t *testing.T) {
+	c := converse(t, 0)
+	a, _ := c.region(100, nil)
+	b, _ := c.region(100, nil)
+	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}, {b.STag(), 0x1000, 25}}}})
+	require.NotEmpty(t, s.Foresee(nil, 20+TaggedLen, 1000, false))
+	for _, r := range []*stag.Region{a, b} {
+		require.ErrorIs(t, c.table.Invalidate(done(t), r), context.Canceled)
+	}
+	s.Release()
+	s.Release()
+	for _, r := range []*stag.Region{a, b} {
+		require.NoError(t, c.table.Invalidate(done(t), r))
+	}
+	require.Empty(t, s.Foresee(nil, 20+TaggedLen, 1000, false), "and nothing is left of it")
+	s.Release()
+}
+
+// TestNothingIsForeseenThatCannotBe: no room, no payload in a segment, no stream.
+func TestNothingIsForeseenThatCannotBe(t *testing.T) {
+	c := converse(t, 0)
+	own := func(o *stag.Options) { o.Access = stag.LocalWrite }
+	r, mem := c.region(100, own)
+	half, err := c.table.Register(mem[50:], stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
+	require.NoError(t, err)
+	file, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(100)}, stag.Options{Access: stag.LocalWrite, Scope: alice})
+	require.NoError(t, err)
+	require.Empty(t, c.foreseen(1000, false, awaited{file.STag(), 0, 10}), "a Buffer is no memory")
+	require.Empty(t, c.foreseen(0, false, awaited{r.STag(), 0x1000, 10}))
+	require.Equal(t, []string{"1 to 0x1000, the last"}, c.foreseen(1, false, awaited{r.STag(), 0x1000, 1}))
+	require.Equal(t, []string{"10 to 0x1000, the last", "10 to 0x100a, the last"},
+		c.foreseen(20, true, awaited{r.STag(), 0x1000, 10}, awaited{r.STag(), 0x100a, 10}), "side by side is not the same memory")
+	require.Equal(t, []string{"10 to 0x100a, the last", "10 to 0x1000, the last"},
+		c.foreseen(20, true, awaited{r.STag(), 0x100a, 10}, awaited{r.STag(), 0x1000, 10}), "whichever is first")
+	require.Equal(t, []string{"1 to 0x1032, the last"},
+		c.foreseen(100, true, awaited{r.STag(), 0x1032, 1}, awaited{half.STag(), 0, 10}), "the same octets are, by another name")
+	require.Equal(t, []string{"10 to 0x0, the last"},
+		c.foreseen(100, true, awaited{half.STag(), 0, 10}, awaited{r.STag(), 0x1032 - 9, 10}))
+	require.Equal(t, []string{"10 to 0x1000"}, c.foreseen(20, true, awaited{r.STag(), 0x1000, 30}), "the last of what there is room for is not told: it may be more")
+
+	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{r.STag(), 0x1000, 25}}}})
+	require.Empty(t, s.Foresee(nil, TaggedLen, 1000, false), "segments without payload")
+	require.Error(t, s.Segment(0, tagged(true, 0xdead, 0, []byte("x"))))
+	require.Empty(t, s.Foresee(nil, 100, 1000, false), "a stream that has ended")
+	none := New(Config{Table: c.table, Scope: alice, Upper: c})
+	require.Empty(t, none.Foresee(nil, 100, 1000, false), "an upper layer that foresees nothing")
+}
+
+// done returns a context that is over.
+func done(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }

@@ -193,3 +193,36 @@ func TestWhatCannotBePlacedYetIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "before their turn")
 	require.Equal(t, keptLimit/len(long)+1, n)
 }
+
+// TestWhatIsTakenInItsTurnIsForgiven: what was kept whole counts no longer when its turn
+// has come, however much there is of it in the course of time.
+func TestWhatIsTakenInItsTurnIsForgiven(t *testing.T) {
+	c := converse(t, 8)
+	long := make([]byte, 60_000)
+	for i := range uint64(200) { // three times what may be kept at a time
+		c.post(0, make([]byte, len(long)))
+		second := untagged(true, 0, MSN(2*i+2), 0, long) // has no buffer yet
+		require.NoError(t, c.s.Segment(2*i+1, second))
+		require.Equal(t, len(second), c.s.ahead.kept)
+		require.ErrorIs(t, func() error {
+			c.queues[0].missing = transport.ErrStall
+			return c.s.Segment(2*i, untagged(true, 0, MSN(2*i+1), 0, nil))
+		}(), transport.ErrStall)
+		c.post(0, make([]byte, len(long)))
+		require.NoError(t, c.s.Segment(2*i+1, nil), "a buffer came")
+		require.Zero(t, c.s.ahead.kept)
+		require.Zero(t, c.s.ahead.held)
+	}
+	require.Len(t, c.delivered, 400)
+}
+
+// TestWhatIsAheadIsDroppedWithTheStream: its memory is free.
+func TestWhatIsAheadIsDroppedWithTheStream(t *testing.T) {
+	c := converse(t, 8)
+	require.NoError(t, c.s.Segment(2, untagged(true, 0, 9, 0, make([]byte, 1000))))
+	require.Error(t, c.s.Segment(0, tagged(true, 0xdead, 0, []byte("x"))))
+	require.Nil(t, c.s.ahead.ring)
+	require.Zero(t, c.s.ahead.held)
+	require.Zero(t, c.s.ahead.kept)
+	require.NoError(t, c.s.Segment(1, nil), "and nothing is looked at any more")
+}

@@ -1,6 +1,7 @@
 package rdmap
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,4 +135,90 @@ func TestResponsesLeaveRoomForRequests(t *testing.T) {
 		turns = append(turns, opcodeOf(g[1]))
 	}
 	require.Equal(t, []Opcode{OpReadResponse, OpWrite, OpReadResponse, OpWrite, OpReadResponse, OpWrite, OpReadResponse}, turns)
+}
+
+// TestVERBS_65_LocalFenceInARun: what has it waits until all before it have completed,
+// however many go together.
+func TestVERBS_65_LocalFenceInARun(t *testing.T) {
+	for what, fence := range map[string]Flags{"local": LocalFence, "read": ReadFence, "both": LocalFence | ReadFence} {
+		c := converse(t, func(o *Config) { o.ORD = 8 })
+		sink, _ := c.region(16, nil)
+		c.post(readOf(1, target, span(sink, 0, 1)), readOf(2, target, span(sink, 1, 1)),
+			readOf(3, target, span(sink, 2, 1)).with(fence), readOf(4, target, span(sink, 3, 1)))
+		require.NoError(t, c.flush())
+		c.wantRequests("the fence holds "+what, asking(1, sink, 0), asking(2, sink, 1))
+		c.sends("an answer", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, "a"))
+		c.wantIdle("is not enough")
+		c.sends("but all of them are", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1001}, "b"))
+		require.NoError(t, c.flush())
+		c.wantRequests("what was behind it goes together", asking(3, sink, 2), asking(4, sink, 3))
+	}
+
+	c := converse(t, nil)
+	c.post(sendOf(1, "a"), writeOf(2, target, "b"), sendOf(3, "c").with(LocalFence), sendOf(4, "d"))
+	_, err := c.s.Fill(c.llp)
+	require.NoError(t, err)
+	c.wantRequests("the batch ends before a Send with the fence",
+		untagged(OpSend, QNSend, 1, "a"), tagged(OpWrite, true, target, "b"))
+	require.NoError(t, c.s.Flush(c.llp))
+	_, err = c.s.Fill(c.llp)
+	require.NoError(t, err)
+	require.Empty(t, c.llp.sent, "which has not completed while it is not known to be out")
+	c.s.Flushed()
+	c.wantDone("now it is", "1 success", "2 success")
+	require.NoError(t, c.flush())
+	c.wantRequests("and the rest follows", untagged(OpSend, QNSend, 2, "c"), untagged(OpSend, QNSend, 3, "d"))
+
+	c = converse(t, nil)
+	sink, _ := c.region(16, nil)
+	c.post(readOf(1, target, span(sink, 0, 1)), writeOf(2, target, "x").with(LocalFence))
+	require.NoError(t, c.flush())
+	c.wantRequests("a Write behind a Read", asking(1, sink, 0))
+	c.sends("waits for the answer", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, "a"))
+	c.wantSegment("and goes", tagged(OpWrite, true, target, "x"))
+}
+
+// TestRDMAP_125_SourceOfAResponseIsPinnedUntilTheFlush: in a run and by itself. What the
+// batch refers to cannot be revoked under it.
+func TestRDMAP_125_SourceOfAResponseIsPinnedUntilTheFlush(t *testing.T) {
+	for what, n := range map[string]uint32{"short, in a run": 8, "long, by itself": 4000} {
+		c := converse(t, nil)
+		r, mem := c.region(4000, nil)
+		copy(mem, octets(4000))
+		c.sends("a request", readRequestOf(1, ReadRequest{Sink: target, Size: n, Src: RemoteAddr{r.STag(), 0x1000}}))
+		_, err := c.s.Fill(c.llp)
+		require.NoError(t, err)
+		require.NotEmpty(t, c.llp.sent, what)
+		require.ErrorIs(t, c.table.Invalidate(done(t), r), context.Canceled, what)
+		require.NoError(t, c.s.Flush(c.llp))
+		require.NoError(t, c.table.Invalidate(done(t), r), "%s: and not for longer", what)
+	}
+}
+
+// TestRDMAP_29_ResponseIsStagedExactlyUnderADigest: in a run and by itself. Others may
+// change the source at any time, and the digest must be that of what is sent.
+func TestRDMAP_29_ResponseIsStagedExactlyUnderADigest(t *testing.T) {
+	for _, digest := range []bool{true, false} {
+		for _, n := range []uint32{8, 4000} {
+			c := converse(t, nil)
+			c.llp.digest = digest
+			r, mem := c.region(4000, func(o *stag.Options) { o.Access = stag.RemoteRead })
+			copy(mem, octets(4000))
+			c.sends("a request", readRequestOf(1, ReadRequest{Sink: target, Size: n, Src: RemoteAddr{r.STag(), 0x1000}}))
+			require.NoError(t, c.flush())
+			require.NotEmpty(t, c.llp.staged)
+			for _, staged := range c.llp.staged {
+				require.Equal(t, digest, staged, "%d octets", n)
+			}
+		}
+	}
+}
+
+// TestReportOfARequestHasTheLengthOfItsSegment: of the last one, if there were several.
+func TestReportOfARequestHasTheLengthOfItsSegment(t *testing.T) {
+	in := &Inbound{n: 50}
+	in.head.MO = 30
+	var e *ddp.SegmentError
+	require.ErrorAs(t, in.refuse(transport.Faultf(transport.RDMAPOpcode, "no")), &e)
+	require.Equal(t, ddp.UntaggedLen+20, e.Len)
 }
