@@ -242,6 +242,12 @@ func TestOneSpanHasItsOwnBounds(t *testing.T) {
 		require.False(t, ok)
 	}
 	require.ErrorIs(t, PlaceAt([]Span{{Region: r, Off: 0, Len: 8}}, ^uint64(0), numbered(2)), ErrBounds, "where the sum wraps")
+	for _, none := range [][]Span{nil, {}} {
+		require.ErrorIs(t, PlaceAt(none, 0, numbered(1)), ErrBounds, "a list of nothing")
+		require.NoError(t, PlaceAt(none, 0, nil))
+		_, ok := Gather(nil, none, 0, 1)
+		require.False(t, ok)
+	}
 	require.Nil(t, r.Bytes(0, -1))
 	require.Nil(t, r.Bytes(17, 0))
 }

@@ -21,6 +21,20 @@ func TestVERBS_1_2_IndexAndKeyBothCount(t *testing.T) {
 	}
 }
 
+// TestVERBS_1_ChosenKeyIsInUse: it is the last to be drawn again.
+func TestVERBS_1_ChosenKeyIsInUse(t *testing.T) {
+	var k keys
+	k.start(9)
+	require.Equal(t, uint8(10), k.order[0], "the oldest")
+	k.choose(10)
+	require.Equal(t, uint8(10), k.order[255])
+	require.Equal(t, uint8(11), k.draw(0), "the next one is another")
+	k.choose(200)
+	require.Equal(t, []uint8{10, 11, 200}, k.order[253:])
+	k.choose(200)
+	require.Equal(t, []uint8{10, 11, 200}, k.order[253:], "to choose what is in use changes nothing")
+}
+
 // TestVERBS_1_TheCallerChoosesTheKey: at every enable, whatever was in use before; the
 // index stays.
 func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
