@@ -266,7 +266,7 @@ func ExampleQP_UserData() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()
 	pd := must(rnic.AllocPD())
-	cq := must(rnic.CreateCQ(16))
+	cq := must(rnic.CreateCQ(128))
 	type session struct{ name string }
 
 	config := iwarp.QPConfig{

@@ -12,7 +12,7 @@ import (
 func TestUserDataIsThereWithTheFirstCompletion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		cq, err := s.rnic.CreateCQ(16)
+		cq, err := s.rnic.CreateCQ(defaultDepth)
 		require.NoError(t, err)
 		p, cr := requester(t, s.rnic, "pipe", hx(defaultRequest))
 		type session struct{ name string }
