@@ -138,3 +138,27 @@ func TestSharedSourceIsCopiedWhereADigestProtectsIt(t *testing.T) {
 		require.Equal(t, []bool{at.staged}, l.staged, at.that)
 	}
 }
+
+// TestOnlyAWriteMayFailInSilence: what a Buffer could not take of an RDMA Write is told to
+// its owner, and of anything else to the stream.
+func TestOnlyAWriteMayFailInSilence(t *testing.T) {
+	for _, access := range []stag.Access{stag.RemoteWrite, stag.LocalWrite} {
+		c := converse(t, 0)
+		c.access = access
+		var failed []int64
+		r, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(8), fail: errScripted}, stag.Options{
+			Access: stag.LocalWrite | stag.RemoteWrite, Scope: alice,
+			Failed: func(off, n int64, err error) { failed = append(failed, off, n) },
+		})
+		require.NoError(t, err)
+		segment := tagged(true, r.STag(), 2, []byte("abc"))
+		if access == stag.RemoteWrite {
+			c.sends("a Write", segment)
+			require.Equal(t, []int64{2, 3}, failed)
+		} else {
+			c.wantFault("a Read Response", transport.DDPLocalCatastrophic, segment)
+			require.Empty(t, failed)
+		}
+		require.NoError(t, c.table.Invalidate(done(t), r), "nothing is pinned")
+	}
+}

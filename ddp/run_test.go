@@ -196,3 +196,20 @@ func TestDDP_81_RunsAreForMemoryThatIsQuick(t *testing.T) {
 type noFlush struct{}
 
 func (noFlush) Flush(context.Context, int64, int64) error { return nil }
+
+// TestRunLetsGoOfEveryRegion: also where its messages go to several in turn.
+func TestRunLetsGoOfEveryRegion(t *testing.T) {
+	c, r, _ := conversesInRuns(t, 1)
+	other, mem := c.region(8, nil)
+	c.queues[0].bufs = nil
+	for range 2 {
+		for _, to := range []*stag.Region{r, other} {
+			c.queues[0].bufs = append(c.queues[0].bufs, []stag.Span{{Region: to, Len: 8}})
+		}
+	}
+	require.NoError(t, c.together(whole(1, "a"), whole(2, "b"), whole(3, "c"), whole(4, "d")))
+	require.Equal(t, "d", string(mem[:1]))
+	for _, to := range []*stag.Region{r, other} {
+		require.NoError(t, c.table.Invalidate(done(t), to), "nothing is pinned")
+	}
+}

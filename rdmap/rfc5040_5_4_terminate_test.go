@@ -458,3 +458,25 @@ func TestRDMAP_83_ErrorOfAMessageThatIsNoRequest(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingHappensBehindTheEnd: what comes is dropped, what is queued is not sent, and
+// ending again completes nothing.
+func TestNothingHappensBehindTheEnd(t *testing.T) {
+	c := converse(t, nil)
+	r, mem := c.region(16, nil)
+	c.receive(16)
+	c.post(sendOf(1, "a"), sendOf(2, "b"))
+	c.sends("a Read Request", readRequestOf(1, ReadRequest{Sink: target, Size: 8, Src: RemoteAddr{r.STag(), 0x1000}}))
+	c.s.End()
+	c.wantDone("all is flushed", "1 flushed", "2 flushed")
+	c.s.End()
+	require.Empty(t, c.done)
+	c.wantIdle("neither requests nor responses go out")
+	sq, irq := c.s.Idle()
+	require.Equal(t, []int{0, 0}, []int{sq, irq})
+	c.sends("the peer goes on", untagged(OpSend, QNSend, 1, "late"), tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, "late"))
+	require.Empty(t, c.received)
+	require.Equal(t, make([]byte, 16), mem)
+	require.False(t, c.s.Terminate(errBroken))
+	require.NoError(t, c.table.Invalidate(done(t), r), "nothing is pinned")
+}

@@ -367,3 +367,17 @@ func TestAtomicRequestMustBeWhole(t *testing.T) {
 	_, err := c.tryPost(Request{Kind: KindAtomic, Inline: make([]byte, 51)})
 	require.ErrorIs(t, err, ErrRequest)
 }
+
+// TestRefusedAtomicsPinNothing: nor do those that were done.
+func TestRefusedAtomicsPinNothing(t *testing.T) {
+	for what, off := range map[string]uint64{"one that is done": 0, "one that is not aligned": 4, "one that is out of bounds": 64} {
+		c := converse(t, nil)
+		r, _ := c.region(64, nil)
+		err := c.send(atomicRequestOf(1, add(RemoteAddr{r.STag(), 0x1000 + off}, 1)))
+		require.Equal(t, off == 0, err == nil, what)
+		if off == 0 {
+			require.NoError(t, c.flush())
+		}
+		require.NoError(t, c.table.Invalidate(done(t), r), what)
+	}
+}
