@@ -33,6 +33,13 @@ func TestVERBS_1_ChosenKeyIsInUse(t *testing.T) {
 	require.Equal(t, []uint8{10, 11, 200}, k.order[253:])
 	k.choose(200)
 	require.Equal(t, []uint8{10, 11, 200}, k.order[253:], "to choose what is in use changes nothing")
+
+	b := newPeer(t).blank(8, everyRight)
+	for _, key := range []uint8{77, 5} {
+		_, err := b.PrepareKey(make([]byte, 8), nil, everyRight, 0, &key)
+		require.NoError(t, err)
+		require.Equal(t, key, b.keys.order[255])
+	}
 }
 
 // TestVERBS_1_TheCallerChoosesTheKey: at every enable, whatever was in use before; the
