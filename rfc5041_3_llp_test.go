@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -27,6 +28,21 @@ func TestDDP_3_61_WorkThatCouldNotBeTransferredIsReported(t *testing.T) {
 		}
 		<-k.qp.Done()
 		require.Error(t, k.qp.Err(), "the error of the layer below is passed up")
+	})
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		for id := range uint64(100) { // more than the connection holds
+			k.posts(SendWR{ID: id, Op: OpRDMAWrite, Local: k.at(0, talkMem), Remote: remote})
+		}
+		synctest.Wait()
+		wcs := make([]WC, 100)
+		n := k.cq.Poll(wcs)
+		require.Less(t, n, 100, "not all has been transferred")
+		require.NoError(t, k.p.c.(interface{ Abort() error }).Abort())
+		for i, wc := range k.completes(k.cq, 100-n) {
+			require.Equal(t, uint64(n+i), wc.ID)
+			require.ErrorIs(t, wc.Err(), ErrFlushed, "what the connection had accepted and could not transfer")
+		}
 	})
 }
 

@@ -240,6 +240,9 @@ func TestDDP_53_62_63_76_FailureLeavesTheSendingHalfAlone(t *testing.T) {
 	var s Sender
 	emit(t, &s, l, &Outbound{RsvdULP: 0x47, QN: 2, MSN: s.NextMSN(2), Source: plain([]byte("why"))})
 	require.Len(t, l.sent, 1, "one more message can be sent")
+	r, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(8), fail: errScripted}, stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Send(l, &Outbound{MSN: 1, Source: []stag.Span{{Region: r, Len: 8}}}), errScripted, "the sending half fails, too")
 	require.Empty(t, l.ended, "DDP never ends the stream by itself")
 }
 

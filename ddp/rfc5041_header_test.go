@@ -58,6 +58,16 @@ func TestDDP_14_15_LastSegmentAndNoOtherHasL(t *testing.T) {
 				require.Equal(t, i == len(segments)-1, b[0]&controlLast != 0,
 					"L of segment %d of %d (tagged %v, %d octets)", i, len(segments), m.Tagged, n)
 			}
+			if m.Tagged {
+				continue
+			}
+			last, err := ParseUntagged(segments[len(segments)-1])
+			require.NoError(t, err)
+			for _, b := range segments[:len(segments)-1] {
+				h, err := ParseUntagged(b)
+				require.NoError(t, err)
+				require.Greater(t, last.MO, h.MO, "the segment with L has the highest MO")
+			}
 		}
 	}
 }
@@ -119,6 +129,15 @@ func TestDDP_20_22_23_TaggedHeaderInEverySegment(t *testing.T) {
 		want := TaggedHeader{Last: i == 2, RsvdULP: 0x42, STag: 0x11223344, TO: 0x1000 + 100*uint64(i)}
 		require.Equal(t, want, h, "segment %d carries what the upper layer gave", i)
 	}
+
+	var s Sender
+	l := &scriptLLP{mulpdu: 1500}
+	w := s.Wholes(l, 0)
+	require.True(t, w.EmitTagged(0x42, 0x11223344, 0x5566778899aabbcc, &plain(octets(9))[0], false))
+	w.Done()
+	h, err := ParseTagged(l.sent[0])
+	require.NoError(t, err)
+	require.Equal(t, TaggedHeader{Last: true, RsvdULP: 0x42, STag: 0x11223344, TO: 0x5566778899aabbcc}, h, "so does a message of one segment")
 }
 
 func TestDDP_21_23_49_TaggedDeliveryHandsUpRsvdULPAndSTag(t *testing.T) {
@@ -151,6 +170,21 @@ func TestDDP_25_26_27_30_UntaggedHeaderInEverySegment(t *testing.T) {
 		want := UntaggedHeader{Last: i == 2, RsvdULP: 0x44, RsvdULPWord: 0xdeadbe01, QN: 9, MSN: 77, MO: uint32(100 * i)}
 		require.Equal(t, want, h, "segment %d carries what the upper layer gave", i)
 	}
+
+	var s Sender
+	const qn = 0x11223344
+	l := &scriptLLP{mulpdu: 1500}
+	s.queue(qn).next = 0x55667788
+	w := s.Wholes(l, qn)
+	for i := range 2 {
+		msn, ok := w.Emit(0x44, &plain(octets(9))[0], false)
+		require.True(t, ok)
+		h, err := ParseUntagged(l.sent[i])
+		require.NoError(t, err)
+		require.Equal(t, UntaggedHeader{Last: true, RsvdULP: 0x44, QN: qn, MSN: 0x55667788 + MSN(i)}, h, "so does a message of one segment")
+		require.Equal(t, h.MSN, msn)
+	}
+	w.Done()
 }
 
 func TestDDP_26_49_UntaggedDeliveryHandsUpAll40Bits(t *testing.T) {
@@ -193,6 +227,14 @@ func TestDDP_31_37_MOCountsFromTheStartOfTheMessage(t *testing.T) {
 	require.Equal(t, octets(2048)[:1482], segments[0][UntaggedLen:], "and all that fits")
 	require.Equal(t, unhex(t, untaggedVectors[1].wire), segments[1][:UntaggedLen], "the second MO 1482")
 	require.Equal(t, octets(2048)[1482:], segments[1][UntaggedLen:], "and the rest")
+
+	before := 0
+	for _, b := range segmentsOf(t, 1500, &Outbound{MSN: 1, Source: plain(octets(200_000))}) {
+		h, err := ParseUntagged(b)
+		require.NoError(t, err)
+		require.EqualValues(t, before, h.MO, "the octets in front of it")
+		before += len(b) - UntaggedLen
+	}
 }
 
 func TestDDP_32_40_EmptyMessageIsOneSegmentOfAHeader(t *testing.T) {

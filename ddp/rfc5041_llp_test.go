@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -34,7 +35,7 @@ func TestDDP_2_ARCH_6_SmallerMULPDULeavesQueuedSegmentsAlone(t *testing.T) {
 	done, err := s.Emit(l, m)
 	require.NoError(t, err)
 	require.False(t, done)
-	l.mulpdu = 518
+	l.mulpdu = 618
 	require.NoError(t, l.Flush(true))
 	emit(t, &s, l, m)
 	require.Len(t, l.sent, 3, "nothing is sent again")
@@ -91,6 +92,13 @@ func TestDDP_11_45_LateDuplicatesAreDropped(t *testing.T) {
 	require.NoError(t, c.s.Segment(1, tagged(false, 0, 0, nil)))
 	c.wantDelivered("one delivery for each message",
 		"qn=0 msn=1 len=2 ulp=43/00000000", "qn=0 msn=2 len=2 ulp=43/00000000")
+
+	write := tagged(true, 0, 0, nil)
+	require.NoError(t, c.s.Segment(3, write))
+	for seq := range uint64(4) {
+		require.NoError(t, c.s.Segment(seq, write))
+	}
+	c.wantDelivered("however often it comes", "tagged stag="+stag.STag(0).String()+" ulp=40")
 }
 
 // A gap on an LLP that promised order, or one too wide, cannot be waited for.

@@ -95,17 +95,25 @@ func TestRDMAP_1_MessageIsOneDDPMessage(t *testing.T) {
 }
 
 func TestRDMAP_6_7_REG_7_ModelAndQueueOfEachMessage(t *testing.T) {
+	queues := map[byte]ddp.QN{1: 1, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2}
+	seen := make(map[byte]bool)
 	for _, g := range oneOfEach(t).llp.sent {
-		op := opcodeOf(g[1])
-		want, untagged := map[Opcode]ddp.QN{
-			OpReadRequest: 1, OpSend: 0, OpSendInvalidate: 0, OpSendSolicited: 0, OpSendSolicitedInvalidate: 0, OpTerminate: 2,
-		}[op]
-		require.Equal(t, !untagged, ddp.IsTagged(g), "T of %v", op)
+		op := g[1] & 0x0f
+		seen[op] = true
+		want, untagged := queues[op]
+		require.Equal(t, !untagged, ddp.IsTagged(g), "T of opcode %d", op)
 		if untagged {
 			h, err := ddp.ParseUntagged(g)
 			require.NoError(t, err)
-			require.Equal(t, want, h.QN, "QN of %v", op)
+			require.Equal(t, want, h.QN, "QN of opcode %d", op)
 		}
+	}
+	require.Len(t, seen, 8, "one of each, 0 to 7")
+	for op, want := range map[Opcode]byte{
+		OpWrite: 0, OpReadRequest: 1, OpReadResponse: 2, OpSend: 3, OpSendInvalidate: 4, OpSendSolicited: 5,
+		OpSendSolicitedInvalidate: 6, OpTerminate: 7, OpImmediate: 8, OpImmediateSolicited: 9, OpAtomicRequest: 10, OpAtomicResponse: 11,
+	} {
+		require.EqualValues(t, want, op, "%v", op)
 	}
 }
 

@@ -34,6 +34,21 @@ func TestRDMAP_58_59_61_63_64_65_REG_12_14_TerminateOnTheWire(t *testing.T) {
 	require.True(t, c.s.Terminate(&transport.Fault{Code: transport.MPACRC}))
 	c.wantSegment("QN 2 has numbers of its own; without headers there is no length either", unhex(t, `
 		4147 00000000 00000002 00000001 00000000 | 20 02 00 00`))
+
+	c = converse(t, nil)
+	err = c.fault("a Read of an unknown STag", transport.RDMAPInvalidSTag, readRequestOf(1, ReadRequest{Size: 1, Src: target}))
+	require.True(t, c.s.Terminate(err))
+	c.wantSegment("is answered by this, with R", unhex(t, `4147 00000000 00000002 00000001 00000000 |
+		01 00 e0 00 | 002e | 4141 00000000 00000001 00000001 00000000 |
+		00000000 0000000000000000 00000001 11223344 0000000000001000`))
+	got, parseErr := ParseTerminate(unhex(t, "01 00 e0 00 | 002e | 4141 00000000 00000001 00000001 00000000 |"+strings.Repeat("5a", ReadRequestLen)))
+	require.NoError(t, parseErr)
+	require.EqualValues(t, 0, got.Code.Layer(), "the upper four bits of the first octet")
+	require.EqualValues(t, 1, got.Code.Type(), "the lower four")
+	require.Equal(t, 0x2e, got.SegmentLen)
+	require.Len(t, got.RDMAHeader, ReadRequestLen)
+	require.EqualValues(t, 0x1205, transport.MakeCode(1, 2, 5))
+	require.EqualValues(t, []uint8{1, 2, 5}, []uint8{transport.DDPTooLong.Layer(), transport.DDPTooLong.Type(), transport.DDPTooLong.Code()})
 }
 
 func TestRDMAP_66_68_RDMAHeaderOfReadRequests(t *testing.T) {
@@ -379,6 +394,50 @@ func TestREG_1_2_3_4_5_6_CodesAreTheRegisteredOnes(t *testing.T) {
 		want := c&0xff00 == 0 || slices.Contains(registered[c&0xff00], c&0xff)
 		require.Equal(t, want, assigned(c), "%04x; 0/0 has any code, and 1/3 belongs to the LLP", uint16(c))
 		require.Equal(t, want, !strings.HasPrefix(c.String(), "unassigned"), "%04x has a name", uint16(c))
+	}
+	for name, v := range map[string]struct{ got, want transport.Code }{
+		"local catastrophic": {transport.RDMAPLocalCatastrophic, 0x0000},
+
+		"invalid STag":                                  {transport.RDMAPInvalidSTag, 0x0100},
+		"base or bounds violation":                      {transport.RDMAPBounds, 0x0101},
+		"access rights violation":                       {transport.RDMAPAccess, 0x0102},
+		"STag not associated with the stream":           {transport.RDMAPNotAssociated, 0x0103},
+		"TO wrap":                                       {transport.RDMAPWrap, 0x0104},
+		"remote protection: STag cannot be invalidated": {transport.RDMAPProtNoInvalidate, 0x0109},
+		"remote protection: unspecified":                {transport.RDMAPProtUnspecified, 0x01ff},
+
+		"invalid RDMAP version":                        {transport.RDMAPVersion, 0x0205},
+		"unexpected opcode":                            {transport.RDMAPOpcode, 0x0206},
+		"catastrophic, this stream":                    {transport.RDMAPStreamCatastrophic, 0x0207},
+		"catastrophic, global":                         {transport.RDMAPGlobalCatastrophic, 0x0208},
+		"remote operation: STag cannot be invalidated": {transport.RDMAPOpNoInvalidate, 0x0209},
+		"remote operation: unspecified":                {transport.RDMAPOpUnspecified, 0x02ff},
+
+		"DDP local catastrophic": {transport.DDPLocalCatastrophic, 0x1000},
+
+		"tagged buffer: invalid STag":                        {transport.DDPInvalidSTag, 0x1100},
+		"tagged buffer: base or bounds violation":            {transport.DDPBounds, 0x1101},
+		"tagged buffer: STag not associated with the stream": {transport.DDPNotAssociated, 0x1102},
+		"tagged buffer: TO wrap":                             {transport.DDPWrap, 0x1103},
+		"tagged buffer: invalid DDP version":                 {transport.DDPTaggedVersion, 0x1104},
+
+		"invalid QN":                           {transport.DDPQueue, 0x1201},
+		"invalid MSN, no buffer available":     {transport.DDPNoBuffer, 0x1202},
+		"invalid MSN, out of range":            {transport.DDPMSNRange, 0x1203},
+		"invalid MO":                           {transport.DDPOffset, 0x1204},
+		"message too long for its buffer":      {transport.DDPTooLong, 0x1205},
+		"untagged buffer: invalid DDP version": {transport.DDPUntaggedVersion, 0x1206},
+
+		"TCP connection closed":      {transport.MPAConnectionLost, 0x2001},
+		"CRC error":                  {transport.MPACRC, 0x2002},
+		"Marker and ULPDU length":    {transport.MPAMarker, 0x2003},
+		"invalid Request or Reply":   {transport.MPAStartup, 0x2004},
+		"MPA: local catastrophic":    {transport.MPALocalCatastrophic, 0x2005},
+		"insufficient IRD resources": {transport.MPAInsufficientIRD, 0x2006},
+		"no matching RTR option":     {transport.MPANoRTR, 0x2007},
+	} {
+		require.Equal(t, v.want, v.got, name)
+		require.Contains(t, v.got.String(), name, "the name of %04x", uint16(v.want))
 	}
 }
 
