@@ -40,16 +40,17 @@ func TestKernelWithoutSCTP(t *testing.T) {
 	require.ErrorContains(t, err, networkSCTPUDP)
 }
 
-// TestSCTP_16_17_18_19_25_27_51_53_56_60_62_SessionsOfTheKernel: the tests of sessions
+// TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel: the tests of sessions
 // over sockets, over those of the kernel.
-func TestSCTP_16_17_18_19_25_27_51_53_56_60_62_SessionsOfTheKernel(t *testing.T) {
+func TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel(t *testing.T) {
 	needsSCTP(t)
 	was := overSCTP
 	t.Cleanup(func() { overSCTP = was })
 	overSCTP = networkSCTP
 	for _, test := range []func(*testing.T){
 		TestSessionsOverARealSocket,
-		TestSCTP_16_27_60_62_SetupOverSCTP,
+		TestSCTP_16_27_60_SetupOverSCTP,
+		TestSCTP_52_TerminateOverSCTP,
 		TestSCTP_25_56_RejectOverSCTP,
 		TestSCTP_17_18_TooManyRequestsAreRefused,
 		TestUnsupportedOverSCTP,

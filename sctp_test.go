@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -22,7 +24,7 @@ var overSCTP = "sctp+udp"
 
 func TestSessionsOverARealSocket(t *testing.T) { writeReadSend(t, pairConfig{network: overSCTP}) }
 
-func TestSCTP_16_27_60_62_SetupOverSCTP(t *testing.T) {
+func TestSCTP_16_27_60_SetupOverSCTP(t *testing.T) {
 	client, server := connect(t, pairConfig{
 		network: overSCTP,
 		client:  QPConfig{PrivateData: []byte("from the client"), IRD: 3, ORD: 40},
@@ -34,6 +36,29 @@ func TestSCTP_16_27_60_62_SetupOverSCTP(t *testing.T) {
 	require.Equal(t, []int{5, 3}, []int{server.qp.IRD(), server.qp.ORD()})
 	require.Equal(t, overSCTP, client.qp.RemoteAddr().Network())
 	require.Equal(t, client.qp.LocalAddr().String(), server.qp.RemoteAddr().String())
+}
+
+// TestSCTP_62_TermsOfASession: all that was negotiated is what the QP keeps to.
+func TestSCTP_62_TermsOfASession(t *testing.T) {
+	fault := transport.Faultf(transport.MPAInsufficientIRD, "too few")
+	got := sessionTerms(&sctp.Terms{IRD: 1, ORD: 2, PeerIRD: 3, PeerORD: 4, RTR: RTRWrite, PeerPrivateData: []byte("hi"), Fault: fault})
+	require.Equal(t, &mpa.Terms{IRD: 1, ORD: 2, PeerIRD: 3, PeerORD: 4, RTR: RTRWrite, PeerPrivateData: []byte("hi"), Fault: fault}, got)
+}
+
+// TestSCTP_52_TerminateOverSCTP: that of RDMAP, ahead of the one that ends the session.
+func TestSCTP_52_TerminateOverSCTP(t *testing.T) {
+	client, server := connect(t, pairConfig{network: overSCTP})
+	_, mr := client.register(8, stag.LocalWrite, nil)
+	require.NoError(t, client.qp.PostSend(SendWR{ID: 7, Op: OpRDMARead, Local: []SGE{mr.Slice(0, 8)}, Remote: RemoteBuffer{STag: 0x11223344, Len: 8}}))
+	wc := client.completes(client.qp.SendCQ(), 1)[0]
+	require.Equal(t, StatusRemoteAccess, wc.Status, "the Terminate names the Read")
+	for _, s := range []*side{client, server} {
+		<-s.qp.Done()
+		te := s.qp.Terminated()
+		require.NotNil(t, te)
+		require.Equal(t, s == client, te.Remote)
+		require.Equal(t, []uint8{0, 1, 0}, []uint8{te.Layer, te.Type, te.Code}, "RDMAP, remote protection, invalid STag")
+	}
 }
 
 // hostedSCTP is a server over SCTP that does with each request what do says.

@@ -100,16 +100,50 @@ func TestSCTP_13_58_PrivateDataIsBounded(t *testing.T) {
 		f.wantSent(t)
 		f.wantReleased(t, false)
 	}
-	f := newFake()
-	f.in <- sentMessage{17, append(octets("0000 0001"), make([]byte, 513)...)}
-	_, err := ReadRequest(context.Background(), f)
-	require.ErrorAs(t, err, new(*ViolationError))
-	f.wantSent(t, "17 0000 0004")
+	for request, limit := range map[string]int{"0000 0001": 512, "0000 0005 0003 0004": 508} {
+		f := newFake()
+		f.says(17, request)
+		r, err := ReadRequest(context.Background(), f)
+		require.NoError(t, err)
+		require.Error(t, r.Reject(-1, -1, make([]byte, limit+1)))
+		f.wantSent(t)
+		_, _, err = r.Accept(Options{}, 1, 1, make([]byte, limit+1))
+		require.Error(t, err)
+		f.wantSent(t, "17 0000 0004")
+	}
+	for request, limit := range map[string]int{"0000 0001": 512, "0000 0005 0003 0004": 508} {
+		f := newFake()
+		f.in <- sentMessage{17, append(octets(request), make([]byte, limit)...)}
+		r, err := ReadRequest(context.Background(), f)
+		require.NoError(t, err)
+		require.Len(t, r.PrivateData(), limit, "all that is allowed")
+
+		f = newFake()
+		f.in <- sentMessage{17, append(octets(request), make([]byte, limit+1)...)}
+		_, err = ReadRequest(context.Background(), f)
+		require.ErrorAs(t, err, new(*ViolationError))
+		f.wantSent(t, "17 0000 0004")
+	}
 }
 
 func TestSCTP_14_59_TerminateCarriesNothing(t *testing.T) {
-	_, err := parseControl(octets("0001 0004 00"))
-	require.ErrorAs(t, err, new(*ViolationError))
+	for _, more := range []string{"00", "0000 0000"} { // an octet, and what an enhanced function would have
+		_, err := parseControl(octets("0001 0004" + more))
+		require.ErrorAs(t, err, new(*ViolationError))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, o := range []Options{{Plain: true}, {}} {
+			f := newFake()
+			f.says(17, map[bool]string{true: "0000 0002", false: "0000 0006 0001 0001"}[o.Plain])
+			c, _, err := Connect(context.Background(), f, o, 1, 1, nil)
+			require.NoError(t, err)
+			f.wantSent(t, map[bool]string{true: "17 0000 0001", false: "17 0000 0005 0001 0001"}[o.Plain])
+			f.says(17, "0001 0004")
+			require.ErrorIs(t, c.Receive(&collector{want: 1}, true), io.EOF)
+			require.NoError(t, c.Close())
+			f.wantSent(t, "17 0001 0004")
+		}
+	})
 }
 
 func TestSCTP_15_16_27_60_RequestReachesTheULP(t *testing.T) {
@@ -126,6 +160,54 @@ func TestSCTP_15_16_27_60_RequestReachesTheULP(t *testing.T) {
 	f.wantReleased(t, true)
 	r.Close()
 	f.wantReleased(t, true)
+
+	other := newFake()
+	other.says(17, "0000 0005 0001 0001 6e6f206d6f7265")
+	_, err = ReadRequest(context.Background(), other)
+	require.NoError(t, err)
+	require.Equal(t, "hi", string(r.PrivateData()), "it is the ULP's, whatever comes behind")
+
+	for answer, rejects := range map[string]bool{"0000 0006 0007 0002 6869": false, "0000 0007 0007 0002 6869": true} {
+		f := newFake()
+		f.says(17, answer)
+		_, terms, err := Connect(context.Background(), f, Options{}, 4, 8, nil)
+		if rejects {
+			var rejected *RejectError
+			require.ErrorAs(t, err, &rejected)
+			require.Equal(t, RejectError{PrivateData: []byte("hi"), IRD: 7, ORD: 2}, *rejected)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []int{7, 2}, []int{terms.PeerIRD, terms.PeerORD})
+		require.Equal(t, "hi", string(terms.PeerPrivateData))
+	}
+}
+
+// TestSCTP_17_18_RequestsThatWaitAreLimited: one too many is answered by a Terminate.
+func TestSCTP_17_18_RequestsThatWaitAreLimited(t *testing.T) {
+	b := NewBacklog(2)
+	ask := func() *fakeStream {
+		f := newFake()
+		f.says(17, "0000 0001")
+		b.Ask(context.Background(), f)
+		return f
+	}
+	for range 2 {
+		ask().wantSent(t)
+	}
+	for range 3 {
+		f := ask()
+		f.wantSent(t, "17 0000 0004")
+		f.wantReleased(t, true)
+	}
+	_, err := b.Accept()
+	require.NoError(t, err)
+	ask().wantSent(t)
+	ask().wantSent(t, "17 0000 0004")
+	last := ask()
+	last.wantSent(t, "17 0000 0004")
+	require.True(t, b.Close())
+	ask().wantSent(t, "17 0000 0004")
 }
 
 func TestSCTP_25_26_61_63_RejectOfTheULP(t *testing.T) {
@@ -140,6 +222,26 @@ func TestSCTP_25_26_61_63_RejectOfTheULP(t *testing.T) {
 		require.NoError(t, r.Reject(-1, -1, []byte("no")))
 		f.wantSent(t, answer)
 		f.wantReleased(t, true)
+	}
+	for request, answer := range map[string]string{
+		"0000 0001":           "17 0000 0002 6f6b",
+		"0000 0005 0003 0004": "17 0000 0006 0004 0003 6f6b",
+	} {
+		f := newFake()
+		f.says(17, request)
+		r, err := ReadRequest(context.Background(), f)
+		require.NoError(t, err)
+		_, _, err = r.Accept(Options{}, 4, 4, []byte("ok"))
+		require.NoError(t, err)
+		f.wantSent(t, answer)
+	}
+	for _, request := range []string{"0000 0001", "0000 0005 0003 0004"} {
+		f := newFake()
+		f.says(17, request)
+		r, err := ReadRequest(context.Background(), f)
+		require.NoError(t, err)
+		r.Close()
+		f.wantSent(t, "17 0000 0004") // without an order of the ULP it is no Reject
 	}
 }
 
@@ -215,6 +317,20 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 			f.wantReleased(t, false)
 		}
 	})
+	t.Run("but not a session in any order of arrival", func(t *testing.T) {
+		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+			synctest.Test(t, func(t *testing.T) {
+				c, f := active(t)
+				for _, i := range order {
+					f.in <- []sentMessage{{16, octets("0001 41")}, {16, octets("0002 42")}, {17, octets("0003 0004")}}[i]
+				}
+				p := &collector{want: 9}
+				require.ErrorIs(t, c.Receive(p, true), io.EOF, "%v", order)
+				require.ElementsMatch(t, []uint64{0, 1}, p.seqs)
+				require.NoError(t, c.Close())
+			})
+		}
+	})
 	t.Run("within a session", func(t *testing.T) {
 		for name, says := range map[string][]sentMessage{
 			"a second Accept":            {{17, octets("0001 0002")}},
@@ -287,6 +403,30 @@ func TestSCTP_29_TerminateDoesNotOvertakeTheAccept(t *testing.T) {
 
 // TestSCTP_30_44_SegmentsOvertakeTheAccept: the initiator holds them back.
 func TestSCTP_30_44_SegmentsOvertakeTheAccept(t *testing.T) {
+	for _, o := range []Options{{Plain: true}, {}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			connected := make(chan *Conn)
+			go func() {
+				c, _, err := Connect(context.Background(), f, o, 1, 1, nil)
+				require.NoError(t, err)
+				connected <- c
+			}()
+			synctest.Wait()
+			f.wantSent(t, map[bool]string{true: "17 0000 0001", false: "17 0000 0005 0001 0001"}[o.Plain])
+			select {
+			case <-connected:
+				require.Fail(t, "nobody may send before the Initiate is answered")
+			default:
+			}
+			f.says(17, map[bool]string{true: "0000 0002", false: "0000 0006 0001 0001"}[o.Plain])
+			c := <-connected
+			flush(t, c, "first")
+			f.wantSent(t, "16 0001 6669727374")
+			f.says(17, "0001 0004")
+			require.NoError(t, c.Close())
+		})
+	}
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.says(16, "0002 42")

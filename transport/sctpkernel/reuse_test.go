@@ -79,4 +79,35 @@ func TestSCTP_31_PairOfASessionThatWasNotEnded(t *testing.T) {
 	})
 }
 
+// TestSCTP_19_PeerIsQuickToBeginAnew: what it has sent on a pair whose session ends here is of
+// the next session.
+func TestSCTP_19_PeerIsQuickToBeginAnew(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		outboxTest(t, 0, func(t *testing.T, k *fakeKernel, _ *outbox, _ *stream) {
+			o := &fakeOwner{}
+			a := &association{owner: o, pairs: 3, streams: make(map[uint16]*stream), out: outbox{sock: k}}
+			a.held.init()
+			s := a.newStream(2)
+			m := newMessage(0)
+			m.stream, m.ppid, m.n = 2, sctp.PPIDControl, copy(m.buf, "Initiate")
+			a.held.take(m.cost())
+			s.in.put(m)
+			s.Release(clean)
+			if !clean {
+				require.Empty(t, o.streams, "nobody can have the pair any more")
+				return
+			}
+			require.Len(t, o.streams, 1)
+			next := o.streams[0]
+			require.NotSame(t, s, next)
+			require.EqualValues(t, 2, next.id)
+			b := make([]byte, 16)
+			n, ppid, err := next.Receive(b)
+			require.NoError(t, err)
+			require.Equal(t, "Initiate", string(b[:n]))
+			require.EqualValues(t, sctp.PPIDControl, ppid)
+		})
+	}
+}
+
 func octets(n int) []byte { return make([]byte, n) }

@@ -100,6 +100,22 @@ func TestSCTP_31_StreamsAreNotUsedAgainBeforeAllIsAcknowledged(t *testing.T) {
 	require.EqualValues(t, 0, p.open(), "the pair can be used again")
 }
 
+// TestSCTP_31_StreamsThatThePeerHasBegunToUse: the client has refused what the peer asked for
+// there, and its answer is still under way.
+func TestSCTP_31_StreamsThatThePeerHasBegunToUse(t *testing.T) {
+	p, mute := mutePair(t)
+	theirs, ok := p.association().Open()
+	require.True(t, ok)
+	require.EqualValues(t, 1, theirs.(*stream).id)
+	mute.Store(true)
+	require.NoError(t, theirs.Send(sctp.PPIDControl, octets("0000 0001"), true))
+	p.eventually("the session was refused", func(a *association) bool { return a.streams[1] != nil && a.streams[1].free })
+	require.EqualValues(t, 2, p.open())
+	mute.Store(false)
+	p.eventually("all is acknowledged", func(a *association) bool { return a.streams[1] == nil })
+	require.EqualValues(t, 1, p.open())
+}
+
 // TestSCTP_46_OutstandingMessagesAreBounded, however small they are, and their octets,
 // whatever the layer above does.
 func TestSCTP_46_OutstandingMessagesAreBounded(t *testing.T) {

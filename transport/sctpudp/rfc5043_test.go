@@ -88,6 +88,7 @@ func TestINITOfLinux(t *testing.T) {
 func TestSCTP_36_37_StreamsAreAsManyEachWay(t *testing.T) {
 	ours := newInitiation()
 	require.Equal(t, ours.outbound, ours.inbound)
+	require.EqualValues(t, maxStreams, ours.outbound, "all that there will ever be")
 	require.Equal(t, 3, streams(&ours, &initiation{outbound: 3, inbound: 5}))
 	require.Equal(t, 4, streams(&ours, &initiation{outbound: 7, inbound: 4}))
 }

@@ -1,0 +1,76 @@
+package sctpudp
+
+import (
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// accept takes the session that the peer has asked for.
+func (x *victim) accept() *sctp.Conn {
+	x.Helper()
+	r, err := x.l.Accept()
+	require.NoError(x, err)
+	c, _, err := r.Accept(sctp.Options{}, 1, 1, nil)
+	require.NoError(x, err)
+	synctest.Wait()
+	return c
+}
+
+// wants says that c gets a segment that the peer sends on a stream, as the first of the
+// session.
+func (x *victim) wants(c *sctp.Conn, stream uint16) {
+	x.Helper()
+	x.says(victimTag, data(flagsMessage, x.tsn(), stream, sctp.PPIDSegment, octets("0001 41")))
+	p := &one{want: 1}
+	require.NoError(x, c.Receive(p, true))
+	require.Equal(x, []string{"A"}, p.got)
+}
+
+// TestSCTP_9_19_PeerBeginsAnew: on streams whose session has ended, though this end does not
+// know yet that its Terminate has arrived. That is what the peer's new Initiate says.
+func TestSCTP_9_19_PeerBeginsAnew(t *testing.T) {
+	guarded(t, func(x *victim) {
+		first := x.session(3)
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
+		require.ErrorIs(t, first.Receive(&one{want: 1}, true), io.EOF)
+		require.NoError(t, first.Close())
+		synctest.Wait()
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0000 0001")))
+		second := x.accept()
+		x.sack(1 << 20) // of what both have sent
+		x.wants(second, 3)
+		require.NoError(t, second.Close())
+	})
+}
+
+// TestSCTP_9_19_PeerIsQuickToBeginAnew: its Initiate has come when the session before it ends
+// here.
+func TestSCTP_9_19_PeerIsQuickToBeginAnew(t *testing.T) {
+	guarded(t, func(x *victim) {
+		first := x.session(3)
+		require.NoError(t, first.CloseSend())
+		x.sack(1 << 20)
+		x.says(victimTag, append(
+			data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")),
+			data(flagsMessage, x.tsn()+1, 3, sctp.PPIDControl, octets("0000 0001"))...))
+		require.ErrorIs(t, first.Receive(&one{want: 1}, true), io.EOF, "the Initiate is none of its messages")
+		require.NoError(t, first.Close())
+		synctest.Wait()
+		second := x.accept()
+		x.wants(second, 3)
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0002 0004")))
+		require.ErrorIs(t, second.Receive(&one{want: 1}, true), io.EOF)
+		require.NoError(t, second.Close())
+		synctest.Wait()
+		x.sack(1 << 20)
+		x.a.mu.Lock()
+		require.Empty(t, x.a.streams, "all is given back")
+		require.Zero(t, x.a.sessions)
+		x.a.mu.Unlock()
+	})
+}
