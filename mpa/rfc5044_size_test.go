@@ -56,6 +56,9 @@ func TestMPA_2_38_MULPDUFollowsTheEMSS(t *testing.T) {
 	require.Equal(t, 1442, c.MaxULPDU(), "what DDP is offered")
 	s.emss = 536
 	require.Equal(t, 530, c.MaxULPDU(), "after the path has changed")
+	s.emss = 8960
+	require.Equal(t, 8954, c.MaxULPDU(), "and for the better")
+	s.emss = 536
 	require.Equal(t, 522, conn(s, Terms{SendMarkers: true}).MaxULPDU(), "Markers that we send take room")
 	require.Equal(t, 530, conn(s, Terms{ReceiveMarkers: true}).MaxULPDU(), "Markers that we receive do not")
 }
