@@ -335,6 +335,7 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 		for name, says := range map[string][]sentMessage{
 			"a second Accept":            {{17, octets("0001 0002")}},
 			"a number twice":             {{16, octets("0002 41")}, {16, octets("0002 41")}},
+			"a number twice, far ahead":  {{16, octets("0007 41")}, {16, octets("0002 41")}, {16, octets("0007 41")}},
 			"a number of the past":       {{16, octets("0000 41")}},
 			"two Terminates":             {{17, octets("0003 0004")}, {17, octets("0002 0004")}},
 			"a segment behind the end":   {{17, octets("0002 0004")}, {16, octets("0003 41")}},

@@ -1,0 +1,123 @@
+package sctp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEndOfASessionIsToldToWhoeverReceives, once it has come to that and ever after.
+func TestEndOfASessionIsToldToWhoeverReceives(t *testing.T) {
+	cause := errors.New("some cause")
+	for name, v := range map[string]struct {
+		end  func(*Conn)
+		want error
+	}{
+		"Close": {func(c *Conn) { require.NoError(t, c.Close()) }, net.ErrClosed},
+		"Abort": {func(c *Conn) { c.Abort(cause) }, cause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, f := active(t)
+				received := make(chan error)
+				go func() { received <- c.Receive(&collector{want: 1}, true) }()
+				synctest.Wait()
+				v.end(c)
+				require.ErrorIs(t, <-received, v.want, "it was parked")
+				require.ErrorIs(t, c.Receive(&collector{want: 1}, true), v.want)
+				require.True(t, c.Append([]byte("x"), nil, true))
+				require.ErrorIs(t, c.Flush(true), v.want)
+				f.wantSent(t, "17 0001 0004")
+
+				require.NoError(t, c.Close(), "the first end stays")
+				c.Abort(errors.New("another"))
+				require.ErrorIs(t, c.Receive(&collector{want: 1}, true), v.want)
+				f.wantSent(t)
+				close(f.lost)
+				synctest.Wait()
+				f.wantReleased(t, false)
+			})
+		})
+	}
+}
+
+// TestBatchIsBounded by messages and by octets; what it takes is sent as it is.
+func TestBatchIsBounded(t *testing.T) {
+	for _, v := range []struct{ size, most int }{{1, batchLen}, {1022, batchSize / 1024}, {1448, batchSize / 1450}} {
+		synctest.Test(t, func(t *testing.T) {
+			c, f := active(t)
+			n := 0
+			for ; c.Append([]byte{byte(n)}, [][]byte{make([]byte, v.size-1)}, false); n++ {
+				require.Less(t, n, v.most)
+			}
+			require.Equal(t, v.most, n)
+			require.NoError(t, c.Flush(false))
+			require.True(t, c.Append([]byte{byte(n)}, [][]byte{make([]byte, v.size-1)}, false), "there is room again")
+			require.NoError(t, c.Flush(false))
+			f.mu.Lock()
+			require.Len(t, f.sent, n+1)
+			for i, m := range f.sent {
+				require.EqualValues(t, i+1, binary.BigEndian.Uint16(m.msg))
+				require.Len(t, m.msg, ssnSize+v.size)
+				require.Equal(t, byte(i), m.msg[ssnSize])
+			}
+			f.mu.Unlock()
+			require.NoError(t, c.Close())
+			close(f.lost)
+		})
+	}
+}
+
+func TestRequestIsAnsweredOnce(t *testing.T) {
+	answers := map[string]func(r *Request) error{
+		"Accept": func(r *Request) error { _, _, err := r.Accept(Options{}, 1, 1, nil); return err },
+		"Reject": func(r *Request) error { return r.Reject(-1, -1, nil) },
+		"Close":  func(r *Request) error { r.Close(); return nil },
+	}
+	for first, once := range answers {
+		for second, twice := range answers {
+			f := newFake()
+			f.says(17, "0000 0001")
+			r, err := ReadRequest(context.Background(), f)
+			require.NoError(t, err)
+			require.NoError(t, once(r))
+			if err := twice(r); second != "Close" {
+				require.ErrorIs(t, err, net.ErrClosed, "%s, then %s", first, second)
+			}
+			f.mu.Lock()
+			require.Len(t, f.sent, 1, "%s, then %s", first, second)
+			f.mu.Unlock()
+		}
+	}
+}
+
+// TestSCTP_29_TerminateIsNotSentWithoutTheAccept: nobody has acknowledged that.
+func TestSCTP_29_TerminateIsNotSentWithoutTheAccept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := passive(t)
+		f.set(false, true)
+		require.NoError(t, c.Close())
+		time.Sleep(acceptTime + drainTime)
+		synctest.Wait()
+		f.wantSent(t)
+		f.wantReleased(t, false)
+	})
+}
+
+func TestDiscardKeepsTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := active(t)
+		f.says(16, "0001 41")
+		f.says(17, "0002 0004")
+		require.ErrorIs(t, c.Discard(), io.EOF)
+		require.ErrorIs(t, c.Receive(&collector{want: 1}, true), errDiscarded)
+		require.NoError(t, c.Close())
+	})
+}
