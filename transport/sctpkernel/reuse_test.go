@@ -9,11 +9,15 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// A fakeOwner keeps the streams on which the peer has begun.
-type fakeOwner struct{ streams []*stream }
+// A fakeOwner keeps the streams on which the peer has begun, and counts how often there was
+// no session left.
+type fakeOwner struct {
+	streams []*stream
+	idle    int
+}
 
 func (o *fakeOwner) asked(s *stream)      { o.streams = append(o.streams, s) }
-func (o *fakeOwner) idled(*association)   {}
+func (o *fakeOwner) idled(*association)   { o.idle++ }
 func (o *fakeOwner) ended(a *association) {}
 
 // reuseTest runs a test with an association of three pairs whose kernel has room for so many
@@ -47,6 +51,8 @@ func TestSCTP_31_PairsAreNotUsedAgainBeforeAllIsAcknowledged(t *testing.T) {
 		again := openPair(t, a)
 		require.EqualValues(t, 0, again.id, "all is acknowledged")
 		require.NotSame(t, first, again)
+		_, ok = a.Open()
+		require.False(t, ok, "it is taken")
 	})
 }
 
@@ -55,13 +61,16 @@ func TestSCTP_31_TerminateThatWaitsForRoom(t *testing.T) {
 	reuseTest(t, 1, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
 		require.NoError(t, first.Send(sctp.PPIDSegment, octets(100), false))
 		require.ErrorIs(t, first.Send(sctp.PPIDSegment, octets(100), false), transport.ErrAgain)
-		require.NoError(t, first.Send(sctp.PPIDControl, octets(4), true))
+		terminate := []byte("bye")
+		require.NoError(t, first.Send(sctp.PPIDControl, terminate, true))
+		clear(terminate) // it is the caller's again
 		first.Release(true)
 		k.memory = 0
 		require.EqualValues(t, 2, openPair(t, a).id, "the Terminate of the session on pair 0 has not left")
 		k.room = 9
 		k.roomMade <- struct{}{}
 		a.out.wait()
+		require.Equal(t, "bye!", k.sent[1])
 		_, ok := a.Open()
 		require.False(t, ok, "it is not acknowledged")
 		k.memory = 0
@@ -76,6 +85,37 @@ func TestSCTP_31_PairOfASessionThatWasNotEnded(t *testing.T) {
 		require.EqualValues(t, 2, openPair(t, a).id)
 		_, ok := a.Open()
 		require.False(t, ok)
+	})
+}
+
+// TestSCTP_31_PairsThatThePeerHasBegunToUse are not for a session of ours.
+func TestSCTP_31_PairsThatThePeerHasBegunToUse(t *testing.T) {
+	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
+		a.newStream(2)
+		_, ok := a.Open()
+		require.False(t, ok)
+	})
+}
+
+func TestLastSessionAndTheEnd(t *testing.T) {
+	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
+		o := a.owner.(*fakeOwner)
+		m := newMessage(0)
+		m.n = copy(m.buf, "nobody wants it")
+		a.held.init()
+		a.held.take(m.cost())
+		first.in.put(m)
+		first.Release(true)
+		require.Empty(t, o.streams, "the peer does not begin sessions here")
+		require.Zero(t, a.held.octets, "nor does what it sent take room")
+		require.Zero(t, o.idle, "the session on pair 1 is left")
+		a.streams[1].Release(true)
+		require.Equal(t, 1, o.idle)
+		a.mu.Lock()
+		a.failure = errShutdown
+		a.mu.Unlock()
+		_, ok := a.Open()
+		require.False(t, ok, "an association that has ended has no pairs")
 	})
 }
 
