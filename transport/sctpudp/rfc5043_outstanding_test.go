@@ -116,6 +116,29 @@ func TestSCTP_31_StreamsThatThePeerHasBegunToUse(t *testing.T) {
 	require.EqualValues(t, 1, p.open())
 }
 
+// TestSCTP_31_StreamsOfASessionThatWasNotEnded are never used again: the peer may still send.
+func TestSCTP_31_StreamsOfASessionThatWasNotEnded(t *testing.T) {
+	p, _ := mutePair(t)
+	p.stream(p.open()).Release(false)
+	require.EqualValues(t, 2, p.open())
+	require.NotNil(t, p.stream(1))
+}
+
+// TestSCTP_29_LastMessageIsAcknowledged before Acked says so.
+func TestSCTP_29_LastMessageIsAcknowledged(t *testing.T) {
+	p, mute := mutePair(t)
+	s := p.stream(p.open())
+	mute.Store(true)
+	require.NoError(t, s.Send(sctp.PPIDControl, octets("0000 0001"), true))
+	now := make(chan struct{})
+	close(now)
+	require.False(t, s.Acked(now), "the one message is under way")
+	mute.Store(false)
+	late := make(chan struct{})
+	defer time.AfterFunc(10*time.Second, func() { close(late) }).Stop()
+	require.True(t, s.Acked(late))
+}
+
 // TestSCTP_46_OutstandingMessagesAreBounded, however small they are, and their octets,
 // whatever the layer above does.
 func TestSCTP_46_OutstandingMessagesAreBounded(t *testing.T) {
