@@ -3,6 +3,7 @@ package iwarp
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,5 +115,49 @@ func TestDDP_53_62_63_76_TerminateGoesOutFirst(t *testing.T) {
 		k.p.writes([]byte("anything")) // the connection still takes it
 		require.NoError(t, k.p.c.Close())
 		<-k.qp.Done()
+	})
+}
+
+// TestRDMAP_112_NothingButRDMAMessagesIsSent: from the Reply to the end of the connection
+// there is nothing on the wire but FPDUs with RDMA messages, whatever the application does.
+func TestRDMAP_112_NothingButRDMAMessagesIsSent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		mem, mr := s.register(8, stag.LocalWrite|stag.RemoteRead, nil)
+		_, unused := s.register(8, stag.LocalWrite, nil)
+		p, cr := requester(t, s.rnic, "pipe", hx("40 01 00 00"))
+		qp, err := cr.Accept(testContext(t), &QPConfig{PD: s.pd})
+		require.NoError(t, err)
+		p.wantOctets("the Reply is the last of MPA's own frames", append([]byte(replyKey), hx("40 01 00 00")...))
+		require.ErrorIs(t, cr.Reject([]byte("too late")), errAnswered)
+		_, err = cr.Accept(testContext(t), &QPConfig{PD: s.pd})
+		require.ErrorIs(t, err, errAnswered)
+		p.wantIdle("nor does a responder send before it may", time.Second)
+
+		p.writes(fpdu(readRequest(1, 7, 0, 8, mr.STag(), 0)))
+		require.NoError(t, qp.PostSend(
+			SendWR{Op: OpSend}, SendWR{Op: OpRDMAWrite, Inline: []byte("w"), Remote: remote},
+			SendWR{Op: OpLocalInvalidate, Invalidate: unused.STag()},
+			SendWR{Op: OpRDMARead}, SendWR{Op: OpFetchAdd, Remote: remote}, SendWR{Op: OpImmediate}))
+		sent := map[byte][]byte{}
+		for range 6 {
+			g := p.segment()
+			require.NotContains(t, sent, g[1])
+			sent[g[1]] = g
+		}
+		require.Equal(t, map[byte][]byte{
+			0x42: response(0xc1, 7, 0, string(mem)),
+			0x43: send(1, 0, ""),
+			0x40: write(remote.STag, remote.TO, "w"),
+			0x41: readRequest(1, 0, 0, 0, 0, 0),
+			0x4a: atomicRequest(2, 0, remote.STag, remote.TO, 0, 0, 0, allBits),
+			0x48: untagged(0x41, 0x48, 0, 0, 2, 0, string(make([]byte, 8))),
+		}, sent, "one message for each work request that sends anything")
+		p.writes(append(fpdu(response(0xc1, 0, 0, "")), fpdu(atomicResponse(1, 2, 0))...))
+		closed := make(chan error, 1)
+		go func() { closed <- qp.Close() }()
+		p.wantEnd("and then the end")
+		require.NoError(t, p.c.Close())
+		require.NoError(t, <-closed)
 	})
 }

@@ -63,7 +63,9 @@ func TestRDMAP_66_68_RDMAHeaderOfReadRequests(t *testing.T) {
 
 	c = converse(t, func(cfg *Config) { cfg.IRD = 0 })
 	segment := readRequestOf(1, request)
-	c.wantRefused("errors of DDP do not have it", segment, blaming(transport.DDPMSNRange, segment))
+	require.True(t, c.s.Terminate(c.fault("a Read beyond the IRD", transport.DDPMSNRange, segment)))
+	c.wantSegment("errors of DDP do not have it, nor do they announce it", unhex(t, `4147 00000000 00000002 00000001 00000000 |
+		12 03 c0 00 | 002e | 4141 00000000 00000001 00000001 00000000`))
 }
 
 func TestRDMAP_60_67_77_REG_13_WhatATerminateTellsOfACause(t *testing.T) {
