@@ -41,7 +41,7 @@ func TestRDMAP_79_80_PeerThatDoesNotGo(t *testing.T) {
 					}
 				}()
 				<-v.qp.Done()
-				require.LessOrEqual(t, time.Since(start), lingerTime, "%s, peer talks: %t", ending, talks)
+				require.Equal(t, lingerTime, time.Since(start), "an end at once could destroy the Terminate: %s, peer talks: %t", ending, talks)
 				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
 				require.Equal(t, v.want, v.arena, "nothing is placed any more")
 				<-gone

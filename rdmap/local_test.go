@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -217,4 +218,54 @@ func TestVERBS_15_InvalidateBehindAResponse(t *testing.T) {
 	c.wantSegment("the Send behind the invalidation", untagged(OpSend, QNSend, 1, "revoked"))
 	require.False(t, r.Valid())
 	c.wantDone("all is done", "1 success", "2 success")
+}
+
+// TestRDMAP_56_InvalidatedUntilItIsEnabledAgain: an STag that the peer has invalidated, of a
+// region or of a window, can be used again when this side has enabled it again.
+func TestRDMAP_56_InvalidatedUntilItIsEnabledAgain(t *testing.T) {
+	for what, enabling := range map[string]func(c *conversation) func(id uint64) Request{
+		"a region": func(c *conversation) func(id uint64) Request {
+			b := c.blank()
+			return func(id uint64) Request { return c.registerOf(id, b, make([]byte, 8)) }
+		},
+		"a window": func(c *conversation) func(id uint64) Request {
+			w, err := c.table.AllocateWindow(alice.PD)
+			require.NoError(c, err)
+			on, _ := c.region(8, func(o *stag.Options) { o.Access = lendable })
+			return func(id uint64) Request {
+				r, err := w.Prepare(8, stag.RemoteWrite, 0x1000)
+				require.NoError(c, err)
+				return Request{ID: id, Kind: KindBind, Enable: r, Spans: []stag.Span{{Region: on}}}
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := converse(t, nil)
+			enable := enabling(c)
+			access := func(st stag.STag) stag.Violation {
+				r, _, v := c.table.Pin(alice, st, stag.RemoteWrite, 0x1000, 8)
+				if v == stag.None {
+					r.Unpin()
+				}
+				return v
+			}
+			var dead []stag.STag
+			for i := range 3 {
+				request := enable(uint64(i))
+				require.Equal(t, stag.InvalidSTag, access(request.Enable.STag()), "not before it is enabled")
+				c.post(request)
+				require.NoError(t, c.flush())
+				st := request.Enable.STag()
+				require.Equal(t, stag.None, access(st), "enabled")
+				c.receive(0)
+				c.sends("the peer invalidates it", invalidating(OpSendInvalidate, ddp.MSN(i+1), st, ""))
+				dead = append(dead, st)
+				for _, st := range dead {
+					require.Equal(t, stag.InvalidSTag, access(st), "and it stays so")
+				}
+			}
+			c.receive(0)
+			c.wantFault("also for the peer", transport.DDPInvalidSTag, tagged(OpWrite, true, RemoteAddr{dead[2], 0x1000}, "x"))
+		})
+	}
 }
