@@ -92,6 +92,9 @@ func TestRDMAP_114_130_SEC_27_OutstandingReadsAreBounded(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, QPConfig{ORD: ord}, nil)
 			require.Equal(t, ord, k.qp.ORD())
+			_, responder := initiator(t, k.rnic, "pipe", &QPConfig{PD: k.pd, ORD: ord})
+			require.Equal(t, ord, responder.ORD(), "on either side")
+			require.NoError(t, responder.Abort())
 			const all = 8
 			for i := range all {
 				k.posts(SendWR{ID: uint64(i), Op: OpRDMARead, Local: k.at(i, 1), Remote: remote})

@@ -58,6 +58,15 @@ func TestRDMAP_113_IRDCanBeSet(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, QPConfig{IRD: ird}, nil)
 			require.Equal(t, ird, k.qp.IRD())
+			p, responder := initiator(t, k.rnic, "pipe", &QPConfig{PD: k.pd, IRD: ird})
+			require.Equal(t, ird, responder.IRD(), "on either side")
+			for msn := range ird {
+				p.writes(fpdu(readRequest(uint32(msn+1), 7, 0, 0, 0, 0)))
+			}
+			for range ird {
+				require.Equal(t, response(0xc1, 7, 0, ""), p.segment())
+			}
+			require.NoError(t, responder.Abort())
 			copy(k.mem, "0123456789")
 			for msn := range 10 {
 				k.p.writes(fpdu(readRequest(uint32(msn+1), 7, uint64(msn), 1, k.mr.STag(), uint64(msn))))
