@@ -231,3 +231,26 @@ func TestExtensionOutOfOrder(t *testing.T) {
 	c.wantDone("responses that overtake each other complete in order", "1 success", "2 success")
 	require.Equal(t, []string{"first", "second"}, c.replies)
 }
+
+// A request that comes while the sending goroutine has another served does not overtake
+// it.
+func TestExtensionIsCalledOneAtATime(t *testing.T) {
+	e := newEcho()
+	c, at, _ := counter(t, func(cfg *Config) { cfg.Extensions = []*Extension{&e.Extension} })
+	var calls []string
+	e.Serve = func(in *Inbound) {
+		what := string(in.Payload())
+		calls = append(calls, what+" begins")
+		if what == "first" {
+			c.sends("another request", untagged(opEcho, QNRequest, 3, "second"))
+		}
+		in.Reply([]byte(what))
+		calls = append(calls, what+" ends")
+	}
+	c.sends("an Atomic, and a request behind it", atomicRequestOf(1, add(at, 1)), untagged(opEcho, QNRequest, 2, "first"))
+	require.Empty(t, calls, "which waits until the Atomic is answered")
+	c.wantSegment("the Atomic", atomicResponseOf(1, 0xabcd0001, 100))
+	require.Equal(t, []string{"first begins", "first ends", "second begins", "second ends"}, calls)
+	c.wantSegment("the first", untagged(opEchoed, QNResponse, 2, "first"))
+	c.wantSegment("the second", untagged(opEchoed, QNResponse, 3, "second"))
+}

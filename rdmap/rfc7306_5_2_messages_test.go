@@ -62,6 +62,7 @@ func TestEXT_2_3_4_34_35_50_51_AtomicResponsesOnTheWire(t *testing.T) {
 	c.wantSegment("30 octets, QN 3: the ID of the request, and the value before", unhex(t, `
 		41 4b 00000000 | 00000003 00000001 00000000
 		deadbeef | 0102030405060708`))
+	require.Equal(t, []bool{true}, c.llp.staged, "copied, for the next response is made in the same place")
 	require.Equal(t, uint64(0x0102030405060709), *value)
 	require.Equal(t, Traffic{Messages: 1, Octets: 12}, c.s.Stats().Out[OpAtomicResponse])
 	require.Equal(t, Traffic{Messages: 1, Octets: 52}, c.s.Stats().In[OpAtomicRequest])
