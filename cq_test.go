@@ -359,6 +359,68 @@ func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	}
 }
 
+// TestVERBS_78_WhatOneWaiterLeavesWakesTheNext: two completions come together, and who is
+// woken has room for one.
+func TestVERBS_78_WhatOneWaiterLeavesWakesTheNext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cq := newTestCQ(t, 4)
+		got := make(chan uint64, 2)
+		for range 2 {
+			go func() {
+				var one [1]WC
+				if n, _ := cq.Wait(testContext(t), one[:]); n == 1 {
+					got <- one[0].ID
+				}
+			}()
+		}
+		synctest.Wait()
+		require.True(t, cq.push(WC{QP: anyQP, ID: 1}, WC{QP: anyQP, ID: 2}))
+		synctest.Wait()
+		require.Len(t, got, 2, "nobody sleeps while there is one")
+		require.Equal(t, uint64(1+2), <-got+<-got)
+	})
+}
+
+// A latecomer is a context that lets something happen when it is first asked for its state,
+// which whoever waits does between the look at what there is and the sleep.
+type latecomer struct {
+	context.Context
+	once  sync.Once
+	comes func()
+}
+
+func (c *latecomer) Err() error {
+	c.once.Do(c.comes)
+	return c.Context.Err()
+}
+
+func (c *latecomer) Done() <-chan struct{} {
+	c.once.Do(c.comes)
+	return c.Context.Done()
+}
+
+// TestVERBS_78_CompletionBetweenLookAndSleep: one comes as the only waiter, which has found
+// nothing, is about to sleep. Nothing else would wake it.
+func TestVERBS_78_CompletionBetweenLookAndSleep(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := newSide(t, nil), newSide(t, nil)
+		client.over(server, net.Pipe) // whose reader receives for everybody
+		synctest.Wait()
+		cq := client.qp.RecvCQ()
+		for _, wait := range []func(context.Context, []WC) (int, error){cq.Wait, cq.WaitSolicited} {
+			wc := WC{QP: client.qp, ID: 1, Op: OpRecv, Flags: Solicited}
+			ctx := &latecomer{Context: testContext(t), comes: func() { cq.push(wc) }}
+			var one [1]WC
+			n, err := wait(ctx, one[:])
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			require.Equal(t, wc, one[0])
+		}
+		require.NoError(t, client.qp.Abort())
+		<-server.qp.Done()
+	})
+}
+
 func TestVERBS_80_CQCannotBeClosedWhileInUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)

@@ -189,6 +189,10 @@ func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 	}
 	invalidates("a window of another QP", 0x0109, elsewhere)
 	invalidates("the region behind a window", 0x0109, behind)
+	invalidates("a region of all QPs of the PD", 0x0109, func(v *victim) stag.STag { return v.mr.STag() })
+	invalidates("a region of this QP that grants the peer nothing", 0x0109, func(v *victim) stag.STag {
+		return v.another(v.pd, stag.LocalWrite, v.qp).STag()
+	})
 	invalidates("a region of this QP to which a window is bound", 0x0109, func(v *victim) stag.STag {
 		mr := v.another(v.pd, anyRemote|stag.MWBind, v.qp)
 		mw, err := v.pd.AllocMW()

@@ -135,6 +135,7 @@ func TestVERBS_57_59_60_72_90_PostChecksEveryField(t *testing.T) {
 			{"Local and Inline", SendWR{Op: OpSend, Local: k.at(0, 1), Inline: []byte{1}}, nil, "not both"},
 			{"too much inline", SendWR{Op: OpSend, Inline: make([]byte, 65)}, ErrLimit, "65 octets inline, at most 64"},
 			{"Read with Inline", SendWR{Op: OpRDMARead, Inline: []byte{1}, Remote: remote}, nil, "no inline"},
+			{"Read into no SGE", SendWR{Op: OpRDMARead, Remote: remote}, nil, "exactly one SGE, not 0"},
 			{"Read into two SGEs", SendWR{Op: OpRDMARead, Local: many[:2], Remote: remote}, nil, "exactly one SGE, not 2"},
 			{"Read without a right", SendWR{Op: OpRDMARead, Local: []SGE{readOnly.Slice(0, 1)}, Remote: remote}, ErrAccess, "LocalWrite"},
 			{"Read past the RemoteBuffer", SendWR{Op: OpRDMARead, Local: k.at(0, 9), Remote: RemoteBuffer{Len: 8}}, ErrBounds, "9 octets, the RemoteBuffer has 8"},

@@ -171,7 +171,7 @@ func TestVERBS_71_ReceiveTooSmallForItsMessage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 4)}, RecvWR{ID: 2, Local: k.at(4, 4)}, RecvWR{ID: 3, Local: k.at(8, 4)}))
-		k.p.writes(fpdu(send(1, 0, "four")))
+		k.p.writes(fpdu(send(1, 0, "two")))
 		bad := send(2, 0, "five!")
 		k.p.writes(fpdu(bad))
 		require.Equal(t, terminate(0x1205, tellsHeader, bad), k.p.segment())
@@ -180,8 +180,9 @@ func TestVERBS_71_ReceiveTooSmallForItsMessage(t *testing.T) {
 		wcs := k.completes(k.cq, 3)
 		require.Equal(t, []uint64{1, 2, 3}, ids(wcs), "in order")
 		require.Equal(t, []Status{StatusSuccess, StatusLocalLength, StatusFlushed}, statuses(wcs))
+		require.EqualValues(t, 3, wcs[0].Len, "what has come, and not what there is room for")
 		require.ErrorIs(t, wcs[1].Err(), ErrBounds)
-		require.Equal(t, "four\x00\x00\x00\x00", string(k.mem[:8]))
+		require.Equal(t, "two\x00\x00\x00\x00\x00", string(k.mem[:8]))
 	})
 }
 

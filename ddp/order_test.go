@@ -58,7 +58,7 @@ func TestVERBS_53_ErrorAheadOfTurnWaitsForIt(t *testing.T) {
 	require.Len(t, c.delivered, 2, "after those before it were delivered")
 }
 
-func TestVERBS_51_PlacedAheadIsStillCheckedInTurn(t *testing.T) {
+func TestPlacedAheadIsStillCheckedInTurn(t *testing.T) {
 	c := converse(t, 8)
 	c.post(0, make([]byte, 2))
 	c.post(0, make([]byte, 2))
@@ -69,6 +69,22 @@ func TestVERBS_51_PlacedAheadIsStillCheckedInTurn(t *testing.T) {
 	require.Equal(t, segment[:UntaggedLen], e.Header)
 	require.Equal(t, UntaggedLen+1, e.Len)
 	require.Empty(t, c.delivered)
+}
+
+// What was placed before the stream ended, and could not be delivered yet, never is: not
+// when the segment that it waited for comes again, nor when it does.
+func TestVERBS_51_NothingIsDeliveredAfterTheEnd(t *testing.T) {
+	c := converse(t, 8)
+	mem := make([]byte, 2)
+	c.post(0, mem)
+	message := untagged(true, 0, 1, 0, []byte("ab"))
+	require.NoError(t, c.s.Segment(1, message))
+	require.Equal(t, "ab", string(mem), "placed ahead")
+	c.isFault("the one before it ends the stream", transport.DDPInvalidSTag, c.s.Segment(0, tagged(true, 0x99, 0, []byte("x"))))
+	require.NoError(t, c.s.Segment(0, tagged(true, 0, 0, nil)))
+	require.NoError(t, c.s.Segment(1, message))
+	require.NoError(t, c.s.Segment(2, tagged(true, 0, 0, nil)))
+	c.wantDelivered("nothing is")
 }
 
 // A mixture is a peer's stream of messages of all kinds, and memory for it.

@@ -136,6 +136,9 @@ func TestVERBS_7_8_ARCH_2_15_BaseTO(t *testing.T) {
 
 func TestVERBS_11_ARCH_13_14_OverlappingRegionsAreIndependent(t *testing.T) {
 	p := newPeer(t)
+	// The second draw is the index of the first region, and the third one is looked for at
+	// the same place.
+	p.table = scripted(0x00000511, 0x00000522, (5+minSlots)<<8|0x33)
 	mem := make([]byte, 16)
 	var regions [2]*Region
 	for i := range regions {
@@ -144,6 +147,9 @@ func TestVERBS_11_ARCH_13_14_OverlappingRegionsAreIndependent(t *testing.T) {
 		regions[i] = r
 	}
 	require.NotEqual(t, regions[0].STag().Index(), regions[1].STag().Index())
+	for i, r := range regions {
+		require.Equal(t, None, p.try(r.STag(), RemoteWrite, 0, 12), "region %d", i)
+	}
 	p.invalidate(regions[0])
 	p.close(regions[0])
 	p.wantRefused("the first is gone", regions[0], InvalidSTag)

@@ -1,0 +1,258 @@
+package iwarp
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// draft-hilland-rddp-verbs, where no test of a part shows it already.
+
+// TestVERBS_3_RemoteUseOfSTagZero: ends the stream, whatever it is for.
+func TestVERBS_3_RemoteUseOfSTagZero(t *testing.T) {
+	for what, x := range map[string]struct {
+		segment []byte
+		code    uint16
+	}{
+		"a Write":                {write(0, 0, "x"), 0x1100},
+		"a Read Request":         {readRequest(1, 5, 6, 1, 0, 0), 0x0100},
+		"a Send with Invalidate": {untagged(0x41, 0x44, 0, 0, 1, 0, ""), 0x0209},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, QPConfig{}, nil)
+				require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
+				k.p.writes(fpdu(x.segment))
+				k.wantTerminate("STag 0 names nothing", x.code)
+				require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+			})
+		})
+	}
+}
+
+// TestVERBS_36_MessageBehindTheReplyIsNotLost: it comes with the same octets, when the QP is
+// still Idle.
+func TestVERBS_36_MessageBehindTheReplyIsNotLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		_, mr := s.register(8, stag.LocalWrite, nil)
+		posts := func(_ context.Context, qp *QP) error {
+			return qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}})
+		}
+		require.NoError(t, s.dialTo(QPConfig{Setup: posts, MPA: MPAOptions{Revision: 1}}, func(p *peer) {
+			p.wantRequest("40 01 0000")
+			p.writes(append(append([]byte(replyKey), hx("40 01 0000")...), fpdu(send(1, 0, "early"))...))
+			require.Equal(t, send(1, 0, ""), p.segment(), "the first message of this side has MSN 1")
+		}))
+		require.Equal(t, WC{ID: 1, QP: s.qp, Op: OpRecv, Len: 5}, s.completes(s.qp.RecvCQ(), 1)[0])
+		require.NoError(t, s.qp.Send(testContext(t)))
+		synctest.Wait()
+		require.NoError(t, s.qp.Abort())
+	})
+}
+
+// TestVERBS_38_PeerEndsWhenAllIsDone: work of both sides is behind it. The end is graceful,
+// and told.
+func TestVERBS_38_PeerEndsWhenAllIsDone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote}, SendWR{ID: 2, Op: OpSend})
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 3}))
+		k.p.segment()
+		k.p.segment()
+		k.answersRead(0, "x")
+		k.wantCompletions("our work", 1, 2)
+		k.p.writes(fpdu(readRequest(1, 0x77, 0, 1, k.mr.STag(), 0)))
+		require.Equal(t, response(0xc1, 0x77, 0, "x"), k.p.segment())
+		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		k.p.wantEnd("the FIN is answered by ours, and by no Terminate")
+		<-k.qp.Done()
+		require.Equal(t, StateIdle, k.qp.State())
+		require.NoError(t, k.qp.Err())
+		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		require.NoError(t, k.wantEvent(EventClosed).Err)
+	})
+}
+
+// TestVERBS_39_PeerEndsWithWorkOutstanding: ours, that it can no longer answer, or its own,
+// that it does not wait for.
+func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
+	t.Run("ours", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			k := newTalk(t, QPConfig{}, nil)
+			k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
+			k.p.segment()
+			require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+			k.wantTerminate("bad close: 0/2/07", 0x0207)
+			require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+			require.Equal(t, StateError, k.qp.State())
+			k.wantEvent(EventTerminated)
+		})
+	})
+	t.Run("its own", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			client, server := connect(t, pairConfig{network: "pipe", client: committing, server: committing})
+			m := medium{hold: make(chan struct{})}
+			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+			require.NoError(t, client.qp.PostSend(SendWR{ID: 1, Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
+			synctest.Wait()
+			require.True(t, m.hasBegun())
+			require.NoError(t, client.qp.llp.CloseSend())
+			<-client.qp.Done()
+			te := client.qp.Terminated()
+			require.NotNil(t, te, "the half that is still open carries the Terminate")
+			require.Equal(t, TerminateError{Type: 2, Code: 7, Remote: true}, *te)
+			close(m.hold)
+			<-server.qp.Done()
+			server.wantEvent(EventTerminated)
+		})
+	})
+}
+
+// TestVERBS_44_OneErrorAndAllElseIsFlushed: one message ends the QP. Its receive tells, and
+// nothing else of either queue, sent or not.
+func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		k.posts(
+			SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote},
+			SendWR{ID: 2, Op: OpSend, Flags: ReadFence},
+			SendWR{ID: 3, Op: OpSend, Flags: Unsignaled})
+		for id := range uint64(3) {
+			require.NoError(t, k.qp.PostRecv(RecvWR{ID: 4 + id, Local: k.at(8, 4)}))
+		}
+		k.p.segment()
+		k.p.writes(fpdu(send(1, 0, "five!")))
+		k.wantTerminate("the message is too long", 0x1205)
+		require.Equal(t, StateError, k.qp.State())
+		wcs := k.completes(k.cq, 6)
+		require.Equal(t, []uint64{1, 2, 3, 4, 5, 6}, ids(wcs), "all of them, in the order of their queues")
+		require.Equal(t, []Status{
+			StatusFlushed, StatusFlushed, StatusFlushed, StatusLocalLength, StatusFlushed, StatusFlushed,
+		}, statuses(wcs))
+		k.wantNoCompletion("and each once")
+	})
+}
+
+// TestVERBS_67_ORDPausesTheQueue: a Read that finds the ORD used up waits, and so does all
+// behind it; it is no error.
+func TestVERBS_67_ORDPausesTheQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{ORD: 1}, nil)
+		k.posts(
+			SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote},
+			SendWR{ID: 2, Op: OpRDMARead, Local: k.at(1, 1), Remote: remote},
+			SendWR{ID: 3, Op: OpSend})
+		require.Equal(t, readRequest(1, k.mr.STag(), 0, 1, remote.STag, remote.TO), k.p.segment())
+		k.p.wantIdle("one Read is outstanding", time.Minute)
+		k.answersRead(0, "a")
+		require.Equal(t, readRequest(2, k.mr.STag(), 1, 1, remote.STag, remote.TO), k.p.segment())
+		require.Equal(t, send(1, 0, ""), k.p.segment())
+		k.answersRead(1, "b")
+		k.wantCompletions("in order", 1, 2, 3)
+		require.Equal(t, StateRTS, k.qp.State())
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+// TestVERBS_70_CompletedMemoryIsTheCallersAgain: what is changed in it then is neither sent
+// nor written over.
+func TestVERBS_70_CompletedMemoryIsTheCallersAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const n = 300 << 10 // the pipe holds 64 KiB
+		k := newTalk(t, QPConfig{}, nil)
+		source, mr := k.register(n, 0, nil)
+		fillRandom(source)
+		was := bytes.Clone(source)
+		k.posts(SendWR{ID: 1, Op: OpRDMAWrite, Local: []SGE{mr.Slice(0, n)}, Remote: RemoteBuffer{Len: n}})
+		k.wantNoCompletion("the connection has not taken all of it")
+		read := make(chan []byte)
+		go func() {
+			var got []byte
+			for len(got) < n {
+				got = append(got, k.p.segment()[14:]...)
+				time.Sleep(time.Millisecond)
+			}
+			read <- got
+		}()
+		k.wantCompletions("now it has", 1)
+		clear(source)
+		require.True(t, bytes.Equal(was, <-read), "the peer gets what the memory held before")
+
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2, Local: k.at(0, 8)}, RecvWR{ID: 3, Local: k.at(8, 8)}))
+		k.p.writes(fpdu(send(1, 0, "first")))
+		k.wantCompletions("a message", 2)
+		copy(k.mem, "mine now")
+		k.p.writes(fpdu(send(2, 0, "second")))
+		k.wantCompletions("another", 3)
+		require.Equal(t, "mine nowsecond", string(k.mem[:14]))
+
+		k.posts(SendWR{ID: 4, Op: OpRDMARead, Local: k.at(0, 4), Remote: remote})
+		k.p.segment()
+		k.answersRead(0, "read")
+		k.wantCompletions("the Read", 4)
+		copy(k.mem, "mine again")
+		k.answersRead(0, "evil")
+		k.wantTerminate("its response comes once", 0x0206)
+		require.Equal(t, "mine again", string(k.mem[:10]))
+	})
+}
+
+// TestVERBS_90_RefusedWorkLeavesNothingBehind: neither a slot taken nor anything in the work
+// request that is posted next.
+func TestVERBS_90_RefusedWorkLeavesNothingBehind(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const depth = 4
+		k := newTalk(t, QPConfig{SendDepth: depth, RecvDepth: depth}, nil)
+		for range 2 * depth {
+			require.Error(t, k.qp.PostSend(SendWR{Op: OpRDMAWrite, Flags: ReadFence, Local: k.at(0, 9), Remote: RemoteBuffer{TO: 7, Len: 8}}))
+			require.Error(t, k.qp.PostRecv(RecvWR{ID: 9, Local: []SGE{k.mr.Slice(0, 1), k.mr.Slice(0, talkMem+1)}}))
+		}
+		sends, recvs := make([]SendWR, depth), make([]RecvWR, depth)
+		for i := range depth {
+			sends[i] = SendWR{ID: uint64(i), Op: OpSend}
+			recvs[i] = RecvWR{ID: uint64(10 + i)}
+		}
+		require.NoError(t, k.qp.PostSend(sends...), "every slot is free")
+		require.NoError(t, k.qp.PostRecv(recvs...))
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend}), ErrQueueFull)
+		require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), ErrQueueFull)
+		for i := range uint32(depth) {
+			require.Equal(t, send(i+1, 0, ""), k.p.segment(), "an empty Send is one")
+		}
+		k.wantCompletions("in order", 0, 1, 2, 3)
+		k.p.writes(fpdu(send(1, 0, "")))
+		k.wantCompletions("a receive of no length", 10)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
+// TestVERBS_57_FourSGEsByDefault: and more.
+func TestVERBS_57_FourSGEsByDefault(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, QPConfig{}, nil)
+		copy(k.mem, "abcd")
+		four := []SGE{k.mr.Slice(3, 1), k.mr.Slice(2, 1), k.mr.Slice(1, 1), k.mr.Slice(0, 1)}
+		k.posts(SendWR{ID: 1, Op: OpSend, Local: four})
+		require.Equal(t, send(1, 0, "dcba"), k.p.segment())
+		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2, Local: four}))
+		k.p.writes(fpdu(send(1, 0, "1234")))
+		k.wantCompletions("both", 1, 2)
+		require.Equal(t, "4321", string(k.mem[:4]))
+		many := make([]SGE, k.rnic.Limits().MaxSGE+1)
+		for i := range many {
+			many[i] = k.mr.Slice(0, 1)
+		}
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend, Local: many}), ErrLimit)
+		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: many, Remote: RemoteBuffer{Len: math.MaxUint32}}), ErrLimit)
+		require.ErrorIs(t, k.qp.PostRecv(RecvWR{Local: many}), ErrLimit)
+		require.NoError(t, k.qp.Abort())
+	})
+}
