@@ -478,6 +478,8 @@ func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testin
 				synctest.Wait()
 				require.Equal(t, StateRTS, shares.State(), "and goes on")
 				require.Equal(t, StateRTS, apart.State(), "nor is another CQ concerned")
+
+				require.Equal(t, []State{StateRTS, StateRTS}, []State{shares.State(), apart.State()}, "and goes on to")
 				require.NoError(t, shares.Abort())
 				require.NoError(t, apart.Abort())
 			})
