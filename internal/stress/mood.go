@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// A call is what a helper does.
+type call int
+
+const (
+	callWrite call = iota
+	callRead
+	callSend
+	callFetchAdd
+	callCompareSwap
+	callDrain
+	callRecv
+	callCommit
+	calls
+)
+
+func (c call) String() string {
+	switch c {
+	case callWrite:
+		return "RDMAWrite"
+	case callRead:
+		return "RDMARead"
+	case callSend:
+		return "Send"
+	case callFetchAdd:
+		return "FetchAdd"
+	case callCompareSwap:
+		return "CompareSwap"
+	case callDrain:
+		return "Drain"
+	case callRecv:
+		return "Recv"
+	case callCommit:
+		return "Commit"
+	}
+	return fmt.Sprintf("call(%d)", int(c))
+}
+
+// A mood is what the goroutines of one end do for a while. Who receives and who sends depends
+// on whether waiters are granted by what comes or by what goes out, how soon they are back,
+// and whether the peer sends meanwhile; so each end is in many moods, and its peer in others.
+type mood struct {
+	weights [calls]int    // how often each call is made
+	often   int           // of a hundred calls, how many follow a rest
+	pause   time.Duration // that is as long at most
+	joint   bool          // and ends for all goroutines of the end at once
+	soon    time.Duration // if not zero, after what time most contexts end at the latest
+}
+
+var moods = []mood{
+	// All calls, without and with rests.
+	{weights: [calls]int{3, 3, 2, 1, 1, 1, 1, 1}},
+	{weights: [calls]int{3, 3, 2, 1, 1, 1, 1, 1}, often: 30, pause: time.Millisecond},
+	// What only the peer's answer ends, and a reader that stays between the answers.
+	{weights: [calls]int{callRead: 4, callFetchAdd: 1, callCompareSwap: 1, callRecv: 1}},
+	{weights: [calls]int{callRead: 1}, often: 100, pause: 200 * time.Microsecond},
+	{weights: [calls]int{callRead: 1}, often: 20, pause: 15 * time.Millisecond},
+	{weights: [calls]int{callRead: 1, callCommit: 1}, often: 50, pause: 500 * time.Microsecond},
+	{weights: [calls]int{callRead: 1}, often: 100, pause: 200 * time.Microsecond, joint: true},
+	{weights: [calls]int{callRead: 3, callCommit: 1}, often: 90, pause: 400 * time.Microsecond, joint: true, soon: 100 * time.Microsecond},
+	// The same, and most are cancelled while they take the right to receive, and back.
+	{weights: [calls]int{callRead: 1}, often: 30, pause: 500 * time.Microsecond, soon: 20 * time.Microsecond},
+	{weights: [calls]int{callRead: 3, callRecv: 1, callCommit: 1}, often: 80, pause: 300 * time.Microsecond, soon: 50 * time.Microsecond},
+	// What the network ends, for the peer to receive.
+	{weights: [calls]int{callWrite: 3, callSend: 1}, often: 100, pause: 200 * time.Microsecond},
+	{weights: [calls]int{callWrite: 3, callSend: 1}, often: 100, pause: 2 * time.Millisecond},
+	{weights: [calls]int{callRecv: 1}, often: 20, pause: time.Millisecond},
+}
+
+// start is what joint rests are counted from.
+var start = time.Now()
+
+// call chooses what to do next.
+func (m *mood) call(r *rand.Rand) call {
+	sum := 0
+	for _, n := range m.weights {
+		sum += n
+	}
+	k := r.IntN(sum)
+	for c, n := range m.weights {
+		if k -= n; k < 0 {
+			return call(c)
+		}
+	}
+	return callWrite
+}
+
+// rest lets time pass now and then.
+func (m *mood) rest(r *rand.Rand) {
+	switch {
+	case r.IntN(100) >= m.often:
+	case m.joint:
+		time.Sleep(m.pause - time.Since(start)%m.pause)
+	default:
+		time.Sleep(time.Duration(r.Int64N(int64(m.pause))))
+	}
+}
+
+// context returns a context: most end soon. One that does not end at all is returned only if
+// forever is true.
+func (m *mood) context(parent context.Context, r *rand.Rand, forever bool) (context.Context, context.CancelFunc) {
+	within := func(d time.Duration) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(parent, time.Duration(r.Int64N(int64(d))))
+	}
+	if m.soon != 0 && r.IntN(3) > 0 {
+		return within(m.soon)
+	}
+	switch r.IntN(10) {
+	case 0, 1, 2, 3:
+		if forever {
+			return parent, func() {}
+		}
+	case 4: // ended before it is used
+		ctx, cancel := context.WithCancel(parent)
+		cancel()
+		return ctx, cancel
+	case 5: // cancelled by another goroutine
+		ctx, cancel := context.WithCancel(parent)
+		t := time.AfterFunc(time.Duration(r.Int64N(int64(300*time.Microsecond))), cancel)
+		return ctx, func() { t.Stop(); cancel() }
+	case 6, 7:
+		return within(100 * time.Microsecond)
+	case 8:
+		return within(2 * time.Millisecond)
+	}
+	return within(50 * time.Millisecond)
+}
+
+// longestMood is how long both ends stay in their moods.
+const longestMood = 300 * time.Millisecond
+
+// changeMoods changes the moods of both ends until the round ends.
+func (p *pair) changeMoods(r *round, random *rand.Rand) {
+	for !r.ending.Load() {
+		for _, e := range []*end{p.client, p.server} {
+			e.mood.Store(&moods[random.IntN(len(moods))])
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(longestMood))))
+	}
+}
