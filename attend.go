@@ -85,21 +85,21 @@ func (x *receiver) attend(now time.Time) time.Duration {
 	x.mu.Lock()
 	sending := x.qp.tx.attend()
 	switch {
-	case x.state == readerKept && now.Sub(x.left) < keepTime:
+	case x.current() == readerKept && now.Sub(x.left) < keepTime:
 		left := keepTime - now.Sub(x.left)
 		x.mu.Unlock()
 		return sooner(left, sending)
-	case x.state == readerStaying && x.isActive(now):
+	case x.current() == readerStaying && x.isActive(now):
 		x.mu.Unlock()
 		return sooner(stayTime/2, sending)
 	}
 	x.listed = sending != 0
-	switch x.state {
+	switch x.current() {
 	case readerKept: // nobody has come back
 		x.steady = 0
 		x.giveUp()
 	case readerStaying:
-		x.leave.Store(true)
+		x.become(readerRecalled)
 		x.mu.Unlock()
 		x.qp.llp.Wake()
 	default:

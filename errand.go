@@ -20,7 +20,7 @@ func (x *receiver) errands(do func()) (start func(receiving bool)) {
 	}
 	e := &errand{counted, x.qp.rnic.tasks.task(counted)}
 	return func(receiving bool) {
-		if first := underWay.Add(1) == 1; first && receiving && x.wish == nil && !x.parks.Load() {
+		if first := underWay.Add(1) == 1; first && receiving && x.wish == nil && !x.parks {
 			x.errand = e
 			return
 		}
@@ -32,11 +32,11 @@ func (x *receiver) errands(do func()) (start func(receiving bool)) {
 func (x *receiver) goOnErrand() (still bool) {
 	e := x.errand
 	x.errand = nil
-	x.qp.tx.dispatch()
 	if x.rearm() { // it cannot be given away
 		x.qp.rnic.tasks.launch(e.alone)
 		return true
 	}
+	x.qp.tx.dispatch() // behind rearm: until then the lock may be kept for this reader
 	e.do()
 	return x.takeBack()
 }
@@ -52,9 +52,9 @@ func (x *receiver) delegate() {
 // takeBack takes the right to receive from the poller, if that has it.
 func (x *receiver) takeBack() bool {
 	x.mu.Lock()
-	free := x.state == readerArmed
+	free := x.current() == readerArmed
 	if free {
-		x.state = readerRunning
+		x.become(readerRunning)
 	}
 	x.mu.Unlock()
 	if free {

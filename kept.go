@@ -36,10 +36,18 @@ const (
 
 // keeping is the part of a sender that is about those for whom the lock is kept.
 type keeping struct {
-	kept    atomic.Int32
-	since   atomic.Int64  // when it was last kept for a waiter
-	waits   atomic.Uint64 // for completions of the send queue, that have ended
-	waiting atomic.Int32  // those who sleep until there is one
+	// kept is for whom the lock is kept. The holder sets it last of all, and so gives the lock to
+	// whoever sets it back, of which the compare-and-swap lets one succeed. Whoever sleeps or
+	// leaves, in whose favour it may be kept, looks at it afterwards: one that waits, behind
+	// waiting; a reader before it parks (Stop) and behind rearm, stall and refuse.
+	kept atomic.Int32
+	// since is when it was last kept for a waiter. It is set before kept, and only tells how long
+	// the attendant is to wait.
+	since atomic.Int64
+	waits atomic.Uint64 // for completions of the send queue, that have ended; a guess is made by it
+	// waiting counts those who sleep until there is one. A waiter counts itself and then looks at
+	// kept, the holder sets kept and then looks at waiting: see keep.
+	waiting atomic.Int32
 
 	// Guarded by the lock.
 	seen uint64 // waits, when a share was last sent
@@ -157,7 +165,7 @@ func (s *sender) handBack() bool {
 		return false
 	}
 	x.mu.Lock()
-	stays := x.state == readerStaying && !x.claimed
+	stays := x.current() == readerStaying
 	if stays {
 		s.kept.Store(keptForReader)
 	}
@@ -187,7 +195,7 @@ func (x *receiver) weigh(n int) {
 
 // pace is how the holder of the right to receive sends.
 func (x *receiver) pace() pace {
-	if x.wish != nil || x.errand != nil || x.parks.Load() || x.heavy.Load() > 0 {
+	if x.wish != nil || x.errand != nil || x.parks || x.heavy.Load() > 0 {
 		return paceShare
 	}
 	return paceReader

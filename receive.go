@@ -12,7 +12,8 @@ import (
 
 // The way in. The right to receive is with one reader at a time:
 //
-//	armed --ready--> running --nothing more--> staying --nothing for stayTime--> armed
+//	armed --ready--> running --nothing more--> staying --a waiter claims, or nothing for stayTime--> recalled
+//	  |                 |  |  \--a waiter is refused--> recalled --as soon as it looks--> held by the claimant, or armed
 //	  |                 |  \--no receive posted--> stalled --receive posted, or RNRWait over--> running
 //	  |                 \--end of the connection--> ended
 //	  \--somebody waits--> held --granted--> armed, or kept for the next to wait: see serve
@@ -20,15 +21,18 @@ import (
 // There is no goroutine while a connection is armed. One that cannot be armed keeps its
 // reader for life.
 
-type readerState uint8
+type readerState uint32
 
 const (
 	readerIdle readerState = iota // not started
 	readerArmed
 	readerRunning // with a goroutine of its own
 	readerStaying // the same, parked in Receive
-	readerHeld    // with somebody who waits
-	readerKept    // with nobody, for a moment
+	// Either of them, told to give the right away. The transition that does so ends this
+	// state: what the reader was told never reaches the next holder.
+	readerRecalled
+	readerHeld // with somebody who waits
+	readerKept // with nobody, for a moment
 	readerStalled
 	readerEnded
 )
@@ -39,43 +43,60 @@ type receiver struct {
 	ready func() // made once, so that arming does not allocate
 	task  func() // likewise: run in a goroutine of its own
 
-	mu    sync.Mutex
-	state readerState
+	mu sync.Mutex
+	// A readerState, which changes under mu only. The holder may look at it without the lock.
+	// All that others do to it is to recall the holder: a reader that stays is woken
+	// afterwards, and one that runs looks under mu before it stays.
+	state atomic.Uint32
 	rnr   *time.Timer // runs while stalled
+	// The LLP cannot be armed: the reader parks in Receive. The holder sets it, under mu, once
+	// and for good; so the holder, and who has mu, may look at it.
+	parks bool
 
-	waits   atomic.Uint64 // for a receive to be posted: QPStats.ReceiveWaits
-	parks   atomic.Bool   // the LLP cannot be armed: the reader parks in Receive
-	lingers atomic.Bool   // what still comes is thrown away
-	closed  atomic.Bool   // our half has been ended gracefully
-	owed    bool          // the first segment has come: what the fence held can go out
+	// QPStats.ReceiveWaits: how often a message has waited for a receive to be posted. Nothing
+	// is decided by it.
+	waits atomic.Uint64
+	// What still comes is thrown away. Set once. Whoever sets it calls wake afterwards, which
+	// takes mu; whoever gives the right away looks at it under mu. So either the one sees the
+	// other's state, or the other sees the flag.
+	lingers atomic.Bool
+	// Our half has been ended gracefully. Set once. A segment that is taken meanwhile counts as
+	// one that came before; nobody waits for it.
+	closed atomic.Bool
+	owed   bool // the first segment has come: what the fence held can go out; the holder's alone
 
 	// A reader that found nothing more stays for a while, because more will come.
-	leave  atomic.Bool // it shall not stay, or no longer
-	active atomic.Bool // something has come
-	since  time.Time   // when that was last seen; guarded by mu
-	listed bool        // the attendant has it on its list; guarded by mu
+	// Something has come. The holder sets it for each segment, the attendant clears it; a
+	// segment of just then counts for before or after. All that depends on it is whether a
+	// reader stays for another while.
+	active atomic.Bool
+	since  time.Time // when that was last seen; guarded by mu
+	listed bool      // the attendant has it on its list; guarded by mu
 
 	serving
-	errand *errand      // the holder's alone
-	heavy  atomic.Int32 // see weigh
+	errand *errand // the holder's alone
+	// See weigh. The holder's; a sender looks at it and decides by it only who sends the rest.
+	heavy atomic.Int32
 }
+
+// current is the state, for who has mu or the right to receive.
+func (x *receiver) current() readerState { return readerState(x.state.Load()) }
+
+// become changes the state. mu is held.
+func (x *receiver) become(s readerState) { x.state.Store(uint32(s)) }
 
 // start begins to receive.
 func (x *receiver) start() {
 	x.ready, x.task = x.wake, x.qp.rnic.tasks.task(x.run)
 	x.mu.Lock()
-	x.state = readerRunning
-	x.mu.Unlock()
-	if x.rearm() {
-		x.qp.rnic.tasks.launch(x.task)
-	}
+	x.giveUp()
 }
 
 // wake is what the poller calls, and whoever wants the reader to look again.
 func (x *receiver) wake() {
 	x.mu.Lock()
-	switch x.state {
-	case readerRunning, readerStaying, readerHeld:
+	switch x.current() {
+	case readerRunning, readerStaying, readerRecalled, readerHeld:
 		x.mu.Unlock()
 		x.qp.llp.Wake()
 		return
@@ -84,7 +105,7 @@ func (x *receiver) wake() {
 		x.mu.Unlock()
 		return
 	}
-	x.state = readerRunning
+	x.become(readerRunning)
 	if x.rnr != nil {
 		x.rnr.Stop()
 		x.rnr = nil
@@ -97,37 +118,46 @@ func (x *receiver) wake() {
 // still has it, because there is something to do or because the LLP cannot be armed.
 func (x *receiver) rearm() (still bool) {
 	x.mu.Lock()
-	if x.parks.Load() || x.lingers.Load() || x.qp.dead() {
-		x.mu.Unlock()
-		return true
-	}
-	if x.claimed {
-		x.state = readerHeld
-		x.hand(true)
-		x.mu.Unlock()
-		return false
-	}
-	x.qp.llp.Disarm() // gives back what it took to wait, while the right to receive is here
-	x.state = readerArmed
-	x.mu.Unlock()
-	if x.qp.llp.Arm(x.ready) {
-		return false
-	}
-	x.parks.Store(true)
-	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.state != readerArmed { // woken in between: a reader has been started
+	return x.giveAway()
+}
+
+// giveAway is rearm with mu held. It also arms under mu: else somebody else could have the
+// right by then, and be beside the poller.
+func (x *receiver) giveAway() (still bool) {
+	switch {
+	case x.parks || x.lingers.Load() || x.qp.dead():
+	case x.claimed:
+		x.become(readerHeld)
+		x.hand(true)
 		return false
+	default:
+		x.qp.llp.Disarm() // gives back what it took to wait, while the right to receive is here
+		if x.qp.llp.Arm(x.ready) {
+			x.become(readerArmed)
+			return false
+		}
+		x.parks = true
 	}
-	x.state = readerRunning
+	x.become(readerRunning)
 	return true
+}
+
+// giveUp gives the right to receive to the poller, or to a reader if there is something
+// to do. mu is held, and is released.
+func (x *receiver) giveUp() {
+	still := x.giveAway()
+	x.mu.Unlock()
+	if still {
+		x.qp.rnic.tasks.launch(x.task)
+	}
 }
 
 // run receives until there is nothing more.
 func (x *receiver) run() {
 	qp := x.qp
 	defer qp.tx.dispatch()
-	wait := x.parks.Load()
+	wait := x.parks
 	for again := true; again; {
 		switch {
 		case qp.dead():
@@ -136,8 +166,8 @@ func (x *receiver) run() {
 			return
 		case x.lingers.Load():
 			x.delegate()
-			qp.tx.dispatch()
 			x.refuse()
+			qp.tx.dispatch() // behind refuse: nobody keeps the lock for this reader any more
 			qp.die(qp.llp.Discard())
 			continue
 		}
@@ -145,12 +175,12 @@ func (x *receiver) run() {
 		sends := x.sends()
 		err := qp.llp.Receive(x, wait && !sends)
 		x.tend()
-		leave := err == nil && x.leave.Swap(false)
+		leave := err == nil && x.current() == readerRecalled
 		idle := errors.Is(err, transport.ErrAgain) || err == nil && wait
 		switch {
 		case x.errand != nil && (idle || leave):
 			again = x.goOnErrand()
-			wait = again && (x.parks.Load() || x.stay())
+			wait = again && (x.parks || x.stay())
 			continue
 		case late || err != nil:
 			x.delegate()
@@ -162,7 +192,7 @@ func (x *receiver) run() {
 			again = wait || x.rearm()
 		case leave:
 			again = x.rearm()
-			wait = x.parks.Load()
+			wait = x.parks
 		default:
 			again = x.received(err)
 		}
@@ -183,13 +213,13 @@ func (x *receiver) stay() bool {
 	now := time.Now()
 	soon := now.Sub(x.since) < stayTime
 	x.since = now
-	if x.leave.Swap(false) || x.lingers.Load() || x.qp.dead() {
+	if x.current() == readerRecalled || x.lingers.Load() || x.qp.dead() {
 		return false
 	}
 	if !soon || !x.attended(stayTime/2) {
 		return false
 	}
-	x.state = readerStaying
+	x.become(readerStaying)
 	return true
 }
 
@@ -223,7 +253,8 @@ func (x *receiver) stall(rnr time.Duration) (again bool) {
 	if rnr != 0 && x.qp.hasReceive() {
 		return true
 	}
-	x.state = readerStalled
+	x.forget()
+	x.become(readerStalled)
 	x.hand(false)
 	if rnr == 0 {
 		return false
@@ -246,7 +277,7 @@ func (x *receiver) resume() {
 // end gives up the right to receive for good.
 func (x *receiver) end() {
 	x.mu.Lock()
-	x.state = readerEnded
+	x.become(readerEnded)
 	x.hand(false)
 	x.mu.Unlock()
 	x.qp.llp.Disarm()
@@ -314,7 +345,7 @@ func (x *receiver) Placed(seq uint64, f *transport.Foreseen) error {
 // this goroutine. Before the reader parks, what has come is seen to.
 func (x *receiver) Stop() bool {
 	x.tend()
-	return x.lingers.Load() || x.qp.dead() || x.leave.Load() || x.errand != nil || x.sends() || x.satisfied()
+	return x.lingers.Load() || x.qp.dead() || x.current() == readerRecalled || x.errand != nil || x.sends() || x.satisfied()
 }
 
 // tend does what the segments that have come make necessary. It never blocks: while

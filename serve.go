@@ -42,14 +42,21 @@ type serving struct {
 	ctx  context.Context
 
 	// asleep is set while the holder parks, or is about to: then it must be woken
-	// when its wish is granted by somebody else.
+	// when its wish is granted by somebody else. The holder sets it and then looks whether
+	// the wish is granted; whoever grants it does so and then looks at asleep. So at least one
+	// of them sees the other. A holder that is woken in vain looks again and sleeps on.
 	asleep atomic.Bool
-	parked bool        // asleep, as the holder knows it
-	nudged atomic.Bool // it was woken so
+	parked bool // asleep, as the holder knows it
+	// It was woken so. All that depends on it is whether the next waiters receive or sleep.
+	nudged atomic.Bool
 
 	// Guarded by receiver.mu.
-	handed  chan bool // answers a claim: whether the right was handed over
-	claimed bool      // somebody wants the right from a reader that stays
+	//
+	// handed answers a claim: whether the right was handed over. There are as many answers as
+	// claims that were not withdrawn. Where a claimant is late, another may take its answer,
+	// or withdraw in its place; it then gets the other's.
+	handed  chan bool
+	claimed bool      // a waiter wants the right from a reader that is recalled
 	left    time.Time // when it was last let go
 	steady  int       // how often the next waiter came within steadyGap
 	foreign int       // how often in a row others have granted the wish, and rests since
@@ -107,11 +114,12 @@ func (x *receiver) poll(d time.Duration) (held bool) {
 // hold takes the right to receive if it is free, or has it from a reader that is only
 // staying.
 func (x *receiver) hold(ctx context.Context) bool {
-	if x.parks.Load() {
+	x.mu.Lock()
+	if x.parks {
+		x.mu.Unlock()
 		return false
 	}
-	x.mu.Lock()
-	armed := x.state == readerArmed
+	armed := x.current() == readerArmed
 	if x.foreign >= foreignTimes {
 		if x.foreign++; x.foreign < foreignTimes+foreignRest {
 			x.mu.Unlock()
@@ -119,22 +127,18 @@ func (x *receiver) hold(ctx context.Context) bool {
 		}
 		x.foreign = 0
 	}
-	switch x.state {
+	switch x.current() {
 	case readerArmed, readerKept:
 	case readerStaying:
-		if !x.claimed {
-			return x.claim(ctx)
-		}
-		fallthrough
+		return x.claim(ctx)
 	case readerRunning:
-		x.leave.Store(true)
+		x.become(readerRecalled)
 		fallthrough
 	default:
 		x.mu.Unlock()
 		return false
 	}
-	x.state = readerHeld
-	x.leave.Store(false)
+	x.become(readerHeld)
 	if time.Since(x.left) < steadyGap {
 		x.steady = min(x.steady+1, 2*steadyTimes)
 	} else {
@@ -154,7 +158,7 @@ func (x *receiver) claim(ctx context.Context) bool {
 		x.handed = make(chan bool, 1)
 	}
 	x.claimed = true
-	x.leave.Store(true)
+	x.become(readerRecalled)
 	x.steady = 0
 	x.mu.Unlock()
 	x.qp.llp.Wake()
@@ -181,15 +185,14 @@ func (x *receiver) hand(ok bool) {
 // refuse answers a claim on a connection that ends, and takes no more.
 func (x *receiver) refuse() {
 	x.mu.Lock()
-	x.state = readerRunning
+	x.become(readerRunning)
 	x.hand(false)
 	x.mu.Unlock()
 }
 
 // letGo gives the right to receive back.
 func (x *receiver) letGo() {
-	x.wish, x.ctx = nil, nil
-	x.awake()
+	x.forget()
 	x.mu.Lock()
 	x.left = time.Now()
 	if x.nudged.Swap(false) {
@@ -199,21 +202,17 @@ func (x *receiver) letGo() {
 	}
 	ends := x.lingers.Load() || x.qp.dead()
 	if !ends && x.steady >= steadyTimes && x.attended(keepTime) {
-		x.state = readerKept
+		x.become(readerKept)
 		x.mu.Unlock()
 		return
 	}
 	x.giveUp()
 }
 
-// giveUp gives the right to receive to the poller, or to a reader if there is something
-// to do. mu is held, and is released.
-func (x *receiver) giveUp() {
-	x.state = readerRunning
-	x.mu.Unlock()
-	if x.rearm() {
-		x.qp.rnic.tasks.launch(x.task)
-	}
+// forget has the holder wait for nothing any more. It comes before the right is given away.
+func (x *receiver) forget() {
+	x.wish, x.ctx = nil, nil
+	x.awake()
 }
 
 // satisfied tells the holder whether it may go.

@@ -15,7 +15,7 @@ import (
 func (s *side) reader() readerState {
 	s.qp.rx.mu.Lock()
 	defer s.qp.rx.mu.Unlock()
-	return s.qp.rx.state
+	return s.qp.rx.current()
 }
 
 // becomes waits until the right to receive is in state want.

@@ -1,0 +1,306 @@
+//go:build linux && !purego
+
+package iwarp
+
+import (
+	"context"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A scriptedLLP is an LLP whose test decides what arrives, and when a reader that is to leave
+// returns from Receive. Like MPA it asks Stop before it looks whether anything has come.
+type scriptedLLP struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	ready   func() // not nil: armed
+	arrived [][]byte
+	seq     uint64
+	woken   bool
+	closed  bool
+	calls   int           // of Receive
+	leaving chan struct{} // not nil: gets a value when a parked Receive is to return
+	resume  chan struct{} // and then it waits here
+}
+
+// scripted makes an established QP over a scriptedLLP.
+func scripted(t *testing.T, qc QPConfig) (*side, *scriptedLLP) {
+	s := newSide(t, nil)
+	f := &scriptedLLP{}
+	f.changed.L = &f.mu
+	qc.PD = s.pd
+	qp, err := s.rnic.newQP(&qc)
+	require.NoError(t, err)
+	require.NoError(t, qp.establish(f, &mpa.Terms{IRD: 1, ORD: 1}, rdmap.RTRNone))
+	s.qp = qp
+	return s, f
+}
+
+var (
+	aWrite = []byte{0xc1, 0x40, 13: 0}
+	aSend  = []byte{0x41, 0x43, 13: 1, 17: 0} // the first: MSN 1
+)
+
+// arrives has a segment come.
+func (f *scriptedLLP) arrives(segment []byte) {
+	f.mu.Lock()
+	f.arrived = append(f.arrived, segment)
+	ready := f.ready
+	f.ready = nil
+	f.changed.Broadcast()
+	f.mu.Unlock()
+	if ready != nil {
+		ready()
+	}
+}
+
+// pauses has the next parked Receive tell when it is to return, and wait until it may.
+func (f *scriptedLLP) pauses() (leaving, resume chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leaving, f.resume = make(chan struct{}, 1), make(chan struct{})
+	return f.leaving, f.resume
+}
+
+func (f *scriptedLLP) received() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+func (f *scriptedLLP) Receive(p transport.Placer, wait bool) error {
+	f.mu.Lock()
+	f.calls++
+	f.mu.Unlock()
+	for first := true; ; first = false {
+		if wait && p.Stop() {
+			f.mu.Lock()
+			leaving := f.leaving
+			f.leaving = nil
+			f.mu.Unlock()
+			if leaving != nil && !first {
+				leaving <- struct{}{}
+				<-f.resume
+			}
+			return nil
+		}
+		f.mu.Lock()
+		for wait && len(f.arrived) == 0 && !f.woken && !f.closed {
+			f.changed.Wait()
+		}
+		f.woken = false
+		segments := f.arrived
+		closed := f.closed
+		f.mu.Unlock()
+		switch {
+		case closed:
+			return net.ErrClosed
+		case len(segments) > 0:
+			if err := f.deliver(p); err != nil || !wait {
+				return err
+			}
+		case !wait:
+			return transport.ErrAgain
+		}
+	}
+}
+
+func (f *scriptedLLP) deliver(p transport.Placer) error {
+	for {
+		f.mu.Lock()
+		if len(f.arrived) == 0 {
+			f.mu.Unlock()
+			return nil
+		}
+		segment := f.arrived[0]
+		f.mu.Unlock()
+		if err := p.Segment(f.seq, segment); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.seq++
+		f.arrived = f.arrived[1:]
+		f.mu.Unlock()
+	}
+}
+
+func (f *scriptedLLP) Arm(ready func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	if len(f.arrived) > 0 {
+		go ready()
+		return true
+	}
+	f.ready = ready
+	return true
+}
+
+func (f *scriptedLLP) Disarm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ready = nil
+}
+
+func (f *scriptedLLP) Wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.woken = true
+	f.changed.Broadcast()
+}
+
+func (f *scriptedLLP) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	ready := f.ready
+	f.ready = nil
+	f.changed.Broadcast()
+	f.mu.Unlock()
+	if ready != nil {
+		go ready()
+	}
+	return nil
+}
+
+func (f *scriptedLLP) Abort(error)                        { _ = f.Close() }
+func (f *scriptedLLP) Discard() error                     { return io.EOF }
+func (f *scriptedLLP) MaxULPDU() int                      { return 1400 }
+func (f *scriptedLLP) Append([]byte, [][]byte, bool) bool { return true }
+func (f *scriptedLLP) Flush(bool) error                   { return nil }
+func (f *scriptedLLP) Keep()                              {}
+func (f *scriptedLLP) CloseSend() error                   { return nil }
+func (f *scriptedLLP) Caps() transport.Caps               { return transport.Caps{} }
+func (f *scriptedLLP) LocalAddr() net.Addr                { return &net.TCPAddr{} }
+func (f *scriptedLLP) RemoteAddr() net.Addr               { return &net.TCPAddr{} }
+
+// queues waits until a goroutine has queued for a mutex within the function. Those that wait
+// for one mutex get it in turn.
+func (s *side) queues(function string) {
+	s.Helper()
+	buf := make([]byte, 4<<20)
+	require.Eventually(s, func() bool {
+		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "[sync.Mutex.Lock") && strings.Contains(g, function+"(") {
+				return true
+			}
+		}
+		return false
+	}, patience, time.Millisecond, "%s waits for a lock", function)
+}
+
+// waits has a goroutine wait for a message.
+func (s *side) waits(ctx context.Context) chan error {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.qp.RecvCQ().Wait(ctx, make([]WC, 1))
+		ended <- err
+	}()
+	return ended
+}
+
+// TestWaiterComesWhileTheReaderLeaves: the reader has seen that it is to leave, and has not
+// given the right to receive away yet. What it was told is not for the next holder.
+func TestWaiterComesWhileTheReaderLeaves(t *testing.T) {
+	s, f := scripted(t, QPConfig{})
+	x := &s.qp.rx
+	require.NoError(t, s.qp.PostRecv(RecvWR{}))
+	leaving, resume := f.pauses()
+	leaves := func() bool { // the attendant has told a reader that stayed
+		x.mu.Lock()
+		x.since = time.Now() // something has come just before
+		x.mu.Unlock()
+		f.arrives(aWrite)
+		select {
+		case <-leaving:
+			return true
+		case <-time.After(10 * stayTime):
+			return false
+		}
+	}
+	require.Eventually(t, leaves, patience, time.Microsecond, "a reader stays for a while")
+
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	x.mu.Lock()
+	ended := s.waits(ctx)
+	s.queues("(*receiver).hold")
+	close(resume)
+	s.queues("(*receiver).rearm")
+	x.mu.Unlock()
+	f.arrives(aSend)
+	require.NoError(t, <-ended, "the message has come")
+}
+
+// TestWaiterThatLosesTheRightIsForgotten: its message stalls, since no receive is posted. What
+// it waited for is not the next reader's concern.
+func TestWaiterThatLosesTheRightIsForgotten(t *testing.T) {
+	s, f := scripted(t, QPConfig{RNRWait: time.Minute})
+	ctx, cancel := context.WithCancel(testContext(t))
+	ended := s.waits(ctx)
+	s.becomes(readerHeld, "it receives")
+	f.arrives(aSend)
+	s.becomes(readerStalled, "there is no receive")
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+
+	require.NoError(t, s.qp.PostRecv(RecvWR{}))
+	one(t, s.qp.RecvCQ(), make([]WC, 1))
+	s.becomes(readerArmed, "nothing more comes")
+	stayed := func() bool {
+		f.arrives(aWrite)
+		return s.reader() == readerStaying
+	}
+	require.Eventually(t, stayed, patience, time.Millisecond)
+	before := f.received()
+	s.becomes(readerArmed, "nothing more comes")
+	require.LessOrEqual(t, f.received()-before, 10, "a reader that stays parks")
+}
+
+// TestSendLockIsNotKeptForAReaderAtTheDisk: it is offered to the reader in the moment before
+// that gives the right to receive away.
+func TestSendLockIsNotKeptForAReaderAtTheDisk(t *testing.T) {
+	client, server := committers(t)
+	x, tx := &server.qp.rx, &server.qp.tx
+	g := newGate(t)
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: g})
+	require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}), "so that the client does not knock")
+	for {
+		server.hears(client, "a reader stays")
+		x.mu.Lock()
+		if x.current() == readerStaying {
+			break
+		}
+		x.mu.Unlock()
+	}
+	server.holdsLock()
+	server.leavesOver()
+	var sends sync.WaitGroup
+	sends.Go(func() {
+		if !tx.handBack() {
+			tx.run(paceShare)
+		}
+	})
+	server.queues("(*sender).handBack")
+	committed := client.commits(mr)
+	server.queues("(*receiver).rearm")
+	x.mu.Unlock()
+	require.True(t, <-g.entered, "the reader is at the disk")
+	server.hasSent("somebody sends meanwhile")
+	g.open()
+	require.NoError(t, <-committed)
+	sends.Wait()
+}
