@@ -43,8 +43,8 @@ var (
 	errBadClose     = fmt.Errorf("iwarp: the peer sent a message after this side had ended the stream: %w", net.ErrClosed)
 )
 
-// record keeps the first cause of the end and moves to state s. Whoever comes when all
-// is over, with what he saw before, changes nothing.
+// record keeps the first cause of the end and moves on to state s. Whoever comes late, with
+// what he saw before, moves nothing back: the states of the end are in their order.
 func (qp *QP) record(s State, kind EventKind, cause error) {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
@@ -57,7 +57,9 @@ func (qp *QP) record(s State, kind EventKind, cause error) {
 	if qp.kind == 0 {
 		qp.kind = kind
 	}
-	qp.state.Store(uint32(s))
+	if s > qp.State() {
+		qp.state.Store(uint32(s))
+	}
 }
 
 // fail ends the stream for an error that this side found: a Terminate tells the
@@ -388,7 +390,13 @@ func (qp *QP) closeGracefully() error {
 
 // endSending sends the FIN of a QP whose work is done.
 func (qp *QP) endSending() {
-	if qp.state.CompareAndSwap(uint32(StateRTS), uint32(StateClosing)) {
+	qp.mu.Lock()
+	first := qp.State() == StateRTS
+	if first {
+		qp.state.Store(uint32(StateClosing))
+	}
+	qp.mu.Unlock()
+	if first {
 		qp.rx.closed.Store(true)
 		qp.rq.end(StatusFlushed)
 		qp.rx.resume() // a message that waits for a receive has come too late

@@ -23,6 +23,9 @@ func (qp *QP) knockAgain() {
 			return
 		}
 		n, _ := qp.stream.Post(1, func(_ int, r *rdmap.Request) error {
+			if qp.closing.Load() {
+				return rdmap.ErrEnded
+			}
 			r.Kind, r.Tag = rdmap.KindWrite, knock{}
 			return nil
 		})

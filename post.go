@@ -23,15 +23,15 @@ func (qp *QP) PostSend(wrs ...SendWR) error {
 
 // postSend is PostSend; with ws, one for each request, for a blocking helper.
 func (qp *QP) postSend(wrs []SendWR, ws []*waiter) error {
-	switch {
-	case qp.closing.Load():
-		return &PostError{Err: qp.cause()}
-	case !qp.connected.Load():
+	if !qp.connected.Load() {
 		return qp.postEarly(wrs, ws)
 	}
 	room := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
 		if i == 0 {
+			if qp.closing.Load() { // here, with the stream's lock: Close takes it to look whether all is done
+				return rdmap.ErrEnded
+			}
 			room = qp.sendRoom.take(qp.cfg.SendDepth, len(wrs))
 		}
 		if ws != nil {

@@ -162,3 +162,16 @@ func TestVERBS_42_AbortResets(t *testing.T) {
 		require.Nil(t, k.wantEvent(EventAborted).Terminate)
 	})
 }
+
+// TestStatesOfTheEndGoOneWay: a half that has seen an earlier state moves nothing back.
+func TestStatesOfTheEndGoOneWay(t *testing.T) {
+	client, _ := connect(t, pairConfig{})
+	qp := client.qp
+	qp.record(StateTerminate, EventTerminated, errAborted)
+	qp.record(StateClosing, EventClosed, nil)
+	require.Equal(t, StateTerminate, qp.State())
+	qp.endSending()
+	require.Equal(t, StateTerminate, qp.State())
+	require.NoError(t, qp.Abort())
+	require.Equal(t, StateError, qp.State())
+}
