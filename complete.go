@@ -67,7 +67,7 @@ func (e events) Kick() { e.qp.kick() }
 // lock: there, and not for each.
 type gathering struct {
 	cq    *CQ
-	full  *atomic.Bool // a completion was lost
+	full  *atomic.Bool // QP.overflow
 	room  *room        // of the queue
 	freed int          // slots of it, of work that makes no completion in the CQ
 	n     int
@@ -126,6 +126,10 @@ func (b wrBits) flags() Flags { return Flags(b) }
 type waiter struct {
 	qp   *QP
 	done chan struct{} // of capacity 1
+	// It is done, or about to be. The holder of the right to receive looks at it behind
+	// serving.asleep, and finish sets it before it looks at that; to look into the channel is
+	// no atomic operation, and a processor may do it before.
+	over atomic.Bool
 	wc   WC
 	// left is set, once and for good, when the helper has gone before the completion came.
 	// It stands by itself: whether done comes before or after it, nothing else follows from it.
@@ -143,10 +147,11 @@ func (qp *QP) waiter() *waiter {
 	return w
 }
 
-func (w *waiter) granted() bool { return len(w.done) > 0 }
+func (w *waiter) granted() bool { return w.over.Load() }
 
 func (w *waiter) finish() {
 	qp := w.qp // w is its next user's once it is done
+	w.over.Store(true)
 	w.done <- struct{}{}
 	qp.rx.nudge()
 }
@@ -179,6 +184,7 @@ func (w *waiter) completion(ctx context.Context) (WC, bool) {
 // spare gives w back, for the next helper.
 func (w *waiter) spare(qp *QP) {
 	w.wc, w.qp = WC{}, nil
+	w.over.Store(false)
 	qp.rnic.waiters.Put(w)
 }
 

@@ -43,7 +43,7 @@ func scripted(t *testing.T, qc QPConfig) (*side, *scriptedLLP) {
 	qc.PD = s.pd
 	qp, err := s.rnic.newQP(&qc)
 	require.NoError(t, err)
-	require.NoError(t, qp.establish(f, &mpa.Terms{IRD: 1, ORD: 1}, rdmap.RTRNone))
+	require.NoError(t, qp.establish(testContext(t), f, &mpa.Terms{IRD: 1, ORD: 1}, rdmap.RTRNone))
 	s.qp = qp
 	return s, f
 }
