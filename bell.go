@@ -8,6 +8,8 @@ import (
 // A bell wakes everybody who listens for it. To ring it costs one load while nobody
 // does.
 type bell struct {
+	// A listener counts itself and then looks whether it need wait; who rings has changed what
+	// it looks at, and then looks at the count. So one of them sees the other.
 	listeners atomic.Int32
 	mu        sync.Mutex
 	rung      chan struct{} // closed by the next ring; nil while nobody listens

@@ -44,7 +44,7 @@ type CQ struct {
 	closed     bool
 	waiters    []*cqWaiter // parked, the oldest first
 
-	spin atomic.Int64 // nanoseconds: SetBusyPoll
+	spin atomic.Int64 // nanoseconds: SetBusyPoll; a setting of its own
 }
 
 const cqInitial = 16

@@ -15,7 +15,7 @@ import (
 type MR struct {
 	pd     *PD
 	blank  *stag.Blank                 // of AllocMR, else nil
-	latest atomic.Pointer[stag.Region] // posted last, if there is a blank
+	latest atomic.Pointer[stag.Region] // posted last, if there is a blank; it stands for all of the MR's state that changes
 
 	ask func(context.Context, *MR) error // MROptions.Withdraw
 

@@ -21,7 +21,7 @@ import (
 type MW struct {
 	pd     *PD
 	window *stag.Window
-	latest atomic.Pointer[stag.Region] // posted last
+	latest atomic.Pointer[stag.Region] // posted last; it stands for all of the window's state
 
 	mu     sync.Mutex
 	closed bool

@@ -37,12 +37,14 @@ type QP struct {
 
 	// Set when the connection is established; until connected is true nobody else
 	// looks at them.
-	stream    *rdmap.Stream
-	llp       transport.LLP
-	terms     *mpa.Terms
+	stream *rdmap.Stream
+	llp    transport.LLP
+	terms  *mpa.Terms
+	// Set once, under mu, when all of them are.
 	connected atomic.Bool
 
-	state              atomic.Uint32 // a State
+	// A State, which changes under mu only. Who looks without may find that it has gone on.
+	state              atomic.Uint32
 	commits            commits
 	peerExtensions     atomic.Uint32 // that the application has told of
 	tx                 sender
@@ -50,14 +52,24 @@ type QP struct {
 	sendRoom, recvRoom room
 	shared             sharing
 
-	closing  atomic.Bool           // Close was called
-	drained  chan struct{}         // closed when, after that, all work is done
-	peerGone atomic.Bool           // the peer has ended its half
-	sendErr  atomic.Pointer[error] // the network takes no more
-	overflow atomic.Bool           // a completion was lost
-	dying    atomic.Bool           // nothing is sent or received any more
-	holds    atomic.Int32          // 2 for the halves of the connection, while they are in use
-	done     chan struct{}         // closed when everything has ended
+	// Each of these is set once, and for good, by one half of the connection, and makes the
+	// other do something. Whoever sets one then kicks, or wakes the reader. He either takes the
+	// send lock, or the right to receive, himself, or its holder looks again before it gives
+	// that up: a kick counts in sender.calls, and rearm looks under receiver.mu. So none is
+	// overlooked.
+	closing  atomic.Bool           // Close was called; kicks. See also postSend
+	peerGone atomic.Bool           // the peer has ended its half; kicks, and looks at sendErr behind it
+	sendErr  atomic.Pointer[error] // the network takes no more; looks at peerGone behind it
+	dying    atomic.Bool           // nothing is sent or received any more; wakes the reader and takes the send lock
+	// A completion was lost. The goroutine that finds that looks at this before it gives up the send
+	// lock or the right to receive, whichever it has; one with neither has posted, and kicks.
+	overflow atomic.Bool
+
+	drained chan struct{} // closed when all work is done after Close
+	// 2 for the halves of the connection, while they are in use, and 1 for each hold. From 0 it
+	// never rises again, see hold.
+	holds atomic.Int32
+	done  chan struct{} // closed when everything has ended
 
 	drains bell // rings when send work requests have completed
 

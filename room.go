@@ -12,9 +12,11 @@ import (
 // is done (draft-hilland-rddp-verbs section 8.2.1). So a CQ with as many entries as
 // its queues have slots does not overflow.
 type room struct {
+	// used rises under the lock of the queue only; that it falls meanwhile does no harm.
 	used  atomic.Int64
 	freed bell // for the blocking helpers that want a slot
-	// stalled has a message that wants a slot: see QP.mayDraw.
+	// stalled has a message that wants a slot: see QP.mayDraw, which sets it and then looks at
+	// used, while free lowers used and then looks at it.
 	stalled atomic.Pointer[receiver]
 }
 

@@ -24,9 +24,11 @@ type recvQueue struct {
 	flush  Status
 
 	// taken is how many of the posted ones have been filled or dropped, as far as their
-	// posters know.
+	// posters know. Only the receiving goroutine raises it, behind the last use of what it
+	// stands for; who sees it late takes a place for full that is free.
 	taken atomic.Uint64
-	// The wait for a receive was in vain: a missing one is an error now.
+	// The wait for a receive was in vain: a missing one is an error now. It is set before the
+	// reader is woken, which clears it with the next receive that it takes.
 	rnrOut atomic.Bool
 
 	// The receiving goroutine's.

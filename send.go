@@ -23,7 +23,8 @@ import (
 type sender struct {
 	qp   *QP
 	task func() // wait in a goroutine of its own
-	// calls counts the kicks since the lock was taken; 0: it is free.
+	// calls counts the kicks since the lock was taken; 0: it is free. It is the lock itself:
+	// whoever counts from 0 has it, and frees it only if nobody has counted since he looked.
 	calls atomic.Int64
 	keeping
 }

@@ -9,8 +9,10 @@ import (
 
 // sharing is what a QP with an SRQ has of it.
 type sharing struct {
-	taken atomic.Uint64
-	limit atomic.Int64 // of SetRecvLimit; 0: not armed
+	taken atomic.Uint64 // a counter
+	// Of SetRecvLimit; 0: not armed. Whoever sets it to 0 by compare-and-swap raises the event;
+	// it is looked at behind each change of what it limits.
+	limit atomic.Int64
 }
 
 // sharedReceives is the receive queue of a QP with an SRQ: the QP's own queue, into
