@@ -178,7 +178,8 @@ func TestWhoWaitsForMessagesDoesNotGoToTheDisk(t *testing.T) {
 	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: g})
 	ctx := testContext(t)
 	require.NoError(t, server.qp.PostRecv(RecvWR{}))
-	server.becomes(readerArmed, "the reader that began has left")
+	require.NoError(t, client.qp.RDMARead(ctx, SGE{}, RemoteBuffer{}), "what the connection began with is done, and the client does not knock")
+	server.becomes(readerArmed, "the reader that began has left, and nothing comes")
 	var waits sync.WaitGroup
 	waits.Go(func() { _, _ = server.qp.RecvCQ().Wait(ctx, make([]WC, 1)) })
 	server.becomes(readerHeld, "somebody waits, and receives")

@@ -187,6 +187,19 @@ func (f *scriptedLLP) Caps() transport.Caps               { return transport.Cap
 func (f *scriptedLLP) LocalAddr() net.Addr                { return &net.TCPAddr{} }
 func (f *scriptedLLP) RemoteAddr() net.Addr               { return &net.TCPAddr{} }
 
+// stays has the reader stay for a while: a segment comes.
+func (s *side) stays(f *scriptedLLP) {
+	s.Helper()
+	stays := func() bool {
+		s.qp.rx.mu.Lock()
+		s.qp.rx.since = time.Now() // another has come just before
+		s.qp.rx.mu.Unlock()
+		f.arrives(aWrite)
+		return s.reader() == readerStaying
+	}
+	require.Eventually(s, stays, patience, time.Millisecond, "a reader stays")
+}
+
 // queues waits until a goroutine has queued for a mutex within the function. Those that wait
 // for one mutex get it in turn.
 func (s *side) queues(function string) {
@@ -220,14 +233,11 @@ func TestWaiterComesWhileTheReaderLeaves(t *testing.T) {
 	require.NoError(t, s.qp.PostRecv(RecvWR{}))
 	leaving, resume := f.pauses()
 	leaves := func() bool { // the attendant has told a reader that stayed
-		x.mu.Lock()
-		x.since = time.Now() // something has come just before
-		x.mu.Unlock()
-		f.arrives(aWrite)
+		s.stays(f)
 		select {
 		case <-leaving:
 			return true
-		case <-time.After(10 * stayTime):
+		case <-time.After(10 * stayTime): // it was told before it parked
 			return false
 		}
 	}
@@ -260,11 +270,7 @@ func TestWaiterThatLosesTheRightIsForgotten(t *testing.T) {
 	require.NoError(t, s.qp.PostRecv(RecvWR{}))
 	one(t, s.qp.RecvCQ(), make([]WC, 1))
 	s.becomes(readerArmed, "nothing more comes")
-	stayed := func() bool {
-		f.arrives(aWrite)
-		return s.reader() == readerStaying
-	}
-	require.Eventually(t, stayed, patience, time.Millisecond)
+	s.stays(f)
 	before := f.received()
 	s.becomes(readerArmed, "nothing more comes")
 	require.LessOrEqual(t, f.received()-before, 10, "a reader that stays parks")

@@ -143,18 +143,26 @@ func TestReaderThatStaysSendsWhatIsLeftOver(t *testing.T) {
 	require.Eventually(t, sent, patience, time.Millisecond)
 }
 
+// TestReaderWithEnoughToDoDoesNotSendAsWell: nothing comes that the test does not know of, for
+// each segment counts.
 func TestReaderWithEnoughToDoDoesNotSendAsWell(t *testing.T) {
-	client, server := connect(t, pairConfig{})
-	x := &server.qp.rx
+	s, f := scripted(t, QPConfig{})
+	x := &s.qp.rx
 	require.Equal(t, paceReader, x.pace())
 	x.weigh(heavyLen)
 	require.Equal(t, paceShare, x.pace(), "a large segment has come")
-	server.hears(client, "a reader stays")
-	x.weigh(heavyLen)
-	tx := server.holdsLock()
-	require.False(t, tx.handBack())
-	tx.run(paceShare)
+	refused := func() bool {
+		s.stays(f)
+		x.weigh(heavyLen)
+		tx := s.holdsLock()
+		require.False(t, tx.handBack())
+		stayed := s.reader() == readerStaying // it did all the while
+		tx.run(paceShare)
+		return stayed
+	}
+	require.Eventually(t, refused, patience, time.Microsecond)
 
+	s.becomes(readerArmed, "nothing comes")
 	x.weigh(heavyLen)
 	for range lightTimes {
 		require.Equal(t, paceShare, x.pace())
