@@ -161,8 +161,8 @@ func TestSpoofedInitsCostNothing(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	answer := make([]byte, 1500)
-	require.NoError(t, p.forger.SetReadDeadline(time.Now().Add(10*time.Second)))
 	for i := range 10_000 {
+		require.NoError(t, p.forger.SetReadDeadline(time.Now().Add(10*time.Second))) // for each
 		init := initiation{tag: uint32(i + 1), window: 1 << 20, outbound: 10, inbound: 10}
 		p.forge(packet(ports{uint16(i + 1), p.l.e.addr.Port}, 0, chunkInit, 0, init.append(nil)))
 		n, err := p.forger.Read(answer)
