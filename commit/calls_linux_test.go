@@ -3,11 +3,14 @@ package commit
 import (
 	"context"
 	"io"
+	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -98,6 +101,42 @@ func TestCMT_13_FewCacheLinesAreWrittenBackAtOnce(t *testing.T) {
 		require.Equal(t, want, pending)
 	}
 	require.NoError(t, m.Close())
+}
+
+// TestCMT_53_CloseOfAFileWaitsForItsSync: no sync has a descriptor that may be another's by then.
+func TestCMT_53_CloseOfAFileWaitsForItsSync(t *testing.T) {
+	for what, call := range map[string]string{"file": "fdatasync data", "direct": "fdatasync data", "mapping": "msync 0+4096"} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		var g *group
+		switch b := b.(type) {
+		case *File:
+			g = b.group
+		case *Mapping:
+			g = b.group
+		}
+		_, err = b.WriteAt([]byte("record"), 0)
+		require.NoError(t, err)
+		ended, closed := false, make(chan error, 1)
+		r.fails(func(c string) error { // the recorder's lock is held: nothing else is called meanwhile
+			if c == call {
+				go func() { closed <- b.Close() }()
+				for limit := time.Now().Add(10 * time.Second); !ended && time.Now().Before(limit); runtime.Gosched() {
+					g.mu.Lock()
+					ended = g.closed
+					g.mu.Unlock()
+				}
+			}
+			return nil
+		})
+		require.NoError(t, b.Flush(context.Background(), 0, 6))
+		require.NoError(t, <-closed)
+		require.True(t, ended, "Close has no more Flush begin, and waits")
+		calls := r.took()
+		require.Less(t, slices.Index(calls, call), slices.Index(calls, "close data"))
+		require.ErrorIs(t, b.Flush(context.Background(), 0, 6), fs.ErrClosed)
+	}
 }
 
 // TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means.

@@ -330,6 +330,22 @@ func (s *syncing) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
 func (s *syncing) WriteAt(p []byte, _ int64) (int, error) { return len(p), s.writes }
 func (s *syncing) Sync() error                            { return s.err }
 
+// TestOnlyWhatIsWantedIsSynced: what an earlier Flush has wanted is no part of it, and the last
+// chunk ends with the backing.
+func TestOnlyWhatIsWantedIsSynced(t *testing.T) {
+	var d disk
+	g := newGroup(5*page+100, false, d.sync)
+	for range 3 {
+		touch(g, 0, 1)
+		require.NoError(t, flush(g, 0, 1))
+	}
+	touch(g, 0, 1)
+	touch(g, 5*page, 1)
+	d.syncs = nil
+	require.NoError(t, flush(g, 5*page, 1))
+	require.Equal(t, [][]Range{{{5 * page, 100}}}, d.syncs)
+}
+
 // TestCloseWaitsForWhoIsTold: what is called with an outcome may still use the backing.
 func TestCloseWaitsForWhoIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
