@@ -19,8 +19,8 @@ func (e extents) wellFormed(t *testing.T) {
 	}
 }
 
-// TestExtents compares the set with a plain one.
-func TestExtents(t *testing.T) {
+// TestCMT_30_Extents compares the set with a plain one.
+func TestCMT_30_Extents(t *testing.T) {
 	const size = 200
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 50 {

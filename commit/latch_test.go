@@ -66,6 +66,7 @@ func TestCMT_30_LatchRemembersWhatAFlushHasLost(t *testing.T) {
 	require.ErrorIs(t, l.flush(8, 8), syscall.ENOSPC)
 	o.fails(nil)
 	require.ErrorIs(t, l.flush(8, 8), syscall.ENOSPC, "what was written again is lost again")
+	require.ErrorIs(t, l.flush(24, 8), ErrDataLost, "and what was lost before still is")
 }
 
 func TestCMT_30_LatchRemembersWritesThatFail(t *testing.T) {
