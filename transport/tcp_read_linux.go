@@ -84,7 +84,7 @@ func (s *rawStream) Scatter(bufs [][]byte) (int, error) {
 	defer iovecPool.Put(iov)
 	count := iov.fill(bufs, 0)
 	defer clear(iov[:count])
-	n, e := s.sock.readv(iov[:count], true) // into a sink that the user has brought
+	n, e := s.sock.readv(iov[:count], !resident(iov[:count])) // into a sink that may lie in a mapped file
 	s.in.brought(n)
 	return s.haveRead(n, "recvmsg", e)
 }
