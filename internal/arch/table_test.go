@@ -84,7 +84,7 @@ var cores = map[string]string{
 	"ddp":            "",
 	"rdmap":          "",
 	// What backs memory does IO; what is on the wire does not.
-	"commit": "backing*.go",
+	"commit": "backing*.go claim.go system*.go",
 }
 
 // ioPackages are what a core may not import.
