@@ -98,6 +98,8 @@ func (l *ledger) problems() []string {
 			ps = append(ps, fmt.Sprintf("%s has a test and an exception: drop the exception", r.id))
 		case !tested && !excepted:
 			ps = append(ps, fmt.Sprintf("%s has neither a test nor an exception", r.id))
+		case tested && r.mandatory() && !l.mutated[r.id] && l.unmutable[r.id] == "":
+			ps = append(ps, fmt.Sprintf("%s has no planted defect, and no reason why none can be planted", r.id))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.tests)) {

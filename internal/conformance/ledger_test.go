@@ -33,6 +33,7 @@ func TestEveryProblemIsNoticed(t *testing.T) {
 		"in neither":        {func(l *ledger) { delete(l.tests, "DDP-2") }, "DDP-2 has neither"},
 		"in both":           {func(l *ledger) { l.exceptions["DDP-2"] = "why" }, "DDP-2 has a test and an exception"},
 		"unknown test":      {func(l *ledger) { l.tests["DDP-99"] = []string{"ddp.TestDDP_99"} }, "DDP-99 is cited by ddp.TestDDP_99"},
+		"no planted defect": {func(l *ledger) { delete(l.mutated, "DDP-2") }, "DDP-2 has no planted defect"},
 		"unknown reason":    {func(l *ledger) { l.unmutable["DDP-98"] = "why" }, "DDP-98 has a reason"},
 		"unknown exception": {func(l *ledger) { l.exceptions["MPA-88"] = "why" }, "MPA-88 has an exception"},
 		"too many exceptions": {func(l *ledger) {
