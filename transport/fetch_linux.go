@@ -4,6 +4,8 @@ package transport
 
 import (
 	"os"
+	"runtime"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,9 +14,11 @@ import (
 var pageSize = uintptr(os.Getpagesize())
 
 // populate is madvise(2) with MADV_POPULATE_READ, which the scheduler is told of. Before
-// Linux 5.14 it fails; so it does where a file has been cut short. Who then touches the
-// page finds out by itself. A test may take its place.
-var populate = func(p []byte) { _ = unix.Madvise(p, unix.MADV_POPULATE_READ) }
+// Linux 5.14 it fails, and so it does where a file has been cut short: the copy that follows
+// then finds out by itself.
+func populate(page, n uintptr) {
+	_, _, _ = syscall.Syscall(unix.SYS_MADVISE, page, n, unix.MADV_POPULATE_READ)
+}
 
 // fetch brings payload into memory.
 func fetch(payload [][]byte) {
@@ -22,9 +26,11 @@ func fetch(payload [][]byte) {
 		if len(p) == 0 {
 			continue
 		}
-		before := uintptr(unsafe.Pointer(&p[0])) % pageSize
+		at := uintptr(unsafe.Pointer(&p[0])) // it does not move: payload is on the heap, or no memory of Go's
+		before := at % pageSize
 		n := (before + uintptr(len(p)) + pageSize - 1) / pageSize * pageSize
-		populate(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&p[0]), -int(before))), n))
+		populate(at-before, n)
+		runtime.KeepAlive(p)
 	}
 }
 
