@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -81,15 +82,15 @@ func TestSlowPageStopsNobodyElse(t *testing.T) {
 			}
 			require.Equal(t, 1, runtime.GOMAXPROCS(0))
 			a, b := pollerPair(t, newPoller(t))
-			fetched := 0
+			var fetched atomic.Int64
 			mem := slowMemory(t, c.size, func() {
-				fetched++
+				fetched.Add(1)
 				runtime.GC() // it stops all goroutines for a moment
 				time.Sleep(time.Millisecond)
 			})
 			if c.fetch {
 				Fetch(a, [][]byte{mem[100 : c.size-100]})
-				require.Equal(t, c.size/int(pageSize), fetched, "all is there")
+				require.EqualValues(t, c.size/int(pageSize), fetched.Load(), "all is there")
 			}
 			got := make(chan int, 1)
 			go func() {
@@ -106,7 +107,7 @@ func TestSlowPageStopsNobodyElse(t *testing.T) {
 			_, err := a.Write([][]byte{mem}, true)
 			require.NoError(t, err)
 			require.Equal(t, c.size, <-got)
-			require.Equal(t, c.size/int(pageSize), fetched, "each page has come once")
+			require.EqualValues(t, c.size/int(pageSize), fetched.Load(), "each page has come once")
 			require.False(t, a.(*rawStream).write.told, "what comes next is not slow")
 		})
 	}
