@@ -513,9 +513,10 @@ func TestCMT_54_RefusedCommitLeavesNothingUnderWay(t *testing.T) {
 			closed := make(chan error, 1)
 			go func() { closed <- server.rnic.Close() }()
 			select {
-			case <-closed:
+			case err := <-closed:
+				require.NoError(t, err, "RNIC.Close does not wait for a Commit that was refused")
 			case <-time.After(10 * time.Second):
-				require.Fail(t, "RNIC.Close waits for a Commit that was refused")
+				require.Fail(t, "RNIC.Close does not return")
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	rnic := must(iwarp.Open(nil))
-	defer rnic.Shutdown(ctx) // what was sent arrives; Close would be at once
+	defer func() { check(rnic.Shutdown(ctx)) }() // what was sent arrives; Close would be at once
 	pd := must(rnic.AllocPD())
 
 	// The server registers memory. From then on its program has nothing to do.

@@ -104,8 +104,13 @@ func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 		off, n int64
 		pieces int
 	}{
-		{0, 0, 1}, {vast.size, 0, 1}, {0, 1, 1}, {vast.size - 1, 1, 1},
-		{0, AdvertisePiece, 1}, {3, AdvertisePiece + 1, 2}, {0, 2 * AdvertisePiece, 2},
+		{0, 0, 1},
+		{vast.size, 0, 1},
+		{0, 1, 1},
+		{vast.size - 1, 1, 1},
+		{0, AdvertisePiece, 1},
+		{3, AdvertisePiece + 1, 2},
+		{0, 2 * AdvertisePiece, 2},
 	} {
 		got, err := mr.AdvertiseRange(int(c.off), int(c.n))
 		require.NoError(t, err)

@@ -34,6 +34,7 @@ func (mr *MR) withdraw(ctx context.Context) error {
 		return errWithdrawing
 	case withdrawDone:
 		return nil
+	case withdrawIdle:
 	}
 	after := withdrawIdle
 	defer func() { // also if it panics

@@ -93,7 +93,7 @@ func (d *direct) writeAt(p []byte, off int64) (n int, err error) {
 
 func (d *direct) fill(block []byte, at int64) error {
 	_, err := d.sys.readAt(d.f, block, at)
-	if err == io.EOF { // some other program has cut the file
+	if errors.Is(err, io.EOF) { // some other program has cut the file
 		return io.ErrUnexpectedEOF
 	}
 	return err

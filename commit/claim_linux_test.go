@@ -45,7 +45,7 @@ func (n node) Sys() any { return &n.st }
 // TestCMT_13_NodesOfOneDevice: a block device may have several.
 func TestCMT_13_NodesOfOneDevice(t *testing.T) {
 	at := func(mode uint32, rdev uint64) os.FileInfo {
-		return node{st: syscall.Stat_t{Mode: mode | 0o600, Rdev: rdev}} //nolint:unconvert // of another type on some processors
+		return node{st: syscall.Stat_t{Mode: mode | 0o600, Rdev: rdev}}
 	}
 	first, err := claimFile(at(syscall.S_IFBLK, 7))
 	require.NoError(t, err)

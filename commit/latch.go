@@ -104,6 +104,7 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 		l.losses.octets.add(r)
 		l.losses.octets.addAll(l.dirty)
 		l.dirty = l.dirty[:0]
+	default: // nothing is lost
 	}
 	return err
 }

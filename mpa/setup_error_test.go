@@ -32,17 +32,29 @@ func TestErrorsOfSetUpSayWhatHappened(t *testing.T) {
 		is   []error
 		not  []error
 	}{
-		"the context ends, an initiator": {connect, func(_ *testing.T, far, _ net.Conn) { _, _ = io.Copy(io.Discard, far) },
-			"mpa: waiting for the MPA Reply: time is up (context deadline exceeded)", []error{context.DeadlineExceeded, timeout}, []error{ErrNoReply}},
-		"the context ends, a responder": {respond, func(*testing.T, net.Conn, net.Conn) {},
-			"mpa: waiting for the MPA Request: time is up (context deadline exceeded)", []error{context.DeadlineExceeded, timeout}, nil},
+		"the context ends, an initiator": {
+			connect, func(_ *testing.T, far, _ net.Conn) { _, _ = io.Copy(io.Discard, far) },
+			"mpa: waiting for the MPA Reply: time is up (context deadline exceeded)",
+			[]error{context.DeadlineExceeded, timeout},
+			[]error{ErrNoReply},
+		},
+		"the context ends, a responder": {
+			respond, func(*testing.T, net.Conn, net.Conn) {},
+			"mpa: waiting for the MPA Request: time is up (context deadline exceeded)",
+			[]error{context.DeadlineExceeded, timeout},
+			nil,
+		},
 		"the peer closes": {connect, func(t *testing.T, far, _ net.Conn) {
 			_, err := io.ReadFull(far, make([]byte, 24))
 			require.NoError(t, err)
 			require.NoError(t, far.Close())
 		}, "MPA: TCP connection closed, terminated or lost (2/0/01): waiting for the MPA Reply: mpa: connection closed without a Reply: unexpected EOF", []error{ErrNoReply}, nil},
-		"the peer closes before it has all of the Request": {connect, func(t *testing.T, far, _ net.Conn) { require.NoError(t, far.Close()) },
-			"MPA: TCP connection closed, terminated or lost (2/0/01): waiting for the MPA Reply: mpa: connection closed without a Reply: EOF", []error{ErrNoReply}, nil},
+		"the peer closes before it has all of the Request": {
+			connect, func(t *testing.T, far, _ net.Conn) { require.NoError(t, far.Close()) },
+			"MPA: TCP connection closed, terminated or lost (2/0/01): waiting for the MPA Reply: mpa: connection closed without a Reply: EOF",
+			[]error{ErrNoReply},
+			nil,
+		},
 		"closed on this side": {connect, func(t *testing.T, far, near net.Conn) {
 			_, err := io.ReadFull(far, make([]byte, 24))
 			require.NoError(t, err)

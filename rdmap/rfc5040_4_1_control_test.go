@@ -86,10 +86,18 @@ func TestRDMAP_1_MessageIsOneDDPMessage(t *testing.T) {
 			got = append(got, segment{opcodeOf(h.RsvdULP), h.MSN, uint64(h.MO), h.Last})
 		}
 		require.Equal(t, []segment{
-			{OpWrite, 0, 0, false}, {OpWrite, 0, 1486, false}, {OpWrite, 0, 2972, true},
-			{OpSendSolicited, 1, 0, false}, {OpSendSolicited, 1, 1482, false}, {OpSendSolicited, 1, 2964, true},
-			{OpSend, 2, 0, false}, {OpSend, 2, 1482, false}, {OpSend, 2, 2964, true},
-			{OpReadResponse, 0, 0, false}, {OpReadResponse, 0, 1486, false}, {OpReadResponse, 0, 2972, true},
+			{OpWrite, 0, 0, false},
+			{OpWrite, 0, 1486, false},
+			{OpWrite, 0, 2972, true},
+			{OpSendSolicited, 1, 0, false},
+			{OpSendSolicited, 1, 1482, false},
+			{OpSendSolicited, 1, 2964, true},
+			{OpSend, 2, 0, false},
+			{OpSend, 2, 1482, false},
+			{OpSend, 2, 2964, true},
+			{OpReadResponse, 0, 0, false},
+			{OpReadResponse, 0, 1486, false},
+			{OpReadResponse, 0, 2972, true},
 		}, got)
 	}
 }

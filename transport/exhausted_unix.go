@@ -14,7 +14,7 @@ func MaxFiles() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
 		return math.MaxInt
 	}
-	return int(min(uint64(l.Cur), math.MaxInt))
+	return int(min(uint64(l.Cur), math.MaxInt)) //nolint:unconvert // it is signed on some systems
 }
 
 // fileLimit tells it.

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goiwarp/iwarp/internal/mutate/list"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/mutate/list"
 )
 
 // TestTheListStillApplies keeps the list from rotting: each place is there, once,

@@ -40,8 +40,9 @@ func (c call) String() string {
 		return "Recv"
 	case callCommit:
 		return "Commit"
+	default:
+		return fmt.Sprintf("call(%d)", int(c))
 	}
-	return fmt.Sprintf("call(%d)", int(c))
 }
 
 // A mood is what the goroutines of one end do for a while. Who receives and who sends depends

@@ -72,7 +72,7 @@ func connect(ctx context.Context, o options, client, server *host, i int) (*pair
 	if err != nil {
 		return nil, err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	p := &pair{name: fmt.Sprintf("connection %d", i)}
 	p.client, p.server = &end{host: client}, &end{host: server}
 	p.client.peer, p.server.peer = p.server, p.client

@@ -76,6 +76,8 @@ func (h *helper) once() (again bool) {
 			_, err := qp.Recv(ctx, h.in.Slice(0, largest))
 			return err
 		}
+	default:
+		panic(call.String())
 	}
 	what, forever := call.String(), call != callRecv // nobody has promised a message
 	ctx, cancel := m.context(context.Background(), h.random, forever)
