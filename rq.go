@@ -126,18 +126,26 @@ func (q *recvQueue) Posted() int {
 	return int(q.until - q.took)
 }
 
-// Buffer returns where the k-th message from now goes: nowhere, if it is for a helper that was
-// cancelled and whose region has been closed since.
+// Buffer returns where the k-th message from now goes.
 func (q *recvQueue) Buffer(k int) []stag.Span {
 	r := at(q.view, q.took+uint64(k))
-	if r.waiter != nil && r.waiter.left.Load() {
-		for i := range r.spans {
-			if s := &r.spans[i]; s.Region != nil && !s.Region.Valid() {
-				*s = stag.Span{Len: s.Len}
-			}
-		}
+	if r.waiter != nil {
+		r.abandon()
 	}
 	return r.spans
+}
+
+// abandon makes the receive of a helper that was cancelled one for nowhere, where its region
+// has been closed since.
+func (r *recv) abandon() {
+	if !r.waiter.left.Load() {
+		return
+	}
+	for i := range r.spans {
+		if s := &r.spans[i]; s.Region != nil && !s.Region.Valid() {
+			*s = stag.Span{Len: s.Len}
+		}
+	}
 }
 
 // Missing is asked when a message has come and nothing is posted.

@@ -271,9 +271,9 @@ func (r *Request) release(g *grip) {
 }
 
 // queue is what r holds of the STag that it is to enable or to invalidate, if it is that
-// kind of request.
+// kind of request. Of others it touches no more than they use.
 func (r *Request) queue() *stag.Region {
-	if r.Enable == nil || !r.Kind.local() {
+	if !r.Kind.local() || r.Enable == nil {
 		return nil
 	}
 	return r.Enable.Queue()

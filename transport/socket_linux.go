@@ -146,7 +146,7 @@ func (s *socket) recv(p []byte) (int, syscall.Errno) {
 	return n, e
 }
 
-// readv is readv(2), as recvmsg(2).
+// readv is readv(2), as recvmsg(2). told: the scheduler is told.
 func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	n, e := s.vector(unix.SYS_RECVMSG, iov, told)
 	if e == 0 {
@@ -156,8 +156,7 @@ func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 }
 
 // writev is writev(2), as sendmsg(2): who writes to a connection that has ended gets an error
-// and no signal. told: the scheduler is told, as it is of long calls that
-// may have to wait for a disk in any case.
+// and no signal. told: the scheduler is told.
 func (s *socket) writev(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	raceWrite(iov)
 	return s.vector(unix.SYS_SENDMSG, iov, told)
@@ -172,7 +171,7 @@ func (s *socket) vector(call uintptr, iov []unix.Iovec, told bool) (int, syscall
 	lone.disturb()
 	m := unix.Msghdr{Iov: &iov[0]}
 	m.SetIovlen(len(iov))
-	return do(told || isLong(iov) && !resident(iov), call, uintptr(s.fd), unsafe.Pointer(&m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0)
+	return do(told, call, uintptr(s.fd), unsafe.Pointer(&m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0)
 }
 
 func isLong(iov []unix.Iovec) bool {

@@ -16,6 +16,8 @@ type reading struct {
 	iov [1]unix.Iovec // buf, for who sleeps
 	n   int
 	e   syscall.Errno
+
+	there residency
 }
 
 func (s *rawStream) Read(p []byte, wait bool) (int, error) {
@@ -84,7 +86,7 @@ func (s *rawStream) Scatter(bufs [][]byte) (int, error) {
 	defer iovecPool.Put(iov)
 	count := iov.fill(bufs, 0)
 	defer clear(iov[:count])
-	n, e := s.sock.readv(iov[:count], !resident(iov[:count])) // into a sink that may lie in a mapped file
+	n, e := s.sock.readv(iov[:count], !s.read.there.covers(iov[:count])) // into a sink that may lie in a mapped file
 	s.in.brought(n)
 	return s.haveRead(n, "recvmsg", e)
 }

@@ -26,12 +26,13 @@ func (s *rawStream) Gather() int { return maxIovecs }
 
 // writing is the state of one Write, here so that nothing is allocated for it.
 type writing struct {
-	bufs [][]byte // not yet wholly out
-	off  int      // octets of bufs[0] that are out
-	iov  *iovecs
-	n    int
-	e    syscall.Errno
-	told bool // the scheduler is to be told, until all of a Write is out
+	bufs  [][]byte // not yet wholly out
+	off   int      // octets of bufs[0] that are out
+	iov   *iovecs
+	n     int
+	e     syscall.Errno
+	told  bool // the scheduler is to be told, until all of a Write is out
+	there residency
 }
 
 func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
@@ -84,7 +85,7 @@ func (s *rawStream) writeOnce(iov []unix.Iovec, asleep bool) (n int) {
 	if asleep {
 		n, s.write.e = s.sock.sleepWrite(iov)
 	} else {
-		n, s.write.e = s.sock.writev(iov, s.write.told)
+		n, s.write.e = s.sock.writev(iov, s.write.told || isLong(iov) && !s.write.there.covers(iov))
 	}
 	return n
 }
