@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -94,6 +95,7 @@ func TestEndsFromInsideABuffer(t *testing.T) {
 		"QP.Abort":      func(k *talk, _ *MR) error { return k.qp.Abort() },
 		"QP.Terminate":  func(k *talk, _ *MR) error { return k.qp.Terminate() },
 		"RNIC.Close":    func(k *talk, _ *MR) error { return k.rnic.Close() },
+		"RNIC.Shutdown": func(k *talk, _ *MR) error { return k.rnic.Shutdown(context.Background()) },
 		"MR.Close":      func(_ *talk, mr *MR) error { return mr.Close() },
 		"MR.Invalidate": func(k *talk, mr *MR) error { return mr.Invalidate(testContext(k.T)) },
 	} {

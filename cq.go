@@ -61,7 +61,7 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	cq.counted = true
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.life == rnicClosed {
 		r.used.cq--
 		return nil, errRNICClosed
 	}

@@ -243,8 +243,8 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	r.mu.Lock()
 	qp.startEarly()
 	r.qps[qp] = struct{}{}
-	if r.refused != nil && fault == nil { // RNIC.Close, or Shutdown, does not know the QP
-		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: r.refused}
+	if err := r.refusal(); err != nil && fault == nil { // RNIC.Close, or Shutdown, does not know the QP
+		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: err}
 	}
 	r.mu.Unlock()
 	if fault != nil {

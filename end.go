@@ -369,23 +369,33 @@ func (qp *QP) Close() error {
 func (qp *QP) closeGracefully() error {
 	ctx, cancel := context.WithTimeout(context.Background(), qp.rnic.cfg.CloseTimeout)
 	defer cancel()
+	if !qp.endWithin(ctx, errCloseTimeout) {
+		return nil
+	}
+	if err := qp.waitEnded(abortTime); err != nil {
+		return err
+	}
+	return errCloseTimeout
+}
+
+// endWithin ends a QP to which nobody can post any more: gracefully, when its work is done,
+// and returns when it has ended. If ctx ends first it aborts the QP for cause, reports true,
+// and does not wait for the end.
+func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 	select {
 	case <-qp.done:
-		return nil
+		return false
 	case <-qp.drained:
 		qp.endSending()
 	case <-ctx.Done():
 	}
 	select {
 	case <-qp.done:
-		return nil
+		return false
 	case <-ctx.Done():
-		qp.abort(errCloseTimeout)
-		if err := qp.waitEnded(abortTime); err != nil {
-			return err
-		}
-		return errCloseTimeout
 	}
+	qp.abort(cause)
+	return true
 }
 
 // endSending sends the FIN of a QP whose work is done.

@@ -97,9 +97,9 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refused != nil {
+	if err := r.refusal(); err != nil {
 		_ = src.Close()
-		return nil, r.refused
+		return nil, err
 	}
 	r.listeners[l] = struct{}{}
 	r.tasks.start(l.run)

@@ -68,7 +68,7 @@ var failures = map[string]struct {
 func isClosed(r *RNIC) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.closed
+	return r.life == rnicClosed
 }
 
 // TestMPA2_31_37_InitiatorThatCannotGoOn: the negotiation has succeeded. The responder

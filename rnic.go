@@ -40,8 +40,7 @@ type RNIC struct {
 	cqWaiters freelist.List[cqWaiter]
 
 	mu         sync.Mutex
-	closed     bool
-	refused    error // what new connections are told: since Shutdown or Close; nil: they are welcome
+	life       life
 	used       usage
 	qps        map[*QP]struct{}
 	cqs        map[*CQ]struct{} // those of CreateCQ
@@ -152,11 +151,11 @@ func (r *RNIC) Close() error {
 // first is false if that has begun before.
 func (r *RNIC) beginClose() (qps []*QP, first bool) {
 	r.mu.Lock()
-	if r.closed {
+	if r.life == rnicClosed {
 		r.mu.Unlock()
 		return nil, false
 	}
-	r.closed, r.refused = true, errRNICClosed
+	r.life = rnicClosed
 	all := slices.Collect(maps.Keys(r.qps))
 	listeners := slices.Collect(maps.Keys(r.listeners))
 	pending := slices.Collect(maps.Keys(r.pending))
@@ -233,7 +232,7 @@ type usage struct{ qp, mr, pd, cq, srq int }
 func (r *RNIC) take(n *int, limit int, what string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.life == rnicClosed {
 		return errRNICClosed
 	}
 	if *n >= limit {
@@ -253,8 +252,8 @@ func (r *RNIC) give(n *int) {
 func (r *RNIC) watch(c io.Closer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refused != nil {
-		return r.refused
+	if err := r.refusal(); err != nil {
+		return err
 	}
 	r.pending[c] = struct{}{}
 	return nil
@@ -275,9 +274,9 @@ func (r *RNIC) exchange(ctx context.Context) (context.Context, func(), error) {
 	e := &exchange{end}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refused != nil {
+	if err := r.refusal(); err != nil {
 		end(nil)
-		return nil, nil, r.refused
+		return nil, nil, err
 	}
 	r.pending[e] = struct{}{}
 	r.exchanges.Add(1)

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+
+	"github.com/goiwarp/iwarp/stag"
 )
 
 var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClosed)
@@ -31,14 +35,21 @@ var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClos
 // ended with an error of their own meanwhile, with the first of those. nil: all of them, if
 // there were any, have ended gracefully. Shutdown may be called at the same time as Close,
 // which aborts what is left, and again; an RNIC that was closed has nothing to shut down.
+//
+// From inside a method of a [Buffer] Shutdown returns at once, with an error, and goes on by
+// itself.
 func (r *RNIC) Shutdown(ctx context.Context) error {
+	if stag.InBuffer() {
+		go func() { _ = r.Shutdown(ctx) }()
+		return fmt.Errorf("iwarp: the RNIC shuts down when the Buffer returns: %w", errInBuffer)
+	}
 	qps := r.refuseNew()
 	ends := make([]end, len(qps))
 	var wg sync.WaitGroup
 	for i, qp := range qps {
 		qp.closing.Store(true)
 		qp.kick()
-		wg.Go(func() { ends[i] = qp.endWithin(ctx) })
+		wg.Go(func() { ends[i] = qp.shutDown(ctx) })
 	}
 	wg.Wait()
 	err := shutdownError(ctx, ends)
@@ -51,13 +62,8 @@ func (r *RNIC) Shutdown(ctx context.Context) error {
 // refuseNew ends what is no established QP, and returns those that are.
 func (r *RNIC) refuseNew() []*QP {
 	r.mu.Lock()
-	if r.refused == nil {
-		r.refused = errShutdown
-	}
-	qps := make([]*QP, 0, len(r.qps))
-	for qp := range r.qps {
-		qps = append(qps, qp)
-	}
+	r.life = max(r.life, rnicShutDown)
+	qps := slices.Collect(maps.Keys(r.qps))
 	var closers []interface{ Close() error }
 	for l := range r.listeners {
 		closers = append(closers, l)
@@ -72,11 +78,32 @@ func (r *RNIC) refuseNew() []*QP {
 	return qps
 }
 
-// welcome returns why there are no new connections any more, nil if there may be.
+// A life is how far an RNIC has got: it never goes back.
+type life uint8
+
+const (
+	rnicOpen     life = iota
+	rnicShutDown      // no new connections
+	rnicClosed        // and nothing else that is new
+)
+
+// refusal is what new connections are told, nil if they are welcome. mu is held.
+func (r *RNIC) refusal() error {
+	switch r.life {
+	case rnicShutDown:
+		return errShutdown
+	case rnicClosed:
+		return errRNICClosed
+	default:
+		return nil
+	}
+}
+
+// welcome is refusal without mu.
 func (r *RNIC) welcome() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.refused
+	return r.refusal()
 }
 
 // An end is how a QP has ended in Shutdown.
@@ -85,28 +112,23 @@ type end struct {
 	err     error
 }
 
-// endWithin ends a QP to which nobody can post any more: gracefully, or when ctx ends by
-// an abort, for whose end it does not wait.
-func (qp *QP) endWithin(ctx context.Context) end {
-	select {
-	case <-qp.done:
+// shutDown ends a QP to which nobody can post any more, and tells how.
+func (qp *QP) shutDown(ctx context.Context) end {
+	cause := &abortedError{ctx}
+	if !qp.endWithin(ctx, cause) {
 		return end{err: qp.Err()}
-	case <-qp.drained:
-		qp.endSending()
-	case <-ctx.Done():
 	}
-	select {
-	case <-qp.done:
-		return end{err: qp.Err()}
-	case <-ctx.Done():
-	}
-	cause := fmt.Errorf("iwarp: aborted by shutdown: %w", ctx.Err())
-	qp.abort(cause)
 	if err := qp.Err(); !errors.Is(err, cause) { // it has ended on its own
 		return end{err: err}
 	}
 	return end{aborted: true}
 }
+
+// An abortedError is the cause of the end of a QP for which ctx did not suffice.
+type abortedError struct{ ctx context.Context }
+
+func (e *abortedError) Error() string { return "iwarp: aborted by shutdown: " + e.ctx.Err().Error() }
+func (e *abortedError) Unwrap() error { return e.ctx.Err() }
 
 func shutdownError(ctx context.Context, ends []end) error {
 	aborted, failed := 0, 0
