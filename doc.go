@@ -45,7 +45,7 @@
 // the helper that has it is done, or when the completion of posted work has been polled: if
 // nobody polls, it waits until the context ends. A context that ends stops the waiting and
 // not the work request: its memory stays the QP's until it is done, at the latest when the
-// QP has ended (see [QP.Done]). The error is then the context's. Before the QP is
+// QP has ended (see [QP.Done]), and [MR.Close] waits for it. The error is then the context's. Before the QP is
 // established, in Setup, a helper fails.
 //
 // Beginning: a responder may send when the first message of the initiator has come (RFC
@@ -117,8 +117,8 @@
 // the channel of [QP.Done] is closed, everything is completed. [QP.Drain] waits for
 // what was sent and ends nothing. A program ends with [RNIC.Shutdown], which closes all
 // QPs gracefully, within a context; [RNIC.Close] aborts everything, so that the last messages
-// may be lost, and waits for all goroutines. How a QP has ended, and other things that no completion tells, is told
-// by [RNIC.Events].
+// may be lost, and waits for all goroutines. Waiting on a CQ ends with its QP or its RNIC. How
+// a QP has ended, and other things that no completion tells, is told by [RNIC.Events].
 //
 // # Security
 //
