@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -302,7 +303,20 @@ func abort(s *site) error {
 
 // remountAll is what an administrator does in an emergency.
 func remountAll(s *site) error {
+	log, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("open", err)
+	}
+	defer func() { _ = unix.Close(log) }()
+	if _, err := unix.Seek(log, 0, io.SeekEnd); err != nil {
+		return os.NewSyscallError("seek", err)
+	}
 	if err := os.WriteFile("/proc/sysrq-trigger", []byte("u"), 0); err != nil {
+		return err
+	}
+	// The kernel does it in its own time, to all file systems in turn: the next case must not
+	// mount one before it is through.
+	if err := waitFor(func() error { return logged(log, "Emergency Remount complete") }); err != nil {
 		return err
 	}
 	return waitFor(func() error {
@@ -312,6 +326,20 @@ func remountAll(s *site) error {
 		}
 		return nil
 	})
+}
+
+// logged reports whether the kernel has logged what since the last look.
+func logged(log int, what string) error {
+	var record [8 << 10]byte
+	for {
+		n, err := unix.Read(log, record[:])
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q is not in the kernel's log: %w", what, err)
+		case bytes.Contains(record[:n], []byte(what)):
+			return nil
+		}
+	}
 }
 
 // turnsReadOnly: a file system takes no more changes while a file of it is in use.
