@@ -34,7 +34,7 @@ func holding() (b *trap, release func()) {
 	return b, func() { close(c) }
 }
 
-// registerTrap registers a Buffer and has the peer write to it.
+// registerTrap registers b with all rights that a peer can use.
 func (k *talk) registerTrap(b *trap) *MR {
 	k.Helper()
 	mr, err := k.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)

@@ -406,7 +406,7 @@ type discard struct{}
 func (discard) Flush(context.Context, int64, int64) error { return nil }
 
 // TestCMT_57_WithdrawingARegion: its owner takes a region back. Before it is revoked, the upper layer
-// has the peer finish and give it back, and so the connection goes on.
+// asks the peer to finish and to give it back, so the connection goes on.
 func TestCMT_57_WithdrawingARegion(t *testing.T) {
 	for what, revoke := range map[string]func(context.Context, *MR) error{
 		"Close":      func(_ context.Context, mr *MR) error { return mr.Close() },

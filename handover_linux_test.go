@@ -66,7 +66,8 @@ func (f *scriptedLLP) arrives(segment []byte) {
 	}
 }
 
-// pauses has the next parked Receive tell when it is to return, and wait until it may.
+// pauses makes the next parked Receive send to leaving when it is to return; it then waits for
+// resume.
 func (f *scriptedLLP) pauses() (leaving, resume chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,9 +17,9 @@ type platform interface {
 	fstatfs(f *os.File) (unix.Statfs_t, error)
 	// fallocate makes f size octets long, with room for all of them.
 	fallocate(f *os.File, size int64) error
-	// forget has the system read f from the disk again.
+	// forget drops what the system has cached of f: the next read is one of the disk.
 	forget(f *os.File) error
-	// syncFileRange has the system begin to write what is dirty of r, to the end if r is empty.
+	// syncFileRange starts to write what is dirty of r, up to the end of the file if r is empty.
 	syncFileRange(f *os.File, r Range) error
 	mmap(f *os.File, size, flags int) ([]byte, error)
 	msync(mem []byte) error
