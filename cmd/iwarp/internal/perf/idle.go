@@ -23,7 +23,7 @@ func (c *idleCase) cases() []goal {
 }
 
 func (c *idleCase) measure(p pairing, r *remote, cc string) ([]row, error) {
-	busy := workload{Kind: "iwarp", Op: opRead, Size: 64 * kib, Depth: 16, CRC: true, CC: cc}
+	busy := workload{Kind: "iwarp", Op: opRead, Size: 64 * kib, Shared: true, Depth: 16, CRC: true, CC: cc}
 	tcp := busy
 	tcp.Kind, tcp.Chunk = "tcp", 256*kib // a yardstick needs not be the best
 	without, err := p.compare(r, busy, &tcp)

@@ -69,7 +69,7 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	if e.src, err = pd.RegisterMR(peer.SourceOf(w.Region), stag.RemoteRead, nil); err != nil {
 		return nil, err
 	}
-	whole := (w.Region + atomicSize - 1) &^ (atomicSize - 1) // of which the first octet is aligned
+	whole := (w.sinkLen() + atomicSize - 1) &^ (atomicSize - 1) // of which the first octet is aligned
 	if e.dst, err = pd.RegisterMR(make([]byte, whole), w.sinkAccess(), nil); err != nil {
 		return nil, err
 	}
@@ -138,26 +138,23 @@ func (e *rdmaEnd) config() *iwarp.QPConfig {
 	}
 }
 
-// connected fills in the work requests, when the peer's windows are known. Slot i of
-// the depth works on the i-th stretch of the region, in a circle.
+// connected fills in the work requests, when the peer's windows are known. Slot i
+// works on the i-th stretch of the region, in a circle.
 func (e *rdmaEnd) connected(theirs windows) error {
 	e.theirs = theirs
 	w := e.w
 	if w.Region > int(theirs.src.Len) || w.Region > int(theirs.dst.Len) {
 		return fmt.Errorf("the peer's regions have %d and %d octets, not %d", theirs.src.Len, theirs.dst.Len, w.Region)
 	}
-	stretches := w.Region / w.Size
-	slots := max(w.Depth, stretches) // walk through all of the region, not only a depth of it
-	slots -= slots % w.Depth
-	for i := range slots {
-		at := i % stretches * w.Size
+	for i := range w.slots() {
+		at := w.stretch(i)
 		wr := iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{e.src.Slice(at, w.Size)}}
 		switch w.Op {
 		case opWrite:
 			wr.Op, wr.Remote = iwarp.OpRDMAWrite, part(theirs.dst, at, w.Size)
 		case opRead:
 			wr.Op, wr.Remote = iwarp.OpRDMARead, part(theirs.src, at, w.Size)
-			wr.Local[0] = e.dst.Slice(at, w.Size)
+			wr.Local[0] = e.dst.Slice(w.sink(i), w.Size)
 		case opImm:
 			wr.Op, wr.Remote = iwarp.OpRDMAWriteImm, part(theirs.dst, at, w.Size)
 		case opAtomic:

@@ -126,6 +126,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.Var(&o.ops, "op", "operations: "+strings.Join(operations, ","))
 	fs.Var(&o.sizes, "size", "octets of an operation: 64,4K,1M")
 	fs.Var(&o.region, "region", "octets that the operations walk through, if more than the size")
+	fs.BoolVar(&o.work.Shared, "shared", false, "the Reads under way share a sink of the size of the region, instead of one each")
 	fs.IntVar(&o.work.Depth, "depth", 16, "operations under way on a connection")
 	fs.IntVar(&o.work.Batch, "batch", 0, "operations of one post, 0: as many as the depth has room for")
 	fs.BoolVar(&o.work.Moderate, "moderate", false, "a completion only for the last operation of a post")

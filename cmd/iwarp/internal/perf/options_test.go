@@ -23,8 +23,14 @@ func TestOptions(t *testing.T) {
 	ws := o.workloads()
 	require.Len(t, ws, 2, "each operation with each size")
 	require.Equal(t, "read", ws[1].Op)
-	require.Equal(t, 1<<20, ws[1].filled().Region)
 	require.True(t, ws[1].CRC, "as the library does by default")
+
+	require.Equal(t, 1<<20, ws[1].filled().Region)
+	require.False(t, ws[1].Shared, "each Read has a sink of its own")
+
+	o, err = parseOptions([]string{"-op", "read", "-size", "1M", "-depth", "2048", "-shared"}, io.Discard)
+	require.NoError(t, err, "2 GiB of sinks would be too many")
+	require.True(t, o.workloads()[0].Shared)
 
 	o, err = parseOptions([]string{"-op", "imm,atomic", "-size", "4K,1M"}, io.Discard)
 	require.NoError(t, err)
@@ -40,6 +46,7 @@ func TestOptions(t *testing.T) {
 		{"-op", "fly"},
 		{"-op", "send", "-duplex"},
 		{"-depth", "1000000"},
+		{"-op", "read", "-size", "1M", "-depth", "2048"},
 		{"-nonsense"},
 		{"rest"},
 	} {

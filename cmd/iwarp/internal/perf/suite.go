@@ -53,7 +53,7 @@ const (
 // bulk is a measurement of large operations against TCP that streams through as much
 // memory.
 func bulk(op string, region int, crc bool, goals ...goal) measurement {
-	w := workload{Kind: "iwarp", Op: op, Size: min(region, mib), Region: region, Depth: 8, CRC: crc}
+	w := workload{Kind: "iwarp", Op: op, Size: min(region, mib), Region: region, Shared: true, Depth: 8, CRC: crc}
 	b := w
 	b.Kind = "tcp"
 	return compared(w, b, goals)
@@ -61,7 +61,7 @@ func bulk(op string, region int, crc bool, goals ...goal) measurement {
 
 // small is a measurement of 4 KiB at depth 32, against TCP with 32 messages a call.
 func small(op string, goals ...goal) measurement {
-	w := workload{Kind: "iwarp", Op: op, Size: 4 * kib, Depth: 32}
+	w := workload{Kind: "iwarp", Op: op, Size: 4 * kib, Shared: true, Depth: 32}
 	b := w
 	b.Kind, b.Chunk = "tcp", 32*4*kib
 	return compared(w, b, goals)
@@ -97,7 +97,7 @@ func sends(g goal) measurement {
 // clients is a measurement of one busy connection beside others that do a little,
 // against the same by itself.
 func clients(n int, g goal) measurement {
-	w := workload{Kind: "iwarp", Op: opRead, Size: mib, Depth: 8, CRC: true}
+	w := workload{Kind: "iwarp", Op: opRead, Size: mib, Shared: true, Depth: 8, CRC: true}
 	b := w
 	w.Slow = n
 	return &comparison{w, b, alone, []goal{g}}

@@ -19,7 +19,7 @@ type tcpEnd struct {
 
 func newTCPEnd(c *net.TCPConn, w *workload) *tcpEnd {
 	n := max(w.Region, w.Size, w.Chunk, maxChunk)
-	return &tcpEnd{c: c, out: peer.SourceOf(n), in: make([]byte, n)}
+	return &tcpEnd{c: c, out: peer.SourceOf(n), in: make([]byte, max(n, w.sinkLen()))}
 }
 
 // serve does the server's half of whatever the client orders, to the end of the

@@ -28,6 +28,7 @@ type workload struct {
 	Op       string        `json:"op"`
 	Size     int           `json:"size"`             // octets of one operation
 	Region   int           `json:"region,omitempty"` // octets that the operations walk through, at least Size
+	Shared   bool          `json:"shared,omitempty"` // Reads under way share a sink of Region octets, instead of one each
 	Depth    int           `json:"depth"`            // operations under way on a connection
 	Batch    int           `json:"batch,omitempty"`  // operations of one post, 0: whatever there is room for
 	Moderate bool          `json:"moderate,omitempty"`
@@ -80,6 +81,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("size %d and region %d are not within 1..%d", w.Size, w.Region, maxSize)
 	case w.Depth < 1 || w.Depth > maxDepth:
 		return fmt.Errorf("depth %d is not within 1..%d", w.Depth, maxDepth)
+	case w.ownSinks() && w.Depth > maxSize/w.Size:
+		return fmt.Errorf("%d sinks of %d octets have more than %d together; the Reads may share one", w.Depth, w.Size, maxSize)
 	case w.Conns < 1 || w.Conns > maxConns:
 		return fmt.Errorf("%d connections are not within 1..%d", w.Conns, maxConns)
 	case w.Batch < 0 || w.Batch > w.Depth:
@@ -95,6 +98,29 @@ func (w *workload) check() error {
 	}
 	return nil
 }
+
+// ownSinks tells whether each operation under way has a sink of its own.
+func (w *workload) ownSinks() bool { return w.Op == opRead && !w.Shared }
+
+// sinkLen is how many octets the operations of a connection fetch into.
+func (w *workload) sinkLen() int {
+	if w.ownSinks() {
+		return max(w.Region, w.Depth*w.Size)
+	}
+	return w.Region
+}
+
+// slots is after how many operations a connection begins again with the first octets.
+func (w *workload) slots() int {
+	n := max(w.Depth, w.Region/w.Size) // walk through all of the region, not only a depth of it
+	return n - n%w.Depth
+}
+
+// stretch is where in the region operation i works.
+func (w *workload) stretch(i int) int { return i % (w.Region / w.Size) * w.Size }
+
+// sink is where in the sink operation i puts what it fetches.
+func (w *workload) sink(i int) int { return i % (w.sinkLen() / w.Size) * w.Size }
 
 // octets is the payload of n operations on each connection.
 func (w *workload) octets(n int) int {
