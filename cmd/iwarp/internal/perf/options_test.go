@@ -28,9 +28,10 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, 1<<20, ws[1].filled().Region)
 	require.False(t, ws[1].Shared, "each Read has a sink of its own")
 
-	o, err = parseOptions([]string{"-op", "read", "-size", "1M", "-depth", "2048", "-shared"}, io.Discard)
+	o, err = parseOptions([]string{"-op", "read", "-size", "1M", "-depth", "2048", "-shared", "-baseline", "reqresp"}, io.Discard)
 	require.NoError(t, err, "2 GiB of sinks would be too many")
 	require.True(t, o.workloads()[0].Shared)
+	require.Equal(t, "reqresp", o.baseline)
 
 	o, err = parseOptions([]string{"-op", "imm,atomic", "-size", "4K,1M"}, io.Discard)
 	require.NoError(t, err)

@@ -100,6 +100,9 @@ func TestEveryKindOfWork(t *testing.T) {
 		{"slow and idle ones beside it", workload{Op: opRead, Size: 4096, Depth: 4, Slow: 16, Idle: 4}, alone},
 		{"against http", workload{Op: opRead, Size: 1 << 16, Depth: 2}, "http"},
 		{"against grpc", workload{Op: opRead, Size: 1 << 16, Depth: 2}, "grpc"},
+		{"against requests and answers", workload{Op: opRead, Size: 4096, Depth: 8, Conns: 3}, "reqresp"},
+		{"against requests and answers, one sink", workload{Op: opRead, Size: 1 << 16, Depth: 2, Shared: true}, "reqresp"},
+		{"against requests and answers, timed", workload{Op: opRead, Size: 4096, Latency: true}, "reqresp"},
 		{"against http, timed", workload{Op: opRead, Size: 1 << 16, Latency: true}, "http"},
 	} {
 		o := options{baseline: c.base, pairing: brief}
@@ -178,9 +181,47 @@ func TestStandardSuiteIsComplete(t *testing.T) {
 		"read_1m_nocrc", "write_1m_nocrc", "write_1m_crc", "read_1m_crc", "read_64m_crc", "write_64m_crc", "cpu_1m_nocrc",
 		"cpu_1m_crc", "write_4k_d32", "read_4k_d32", "send_64b_batch", "pingpong_64b", "pingpong_64b_poll", "read_4k_latency",
 		"read_1m_http", "read_1m_grpc", "clients_256", "idle_10k", "copies", "allocs_write_1m_nocrc", "allocs_idle_10k",
+		"pingpong_64b_rate", "pingpong_64b_p99", "read_4k_d8_reqresp", "read_4k_d8_shared_reqresp", "read_4k_d32_reqresp",
+		"read_4k_d32_shared_reqresp", "read_4k_d128_reqresp", "read_4k_d128_shared_reqresp", "read_16k_d8_reqresp",
+		"read_16k_d8_shared_reqresp", "read_64k_d2_reqresp", "read_64k_d2_shared_reqresp", "read_64k_d8_reqresp",
+		"read_64k_d8_shared_reqresp", "busy_4_4k", "busy_16_4k", "busy_64_4k", "busy_4_16k", "busy_16_16k", "busy_64_16k",
 	} {
 		require.True(t, have[name], "case %s", name)
 	}
+}
+
+// What is compared with requests and answers differs in nothing else.
+func TestRowsAgainstRequests(t *testing.T) {
+	var shared, conns int
+	for _, m := range standard {
+		c, ok := m.(*comparison)
+		if !ok || c.against != "reqresp" {
+			continue
+		}
+		require.LessOrEqual(t, c.span, 50*time.Millisecond, "there are many of them")
+		w := c.subject
+		require.Equal(t, "iwarp", w.Kind)
+		w.Kind = "reqresp"
+		require.Equal(t, c.baseline, w)
+		w = w.filled()
+		require.NoError(t, w.check())
+		require.NoError(t, canRequest(&w))
+		if w.Shared {
+			shared++
+		}
+		if w.Conns > 1 {
+			conns++
+		}
+	}
+	require.Equal(t, 6, shared, "each shape is there with one sink, too")
+	require.Equal(t, 6, conns, "three numbers of connections with two sizes")
+
+	r := startServer(t)
+	rows, err := reads(4*kib, 8, true, ratioAtLeast("x", rate, 1)).measure(brief, r, "")
+	require.NoError(t, err)
+	require.Len(t, rows, 2, "and its allocations")
+	require.Equal(t, []string{"x", "rate", "reqresp"}, []string{rows[0].Case, rows[0].Metric, rows[0].Baseline})
+	require.Positive(t, *rows[0].Ratio)
 }
 
 func TestMainRefuses(t *testing.T) {

@@ -15,11 +15,12 @@ type comparison struct {
 	subject, baseline workload
 	against           string // what the baseline is called
 	goals             []goal
+	span              time.Duration // of a run at most, 0: what the flags say
 }
 
 // compared names the baseline by its kind.
 func compared(subject, baseline workload, goals []goal) *comparison {
-	return &comparison{subject, baseline, baseline.Kind, goals}
+	return &comparison{subject: subject, baseline: baseline, against: baseline.Kind, goals: goals}
 }
 
 // cases are the goals, and that the subject does not allocate.
@@ -34,6 +35,9 @@ const noAllocs = 0.005
 func (c *comparison) measure(p pairing, r *remote, cc string) ([]row, error) {
 	subject, baseline := c.subject, c.baseline
 	subject.CC, baseline.CC = cc, cc
+	if c.span > 0 {
+		p.span = min(p.span, c.span)
+	}
 	pairs, err := p.compare(r, subject, &baseline)
 	if err != nil {
 		return nil, err
@@ -100,7 +104,29 @@ func clients(n int, g goal) measurement {
 	w := workload{Kind: "iwarp", Op: opRead, Size: mib, Shared: true, Depth: 8, CRC: true}
 	b := w
 	w.Slow = n
-	return &comparison{w, b, alone, []goal{g}}
+	return &comparison{subject: w, baseline: b, against: alone, goals: []goal{g}}
+}
+
+// reads is a measurement of Reads against a program that does the same work with requests
+// and answers. Neither has a digest.
+func reads(size, depth int, shared bool, g goal) measurement {
+	return requested(workload{Op: opRead, Size: size, Shared: shared, Depth: depth}, g)
+}
+
+// busy is a measurement of connections that all have Reads under way, against as many of
+// that program.
+func busy(conns, size int, g goal) measurement {
+	return requested(workload{Op: opRead, Size: size, Depth: 8, Conns: conns}, g)
+}
+
+// requested compares w with the same over requests and answers. There are many such
+// measurements, and their runs are short.
+func requested(w workload, g goal) measurement {
+	b := w
+	w.Kind, b.Kind = "iwarp", "reqresp"
+	c := compared(w, b, []goal{g})
+	c.span = 50 * time.Millisecond
+	return c
 }
 
 // busyPoll is how long pingpong_64b_poll polls before it sleeps.
@@ -117,11 +143,30 @@ var standard = []measurement{
 	small(opWrite, ratioAtLeast("write_4k_d32", throughput, 0.80)),
 	small(opRead, ratioAtLeast("read_4k_d32", throughput, 0.80)),
 	sends(ratioAtLeast("send_64b_batch", rate, 60)),
-	latency(opPingPong, 64, 0, ratioAtMost("pingpong_64b", p50, 1.12)),
+	latency(opPingPong, 64, 0, ratioAtMost("pingpong_64b", p50, 1.12),
+		ratioAtLeast("pingpong_64b_rate", rate, 0.95), ratioAtMost("pingpong_64b_p99", p99, 1.1)),
 	latency(opPingPong, 64, busyPoll, ratioAtMost("pingpong_64b_poll", p50, 0.75)),
 	latency(opRead, 4*kib, 0, ratioAtMost("read_4k_latency", p50, 1.25)),
 	blocks("http", ratioAtLeast("read_1m_http", throughput, 1.4)),
 	blocks("grpc", ratioAtLeast("read_1m_grpc", throughput, 3.5)),
+	reads(4*kib, 8, false, ratioAtLeast("read_4k_d8_reqresp", rate, 1)),
+	reads(4*kib, 8, true, ratioAtLeast("read_4k_d8_shared_reqresp", rate, 1)),
+	reads(4*kib, 32, false, ratioAtLeast("read_4k_d32_reqresp", rate, 1)),
+	reads(4*kib, 32, true, ratioAtLeast("read_4k_d32_shared_reqresp", rate, 1)),
+	reads(4*kib, 128, false, ratioAtLeast("read_4k_d128_reqresp", rate, 1)),
+	reads(4*kib, 128, true, ratioAtLeast("read_4k_d128_shared_reqresp", rate, 1)),
+	reads(16*kib, 8, false, ratioAtLeast("read_16k_d8_reqresp", rate, 1)),
+	reads(16*kib, 8, true, ratioAtLeast("read_16k_d8_shared_reqresp", rate, 1)),
+	reads(64*kib, 2, false, ratioAtLeast("read_64k_d2_reqresp", rate, 1)),
+	reads(64*kib, 2, true, ratioAtLeast("read_64k_d2_shared_reqresp", rate, 1)),
+	reads(64*kib, 8, false, ratioAtLeast("read_64k_d8_reqresp", rate, 1)),
+	reads(64*kib, 8, true, ratioAtLeast("read_64k_d8_shared_reqresp", rate, 1)),
+	busy(4, 4*kib, ratioAtLeast("busy_4_4k", rate, 0.95)),
+	busy(16, 4*kib, ratioAtLeast("busy_16_4k", rate, 0.95)),
+	busy(64, 4*kib, ratioAtLeast("busy_64_4k", rate, 0.95)),
+	busy(4, 16*kib, ratioAtLeast("busy_4_16k", rate, 0.95)),
+	busy(16, 16*kib, ratioAtLeast("busy_16_16k", rate, 0.95)),
+	busy(64, 16*kib, ratioAtLeast("busy_64_16k", rate, 0.95)),
 	clients(256, ratioAtLeast("clients_256", throughput, 0.90)),
 	&idleCase{idle: 10_000, rss: 8, ratio: 0.9},
 	copiesCase{},

@@ -159,6 +159,7 @@ type kind struct {
 var kinds = []kind{
 	{"iwarp", serveIWARP, dialIWARP},
 	{"tcp", serveTCP, dialTCP},
+	{"reqresp", serveReqResp, dialReqResp},
 	{"http", serveHTTP, dialHTTP},
 	{"grpc", serveGRPC, dialGRPC},
 }
