@@ -1,6 +1,10 @@
 package iwarp
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
 
 // An Event is something that no completion tells, or not to everybody: the end of
 // a QP, the overflow of a CQ, a message that waits, or a limit that was asked for
@@ -76,26 +80,47 @@ func (k EventKind) String() string {
 // the newest are dropped and counted, so nobody who does not read it blocks
 // anything (RFC 5042 section 2.2.7). It is closed by Close; who had it before can still
 // read what is in it.
-func (r *RNIC) Events() <-chan Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.events == nil {
+func (r *RNIC) Events() <-chan Event { return r.events.channel() }
+
+// EventsDropped tells how many events found the channel full.
+func (r *RNIC) EventsDropped() uint64 { return r.events.lost.Load() }
+
+// raise may be called with any lock held.
+func (r *RNIC) raise(e Event) { r.events.raise(e) }
+
+// eventQueue is the channel of events. Its mutex is a leaf of the lock order: streams report
+// with their locks held.
+type eventQueue struct {
+	lost atomic.Uint64 // events dropped because the channel was full
+
+	mu sync.Mutex
+	ch chan Event // nil: closed
+}
+
+func (q *eventQueue) raise(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case q.ch <- e: // a nil channel takes nothing
+	default:
+		q.lost.Add(1)
+	}
+}
+
+func (q *eventQueue) channel() <-chan Event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ch == nil {
 		c := make(chan Event)
 		close(c)
 		return c
 	}
-	return r.events
+	return q.ch
 }
 
-// EventsDropped tells how many events found the channel full.
-func (r *RNIC) EventsDropped() uint64 { return r.lost.Load() }
-
-func (r *RNIC) raise(e Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case r.events <- e: // a nil channel, after Close, takes nothing
-	default:
-		r.lost.Add(1)
-	}
+func (q *eventQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	close(q.ch)
+	q.ch = nil
 }

@@ -26,8 +26,7 @@ type RNIC struct {
 	log    *slog.Logger
 	table  *stag.Table
 	poller *transport.Poller
-	events chan Event
-	lost   atomic.Uint64 // events dropped because the channel was full
+	events eventQueue
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks
 	ended  chan struct{}            // closed when Close has ended everything
@@ -84,7 +83,7 @@ func Open(cfg *Config) (*RNIC, error) {
 		waiters:   freelist.List[waiter]{Keep: spareWaiters},
 		cqWaiters: freelist.List[cqWaiter]{Keep: spareWaiters},
 		table:     stag.NewTable(),
-		events:    make(chan Event, eventDepth),
+		events:    eventQueue{ch: make(chan Event, eventDepth)},
 		qps:       make(map[*QP]struct{}),
 		cqs:       make(map[*CQ]struct{}),
 		ended:     make(chan struct{}),
@@ -201,10 +200,7 @@ func (r *RNIC) finishClose(qps []*QP) {
 	r.tasks.wait()
 	r.shutCQs()
 	_ = r.poller.Close() // fails only if it was closed before
-	r.mu.Lock()
-	close(r.events)
-	r.events = nil
-	r.mu.Unlock()
+	r.events.close()
 	close(r.ended)
 }
 
