@@ -136,6 +136,8 @@ type file struct {
 	mu          sync.Mutex
 	now, synced []byte
 	err         error
+	writes      int    // from now on, until
+	kill        func() // is called; nil: never
 }
 
 func newFile() *file { return &file{now: make([]byte, FileSize), synced: make([]byte, FileSize)} }
@@ -153,6 +155,9 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.writes--; f.writes == 0 && f.kill != nil {
+		f.kill()
+	}
 	return copy(f.now[off:], p), nil
 }
 
@@ -170,9 +175,13 @@ func (f *file) crash() {
 	copy(f.now, f.synced)
 }
 
-// lives is a life of the target, which ends after some traffic.
-func lives(t *testing.T, r *Requester, f *file, sync commit.SyncBuffer) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+// someWrites are more than go without an acknowledgement.
+const someWrites = 4 * slots
+
+// lives is a life of the target, which ends after so many writes, or, if that is 0, not by
+// itself.
+func lives(t *testing.T, r *Requester, f *file, sync commit.SyncBuffer, writes int) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	port, err := r.Listen(ctx)
 	require.NoError(t, err)
@@ -181,9 +190,9 @@ func lives(t *testing.T, r *Requester, f *file, sync commit.SyncBuffer) error {
 	target := make(chan error, 1)
 	backing, err := commit.NewBuffer(sync)
 	require.NoError(t, err)
+	f.writes, f.kill = writes, kill
 	go func() { target <- Serve(life, fmt.Sprintf("127.0.0.1:%d", port), backing, backing) }()
 	require.NoError(t, r.Meet(ctx))
-	time.AfterFunc(50*time.Millisecond, kill)
 	err = r.Run(ctx)
 	r.Part()
 	kill()
@@ -197,13 +206,13 @@ func TestLives(t *testing.T) {
 	defer func() { require.NoError(t, r.Close()) }()
 	f := newFile()
 	for range 3 {
-		require.NoError(t, lives(t, r, f, f))
+		require.NoError(t, lives(t, r, f, f, someWrites))
 	}
 	acknowledged, lost := r.Records()
 	require.NotZero(t, acknowledged)
 	require.Zero(t, lost)
 	f.err = io.ErrUnexpectedEOF
-	require.ErrorIs(t, lives(t, r, f, f), commit.ErrFailed, "a Commit that fails is no cut")
+	require.ErrorIs(t, lives(t, r, f, f, 0), commit.ErrFailed, "a Commit that fails is no cut")
 	r.Forget()
 	_, lost = r.Records()
 	require.NotZero(t, lost)
@@ -220,7 +229,7 @@ func TestForgetfulTarget(t *testing.T) {
 	defer func() { require.NoError(t, r.Close()) }()
 	f := newFile()
 	for range 2 {
-		require.NoError(t, lives(t, r, f, forgetful{f}))
+		require.NoError(t, lives(t, r, f, forgetful{f}, someWrites))
 	}
 	_, lost := r.Records()
 	require.NotZero(t, lost)
