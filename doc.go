@@ -48,7 +48,8 @@
 //
 // Work requests are posted with [QP.PostSend], for which [SendWR] lists the operations, and
 // with [QP.PostRecv] or [SRQ.PostRecv]. Posting never blocks. Each work request ends with a
-// [WC] (work completion) on a CQ, those of one queue in the order in which they were posted.
+// [WC] (work completion) on a CQ, those of one queue in the order in which they were posted;
+// one that is Unsignaled has a WC only if it fails.
 //
 // For each operation there is a blocking helper, such as [QP.Send], [QP.Recv],
 // [QP.RDMAWrite], [QP.RDMARead] and [QP.Commit], that posts it and waits for it; [QP.Do]
