@@ -201,6 +201,30 @@ func TestVERBS_17_23_RegionWithWindowsCannotGo(t *testing.T) {
 	require.NoError(t, b.Close(ctx))
 }
 
+// TestVERBS_23_CloseThatABindOvertakes: a Bind that was posted before the Close is one of the
+// requests that it waits for. Then the region has a window and is as it was.
+func TestVERBS_23_CloseThatABindOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		on := p.register(8, lendable|RemoteRead, 0)
+		on.Hold() // by the Bind
+		closed := later(func() error { return p.table.Close(context.Background(), on) })
+		_, done := closed()
+		require.False(t, done)
+		require.False(t, on.Valid(), "it is CLOSING")
+		w := p.window()
+		p.bind(w, on, 0, 8, RemoteRead, 0)
+		on.Release()
+		err, done := closed()
+		require.True(t, done)
+		require.ErrorIs(t, err, ErrBound)
+		require.True(t, on.Valid())
+		require.Equal(t, None, p.try(on.STag(), RemoteRead, 0, 8))
+		require.NoError(t, w.Close(context.Background()))
+		p.close(on)
+	})
+}
+
 // TestVERBS_21_NothingIsPlacedThroughARevokedWindow: and the region is not free before
 // the placement that is under way has ended.
 func TestVERBS_21_NothingIsPlacedThroughARevokedWindow(t *testing.T) {
