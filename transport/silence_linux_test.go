@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestVigil plays what the kernel would tell.
-func TestVigil(t *testing.T) {
+// TestRDMAP_81_SilenceIsJudged plays what the kernel would tell.
+func TestRDMAP_81_SilenceIsJudged(t *testing.T) {
 	const second = 1000
 	type moment struct {
 		at                     int // ms
