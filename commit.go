@@ -103,7 +103,7 @@ func (qp *QP) agree() {
 	c.ext = commit.NewExtension(commit.Config{
 		Table: qp.rnic.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		Limits: o.limits(), Strict: o.StrictDurable, Stats: &c.stats,
-		Task: qp.rx.errands, UnderWay: qp.rnic.tasks.add,
+		Task: qp.rnic.tasks.starter, UnderWay: qp.rnic.tasks.add,
 	})
 }
 

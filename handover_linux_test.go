@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
-	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -276,55 +274,4 @@ func TestWaiterThatLosesTheRightIsForgotten(t *testing.T) {
 	before := f.received()
 	s.becomes(readerArmed, "nothing more comes")
 	require.LessOrEqual(t, f.received()-before, 10, "a reader that stays parks")
-}
-
-// unattended takes the receiver, whose mu is held, off the attendant's list: that would make
-// the poller wait for mu, and the reader for the poller. It reports false if it is not on the
-// list, because the attendant is looking through it.
-func (s *side) unattended() bool {
-	x, a := &s.qp.rx, &s.qp.rnic.attendant
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	i := slices.Index(a.list, x)
-	if i < 0 {
-		return false
-	}
-	a.list = slices.Delete(a.list, i, i+1)
-	x.listed = false
-	return true
-}
-
-// TestSendLockIsNotKeptForAReaderAtTheDisk: it is offered to the reader in the moment before
-// that gives the right to receive away.
-func TestSendLockIsNotKeptForAReaderAtTheDisk(t *testing.T) {
-	client, server := committers(t)
-	x, tx := &server.qp.rx, &server.qp.tx
-	g := newGate(t)
-	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: g})
-	require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}), "so that the client does not knock")
-	for {
-		server.hears(client, "a reader stays")
-		x.mu.Lock()
-		if x.current() == readerStaying && server.unattended() {
-			break
-		}
-		x.mu.Unlock()
-	}
-	server.holdsLock()
-	server.leavesOver()
-	var sends sync.WaitGroup
-	sends.Go(func() {
-		if !tx.handBack() {
-			tx.run(paceShare)
-		}
-	})
-	server.queues("(*sender).handBack")
-	committed := client.commits(mr)
-	server.queues("(*receiver).rearm")
-	x.mu.Unlock()
-	require.True(t, <-g.entered, "the reader is at the disk")
-	server.hasSent("somebody sends meanwhile")
-	g.open()
-	require.NoError(t, <-committed)
-	sends.Wait()
 }

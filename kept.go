@@ -195,7 +195,7 @@ func (x *receiver) weigh(n int) {
 
 // pace is how the holder of the right to receive sends.
 func (x *receiver) pace() pace {
-	if x.wish != nil || x.errand != nil || x.parks || x.heavy.Load() > 0 {
+	if x.wish != nil || x.parks || x.heavy.Load() > 0 {
 		return paceShare
 	}
 	return paceReader

@@ -74,7 +74,6 @@ type receiver struct {
 	listed bool      // the attendant has it on its list; guarded by mu
 
 	serving
-	errand *errand // the holder's alone
 	// See weigh. The holder's; a sender looks at it and decides by it only who sends the rest.
 	heavy atomic.Int32
 }
@@ -161,30 +160,18 @@ func (x *receiver) run() {
 	for again := true; again; {
 		switch {
 		case qp.dead():
-			x.delegate()
 			x.end()
 			return
 		case x.lingers.Load():
-			x.delegate()
 			x.refuse()
 			qp.tx.dispatch() // behind refuse: nobody keeps the lock for this reader any more
 			qp.die(qp.llp.Discard())
 			continue
 		}
-		late := x.errand != nil
 		sends := x.sends()
 		err := qp.llp.Receive(x, wait && !sends)
 		x.tend()
 		leave := err == nil && x.current() == readerRecalled
-		idle := errors.Is(err, transport.ErrAgain) || err == nil && wait
-		switch {
-		case x.errand != nil && (idle || leave):
-			again = x.goOnErrand()
-			wait = again && (x.parks || x.stay())
-			continue
-		case late || err != nil:
-			x.delegate()
-		}
 		switch {
 		case sends && errors.Is(err, transport.ErrAgain):
 		case errors.Is(err, transport.ErrAgain):
@@ -345,7 +332,7 @@ func (x *receiver) Placed(seq uint64, f *transport.Foreseen) error {
 // this goroutine. Before the reader parks, what has come is seen to.
 func (x *receiver) Stop() bool {
 	x.tend()
-	return x.lingers.Load() || x.qp.dead() || x.current() == readerRecalled || x.errand != nil || x.sends() || x.satisfied()
+	return x.lingers.Load() || x.qp.dead() || x.current() == readerRecalled || x.sends() || x.satisfied()
 }
 
 // tend does what the segments that have come make necessary. It never blocks: while

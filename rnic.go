@@ -33,7 +33,6 @@ type RNIC struct {
 	sctp   map[string]sessionClient // by network
 
 	attendant attendant
-	errands   atomic.Int32 // under way; who of them is the first decides only which goroutine goes
 
 	waiters   freelist.List[waiter] // spare ones
 	cqWaiters freelist.List[cqWaiter]

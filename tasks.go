@@ -22,6 +22,13 @@ func (t *tasks) task(f func()) func() {
 	}
 }
 
+// starter prepares f: each call of the function that it returns runs f in a goroutine of its
+// own, and does not allocate.
+func (t *tasks) starter(f func()) (start func()) {
+	task := t.task(f)
+	return func() { t.launch(task) }
+}
+
 // launch runs what task has prepared in a goroutine of its own.
 func (t *tasks) launch(task func()) {
 	t.add(1)

@@ -22,11 +22,10 @@ type Config struct {
 	// region is none of Commit's business, and a success (draft section 2.1).
 	Strict bool
 
-	// Task returns a function that runs f, which may wait for a disk, each time that it is
-	// called: in a goroutine of its own, or in the one that receives when that has nothing
-	// more to receive. receiving: that one is the caller. There are never more of them at
-	// once than the stream's IRD. nil: the peer's requests are refused.
-	Task func(f func()) (start func(receiving bool))
+	// Task returns a function that runs f, which may wait for a disk, in a goroutine of its
+	// own each time that it is called. There are never more of them at once than the stream's
+	// IRD. nil: the peer's requests are refused.
+	Task func(f func()) (start func())
 
 	// UnderWay, unless nil, is told how many requests more are being served, or less. While
 	// there are any, a Flusher may be called.
@@ -86,10 +85,9 @@ type job struct {
 	flushed int      // of targets, and then tail: what has been flushed
 	status  Status
 
-	receiving bool                 // the goroutine is the one that receives
-	work      func()               // what start has to do
-	start     func(receiving bool) // it, where it may wait: see Config.Task
-	reply     [ResponseLen]byte
+	work  func() // what start has to do
+	start func() // it, where it may wait: see Config.Task
+	reply [ResponseLen]byte
 
 	// Made once, that they need not be allocated.
 	replace  func(uint64) uint64
@@ -129,7 +127,6 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		return
 	}
 	r.queue(j)
-	j.receiving = in.Receiving()
 	j.advance(false)
 }
 
@@ -181,13 +178,12 @@ func (r *responder) take() *job {
 	j.start = r.Task(func() { j.work() })
 	j.replace = func(uint64) uint64 { return j.request.Value }
 	j.goOn = func(err error) {
-		j.receiving = false
 		j.note(codeOf(err))
 		j.advance(false)
 	}
 	j.run = func(work func()) {
 		j.work = work
-		j.start(j.receiving)
+		j.start()
 	}
 	j.yourself = func() { j.advance(true) }
 	return j
@@ -256,9 +252,7 @@ func (j *job) advance(mayWait bool) {
 		j.unpin()
 		next := j.r.endTurn() // before the answer: who sends it may have to wait for a later job's pins
 		j.answer(j.status)
-		if j = next; j != nil {
-			j.receiving = false
-		}
+		j = next
 	}
 }
 

@@ -47,7 +47,7 @@ type conversation struct {
 func converse(t *testing.T, change func(*Config, *rdmap.Config)) *conversation {
 	c := &conversation{T: t, table: stag.NewTable()}
 	cfg := Config{Table: c.table, Scope: alice, Limits: Offer{Regions: 4}, Stats: &c.stats}
-	cfg.Task = func(f func()) func(bool) { return func(bool) { c.tasks = append(c.tasks, f) } }
+	cfg.Task = func(f func()) func() { return func() { c.tasks = append(c.tasks, f) } }
 	r := rdmap.Config{Table: c.table, Scope: alice, IRD: 4, ORD: 4, SendDepth: 16, Receives: c, Events: c}
 	if change != nil {
 		change(&cfg, &r)

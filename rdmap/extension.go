@@ -37,9 +37,8 @@ func (s *Stream) serving(op Opcode) *Extension {
 	return nil
 }
 
-// serveNext has requests served whose turn has come. receiving: the caller is the
-// goroutine that receives.
-func (s *Stream) serveNext(receiving bool) {
+// serveNext has requests served whose turn has come.
+func (s *Stream) serveNext() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calling {
@@ -47,7 +46,7 @@ func (s *Stream) serveNext(receiving bool) {
 	}
 	s.calling = true
 	for in := s.nextToServe(); in != nil; in = s.nextToServe() {
-		in.state, in.receiving = inboundOpen, receiving
+		in.state = inboundOpen
 		s.mu.Unlock()
 		in.ext.Serve(in)
 		s.mu.Lock()
@@ -83,10 +82,6 @@ func (s *Stream) isResponse(op Opcode) bool {
 // Payload returns the octets of the request. They are lent until the request is
 // answered.
 func (in *Inbound) Payload() []byte { return in.request[0].Mem[:in.n] }
-
-// Receiving reports whether it is the receiving goroutine that has called Serve, in the
-// course of [Stream.Segment] or [Stream.Placed].
-func (in *Inbound) Receiving() bool { return in.receiving }
 
 // Reply answers the request with a copy of p. Every request is answered exactly
 // once, with Reply or Fail; in must not be used after that. On a stream that is

@@ -9,16 +9,15 @@ import (
 // An Inbound is one request of the peer: the buffer that it came in, and what is to
 // be answered. An [Extension] sees its own ones.
 type Inbound struct {
-	s         *Stream
-	head      ddp.UntaggedHeader // of the last segment
-	request   [1]stag.Span       // the buffer
-	n         int                // octets of the request
-	ext       *Extension         // nil: a Read or Atomic Request
-	read      ReadRequest
-	state     inboundState
-	receiving bool // see Receiving
-	response  []byte
-	fault     *transport.Fault // instead of a response
+	s        *Stream
+	head     ddp.UntaggedHeader // of the last segment
+	request  [1]stag.Span       // the buffer
+	n        int                // octets of the request
+	ext      *Extension         // nil: a Read or Atomic Request
+	read     ReadRequest
+	state    inboundState
+	response []byte
+	fault    *transport.Fault // instead of a response
 }
 
 func (in *Inbound) isAtomic() bool { return opcodeOf(in.head.RsvdULP) == OpAtomicRequest }
@@ -86,7 +85,7 @@ func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	}
 	in.ext, in.state = q.s.serving(op), inboundWaiting
 	q.s.enqueue(in)
-	q.s.serveNext(true)
+	q.s.serveNext()
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (s *Stream) finishResponse() {
 	f.source[0] = stag.Span{}
 
 	if s.giveBack() {
-		s.serveNext(false)
+		s.serveNext()
 	}
 }
 
