@@ -65,12 +65,8 @@ func mapPMem(sys system, path string, size int64) (*Mapping, error) {
 		return nil, err
 	}
 	m.group = newGroup(m.size, false, m.writeBack)
-	m.cheap = cheapWriteBack
 	return m, nil
 }
-
-// cheapWriteBack is 64 cache lines.
-const cheapWriteBack = 4096
 
 func mapFile(sys system, path string, size int64, flags int) (*Mapping, error) {
 	o, err := open(sys, path, size)

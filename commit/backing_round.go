@@ -62,16 +62,12 @@ func (g *group) lead(r *round) error {
 // few that it takes them at once.
 const beginMost = 64 << 10
 
-// FlushThen is Flush for who does not wait; see [Deferrer]. What takes no longer to sync
-// than to have it done is synced at once. Of what does the system begins to write a little
-// before it has been handed to who syncs.
+// FlushThen is Flush for who does not wait; see [Deferrer]. The
+// system begins to write a little of it before it is handed over.
 func (g *group) FlushThen(off, n int64, then func(error), run func(work func())) (pending bool, err error) {
 	g.mu.Lock()
 	r, err := g.roundFor(Range{off, n})
 	first := !g.busy
-	if r != nil && first && n <= g.cheap {
-		r, err = nil, g.lead(r)
-	}
 	if r == nil {
 		g.mu.Unlock()
 		return false, err

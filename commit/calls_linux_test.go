@@ -88,21 +88,6 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 	}
 }
 
-// TestCMT_13_FewCacheLinesAreWrittenBackAtOnce: that takes less time than to have it done.
-func TestCMT_13_FewCacheLinesAreWrittenBackAtOnce(t *testing.T) {
-	r, path := record(t)
-	m, err := mapPMem(r, path, octets)
-	require.NoError(t, err)
-	for n, want := range map[int64]bool{cheapWriteBack: false, cheapWriteBack + 1: true} {
-		_, err = m.WriteAt(make([]byte, n), 0)
-		require.NoError(t, err)
-		pending, err := m.FlushThen(0, n, func(error) {}, func(work func()) { work() })
-		require.NoError(t, err)
-		require.Equal(t, want, pending)
-	}
-	require.NoError(t, m.Close())
-}
-
 // TestCMT_53_CloseOfAFileWaitsForItsSync: no sync has a descriptor that may be another's by then.
 func TestCMT_53_CloseOfAFileWaitsForItsSync(t *testing.T) {
 	for what, call := range map[string]string{"file": "fdatasync data", "direct": "fdatasync data", "mapping": "msync 0+4096"} {

@@ -21,13 +21,6 @@ type Deferrer interface {
 	FlushThen(off, n int64, then func(error), run func(work func())) (pending bool, err error)
 }
 
-// A Prompter is a Flusher that can tell whether a Flush would wait for nothing: it is then
-// called by who receives, which is faster than a goroutine of its own.
-type Prompter interface {
-	Flusher
-	Prompt(off, n int64) bool
-}
-
 // A group commits for all who write to one backing: it knows what was written since it
 // was durable, and one sync serves everybody who came before it began. See round.
 type group struct {
@@ -38,8 +31,6 @@ type group struct {
 	begin func(Range)
 	// wholesale: sync makes everything durable, whatever it is asked for.
 	wholesale bool
-	// cheap is how many octets it takes no longer to sync than to start a goroutine.
-	cheap int64
 
 	dirty chunks // written since a sync was begun for them
 

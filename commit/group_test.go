@@ -109,23 +109,6 @@ func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
 	})
 }
 
-func TestCMT_13_FlushThenSyncsAtOnceWhatIsCheap(t *testing.T) {
-	var d disk
-	g := newGroup(64*page, false, d.sync)
-	g.cheap = page
-	l := later{g: g}
-	touch(g, 0, 1)
-	pending, err := l.flush(0, page)
-	require.NoError(t, err)
-	require.False(t, pending)
-	require.Len(t, d.syncs, 1)
-	touch(g, 0, 1)
-	pending, _ = l.flush(0, page+1)
-	require.True(t, pending, "and no more")
-	l.work()
-	require.Equal(t, []error{nil}, l.told)
-}
-
 func TestCMT_30_FlushThenIsToldOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}

@@ -33,14 +33,11 @@ func NewLatch(f Flusher) *Latch {
 	return &Latch{f: f}
 }
 
-// Flusher returns l as what a region is to have: with the methods of a [Deferrer] or a
-// [Prompter] if the user's Flusher is one.
+// Flusher returns l as what a region is to have: with the methods of a [Deferrer] if the
+// user's Flusher is one.
 func (l *Latch) Flusher() Flusher {
-	switch f := l.f.(type) {
-	case Deferrer:
+	if f, ok := l.f.(Deferrer); ok {
 		return deferringLatch{l, f}
-	case Prompter:
-		return promptLatch{l, f}
 	}
 	return l
 }
@@ -127,11 +124,3 @@ func (l deferringLatch) FlushThen(off, n int64, then func(error), run func(work 
 	}
 	return false, l.end(epoch, r, err)
 }
-
-type promptLatch struct {
-	*Latch
-	f Prompter
-}
-
-// Prompt is that of the user's Flusher.
-func (l promptLatch) Prompt(off, n int64) bool { return l.f.Prompt(off, n) }

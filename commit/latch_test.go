@@ -215,16 +215,8 @@ func TestCMT_30_LatchOfAFlusherThatNeedNotBeWaitedFor(t *testing.T) {
 	require.Len(t, told, 2)
 }
 
-type prompting struct{ own }
-
-func (*prompting) Prompt(off, n int64) bool { return off == 8 && n == 4 }
-
 func TestLatchIsWhatTheFlusherIs(t *testing.T) {
-	p, ok := NewLatch(new(prompting)).Flusher().(Prompter)
-	require.True(t, ok)
-	require.True(t, p.Prompt(8, 4))
-	require.False(t, p.Prompt(4, 8))
-	_, ok = NewLatch(new(own)).Flusher().(Prompter)
+	_, ok := NewLatch(new(own)).Flusher().(Deferrer)
 	require.False(t, ok)
 	b, err := NewBuffer(&syncing{})
 	require.NoError(t, err)

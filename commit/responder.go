@@ -316,7 +316,7 @@ func (j *job) flush(t *target, mayWait bool) (c Code, done bool) {
 		pending, err := f.FlushThen(off, n, j.goOn, j.run)
 		return codeOf(err), !pending
 	default:
-		if p, ok := f.(Prompter); mayWait || ok && p.Prompt(off, n) {
+		if mayWait {
 			return codeOf(f.Flush(context.Background(), off, n)), true
 		}
 		j.run(j.yourself)

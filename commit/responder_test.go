@@ -396,24 +396,6 @@ func TestCMT_51_TotalLimit(t *testing.T) {
 	require.Len(t, c.media.flushed, 2, "nothing of the first was flushed")
 }
 
-// A promptly is a Flusher that never waits.
-type promptly struct{ media }
-
-func (*promptly) Prompt(int64, int64) bool { return true }
-
-func TestPromptFlushNeedsNoGoroutine(t *testing.T) {
-	c := converse(t, nil)
-	var m promptly
-	quick, _ := c.region(func(o *stag.Options) { o.Flusher = &m })
-	slow, _ := c.region(nil)
-	c.sends("a Commit", requestOf(1, ask(1, part(quick, 0, 8)).then(quick.STag(), quick.BaseTO(), 1)))
-	c.wantSegment("is answered at once", responseOf(1, 1, 0))
-	c.sends("one that waits, and one that does not", requestOf(2, ask(2, part(slow, 0, 8))), requestOf(3, ask(3, part(quick, 0, 8))))
-	c.wantIdle("which then must not overtake it")
-	c.wantAnswer("in their order", 2, 2, 0)
-	c.wantSegment("they are answered", responseOf(3, 3, 0))
-}
-
 // TestCMT_25_OneSyncAnswersSeveralCommits: none of them has a goroutine of its own.
 func TestCMT_25_OneSyncAnswersSeveralCommits(t *testing.T) {
 	c := converse(t, nil)

@@ -23,7 +23,7 @@ const (
 	mostOverLocal = 1.05 // of the latency of a push over that of a local sync and an empty RDMA Read
 	leastGroup    = 7.0  // times the serial rate, at a concurrency of groupAt
 	groupAt       = 64
-	mostOfPull    = 0.6 // of the latency of a push over that of a pull, with a medium that takes no time
+	mostOfPull    = 0.6 // of the latency of a push over that of a pull, without a medium
 )
 
 var concurrencies = []int{1, 16, 64, 256}
@@ -33,7 +33,7 @@ const slot = 4096
 
 // The media.
 const (
-	noMedium   = "none" // memory that takes no time to be durable
+	noMedium   = "none" // memory that nothing makes durable
 	fileMedium = "file"
 )
 
@@ -58,7 +58,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 	fs.BoolVar(&o.goal, "goal", true, "exit with 1 if a goal is missed")
 	fs.BoolVar(&o.serve, "s", false, "be a target, as which the command starts itself, until stdin ends")
-	fs.StringVar(&o.medium, "medium", fileMedium, "target: file, or none, which is durable at once")
+	fs.StringVar(&o.medium, "medium", fileMedium, "target: file, or none, which is memory that nothing makes durable")
 	fs.IntVar(&o.slots, "slots", 1, "target: how many connections")
 	fs.BoolVar(&o.pulls, "pulls", false, "target: pull from them, instead of being pushed to")
 	if err := fs.Parse(args); err != nil {

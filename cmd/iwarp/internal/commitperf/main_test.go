@@ -81,7 +81,7 @@ func TestTargetHasSoManySlots(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrRejected)
 	n, err := c.syncs(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, n, "of a medium that takes no time")
+	require.Zero(t, n, "without a medium")
 }
 
 func TestTargetThatCannotStart(t *testing.T) {

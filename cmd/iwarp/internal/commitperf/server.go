@@ -59,8 +59,10 @@ func (s *server) serveOne() error {
 	if err := s.wait(s.qp.SendCQ()); err != nil {
 		return err
 	}
-	if err := s.flusher.Flush(context.Background(), int64(s.slot*slot), slot); err != nil {
-		return err
+	if s.file != nil {
+		if err := s.file.Flush(context.Background(), int64(s.slot*slot), slot); err != nil {
+			return err
+		}
 	}
 	return s.qp.PostSend(s.answer[:]...)
 }

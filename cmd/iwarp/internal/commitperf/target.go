@@ -19,8 +19,7 @@ import (
 // from. It runs in a process of its own.
 type target struct {
 	pulls   bool
-	file    *commit.File // nil: memory that takes no time to be durable
-	flusher commit.Flusher
+	file    *commit.File // nil: memory that nothing makes durable
 	rnic    *iwarp.RNIC
 	pd      *iwarp.PD
 	mr      *iwarp.MR // the slots
@@ -67,14 +66,12 @@ func (t *target) open(o *options) (err error) {
 	}
 	const rights = stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
 	if o.medium == noMedium {
-		t.flusher = instant{}
-		t.mr, err = t.pd.RegisterMR(make([]byte, o.slots*slot), rights, &iwarp.MROptions{Durable: t.flusher})
+		t.mr, err = t.pd.RegisterMR(make([]byte, o.slots*slot), rights, nil)
 		return err
 	}
 	if t.file, err = commit.OpenFile(filepath.Join(o.dir, t.name()), &commit.FileOptions{Size: int64(o.slots) * slot}); err != nil {
 		return err
 	}
-	t.flusher = t.file
 	t.mr, err = t.pd.RegisterBuffer(t.file, rights, &iwarp.MROptions{Durable: t.file})
 	return err
 }
@@ -121,9 +118,3 @@ func (t *target) connection(ctx context.Context, c net.Conn) error {
 	}
 	return err
 }
-
-// instant makes nothing durable, at once.
-type instant struct{}
-
-func (instant) Flush(context.Context, int64, int64) error { return nil }
-func (instant) Prompt(int64, int64) bool                  { return true }
