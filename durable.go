@@ -26,7 +26,7 @@ func (opts *MROptions) durable(o *stag.Options, buf Buffer) error {
 	}
 	o.Flusher = opts.Durable
 	if l := commit.NewLatch(opts.Durable); l != nil {
-		o.Flusher, o.Watch = l.Flusher(), l
+		o.Flusher, o.Watch = l, l
 	}
 	if t, ok := opts.Durable.(interface{ Touched(off, n int64) }); ok {
 		o.Dirty = t.Touched

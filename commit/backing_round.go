@@ -4,215 +4,154 @@ import (
 	"context"
 	"io/fs"
 	"runtime"
-	"sync"
 )
 
-// A round is one sync and those whom it serves. While one is running all who come make up
-// the next. Who comes first, while none is, has the first one run, in Flush by himself. Those
-// behind it are run by a goroutine of the group, which lasts while there are any: it has
-// no disk to wait for but its own, and tells everybody of a round at once.
+// A round is one sync and the Flushes that it serves. While one is running all Flushes that
+// come make up the next. The committer runs rounds, one after the other, and tells all Flushes
+// of a round its outcome. It is a goroutine of the group, which ends when no Flush waits for
+// another round; or, for one round, the goroutine of a Flush that waits and finds no committer.
 type round struct {
-	wants   []Range
-	users   int           // who wait for it, in Flush
-	changed sync.Cond     // for them
-	thens   []func(error) // of FlushThen
-	ended   bool
-	err     error
+	wants []Range
+	thens []func(error)
 }
 
-// An outcome is what is still to be told to one who does not wait.
-type outcome struct {
-	then func(error)
-	err  error
+// join adds a Flush.
+func (r *round) join(want Range, then func(error)) {
+	r.wants, r.thens = append(r.wants, want), append(r.thens, then)
+}
+
+// moveTo makes the Flushes of r those of o.
+func (r *round) moveTo(o *round) {
+	o.wants, o.thens = append(o.wants, r.wants...), append(o.thens, r.thens...)
+	r.clear()
+}
+
+func (r *round) clear() {
+	clear(r.thens)
+	r.wants, r.thens = r.wants[:0], r.thens[:0]
+}
+
+// A waiter waits for a round.
+type waiter struct {
+	outcome chan error
+	then    func(error)
+}
+
+func newWaiter() *waiter {
+	w := &waiter{outcome: make(chan error, 1)}
+	w.then = func(err error) { w.outcome <- err }
+	return w
 }
 
 // Flush makes n octets at off durable that were written before. The error is that of the
 // backing. When a page of it could not be written, everything that was not yet
 // durable is lost: Flush answers DataLost for it until it is written again, for the
 // system has dropped it and would call the next sync a success. So are octets of which
-// a WriteAt has failed.
+// a WriteAt has failed. If ctx ends first Flush returns its error, and the octets may become
+// durable later.
 func (g *group) Flush(ctx context.Context, off, n int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	r, err := g.roundFor(Range{off, n})
-	if r == nil {
-		return err
+	w := g.waiters.Get()
+	first, pending, err := g.ask(Range{off, n}, w.then)
+	if first {
+		g.runOne()
 	}
-	if !g.busy {
-		return g.lead(r)
+	if pending {
+		select {
+		case err = <-w.outcome:
+		case <-ctx.Done():
+			return ctx.Err() // w may still be told: it is not used again
+		}
 	}
-	r.users++
-	return g.wait(ctx, r)
+	g.waiters.Put(w)
+	return err
 }
 
-// lead runs r, the first round. Preconditions: g.mu is held, and nobody is at work.
-func (g *group) lead(r *round) error {
-	r.users++
-	g.busy = true
-	if g.commit() {
-		g.passOn()
-	}
-	return g.leave(r)
-}
-
-// beginMost is how many octets who does not wait has the system begin to write himself: so
-// few that it takes them at once.
+// beginMost is how many octets flushThen has the system begin to write: so few that it takes
+// them at once.
 const beginMost = 64 << 10
 
-// FlushThen is Flush for who does not wait; see [Deferrer]. The
-// system begins to write a little of it before it is handed over.
-func (g *group) FlushThen(off, n int64, then func(error), run func(work func())) (pending bool, err error) {
-	g.mu.Lock()
-	r, err := g.roundFor(Range{off, n})
-	first := !g.busy
-	if r == nil {
-		g.mu.Unlock()
-		return false, err
-	}
-	r.thens = append(r.thens, then)
-	g.busy = true
-	g.mu.Unlock()
+// flushThen is Flush for a caller that must not wait. If there is nothing to wait for it
+// returns false and the outcome. Else it returns true, and then is called with the outcome:
+// once, from another goroutine, perhaps before flushThen returns. then must not wait either.
+//
+// The system begins to write before the committer is started, and does so while that takes its
+// time. The Commit of a connection that waits for nothing else would else be some 5 % slower.
+func (g *group) flushThen(off, n int64, then func(error)) (pending bool, err error) {
+	want := Range{off, n}
+	first, pending, err := g.ask(want, then)
 	if first {
 		if g.begin != nil && n <= beginMost {
-			g.begin(Range{off, n})
+			g.begin(want)
 		}
-		run(g.once)
+		go g.committer()
 	}
-	return true, nil
+	return pending, err
 }
 
-// roundFor returns the round at whose end want is durable. nil: it is, or cannot be, as
-// err says. Preconditions: g.mu is held.
-func (g *group) roundFor(want Range) (r *round, err error) {
+// ask has then called when want is durable. If it is, or cannot be, as err says, pending is
+// false. first: the caller is the committer, or is to start it.
+func (g *group) ask(want Range, then func(error)) (first, pending bool, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.closed {
-		return nil, fs.ErrClosed
+		return false, false, fs.ErrClosed
 	}
 	if err := g.losses.told(want); err != nil {
-		return nil, err
+		return false, false, err
 	}
 	switch {
 	case g.dirty.has(want):
-		return g.join(want), nil
-	case g.running != nil && g.taken.has(want):
-		return g.running, nil
+		g.next.join(want, then)
+	case g.taken.has(want):
+		g.running.join(want, then)
+	default:
+		return false, false, nil
 	}
-	return nil, nil
+	first = !g.busy
+	g.busy = true
+	return first, true, nil
 }
 
-// join adds want to the round that has not begun. Preconditions: g.mu is held.
-func (g *group) join(want Range) *round {
-	if g.next == nil {
-		g.next = g.newRound()
-	}
-	g.next.wants = append(g.next.wants, want)
-	return g.next
-}
-
-func (g *group) newRound() *round {
-	if n := len(g.spare); n > 0 {
-		r := g.spare[n-1]
-		g.spare = g.spare[:n-1]
-		r.wants, r.ended, r.err = r.wants[:0], false, nil
-		return r
-	}
-	r := new(round)
-	r.changed.L = &g.mu
-	return r
-}
-
-// wait waits for r to end. Preconditions: g.mu is held.
-func (g *group) wait(ctx context.Context, r *round) error {
-	if !r.ended && ctx.Done() != nil {
-		defer context.AfterFunc(ctx, func() { g.wake(r) })()
-	}
-	for !r.ended && ctx.Err() == nil {
-		r.changed.Wait()
-	}
-	ended := r.ended
-	err := g.leave(r)
-	if !ended {
-		err = ctx.Err()
-	}
-	return err
-}
-
-// leave returns the outcome of r, to one who does not wait for it any more. Preconditions:
-// g.mu is held.
-func (g *group) leave(r *round) error {
-	err := r.err
-	if r.users--; r.users > 0 {
-		return err
-	}
-	switch {
-	case r.ended:
-		g.spare = append(g.spare, r)
-	case g.next == r && len(r.thens) == 0: // nobody wants it any more
-		g.next = nil
-		g.spare = append(g.spare, r)
-	}
-	return err
-}
-
-// wake has those who wait for r look whether to wait on.
-func (g *group) wake(r *round) {
+// runOne runs one round, and leaves those behind it to a goroutine.
+func (g *group) runOne() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r.changed.Broadcast()
-}
-
-// commitOnce runs the first round.
-func (g *group) commitOnce() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.commit() {
-		g.passOn()
-	}
-}
-
-// passOn has a goroutine run the rounds behind the first. Preconditions: g.mu is held.
-func (g *group) passOn() {
-	if g.next != nil {
-		go g.steady()
+	g.commit()
+	if len(g.next.thens) > 0 {
+		go g.committer()
 		return
 	}
-	g.rest()
+	g.stop()
 }
 
-// commitAll runs rounds until nobody wants one.
-func (g *group) commitAll() {
+// runAll runs rounds until no Flush waits for one.
+func (g *group) runAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.next != nil {
-		if !g.commit() {
-			return
-		}
+	for len(g.next.thens) > 0 {
+		g.commit()
 	}
-	g.rest()
+	g.stop()
 }
 
-func (g *group) rest() {
+// stop ends the committer. Preconditions: g.mu is held.
+func (g *group) stop() {
 	g.busy = false
 	g.idle.Broadcast()
 }
 
-// commit runs the next round, if it is still wanted, and tells all that it serves. It
-// reports whether the caller is still the committer: one who is alone, and has his answer,
-// is soon back, and is then the first again. Preconditions: g.mu is held, and g.busy is the
-// caller's; it is free meanwhile.
-func (g *group) commit() (still bool) {
+// commit runs the next round, and tells all that it serves. Preconditions: g.mu is held, and
+// the caller is the committer; the mutex is free meanwhile.
+func (g *group) commit() {
 	g.gather()
-	r := g.next
-	if r == nil {
-		return true
-	}
-	g.running, g.next = r, nil
+	g.running, g.next = g.next, g.running
 	if g.wholesale {
 		g.dirty.moveAll(&g.taken)
 	} else {
-		for _, w := range r.wants {
+		for _, w := range g.running.wants {
 			g.dirty.take(w, &g.taken)
 		}
 	}
@@ -222,25 +161,21 @@ func (g *group) commit() (still bool) {
 	err := g.sync(g.ranges)
 	g.mu.Lock()
 
-	g.running = nil
-	g.crowded = r.users+len(r.thens) > 1
-	g.end(r, err)
+	g.crowded = len(g.running.thens) > 1
 	g.settle(err)
-	still = g.crowded || g.next != nil
-	g.busy = still
-	g.tell()
-	if !still {
-		g.idle.Broadcast()
+	g.mu.Unlock()
+	for _, then := range g.running.thens { // taken is empty: no Flush joins any more
+		then(err)
 	}
-	return still
+	g.mu.Lock()
+	g.running.clear()
 }
 
-// gather has everybody go first who could run now, where there are several who commit:
-// those whom the last round has served come back, and the more share a sync the
-// better. One who is alone does not wait. Preconditions: g.mu is held; it is free
-// meanwhile.
+// gather has all goroutines go first that could run now, where several Flushes come at a time:
+// those that the last round has served come back, and the more share a sync the better. One
+// that is alone does not wait. Preconditions: g.mu is held; it is free meanwhile.
 func (g *group) gather() {
-	if r := g.next; r != nil && (g.crowded || r.users+len(r.thens) > 1) {
+	if g.crowded || len(g.next.thens) > 1 {
 		g.mu.Unlock()
 		runtime.Gosched()
 		g.mu.Lock()
@@ -258,48 +193,8 @@ func (g *group) settle(err error) {
 		g.ranges = g.taken.runs(g.ranges[:0])
 		g.losses.octets.addAll(g.ranges)
 		g.taken.clear()
-		if r := g.next; r != nil { // what it was to sync is lost, too
-			g.next = nil
-			g.end(r, err)
-		}
+		g.next.moveTo(&g.running) // what it was to sync is lost, too
 	default: // it may succeed another time
 		g.taken.moveAll(&g.dirty)
 	}
-}
-
-// end ends r. Preconditions: g.mu is held.
-func (g *group) end(r *round, err error) {
-	r.ended, r.err = true, err
-	r.changed.Broadcast()
-	for i, then := range r.thens {
-		g.told = append(g.told, outcome{then, err})
-		r.thens[i] = nil
-	}
-	r.thens = r.thens[:0]
-	if r.users == 0 {
-		g.spare = append(g.spare, r)
-	}
-}
-
-// tell tells those who do not wait. While it does so the system may write already what the
-// next sync is for, which is then shorter. Preconditions: g.mu is held; it is free
-// meanwhile.
-func (g *group) tell() {
-	if len(g.told) == 0 {
-		return
-	}
-	told, begins := g.told, g.begin != nil && g.next != nil
-	g.told = nil
-	g.telling++
-	g.mu.Unlock()
-	if begins {
-		g.begin(Range{})
-	}
-	for i := range told {
-		told[i].then(told[i].err)
-	}
-	g.mu.Lock()
-	g.telling--
-	clear(told)
-	g.told = told[:0]
 }

@@ -16,9 +16,8 @@ func datasync(sys system, f *os.File) error {
 	return writable(sys, f)
 }
 
-// writeOut has the system begin to write the pages of r that have changed, from its beginning
-// to the end of f if r is empty. It takes no error from who syncs: the kernel keeps one of a
-// write until then.
+// writeOut has the system begin to write the pages of r that have changed. That takes no
+// error from the sync: the kernel keeps one of a write until then.
 func writeOut(sys system, f *os.File, r Range) { _ = sys.syncFileRange(f, r) }
 
 // writable fails if the file system of f takes no more changes. Its syncs succeed all

@@ -79,7 +79,7 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 		require.NoError(t, err)
 		r.took()
 		told := make(chan error, 1)
-		pending, err := b.(Deferrer).FlushThen(5000, 100, func(err error) { told <- err }, func(work func()) { work() })
+		pending, err := b.(deferrer).flushThen(5000, 100, func(err error) { told <- err })
 		require.NoError(t, err)
 		require.True(t, pending)
 		require.NoError(t, <-told)

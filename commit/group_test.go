@@ -62,15 +62,14 @@ func TestOnlyWhatWasWrittenIsSynced(t *testing.T) {
 	require.EqualValues(t, 2, g.Syncs())
 }
 
-// A later is one who uses FlushThen.
+// A later is a caller of flushThen.
 type later struct {
 	g    *group
-	work func() // that it was to have done
 	told []error
 }
 
 func (l *later) flush(off, n int64) (pending bool, err error) {
-	return l.g.FlushThen(off, n, func(err error) { l.told = append(l.told, err) }, func(work func()) { l.work = work })
+	return l.g.flushThen(off, n, func(err error) { l.told = append(l.told, err) })
 }
 
 func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
@@ -78,6 +77,7 @@ func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, false, d.sync)
 		first, second, third := later{g: g}, later{g: g}, later{g: g}
+		start := time.Now()
 		pending, err := first.flush(0, page)
 		require.NoError(t, err)
 		require.False(t, pending, "nothing was written")
@@ -86,19 +86,15 @@ func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
 		require.False(t, pending, "not there")
 		pending, _ = first.flush(0, page)
 		require.True(t, pending)
-		require.Empty(t, first.told)
-		require.NotNil(t, first.work, "who comes first has it done")
-		go first.work()
 		synctest.Wait()
+		require.Empty(t, first.told)
 		pending, _ = second.flush(0, page)
 		require.True(t, pending, "it is being synced")
 		touch(g, page, 1)
 		pending, _ = third.flush(page, 1)
 		require.True(t, pending)
-		require.Nil(t, second.work)
-		require.Nil(t, third.work, "the others have nothing to do")
-		start := time.Now()
-		require.NoError(t, flush(g, page, 1), "with those who wait")
+		require.Equal(t, start, time.Now(), "none of them has waited")
+		require.NoError(t, flush(g, page, 1), "this one waits with the others")
 		require.Equal(t, 2*time.Second, time.Since(start), "the second sync begins behind the first")
 		synctest.Wait()
 		require.Equal(t, [][]error{{nil}, {nil}, {nil}}, [][]error{first.told, second.told, third.told}, "each is told once")
@@ -109,6 +105,28 @@ func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
 	})
 }
 
+// TestCMT_13_25_FlushBehindAFlushThatWaits: the goroutine that runs the first round has others to
+// do, and leaves the next to the group.
+func TestCMT_13_25_FlushBehindAFlushThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64*page, false, d.sync)
+		l := later{g: g}
+		touch(g, 0, 1)
+		start := time.Now()
+		go func() {
+			time.Sleep(time.Millisecond)
+			touch(g, page, 1)
+			_, _ = l.flush(page, 1)
+		}()
+		require.NoError(t, flush(g, 0, 1))
+		require.Equal(t, time.Second, time.Since(start))
+		g.close()
+		require.Equal(t, []error{nil}, l.told)
+		require.Equal(t, 2*time.Second, time.Since(start))
+	})
+}
+
 func TestCMT_30_FlushThenIsToldOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}
@@ -116,13 +134,13 @@ func TestCMT_30_FlushThenIsToldOfLosses(t *testing.T) {
 		first, second, third := later{g: g}, later{g: g}, later{g: g}
 		touch(g, 0, 1)
 		_, _ = first.flush(0, 1)
-		go first.work()
 		synctest.Wait()
 		touch(g, page, 1)
 		_, _ = second.flush(page, 1)
 		g.close()
 		require.Equal(t, []error{syscall.EIO}, first.told)
 		require.Equal(t, []error{syscall.EIO}, second.told, "its octets may have been dropped with the others")
+		require.EqualValues(t, 1, g.Syncs(), "there is nothing to sync any more")
 		g = newGroup(64*page, false, d.sync)
 		g.wrote(g.began(), 0, 1, syscall.EIO)
 		third.g = g
@@ -132,54 +150,31 @@ func TestCMT_30_FlushThenIsToldOfLosses(t *testing.T) {
 	})
 }
 
-// TestCMT_13_TheNextSyncBeginsWhileAnswersAreSent: as far as the system does without being waited for.
-func TestCMT_13_TheNextSyncBeginsWhileAnswersAreSent(t *testing.T) {
+// TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver: where it takes the system no time.
+func TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := disk{takes: time.Second}
+		var d disk
 		g := newGroup(64*page, true, d.sync)
-		first, second := later{g: g}, later{g: g}
+		l := later{g: g}
 		var begun []Range
 		g.begin = func(r Range) {
+			synctest.Wait()
+			require.EqualValues(t, len(l.told), g.Syncs(), "no sync runs")
 			begun = append(begun, r)
-			require.Empty(t, first.told)
 		}
-		touch(g, 0, 1)
-		_, _ = first.flush(0, 1)
-		go first.work()
-		synctest.Wait()
-		touch(g, page, 1)
-		_, _ = second.flush(page, 1)
-		g.close()
-		require.Equal(t, []Range{{0, 1}, {}}, begun, "the first while it is handed over, then everything; nothing is behind the second")
-		require.Len(t, first.told, 1)
-		require.Equal(t, []error{nil}, second.told, "that something has begun does not make it durable")
-		require.EqualValues(t, 2, g.Syncs())
+		for _, n := range []int64{beginMost, beginMost + 1} {
+			touch(g, page, n)
+			pending, _ := l.flush(page, n)
+			require.True(t, pending)
+			synctest.Wait()
+		}
+		require.Equal(t, []Range{{page, beginMost}}, begun, "for more the receiving goroutine does not wait")
+		require.Equal(t, []error{nil, nil}, l.told)
 	})
 }
 
-// TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver: if that takes the system no time.
-func TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver(t *testing.T) {
-	var d disk
-	g := newGroup(64*page, true, d.sync)
-	l := later{g: g}
-	var begun []Range
-	g.begin = func(r Range) {
-		require.Nil(t, l.work)
-		begun = append(begun, r)
-	}
-	for _, n := range []int64{beginMost, beginMost + 1} {
-		l.work = nil
-		touch(g, page, n)
-		pending, _ := l.flush(page, n)
-		require.True(t, pending)
-		l.work()
-	}
-	require.Equal(t, []Range{{page, beginMost}}, begun, "who receives does not wait for much")
-	require.Equal(t, []error{nil, nil}, l.told)
-}
-
-// TestCMT_13_OneWhoLeavesTakesNobodyAlong: who waits with a context, and who does not wait at all,
-// share a round.
+// TestCMT_13_OneWhoLeavesTakesNobodyAlong: a Flush with a context, and one that does not wait at
+// all, share a round.
 func TestCMT_13_OneWhoLeavesTakesNobodyAlong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Hour}
@@ -193,9 +188,14 @@ func TestCMT_13_OneWhoLeavesTakesNobodyAlong(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded)
-		g.close()
+		require.NoError(t, flush(g, page, 1))
+		synctest.Wait()
 		require.Equal(t, []error{nil}, l.told)
 		require.EqualValues(t, 2, g.Syncs())
+		touch(g, 0, 1)
+		start := time.Now()
+		require.NoError(t, flush(g, 0, 1))
+		require.Equal(t, time.Hour, time.Since(start), "what the one that has left was told is no outcome of a later Flush")
 	})
 }
 
@@ -254,7 +254,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded)
 		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded, "also at the beginning")
 		g.close()
-		require.EqualValues(t, 1, g.Syncs(), "the sync that nobody waits for is not begun")
+		require.EqualValues(t, 2, g.Syncs(), "the next sync is for who has left, and harmless")
 		require.ErrorIs(t, flush(g, 0, 1), fs.ErrClosed)
 	})
 }
@@ -336,7 +336,7 @@ func TestCloseWaitsForWhoIsTold(t *testing.T) {
 		g := newGroup(64*page, false, d.sync)
 		hold, closed := make(chan struct{}), make(chan struct{})
 		touch(g, 0, 1)
-		pending, err := g.FlushThen(0, 1, func(error) { <-hold }, func(work func()) { go work() })
+		pending, err := g.flushThen(0, 1, func(error) { <-hold })
 		require.NoError(t, err)
 		require.True(t, pending)
 		synctest.Wait()
@@ -397,10 +397,12 @@ func TestNothingIsAllocatedForASync(t *testing.T) {
 		touch(g, 3*page, page)
 		_ = flush(g, 3*page, page)
 	}))
-	then, run := func(error) {}, func(work func()) { work() }
+	told := make(chan struct{})
+	then := func(error) { told <- struct{}{} }
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		touch(g, 3*page, page)
-		_, _ = g.FlushThen(3*page, page, then, run)
+		_, _ = g.flushThen(3*page, page, then)
+		<-told
 	}))
 }
 

@@ -33,15 +33,6 @@ func NewLatch(f Flusher) *Latch {
 	return &Latch{f: f}
 }
 
-// Flusher returns l as what a region is to have: with the methods of a [Deferrer] if the
-// user's Flusher is one.
-func (l *Latch) Flusher() Flusher {
-	if f, ok := l.f.(Deferrer); ok {
-		return deferringLatch{l, f}
-	}
-	return l
-}
-
 // Began is that of [stag.Watch].
 func (l *Latch) Began() uint64 { return l.losses.began() }
 
@@ -104,23 +95,4 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 	default: // nothing is lost
 	}
 	return err
-}
-
-type deferringLatch struct {
-	*Latch
-	f Deferrer
-}
-
-// FlushThen is Flush for a caller that does not wait.
-func (l deferringLatch) FlushThen(off, n int64, then func(error), run func(work func())) (pending bool, err error) {
-	r := Range{off, n}
-	epoch, err := l.begin(r)
-	if err != nil {
-		return false, err
-	}
-	pending, err = l.f.FlushThen(off, n, func(err error) { then(l.end(epoch, r, err)) }, run)
-	if pending {
-		return true, nil
-	}
-	return false, l.end(epoch, r, err)
 }

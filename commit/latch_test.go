@@ -174,50 +174,7 @@ func TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable(t *testing.T) {
 	}
 }
 
-// A deferring Flusher does as the test says.
-type deferring struct {
-	own
-	pending bool
-	err     error
-	then    func(error)
-}
-
-func (d *deferring) FlushThen(_, _ int64, then func(error), _ func(func())) (bool, error) {
-	d.then = then
-	return d.pending, d.err
-}
-
-func TestCMT_30_LatchOfAFlusherThatNeedNotBeWaitedFor(t *testing.T) {
-	d := &deferring{pending: true}
-	f, ok := NewLatch(d).Flusher().(Deferrer)
-	require.True(t, ok)
-	var told []error
-	ask := func() (bool, error) { return f.FlushThen(0, 8, func(err error) { told = append(told, err) }, nil) }
-	for _, err := range []error{nil, syscall.EIO} {
-		pending, now := ask()
-		require.True(t, pending)
-		require.NoError(t, now)
-		d.then(err)
-	}
-	require.Equal(t, []error{nil, syscall.EIO}, told)
-	pending, err := ask()
-	require.False(t, pending)
-	require.ErrorIs(t, err, ErrDataLost)
-
-	d = &deferring{err: syscall.EIO}
-	f = NewLatch(d).Flusher().(Deferrer)
-	for range 2 {
-		pending, err = ask()
-		require.False(t, pending)
-		require.ErrorIs(t, err, syscall.EIO, "at once, and not forgotten")
-		d.err = nil
-	}
-	require.Len(t, told, 2)
-}
-
-func TestLatchIsWhatTheFlusherIs(t *testing.T) {
-	_, ok := NewLatch(new(own)).Flusher().(Deferrer)
-	require.False(t, ok)
+func TestWhatNeedsALatch(t *testing.T) {
 	b, err := NewBuffer(&syncing{})
 	require.NoError(t, err)
 	require.Nil(t, NewLatch(b), "a backing of the package needs none")

@@ -73,8 +73,8 @@ type responder struct {
 	early  []*job // whose regions are durable before it is their turn
 }
 
-// A job is one request that is being served. It is with one goroutine at a time: who
-// receives, who flushes for it, or who has ended the job before it.
+// A job is one request that is being served. It is with one goroutine at a time: the one that
+// receives, the one that flushes for it, or the one that has ended the job before it.
 type job struct {
 	r       *responder
 	in      *rdmap.Inbound
@@ -85,21 +85,23 @@ type job struct {
 	flushed int      // of targets, and then tail: what has been flushed
 	status  Status
 
-	work  func() // what start has to do
-	start func() // it, where it may wait: see Config.Task
 	reply [ResponseLen]byte
 
 	// Made once, that they need not be allocated.
-	replace  func(uint64) uint64
-	goOn     func(error)
-	run      func(work func())
-	yourself func()
+	replace    func(uint64) uint64
+	goOn       func(error) // the flush of the next target has ended
+	startFlush func()      // flush it in a goroutine that may wait, and go on
 }
 
 // A target is what a region of a request names. Without octets it has no region.
 type target struct {
 	region *stag.Region
 	off, n uint64
+}
+
+// flush waits until what the region has for it has made t durable.
+func (t *target) flush() error {
+	return t.region.Flusher().Flush(context.Background(), int64(t.off), int64(t.n))
 }
 
 func (t *target) unpin() {
@@ -127,7 +129,7 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		return
 	}
 	r.queue(j)
-	j.advance(false)
+	j.advance()
 }
 
 func (r *responder) queue(j *job) {
@@ -175,17 +177,12 @@ func (r *responder) take() *job {
 		return j
 	}
 	j := &job{r: r}
-	j.start = r.Task(func() { j.work() })
 	j.replace = func(uint64) uint64 { return j.request.Value }
 	j.goOn = func(err error) {
 		j.note(codeOf(err))
-		j.advance(false)
+		j.advance()
 	}
-	j.run = func(work func()) {
-		j.work = work
-		j.start()
-	}
-	j.yourself = func() { j.advance(true) }
+	j.startFlush = r.Task(func() { j.goOn(j.next().flush()) })
 	return j
 }
 
@@ -245,26 +242,34 @@ func (r *responder) find(st stag.STag, to uint64, n uint32) (target, *transport.
 }
 
 // advance does what the request asks for, and then goes on with the jobs that have waited
-// for this one. It returns where it would have to wait, unless it may: who ends the
-// waiting goes on.
-func (j *job) advance(mayWait bool) {
-	for j != nil && j.flushRegions(mayWait) && j.r.isTurn(j) && j.followOn(mayWait) {
+// for this one. It returns where a flush must be waited for: when that has ended goOn calls it
+// again.
+func (j *job) advance() {
+	for j != nil && j.flushRegions() && j.r.isTurn(j) && j.followOn() {
 		j.unpin()
-		next := j.r.endTurn() // before the answer: who sends it may have to wait for a later job's pins
+		next := j.r.endTurn() // before the answer: to send it may have to wait for the pins of a later job
 		j.answer(j.status)
 		j = next
 	}
 }
 
-func (j *job) flushRegions(mayWait bool) (done bool) {
+func (j *job) flushRegions() (done bool) {
 	for j.status == 0 && j.flushed < len(j.targets) {
-		c, done := j.flush(&j.targets[j.flushed], mayWait)
+		c, done := j.flush()
 		if !done {
 			return false
 		}
 		j.note(c)
 	}
 	return true
+}
+
+// next is what is to be flushed next.
+func (j *job) next() *target {
+	if j.flushed < len(j.targets) {
+		return &j.targets[j.flushed]
+	}
+	return &j.tail
 }
 
 // note notes how the flush of the next target has ended.
@@ -279,7 +284,7 @@ func (j *job) note(c Code) {
 	j.flushed++
 }
 
-func (j *job) followOn(mayWait bool) (done bool) {
+func (j *job) followOn() (done bool) {
 	if j.status != 0 || j.tail.region == nil || j.flushed > len(j.targets) {
 		return true
 	}
@@ -291,20 +296,20 @@ func (j *job) followOn(mayWait bool) (done bool) {
 		j.status = MakeStatus(NoRegion, FollowOnFailed)
 		return true
 	}
-	c, done := j.flush(&j.tail, mayWait)
+	c, done := j.flush()
 	if done {
 		j.note(c)
 	}
 	return done
 }
 
-// flush flushes t. If it is not done, advance is called when it is, or where it may wait for
-// it; that may have been already.
-func (j *job) flush(t *target, mayWait bool) (c Code, done bool) {
+// flush flushes the next target. If it is not done goOn is called when it is, which may have
+// been already.
+func (j *job) flush() (c Code, done bool) {
+	t := j.next()
 	if t.region == nil {
 		return OK, true
 	}
-	off, n := int64(t.off), int64(t.n)
 	switch f := t.region.Flusher().(type) {
 	case nil:
 		j.r.Stats.NotDurable.Add(1)
@@ -312,14 +317,11 @@ func (j *job) flush(t *target, mayWait bool) (c Code, done bool) {
 			return NotDurable, true
 		}
 		return OK, true
-	case Deferrer:
-		pending, err := f.FlushThen(off, n, j.goOn, j.run)
+	case deferrer:
+		pending, err := f.flushThen(int64(t.off), int64(t.n), j.goOn)
 		return codeOf(err), !pending
 	default:
-		if mayWait {
-			return codeOf(f.Flush(context.Background(), off, n)), true
-		}
-		j.run(j.yourself)
+		j.startFlush()
 		return OK, false
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -259,11 +260,22 @@ func TestCMT_42_44_45_46_FollowOn(t *testing.T) {
 	}
 }
 
+// A deferring Flusher need not be waited for; the test calls then.
+type deferring struct {
+	media
+	then func(error)
+}
+
+func (d *deferring) flushThen(_, _ int64, then func(error)) (pending bool, err error) {
+	d.then = then
+	return true, nil
+}
+
 // TestCMT_46_FollowOnIsStoredOnce: what is written to its place while it is made durable stays.
 func TestCMT_46_FollowOnIsStoredOnce(t *testing.T) {
 	c := converse(t, nil)
-	d := &deferring{pending: true}
-	r, mem := c.region(func(o *stag.Options) { o.Flusher = d })
+	var d deferring
+	r, mem := c.region(func(o *stag.Options) { o.Flusher = &d })
 	c.sends("a follow-on", requestOf(1, ask(1, Region{}).then(r.STag(), r.BaseTO()+16, 42)))
 	require.EqualValues(t, 42, *(*uint64)(unsafe.Pointer(&mem[16])))
 	c.sends("a Write to its place, while it is flushed", writeOf(part(r, 16, 8), "newer..."))
@@ -381,6 +393,7 @@ func TestCMT_46_FollowOnsKeepTheOrder(t *testing.T) {
 	for _, f := range []func(){tasks[2], tasks[1], tasks[0]} { // as a scheduler might have it
 		f()
 	}
+	c.run()
 	require.EqualValues(t, 3, *word, "the last request wins")
 	for id := uint32(1); id <= 3; id++ {
 		c.wantSegment("answers in order", responseOf(msnOf(id), id, 0))
@@ -398,31 +411,45 @@ func TestCMT_51_TotalLimit(t *testing.T) {
 
 // TestCMT_25_OneSyncAnswersSeveralCommits: none of them has a goroutine of its own.
 func TestCMT_25_OneSyncAnswersSeveralCommits(t *testing.T) {
-	c := converse(t, nil)
-	g := newGroup(64, true, func([]Range) error { return nil })
-	r, mem := c.region(func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } })
-	c.sends("two Commits, each behind a Write", writeOf(part(r, 0, 4), "none"), requestOf(1, ask(1, part(r, 0, 4), part(r, 8, 4))),
-		writeOf(part(r, 8, 4), "lost"), requestOf(2, ask(2, part(r, 8, 4)).then(r.STag(), r.BaseTO()+16, 1)))
-	require.Len(t, c.tasks, 1, "the second joins the first")
-	c.wantIdle("which waits")
-	c.wantAnswer("and is answered", 1, 1, 0)
-	g.close() // which waits for the sync of the follow-on
-	c.wantSegment("with it", responseOf(2, 2, 0))
-	require.Equal(t, "none\x00\x00\x00\x00lost", string(mem[:12]))
-	require.EqualValues(t, 2, g.Syncs(), "one for both, and one for the follow-on")
+	synctest.Test(t, func(t *testing.T) {
+		c := converse(t, nil)
+		d := disk{takes: time.Second}
+		g := newGroup(64, true, d.sync)
+		r, mem := c.region(durableBy(g))
+		c.sends("a Commit behind a Write", writeOf(part(r, 0, 4), "none"), requestOf(1, ask(1, part(r, 0, 4), part(r, 8, 4))))
+		synctest.Wait() // it is being synced
+		c.sends("a Commit behind another Write", writeOf(part(r, 8, 4), "lost"), requestOf(2, ask(2, part(r, 8, 4))))
+		c.sends("one more", requestOf(3, ask(3, part(r, 8, 4)).then(r.STag(), r.BaseTO()+16, 1)))
+		require.Empty(t, c.tasks)
+		c.wantIdle("they wait")
+		time.Sleep(time.Minute)
+		for id := uint32(1); id <= 3; id++ {
+			c.wantSegment("each is answered", responseOf(msnOf(id), id, 0))
+		}
+		require.Equal(t, "none\x00\x00\x00\x00lost", string(mem[:12]))
+		require.EqualValues(t, 3, g.Syncs(), "one for the first, one for what was written meanwhile, and one for the follow-on")
+	})
 }
 
 // TestCMT_30_33_SharedSyncThatFails: each Commit names the region of its own that was lost.
 func TestCMT_30_33_SharedSyncThatFails(t *testing.T) {
-	c := converse(t, nil)
-	g := newGroup(64, true, func([]Range) error { return syscall.EIO })
-	r, _ := c.region(func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } })
-	sound, _ := c.region(nil)
-	c.sends("a Commit behind a Write, and one more", writeOf(part(r, 0, 4), "lost"), requestOf(1, ask(1, part(r, 0, 4))),
-		requestOf(2, ask(2, Region{}, part(r, 0, 4), part(sound, 0, 4))))
-	c.wantAnswer("the first is told", 1, 1, MakeStatus(0, DataLost))
-	c.wantSegment("and the other", responseOf(2, 2, MakeStatus(1, DataLost)))
-	require.Empty(t, c.media.flushed, "which flushes nothing behind that")
+	synctest.Test(t, func(t *testing.T) {
+		c := converse(t, nil)
+		d := disk{takes: time.Second, err: syscall.EIO}
+		r, _ := c.region(durableBy(newGroup(64, true, d.sync)))
+		sound, _ := c.region(nil)
+		c.sends("a Commit behind a Write, and one more", writeOf(part(r, 0, 4), "lost"), requestOf(1, ask(1, part(r, 0, 4))),
+			requestOf(2, ask(2, Region{}, part(r, 0, 4), part(sound, 0, 4))))
+		time.Sleep(time.Minute)
+		c.wantSegment("the first is told", responseOf(1, 1, MakeStatus(0, DataLost)))
+		c.wantSegment("and the other", responseOf(2, 2, MakeStatus(1, DataLost)))
+		require.Empty(t, c.media.flushed, "which flushes nothing behind that")
+	})
+}
+
+// durableBy has a region be durable by g.
+func durableBy(g *group) func(*stag.Options) {
+	return func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } }
 }
 
 func TestCMT_56_OverlappingRegions(t *testing.T) {

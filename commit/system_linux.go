@@ -19,7 +19,7 @@ type platform interface {
 	fallocate(f *os.File, size int64) error
 	// forget drops what the system has cached of f: the next read is one of the disk.
 	forget(f *os.File) error
-	// syncFileRange starts to write what is dirty of r, up to the end of the file if r is empty.
+	// syncFileRange starts to write what is dirty of r.
 	syncFileRange(f *os.File, r Range) error
 	mmap(f *os.File, size, flags int) ([]byte, error)
 	msync(mem []byte) error

@@ -20,7 +20,7 @@ var ErrMissed = errors.New("not all goals are met")
 
 // The goals.
 const (
-	mostOverLocal = 1.05 // of the latency of a push over that of a local sync and an empty RDMA Read
+	mostOverLocal = 1.10 // of the latency of a push over that of a local sync and an empty RDMA Read
 	leastGroup    = 7.0  // times the serial rate, at a concurrency of groupAt
 	groupAt       = 64
 	mostOfPull    = 0.6 // of the latency of a push over that of a pull, without a medium
