@@ -389,17 +389,33 @@ func TestCMT_59_DurableNeedsABackingThatCanFlush(t *testing.T) {
 
 func TestNothingIsAllocatedForACommit(t *testing.T) {
 	client, server := committers(t)
-	var m discard
-	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: m})
+	_, own := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: discard{}})
+	b, err := commit.NewBuffer(&scratch{})
+	require.NoError(t, err)
+	backed, err := server.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: b})
+	require.NoError(t, err)
 	wcs := make([]WC, 1)
-	wr := []SendWR{{Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8), mr.Advertise(8, 8)}, FollowOn: &FollowOn{At: mr.Advertise(16, 8)}}}
-	wantNoAllocs(t, "a Commit", func() {
-		if err := client.qp.PostSend(wr...); err != nil {
-			t.Fatal(err)
-		}
-		one(t, client.qp.SendCQ(), wcs)
-	})
+	for what, mr := range map[string]*MR{"a Commit by a Flusher of the user's own": own, "a Commit by a backing": backed} {
+		wr := []SendWR{{Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8), mr.Advertise(8, 8)}, FollowOn: &FollowOn{At: mr.Advertise(16, 8)}}}
+		wantNoAllocs(t, what, func() {
+			wr[0].FollowOn.Value[7]++
+			if err := client.qp.PostSend(wr...); err != nil {
+				t.Fatal(err)
+			}
+			one(t, client.qp.SendCQ(), wcs)
+		})
+	}
+	require.NotZero(t, b.Syncs())
 }
+
+// A scratch is a buffer whose octets are nowhere durable.
+type scratch struct{ mem [64]byte }
+
+func (s *scratch) Size() int64                              { return int64(len(s.mem)) }
+func (s *scratch) ReadAt(p []byte, off int64) (int, error)  { return copy(p, s.mem[off:]), nil }
+func (s *scratch) WriteAt(p []byte, off int64) (int, error) { return copy(s.mem[off:], p), nil }
+func (s *scratch) Sync() error                              { return nil }
+func (s *scratch) Atomic() bool                             { return true }
 
 type discard struct{}
 
