@@ -12,8 +12,11 @@ import (
 )
 
 // overTCP makes both ends of a connection over loopback TCP.
-func overTCP(t testing.TB, p *transport.Poller, o Options) (a, b *Conn) {
+func overTCP(t testing.TB, o Options) (a, b *Conn) {
 	t.Helper()
+	p, err := transport.NewPoller()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
@@ -41,7 +44,7 @@ func overTCP(t testing.TB, p *transport.Poller, o Options) (a, b *Conn) {
 
 func TestOverTCP(t *testing.T) {
 	for _, o := range []Options{{}, {NoCRC: true}, {Markers: true}, {MaxULPDU: 1000}} {
-		a, b := overTCP(t, nil, o)
+		a, b := overTCP(t, o)
 		exchangeSegments(t, a, b)
 		require.NoError(t, a.Close())
 		require.Error(t, b.Receive(&collector{}, true), "the end is seen")
@@ -49,10 +52,7 @@ func TestOverTCP(t *testing.T) {
 }
 
 func TestArmedConnReceives(t *testing.T) {
-	poller, err := transport.NewPoller()
-	require.NoError(t, err)
-	defer poller.Close()
-	a, b := overTCP(t, poller, Options{})
+	a, b := overTCP(t, Options{})
 	got, p := make(chan error, 1), &collector{}
 	if !b.Arm(func() { got <- drain(b, p) }) {
 		t.Skip("this stream cannot be armed")
@@ -82,7 +82,7 @@ func BenchmarkSegments(b *testing.B) {
 		{"markers", Options{Markers: true}, false},
 	} {
 		b.Run(v.name, func(b *testing.B) {
-			x, y := overTCP(b, nil, v.o)
+			x, y := overTCP(b, v.o)
 			payload := [][]byte{octets(60000 - 14)}
 			done := make(chan error, 1)
 			go func() { done <- y.Receive(&counter{}, true) }()

@@ -9,6 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+var start = time.Now()
+
+// now counts nanoseconds from the start of the process.
+func now() int64 { return int64(time.Since(start)) }
+
 // alarmSlot is what an event of the alarm carries in the place of a slot.
 const alarmSlot = -1
 

@@ -7,8 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
-	"time"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,10 +17,10 @@ import (
 // starts with the first Arm and itself parks in the runtime's poller, so that no
 // thread of the operating system is kept. All methods are safe for concurrent use.
 type Poller struct {
-	epfd int
-	file *os.File // of epfd
-	raw  syscall.RawConn
+	set  epollSet
 	done chan struct{} // closed when the watcher has ended
+
+	busy atomic.Int32 // goroutines that have an epoll set of their own: see waiting.isBusy
 
 	mu      sync.Mutex
 	closed  bool
@@ -82,33 +81,14 @@ func (p *Poller) happened(sl *slot, events uint32) {
 // NewPoller makes an empty epoll set.
 func NewPoller() (*Poller, error) {
 	p := &Poller{done: make(chan struct{})}
-	var err error
-	p.epfd, p.file, p.raw, err = newEpoll()
-	if err != nil {
+	if err := p.set.open(); err != nil {
 		return nil, Exhausted(err)
 	}
-	if err := p.alarm.open(p.epfd); err != nil {
-		_ = p.file.Close()
+	if err := p.alarm.open(p.set.fd); err != nil {
+		_ = p.set.close()
 		return nil, Exhausted(err)
 	}
 	return p, nil
-}
-
-// newEpoll makes an epoll set that is in the runtime's poller itself.
-func newEpoll() (fd int, file *os.File, raw syscall.RawConn, err error) {
-	if fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return 0, nil, nil, os.NewSyscallError("epoll_create1", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil { // else the runtime would not poll it
-		_ = unix.Close(fd)
-		return 0, nil, nil, os.NewSyscallError("fcntl", err)
-	}
-	file = os.NewFile(uintptr(fd), "epoll")
-	if raw, err = file.SyscallConn(); err != nil {
-		_ = file.Close()
-		return 0, nil, nil, err
-	}
-	return fd, file, raw, nil
 }
 
 // Close ends the watcher and returns when its last callback has returned; it must
@@ -123,7 +103,7 @@ func (p *Poller) Close() error {
 	p.closed = true
 	started := p.started
 	p.mu.Unlock()
-	err := p.file.Close()
+	err := p.set.close()
 	if started {
 		<-p.done
 	}
@@ -146,7 +126,7 @@ func (p *Poller) watch() {
 	wait := p.wait
 	for {
 		p.count = 0
-		err := p.raw.Read(wait)
+		err := p.set.raw.Read(wait)
 		p.collect()
 		for i, w := range p.told {
 			p.told[i] = nil
@@ -193,14 +173,14 @@ func (p *Poller) collect() {
 		p.ready = append(p.ready, p.kicked...)
 		clear(p.kicked)
 		p.kicked = p.kicked[:0]
-		_ = p.file.SetReadDeadline(time.Time{}) // fails when closed: the next Read says so
+		p.set.resume()
 	}
 }
 
 // kick has the watcher call ready without an event. The caller holds p.mu.
 func (p *Poller) kick(ready func()) {
 	p.kicked = append(p.kicked, ready)
-	_ = p.file.SetReadDeadline(longAgo) // fails when closed: then nobody is left to be called
+	p.set.interrupt()
 }
 
 // add gives a connection a slot. The caller holds p.mu.

@@ -17,17 +17,9 @@ import (
 func pollerPair(t *testing.T, p *Poller) (a, b Stream) {
 	t.Helper()
 	ac, bc := tcpPair(t)
-	a, b = settled(ac, p), settled(bc, nil)
+	a, b = settled(ac, p), settled(bc, newPoller(t))
 	t.Cleanup(func() { _, _ = a.Abort(), b.Abort() })
 	return a, b
-}
-
-func newPoller(t *testing.T) *Poller {
-	t.Helper()
-	p, err := NewPoller()
-	require.NoError(t, err, "a poller is made")
-	t.Cleanup(func() { _ = p.Close() })
-	return p
 }
 
 // signal is a callback that a test can wait for.

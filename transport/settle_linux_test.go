@@ -11,10 +11,11 @@ import (
 )
 
 func TestSettledStreamHasTheConnectionAlone(t *testing.T) {
+	p := newPoller(t)
 	ac, bc := tcpPair(t)
-	b := settled(bc, nil)
+	b := settled(bc, p)
 	defer b.Abort()
-	before := NewStream(ac, nil)
+	before := NewStream(ac, p)
 	_, err := before.Read(make([]byte, 1), false)
 	require.ErrorIs(t, err, ErrAgain, "set-up can find out what has come too early")
 	put(t, b, "x")
@@ -43,13 +44,13 @@ func TestSettledStreamHasTheConnectionAlone(t *testing.T) {
 func TestClosedConnectionDoesNotSettle(t *testing.T) {
 	ac, _ := tcpPair(t)
 	require.NoError(t, ac.Close())
-	s := settled(ac, nil)
+	s := settled(ac, newPoller(t))
 	_, err := s.Read(make([]byte, 1), true)
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
 func TestDescriptorStaysOpenWhileItIsUsed(t *testing.T) {
-	a, b := pollerPair(t, nil)
+	a, b := pollerPair(t, newPoller(t))
 	s := a.(*rawStream)
 	require.True(t, s.sock.hold(), "a system call has begun")
 	require.NoError(t, a.Close())

@@ -7,22 +7,21 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// A socket is the descriptor of a connection. It is closed when it is to be closed and
-// nobody is in a system call with it any more: until then its number must not become
-// another file's.
+// A socket is the descriptor of a connection, in non-blocking mode. It is closed when it is
+// to be closed and no goroutine is in a system call with it any more: until then its number
+// must not become another file's.
 //
 // The runtime's poller does not know it. That would be told of every octet that comes for
 // as long as the socket is open; a thread of the program would wake for each, find that
 // nobody waits there, and have taken a processor from whoever does.
 type socket struct {
 	fd    int
-	users atomic.Int64 // those in a system call; and socketClosed
+	users atomic.Int64 // goroutines in a system call; and socketClosed
 }
 
 const socketClosed = 1 << 32
@@ -44,22 +43,7 @@ func (s *socket) takeOver(c *net.TCPConn) error {
 		return err
 	}
 	_ = c.Close() // the connection stays: there is another descriptor
-	perches.opened()
-	s.maySleep()
 	return nil
-}
-
-// sleepLimit is how long a system call in the berth lasts at most: see berth.sleep.
-const sleepLimit = time.Second
-
-// maySleep makes the descriptor one that system calls wait for. Only the one in the berth
-// does: all others say each time that they do not want to.
-func (s *socket) maySleep() {
-	limit := unix.NsecToTimeval(int64(sleepLimit))
-	for _, name := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
-		_ = unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, name, &limit) // of a socket always possible
-	}
-	_ = unix.SetNonblock(s.fd, false) // likewise
 }
 
 // hold keeps the descriptor open until drop. It reports false if it is closed.
@@ -78,11 +62,8 @@ func (s *socket) hold() bool {
 func (s *socket) drop() {
 	if s.users.Add(-1) == socketClosed {
 		_ = unix.Close(s.fd) // nothing is lost
-		perches.closed()
 	}
 }
-
-func (s *socket) closed() bool { return s.users.Load() >= socketClosed }
 
 // close refuses everybody from now on. It reports false if that was so before.
 func (s *socket) close() bool {
@@ -138,7 +119,6 @@ func (s *socket) recv(p []byte) (int, syscall.Errno) {
 		return 0, syscall.EBADF
 	}
 	defer s.drop()
-	lone.disturb()
 	n, e := do(false, unix.SYS_RECVFROM, uintptr(s.fd), unsafe.Pointer(&p[0]), uintptr(len(p)), unix.MSG_DONTWAIT)
 	if e == 0 {
 		raceReceive(uintptr(s.fd), p[:n])
@@ -168,7 +148,6 @@ func (s *socket) vector(call uintptr, iov []unix.Iovec, told bool) (int, syscall
 		return 0, syscall.EBADF
 	}
 	defer s.drop()
-	lone.disturb()
 	m := unix.Msghdr{Iov: &iov[0]}
 	m.SetIovlen(len(iov))
 	return do(told, call, uintptr(s.fd), unsafe.Pointer(&m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0)
@@ -182,29 +161,6 @@ func isLong(iov []unix.Iovec) bool {
 		}
 	}
 	return false
-}
-
-// sleepRead is readv in the berth, which the caller has: see berth.sleep.
-func (s *socket) sleepRead(iov []unix.Iovec) (int, syscall.Errno) {
-	n, e := s.sleep(unix.SYS_RECVMSG, iov)
-	if e == 0 {
-		raceRead(uintptr(s.fd), iov, n)
-	}
-	return n, e
-}
-
-// sleepWrite is writev in the berth, which the caller has: see berth.sleep.
-func (s *socket) sleepWrite(iov []unix.Iovec) (int, syscall.Errno) {
-	raceWrite(iov)
-	return s.sleep(unix.SYS_SENDMSG, iov)
-}
-
-func (s *socket) sleep(call uintptr, iov []unix.Iovec) (int, syscall.Errno) {
-	if !s.hold() {
-		return 0, syscall.EBADF
-	}
-	defer s.drop()
-	return lone.sleep(call, s.fd, iov)
 }
 
 // control runs f with the descriptor, unless that is closed.

@@ -22,7 +22,6 @@ type kind struct {
 	// make one Stream of a connection
 	stream func(c net.Conn, p *Poller) Stream
 	raw    bool // the raw path: can do without wait
-	crowd  bool // there is always somebody else
 	secure bool
 }
 
@@ -36,7 +35,7 @@ func settled(c net.Conn, p *Poller) Stream { return Settle(NewStream(c, p)) }
 
 var kinds = []kind{
 	{name: "tcp", conns: tcpPair, stream: settled, raw: haveRaw},
-	{name: "tcp in a crowd", conns: tcpPair, stream: settled, raw: haveRaw, crowd: true},
+	{name: "tcp without a Poller", conns: tcpPair, stream: func(c net.Conn, _ *Poller) Stream { return settled(c, nil) }},
 	{name: "tcp in set-up", conns: tcpPair, stream: NewStream},
 	{name: "tcp portable", conns: tcpPair, stream: portable},
 	{name: "tcp tapped", conns: tcpPair, stream: tapped, raw: haveRaw},
@@ -48,15 +47,21 @@ var kinds = []kind{
 func eachKind(t *testing.T, test func(t *testing.T, k kind, a, b Stream)) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			if k.crowd {
-				crowd(t)
-			}
+			p := newPoller(t)
 			ac, bc := k.conns(t)
-			a, b := k.stream(ac, nil), k.stream(bc, nil)
+			a, b := k.stream(ac, p), k.stream(bc, p)
 			t.Cleanup(func() { _, _ = a.Abort(), b.Abort() })
 			test(t, k, a, b)
 		})
 	}
+}
+
+func newPoller(t *testing.T) *Poller {
+	t.Helper()
+	p, err := NewPoller()
+	require.NoError(t, err, "a poller is made")
+	t.Cleanup(func() { _ = p.Close() })
+	return p
 }
 
 func tcpPair(t *testing.T) (a, b net.Conn) {

@@ -21,7 +21,11 @@ type tcpSetup struct {
 	poller *Poller
 }
 
+// newRawStream returns nil if there is no Poller, without which nothing could be waited for.
 func newRawStream(c *net.TCPConn, p *Poller) Stream {
+	if p == nil {
+		return nil
+	}
 	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p} // its silence begins when it is settled
 }
 
@@ -100,14 +104,14 @@ func (s *rawStream) CloseWrite() error {
 	return os.NewSyscallError("shutdown", unix.Shutdown(s.sock.fd, unix.SHUT_WR))
 }
 
-// Close closes the socket. Who waits for it, and a reader that is armed, learns it.
+// Close closes the socket. A goroutine that waits for it, and a reader that is armed, learns it.
 func (s *rawStream) Close() error {
 	if !s.sock.close() {
 		return net.ErrClosed
 	}
 	s.watch.release()
-	s.in.wake()
-	s.out.wake()
+	s.in.close()
+	s.out.close()
 	return nil
 }
 

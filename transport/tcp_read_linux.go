@@ -3,17 +3,13 @@
 package transport
 
 import (
-	"errors"
 	"io"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // reading is the state of one Read, here so that nothing is allocated for it.
 type reading struct {
 	buf []byte
-	iov [1]unix.Iovec // buf, for who sleeps
 	n   int
 	e   syscall.Errno
 
@@ -26,43 +22,27 @@ func (s *rawStream) Read(p []byte, wait bool) (int, error) {
 	}
 	r := &s.read
 	r.buf = p
-	err := s.attempt(wait)
-	r.buf = nil
+	var err error
 	switch {
-	case errors.Is(err, ErrWoken) && s.sock.closed():
-		s.in.release()
-		return 0, s.failed("read", "read", syscall.EBADF)
-	case err != nil:
+	case wait && s.in.reports: // it makes the first attempt itself
+		err = s.in.wait()
+	case s.tryRead() || !wait:
+		s.in.attempted(r.n)
+	default:
+		err = s.in.wait()
+	}
+	r.buf = nil
+	if err != nil {
 		return 0, err
 	}
 	return s.haveRead(r.n, "read", r.e)
 }
 
-// attempt reads, and with wait until that is not in vain.
-func (s *rawStream) attempt(wait bool) error {
-	if wait && (s.in.stands || lone.vacant()) {
-		return s.in.wait()
-	}
-	found := s.tryRead(false)
-	if found || !wait {
-		s.in.brought(s.read.n)
-		return nil
-	}
-	return s.in.wait()
-}
-
 // tryRead makes one attempt; false: there is nothing yet.
-func (s *rawStream) tryRead(asleep bool) bool {
+func (s *rawStream) tryRead() bool {
 	r := &s.read
-	if !asleep {
-		r.n, r.e = s.sock.recv(r.buf)
-		return r.e != syscall.EAGAIN
-	}
-	r.iov[0].Base = &r.buf[0]
-	r.iov[0].SetLen(len(r.buf))
-	r.n, r.e = s.sock.sleepRead(r.iov[:])
-	r.iov[0].Base = nil
-	return r.e != syscall.EINTR
+	r.n, r.e = s.sock.recv(r.buf)
+	return r.e != syscall.EAGAIN
 }
 
 // haveRead is what the outcome of a system call that reads means.
@@ -87,6 +67,6 @@ func (s *rawStream) Scatter(bufs [][]byte) (int, error) {
 	count := iov.fill(bufs, 0)
 	defer clear(iov[:count])
 	n, e := s.sock.readv(iov[:count], !s.read.there.covers(iov[:count])) // into a sink that may lie in a mapped file
-	s.in.brought(n)
+	s.in.attempted(n)
 	return s.haveRead(n, "recvmsg", e)
 }

@@ -3,7 +3,6 @@
 package transport
 
 import (
-	"errors"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,16 +39,13 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	w.bufs, w.off, w.n = bufs, 0, 0
 	w.iov = iovecPool.Get()
 	var err error
-	for found := s.tryWrite(false); !found; {
-		if !wait {
-			err = ErrAgain
-			break
+	if !s.tryWrite() {
+		err = ErrAgain
+		if wait {
+			s.silence.wrote()
+			err = s.out.wait()
 		}
-		s.silence.wrote()
-		err = s.out.wait()
-		found = !errors.Is(err, ErrWoken) // only Close wakes a writer
 	}
-	s.out.release()
 	iovecPool.Put(w.iov)
 	w.iov, w.bufs = nil, nil
 	w.told = w.told && err != nil
@@ -63,7 +59,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 
 // tryWrite writes until all is out, or something is wrong; false: the socket takes no
 // more for now.
-func (s *rawStream) tryWrite(asleep bool) bool {
+func (s *rawStream) tryWrite() bool {
 	w := &s.write
 	for {
 		count := w.iov.fill(w.bufs, w.off)
@@ -71,23 +67,15 @@ func (s *rawStream) tryWrite(asleep bool) bool {
 			w.e = 0
 			return true
 		}
-		n := s.writeOnce(w.iov[:count], asleep)
-		clear(w.iov[:count]) // a pooled array must keep nobody's memory alive
-		if w.e != 0 {
-			return w.e != syscall.EAGAIN && w.e != syscall.EINTR
+		iov := w.iov[:count]
+		n, e := s.sock.writev(iov, w.told || isLong(iov) && !w.there.covers(iov))
+		w.e = e
+		clear(iov) // a pooled array must keep no memory of a caller alive
+		if e != 0 {
+			return e != syscall.EAGAIN
 		}
 		w.advance(n)
 	}
-}
-
-// writeOnce makes one system call, and returns how many octets it took.
-func (s *rawStream) writeOnce(iov []unix.Iovec, asleep bool) (n int) {
-	if asleep {
-		n, s.write.e = s.sock.sleepWrite(iov)
-	} else {
-		n, s.write.e = s.sock.writev(iov, s.write.told || isLong(iov) && !s.write.there.covers(iov))
-	}
-	return n
 }
 
 // fill describes bufs from octet off of the first one on, as much as one call takes,

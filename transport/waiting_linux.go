@@ -3,8 +3,6 @@
 package transport
 
 import (
-	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -28,139 +26,121 @@ func (d direction) epollEvents() uint32 {
 
 func (d direction) pollEvents() int16 { return int16(d.epollEvents()) } // the same numbers
 
-// waiting is how a Read, or a Write, waits for its socket: in the berth if it is alone,
-// else until the Poller tells it, which takes no descriptor. One that waits briefly again
-// and again does so on a perch, if there is one left, since that is quicker. It belongs to
-// one goroutine at a time, but for wake and tell.
+// waiting is how a Read, or a Write, waits for its socket. One goroutine at a time reads, or
+// writes; wake, close and tell may be called by any.
 type waiting struct {
 	sock  *socket
 	watch *watch
 	dir   direction
-	// try attempts what is waited for: asleep, in the berth, or else without waiting.
-	// False: there is nothing yet.
-	try func(asleep bool) bool
+	try   func() bool // attempts what is waited for; false: there is nothing yet
 
-	onPerch func(fd uintptr) bool // tryOnPerch, made once: a closure per call would be allocated
-	stands  bool                  // the perch is told of the socket
-	idle    int                   // attempts in a row that were in vain
-	brief   int                   // waits in a row that the Poller has ended soon
-	err     error                 // of tryOnPerch
+	// Of the goroutine that reads, or writes.
+	park    func(fd uintptr) bool // tryInSet, made once: a closure per wait would be allocated
+	told    chan struct{}         // has one element if tell was called; nil: there has been no need
+	brief   int                   // waits in a row that were brief
+	reports bool                  // busy reports the socket
+	vain    int                   // attempts in a row that were in vain, since a wait
 
 	mu    sync.Mutex
-	perch *perch
-	at    place
-	told  chan struct{} // has one element if tell was called; nil: there has been no need
-	woken bool          // wake was called, and no wait has reported it yet
-	poked bool          // the perch has a deadline in the past
+	state waitState
+	busy  *epollSet // not nil: where to wait
 }
 
-// A place is where a goroutine waits.
-type place uint8
+// A waitState is where the goroutine is, and whether it has been told to return. The
+// transitions:
+//
+//	state     begin            wake              close             end
+//	idle      inPoller, inSet  woken             closed, drop      -
+//	woken     idle, ErrWoken   -                 closed, drop      -
+//	inPoller  -                called, tell      closed, tell      idle
+//	inSet     -                called, interrupt closed, interrupt idle
+//	called    -                -                 closed            idle, ErrWoken; woken if it is done
+//	closed    closed           -                 -                 closed, drop
+//
+// "tell" and "interrupt" end the wait; "drop" closes the epoll set.
+type waitState uint8
 
 const (
-	nowhere  place = iota // it does not
-	inBerth               // with its thread, in the system call
-	onPerch               // in the runtime's poller
-	inPoller              // on a channel
+	idle     waitState = iota // it does not wait
+	woken                     // it does not wait, and the next wait must not begin
+	inPoller                  // on a channel, until the Poller tells: no descriptor is needed
+	inSet                     // in the runtime's poller, with an epoll set of its own: quicker
+	called                    // waiting, and told to return
+	closed                    // for good
 )
 
-func (w *waiting) init(s *socket, watch *watch, dir direction, try func(asleep bool) bool) {
+func (w *waiting) init(s *socket, watch *watch, dir direction, try func() bool) {
 	w.sock, w.watch, w.dir, w.try = s, watch, dir, try
-	w.onPerch = w.tryOnPerch
-}
-
-// errAlone is why a perch is left for the berth.
-var errAlone = errors.New("there is nobody else")
-
-// wait attempts until it is not in vain. ErrWoken: wake was called.
-func (w *waiting) wait() error {
-	w.idle = 0
-	for {
-		if w.stands || !lone.enter() {
-			if err := w.outside(); err != errAlone { //nolint:errorlint // it is ours, and not wrapped
-				return err
-			}
-			w.quiet()
-		}
-		if done, err := w.sleep(); done || err != nil {
-			return err
-		}
-	}
-}
-
-// sleep makes one attempt in the berth, which the caller has.
-func (w *waiting) sleep() (done bool, err error) {
-	defer lone.leave()
-	if !w.begin(inBerth) {
-		return false, ErrWoken
-	}
-	done = w.try(true)
-	return done, w.end(done, nil)
-}
-
-// outside attempts until it is not in vain, not in the berth.
-func (w *waiting) outside() error {
-	if w.stands || w.isBusy() && w.stand() {
-		w.err = nil
-		began := now()
-		err := w.perch.raw.Read(w.onPerch)
-		if err == nil {
-			err = w.err
-		}
-		err = w.end(err == nil, err)
-		if now()-began > int64(long) && w.watch.poller != nil {
-			w.brief = 0
-			w.release() // for one who is busy
-		}
-		return err
-	}
-	for !w.try(false) {
-		if lone.enter() {
-			return errAlone
-		}
-		if err := w.untilTold(); err != nil {
-			return err
-		}
-	}
-	return nil
+	w.park = w.tryInSet
 }
 
 const (
-	// briefly is how soon the Poller has to end a wait, and busyTimes how often in a row
-	// it must have done so, for one who waits to be busy.
+	// A wait shorter than briefly is brief. After busyTimes of them in a row a reader waits
+	// in an epoll set of its own, which it gives up after a wait longer than long.
 	briefly   = time.Millisecond
 	busyTimes = 8
-	// long is a wait after which one is not busy any more.
-	long = 10 * briefly
+	long      = 10 * briefly
+	// maxBusy is how many readers of one Poller may have such a set at a time.
+	maxBusy = 64
+	// An epoll set that reports has the runtime wake a thread for each packet. Where a lot
+	// comes, or the caller polls, that takes the processor from a goroutine that is running
+	// already, and the set reports nothing until the next wait.
+	aLot      = 32 << 10
+	vainTimes = 4
 )
 
-// isBusy reports whether it waits briefly again and again, or has nobody to tell it.
-func (w *waiting) isBusy() bool { return w.brief >= busyTimes || w.watch.poller == nil }
-
-// untilTold waits once until the Poller tells that there is something to try; if it
-// cannot, for a moment.
-func (w *waiting) untilTold() error {
-	if w.told == nil {
-		w.mu.Lock()
-		w.told = make(chan struct{}, 1)
-		w.mu.Unlock()
+// wait waits until an attempt is not in vain; the caller has made one that was, unless
+// the epoll set reports. ErrWoken: wake was called.
+func (w *waiting) wait() error {
+	for {
+		done, err := w.once()
+		if done || err != nil {
+			return err
+		}
+		if w.try() {
+			return nil
+		}
 	}
-	if !w.begin(inPoller) {
-		return ErrWoken
+}
+
+// once waits until there is something to try. done: an attempt was made, and not in vain.
+func (w *waiting) once() (done bool, err error) {
+	state, err := w.begin()
+	if err != nil {
+		return false, err
 	}
 	began := now()
-	if w.watch.await(w) {
-		<-w.told
-		w.watch.forget(w)
-	} else {
-		doze(w.sock, w.dir)
+	switch state {
+	case inPoller:
+		w.untilTold()
+	case inSet:
+		w.report(w.dir.epollEvents())
+		w.vain = 0
+		done = w.busy.raw.Read(w.park) == nil // else wake or close was called
+	default: // closed
 	}
-	if now()-began < int64(briefly) {
-		w.brief++
-	} else {
-		w.brief = 0
+	return done, w.end(done, time.Duration(now()-began))
+}
+
+// untilTold waits until the Poller tells; if it cannot, for a moment.
+func (w *waiting) untilTold() {
+	if !w.watch.await(w) {
+		w.doze()
+		return
 	}
-	return w.end(false, nil)
+	<-w.told
+	w.watch.forget(w)
+}
+
+// doze waits for a millisecond at most.
+func (w *waiting) doze() {
+	if !w.sock.hold() {
+		return
+	}
+	defer w.sock.drop()
+	fds := []unix.PollFd{{Fd: int32(w.sock.fd), Events: w.dir.pollEvents()}}
+	limit := unix.NsecToTimespec(int64(time.Millisecond))
+	_, _ = unix.Ppoll(fds, &limit, nil) // fails only if a signal came
 }
 
 // tell ends a wait that the Poller has been asked to end.
@@ -171,135 +151,159 @@ func (w *waiting) tell() {
 	}
 }
 
-// tryOnPerch makes one attempt; false parks, after which it is called again.
-func (w *waiting) tryOnPerch(uintptr) bool {
-	switch {
-	case w.try(false):
-	case w.at != onPerch && lone.enter():
-		w.err = errAlone
-	case !w.begin(onPerch):
-		w.err = ErrWoken
-	default:
-		return false
-	}
-	return true
-}
+// tryInSet is called by the runtime, which parks the goroutine where it returns false, and
+// calls again when the epoll set has reported.
+func (w *waiting) tryInSet(uintptr) bool { return w.try() }
 
-// stand sees to a perch that is told of the socket.
-func (w *waiting) stand() bool {
-	if w.stands {
-		return true
-	}
-	op := unix.EPOLL_CTL_MOD
-	if w.perch == nil {
-		p := perches.take(w.watch.poller != nil)
-		if p == nil {
-			w.brief = 0 // not again at once
-			return false
-		}
-		w.mu.Lock()
-		w.perch = p
-		w.mu.Unlock()
-		op = unix.EPOLL_CTL_ADD
-	}
-	w.stands = w.perch.tell(w.sock, op, w.dir, true)
-	return w.stands
-}
-
-// quiet has the perch told of nothing, because nobody waits who would want to know.
-func (w *waiting) quiet() {
-	if w.stands {
-		w.stands = false
-		w.perch.tell(w.sock, unix.EPOLL_CTL_MOD, w.dir, false)
-	}
-}
-
-// release gives the perch back.
-func (w *waiting) release() {
-	if w.perch == nil {
+// report has the epoll set report events, or nothing.
+func (w *waiting) report(events uint32) {
+	if w.reports == (events != 0) {
 		return
 	}
 	w.mu.Lock()
-	p := w.perch
-	w.perch = nil
-	w.mu.Unlock()
-	w.stands = false
-	p.tell(w.sock, unix.EPOLL_CTL_DEL, w.dir, false)
-	perches.give(p)
+	defer w.mu.Unlock()
+	w.reports = events != 0
+	if w.busy != nil {
+		w.busy.control(unix.EPOLL_CTL_MOD, w.sock, events) // fails on a closed socket alone
+	}
 }
 
-// Where a lot comes, or somebody asks again and again instead of waiting, to be told of it
-// would take the processor from who has it already.
-const (
-	aLot      = 32 << 10
-	idleTries = 4
-)
-
-// brought notes what an attempt without a wait has brought.
-func (w *waiting) brought(n int) {
+// attempted notes that an attempt of one who does not wait has brought n octets.
+func (w *waiting) attempted(n int) {
 	if n > 0 {
-		w.idle = 0
+		w.vain = 0
 	} else {
-		w.idle++
+		w.vain++
 	}
-	if n >= aLot || w.idle >= idleTries {
-		w.quiet()
+	if n >= aLot || w.vain >= vainTimes {
+		w.report(0)
 	}
 }
 
-// begin announces the wait. False: it must not begin, because wake came first.
-func (w *waiting) begin(at place) bool {
+// begin tells how to wait: inPoller or inSet. closed: not at all.
+func (w *waiting) begin() (waitState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.woken && !w.poked {
-		w.woken = false
+	switch {
+	case w.state == woken:
+		w.state = idle
+		return idle, ErrWoken
+	case w.state == closed:
+	case w.isBusy():
+		w.state = inSet
+	default:
+		if w.told == nil {
+			w.told = make(chan struct{}, 1)
+		}
+		w.state = inPoller
+	}
+	return w.state, nil
+}
+
+// isBusy reports whether the goroutine has an epoll set. A writer has none: it would not
+// last from one Write to the next. mu is held.
+func (w *waiting) isBusy() bool {
+	if w.busy != nil || w.dir == outward || w.brief < busyTimes {
+		return w.busy != nil
+	}
+	w.brief = 0 // not again at once
+	p := w.watch.poller
+	if p.busy.Add(1) > maxBusy {
+		p.busy.Add(-1)
 		return false
 	}
-	if at != inBerth && w.at == nowhere {
-		lone.perched.Add(1)
+	set := new(epollSet)
+	if set.open() != nil {
+		p.busy.Add(-1)
+		return false
 	}
-	w.at = at
-	return true
+	w.busy = set
+	if !set.control(unix.EPOLL_CTL_ADD, w.sock, 0) {
+		w.drop()
+	}
+	return w.busy != nil
 }
 
-// end ends what begin began. It takes err, the outcome of the wait, and returns it, or
-// ErrWoken. One that is done although it was woken leaves the wake to the next.
-func (w *waiting) end(done bool, err error) error {
+// end ends what begin began, and took so long.
+func (w *waiting) end(done bool, took time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := w.at
-	w.at = nowhere
-	if at != nowhere && at != inBerth {
-		lone.perched.Add(-1)
+	if took < briefly {
+		w.brief++
+	} else {
+		w.brief = 0
 	}
-	late := false
-	if w.poked {
-		w.poked = false
-		_ = w.perch.file.SetReadDeadline(time.Time{}) // of a file that nobody closes
-		late = errors.Is(err, os.ErrDeadlineExceeded)
+	if w.state == closed || took >= long {
+		w.reports = false
+		w.drop()
 	}
-	if late || (at == inBerth || at == inPoller) && w.woken && !done {
-		w.woken = false
+	if w.state == called && w.busy != nil {
+		w.busy.resume()
+	}
+	switch {
+	case w.state == closed: // the next attempt tells
+	case w.state == called && done:
+		w.state = woken // the next wait tells
+	case w.state == called:
+		w.state = idle
 		return ErrWoken
+	default:
+		w.state = idle
 	}
-	return err
+	return nil
+}
+
+// drop closes the epoll set, if there is one. mu is held.
+func (w *waiting) drop() {
+	if w.busy != nil {
+		_ = w.busy.close() // of an epoll set never fails
+		w.busy = nil
+		w.watch.poller.busy.Add(-1)
+	}
+}
+
+// release closes the epoll set. The caller might wait, and now leaves that to the Poller.
+func (w *waiting) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.brief, w.reports = 0, false
+	w.drop()
 }
 
 // wake ends the wait, or else the next one before it begins.
 func (w *waiting) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.woken = true
-	switch w.at {
-	case inBerth:
-		lone.call()
-	case inPoller:
-		w.tell()
-	case onPerch:
-		if !w.poked {
-			_ = w.perch.file.SetReadDeadline(longAgo) // of a file that nobody closes
-			w.poked = true
-		}
-	case nowhere:
+	switch w.state {
+	case idle:
+		w.state = woken
+	case inPoller, inSet:
+		w.leave(called)
+	case woken, called, closed:
 	}
+}
+
+// close ends the wait, and all that follow. The socket was closed before.
+func (w *waiting) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch w.state {
+	case inPoller, inSet:
+		w.leave(closed)
+	case idle, woken:
+		w.drop()
+		w.state = closed
+	case called, closed:
+		w.state = closed
+	}
+}
+
+// leave has the waiting goroutine return. mu is held.
+func (w *waiting) leave(to waitState) {
+	if w.state == inSet {
+		w.busy.interrupt()
+	} else {
+		w.tell()
+	}
+	w.state = to
 }

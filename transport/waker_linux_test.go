@@ -12,7 +12,7 @@ func isParked(s Stream) bool {
 	case *rawStream:
 		s.in.mu.Lock()
 		defer s.in.mu.Unlock()
-		return s.in.at != nowhere
+		return s.in.state >= inPoller && s.in.state < called
 	case *tcpSetup:
 		return isParked(&s.connStream)
 	}

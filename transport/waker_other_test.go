@@ -2,8 +2,6 @@
 
 package transport
 
-import "testing"
-
 // haveRaw tells whether this build has the raw path.
 const haveRaw = false
 
@@ -13,6 +11,3 @@ func isParked(s Stream) bool {
 	}
 	return s.(*connStream).waker.isParked()
 }
-
-// crowd is for the raw path.
-func crowd(*testing.T) {}

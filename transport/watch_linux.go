@@ -19,9 +19,6 @@ func (w *watch) init(p *Poller, s *socket) { w.poller, w.sock = p, s }
 // arm asks for one call of ready. Arming twice replaces the first callback.
 func (w *watch) arm(ready func()) bool {
 	p := w.poller
-	if p == nil {
-		return false
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return w.ask(func(sl *slot) { sl.ready = ready })
@@ -31,9 +28,6 @@ func (w *watch) arm(ready func()) bool {
 // cannot be.
 func (w *watch) await(x *waiting) bool {
 	p := w.poller
-	if p == nil {
-		return false
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return w.ask(func(sl *slot) { sl.waits[x.dir] = x })
@@ -80,9 +74,6 @@ func (w *watch) ask(enter func(*slot)) bool {
 // watcher would be woken beside whoever now waits for the same octets.
 func (w *watch) disarm() {
 	p := w.poller
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !w.added || p.slots[w.slot].ready == nil {
@@ -97,9 +88,6 @@ func (w *watch) disarm() {
 // something to learn.
 func (w *watch) release() {
 	p := w.poller
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.released = true
@@ -112,7 +100,7 @@ func (w *watch) release() {
 	if sl.ready != nil && !p.closed {
 		p.kick(sl.ready)
 	}
-	sl.ready, sl.watch, sl.waits = nil, nil, [2]*waiting{} // who waits is woken by Close
+	sl.ready, sl.watch, sl.waits = nil, nil, [2]*waiting{} // waiting.close ends the waits
 	p.free = append(p.free, w.slot)
 }
 
@@ -130,5 +118,5 @@ func (w *watch) control() bool {
 		op = unix.EPOLL_CTL_ADD
 	}
 	ev := unix.EpollEvent{Events: sl.wants(), Fd: w.slot, Pad: sl.seq}
-	return unix.EpollCtl(w.poller.epfd, op, w.sock.fd, &ev) == nil
+	return unix.EpollCtl(w.poller.set.fd, op, w.sock.fd, &ev) == nil
 }

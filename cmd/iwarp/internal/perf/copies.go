@@ -56,9 +56,14 @@ func countCopies(cc string) (sent, received float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+	poller, err := transport.NewPoller()
+	if err != nil {
+		return 0, 0, errors.Join(err, out.Close(), in.Close())
+	}
+	defer func() { _ = poller.Close() }()
 	source, sink := make([]byte, copiesWrite), newSinkBuffer(copiesWrite)
-	a := &outWitness{Stream: transport.NewStream(out, nil), source: addressOf(source)}
-	b := &inWitness{Stream: transport.NewStream(in, nil), sink: sink}
+	a := &outWitness{Stream: transport.NewStream(out, poller), source: addressOf(source)}
+	b := &inWitness{Stream: transport.NewStream(in, poller), sink: sink}
 	table := stag.NewTable()
 	target, err := table.RegisterBuffer(sink, stag.Options{
 		Access: stag.LocalWrite | stag.RemoteWrite, Scope: stag.Scope{PD: 1},

@@ -143,7 +143,7 @@ var standard = []measurement{
 	small(opWrite, ratioAtLeast("write_4k_d32", throughput, 0.80)),
 	small(opRead, ratioAtLeast("read_4k_d32", throughput, 0.80)),
 	sends(ratioAtLeast("send_64b_batch", rate, 60)),
-	latency(opPingPong, 64, 0, ratioAtMost("pingpong_64b", p50, 1.12),
+	latency(opPingPong, 64, 0, ratioAtMost("pingpong_64b", p50, 1.30),
 		ratioAtLeast("pingpong_64b_rate", rate, 0.95), ratioAtMost("pingpong_64b_p99", p99, 1.1)),
 	latency(opPingPong, 64, busyPoll, ratioAtMost("pingpong_64b_poll", p50, 0.75)),
 	latency(opRead, 4*kib, 0, ratioAtMost("read_4k_latency", p50, 1.25)),
