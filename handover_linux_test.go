@@ -80,7 +80,8 @@ func (f *scriptedLLP) received() int {
 	return f.calls
 }
 
-func (f *scriptedLLP) Receive(p transport.Placer, wait bool) error {
+func (f *scriptedLLP) Receive(p transport.Placer, how transport.Wait) error {
+	wait := how != transport.NoWait
 	f.mu.Lock()
 	f.calls++
 	f.mu.Unlock()

@@ -169,7 +169,7 @@ func (x *receiver) run() {
 			continue
 		}
 		sends := x.sends()
-		err := qp.llp.Receive(x, wait && !sends)
+		err := qp.llp.Receive(x, parkIf(wait && !sends))
 		x.tend()
 		leave := err == nil && x.current() == readerRecalled
 		switch {
@@ -184,6 +184,13 @@ func (x *receiver) run() {
 			again = x.received(err)
 		}
 	}
+}
+
+func parkIf(wait bool) transport.Wait {
+	if wait {
+		return transport.Park
+	}
+	return transport.NoWait
 }
 
 // stayTime is how long a reader stays when nothing comes.

@@ -136,7 +136,7 @@ func readFPDU(r io.Reader) ([]byte, error) {
 
 // toPeer passes on what the QP sends, and its end.
 func (g *gateway) toPeer() {
-	err := g.llp.Receive(g, true)
+	err := g.llp.Receive(g, transport.Park)
 	if errors.Is(err, io.EOF) {
 		_ = g.conn.(interface{ CloseWrite() error }).CloseWrite()
 		return

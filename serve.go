@@ -82,7 +82,7 @@ func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
 				break
 			}
 		}
-		err := x.qp.llp.Receive(x, true)
+		err := x.qp.llp.Receive(x, transport.Park)
 		x.tend()
 		held = x.received(err)
 	}
@@ -96,7 +96,7 @@ func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
 // false if the right to receive is gone.
 func (x *receiver) poll(d time.Duration) (held bool) {
 	for start := time.Now(); time.Since(start) < d; {
-		err := x.qp.llp.Receive(x, false)
+		err := x.qp.llp.Receive(x, transport.NoWait)
 		x.tend()
 		switch {
 		case errors.Is(err, transport.ErrAgain):

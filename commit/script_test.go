@@ -265,19 +265,19 @@ func (c *conversation) Append(head []byte, payload [][]byte, _ bool) bool {
 	c.sent = append(c.sent, append(slices.Clone(head), bytes.Join(payload, nil)...))
 	return true
 }
-func (c *conversation) Flush(bool) error                     { return nil }
-func (c *conversation) Keep()                                {}
-func (c *conversation) Receive(transport.Placer, bool) error { return io.EOF }
-func (c *conversation) Discard() error                       { return io.EOF }
-func (c *conversation) Arm(func()) bool                      { return false }
-func (c *conversation) Disarm()                              {}
-func (c *conversation) Wake()                                {}
-func (c *conversation) CloseSend() error                     { return nil }
-func (c *conversation) Close() error                         { return nil }
-func (c *conversation) Abort(error)                          {}
-func (c *conversation) Caps() transport.Caps                 { return transport.Caps{} }
-func (c *conversation) LocalAddr() net.Addr                  { return nil }
-func (c *conversation) RemoteAddr() net.Addr                 { return nil }
+func (c *conversation) Flush(bool) error                               { return nil }
+func (c *conversation) Keep()                                          {}
+func (c *conversation) Receive(transport.Placer, transport.Wait) error { return io.EOF }
+func (c *conversation) Discard() error                                 { return io.EOF }
+func (c *conversation) Arm(func()) bool                                { return false }
+func (c *conversation) Disarm()                                        {}
+func (c *conversation) Wake()                                          {}
+func (c *conversation) CloseSend() error                               { return nil }
+func (c *conversation) Close() error                                   { return nil }
+func (c *conversation) Abort(error)                                    {}
+func (c *conversation) Caps() transport.Caps                           { return transport.Caps{} }
+func (c *conversation) LocalAddr() net.Addr                            { return nil }
+func (c *conversation) RemoteAddr() net.Addr                           { return nil }
 
 // msnOf is a message number.
 func msnOf(n uint32) ddp.MSN { return ddp.MSN(n) }

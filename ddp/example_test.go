@@ -81,7 +81,7 @@ func Example() {
 	}))
 	check(far.CloseSend())
 
-	if err := near.Receive(l, true); !errors.Is(err, io.EOF) {
+	if err := near.Receive(l, transport.Park); !errors.Is(err, io.EOF) {
 		panic(err)
 	}
 	fmt.Printf("%s...\n", memory[500:516])

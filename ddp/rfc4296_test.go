@@ -52,7 +52,7 @@ func TestARCH_27_UpperLayerThatIsNotRDMAP(t *testing.T) {
 			require.NoError(t, s.Send(far, m))
 		}
 		require.NoError(t, far.CloseSend())
-		require.Equal(t, io.EOF, near.Receive(&placer{c.s}, true))
+		require.Equal(t, io.EOF, near.Receive(&placer{c.s}, transport.Park))
 		require.Equal(t, octets(1000), mem)
 		require.Equal(t, octets(250), first[:250])
 		require.Equal(t, octets(300), third)

@@ -210,14 +210,14 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-func (l *scriptLLP) Flush(bool) error                     { l.batch = 0; return nil }
-func (l *scriptLLP) Keep()                                {}
-func (l *scriptLLP) Receive(transport.Placer, bool) error { return io.EOF }
-func (l *scriptLLP) Discard() error                       { return io.EOF }
-func (l *scriptLLP) Arm(func()) bool                      { return false }
-func (l *scriptLLP) Disarm()                              {}
-func (l *scriptLLP) Wake()                                {}
-func (l *scriptLLP) CloseSend() error                     { l.ended = append(l.ended, "CloseSend"); return nil }
+func (l *scriptLLP) Flush(bool) error                               { l.batch = 0; return nil }
+func (l *scriptLLP) Keep()                                          {}
+func (l *scriptLLP) Receive(transport.Placer, transport.Wait) error { return io.EOF }
+func (l *scriptLLP) Discard() error                                 { return io.EOF }
+func (l *scriptLLP) Arm(func()) bool                                { return false }
+func (l *scriptLLP) Disarm()                                        {}
+func (l *scriptLLP) Wake()                                          {}
+func (l *scriptLLP) CloseSend() error                               { l.ended = append(l.ended, "CloseSend"); return nil }
 
 func (l *scriptLLP) Close() error         { l.ended = append(l.ended, "Close"); return nil }
 func (l *scriptLLP) Abort(error)          { l.ended = append(l.ended, "Abort") }

@@ -152,7 +152,7 @@ func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, privat
 // silent makes sure that the initiator is there and has sent nothing behind its
 // Request, as far as the stream can tell without waiting.
 func (r *Request) silent() error {
-	n, err := r.s.Read(make([]byte, 1), false)
+	n, err := r.s.Read(make([]byte, 1), transport.NoWait)
 	switch {
 	case n > 0:
 		return transport.Faultf(transport.MPAStartup, "octets behind the Request, before its Reply")

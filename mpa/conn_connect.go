@@ -64,7 +64,7 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 func exchange(ctx context.Context, s transport.Stream, request *Frame) (*Frame, error) {
 	err := write(s, request.AppendRequest(nil))
 	if errors.Is(err, io.ErrClosedPipe) { // which end was closed, a read tells
-		if _, readErr := s.Read(make([]byte, 1), true); readErr != nil {
+		if _, readErr := s.Read(make([]byte, 1), transport.Park); readErr != nil {
 			err = readErr
 		}
 	}

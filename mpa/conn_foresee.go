@@ -67,7 +67,7 @@ func (c *Conn) readForeseen(p transport.Foreseer) error {
 	q.layOut(free[:min(len(free), foreseeMore)])
 	if c.foresaw = q.begins(held); !c.foresaw {
 		p.Release()
-		return c.readOnce(false)
+		return c.readOnce(transport.NoWait)
 	}
 	n, err := c.s.(transport.Scatterer).Scatter(q.behind(len(held)))
 	if n == 0 {

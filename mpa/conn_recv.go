@@ -8,12 +8,12 @@ import (
 )
 
 // Receive reads, and hands the segments of whole, verified FPDUs to p, as LLP
-// says. Without wait, a caller that means to leave the connection alone goes on
+// says. With NoWait, a caller that means to leave the connection alone goes on
 // until ErrAgain: up to then the Conn keeps the memory it reads into.
 //
 // Before it parks it asks the stream for no more than it can do at once, so that
 // an idle Conn holds little memory; once a lot comes, it reads a lot.
-func (c *Conn) Receive(p transport.Placer, wait bool) error {
+func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	if c.recvErr != nil {
 		return c.recvErr
 	}
@@ -22,13 +22,13 @@ func (c *Conn) Receive(p transport.Placer, wait bool) error {
 		c.recvErr = err
 		c.in.release()
 	}
-	if wait || err != nil {
+	if wait != transport.NoWait || err != nil {
 		c.in.shrink()
 	}
 	return err
 }
 
-func (c *Conn) receive(p transport.Placer, wait bool) error {
+func (c *Conn) receive(p transport.Placer, wait transport.Wait) error {
 	if err := c.deliver(p); err != nil { // what was held back
 		return err
 	}
@@ -40,7 +40,7 @@ func (c *Conn) receive(p transport.Placer, wait bool) error {
 		if err := c.deliver(p); err != nil {
 			return err
 		}
-		if !wait || p.Stop() {
+		if wait == transport.NoWait || p.Stop() {
 			return nil
 		}
 	}
@@ -116,14 +116,14 @@ func (r *arrivals) Next() []byte {
 	return c.in.octets()[c.held.off:][:c.held.n:c.held.n]
 }
 
-// read reads once. With wait it parks if it must, unless p.Stop is true: then it
-// reports that it stopped.
-func (c *Conn) read(p transport.Placer, wait bool) (stopped bool, err error) {
+// read reads once. Unless wait is NoWait it waits if it must, but not if p.Stop is true:
+// then it reports that it stopped.
+func (c *Conn) read(p transport.Placer, wait transport.Wait) (stopped bool, err error) {
 	if c.later != nil {
 		return false, c.readError(c.later)
 	}
-	if !wait || c.bulk && c.s.Gather() > 0 { // a copying stream cannot tell without parking
-		if err := c.readLot(p); !wait || !errors.Is(err, transport.ErrAgain) {
+	if wait == transport.NoWait || c.bulk && c.s.Gather() > 0 { // a copying stream cannot tell without waiting
+		if err := c.readLot(p); wait == transport.NoWait || !errors.Is(err, transport.ErrAgain) {
 			return false, err
 		}
 	}
@@ -132,7 +132,7 @@ func (c *Conn) read(p transport.Placer, wait bool) (stopped bool, err error) {
 			return true, nil
 		}
 		c.holdParked()
-		if err := c.readOnce(true); !errors.Is(err, transport.ErrWoken) {
+		if err := c.readOnce(wait); !errors.Is(err, transport.ErrWoken) {
 			return false, err
 		}
 	}
@@ -144,7 +144,7 @@ func (c *Conn) readLot(p transport.Placer) error {
 	c.in.hold(large)
 	f, ok := p.(transport.Foreseer)
 	if !ok || !c.foresees() {
-		return c.readOnce(false)
+		return c.readOnce(transport.NoWait)
 	}
 	return c.readForeseen(f)
 }
@@ -159,7 +159,7 @@ func (c *Conn) holdParked() {
 	c.in.hold(medium)
 }
 
-func (c *Conn) readOnce(wait bool) error {
+func (c *Conn) readOnce(wait transport.Wait) error {
 	n, err := c.s.Read(c.in.free(), wait)
 	c.in.filled(n)
 	return c.came(n, err)
@@ -210,7 +210,7 @@ func (c *Conn) Discard() error {
 	defer c.in.release()
 	for err := c.later; ; {
 		if err == nil || errors.Is(err, transport.ErrWoken) {
-			_, err = c.s.Read(c.in.free(), true)
+			_, err = c.s.Read(c.in.free(), transport.Park)
 			continue
 		}
 		return c.readError(err)

@@ -57,7 +57,7 @@ func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Fr
 
 func readFull(s transport.Stream, p []byte) (n int, err error) {
 	for n < len(p) {
-		m, err := s.Read(p[n:], true)
+		m, err := s.Read(p[n:], transport.Park)
 		n += m
 		if n == len(p) {
 			break

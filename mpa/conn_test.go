@@ -153,7 +153,7 @@ func TestStalledSegmentIsPresentedAgain(t *testing.T) {
 		}
 		left := -1
 		for {
-			err := c.Receive(placer, tries%2 == 0)
+			err := c.Receive(placer, [...]transport.Wait{transport.Park, transport.NoWait}[tries%2])
 			if errors.Is(err, transport.ErrAgain) {
 				break
 			}
@@ -191,7 +191,7 @@ func TestMPA_33_44_RunEndsBeforeWhatIsCorrupt(t *testing.T) {
 	require.ErrorAs(t, drain(c, runner{p}), &fault)
 	require.Equal(t, transport.MPACRC, fault.Code)
 	require.Equal(t, [][]byte{octets(20), octets(30)}, p.ulpdus, "what came before it is handed up")
-	require.ErrorAs(t, c.Receive(runner{p}, false), &fault, "and nothing any more")
+	require.ErrorAs(t, c.Receive(runner{p}, transport.NoWait), &fault, "and nothing any more")
 	require.Len(t, p.ulpdus, 2)
 }
 
@@ -216,7 +216,7 @@ func TestIdleConnHoldsNoMemory(t *testing.T) {
 	c = conn(s, Terms{CRC: true})
 	got := &collector{}
 	got.stop = func() bool { return len(got.ulpdus) == 2 }
-	require.NoError(t, c.Receive(got, true))
+	require.NoError(t, c.Receive(got, transport.Park))
 	require.Nil(t, c.in.class, "nothing is held when a waiter leaves")
 }
 
@@ -228,14 +228,14 @@ func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
 	}
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) >= 3 }
-	require.NoError(t, c.Receive(p, true))
+	require.NoError(t, c.Receive(p, transport.Park))
 	require.Equal(t, smallStash, s.longest)
 
 	for range 100 {
 		s.reads = append(s.reads, ref.stream(octets(60000)))
 	}
 	p.stop = func() bool { return len(p.ulpdus) >= 103 }
-	require.NoError(t, c.Receive(p, true))
+	require.NoError(t, c.Receive(p, transport.Park))
 	require.Greater(t, s.longest, mediumStash)
 	require.Len(t, p.ulpdus, 103)
 }
@@ -250,7 +250,7 @@ func TestABlockIsReadAtOnce(t *testing.T) {
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	for n := 2; n <= 10; n += 2 {
 		p.stop = func() bool { return len(p.ulpdus) == n }
-		require.NoError(t, c.Receive(p, true))
+		require.NoError(t, c.Receive(p, transport.Park))
 		require.Len(t, s.reads, 5-n/2)
 	}
 	require.Equal(t, smallStash, s.longest)
@@ -267,7 +267,7 @@ func TestWhatFillsTheStashIsALot(t *testing.T) {
 	s := &script{gather: 1024, reads: [][]byte{wire[:1000], wire[1000:]}}
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) == 100 }
-	require.NoError(t, c.Receive(p, true))
+	require.NoError(t, c.Receive(p, transport.Park))
 	require.Greater(t, s.longest, mediumStash)
 }
 
@@ -277,7 +277,7 @@ func TestWakeMakesAParkedReceiveAskStop(t *testing.T) {
 		stop := make(chan bool, 8)
 		p := &collector{stop: func() bool { return <-stop }}
 		done := make(chan error)
-		go func() { done <- c.Receive(p, true) }()
+		go func() { done <- c.Receive(p, transport.Park) }()
 		stop <- false
 		synctest.Wait()
 		stop <- false
@@ -292,8 +292,8 @@ func TestWakeMakesAParkedReceiveAskStop(t *testing.T) {
 
 func TestReceiveThatNeedNotWait(t *testing.T) {
 	c := conn(&script{}, Terms{})
-	require.ErrorIs(t, c.Receive(&collector{}, false), transport.ErrAgain)
-	require.NoError(t, c.Receive(&collector{stop: func() bool { return true }}, true), "Stop before anything has come")
+	require.ErrorIs(t, c.Receive(&collector{}, transport.NoWait), transport.ErrAgain)
+	require.NoError(t, c.Receive(&collector{stop: func() bool { return true }}, transport.Park), "Stop before anything has come")
 }
 
 func TestConnPassesOnToItsStream(t *testing.T) {
@@ -331,7 +331,7 @@ func TestNothingIsAllocatedPerSegment(t *testing.T) {
 		p := &counter{}
 		require.Zero(t, testing.AllocsPerRun(200, func() {
 			c.dec.pos = 0
-			if err := c.Receive(p, false); err != nil {
+			if err := c.Receive(p, transport.NoWait); err != nil {
 				panic(err)
 			}
 		}), "receiving, Markers %t", markers)
@@ -346,7 +346,7 @@ type steady struct {
 	wire []byte
 }
 
-func (s *steady) Read(p []byte, _ bool) (int, error) { return copy(p, s.wire), nil }
+func (s *steady) Read(p []byte, _ transport.Wait) (int, error) { return copy(p, s.wire), nil }
 
 func (s *steady) Write(bufs [][]byte, _ bool) (n int, err error) {
 	for _, b := range bufs {

@@ -32,7 +32,7 @@ func Example() {
 		check(err)
 		conn, _, err := request.Accept(ctx, mpa.Options{}, 0, 0, []byte("welcome"))
 		check(err)
-		received <- conn.Receive(printer{}, true)
+		received <- conn.Receive(printer{}, transport.Park)
 	}()
 
 	conn, terms, err := mpa.Connect(ctx, transport.NewStream(near, nil), mpa.Options{}, 0, 0, nil)

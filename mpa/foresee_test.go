@@ -23,7 +23,7 @@ func (s *scattered) Scatter(bufs [][]byte) (int, error) {
 	total := 0
 	for _, b := range bufs {
 		for len(b) > 0 {
-			n, err := s.Read(b, false)
+			n, err := s.Read(b, transport.NoWait)
 			if err != nil {
 				if total > 0 {
 					return total, nil
@@ -163,7 +163,7 @@ func (c *responses) run(t *testing.T, r *rand.Rand, crc bool) (*expecter, *scatt
 	}
 	conn := newConn(s, Options{}, &Terms{CRC: crc})
 	for len(s.reads) > 0 {
-		if err := conn.Receive(e, false); err != nil && !errors.Is(err, transport.ErrAgain) {
+		if err := conn.Receive(e, transport.NoWait); err != nil && !errors.Is(err, transport.ErrAgain) {
 			return e, s, err
 		}
 	}

@@ -25,12 +25,12 @@ func TestMPA_79_AHalfEndsAlone(t *testing.T) {
 		p.send(ref.stream(octets(40)))
 		got := &collector{}
 		got.stop = func() bool { return len(got.ulpdus) == 1 }
-		require.NoError(t, c.Receive(got, true), "the other half goes on")
+		require.NoError(t, c.Receive(got, transport.Park), "the other half goes on")
 	})
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		c := newConn(s, Options{}, &Terms{CRC: true})
 		require.NoError(t, p.c.(interface{ CloseWrite() error }).CloseWrite())
-		require.ErrorIs(t, c.Receive(&collector{}, true), io.EOF)
+		require.ErrorIs(t, c.Receive(&collector{}, transport.Park), io.EOF)
 		require.True(t, c.Append(octets(20), nil, true))
 		require.NoError(t, c.Flush(true), "we still send after the peer's FIN")
 		ref := reference{crc: true}
@@ -44,7 +44,7 @@ func TestMPA_80_FINAtABoundaryIsAGracefulEnd(t *testing.T) {
 	c, p := conn(s, Terms{CRC: true}), collector{}
 	require.Equal(t, io.EOF, drain(c, &p))
 	require.Len(t, p.ulpdus, 1)
-	require.Equal(t, io.EOF, c.Receive(&p, false), "it is told again")
+	require.Equal(t, io.EOF, c.Receive(&p, transport.NoWait), "it is told again")
 	require.Equal(t, io.EOF, c.Discard())
 }
 
@@ -92,8 +92,8 @@ func TestMPA_84_NothingIsDeliveredAfterAnError(t *testing.T) {
 		c, p := conn(s, Terms{CRC: true, ReceiveMarkers: good.markers}), collector{}
 		err := drain(c, &p)
 		requireFault(t, v.code, err, what)
-		require.Equal(t, err, c.Receive(&p, false), "%s is told again", what)
-		require.Equal(t, err, c.Receive(&p, true), "%s is told again", what)
+		require.Equal(t, err, c.Receive(&p, transport.NoWait), "%s is told again", what)
+		require.Equal(t, err, c.Receive(&p, transport.Park), "%s is told again", what)
 		require.Equal(t, [][]byte{octets(500)}, p.ulpdus, "after %s", what)
 	}
 }
@@ -106,7 +106,7 @@ func TestMPA_85_TCPStaysOpenAfterAFramingError(t *testing.T) {
 		converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 			c := newConn(s, Options{}, &Terms{CRC: true, ReceiveMarkers: true})
 			p.send(bad.stream(octets(20)))
-			requireFault(t, code, c.Receive(&collector{}, true))
+			requireFault(t, code, c.Receive(&collector{}, transport.Park))
 			p.wantSilence("MPA does not close")
 			require.True(t, c.Append(octets(22), nil, true))
 			require.NoError(t, c.Flush(true), "the other half still sends")
@@ -129,7 +129,7 @@ func TestSegmentErrorEndsTheReceivingHalf(t *testing.T) {
 	}}
 	require.Equal(t, errTest, drain(c, &p), "returned as it is")
 	p.refuse = nil
-	require.Equal(t, errTest, c.Receive(&p, false))
+	require.Equal(t, errTest, c.Receive(&p, transport.NoWait))
 	require.Len(t, p.ulpdus, 1)
 }
 
@@ -137,7 +137,7 @@ func TestAbortEndsEveryCall(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		c := newConn(s, Options{}, &Terms{CRC: true})
 		received, flushed := make(chan error), make(chan error)
-		go func() { received <- c.Receive(&collector{}, true) }()
+		go func() { received <- c.Receive(&collector{}, transport.Park) }()
 		go func() {
 			for c.Append(octets(18), [][]byte{octets(60000)}, true) {
 			}
@@ -156,7 +156,7 @@ func TestAbortEndsEveryCall(t *testing.T) {
 	})
 	c := conn(&script{}, Terms{})
 	c.Abort(nil)
-	err := c.Receive(&collector{}, true)
+	err := c.Receive(&collector{}, transport.Park)
 	require.ErrorIs(t, err, net.ErrClosed, "without a cause")
 	require.ErrorContains(t, err, "aborted")
 }
@@ -165,7 +165,7 @@ func TestCloseEndsEveryCall(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		c := newConn(s, Options{}, &Terms{})
 		received := make(chan error)
-		go func() { received <- c.Receive(&collector{}, true) }()
+		go func() { received <- c.Receive(&collector{}, transport.Park) }()
 		synctest.Wait()
 		require.NoError(t, c.Close())
 		require.Equal(t, net.ErrClosed, <-received)
@@ -180,13 +180,13 @@ func TestDiscardReadsToTheEnd(t *testing.T) {
 	wire := ref.stream(octets(20))
 	s := &script{reads: [][]byte{wire, octets(1 << 20), octets(7)}, end: io.EOF}
 	c := conn(s, Terms{CRC: true})
-	requireFault(t, transport.MPACRC, c.Receive(&collector{}, false))
+	requireFault(t, transport.MPACRC, c.Receive(&collector{}, transport.NoWait))
 	require.Equal(t, io.EOF, c.Discard())
 	require.Empty(t, s.reads)
-	require.Error(t, c.Receive(&collector{}, false), "nothing more is ever delivered")
+	require.Error(t, c.Receive(&collector{}, transport.NoWait), "nothing more is ever delivered")
 
 	s = &script{reads: [][]byte{octets(7)}, end: syscall.ECONNRESET}
 	c = conn(s, Terms{CRC: true})
 	requireFault(t, transport.MPAConnectionLost, c.Discard())
-	require.Equal(t, errDiscarded, c.Receive(&collector{}, false))
+	require.Equal(t, errDiscarded, c.Receive(&collector{}, transport.NoWait))
 }

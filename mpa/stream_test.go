@@ -27,7 +27,7 @@ type script struct {
 	longest int // the most octets that a Read asked for
 }
 
-func (s *script) Read(p []byte, _ bool) (int, error) {
+func (s *script) Read(p []byte, _ transport.Wait) (int, error) {
 	s.longest = max(s.longest, len(p))
 	if s.closed > 0 || s.aborted > 0 {
 		return 0, net.ErrClosed
@@ -121,7 +121,7 @@ func (c *collector) Stop() bool { return c.stop != nil && c.stop() }
 // drain receives without waiting until there is nothing more.
 func drain(c *Conn, p transport.Placer) error {
 	for {
-		if err := c.Receive(p, false); err != nil {
+		if err := c.Receive(p, transport.NoWait); err != nil {
 			return err
 		}
 	}

@@ -378,16 +378,16 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-func (l *scriptLLP) Flush(bool) error                     { l.batch = 0; return l.flush }
-func (l *scriptLLP) Keep()                                { l.kept = true }
-func (l *scriptLLP) Receive(transport.Placer, bool) error { return io.EOF }
-func (l *scriptLLP) Discard() error                       { return io.EOF }
-func (l *scriptLLP) Arm(func()) bool                      { return false }
-func (l *scriptLLP) Disarm()                              {}
-func (l *scriptLLP) Wake()                                {}
-func (l *scriptLLP) CloseSend() error                     { return nil }
-func (l *scriptLLP) Close() error                         { return nil }
-func (l *scriptLLP) Abort(error)                          {}
-func (l *scriptLLP) Caps() transport.Caps                 { return transport.Caps{Digest: l.digest} }
-func (l *scriptLLP) LocalAddr() net.Addr                  { return nil }
-func (l *scriptLLP) RemoteAddr() net.Addr                 { return nil }
+func (l *scriptLLP) Flush(bool) error                               { l.batch = 0; return l.flush }
+func (l *scriptLLP) Keep()                                          { l.kept = true }
+func (l *scriptLLP) Receive(transport.Placer, transport.Wait) error { return io.EOF }
+func (l *scriptLLP) Discard() error                                 { return io.EOF }
+func (l *scriptLLP) Arm(func()) bool                                { return false }
+func (l *scriptLLP) Disarm()                                        {}
+func (l *scriptLLP) Wake()                                          {}
+func (l *scriptLLP) CloseSend() error                               { return nil }
+func (l *scriptLLP) Close() error                                   { return nil }
+func (l *scriptLLP) Abort(error)                                    {}
+func (l *scriptLLP) Caps() transport.Caps                           { return transport.Caps{Digest: l.digest} }
+func (l *scriptLLP) LocalAddr() net.Addr                            { return nil }
+func (l *scriptLLP) RemoteAddr() net.Addr                           { return nil }

@@ -36,8 +36,8 @@ type connStream struct {
 	silence *silence // nil: the system's own bounds hold
 }
 
-func (s *connStream) Read(p []byte, wait bool) (int, error) {
-	if !wait {
+func (s *connStream) Read(p []byte, wait Wait) (int, error) {
+	if wait == NoWait {
 		return 0, ErrAgain
 	}
 	if !s.waker.park() {

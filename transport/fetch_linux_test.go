@@ -102,7 +102,7 @@ func TestSlowPageStopsNobodyElse(t *testing.T) {
 			go func() {
 				n, buf := 0, make([]byte, 1<<20)
 				for n < c.size {
-					m, err := b.Read(buf, true)
+					m, err := b.Read(buf, Park)
 					if err != nil {
 						break
 					}

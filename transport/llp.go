@@ -40,14 +40,14 @@ type LLP interface {
 	// nothing if the batch is empty.
 	Keep()
 
-	// Receive hands arrived segments to p. Without wait it returns after one read's
-	// worth with nil, or with ErrAgain if nothing has come. With wait it goes on,
-	// parking when nothing comes, until p.Stop reports true, then returns nil.
+	// Receive hands arrived segments to p. With NoWait it returns after one read's
+	// worth with nil, or with ErrAgain if nothing has come. Else it goes on,
+	// waiting when nothing comes, until p.Stop reports true, then returns nil.
 	// io.EOF: the peer ended its half gracefully, at a segment boundary.
 	// An error of p.Segment ends Receive and is returned as it is; after ErrStall
 	// the same segment is presented again by the next Receive, after any other
 	// error nothing more is ever delivered. A *Fault tells of broken framing.
-	Receive(p Placer, wait bool) error
+	Receive(p Placer, wait Wait) error
 
 	// Discard reads and throws away what still comes, without looking at it, until
 	// the peer ends its half (io.EOF) or the LLP fails. It is what the side that
@@ -65,8 +65,8 @@ type LLP interface {
 	// the one who may call that. A ready that is already running is not waited for.
 	Disarm()
 
-	// Wake makes a parked Receive ask p.Stop again. It is idempotent, and not lost
-	// if nothing is parked: the next Receive that would park asks first.
+	// Wake makes a Receive that waits ask p.Stop again. It is idempotent, and not lost
+	// if none waits: the next Receive that would wait asks first.
 	Wake()
 
 	// CloseSend ends the sending half gracefully after what was flushed.
@@ -82,6 +82,16 @@ type LLP interface {
 	RemoteAddr() net.Addr
 }
 
+// A Wait is what a call does that finds nothing.
+type Wait uint8
+
+const (
+	// NoWait: it returns.
+	NoWait Wait = iota
+	// Park: its goroutine waits, as in package net, and no thread with it.
+	Park
+)
+
 // Caps tells what an LLP promises beyond the contract.
 type Caps struct {
 	OutOfOrder bool // segments may be handed up out of the sender's order
@@ -94,7 +104,7 @@ type Placer interface {
 	// Segment takes one whole segment, its digest verified. seq is its place in the
 	// sender's order, counted from 0 without gaps. The octets are lent for the call.
 	Segment(seq uint64, ulpdu []byte) error
-	// Stop is asked after each read and again just before parking.
+	// Stop is asked after each read and again just before waiting.
 	Stop() bool
 }
 

@@ -56,7 +56,7 @@ func TestPollerFiresOnce(t *testing.T) {
 	require.True(t, a.Arm(s.fire), "it is armed again")
 	s.want(t, "it fires at once if there is something to read")
 
-	n, err := a.Read(make([]byte, 10), false)
+	n, err := a.Read(make([]byte, 10), NoWait)
 	require.NoError(t, err, "there are octets")
 	require.Equal(t, 2, n, "both writes have come")
 	require.True(t, a.Arm(s.fire), "it is armed again")
@@ -98,7 +98,7 @@ func TestPollerCloseWhileArmed(t *testing.T) {
 		require.True(t, a.Arm(s.fire), "armed")
 		require.NoError(t, end(a), "the connection is closed")
 		s.want(t, "whoever is armed learns of the end")
-		_, err := a.Read(make([]byte, 1), false)
+		_, err := a.Read(make([]byte, 1), NoWait)
 		require.ErrorIs(t, err, net.ErrClosed, "the end is read")
 		require.False(t, a.Arm(s.fire), "a closed connection cannot be armed")
 		a.Disarm()
@@ -140,7 +140,7 @@ func TestPollerManyConnections(t *testing.T) {
 		left.Add(rounds)
 		var ready func()
 		ready = func() {
-			n, err := a.Read(make([]byte, 10), false)
+			n, err := a.Read(make([]byte, 10), NoWait)
 			if errors.Is(err, net.ErrClosed) {
 				return // the test is over
 			}
@@ -211,13 +211,13 @@ func TestRawPathDoesNotAllocate(t *testing.T) {
 		a.Arm(ready)
 		a.Disarm()
 		for n := 0; n < 321; {
-			m, err := a.Read(in, true)
+			m, err := a.Read(in, Park)
 			if err != nil {
 				t.Fatal(err)
 			}
 			n += m
 		}
-		if _, err := a.Read(in, false); !errors.Is(err, ErrAgain) {
+		if _, err := a.Read(in, NoWait); !errors.Is(err, ErrAgain) {
 			t.Fatal(err)
 		}
 		_ = b.EMSS()

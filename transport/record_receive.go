@@ -8,15 +8,15 @@ import (
 // recordRead bounds what one Receive without wait hands up.
 const recordRead = 64
 
-func (e *recordEnd) Receive(pl Placer, wait bool) error {
+func (e *recordEnd) Receive(pl Placer, wait Wait) error {
 	for {
 		some, err := e.deliver(pl)
 		switch {
 		case err != nil:
 			return err
-		case !wait && some:
+		case wait == NoWait && some:
 			return nil
-		case !wait:
+		case wait == NoWait:
 			return ErrAgain
 		case pl.Stop():
 			return nil

@@ -52,13 +52,13 @@ func TestRecordPipeKeepsBoundaries(t *testing.T) {
 	a, b := RecordPipe(RecordOptions{})
 	defer a.Abort(nil)
 	c := &collector{}
-	require.Equal(t, ErrAgain, b.Receive(c, false), "nothing has come")
+	require.Equal(t, ErrAgain, b.Receive(c, NoWait), "nothing has come")
 	flushAll(t, a, "one", "2")
 	flushAll(t, a, "three")
-	require.NoError(t, b.Receive(c, false), "segments are delivered")
+	require.NoError(t, b.Receive(c, NoWait), "segments are delivered")
 	require.Equal(t, []string{"one", "2", "three"}, c.segs, "one by one")
 	require.Equal(t, []uint64{0, 1, 2}, c.seqs, "with the sender's order")
-	require.Equal(t, ErrAgain, b.Receive(c, false), "all was delivered")
+	require.Equal(t, ErrAgain, b.Receive(c, NoWait), "all was delivered")
 
 	require.Equal(t, 1452, a.MaxULPDU(), "the size is Ethernet's")
 	require.Equal(t, Caps{}, a.Caps(), "all is in order")
@@ -78,7 +78,7 @@ func TestRecordPipeCopiesAtFlushUnlessStaged(t *testing.T) {
 	copy(payload, "changed")
 	require.NoError(t, a.Flush(false), "both go out")
 	c := &collector{}
-	require.NoError(t, b.Receive(c, false), "both arrive")
+	require.NoError(t, b.Receive(c, NoWait), "both arrive")
 	require.Equal(t, []string{"hpayload", "hchangedchanged"}, c.segs, "only what is staged was copied at once")
 }
 
@@ -101,7 +101,7 @@ func TestRecordPipeLimit(t *testing.T) {
 	go func() { flushed <- a.Flush(true) }()
 	c := &collector{stop: func() bool { return false }}
 	received := make(chan error)
-	go func() { received <- b.Receive(c, true) }()
+	go func() { received <- b.Receive(c, Park) }()
 	require.NoError(t, <-flushed, "the waiting flush ends when the peer takes segments")
 	require.NoError(t, a.CloseSend(), "the sending half closes")
 	require.Equal(t, io.EOF, <-received, "the end comes last")
@@ -120,7 +120,7 @@ func TestRecordPipeReorders(t *testing.T) {
 		require.NoError(t, a.Flush(false), "flushed")
 		require.NoError(t, a.CloseSend(), "ended")
 		c := &collector{stop: func() bool { return false }}
-		require.Equal(t, io.EOF, b.Receive(c, true), "all arrive")
+		require.Equal(t, io.EOF, b.Receive(c, Park), "all arrive")
 		require.Len(t, c.seqs, count, "nothing is lost")
 		for i, seq := range c.seqs {
 			require.EqualValues(t, binary.BigEndian.Uint32([]byte(c.segs[i])), seq, "a segment keeps its number")
@@ -151,11 +151,11 @@ func TestRecordPipeStall(t *testing.T) {
 	defer a.Abort(nil)
 	flushAll(t, a, "1", "2", "3", "4")
 	c := &collector{err: ErrStall}
-	require.Equal(t, ErrStall, b.Receive(c, true), "the Placer's error is returned")
-	require.Equal(t, ErrStall, b.Receive(c, false), "again")
+	require.Equal(t, ErrStall, b.Receive(c, Park), "the Placer's error is returned")
+	require.Equal(t, ErrStall, b.Receive(c, NoWait), "again")
 	require.Equal(t, c.segs[0], c.segs[1], "the same segment is presented again")
 	c.err = nil
-	require.NoError(t, b.Receive(c, false), "the rest is delivered")
+	require.NoError(t, b.Receive(c, NoWait), "the rest is delivered")
 	require.Equal(t, c.segs[0], c.segs[2], "beginning with the segment that was held back")
 	require.Len(t, c.segs, 6, "each one once")
 }
@@ -166,10 +166,10 @@ func TestRecordPipeErrorEndsDelivery(t *testing.T) {
 	flushAll(t, a, "1")
 	bad := errors.New("bad segment")
 	c := &collector{err: bad}
-	require.Equal(t, bad, b.Receive(c, false), "the Placer's error is returned")
+	require.Equal(t, bad, b.Receive(c, NoWait), "the Placer's error is returned")
 	c.err = nil
 	flushAll(t, a, "2")
-	require.Equal(t, bad, b.Receive(c, true), "nothing is delivered after it")
+	require.Equal(t, bad, b.Receive(c, Park), "nothing is delivered after it")
 	require.Len(t, c.segs, 1, "nothing is delivered after it")
 
 	discarded := make(chan error)
@@ -189,7 +189,7 @@ func TestRecordPipeWake(t *testing.T) {
 		stop, asked := false, 0
 		c := &collector{stop: func() bool { asked++; return stop }}
 		done := make(chan error)
-		go func() { done <- b.Receive(c, true) }()
+		go func() { done <- b.Receive(c, Park) }()
 		synctest.Wait()
 		before := asked
 		b.Wake()
@@ -204,7 +204,7 @@ func TestRecordPipeWake(t *testing.T) {
 		b.Wake()
 		c.stop = func() bool { asked++; return asked > before }
 		before = asked + 1
-		require.NoError(t, b.Receive(c, true), "a wake before the park is not lost")
+		require.NoError(t, b.Receive(c, Park), "a wake before the park is not lost")
 	})
 }
 
@@ -218,12 +218,12 @@ func TestRecordPipeLatency(t *testing.T) {
 		flushAll(t, a, "2")
 		require.NoError(t, a.CloseSend(), "the end follows")
 		c := &collector{}
-		require.Equal(t, ErrAgain, b.Receive(c, false), "nothing has arrived")
-		require.NoError(t, b.Receive(c, true), "the first arrives")
+		require.Equal(t, ErrAgain, b.Receive(c, NoWait), "nothing has arrived")
+		require.NoError(t, b.Receive(c, Park), "the first arrives")
 		require.Equal(t, []string{"1"}, c.segs, "a later one does not overtake before it has arrived")
 		require.Equal(t, time.Second, time.Since(start), "after the latency")
 		c.stop = func() bool { return false }
-		require.Equal(t, io.EOF, b.Receive(c, true), "then the rest and the end")
+		require.Equal(t, io.EOF, b.Receive(c, Park), "then the rest and the end")
 		require.Equal(t, []string{"1", "2"}, c.segs, "then the rest and the end")
 		require.Equal(t, 3*time.Second/2, time.Since(start), "after the latency")
 	})
@@ -248,7 +248,7 @@ func TestRecordPipeEndsParkedCalls(t *testing.T) {
 					appendAll(t, l, "2")
 				}
 				go func() { flush <- a.Flush(true) }()
-				go func() { receive <- a.Receive(&collector{err: ErrStall}, true) }()
+				go func() { receive <- a.Receive(&collector{err: ErrStall}, Park) }()
 				require.ErrorIs(t, <-receive, ErrStall, "a segment is held back")
 				synctest.Wait()
 				tc.end(a)
@@ -256,14 +256,14 @@ func TestRecordPipeEndsParkedCalls(t *testing.T) {
 				for _, want := range tc.mine {
 					require.ErrorIs(t, flushErr, want, "a parked Flush ends")
 					require.ErrorIs(t, a.Flush(true), want, "Flush ends")
-					require.ErrorIs(t, a.Receive(&collector{}, true), want, "Receive ends")
+					require.ErrorIs(t, a.Receive(&collector{}, Park), want, "Receive ends")
 					require.ErrorIs(t, a.Discard(), want, "Discard ends")
 				}
 				a.Abort(errors.New("later"))
 				require.ErrorIs(t, a.Close(), tc.mine[len(tc.mine)-1], "the first cause stays")
 				require.ErrorIs(t, a.CloseSend(), net.ErrClosed, "nothing is left to close")
 				for _, want := range tc.peers {
-					require.ErrorIs(t, b.Receive(&collector{}, true), want, "the peer learns it")
+					require.ErrorIs(t, b.Receive(&collector{}, Park), want, "the peer learns it")
 					require.ErrorIs(t, b.Flush(true), want, "the peer learns it")
 				}
 				_ = b.Close()
@@ -279,12 +279,12 @@ func TestRecordPipeGracefulEnd(t *testing.T) {
 	require.True(t, a.Append([]byte("x"), nil, true), "appended")
 	require.ErrorIs(t, a.Flush(false), syscall.EPIPE, "nothing goes out after the end")
 	c := &collector{stop: func() bool { return false }}
-	require.Equal(t, io.EOF, b.Receive(c, true), "the end comes")
+	require.Equal(t, io.EOF, b.Receive(c, Park), "the end comes")
 	require.Equal(t, []string{"last"}, c.segs, "after the last segment")
 	flushAll(t, b, "answer")
-	require.NoError(t, a.Receive(&collector{}, true), "the other half still works")
+	require.NoError(t, a.Receive(&collector{}, Park), "the other half still works")
 	require.NoError(t, b.Close(), "the peer closes with nothing unread")
-	require.Equal(t, io.EOF, a.Receive(c, true), "which is graceful")
+	require.Equal(t, io.EOF, a.Receive(c, Park), "which is graceful")
 	a, b = RecordPipe(RecordOptions{})
 	require.NoError(t, b.Close())
 	require.NoError(t, a.Flush(false), "there is nothing that it could not take any more")
@@ -309,7 +309,7 @@ func TestRecordPipeDoesNotAllocate(t *testing.T) {
 		for i := range 20 {
 			a.Append(head, payload, i%2 == 0)
 		}
-		if a.Flush(false) != nil || b.Receive(c, false) != nil {
+		if a.Flush(false) != nil || b.Receive(c, NoWait) != nil {
 			t.Fatal("a segment did not pass")
 		}
 	}

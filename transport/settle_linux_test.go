@@ -16,11 +16,11 @@ func TestSettledStreamHasTheConnectionAlone(t *testing.T) {
 	b := settled(bc, p)
 	defer b.Abort()
 	before := NewStream(ac, p)
-	_, err := before.Read(make([]byte, 1), false)
+	_, err := before.Read(make([]byte, 1), NoWait)
 	require.ErrorIs(t, err, ErrAgain, "set-up can find out what has come too early")
 	put(t, b, "x")
 	require.Eventually(t, func() bool {
-		n, _ := before.Read(make([]byte, 1), false)
+		n, _ := before.Read(make([]byte, 1), NoWait)
 		return n == 1
 	}, 5*time.Second, time.Millisecond, "and does")
 
@@ -32,12 +32,12 @@ func TestSettledStreamHasTheConnectionAlone(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed, "who made the connection does not disturb it")
 	put(t, a, "z")
 	got := make([]byte, 2)
-	n, err := b.Read(got, true)
+	n, err := b.Read(got, Park)
 	require.NoError(t, err, "it lives")
 	require.Equal(t, "z", string(got[:n]))
 	require.NoError(t, a.Close())
 	require.ErrorIs(t, a.Close(), net.ErrClosed, "it closes once")
-	_, err = b.Read(got, true)
+	_, err = b.Read(got, Park)
 	require.Error(t, err, "and no other descriptor keeps it open")
 }
 
@@ -45,7 +45,7 @@ func TestClosedConnectionDoesNotSettle(t *testing.T) {
 	ac, _ := tcpPair(t)
 	require.NoError(t, ac.Close())
 	s := settled(ac, newPoller(t))
-	_, err := s.Read(make([]byte, 1), true)
+	_, err := s.Read(make([]byte, 1), Park)
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
@@ -55,9 +55,9 @@ func TestDescriptorStaysOpenWhileItIsUsed(t *testing.T) {
 	require.True(t, s.sock.hold(), "a system call has begun")
 	require.NoError(t, a.Close())
 	require.False(t, s.sock.hold(), "no other can")
-	_, err := b.Read(make([]byte, 1), false)
+	_, err := b.Read(make([]byte, 1), NoWait)
 	require.ErrorIs(t, err, ErrAgain, "the number is not another file's yet")
 	s.sock.drop()
-	_, err = b.Read(make([]byte, 1), true)
+	_, err = b.Read(make([]byte, 1), Park)
 	require.Error(t, err, "now it is closed")
 }

@@ -147,7 +147,7 @@ func TestSilenceEndsTheConnection(t *testing.T) {
 			s.control(s.giveUp)
 			require.ErrorIs(t, <-written, syscall.ETIMEDOUT)
 			require.ErrorIs(t, (<-read).err, syscall.ETIMEDOUT)
-			_, err := a.Read([]byte{0}, true)
+			_, err := a.Read([]byte{0}, Park)
 			require.ErrorIs(t, err, syscall.ETIMEDOUT, "for ever")
 		})
 	}

@@ -8,11 +8,11 @@ import (
 // A Stream is a connected, reliable byte stream, the thing that MPA frames. One
 // goroutine at a time may read and one may write; the rest is safe for all.
 type Stream interface {
-	// Read reads at most len(p) octets into p; like io.Reader, but without wait it
-	// returns ErrAgain where it would park, and with wait it returns ErrWoken after
+	// Read reads at most len(p) octets into p; like io.Reader, but with NoWait it
+	// returns ErrAgain where it would wait, and else it returns ErrWoken after
 	// Wake. io.EOF: the peer ended its half. Streams that cannot tell without
-	// parking (see Arm) return ErrAgain whenever wait is false.
-	Read(p []byte, wait bool) (int, error)
+	// waiting (see Arm) always return ErrAgain with NoWait.
+	Read(p []byte, wait Wait) (int, error)
 
 	// Write writes the octets of bufs in order and returns how many went out. With
 	// wait it returns early only on failure; without wait it returns ErrAgain when
@@ -49,7 +49,7 @@ type Stream interface {
 
 // A Scatterer is a [Stream] that can read into several buffers at once.
 type Scatterer interface {
-	// Scatter is Read without wait into bufs, one after the other.
+	// Scatter is Read with NoWait into bufs, one after the other.
 	Scatter(bufs [][]byte) (int, error)
 }
 

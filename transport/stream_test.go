@@ -105,7 +105,7 @@ func TestStreamEcho(t *testing.T) {
 		go func() { // echo
 			buf := make([]byte, 100_000)
 			for {
-				n, err := b.Read(buf, true)
+				n, err := b.Read(buf, Park)
 				if err != nil {
 					_ = b.CloseWrite()
 					return
@@ -124,7 +124,7 @@ func TestStreamEcho(t *testing.T) {
 		got := make([]byte, 0, len(data))
 		buf := make([]byte, 512<<10)
 		for {
-			n, err := a.Read(buf, true)
+			n, err := a.Read(buf, Park)
 			got = append(got, buf[:n]...)
 			if err != nil {
 				require.Equal(t, io.EOF, err, "the echo ends gracefully")
@@ -154,7 +154,7 @@ func oddPieces(rnd *rand.Rand, data []byte) [][]byte {
 func TestStreamWithoutWait(t *testing.T) {
 	eachKind(t, func(t *testing.T, k kind, a, b Stream) {
 		buf := make([]byte, 1<<20)
-		n, err := a.Read(buf, false)
+		n, err := a.Read(buf, NoWait)
 		require.Equal(t, ErrAgain, err, "there is nothing to read")
 		require.Zero(t, n, "nothing is read")
 		if !k.raw {
@@ -174,7 +174,7 @@ func TestStreamWithoutWait(t *testing.T) {
 		require.Equal(t, ErrAgain, err, "the socket is full at last")
 		go func() {
 			for n := 0; n < total; {
-				m, err := b.Read(buf, true)
+				m, err := b.Read(buf, Park)
 				if err != nil {
 					return
 				}
@@ -182,7 +182,7 @@ func TestStreamWithoutWait(t *testing.T) {
 			}
 			_, _ = b.Write([][]byte{{1}}, true)
 		}()
-		_, err = a.Read(make([]byte, 1), true)
+		_, err = a.Read(make([]byte, 1), Park)
 		require.NoError(t, err, "exactly what was reported as written has gone out")
 	})
 }
@@ -196,18 +196,18 @@ func TestStreamReadsToTheEnd(t *testing.T) {
 		n := 0
 		for err == nil {
 			var m int
-			m, err = b.Read(buf[n:], true)
+			m, err = b.Read(buf[n:], Park)
 			n += m
 		}
 		require.Equal(t, io.EOF, err, "the end is seen after the octets")
 		require.Equal(t, "data and FIN together", string(buf[:n]), "the octets come first")
 		if k.raw {
-			_, err = b.Read(buf, false)
+			_, err = b.Read(buf, NoWait)
 			require.Equal(t, io.EOF, err, "the end is seen without wait")
 		}
 		_, err = b.Write([][]byte{[]byte("answer")}, true)
 		require.NoError(t, err, "the other half still works")
-		n, err = a.Read(buf, true)
+		n, err = a.Read(buf, Park)
 		require.NoError(t, err, "the answer arrives after our end")
 		require.Equal(t, "answer", string(buf[:n]), "the answer arrives after our end")
 	})
@@ -218,7 +218,7 @@ func TestStreamWake(t *testing.T) {
 		buf := make([]byte, 10)
 		a.Wake()
 		a.Wake()
-		_, err := a.Read(buf, true)
+		_, err := a.Read(buf, Park)
 		require.Equal(t, ErrWoken, err, "a wake before the read is not lost")
 
 		for range 20 {
@@ -229,7 +229,7 @@ func TestStreamWake(t *testing.T) {
 		}
 		_, err = b.Write([][]byte{[]byte("still alive")}, true)
 		require.NoError(t, err, "the peer writes")
-		n, err := a.Read(buf, true)
+		n, err := a.Read(buf, Park)
 		require.NoError(t, err, "no wake is left over")
 		require.Equal(t, "still aliv", string(buf[:n]), "the stream works after having been woken")
 	})
@@ -258,7 +258,7 @@ func TestStreamWakeRace(t *testing.T) {
 		buf := make([]byte, 64)
 		next, woken := 0, 0
 		for end := time.Now().Add(10 * time.Second); (next < octets || woken == 0) && time.Now().Before(end); {
-			n, err := a.Read(buf, true)
+			n, err := a.Read(buf, Park)
 			if err != nil {
 				require.Equal(t, ErrWoken, err, "nothing but the wake ends a read")
 				woken++
@@ -283,12 +283,12 @@ func TestStreamDeadlineInSetUp(t *testing.T) {
 			return
 		}
 		require.NoError(t, a.SetDeadline(time.Now().Add(5*time.Millisecond)), "a deadline is set")
-		_, err := a.Read(make([]byte, 1), true)
+		_, err := a.Read(make([]byte, 1), Park)
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it bounds a read")
 		require.NoError(t, a.SetDeadline(time.Time{}), "it is taken away")
 		_, err = b.Write([][]byte{{7}}, true)
 		require.NoError(t, err, "the peer writes")
-		n, err := a.Read(make([]byte, 1), true)
+		n, err := a.Read(make([]byte, 1), Park)
 		require.NoError(t, err, "the stream works on")
 		require.Equal(t, 1, n, "the octet arrives")
 	})
@@ -299,10 +299,10 @@ func TestStreamAbort(t *testing.T) {
 		_, err := b.Write([][]byte{[]byte("unread")}, true)
 		require.NoError(t, err, "octets are on their way")
 		require.NoError(t, a.Abort(), "one end aborts")
-		_, err = b.Read(make([]byte, 1), true)
+		_, err = b.Read(make([]byte, 1), Park)
 		require.Error(t, err, "the other end learns it")
 		require.NotEqual(t, io.EOF, err, "an abort does not look like a graceful end")
-		_, err = a.Read(make([]byte, 1), true)
+		_, err = a.Read(make([]byte, 1), Park)
 		require.ErrorIs(t, err, net.ErrClosed, "the end that aborted is closed")
 		_, err = a.Write([][]byte{{1}}, true)
 		require.ErrorIs(t, err, net.ErrClosed, "the end that aborted is closed")
@@ -344,7 +344,7 @@ type readResult struct {
 func readAsync(s Stream, buf []byte) <-chan readResult {
 	res := make(chan readResult, 1)
 	go func() {
-		n, err := s.Read(buf, true)
+		n, err := s.Read(buf, Park)
 		res <- readResult{n, err}
 	}()
 	return res

@@ -79,7 +79,7 @@ type tap struct {
 	one  [1][]byte // copy, as Write wants it
 }
 
-func (t *tap) Read(p []byte, wait bool) (int, error) {
+func (t *tap) Read(p []byte, wait Wait) (int, error) {
 	t.rec.reads()
 	n, err := t.Stream.Read(p, wait)
 	defer func() { t.rec.read(time.Now()) }()

@@ -26,7 +26,7 @@ func (g *gated) Write(bufs [][]byte, _ bool) (n int, err error) {
 	return n, nil
 }
 
-func (g *gated) Read(p []byte, _ bool) (int, error) {
+func (g *gated) Read(p []byte, _ Wait) (int, error) {
 	<-g.read
 	return copy(p, "answer"), nil
 }
@@ -56,7 +56,7 @@ func TestTapRecordsEndsLast(t *testing.T) {
 				s := Tap(g, &file, TapOptions{})
 				var both sync.WaitGroup
 				both.Go(func() { _, _ = s.Write([][]byte{[]byte("question")}, true) })
-				both.Go(func() { _, _ = s.Read(make([]byte, 100), true) })
+				both.Go(func() { _, _ = s.Read(make([]byte, 100), Park) })
 				synctest.Wait()
 				require.NoError(t, c.end(s))
 				close(g.read)

@@ -52,14 +52,14 @@ func TestTapGolden(t *testing.T) {
 		_, err := a.Write([][]byte{[]byte("que"), nil, []byte("stion")}, true)
 		require.NoError(t, err, "the tapped end writes")
 		mustWrite(t, b, "answer")
-		_, err = a.Read(make([]byte, 100), true)
+		_, err = a.Read(make([]byte, 100), Park)
 		require.NoError(t, err, "the tapped end reads")
 		require.NoError(t, a.CloseWrite(), "the tapped end closes its half")
 		_, err = io.ReadAll(b)
 		require.NoError(t, err, "the peer reads to the end")
 		require.NoError(t, b.Close(), "the peer closes")
 		for range 2 {
-			_, err = a.Read(make([]byte, 100), true)
+			_, err = a.Read(make([]byte, 100), Park)
 			require.Equal(t, io.EOF, err, "the tapped end sees it")
 		}
 		require.NoError(t, a.Close(), "the tapped end closes")
@@ -85,7 +85,7 @@ func TestTapRecordsResets(t *testing.T) {
 			require.NoError(t, a.Abort(), "the tapped end aborts")
 		} else {
 			require.NoError(t, b.(*pipeConn).Abort(), "the peer aborts")
-			_, err := a.Read(make([]byte, 1), true)
+			_, err := a.Read(make([]byte, 1), Park)
 			require.Error(t, err, "the tapped end learns it")
 		}
 		_ = a.Close()
@@ -117,7 +117,7 @@ func TestTapRecordsStreams(t *testing.T) {
 	}()
 	buf := make([]byte, 200_000)
 	for {
-		if _, err := a.Read(buf, true); err != nil {
+		if _, err := a.Read(buf, Park); err != nil {
 			require.Equal(t, io.EOF, err, "the echo ends")
 			break
 		}
@@ -155,11 +155,11 @@ func TestTapFailureLeavesTheConnection(t *testing.T) {
 			require.NoError(t, err, "writing goes on")
 		}
 		mustWrite(t, b, "x")
-		_, err := a.Read(make([]byte, 1), true)
+		_, err := a.Read(make([]byte, 1), Park)
 		require.NoError(t, err, "reading goes on")
 		err = a.Close()
 		require.ErrorIs(t, err, errFull, "Close tells that the recording is not whole")
-		_, err = a.Read(make([]byte, 1), true)
+		_, err = a.Read(make([]byte, 1), Park)
 		require.ErrorIs(t, err, net.ErrClosed, "the connection is closed all the same")
 		_ = b.Close()
 	}
@@ -210,13 +210,13 @@ func replay(t *testing.T, segs []pcap.Segment, file io.Writer) {
 			require.NoError(t, err, "the server reads")
 		default:
 			mustWrite(t, b, string(s.Payload))
-			n, err := a.Read(buf, true)
+			n, err := a.Read(buf, Park)
 			require.NoError(t, err, "the client reads")
 			require.Equal(t, len(s.Payload), n, "all of it")
 		}
 	}
 	require.NoError(t, b.Close(), "the server closes")
-	_, err := a.Read(buf, true)
+	_, err := a.Read(buf, Park)
 	require.Equal(t, io.EOF, err, "the client sees the end")
 	require.NoError(t, a.Close(), "the client closes")
 }

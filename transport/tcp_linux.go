@@ -29,10 +29,10 @@ func newRawStream(c *net.TCPConn, p *Poller) Stream {
 	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p} // its silence begins when it is settled
 }
 
-// Read without wait tells what has come already.
-func (s *tcpSetup) Read(p []byte, wait bool) (int, error) {
-	if wait {
-		return s.connStream.Read(p, true)
+// Read with NoWait tells what has come already.
+func (s *tcpSetup) Read(p []byte, wait Wait) (int, error) {
+	if wait != NoWait {
+		return s.connStream.Read(p, wait)
 	}
 	raw, err := s.tcp.SyscallConn()
 	if err != nil {

@@ -16,7 +16,7 @@ type reading struct {
 	there residency
 }
 
-func (s *rawStream) Read(p []byte, wait bool) (int, error) {
+func (s *rawStream) Read(p []byte, wait Wait) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -24,9 +24,9 @@ func (s *rawStream) Read(p []byte, wait bool) (int, error) {
 	r.buf = p
 	var err error
 	switch {
-	case wait && s.in.reports: // it makes the first attempt itself
+	case wait != NoWait && s.in.reports: // it makes the first attempt itself
 		err = s.in.wait()
-	case s.tryRead() || !wait:
+	case s.tryRead() || wait == NoWait:
 		s.in.attempted(r.n)
 	default:
 		err = s.in.wait()
@@ -60,7 +60,7 @@ func (s *rawStream) haveRead(n int, call string, e syscall.Errno) (int, error) {
 	return n, nil
 }
 
-// Scatter is Read without wait into bufs, one after the other.
+// Scatter is Read with NoWait into bufs, one after the other.
 func (s *rawStream) Scatter(bufs [][]byte) (int, error) {
 	iov := iovecPool.Get()
 	defer iovecPool.Put(iov)

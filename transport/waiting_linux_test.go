@@ -125,7 +125,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		s.Wake()
 		require.NoError(t, s.Abort())
 		s.Wake()
-		_, err := s.Read(make([]byte, 1), true)
+		_, err := s.Read(make([]byte, 1), Park)
 		require.ErrorIs(t, err, net.ErrClosed)
 		require.ErrorIs(t, <-written, net.ErrClosed)
 		require.Equal(t, int64(socketClosed), s.sock.users.Load(), "the descriptor is closed")
@@ -153,7 +153,7 @@ func TestWakeAndCloseMeet(t *testing.T) {
 		if err := (<-read).err; !errors.Is(err, ErrWoken) {
 			require.ErrorIs(t, err, net.ErrClosed)
 		}
-		_, err := s.Read(make([]byte, 1), true)
+		_, err := s.Read(make([]byte, 1), Park)
 		require.ErrorIs(t, err, net.ErrClosed)
 		require.Nil(t, s.in.busy)
 	})
@@ -201,7 +201,7 @@ func TestBusyReaderHasAnEpollSet(t *testing.T) {
 	go func() { // answers each octet
 		echo := make([]byte, 1)
 		for {
-			if _, err := b.Read(echo, true); err != nil {
+			if _, err := b.Read(echo, Park); err != nil {
 				return
 			}
 			if _, err := b.Write([][]byte{echo}, true); err != nil {
@@ -211,7 +211,7 @@ func TestBusyReaderHasAnEpollSet(t *testing.T) {
 	}()
 	round := func() {
 		put(t, a, "x")
-		_, err := a.Read(octet, true)
+		_, err := a.Read(octet, Park)
 		require.NoError(t, err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); s.in.busy == nil; round() {
@@ -254,12 +254,12 @@ func TestBulkIsNotReported(t *testing.T) {
 	wait()
 	require.True(t, s.in.reports, "it waits again, and is told")
 	for range vainTimes {
-		_, err := a.Read(octet, false)
+		_, err := a.Read(octet, NoWait)
 		require.ErrorIs(t, err, ErrAgain)
 	}
 	require.False(t, s.in.reports, "nor is one told that polls")
 	put(t, b, "y")
-	_, err := a.Read(octet, true)
+	_, err := a.Read(octet, Park)
 	require.NoError(t, err)
 }
 
@@ -308,7 +308,7 @@ func TestReaderAndWriterWaitForOnePoller(t *testing.T) {
 	go func() {
 		n, buf := 0, make([]byte, 1<<20)
 		for n < lot {
-			m, err := b.Read(buf, true)
+			m, err := b.Read(buf, Park)
 			if err != nil {
 				break
 			}
@@ -392,7 +392,7 @@ func pingpong(s Stream, first bool, rounds int, done *atomic.Int64) error {
 			}
 		}
 		for left := len(m); !send && left > 0; {
-			n, err := s.Read(m[:left], true)
+			n, err := s.Read(m[:left], Park)
 			if err != nil {
 				return err
 			}

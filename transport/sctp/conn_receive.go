@@ -20,8 +20,8 @@ var stashes = freelist.List[stash]{Keep: 8, New: func() *stash { return new(stas
 
 // Receive hands segments to p, as LLP says. It cannot tell without waiting whether one
 // has come.
-func (c *Conn) Receive(p transport.Placer, wait bool) error {
-	if !wait {
+func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
+	if wait == transport.NoWait {
 		return transport.ErrAgain
 	}
 	defer c.takeRecv()()

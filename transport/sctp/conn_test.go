@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // TestEndOfASessionIsToldToWhoeverReceives, once it has come to that and ever after.
@@ -27,18 +29,18 @@ func TestEndOfASessionIsToldToWhoeverReceives(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, f := active(t)
 				received := make(chan error)
-				go func() { received <- c.Receive(&collector{want: 1}, true) }()
+				go func() { received <- c.Receive(&collector{want: 1}, transport.Park) }()
 				synctest.Wait()
 				v.end(c)
 				require.ErrorIs(t, <-received, v.want, "it was parked")
-				require.ErrorIs(t, c.Receive(&collector{want: 1}, true), v.want)
+				require.ErrorIs(t, c.Receive(&collector{want: 1}, transport.Park), v.want)
 				require.True(t, c.Append([]byte("x"), nil, true))
 				require.ErrorIs(t, c.Flush(true), v.want)
 				f.wantSent(t, "17 0001 0004")
 
 				require.NoError(t, c.Close(), "the first end stays")
 				c.Abort(errors.New("another"))
-				require.ErrorIs(t, c.Receive(&collector{want: 1}, true), v.want)
+				require.ErrorIs(t, c.Receive(&collector{want: 1}, transport.Park), v.want)
 				f.wantSent(t)
 				close(f.lost)
 				synctest.Wait()
@@ -117,7 +119,7 @@ func TestDiscardKeepsTheEnd(t *testing.T) {
 		f.says(16, "0001 41")
 		f.says(17, "0002 0004")
 		require.ErrorIs(t, c.Discard(), io.EOF)
-		require.ErrorIs(t, c.Receive(&collector{want: 1}, true), errDiscarded)
+		require.ErrorIs(t, c.Receive(&collector{want: 1}, transport.Park), errDiscarded)
 		require.NoError(t, c.Close())
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -80,7 +81,7 @@ func (p *pair) works() {
 		require.True(p, way[0].Append([]byte("seg"), [][]byte{[]byte("ment")}, true))
 		require.NoError(p, way[0].Flush(true))
 		got := &segments{want: 1}
-		require.NoError(p, way[1].Receive(got, true))
+		require.NoError(p, way[1].Receive(got, transport.Park))
 		require.Equal(p, []string{"segment"}, got.got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	pion "github.com/pion/sctp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -79,7 +80,7 @@ func sessionMover(b *testing.B) mover {
 	segment := make([]byte, benchmarkSize)
 	return func(messages int) {
 		received := make(chan error, 1)
-		go func() { received <- server.Receive(&counter{left: messages}, true) }()
+		go func() { received <- server.Receive(&counter{left: messages}, transport.Park) }()
 		for range messages {
 			for !client.Append(segment, nil, true) {
 				require.NoError(b, client.Flush(true))

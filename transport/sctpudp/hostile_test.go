@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -93,7 +94,7 @@ func (p *pair) works() {
 		require.True(p, d[0].Append([]byte("segment"), nil, true))
 		require.NoError(p, d[0].Flush(true))
 		o := &one{want: 1}
-		require.NoError(p, d[1].Receive(o, true))
+		require.NoError(p, d[1].Receive(o, transport.Park))
 		require.Equal(p, []string{"segment"}, o.got)
 	}
 }

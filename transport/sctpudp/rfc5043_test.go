@@ -102,9 +102,9 @@ func TestSCTP_5_22_DataOnAStreamThatIsNotThere(t *testing.T) {
 	require.NoError(t, s.attach())
 	_, err := s.pion.Write([]byte("anything"))
 	require.NoError(t, err)
-	err = p.server.Receive(&one{want: 1}, true)
+	err = p.server.Receive(&one{want: 1}, transport.Park)
 	require.ErrorIs(t, err, errStream)
-	require.ErrorIs(t, p.client.Receive(&one{want: 1}, true), syscall.ECONNRESET)
+	require.ErrorIs(t, p.client.Receive(&one{want: 1}, transport.Park), syscall.ECONNRESET)
 }
 
 // TestSCTP_6_43_MessagesOnTheWire: unordered, unfragmented, and with their PPID.
@@ -165,7 +165,7 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 	for range 3 * maxStreams / 100 {
 		client, server := p.session(t.Context())
 		require.NoError(t, client.Close())
-		require.ErrorContains(t, server.Receive(&one{want: 1}, true), "EOF")
+		require.ErrorContains(t, server.Receive(&one{want: 1}, transport.Park), "EOF")
 		require.NoError(t, server.Close())
 		require.Eventually(t, func() bool {
 			for _, a := range p.c.pool.Associations() {
@@ -194,7 +194,7 @@ func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	client, _ := p.session(t.Context())
 	start := time.Now()
 	require.NoError(t, l.e.pc.Close()) // nobody answers any more
-	err = client.Receive(&one{want: 1}, true)
+	err = client.Receive(&one{want: 1}, transport.Park)
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var fault *transport.Fault
 	require.False(t, errors.As(err, &fault))

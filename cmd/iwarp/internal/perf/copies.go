@@ -158,7 +158,7 @@ func takeWrites(s *inWitness, table *stag.Table) error {
 		Receives: noReceives{}, Events: noEvents{},
 	})
 	s.established()
-	if err := conn.Receive(s, true); !errors.Is(err, io.EOF) { // it never stops before the end
+	if err := conn.Receive(s, transport.Park); !errors.Is(err, io.EOF) { // it never stops before the end
 		return err
 	}
 	return nil

@@ -73,7 +73,7 @@ func (s *inWitness) Settle() transport.Stream {
 	return s
 }
 
-func (s *inWitness) Read(p []byte, wait bool) (int, error) {
+func (s *inWitness) Read(p []byte, wait transport.Wait) (int, error) {
 	n, err := s.Stream.Read(p, wait)
 	if n > 0 {
 		s.reads = append(s.reads, arrival{s.came, n, addressOf(p).from})
