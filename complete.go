@@ -193,7 +193,7 @@ func (w *waiter) sleep(ctx context.Context) bool {
 	qp := w.qp
 	qp.tx.park()
 	defer qp.tx.unpark()
-	qp.rx.serve(ctx, w, qp.sendCQ.busyPoll())
+	qp.rx.serve(ctx, w, qp.sendCQ.waitPlan())
 	select {
 	case <-w.done:
 	case <-ctx.Done():

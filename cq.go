@@ -6,8 +6,8 @@ import (
 	"iter"
 	"net"
 	"sync"
-	"sync/atomic"
-	"time"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A CQ is a completion queue: work requests of its QPs end here, those of one queue
@@ -43,8 +43,7 @@ type CQ struct {
 	overflowed bool
 	closed     bool
 	waiters    []*cqWaiter // parked, the oldest first
-
-	spin atomic.Int64 // nanoseconds: SetBusyPoll; a setting of its own
+	plan       waitPlan    // SetBusyPoll, SetWaitMode
 }
 
 const cqInitial = 16
@@ -73,7 +72,9 @@ var errCQClosed = fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
 
 // newCQ makes a CQ that counts towards no limit: one of a QP whose user named none goes
 // with the QP.
-func newCQ(r *RNIC, depth int) *CQ { return &CQ{rnic: r, depth: depth} }
+func newCQ(r *RNIC, depth int) *CQ {
+	return &CQ{rnic: r, depth: depth, plan: waitPlan{sleep: transport.Park}}
+}
 
 // Resize gives the CQ room for depth entries, more or fewer than before. It fails, and
 // changes nothing, if that is not within Limits.MaxCQDepth, or less than there are
@@ -99,15 +100,6 @@ func (cq *CQ) Resize(depth int) error {
 	}
 	return nil
 }
-
-// SetBusyPoll has Wait, and the blocking helpers, poll the connection for at most d
-// before they sleep. That takes a processor meanwhile and saves the time that waking up
-// takes: worth it for short answers on a machine with processors to spare. It works
-// where all queues of the CQ are one QP's, on a TCP connection. 0, the default: they
-// sleep at once.
-func (cq *CQ) SetBusyPoll(d time.Duration) { cq.spin.Store(int64(d)) }
-
-func (cq *CQ) busyPoll() time.Duration { return time.Duration(cq.spin.Load()) }
 
 // Poll moves at most len(dst) completions to dst, the oldest first, and tells how
 // many. It never blocks.

@@ -567,3 +567,22 @@ func TestWaitEndsWithTheRNIC(t *testing.T) {
 		require.ErrorIs(t, err, net.ErrClosed)
 	})
 }
+
+// TestWaitModeWhereNoConnectionBlocks: the waiter parks.
+func TestWaitModeWhereNoConnectionBlocks(t *testing.T) {
+	client, server := connect(t, pairConfig{network: "pipe"})
+	ctx := testContext(t)
+	cq := server.qp.RecvCQ()
+	cq.SetWaitMode(WaitBlock)
+	require.NoError(t, server.qp.PostRecv(RecvWR{}, RecvWR{}))
+	for range 2 {
+		require.NoError(t, client.qp.Send(ctx))
+		n, err := cq.Wait(ctx, make([]WC, 1))
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	short, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := cq.Wait(short, make([]WC, 1))
+	require.ErrorIs(t, err, context.Canceled)
+}

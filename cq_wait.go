@@ -3,7 +3,65 @@ package iwarp
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
 )
+
+// A waitPlan is how a goroutine waits that receives meanwhile: it polls for a time, and then
+// sleeps.
+type waitPlan struct {
+	poll  time.Duration
+	sleep transport.Wait // Park or Block
+}
+
+// SetBusyPoll has Wait, and the blocking helpers, poll the connection for at most d
+// before they sleep. That takes a processor meanwhile and saves the time that waking up
+// takes: worth it for short answers on a machine with processors to spare. It works
+// where all queues of the CQ are one QP's, on a TCP connection. 0, the default: they
+// sleep at once.
+func (cq *CQ) SetBusyPoll(d time.Duration) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	cq.plan.poll = d
+}
+
+// A WaitMode is how a goroutine sleeps that waits for a completion.
+type WaitMode int
+
+const (
+	// WaitPark: the goroutine parks in the Go runtime, as in package net. It takes no thread of
+	// the operating system, so any number may wait.
+	WaitPark WaitMode = iota
+	// WaitBlock: the goroutine sleeps in the kernel, in ppoll(2), and its thread with it. The
+	// kernel wakes that thread itself, and not one of the runtime that then finds the goroutine,
+	// so what comes is seen some microseconds sooner. Each connection on which a goroutine
+	// sleeps so takes a thread and a descriptor (an eventfd, by which a context that ends, a
+	// close, or another goroutine's completion wakes it), until the connection is idle or closed.
+	// It is for a few goroutines that a program dedicates to waiting. Where GOMAXPROCS is no more
+	// than their number, others run only once the runtime's monitor has noticed that they sleep,
+	// which takes from 20 us to 10 ms.
+	WaitBlock
+)
+
+// SetWaitMode chooses how Wait, and the blocking helpers, sleep from now on. WaitBlock works
+// where SetBusyPoll does: all queues of the CQ are one QP's, on a TCP connection, on Linux, and no
+// other goroutine receives for that QP. Everywhere else they park. A goroutine that sleeps
+// already is not disturbed. The two settings go together: first they poll, then they sleep.
+func (cq *CQ) SetWaitMode(m WaitMode) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	cq.plan.sleep = transport.Park
+	if m == WaitBlock {
+		cq.plan.sleep = transport.Block
+	}
+}
+
+func (cq *CQ) waitPlan() waitPlan {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return cq.plan
+}
 
 // A cqWaiter is a goroutine parked in Wait or WaitSolicited.
 type cqWaiter struct {
@@ -40,7 +98,7 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 	}
 	for {
 		cq.mu.Lock()
-		sole, closed := cq.sole, cq.closed
+		sole, closed, plan := cq.sole, cq.closed, cq.plan
 		tx := cq.sender(solicited)
 		n := 0
 		if cq.has(solicited) {
@@ -62,7 +120,7 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 		if tx != nil {
 			tx.park()
 		}
-		err := cq.sleep(ctx, solicited, sole)
+		err := cq.sleep(ctx, solicited, sole, plan)
 		if tx != nil {
 			tx.unpark()
 		}
@@ -83,8 +141,8 @@ func (cq *CQ) sender(solicited bool) *sender {
 
 // sleep returns when the caller should look again. It receives meanwhile if all queues
 // are those of sole.
-func (cq *CQ) sleep(ctx context.Context, solicited bool, sole *QP) error {
-	if sole != nil && sole.rx.serve(ctx, cq.wish(solicited), cq.busyPoll()) {
+func (cq *CQ) sleep(ctx context.Context, solicited bool, sole *QP, plan waitPlan) error {
+	if sole != nil && sole.rx.serve(ctx, cq.wish(solicited), plan) {
 		if err := ctx.Err(); err != nil && !cq.wish(solicited).granted() {
 			return err
 		}

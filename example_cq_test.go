@@ -129,6 +129,26 @@ func ExampleCQ_SetBusyPoll() {
 	// Output: 3 round trips
 }
 
+// A ping-pong that would rather have a thread of its own than the microseconds that the Go
+// scheduler takes to wake a goroutine. Blocking works over TCP on Linux; elsewhere the
+// goroutine parks.
+func ExampleCQ_SetWaitMode() {
+	ctx := context.Background()
+	rnic := must(iwarp.Open(nil))
+	defer rnic.Close()
+	pd := must(rnic.AllocPD())
+	listener := must(rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil))
+	go func() { must(must(listener.Accept(ctx)).Accept(ctx, &iwarp.QPConfig{PD: pd})) }()
+	qp := must(rnic.Dial(ctx, "tcp", listener.Addr().String(), &iwarp.QPConfig{PD: pd}))
+
+	qp.SendCQ().SetWaitMode(iwarp.WaitBlock)
+	for range 3 {
+		check(qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{})) // there and back
+	}
+	fmt.Println(qp.Stats().Sent.ReadRequest.Messages, "round trips")
+	// Output: 3 round trips
+}
+
 // A CQ outlives its queue pairs; closing it ends the loops that wait for it.
 func ExampleCQ_Close() {
 	rnic := must(iwarp.Open(nil))

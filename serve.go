@@ -63,10 +63,10 @@ type serving struct {
 }
 
 // serve receives in the goroutine of somebody who waits, until w is granted or ctx
-// ends; before it parks it polls for the time of poll. It reports false, having done
-// nothing, if the right to receive is not free or ctx has ended; w need not be granted
-// if the right is lost on the way.
-func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
+// ends; meanwhile it waits by plan. It reports false, having done nothing, if the right to
+// receive is not free or ctx has ended; w need not be granted if the right is lost on the
+// way.
+func (x *receiver) serve(ctx context.Context, w wish, plan waitPlan) bool {
 	if ctx.Err() != nil || !x.hold(ctx) {
 		return false
 	}
@@ -76,13 +76,13 @@ func (x *receiver) serve(ctx context.Context, w wish, poll time.Duration) bool {
 	}
 	held := true
 	for held && !x.satisfied() && !x.lingers.Load() && !x.qp.dead() {
-		if poll > 0 {
-			held = x.poll(poll)
+		if plan.poll > 0 {
+			held = x.poll(plan.poll)
 			if !held || x.satisfied() {
 				break
 			}
 		}
-		err := x.qp.llp.Receive(x, transport.Park)
+		err := x.qp.llp.Receive(x, plan.sleep)
 		x.tend()
 		held = x.received(err)
 	}

@@ -90,6 +90,10 @@ const (
 	NoWait Wait = iota
 	// Park: its goroutine waits, as in package net, and no thread with it.
 	Park
+	// Block: its goroutine sleeps in the kernel with its thread, which is woken sooner. It takes
+	// an eventfd until Disarm, Close, or the next call that parks. A connection that cannot do
+	// so parks: any but TCP over Linux.
+	Block
 )
 
 // Caps tells what an LLP promises beyond the contract.

@@ -25,11 +25,11 @@ func (s *rawStream) Read(p []byte, wait Wait) (int, error) {
 	var err error
 	switch {
 	case wait != NoWait && s.in.reports: // it makes the first attempt itself
-		err = s.in.wait()
+		err = s.in.wait(wait)
 	case s.tryRead() || wait == NoWait:
 		s.in.attempted(r.n)
 	default:
-		err = s.in.wait()
+		err = s.in.wait(wait)
 	}
 	r.buf = nil
 	if err != nil {

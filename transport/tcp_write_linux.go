@@ -43,7 +43,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 		err = ErrAgain
 		if wait {
 			s.silence.wrote()
-			err = s.out.wait()
+			err = s.out.wait(Park)
 		}
 	}
 	iovecPool.Put(w.iov)

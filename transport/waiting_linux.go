@@ -43,21 +43,24 @@ type waiting struct {
 
 	mu    sync.Mutex
 	state waitState
-	busy  *epollSet // not nil: where to wait
+	busy  *epollSet // not nil: where to park
+	event *eventFD  // not nil: what ends a wait in the kernel
 }
 
 // A waitState is where the goroutine is, and whether it has been told to return. The
 // transitions:
 //
-//	state     begin            wake              close             end
-//	idle      inPoller, inSet  woken             closed, drop      -
-//	woken     idle, ErrWoken   -                 closed, drop      -
-//	inPoller  -                called, tell      closed, tell      idle
-//	inSet     -                called, interrupt closed, interrupt idle
-//	called    -                -                 closed            idle, ErrWoken; woken if it is done
-//	closed    closed           -                 -                 closed, drop
+//	state     begin             wake               close              end
+//	idle      inPoller, inSet,  woken              closed, drop       -
+//	          or inKernel
+//	woken     idle, ErrWoken    -                  closed, drop       -
+//	inPoller  -                 called, tell       closed, tell       idle
+//	inSet     -                 called, interrupt  closed, interrupt  idle
+//	inKernel  -                 called, interrupt  closed, interrupt  idle
+//	called    -                 -                  closed             idle, ErrWoken; woken if it is done
+//	closed    closed            -                  -                  closed, drop
 //
-// "tell" and "interrupt" end the wait; "drop" closes the epoll set.
+// "tell" and "interrupt" end the wait; "drop" closes the epoll set and the eventfd.
 type waitState uint8
 
 const (
@@ -65,6 +68,7 @@ const (
 	woken                     // it does not wait, and the next wait must not begin
 	inPoller                  // on a channel, until the Poller tells: no descriptor is needed
 	inSet                     // in the runtime's poller, with an epoll set of its own: quicker
+	inKernel                  // in ppoll(2), with its thread
 	called                    // waiting, and told to return
 	closed                    // for good
 )
@@ -91,9 +95,9 @@ const (
 
 // wait waits until an attempt is not in vain; the caller has made one that was, unless
 // the epoll set reports. ErrWoken: wake was called.
-func (w *waiting) wait() error {
+func (w *waiting) wait(how Wait) error {
 	for {
-		done, err := w.once()
+		done, err := w.once(how)
 		if done || err != nil {
 			return err
 		}
@@ -104,8 +108,8 @@ func (w *waiting) wait() error {
 }
 
 // once waits until there is something to try. done: an attempt was made, and not in vain.
-func (w *waiting) once() (done bool, err error) {
-	state, err := w.begin()
+func (w *waiting) once(how Wait) (done bool, err error) {
+	state, err := w.begin(how)
 	if err != nil {
 		return false, err
 	}
@@ -117,6 +121,8 @@ func (w *waiting) once() (done bool, err error) {
 		w.report(w.dir.epollEvents())
 		w.vain = 0
 		done = w.busy.raw.Read(w.park) == nil // else wake or close was called
+	case inKernel:
+		w.sleep(w.event.fd, nil)
 	default: // closed
 	}
 	return done, w.end(done, time.Duration(now()-began))
@@ -125,22 +131,23 @@ func (w *waiting) once() (done bool, err error) {
 // untilTold waits until the Poller tells; if it cannot, for a moment.
 func (w *waiting) untilTold() {
 	if !w.watch.await(w) {
-		w.doze()
+		limit := unix.NsecToTimespec(int64(time.Millisecond))
+		w.sleep(-1, &limit)
 		return
 	}
 	<-w.told
 	w.watch.forget(w)
 }
 
-// doze waits for a millisecond at most.
-func (w *waiting) doze() {
+// sleep waits with its thread until the socket is ready, or event, which may be -1 for none,
+// or the time is over. It tells the scheduler.
+func (w *waiting) sleep(event int, limit *unix.Timespec) {
 	if !w.sock.hold() {
 		return
 	}
 	defer w.sock.drop()
-	fds := []unix.PollFd{{Fd: int32(w.sock.fd), Events: w.dir.pollEvents()}}
-	limit := unix.NsecToTimespec(int64(time.Millisecond))
-	_, _ = unix.Ppoll(fds, &limit, nil) // fails only if a signal came
+	fds := []unix.PollFd{{Fd: int32(w.sock.fd), Events: w.dir.pollEvents()}, {Fd: int32(event), Events: unix.POLLIN}}
+	_, _ = unix.Ppoll(fds, limit, nil) // fails only if a signal came
 }
 
 // tell ends a wait that the Poller has been asked to end.
@@ -180,8 +187,8 @@ func (w *waiting) attempted(n int) {
 	}
 }
 
-// begin tells how to wait: inPoller or inSet. closed: not at all.
-func (w *waiting) begin() (waitState, error) {
+// begin tells where to wait. closed: not at all.
+func (w *waiting) begin(how Wait) (waitState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -189,7 +196,9 @@ func (w *waiting) begin() (waitState, error) {
 		w.state = idle
 		return idle, ErrWoken
 	case w.state == closed:
-	case w.isBusy():
+	case how == Block && w.mayBlock():
+		w.state = inKernel
+	case how != Block && w.isBusy():
 		w.state = inSet
 	default:
 		if w.told == nil {
@@ -200,9 +209,25 @@ func (w *waiting) begin() (waitState, error) {
 	return w.state, nil
 }
 
-// isBusy reports whether the goroutine has an epoll set. A writer has none: it would not
-// last from one Write to the next. mu is held.
+// mayBlock reports whether there is an eventfd. mu is held.
+func (w *waiting) mayBlock() bool {
+	if w.event != nil {
+		return true
+	}
+	w.dropSet()
+	w.reports = false
+	event := new(eventFD)
+	if event.open() != nil {
+		return false
+	}
+	w.event = event
+	return true
+}
+
+// isBusy reports whether there is an epoll set. A writer has none: it would not last from
+// one Write to the next. mu is held.
 func (w *waiting) isBusy() bool {
+	w.dropEvent()
 	if w.busy != nil || w.dir == outward || w.brief < busyTimes {
 		return w.busy != nil
 	}
@@ -219,7 +244,7 @@ func (w *waiting) isBusy() bool {
 	}
 	w.busy = set
 	if !set.control(unix.EPOLL_CTL_ADD, w.sock, 0) {
-		w.drop()
+		w.dropSet()
 	}
 	return w.busy != nil
 }
@@ -233,12 +258,15 @@ func (w *waiting) end(done bool, took time.Duration) error {
 	} else {
 		w.brief = 0
 	}
-	if w.state == closed || took >= long {
-		w.reports = false
+	switch {
+	case w.state == closed:
 		w.drop()
+	case took >= long:
+		w.dropSet()
 	}
-	if w.state == called && w.busy != nil {
-		w.busy.resume()
+	w.reports = w.reports && w.busy != nil
+	if w.state == called {
+		w.resume()
 	}
 	switch {
 	case w.state == closed: // the next attempt tells
@@ -253,8 +281,30 @@ func (w *waiting) end(done bool, took time.Duration) error {
 	return nil
 }
 
-// drop closes the epoll set, if there is one. mu is held.
+// resume takes back what leave did. mu is held.
+func (w *waiting) resume() {
+	if w.busy != nil {
+		w.busy.resume()
+	}
+	if w.event != nil {
+		w.event.resume()
+	}
+}
+
+// drop closes what it takes to wait. mu is held.
 func (w *waiting) drop() {
+	w.dropSet()
+	w.dropEvent()
+}
+
+func (w *waiting) dropEvent() {
+	if w.event != nil {
+		w.event.close()
+		w.event = nil
+	}
+}
+
+func (w *waiting) dropSet() {
 	if w.busy != nil {
 		_ = w.busy.close() // of an epoll set never fails
 		w.busy = nil
@@ -262,7 +312,8 @@ func (w *waiting) drop() {
 	}
 }
 
-// release closes the epoll set. The caller might wait, and now leaves that to the Poller.
+// release closes what it takes to wait. The caller might wait, and now leaves that to the
+// Poller.
 func (w *waiting) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -277,7 +328,7 @@ func (w *waiting) wake() {
 	switch w.state {
 	case idle:
 		w.state = woken
-	case inPoller, inSet:
+	case inPoller, inSet, inKernel:
 		w.leave(called)
 	case woken, called, closed:
 	}
@@ -288,7 +339,7 @@ func (w *waiting) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch w.state {
-	case inPoller, inSet:
+	case inPoller, inSet, inKernel:
 		w.leave(closed)
 	case idle, woken:
 		w.drop()
@@ -300,9 +351,12 @@ func (w *waiting) close() {
 
 // leave has the waiting goroutine return. mu is held.
 func (w *waiting) leave(to waitState) {
-	if w.state == inSet {
+	switch w.state {
+	case inSet:
 		w.busy.interrupt()
-	} else {
+	case inKernel:
+		w.event.interrupt()
+	default:
 		w.tell()
 	}
 	w.state = to

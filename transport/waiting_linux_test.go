@@ -31,21 +31,31 @@ func (w *waiting) becomes(t *testing.T, there waitState, expectation string) {
 	}, 5*time.Second, 100*time.Microsecond, expectation)
 }
 
-// goesTo has the next wait of s's reader be in that state.
-func (s *rawStream) goesTo(there waitState) {
+// reads begins to read an octet. If it waits it does so there.
+func (s *rawStream) reads(there waitState) <-chan readResult {
 	s.in.release()
-	if there == inSet {
+	how := Park
+	switch there {
+	case inSet:
 		s.in.brief = busyTimes
+	case inKernel:
+		how = Block
+	default:
 	}
+	read := make(chan readResult, 1)
+	go func() {
+		n, err := s.Read(make([]byte, 1), how)
+		read <- readResult{n, err}
+	}()
+	return read
 }
 
 // eachWait runs a test over each way to wait.
 func eachWait(t *testing.T, test func(t *testing.T, s *rawStream, there waitState, far Stream)) {
-	for there, name := range map[waitState]string{inPoller: "Poller", inSet: "epoll set"} {
+	for there, name := range map[waitState]string{inPoller: "Poller", inSet: "epoll set", inKernel: "ppoll"} {
 		t.Run(name, func(t *testing.T) {
 			a, b := pollerPair(t, newPoller(t))
 			s := a.(*rawStream)
-			s.goesTo(there)
 			test(t, s, there, b)
 		})
 	}
@@ -54,14 +64,12 @@ func eachWait(t *testing.T, test func(t *testing.T, s *rawStream, there waitStat
 func TestWaitEndsWhenSomethingComes(t *testing.T) {
 	eachWait(t, func(t *testing.T, s *rawStream, there waitState, far Stream) {
 		for range 3 {
-			s.goesTo(there)
-			read := readAsync(s, make([]byte, 1))
+			read := s.reads(there)
 			s.waits(t, there, "nothing has come")
 			put(t, far, "x")
 			require.NoError(t, (<-read).err)
 		}
-		s.goesTo(there)
-		read := readAsync(s, make([]byte, 1))
+		read := s.reads(there)
 		s.waits(t, there, "nothing has come")
 		require.NoError(t, far.CloseWrite())
 		require.ErrorIs(t, (<-read).err, io.EOF, "the end of the stream counts, too")
@@ -75,16 +83,14 @@ func TestWakeEndsOneWait(t *testing.T) {
 				s.Wake()
 				s.Wake()
 			}
-			s.goesTo(there)
-			read := readAsync(s, make([]byte, 1))
+			read := s.reads(there)
 			if during {
 				s.waits(t, there, "it waits")
 				s.Wake()
 				s.Wake()
 			}
 			require.ErrorIs(t, (<-read).err, ErrWoken)
-			s.goesTo(there)
-			read = readAsync(s, make([]byte, 1))
+			read = s.reads(there)
 			s.waits(t, there, "the next wait begins, and is not ended")
 			put(t, far, "x")
 			require.NoError(t, (<-read).err)
@@ -96,8 +102,7 @@ func TestWakeIsNotLostHoweverItComes(t *testing.T) {
 	eachWait(t, func(t *testing.T, s *rawStream, there waitState, far Stream) {
 		var delay atomic.Int64
 		for round := range 1000 {
-			s.goesTo(there)
-			read := readAsync(s, make([]byte, 1))
+			read := s.reads(there)
 			for range round % 200 * 50 { // before the wait begins, as it does, or after
 				delay.Add(1)
 			}
@@ -112,7 +117,7 @@ func TestWakeIsNotLostHoweverItComes(t *testing.T) {
 
 func TestCloseEndsAllWaits(t *testing.T) {
 	eachWait(t, func(t *testing.T, s *rawStream, there waitState, far Stream) {
-		read := readAsync(s, make([]byte, 1))
+		read := s.reads(there)
 		s.waits(t, there, "the reader waits")
 		written := make(chan error, 1)
 		go func() {
@@ -130,13 +135,15 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		require.ErrorIs(t, <-written, net.ErrClosed)
 		require.Equal(t, int64(socketClosed), s.sock.users.Load(), "the descriptor is closed")
 		require.Nil(t, s.in.busy, "and the epoll set")
+		require.Nil(t, s.in.event, "or the eventfd")
 	})
 	eachWait(t, func(t *testing.T, s *rawStream, there waitState, far Stream) {
-		read := readAsync(s, make([]byte, 1))
+		read := s.reads(there)
 		s.waits(t, there, "the reader waits")
 		require.NoError(t, s.Close())
 		require.ErrorIs(t, (<-read).err, net.ErrClosed)
 		require.Nil(t, s.in.busy, "the waiting goroutine has closed it")
+		require.Nil(t, s.in.event, "or this")
 		require.Zero(t, s.watch.poller.busy.Load())
 	})
 }
@@ -144,7 +151,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 // TestWakeAndCloseMeet: whichever the reader finds, it does not wait any more.
 func TestWakeAndCloseMeet(t *testing.T) {
 	eachWait(t, func(t *testing.T, s *rawStream, there waitState, far Stream) {
-		read := readAsync(s, make([]byte, 1))
+		read := s.reads(there)
 		s.waits(t, there, "the reader waits")
 		s.in.mu.Lock()
 		s.in.leave(called) // it cannot go on before both have come
@@ -178,8 +185,7 @@ func TestIdleReaderTakesNoDescriptor(t *testing.T) {
 	put(t, b, "x")
 	require.NoError(t, (<-read).err)
 
-	s.goesTo(inSet)
-	read = readAsync(a, make([]byte, 1))
+	read = s.reads(inSet)
 	s.waits(t, inSet, "one that is busy")
 	require.Equal(t, before+1, descriptors(t), "has an epoll set")
 	put(t, b, "x")
@@ -191,6 +197,36 @@ func TestIdleReaderTakesNoDescriptor(t *testing.T) {
 	require.Zero(t, p.busy.Load())
 	put(t, b, "x")
 	ready.want(t, "which tells what comes")
+}
+
+func TestReaderThatBlocksHasAnEventFD(t *testing.T) {
+	a, b := pollerPair(t, newPoller(t))
+	s := a.(*rawStream)
+	before := descriptors(t)
+	waits := func(there waitState, more int, expectation string) {
+		how := Park
+		if there == inKernel {
+			how = Block
+		}
+		read := make(chan readResult, 1)
+		go func() {
+			n, err := a.Read(make([]byte, 1), how)
+			read <- readResult{n, err}
+		}()
+		s.waits(t, there, "it waits")
+		require.Equal(t, before+more, descriptors(t), expectation)
+		put(t, b, "x")
+		require.NoError(t, (<-read).err)
+	}
+	waits(inPoller, 0, "nothing is needed to park")
+	waits(inKernel, 1, "an eventfd is, to block")
+	waits(inKernel, 1, "and one is enough")
+	waits(inPoller, 0, "it is closed when the reader parks")
+	s.in.brief = busyTimes
+	waits(inSet, 1, "a busy reader has an epoll set")
+	waits(inKernel, 1, "which makes way for an eventfd")
+	a.Disarm()
+	require.Equal(t, before, descriptors(t), "no idle connection keeps one")
 }
 
 func TestBusyReaderHasAnEpollSet(t *testing.T) {
@@ -237,21 +273,19 @@ func TestBulkIsNotReported(t *testing.T) {
 	a, b := pollerPair(t, newPoller(t))
 	s := a.(*rawStream)
 	octet := make([]byte, 1)
-	wait := func() {
-		read := readAsync(a, octet)
+	wait := func(read <-chan readResult) {
 		s.waits(t, inSet, "it waits")
 		put(t, b, "x")
 		require.NoError(t, (<-read).err)
 	}
-	s.goesTo(inSet)
-	wait()
+	wait(s.reads(inSet))
 	require.True(t, s.in.reports, "a reader that waits again for a little is told at once")
 
 	s.in.attempted(aLot - 1)
 	require.True(t, s.in.reports)
 	s.in.attempted(aLot)
 	require.False(t, s.in.reports, "but not one to whom a lot comes")
-	wait()
+	wait(readAsync(a, octet))
 	require.True(t, s.in.reports, "it waits again, and is told")
 	for range vainTimes {
 		_, err := a.Read(octet, NoWait)
@@ -267,13 +301,13 @@ func TestBulkIsNotReported(t *testing.T) {
 func TestWakeOfAReaderThatHasReadIsLeftToTheNext(t *testing.T) {
 	a, _ := pollerPair(t, newPoller(t))
 	s := a.(*rawStream)
-	s.goesTo(inSet)
+	s.in.brief = busyTimes
 	s.in.try = func() bool {
 		s.Wake()
 		return true
 	}
-	require.NoError(t, s.in.wait())
-	require.ErrorIs(t, s.in.wait(), ErrWoken)
+	require.NoError(t, s.in.wait(Park))
+	require.ErrorIs(t, s.in.wait(Park), ErrWoken)
 }
 
 func TestWaitsWithoutAPoller(t *testing.T) {
@@ -332,11 +366,10 @@ func TestNoDescriptorIsKept(t *testing.T) {
 		var all []*rawStream
 		p := newPoller(t)
 		for i := range 20 {
-			there := []waitState{inPoller, inSet}[i%2]
+			there := []waitState{inPoller, inSet, inKernel}[i%3]
 			ac, bc := tcpPair(t)
 			a, b := settled(ac, p).(*rawStream), settled(bc, p).(*rawStream)
-			a.goesTo(there)
-			read := readAsync(a, make([]byte, 1))
+			read := a.reads(there)
 			a.waits(t, there, "it waits")
 			put(t, b, "x")
 			require.NoError(t, (<-read).err)
@@ -344,7 +377,7 @@ func TestNoDescriptorIsKept(t *testing.T) {
 		}
 		for i, s := range all {
 			require.NoError(t, s.Close())
-			if i%3 == 0 {
+			if i%4 == 0 {
 				s.Disarm()
 			}
 		}

@@ -92,6 +92,7 @@ func TestEveryKindOfWork(t *testing.T) {
 		{"timed atomic", workload{Op: opAtomic, Size: 8, Latency: true}, "tcp"},
 		{"ping-pong", workload{Op: opPingPong, Size: 64, CRC: true}, "tcp"},
 		{"polled ping-pong", workload{Op: opPingPong, Size: 64, Poll: time.Millisecond}, "tcp"},
+		{"blocked ping-pong", workload{Op: opPingPong, Size: 64, Wait: waitBlock}, "tcp"},
 		{"timed read", workload{Op: opRead, Size: 4096, Latency: true}, "tcp"},
 		{"timed write", workload{Op: opWrite, Size: 4096, Latency: true}, "tcp"},
 		{"duplex write", workload{Op: opWrite, Size: 1 << 16, Depth: 4, Duplex: true}, "tcp"},
@@ -179,9 +180,9 @@ func TestStandardSuiteIsComplete(t *testing.T) {
 	}
 	for _, name := range []string{
 		"read_1m_nocrc", "write_1m_nocrc", "write_1m_crc", "read_1m_crc", "read_64m_crc", "write_64m_crc", "cpu_1m_nocrc",
-		"cpu_1m_crc", "write_4k_d32", "read_4k_d32", "send_64b_batch", "pingpong_64b", "pingpong_64b_poll", "read_4k_latency",
+		"cpu_1m_crc", "write_4k_d32", "read_4k_d32", "send_64b_batch", "pingpong_64b", "pingpong_64b_block", "pingpong_64b_poll", "read_4k_latency",
 		"read_1m_http", "read_1m_grpc", "clients_256", "idle_10k", "copies", "allocs_write_1m_nocrc", "allocs_idle_10k",
-		"pingpong_64b_rate", "pingpong_64b_p99", "read_4k_d8_reqresp", "read_4k_d8_shared_reqresp", "read_4k_d32_reqresp",
+		"pingpong_64b_block_rate", "pingpong_64b_block_p99", "read_4k_d8_reqresp", "read_4k_d8_shared_reqresp", "read_4k_d32_reqresp",
 		"read_4k_d32_shared_reqresp", "read_4k_d128_reqresp", "read_4k_d128_shared_reqresp", "read_16k_d8_reqresp",
 		"read_16k_d8_shared_reqresp", "read_64k_d2_reqresp", "read_64k_d2_shared_reqresp", "read_64k_d8_reqresp",
 		"read_64k_d8_shared_reqresp", "busy_4_4k", "busy_16_4k", "busy_64_4k", "busy_4_16k", "busy_16_16k", "busy_64_16k",

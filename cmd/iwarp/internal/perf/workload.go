@@ -19,6 +19,12 @@ const (
 
 var operations = []string{opWrite, opRead, opSend, opPingPong, opImm, opAtomic}
 
+// How a side sleeps that waits for a completion.
+const (
+	waitPark  = "park"
+	waitBlock = "block"
+)
+
 // atomicSize is what an atomic operation works on.
 const atomicSize = 8
 
@@ -39,6 +45,7 @@ type workload struct {
 	ULPDU    int           `json:"ulpdu,omitempty"`
 	Latency  bool          `json:"latency,omitempty"` // one at a time, each timed
 	Poll     time.Duration `json:"poll,omitempty"`    // busy polling of both sides
+	Wait     string        `json:"wait,omitempty"`    // how both sides sleep, "": waitPark
 	Chunk    int           `json:"chunk,omitempty"`   // tcp: octets of one call, 0: the best of chunks
 	Network  string        `json:"network,omitempty"` // iwarp: what it goes over, "": tcp
 	CC       string        `json:"cc,omitempty"`      // congestion control, "": the system's
@@ -75,6 +82,8 @@ func (w *workload) check() error {
 	switch {
 	case !slices.Contains(operations, w.Op):
 		return fmt.Errorf("no operation %q", w.Op)
+	case w.Wait != "" && w.Wait != waitPark && w.Wait != waitBlock:
+		return fmt.Errorf("no way to wait %q", w.Wait)
 	case w.Op == opAtomic && w.Size != atomicSize:
 		return fmt.Errorf("an atomic operation has %d octets, not %d", atomicSize, w.Size)
 	case w.Size < 1 || w.Size > maxSize, w.Region < w.Size || w.Region > maxSize:

@@ -1,0 +1,166 @@
+//go:build linux && !purego
+
+package iwarp
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// eventFDs counts the eventfds that are open.
+func eventFDs(t *testing.T) (n int) {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, f := range all {
+		if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); to == "anon_inode:[eventfd]" {
+			n++
+		}
+	}
+	return n
+}
+
+// waits waits for one completion of cq, in a goroutine.
+func waits(ctx context.Context, cq *CQ) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := cq.Wait(ctx, make([]WC, 1))
+		done <- err
+	}()
+	return done
+}
+
+// blocks has a goroutine wait for one completion of s's receives until it sleeps in the
+// kernel, where want eventfds are then open. A waiter that finds a reader at work parks
+// behind it, and is sent a message.
+func (s *side) blocks(ctx context.Context, peer *QP, want int) <-chan error {
+	s.Helper()
+	for {
+		require.NoError(s, s.qp.PostRecv(RecvWR{}))
+		done := waits(ctx, s.qp.RecvCQ())
+		for range 20 {
+			if eventFDs(s.T) == want {
+				return done
+			}
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(s, ctx.Err(), "it never sleeps")
+		require.NoError(s, peer.Send(ctx))
+		require.NoError(s, <-done)
+	}
+}
+
+// TestBlockedWait ends as every other, and takes an eventfd while the connection is busy.
+func TestBlockedWait(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	client, server := connect(t, pairConfig{})
+	ctx := testContext(t)
+	cq := server.qp.RecvCQ()
+	before := eventFDs(t)
+	none := func(expectation string) {
+		require.Eventually(t, func() bool { return eventFDs(t) == before }, patience, time.Millisecond, expectation)
+	}
+	cq.SetWaitMode(WaitBlock)
+
+	done := server.blocks(ctx, client.qp, before+1)
+	require.NoError(t, client.qp.Send(ctx))
+	require.NoError(t, <-done, "a message ends that")
+
+	short, cancel := context.WithCancel(ctx)
+	done = server.blocks(short, client.qp, before+1)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	none("nothing is kept for an idle connection")
+
+	done = server.blocks(ctx, client.qp, before+1)
+	cq.SetWaitMode(WaitPark)
+	require.NoError(t, client.qp.Send(ctx))
+	require.NoError(t, <-done, "a change of the mode is for the next wait")
+	done = waits(ctx, cq)
+	none("which parks")
+	require.NoError(t, client.qp.Send(ctx))
+	require.NoError(t, <-done)
+
+	cq.SetWaitMode(WaitBlock)
+	done = server.blocks(ctx, client.qp, before+1)
+	require.NoError(t, client.rnic.Close())
+	require.NoError(t, <-done, "the receive is flushed")
+	none("nothing is kept for a closed connection")
+}
+
+// TestManyBlockedWaits: each of many connections has a waiter that sleeps in the kernel.
+func TestManyBlockedWaits(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	const many = 8
+	client, server := newSide(t, nil), newSide(t, nil)
+	ctx := testContext(t)
+	before := eventFDs(t)
+	var peers []*QP
+	var waiting []<-chan error
+	for i := range many {
+		client.connect(server, pairConfig{})
+		server.qp.RecvCQ().SetWaitMode(WaitBlock)
+		waiting = append(waiting, server.blocks(ctx, client.qp, before+i+1))
+		peers = append(peers, client.qp)
+	}
+	for i, peer := range peers {
+		require.NoError(t, peer.Send(ctx))
+		require.NoError(t, <-waiting[i])
+	}
+}
+
+// TestBlockedWaitLeavesTheProcessor to other goroutines, where there is only one.
+func TestBlockedWaitLeavesTheProcessor(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "1")
+	if !alone(t) {
+		return
+	}
+	require.Equal(t, 1, runtime.GOMAXPROCS(0))
+	client, server := connect(t, pairConfig{})
+	ctx := testContext(t)
+	for _, s := range []*side{client, server} {
+		s.qp.RecvCQ().SetWaitMode(WaitBlock)
+		s.qp.SendCQ().SetWaitMode(WaitBlock)
+	}
+	var work atomic.Int64
+	working, stop := context.WithCancel(ctx)
+	go func() {
+		for working.Err() == nil {
+			work.Add(1)
+			runtime.Gosched()
+		}
+	}()
+	echo := make(chan error, 1)
+	const rounds = 50
+	go func() {
+		for range rounds {
+			if _, err := server.qp.Recv(ctx, SGE{}); err != nil {
+				echo <- err
+				return
+			}
+			if err := server.qp.Send(ctx); err != nil {
+				echo <- err
+				return
+			}
+		}
+		echo <- nil
+	}()
+	for range rounds {
+		require.NoError(t, client.qp.Send(ctx))
+		_, err := client.qp.Recv(ctx, SGE{})
+		require.NoError(t, err)
+	}
+	require.NoError(t, <-echo)
+	stop()
+	require.Positive(t, work.Load())
+}
