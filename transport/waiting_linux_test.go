@@ -275,18 +275,31 @@ func TestBulkIsNotReported(t *testing.T) {
 	octet := make([]byte, 1)
 	wait := func(read <-chan readResult) {
 		s.waits(t, inSet, "it waits")
+		require.Eventually(t, func() bool {
+			s.in.mu.Lock()
+			defer s.in.mu.Unlock()
+			return s.in.reports
+		}, 5*time.Second, 100*time.Microsecond, "what it waits for is reported")
 		put(t, b, "x")
 		require.NoError(t, (<-read).err)
 	}
-	wait(s.reads(inSet))
-	require.True(t, s.in.reports, "a reader that waits again for a little is told at once")
-
+	waitBriefly := func() { // a wait that is long has the set closed
+		for deadline := time.Now().Add(30 * time.Second); ; {
+			wait(s.reads(inSet))
+			if s.in.reports {
+				return
+			}
+			require.True(t, time.Now().Before(deadline))
+		}
+	}
+	waitBriefly()
 	s.in.attempted(aLot - 1)
-	require.True(t, s.in.reports)
+	require.True(t, s.in.reports, "a reader to whom little comes will be told again")
 	s.in.attempted(aLot)
 	require.False(t, s.in.reports, "but not one to whom a lot comes")
 	wait(readAsync(a, octet))
-	require.True(t, s.in.reports, "it waits again, and is told")
+
+	waitBriefly()
 	for range vainTimes {
 		_, err := a.Read(octet, NoWait)
 		require.ErrorIs(t, err, ErrAgain)
