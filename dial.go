@@ -183,7 +183,7 @@ func (qp *QP) prepare(ctx context.Context, c net.Conn) (transport.Stream, error)
 	if err := qp.setup(ctx); err != nil {
 		return nil, err
 	}
-	return qp.traced(transport.NewStream(c, qp.rnic.poller), transport.TapOptions{}), nil
+	return qp.traced(qp.rnic.stream(c), transport.TapOptions{}), nil
 }
 
 // traced records what passes s if there is a Trace. A second attempt of Dial adds to
@@ -250,6 +250,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	if fault != nil {
 		qp.fail(fault)
 	}
+	r.logPath(llp)
 	qp.rx.start()
 	qp.kick()
 	if fault != nil {

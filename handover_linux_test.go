@@ -185,6 +185,7 @@ func (f *scriptedLLP) Flush(bool) error                   { return nil }
 func (f *scriptedLLP) Keep()                              {}
 func (f *scriptedLLP) CloseSend() error                   { return nil }
 func (f *scriptedLLP) Caps() transport.Caps               { return transport.Caps{} }
+func (f *scriptedLLP) Path() string                       { return "script" }
 func (f *scriptedLLP) LocalAddr() net.Addr                { return &net.TCPAddr{} }
 func (f *scriptedLLP) RemoteAddr() net.Addr               { return &net.TCPAddr{} }
 

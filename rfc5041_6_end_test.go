@@ -66,7 +66,7 @@ func (s *scriptedSession) Release(clean bool) {
 func (*scriptedSession) Room(<-chan struct{})       {}
 func (*scriptedSession) Acked(<-chan struct{}) bool { return true }
 func (*scriptedSession) MaxMessage() int            { return 1450 }
-func (*scriptedSession) LocalAddr() net.Addr        { return nil }
+func (*scriptedSession) LocalAddr() net.Addr        { return &net.IPAddr{} }
 func (*scriptedSession) RemoteAddr() net.Addr       { return nil }
 
 // says has the peer send what is number ssn of its half of the session.

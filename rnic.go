@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +47,7 @@ type RNIC struct {
 	listeners  map[*Listener]struct{}
 	sessionsOf []*sessions            // the sources, open or not, that still have associations
 	pending    map[io.Closer]struct{} // connections that are being set up
+	slowPaths  map[string]struct{}    // those that were logged
 	exchanges  sync.WaitGroup         // of set-up messages
 }
 
@@ -64,6 +67,12 @@ type Config struct {
 	// CloseTimeout bounds how long QP.Close waits for outstanding work and for the
 	// peer's end: 5 s by default.
 	CloseTimeout time.Duration
+	// PlainIO has every TCP connection driven through package net, by goroutines that park in
+	// the Go runtime, as on systems other than Linux: slower, and with a goroutine for
+	// each idle connection. It is a way out where the system calls of the library's own, and
+	// its poller, are suspected of something. The environment variable IWARP_PLAIN_IO=1 has
+	// the same effect. QPStats.Path tells what a QP uses.
+	PlainIO bool
 	// ListenPacket, if not nil, opens the UDP sockets of network "sctp+udp" in place of
 	// a net.ListenConfig. Its network is "udp".
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
@@ -88,6 +97,7 @@ func Open(cfg *Config) (*RNIC, error) {
 		ended:     make(chan struct{}),
 		listeners: make(map[*Listener]struct{}),
 		pending:   make(map[io.Closer]struct{}),
+		slowPaths: make(map[string]struct{}),
 	}
 	if cfg != nil {
 		r.cfg = *cfg
@@ -97,6 +107,9 @@ func Open(cfg *Config) (*RNIC, error) {
 	}
 	if r.cfg.CloseTimeout <= 0 {
 		r.cfg.CloseTimeout = defaultCloseTimeout
+	}
+	if os.Getenv("IWARP_PLAIN_IO") == "1" {
+		r.cfg.PlainIO = true
 	}
 	r.log = r.cfg.Logger
 	if r.log == nil {
@@ -112,6 +125,33 @@ func Open(cfg *Config) (*RNIC, error) {
 	r.sctp = r.sessionClients()
 	r.attendant.rnic, r.attendant.ring = r, r.attendant.look
 	return r, nil
+}
+
+// stream makes a Stream of a connection.
+func (r *RNIC) stream(c net.Conn) transport.Stream {
+	if r.cfg.PlainIO {
+		return transport.NewPlainStream(c, r.poller)
+	}
+	return transport.NewStream(c, r.poller)
+}
+
+// logPath tells, once for each path, that connections of this RNIC could be driven faster if
+// they were not wrapped, or if the process had descriptors left.
+func (r *RNIC) logPath(llp transport.LLP) {
+	if !transport.HasRawTCP || r.cfg.PlainIO {
+		return
+	}
+	path := llp.Path()
+	if !strings.HasPrefix(path, transport.PathNetConn) {
+		return
+	}
+	r.mu.Lock()
+	_, logged := r.slowPaths[path]
+	r.slowPaths[path] = struct{}{}
+	r.mu.Unlock()
+	if !logged {
+		r.log.Info("connections are driven through package net, not by system calls on a *net.TCPConn", "path", path)
+	}
 }
 
 // Limits returns the limits in force, defaults filled in.

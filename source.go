@@ -125,7 +125,7 @@ func (r *RNIC) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig, g
 		return err
 	}
 	// What has read the Request has nothing more of the connection.
-	o.Trace(func(transport.Stream, []byte) transport.Stream { return transport.NewStream(c, r.poller) })
+	o.Trace(func(transport.Stream, []byte) transport.Stream { return r.stream(c) })
 	return nil
 }
 

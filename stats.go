@@ -11,6 +11,11 @@ type Traffic = rdmap.Traffic
 // QPStats counts what a QP has sent and received, by kind of message. Received
 // octets are counted as they are placed, messages when they are complete.
 type QPStats struct {
+	// Path names how the connection is driven: "raw TCP", by system calls of the library's own;
+	// "net.Conn (*net.TCPConn)", or another type, through the methods of that (see
+	// Config.PlainIO); "TLS"; "pipe"; "sctp" or "sctp+udp".
+	Path string
+
 	Sent, Received OpStats
 	// ReceiveWaits is how often reading stopped because a message found no receive
 	// posted (see QPConfig.RNRWait).
@@ -48,7 +53,7 @@ func (qp *QP) Stats() QPStats {
 		return QPStats{}
 	}
 	s := qp.stream.Stats()
-	stats := QPStats{Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.rx.waits.Load()}
+	stats := QPStats{Path: qp.llp.Path(), Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.rx.waits.Load()}
 	if qp.cfg.SRQ != nil {
 		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.held()
 	}

@@ -276,6 +276,7 @@ func (c *conversation) CloseSend() error                               { return 
 func (c *conversation) Close() error                                   { return nil }
 func (c *conversation) Abort(error)                                    {}
 func (c *conversation) Caps() transport.Caps                           { return transport.Caps{} }
+func (c *conversation) Path() string                                   { return "script" }
 func (c *conversation) LocalAddr() net.Addr                            { return nil }
 func (c *conversation) RemoteAddr() net.Addr                           { return nil }
 

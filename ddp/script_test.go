@@ -222,6 +222,7 @@ func (l *scriptLLP) CloseSend() error                               { l.ended = 
 func (l *scriptLLP) Close() error         { l.ended = append(l.ended, "Close"); return nil }
 func (l *scriptLLP) Abort(error)          { l.ended = append(l.ended, "Abort") }
 func (l *scriptLLP) Caps() transport.Caps { return transport.Caps{Digest: l.digest} }
+func (l *scriptLLP) Path() string         { return "script" }
 func (l *scriptLLP) LocalAddr() net.Addr  { return nil }
 func (l *scriptLLP) RemoteAddr() net.Addr { return nil }
 

@@ -95,6 +95,9 @@ func (c *Conn) Caps() transport.Caps {
 	return transport.Caps{Digest: c.enc.crc, Secure: c.s.Secure()}
 }
 
+// Path is the stream's.
+func (c *Conn) Path() string { return c.s.Path() }
+
 // LocalAddr is the stream's.
 func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
 

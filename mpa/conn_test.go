@@ -306,6 +306,7 @@ func TestConnPassesOnToItsStream(t *testing.T) {
 	c.Wake()
 	require.Equal(t, 1, s.woken)
 	require.Equal(t, transport.Caps{Digest: true, Secure: true}, c.Caps())
+	require.Equal(t, "script", c.Path())
 	require.Equal(t, s.LocalAddr(), c.LocalAddr())
 	require.Equal(t, s.RemoteAddr(), c.RemoteAddr())
 }

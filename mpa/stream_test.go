@@ -86,6 +86,7 @@ func (s *script) CloseWrite() error           { s.ended = true; return nil }
 func (s *script) Close() error                { s.closed++; return nil }
 func (s *script) Abort() error                { s.aborted++; return nil }
 func (s *script) Secure() bool                { return s.secure }
+func (s *script) Path() string                { return "script" }
 func (s *script) LocalAddr() net.Addr         { return &net.TCPAddr{Port: 1} }
 func (s *script) RemoteAddr() net.Addr        { return &net.TCPAddr{Port: 2} }
 

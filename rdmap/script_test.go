@@ -389,5 +389,6 @@ func (l *scriptLLP) CloseSend() error                               { return nil
 func (l *scriptLLP) Close() error                                   { return nil }
 func (l *scriptLLP) Abort(error)                                    {}
 func (l *scriptLLP) Caps() transport.Caps                           { return transport.Caps{Digest: l.digest} }
+func (l *scriptLLP) Path() string                                   { return "script" }
 func (l *scriptLLP) LocalAddr() net.Addr                            { return nil }
 func (l *scriptLLP) RemoteAddr() net.Addr                           { return nil }

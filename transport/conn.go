@@ -3,6 +3,7 @@ package transport
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -21,10 +22,19 @@ import (
 // Read; a TLS handshake must have ended before (see [TLSClient]).
 func NewStream(c net.Conn, p *Poller) Stream {
 	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetNoDelay(true) // segments are whole; a failure shows in the first read
 		if s := newRawStream(t, p); s != nil {
 			return s
 		}
+	}
+	return NewPlainStream(c, p)
+}
+
+// NewPlainStream makes a Stream that drives every connection through its methods, a
+// *net.TCPConn included: for where system calls of this package's own are not wanted. All p,
+// which may be nil, does for it is to watch over the peer (see [SetPeerTimeout]).
+func NewPlainStream(c net.Conn, p *Poller) Stream {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetNoDelay(true) // segments are whole; a failure shows in the first read
 	}
 	return &connStream{conn: c, waker: waker{conn: c}, silence: silenceOf(c, p)}
 }
@@ -120,6 +130,16 @@ func (s *connStream) Abort() error { return abort(s.conn) }
 func (s *connStream) Secure() bool {
 	_, ok := s.conn.(*tls.Conn)
 	return ok
+}
+
+func (s *connStream) Path() string {
+	switch s.conn.(type) {
+	case *tls.Conn:
+		return PathTLS
+	case *pipeConn:
+		return PathPipe
+	}
+	return fmt.Sprintf("%s (%T)", PathNetConn, s.conn)
 }
 
 func (s *connStream) LocalAddr() net.Addr  { return s.conn.LocalAddr() }

@@ -78,6 +78,9 @@ type LLP interface {
 	Abort(cause error)
 
 	Caps() Caps
+	// Path names how the connection is driven, for an operator: what Stream.Path returns, or
+	// the network of an LLP that is over no Stream.
+	Path() string
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
 }

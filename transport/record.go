@@ -176,6 +176,7 @@ func (e *recordEnd) opError(op string, errno syscall.Errno) error {
 
 // Caps tells whether the options ask for reordering. Memory has no digest.
 func (e *recordEnd) Caps() Caps           { return Caps{OutOfOrder: e.pipe.options.Window > 1} }
+func (e *recordEnd) Path() string         { return recordNetwork }
 func (e *recordEnd) LocalAddr() net.Addr  { return e.local }
 func (e *recordEnd) RemoteAddr() net.Addr { return e.peer.local }
 

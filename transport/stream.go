@@ -43,9 +43,20 @@ type Stream interface {
 	Abort() error      // ends both halves at once (RST)
 	// Secure tells that the octets are confidential and authenticated.
 	Secure() bool
+	// Path names how the connection is driven, for an operator: PathRawTCP, PathTLS, PathPipe,
+	// or PathNetConn with the type of the connection.
+	Path() string
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
 }
+
+// The values of Path.
+const (
+	PathRawTCP  = "raw TCP"  // system calls of this package's own on the descriptor
+	PathNetConn = "net.Conn" // its methods
+	PathTLS     = "TLS"      // likewise, of a *tls.Conn
+	PathPipe    = "pipe"     // memory of this process
+)
 
 // A Scatterer is a [Stream] that can read into several buffers at once.
 type Scatterer interface {

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// HasRawTCP tells whether this build has the path PathRawTCP.
+const HasRawTCP = true
+
 // A tcpSetup is a TCP connection in set-up, as others may be using it still: if it is
 // rejected it goes back to them.
 type tcpSetup struct {
@@ -26,7 +29,9 @@ func newRawStream(c *net.TCPConn, p *Poller) Stream {
 	if p == nil {
 		return nil
 	}
-	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p} // its silence begins when it is settled
+	_ = c.SetNoDelay(true) // segments are whole; a failure shows in the first read
+	// Its silence begins when it is settled.
+	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p}
 }
 
 // Read with NoWait tells what has come already.
@@ -124,6 +129,7 @@ func (s *rawStream) Abort() error {
 }
 
 func (s *rawStream) Secure() bool         { return false }
+func (s *rawStream) Path() string         { return PathRawTCP }
 func (s *rawStream) LocalAddr() net.Addr  { return s.local }
 func (s *rawStream) RemoteAddr() net.Addr { return s.remote }
 

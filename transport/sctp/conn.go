@@ -68,6 +68,9 @@ func (c *Conn) Caps() transport.Caps {
 	return transport.Caps{OutOfOrder: true, Digest: true}
 }
 
+// Path is the network.
+func (c *Conn) Path() string { return c.s.LocalAddr().Network() }
+
 // LocalAddr is that of the association.
 func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
 
