@@ -24,7 +24,7 @@ func (s *rawStream) Read(p []byte, wait Wait) (int, error) {
 	r.buf = p
 	var err error
 	switch {
-	case wait != NoWait && s.in.reports: // it makes the first attempt itself
+	case wait == Block, wait == Park && s.in.reports: // an attempt before the wait would cost more than it finds
 		err = s.in.wait(wait)
 	case s.tryRead() || wait == NoWait:
 		s.in.attempted(r.n)

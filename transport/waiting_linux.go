@@ -93,8 +93,7 @@ const (
 	vainTimes = 4
 )
 
-// wait waits until an attempt is not in vain; the caller has made one that was, unless
-// the epoll set reports. ErrWoken: wake was called.
+// wait waits until an attempt is not in vain. ErrWoken: wake was called.
 func (w *waiting) wait(how Wait) error {
 	for {
 		done, err := w.once(how)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	osignal "os/signal"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,6 +116,53 @@ func TestWakeIsNotLostHoweverItComes(t *testing.T) {
 	})
 }
 
+// staysClosed reads from a closed stream, which takes nothing.
+func (s *rawStream) staysClosed(t *testing.T) {
+	t.Helper()
+	for _, how := range []Wait{NoWait, Park, Block} {
+		_, err := s.Read(make([]byte, 1), how)
+		require.ErrorIs(t, err, net.ErrClosed)
+	}
+	require.Equal(t, closed, s.in.state)
+	require.Nil(t, s.in.busy)
+	require.Nil(t, s.in.event)
+}
+
+// TestWakeIsTakenBack: a wait behind one that was ended sleeps, and does not look again and again.
+func TestWakeIsTakenBack(t *testing.T) {
+	eachWait(t, func(t *testing.T, s *rawStream, there waitState, far Stream) {
+		var attempts atomic.Int64
+		try := s.in.try
+		s.in.try = func() bool {
+			attempts.Add(1)
+			return try()
+		}
+		how := Park
+		if there == inKernel {
+			how = Block
+		}
+		for range 20 {
+			read := s.reads(there)
+			s.waits(t, there, "it waits")
+			s.Wake()
+			require.ErrorIs(t, (<-read).err, ErrWoken)
+
+			attempts.Store(0)
+			again := make(chan error, 1)
+			go func() {
+				_, err := s.Read(make([]byte, 1), how)
+				again <- err
+			}()
+			for range 100 {
+				runtime.Gosched()
+			}
+			put(t, far, "x")
+			require.NoError(t, <-again)
+			require.LessOrEqual(t, attempts.Load(), int64(3), "before the wait, and after it")
+		}
+	})
+}
+
 func TestCloseEndsAllWaits(t *testing.T) {
 	eachWait(t, func(t *testing.T, s *rawStream, there waitState, far Stream) {
 		read := s.reads(there)
@@ -130,8 +178,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		s.Wake()
 		require.NoError(t, s.Abort())
 		s.Wake()
-		_, err := s.Read(make([]byte, 1), Park)
-		require.ErrorIs(t, err, net.ErrClosed)
+		s.staysClosed(t)
 		require.ErrorIs(t, <-written, net.ErrClosed)
 		require.Equal(t, int64(socketClosed), s.sock.users.Load(), "the descriptor is closed")
 		require.Nil(t, s.in.busy, "and the epoll set")
@@ -144,6 +191,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		require.ErrorIs(t, (<-read).err, net.ErrClosed)
 		require.Nil(t, s.in.busy, "the waiting goroutine has closed it")
 		require.Nil(t, s.in.event, "or this")
+		s.staysClosed(t)
 		require.Zero(t, s.watch.poller.busy.Load())
 	})
 }
@@ -160,9 +208,7 @@ func TestWakeAndCloseMeet(t *testing.T) {
 		if err := (<-read).err; !errors.Is(err, ErrWoken) {
 			require.ErrorIs(t, err, net.ErrClosed)
 		}
-		_, err := s.Read(make([]byte, 1), Park)
-		require.ErrorIs(t, err, net.ErrClosed)
-		require.Nil(t, s.in.busy)
+		s.staysClosed(t)
 	})
 }
 
