@@ -288,13 +288,13 @@ func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 	return x.qp.stream.Segment(seq, ulpdu)
 }
 
-// Segments takes what has come together: see [transport.RunPlacer].
-func (x *receiver) Segments(seq uint64, run transport.Run) error {
-	for ulpdu := run.Next(); ulpdu != nil; {
+// Segments takes what has come together: see [transport.Placer].
+func (x *receiver) Segments(seq uint64, batch transport.SegmentBatch) error {
+	for ulpdu := batch.Next(); ulpdu != nil; {
 		n := 0
 		if !x.closed.Load() {
 			x.arrived(seq)
-			n, ulpdu = x.qp.stream.Messages(seq, ulpdu, run)
+			n, ulpdu = x.qp.stream.Messages(seq, ulpdu, batch)
 		}
 		seq += uint64(n)
 		if n > 0 {
@@ -304,7 +304,7 @@ func (x *receiver) Segments(seq uint64, run transport.Run) error {
 			return err
 		}
 		seq++
-		ulpdu = run.Next()
+		ulpdu = batch.Next()
 	}
 	return nil
 }
@@ -320,19 +320,19 @@ func (x *receiver) arrived(seq uint64) {
 	}
 }
 
-// Foresee, Release and Placed let Read Responses go straight into place: see
-// [transport.Foreseer].
-func (x *receiver) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
-	return x.qp.stream.Foresee(dst, size, room, alone)
+// Predict, Unpin and Placed let Read Responses go straight into place: see
+// [transport.Placer].
+func (x *receiver) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
+	return x.qp.stream.Predict(dst, size, room, alone)
 }
 
-func (x *receiver) Release() { x.qp.stream.Release() }
+func (x *receiver) Unpin() { x.qp.stream.Unpin() }
 
-// Placed is Segment for one that has come as foreseen.
-func (x *receiver) Placed(seq uint64, f *transport.Foreseen) error {
+// Placed is Segment for one that has come as predicted.
+func (x *receiver) Placed(seq uint64, p *transport.PredictedSegment) error {
 	x.arrived(seq)
-	x.weigh(len(f.Payload))
-	return x.qp.stream.Placed(seq, f)
+	x.weigh(len(p.Payload))
+	return x.qp.stream.Placed(seq, p)
 }
 
 // Stop makes Receive return when the connection is no longer to be read, or not by

@@ -87,6 +87,7 @@ func overRecords(t testing.TB, r *RNIC, qc *QPConfig) (*peer, *QP) {
 // A gateway stands between a QP over an LLP of records and a peer that speaks MPA,
 // without set-up. To the peer it passes segments on in the order of the QP.
 type gateway struct {
+	transport.NoPrediction
 	llp   transport.LLP
 	conn  net.Conn
 	next  uint64 // to be passed on to the peer
@@ -159,6 +160,10 @@ func (g *gateway) Segment(seq uint64, ulpdu []byte) error {
 			return err
 		}
 	}
+}
+
+func (g *gateway) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(g, seq, batch)
 }
 
 func (g *gateway) Stop() bool { return false }

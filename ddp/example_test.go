@@ -48,7 +48,11 @@ func (l *library) Deliver(_ ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
-// Stop, with Segment, makes a [transport.Placer] of the library. It reads to the end.
+func (l *library) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(l, seq, batch)
+}
+
+// Stop, with Segments, makes a [transport.Placer] of the library. It reads to the end.
 func (*library) Stop() bool { return false }
 
 // DDP carries protocols other than RDMAP. They choose what their queues and RsvdULP mean,

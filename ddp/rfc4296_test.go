@@ -64,4 +64,8 @@ func TestARCH_27_UpperLayerThatIsNotRDMAP(t *testing.T) {
 // A placer is a Stream that goes on for as long as something comes.
 type placer struct{ *Stream }
 
-func (placer) Stop() bool { return false }
+func (p *placer) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(p, seq, batch)
+}
+
+func (*placer) Stop() bool { return false }

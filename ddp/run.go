@@ -31,10 +31,10 @@ type RunQueue interface {
 }
 
 // Messages takes untagged messages of one segment each, as long as they are like the
-// first one: u, the seq-th segment of the sender, and then those of run. It returns how
+// first one: u, the seq-th segment of the sender, and then those of batch. It returns how
 // many it has taken, and the first segment that it has not: that is for Segment, if
 // none was taken.
-func (s *Stream) Messages(seq uint64, u []byte, run transport.Run) (n int, rest []byte) {
+func (s *Stream) Messages(seq uint64, u []byte, batch transport.SegmentBatch) (n int, rest []byte) {
 	if s.err != nil || seq != s.next || s.ahead.held > 0 || !isWhole(u) {
 		return 0, u
 	}
@@ -46,7 +46,7 @@ func (s *Stream) Messages(seq uint64, u []byte, run transport.Run) (n int, rest 
 	if q == nil || q.runs == nil || h.MSN != q.due || !q.runs.Runs(h) || s.upper.Untagged(h.fields(), len(u)-UntaggedLen) != nil {
 		return 0, u
 	}
-	if n, u = s.placeRun(q, h, u, run); n > 0 {
+	if n, u = s.placeRun(q, h, u, batch); n > 0 {
 		q.runs.DeliverRun(h, s.lens[:n])
 		q.due += MSN(n)
 		s.next += uint64(n)
@@ -56,7 +56,7 @@ func (s *Stream) Messages(seq uint64, u []byte, run transport.Run) (n int, rest 
 
 // placeRun places messages like that of h, the first of which is in u. No pin outlasts
 // it.
-func (s *Stream) placeRun(q *untaggedQueue, h *UntaggedHeader, u []byte, run transport.Run) (n int, rest []byte) {
+func (s *Stream) placeRun(q *untaggedQueue, h *UntaggedHeader, u []byte, batch transport.SegmentBatch) (n int, rest []byte) {
 	var hand grip
 	most := min(q.Posted(), runMax)
 	for n < most && h.isLike(u) && binary.BigEndian.Uint32(u[10:]) == uint32(q.due)+uint32(n) {
@@ -66,7 +66,7 @@ func (s *Stream) placeRun(q *untaggedQueue, h *UntaggedHeader, u []byte, run tra
 		}
 		s.lens[n] = uint32(len(payload))
 		n++
-		if u = run.Next(); u == nil {
+		if u = batch.Next(); u == nil {
 			break
 		}
 	}

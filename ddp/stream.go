@@ -66,7 +66,7 @@ type Stream struct {
 	seg   segment
 	err   *SegmentError
 
-	places []place        // between Foresee and Release
+	places []place        // between Predict and Unpin
 	lens   [runMax]uint32 // of the messages of a run
 }
 

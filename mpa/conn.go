@@ -27,18 +27,18 @@ type Conn struct {
 	fenced  atomic.Bool
 
 	// The receiving half.
-	dec     decoder
-	in      stash
-	held    fpdu             // decoded, and not taken by the Placer yet
-	lent    bool             // held is with the Placer
-	fault   *transport.Fault // of the framing, behind what is held
-	seq     uint64
-	bulk    bool  // the last read brought more than a small stash takes
-	later   error // came together with octets
-	recvErr error // ended the half
-	usual   int   // the longest ULPDU of late
-	blind   int   // reads to come that foresee nothing
-	foresaw bool  // what came last had been foreseen
+	dec       decoder
+	in        stash
+	held      fpdu             // decoded, and not taken by the Placer yet
+	lent      bool             // held is with the Placer
+	fault     *transport.Fault // of the framing, behind what is held
+	seq       uint64
+	bulk      bool  // the last read brought more than a small stash takes
+	later     error // came together with octets
+	recvErr   error // ended the half
+	usual     int   // the longest ULPDU of late
+	blind     int   // reads to come that predict nothing
+	predicted bool  // what came last had been predicted
 
 	closed  atomic.Bool
 	aborted atomic.Pointer[abortError]

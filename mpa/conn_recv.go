@@ -52,17 +52,8 @@ func (c *Conn) deliver(p transport.Placer) error {
 	if !c.ready() {
 		return c.broken()
 	}
-	if p, ok := p.(transport.RunPlacer); ok {
-		if err := p.Segments(c.seq, (*arrivals)(c)); err != nil {
-			return err
-		}
-		return c.broken()
-	}
-	run := (*arrivals)(c)
-	for ulpdu := run.Next(); ulpdu != nil; ulpdu = run.Next() {
-		if err := p.Segment(c.seq, ulpdu); err != nil {
-			return err
-		}
+	if err := p.Segments(c.seq, (*arrivals)(c)); err != nil {
+		return err
 	}
 	return c.broken()
 }
@@ -97,7 +88,7 @@ func (c *Conn) broken() error {
 	return c.fault
 }
 
-// arrivals is a Conn as the [transport.Run] of what its stash holds: of its own, so that
+// arrivals is a Conn as the [transport.SegmentBatch] of what its stash holds: of its own, so that
 // its method is not the user's.
 type arrivals Conn
 
@@ -138,21 +129,20 @@ func (c *Conn) read(p transport.Placer, wait transport.Wait) (stopped bool, err 
 	}
 }
 
-// readLot reads as much as there is, without parking, and what was foreseen straight
+// readLot reads as much as there is, without parking, and what was predicted straight
 // into place.
 func (c *Conn) readLot(p transport.Placer) error {
 	c.in.hold(large)
-	f, ok := p.(transport.Foreseer)
-	if !ok || !c.foresees() {
+	if !c.predicts() {
 		return c.readOnce(transport.NoWait)
 	}
-	return c.readForeseen(f)
+	return c.readPredicted(p)
 }
 
 // holdParked sees to memory to park with: small if little comes, or if what comes can
 // go straight into place, and the rest of the FPDU has room in it.
 func (c *Conn) holdParked() {
-	if (!c.bulk || c.foresaw) && len(c.in.octets()) <= smallStash/2 {
+	if (!c.bulk || c.predicted) && len(c.in.octets()) <= smallStash/2 {
 		c.in.hold(small)
 		return
 	}

@@ -134,16 +134,12 @@ func TestKeepCopiesWhatIsLent(t *testing.T) {
 }
 
 func TestStalledSegmentIsPresentedAgain(t *testing.T) {
-	for i := range 4 {
-		markers, inRuns := i&1 != 0, i&2 != 0
+	for _, markers := range []bool{false, true} {
 		ref := reference{crc: true, markers: markers}
 		s := &script{reads: [][]byte{ref.stream(mixed()...), ref.stream(mixed()...)}}
 		c := conn(s, Terms{CRC: true, ReceiveMarkers: markers})
 		var p collector
-		var placer transport.Placer = &p
-		if inRuns {
-			placer = runner{&p}
-		}
+		placer := &p
 		tries := 0
 		p.refuse = func(uint64) error {
 			if tries++; tries%3 != 0 {
@@ -162,36 +158,23 @@ func TestStalledSegmentIsPresentedAgain(t *testing.T) {
 			}
 			left = len(s.reads)
 		}
-		require.Equal(t, append(mixed(), mixed()...), p.ulpdus, "Markers %t, in runs %t", markers, inRuns)
+		require.Equal(t, append(mixed(), mixed()...), p.ulpdus, "Markers %t", markers)
 		for i, seq := range p.seqs {
 			require.EqualValues(t, i, seq)
 		}
 	}
 }
 
-// A runner is a collector that takes what has come in one call.
-type runner struct{ *collector }
-
-func (r runner) Segments(seq uint64, run transport.Run) error {
-	for u := run.Next(); u != nil; u = run.Next() {
-		if err := r.Segment(seq, u); err != nil {
-			return err
-		}
-		seq++
-	}
-	return nil
-}
-
-func TestMPA_33_44_RunEndsBeforeWhatIsCorrupt(t *testing.T) {
+func TestMPA_33_44_BatchEndsBeforeWhatIsCorrupt(t *testing.T) {
 	ref := reference{crc: true}
 	wire := ref.stream(octets(20), octets(30), octets(40))
 	wire[len(wire)-1] ^= 1
 	c, p := conn(&script{reads: [][]byte{wire}}, Terms{CRC: true}), &collector{}
 	var fault *transport.Fault
-	require.ErrorAs(t, drain(c, runner{p}), &fault)
+	require.ErrorAs(t, drain(c, p), &fault)
 	require.Equal(t, transport.MPACRC, fault.Code)
 	require.Equal(t, [][]byte{octets(20), octets(30)}, p.ulpdus, "what came before it is handed up")
-	require.ErrorAs(t, c.Receive(runner{p}, transport.NoWait), &fault, "and nothing any more")
+	require.ErrorAs(t, c.Receive(p, transport.NoWait), &fault, "and nothing any more")
 	require.Len(t, p.ulpdus, 2)
 }
 
@@ -357,7 +340,14 @@ func (s *steady) Write(bufs [][]byte, _ bool) (n int, err error) {
 }
 
 // counter is a Placer that only counts.
-type counter struct{ n int }
+type counter struct {
+	transport.NoPrediction
+	n int
+}
 
 func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
-func (c *counter) Stop() bool                   { return false }
+func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(c, seq, batch)
+}
+
+func (c *counter) Stop() bool { return false }

@@ -11,11 +11,15 @@ import (
 )
 
 // A printer is what receives: package ddp in a real stack.
-type printer struct{}
+type printer struct{ transport.NoPrediction }
 
 func (printer) Segment(seq uint64, ulpdu []byte) error {
 	fmt.Printf("%d: %s\n", seq, ulpdu)
 	return nil
+}
+
+func (p printer) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(p, seq, batch)
 }
 
 func (printer) Stop() bool { return false }

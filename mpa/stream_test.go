@@ -100,6 +100,7 @@ func pieces(b []byte, n int) (reads [][]byte) {
 
 // A collector is a Placer that keeps what it is given.
 type collector struct {
+	transport.NoPrediction
 	ulpdus [][]byte
 	seqs   []uint64
 	refuse func(seq uint64) error // nil: never
@@ -115,6 +116,10 @@ func (c *collector) Segment(seq uint64, ulpdu []byte) error {
 	c.seqs = append(c.seqs, seq)
 	c.ulpdus = append(c.ulpdus, append([]byte(nil), ulpdu...))
 	return nil
+}
+
+func (c *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(c, seq, batch)
 }
 
 func (c *collector) Stop() bool { return c.stop != nil && c.stop() }

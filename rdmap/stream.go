@@ -208,30 +208,30 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 }
 
 // Messages takes Sends that have come together: see [ddp.Stream.Messages].
-func (s *Stream) Messages(seq uint64, ulpdu []byte, run transport.Run) (n int, rest []byte) {
+func (s *Stream) Messages(seq uint64, ulpdu []byte, batch transport.SegmentBatch) (n int, rest []byte) {
 	if s.ending.Load() {
 		return 0, ulpdu
 	}
-	return s.ddp.Messages(seq, ulpdu, run)
+	return s.ddp.Messages(seq, ulpdu, batch)
 }
 
-// Foresee tells what is to come: see [transport.Foreseer], and Release and Placed.
-func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
+// Predict tells what is to come: see [transport.Placer], and Unpin and Placed.
+func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
 	if s.ending.Load() {
 		return dst
 	}
-	return s.ddp.Foresee(dst, size, room, alone)
+	return s.ddp.Predict(dst, size, room, alone)
 }
 
-// Release ends what Foresee began.
-func (s *Stream) Release() { s.ddp.Release() }
+// Unpin ends what Predict began.
+func (s *Stream) Unpin() { s.ddp.Unpin() }
 
-// Placed is Segment for one that has come as foreseen.
-func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
+// Placed is Segment for one that has come as predicted.
+func (s *Stream) Placed(seq uint64, p *transport.PredictedSegment) error {
 	if s.ending.Load() {
 		return nil
 	}
-	return s.ddp.Placed(seq, f)
+	return s.ddp.Placed(seq, p)
 }
 
 // Taken follows a run of Segments: requests that have got their responses complete,

@@ -106,15 +106,6 @@ type Caps struct {
 	Secure     bool // confidential and authenticated (TLS)
 }
 
-// A Placer takes what an LLP receives. It is DDP.
-type Placer interface {
-	// Segment takes one whole segment, its digest verified. seq is its place in the
-	// sender's order, counted from 0 without gaps. The octets are lent for the call.
-	Segment(seq uint64, ulpdu []byte) error
-	// Stop is asked after each read and again just before waiting.
-	Stop() bool
-}
-
 var (
 	// ErrAgain: nothing can be done without waiting.
 	ErrAgain = errors.New("transport: would block")

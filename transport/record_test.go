@@ -16,6 +16,7 @@ import (
 
 // collector is a Placer that keeps what it gets.
 type collector struct {
+	NoPrediction
 	segs []string
 	seqs []uint64
 	err  error       // what Segment answers
@@ -26,6 +27,10 @@ func (c *collector) Segment(seq uint64, ulpdu []byte) error {
 	c.seqs = append(c.seqs, seq)
 	c.segs = append(c.segs, string(ulpdu))
 	return c.err
+}
+
+func (c *collector) Segments(seq uint64, batch SegmentBatch) error {
+	return EachSegment(c, seq, batch)
 }
 
 func (c *collector) Stop() bool {
@@ -292,10 +297,17 @@ func TestRecordPipeGracefulEnd(t *testing.T) {
 }
 
 // counter is a Placer that keeps nothing.
-type counter struct{ n int }
+type counter struct {
+	NoPrediction
+	n int
+}
 
 func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
-func (c *counter) Stop() bool                   { return true }
+func (c *counter) Segments(seq uint64, batch SegmentBatch) error {
+	return EachSegment(c, seq, batch)
+}
+
+func (c *counter) Stop() bool { return true }
 
 func TestRecordPipeDoesNotAllocate(t *testing.T) {
 	if raceEnabled {

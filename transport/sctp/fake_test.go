@@ -170,6 +170,7 @@ func passive(t *testing.T) (*Conn, *fakeStream) {
 
 // A collector is a Placer that stops after so many segments.
 type collector struct {
+	transport.NoPrediction
 	want int
 	seqs []uint64
 	got  []string
@@ -183,6 +184,10 @@ func (p *collector) Segment(seq uint64, ulpdu []byte) error {
 	p.seqs = append(p.seqs, seq)
 	p.got = append(p.got, string(ulpdu))
 	return nil
+}
+
+func (p *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(p, seq, batch)
 }
 
 func (p *collector) Stop() bool { return len(p.seqs) >= p.want }

@@ -88,6 +88,7 @@ func (p *pair) works() {
 
 // segments takes so many of them.
 type segments struct {
+	transport.NoPrediction
 	want int
 	got  []string
 }
@@ -97,14 +98,25 @@ func (s *segments) Segment(_ uint64, ulpdu []byte) error {
 	return nil
 }
 
+func (s *segments) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(s, seq, batch)
+}
+
 func (s *segments) Stop() bool { return len(s.got) >= s.want }
 
 // count takes so many segments and keeps none.
-type count struct{ want int }
+type count struct {
+	transport.NoPrediction
+	want int
+}
 
 func (c *count) Segment(uint64, []byte) error {
 	c.want--
 	return nil
+}
+
+func (c *count) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(c, seq, batch)
 }
 
 func (c *count) Stop() bool { return c.want <= 0 }

@@ -91,11 +91,18 @@ func sessionMover(b *testing.B) mover {
 	}
 }
 
-type counter struct{ left int }
+type counter struct {
+	transport.NoPrediction
+	left int
+}
 
 func (c *counter) Segment(uint64, []byte) error {
 	c.left--
 	return nil
+}
+
+func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(c, seq, batch)
 }
 
 func (c *counter) Stop() bool { return c.left <= 0 }

@@ -76,6 +76,7 @@ func (p *pair) forge(b []byte) {
 
 // one takes a number of segments.
 type one struct {
+	transport.NoPrediction
 	want int
 	got  []string
 }
@@ -83,6 +84,10 @@ type one struct {
 func (o *one) Segment(_ uint64, ulpdu []byte) error {
 	o.got = append(o.got, string(ulpdu))
 	return nil
+}
+
+func (o *one) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(o, seq, batch)
 }
 
 func (o *one) Stop() bool { return len(o.got) >= o.want }

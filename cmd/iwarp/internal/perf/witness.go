@@ -51,6 +51,7 @@ func (s *outWitness) Write(bufs [][]byte, wait bool) (int, error) {
 // An inWitness sees where the system puts what comes, and where it is when a segment
 // is handed up.
 type inWitness struct {
+	transport.NoPrediction
 	transport.Stream
 	place *rdmap.Stream
 	sink  *sinkBuffer
@@ -97,6 +98,10 @@ func (s *inWitness) Segment(seq uint64, ulpdu []byte) error {
 	}
 	s.sink.segment = addressOf(ulpdu)
 	return s.place.Segment(seq, ulpdu)
+}
+
+func (s *inWitness) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(s, seq, batch)
 }
 
 func (s *inWitness) Stop() bool { return false }

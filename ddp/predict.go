@@ -16,8 +16,8 @@ type Expecter interface {
 	Expect(k int) (h TaggedHeader, access stag.Access, n uint64, ok bool)
 }
 
-// Foresee is that of [transport.Foreseer].
-func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) []transport.Foreseen {
+// Predict is that of [transport.Placer].
+func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
 	upper, ok := s.upper.(Expecter)
 	if !ok || s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
 		return dst
@@ -33,7 +33,7 @@ func (s *Stream) Foresee(dst []transport.Foreseen, size, room int, alone bool) [
 			break
 		}
 		first := len(dst)
-		dst = foresee(dst, h, mem, size-TaggedLen, uint64(part) == n)
+		dst = predict(dst, h, mem, size-TaggedLen, uint64(part) == n)
 		for i := range dst[first:] {
 			dst[first+i].Began = began
 		}
@@ -83,13 +83,13 @@ func span(mem []byte) (from, to uintptr) {
 	return from, from + uintptr(len(mem))
 }
 
-// foresee cuts mem into the payloads of segments, n octets each. The message ends with
+// predict cuts mem into the payloads of segments, n octets each. The message ends with
 // mem if all is true; else only whole segments count.
-func foresee(dst []transport.Foreseen, h TaggedHeader, mem []byte, n int, all bool) []transport.Foreseen {
+func predict(dst []transport.PredictedSegment, h TaggedHeader, mem []byte, n int, all bool) []transport.PredictedSegment {
 	for len(mem) > n || all && len(mem) > 0 {
 		k := min(n, len(mem))
 		h.Last = all && k == len(mem)
-		f := transport.Foreseen{Payload: mem[:k:k]}
+		f := transport.PredictedSegment{Payload: mem[:k:k]}
 		h.Append(f.Head[:0])
 		dst = append(dst, f)
 		mem = mem[k:]
@@ -98,8 +98,8 @@ func foresee(dst []transport.Foreseen, h TaggedHeader, mem []byte, n int, all bo
 	return dst
 }
 
-// Release is that of [transport.Foreseer].
-func (s *Stream) Release() {
+// Unpin is that of [transport.Placer].
+func (s *Stream) Unpin() {
 	for i := range s.places {
 		s.places[i].region.Unpin()
 	}
@@ -107,8 +107,8 @@ func (s *Stream) Release() {
 	s.places = s.places[:0]
 }
 
-// Placed is that of [transport.Foreseer]: Segment for one whose payload is in place.
-func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
+// Placed is that of [transport.Placer]: Segment for one whose payload is in place.
+func (s *Stream) Placed(seq uint64, f *transport.PredictedSegment) error {
 	if s.err != nil || seq < s.next {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (s *Stream) Placed(seq uint64, f *transport.Foreseen) error {
 }
 
 // placed is placeTagged without the copy.
-func (s *Stream) placed(h *TaggedHeader, f *transport.Foreseen) error {
+func (s *Stream) placed(h *TaggedHeader, f *transport.PredictedSegment) error {
 	r, off, _, err := s.admit(h, len(f.Payload))
 	if r != nil {
 		r.Touched(f.Began, off, len(f.Payload))

@@ -31,11 +31,11 @@ func (r *reader) Expect(k int) (h TaggedHeader, access stag.Access, n uint64, ok
 	return TaggedHeader{RsvdULP: 0x42, STag: a.stag, TO: a.to}, stag.LocalWrite, a.n, true
 }
 
-// foreseen is what a Stream that awaits messages tells, in words, with segments of 10
+// predicted is what a Stream that awaits messages tells, in words, with segments of 10
 // octets of payload.
-func (c *conversation) foreseen(room int, alone bool, await ...awaited) (told []string) {
+func (c *conversation) predicted(room int, alone bool, await ...awaited) (told []string) {
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, await}})
-	for _, f := range s.Foresee(nil, 10+TaggedLen, room, alone) {
+	for _, f := range s.Predict(nil, 10+TaggedLen, room, alone) {
 		h, err := ParseTagged(f.Head[:])
 		require.NoError(c, err)
 		end := ""
@@ -44,11 +44,11 @@ func (c *conversation) foreseen(room int, alone bool, await ...awaited) (told []
 		}
 		told = append(told, fmt.Sprintf("%d to %#x%s", len(f.Payload), h.TO, end))
 	}
-	s.Release()
+	s.Unpin()
 	return told
 }
 
-func TestWhatIsAwaitedIsForeseen(t *testing.T) {
+func TestWhatIsAwaitedIsPredicted(t *testing.T) {
 	c := converse(t, 0)
 	own := func(o *stag.Options) { o.Access = stag.LocalWrite }
 	a, mem := c.region(100, own)
@@ -58,37 +58,37 @@ func TestWhatIsAwaitedIsForeseen(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, []string{"10 to 0x1000", "10 to 0x100a", "5 to 0x1014, the last", "10 to 0x1030, the last"},
-		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "message after message")
+		c.predicted(1000, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "message after message")
 	require.Equal(t, []string{"10 to 0x1000"},
-		c.foreseen(19, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "whole segments only, where there is no room for all")
+		c.predicted(19, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "whole segments only, where there is no room for all")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}), "not two in the same memory")
+		c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}), "not two in the same memory")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{again.STag(), 5, 10}), "by whatever name")
+		c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{again.STag(), 5, 10}), "by whatever name")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), "nothing where peers may write")
-	require.Len(t, c.foreseen(1000, false, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), 2, "unless that does not matter")
-	require.Empty(t, c.foreseen(1000, true, awaited{0xdead, 0, 10}), "nothing for an STag that does not exist")
-	require.Empty(t, c.foreseen(1000, true, awaited{a.STag(), 0x1000 + 95, 10}), "or beyond its bounds")
-	require.Empty(t, c.foreseen(1000, true, awaited{a.STag(), 0x1000, 0}, awaited{b.STag(), 0x1000, 10}), "an empty message may have any header")
+		c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), "nothing where peers may write")
+	require.Len(t, c.predicted(1000, false, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), 2, "unless that does not matter")
+	require.Empty(t, c.predicted(1000, true, awaited{0xdead, 0, 10}), "nothing for an STag that does not exist")
+	require.Empty(t, c.predicted(1000, true, awaited{a.STag(), 0x1000 + 95, 10}), "or beyond its bounds")
+	require.Empty(t, c.predicted(1000, true, awaited{a.STag(), 0x1000, 0}, awaited{b.STag(), 0x1000, 10}), "an empty message may have any header")
 	require.NoError(t, c.table.Invalidate(t.Context(), a), "nothing is left pinned")
-	require.Empty(t, c.foreseen(1000, true, awaited{a.STag(), 0x1000, 10}))
+	require.Empty(t, c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}))
 }
 
-func TestNothingIsForeseenWhereSegmentsOvertakeEachOther(t *testing.T) {
+func TestNothingIsPredictedWhereSegmentsOvertakeEachOther(t *testing.T) {
 	c := converse(t, 0)
 	a, _ := c.region(100, nil)
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}, Window: 4})
-	require.Empty(t, s.Foresee(nil, 100, 1000, false))
+	require.Empty(t, s.Predict(nil, 100, 1000, false))
 }
 
-func TestWhatWasForeseenIsDelivered(t *testing.T) {
+func TestWhatWasPredictedIsDelivered(t *testing.T) {
 	c := converse(t, 0)
 	c.access = stag.LocalWrite
 	a, _ := c.region(100, nil)
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}})
-	segs := s.Foresee(nil, 20+TaggedLen, 1000, false)
-	s.Release()
+	segs := s.Predict(nil, 20+TaggedLen, 1000, false)
+	s.Unpin()
 	require.NoError(t, s.Placed(0, &segs[0]))
 	require.Empty(t, c.delivered, "not before the message is whole")
 	require.NoError(t, s.Placed(1, &segs[1]))
@@ -112,18 +112,18 @@ func (w *watching) Wrote(began uint64, off, n int64, _ error) {
 	w.told = append(w.told, fmt.Sprint(began, off, n))
 }
 
-// TestCMT_30_ForeseenPayloadBeganBeforeItWasRead: the memory is written before the segment is
+// TestCMT_30_PredictedPayloadBeganBeforeItWasRead: the memory is written before the segment is
 // checked, and its owner is told so.
-func TestCMT_30_ForeseenPayloadBeganBeforeItWasRead(t *testing.T) {
+func TestCMT_30_PredictedPayloadBeganBeforeItWasRead(t *testing.T) {
 	c := converse(t, 0)
 	c.access = stag.LocalWrite
 	w := watching{now: 7}
 	var dirty []int64
 	a, _ := c.region(100, func(o *stag.Options) { o.Watch, o.Dirty = &w, func(off, n int64) { dirty = append(dirty, off, n) } })
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}})
-	segs := s.Foresee(nil, 20+TaggedLen, 1000, false)
+	segs := s.Predict(nil, 20+TaggedLen, 1000, false)
 	w.now = 8
-	s.Release()
+	s.Unpin()
 	require.NoError(t, s.Placed(0, &segs[0]))
 	require.NoError(t, s.Placed(1, &segs[1]))
 	require.Equal(t, []string{"7 0 20", "7 20 5"}, w.told)
@@ -136,18 +136,18 @@ func faultIn(t *testing.T, err error) *transport.Fault {
 	return f
 }
 
-// TestWhatWasForeseenIsToldToTheOwnerOfTheMemory: the octets count as written when their
+// TestWhatWasPredictedIsToldToTheOwnerOfTheMemory: the octets count as written when their
 // segment has been verified, and the region is free at once.
-func TestWhatWasForeseenIsToldToTheOwnerOfTheMemory(t *testing.T) {
+func TestWhatWasPredictedIsToldToTheOwnerOfTheMemory(t *testing.T) {
 	c := converse(t, 0)
 	c.access = stag.LocalWrite
 	var told []int64
 	r, _ := c.region(100, func(o *stag.Options) { o.Dirty = func(off, n int64) { told = append(told, off, n) } })
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{r.STag(), 0x1007, 25}}}})
-	segs := s.Foresee(nil, 20+TaggedLen, 1000, false)
+	segs := s.Predict(nil, 20+TaggedLen, 1000, false)
 	require.Len(t, segs, 2)
-	require.Empty(t, told, "foreseen is not written")
-	s.Release()
+	require.Empty(t, told, "predicted is not written")
+	s.Unpin()
 	require.NoError(t, s.Placed(0, &segs[0]))
 	require.Equal(t, []int64{7, 20}, told)
 	require.NoError(t, s.Placed(1, &segs[1]))
@@ -166,28 +166,28 @@ func TestWhatWasForeseenIsToldToTheOwnerOfTheMemory(t *testing.T) {
 	require.Equal(t, []int64{7, 20, 27, 5, 0, 1}, told, "and what is refused was not written")
 }
 
-// TestForeseenMemoryIsPinnedUntilItIsReleased: nobody gets it back while something may be
+// TestPredictedMemoryIsPinnedUntilUnpin: nobody gets it back while something may be
 // read into it.
-func TestForeseenMemoryIsPinnedUntilItIsReleased(t *testing.T) {
+func TestPredictedMemoryIsPinnedUntilUnpin(t *testing.T) {
 	c := converse(t, 0)
 	a, _ := c.region(100, nil)
 	b, _ := c.region(100, nil)
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}, {b.STag(), 0x1000, 25}}}})
-	require.NotEmpty(t, s.Foresee(nil, 20+TaggedLen, 1000, false))
+	require.NotEmpty(t, s.Predict(nil, 20+TaggedLen, 1000, false))
 	for _, r := range []*stag.Region{a, b} {
 		require.ErrorIs(t, c.table.Invalidate(done(t), r), context.Canceled)
 	}
-	s.Release()
-	s.Release()
+	s.Unpin()
+	s.Unpin()
 	for _, r := range []*stag.Region{a, b} {
 		require.NoError(t, c.table.Invalidate(done(t), r))
 	}
-	require.Empty(t, s.Foresee(nil, 20+TaggedLen, 1000, false), "and nothing is left of it")
-	s.Release()
+	require.Empty(t, s.Predict(nil, 20+TaggedLen, 1000, false), "and nothing is left of it")
+	s.Unpin()
 }
 
-// TestNothingIsForeseenThatCannotBe: no room, no payload in a segment, no stream.
-func TestNothingIsForeseenThatCannotBe(t *testing.T) {
+// TestNothingIsPredictedThatCannotBe: no room, no payload in a segment, no stream.
+func TestNothingIsPredictedThatCannotBe(t *testing.T) {
 	c := converse(t, 0)
 	own := func(o *stag.Options) { o.Access = stag.LocalWrite }
 	r, mem := c.region(100, own)
@@ -195,25 +195,25 @@ func TestNothingIsForeseenThatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	file, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(100)}, stag.Options{Access: stag.LocalWrite, Scope: alice})
 	require.NoError(t, err)
-	require.Empty(t, c.foreseen(1000, false, awaited{file.STag(), 0, 10}), "a Buffer is no memory")
-	require.Empty(t, c.foreseen(0, false, awaited{r.STag(), 0x1000, 10}))
-	require.Equal(t, []string{"1 to 0x1000, the last"}, c.foreseen(1, false, awaited{r.STag(), 0x1000, 1}))
+	require.Empty(t, c.predicted(1000, false, awaited{file.STag(), 0, 10}), "a Buffer is no memory")
+	require.Empty(t, c.predicted(0, false, awaited{r.STag(), 0x1000, 10}))
+	require.Equal(t, []string{"1 to 0x1000, the last"}, c.predicted(1, false, awaited{r.STag(), 0x1000, 1}))
 	require.Equal(t, []string{"10 to 0x1000, the last", "10 to 0x100a, the last"},
-		c.foreseen(20, true, awaited{r.STag(), 0x1000, 10}, awaited{r.STag(), 0x100a, 10}), "side by side is not the same memory")
+		c.predicted(20, true, awaited{r.STag(), 0x1000, 10}, awaited{r.STag(), 0x100a, 10}), "side by side is not the same memory")
 	require.Equal(t, []string{"10 to 0x100a, the last", "10 to 0x1000, the last"},
-		c.foreseen(20, true, awaited{r.STag(), 0x100a, 10}, awaited{r.STag(), 0x1000, 10}), "whichever is first")
+		c.predicted(20, true, awaited{r.STag(), 0x100a, 10}, awaited{r.STag(), 0x1000, 10}), "whichever is first")
 	require.Equal(t, []string{"1 to 0x1032, the last"},
-		c.foreseen(100, true, awaited{r.STag(), 0x1032, 1}, awaited{half.STag(), 0, 10}), "the same octets are, by another name")
+		c.predicted(100, true, awaited{r.STag(), 0x1032, 1}, awaited{half.STag(), 0, 10}), "the same octets are, by another name")
 	require.Equal(t, []string{"10 to 0x0, the last"},
-		c.foreseen(100, true, awaited{half.STag(), 0, 10}, awaited{r.STag(), 0x1032 - 9, 10}))
-	require.Equal(t, []string{"10 to 0x1000"}, c.foreseen(20, true, awaited{r.STag(), 0x1000, 30}), "the last of what there is room for is not told: it may be more")
+		c.predicted(100, true, awaited{half.STag(), 0, 10}, awaited{r.STag(), 0x1032 - 9, 10}))
+	require.Equal(t, []string{"10 to 0x1000"}, c.predicted(20, true, awaited{r.STag(), 0x1000, 30}), "the last of what there is room for is not told: it may be more")
 
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{r.STag(), 0x1000, 25}}}})
-	require.Empty(t, s.Foresee(nil, TaggedLen, 1000, false), "segments without payload")
+	require.Empty(t, s.Predict(nil, TaggedLen, 1000, false), "segments without payload")
 	require.Error(t, s.Segment(0, tagged(true, 0xdead, 0, []byte("x"))))
-	require.Empty(t, s.Foresee(nil, 100, 1000, false), "a stream that has ended")
+	require.Empty(t, s.Predict(nil, 100, 1000, false), "a stream that has ended")
 	none := New(Config{Table: c.table, Scope: alice, Upper: c})
-	require.Empty(t, none.Foresee(nil, 100, 1000, false), "an upper layer that foresees nothing")
+	require.Empty(t, none.Predict(nil, 100, 1000, false), "an upper layer that predicts nothing")
 }
 
 // done returns a context that is over.

@@ -37,9 +37,9 @@ func (s *scattered) Scatter(bufs [][]byte) (int, error) {
 	return total, nil
 }
 
-// An expecter is a Foreseer that awaits messages of so many octets each. It knows a
+// A predicter is a Placer that awaits messages of so many octets each. It knows a
 // segment of them by its first octet, and takes all others as they are.
-type expecter struct {
+type predicter struct {
 	t       *testing.T
 	sinks   [][]byte
 	turn    int // the message that is to come, and
@@ -53,25 +53,25 @@ type expecter struct {
 
 const awaited = 0xc1
 
-func (e *expecter) head(sink, off int) (h [transport.ForeseenHeadLen]byte) {
+func (e *predicter) head(sink, off int) (h [transport.PredictedHeadLen]byte) {
 	h[0] = awaited
 	binary.BigEndian.PutUint32(h[2:], uint32(sink))
 	binary.BigEndian.PutUint64(h[6:], uint64(off))
 	return h
 }
 
-func (e *expecter) Foresee(dst []transport.Foreseen, size, room int, _ bool) []transport.Foreseen {
+func (e *predicter) Predict(dst []transport.PredictedSegment, size, room int, _ bool) []transport.PredictedSegment {
 	require.Zero(e.t, e.pinned, "what was pinned has been released")
 	e.pinned++
 	off := e.got
 	for i := e.turn; i < len(e.sinks) && room > 0; i++ {
 		sink := e.sinks[i]
 		for off < len(sink) && room > 0 {
-			n := min(len(sink)-off, size-transport.ForeseenHeadLen)
+			n := min(len(sink)-off, size-transport.PredictedHeadLen)
 			if n > room {
 				return dst
 			}
-			dst = append(dst, transport.Foreseen{Head: e.head(i, off), Payload: sink[off : off+n : off+n]})
+			dst = append(dst, transport.PredictedSegment{Head: e.head(i, off), Payload: sink[off : off+n : off+n]})
 			off += n
 			room -= n
 		}
@@ -80,9 +80,9 @@ func (e *expecter) Foresee(dst []transport.Foreseen, size, room int, _ bool) []t
 	return dst
 }
 
-func (e *expecter) Release() { e.pinned = 0 }
+func (e *predicter) Unpin() { e.pinned = 0 }
 
-func (e *expecter) came(seq uint64, head []byte, n int) (place []byte) {
+func (e *predicter) came(seq uint64, head []byte, n int) (place []byte) {
 	require.Equal(e.t, e.seq, seq, "in order")
 	e.seq++
 	require.Zero(e.t, e.pinned, "nothing is pinned while segments are taken")
@@ -95,26 +95,30 @@ func (e *expecter) came(seq uint64, head []byte, n int) (place []byte) {
 	return place
 }
 
-func (e *expecter) Segment(seq uint64, ulpdu []byte) error {
+func (e *predicter) Segment(seq uint64, ulpdu []byte) error {
 	if ulpdu[0] != awaited {
 		require.Equal(e.t, e.seq, seq)
 		e.seq++
 		e.strange = append(e.strange, bytes.Clone(ulpdu))
 		return nil
 	}
-	head, payload := ulpdu[:transport.ForeseenHeadLen], ulpdu[transport.ForeseenHeadLen:]
+	head, payload := ulpdu[:transport.PredictedHeadLen], ulpdu[transport.PredictedHeadLen:]
 	copy(e.came(seq, head, len(payload)), payload)
 	return nil
 }
 
-func (e *expecter) Placed(seq uint64, f *transport.Foreseen) error {
+func (e *predicter) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(e, seq, batch)
+}
+
+func (e *predicter) Placed(seq uint64, f *transport.PredictedSegment) error {
 	place := e.came(seq, f.Head[:], len(f.Payload))
 	require.Same(e.t, &place[0], &f.Payload[0], "it is where it belongs")
 	e.placed++
 	return nil
 }
 
-func (e *expecter) Stop() bool { return false }
+func (e *predicter) Stop() bool { return false }
 
 // A conversation of random size: messages that are awaited, cut into segments, and
 // others among them.
@@ -126,7 +130,7 @@ type responses struct {
 
 func randomResponses(r *rand.Rand, ref reference) *responses {
 	c := &responses{}
-	ulpdu := foreseeMin + r.IntN(56000)
+	ulpdu := predictMin + r.IntN(56000)
 	for i := range 1 + r.IntN(6) {
 		message := octets(1 + r.IntN(300_000))
 		c.want = append(c.want, message)
@@ -137,11 +141,11 @@ func randomResponses(r *rand.Rand, ref reference) *responses {
 				c.strange = append(c.strange, u)
 				c.wire = append(c.wire, ref.stream(u)...)
 			}
-			n := min(len(message)-off, ulpdu-transport.ForeseenHeadLen)
+			n := min(len(message)-off, ulpdu-transport.PredictedHeadLen)
 			if r.IntN(60) == 0 {
 				n = 1 + r.IntN(n) // a peer may cut as it likes
 			}
-			head := (&expecter{}).head(i, off)
+			head := (&predicter{}).head(i, off)
 			c.wire = append(c.wire, ref.stream(append(head[:], message[off:off+n]...))...)
 			off += n
 		}
@@ -150,14 +154,14 @@ func randomResponses(r *rand.Rand, ref reference) *responses {
 }
 
 // run feeds the octets to a Conn, cut at random.
-func (c *responses) run(t *testing.T, r *rand.Rand, crc bool) (*expecter, *scattered, error) {
+func (c *responses) run(t *testing.T, r *rand.Rand, crc bool) (*predicter, *scattered, error) {
 	s := &scattered{script: script{gather: 1024}}
 	for rest := c.wire; len(rest) > 0; {
 		n := min(len(rest), 1+r.IntN(700_000))
 		s.reads = append(s.reads, rest[:n], nil)
 		rest = rest[n:]
 	}
-	e := &expecter{t: t}
+	e := &predicter{t: t}
 	for _, m := range c.want {
 		e.sinks = append(e.sinks, make([]byte, len(m)))
 	}
@@ -171,7 +175,7 @@ func (c *responses) run(t *testing.T, r *rand.Rand, crc bool) (*expecter, *scatt
 	return e, s, nil
 }
 
-func TestForeseenOctetsAreWhereTheyBelong(t *testing.T) {
+func TestPredictedOctetsAreWhereTheyBelong(t *testing.T) {
 	placed, scatters := 0, 0
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -184,14 +188,14 @@ func TestForeseenOctetsAreWhereTheyBelong(t *testing.T) {
 		for i := range c.want {
 			require.True(t, bytes.Equal(c.want[i], e.sinks[i]), "message %d of seed %d", i, seed)
 		}
-		require.Equal(t, c.strange, e.strange, "and what was not foreseen, seed %d", seed)
+		require.Equal(t, c.strange, e.strange, "and what was not predicted, seed %d", seed)
 		placed, scatters = placed+e.placed, scatters+s.scatters
 	}
 	require.Greater(t, placed, 200, "most came straight into place")
 	require.Greater(t, scatters, 60)
 }
 
-func TestForeseenOctetsAreVerified(t *testing.T) {
+func TestPredictedOctetsAreVerified(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		c := randomResponses(r, reference{crc: true})

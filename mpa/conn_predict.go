@@ -18,27 +18,27 @@ import (
 //	[length|header] [payload ] [pad|CRC|length|header] [payload ] [pad|CRC] [more]
 //	    scratch      in place           scratch         in place   scratch   stash
 //
-// What came as foreseen is verified where it is. The rest is put together in the
-// stash, as if nothing had been foreseen.
+// What came as predicted is verified where it is. The rest is put together in the
+// stash, as if nothing had been predicted.
 
 const (
-	// foreseeMin is the ULPDU from which it pays: shorter ones are copied quickly.
-	foreseeMin = 8 << 10
-	// foreseeMax is how many octets of payload are foreseen in one read, and more is
+	// predictMin is the ULPDU from which it pays: shorter ones are copied quickly.
+	predictMin = 8 << 10
+	// predictMax is how many octets of payload are predicted in one read, and more is
 	// how many may come behind it: few, for what comes behind is most likely to be
-	// foreseen the next time. The stash must have room for all of it.
-	foreseeMax  = 480 << 10
-	foreseeMore = 4 << 10
-	// blindReads is how many reads foresee nothing after one that did so in vain.
+	// predicted the next time. The stash must have room for all of it.
+	predictMax  = 480 << 10
+	predictMore = 4 << 10
+	// blindReads is how many reads predict nothing after one that did so in vain.
 	blindReads = 8
 
-	lengthSize   = 2
-	foreseenLead = lengthSize + transport.ForeseenHeadLen
+	lengthSize    = 2
+	predictedLead = lengthSize + transport.PredictedHeadLen
 )
 
-// A foreseenRead is what is lent for the time of one.
-type foreseenRead struct {
-	segs  []transport.Foreseen
+// A predictedRead is what is lent for the time of one.
+type predictedRead struct {
+	segs  []transport.PredictedSegment
 	size  int      // octets of all of them as FPDUs
 	leads []int    // where in ends the lead of each is; its tail follows
 	ends  []byte   // leads and tails in turn
@@ -46,38 +46,38 @@ type foreseenRead struct {
 	todo  [][]byte // what of vec is to be read into
 }
 
-var foreseenReads = freelist.List[foreseenRead]{Keep: 8, New: func() *foreseenRead { return new(foreseenRead) }}
+var predictedReads = freelist.List[predictedRead]{Keep: 8, New: func() *predictedRead { return new(predictedRead) }}
 
-// foresees reports whether it is worth asking what is to come.
-func (c *Conn) foresees() bool {
+// predicts reports whether it is worth asking what is to come.
+func (c *Conn) predicts() bool {
 	if c.blind > 0 {
 		c.blind--
 		return false
 	}
 	_, ok := c.s.(transport.Scatterer)
-	return ok && c.usual >= foreseeMin && !c.dec.markers
+	return ok && c.usual >= predictMin && !c.dec.markers
 }
 
-// readForeseen reads once, without parking.
-func (c *Conn) readForeseen(p transport.Foreseer) error {
-	q := foreseenReads.Get()
+// readPredicted reads once, without parking.
+func (c *Conn) readPredicted(p transport.Placer) error {
+	q := predictedReads.Get()
 	defer q.release()
-	q.segs = p.Foresee(q.segs[:0], c.usual, foreseeMax, c.dec.crc)
+	q.segs = p.Predict(q.segs[:0], c.usual, predictMax, c.dec.crc)
 	free, held := c.in.free(), c.in.octets()
-	q.layOut(free[:min(len(free), foreseeMore)])
-	if c.foresaw = q.begins(held); !c.foresaw {
-		p.Release()
+	q.layOut(free[:min(len(free), predictMore)])
+	if c.predicted = q.begins(held); !c.predicted {
+		p.Unpin()
 		return c.readOnce(transport.NoWait)
 	}
 	n, err := c.s.(transport.Scatterer).Scatter(q.behind(len(held)))
 	if n == 0 {
-		p.Release()
+		p.Unpin()
 		return c.came(0, err)
 	}
 	whole, fault := c.sort(q, len(held)+n)
-	p.Release()
+	p.Unpin()
 	for i := range whole {
-		c.dec.pos += uint64(foreseenSize(&q.segs[i]))
+		c.dec.pos += uint64(predictedSize(&q.segs[i]))
 		if err := p.Placed(c.seq, &q.segs[i]); err != nil {
 			return err
 		}
@@ -90,20 +90,20 @@ func (c *Conn) readForeseen(p transport.Foreseer) error {
 }
 
 // sort verifies the n octets that are there, those that the stash held among them. It
-// returns how many segments are whole and as foreseen, and leaves the rest in the
+// returns how many segments are whole and as predicted, and leaves the rest in the
 // stash.
-func (c *Conn) sort(q *foreseenRead, n int) (whole int, fault *transport.Fault) {
+func (c *Conn) sort(q *predictedRead, n int) (whole int, fault *transport.Fault) {
 	spread(q.vec, c.in.octets())
 	c.in.r = c.in.w
 	c.in.w += max(0, n-q.size)
 	at := 0 // octets of the whole ones
 	for ; whole < len(q.segs); whole++ {
-		size := foreseenSize(&q.segs[whole])
+		size := predictedSize(&q.segs[whole])
 		if at+size > n {
 			break
 		}
-		if !q.asForeseen(whole) {
-			c.blind, c.usual, c.foresaw = blindReads, 0, false
+		if !q.asPredicted(whole) {
+			c.blind, c.usual, c.predicted = blindReads, 0, false
 			break
 		}
 		if c.dec.crc {
@@ -117,18 +117,18 @@ func (c *Conn) sort(q *foreseenRead, n int) (whole int, fault *transport.Fault) 
 	return whole, nil
 }
 
-// foreseenSize is the size of the FPDU of f.
-func foreseenSize(f *transport.Foreseen) int {
-	n := transport.ForeseenHeadLen + len(f.Payload)
+// predictedSize is the size of the FPDU of f.
+func predictedSize(f *transport.PredictedSegment) int {
+	n := transport.PredictedHeadLen + len(f.Payload)
 	return lengthSize + n + padding(n) + crcSize
 }
 
 // layOut makes vec of the segments, with more behind them.
-func (q *foreseenRead) layOut(more []byte) {
+func (q *predictedRead) layOut(more []byte) {
 	q.size = 0
 	room := 0
 	for i := range q.segs {
-		size := foreseenSize(&q.segs[i])
+		size := predictedSize(&q.segs[i])
 		q.size += size
 		room += size - len(q.segs[i].Payload)
 	}
@@ -138,15 +138,15 @@ func (q *foreseenRead) layOut(more []byte) {
 	for i := range q.segs {
 		f := &q.segs[i]
 		q.leads = append(q.leads, at)
-		q.vec = append(q.vec, q.ends[from:at+foreseenLead], f.Payload)
-		from = at + foreseenLead
-		at += foreseenSize(f) - len(f.Payload)
+		q.vec = append(q.vec, q.ends[from:at+predictedLead], f.Payload)
+		from = at + predictedLead
+		at += predictedSize(f) - len(f.Payload)
 	}
 	q.vec = append(q.vec, q.ends[from:], more)
 }
 
 // lead is how the FPDU of the i-th segment begins.
-func (q *foreseenRead) lead(i int) (b [foreseenLead]byte) {
+func (q *predictedRead) lead(i int) (b [predictedLead]byte) {
 	f := &q.segs[i]
 	binary.BigEndian.PutUint16(b[:], uint16(len(f.Head)+len(f.Payload)))
 	copy(b[lengthSize:], f.Head[:])
@@ -154,8 +154,8 @@ func (q *foreseenRead) lead(i int) (b [foreseenLead]byte) {
 }
 
 // begins reports whether held can be the beginning of the first FPDU.
-func (q *foreseenRead) begins(held []byte) bool {
-	if len(q.segs) == 0 || len(held) >= foreseenSize(&q.segs[0]) {
+func (q *predictedRead) begins(held []byte) bool {
+	if len(q.segs) == 0 || len(held) >= predictedSize(&q.segs[0]) {
 		return false
 	}
 	lead := q.lead(0)
@@ -164,7 +164,7 @@ func (q *foreseenRead) begins(held []byte) bool {
 }
 
 // behind returns vec without its first n octets.
-func (q *foreseenRead) behind(n int) [][]byte {
+func (q *predictedRead) behind(n int) [][]byte {
 	q.todo = append(q.todo[:0], q.vec...)
 	todo := q.todo
 	for n >= len(todo[0]) {
@@ -175,30 +175,30 @@ func (q *foreseenRead) behind(n int) [][]byte {
 	return todo
 }
 
-// asForeseen reports whether the i-th FPDU begins as it should.
-func (q *foreseenRead) asForeseen(i int) bool {
+// asPredicted reports whether the i-th FPDU begins as it should.
+func (q *predictedRead) asPredicted(i int) bool {
 	lead := q.lead(i)
-	return bytes.Equal(q.ends[q.leads[i]:][:foreseenLead], lead[:])
+	return bytes.Equal(q.ends[q.leads[i]:][:predictedLead], lead[:])
 }
 
 // digests returns the CRC that the i-th FPDU carries, and that of its octets.
-func (q *foreseenRead) digests(i int) (got, want uint32) {
+func (q *predictedRead) digests(i int) (got, want uint32) {
 	f := &q.segs[i]
 	ends := q.ends[q.leads[i]:]
-	tail := ends[foreseenLead:]
-	pad := padding(transport.ForeseenHeadLen + len(f.Payload))
-	want = crc32c.Update(0, ends[:foreseenLead])
+	tail := ends[predictedLead:]
+	pad := padding(transport.PredictedHeadLen + len(f.Payload))
+	want = crc32c.Update(0, ends[:predictedLead])
 	want = crc32c.Update(want, f.Payload)
 	want = crc32c.Update(want, tail[:pad])
 	return binary.LittleEndian.Uint32(tail[pad:]), want
 }
 
 // release forgets the memory of others.
-func (q *foreseenRead) release() {
+func (q *predictedRead) release() {
 	clear(q.segs)
 	clear(q.vec)
 	clear(q.todo)
-	foreseenReads.Put(q)
+	predictedReads.Put(q)
 }
 
 // spread writes p into vec.
