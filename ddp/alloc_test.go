@@ -12,6 +12,7 @@ import (
 // A sink takes everything and remembers nothing: LLP, upper layer and queue for
 // measurements.
 type sink struct {
+	NoBatch
 	scriptLLP
 	buf []stag.Span
 }
@@ -20,10 +21,15 @@ func (*sink) Append([]byte, [][]byte, bool) bool            { return true }
 func (*sink) Tagged(TaggedHeader, int) (stag.Access, error) { return stag.RemoteWrite, nil }
 func (*sink) Untagged(UntaggedHeader, int) error            { return nil }
 func (*sink) DeliverTagged(TaggedHeader) error              { return nil }
-func (*sink) Posted() int                                   { return 1 }
-func (s *sink) Buffer(int, *UntaggedHeader) []stag.Span     { return s.buf }
-func (*sink) Missing() error                                { return nil }
-func (*sink) Deliver(UntaggedHeader, uint32) error          { return nil }
+func (*sink) PlacedTagged(TaggedHeader, int) error          { return nil }
+func (*sink) PredictTagged(int) (h TaggedHeader, access stag.Access, n uint64, ok bool) {
+	return h, 0, 0, false
+}
+
+func (*sink) Posted() int                               { return 1 }
+func (s *sink) Buffer(int, *UntaggedHeader) []stag.Span { return s.buf }
+func (*sink) Missing() error                            { return nil }
+func (*sink) Deliver(UntaggedHeader, uint32) error      { return nil }
 
 var _ transport.LLP = (*sink)(nil)
 

@@ -17,6 +17,7 @@ const noteQueue ddp.QN = 7
 // its memory, and a note behind them says what they are.
 type library struct {
 	*ddp.Stream
+	ddp.NoBatch
 	notes [][]byte // buffers for the notes to come
 }
 
@@ -30,6 +31,14 @@ func (*library) Untagged(ddp.UntaggedHeader, int) error { return nil }
 func (*library) DeliverTagged(h ddp.TaggedHeader) error {
 	fmt.Println("page", h.RsvdULP)
 	return nil
+}
+
+// PlacedTagged is for a Stream with a Window, which this one has not.
+func (*library) PlacedTagged(ddp.TaggedHeader, int) error { return nil }
+
+// PredictTagged: the peer writes where it likes.
+func (*library) PredictTagged(int) (h ddp.TaggedHeader, access stag.Access, n uint64, ok bool) {
+	return h, 0, 0, false
 }
 
 // The library is the Queue of its notes as well.

@@ -7,23 +7,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An Expecter is an [Upper] that knows which tagged messages are to come.
-type Expecter interface {
-	// Expect tells of the k-th message from now on: the header of its next segment, as
-	// if that were not the last, the right that Tagged will answer with, and how many
-	// octets are to come. ok is false if that is not known, or if the peer may send
-	// something else in between as well.
-	Expect(k int) (h TaggedHeader, access stag.Access, n uint64, ok bool)
-}
-
 // Predict is that of [transport.Placer].
 func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
-	upper, ok := s.upper.(Expecter)
-	if !ok || s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
+	if s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
 		return dst
 	}
 	for k := 0; room > 0; k++ {
-		h, access, n, ok := upper.Expect(k)
+		h, access, n, ok := s.upper.PredictTagged(k)
 		if !ok || n == 0 {
 			break
 		}

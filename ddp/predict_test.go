@@ -23,7 +23,7 @@ type awaited struct {
 	n    uint64
 }
 
-func (r *reader) Expect(k int) (h TaggedHeader, access stag.Access, n uint64, ok bool) {
+func (r *reader) PredictTagged(k int) (h TaggedHeader, access stag.Access, n uint64, ok bool) {
 	if k >= len(r.await) {
 		return h, 0, 0, false
 	}

@@ -10,7 +10,7 @@ import (
 // A Queue holds the buffers of one untagged queue in the order in which they were
 // posted: buffer k serves the k-th message after the last one delivered. Its calls
 // come from the goroutine that is in [transport.LLP.Receive]; errors are treated
-// as those of an [Upper].
+// as those of an [Upper]. One whose messages are delivered one by one embeds [NoBatch].
 type Queue interface {
 	// Posted is how many buffers there are.
 	Posted() int
@@ -28,14 +28,31 @@ type Queue interface {
 	// Deliver tells that a message of n octets is complete, and all messages before
 	// it, and takes buffer 0 out of the queue. h is the header of its last segment.
 	Deliver(h UntaggedHeader, n uint32) error
+
+	// MayBatch reports whether messages like that of h may be delivered together with those
+	// behind them: nothing that their delivery does changes where the next belong, or
+	// what [Upper.Untagged] says of them, which is the same for all with this RsvdULP.
+	MayBatch(h *UntaggedHeader) bool
+
+	// DeliverBatch is Deliver for as many messages as there are lengths, the first of them
+	// that of h. It takes as many buffers out of the queue.
+	DeliverBatch(h *UntaggedHeader, lens []uint32)
 }
+
+// NoBatch is the part of a [Queue] that delivers its messages one by one.
+type NoBatch struct{}
+
+// MayBatch is false for every message.
+func (NoBatch) MayBatch(*UntaggedHeader) bool { return false }
+
+// DeliverBatch is never called.
+func (NoBatch) DeliverBatch(*UntaggedHeader, []uint32) {}
 
 // An untaggedQueue is a bound queue and the number of the message that it awaits.
 type untaggedQueue struct {
 	Queue
-	runs RunQueue // the same, if it is one
-	qn   QN
-	due  MSN
+	qn  QN
+	due MSN
 }
 
 // Bind makes q the queue that messages for qn go to. It must be called before the
@@ -45,8 +62,7 @@ func (s *Stream) Bind(qn QN, q Queue) {
 	if s.queue(qn) != nil {
 		panic("ddp: queue bound twice")
 	}
-	runs, _ := q.(RunQueue)
-	s.queues = append(s.queues, untaggedQueue{Queue: q, runs: runs, qn: qn, due: firstMSN})
+	s.queues = append(s.queues, untaggedQueue{Queue: q, qn: qn, due: firstMSN})
 }
 
 // queue finds the queue of qn, nil if there is none.

@@ -55,6 +55,12 @@ func (c *conversation) Untagged(UntaggedHeader, int) error {
 	return c.refuse
 }
 
+func (c *conversation) PlacedTagged(TaggedHeader, int) error { return nil }
+
+func (c *conversation) PredictTagged(int) (h TaggedHeader, access stag.Access, n uint64, ok bool) {
+	return h, 0, 0, false
+}
+
 func (c *conversation) DeliverTagged(h TaggedHeader) error {
 	if c.refuseLast != nil {
 		return c.refuseLast
@@ -78,6 +84,7 @@ func (c *conversation) region(n int, change func(*stag.Options)) (*stag.Region, 
 
 // A scriptQueue is a Queue of plain memory.
 type scriptQueue struct {
+	NoBatch
 	c       *conversation
 	bufs    [][]stag.Span
 	missing error

@@ -27,16 +27,18 @@ type Upper interface {
 	// DeliverTagged tells that a tagged message is complete, and all messages
 	// before it. h is the header of its last segment.
 	DeliverTagged(h TaggedHeader) error
-}
 
-// A Follower is an [Upper] that follows tagged messages segment by segment. A [Stream]
-// with a Window, which asks Tagged in the order of arrival, tells it of each segment once
-// more, in the sender's order: everything before it, and it, was placed. Without a Window
-// that is the order in which Tagged is asked.
-type Follower interface {
-	// Follow comes before DeliverTagged of the same segment. n is the length of the
-	// payload.
-	Follow(h TaggedHeader, n int) error
+	// PlacedTagged tells of a tagged segment with n octets of payload, in the sender's
+	// order: it was placed, and everything before it. It comes before DeliverTagged of the
+	// same segment, and only of a [Stream] with a Window: without one that is the order in
+	// which Tagged is asked.
+	PlacedTagged(h TaggedHeader, n int) error
+
+	// PredictTagged tells of the k-th tagged message from now on: the header of its next segment,
+	// as if that were not the last, the right that Tagged will answer with, and how many
+	// octets are to come. ok is false if that is not known, or if the peer may send
+	// something else in between as well.
+	PredictTagged(k int) (h TaggedHeader, access stag.Access, n uint64, ok bool)
 }
 
 // Config is what a [Stream] stands on. Table and Upper must be set.
@@ -58,7 +60,6 @@ type Stream struct {
 	table  *stag.Table
 	scope  stag.Scope
 	upper  Upper
-	follow func(h TaggedHeader, n int) error // that of a Follower, if there is a window
 	queues []untaggedQueue
 
 	next  uint64 // the segment whose turn it is
@@ -66,22 +67,18 @@ type Stream struct {
 	seg   segment
 	err   *SegmentError
 
-	places []place        // between Predict and Unpin
-	lens   [runMax]uint32 // of the messages of a run
+	places []place          // between Predict and Unpin
+	lens   [batchMax]uint32 // of the messages of a batch
 }
 
 // New returns a Stream that awaits the first segment. Bind its queues first.
 func New(c Config) *Stream {
-	s := &Stream{
+	return &Stream{
 		table: c.Table,
 		scope: c.Scope,
 		upper: c.Upper,
 		ahead: window{limit: uint64(max(c.Window, 0))},
 	}
-	if f, ok := c.Upper.(Follower); ok && c.Window > 0 {
-		s.follow = f.Follow
-	}
-	return s
 }
 
 // Err returns what ended the stream, a *[SegmentError], or nil.
@@ -152,8 +149,8 @@ func (s *Stream) refuse(head []byte, n int, err error) error {
 // deliver hands up the message that ends with seg, if one does. All that was sent
 // before seg has been placed and delivered (RFC 5041 section 5.4).
 func (s *Stream) deliver(seg *segment) error {
-	if seg.tagged && s.follow != nil {
-		if err := s.follow(seg.t, seg.n); err != nil {
+	if seg.tagged && s.ahead.limit > 0 {
+		if err := s.upper.PlacedTagged(seg.t, seg.n); err != nil {
 			return err
 		}
 	}

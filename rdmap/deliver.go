@@ -123,15 +123,15 @@ func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
-// Runs tells that Sends may be delivered together: but one that invalidates an STag has
+// MayBatch tells that Sends may be delivered together: but one that invalidates an STag has
 // to do so before anything behind it is placed.
-func (q *sendSink) Runs(h *ddp.UntaggedHeader) bool {
+func (q *sendSink) MayBatch(h *ddp.UntaggedHeader) bool {
 	op := opcodeOf(h.RsvdULP)
 	return op.IsSend() && !op.Invalidates()
 }
 
-// DeliverRun delivers Sends.
-func (q *sendSink) DeliverRun(h *ddp.UntaggedHeader, lens []uint32) {
+// DeliverBatch delivers Sends.
+func (q *sendSink) DeliverBatch(h *ddp.UntaggedHeader, lens []uint32) {
 	op, octets := opcodeOf(h.RsvdULP), uint64(0)
 	for _, n := range lens {
 		octets += uint64(n)

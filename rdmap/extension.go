@@ -122,9 +122,10 @@ func (s *Stream) settle(in *Inbound, p []byte, f *transport.Fault) bool {
 
 // A responseSink is QN 3: Atomic Responses, and the responses to the requests of
 // extensions. Its buffers are those of the outstanding requests.
-type responseSink struct{ s *Stream }
-
-var _ ddp.Queue = responseSink{}
+type responseSink struct {
+	ddp.NoBatch
+	s *Stream
+}
 
 func (q responseSink) Posted() int {
 	q.s.mu.Lock()

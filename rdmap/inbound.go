@@ -35,6 +35,7 @@ const (
 // (RFC 5040 section 5.2.2). A buffer is taken until the response is in the LLP's
 // batch, for from then on the peer may know that it is free again.
 type requestSink struct {
+	ddp.NoBatch
 	s    *Stream
 	size int // octets of a buffer
 }

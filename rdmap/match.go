@@ -20,10 +20,10 @@ func (s *Stream) matchResponse(h ddp.TaggedHeader, n int) error {
 	return s.matchNext(h, n)
 }
 
-// Follow holds a segment of a Read Response that has been placed, perhaps before its turn,
+// PlacedTagged holds a segment of a Read Response that has been placed, perhaps before its turn,
 // against the Read that it must belong to. Octets that came twice make up for none that
 // have not come.
-func (u upper) Follow(h ddp.TaggedHeader, n int) error {
+func (u upper) PlacedTagged(h ddp.TaggedHeader, n int) error {
 	if opcodeOf(h.RsvdULP) != OpReadResponse {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (r *Request) continues(h ddp.TaggedHeader, n uint64) error {
 }
 
 // matchAny checks a segment where segments overtake each other: it must lie in the
-// sink of any Read, for it may belong to a later one. Which one it is, Follow checks when
+// sink of any Read, for it may belong to a later one. Which one it is, PlacedTagged checks when
 // its turn has come. Preconditions: s.mu is held.
 func (s *Stream) matchAny(h ddp.TaggedHeader, n int) error {
 	if n == 0 {
@@ -93,9 +93,9 @@ func (s *Stream) matchAny(h ddp.TaggedHeader, n int) error {
 	return transport.Faultf(transport.DDPBounds, "Read Response to %v TO %#x length %d matches no Read", h.STag, h.TO, n)
 }
 
-// Expect tells of the response to the k-th outstanding Read: the peer sends the
+// PredictTagged tells of the response to the k-th outstanding Read: the peer sends the
 // responses in order, each as one run of octets.
-func (u upper) Expect(k int) (h ddp.TaggedHeader, access stag.Access, n uint64, ok bool) {
+func (u upper) PredictTagged(k int) (h ddp.TaggedHeader, access stag.Access, n uint64, ok bool) {
 	s := u.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

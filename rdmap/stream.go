@@ -54,10 +54,10 @@ func New(c Config) *Stream {
 	s.sq.depth = uint64(c.SendDepth)
 	s.ddp = ddp.New(ddp.Config{Table: c.Table, Scope: c.Scope, Upper: upper{s}, Window: c.Window})
 	s.ddp.Bind(QNSend, &sendSink{Receives: c.Receives, s: s})
-	s.ddp.Bind(QNRequest, requestSink{s, requestLen(c.Extensions)})
+	s.ddp.Bind(QNRequest, requestSink{s: s, size: requestLen(c.Extensions)})
 	s.ddp.Bind(QNTerminate, newTerminateSink(s))
 	if c.ORD > 0 {
-		s.ddp.Bind(QNResponse, responseSink{s})
+		s.ddp.Bind(QNResponse, responseSink{s: s})
 	}
 	if c.RTR != RTRNone {
 		s.postRTR(c.RTR)

@@ -11,6 +11,7 @@ import (
 // A terminateSink is QN 2: one buffer, for the one Terminate of the peer, which is
 // always there (RFC 5040 section 5.4).
 type terminateSink struct {
+	ddp.NoBatch
 	s      *Stream
 	buffer [1]stag.Span
 }

@@ -123,7 +123,7 @@ func TestWhatIsExpected(t *testing.T) {
 	u := upper{c.s}
 	none := func(that string, k int) {
 		t.Helper()
-		_, _, _, ok := u.Expect(k)
+		_, _, _, ok := u.PredictTagged(k)
 		require.False(t, ok, that)
 	}
 	none("nothing is outstanding", 0)
@@ -131,7 +131,7 @@ func TestWhatIsExpected(t *testing.T) {
 	require.NoError(t, c.flush())
 	want := func(k int, r *stag.Region, to, left uint64) {
 		t.Helper()
-		h, access, n, ok := u.Expect(k)
+		h, access, n, ok := u.PredictTagged(k)
 		require.True(t, ok)
 		require.Equal(t, tagged(OpReadResponse, false, RemoteAddr{r.STag(), 0x1000 + to}, ""), h.Append(nil))
 		require.Equal(t, stag.LocalWrite, access)

@@ -13,22 +13,8 @@ import (
 // are placed one after the other and then delivered together. Only what is plainly in
 // order goes this way; whatever is not, Segment finds and judges.
 
-// runMax is how many messages are delivered together at most.
-const runMax = 32
-
-// A RunQueue is a [Queue] that can be told of several messages at once.
-type RunQueue interface {
-	Queue
-
-	// Runs reports whether messages like that of h may be delivered together with those
-	// behind them: nothing that their delivery does changes where the next belong, or
-	// what [Upper.Untagged] says of them, which is the same for all with this RsvdULP.
-	Runs(h *UntaggedHeader) bool
-
-	// DeliverRun is Deliver for as many messages as there are lengths, the first of them
-	// that of h. It takes as many buffers out of the queue.
-	DeliverRun(h *UntaggedHeader, lens []uint32)
-}
+// batchMax is how many messages are delivered together at most.
+const batchMax = 32
 
 // Messages takes untagged messages of one segment each, as long as they are like the
 // first one: u, the seq-th segment of the sender, and then those of batch. It returns how
@@ -43,22 +29,22 @@ func (s *Stream) Messages(seq uint64, u []byte, batch transport.SegmentBatch) (n
 		return 0, u
 	}
 	q := s.queue(h.QN)
-	if q == nil || q.runs == nil || h.MSN != q.due || !q.runs.Runs(h) || s.upper.Untagged(h.fields(), len(u)-UntaggedLen) != nil {
+	if q == nil || h.MSN != q.due || !q.MayBatch(h) || s.upper.Untagged(h.fields(), len(u)-UntaggedLen) != nil {
 		return 0, u
 	}
-	if n, u = s.placeRun(q, h, u, batch); n > 0 {
-		q.runs.DeliverRun(h, s.lens[:n])
+	if n, u = s.placeBatch(q, h, u, batch); n > 0 {
+		q.DeliverBatch(h, s.lens[:n])
 		q.due += MSN(n)
 		s.next += uint64(n)
 	}
 	return n, u
 }
 
-// placeRun places messages like that of h, the first of which is in u. No pin outlasts
+// placeBatch places messages like that of h, the first of which is in u. No pin outlasts
 // it.
-func (s *Stream) placeRun(q *untaggedQueue, h *UntaggedHeader, u []byte, batch transport.SegmentBatch) (n int, rest []byte) {
+func (s *Stream) placeBatch(q *untaggedQueue, h *UntaggedHeader, u []byte, batch transport.SegmentBatch) (n int, rest []byte) {
 	var hand grip
-	most := min(q.Posted(), runMax)
+	most := min(q.Posted(), batchMax)
 	for n < most && h.isLike(u) && binary.BigEndian.Uint32(u[10:]) == uint32(q.due)+uint32(n) {
 		payload := u[UntaggedLen:]
 		if !hand.place(q.Buffer(n, h), payload) {

@@ -12,14 +12,14 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A runQueue is a queue that takes messages with the RsvdULP of untagged in runs.
-type runQueue struct{ *scriptQueue }
+// A batchQueue is a queue that takes messages with the RsvdULP of untagged in batches.
+type batchQueue struct{ *scriptQueue }
 
-func (q runQueue) Runs(h *UntaggedHeader) bool { return h.RsvdULP == 0x43 }
+func (q batchQueue) MayBatch(h *UntaggedHeader) bool { return h.RsvdULP == 0x43 }
 
-func (q runQueue) DeliverRun(h *UntaggedHeader, lens []uint32) {
+func (q batchQueue) DeliverBatch(h *UntaggedHeader, lens []uint32) {
 	q.bufs = q.bufs[len(lens):]
-	q.c.delivered = append(q.c.delivered, fmt.Sprintf("run qn=%d msn=%d lens=%d", h.QN, h.MSN, lens))
+	q.c.delivered = append(q.c.delivered, fmt.Sprintf("batch qn=%d msn=%d lens=%d", h.QN, h.MSN, lens))
 }
 
 // arrivals is the segments that come together.
@@ -34,13 +34,13 @@ func (a *arrivals) Next() []byte {
 	return next
 }
 
-// conversesInRuns has n receives of eight octets of a region for queue 0, and gives the
+// conversesInBatches has n receives of eight octets of a region for queue 0, and gives the
 // region and its octets.
-func conversesInRuns(t *testing.T, n int) (*conversation, *stag.Region, []byte) {
+func conversesInBatches(t *testing.T, n int) (*conversation, *stag.Region, []byte) {
 	c := converse(t, 0)
 	q := &scriptQueue{c: c}
 	c.queues[0] = q
-	c.s.Bind(0, runQueue{q})
+	c.s.Bind(0, batchQueue{q})
 	r, mem := c.region(8*n, nil)
 	for i := range n {
 		q.bufs = append(q.bufs, []stag.Span{{Region: r, Off: uint64(8 * i), Len: 8}})
@@ -48,11 +48,11 @@ func conversesInRuns(t *testing.T, n int) (*conversation, *stag.Region, []byte) 
 	return c, r, mem
 }
 
-// together hands up segments as a receiver does, the runs among them at once.
+// together hands up segments as a receiver does, the batches among them at once.
 func (c *conversation) together(segments ...[]byte) error {
-	run := arrivals(segments)
-	for u := run.Next(); u != nil; {
-		n, rest := c.s.Messages(c.seq, u, &run)
+	batch := arrivals(segments)
+	for u := batch.Next(); u != nil; {
+		n, rest := c.s.Messages(c.seq, u, &batch)
 		c.seq += uint64(n)
 		if u = rest; n > 0 {
 			continue
@@ -60,7 +60,7 @@ func (c *conversation) together(segments ...[]byte) error {
 		if err := c.send(u); err != nil {
 			return err
 		}
-		u = run.Next()
+		u = batch.Next()
 	}
 	return nil
 }
@@ -68,16 +68,16 @@ func (c *conversation) together(segments ...[]byte) error {
 func whole(msn MSN, payload string) []byte { return untagged(true, 0, msn, 0, []byte(payload)) }
 
 func TestDDP_36_46_47_MessagesThatComeTogetherAreDeliveredTogether(t *testing.T) {
-	c, r, mem := conversesInRuns(t, 3)
+	c, r, mem := conversesInBatches(t, 3)
 	require.NoError(t, c.together(whole(1, "first"), whole(2, ""), whole(3, "the last")))
-	c.wantDelivered("in one call", "run qn=0 msn=1 lens=[5 0 8]")
+	c.wantDelivered("in one call", "batch qn=0 msn=1 lens=[5 0 8]")
 	require.Equal(t, "first\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00the last", string(mem))
 	require.NoError(t, c.table.Invalidate(t.Context(), r), "nothing is pinned any more")
 }
 
-func TestDDP_46_ARunIsBounded(t *testing.T) {
-	const n = 2*runMax + 1
-	c, _, _ := conversesInRuns(t, n)
+func TestDDP_46_ABatchIsBounded(t *testing.T) {
+	const n = 2*batchMax + 1
+	c, _, _ := conversesInBatches(t, n)
 	var segments [][]byte
 	for i := range n {
 		segments = append(segments, whole(MSN(i+1), "x"))
@@ -87,23 +87,23 @@ func TestDDP_46_ARunIsBounded(t *testing.T) {
 	require.Empty(t, c.queues[0].bufs)
 }
 
-func TestDDP_31_46_47_RunEndsBeforeWhatIsNotLikeIt(t *testing.T) {
+func TestDDP_31_46_47_BatchEndsBeforeWhatIsNotLikeIt(t *testing.T) {
 	other := untagged(true, 0, 2, 0, []byte("b"))
 	other[1] = 0x45
-	c, r, _ := conversesInRuns(t, 8)
+	c, r, _ := conversesInBatches(t, 8)
 	require.NoError(t, c.together(whole(1, "a"), other, whole(3, "c")))
 	c.wantDelivered("another RsvdULP: what comes before it is delivered before it",
-		"run qn=0 msn=1 lens=[1]", "qn=0 msn=2 len=1 ulp=45/00000000", "run qn=0 msn=3 lens=[1]")
+		"batch qn=0 msn=1 lens=[1]", "qn=0 msn=2 len=1 ulp=45/00000000", "batch qn=0 msn=3 lens=[1]")
 	require.NoError(t, c.together(whole(4, "a"), untagged(false, 0, 5, 0, []byte("bc")), untagged(true, 0, 5, 2, []byte("d")), whole(6, "e")))
-	c.wantDelivered("a message of two segments", "run qn=0 msn=4 lens=[1]", "qn=0 msn=5 len=3 ulp=43/00000000", "run qn=0 msn=6 lens=[1]")
+	c.wantDelivered("a message of two segments", "batch qn=0 msn=4 lens=[1]", "qn=0 msn=5 len=3 ulp=43/00000000", "batch qn=0 msn=6 lens=[1]")
 	require.NoError(t, c.together(whole(7, "a"), tagged(true, r.STag(), 0x1000, []byte("w")), whole(8, "b")))
-	c.wantDelivered("a tagged one", "run qn=0 msn=7 lens=[1]", fmt.Sprintf("tagged stag=%v ulp=40", r.STag()), "run qn=0 msn=8 lens=[1]")
+	c.wantDelivered("a tagged one", "batch qn=0 msn=7 lens=[1]", fmt.Sprintf("tagged stag=%v ulp=40", r.STag()), "batch qn=0 msn=8 lens=[1]")
 }
 
 // Where segments may overtake each other only those in order, with nothing ahead of them,
-// make a run.
-func TestDDP_44_46_NoRunWhereSegmentsAreAhead(t *testing.T) {
-	c, _, _ := conversesInRuns(t, 4)
+// make a batch.
+func TestDDP_44_46_NoBatchWhereSegmentsAreAhead(t *testing.T) {
+	c, _, _ := conversesInBatches(t, 4)
 	c.s.ahead.limit = 8
 	c.seq = 1
 	require.NoError(t, c.together(whole(2, "b")), "one comes early")
@@ -113,11 +113,11 @@ func TestDDP_44_46_NoRunWhereSegmentsAreAhead(t *testing.T) {
 	c.wantDelivered("which is delivered behind the first", "qn=0 msn=1 len=1 ulp=43/00000000", "qn=0 msn=2 len=1 ulp=43/00000000")
 	c.seq = 2
 	require.NoError(t, c.together(whole(3, "c"), whole(4, "d")))
-	c.wantDelivered("in order again", "run qn=0 msn=3 lens=[1 1]")
+	c.wantDelivered("in order again", "batch qn=0 msn=3 lens=[1 1]")
 }
 
-// What is wrong in a run is found where it stands, when all before it has been delivered.
-func TestDDP_19_64_65_66_68_81_RunsAreChecked(t *testing.T) {
+// What is wrong in a batch is found where it stands, when all before it has been delivered.
+func TestDDP_19_64_65_66_68_81_BatchesAreChecked(t *testing.T) {
 	wrongVersion := whole(2, "b")
 	wrongVersion[0] ^= 0x03
 	for that, v := range map[string]struct {
@@ -131,27 +131,27 @@ func TestDDP_19_64_65_66_68_81_RunsAreChecked(t *testing.T) {
 		"an offset":            {transport.DDPOffset, untagged(true, 0, 2, 9, nil)},
 		"no version":           {transport.DDPUntaggedVersion, wrongVersion},
 	} {
-		c, _, mem := conversesInRuns(t, 3)
+		c, _, mem := conversesInBatches(t, 3)
 		e := c.isFault(that, v.code, c.together(whole(1, "a"), v.second, whole(3, "c")))
 		require.Equal(t, v.second[:UntaggedLen], e.Header, that)
-		c.wantDelivered(that, "run qn=0 msn=1 lens=[1]")
+		c.wantDelivered(that, "batch qn=0 msn=1 lens=[1]")
 		require.Equal(t, make([]byte, 23), mem[1:], that)
 		require.NoError(t, c.together(whole(2, "b")), "nothing is taken any more")
 		c.wantDelivered(that)
 	}
 
-	c, _, _ := conversesInRuns(t, 1)
+	c, _, _ := conversesInBatches(t, 1)
 	_ = c.isFault("no buffer", transport.DDPNoBuffer, c.together(whole(1, "a"), whole(2, "b")))
-	c.wantDelivered("but for the first", "run qn=0 msn=1 lens=[1]")
+	c.wantDelivered("but for the first", "batch qn=0 msn=1 lens=[1]")
 
-	c, r, mem := conversesInRuns(t, 3)
+	c, r, mem := conversesInBatches(t, 3)
 	require.NoError(t, c.together(whole(1, "a")))
 	require.NoError(t, c.table.Invalidate(t.Context(), r))
 	require.ErrorIs(t, c.together(whole(2, "b")), stag.ErrInvalid)
 	require.Equal(t, make([]byte, 23), mem[1:], "nothing is placed into what was revoked")
 }
 
-// An invalidating is a run in the course of which a region is revoked.
+// An invalidating is a batch in the course of which a region is revoked.
 type invalidating struct {
 	arrivals
 	revoke func()
@@ -164,22 +164,22 @@ func (i *invalidating) Next() []byte {
 	return i.arrivals.Next()
 }
 
-func TestDDP_81_ValidityCanBeRevokedInARun(t *testing.T) {
-	c, r, mem := conversesInRuns(t, 3)
+func TestDDP_81_ValidityCanBeRevokedInABatch(t *testing.T) {
+	c, r, mem := conversesInBatches(t, 3)
 	revoked := make(chan error, 1)
-	run := &invalidating{arrivals: arrivals{whole(2, "b"), whole(3, "c")}, revoke: func() {
+	batch := &invalidating{arrivals: arrivals{whole(2, "b"), whole(3, "c")}, revoke: func() {
 		go func() { revoked <- c.table.Invalidate(t.Context(), r) }()
 		require.Eventually(t, func() bool { return !r.Valid() }, time.Second, time.Millisecond)
 	}}
-	n, rest := c.s.Messages(0, whole(1, "a"), run)
-	require.NoError(t, <-revoked, "the run has let go of the region")
+	n, rest := c.s.Messages(0, whole(1, "a"), batch)
+	require.NoError(t, <-revoked, "the batch has unpinned the region")
 	require.Equal(t, 2, n)
 	require.Equal(t, whole(3, "c"), rest)
 	require.Equal(t, "a\x00\x00\x00\x00\x00\x00\x00b\x00\x00\x00\x00\x00\x00\x00\x00", string(mem[:17]), "what comes after is not placed")
 }
 
-func TestDDP_81_RunsAreForMemoryThatIsQuick(t *testing.T) {
-	c, _, _ := conversesInRuns(t, 1)
+func TestDDP_81_BatchesAreForMemoryThatIsQuick(t *testing.T) {
+	c, _, _ := conversesInBatches(t, 1)
 	buffer, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(8)}, stag.Options{Access: stag.LocalWrite, Scope: alice})
 	require.NoError(t, err)
 	durable, _ := c.region(8, func(o *stag.Options) { o.Flusher = noFlush{} })
@@ -197,9 +197,9 @@ type noFlush struct{}
 
 func (noFlush) Flush(context.Context, int64, int64) error { return nil }
 
-// TestRunLetsGoOfEveryRegion: also where its messages go to several in turn.
-func TestRunLetsGoOfEveryRegion(t *testing.T) {
-	c, r, _ := conversesInRuns(t, 1)
+// TestBatchUnpinsEveryRegion: also where its messages go to several in turn.
+func TestBatchUnpinsEveryRegion(t *testing.T) {
+	c, r, _ := conversesInBatches(t, 1)
 	other, mem := c.region(8, nil)
 	c.queues[0].bufs = nil
 	for range 2 {
