@@ -182,7 +182,7 @@ func (f *scriptedLLP) Discard() error                     { return io.EOF }
 func (f *scriptedLLP) MaxULPDU() int                      { return 1400 }
 func (f *scriptedLLP) Append([]byte, [][]byte, bool) bool { return true }
 func (f *scriptedLLP) Flush(bool) error                   { return nil }
-func (f *scriptedLLP) Keep()                              {}
+func (f *scriptedLLP) Stage()                             {}
 func (f *scriptedLLP) CloseSend() error                   { return nil }
 func (f *scriptedLLP) Caps() transport.Caps               { return transport.Caps{} }
 func (f *scriptedLLP) Path() string                       { return "script" }

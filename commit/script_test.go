@@ -266,7 +266,7 @@ func (c *conversation) Append(head []byte, payload [][]byte, _ bool) bool {
 	return true
 }
 func (c *conversation) Flush(bool) error                               { return nil }
-func (c *conversation) Keep()                                          {}
+func (c *conversation) Stage()                                         {}
 func (c *conversation) Receive(transport.Placer, transport.Wait) error { return io.EOF }
 func (c *conversation) Discard() error                                 { return io.EOF }
 func (c *conversation) Arm(func()) bool                                { return false }

@@ -218,7 +218,7 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 }
 
 func (l *scriptLLP) Flush(bool) error                               { l.batch = 0; return nil }
-func (l *scriptLLP) Keep()                                          {}
+func (l *scriptLLP) Stage()                                         {}
 func (l *scriptLLP) Receive(transport.Placer, transport.Wait) error { return io.EOF }
 func (l *scriptLLP) Discard() error                                 { return io.EOF }
 func (l *scriptLLP) Arm(func()) bool                                { return false }

@@ -107,7 +107,7 @@ func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool
 		return s.emitRead(llp, m, n, last)
 	}
 	if m.slow {
-		fetch(llp, payload)
+		prefault(llp, payload)
 	}
 	ok = llp.Append(m.header(s.head[:0], last), payload, stage)
 	for i := len(payload) - 1; i >= 0; i-- { // do not keep the caller's memory alive
@@ -117,10 +117,10 @@ func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool
 	return ok, nil
 }
 
-// fetch has llp bring payload into memory, where it can.
-func fetch(llp transport.LLP, payload [][]byte) {
-	if f, ok := llp.(transport.Fetcher); ok {
-		f.Fetch(payload)
+// prefault has llp bring payload into memory, where it can.
+func prefault(llp transport.LLP, payload [][]byte) {
+	if p, ok := llp.(transport.Prefaulter); ok {
+		p.Prefault(payload)
 	}
 }
 

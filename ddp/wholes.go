@@ -55,7 +55,7 @@ func (w *Wholes) append(head int, source *stag.Span, stage bool) bool {
 	s := w.sender
 	s.payload = append(s.payload[:0], p)
 	if source.Region != nil && source.Region.Flusher() != nil {
-		fetch(w.llp, s.payload)
+		prefault(w.llp, s.payload)
 	}
 	return w.llp.Append(s.head[:head], s.payload, stage || w.digest && source.Region != nil && source.Region.PeersMayWrite())
 }

@@ -37,7 +37,7 @@ type batch struct {
 	bytes  int      // all that was put in
 	sent   int      // pieces that are out, and forgotten
 	loans  []int    // which of the pieces are lent, in rising order
-	spare  [][]byte // of keep, to be used again
+	spare  [][]byte // of stage, to be used again
 }
 
 // fits tells whether an FPDU of so many octets in so many pieces can still be put
@@ -81,8 +81,8 @@ func (b *batch) lend(p []byte) {
 	b.bytes += len(p)
 }
 
-// keep copies what is lent of the pending pieces, which are then all the batch's own.
-func (b *batch) keep() {
+// stage copies what is lent of the pending pieces, which are then all the batch's own.
+func (b *batch) stage() {
 	if len(b.loans) == 0 || b.loans[len(b.loans)-1] < b.sent {
 		return
 	}

@@ -40,7 +40,7 @@ func TestKeepCopiesWhatIsLentAndNotOutYet(t *testing.T) {
 			want = append(append(want, own...), p...)
 		}
 		b.drop(out)
-		b.keep()
+		b.stage()
 		require.Equal(t, 60, b.bytes)
 		for _, p := range lent {
 			clear(p) // they are the caller's again
@@ -49,13 +49,13 @@ func TestKeepCopiesWhatIsLentAndNotOutYet(t *testing.T) {
 		require.Empty(t, b.loans)
 
 		before := b.pieces
-		b.keep()
-		require.Equal(t, want[out:], bytes.Join(b.pending(), nil), "there is nothing left to keep")
+		b.stage()
+		require.Equal(t, want[out:], bytes.Join(b.pending(), nil), "there is nothing left to copy")
 		require.Equal(t, len(before), len(b.pieces))
 		b.take([]byte("more"))
 		p := []byte("lent")
 		b.lend(p)
-		b.keep()
+		b.stage()
 		clear(p)
 		require.Equal(t, string(want[out:])+"morelent", string(bytes.Join(b.pending(), nil)))
 		b.release()

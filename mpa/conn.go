@@ -48,7 +48,7 @@ var _ transport.LLP = (*Conn)(nil)
 
 // newConn begins Full Operation on s, whose set-up is over.
 func newConn(s transport.Stream, o Options, t *Terms) *Conn {
-	c := &Conn{s: transport.Settle(s), limit: o.limit()}
+	c := &Conn{s: transport.Detach(s), limit: o.limit()}
 	c.enc.markers, c.enc.crc = t.SendMarkers, t.CRC
 	c.dec.markers, c.dec.crc = t.ReceiveMarkers, t.CRC
 	return c

@@ -37,8 +37,8 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-// Fetch brings payload into memory before its digest is computed: see transport.Fetcher.
-func (c *Conn) Fetch(payload [][]byte) { transport.Fetch(c.s, payload) }
+// Prefault brings payload into memory before its digest is computed: see transport.Prefaulter.
+func (c *Conn) Prefault(payload [][]byte) { transport.Prefault(c.s, payload) }
 
 // appendSmall is Append for one short run of payload, which is copied in any case, if
 // there is plainly room in the batch.
@@ -92,10 +92,10 @@ func (c *Conn) Flush(wait bool) error {
 	return nil
 }
 
-// Keep copies what the batch was lent, as LLP says.
-func (c *Conn) Keep() {
+// Stage copies what the batch was lent, as LLP says.
+func (c *Conn) Stage() {
 	if c.out != nil {
-		c.out.keep()
+		c.out.stage()
 	}
 }
 

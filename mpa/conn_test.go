@@ -122,7 +122,7 @@ func TestKeepCopiesWhatIsLent(t *testing.T) {
 			lend(60000)
 			lend(60001)
 			require.ErrorIs(t, c.Flush(false), transport.ErrAgain, "a part goes out")
-			c.Keep()
+			c.Stage()
 			for _, u := range lent {
 				clear(u)
 			}

@@ -211,7 +211,7 @@ func (s *Stream) Flush(llp transport.LLP) error {
 		return err
 	}
 	if errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrFenced) {
-		llp.Keep()
+		llp.Stage()
 	}
 	for i, r := range f.pinned {
 		r.Unpin()

@@ -356,7 +356,7 @@ type scriptLLP struct {
 	staged   []bool
 	digest   bool
 	flush    error  // what Flush returns
-	kept     bool   // Keep was called
+	kept     bool   // Stage was called
 	before   func() // an Append, if not nil
 }
 
@@ -379,7 +379,7 @@ func (l *scriptLLP) Append(head []byte, payload [][]byte, stage bool) bool {
 }
 
 func (l *scriptLLP) Flush(bool) error                               { l.batch = 0; return l.flush }
-func (l *scriptLLP) Keep()                                          { l.kept = true }
+func (l *scriptLLP) Stage()                                         { l.kept = true }
 func (l *scriptLLP) Receive(transport.Placer, transport.Wait) error { return io.EOF }
 func (l *scriptLLP) Discard() error                                 { return io.EOF }
 func (l *scriptLLP) Arm(func()) bool                                { return false }

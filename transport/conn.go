@@ -13,8 +13,8 @@ import (
 // NewStream makes a Stream of a connection, which it owns from now on. p, which
 // may be nil, is the Poller that it waits with.
 //
-// A *net.TCPConn on Linux with a Poller is driven by raw system calls once it is settled (see
-// [Settle]): many buffers leave in one writev, nothing is allocated per call, and Arm
+// A *net.TCPConn on Linux with a Poller is driven by raw system calls once it is detached (see
+// [Detach]): many buffers leave in one writev, nothing is allocated per call, and Arm
 // works. Only this exact type is: a type that embeds it would be bypassed. Every
 // other connection (TLS, a pipe, a wrapper, any system but Linux, or the build tag
 // purego) is driven through its methods: Read and Write work with wait only, Arm

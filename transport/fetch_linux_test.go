@@ -95,7 +95,7 @@ func TestSlowPageStopsNobodyElse(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			})
 			if c.fetch {
-				Fetch(a, [][]byte{mem[100 : c.size-100]})
+				Prefault(a, [][]byte{mem[100 : c.size-100]})
 				require.EqualValues(t, c.size/int(pageSize), fetched.Load(), "all is there")
 			}
 			got := make(chan int, 1)

@@ -35,10 +35,10 @@ type LLP interface {
 	// failed. ErrFenced: this end may not send yet; the batch is kept.
 	Flush(wait bool) error
 
-	// Keep copies what the batch still refers to: all payload is the caller's again
+	// Stage copies what the batch still refers to: all payload is the caller's again
 	// although it is not out yet. It belongs between two calls of Flush, and does
 	// nothing if the batch is empty.
-	Keep()
+	Stage()
 
 	// Receive hands arrived segments to p. With NoWait it returns after one read's
 	// worth with nil, or with ErrAgain if nothing has come. Else it goes on,

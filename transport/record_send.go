@@ -48,7 +48,7 @@ func (e *recordEnd) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-func (e *recordEnd) Keep() {
+func (e *recordEnd) Stage() {
 	o := &e.out
 	for i := o.sent; i < len(o.segs); i++ {
 		s := &o.segs[i]

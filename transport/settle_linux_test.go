@@ -24,8 +24,8 @@ func TestSettledStreamHasTheConnectionAlone(t *testing.T) {
 		return n == 1
 	}, 5*time.Second, time.Millisecond, "and does")
 
-	a := Settle(before)
-	require.Same(t, a, Settle(a), "it settles once")
+	a := Detach(before)
+	require.Same(t, a, Detach(a), "it is detached once")
 	require.Equal(t, ac.LocalAddr(), a.LocalAddr())
 	require.Equal(t, ac.RemoteAddr(), a.RemoteAddr())
 	_, err = ac.Write([]byte("y"))

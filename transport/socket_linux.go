@@ -89,7 +89,7 @@ func (s *socket) close() bool {
 // is over: as long as a copy of its octets takes, a tenth of a millisecond for a mebibyte.
 // But where a page has to come from a disk first it takes as long as the disk. So the
 // scheduler is told of every call on memory that may lie in a mapped file as far as is known
-// (see Fetcher), and of long ones on memory that is not all there, because a user may have
+// (see Prefaulter), and of long ones on memory that is not all there, because a user may have
 // registered memory that he has mapped himself.
 const tellFrom = 128 << 10
 

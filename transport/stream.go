@@ -64,9 +64,9 @@ type Scatterer interface {
 	Scatter(bufs [][]byte) (int, error)
 }
 
-// Fetch has s fetch payload, if it can.
-func Fetch(s Stream, payload [][]byte) {
-	if f, ok := s.(Fetcher); ok {
-		f.Fetch(payload)
+// Prefault brings payload into memory, if s can.
+func Prefault(s Stream, payload [][]byte) {
+	if p, ok := s.(Prefaulter); ok {
+		p.Prefault(payload)
 	}
 }

@@ -28,10 +28,10 @@ type kind struct {
 func portable(c net.Conn, _ *Poller) Stream { return &connStream{conn: c, waker: waker{conn: c}} }
 
 func tapped(c net.Conn, p *Poller) Stream {
-	return Settle(Tap(NewStream(c, p), io.Discard, TapOptions{}))
+	return Detach(Tap(NewStream(c, p), io.Discard, TapOptions{}))
 }
 
-func settled(c net.Conn, p *Poller) Stream { return Settle(NewStream(c, p)) }
+func settled(c net.Conn, p *Poller) Stream { return Detach(NewStream(c, p)) }
 
 var kinds = []kind{
 	{name: "tcp", conns: tcpPair, stream: settled, raw: haveRaw},

@@ -109,10 +109,10 @@ func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 	return n, err
 }
 
-func (t *tap) Fetch(payload [][]byte) { Fetch(t.Stream, payload) }
+func (t *tap) Prefault(payload [][]byte) { Prefault(t.Stream, payload) }
 
-func (t *tap) Settle() Stream {
-	t.Stream = Settle(t.Stream)
+func (t *tap) Detach() Stream {
+	t.Stream = Detach(t.Stream)
 	return t
 }
 

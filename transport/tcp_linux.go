@@ -30,7 +30,7 @@ func newRawStream(c *net.TCPConn, p *Poller) Stream {
 		return nil
 	}
 	_ = c.SetNoDelay(true) // segments are whole; a failure shows in the first read
-	// Its silence begins when it is settled.
+	// Its silence begins when it is detached.
 	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p}
 }
 
@@ -62,8 +62,8 @@ func (s *tcpSetup) Read(p []byte, wait Wait) (int, error) {
 	return n, nil
 }
 
-// Settle makes way for a rawStream, unless the process has no descriptor left.
-func (s *tcpSetup) Settle() Stream {
+// Detach makes way for a rawStream, unless the process has no descriptor left.
+func (s *tcpSetup) Detach() Stream {
 	r := &rawStream{local: s.conn.LocalAddr(), remote: s.conn.RemoteAddr()}
 	if r.sock.takeOver(s.tcp) != nil {
 		return s

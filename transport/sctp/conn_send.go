@@ -62,8 +62,8 @@ func (c *Conn) Append(head []byte, payload [][]byte, _ bool) bool {
 	return true
 }
 
-// Keep does nothing: all is copied already.
-func (c *Conn) Keep() {}
+// Stage does nothing: all is copied already.
+func (c *Conn) Stage() {}
 
 // Flush sends the batch, as LLP says.
 func (c *Conn) Flush(wait bool) error {

@@ -30,9 +30,9 @@ type outWitness struct {
 	lent   int // octets that the system took from source itself
 }
 
-// Settle has the witness stay where it is.
-func (s *outWitness) Settle() transport.Stream {
-	s.Stream = transport.Settle(s.Stream)
+// Detach has the witness stay where it is.
+func (s *outWitness) Detach() transport.Stream {
+	s.Stream = transport.Detach(s.Stream)
 	return s
 }
 
@@ -68,9 +68,9 @@ type arrival struct {
 	addr   uintptr
 }
 
-// Settle has the witness stay where it is.
-func (s *inWitness) Settle() transport.Stream {
-	s.Stream = transport.Settle(s.Stream)
+// Detach has the witness stay where it is.
+func (s *inWitness) Detach() transport.Stream {
+	s.Stream = transport.Detach(s.Stream)
 	return s
 }
 

@@ -20,8 +20,8 @@ func populate(page, n uintptr) {
 	_, _, _ = syscall.Syscall(unix.SYS_MADVISE, page, n, unix.MADV_POPULATE_READ)
 }
 
-// fetch brings payload into memory.
-func fetch(payload [][]byte) {
+// prefault brings payload into memory.
+func prefault(payload [][]byte) {
 	for _, p := range payload {
 		if len(p) == 0 {
 			continue
@@ -34,11 +34,11 @@ func fetch(payload [][]byte) {
 	}
 }
 
-// Fetch has the system call that writes the payload tell the scheduler, too: a page may
+// Prefault has the system call that writes the payload tell the scheduler, too: a page may
 // leave the memory again before that.
-func (s *rawStream) Fetch(payload [][]byte) {
+func (s *rawStream) Prefault(payload [][]byte) {
 	s.write.told = true
-	fetch(payload)
+	prefault(payload)
 }
 
-func (s *connStream) Fetch(payload [][]byte) { fetch(payload) }
+func (s *connStream) Prefault(payload [][]byte) { prefault(payload) }

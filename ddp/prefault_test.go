@@ -10,24 +10,24 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A fetching LLP notes what it is told to fetch.
-type fetching struct {
+// A prefaulting LLP notes what it is told to bring into memory.
+type prefaulting struct {
 	transport.LLP
-	fetched, appended int
-	order             bool // nothing was appended before it was fetched
+	prefaulted, appended int
+	order                bool // nothing was appended before it was prefaulted
 }
 
-func (f *fetching) Fetch(payload [][]byte) {
+func (f *prefaulting) Prefault(payload [][]byte) {
 	for _, p := range payload {
-		f.fetched += len(p)
+		f.prefaulted += len(p)
 	}
 }
 
-func (f *fetching) Append(head []byte, payload [][]byte, stage bool) bool {
+func (f *prefaulting) Append(head []byte, payload [][]byte, stage bool) bool {
 	for _, p := range payload {
 		f.appended += len(p)
 	}
-	f.order = f.order && f.fetched >= f.appended
+	f.order = f.order && f.prefaulted >= f.appended
 	return true
 }
 
@@ -35,8 +35,8 @@ type flusher struct{}
 
 func (flusher) Flush(context.Context, int64, int64) error { return nil }
 
-// TestSlowSourcesAreFetched: all of them before they are appended, and no others.
-func TestSlowSourcesAreFetched(t *testing.T) {
+// TestSlowSourcesArePrefaulted: all of them before they are appended, and no others.
+func TestSlowSourcesArePrefaulted(t *testing.T) {
 	a, b := transport.RecordPipe(transport.RecordOptions{MaxULPDU: 1000})
 	defer a.Close()
 	defer b.Close()
@@ -49,17 +49,17 @@ func TestSlowSourcesAreFetched(t *testing.T) {
 		r, err := table.Register(make([]byte, 5000), o)
 		require.NoError(t, err)
 		want := map[bool]int{true: 5000}[durable]
-		f := &fetching{LLP: a, order: true}
+		f := &prefaulting{LLP: a, order: true}
 		done, err := new(Sender).Emit(f, &Outbound{Tagged: true, Source: []stag.Span{{Region: r, Len: 5000}}})
 		require.NoError(t, err)
 		require.True(t, done)
-		require.Equal(t, []int{want, 5000}, []int{f.fetched, f.appended})
+		require.Equal(t, []int{want, 5000}, []int{f.prefaulted, f.appended})
 		require.Equal(t, durable, f.order)
 
-		f = &fetching{LLP: a, order: true}
+		f = &prefaulting{LLP: a, order: true}
 		w := new(Sender).Wholes(f, 0)
 		require.True(t, w.EmitTagged(0, 1, 0, &stag.Span{Region: r, Len: 500}, false))
 		w.Done()
-		require.Equal(t, []int{want / 10, 500}, []int{f.fetched, f.appended})
+		require.Equal(t, []int{want / 10, 500}, []int{f.prefaulted, f.appended})
 	}
 }
