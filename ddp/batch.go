@@ -43,11 +43,11 @@ func (s *Stream) Messages(seq uint64, u []byte, batch transport.SegmentBatch) (n
 // placeBatch places messages like that of h, the first of which is in u. No pin outlasts
 // it.
 func (s *Stream) placeBatch(q *untaggedQueue, h *UntaggedHeader, u []byte, batch transport.SegmentBatch) (n int, rest []byte) {
-	var hand grip
+	var pinned pinCache
 	most := min(q.Posted(), batchMax)
 	for n < most && h.isLike(u) && binary.BigEndian.Uint32(u[10:]) == uint32(q.due)+uint32(n) {
 		payload := u[UntaggedLen:]
-		if !hand.place(q.Buffer(n, h), payload) {
+		if !pinned.place(q.Buffer(n, h), payload) {
 			break
 		}
 		s.lens[n] = uint32(len(payload))
@@ -56,7 +56,7 @@ func (s *Stream) placeBatch(q *untaggedQueue, h *UntaggedHeader, u []byte, batch
 			break
 		}
 	}
-	hand.letGo()
+	pinned.unpin()
 	return n, u
 }
 
@@ -71,12 +71,12 @@ func (h *UntaggedHeader) isLike(b []byte) bool {
 	return isWhole(b) && b[1] == h.RsvdULP && binary.BigEndian.Uint32(b[6:]) == uint32(h.QN)
 }
 
-// A grip has a pin of the region that was placed into last.
-type grip struct{ region *stag.Region }
+// A pinCache has a pin of the region that was placed into last.
+type pinCache struct{ region *stag.Region }
 
 // place puts p into buf if that is one span of a region's memory. false: it is not, or it
 // is too short, or the region is INVALID, or durable, so that placing may take long.
-func (g *grip) place(buf []stag.Span, p []byte) bool {
+func (c *pinCache) place(buf []stag.Span, p []byte) bool {
 	if len(p) == 0 {
 		return true
 	}
@@ -87,12 +87,12 @@ func (g *grip) place(buf []stag.Span, p []byte) bool {
 	switch {
 	case r == nil || r.Flusher() != nil:
 		return false
-	case r != g.region:
-		g.letGo()
+	case r != c.region:
+		c.unpin()
 		if !r.Pin() {
 			return false
 		}
-		g.region = r
+		c.region = r
 	case !r.Valid():
 		return false
 	}
@@ -104,9 +104,9 @@ func (g *grip) place(buf []stag.Span, p []byte) bool {
 	return true
 }
 
-func (g *grip) letGo() {
-	if g.region != nil {
-		g.region.Unpin()
-		g.region = nil
+func (c *pinCache) unpin() {
+	if c.region != nil {
+		c.region.Unpin()
+		c.region = nil
 	}
 }

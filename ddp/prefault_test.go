@@ -57,7 +57,7 @@ func TestSlowSourcesArePrefaulted(t *testing.T) {
 		require.Equal(t, durable, f.order)
 
 		f = &prefaulting{LLP: a, order: true}
-		w := new(Sender).Wholes(f, 0)
+		w := new(Sender).SegmentSender(f, 0)
 		require.True(t, w.EmitTagged(0, 1, 0, &stag.Span{Region: r, Len: 500}, false))
 		w.Done()
 		require.Equal(t, []int{want / 10, 500}, []int{f.prefaulted, f.appended})

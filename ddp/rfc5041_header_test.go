@@ -132,7 +132,7 @@ func TestDDP_20_22_23_TaggedHeaderInEverySegment(t *testing.T) {
 
 	var s Sender
 	l := &scriptLLP{mulpdu: 1500}
-	w := s.Wholes(l, 0)
+	w := s.SegmentSender(l, 0)
 	require.True(t, w.EmitTagged(0x42, 0x11223344, 0x5566778899aabbcc, &plain(octets(9))[0], false))
 	w.Done()
 	h, err := ParseTagged(l.sent[0])
@@ -175,7 +175,7 @@ func TestDDP_25_26_27_30_UntaggedHeaderInEverySegment(t *testing.T) {
 	const qn = 0x11223344
 	l := &scriptLLP{mulpdu: 1500}
 	s.queue(qn).next = 0x55667788
-	w := s.Wholes(l, qn)
+	w := s.SegmentSender(l, qn)
 	for i := range 2 {
 		msn, ok := w.Emit(0x44, &plain(octets(9))[0], false)
 		require.True(t, ok)

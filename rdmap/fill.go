@@ -81,7 +81,7 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 			return s.fillTerminate(llp)
 		}
 		if f.now == sendingNothing {
-			if room -= s.fillRuns(llp, room); room <= 0 {
+			if room -= s.fillBatched(llp, room); room <= 0 {
 				break
 			}
 			if ok, err := s.nextMessage(); !ok || err != nil {
@@ -104,11 +104,11 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 	return f.now != sendingNothing || s.answerable.Load() || s.requestReady(), nil
 }
 
-// fillRuns puts what goes in runs into the batch, until something else is to be sent first.
+// fillBatched puts messages that go out together into the batch, until something else is to be sent first.
 // It returns what it weighs, about as much as room at most.
-func (s *Stream) fillRuns(llp transport.LLP, room int64) (weight int64) {
+func (s *Stream) fillBatched(llp transport.LLP, room int64) (weight int64) {
 	weight = s.fillResponses(llp)
-	weight += s.fillWholes(llp, room-weight)
+	weight += s.fillSegments(llp, room-weight)
 	return weight + s.fillReads(llp)
 }
 

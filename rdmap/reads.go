@@ -22,20 +22,20 @@ func (s *Stream) fillReads(llp transport.LLP) (weight int64) {
 		return 0
 	}
 	room := min(s.readRoom(), int(f.posted-f.next), readRun)
-	wholes := f.sender.Wholes(llp, QNRequest)
+	segments := f.sender.SegmentSender(llp, QNRequest)
 	n := 0
 	for ; n < room && !s.answerable.Load() && !s.ending.Load(); n++ {
 		r := at(f.ring, f.next+uint64(n))
 		if !isPlainRead(r) || !f.askFor(r) {
 			break
 		}
-		msn, ok := wholes.Emit(OpReadRequest.control(), &f.source[0], true)
+		msn, ok := segments.Emit(OpReadRequest.control(), &f.source[0], true)
 		if !ok {
 			break
 		}
 		r.msn = msn
 	}
-	wholes.Done()
+	segments.Done()
 	if n == 0 {
 		return 0
 	}
@@ -88,7 +88,7 @@ func (s *Stream) fillResponses(llp transport.LLP) (weight int64) {
 		return 0
 	}
 	f.due = s.plainReads(f.due[:0])
-	wholes := f.sender.Wholes(llp, QNResponse)
+	segments := f.sender.SegmentSender(llp, QNResponse)
 	n, digest := 0, llp.Caps().Digest
 	for ; n < len(f.due) && weight < readOctets && !s.ending.Load(); n++ {
 		q := &f.due[n].read
@@ -97,14 +97,14 @@ func (s *Stream) fillResponses(llp transport.LLP) (weight int64) {
 			break // and told when it is found again
 		}
 		from := stag.Span{Region: r, Off: off, Len: int(q.Size)}
-		if !wholes.EmitTagged(OpReadResponse.control(), q.Sink.STag, q.Sink.TO, &from, digest) {
+		if !segments.EmitTagged(OpReadResponse.control(), q.Sink.STag, q.Sink.TO, &from, digest) {
 			r.Unpin()
 			break
 		}
 		f.pinned = append(f.pinned, r)
 		weight += int64(q.Size) + messageCost
 	}
-	wholes.Done()
+	segments.Done()
 	clear(f.due)
 	if n > 0 {
 		s.giveBackReads(n)

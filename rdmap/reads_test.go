@@ -121,7 +121,7 @@ func TestRDMAP_70_93_ResponseBehindOthersThatCannotBeSent(t *testing.T) {
 	c.wantTerminate("and the Terminate names the other", want)
 }
 
-// Where our own requests wait, too, the responses do not go in runs: both have their turns.
+// Where our own requests wait, too, the responses do not go out together: both have their turns.
 func TestResponsesLeaveRoomForRequests(t *testing.T) {
 	c := converse(t, nil)
 	r, _ := c.region(1000, nil)

@@ -243,29 +243,29 @@ var sendOpcodes = [...]Opcode{
 }
 
 // hold keeps the regions that r names from being closed until it completes.
-func (r *Request) hold(g *grip) {
+func (r *Request) hold(h *holdCache) {
 	for i := range r.Spans {
 		if x := r.Spans[i].Region; x != nil {
-			g.take(x)
+			h.hold(x)
 		}
 	}
 	if x := r.queue(); x != nil {
-		g.take(x)
+		h.hold(x)
 	}
 	r.held = true
 }
 
-func (r *Request) release(g *grip) {
+func (r *Request) release(h *holdCache) {
 	if !r.held {
 		return
 	}
 	for i := range r.Spans {
 		if x := r.Spans[i].Region; x != nil {
-			g.give(x)
+			h.release(x)
 		}
 	}
 	if x := r.queue(); x != nil {
-		g.give(x)
+		h.release(x)
 	}
 	r.held = false
 }

@@ -173,7 +173,7 @@ func (s *Stream) isDone(r *Request) bool {
 
 // completed ends a run of complete.
 func (s *Stream) completed() {
-	s.released.letGo()
+	s.released.flush()
 	s.config.Events.Completed()
 }
 

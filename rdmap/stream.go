@@ -43,8 +43,8 @@ type Stream struct {
 	calling    bool           // an extension is being called
 	spare      fifo[*Inbound] // buffers of QN 1, in the order in which they will be used
 	end        end
-	posting    grip // of the requests that are posted; empty while mu is free
-	released   grip // of the requests that complete; likewise
+	posting    holdCache // of the requests that are posted; empty while mu is free
+	released   holdCache // of the requests that complete; likewise
 }
 
 // New returns a Stream in RDMA mode: connection set-up is over.
@@ -87,7 +87,7 @@ func (s *Stream) postRTR(m RTR) {
 func (s *Stream) Post(n int, fill func(i int, r *Request) error) (posted int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.posting.letGo()
+	defer s.posting.flush()
 	for ; posted < n; posted++ {
 		switch {
 		case s.ending.Load():

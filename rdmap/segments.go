@@ -5,28 +5,28 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// fillWholes puts Sends and Writes of one segment into the batch, one right after the
+// fillSegments puts Sends and Writes of one segment into the batch, one right after the
 // other, for as long as nothing else is to be sent first. What it leaves, or what stops it,
 // is for nextMessage. It returns what they weigh, about as much as room at most.
-func (s *Stream) fillWholes(llp transport.LLP, room int64) (weight int64) {
+func (s *Stream) fillSegments(llp transport.LLP, room int64) (weight int64) {
 	f := &s.fill
 	if f.next == f.posted || !isPlain(at(f.ring, f.next)) {
 		return 0
 	}
-	wholes := f.sender.Wholes(llp, QNSend)
+	segments := f.sender.SegmentSender(llp, QNSend)
 	for weight < room && f.next < f.posted {
 		r := at(f.ring, f.next)
 		if !isPlain(r) || s.answerable.Load() || s.ending.Load() {
 			break
 		}
-		if !r.usable() || !emitWhole(&wholes, r) {
+		if !r.usable() || !emitSegment(&segments, r) {
 			break
 		}
 		f.tally.count(&s.stats.out, r.opcode(), 1, r.Len)
 		weight += int64(r.Len) + messageCost
 		f.next++
 	}
-	wholes.Done()
+	segments.Done()
 	if weight > 0 {
 		f.lead = 0 // no response was waiting
 	}
@@ -38,8 +38,8 @@ func isPlain(r *Request) bool {
 	return (r.Kind == KindSend || r.Kind == KindWrite) && r.Flags == 0 && len(r.Spans) == 1
 }
 
-// emitWhole puts r, which isPlain, into the batch. false: it is not for Wholes.
-func emitWhole(w *ddp.Wholes, r *Request) (ok bool) {
+// emitSegment puts r, which isPlain, into the batch. false: it is not for a SegmentSender.
+func emitSegment(w *ddp.SegmentSender, r *Request) (ok bool) {
 	if r.Kind == KindWrite {
 		return w.EmitTagged(OpWrite.control(), r.Remote.STag, r.Remote.TO, &r.Spans[0], false)
 	}

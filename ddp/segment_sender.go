@@ -5,10 +5,10 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Wholes emits many messages, tagged ones and those for one untagged queue, each of which
+// A SegmentSender emits many messages, tagged ones and those for one untagged queue, each of which
 // is one segment. What is the same for all of them is found out once. It is good for one
 // batch of the LLP, and until the Sender is used otherwise.
-type Wholes struct {
+type SegmentSender struct {
 	sender *Sender
 	llp    transport.LLP
 	queue  *sendQueue
@@ -16,15 +16,15 @@ type Wholes struct {
 	digest bool
 }
 
-// Wholes begins to emit messages, the untagged ones to qn. Done must follow.
-func (s *Sender) Wholes(llp transport.LLP, qn QN) Wholes {
-	return Wholes{sender: s, llp: llp, queue: s.queue(qn), room: llp.MaxULPDU(), digest: llp.Caps().Digest}
+// SegmentSender begins to emit messages, the untagged ones to qn. Done must follow.
+func (s *Sender) SegmentSender(llp transport.LLP, qn QN) SegmentSender {
+	return SegmentSender{sender: s, llp: llp, queue: s.queue(qn), room: llp.MaxULPDU(), digest: llp.Caps().Digest}
 }
 
 // Emit is [Sender.Emit] of an untagged message whose payload is all of source, and stage is
 // as in an [Outbound]. false: it is for that, since it is more than one segment, or not in
 // memory, or the batch is full. The caller holds the region of source.
-func (w *Wholes) Emit(rsvdULP uint8, source *stag.Span, stage bool) (msn MSN, ok bool) {
+func (w *SegmentSender) Emit(rsvdULP uint8, source *stag.Span, stage bool) (msn MSN, ok bool) {
 	h := UntaggedHeader{RsvdULP: rsvdULP, QN: w.queue.qn, MSN: w.queue.next}
 	h.putWhole(&w.sender.head)
 	if !w.append(UntaggedLen, source, stage) {
@@ -36,7 +36,7 @@ func (w *Wholes) Emit(rsvdULP uint8, source *stag.Span, stage bool) (msn MSN, ok
 }
 
 // EmitTagged is Emit of a message to an STag of the peer.
-func (w *Wholes) EmitTagged(rsvdULP uint8, st stag.STag, to uint64, source *stag.Span, stage bool) bool {
+func (w *SegmentSender) EmitTagged(rsvdULP uint8, st stag.STag, to uint64, source *stag.Span, stage bool) bool {
 	h := TaggedHeader{RsvdULP: rsvdULP, STag: st, TO: to}
 	h.putWhole(&w.sender.head)
 	return w.append(TaggedLen, source, stage)
@@ -44,7 +44,7 @@ func (w *Wholes) EmitTagged(rsvdULP uint8, st stag.STag, to uint64, source *stag
 
 // append puts the segment of source into the batch, behind so many octets of the sender's
 // head.
-func (w *Wholes) append(head int, source *stag.Span, stage bool) bool {
+func (w *SegmentSender) append(head int, source *stag.Span, stage bool) bool {
 	if source.Len > w.room-head || source.Len == 0 {
 		return false
 	}
@@ -61,7 +61,7 @@ func (w *Wholes) append(head int, source *stag.Span, stage bool) bool {
 }
 
 // Done forgets the memory of the callers.
-func (w *Wholes) Done() {
+func (w *SegmentSender) Done() {
 	clear(w.sender.payload)
 	w.sender.payload = w.sender.payload[:0]
 }
