@@ -17,7 +17,7 @@ func (qp *QP) meaning(t *rdmap.Terminate) transport.Code {
 	if t.Code != transport.MPAInsufficientIRD && t.Code != transport.MPANoRTR {
 		return t.Code
 	}
-	qp.stream.Taken() // so that Stats knows all that came before
+	qp.stream.BatchDone() // so that Stats knows all that came before
 	before := qp.Stats().Received
 	before.Terminate = Traffic{}
 	if !qp.terms.Initiator && before == (OpStats{}) {

@@ -14,7 +14,7 @@ import (
 // [PD.AllocMR] is what the OpRegister that was posted last makes of it.
 type MR struct {
 	pd     *PD
-	blank  *stag.Blank                 // of AllocMR, else nil
+	blank  *stag.FastRegion            // of AllocMR, else nil
 	latest atomic.Pointer[stag.Region] // posted last, if there is a blank; it stands for all of the MR's state that changes
 
 	ask func(context.Context, *MR) error // MROptions.Withdraw

@@ -310,7 +310,7 @@ func (q *recvQueue) publish() {
 // tell has Stats know of what has come.
 func (q *recvQueue) tell() {
 	if s := q.qp.stream; s != nil { // the QP was established
-		s.Taken()
+		s.BatchDone()
 	}
 }
 

@@ -177,7 +177,7 @@ func (c *conversation) sends(that string, segments ...[]byte) {
 func (c *conversation) send(segment []byte) error {
 	err := c.s.Segment(c.seq, slices.Clone(segment))
 	c.seq++
-	c.s.Taken()
+	c.s.BatchDone()
 	return err
 }
 

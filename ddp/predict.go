@@ -121,7 +121,7 @@ func (s *Stream) Placed(seq uint64, f *transport.PredictedSegment) error {
 func (s *Stream) placed(h *TaggedHeader, f *transport.PredictedSegment) error {
 	r, off, _, err := s.admit(h, len(f.Payload))
 	if r != nil {
-		r.Touched(f.Began, off, len(f.Payload))
+		r.MarkWritten(f.Began, off, len(f.Payload))
 		r.Unpin()
 	}
 	return err

@@ -52,7 +52,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		if err := s.Segment(seq, segment); err != nil {
 			panic(err)
 		}
-		s.Taken()
+		s.BatchDone()
 		seq++
 	}
 	header := func(b []byte, h ddp.UntaggedHeader) { h.Append(b[:0]) }

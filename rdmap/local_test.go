@@ -14,14 +14,14 @@ import (
 const lendable = stag.LocalWrite | stag.MWBind
 
 // registerOf is the registration of mem under an STag that was allocated.
-func (c *conversation) registerOf(id uint64, b *stag.Blank, mem []byte) Request {
+func (c *conversation) registerOf(id uint64, b *stag.FastRegion, mem []byte) Request {
 	c.Helper()
 	r, err := b.Prepare(mem, stag.LocalWrite|stag.Remote, 0x1000)
 	require.NoError(c, err)
 	return Request{ID: id, Kind: KindRegister, Enable: r}
 }
 
-func (c *conversation) blank() *stag.Blank {
+func (c *conversation) fastRegion() *stag.FastRegion {
 	c.Helper()
 	b, err := c.table.Allocate(64, stag.Options{Access: stag.LocalWrite | stag.Remote, Scope: alice})
 	require.NoError(c, err)
@@ -44,7 +44,7 @@ func TestVERBS_15_63_RegisterAndBindAreInForceForTheNextRequest(t *testing.T) {
 	c := converse(t, nil)
 	on, mem := c.region(64, func(o *stag.Options) { o.Access = lendable })
 	source := []byte("registered")
-	register, bind := c.registerOf(2, c.blank(), source), c.bindOf(3, on, 8)
+	register, bind := c.registerOf(2, c.fastRegion(), source), c.bindOf(3, on, 8)
 	send := Request{ID: 4, Kind: KindSend, Spans: []stag.Span{span(register.Enable, 0, 10)}}
 	c.post(readOf(1, target), register, bind, send)
 	c.wantSegment("the Read", readRequestOf(1, ReadRequest{Src: target}))
@@ -60,7 +60,7 @@ func TestVERBS_15_63_RegisterAndBindAreInForceForTheNextRequest(t *testing.T) {
 func TestVERBS_65_RegisterAndBindHonourFences(t *testing.T) {
 	c := converse(t, nil)
 	on, _ := c.region(64, func(o *stag.Options) { o.Access = lendable })
-	register := c.registerOf(2, c.blank(), make([]byte, 8)).with(LocalFence)
+	register := c.registerOf(2, c.fastRegion(), make([]byte, 8)).with(LocalFence)
 	bind := c.bindOf(4, on, 0).with(ReadFence)
 	c.post(readOf(1, target), register, readOf(3, target), bind)
 	c.wantSegment("a Read", readRequestOf(1, ReadRequest{Src: target}))
@@ -81,13 +81,13 @@ func TestVERBS_65_RegisterAndBindHonourFences(t *testing.T) {
 func TestVERBS_12_17_26_WhatIsRefusedEndsTheStream(t *testing.T) {
 	for expectation, bad := range map[string]func(c *conversation) Request{
 		"a registration of an STag that is VALID": func(c *conversation) Request {
-			b := c.blank()
+			b := c.fastRegion()
 			c.post(c.registerOf(1, b, make([]byte, 8)))
 			return c.registerOf(2, b, make([]byte, 8))
 		},
 		"a registration that is too long": func(c *conversation) Request {
 			c.post(sendOf(1, ""))
-			return c.registerOf(2, c.blank(), make([]byte, 65))
+			return c.registerOf(2, c.fastRegion(), make([]byte, 65))
 		},
 		"a binding outside its region": func(c *conversation) Request {
 			c.post(sendOf(1, ""))
@@ -225,7 +225,7 @@ func TestVERBS_15_InvalidateBehindAResponse(t *testing.T) {
 func TestRDMAP_56_InvalidatedUntilItIsEnabledAgain(t *testing.T) {
 	for what, enabling := range map[string]func(c *conversation) func(id uint64) Request{
 		"a region": func(c *conversation) func(id uint64) Request {
-			b := c.blank()
+			b := c.fastRegion()
 			return func(id uint64) Request { return c.registerOf(id, b, make([]byte, 8)) }
 		},
 		"a window": func(c *conversation) func(id uint64) Request {

@@ -114,7 +114,7 @@ func (d *side) receive(in <-chan []byte) {
 		if err := d.s.Segment(seq, g); err != nil {
 			d.fail(err)
 		}
-		d.s.Taken()
+		d.s.BatchDone()
 		seq++
 		d.Kick()
 	}

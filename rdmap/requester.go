@@ -137,7 +137,7 @@ func sourceStatus(err error) Status {
 	return StatusLocalOp
 }
 
-// answered lets the oldest request that awaits a response complete, in Taken: it has
+// answered lets the oldest request that awaits a response complete, in BatchDone: it has
 // got it.
 // Preconditions: there is one, and s.mu is held.
 func (s *Stream) answered() {

@@ -211,10 +211,10 @@ func TestEXT_53_57_ResponsesOutOfOrder(t *testing.T) {
 	require.NoError(t, c.flush())
 	require.NoError(t, c.s.Segment(2, atomicResponseOf(3, 3, 30)))
 	require.NoError(t, c.s.Segment(1, atomicResponseOf(2, 2, 20)))
-	c.s.Taken()
+	c.s.BatchDone()
 	c.wantDone("what comes early waits")
 	require.NoError(t, c.s.Segment(0, atomicResponseOf(1, 1, 10)))
-	c.s.Taken()
+	c.s.BatchDone()
 	c.wantDone("for its turn", "1 success", "2 success", "3 success")
 	require.Equal(t, []uint64{10, 20, 30}, c.olds, "each was kept for the request with its number")
 }

@@ -178,7 +178,7 @@ func (c *conversation) tryPost(rs ...Request) (int, error) {
 // take hands up one segment, by itself.
 func (c *conversation) take(seq uint64, segment []byte) error {
 	err := c.s.Segment(seq, segment)
-	c.s.Taken()
+	c.s.BatchDone()
 	return err
 }
 

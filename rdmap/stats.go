@@ -8,7 +8,7 @@ type Traffic struct{ Messages, Octets uint64 }
 // Stats tells what a stream has moved, by [Opcode]. A message of this side counts
 // when it is in the batch, one of the peer when it is delivered; the octets of RDMA
 // Writes and Read Responses count as they come, segment by segment. What Segment has
-// taken since the last [Stream.Taken] may be missing.
+// taken since the last [Stream.BatchDone] may be missing.
 type Stats struct{ Out, In [numOpcodes]Traffic }
 
 type traffic struct{ messages, octets atomic.Uint64 }

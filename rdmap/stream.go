@@ -12,17 +12,17 @@ import (
 )
 
 // A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill,
-// Flushed), and one may receive (Segment, Taken); the rest is safe for all.
+// Flushed), and one may receive (Segment, BatchDone); the rest is safe for all.
 //
 // Segment can make requests ready that had to wait for a response, and queue
-// answers: ask Pending after Taken. The same holds for Flushed and for Post.
+// answers: ask Pending after BatchDone. The same holds for Flushed and for Post.
 type Stream struct {
 	config Config
 	ddp    *ddp.Stream
 	fill   filler // of the sending goroutine
 	stats  stats
 	tally  tally // of the receiving goroutine
-	// Of the receiving goroutine: a request has got its response since the last Taken.
+	// Of the receiving goroutine: a request has got its response since the last BatchDone.
 	answers bool
 
 	windows stag.Windows // bound to this stream
@@ -234,10 +234,10 @@ func (s *Stream) Placed(seq uint64, p *transport.PredictedSegment) error {
 	return s.ddp.Placed(seq, p)
 }
 
-// Taken follows a run of Segments: requests that have got their responses complete,
+// BatchDone follows a batch of Segments: requests that have got their responses complete,
 // and Stats knows what has come. It must be called before the receiving goroutine
 // waits for more, or tells of what has come.
-func (s *Stream) Taken() {
+func (s *Stream) BatchDone() {
 	s.tally.settle(&s.stats.in)
 	if !s.answers {
 		return

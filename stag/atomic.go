@@ -63,7 +63,7 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 			return v, nil
 		}
 		if atomic.CompareAndSwapUint64(p, v, fresh) {
-			r.Touched(began, off, AtomicLen)
+			r.MarkWritten(began, off, AtomicLen)
 			return v, nil
 		}
 	}

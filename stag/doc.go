@@ -3,7 +3,7 @@
 // (RFC 5040 section 8.1.1, RFC 5042 section 6).
 //
 // A [Region] is a run of octets with a base tagged offset (TO), rights, and a
-// [Scope]; its octets are memory or a [Buffer], such as a file. A [Blank] is given
+// [Scope]; its octets are memory or a [Buffer], such as a file. A [FastRegion] is given
 // octets again and again, and a [Window] parts of regions. A [Table] finds
 // regions by [STag]. [Table.Pin] checks an access and holds the region for the
 // moment of one placement; a pin is never held while its holder waits for a peer,

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// blank allocates an STag for at most n octets.
-func (p *testPeer) blank(n int, most Access) *Blank {
+// fastRegion allocates an STag for at most n octets.
+func (p *testPeer) fastRegion(n int, most Access) *FastRegion {
 	p.t.Helper()
 	b, err := p.table.Allocate(uint64(n), Options{Access: most, Scope: Scope{PD: 1}})
 	require.NoError(p.t, err)
@@ -25,14 +25,14 @@ func (p *testPeer) window() *Window {
 }
 
 // tryEnable prepares and enables.
-func (p *testPeer) tryEnable(b *Blank, mem []byte, a Access, base uint64) (*Region, error) {
+func (p *testPeer) tryEnable(b *FastRegion, mem []byte, a Access, base uint64) (*Region, error) {
 	p.t.Helper()
 	r, err := b.Prepare(mem, a, base)
 	require.NoError(p.t, err)
 	return r, p.table.Enable(p.who, r)
 }
 
-func (p *testPeer) enable(b *Blank, mem []byte, a Access, base uint64) *Region {
+func (p *testPeer) enable(b *FastRegion, mem []byte, a Access, base uint64) *Region {
 	p.t.Helper()
 	r, err := p.tryEnable(b, mem, a, base)
 	require.NoError(p.t, err)
@@ -58,7 +58,7 @@ const lendable = LocalWrite | MWBind
 
 func TestVERBS_5_25_WhatIsAllocatedIsInvalid(t *testing.T) {
 	p := newPeer(t)
-	for _, r := range []*Region{p.blank(8, everyRight).Live(), p.window().Live()} {
+	for _, r := range []*Region{p.fastRegion(8, everyRight).Live(), p.window().Live()} {
 		require.NotZero(t, r.STag().Index(), "the index is there from the beginning")
 		require.False(t, r.Valid())
 		require.Zero(t, r.Len())
@@ -68,7 +68,7 @@ func TestVERBS_5_25_WhatIsAllocatedIsInvalid(t *testing.T) {
 
 func TestVERBS_13_NewKeyWorksAndTheOldOneDoesNot(t *testing.T) {
 	p := newPeer(t)
-	b := p.blank(16, everyRight)
+	b := p.fastRegion(16, everyRight)
 	first, second := make([]byte, 8), make([]byte, 16)
 	one := p.enable(b, first, everyRight, 100)
 	p.wantAllowed("the registration is in force", one)
@@ -111,7 +111,7 @@ func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
 		"the highest base":            {p.who, mem, 0, ^uint64(0) - 16, nil},
 		"a base that wraps":           {p.who, mem, 0, ^uint64(0) - 15, errWrap},
 	} {
-		b := p.blank(16, LocalWrite|RemoteWrite)
+		b := p.fastRegion(16, LocalWrite|RemoteWrite)
 		r, err := b.Prepare(c.mem, c.access, c.base)
 		require.NoError(t, err)
 		err = p.table.Enable(c.who, r)
@@ -124,7 +124,7 @@ func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
 		}
 	}
 
-	b := p.blank(16, everyRight)
+	b := p.fastRegion(16, everyRight)
 	first := p.enable(b, mem, everyRight, 0)
 	_, err := p.tryEnable(b, mem, everyRight, 0)
 	require.ErrorIs(t, err, errNotInvalid, "the STag is VALID")
@@ -137,7 +137,7 @@ func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, p.table.Enable(p.who, bound), errNotPrepared, "an MW is not registered")
 	other := newPeer(t)
-	r, err := other.blank(8, 0).Prepare(mem[:8], 0, 0)
+	r, err := other.fastRegion(8, 0).Prepare(mem[:8], 0, 0)
 	require.NoError(t, err)
 	require.ErrorIs(t, p.table.Enable(p.who, r), errNotPrepared, "nor is the STag of another table")
 }
@@ -159,7 +159,7 @@ func TestAllocateRefusesWhatCannotBe(t *testing.T) {
 func TestPrepareNeedsRandomness(t *testing.T) {
 	p := newPeer(t)
 	p.table = scripted(0x00000100, 0x00000200)
-	b, w := p.blank(8, 0), p.window()
+	b, w := p.fastRegion(8, 0), p.window()
 	_, err := b.Prepare(make([]byte, 8), 0, 0)
 	require.ErrorContains(t, err, "randomness")
 	_, err = w.Prepare(8, RemoteRead, 0)
@@ -193,7 +193,7 @@ func TestVERBS_1_4_KeysOfEnables(t *testing.T) {
 
 func TestVERBS_16_InvalidateOfAnInvalidSTag(t *testing.T) {
 	p := newPeer(t)
-	b, w := p.blank(8, everyRight), p.window()
+	b, w := p.fastRegion(8, everyRight), p.window()
 	for range 2 {
 		require.Equal(t, None, p.table.InvalidateSTag(p.who, b.Live().STag(), false), "it succeeds")
 		require.Equal(t, None, p.table.InvalidateSTag(p.who, w.Live().STag(), false))
@@ -204,7 +204,7 @@ func TestVERBS_16_InvalidateOfAnInvalidSTag(t *testing.T) {
 
 func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
 	p := newPeer(t)
-	b, w := p.blank(8, everyRight), p.window()
+	b, w := p.fastRegion(8, everyRight), p.window()
 	mem := make([]byte, 8)
 	on := p.register(8, lendable, 0)
 	early, err := b.Prepare(mem, everyRight, 0)
@@ -238,7 +238,7 @@ func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
 func TestVERBS_21_24_CloseOfABlank(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		b := p.blank(8, everyRight)
+		b := p.fastRegion(8, everyRight)
 		mem := make([]byte, 8)
 		r := p.enable(b, mem, everyRight, 0)
 		require.True(t, r.Pin(), "a placement is under way")
@@ -264,7 +264,7 @@ func TestEnablesAllocateLittle(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	p := newPeer(t)
-	b, w, mem := p.blank(8, everyRight), p.window(), make([]byte, 8)
+	b, w, mem := p.fastRegion(8, everyRight), p.window(), make([]byte, 8)
 	on := p.register(64, lendable, 0)
 	p.bind(w, on, 0, 8, RemoteRead, 0)
 	require.NoError(t, w.Invalidate(context.Background()))

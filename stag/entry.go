@@ -49,13 +49,13 @@ var (
 
 // start gives a new entry its index, INVALID (draft-hilland-rddp-verbs section 7.3.2.1).
 func (e *entry) start() error {
-	blank := &Region{entry: e, scope: e.scope}
-	blank.state.Store(invalid)
-	if err := e.table.insert(blank, nil); err != nil {
+	empty := &Region{entry: e, scope: e.scope}
+	empty.state.Store(invalid)
+	if err := e.table.insert(empty, nil); err != nil {
 		return err
 	}
-	e.live = blank
-	e.keys.start(blank.stag.Key())
+	e.live = empty
+	e.keys.start(empty.stag.Key())
 	return nil
 }
 

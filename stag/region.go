@@ -12,10 +12,10 @@ import (
 
 // A Region is a run of octets that an STag names: memory, or a [Buffer]. Regions
 // are made by [Table.Register] and [Table.RegisterBuffer], and by preparing and
-// enabling a [Blank] or a [Window]. All methods may be called from any goroutine.
+// enabling a [FastRegion] or a [Window]. All methods may be called from any goroutine.
 //
 // A Region is VALID from its registration until it is invalidated, and never again
-// after that. What it covers, its rights and its scope do not change. What a [Blank] or
+// after that. What it covers, its rights and its scope do not change. What a [FastRegion] or
 // a [Window] stands for is one Region after the other.
 type Region struct {
 	stag   STag
@@ -94,7 +94,7 @@ func (r *Region) Place(off uint64, p []byte) error {
 	began := r.Began()
 	if r.buf == nil {
 		blockcopy.Copy(r.mem[off:], p)
-		r.Touched(began, off, len(p))
+		r.MarkWritten(began, off, len(p))
 		return nil
 	}
 	n, err := r.writeBuffer(p, off)
@@ -133,9 +133,9 @@ func (r *Region) Began() uint64 {
 	return r.guard.Began()
 }
 
-// Touched tells that the n octets at off were written otherwise than by Place, under
+// MarkWritten tells that the n octets at off were written otherwise than by Place, under
 // a pin. began is what Began has returned before.
-func (r *Region) Touched(began, off uint64, n int) { r.wrote(began, off, n, nil) }
+func (r *Region) MarkWritten(began, off uint64, n int) { r.wrote(began, off, n, nil) }
 
 func (r *Region) wrote(began, off uint64, n int, err error) {
 	if r.guard != nil {

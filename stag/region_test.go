@@ -142,7 +142,7 @@ func TestCMT_30_WatchIsToldOfAllThatIsWritten(t *testing.T) {
 	require.Error(t, buffer.PlaceWrite(1, numbered(3)))
 	require.Equal(t, []string{"1 1 3 true"}, w.told)
 	began := memory.Began()
-	memory.Touched(began, 3, 2)
+	memory.MarkWritten(began, 3, 2)
 	require.Equal(t, "2 3 2 false", w.told[1])
 }
 

@@ -155,7 +155,7 @@ func TestSEC_31_RegionIsTheSliceAndNoMore(t *testing.T) {
 			require.NoError(t, err)
 			return r
 		},
-		"enabled": func(mem []byte) *Region { return p.enable(p.blank(2*size, everyRight), mem, everyRight, 0) },
+		"enabled": func(mem []byte) *Region { return p.enable(p.fastRegion(2*size, everyRight), mem, everyRight, 0) },
 	} {
 		array := make([]byte, 2*size)
 		r := register(array[:size])

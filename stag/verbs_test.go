@@ -34,7 +34,7 @@ func TestVERBS_1_ChosenKeyIsInUse(t *testing.T) {
 	k.choose(200)
 	require.Equal(t, []uint8{10, 11, 200}, k.order[253:], "to choose what is in use changes nothing")
 
-	b := newPeer(t).blank(8, everyRight)
+	b := newPeer(t).fastRegion(8, everyRight)
 	for _, key := range []uint8{77, 5} {
 		_, err := b.PrepareKey(make([]byte, 8), nil, everyRight, 0, &key)
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
 			require.Equal(t, InvalidSTag, p.try(r.STag()^1, RemoteWrite, 0, 8))
 		}
 	}
-	b, w, on := p.blank(8, everyRight), p.window(), p.register(8, lendable, 0)
+	b, w, on := p.fastRegion(8, everyRight), p.window(), p.register(8, lendable, 0)
 	enables := map[*entry]func(key *uint8) (*Region, error){
 		&b.entry: func(key *uint8) (*Region, error) {
 			r, err := b.PrepareKey(make([]byte, 8), nil, everyRight, 0, key)

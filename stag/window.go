@@ -31,7 +31,7 @@ func (w *Window) Prepare(n int, access Access, base uint64) (*Region, error) {
 }
 
 // PrepareKey is Prepare with a key that the caller has chosen, unless it is nil; see
-// [Blank.PrepareKey].
+// [FastRegion.PrepareKey].
 func (w *Window) PrepareKey(n int, access Access, base uint64, key *uint8) (*Region, error) {
 	return w.prepare(&Region{size: uint64(max(n, 0)), access: access, base: base}, key)
 }

@@ -55,7 +55,7 @@ func TestVERBS_26_29_BindChecks(t *testing.T) {
 		"a region of another PD":                 {p.registerFor(Scope{PD: 2}, n, lendable, 0), 0, n, RemoteRead, 0, errOtherScope},
 		"a region of another stream":             {p.registerFor(Scope{PD: 1, Stream: 8}, n, lendable, 0), 0, n, RemoteRead, 0, errOtherScope},
 		"an INVALID region":                      {dead, 0, n, RemoteRead, 0, ErrInvalid},
-		"an STag without octets":                 {p.blank(n, lendable).Live(), 0, n, RemoteRead, 0, errRights},
+		"an STag without octets":                 {p.fastRegion(n, lendable).Live(), 0, n, RemoteRead, 0, errRights},
 		"a window":                               {aWindow, 0, n, RemoteRead, 0, errNotPrepared},
 	} {
 		w := p.window()
@@ -85,7 +85,7 @@ func TestVERBS_26_29_BindChecks(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.tryBind(foreign, on, 0, 8, RemoteRead, 0)
 	require.ErrorIs(t, err, errOtherScope, "a window of another PD")
-	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, p.blank(8, 0).Live(), on, 0), errNotPrepared, "what is no window")
+	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, p.fastRegion(8, 0).Live(), on, 0), errNotPrepared, "what is no window")
 	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, on, on, 0), errNotPrepared)
 	stranger, err := newPeer(t).window().Prepare(8, RemoteRead, 0)
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func asError(v Violation) error {
 // TestVERBS_17_23_RegionWithWindowsCannotGo: first the windows, then the region.
 func TestVERBS_17_23_RegionWithWindowsCannotGo(t *testing.T) {
 	p := newPeer(t)
-	b := p.blank(8, lendable|RemoteRead)
+	b := p.fastRegion(8, lendable|RemoteRead)
 	mem := make([]byte, 8)
 	ctx := context.Background()
 	for _, on := range []*Region{p.registerFor(p.who, 8, lendable|RemoteRead, 0), p.enable(b, mem, lendable|RemoteRead, 0)} {
@@ -484,7 +484,7 @@ func TestRegistrationOfABlankIsAsDurableAsTheBlank(t *testing.T) {
 // TestCloseOfABlankThatIsUsedTellsSo: its octets are not the caller's yet.
 func TestCloseOfABlankThatIsUsedTellsSo(t *testing.T) {
 	p := newPeer(t)
-	b := p.blank(8, everyRight)
+	b := p.fastRegion(8, everyRight)
 	r := p.enable(b, make([]byte, 8), everyRight, 0)
 	r.Hold()
 	over, cancel := context.WithCancel(context.Background())

@@ -1,10 +1,10 @@
 package stag
 
-// A Blank is a region without octets: an STag that was allocated ahead, and that is
+// A FastRegion is an STag that is allocated ahead, for a region without octets, and that is
 // given octets as part of the work of a stream (fast registration,
 // draft-hilland-rddp-verbs section 7.3.2), again and again. It is made by
 // [Table.Allocate]. All methods may be called from any goroutine.
-type Blank struct {
+type FastRegion struct {
 	entry
 	flush Flusher
 	guard Watch
@@ -15,14 +15,14 @@ type Blank struct {
 // most maxLen of them, with rights out of o.Access. That is the Remote Access Flag of
 // draft-hilland-rddp-verbs section 7.3.2.1: what is not in o.Access will never be
 // granted. o.BaseTO does not count; each registration brings its own.
-func (t *Table) Allocate(maxLen uint64, o Options) (*Blank, error) {
+func (t *Table) Allocate(maxLen uint64, o Options) (*FastRegion, error) {
 	if maxLen == 0 {
 		return nil, errEmpty
 	}
 	if !o.Access.sound() {
 		return nil, o.Access.unsound()
 	}
-	b := &Blank{
+	b := &FastRegion{
 		entry: entry{table: t, scope: o.Scope, most: o.Access, maxLen: maxLen},
 		flush: o.Flusher, guard: o.Watch, dirty: o.Dirty,
 	}
@@ -33,15 +33,15 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*Blank, error) {
 }
 
 // Prepare names the registration of mem that [Table.Enable] will put into force:
-// until then its STag is INVALID. It fails when the Blank is closed, or without
+// until then its STag is INVALID. It fails when the FastRegion is closed, or without
 // randomness; what is wrong with the registration itself, Enable tells.
-func (b *Blank) Prepare(mem []byte, access Access, base uint64) (*Region, error) {
+func (b *FastRegion) Prepare(mem []byte, access Access, base uint64) (*Region, error) {
 	return b.PrepareKey(mem, nil, access, base, nil)
 }
 
 // PrepareBuffer does for a Buffer what Prepare does for memory. Its size is asked
 // once, here.
-func (b *Blank) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, error) {
+func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, error) {
 	if buf == nil {
 		return nil, errNoBuffer
 	}
@@ -52,7 +52,7 @@ func (b *Blank) PrepareBuffer(buf Buffer, access Access, base uint64) (*Region, 
 // has chosen (draft-hilland-rddp-verbs section 7.2), unless it is nil: then the key is one
 // that a peer can hardly predict. To choose the key of a registration that a peer knows of
 // is to let that peer use the new one, too.
-func (b *Blank) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, key *uint8) (*Region, error) {
+func (b *FastRegion) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, key *uint8) (*Region, error) {
 	r := &Region{
 		mem: mem, size: uint64(len(mem)), buf: buf,
 		access: access, base: base, scope: b.scope, flush: b.flush, guard: b.guard, dirty: b.dirty,
@@ -66,7 +66,7 @@ func (b *Blank) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, k
 	return b.prepare(r, key)
 }
 
-// Enable puts a registration that [Blank.Prepare] made into force, on behalf of the
+// Enable puts a registration that [FastRegion.Prepare] made into force, on behalf of the
 // stream who. The STag must be INVALID, and the stream one that may use it.
 func (t *Table) Enable(who Scope, r *Region) error {
 	e := r.entry
