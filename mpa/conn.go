@@ -28,12 +28,12 @@ type Conn struct {
 
 	// The receiving half.
 	dec       decoder
-	in        stash
+	in        readBuffer
 	held      fpdu             // decoded, and not taken by the Placer yet
 	lent      bool             // held is with the Placer
 	fault     *transport.Fault // of the framing, behind what is held
 	seq       uint64
-	bulk      bool  // the last read brought more than a small stash takes
+	bulk      bool  // the last read brought more than a small buffer takes
 	later     error // came together with octets
 	recvErr   error // ended the half
 	usual     int   // the longest ULPDU of late

@@ -16,17 +16,17 @@ import (
 //
 //	          FPDU                          FPDU
 //	[length|header] [payload ] [pad|CRC|length|header] [payload ] [pad|CRC] [more]
-//	    scratch      in place           scratch         in place   scratch   stash
+//	    scratch      in place           scratch         in place   scratch   buffer
 //
 // What came as predicted is verified where it is. The rest is put together in the
-// stash, as if nothing had been predicted.
+// read buffer, as if nothing had been predicted.
 
 const (
 	// predictMin is the ULPDU from which it pays: shorter ones are copied quickly.
 	predictMin = 8 << 10
 	// predictMax is how many octets of payload are predicted in one read, and more is
 	// how many may come behind it: few, for what comes behind is most likely to be
-	// predicted the next time. The stash must have room for all of it.
+	// predicted the next time. The read buffer must have room for all of it.
 	predictMax  = 480 << 10
 	predictMore = 4 << 10
 	// blindReads is how many reads predict nothing after one that did so in vain.
@@ -89,9 +89,9 @@ func (c *Conn) readPredicted(p transport.Placer) error {
 	return c.came(n, err)
 }
 
-// sort verifies the n octets that are there, those that the stash held among them. It
+// sort verifies the n octets that are there, those that the read buffer held among them. It
 // returns how many segments are whole and as predicted, and leaves the rest in the
-// stash.
+// read buffer.
 func (c *Conn) sort(q *predictedRead, n int) (whole int, fault *transport.Fault) {
 	spread(q.vec, c.in.octets())
 	c.in.r = c.in.w

@@ -46,7 +46,7 @@ func (c *Conn) receive(p transport.Placer, wait transport.Wait) error {
 	}
 }
 
-// deliver hands up every whole FPDU of the stash.
+// deliver hands up every whole FPDU of the read buffer.
 func (c *Conn) deliver(p transport.Placer) error {
 	c.lent = false
 	if !c.ready() {
@@ -59,7 +59,7 @@ func (c *Conn) deliver(p transport.Placer) error {
 }
 
 // ready reports whether there is a whole FPDU: one that was held back, or else the next
-// of the stash.
+// of the read buffer.
 func (c *Conn) ready() bool {
 	if c.held.size > 0 {
 		return true
@@ -88,7 +88,7 @@ func (c *Conn) broken() error {
 	return c.fault
 }
 
-// arrivals is a Conn as the [transport.SegmentBatch] of what its stash holds: of its own, so that
+// arrivals is a Conn as the [transport.SegmentBatch] of what its read buffer holds: of its own, so that
 // its method is not the user's.
 type arrivals Conn
 
@@ -122,7 +122,7 @@ func (c *Conn) read(p transport.Placer, wait transport.Wait) (stopped bool, err 
 		if p.Stop() {
 			return true, nil
 		}
-		c.holdParked()
+		c.resizeToPark()
 		if err := c.readOnce(wait); !errors.Is(err, transport.ErrWoken) {
 			return false, err
 		}
@@ -132,21 +132,21 @@ func (c *Conn) read(p transport.Placer, wait transport.Wait) (stopped bool, err 
 // readLot reads as much as there is, without parking, and what was predicted straight
 // into place.
 func (c *Conn) readLot(p transport.Placer) error {
-	c.in.hold(large)
+	c.in.resize(large)
 	if !c.predicts() {
 		return c.readOnce(transport.NoWait)
 	}
 	return c.readPredicted(p)
 }
 
-// holdParked sees to memory to park with: small if little comes, or if what comes can
+// resizeToPark takes memory to park with: small if little comes, or if what comes can
 // go straight into place, and the rest of the FPDU has room in it.
-func (c *Conn) holdParked() {
-	if (!c.bulk || c.predicted) && len(c.in.octets()) <= smallStash/2 {
-		c.in.hold(small)
+func (c *Conn) resizeToPark() {
+	if (!c.bulk || c.predicted) && len(c.in.octets()) <= smallBuffer/2 {
+		c.in.resize(small)
 		return
 	}
-	c.in.hold(medium)
+	c.in.resize(medium)
 }
 
 func (c *Conn) readOnce(wait transport.Wait) error {
@@ -160,8 +160,8 @@ func (c *Conn) came(n int, err error) error {
 	passing := err == nil || errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrWoken)
 	switch {
 	case n > 0:
-		// What did not fill a small stash, or would not have, was all there was.
-		c.bulk = c.in.full() || n > smallStash
+		// What did not fill a small buffer, or would not have, was all there was.
+		c.bulk = c.in.full() || n > smallBuffer
 		if !passing {
 			c.later = err
 		}
@@ -196,7 +196,7 @@ func (c *Conn) Discard() error {
 	}
 	c.held = fpdu{}
 	c.in.release()
-	c.in.hold(medium)
+	c.in.resize(medium)
 	defer c.in.release()
 	for err := c.later; ; {
 		if err == nil || errors.Is(err, transport.ErrWoken) {

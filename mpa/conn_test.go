@@ -212,14 +212,14 @@ func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) >= 3 }
 	require.NoError(t, c.Receive(p, transport.Park))
-	require.Equal(t, smallStash, s.longest)
+	require.Equal(t, smallBuffer, s.longest)
 
 	for range 100 {
 		s.reads = append(s.reads, ref.stream(octets(60000)))
 	}
 	p.stop = func() bool { return len(p.ulpdus) >= 103 }
 	require.NoError(t, c.Receive(p, transport.Park))
-	require.Greater(t, s.longest, mediumStash)
+	require.Greater(t, s.longest, mediumBuffer)
 	require.Len(t, p.ulpdus, 103)
 }
 
@@ -236,11 +236,11 @@ func TestABlockIsReadAtOnce(t *testing.T) {
 		require.NoError(t, c.Receive(p, transport.Park))
 		require.Len(t, s.reads, 5-n/2)
 	}
-	require.Equal(t, smallStash, s.longest)
+	require.Equal(t, smallBuffer, s.longest)
 }
 
-// TestWhatFillsTheStashIsALot: also if a part of it was held before.
-func TestWhatFillsTheStashIsALot(t *testing.T) {
+// TestWhatFillsTheReadBufferIsALot: also if a part of it was held before.
+func TestWhatFillsTheReadBufferIsALot(t *testing.T) {
 	ref := reference{crc: true}
 	var ulpdus [][]byte
 	for range 100 {
@@ -251,7 +251,7 @@ func TestWhatFillsTheStashIsALot(t *testing.T) {
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) == 100 }
 	require.NoError(t, c.Receive(p, transport.Park))
-	require.Greater(t, s.longest, mediumStash)
+	require.Greater(t, s.longest, mediumBuffer)
 }
 
 func TestWakeMakesAParkedReceiveAskStop(t *testing.T) {

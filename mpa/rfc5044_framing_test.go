@@ -181,7 +181,7 @@ func TestMPA_42_AnySegmentationGivesTheSame(t *testing.T) {
 		}
 		var again [][]byte
 		for _, b := range pieces(wire, 5) {
-			again = append(again, b, nil) // the stash shrinks at each ErrAgain
+			again = append(again, b, nil) // the read buffer shrinks at each ErrAgain
 		}
 		s := &script{reads: again}
 		c, p := conn(s, Terms{CRC: true, ReceiveMarkers: markers}), collector{}

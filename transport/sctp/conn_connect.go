@@ -80,8 +80,8 @@ func (c *Conn) refuse(err error) error {
 // await waits for the peer's first message, and holds back what overtakes it if it may.
 func await(ctx context.Context, s Stream, mayOvertake bool) (session, *control, error) {
 	defer context.AfterFunc(ctx, s.Wake)()
-	buf := stashes.Get()
-	defer stashes.Put(buf)
+	buf := readBuffers.Get()
+	defer readBuffers.Put(buf)
 	var in session
 	for {
 		if err := ctx.Err(); err != nil {

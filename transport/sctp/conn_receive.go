@@ -10,13 +10,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// stashSize holds the longest message that is taken: what fits the largest Ethernet
+// readSize holds the longest message that is taken: what fits the largest Ethernet
 // frame.
-const stashSize = 9 << 10
+const readSize = 9 << 10
 
-type stash [stashSize]byte
+type readBuffer [readSize]byte
 
-var stashes = freelist.List[stash]{Keep: 8, New: func() *stash { return new(stash) }}
+var readBuffers = freelist.List[readBuffer]{Keep: 8, New: func() *readBuffer { return new(readBuffer) }}
 
 // Receive hands segments to p, as LLP says. It cannot tell without waiting whether one
 // has come.
@@ -45,8 +45,8 @@ func (c *Conn) giveUp(err error) {
 }
 
 func (c *Conn) receive(p transport.Placer) error {
-	buf := stashes.Get()
-	defer stashes.Put(buf)
+	buf := readBuffers.Get()
+	defer readBuffers.Put(buf)
 	if err := c.deliverEarly(p); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *Conn) deliverEarly(p transport.Placer) error {
 }
 
 // read returns the next segment, lent until the next call.
-func (c *Conn) read(buf *stash) (message, error) {
+func (c *Conn) read(buf *readBuffer) (message, error) {
 	for {
 		if err := c.failure(); err != nil {
 			return message{}, err
@@ -121,8 +121,8 @@ func (c *Conn) Discard() error {
 	if c.recvErr == nil {
 		c.giveUp(errDiscarded)
 	}
-	buf := stashes.Get()
-	defer stashes.Put(buf)
+	buf := readBuffers.Get()
+	defer readBuffers.Put(buf)
 	for {
 		if _, err := c.read(buf); err != nil && !errors.Is(err, transport.ErrWoken) {
 			return err
@@ -139,8 +139,8 @@ const drainTime = 10 * time.Second
 // drain reads the peer's half of a closed session to its end, and gives the streams back.
 func (c *Conn) drain() {
 	defer c.takeRecv()()
-	buf := stashes.Get()
-	defer stashes.Put(buf)
+	buf := readBuffers.Get()
+	defer readBuffers.Put(buf)
 	end := time.Now().Add(drainTime)
 	t := time.AfterFunc(drainTime, c.s.Wake)
 	defer t.Stop()
