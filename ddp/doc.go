@@ -14,8 +14,8 @@
 //	m := ddp.Outbound{QN: 0, MSN: sender.NextMSN(0), Source: spans}
 //	err := sender.Send(llp, &m)
 //
-// Send waits for the network. Who may not wait calls [Sender.Emit], and flushes when it
-// suits.
+// Send waits for the network. A goroutine that may not wait calls [Sender.Emit], and flushes
+// when it suits.
 //
 // # Receiving
 //

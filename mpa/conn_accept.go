@@ -84,7 +84,7 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 	if err := o.checkPrivate(len(private), r.frame.Enhanced); err != nil {
 		return nil, nil, err
 	}
-	if revision < r.frame.Revision { // as one who has never heard of it
+	if revision < r.frame.Revision { // as an end that has never heard of it
 		return nil, nil, failed(ctx, r.s, doingReply, transport.Faultf(transport.MPAStartup, "revision %d is not wanted", r.frame.Revision))
 	}
 	t := &Terms{

@@ -130,7 +130,7 @@ func (s *Stream) nextMessage() (bool, error) {
 	for {
 		response, request := s.answerable.Load(), s.requestReady()
 		if !response || !request {
-			f.lead = 0 // whoever was idle has saved nothing
+			f.lead = 0 // a side that was idle has saved nothing
 		}
 		switch {
 		case response && !s.opening() && (!request || f.lead <= 0):

@@ -30,13 +30,13 @@ func (s *Stream) doLocal(r *Request) error {
 }
 
 // flushFirst reports whether the next request must wait for the flush of what is in
-// the batch: an invalidation waits until nobody pins the region, and the batch does, or
-// pins another for whose end somebody else's invalidation waits.
+// the batch: an invalidation waits until nothing pins the region, and the batch does, or
+// pins another, for the end of which another invalidation waits.
 func (s *Stream) flushFirst() bool {
 	f := &s.fill
 	return len(f.pinned) > 0 && f.next < f.posted && at(f.ring, f.next).Kind == KindInvalidate
 }
 
 // Windows returns the memory windows that are bound to the stream. Its owner
-// invalidates them when the stream has ended: nobody can use them any more.
+// invalidates them when the stream has ended: no peer can use them any more.
 func (s *Stream) Windows() *stag.Windows { return &s.windows }

@@ -9,8 +9,8 @@ import (
 // An Opcode says what a message is (RFC 5040 section 4.1, figure 4). It has 4 bits.
 type Opcode uint8
 
-// The opcodes of RFC 5040 and of RFC 7306. Others belong to an [Extension] or to
-// nobody.
+// The opcodes of RFC 5040 and of RFC 7306. Others belong to an [Extension] or
+// are unknown.
 const (
 	OpWrite                   Opcode = 0x0
 	OpReadRequest             Opcode = 0x1

@@ -6,8 +6,8 @@ import (
 )
 
 // readRun is how many small Reads, or responses to such, go into the batch under one hold
-// of the lock, and readOctets how many octets of responses: then it is looked for others
-// who want to send.
+// of the lock, and readOctets how many octets of responses: then the others have
+// their turn to send.
 const (
 	readRun    = 32
 	readOctets = 128 << 10

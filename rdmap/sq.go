@@ -9,7 +9,7 @@ package rdmap
 //
 // A Read may complete before the batch that holds it is known to be out, so head may
 // be ahead of flushed. The ring holds pointers: it grows, requests stay where they
-// are. Those that nobody uses are spare, and the one that was given back last is the
+// are. Those that are not in use are spare, and the one that was given back last is the
 // next to be used: it is in the cache.
 type sendQueue struct {
 	ring   []*Request // a power of two long; nil where no request is

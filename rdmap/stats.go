@@ -25,7 +25,7 @@ func (t *traffic) load() Traffic {
 type stats struct{ out, in [numOpcodes]traffic }
 
 // A tally is what one goroutine has counted of one opcode, and not yet added to the
-// counters that everybody sees: those cost several times as much.
+// counters that all goroutines see: those cost several times as much.
 type tally struct {
 	op Opcode
 	n  Traffic

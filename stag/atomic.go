@@ -23,8 +23,8 @@ func (r *Region) Aligned(off uint64) bool {
 	return uintptr(unsafe.Pointer(&r.mem[off]))%AtomicLen == 0
 }
 
-// StoresAtomically reports whether eight octets that are Aligned are stored at once, as whoever
-// reads them beside the table sees it: they are memory, or in an [AtomicBuffer] that says so.
+// StoresAtomically reports whether eight octets that are Aligned are stored at once, for readers
+// beside the table as well: they are memory, or in an [AtomicBuffer] that says so.
 func (r *Region) StoresAtomically() bool {
 	buf := r.buf
 	if part, ok := buf.(section); ok {
@@ -44,7 +44,7 @@ func (r *Region) StoresAtomically() bool {
 // The value has the byte order of the host (RFC 7306 section 5.1). In memory it is
 // changed by sync/atomic: code of this process that uses sync/atomic on it takes part.
 // The Updates of all Buffers of the table take turns, because two of them may be the
-// same file; anybody else's reading and writing may come in between. change may be called several times; where it returns v nothing is
+// same file; reads and writes beside the table may come in between. change may be called several times; where it returns v nothing is
 // written. The error is [ErrBounds], with nothing changed, or that of the Buffer,
 // after which the octets are indeterminate.
 func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v uint64, err error) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Bind puts a binding that [Window.Prepare] made into force: from now on w names the
-// octets of the region on from off, for the stream who alone and until it is
+// octets of the region on from off, for the stream user alone and until it is
 // invalidated. in are the windows of that stream.
 //
 // Window, region and stream must be of one PD, the region VALID, with MWBind and the
@@ -17,24 +17,24 @@ import (
 // may be anything, which that draft does not allow.
 //
 // The region cannot be invalidated or closed while windows are bound to it.
-func (t *Table) Bind(who Scope, in *Windows, w, on *Region, off uint64) error {
+func (t *Table) Bind(user Scope, in *Windows, w, on *Region, off uint64) error {
 	e := w.entry
 	if e == nil || e.table != t || !e.window {
 		return errNotPrepared
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.admit(who, w); err != nil {
+	if err := e.admit(user, w); err != nil {
 		return err
 	}
-	if err := on.mayBind(who, w, off); err != nil {
+	if err := on.mayBind(user, w, off); err != nil {
 		return err
 	}
 	if !on.lend() {
 		return ErrInvalid
 	}
 	w.cover(on, off)
-	w.scope = who
+	w.scope = user
 	w.on, w.in = on, in
 	in.add(w)
 	e.enable(w)
@@ -42,11 +42,11 @@ func (t *Table) Bind(who Scope, in *Windows, w, on *Region, off uint64) error {
 }
 
 // mayBind checks the region that a window is to be bound to.
-func (r *Region) mayBind(who Scope, w *Region, off uint64) error {
+func (r *Region) mayBind(user Scope, w *Region, off uint64) error {
 	switch {
 	case r.IsWindow():
 		return errNotPrepared
-	case !r.scope.admits(who):
+	case !r.scope.admits(user):
 		return errOtherScope
 	case r.access&MWBind == 0:
 		return fmt.Errorf("%w: the region has no MWBind", errRights)
@@ -58,7 +58,7 @@ func (r *Region) mayBind(who Scope, w *Region, off uint64) error {
 	return nil
 }
 
-// cover makes w stand for its part of the region. Nobody has seen w yet.
+// cover makes w stand for its part of the region. Nothing else has seen w yet.
 func (r *Region) cover(on *Region, off uint64) {
 	if on.buf == nil {
 		r.mem = on.mem[off : off+r.size : off+r.size]
@@ -109,8 +109,8 @@ func (r *Region) unbind() {
 	on.windows--
 }
 
-// A section is the part of a Buffer that a window covers, from off on. Nobody asks for
-// its size.
+// A section is the part of a Buffer that a window covers, from off on. Its size is never
+// asked for.
 type section struct {
 	Buffer
 	off int64

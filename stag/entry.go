@@ -10,8 +10,8 @@ import (
 
 // An entry is an index of the table that its owner keeps while what it names comes
 // and goes. Each enable is a [Region] of its own, with a new key; it takes the place
-// of the one before in the table. Regions never change, so whoever still has an old one,
-// or its STag, finds it INVALID for ever, and looking up and pinning know nothing of
+// of the one before in the table. Regions never change, so an old one, and its STag, stay
+// INVALID for ever, and looking up and pinning know nothing of
 // entries.
 //
 // A Region is prepared when its work request is posted, so that its STag is known, and
@@ -100,11 +100,11 @@ func (e *entry) key(chosen *uint8) (uint8, error) {
 
 // admit checks whether r may take the place of what is live. Preconditions: e.mu is
 // held.
-func (e *entry) admit(who Scope, r *Region) error {
+func (e *entry) admit(user Scope, r *Region) error {
 	switch {
 	case r.turn <= e.revoked:
 		return errRevoked
-	case !e.scope.admits(who):
+	case !e.scope.admits(user):
 		return errOtherScope
 	case e.live.Valid():
 		return errNotInvalid

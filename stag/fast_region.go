@@ -67,15 +67,15 @@ func (b *FastRegion) PrepareKey(mem []byte, buf Buffer, access Access, base uint
 }
 
 // Enable puts a registration that [FastRegion.Prepare] made into force, on behalf of the
-// stream who. The STag must be INVALID, and the stream one that may use it.
-func (t *Table) Enable(who Scope, r *Region) error {
+// stream user. The STag must be INVALID, and the stream one that may use it.
+func (t *Table) Enable(user Scope, r *Region) error {
 	e := r.entry
 	if e == nil || e.table != t || e.window {
 		return errNotPrepared
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.admit(who, r); err != nil {
+	if err := e.admit(user, r); err != nil {
 		return err
 	}
 	if !r.access.sound() {

@@ -22,7 +22,7 @@ func (t *Table) Invalidate(ctx context.Context, r *Region) error {
 }
 
 // InvalidateSTag is the work of Invalidate Local STag and, with remote, of an
-// arriving Send with Invalidate (RFC 5040 section 5.3). who is the stream that asks.
+// arriving Send with Invalidate (RFC 5040 section 5.3). user is the stream that asks.
 // When it returns None, the promise of [Table.Invalidate] holds.
 //
 // An STag that is unknown, closed, or has another key is InvalidSTag.
@@ -34,12 +34,12 @@ func (t *Table) Invalidate(ctx context.Context, r *Region) error {
 // RFC 5040 section 7.2 wants it to be valid.
 //
 // It waits for placements in flight but for nothing else.
-func (t *Table) InvalidateSTag(who Scope, s STag, remote bool) Violation {
+func (t *Table) InvalidateSTag(user Scope, s STag, remote bool) Violation {
 	r := t.lookup(s)
 	if r == nil || remote && !r.Valid() {
 		return InvalidSTag
 	}
-	if !r.owner().admits(who) {
+	if !r.owner().admits(user) {
 		return NotInvalidatable
 	}
 	if remote && (r.scope.Stream == 0 || r.access&Remote == 0) {
@@ -53,7 +53,7 @@ func (t *Table) InvalidateSTag(who Scope, s STag, remote bool) Violation {
 	return None
 }
 
-// owner says who may invalidate the region.
+// owner is the scope that may invalidate the region.
 func (r *Region) owner() Scope {
 	if r.entry != nil && !r.Valid() {
 		return r.entry.scope

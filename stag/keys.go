@@ -14,7 +14,7 @@ func (k *keys) start(inUse uint8) {
 
 func (k *keys) draw(random uint8) uint8 { return k.use(int(random) % (len(k.order) / 2)) }
 
-// choose puts a key in use that somebody else has chosen.
+// choose puts a key in use that the caller has chosen.
 func (k *keys) choose(key uint8) {
 	for i := range k.order {
 		if k.order[i] == key {

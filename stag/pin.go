@@ -3,7 +3,7 @@ package stag
 import "math/bits"
 
 // Pin resolves one access to n octets at a tagged offset by a stream, and pins the
-// region if everything is in order. who is the PD and the identity of the stream;
+// region if everything is in order. user is the PD and the identity of the stream;
 // want is what the region must grant, all of it. n is at least 1: accesses of
 // length zero are never checked (RFC 5041 section 5.2), so the caller skips them.
 //
@@ -16,7 +16,7 @@ import "math/bits"
 // the region: it is granted while the region is being closed, too.
 //
 // Pin takes no lock and allocates nothing.
-func (t *Table) Pin(who Scope, s STag, want Access, to uint64, n int) (r *Region, off uint64, v Violation) {
+func (t *Table) Pin(user Scope, s STag, want Access, to uint64, n int) (r *Region, off uint64, v Violation) {
 	r = t.lookup(s)
 	refused := invalid | closing
 	if want == LocalWrite {
@@ -25,15 +25,15 @@ func (t *Table) Pin(who Scope, s STag, want Access, to uint64, n int) (r *Region
 	if r == nil || !r.pin(refused) {
 		return nil, 0, InvalidSTag
 	}
-	if v = r.check(who, want, to, n); v != None {
+	if v = r.check(user, want, to, n); v != None {
 		r.Unpin()
 		return nil, 0, v
 	}
 	return r, to - r.base, None
 }
 
-func (r *Region) check(who Scope, want Access, to uint64, n int) Violation {
-	if !r.scope.admits(who) {
+func (r *Region) check(user Scope, want Access, to uint64, n int) Violation {
+	if !r.scope.admits(user) {
 		return NotAssociated
 	}
 	if !r.access.allows(want) {

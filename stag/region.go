@@ -109,7 +109,7 @@ func (r *Region) Place(off uint64, p []byte) error {
 	return nil
 }
 
-// PlaceWrite is Place for a peer's RDMA Write, to which nobody answers: what the Buffer
+// PlaceWrite is Place for a peer's RDMA Write, which has no answer: what the Buffer
 // could not take is told to Options.Failed, if there is one, and is no error unless the
 // Buffer has panicked.
 func (r *Region) PlaceWrite(off uint64, p []byte) error {

@@ -6,7 +6,7 @@ import "github.com/goiwarp/iwarp/internal/blockcopy"
 // nil. With neither it is nowhere: what is placed there is thrown away, and nothing can be
 // gathered from it. Lists of spans say where a message is gathered from and scattered to.
 //
-// Whoever makes a span has checked its bounds and rights and keeps a [Region.Hold]
+// The maker of a span has checked its bounds and rights and keeps a [Region.Hold]
 // for as long as it is in use.
 type Span struct {
 	Region *Region

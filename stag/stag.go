@@ -33,8 +33,8 @@ type Buffer interface {
 type AtomicBuffer interface {
 	Buffer
 	// Atomic reports whether a WriteAt of [AtomicLen] octets at a multiple of AtomicLen is
-	// atomic: whoever calls ReadAt at the same time gets all of them or none, and so does whoever
-	// reads them after a power cut. It is always the same.
+	// atomic: a ReadAt at the same time gets all of them or none, and so does one after a power
+	// cut. It is always the same.
 	Atomic() bool
 }
 
@@ -42,8 +42,8 @@ type AtomicBuffer interface {
 // survive a power cut. It may be called from several goroutines.
 //
 // What an implementer owes:
-//   - nil is a promise for all octets of the range that were written before the call, whoever
-//     wrote them.
+//   - nil is a promise for all octets of the range that were written before the call, by
+//     any writer.
 //   - An error after which octets may be gone from where they were, as the pages of a file are
 //     whose sync has failed, is an errno such as EIO, or a *commit.Error with the code DataLost.
 //     The Flusher is then not asked for those octets again, nor for any that were written to
@@ -76,9 +76,9 @@ type Scope struct {
 	Stream uint32
 }
 
-// admits reports whether a region of scope s may be used by who: it belongs to the
+// admits reports whether a region of scope s may be used by user: it belongs to the
 // same PD and, if it is bound to one stream, to that stream (RFC 5040 section
 // 8.1.1 (1) and (2)).
-func (s Scope) admits(who Scope) bool {
-	return s.PD == who.PD && (s.Stream == 0 || s.Stream == who.Stream)
+func (s Scope) admits(user Scope) bool {
+	return s.PD == user.PD && (s.Stream == 0 || s.Stream == user.Stream)
 }

@@ -133,7 +133,7 @@ func (f *flow) drop() {
 	*f = flow{ended: f.ended, endAt: f.endAt}
 }
 
-// wakeAfter has everybody who is parked in p look again after a while.
+// wakeAfter makes all goroutines that are parked in p look again after a while.
 func (f *flow) wakeAfter(d time.Duration, p *pipe) {
 	switch {
 	case d == forever:

@@ -16,7 +16,7 @@ type pipeAddr string
 func (pipeAddr) Network() string  { return pipeNetwork }
 func (a pipeAddr) String() string { return string(a) }
 
-// pipeBacklog bounds the connections that nobody has accepted yet.
+// pipeBacklog bounds the connections that are not accepted yet.
 const pipeBacklog = 128
 
 var pipeListeners struct {
@@ -103,7 +103,7 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Close frees the name and resets the connections that nobody has accepted.
+// Close frees the name and resets the connections that are not accepted.
 func (l *pipeListener) Close() error {
 	reg := &pipeListeners
 	reg.Lock()
@@ -118,7 +118,7 @@ func (l *pipeListener) Close() error {
 	}
 	l.closed = true
 	for _, c := range l.backlog {
-		_ = c.Abort() // nobody else has it: it cannot be closed
+		_ = c.Abort() // nothing else has it: it cannot be closed
 	}
 	l.backlog = nil
 	l.changed.Broadcast()

@@ -108,7 +108,7 @@ func (q *recordQueue) drop() {
 	q.records, q.spare, q.octets = nil, nil, 0
 }
 
-// wakeAfter has everybody who is parked in p look again after a while.
+// wakeAfter makes all goroutines that are parked in p look again after a while.
 func (q *recordQueue) wakeAfter(d time.Duration, p *recordPipe) {
 	switch {
 	case d == forever:

@@ -20,7 +20,7 @@ type recorder struct {
 	part          []byte // octets read that are not recorded yet
 	writing       bool   // what is being written may have been answered already
 	reading       bool
-	resetBy       *side // who resets the connection, when what is being read and written is recorded
+	resetBy       *side // the side that resets the connection, when what is being read and written is recorded
 }
 
 // A side is one end of the recorded connection.

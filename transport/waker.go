@@ -12,7 +12,7 @@ var longAgo = time.Unix(1, 0)
 
 // A waker interrupts a read that is parked in the runtime's poller. The only way
 // to do so without closing the connection is a read deadline in the past, and the
-// reader must take it away again before anybody reads once more: both happen under
+// reader must take it away again before the next read: both happen under
 // the mutex, so that neither can overtake the other.
 type waker struct {
 	conn interface{ SetReadDeadline(time.Time) error }
