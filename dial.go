@@ -320,13 +320,13 @@ func (m MPAOptions) options() mpa.Options {
 	}
 }
 
-func rtrOf(r mpa.RTR) rdmap.RTR {
+func rtrOf(r transport.RTR) rdmap.RTR {
 	switch r {
-	case mpa.RTRSend:
+	case transport.RTRSend:
 		return rdmap.RTRSend
-	case mpa.RTRWrite:
+	case transport.RTRWrite:
 		return rdmap.RTRWrite
-	case mpa.RTRRead:
+	case transport.RTRRead:
 		return rdmap.RTRRead
 	}
 	return rdmap.RTRNone

@@ -184,13 +184,13 @@ type MPAOptions struct {
 
 // An RTR is a set of ready-to-receive messages: empty ones with which an initiator tells
 // that the responder may send (RFC 6581 section 9.2). See MPAOptions.RTR.
-type RTR = mpa.RTR
+type RTR = transport.RTR
 
 // The kinds of RTR.
 const (
-	RTRSend  = mpa.RTRSend
-	RTRWrite = mpa.RTRWrite
-	RTRRead  = mpa.RTRRead
+	RTRSend  = transport.RTRSend
+	RTRWrite = transport.RTRWrite
+	RTRRead  = transport.RTRRead
 )
 
 const (

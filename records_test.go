@@ -44,8 +44,8 @@ func (s *side) connectOverRecords(server *side, pc pairConfig) {
 			qc.ORD = defaultReads
 		}
 	}
-	ours := enhanced.Limits{IRD: pc.client.IRD, ORD: pc.client.ORD, RTR: mpa.RTRWrite}
-	reply, theirs := enhanced.Respond(enhanced.Request(ours), enhanced.Limits{IRD: pc.server.IRD, ORD: pc.server.ORD, RTR: mpa.RTRWrite})
+	ours := enhanced.Limits{IRD: pc.client.IRD, ORD: pc.client.ORD, RTR: transport.RTRWrite}
+	reply, theirs := enhanced.Respond(enhanced.Request(ours), enhanced.Limits{IRD: pc.server.IRD, ORD: pc.server.ORD, RTR: transport.RTRWrite})
 	agreed, fault := enhanced.Conclude(ours, reply)
 	require.Nil(s, fault)
 	a, b := recordPipe(s)

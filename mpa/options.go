@@ -8,18 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// RTR is a set of ready-to-receive indications: the zero-length messages that can
-// open a connection (RFC 6581 section 9.2).
-type RTR = enhanced.RTR
-
-// The kinds of RTR.
-const (
-	RTRSend  = enhanced.Send  // takes a posted receive of the responder
-	RTRWrite = enhanced.Write // leaves no trace
-	RTRRead  = enhanced.Read  // takes one slot of the responder's IRD until it is answered
-)
-
-const allRTR = RTRSend | RTRWrite | RTRRead
+const allRTR = transport.RTRSend | transport.RTRWrite | transport.RTRRead
 
 // privateDataDefault is the most private data of the ULP without
 // LargePrivateData: Linux siw and cxgb4 take 256 octets, enhanced data included.
@@ -49,7 +38,7 @@ type Options struct {
 	// RTR names the kinds that an initiator offers and that a responder takes. 0
 	// means Write and Read for an initiator, which offers Read only with an ORD, and
 	// all kinds for a responder.
-	RTR RTR
+	RTR transport.RTR
 	// StrictRTR has an initiator whose RTR is 0 offer every kind, Send included (RFC
 	// 6581 section 9.2).
 	StrictRTR bool
@@ -128,7 +117,7 @@ func (o Options) asked() (uint8, error) {
 	return o.revision()
 }
 
-func (o Options) offered() RTR {
+func (o Options) offered() transport.RTR {
 	switch {
 	case o.ClientServer:
 		return 0
@@ -137,10 +126,10 @@ func (o Options) offered() RTR {
 	case o.StrictRTR:
 		return allRTR
 	}
-	return RTRWrite | RTRRead
+	return transport.RTRWrite | transport.RTRRead
 }
 
-func (o Options) taken() RTR {
+func (o Options) taken() transport.RTR {
 	if o.RTR == 0 {
 		return allRTR
 	}
@@ -161,7 +150,7 @@ type Terms struct {
 	// RTR is the one kind that the initiator sends as its first message, 0 for none.
 	// A responder whose peer offered none that it takes has 0 as well: what comes
 	// then is a Terminate message.
-	RTR RTR
+	RTR transport.RTR
 	// PeerIRD and PeerORD are what the peer said, -1 if it did not: it leaves the
 	// depth to the ULP, or nothing was negotiated.
 	PeerIRD, PeerORD int

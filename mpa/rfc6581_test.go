@@ -64,7 +64,7 @@ func TestMPA2_2_3_20_34_EnhancedMeansRevision2AndFourOctets(t *testing.T) {
 	}{
 		"depths alone":    {Options{ClientServer: true}, "00100008"},
 		"an RTR alone":    {Options{FixedDepths: true}, "bfffffff"},
-		"one RTR":         {Options{RTR: RTRSend}, "c0100008"},
+		"one RTR":         {Options{RTR: transport.RTRSend}, "c0100008"},
 		"Markers, no CRC": {Options{Markers: true, NoCRC: true}, "8010c008"},
 	} {
 		_, s := initiate(t, v.o, 16, 8, frameR6)
@@ -100,10 +100,10 @@ func TestMPA2_5_EnhancedDataIsHiddenFromTheULP(t *testing.T) {
 
 func TestMPA2_8_TheKindsOfRTRAreTheULPsToChoose(t *testing.T) {
 	for _, v := range []struct {
-		rtr     RTR
+		rtr     transport.RTR
 		request string
 	}{
-		{RTRSend, "c0010001"}, {RTRWrite, "80018001"}, {RTRRead, "80014001"}, {RTRSend | RTRRead, "c0014001"},
+		{transport.RTRSend, "c0010001"}, {transport.RTRWrite, "80018001"}, {transport.RTRRead, "80014001"}, {transport.RTRSend | transport.RTRRead, "c0014001"},
 	} {
 		_, s := initiate(t, Options{RTR: v.rtr}, 1, 1, keyRep+"50020004"+v.request)
 		require.Equal(t, unhex(t, v.request), s.wire()[20:], "offer of %v", v.rtr)
@@ -143,7 +143,7 @@ func TestMPA2_30_TermsHoldBeforeTheRTR(t *testing.T) {
 	r, s := initiate(t, Options{}, 16, 8, keyRep+"50020004 80028010")
 	require.NoError(t, r.err)
 	require.Equal(t, []int{16, 2}, []int{r.terms.IRD, r.terms.ORD}, "what was negotiated")
-	require.Equal(t, RTRWrite, r.terms.RTR, "what is to be sent first")
+	require.Equal(t, transport.RTRWrite, r.terms.RTR, "what is to be sent first")
 	require.Len(t, s.writes, 1, "nothing but the Request has been sent so far")
 }
 
@@ -172,7 +172,7 @@ func TestMPA2_32_EnhancedRequestGetsAnEnhancedReply(t *testing.T) {
 	r, s := respond(t, Options{}, 8, 16, keyReq+"50020004 8010c008")
 	require.NoError(t, r.err)
 	require.Equal(t, unhex(t, frameR6), s.wire())
-	require.Equal(t, RTRWrite, r.terms.RTR, "what will come")
+	require.Equal(t, transport.RTRWrite, r.terms.RTR, "what will come")
 
 	s = &script{reads: [][]byte{unhex(t, keyReq+"50020004 8010c008")}}
 	req, err := ReadRequest(t.Context(), s)

@@ -3,7 +3,8 @@ package enhanced
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // Size is the length of the enhanced data in octets.
@@ -24,34 +25,6 @@ const (
 	flagD = 0x4000 // second half: RTR by zero-length RDMA Read
 )
 
-// An RTR is a set of ready-to-receive indications: the zero-length messages with
-// which an initiator may open Full Operation (RFC 6581 section 9.2).
-type RTR uint8
-
-// The kinds of RTR.
-const (
-	Send  RTR = 1 << iota // takes a posted receive of the responder
-	Write                 // leaves no trace
-	Read                  // takes one slot of the IRD until it is answered
-)
-
-// String names the kinds of the set.
-func (r RTR) String() string {
-	var names []string
-	for _, k := range []struct {
-		kind RTR
-		name string
-	}{{Send, "Send"}, {Write, "Write"}, {Read, "Read"}} {
-		if r&k.kind != 0 {
-			names = append(names, k.name)
-		}
-	}
-	if names == nil {
-		return "none"
-	}
-	return strings.Join(names, "|")
-}
-
 // Data is the enhanced data of one frame.
 //
 //	 0                   1                   2                   3
@@ -60,9 +33,9 @@ func (r RTR) String() string {
 //	|A|B|        IRD                |C|D|        ORD                |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 type Data struct {
-	PeerToPeer bool   // A: an RTR opens Full Operation
-	RTR        RTR    // B, C, D; empty unless PeerToPeer
-	IRD, ORD   uint16 // 14 bits each, Unset: not negotiated
+	PeerToPeer bool          // A: an RTR opens Full Operation
+	RTR        transport.RTR // B, C, D; empty unless PeerToPeer
+	IRD, ORD   uint16        // 14 bits each, Unset: not negotiated
 }
 
 // Append appends the four octets to b. Without PeerToPeer no RTR is named,
@@ -71,15 +44,15 @@ func (d Data) Append(b []byte) []byte {
 	first, second := d.IRD&Unset, d.ORD&Unset
 	if d.PeerToPeer {
 		first |= flagA
-		first |= flagIf(d.RTR&Send, flagB)
-		second |= flagIf(d.RTR&Write, flagC)
-		second |= flagIf(d.RTR&Read, flagD)
+		first |= flagIf(d.RTR&transport.RTRSend, flagB)
+		second |= flagIf(d.RTR&transport.RTRWrite, flagC)
+		second |= flagIf(d.RTR&transport.RTRRead, flagD)
 	}
 	b = binary.BigEndian.AppendUint16(b, first)
 	return binary.BigEndian.AppendUint16(b, second)
 }
 
-func flagIf(r RTR, flag uint16) uint16 {
+func flagIf(r transport.RTR, flag uint16) uint16 {
 	if r == 0 {
 		return 0
 	}
@@ -98,13 +71,13 @@ func Parse(b []byte) (Data, error) {
 		return d, nil
 	}
 	if first&flagB != 0 {
-		d.RTR |= Send
+		d.RTR |= transport.RTRSend
 	}
 	if second&flagC != 0 {
-		d.RTR |= Write
+		d.RTR |= transport.RTRWrite
 	}
 	if second&flagD != 0 {
-		d.RTR |= Read
+		d.RTR |= transport.RTRRead
 	}
 	return d, nil
 }

@@ -4,16 +4,16 @@ import "github.com/goiwarp/iwarp/transport"
 
 // Limits is what one endpoint brings to the negotiation.
 type Limits struct {
-	IRD, ORD int  // depths; below 0 counts as 0, above MaxDepth as MaxDepth
-	RTR      RTR  // kinds that can be sent (initiator) or taken (responder)
-	Untold   bool // an initiator leaves the depths to the ULPs: it says Unset
-	Strict   bool // an initiator believes a reply whose depths are both 0
+	IRD, ORD int           // depths; below 0 counts as 0, above MaxDepth as MaxDepth
+	RTR      transport.RTR // kinds that can be sent (initiator) or taken (responder)
+	Untold   bool          // an initiator leaves the depths to the ULPs: it says Unset
+	Strict   bool          // an initiator believes a reply whose depths are both 0
 }
 
 // Agreed is what one endpoint has to keep to.
 type Agreed struct {
 	IRD, ORD int
-	RTR      RTR // the one kind to be sent or expected; none in the client-server model
+	RTR      transport.RTR // the one kind to be sent or expected; none in the client-server model
 }
 
 // Request is what an initiator says: its limits, and every kind of RTR that it
@@ -22,7 +22,7 @@ type Agreed struct {
 func Request(ours Limits) Data {
 	d := Data{RTR: ours.RTR, IRD: depth(ours.IRD), ORD: depth(ours.ORD)}
 	if d.ORD == 0 {
-		d.RTR &^= Read
+		d.RTR &^= transport.RTRRead
 	}
 	d.PeerToPeer = d.RTR != 0
 	if ours.Untold {
@@ -43,7 +43,7 @@ func Respond(req Data, ours Limits) (Data, Agreed) {
 	reply := Data{PeerToPeer: req.PeerToPeer, IRD: depth(ours.IRD), ORD: depth(ours.ORD)}
 	if req.PeerToPeer {
 		reply.RTR = best(req.RTR&ours.RTR, ours.RTR)
-		if reply.RTR == Read {
+		if reply.RTR == transport.RTRRead {
 			reply.IRD = max(reply.IRD, 1)
 		}
 	}
@@ -101,7 +101,7 @@ func Conclude(ours Limits, reply Data) (Agreed, *transport.Fault) {
 	}
 	can := ours.RTR
 	if agreed.ORD == 0 {
-		can &^= Read
+		can &^= transport.RTRRead
 	}
 	agreed.RTR = best(reply.RTR&can, 0)
 	if agreed.RTR == 0 {
@@ -113,11 +113,11 @@ func Conclude(ours Limits, reply Data) (Agreed, *transport.Fault) {
 
 // best picks one kind of set, or of other if set is empty: the one that costs
 // the responder least.
-func best(set, other RTR) RTR {
+func best(set, other transport.RTR) transport.RTR {
 	if set == 0 {
 		set = other
 	}
-	for _, kind := range []RTR{Write, Read, Send} {
+	for _, kind := range []transport.RTR{transport.RTRWrite, transport.RTRRead, transport.RTRSend} {
 		if set&kind != 0 {
 			return kind
 		}

@@ -8,19 +8,19 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-const all = Send | Write | Read
+const all = transport.RTRSend | transport.RTRWrite | transport.RTRRead
 
 func TestMPA2_20_RequestOffersEveryRTR(t *testing.T) {
 	d := Request(Limits{IRD: 3, ORD: 2, RTR: all})
 	require.Equal(t, Data{PeerToPeer: true, RTR: all, IRD: 3, ORD: 2}, d, "A and every kind that we can send")
 	d = Request(Limits{IRD: 3, RTR: all})
-	require.Equal(t, Send|Write, d.RTR, "a Read cannot be sent without an ORD")
+	require.Equal(t, transport.RTRSend|transport.RTRWrite, d.RTR, "a Read cannot be sent without an ORD")
 	d = Request(Limits{IRD: 3, ORD: 2})
 	require.False(t, d.PeerToPeer, "no RTR means the client-server model")
 }
 
 func TestRequestKeepsDepthsInRange(t *testing.T) {
-	d := Request(Limits{IRD: -1, ORD: 1 << 20, RTR: Write})
+	d := Request(Limits{IRD: -1, ORD: 1 << 20, RTR: transport.RTRWrite})
 	require.Equal(t, uint16(0), d.IRD, "a negative depth is none")
 	require.Equal(t, uint16(MaxDepth), d.ORD, "a depth never becomes the value that leaves it to the ULP")
 }
@@ -44,9 +44,9 @@ func TestResponderTellsItsRealIRD(t *testing.T) {
 }
 
 func TestMPA2_11_ResponderRaisesIRDForAReadRTR(t *testing.T) {
-	reply, agreed := Respond(Data{PeerToPeer: true, RTR: Read, IRD: 1}, Limits{ORD: 1, RTR: all})
-	require.Equal(t, Data{PeerToPeer: true, RTR: Read, IRD: 1, ORD: 1}, reply, "room for the one Read that will come")
-	require.Equal(t, Agreed{IRD: 1, ORD: 1, RTR: Read}, agreed)
+	reply, agreed := Respond(Data{PeerToPeer: true, RTR: transport.RTRRead, IRD: 1}, Limits{ORD: 1, RTR: all})
+	require.Equal(t, Data{PeerToPeer: true, RTR: transport.RTRRead, IRD: 1, ORD: 1}, reply, "room for the one Read that will come")
+	require.Equal(t, Agreed{IRD: 1, ORD: 1, RTR: transport.RTRRead}, agreed)
 }
 
 func TestInitiatorFitsTheReply(t *testing.T) {
@@ -81,19 +81,19 @@ func requireCode(t *testing.T, want transport.Code, fault *transport.Fault, what
 }
 
 func TestBothDepthsZeroIsNoAnswer(t *testing.T) {
-	agreed, fault := Conclude(Limits{IRD: 16, ORD: 16, RTR: Write | Read}, Data{PeerToPeer: true, RTR: Read})
+	agreed, fault := Conclude(Limits{IRD: 16, ORD: 16, RTR: transport.RTRWrite | transport.RTRRead}, Data{PeerToPeer: true, RTR: transport.RTRRead})
 	require.Nil(t, fault, "siw without depths of its own is tolerated")
-	require.Equal(t, Agreed{IRD: 16, ORD: 16, RTR: Read}, agreed)
+	require.Equal(t, Agreed{IRD: 16, ORD: 16, RTR: transport.RTRRead}, agreed)
 
-	agreed, fault = Conclude(Limits{IRD: 16, ORD: 16, RTR: Write | Read, Strict: true}, Data{PeerToPeer: true, RTR: Write | Read})
+	agreed, fault = Conclude(Limits{IRD: 16, ORD: 16, RTR: transport.RTRWrite | transport.RTRRead, Strict: true}, Data{PeerToPeer: true, RTR: transport.RTRWrite | transport.RTRRead})
 	require.Nil(t, fault, "a strict initiator believes it")
-	require.Equal(t, Agreed{IRD: 16, RTR: Write}, agreed)
-	_, fault = Conclude(Limits{IRD: 16, ORD: 16, RTR: Write | Read, Strict: true}, Data{PeerToPeer: true, RTR: Read})
+	require.Equal(t, Agreed{IRD: 16, RTR: transport.RTRWrite}, agreed)
+	_, fault = Conclude(Limits{IRD: 16, ORD: 16, RTR: transport.RTRWrite | transport.RTRRead, Strict: true}, Data{PeerToPeer: true, RTR: transport.RTRRead})
 	requireCode(t, transport.MPANoRTR, fault, "and sends no Read, not as RTR either")
 }
 
 func TestMPA2_14_37_InsufficientIRDIsCode6(t *testing.T) {
-	_, fault := Conclude(Limits{IRD: 4, ORD: 4, RTR: Write}, Data{PeerToPeer: true, RTR: Write, IRD: 4, ORD: 5})
+	_, fault := Conclude(Limits{IRD: 4, ORD: 4, RTR: transport.RTRWrite}, Data{PeerToPeer: true, RTR: transport.RTRWrite, IRD: 4, ORD: 5})
 	requireCode(t, transport.MakeCode(2, 0, 6), fault, "the responder's ORD is above our IRD")
 }
 
@@ -124,14 +124,14 @@ func TestMPA2_19_InitiatorKeepsIRD(t *testing.T) {
 }
 
 func TestMPA2_21_22_23_ResponderNamesAMatchingRTR(t *testing.T) {
-	for _, c := range []struct{ offered, taken, want RTR }{
-		{Write, all, Write},
-		{Read, all, Read},
-		{Send, all, Send},
-		{Write | Read, all, Write},
-		{Send | Read, all, Read},
-		{all, Send | Read, Read},
-		{all, Send, Send},
+	for _, c := range []struct{ offered, taken, want transport.RTR }{
+		{transport.RTRWrite, all, transport.RTRWrite},
+		{transport.RTRRead, all, transport.RTRRead},
+		{transport.RTRSend, all, transport.RTRSend},
+		{transport.RTRWrite | transport.RTRRead, all, transport.RTRWrite},
+		{transport.RTRSend | transport.RTRRead, all, transport.RTRRead},
+		{all, transport.RTRSend | transport.RTRRead, transport.RTRRead},
+		{all, transport.RTRSend, transport.RTRSend},
 	} {
 		reply, agreed := Respond(Data{PeerToPeer: true, RTR: c.offered, IRD: 1}, Limits{IRD: 1, RTR: c.taken})
 		require.True(t, reply.PeerToPeer, "A is copied from the Request")
@@ -143,25 +143,25 @@ func TestMPA2_21_22_23_ResponderNamesAMatchingRTR(t *testing.T) {
 }
 
 func TestMPA2_24_ExtraRTRsInTheReplyDoNoHarm(t *testing.T) {
-	agreed, fault := Conclude(Limits{ORD: 1, RTR: Read}, Data{PeerToPeer: true, RTR: all, IRD: 1})
+	agreed, fault := Conclude(Limits{ORD: 1, RTR: transport.RTRRead}, Data{PeerToPeer: true, RTR: all, IRD: 1})
 	require.Nil(t, fault)
-	require.Equal(t, Read, agreed.RTR, "the one that we can send")
+	require.Equal(t, transport.RTRRead, agreed.RTR, "the one that we can send")
 }
 
 func TestMPA2_25_ResponderNamesItsOwnRTRWhenNoneMatches(t *testing.T) {
-	for _, offered := range []RTR{0, Send, Read} {
-		reply, agreed := Respond(Data{PeerToPeer: true, RTR: offered, IRD: 1}, Limits{IRD: 1, RTR: Write})
-		require.Equal(t, Write, reply.RTR, "one of our own for an offer of %v", offered)
-		require.Equal(t, RTR(0), agreed.RTR, "none can be expected")
+	for _, offered := range []transport.RTR{0, transport.RTRSend, transport.RTRRead} {
+		reply, agreed := Respond(Data{PeerToPeer: true, RTR: offered, IRD: 1}, Limits{IRD: 1, RTR: transport.RTRWrite})
+		require.Equal(t, transport.RTRWrite, reply.RTR, "one of our own for an offer of %v", offered)
+		require.Equal(t, transport.RTR(0), agreed.RTR, "none can be expected")
 	}
 }
 
 func TestMPA2_26_InitiatorChoosesAmongTheCommonRTRs(t *testing.T) {
-	for _, c := range []struct{ ours, reply, want RTR }{
-		{all, all, Write},
-		{all, Send | Read, Read},
-		{all, Send, Send},
-		{Write | Read, Read, Read},
+	for _, c := range []struct{ ours, reply, want transport.RTR }{
+		{all, all, transport.RTRWrite},
+		{all, transport.RTRSend | transport.RTRRead, transport.RTRRead},
+		{all, transport.RTRSend, transport.RTRSend},
+		{transport.RTRWrite | transport.RTRRead, transport.RTRRead, transport.RTRRead},
 	} {
 		agreed, fault := Conclude(Limits{ORD: 1, RTR: c.ours}, Data{PeerToPeer: true, RTR: c.reply, IRD: 1})
 		require.Nil(t, fault)
@@ -175,9 +175,9 @@ func TestMPA2_27_37_NoCommonRTRIsCode7(t *testing.T) {
 		ours  Limits
 		reply Data
 	}{
-		{"different kinds", Limits{ORD: 1, RTR: Write}, Data{PeerToPeer: true, RTR: Send, IRD: 1}},
+		{"different kinds", Limits{ORD: 1, RTR: transport.RTRWrite}, Data{PeerToPeer: true, RTR: transport.RTRSend, IRD: 1}},
 		{"no kind at all", Limits{ORD: 1, RTR: all}, Data{PeerToPeer: true, IRD: 1}},
-		{"a Read without an IRD", Limits{IRD: 1, ORD: 1, RTR: Write | Read}, Data{PeerToPeer: true, RTR: Read, ORD: 1}},
+		{"a Read without an IRD", Limits{IRD: 1, ORD: 1, RTR: transport.RTRWrite | transport.RTRRead}, Data{PeerToPeer: true, RTR: transport.RTRRead, ORD: 1}},
 	} {
 		_, fault := Conclude(c.ours, c.reply)
 		requireCode(t, transport.MakeCode(2, 0, 7), fault, c.what)
@@ -185,7 +185,7 @@ func TestMPA2_27_37_NoCommonRTRIsCode7(t *testing.T) {
 }
 
 func TestMPA2_12_RefusalTellsWhatWouldHaveBeenNeeded(t *testing.T) {
-	req := Data{PeerToPeer: true, RTR: Read, IRD: 3, ORD: 5}
+	req := Data{PeerToPeer: true, RTR: transport.RTRRead, IRD: 3, ORD: 5}
 	for _, c := range []struct{ ird, ord, wantIRD, wantORD int }{
 		{-1, -1, 5, 3}, // no fault is found with the depths
 		{-1, 8, 5, 8},
@@ -194,21 +194,21 @@ func TestMPA2_12_RefusalTellsWhatWouldHaveBeenNeeded(t *testing.T) {
 		{-1, 0, 5, 0},
 	} {
 		reply := Refuse(req, Limits{IRD: c.ird, ORD: c.ord, RTR: all})
-		require.Equal(t, Data{PeerToPeer: true, RTR: Read, IRD: uint16(c.wantIRD), ORD: uint16(c.wantORD)}, reply, "%+v", c)
+		require.Equal(t, Data{PeerToPeer: true, RTR: transport.RTRRead, IRD: uint16(c.wantIRD), ORD: uint16(c.wantORD)}, reply, "%+v", c)
 	}
 }
 
 func TestMPA2_18_19_InitiatorMayLeaveTheDepthsToTheULP(t *testing.T) {
-	ours := Limits{IRD: 7, ORD: 9, RTR: Write | Read, Untold: true}
+	ours := Limits{IRD: 7, ORD: 9, RTR: transport.RTRWrite | transport.RTRRead, Untold: true}
 	req := Request(ours)
-	require.Equal(t, Data{PeerToPeer: true, RTR: Write | Read, IRD: Unset, ORD: Unset}, req)
+	require.Equal(t, Data{PeerToPeer: true, RTR: transport.RTRWrite | transport.RTRRead, IRD: Unset, ORD: Unset}, req)
 	reply, theirs := Respond(req, Limits{IRD: 2, ORD: 3, RTR: all})
-	require.Equal(t, Data{PeerToPeer: true, RTR: Write, IRD: Unset, ORD: Unset}, reply)
-	require.Equal(t, Agreed{IRD: 2, ORD: 3, RTR: Write}, theirs)
+	require.Equal(t, Data{PeerToPeer: true, RTR: transport.RTRWrite, IRD: Unset, ORD: Unset}, reply)
+	require.Equal(t, Agreed{IRD: 2, ORD: 3, RTR: transport.RTRWrite}, theirs)
 	agreed, fault := Conclude(ours, reply)
 	require.Nil(t, fault)
-	require.Equal(t, Agreed{IRD: 7, ORD: 9, RTR: Write}, agreed, "each keeps its own")
+	require.Equal(t, Agreed{IRD: 7, ORD: 9, RTR: transport.RTRWrite}, agreed, "each keeps its own")
 
-	req = Request(Limits{IRD: 7, RTR: Read, Untold: true})
+	req = Request(Limits{IRD: 7, RTR: transport.RTRRead, Untold: true})
 	require.False(t, req.PeerToPeer, "there is no Read without an ORD, told or not")
 }

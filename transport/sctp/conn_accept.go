@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A Request is a session that the peer has asked for, to be accepted or rejected once.
@@ -59,7 +60,7 @@ func (r *Request) depth(d uint16) int {
 }
 
 // rtrs is what a responder takes as the first message: anything.
-const rtrs = enhanced.Send | enhanced.Write | enhanced.Read
+const rtrs = transport.RTRSend | transport.RTRWrite | transport.RTRRead
 
 // Accept opens the session, in the form in which it was asked for. ird and ord are the
 // depths that this end can do and wants. The returned Conn owns the stream. After an

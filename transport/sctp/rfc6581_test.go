@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -20,13 +19,13 @@ func TestSCTP_62_DepthsFollowTheRulesOfMPA(t *testing.T) {
 		request    string
 		answer     string
 		want, peer depths
-		rtr        enhanced.RTR
+		rtr        transport.RTR
 	}{
 		{"the ORD is at most the initiator's IRD (10)", 9, 8, "0003 0004", "0009 0003", depths{9, 3}, depths{3, 4}, 0},
 		{"less is left as it is (10)", 9, 2, "0003 0004", "0009 0002", depths{9, 2}, depths{3, 4}, 0},
 		{"an IRD below the initiator's ORD is told as it is", 2, 2, "0003 0004", "0002 0002", depths{2, 2}, depths{3, 4}, 0},
-		{"a Read as RTR raises the IRD (11)", 0, 2, "8003 4000", "8001 4002", depths{1, 2}, depths{3, 0}, enhanced.Read},
-		{"a Write does not (11)", 0, 2, "8003 8000", "8000 8002", depths{0, 2}, depths{3, 0}, enhanced.Write},
+		{"a Read as RTR raises the IRD (11)", 0, 2, "8003 4000", "8001 4002", depths{1, 2}, depths{3, 0}, transport.RTRRead},
+		{"a Write does not (11)", 0, 2, "8003 8000", "8000 8002", depths{0, 2}, depths{3, 0}, transport.RTRWrite},
 		{"ORD 0x3FFF leaves our IRD (16)", 9, 2, "0003 3fff", "3fff 0002", depths{9, 2}, depths{3, -1}, 0},
 		{"IRD 0x3FFF leaves our ORD (17)", 9, 40, "3fff 0004", "0009 3fff", depths{9, 40}, depths{-1, 4}, 0},
 	} {

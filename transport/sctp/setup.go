@@ -28,7 +28,7 @@ type Terms struct {
 	IRD, ORD int
 	// RTR is the one message that the initiator sends first, 0 for none. It is never
 	// asked for here, since either end may send first.
-	RTR enhanced.RTR
+	RTR transport.RTR
 	// PeerIRD and PeerORD are what the peer said, -1 if it did not.
 	PeerIRD, PeerORD int
 	// PeerPrivateData is the peer ULP's.
