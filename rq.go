@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A recvQueue is the receive queue of a QP. It is the rdmap.Receives of its stream.
+// A recvQueue is the receive queue of a QP. It is the rdmap.ReceiveQueue of its stream.
 //
 // Posters take turns under mu. The receiving goroutine looks at what was posted through
 // a view of its own, and takes the lock only when it has used that up.

@@ -28,7 +28,7 @@ func (q sharedReceives) Posted() int {
 }
 
 // receives is what the QP's stream takes its receives from.
-func (qp *QP) receives() rdmap.Receives {
+func (qp *QP) receives() rdmap.ReceiveQueue {
 	if qp.cfg.SRQ != nil {
 		return sharedReceives{&qp.rq}
 	}

@@ -69,8 +69,8 @@ func (b *bench) untagged(h UntaggedHeader, segment []byte) error {
 	return b.tagged(segment)
 }
 
-func (b *bench) write(m *Outbound, source []stag.Span) (bool, error) {
-	*m = Outbound{Tagged: true, RsvdULP: 0x40, STag: b.region.STag(), Source: source}
+func (b *bench) write(m *Message, source []stag.Span) (bool, error) {
+	*m = Message{Tagged: true, RsvdULP: 0x40, STag: b.region.STag(), Source: source}
 	return b.sender.Emit(b.sink, m)
 }
 
@@ -99,7 +99,7 @@ func TestNoAllocationPerSegment(t *testing.T) {
 		return err
 	})
 
-	var m Outbound
+	var m Message
 	check("a Write of several segments", func() error {
 		_, err := b.write(&m, b.sink.buf)
 		return err
@@ -125,7 +125,7 @@ func TestNoAllocationPerSegmentOfABuffer(t *testing.T) {
 	r, err := stag.NewTable().RegisterBuffer(&scriptBuffer{mem: octets(1 << 16)}, stag.Options{Access: stag.LocalWrite})
 	require.NoError(t, err)
 	source := []stag.Span{{Region: r, Len: 1 << 16}}
-	var m Outbound
+	var m Message
 	require.Less(t, testing.AllocsPerRun(100, func() { _, _ = b.write(&m, source) }), 1.0,
 		"chunks are used again, unless the garbage collector took them")
 }
@@ -153,7 +153,7 @@ func BenchmarkSmallSend(b *testing.B) {
 
 func BenchmarkEmitWrite(b *testing.B) {
 	bench := newBench(b)
-	var m Outbound
+	var m Message
 	for b.Loop() {
 		if _, err := bench.write(&m, bench.sink.buf); err != nil {
 			b.Fatal(err)

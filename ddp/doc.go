@@ -8,10 +8,10 @@
 //
 // # Sending
 //
-// A [Sender] cuts an [Outbound] message into segments and appends them to the
+// A [Sender] cuts a [Message] message into segments and appends them to the
 // LLP's batch:
 //
-//	m := ddp.Outbound{QN: 0, MSN: sender.NextMSN(0), Source: spans}
+//	m := ddp.Message{QN: 0, MSN: sender.NextMSN(0), Source: spans}
 //	err := sender.Send(llp, &m)
 //
 // Send waits for the network. A goroutine that may not wait calls [Sender.Emit], and flushes

@@ -83,12 +83,12 @@ func Example() {
 	// The sending end knows the STag, by whatever means the protocol has for that.
 	text := []byte("Call me Ishmael. Some years ago - never mind how long precisely -")
 	var s ddp.Sender
-	check(s.Send(far, &ddp.Outbound{
+	check(s.Send(far, &ddp.Message{
 		Tagged: true, RsvdULP: 1, STag: region.STag(), TO: 500,
 		Source: []stag.Span{{Mem: text, Len: len(text)}},
 	}))
 	title := []byte("Moby Dick")
-	check(s.Send(far, &ddp.Outbound{
+	check(s.Send(far, &ddp.Message{
 		QN: noteQueue, MSN: s.NextMSN(noteQueue),
 		Source: []stag.Span{{Mem: title, Len: len(title)}},
 	}))

@@ -110,7 +110,7 @@ func mix(t *testing.T, rnd *rand.Rand) *mixture {
 		for i := range payload {
 			payload[i] = byte(rnd.Uint32())
 		}
-		out := &Outbound{RsvdULP: byte(i), Source: plain(payload)}
+		out := &Message{RsvdULP: byte(i), Source: plain(payload)}
 		if kind := rnd.IntN(3); kind == 2 {
 			out.Tagged, out.STag, out.TO = true, m.region.STag(), m.region.BaseTO()+uint64(i*mixedLen)
 		} else {

@@ -50,7 +50,7 @@ func TestSlowSourcesArePrefaulted(t *testing.T) {
 		require.NoError(t, err)
 		want := map[bool]int{true: 5000}[durable]
 		f := &prefaulting{LLP: a, order: true}
-		done, err := new(Sender).Emit(f, &Outbound{Tagged: true, Source: []stag.Span{{Region: r, Len: 5000}}})
+		done, err := new(Sender).Emit(f, &Message{Tagged: true, Source: []stag.Span{{Region: r, Len: 5000}}})
 		require.NoError(t, err)
 		require.True(t, done)
 		require.Equal(t, []int{want, 5000}, []int{f.prefaulted, f.appended})

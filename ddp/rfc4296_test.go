@@ -12,7 +12,7 @@ import (
 func TestARCH_26_MaxSizesLeaveRoomForTheHeaders(t *testing.T) {
 	l := &scriptLLP{mulpdu: 1000}
 	require.Equal(t, MaxSizes{Untagged: 1000 - 18, Tagged: 1000 - 14}, MaxSizesOf(l))
-	for what, m := range map[string]*Outbound{
+	for what, m := range map[string]*Message{
 		"untagged": {Source: plain(octets(982))},
 		"tagged":   {Tagged: true, Source: plain(octets(986))},
 	} {
@@ -44,7 +44,7 @@ func TestARCH_27_UpperLayerThatIsNotRDMAP(t *testing.T) {
 		c.post(orders, third)
 		c.bind(1)
 		var s Sender
-		for _, m := range []*Outbound{
+		for _, m := range []*Message{
 			{QN: news, MSN: s.NextMSN(news), RsvdULP: 0xff, RsvdULPWord: 0x01020304, Source: plain(octets(250))},
 			{Tagged: true, RsvdULP: 0xaa, STag: region.STag(), TO: 0x1000, Source: plain(octets(1000))},
 			{QN: orders, MSN: s.NextMSN(orders), RsvdULP: 0, RsvdULPWord: 0xffffffff, Source: plain(octets(300))},

@@ -238,11 +238,11 @@ func TestDDP_53_62_63_76_FailureLeavesTheSendingHalfAlone(t *testing.T) {
 	c.wantFault("the receiving half fails", transport.DDPQueue, untagged(true, 0, 1, 0, nil))
 	l := &scriptLLP{mulpdu: 1500}
 	var s Sender
-	emit(t, &s, l, &Outbound{RsvdULP: 0x47, QN: 2, MSN: s.NextMSN(2), Source: plain([]byte("why"))})
+	emit(t, &s, l, &Message{RsvdULP: 0x47, QN: 2, MSN: s.NextMSN(2), Source: plain([]byte("why"))})
 	require.Len(t, l.sent, 1, "one more message can be sent")
 	r, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(8), fail: errScripted}, stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
 	require.NoError(t, err)
-	require.ErrorIs(t, s.Send(l, &Outbound{MSN: 1, Source: []stag.Span{{Region: r, Len: 8}}}), errScripted, "the sending half fails, too")
+	require.ErrorIs(t, s.Send(l, &Message{MSN: 1, Source: []stag.Span{{Region: r, Len: 8}}}), errScripted, "the sending half fails, too")
 	require.Empty(t, l.ended, "DDP never ends the stream by itself")
 }
 
@@ -296,7 +296,7 @@ func TestDDP_60_SourceThatFailsCutsTheMessage(t *testing.T) {
 	require.NoError(t, err)
 	var s Sender
 	l := &scriptLLP{mulpdu: 118, capacity: 1}
-	m := &Outbound{MSN: 1, Source: []stag.Span{{Region: r, Len: 300}}}
+	m := &Message{MSN: 1, Source: []stag.Span{{Region: r, Len: 300}}}
 	done, err := s.Emit(l, m)
 	require.NoError(t, err)
 	require.False(t, done)
@@ -306,6 +306,6 @@ func TestDDP_60_SourceThatFailsCutsTheMessage(t *testing.T) {
 	require.True(t, errors.Is(err, errScripted), "the error is that of the Buffer")
 	require.EqualValues(t, 100, m.Sent(), "what was sent ends with a whole segment")
 	require.Len(t, l.sent, 1)
-	emit(t, &s, l, &Outbound{RsvdULP: 0x47, QN: 2, MSN: s.NextMSN(2)})
+	emit(t, &s, l, &Message{RsvdULP: 0x47, QN: 2, MSN: s.NextMSN(2)})
 	require.Len(t, l.sent, 2, "an error message can follow")
 }

@@ -40,7 +40,7 @@ func TestDDP_13_UntaggedSegmentsGoByQNMSNAndMO(t *testing.T) {
 }
 
 // segmentsOf sends one message and returns its segments.
-func segmentsOf(t *testing.T, mulpdu int, m *Outbound) [][]byte {
+func segmentsOf(t *testing.T, mulpdu int, m *Message) [][]byte {
 	t.Helper()
 	l := &scriptLLP{mulpdu: mulpdu}
 	emit(t, new(Sender), l, m)
@@ -49,7 +49,7 @@ func segmentsOf(t *testing.T, mulpdu int, m *Outbound) [][]byte {
 
 func TestDDP_14_15_LastSegmentAndNoOtherHasL(t *testing.T) {
 	for _, n := range []int{0, 1, 99, 100, 101, 200, 201, 1000} {
-		for _, m := range []*Outbound{
+		for _, m := range []*Message{
 			{Tagged: true, Source: plain(octets(n))},
 			{MSN: 1, Source: plain(octets(n))},
 		} {
@@ -74,7 +74,7 @@ func TestDDP_14_15_LastSegmentAndNoOtherHasL(t *testing.T) {
 
 func TestDDP_17_RsvdIsZeroOnSend(t *testing.T) {
 	for _, tag := range []bool{true, false} {
-		m := &Outbound{Tagged: tag, RsvdULP: 0xff, RsvdULPWord: 0xffffffff, STag: 0xffffffff, Source: plain(octets(300))}
+		m := &Message{Tagged: tag, RsvdULP: 0xff, RsvdULPWord: 0xffffffff, STag: 0xffffffff, Source: plain(octets(300))}
 		for _, b := range segmentsOf(t, 118, m) {
 			require.Zero(t, b[0]&0x3c, "Rsvd is sent as zero")
 		}
@@ -98,7 +98,7 @@ func TestDDP_18_RsvdIsIgnoredOnReceipt(t *testing.T) {
 }
 
 func TestDDP_19_VersionIsOne(t *testing.T) {
-	for _, m := range []*Outbound{{Tagged: true, Source: plain(octets(300))}, {MSN: 1, Source: plain(octets(300))}} {
+	for _, m := range []*Message{{Tagged: true, Source: plain(octets(300))}, {MSN: 1, Source: plain(octets(300))}} {
 		for _, b := range segmentsOf(t, 118, m) {
 			require.EqualValues(t, 1, Version(b), "DV is 1 in all segments")
 		}
@@ -122,7 +122,7 @@ func TestDDP_19_VersionIsOne(t *testing.T) {
 }
 
 func TestDDP_20_22_23_TaggedHeaderInEverySegment(t *testing.T) {
-	m := &Outbound{Tagged: true, RsvdULP: 0x42, STag: 0x11223344, TO: 0x1000, Source: plain(octets(250))}
+	m := &Message{Tagged: true, RsvdULP: 0x42, STag: 0x11223344, TO: 0x1000, Source: plain(octets(250))}
 	for i, b := range segmentsOf(t, 114, m) {
 		h, err := ParseTagged(b)
 		require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestDDP_24_MessageMayStartAtAnyTO(t *testing.T) {
 	for _, to := range []uint64{1, 3, 0x1_0000_0001, 1<<63 + 7, 1<<64 - 11} {
 		c := converse(t, 0)
 		r, mem := c.region(10, func(o *stag.Options) { o.BaseTO = to })
-		m := &Outbound{Tagged: true, STag: r.STag(), TO: to, Source: plain(octets(10))}
+		m := &Message{Tagged: true, STag: r.STag(), TO: to, Source: plain(octets(10))}
 		for _, b := range segmentsOf(t, 17, m) {
 			c.sends("any TO will do", b)
 		}
@@ -163,7 +163,7 @@ func TestDDP_24_MessageMayStartAtAnyTO(t *testing.T) {
 }
 
 func TestDDP_25_26_27_30_UntaggedHeaderInEverySegment(t *testing.T) {
-	m := &Outbound{RsvdULP: 0x44, RsvdULPWord: 0xdeadbe01, QN: 9, MSN: 77, Source: plain(octets(250))}
+	m := &Message{RsvdULP: 0x44, RsvdULPWord: 0xdeadbe01, QN: 9, MSN: 77, Source: plain(octets(250))}
 	for i, b := range segmentsOf(t, 118, m) {
 		h, err := ParseUntagged(b)
 		require.NoError(t, err)
@@ -221,7 +221,7 @@ func TestDDP_28_29_MSNsStartAtOneAndWrapToZero(t *testing.T) {
 }
 
 func TestDDP_31_37_MOCountsFromTheStartOfTheMessage(t *testing.T) {
-	segments := segmentsOf(t, 1500, &Outbound{RsvdULP: 0x43, MSN: 1, Source: plain(octets(2048))})
+	segments := segmentsOf(t, 1500, &Message{RsvdULP: 0x43, MSN: 1, Source: plain(octets(2048))})
 	require.Len(t, segments, 2, "2048 octets at a MULPDU of 1500")
 	require.Equal(t, unhex(t, untaggedVectors[0].wire), segments[0][:UntaggedLen], "the first has MO 0")
 	require.Equal(t, octets(2048)[:1482], segments[0][UntaggedLen:], "and all that fits")
@@ -229,7 +229,7 @@ func TestDDP_31_37_MOCountsFromTheStartOfTheMessage(t *testing.T) {
 	require.Equal(t, octets(2048)[1482:], segments[1][UntaggedLen:], "and the rest")
 
 	before := 0
-	for _, b := range segmentsOf(t, 1500, &Outbound{MSN: 1, Source: plain(octets(200_000))}) {
+	for _, b := range segmentsOf(t, 1500, &Message{MSN: 1, Source: plain(octets(200_000))}) {
 		h, err := ParseUntagged(b)
 		require.NoError(t, err)
 		require.EqualValues(t, before, h.MO, "the octets in front of it")
@@ -238,9 +238,9 @@ func TestDDP_31_37_MOCountsFromTheStartOfTheMessage(t *testing.T) {
 }
 
 func TestDDP_32_40_EmptyMessageIsOneSegmentOfAHeader(t *testing.T) {
-	segments := segmentsOf(t, 1500, &Outbound{Tagged: true, RsvdULP: 0x40})
+	segments := segmentsOf(t, 1500, &Message{Tagged: true, RsvdULP: 0x40})
 	require.Equal(t, [][]byte{unhex(t, "c140 00000000 0000000000000000")}, segments, "tagged: one header with L")
-	segments = segmentsOf(t, 1500, &Outbound{RsvdULP: 0x43, MSN: 5, Source: plain(nil)})
+	segments = segmentsOf(t, 1500, &Message{RsvdULP: 0x43, MSN: 5, Source: plain(nil)})
 	require.Equal(t, [][]byte{unhex(t, "4143 00000000 00000000 00000005 00000000")}, segments, "untagged: one header with L")
 
 	c := converse(t, 0)

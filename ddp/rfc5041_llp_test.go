@@ -14,7 +14,7 @@ import (
 func TestDDP_1_ARCH_6_MULPDUIsAskedAfresh(t *testing.T) {
 	var s Sender
 	l := &scriptLLP{mulpdu: 118, capacity: 1}
-	m := &Outbound{MSN: 1, Source: plain(octets(300))}
+	m := &Message{MSN: 1, Source: plain(octets(300))}
 	done, err := s.Emit(l, m)
 	require.NoError(t, err)
 	require.False(t, done, "the batch is full after one segment")
@@ -31,7 +31,7 @@ func TestDDP_1_ARCH_6_MULPDUIsAskedAfresh(t *testing.T) {
 func TestDDP_2_ARCH_6_SmallerMULPDULeavesQueuedSegmentsAlone(t *testing.T) {
 	var s Sender
 	l := &scriptLLP{mulpdu: 1018, capacity: 2}
-	m := &Outbound{MSN: 1, Source: plain(octets(2500))}
+	m := &Message{MSN: 1, Source: plain(octets(2500))}
 	done, err := s.Emit(l, m)
 	require.NoError(t, err)
 	require.False(t, done)
@@ -51,7 +51,7 @@ func TestDDP_2_ARCH_6_SmallerMULPDULeavesQueuedSegmentsAlone(t *testing.T) {
 }
 
 func TestDDP_33_SegmentsWithoutRoomForPayloadAreRefused(t *testing.T) {
-	for _, m := range []*Outbound{{Tagged: true, Source: plain(octets(1))}, {MSN: 1, Source: plain(octets(1))}} {
+	for _, m := range []*Message{{Tagged: true, Source: plain(octets(1))}, {MSN: 1, Source: plain(octets(1))}} {
 		l := &scriptLLP{mulpdu: headerLen(m.Tagged)}
 		_, err := new(Sender).Emit(l, m)
 		require.Error(t, err, "a MULPDU that holds a header only carries no message")

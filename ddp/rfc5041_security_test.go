@@ -134,7 +134,7 @@ func TestSharedSourceIsCopiedWhereADigestProtectsIt(t *testing.T) {
 		r, err := stag.NewTable().Register(octets(64), stag.Options{Access: at.access, Scope: alice})
 		require.NoError(t, err)
 		l := &scriptLLP{mulpdu: 1500, digest: at.digest}
-		emit(t, new(Sender), l, &Outbound{MSN: 1, Source: []stag.Span{{Region: r, Len: 64}}})
+		emit(t, new(Sender), l, &Message{MSN: 1, Source: []stag.Span{{Region: r, Len: 64}}})
 		require.Equal(t, []bool{at.staged}, l.staged, at.that)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestDDP_33_35_ARCH_4_AllDataIsSentInSegmentsWithinMULPDU(t *testing.T) {
 	for _, mulpdu := range []int{19, 20, 128, 1500, 65535} {
 		for _, n := range []int{0, 1, 2, 127, 128, 1481, 1482, 1483, 3000} {
-			for _, m := range []*Outbound{{Tagged: true, Source: plain(octets(n))}, {MSN: 1, Source: plain(octets(n))}} {
+			for _, m := range []*Message{{Tagged: true, Source: plain(octets(n))}, {MSN: 1, Source: plain(octets(n))}} {
 				var got []byte
 				for _, b := range segmentsOf(t, mulpdu, m) {
 					require.LessOrEqual(t, len(b), mulpdu, "no segment exceeds MULPDU")
@@ -32,11 +32,11 @@ func TestDDP_33_35_ARCH_4_AllDataIsSentInSegmentsWithinMULPDU(t *testing.T) {
 func TestDDP_34_MessageLengthStaysBelow4GiB(t *testing.T) {
 	l := &scriptLLP{mulpdu: 1500, capacity: 1}
 	half := []stag.Span{{Len: math.MaxInt32}, {Len: math.MaxInt32}, {Len: 1}}
-	_, err := new(Sender).Emit(l, &Outbound{Tagged: true, Source: append(half, stag.Span{Len: 1})})
+	_, err := new(Sender).Emit(l, &Message{Tagged: true, Source: append(half, stag.Span{Len: 1})})
 	require.ErrorIs(t, err, ErrTooLong, "2^32 octets are too many")
 	require.Empty(t, l.sent, "nothing is sent of it")
 	require.Equal(t, uint64(math.MaxUint32), stag.TotalLen(half), "2^32-1 octets are not")
-	_, err = new(Sender).Emit(l, &Outbound{Tagged: true, Source: half})
+	_, err = new(Sender).Emit(l, &Message{Tagged: true, Source: half})
 	require.NotErrorIs(t, err, ErrTooLong)
 
 	require.Error(t, checkOffset(math.MaxUint32, 1, 1<<33), "nor may a sink be led beyond them")
@@ -58,7 +58,7 @@ func TestDDP_36_PayloadOfAllValidSegmentsIsPlaced(t *testing.T) {
 }
 
 func TestDDP_38_39_TOCountsFromWhereTheUpperLayerSaid(t *testing.T) {
-	m := &Outbound{Tagged: true, RsvdULP: 0x40, STag: 0xaabbcc01, TO: 16384, Source: plain(octets(2048))}
+	m := &Message{Tagged: true, RsvdULP: 0x40, STag: 0xaabbcc01, TO: 16384, Source: plain(octets(2048))}
 	segments := segmentsOf(t, 1500, m)
 	require.Len(t, segments, 2, "2048 octets at a MULPDU of 1500")
 	require.Equal(t, unhex(t, taggedVectors[0].wire), segments[0][:TaggedLen], "the first has the TO given")
@@ -91,7 +91,7 @@ func TestDDP_42_43_MessagesAndOffsetsGoOutInOrder(t *testing.T) {
 	var s Sender
 	l := &scriptLLP{mulpdu: 38, capacity: 3}
 	for range 5 {
-		emit(t, &s, l, &Outbound{MSN: s.NextMSN(0), Source: plain(octets(90))})
+		emit(t, &s, l, &Message{MSN: s.NextMSN(0), Source: plain(octets(90))})
 	}
 	require.Len(t, l.sent, 25)
 	for i, b := range l.sent {
@@ -146,10 +146,10 @@ func TestDDP_48_51_LengthOfAShorterMessageIsReported(t *testing.T) {
 func TestDDP_50_SourceIsReferredToUntilTheFlush(t *testing.T) {
 	src := octets(100)
 	l := &scriptLLP{mulpdu: 1500}
-	emit(t, new(Sender), l, &Outbound{MSN: 1, Source: plain(src)})
+	emit(t, new(Sender), l, &Message{MSN: 1, Source: plain(src)})
 	require.False(t, l.staged[0], "memory goes by reference")
 	require.Same(t, &src[0], &l.byRef[0][0][0], "so it may not change until the LLP took it over")
-	emit(t, new(Sender), l, &Outbound{MSN: 1, Source: plain(src), Stage: true})
+	emit(t, new(Sender), l, &Message{MSN: 1, Source: plain(src), Stage: true})
 	require.True(t, l.staged[1], "unless it is to be copied at once")
 }
 
@@ -173,7 +173,7 @@ func TestDDP_35_SourceOfManyPiecesIsGathered(t *testing.T) {
 	file, err := table.RegisterBuffer(&scriptBuffer{mem: bytes.Clone(all[200:400])},
 		stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
 	require.NoError(t, err)
-	m := &Outbound{MSN: 1, Source: []stag.Span{
+	m := &Message{MSN: 1, Source: []stag.Span{
 		{Region: r, Len: 200},
 		{Region: file, Len: 200},
 		{Mem: all, Off: 400, Len: 100},

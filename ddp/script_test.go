@@ -234,7 +234,7 @@ func (l *scriptLLP) LocalAddr() net.Addr  { return nil }
 func (l *scriptLLP) RemoteAddr() net.Addr { return nil }
 
 // emit sends all of m, flushing as often as it takes.
-func emit(t *testing.T, s *Sender, l *scriptLLP, m *Outbound) {
+func emit(t *testing.T, s *Sender, l *scriptLLP, m *Message) {
 	t.Helper()
 	for {
 		done, err := s.Emit(l, m)

@@ -22,7 +22,7 @@ func (s *Sender) SegmentSender(llp transport.LLP, qn QN) SegmentSender {
 }
 
 // Emit is [Sender.Emit] of an untagged message whose payload is all of source, and stage is
-// as in an [Outbound]. false: it is for that, since it is more than one segment, or not in
+// as in a [Message]. false: it is for that, since it is more than one segment, or not in
 // memory, or the batch is full. The caller holds the region of source.
 func (w *SegmentSender) Emit(rsvdULP uint8, source *stag.Span, stage bool) (msn MSN, ok bool) {
 	h := UntaggedHeader{RsvdULP: rsvdULP, QN: w.queue.qn, MSN: w.queue.next}

@@ -60,7 +60,7 @@ func (s *Sender) queue(qn QN) *sendQueue {
 // error tells that the message cannot be sent ([ErrTooLong], at the start) or that
 // its source could not be read; what was emitted ends at a segment boundary, so an
 // error message can follow.
-func (s *Sender) Emit(llp transport.LLP, m *Outbound) (done bool, err error) {
+func (s *Sender) Emit(llp transport.LLP, m *Message) (done bool, err error) {
 	total := stag.TotalLen(m.Source)
 	if total > math.MaxUint32 {
 		return false, ErrTooLong
@@ -88,7 +88,7 @@ func (s *Sender) Emit(llp transport.LLP, m *Outbound) (done bool, err error) {
 // Send emits all of m and flushes. It waits for the network, and so is for an upper
 // layer with a goroutine to wait in. When it has returned nil the source is the
 // caller's again. Errors are those of Emit and of the LLP.
-func (s *Sender) Send(llp transport.LLP, m *Outbound) error {
+func (s *Sender) Send(llp transport.LLP, m *Message) error {
 	for {
 		done, err := s.Emit(llp, m)
 		if flushErr := llp.Flush(true); err == nil {
@@ -101,7 +101,7 @@ func (s *Sender) Send(llp transport.LLP, m *Outbound) error {
 }
 
 // emitOne appends the next segment, with n octets of payload. false: batch full.
-func (s *Sender) emitOne(llp transport.LLP, m *Outbound, n int, last, stage bool) (bool, error) {
+func (s *Sender) emitOne(llp transport.LLP, m *Message, n int, last, stage bool) (bool, error) {
 	payload, ok := stag.Gather(s.payload[:0], m.Source, m.sent, n)
 	if !ok {
 		return s.emitRead(llp, m, n, last)
@@ -130,7 +130,7 @@ var chunks = freelist.List[[]byte]{Keep: 8, New: func() *[]byte { return new([]b
 // emitRead is emitOne for a payload that is not all in memory. The chunk is staged:
 // copying it while it is warm costs less than keeping track of it until the flush.
 // If the batch turns out to be full the octets are read again next time.
-func (s *Sender) emitRead(llp transport.LLP, m *Outbound, n int, last bool) (bool, error) {
+func (s *Sender) emitRead(llp transport.LLP, m *Message, n int, last bool) (bool, error) {
 	chunk := chunks.Get()
 	defer chunks.Put(chunk)
 	*chunk = slices.Grow((*chunk)[:0], n)

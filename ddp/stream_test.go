@@ -15,8 +15,8 @@ func TestMessagesGetAcross(t *testing.T) {
 	var s Sender
 	l := &scriptLLP{mulpdu: 1500, capacity: 2}
 	write, send := octets(4000), octets(3500)
-	emit(t, &s, l, &Outbound{Tagged: true, RsvdULP: 0x40, STag: region.STag(), TO: 0x1100, Source: plain(write)})
-	emit(t, &s, l, &Outbound{RsvdULP: 0x43, MSN: s.NextMSN(0), Source: plain(send)})
+	emit(t, &s, l, &Message{Tagged: true, RsvdULP: 0x40, STag: region.STag(), TO: 0x1100, Source: plain(write)})
+	emit(t, &s, l, &Message{RsvdULP: 0x43, MSN: s.NextMSN(0), Source: plain(send)})
 	for _, b := range l.sent {
 		c.sends("every segment is taken", b)
 	}

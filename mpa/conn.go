@@ -18,7 +18,7 @@ import (
 // an FPDU. An idle one that is armed has none.
 type Conn struct {
 	s     transport.Stream
-	limit MULPDU // the largest ULPDU wished for
+	limit MULPDU // the largest ULPDU asked for
 
 	// The sending half.
 	enc     encoder

@@ -16,7 +16,7 @@ type Config struct {
 	ORD       int // requests to the peer that may be unanswered; 0: none
 	SendDepth int // requests in the send queue; the memory for them grows on use
 
-	Receives   Receives
+	Receives   ReceiveQueue
 	Events     Events
 	Extensions []*Extension
 
@@ -57,10 +57,10 @@ type Events interface {
 	Kick()
 }
 
-// Receives is the receive queue, the buffers for Sends. Its calls come from the
+// A ReceiveQueue is the receive queue, the buffers for Sends. Its calls come from the
 // receiving goroutine, without any lock. The first three methods are those of
 // [ddp.Queue]; Immediate Data takes a buffer but is not placed into it.
-type Receives interface {
+type ReceiveQueue interface {
 	Posted() int
 	Buffer(k int) []stag.Span
 	Missing() error

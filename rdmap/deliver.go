@@ -90,7 +90,7 @@ func (u upper) DeliverTagged(h ddp.TaggedHeader) error {
 
 // A sendSink is QN 0: the receive queue.
 type sendSink struct {
-	Receives
+	ReceiveQueue
 	s          *Stream
 	immediates immediates
 }
@@ -101,7 +101,7 @@ func (q *sendSink) Buffer(k int, h *ddp.UntaggedHeader) []stag.Span {
 	if opcodeOf(h.RsvdULP).IsImmediate() {
 		return q.immediates.reach(h.MSN, k).span[:]
 	}
-	return q.Receives.Buffer(k)
+	return q.ReceiveQueue.Buffer(k)
 }
 
 // Deliver invalidates what the Send asks for, and only then hands it up: a completion
@@ -119,7 +119,7 @@ func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	if op.IsImmediate() {
 		m.Len, m.Imm = 0, q.immediates.at(h.MSN).octets
 	}
-	q.Receives.Deliver(m)
+	q.ReceiveQueue.Deliver(m)
 	return nil
 }
 

@@ -14,6 +14,6 @@
 //   - [Stream.Terminate] and [Stream.End] end it.
 //
 // Work requests complete through [Events], in the order of posting (RFC 5040
-// section 5.5 rule 15). Messages of the peer go to [Receives], or, for requests
+// section 5.5 rule 15). Messages of the peer go to the [ReceiveQueue], or, for requests
 // that are of neither RFC, to an [Extension].
 package rdmap

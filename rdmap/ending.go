@@ -129,7 +129,7 @@ func (s *Stream) fillTerminate(llp transport.LLP) (more bool, err error) {
 		}
 		f.wire = t.Append(f.wire[:0])
 		f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
-		f.out = ddp.Outbound{
+		f.out = ddp.Message{
 			RsvdULP: OpTerminate.control(), QN: QNTerminate, MSN: f.sender.NextMSN(QNTerminate),
 			Source: f.source[:], Stage: true,
 		}

@@ -31,7 +31,7 @@ const (
 type filler struct {
 	sender ddp.Sender
 	now    sending
-	out    ddp.Outbound   // the message now
+	out    ddp.Message    // the message now
 	req    *Request       // sendingRequest
 	in     *Inbound       // sendingResponse
 	source [1]stag.Span   // of out, if it is not the request's Spans

@@ -39,10 +39,10 @@ func (s *Stream) openRequest(r *Request) error {
 		s.openImmediate(r)
 		return nil
 	case KindWrite:
-		f.out = ddp.Outbound{Tagged: true, STag: r.Remote.STag, TO: r.Remote.TO}
+		f.out = ddp.Message{Tagged: true, STag: r.Remote.STag, TO: r.Remote.TO}
 	default:
 		r.msn = f.sender.NextMSN(QNSend)
-		f.out = ddp.Outbound{QN: QNSend, MSN: r.msn}
+		f.out = ddp.Message{QN: QNSend, MSN: r.msn}
 		if op.Invalidates() {
 			f.out.RsvdULPWord = uint32(r.Invalidate)
 		}
@@ -61,7 +61,7 @@ func (s *Stream) openImmediate(r *Request) {
 	f.wire = append(f.wire[:0], r.Imm[:]...)
 	f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
 	r.msn = f.sender.NextMSN(QNSend)
-	f.out = ddp.Outbound{
+	f.out = ddp.Message{
 		RsvdULP: r.immediateOpcode().control(), QN: QNSend, MSN: r.msn, Source: f.source[:], Stage: true,
 	}
 }
@@ -74,7 +74,7 @@ func (s *Stream) openAwaiting(r *Request, op Opcode) error {
 	if s.config.ORD == 0 {
 		return s.failRequest(r, StatusLocalOp, errors.New("rdmap: the stream has no outbound Reads (ORD 0)"))
 	}
-	f.out = ddp.Outbound{RsvdULP: op.control(), QN: QNRequest, Stage: true, Source: r.Spans}
+	f.out = ddp.Message{RsvdULP: op.control(), QN: QNRequest, Stage: true, Source: r.Spans}
 	if r.Kind == KindRead {
 		if err := s.openRead(r); err != nil {
 			return err

@@ -24,7 +24,7 @@ func (s *Stream) openResponse() error {
 	case in.isAtomic():
 		return s.openAtomicResponse(in)
 	default:
-		f.out = ddp.Outbound{Tagged: true, RsvdULP: OpReadResponse.control(), STag: in.read.Sink.STag, TO: in.read.Sink.TO}
+		f.out = ddp.Message{Tagged: true, RsvdULP: OpReadResponse.control(), STag: in.read.Sink.STag, TO: in.read.Sink.TO}
 	}
 	return nil
 }
@@ -33,7 +33,7 @@ func (s *Stream) openResponse() error {
 func (s *Stream) openReply(op Opcode, octets []byte) {
 	f := &s.fill
 	f.source[0] = stag.Span{Mem: octets, Len: len(octets)}
-	f.out = ddp.Outbound{
+	f.out = ddp.Message{
 		RsvdULP: op.control(), QN: QNResponse, MSN: f.sender.NextMSN(QNResponse), Source: f.source[:], Stage: true,
 	}
 }

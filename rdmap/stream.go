@@ -53,7 +53,7 @@ func New(c Config) *Stream {
 	s := &Stream{config: c}
 	s.sq.depth = uint64(c.SendDepth)
 	s.ddp = ddp.New(ddp.Config{Table: c.Table, Scope: c.Scope, Upper: upper{s}, Window: c.Window})
-	s.ddp.Bind(QNSend, &sendSink{Receives: c.Receives, s: s})
+	s.ddp.Bind(QNSend, &sendSink{ReceiveQueue: c.Receives, s: s})
 	s.ddp.Bind(QNRequest, requestSink{s: s, size: requestLen(c.Extensions)})
 	s.ddp.Bind(QNTerminate, newTerminateSink(s))
 	if c.ORD > 0 {

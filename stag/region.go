@@ -36,7 +36,7 @@ type Region struct {
 
 	state   atomic.Uint64 // see state.go
 	mu      sync.Mutex    // guards what follows, and the change to INVALID
-	calm    chan struct{} // closed when pins or holds are gone; nil: nobody waits
+	drained chan struct{} // closed when pins or holds are gone; nil: no goroutine waits
 	windows int           // bound to this region
 	on      *Region       // of a window that is bound: to this region,
 	in      *Windows      // and one of these

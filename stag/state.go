@@ -112,12 +112,12 @@ func (r *Region) reopen() { r.state.And(^closing) }
 // wait for ever. A context that is done matters only if there is something to wait for.
 func (r *Region) drain(ctx context.Context, count uint64) error {
 	for {
-		calm := r.watch(count)
-		if calm == nil {
+		drained := r.watch(count)
+		if drained == nil {
 			return nil
 		}
 		select {
-		case <-calm:
+		case <-drained:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -132,17 +132,17 @@ func (r *Region) watch(count uint64) <-chan struct{} {
 	if r.state.Load()&count == 0 {
 		return nil
 	}
-	if r.calm == nil {
-		r.calm = make(chan struct{})
+	if r.drained == nil {
+		r.drained = make(chan struct{})
 	}
-	return r.calm
+	return r.drained
 }
 
 func (r *Region) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.calm != nil {
-		close(r.calm)
-		r.calm = nil
+	if r.drained != nil {
+		close(r.drained)
+		r.drained = nil
 	}
 }

@@ -114,9 +114,9 @@ func TestLatePinIsUndone(t *testing.T) {
 	r := p.register(8, everyRight, 0)
 	r.state.Add(onePin)
 	r.kill()
-	calm := r.watch(pins)
-	require.NotNil(t, calm)
+	drained := r.watch(pins)
+	require.NotNil(t, drained)
 	r.drop(onePin, pins)
-	<-calm
+	<-drained
 	require.Nil(t, r.watch(pins))
 }

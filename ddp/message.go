@@ -2,13 +2,13 @@ package ddp
 
 import "github.com/goiwarp/iwarp/stag"
 
-// An Outbound is one message on its way out. Fill in a zero Outbound and give it to
+// A Message is one message on its way out. Fill in a zero Message and give it to
 // [Sender.Emit] until that reports done; to use it again, assign a new value.
 //
 // The payload is all of Source, at most 2^32-1 octets. It is referred to until the
 // flush that follows the message's last segment, and must not change before, unless
 // Stage is set.
-type Outbound struct {
+type Message struct {
 	Tagged      bool
 	RsvdULP     uint8  // carried in every segment
 	RsvdULPWord uint32 // untagged only: carried in every segment
@@ -28,10 +28,10 @@ type Outbound struct {
 
 // Sent returns how many octets of the payload have been emitted so far, which the
 // report about a message that was cut short has to tell (RFC 5040 section 4.8).
-func (m *Outbound) Sent() uint64 { return m.sent }
+func (m *Message) Sent() uint64 { return m.sent }
 
 // header appends the header of the segment that starts at the octet m.sent.
-func (m *Outbound) header(b []byte, last bool) []byte {
+func (m *Message) header(b []byte, last bool) []byte {
 	if m.Tagged {
 		return TaggedHeader{Last: last, RsvdULP: m.RsvdULP, STag: m.STag, TO: m.TO + m.sent}.Append(b)
 	}
@@ -42,7 +42,7 @@ func (m *Outbound) header(b []byte, last bool) []byte {
 }
 
 // shared reports whether a peer may change the source while it is being sent.
-func (m *Outbound) shared() bool {
+func (m *Message) shared() bool {
 	for i := range m.Source {
 		if r := m.Source[i].Region; r != nil && r.PeersMayWrite() {
 			return true
@@ -53,7 +53,7 @@ func (m *Outbound) shared() bool {
 
 // mayBeSlow reports whether to read the source may take as long as a disk: what is durable
 // is mostly a file that is mapped.
-func (m *Outbound) mayBeSlow() bool {
+func (m *Message) mayBeSlow() bool {
 	for i := range m.Source {
 		if r := m.Source[i].Region; r != nil && r.Flusher() != nil {
 			return true
