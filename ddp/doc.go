@@ -8,7 +8,7 @@
 //
 // # Sending
 //
-// A [Sender] cuts a [Message] message into segments and appends them to the
+// A [Sender] cuts a [Message] into segments and appends them to the
 // LLP's batch:
 //
 //	m := ddp.Message{QN: 0, MSN: sender.NextMSN(0), Source: spans}

@@ -89,7 +89,7 @@ func (s *Stream) Err() error {
 	return s.err
 }
 
-// Segment takes one segment, the seq-th of the sender; it is one half of a
+// Segment takes one segment, the seq-th of the sender; it is that of
 // [transport.Placer]. The octets are only borrowed.
 //
 // The first segment that fails its checks ends the stream: Segment returns a

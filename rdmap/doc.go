@@ -9,8 +9,8 @@
 //   - [Stream.Fill] turns them, and the answers to the peer's requests, into DDP
 //     segments in the batch of a [transport.LLP]; [Stream.Flushed] follows when the
 //     batch is out;
-//   - [Stream.Segment] takes what the LLP received, one half of a
-//     [transport.Placer];
+//   - [Stream.Segment] takes what the LLP received, as that of
+//     [transport.Placer] does;
 //   - [Stream.Terminate] and [Stream.End] end it.
 //
 // Work requests complete through [Events], in the order of posting (RFC 5040

@@ -127,7 +127,7 @@ func (c *Conn) Close() error { return c.shut(net.ErrClosed) }
 // Abort ends the session, and keeps the cause.
 func (c *Conn) Abort(cause error) { _ = c.shut(&abortError{cause}) }
 
-// shut ends what is parked. The peer's half is read to its end, for nobody, because the
+// shut ends what is parked. The peer's half is read to its end and thrown away, because the
 // other sessions of the association share the room for what is not read.
 func (c *Conn) shut(why error) error {
 	err := c.CloseSend()

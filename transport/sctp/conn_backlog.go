@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A Backlog has the sessions that peers have asked a listener for and that nobody has
+// A Backlog has the sessions that peers have asked a listener for and that are not
 // taken yet. All methods may be called from any goroutine.
 type Backlog struct {
 	requests chan *Request

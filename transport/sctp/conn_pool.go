@@ -17,7 +17,7 @@ type Association interface {
 	Open() (Stream, bool)
 	// Err is why the association has ended, nil if it has not.
 	Err() error
-	// Retire lets nobody open a session any more, and ends the association. It does not
+	// Retire refuses to open more sessions, and ends the association. It does not
 	// wait for that.
 	Retire()
 	// End ends the association, with all that was made for it, and waits for that.
@@ -105,7 +105,7 @@ func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {
 	return sh, sh.err
 }
 
-// again tries anew where somebody else has failed, whose context was not ours.
+// again tries anew where another caller has failed, whose context was not ours.
 func (p *Pool[K, A]) again(ctx context.Context, to K, failed *shared[A]) (*shared[A], error) {
 	p.forget(to, failed)
 	if err := ctx.Err(); err != nil {
@@ -140,7 +140,7 @@ func (p *Pool[K, A]) forget(to K, sh *shared[A]) {
 	}
 }
 
-// Idled ends an association that nobody uses any more. The back end calls it when the
+// Idled ends an association that is not in use any more. The back end calls it when the
 // last session of an association has ended.
 func (p *Pool[K, A]) Idled(a A) {
 	p.mu.Lock()

@@ -5,7 +5,7 @@ package sctp
 const window = 1<<15 - 1
 
 // arrivals finds the place of each message of a session in the order of its sender, and
-// sees to it that each place is taken once. It is pure.
+// lets each place be taken once. It is pure.
 type arrivals struct {
 	next  uint64 // the oldest that is missing
 	top   uint64 // one behind the last that has come
