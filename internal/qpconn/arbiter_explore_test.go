@@ -1,0 +1,62 @@
+package qpconn
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var worlds = model[world]{steps: world.steps, broken: world.broken, resting: world.resting}
+
+// scenarios bound what the world does. Those that are long are explored only if
+// IWARP_EXPLORE is set: they take minutes.
+var scenarios = []struct {
+	name   string
+	long   bool
+	budget budget
+}{
+	{"one waits for the peer, which asks and ends", false, budget{waits: [3]uint8{1, 0, 0}, asks: 1, eof: true, close: true, noReason: true}},
+	{"one waits for its work, and is cancelled", false, budget{waits: [3]uint8{0, 1, 0}, cancels: 1, fulls: 1, close: true, noReason: true}},
+	{"one waits for a message, with and without a receive", false, budget{waits: [3]uint8{0, 0, 2}, cancels: 1, receives: 1, noReason: true}},
+	{"one waits for a receive, and the end", false, budget{waits: [3]uint8{0, 0, 1}, receives: 1, eof: true, close: true, terminate: true}},
+	{"two wait for the peer and for their work", false, budget{waits: [3]uint8{1, 1, 0}, cancels: 1}},
+	{"two wait, one of them for a receive", false, budget{waits: [3]uint8{1, 0, 1}, receives: 1, eof: true}},
+	{"one waits beside work and a full network", false, budget{waits: [3]uint8{1, 0, 0}, posts: 1, fulls: 1}},
+	{"one waits, and a Terminate", false, budget{waits: [3]uint8{1, 0, 0}, asks: 1, terminate: true, eof: true}},
+	{"one waits, and arming fails", false, budget{waits: [3]uint8{1, 1, 0}, noArm: true, cancels: 1, close: true}},
+	{"no waiter, requests and work", false, budget{asks: 2, posts: 2, fulls: 1}},
+	{"no waiter, receives, and the end", false, budget{asks: 1, posts: 1, receives: 1, terminate: true, eof: true, close: true}},
+
+	{"all wait", true, budget{waits: [3]uint8{1, 1, 1}, receives: 1}},
+	{"all wait, all kinds of ends", true, budget{waits: [3]uint8{1, 1, 1}, cancels: 1, receives: 1, eof: true, close: true, terminate: true}},
+	{"all wait, requests and work", true, budget{waits: [3]uint8{1, 1, 1}, cancels: 1, asks: 1, posts: 1, fulls: 1}},
+	{"two wait, are cancelled, and are back", true, budget{waits: [3]uint8{2, 0, 2}, cancels: 2, receives: 1, noReason: true}},
+	{"two wait, everything", true, budget{waits: [3]uint8{1, 1, 0}, cancels: 1, asks: 1, posts: 1, fulls: 1, eof: true, close: true, terminate: true}},
+	{"two wait, arming fails, everything", true, budget{waits: [3]uint8{1, 0, 1}, cancels: 1, asks: 1, posts: 1, receives: 1, noArm: true, eof: true, close: true, terminate: true}},
+	{"one waits, out of turn, everything", true, budget{waits: [3]uint8{1, 0, 0}, cancels: 1, asks: 1, posts: 1, fulls: 1, eof: true, close: true, terminate: true, noReason: true}},
+	{"requests and a full network", true, budget{asks: 3, posts: 2, fulls: 2, receives: 2, eof: true, close: true, terminate: true}},
+}
+
+// TestArbiterInEachState explores what the arbiter and everything around it can do.
+func TestArbiterInEachState(t *testing.T) {
+	const limit = 30_000_000
+	all := os.Getenv("IWARP_EXPLORE") != ""
+	for _, s := range scenarios {
+		if s.long && !all {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			v, err := worlds.explore(world{budget: s.budget, armed: true}, limit)
+			require.NoError(t, err)
+			t.Logf("%d states, %d steps, %d at rest", v.states, v.steps, v.atRest)
+		})
+	}
+}
+
+// TestExplorerNoticesALateDisarm: input is lost where Disarm is done when the mutex is free
+// again.
+func TestExplorerNoticesALateDisarm(t *testing.T) {
+	_, err := worlds.explore(world{budget: budget{waits: [3]uint8{1, 0, 0}, asks: 1, lateDisarm: true}, armed: true}, 1_000_000)
+	require.ErrorContains(t, err, "there is input that nobody reads")
+}

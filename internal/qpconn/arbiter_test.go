@@ -1,0 +1,191 @@
+package qpconn
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A script is a conversation with an arbiter: what it is told, and what it answers.
+type script struct {
+	*testing.T
+	arbiter[string]
+}
+
+func (s *script) answers(what string, got, want do) {
+	s.Helper()
+	require.Equal(s.T, want, got, what)
+}
+
+const reader = "" // as a holder
+
+// TestSteadyWaiterCostsNothing: no system call, no goroutine, and no wake-up.
+func TestSteadyWaiterCostsNothing(t *testing.T) {
+	s := &script{T: t}
+	s.answers("the first wait takes the right from the poller", s.come("w"), doRead|doDisarm)
+	s.answers("there is no input yet", s.empty(false), doPark)
+	s.answers("it has come", s.found(), doRead)
+	s.answers("the waiter will be back", s.leave("w", true), doSweepLater)
+	for range 3 {
+		s.answers("it posts", s.post(), doSend)
+		s.answers("all is sent", s.sent(), 0)
+		s.answers("it is back", s.come("w"), doRead)
+		s.answers("there is no input yet", s.empty(false), doPark)
+		s.answers("it has come", s.found(), doRead)
+		s.answers("it will be back", s.leave("w", true), doSweepLater)
+	}
+	s.answers("it is not back", s.sweep(), doArm)
+	require.Equal(t, rxArmed, s.rx)
+}
+
+// TestRightPassesFromWaiterToWaiter without a system call in between.
+func TestRightPassesFromWaiterToWaiter(t *testing.T) {
+	s := &script{T: t}
+	s.answers("the first waiter receives", s.come("a"), doRead|doDisarm)
+	s.answers("the second sleeps", s.come("b"), 0)
+	s.answers("so does the third", s.come("c"), 0)
+	s.answers("the third gives up", s.leave("c", true), 0)
+	s.answers("the first has what it waits for", s.leave("a", true), doGrant)
+	require.True(t, s.holds("b"))
+	s.answers("the second was the last", s.leave("b", false), doArm)
+}
+
+// TestReaderMakesWay for a waiter: at once if it is parked, else when it has read all.
+func TestReaderMakesWay(t *testing.T) {
+	s := &script{T: t}
+	s.answers("there is input", s.ready(), doStartReader|doDisarm)
+	s.answers("a waiter comes meanwhile", s.come("w"), 0)
+	s.answers("the reader has read all", s.empty(true), doGrant)
+	s.answers("the waiter has what it waits for", s.leave("w", false), doArm)
+
+	s.answers("there is input", s.ready(), doStartReader|doDisarm)
+	s.answers("more may come", s.empty(true), doPark|doSweepLater)
+	s.answers("a waiter comes", s.come("w"), doWake)
+	s.answers("the reader looks", s.found(), doRead)
+	s.answers("and finds nothing", s.empty(true), doGrant)
+	require.True(t, s.holds("w"))
+}
+
+// TestReaderLingersUntilItIsSweptAway.
+func TestReaderLingersUntilItIsSweptAway(t *testing.T) {
+	s := &script{T: t}
+	s.ready()
+	s.answers("more may come", s.empty(true), doPark|doSweepLater)
+	s.answers("nothing does", s.sweep(), doWake)
+	s.answers("it is swept once", s.sweep(), 0)
+	s.answers("the reader looks", s.found(), doRead)
+	s.answers("and ends", s.empty(true), doArm)
+	s.answers("a sweep of nobody", s.sweep(), 0)
+
+	s.ready()
+	s.answers("the last input was long ago: it does not linger", s.empty(false), doArm)
+}
+
+// TestStalledMessage waits for a receive, without a goroutine.
+func TestStalledMessage(t *testing.T) {
+	s := &script{T: t}
+	s.answers("a receive on a connection that has not stalled", s.resume(), 0)
+	s.come("w")
+	s.answers("another waiter", s.come("v"), 0)
+	s.answers("no receive is posted", s.stall(), 0)
+	require.Equal(t, rxStalled, s.rx)
+	s.answers("a third", s.come("u"), 0)
+	s.answers("a receive is posted: the first waiter goes on", s.resume(), doGrant)
+	require.True(t, s.holds("w"))
+	for _, w := range []string{"w", "u", "v"} {
+		s.leave(w, false)
+	}
+	require.Equal(t, rxArmed, s.rx)
+
+	s.ready()
+	s.answers("the reader stalls", s.stall(), 0)
+	s.answers("a receive is posted", s.resume(), doStartReader)
+}
+
+// TestRestOfAShare is sent by the goroutine that receives, or else by a writer.
+func TestRestOfAShare(t *testing.T) {
+	s := &script{T: t}
+	s.answers("work is posted", s.post(), doSend)
+	s.answers("a share is sent, and nobody receives", s.share(), doStartWriter)
+	s.answers("the writer goes on", s.share(), doSend)
+	s.answers("more is posted", s.post(), 0)
+	s.answers("the writer looks again", s.sent(), doSend)
+	s.answers("all is sent", s.sent(), 0)
+
+	s.come("w")
+	s.empty(false)
+	s.post()
+	s.answers("a share is sent: the waiter sends the rest", s.share(), doWake)
+	s.answers("it looks", s.found(), doRead)
+	s.answers("and sends before it parks again", s.empty(false), doSend|doRead)
+	s.answers("another share", s.share(), 0)
+	s.answers("the waiter leaves: a writer is needed", s.leave("w", false), doArm|doStartWriter)
+
+	s.sent()
+	s.come("w")
+	s.leave("w", true)
+	s.post()
+	s.answers("a share is sent: the waiter is expected back", s.share(), 0)
+	s.answers("its next post takes the offer", s.post(), doSend)
+	s.answers("a share is sent", s.share(), 0)
+	s.answers("its next wait takes the offer", s.come("w"), doSend|doRead)
+	s.answers("a share is sent", s.share(), 0)
+	s.leave("w", true)
+	s.answers("it does not come", s.sweep(), doArm|doStartWriter)
+}
+
+// TestFullNetwork is waited for by the writer alone.
+func TestFullNetwork(t *testing.T) {
+	s := &script{T: t}
+	s.post()
+	s.answers("the network takes no more", s.full(), doStartWriter)
+	s.answers("what is posted is left to the writer", s.post(), 0)
+	s.answers("the connection ends", s.close(), doDisarm)
+	require.Equal(t, rxEnded, s.rx)
+	s.answers("the writer learns it", s.broken(), doFinish)
+}
+
+// TestTerminate has the reader throw away what comes.
+func TestTerminate(t *testing.T) {
+	s := &script{T: t}
+	s.come("w")
+	s.empty(false)
+	s.come("v")
+	s.answers("a Terminate was sent", s.discard(), doWake)
+	s.answers("it is said once", s.discard(), 0)
+	s.answers("the waiter looks", s.found(), doRead)
+	s.answers("and makes way", s.empty(false), doStartReader)
+	s.answers("a waiter comes", s.come("u"), 0)
+	s.answers("the reader waits for the peer's end", s.empty(false), doPark)
+	s.answers("it is swept", s.sweep(), doWake)
+	s.answers("it looks", s.found(), doRead)
+	s.answers("and goes on waiting", s.empty(false), doPark)
+	s.answers("the peer has ended", s.over(), 0)
+	s.answers("the peer's Terminate is too late", s.discard(), 0)
+	s.answers("the connection is closed", s.close(), doFinish)
+	s.answers("which is done once", s.close(), 0)
+}
+
+// TestConnectionThatCannotBeArmed keeps its reader.
+func TestConnectionThatCannotBeArmed(t *testing.T) {
+	s := &script{T: t}
+	s.come("w")
+	s.answers("the waiter leaves", s.leave("w", false), doArm)
+	s.answers("which fails", s.armFailed(), doStartReader|doDisarm)
+	s.answers("a waiter only sleeps", s.come("w"), 0)
+	s.answers("the reader parks", s.empty(false), doPark)
+	s.answers("it is swept", s.sweep(), doWake)
+	s.answers("it looks", s.found(), doRead)
+	s.answers("and parks again", s.empty(false), doPark)
+	require.True(t, s.holds(reader))
+}
+
+// TestCloseWakes a goroutine that is parked, which finds the connection closed.
+func TestCloseWakes(t *testing.T) {
+	s := &script{T: t}
+	s.come("w")
+	s.empty(false)
+	s.answers("the connection is closed", s.close(), doWake)
+	s.answers("the waiter looks", s.found(), doRead)
+	s.answers("and finds that", s.over(), doFinish)
+}

@@ -1,0 +1,2 @@
+// Package qpconn drives the connection of a queue pair.
+package qpconn
