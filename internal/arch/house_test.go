@@ -10,51 +10,53 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
 // unfinished is how people mark work that is left over.
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME)\b`)
 
 // checkHouse holds one file against the rules of the house.
-func checkHouse(f *file) []string {
+func checkHouse(f *measure.File) []string {
 	var wrong []string
-	if n := strings.Count(f.src, "\n"); n > maxLines {
-		wrong = append(wrong, fmt.Sprintf("%s: %d lines, more than %d", f.path, n, maxLines))
+	if n := f.Lines(); n > maxLines {
+		wrong = append(wrong, fmt.Sprintf("%s: %d lines, more than %d", f.Path, n, maxLines))
 	}
-	for _, g := range f.ast.Comments {
+	for _, g := range f.AST.Comments {
 		if m := unfinished.FindString(g.Text()); m != "" {
-			wrong = append(wrong, fmt.Sprintf("%s: %s in a comment", f.path, m))
+			wrong = append(wrong, fmt.Sprintf("%s: %s in a comment", f.Path, m))
 		}
 	}
 	return wrong
 }
 
 // checkCore finds IO, goroutines and clocks in the protocol cores.
-func checkCore(f *file) []string {
-	except, core := cores[f.pkg()]
-	if !core || f.isTest() {
+func checkCore(f *measure.File) []string {
+	except, core := cores[f.Package()]
+	if !core || f.IsTest() {
 		return nil
 	}
 	if slices.ContainsFunc(strings.Fields(except), func(pattern string) bool {
-		ok, _ := path.Match(pattern, path.Base(f.path))
+		ok, _ := path.Match(pattern, path.Base(f.Path))
 		return ok
 	}) {
 		return nil
 	}
 	var wrong []string
-	for _, imp := range f.imports() {
+	for _, imp := range f.Imports() {
 		if under(imp, ioPackages) {
-			wrong = append(wrong, fmt.Sprintf("%s: a core imports %s", f.path, imp))
+			wrong = append(wrong, fmt.Sprintf("%s: a core imports %s", f.Path, imp))
 		}
 	}
-	clock := f.localName("time")
-	ast.Inspect(f.ast, func(n ast.Node) bool {
+	clock := f.LocalName("time")
+	ast.Inspect(f.AST, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
-			wrong = append(wrong, fmt.Sprintf("%s: a core starts a goroutine", f.path))
+			wrong = append(wrong, fmt.Sprintf("%s: a core starts a goroutine", f.Path))
 		case *ast.SelectorExpr:
 			if x, ok := n.X.(*ast.Ident); ok && clock != "" && x.Name == clock && slices.Contains(clockFuncs, n.Sel.Name) {
-				wrong = append(wrong, fmt.Sprintf("%s: a core uses time.%s", f.path, n.Sel.Name))
+				wrong = append(wrong, fmt.Sprintf("%s: a core uses time.%s", f.Path, n.Sel.Name))
 			}
 		}
 		return true

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/arch/measure"
 )
 
 // checkImports holds one file against the table and returns what is wrong.
-func checkImports(f *file) []string {
-	pkg := f.pkg()
+func checkImports(f *measure.File) []string {
+	pkg := f.Package()
 	if under(pkg, programs) {
 		return nil
 	}
@@ -22,45 +24,45 @@ func checkImports(f *file) []string {
 		r, ok = table["internal"]
 	}
 	if !ok {
-		return []string{fmt.Sprintf("%s: package %s is not in the table", f.path, pkg)}
+		return []string{fmt.Sprintf("%s: package %s is not in the table", f.Path, pkg)}
 	}
 	var wrong []string
-	for _, imp := range f.imports() {
+	for _, imp := range f.Imports() {
 		if !allowed(f, r, imp) {
-			wrong = append(wrong, fmt.Sprintf("%s: may not import %s", f.path, imp))
+			wrong = append(wrong, fmt.Sprintf("%s: may not import %s", f.Path, imp))
 		}
 	}
 	return wrong
 }
 
 // allowed tells whether the file may import the path under its rule.
-func allowed(f *file, r rule, imp string) bool {
+func allowed(f *measure.File, r rule, imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	if !strings.Contains(first, ".") {
 		return true // the standard library
 	}
 	if imp != module && !strings.HasPrefix(imp, module+"/") {
-		return under(imp, r.third) || f.isTest() && under(imp, testLibraries)
+		return under(imp, r.third) || f.IsTest() && under(imp, testLibraries)
 	}
 	of := strings.TrimPrefix(strings.TrimPrefix(imp, module), "/")
 	if of == "" {
 		of = "."
 	}
 	// A package's own external tests import it.
-	return under(of, r.ours) || f.isTest() && (of == f.pkg() || under(of, r.tests))
+	return under(of, r.ours) || f.IsTest() && (of == f.Package() || under(of, r.tests))
 }
 
 // checkContract finds uses of package transport beyond the contract.
-func checkContract(f *file, contract map[string]bool) []string {
-	if f.isTest() || !slices.Contains(contractOnly, f.pkg()) {
+func checkContract(f *measure.File, contract map[string]bool) []string {
+	if f.IsTest() || !slices.Contains(contractOnly, f.Package()) {
 		return nil
 	}
-	name := f.localName(module + "/transport")
+	name := f.LocalName(module + "/transport")
 	var wrong []string
-	ast.Inspect(f.ast, func(n ast.Node) bool {
+	ast.Inspect(f.AST, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok && name != "" {
 			if x, ok := sel.X.(*ast.Ident); ok && x.Name == name && !contract[sel.Sel.Name] {
-				wrong = append(wrong, fmt.Sprintf("%s: transport.%s is not in the contract", f.path, sel.Sel.Name))
+				wrong = append(wrong, fmt.Sprintf("%s: transport.%s is not in the contract", f.Path, sel.Sel.Name))
 			}
 		}
 		return true
@@ -69,11 +71,11 @@ func checkContract(f *file, contract map[string]bool) []string {
 }
 
 // contractNames lists the exported names of the contract.
-func contractNames(files []*file) map[string]bool {
+func contractNames(files []*measure.File) map[string]bool {
 	names := make(map[string]bool)
 	for _, f := range files {
-		if f.pkg() == "transport" && slices.Contains(contractFiles, path.Base(f.path)) {
-			for _, d := range f.ast.Decls {
+		if f.Package() == "transport" && slices.Contains(contractFiles, path.Base(f.Path)) {
+			for _, d := range f.AST.Decls {
 				for _, n := range declared(d) {
 					names[n] = true
 				}
@@ -121,7 +123,7 @@ func TestARCH_42_ImportsFollowTheTable(t *testing.T) {
 func TestEveryRowOfTheTableExists(t *testing.T) {
 	seen := map[string]bool{"internal": true}
 	for _, f := range tree(t) {
-		seen[f.pkg()] = true
+		seen[f.Package()] = true
 	}
 	for name := range table {
 		require.True(t, seen[name], "the table has a row for %q, which does not exist", name)

@@ -57,6 +57,8 @@ var table = map[string]rule{
 	// Both tools read the list of planted defects.
 	"internal/conformance": {ours: []string{"internal/mutate/list"}},
 	"internal/mutate":      {ours: []string{"internal/mutate/list"}},
+	"internal/arch":        {tests: []string{"internal/arch/measure"}},
+	"internal/arch/shape":  {ours: []string{"internal/arch/measure"}},
 	// It searches the whole for hangs.
 	"internal/stress": {ours: []string{".", "stag"}},
 	// They touch the memory that peers share.
