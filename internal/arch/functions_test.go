@@ -17,7 +17,6 @@ var longFunctions = []string{
 	"internal/conformance/ledger.go ledger.problems",
 	"rdmap/deliver.go upper.Untagged",
 	"rdmap/stream.go Request.prepare",
-	"receive.go receiver.run",
 }
 
 // checkFunctions finds functions that exceed a limit and are not excepted, and exceptions without such a function.

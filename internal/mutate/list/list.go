@@ -13,6 +13,9 @@
 // occurs only once in the file; otherwise the first occurrence after it is meant. A test of
 // another package is named with it: ddp.TestDDP_7_Name. An empty new text deletes the old.
 //
+// The series ARB is about no requirement: its numbers are the methods of the arbiter of
+// package qpconn.
+//
 // A requirement that no one-line mistake can break has a block of one line instead:
 //
 //	MPA-2 none: reason
