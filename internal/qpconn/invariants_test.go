@@ -156,6 +156,8 @@ func (s world) resting() string {
 		}
 	}
 	a := &s.arbiter
+	waitsForReceive := a.rx == rxStalled && s.in[2] && !s.posted
+	waitsForNetwork := s.full && s.writer != away
 	switch {
 	case (a.phase == phaseClosed) != s.finished:
 		return "it was closed, and has not finished"
@@ -167,11 +169,11 @@ func (s world) resting() string {
 		return "the right to receive is reserved for ever"
 	case a.rx == rxStalled && s.posted:
 		return "it is stalled although a receive is posted"
-	case s.input() && !(a.rx == rxStalled && s.in[2] && !s.posted):
+	case s.input() && !waitsForReceive:
 		return "there is input that nobody reads"
 	case a.tx == txOffered:
 		return "the right to send is offered for ever"
-	case (s.answers > 0 || s.own) && !(s.full && s.writer != away):
+	case (s.answers > 0 || s.own) && !waitsForNetwork:
 		return "there is something to send that nobody sends"
 	case s.reader != away && !a.noArm:
 		return "an idle connection has a reader"
