@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -177,6 +178,7 @@ func ExampleMR_CloseContext() {
 	client, _, pd, done := pair()
 	defer done()
 	released := make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
 	slow := must(pd.RegisterBuffer(&slowBuffer{released}, stag.RemoteRead, nil))
 	fetch := func(ctx context.Context, p []byte) (err error) {
 		region := must(pd.RegisterMR(p, stag.LocalWrite, nil))
@@ -187,12 +189,12 @@ func ExampleMR_CloseContext() {
 				err = cerr // p is not ours yet
 			}
 		}()
+		defer release() // so the first answer comes too late
 		return client.RDMARead(ctx, region.Slice(0, len(p)), slow.Advertise(0, len(p)))
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	context.AfterFunc(ctx, func() { close(released) }) // the answer comes too late
 	fmt.Println(fetch(ctx, make([]byte, 4)))
 
 	p := make([]byte, 4)
