@@ -1,6 +1,6 @@
 // Command conformance writes CONFORMANCE.md: every numbered requirement of the
 // specifications with the tests that show it, or with the
-// reason why no test does.
+// reason why no test does. It prints the table that counts them.
 //
 //	go run ./internal/conformance
 //
@@ -14,6 +14,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 )
@@ -38,6 +39,9 @@ func run() error {
 	if err := os.WriteFile(reportFile, l.report(), 0o644); err != nil {
 		return err
 	}
+	var tally bytes.Buffer
+	l.writeTally(&tally)
+	fmt.Print(tally.String())
 	problems := l.problems()
 	for _, p := range problems {
 		fmt.Fprintln(os.Stderr, p)
