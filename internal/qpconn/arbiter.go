@@ -221,13 +221,10 @@ func (a *arbiter[W]) found() do {
 
 // stall: a message has come that needs a receive, and the holder has found none.
 func (a *arbiter[W]) stall() do {
-	reader := a.readerHolds()
-	switch {
-	case a.phase == phaseClosed, a.phase == phaseDiscard && !reader:
-		return a.pass(false)
-	case a.phase == phaseDiscard:
-		return doRead
-	case !reader:
+	if a.phase != phaseOpen {
+		return doRead // which finds that out
+	}
+	if !a.readerHolds() {
 		a.queue = slices.Insert(a.queue, 0, a.holder)
 	}
 	return a.rest(rxStalled)

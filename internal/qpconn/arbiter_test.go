@@ -174,6 +174,7 @@ func TestConnectionThatCannotBeArmed(t *testing.T) {
 	s.answers("which fails", s.armFailed(), doStartReader|doDisarm)
 	s.answers("a waiter only sleeps", s.come("w"), 0)
 	s.answers("the reader parks", s.empty(false), doPark)
+	s.answers("another waiter does not disturb it", s.come("v"), 0)
 	s.answers("it is swept", s.sweep(), doWake)
 	s.answers("it looks", s.found(), doRead)
 	s.answers("and parks again", s.empty(false), doPark)

@@ -115,7 +115,7 @@ func (s *world) brokenSend() string {
 		}
 	}
 	for _, at := range []place{s.reader, s.writer, s.poster} {
-		if at == sends || at == hasSent {
+		if at == sends || at == hasShared || at == hasSent {
 			sending++
 		}
 	}

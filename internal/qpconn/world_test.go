@@ -54,9 +54,11 @@ const (
 	away place = iota
 	posts
 	sends
-	hasSent // found nothing more to send
+	hasShared // has sent a share, and there is more
+	hasSent   // found nothing more to send
 	comes
 	sendsFirst // what was offered when it came
+	hasSharedFirst
 	hasSentFirst
 	registers // looks once more before it sleeps
 	sleeps
@@ -82,7 +84,8 @@ func (w *waiterState) receives() bool {
 }
 
 func (w *waiterState) sends() bool {
-	return w.at == sends || w.at == hasSent || w.at == sendsFirst || w.at == hasSentFirst
+	return w.at == sends || w.at == hasShared || w.at == hasSent ||
+		w.at == sendsFirst || w.at == hasSharedFirst || w.at == hasSentFirst
 }
 
 // The reader is waiter 0 to the arbiter.
@@ -304,10 +307,10 @@ func (s *world) waiterSteps(i int, x *stepper) {
 		s.waiterBegins(i, name, x)
 	case posts:
 		s.posting(name, at, sends, comes, x)
-	case sends, hasSent:
-		s.sending(name, at, [3]place{sends, hasSent, comes}, false, x)
-	case sendsFirst, hasSentFirst:
-		s.sending(name, at, [3]place{sendsFirst, hasSentFirst, wakesUp}, false, x)
+	case sends, hasShared, hasSent:
+		s.sending(name, at, senderPlaces{sends, hasShared, hasSent, comes}, false, x)
+	case sendsFirst, hasSharedFirst, hasSentFirst:
+		s.sending(name, at, senderPlaces{sendsFirst, hasSharedFirst, hasSentFirst, wakesUp}, false, x)
 	case comes:
 		x.inner(name+"Come", func(n *world) {
 			d := n.step(func(a *arbiter[uint8]) do { return a.come(id) })
@@ -497,65 +500,15 @@ func (s *world) readerSteps(x *stepper) {
 		x.inner(name+"parks", func(n *world) { n.reader = parks })
 	case parks:
 		s.parking(name, at, x)
-	case sends, hasSent:
-		s.sending(name, at, [3]place{sends, hasSent, reads}, false, x)
+	case sends, hasShared, hasSent:
+		s.sending(name, at, senderPlaces{sends, hasShared, hasSent, reads}, false, x)
 	default:
 	}
 }
 
 func (s *world) writerSteps(x *stepper) {
 	if s.writer != away {
-		s.sending("writer: ", func(n *world) *place { return &n.writer }, [3]place{sends, hasSent, away}, true, x)
-	}
-}
-
-func (s *world) posting(name string, at func(*world) *place, send, next place, x *stepper) {
-	x.inner(name+"Post", func(n *world) {
-		*at(n) = next
-		if n.step((*arbiter[uint8]).post)&doSend != 0 {
-			*at(n) = send
-		}
-	})
-}
-
-// sending is one step of a goroutine with the right to send: a share, which is one message,
-// or the look behind the last one. to is where it goes on with the next share, with that
-// look, and without the right.
-func (s *world) sending(name string, at func(*world) *place, to [3]place, mayWait bool, x *stepper) {
-	event := func(label string, f func(*arbiter[uint8]) do) {
-		x.inner(name+label, func(n *world) {
-			*at(n) = to[2]
-			if n.step(f)&doSend != 0 {
-				*at(n) = to[0]
-			}
-		})
-	}
-	switch {
-	case *at(s) == to[1]:
-		event("Sent", (*arbiter[uint8]).sent)
-	case s.closed:
-		event("Broken", (*arbiter[uint8]).broken)
-	case s.answers == 0 && !s.own:
-		x.inner(name+"finds nothing to send", func(n *world) { *at(n) = to[1] })
-	case s.full && mayWait:
-	case s.full:
-		event("Full", (*arbiter[uint8]).full)
-	default:
-		x.inner(name+"sends a share", func(n *world) {
-			if n.answers > 0 {
-				n.answers--
-			} else {
-				n.own = false
-				n.complete(1)
-				n.nudges++
-			}
-			if n.answers == 0 && !n.own {
-				return
-			}
-			if n.step((*arbiter[uint8]).share)&doSend == 0 {
-				*at(n) = to[2]
-			}
-		})
+		s.sending("writer: ", func(n *world) *place { return &n.writer }, senderPlaces{sends, hasShared, hasSent, away}, true, x)
 	}
 }
 
@@ -569,7 +522,7 @@ func (s *world) applicationSteps(x *stepper) {
 	case posts:
 		s.posting("application: ", at, sends, away, x)
 	default:
-		s.sending("application: ", at, [3]place{sends, hasSent, away}, false, x)
+		s.sending("application: ", at, senderPlaces{sends, hasShared, hasSent, away}, false, x)
 	}
 	switch {
 	case s.receives == posts:
@@ -582,11 +535,11 @@ func (s *world) applicationSteps(x *stepper) {
 // closerSteps end the connection, because the application wants it, or because it must end.
 func (s *world) closerSteps(x *stepper) {
 	must := s.arbiter.phase == phaseDiscard || s.arbiter.rx == rxOver || s.arbiter.tx == txClosed
+	if s.budget.terminate {
+		x.outer("Discard", func(n *world) { n.budget.terminate = false; n.step((*arbiter[uint8]).discard) })
+	}
 	switch s.closer {
 	case away:
-		if s.budget.terminate {
-			x.outer("Discard", func(n *world) { n.budget.terminate = false; n.step((*arbiter[uint8]).discard) })
-		}
 		if must || s.budget.close {
 			x.add("the connection is closed", must, func(n *world) { n.closed, n.closer = true, closes })
 		}
