@@ -59,10 +59,11 @@ type LLP interface {
 	// is something to receive (at once if there already is). It reports false where
 	// the lower layer cannot tell, or is closed: then a goroutine must stay in
 	// Receive. Close and Abort at this end call ready too: there is an end to learn.
-	// ready must not block. While armed, an idle LLP holds no buffer and no goroutine.
+	// ready is called without any lock, and must not block. Nothing is in Receive when Arm is
+	// called, which gives back what it took to wait there: an idle LLP that is armed holds no
+	// buffer, no descriptor of its own but the connection's, and no goroutine.
 	Arm(ready func()) bool
-	// Disarm cancels Arm, and gives back what it took to wait in Receive: the caller is
-	// the one who may call that. A ready that is already running is not waited for.
+	// Disarm cancels Arm. A ready that is already running is not waited for.
 	Disarm()
 
 	// Wake makes a Receive that waits ask p.Stop again. It is idempotent, and not lost
@@ -94,7 +95,7 @@ const (
 	// Park: its goroutine waits, as in package net, and no thread with it.
 	Park
 	// Block: its goroutine sleeps in the kernel with its thread, which is woken sooner. It takes
-	// an eventfd until Disarm, Close, or the next call that parks. A connection that cannot do
+	// an eventfd until Arm, Close, or the next call that parks. A connection that cannot do
 	// so parks: any but TCP over Linux.
 	Block
 )

@@ -91,12 +91,12 @@ type rawStream struct {
 // SetDeadline is for set-up, which is over.
 func (s *rawStream) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
-func (s *rawStream) Arm(ready func()) bool { return s.watch.arm(ready) }
-
-func (s *rawStream) Disarm() {
-	s.watch.disarm()
-	s.in.release()
+func (s *rawStream) Arm(ready func()) bool {
+	s.in.release() // before: ready may start a reader
+	return s.watch.arm(ready)
 }
+
+func (s *rawStream) Disarm() { s.watch.disarm() }
 
 func (s *rawStream) Wake() { s.in.wake() }
 

@@ -311,7 +311,7 @@ func (w *waiting) dropSet() {
 	}
 }
 
-// release closes what it takes to wait. The caller might wait, and now leaves that to the
+// release closes what it takes to wait. No goroutine waits: the connection is given to the
 // Poller.
 func (w *waiting) release() {
 	w.mu.Lock()
