@@ -131,7 +131,6 @@ func (x *receiver) giveAway() (still bool) {
 		x.hand(true)
 		return false
 	default:
-		x.qp.llp.Disarm() // gives back what it took to wait, while the right to receive is here
 		if x.qp.llp.Arm(x.ready) {
 			x.become(readerArmed)
 			return false
@@ -290,23 +289,7 @@ func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 
 // Segments takes what has come together: see [transport.Placer].
 func (x *receiver) Segments(seq uint64, batch transport.SegmentBatch) error {
-	for ulpdu := batch.Next(); ulpdu != nil; {
-		n := 0
-		if !x.closed.Load() {
-			x.arrived(seq)
-			n, ulpdu = x.qp.stream.Messages(seq, ulpdu, batch)
-		}
-		seq += uint64(n)
-		if n > 0 {
-			continue
-		}
-		if err := x.Segment(seq, ulpdu); err != nil {
-			return err
-		}
-		seq++
-		ulpdu = batch.Next()
-	}
-	return nil
+	return transport.EachSegment(x, seq, batch)
 }
 
 // arrived notes that something has come.
