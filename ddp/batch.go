@@ -11,33 +11,46 @@ import (
 // Small messages cost more for the way that each of their segments takes, from the LLP
 // to its place and to its completion, than for their octets. So those that come together
 // are placed one after the other and then delivered together. Only what is plainly in
-// order goes this way; whatever is not, Segment finds and judges.
+// order goes this way; all else is taken one by one, and judged there.
 
 // batchMax is how many messages are delivered together at most.
 const batchMax = 32
 
-// Messages takes untagged messages of one segment each, as long as they are like the
-// first one: u, the seq-th segment of the sender, and then those of batch. It returns how
-// many it has taken, and the first segment that it has not: that is for Segment, if
-// none was taken.
-func (s *Stream) Messages(seq uint64, u []byte, batch transport.SegmentBatch) (n int, rest []byte) {
+// Take takes the next segments of a batch: u, the seq-th segment of the sender, and then
+// those of batch. If u is an untagged message of one segment, those behind it that are like
+// it are taken with it, and delivered together. Any other segment it takes alone, as Segment
+// does. It returns how many it has taken, and the segment behind them, nil if there is none.
+// Where there is an error it has taken none, and rest is u.
+func (s *Stream) Take(seq uint64, u []byte, batch transport.SegmentBatch) (n int, rest []byte, err error) {
+	if q := s.batchQueue(seq, u); q != nil {
+		if n, rest = s.placeBatch(q, &s.seg.u, u, batch); n > 0 {
+			q.DeliverBatch(&s.seg.u, s.lens[:n])
+			q.due += MSN(n)
+			s.next += uint64(n)
+			return n, rest, nil
+		}
+	}
+	if err := s.Segment(seq, u); err != nil {
+		return 0, u, err
+	}
+	return 1, batch.Next(), nil
+}
+
+// batchQueue returns the queue of u if u is a message that may be delivered together with
+// those behind it, and else nil. The header is then in s.seg.u.
+func (s *Stream) batchQueue(seq uint64, u []byte) *untaggedQueue {
 	if s.err != nil || seq != s.next || s.ahead.held > 0 || !isWhole(u) {
-		return 0, u
+		return nil
 	}
 	h := &s.seg.u
 	if h.parse(u) != nil {
-		return 0, u
+		return nil
 	}
 	q := s.queue(h.QN)
 	if q == nil || h.MSN != q.due || !q.MayBatch(h) || s.upper.Untagged(h.fields(), len(u)-UntaggedLen) != nil {
-		return 0, u
+		return nil
 	}
-	if n, u = s.placeBatch(q, h, u, batch); n > 0 {
-		q.DeliverBatch(h, s.lens[:n])
-		q.due += MSN(n)
-		s.next += uint64(n)
-	}
-	return n, u
+	return q
 }
 
 // placeBatch places messages like that of h, the first of which is in u. No pin outlasts

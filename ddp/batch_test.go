@@ -52,15 +52,13 @@ func conversesInBatches(t *testing.T, n int) (*conversation, *stag.Region, []byt
 func (c *conversation) together(segments ...[]byte) error {
 	batch := arrivals(segments)
 	for u := batch.Next(); u != nil; {
-		n, rest := c.s.Messages(c.seq, u, &batch)
-		c.seq += uint64(n)
-		if u = rest; n > 0 {
-			continue
-		}
-		if err := c.send(u); err != nil {
+		n, rest, err := c.s.Take(c.seq, u, &batch)
+		if err != nil {
+			c.seq++
 			return err
 		}
-		u = batch.Next()
+		c.seq += uint64(n)
+		u = rest
 	}
 	return nil
 }
@@ -171,7 +169,8 @@ func TestDDP_81_ValidityCanBeRevokedInABatch(t *testing.T) {
 		go func() { revoked <- c.table.Invalidate(t.Context(), r) }()
 		require.Eventually(t, func() bool { return !r.Valid() }, time.Second, time.Millisecond)
 	}}
-	n, rest := c.s.Messages(0, whole(1, "a"), batch)
+	n, rest, err := c.s.Take(0, whole(1, "a"), batch)
+	require.NoError(t, err)
 	require.NoError(t, <-revoked, "the batch has unpinned the region")
 	require.Equal(t, 2, n)
 	require.Equal(t, whole(3, "c"), rest)
@@ -185,12 +184,12 @@ func TestDDP_81_BatchesAreForMemoryThatIsQuick(t *testing.T) {
 	durable, _ := c.region(8, func(o *stag.Options) { o.Flusher = noFlush{} })
 	for _, r := range []*stag.Region{buffer, durable} {
 		c.queues[0].bufs = [][]stag.Span{{{Region: r, Len: 8}}}
-		n, _ := c.s.Messages(c.seq, whole(1, "a"), new(arrivals))
-		require.Zero(t, n, "no pin is held while a Buffer or a medium works")
+		require.NoError(t, c.together(whole(MSN(c.seq+1), "a")))
+		c.wantDelivered("no pin is held while a Buffer or a medium works", fmt.Sprintf("qn=0 msn=%d len=1 ulp=43/00000000", c.seq))
 	}
 	c.queues[0].bufs = [][]stag.Span{{{Mem: make([]byte, 8), Len: 8}}}
-	require.NoError(t, c.together(whole(1, "a")), "and what is no region is for Segment")
-	c.wantDelivered("too", "qn=0 msn=1 len=1 ulp=43/00000000")
+	require.NoError(t, c.together(whole(3, "a")), "and what is no region is taken alone")
+	c.wantDelivered("too", "qn=0 msn=3 len=1 ulp=43/00000000")
 }
 
 type noFlush struct{}

@@ -86,8 +86,10 @@ type Received struct {
 var (
 	// ErrQueueFull: the send queue has no room for another request.
 	ErrQueueFull = errors.New("rdmap: send queue full")
-	// ErrEnded: the stream is ending and takes no more requests.
+	// ErrEnded: the stream is ending, or Refuse or Shut was called: it takes no more requests.
 	ErrEnded = errors.New("rdmap: stream has ended")
+	// ErrLate: the peer has sent a message after Shut.
+	ErrLate = errors.New("rdmap: the peer sent a message after this side had ended the stream")
 	// ErrRequest: the request cannot be carried out by any stream.
 	ErrRequest = errors.New("rdmap: invalid request")
 )

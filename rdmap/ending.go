@@ -43,10 +43,9 @@ const (
 func (s *Stream) Terminate(cause error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ending.Load() {
+	if !s.enter(phaseEnding) {
 		return false
 	}
-	s.ending.Store(true)
 	op, ok := opcodeInError(cause)
 	if ok && op == OpTerminate {
 		return false
@@ -163,7 +162,7 @@ func (s *Stream) queuedTerminate() (t Terminate, ok bool) {
 func (s *Stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ending.Store(true)
+	s.enter(phaseEnding)
 	if s.end.over {
 		return
 	}

@@ -117,7 +117,7 @@ func (s *Stream) settle(in *Inbound, p []byte, f *transport.Fault) bool {
 	in.fault = f
 	in.state = inboundAnswered
 	s.lookAtAnswers()
-	return s.answerable.Load() && !s.ending.Load()
+	return s.answerable.Load() && !s.ending()
 }
 
 // A responseSink is QN 3: Atomic Responses, and the responses to the requests of

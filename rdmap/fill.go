@@ -61,7 +61,7 @@ type filler struct {
 // An error is a *[transport.Fault] or *[ddp.SegmentError] about this side: a request
 // or a response cannot be sent. The owner calls Terminate with it.
 func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
-	if s.ending.Load() {
+	if s.ending() {
 		more, err = s.fillTerminate(llp)
 	} else if s.fill.err == nil {
 		more, err = s.fillBatch(llp)
@@ -77,7 +77,7 @@ func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
 func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 	f := &s.fill
 	for room := int64(quantum); room > 0; {
-		if s.ending.Load() {
+		if s.ending() {
 			return s.fillTerminate(llp)
 		}
 		if f.now == sendingNothing {

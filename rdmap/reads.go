@@ -24,7 +24,7 @@ func (s *Stream) fillReads(llp transport.LLP) (weight int64) {
 	room := min(s.readRoom(), int(f.posted-f.next), readRun)
 	segments := f.sender.SegmentSender(llp, QNRequest)
 	n := 0
-	for ; n < room && !s.answerable.Load() && !s.ending.Load(); n++ {
+	for ; n < room && !s.answerable.Load() && !s.ending(); n++ {
 		r := at(f.ring, f.next+uint64(n))
 		if !isPlainRead(r) || !f.askFor(r) {
 			break
@@ -90,7 +90,7 @@ func (s *Stream) fillResponses(llp transport.LLP) (weight int64) {
 	f.due = s.plainReads(f.due[:0])
 	segments := f.sender.SegmentSender(llp, QNResponse)
 	n, digest := 0, llp.Caps().Digest
-	for ; n < len(f.due) && weight < readOctets && !s.ending.Load(); n++ {
+	for ; n < len(f.due) && weight < readOctets && !s.ending(); n++ {
 		q := &f.due[n].read
 		r, off, fault := s.source(*q)
 		if fault != nil {

@@ -105,8 +105,9 @@ func TestRDMAP_118_AnErroneousStreamCarriesNoMoreData(t *testing.T) {
 		untagged(OpSend, QNSend, 1, "hello"),
 		readRequestOf(1, ReadRequest{}),
 		[]byte{0})
-	n, _ := c.s.Messages(0, untagged(OpSend, QNSend, 1, ""), new(arrivals))
-	require.Zero(t, n, "Sends that come together, too")
+	batch := &arrivals{untagged(OpSend, QNSend, 1, ""), tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1000}, octets(8)), untagged(OpSend, QNSend, 2, "")}
+	require.NoError(t, c.s.Segments(0, batch))
+	require.Empty(t, *batch, "what comes together, too")
 	require.Equal(t, make([]byte, 16), mem)
 	require.Empty(t, c.received)
 	c.wantTerminate("only the Terminate goes out", bare(transport.MPACRC))

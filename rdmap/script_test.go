@@ -37,6 +37,7 @@ type conversation struct {
 	buffers    [][]stag.Span // posted receives
 	missing    error
 	received   []Received
+	runs       []int    // how many Sends were delivered together
 	done       []string // completions
 	replies    []string // of completed extensions
 	olds       []uint64 // of completed atomic operations
@@ -70,6 +71,7 @@ func (c *conversation) Deliver(m Received) {
 }
 
 func (c *conversation) DeliverSends(op Opcode, lens []uint32) {
+	c.runs = append(c.runs, len(lens))
 	for _, n := range lens {
 		c.Deliver(Received{Opcode: op, Len: n, Solicited: op.Solicited()})
 	}

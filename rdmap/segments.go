@@ -16,7 +16,7 @@ func (s *Stream) fillSegments(llp transport.LLP, room int64) (weight int64) {
 	segments := f.sender.SegmentSender(llp, QNSend)
 	for weight < room && f.next < f.posted {
 		r := at(f.ring, f.next)
-		if !isPlain(r) || s.answerable.Load() || s.ending.Load() {
+		if !isPlain(r) || s.answerable.Load() || s.ending() {
 			break
 		}
 		if !r.usable() || !emitSegment(&segments, r) {

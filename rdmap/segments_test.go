@@ -137,20 +137,88 @@ func TestRDMAP_44_51_53_SendsComeTogether(t *testing.T) {
 		c.buffers = append(c.buffers, []stag.Span{span(r, 4*i, 4)})
 	}
 	run := &arrivals{
-		untagged(OpSend, QNSend, 2, "two"), untagged(OpSendSolicited, QNSend, 3, "!"), untagged(OpSendSolicited, QNSend, 4, "!!"),
+		untagged(OpSend, QNSend, 1, "one"), untagged(OpSend, QNSend, 2, "two"), untagged(OpSendSolicited, QNSend, 3, "!"), untagged(OpSendSolicited, QNSend, 4, "!!"),
 		invalidating(OpSendInvalidate, 5, bound.STag(), "bye"),
 	}
-	n, rest := c.s.Messages(0, untagged(OpSend, QNSend, 1, "one"), run)
-	require.Equal(t, 2, n, "those of one kind")
-	c.wantReceived("are delivered", Received{Opcode: OpSend, Len: 3}, Received{Opcode: OpSend, Len: 3})
-	n, rest = c.s.Messages(2, rest, run)
-	require.Equal(t, 2, n, "and then those of another")
-	c.wantReceived("ask for events", Received{Opcode: OpSendSolicited, Len: 1, Solicited: true}, Received{Opcode: OpSendSolicited, Len: 2, Solicited: true})
-	n, rest = c.s.Messages(4, rest, run)
-	require.Zero(t, n, "a Send that invalidates comes alone")
-	require.NoError(t, c.take(4, rest))
+	require.NoError(t, c.s.Segments(0, run))
+	c.s.BatchDone()
+	c.wantReceived("those of one kind, then those of another, and one that invalidates alone",
+		Received{Opcode: OpSend, Len: 3}, Received{Opcode: OpSend, Len: 3},
+		Received{Opcode: OpSendSolicited, Len: 1, Solicited: true}, Received{Opcode: OpSendSolicited, Len: 2, Solicited: true},
+		Received{Opcode: OpSendInvalidate, Len: 3, Invalidated: true, STag: bound.STag()})
+	require.Equal(t, []int{2, 2}, c.runs, "the first four in two runs")
 	require.False(t, bound.Valid())
 	require.Equal(t, "one\x00two\x00!\x00\x00\x00!!\x00\x00bye\x00", string(mem[:20]))
 	require.EqualValues(t, 2, c.s.Stats().In[OpSend].Messages)
 	require.EqualValues(t, 3, c.s.Stats().In[OpSendSolicited].Octets)
+}
+
+// Writes, Sends in runs and alone, and what they are between, in one batch: all in the
+// sender's order.
+func TestRDMAP_44_46_WritesAndSendsComeTogether(t *testing.T) {
+	c := converse(t, nil)
+	sink, mem := c.region(8, nil)
+	at := RemoteAddr{sink.STag(), 0x1000}
+	buffers, _ := c.region(32, nil)
+	for i := range 4 {
+		c.buffers = append(c.buffers, []stag.Span{span(buffers, 4*i, 4)})
+	}
+	batch := &arrivals{
+		tagged(OpWrite, true, at, "1"), untagged(OpSend, QNSend, 1, "a"), untagged(OpSend, QNSend, 2, "b"),
+		tagged(OpWrite, false, at, "2"), tagged(OpWrite, true, at, "3"), immediate(3, "imm.imm."), untagged(OpSend, QNSend, 4, "d"),
+	}
+	require.NoError(t, c.s.Segments(0, batch))
+	c.s.BatchDone()
+	require.Empty(t, *batch)
+	require.Equal(t, "3", string(mem[:1]), "the last Write counts")
+	require.Equal(t, []int{2, 1}, c.runs, "Sends in a row are one run")
+	require.Len(t, c.received, 4)
+	require.EqualValues(t, 2, c.s.Stats().In[OpWrite].Messages)
+	require.NoError(t, c.s.Segments(0, &arrivals{tagged(OpWrite, true, at, "9")}), "the seventh was the last")
+	require.Equal(t, "3", string(mem[:1]))
+	require.NoError(t, c.s.Segments(7, &arrivals{tagged(OpWrite, true, at, "8")}), "so many are counted")
+	require.Equal(t, "8", string(mem[:1]))
+}
+
+// A presented is a batch that presents again what was held back, as transport.SegmentBatch
+// says.
+type presented struct {
+	segments [][]byte
+	seq      uint64 // of the first one that is not taken
+	lent     bool
+}
+
+func (p *presented) Next() []byte {
+	if p.lent {
+		p.lent = false
+		p.seq++
+		p.segments = p.segments[1:]
+	}
+	if len(p.segments) == 0 {
+		return nil
+	}
+	p.lent = true
+	return p.segments[0]
+}
+
+func TestRDMAP_44_46_SegmentThatIsHeldBackIsPresentedAgain(t *testing.T) {
+	c := converse(t, nil)
+	sink, mem := c.region(8, nil)
+	at := RemoteAddr{sink.STag(), 0x1000}
+	c.missing = transport.ErrStall
+	c.receive(1)
+	batch := &presented{segments: [][]byte{
+		tagged(OpWrite, true, at, "1"), untagged(OpSend, QNSend, 1, "a"), untagged(OpSend, QNSend, 2, "b"), tagged(OpWrite, true, at, "2"),
+	}}
+	require.ErrorIs(t, c.s.Segments(0, batch), transport.ErrStall, "there is one receive")
+	require.EqualValues(t, 2, batch.seq, "two are taken")
+	require.Equal(t, "1", string(mem[:1]), "and what is behind is not")
+	batch.lent = false
+	require.ErrorIs(t, c.s.Segments(2, batch), transport.ErrStall, "there is still none")
+	batch.lent = false
+	c.receive(1)
+	require.NoError(t, c.s.Segments(2, batch))
+	require.EqualValues(t, 4, batch.seq)
+	require.Equal(t, "2", string(mem[:1]))
+	require.Len(t, c.received, 2)
 }

@@ -8,13 +8,12 @@ import (
 
 	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/stag"
-	"github.com/goiwarp/iwarp/transport"
 )
 
 // A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill,
-// Flushed), and one may receive (Segment, BatchDone); the rest is safe for all.
+// Flushed), and one may receive (as a [transport.Placer], and BatchDone); the rest is safe for all.
 //
-// Segment can make requests ready that had to wait for a response, and queue
+// A segment can make requests ready that had to wait for a response, and queue
 // answers: ask Pending after BatchDone. The same holds for Flushed and for Post.
 type Stream struct {
 	config Config
@@ -27,9 +26,7 @@ type Stream struct {
 
 	windows stag.Windows // bound to this stream
 
-	// Set once the stream is ending: nothing is taken from the peer or the poster any
-	// more, and nothing is sent but a Terminate.
-	ending atomic.Bool
+	phase atomic.Uint32 // see phase
 	// The oldest request of the peer has its answer.
 	answerable atomic.Bool
 
@@ -90,7 +87,7 @@ func (s *Stream) Post(n int, fill func(i int, r *Request) error) (posted int, er
 	defer s.posting.flush()
 	for ; posted < n; posted++ {
 		switch {
-		case s.ending.Load():
+		case s.in() != phaseOpen:
 			return posted, ErrEnded
 		case s.sq.full():
 			return posted, ErrQueueFull
@@ -166,7 +163,7 @@ func (s *Stream) Pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.ending.Load():
+	case s.ending():
 		return s.end.terminate == terminateQueued
 	case s.unfinished != sendingNothing || s.answerable.Load():
 		return true
@@ -195,43 +192,6 @@ func (s *Stream) Outstanding() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.orq.len()
-}
-
-// Segment takes one segment from the LLP: see [ddp.Stream.Segment]. After an error
-// other than [transport.ErrStall] the owner calls Terminate with it. Once the stream
-// is ending everything is dropped.
-func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
-	if s.ending.Load() {
-		return nil
-	}
-	return s.ddp.Segment(seq, ulpdu)
-}
-
-// Messages takes Sends that have come together: see [ddp.Stream.Messages].
-func (s *Stream) Messages(seq uint64, ulpdu []byte, batch transport.SegmentBatch) (n int, rest []byte) {
-	if s.ending.Load() {
-		return 0, ulpdu
-	}
-	return s.ddp.Messages(seq, ulpdu, batch)
-}
-
-// Predict tells what is to come: see [transport.Placer], and Unpin and Placed.
-func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
-	if s.ending.Load() {
-		return dst
-	}
-	return s.ddp.Predict(dst, size, room, alone)
-}
-
-// Unpin ends what Predict began.
-func (s *Stream) Unpin() { s.ddp.Unpin() }
-
-// Placed is Segment for one that has come as predicted.
-func (s *Stream) Placed(seq uint64, p *transport.PredictedSegment) error {
-	if s.ending.Load() {
-		return nil
-	}
-	return s.ddp.Placed(seq, p)
 }
 
 // BatchDone follows a batch of Segments: requests that have got their responses complete,

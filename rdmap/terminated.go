@@ -42,10 +42,9 @@ func (q *terminateSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 func (s *Stream) terminated(t Terminate, n uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ending.Load() {
+	if !s.enter(phaseEnding) {
 		return false
 	}
-	s.ending.Store(true)
 	s.stats.in[OpTerminate].message(uint64(n))
 	if r := s.namedBy(t); r != nil {
 		s.blame(r, remoteStatus(t.Code), t.Code)
