@@ -74,6 +74,7 @@ type receiver struct {
 	listed bool      // the attendant has it on its list; guarded by mu
 
 	serving
+	batch weighedBatch // the holder's alone
 	// See weigh. The holder's; a sender looks at it and decides by it only who sends the rest.
 	heavy atomic.Int32
 }
@@ -289,7 +290,26 @@ func (x *receiver) Segment(seq uint64, ulpdu []byte) error {
 
 // Segments takes what has come together: see [transport.Placer].
 func (x *receiver) Segments(seq uint64, batch transport.SegmentBatch) error {
-	return transport.EachSegment(x, seq, batch)
+	if x.closed.Load() {
+		return transport.EachSegment(x, seq, batch)
+	}
+	x.arrived(seq)
+	x.batch = weighedBatch{x, batch}
+	return x.qp.stream.Segments(seq, &x.batch)
+}
+
+// A weighedBatch weighs the segments of a batch.
+type weighedBatch struct {
+	x *receiver
+	transport.SegmentBatch
+}
+
+func (b *weighedBatch) Next() []byte {
+	u := b.SegmentBatch.Next()
+	if u != nil {
+		b.x.weigh(len(u))
+	}
+	return u
 }
 
 // arrived notes that something has come.
