@@ -20,7 +20,7 @@ import (
 )
 
 // A scriptedLLP is an LLP whose test decides what arrives, and when a reader that is to leave
-// returns from Receive. Like MPA it asks Stop before it looks whether anything has come.
+// returns from Receive.
 type scriptedLLP struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -30,7 +30,7 @@ type scriptedLLP struct {
 	woken   bool
 	closed  bool
 	calls   int           // of Receive
-	leaving chan struct{} // not nil: gets a value when a parked Receive is to return
+	leaving chan struct{} // not nil: gets a value when a parked Receive has been woken
 	resume  chan struct{} // and then it waits here
 }
 
@@ -65,7 +65,7 @@ func (f *scriptedLLP) arrives(segment []byte) {
 	}
 }
 
-// pauses makes the next parked Receive send to leaving when it is to return; it then waits for
+// pauses makes the next parked Receive that is woken send to leaving; it then waits for
 // resume.
 func (f *scriptedLLP) pauses() (leaving, resume chan struct{}) {
 	f.mu.Lock()
@@ -81,41 +81,33 @@ func (f *scriptedLLP) received() int {
 }
 
 func (f *scriptedLLP) Receive(p transport.Placer, how transport.Wait) error {
-	wait := how != transport.NoWait
 	f.mu.Lock()
 	f.calls++
-	f.mu.Unlock()
-	for first := true; ; first = false {
-		if wait && p.Stop() {
-			f.mu.Lock()
-			leaving := f.leaving
-			f.leaving = nil
-			f.mu.Unlock()
-			if leaving != nil && !first {
-				leaving <- struct{}{}
-				<-f.resume
-			}
-			return nil
-		}
-		f.mu.Lock()
-		for wait && len(f.arrived) == 0 && !f.woken && !f.closed {
-			f.changed.Wait()
-		}
-		f.woken = false
-		segments := f.arrived
-		closed := f.closed
-		f.mu.Unlock()
-		switch {
-		case closed:
-			return net.ErrClosed
-		case len(segments) > 0:
-			if err := f.deliver(p); err != nil || !wait {
-				return err
-			}
-		case !wait:
-			return transport.ErrAgain
-		}
+	parked := false
+	for how != transport.NoWait && len(f.arrived) == 0 && !f.woken && !f.closed {
+		parked = true
+		f.changed.Wait()
 	}
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return net.ErrClosed
+	case len(f.arrived) > 0:
+		f.mu.Unlock()
+		defer f.mu.Lock()
+		return f.deliver(p)
+	case how == transport.NoWait:
+		return transport.ErrAgain
+	}
+	f.woken = false
+	if leaving := f.leaving; leaving != nil && parked {
+		f.leaving = nil
+		f.mu.Unlock()
+		defer f.mu.Lock()
+		leaving <- struct{}{}
+		<-f.resume
+	}
+	return transport.ErrWoken
 }
 
 func (f *scriptedLLP) deliver(p transport.Placer) error {

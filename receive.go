@@ -171,6 +171,9 @@ func (x *receiver) run() {
 		sends := x.sends()
 		err := qp.llp.Receive(x, parkIf(wait && !sends))
 		x.tend()
+		if errors.Is(err, transport.ErrWoken) {
+			err = nil // what it was woken for is looked at before the next Receive
+		}
 		leave := err == nil && x.current() == readerRecalled
 		switch {
 		case sends && errors.Is(err, transport.ErrAgain):

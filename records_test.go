@@ -137,7 +137,10 @@ func readFPDU(r io.Reader) ([]byte, error) {
 
 // toPeer passes on what the QP sends, and its end.
 func (g *gateway) toPeer() {
-	err := g.llp.Receive(g, transport.Park)
+	var err error
+	for err == nil {
+		err = g.llp.Receive(g, transport.Park)
+	}
 	if errors.Is(err, io.EOF) {
 		_ = g.conn.(interface{ CloseWrite() error }).CloseWrite()
 		return

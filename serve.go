@@ -84,7 +84,7 @@ func (x *receiver) serve(ctx context.Context, w wish, plan waitPlan) bool {
 		}
 		err := x.qp.llp.Receive(x, plan.sleep)
 		x.tend()
-		held = x.received(err)
+		held = errors.Is(err, transport.ErrWoken) || x.received(err)
 	}
 	if held {
 		x.letGo()
