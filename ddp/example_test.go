@@ -57,12 +57,10 @@ func (l *library) Deliver(_ ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
+// Segments makes a [transport.Placer] of the library.
 func (l *library) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(l, seq, batch)
 }
-
-// Stop, with Segments, makes a [transport.Placer] of the library. It reads to the end.
-func (*library) Stop() bool { return false }
 
 // DDP carries protocols other than RDMAP. They choose what their queues and RsvdULP mean,
 // and which rights a peer needs; the lower layer may be any [transport.LLP], such as a
@@ -94,7 +92,10 @@ func Example() {
 	}))
 	check(far.CloseSend())
 
-	if err := near.Receive(l, transport.Park); !errors.Is(err, io.EOF) {
+	for err == nil {
+		err = near.Receive(l, transport.Park) // what has come by now
+	}
+	if !errors.Is(err, io.EOF) {
 		panic(err)
 	}
 	fmt.Printf("%s...\n", memory[500:516])

@@ -67,7 +67,7 @@ func (c *Conn) Arm(ready func()) bool { return c.s.Arm(ready) }
 // Disarm cancels Arm.
 func (c *Conn) Disarm() { c.s.Disarm() }
 
-// Wake makes a parked Receive ask Stop again.
+// Wake makes a Receive that waits return ErrWoken.
 func (c *Conn) Wake() { c.s.Wake() }
 
 // CloseSend ends the sending half: FIN. The receiving half goes on.

@@ -7,18 +7,18 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Receive reads, and hands the segments of whole, verified FPDUs to p, as LLP
-// says. With NoWait, a caller that means to leave the connection alone goes on
-// until ErrAgain: up to then the Conn keeps the memory it reads into.
+// Receive reads once, and hands the segments of whole, verified FPDUs to p, as LLP says. With
+// NoWait, a caller that means to leave the connection alone goes on until ErrAgain: up to
+// then the Conn keeps the memory it reads into.
 //
-// Before it parks it asks the stream for no more than it can do at once, so that
-// an idle Conn holds little memory; once a lot comes, it reads a lot.
+// Before it waits it asks the stream for no more than it can do at once, so that an idle Conn
+// holds little memory; once a lot comes, it reads a lot.
 func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	if c.recvErr != nil {
 		return c.recvErr
 	}
 	err := c.receive(p, wait)
-	if err != nil && !errors.Is(err, transport.ErrAgain) && !errors.Is(err, transport.ErrStall) {
+	if err != nil && !isPassing(err) && !errors.Is(err, transport.ErrStall) {
 		c.recvErr = err
 		c.in.release()
 	}
@@ -28,34 +28,32 @@ func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	return err
 }
 
-func (c *Conn) receive(p transport.Placer, wait transport.Wait) error {
-	if err := c.deliver(p); err != nil { // what was held back
-		return err
-	}
-	for {
-		stopped, err := c.read(p, wait)
-		if stopped || err != nil {
-			return err
-		}
-		if err := c.deliver(p); err != nil {
-			return err
-		}
-		if wait == transport.NoWait || p.Stop() {
-			return nil
-		}
-	}
+// isPassing reports whether err says no more than that nothing has come.
+func isPassing(err error) bool {
+	return errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrWoken)
 }
 
-// deliver hands up every whole FPDU of the read buffer.
-func (c *Conn) deliver(p transport.Placer) error {
-	c.lent = false
-	if !c.ready() {
-		return c.broken()
-	}
-	if err := p.Segments(c.seq, (*arrivals)(c)); err != nil {
+func (c *Conn) receive(p transport.Placer, wait transport.Wait) error {
+	if some, err := c.deliver(p); some || err != nil { // what was held back
 		return err
 	}
-	return c.broken()
+	if err := c.read(p, wait); err != nil {
+		return err
+	}
+	_, err := c.deliver(p)
+	return err
+}
+
+// deliver hands up every whole FPDU of the read buffer. It reports whether there was any.
+func (c *Conn) deliver(p transport.Placer) (some bool, err error) {
+	c.lent = false
+	if !c.ready() {
+		return false, c.broken()
+	}
+	if err := p.Segments(c.seq, (*arrivals)(c)); err != nil {
+		return true, err
+	}
+	return true, c.broken()
 }
 
 // ready reports whether there is a whole FPDU: one that was held back, or else the next
@@ -107,26 +105,24 @@ func (r *arrivals) Next() []byte {
 	return c.in.octets()[c.held.off:][:c.held.n:c.held.n]
 }
 
-// read reads once. Unless wait is NoWait it waits if it must, but not if p.Stop is true:
-// then it reports that it stopped.
-func (c *Conn) read(p transport.Placer, wait transport.Wait) (stopped bool, err error) {
+// read reads once. Unless wait is NoWait it waits if it must.
+func (c *Conn) read(p transport.Placer, wait transport.Wait) error {
 	if c.later != nil {
-		return false, c.readError(c.later)
+		return c.readError(c.later)
 	}
-	if wait == transport.NoWait || c.bulk && c.s.Gather() > 0 { // a copying stream cannot tell without waiting
-		if err := c.readLot(p); wait == transport.NoWait || !errors.Is(err, transport.ErrAgain) {
-			return false, err
+	tells := c.s.Gather() > 0 // a copying stream cannot tell without waiting
+	switch {
+	case wait == transport.NoWait && !tells:
+		return transport.ErrAgain
+	case wait == transport.NoWait:
+		return c.readLot(p)
+	case c.bulk && tells:
+		if err := c.readLot(p); !errors.Is(err, transport.ErrAgain) {
+			return err
 		}
 	}
-	for {
-		if p.Stop() {
-			return true, nil
-		}
-		c.resizeToPark()
-		if err := c.readOnce(wait); !errors.Is(err, transport.ErrWoken) {
-			return false, err
-		}
-	}
+	c.resizeToPark()
+	return c.readOnce(wait)
 }
 
 // readLot reads as much as there is, without parking, and what was predicted straight
@@ -157,7 +153,7 @@ func (c *Conn) readOnce(wait transport.Wait) error {
 
 // came sorts out what a read has returned.
 func (c *Conn) came(n int, err error) error {
-	passing := err == nil || errors.Is(err, transport.ErrAgain) || errors.Is(err, transport.ErrWoken)
+	passing := err == nil || isPassing(err)
 	switch {
 	case n > 0:
 		// What did not fill a small buffer, or would not have, was all there was.

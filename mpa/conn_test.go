@@ -195,30 +195,30 @@ func TestIdleConnHoldsNoMemory(t *testing.T) {
 	require.ErrorIs(t, drain(c, p), transport.ErrAgain)
 	require.Same(t, medium, c.in.class, "a large part of an FPDU")
 
-	s = &script{reads: [][]byte{wire, wire[:20]}, gather: 1024}
+	s = &script{reads: [][]byte{wire, wire[:20]}}
 	c = conn(s, Terms{CRC: true})
 	got := &collector{}
 	got.stop = func() bool { return len(got.ulpdus) == 2 }
-	require.NoError(t, c.Receive(got, transport.Park))
+	require.NoError(t, receive(c, got))
 	require.Nil(t, c.in.class, "nothing is held when a waiter leaves")
 }
 
 func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
 	ref := reference{crc: true}
-	s := &script{gather: 1024}
+	s := &script{}
 	for range 3 {
 		s.reads = append(s.reads, ref.stream(octets(64)))
 	}
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) >= 3 }
-	require.NoError(t, c.Receive(p, transport.Park))
+	require.NoError(t, receive(c, p))
 	require.Equal(t, smallBuffer, s.longest)
 
 	for range 100 {
 		s.reads = append(s.reads, ref.stream(octets(60000)))
 	}
 	p.stop = func() bool { return len(p.ulpdus) >= 103 }
-	require.NoError(t, c.Receive(p, transport.Park))
+	require.NoError(t, receive(c, p))
 	require.Greater(t, s.longest, mediumBuffer)
 	require.Len(t, p.ulpdus, 103)
 }
@@ -226,14 +226,14 @@ func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
 // TestABlockIsReadAtOnce: a waiter to whom 4 KiB at a time come makes one call for each.
 func TestABlockIsReadAtOnce(t *testing.T) {
 	ref := reference{crc: true}
-	s := &script{gather: 1024}
+	s := &script{}
 	for range 5 {
 		s.reads = append(s.reads, ref.stream(octets(14+4096), octets(38)))
 	}
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	for n := 2; n <= 10; n += 2 {
 		p.stop = func() bool { return len(p.ulpdus) == n }
-		require.NoError(t, c.Receive(p, transport.Park))
+		require.NoError(t, receive(c, p))
 		require.Len(t, s.reads, 5-n/2)
 	}
 	require.Equal(t, smallBuffer, s.longest)
@@ -247,36 +247,98 @@ func TestWhatFillsTheReadBufferIsALot(t *testing.T) {
 		ulpdus = append(ulpdus, octets(1500))
 	}
 	wire := ref.stream(ulpdus...)
-	s := &script{gather: 1024, reads: [][]byte{wire[:1000], wire[1000:]}}
+	s := &script{reads: [][]byte{wire[:1000], wire[1000:]}}
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	p.stop = func() bool { return len(p.ulpdus) == 100 }
-	require.NoError(t, c.Receive(p, transport.Park))
+	require.NoError(t, receive(c, p))
 	require.Greater(t, s.longest, mediumBuffer)
 }
 
-func TestWakeMakesAParkedReceiveAskStop(t *testing.T) {
-	converse(t, func(t *testing.T, s transport.Stream, _ *peer) {
-		c := newConn(s, Options{}, &Terms{})
-		stop := make(chan bool, 8)
-		p := &collector{stop: func() bool { return <-stop }}
+func TestWakeEndsAReceiveThatWaits(t *testing.T) {
+	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
+		c := newConn(s, Options{}, &Terms{CRC: true})
 		done := make(chan error)
-		go func() { done <- c.Receive(p, transport.Park) }()
-		stop <- false
+		go func() { done <- c.Receive(&collector{}, transport.Park) }()
 		synctest.Wait()
-		stop <- false
 		c.Wake()
-		synctest.Wait()
-		require.Empty(t, stop, "asked, and parked again")
-		stop <- true
 		c.Wake()
-		require.NoError(t, <-done)
+		require.Equal(t, transport.ErrWoken, <-done)
+		require.Nil(t, c.in.class, "nothing is held")
+		c.Wake()
+		require.Equal(t, transport.ErrWoken, c.Receive(&collector{}, transport.Park), "a wake before the wait is not lost")
+		ref := reference{crc: true}
+		p.send(ref.stream(octets(20)))
+		got := &collector{}
+		require.NoError(t, c.Receive(got, transport.Park), "and ends nothing but a wait")
+		require.Len(t, got.ulpdus, 1)
 	})
 }
 
-func TestReceiveThatNeedNotWait(t *testing.T) {
+func TestReceiveThatMustNotWait(t *testing.T) {
 	c := conn(&script{}, Terms{})
 	require.ErrorIs(t, c.Receive(&collector{}, transport.NoWait), transport.ErrAgain)
-	require.NoError(t, c.Receive(&collector{stop: func() bool { return true }}, transport.Park), "Stop before anything has come")
+	s := &script{copies: true, reads: [][]byte{octets(20)}}
+	c = conn(s, Terms{})
+	require.ErrorIs(t, c.Receive(&collector{}, transport.NoWait), transport.ErrAgain, "a stream that copies cannot tell")
+	require.Zero(t, s.longest, "and is not asked")
+}
+
+// TestReceiveReadsOnce: also where more has come, and where it has waited.
+func TestReceiveReadsOnce(t *testing.T) {
+	for _, wait := range []transport.Wait{transport.NoWait, transport.Park, transport.Block} {
+		for _, bulk := range []bool{false, true} {
+			s, ref := &script{}, reference{crc: true}
+			for range 3 {
+				s.reads = append(s.reads, ref.stream(octets(20), octets(30)))
+			}
+			s.reads = append(s.reads, ref.stream(octets(40))[:20])
+			c, p := conn(s, Terms{CRC: true}), &collector{}
+			c.bulk = bulk
+			for n := 1; n <= 3; n++ {
+				require.NoError(t, c.Receive(p, wait))
+				require.Len(t, p.ulpdus, 2*n)
+			}
+			require.NoError(t, c.Receive(p, wait), "something has come, if no whole segment")
+			require.Len(t, p.ulpdus, 6)
+			require.ErrorIs(t, c.Receive(p, wait), transport.ErrAgain, "the stream has no more")
+		}
+	}
+}
+
+// TestHeldBackSegmentIsAReadsWorth: it is presented, with what has come behind it, and nothing
+// is read or waited for then.
+func TestHeldBackSegmentIsAReadsWorth(t *testing.T) {
+	ref := reference{crc: true}
+	for _, wait := range []transport.Wait{transport.NoWait, transport.Park, transport.Block} {
+		s := &script{reads: [][]byte{ref.stream(octets(20), octets(30)), ref.stream(octets(40))}}
+		c, p := conn(s, Terms{CRC: true}), &collector{refuse: func(uint64) error { return transport.ErrStall }}
+		require.ErrorIs(t, c.Receive(p, wait), transport.ErrStall)
+		require.ErrorIs(t, c.Receive(p, wait), transport.ErrStall)
+		p.refuse = nil
+		require.NoError(t, c.Receive(p, wait))
+		require.Len(t, p.ulpdus, 2)
+		require.Len(t, s.reads, 1)
+		require.NoError(t, c.Receive(p, wait))
+		require.Len(t, p.ulpdus, 3)
+	}
+}
+
+// TestConnThatIsLeftHoldsLittle: a Receive that may wait leaves no more memory than it needs.
+func TestConnThatIsLeftHoldsLittle(t *testing.T) {
+	ref := reference{crc: true}
+	wire := ref.stream(octets(60000), octets(60000), octets(60000), octets(50))
+	s := &script{reads: [][]byte{wire[:60100], wire[60100:]}}
+	c, p := conn(s, Terms{CRC: true}), &collector{}
+	c.bulk = true
+	require.NoError(t, c.Receive(p, transport.Park))
+	require.Same(t, small, c.in.class, "a small part of an FPDU")
+	require.NoError(t, c.Receive(p, transport.Park))
+	require.Nil(t, c.in.class, "nothing")
+	s.end = transport.ErrWoken
+	require.Equal(t, transport.ErrWoken, c.Receive(p, transport.Park))
+	require.Nil(t, c.in.class, "nothing is held when a waiter was woken")
+	s.end = nil
+	require.ErrorIs(t, c.Receive(p, transport.Park), transport.ErrAgain, "and that was no end")
 }
 
 func TestConnPassesOnToItsStream(t *testing.T) {
@@ -350,4 +412,4 @@ func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(c, seq, batch)
 }
 
-func (c *counter) Stop() bool { return false }
+func (c *counter) enough() bool { return false }

@@ -22,8 +22,6 @@ func (p printer) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(p, seq, batch)
 }
 
-func (printer) Stop() bool { return false }
-
 // MPA carries whole records over a byte stream, here one in memory: an initiator asks, a
 // responder accepts, and segments arrive as they were sent.
 func Example() {
@@ -36,7 +34,10 @@ func Example() {
 		check(err)
 		conn, _, err := request.Accept(ctx, mpa.Options{}, 0, 0, []byte("welcome"))
 		check(err)
-		received <- conn.Receive(printer{}, transport.Park)
+		for err == nil {
+			err = conn.Receive(printer{}, transport.Park) // what one read has brought
+		}
+		received <- err
 	}()
 
 	conn, terms, err := mpa.Connect(ctx, transport.NewStream(near, nil), mpa.Options{}, 0, 0, nil)

@@ -118,8 +118,6 @@ func (e *predicter) Placed(seq uint64, f *transport.PredictedSegment) error {
 	return nil
 }
 
-func (e *predicter) Stop() bool { return false }
-
 // A conversation of random size: messages that are awaited, cut into segments, and
 // others among them.
 type responses struct {
@@ -155,7 +153,7 @@ func randomResponses(r *rand.Rand, ref reference) *responses {
 
 // run feeds the octets to a Conn, cut at random.
 func (c *responses) run(t *testing.T, r *rand.Rand, crc bool) (*predicter, *scattered, error) {
-	s := &scattered{script: script{gather: 1024}}
+	s := &scattered{}
 	for rest := c.wire; len(rest) > 0; {
 		n := min(len(rest), 1+r.IntN(700_000))
 		s.reads = append(s.reads, rest[:n], nil)

@@ -166,7 +166,7 @@ func TestMPA_42_AnySegmentationGivesTheSame(t *testing.T) {
 		r := reference{markers: markers, crc: true}
 		wire := r.stream(ulpdus...)
 		receive := func(what string, reads ...[]byte) {
-			s := &script{reads: reads, gather: 1024}
+			s := &script{reads: reads}
 			c := conn(s, Terms{CRC: true, ReceiveMarkers: markers})
 			var p collector
 			require.ErrorIs(t, drain(c, &p), transport.ErrAgain, what)

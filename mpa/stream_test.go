@@ -16,7 +16,7 @@ type script struct {
 	full    bool     // writes take nothing more
 	wrong   error    // of every Write
 	emss    int
-	gather  int
+	copies  bool // it cannot tell without waiting
 	secure  bool
 	writes  [][]byte // one element a Write
 	closed  int
@@ -76,7 +76,13 @@ func (s *script) wire() (b []byte) {
 	return b
 }
 
-func (s *script) Gather() int                 { return s.gather }
+func (s *script) Gather() int {
+	if s.copies {
+		return 0
+	}
+	return 1024
+}
+
 func (s *script) EMSS() int                   { return s.emss }
 func (s *script) SetDeadline(time.Time) error { return nil }
 func (s *script) Arm(ready func()) bool       { s.armed = ready; return true }
@@ -104,7 +110,7 @@ type collector struct {
 	ulpdus [][]byte
 	seqs   []uint64
 	refuse func(seq uint64) error // nil: never
-	stop   func() bool            // nil: false
+	stop   func() bool            // what enough answers; nil: false
 }
 
 func (c *collector) Segment(seq uint64, ulpdu []byte) error {
@@ -122,7 +128,25 @@ func (c *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(c, seq, batch)
 }
 
-func (c *collector) Stop() bool { return c.stop != nil && c.stop() }
+func (c *collector) enough() bool { return c.stop != nil && c.stop() }
+
+// receive receives until the placer has enough, or there is an error.
+func receive(c *Conn, p waiter) error {
+	for {
+		if err := c.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
+			return err
+		}
+		if p.enough() {
+			return nil
+		}
+	}
+}
+
+// A waiter is a Placer that knows when it has what the test waits for.
+type waiter interface {
+	transport.Placer
+	enough() bool
+}
 
 // drain receives without waiting until there is nothing more.
 func drain(c *Conn, p transport.Placer) error {

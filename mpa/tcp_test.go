@@ -47,7 +47,7 @@ func TestOverTCP(t *testing.T) {
 		a, b := overTCP(t, o)
 		exchangeSegments(t, a, b)
 		require.NoError(t, a.Close())
-		require.Error(t, b.Receive(&collector{}, transport.Park), "the end is seen")
+		require.Error(t, receive(b, &collector{}), "the end is seen")
 	}
 }
 
@@ -85,7 +85,7 @@ func BenchmarkSegments(b *testing.B) {
 			x, y := overTCP(b, v.o)
 			payload := [][]byte{octets(60000 - 14)}
 			done := make(chan error, 1)
-			go func() { done <- y.Receive(&counter{}, transport.Park) }()
+			go func() { done <- receive(y, &counter{}) }()
 			b.SetBytes(60000)
 			for b.Loop() {
 				for !x.Append(payload[0][:14], payload, v.stage) {

@@ -5,6 +5,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
+var _ transport.Placer = (*Stream)(nil)
+
 // Segment takes one segment from the LLP: see [ddp.Stream.Segment]. After an error other
 // than [transport.ErrStall] and [ErrLate] the owner calls Terminate with it. Once the stream
 // is ending everything is dropped.

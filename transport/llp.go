@@ -40,13 +40,18 @@ type LLP interface {
 	// nothing if the batch is empty.
 	Stage()
 
-	// Receive hands arrived segments to p. With NoWait it returns after one read's
-	// worth with nil, or with ErrAgain if nothing has come. Else it goes on,
-	// waiting when nothing comes, until p.Stop reports true, then returns nil.
+	// Receive hands one read's worth of arrived segments to p, and returns nil. If nothing
+	// has come it returns ErrAgain with NoWait; else it waits, and returns ErrWoken, having
+	// done nothing, if Wake ends the wait. What has come may be no whole segment yet. A
+	// lower layer that cannot tell without waiting returns ErrAgain whenever it must not.
 	// io.EOF: the peer ended its half gracefully, at a segment boundary.
-	// An error of p.Segment ends Receive and is returned as it is; after ErrStall
-	// the same segment is presented again by the next Receive, after any other
-	// error nothing more is ever delivered. A *Fault tells of broken framing.
+	// An error of p ends Receive and is returned as it is. After ErrStall the next
+	// Receive presents the same segment again, and what has come behind it, and reads
+	// nothing then; after any other error nothing more is ever delivered. A *Fault tells of
+	// broken framing.
+	//
+	// A caller that means to leave the LLP alone goes on until ErrAgain, or waits: up to
+	// then the LLP may keep the memory that it reads into.
 	Receive(p Placer, wait Wait) error
 
 	// Discard reads and throws away what still comes, without looking at it, until
@@ -66,8 +71,8 @@ type LLP interface {
 	// Disarm cancels Arm. A ready that is already running is not waited for.
 	Disarm()
 
-	// Wake makes a Receive that waits ask p.Stop again. It is idempotent, and not lost
-	// if none waits: the next Receive that would wait asks first.
+	// Wake makes a Receive that waits return ErrWoken. It is idempotent, and not lost if
+	// none waits: the next Receive that would wait returns ErrWoken at once.
 	Wake()
 
 	// CloseSend ends the sending half gracefully after what was flushed.
@@ -116,6 +121,6 @@ var (
 	// ErrStall is what a Placer answers when it cannot take a segment yet, and wants
 	// it presented again: back-pressure.
 	ErrStall = errors.New("transport: segment held back")
-	// ErrWoken ends a parked Stream.Read after Wake.
+	// ErrWoken ends a Receive, or a Stream.Read, that waits, after Wake.
 	ErrWoken = errors.New("transport: woken")
 )

@@ -33,9 +33,6 @@ type Placer interface {
 	// Placed takes a segment that has come as predicted, whole and verified, in place of
 	// Segment. It must be called after Unpin.
 	Placed(seq uint64, p *PredictedSegment) error
-
-	// Stop is asked after each read and again just before parking.
-	Stop() bool
 }
 
 // A SegmentBatch is the segments that have come by now, in the sender's order and without

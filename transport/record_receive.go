@@ -5,23 +5,20 @@ import (
 	"io"
 )
 
-// recordRead bounds what one Receive without wait hands up.
+// recordRead bounds what one Receive hands up.
 const recordRead = 64
 
 func (e *recordEnd) Receive(pl Placer, wait Wait) error {
 	for {
 		some, err := e.deliver(pl)
 		switch {
-		case err != nil:
+		case err != nil || some:
 			return err
-		case wait == NoWait && some:
-			return nil
 		case wait == NoWait:
 			return ErrAgain
-		case pl.Stop():
-			return nil
-		case !some:
-			e.park()
+		}
+		if err := e.park(); err != nil {
+			return err
 		}
 	}
 }
@@ -96,20 +93,24 @@ func (e *recordEnd) refuse(r *record, err error) {
 	}
 }
 
-// park waits until there is something to receive or to learn, or for Wake.
-func (e *recordEnd) park() {
+// park waits until there is something to receive or to learn. ErrWoken: Wake was called.
+func (e *recordEnd) park() error {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !e.woken && e.failure("read") == nil {
+	for e.failure("read") == nil {
+		if e.woken {
+			e.woken = false
+			return ErrWoken
+		}
 		wait := e.in.nextArrival()
 		if wait == 0 {
-			return
+			return nil
 		}
 		e.in.wakeAfter(wait, p)
 		p.changed.Wait()
 	}
-	e.woken = false
+	return nil
 }
 
 // Discard makes room for the peer as it throws segments away.

@@ -20,7 +20,7 @@ type collector struct {
 	segs []string
 	seqs []uint64
 	err  error       // what Segment answers
-	stop func() bool // nil: when something has come
+	stop func() bool // what enough answers; nil: whether something has come
 }
 
 func (c *collector) Segment(seq uint64, ulpdu []byte) error {
@@ -33,11 +33,29 @@ func (c *collector) Segments(seq uint64, batch SegmentBatch) error {
 	return EachSegment(c, seq, batch)
 }
 
-func (c *collector) Stop() bool {
+func (c *collector) enough() bool {
 	if c.stop != nil {
 		return c.stop()
 	}
 	return len(c.segs) > 0
+}
+
+// receive receives until the placer has enough, or there is an error.
+func receive(l LLP, p waiter) error {
+	for {
+		if err := l.Receive(p, Park); err != nil && !errors.Is(err, ErrWoken) {
+			return err
+		}
+		if p.enough() {
+			return nil
+		}
+	}
+}
+
+// A waiter is a Placer that knows when it has what the test waits for.
+type waiter interface {
+	Placer
+	enough() bool
 }
 
 func appendAll(t *testing.T, l LLP, segs ...string) {
@@ -106,7 +124,7 @@ func TestRecordPipeLimit(t *testing.T) {
 	go func() { flushed <- a.Flush(true) }()
 	c := &collector{stop: func() bool { return false }}
 	received := make(chan error)
-	go func() { received <- b.Receive(c, Park) }()
+	go func() { received <- receive(b, c) }()
 	require.NoError(t, <-flushed, "the waiting flush ends when the peer takes segments")
 	require.NoError(t, a.CloseSend(), "the sending half closes")
 	require.Equal(t, io.EOF, <-received, "the end comes last")
@@ -125,7 +143,7 @@ func TestRecordPipeReorders(t *testing.T) {
 		require.NoError(t, a.Flush(false), "flushed")
 		require.NoError(t, a.CloseSend(), "ended")
 		c := &collector{stop: func() bool { return false }}
-		require.Equal(t, io.EOF, b.Receive(c, Park), "all arrive")
+		require.Equal(t, io.EOF, receive(b, c), "all arrive")
 		require.Len(t, c.seqs, count, "nothing is lost")
 		for i, seq := range c.seqs {
 			require.EqualValues(t, binary.BigEndian.Uint32([]byte(c.segs[i])), seq, "a segment keeps its number")
@@ -156,13 +174,31 @@ func TestRecordPipeStall(t *testing.T) {
 	defer a.Abort(nil)
 	flushAll(t, a, "1", "2", "3", "4")
 	c := &collector{err: ErrStall}
-	require.Equal(t, ErrStall, b.Receive(c, Park), "the Placer's error is returned")
+	require.Equal(t, ErrStall, receive(b, c), "the Placer's error is returned")
 	require.Equal(t, ErrStall, b.Receive(c, NoWait), "again")
 	require.Equal(t, c.segs[0], c.segs[1], "the same segment is presented again")
 	c.err = nil
 	require.NoError(t, b.Receive(c, NoWait), "the rest is delivered")
 	require.Equal(t, c.segs[0], c.segs[2], "beginning with the segment that was held back")
 	require.Len(t, c.segs, 6, "each one once")
+}
+
+func TestRecordPipeHandsUpOneReadsWorth(t *testing.T) {
+	a, b := RecordPipe(RecordOptions{Batch: 3 * recordRead})
+	defer a.Abort(nil)
+	for range 2 * recordRead {
+		appendAll(t, a, "x")
+	}
+	require.NoError(t, a.Flush(false))
+	for n := 1; n <= 2; n++ {
+		c := &collector{}
+		require.NoError(t, b.Receive(c, [...]Wait{Park, NoWait}[n-1]))
+		require.Len(t, c.segs, recordRead)
+	}
+	flushAll(t, a, "held back")
+	require.Equal(t, ErrStall, b.Receive(&collector{err: ErrStall}, Park))
+	require.NoError(t, b.Receive(&collector{}, Park), "what was held back is all that has come, and nothing is waited for")
+	require.Equal(t, ErrAgain, b.Receive(&collector{}, NoWait))
 }
 
 func TestRecordPipeErrorEndsDelivery(t *testing.T) {
@@ -174,7 +210,7 @@ func TestRecordPipeErrorEndsDelivery(t *testing.T) {
 	require.Equal(t, bad, b.Receive(c, NoWait), "the Placer's error is returned")
 	c.err = nil
 	flushAll(t, a, "2")
-	require.Equal(t, bad, b.Receive(c, Park), "nothing is delivered after it")
+	require.Equal(t, bad, receive(b, c), "nothing is delivered after it")
 	require.Len(t, c.segs, 1, "nothing is delivered after it")
 
 	discarded := make(chan error)
@@ -191,25 +227,18 @@ func TestRecordPipeWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := RecordPipe(RecordOptions{})
 		defer a.Abort(nil)
-		stop, asked := false, 0
-		c := &collector{stop: func() bool { asked++; return stop }}
 		done := make(chan error)
-		go func() { done <- b.Receive(c, Park) }()
+		go func() { done <- b.Receive(&collector{}, Park) }()
 		synctest.Wait()
-		before := asked
 		b.Wake()
 		b.Wake()
-		synctest.Wait()
-		require.Greater(t, asked, before, "a parked Receive asks again")
-		stop = true
+		require.Equal(t, ErrWoken, <-done, "a Receive that waits ends")
 		b.Wake()
-		require.NoError(t, <-done, "and ends when told to")
-
-		stop = false
+		require.Equal(t, ErrWoken, b.Receive(&collector{}, Park), "a wake before the wait is not lost")
+		flushAll(t, a, "1")
 		b.Wake()
-		c.stop = func() bool { asked++; return asked > before }
-		before = asked + 1
-		require.NoError(t, b.Receive(c, Park), "a wake before the park is not lost")
+		require.NoError(t, b.Receive(&collector{}, Park), "what has come is handed up first")
+		require.Equal(t, ErrWoken, b.Receive(&collector{}, Park), "and the wake still is not lost")
 	})
 }
 
@@ -224,11 +253,11 @@ func TestRecordPipeLatency(t *testing.T) {
 		require.NoError(t, a.CloseSend(), "the end follows")
 		c := &collector{}
 		require.Equal(t, ErrAgain, b.Receive(c, NoWait), "nothing has arrived")
-		require.NoError(t, b.Receive(c, Park), "the first arrives")
+		require.NoError(t, receive(b, c), "the first arrives")
 		require.Equal(t, []string{"1"}, c.segs, "a later one does not overtake before it has arrived")
 		require.Equal(t, time.Second, time.Since(start), "after the latency")
 		c.stop = func() bool { return false }
-		require.Equal(t, io.EOF, b.Receive(c, Park), "then the rest and the end")
+		require.Equal(t, io.EOF, receive(b, c), "then the rest and the end")
 		require.Equal(t, []string{"1", "2"}, c.segs, "then the rest and the end")
 		require.Equal(t, 3*time.Second/2, time.Since(start), "after the latency")
 	})
@@ -247,28 +276,28 @@ func TestRecordPipeEndsParkedCalls(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := RecordPipe(RecordOptions{Limit: 1})
-				flush, receive := make(chan error, 1), make(chan error, 1)
+				flush, received := make(chan error, 1), make(chan error, 1)
 				for _, l := range []LLP{a, b} {
 					flushAll(t, l, "1")
 					appendAll(t, l, "2")
 				}
 				go func() { flush <- a.Flush(true) }()
-				go func() { receive <- a.Receive(&collector{err: ErrStall}, Park) }()
-				require.ErrorIs(t, <-receive, ErrStall, "a segment is held back")
+				go func() { received <- receive(a, &collector{err: ErrStall}) }()
+				require.ErrorIs(t, <-received, ErrStall, "a segment is held back")
 				synctest.Wait()
 				tc.end(a)
 				flushErr := <-flush
 				for _, want := range tc.mine {
 					require.ErrorIs(t, flushErr, want, "a parked Flush ends")
 					require.ErrorIs(t, a.Flush(true), want, "Flush ends")
-					require.ErrorIs(t, a.Receive(&collector{}, Park), want, "Receive ends")
+					require.ErrorIs(t, receive(a, &collector{}), want, "Receive ends")
 					require.ErrorIs(t, a.Discard(), want, "Discard ends")
 				}
 				a.Abort(errors.New("later"))
 				require.ErrorIs(t, a.Close(), tc.mine[len(tc.mine)-1], "the first cause stays")
 				require.ErrorIs(t, a.CloseSend(), net.ErrClosed, "nothing is left to close")
 				for _, want := range tc.peers {
-					require.ErrorIs(t, b.Receive(&collector{}, Park), want, "the peer learns it")
+					require.ErrorIs(t, receive(b, &collector{}), want, "the peer learns it")
 					require.ErrorIs(t, b.Flush(true), want, "the peer learns it")
 				}
 				_ = b.Close()
@@ -284,12 +313,12 @@ func TestRecordPipeGracefulEnd(t *testing.T) {
 	require.True(t, a.Append([]byte("x"), nil, true), "appended")
 	require.ErrorIs(t, a.Flush(false), syscall.EPIPE, "nothing goes out after the end")
 	c := &collector{stop: func() bool { return false }}
-	require.Equal(t, io.EOF, b.Receive(c, Park), "the end comes")
+	require.Equal(t, io.EOF, receive(b, c), "the end comes")
 	require.Equal(t, []string{"last"}, c.segs, "after the last segment")
 	flushAll(t, b, "answer")
-	require.NoError(t, a.Receive(&collector{}, Park), "the other half still works")
+	require.NoError(t, receive(a, &collector{}), "the other half still works")
 	require.NoError(t, b.Close(), "the peer closes with nothing unread")
-	require.Equal(t, io.EOF, a.Receive(c, Park), "which is graceful")
+	require.Equal(t, io.EOF, receive(a, c), "which is graceful")
 	a, b = RecordPipe(RecordOptions{})
 	require.NoError(t, b.Close())
 	require.NoError(t, a.Flush(false), "there is nothing that it could not take any more")
@@ -306,8 +335,6 @@ func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
 func (c *counter) Segments(seq uint64, batch SegmentBatch) error {
 	return EachSegment(c, seq, batch)
 }
-
-func (c *counter) Stop() bool { return true }
 
 func TestRecordPipeDoesNotAllocate(t *testing.T) {
 	if raceEnabled {

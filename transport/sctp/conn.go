@@ -60,7 +60,7 @@ func (c *Conn) Arm(func()) bool { return false }
 // Disarm does nothing.
 func (c *Conn) Disarm() {}
 
-// Wake makes a parked Receive ask Stop again.
+// Wake makes a Receive that waits return ErrWoken.
 func (c *Conn) Wake() { c.s.Wake() }
 
 // Caps tells that segments come in any order, under the digest of SCTP.
@@ -144,11 +144,23 @@ func (c *Conn) shut(why error) error {
 	return err
 }
 
-// takeRecv takes the receiving half, which the returned function gives back.
-func (c *Conn) takeRecv() func() {
-	<-c.recv
-	return func() { c.recv <- struct{}{} }
+// takeRecv takes the receiving half, which giveRecv gives back. It reports false if the
+// session is closed and its streams are being read to their end.
+func (c *Conn) takeRecv() bool {
+	select {
+	case <-c.recv:
+		return true
+	default:
+	}
+	select {
+	case <-c.recv:
+		return true
+	case <-c.done:
+		return false
+	}
 }
+
+func (c *Conn) giveRecv() { c.recv <- struct{}{} }
 
 // failure is why the session is over at this end, or nil.
 func (c *Conn) failure() error {

@@ -18,18 +18,24 @@ type readBuffer [readSize]byte
 
 var readBuffers = freelist.List[readBuffer]{Keep: 8, New: func() *readBuffer { return new(readBuffer) }}
 
-// Receive hands segments to p, as LLP says. It cannot tell without waiting whether one
-// has come.
+// Receive hands a segment to p, or what was held back, as LLP says. It cannot tell without
+// waiting whether one has come.
 func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 	if wait == transport.NoWait {
 		return transport.ErrAgain
 	}
-	defer c.takeRecv()()
+	if !c.takeRecv() {
+		return c.failure()
+	}
+	defer c.giveRecv()
 	if c.recvErr != nil {
 		return c.recvErr
 	}
 	err := c.receive(p)
-	if err == nil || errors.Is(err, transport.ErrStall) {
+	switch {
+	case err == nil, errors.Is(err, transport.ErrStall):
+		return err
+	case errors.Is(err, transport.ErrWoken) && c.failure() == nil:
 		return err
 	}
 	c.giveUp(err)
@@ -45,27 +51,20 @@ func (c *Conn) giveUp(err error) {
 }
 
 func (c *Conn) receive(p transport.Placer) error {
+	if len(c.session.early) > 0 {
+		return c.deliverEarly(p)
+	}
 	buf := readBuffers.Get()
 	defer readBuffers.Put(buf)
-	if err := c.deliverEarly(p); err != nil {
+	m, err := c.read(buf)
+	if err != nil {
 		return err
 	}
-	for !p.Stop() {
-		m, err := c.read(buf)
-		if errors.Is(err, transport.ErrWoken) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := p.Segment(m.seq, m.ulp); err != nil {
-			if errors.Is(err, transport.ErrStall) {
-				c.session.early = []message{{seq: m.seq, ulp: bytes.Clone(m.ulp)}}
-			}
-			return err
-		}
+	err = p.Segment(m.seq, m.ulp)
+	if errors.Is(err, transport.ErrStall) {
+		c.session.early = []message{{seq: m.seq, ulp: bytes.Clone(m.ulp)}}
 	}
-	return nil
+	return err
 }
 
 // deliverEarly hands up what was held back: what came before the Accept, or what the
@@ -114,7 +113,10 @@ func (c *Conn) hear() {
 
 // Discard reads to the peer's Terminate and looks at nothing, as LLP says.
 func (c *Conn) Discard() error {
-	defer c.takeRecv()()
+	if !c.takeRecv() {
+		return c.failure()
+	}
+	defer c.giveRecv()
 	if errors.Is(c.recvErr, io.EOF) {
 		return c.recvErr
 	}
@@ -138,7 +140,8 @@ const drainTime = 10 * time.Second
 
 // drain reads the peer's half of a closed session to its end, and gives the streams back.
 func (c *Conn) drain() {
-	defer c.takeRecv()()
+	<-c.recv
+	defer c.giveRecv()
 	buf := readBuffers.Get()
 	defer readBuffers.Put(buf)
 	end := time.Now().Add(drainTime)

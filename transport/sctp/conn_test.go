@@ -29,18 +29,18 @@ func TestEndOfASessionIsToldToWhoeverReceives(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, f := active(t)
 				received := make(chan error)
-				go func() { received <- c.Receive(&collector{want: 1}, transport.Park) }()
+				go func() { received <- receive(c, &collector{want: 1}) }()
 				synctest.Wait()
 				v.end(c)
 				require.ErrorIs(t, <-received, v.want, "it was parked")
-				require.ErrorIs(t, c.Receive(&collector{want: 1}, transport.Park), v.want)
+				require.ErrorIs(t, receive(c, &collector{want: 1}), v.want)
 				require.True(t, c.Append([]byte("x"), nil, true))
 				require.ErrorIs(t, c.Flush(true), v.want)
 				f.wantSent(t, "17 0001 0004")
 
 				require.NoError(t, c.Close(), "the first end stays")
 				c.Abort(errors.New("another"))
-				require.ErrorIs(t, c.Receive(&collector{want: 1}, transport.Park), v.want)
+				require.ErrorIs(t, receive(c, &collector{want: 1}), v.want)
 				f.wantSent(t)
 				close(f.lost)
 				synctest.Wait()
@@ -119,7 +119,59 @@ func TestDiscardKeepsTheEnd(t *testing.T) {
 		f.says(16, "0001 41")
 		f.says(17, "0002 0004")
 		require.ErrorIs(t, c.Discard(), io.EOF)
-		require.ErrorIs(t, c.Receive(&collector{want: 1}, transport.Park), errDiscarded)
+		require.ErrorIs(t, receive(c, &collector{want: 1}), errDiscarded)
 		require.NoError(t, c.Close())
+	})
+}
+
+// TestReceiveTakesOneMessage: it cannot tell without waiting whether there is another.
+func TestReceiveTakesOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := active(t)
+		f.says(16, "0001 41")
+		f.says(16, "0002 42")
+		p := &collector{}
+		require.Equal(t, transport.ErrAgain, c.Receive(p, transport.NoWait))
+		require.NoError(t, c.Receive(p, transport.Park))
+		require.Equal(t, []string{"A"}, p.got)
+		p.err = transport.ErrStall
+		require.Equal(t, transport.ErrStall, c.Receive(p, transport.Block))
+		p.err = nil
+		require.NoError(t, c.Receive(p, transport.Park), "what was held back")
+		require.Equal(t, []string{"A", "B"}, p.got)
+		f.says(17, "0003 0004")
+		require.NoError(t, c.Close())
+	})
+}
+
+func TestWakeEndsAReceiveThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := active(t)
+		received := make(chan error)
+		go func() { received <- c.Receive(&collector{}, transport.Park) }()
+		synctest.Wait()
+		c.Wake()
+		require.Equal(t, transport.ErrWoken, <-received)
+		c.Wake()
+		require.Equal(t, transport.ErrWoken, c.Receive(&collector{}, transport.Park), "a wake before the wait is not lost")
+		f.says(16, "0001 41")
+		require.NoError(t, c.Receive(&collector{}, transport.Park), "and it is no end")
+		f.says(17, "0002 0004")
+		require.NoError(t, c.Close())
+	})
+}
+
+// TestReceiveDoesNotWaitForTheEndOfAClosedSession: what Close leaves to be read is read
+// meanwhile.
+func TestReceiveDoesNotWaitForTheEndOfAClosedSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := active(t)
+		require.NoError(t, c.Close())
+		synctest.Wait()
+		start := time.Now()
+		require.Equal(t, net.ErrClosed, c.Receive(&collector{}, transport.Park))
+		require.Equal(t, net.ErrClosed, c.Discard())
+		require.Zero(t, time.Since(start))
+		close(f.lost)
 	})
 }

@@ -3,6 +3,7 @@ package sctp
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -190,4 +191,22 @@ func (p *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(p, seq, batch)
 }
 
-func (p *collector) Stop() bool { return len(p.seqs) >= p.want }
+func (p *collector) enough() bool { return len(p.seqs) >= p.want }
+
+// receive receives until the placer has enough, or there is an error.
+func receive(c *Conn, p waiter) error {
+	for {
+		if err := c.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
+			return err
+		}
+		if p.enough() {
+			return nil
+		}
+	}
+}
+
+// A waiter is a Placer that knows when it has what the test waits for.
+type waiter interface {
+	transport.Placer
+	enough() bool
+}

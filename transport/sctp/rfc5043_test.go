@@ -139,7 +139,7 @@ func TestSCTP_14_59_TerminateCarriesNothing(t *testing.T) {
 			require.NoError(t, err)
 			f.wantSent(t, map[bool]string{true: "17 0000 0001", false: "17 0000 0005 0001 0001"}[o.Plain])
 			f.says(17, "0001 0004")
-			require.ErrorIs(t, c.Receive(&collector{want: 1}, transport.Park), io.EOF)
+			require.ErrorIs(t, receive(c, &collector{want: 1}), io.EOF)
 			require.NoError(t, c.Close())
 			f.wantSent(t, "17 0001 0004")
 		}
@@ -325,7 +325,7 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 					f.in <- []sentMessage{{16, octets("0001 41")}, {16, octets("0002 42")}, {17, octets("0003 0004")}}[i]
 				}
 				p := &collector{want: 9}
-				require.ErrorIs(t, c.Receive(p, transport.Park), io.EOF, "%v", order)
+				require.ErrorIs(t, receive(c, p), io.EOF, "%v", order)
 				require.ElementsMatch(t, []uint64{0, 1}, p.seqs)
 				require.NoError(t, c.Close())
 			})
@@ -347,7 +347,7 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 					for _, m := range says {
 						f.in <- m
 					}
-					err := c.Receive(&collector{want: 9}, transport.Park)
+					err := receive(c, &collector{want: 9})
 					require.ErrorAs(t, err, new(*ViolationError))
 					c.Abort(err)
 					f.wantSent(t, "17 0001 0004")
@@ -364,7 +364,7 @@ func TestSCTP_23_24_59_BothSidesTerminate(t *testing.T) {
 		f.says(17, "0002 0004")
 		f.says(16, "0001 6c617374")
 		p := &collector{want: 9}
-		require.ErrorIs(t, c.Receive(p, transport.Park), io.EOF, "when all before it has come")
+		require.ErrorIs(t, receive(c, p), io.EOF, "when all before it has come")
 		require.Equal(t, []string{"last"}, p.got)
 		require.NoError(t, c.CloseSend())
 		f.wantSent(t, "17 0001 0004")
@@ -386,7 +386,7 @@ func TestSCTP_29_TerminateDoesNotOvertakeTheAccept(t *testing.T) {
 			f.set(false, true)
 			if heard {
 				f.says(16, "0001 41")
-				require.NoError(t, c.Receive(&collector{want: 1}, transport.Park))
+				require.NoError(t, receive(c, &collector{want: 1}))
 			}
 			require.NoError(t, c.CloseSend())
 			synctest.Wait()
@@ -436,7 +436,7 @@ func TestSCTP_30_44_SegmentsOvertakeTheAccept(t *testing.T) {
 		c, _, err := Connect(context.Background(), f, Options{Plain: true}, 1, 1, nil)
 		require.NoError(t, err)
 		p := &collector{want: 2}
-		require.NoError(t, c.Receive(p, transport.Park))
+		require.NoError(t, receive(c, p))
 		require.Equal(t, []uint64{1, 0}, p.seqs)
 		require.Equal(t, []string{"B", "A"}, p.got)
 		f.says(17, "0003 0004")
@@ -508,7 +508,7 @@ func TestSCTP_45_NumbersGoAround(t *testing.T) {
 			}
 		}
 		p := &collector{want: n}
-		require.NoError(t, c.Receive(p, transport.Park))
+		require.NoError(t, receive(c, p))
 		for i := 0; i < n; i += 2 {
 			require.EqualValues(t, i+1, p.seqs[i])
 			require.EqualValues(t, i, p.seqs[i+1])
@@ -572,9 +572,9 @@ func TestStalledSegmentComesAgain(t *testing.T) {
 		c, f := active(t)
 		f.says(16, "0001 41")
 		p := &collector{want: 1, err: transport.ErrStall}
-		require.ErrorIs(t, c.Receive(p, transport.Park), transport.ErrStall)
+		require.ErrorIs(t, receive(c, p), transport.ErrStall)
 		p.err = nil
-		require.NoError(t, c.Receive(p, transport.Park))
+		require.NoError(t, receive(c, p))
 		require.Equal(t, []string{"A"}, p.got)
 		f.says(17, "0002 0004")
 		require.ErrorIs(t, c.Discard(), io.EOF)

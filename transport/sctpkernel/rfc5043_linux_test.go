@@ -124,7 +124,7 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 	for range 30 {
 		client, server := p.session()
 		require.NoError(t, client.Close())
-		require.ErrorIs(t, server.Receive(&segments{want: 1}, transport.Park), io.EOF)
+		require.ErrorIs(t, receive(server, &segments{want: 1}), io.EOF)
 		require.NoError(t, server.Close())
 		require.Eventually(t, func() bool {
 			ours.mu.Lock()
@@ -195,7 +195,7 @@ func TestSCTP_50_51_AssociationIsAborted(t *testing.T) {
 	for _, a := range p.l.associations() {
 		a.fail(errors.New("enough"))
 	}
-	err := p.client.Receive(&segments{want: 1}, transport.Park)
+	err := receive(p.client, &segments{want: 1})
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 	var fault *transport.Fault
 	require.False(t, errors.As(err, &fault))
@@ -264,7 +264,7 @@ func TestBlockedSessionsCostNoThreads(t *testing.T) {
 		return len(tasks)
 	}
 	var waiting sync.WaitGroup
-	ended := func(c *sctp.Conn) { require.Error(t, c.Receive(&segments{want: 1}, transport.Park)) }
+	ended := func(c *sctp.Conn) { require.Error(t, receive(c, &segments{want: 1})) }
 	var clients []*Client
 	before := threads()
 	for range 50 {
@@ -306,14 +306,14 @@ func TestSessionThatTakesNothing(t *testing.T) {
 	held.mu.Unlock()
 	require.LessOrEqual(t, octets, holdLimit+2*classes[2])
 	n := &count{want: sent / len(segment)}
-	require.NoError(t, p.server.Receive(n, transport.Park))
+	require.NoError(t, receive(p.server, n))
 }
 
 // TestShutdownOfThePeer ends its sessions.
 func TestShutdownOfThePeer(t *testing.T) {
 	p := newPair(t)
 	p.c.Close()
-	require.ErrorIs(t, p.server.Receive(&segments{want: 1}, transport.Park), syscall.ECONNRESET)
+	require.ErrorIs(t, receive(p.server, &segments{want: 1}), syscall.ECONNRESET)
 	_, err := p.c.Open(t.Context(), p.l.Addr().String())
 	require.ErrorIs(t, err, net.ErrClosed)
 }

@@ -80,7 +80,7 @@ func sessionMover(b *testing.B) mover {
 	segment := make([]byte, benchmarkSize)
 	return func(messages int) {
 		received := make(chan error, 1)
-		go func() { received <- server.Receive(&counter{left: messages}, transport.Park) }()
+		go func() { received <- receive(server, &counter{left: messages}) }()
 		for range messages {
 			for !client.Append(segment, nil, true) {
 				require.NoError(b, client.Flush(true))
@@ -105,7 +105,7 @@ func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(c, seq, batch)
 }
 
-func (c *counter) Stop() bool { return c.left <= 0 }
+func (c *counter) enough() bool { return c.left <= 0 }
 
 func pionMover(b *testing.B) mover {
 	x, y := udpPair(b)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -137,11 +136,11 @@ func TestWhatIsNotReadIsBounded(t *testing.T) {
 		sacks := x.chunks(chunkSack)
 		require.Equal(t, first+maxUnread-1, sacks[len(sacks)-1].tsn(), "what was refused is not acknowledged")
 
-		require.NoError(t, c.Receive(&one{want: maxUnread}, transport.Park))
+		require.NoError(t, receive(c, &one{want: maxUnread}))
 		require.Zero(t, x.a.room.messages.Load())
 		require.Zero(t, x.a.room.octets.Load())
 		x.says(victimTag, data(flagsMessage, first+maxUnread, 3, 16, binary.BigEndian.AppendUint16(nil, maxUnread+1)))
-		require.NoError(t, c.Receive(&one{want: 1}, transport.Park))
+		require.NoError(t, receive(c, &one{want: 1}))
 	})
 }
 
@@ -159,7 +158,7 @@ func TestRoomIsToldOf(t *testing.T) {
 		sacks := x.chunks(chunkSack)
 		require.Zero(t, sacks[len(sacks)-1].window())
 
-		require.NoError(t, c.Receive(&one{want: sent}, transport.Park))
+		require.NoError(t, receive(c, &one{want: sent}))
 		sacks = x.chunks(chunkSack)
 		require.Len(t, sacks, 1, "once")
 		require.GreaterOrEqual(t, sacks[0].window(), uint32(receiveBuffer/2))
@@ -304,7 +303,7 @@ func TestSCTP_51_DeafPeer(t *testing.T) {
 			}
 			require.ErrorIs(t, x.failure(), syscall.ETIMEDOUT)
 			require.ErrorContains(t, x.failure(), "acknowledges nothing")
-			require.ErrorIs(t, c.Receive(&one{want: 1}, transport.Park), syscall.ETIMEDOUT)
+			require.ErrorIs(t, receive(c, &one{want: 1}), syscall.ETIMEDOUT)
 		})
 	}
 }

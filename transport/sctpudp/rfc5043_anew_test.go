@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -28,7 +27,7 @@ func (x *victim) wants(c *sctp.Conn, stream uint16) {
 	x.Helper()
 	x.says(victimTag, data(flagsMessage, x.tsn(), stream, sctp.PPIDSegment, octets("0001 41")))
 	p := &one{want: 1}
-	require.NoError(x, c.Receive(p, transport.Park))
+	require.NoError(x, receive(c, p))
 	require.Equal(x, []string{"A"}, p.got)
 }
 
@@ -38,7 +37,7 @@ func TestSCTP_9_19_PeerBeginsAnew(t *testing.T) {
 	guarded(t, func(x *victim) {
 		first := x.session(3)
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
-		require.ErrorIs(t, first.Receive(&one{want: 1}, transport.Park), io.EOF)
+		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
 		require.NoError(t, first.Close())
 		synctest.Wait()
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0000 0001")))
@@ -59,13 +58,13 @@ func TestSCTP_9_19_PeerIsQuickToBeginAnew(t *testing.T) {
 		x.says(victimTag, append(
 			data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")),
 			data(flagsMessage, x.tsn()+1, 3, sctp.PPIDControl, octets("0000 0001"))...))
-		require.ErrorIs(t, first.Receive(&one{want: 1}, transport.Park), io.EOF, "the Initiate is none of its messages")
+		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF, "the Initiate is none of its messages")
 		require.NoError(t, first.Close())
 		synctest.Wait()
 		second := x.accept()
 		x.wants(second, 3)
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0002 0004")))
-		require.ErrorIs(t, second.Receive(&one{want: 1}, transport.Park), io.EOF)
+		require.ErrorIs(t, receive(second, &one{want: 1}), io.EOF)
 		require.NoError(t, second.Close())
 		synctest.Wait()
 		x.sack(1 << 20)

@@ -88,7 +88,7 @@ func TestSCTP_31_StreamsAreNotUsedAgainBeforeAllIsAcknowledged(t *testing.T) {
 	first := p.stream(0)
 
 	require.NoError(t, p.server.CloseSend())
-	require.ErrorContains(t, p.client.Receive(&one{want: 1}, transport.Park), "EOF")
+	require.ErrorContains(t, receive(p.client, &one{want: 1}), "EOF")
 	p.eventually("all else is acknowledged", func(*association) bool { return first.messages == 0 })
 	mute.Store(true)
 	require.NoError(t, p.client.Close())

@@ -102,9 +102,9 @@ func TestSCTP_5_22_DataOnAStreamThatIsNotThere(t *testing.T) {
 	require.NoError(t, s.attach())
 	_, err := s.pion.Write([]byte("anything"))
 	require.NoError(t, err)
-	err = p.server.Receive(&one{want: 1}, transport.Park)
+	err = receive(p.server, &one{want: 1})
 	require.ErrorIs(t, err, errStream)
-	require.ErrorIs(t, p.client.Receive(&one{want: 1}, transport.Park), syscall.ECONNRESET)
+	require.ErrorIs(t, receive(p.client, &one{want: 1}), syscall.ECONNRESET)
 }
 
 // TestSCTP_6_43_MessagesOnTheWire: unordered, unfragmented, and with their PPID.
@@ -165,7 +165,7 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 	for range 3 * maxStreams / 100 {
 		client, server := p.session(t.Context())
 		require.NoError(t, client.Close())
-		require.ErrorContains(t, server.Receive(&one{want: 1}, transport.Park), "EOF")
+		require.ErrorContains(t, receive(server, &one{want: 1}), "EOF")
 		require.NoError(t, server.Close())
 		require.Eventually(t, func() bool {
 			for _, a := range p.c.pool.Associations() {

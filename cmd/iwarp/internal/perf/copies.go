@@ -158,7 +158,10 @@ func takeWrites(s *inWitness, table *stag.Table) error {
 		Receives: noReceives{}, Events: noEvents{},
 	})
 	s.established()
-	if err := conn.Receive(s, transport.Park); !errors.Is(err, io.EOF) { // it never stops before the end
+	for err == nil {
+		err = conn.Receive(s, transport.Park)
+	}
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil

@@ -104,8 +104,6 @@ func (s *inWitness) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(s, seq, batch)
 }
 
-func (s *inWitness) Stop() bool { return false }
-
 // unmoved counts the octets that are where the system put them.
 func (s *inWitness) unmoved(off int, ulpdu []byte) int {
 	here, n := addressOf(ulpdu).from, 0
