@@ -341,13 +341,6 @@ func (x *receiver) Placed(seq uint64, p *transport.PredictedSegment) error {
 	return x.qp.stream.Placed(seq, p)
 }
 
-// Stop makes Receive return when the connection is no longer to be read, or not by
-// this goroutine. Before the reader parks, what has come is seen to.
-func (x *receiver) Stop() bool {
-	x.tend()
-	return x.lingers.Load() || x.qp.dead() || x.current() == readerRecalled || x.sends() || x.satisfied()
-}
-
 // tend does what the segments that have come make necessary. It never blocks: while
 // the network takes no more of what is to be sent it only leaves word.
 func (x *receiver) tend() {

@@ -168,5 +168,3 @@ func (g *gateway) Segment(seq uint64, ulpdu []byte) error {
 func (g *gateway) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return transport.EachSegment(g, seq, batch)
 }
-
-func (g *gateway) Stop() bool { return false }
