@@ -9,8 +9,6 @@ import (
 	"reflect"
 
 	"github.com/goiwarp/iwarp/mpa"
-	"github.com/goiwarp/iwarp/rdmap"
-	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
@@ -218,76 +216,6 @@ func endedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// establish takes the QP to RTS, at the end of the exchange of ctx. Where the negotiation
-// has failed, or this side cannot go on, the Terminate that says so is sent in place of the
-// RTR, and the QP ends (RFC 6581 section 9). A responder that may not send yet only ends
-// the connection.
-func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) error {
-	r := qp.rnic
-	fault := terms.Fault
-	if fault == nil {
-		fault = localFailure(ctx)
-	}
-	if fault != nil {
-		rtr = rdmap.RTRNone
-	}
-	qp.llp, qp.terms = llp, terms
-	qp.agree()
-	qp.stream = rdmap.New(rdmap.Config{
-		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
-		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see knock
-		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
-		Extensions: qp.extensions(),
-	})
-	qp.holds.Store(2)
-	r.mu.Lock()
-	qp.startEarly()
-	r.qps[qp] = struct{}{}
-	if err := r.refusal(); err != nil && fault == nil { // RNIC.Close, or Shutdown, does not know the QP
-		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: err}
-	}
-	r.mu.Unlock()
-	if fault != nil {
-		qp.fail(fault)
-	}
-	r.logPath(llp)
-	qp.rx.start()
-	qp.kick()
-	if fault != nil {
-		<-qp.done
-		return qp.Err()
-	}
-	return nil
-}
-
-// reorderWindow is how many segments may come ahead of one that is missing, as many as
-// a peer may have under way on a session of SCTP (RFC 5043 section 10). What they make
-// this side remember grows with how far ahead they are, to some 2 MiB.
-const reorderWindow = 1<<15 - 1
-
-// windowOf is 0 for an LLP that keeps the order.
-func windowOf(llp transport.LLP) int {
-	if llp.Caps().OutOfOrder {
-		return reorderWindow
-	}
-	return 0
-}
-
-// abandon ends a QP that was never established.
-func (qp *QP) abandon(err error) {
-	select {
-	case <-qp.done:
-		return // established, and ended with the error of the negotiation
-	default:
-	}
-	qp.record(StateError, EventConnectionLost, err)
-	qp.flushEarly()
-	qp.rq.end(StatusFlushed)
-	qp.rq.drop()
-	qp.detach()
-	close(qp.done)
-}
-
 // secure wraps c, of an initiator, in TLS if there is a configuration for it.
 func (r *RNIC) secure(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, error) {
 	if err := r.bindPeerTimeout(c); err != nil {
@@ -318,16 +246,4 @@ func (m MPAOptions) options() mpa.Options {
 		MaxULPDU: m.MaxULPDU, RTR: m.RTR, ClientServer: m.ClientServer, FixedDepths: m.FixedDepths,
 		StrictRTR: m.StrictRTR, StrictDepths: m.StrictDepths,
 	}
-}
-
-func rtrOf(r transport.RTR) rdmap.RTR {
-	switch r {
-	case transport.RTRSend:
-		return rdmap.RTRSend
-	case transport.RTRWrite:
-		return rdmap.RTRWrite
-	case transport.RTRRead:
-		return rdmap.RTRRead
-	}
-	return rdmap.RTRNone
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,25 +132,6 @@ func (r *RNIC) stream(c net.Conn) transport.Stream {
 		return transport.NewPlainStream(c, r.poller)
 	}
 	return transport.NewStream(c, r.poller)
-}
-
-// logPath tells, once for each path, that connections of this RNIC could be driven faster if
-// they were not wrapped, or if the process had descriptors left.
-func (r *RNIC) logPath(llp transport.LLP) {
-	if !transport.HasRawTCP || r.cfg.PlainIO {
-		return
-	}
-	path := llp.Path()
-	if !strings.HasPrefix(path, transport.PathNetConn) {
-		return
-	}
-	r.mu.Lock()
-	_, logged := r.slowPaths[path]
-	r.slowPaths[path] = struct{}{}
-	r.mu.Unlock()
-	if !logged {
-		r.log.Info("connections are driven through package net, not by system calls on a *net.TCPConn", "path", path)
-	}
 }
 
 // Limits returns the limits in force, defaults filled in.
@@ -328,16 +308,6 @@ type exchange struct{ end context.CancelCauseFunc }
 func (e *exchange) Close() error {
 	e.end(errRNICClosed)
 	return nil
-}
-
-// localFailure is what a side says that cannot go on although the negotiation has
-// succeeded, because ctx, that of the exchange, has ended (RFC 6581 section 9.3). It is nil
-// while ctx has not.
-func localFailure(ctx context.Context) *transport.Fault {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return &transport.Fault{Code: transport.MPALocalCatastrophic, Err: context.Cause(ctx)}
 }
 
 var errRNICClosed = fmt.Errorf("iwarp: RNIC closed: %w", net.ErrClosed)

@@ -1,0 +1,122 @@
+package iwarp
+
+import (
+	"context"
+	"strings"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// establish takes the QP to RTS, at the end of the exchange of ctx. Where the negotiation
+// has failed, or this side cannot go on, the Terminate that says so is sent in place of the
+// RTR, and the QP ends (RFC 6581 section 9). A responder that may not send yet only ends
+// the connection.
+func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) error {
+	r := qp.rnic
+	fault := terms.Fault
+	if fault == nil {
+		fault = localFailure(ctx)
+	}
+	if fault != nil {
+		rtr = rdmap.RTRNone
+	}
+	qp.llp, qp.terms = llp, terms
+	qp.agree()
+	qp.stream = rdmap.New(rdmap.Config{
+		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
+		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see knock
+		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
+		Extensions: qp.extensions(),
+	})
+	qp.holds.Store(2)
+	r.mu.Lock()
+	qp.startEarly()
+	r.qps[qp] = struct{}{}
+	if err := r.refusal(); err != nil && fault == nil { // RNIC.Close, or Shutdown, does not know the QP
+		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: err}
+	}
+	r.mu.Unlock()
+	if fault != nil {
+		qp.fail(fault)
+	}
+	r.logPath(llp)
+	qp.rx.start()
+	qp.kick()
+	if fault != nil {
+		<-qp.done
+		return qp.Err()
+	}
+	return nil
+}
+
+// localFailure is what a side says that cannot go on although the negotiation has
+// succeeded, because ctx, that of the exchange, has ended (RFC 6581 section 9.3). It is nil
+// while ctx has not.
+func localFailure(ctx context.Context) *transport.Fault {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return &transport.Fault{Code: transport.MPALocalCatastrophic, Err: context.Cause(ctx)}
+}
+
+func rtrOf(r transport.RTR) rdmap.RTR {
+	switch r {
+	case transport.RTRSend:
+		return rdmap.RTRSend
+	case transport.RTRWrite:
+		return rdmap.RTRWrite
+	case transport.RTRRead:
+		return rdmap.RTRRead
+	}
+	return rdmap.RTRNone
+}
+
+// reorderWindow is how many segments may come ahead of one that is missing, as many as
+// a peer may have under way on a session of SCTP (RFC 5043 section 10). What they make
+// this side remember grows with how far ahead they are, to some 2 MiB.
+const reorderWindow = 1<<15 - 1
+
+// windowOf is 0 for an LLP that keeps the order.
+func windowOf(llp transport.LLP) int {
+	if llp.Caps().OutOfOrder {
+		return reorderWindow
+	}
+	return 0
+}
+
+// abandon ends a QP that was never established.
+func (qp *QP) abandon(err error) {
+	select {
+	case <-qp.done:
+		return // established, and ended with the error of the negotiation
+	default:
+	}
+	qp.record(StateError, EventConnectionLost, err)
+	qp.flushEarly()
+	qp.rq.end(StatusFlushed)
+	qp.rq.drop()
+	qp.detach()
+	close(qp.done)
+}
+
+// logPath tells, once for each path, that connections of this RNIC could be driven faster if
+// they were not wrapped, or if the process had descriptors left.
+func (r *RNIC) logPath(llp transport.LLP) {
+	if !transport.HasRawTCP || r.cfg.PlainIO {
+		return
+	}
+	path := llp.Path()
+	if !strings.HasPrefix(path, transport.PathNetConn) {
+		return
+	}
+	r.mu.Lock()
+	_, logged := r.slowPaths[path]
+	r.slowPaths[path] = struct{}{}
+	r.mu.Unlock()
+	if !logged {
+		r.log.Info("connections are driven through package net, not by system calls on a *net.TCPConn", "path", path)
+	}
+}
