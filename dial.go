@@ -2,15 +2,15 @@ package iwarp
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"reflect"
+	"strings"
 
+	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
-	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // Dial connects to a listener and returns an established QP. Networks are "tcp",
@@ -39,53 +39,23 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 	if err != nil {
 		return nil, err
 	}
-	if err = qp.checkRequest(network); err == nil {
-		err = qp.dial(ctx, network, addr, qp.cfg.MPA.options())
-	}
-	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && qp.mayFallBack(ctx) {
-		o := qp.cfg.MPA.options()
-		o.Revision = mpa.Revision1
-		err = qp.dial(ctx, network, addr, o)
+	l := qp.initiator()
+	if err = qp.checkRequest(l, network); err == nil {
+		err = rejection(r.setups.Dial(ctx, network, addr, l))
 	}
 	if err != nil {
 		qp.abandon(err)
-		return nil, dialError(network, addr, r.failure(transport.Exhausted(err), qp.initiating(nil)))
+		return nil, dialError(network, addr, err)
 	}
 	return qp, nil
 }
 
-// checkRequest finds out what is wrong with the Request before anything is connected.
-func (qp *QP) checkRequest(network string) error {
-	n := len(qp.offer(true))
-	err := qp.cfg.MPA.options().CheckRequest(n)
-	if network == networkSCTP || network == networkSCTPUDP {
-		err = qp.sessionOptions().CheckRequest(n)
+// dialError says which Dial has failed; errors of package net say it themselves.
+func dialError(network, addr string, err error) error {
+	if s := plain(err); strings.HasPrefix(s, "dial "+network) {
+		return fmt.Errorf("iwarp: %w", clause{err})
 	}
-	if own := len(qp.cfg.PrivateData); err != nil && own < n {
-		err = fmt.Errorf("%w; %d of them are the offer of CommitOptions.Negotiate", err, n-own)
-	}
-	return err
-}
-
-func (qp *QP) mayFallBack(ctx context.Context) bool {
-	return !qp.cfg.MPA.NoFallback && ctx.Err() == nil
-}
-
-// dial makes one attempt.
-func (qp *QP) dial(ctx context.Context, network, addr string, o mpa.Options) error {
-	if network == networkSCTP || network == networkSCTPUDP {
-		return qp.dialSession(ctx, network, addr, o.Revision == mpa.Revision1)
-	}
-	c, err := transport.Dial(ctx, network, addr, transport.Options{})
-	if err != nil {
-		return err
-	}
-	err = qp.connect(ctx, c, o)
-	var rej *RejectError
-	if errors.As(err, &rej) {
-		_ = c.Close()
-	}
-	return err
+	return fmt.Errorf("iwarp: dial %s %s: %w", network, addr, clause{err})
 }
 
 // Client makes the initiator of an existing connection, which from now on belongs
@@ -106,18 +76,14 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 		_ = c.Close()
 		return nil, err
 	}
-	if err = qp.checkRequest(""); err == nil {
-		err = qp.connect(ctx, c, qp.cfg.MPA.options())
+	l := qp.initiator()
+	if err = qp.checkRequest(l, ""); err == nil {
+		err = rejection(r.setups.Client(ctx, c, l))
 	} else {
 		_ = c.Close()
 	}
 	if err != nil {
 		qp.abandon(err)
-		noReply := errors.Is(err, mpa.ErrNoReply)
-		err = r.failure(err, qp.initiating(c))
-		if noReply {
-			err = &reworded{err.Error() + ", or know only MPA revision 1 (MPAOptions.Revision)", errors.Join(ErrUnsupported, err)}
-		}
 		return nil, fmt.Errorf("iwarp: client: %w", clause{err})
 	}
 	return qp, nil
@@ -132,111 +98,51 @@ func isNil(c net.Conn) bool {
 
 func errNoConn(what string) error { return fmt.Errorf("iwarp: %s: the net.Conn is nil", what) }
 
-// connect sets up the connection c from this side, and closes it unless it
-// succeeds or is rejected.
-func (qp *QP) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
-	r := qp.rnic
-	if err := r.watch(c); err != nil {
-		_ = c.Close()
-		return err
-	}
-	defer r.unwatch(c)
-	stream, err := qp.prepare(ctx, c)
-	if err != nil {
-		_ = c.Close()
-		return err
-	}
-	ctx, done, err := r.exchange(ctx)
-	if err != nil {
-		_ = stream.Close()
-		return err
-	}
-	defer done()
-	r.unwatch(c)
-	conn, terms, err := mpa.Connect(ctx, stream, o, qp.cfg.IRD, qp.cfg.ORD, qp.offer(true))
-	if err != nil {
-		err = setupError(endedBy(ctx, err))
-		var rej *RejectError
-		if !errors.As(err, &rej) {
-			_ = stream.Close()
+// initiator is the QP's side of a connection that it asks for.
+func (qp *QP) initiator() *setup.Local {
+	l := qp.local(qp.offer(true))
+	l.TLS, l.NoFallback = qp.cfg.TLS, qp.cfg.MPA.NoFallback
+	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
+		if err := qp.establish(ctx, llp, terms, rtrOf(terms.RTR)); err != nil {
+			return err
 		}
-		transport.FlushTap(stream)
-		return err
-	}
-	if err := qp.establish(ctx, conn, terms, rtrOf(terms.RTR)); err != nil {
-		return err
-	}
-	if terms.RTR != 0 {
-		qp.knockAgain()
-	}
-	return nil
-}
-
-// prepare makes c ready for MPA and runs Setup.
-func (qp *QP) prepare(ctx context.Context, c net.Conn) (transport.Stream, error) {
-	c, err := qp.rnic.secure(ctx, c, qp.cfg.TLS)
-	if err != nil {
-		return nil, err
-	}
-	if err := qp.setup(ctx); err != nil {
-		return nil, err
-	}
-	return qp.traced(qp.rnic.stream(c), transport.TapOptions{}), nil
-}
-
-// traced records what passes s if there is a Trace. A second attempt of Dial adds to
-// the capture of the first.
-func (qp *QP) traced(s transport.Stream, o transport.TapOptions) transport.Stream {
-	if qp.cfg.Trace == nil {
-		return s
-	}
-	o.Continues = qp.tapped
-	qp.tapped = true
-	return transport.Tap(s, qp.cfg.Trace, o)
-}
-
-// setup runs the user's Setup, once even if Dial has to try twice.
-func (qp *QP) setup(ctx context.Context) error {
-	f := qp.cfg.Setup
-	if f == nil {
+		if terms.RTR != 0 {
+			qp.knockAgain()
+		}
 		return nil
 	}
-	qp.cfg.Setup = nil
-	if err := f(ctx, qp); err != nil {
-		return fmt.Errorf("setup: %w", err)
-	}
-	return nil
+	return l
 }
 
-// endedBy is err, or that the RNIC was closed if that ended the exchange of ctx.
-func endedBy(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); err != nil && !errors.Is(err, errRNICClosed) && errors.Is(cause, errRNICClosed) {
-		return cause
+// responder is the QP's side of a connection that it was asked for.
+func (qp *QP) responder(asked []byte) *setup.Local {
+	l := qp.local(qp.offer(offersCommit(asked)))
+	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
+		return qp.establish(ctx, llp, terms, rdmap.RTRNone)
+	}
+	return l
+}
+
+// local is what the sides of an initiator and of a responder have in common.
+func (qp *QP) local(private []byte) *setup.Local {
+	return &setup.Local{
+		MPA: qp.cfg.MPA.options(), IRD: qp.cfg.IRD, ORD: qp.cfg.ORD, PrivateData: private, Trace: qp.cfg.Trace,
+		Prepare: func(ctx context.Context) error {
+			if qp.cfg.Setup == nil {
+				return nil
+			}
+			return qp.cfg.Setup(ctx, qp)
+		},
+	}
+}
+
+// checkRequest finds out what is wrong with the Request before anything is connected.
+func (qp *QP) checkRequest(l *setup.Local, network string) error {
+	err := l.CheckRequest(network)
+	if own, n := len(qp.cfg.PrivateData), len(l.PrivateData); err != nil && own < n {
+		err = fmt.Errorf("%w; %d of them are the offer of CommitOptions.Negotiate", err, n-own)
 	}
 	return err
-}
-
-// secure wraps c, of an initiator, in TLS if there is a configuration for it.
-func (r *RNIC) secure(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, error) {
-	if err := r.bindPeerTimeout(c); err != nil {
-		return nil, err
-	}
-	if cfg == nil {
-		return c, nil
-	}
-	c, err := transport.TLSClient(ctx, c, cfg)
-	if err != nil {
-		return nil, tlsError(err)
-	}
-	return c, nil
-}
-
-// bindPeerTimeout has Config.PeerTimeout hold for c.
-func (r *RNIC) bindPeerTimeout(c net.Conn) error {
-	if d := r.cfg.PeerTimeout; d > 0 {
-		return transport.SetPeerTimeout(c, d)
-	}
-	return nil
 }
 
 func (m MPAOptions) options() mpa.Options {

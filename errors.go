@@ -6,9 +6,8 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/transport"
-	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // What went wrong, for errors.Is. Most errors carry more: see [TerminateError],
@@ -164,15 +163,11 @@ func faultError(err error) *TerminateError {
 	return newTerminateError(f.Code, false, err)
 }
 
-// setupError translates what packages mpa and sctp say of a failed set-up.
-func setupError(err error) error {
-	var rej *mpa.RejectError
+// rejection translates the refusal of the peer's application.
+func rejection(err error) error {
+	var rej *setup.RejectError
 	if errors.As(err, &rej) {
 		return &RejectError{PrivateData: rej.PrivateData, IRD: rej.IRD, ORD: rej.ORD}
-	}
-	var refused *sctp.RejectError
-	if errors.As(err, &refused) {
-		return &RejectError{PrivateData: refused.PrivateData, IRD: refused.IRD, ORD: refused.ORD}
 	}
 	return err
 }

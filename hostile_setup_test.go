@@ -172,7 +172,7 @@ func TestSEC_2_42_DribblersDoNotShutOthersOut(t *testing.T) {
 			_, err := v.rnic.Dial(ctx, "pipe", l.Addr().String(), &QPConfig{PD: v.pd})
 			require.ErrorIs(t, err, ErrRejected)
 			require.Less(t, time.Since(start), time.Second, "an honest peer gets its answer")
-			require.LessOrEqual(t, v.rnic.halfOpen(), limit, "no more are half open than may be")
+			require.LessOrEqual(t, v.rnic.setups.Pending(), limit, "no more are half open than may be")
 			time.Sleep(50 * time.Millisecond)
 		}
 		<-answered

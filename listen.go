@@ -5,10 +5,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
-	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/internal/setup"
 )
 
 // ListenConfig says how a listener treats connections; nil means defaults.
@@ -36,6 +35,7 @@ const (
 	defaultProgressTimeout = 2 * time.Second
 )
 
+// withDefaults checks a configuration against the limits and fills it in.
 func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
 	var c ListenConfig
 	if lc != nil {
@@ -62,21 +62,9 @@ func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
 
 // A Listener takes connections of initiators.
 type Listener struct {
-	rnic   *RNIC
-	cfg    ListenConfig
-	source source
-
-	ctx     context.Context // ends with the listener
-	cancel  context.CancelCauseFunc
-	opening halfOpen
-	arrived chan *ConnRequest // Requests that wait for Accept
-	once    sync.Once
-
-	mu     sync.Mutex
-	outage error // why no connection can be taken now; nil: they can
+	rnic     *RNIC
+	listener *setup.Listener
 }
-
-var errListenerClosed = fmt.Errorf("iwarp: listener closed: %w", net.ErrClosed)
 
 // Listen takes connections at addr; for the networks see [RNIC.Dial]. ctx bounds
 // only the call itself.
@@ -85,173 +73,32 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	if err != nil {
 		return nil, err
 	}
-	src, err := r.source(ctx, network, addr, cfg)
+	l, err := r.setups.Listen(ctx, network, addr, setup.ListenConfig(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: %w", listenError(transport.Exhausted(err)))
+		return nil, fmt.Errorf("iwarp: %w", clause{err})
 	}
-	l := &Listener{
-		rnic: r, cfg: cfg, source: src,
-		arrived: make(chan *ConnRequest, cfg.MaxHalfOpen),
-	}
-	l.opening.init(cfg.MaxHalfOpen)
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.refusal(); err != nil {
-		_ = src.Close()
-		return nil, err
-	}
-	r.listeners[l] = struct{}{}
-	r.tasks.start(l.run)
-	return l, nil
+	return &Listener{rnic: r, listener: l}, nil
 }
 
 // Addr returns the address that the listener is bound to.
-func (l *Listener) Addr() net.Addr { return l.source.Addr() }
+func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
 
 // Accept returns the next connection request, which the caller must accept or
 // reject. While the listener can take no connection, because the process has no file
 // descriptor left for example, Accept waits until it can again; the Logger is told when
 // that begins, and if ctx ends meanwhile the error says so.
 func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
-	select {
-	case cr := <-l.arrived:
-		return cr, nil
-	default:
+	q, err := l.listener.Accept(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("iwarp: %w", clause{err})
 	}
-	select {
-	case cr := <-l.arrived:
-		return cr, nil
-	case <-l.ctx.Done():
-		return nil, context.Cause(l.ctx)
-	case <-ctx.Done():
-		if err := l.trouble(); err != nil {
-			return nil, fmt.Errorf("iwarp: accept: %w, and no connection can be taken: %w", ctx.Err(), err)
-		}
-		return nil, fmt.Errorf("iwarp: accept: %w", ctx.Err())
-	}
-}
-
-func (l *Listener) trouble() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.outage
-}
-
-// troubled notes whether connections can be taken, and logs it where that changes.
-func (l *Listener) troubled(err error) {
-	l.mu.Lock()
-	was := l.outage
-	l.outage = err
-	l.mu.Unlock()
-	switch {
-	case err != nil && was == nil:
-		l.rnic.log.Error("no connection can be taken", "addr", l.Addr(), "err", err)
-	case err == nil && was != nil:
-		l.rnic.log.Info("connections can be taken again", "addr", l.Addr())
-	}
+	return &ConnRequest{rnic: l.rnic, request: q}, nil
 }
 
 // Close ends the listener and every connection that is still in set-up and was not
 // returned by Accept. Established QPs, and requests that Accept has returned, live
 // on.
-func (l *Listener) Close() error {
-	var err error
-	l.once.Do(func() {
-		l.cancel(errListenerClosed)
-		err = l.source.Close()
-		l.rnic.mu.Lock()
-		delete(l.rnic.listeners, l)
-		l.rnic.mu.Unlock()
-	})
-	return err
-}
-
-// run accepts connections until the listener is closed, then drops what waits.
-func (l *Listener) run() {
-	var setups sync.WaitGroup
-	for {
-		setup, err := l.next()
-		if err != nil {
-			if l.ctx.Err() != nil {
-				break
-			}
-			l.troubled(transport.Exhausted(err))
-			l.pause()
-			continue
-		}
-		l.troubled(nil)
-		ctx, cancel := context.WithCancelCause(l.ctx)
-		complete := func() {}
-		if !l.source.complete() {
-			complete = l.opening.asking.Add(func() { cancel(errEvicted) })
-		}
-		setups.Add(1)
-		l.rnic.tasks.start(func() {
-			defer setups.Done()
-			defer cancel(nil)
-			cr, err := setup(ctx, l.opening.leave)
-			complete()
-			l.queue(ctx, cr, err)
-		})
-	}
-	setups.Wait()
-	for {
-		select {
-		case cr := <-l.arrived:
-			cr.close()
-		default:
-			return
-		}
-	}
-}
-
-// next returns the next connection, with a place among those that are being set up. When
-// the listener is closed the place need not be there: the set-up ends before it has begun.
-func (l *Listener) next() (setup, error) {
-	early := l.source.complete()
-	if early && !l.opening.enter(l.ctx) {
-		return nil, errListenerClosed
-	}
-	s, err := l.source.accept()
-	switch {
-	case err != nil && early:
-		l.opening.leave()
-	case err == nil && !early:
-		l.opening.enter(l.ctx)
-	}
-	return s, err
-}
-
-// pause keeps a lasting error of accept, such as too many open files, from turning
-// into a busy loop.
-func (l *Listener) pause() {
-	const backoff = 50 * time.Millisecond
-	select {
-	case <-time.After(backoff):
-	case <-l.ctx.Done():
-	}
-}
-
-// queue takes what has come of a set-up, which is a request for Accept, or why there is
-// none. ctx is that of the set-up.
-func (l *Listener) queue(ctx context.Context, cr *ConnRequest, err error) {
-	switch {
-	case err != nil && l.ctx.Err() == nil:
-		l.rnic.log.Info("connection refused during set-up", "err", err)
-		return
-	case err != nil:
-		return
-	case ctx.Err() != nil: // it was given up just then, and somebody waits for its place
-		cr.close()
-		return
-	}
-	select {
-	case l.arrived <- cr:
-	case <-l.ctx.Done():
-		cr.close()
-	}
-}
+func (l *Listener) Close() error { return l.listener.Close() }
 
 // Server makes the responder of an existing connection: it reads the initiator's
 // Request. From now on c belongs to the ConnRequest, and to the QP that accepts it: see
@@ -265,9 +112,9 @@ func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnR
 		_ = c.Close()
 		return nil, err
 	}
-	cr, err := r.request(ctx, c, cfg, func() {})
+	q, err := r.setups.Server(ctx, c, setup.ListenConfig(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: server: %w", err)
+		return nil, fmt.Errorf("iwarp: server: %w", clause{err})
 	}
-	return cr, nil
+	return &ConnRequest{rnic: r, request: q}, nil
 }

@@ -1,11 +1,9 @@
 package iwarp
 
 import (
-	"context"
 	"net"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,122 +32,6 @@ func calls(t *testing.T, l *Listener, octets []byte) *peer {
 
 func request(rest string) []byte { return append([]byte(requestKey), hx(rest)...) }
 
-func TestMPA_62_63_71_74_ListenerSurvivesJunk(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		l := s.listens(nil)
-		for name, octets := range map[string][]byte{
-			"another protocol":       []byte("GET / HTTP/1.1\r\nHost: example\r\n\r\n"),
-			"a Reply":                append([]byte(replyKey), hx("40 01 0000")...),
-			"revision 0":             request("40 00 0000"),
-			"revision 3":             request("40 03 0000"),
-			"too much private data":  request("40 01 0201"),
-			"too little for the S":   request("50 02 0003 000000"),
-			"private data 16 bit on": request("40 01 ffff"),
-		} {
-			p := calls(t, l, octets)
-			n, err := p.c.Read(make([]byte, 1))
-			require.Zero(t, n, "%s: not one octet is answered", name)
-			require.Error(t, err, name)
-		}
-		calls(t, l, request("40 01 0000"))
-		_, err := l.Accept(testContext(t))
-		require.NoError(t, err, "the listener lives")
-		require.Zero(t, s.rnic.used.qp)
-	})
-}
-
-// halfOpen counts the connections that are being set up.
-func (r *RNIC) halfOpen() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.pending)
-}
-
-func TestMPA_77_OneTimerForTheWholeRequest(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		l := s.listens(&ListenConfig{SetupTimeout: 2 * time.Second})
-		start := time.Now()
-		p := calls(t, l, nil)
-		octets := request("40 01 0000")
-		for i := 0; ; i++ { // one octet every 300 ms would take 6 s
-			if _, err := p.c.Write(octets[i : i+1]); err != nil {
-				break
-			}
-			time.Sleep(300 * time.Millisecond)
-		}
-		synctest.Wait()
-		require.Less(t, time.Since(start), 2*time.Second+301*time.Millisecond, "octets that trickle in do not extend it")
-		require.Zero(t, s.rnic.halfOpen())
-		require.Empty(t, l.arrived)
-	})
-}
-
-// TestSEC_2_HalfOpenConnectionsAreBounded: the oldest that has not said all makes room for
-// the newest, but never one that has.
-func TestSEC_2_HalfOpenConnectionsAreBounded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		l := s.listens(&ListenConfig{MaxHalfOpen: 2, SetupTimeout: 10 * time.Second})
-		start := time.Now()
-		oldest := calls(t, l, nil)
-		synctest.Wait()
-		younger := calls(t, l, nil)
-		synctest.Wait()
-		require.Equal(t, 2, s.rnic.halfOpen())
-		good := calls(t, l, request("40 01 0000"))
-		synctest.Wait()
-		require.Equal(t, 2, s.rnic.halfOpen())
-		require.Len(t, l.arrived, 1, "the newest has a place")
-		oldest.wantEnd("of the oldest")
-		late := calls(t, l, request("40 01 0000"))
-		younger.wantEnd("that of the next for the next")
-		synctest.Wait()
-		require.Zero(t, time.Since(start), "and nothing waits for that")
-		require.Len(t, l.arrived, 2)
-
-		last := calls(t, l, request("40 01 0000"))
-		synctest.Wait()
-		require.Equal(t, 2, s.rnic.halfOpen(), "one that waits for the application keeps its place")
-		require.Len(t, l.arrived, 2)
-		cr, err := l.Accept(testContext(t))
-		require.NoError(t, err)
-		synctest.Wait()
-		require.Len(t, l.arrived, 1, "also when it has been handed to the application")
-		qp, err := cr.Accept(testContext(t), &QPConfig{PD: s.pd})
-		require.NoError(t, err)
-		good.reads(20)
-		synctest.Wait()
-		require.Len(t, l.arrived, 2, "an established one does not")
-		for _, p := range []*peer{late, last} {
-			cr, err = l.Accept(testContext(t))
-			require.NoError(t, err)
-			require.NoError(t, cr.Reject(nil))
-			p.reads(20)
-		}
-		require.NoError(t, qp.Abort())
-	})
-}
-
-// TestListenerWithFullPlacesCloses: it has a connection in hand for which there is none.
-func TestListenerWithFullPlacesCloses(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		l := s.listens(&ListenConfig{MaxHalfOpen: 1})
-		first := calls(t, l, request("40 01 0000"))
-		synctest.Wait()
-		require.Len(t, l.arrived, 1)
-		second := calls(t, l, request("40 01 0000"))
-		synctest.Wait()
-		require.NoError(t, l.Close())
-		first.wantEnd("it is dropped")
-		second.wantGone("and the one that had no place")
-		synctest.Wait()
-		require.Zero(t, s.rnic.halfOpen())
-	})
-}
-
 func TestListenConfigIsChecked(t *testing.T) {
 	s := newSide(t, &Config{Limits: Limits{MaxHalfOpen: 4}})
 	for _, lc := range []ListenConfig{{SetupTimeout: -1}, {ProgressTimeout: -1}, {MaxHalfOpen: -1}, {MaxHalfOpen: 5}} {
@@ -163,63 +45,6 @@ func TestListenConfigIsChecked(t *testing.T) {
 	}
 	_, err := s.rnic.Listen(testContext(t), "carrier pigeon", "", nil)
 	require.Error(t, err)
-}
-
-func TestListenerClose(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		l := s.listens(nil)
-		taken := calls(t, l, request("40 01 0000"))
-		cr, err := l.Accept(testContext(t))
-		require.NoError(t, err)
-		waits := calls(t, l, request("40 01 0000"))
-		silent := calls(t, l, nil)
-		accepts := make(chan error, 1)
-		synctest.Wait()
-		require.Len(t, l.arrived, 1)
-		require.NoError(t, l.Close())
-		waits.wantEnd("a request that nobody took is dropped")
-		silent.wantEnd("and so is one that was not complete")
-		go func() {
-			_, err := l.Accept(context.Background())
-			accepts <- err
-		}()
-		require.ErrorIs(t, <-accepts, net.ErrClosed)
-		require.NoError(t, l.Close(), "closing again does nothing")
-
-		qp, err := cr.Accept(testContext(t), &QPConfig{PD: s.pd})
-		require.NoError(t, err, "one that Accept has returned lives on")
-		taken.reads(20)
-		require.NoError(t, qp.Abort())
-		require.Empty(t, s.rnic.listeners)
-	})
-}
-
-func TestAcceptWaits(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		l := s.listens(nil)
-		ctx, cancel := context.WithCancel(context.Background())
-		errs := make(chan error, 2)
-		accept := func() {
-			_, err := l.Accept(ctx)
-			errs <- err
-		}
-		go accept()
-		go accept()
-		synctest.Wait()
-		require.Empty(t, errs)
-		calls(t, l, request("40 01 0000"))
-		require.NoError(t, <-errs, "a request ends one wait")
-		synctest.Wait()
-		require.Empty(t, errs)
-		cancel()
-		require.ErrorIs(t, <-errs, context.Canceled)
-		calls(t, l, request("40 01 0000"))
-		synctest.Wait()
-		_, err := l.Accept(ctx)
-		require.NoError(t, err, "what need not block succeeds though the context has ended")
-	})
 }
 
 func TestAcceptWithABadConfiguration(t *testing.T) {
@@ -255,7 +80,7 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 		require.Error(t, s.pd.Close(), "a PD with a QP cannot be closed")
 		require.NoError(t, qp.Abort())
 		require.NoError(t, s.pd.Close())
-		require.Zero(t, s.rnic.halfOpen())
+		require.Zero(t, s.rnic.setups.Pending())
 	})
 }
 

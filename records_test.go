@@ -59,7 +59,7 @@ func established(t testing.TB, r *RNIC, llp transport.LLP, qc *QPConfig, agreed 
 	t.Helper()
 	qp, err := r.newQP(qc)
 	require.NoError(t, err)
-	require.NoError(t, qp.setup(t.Context()))
+	require.NoError(t, qp.local(nil).Prepare(t.Context()))
 	terms := &mpa.Terms{IRD: max(agreed.IRD, 0), ORD: max(agreed.ORD, 0), PeerIRD: -1, PeerORD: -1}
 	require.NoError(t, qp.establish(t.Context(), llp, terms, rdmap.RTRNone))
 	return qp

@@ -3,7 +3,6 @@ package iwarp
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/freelist"
+	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -30,24 +30,20 @@ type RNIC struct {
 	events eventQueue
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks
-	ended  chan struct{}            // closed when Close has ended everything
-	sctp   map[string]sessionClient // by network
+	setups *setup.Manager
+	ended  chan struct{} // closed when Close has ended everything
 
 	attendant attendant
 
 	waiters   freelist.List[waiter] // spare ones
 	cqWaiters freelist.List[cqWaiter]
 
-	mu         sync.Mutex
-	life       life
-	used       usage
-	qps        map[*QP]struct{}
-	cqs        map[*CQ]struct{} // those of CreateCQ
-	listeners  map[*Listener]struct{}
-	sessionsOf []*sessions            // the sources, open or not, that still have associations
-	pending    map[io.Closer]struct{} // connections that are being set up
-	slowPaths  map[string]struct{}    // those that were logged
-	exchanges  sync.WaitGroup         // of set-up messages
+	mu        sync.Mutex
+	life      life
+	used      usage
+	qps       map[*QP]struct{}
+	cqs       map[*CQ]struct{}    // those of CreateCQ
+	slowPaths map[string]struct{} // those that were logged
 }
 
 // Config configures an RNIC. The zero value, like a nil *Config, means defaults.
@@ -94,8 +90,6 @@ func Open(cfg *Config) (*RNIC, error) {
 		qps:       make(map[*QP]struct{}),
 		cqs:       make(map[*CQ]struct{}),
 		ended:     make(chan struct{}),
-		listeners: make(map[*Listener]struct{}),
-		pending:   make(map[io.Closer]struct{}),
 		slowPaths: make(map[string]struct{}),
 	}
 	if cfg != nil {
@@ -121,17 +115,13 @@ func Open(cfg *Config) (*RNIC, error) {
 	if r.poller, err = transport.NewPoller(); err != nil {
 		return nil, fmt.Errorf("iwarp: open: %w", err)
 	}
-	r.sctp = r.sessionClients()
+	r.setups = setup.New(setup.Config{
+		Log: r.log, Poller: r.poller, PlainIO: r.cfg.PlainIO, PeerTimeout: r.cfg.PeerTimeout,
+		ListenPacket: r.cfg.ListenPacket, Start: r.tasks.start,
+		Closed: errRNICClosed, Unsupported: ErrUnsupported,
+	})
 	r.attendant.rnic, r.attendant.ring = r, r.attendant.look
 	return r, nil
-}
-
-// stream makes a Stream of a connection.
-func (r *RNIC) stream(c net.Conn) transport.Stream {
-	if r.cfg.PlainIO {
-		return transport.NewPlainStream(c, r.poller)
-	}
-	return transport.NewStream(c, r.poller)
 }
 
 // Limits returns the limits in force, defaults filled in.
@@ -175,16 +165,9 @@ func (r *RNIC) beginClose() (qps []*QP, first bool) {
 	}
 	r.life = rnicClosed
 	all := slices.Collect(maps.Keys(r.qps))
-	listeners := slices.Collect(maps.Keys(r.listeners))
-	pending := slices.Collect(maps.Keys(r.pending))
 	r.mu.Unlock()
 
-	for _, l := range listeners {
-		_ = l.Close()
-	}
-	for _, c := range pending {
-		_ = c.Close()
-	}
+	r.setups.Refuse(errRNICClosed)
 	for _, qp := range all {
 		if qp.connected.Load() { // else its set-up ends
 			qp.abort(errAborted)
@@ -206,16 +189,11 @@ func (r *RNIC) shutCQs() {
 
 // finishClose waits for everything that beginClose has ended.
 func (r *RNIC) finishClose(qps []*QP) {
-	r.exchanges.Wait()
+	r.setups.Wait()
 	for _, qp := range qps {
 		<-qp.done
 	}
-	for _, s := range r.sessionsOf { // nobody adds to them any more
-		s.End()
-	}
-	for _, c := range r.sctp {
-		c.Close()
-	}
+	r.setups.Close()
 	r.tasks.wait()
 	r.shutCQs()
 	_ = r.poller.Close() // fails only if it was closed before
@@ -261,53 +239,6 @@ func (r *RNIC) give(n *int) {
 	r.mu.Lock()
 	*n--
 	r.mu.Unlock()
-}
-
-// watch makes Close and Shutdown end a connection that is being set up; unwatch undoes it.
-func (r *RNIC) watch(c io.Closer) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.refusal(); err != nil {
-		return err
-	}
-	r.pending[c] = struct{}{}
-	return nil
-}
-
-func (r *RNIC) unwatch(c io.Closer) {
-	r.mu.Lock()
-	delete(r.pending, c)
-	r.mu.Unlock()
-}
-
-// exchange begins an exchange of set-up messages, which ends with ctx or when the RNIC is
-// closed. Until both ends have spoken that ends the connection. From then on it is a
-// failure that the peer is told of: see localFailure. The function that it returns belongs
-// behind the end of the exchange, the QP being established or not: Close waits for it.
-func (r *RNIC) exchange(ctx context.Context) (context.Context, func(), error) {
-	ctx, end := context.WithCancelCause(ctx)
-	e := &exchange{end}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.refusal(); err != nil {
-		end(nil)
-		return nil, nil, err
-	}
-	r.pending[e] = struct{}{}
-	r.exchanges.Add(1)
-	return ctx, func() {
-		r.unwatch(e)
-		end(nil)
-		r.exchanges.Done()
-	}, nil
-}
-
-// An exchange is one that RNIC.Close ends.
-type exchange struct{ end context.CancelCauseFunc }
-
-func (e *exchange) Close() error {
-	e.end(errRNICClosed)
-	return nil
 }
 
 var errRNICClosed = fmt.Errorf("iwarp: RNIC closed: %w", net.ErrClosed)

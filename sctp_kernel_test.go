@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
@@ -31,13 +32,13 @@ func TestKernelWithoutSCTP(t *testing.T) {
 		t.Skip("this kernel has SCTP")
 	}
 	s := newSide(t, nil)
-	_, err = s.rnic.Dial(t.Context(), networkSCTP, "127.0.0.1:1", &QPConfig{PD: s.pd})
+	_, err = s.rnic.Dial(t.Context(), setup.SCTP, "127.0.0.1:1", &QPConfig{PD: s.pd})
 	require.ErrorIs(t, err, ErrUnsupported)
-	require.ErrorContains(t, err, networkSCTPUDP)
-	_, err = s.rnic.Listen(t.Context(), networkSCTP, "127.0.0.1:0", nil)
+	require.ErrorContains(t, err, setup.SCTPUDP)
+	_, err = s.rnic.Listen(t.Context(), setup.SCTP, "127.0.0.1:0", nil)
 	require.ErrorIs(t, err, ErrUnsupported)
 	require.ErrorIs(t, err, sctpkernel.ErrNoSCTP)
-	require.ErrorContains(t, err, networkSCTPUDP)
+	require.ErrorContains(t, err, setup.SCTPUDP)
 }
 
 // TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel: the tests of sessions
@@ -46,7 +47,7 @@ func TestSCTP_16_17_18_19_25_27_51_52_53_56_60_SessionsOfTheKernel(t *testing.T)
 	needsSCTP(t)
 	was := overSCTP
 	t.Cleanup(func() { overSCTP = was })
-	overSCTP = networkSCTP
+	overSCTP = setup.SCTP
 	for _, test := range []func(*testing.T){
 		TestSessionsOverARealSocket,
 		TestSCTP_16_27_60_SetupOverSCTP,

@@ -1,7 +1,9 @@
 package iwarp
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -24,6 +26,19 @@ func sessionPair(t testing.TB, n *packetNetwork) (a, b transport.LLP) {
 	l, err := sctpudp.Listen(t.Context(), cfg, "127.0.0.1:7471", 1)
 	require.NoError(t, err)
 	return meet(t, sctpudp.NewClient(cfg), l)
+}
+
+// A sessionClient opens sessions over one of the two back ends of SCTP.
+type sessionClient interface {
+	Open(ctx context.Context, addr string) (sctp.Stream, error)
+	Close()
+}
+
+// A sessionListener takes them.
+type sessionListener interface {
+	Addr() net.Addr
+	Accept() (*sctp.Request, error)
+	End()
 }
 
 // meet makes the two ends of a session, and ends client and listener with the test.

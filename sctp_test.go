@@ -13,9 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/stag"
-	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
@@ -36,13 +34,6 @@ func TestSCTP_16_27_60_SetupOverSCTP(t *testing.T) {
 	require.Equal(t, []int{5, 3}, []int{server.qp.IRD(), server.qp.ORD()})
 	require.Equal(t, overSCTP, client.qp.RemoteAddr().Network())
 	require.Equal(t, client.qp.LocalAddr().String(), server.qp.RemoteAddr().String())
-}
-
-// TestSCTP_62_TermsOfASession: all that was negotiated is what the QP keeps to.
-func TestSCTP_62_TermsOfASession(t *testing.T) {
-	fault := transport.Faultf(transport.MPAInsufficientIRD, "too few")
-	got := sessionTerms(&sctp.Terms{IRD: 1, ORD: 2, PeerIRD: 3, PeerORD: 4, RTR: RTRWrite, PeerPrivateData: []byte("hi"), Fault: fault})
-	require.Equal(t, &mpa.Terms{IRD: 1, ORD: 2, PeerIRD: 3, PeerORD: 4, RTR: RTRWrite, PeerPrivateData: []byte("hi"), Fault: fault}, got)
 }
 
 // TestSCTP_52_TerminateOverSCTP: that of RDMAP, ahead of the one that ends the session.

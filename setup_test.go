@@ -88,7 +88,7 @@ func TestMPA_24_61_RequestByDefault(t *testing.T) {
 				}), &c.qc)
 				require.ErrorIs(t, err, ErrRejected)
 				require.Zero(t, s.rnic.used.qp, "nothing is left of it")
-				require.Zero(t, s.rnic.halfOpen())
+				require.Zero(t, s.rnic.setups.Pending())
 			})
 		})
 	}
@@ -328,93 +328,6 @@ func TestDepthsAreNegotiated(t *testing.T) {
 				[]int{client.qp.IRD(), client.qp.ORD(), server.qp.IRD(), server.qp.ORD()}, "%+v", c)
 		})
 	}
-}
-
-func TestDialFallsBackToRevision1(t *testing.T) {
-	asks2 := func(p *peer) { p.wantRequest(defaultRequest) } // and closes
-	resets := func(p *peer) {
-		p.wantRequest(defaultRequest)
-		_ = p.c.(interface{ Abort() error }).Abort()
-	}
-	asks1 := func(p *peer) {
-		p.wantRequest("40 01 0000")
-		p.replies("40 01 0000")
-		p.wantSegment("the connection works", "41 43 00000000 00000000 00000001 00000000")
-	}
-	for name, first := range map[string]func(*peer){"after FIN": asks2, "after RST": resets} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newSide(t, nil)
-				setups := 0
-				qp, err := s.rnic.Dial(testContext(t), "pipe", peers(t, first, asks1), &QPConfig{
-					PD:    s.pd,
-					Setup: func(context.Context, *QP) error { setups++; return nil },
-				})
-				require.NoError(t, err)
-				require.Equal(t, 1, setups, "Setup runs once")
-				require.NoError(t, qp.Send(testContext(t)))
-				synctest.Wait()
-				require.NoError(t, qp.Abort())
-			})
-		})
-	}
-	for name, c := range map[string]struct {
-		scripts []func(*peer)
-		o       MPAOptions
-	}{
-		"once only":                   {[]func(*peer){asks2, func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{}},
-		"not with NoFallback":         {[]func(*peer){asks2}, MPAOptions{NoFallback: true}},
-		"not from revision 1":         {[]func(*peer){func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{Revision: 1}},
-		"not from what amounts to it": {[]func(*peer){func(p *peer) { p.wantRequest("40 01 0000") }}, MPAOptions{ClientServer: true, FixedDepths: true}},
-		"not after an octet":          {[]func(*peer){func(p *peer) { asks2(p); p.writes([]byte("M")) }}, MPAOptions{}},
-		"not after a malformed Repl":  {[]func(*peer){func(p *peer) { asks2(p); p.writes(make([]byte, 20)) }}, MPAOptions{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newSide(t, nil)
-				_, err := s.rnic.Dial(testContext(t), "pipe", peers(t, c.scripts...), &QPConfig{PD: s.pd, MPA: c.o})
-				require.Error(t, err)
-				require.NotErrorIs(t, err, ErrUnsupported)
-				require.Zero(t, s.rnic.used.qp)
-			})
-		})
-	}
-}
-
-func TestClientCannotFallBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		a, b := transport.Pipe(transport.PipeOptions{})
-		go func() {
-			(&peer{TB: t, c: b}).wantRequest(defaultRequest)
-			_ = b.Close()
-		}()
-		_, err := s.rnic.Client(testContext(t), a, &QPConfig{PD: s.pd})
-		require.ErrorIs(t, err, ErrUnsupported)
-		_, err = a.Write([]byte{1})
-		require.ErrorIs(t, err, net.ErrClosed, "the connection is closed")
-	})
-}
-
-func TestSetUpHasATimeLimit(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newSide(t, nil)
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		defer cancel()
-		start := time.Now()
-		_, err := s.rnic.Dial(ctx, "pipe", peers(t, func(p *peer) {
-			p.wantRequest(defaultRequest)
-			for _, b := range []byte(replyKey)[:4] { // it dribbles
-				p.writes([]byte{b})
-				time.Sleep(700 * time.Millisecond)
-			}
-			time.Sleep(time.Second)
-			_, err := p.c.Write([]byte{1})
-			require.Error(t, err, "the connection is closed")
-		}), &QPConfig{PD: s.pd})
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, 3*time.Second, time.Since(start))
-	})
 }
 
 func TestRNICCloseEndsASetUp(t *testing.T) {

@@ -64,17 +64,8 @@ func (r *RNIC) refuseNew() []*QP {
 	r.mu.Lock()
 	r.life = max(r.life, rnicShutDown)
 	qps := slices.Collect(maps.Keys(r.qps))
-	var closers []interface{ Close() error }
-	for l := range r.listeners {
-		closers = append(closers, l)
-	}
-	for c := range r.pending {
-		closers = append(closers, c)
-	}
 	r.mu.Unlock()
-	for _, c := range closers {
-		_ = c.Close()
-	}
+	r.setups.Refuse(errShutdown)
 	return qps
 }
 

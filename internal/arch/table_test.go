@@ -54,6 +54,8 @@ var table = map[string]rule{
 	"internal": {third: []string{"golang.org/x/sys"}},
 	// What a failed negotiation means is a Code of the contract.
 	"internal/enhanced": {ours: []string{"transport"}},
+	// It sets connections up, below the verbs.
+	"internal/setup": {ours: []string{"transport", "mpa", "internal"}},
 	// Both tools read the list of planted defects.
 	"internal/conformance": {ours: []string{"internal/mutate/list"}},
 	"internal/mutate":      {ours: []string{"internal/mutate/list"}},

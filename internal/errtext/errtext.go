@@ -1,0 +1,30 @@
+// Package errtext shapes the texts of errors. They name the library once, and say in plain
+// words what has happened and what may be done about it; the chain behind them is complete.
+package errtext
+
+import "strings"
+
+// prefixes are the names that stand in front of the texts of the packages' own errors.
+var prefixes = [...]string{"iwarp: ", "stag: ", "commit: ", "mpa: ", "sctp: ", "transport: "}
+
+// Plain is the text of err without the name of a package in front, as it stands behind a
+// colon of ours.
+func Plain(err error) string {
+	s := err.Error()
+	for _, prefix := range prefixes {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	return s
+}
+
+// Reword gives err a text of its own. The chain stays.
+func Reword(err error, text string) error { return &reworded{text, err} }
+
+// A reworded error has a text of its own in place of that of the chain.
+type reworded struct {
+	text string
+	err  error
+}
+
+func (e *reworded) Error() string { return e.text }
+func (e *reworded) Unwrap() error { return e.err }

@@ -1,0 +1,98 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
+)
+
+// A RejectError is the refusal of the peer's application.
+type RejectError struct {
+	PrivateData []byte
+	IRD, ORD    int // what the peer would have needed, -1 if it did not say
+}
+
+func (e *RejectError) Error() string { return "connection rejected by the peer" }
+
+// rejection translates what packages mpa and sctp say of a refusal.
+func rejection(err error) error {
+	var rej *mpa.RejectError
+	if errors.As(err, &rej) {
+		return &RejectError{PrivateData: rej.PrivateData, IRD: rej.IRD, ORD: rej.ORD}
+	}
+	var refused *sctp.RejectError
+	if errors.As(err, &refused) {
+		return &RejectError{PrivateData: refused.PrivateData, IRD: refused.IRD, ORD: refused.ORD}
+	}
+	return err
+}
+
+// A lack is what is told of a set-up that has failed.
+type lack struct {
+	missing   string // what the peer has not sent
+	tls       string // where this side would be told to use TLS; empty: it does
+	initiator bool
+}
+
+// failure says in plain words why a connection could not be set up.
+func (m *Manager) failure(err error, s lack) error {
+	var f *transport.Fault
+	here := errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
+	switch refused := m.refusal(); {
+	case refused != nil && here:
+		return refused
+	case errors.Is(err, mpa.ErrTLS) && s.tls != "":
+		return errtext.Reword(err, "the peer uses TLS: set "+s.tls)
+	case !errors.As(err, &f), f.Code != transport.MPAConnectionLost, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case here:
+		return errtext.Reword(err, "the connection was closed on this side")
+	case errors.Is(err, mpa.ErrNoReply), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		text := "the peer closed the connection before it sent " + s.missing
+		if s.tls != "" && s.initiator {
+			text += "; it may expect TLS (" + s.tls + ")"
+		}
+		return errtext.Reword(err, text)
+	}
+	return err
+}
+
+// tlsError says what has failed, and what may be wrong with the peer.
+func tlsError(err error) error {
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &record):
+		return fmt.Errorf("TLS handshake: the peer does not use TLS: %w", err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("TLS handshake: the peer closed the connection; it may not use TLS: %w", err)
+	}
+	return fmt.Errorf("TLS handshake: %w", err)
+}
+
+// listenError says that Listen has failed; errors of package net say it themselves.
+func listenError(err error) error {
+	text := errtext.Plain(err)
+	if !strings.HasPrefix(text, "listen") {
+		text = "listen: " + text
+	}
+	return errtext.Reword(err, text)
+}
+
+// kernelError adds to an error what to do where the kernel has no SCTP.
+func (m *Manager) kernelError(err error) error {
+	if errors.Is(err, sctpkernel.ErrNoSCTP) {
+		return errtext.Reword(errors.Join(m.cfg.Unsupported, err), errtext.Plain(err)+"; network \"sctp+udp\" is SCTP in user space")
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+)
+
+// An initiator sets up a connection that this side asks for, in one attempt or two.
+type initiator struct {
+	*Manager
+	local       *Local
+	prepared    bool // Prepare was called
+	tapped      bool // Trace has a capture already
+	established bool // Establish was called: errors are its own
+}
+
+// Dial connects to a listener, and returns when Establish has. If the peer closes the
+// connection without one octet of an answer, as a peer does that knows only RFC 5044, it
+// tries once more, with revision 1, on a new connection (RFC 6581 section 10). A refusal of
+// the peer's application is a *[RejectError].
+func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) error {
+	i := &initiator{Manager: m, local: l}
+	o := l.MPA
+	err := i.dial(ctx, network, addr, o)
+	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && !l.NoFallback && ctx.Err() == nil {
+		o.Revision = mpa.Revision1
+		err = i.dial(ctx, network, addr, o)
+	}
+	return i.failure(transport.Exhausted(err), nil)
+}
+
+// dial makes one attempt.
+func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Options) error {
+	if IsSCTP(network) {
+		return i.dialSession(ctx, network, addr, o.Revision == mpa.Revision1)
+	}
+	c, err := transport.Dial(ctx, network, addr, transport.Options{})
+	if err != nil {
+		return err
+	}
+	err = i.connect(ctx, c, o)
+	var rej *RejectError
+	if errors.As(err, &rej) {
+		_ = c.Close()
+	}
+	return err
+}
+
+// Client is Dial over an existing connection, in one attempt. After a *[RejectError] c is
+// open, after any other error closed.
+func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
+	i := &initiator{Manager: m, local: l}
+	err := i.connect(ctx, c, l.MPA)
+	noReply := errors.Is(err, mpa.ErrNoReply)
+	err = i.failure(err, c)
+	if noReply {
+		text := err.Error() + ", or know only MPA revision 1 (MPAOptions.Revision)"
+		err = errtext.Reword(errors.Join(m.cfg.Unsupported, err), text)
+	}
+	return err
+}
+
+// failure says in plain words why there is no connection. c is nil where Dial makes it.
+func (i *initiator) failure(err error, c net.Conn) error {
+	if i.established {
+		return err
+	}
+	s := lack{missing: "an MPA Reply", initiator: true}
+	if _, secure := c.(*tls.Conn); !secure && i.local.TLS == nil {
+		s.tls = "QPConfig.TLS"
+	}
+	return i.Manager.failure(err, s)
+}
+
+// establish hands the connection over.
+func (i *initiator) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
+	i.established = true
+	return i.local.Establish(ctx, llp, terms)
+}
+
+// connect sets up the connection c from this side, and closes it unless it
+// succeeds or is rejected.
+func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
+	if err := i.watch(c); err != nil {
+		_ = c.Close()
+		return err
+	}
+	defer i.unwatch(c)
+	stream, err := i.open(ctx, c)
+	if err != nil {
+		_ = c.Close()
+		return err
+	}
+	ctx, done, err := i.exchange(ctx)
+	if err != nil {
+		_ = stream.Close()
+		return err
+	}
+	defer done()
+	i.unwatch(c)
+	l := i.local
+	conn, terms, err := mpa.Connect(ctx, stream, o, l.IRD, l.ORD, l.PrivateData)
+	if err != nil {
+		err = rejection(i.endedBy(ctx, err))
+		var rej *RejectError
+		if !errors.As(err, &rej) {
+			_ = stream.Close()
+		}
+		transport.FlushTap(stream)
+		return err
+	}
+	return i.establish(ctx, conn, terms)
+}
+
+// open makes c ready for MPA and calls Prepare.
+func (i *initiator) open(ctx context.Context, c net.Conn) (transport.Stream, error) {
+	c, err := i.secure(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := i.prepare(ctx); err != nil {
+		return nil, err
+	}
+	s := i.local.traced(i.stream(c), transport.TapOptions{Continues: i.tapped})
+	i.tapped = true
+	return s, nil
+}
+
+// prepare calls Prepare, once even if Dial has to try twice.
+func (i *initiator) prepare(ctx context.Context) error {
+	if i.prepared {
+		return nil
+	}
+	i.prepared = true
+	return i.local.prepare(ctx)
+}
+
+// secure wraps c in TLS if there is a configuration for it.
+func (i *initiator) secure(ctx context.Context, c net.Conn) (net.Conn, error) {
+	if err := i.bindPeerTimeout(c); err != nil {
+		return nil, err
+	}
+	cfg := i.local.TLS
+	if cfg == nil {
+		return c, nil
+	}
+	c, err := transport.TLSClient(ctx, c, cfg)
+	if err != nil {
+		return nil, tlsError(err)
+	}
+	return c, nil
+}
+
+// dialSession makes one attempt over SCTP. Without plain an enhanced session of RFC 6581
+// is asked for.
+func (i *initiator) dialSession(ctx context.Context, network, addr string, plain bool) error {
+	l := i.local
+	if l.TLS != nil || l.Trace != nil {
+		return fmt.Errorf("%w: TLS, and Trace, over SCTP", i.cfg.Unsupported)
+	}
+	s, err := i.clients[network].Open(ctx, addr)
+	if err != nil {
+		return i.kernelError(err)
+	}
+	if err := i.prepare(ctx); err != nil {
+		s.Release(true)
+		return err
+	}
+	ctx, done, err := i.exchange(ctx)
+	if err != nil {
+		s.Release(true)
+		return err
+	}
+	defer done()
+	o := l.session()
+	o.Plain = plain
+	conn, terms, err := sctp.Connect(ctx, s, o, l.IRD, l.ORD, l.PrivateData)
+	if err != nil {
+		return rejection(i.endedBy(ctx, err))
+	}
+	return i.establish(ctx, conn, sessionTerms(terms))
+}

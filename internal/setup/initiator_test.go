@@ -1,0 +1,235 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+func asks2(p *peer) { p.wants(request(enhancedRequest)) }
+func asks1(p *peer) { p.wants(request(plain)) }
+
+func TestDialFallsBackToRevision1(t *testing.T) {
+	accepts := func(p *peer) {
+		asks1(p)
+		p.writes(frame(replyKey, plain))
+	}
+	for name, first := range map[string]func(*peer){
+		"after FIN": asks2, // and closes
+		"after RST": func(p *peer) {
+			asks2(p)
+			_ = p.c.(interface{ Abort() error }).Abort()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newManager(t)
+				own, got := local(t)
+				require.NoError(t, m.Dial(someTime(t), "pipe", peers(t, first, accepts), own))
+				require.Equal(t, 1, got.prepared, "Prepare is called once")
+				require.Equal(t, mpa.Revision1, got.terms.Revision)
+				require.Zero(t, m.Pending())
+			})
+		})
+	}
+}
+
+func TestDialDoesNotFallBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		scripts    []func(*peer)
+		o          mpa.Options
+		noFallback bool
+	}{
+		"twice":                     {[]func(*peer){asks2, asks1}, mpa.Options{}, false},
+		"with NoFallback":           {[]func(*peer){asks2}, mpa.Options{}, true},
+		"from revision 1":           {[]func(*peer){asks1}, mpa.Options{Revision: 1}, false},
+		"from what amounts to it":   {[]func(*peer){asks1}, mpa.Options{ClientServer: true, FixedDepths: true}, false},
+		"after an octet":            {[]func(*peer){func(p *peer) { asks2(p); p.writes([]byte("M")) }}, mpa.Options{}, false},
+		"after a malformed Reply":   {[]func(*peer){func(p *peer) { asks2(p); p.writes(make([]byte, 20)) }}, mpa.Options{}, false},
+		"after what refuses it all": {[]func(*peer){func(p *peer) { asks2(p); p.writes(frame(replyKey, "60 01 0000")) }}, mpa.Options{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newManager(t)
+				own, got := local(t)
+				own.MPA, own.NoFallback = c.o, c.noFallback
+				err := m.Dial(someTime(t), "pipe", peers(t, c.scripts...), own)
+				require.Error(t, err)
+				require.NotErrorIs(t, err, errUnsupported)
+				require.Nil(t, got.llp)
+				require.Zero(t, m.Pending())
+			})
+		})
+	}
+}
+
+func TestClientCannotFallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := transport.Pipe(transport.PipeOptions{})
+		go func() {
+			asks2(&peer{TB: t, c: b})
+			_ = b.Close()
+		}()
+		own, _ := local(t)
+		require.ErrorIs(t, newManager(t).Client(someTime(t), a, own), errUnsupported)
+		_, err := a.Write([]byte{1})
+		require.ErrorIs(t, err, net.ErrClosed, "the connection is closed")
+	})
+}
+
+func TestDialHasATimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		own, _ := local(t)
+		start := time.Now()
+		err := newManager(t).Dial(ctx, "pipe", peers(t, func(p *peer) {
+			asks2(p)
+			for _, b := range []byte(replyKey)[:4] { // it dribbles
+				p.writes([]byte{b})
+				time.Sleep(700 * time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			_, err := p.c.Write([]byte{1})
+			require.Error(t, err, "the connection is closed")
+		}), own)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 3*time.Second, time.Since(start))
+	})
+}
+
+// TestRefuseEndsADial: at every point of it that waits.
+func TestRefuseEndsADial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		addr := peers(t, func(p *peer) {
+			asks2(p)
+			synctest.Wait()
+			m.Refuse(errClosed)
+			p.wantsEnd("of the set-up")
+		})
+		own, got := local(t)
+		require.ErrorIs(t, m.Dial(someTime(t), "pipe", addr, own), errClosed)
+		require.Nil(t, got.llp)
+		require.Zero(t, m.Pending())
+
+		require.ErrorIs(t, m.Client(someTime(t), conn(t), own), errClosed, "what is new has no chance")
+		_, err := m.Server(someTime(t), conn(t), ListenConfig{SetupTimeout: time.Second, ProgressTimeout: time.Second})
+		require.ErrorIs(t, err, errClosed)
+		_, err = m.Listen(someTime(t), "pipe", "", ListenConfig{MaxHalfOpen: 1})
+		require.ErrorIs(t, err, errClosed)
+		require.Equal(t, 1, got.prepared, "nor is Prepare called")
+	})
+}
+
+// conn is one end of a connection whose other end says nothing.
+func conn(t *testing.T) net.Conn {
+	a, b := transport.Pipe(transport.PipeOptions{})
+	t.Cleanup(func() { _ = b.Close() })
+	return a
+}
+
+// TestRefusedOnceMore: a cause gives way to the next one, and the last one to none.
+func TestRefusedOnceMore(t *testing.T) {
+	m := newManager(t)
+	first := errors.New("shutting down")
+	m.Refuse(first)
+	require.ErrorIs(t, m.refusal(), first)
+	m.Refuse(errClosed)
+	m.Refuse(first)
+	require.ErrorIs(t, m.refusal(), errClosed)
+}
+
+// TestRefuseBehindTheReply: once both ends have spoken, Establish learns of it, and tells the
+// peer. Wait waits for that.
+func TestRefuseBehindTheReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		own, _ := local(t)
+		told := errors.New("the peer was told")
+		own.Establish = func(ctx context.Context, llp transport.LLP, _ *mpa.Terms) error {
+			m.Refuse(errors.New("shutting down"))
+			require.ErrorIs(t, context.Cause(ctx), errClosed)
+			waited := make(chan struct{})
+			go func() {
+				m.Wait()
+				close(waited)
+			}()
+			synctest.Wait()
+			select {
+			case <-waited:
+				t.Error("Wait has not waited")
+			default:
+			}
+			llp.Abort(nil)
+			return told
+		}
+		err := m.Dial(someTime(t), "pipe", peers(t, func(p *peer) {
+			asks2(p)
+			p.writes(frame(replyKey, "50 02 0004 8010 8010"))
+		}), own)
+		require.Equal(t, told, err, "the error of Establish is left as it is")
+		m.Wait()
+	})
+}
+
+func TestErrorOfPrepareEndsTheSetUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		own, _ := local(t)
+		oops := errors.New("oops")
+		own.Prepare = func(context.Context) error { return oops }
+		err := m.Dial(someTime(t), "pipe", peers(t, func(p *peer) { p.wantsEnd("no Request goes out") }), own)
+		require.EqualError(t, err, "setup: oops")
+		require.ErrorIs(t, err, oops)
+
+		l := listens(t, m, ListenConfig{})
+		p := calls(t, l, request(plain))
+		q, err := l.Accept(someTime(t))
+		require.NoError(t, err)
+		require.ErrorIs(t, q.Accept(someTime(t), own), oops)
+		p.wantsEnd("no Reply goes out")
+		require.Zero(t, m.Pending())
+	})
+}
+
+func TestRejectedConnection(t *testing.T) {
+	for _, dials := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newManager(t)
+			own, got := local(t)
+			refuses := func(p *peer) {
+				asks2(p)
+				p.writes(frame(replyKey, "70 02 0006 8003 8004 6e6f"))
+			}
+			var err error
+			if dials {
+				err = m.Dial(someTime(t), "pipe", peers(t, func(p *peer) {
+					refuses(p)
+					p.wantsEnd("Dial closes what is rejected")
+				}), own)
+			} else {
+				a, b := transport.Pipe(transport.PipeOptions{})
+				defer a.Close()
+				defer b.Close()
+				p := &peer{TB: t, c: b}
+				go refuses(p)
+				err = m.Client(someTime(t), a, own)
+				go func() { _, _ = a.Write([]byte("still here")) }()
+				p.wants([]byte("still here"))
+			}
+			var rej *RejectError
+			require.ErrorAs(t, err, &rej)
+			require.Equal(t, &RejectError{PrivateData: []byte("no"), IRD: 3, ORD: 4}, rej)
+			require.Nil(t, got.llp)
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A ListenConfig says how the connections of initiators are treated. All of it but TLS is
+// set.
+type ListenConfig struct {
+	SetupTimeout    time.Duration // for TLS and the whole Request, and for the answer to leave
+	ProgressTimeout time.Duration // for the next octet of an unfinished Request
+	MaxHalfOpen     int           // connections in set-up, those without an answer included
+	TLS             *tls.Config   // nil: no TLS
+}
+
+// A Listener takes connections of initiators.
+type Listener struct {
+	manager *Manager
+	source  source
+
+	ctx     context.Context // ends with the listener
+	cancel  context.CancelCauseFunc
+	opening halfOpen
+	arrived chan *Request // those that wait for Accept
+	once    sync.Once
+
+	mu     sync.Mutex
+	outage error // why no connection can be taken now; nil: they can
+}
+
+var errListenerClosed = fmt.Errorf("listener closed: %w", net.ErrClosed)
+
+// Listen takes connections at addr, until the Listener is closed or Refuse is called. ctx
+// bounds only the call itself.
+func (m *Manager) Listen(ctx context.Context, network, addr string, cfg ListenConfig) (*Listener, error) {
+	src, err := m.source(ctx, network, addr, cfg)
+	if err != nil {
+		return nil, listenError(transport.Exhausted(err))
+	}
+	l := &Listener{manager: m, source: src, arrived: make(chan *Request, cfg.MaxHalfOpen)}
+	l.opening.init(cfg.MaxHalfOpen)
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refused != nil {
+		_ = src.Close()
+		return nil, m.refused
+	}
+	m.listeners[l] = struct{}{}
+	m.cfg.Start(l.run)
+	return l, nil
+}
+
+// Addr returns the address that the listener is bound to.
+func (l *Listener) Addr() net.Addr { return l.source.Addr() }
+
+// Accept returns the next request, which the caller must accept, reject or close. While the
+// listener can take no connection, Accept waits until it can again; the log tells when that
+// begins, and if ctx ends meanwhile the error says so.
+func (l *Listener) Accept(ctx context.Context) (*Request, error) {
+	select {
+	case q := <-l.arrived:
+		return q, nil
+	default:
+	}
+	select {
+	case q := <-l.arrived:
+		return q, nil
+	case <-l.ctx.Done():
+		return nil, context.Cause(l.ctx)
+	case <-ctx.Done():
+		if err := l.trouble(); err != nil {
+			return nil, fmt.Errorf("accept: %w, and no connection can be taken: %w", ctx.Err(), err)
+		}
+		return nil, fmt.Errorf("accept: %w", ctx.Err())
+	}
+}
+
+func (l *Listener) trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outage
+}
+
+// troubled notes whether connections can be taken, and logs it where that changes.
+func (l *Listener) troubled(err error) {
+	l.mu.Lock()
+	was := l.outage
+	l.outage = err
+	l.mu.Unlock()
+	switch {
+	case err != nil && was == nil:
+		l.manager.cfg.Log.Error("no connection can be taken", "addr", l.Addr(), "err", err)
+	case err == nil && was != nil:
+		l.manager.cfg.Log.Info("connections can be taken again", "addr", l.Addr())
+	}
+}
+
+// Close ends the listener and every connection that is still in set-up and was not
+// returned by Accept. Connections that are established, and requests that Accept has
+// returned, live on.
+func (l *Listener) Close() error {
+	var err error
+	l.once.Do(func() {
+		l.cancel(errListenerClosed)
+		err = l.source.Close()
+		l.manager.mu.Lock()
+		delete(l.manager.listeners, l)
+		l.manager.mu.Unlock()
+	})
+	return err
+}
+
+// run accepts connections until the listener is closed, then drops what waits.
+func (l *Listener) run() {
+	var setups sync.WaitGroup
+	for {
+		open, err := l.next()
+		if err != nil {
+			if l.ctx.Err() != nil {
+				break
+			}
+			l.troubled(transport.Exhausted(err))
+			l.pause()
+			continue
+		}
+		l.troubled(nil)
+		ctx, cancel := context.WithCancelCause(l.ctx)
+		complete := func() {}
+		if !l.source.complete() {
+			complete = l.opening.asking.Add(func() { cancel(errEvicted) })
+		}
+		setups.Add(1)
+		l.manager.cfg.Start(func() {
+			defer setups.Done()
+			defer cancel(nil)
+			q, err := open(ctx, l.opening.leave)
+			complete()
+			l.queue(ctx, q, err)
+		})
+	}
+	setups.Wait()
+	for {
+		select {
+		case q := <-l.arrived:
+			q.Close()
+		default:
+			return
+		}
+	}
+}
+
+// next returns the next connection, with a place among those that are being set up. When
+// the listener is closed the place need not be there: the set-up ends before it has begun.
+func (l *Listener) next() (opening, error) {
+	early := l.source.complete()
+	if early && !l.opening.enter(l.ctx) {
+		return nil, errListenerClosed
+	}
+	s, err := l.source.accept()
+	switch {
+	case err != nil && early:
+		l.opening.leave()
+	case err == nil && !early:
+		l.opening.enter(l.ctx)
+	}
+	return s, err
+}
+
+// pause keeps a lasting error of accept, such as too many open files, from turning
+// into a busy loop.
+func (l *Listener) pause() {
+	const backoff = 50 * time.Millisecond
+	select {
+	case <-time.After(backoff):
+	case <-l.ctx.Done():
+	}
+}
+
+// queue takes what has come of a set-up, which is a request for Accept, or why there is
+// none. ctx is that of the set-up.
+func (l *Listener) queue(ctx context.Context, q *Request, err error) {
+	switch {
+	case err != nil && l.ctx.Err() == nil:
+		l.manager.cfg.Log.Info("connection refused during set-up", "err", err)
+		return
+	case err != nil:
+		return
+	case ctx.Err() != nil: // it was given up just then, and another one waits for its place
+		q.Close()
+		return
+	}
+	select {
+	case l.arrived <- q:
+	case <-l.ctx.Done():
+		q.Close()
+	}
+}

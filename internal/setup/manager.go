@@ -1,0 +1,181 @@
+// Package setup sets connections up, from both sides: with MPA over a byte stream (RFC 5044
+// section 7.1, RFC 6581), and as sessions of SCTP (RFC 5043 section 6). What comes out is an
+// LLP and what the two ends have agreed on, which [Local.Establish] takes. The package knows
+// nothing of queue pairs: what this side wants, and what happens between the connection
+// and the first message of set-up, is in a [Local].
+package setup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A Config says how the connections of a Manager are made.
+type Config struct {
+	Log          *slog.Logger // of connections that are refused, and of listeners that can take none
+	Poller       *transport.Poller
+	PlainIO      bool          // drive all connections through package net
+	PeerTimeout  time.Duration // of transport.SetPeerTimeout; 0 or less: none is set
+	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
+	Start        func(f func()) // runs f in a goroutine
+
+	// Closed is the cause with which Refuse ends exchanges, and refuses for good.
+	Closed error
+	// Unsupported is matched by the errors of what there is not.
+	Unsupported error
+}
+
+// A Manager sets up the connections of one RNIC.
+type Manager struct {
+	cfg     Config
+	clients map[string]sessionClient // by network
+
+	exchanges sync.WaitGroup // of set-up messages
+
+	mu        sync.Mutex
+	refused   error                  // why there are no new connections; nil: there are
+	pending   map[io.Closer]struct{} // what is being set up
+	listeners map[*Listener]struct{}
+	sessions  []sessionListener // those, open or not, that still have associations
+}
+
+// New makes a Manager.
+func New(cfg Config) *Manager {
+	m := &Manager{cfg: cfg, pending: make(map[io.Closer]struct{}), listeners: make(map[*Listener]struct{})}
+	m.clients = m.sessionClients()
+	return m
+}
+
+// Refuse has everything new fail with cause, closes the listeners, and ends what is being
+// set up. It does not wait. A Manager may refuse once more for another cause, unless that was
+// Config.Closed.
+func (m *Manager) Refuse(cause error) {
+	var closers []io.Closer
+	m.mu.Lock()
+	if !errors.Is(m.refused, m.cfg.Closed) {
+		m.refused = cause
+	}
+	for l := range m.listeners {
+		closers = append(closers, l)
+	}
+	for c := range m.pending {
+		closers = append(closers, c)
+	}
+	m.mu.Unlock()
+	for _, c := range closers {
+		_ = c.Close()
+	}
+}
+
+// Wait returns when every exchange of set-up messages that had begun before Refuse has
+// ended, and with it [Local.Establish].
+func (m *Manager) Wait() { m.exchanges.Wait() }
+
+// Close ends the associations of SCTP, once no session uses them any more and Refuse was
+// called.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	sessions := m.sessions
+	m.mu.Unlock()
+	for _, s := range sessions {
+		s.End()
+	}
+	for _, c := range m.clients {
+		c.Close()
+	}
+}
+
+// Pending tells how many connections are being set up, those that the application has not
+// answered yet included.
+func (m *Manager) Pending() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.pending)
+}
+
+// refusal is why there are no new connections, nil if there are.
+func (m *Manager) refusal() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refused
+}
+
+// watch makes Refuse close a connection that is being set up; unwatch undoes it.
+func (m *Manager) watch(c io.Closer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refused != nil {
+		return m.refused
+	}
+	m.pending[c] = struct{}{}
+	return nil
+}
+
+func (m *Manager) unwatch(c io.Closer) {
+	m.mu.Lock()
+	delete(m.pending, c)
+	m.mu.Unlock()
+}
+
+// exchange begins an exchange of set-up messages, which ends with ctx or with Refuse. Until
+// both ends have spoken that ends the connection. From then on it is a failure that the
+// peer is told of, by Establish. The function that it returns belongs behind Establish.
+func (m *Manager) exchange(ctx context.Context) (context.Context, func(), error) {
+	ctx, end := context.WithCancelCause(ctx)
+	e := &exchange{end: end, cause: m.cfg.Closed}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refused != nil {
+		end(nil)
+		return nil, nil, m.refused
+	}
+	m.pending[e] = struct{}{}
+	m.exchanges.Add(1)
+	return ctx, func() {
+		m.unwatch(e)
+		end(nil)
+		m.exchanges.Done()
+	}, nil
+}
+
+// An exchange is one that Refuse ends.
+type exchange struct {
+	end   context.CancelCauseFunc
+	cause error
+}
+
+func (e *exchange) Close() error {
+	e.end(e.cause)
+	return nil
+}
+
+// endedBy is err, or that the RNIC was closed if that ended the exchange of ctx.
+func (m *Manager) endedBy(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && !errors.Is(err, m.cfg.Closed) && errors.Is(cause, m.cfg.Closed) {
+		return cause
+	}
+	return err
+}
+
+// stream makes a Stream of a connection.
+func (m *Manager) stream(c net.Conn) transport.Stream {
+	if m.cfg.PlainIO {
+		return transport.NewPlainStream(c, m.cfg.Poller)
+	}
+	return transport.NewStream(c, m.cfg.Poller)
+}
+
+// bindPeerTimeout has Config.PeerTimeout hold for c.
+func (m *Manager) bindPeerTimeout(c net.Conn) error {
+	if d := m.cfg.PeerTimeout; d > 0 {
+		return transport.SetPeerTimeout(c, d)
+	}
+	return nil
+}

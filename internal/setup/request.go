@@ -1,0 +1,101 @@
+package setup
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// A Request is a connection whose initiator waits for the answer. It is to be accepted,
+// rejected or closed once.
+type Request struct {
+	manager *Manager
+	offer   offer
+	timeout time.Duration // for the answer to leave
+	release func()        // runs once, when the connection is no longer in set-up
+}
+
+// An offer is what an initiator has asked for, over whatever lower layer.
+type offer interface {
+	PrivateData() []byte
+	PeerIRD() int
+	PeerORD() int
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+	// accept answers, and hands the connection to Establish.
+	accept(ctx context.Context, l *Local) error
+	reject(ctx context.Context, ird, ord int, private []byte) error
+	Close() error
+}
+
+// request makes a Request of an offer. The Manager watches it until it is answered. release
+// is called once, when the connection is no longer in set-up, and also after an error.
+func (m *Manager) request(o offer, timeout time.Duration, release func()) (*Request, error) {
+	if err := m.watch(o); err != nil {
+		_ = o.Close()
+		release()
+		return nil, err
+	}
+	return &Request{manager: m, offer: o, timeout: timeout, release: sync.OnceFunc(func() {
+		m.unwatch(o)
+		release()
+	})}, nil
+}
+
+// PrivateData is the initiator's.
+func (q *Request) PrivateData() []byte { return q.offer.PrivateData() }
+
+// PeerIRD is what the initiator told of itself, -1 if it did not.
+func (q *Request) PeerIRD() int { return q.offer.PeerIRD() }
+
+// PeerORD is what the initiator told of itself, -1 if it did not.
+func (q *Request) PeerORD() int { return q.offer.PeerORD() }
+
+// LocalAddr is the address that the initiator connected to.
+func (q *Request) LocalAddr() net.Addr { return q.offer.LocalAddr() }
+
+// RemoteAddr is that of the initiator.
+func (q *Request) RemoteAddr() net.Addr { return q.offer.RemoteAddr() }
+
+// Accept calls Prepare, sends the Reply, and returns when Establish has. If it fails the
+// connection is closed.
+func (q *Request) Accept(ctx context.Context, l *Local) error {
+	err := q.accept(ctx, l)
+	if err != nil {
+		_ = q.offer.Close()
+	}
+	q.release()
+	return err
+}
+
+func (q *Request) accept(ctx context.Context, l *Local) error {
+	if err := l.prepare(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, q.timeout)
+	defer cancel()
+	ctx, done, err := q.manager.exchange(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	q.manager.unwatch(q.offer)
+	return q.manager.endedBy(ctx, q.offer.accept(ctx, l))
+}
+
+// Reject refuses the connection, with the depths that this side would have needed, -1 where
+// those of the initiator would have done, and closes it.
+func (q *Request) Reject(ird, ord int, private []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
+	defer cancel()
+	err := q.offer.reject(ctx, ird, ord, private)
+	q.Close()
+	return err
+}
+
+// Close ends the connection of a request that was not accepted.
+func (q *Request) Close() {
+	_ = q.offer.Close()
+	q.release()
+}

@@ -1,0 +1,117 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
+	"github.com/goiwarp/iwarp/transport/sctpudp"
+)
+
+// A sessionClient opens sessions over one of the two back ends of SCTP.
+type sessionClient interface {
+	Open(ctx context.Context, addr string) (sctp.Stream, error)
+	Close()
+}
+
+// A sessionListener takes them.
+type sessionListener interface {
+	Addr() net.Addr
+	Accept() (*sctp.Request, error)
+	Close()
+	Over() bool
+	End()
+}
+
+// overUDP is how SCTP over UDP is used.
+func (m *Manager) overUDP() sctpudp.Config {
+	return sctpudp.Config{PeerTimeout: m.cfg.PeerTimeout, ListenPacket: m.cfg.ListenPacket}
+}
+
+// overIP is how the SCTP of the kernel is used.
+func (m *Manager) overIP() sctpkernel.Config {
+	return sctpkernel.Config{PeerTimeout: m.cfg.PeerTimeout}
+}
+
+// sessionClients are the back ends by their networks.
+func (m *Manager) sessionClients() map[string]sessionClient {
+	return map[string]sessionClient{
+		SCTP:    sctpkernel.NewClient(m.overIP()),
+		SCTPUDP: sctpudp.NewClient(m.overUDP()),
+	}
+}
+
+// listenForSessions opens a listener of the network's back end.
+func (m *Manager) listenForSessions(ctx context.Context, network, addr string, backlog int) (sessionListener, error) {
+	if network == SCTP {
+		return sctpkernel.Listen(ctx, m.overIP(), addr, backlog)
+	}
+	return sctpudp.Listen(ctx, m.overUDP(), addr, backlog)
+}
+
+// sessions are those that peers ask for over SCTP.
+type sessions struct {
+	sessionListener
+	manager *Manager
+	cfg     ListenConfig
+}
+
+func (m *Manager) sessionSource(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
+	if cfg.TLS != nil {
+		return nil, fmt.Errorf("%w: TLS over SCTP", m.cfg.Unsupported)
+	}
+	l, err := m.listenForSessions(ctx, network, addr, cfg.MaxHalfOpen)
+	if err != nil {
+		return nil, m.kernelError(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sessions = append(slices.DeleteFunc(m.sessions, sessionListener.Over), l)
+	return &sessions{sessionListener: l, manager: m, cfg: cfg}, nil
+}
+
+func (s *sessions) Close() error {
+	s.sessionListener.Close()
+	return nil
+}
+
+func (s *sessions) complete() bool { return true }
+
+func (s *sessions) accept() (opening, error) {
+	r, err := s.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, release func()) (*Request, error) {
+		return s.manager.request(sessionOffer{r, s.manager}, s.cfg.SetupTimeout, release)
+	}, nil
+}
+
+// A sessionOffer is an Initiate that came over SCTP.
+type sessionOffer struct {
+	*sctp.Request
+	manager *Manager
+}
+
+func (o sessionOffer) accept(ctx context.Context, l *Local) error {
+	if l.Trace != nil {
+		return fmt.Errorf("%w: Trace over SCTP", o.manager.cfg.Unsupported)
+	}
+	conn, terms, err := o.Accept(l.session(), l.IRD, l.ORD, l.PrivateData)
+	if err != nil {
+		return err
+	}
+	return l.Establish(ctx, conn, sessionTerms(terms))
+}
+
+func (o sessionOffer) reject(_ context.Context, ird, ord int, private []byte) error {
+	return o.Reject(ird, ord, private)
+}
+
+func (o sessionOffer) Close() error {
+	o.Request.Close()
+	return nil
+}

@@ -1,0 +1,136 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A source is where the connections of a listener come from.
+type source interface {
+	Addr() net.Addr
+	Close() error
+	// accept waits for the next connection. What it returns goes on with its set-up.
+	accept() (opening, error)
+	// complete tells that what accept returns has asked already, so that it is never given
+	// up for another one. It waits where it is until there is a place for it.
+	complete() bool
+}
+
+// An opening reads the Request of a connection. It calls release once, when the connection
+// is no longer in set-up.
+type opening func(ctx context.Context, release func()) (*Request, error)
+
+// source listens.
+func (m *Manager) source(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
+	if IsSCTP(network) {
+		return m.sessionSource(ctx, network, addr, cfg)
+	}
+	l, err := transport.Listen(ctx, network, addr, transport.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &connections{Listener: l, manager: m, cfg: cfg}, nil
+}
+
+// connections are those of a net.Listener.
+type connections struct {
+	net.Listener
+	manager *Manager
+	cfg     ListenConfig
+}
+
+func (s *connections) complete() bool { return false }
+
+func (s *connections) accept() (opening, error) {
+	c, err := s.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, release func()) (*Request, error) {
+		q, err := s.manager.serve(ctx, c, s.cfg, release)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", c.RemoteAddr(), errtext.Reword(err, errtext.Plain(err)))
+		}
+		return q, nil
+	}, nil
+}
+
+// Server reads the Request of an existing connection. After an error c is closed.
+func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Request, error) {
+	return m.serve(ctx, c, cfg, func() {})
+}
+
+// serve reads a Request. release is called once, when the connection is no
+// longer in set-up.
+func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, release func()) (*Request, error) {
+	o := &mpaOffer{Conn: c}
+	q, err := m.request(o, cfg.SetupTimeout, release)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errSetupTimeout)
+	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	if err := m.readRequest(ctx, o, cfg, func() { giveUp(errNoProgress) }); err != nil {
+		q.Close()
+		said := lack{missing: "all of an MPA Request"}
+		if cfg.TLS == nil {
+			said.tls = "ListenConfig.TLS"
+		}
+		return nil, m.failure(err, said)
+	}
+	return q, nil
+}
+
+// readRequest reads what the peer of o asks for. giveUp ends ctx if nothing comes for
+// too long.
+func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig, giveUp func()) error {
+	c := o.Conn
+	if err := m.bindPeerTimeout(c); err != nil {
+		return err
+	}
+	p := progresses(c, cfg.ProgressTimeout, giveUp)
+	defer p.settled()
+	reads := net.Conn(p)
+	if cfg.TLS != nil {
+		var err error
+		if reads, err = transport.TLSServer(ctx, p, cfg.TLS); err != nil {
+			return tlsError(err)
+		}
+		c = reads
+	}
+	var err error
+	if o.Request, err = mpa.ReadRequest(ctx, transport.NewStream(reads, nil)); err != nil {
+		return err
+	}
+	// What has read the Request has nothing more of the connection.
+	o.Trace(func(transport.Stream, []byte) transport.Stream { return m.stream(c) })
+	return nil
+}
+
+// An mpaOffer is a Request that came over a byte stream.
+type mpaOffer struct {
+	net.Conn
+	*mpa.Request
+}
+
+func (o *mpaOffer) accept(ctx context.Context, l *Local) error {
+	o.Trace(func(s transport.Stream, request []byte) transport.Stream {
+		return l.traced(s, transport.TapOptions{Passive: true, Received: request})
+	})
+	conn, terms, err := o.Accept(ctx, l.MPA, l.IRD, l.ORD, l.PrivateData)
+	if err != nil {
+		return err
+	}
+	return l.Establish(ctx, conn, terms)
+}
+
+func (o *mpaOffer) reject(ctx context.Context, ird, ord int, private []byte) error {
+	return o.Reject(ctx, ird, ord, private)
+}
