@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -56,7 +57,7 @@ func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
 	}{
 		"QP.Close":     {func(k *talk, _ *MR) error { return k.qp.Close() }, 5*time.Second + abortTime},
 		"QP.Abort":     {func(k *talk, _ *MR) error { return k.qp.Abort() }, abortTime},
-		"QP.Terminate": {func(k *talk, _ *MR) error { return k.qp.Terminate() }, lingerTime + abortTime},
+		"QP.Terminate": {func(k *talk, _ *MR) error { return k.qp.Terminate() }, qpconn.PeerEndTime + abortTime},
 		"MR.Close":     {func(_ *talk, mr *MR) error { return mr.Close() }, 5 * time.Second},
 		"RNIC.Close":   {func(k *talk, _ *MR) error { return k.rnic.Close() }, 5 * time.Second},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -409,7 +410,7 @@ func TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd(t *testing.T) {
 		require.Equal(t, StateTerminate, k.qp.State())
 		require.Zero(t, k.mem[0], "what still comes is not placed")
 		<-k.qp.Done()
-		require.Equal(t, lingerTime, time.Since(start))
+		require.Equal(t, qpconn.PeerEndTime, time.Since(start))
 		require.Equal(t, StateError, k.qp.State())
 		var te *TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te, "the first cause stays")

@@ -103,7 +103,7 @@ func (qp *QP) agree() {
 	c.ext = commit.NewExtension(commit.Config{
 		Table: qp.rnic.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		Limits: o.limits(), Strict: o.StrictDurable, Stats: &c.stats,
-		Task: qp.rnic.tasks.starter, UnderWay: qp.rnic.tasks.add,
+		Task: qp.rnic.tasks.Starter, UnderWay: qp.rnic.tasks.Add,
 	})
 }
 
@@ -117,7 +117,7 @@ func (qp *QP) extensions() []*rdmap.Extension {
 // CommitLimits returns how many regions, and octets in sum, one Commit to the peer may
 // have. ok is false if Commit is not enabled on this QP.
 func (qp *QP) CommitLimits() (regions int, octets uint64, ok bool) {
-	if !qp.connected.Load() || qp.commits.ext == nil {
+	if qp.conn.Load() == nil || qp.commits.ext == nil {
 		return 0, 0, false
 	}
 	octets = qp.commits.peer.Octets

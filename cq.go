@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -43,7 +44,7 @@ type CQ struct {
 	overflowed bool
 	closed     bool
 	waiters    []*cqWaiter // parked, the oldest first
-	plan       waitPlan    // SetBusyPoll, SetWaitMode
+	waits      qpconn.Plan // SetBusyPoll, SetWaitMode
 }
 
 const cqInitial = 16
@@ -73,7 +74,7 @@ var errCQClosed = fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
 // newCQ makes a CQ that counts towards no limit: one of a QP whose user named none goes
 // with the QP.
 func newCQ(r *RNIC, depth int) *CQ {
-	return &CQ{rnic: r, depth: depth, plan: waitPlan{sleep: transport.Park}}
+	return &CQ{rnic: r, depth: depth, waits: qpconn.Plan{Sleep: transport.Park}}
 }
 
 // Resize gives the CQ room for depth entries, more or fewer than before. It fails, and
@@ -105,16 +106,16 @@ func (cq *CQ) Resize(depth int) error {
 // many. It never blocks.
 func (cq *CQ) Poll(dst []WC) int {
 	cq.mu.Lock()
-	n := cq.take(dst)
-	cq.passOn()
+	n := cq.poll(dst)
+	cq.wakeNext()
 	cq.mu.Unlock()
 	return n
 }
 
-// take is Poll with mu held.
-func (cq *CQ) take(dst []WC) int {
+// poll is Poll with mu held.
+func (cq *CQ) poll(dst []WC) int {
 	n := min(len(dst), cq.n)
-	var from *room // of the queue that a run of completions comes from
+	var from *slots // of the queue that a run of completions comes from
 	run := 0
 	for i := range n {
 		e := &cq.ring[cq.head]
@@ -122,9 +123,9 @@ func (cq *CQ) take(dst []WC) int {
 		if e.isSolicited() {
 			cq.solicited--
 		}
-		if r := e.QP.roomOf(e.Op); r != from {
+		if r := e.QP.slotsOf(e.Op); r != from {
 			if run > 0 {
-				from.free(run)
+				from.release(run)
 			}
 			from, run = r, 0
 		}
@@ -135,7 +136,7 @@ func (cq *CQ) take(dst []WC) int {
 		}
 	}
 	if run > 0 {
-		from.free(run)
+		from.release(run)
 	}
 	if cq.n -= n; cq.n == 0 {
 		cq.head = 0 // what is used again is in the cache
@@ -143,15 +144,28 @@ func (cq *CQ) take(dst []WC) int {
 	return n
 }
 
-// passOn wakes the first waiter whose condition holds. mu is held.
-func (cq *CQ) passOn() {
+// wakeNext tells the first waiter that is done. mu is held.
+func (cq *CQ) wakeNext() {
 	for i, w := range cq.waiters {
-		if cq.has(w.solicited) || cq.closed {
+		if w.done() {
 			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
-			w.ready <- struct{}{}
+			w.tell()
 			return
 		}
 	}
+}
+
+// serves changes the QP whose queues all queues of the CQ are, nil if there is none. Who waits
+// looks again, which the caller tells the one that receives, for the QP that is returned. mu is held.
+func (cq *CQ) serves(qp *QP) (former *QP) {
+	if former = cq.sole; former == qp {
+		return nil
+	}
+	cq.sole = qp
+	for _, w := range cq.waiters {
+		w.tell()
+	}
+	return former
 }
 
 // All yields completions as they come. It ends after yielding an error of Wait with
@@ -191,7 +205,7 @@ func (cq *CQ) Close() error {
 func (cq *CQ) close() {
 	cq.closed = true
 	for len(cq.waiters) > 0 {
-		cq.passOn()
+		cq.wakeNext()
 	}
 }
 
@@ -214,34 +228,51 @@ func (r *RNIC) dropCQ(cq *CQ) {
 
 // attach adds a queue of the QP, for which so many entries are reserved.
 func (cq *CQ) attach(qp *QP, reserve int) error {
+	former, err := cq.add(qp, reserve)
+	former.nudge()
+	return err
+}
+
+func (cq *CQ) add(qp *QP, reserve int) (former *QP, err error) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	switch {
 	case cq.closed:
-		return errCQClosed
+		return nil, errCQClosed
 	case cq.needed+reserve > cq.depth:
-		return fmt.Errorf("%w: it has %d entries, and its queue pairs could need %d", ErrCQTooSmall, cq.depth, cq.needed+reserve)
-	}
-	if cq.qps == 0 {
-		cq.sole = qp
-	} else if cq.sole != qp {
-		cq.sole = nil
+		return nil, fmt.Errorf("%w: it has %d entries, and its queue pairs could need %d", ErrCQTooSmall, cq.depth, cq.needed+reserve)
 	}
 	cq.qps++
 	cq.needed += reserve
-	return nil
+	switch {
+	case cq.qps == 1:
+		cq.serves(qp)
+	case cq.sole != qp:
+		former = cq.serves(nil)
+	}
+	return former, nil
+}
+
+// nudge tells the goroutine that receives for the QP, if it waits, that its wait may be over.
+func (qp *QP) nudge() {
+	if qp == nil {
+		return
+	}
+	if conn := qp.conn.Load(); conn != nil {
+		conn.Nudge()
+	}
 }
 
 func (cq *CQ) detach(reserve int) {
 	cq.mu.Lock()
+	defer cq.mu.Unlock()
 	cq.needed -= reserve
 	if cq.qps--; cq.qps == 0 {
-		cq.sole = nil
+		cq.serves(nil)   // the former one has ended
 		if !cq.counted { // it was the QP's own, and nothing comes any more
 			cq.close()
 		}
 	}
-	cq.mu.Unlock()
 }
 
 // push adds completions of one QP and reports whether there was room for all.
@@ -255,13 +286,13 @@ func (cq *CQ) push(wcs ...WC) bool {
 			break
 		}
 		*wc = wcs[i]
-		cq.add(wc)
+		cq.added(wc)
 	}
 	cq.pushed(fit)
 	return fit
 }
 
-// next is the entry that add adds, to be filled in; it is zero. nil: there is no room.
+// next is the entry that added counts, to be filled in; it is zero. nil: there is no room.
 // mu is held.
 func (cq *CQ) next() *WC {
 	if cq.n == len(cq.ring) && !cq.grow() {
@@ -274,27 +305,25 @@ func (cq *CQ) next() *WC {
 	return &cq.ring[at]
 }
 
-// add counts the entry that next returned.
-func (cq *CQ) add(wc *WC) {
+// added counts the entry that next returned.
+func (cq *CQ) added(wc *WC) {
 	cq.n++
 	if wc.isSolicited() {
 		cq.solicited++
 	}
 }
 
-// pushed ends a run of add, which was cut short unless all fit. It releases mu.
+// pushed ends a run of entries, which was cut short unless all fit. It releases mu.
 func (cq *CQ) pushed(fit bool) {
 	overflows := !fit && !cq.overflowed
 	cq.overflowed = cq.overflowed || overflows
-	cq.passOn()
+	cq.wakeNext()
 	sole, depth := cq.sole, cq.depth
 	cq.mu.Unlock()
 	if overflows {
 		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, clause{ErrQueueFull})})
 	}
-	if sole != nil {
-		sole.rx.nudge()
-	}
+	sole.nudge()
 }
 
 // grow doubles the ring up to depth. mu is held and the ring is full.

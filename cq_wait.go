@@ -5,15 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/transport"
 )
-
-// A waitPlan is how a goroutine waits that receives meanwhile: it polls for a time, and then
-// sleeps.
-type waitPlan struct {
-	poll  time.Duration
-	sleep transport.Wait // Park or Block
-}
 
 // SetBusyPoll has Wait, and the blocking helpers, poll the connection for at most d
 // before they sleep. That takes a processor meanwhile and saves the time that waking up
@@ -23,7 +17,7 @@ type waitPlan struct {
 func (cq *CQ) SetBusyPoll(d time.Duration) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	cq.plan.poll = d
+	cq.waits.Poll = d
 }
 
 // A WaitMode is how a goroutine sleeps that waits for a completion.
@@ -51,32 +45,83 @@ const (
 func (cq *CQ) SetWaitMode(m WaitMode) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	cq.plan.sleep = transport.Park
+	cq.waits.Sleep = transport.Park
 	if m == WaitBlock {
-		cq.plan.sleep = transport.Block
+		cq.waits.Sleep = transport.Block
 	}
 }
 
-func (cq *CQ) waitPlan() waitPlan {
+// plan is how goroutines wait.
+func (cq *CQ) plan() qpconn.Plan {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	return cq.plan
+	return cq.waits
 }
 
-// A cqWaiter is a goroutine parked in Wait or WaitSolicited.
+// A cqWaiter is a goroutine in Wait or WaitSolicited. It is a qpconn.Waiter, which receives
+// meanwhile if all queues of the CQ are one QP's.
 type cqWaiter struct {
-	ready     chan struct{} // of capacity 1
+	cq        *CQ
 	solicited bool
+	sole      *QP // CQ.sole, when it began to wait
+	token     chan struct{}
 }
 
-// waiter borrows a waiter; see also RNIC.waiter.
-func (cq *CQ) waiter(solicited bool) *cqWaiter {
+// waiter borrows a waiter; see also RNIC.helper.
+func (cq *CQ) waiter(solicited bool, sole *QP) *cqWaiter {
 	w := cq.rnic.cqWaiters.Get()
 	if w == nil {
-		w = &cqWaiter{ready: make(chan struct{}, 1)}
+		w = &cqWaiter{token: make(chan struct{}, 1)}
 	}
-	w.solicited = solicited
+	w.cq, w.solicited, w.sole = cq, solicited, sole
 	return w
+}
+
+func (w *cqWaiter) spare() {
+	r := w.cq.rnic
+	w.cq, w.sole = nil, nil
+	r.cqWaiters.Put(w)
+}
+
+// Done reports whether Wait has something to return, or is to look again.
+func (w *cqWaiter) Done() bool {
+	w.cq.mu.Lock()
+	defer w.cq.mu.Unlock()
+	return w.done()
+}
+
+func (w *cqWaiter) done() bool { return w.cq.has(w.solicited) || w.cq.closed || w.cq.sole != w.sole }
+
+// Enlist adds w to those that wakeNext tells.
+func (w *cqWaiter) Enlist() {
+	w.cq.mu.Lock()
+	defer w.cq.mu.Unlock()
+	w.cq.waiters = append(w.cq.waiters, w)
+}
+
+// Delist takes w off the list. If it is no longer there it was told, and looks again: when it
+// has taken completions it tells the next one, and if there are none left the one that has taken
+// them has done so.
+func (w *cqWaiter) Delist() {
+	cq := w.cq
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	for i, o := range cq.waiters {
+		if o == w {
+			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
+			return
+		}
+	}
+}
+
+func (w *cqWaiter) Token() chan struct{} { return w.token }
+
+// tell wakes w. mu is held.
+func (w *cqWaiter) tell() {
+	select {
+	case w.token <- struct{}{}:
+	default:
+	}
 }
 
 // Wait is Poll that waits until there is at least one completion. It fails only
@@ -98,95 +143,56 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 	}
 	for {
 		cq.mu.Lock()
-		sole, closed, plan := cq.sole, cq.closed, cq.plan
-		tx := cq.sender(solicited)
+		sole, closed, plan := cq.sole, cq.closed, cq.waits
 		n := 0
 		if cq.has(solicited) {
-			n = cq.take(dst)
-			cq.passOn()
+			n = cq.poll(dst)
+			cq.wakeNext()
 		}
 		cq.mu.Unlock()
 		switch {
 		case n > 0:
-			if tx != nil {
-				tx.waits.Add(1)
+			if sole != nil && sole.sendCQ == cq {
+				sole.waited()
 			}
 			return n, nil
 		case closed:
 			return 0, errCQClosed
-		case tx != nil && ctx.Err() == nil && tx.goOn():
-			continue
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
 		}
-		if tx != nil {
-			tx.park()
-		}
-		err := cq.sleep(ctx, solicited, sole, plan)
-		if tx != nil {
-			tx.unpark()
-		}
-		if err != nil {
-			return 0, err
-		}
+		w := cq.waiter(solicited, sole)
+		w.wait(ctx, plan)
+		w.spare()
 	}
 }
 
-// sender is the sender that who waits can lend a hand: he comes for what it completes.
-// mu is held.
-func (cq *CQ) sender(solicited bool) *sender {
-	if solicited || cq.sole == nil || cq.sole.sendCQ != cq {
-		return nil
-	}
-	return &cq.sole.tx
-}
-
-// sleep returns when the caller should look again. It receives meanwhile if all queues
-// are those of sole.
-func (cq *CQ) sleep(ctx context.Context, solicited bool, sole *QP, plan waitPlan) error {
-	if sole != nil && sole.rx.serve(ctx, cq.wish(solicited), plan) {
-		if err := ctx.Err(); err != nil && !cq.wish(solicited).granted() {
-			return err
+// wait returns when w is done or ctx has ended.
+func (w *cqWaiter) wait(ctx context.Context, plan qpconn.Plan) {
+	if w.sole != nil {
+		if conn := w.sole.conn.Load(); conn != nil {
+			conn.Wait(ctx, w, plan)
+			return
 		}
-		return nil
 	}
-	cq.mu.Lock()
-	if cq.has(solicited) || cq.closed {
-		cq.mu.Unlock()
-		return nil
-	}
-	w := cq.waiter(solicited)
-	cq.waiters = append(cq.waiters, w)
-	cq.mu.Unlock()
-
-	select {
-	case <-w.ready:
-		cq.rnic.cqWaiters.Put(w)
-		return nil
-	case <-ctx.Done():
-		cq.forget(w)
-		return ctx.Err()
+	for over := false; !over; {
+		w.Enlist()
+		if over = w.Done(); !over {
+			select {
+			case <-w.token:
+			case <-ctx.Done():
+				over = true
+			}
+		}
+		w.Delist()
 	}
 }
 
-// cqWish and solicitedWish are what Wait and WaitSolicited wait for.
-type (
-	cqWish        struct{ cq *CQ }
-	solicitedWish struct{ cq *CQ }
-)
-
-func (w cqWish) granted() bool        { return w.cq.granted(false) }
-func (w solicitedWish) granted() bool { return w.cq.granted(true) }
-
-func (cq *CQ) wish(solicited bool) wish {
-	if solicited {
-		return solicitedWish{cq}
+// waited tells the connection, if there is one, that a wait for completions has ended.
+func (qp *QP) waited() {
+	if conn := qp.conn.Load(); conn != nil {
+		conn.Waited()
 	}
-	return cqWish{cq}
-}
-
-func (cq *CQ) granted(solicited bool) bool {
-	cq.mu.Lock()
-	defer cq.mu.Unlock()
-	return cq.has(solicited)
 }
 
 // has reports whether Wait, or WaitSolicited, has something to return. Of a closed CQ that
@@ -196,20 +202,4 @@ func (cq *CQ) has(solicited bool) bool {
 		return cq.solicited > 0
 	}
 	return cq.n > 0
-}
-
-// forget takes w off the list. If w was just woken, its turn goes to the next.
-func (cq *CQ) forget(w *cqWaiter) {
-	cq.mu.Lock()
-	defer cq.mu.Unlock()
-	for i, o := range cq.waiters {
-		if o == w {
-			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
-			cq.rnic.cqWaiters.Put(w)
-			return
-		}
-	}
-	<-w.ready
-	cq.rnic.cqWaiters.Put(w)
-	cq.passOn()
 }

@@ -107,7 +107,7 @@ func (qp *QP) initiator() *setup.Local {
 			return err
 		}
 		if terms.RTR != 0 {
-			qp.knockAgain()
+			qp.wakeSIW()
 		}
 		return nil
 	}

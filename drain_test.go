@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/qpconn"
 )
 
 // drains starts Drain and returns where its error will be.
@@ -59,7 +61,7 @@ func TestDrainOfAnEndingQPWaitsForItsEnd(t *testing.T) {
 		k.p.writes(fpdu(write(0x99, 0, "x"))) // ends the stream; the peer stays
 		start := time.Now()
 		require.NoError(t, <-errs, "that the work failed is told by its completion")
-		require.Equal(t, lingerTime, time.Since(start))
+		require.Equal(t, qpconn.PeerEndTime, time.Since(start))
 		wcs := make([]WC, 3)
 		require.Equal(t, 2, k.cq.Poll(wcs))
 		require.Equal(t, []uint64{1, 2}, ids(wcs[:2]))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
@@ -27,13 +28,15 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	qp.agree()
 	qp.stream = rdmap.New(rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
-		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see knock
+		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see wakeSIW
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 		Extensions: qp.extensions(),
 	})
-	qp.holds.Store(2)
+	conn := qpconn.New(qpconn.Config{
+		LLP: llp, Stream: qp.stream, Owner: owner{qp}, Sweeper: r.sweeper, Tasks: &r.tasks, ReceiveWait: qp.cfg.RNRWait,
+	})
 	r.mu.Lock()
-	qp.startEarly()
+	qp.start(conn)
 	r.qps[qp] = struct{}{}
 	if err := r.refusal(); err != nil && fault == nil { // RNIC.Close, or Shutdown, does not know the QP
 		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: err}
@@ -43,8 +46,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		qp.fail(fault)
 	}
 	r.logPath(llp)
-	qp.rx.start()
-	qp.kick()
+	conn.Start()
 	if fault != nil {
 		<-qp.done
 		return qp.Err()
@@ -94,7 +96,9 @@ func (qp *QP) abandon(err error) {
 		return // established, and ended with the error of the negotiation
 	default:
 	}
-	qp.record(StateError, EventConnectionLost, err)
+	qp.mu.Lock()
+	qp.err = ended(err)
+	qp.mu.Unlock()
 	qp.flushEarly()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()

@@ -38,7 +38,7 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 			}
 		}
 	}()
-	alone := client.rnic.tasks.count() + server.rnic.tasks.count()
+	alone := client.rnic.tasks.Count() + server.rnic.tasks.Count()
 	qps := make([]*QP, 0, 5+rounds*pairs)
 	use := func(n int) {
 		for range n {
@@ -50,7 +50,7 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 			require.NoError(t, qp.RDMARead(ctx, SGE{}, RemoteBuffer{}), "it has been used")
 			qps = append(qps, qp)
 		}
-		require.Eventually(t, func() bool { return client.rnic.tasks.count()+server.rnic.tasks.count() == alone },
+		require.Eventually(t, func() bool { return client.rnic.tasks.Count()+server.rnic.tasks.Count() == alone },
 			patience, time.Millisecond, "no QP has a goroutine")
 	}
 	use(5)
@@ -70,13 +70,6 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.NoError(t, qps[rounds*pairs].Send(context.Background()), "they are alive")
 	runtime.KeepAlive(qps)
-}
-
-// count tells how many goroutines there are.
-func (t *tasks) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.n
 }
 
 // inUse tells how much memory is reachable.

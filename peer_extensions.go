@@ -16,7 +16,7 @@ const (
 // QPConfig.Commit, and where that negotiates, a peer that has offered it, too.
 func (qp *QP) Extensions() Extensions {
 	e := ExtImmediate | ExtAtomic
-	if o := qp.cfg.Commit; o != nil && (!qp.connected.Load() || qp.commits.ext != nil) {
+	if o := qp.cfg.Commit; o != nil && (qp.conn.Load() == nil || qp.commits.ext != nil) {
 		e |= ExtCommit
 	}
 	return e
@@ -29,7 +29,7 @@ func (qp *QP) Extensions() Extensions {
 // matches ErrUnsupported: a FetchAdd of 0, for one, finds out and changes nothing.
 func (qp *QP) PeerExtensions() Extensions {
 	e := Extensions(qp.peerExtensions.Load())
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return e
 	}
 	in := qp.Stats().Received

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -29,57 +30,31 @@ type QP struct {
 
 	reserved struct{ send, recv int } // entries of the CQs, see CQ
 
-	sent     gathering // guarded by the stream's lock
-	received gathering // the receiving goroutine's
-	tapped   bool      // Trace has a capture already
+	sent     completionBatch // guarded by the stream's lock
+	received completionBatch // the receiving goroutine's
 
-	fenceTold atomic.Bool // the log has been told, or will be, of work that waits: see tellFenced
-
-	// Set when the connection is established; until connected is true nobody else
-	// looks at them.
+	// Set before conn is; until then no other goroutine looks at them.
 	stream *rdmap.Stream
 	llp    transport.LLP
 	terms  *mpa.Terms
-	// Set once, under mu, when all of them are.
-	connected atomic.Bool
 
-	// A State, which changes under mu only. Who looks without may find that it has gone on.
-	state              atomic.Uint32
-	commits            commits
-	peerExtensions     atomic.Uint32 // that the application has told of
-	tx                 sender
-	rx                 receiver
-	sendRoom, recvRoom room
-	shared             sharing
-
-	// Each of these is set once, and for good, by one half of the connection, and makes the
-	// other do something. Whoever sets one then kicks, or wakes the reader. He either takes the
-	// send lock, or the right to receive, himself, or its holder looks again before it gives
-	// that up: a kick counts in sender.calls, and rearm looks under receiver.mu. So none is
-	// overlooked.
-	closing  atomic.Bool           // Close was called; kicks. See also postSend
-	peerGone atomic.Bool           // the peer has ended its half; kicks, and looks at sendErr behind it
-	sendErr  atomic.Pointer[error] // the network takes no more; looks at peerGone behind it
-	dying    atomic.Bool           // nothing is sent or received any more; wakes the reader and takes the send lock
-	// A completion was lost. The goroutine that finds that looks at this before it gives up the send
-	// lock or the right to receive, whichever it has; one with neither has posted, and kicks.
+	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
+	commits              commits
+	peerExtensions       atomic.Uint32 // that the application has told of
+	sendSlots, recvSlots slots
+	shared               sharing
+	// A completion was lost. A goroutine that finds that looks at this before it gives up the
+	// right to receive, or to send, whichever it has; one with neither has posted, and sends.
 	overflow atomic.Bool
 
-	drained chan struct{} // closed when all work is done after Close
-	// 2 for the halves of the connection, while they are in use, and 1 for each hold. From 0 it
-	// never rises again, see hold.
-	holds atomic.Int32
-	done  chan struct{} // closed when everything has ended
+	done   chan struct{} // closed when everything has ended
+	drains broadcast     // sent when send work requests have completed
 
-	drains bell // rings when send work requests have completed
-
-	mu       sync.Mutex
-	early    []rdmap.Request // posted while Idle
-	err      error           // the first cause of the end
-	kind     EventKind       // how it ended
-	term     *TerminateError // sent or received
-	timer    *time.Timer     // bounds the end
-	finished bool            // state is the last one
+	mu        sync.Mutex
+	early     []rdmap.Request // posted while not connected
+	err       error           // the first cause of the end
+	term      *TerminateError // sent or received
+	fenceTold bool            // the log has been told, or will be, of work that waits: see tellFenced
 }
 
 // QPConfig says what a QP is made of. PD must be set; zero values elsewhere mean
@@ -207,11 +182,9 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{}), drained: make(chan struct{})}
+	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{})}
 	qp.reserved.send, qp.reserved.recv = qc.SendDepth, qc.RecvDepth
 	qp.rq = recvQueue{qp: qp, depth: cfg.RecvDepth}
-	qp.tx.qp, qp.rx.qp = qp, qp
-	qp.tx.task = r.tasks.task(qp.tx.wait)
 	if err := r.take(&r.used.qp, r.limits.MaxQP, "QPs"); err != nil {
 		return nil, err
 	}
@@ -231,8 +204,8 @@ func (qp *QP) attach() error {
 	if qp.recvCQ == nil {
 		qp.recvCQ = newCQ(qp.rnic, qp.cfg.RecvDepth)
 	}
-	qp.sent.cq, qp.sent.full, qp.sent.room = qp.sendCQ, &qp.overflow, &qp.sendRoom
-	qp.received.cq, qp.received.full, qp.received.room = qp.recvCQ, &qp.overflow, &qp.recvRoom
+	qp.sent.cq, qp.sent.full, qp.sent.slots = qp.sendCQ, &qp.overflow, &qp.sendSlots
+	qp.received.cq, qp.received.full, qp.received.slots = qp.recvCQ, &qp.overflow, &qp.recvSlots
 	if err := qp.pd.use(); err != nil {
 		return err
 	}
@@ -329,7 +302,7 @@ func (qp *QP) UserData() any { return qp.cfg.UserData }
 // PrivateData returns what the peer's application sent with its Request or Reply,
 // nil while the QP is not connected.
 func (qp *QP) PrivateData() []byte {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return nil
 	}
 	return qp.commits.private
@@ -337,7 +310,7 @@ func (qp *QP) PrivateData() []byte {
 
 // LocalAddr returns the address of this end, nil while the QP is not connected.
 func (qp *QP) LocalAddr() net.Addr {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return nil
 	}
 	return qp.llp.LocalAddr()
@@ -345,7 +318,7 @@ func (qp *QP) LocalAddr() net.Addr {
 
 // RemoteAddr returns the address of the peer, nil while the QP is not connected.
 func (qp *QP) RemoteAddr() net.Addr {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return nil
 	}
 	return qp.llp.RemoteAddr()
@@ -354,7 +327,7 @@ func (qp *QP) RemoteAddr() net.Addr {
 // IRD is how many RDMA Reads and atomic operations the peer may have outstanding on this
 // QP. While the QP is not connected it is what QPConfig asks for, 0 for none.
 func (qp *QP) IRD() int {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return max(qp.cfg.IRD, 0)
 	}
 	return qp.terms.IRD
@@ -364,7 +337,7 @@ func (qp *QP) IRD() int {
 // further ones wait in the send queue. While the QP is not connected it is what QPConfig
 // asks for.
 func (qp *QP) ORD() int {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return max(qp.cfg.ORD, 0)
 	}
 	return qp.terms.ORD
@@ -373,7 +346,7 @@ func (qp *QP) ORD() int {
 // PeerIRD and PeerORD are what the peer told of itself during set-up, -1 if it did not
 // (RFC 6581 section 9.1) or the QP is not connected.
 func (qp *QP) PeerIRD() int {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return -1
 	}
 	return qp.terms.PeerIRD
@@ -381,7 +354,7 @@ func (qp *QP) PeerIRD() int {
 
 // PeerORD is described with PeerIRD.
 func (qp *QP) PeerORD() int {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return -1
 	}
 	return qp.terms.PeerORD

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/freelist"
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/setup"
+	"github.com/goiwarp/iwarp/internal/tasks"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -29,13 +31,13 @@ type RNIC struct {
 	poller *transport.Poller
 	events eventQueue
 	ids    atomic.Uint32 // identities of PDs and QPs
-	tasks  tasks
+	tasks  tasks.Group
 	setups *setup.Manager
 	ended  chan struct{} // closed when Close has ended everything
 
-	attendant attendant
+	sweeper *qpconn.Sweeper
 
-	waiters   freelist.List[waiter] // spare ones
+	helpers   freelist.List[helper] // spare ones
 	cqWaiters freelist.List[cqWaiter]
 
 	mu        sync.Mutex
@@ -83,7 +85,7 @@ const (
 // Open makes an RNIC. When done end it with [RNIC.Shutdown], or at once with [RNIC.Close].
 func Open(cfg *Config) (*RNIC, error) {
 	r := &RNIC{
-		waiters:   freelist.List[waiter]{Keep: spareWaiters},
+		helpers:   freelist.List[helper]{Keep: spareWaiters},
 		cqWaiters: freelist.List[cqWaiter]{Keep: spareWaiters},
 		table:     stag.NewTable(),
 		events:    eventQueue{ch: make(chan Event, eventDepth)},
@@ -117,10 +119,10 @@ func Open(cfg *Config) (*RNIC, error) {
 	}
 	r.setups = setup.New(setup.Config{
 		Log: r.log, Poller: r.poller, PlainIO: r.cfg.PlainIO, PeerTimeout: r.cfg.PeerTimeout,
-		ListenPacket: r.cfg.ListenPacket, Start: r.tasks.start,
+		ListenPacket: r.cfg.ListenPacket, Start: r.tasks.Start,
 		Closed: errRNICClosed, Unsupported: ErrUnsupported,
 	})
-	r.attendant.rnic, r.attendant.ring = r, r.attendant.look
+	r.sweeper = qpconn.NewSweeper(r.poller.SetAlarm)
 	return r, nil
 }
 
@@ -169,7 +171,7 @@ func (r *RNIC) beginClose() (qps []*QP, first bool) {
 
 	r.setups.Refuse(errRNICClosed)
 	for _, qp := range all {
-		if qp.connected.Load() { // else its set-up ends
+		if qp.conn.Load() != nil { // else its set-up ends
 			qp.abort(errAborted)
 			qps = append(qps, qp)
 		}
@@ -194,7 +196,7 @@ func (r *RNIC) finishClose(qps []*QP) {
 		<-qp.done
 	}
 	r.setups.Close()
-	r.tasks.wait()
+	r.tasks.Wait()
 	r.shutCQs()
 	_ = r.poller.Close() // fails only if it was closed before
 	r.events.close()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -79,21 +80,21 @@ func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 	for name, c := range map[string]struct{ wait, stall time.Duration }{
 		"default":                     {0, 29 * time.Second},
 		"no limit":                    {RNRWaitForever, 24 * time.Hour},
-		"a little more than a second": {rnrNotice + 1, rnrNotice},
+		"a little more than a second": {qpconn.NoticeAfter + 1, qpconn.NoticeAfter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				k := newTalk(t, QPConfig{RNRWait: c.wait}, nil)
 				for msn := range uint32(2) {
 					k.p.writes(fpdu(send(msn+1, 0, "hi")))
-					time.Sleep(rnrNotice - time.Nanosecond)
+					time.Sleep(qpconn.NoticeAfter - time.Nanosecond)
 					k.wantEvents("none before the first second is over")
 					time.Sleep(time.Nanosecond)
 					e := k.wantEvents("then one", EventNoReceive)
 					require.Same(t, k.qp, e.QP)
 					require.ErrorIs(t, e.Err, ErrNoReceive)
 					require.NotErrorIs(t, e.Err, net.ErrClosed, "the QP has not ended")
-					time.Sleep(c.stall - rnrNotice)
+					time.Sleep(c.stall - qpconn.NoticeAfter)
 					k.wantEvents("and no more")
 					require.Equal(t, StateRTS, k.qp.State())
 					require.NoError(t, k.qp.PostRecv(RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
@@ -104,7 +105,7 @@ func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 		})
 	}
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{RNRWait: rnrNotice}, nil)
+		k := newTalk(t, QPConfig{RNRWait: qpconn.NoticeAfter}, nil)
 		k.p.writes(fpdu(send(1, 0, "hi")))
 		k.wantTerminate("no buffer", 0x1202)
 		<-k.qp.Done()

@@ -49,7 +49,7 @@ func TestMPA2_26_30_RTRByRead(t *testing.T) {
 			require.Equal(t, readRequest(1, 0, 0, 0, 0, 0), p.segment(), "the RTR is an empty Read")
 			<-posted
 			require.Equal(t, readRequest(2, mr.STag(), 0, 1, remote.STag, remote.TO), p.segment())
-			p.wantIdle("the ORD is 2 now, and the RTR takes one of it", knockAfter/2)
+			p.wantIdle("the ORD is 2 now, and the RTR takes one of it", siwWait/2)
 			p.writes(fpdu(response(0xc1, 0, 0, "")))
 			require.Equal(t, readRequest(3, mr.STag(), 1, 1, remote.STag, remote.TO), p.segment())
 			p.writes(fpdu(response(0xc1, mr.STag(), 0, "a")))

@@ -57,7 +57,7 @@ func hostedSCTP(t *testing.T, cfg *Config, lc *ListenConfig, do func(*side, *Con
 	server := newSide(t, cfg)
 	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", lc)
 	require.NoError(t, err)
-	server.rnic.tasks.start(func() {
+	server.rnic.tasks.Start(func() {
 		for {
 			cr, err := l.Accept(context.Background())
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -418,7 +419,7 @@ func TestClientAndServerOverAnyConn(t *testing.T) {
 			<-server.qp.Done()
 			require.NoError(t, server.qp.Err())
 			require.Equal(t, StateIdle, client.qp.State())
-			require.Less(t, time.Since(start), lingerTime, "nobody waits for a FIN that cannot come")
+			require.Less(t, time.Since(start), qpconn.PeerEndTime, "nobody waits for a FIN that cannot come")
 		})
 		t.Run(name+" terminated", func(t *testing.T) {
 			client, server := newSide(t, nil), newSide(t, nil)
@@ -429,7 +430,7 @@ func TestClientAndServerOverAnyConn(t *testing.T) {
 			<-server.qp.Done()
 			require.ErrorIs(t, client.qp.Err(), ErrInvalidSTag)
 			require.True(t, client.qp.Terminated().Remote)
-			require.Less(t, time.Since(start), lingerTime)
+			require.Less(t, time.Since(start), qpconn.PeerEndTime)
 		})
 	}
 }

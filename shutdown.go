@@ -47,8 +47,7 @@ func (r *RNIC) Shutdown(ctx context.Context) error {
 	ends := make([]end, len(qps))
 	var wg sync.WaitGroup
 	for i, qp := range qps {
-		qp.closing.Store(true)
-		qp.kick()
+		qp.drain()
 		wg.Go(func() { ends[i] = qp.shutDown(ctx) })
 	}
 	wg.Wait()

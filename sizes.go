@@ -22,7 +22,7 @@ type MaxSizes struct {
 // MaxSizes returns the sizes of the moment (RFC 4296 sections 2.1.2 and 2.2.1).
 func (qp *QP) MaxSizes() MaxSizes {
 	m := MaxSizes{Message: math.MaxUint32, Inline: qp.rnic.limits.MaxInline}
-	if qp.connected.Load() {
+	if qp.conn.Load() != nil {
 		s := ddp.MaxSizesOf(qp.llp)
 		m.SendSegment, m.TaggedSegment = s.Untagged, s.Tagged
 	}

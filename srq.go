@@ -80,7 +80,7 @@ func (s *SRQ) PostRecv(wrs ...RecvWR) error {
 	s.mu.Unlock()
 	if n > 0 {
 		for qp := range starved {
-			qp.rx.resume()
+			qp.conn.Load().Resume()
 		}
 	}
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *SRQ) take(r *recv) bool {
 		return false
 	}
 	oldest := at(s.ring, s.taken)
-	r.id, r.waiter, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
+	r.id, r.helper, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
 	clear(oldest.spans)
 	s.taken++
 	short := s.short()

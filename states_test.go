@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/qpconn"
 )
 
 // TestVERBS_40_48_TerminateOfTheApplication: 0/0/00 without any header, behind the last whole
@@ -62,7 +64,7 @@ func TestVERBS_43_46_NothingIsAskedOfAQPInTerminate(t *testing.T) {
 			require.ErrorIs(t, err, ErrInvalidSTag, "%s is refused with the first cause", what)
 		}
 		<-k.qp.Done()
-		require.Equal(t, lingerTime, time.Since(start))
+		require.Equal(t, qpconn.PeerEndTime, time.Since(start))
 		require.Equal(t, StateError, k.qp.State())
 		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
 		require.Zero(t, k.mem[0])
@@ -114,7 +116,7 @@ func TestVERBS_47_BadClose(t *testing.T) {
 				k.p.writes(fpdu(message))
 				<-k.qp.Done()
 				require.NoError(t, <-closed, "it is closed")
-				require.Equal(t, lingerTime, time.Since(start), "a peer that stays is not waited for longer")
+				require.Equal(t, qpconn.PeerEndTime, time.Since(start), "a peer that stays is not waited for longer")
 				require.ErrorIs(t, k.wantEvent(EventBadClose).Err, errBadClose)
 				require.ErrorIs(t, k.qp.Err(), errBadClose)
 				require.Nil(t, k.qp.Terminated())
@@ -161,17 +163,4 @@ func TestVERBS_42_AbortResets(t *testing.T) {
 		require.Nil(t, k.qp.Terminated())
 		require.Nil(t, k.wantEvent(EventAborted).Terminate)
 	})
-}
-
-// TestStatesOfTheEndGoOneWay: a half that has seen an earlier state moves nothing back.
-func TestStatesOfTheEndGoOneWay(t *testing.T) {
-	client, _ := connect(t, pairConfig{})
-	qp := client.qp
-	qp.record(StateTerminate, EventTerminated, errAborted)
-	qp.record(StateClosing, EventClosed, nil)
-	require.Equal(t, StateTerminate, qp.State())
-	qp.endSending()
-	require.Equal(t, StateTerminate, qp.State())
-	require.NoError(t, qp.Abort())
-	require.Equal(t, StateError, qp.State())
 }

@@ -49,11 +49,11 @@ type OpStats struct {
 
 // Stats returns the counters of the QP, also after its end.
 func (qp *QP) Stats() QPStats {
-	if !qp.connected.Load() {
+	if qp.conn.Load() == nil {
 		return QPStats{}
 	}
 	s := qp.stream.Stats()
-	stats := QPStats{Path: qp.llp.Path(), Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.rx.waits.Load()}
+	stats := QPStats{Path: qp.llp.Path(), Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.conn.Load().ReceiveWaits()}
 	if qp.cfg.SRQ != nil {
 		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.held()
 	}

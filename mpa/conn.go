@@ -62,7 +62,10 @@ func (c *Conn) MaxULPDU() int {
 
 // Arm asks for ready to be called when octets can be read. The Placer must not
 // be holding a segment back, because that is nothing that the stream knows of.
-func (c *Conn) Arm(ready func()) bool { return c.s.Arm(ready) }
+func (c *Conn) Arm(ready func()) bool {
+	c.in.shrink()
+	return c.s.Arm(ready)
+}
 
 // Disarm cancels Arm.
 func (c *Conn) Disarm() { c.s.Disarm() }

@@ -7,9 +7,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Receive reads once, and hands the segments of whole, verified FPDUs to p, as LLP says. With
-// NoWait, a caller that means to leave the connection alone goes on until ErrAgain: up to
-// then the Conn keeps the memory it reads into.
+// Receive reads once, and hands the segments of whole, verified FPDUs to p, as LLP says. The
+// Conn keeps the memory that it reads into until there is nothing more, or Arm.
 //
 // Before it waits it asks the stream for no more than it can do at once, so that an idle Conn
 // holds little memory; once a lot comes, it reads a lot.
@@ -22,7 +21,7 @@ func (c *Conn) Receive(p transport.Placer, wait transport.Wait) error {
 		c.recvErr = err
 		c.in.release()
 	}
-	if wait != transport.NoWait || err != nil {
+	if err != nil {
 		c.in.shrink()
 	}
 	return err

@@ -200,6 +200,7 @@ func TestIdleConnHoldsNoMemory(t *testing.T) {
 	got := &collector{}
 	got.stop = func() bool { return len(got.ulpdus) == 2 }
 	require.NoError(t, receive(c, got))
+	require.True(t, c.Arm(func() {}))
 	require.Nil(t, c.in.class, "nothing is held when a waiter leaves")
 }
 
@@ -323,7 +324,7 @@ func TestHeldBackSegmentIsAReadsWorth(t *testing.T) {
 	}
 }
 
-// TestConnThatIsLeftHoldsLittle: a Receive that may wait leaves no more memory than it needs.
+// TestConnThatIsLeftHoldsLittle: an armed one has no more memory than it needs.
 func TestConnThatIsLeftHoldsLittle(t *testing.T) {
 	ref := reference{crc: true}
 	wire := ref.stream(octets(60000), octets(60000), octets(60000), octets(50))
@@ -331,8 +332,11 @@ func TestConnThatIsLeftHoldsLittle(t *testing.T) {
 	c, p := conn(s, Terms{CRC: true}), &collector{}
 	c.bulk = true
 	require.NoError(t, c.Receive(p, transport.Park))
+	require.Same(t, large, c.in.class, "more may come at once")
+	require.True(t, c.Arm(func() {}))
 	require.Same(t, small, c.in.class, "a small part of an FPDU")
 	require.NoError(t, c.Receive(p, transport.Park))
+	require.True(t, c.Arm(func() {}))
 	require.Nil(t, c.in.class, "nothing")
 	s.end = transport.ErrWoken
 	require.Equal(t, transport.ErrWoken, c.Receive(p, transport.Park))

@@ -50,6 +50,9 @@ var table = map[string]rule{
 		third: []string{"golang.org/x/sys"},
 	},
 
+	// One connection of a queue pair, below the verbs.
+	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
+
 	// Of internal there is one row for all, but for the exceptions below it.
 	"internal": {third: []string{"golang.org/x/sys"}},
 	// What a failed negotiation means is a Code of the contract.

@@ -16,13 +16,15 @@ import "slices"
 //	Reserved   nobody   Come(w)            Busy(w), Read
 //	                    Sweep              Armed, Arm
 //	Stalled    nobody   Come(w)            Stalled, w is queued
+//	                    Start              Busy(first queued), Grant; or Armed, Arm
 //	                    Resume             Busy(first queued), Grant; or Busy(reader), StartReader
 //	Busy       holder   Come(w)            Busy, w is queued
 //	                    Empty, a waiter    Parked, Park
 //	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, if it lingers; or Armed, Arm
 //	                    Stall              Stalled; a waiter is queued in front
 //	                    Over               Over
-//	                    Leave(holder)      Busy(first queued), Grant; or Reserved, SweepLater; or Armed, Arm
+//	                    Leave(holder)      Busy(first queued), Grant; or Reserved, SweepLater; or Armed, Arm,
+//	                                       and SweepLater if the right to send is Offered
 //	Parked     holder   Found, Nudge       Busy, Wake with Nudge
 //	                    Come(w)            Recalled, Wake, if the reader holds; w is queued
 //	                    Sweep              Recalled, Wake, if the reader holds
@@ -37,15 +39,16 @@ import "slices"
 //	Idle         nobody    Post             Sending, Send
 //	Sending      caller    Post             SendingMore
 //	                       Sent             Idle
-//	                       Share            Offered, Wake, if the right to receive is held or reserved;
-//	                                        else Writer, StartWriter
+//	                       Share            Offered, Wake, if the right to receive is held; Offered, if
+//	                                        it is reserved; Offered, SweepLater, if a waiter is
+//	                                        expected; else Writer, StartWriter
 //	                       Full             Writer, StartWriter
 //	SendingMore  caller    Sent             Sending, Send
 //	                       Share, Full      as from Sending
 //	Offered      nobody    Post, Come,      Sending, Send
 //	                       Empty
-//	                       the right to     Writer, StartWriter
-//	                       receive rests
+//	                       Sweep; the right Writer, StartWriter
+//	                       to receive rests
 //	Writer       writer    Post             WriterMore
 //	                       Sent             Idle
 //	                       Share            Writer, Send
@@ -88,7 +91,7 @@ type rxState uint8
 const (
 	rxArmed    rxState = iota // with nobody: the poller calls Ready
 	rxReserved                // with nobody, and not armed: a waiter is expected back at once
-	rxStalled                 // with nobody, until a receive is posted
+	rxStalled                 // with nobody, until a receive is posted, or the connection starts
 	rxOver                    // with nobody: nothing more will come
 	rxEnded                   // with nobody, for good
 	rxBusy                    // with the holder, which reads
@@ -103,7 +106,7 @@ const (
 	txIdle        txState = iota // with nobody: there is nothing to send
 	txSending                    // with a goroutine that never waits for the network
 	txSendingMore                // the same, and work was queued since it looked
-	txOffered                    // with nobody: there is more to send for the holder of the other right
+	txOffered                    // with nobody: there is more to send, for the next goroutine to come
 	txWriter                     // with the writer, a goroutine that may wait for the network
 	txWriterMore                 // the same, and work was queued since it looked
 	txClosed                     // with nobody, for good
@@ -170,12 +173,23 @@ func (a *arbiter[W]) come(w W) do {
 // expected back at once.
 func (a *arbiter[W]) leave(w W, reserve bool) do {
 	if a.holds(w) {
-		return a.pass(reserve)
+		return a.pass(reserve, true)
 	}
 	if i := slices.Index(a.queue, w); i >= 0 {
 		a.queue = slices.Delete(a.queue, i, i+1)
 	}
 	return 0
+}
+
+// start: the connection is established. It is stalled until then.
+func (a *arbiter[W]) start() do {
+	switch {
+	case a.rx != rxStalled:
+		return 0
+	case len(a.queue) > 0:
+		return a.next()
+	}
+	return a.rest(rxArmed)
 }
 
 // ready: the poller tells of input.
@@ -200,12 +214,12 @@ func (a *arbiter[W]) empty(linger bool) do {
 	reader := a.readerHolds()
 	switch {
 	case a.phase != phaseOpen && !reader:
-		return a.pass(false)
+		return a.pass(false, false)
 	case !reader, a.phase != phaseOpen, a.noArm:
 		a.rx = rxParked
 		return doPark
 	case len(a.queue) > 0, a.rx == rxRecalled, !linger:
-		return a.pass(false)
+		return a.pass(false, false)
 	}
 	a.rx = rxParked
 	return doPark | doSweepLater
@@ -241,17 +255,19 @@ func (a *arbiter[W]) resume() do {
 // over: the holder has found the end of the stream, or an error.
 func (a *arbiter[W]) over() do {
 	if a.phase == phaseClosed {
-		return a.pass(false)
+		return a.pass(false, false)
 	}
 	a.queue = a.queue[:0]
 	return a.rest(rxOver)
 }
 
-// sweep: the right to receive has been reserved, or a reader has lingered, for long enough.
+// sweep: a right has been reserved or offered, or a reader has lingered, for long enough.
 func (a *arbiter[W]) sweep() do {
 	switch {
 	case a.rx == rxReserved:
 		return a.rest(rxArmed)
+	case !a.held():
+		return a.dropOffer()
 	case a.rx == rxParked && a.readerHolds():
 		a.rx = rxRecalled
 		return doWake
@@ -327,16 +343,23 @@ func (a *arbiter[W]) sent() do {
 	return 0
 }
 
-// share: the sender has sent one share, and there is more.
-func (a *arbiter[W]) share() do {
+// share: the sender has sent one share, and there is more. expected: a waiter will come at
+// once.
+func (a *arbiter[W]) share(expected bool) do {
 	if a.phase == phaseClosed || a.tx == txWriter || a.tx == txWriterMore {
 		return doSend
 	}
 	a.tx = txOffered
-	if a.phase == phaseDiscard || !a.held() && a.rx != rxReserved {
-		return a.dropOffer()
+	switch {
+	case a.phase == phaseDiscard:
+	case a.held():
+		return a.wake()
+	case a.rx == rxReserved:
+		return 0
+	case expected:
+		return doSweepLater
 	}
-	return a.wake()
+	return a.dropOffer()
 }
 
 // full: the network takes no more from a sender that must not wait for it.
@@ -351,8 +374,9 @@ func (a *arbiter[W]) broken() do {
 	return a.finish()
 }
 
-// pass gives up the right to receive of a holder that has read what there was.
-func (a *arbiter[W]) pass(reserve bool) do {
+// pass gives up the right to receive of a holder that has read what there was, or of a waiter,
+// which may be back soon: until then it leaves what was offered.
+func (a *arbiter[W]) pass(reserve, back bool) do {
 	switch {
 	case a.phase == phaseClosed:
 		a.rx = rxEnded
@@ -364,6 +388,9 @@ func (a *arbiter[W]) pass(reserve bool) do {
 	case reserve:
 		a.rx = rxReserved
 		return doSweepLater
+	case back && a.tx == txOffered:
+		a.rx = rxArmed
+		return doArm | doSweepLater
 	}
 	return a.rest(rxArmed)
 }
@@ -396,7 +423,7 @@ func (a *arbiter[W]) enter(to rxState) do {
 	return 0
 }
 
-// rest leaves the right to receive with nobody. Then nobody is there to take an offer.
+// rest leaves the right to receive with nobody. Then nobody is expected to take an offer.
 func (a *arbiter[W]) rest(at rxState) do {
 	a.rx = at
 	d := a.dropOffer()

@@ -106,8 +106,8 @@ func TestStalledMessage(t *testing.T) {
 func TestRestOfAShare(t *testing.T) {
 	s := &script{T: t}
 	s.answers("work is posted", s.post(), doSend)
-	s.answers("a share is sent, and nobody receives", s.share(), doStartWriter)
-	s.answers("the writer goes on", s.share(), doSend)
+	s.answers("a share is sent, and nobody receives", s.share(false), doStartWriter)
+	s.answers("the writer goes on", s.share(false), doSend)
 	s.answers("more is posted", s.post(), 0)
 	s.answers("the writer looks again", s.sent(), doSend)
 	s.answers("all is sent", s.sent(), 0)
@@ -115,23 +115,31 @@ func TestRestOfAShare(t *testing.T) {
 	s.come("w")
 	s.empty(false)
 	s.post()
-	s.answers("a share is sent: the waiter sends the rest", s.share(), doWake)
+	s.answers("a share is sent: the waiter sends the rest", s.share(false), doWake)
 	s.answers("it looks", s.found(), doRead)
 	s.answers("and sends before it parks again", s.empty(false), doSend|doRead)
-	s.answers("another share", s.share(), 0)
-	s.answers("the waiter leaves: a writer is needed", s.leave("w", false), doArm|doStartWriter)
+	s.answers("another share", s.share(false), 0)
+	s.answers("the waiter leaves, and may be back", s.leave("w", false), doArm|doSweepLater)
+	s.answers("it is not: a writer is needed", s.sweep(), doStartWriter)
 
 	s.sent()
 	s.come("w")
 	s.leave("w", true)
 	s.post()
-	s.answers("a share is sent: the waiter is expected back", s.share(), 0)
+	s.answers("a share is sent: the waiter is expected back", s.share(false), 0)
 	s.answers("its next post takes the offer", s.post(), doSend)
-	s.answers("a share is sent", s.share(), 0)
+	s.answers("a share is sent", s.share(false), 0)
 	s.answers("its next wait takes the offer", s.come("w"), doSend|doRead)
-	s.answers("a share is sent", s.share(), 0)
+	s.answers("a share is sent", s.share(false), 0)
 	s.leave("w", true)
 	s.answers("it does not come", s.sweep(), doArm|doStartWriter)
+
+	s.sent()
+	s.post()
+	s.answers("a share is sent: a waiter is expected", s.share(true), doSweepLater)
+	s.answers("it posts", s.post(), doSend)
+	s.answers("a share is sent", s.share(true), doSweepLater)
+	s.answers("it does not come", s.sweep(), doStartWriter)
 }
 
 // TestFullNetwork is waited for by the writer alone.

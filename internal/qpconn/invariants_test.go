@@ -127,7 +127,7 @@ func (s *world) brokenSend() string {
 		return "a goroutine sends without the right, or has it and does not send"
 	case (a.tx == txWriter || a.tx == txWriterMore) != (s.writer != away):
 		return "the writer and its state disagree"
-	case a.tx == txOffered && (a.rx < rxBusy && a.rx != rxReserved || a.phase == phaseDiscard):
+	case a.tx == txOffered && (a.rx < rxBusy && a.rx != rxReserved && !s.sweeps || a.phase == phaseDiscard):
 		return "the right to send is offered to nobody"
 	case a.tx == txOffered && a.rx == rxParked:
 		return "the right to send is offered to a holder that is left parked"

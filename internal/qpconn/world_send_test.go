@@ -27,7 +27,8 @@ func (s *world) sending(name string, at func(*world) *place, to senderPlaces, ma
 	}
 	switch {
 	case *at(s) == to.shared:
-		event("Share", (*arbiter[uint8]).share)
+		event("Share", func(a *arbiter[uint8]) do { return a.share(false) })
+		event("Share, a waiter is expected", func(a *arbiter[uint8]) do { return a.share(true) })
 	case *at(s) == to.sent:
 		event("Sent", (*arbiter[uint8]).sent)
 	case s.closed:

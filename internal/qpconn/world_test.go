@@ -20,6 +20,7 @@ type world struct {
 	eof      bool
 	full     bool // the network takes no more
 	closed   bool
+	starts   bool // the connection has not started yet
 	armed    bool // in the poller
 	fires    bool // the poller has been told, and is about to tell
 	wakes    bool // a Wake that no wait has seen yet
@@ -257,6 +258,9 @@ func (s *world) pollerSteps(x *stepper) {
 				n.step((*arbiter[uint8]).resume)
 			}
 		})
+	}
+	if s.starts {
+		x.inner("Start", func(n *world) { n.starts = false; n.step((*arbiter[uint8]).start) })
 	}
 	x.outer("Resume for no reason", func(n *world) { n.step((*arbiter[uint8]).resume) })
 	if !s.budget.noReason {

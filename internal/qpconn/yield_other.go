@@ -1,6 +1,6 @@
 //go:build !linux
 
-package iwarp
+package qpconn
 
 import "runtime"
 

@@ -49,16 +49,16 @@ func (qp *QP) draw() bool {
 func (qp *QP) isCapped() bool { return qp.held() >= qp.cfg.RecvDepth }
 
 // held is how many receives of the SRQ the peer occupies.
-func (qp *QP) held() int { return int(qp.recvRoom.used.Load()) }
+func (qp *QP) held() int { return int(qp.recvSlots.used.Load()) }
 
 // mayDraw reports whether draw would succeed. If not, the QP is woken when that has
 // changed.
 func (qp *QP) mayDraw() bool {
-	qp.recvRoom.stalled.Store(&qp.rx) // before looking: whoever frees a slot looks afterwards
+	qp.recvSlots.stalled.Store(qp.conn.Load()) // before looking: release looks afterwards
 	if qp.isCapped() {
 		return false
 	}
-	qp.recvRoom.stalled.Store(nil)
+	qp.recvSlots.stalled.Store(nil)
 	return qp.cfg.SRQ.offers(qp)
 }
 

@@ -20,8 +20,8 @@ type recvQueue struct {
 	mu     sync.Mutex
 	ring   []recv // number i is at i modulo its length, a power of two; grows on use
 	posted uint64
-	ended  bool // nothing is taken any more
-	flush  Status
+	state  recvState
+	flush  Status // of the first receive that is left at the end
 
 	// taken is how many of the posted ones have been filled or dropped, as far as their
 	// posters know. Only the receiving goroutine raises it, behind the last use of what it
@@ -37,24 +37,33 @@ type recvQueue struct {
 	took  uint64 // is taken after push
 }
 
+// A recvState is what a receive queue still takes. It never goes back.
+type recvState uint8
+
+const (
+	recvOpen    recvState = iota
+	recvRefuses           // no more receives are posted
+	recvEnded             // and no message takes one
+)
+
 // A recv is one posted receive.
 type recv struct {
 	id     uint64
 	spans  []stag.Span
-	waiter *waiter // of a blocking helper, else nil
+	helper *helper // of a blocking helper, else nil
 }
 
 const queueInitial = 8
 
 // post queues receives, in order, up to the first that cannot be queued, and tells how
 // many. w waits for the one of a blocking helper.
-func (q *recvQueue) post(wrs []RecvWR, w *waiter) (n int, err error) {
+func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended {
+	if q.state != recvOpen {
 		return 0, ended(q.qp.cause())
 	}
-	room := q.qp.recvRoom.take(q.depth, len(wrs))
+	room := q.qp.recvSlots.reserve(q.depth, len(wrs))
 	free := uint64(0) // places of the ring, as far as is known
 	for ; n < len(wrs); n++ {
 		if free == 0 {
@@ -69,11 +78,11 @@ func (q *recvQueue) post(wrs []RecvWR, w *waiter) (n int, err error) {
 			err = ErrQueueFull
 			break
 		}
-		r.id, r.waiter = wrs[n].ID, w
+		r.id, r.helper = wrs[n].ID, w
 		q.posted++
 	}
 	if n < room {
-		q.qp.recvRoom.free(room - n)
+		q.qp.recvSlots.release(room - n)
 	}
 	return n, err
 }
@@ -85,14 +94,14 @@ func at(ring []recv, i uint64) *recv { return &ring[i&uint64(len(ring)-1)] }
 func (q *recvQueue) draw(from *SRQ) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended {
+	if q.state == recvEnded {
 		return false
 	}
 	q.widen()
 	if !from.take(at(q.ring, q.posted)) {
 		return false
 	}
-	q.qp.recvRoom.take(q.depth, 1)
+	q.qp.recvSlots.reserve(q.depth, 1)
 	q.posted++
 	return true
 }
@@ -129,7 +138,7 @@ func (q *recvQueue) Posted() int {
 // Buffer returns where the k-th message from now goes.
 func (q *recvQueue) Buffer(k int) []stag.Span {
 	r := at(q.view, q.took+uint64(k))
-	if r.waiter != nil {
+	if r.helper != nil {
 		r.abandon()
 	}
 	return r.spans
@@ -138,7 +147,7 @@ func (q *recvQueue) Buffer(k int) []stag.Span {
 // abandon makes the receive of a helper that was cancelled one for nowhere, where its region
 // has been closed since.
 func (r *recv) abandon() {
-	if !r.waiter.left.Load() {
+	if !r.helper.left.Load() {
 		return
 	}
 	for i := range r.spans {
@@ -152,10 +161,10 @@ func (r *recv) abandon() {
 func (q *recvQueue) Missing() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.rnrOut.Load() || q.ended {
+	if q.rnrOut.Load() || q.state == recvEnded || q.qp.cfg.RNRWait < 0 {
 		return nil
 	}
-	return q.qp.noReceive()
+	return transport.ErrStall
 }
 
 // giveUp makes the next message that finds no receive an error.
@@ -221,7 +230,7 @@ func (q *recvQueue) DeliverSends(op rdmap.Opcode, lens []uint32) {
 // a blocking helper waits.
 func (q *recvQueue) plain(n int) int {
 	for i := range n {
-		if at(q.view, q.took+uint64(i)).waiter != nil {
+		if at(q.view, q.took+uint64(i)).helper != nil {
 			return i
 		}
 	}
@@ -253,7 +262,7 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 			break
 		}
 		wc.ID, wc.QP, wc.Op, wc.Flags, wc.Len = r.id, q.qp, OpRecv, flags, n
-		cq.add(wc)
+		cq.added(wc)
 	}
 	q.took += uint64(len(lens))
 	q.taken.Store(q.took)
@@ -265,13 +274,13 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 
 // take takes the oldest receive, and begins its completion, wc, which is w's if that is
 // not nil. finish must follow.
-func (q *recvQueue) take() (w *waiter, wc *WC) {
+func (q *recvQueue) take() (w *helper, wc *WC) {
 	r := at(q.view, q.took)
 	q.took++
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)
 	}
-	if w = r.waiter; w != nil {
+	if w = r.helper; w != nil {
 		wc = &w.wc
 	} else {
 		wc = q.qp.received.next()
@@ -281,7 +290,7 @@ func (q *recvQueue) take() (w *waiter, wc *WC) {
 }
 
 // finish tells of a completion that take has begun.
-func (q *recvQueue) finish(w *waiter) {
+func (q *recvQueue) finish(w *helper) {
 	if w != nil {
 		q.publish()
 		q.qp.received.finish(w)
@@ -319,9 +328,16 @@ func (q *recvQueue) tell() {
 func (q *recvQueue) end(first Status) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.ended {
-		q.ended, q.flush = true, first
+	if q.state != recvEnded {
+		q.state, q.flush = recvEnded, first
 	}
+}
+
+// refuse takes no more receives from now on.
+func (q *recvQueue) refuse() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state = max(q.state, recvRefuses)
 }
 
 // drop completes what is left after end. The stream no longer places anything.

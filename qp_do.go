@@ -29,9 +29,9 @@ func (e *ListError) Unwrap() error { return e.Err }
 // posted; what is behind one that failed has failed, too, since the QP has ended, but for a
 // Commit that the peer could not do.
 func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
-	ws := make([]*waiter, len(wrs))
+	ws := make([]*helper, len(wrs))
 	for i := range ws {
-		ws[i] = qp.waiter()
+		ws[i] = qp.helper()
 	}
 	posted, refused := qp.postAll(ctx, wrs, ws)
 	for _, w := range ws[posted:] {
@@ -48,13 +48,12 @@ func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
 }
 
 // postAll posts wrs, waiting for room if need be, and returns how many of them it could.
-func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*waiter) (posted int, err error) {
+func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*helper) (posted int, err error) {
 	if len(wrs) == 0 {
 		return 0, nil
 	}
-	err = qp.sendRoom.whenRoom(ctx, func() error {
-		qp.tx.dispatch()
-		err := qp.postSend(wrs[posted:], ws[posted:])
+	err = qp.sendSlots.whenFree(ctx, func() error {
+		err := qp.sendIfFull(qp.postSend(wrs[posted:], ws[posted:]))
 		var post *PostError
 		switch {
 		case err == nil:
@@ -70,7 +69,7 @@ func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*waiter) (posted i
 
 // await returns the completions of ws, which come in this order. The error is that of the
 // first request that failed, or was not done when ctx ended.
-func (qp *QP) await(ctx context.Context, wrs []SendWR, ws []*waiter) (wcs []WC, err error) {
+func (qp *QP) await(ctx context.Context, wrs []SendWR, ws []*helper) (wcs []WC, err error) {
 	if len(ws) == 0 {
 		return nil, nil
 	}

@@ -19,7 +19,7 @@ func TestInitiatorKnocksAgain(t *testing.T) {
 			p.wantRequest(defaultRequest)
 			p.replies("50 02 0004 8010 8010")
 			p.wantSegment("the RTR", emptyWrite)
-			p.wantIdle("the peer has some time", knockAfter-time.Millisecond)
+			p.wantIdle("the peer has some time", siwWait-time.Millisecond)
 			p.wantSegment("then comes another empty Write", emptyWrite)
 			p.wantIdle("but no third", time.Minute)
 		}))
@@ -65,7 +65,7 @@ func TestVERBS_56_KnockTakesNoSlotOfTheUser(t *testing.T) {
 			p.wantSegment("the knock goes out in its turn", emptyWrite)
 			<-answer
 		}))
-		time.Sleep(2 * knockAfter)
+		time.Sleep(2 * siwWait)
 		require.ErrorIs(t, s.qp.PostSend(read), ErrQueueFull)
 		answer <- true
 		s.completes(s.qp.SendCQ(), 1)

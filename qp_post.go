@@ -22,17 +22,15 @@ func (qp *QP) PostSend(wrs ...SendWR) error {
 }
 
 // postSend is PostSend; with ws, one for each request, for a blocking helper.
-func (qp *QP) postSend(wrs []SendWR, ws []*waiter) error {
-	if !qp.connected.Load() {
+func (qp *QP) postSend(wrs []SendWR, ws []*helper) error {
+	conn := qp.conn.Load()
+	if conn == nil {
 		return qp.postEarly(wrs, ws)
 	}
-	room := 0
+	reserved := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
 		if i == 0 {
-			if qp.closing.Load() { // here, with the stream's lock: Close takes it to look whether all is done
-				return rdmap.ErrEnded
-			}
-			room = qp.sendRoom.take(qp.cfg.SendDepth, len(wrs))
+			reserved = qp.sendSlots.reserve(qp.cfg.SendDepth, len(wrs))
 		}
 		if ws != nil {
 			r.Tag = ws[i]
@@ -40,7 +38,7 @@ func (qp *QP) postSend(wrs []SendWR, ws []*waiter) error {
 		if err := qp.fill(r, &wrs[i]); err != nil {
 			return err
 		}
-		if i == room {
+		if i == reserved {
 			return ErrQueueFull
 		}
 		if r.Enable != nil {
@@ -48,11 +46,11 @@ func (qp *QP) postSend(wrs []SendWR, ws []*waiter) error {
 		}
 		return nil
 	})
-	if n < room {
-		qp.sendRoom.free(room - n)
+	if n < reserved {
+		qp.sendSlots.release(reserved - n)
 	}
 	if n > 0 {
-		qp.kick()
+		conn.Post()
 	}
 	if err == nil {
 		return nil
@@ -255,16 +253,13 @@ func (qp *QP) PostRecv(wrs ...RecvWR) error {
 }
 
 // postRecv is PostRecv; with w, for the one receive of a blocking helper.
-func (qp *QP) postRecv(wrs []RecvWR, w *waiter) (n int, err error) {
-	switch {
-	case qp.closing.Load():
-		return 0, qp.cause()
-	case qp.cfg.SRQ != nil:
+func (qp *QP) postRecv(wrs []RecvWR, w *helper) (n int, err error) {
+	if qp.cfg.SRQ != nil {
 		return 0, errHasSRQ
 	}
 	n, err = qp.rq.post(wrs, w)
-	if n > 0 {
-		qp.rx.resume()
+	if conn := qp.conn.Load(); conn != nil && n > 0 {
+		conn.Resume()
 	}
 	return n, err
 }

@@ -1,4 +1,4 @@
-package iwarp
+package qpconn
 
 import "golang.org/x/sys/unix"
 

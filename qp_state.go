@@ -1,6 +1,12 @@
 package iwarp
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/rdmap"
+)
 
 // A State is where a QP is in its life (draft-hilland-rddp-verbs section 6.2).
 //
@@ -37,14 +43,42 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
+// states are those of an established QP, but for the last one.
+var states = [...]State{
+	qpconn.Open: StateRTS, qpconn.Draining: StateRTS, qpconn.Closing: StateClosing,
+	qpconn.Terminating: StateTerminate, qpconn.Failed: StateError,
+}
+
 // State returns the state of the QP.
-func (qp *QP) State() State { return State(qp.state.Load()) }
+func (qp *QP) State() State {
+	conn := qp.conn.Load()
+	if conn != nil {
+		if stage := conn.Stage(); stage != qpconn.Ended {
+			return states[stage]
+		}
+	}
+	if qp.Err() != nil {
+		return StateError
+	}
+	return StateIdle
+}
 
 // Err returns the first cause of the QP's end, which wraps net.ErrClosed; nil while
 // it has not ended, and after a graceful end.
 func (qp *QP) Err() error {
+	var cause error
+	if conn := qp.conn.Load(); conn != nil {
+		_, cause = conn.Cause()
+	}
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
+	switch {
+	case cause == nil || qp.err != nil: // it stays the same, once it is known
+	case errors.Is(cause, rdmap.ErrLate):
+		qp.err = errBadClose
+	default:
+		qp.err = ended(cause)
+	}
 	return qp.err
 }
 
@@ -60,20 +94,21 @@ func (qp *QP) Terminated() *TerminateError {
 	return qp.term
 }
 
-// cause is Err for somebody who wants to use an ended QP: never nil.
+// cause is Err for a caller that wants to use an ended QP: never nil.
 func (qp *QP) cause() error {
 	if err := qp.Err(); err != nil {
 		return err
+	}
+	if term := qp.Terminated(); term != nil {
+		return term
 	}
 	return errQPClosed
 }
 
 // vendor is the first word of the Terminate, 0 if there was none.
 func (qp *QP) vendor() uint32 {
-	qp.mu.Lock()
-	defer qp.mu.Unlock()
-	if qp.term == nil {
-		return 0
+	if term := qp.Terminated(); term != nil {
+		return uint32(term.code()) << 16
 	}
-	return uint32(qp.term.code()) << 16
+	return 0
 }

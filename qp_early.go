@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/rdmap"
 )
 
@@ -16,12 +16,12 @@ import (
 
 // postEarly queues send work requests of an Idle QP. A blocking helper is refused: in
 // Setup it would wait for itself.
-func (qp *QP) postEarly(wrs []SendWR, ws []*waiter) error {
+func (qp *QP) postEarly(wrs []SendWR, ws []*helper) error {
 	if ws != nil {
 		return errNotConnected
 	}
 	qp.mu.Lock()
-	if qp.connected.Load() {
+	if qp.conn.Load() != nil {
 		qp.mu.Unlock()
 		return qp.postSend(wrs, nil)
 	}
@@ -43,7 +43,7 @@ func (qp *QP) addEarly(wr *SendWR) error {
 	if err := qp.fill(&r, wr); err != nil {
 		return err
 	}
-	if qp.sendRoom.take(qp.cfg.SendDepth, 1) == 0 {
+	if qp.sendSlots.reserve(qp.cfg.SendDepth, 1) == 0 {
 		return qp.postError(ErrQueueFull)
 	}
 	if r.Enable != nil {
@@ -53,9 +53,9 @@ func (qp *QP) addEarly(wr *SendWR) error {
 	return nil
 }
 
-// startEarly takes the QP to RTS: what was posted early is the first that its stream
-// has to send.
-func (qp *QP) startEarly() {
+// start takes the QP to RTS: what was posted early is the first that its stream has to
+// send.
+func (qp *QP) start(conn *qpconn.Conn) {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
 	// There is room for all of them, and each was found good when it was posted.
@@ -64,8 +64,7 @@ func (qp *QP) startEarly() {
 		return nil
 	})
 	qp.early = nil
-	qp.state.Store(uint32(StateRTS))
-	qp.connected.Store(true)
+	qp.conn.Store(conn)
 }
 
 // flushEarly completes what was posted to a QP that was never established, and which
@@ -81,29 +80,10 @@ func (qp *QP) flushEarly() {
 	events{qp}.Completed()
 }
 
-// A responder may send when the initiator's first message has come (RFC 5044 section
-// 7.1.2). Mostly that is under way; where it is not, the application is told.
-
-// fencedNotice is how long a responder's work waits before the log tells of it.
-const fencedNotice = time.Second
-
 // isFenced reports whether what is posted waits for the initiator's first message.
 func (qp *QP) isFenced() bool {
-	f, ok := qp.llp.(interface{ Fenced() bool })
-	return ok && f.Fenced()
-}
-
-// tellFenced has the log tell, once, of work that has waited for some time.
-func (qp *QP) tellFenced() {
-	if !qp.fenceTold.CompareAndSwap(false, true) {
-		return
-	}
-	time.AfterFunc(fencedNotice, func() {
-		if qp.State() == StateRTS && qp.isFenced() {
-			qp.rnic.log.Warn("what was posted waits for the initiator's first message, before which a responder may not send",
-				"peer", qp.RemoteAddr(), "for", fencedNotice, "option", "MPAOptions.EarlyResponderSend")
-		}
-	})
+	conn := qp.conn.Load()
+	return conn != nil && conn.Fenced()
 }
 
 // waiting says what the wait of a blocking helper was for, if err is that of its context.
@@ -111,7 +91,7 @@ func (qp *QP) waiting(ctx context.Context, op Op, err error) error {
 	switch cause := ctx.Err(); {
 	case err == nil || cause == nil || !errors.Is(err, cause) || errors.Is(err, net.ErrClosed):
 		return err
-	case op != OpRecv && qp.connected.Load() && qp.isFenced():
+	case op != OpRecv && qp.isFenced():
 		return fmt.Errorf("iwarp: %v: waiting for the initiator's first message, before which a responder may not send (MPAOptions.EarlyResponderSend): %w", op, err)
 	}
 	return fmt.Errorf("iwarp: %v: %w", op, err)

@@ -19,13 +19,14 @@ import (
 // Drain changes nothing and may be called at any time, but for an Idle QP, whose work
 // waits for the connection. It fails with an error that wraps that of ctx.
 func (qp *QP) Drain(ctx context.Context) error {
-	if !qp.connected.Load() {
+	conn := qp.conn.Load()
+	if conn == nil {
 		return errNotConnected
 	}
 	upTo, _ := qp.stream.Counts()
 	for {
 		progress := qp.drains.listen()
-		qp.tx.dispatch()
+		conn.Post() // what was left for a goroutine that has not come
 		_, completed := qp.stream.Counts()
 		if completed >= upTo {
 			qp.drains.leave()

@@ -123,8 +123,8 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 // the STag that it has invalidated, whether it was Solicited. With no SGE it takes an empty
 // message or Immediate Data.
 func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (WC, error) {
-	w := qp.waiter()
-	err := qp.recvRoom.whenRoom(ctx, func() error {
+	w := qp.helper()
+	err := qp.recvSlots.whenFree(ctx, func() error {
 		_, err := qp.postRecv([]RecvWR{{Local: into}}, w)
 		return err
 	})
@@ -137,10 +137,9 @@ func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (WC, error) {
 
 // do posts wr, waiting for room if need be, and waits for its completion.
 func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
-	w := qp.waiter()
-	err := qp.sendRoom.whenRoom(ctx, func() error {
-		qp.tx.dispatch()
-		return qp.postSend([]SendWR{wr}, []*waiter{w})
+	w := qp.helper()
+	err := qp.sendSlots.whenFree(ctx, func() error {
+		return qp.sendIfFull(qp.postSend([]SendWR{wr}, []*helper{w}))
 	})
 	if err != nil {
 		var post *PostError
@@ -151,4 +150,13 @@ func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 	}
 	wc, err := w.wait(ctx)
 	return wc, qp.waiting(ctx, wr.Op, err)
+}
+
+// sendIfFull returns err. If that is a full queue, whose slots the caller is about to wait for,
+// it first sends what may have been left for the caller to send.
+func (qp *QP) sendIfFull(err error) error {
+	if conn := qp.conn.Load(); conn != nil && errors.Is(err, ErrQueueFull) {
+		conn.Post()
+	}
+	return err
 }

@@ -1,0 +1,42 @@
+package iwarp
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A broadcast wakes all goroutines that listen for it. To send it costs one load while none
+// does.
+type broadcast struct {
+	// A listener counts itself and then looks whether it need wait; the sender has changed what
+	// the listener looks at, and then looks at the count. So one of them sees the other.
+	listeners atomic.Int32
+	mu        sync.Mutex
+	sent      chan struct{} // closed by the next send; nil while no goroutine listens
+}
+
+func (b *broadcast) send() {
+	if b.listeners.Load() == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sent != nil {
+		close(b.sent)
+		b.sent = nil
+	}
+}
+
+// listen announces a listener; the caller looks again whether it need wait at all,
+// then selects on the channel, and calls leave.
+func (b *broadcast) listen() <-chan struct{} {
+	b.listeners.Add(1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sent == nil {
+		b.sent = make(chan struct{})
+	}
+	return b.sent
+}
+
+func (b *broadcast) leave() { b.listeners.Add(-1) }

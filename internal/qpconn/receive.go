@@ -1,0 +1,100 @@
+package qpconn
+
+import (
+	"errors"
+	"io"
+
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// read is the reader: it receives until there has been nothing more for a while, a waiter
+// wants to, or the connection has ended.
+func (c *Conn) read() {
+	for c.readOnce() {
+	}
+}
+
+// readOnce reports whether the reader still has the right to receive.
+func (c *Conn) readOnce() (holds bool) {
+	if c.discards() {
+		c.die(c.llp.Discard())
+	}
+	err := c.llp.Receive(c.stream, transport.NoWait)
+	if !errors.Is(err, transport.ErrAgain) {
+		return c.received(err)
+	}
+	c.mu.Lock()
+	d := c.act(c.arbiter.empty(c.pace.lingers()))
+	switch {
+	case d&doSend != 0:
+		c.send(false)
+		return true
+	case d&doPark == 0:
+		return false
+	}
+	err = c.llp.Receive(c.stream, transport.Park)
+	c.mu.Lock()
+	c.pace.active = true
+	c.act(c.arbiter.found())
+	return c.received(err)
+}
+
+// discards reports whether what comes is to be thrown away.
+func (c *Conn) discards() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.arbiter.phase == phaseDiscard
+}
+
+// received looks at what Receive has returned, and sees to what has become due. It reports
+// whether the caller, the holder, still has the right to receive.
+func (c *Conn) received(err error) (holds bool) {
+	c.owner.Received()
+	switch {
+	case err == nil:
+		if c.makesWork() {
+			c.Post()
+		}
+		return true
+	case errors.Is(err, transport.ErrWoken), errors.Is(err, transport.ErrAgain):
+		return true
+	case errors.Is(err, transport.ErrStall):
+		return c.stall()
+	case errors.Is(err, rdmap.ErrLate) && c.late(err):
+		return true
+	}
+	c.mu.Lock()
+	c.act(c.arbiter.over()) // from here on another goroutine may receive
+	if errors.Is(err, io.EOF) {
+		c.peerEnds()
+	} else {
+		c.receiveFailed(err)
+	}
+	return false
+}
+
+// makesWork reports whether what has come may have made something ready to be sent, or is to be
+// followed by a look whether all work is done.
+func (c *Conn) makesWork() bool {
+	c.mu.Lock()
+	open, draining := c.arbiter.phase == phaseOpen, c.ending.stage == Draining
+	c.mu.Unlock()
+	return open && (c.hears() || c.stream.Pending() || draining)
+}
+
+// hears reports, once, that the first segment has come: from then on a responder may send.
+func (c *Conn) hears() bool {
+	if c.heard || c.Fenced() {
+		return false
+	}
+	c.heard = true
+	return true
+}
+
+// Fenced reports whether this side may not send yet, because it is a responder to which
+// nothing has come (RFC 5044 section 7.1.2).
+func (c *Conn) Fenced() bool {
+	f, ok := c.llp.(interface{ Fenced() bool })
+	return ok && f.Fenced()
+}

@@ -1,0 +1,72 @@
+// Package tasks counts goroutines, so that the end of what started them can be waited for.
+package tasks
+
+import "sync"
+
+// A Group counts goroutines, and what others do in their place. Unlike a sync.WaitGroup it may
+// grow while a goroutine waits: a reader that ends may have to start a writer.
+type Group struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n falls to 0; nil while nobody waits
+}
+
+// Start runs f in a goroutine of its own.
+func (t *Group) Start(f func()) { t.Launch(t.Task(f)) }
+
+// Task prepares f for Launch, for callers that start it over and over and must not
+// allocate.
+func (t *Group) Task(f func()) func() {
+	return func() {
+		defer t.Add(-1)
+		f()
+	}
+}
+
+// Starter prepares f: each call of the function that it returns runs f in a goroutine of its
+// own, and does not allocate.
+func (t *Group) Starter(f func()) (start func()) {
+	task := t.Task(f)
+	return func() { t.Launch(task) }
+}
+
+// Launch runs what Task has prepared in a goroutine of its own.
+func (t *Group) Launch(task func()) {
+	t.Add(1)
+	go task()
+}
+
+// Add counts change more tasks.
+func (t *Group) Add(change int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n += change
+	if t.n == 0 && t.idle != nil {
+		close(t.idle)
+		t.idle = nil
+	}
+}
+
+// Count returns how many there are.
+func (t *Group) Count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n
+}
+
+// Wait returns when none is left.
+func (t *Group) Wait() {
+	for {
+		t.mu.Lock()
+		if t.n == 0 {
+			t.mu.Unlock()
+			return
+		}
+		if t.idle == nil {
+			t.idle = make(chan struct{})
+		}
+		idle := t.idle
+		t.mu.Unlock()
+		<-idle
+	}
+}
