@@ -51,8 +51,9 @@ import "slices"
 //	                       to receive rests
 //	Writer       writer    Post             WriterMore
 //	                       Sent             Idle
-//	                       Share            Writer, Send
+//	                       Share            as from Sending, but Send in place of StartWriter
 //	WriterMore   writer    Sent             Writer, Send
+//	                       Share            as from Writer
 //	Closed       nobody
 //
 // Discard and Close are events of each state. After Discard waiters receive no more: the
@@ -343,12 +344,13 @@ func (a *arbiter[W]) sent() do {
 	return 0
 }
 
-// share: the sender has sent one share, and there is more. expected: a waiter will come at
-// once.
+// share: the sender has sent one share without waiting, and there is more. expected: a waiter
+// will come at once.
 func (a *arbiter[W]) share(expected bool) do {
-	if a.phase == phaseClosed || a.tx == txWriter || a.tx == txWriterMore {
-		return doSend
+	if a.phase == phaseClosed {
+		return doSend // which finds that out
 	}
+	from := a.tx
 	a.tx = txOffered
 	switch {
 	case a.phase == phaseDiscard:
@@ -358,6 +360,9 @@ func (a *arbiter[W]) share(expected bool) do {
 		return 0
 	case expected:
 		return doSweepLater
+	}
+	if from == txWriter || from == txWriterMore {
+		return a.offerTo(txWriter, doSend)
 	}
 	return a.dropOffer()
 }

@@ -57,16 +57,21 @@ func (c *Conn) after(out outcome) do {
 	}
 }
 
-// share sends a share.
+// share sends a share. The writer, which may wait, goes on as long as it has to: the rest is
+// for others when the network takes a batch at once.
 func (c *Conn) share(wait bool) outcome {
-	for range shareBatches {
+	for batches := shareBatches; batches > 0; {
 		more, fault := c.stream.Fill(c.llp)
 		err := c.stream.Flush(c.llp)
-		if errors.Is(err, transport.ErrAgain) {
-			if !wait {
-				return networkFull
-			}
+		switch full := errors.Is(err, transport.ErrAgain); {
+		case full && !wait:
+			return networkFull
+		case full:
 			err = c.llp.Flush(true)
+		case wait:
+			batches = 0
+		default:
+			batches--
 		}
 		switch {
 		case errors.Is(err, transport.ErrFenced):
