@@ -7,6 +7,9 @@ import (
 	"net"
 	"sync"
 
+	"github.com/goiwarp/iwarp/internal/ring"
+	"github.com/goiwarp/iwarp/internal/slots"
+
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -34,13 +37,12 @@ type CQ struct {
 	counted bool // against Limits.MaxCQ: it is not a QP's own
 
 	mu         sync.Mutex
-	ring       []WC // grows on use, to depth
-	head       int  // of the oldest entry
-	n          int
-	solicited  int // entries that WaitSolicited waits for
-	qps        int // attached queues
-	needed     int // their depths in sum, of those that were set
-	sole       *QP // whose they all are; nil if they are several's
+	ring       ring.Ring[WC] // grows on use
+	head, tail uint64        // the oldest entry, and the next one
+	solicited  int           // entries that WaitSolicited waits for
+	qps        int           // attached queues
+	needed     int           // their depths in sum, of those that were set
+	sole       *QP           // whose they all are; nil if they are several's
 	overflowed bool
 	closed     bool
 	waiters    []*cqWaiter // parked, the oldest first
@@ -90,17 +92,20 @@ func (cq *CQ) Resize(depth int) error {
 	switch {
 	case cq.closed:
 		return errCQClosed
-	case cq.n > depth:
-		return fmt.Errorf("%w: resize CQ to %d entries, %d wait to be polled", ErrLimit, depth, cq.n)
+	case cq.len() > depth:
+		return fmt.Errorf("%w: resize CQ to %d entries, %d wait to be polled", ErrLimit, depth, cq.len())
 	case cq.needed > depth:
 		return fmt.Errorf("%w: resize to %d entries, its queue pairs can need %d", ErrCQTooSmall, depth, cq.needed)
 	}
 	cq.depth, cq.overflowed = depth, false
-	if len(cq.ring) > depth {
-		cq.move(depth)
+	if len(cq.ring) > 2*depth {
+		cq.ring = cq.ring.Moved(depth, cq.head, cq.tail)
 	}
 	return nil
 }
+
+// len is how many completions wait to be polled. mu is held.
+func (cq *CQ) len() int { return int(cq.tail - cq.head) }
 
 // Poll moves at most len(dst) completions to dst, the oldest first, and tells how
 // many. It never blocks.
@@ -114,32 +119,30 @@ func (cq *CQ) Poll(dst []WC) int {
 
 // poll is Poll with mu held.
 func (cq *CQ) poll(dst []WC) int {
-	n := min(len(dst), cq.n)
-	var from *slots // of the queue that a run of completions comes from
+	n := min(len(dst), cq.len())
+	var from *slots.Count // of the queue that a run of completions comes from
 	run := 0
 	for i := range n {
-		e := &cq.ring[cq.head]
+		e := cq.ring.At(cq.head)
 		dst[i] = *e
 		if e.isSolicited() {
 			cq.solicited--
 		}
 		if r := e.QP.slotsOf(e.Op); r != from {
 			if run > 0 {
-				from.release(run)
+				from.Release(run)
 			}
 			from, run = r, 0
 		}
 		run++
 		*e = WC{}
-		if cq.head++; cq.head == len(cq.ring) {
-			cq.head = 0
-		}
+		cq.head++
 	}
 	if run > 0 {
-		from.release(run)
+		from.Release(run)
 	}
-	if cq.n -= n; cq.n == 0 {
-		cq.head = 0 // what is used again is in the cache
+	if cq.head == cq.tail {
+		cq.head, cq.tail = 0, 0 // what is used again is in the cache
 	}
 	return n
 }
@@ -295,19 +298,18 @@ func (cq *CQ) push(wcs ...WC) bool {
 // next is the entry that added counts, to be filled in; it is zero. nil: there is no room.
 // mu is held.
 func (cq *CQ) next() *WC {
-	if cq.n == len(cq.ring) && !cq.grow() {
+	switch n := cq.len(); {
+	case n >= cq.depth:
 		return nil
+	case n == len(cq.ring):
+		cq.ring = cq.ring.Grown(cqInitial, cq.head, cq.tail)
 	}
-	at := cq.head + cq.n
-	if at >= len(cq.ring) {
-		at -= len(cq.ring)
-	}
-	return &cq.ring[at]
+	return cq.ring.At(cq.tail)
 }
 
 // added counts the entry that next returned.
 func (cq *CQ) added(wc *WC) {
-	cq.n++
+	cq.tail++
 	if wc.isSolicited() {
 		cq.solicited++
 	}
@@ -324,24 +326,6 @@ func (cq *CQ) pushed(fit bool) {
 		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, clause{ErrQueueFull})})
 	}
 	sole.nudge()
-}
-
-// grow doubles the ring up to depth. mu is held and the ring is full.
-func (cq *CQ) grow() bool {
-	if len(cq.ring) >= cq.depth {
-		return false
-	}
-	cq.move(min(cq.depth, max(cqInitial, 2*len(cq.ring))))
-	return true
-}
-
-// move takes the entries to a new ring of size. mu is held.
-func (cq *CQ) move(size int) {
-	ring := make([]WC, size)
-	for i := range cq.n {
-		ring[i] = cq.ring[(cq.head+i)%len(cq.ring)]
-	}
-	cq.ring, cq.head = ring, 0
 }
 
 // isSolicited tells what WaitSolicited waits for: a message that asked for an

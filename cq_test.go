@@ -61,7 +61,7 @@ func TestCQGrowsOnUseUpToItsDepth(t *testing.T) {
 	for i := range 1000 {
 		require.Equal(t, 1, fill(cq, uint64(i)))
 	}
-	require.Len(t, cq.ring, 1000)
+	require.Len(t, cq.ring, 1024)
 	require.Zero(t, fill(cq, 1000), "what does not fit is lost")
 	dst := make([]WC, 2000)
 	require.Equal(t, 1000, cq.Poll(dst))

@@ -201,5 +201,5 @@ func (cq *CQ) has(solicited bool) bool {
 	if solicited && !cq.closed {
 		return cq.solicited > 0
 	}
-	return cq.n > 0
+	return cq.len() > 0
 }

@@ -126,7 +126,7 @@ func TestDoAListOfWork(t *testing.T) {
 	require.EqualValues(t, 5, wcs[101].Old)
 	require.Equal(t, src, dst[:1000], "the answer of an atomic operation is behind the Writes")
 	wantNothingPolled(t, client)
-	require.Zero(t, client.qp.sendSlots.used.Load())
+	require.Zero(t, client.qp.sendSlots.Used())
 
 	wcs, err = client.qp.Do(ctx)
 	require.NoError(t, err, "of nothing")
@@ -199,7 +199,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 			sq, _ := k.qp.stream.Idle()
 			require.Zero(t, sq, "what was posted is done, and the fourth never was")
 			k.wantNoCompletion("not on the user's CQ")
-			require.Zero(t, k.qp.sendSlots.used.Load(), "its slots are free")
+			require.Zero(t, k.qp.sendSlots.Used(), "its slots are free")
 			require.NoError(t, k.qp.Abort())
 		})
 	})

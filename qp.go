@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/internal/slots"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -41,14 +42,15 @@ type QP struct {
 	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
 	commits              commits
 	peerExtensions       atomic.Uint32 // that the application has told of
-	sendSlots, recvSlots slots
+	sendSlots, recvSlots slots.Count
+	staller              slots.Staller // resumes conn
 	shared               sharing
 	// A completion was lost. A goroutine that finds that looks at this before it gives up the
 	// right to receive, or to send, whichever it has; one with neither has posted, and sends.
 	overflow atomic.Bool
 
-	done   chan struct{} // closed when everything has ended
-	drains broadcast     // sent when send work requests have completed
+	done   chan struct{}   // closed when everything has ended
+	drains slots.Broadcast // sent when send work requests have completed
 
 	mu        sync.Mutex
 	early     []rdmap.Request // posted while not connected

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/slots"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -56,7 +57,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 // that nobody comes between.
 func (e events) Completed() {
 	e.qp.sent.push()
-	e.qp.drains.send()
+	e.qp.drains.Send()
 }
 
 // Terminated takes the peer's Terminate.
@@ -74,7 +75,7 @@ func (e events) Kick() { e.qp.conn.Load().Post() }
 type completionBatch struct {
 	cq    *CQ
 	full  *atomic.Bool // QP.overflow
-	slots *slots       // of the queue
+	slots *slots.Count // of the queue
 	freed int          // slots of it, of work that makes no completion in the CQ
 	n     int
 	wcs   [batchMax]WC
@@ -95,7 +96,7 @@ func (b *completionBatch) add() (full bool) {
 // later may count on them.
 func (b *completionBatch) free() {
 	if b.freed > 0 {
-		b.slots.release(b.freed)
+		b.slots.Release(b.freed)
 		b.freed = 0
 	}
 }
@@ -126,3 +127,11 @@ func makeBits(op Op, f Flags) wrBits { return wrBits(op)<<8 | wrBits(f) }
 
 func (b wrBits) op() Op       { return Op(b >> 8) }
 func (b wrBits) flags() Flags { return Flags(b) }
+
+// slotsOf returns those of the queue that completions of op come from.
+func (qp *QP) slotsOf(op Op) *slots.Count {
+	if op.received() {
+		return &qp.recvSlots
+	}
+	return &qp.sendSlots
+}

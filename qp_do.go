@@ -52,7 +52,7 @@ func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*helper) (posted i
 	if len(wrs) == 0 {
 		return 0, nil
 	}
-	err = qp.sendSlots.whenFree(ctx, func() error {
+	err = qp.sendSlots.Wait(ctx, ErrQueueFull, func() error {
 		err := qp.sendIfFull(qp.postSend(wrs[posted:], ws[posted:]))
 		var post *PostError
 		switch {

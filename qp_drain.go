@@ -25,18 +25,18 @@ func (qp *QP) Drain(ctx context.Context) error {
 	}
 	upTo, _ := qp.stream.Counts()
 	for {
-		progress := qp.drains.listen()
+		progress := qp.drains.Listen()
 		conn.Post() // what was left for a goroutine that has not come
 		_, completed := qp.stream.Counts()
 		if completed >= upTo {
-			qp.drains.leave()
+			qp.drains.Leave()
 			break
 		}
 		select {
 		case <-progress:
-			qp.drains.leave()
+			qp.drains.Leave()
 		case <-ctx.Done():
-			qp.drains.leave()
+			qp.drains.Leave()
 			return fmt.Errorf("iwarp: drain: %w", ctx.Err())
 		}
 	}

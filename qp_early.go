@@ -43,7 +43,7 @@ func (qp *QP) addEarly(wr *SendWR) error {
 	if err := qp.fill(&r, wr); err != nil {
 		return err
 	}
-	if qp.sendSlots.reserve(qp.cfg.SendDepth, 1) == 0 {
+	if qp.sendSlots.Reserve(qp.cfg.SendDepth, 1) == 0 {
 		return qp.postError(ErrQueueFull)
 	}
 	if r.Enable != nil {
@@ -64,6 +64,7 @@ func (qp *QP) start(conn *qpconn.Conn) {
 		return nil
 	})
 	qp.early = nil
+	qp.staller.Resume = conn.Resume
 	qp.conn.Store(conn)
 }
 

@@ -124,7 +124,7 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 // message or Immediate Data.
 func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (WC, error) {
 	w := qp.helper()
-	err := qp.recvSlots.whenFree(ctx, func() error {
+	err := qp.recvSlots.Wait(ctx, ErrQueueFull, func() error {
 		_, err := qp.postRecv([]RecvWR{{Local: into}}, w)
 		return err
 	})
@@ -138,7 +138,7 @@ func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (WC, error) {
 // do posts wr, waiting for room if need be, and waits for its completion.
 func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 	w := qp.helper()
-	err := qp.sendSlots.whenFree(ctx, func() error {
+	err := qp.sendSlots.Wait(ctx, ErrQueueFull, func() error {
 		return qp.sendIfFull(qp.postSend([]SendWR{wr}, []*helper{w}))
 	})
 	if err != nil {

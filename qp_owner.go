@@ -118,8 +118,8 @@ func (o owner) Flush() {
 	qp.stream.Windows().Invalidate()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()
-	qp.sendSlots.freed.send()
-	qp.recvSlots.freed.send()
+	qp.sendSlots.Freed.Send()
+	qp.recvSlots.Freed.Send()
 }
 
 // eventKinds are the events of the ways in which a connection ends.

@@ -30,7 +30,7 @@ func (qp *QP) postSend(wrs []SendWR, ws []*helper) error {
 	reserved := 0
 	n, err := qp.stream.Post(len(wrs), func(i int, r *rdmap.Request) error {
 		if i == 0 {
-			reserved = qp.sendSlots.reserve(qp.cfg.SendDepth, len(wrs))
+			reserved = qp.sendSlots.Reserve(qp.cfg.SendDepth, len(wrs))
 		}
 		if ws != nil {
 			r.Tag = ws[i]
@@ -47,7 +47,7 @@ func (qp *QP) postSend(wrs []SendWR, ws []*helper) error {
 		return nil
 	})
 	if n < reserved {
-		qp.sendSlots.release(reserved - n)
+		qp.sendSlots.Release(reserved - n)
 	}
 	if n > 0 {
 		conn.Post()

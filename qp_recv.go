@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/ring"
+
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -18,7 +20,7 @@ type recvQueue struct {
 	depth int
 
 	mu     sync.Mutex
-	ring   []recv // number i is at i modulo its length, a power of two; grows on use
+	ring   ring.Ring[recv] // grows on use
 	posted uint64
 	state  recvState
 	flush  Status // of the first receive that is left at the end
@@ -32,7 +34,7 @@ type recvQueue struct {
 	rnrOut atomic.Bool
 
 	// The receiving goroutine's.
-	view  []recv // a ring that holds what was posted before number until
+	view  ring.Ring[recv] // holds what was posted before number until
 	until uint64
 	took  uint64 // is taken after push
 }
@@ -63,14 +65,14 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 	if q.state != recvOpen {
 		return 0, ended(q.qp.cause())
 	}
-	room := q.qp.recvSlots.reserve(q.depth, len(wrs))
+	room := q.qp.recvSlots.Reserve(q.depth, len(wrs))
 	free := uint64(0) // places of the ring, as far as is known
 	for ; n < len(wrs); n++ {
 		if free == 0 {
 			free = q.widen()
 		}
 		free--
-		r := at(q.ring, q.posted)
+		r := q.ring.At(q.posted)
 		if r.spans, _, err = q.qp.spans(r.spans[:0], wrs[n].Local, stag.LocalWrite); err != nil {
 			break
 		}
@@ -82,12 +84,10 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 		q.posted++
 	}
 	if n < room {
-		q.qp.recvSlots.release(room - n)
+		q.qp.recvSlots.Release(room - n)
 	}
 	return n, err
 }
-
-func at(ring []recv, i uint64) *recv { return &ring[i&uint64(len(ring)-1)] }
 
 // draw moves a receive from an SRQ to the queue, where nobody else posts. It reports
 // false if the SRQ has none, or nothing is taken any more.
@@ -98,10 +98,10 @@ func (q *recvQueue) draw(from *SRQ) bool {
 		return false
 	}
 	q.widen()
-	if !from.take(at(q.ring, q.posted)) {
+	if !from.take(q.ring.At(q.posted)) {
 		return false
 	}
-	q.qp.recvSlots.reserve(q.depth, 1)
+	q.qp.recvSlots.Reserve(q.depth, 1)
 	q.posted++
 	return true
 }
@@ -111,18 +111,9 @@ func (q *recvQueue) draw(from *SRQ) bool {
 func (q *recvQueue) widen() (free uint64) {
 	taken := q.taken.Load()
 	if q.posted-taken == uint64(len(q.ring)) {
-		q.ring = grown(q.ring, taken, q.posted)
+		q.ring = q.ring.Grown(queueInitial, taken, q.posted)
 	}
 	return uint64(len(q.ring)) - (q.posted - taken)
-}
-
-// grown returns a ring of twice the size with the receives from up to to.
-func grown(ring []recv, from, to uint64) []recv {
-	larger := make([]recv, max(queueInitial, 2*len(ring)))
-	for i := from; i != to; i++ {
-		*at(larger, i) = *at(ring, i)
-	}
-	return larger
 }
 
 // Posted is how many receives wait for a message, or fewer but not none.
@@ -137,7 +128,7 @@ func (q *recvQueue) Posted() int {
 
 // Buffer returns where the k-th message from now goes.
 func (q *recvQueue) Buffer(k int) []stag.Span {
-	r := at(q.view, q.took+uint64(k))
+	r := q.view.At(q.took + uint64(k))
 	if r.helper != nil {
 		r.abandon()
 	}
@@ -230,7 +221,7 @@ func (q *recvQueue) DeliverSends(op rdmap.Opcode, lens []uint32) {
 // a blocking helper waits.
 func (q *recvQueue) plain(n int) int {
 	for i := range n {
-		if at(q.view, q.took+uint64(i)).helper != nil {
+		if q.view.At(q.took+uint64(i)).helper != nil {
 			return i
 		}
 	}
@@ -255,7 +246,7 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	cq.mu.Lock()
 	fit := true
 	for i, n := range lens {
-		r := at(q.view, q.took+uint64(i))
+		r := q.view.At(q.took + uint64(i))
 		wc := cq.next()
 		if wc == nil {
 			fit = false
@@ -275,7 +266,7 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 // take takes the oldest receive, and begins its completion, wc, which is w's if that is
 // not nil. finish must follow.
 func (q *recvQueue) take() (w *helper, wc *WC) {
-	r := at(q.view, q.took)
+	r := q.view.At(q.took)
 	q.took++
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)

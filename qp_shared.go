@@ -46,20 +46,12 @@ func (qp *QP) draw() bool {
 	return true
 }
 
-func (qp *QP) isCapped() bool { return qp.held() >= qp.cfg.RecvDepth }
-
-// held is how many receives of the SRQ the peer occupies.
-func (qp *QP) held() int { return int(qp.recvSlots.used.Load()) }
+func (qp *QP) isCapped() bool { return qp.recvSlots.Used() >= qp.cfg.RecvDepth }
 
 // mayDraw reports whether draw would succeed. If not, the QP is woken when that has
 // changed.
 func (qp *QP) mayDraw() bool {
-	qp.recvSlots.stalled.Store(qp.conn.Load()) // before looking: release looks afterwards
-	if qp.isCapped() {
-		return false
-	}
-	qp.recvSlots.stalled.Store(nil)
-	return qp.cfg.SRQ.offers(qp)
+	return qp.recvSlots.ResumeWhenFree(qp.cfg.RecvDepth, &qp.staller) && qp.cfg.SRQ.offers(qp)
 }
 
 // hasReceive reports whether there is a receive for the next message; any goroutine
@@ -87,7 +79,7 @@ func (qp *QP) SetRecvLimit(n int) error {
 
 func (qp *QP) checkRecvLimit() {
 	n := qp.shared.limit.Load()
-	if n != 0 && int64(qp.held()) > n && qp.shared.limit.CompareAndSwap(n, 0) {
+	if n != 0 && int64(qp.recvSlots.Used()) > n && qp.shared.limit.CompareAndSwap(n, 0) {
 		qp.rnic.raise(Event{Kind: EventRecvLimit, QP: qp})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 
+	"github.com/goiwarp/iwarp/internal/ring"
+
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -29,7 +31,7 @@ type SRQ struct {
 	depth int
 
 	mu      sync.Mutex
-	ring    []recv // number i is at i modulo its length, a power of two; grows on use
+	ring    ring.Ring[recv] // grows on use
 	posted  uint64
 	taken   uint64
 	limit   int // with fewer receives than that the event is due; 0: it is not armed
@@ -99,9 +101,9 @@ func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 		case uint64(s.depth):
 			return i, fmt.Errorf("%w: %d receives", ErrQueueFull, s.depth)
 		case uint64(len(s.ring)):
-			s.ring = grown(s.ring, s.taken, s.posted)
+			s.ring = s.ring.Grown(queueInitial, s.taken, s.posted)
 		}
-		r := at(s.ring, s.posted)
+		r := s.ring.At(s.posted)
 		if r.spans, _, err = s.pd.spans(r.spans[:0], wrs[i].Local, stag.LocalWrite, 0); err != nil {
 			return i, err
 		}
@@ -118,7 +120,7 @@ func (s *SRQ) take(r *recv) bool {
 		s.mu.Unlock()
 		return false
 	}
-	oldest := at(s.ring, s.taken)
+	oldest := s.ring.At(s.taken)
 	r.id, r.helper, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
 	clear(oldest.spans)
 	s.taken++

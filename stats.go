@@ -55,7 +55,7 @@ func (qp *QP) Stats() QPStats {
 	s := qp.stream.Stats()
 	stats := QPStats{Path: qp.llp.Path(), Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.conn.Load().ReceiveWaits()}
 	if qp.cfg.SRQ != nil {
-		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.held()
+		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.recvSlots.Used()
 	}
 	c := &qp.commits.stats
 	stats.CommitsServed, stats.CommitsFailed, stats.CommitsNotDurable = c.Commits.Load(), c.Failed.Load(), c.NotDurable.Load()

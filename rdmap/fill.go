@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/internal/ring"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -39,7 +40,7 @@ type filler struct {
 	due    []*Inbound     // those that a run of responses answers
 	wire   []byte         // what source names, if it is a header
 
-	ring   []*Request // the send queue as last seen
+	ring   ring.Ring[*Request] // the send queue as last seen
 	posted uint64
 	next   uint64 // the request to fill next
 
@@ -138,7 +139,7 @@ func (s *Stream) nextMessage() (bool, error) {
 		case !request:
 			return false, nil
 		}
-		r := at(f.ring, f.next)
+		r := *f.ring.At(f.next)
 		if !r.Kind.local() {
 			return true, s.openRequest(r)
 		}
@@ -155,14 +156,14 @@ func (s *Stream) nextMessage() (bool, error) {
 func (s *Stream) requestReady() bool {
 	f := &s.fill
 	if f.next < f.posted {
-		if r := at(f.ring, f.next); !r.mustWait() {
+		if r := *f.ring.At(f.next); !r.mustWait() {
 			return true
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.ring, f.posted = s.sq.ring, s.sq.posted
-	return f.next < f.posted && s.startable(at(f.ring, f.next), f.next)
+	return f.next < f.posted && s.startable(*f.ring.At(f.next), f.next)
 }
 
 func (s *Stream) emit(llp transport.LLP) (done bool, err error) {

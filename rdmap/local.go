@@ -34,7 +34,7 @@ func (s *Stream) doLocal(r *Request) error {
 // pins another, for the end of which another invalidation waits.
 func (s *Stream) flushFirst() bool {
 	f := &s.fill
-	return len(f.pinned) > 0 && f.next < f.posted && at(f.ring, f.next).Kind == KindInvalidate
+	return len(f.pinned) > 0 && f.next < f.posted && (*f.ring.At(f.next)).Kind == KindInvalidate
 }
 
 // Windows returns the memory windows that are bound to the stream. Its owner

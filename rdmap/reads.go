@@ -18,14 +18,14 @@ const (
 // stops it, is for nextMessage. It returns what they weigh.
 func (s *Stream) fillReads(llp transport.LLP) (weight int64) {
 	f := &s.fill
-	if f.next == f.posted || !isPlainRead(at(f.ring, f.next)) {
+	if f.next == f.posted || !isPlainRead(*f.ring.At(f.next)) {
 		return 0
 	}
 	room := min(s.readRoom(), int(f.posted-f.next), readRun)
 	segments := f.sender.SegmentSender(llp, QNRequest)
 	n := 0
 	for ; n < room && !s.answerable.Load() && !s.ending(); n++ {
-		r := at(f.ring, f.next+uint64(n))
+		r := *f.ring.At(f.next + uint64(n))
 		if !isPlainRead(r) || !f.askFor(r) {
 			break
 		}
@@ -74,7 +74,7 @@ func (s *Stream) await(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range n {
-		s.orq.push(at(f.ring, f.next))
+		s.orq.push(*f.ring.At(f.next))
 		f.next++
 	}
 }

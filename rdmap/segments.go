@@ -10,12 +10,12 @@ import (
 // is for nextMessage. It returns what they weigh, about as much as room at most.
 func (s *Stream) fillSegments(llp transport.LLP, room int64) (weight int64) {
 	f := &s.fill
-	if f.next == f.posted || !isPlain(at(f.ring, f.next)) {
+	if f.next == f.posted || !isPlain(*f.ring.At(f.next)) {
 		return 0
 	}
 	segments := f.sender.SegmentSender(llp, QNSend)
 	for weight < room && f.next < f.posted {
-		r := at(f.ring, f.next)
+		r := *f.ring.At(f.next)
 		if !isPlain(r) || s.answerable.Load() || s.ending() {
 			break
 		}

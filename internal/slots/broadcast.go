@@ -1,13 +1,13 @@
-package iwarp
+package slots
 
 import (
 	"sync"
 	"sync/atomic"
 )
 
-// A broadcast wakes all goroutines that listen for it. To send it costs one load while none
+// A Broadcast wakes all goroutines that listen for it. To send it costs one load while none
 // does.
-type broadcast struct {
+type Broadcast struct {
 	// A listener counts itself and then looks whether it need wait; the sender has changed what
 	// the listener looks at, and then looks at the count. So one of them sees the other.
 	listeners atomic.Int32
@@ -15,7 +15,8 @@ type broadcast struct {
 	sent      chan struct{} // closed by the next send; nil while no goroutine listens
 }
 
-func (b *broadcast) send() {
+// Send wakes them.
+func (b *Broadcast) Send() {
 	if b.listeners.Load() == 0 {
 		return
 	}
@@ -27,9 +28,9 @@ func (b *broadcast) send() {
 	}
 }
 
-// listen announces a listener; the caller looks again whether it need wait at all,
-// then selects on the channel, and calls leave.
-func (b *broadcast) listen() <-chan struct{} {
+// Listen announces a listener; the caller looks again whether it need wait at all,
+// then selects on the channel, and calls Leave.
+func (b *Broadcast) Listen() <-chan struct{} {
 	b.listeners.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,4 +40,5 @@ func (b *broadcast) listen() <-chan struct{} {
 	return b.sent
 }
 
-func (b *broadcast) leave() { b.listeners.Add(-1) }
+// Leave ends what Listen began.
+func (b *Broadcast) Leave() { b.listeners.Add(-1) }
