@@ -158,8 +158,8 @@ func (cq *CQ) wakeNext() {
 	}
 }
 
-// serves changes the QP whose queues all queues of the CQ are, nil if there is none. Who waits
-// looks again, which the caller tells the one that receives, for the QP that is returned. mu is held.
+// serves changes the QP whose queues all queues of the CQ are, nil if there is none. The
+// waiters look again; that which receives for the QP that is returned is told by the caller. mu is held.
 func (cq *CQ) serves(qp *QP) (former *QP) {
 	if former = cq.sole; former == qp {
 		return nil
@@ -332,4 +332,12 @@ func (cq *CQ) pushed(fit bool) {
 // event, or any failure (draft-hilland-rddp-verbs section 8.2.5).
 func (wc *WC) isSolicited() bool {
 	return wc.Status != StatusSuccess || wc.Op.received() && wc.Flags&Solicited != 0
+}
+
+// slotsOf returns those of the queue that completions of op come from.
+func (qp *QP) slotsOf(op Op) *slots.Count {
+	if op.received() {
+		return &qp.recvSlots
+	}
+	return &qp.sendSlots
 }

@@ -127,11 +127,3 @@ func makeBits(op Op, f Flags) wrBits { return wrBits(op)<<8 | wrBits(f) }
 
 func (b wrBits) op() Op       { return Op(b >> 8) }
 func (b wrBits) flags() Flags { return Flags(b) }
-
-// slotsOf returns those of the queue that completions of op come from.
-func (qp *QP) slotsOf(op Op) *slots.Count {
-	if op.received() {
-		return &qp.recvSlots
-	}
-	return &qp.sendSlots
-}

@@ -24,12 +24,9 @@ func (c *Conn) Drain() {
 // Drained returns the channel that is closed when all work is done after Drain.
 func (c *Conn) Drained() <-chan struct{} { return c.ending.drained }
 
-// checkDrained closes Drained. Only the sender asks, after a batch has left: answers leave the
-// queue of the stream before they are out.
+// checkDrained closes Drained if all work is done. Only the sender asks, after a batch has left:
+// answers leave the queue of the stream before they are out.
 func (c *Conn) checkDrained() {
-	if c.Stage() < Draining {
-		return
-	}
 	if sq, irq := c.stream.Idle(); sq != 0 || irq != 0 {
 		return
 	}
@@ -178,10 +175,8 @@ func (c *Conn) peerEnds() {
 // send. Work that is still outstanding can no longer be done (draft-hilland-rddp-verbs section
 // 6.2.2.2).
 func (c *Conn) afterPeer() {
-	c.mu.Lock()
-	due, stage := c.ending.peerEnded, c.ending.stage
-	c.mu.Unlock()
-	if !due || stage >= Terminating {
+	stage := c.Stage()
+	if stage >= Terminating {
 		return
 	}
 	if sq, irq := c.stream.Idle(); stage < Closing && (sq != 0 || irq != 0) {

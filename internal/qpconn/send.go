@@ -34,12 +34,19 @@ func (c *Conn) send(wait bool) {
 	for {
 		out := c.share(wait)
 		c.mu.Lock()
-		if c.act(c.after(out))&doSend == 0 {
-			if out == allSent {
-				c.afterPeer()
-			}
-			return
+		if c.ending.stage != Open && (out == allSent || out == shareSent) {
+			c.mu.Unlock()
+			c.sentAtTheEnd()
+			c.mu.Lock()
 		}
+		judge := out == allSent && c.ending.peerEnded
+		if c.act(c.after(out))&doSend != 0 {
+			continue
+		}
+		if judge {
+			c.afterPeer()
+		}
+		return
 	}
 }
 
@@ -82,7 +89,7 @@ func (c *Conn) share(wait bool) outcome {
 			return sendBroken
 		}
 		c.stream.Flushed()
-		c.flushed()
+		c.owner.Sent()
 		switch {
 		case fault != nil:
 			c.Fail(fault)
@@ -93,9 +100,8 @@ func (c *Conn) share(wait bool) outcome {
 	return shareSent
 }
 
-// flushed looks at what a batch that has left means.
-func (c *Conn) flushed() {
-	c.owner.Sent()
+// sentAtTheEnd looks at what a share that has left means for a connection that ends.
+func (c *Conn) sentAtTheEnd() {
 	if _, sent := c.stream.TerminateSent(); sent {
 		c.discard()
 	}
