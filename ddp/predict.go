@@ -7,11 +7,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Predict is that of [transport.Placer].
+// Predict is that of [transport.Placer]. Where it cannot tell all that is to come, and no more than
+// half of what there is room for, it tells nothing.
 func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
 	if s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
 		return dst
 	}
+	from, enough := len(dst), room/2
 	for k := 0; room > 0; k++ {
 		h, access, n, ok := s.upper.PredictTagged(k)
 		if !ok || n == 0 {
@@ -19,8 +21,11 @@ func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone
 		}
 		part := int(min(n, uint64(room)))
 		mem, began := s.pin(h, access, part, alone)
-		if mem == nil {
-			break
+		switch {
+		case mem == nil && room > enough:
+			return dst[:from] // more is to come: all of it is read at once, rather than this little
+		case mem == nil:
+			return dst
 		}
 		first := len(dst)
 		dst = predict(dst, h, mem, size-TaggedLen, uint64(part) == n)

@@ -62,11 +62,13 @@ func TestWhatIsAwaitedIsPredicted(t *testing.T) {
 	require.Equal(t, []string{"10 to 0x1000"},
 		c.predicted(19, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "whole segments only, where there is no room for all")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}), "not two in the same memory")
+		c.predicted(20, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}), "not two in the same memory")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{again.STag(), 5, 10}), "by whatever name")
+		c.predicted(20, true, awaited{a.STag(), 0x1000, 10}, awaited{again.STag(), 5, 10}), "by whatever name")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), "nothing where peers may write")
+		c.predicted(20, true, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), "nothing where peers may write")
+	require.Empty(t, c.predicted(21, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}),
+		"nothing at all, if that is less than half of what may have come")
 	require.Len(t, c.predicted(1000, false, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), 2, "unless that does not matter")
 	require.Empty(t, c.predicted(1000, true, awaited{0xdead, 0, 10}), "nothing for an STag that does not exist")
 	require.Empty(t, c.predicted(1000, true, awaited{a.STag(), 0x1000 + 95, 10}), "or beyond its bounds")
@@ -203,9 +205,9 @@ func TestNothingIsPredictedThatCannotBe(t *testing.T) {
 	require.Equal(t, []string{"10 to 0x100a, the last", "10 to 0x1000, the last"},
 		c.predicted(20, true, awaited{r.STag(), 0x100a, 10}, awaited{r.STag(), 0x1000, 10}), "whichever is first")
 	require.Equal(t, []string{"1 to 0x1032, the last"},
-		c.predicted(100, true, awaited{r.STag(), 0x1032, 1}, awaited{half.STag(), 0, 10}), "the same octets are, by another name")
+		c.predicted(2, true, awaited{r.STag(), 0x1032, 1}, awaited{half.STag(), 0, 10}), "the same octets are, by another name")
 	require.Equal(t, []string{"10 to 0x0, the last"},
-		c.predicted(100, true, awaited{half.STag(), 0, 10}, awaited{r.STag(), 0x1032 - 9, 10}))
+		c.predicted(20, true, awaited{half.STag(), 0, 10}, awaited{r.STag(), 0x1032 - 9, 10}))
 	require.Equal(t, []string{"10 to 0x1000"}, c.predicted(20, true, awaited{r.STag(), 0x1000, 30}), "the last of what there is room for is not told: it may be more")
 
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{r.STag(), 0x1000, 25}}}})
