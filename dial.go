@@ -9,7 +9,6 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/mpa"
-	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -103,7 +102,7 @@ func (qp *QP) initiator() *setup.Local {
 	l := qp.local(qp.offer(true))
 	l.TLS, l.NoFallback = qp.cfg.TLS, qp.cfg.MPA.NoFallback
 	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
-		if err := qp.establish(ctx, llp, terms, rtrOf(terms.RTR)); err != nil {
+		if err := qp.establish(ctx, llp, terms, terms.RTR); err != nil {
 			return err
 		}
 		if terms.RTR != 0 {
@@ -118,7 +117,7 @@ func (qp *QP) initiator() *setup.Local {
 func (qp *QP) responder(asked []byte) *setup.Local {
 	l := qp.local(qp.offer(offersCommit(asked)))
 	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
-		return qp.establish(ctx, llp, terms, rdmap.RTRNone)
+		return qp.establish(ctx, llp, terms, 0)
 	}
 	return l
 }

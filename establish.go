@@ -15,14 +15,14 @@ import (
 // has failed, or this side cannot go on, the Terminate that says so is sent in place of the
 // RTR, and the QP ends (RFC 6581 section 9). A responder that may not send yet only ends
 // the connection.
-func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms, rtr rdmap.RTR) error {
+func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms, rtr transport.RTR) error {
 	r := qp.rnic
 	fault := terms.Fault
 	if fault == nil {
 		fault = localFailure(ctx)
 	}
 	if fault != nil {
-		rtr = rdmap.RTRNone
+		rtr = 0
 	}
 	qp.llp, qp.terms = llp, terms
 	qp.agree()
@@ -62,18 +62,6 @@ func localFailure(ctx context.Context) *transport.Fault {
 		return nil
 	}
 	return &transport.Fault{Code: transport.MPALocalCatastrophic, Err: context.Cause(ctx)}
-}
-
-func rtrOf(r transport.RTR) rdmap.RTR {
-	switch r {
-	case transport.RTRSend:
-		return rdmap.RTRSend
-	case transport.RTRWrite:
-		return rdmap.RTRWrite
-	case transport.RTRRead:
-		return rdmap.RTRRead
-	}
-	return rdmap.RTRNone
 }
 
 // reorderWindow is how many segments may come ahead of one that is missing, as many as

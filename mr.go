@@ -101,7 +101,7 @@ func (mr *MR) CloseContext(ctx context.Context) error {
 		return nil
 	}
 	mr.closed = true
-	mr.pd.durable.remove(mr.region())
+	mr.pd.durable.Remove(mr.region())
 	mr.pd.giveSTag()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/goiwarp/iwarp/internal/durable"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -16,7 +17,7 @@ type PD struct {
 	rnic *RNIC
 	id   uint32
 
-	durable onReceive
+	durable durable.OnReceive
 
 	mu     sync.Mutex
 	users  int // MRs, MWs, SRQs and QPs
@@ -128,7 +129,7 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 	}
 	mr.latest.Store(region)
 	if opts != nil && opts.DurableOnReceive {
-		pd.durable.add(region)
+		pd.durable.Add(region)
 	}
 	return mr, nil
 }

@@ -179,7 +179,7 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 // durable sees to it that what the peer has written is durable where that is wanted. If
 // it fails, the QP does.
 func (q *recvQueue) durable() bool {
-	err := q.qp.pd.durable.flush(q.qp)
+	err := q.qp.pd.durable.Flush(q.qp.id)
 	if err != nil {
 		q.qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "durable on receive: %w", err))
 	}

@@ -20,21 +20,13 @@ type Config struct {
 	Events     Events
 	Extensions []*Extension
 
-	RTR    RTR
+	// RTR is the kind of the message that an initiator sends ahead of everything else in
+	// peer-to-peer set-up (RFC 6581 section 9.2); 0: it sends none. It is empty and makes no
+	// completion. RTRRead takes MSN 1 of QN 1 and, until it is answered, one slot of the ORD,
+	// which must be there.
+	RTR    transport.RTR
 	Window int // segments that may come out of order: see ddp.Config
 }
-
-// An RTR is the message that an initiator sends ahead of everything else in
-// peer-to-peer set-up (RFC 6581 section 9.2). It is empty and makes no completion.
-type RTR uint8
-
-// The ready-to-receive messages.
-const (
-	RTRNone RTR = iota
-	RTRSend
-	RTRWrite
-	RTRRead // takes MSN 1 of QN 1 and, until it is answered, one slot of the ORD, which must be there
-)
 
 // Events is the layer above, a queue pair.
 type Events interface {

@@ -80,10 +80,10 @@ func TestRDMAP_116_NextRequestMayFollowTheResponse(t *testing.T) {
 }
 
 func TestRDMAP_112_RTRGoesAheadOfEverything(t *testing.T) {
-	for m, want := range map[RTR]string{
-		RTRSend:  "4143 00000000 00000000 00000001 00000000",
-		RTRWrite: "c140 00000000 0000000000000000",
-		RTRRead: `4141 00000000 00000001 00000001 00000000
+	for m, want := range map[transport.RTR]string{
+		transport.RTRSend:  "4143 00000000 00000000 00000001 00000000",
+		transport.RTRWrite: "c140 00000000 0000000000000000",
+		transport.RTRRead: `4141 00000000 00000001 00000001 00000000
 			00000000 0000000000000000 00000000 00000000 0000000000000000`,
 	} {
 		c := converse(t, func(cfg *Config) { cfg.RTR, cfg.ORD, cfg.SendDepth = m, 1, 2 })
@@ -93,7 +93,7 @@ func TestRDMAP_112_RTRGoesAheadOfEverything(t *testing.T) {
 		require.ErrorIs(t, err, ErrQueueFull, "it takes none of the poster's room")
 		c.wantSegment("the RTR is first", unhex(t, want))
 		require.NoError(t, c.flush())
-		if m == RTRRead {
+		if m == transport.RTRRead {
 			require.Equal(t, 1, c.s.Outstanding(), "a Read takes a slot of the ORD")
 			require.Empty(t, c.done)
 			c.sends("until it is answered", tagged(OpReadResponse, true, RemoteAddr{}, ""))
@@ -101,7 +101,7 @@ func TestRDMAP_112_RTRGoesAheadOfEverything(t *testing.T) {
 		require.Zero(t, c.s.Outstanding())
 		c.wantDone("it makes no completion", "1 success", "2 success")
 	}
-	c := converse(t, func(cfg *Config) { cfg.RTR = RTRWrite })
+	c := converse(t, func(cfg *Config) { cfg.RTR = transport.RTRWrite })
 	require.True(t, c.s.Terminate(&transport.Fault{Code: transport.MPANoRTR}))
 	c.wantTerminate("a Terminate takes its place", bare(transport.MPANoRTR))
 	c.s.End()
@@ -110,7 +110,7 @@ func TestRDMAP_112_RTRGoesAheadOfEverything(t *testing.T) {
 
 // The responder does not wait for the RTR, as with EarlyResponderSend.
 func TestMPA2_7_NoResponseGoesAheadOfTheRTR(t *testing.T) {
-	for m, want := range map[RTR]Opcode{RTRSend: OpSend, RTRWrite: OpWrite, RTRRead: OpReadRequest} {
+	for m, want := range map[transport.RTR]Opcode{transport.RTRSend: OpSend, transport.RTRWrite: OpWrite, transport.RTRRead: OpReadRequest} {
 		for _, size := range []uint32{0, 8} {
 			for _, requests := range []int{1, 3} {
 				c := converse(t, func(cfg *Config) { cfg.RTR = m })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill,
@@ -56,19 +57,19 @@ func New(c Config) *Stream {
 	if c.ORD > 0 {
 		s.ddp.Bind(QNResponse, responseSink{s: s})
 	}
-	if c.RTR != RTRNone {
+	if c.RTR != 0 {
 		s.postRTR(c.RTR)
 	}
 	return s
 }
 
-func (s *Stream) postRTR(m RTR) {
+func (s *Stream) postRTR(m transport.RTR) {
 	r := s.sq.tail()
 	r.quiet = true
 	switch m {
-	case RTRSend:
+	case transport.RTRSend:
 		r.Kind = KindSend
-	case RTRRead:
+	case transport.RTRRead:
 		r.Kind = KindRead
 	default:
 		r.Kind = KindWrite

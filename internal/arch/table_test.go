@@ -53,6 +53,9 @@ var table = map[string]rule{
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
 
+	// What regions do to be durable.
+	"internal/durable": {ours: []string{"commit", "stag", "internal"}},
+
 	// Of internal there is one row for all, but for the exceptions below it.
 	"internal": {third: []string{"golang.org/x/sys"}},
 	// What a failed negotiation means is a Code of the contract.

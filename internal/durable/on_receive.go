@@ -1,0 +1,69 @@
+package durable
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// OnReceive is the regions of a PD that are flushed before a receive completes. The zero value
+// has none.
+type OnReceive struct {
+	mu      sync.Mutex
+	regions atomic.Pointer[[]*stag.Region] // never changed in place; nil: none
+}
+
+// Add adds r.
+func (l *OnReceive) Add(r *stag.Region) {
+	l.change(func(old []*stag.Region) []*stag.Region { return append(slices.Clone(old), r) })
+}
+
+// Remove takes r back.
+func (l *OnReceive) Remove(r *stag.Region) {
+	if l.regions.Load() == nil {
+		return
+	}
+	l.change(func(old []*stag.Region) []*stag.Region {
+		return slices.DeleteFunc(slices.Clone(old), func(x *stag.Region) bool { return x == r })
+	})
+}
+
+func (l *OnReceive) change(f func([]*stag.Region) []*stag.Region) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var old []*stag.Region
+	if p := l.regions.Load(); p != nil {
+		old = *p
+	}
+	if old = f(old); len(old) == 0 {
+		l.regions.Store(nil)
+		return
+	}
+	l.regions.Store(&old)
+}
+
+// Flush makes durable what the peer of a stream may have written.
+func (l *OnReceive) Flush(stream uint32) error {
+	p := l.regions.Load()
+	if p == nil {
+		return nil
+	}
+	for _, r := range *p {
+		if s := r.Scope().Stream; s != 0 && s != stream {
+			continue
+		}
+		var err error
+		r.Hold() // before looking: Close waits from now on, or has been seen
+		if r.Valid() {
+			err = r.Flusher().Flush(context.Background(), 0, int64(r.Len()))
+		}
+		r.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

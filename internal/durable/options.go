@@ -1,0 +1,62 @@
+// Package durable has what the regions of a PD do to be durable.
+package durable
+
+import (
+	"context"
+
+	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// Options are those of a durable region: see MROptions.
+type Options struct {
+	By           stag.Flusher // MROptions.Durable
+	WriteThrough bool
+	Integrity    func(off, n int64) error // nil: there is nothing to check
+}
+
+// Apply puts what makes a region durable into o.
+func (opts Options) Apply(o *stag.Options) {
+	o.Flusher = opts.By
+	if l := commit.NewLatch(opts.By); l != nil {
+		o.Flusher, o.Watch = l, l
+	}
+	if t, ok := opts.By.(interface{ Touched(off, n int64) }); ok {
+		o.Dirty = t.Touched
+	}
+	if t, ok := opts.By.(interface {
+		Failed(off, n int64, err error)
+	}); ok {
+		o.Failed = t.Failed
+	}
+	if opts.WriteThrough {
+		o.Dirty = writeThrough(o.Dirty, o.Flusher)
+	}
+	if opts.Integrity != nil {
+		o.Flusher = checked{o.Flusher, opts.Integrity}
+	}
+}
+
+// writeThrough flushes what was written. If that fails the next Commit will tell: f, a backing
+// or a [commit.Latch], remembers what it has lost, and what it has not lost is flushed again.
+func writeThrough(touched func(off, n int64), f stag.Flusher) func(off, n int64) {
+	return func(off, n int64) {
+		if touched != nil {
+			touched(off, n)
+		}
+		_ = f.Flush(context.Background(), off, n)
+	}
+}
+
+// A checked flusher flushes what has passed a check.
+type checked struct {
+	stag.Flusher
+	check func(off, n int64) error
+}
+
+func (c checked) Flush(ctx context.Context, off, n int64) error {
+	if err := c.check(off, n); err != nil {
+		return &commit.Error{Status: commit.MakeStatus(commit.NoRegion, commit.Integrity), Err: err}
+	}
+	return c.Flusher.Flush(ctx, off, n)
+}
