@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/interop/matrix"
+	"github.com/goiwarp/iwarp/interop/pace"
 )
 
 // A lab runs cases and counts how they went.
 type lab struct {
 	config
 	began          time.Time
+	pace           *pace.Gauge
 	passed, failed int
 }
 
@@ -67,7 +69,7 @@ func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
 			continue
 		}
 		out := filepath.Join(l.out, k.series+"-"+variant)
-		v := &vm{kernel: k, initramfs: initramfs, share: out, accel: l.accel, console: filepath.Join(out, "console.log")}
+		v := &vm{kernel: k, initramfs: initramfs, share: out, accel: l.accel, console: filepath.Join(out, "console.log"), pace: l.pace}
 		if err := l.runBoot(ctx, v, variant, cases); err != nil {
 			return err
 		}
@@ -105,7 +107,7 @@ func (l *lab) runBoot(ctx context.Context, v *vm, variant string, cases []*matri
 	}
 	r := &reporter{lab: l, kernel: v.kernel.series, share: v.share, byName: index(cases)}
 	for n := 1; ; n++ {
-		l.say("booting %s with siw %s for %d cases", v.kernel.release, variant, len(cases))
+		l.say("booting %s with siw %s for %d cases, limits x%.1f", v.kernel.release, variant, len(cases), l.pace.Scale())
 		end, err := l.bootOnce(ctx, v, limit, r)
 		if err != nil {
 			return err
@@ -127,12 +129,13 @@ func (l *lab) bootOnce(ctx context.Context, v *vm, limit time.Duration, r *repor
 	defer cancel(nil)
 	ended := make(chan error, 1)
 	go func() { ended <- v.run(ctx, limit) }()
-	unborn := time.AfterFunc(bootTime, func() {
+	born, stop := l.pace.Context(ctx, bootTime, fmt.Errorf("no sign of the guest within %v", bootTime))
+	defer stop()
+	defer context.AfterFunc(born, func() {
 		if !r.cameUp() {
-			cancel(fmt.Errorf("no sign of the guest within %v", bootTime))
+			cancel(context.Cause(born))
 		}
-	})
-	defer unborn.Stop()
+	})()
 	return r.follow(ctx, ended)
 }
 

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/interop/matrix"
+	"github.com/goiwarp/iwarp/interop/pace"
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
@@ -49,6 +50,9 @@ type config struct {
 	seed      uint64
 }
 
+// power tells whether machines without siw are run, in place of the cases.
+func (c *config) power() bool { return c.cuts > 0 || c.creations > 0 || c.faults }
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := mainStatus(ctx)
@@ -68,8 +72,8 @@ func mainStatus(ctx context.Context) int {
 		}
 		return 0
 	}
-	l := &lab{config: cfg, began: time.Now()}
-	if cfg.cuts > 0 || cfg.creations > 0 || cfg.faults {
+	l := &lab{config: cfg, began: time.Now(), pace: pace.OfMachine()}
+	if cfg.power() {
 		if err := l.runPower(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, "interop:", err)
 			return 1
@@ -117,7 +121,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	}
 	if cfg.out == "" {
 		cfg.out = filepath.Join(cfg.cache, "run")
-		if cfg.cuts > 0 || cfg.creations > 0 || cfg.faults {
+		if cfg.power() {
 			cfg.out = filepath.Join(cfg.cache, "power")
 		}
 	}

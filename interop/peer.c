@@ -6,7 +6,8 @@
  *
  * It reads one command a line and answers each with one line, "ok ..." or "err ...".
  * What a test is about is thus said by the test; this program only has the verbs. It
- * has one connection at a time and waits for nothing longer than WAIT_MS.
+ * has one connection at a time and waits for nothing longer than its argument says, in
+ * milliseconds.
  *
  *	options srq=N depth=N inline=N   of the queue pairs to come
  *	listen ADDR PORT
@@ -44,7 +45,9 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-enum { WAIT_MS = 20000, BUFFERS = 16, ARGS = 10, MAX_PD = 512 };
+enum { BUFFERS = 16, ARGS = 10, MAX_PD = 512 };
+
+static int wait_ms;
 
 static struct {
 	struct rdma_event_channel *events;
@@ -104,7 +107,7 @@ static int expect(enum rdma_cm_event_type want)
 	enum rdma_cm_event_type got;
 	int status;
 
-	if (!readable(peer.events->fd, WAIT_MS))
+	if (!readable(peer.events->fd, wait_ms))
 		return fail("no %s", rdma_event_str(want));
 	if (rdma_get_cm_event(peer.events, &e))
 		return failed("rdma_get_cm_event");
@@ -210,7 +213,7 @@ static int do_request(char **arg)
 	struct rdma_cm_event *e;
 
 	(void)arg;
-	if (!readable(peer.events->fd, WAIT_MS))
+	if (!readable(peer.events->fd, wait_ms))
 		return fail("no connection request");
 	if (rdma_get_cm_event(peer.events, &e))
 		return failed("rdma_get_cm_event");
@@ -270,13 +273,13 @@ static int do_resolve(char **arg)
 		return failed("rdma_create_id");
 	if (address(arg[1], arg[2], &ai))
 		return -1;
-	rc = rdma_resolve_addr(peer.id, NULL, ai->ai_addr, WAIT_MS);
+	rc = rdma_resolve_addr(peer.id, NULL, ai->ai_addr, wait_ms);
 	freeaddrinfo(ai);
 	if (rc)
 		return failed("rdma_resolve_addr");
 	if (expect(RDMA_CM_EVENT_ADDR_RESOLVED))
 		return -1;
-	if (rdma_resolve_route(peer.id, WAIT_MS))
+	if (rdma_resolve_route(peer.id, wait_ms))
 		return failed("rdma_resolve_route");
 	if (expect(RDMA_CM_EVENT_ROUTE_RESOLVED) || create_qp())
 		return -1;
@@ -292,7 +295,7 @@ static int do_connect(char **arg)
 
 	if (rdma_connect(peer.id, &param))
 		return failed("rdma_connect");
-	if (!readable(peer.events->fd, WAIT_MS))
+	if (!readable(peer.events->fd, wait_ms))
 		return fail("no answer");
 	if (rdma_get_cm_event(peer.events, &e))
 		return failed("rdma_get_cm_event");
@@ -467,7 +470,7 @@ static int do_read(char **arg)
 static int do_wait(char **arg)
 {
 	int want = atoi(arg[1]), have = 0;
-	long until = now_ms() + WAIT_MS;
+	long until = now_ms() + wait_ms;
 	struct timespec pause = {.tv_nsec = 200000};
 	struct ibv_wc *wc = calloc(want + 1, sizeof *wc);
 
@@ -575,11 +578,15 @@ static void command(char *line)
 	fail("no command %s", arg[0]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static char line[4096];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc != 2 || (wait_ms = atoi(argv[1])) <= 0) {
+		fail("usage: peer MILLISECONDS");
+		return 1;
+	}
 	if (!(peer.events = rdma_create_event_channel())) {
 		failed("rdma_create_event_channel");
 		return 1;

@@ -94,7 +94,7 @@ func (p *power) bootCreation(ctx context.Context, disk *nbd.Disk, args string, e
 	if err := os.WriteFile(q.console, nil, 0o600); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, createLimit, fmt.Errorf("the machine ran for more than %v (see %s)", createLimit, q.console))
+	ctx, cancel := p.pace.Context(ctx, createLimit, fmt.Errorf("the machine ran for more than %v (see %s)", createLimit, q.console))
 	defer cancel()
 	up, err := q.start(ctx)
 	if err != nil {

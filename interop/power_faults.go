@@ -77,7 +77,7 @@ func (p *power) runFaults(ctx context.Context) error {
 	for range powercut.Faults {
 		q.disks = append(q.disks, &faultyDisk{Disk: nbd.NewDisk(bytes.Clone(p.empty), p.seed)})
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, faultsLimit, fmt.Errorf("the machine ran for more than %v", faultsLimit))
+	ctx, cancel := p.pace.Context(ctx, faultsLimit, fmt.Errorf("the machine ran for more than %v", faultsLimit))
 	defer cancel()
 	over, err := q.start(ctx)
 	if err != nil {

@@ -112,7 +112,7 @@ func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string,
 	}
 	defer m.disk.Cut() // when nobody uses it any more
 	defer q.kill()
-	meet, cancel := context.WithTimeout(up, bootTime)
+	meet, cancel := m.pace.Context(up, bootTime, nil)
 	defer cancel()
 	if err := m.requester.Meet(meet); err != nil {
 		q.kill()

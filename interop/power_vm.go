@@ -38,7 +38,7 @@ func (q *slimVM) start(ctx context.Context) (context.Context, error) {
 		return nil, err
 	}
 	ctx, over := context.WithCancelCause(ctx)
-	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "qemu-system-x86_64"}, args...)...)
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", args...)
 	said := new(strings.Builder)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {

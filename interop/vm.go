@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/goiwarp/iwarp/interop/pace"
 )
 
 // A vm is one boot of the guest.
@@ -18,13 +20,14 @@ type vm struct {
 	share     string // the folder that the guest has as /host
 	accel     string // of QEMU
 	console   string // the file that its serial line goes to
+	pace      *pace.Gauge
 }
 
 // run boots the guest and waits until it stops by itself, which is the only good end.
 func (v *vm) run(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the guest ran for more than %v", limit))
+	ctx, cancel := v.pace.Context(ctx, limit, fmt.Errorf("the guest ran for more than %v", limit))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "nice", "-n", "10", "qemu-system-x86_64",
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64",
 		"-M", "pc", "-accel", v.accel, "-cpu", "max", "-smp", "2", "-m", "2048",
 		"-nodefaults", "-display", "none", "-no-reboot", "-serial", "file:"+v.console,
 		"-kernel", v.kernel.image(), "-initrd", v.initramfs,

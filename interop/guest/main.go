@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/goiwarp/iwarp/interop/matrix"
+	"github.com/goiwarp/iwarp/interop/pace"
 )
 
 const share = "/host"
@@ -60,7 +61,7 @@ func work(ctx context.Context) error {
 		return err
 	}
 	defer results.Close() //nolint:errcheck // every line was written by a checked Encode
-	out := json.NewEncoder(results)
+	out, gauge := json.NewEncoder(results), pace.OfMachine()
 	for i := range matrix.Cases {
 		c := &matrix.Cases[i]
 		if !slices.Contains(job.Cases, c.Name) {
@@ -69,7 +70,7 @@ func work(ctx context.Context) error {
 		if err := out.Encode(matrix.Result{Name: c.Name}); err != nil {
 			return err
 		}
-		if err := out.Encode(matrix.Run(ctx, c, filepath.Join(share, "cases", c.Name))); err != nil {
+		if err := out.Encode(matrix.Run(ctx, gauge, c, filepath.Join(share, "cases", c.Name))); err != nil {
 			return err
 		}
 	}

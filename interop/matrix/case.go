@@ -58,4 +58,5 @@ type Result struct {
 	Passed bool
 	Why    string
 	Took   time.Duration
+	Scale  float64 // by which limits were stretched when the case began
 }

@@ -57,11 +57,7 @@ func (t *T) siwDies() {
 		e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, 1<<20)}, Remote: theirs})
 	}
 	p.proc.kill()
-	select {
-	case <-e.qp.Done():
-	case <-time.After(soon):
-		require.Fail(t, "the survivor does not notice", "within %v", soon)
-	}
+	require.True(t, t.endsWithin(e.qp.Done(), soon), "the survivor notices within %v", soon)
 	for _, wc := range e.take(e.qp.SendCQ(), 20) {
 		if err := wc.Err(); err != nil {
 			require.ErrorIs(t, err, net.ErrClosed, "what was not done is flushed")

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -120,18 +121,27 @@ func (t *T) killClients() {
 
 // endsSoon expects the survivor to end with an error within the time that it has.
 func (t *T) endsSoon(p *process, round int) {
-	began := time.Now()
-	select {
-	case <-p.done:
-	case <-time.After(soon):
-		require.Fail(t, "the survivor does not notice", "round %d: not within %v", round, time.Since(began))
-	}
+	require.True(t, t.endsWithin(p.done, soon), "round %d: the survivor notices within %v", round, soon)
 	require.Error(t, p.err, "round %d: the survivor fails", round)
 }
 
-// within tries until it succeeds, for a while.
-func (t *T) within(d time.Duration, try func() bool) bool {
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+// endsWithin tells whether done is closed within a limit.
+func (t *T) endsWithin(done <-chan struct{}, limit time.Duration) bool {
+	ctx, cancel := t.pace.Context(context.Background(), limit, nil)
+	defer cancel()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// within tries until it succeeds or the limit has passed.
+func (t *T) within(limit time.Duration, try func() bool) bool {
+	ctx, cancel := t.pace.Context(t.Ctx, limit, nil)
+	defer cancel()
+	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
 		if try() {
 			return true
 		}

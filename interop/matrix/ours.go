@@ -26,9 +26,16 @@ type end struct {
 	peerPD, connectPD []byte
 }
 
+// What the library has by default, for an idle machine.
+const (
+	closeTimeout    = 5 * time.Second
+	setupTimeout    = 5 * time.Second
+	progressTimeout = 2 * time.Second
+)
+
 // open opens an RNIC of its own for the case.
 func (t *T) open() *end {
-	rnic, err := iwarp.Open(nil)
+	rnic, err := iwarp.Open(&iwarp.Config{CloseTimeout: t.pace.Stretch(closeTimeout)})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := rnic.Close(); err != nil {
@@ -44,7 +51,7 @@ func (t *T) open() *end {
 func (e *end) config(qc iwarp.QPConfig) *iwarp.QPConfig {
 	qc.PD = e.pd
 	if qc.RNRWait == 0 {
-		qc.RNRWait = 10 * time.Second // the guest is slow
+		qc.RNRWait = e.t.pace.Stretch(10 * time.Second) // the guest is slow
 	}
 	return &qc
 }
@@ -96,7 +103,9 @@ func (t *T) respond(e *end, p *peer, s setting) {
 // listen makes the listener of the case.
 func (e *end) listen() {
 	var err error
-	e.listener, err = e.rnic.Listen(e.t.Ctx, "tcp", hostPort(OurIP), nil)
+	e.listener, err = e.rnic.Listen(e.t.Ctx, "tcp", hostPort(OurIP), &iwarp.ListenConfig{
+		SetupTimeout: e.t.pace.Stretch(setupTimeout), ProgressTimeout: e.t.pace.Stretch(progressTimeout),
+	})
 	require.NoError(e.t, err, "Listen")
 	l := e.listener
 	e.t.Cleanup(func() { _ = l.Close() }) // the RNIC's end would do

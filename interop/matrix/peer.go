@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,9 +33,13 @@ type peer struct {
 	out  *bufio.Scanner
 }
 
+// peerWait is how long the peer waits for anything.
+const peerWait = 20 * time.Second
+
 func (t *T) peer(options string) *peer {
 	p := &peer{t: t}
-	cmd := exec.Command("ip", "netns", "exec", peerSpace, "/usr/bin/peer")
+	wait := strconv.FormatInt(t.pace.Stretch(peerWait).Milliseconds(), 10)
+	cmd := exec.Command("ip", "netns", "exec", peerSpace, "/usr/bin/peer", wait)
 	var err error
 	p.in, err = cmd.StdinPipe()
 	require.NoError(t, err)

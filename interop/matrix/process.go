@@ -90,9 +90,7 @@ func (p *process) kill() {
 	default:
 	}
 	_ = p.cmd.Process.Kill() // fails if it has just ended
-	select {
-	case <-p.done:
-	case <-time.After(10 * time.Second):
+	if !p.t.endsWithin(p.done, 10*time.Second) {
 		p.t.Errorf("%s cannot be killed: the kernel holds it", p.name)
 	}
 }

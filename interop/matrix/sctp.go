@@ -140,7 +140,7 @@ type session struct {
 
 // openSCTP is open for peers that may fall silent.
 func (t *T) openSCTP(patience time.Duration) *end {
-	rnic, err := iwarp.Open(&iwarp.Config{PeerTimeout: patience})
+	rnic, err := iwarp.Open(&iwarp.Config{PeerTimeout: patience, CloseTimeout: t.pace.Stretch(closeTimeout)})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = rnic.Close() })
 	pd, err := rnic.AllocPD()
@@ -320,7 +320,7 @@ func threads(t *T) int {
 func (t *T) killKernel() { t.killServer(inKernel, 0, soon) }
 
 // killUser has nobody left to say a word: that is what PeerTimeout is for.
-func (t *T) killUser() { t.killServer(overUDP, 2*time.Second, 10*time.Second) }
+func (t *T) killUser() { t.killServer(overUDP, t.pace.Stretch(2*time.Second), 10*time.Second) }
 
 // killServer kills the other end in the middle of traffic.
 func (t *T) killServer(theirs string, patience, within time.Duration) {
@@ -343,18 +343,14 @@ func (t *T) killServer(theirs string, patience, within time.Duration) {
 
 // endsWithin expects the session to end, and to say why.
 func (s *session) endsWithin(d time.Duration) {
-	select {
-	case <-s.qp.Done():
-	case <-time.After(d):
-		require.Fail(s.t, "the survivor does not notice", "within %v", d)
-	}
+	require.True(s.t, s.t.endsWithin(s.qp.Done(), d), "the survivor notices within %v", d)
 	require.Error(s.t, s.qp.Err())
 }
 
 // silence takes the link away. Nothing is under way, so that only heartbeats can tell.
 func (t *T) silence() {
 	_, addr := t.sctpServer(sctpPair{inKernel, inKernel, false})
-	s, err := t.openSCTP(2*time.Second).dialSCTP(inKernel, addr, 100)
+	s, err := t.openSCTP(t.pace.Stretch(2*time.Second)).dialSCTP(inKernel, addr, 100)
 	require.NoError(t, err)
 	require.NoError(t, s.move(0, 100, 1))
 	t.linkDown()
@@ -420,7 +416,7 @@ func (t *T) sctpTests() {
 	for _, name := range []string{"sctpkernel", "iwarp"} {
 		file := "/tmp/" + name + ".test"
 		require.NoError(t, commands("cp /host/"+name+".test "+file))
-		cmd := exec.Command(file, "-test.run", ".", "-test.timeout", "80s", "-test.v")
+		cmd := exec.Command(file, "-test.run", ".", "-test.timeout", t.pace.Stretch(80*time.Second).String(), "-test.v")
 		if name == "iwarp" {
 			cmd.Args[2] = "OfTheKernel|OverTheKernel"
 		}

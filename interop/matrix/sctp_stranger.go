@@ -50,7 +50,7 @@ func acceptOne(at *library.SCTPAddr, say io.Writer) (net.Conn, error) {
 func (t *T) strangerIsReset(p *process) {
 	p.succeed()
 	require.Regexp(t, "ended: (connection (refused|reset by peer)|EOF)", p.out.String())
-	require.True(t, t.capture.hasAbort(OurIP), "an ABORT")
+	require.True(t, t.within(soon, func() bool { return t.capture.hasAbort(OurIP) }), "an ABORT")
 	require.NotEmpty(t, t.capture.find(indication, 1), "ours gives the indication")
 }
 

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/interop/pace"
 )
 
 // Addresses of the two ends.
@@ -27,6 +30,7 @@ type T struct {
 	Ctx context.Context // ends with the case's limit
 	Dir string          // for what the case leaves
 
+	pace    *pace.Gauge // stretches every limit
 	capture *capture
 	mu      sync.Mutex
 	why     []string
@@ -66,16 +70,22 @@ func brief(s string) string {
 	return strings.Join(parts, "; ")
 }
 
-// Run runs one case and tells how it went. Traffic between the two ends goes to
-// capture.pcap in dir.
-func Run(ctx context.Context, c *Case, dir string) Result {
+// CaptureFile is where the traffic between the two ends goes, in the folder of the case.
+const CaptureFile = "capture.pcap"
+
+// Run runs one case and tells how it went. Limits are stretched as the gauge says.
+func Run(ctx context.Context, gauge *pace.Gauge, c *Case, dir string) Result {
 	limit := c.Limit
 	if limit == 0 {
 		limit = time.Minute
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	over := fmt.Errorf("the case has reached its limit of %v", limit)
+	ctx, cancel := gauge.Context(ctx, limit, over)
 	defer cancel()
-	t := &T{Case: c, Ctx: ctx, Dir: dir}
+	hang, cancelHang := gauge.Context(context.WithoutCancel(ctx), limit+15*time.Second, nil)
+	defer cancelHang()
+	t := &T{Case: c, Ctx: ctx, Dir: dir, pace: gauge}
+	scale := gauge.Scale()
 	began := time.Now()
 	ended := make(chan struct{})
 	go func() {
@@ -86,14 +96,18 @@ func Run(ctx context.Context, c *Case, dir string) Result {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(limit + 15*time.Second):
+	case <-hang.Done():
 		t.Errorf("hangs beyond its limit:\n%s", stacks(t.Dir))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	why := slices.Clone(t.why)
+	if len(why) > 0 && errors.Is(context.Cause(ctx), over) {
+		why = slices.Insert(why, 0, over.Error())
+	}
 	return Result{
-		Name: c.Name, Done: true, Passed: len(t.why) == 0,
-		Why: strings.Join(t.why, "; "), Took: time.Since(began).Round(time.Millisecond),
+		Name: c.Name, Done: true, Passed: len(why) == 0,
+		Why: strings.Join(why, "; "), Took: time.Since(began).Round(time.Millisecond), Scale: scale,
 	}
 }
 
@@ -116,7 +130,7 @@ func (t *T) end() {
 	if t.capture == nil {
 		return
 	}
-	if err := t.capture.stop(filepath.Join(t.Dir, "capture.pcap")); err != nil {
+	if err := t.capture.stop(filepath.Join(t.Dir, CaptureFile)); err != nil {
 		t.Errorf("capture: %v", err)
 	}
 }
