@@ -16,6 +16,7 @@ func checkCaptures(ctx context.Context, dir string, c *matrix.Case) error {
 	if err == nil && len(files) == 0 {
 		err = errors.New("nothing was captured")
 	}
+	err = errors.Join(err, checkWire(dir, c))
 	for _, f := range files {
 		cerr := checkCapture(ctx, f)
 		if c.SCTP && cerr == nil {

@@ -6,6 +6,8 @@ package matrix
 import (
 	"slices"
 	"time"
+
+	"github.com/goiwarp/iwarp/interop/wire"
 )
 
 // A Role is which end of the connection is ours.
@@ -30,8 +32,32 @@ type Case struct {
 	// Tests are packages whose tests the case runs. They are in the shared folder,
 	// compiled, by the last name of their paths: "iwarp.test".
 	Tests []string
-	Limit time.Duration // 60 s if zero
+	// Limit is how long the case may take on an idle machine; 60 s if zero. See package pace.
+	Limit time.Duration
+	// Wire is what the capture must show of our end; Expected completes it.
+	Wire wire.Expect
+	// NoRTR: no connection that we begin comes as far as a ready-to-receive message, or none
+	// is of revision 2.
+	NoRTR bool
 	Run   func(t *T)
+}
+
+// Expected is what the capture must show of our end. As the initiator it sends a
+// ready-to-receive message: a Write, which it offers and siw prefers, unless the case says
+// otherwise.
+func (c *Case) Expected() wire.Expect {
+	e := c.Wire
+	if c.Role == Initiator && !c.NoRTR && e.RTR == nil {
+		e.RTR = kind(wire.Write)
+	}
+	return e
+}
+
+func kind(o wire.Opcode) *wire.Opcode { return &o }
+
+// terminates expects one Terminate from us.
+func terminates(layer, etype, code uint8) wire.Expect {
+	return wire.Expect{Terminate: &wire.Terminate{Layer: layer, Type: etype, Code: code}}
 }
 
 // Variant is the build of siw that the case needs: stock or knobs.

@@ -40,32 +40,32 @@ func errorCases() []Case {
 				return iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{local}}
 			})
 		}}),
-		both(Case{Name: "terminate/from-us/write-bounds", Core: true, Run: func(t *T) {
+		both(Case{Name: "terminate/from-us/write-bounds", Core: true, Wire: terminates(1, 1, 0x01), Run: func(t *T) {
 			t.weObject(iwarp.ErrBounds, func(p *peer, mr *iwarp.MR) { p.write(1, 0, 0, 1000, "-", at(mr.Advertise(0, 4096), 4000, 1000)) })
 		}}),
-		both(Case{Name: "terminate/from-us/write-access", Core: true, Run: func(t *T) {
+		both(Case{Name: "terminate/from-us/write-access", Core: true, Wire: terminates(1, 1, 0x02), Run: func(t *T) {
 			t.weObjectTo(iwarp.ErrAccess, stag.LocalWrite|stag.RemoteRead, func(p *peer, mr *iwarp.MR) {
 				p.write(1, 0, 0, 1000, "-", mr.Advertise(0, 1000))
 			})
 		}}),
-		both(Case{Name: "terminate/from-us/write-stag", Core: true, Run: func(t *T) {
+		both(Case{Name: "terminate/from-us/write-stag", Core: true, Wire: terminates(1, 1, 0x00), Run: func(t *T) {
 			t.weObject(iwarp.ErrInvalidSTag, func(p *peer, mr *iwarp.MR) {
 				rb := mr.Advertise(0, 1000)
 				rb.STag ^= 0x5a5a5a00
 				p.write(1, 0, 0, 1000, "-", rb)
 			})
 		}}),
-		both(Case{Name: "terminate/from-us/read-stag", Core: true, Run: func(t *T) {
+		both(Case{Name: "terminate/from-us/read-stag", Core: true, Wire: terminates(0, 1, 0x00), Run: func(t *T) {
 			t.weObject(iwarp.ErrInvalidSTag, func(p *peer, mr *iwarp.MR) {
 				rb := mr.Advertise(0, 1000)
 				rb.STag ^= 0x5a5a5a00
 				p.read(1, 0, 0, 1000, "-", rb)
 			})
 		}}),
-		both(Case{Name: "terminate/from-us/read-bounds", Core: true, Run: func(t *T) {
+		both(Case{Name: "terminate/from-us/read-bounds", Core: true, Wire: terminates(0, 1, 0x01), Run: func(t *T) {
 			t.weObject(iwarp.ErrBounds, func(p *peer, mr *iwarp.MR) { p.read(1, 0, 0, 1000, "-", at(mr.Advertise(0, 4096), 4000, 1000)) })
 		}}),
-		both(Case{Name: "terminate/from-us/long-send", Core: true, Run: func(t *T) {
+		both(Case{Name: "terminate/from-us/long-send", Core: true, Wire: terminates(1, 2, 0x05), Run: func(t *T) {
 			t.weObject(iwarp.ErrBounds, func(p *peer, _ *iwarp.MR) { p.send(1, 0, 0, 1000, "-", 0) })
 		}}),
 	)

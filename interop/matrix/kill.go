@@ -18,8 +18,8 @@ const deaths = 50
 
 func killCases() []Case {
 	return slices.Concat(
-		both(Case{Name: "kill/siw-50", Limit: 6 * time.Minute, Run: (*T).killSiw}),
-		both(Case{Name: "kill/ours-50", Limit: 6 * time.Minute, Run: (*T).killOurs}),
+		both(Case{Name: "kill/siw-50", Limit: 6 * time.Minute, Wire: torn, Run: (*T).killSiw}),
+		both(Case{Name: "kill/ours-50", Limit: 6 * time.Minute, Wire: torn, Run: (*T).killOurs}),
 	)
 }
 

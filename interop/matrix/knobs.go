@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/interop/wire"
 )
 
 // knobDefaults are the constants of the stock siw.
@@ -55,7 +57,7 @@ func knobCases() []Case {
 			t.withKnobs(setting{}, t.revision2)
 			require.EqualValues(t, rtrWrite, t.replyBits()&(rtrWrite|rtrRead), "siw's Reply asks us for a Write")
 		}},
-		Case{Name: "knobs/rtr-read/initiator", Role: Initiator, Core: true, Knobs: []string{"rtr_type=64"}, Run: func(t *T) {
+		Case{Name: "knobs/rtr-read/initiator", Role: Initiator, Core: true, Knobs: []string{"rtr_type=64"}, Wire: wire.Expect{RTR: kind(wire.ReadRequest)}, Run: func(t *T) {
 			t.withKnobs(setting{}, t.revision2)
 			require.EqualValues(t, rtrRead, t.replyBits()&(rtrWrite|rtrRead), "siw's Reply asks us for a Read")
 		}},

@@ -3,9 +3,14 @@ package matrix
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/interop/pace"
+	"github.com/goiwarp/iwarp/interop/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,6 +36,27 @@ func TestCasesAreNamedOnceAndByRole(t *testing.T) {
 	}
 }
 
+// TestCasesSayWhatOurEndSends: where we are to object, how is in the case, and where we begin a
+// connection, a ready-to-receive message is looked for.
+func TestCasesSayWhatOurEndSends(t *testing.T) {
+	kinds, objections := map[wire.Opcode]int{}, 0
+	for _, c := range Cases {
+		e := c.Expected()
+		require.Equal(t, c.Role == Initiator && !c.NoRTR, e.RTR != nil, c.Name)
+		if e.RTR != nil {
+			kinds[*e.RTR]++
+		}
+		if strings.HasPrefix(c.Name, "terminate/from-us/") {
+			require.NotNil(t, e.Terminate, c.Name)
+			objections++
+		}
+		require.False(t, e.AnyTerminate && e.Terminate != nil, c.Name)
+	}
+	require.Equal(t, 12, objections)
+	require.Equal(t, 1, kinds[wire.ReadRequest])
+	require.Greater(t, kinds[wire.Write], 30)
+}
+
 func TestBrief(t *testing.T) {
 	var got testingT
 	require.Equal(&got, 1, 2, "number of %s", "ends")
@@ -49,4 +75,19 @@ func TestPattern(t *testing.T) {
 	require.Equal(t, []byte{0xf5, 0x02, 0x0f}, b[:3], "as peer.c has it")
 	require.Equal(t, byte((3*167+257*13+7)&0xff), b[257])
 	require.Equal(t, byte((3*167+65536*13+256*7+1)&0xff), b[65536])
+}
+
+func TestLimitsAreStretched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &T{Ctx: t.Context(), pace: pace.New(func() float64 { return 3 })}
+		began := time.Now()
+		require.False(t, c.endsWithin(make(chan struct{}), soon))
+		require.Equal(t, 3*soon, time.Since(began))
+		over := make(chan struct{})
+		close(over)
+		require.True(t, c.endsWithin(over, soon))
+		began = time.Now()
+		require.True(t, c.within(soon, func() bool { return time.Since(began) > 2*soon }))
+		require.False(t, c.within(soon, func() bool { return false }))
+	})
 }

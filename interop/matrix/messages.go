@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/interop/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -24,8 +25,15 @@ func messageCases() []Case {
 	return slices.Concat(
 		both(Case{Name: "send", Core: true, Run: func(t *T) { t.sends(setting{}) }}),
 		both(Case{Name: "send/srq", Core: true, Run: func(t *T) { t.sends(setting{options: "srq=1"}) }}),
-		both(Case{Name: "send/invalidate", Core: true, Run: (*T).sendInvalidate}),
-		both(Case{Name: "send/solicited", Core: true, Run: (*T).sendSolicited}),
+		both(Case{
+			Name: "send/invalidate", Core: true, Run: (*T).sendInvalidate,
+			// The Terminate answers siw's Write to what it has invalidated.
+			Wire: wire.Expect{Terminate: &wire.Terminate{Layer: 1, Type: 1, Code: 0x00}, Sends: []wire.Opcode{wire.SendInvalidate}},
+		}),
+		both(Case{
+			Name: "send/solicited", Core: true, Run: (*T).sendSolicited,
+			Wire: wire.Expect{Sends: []wire.Opcode{wire.Send, wire.SendSolicited, wire.SendSolicitedInvalidate}},
+		}),
 		both(Case{Name: "send/inline", Core: true, Run: (*T).sendInline}),
 		both(Case{Name: "send/64-outstanding", Core: true, Run: (*T).send64}),
 		[]Case{{Name: "send/our-srq/responder", Role: Responder, Core: true, Run: (*T).ourSRQ}},
@@ -97,19 +105,24 @@ func (e *end) bound(n int) ([]byte, *iwarp.MR) {
 func (t *T) sendSolicited() {
 	e, p := t.connect(setting{})
 	p.mr(0, 64, all)
+	victim := p.mr(1, 64, all)
 	_, mr := e.mr(64, stag.LocalWrite)
-	send := func(flags iwarp.Flags) {
+	send := func(wr iwarp.SendWR) {
 		p.recv(1, 0, 0, 64)
-		e.post(iwarp.SendWR{Op: iwarp.OpSend, Flags: flags, Local: []iwarp.SGE{mr.Slice(0, 9)}})
+		wr.Local = []iwarp.SGE{mr.Slice(0, 9)}
+		e.post(wr)
 		e.sent(1)
 	}
 	p.do("arm")
-	send(0)
+	send(iwarp.SendWR{Op: iwarp.OpSend})
 	require.Equal(t, []string{"0"}, p.do("event 500"), "a plain Send raises no event at siw")
 	p.good(1)
 	// siw's own completion path forgets that a message was solicited (siw_rqe_complete
-	// asks siw_cq_notify_now as for any other), so an event cannot be expected.
-	send(iwarp.Solicited)
+	// asks siw_cq_notify_now as for any other), so an event cannot be expected. That we have
+	// marked it is checked in the capture.
+	send(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Solicited})
+	p.good(1)
+	send(iwarp.SendWR{Op: iwarp.OpSendInvalidate, Flags: iwarp.Solicited, Invalidate: victim.STag})
 	p.good(1)
 
 	e.recv(1, mr.Slice(0, 64))

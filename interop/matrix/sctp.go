@@ -52,7 +52,7 @@ func sctpCases() []Case {
 		}
 	}
 	for i := range cases {
-		cases[i].Role = Initiator
+		cases[i].Role, cases[i].NoRTR = Initiator, true
 		cases[i].Name += "/" + string(Initiator)
 	}
 	return cases

@@ -17,16 +17,16 @@ func setupCases() []Case {
 		both(Case{Name: "crc/off", Core: true, Run: func(t *T) { t.crc(setting{qc: noCRC}, false) }}),
 		both(Case{Name: "private-data/ours", Core: true, Limit: 2 * time.Minute, Run: (*T).ourPrivateData}),
 		both(Case{Name: "private-data/siw", Core: true, Limit: 2 * time.Minute, Run: (*T).siwPrivateData}),
-		both(Case{Name: "reject", Core: true, Run: (*T).reject}),
+		both(Case{Name: "reject", Core: true, NoRTR: true, Run: (*T).reject}),
 		both(Case{Name: "connections/200", Core: true, Limit: 3 * time.Minute, Run: (*T).connections}),
 	)
 	return append(cases,
-		Case{Name: "revision/1/initiator", Role: Initiator, Core: true, Run: func(t *T) {
+		Case{Name: "revision/1/initiator", Role: Initiator, Core: true, NoRTR: true, Run: func(t *T) {
 			t.revision(setting{qc: iwarp.QPConfig{MPA: iwarp.MPAOptions{Revision: 1}}}, 1)
 		}},
 		Case{Name: "revision/2/initiator", Role: Initiator, Core: true, Run: func(t *T) { t.revision(setting{}, 2) }},
 		Case{Name: "revision/2/responder", Role: Responder, Core: true, Run: func(t *T) { t.revision(setting{}, 2) }},
-		Case{Name: "markers/initiator", Role: Initiator, Core: true, Run: (*T).markers},
+		Case{Name: "markers/initiator", Role: Initiator, Core: true, NoRTR: true, Run: (*T).markers},
 	)
 }
 
