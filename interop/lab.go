@@ -82,14 +82,23 @@ func (l *lab) selected(variant string) []*matrix.Case {
 	var cases []*matrix.Case
 	for i := range matrix.Cases {
 		c := &matrix.Cases[i]
-		if c.Variant() == variant && (c.Core || !l.core) && l.run.MatchString(c.Name) {
+		if c.Variant() == variant && l.wants(c) {
 			cases = append(cases, c)
 		}
 	}
 	return cases
 }
 
-// bootTime is more than the guest needs to boot, also without KVM on a busy machine.
+// wants tells whether the flags choose a case. Sabotages have cases of their own.
+func (l *lab) wants(c *matrix.Case) bool {
+	if l.planted != nil {
+		return l.sabotageOf(c) != nil
+	}
+	return (c.Core || !l.core) && l.run.MatchString(c.Name)
+}
+
+// bootTime is more than the guest needs to boot, also without KVM. As all limits it is that of an
+// idle machine: see package pace.
 const bootTime = 90 * time.Second
 
 // boots is how often a guest is booted that does not come up: QEMU's emulation of two
@@ -98,7 +107,14 @@ const bootTime = 90 * time.Second
 const boots = 4
 
 func (l *lab) runBoot(ctx context.Context, v *vm, variant string, cases []*matrix.Case) error {
-	if err := prepareShare(ctx, v.share, variant, cases); err != nil {
+	overlay := ""
+	if l.planted != nil {
+		var err error
+		if overlay, err = plant(ctx, l.planted, v.share); err != nil {
+			return err
+		}
+	}
+	if err := prepareShare(ctx, v.share, variant, overlay, cases); err != nil {
 		return err
 	}
 	limit := bootTime
@@ -139,8 +155,9 @@ func (l *lab) bootOnce(ctx context.Context, v *vm, limit time.Duration, r *repor
 	return r.follow(ctx, ended)
 }
 
-// prepareShare fills the folder that the guest works in.
-func prepareShare(ctx context.Context, dir, variant string, cases []*matrix.Case) error {
+// prepareShare fills the folder that the guest works in, with programs built with the overlay, if
+// there is one.
+func prepareShare(ctx context.Context, dir, variant, overlay string, cases []*matrix.Case) error {
 	if err := os.MkdirAll(filepath.Join(dir, "cases"), 0o755); err != nil {
 		return err
 	}
@@ -154,21 +171,24 @@ func prepareShare(ctx context.Context, dir, variant string, cases []*matrix.Case
 	}
 	err = errors.Join(
 		os.WriteFile(filepath.Join(dir, "job.json"), b, 0o644),
-		build(ctx, filepath.Join(dir, "guest"), "build", "github.com/goiwarp/iwarp/interop/guest"),
-		build(ctx, filepath.Join(dir, "iwarp"), "build", "github.com/goiwarp/iwarp/cmd/iwarp"),
+		build(ctx, overlay, filepath.Join(dir, "guest"), "build", "github.com/goiwarp/iwarp/interop/guest"),
+		build(ctx, overlay, filepath.Join(dir, "iwarp"), "build", "github.com/goiwarp/iwarp/cmd/iwarp"),
 	)
 	for _, c := range cases {
 		for _, pkg := range c.Tests {
-			err = errors.Join(err, build(ctx, filepath.Join(dir, path.Base(pkg)+".test"), "test", "-c", pkg))
+			err = errors.Join(err, build(ctx, overlay, filepath.Join(dir, path.Base(pkg)+".test"), "test", "-c", pkg))
 		}
 	}
 	return err
 }
 
 // build makes a program that needs nothing of the guest, by a command of go's.
-func build(ctx context.Context, file, command string, args ...string) error {
-	args = append([]string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "go", command, "-o", file}, args...)
-	return run(ctx, "", "env", args...)
+func build(ctx context.Context, overlay, file, command string, args ...string) error {
+	all := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "go", command, "-o", file}
+	if overlay != "" { // otherwise GOFLAGS may name one
+		all = append(all, "-overlay", overlay)
+	}
+	return run(ctx, "", "env", append(all, args...)...)
 }
 
 func index(cases []*matrix.Case) map[string]*matrix.Case {

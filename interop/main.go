@@ -7,6 +7,7 @@
 //	go run ./interop -core -kernel 6.1     what CI runs
 //	go run ./interop -run 'rping.*v6'      the cases whose names match
 //	go run ./interop -list                 the names
+//	go run ./interop -sabotage rtr         plant a defect, and see that it is noticed
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //	go run ./interop -creations 10         cut it while files are made
 //	go run ./interop -faults               let its disk fail
@@ -47,6 +48,7 @@ type config struct {
 	creations int  // cuts of machines that make files
 	faults    bool // run the cases of failing disks
 	sabotage  string
+	planted   []sabotage // what the flag says without -power, -creations and -faults
 	seed      uint64
 }
 
@@ -107,10 +109,17 @@ func parseFlags() (cfg config, list bool, err error) {
 	flag.IntVar(&cfg.cuts, "power", 0, "cut the power of a target `N` times, in place of the cases")
 	flag.IntVar(&cfg.creations, "creations", 0, "cut the power of a machine that makes files `N` times, in place of the cases")
 	flag.BoolVar(&cfg.faults, "faults", false, "run the cases of failing disks, in place of the others")
-	flag.StringVar(&cfg.sabotage, "sabotage", powercut.Honest, "what -power is to find out: "+strings.Join(powercut.Sabotages, ", ")+"; or -creations: "+strings.Join(powercut.CreationSabotages, ", "))
+	flag.StringVar(&cfg.sabotage, "sabotage", powercut.Honest, "what -power is to find out: "+strings.Join(powercut.Sabotages, ", ")+
+		"; or -creations: "+strings.Join(powercut.CreationSabotages, ", ")+
+		"; or else the captures, several with commas: "+strings.Join(wireSabotages(), ", "))
 	flag.Uint64Var(&cfg.seed, "seed", 0, "seed of -power; 0: another one each time")
 	flag.Parse()
-	if err := cfg.checkPower(); err != nil {
+	if cfg.power() {
+		err = cfg.checkPower()
+	} else {
+		cfg.planted, err = parseSabotages(cfg.sabotage)
+	}
+	if err != nil {
 		return cfg, false, err
 	}
 	if cfg.kernels = allSeries(); *kernels != "all" {
@@ -123,6 +132,8 @@ func parseFlags() (cfg config, list bool, err error) {
 		cfg.out = filepath.Join(cfg.cache, "run")
 		if cfg.power() {
 			cfg.out = filepath.Join(cfg.cache, "power")
+		} else if cfg.planted != nil {
+			cfg.out = filepath.Join(cfg.cache, "sabotage")
 		}
 	}
 	cfg.run, err = regexp.Compile(*run)

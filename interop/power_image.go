@@ -162,7 +162,7 @@ func (p *power) buildInitramfs(ctx context.Context, modules []string) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	if err := build(ctx, filepath.Join(root, "init"), "build", "github.com/goiwarp/iwarp/interop/powerguest"); err != nil {
+	if err := build(ctx, "", filepath.Join(root, "init"), "build", "github.com/goiwarp/iwarp/interop/powerguest"); err != nil {
 		return err
 	}
 	if err := pickModules(p.image.modules, filepath.Join(root, "modules"), modules); err != nil {

@@ -87,19 +87,34 @@ func (r *reporter) report(ctx context.Context, res matrix.Result) {
 	delete(r.byName, res.Name)
 	r.running = ""
 	dir := filepath.Join(r.share, "cases", res.Name)
+	passed, verdict := r.judge(ctx, res, c, dir)
+	if passed {
+		r.passed++
+	} else {
+		r.failed++
+		verdict += " (see " + dir + ")"
+	}
+	if res.Scale >= 1.05 {
+		verdict += fmt.Sprintf("; limits x%.1f", res.Scale)
+	}
+	fmt.Printf("%-36s %-9s %-5s %-5s %6.1f s  %s\n", res.Name, c.Role, r.kernel, c.Variant(), res.Took.Seconds(), verdict)
+}
+
+// judge tells whether a case has passed: by what the guest says and by its captures; with a
+// sabotage, whether that was noticed.
+func (r *reporter) judge(ctx context.Context, res matrix.Result, c *matrix.Case, dir string) (passed bool, verdict string) {
+	if s := r.sabotageOf(c); s != nil {
+		return s.judge(checkWire(dir, c))
+	}
 	if res.Passed {
 		if err := checkCaptures(ctx, dir, c); err != nil {
 			res.Passed, res.Why = false, err.Error()
 		}
 	}
-	verdict := "passed"
-	if res.Passed {
-		r.passed++
-	} else {
-		r.failed++
-		verdict = "FAILED: " + res.Why + " (see " + dir + ")"
+	if !res.Passed {
+		return false, "FAILED: " + res.Why
 	}
-	fmt.Printf("%-36s %-9s %-5s %-5s %6.1f s  %s\n", res.Name, c.Role, r.kernel, c.Variant(), res.Took.Seconds(), verdict)
+	return true, "passed"
 }
 
 // reportMissing fails every case that the guest did not end.
