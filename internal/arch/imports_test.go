@@ -16,8 +16,9 @@ import (
 // checkImports holds one file against the table and returns what is wrong.
 func checkImports(f *measure.File) []string {
 	pkg := f.Package()
+	wrong := checkTestOnly(f)
 	if under(pkg, programs) {
-		return nil
+		return wrong
 	}
 	r, ok := table[pkg]
 	if !ok && under(pkg, []string{"internal"}) {
@@ -26,10 +27,25 @@ func checkImports(f *measure.File) []string {
 	if !ok {
 		return []string{fmt.Sprintf("%s: package %s is not in the table", f.Path, pkg)}
 	}
-	var wrong []string
 	for _, imp := range f.Imports() {
 		if !allowed(f, r, imp) {
-			wrong = append(wrong, fmt.Sprintf("%s: may not import %s", f.Path, imp))
+			wrong = append(wrong, mayNot(f, imp))
+		}
+	}
+	return wrong
+}
+
+func mayNot(f *measure.File, imp string) string {
+	return fmt.Sprintf("%s: may not import %s", f.Path, imp)
+}
+
+// checkTestOnly finds imports of test packages outside of tests.
+func checkTestOnly(f *measure.File) []string {
+	var wrong []string
+	for _, imp := range f.Imports() {
+		of, ours := strings.CutPrefix(imp, module+"/")
+		if ours && !f.IsTest() && under(of, testOnly) && !under(f.Package(), testOnly) {
+			wrong = append(wrong, mayNot(f, imp))
 		}
 	}
 	return wrong
@@ -145,6 +161,8 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"rdmap/a_test.go", `package rdmap; import _ "github.com/spf13/cobra"`, "may not import"},
 		{"a.go", `package iwarp; import _ "github.com/prometheus/client_golang/prometheus"`, "may not import"},
 		{"a.go", `package iwarp; import _ "github.com/goiwarp/iwarp/examples/filecopy"`, "may not import"},
+		{"a.go", `package iwarp; import _ "github.com/goiwarp/iwarp/internal/wiretest"`, "may not import"},
+		{"cmd/iwarp/a.go", `package main; import _ "github.com/goiwarp/iwarp/internal/wiretest"`, "may not import"},
 		{"verbs/a.go", `package verbs`, "not in the table"},
 		{"ddp/a.go", `package ddp; import tr "github.com/goiwarp/iwarp/transport"; var x = tr.Dial`, "transport.Dial is not in the contract"},
 	} {
@@ -162,6 +180,7 @@ func TestImportRulesLetTheRightOnesPass(t *testing.T) {
 		{"ddp/a_test.go", `package ddp_test; import _ "github.com/goiwarp/iwarp/ddp"; import _ "github.com/stretchr/testify/require"`},
 		{"mpa/a.go", `package mpa; import "github.com/goiwarp/iwarp/transport"; var x transport.Stream`},
 		{"a.go", `package iwarp; import _ "github.com/goiwarp/iwarp/rdmap"; import _ "golang.org/x/sys/unix"`},
+		{"a_test.go", `package iwarp_test; import _ "github.com/goiwarp/iwarp/internal/wiretest"`},
 		{"examples/x/a.go", `package main; import _ "github.com/goiwarp/iwarp"; import _ "github.com/spf13/cobra"`},
 	} {
 		f := parse(t, c.name, c.src)

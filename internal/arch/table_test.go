@@ -67,12 +67,20 @@ var table = map[string]rule{
 	"internal/mutate":      {ours: []string{"internal/mutate/list"}},
 	"internal/arch":        {tests: []string{"internal/arch/measure"}},
 	"internal/arch/shape":  {ours: []string{"internal/arch/measure"}},
+	// It plays the peer in tests, over every lower layer, and knows no verbs.
+	"internal/wiretest": {
+		ours:  []string{"stag", "transport"},
+		third: []string{"github.com/stretchr/testify"},
+	},
 	// It searches the whole for hangs.
 	"internal/stress": {ours: []string{".", "stag"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 }
+
+// testOnly are the packages that only test files may import.
+var testOnly = []string{"internal/wiretest"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

@@ -1,0 +1,81 @@
+package wiretest
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
+	"github.com/goiwarp/iwarp/transport/sctpudp"
+)
+
+// LLP, if not nil, makes the two ends of the lower layer on which QPs and Peers meet, in
+// place of MPA over TCP: a suite sets it to run its tests again over another layer.
+var LLP func(t testing.TB) (a, b transport.LLP)
+
+// Records makes LLPs that deliver together what is sent together, in any order within a
+// window. The seed chooses the order.
+func Records(seed uint64) func(testing.TB) (a, b transport.LLP) {
+	return func(testing.TB) (a, b transport.LLP) {
+		return transport.RecordPipe(transport.RecordOptions{Seed: seed, Window: 16})
+	}
+}
+
+// Sessions makes sessions of SCTP over UDP, each on a network of its own.
+func Sessions(network func() *PacketNetwork) func(testing.TB) (a, b transport.LLP) {
+	return func(t testing.TB) (a, b transport.LLP) {
+		t.Helper()
+		cfg := sctpudp.Config{ListenPacket: network().ListenPacket}
+		l, err := sctpudp.Listen(t.Context(), cfg, "127.0.0.1:7471", 1)
+		require.NoError(t, err)
+		return meet(t, sctpudp.NewClient(cfg), l)
+	}
+}
+
+// KernelSessions makes sessions of the SCTP of the kernel.
+func KernelSessions(t testing.TB) (a, b transport.LLP) {
+	t.Helper()
+	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
+	require.NoError(t, err)
+	return meet(t, sctpkernel.NewClient(sctpkernel.Config{}), l)
+}
+
+// A sessionClient opens sessions over one of the two back ends of SCTP.
+type sessionClient interface {
+	Open(ctx context.Context, addr string) (sctp.Stream, error)
+	Close()
+}
+
+// A sessionListener takes them.
+type sessionListener interface {
+	Addr() net.Addr
+	Accept() (*sctp.Request, error)
+	End()
+}
+
+// meet makes the two ends of a session, and ends client and listener with the test.
+func meet(t testing.TB, c sessionClient, l sessionListener) (a, b transport.LLP) {
+	t.Helper()
+	t.Cleanup(func() {
+		c.Close()
+		l.End()
+	})
+	accepted := make(chan *sctp.Conn, 1)
+	go func() {
+		defer close(accepted)
+		if r, err := l.Accept(); err == nil {
+			if b, _, err := r.Accept(sctp.Options{}, 1, 1, nil); err == nil {
+				accepted <- b
+			}
+		}
+	}()
+	s, err := c.Open(t.Context(), l.Addr().String())
+	require.NoError(t, err)
+	x, _, err := sctp.Connect(t.Context(), s, sctp.Options{}, 1, 1, nil)
+	require.NoError(t, err)
+	return x, <-accepted
+}

@@ -1,0 +1,151 @@
+package wiretest
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Patience bounds every wait of a Peer.
+const Patience = 10 * time.Second
+
+// A Peer is the other end of a connection, played by the test.
+type Peer struct {
+	testing.TB
+	Conn net.Conn
+}
+
+// Hex turns "00 0e c1 40" into octets; blanks, bars and line ends do not count.
+func Hex(s string) []byte {
+	b, err := hex.DecodeString(strings.NewReplacer(" ", "", "|", "", "\n", "", "\t", "").Replace(s))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Write sends raw octets.
+func (p *Peer) Write(b []byte) {
+	p.Helper()
+	require.NoError(p, p.Conn.SetWriteDeadline(time.Now().Add(Patience)))
+	_, err := p.Conn.Write(b)
+	require.NoError(p, err)
+}
+
+// Read waits for n raw octets.
+func (p *Peer) Read(n int) []byte {
+	p.Helper()
+	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(Patience)))
+	b := make([]byte, n)
+	_, err := io.ReadFull(p.Conn, b)
+	require.NoError(p, err)
+	return b
+}
+
+// Send sends DDP segments, each in an FPDU of its own, with one call of Write.
+func (p *Peer) Send(segments ...[]byte) {
+	p.Helper()
+	var b []byte
+	for _, s := range segments {
+		b = append(b, FPDU(s)...)
+	}
+	p.Write(b)
+}
+
+// SendHex sends one DDP segment, given in hexadecimal, with payload behind it.
+func (p *Peer) SendHex(what, header string, payload ...byte) {
+	p.Helper()
+	p.Log("peer sends", what)
+	p.Send(append(Hex(header), payload...))
+}
+
+// Segment waits for one FPDU with a good CRC and returns its ULPDU.
+func (p *Peer) Segment() []byte {
+	p.Helper()
+	n := int(binary.BigEndian.Uint16(p.Read(2)))
+	rest := p.Read(n + (-(2 + n) & 3) + 4)
+	got := rest[:n]
+	require.Equal(p, FPDU(got), append(binary.BigEndian.AppendUint16(nil, uint16(n)), rest...), "PAD and CRC are right")
+	return got
+}
+
+// WantOctets waits for as many octets as want has, and compares them.
+func (p *Peer) WantOctets(expectation string, want []byte) {
+	p.Helper()
+	require.Equal(p, want, p.Read(len(want)), expectation)
+}
+
+// WantSegment waits for one DDP segment and compares all of it.
+func (p *Peer) WantSegment(expectation, header string, payload ...byte) {
+	p.Helper()
+	require.Equal(p, append(Hex(header), payload...), p.Segment(), expectation)
+}
+
+// WantTerminate reads what comes until the Terminate and compares its layer, type and code.
+func (p *Peer) WantTerminate(expectation string, code uint16) {
+	p.Helper()
+	for {
+		ulpdu := p.Segment()
+		if ulpdu[0]&0x80 == 0 && ulpdu[1]&0x0f == opTerminate {
+			require.Equal(p, []byte{byte(code >> 8), byte(code)}, ulpdu[18:20], expectation)
+			return
+		}
+	}
+}
+
+// WantEOF waits for the graceful end of the other side's half.
+func (p *Peer) WantEOF(expectation string) {
+	p.Helper()
+	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(Patience)))
+	n, err := p.Conn.Read(make([]byte, 1))
+	require.Zero(p, n, expectation)
+	require.ErrorIs(p, err, io.EOF, expectation)
+}
+
+// WantClosed waits for the end of the connection, graceful or by a reset, without an octet.
+func (p *Peer) WantClosed(expectation string) {
+	p.Helper()
+	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(Patience)))
+	n, err := p.Conn.Read(make([]byte, 1))
+	require.Zero(p, n, expectation)
+	require.True(p, errors.Is(err, io.EOF) || IsReset(err), "%s: %v", expectation, err)
+}
+
+// IsReset tells whether err is that of a connection that was reset.
+func IsReset(err error) bool { return strings.Contains(err.Error(), syscall.ECONNRESET.Error()) }
+
+// WantIdle makes sure that nothing comes for d.
+func (p *Peer) WantIdle(expectation string, d time.Duration) {
+	p.Helper()
+	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(d)))
+	n, err := p.Conn.Read(make([]byte, 1))
+	require.Zero(p, n, expectation)
+	require.True(p, errors.Is(err, os.ErrDeadlineExceeded), "%s: %v", expectation, err)
+}
+
+// CloseWrite ends the Peer's half of the connection.
+func (p *Peer) CloseWrite() {
+	p.Helper()
+	require.NoError(p, p.Conn.(interface{ CloseWrite() error }).CloseWrite())
+}
+
+// Close closes the connection.
+func (p *Peer) Close() {
+	p.Helper()
+	require.NoError(p, p.Conn.Close())
+}
+
+// Abort resets the connection.
+func (p *Peer) Abort() {
+	p.Helper()
+	require.NoError(p, p.Conn.(interface{ Abort() error }).Abort())
+}
