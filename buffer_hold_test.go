@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -55,9 +54,9 @@ func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
 		end   func(k *talk, mr *MR) error
 		after time.Duration
 	}{
-		"QP.Close":     {func(k *talk, _ *MR) error { return k.qp.Close() }, 5*time.Second + abortTime},
-		"QP.Abort":     {func(k *talk, _ *MR) error { return k.qp.Abort() }, abortTime},
-		"QP.Terminate": {func(k *talk, _ *MR) error { return k.qp.Terminate() }, qpconn.PeerEndTime + abortTime},
+		"QP.Close":     {func(k *talk, _ *MR) error { return k.qp.Close() }, 5*time.Second + AbortTime},
+		"QP.Abort":     {func(k *talk, _ *MR) error { return k.qp.Abort() }, AbortTime},
+		"QP.Terminate": {func(k *talk, _ *MR) error { return k.qp.Terminate() }, LingerTime + AbortTime},
 		"MR.Close":     {func(_ *talk, mr *MR) error { return mr.Close() }, 5 * time.Second},
 		"RNIC.Close":   {func(k *talk, _ *MR) error { return k.rnic.Close() }, 5 * time.Second},
 	} {
@@ -77,7 +76,7 @@ func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
 				synctest.Wait()
 				if name != "MR.Close" {
 					select {
-					case <-k.qp.done:
+					case <-k.qp.Done():
 					default:
 						require.Fail(t, "the QP ends when the Buffer has returned")
 					}
@@ -114,7 +113,7 @@ func TestEndsFromInsideABuffer(t *testing.T) {
 				}}
 				mr = k.registerTrap(b)
 				k.strikes(mr)
-				require.ErrorIs(t, err, errInBuffer)
+				require.ErrorIs(t, err, ErrInBuffer)
 				require.Zero(t, took)
 				if name == "MR.Close" || name == "MR.Invalidate" {
 					require.Equal(t, StateRTS, k.qp.State())
@@ -122,7 +121,7 @@ func TestEndsFromInsideABuffer(t *testing.T) {
 					return
 				}
 				_ = k.p.c.Close()
-				<-k.qp.done // the end goes on by itself
+				<-k.qp.Done() // the end goes on by itself
 			})
 		})
 	}

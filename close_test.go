@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/commit"
-	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -215,9 +214,9 @@ func TestARCH_37_AbortFlushesInPostOrder(t *testing.T) {
 			require.ErrorIs(t, wc.Err(), ErrFlushed)
 			require.ErrorIs(t, wc.Err(), net.ErrClosed)
 		}
-		require.ErrorIs(t, k.qp.Err(), errAborted)
+		require.ErrorIs(t, k.qp.Err(), ErrAborted)
 		k.wantEvent(EventAborted)
-		k.wantAllRefused(errAborted)
+		k.wantAllRefused(ErrAborted)
 		_, err := io.Copy(io.Discard, k.p.c)
 		require.Error(t, err, "the peer meets a reset, not an end")
 	})
@@ -260,7 +259,7 @@ func TestVERBS_39_PeerEndsWithARequestUnanswered(t *testing.T) {
 		ask := commit.Request{ID: 1, Regions: []commit.Region{{STag: mr.STag(), Len: 64}}}
 		k.p.writes(fpdu(untagged(0x41, 0x40|byte(commit.OpRequest), 0, 1, 1, 0, string(ask.Append(nil)))))
 		synctest.Wait()
-		sq, irq := k.qp.stream.Idle()
+		sq, irq := k.qp.Idle()
 		require.Equal(t, []int{0, 1}, []int{sq, irq}, "only a request of the peer is outstanding")
 		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
 		synctest.Wait()
@@ -410,7 +409,7 @@ func TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd(t *testing.T) {
 		require.Equal(t, StateTerminate, k.qp.State())
 		require.Zero(t, k.mem[0], "what still comes is not placed")
 		<-k.qp.Done()
-		require.Equal(t, qpconn.PeerEndTime, time.Since(start))
+		require.Equal(t, LingerTime, time.Since(start))
 		require.Equal(t, StateError, k.qp.State())
 		var te *TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te, "the first cause stays")
@@ -426,7 +425,7 @@ func TestFirstCauseStays(t *testing.T) {
 		var te *TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te)
 		require.ErrorIs(t, k.qp.Err(), ErrInvalidSTag)
-		require.NotErrorIs(t, k.qp.Err(), errAborted)
+		require.NotErrorIs(t, k.qp.Err(), ErrAborted)
 		k.wantEvent(EventTerminated)
 		require.Empty(t, k.rnic.Events(), "a QP ends once")
 		k.wantAllRefused(ErrInvalidSTag)

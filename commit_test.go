@@ -265,7 +265,7 @@ func TestCMT_53_CloseWaitsForTheFlush(t *testing.T) {
 	require.Eventually(t, m.hasBegun, 10*time.Second, time.Millisecond)
 	closed := make(chan error, 1)
 	go func() { closed <- mr.Close() }()
-	require.Eventually(t, func() bool { return !mr.region().Valid() }, 10*time.Second, time.Millisecond, "the STag is dead at once")
+	require.Eventually(t, func() bool { return !mr.Valid() }, 10*time.Second, time.Millisecond, "the STag is dead at once")
 	require.Empty(t, closed, "but the octets are in use")
 	close(m.hold)
 	require.NoError(t, <-closed)
@@ -435,9 +435,9 @@ func TestCMT_57_WithdrawingARegion(t *testing.T) {
 			asked := 0
 			withdraw := func(ctx context.Context, mr *MR) error {
 				asked++
-				require.True(t, mr.region().Valid(), "the callback comes before the revocation")
-				require.ErrorIs(t, mr.Close(), errWithdrawing, "which it cannot do itself")
-				require.ErrorIs(t, mr.Invalidate(ctx), errWithdrawing)
+				require.True(t, mr.Valid(), "the callback comes before the revocation")
+				require.ErrorIs(t, mr.Close(), ErrWithdrawing, "which it cannot do itself")
+				require.ErrorIs(t, mr.Invalidate(ctx), ErrWithdrawing)
 				if asked == 1 {
 					return syscall.EAGAIN
 				}
@@ -460,7 +460,7 @@ func TestCMT_57_WithdrawingARegion(t *testing.T) {
 			require.Empty(t, revoked)
 			require.NoError(t, client.qp.Send(ctx), "and agrees")
 			require.NoError(t, <-revoked)
-			require.False(t, mr.region().Valid())
+			require.False(t, mr.Valid())
 			require.NoError(t, client.qp.Commit(ctx, other.Advertise(0, 8)), "the connection has not noticed")
 			require.NoError(t, mr.Close(), "nobody is asked again")
 			require.NoError(t, mr.Close())
@@ -505,7 +505,7 @@ func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {
 	for range 3 * ird {
 		require.NoError(t, first.PostSend(SendWR{Op: OpCommit, Flags: Unsignaled, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
 	}
-	require.Eventually(t, func() bool { _, irq := server.qp.stream.Idle(); return irq == ird }, 10*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { _, irq := server.qp.Idle(); return irq == ird }, 10*time.Second, time.Millisecond,
 		"as many as the IRD are at the peer")
 	client.connect(server, pairConfig{client: committing, server: committing})
 	require.NoError(t, client.qp.Commit(ctx, quick.Advertise(0, 8)), "another stream is served")
@@ -523,7 +523,7 @@ func TestCMT_54_RefusedCommitLeavesNothingUnderWay(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			client, server := committers(t)
-			_, err := client.qp.do(testContext(t), bad)
+			_, err := doOne(testContext(t), client.qp, bad)
 			require.ErrorIs(t, err, net.ErrClosed)
 			<-server.qp.Done()
 			closed := make(chan error, 1)

@@ -84,11 +84,11 @@ func TestHelperOfEachOperation(t *testing.T) {
 			require.Equal(t, lent.STag, wc.STag)
 			require.EqualValues(t, 3, wc.Len)
 			require.Equal(t, src[:16], dst[32:48])
-			require.False(t, mw.latest.Load().Valid(), "the window was given back")
+			require.False(t, mw.Valid(), "the window was given back")
 
 			require.NoError(t, server.qp.Bind(ctx, mw, dstMR.Slice(32, 16), stag.RemoteWrite))
 			require.NoError(t, server.qp.LocalInvalidate(ctx, mw.STag()))
-			require.False(t, mw.latest.Load().Valid())
+			require.False(t, mw.Valid())
 
 			sink, err := client.pd.AllocMR(20, stag.LocalWrite, &MROptions{QP: client.qp})
 			require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestHelperOfEachOperation(t *testing.T) {
 			require.NoError(t, client.qp.Register(ctx, sink, memory, stag.LocalWrite))
 			require.NoError(t, client.qp.RDMAReadInvalidate(ctx, sink.Slice(0, 20), dstMR.Advertise(0, 20)))
 			require.Equal(t, src[:20], memory)
-			require.False(t, sink.region().Valid(), "the sink was invalidated")
+			require.False(t, sink.Valid(), "the sink was invalidated")
 			wantNothingPolled(t, client, server)
 		})
 	}
@@ -126,7 +126,7 @@ func TestDoAListOfWork(t *testing.T) {
 	require.EqualValues(t, 5, wcs[101].Old)
 	require.Equal(t, src, dst[:1000], "the answer of an atomic operation is behind the Writes")
 	wantNothingPolled(t, client)
-	require.Zero(t, client.qp.sendSlots.Used())
+	require.Zero(t, client.qp.Slots())
 
 	wcs, err = client.qp.Do(ctx)
 	require.NoError(t, err, "of nothing")
@@ -196,10 +196,10 @@ func TestDoTellsWhichFailed(t *testing.T) {
 				k.answersRead(0, "late")
 			}
 			synctest.Wait()
-			sq, _ := k.qp.stream.Idle()
+			sq, _ := k.qp.Idle()
 			require.Zero(t, sq, "what was posted is done, and the fourth never was")
 			k.wantNoCompletion("not on the user's CQ")
-			require.Zero(t, k.qp.sendSlots.Used(), "its slots are free")
+			require.Zero(t, k.qp.Slots(), "its slots are free")
 			require.NoError(t, k.qp.Abort())
 		})
 	})
@@ -222,7 +222,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 		s := newSide(t, nil)
 		_, err := s.rnic.Dial(testContext(t), "pipe", peers(t, func(p *peer) {}), &QPConfig{PD: s.pd, Setup: func(ctx context.Context, qp *QP) error {
 			_, err := qp.Do(ctx, SendWR{Op: OpSend})
-			fails(t, err, 0, errNotConnected)
+			fails(t, err, 0, ErrNotConnected)
 			return os.ErrInvalid
 		}})
 		require.ErrorIs(t, err, os.ErrInvalid)

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/goiwarp/iwarp/internal/qpconn"
 )
 
 // drains starts Drain and returns where its error will be.
@@ -61,7 +59,7 @@ func TestDrainOfAnEndingQPWaitsForItsEnd(t *testing.T) {
 		k.p.writes(fpdu(write(0x99, 0, "x"))) // ends the stream; the peer stays
 		start := time.Now()
 		require.NoError(t, <-errs, "that the work failed is told by its completion")
-		require.Equal(t, qpconn.PeerEndTime, time.Since(start))
+		require.Equal(t, LingerTime, time.Since(start))
 		wcs := make([]WC, 3)
 		require.Equal(t, 2, k.cq.Poll(wcs))
 		require.Equal(t, []uint64{1, 2}, ids(wcs[:2]))
@@ -72,7 +70,7 @@ func TestDrainOfAnEndingQPWaitsForItsEnd(t *testing.T) {
 func TestDrainWithoutAConnectionIsRefused(t *testing.T) {
 	s := newSide(t, nil)
 	_ = s.dialTo(QPConfig{Setup: func(ctx context.Context, qp *QP) error {
-		require.ErrorIs(t, qp.Drain(ctx), errNotConnected, "it would wait for the connection, which waits for Setup")
+		require.ErrorIs(t, qp.Drain(ctx), ErrNotConnected, "it would wait for the connection, which waits for Setup")
 		return context.Canceled
 	}}, func(*peer) {})
 }

@@ -30,7 +30,7 @@ func TestVERBS_34_WorkPostedWhileIdleWaits(t *testing.T) {
 				SendWR{ID: 4, Op: OpSend}), &post)
 			require.Equal(t, 3, post.N)
 			require.ErrorIs(t, post, ErrQueueFull, "the queue is as deep as ever")
-			require.ErrorIs(t, qp.Send(ctx), errNotConnected, "a blocking helper would wait for itself")
+			require.ErrorIs(t, qp.Send(ctx), ErrNotConnected, "a blocking helper would wait for itself")
 			copy(inline, "LATER")
 			require.Zero(t, qp.SendCQ().Poll(make([]WC, 1)))
 			require.Equal(t, StateIdle, qp.State())
@@ -79,7 +79,7 @@ func TestVERBS_34_44_FailedSetUpFlushes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		oops := errors.New("oops")
-		cq, err := s.rnic.CreateCQ(2 * defaultDepth)
+		cq, err := s.rnic.CreateCQ(2 * DefaultDepth)
 		require.NoError(t, err)
 		posts := func(qp *QP) {
 			require.NoError(t, qp.PostRecv(RecvWR{ID: 4}, RecvWR{ID: 5}))

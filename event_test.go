@@ -16,15 +16,15 @@ func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		events := s.rnic.Events()
-		for range eventDepth {
-			s.rnic.raise(Event{Kind: EventClosed})
+		for range EventDepth {
+			s.rnic.Raise(Event{Kind: EventClosed})
 		}
 		require.Zero(t, s.rnic.EventsDropped())
 		_, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
 		require.NoError(t, qp.Abort(), "nobody who does not read Events blocks anything")
 		require.EqualValues(t, 1, s.rnic.EventsDropped())
 		require.NoError(t, s.rnic.Close())
-		for range eventDepth {
+		for range EventDepth {
 			require.Equal(t, EventClosed, (<-events).Kind, "the oldest are kept, also behind Close")
 		}
 		_, open := <-events

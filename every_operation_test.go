@@ -20,7 +20,7 @@ func TestEveryOperation(t *testing.T) {
 	do := func(qp *QP, wr SendWR) WC {
 		t.Helper()
 		done[wr.Op]++
-		wc, err := qp.do(ctx, wr)
+		wc, err := doOne(ctx, qp, wr)
 		require.NoError(t, err, wr.Op)
 		return wc
 	}

@@ -35,7 +35,7 @@ func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 			require.Equal(t, send(i+1, 0, ""), k.p.segment())
 			k.wantCompletions("in order", 1, 2, 3)
 			require.Equal(t, "\x00\x00\x00\x00the data\x00\x00\x00\x00", string(mem))
-			require.False(t, mr.region().Valid(), "the sink is dead when the Read is complete")
+			require.False(t, mr.Valid(), "the sink is dead when the Read is complete")
 		}
 		require.NoError(t, mr.Close())
 		require.NoError(t, k.qp.Abort())
@@ -85,7 +85,7 @@ func TestVERBS_13_14_PeerUsesRegistrations(t *testing.T) {
 		mr, err := k.pd.AllocMR(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: k.qp})
 		require.NoError(t, err)
 		register := func(mem []byte) {
-			_, err := k.qp.do(testContext(t), SendWR{Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite})
+			_, err := doOne(testContext(t), k.qp, SendWR{Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite})
 			require.NoError(t, err)
 		}
 		_, recv := k.register(1, stag.LocalWrite, nil)
@@ -122,7 +122,7 @@ func TestVERBS_12_14_RegisterThatIsRefused(t *testing.T) {
 		"a right that is unknown":         func(_ *talk, wr *SendWR) { wr.Access = 1 << 20 },
 		"a TO that wraps":                 func(_ *talk, wr *SendWR) { wr.Remote.TO = ^uint64(0) },
 		"an STag that is VALID": func(k *talk, wr *SendWR) {
-			_, err := k.qp.do(testContext(k.T), *wr)
+			_, err := doOne(testContext(k.T), k.qp, *wr)
 			require.NoError(k, err)
 		},
 		"a region of another PD": func(k *talk, wr *SendWR) {
@@ -191,7 +191,7 @@ func TestRegisterThatMakesNoSense(t *testing.T) {
 	_, err = k.pd.AllocMR(8, 0, &MROptions{BaseTO: 1})
 	require.Error(t, err)
 	require.NoError(t, k.qp.Abort())
-	require.Equal(t, 2, k.rnic.used.mr, "nothing is left over")
+	require.Equal(t, 2, k.rnic.InUse().MaxMR, "nothing is left over")
 }
 
 // TestVERBS_24_RegionGoesBeforeItsWork: an OpRegister, or what names the region, that is
@@ -210,7 +210,7 @@ func TestVERBS_24_RegionGoesBeforeItsWork(t *testing.T) {
 		k.p.writes(fpdu(response(0xc1, 0, 0, "")))
 		k.wantTerminate("what was revoked is not registered", 0x0000)
 		require.Equal(t, []Status{StatusSuccess, StatusBind, StatusFlushed}, statuses(k.completes(k.cq, 3)))
-		require.False(t, mr.region().Valid())
+		require.False(t, mr.Valid())
 	})
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
@@ -265,7 +265,7 @@ func TestBuffersAreRegionsEverywhere(t *testing.T) {
 	disks["fast"] = newDisk(n)
 	mr, err := near.pd.AllocMR(n, stag.LocalWrite, nil)
 	require.NoError(t, err)
-	_, err = near.qp.do(ctx, SendWR{Op: OpRegister, MR: mr, Buffer: disks["fast"], Access: stag.LocalWrite})
+	_, err = doOne(ctx, near.qp, SendWR{Op: OpRegister, MR: mr, Buffer: disks["fast"], Access: stag.LocalWrite})
 	require.NoError(t, err)
 	require.NoError(t, near.qp.RDMARead(ctx, mr.Slice(0, 30), target.Advertise(100, 30)))
 	require.Equal(t, want[100:110], disks["fast"].octets[:10], "fast registration")

@@ -72,13 +72,13 @@ func TestCancelledContextStopsTheWaiting(t *testing.T) {
 		k.answersRead(0, "late")
 		synctest.Wait()
 		require.Equal(t, "late", string(k.mem[:4]), "the Read goes on")
-		sq, _ := k.qp.stream.Idle()
+		sq, _ := k.qp.Idle()
 		require.Zero(t, sq, "and completes, unseen")
 		k.wantNoCompletion("not on the user's CQ either")
 
 		_, err := k.qp.Recv(ctx, k.mr.Slice(64, 8))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, 1, k.qp.rq.Posted(), "the receive stays posted")
+		require.Equal(t, 1, k.qp.Posted(), "the receive stays posted")
 		k.p.writes(fpdu(send(1, 0, "lost")))
 		synctest.Wait()
 		require.Equal(t, "lost", string(k.mem[64:68]))
@@ -120,7 +120,7 @@ func TestHelpersWaitForRoom(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		require.Equal(t, 1, k.qp.rq.Posted())
+		require.Equal(t, 1, k.qp.Posted())
 		for msn := range uint32(3) {
 			k.p.writes(fpdu(send(msn+1, 0, "message"[:msn])))
 			require.EqualValues(t, msn, <-lens, "and so for receives")
@@ -135,8 +135,8 @@ func TestHelpersWaitForRoom(t *testing.T) {
 		}()
 		synctest.Wait()
 		require.NoError(t, k.qp.Abort())
-		require.ErrorIs(t, <-errs, errAborted, "the end of the QP ends the waiting for room")
-		require.ErrorIs(t, <-errs, errAborted)
+		require.ErrorIs(t, <-errs, ErrAborted, "the end of the QP ends the waiting for room")
+		require.ErrorIs(t, <-errs, ErrAborted)
 	})
 }
 
@@ -205,7 +205,7 @@ func TestRemoteMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want[100:400], back)
 	require.Equal(t, want, mem, "and nothing else was written")
-	require.Zero(t, client.rnic.used.mr, "what was registered for a call is gone")
+	require.Zero(t, client.rnic.InUse().MaxMR, "what was registered for a call is gone")
 }
 
 func TestRemoteMemoryOfAnotherMind(t *testing.T) {
@@ -215,5 +215,5 @@ func TestRemoteMemoryOfAnotherMind(t *testing.T) {
 	n, err := m.ReadAt(make([]byte, 9), 0)
 	require.Zero(t, n)
 	require.ErrorIs(t, err, ErrBounds, "the peer decides")
-	require.Zero(t, client.rnic.used.mr)
+	require.Zero(t, client.rnic.InUse().MaxMR)
 }

@@ -78,7 +78,7 @@ func newLonelyVictim(t *testing.T) *victim {
 	v.recv = v.part(v.pd, recvAt, recvLen, stag.LocalWrite, nil)
 	v.sink = v.part(v.pd, sinkAt, sinkLen, stag.LocalWrite, nil)
 	var err error
-	v.cq, err = v.rnic.CreateCQ(2 * defaultDepth)
+	v.cq, err = v.rnic.CreateCQ(2 * DefaultDepth)
 	require.NoError(t, err)
 	return v
 }
@@ -210,7 +210,7 @@ func (v *victim) wantCause(err error, a attack) {
 	v.Helper()
 	var te *TerminateError
 	require.ErrorAs(v, err, &te)
-	require.Equal(v, a.code, te.code(), "the local error has the code of the Terminate")
+	require.Equal(v, a.code, codeOf(te), "the local error has the code of the Terminate")
 	require.False(v, te.Remote, "the error was found here")
 	require.ErrorIs(v, err, net.ErrClosed)
 	if a.is != nil {

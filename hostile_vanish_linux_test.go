@@ -195,7 +195,7 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 func (n *network) closedWindow(qp *QP) {
 	n.t.Helper()
 	for left, same := 0, 0; same < 20; time.Sleep(10 * time.Millisecond) {
-		sq, _ := qp.stream.Idle()
+		sq, _ := qp.Idle()
 		if same++; sq != left || sq == 0 {
 			left, same = sq, 0
 		}

@@ -38,7 +38,7 @@ func (v *victim) lendsAgain(qp *QP, mw *MW, mr *MR, access stag.Access) {
 		Op: OpBind, MW: mw, Local: []SGE{mr.Slice(windowAt, windowLen)},
 		Access: access, Remote: RemoteBuffer{TO: windowTO},
 	})
-	require.True(v, mw.latest.Load().Valid(), "the window is bound")
+	require.True(v, mw.Valid(), "the window is bound")
 }
 
 func (v *victim) does(qp *QP, wr SendWR) {
@@ -115,14 +115,14 @@ func lent(access stag.Access) func(v *victim) stag.STag {
 // behind is the region that a window was bound to.
 func behind(v *victim) stag.STag {
 	_, mr := v.lendsWindow(v.qp, stag.Remote)
-	v.Cleanup(func() { require.True(v, mr.region().Valid(), "the region lives") })
+	v.Cleanup(func() { require.True(v, mr.Valid(), "the region lives") })
 	return mr.STag()
 }
 
 // elsewhere is a window of another QP. It outlives the attack.
 func elsewhere(v *victim) stag.STag {
 	mw, _ := v.lendsWindow(v.other, stag.Remote)
-	v.Cleanup(func() { require.True(v, mw.latest.Load().Valid(), "the window lives") })
+	v.Cleanup(func() { require.True(v, mw.Valid(), "the window lives") })
 	return mw.STag()
 }
 
@@ -199,8 +199,8 @@ func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 		require.NoError(v, err)
 		v.lendsAgain(v.qp, mw, mr, stag.RemoteRead)
 		v.Cleanup(func() {
-			require.True(v, mr.region().Valid(), "the region lives")
-			require.False(v, mw.latest.Load().Valid(), "the window has ended with the QP")
+			require.True(v, mr.Valid(), "the region lives")
+			require.False(v, mw.Valid(), "the window has ended with the QP")
 		})
 		return mr.STag()
 	})

@@ -14,14 +14,14 @@ import (
 )
 
 func TestLimitsHaveDefaults(t *testing.T) {
-	require.Equal(t, defaultLimits, newSide(t, nil).rnic.Limits())
-	require.Equal(t, defaultLimits, newSide(t, &Config{}).rnic.Limits())
+	require.Equal(t, DefaultLimits, newSide(t, nil).rnic.Limits())
+	require.Equal(t, DefaultLimits, newSide(t, &Config{}).rnic.Limits())
 	v := reflect.TypeFor[Limits]()
 	for i := range v.NumField() { // each field by itself
 		name := v.Field(i).Name
 		var l Limits
 		reflect.ValueOf(&l).Elem().Field(i).SetInt(3)
-		want := defaultLimits
+		want := DefaultLimits
 		reflect.ValueOf(&want).Elem().Field(i).SetInt(3)
 		require.Equal(t, want, newSide(t, &Config{Limits: l}).rnic.Limits(), name)
 
@@ -29,7 +29,7 @@ func TestLimitsHaveDefaults(t *testing.T) {
 		_, err := Open(&Config{Limits: l})
 		require.ErrorContains(t, err, name)
 	}
-	for _, l := range []Limits{{MaxIRD: maxReads + 1}, {MaxORD: maxReads + 1}} {
+	for _, l := range []Limits{{MaxIRD: MaxReads + 1}, {MaxORD: MaxReads + 1}} {
 		_, err := Open(&Config{Limits: l})
 		require.Error(t, err, "RFC 6581 cannot say so much")
 	}
@@ -66,9 +66,9 @@ func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
 	_, err = s.pd.RegisterMR(make([]byte, 1), 0, nil)
 	require.ErrorIs(t, err, ErrLimit, "what was closed twice has made room once")
 
-	_, err = s.rnic.newQP(&QPConfig{PD: s.pd})
+	_, err = s.rnic.NewQP(&QPConfig{PD: s.pd})
 	require.NoError(t, err)
-	_, err = s.rnic.newQP(&QPConfig{PD: s.pd})
+	_, err = s.rnic.NewQP(&QPConfig{PD: s.pd})
 	require.ErrorIs(t, err, ErrLimit)
 }
 
@@ -104,10 +104,10 @@ func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 			require.NoError(t, err, "%s: what is given back can be taken again", kind)
 		}
 		for range share {
-			_, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+			_, err := s.rnic.NewQP(&QPConfig{PD: s.pd})
 			require.NoError(t, err)
 		}
-		_, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+		_, err := s.rnic.NewQP(&QPConfig{PD: s.pd})
 		require.ErrorIs(t, err, ErrLimit)
 	}
 	exhaust(greedy)
@@ -117,7 +117,7 @@ func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 		"regions, windows and STags ahead are of one share": func() error { _, err := modest.pd.AllocMW(); return err },
 		"likewise":                        func() error { _, err := modest.pd.AllocMR(8, 0, nil); return err },
 		"CQ entries":                      func() error { _, err := modest.rnic.CreateCQ(9); return err },
-		"CQ entries that are asked later": func() error { return newCQ(modest.rnic, 8).Resize(9) },
+		"CQ entries that are asked later": func() error { return NewCQ(modest.rnic, 8).Resize(9) },
 		"CQ entries of a QP's own":        func() error { return qpError(modest, QPConfig{SendDepth: 5}) },
 		"CQ entries for receives":         func() error { return qpError(modest, QPConfig{RecvDepth: 5}) },
 	} {
@@ -127,17 +127,17 @@ func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 		"a PD of the other":        {PD: greedy.pd},
 		"a PD that nobody gave":    {PD: new(PD)},
 		"a CQ that nobody gave":    {PD: modest.pd, SendCQ: new(CQ)},
-		"an SRQ that nobody gave":  {PD: modest.pd, SRQ: &SRQ{pd: new(PD)}},
-		"a CQ of the other's user": {PD: modest.pd, RecvCQ: newCQ(greedy.rnic, 8)},
+		"an SRQ that nobody gave":  {PD: modest.pd, SRQ: new(SRQ)},
+		"a CQ of the other's user": {PD: modest.pd, RecvCQ: NewCQ(greedy.rnic, 8)},
 	} {
-		_, err := modest.rnic.newQP(&qc)
+		_, err := modest.rnic.NewQP(&qc)
 		require.ErrorContains(t, err, "another RNIC", what)
 	}
 }
 
 func qpError(s *side, qc QPConfig) error {
 	qc.PD = s.pd
-	_, err := s.rnic.newQP(&qc)
+	_, err := s.rnic.NewQP(&qc)
 	return err
 }
 
@@ -146,7 +146,7 @@ func qpError(s *side, qc QPConfig) error {
 func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
 	newQP := func(s *side, qc QPConfig) error {
 		qc.PD = s.pd
-		_, err := s.rnic.newQP(&qc)
+		_, err := s.rnic.NewQP(&qc)
 		return err
 	}
 	times := func(n int, f func() error) (err error) {
@@ -213,7 +213,7 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 	s, other := newSide(t, nil), newSide(t, nil)
 	pd2, err := s.rnic.AllocPD()
 	require.NoError(t, err)
-	qp2, err := s.rnic.newQP(&QPConfig{PD: pd2})
+	qp2, err := s.rnic.NewQP(&QPConfig{PD: pd2})
 	require.NoError(t, err)
 	for why, f := range map[string]func() (*MR, error){
 		"no octets":           func() (*MR, error) { return s.pd.RegisterMR(nil, stag.LocalWrite, nil) },
@@ -229,8 +229,8 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 		require.Error(t, err, why)
 		require.Nil(t, mr, why)
 	}
-	require.Zero(t, s.rnic.used.mr)
-	require.Zero(t, other.rnic.used.mr)
+	require.Zero(t, s.rnic.InUse().MaxMR)
+	require.Zero(t, other.rnic.InUse().MaxMR)
 
 	_, mr := s.register(100, stag.LocalWrite|stag.RemoteRead, &MROptions{BaseTO: 5000})
 	require.EqualValues(t, 100, mr.Len())
@@ -244,7 +244,7 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 	require.Zero(t, big.Advertise(0, 1<<32), "2^32 octets are too many for a RemoteBuffer")
 	require.NotZero(t, big.Advertise(1<<32, 1<<32-1))
 	require.NoError(t, mr.Invalidate(context.Background()))
-	require.False(t, mr.region().Valid(), "the STag is revoked")
+	require.False(t, mr.Valid(), "the STag is revoked")
 	require.NoError(t, mr.Invalidate(context.Background()), "again does nothing")
 }
 

@@ -128,7 +128,7 @@ func newModel(t *testing.T, rt *rapid.T, client, server *side) *model {
 	var configs [2]QPConfig
 	for i, s := range []*side{client, server} {
 		x := &modelSide{side: &side{T: t, rnic: s.rnic, pd: s.pd}}
-		x.sendCQ, x.recvCQ = newCQ(s.rnic, modelDepth), newCQ(s.rnic, modelDepth)
+		x.sendCQ, x.recvCQ = NewCQ(s.rnic, modelDepth), NewCQ(s.rnic, modelDepth)
 		x.mem, x.mr = x.register(modelMem, stag.LocalWrite, nil)
 		fillRandom(x.mem)
 		x.want = bytes.Clone(x.mem)

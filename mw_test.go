@@ -23,7 +23,7 @@ func (s *side) lends(qp *QP, mr *MR, off, n int, access stag.Access, to uint64) 
 
 func (s *side) binds(qp *QP, mw *MW, sge SGE, access stag.Access, to uint64) {
 	s.Helper()
-	_, err := qp.do(testContext(s.T), SendWR{Op: OpBind, MW: mw, Local: []SGE{sge}, Access: access, Remote: RemoteBuffer{TO: to}})
+	_, err := doOne(testContext(s.T), qp, SendWR{Op: OpBind, MW: mw, Local: []SGE{sge}, Access: access, Remote: RemoteBuffer{TO: to}})
 	require.NoError(s, err)
 }
 
@@ -38,7 +38,7 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, mw.Len())
 			require.Zero(t, mw.Advertise(0, 1), "it names nothing yet")
-			_, msg := user.register(remoteBufferLen, stag.LocalWrite, nil)
+			inbox, msg := user.register(RemoteBufferLen, stag.LocalWrite, nil)
 			src, srcMR := user.register(100, 0, nil)
 			var keys []uint8
 			for i := range 3 {
@@ -54,10 +54,10 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, owner.qp.PostSend(SendWR{Op: OpSend, Flags: Unsignaled, Inline: b}))
 
-				_, err = user.qp.Recv(ctx, msg.Slice(0, remoteBufferLen))
+				_, err = user.qp.Recv(ctx, msg.Slice(0, RemoteBufferLen))
 				require.NoError(t, err)
 				var lent RemoteBuffer
-				require.NoError(t, lent.UnmarshalBinary(msg.region().Bytes(0, remoteBufferLen)))
+				require.NoError(t, lent.UnmarshalBinary(inbox))
 				require.Equal(t, uint64(i)<<40, lent.TO)
 				require.NoError(t, user.qp.RDMAWrite(ctx, lent, srcMR.Slice(0, 100)))
 				recv := make(chan error, 1)
@@ -65,11 +65,11 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 					_, err := owner.qp.Recv(ctx, SGE{})
 					recv <- err
 				}()
-				_, err = user.qp.do(ctx, SendWR{Op: OpSendInvalidate, Invalidate: lent.STag})
+				_, err = doOne(ctx, user.qp, SendWR{Op: OpSendInvalidate, Invalidate: lent.STag})
 				require.NoError(t, err)
 				require.NoError(t, <-recv)
 				require.Equal(t, src, mem[1000*i:][:100], "what the peer wrote is where the window was")
-				require.False(t, mw.latest.Load().Valid(), "and it has given the window back")
+				require.False(t, mw.Valid(), "and it has given the window back")
 			}
 			require.NotEqual(t, keys[0], keys[1], "each time under a new key")
 			require.NotEqual(t, keys[1], keys[2])
@@ -77,7 +77,7 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 			require.NoError(t, mw.Close(), "closing again does nothing")
 			require.NoError(t, mr.Close())
 			require.NoError(t, owner.qp.Close())
-			require.Zero(t, owner.rnic.used.mr, "all is given back")
+			require.Zero(t, owner.rnic.InUse().MaxMR, "all is given back")
 		})
 	}
 }
@@ -91,11 +91,11 @@ func TestVERBS_27_30_WindowMovesToAnotherQP(t *testing.T) {
 	second, secondPeer := owner.qp, user.qp
 	ctx := testContext(t)
 	mem, mr := owner.register(8, lendable, nil)
-	_, src := user.register(8, 0, nil)
-	copy(src.region().Bytes(0, 8), "moved on")
+	octets, src := user.register(8, 0, nil)
+	copy(octets, "moved on")
 
 	mw := owner.lends(first, mr, 0, 8, stag.RemoteWrite, 0)
-	_, err := first.do(ctx, SendWR{Op: OpLocalInvalidate, MW: mw})
+	_, err := doOne(ctx, first, SendWR{Op: OpLocalInvalidate, MW: mw})
 	require.NoError(t, err)
 	owner.binds(second, mw, mr.Slice(0, 8), stag.RemoteWrite, 0)
 	require.NoError(t, secondPeer.RDMAWrite(ctx, mw.Advertise(0, 8), src.Slice(0, 8)))
@@ -232,7 +232,7 @@ func TestVERBS_17_23_RegionWithWindowsStays(t *testing.T) {
 		mw := k.lends(k.qp, mr, 0, 8, stag.RemoteRead, 0)
 		require.ErrorIs(t, mr.Invalidate(testContext(t)), ErrWindowBound)
 		require.ErrorIs(t, mr.Close(), ErrWindowBound)
-		require.True(t, mr.region().Valid(), "nothing has changed")
+		require.True(t, mr.Valid(), "nothing has changed")
 		require.NoError(t, mw.Invalidate(testContext(t)))
 		require.NoError(t, mr.Invalidate(testContext(t)))
 		require.NoError(t, mr.Close())
@@ -280,7 +280,7 @@ func TestWindowsEndWithTheirQP(t *testing.T) {
 				require.NoError(t, end(owner, user))
 				<-owner.qp.Done()
 				synctest.Wait()
-				require.False(t, mw.latest.Load().Valid())
+				require.False(t, mw.Valid())
 				require.NoError(t, owner.qp.Close(), "closing a QP that has ended does nothing")
 				require.NoError(t, mr.Close())
 				require.NoError(t, mw.Close())

@@ -16,7 +16,7 @@ func TestRDMAP_49_50_EmptySendTakesOneReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		_, mr := s.register(8, stag.LocalWrite, nil)
-		cq, err := s.rnic.CreateCQ(2 * defaultDepth)
+		cq, err := s.rnic.CreateCQ(2 * DefaultDepth)
 		require.NoError(t, err)
 		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, RecvCQ: cq, SendCQ: cq})
 		require.NoError(t, qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}, RecvWR{ID: 2, Local: []SGE{mr.Slice(0, 8)}}))

@@ -56,7 +56,7 @@ func (s *side) connectOverRecords(server *side, pc pairConfig) {
 // established makes a QP of an LLP that needs no set-up.
 func established(t testing.TB, r *RNIC, llp transport.LLP, qc *QPConfig, agreed enhanced.Agreed) *QP {
 	t.Helper()
-	qp, err := r.newQP(qc)
+	qp, err := r.NewQP(qc)
 	require.NoError(t, err)
 	require.NoError(t, qp.local(nil).Prepare(t.Context()))
 	terms := &mpa.Terms{IRD: max(agreed.IRD, 0), ORD: max(agreed.ORD, 0), PeerIRD: -1, PeerORD: -1}

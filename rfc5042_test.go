@@ -15,9 +15,9 @@ import (
 func TestSEC_25_NoCQIsSharedUnlessTheApplicationSaysSo(t *testing.T) {
 	s := newSide(t, nil)
 	qc := &QPConfig{PD: s.pd}
-	a, err := s.rnic.newQP(qc)
+	a, err := s.rnic.NewQP(qc)
 	require.NoError(t, err)
-	b, err := s.rnic.newQP(qc) // of the same configuration, which names no CQ still
+	b, err := s.rnic.NewQP(qc) // of the same configuration, which names no CQ still
 	require.NoError(t, err)
 	require.NotSame(t, a.SendCQ(), b.SendCQ())
 	require.NotSame(t, a.RecvCQ(), b.RecvCQ())
@@ -57,7 +57,7 @@ func TestSEC_23_CQThatIsTooSmallIsRefused(t *testing.T) {
 	srq, err := s.pd.CreateSRQ(1)
 	require.NoError(t, err)
 	qp := func(sendCQ, recvCQ *CQ, q *SRQ) (*QP, error) {
-		return s.rnic.newQP(&QPConfig{PD: s.pd, SendCQ: sendCQ, RecvCQ: recvCQ, SRQ: q, SendDepth: send, RecvDepth: recv})
+		return s.rnic.NewQP(&QPConfig{PD: s.pd, SendCQ: sendCQ, RecvCQ: recvCQ, SRQ: q, SendDepth: send, RecvDepth: recv})
 	}
 	for why, c := range map[string]struct {
 		needs  int
@@ -70,7 +70,7 @@ func TestSEC_23_CQThatIsTooSmallIsRefused(t *testing.T) {
 		"two QPs": {2 * (send + recv), func(cq *CQ) (*QP, error) {
 			first, err := qp(cq, cq, nil)
 			require.NoError(t, err)
-			defer first.abandon(nil)
+			defer first.Abandon(nil)
 			return qp(cq, cq, nil)
 		}},
 	} {
@@ -78,13 +78,13 @@ func TestSEC_23_CQThatIsTooSmallIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.attach(cq)
 		require.ErrorIs(t, err, ErrCQTooSmall, why)
-		require.Zero(t, s.rnic.used.qp, why)
-		require.Zero(t, cq.needed, why)
+		require.Zero(t, s.rnic.InUse().MaxQP, why)
+		require.Zero(t, cq.Needed(), why)
 		require.NoError(t, cq.Resize(c.needs))
 		made, err := c.attach(cq)
 		require.NoError(t, err, why)
-		require.ErrorIs(t, cq.Resize(cq.needed-1), ErrCQTooSmall, why)
-		made.abandon(nil)
+		require.ErrorIs(t, cq.Resize(cq.Needed()-1), ErrCQTooSmall, why)
+		made.Abandon(nil)
 		require.NoError(t, cq.Resize(1), "what was needed is given back")
 		require.NoError(t, cq.Close())
 	}
@@ -93,7 +93,7 @@ func TestSEC_23_CQThatIsTooSmallIsRefused(t *testing.T) {
 	_, err = qp(own.SendCQ(), nil, nil)
 	require.ErrorIs(t, err, ErrCQTooSmall, "but for no other")
 	require.ErrorIs(t, own.RecvCQ().Resize(recv-1), ErrCQTooSmall)
-	own.abandon(nil)
+	own.Abandon(nil)
 	require.NoError(t, srq.Close())
 	require.NoError(t, s.pd.Close())
 }

@@ -294,7 +294,7 @@ func TestMPA2_37_CodesOfSetUpThatAreNot(t *testing.T) {
 				}
 				p.sends("a Terminate", c.says)
 				<-qp.Done()
-				require.Equal(t, c.want, uint16(qp.Terminated().code()))
+				require.Equal(t, c.want, uint16(codeOf(qp.Terminated())))
 				require.True(t, qp.Terminated().Remote)
 			})
 		})

@@ -242,7 +242,7 @@ func TestEXT_16_EveryBitOfImmediateDataIsUnchanged(t *testing.T) {
 		var imm [8]byte
 		binary.BigEndian.PutUint64(imm[:], p)
 		require.NoError(t, server.qp.PostRecv(RecvWR{}))
-		_, err := client.qp.do(ctx, SendWR{Op: OpImmediate, Imm: imm})
+		_, err := doOne(ctx, client.qp, SendWR{Op: OpImmediate, Imm: imm})
 		require.NoError(t, err)
 		require.Equal(t, imm, server.completes(server.qp.RecvCQ(), 1)[0].Imm)
 	}

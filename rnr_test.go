@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -18,7 +17,7 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 		for msn := range uint32(3) {
 			k.p.writes(fpdu(send(msn+1, 0, "hi")))
 			k.p.writes(fpdu(write(k.mr.STag(), uint64(msn), "w")))
-			time.Sleep(defaultRNRWait - time.Nanosecond)
+			time.Sleep(DefaultRNRWait - time.Nanosecond)
 			k.wantNoCompletion("the message waits")
 			require.Zero(t, k.mem[msn], "and nothing behind it is taken")
 			require.NoError(t, k.qp.PostRecv(RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
@@ -37,11 +36,11 @@ func TestARCH_11_WaitThatEndsAsAReceiveIsPosted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 8)}))
-		k.qp.rq.giveUp() // which the end of the wait does
+		k.qp.GiveUp() // which the end of the wait does
 		k.p.writes(fpdu(send(1, 0, "hi")))
 		k.wantCompletions("it takes the receive", 1)
 		k.p.writes(fpdu(send(2, 0, "hi")))
-		time.Sleep(defaultRNRWait - time.Nanosecond)
+		time.Sleep(DefaultRNRWait - time.Nanosecond)
 		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2, Local: k.at(0, 8)}))
 		k.wantCompletions("the next has waited", 2)
 		require.NoError(t, k.qp.Abort())
@@ -59,7 +58,7 @@ func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 			k.p.writes(fpdu(bad))
 			want := wait
 			if wait == 0 {
-				want = defaultRNRWait
+				want = DefaultRNRWait
 				time.Sleep(want - patience/2)
 			}
 			require.Equal(t, terminate(0x1202, tellsHeader, bad), k.p.segment(), "no buffer")
@@ -80,21 +79,21 @@ func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 	for name, c := range map[string]struct{ wait, stall time.Duration }{
 		"default":                     {0, 29 * time.Second},
 		"no limit":                    {RNRWaitForever, 24 * time.Hour},
-		"a little more than a second": {qpconn.NoticeAfter + 1, qpconn.NoticeAfter},
+		"a little more than a second": {RNRNotice + 1, RNRNotice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				k := newTalk(t, QPConfig{RNRWait: c.wait}, nil)
 				for msn := range uint32(2) {
 					k.p.writes(fpdu(send(msn+1, 0, "hi")))
-					time.Sleep(qpconn.NoticeAfter - time.Nanosecond)
+					time.Sleep(RNRNotice - time.Nanosecond)
 					k.wantEvents("none before the first second is over")
 					time.Sleep(time.Nanosecond)
 					e := k.wantEvents("then one", EventNoReceive)
 					require.Same(t, k.qp, e.QP)
 					require.ErrorIs(t, e.Err, ErrNoReceive)
 					require.NotErrorIs(t, e.Err, net.ErrClosed, "the QP has not ended")
-					time.Sleep(c.stall - qpconn.NoticeAfter)
+					time.Sleep(c.stall - RNRNotice)
 					k.wantEvents("and no more")
 					require.Equal(t, StateRTS, k.qp.State())
 					require.NoError(t, k.qp.PostRecv(RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
@@ -105,7 +104,7 @@ func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 		})
 	}
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{RNRWait: qpconn.NoticeAfter}, nil)
+		k := newTalk(t, QPConfig{RNRWait: RNRNotice}, nil)
 		k.p.writes(fpdu(send(1, 0, "hi")))
 		k.wantTerminate("no buffer", 0x1202)
 		<-k.qp.Done()

@@ -49,7 +49,7 @@ func TestMPA2_26_30_RTRByRead(t *testing.T) {
 			require.Equal(t, readRequest(1, 0, 0, 0, 0, 0), p.segment(), "the RTR is an empty Read")
 			<-posted
 			require.Equal(t, readRequest(2, mr.STag(), 0, 1, remote.STag, remote.TO), p.segment())
-			p.wantIdle("the ORD is 2 now, and the RTR takes one of it", siwWait/2)
+			p.wantIdle("the ORD is 2 now, and the RTR takes one of it", RTRWait/2)
 			p.writes(fpdu(response(0xc1, 0, 0, "")))
 			require.Equal(t, readRequest(3, mr.STag(), 1, 1, remote.STag, remote.TO), p.segment())
 			p.writes(fpdu(response(0xc1, mr.STag(), 0, "a")))
@@ -89,9 +89,9 @@ func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 				})
 				var te *TerminateError
 				require.ErrorAs(t, err, &te)
-				require.Equal(t, c.code, uint16(te.code()))
+				require.Equal(t, c.code, uint16(codeOf(te)))
 				require.False(t, te.Remote)
-				require.Zero(t, s.rnic.used.qp)
+				require.Zero(t, s.rnic.InUse().MaxQP)
 				e := <-s.rnic.Events()
 				require.Equal(t, EventTerminated, e.Kind)
 			})
@@ -103,7 +103,7 @@ func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 func TestMPA_70_VERBS_54_ResponderWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		cq, err := s.rnic.CreateCQ(defaultDepth)
+		cq, err := s.rnic.CreateCQ(DefaultDepth)
 		require.NoError(t, err)
 		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: cq})
 		require.NoError(t, qp.PostSend(SendWR{ID: 1, Op: OpSend, Inline: []byte("a")}, SendWR{ID: 2, Op: OpSend, Inline: []byte("b")}))
@@ -138,7 +138,7 @@ func TestMPA_70_FencedResponderEnds(t *testing.T) {
 		<-qp.Done()
 		var te *TerminateError
 		require.ErrorAs(t, qp.Err(), &te)
-		require.Equal(t, uint16(0x2002), uint16(te.code()), "its own side is told")
+		require.Equal(t, uint16(0x2002), uint16(codeOf(te)), "its own side is told")
 		require.Equal(t, []Status{StatusFlushed}, statuses(s.completes(qp.SendCQ(), 1)))
 	})
 }

@@ -159,7 +159,7 @@ func TestShutdownWithWindows(t *testing.T) {
 		mw := owner.lends(owner.qp, mr, 0, 8, stag.RemoteRead, 0)
 		require.ErrorIs(t, owner.qp.Close(), ErrWindowBound)
 		require.NoError(t, owner.rnic.Shutdown(testContext(t)))
-		require.False(t, mw.latest.Load().Valid())
+		require.False(t, mw.Valid())
 		<-user.qp.Done()
 		require.NoError(t, user.qp.Err())
 	})
@@ -228,12 +228,12 @@ func TestNewConnectionsAreRefusedDuringShutdown(t *testing.T) {
 		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
 		synctest.Wait()
 		_, err := k.rnic.Dial(testContext(t), "pipe", "nobody", &QPConfig{PD: k.pd})
-		require.ErrorIs(t, err, errShutdown)
+		require.ErrorIs(t, err, ErrShutdown)
 		_, err = k.rnic.Listen(testContext(t), "pipe", "", nil)
-		require.ErrorIs(t, err, errShutdown)
+		require.ErrorIs(t, err, ErrShutdown)
 		require.NoError(t, k.rnic.Close(), "Close ends what Shutdown waits for")
 		err = <-done
-		require.ErrorIs(t, err, errAborted)
+		require.ErrorIs(t, err, ErrAborted)
 		require.ErrorContains(t, err, "iwarp: shutdown: of 1 queue pairs 1 ended with an error: ")
 	})
 }
@@ -247,7 +247,7 @@ func TestShutdownTellsOfErrors(t *testing.T) {
 		k.p.wantEnd("the FIN")
 		k.p.writes(fpdu(send(1, 0, "one more")))
 		require.NoError(t, k.p.c.Close())
-		require.ErrorIs(t, <-done, errBadClose)
+		require.ErrorIs(t, <-done, ErrBadClose)
 	})
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, QPConfig{}, nil)
@@ -262,7 +262,7 @@ func TestShutdownTellsOfErrors(t *testing.T) {
 		cancel()
 		err := <-done
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errBadClose)
+		require.ErrorIs(t, err, ErrBadClose)
 		require.ErrorContains(t, err, "of 2 queue pairs 1 were aborted")
 		require.ErrorIs(t, qp.Err(), context.Canceled)
 	})
@@ -277,7 +277,7 @@ func TestShutdownOfNothing(t *testing.T) {
 	require.NoError(t, s.rnic.Shutdown(ctx))
 	require.NoError(t, s.rnic.Close())
 	_, err := s.rnic.AllocPD()
-	require.ErrorIs(t, err, errRNICClosed)
+	require.ErrorIs(t, err, ErrRNICClosed)
 }
 
 // TestCloseBehindAMessageWithoutAReceive: nobody can post one any more, so the end does not
@@ -294,7 +294,7 @@ func TestCloseBehindAMessageWithoutAReceive(t *testing.T) {
 		require.NoError(t, k.p.c.Close())
 		require.NoError(t, <-closed)
 		require.Zero(t, time.Since(start))
-		require.ErrorIs(t, k.qp.Err(), errBadClose, "the message was thrown away")
+		require.ErrorIs(t, k.qp.Err(), ErrBadClose, "the message was thrown away")
 		require.False(t, errors.Is(k.qp.Err(), ErrNoReceive))
 	})
 }

@@ -109,12 +109,12 @@ func TestVERBS_82_QPWithAnSRQTakesNoReceives(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
 		_, a := s.opens(QPConfig{Setup: func(_ context.Context, qp *QP) error {
-			require.ErrorIs(t, qp.PostRecv(RecvWR{}), errHasSRQ, "while Idle")
+			require.ErrorIs(t, qp.PostRecv(RecvWR{}), ErrHasSRQ, "while Idle")
 			return nil
 		}})
-		require.ErrorIs(t, a.qp.PostRecv(RecvWR{}), errHasSRQ)
+		require.ErrorIs(t, a.qp.PostRecv(RecvWR{}), ErrHasSRQ)
 		_, err := a.qp.Recv(testContext(t), SGE{})
-		require.ErrorIs(t, err, errHasSRQ)
+		require.ErrorIs(t, err, ErrHasSRQ)
 		require.NoError(t, a.qp.Abort())
 		a.wantNothing("and nothing was queued")
 	})
@@ -130,7 +130,7 @@ func TestVERBS_83_SharedReceivesAreCheckedAgainstThePDOfTheSRQ(t *testing.T) {
 		_, foreign := a.register(8, stag.LocalWrite, nil)
 		_, readOnly := s.register(8, 0, nil)
 		_, open := s.register(8, stag.LocalWrite|stag.RemoteWrite, nil)
-		other, err := s.rnic.newQP(&QPConfig{PD: s.pd})
+		other, err := s.rnic.NewQP(&QPConfig{PD: s.pd})
 		require.NoError(t, err)
 		_, bound := s.register(8, stag.LocalWrite, &MROptions{QP: other})
 		for what, mr := range map[string]*MR{"a region of the QP's PD": foreign, "one that lacks LocalWrite": readOnly, "one of a single QP": bound} {
@@ -280,9 +280,9 @@ func TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer(t *testing.T) {
 		require.Zero(t, b.qp.Stats().SharedTaken, "who takes nothing is charged nothing")
 	})
 	k := newSide(t, nil)
-	qp, err := k.rnic.newQP(&QPConfig{PD: k.pd})
+	qp, err := k.rnic.NewQP(&QPConfig{PD: k.pd})
 	require.NoError(t, err)
-	require.ErrorIs(t, qp.SetRecvLimit(1), errHasNoSRQ)
+	require.ErrorIs(t, qp.SetRecvLimit(1), ErrHasNoSRQ)
 }
 
 // TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives: one that sends faster than the application polls
@@ -312,7 +312,7 @@ func TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives(t *testi
 		for msn := range uint32(3) {
 			greedy.writes(fpdu(send(msn+6, 0, "")))
 		}
-		time.Sleep(defaultRNRWait - patience/2)
+		time.Sleep(DefaultRNRWait - patience/2)
 		require.Equal(t, []byte{0x12, 0x02}, greedy.segment()[18:20], "who is not polled for RNRWait is ended")
 		modest.writes(fpdu(send(2, 0, "")))
 		synctest.Wait()
@@ -345,16 +345,16 @@ func TestVERBS_87_SRQIsClosedAfterItsQPs(t *testing.T) {
 		b.wantNothing("dropped")
 		require.ErrorIs(t, s.srq.PostRecv(RecvWR{}), net.ErrClosed)
 		require.ErrorIs(t, s.srq.SetLimit(1), net.ErrClosed)
-		_, err = s.rnic.newQP(&QPConfig{PD: s.pd, SRQ: s.srq})
+		_, err = s.rnic.NewQP(&QPConfig{PD: s.pd, SRQ: s.srq})
 		require.ErrorIs(t, err, net.ErrClosed)
-		require.Zero(t, s.rnic.used.qp)
+		require.Zero(t, s.rnic.InUse().MaxQP)
 		again, err := s.pd.CreateSRQ(1)
 		require.NoError(t, err, "a closed one counts no more")
 		require.NoError(t, again.Close())
 		require.NoError(t, s.pd.Close(), "what a refused QP took was given back")
 		_, err = s.pd.CreateSRQ(1)
 		require.ErrorIs(t, err, net.ErrClosed)
-		require.Zero(t, s.rnic.used.srq)
+		require.Zero(t, s.rnic.InUse().MaxSRQ)
 	})
 }
 
@@ -370,7 +370,7 @@ func TestSRQDepthIsLimited(t *testing.T) {
 	require.ErrorIs(t, post, ErrQueueFull)
 	require.Equal(t, SRQStats{Posted: 3, Free: 3}, s.srq.Stats())
 	other := newSide(t, nil)
-	_, err := other.rnic.newQP(&QPConfig{PD: other.pd, SRQ: s.srq})
+	_, err := other.rnic.NewQP(&QPConfig{PD: other.pd, SRQ: s.srq})
 	require.ErrorContains(t, err, "another RNIC")
 }
 
@@ -427,7 +427,7 @@ func TestManyPeersShareFewReceives(t *testing.T) {
 			for n := range each {
 				msg := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(i)), uint32(n))
 
-				if _, err := qp.do(ctx, SendWR{Op: OpSend, Inline: msg}); !fine(t, err) {
+				if _, err := doOne(ctx, qp, SendWR{Op: OpSend, Inline: msg}); !fine(t, err) {
 					return
 				}
 			}

@@ -1,12 +1,14 @@
 package iwarp
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // bubble runs a test in virtual time. Only networks that are made of memory work in
@@ -123,4 +125,18 @@ func (k *talk) wantTerminate(expectation string, code uint16) {
 	k.p.wantEnd("nothing follows the Terminate")
 	require.NoError(k, k.p.c.Close())
 	<-k.qp.Done()
+}
+
+// doOne posts one work request and waits until it is done.
+func doOne(ctx context.Context, qp *QP, wr SendWR) (WC, error) {
+	wcs, err := qp.Do(ctx, wr)
+	if len(wcs) == 0 {
+		return WC{}, err
+	}
+	return wcs[0], err
+}
+
+// codeOf puts layer, type and code of a Terminate together.
+func codeOf(te *TerminateError) transport.Code {
+	return transport.MakeCode(te.Layer, te.Type, te.Code)
 }

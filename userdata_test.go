@@ -12,7 +12,7 @@ import (
 func TestUserDataIsThereWithTheFirstCompletion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		cq, err := s.rnic.CreateCQ(defaultDepth)
+		cq, err := s.rnic.CreateCQ(DefaultDepth)
 		require.NoError(t, err)
 		p, cr := requester(t, s.rnic, "pipe", hx(defaultRequest))
 		type session struct{ name string }
@@ -50,5 +50,5 @@ func TestNoConnectionIsAnError(t *testing.T) {
 		_, err = s.rnic.Server(testContext(t), c, &ListenConfig{MaxHalfOpen: -1})
 		require.Error(t, err, name)
 	}
-	require.Zero(t, s.rnic.used.qp)
+	require.Zero(t, s.rnic.InUse().MaxQP)
 }

@@ -104,7 +104,7 @@ func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 			require.NoError(t, client.qp.PostSend(SendWR{ID: 1, Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
 			synctest.Wait()
 			require.True(t, m.hasBegun())
-			require.NoError(t, client.qp.llp.CloseSend())
+			require.NoError(t, client.qp.CloseSend())
 			<-client.qp.Done()
 			te := client.qp.Terminated()
 			require.NotNil(t, te, "the half that is still open carries the Terminate")

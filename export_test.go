@@ -1,0 +1,113 @@
+package iwarp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// What the tests of package iwarp_test see of the inside: errors and times that have no
+// exported name, and what tells that a resource was given back.
+
+var (
+	ErrAborted      = errAborted
+	ErrAnswered     = errAnswered
+	ErrBadClose     = errBadClose
+	ErrHasNoSRQ     = errHasNoSRQ
+	ErrHasSRQ       = errHasSRQ
+	ErrInBuffer     = errInBuffer
+	ErrNotConnected = errNotConnected
+	ErrRNICClosed   = errRNICClosed
+	ErrShutdown     = errShutdown
+	ErrWithdrawing  = errWithdrawing
+
+	DefaultLimits = defaultLimits
+)
+
+const (
+	AbortTime       = abortTime
+	DefaultDepth    = defaultDepth
+	DefaultRNRWait  = defaultRNRWait
+	EventDepth      = eventDepth
+	LingerTime      = qpconn.PeerEndTime
+	MaxReads        = maxReads
+	RemoteBufferLen = remoteBufferLen
+	RNRNotice       = qpconn.NoticeAfter
+	RTRWait         = siwWait
+)
+
+// InUse counts what exists of the resources that Limits caps.
+func (r *RNIC) InUse() Limits {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Limits{MaxQP: r.used.qp, MaxMR: r.used.mr, MaxPD: r.used.pd, MaxCQ: r.used.cq, MaxSRQ: r.used.srq}
+}
+
+func (r *RNIC) NewQP(qc *QPConfig) (*QP, error) { return r.newQP(qc) }
+func NewCQ(r *RNIC, depth int) *CQ              { return newCQ(r, depth) }
+func (r *RNIC) Raise(e Event)                   { r.raise(e) }
+
+func (mr *MR) Valid() bool { return mr.region().Valid() }
+func (mw *MW) Valid() bool { return mw.latest.Load().Valid() }
+
+// Needed is how many entries the queue pairs of the CQ can fill.
+func (cq *CQ) Needed() int { return cq.needed }
+
+func (qp *QP) Abandon(err error) { qp.abandon(err) }
+
+// Idle counts the work requests and the peer's Reads that are not done.
+func (qp *QP) Idle() (sq, irq int) { return qp.stream.Idle() }
+
+// Slots is how many slots of the send queue are taken.
+func (qp *QP) Slots() int { return qp.sendSlots.Used() }
+
+// Posted is how many receives wait for a message.
+func (qp *QP) Posted() int { return qp.rq.Posted() }
+
+// GiveUp ends the wait of a message for a receive, as its time does.
+func (qp *QP) GiveUp() { qp.rq.giveUp() }
+
+// CloseSend ends this side's half of the connection, which no verb does.
+func (qp *QP) CloseSend() error { return qp.llp.CloseSend() }
+
+// Establish makes a QP of an LLP that needs no set-up. agreed may be nil: the depths are those
+// of the configuration.
+func Establish(t testing.TB, r *RNIC, llp transport.LLP, qc *QPConfig, agreed *enhanced.Agreed) *QP {
+	t.Helper()
+	cfg, err := qc.withDefaults(r)
+	require.NoError(t, err)
+	if agreed == nil {
+		agreed = &enhanced.Agreed{IRD: cfg.IRD, ORD: cfg.ORD}
+	}
+	qp, err := r.newQP(qc)
+	require.NoError(t, err)
+	require.NoError(t, qp.local(nil).Prepare(t.Context()))
+	terms := &mpa.Terms{IRD: max(agreed.IRD, 0), ORD: max(agreed.ORD, 0), PeerIRD: -1, PeerORD: -1}
+	require.NoError(t, qp.establish(t.Context(), llp, terms, rdmap.RTRNone))
+	return qp
+}
+
+// ConnectOver makes QPs of the two ends of an LLP that needs no set-up. What MPA would
+// negotiate is agreed all the same.
+func ConnectOver(t testing.TB, a, b transport.LLP, client *RNIC, cc *QPConfig, server *RNIC, sc *QPConfig) (cq, sq *QP) {
+	t.Helper()
+	for _, qc := range []*QPConfig{cc, sc} {
+		if qc.IRD == 0 {
+			qc.IRD = defaultReads
+		}
+		if qc.ORD == 0 {
+			qc.ORD = defaultReads
+		}
+	}
+	ours := enhanced.Limits{IRD: cc.IRD, ORD: cc.ORD, RTR: transport.RTRWrite}
+	reply, theirs := enhanced.Respond(enhanced.Request(ours), enhanced.Limits{IRD: sc.IRD, ORD: sc.ORD, RTR: transport.RTRWrite})
+	agreed, fault := enhanced.Conclude(ours, reply)
+	require.Nil(t, fault)
+	return Establish(t, client, a, cc, &agreed), Establish(t, server, b, sc, &theirs)
+}
