@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -35,34 +37,34 @@ func holding() (b *trap, release func()) {
 }
 
 // registerTrap registers b with all rights that a peer can use.
-func (k *talk) registerTrap(b *trap) *MR {
+func (k *talk) registerTrap(b *trap) *iwarp.MR {
 	k.Helper()
 	mr, err := k.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
 	require.NoError(k, err)
 	return mr
 }
 
-func (k *talk) strikes(mr *MR) {
+func (k *talk) strikes(mr *iwarp.MR) {
 	k.Helper()
-	k.p.writes(fpdu(write(mr.STag(), 0, "octets")))
+	k.p.Send(wiretest.Write(mr.STag(), 0, "octets"))
 	synctest.Wait()
 }
 
 // A Buffer that does not return holds up nothing but what it must.
 func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
 	for name, c := range map[string]struct {
-		end   func(k *talk, mr *MR) error
+		end   func(k *talk, mr *iwarp.MR) error
 		after time.Duration
 	}{
-		"QP.Close":     {func(k *talk, _ *MR) error { return k.qp.Close() }, 5*time.Second + AbortTime},
-		"QP.Abort":     {func(k *talk, _ *MR) error { return k.qp.Abort() }, AbortTime},
-		"QP.Terminate": {func(k *talk, _ *MR) error { return k.qp.Terminate() }, LingerTime + AbortTime},
-		"MR.Close":     {func(_ *talk, mr *MR) error { return mr.Close() }, 5 * time.Second},
-		"RNIC.Close":   {func(k *talk, _ *MR) error { return k.rnic.Close() }, 5 * time.Second},
+		"QP.Close":     {func(k *talk, _ *iwarp.MR) error { return k.qp.Close() }, 5*time.Second + iwarp.AbortTime},
+		"QP.Abort":     {func(k *talk, _ *iwarp.MR) error { return k.qp.Abort() }, iwarp.AbortTime},
+		"QP.Terminate": {func(k *talk, _ *iwarp.MR) error { return k.qp.Terminate() }, iwarp.LingerTime + iwarp.AbortTime},
+		"MR.Close":     {func(_ *talk, mr *iwarp.MR) error { return mr.Close() }, 5 * time.Second},
+		"RNIC.Close":   {func(k *talk, _ *iwarp.MR) error { return k.rnic.Close() }, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
+				k := newTalk(t, iwarp.QPConfig{}, nil)
 				b, release := holding()
 				mr := k.registerTrap(b)
 				k.strikes(mr)
@@ -90,19 +92,19 @@ func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
 
 // From inside a Buffer's method nothing waits for that method.
 func TestEndsFromInsideABuffer(t *testing.T) {
-	for name, end := range map[string]func(k *talk, mr *MR) error{
-		"QP.Close":      func(k *talk, _ *MR) error { return k.qp.Close() },
-		"QP.Abort":      func(k *talk, _ *MR) error { return k.qp.Abort() },
-		"QP.Terminate":  func(k *talk, _ *MR) error { return k.qp.Terminate() },
-		"RNIC.Close":    func(k *talk, _ *MR) error { return k.rnic.Close() },
-		"RNIC.Shutdown": func(k *talk, _ *MR) error { return k.rnic.Shutdown(context.Background()) },
-		"MR.Close":      func(_ *talk, mr *MR) error { return mr.Close() },
-		"MR.Invalidate": func(k *talk, mr *MR) error { return mr.Invalidate(testContext(k.T)) },
+	for name, end := range map[string]func(k *talk, mr *iwarp.MR) error{
+		"QP.Close":      func(k *talk, _ *iwarp.MR) error { return k.qp.Close() },
+		"QP.Abort":      func(k *talk, _ *iwarp.MR) error { return k.qp.Abort() },
+		"QP.Terminate":  func(k *talk, _ *iwarp.MR) error { return k.qp.Terminate() },
+		"RNIC.Close":    func(k *talk, _ *iwarp.MR) error { return k.rnic.Close() },
+		"RNIC.Shutdown": func(k *talk, _ *iwarp.MR) error { return k.rnic.Shutdown(context.Background()) },
+		"MR.Close":      func(_ *talk, mr *iwarp.MR) error { return mr.Close() },
+		"MR.Invalidate": func(k *talk, mr *iwarp.MR) error { return mr.Invalidate(testContext(k.T)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
-				var mr *MR
+				k := newTalk(t, iwarp.QPConfig{}, nil)
+				var mr *iwarp.MR
 				var err error
 				var took time.Duration
 				b := &trap{size: 64, write: func(p []byte, _ int64) (int, error) {
@@ -113,14 +115,14 @@ func TestEndsFromInsideABuffer(t *testing.T) {
 				}}
 				mr = k.registerTrap(b)
 				k.strikes(mr)
-				require.ErrorIs(t, err, ErrInBuffer)
+				require.ErrorIs(t, err, iwarp.ErrInBuffer)
 				require.Zero(t, took)
 				if name == "MR.Close" || name == "MR.Invalidate" {
-					require.Equal(t, StateRTS, k.qp.State())
+					require.Equal(t, iwarp.StateRTS, k.qp.State())
 					require.NoError(t, mr.Close(), "outside it is possible")
 					return
 				}
-				_ = k.p.c.Close()
+				_ = k.p.Conn.Close()
 				<-k.qp.Done() // the end goes on by itself
 			})
 		})
@@ -130,7 +132,7 @@ func TestEndsFromInsideABuffer(t *testing.T) {
 // What a Buffer's method does not have to wait for it may do.
 func TestCloseOfAnotherRegionFromInsideABuffer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		_, other := k.register(8, stag.LocalWrite, nil)
 		err := errors.New("not called")
 		mr := k.registerTrap(&trap{size: 64, write: func(p []byte, _ int64) (int, error) { err = other.Close(); return len(p), nil }})
@@ -144,22 +146,24 @@ func TestCloseOfAnotherRegionFromInsideABuffer(t *testing.T) {
 func TestBufferThatPanicsEndsItsQP(t *testing.T) {
 	cause := errors.New("index out of range")
 	for name, c := range map[string]struct {
-		strike func(k *talk, mr *MR)
+		strike func(k *talk, mr *iwarp.MR)
 		code   uint16
 	}{
-		"RDMA Write": {func(k *talk, mr *MR) { k.p.writes(fpdu(write(mr.STag(), 0, "octets"))) }, 0x1000},
-		"RDMA Read":  {func(k *talk, mr *MR) { k.p.writes(fpdu(readRequest(1, 0x0d0e0f00, 0, 8, mr.STag(), 0))) }, 0x0207},
-		"receive": {func(k *talk, mr *MR) {
-			require.NoError(k, k.qp.PostRecv(RecvWR{Local: []SGE{mr.Slice(0, 8)}}))
-			k.p.writes(fpdu(send(1, 0, "octets")))
+		"RDMA Write": {func(k *talk, mr *iwarp.MR) { k.p.Send(wiretest.Write(mr.STag(), 0, "octets")) }, 0x1000},
+		"RDMA Read":  {func(k *talk, mr *iwarp.MR) { k.p.Send(wiretest.ReadRequest(1, 0x0d0e0f00, 0, 8, mr.STag(), 0)) }, 0x0207},
+		"receive": {func(k *talk, mr *iwarp.MR) {
+			require.NoError(k, k.qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{mr.Slice(0, 8)}}))
+			k.p.Send(wiretest.Send(1, 0, "octets"))
 		}, 0x1000},
-		"Send": {func(k *talk, mr *MR) { k.posts(SendWR{Op: OpSend, Local: []SGE{mr.Slice(0, 8)}}) }, 0x0000},
+		"Send": {func(k *talk, mr *iwarp.MR) {
+			k.posts(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, 8)}})
+		}, 0x0000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				var log bytes.Buffer
-				k := newTalk(t, QPConfig{}, &Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-				other := newTalk(t, QPConfig{}, nil)
+				k := newTalk(t, iwarp.QPConfig{}, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				other := newTalk(t, iwarp.QPConfig{}, nil)
 				mr := k.registerTrap(&trap{
 					size:  64,
 					write: func([]byte, int64) (int, error) { panic(cause) },
@@ -176,7 +180,7 @@ func TestBufferThatPanicsEndsItsQP(t *testing.T) {
 				require.Contains(t, string(p.Stack), "buffer_hold_test.go", "it tells where")
 				require.Contains(t, log.String(), "buffer_hold_test.go", "and so does the log")
 				require.NoError(t, mr.Close())
-				require.Equal(t, StateRTS, other.qp.State())
+				require.Equal(t, iwarp.StateRTS, other.qp.State())
 				require.NoError(t, other.qp.Abort())
 			})
 		})

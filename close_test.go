@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -12,37 +12,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // wantEvent takes the next event, which must be about the QP.
-func (s *side) wantEvent(kind EventKind) Event {
+func (s *side) wantEvent(kind iwarp.EventKind) iwarp.Event {
 	s.Helper()
 	select {
 	case e := <-s.rnic.Events():
 		require.Equal(s, kind, e.Kind)
 		require.Same(s, s.qp, e.QP)
 		return e
-	case <-time.After(patience):
+	case <-time.After(wiretest.Patience):
 		require.FailNow(s, "no event", "want %v", kind)
 	}
-	return Event{}
+	return iwarp.Event{}
 }
 
 // wantAllRefused makes sure that an ended QP refuses everything and says why.
 func (s *side) wantAllRefused(cause error) {
 	s.Helper()
 	ctx := testContext(s.T)
-	_, recvErr := s.qp.Recv(ctx, SGE{})
-	_, readErr := s.qp.Remote(RemoteBuffer{Len: 9}).ReadAt(make([]byte, 4), 0)
-	_, writeErr := s.qp.Remote(RemoteBuffer{Len: 9}).WriteAt(make([]byte, 4), 0)
+	_, recvErr := s.qp.Recv(ctx, iwarp.SGE{})
+	_, readErr := s.qp.Remote(iwarp.RemoteBuffer{Len: 9}).ReadAt(make([]byte, 4), 0)
+	_, writeErr := s.qp.Remote(iwarp.RemoteBuffer{Len: 9}).WriteAt(make([]byte, 4), 0)
 	for what, err := range map[string]error{
-		"PostSend":  s.qp.PostSend(SendWR{Op: OpSend}),
-		"PostRecv":  s.qp.PostRecv(RecvWR{}),
+		"PostSend":  s.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}),
+		"PostRecv":  s.qp.PostRecv(iwarp.RecvWR{}),
 		"Send":      s.qp.Send(ctx),
-		"RDMAWrite": s.qp.RDMAWrite(ctx, RemoteBuffer{}),
-		"RDMARead":  s.qp.RDMARead(ctx, SGE{}, RemoteBuffer{}),
+		"RDMAWrite": s.qp.RDMAWrite(ctx, iwarp.RemoteBuffer{}),
+		"RDMARead":  s.qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{}),
 		"Recv":      recvErr,
 		"ReadAt":    readErr,
 		"WriteAt":   writeErr,
@@ -61,23 +63,23 @@ func TestDDP_54_58_CloseIsGracefulOnBothSides(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			client, server := connect(t, pairConfig{network: network})
 			_, mr := server.register(8, stag.LocalWrite, nil)
-			require.NoError(t, server.qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}, RecvWR{ID: 2}, RecvWR{ID: 3}))
-			require.NoError(t, client.qp.PostRecv(RecvWR{ID: 4}))
-			require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Inline: []byte("last")}))
+			require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{mr.Slice(0, 8)}}, iwarp.RecvWR{ID: 2}, iwarp.RecvWR{ID: 3}))
+			require.NoError(t, client.qp.PostRecv(iwarp.RecvWR{ID: 4}))
+			require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("last")}))
 			require.NoError(t, client.qp.Close())
 			<-server.qp.Done()
 			for _, s := range []*side{client, server} {
-				require.Equal(t, StateIdle, s.qp.State())
+				require.Equal(t, iwarp.StateIdle, s.qp.State())
 				require.NoError(t, s.qp.Err())
 				require.Nil(t, s.qp.Terminated())
-				require.NoError(t, s.wantEvent(EventClosed).Err)
+				require.NoError(t, s.wantEvent(iwarp.EventClosed).Err)
 				s.wantAllRefused(nil)
 			}
 			wcs := server.completes(server.qp.RecvCQ(), 3)
 			require.Equal(t, []uint64{1, 2, 3}, ids(wcs))
-			require.Equal(t, []Status{StatusSuccess, StatusFlushed, StatusFlushed}, statuses(wcs), "what was sent before the end arrives")
-			require.ErrorIs(t, wcs[1].Err(), ErrFlushed)
-			require.Equal(t, []Status{StatusFlushed}, statuses(client.completes(client.qp.RecvCQ(), 1)))
+			require.Equal(t, []iwarp.Status{iwarp.StatusSuccess, iwarp.StatusFlushed, iwarp.StatusFlushed}, statuses(wcs), "what was sent before the end arrives")
+			require.ErrorIs(t, wcs[1].Err(), iwarp.ErrFlushed)
+			require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(client.completes(client.qp.RecvCQ(), 1)))
 		})
 	}
 }
@@ -91,8 +93,8 @@ func TestCloseOnBothSidesAtOnce(t *testing.T) {
 		}
 		require.NoError(t, <-errs)
 		require.NoError(t, <-errs)
-		require.Equal(t, StateIdle, client.qp.State())
-		require.Equal(t, StateIdle, server.qp.State())
+		require.Equal(t, iwarp.StateIdle, client.qp.State())
+		require.Equal(t, iwarp.StateIdle, server.qp.State())
 	}
 }
 
@@ -100,29 +102,29 @@ func TestCloseOnBothSidesAtOnce(t *testing.T) {
 // peer; the FIN is behind all of them.
 func TestDDP_55_CloseFinishesWhatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		copy(k.mem[16:], "peer's")
 		k.posts(
-			SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 4), Remote: remote},
-			SendWR{ID: 2, Op: OpSend, Flags: ReadFence, Inline: []byte("behind")})
-		k.p.segment()
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 4), Remote: remote},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpSend, Flags: iwarp.ReadFence, Inline: []byte("behind")})
+		k.p.Segment()
 		closed := make(chan error, 1)
 		go func() { closed <- k.qp.Close() }()
 		synctest.Wait()
-		require.Equal(t, StateRTS, k.qp.State(), "Close waits")
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed, "new work is refused meanwhile")
-		require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), net.ErrClosed)
-		k.p.writes(fpdu(readRequest(1, 0x77, 0, 6, k.mr.STag(), 16)))
-		require.Equal(t, response(0xc1, 0x77, 0, "peer's"), k.p.segment(), "the peer is answered still")
+		require.Equal(t, iwarp.StateRTS, k.qp.State(), "Close waits")
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), net.ErrClosed, "new work is refused meanwhile")
+		require.ErrorIs(t, k.qp.PostRecv(iwarp.RecvWR{}), net.ErrClosed)
+		k.p.Send(wiretest.ReadRequest(1, 0x77, 0, 6, k.mr.STag(), 16))
+		require.Equal(t, wiretest.ReadResponse(0xc1, 0x77, 0, "peer's"), k.p.Segment(), "the peer is answered still")
 		k.answersRead(0, "data")
-		require.Equal(t, send(1, 0, "behind"), k.p.segment())
-		k.p.wantEnd("the FIN comes behind everything")
-		require.Equal(t, StateClosing, k.qp.State())
+		require.Equal(t, wiretest.Send(1, 0, "behind"), k.p.Segment())
+		k.p.WantEOF("the FIN comes behind everything")
+		require.Equal(t, iwarp.StateClosing, k.qp.State())
 		require.Empty(t, closed, "the peer has not ended its half")
 		k.wantCompletions("everything succeeded", 1, 2)
-		require.NoError(t, k.p.c.Close())
+		k.p.Close()
 		require.NoError(t, <-closed)
-		require.Equal(t, StateIdle, k.qp.State())
+		require.Equal(t, iwarp.StateIdle, k.qp.State())
 	})
 }
 
@@ -131,24 +133,24 @@ func TestDDP_55_CloseFinishesWhatIsQueued(t *testing.T) {
 func TestCloseBehindAnAnswerThatDoesNotFitTheNetwork(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
-			k := newTalk(t, QPConfig{}, nil)
+			k := newTalk(t, iwarp.QPConfig{}, nil)
 			const n = 600 << 10 // one batch; the pipe holds 64 KiB
 			_, mr := k.register(n, stag.RemoteRead, nil)
-			k.p.writes(fpdu(readRequest(1, 0x77, 0, n, mr.STag(), 0)))
+			k.p.Send(wiretest.ReadRequest(1, 0x77, 0, n, mr.STag(), 0))
 			synctest.Wait()
 			closed := make(chan error, 1)
 			go func() { closed <- k.qp.Close() }()
 			synctest.Wait()
 			if half { // something else comes in, which makes the reader look
-				k.p.writes(fpdu(write(k.mr.STag(), 0, "x")))
+				k.p.Send(wiretest.Write(k.mr.STag(), 0, "x"))
 				synctest.Wait()
 			}
-			require.Equal(t, StateRTS, k.qp.State())
+			require.Equal(t, iwarp.StateRTS, k.qp.State())
 			for got := 0; got < n; {
-				got += len(k.p.segment()) - 14
+				got += len(k.p.Segment()) - 14
 			}
-			k.p.wantEnd("the FIN is behind the whole response")
-			require.NoError(t, k.p.c.Close())
+			k.p.WantEOF("the FIN is behind the whole response")
+			k.p.Close()
 			require.NoError(t, <-closed)
 		})
 	}
@@ -157,17 +159,17 @@ func TestCloseBehindAnAnswerThatDoesNotFitTheNetwork(t *testing.T) {
 func TestCloseTimesOut(t *testing.T) {
 	for name, k := range map[string]func(t *testing.T) *talk{
 		"the peer does not answer a Read": func(t *testing.T) *talk {
-			k := newTalk(t, QPConfig{}, &Config{CloseTimeout: 3 * time.Second})
-			k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote}, SendWR{ID: 2, Op: OpSend, Flags: ReadFence})
+			k := newTalk(t, iwarp.QPConfig{}, &iwarp.Config{CloseTimeout: 3 * time.Second})
+			k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote}, iwarp.SendWR{ID: 2, Op: iwarp.OpSend, Flags: iwarp.ReadFence})
 			return k
 		},
 		"the peer does not end its half": func(t *testing.T) *talk {
-			return newTalk(t, QPConfig{}, &Config{CloseTimeout: 3 * time.Second})
+			return newTalk(t, iwarp.QPConfig{}, &iwarp.Config{CloseTimeout: 3 * time.Second})
 		},
 		"the peer does not read": func(t *testing.T) *talk {
-			k := newTalk(t, QPConfig{}, &Config{CloseTimeout: 3 * time.Second})
+			k := newTalk(t, iwarp.QPConfig{}, &iwarp.Config{CloseTimeout: 3 * time.Second})
 			for id := range uint64(100) {
-				k.posts(SendWR{ID: id, Op: OpRDMAWrite, Local: k.at(0, talkMem), Remote: remote})
+				k.posts(iwarp.SendWR{ID: id, Op: iwarp.OpRDMAWrite, Local: k.at(0, talkMem), Remote: remote})
 			}
 			return k
 		},
@@ -175,18 +177,18 @@ func TestCloseTimesOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				k := k(t)
-				require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1000}))
+				require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1000}))
 				start := time.Now()
 				err := k.qp.Close()
 				require.Equal(t, 3*time.Second, time.Since(start))
 				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-				require.Equal(t, StateError, k.qp.State())
-				require.ErrorIs(t, k.wantEvent(EventAborted).Err, os.ErrDeadlineExceeded)
+				require.Equal(t, iwarp.StateError, k.qp.State())
+				require.ErrorIs(t, k.wantEvent(iwarp.EventAborted).Err, os.ErrDeadlineExceeded)
 				k.wantAllRefused(os.ErrDeadlineExceeded)
-				wcs := make([]WC, 256)
+				wcs := make([]iwarp.WC, 256)
 				wcs = wcs[:k.cq.Poll(wcs)]
 				require.EqualValues(t, 1000, wcs[len(wcs)-1].ID)
-				require.Equal(t, StatusFlushed, wcs[len(wcs)-1].Status)
+				require.Equal(t, iwarp.StatusFlushed, wcs[len(wcs)-1].Status)
 			})
 		})
 	}
@@ -194,11 +196,11 @@ func TestCloseTimesOut(t *testing.T) {
 
 func TestARCH_37_AbortFlushesInPostOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote})
 		for id := range uint64(20) {
-			k.posts(SendWR{ID: 2 + id, Op: OpSend, Flags: Unsignaled})
-			require.NoError(t, k.qp.PostRecv(RecvWR{ID: 100 + id}))
+			k.posts(iwarp.SendWR{ID: 2 + id, Op: iwarp.OpSend, Flags: iwarp.Unsignaled})
+			require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 100 + id}))
 		}
 		start := time.Now()
 		require.NoError(t, k.qp.Abort())
@@ -210,14 +212,14 @@ func TestARCH_37_AbortFlushesInPostOrder(t *testing.T) {
 				want = uint64(100 + i - 21)
 			}
 			require.Equal(t, want, wc.ID, "in post order, unsignaled ones too")
-			require.Equal(t, StatusFlushed, wc.Status)
-			require.ErrorIs(t, wc.Err(), ErrFlushed)
+			require.Equal(t, iwarp.StatusFlushed, wc.Status)
+			require.ErrorIs(t, wc.Err(), iwarp.ErrFlushed)
 			require.ErrorIs(t, wc.Err(), net.ErrClosed)
 		}
-		require.ErrorIs(t, k.qp.Err(), ErrAborted)
-		k.wantEvent(EventAborted)
-		k.wantAllRefused(ErrAborted)
-		_, err := io.Copy(io.Discard, k.p.c)
+		require.ErrorIs(t, k.qp.Err(), iwarp.ErrAborted)
+		k.wantEvent(iwarp.EventAborted)
+		k.wantAllRefused(iwarp.ErrAborted)
+		_, err := io.Copy(io.Discard, k.p.Conn)
 		require.Error(t, err, "the peer meets a reset, not an end")
 	})
 }
@@ -226,20 +228,20 @@ func TestARCH_37_AbortFlushesInPostOrder(t *testing.T) {
 // Terminate (RFC 5041 section 6.2.2).
 func TestDDP_61_62_VERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2}))
-		k.p.segment()
-		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote})
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 2}))
+		k.p.Segment()
+		k.p.CloseWrite()
 		k.wantTerminate("bad close: 0/2/07", 0x0207)
 		wcs := k.completes(k.cq, 2)
-		require.Equal(t, []Status{StatusFlushed, StatusFlushed}, statuses(wcs))
-		var te *TerminateError
+		require.Equal(t, []iwarp.Status{iwarp.StatusFlushed, iwarp.StatusFlushed}, statuses(wcs))
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te)
 		require.False(t, te.Remote)
 		require.Equal(t, te, k.qp.Terminated())
-		require.Equal(t, StateError, k.qp.State())
-		k.wantEvent(EventTerminated)
+		require.Equal(t, iwarp.StateError, k.qp.State())
+		k.wantEvent(iwarp.EventTerminated)
 		k.wantAllRefused(te)
 	})
 }
@@ -253,44 +255,44 @@ func (f heldFlusher) Flush(context.Context, int64, int64) error { <-f; return ni
 // told.
 func TestVERBS_39_PeerEndsWithARequestUnanswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{Commit: &CommitOptions{}}, nil)
+		k := newTalk(t, iwarp.QPConfig{Commit: &iwarp.CommitOptions{}}, nil)
 		held := make(heldFlusher)
-		_, mr := k.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: held})
+		_, mr := k.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: held})
 		ask := commit.Request{ID: 1, Regions: []commit.Region{{STag: mr.STag(), Len: 64}}}
-		k.p.writes(fpdu(untagged(0x41, 0x40|byte(commit.OpRequest), 0, 1, 1, 0, string(ask.Append(nil)))))
+		k.p.Send(wiretest.Untagged(0x41, 0x40|byte(commit.OpRequest), 0, 1, 1, 0, string(ask.Append(nil))))
 		synctest.Wait()
 		sq, irq := k.qp.Idle()
 		require.Equal(t, []int{0, 1}, []int{sq, irq}, "only a request of the peer is outstanding")
-		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		k.p.CloseWrite()
 		synctest.Wait()
 		close(held)
 		k.wantTerminate("bad close: 0/2/07", 0x0207)
-		var te *TerminateError
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te)
 		require.False(t, te.Remote)
-		require.Equal(t, StateError, k.qp.State())
-		k.wantEvent(EventTerminated)
+		require.Equal(t, iwarp.StateError, k.qp.State())
+		k.wantEvent(iwarp.EventTerminated)
 	})
 }
 
 // TestPeerEndsBehindItsReads: they are answered in full, and then the end is graceful.
 func TestPeerEndsBehindItsReads(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		const n = 1 << 20 // the pipe holds 64 KiB
 		_, mr := k.register(n, stag.RemoteRead, nil)
 		for msn := range uint32(2) {
-			k.p.writes(fpdu(readRequest(msn+1, 0x77, 0, n, mr.STag(), 0)))
+			k.p.Send(wiretest.ReadRequest(msn+1, 0x77, 0, n, mr.STag(), 0))
 		}
 		synctest.Wait()
-		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		k.p.CloseWrite()
 		for got := 0; got < 2*n; {
-			got += len(k.p.segment()) - 14
+			got += len(k.p.Segment()) - 14
 		}
-		k.p.wantEnd("the FIN is behind all of it")
+		k.p.WantEOF("the FIN is behind all of it")
 		<-k.qp.Done()
 		require.NoError(t, k.qp.Err())
-		require.Equal(t, StateIdle, k.qp.State())
+		require.Equal(t, iwarp.StateIdle, k.qp.State())
 	})
 }
 
@@ -298,31 +300,31 @@ func TestPeerEndsBehindItsReads(t *testing.T) {
 // ours, and nothing is an error.
 func TestDDP_52_58_VERBS_38_PeerEndsIdly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
-		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
-		k.p.wantEnd("the FIN is answered by ours")
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1}))
+		k.p.CloseWrite()
+		k.p.WantEOF("the FIN is answered by ours")
 		<-k.qp.Done()
 		require.NoError(t, k.qp.Err())
-		require.Equal(t, StateIdle, k.qp.State())
-		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
-		k.wantEvent(EventClosed)
+		require.Equal(t, iwarp.StateIdle, k.qp.State())
+		require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		k.wantEvent(iwarp.EventClosed)
 	})
 }
 
 // TestDDP_60_ConnectionEndsWithinAnFPDU: that is no graceful end.
 func TestDDP_60_ConnectionEndsWithinAnFPDU(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
-		b := fpdu(send(1, 0, "hello"))
-		k.p.writes(b[:len(b)-1])
-		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1}))
+		b := wiretest.FPDU(wiretest.Send(1, 0, "hello"))
+		k.p.Write(b[:len(b)-1])
+		k.p.CloseWrite()
 		<-k.qp.Done()
 		require.Error(t, k.qp.Err())
 		require.ErrorIs(t, k.qp.Err(), io.ErrUnexpectedEOF)
-		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
-		k.wantEvent(EventConnectionLost)
+		require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		k.wantEvent(iwarp.EventConnectionLost)
 		k.wantAllRefused(io.ErrUnexpectedEOF)
 	})
 }
@@ -332,14 +334,14 @@ func TestDDP_60_61_ConnectionIsReset(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			client, server := connect(t, pairConfig{network: network})
 			_, mr := client.register(8, stag.LocalWrite, nil)
-			require.NoError(t, client.qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}))
+			require.NoError(t, client.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{mr.Slice(0, 8)}}))
 			require.NoError(t, server.qp.Abort())
 			<-client.qp.Done()
-			require.Equal(t, StateError, client.qp.State())
+			require.Equal(t, iwarp.StateError, client.qp.State())
 			require.ErrorIs(t, client.qp.Err(), net.ErrClosed)
-			require.Equal(t, []Status{StatusFlushed}, statuses(client.completes(client.qp.RecvCQ(), 1)))
-			client.wantEvent(EventConnectionLost)
-			server.wantEvent(EventAborted)
+			require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(client.completes(client.qp.RecvCQ(), 1)))
+			client.wantEvent(iwarp.EventConnectionLost)
+			server.wantEvent(iwarp.EventAborted)
 			client.wantAllRefused(client.qp.Err())
 		})
 	}
@@ -355,21 +357,21 @@ func TestRDMAP_78_79_TerminateArrives(t *testing.T) {
 		_, dst := server.register(n, stag.LocalWrite|stag.RemoteWrite, nil)
 		bad := dst.Advertise(0, n)
 		bad.TO++ // one octet past the end
-		wrs := []SendWR{{ID: 1, Op: OpRDMAWrite, Local: []SGE{src.Slice(0, n)}, Remote: bad}}
+		wrs := []iwarp.SendWR{{ID: 1, Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{src.Slice(0, n)}, Remote: bad}}
 		for range 4 {
-			wrs = append(wrs, SendWR{ID: 2, Op: OpRDMAWrite, Local: []SGE{src.Slice(0, n)}, Remote: dst.Advertise(0, n)})
+			wrs = append(wrs, iwarp.SendWR{ID: 2, Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{src.Slice(0, n)}, Remote: dst.Advertise(0, n)})
 		}
 		require.NoError(t, client.qp.PostSend(wrs...))
 		<-client.qp.Done()
 		<-server.qp.Done()
-		var te *TerminateError
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, client.qp.Err(), &te, "the reason has arrived")
 		require.True(t, te.Remote)
-		require.ErrorIs(t, te, ErrBounds)
-		client.wantEvent(EventTerminateReceived)
+		require.ErrorIs(t, te, iwarp.ErrBounds)
+		client.wantEvent(iwarp.EventTerminateReceived)
 		require.ErrorAs(t, server.qp.Err(), &te)
 		require.False(t, te.Remote)
-		server.wantEvent(EventTerminated)
+		server.wantEvent(iwarp.EventTerminated)
 	}
 }
 
@@ -380,17 +382,17 @@ func TestTerminateOfAPeerThatResets(t *testing.T) {
 		s := newSide(t, nil)
 		const n = 8 << 20
 		_, mr := s.register(n, 0, nil)
-		var p *peer
-		p, s.qp = responder(t, s.rnic, "tcp", &QPConfig{PD: s.pd})
-		require.NoError(t, s.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{mr.Slice(0, n)}, Remote: RemoteBuffer{Len: n}}))
-		bad := p.segment()
-		p.writes(fpdu(terminate(0x1100, tellsHeader, bad)))
-		require.NoError(t, p.c.Close())
+		var p *wiretest.Peer
+		p, s.qp = responder(t, s.rnic, "tcp", &iwarp.QPConfig{PD: s.pd})
+		require.NoError(t, s.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, n)}, Remote: iwarp.RemoteBuffer{Len: n}}))
+		bad := p.Segment()
+		p.Send(wiretest.Terminate(0x1100, wiretest.DDPHeader, bad))
+		p.Close()
 		<-s.qp.Done()
-		var te *TerminateError
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, s.qp.Err(), &te)
 		require.True(t, te.Remote)
-		s.wantEvent(EventTerminateReceived)
+		s.wantEvent(iwarp.EventTerminateReceived)
 	}
 }
 
@@ -398,37 +400,37 @@ func TestTerminateOfAPeerThatResets(t *testing.T) {
 // bounded time.
 func TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.p.writes(fpdu(write(0x99, 0, "x")))
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.p.Send(wiretest.Write(0x99, 0, "x"))
 		start := time.Now()
-		k.p.segment()
-		k.p.wantEnd("our half is ended at once")
+		k.p.Segment()
+		k.p.WantEOF("our half is ended at once")
 		require.Zero(t, time.Since(start))
-		k.p.writes(fpdu(write(k.mr.STag(), 0, "x")))
+		k.p.Send(wiretest.Write(k.mr.STag(), 0, "x"))
 		synctest.Wait()
-		require.Equal(t, StateTerminate, k.qp.State())
+		require.Equal(t, iwarp.StateTerminate, k.qp.State())
 		require.Zero(t, k.mem[0], "what still comes is not placed")
 		<-k.qp.Done()
-		require.Equal(t, LingerTime, time.Since(start))
-		require.Equal(t, StateError, k.qp.State())
-		var te *TerminateError
+		require.Equal(t, iwarp.LingerTime, time.Since(start))
+		require.Equal(t, iwarp.StateError, k.qp.State())
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te, "the first cause stays")
 	})
 }
 
 func TestFirstCauseStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.p.writes(fpdu(write(0x99, 0, "x")))
-		k.p.segment()
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.p.Send(wiretest.Write(0x99, 0, "x"))
+		k.p.Segment()
 		require.NoError(t, k.qp.Abort())
-		var te *TerminateError
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te)
-		require.ErrorIs(t, k.qp.Err(), ErrInvalidSTag)
-		require.NotErrorIs(t, k.qp.Err(), ErrAborted)
-		k.wantEvent(EventTerminated)
+		require.ErrorIs(t, k.qp.Err(), iwarp.ErrInvalidSTag)
+		require.NotErrorIs(t, k.qp.Err(), iwarp.ErrAborted)
+		k.wantEvent(iwarp.EventTerminated)
 		require.Empty(t, k.rnic.Events(), "a QP ends once")
-		k.wantAllRefused(ErrInvalidSTag)
+		k.wantAllRefused(iwarp.ErrInvalidSTag)
 		require.True(t, errors.Is(k.qp.Send(testContext(t)), te))
 	})
 }

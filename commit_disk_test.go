@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -37,13 +39,13 @@ func (g *gate) flushes(t *testing.T, expectation string) {
 	t.Helper()
 	select {
 	case <-g.entered:
-	case <-time.After(patience):
+	case <-time.After(wiretest.Patience):
 		require.Fail(t, "no Flush begins", expectation)
 	}
 }
 
 // commits has the client begin a Commit of mr; the error tells when it has ended.
-func (s *side) commits(mr *MR) chan error {
+func (s *side) commits(mr *iwarp.MR) chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.qp.Commit(testContext(s.T), mr.Advertise(0, 8)) }()
 	return ended
@@ -56,13 +58,13 @@ func TestCMT_25_NothingWaitsForTheDiskButTheCommit(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			client, server := committers(t)
 			g := newGate(t)
-			mem, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: g})
+			mem, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: g})
 			src, local := client.register(64, stag.LocalWrite, nil)
 			copy(src, "behind")
-			require.NoError(t, server.qp.PostRecv(RecvWR{}))
+			require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
 			received := make(chan error, 1)
 			wait := func() {
-				_, err := server.qp.RecvCQ().Wait(testContext(t), make([]WC, 1))
+				_, err := server.qp.RecvCQ().Wait(testContext(t), make([]iwarp.WC, 1))
 				received <- err
 			}
 			if waits {
@@ -71,15 +73,15 @@ func TestCMT_25_NothingWaitsForTheDiskButTheCommit(t *testing.T) {
 			first := client.commits(mr)
 			g.flushes(t, "for the first Commit")
 			require.NoError(t, client.qp.PostSend(
-				SendWR{Op: OpRDMAWrite, Flags: Unsignaled, Local: []SGE{local.Slice(0, 6)}, Remote: mr.Advertise(8, 6)},
-				SendWR{Op: OpSend, Flags: Unsignaled}))
+				iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{local.Slice(0, 6)}, Remote: mr.Advertise(8, 6)},
+				iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}))
 			if !waits {
 				go wait()
 			}
 			select {
 			case err := <-received:
 				require.NoError(t, err, "a Send is delivered meanwhile")
-			case <-time.After(patience):
+			case <-time.After(wiretest.Patience):
 				require.Fail(t, "a Send waits for the disk")
 			}
 			require.Equal(t, "behind", string(mem[8:14]), "and a Write before it is placed")
@@ -96,17 +98,17 @@ func TestCMT_25_NothingWaitsForTheDiskButTheCommit(t *testing.T) {
 func TestCMT_54_ManyCommitsWaitSideBySide(t *testing.T) {
 	client, server := committers(t)
 	g := newGate(t)
-	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: g})
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: g})
 	const most = 16 // the IRD
 	for range most {
-		require.NoError(t, client.qp.PostSend(SendWR{Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8)}}))
 	}
 	for range most {
 		g.flushes(t, "for each Commit")
 	}
 	g.open()
 	for range most {
-		one(t, client.qp.SendCQ(), make([]WC, 1))
+		one(t, client.qp.SendCQ(), make([]iwarp.WC, 1))
 	}
 }
 
@@ -119,7 +121,7 @@ func TestConnectionEndsWhileACommitWaitsForTheDisk(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			client, server := committers(t)
 			g := newGate(t)
-			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: g})
+			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: g})
 			committed := client.commits(mr)
 			g.flushes(t, "for the Commit")
 			end(client, server)
@@ -153,7 +155,7 @@ func TestClosedRNICSyncsNothingMore(t *testing.T) {
 	g := &gated{gate: newGate(t)}
 	b, err := commit.NewBuffer(g)
 	require.NoError(t, err)
-	mr, err := server.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: b})
+	mr, err := server.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: b})
 	require.NoError(t, err)
 	write := func() {
 		_, err := b.WriteAt(make([]byte, 64), 0)
@@ -164,7 +166,7 @@ func TestClosedRNICSyncsNothingMore(t *testing.T) {
 	g.flushes(t, "for the first Commit")
 	write()
 	second := client.commits(mr)
-	require.Eventually(t, func() bool { return server.qp.Stats().Received.CommitRequest.Messages == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return server.qp.Stats().Received.CommitRequest.Messages == 2 }, wiretest.Patience, time.Millisecond)
 
 	closed := make(chan error, 1)
 	go func() { closed <- server.rnic.Close() }()

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -60,7 +62,7 @@ func (m *medium) ranges() []commit.Range {
 	return m.flushed
 }
 
-var committing = QPConfig{Commit: &CommitOptions{}}
+var committing = iwarp.QPConfig{Commit: &iwarp.CommitOptions{}}
 
 func committers(t *testing.T) (client, server *side) {
 	return connect(t, pairConfig{client: committing, server: committing})
@@ -71,7 +73,7 @@ func TestCMT_5_13_52_CommitOfAFile(t *testing.T) {
 	ctx := testContext(t)
 	f, err := commit.OpenFile(filepath.Join(t.TempDir(), "log"), &commit.FileOptions{Size: 1 << 20})
 	require.NoError(t, err)
-	mr, err := server.pd.RegisterBuffer(f, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: f})
+	mr, err := server.pd.RegisterBuffer(f, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: f})
 	require.NoError(t, err)
 	mem, src := client.register(64<<10, stag.LocalWrite, nil)
 	copy(mem, "a record")
@@ -80,10 +82,10 @@ func TestCMT_5_13_52_CommitOfAFile(t *testing.T) {
 	require.EqualValues(t, 1, f.Syncs())
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 64<<10)))
 	require.EqualValues(t, 1, f.Syncs(), "nothing was written since")
-	require.Equal(t, Traffic{Messages: 2, Octets: 2 * 20}, client.qp.Stats().Sent.CommitRequest)
-	require.Equal(t, Traffic{Messages: 2, Octets: 2 * 8}, client.qp.Stats().Received.CommitResponse)
+	require.Equal(t, iwarp.Traffic{Messages: 2, Octets: 2 * 20}, client.qp.Stats().Sent.CommitRequest)
+	require.Equal(t, iwarp.Traffic{Messages: 2, Octets: 2 * 8}, client.qp.Stats().Received.CommitResponse)
 	require.EqualValues(t, 2, server.qp.Stats().CommitsServed)
-	follow := FollowOn{At: mr.Advertise(1<<20-8, 8)}
+	follow := iwarp.FollowOn{At: mr.Advertise(1<<20-8, 8)}
 	binary.BigEndian.PutUint64(follow.Value[:], 42)
 	require.NoError(t, client.qp.CommitThen(ctx, follow, mr.Advertise(0, 64<<10)))
 	require.NoError(t, client.qp.CommitThen(ctx, follow), "a follow-on alone")
@@ -101,7 +103,7 @@ func TestCMT_20_29_30_52_FailedCommitLeavesTheQP(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	var m medium
-	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: &m})
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: &m})
 	_, local := client.register(64, stag.LocalWrite, nil)
 	require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8)))
 	require.NoError(t, client.qp.RDMARead(ctx, local.Slice(0, 8), mr.Advertise(0, 8)))
@@ -114,13 +116,13 @@ func TestCMT_20_29_30_52_FailedCommitLeavesTheQP(t *testing.T) {
 	var e *commit.Error
 	require.ErrorAs(t, err, &e)
 	require.Zero(t, e.Status.Region())
-	require.NoError(t, client.qp.PostSend(SendWR{ID: 5, Op: OpCommit, Flags: Unsignaled, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
-	wcs := make([]WC, 1)
+	require.NoError(t, client.qp.PostSend(iwarp.SendWR{ID: 5, Op: iwarp.OpCommit, Flags: iwarp.Unsignaled, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8)}}))
+	wcs := make([]iwarp.WC, 1)
 	n, err := client.qp.SendCQ().Wait(ctx, wcs)
 	require.NoError(t, err)
-	require.Equal(t, []WC{{ID: 5, QP: client.qp, Op: OpCommit, Status: StatusRemoteOp, CommitStatus: uint32(commit.DataLost)}}, wcs[:n],
+	require.Equal(t, []iwarp.WC{{ID: 5, QP: client.qp, Op: iwarp.OpCommit, Status: iwarp.StatusRemoteOp, CommitStatus: uint32(commit.DataLost)}}, wcs[:n],
 		"a failure completes also if it is Unsignaled")
-	require.Equal(t, StateRTS, client.qp.State())
+	require.Equal(t, iwarp.StateRTS, client.qp.State())
 	m.fails(nil)
 	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), commit.ErrDataLost, "it was not written again")
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(8, 8)), "the second region was not flushed, and is not lost")
@@ -130,52 +132,52 @@ func TestCMT_20_29_30_52_FailedCommitLeavesTheQP(t *testing.T) {
 }
 
 func TestCMT_41_CommitOfAnyRange(t *testing.T) {
-	server := QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 2, MaxOctets: 20}}
-	client, peer := connect(t, pairConfig{client: QPConfig{Commit: &CommitOptions{Negotiate: true}}, server: server})
+	server := iwarp.QPConfig{Commit: &iwarp.CommitOptions{Negotiate: true, MaxRegions: 2, MaxOctets: 20}}
+	client, peer := connect(t, pairConfig{client: iwarp.QPConfig{Commit: &iwarp.CommitOptions{Negotiate: true}}, server: server})
 	ctx := testContext(t)
 	var m medium
-	_, mr := peer.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, BaseTO: 1 << 40})
+	_, mr := peer.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m, BaseTO: 1 << 40})
 	at := mr.Advertise(0, 64)
 	regions, octets, ok := client.qp.CommitLimits()
 	require.True(t, ok)
 	require.Equal(t, []uint64{2, 20}, []uint64{uint64(regions), octets}, "what the peer has offered")
 	require.NoError(t, client.qp.CommitRange(ctx, at.STag, at.TO+3, 50))
 	require.Equal(t, []commit.Range{{Off: 3, Len: 20}, {Off: 23, Len: 20}, {Off: 43, Len: 10}}, m.ranges(), "below the limits")
-	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 21)), ErrLimit)
-	require.ErrorIs(t, client.qp.Commit(ctx, at, at, at), ErrLimit)
-	require.ErrorIs(t, client.qp.CommitRange(ctx, at.STag, 1<<63, 1<<63+1), ErrBounds)
+	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 21)), iwarp.ErrLimit)
+	require.ErrorIs(t, client.qp.Commit(ctx, at, at, at), iwarp.ErrLimit)
+	require.ErrorIs(t, client.qp.CommitRange(ctx, at.STag, 1<<63, 1<<63+1), iwarp.ErrBounds)
 	require.NoError(t, client.qp.CommitRange(ctx, at.STag, 0, 0))
 
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, committing, nil)
 		errs := make(chan error, 1)
 		go func() { errs <- k.qp.CommitRange(testContext(t), 7, 5, 1<<32+9) }()
-		want := binary.BigEndian.AppendUint32(untagged(0x41, 0x4c, 0, 1, 1, 0, ""), 1)
+		want := binary.BigEndian.AppendUint32(wiretest.Untagged(0x41, 0x4c, 0, 1, 1, 0, ""), 1)
 		for _, g := range []commit.Region{{STag: 7, TO: 5, Len: 1<<32 - 1}, {STag: 7, TO: 5 + 1<<32 - 1, Len: 10}} {
 			want = g.Append(want)
 		}
-		require.Equal(t, want, k.p.segment(), "a region has less than 4 GiB")
-		k.p.writes(fpdu(untagged(0x41, 0x4d, 0, 3, 1, 0, "\x00\x00\x00\x01\x00\x00\x00\x00")))
+		require.Equal(t, want, k.p.Segment(), "a region has less than 4 GiB")
+		k.p.Send(wiretest.Untagged(0x41, 0x4d, 0, 3, 1, 0, "\x00\x00\x00\x01\x00\x00\x00\x00"))
 		require.NoError(t, <-errs)
 		require.NoError(t, k.qp.Abort())
 	})
 }
 
 func TestCMT_49_58_Negotiation(t *testing.T) {
-	offers := &CommitOptions{Negotiate: true, MaxRegions: 8}
+	offers := &iwarp.CommitOptions{Negotiate: true, MaxRegions: 8}
 	for what, x := range map[string]struct {
-		client, server *CommitOptions
+		client, server *iwarp.CommitOptions
 		ok             bool
 	}{
 		"both":            {offers, offers, true},
 		"only the client": {offers, nil, false},
 		"only the server": {nil, offers, false},
-		"by other means":  {&CommitOptions{}, &CommitOptions{}, true},
+		"by other means":  {&iwarp.CommitOptions{}, &iwarp.CommitOptions{}, true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			client, server := connect(t, pairConfig{
-				client: QPConfig{Commit: x.client, PrivateData: []byte("client")},
-				server: QPConfig{Commit: x.server, PrivateData: []byte("server")},
+				client: iwarp.QPConfig{Commit: x.client, PrivateData: []byte("client")},
+				server: iwarp.QPConfig{Commit: x.server, PrivateData: []byte("server")},
 			})
 			if x.client != nil {
 				_, _, ok := client.qp.CommitLimits()
@@ -188,19 +190,19 @@ func TestCMT_49_58_Negotiation(t *testing.T) {
 			}
 			require.Equal(t, "client", string(server.qp.PrivateData()))
 			if !x.ok {
-				require.ErrorIs(t, client.qp.Commit(testContext(t), RemoteBuffer{}), ErrUnsupported)
-				require.ErrorIs(t, client.qp.CommitRange(testContext(t), 1, 0, 1), ErrUnsupported)
+				require.ErrorIs(t, client.qp.Commit(testContext(t), iwarp.RemoteBuffer{}), iwarp.ErrUnsupported)
+				require.ErrorIs(t, client.qp.CommitRange(testContext(t), 1, 0, 1), iwarp.ErrUnsupported)
 			}
 		})
 	}
 	client, _ := connect(t, pairConfig{
-		client: QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 3}},
-		server: QPConfig{Commit: &CommitOptions{Negotiate: true, MaxRegions: 1000}},
+		client: iwarp.QPConfig{Commit: &iwarp.CommitOptions{Negotiate: true, MaxRegions: 3}},
+		server: iwarp.QPConfig{Commit: &iwarp.CommitOptions{Negotiate: true, MaxRegions: 1000}},
 	})
 	regions, _, _ := client.qp.CommitLimits()
 	require.Equal(t, 3, regions, "what both ends allow")
 	client = newSide(t, nil)
-	_, err := client.rnic.Dial(testContext(t), "tcp", "127.0.0.1:1", &QPConfig{PD: client.pd, Commit: &CommitOptions{MaxRegions: 1 << 16}})
+	_, err := client.rnic.Dial(testContext(t), "tcp", "127.0.0.1:1", &iwarp.QPConfig{PD: client.pd, Commit: &iwarp.CommitOptions{MaxRegions: 1 << 16}})
 	require.ErrorContains(t, err, "MaxRegions")
 }
 
@@ -208,7 +210,7 @@ func TestCMT_12_50_ProbingAPeerThatDoesNotKnowCommit(t *testing.T) {
 	client, server := connect(t, pairConfig{client: committing})
 	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, nil)
 	err := client.qp.Commit(testContext(t), mr.Advertise(0, 8))
-	var te *TerminateError
+	var te *iwarp.TerminateError
 	require.ErrorAs(t, err, &te)
 	require.Equal(t, []uint8{0, 2, 6}, []uint8{te.Layer, te.Type, te.Code})
 	require.True(t, te.Remote)
@@ -216,7 +218,7 @@ func TestCMT_12_50_ProbingAPeerThatDoesNotKnowCommit(t *testing.T) {
 
 func TestCMT_18_19_PlainMemory(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		client, server := connect(t, pairConfig{client: committing, server: QPConfig{Commit: &CommitOptions{StrictDurable: strict}}})
+		client, server := connect(t, pairConfig{client: committing, server: iwarp.QPConfig{Commit: &iwarp.CommitOptions{StrictDurable: strict}}})
 		_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, nil)
 		err := client.qp.Commit(testContext(t), mr.Advertise(0, 8))
 		if strict {
@@ -228,38 +230,38 @@ func TestCMT_18_19_PlainMemory(t *testing.T) {
 }
 
 func TestCommitThatCannotBePosted(t *testing.T) {
-	client, _ := connect(t, pairConfig{client: QPConfig{Commit: &CommitOptions{}, ORD: -1}, server: committing})
+	client, _ := connect(t, pairConfig{client: iwarp.QPConfig{Commit: &iwarp.CommitOptions{}, ORD: -1}, server: committing})
 	ctx := testContext(t)
-	require.ErrorIs(t, client.qp.Commit(ctx, RemoteBuffer{}), ErrUnsupported, "without an ORD")
+	require.ErrorIs(t, client.qp.Commit(ctx, iwarp.RemoteBuffer{}), iwarp.ErrUnsupported, "without an ORD")
 	client, server := committers(t)
 	_, mr := client.register(64, stag.LocalWrite, nil)
-	at := RemoteBuffer{Len: 8}
+	at := iwarp.RemoteBuffer{Len: 8}
 	for what, x := range map[string]struct {
-		wr SendWR
+		wr iwarp.SendWR
 		is error
 	}{
-		"no region":                   {SendWR{}, nil},
-		"too many regions":            {SendWR{Regions: make([]RemoteBuffer, 65)}, ErrLimit},
-		"a follow-on of seven octets": {SendWR{Regions: []RemoteBuffer{at}, FollowOn: &FollowOn{At: RemoteBuffer{Len: 7}}}, ErrBounds},
-		"local octets":                {SendWR{Regions: []RemoteBuffer{at}, Local: []SGE{mr.Slice(0, 8)}}, nil},
-		"solicited":                   {SendWR{Regions: []RemoteBuffer{at}, Flags: Solicited}, nil},
+		"no region":                   {iwarp.SendWR{}, nil},
+		"too many regions":            {iwarp.SendWR{Regions: make([]iwarp.RemoteBuffer, 65)}, iwarp.ErrLimit},
+		"a follow-on of seven octets": {iwarp.SendWR{Regions: []iwarp.RemoteBuffer{at}, FollowOn: &iwarp.FollowOn{At: iwarp.RemoteBuffer{Len: 7}}}, iwarp.ErrBounds},
+		"local octets":                {iwarp.SendWR{Regions: []iwarp.RemoteBuffer{at}, Local: []iwarp.SGE{mr.Slice(0, 8)}}, nil},
+		"solicited":                   {iwarp.SendWR{Regions: []iwarp.RemoteBuffer{at}, Flags: iwarp.Solicited}, nil},
 	} {
-		x.wr.Op = OpCommit
+		x.wr.Op = iwarp.OpCommit
 		err := client.qp.PostSend(x.wr)
 		require.Error(t, err, what)
 		if x.is != nil {
 			require.ErrorIs(t, err, x.is, what)
 		}
 	}
-	require.NoError(t, client.qp.Commit(ctx, RemoteBuffer{}), "nothing of it has reached the peer")
-	require.Equal(t, StateRTS, server.qp.State())
+	require.NoError(t, client.qp.Commit(ctx, iwarp.RemoteBuffer{}), "nothing of it has reached the peer")
+	require.Equal(t, iwarp.StateRTS, server.qp.State())
 }
 
 func TestCMT_53_CloseWaitsForTheFlush(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	m := medium{hold: make(chan struct{})}
-	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m})
 	answered := make(chan error, 1)
 	go func() { answered <- client.qp.Commit(ctx, mr.Advertise(0, 8)) }()
 	require.Eventually(t, m.hasBegun, 10*time.Second, time.Millisecond)
@@ -276,20 +278,20 @@ func TestCMT_55_DurableOnReceive(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	var m, other medium
-	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, DurableOnReceive: true})
+	_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m, DurableOnReceive: true})
 	elsewhere, err := server.rnic.AllocPD()
 	require.NoError(t, err)
-	_, err = elsewhere.RegisterMR(make([]byte, 64), stag.LocalWrite, &MROptions{Durable: &other, DurableOnReceive: true})
+	_, err = elsewhere.RegisterMR(make([]byte, 64), stag.LocalWrite, &iwarp.MROptions{Durable: &other, DurableOnReceive: true})
 	require.NoError(t, err)
 	_, local := client.register(64, stag.LocalWrite, nil)
 	sends := func() (int, error) {
 		received := make(chan error, 1)
 		go func() {
-			_, err := server.qp.Recv(ctx, SGE{})
+			_, err := server.qp.Recv(ctx, iwarp.SGE{})
 			received <- err
 		}()
 		require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8)))
-		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Flags: Unsignaled}))
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}))
 		return len(m.ranges()), <-received
 	}
 	_, err = sends()
@@ -302,7 +304,7 @@ func TestCMT_55_DurableOnReceive(t *testing.T) {
 	require.ErrorContains(t, err, "durable on receive", "a receive never claims what is not so")
 
 	client, server = committers(t)
-	_, mr = server.register(64, stag.LocalWrite, &MROptions{Durable: &m, DurableOnReceive: true})
+	_, mr = server.register(64, stag.LocalWrite, &iwarp.MROptions{Durable: &m, DurableOnReceive: true})
 	require.NoError(t, mr.Close())
 	before := len(m.ranges())
 	_, mr = server.register(64, stag.LocalWrite|stag.RemoteWrite, nil)
@@ -319,14 +321,14 @@ func TestCMT_55_RegionsThatAreDurableOnReceive(t *testing.T) {
 	first := server.qp
 	client.connect(server, pairConfig{client: committing, server: committing}) // another QP of the PD
 	var all, own, others, closed medium
-	server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &all, DurableOnReceive: true})
-	_, gone := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &closed, DurableOnReceive: true})
-	server.register(32, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &own, DurableOnReceive: true, QP: server.qp})
-	server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &others, DurableOnReceive: true, QP: first})
+	server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &all, DurableOnReceive: true})
+	_, gone := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &closed, DurableOnReceive: true})
+	server.register(32, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &own, DurableOnReceive: true, QP: server.qp})
+	server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &others, DurableOnReceive: true, QP: first})
 	require.NoError(t, gone.Close())
-	require.NoError(t, server.qp.PostRecv(RecvWR{}))
+	require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
 	require.NoError(t, client.qp.Send(ctx))
-	require.Equal(t, StatusSuccess, server.endOfReceive().Status)
+	require.Equal(t, iwarp.StatusSuccess, server.endOfReceive().Status)
 	require.Equal(t, []commit.Range{{Len: 64}}, all.ranges())
 	require.Equal(t, []commit.Range{{Len: 32}}, own.ranges())
 	require.Empty(t, others.ranges(), "the peer of another QP writes there")
@@ -349,14 +351,14 @@ func TestWriteThroughAndIntegrity(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	var m touched
-	mem, mr := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: &m, WriteThrough: true})
+	mem, mr := server.register(64, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: &m, WriteThrough: true})
 	checks := func(off, n int64) error {
 		if mem[off] == 'x' {
 			return errors.New("bad record")
 		}
 		return nil
 	}
-	checked, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, Integrity: checks})
+	checked, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m, Integrity: checks})
 	require.NoError(t, err)
 	src, local := client.register(64, stag.LocalWrite, nil)
 	copy(src, "x")
@@ -373,7 +375,7 @@ func TestCMT_59_DurableNeedsABackingThatCanFlush(t *testing.T) {
 	f, err := commit.OpenFile(filepath.Join(t.TempDir(), "data"), &commit.FileOptions{Size: 4096})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
-	for what, o := range map[string]*MROptions{
+	for what, o := range map[string]*iwarp.MROptions{
 		"durable on receive, by nothing":  {DurableOnReceive: true},
 		"written through to nothing":      {WriteThrough: true},
 		"checked before nothing":          {Integrity: func(int64, int64) error { return nil }},
@@ -382,21 +384,21 @@ func TestCMT_59_DurableNeedsABackingThatCanFlush(t *testing.T) {
 		_, err := s.pd.RegisterMR(make([]byte, 64), stag.LocalWrite, o)
 		require.Error(t, err, what)
 	}
-	_, err = s.pd.AllocMR(64, stag.LocalWrite, &MROptions{Durable: &medium{}})
+	_, err = s.pd.AllocMR(64, stag.LocalWrite, &iwarp.MROptions{Durable: &medium{}})
 	require.Error(t, err)
 	require.NoError(t, s.pd.Close(), "nothing was registered")
 }
 
 func TestNothingIsAllocatedForACommit(t *testing.T) {
 	client, server := committers(t)
-	_, own := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: discard{}})
+	_, own := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: discard{}})
 	b, err := commit.NewBuffer(&scratch{})
 	require.NoError(t, err)
-	backed, err := server.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: b})
+	backed, err := server.pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: b})
 	require.NoError(t, err)
-	wcs := make([]WC, 1)
-	for what, mr := range map[string]*MR{"a Commit by a Flusher of the user's own": own, "a Commit by a backing": backed} {
-		wr := []SendWR{{Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8), mr.Advertise(8, 8)}, FollowOn: &FollowOn{At: mr.Advertise(16, 8)}}}
+	wcs := make([]iwarp.WC, 1)
+	for what, mr := range map[string]*iwarp.MR{"a Commit by a Flusher of the user's own": own, "a Commit by a backing": backed} {
+		wr := []iwarp.SendWR{{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8), mr.Advertise(8, 8)}, FollowOn: &iwarp.FollowOn{At: mr.Advertise(16, 8)}}}
 		wantNoAllocs(t, what, func() {
 			wr[0].FollowOn.Value[7]++
 			if err := client.qp.PostSend(wr...); err != nil {
@@ -424,38 +426,38 @@ func (discard) Flush(context.Context, int64, int64) error { return nil }
 // TestCMT_57_WithdrawingARegion: its owner takes a region back. Before it is revoked, the upper layer
 // asks the peer to finish and to give it back, so the connection goes on.
 func TestCMT_57_WithdrawingARegion(t *testing.T) {
-	for what, revoke := range map[string]func(context.Context, *MR) error{
-		"Close":      func(_ context.Context, mr *MR) error { return mr.Close() },
-		"Invalidate": func(ctx context.Context, mr *MR) error { return mr.Invalidate(ctx) },
+	for what, revoke := range map[string]func(context.Context, *iwarp.MR) error{
+		"Close":      func(_ context.Context, mr *iwarp.MR) error { return mr.Close() },
+		"Invalidate": func(ctx context.Context, mr *iwarp.MR) error { return mr.Invalidate(ctx) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			client, server := committers(t)
 			ctx := testContext(t)
 			var m medium
 			asked := 0
-			withdraw := func(ctx context.Context, mr *MR) error {
+			withdraw := func(ctx context.Context, mr *iwarp.MR) error {
 				asked++
 				require.True(t, mr.Valid(), "the callback comes before the revocation")
-				require.ErrorIs(t, mr.Close(), ErrWithdrawing, "which it cannot do itself")
-				require.ErrorIs(t, mr.Invalidate(ctx), ErrWithdrawing)
+				require.ErrorIs(t, mr.Close(), iwarp.ErrWithdrawing, "which it cannot do itself")
+				require.ErrorIs(t, mr.Invalidate(ctx), iwarp.ErrWithdrawing)
 				if asked == 1 {
 					return syscall.EAGAIN
 				}
 				if err := server.qp.Send(ctx); err != nil { // give it back, please
 					return err
 				}
-				_, err := server.qp.Recv(ctx, SGE{})
+				_, err := server.qp.Recv(ctx, iwarp.SGE{})
 				return err
 			}
-			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m, Withdraw: withdraw})
-			_, other := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
-			require.NoError(t, client.qp.PostRecv(RecvWR{}))
+			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m, Withdraw: withdraw})
+			_, other := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m})
+			require.NoError(t, client.qp.PostRecv(iwarp.RecvWR{}))
 			require.ErrorIs(t, revoke(ctx, mr), syscall.EAGAIN, "what the upper layer does not grant is not revoked")
 			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
 
 			revoked := make(chan error, 1)
 			go func() { revoked <- revoke(ctx, mr) }()
-			one(t, client.qp.RecvCQ(), make([]WC, 1))
+			one(t, client.qp.RecvCQ(), make([]iwarp.WC, 1))
 			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "the peer finishes what it has begun")
 			require.Empty(t, revoked)
 			require.NoError(t, client.qp.Send(ctx), "and agrees")
@@ -476,20 +478,20 @@ func TestCMT_32_StatusThatIsNotKnown(t *testing.T) {
 		for i, status := range []uint32{0x00010000, 0x00001234, 0xffff0000, 0x80000000, 0x0000ffff, 0xffffffff, 0x12345678, 1 << 16, 9} {
 			id := uint32(i + 1)
 			errs := make(chan error, 1)
-			go func() { errs <- k.qp.Commit(testContext(t), RemoteBuffer{STag: 7, TO: 5, Len: 8}) }()
-			k.p.segment()
+			go func() { errs <- k.qp.Commit(testContext(t), iwarp.RemoteBuffer{STag: 7, TO: 5, Len: 8}) }()
+			k.p.Segment()
 			answer := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, id), status)
-			k.p.writes(fpdu(untagged(0x41, 0x4d, 0, 3, id, 0, string(answer))))
+			k.p.Send(wiretest.Untagged(0x41, 0x4d, 0, 3, id, 0, string(answer)))
 			err := <-errs
 			var e *commit.Error
 			require.ErrorAs(t, err, &e, "status %#x is a failure", status)
 			require.Equal(t, commit.Status(status), e.Status)
-			require.Equal(t, StateRTS, k.qp.State())
+			require.Equal(t, iwarp.StateRTS, k.qp.State())
 		}
 		errs := make(chan error, 1)
-		go func() { errs <- k.qp.Commit(testContext(t), RemoteBuffer{STag: 7, TO: 5, Len: 8}) }()
-		k.p.segment()
-		k.p.writes(fpdu(untagged(0x41, 0x4d, 0, 3, 10, 0, "\x00\x00\x00\x0a\x00\x00\x00\x00")))
+		go func() { errs <- k.qp.Commit(testContext(t), iwarp.RemoteBuffer{STag: 7, TO: 5, Len: 8}) }()
+		k.p.Segment()
+		k.p.Send(wiretest.Untagged(0x41, 0x4d, 0, 3, 10, 0, "\x00\x00\x00\x0a\x00\x00\x00\x00"))
 		require.NoError(t, <-errs, "and 0 is none")
 		require.NoError(t, k.qp.Abort())
 	})
@@ -499,11 +501,11 @@ func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	slow := medium{hold: make(chan struct{})}
-	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: &slow})
-	_, quick := server.register(64, stag.LocalWrite|stag.Remote, &MROptions{Durable: discard{}})
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: &slow})
+	_, quick := server.register(64, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: discard{}})
 	first, ird := client.qp, server.qp.IRD()
 	for range 3 * ird {
-		require.NoError(t, first.PostSend(SendWR{Op: OpCommit, Flags: Unsignaled, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
+		require.NoError(t, first.PostSend(iwarp.SendWR{Op: iwarp.OpCommit, Flags: iwarp.Unsignaled, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8)}}))
 	}
 	require.Eventually(t, func() bool { _, irq := server.qp.Idle(); return irq == ird }, 10*time.Second, time.Millisecond,
 		"as many as the IRD are at the peer")
@@ -517,9 +519,9 @@ func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {
 // TestCMT_54_RefusedCommitLeavesNothingUnderWay: a peer that asks for what it must not have holds up
 // no end.
 func TestCMT_54_RefusedCommitLeavesNothingUnderWay(t *testing.T) {
-	for what, bad := range map[string]SendWR{
-		"a region":    {Op: OpCommit, Regions: []RemoteBuffer{{STag: 0x01020304, Len: 8}}},
-		"a follow-on": {Op: OpCommit, FollowOn: &FollowOn{At: RemoteBuffer{STag: 0x01020304, Len: 8}}},
+	for what, bad := range map[string]iwarp.SendWR{
+		"a region":    {Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{{STag: 0x01020304, Len: 8}}},
+		"a follow-on": {Op: iwarp.OpCommit, FollowOn: &iwarp.FollowOn{At: iwarp.RemoteBuffer{STag: 0x01020304, Len: 8}}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			client, server := committers(t)

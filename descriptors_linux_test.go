@@ -1,6 +1,6 @@
 //go:build linux && !purego
 
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,25 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
-
-// alone runs the rest of a test in a process of its own, whose descriptors it may count
-// and limit. It reports true there.
-func alone(t *testing.T) bool {
-	t.Helper()
-	const mark = "IWARP_TEST_ALONE"
-	if os.Getenv(mark) == t.Name() {
-		return true
-	}
-	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s")
-	c.Env = append(os.Environ(), mark+"="+t.Name())
-	out, err := c.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.NotContains(t, string(out), "no tests to run")
-	return false
-}
 
 // descriptors counts those that are open.
 func descriptors(t *testing.T) int {
@@ -77,9 +62,9 @@ func noDescriptors(t *testing.T, spare int) (more func(n int)) {
 // A crowd is many connections, at the client's end of each of which a goroutine waits.
 type crowd struct {
 	client, server *side
-	l              *Listener
-	clients        []*QP
-	servers        []*QP
+	l              *iwarp.Listener
+	clients        []*iwarp.QP
+	servers        []*iwarp.QP
 	got            chan string // what the waiters have received
 	left           sync.WaitGroup
 }
@@ -98,16 +83,16 @@ func newCrowd(t *testing.T, n int) *crowd {
 
 func (c *crowd) adds(ctx context.Context) {
 	t := c.client.T
-	accepted := make(chan *QP, 1)
+	accepted := make(chan *iwarp.QP, 1)
 	go func() {
 		defer close(accepted)
 		if cr, err := c.l.Accept(ctx); err == nil {
-			if qp, err := cr.Accept(ctx, &QPConfig{PD: c.server.pd}); err == nil {
+			if qp, err := cr.Accept(ctx, &iwarp.QPConfig{PD: c.server.pd}); err == nil {
 				accepted <- qp
 			}
 		}
 	}()
-	qp, err := c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &QPConfig{PD: c.client.pd})
+	qp, err := c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &iwarp.QPConfig{PD: c.client.pd})
 	require.NoError(t, err)
 	c.clients, c.servers = append(c.clients, qp), append(c.servers, <-accepted)
 }
@@ -130,7 +115,7 @@ func (c *crowd) waits() {
 
 // TestNoDescriptorIsKept: of sockets, of waiters, and of RNICs.
 func TestNoDescriptorIsKept(t *testing.T) {
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	round := func() {
@@ -159,7 +144,7 @@ func TestNoDescriptorIsKept(t *testing.T) {
 
 // TestWaiterTakesNoDescriptor beside that of its connection.
 func TestWaiterTakesNoDescriptor(t *testing.T) {
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	const more = 200
@@ -188,7 +173,7 @@ func TestWaiterTakesNoDescriptor(t *testing.T) {
 // TestDescriptorsRunOut: what is new is refused with the reason, and what is there goes
 // on as before.
 func TestDescriptorsRunOut(t *testing.T) {
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	const many = 600
@@ -196,7 +181,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	var logged sync.Mutex
 	c := newCrowd(t, 0)
 	require.NoError(t, c.l.Close())
-	c.server = newSide(t, &Config{Logger: slog.New(slog.NewTextHandler(&locked{&logged, &log}, nil))})
+	c.server = newSide(t, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&locked{&logged, &log}, nil))})
 	ctx := testContext(t)
 	var err error
 	c.l, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
@@ -211,11 +196,11 @@ func TestDescriptorsRunOut(t *testing.T) {
 
 	noDescriptors(t, 0)
 	c.waits()
-	_, err = c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &QPConfig{PD: c.client.pd})
+	_, err = c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &iwarp.QPConfig{PD: c.client.pd})
 	require.ErrorIs(t, err, transport.ErrExhausted)
 	require.ErrorIs(t, err, syscall.EMFILE)
 	require.ErrorContains(t, err, "no file descriptor left (RLIMIT_NOFILE is ")
-	_, err = Open(nil)
+	_, err = iwarp.Open(nil)
 	require.ErrorIs(t, err, transport.ErrExhausted)
 	_, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
 	require.ErrorIs(t, err, transport.ErrExhausted)
@@ -255,11 +240,11 @@ func (l *locked) count(what string) int {
 // TestListenerWithoutDescriptors tells what is wrong, once, does not spin, and goes on
 // when there are some.
 func TestListenerWithoutDescriptors(t *testing.T) {
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	log := &locked{new(sync.Mutex), new(bytes.Buffer)}
-	s := newSide(t, &Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	s := newSide(t, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	l, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", nil)
 	require.NoError(t, err)
 	more := noDescriptors(t, 1) // for a peer
@@ -271,7 +256,7 @@ func TestListenerWithoutDescriptors(t *testing.T) {
 		_, err := l.Accept(ctx)
 		waits <- err
 	}()
-	require.Eventually(t, func() bool { return log.count("no connection can be taken") > 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return log.count("no connection can be taken") > 0 }, wiretest.Patience, time.Millisecond)
 	becomesQuiet(t, "the listener does not spin")
 	cancel()
 	err = <-waits
@@ -280,7 +265,7 @@ func TestListenerWithoutDescriptors(t *testing.T) {
 	require.ErrorContains(t, err, "no file descriptor left")
 	require.Equal(t, 1, log.count("no connection can be taken"), "it is told once")
 
-	_, err = peer.Write([]byte(requestKey + "\x40\x01\x00\x00"))
+	_, err = peer.Write([]byte(wiretest.RequestKey + "\x40\x01\x00\x00"))
 	require.NoError(t, err)
 	more(5)
 	cr, err := l.Accept(testContext(t))
@@ -288,7 +273,7 @@ func TestListenerWithoutDescriptors(t *testing.T) {
 	require.NoError(t, cr.Reject(nil))
 	next, err := net.Dial("tcp", l.Addr().String()) // the first may have been taken before the listener was out of them
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return log.count("connections can be taken again") == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return log.count("connections can be taken again") == 1 }, wiretest.Patience, time.Millisecond)
 	require.NoError(t, peer.Close())
 	require.NoError(t, next.Close())
 }
@@ -299,7 +284,7 @@ func TestListenerWithoutDescriptors(t *testing.T) {
 func becomesQuiet(t *testing.T, why string) {
 	t.Helper()
 	const window = 250 * time.Millisecond
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(wiretest.Patience); time.Now().Before(end); {
 		before := cpuTime(t)
 		time.Sleep(window)
 		if cpuTime(t)-before < window/5 {
@@ -319,7 +304,7 @@ func cpuTime(t *testing.T) time.Duration {
 
 // TestHalfOpenConnectionsLeaveDescriptors for others where there are few.
 func TestHalfOpenConnectionsLeaveDescriptors(t *testing.T) {
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	l := unix.Rlimit{Cur: 200, Max: 200}

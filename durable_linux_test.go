@@ -1,6 +1,6 @@
 //go:build linux && !purego
 
-package iwarp
+package iwarp_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -22,7 +23,7 @@ func TestCMT_29_30_FileThatIsCut(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	client, server := committers(t)
 	ctx := testContext(t)
-	mr, err := server.pd.RegisterBuffer(m, stag.LocalWrite|stag.Remote, &MROptions{Durable: m})
+	mr, err := server.pd.RegisterBuffer(m, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: m})
 	require.NoError(t, err)
 	_, local := client.register(4096, stag.LocalWrite, nil)
 	require.NoError(t, os.Truncate(path, 4096))

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -52,7 +53,7 @@ func (d *badDisk) fails(write, sync error) {
 	d.write, d.sync_ = write, sync
 }
 
-func (s *side) badDisk(o MROptions) (*badDisk, *MR) {
+func (s *side) badDisk(o iwarp.MROptions) (*badDisk, *iwarp.MR) {
 	d := new(badDisk)
 	b, err := commit.NewBuffer(d)
 	require.NoError(s, err)
@@ -63,8 +64,8 @@ func (s *side) badDisk(o MROptions) (*badDisk, *MR) {
 }
 
 // endOfReceive returns how the next receive ends.
-func (s *side) endOfReceive() WC {
-	wcs := make([]WC, 1)
+func (s *side) endOfReceive() iwarp.WC {
+	wcs := make([]iwarp.WC, 1)
 	_, err := s.qp.RecvCQ().Wait(testContext(s.T), wcs)
 	require.NoError(s, err)
 	return wcs[0]
@@ -88,7 +89,7 @@ func TestCMT_29_30_DiskThatFailsInAnyWay(t *testing.T) {
 			t.Run(what, func(t *testing.T) {
 				client, server := committers(t)
 				ctx := testContext(t)
-				d, mr := server.badDisk(MROptions{WriteThrough: through})
+				d, mr := server.badDisk(iwarp.MROptions{WriteThrough: through})
 				src, local := client.register(8192, stag.LocalWrite, nil)
 				copy(src, "first")
 				require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 4096), local.Slice(0, 4096)))
@@ -101,7 +102,7 @@ func TestCMT_29_30_DiskThatFailsInAnyWay(t *testing.T) {
 					require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(4096, 8)), x.is, "as often as it is asked")
 				}
 				require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 4096)), "what was durable still is")
-				follow := FollowOn{At: mr.Advertise(0, 8)}
+				follow := iwarp.FollowOn{At: mr.Advertise(0, 8)}
 				require.Error(t, client.qp.CommitThen(ctx, follow, mr.Advertise(4096, 8)))
 				require.NoError(t, client.qp.RDMARead(ctx, local.Slice(4096, 5), mr.Advertise(0, 5)), "the stream goes on")
 				require.Equal(t, "first", string(src[4096:4101]), "and no follow-on was stored")
@@ -119,7 +120,7 @@ func TestCMT_29_30_DiskThatFailsInAnyWay(t *testing.T) {
 // succeeds, as the sync of a file does that has dropped its pages. Whoever was to hear of the
 // failure, no Commit of those octets succeeds until they are written again.
 func TestCMT_30_FlusherThatForgetsItsFailure(t *testing.T) {
-	for what, o := range map[string]MROptions{
+	for what, o := range map[string]iwarp.MROptions{
 		"Commit":       {},
 		"WriteThrough": {WriteThrough: true},
 		"Integrity":    {WriteThrough: true, Integrity: func(int64, int64) error { return nil }},
@@ -148,7 +149,7 @@ func TestCMT_30_FlusherThatForgetsItsFailure(t *testing.T) {
 			for range 2 {
 				require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(8, 8)), commit.ErrDataLost)
 			}
-			follow := FollowOn{At: mr.Advertise(16, 8), Value: [8]byte{1}}
+			follow := iwarp.FollowOn{At: mr.Advertise(16, 8), Value: [8]byte{1}}
 			require.ErrorIs(t, client.qp.CommitThen(ctx, follow, mr.Advertise(8, 8)), commit.ErrDataLost)
 			require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), "what was durable still is")
 			write(8)
@@ -171,15 +172,15 @@ func TestCMT_30_WindowOfAFlusherThatForgets(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	var m medium
-	_, mr := server.register(64, stag.LocalWrite|stag.Remote|stag.MWBind, &MROptions{Durable: &m})
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote|stag.MWBind, &iwarp.MROptions{Durable: &m})
 	_, local := client.register(64, stag.LocalWrite, nil)
 	mw, err := server.pd.AllocMW()
 	require.NoError(t, err)
-	require.NoError(t, server.qp.PostSend(SendWR{Op: OpBind, MW: mw, Access: stag.RemoteWrite, Local: []SGE{mr.Slice(16, 16)}}))
-	wcs := make([]WC, 1)
+	require.NoError(t, server.qp.PostSend(iwarp.SendWR{Op: iwarp.OpBind, MW: mw, Access: stag.RemoteWrite, Local: []iwarp.SGE{mr.Slice(16, 16)}}))
+	wcs := make([]iwarp.WC, 1)
 	one(t, server.qp.SendCQ(), wcs)
 	require.NoError(t, wcs[0].Err())
-	window := RemoteBuffer{STag: mw.STag(), Len: 8}
+	window := iwarp.RemoteBuffer{STag: mw.STag(), Len: 8}
 	m.fails(syscall.EIO)
 	require.ErrorIs(t, client.qp.Commit(ctx, window), commit.ErrDataLost)
 	m.fails(nil)
@@ -195,35 +196,35 @@ func TestCMT_30_WindowOfAFlusherThatForgets(t *testing.T) {
 func TestCMT_30_OnlyCommitsTellOfAFailedWrite(t *testing.T) {
 	t.Run("a Send into the disk", func(t *testing.T) {
 		client, server := committers(t)
-		d, mr := server.badDisk(MROptions{})
+		d, mr := server.badDisk(iwarp.MROptions{})
 		d.fails(syscall.EIO, nil)
-		require.NoError(t, server.qp.PostRecv(RecvWR{Local: []SGE{mr.Slice(0, 8)}}))
+		require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{mr.Slice(0, 8)}}))
 		_, local := client.register(8, stag.LocalWrite, nil)
-		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Local: []SGE{local.Slice(0, 8)}}))
-		require.NotEqual(t, StatusSuccess, server.endOfReceive().Status)
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{local.Slice(0, 8)}}))
+		require.NotEqual(t, iwarp.StatusSuccess, server.endOfReceive().Status)
 	})
 	t.Run("an RDMA Read into the disk", func(t *testing.T) {
 		client, server := committers(t)
-		d, mr := server.badDisk(MROptions{})
+		d, mr := server.badDisk(iwarp.MROptions{})
 		d.fails(syscall.EIO, nil)
 		_, source := client.register(8, stag.LocalWrite|stag.RemoteRead, nil)
 		require.Error(t, server.qp.RDMARead(testContext(t), mr.Slice(0, 8), source.Advertise(0, 8)))
 	})
 	t.Run("an atomic operation", func(t *testing.T) {
 		client, server := committers(t)
-		d, mr := server.badDisk(MROptions{})
+		d, mr := server.badDisk(iwarp.MROptions{})
 		d.fails(syscall.EIO, nil)
 		_, err := client.qp.FetchAdd(testContext(t), mr.Advertise(0, 8), 1)
 		require.Error(t, err)
 	})
 	t.Run("a receive behind it", func(t *testing.T) {
 		client, server := committers(t)
-		d, mr := server.badDisk(MROptions{DurableOnReceive: true})
+		d, mr := server.badDisk(iwarp.MROptions{DurableOnReceive: true})
 		d.fails(syscall.EIO, nil)
 		_, local := client.register(8, stag.LocalWrite, nil)
-		require.NoError(t, server.qp.PostRecv(RecvWR{}))
+		require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
 		require.NoError(t, client.qp.RDMAWrite(testContext(t), mr.Advertise(0, 8), local.Slice(0, 8)))
-		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Flags: Unsignaled}))
-		require.NotEqual(t, StatusSuccess, server.endOfReceive().Status)
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}))
+		require.NotEqual(t, iwarp.StatusSuccess, server.endOfReceive().Status)
 	})
 }

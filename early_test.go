@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -20,33 +22,33 @@ func TestVERBS_34_WorkPostedWhileIdleWaits(t *testing.T) {
 		s := newSide(t, nil)
 		mem, mr := s.register(64, stag.LocalWrite, nil)
 		inline := []byte("first")
-		setup := func(ctx context.Context, qp *QP) error {
-			require.ErrorIs(t, qp.PostSend(SendWR{Op: OpSend, Local: []SGE{mr.Slice(60, 5)}}), ErrBounds, "what is posted is checked")
-			var post *PostError
+		setup := func(ctx context.Context, qp *iwarp.QP) error {
+			require.ErrorIs(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(60, 5)}}), iwarp.ErrBounds, "what is posted is checked")
+			var post *iwarp.PostError
 			require.ErrorAs(t, qp.PostSend(
-				SendWR{ID: 1, Op: OpSend, Inline: inline},
-				SendWR{ID: 2, Op: OpRDMARead, Local: []SGE{mr.Slice(0, 4)}, Remote: remote},
-				SendWR{ID: 3, Op: OpRDMAWrite, Flags: ReadFence, Local: []SGE{mr.Slice(0, 4)}, Remote: remote},
-				SendWR{ID: 4, Op: OpSend}), &post)
+				iwarp.SendWR{ID: 1, Op: iwarp.OpSend, Inline: inline},
+				iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(0, 4)}, Remote: remote},
+				iwarp.SendWR{ID: 3, Op: iwarp.OpRDMAWrite, Flags: iwarp.ReadFence, Local: []iwarp.SGE{mr.Slice(0, 4)}, Remote: remote},
+				iwarp.SendWR{ID: 4, Op: iwarp.OpSend}), &post)
 			require.Equal(t, 3, post.N)
-			require.ErrorIs(t, post, ErrQueueFull, "the queue is as deep as ever")
-			require.ErrorIs(t, qp.Send(ctx), ErrNotConnected, "a blocking helper would wait for itself")
+			require.ErrorIs(t, post, iwarp.ErrQueueFull, "the queue is as deep as ever")
+			require.ErrorIs(t, qp.Send(ctx), iwarp.ErrNotConnected, "a blocking helper would wait for itself")
 			copy(inline, "LATER")
-			require.Zero(t, qp.SendCQ().Poll(make([]WC, 1)))
-			require.Equal(t, StateIdle, qp.State())
+			require.Zero(t, qp.SendCQ().Poll(make([]iwarp.WC, 1)))
+			require.Equal(t, iwarp.StateIdle, qp.State())
 			return nil
 		}
-		p, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendDepth: 3, Setup: setup})
-		require.Equal(t, send(1, 0, "first"), p.segment(), "inline data was copied when it was posted")
-		require.Equal(t, readRequest(1, mr.STag(), 0, 4, remote.STag, remote.TO), p.segment())
-		require.NoError(t, qp.PostRecv(RecvWR{}))
-		require.ErrorIs(t, qp.PostSend(SendWR{Op: OpSend}), ErrQueueFull)
-		p.writes(fpdu(response(0xc1, mr.STag(), 0, "data")))
-		require.Equal(t, write(remote.STag, remote.TO, "data"), p.segment(), "fences hold")
+		p, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, SendDepth: 3, Setup: setup})
+		require.Equal(t, wiretest.Send(1, 0, "first"), p.Segment(), "inline data was copied when it was posted")
+		require.Equal(t, wiretest.ReadRequest(1, mr.STag(), 0, 4, remote.STag, remote.TO), p.Segment())
+		require.NoError(t, qp.PostRecv(iwarp.RecvWR{}))
+		require.ErrorIs(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), iwarp.ErrQueueFull)
+		p.Send(wiretest.ReadResponse(0xc1, mr.STag(), 0, "data"))
+		require.Equal(t, wiretest.Write(remote.STag, remote.TO, "data"), p.Segment(), "fences hold")
 		require.Equal(t, []uint64{1, 2, 3}, ids(s.completes(qp.SendCQ(), 3)))
 		require.Equal(t, "data", string(mem[:4]))
-		require.NoError(t, qp.PostSend(SendWR{Op: OpSend}), "and make room as ever")
-		require.Equal(t, send(2, 0, ""), p.segment())
+		require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), "and make room as ever")
+		require.Equal(t, wiretest.Send(2, 0, ""), p.Segment())
 		require.NoError(t, qp.Abort())
 	})
 }
@@ -56,19 +58,19 @@ func TestVERBS_34_WorkPostedWhileIdleWaits(t *testing.T) {
 func TestVERBS_34_36_EarlyWorkKeepsToTheRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		posts := func(_ context.Context, qp *QP) error { return qp.PostSend(SendWR{ID: 1, Op: OpSend}) }
-		require.NoError(t, s.dialTo(QPConfig{Setup: posts}, func(p *peer) {
-			p.wantRequest(defaultRequest)
-			p.wantIdle("nothing goes out before the Reply has come", time.Second)
-			p.replies("50 02 0004 8010 8010")
-			require.Equal(t, write(0, 0, ""), p.segment(), "the RTR is first")
-			require.Equal(t, send(1, 0, ""), p.segment(), "the Send has MSN 1 all the same")
+		posts := func(_ context.Context, qp *iwarp.QP) error { return qp.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpSend}) }
+		require.NoError(t, s.dialTo(iwarp.QPConfig{Setup: posts}, func(p *wiretest.Peer) {
+			p.WantRequest(wiretest.DefaultRequest)
+			p.WantIdle("nothing goes out before the Reply has come", time.Second)
+			p.Reply("50 02 0004 8010 8010")
+			require.Equal(t, wiretest.Write(0, 0, ""), p.Segment(), "the RTR is first")
+			require.Equal(t, wiretest.Send(1, 0, ""), p.Segment(), "the Send has MSN 1 all the same")
 		}))
 
-		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, Setup: posts})
-		p.wantIdle("the responder waits for the first message", time.Minute)
-		p.writes(fpdu(write(0, 0, "")))
-		require.Equal(t, send(1, 0, ""), p.segment())
+		p, qp := initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, Setup: posts})
+		p.WantIdle("the responder waits for the first message", time.Minute)
+		p.Send(wiretest.Write(0, 0, ""))
+		require.Equal(t, wiretest.Send(1, 0, ""), p.Segment())
 		require.Equal(t, []uint64{1}, ids(s.completes(qp.SendCQ(), 1)))
 		require.NoError(t, qp.Abort())
 	})
@@ -79,40 +81,40 @@ func TestVERBS_34_44_FailedSetUpFlushes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		oops := errors.New("oops")
-		cq, err := s.rnic.CreateCQ(2 * DefaultDepth)
+		cq, err := s.rnic.CreateCQ(2 * iwarp.DefaultDepth)
 		require.NoError(t, err)
-		posts := func(qp *QP) {
-			require.NoError(t, qp.PostRecv(RecvWR{ID: 4}, RecvWR{ID: 5}))
-			require.NoError(t, qp.PostSend(SendWR{ID: 1, Op: OpSend}, SendWR{ID: 2, Op: OpRDMARead, Flags: Unsignaled}, SendWR{ID: 3, Op: OpSend}))
+		posts := func(qp *iwarp.QP) {
+			require.NoError(t, qp.PostRecv(iwarp.RecvWR{ID: 4}, iwarp.RecvWR{ID: 5}))
+			require.NoError(t, qp.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpSend}, iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead, Flags: iwarp.Unsignaled}, iwarp.SendWR{ID: 3, Op: iwarp.OpSend}))
 		}
-		var made *QP
+		var made *iwarp.QP
 		for name, dial := range map[string]func() error{
 			"Setup fails": func() error {
-				return s.dialTo(QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
+				return s.dialTo(iwarp.QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *iwarp.QP) error {
 					made = qp
 					posts(qp)
 					return oops
-				}}, func(p *peer) { p.wantEnd("no Request goes out") })
+				}}, func(p *wiretest.Peer) { p.WantEOF("no Request goes out") })
 			},
 			"the peer refuses": func() error {
-				return s.dialTo(QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
+				return s.dialTo(iwarp.QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *iwarp.QP) error {
 					made = qp
 					posts(qp)
 					return nil
-				}}, func(p *peer) {
-					p.wantRequest(defaultRequest)
-					p.replies("70 02 0000")
+				}}, func(p *wiretest.Peer) {
+					p.WantRequest(wiretest.DefaultRequest)
+					p.Reply("70 02 0000")
 				})
 			},
 			"nothing in common": func() error {
-				return s.dialTo(QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
+				return s.dialTo(iwarp.QPConfig{SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *iwarp.QP) error {
 					made = qp
 					posts(qp)
 					return nil
-				}}, func(p *peer) {
-					p.wantRequest(defaultRequest)
-					p.replies("50 02 0004 8000 0000") // none of the RTR messages that were offered
-					require.Equal(t, byte(7), p.segment()[1]&0xf, "a Terminate instead of what was posted")
+				}}, func(p *wiretest.Peer) {
+					p.WantRequest(wiretest.DefaultRequest)
+					p.Reply("50 02 0004 8000 0000") // none of the RTR messages that were offered
+					require.Equal(t, byte(7), p.Segment()[1]&0xf, "a Terminate instead of what was posted")
 				})
 			},
 		} {
@@ -121,10 +123,10 @@ func TestVERBS_34_44_FailedSetUpFlushes(t *testing.T) {
 			wcs := s.completes(cq, 5)
 			require.Equal(t, []uint64{1, 2, 3, 4, 5}, ids(wcs), name)
 			for _, wc := range wcs {
-				require.Equal(t, StatusFlushed, wc.Status, name)
+				require.Equal(t, iwarp.StatusFlushed, wc.Status, name)
 			}
-			require.ErrorIs(t, made.PostSend(SendWR{Op: OpSend}), made.Err(), name)
-			require.Zero(t, cq.Poll(make([]WC, 1)), "%s: each completes once", name)
+			require.ErrorIs(t, made.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), made.Err(), name)
+			require.Zero(t, cq.Poll(make([]iwarp.WC, 1)), "%s: each completes once", name)
 		}
 	})
 }
@@ -139,28 +141,28 @@ func TestVERBS_34_AllKindsOfWorkCanWait(t *testing.T) {
 	counter, counterMR := server.register(8, stag.LocalWrite|stag.RemoteAtomic, nil)
 	_, in := server.register(16, stag.LocalWrite, nil)
 	client.connect(server, pairConfig{
-		client: QPConfig{Setup: func(_ context.Context, qp *QP) error {
+		client: iwarp.QPConfig{Setup: func(_ context.Context, qp *iwarp.QP) error {
 			unbound := window.STag()
 			require.NoError(t, qp.PostSend(
-				SendWR{ID: 1, Op: OpBind, MW: window, Local: []SGE{mr.Slice(8, 16)}, Access: stag.RemoteWrite},
-				SendWR{ID: 2, Op: OpFetchAdd, Add: 7, Remote: counterMR.Advertise(0, 8)}))
+				iwarp.SendWR{ID: 1, Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{mr.Slice(8, 16)}, Access: stag.RemoteWrite},
+				iwarp.SendWR{ID: 2, Op: iwarp.OpFetchAdd, Add: 7, Remote: counterMR.Advertise(0, 8)}))
 			require.NotEqual(t, unbound, window.STag(), "the STag to come is known")
 			return qp.PostSend(
-				SendWR{ID: 3, Op: OpRDMAWriteImm, Imm: [8]byte{9}},
-				SendWR{ID: 4, Op: OpSend, Flags: ReadFence})
+				iwarp.SendWR{ID: 3, Op: iwarp.OpRDMAWriteImm, Imm: [8]byte{9}},
+				iwarp.SendWR{ID: 4, Op: iwarp.OpSend, Flags: iwarp.ReadFence})
 		}},
-		server: QPConfig{Setup: func(_ context.Context, qp *QP) error {
-			return qp.PostRecv(RecvWR{ID: 5}, RecvWR{ID: 6, Local: []SGE{in.Slice(0, 16)}})
+		server: iwarp.QPConfig{Setup: func(_ context.Context, qp *iwarp.QP) error {
+			return qp.PostRecv(iwarp.RecvWR{ID: 5}, iwarp.RecvWR{ID: 6, Local: []iwarp.SGE{in.Slice(0, 16)}})
 		}},
 	})
 	require.Equal(t, []uint64{1, 2, 3, 4}, ids(client.completes(client.qp.SendCQ(), 4)))
 	wcs := server.completes(server.qp.RecvCQ(), 2)
-	require.Equal(t, []Op{OpRecvImm, OpRecv}, []Op{wcs[0].Op, wcs[1].Op})
+	require.Equal(t, []iwarp.Op{iwarp.OpRecvImm, iwarp.OpRecv}, []iwarp.Op{wcs[0].Op, wcs[1].Op})
 	require.Equal(t, [8]byte{9}, wcs[0].Imm)
 	require.EqualValues(t, 7, binary.NativeEndian.Uint64(counter))
-	at := RemoteBuffer{STag: window.STag(), Len: 16}
+	at := iwarp.RemoteBuffer{STag: window.STag(), Len: 16}
 	require.NoError(t, server.qp.RDMAWrite(testContext(t), at, in.Slice(0, 16)))
-	require.NoError(t, server.qp.PostSend(SendWR{Op: OpRDMAWrite, Inline: []byte("window"), Remote: at}, SendWR{Op: OpRDMARead}))
+	require.NoError(t, server.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Inline: []byte("window"), Remote: at}, iwarp.SendWR{Op: iwarp.OpRDMARead}))
 	server.completes(server.qp.SendCQ(), 2)
 	require.Equal(t, "window", string(mem[8:14]))
 }
@@ -170,18 +172,18 @@ func TestVERBS_34_FallbackKeepsEarlyWork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		sent := make(chan []byte, 1)
-		addr := peers(t,
-			func(p *peer) { p.wantRequest(defaultRequest) },
-			func(p *peer) {
-				p.wantRequest("40 01 0000")
-				p.replies("40 01 0000")
-				sent <- p.segment()
+		addr := wiretest.Serve(t,
+			func(p *wiretest.Peer) { p.WantRequest(wiretest.DefaultRequest) },
+			func(p *wiretest.Peer) {
+				p.WantRequest("40 01 0000")
+				p.Reply("40 01 0000")
+				sent <- p.Segment()
 			})
-		qp, err := s.rnic.Dial(testContext(t), "pipe", addr, &QPConfig{PD: s.pd, Setup: func(_ context.Context, qp *QP) error {
-			return qp.PostSend(SendWR{Op: OpSend, Inline: []byte("once")})
+		qp, err := s.rnic.Dial(testContext(t), "pipe", addr, &iwarp.QPConfig{PD: s.pd, Setup: func(_ context.Context, qp *iwarp.QP) error {
+			return qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("once")})
 		}})
 		require.NoError(t, err)
-		require.Equal(t, send(1, 0, "once"), <-sent)
+		require.Equal(t, wiretest.Send(1, 0, "once"), <-sent)
 		synctest.Wait()
 		require.NoError(t, qp.Abort())
 	})

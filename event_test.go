@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -9,23 +9,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		events := s.rnic.Events()
-		for range EventDepth {
-			s.rnic.Raise(Event{Kind: EventClosed})
+		for range iwarp.EventDepth {
+			s.rnic.Raise(iwarp.Event{Kind: iwarp.EventClosed})
 		}
 		require.Zero(t, s.rnic.EventsDropped())
-		_, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+		_, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
 		require.NoError(t, qp.Abort(), "nobody who does not read Events blocks anything")
 		require.EqualValues(t, 1, s.rnic.EventsDropped())
 		require.NoError(t, s.rnic.Close())
-		for range EventDepth {
-			require.Equal(t, EventClosed, (<-events).Kind, "the oldest are kept, also behind Close")
+		for range iwarp.EventDepth {
+			require.Equal(t, iwarp.EventClosed, (<-events).Kind, "the oldest are kept, also behind Close")
 		}
 		_, open := <-events
 		require.False(t, open, "Close ends the channel")
@@ -36,44 +39,50 @@ func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 }
 
 func TestNamesOfKindsStatesAndOps(t *testing.T) {
-	for k := EventClosed; k <= EventRecvLimit; k++ {
+	for k := iwarp.EventClosed; k <= iwarp.EventRecvLimit; k++ {
 		require.NotContains(t, k.String(), "EventKind")
 	}
-	require.Equal(t, "EventKind(0)", EventKind(0).String())
-	for s := StateIdle; s <= StateError; s++ {
+	require.Equal(t, "EventKind(0)", iwarp.EventKind(0).String())
+	for s := iwarp.StateIdle; s <= iwarp.StateError; s++ {
 		require.NotContains(t, s.String(), "State(")
 	}
-	require.Equal(t, "State(9)", State(9).String())
-	for o := OpSend; o <= OpBind; o++ {
+	require.Equal(t, "State(9)", iwarp.State(9).String())
+	for o := iwarp.OpSend; o <= iwarp.OpBind; o++ {
 		require.NotContains(t, o.String(), "Op(")
 	}
-	require.NotContains(t, OpRecv.String()+OpRecvImm.String(), "Op(")
-	require.Equal(t, "Op(99)", Op(99).String())
+	require.NotContains(t, iwarp.OpRecv.String()+iwarp.OpRecvImm.String(), "Op(")
+	require.Equal(t, "Op(99)", iwarp.Op(99).String())
 }
 
 // TestLogTellsOperators: of refused connections and of QPs that ended with an error.
 func TestLogTellsOperators(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log bytes.Buffer
-		s := newSide(t, &Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		l := s.listens(nil)
-		p := calls(t, l, []byte("GET / HTTP/1.1\r\n\r\n......"))
-		_, _ = p.c.Read(make([]byte, 1))
+		s := newSide(t, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		l, err := s.rnic.Listen(testContext(t), "pipe", "", nil)
+		require.NoError(t, err)
+		defer l.Close()
+		c, err := transport.Dial(testContext(t), "pipe", l.Addr().String(), transport.Options{})
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = c.Write([]byte("GET / HTTP/1.1\r\n\r\n......"))
+		require.NoError(t, err)
+		_, _ = c.Read(make([]byte, 1))
 		synctest.Wait()
 		require.Contains(t, log.String(), "connection refused during set-up")
 		log.Reset()
 
-		p, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
-		p.writes(fpdu(write(0x77, 0, "x")))
-		p.segment()
-		require.NoError(t, p.c.Close())
+		p, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+		p.Send(wiretest.Write(0x77, 0, "x"))
+		p.Segment()
+		p.Close()
 		<-qp.Done()
 		require.Equal(t, 1, strings.Count(log.String(), "queue pair ended"))
 		require.Contains(t, log.String(), "how=terminated")
 		log.Reset()
 
-		p, qp = responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
-		require.NoError(t, p.c.Close())
+		p, qp = responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+		p.Close()
 		<-qp.Done()
 		require.Empty(t, log.String(), "a graceful end is no news")
 	})
@@ -85,28 +94,28 @@ func TestStats(t *testing.T) {
 		ctx := testContext(t)
 		_, cm := client.register(1<<18, stag.LocalWrite, nil)
 		_, sm := server.register(1<<18, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
-		_, own := server.register(8, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: server.qp})
-		require.NoError(t, server.qp.PostRecv(RecvWR{Local: []SGE{sm.Slice(0, 99)}}, RecvWR{}, RecvWR{}, RecvWR{}))
+		_, own := server.register(8, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: server.qp})
+		require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{sm.Slice(0, 99)}}, iwarp.RecvWR{}, iwarp.RecvWR{}, iwarp.RecvWR{}))
 		require.NoError(t, client.qp.RDMAWrite(ctx, sm.Advertise(0, 1<<18), cm.Slice(0, 1<<18)))
 		require.NoError(t, client.qp.PostSend(
-			SendWR{Op: OpSend, Inline: make([]byte, 99)},
-			SendWR{Op: OpSend, Flags: Solicited},
-			SendWR{Op: OpSendInvalidate, Invalidate: own.STag()},
-			SendWR{Op: OpSend}))
+			iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, 99)},
+			iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Solicited},
+			iwarp.SendWR{Op: iwarp.OpSendInvalidate, Invalidate: own.STag()},
+			iwarp.SendWR{Op: iwarp.OpSend}))
 		require.NoError(t, client.qp.RDMARead(ctx, cm.Slice(0, 7), sm.Advertise(0, 7)))
 		require.NoError(t, client.qp.Close())
 		<-server.qp.Done()
 
 		sent, received := client.qp.Stats(), server.qp.Stats()
-		want := OpStats{
-			Send:         Traffic{Messages: 4, Octets: 99},
-			RDMAWrite:    Traffic{Messages: 2, Octets: 1 << 18}, // one is the RTR
-			ReadRequest:  Traffic{Messages: 1, Octets: 28},
-			ReadResponse: Traffic{},
+		want := iwarp.OpStats{
+			Send:         iwarp.Traffic{Messages: 4, Octets: 99},
+			RDMAWrite:    iwarp.Traffic{Messages: 2, Octets: 1 << 18}, // one is the RTR
+			ReadRequest:  iwarp.Traffic{Messages: 1, Octets: 28},
+			ReadResponse: iwarp.Traffic{},
 		}
 		require.Equal(t, want, sent.Sent, "also after the end")
 		require.Equal(t, want, received.Received)
-		want = OpStats{ReadResponse: Traffic{Messages: 1, Octets: 7}}
+		want = iwarp.OpStats{ReadResponse: iwarp.Traffic{Messages: 1, Octets: 7}}
 		require.Equal(t, want, sent.Received)
 		require.Equal(t, want, received.Sent)
 	})
@@ -114,7 +123,7 @@ func TestStats(t *testing.T) {
 
 func TestStatsOfATerminate(t *testing.T) {
 	client, server := connect(t, pairConfig{})
-	require.NoError(t, client.qp.PostSend(SendWR{Op: OpRDMAWrite, Inline: []byte{1}, Remote: remote}))
+	require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Inline: []byte{1}, Remote: remote}))
 	<-client.qp.Done()
 	<-server.qp.Done()
 	require.EqualValues(t, 1, client.qp.Stats().Received.Terminate.Messages)

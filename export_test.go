@@ -50,8 +50,12 @@ func (r *RNIC) InUse() Limits {
 }
 
 func (r *RNIC) NewQP(qc *QPConfig) (*QP, error) { return r.newQP(qc) }
-func NewCQ(r *RNIC, depth int) *CQ              { return newCQ(r, depth) }
-func (r *RNIC) Raise(e Event)                   { r.raise(e) }
+
+// HalfOpen counts the connections that are being set up.
+func (r *RNIC) HalfOpen() int { return r.setups.Pending() }
+
+func NewCQ(r *RNIC, depth int) *CQ { return newCQ(r, depth) }
+func (r *RNIC) Raise(e Event)      { r.raise(e) }
 
 func (mr *MR) Valid() bool { return mr.region().Valid() }
 func (mw *MW) Valid() bool { return mw.latest.Load().Valid() }

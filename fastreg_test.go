@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"io"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -14,7 +16,7 @@ import (
 // protocol: registered, filled by an RDMA Read and invalidated, all posted at once.
 func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mr, err := k.pd.AllocMR(64, stag.LocalWrite, nil)
 		require.NoError(t, err)
 		blank := mr.STag()
@@ -23,16 +25,16 @@ func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 		for i := range uint32(3) {
 			mem := make([]byte, 16)
 			k.posts(
-				SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite, Remote: RemoteBuffer{TO: 1000}},
-				SendWR{ID: 2, Op: OpRDMAReadInvalidate, Local: []SGE{mr.Slice(4, 8)}, Remote: remote},
-				SendWR{ID: 3, Op: OpSend, Flags: ReadFence})
+				iwarp.SendWR{ID: 1, Op: iwarp.OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite, Remote: iwarp.RemoteBuffer{TO: 1000}},
+				iwarp.SendWR{ID: 2, Op: iwarp.OpRDMAReadInvalidate, Local: []iwarp.SGE{mr.Slice(4, 8)}, Remote: remote},
+				iwarp.SendWR{ID: 3, Op: iwarp.OpSend, Flags: iwarp.ReadFence})
 			require.EqualValues(t, 16, mr.Len())
 			require.Equal(t, blank.Index(), mr.STag().Index(), "the index stays")
 			require.False(t, names[mr.STag()], "the key is new")
 			names[mr.STag()] = true
-			require.Equal(t, readRequest(i+1, mr.STag(), 1004, 8, remote.STag, remote.TO), k.p.segment())
-			k.p.writes(fpdu(response(0xc1, mr.STag(), 1004, "the data")))
-			require.Equal(t, send(i+1, 0, ""), k.p.segment())
+			require.Equal(t, wiretest.ReadRequest(i+1, mr.STag(), 1004, 8, remote.STag, remote.TO), k.p.Segment())
+			k.p.Send(wiretest.ReadResponse(0xc1, mr.STag(), 1004, "the data"))
+			require.Equal(t, wiretest.Send(i+1, 0, ""), k.p.Segment())
 			k.wantCompletions("in order", 1, 2, 3)
 			require.Equal(t, "\x00\x00\x00\x00the data\x00\x00\x00\x00", string(mem))
 			require.False(t, mr.Valid(), "the sink is dead when the Read is complete")
@@ -46,9 +48,9 @@ func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 // peer may know the STag before any of it.
 func TestVERBS_1_KeyOfTheCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		key := func(n uint8) *uint8 { return &n }
-		whole, err := k.pd.RegisterMR(make([]byte, 8), stag.LocalWrite|stag.RemoteWrite, &MROptions{Key: key(0xa5)})
+		whole, err := k.pd.RegisterMR(make([]byte, 8), stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Key: key(0xa5)})
 		require.NoError(t, err)
 		require.Equal(t, uint8(0xa5), whole.STag().Key())
 
@@ -61,19 +63,19 @@ func TestVERBS_1_KeyOfTheCaller(t *testing.T) {
 		for _, n := range []uint8{7, 0, 7} {
 			mem := make([]byte, 8)
 			k.posts(
-				SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite, Key: key(n)},
-				SendWR{ID: 2, Op: OpBind, MW: mw, Local: []SGE{lent.Slice(0, 8)}, Access: stag.RemoteWrite, Key: key(n ^ 0xff)})
+				iwarp.SendWR{ID: 1, Op: iwarp.OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite, Key: key(n)},
+				iwarp.SendWR{ID: 2, Op: iwarp.OpBind, MW: mw, Local: []iwarp.SGE{lent.Slice(0, 8)}, Access: stag.RemoteWrite, Key: key(n ^ 0xff)})
 			k.wantCompletions("both are in force", 1, 2)
 			require.Equal(t, index|stag.STag(n), mr.STag())
 			require.Equal(t, indexMW|stag.STag(n^0xff), mw.STag())
-			k.p.writes(fpdu(write(index|stag.STag(n), 0, "written")))
-			k.p.writes(fpdu(write(indexMW|stag.STag(n^0xff), 0, "through")))
+			k.p.Send(wiretest.Write(index|stag.STag(n), 0, "written"))
+			k.p.Send(wiretest.Write(indexMW|stag.STag(n^0xff), 0, "through"))
 			synctest.Wait()
 			require.Equal(t, "written\x00", string(mem))
-			k.posts(SendWR{ID: 3, Op: OpLocalInvalidate, MR: mr}, SendWR{ID: 4, Op: OpLocalInvalidate, MW: mw})
+			k.posts(iwarp.SendWR{ID: 3, Op: iwarp.OpLocalInvalidate, MR: mr}, iwarp.SendWR{ID: 4, Op: iwarp.OpLocalInvalidate, MW: mw})
 			k.wantCompletions("and can be enabled again", 3, 4)
 		}
-		k.p.writes(fpdu(write(index|7, 0, "late")))
+		k.p.Send(wiretest.Write(index|7, 0, "late"))
 		k.wantTerminate("the last one is invalid: 1/1/00", 0x1100)
 	})
 }
@@ -81,28 +83,28 @@ func TestVERBS_1_KeyOfTheCaller(t *testing.T) {
 // TestVERBS_13_14_PeerUsesRegistrations: what it knew before the last registration is dead.
 func TestVERBS_13_14_PeerUsesRegistrations(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		mr, err := k.pd.AllocMR(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: k.qp})
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		mr, err := k.pd.AllocMR(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: k.qp})
 		require.NoError(t, err)
 		register := func(mem []byte) {
-			_, err := doOne(testContext(t), k.qp, SendWR{Op: OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite})
+			_, err := doOne(testContext(t), k.qp, iwarp.SendWR{Op: iwarp.OpRegister, MR: mr, Memory: mem, Access: stag.LocalWrite | stag.RemoteWrite})
 			require.NoError(t, err)
 		}
 		_, recv := k.register(1, stag.LocalWrite, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 9, Local: []SGE{recv.Slice(0, 1)}}))
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 9, Local: []iwarp.SGE{recv.Slice(0, 1)}}))
 		first, second := make([]byte, 8), make([]byte, 8)
 		register(first)
 		old := mr.STag()
-		k.p.writes(fpdu(write(old, 0, "first")))
-		k.p.writes(fpdu(untagged(0x41, 0x44, uint32(old), 0, 1, 0, "")))
+		k.p.Send(wiretest.Write(old, 0, "first"))
+		k.p.Send(wiretest.Untagged(0x41, 0x44, uint32(old), 0, 1, 0, ""))
 		wc := k.completes(k.cq, 1)[0]
 		require.Equal(t, old, wc.STag, "the peer has invalidated it")
 		register(second)
-		k.p.writes(fpdu(write(mr.STag(), 0, "second")))
+		k.p.Send(wiretest.Write(mr.STag(), 0, "second"))
 		synctest.Wait()
 		require.Equal(t, "first\x00\x00\x00", string(first))
 		require.Equal(t, "second\x00\x00", string(second))
-		k.p.writes(fpdu(write(old, 0, "evil")))
+		k.p.Send(wiretest.Write(old, 0, "evil"))
 		k.wantTerminate("the old name is invalid: 1/1/00", 0x1100)
 		require.Equal(t, "first\x00\x00\x00", string(first))
 		require.Equal(t, "second\x00\x00", string(second))
@@ -112,20 +114,20 @@ func TestVERBS_13_14_PeerUsesRegistrations(t *testing.T) {
 // TestVERBS_12_14_RegisterThatIsRefused: the completion tells, and the QP ends.
 func TestVERBS_12_14_RegisterThatIsRefused(t *testing.T) {
 	const most = 8
-	for expectation, bad := range map[string]func(k *talk, wr *SendWR){
-		"too long":                        func(_ *talk, wr *SendWR) { wr.Memory = make([]byte, most+1) },
-		"nothing":                         func(_ *talk, wr *SendWR) { wr.Memory = nil },
-		"a Buffer that is too long":       func(_ *talk, wr *SendWR) { wr.Memory, wr.Buffer = nil, newDisk(most+1) },
-		"an empty Buffer":                 func(_ *talk, wr *SendWR) { wr.Memory, wr.Buffer = nil, newDisk(0) },
-		"a remote right without the flag": func(_ *talk, wr *SendWR) { wr.Access = stag.RemoteRead },
-		"the right to bind":               func(_ *talk, wr *SendWR) { wr.Access = stag.MWBind },
-		"a right that is unknown":         func(_ *talk, wr *SendWR) { wr.Access = 1 << 20 },
-		"a TO that wraps":                 func(_ *talk, wr *SendWR) { wr.Remote.TO = ^uint64(0) },
-		"an STag that is VALID": func(k *talk, wr *SendWR) {
+	for expectation, bad := range map[string]func(k *talk, wr *iwarp.SendWR){
+		"too long":                        func(_ *talk, wr *iwarp.SendWR) { wr.Memory = make([]byte, most+1) },
+		"nothing":                         func(_ *talk, wr *iwarp.SendWR) { wr.Memory = nil },
+		"a Buffer that is too long":       func(_ *talk, wr *iwarp.SendWR) { wr.Memory, wr.Buffer = nil, newDisk(most+1) },
+		"an empty Buffer":                 func(_ *talk, wr *iwarp.SendWR) { wr.Memory, wr.Buffer = nil, newDisk(0) },
+		"a remote right without the flag": func(_ *talk, wr *iwarp.SendWR) { wr.Access = stag.RemoteRead },
+		"the right to bind":               func(_ *talk, wr *iwarp.SendWR) { wr.Access = stag.MWBind },
+		"a right that is unknown":         func(_ *talk, wr *iwarp.SendWR) { wr.Access = 1 << 20 },
+		"a TO that wraps":                 func(_ *talk, wr *iwarp.SendWR) { wr.Remote.TO = ^uint64(0) },
+		"an STag that is VALID": func(k *talk, wr *iwarp.SendWR) {
 			_, err := doOne(testContext(k.T), k.qp, *wr)
 			require.NoError(k, err)
 		},
-		"a region of another PD": func(k *talk, wr *SendWR) {
+		"a region of another PD": func(k *talk, wr *iwarp.SendWR) {
 			pd, err := k.rnic.AllocPD()
 			require.NoError(k, err)
 			wr.MR, err = pd.AllocMR(most, stag.LocalWrite, nil)
@@ -134,16 +136,16 @@ func TestVERBS_12_14_RegisterThatIsRefused(t *testing.T) {
 	} {
 		t.Run(expectation, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
+				k := newTalk(t, iwarp.QPConfig{}, nil)
 				mr, err := k.pd.AllocMR(most, stag.LocalWrite, nil)
 				require.NoError(t, err)
-				wr := SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: make([]byte, most), Access: stag.LocalWrite}
+				wr := iwarp.SendWR{ID: 1, Op: iwarp.OpRegister, MR: mr, Memory: make([]byte, most), Access: stag.LocalWrite}
 				bad(k, &wr)
-				k.posts(wr, SendWR{ID: 2, Op: OpSend})
+				k.posts(wr, iwarp.SendWR{ID: 2, Op: iwarp.OpSend})
 				k.wantTerminate("it is this side's fault", 0x0000)
 				wcs := k.completes(k.cq, 2)
-				require.Equal(t, []Status{StatusBind, StatusFlushed}, statuses(wcs))
-				require.Equal(t, OpRegister, wcs[0].Op)
+				require.Equal(t, []iwarp.Status{iwarp.StatusBind, iwarp.StatusFlushed}, statuses(wcs))
+				require.Equal(t, iwarp.OpRegister, wcs[0].Op)
 				require.NoError(t, wr.MR.Close())
 			})
 		})
@@ -151,7 +153,7 @@ func TestVERBS_12_14_RegisterThatIsRefused(t *testing.T) {
 }
 
 func TestRegisterThatMakesNoSense(t *testing.T) {
-	k, stranger := newTalk(t, QPConfig{}, nil), newSide(t, nil)
+	k, stranger := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
 	mr, err := k.pd.AllocMR(8, 0, nil)
 	require.NoError(t, err)
 	theirs, err := stranger.pd.AllocMR(8, 0, nil)
@@ -160,7 +162,7 @@ func TestRegisterThatMakesNoSense(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
 	name := mr.STag()
-	for _, wr := range []SendWR{
+	for _, wr := range []iwarp.SendWR{
 		{Memory: make([]byte, 8)},
 		{MR: k.mr, Memory: make([]byte, 8)},
 		{MR: theirs, Memory: make([]byte, 8)},
@@ -168,18 +170,18 @@ func TestRegisterThatMakesNoSense(t *testing.T) {
 		{MR: mr, Memory: make([]byte, 8), Buffer: newDisk(8)},
 		{MR: mr, Buffer: newDisk(-1)},
 	} {
-		wr.Op = OpRegister
-		var post *PostError
+		wr.Op = iwarp.OpRegister
+		var post *iwarp.PostError
 		require.ErrorAs(t, k.qp.PostSend(wr), &post, "it is refused at once")
 	}
-	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpRDMAReadInvalidate}), "no sink")
+	require.ErrorContains(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAReadInvalidate}), "no sink")
 	mw, err := k.pd.AllocMW()
 	require.NoError(t, err)
-	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpLocalInvalidate, MR: mr, MW: mw}), "one of")
-	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpLocalInvalidate, MW: mw, Invalidate: mw.STag()}), "one of")
-	require.ErrorContains(t, k.qp.PostSend(SendWR{Op: OpLocalInvalidate, MR: theirs}), "another RNIC")
+	require.ErrorContains(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpLocalInvalidate, MR: mr, MW: mw}), "one of")
+	require.ErrorContains(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpLocalInvalidate, MW: mw, Invalidate: mw.STag()}), "one of")
+	require.ErrorContains(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpLocalInvalidate, MR: theirs}), "another RNIC")
 	require.NoError(t, mw.Close())
-	require.Equal(t, StateRTS, k.qp.State())
+	require.Equal(t, iwarp.StateRTS, k.qp.State())
 	require.Equal(t, name, mr.STag(), "and nothing has changed")
 
 	_, err = k.pd.AllocMR(-1, 0, nil)
@@ -188,7 +190,7 @@ func TestRegisterThatMakesNoSense(t *testing.T) {
 	require.Error(t, err)
 	_, err = k.pd.AllocMR(8, stag.RemoteWrite, nil)
 	require.Error(t, err)
-	_, err = k.pd.AllocMR(8, 0, &MROptions{BaseTO: 1})
+	_, err = k.pd.AllocMR(8, 0, &iwarp.MROptions{BaseTO: 1})
 	require.Error(t, err)
 	require.NoError(t, k.qp.Abort())
 	require.Equal(t, 2, k.rnic.InUse().MaxMR, "nothing is left over")
@@ -198,41 +200,41 @@ func TestRegisterThatMakesNoSense(t *testing.T) {
 // still queued when the region is invalidated fails in its turn.
 func TestVERBS_24_RegionGoesBeforeItsWork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mr, err := k.pd.AllocMR(8, stag.LocalWrite, nil)
 		require.NoError(t, err)
 		k.posts(
-			SendWR{ID: 1, Op: OpRDMARead},
-			SendWR{ID: 2, Op: OpRegister, Flags: ReadFence, MR: mr, Memory: make([]byte, 8)},
-			SendWR{ID: 3, Op: OpSend, Local: []SGE{mr.Slice(0, 8)}})
-		k.p.segment()
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpRegister, Flags: iwarp.ReadFence, MR: mr, Memory: make([]byte, 8)},
+			iwarp.SendWR{ID: 3, Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, 8)}})
+		k.p.Segment()
 		require.NoError(t, mr.Invalidate(testContext(t)))
-		k.p.writes(fpdu(response(0xc1, 0, 0, "")))
+		k.p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
 		k.wantTerminate("what was revoked is not registered", 0x0000)
-		require.Equal(t, []Status{StatusSuccess, StatusBind, StatusFlushed}, statuses(k.completes(k.cq, 3)))
+		require.Equal(t, []iwarp.Status{iwarp.StatusSuccess, iwarp.StatusBind, iwarp.StatusFlushed}, statuses(k.completes(k.cq, 3)))
 		require.False(t, mr.Valid())
 	})
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mr, err := k.pd.AllocMR(8, stag.LocalWrite, nil)
 		require.NoError(t, err)
 		k.posts(
-			SendWR{ID: 1, Op: OpRegister, MR: mr, Memory: make([]byte, 8)},
-			SendWR{ID: 2, Op: OpLocalInvalidate, MR: mr})
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRegister, MR: mr, Memory: make([]byte, 8)},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpLocalInvalidate, MR: mr})
 		k.wantCompletions("registered and invalidated", 1, 2)
-		k.posts(SendWR{ID: 3, Op: OpSend, Local: []SGE{mr.Slice(0, 8)}})
+		k.posts(iwarp.SendWR{ID: 3, Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, 8)}})
 		k.wantTerminate("a source that is INVALID ends the QP", 0x0000)
-		require.Equal(t, []Status{StatusLocalProtection}, statuses(k.completes(k.cq, 1)))
+		require.Equal(t, []iwarp.Status{iwarp.StatusLocalProtection}, statuses(k.completes(k.cq, 1)))
 	})
 }
 
 // TestBuffersAreRegionsEverywhere: what takes memory takes a disk.
 func TestBuffersAreRegionsEverywhere(t *testing.T) {
 	const n = 3 << 10
-	near, far := connect(t, pairConfig{network: "pipe", client: QPConfig{MPA: MPAOptions{MaxULPDU: 1000}}})
+	near, far := connect(t, pairConfig{network: "pipe", client: iwarp.QPConfig{MPA: iwarp.MPAOptions{MaxULPDU: 1000}}})
 	ctx := testContext(t)
 	disks := map[string]*disk{}
-	registered := func(s *side, name string, access stag.Access) *MR {
+	registered := func(s *side, name string, access stag.Access) *iwarp.MR {
 		disks[name] = newDisk(n)
 		mr, err := s.pd.RegisterBuffer(disks[name], access, nil)
 		require.NoError(t, err)
@@ -265,7 +267,7 @@ func TestBuffersAreRegionsEverywhere(t *testing.T) {
 	disks["fast"] = newDisk(n)
 	mr, err := near.pd.AllocMR(n, stag.LocalWrite, nil)
 	require.NoError(t, err)
-	_, err = doOne(ctx, near.qp, SendWR{Op: OpRegister, MR: mr, Buffer: disks["fast"], Access: stag.LocalWrite})
+	_, err = doOne(ctx, near.qp, iwarp.SendWR{Op: iwarp.OpRegister, MR: mr, Buffer: disks["fast"], Access: stag.LocalWrite})
 	require.NoError(t, err)
 	require.NoError(t, near.qp.RDMARead(ctx, mr.Slice(0, 30), target.Advertise(100, 30)))
 	require.Equal(t, want[100:110], disks["fast"].octets[:10], "fast registration")

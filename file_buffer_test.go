@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -29,7 +30,7 @@ func TestFileAsABuffer(t *testing.T) {
 	octets := make([]byte, 1<<20+7)
 	fillRandom(octets)
 	f := tempFile(t, octets, os.O_RDWR)
-	b, err := NewFileBuffer(f, 0)
+	b, err := iwarp.NewFileBuffer(f, 0)
 	require.NoError(t, err)
 	require.EqualValues(t, len(octets), b.Size(), "all of it")
 	require.NoError(t, iotest.TestReader(io.NewSectionReader(b, 0, b.Size()), octets))
@@ -54,7 +55,7 @@ func TestFileAsABuffer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.NoError(t, client.qp.RDMARead(ctx, SGE{}, RemoteBuffer{}), "there and back")
+	require.NoError(t, client.qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{}), "there and back")
 	got, err := os.ReadFile(f.Name())
 	require.NoError(t, err)
 	require.Equal(t, mem[:writers*part], got[:writers*part], "RDMA Writes, many at a time")
@@ -65,7 +66,7 @@ func TestFileAsABuffer(t *testing.T) {
 // TestPartOfAFile: a size of the caller's, behind which nothing is read or written.
 func TestPartOfAFile(t *testing.T) {
 	f := tempFile(t, []byte("0123456789"), os.O_RDWR)
-	b, err := NewFileBuffer(f, 4)
+	b, err := iwarp.NewFileBuffer(f, 4)
 	require.NoError(t, err)
 	require.EqualValues(t, 4, b.Size())
 	p := make([]byte, 8)
@@ -81,7 +82,7 @@ func TestPartOfAFile(t *testing.T) {
 	require.Error(t, err)
 	for _, off := range []int64{-1, 3, 4, 5, 1 << 62} {
 		_, err = b.WriteAt([]byte("xx"), off)
-		require.ErrorIs(t, err, ErrBounds, off)
+		require.ErrorIs(t, err, iwarp.ErrBounds, off)
 	}
 	_, err = b.WriteAt([]byte("xx"), 2)
 	require.NoError(t, err)
@@ -93,7 +94,7 @@ func TestPartOfAFile(t *testing.T) {
 // TestFileThatWasCut: what is missing is an error and not zeros; a Write brings it back.
 func TestFileThatWasCut(t *testing.T) {
 	f := tempFile(t, bytes.Repeat([]byte{'x'}, 100), os.O_RDWR)
-	b, err := NewFileBuffer(f, 0)
+	b, err := iwarp.NewFileBuffer(f, 0)
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(50))
 	_, err = b.ReadAt(make([]byte, 20), 40)
@@ -144,10 +145,10 @@ func TestFileThatIsNoBuffer(t *testing.T) {
 		"closed":    {closed, 0, os.ErrClosed.Error()},
 		"device":    {null, 0, "tells no size"},
 	} {
-		_, err := NewFileBuffer(c.f, c.size)
+		_, err := iwarp.NewFileBuffer(c.f, c.size)
 		require.ErrorContains(t, err, c.says, name)
 		require.ErrorContains(t, err, "iwarp: NewFileBuffer: ", name)
 	}
-	_, err = NewFileBuffer(tempFile(t, []byte("four"), os.O_RDONLY), 0)
+	_, err = iwarp.NewFileBuffer(tempFile(t, []byte("four"), os.O_RDONLY), 0)
 	require.NoError(t, err, "to be read only")
 }

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -28,7 +30,7 @@ func FuzzReceive(f *testing.F) {
 		f.Add(script(s))
 	}
 	f.Add(script(fuzzSegments()...))
-	f.Add(append([]byte{1}, fpdu(write(0, 0, ""))...))
+	f.Add(append([]byte{1}, wiretest.FPDU(wiretest.Write(0, 0, ""))...))
 	f.Add([]byte{1, 0xff, 0xff, 1, 2, 3})
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, input []byte) {
@@ -43,30 +45,30 @@ func FuzzReceive(f *testing.F) {
 func fuzzSegments() [][]byte {
 	sixteen := strings.Repeat("r", sinkLen)
 	return [][]byte{
-		write(1, regionTO, "good"),
-		write(1, regionTO+regionLen-1, "bad"),
-		write(1, math.MaxUint64, "bad"),
-		write(2, 0, "bad"),
-		write(4, 0, "shared"),
-		write(5, regionTO, "bad"),
-		write(6, regionTO, "bad"),
-		tagged(0x81, 0x40, 1, regionTO, "more"),
-		response(0xc1, 3, 0, sixteen),
-		response(0x81, 3, 0, sixteen[1:]),
-		response(0xc1, 1, regionTO, sixteen),
-		send(1, 0, "good"),
-		send(1, 4, "too long"),
-		untagged(0x01, 0x43, 0, 0, 1, 0, "half"),
-		untagged(0x41, 0x44, 1, 0, 1, 0, ""),
-		untagged(0x41, 0x45, 0, 0, 1, 0, "good"),
-		untagged(0x41, 0x46, 4, 0, 1, 0, ""),
-		untagged(0x41, 0x47, 0, 2, 1, 0, "\x11\x00\x00\x00"),
-		untagged(0x41, 0x47, 0, 2, 1, 0, "\x01\x02\xe0\x00\x00\x2e"+string(readRequest(1, 3, 0, 16, 1, 0))),
-		untagged(0x41, 0x4c, 0, 1, 1, 0, ""),
-		readRequest(1, 7, 8, 16, 1, regionTO),
-		readRequest(1, 7, 8, math.MaxUint32, 1, regionTO),
-		readRequest(1, 7, 8, 0, 0, 0),
-		readRequest(2, 7, 8, 16, 3, 0),
+		wiretest.Write(1, regionTO, "good"),
+		wiretest.Write(1, regionTO+regionLen-1, "bad"),
+		wiretest.Write(1, math.MaxUint64, "bad"),
+		wiretest.Write(2, 0, "bad"),
+		wiretest.Write(4, 0, "shared"),
+		wiretest.Write(5, regionTO, "bad"),
+		wiretest.Write(6, regionTO, "bad"),
+		wiretest.Tagged(0x81, 0x40, 1, regionTO, "more"),
+		wiretest.ReadResponse(0xc1, 3, 0, sixteen),
+		wiretest.ReadResponse(0x81, 3, 0, sixteen[1:]),
+		wiretest.ReadResponse(0xc1, 1, regionTO, sixteen),
+		wiretest.Send(1, 0, "good"),
+		wiretest.Send(1, 4, "too long"),
+		wiretest.Untagged(0x01, 0x43, 0, 0, 1, 0, "half"),
+		wiretest.Untagged(0x41, 0x44, 1, 0, 1, 0, ""),
+		wiretest.Untagged(0x41, 0x45, 0, 0, 1, 0, "good"),
+		wiretest.Untagged(0x41, 0x46, 4, 0, 1, 0, ""),
+		wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, "\x11\x00\x00\x00"),
+		wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, "\x01\x02\xe0\x00\x00\x2e"+string(wiretest.ReadRequest(1, 3, 0, 16, 1, 0))),
+		wiretest.Untagged(0x41, 0x4c, 0, 1, 1, 0, ""),
+		wiretest.ReadRequest(1, 7, 8, 16, 1, regionTO),
+		wiretest.ReadRequest(1, 7, 8, math.MaxUint32, 1, regionTO),
+		wiretest.ReadRequest(1, 7, 8, 0, 0, 0),
+		wiretest.ReadRequest(2, 7, 8, 16, 3, 0),
 	}
 }
 
@@ -82,30 +84,30 @@ func script(segments ...[]byte) []byte {
 
 func fuzzReceive(t *testing.T, input []byte) {
 	v := newLonelyVictim(t)
-	var cr *ConnRequest
-	v.p, cr = requester(t, v.rnic, "pipe", hx("00 01 00 00"))
-	qc := &QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq, IRD: 2, MPA: MPAOptions{NoCRC: true, EarlyResponderSend: true}}
+	var cr *iwarp.ConnRequest
+	v.p, cr = requester(t, v.rnic, "pipe", wiretest.Hex("00 01 00 00"))
+	qc := &iwarp.QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq, IRD: 2, MPA: iwarp.MPAOptions{NoCRC: true, EarlyResponderSend: true}}
 	var err error
 	v.qp, err = cr.Accept(testContext(t), qc)
 	require.NoError(t, err)
-	v.p.wantOctets("there is no CRC", append([]byte(replyKey), hx("00 01 00 00")...))
+	v.p.WantReply("there is no CRC", "00 01 00 00")
 	v.posts()
 
 	wire := input[1:]
 	if input[0]&1 == 0 {
 		wire = v.framed(wire)
 	}
-	go func() { _, _ = io.Copy(io.Discard, v.p.c) }()
-	_, _ = v.p.c.Write(wire) // the QP may end before it has read all
-	_ = v.p.c.(interface{ CloseWrite() error }).CloseWrite()
+	go func() { _, _ = io.Copy(io.Discard, v.p.Conn) }()
+	_, _ = v.p.Conn.Write(wire) // the QP may end before it has read all
+	_ = v.p.Conn.(interface{ CloseWrite() error }).CloseWrite()
 	<-v.qp.Done()
-	require.NoError(t, v.p.c.Close())
+	v.p.Close()
 
 	v.wantGuards()
-	require.ErrorIs(t, v.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed)
-	var wcs [3]WC
+	require.ErrorIs(t, v.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), net.ErrClosed)
+	var wcs [3]iwarp.WC
 	require.Equal(t, 2, v.cq.Poll(wcs[:]), "what was posted completes, once")
-	require.Equal(t, StateRTS, v.other.State())
+	require.Equal(t, iwarp.StateRTS, v.other.State())
 	require.NoError(t, v.other.Abort())
 }
 
@@ -132,7 +134,7 @@ func (v *victim) framed(b []byte) (wire []byte) {
 		if len(u) > 1 && u[1]&0xf == 1 {
 			rename(u, 34)
 		}
-		wire = append(wire, fpdu(u)...)
+		wire = append(wire, wiretest.FPDU(u)...)
 	}
 	return wire
 }

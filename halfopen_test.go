@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // dribblersOf keeps up to n connections to addr, each of which sends an octet of a Request
@@ -20,7 +23,7 @@ func dribblersOf(t *testing.T, addr string, n int) {
 	var gone, there sync.WaitGroup
 	t.Cleanup(func() { cancel(); gone.Wait() })
 	there.Add(n)
-	request := []byte(requestKey + "\x40\x01\x02\x00")
+	request := []byte(wiretest.RequestKey + "\x40\x01\x02\x00")
 	for range n {
 		gone.Go(func() {
 			var d net.Dialer
@@ -58,8 +61,8 @@ func dribblersOf(t *testing.T, addr string, n int) {
 // the oldest make no room, an honest peer waits for more than a minute. How soon it gets its
 // answer is for TestSEC_2_42_DribblersDoNotShutOthersOut, in virtual time.
 func TestSEC_42_DribblersOverTCP(t *testing.T) {
-	certificate := testCertificate(t)
-	for name, lc := range map[string]*ListenConfig{
+	certificate := wiretest.Certificate(t)
+	for name, lc := range map[string]*iwarp.ListenConfig{
 		"defaults": nil,
 		"a limit":  {MaxHalfOpen: 256},
 		"TLS":      {TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}},
@@ -84,13 +87,13 @@ func TestSEC_42_DribblersOverTCP(t *testing.T) {
 			dribblersOf(t, l.Addr().String(), dribblers)
 			var cfg *tls.Config
 			if lc != nil && lc.TLS != nil {
-				cfg = &tls.Config{RootCAs: rootsOf(t, certificate), ServerName: "iwarp.test"}
+				cfg = &tls.Config{RootCAs: wiretest.Roots(t, certificate), ServerName: "iwarp.test"}
 			}
 			for range honest {
 				ctx, cancel := context.WithTimeout(t.Context(), bound)
-				_, err := s.rnic.Dial(ctx, "tcp", l.Addr().String(), &QPConfig{PD: s.pd, TLS: cfg})
+				_, err := s.rnic.Dial(ctx, "tcp", l.Addr().String(), &iwarp.QPConfig{PD: s.pd, TLS: cfg})
 				cancel()
-				require.ErrorIs(t, err, ErrRejected, "an honest peer gets its answer")
+				require.ErrorIs(t, err, iwarp.ErrRejected, "an honest peer gets its answer")
 			}
 			require.NoError(t, l.Close())
 			require.True(t, errors.Is(<-answered, net.ErrClosed))

@@ -1,6 +1,6 @@
 //go:build linux && !purego
 
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -18,7 +19,7 @@ func TestHelpersThatNeedNotBlockSucceed(t *testing.T) {
 	client, server := connect(t, pairConfig{})
 	_, src := client.register(8, 0, nil)
 	_, dst := server.register(8, stag.LocalWrite|stag.RemoteWrite, nil)
-	require.NoError(t, server.qp.PostRecv(RecvWR{}))
+	require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	time.Sleep(10 * time.Millisecond) // the RTR is out

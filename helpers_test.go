@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -29,31 +31,31 @@ func TestHelpersHavePrivateCompletions(t *testing.T) {
 	require.NoError(t, client.qp.RDMARead(ctx, cm.Slice(8, 8), sm.Advertise(0, 8)))
 	require.NoError(t, client.qp.Send(ctx, cm.Slice(0, 4), cm.Slice(8, 4)))
 	require.NoError(t, <-received)
-	var none [1]WC
-	for _, cq := range []*CQ{client.qp.SendCQ(), client.qp.RecvCQ(), server.qp.SendCQ(), server.qp.RecvCQ()} {
+	var none [1]iwarp.WC
+	for _, cq := range []*iwarp.CQ{client.qp.SendCQ(), client.qp.RecvCQ(), server.qp.SendCQ(), server.qp.RecvCQ()} {
 		require.Zero(t, cq.Poll(none[:]))
 	}
 }
 
 func TestHelpersReportWhatWentWrong(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		ctx := testContext(t)
-		require.ErrorIs(t, k.qp.RDMAWrite(ctx, RemoteBuffer{Len: 1}, k.mr.Slice(0, 2)), ErrBounds, "refused at once")
-		var post *PostError
+		require.ErrorIs(t, k.qp.RDMAWrite(ctx, iwarp.RemoteBuffer{Len: 1}, k.mr.Slice(0, 2)), iwarp.ErrBounds, "refused at once")
+		var post *iwarp.PostError
 		err := k.qp.Send(ctx, k.mr.Slice(-1, 1))
-		require.ErrorIs(t, err, ErrBounds)
+		require.ErrorIs(t, err, iwarp.ErrBounds)
 		require.NotErrorAs(t, err, &post, "one work request has no number")
 		_, err = k.qp.Recv(ctx, k.mr.Slice(-1, 1))
-		require.ErrorIs(t, err, ErrBounds)
+		require.ErrorIs(t, err, iwarp.ErrBounds)
 
 		errs := make(chan error, 1)
 		go func() { errs <- k.qp.RDMARead(ctx, k.mr.Slice(0, 8), remote) }()
-		asked := k.p.segment()
-		k.p.writes(fpdu(terminate(0x0101, tellsRead, asked)))
+		asked := k.p.Segment()
+		k.p.Send(wiretest.Terminate(0x0101, wiretest.ReadHeader, asked))
 		err = <-errs
-		require.ErrorIs(t, err, ErrBounds, "what the peer says of it")
-		var te *TerminateError
+		require.ErrorIs(t, err, iwarp.ErrBounds, "what the peer says of it")
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, err, &te)
 		require.True(t, te.Remote)
 	})
@@ -62,13 +64,13 @@ func TestHelpersReportWhatWentWrong(t *testing.T) {
 // TestCancelledContextStopsTheWaiting: and not the work request.
 func TestCancelledContextStopsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		start := time.Now()
 		require.ErrorIs(t, k.qp.RDMARead(ctx, k.mr.Slice(0, 4), remote), context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(start))
-		k.p.segment()
+		k.p.Segment()
 		k.answersRead(0, "late")
 		synctest.Wait()
 		require.Equal(t, "late", string(k.mem[:4]), "the Read goes on")
@@ -79,7 +81,7 @@ func TestCancelledContextStopsTheWaiting(t *testing.T) {
 		_, err := k.qp.Recv(ctx, k.mr.Slice(64, 8))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 1, k.qp.Posted(), "the receive stays posted")
-		k.p.writes(fpdu(send(1, 0, "lost")))
+		k.p.Send(wiretest.Send(1, 0, "lost"))
 		synctest.Wait()
 		require.Equal(t, "lost", string(k.mem[64:68]))
 
@@ -89,8 +91,8 @@ func TestCancelledContextStopsTheWaiting(t *testing.T) {
 
 func TestHelpersWaitForRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{SendDepth: 2, RecvDepth: 1}, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead}, SendWR{ID: 2, Op: OpRDMARead})
+		k := newTalk(t, iwarp.QPConfig{SendDepth: 2, RecvDepth: 1}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead}, iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead})
 		errs := make(chan error, 8)
 		for range 4 {
 			go func() { errs <- k.qp.Send(testContext(t)) }()
@@ -99,15 +101,15 @@ func TestHelpersWaitForRoom(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, k.qp.Send(short), context.DeadlineExceeded, "room is waited for under the context")
 		require.Empty(t, errs)
-		k.p.segment()
-		k.p.segment()
-		k.p.writes(fpdu(response(0xc1, 0, 0, "")))
-		k.p.writes(fpdu(response(0xc1, 0, 0, "")))
+		k.p.Segment()
+		k.p.Segment()
+		k.p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
+		k.p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
 		synctest.Wait()
 		require.Empty(t, errs, "there is room when the completions have been polled")
 		k.wantCompletions("the Reads", 1, 2)
 		for msn := range uint32(4) {
-			require.Equal(t, send(msn+1, 0, ""), k.p.segment(), "one after the other gets its turn")
+			require.Equal(t, wiretest.Send(msn+1, 0, ""), k.p.Segment(), "one after the other gets its turn")
 			require.NoError(t, <-errs)
 		}
 
@@ -122,27 +124,27 @@ func TestHelpersWaitForRoom(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, k.qp.Posted())
 		for msn := range uint32(3) {
-			k.p.writes(fpdu(send(msn+1, 0, "message"[:msn])))
+			k.p.Send(wiretest.Send(msn+1, 0, "message"[:msn]))
 			require.EqualValues(t, msn, <-lens, "and so for receives")
 		}
 
-		require.NoError(t, k.qp.PostRecv(RecvWR{}))
-		k.posts(SendWR{Op: OpRDMARead}, SendWR{Op: OpRDMARead})
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{}))
+		k.posts(iwarp.SendWR{Op: iwarp.OpRDMARead}, iwarp.SendWR{Op: iwarp.OpRDMARead})
 		go func() { errs <- k.qp.Send(testContext(t)) }()
 		go func() {
-			_, err := k.qp.Recv(testContext(t), SGE{})
+			_, err := k.qp.Recv(testContext(t), iwarp.SGE{})
 			errs <- err
 		}()
 		synctest.Wait()
 		require.NoError(t, k.qp.Abort())
-		require.ErrorIs(t, <-errs, ErrAborted, "the end of the QP ends the waiting for room")
-		require.ErrorIs(t, <-errs, ErrAborted)
+		require.ErrorIs(t, <-errs, iwarp.ErrAborted, "the end of the QP ends the waiting for room")
+		require.ErrorIs(t, <-errs, iwarp.ErrAborted)
 	})
 }
 
 func TestRemoteMemory(t *testing.T) {
 	client, server := connect(t, pairConfig{})
-	mem, mr := server.register(1000, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &MROptions{BaseTO: 1 << 40})
+	mem, mr := server.register(1000, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{BaseTO: 1 << 40})
 	fillRandom(mem)
 	m := client.qp.Remote(mr.Advertise(100, 300))
 	require.EqualValues(t, 300, m.Size())
@@ -163,8 +165,8 @@ func TestRemoteMemory(t *testing.T) {
 		{0, 301, 300, io.EOF},
 		{300, 1, 0, io.EOF},
 		{math.MaxInt64, 1, 0, io.EOF},
-		{-1, 1, 0, ErrBounds},
-		{math.MinInt64, 0, 0, ErrBounds},
+		{-1, 1, 0, iwarp.ErrBounds},
+		{math.MinInt64, 0, 0, iwarp.ErrBounds},
 	} {
 		p := make([]byte, c.n)
 		n, err := m.ReadAt(p, c.off)
@@ -184,11 +186,11 @@ func TestRemoteMemory(t *testing.T) {
 		{0, 300, nil},
 		{299, 1, nil},
 		{300, 0, nil},
-		{300, 1, ErrBounds},
-		{0, 301, ErrBounds},
-		{-1, 1, ErrBounds},
-		{math.MaxInt64, 1, ErrBounds},
-		{math.MinInt64, 1, ErrBounds},
+		{300, 1, iwarp.ErrBounds},
+		{0, 301, iwarp.ErrBounds},
+		{-1, 1, iwarp.ErrBounds},
+		{math.MaxInt64, 1, iwarp.ErrBounds},
+		{math.MinInt64, 1, iwarp.ErrBounds},
 	} {
 		p := bytes.Repeat([]byte{byte(c.n)}, c.n)
 		n, err := m.WriteAt(p, c.off)
@@ -211,9 +213,9 @@ func TestRemoteMemory(t *testing.T) {
 func TestRemoteMemoryOfAnotherMind(t *testing.T) {
 	client, server := connect(t, pairConfig{})
 	_, mr := server.register(8, stag.RemoteRead, nil)
-	m := client.qp.Remote(RemoteBuffer{STag: mr.STag(), Len: 9})
+	m := client.qp.Remote(iwarp.RemoteBuffer{STag: mr.STag(), Len: 9})
 	n, err := m.ReadAt(make([]byte, 9), 0)
 	require.Zero(t, n)
-	require.ErrorIs(t, err, ErrBounds, "the peer decides")
+	require.ErrorIs(t, err, iwarp.ErrBounds, "the peer decides")
 	require.Zero(t, client.rnic.InUse().MaxMR)
 }

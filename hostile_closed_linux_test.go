@@ -1,6 +1,6 @@
 //go:build linux && !purego
 
-package iwarp
+package iwarp_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -16,15 +17,15 @@ import (
 func TestRDMAP_81_PeerThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	const peerTimeout, messages = 1500 * time.Millisecond, 32
-	cfg := &Config{PeerTimeout: peerTimeout}
+	cfg := &iwarp.Config{PeerTimeout: peerTimeout}
 	client, server := connect(t, pairConfig{
 		clientR: cfg, serverR: cfg,
-		client: QPConfig{SendDepth: messages}, server: QPConfig{RNRWait: time.Minute, RecvDepth: messages},
+		client: iwarp.QPConfig{SendDepth: messages}, server: iwarp.QPConfig{RNRWait: time.Minute, RecvDepth: messages},
 	})
 	buf, mr := client.register(1<<20, stag.LocalWrite, nil)
 	_, sink := server.register(len(buf), stag.LocalWrite, nil)
 	for range messages {
-		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend, Local: []SGE{mr.Slice(0, len(buf))}}))
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, len(buf))}}))
 	}
 	select {
 	case <-client.qp.Done():

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -25,11 +27,11 @@ func (v *victim) conversation() []step {
 	hello := strings.Repeat("h", 16)
 	answer := strings.Repeat("r", sinkLen)
 	return []step{
-		{fpdu(write(v.mr.STag(), regionTO, hello)), regionAt, hello},
-		{fpdu(send(1, 0, "message")), recvAt, "message"},
-		{fpdu(response(0xc1, v.sink.STag(), 0, answer)), sinkAt, answer},
-		{fpdu(readRequest(1, 1, 0, 16, v.mr.STag(), regionTO)), 0, ""},
-		{fpdu(write(v.mr.STag(), regionTO+regionLen-3, "end")), regionAt + regionLen - 3, "end"},
+		{wiretest.FPDU(wiretest.Write(v.mr.STag(), regionTO, hello)), regionAt, hello},
+		{wiretest.FPDU(wiretest.Send(1, 0, "message")), recvAt, "message"},
+		{wiretest.FPDU(wiretest.ReadResponse(0xc1, v.sink.STag(), 0, answer)), sinkAt, answer},
+		{wiretest.FPDU(wiretest.ReadRequest(1, 1, 0, 16, v.mr.STag(), regionTO)), 0, ""},
+		{wiretest.FPDU(wiretest.Write(v.mr.STag(), regionTO+regionLen-3, "end")), regionAt + regionLen - 3, "end"},
 	}
 }
 
@@ -71,26 +73,26 @@ func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
 		for _, reset := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				v := newLonelyVictim(t)
-				var cr *ConnRequest
-				v.p, cr = requester(t, v.rnic, "pipe", hx("40 01 00 00"))
+				var cr *iwarp.ConnRequest
+				v.p, cr = requester(t, v.rnic, "pipe", wiretest.Hex("40 01 00 00"))
 				var err error
-				v.qp, err = cr.Accept(testContext(t), &QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq})
+				v.qp, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq})
 				require.NoError(t, err)
 				v.posts()
 
 				steps := v.conversation()
 				wire := join(steps)
 				total = len(wire) + 1
-				v.p.writes(wire[:at])
+				v.p.Write(wire[:at])
 				synctest.Wait()
-				v.p.cut(reset)
+				v.p.Cut(reset)
 				<-v.qp.Done()
 
 				v.played(steps, at)
 				where := fmt.Sprintf("cut after %d octets, reset %t", at, reset)
 				require.Equal(t, v.want, v.arena, where)
-				require.ErrorIs(t, v.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed, where)
-				var wcs [3]WC
+				require.ErrorIs(t, v.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), net.ErrClosed, where)
+				var wcs [3]iwarp.WC
 				require.Equal(t, 2, v.cq.Poll(wcs[:]), "%s: what was posted completes, once", where)
 				v.wantEndOf(steps, at, reset)
 				v.othersLive()
@@ -103,17 +105,17 @@ func TestDDP_60_61_73_CutAtEveryOctet(t *testing.T) {
 func (v *victim) wantEndOf(steps []step, at int, reset bool) {
 	v.Helper()
 	const responseAt = 3 // with the third step the QP has no work left
-	kind := EventConnectionLost
+	kind := iwarp.EventConnectionLost
 	if after, ok := boundary(steps, at); ok && !reset {
-		kind = EventClosed
+		kind = iwarp.EventClosed
 		if after < responseAt {
-			kind = EventTerminated
+			kind = iwarp.EventTerminated
 			v.wantCause(v.qp.Err(), attack{code: 0x0207})
 		}
 	}
 	e := <-v.rnic.Events()
 	require.Equal(v, kind, e.Kind, "cut after %d octets, reset %t", at, reset)
-	if kind == EventClosed {
+	if kind == iwarp.EventClosed {
 		require.NoError(v, v.qp.Err())
 		return
 	}
@@ -121,37 +123,23 @@ func (v *victim) wantEndOf(steps []step, at int, reset bool) {
 	require.ErrorIs(v, v.qp.Err(), net.ErrClosed)
 }
 
-// cut ends the peer's half, or everything.
-func (p *peer) cut(reset bool) {
-	p.Helper()
-	c := p.c.(interface {
-		CloseWrite() error
-		Abort() error
-	})
-	if reset {
-		require.NoError(p, c.Abort())
-		return
-	}
-	require.NoError(p, c.CloseWrite())
-}
-
 // TestMPA_62_63_CutDuringSetup: a Request that ends anywhere makes no connection.
 func TestMPA_62_63_CutDuringSetup(t *testing.T) {
-	request := []byte(requestKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
+	request := []byte(wiretest.RequestKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
 	for at := range request {
 		for _, reset := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				v := newLonelyVictim(t)
 				a, b := transport.Pipe(transport.PipeOptions{})
-				p := &peer{TB: t, c: a}
-				p.writes(request[:at])
+				p := &wiretest.Peer{TB: t, Conn: a}
+				p.Write(request[:at])
 				failed := make(chan error, 1)
 				go func() {
 					_, err := v.rnic.Server(testContext(t), b, nil)
 					failed <- err
 				}()
 				synctest.Wait()
-				p.cut(reset)
+				p.Cut(reset)
 				var f *transport.Fault
 				require.ErrorAs(t, <-failed, &f)
 				require.Equal(t, transport.MPAConnectionLost, f.Code)
@@ -164,27 +152,27 @@ func TestMPA_62_63_CutDuringSetup(t *testing.T) {
 
 // TestMPA_67_81_CutDuringReply: so does a Reply.
 func TestMPA_67_81_CutDuringReply(t *testing.T) {
-	reply := []byte(replyKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
+	reply := []byte(wiretest.ReplyKey + "\x50\x02\x00\x06\x00\x01\x00\x01hi")
 	for at := range reply {
 		for _, reset := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				v := newLonelyVictim(t)
 				a, b := transport.Pipe(transport.PipeOptions{})
-				p := &peer{TB: t, c: a}
+				p := &wiretest.Peer{TB: t, Conn: a}
 				failed := make(chan error, 1)
 				go func() {
-					_, err := v.rnic.Client(testContext(t), b, &QPConfig{PD: v.pd})
+					_, err := v.rnic.Client(testContext(t), b, &iwarp.QPConfig{PD: v.pd})
 					failed <- err
 				}()
-				p.reads(24)
-				p.writes(reply[:at])
+				p.Read(24)
+				p.Write(reply[:at])
 				synctest.Wait()
-				p.cut(reset)
+				p.Cut(reset)
 				err := <-failed
 				var f *transport.Fault
 				require.ErrorAs(t, err, &f)
 				require.Equal(t, transport.MPAConnectionLost, f.Code)
-				require.Equal(t, at == 0, errors.Is(err, ErrUnsupported), "only without one octet can it be an older peer")
+				require.Equal(t, at == 0, errors.Is(err, iwarp.ErrUnsupported), "only without one octet can it be an older peer")
 				_ = a.Close() // it may be aborted
 				v.othersLive()
 			})
@@ -196,22 +184,22 @@ func TestMPA_67_81_CutDuringReply(t *testing.T) {
 func TestMPA_42_43_AnySegmentation(t *testing.T) {
 	feed := func(t *testing.T, parts func(wire []byte) [][]byte) {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVictim(t, QPConfig{})
+			v := newVictim(t, iwarp.QPConfig{})
 			v.works()
 			steps := v.conversation()
 			wire := join(steps)
 			for _, part := range parts(wire) {
-				v.p.writes(part)
+				v.p.Write(part)
 				synctest.Wait()
 			}
-			v.p.wantSegment("the peer's Read is answered", "c1 42 00000001 0000000000000000", []byte(steps[0].data)...)
-			v.p.cut(false)
-			v.p.wantEnd("gracefully")
+			v.p.WantSegment("the peer's Read is answered", "c1 42 00000001 0000000000000000", []byte(steps[0].data)...)
+			v.p.Cut(false)
+			v.p.WantEOF("gracefully")
 			<-v.qp.Done()
 			require.NoError(t, v.qp.Err())
 			v.played(steps, len(wire))
 			require.Equal(t, v.want, v.arena, "everything is placed")
-			var wcs [3]WC
+			var wcs [3]iwarp.WC
 			require.Equal(t, 2, v.cq.Poll(wcs[:]))
 			require.NoError(t, errors.Join(wcs[0].Err(), wcs[1].Err()))
 		})
@@ -236,14 +224,14 @@ func TestMPA_33_44_46_84_EveryOctetCorrupted(t *testing.T) {
 	for at := 0; at < total; at++ {
 		for _, bits := range []byte{0x01, 0x80, 0xff} {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, QPConfig{})
+				v := newVictim(t, iwarp.QPConfig{})
 				v.works()
 				steps := v.conversation()[:3]
 				wire := join(steps)
 				total = len(wire)
 				wire[at] ^= bits
-				v.p.writes(wire)
-				v.p.cut(false)
+				v.p.Write(wire)
+				v.p.Cut(false)
 				<-v.qp.Done()
 				whole := 0 // octets of the FPDUs in front of the damaged one
 				for _, s := range steps {

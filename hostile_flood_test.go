@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -42,12 +44,12 @@ func TestRDMAP_37_110_111_BothSidesFloodReads(t *testing.T) {
 	go func() {
 		cr, err := server.rnic.Server(ctx, b, nil)
 		if err == nil {
-			server.qp, err = cr.Accept(ctx, &QPConfig{PD: server.pd})
+			server.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd})
 		}
 		accepted <- err
 	}()
 	var err error
-	client.qp, err = client.rnic.Client(ctx, a, &QPConfig{PD: client.pd})
+	client.qp, err = client.rnic.Client(ctx, a, &iwarp.QPConfig{PD: client.pd})
 	require.NoError(t, err)
 	require.NoError(t, <-accepted)
 
@@ -65,7 +67,7 @@ func TestRDMAP_37_110_111_BothSidesFloodReads(t *testing.T) {
 type flood struct {
 	by       *side
 	src, dst []byte
-	from, to *MR
+	from, to *iwarp.MR
 	n, size  int
 }
 
@@ -79,15 +81,15 @@ func newFlood(by, of *side, n, size int) *flood {
 
 func (f *flood) post(t *testing.T) {
 	for i := range f.n {
-		require.NoError(t, f.by.qp.PostSend(SendWR{
-			ID: uint64(i), Op: OpRDMARead,
-			Local: []SGE{f.to.Slice(i*f.size, f.size)}, Remote: f.from.Advertise(0, f.size),
+		require.NoError(t, f.by.qp.PostSend(iwarp.SendWR{
+			ID: uint64(i), Op: iwarp.OpRDMARead,
+			Local: []iwarp.SGE{f.to.Slice(i*f.size, f.size)}, Remote: f.from.Advertise(0, f.size),
 		}))
 	}
 }
 
 func (f *flood) wait(t *testing.T, ctx context.Context) {
-	var wcs [1]WC
+	var wcs [1]iwarp.WC
 	for i := range f.n {
 		_, err := f.by.qp.SendCQ().Wait(ctx, wcs[:])
 		require.NoError(t, err)
@@ -100,41 +102,41 @@ func (f *flood) wait(t *testing.T, ctx context.Context) {
 // TestRDMAP_109_ARCH_23_PeerReadsNothing: the peer asks for all that it may and takes
 // none of it. What it sends is served on, and the QP can be closed.
 func TestRDMAP_109_ARCH_23_PeerReadsNothing(t *testing.T) {
-	for name, end := range map[string]func(qp *QP) error{
-		"close": func(qp *QP) error {
+	for name, end := range map[string]func(qp *iwarp.QP) error{
+		"close": func(qp *iwarp.QP) error {
 			if err := qp.Close(); !errors.Is(err, os.ErrDeadlineExceeded) {
 				return errors.New("Close should time out")
 			}
 			return nil
 		},
-		"abort": func(qp *QP) error { return qp.Abort() },
+		"abort": func(qp *iwarp.QP) error { return qp.Abort() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, QPConfig{IRD: 8, ORD: 2})
+				v := newVictim(t, iwarp.QPConfig{IRD: 8, ORD: 2})
 				v.works()
 				const size = 4 << 20
 				_, large := v.register(size, stag.RemoteRead, nil)
 				for msn := range uint32(8) {
-					v.p.writes(fpdu(readRequest(msn+1, 1, 0, size, large.STag(), 0)))
+					v.p.Send(wiretest.ReadRequest(msn+1, 1, 0, size, large.STag(), 0))
 				}
 				time.Sleep(time.Second)
 				for range 5 { // our own work queues up behind the answers
-					require.NoError(t, v.qp.PostSend(SendWR{ID: 3, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, 1)}, Remote: RemoteBuffer{Len: 1}}))
+					require.NoError(t, v.qp.PostSend(iwarp.SendWR{ID: 3, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{v.sink.Slice(0, 1)}, Remote: iwarp.RemoteBuffer{Len: 1}}))
 				}
-				v.p.writes(fpdu(write(v.mr.STag(), regionTO, "still")))
-				v.p.writes(fpdu(send(1, 0, "served")))
-				v.p.writes(fpdu(response(0xc1, v.sink.STag(), 0, "sixteen octets..")))
+				v.p.Send(wiretest.Write(v.mr.STag(), regionTO, "still"))
+				v.p.Send(wiretest.Send(1, 0, "served"))
+				v.p.Send(wiretest.ReadResponse(0xc1, v.sink.STag(), 0, "sixteen octets.."))
 				synctest.Wait()
 				copy(v.want[regionAt:], "still")
 				copy(v.want[recvAt:], "served")
 				copy(v.want[sinkAt:], "sixteen octets..")
 				require.Equal(t, v.want, v.arena, "what the peer sends is served all the while")
-				require.Equal(t, StateRTS, v.qp.State())
+				require.Equal(t, iwarp.StateRTS, v.qp.State())
 
 				require.NoError(t, end(v.qp))
 				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
-				var wcs [16]WC
+				var wcs [16]iwarp.WC
 				require.Equal(t, 7, v.cq.Poll(wcs[:]), "what was posted completes, once")
 				v.othersLive()
 			})

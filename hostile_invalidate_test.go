@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -20,22 +22,22 @@ func TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate(t *testing.T) {
 		var list []attack
 		for _, x := range deadMRs {
 			list = append(list, attack{name: x.name, code: 0x0209, segment: func(v *victim) []byte {
-				return untagged(0x41, op, uint32(x.stag(v)), 0, 1, 0, "")
+				return wiretest.Untagged(0x41, op, uint32(x.stag(v)), 0, 1, 0, "")
 			}})
 		}
-		living := func(name string, mr func(v *victim) *MR) {
+		living := func(name string, mr func(v *victim) *iwarp.MR) {
 			list = append(list, attack{name: name, code: 0x0109, segment: func(v *victim) []byte {
 				mr := mr(v)
 				v.Cleanup(func() { require.True(v, mr.Valid(), "the region lives") })
-				return untagged(0x41, op, uint32(mr.STag()), 0, 1, 0, "")
+				return wiretest.Untagged(0x41, op, uint32(mr.STag()), 0, 1, 0, "")
 			}})
 		}
 		for _, x := range foreignMRs {
 			living(x.name, x.mr)
 		}
-		living("a region that all QPs of the PD may use", func(v *victim) *MR { return v.mr })
-		living("a receive", func(v *victim) *MR { return v.recv })
-		living("a region of this QP that is not open to the peer", func(v *victim) *MR {
+		living("a region that all QPs of the PD may use", func(v *victim) *iwarp.MR { return v.mr })
+		living("a receive", func(v *victim) *iwarp.MR { return v.recv })
+		living("a region of this QP that is not open to the peer", func(v *victim) *iwarp.MR {
 			return v.another(v.pd, stag.LocalWrite, v.qp)
 		})
 		t.Run(fmt.Sprintf("%02x", op), func(t *testing.T) { attacks(t, list) })
@@ -47,27 +49,27 @@ func TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate(t *testing.T) {
 func TestRDMAP_54_56_57_69_UseAfterInvalidate(t *testing.T) {
 	use := map[string]func(st stag.STag) attack{
 		"write": func(st stag.STag) attack {
-			return fixed("", 0x1100, ErrInvalidSTag, write(st, regionTO, "bad"))
+			return fixed("", 0x1100, iwarp.ErrInvalidSTag, wiretest.Write(st, regionTO, "bad"))
 		},
 		"read": func(st stag.STag) attack {
-			a := fixed("", 0x0100, ErrInvalidSTag, readRequest(1, 1, 1, 1, st, regionTO))
-			a.tells = tellsRead
+			a := fixed("", 0x0100, iwarp.ErrInvalidSTag, wiretest.ReadRequest(1, 1, 1, 1, st, regionTO))
+			a.tells = wiretest.ReadHeader
 			return a
 		},
 		"invalidate": func(st stag.STag) attack {
-			return fixed("", 0x0209, nil, untagged(0x41, 0x44, uint32(st), 0, 2, 0, ""))
+			return fixed("", 0x0209, nil, wiretest.Untagged(0x41, 0x44, uint32(st), 0, 2, 0, ""))
 		},
 	}
 	for name, attack := range use {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, QPConfig{})
+				v := newVictim(t, iwarp.QPConfig{})
 				_, recv := v.register(1, stag.LocalWrite, nil)
-				require.NoError(t, v.qp.PostRecv(RecvWR{ID: 9, Local: []SGE{recv.Slice(0, 1)}}))
+				require.NoError(t, v.qp.PostRecv(iwarp.RecvWR{ID: 9, Local: []iwarp.SGE{recv.Slice(0, 1)}}))
 				v.works()
 				mr := v.another(v.pd, anyRemote, v.qp)
-				v.p.writes(fpdu(untagged(0x41, 0x44, uint32(mr.STag()), 0, 1, 0, "")))
-				var wcs [1]WC
+				v.p.Send(wiretest.Untagged(0x41, 0x44, uint32(mr.STag()), 0, 1, 0, ""))
+				var wcs [1]iwarp.WC
 				_, err := v.cq.Wait(testContext(t), wcs[:])
 				require.NoError(t, err)
 				require.Equal(t, mr.STag(), wcs[0].STag, "the completion tells what was invalidated")
@@ -82,13 +84,13 @@ func TestRDMAP_54_56_57_69_UseAfterInvalidate(t *testing.T) {
 // peer did nothing wrong, but its message has no place to go.
 func TestRDMAP_42_81_MessageForADeadRegion(t *testing.T) {
 	attacks(t, []attack{
-		{name: "the sink of an RDMA Read", code: 0x1100, is: ErrInvalidSTag, read: StatusLocalProtection, segment: func(v *victim) []byte {
+		{name: "the sink of an RDMA Read", code: 0x1100, is: iwarp.ErrInvalidSTag, read: iwarp.StatusLocalProtection, segment: func(v *victim) []byte {
 			require.NoError(v, v.sink.Invalidate(context.Background()))
-			return response(0xc1, v.sink.STag(), 0, strings.Repeat("x", sinkLen))
+			return wiretest.ReadResponse(0xc1, v.sink.STag(), 0, strings.Repeat("x", sinkLen))
 		}},
-		{name: "a receive", code: 0x1000, recv: StatusLocalAccess, segment: func(v *victim) []byte {
+		{name: "a receive", code: 0x1000, recv: iwarp.StatusLocalAccess, segment: func(v *victim) []byte {
 			require.NoError(v, v.recv.Invalidate(context.Background()))
-			return send(1, 0, "late")
+			return wiretest.Send(1, 0, "late")
 		}},
 	})
 }
@@ -99,23 +101,23 @@ func TestRDMAP_125_ARCH_33_HalfASegmentAndThenSilence(t *testing.T) {
 	for _, network := range []string{"pipe", "tcp"} {
 		t.Run(network, func(t *testing.T) {
 			v := newLonelyVictim(t)
-			qc := &QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq}
+			qc := &iwarp.QPConfig{PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq}
 			v.p, v.qp = initiator(t, v.rnic, network, qc)
-			v.p.writes(fpdu(write(0, 0, "")))
+			v.p.Send(wiretest.Write(0, 0, ""))
 			v.works()
-			bad := write(v.mr.STag(), regionTO, "the rest of this comes when it is too late")
-			wire := fpdu(bad)
-			v.p.writes(wire[:len(wire)/2])
+			bad := wiretest.Write(v.mr.STag(), regionTO, "the rest of this comes when it is too late")
+			wire := wiretest.FPDU(bad)
+			v.p.Write(wire[:len(wire)/2])
 			time.Sleep(20 * time.Millisecond) // let it arrive: the test shows less without it, and does not fail
 
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			require.NoError(t, v.mr.Invalidate(ctx), "Invalidate returns within a second")
-			v.p.writes(wire[len(wire)/2:])
-			require.Equal(t, terminate(0x1100, tellsHeader, bad), v.p.segment())
-			v.p.wantEnd("the Terminate is the last message")
-			require.NoError(t, v.p.c.Close())
-			v.ended(attack{code: 0x1100, is: ErrInvalidSTag})
+			v.p.Write(wire[len(wire)/2:])
+			require.Equal(t, wiretest.Terminate(0x1100, wiretest.DDPHeader, bad), v.p.Segment())
+			v.p.WantEOF("the Terminate is the last message")
+			v.p.Close()
+			v.ended(attack{code: 0x1100, is: iwarp.ErrInvalidSTag})
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -21,27 +23,27 @@ import (
 // waited for, but not for long.
 func TestRDMAP_79_80_PeerThatDoesNotGo(t *testing.T) {
 	for ending, last := range map[string][]byte{
-		"its Terminate": untagged(0x41, 0x47, 0, 2, 1, 0, "\x02\x07\x00\x00"),
-		"our Terminate": untagged(0x41, 0x4f, 0, 0, 1, 0, ""),
+		"its Terminate": wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, "\x02\x07\x00\x00"),
+		"our Terminate": wiretest.Untagged(0x41, 0x4f, 0, 0, 1, 0, ""),
 	} {
 		for _, talks := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, QPConfig{})
+				v := newVictim(t, iwarp.QPConfig{})
 				v.works()
 				start := time.Now()
-				v.p.writes(fpdu(last))
+				v.p.Send(last)
 				gone := make(chan struct{})
 				go func() {
 					defer close(gone)
 					for talks {
-						if _, err := v.p.c.Write(fpdu(write(v.mr.STag(), regionTO, "not placed"))); err != nil {
+						if _, err := v.p.Conn.Write(wiretest.FPDU(wiretest.Write(v.mr.STag(), regionTO, "not placed"))); err != nil {
 							return
 						}
 						time.Sleep(time.Millisecond)
 					}
 				}()
 				<-v.qp.Done()
-				require.Equal(t, LingerTime, time.Since(start), "an end at once could destroy the Terminate: %s, peer talks: %t", ending, talks)
+				require.Equal(t, iwarp.LingerTime, time.Since(start), "an end at once could destroy the Terminate: %s, peer talks: %t", ending, talks)
 				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
 				require.Equal(t, v.want, v.arena, "nothing is placed any more")
 				<-gone
@@ -55,16 +57,16 @@ func TestRDMAP_79_80_PeerThatDoesNotGo(t *testing.T) {
 // reads nothing, so that not even the Terminate leaves.
 func TestRDMAP_79_116_TerminateThatNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, QPConfig{IRD: 1})
+		v := newVictim(t, iwarp.QPConfig{IRD: 1})
 		const size = 4 << 20 // more than the connection and a batch hold
 		_, large := v.register(size, stag.RemoteRead, nil)
 		start := time.Now()
 		for msn := range uint32(2) {
-			v.p.writes(fpdu(readRequest(msn+1, 1, 0, size, large.STag(), 0)))
+			v.p.Send(wiretest.ReadRequest(msn+1, 1, 0, size, large.STag(), 0))
 		}
 		<-v.qp.Done()
 		v.wantCause(v.qp.Err(), attack{code: 0x1203})
-		require.LessOrEqual(t, time.Since(start), LingerTime, "the QP does not wait longer for its Terminate to leave")
+		require.LessOrEqual(t, time.Since(start), iwarp.LingerTime, "the QP does not wait longer for its Terminate to leave")
 		v.othersLive()
 	})
 }
@@ -73,13 +75,13 @@ func TestRDMAP_79_116_TerminateThatNobodyReads(t *testing.T) {
 // be sent does not leave.
 func TestRDMAP_80_PeerThatHasEndedItsHalfAndReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, QPConfig{})
+		v := newVictim(t, iwarp.QPConfig{})
 		const size = 4 << 20 // more than the connection and a batch hold
 		_, large := v.register(size, stag.LocalWrite, nil)
-		require.NoError(t, v.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{large.Slice(0, size)}, Remote: RemoteBuffer{Len: size}}))
+		require.NoError(t, v.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{large.Slice(0, size)}, Remote: iwarp.RemoteBuffer{Len: size}}))
 		synctest.Wait()
 		start := time.Now()
-		require.NoError(t, v.p.c.(interface{ CloseWrite() error }).CloseWrite())
+		v.p.CloseWrite()
 		<-v.qp.Done()
 		require.Equal(t, 2*time.Second, time.Since(start))
 		require.ErrorIs(t, v.qp.Err(), os.ErrDeadlineExceeded)
@@ -113,7 +115,7 @@ func TestRDMAP_80_ConnectionThatTakesNothingMore(t *testing.T) {
 		})
 		c.is.Store(true)
 		start := time.Now()
-		require.NoError(t, client.qp.PostSend(SendWR{Op: OpSend}))
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
 		<-client.qp.Done()
 		require.Equal(t, 500*time.Millisecond, time.Since(start))
 		require.ErrorIs(t, client.qp.Err(), syscall.EPIPE)
@@ -124,12 +126,12 @@ func TestRDMAP_80_ConnectionThatTakesNothingMore(t *testing.T) {
 // nothing is read, everything that this side does still works.
 func TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, QPConfig{RNRWait: 24 * time.Hour})
-		v.p.writes(fpdu(send(1, 0, "waits")))
+		v := newVictim(t, iwarp.QPConfig{RNRWait: 24 * time.Hour})
+		v.p.Send(wiretest.Send(1, 0, "waits"))
 		synctest.Wait()
 		start := time.Now()
-		require.NoError(t, v.qp.PostSend(SendWR{Op: OpSend, Inline: []byte("hi")}))
-		v.p.wantSegment("sending goes on", "41 43 00000000 00000000 00000001 00000000", 'h', 'i')
+		require.NoError(t, v.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("hi")}))
+		v.p.WantSegment("sending goes on", "41 43 00000000 00000000 00000001 00000000", 'h', 'i')
 		require.NoError(t, v.mr.Invalidate(context.Background()))
 		require.NoError(t, v.recv.Close())
 		v.othersLive()

@@ -1,14 +1,15 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"net"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -42,26 +43,26 @@ const (
 // peer, the friend, behaves.
 type victim struct {
 	*side
-	p        *peer
-	cq       *CQ
-	arena    []byte // the region, the receive and the sink, with canaries around
-	want     []byte // what arena should hold
-	mr       *MR    // the region, open to the peer
-	recv     *MR
-	sink     *MR
+	p        *wiretest.Peer
+	cq       *iwarp.CQ
+	arena    []byte    // the region, the receive and the sink, with canaries around
+	want     []byte    // what arena should hold
+	mr       *iwarp.MR // the region, open to the peer
+	recv     *iwarp.MR
+	sink     *iwarp.MR
 	friend   *side
-	other    *QP // the friend's
+	other    *iwarp.QP // the friend's
 	shared   []byte
-	sharedMR *MR // open to the friend, and to the peer
+	sharedMR *iwarp.MR // open to the friend, and to the peer
 }
 
 // newVictim makes a victim whose QP, the responder, has had a first segment of its
 // peer, so that it may send (RFC 5044 section 7.1.2 rule 4).
-func newVictim(t *testing.T, qc QPConfig) *victim {
+func newVictim(t *testing.T, qc iwarp.QPConfig) *victim {
 	v := newLonelyVictim(t)
 	qc.PD, qc.SendCQ, qc.RecvCQ = v.pd, v.cq, v.cq
 	v.p, v.qp = initiator(t, v.rnic, "pipe", &qc)
-	v.p.writes(fpdu(write(0, 0, "")))
+	v.p.Send(wiretest.Write(0, 0, ""))
 	return v
 }
 
@@ -74,17 +75,17 @@ func newLonelyVictim(t *testing.T) *victim {
 
 	v.arena = bytes.Repeat([]byte{canary}, arenaLen)
 	v.want = bytes.Clone(v.arena)
-	v.mr = v.part(v.pd, regionAt, regionLen, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &MROptions{BaseTO: regionTO})
+	v.mr = v.part(v.pd, regionAt, regionLen, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{BaseTO: regionTO})
 	v.recv = v.part(v.pd, recvAt, recvLen, stag.LocalWrite, nil)
 	v.sink = v.part(v.pd, sinkAt, sinkLen, stag.LocalWrite, nil)
 	var err error
-	v.cq, err = v.rnic.CreateCQ(2 * DefaultDepth)
+	v.cq, err = v.rnic.CreateCQ(2 * iwarp.DefaultDepth)
 	require.NoError(t, err)
 	return v
 }
 
 // part registers a part of the arena.
-func (v *victim) part(pd *PD, at, n int, access stag.Access, opts *MROptions) *MR {
+func (v *victim) part(pd *iwarp.PD, at, n int, access stag.Access, opts *iwarp.MROptions) *iwarp.MR {
 	v.Helper()
 	mr, err := pd.RegisterMR(v.arena[at:at+n], access, opts)
 	require.NoError(v, err)
@@ -92,25 +93,25 @@ func (v *victim) part(pd *PD, at, n int, access stag.Access, opts *MROptions) *M
 }
 
 // another registers the region once more, with other rights.
-func (v *victim) another(pd *PD, access stag.Access, qp *QP) *MR {
+func (v *victim) another(pd *iwarp.PD, access stag.Access, qp *iwarp.QP) *iwarp.MR {
 	v.Helper()
-	return v.part(pd, regionAt, regionLen, access, &MROptions{BaseTO: regionTO, QP: qp})
+	return v.part(pd, regionAt, regionLen, access, &iwarp.MROptions{BaseTO: regionTO, QP: qp})
 }
 
 // works posts a receive and an RDMA Read, whose Request the peer then has.
 func (v *victim) works() {
 	v.Helper()
 	v.posts()
-	want := readRequest(1, v.sink.STag(), 0, sinkLen, 0x0d0e0f00, 7)
-	require.Equal(v, want, v.p.segment(), "the Read Request is as posted")
+	want := wiretest.ReadRequest(1, v.sink.STag(), 0, sinkLen, 0x0d0e0f00, 7)
+	require.Equal(v, want, v.p.Segment(), "the Read Request is as posted")
 }
 
 func (v *victim) posts() {
 	v.Helper()
-	require.NoError(v, v.qp.PostRecv(RecvWR{ID: recvID, Local: []SGE{v.recv.Slice(0, recvLen)}}))
-	require.NoError(v, v.qp.PostSend(SendWR{
-		ID: readID, Op: OpRDMARead, Local: []SGE{v.sink.Slice(0, sinkLen)},
-		Remote: RemoteBuffer{STag: 0x0d0e0f00, TO: 7, Len: sinkLen},
+	require.NoError(v, v.qp.PostRecv(iwarp.RecvWR{ID: recvID, Local: []iwarp.SGE{v.recv.Slice(0, recvLen)}}))
+	require.NoError(v, v.qp.PostSend(iwarp.SendWR{
+		ID: readID, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{v.sink.Slice(0, sinkLen)},
+		Remote: iwarp.RemoteBuffer{STag: 0x0d0e0f00, TO: 7, Len: sinkLen},
 	}))
 }
 
@@ -120,39 +121,10 @@ type attack struct {
 	segment func(v *victim) []byte
 	wire    func(ulpdu []byte) []byte // how it is framed, fpdu if nil
 	code    transport.Code
-	tells   telling
-	is      error  // what the local error matches, besides net.ErrClosed
-	recv    Status // of the receive, flushed if 0
-	read    Status // of the RDMA Read, flushed if 0
-}
-
-// A telling is what a Terminate holds of the segment in error (RFC 5040 section 4.8).
-type telling uint8
-
-const (
-	tellsHeader telling = iota // its length and DDP header
-	tellsRead                  // and the header of the Read Request
-	tellsNothing
-)
-
-// terminate is the segment that answers the segment bad.
-func terminate(code transport.Code, tells telling, bad []byte) []byte {
-	b := untagged(0x41, 0x47, 0, 2, 1, 0, "")
-	b = binary.BigEndian.AppendUint16(b, uint16(code))
-	if tells == tellsNothing {
-		return append(b, 0, 0)
-	}
-	b = append(b, 0xc0, 0)
-	n := 18
-	if bad[0]&0x80 != 0 {
-		n = 14
-	}
-	if tells == tellsRead {
-		b[len(b)-2] |= 0x20
-		n += 28
-	}
-	b = binary.BigEndian.AppendUint16(b, uint16(len(bad)))
-	return append(b, bad[:n]...)
+	tells   wiretest.TerminateScope
+	is      error        // what the local error matches, besides net.ErrClosed
+	recv    iwarp.Status // of the receive, flushed if 0
+	read    iwarp.Status // of the RDMA Read, flushed if 0
 }
 
 // attacks runs every attack against a victim of its own, in virtual time.
@@ -160,7 +132,7 @@ func attacks(t *testing.T, list []attack) {
 	for _, a := range list {
 		t.Run(a.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, QPConfig{})
+				v := newVictim(t, iwarp.QPConfig{})
 				v.works()
 				v.suffers(a)
 			})
@@ -174,16 +146,16 @@ func (v *victim) suffers(a attack) {
 	v.Helper()
 	bad, frame := a.segment(v), a.wire
 	if frame == nil {
-		frame = fpdu
+		frame = wiretest.FPDU
 	}
-	behind := fpdu(send(99, 0, "another error"))
-	if reordering == 0 { // else it may be placed before the error is seen
-		behind = append(fpdu(write(v.mr.STag(), regionTO, "behind the error")), behind...)
+	behind := wiretest.FPDU(wiretest.Send(99, 0, "another error"))
+	if wiretest.LLP == nil { // else it may be placed before the error is seen
+		behind = append(wiretest.FPDU(wiretest.Write(v.mr.STag(), regionTO, "behind the error")), behind...)
 	}
-	v.p.writes(append(frame(bad), behind...))
-	require.Equal(v, terminate(a.code, a.tells, bad), v.p.segment(), "the Terminate tells of the first error")
-	v.p.wantEnd("the Terminate is the last message")
-	require.NoError(v, v.p.c.Close())
+	v.p.Write(append(frame(bad), behind...))
+	require.Equal(v, wiretest.Terminate(a.code, a.tells, bad), v.p.Segment(), "the Terminate tells of the first error")
+	v.p.WantEOF("the Terminate is the last message")
+	v.p.Close()
 	v.ended(a)
 }
 
@@ -191,13 +163,13 @@ func (v *victim) suffers(a attack) {
 func (v *victim) ended(a attack) {
 	v.Helper()
 	<-v.qp.Done()
-	require.Equal(v, StateError, v.qp.State())
+	require.Equal(v, iwarp.StateError, v.qp.State())
 	v.wantCause(v.qp.Err(), a)
-	v.wantCause(v.qp.PostSend(SendWR{Op: OpSend}), a)
-	v.wantCause(v.qp.PostRecv(RecvWR{}), a)
+	v.wantCause(v.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), a)
+	v.wantCause(v.qp.PostRecv(iwarp.RecvWR{}), a)
 
 	e := <-v.rnic.Events()
-	require.Equal(v, EventTerminated, e.Kind, "the application is told")
+	require.Equal(v, iwarp.EventTerminated, e.Kind, "the application is told")
 	require.Same(v, v.qp, e.QP)
 	v.wantCause(e.Err, a)
 
@@ -208,7 +180,7 @@ func (v *victim) ended(a attack) {
 
 func (v *victim) wantCause(err error, a attack) {
 	v.Helper()
-	var te *TerminateError
+	var te *iwarp.TerminateError
 	require.ErrorAs(v, err, &te)
 	require.Equal(v, a.code, codeOf(te), "the local error has the code of the Terminate")
 	require.False(v, te.Remote, "the error was found here")
@@ -221,15 +193,15 @@ func (v *victim) wantCause(err error, a attack) {
 // wantCompletions wants those of works, each once.
 func (v *victim) wantCompletions(a attack) {
 	v.Helper()
-	want := map[uint64]Status{recvID: StatusFlushed, readID: StatusFlushed}
-	if a.recv != StatusSuccess {
+	want := map[uint64]iwarp.Status{recvID: iwarp.StatusFlushed, readID: iwarp.StatusFlushed}
+	if a.recv != iwarp.StatusSuccess {
 		want[recvID] = a.recv
 	}
-	if a.read != StatusSuccess {
+	if a.read != iwarp.StatusSuccess {
 		want[readID] = a.read
 	}
-	var wcs [3]WC
-	got := map[uint64]Status{}
+	var wcs [3]iwarp.WC
+	got := map[uint64]iwarp.Status{}
 	for _, wc := range wcs[:v.cq.Poll(wcs[:])] {
 		got[wc.ID] = wc.Status
 		require.ErrorIs(v, wc.Err(), net.ErrClosed)
@@ -249,47 +221,5 @@ func (v *victim) othersLive() {
 	require.NoError(v, v.friend.qp.RDMARead(ctx, backMR.Slice(0, recvLen), v.sharedMR.Advertise(0, recvLen)))
 	require.Equal(v, src, back, "the other QP goes on")
 	require.Equal(v, src, v.shared)
-	require.Equal(v, StateRTS, v.other.State())
-}
-
-// tagged builds a tagged segment (RFC 5041 section 4.2).
-func tagged(control, rdmap byte, st stag.STag, to uint64, payload string) []byte {
-	b := []byte{control, rdmap}
-	b = binary.BigEndian.AppendUint32(b, uint32(st))
-	b = binary.BigEndian.AppendUint64(b, to)
-	return append(b, payload...)
-}
-
-// untagged builds an untagged segment (RFC 5041 section 4.3).
-func untagged(control, rdmap byte, word, qn, msn, mo uint32, payload string) []byte {
-	b := []byte{control, rdmap}
-	for _, x := range []uint32{word, qn, msn, mo} {
-		b = binary.BigEndian.AppendUint32(b, x)
-	}
-	return append(b, payload...)
-}
-
-// write is the last segment of an RDMA Write.
-func write(st stag.STag, to uint64, payload string) []byte {
-	return tagged(0xc1, 0x40, st, to, payload)
-}
-
-// send is the last segment of a Send.
-func send(msn, mo uint32, payload string) []byte {
-	return untagged(0x41, 0x43, 0, 0, msn, mo, payload)
-}
-
-// readRequest is a Read Request (RFC 5040 section 4.4).
-func readRequest(msn uint32, sink stag.STag, sinkTO uint64, size uint32, src stag.STag, srcTO uint64) []byte {
-	b := untagged(0x41, 0x41, 0, 1, msn, 0, "")
-	b = binary.BigEndian.AppendUint32(b, uint32(sink))
-	b = binary.BigEndian.AppendUint64(b, sinkTO)
-	b = binary.BigEndian.AppendUint32(b, size)
-	b = binary.BigEndian.AppendUint32(b, uint32(src))
-	return binary.BigEndian.AppendUint64(b, srcTO)
-}
-
-// response is a segment of a Read Response.
-func response(control byte, st stag.STag, to uint64, payload string) []byte {
-	return tagged(control, 0x42, st, to, payload)
+	require.Equal(v, iwarp.StateRTS, v.other.State())
 }

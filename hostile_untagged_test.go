@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -20,41 +22,41 @@ func fixed(name string, code transport.Code, is error, segment []byte) attack {
 // TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments.
 func TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments(t *testing.T) {
 	attacks(t, []attack{
-		fixed("QN 4", 0x1201, nil, untagged(0x41, 0x43, 0, 4, 1, 0, "bad")),
-		fixed("QN 2^32-1", 0x1201, nil, untagged(0x41, 0x43, 0, math.MaxUint32, 1, 0, "bad")),
-		fixed("MSN 0", 0x1203, nil, send(0, 0, "bad")),
-		fixed("the MSN after the next", 0x1203, nil, send(2, 0, "bad")),
-		fixed("MSN 2^32-1", 0x1203, nil, send(math.MaxUint32, 0, "bad")),
-		fixed("MO behind the receive", 0x1204, nil, send(1, recvLen+1, "b")),
-		fixed("MO behind the receive, without payload", 0x1204, nil, send(1, recvLen+1, "")),
-		fixed("MO 2^32-1", 0x1204, nil, send(1, math.MaxUint32, "bad")),
+		fixed("QN 4", 0x1201, nil, wiretest.Untagged(0x41, 0x43, 0, 4, 1, 0, "bad")),
+		fixed("QN 2^32-1", 0x1201, nil, wiretest.Untagged(0x41, 0x43, 0, math.MaxUint32, 1, 0, "bad")),
+		fixed("MSN 0", 0x1203, nil, wiretest.Send(0, 0, "bad")),
+		fixed("the MSN after the next", 0x1203, nil, wiretest.Send(2, 0, "bad")),
+		fixed("MSN 2^32-1", 0x1203, nil, wiretest.Send(math.MaxUint32, 0, "bad")),
+		fixed("MO behind the receive", 0x1204, nil, wiretest.Send(1, recvLen+1, "b")),
+		fixed("MO behind the receive, without payload", 0x1204, nil, wiretest.Send(1, recvLen+1, "")),
+		fixed("MO 2^32-1", 0x1204, nil, wiretest.Send(1, math.MaxUint32, "bad")),
 	})
 }
 
 // TestDDP_51_68_SendLongerThanItsReceive: not even the part that would fit is placed.
 func TestDDP_51_68_SendLongerThanItsReceive(t *testing.T) {
 	long := func(name string, segment []byte) attack {
-		a := fixed(name, 0x1205, ErrBounds, segment)
-		a.recv = StatusLocalLength
+		a := fixed(name, 0x1205, iwarp.ErrBounds, segment)
+		a.recv = iwarp.StatusLocalLength
 		return a
 	}
 	attacks(t, []attack{
-		long("by one octet", send(1, 0, strings.Repeat("x", recvLen+1))),
-		long("by a lot", send(1, 0, strings.Repeat("x", 1000))),
-		long("the segment begins within it", send(1, recvLen-1, "xx")),
-		long("the segment begins at its end", send(1, recvLen, "x")),
+		long("by one octet", wiretest.Send(1, 0, strings.Repeat("x", recvLen+1))),
+		long("by a lot", wiretest.Send(1, 0, strings.Repeat("x", 1000))),
+		long("the segment begins within it", wiretest.Send(1, recvLen-1, "xx")),
+		long("the segment begins at its end", wiretest.Send(1, recvLen, "x")),
 	})
 }
 
 // TestRDMAP_44_46_SecondSegmentIsTooLong: the first one was placed, and that is all.
 func TestRDMAP_44_46_SecondSegmentIsTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, QPConfig{})
+		v := newVictim(t, iwarp.QPConfig{})
 		v.works()
-		v.p.writes(fpdu(untagged(0x01, 0x43, 0, 0, 1, 0, "good")))
+		v.p.Send(wiretest.Untagged(0x01, 0x43, 0, 0, 1, 0, "good"))
 		copy(v.want[recvAt:], "good")
-		a := fixed("", 0x1205, ErrBounds, send(1, 4, "12345"))
-		a.recv = StatusLocalLength
+		a := fixed("", 0x1205, iwarp.ErrBounds, wiretest.Send(1, 4, "12345"))
+		a.recv = iwarp.StatusLocalLength
 		v.suffers(a)
 	})
 }
@@ -63,14 +65,14 @@ func TestRDMAP_44_46_SecondSegmentIsTooLong(t *testing.T) {
 func TestDDP_65_77_NoReceiveIsPosted(t *testing.T) {
 	for _, payload := range []string{"", "bad"} {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVictim(t, QPConfig{RNRWait: -1})
-			bad := send(1, 0, payload)
-			v.p.writes(fpdu(bad))
-			require.Equal(t, terminate(0x1202, tellsHeader, bad), v.p.segment())
-			v.p.wantEnd("the Terminate is the last message")
-			require.NoError(t, v.p.c.Close())
+			v := newVictim(t, iwarp.QPConfig{RNRWait: -1})
+			bad := wiretest.Send(1, 0, payload)
+			v.p.Send(bad)
+			require.Equal(t, wiretest.Terminate(0x1202, wiretest.DDPHeader, bad), v.p.Segment())
+			v.p.WantEOF("the Terminate is the last message")
+			v.p.Close()
 			<-v.qp.Done()
-			v.wantCause(v.qp.Err(), attack{code: 0x1202, is: ErrNoReceive})
+			v.wantCause(v.qp.Err(), attack{code: 0x1202, is: iwarp.ErrNoReceive})
 			require.Equal(t, v.want, v.arena, "nothing was placed")
 			v.othersLive()
 		})
@@ -81,7 +83,7 @@ func TestDDP_65_77_NoReceiveIsPosted(t *testing.T) {
 func TestDDP_19_VersionOfUntaggedSegments(t *testing.T) {
 	var list []attack
 	for _, control := range []byte{0x40, 0x42, 0x43, 0x00} {
-		list = append(list, fixed(fmt.Sprintf("%02x", control), 0x1206, nil, untagged(control, 0x43, 0, 0, 1, 0, "bad")))
+		list = append(list, fixed(fmt.Sprintf("%02x", control), 0x1206, nil, wiretest.Untagged(control, 0x43, 0, 0, 1, 0, "bad")))
 	}
 	attacks(t, list)
 }
@@ -90,8 +92,8 @@ func TestDDP_19_VersionOfUntaggedSegments(t *testing.T) {
 func TestDDP_25_60_SegmentShorterThanItsHeader(t *testing.T) {
 	var list []attack
 	for n := 14; n < 18; n++ {
-		a := fixed(fmt.Sprintf("%d octets", n), 0x1000, nil, send(1, 0, "")[:n])
-		a.tells = tellsNothing
+		a := fixed(fmt.Sprintf("%d octets", n), 0x1000, nil, wiretest.Send(1, 0, "")[:n])
+		a.tells = wiretest.NoHeader
 		list = append(list, a)
 	}
 	attacks(t, list)
@@ -103,14 +105,14 @@ func TestRDMAP_3_88_OtherRDMAPVersions(t *testing.T) {
 	for _, rv := range []byte{0x00, 0x80, 0xc0} {
 		list = append(list,
 			attack{name: fmt.Sprintf("RDMA Write %02x", rv), code: 0x0205, segment: func(v *victim) []byte {
-				return tagged(0xc1, rv, v.mr.STag(), regionTO, "bad")
+				return wiretest.Tagged(0xc1, rv, v.mr.STag(), regionTO, "bad")
 			}},
 			attack{name: fmt.Sprintf("Read Response %02x", rv), code: 0x0205, segment: func(v *victim) []byte {
-				return tagged(0xc1, rv|2, v.sink.STag(), 0, strings.Repeat("x", sinkLen))
+				return wiretest.Tagged(0xc1, rv|2, v.sink.STag(), 0, strings.Repeat("x", sinkLen))
 			}},
-			fixed(fmt.Sprintf("Send %02x", rv), 0x0205, nil, untagged(0x41, rv|3, 0, 0, 1, 0, "bad")),
+			fixed(fmt.Sprintf("Send %02x", rv), 0x0205, nil, wiretest.Untagged(0x41, rv|3, 0, 0, 1, 0, "bad")),
 			attack{name: fmt.Sprintf("Read Request %02x", rv), code: 0x0205, segment: func(v *victim) []byte {
-				b := readRequest(1, 1, 1, 1, v.mr.STag(), regionTO)
+				b := wiretest.ReadRequest(1, 1, 1, 1, v.mr.STag(), regionTO)
 				b[1] = rv | 1
 				return b
 			}},
@@ -132,16 +134,16 @@ func TestRDMAP_6_7_87_UnexpectedOpcodes(t *testing.T) {
 		}
 		if op != 0 && op != 2 {
 			list = append(list, attack{name: fmt.Sprintf("%x tagged", op), code: 0x0206, segment: func(v *victim) []byte {
-				return tagged(0xc1, 0x40|op, v.mr.STag(), regionTO, "bad")
+				return wiretest.Tagged(0xc1, 0x40|op, v.mr.STag(), regionTO, "bad")
 			}}, attack{name: fmt.Sprintf("%x tagged, without payload", op), code: 0x0206, segment: func(v *victim) []byte {
-				return tagged(0xc1, 0x40|op, 0, 0, "")
+				return wiretest.Tagged(0xc1, 0x40|op, 0, 0, "")
 			}})
 		}
 		for qn := range uint32(4) {
 			if home, untagged := queues[op]; untagged && qn == home {
 				continue
 			}
-			list = append(list, fixed(fmt.Sprintf("%x untagged, QN %d", op, qn), 0x0206, ErrUnsupported, untagged(0x41, 0x40|op, 0, qn, 1, 0, "bad")))
+			list = append(list, fixed(fmt.Sprintf("%x untagged, QN %d", op, qn), 0x0206, iwarp.ErrUnsupported, wiretest.Untagged(0x41, 0x40|op, 0, qn, 1, 0, "bad")))
 		}
 	}
 	attacks(t, list)

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -69,7 +71,7 @@ func (n *network) warm() {
 	require.NoError(n.t, errors.Join(err, inErr))
 	defer in.Close()
 	defer out.Close()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(wiretest.Patience); ; {
 		_, _ = out.WriteTo([]byte("?"), in.LocalAddr()) // lost until the cable is up
 		_ = in.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 		if _, _, err = in.ReadFrom(make([]byte, 1)); err == nil {
@@ -133,7 +135,7 @@ func (n *network) dial() (near, far net.Conn) {
 	n.in(n.far, func() { l, err = net.Listen("tcp", "192.0.2.2:0") })
 	require.NoError(n.t, err)
 	defer l.Close()
-	n.in(n.near, func() { near, err = net.DialTimeout("tcp", l.Addr().String(), patience) })
+	n.in(n.near, func() { near, err = net.DialTimeout("tcp", l.Addr().String(), wiretest.Patience) })
 	require.NoError(n.t, err)
 	far, err = l.Accept()
 	require.NoError(n.t, err)
@@ -147,25 +149,25 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
 	const peerTimeout = 2 * time.Second
-	s := newSide(t, &Config{PeerTimeout: peerTimeout})
+	s := newSide(t, &iwarp.Config{PeerTimeout: peerTimeout})
 	far := newSide(t, nil)
 	buf, mr := s.register(1<<20, stag.LocalWrite, nil)
 	_, farMR := far.register(len(buf), stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
 
-	work := map[string]SendWR{
+	work := map[string]iwarp.SendWR{
 		"idle":                  {},
-		"octets on their way":   {Op: OpRDMAWrite, Local: []SGE{mr.Slice(0, len(buf))}, Remote: farMR.Advertise(0, len(buf))},
-		"waits for an answer":   {Op: OpRDMARead, Local: []SGE{mr.Slice(0, len(buf))}, Remote: farMR.Advertise(0, len(buf))},
-		"a short message alone": {Op: OpSend, Inline: []byte("hello?")},
+		"octets on their way":   {Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, len(buf))}, Remote: farMR.Advertise(0, len(buf))},
+		"waits for an answer":   {Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(0, len(buf))}, Remote: farMR.Advertise(0, len(buf))},
+		"a short message alone": {Op: iwarp.OpSend, Inline: []byte("hello?")},
 	}
-	qps := map[string]*QP{}
+	qps := map[string]*iwarp.QP{}
 	for what := range work {
 		qps[what] = n.established(s, far)
 	}
 	const full = "octets that wait for a window"
 	qps[full] = n.established(s, far)
 	for range 32 { // nobody takes them
-		require.NoError(t, qps[full].PostSend(SendWR{Op: OpSend, Local: []SGE{mr.Slice(0, len(buf))}}))
+		require.NoError(t, qps[full].PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, len(buf))}}))
 	}
 	n.closedWindow(qps[full])
 	n.cut()
@@ -186,13 +188,13 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 			t.Fatal(ctx.Err())
 		}
 		require.ErrorIs(t, qp.Err(), net.ErrClosed, what)
-		require.Equal(t, StateError, qp.State(), what)
-		require.Equal(t, EventConnectionLost, (<-s.rnic.Events()).Kind, what)
+		require.Equal(t, iwarp.StateError, qp.State(), what)
+		require.Equal(t, iwarp.EventConnectionLost, (<-s.rnic.Events()).Kind, what)
 	}
 }
 
 // closedWindow waits until qp can send no more for now, as its peer has taken what it can.
-func (n *network) closedWindow(qp *QP) {
+func (n *network) closedWindow(qp *iwarp.QP) {
 	n.t.Helper()
 	for left, same := 0, 0; same < 20; time.Sleep(10 * time.Millisecond) {
 		sq, _ := qp.Idle()
@@ -203,7 +205,7 @@ func (n *network) closedWindow(qp *QP) {
 }
 
 // established makes a QP whose peer is in the other namespace.
-func (n *network) established(near, far *side) *QP {
+func (n *network) established(near, far *side) *iwarp.QP {
 	n.t.Helper()
 	ctx := testContext(n.t)
 	a, b := n.dial()
@@ -211,11 +213,11 @@ func (n *network) established(near, far *side) *QP {
 	go func() {
 		cr, err := far.rnic.Server(ctx, b, nil)
 		if err == nil {
-			_, err = cr.Accept(ctx, &QPConfig{PD: far.pd})
+			_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: far.pd})
 		}
 		accepted <- err
 	}()
-	qp, err := near.rnic.Client(ctx, a, &QPConfig{PD: near.pd})
+	qp, err := near.rnic.Client(ctx, a, &iwarp.QPConfig{PD: near.pd})
 	require.NoError(n.t, err)
 	require.NoError(n.t, <-accepted)
 	return qp

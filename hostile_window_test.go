@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -22,7 +24,7 @@ const (
 )
 
 // lendsWindow binds a window to qp.
-func (v *victim) lendsWindow(qp *QP, access stag.Access) (*MW, *MR) {
+func (v *victim) lendsWindow(qp *iwarp.QP, access stag.Access) (*iwarp.MW, *iwarp.MR) {
 	v.Helper()
 	mr := v.another(v.pd, lendable, nil)
 	mw, err := v.pd.AllocMW()
@@ -32,18 +34,18 @@ func (v *victim) lendsWindow(qp *QP, access stag.Access) (*MW, *MR) {
 }
 
 // lendsAgain binds. It makes no completion, and is in force when it returns.
-func (v *victim) lendsAgain(qp *QP, mw *MW, mr *MR, access stag.Access) {
+func (v *victim) lendsAgain(qp *iwarp.QP, mw *iwarp.MW, mr *iwarp.MR, access stag.Access) {
 	v.Helper()
-	v.does(qp, SendWR{
-		Op: OpBind, MW: mw, Local: []SGE{mr.Slice(windowAt, windowLen)},
-		Access: access, Remote: RemoteBuffer{TO: windowTO},
+	v.does(qp, iwarp.SendWR{
+		Op: iwarp.OpBind, MW: mw, Local: []iwarp.SGE{mr.Slice(windowAt, windowLen)},
+		Access: access, Remote: iwarp.RemoteBuffer{TO: windowTO},
 	})
 	require.True(v, mw.Valid(), "the window is bound")
 }
 
-func (v *victim) does(qp *QP, wr SendWR) {
+func (v *victim) does(qp *iwarp.QP, wr iwarp.SendWR) {
 	v.Helper()
-	wr.Flags |= Unsignaled
+	wr.Flags |= iwarp.Unsignaled
 	require.NoError(v, qp.PostSend(wr))
 	synctest.Wait()
 }
@@ -57,7 +59,7 @@ var deadWindows = map[string]func(v *victim) stag.STag{
 	},
 	"invalidated by a work request": func(v *victim) stag.STag {
 		mw, _ := v.lendsWindow(v.qp, stag.Remote)
-		v.does(v.qp, SendWR{Op: OpLocalInvalidate, MW: mw})
+		v.does(v.qp, iwarp.SendWR{Op: iwarp.OpLocalInvalidate, MW: mw})
 		return mw.STag()
 	},
 	"invalidated by a call": func(v *victim) stag.STag {
@@ -94,7 +96,7 @@ func windowAttacks(t *testing.T, list []windowAttack) {
 	for _, a := range list {
 		t.Run(a.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, QPConfig{})
+				v := newVictim(t, iwarp.QPConfig{})
 				s := a.target(v)
 				v.works()
 				a.segment = func(*victim) []byte { return a.bad(s) }
@@ -134,14 +136,14 @@ func TestVERBS_9_21_27_28_HostileUseOfWindows(t *testing.T) {
 		list = append(list, windowAttack{
 			attack{name: "write " + name, code: code, is: is},
 			target,
-			func(s stag.STag) []byte { return write(s, to, strings.Repeat("x", n)) },
+			func(s stag.STag) []byte { return wiretest.Write(s, to, strings.Repeat("x", n)) },
 		})
 	}
 	reads := func(name string, code transport.Code, is error, to uint64, n int, target func(v *victim) stag.STag) {
 		list = append(list, windowAttack{
-			attack{name: "read " + name, code: code, is: is, tells: tellsRead},
+			attack{name: "read " + name, code: code, is: is, tells: wiretest.ReadHeader},
 			target,
-			func(s stag.STag) []byte { return readRequest(1, 5, 6, uint32(n), s, to) },
+			func(s stag.STag) []byte { return wiretest.ReadRequest(1, 5, 6, uint32(n), s, to) },
 		})
 	}
 	for _, x := range []struct {
@@ -155,21 +157,21 @@ func TestVERBS_9_21_27_28_HostileUseOfWindows(t *testing.T) {
 		{"one octet behind", windowTO + windowLen, 1},
 		{"where the region is", regionTO + windowAt, 1},
 	} {
-		writes(x.name, 0x1101, ErrBounds, x.to, x.n, lent(stag.Remote))
-		reads(x.name, 0x0101, ErrBounds, x.to, x.n, lent(stag.Remote))
+		writes(x.name, 0x1101, iwarp.ErrBounds, x.to, x.n, lent(stag.Remote))
+		reads(x.name, 0x0101, iwarp.ErrBounds, x.to, x.n, lent(stag.Remote))
 	}
-	writes("with a TO that wraps", 0x1103, ErrBounds, math.MaxUint64-1, 4, lent(stag.Remote))
-	reads("with a TO that wraps", 0x0104, ErrBounds, math.MaxUint64-1, 4, lent(stag.Remote))
+	writes("with a TO that wraps", 0x1103, iwarp.ErrBounds, math.MaxUint64-1, 4, lent(stag.Remote))
+	reads("with a TO that wraps", 0x0104, iwarp.ErrBounds, math.MaxUint64-1, 4, lent(stag.Remote))
 	for name, target := range deadWindows {
-		writes(name, 0x1100, ErrInvalidSTag, windowTO, 1, target)
-		reads(name, 0x0100, ErrInvalidSTag, windowTO, 1, target)
+		writes(name, 0x1100, iwarp.ErrInvalidSTag, windowTO, 1, target)
+		reads(name, 0x0100, iwarp.ErrInvalidSTag, windowTO, 1, target)
 	}
-	writes("over another QP", 0x1102, ErrAccess, windowTO, 1, elsewhere)
-	reads("over another QP", 0x0103, ErrAccess, windowTO, 1, elsewhere)
-	writes("the region behind it", 0x1102, ErrAccess, regionTO+windowAt, 1, behind)
-	reads("the region behind it", 0x0102, ErrAccess, regionTO+windowAt, 1, behind)
-	writes("what is lent for reading", 0x1102, ErrAccess, windowTO, 1, lent(stag.RemoteRead))
-	reads("what is lent for writing", 0x0102, ErrAccess, windowTO, 1, lent(stag.RemoteWrite|stag.RemoteAtomic))
+	writes("over another QP", 0x1102, iwarp.ErrAccess, windowTO, 1, elsewhere)
+	reads("over another QP", 0x0103, iwarp.ErrAccess, windowTO, 1, elsewhere)
+	writes("the region behind it", 0x1102, iwarp.ErrAccess, regionTO+windowAt, 1, behind)
+	reads("the region behind it", 0x0102, iwarp.ErrAccess, regionTO+windowAt, 1, behind)
+	writes("what is lent for reading", 0x1102, iwarp.ErrAccess, windowTO, 1, lent(stag.RemoteRead))
+	reads("what is lent for writing", 0x0102, iwarp.ErrAccess, windowTO, 1, lent(stag.RemoteWrite|stag.RemoteAtomic))
 	windowAttacks(t, list)
 }
 
@@ -181,7 +183,7 @@ func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 		list = append(list, windowAttack{
 			attack{name: name, code: code},
 			target,
-			func(s stag.STag) []byte { return untagged(0x41, 0x44, uint32(s), 0, 1, 0, "") },
+			func(s stag.STag) []byte { return wiretest.Untagged(0x41, 0x44, uint32(s), 0, 1, 0, "") },
 		})
 	}
 	for name, target := range deadWindows {
@@ -211,19 +213,19 @@ func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 // keep anybody waiting, and the rest is not placed.
 func TestVERBS_21_WindowIsRevokedFromAStalledPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, QPConfig{})
+		v := newVictim(t, iwarp.QPConfig{})
 		mw, mr := v.lendsWindow(v.qp, stag.Remote)
 		v.works()
-		bad := write(mw.STag(), windowTO, "the rest of this comes when it is too late")
-		wire := fpdu(bad)
-		v.p.writes(wire[:len(wire)/2])
+		bad := wiretest.Write(mw.STag(), windowTO, "the rest of this comes when it is too late")
+		wire := wiretest.FPDU(bad)
+		v.p.Write(wire[:len(wire)/2])
 		synctest.Wait()
 		require.NoError(t, mw.Close(), "nobody waits")
 		require.NoError(t, mr.Close())
-		v.p.writes(wire[len(wire)/2:])
-		require.Equal(t, terminate(0x1100, tellsHeader, bad), v.p.segment())
-		v.p.wantEnd("the Terminate is the last message")
-		require.NoError(t, v.p.c.Close())
-		v.ended(attack{code: 0x1100, is: ErrInvalidSTag})
+		v.p.Write(wire[len(wire)/2:])
+		require.Equal(t, wiretest.Terminate(0x1100, wiretest.DDPHeader, bad), v.p.Segment())
+		v.p.WantEOF("the Terminate is the last message")
+		v.p.Close()
+		v.ended(attack{code: 0x1100, is: iwarp.ErrInvalidSTag})
 	})
 }

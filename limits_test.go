@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -10,37 +10,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 func TestLimitsHaveDefaults(t *testing.T) {
-	require.Equal(t, DefaultLimits, newSide(t, nil).rnic.Limits())
-	require.Equal(t, DefaultLimits, newSide(t, &Config{}).rnic.Limits())
-	v := reflect.TypeFor[Limits]()
+	require.Equal(t, iwarp.DefaultLimits, newSide(t, nil).rnic.Limits())
+	require.Equal(t, iwarp.DefaultLimits, newSide(t, &iwarp.Config{}).rnic.Limits())
+	v := reflect.TypeFor[iwarp.Limits]()
 	for i := range v.NumField() { // each field by itself
 		name := v.Field(i).Name
-		var l Limits
+		var l iwarp.Limits
 		reflect.ValueOf(&l).Elem().Field(i).SetInt(3)
-		want := DefaultLimits
+		want := iwarp.DefaultLimits
 		reflect.ValueOf(&want).Elem().Field(i).SetInt(3)
-		require.Equal(t, want, newSide(t, &Config{Limits: l}).rnic.Limits(), name)
+		require.Equal(t, want, newSide(t, &iwarp.Config{Limits: l}).rnic.Limits(), name)
 
 		reflect.ValueOf(&l).Elem().Field(i).SetInt(-1)
-		_, err := Open(&Config{Limits: l})
+		_, err := iwarp.Open(&iwarp.Config{Limits: l})
 		require.ErrorContains(t, err, name)
 	}
-	for _, l := range []Limits{{MaxIRD: MaxReads + 1}, {MaxORD: MaxReads + 1}} {
-		_, err := Open(&Config{Limits: l})
+	for _, l := range []iwarp.Limits{{MaxIRD: iwarp.MaxReads + 1}, {MaxORD: iwarp.MaxReads + 1}} {
+		_, err := iwarp.Open(&iwarp.Config{Limits: l})
 		require.Error(t, err, "RFC 6581 cannot say so much")
 	}
 }
 
 func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
-	s := newSide(t, &Config{Limits: Limits{MaxPD: 2, MaxMR: 2, MaxQP: 1}})
+	s := newSide(t, &iwarp.Config{Limits: iwarp.Limits{MaxPD: 2, MaxMR: 2, MaxQP: 1}})
 	pd, err := s.rnic.AllocPD()
 	require.NoError(t, err)
 	_, err = s.rnic.AllocPD()
-	require.ErrorIs(t, err, ErrLimit)
+	require.ErrorIs(t, err, iwarp.ErrLimit)
 	require.NoError(t, pd.Close())
 	require.NoError(t, pd.Close(), "closing again does nothing")
 	_, err = pd.RegisterMR(make([]byte, 1), 0, nil)
@@ -48,28 +50,28 @@ func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
 	_, err = s.rnic.AllocPD()
 	require.NoError(t, err, "what is closed makes room")
 	_, err = s.rnic.AllocPD()
-	require.ErrorIs(t, err, ErrLimit, "for one")
+	require.ErrorIs(t, err, iwarp.ErrLimit, "for one")
 
 	_, a := s.register(1, 0, nil)
 	_, b := s.register(1, 0, nil)
 	_, err = s.pd.RegisterMR(make([]byte, 1), 0, nil)
-	require.ErrorIs(t, err, ErrLimit)
+	require.ErrorIs(t, err, iwarp.ErrLimit)
 	require.Error(t, s.pd.Close(), "a PD with regions cannot be closed")
 	require.NoError(t, a.Invalidate(context.Background()))
 	_, err = s.pd.RegisterMR(make([]byte, 1), 0, nil)
-	require.ErrorIs(t, err, ErrLimit, "an invalidated region is still there")
+	require.ErrorIs(t, err, iwarp.ErrLimit, "an invalidated region is still there")
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close(), "closing again does nothing")
 	require.NoError(t, b.Close())
 	s.register(1, 0, nil)
 	s.register(1, 0, nil)
 	_, err = s.pd.RegisterMR(make([]byte, 1), 0, nil)
-	require.ErrorIs(t, err, ErrLimit, "what was closed twice has made room once")
+	require.ErrorIs(t, err, iwarp.ErrLimit, "what was closed twice has made room once")
 
-	_, err = s.rnic.NewQP(&QPConfig{PD: s.pd})
+	_, err = s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd})
 	require.NoError(t, err)
-	_, err = s.rnic.NewQP(&QPConfig{PD: s.pd})
-	require.ErrorIs(t, err, ErrLimit)
+	_, err = s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd})
+	require.ErrorIs(t, err, iwarp.ErrLimit)
 }
 
 // TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut: section 8.1.2 (1) to (6) of RFC
@@ -77,8 +79,8 @@ func TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold(t *testing.T) {
 // all that it can get, and the second still gets all of its own share.
 func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 	const share = 3
-	limits := Limits{MaxPD: share, MaxMR: share, MaxCQ: share, MaxSRQ: share, MaxQP: share, MaxCQDepth: 8, MaxQueueDepth: 4}
-	greedy, modest := newSide(t, &Config{Limits: limits}), newSide(t, &Config{Limits: limits})
+	limits := iwarp.Limits{MaxPD: share, MaxMR: share, MaxCQ: share, MaxSRQ: share, MaxQP: share, MaxCQDepth: 8, MaxQueueDepth: 4}
+	greedy, modest := newSide(t, &iwarp.Config{Limits: limits}), newSide(t, &iwarp.Config{Limits: limits})
 
 	kinds := map[string]struct {
 		first int // how many a side has from the beginning
@@ -98,17 +100,17 @@ func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 				require.NoError(t, err, kind)
 			}
 			_, err := k.take(s)
-			require.ErrorIs(t, err, ErrLimit, "%s: no more than the share", kind)
+			require.ErrorIs(t, err, iwarp.ErrLimit, "%s: no more than the share", kind)
 			require.NoError(t, last.Close())
 			_, err = k.take(s)
 			require.NoError(t, err, "%s: what is given back can be taken again", kind)
 		}
 		for range share {
-			_, err := s.rnic.NewQP(&QPConfig{PD: s.pd})
+			_, err := s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd})
 			require.NoError(t, err)
 		}
-		_, err := s.rnic.NewQP(&QPConfig{PD: s.pd})
-		require.ErrorIs(t, err, ErrLimit)
+		_, err := s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd})
+		require.ErrorIs(t, err, iwarp.ErrLimit)
 	}
 	exhaust(greedy)
 	exhaust(modest)
@@ -117,25 +119,25 @@ func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 		"regions, windows and STags ahead are of one share": func() error { _, err := modest.pd.AllocMW(); return err },
 		"likewise":                        func() error { _, err := modest.pd.AllocMR(8, 0, nil); return err },
 		"CQ entries":                      func() error { _, err := modest.rnic.CreateCQ(9); return err },
-		"CQ entries that are asked later": func() error { return NewCQ(modest.rnic, 8).Resize(9) },
-		"CQ entries of a QP's own":        func() error { return qpError(modest, QPConfig{SendDepth: 5}) },
-		"CQ entries for receives":         func() error { return qpError(modest, QPConfig{RecvDepth: 5}) },
+		"CQ entries that are asked later": func() error { return iwarp.NewCQ(modest.rnic, 8).Resize(9) },
+		"CQ entries of a QP's own":        func() error { return qpError(modest, iwarp.QPConfig{SendDepth: 5}) },
+		"CQ entries for receives":         func() error { return qpError(modest, iwarp.QPConfig{RecvDepth: 5}) },
 	} {
-		require.ErrorIs(t, f(), ErrLimit, what)
+		require.ErrorIs(t, f(), iwarp.ErrLimit, what)
 	}
-	for what, qc := range map[string]QPConfig{
+	for what, qc := range map[string]iwarp.QPConfig{
 		"a PD of the other":        {PD: greedy.pd},
-		"a PD that nobody gave":    {PD: new(PD)},
-		"a CQ that nobody gave":    {PD: modest.pd, SendCQ: new(CQ)},
-		"an SRQ that nobody gave":  {PD: modest.pd, SRQ: new(SRQ)},
-		"a CQ of the other's user": {PD: modest.pd, RecvCQ: NewCQ(greedy.rnic, 8)},
+		"a PD that nobody gave":    {PD: new(iwarp.PD)},
+		"a CQ that nobody gave":    {PD: modest.pd, SendCQ: new(iwarp.CQ)},
+		"an SRQ that nobody gave":  {PD: modest.pd, SRQ: new(iwarp.SRQ)},
+		"a CQ of the other's user": {PD: modest.pd, RecvCQ: iwarp.NewCQ(greedy.rnic, 8)},
 	} {
 		_, err := modest.rnic.NewQP(&qc)
 		require.ErrorContains(t, err, "another RNIC", what)
 	}
 }
 
-func qpError(s *side, qc QPConfig) error {
+func qpError(s *side, qc iwarp.QPConfig) error {
 	qc.PD = s.pd
 	_, err := s.rnic.NewQP(&qc)
 	return err
@@ -144,7 +146,7 @@ func qpError(s *side, qc QPConfig) error {
 // TestRDMAP_131_SEC_29_30_EveryLimitIsHeld: two of each are allowed here, or two octets,
 // or a depth of two. The third is refused with an error that says so.
 func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
-	newQP := func(s *side, qc QPConfig) error {
+	newQP := func(s *side, qc iwarp.QPConfig) error {
 		qc.PD = s.pd
 		_, err := s.rnic.NewQP(&qc)
 		return err
@@ -162,7 +164,7 @@ func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
 		"MaxMR": func(s *side, n int) error {
 			return times(n, func() error { _, err := s.pd.RegisterMR(make([]byte, 1), 0, nil); return err })
 		},
-		"MaxQP": func(s *side, n int) error { return times(n, func() error { return newQP(s, QPConfig{}) }) },
+		"MaxQP": func(s *side, n int) error { return times(n, func() error { return newQP(s, iwarp.QPConfig{}) }) },
 		"MaxCQ": func(s *side, n int) error {
 			return times(n, func() error { _, err := s.rnic.CreateCQ(1); return err })
 		},
@@ -171,38 +173,38 @@ func TestRDMAP_131_SEC_29_30_EveryLimitIsHeld(t *testing.T) {
 		},
 		"MaxQueueDepth": func(s *side, n int) error {
 			_, err := s.pd.CreateSRQ(n)
-			return errors.Join(err, newQP(s, QPConfig{SendDepth: n}), newQP(s, QPConfig{RecvDepth: n}))
+			return errors.Join(err, newQP(s, iwarp.QPConfig{SendDepth: n}), newQP(s, iwarp.QPConfig{RecvDepth: n}))
 		},
 		"MaxCQDepth": func(s *side, n int) error { _, err := s.rnic.CreateCQ(n); return err },
 		"MaxSGE": func(s *side, n int) error {
-			p, qp := responder(s, s.rnic, "pipe", &QPConfig{PD: s.pd})
-			defer p.c.Close()
+			p, qp := responder(s, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+			defer p.Conn.Close()
 			_, mr := s.register(1, stag.LocalWrite, nil)
-			sges := slices.Repeat([]SGE{mr.Slice(0, 1)}, n)
-			return errors.Join(qp.PostSend(SendWR{Op: OpSend, Local: sges}), qp.PostRecv(RecvWR{Local: sges}))
+			sges := slices.Repeat([]iwarp.SGE{mr.Slice(0, 1)}, n)
+			return errors.Join(qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: sges}), qp.PostRecv(iwarp.RecvWR{Local: sges}))
 		},
 		"MaxInline": func(s *side, n int) error {
-			p, qp := responder(s, s.rnic, "pipe", &QPConfig{PD: s.pd})
-			defer p.c.Close()
-			return qp.PostSend(SendWR{Op: OpSend, Inline: make([]byte, n)})
+			p, qp := responder(s, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+			defer p.Conn.Close()
+			return qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, n)})
 		},
-		"MaxIRD": func(s *side, n int) error { return newQP(s, QPConfig{IRD: n}) },
-		"MaxORD": func(s *side, n int) error { return newQP(s, QPConfig{ORD: n}) },
+		"MaxIRD": func(s *side, n int) error { return newQP(s, iwarp.QPConfig{IRD: n}) },
+		"MaxORD": func(s *side, n int) error { return newQP(s, iwarp.QPConfig{ORD: n}) },
 		"MaxHalfOpen": func(s *side, n int) error {
-			_, err := s.rnic.Listen(testContext(s.T), "pipe", "", &ListenConfig{MaxHalfOpen: n})
+			_, err := s.rnic.Listen(testContext(s.T), "pipe", "", &iwarp.ListenConfig{MaxHalfOpen: n})
 			return err
 		},
 	}
-	v := reflect.TypeFor[Limits]()
+	v := reflect.TypeFor[iwarp.Limits]()
 	for i := range v.NumField() {
 		name := v.Field(i).Name
 		t.Run(name, func(t *testing.T) {
-			var l Limits
+			var l iwarp.Limits
 			reflect.ValueOf(&l).Elem().Field(i).SetInt(2)
 			take := takes[name]
 			require.NotNil(t, take, "every limit has its test")
-			require.NoError(t, take(newSide(t, &Config{Limits: l}), 2), "as many as are allowed")
-			require.ErrorIs(t, take(newSide(t, &Config{Limits: l}), 3), ErrLimit, "one more")
+			require.NoError(t, take(newSide(t, &iwarp.Config{Limits: l}), 2), "as many as are allowed")
+			require.ErrorIs(t, take(newSide(t, &iwarp.Config{Limits: l}), 3), iwarp.ErrLimit, "one more")
 		})
 	}
 }
@@ -213,16 +215,16 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 	s, other := newSide(t, nil), newSide(t, nil)
 	pd2, err := s.rnic.AllocPD()
 	require.NoError(t, err)
-	qp2, err := s.rnic.NewQP(&QPConfig{PD: pd2})
+	qp2, err := s.rnic.NewQP(&iwarp.QPConfig{PD: pd2})
 	require.NoError(t, err)
-	for why, f := range map[string]func() (*MR, error){
-		"no octets":           func() (*MR, error) { return s.pd.RegisterMR(nil, stag.LocalWrite, nil) },
-		"write, but not here": func() (*MR, error) { return s.pd.RegisterMR(make([]byte, 1), stag.RemoteWrite, nil) },
-		"a QP of another PD": func() (*MR, error) {
-			return s.pd.RegisterMR(make([]byte, 1), stag.LocalWrite, &MROptions{QP: qp2})
+	for why, f := range map[string]func() (*iwarp.MR, error){
+		"no octets":           func() (*iwarp.MR, error) { return s.pd.RegisterMR(nil, stag.LocalWrite, nil) },
+		"write, but not here": func() (*iwarp.MR, error) { return s.pd.RegisterMR(make([]byte, 1), stag.RemoteWrite, nil) },
+		"a QP of another PD": func() (*iwarp.MR, error) {
+			return s.pd.RegisterMR(make([]byte, 1), stag.LocalWrite, &iwarp.MROptions{QP: qp2})
 		},
-		"TO wraps": func() (*MR, error) {
-			return s.pd.RegisterMR(make([]byte, 2), stag.LocalWrite, &MROptions{BaseTO: 1<<64 - 1})
+		"TO wraps": func() (*iwarp.MR, error) {
+			return s.pd.RegisterMR(make([]byte, 2), stag.LocalWrite, &iwarp.MROptions{BaseTO: 1<<64 - 1})
 		},
 	} {
 		mr, err := f()
@@ -232,10 +234,10 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 	require.Zero(t, s.rnic.InUse().MaxMR)
 	require.Zero(t, other.rnic.InUse().MaxMR)
 
-	_, mr := s.register(100, stag.LocalWrite|stag.RemoteRead, &MROptions{BaseTO: 5000})
+	_, mr := s.register(100, stag.LocalWrite|stag.RemoteRead, &iwarp.MROptions{BaseTO: 5000})
 	require.EqualValues(t, 100, mr.Len())
-	require.Equal(t, RemoteBuffer{STag: mr.STag(), TO: 5010, Len: 90}, mr.Advertise(10, 90))
-	require.Equal(t, RemoteBuffer{STag: mr.STag(), TO: 5100}, mr.Advertise(100, 0))
+	require.Equal(t, iwarp.RemoteBuffer{STag: mr.STag(), TO: 5010, Len: 90}, mr.Advertise(10, 90))
+	require.Equal(t, iwarp.RemoteBuffer{STag: mr.STag(), TO: 5100}, mr.Advertise(100, 0))
 	for _, r := range [][2]int{{0, 101}, {-1, 1}, {101, 0}, {50, -1}, {1 << 62, 1 << 62}} {
 		require.Zero(t, mr.Advertise(r[0], r[1]), "%v is not within the region", r)
 	}
@@ -249,11 +251,11 @@ func TestRDMAP_123_124_ARCH_15_16_SEC_13_31_RegistrationAndRights(t *testing.T) 
 }
 
 func TestRemoteBufferOnTheWire(t *testing.T) {
-	rb := RemoteBuffer{STag: 0x01020304, TO: 0x05060708090a0b0c, Len: 0x0d0e0f10}
+	rb := iwarp.RemoteBuffer{STag: 0x01020304, TO: 0x05060708090a0b0c, Len: 0x0d0e0f10}
 	b, err := rb.AppendBinary([]byte{0xff})
 	require.NoError(t, err)
-	require.Equal(t, hx("ff 01020304 05060708090a0b0c 0d0e0f10"), b)
-	var back RemoteBuffer
+	require.Equal(t, wiretest.Hex("ff 01020304 05060708090a0b0c 0d0e0f10"), b)
+	var back iwarp.RemoteBuffer
 	for n := range 20 {
 		err := back.UnmarshalBinary(make([]byte, n))
 		require.Equal(t, n == 16, err == nil, "%d octets", n)

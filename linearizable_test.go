@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"math/rand/v2"
@@ -10,6 +10,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -61,8 +63,8 @@ var cellModel = porcupine.Model{
 type swarm struct {
 	start time.Time
 	mem   []byte // of the cells
-	at    []RemoteBuffer
-	qps   []*QP
+	at    []iwarp.RemoteBuffer
+	qps   []*iwarp.QP
 	ops   []porcupine.Operation
 }
 
@@ -116,12 +118,12 @@ func (s *swarm) round(t *testing.T, number, n int) {
 func TestEXT_48_AtomicsAreLinearizable(t *testing.T) {
 	const qps, cells, rounds = 8, 4, 20
 	n := 10_000 / rounds
-	if raceEnabled {
+	if wiretest.RaceEnabled {
 		n /= 10
 	}
 	client, server := newSide(t, nil), newSide(t, nil)
 	s := &swarm{start: time.Now()}
-	var mr *MR
+	var mr *iwarp.MR
 	s.mem, mr = server.register(8*cells, stag.LocalWrite|stag.RemoteAtomic, nil)
 	for cell := range cells {
 		s.at = append(s.at, mr.Advertise(8*cell, 8))

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -69,13 +71,13 @@ type model struct {
 // nobody but this side's posts touch, and the model can do it at once.
 type modelSide struct {
 	*side
-	srq       *SRQ
-	sendCQ    *CQ
-	recvCQ    *CQ
+	srq       *iwarp.SRQ
+	sendCQ    *iwarp.CQ
+	recvCQ    *iwarp.CQ
 	mem, want []byte
-	mr        *MR
+	mr        *iwarp.MR
 	inbox     []byte // of slots
-	inboxMR   *MR
+	inboxMR   *iwarp.MR
 	targets   []*modelRegion
 	dead      []*modelRegion // invalidated
 
@@ -95,19 +97,19 @@ type modelWR struct {
 
 // A modelMessage is one that the peer has sent.
 type modelMessage struct {
-	op   Op
+	op   iwarp.Op
 	data []byte
 	imm  [8]byte
 }
 
 type modelRegion struct {
 	mem, want []byte
-	mr        *MR
+	mr        *iwarp.MR
 	bound     bool
 }
 
 type modelRange struct {
-	mr  *MR
+	mr  *iwarp.MR
 	off int
 	n   int
 }
@@ -125,15 +127,15 @@ func newModel(t *testing.T, rt *rapid.T, client, server *side) *model {
 	network := rapid.SampledFrom([]string{"pipe", "tcp"}).Draw(rt, "network")
 	shared := rapid.Bool().Draw(rt, "with an SRQ")
 	m := &model{T: rt, ctx: testContext(t)}
-	var configs [2]QPConfig
+	var configs [2]iwarp.QPConfig
 	for i, s := range []*side{client, server} {
 		x := &modelSide{side: &side{T: t, rnic: s.rnic, pd: s.pd}}
-		x.sendCQ, x.recvCQ = NewCQ(s.rnic, modelDepth), NewCQ(s.rnic, modelDepth)
+		x.sendCQ, x.recvCQ = iwarp.NewCQ(s.rnic, modelDepth), iwarp.NewCQ(s.rnic, modelDepth)
 		x.mem, x.mr = x.register(modelMem, stag.LocalWrite, nil)
 		fillRandom(x.mem)
 		x.want = bytes.Clone(x.mem)
 		x.inbox, x.inboxMR = x.register(modelDepth*modelSlot, stag.LocalWrite, nil)
-		configs[i] = QPConfig{SendCQ: x.sendCQ, RecvCQ: x.recvCQ, SendDepth: modelDepth, RecvDepth: modelDepth, RNRWait: patience}
+		configs[i] = iwarp.QPConfig{SendCQ: x.sendCQ, RecvCQ: x.recvCQ, SendDepth: modelDepth, RecvDepth: modelDepth, RNRWait: wiretest.Patience}
 		if shared && i == 1 {
 			var err error
 			x.srq, err = x.pd.CreateSRQ(modelDepth)
@@ -144,21 +146,21 @@ func newModel(t *testing.T, rt *rapid.T, client, server *side) *model {
 	}
 	m.sides[0].connect(m.sides[1].side, pairConfig{network: network, client: configs[0], server: configs[1]})
 	// The first message of the initiator lets the responder send.
-	m.posts(0, SendWR{Op: OpRDMAWrite})
+	m.posts(0, iwarp.SendWR{Op: iwarp.OpRDMAWrite})
 	return m
 }
 
 // posts posts one work request, every third one unsignaled.
-func (m *model) posts(i int, wr SendWR) {
+func (m *model) posts(i int, wr iwarp.SendWR) {
 	x := m.sides[i]
 	wr.ID = uint64(len(x.sends))
 	if wr.ID%3 == 2 {
-		wr.Flags |= Unsignaled
+		wr.Flags |= iwarp.Unsignaled
 	}
-	if wr.Flags&ReadFence != 0 {
+	if wr.Flags&iwarp.ReadFence != 0 {
 		x.sinks, x.sources = nil, nil
 	}
-	x.sends = append(x.sends, modelWR{id: wr.ID, signaled: wr.Flags&Unsignaled == 0})
+	x.sends = append(x.sends, modelWR{id: wr.ID, signaled: wr.Flags&iwarp.Unsignaled == 0})
 	require.NoError(m, x.qp.PostSend(wr))
 }
 
@@ -177,7 +179,7 @@ func (m *model) does(s line) {
 	case "recv":
 		m.receives(s.Side)
 	case "send":
-		m.sends(s.Side, SendWR{Op: OpSend}, off, n)
+		m.sends(s.Side, iwarp.SendWR{Op: iwarp.OpSend}, off, n)
 	case "write":
 		if region != nil {
 			m.writes(s.Side, region, off, to, n)
@@ -190,8 +192,8 @@ func (m *model) does(s line) {
 		if region != nil {
 			m.writes(s.Side, region, off, to, n)
 			imm := [8]byte{byte(s.A), byte(s.B), byte(s.C)}
-			y.messages = append(y.messages, modelMessage{op: OpRecvImm, imm: imm})
-			m.posts(s.Side, SendWR{Op: OpRDMAWriteImm, Imm: imm})
+			y.messages = append(y.messages, modelMessage{op: iwarp.OpRecvImm, imm: imm})
+			m.posts(s.Side, iwarp.SendWR{Op: iwarp.OpRDMAWriteImm, Imm: imm})
 		}
 	case "add":
 		if region != nil {
@@ -201,7 +203,7 @@ func (m *model) does(s line) {
 		if region != nil && region.bound {
 			y.loses(region)
 			// Reads of it must have been answered before it dies.
-			m.sends(s.Side, SendWR{Op: OpSendInvalidate, Flags: ReadFence, Invalidate: region.mr.STag()}, off, n)
+			m.sends(s.Side, iwarp.SendWR{Op: iwarp.OpSendInvalidate, Flags: iwarp.ReadFence, Invalidate: region.mr.STag()}, off, n)
 		}
 	case "close region":
 		if region != nil {
@@ -213,7 +215,7 @@ func (m *model) does(s line) {
 		if region != nil {
 			m.settles()
 			y.loses(region)
-			m.posts(1-s.Side, SendWR{Op: OpLocalInvalidate, Flags: LocalFence, Invalidate: region.mr.STag()})
+			m.posts(1-s.Side, iwarp.SendWR{Op: iwarp.OpLocalInvalidate, Flags: iwarp.LocalFence, Invalidate: region.mr.STag()})
 		}
 	}
 }
@@ -223,9 +225,9 @@ func (x *modelSide) lends(bound bool) {
 	if len(x.targets) == 3 {
 		return
 	}
-	var o *MROptions
+	var o *iwarp.MROptions
 	if bound {
-		o = &MROptions{QP: x.qp}
+		o = &iwarp.MROptions{QP: x.qp}
 	}
 	r := &modelRegion{bound: bound}
 	r.mem, r.mr = x.register(modelTarget, stag.LocalWrite|stag.RemoteRead|stag.RemoteWrite|stag.RemoteAtomic, o)
@@ -247,7 +249,7 @@ func (x *modelSide) loses(r *modelRegion) {
 
 func (m *model) receives(i int) {
 	x := m.sides[i]
-	wr := RecvWR{ID: uint64(x.receives), Local: []SGE{x.inboxMR.Slice(x.receives*modelSlot, modelSlot)}}
+	wr := iwarp.RecvWR{ID: uint64(x.receives), Local: []iwarp.SGE{x.inboxMR.Slice(x.receives*modelSlot, modelSlot)}}
 	x.receives++
 	if x.srq != nil {
 		require.NoError(m, x.srq.PostRecv(wr))
@@ -257,21 +259,21 @@ func (m *model) receives(i int) {
 }
 
 // sends sends n octets of the side's own memory.
-func (m *model) sends(i int, wr SendWR, off, n int) {
+func (m *model) sends(i int, wr iwarp.SendWR, off, n int) {
 	x, y := m.sides[i], m.sides[1-i]
-	wr.Local = []SGE{x.mr.Slice(off, n)}
+	wr.Local = []iwarp.SGE{x.mr.Slice(off, n)}
 	if (modelRange{x.mr, off, n}).meets(x.sinks) {
-		wr.Flags |= ReadFence
+		wr.Flags |= iwarp.ReadFence
 	}
-	y.messages = append(y.messages, modelMessage{op: OpRecv, data: bytes.Clone(x.want[off : off+n])})
+	y.messages = append(y.messages, modelMessage{op: iwarp.OpRecv, data: bytes.Clone(x.want[off : off+n])})
 	m.posts(i, wr)
 }
 
 func (m *model) writes(i int, r *modelRegion, off, to, n int) {
 	x := m.sides[i]
-	wr := SendWR{Op: OpRDMAWrite, Local: []SGE{x.mr.Slice(off, n)}, Remote: r.mr.Advertise(to, n)}
+	wr := iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{x.mr.Slice(off, n)}, Remote: r.mr.Advertise(to, n)}
 	if (modelRange{x.mr, off, n}).meets(x.sinks) || (modelRange{r.mr, to, n}).meets(x.sources) {
-		wr.Flags |= ReadFence
+		wr.Flags |= iwarp.ReadFence
 	}
 	copy(r.want[to:to+n], x.want[off:])
 	m.posts(i, wr)
@@ -281,9 +283,9 @@ func (m *model) writes(i int, r *modelRegion, off, to, n int) {
 func (m *model) adds(i int, r *modelRegion, to int, n uint64) {
 	x := m.sides[i]
 	cell := modelRange{r.mr, to, 8}
-	wr := SendWR{Op: OpFetchAdd, Add: n, Remote: r.mr.Advertise(to, 8)}
+	wr := iwarp.SendWR{Op: iwarp.OpFetchAdd, Add: n, Remote: r.mr.Advertise(to, 8)}
 	if cell.meets(x.sources) {
-		wr.Flags |= ReadFence
+		wr.Flags |= iwarp.ReadFence
 	}
 	m.posts(i, wr)
 	x.sources = append(x.sources, cell)
@@ -294,7 +296,7 @@ func (m *model) adds(i int, r *modelRegion, to int, n uint64) {
 
 func (m *model) reads(i int, r *modelRegion, off, to, n int) {
 	x := m.sides[i]
-	m.posts(i, SendWR{Op: OpRDMARead, Local: []SGE{x.mr.Slice(off, n)}, Remote: r.mr.Advertise(to, n)})
+	m.posts(i, iwarp.SendWR{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{x.mr.Slice(off, n)}, Remote: r.mr.Advertise(to, n)})
 	x.sinks, x.sources = append(x.sinks, modelRange{x.mr, off, n}), append(x.sources, modelRange{r.mr, to, n})
 	copy(x.want[off:off+n], r.want[to:])
 }
@@ -307,7 +309,7 @@ func (m *model) settles() {
 		}
 	}
 	for i := range m.sides {
-		m.posts(i, SendWR{Op: OpRDMARead, Flags: ReadFence}) // tells that earlier Writes were placed
+		m.posts(i, iwarp.SendWR{Op: iwarp.OpRDMARead, Flags: iwarp.ReadFence}) // tells that earlier Writes were placed
 	}
 	for _, x := range m.sides {
 		require.NoError(m, x.qp.Drain(m.ctx))
@@ -315,7 +317,7 @@ func (m *model) settles() {
 	for i, x := range m.sides {
 		for _, wc := range x.completes(x.recvCQ, len(x.messages)-x.got) {
 			want := x.messages[x.got]
-			require.Equal(m, WC{ID: uint64(x.got), QP: x.qp, Op: want.op, Len: uint32(len(want.data)), Imm: want.imm, STag: wc.STag}, wc, "side %d receives in order", i)
+			require.Equal(m, iwarp.WC{ID: uint64(x.got), QP: x.qp, Op: want.op, Len: uint32(len(want.data)), Imm: want.imm, STag: wc.STag}, wc, "side %d receives in order", i)
 			slot := x.inbox[x.got*modelSlot:][:modelSlot]
 			require.Equal(m, string(want.data), string(slot[:wc.Len]), "side %d, message %d", i, x.got)
 			x.got++
@@ -329,14 +331,14 @@ func (m *model) settles() {
 }
 
 // polls takes what is there.
-func (x *modelSide) polls(cq *CQ) []WC {
-	wcs := make([]WC, modelDepth)
+func (x *modelSide) polls(cq *iwarp.CQ) []iwarp.WC {
+	wcs := make([]iwarp.WC, modelDepth)
 	return wcs[:cq.Poll(wcs)]
 }
 
 // looks compares completions with the work requests of a side. Without well there may be
 // failures: from the first one everything completes, all but one of it flushed.
-func (m *model) looks(i int, wcs []WC, well bool) {
+func (m *model) looks(i int, wcs []iwarp.WC, well bool) {
 	x := m.sides[i]
 	failed, errors := false, 0
 	for _, wr := range x.sends {
@@ -344,16 +346,16 @@ func (m *model) looks(i int, wcs []WC, well bool) {
 			require.False(m, failed || wr.signaled, "side %d: completion %d is missing", i, wr.id)
 			continue
 		}
-		if wcs[0].Status != StatusSuccess {
+		if wcs[0].Status != iwarp.StatusSuccess {
 			failed = true
 		}
-		if wcs[0].Op == OpFetchAdd && !failed {
+		if wcs[0].Op == iwarp.OpFetchAdd && !failed {
 			require.Equal(m, wr.old, wcs[0].Old, "side %d: the value before", i)
 		}
-		if s := wcs[0].Status; s != StatusSuccess && s != StatusFlushed {
+		if s := wcs[0].Status; s != iwarp.StatusSuccess && s != iwarp.StatusFlushed {
 			errors++
 		}
-		require.Equal(m, failed, wcs[0].Status != StatusSuccess, "side %d: what follows a failure fails", i)
+		require.Equal(m, failed, wcs[0].Status != iwarp.StatusSuccess, "side %d: what follows a failure fails", i)
 		wcs = wcs[1:]
 	}
 	require.Empty(m, wcs, "side %d: nothing completes twice, or unasked", i)
@@ -382,7 +384,7 @@ func (m *model) ends(how string) {
 				m.reads(i, y.targets[0], 0, k, modelSlot)
 				m.writes(i, y.targets[0], 64, k, modelSlot)
 			}
-			m.sends(i, SendWR{Op: OpSend}, 0, 3)
+			m.sends(i, iwarp.SendWR{Op: iwarp.OpSend}, 0, 3)
 		}
 	}
 	switch how {
@@ -398,7 +400,7 @@ func (m *model) ends(how string) {
 	case "terminate":
 		_ = a.qp.Terminate() // the peer may have seen an end before
 	case "dead region":
-		m.posts(0, SendWR{Op: OpRDMAWrite, Inline: []byte{1}, Remote: dead})
+		m.posts(0, iwarp.SendWR{Op: iwarp.OpRDMAWrite, Inline: []byte{1}, Remote: dead})
 	}
 	<-a.qp.Done()
 	<-b.qp.Done()
@@ -416,8 +418,8 @@ func (m *model) looksAtReceives(i int, graceful bool) {
 	failed := false
 	for _, wc := range x.polls(x.recvCQ) {
 		require.EqualValues(m, x.got, wc.ID, "side %d receives in order", i)
-		failed = failed || wc.Status != StatusSuccess
-		require.Equal(m, failed, wc.Status != StatusSuccess)
+		failed = failed || wc.Status != iwarp.StatusSuccess
+		require.Equal(m, failed, wc.Status != iwarp.StatusSuccess)
 		require.False(m, graceful && !failed, "nothing was under way")
 		x.got++
 	}

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -7,13 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 const lendable = stag.LocalWrite | stag.MWBind
 
 // lends binds a new window to n octets of mr, and waits until it is bound.
-func (s *side) lends(qp *QP, mr *MR, off, n int, access stag.Access, to uint64) *MW {
+func (s *side) lends(qp *iwarp.QP, mr *iwarp.MR, off, n int, access stag.Access, to uint64) *iwarp.MW {
 	s.Helper()
 	mw, err := s.pd.AllocMW()
 	require.NoError(s, err)
@@ -21,9 +23,9 @@ func (s *side) lends(qp *QP, mr *MR, off, n int, access stag.Access, to uint64) 
 	return mw
 }
 
-func (s *side) binds(qp *QP, mw *MW, sge SGE, access stag.Access, to uint64) {
+func (s *side) binds(qp *iwarp.QP, mw *iwarp.MW, sge iwarp.SGE, access stag.Access, to uint64) {
 	s.Helper()
-	_, err := doOne(testContext(s.T), qp, SendWR{Op: OpBind, MW: mw, Local: []SGE{sge}, Access: access, Remote: RemoteBuffer{TO: to}})
+	_, err := doOne(testContext(s.T), qp, iwarp.SendWR{Op: iwarp.OpBind, MW: mw, Local: []iwarp.SGE{sge}, Access: access, Remote: iwarp.RemoteBuffer{TO: to}})
 	require.NoError(s, err)
 }
 
@@ -38,34 +40,34 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, mw.Len())
 			require.Zero(t, mw.Advertise(0, 1), "it names nothing yet")
-			inbox, msg := user.register(RemoteBufferLen, stag.LocalWrite, nil)
+			inbox, msg := user.register(iwarp.RemoteBufferLen, stag.LocalWrite, nil)
 			src, srcMR := user.register(100, 0, nil)
 			var keys []uint8
 			for i := range 3 {
 				fillRandom(src)
 				src[0] = byte(i)
 				// The Bind and the Send that tells of it are posted one behind the other.
-				require.NoError(t, owner.qp.PostSend(SendWR{
-					Op: OpBind, Flags: Unsignaled, MW: mw, Local: []SGE{mr.Slice(1000*i, 100)},
-					Access: stag.RemoteWrite | stag.RemoteRead, Remote: RemoteBuffer{TO: uint64(i) << 40},
+				require.NoError(t, owner.qp.PostSend(iwarp.SendWR{
+					Op: iwarp.OpBind, Flags: iwarp.Unsignaled, MW: mw, Local: []iwarp.SGE{mr.Slice(1000*i, 100)},
+					Access: stag.RemoteWrite | stag.RemoteRead, Remote: iwarp.RemoteBuffer{TO: uint64(i) << 40},
 				}))
 				keys = append(keys, mw.STag().Key())
 				b, err := mw.Advertise(0, 100).AppendBinary(nil)
 				require.NoError(t, err)
-				require.NoError(t, owner.qp.PostSend(SendWR{Op: OpSend, Flags: Unsignaled, Inline: b}))
+				require.NoError(t, owner.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: b}))
 
-				_, err = user.qp.Recv(ctx, msg.Slice(0, RemoteBufferLen))
+				_, err = user.qp.Recv(ctx, msg.Slice(0, iwarp.RemoteBufferLen))
 				require.NoError(t, err)
-				var lent RemoteBuffer
+				var lent iwarp.RemoteBuffer
 				require.NoError(t, lent.UnmarshalBinary(inbox))
 				require.Equal(t, uint64(i)<<40, lent.TO)
 				require.NoError(t, user.qp.RDMAWrite(ctx, lent, srcMR.Slice(0, 100)))
 				recv := make(chan error, 1)
 				go func() {
-					_, err := owner.qp.Recv(ctx, SGE{})
+					_, err := owner.qp.Recv(ctx, iwarp.SGE{})
 					recv <- err
 				}()
-				_, err = doOne(ctx, user.qp, SendWR{Op: OpSendInvalidate, Invalidate: lent.STag})
+				_, err = doOne(ctx, user.qp, iwarp.SendWR{Op: iwarp.OpSendInvalidate, Invalidate: lent.STag})
 				require.NoError(t, err)
 				require.NoError(t, <-recv)
 				require.Equal(t, src, mem[1000*i:][:100], "what the peer wrote is where the window was")
@@ -95,66 +97,66 @@ func TestVERBS_27_30_WindowMovesToAnotherQP(t *testing.T) {
 	copy(octets, "moved on")
 
 	mw := owner.lends(first, mr, 0, 8, stag.RemoteWrite, 0)
-	_, err := doOne(ctx, first, SendWR{Op: OpLocalInvalidate, MW: mw})
+	_, err := doOne(ctx, first, iwarp.SendWR{Op: iwarp.OpLocalInvalidate, MW: mw})
 	require.NoError(t, err)
 	owner.binds(second, mw, mr.Slice(0, 8), stag.RemoteWrite, 0)
 	require.NoError(t, secondPeer.RDMAWrite(ctx, mw.Advertise(0, 8), src.Slice(0, 8)))
-	require.NoError(t, secondPeer.RDMARead(ctx, SGE{}, RemoteBuffer{}), "the Read tells that the Write is placed")
+	require.NoError(t, secondPeer.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{}), "the Read tells that the Write is placed")
 	require.Equal(t, "moved on", string(mem))
 
 	require.NoError(t, firstPeer.RDMAWrite(ctx, mw.Advertise(0, 8), src.Slice(0, 8)))
 	<-first.Done()
-	require.ErrorIs(t, first.Err(), ErrAccess, "the first QP has lost it")
-	require.Equal(t, StateRTS, second.State())
+	require.ErrorIs(t, first.Err(), iwarp.ErrAccess, "the first QP has lost it")
+	require.Equal(t, iwarp.StateRTS, second.State())
 	require.NoError(t, mw.Close())
 }
 
 // TestVERBS_26_BindThatIsRefused: the completion tells, and the QP ends.
 func TestVERBS_26_BindThatIsRefused(t *testing.T) {
 	const n = 8
-	for expectation, bad := range map[string]func(k *talk, wr *SendWR){
-		"out of bounds":                    func(_ *talk, wr *SendWR) { wr.Local[0].Off = 1 },
-		"nothing":                          func(_ *talk, wr *SendWR) { wr.Local[0].Len = 0 },
-		"no rights":                        func(_ *talk, wr *SendWR) { wr.Access = 0 },
-		"rights that are not a peer's":     func(_ *talk, wr *SendWR) { wr.Access = stag.LocalWrite },
-		"a TO that wraps":                  func(_ *talk, wr *SendWR) { wr.Remote.TO = ^uint64(0) },
-		"a region without MWBind":          func(k *talk, wr *SendWR) { wr.Local[0].MR = k.mr },
-		"a region that was only allocated": func(k *talk, wr *SendWR) { wr.Local[0].MR, _ = k.pd.AllocMR(n, lendable, nil) },
-		"writing what is only read": func(k *talk, wr *SendWR) {
+	for expectation, bad := range map[string]func(k *talk, wr *iwarp.SendWR){
+		"out of bounds":                    func(_ *talk, wr *iwarp.SendWR) { wr.Local[0].Off = 1 },
+		"nothing":                          func(_ *talk, wr *iwarp.SendWR) { wr.Local[0].Len = 0 },
+		"no rights":                        func(_ *talk, wr *iwarp.SendWR) { wr.Access = 0 },
+		"rights that are not a peer's":     func(_ *talk, wr *iwarp.SendWR) { wr.Access = stag.LocalWrite },
+		"a TO that wraps":                  func(_ *talk, wr *iwarp.SendWR) { wr.Remote.TO = ^uint64(0) },
+		"a region without MWBind":          func(k *talk, wr *iwarp.SendWR) { wr.Local[0].MR = k.mr },
+		"a region that was only allocated": func(k *talk, wr *iwarp.SendWR) { wr.Local[0].MR, _ = k.pd.AllocMR(n, lendable, nil) },
+		"writing what is only read": func(k *talk, wr *iwarp.SendWR) {
 			_, wr.Local[0].MR = k.register(n, stag.MWBind, nil)
 		},
-		"a region of another PD": func(k *talk, wr *SendWR) {
+		"a region of another PD": func(k *talk, wr *iwarp.SendWR) {
 			pd, err := k.rnic.AllocPD()
 			require.NoError(k, err)
 			wr.Local[0].MR, err = pd.RegisterMR(make([]byte, n), lendable, nil)
 			require.NoError(k, err)
 		},
-		"a window of another PD": func(k *talk, wr *SendWR) {
+		"a window of another PD": func(k *talk, wr *iwarp.SendWR) {
 			pd, err := k.rnic.AllocPD()
 			require.NoError(k, err)
 			wr.MW, err = pd.AllocMW()
 			require.NoError(k, err)
 		},
-		"a region that was invalidated": func(k *talk, wr *SendWR) {
+		"a region that was invalidated": func(k *talk, wr *iwarp.SendWR) {
 			require.NoError(k, wr.Local[0].MR.Invalidate(context.Background()))
 		},
-		"a window that is bound": func(k *talk, wr *SendWR) {
+		"a window that is bound": func(k *talk, wr *iwarp.SendWR) {
 			k.binds(k.qp, wr.MW, wr.Local[0], stag.RemoteRead, 0)
 		},
 	} {
 		t.Run(expectation, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
+				k := newTalk(t, iwarp.QPConfig{}, nil)
 				_, mr := k.register(n, lendable, nil)
 				mw, err := k.pd.AllocMW()
 				require.NoError(t, err)
-				wr := SendWR{ID: 1, Op: OpBind, MW: mw, Local: []SGE{mr.Slice(0, n)}, Access: stag.RemoteWrite}
+				wr := iwarp.SendWR{ID: 1, Op: iwarp.OpBind, MW: mw, Local: []iwarp.SGE{mr.Slice(0, n)}, Access: stag.RemoteWrite}
 				bad(k, &wr)
-				k.posts(wr, SendWR{ID: 2, Op: OpSend})
+				k.posts(wr, iwarp.SendWR{ID: 2, Op: iwarp.OpSend})
 				k.wantTerminate("it is this side's fault", 0x0000)
 				wcs := k.completes(k.cq, 2)
-				require.Equal(t, []Status{StatusBind, StatusFlushed}, statuses(wcs))
-				require.Equal(t, OpBind, wcs[0].Op)
+				require.Equal(t, []iwarp.Status{iwarp.StatusBind, iwarp.StatusFlushed}, statuses(wcs))
+				require.Equal(t, iwarp.OpBind, wcs[0].Op)
 				require.NoError(t, wr.MW.Close(), "a window that nobody uses any more can be closed")
 			})
 		})
@@ -162,7 +164,7 @@ func TestVERBS_26_BindThatIsRefused(t *testing.T) {
 }
 
 func TestBindThatMakesNoSense(t *testing.T) {
-	k, stranger := newTalk(t, QPConfig{}, nil), newSide(t, nil)
+	k, stranger := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
 	_, mr := k.register(8, lendable, nil)
 	_, theirs := stranger.register(8, lendable, nil)
 	mw, err := k.pd.AllocMW()
@@ -174,28 +176,28 @@ func TestBindThatMakesNoSense(t *testing.T) {
 	require.NoError(t, closed.Close())
 	name := mw.STag()
 	for _, c := range []struct {
-		mw    *MW
-		local []SGE
+		mw    *iwarp.MW
+		local []iwarp.SGE
 		is    error
 	}{
 		{nil, k.at(0, 8), nil},
 		{mw, nil, nil},
-		{mw, []SGE{{Len: 8}}, nil},
-		{mw, []SGE{mr.Slice(0, 4), mr.Slice(4, 4)}, nil},
-		{other, []SGE{mr.Slice(0, 8)}, nil},
-		{mw, []SGE{theirs.Slice(0, 8)}, nil},
-		{mw, []SGE{mr.Slice(-1, 8)}, ErrBounds},
-		{mw, []SGE{mr.Slice(0, -1)}, ErrBounds},
-		{closed, []SGE{mr.Slice(0, 8)}, ErrInvalidSTag},
+		{mw, []iwarp.SGE{{Len: 8}}, nil},
+		{mw, []iwarp.SGE{mr.Slice(0, 4), mr.Slice(4, 4)}, nil},
+		{other, []iwarp.SGE{mr.Slice(0, 8)}, nil},
+		{mw, []iwarp.SGE{theirs.Slice(0, 8)}, nil},
+		{mw, []iwarp.SGE{mr.Slice(-1, 8)}, iwarp.ErrBounds},
+		{mw, []iwarp.SGE{mr.Slice(0, -1)}, iwarp.ErrBounds},
+		{closed, []iwarp.SGE{mr.Slice(0, 8)}, iwarp.ErrInvalidSTag},
 	} {
-		err := k.qp.PostSend(SendWR{Op: OpBind, MW: c.mw, Local: c.local, Access: stag.RemoteRead})
-		var post *PostError
+		err := k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpBind, MW: c.mw, Local: c.local, Access: stag.RemoteRead})
+		var post *iwarp.PostError
 		require.ErrorAs(t, err, &post, "it is refused at once")
 		if c.is != nil {
 			require.ErrorIs(t, err, c.is)
 		}
 	}
-	require.Equal(t, StateRTS, k.qp.State())
+	require.Equal(t, iwarp.StateRTS, k.qp.State())
 	require.Equal(t, name, mw.STag(), "and nothing has changed")
 	require.NoError(t, k.qp.Abort())
 }
@@ -204,18 +206,18 @@ func TestBindThatMakesNoSense(t *testing.T) {
 // leaves the names as they were.
 func TestVERBS_56_90_FullQueueChangesNoName(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{SendDepth: 3}, nil)
+		k := newTalk(t, iwarp.QPConfig{SendDepth: 3}, nil)
 		_, on := k.register(8, lendable, nil)
 		mr, err := k.pd.AllocMR(8, stag.RemoteRead, nil)
 		require.NoError(t, err)
 		mw := k.lends(k.qp, on, 0, 8, stag.RemoteRead, 0)
 		bound, registered := mw.STag(), mr.STag()
-		k.posts(SendWR{ID: 1, Op: OpSend}, SendWR{ID: 2, Op: OpSend}, SendWR{ID: 3, Op: OpSend})
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpSend}, iwarp.SendWR{ID: 2, Op: iwarp.OpSend}, iwarp.SendWR{ID: 3, Op: iwarp.OpSend})
 		for range 3 {
-			k.p.segment()
+			k.p.Segment()
 		}
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpBind, MW: mw, Local: []SGE{on.Slice(0, 8)}, Access: stag.RemoteRead}), ErrQueueFull)
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpRegister, MR: mr, Memory: make([]byte, 8)}), ErrQueueFull)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpBind, MW: mw, Local: []iwarp.SGE{on.Slice(0, 8)}, Access: stag.RemoteRead}), iwarp.ErrQueueFull)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRegister, MR: mr, Memory: make([]byte, 8)}), iwarp.ErrQueueFull)
 		require.Equal(t, bound, mw.STag())
 		require.Equal(t, registered, mr.STag())
 		require.Zero(t, mr.Len())
@@ -227,11 +229,11 @@ func TestVERBS_56_90_FullQueueChangesNoName(t *testing.T) {
 // every way.
 func TestVERBS_17_23_RegionWithWindowsStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		_, mr := k.register(8, lendable, nil)
 		mw := k.lends(k.qp, mr, 0, 8, stag.RemoteRead, 0)
-		require.ErrorIs(t, mr.Invalidate(testContext(t)), ErrWindowBound)
-		require.ErrorIs(t, mr.Close(), ErrWindowBound)
+		require.ErrorIs(t, mr.Invalidate(testContext(t)), iwarp.ErrWindowBound)
+		require.ErrorIs(t, mr.Close(), iwarp.ErrWindowBound)
 		require.True(t, mr.Valid(), "nothing has changed")
 		require.NoError(t, mw.Invalidate(testContext(t)))
 		require.NoError(t, mr.Invalidate(testContext(t)))
@@ -239,9 +241,9 @@ func TestVERBS_17_23_RegionWithWindowsStays(t *testing.T) {
 
 		_, mr = k.register(8, lendable, nil)
 		k.binds(k.qp, mw, mr.Slice(0, 8), stag.RemoteRead, 0)
-		k.posts(SendWR{ID: 1, Op: OpLocalInvalidate, Invalidate: mr.STag()})
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpLocalInvalidate, Invalidate: mr.STag()})
 		k.wantTerminate("a local invalidate ends the QP", 0x0000)
-		require.Equal(t, []Status{StatusBind}, statuses(k.completes(k.cq, 1)))
+		require.Equal(t, []iwarp.Status{iwarp.StatusBind}, statuses(k.completes(k.cq, 1)))
 		require.NoError(t, mr.Close(), "and that has ended the window")
 		require.NoError(t, mw.Close())
 	})
@@ -253,11 +255,11 @@ func TestVERBS_32_QPWithWindowsIsNotClosed(t *testing.T) {
 		owner, user := connect(t, pairConfig{network: "pipe"})
 		_, mr := owner.register(8, lendable, nil)
 		mw := owner.lends(owner.qp, mr, 0, 8, stag.RemoteRead, 0)
-		require.ErrorIs(t, owner.qp.Close(), ErrWindowBound)
-		require.Equal(t, StateRTS, owner.qp.State(), "nothing has changed")
+		require.ErrorIs(t, owner.qp.Close(), iwarp.ErrWindowBound)
+		require.Equal(t, iwarp.StateRTS, owner.qp.State(), "nothing has changed")
 		_, sink := user.register(8, stag.LocalWrite, nil)
 		require.NoError(t, user.qp.RDMARead(testContext(t), sink.Slice(0, 8), mw.Advertise(0, 8)))
-		require.NoError(t, user.qp.PostRecv(RecvWR{}))
+		require.NoError(t, user.qp.PostRecv(iwarp.RecvWR{}))
 		require.NoError(t, owner.qp.Send(testContext(t)), "work goes on")
 		require.NoError(t, mw.Invalidate(testContext(t)))
 		require.NoError(t, owner.qp.Close())
@@ -292,29 +294,29 @@ func TestWindowsEndWithTheirQP(t *testing.T) {
 // TestVERBS_10_AccessOfNoLengthIsNotChecked: it is not checked, whatever it names.
 func TestVERBS_10_AccessOfNoLengthIsNotChecked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mw, err := k.pd.AllocMW()
 		require.NoError(t, err)
 		for i, st := range []stag.STag{0, mw.STag(), mw.STag() ^ 1, 0xffffffff} {
-			k.p.writes(fpdu(write(st, ^uint64(0), "")))
-			k.p.writes(fpdu(readRequest(uint32(i+1), 5, 6, 0, st, ^uint64(0))))
-			require.Equal(t, response(0xc1, 5, 6, ""), k.p.segment(), "%v", st)
+			k.p.Send(wiretest.Write(st, ^uint64(0), ""))
+			k.p.Send(wiretest.ReadRequest(uint32(i+1), 5, 6, 0, st, ^uint64(0)))
+			require.Equal(t, wiretest.ReadResponse(0xc1, 5, 6, ""), k.p.Segment(), "%v", st)
 		}
-		require.Equal(t, StateRTS, k.qp.State())
+		require.Equal(t, iwarp.StateRTS, k.qp.State())
 		require.NoError(t, k.qp.Abort())
 	})
 }
 
 // TestWindowsAreCounted: they count against MaxMR, and keep their PD.
 func TestWindowsAreCounted(t *testing.T) {
-	s := newSide(t, &Config{Limits: Limits{MaxMR: 2}})
+	s := newSide(t, &iwarp.Config{Limits: iwarp.Limits{MaxMR: 2}})
 	_, mr := s.register(8, lendable, nil)
 	mw, err := s.pd.AllocMW()
 	require.NoError(t, err)
 	_, err = s.pd.AllocMW()
-	require.ErrorIs(t, err, ErrLimit)
+	require.ErrorIs(t, err, iwarp.ErrLimit)
 	_, err = s.pd.AllocMR(8, 0, nil)
-	require.ErrorIs(t, err, ErrLimit)
+	require.ErrorIs(t, err, iwarp.ErrLimit)
 	require.NoError(t, mr.Close())
 	require.Error(t, s.pd.Close(), "a window is left")
 	require.NoError(t, mw.Close())
@@ -327,13 +329,13 @@ func TestWindowsAreCounted(t *testing.T) {
 // Writes to the STag that the Read Request shows are refused.
 func TestVERBS_33_SinkOfAReadIsNotThePeersToWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mem, sink := k.register(8, stag.LocalWrite, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: []SGE{sink.Slice(0, 4)}, Remote: remote})
-		require.Equal(t, readRequest(1, sink.STag(), 0, 4, remote.STag, remote.TO), k.p.segment())
-		k.p.writes(fpdu(response(0xc1, sink.STag(), 0, "data")))
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{sink.Slice(0, 4)}, Remote: remote})
+		require.Equal(t, wiretest.ReadRequest(1, sink.STag(), 0, 4, remote.STag, remote.TO), k.p.Segment())
+		k.p.Send(wiretest.ReadResponse(0xc1, sink.STag(), 0, "data"))
 		k.wantCompletions("the Response is placed", 1)
-		k.p.writes(fpdu(write(sink.STag(), 0, "evil")))
+		k.p.Send(wiretest.Write(sink.STag(), 0, "evil"))
 		k.wantTerminate("a Write is not: 1/1/02", 0x1102)
 		require.Equal(t, "data\x00\x00\x00\x00", string(mem))
 	})

@@ -1,25 +1,29 @@
-package iwarp
+package iwarp_test
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // A side is one end of a test connection, with an RNIC of its own.
 type side struct {
 	*testing.T
-	rnic *RNIC
-	pd   *PD
-	qp   *QP
+	rnic *iwarp.RNIC
+	pd   *iwarp.PD
+	qp   *iwarp.QP
 }
 
-func newSide(t *testing.T, cfg *Config) *side {
-	r, err := Open(cfg)
+func newSide(t *testing.T, cfg *iwarp.Config) *side {
+	r, err := iwarp.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close(), "the RNIC closes") })
 	pd, err := r.AllocPD()
@@ -28,7 +32,7 @@ func newSide(t *testing.T, cfg *Config) *side {
 }
 
 // register makes n octets of memory known.
-func (s *side) register(n int, access stag.Access, opts *MROptions) ([]byte, *MR) {
+func (s *side) register(n int, access stag.Access, opts *iwarp.MROptions) ([]byte, *iwarp.MR) {
 	s.Helper()
 	b := make([]byte, n)
 	mr, err := s.pd.RegisterMR(b, access, opts)
@@ -39,9 +43,9 @@ func (s *side) register(n int, access stag.Access, opts *MROptions) ([]byte, *MR
 // A pairConfig is how connect makes a pair.
 type pairConfig struct {
 	network          string
-	client, server   QPConfig
-	clientR, serverR *Config
-	listen           *ListenConfig
+	client, server   iwarp.QPConfig
+	clientR, serverR *iwarp.Config
+	listen           *iwarp.ListenConfig
 }
 
 func testContext(t *testing.T) context.Context {
@@ -61,19 +65,15 @@ func connect(t *testing.T, pc pairConfig) (client, server *side) {
 // connect adds one connection from s to server.
 func (s *side) connect(server *side, pc pairConfig) {
 	s.Helper()
-	if reordering != 0 {
-		s.connectOverRecords(server, pc)
+	if wiretest.LLP != nil {
+		a, b := wiretest.LLP(s)
+		pc.client.PD, pc.server.PD = s.pd, server.pd
+		s.qp, server.qp = iwarp.ConnectOver(s, a, b, s.rnic, &pc.client, server.rnic, &pc.server)
 		return
 	}
 	ctx := testContext(s.T)
-	network, addr := pc.network, ""
-	if network == "" {
-		network = "tcp"
-	}
-	if network != "pipe" {
-		addr = "127.0.0.1:0"
-	}
-	l, err := server.rnic.Listen(ctx, network, addr, pc.listen)
+	network := cmp.Or(pc.network, "tcp")
+	l, err := server.rnic.Listen(ctx, network, wiretest.Local(network), pc.listen)
 	require.NoError(s, err)
 	defer l.Close()
 	accepted := make(chan error, 1)
@@ -87,6 +87,48 @@ func (s *side) connect(server *side, pc pairConfig) {
 	}()
 	pc.client.PD = s.pd
 	s.qp, err = s.rnic.Dial(ctx, network, l.Addr().String(), &pc.client)
+	require.NoError(s, err)
+	require.NoError(s, <-accepted)
+}
+
+// meets connects s to server over the pipe; answer says how the request is accepted.
+func (s *side) meets(server *side, qc iwarp.QPConfig, answer func(*iwarp.ConnRequest) iwarp.QPConfig) {
+	s.Helper()
+	ctx := testContext(s.T)
+	l, err := server.rnic.Listen(ctx, "pipe", "", nil)
+	require.NoError(s, err)
+	defer l.Close()
+	done := make(chan error, 1)
+	go func() {
+		cr, err := l.Accept(ctx)
+		if err == nil {
+			sc := answer(cr)
+			sc.PD = server.pd
+			server.qp, err = cr.Accept(ctx, &sc)
+		}
+		done <- err
+	}()
+	qc.PD = s.pd
+	s.qp, err = s.rnic.Dial(ctx, "pipe", l.Addr().String(), &qc)
+	require.NoError(s, err)
+	require.NoError(s, <-done)
+}
+
+// over connects s to server over a connection that the application has made.
+func (s *side) over(server *side, conns func() (a, b net.Conn)) {
+	s.Helper()
+	ctx := testContext(s.T)
+	a, b := conns()
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := server.rnic.Server(ctx, b, nil)
+		if err == nil {
+			server.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd})
+		}
+		accepted <- err
+	}()
+	var err error
+	s.qp, err = s.rnic.Client(ctx, a, &iwarp.QPConfig{PD: s.pd})
 	require.NoError(s, err)
 	require.NoError(s, <-accepted)
 }

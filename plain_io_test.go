@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -29,7 +30,7 @@ func TestStatsNameThePath(t *testing.T) {
 		path string
 	}{
 		"TCP":   {pairConfig{}, fast},
-		"plain": {pairConfig{clientR: &Config{PlainIO: true}, serverR: &Config{PlainIO: true}}, netConn},
+		"plain": {pairConfig{clientR: &iwarp.Config{PlainIO: true}, serverR: &iwarp.Config{PlainIO: true}}, netConn},
 		"pipe":  {pairConfig{network: "pipe"}, "pipe"},
 		"SCTP":  {pairConfig{network: "sctp+udp"}, "sctp+udp"},
 	} {
@@ -37,7 +38,7 @@ func TestStatsNameThePath(t *testing.T) {
 			client, server := connect(t, c.pairConfig)
 			require.Equal(t, c.path, client.qp.Stats().Path)
 			require.Equal(t, c.path, server.qp.Stats().Path)
-			require.NoError(t, server.qp.PostRecv(RecvWR{}))
+			require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
 			require.NoError(t, client.qp.Send(testContext(t)))
 		})
 	}
@@ -62,7 +63,7 @@ func TestWrappedConnectionIsLogged(t *testing.T) {
 		defer mu.Unlock()
 		return log.Write(p)
 	}), nil))
-	client, server := newSide(t, &Config{Logger: logger}), newSide(t, &Config{Logger: logger})
+	client, server := newSide(t, &iwarp.Config{Logger: logger}), newSide(t, &iwarp.Config{Logger: logger})
 	ctx := testContext(t)
 	l, err := server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
 	require.NoError(t, err)
@@ -70,14 +71,14 @@ func TestWrappedConnectionIsLogged(t *testing.T) {
 	for range 2 {
 		go func() {
 			if cr, err := l.Accept(ctx); err == nil {
-				_, _ = cr.Accept(ctx, &QPConfig{PD: server.pd})
+				_, _ = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd})
 			}
 		}()
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String())
 		require.NoError(t, err)
-		qp, err := client.rnic.Client(ctx, &wrappedConn{c}, &QPConfig{PD: client.pd})
+		qp, err := client.rnic.Client(ctx, &wrappedConn{c}, &iwarp.QPConfig{PD: client.pd})
 		require.NoError(t, err)
-		require.Equal(t, "net.Conn (*iwarp.wrappedConn)", qp.Stats().Path)
+		require.Equal(t, "net.Conn (*iwarp_test.wrappedConn)", qp.Stats().Path)
 	}
 	lines := 1
 	if plainIO {

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -34,7 +36,7 @@ func serves(t *testing.T, f func(c net.Conn)) (addr string) {
 			}
 			running.Go(func() {
 				defer c.Close()
-				_ = c.SetDeadline(time.Now().Add(patience))
+				_ = c.SetDeadline(time.Now().Add(wiretest.Patience))
 				f(c)
 			})
 		}
@@ -49,9 +51,9 @@ func serves(t *testing.T, f func(c net.Conn)) (addr string) {
 // TestErrorsOfSetUpAreInPlainWords: each says once what has failed, and what the reader can
 // do.
 func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
-	cert := testCertificate(t)
+	cert := wiretest.Certificate(t)
 	secure := &tls.Config{Certificates: []tls.Certificate{cert}}
-	untrusting := &tls.Config{RootCAs: rootsOf(t, cert), ServerName: "iwarp.test"}
+	untrusting := &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
 	s := newSide(t, nil)
 	expired, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()
@@ -60,7 +62,7 @@ func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
 		_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 		_, _ = io.Copy(io.Discard, c)
 	})
-	overTLS, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", &ListenConfig{TLS: secure})
+	overTLS, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", &iwarp.ListenConfig{TLS: secure})
 	require.NoError(t, err)
 	plainly, err := s.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", nil)
 	require.NoError(t, err)
@@ -68,21 +70,21 @@ func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx           context.Context
 		network, addr string
-		qc            QPConfig
+		qc            iwarp.QPConfig
 		says          string // ADDR stands for addr
 		is            error
 	}{
-		"nobody listens":           {nil, "tcp", "127.0.0.1:1", QPConfig{}, "iwarp: dial tcp ADDR: connect: connection refused", nil},
-		"nobody listens, SCTP":     {nil, "sctp+udp", "127.0.0.1:1", QPConfig{}, "iwarp: dial sctp+udp ADDR: ", nil},
-		"nobody listens, pipe":     {nil, "pipe", "nobody", QPConfig{}, "iwarp: dial pipe ADDR: connection refused", nil},
-		"no network":               {nil, "udp", "127.0.0.1:1", QPConfig{}, "iwarp: dial udp: unknown network udp", nil},
-		"no port":                  {nil, "tcp", "host", QPConfig{}, "iwarp: dial tcp: address ADDR: missing port in address", nil},
-		"too late":                 {expired, "pipe", "nobody", QPConfig{}, "iwarp: dial pipe ADDR: context deadline exceeded", context.DeadlineExceeded},
-		"a peer that hangs up":     {nil, "tcp", rude, QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)", nil},
-		"something else":           {nil, "tcp", web, QPConfig{}, `iwarp: dial tcp ADDR: MPA: invalid Request or Reply frame (2/0/04): not an MPA frame: it begins with "HTTP/1.1 400 Bad"`, nil},
-		"something else, TLS":      {nil, "tcp", web, QPConfig{TLS: untrusting}, "iwarp: dial tcp ADDR: TLS handshake: the peer does not use TLS: tls: first record does not look like a TLS handshake", nil},
-		"plain at a server of TLS": {nil, "tcp", overTLS.Addr().String(), QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)", nil},
-		"TLS at a plain server":    {nil, "tcp", plainly.Addr().String(), QPConfig{TLS: untrusting}, "iwarp: dial tcp ADDR: TLS handshake: the peer closed the connection; it may not use TLS: ", nil},
+		"nobody listens":           {nil, "tcp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial tcp ADDR: connect: connection refused", nil},
+		"nobody listens, SCTP":     {nil, "sctp+udp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial sctp+udp ADDR: ", nil},
+		"nobody listens, pipe":     {nil, "pipe", "nobody", iwarp.QPConfig{}, "iwarp: dial pipe ADDR: connection refused", nil},
+		"no network":               {nil, "udp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial udp: unknown network udp", nil},
+		"no port":                  {nil, "tcp", "host", iwarp.QPConfig{}, "iwarp: dial tcp: address ADDR: missing port in address", nil},
+		"too late":                 {expired, "pipe", "nobody", iwarp.QPConfig{}, "iwarp: dial pipe ADDR: context deadline exceeded", context.DeadlineExceeded},
+		"a peer that hangs up":     {nil, "tcp", rude, iwarp.QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)", nil},
+		"something else":           {nil, "tcp", web, iwarp.QPConfig{}, `iwarp: dial tcp ADDR: MPA: invalid Request or Reply frame (2/0/04): not an MPA frame: it begins with "HTTP/1.1 400 Bad"`, nil},
+		"something else, TLS":      {nil, "tcp", web, iwarp.QPConfig{TLS: untrusting}, "iwarp: dial tcp ADDR: TLS handshake: the peer does not use TLS: tls: first record does not look like a TLS handshake", nil},
+		"plain at a server of TLS": {nil, "tcp", overTLS.Addr().String(), iwarp.QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)", nil},
+		"TLS at a plain server":    {nil, "tcp", plainly.Addr().String(), iwarp.QPConfig{TLS: untrusting}, "iwarp: dial tcp ADDR: TLS handshake: the peer closed the connection; it may not use TLS: ", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := c.ctx
@@ -101,7 +103,7 @@ func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
 			require.Equal(t, 1, strings.Count(err.Error(), "dial "), "once")
 			if c.is != nil {
 				require.ErrorIs(t, err, c.is)
-				require.NotErrorIs(t, err, ErrUnsupported)
+				require.NotErrorIs(t, err, iwarp.ErrUnsupported)
 			}
 		})
 	}
@@ -116,8 +118,8 @@ func TestErrorOfAContextSaysWhatWasGoingOn(t *testing.T) {
 			"TLS handshake: context deadline exceeded":             {ServerName: "iwarp.test"},
 		} {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			addr := peers(t, func(p *peer) { _, _ = io.Copy(io.Discard, p.c) })
-			_, err := s.rnic.Dial(ctx, "pipe", addr, &QPConfig{PD: s.pd, TLS: tls})
+			addr := wiretest.Serve(t, func(p *wiretest.Peer) { _, _ = io.Copy(io.Discard, p.Conn) })
+			_, err := s.rnic.Dial(ctx, "pipe", addr, &iwarp.QPConfig{PD: s.pd, TLS: tls})
 			cancel()
 			require.EqualError(t, err, "iwarp: dial pipe "+addr+": "+says)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -135,29 +137,29 @@ func TestErrorsOfClientTellWhoHungUp(t *testing.T) {
 				_, _ = io.ReadFull(far, make([]byte, octets))
 				_ = near.Close()
 			}()
-			_, err := s.rnic.Client(testContext(t), near, &QPConfig{PD: s.pd})
+			_, err := s.rnic.Client(testContext(t), near, &iwarp.QPConfig{PD: s.pd})
 			require.EqualError(t, err, "iwarp: client: the connection was closed on this side")
 			require.ErrorIs(t, err, io.ErrClosedPipe)
-			require.NotErrorIs(t, err, ErrUnsupported)
+			require.NotErrorIs(t, err, iwarp.ErrUnsupported)
 
 			near, far = net.Pipe()
 			go func() {
 				_, _ = io.ReadFull(far, make([]byte, octets))
 				_ = far.Close()
 			}()
-			_, err = s.rnic.Client(testContext(t), near, &QPConfig{PD: s.pd})
+			_, err = s.rnic.Client(testContext(t), near, &iwarp.QPConfig{PD: s.pd})
 			require.EqualError(t, err, "iwarp: client: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS), or know only MPA revision 1 (MPAOptions.Revision)")
-			require.ErrorIs(t, err, ErrUnsupported)
+			require.ErrorIs(t, err, iwarp.ErrUnsupported)
 		}
 		near, _ := net.Pipe()
 		go func() {
 			synctest.Wait()
 			_ = s.rnic.Close()
 		}()
-		_, err := s.rnic.Client(testContext(t), near, &QPConfig{PD: s.pd})
+		_, err := s.rnic.Client(testContext(t), near, &iwarp.QPConfig{PD: s.pd})
 		require.EqualError(t, err, "iwarp: client: RNIC closed: use of closed network connection")
 		require.ErrorIs(t, err, net.ErrClosed)
-		require.NotErrorIs(t, err, ErrUnsupported)
+		require.NotErrorIs(t, err, iwarp.ErrUnsupported)
 	})
 }
 
@@ -168,7 +170,7 @@ func TestErrorsOfServerAreInPlainWords(t *testing.T) {
 			near, far := net.Pipe()
 			defer far.Close()
 			go peer(far)
-			_, err := s.rnic.Server(testContext(t), near, &ListenConfig{SetupTimeout: time.Second, ProgressTimeout: time.Minute})
+			_, err := s.rnic.Server(testContext(t), near, &iwarp.ListenConfig{SetupTimeout: time.Second, ProgressTimeout: time.Minute})
 			return err
 		}
 		err := server(func(net.Conn) {})
@@ -202,38 +204,38 @@ func TestErrorsOfVerbsAreInPlainWords(t *testing.T) {
 	}
 	_, err := client.pd.RegisterMR(nil, 0, nil)
 	require.EqualError(t, err, "iwarp: register: an empty region")
-	require.EqualError(t, client.qp.PostSend(SendWR{Op: OpRDMARead, Local: []SGE{mr.Slice(0, 8)}, Remote: RemoteBuffer{Len: 8}}),
+	require.EqualError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(0, 8)}, Remote: iwarp.RemoteBuffer{Len: 8}}),
 		"iwarp: work request 0 refused: SGE 0: access right missing: the region lacks LocalWrite")
 	require.EqualError(t, client.qp.Send(ctx, mr.Slice(60, 8)), "iwarp: SGE 0: outside the bounds of the region: 8 octets at 60 of 64")
 	require.ErrorContains(t, client.qp.Commit(ctx), "QPConfig.Commit")
-	small := newSide(t, &Config{Limits: Limits{MaxPD: 1}})
+	small := newSide(t, &iwarp.Config{Limits: iwarp.Limits{MaxPD: 1}})
 	_, err = small.rnic.AllocPD()
 	require.EqualError(t, err, "iwarp: limit reached: all 1 PDs are in use (Config.Limits)")
 	_, lent := server.register(8, lendable, nil)
 	server.lends(server.qp, lent, 0, 8, stag.RemoteRead, 0)
 	require.EqualError(t, server.qp.Close(), "iwarp: close queue pair: memory windows are bound: 1 of them")
 	err = lent.Close()
-	require.ErrorIs(t, err, ErrWindowBound)
+	require.ErrorIs(t, err, iwarp.ErrWindowBound)
 	require.Equal(t, 1, strings.Count(err.Error(), "iwarp: "))
 
 	short, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	_, err = client.qp.Recv(short, SGE{})
+	_, err = client.qp.Recv(short, iwarp.SGE{})
 	require.EqualError(t, err, "iwarp: Receive: context deadline exceeded")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	require.NoError(t, server.qp.Abort())
 	<-client.qp.Done()
-	err = client.qp.PostSend(SendWR{Op: OpSend})
+	err = client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend})
 	require.ErrorContains(t, err, "iwarp: work request 0 refused: connection lost: ")
 	require.Equal(t, 1, strings.Count(err.Error(), "iwarp: "))
 	require.ErrorIs(t, err, net.ErrClosed)
 	var f *transport.Fault
 	require.ErrorAs(t, err, &f)
 
-	require.EqualError(t, &RejectError{PrivateData: []byte("no"), IRD: -1, ORD: -1}, "iwarp: connection rejected by the peer, with 2 octets of private data")
-	require.EqualError(t, &RejectError{IRD: -1, ORD: 8}, "iwarp: connection rejected by the peer, with 0 octets of private data (IRD not told, ORD 8)")
-	missing := &TerminateError{Layer: 1, Type: 2, Code: 2, Remote: true}
+	require.EqualError(t, &iwarp.RejectError{PrivateData: []byte("no"), IRD: -1, ORD: -1}, "iwarp: connection rejected by the peer, with 2 octets of private data")
+	require.EqualError(t, &iwarp.RejectError{IRD: -1, ORD: 8}, "iwarp: connection rejected by the peer, with 0 octets of private data (IRD not told, ORD 8)")
+	missing := &iwarp.TerminateError{Layer: 1, Type: 2, Code: 2, Remote: true}
 	require.EqualError(t, missing, "iwarp: terminated by the peer: no receive was posted: DDP untagged buffer: invalid MSN, no buffer available (1/2/02)")
 }
 
@@ -260,12 +262,15 @@ func TestResponderThatMayNotSendIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logBuffer
 		client, server := connect(t, pairConfig{
-			network: "pipe", client: QPConfig{MPA: MPAOptions{ClientServer: true}},
-			serverR: &Config{Logger: slog.New(slog.NewTextHandler(&log, nil))},
+			network: "pipe", client: iwarp.QPConfig{MPA: iwarp.MPAOptions{ClientServer: true}},
+			serverR: &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))},
 		})
 		for _, op := range []func(ctx context.Context) error{
 			func(ctx context.Context) error { return server.qp.Send(ctx) },
-			func(ctx context.Context) error { _, err := server.qp.Do(ctx, SendWR{Op: OpSend}); return err },
+			func(ctx context.Context) error {
+				_, err := server.qp.Do(ctx, iwarp.SendWR{Op: iwarp.OpSend})
+				return err
+			},
 		} {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			err := op(ctx)
@@ -274,8 +279,8 @@ func TestResponderThatMayNotSendIsTold(t *testing.T) {
 			require.ErrorContains(t, err, "Send: waiting for the initiator's first message, before which a responder may not send (MPAOptions.EarlyResponderSend)")
 		}
 		require.Equal(t, 1, strings.Count(log.String(), "EarlyResponderSend"), "once: %s", log.String())
-		require.NoError(t, client.qp.PostRecv(RecvWR{}, RecvWR{}, RecvWR{}))
-		require.NoError(t, client.qp.RDMARead(testContext(t), SGE{}, RemoteBuffer{}))
+		require.NoError(t, client.qp.PostRecv(iwarp.RecvWR{}, iwarp.RecvWR{}, iwarp.RecvWR{}))
+		require.NoError(t, client.qp.RDMARead(testContext(t), iwarp.SGE{}, iwarp.RemoteBuffer{}))
 		require.NoError(t, server.qp.Send(testContext(t)), "now it may")
 		require.NoError(t, client.qp.Abort())
 		<-server.qp.Done()
@@ -283,8 +288,8 @@ func TestResponderThatMayNotSendIsTold(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T) { // nobody is bothered where the message is only under way
 		var log logBuffer
-		client, server := connect(t, pairConfig{network: "pipe", serverR: &Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
-		require.NoError(t, client.qp.PostRecv(RecvWR{}))
+		client, server := connect(t, pairConfig{network: "pipe", serverR: &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		require.NoError(t, client.qp.PostRecv(iwarp.RecvWR{}))
 		require.NoError(t, server.qp.Send(testContext(t)))
 		time.Sleep(time.Minute)
 		require.NotContains(t, log.String(), "EarlyResponderSend")

@@ -1,11 +1,11 @@
-package iwarp
+package iwarp_test
 
 import (
 	"fmt"
-	"reflect"
-	"runtime"
-	"strings"
 	"testing"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // operations are the tests of what a QP does that hold over any lower layer, those of
@@ -27,7 +27,7 @@ var operations = []func(*testing.T){
 	TestFirstCauseStays,
 
 	// cq_test.go
-	TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion,
+	iwarp.TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion,
 
 	// drain_test.go
 	TestDrainWaitsForWhatWasPostedBefore,
@@ -186,31 +186,26 @@ var operations = []func(*testing.T){
 	TestManyPeersShareFewReceives,
 
 	// states_test.go
-	TestVERBS_43_46_NothingIsAskedOfAQPInTerminate,
-	TestVERBS_45_46_ErrorIsFinal,
-	TestVERBS_47_BadClose,
-	TestVERBS_41_47_WhatMayComeBehindOurFIN,
-	TestVERBS_42_AbortResets,
+	iwarp.TestVERBS_43_46_NothingIsAskedOfAQPInTerminate,
+	iwarp.TestVERBS_45_46_ErrorIsFinal,
+	iwarp.TestVERBS_47_BadClose,
+	iwarp.TestVERBS_41_47_WhatMayComeBehindOurFIN,
+	iwarp.TestVERBS_42_AbortResets,
 
 	// stress_test.go
-	TestARCH_22_ManyGoroutinesOnOneQP,
+	iwarp.TestARCH_22_ManyGoroutinesOnOneQP,
 }
 
 // TestARCH_5_28_OperationsOverALayerThatReorders: RFC 5040 and RFC 5041 do not ask that
 // segments come in order. They come in another one for each seed.
 func TestARCH_5_28_OperationsOverALayerThatReorders(t *testing.T) {
-	t.Cleanup(func() { reordering = 0 })
+	t.Cleanup(func() { wiretest.LLP = nil })
 	for seed := range uint64(2) {
-		reordering = seed + 1
+		wiretest.LLP = wiretest.Records(seed + 1)
 		for _, test := range operations {
-			t.Run(fmt.Sprintf("%d/%s", reordering, nameOf(test)), test)
+			t.Run(fmt.Sprintf("%d/%s", seed+1, wiretest.NameOf(test)), test)
 		}
 	}
 }
 
 func writesReadsAndSends(t *testing.T) { writeReadSend(t, pairConfig{}) }
-
-func nameOf(test func(*testing.T)) string {
-	name := runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name()
-	return name[strings.LastIndexByte(name, '.')+1:]
-}

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"errors"
@@ -9,30 +9,31 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 func TestSliceOfARemoteBuffer(t *testing.T) {
-	rb := RemoteBuffer{STag: 7, TO: 1000, Len: 100}
+	rb := iwarp.RemoteBuffer{STag: 7, TO: 1000, Len: 100}
 	for _, c := range []struct {
 		off, n int
-		want   RemoteBuffer
+		want   iwarp.RemoteBuffer
 	}{
 		{0, 100, rb},
-		{10, 20, RemoteBuffer{STag: 7, TO: 1010, Len: 20}},
-		{99, 1, RemoteBuffer{STag: 7, TO: 1099, Len: 1}},
-		{100, 0, RemoteBuffer{STag: 7, TO: 1100}},
-		{101, 0, RemoteBuffer{}},
-		{99, 2, RemoteBuffer{}},
-		{0, 101, RemoteBuffer{}},
-		{-1, 1, RemoteBuffer{}},
-		{1, -1, RemoteBuffer{}},
-		{math.MaxInt, math.MaxInt, RemoteBuffer{}},
-		{math.MinInt, math.MinInt, RemoteBuffer{}},
+		{10, 20, iwarp.RemoteBuffer{STag: 7, TO: 1010, Len: 20}},
+		{99, 1, iwarp.RemoteBuffer{STag: 7, TO: 1099, Len: 1}},
+		{100, 0, iwarp.RemoteBuffer{STag: 7, TO: 1100}},
+		{101, 0, iwarp.RemoteBuffer{}},
+		{99, 2, iwarp.RemoteBuffer{}},
+		{0, 101, iwarp.RemoteBuffer{}},
+		{-1, 1, iwarp.RemoteBuffer{}},
+		{1, -1, iwarp.RemoteBuffer{}},
+		{math.MaxInt, math.MaxInt, iwarp.RemoteBuffer{}},
+		{math.MinInt, math.MinInt, iwarp.RemoteBuffer{}},
 	} {
 		require.Equal(t, c.want, rb.Slice(c.off, c.n), "%+v", c)
 	}
-	require.Equal(t, RemoteBuffer{STag: 7, TO: 1015, Len: 3}, rb.Slice(10, 20).Slice(5, 3), "of a slice")
+	require.Equal(t, iwarp.RemoteBuffer{STag: 7, TO: 1015, Len: 3}, rb.Slice(10, 20).Slice(5, 3), "of a slice")
 	require.Zero(t, rb.Slice(10, 20).Slice(5, 16), "which is no way to more")
 }
 
@@ -43,9 +44,9 @@ func TestSliceOutOfRangeMovesNothing(t *testing.T) {
 	_, sm := server.register(8, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
 	out := sm.Advertise(0, 8).Slice(4, 5)
 	ctx := testContext(t)
-	require.ErrorIs(t, client.qp.RDMAWrite(ctx, out, cm.Slice(0, 5)), ErrBounds)
-	require.ErrorIs(t, client.qp.RDMARead(ctx, cm.Slice(0, 5), out), ErrBounds)
-	require.Equal(t, StateRTS, client.qp.State())
+	require.ErrorIs(t, client.qp.RDMAWrite(ctx, out, cm.Slice(0, 5)), iwarp.ErrBounds)
+	require.ErrorIs(t, client.qp.RDMARead(ctx, cm.Slice(0, 5), out), iwarp.ErrBounds)
+	require.Equal(t, iwarp.StateRTS, client.qp.State())
 }
 
 // A vastBuffer has so many octets, none of them in memory, and notes where it is written.
@@ -76,7 +77,7 @@ func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 	client, server := connect(t, pairConfig{network: "pipe"})
 	const gib = int64(1) << 30
 	vast := &vastBuffer{size: 64*gib + 5}
-	mr, err := server.pd.RegisterBuffer(vast, stag.LocalWrite|stag.RemoteWrite, &MROptions{BaseTO: 1 << 40})
+	mr, err := server.pd.RegisterBuffer(vast, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{BaseTO: 1 << 40})
 	require.NoError(t, err)
 	all := int(vast.size)
 	require.Zero(t, mr.Advertise(0, all), "one RemoteBuffer cannot say that")
@@ -95,7 +96,7 @@ func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 	ctx := testContext(t)
 	_, src := client.register(4, 0, nil)
 	require.NoError(t, client.qp.RDMAWrite(ctx, pieces[32].Slice(1, 4), src.Slice(0, 4)))
-	require.NoError(t, client.qp.RDMARead(ctx, SGE{}, RemoteBuffer{}), "there and back")
+	require.NoError(t, client.qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{}), "there and back")
 	vast.mu.Lock()
 	require.Equal(t, []int64{64*gib + 1}, vast.written)
 	vast.mu.Unlock()
@@ -108,9 +109,9 @@ func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 		{vast.size, 0, 1},
 		{0, 1, 1},
 		{vast.size - 1, 1, 1},
-		{0, AdvertisePiece, 1},
-		{3, AdvertisePiece + 1, 2},
-		{0, 2 * AdvertisePiece, 2},
+		{0, iwarp.AdvertisePiece, 1},
+		{3, iwarp.AdvertisePiece + 1, 2},
+		{0, 2 * iwarp.AdvertisePiece, 2},
 	} {
 		got, err := mr.AdvertiseRange(int(c.off), int(c.n))
 		require.NoError(t, err)
@@ -119,14 +120,14 @@ func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 	}
 	for _, c := range []struct{ off, n int }{{0, all + 1}, {all, 1}, {-1, 1}, {1, -1}, {math.MaxInt, math.MaxInt}} {
 		got, err := mr.AdvertiseRange(c.off, c.n)
-		require.ErrorIs(t, err, ErrBounds, "%+v", c)
+		require.ErrorIs(t, err, iwarp.ErrBounds, "%+v", c)
 		require.Nil(t, got)
 	}
 
 	mw, err := server.pd.AllocMW()
 	require.NoError(t, err)
 	_, err = mw.AdvertiseRange(0, 1)
-	require.ErrorIs(t, err, ErrBounds, "a window that is not bound has no octets")
+	require.ErrorIs(t, err, iwarp.ErrBounds, "a window that is not bound has no octets")
 	got, err := mw.AdvertiseRange(0, 0)
 	require.NoError(t, err)
 	require.Len(t, got, 1)

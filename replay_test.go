@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -59,7 +61,7 @@ type replay struct {
 type span struct {
 	lo, hi    uint64 // TOs
 	mem, want []byte
-	mr        *MR
+	mr        *iwarp.MR
 }
 
 func newReplay(t *testing.T, siw, ours *half) *replay {
@@ -79,7 +81,7 @@ func newReplay(t *testing.T, siw, ours *half) *replay {
 	for _, s := range r.mrs {
 		s.mem, s.want = make([]byte, s.hi-s.lo), make([]byte, s.hi-s.lo)
 		var err error
-		s.mr, err = r.pd.RegisterMR(s.mem, anyRemote, &MROptions{BaseTO: s.lo})
+		s.mr, err = r.pd.RegisterMR(s.mem, anyRemote, &iwarp.MROptions{BaseTO: s.lo})
 		require.NoError(t, err)
 	}
 	return r
@@ -101,10 +103,10 @@ func (r *replay) covers(st stag.STag, to uint64, n int) {
 func (s *span) at(b []byte, to uint64, n int) []byte { return b[to-s.lo:][:n] }
 
 // config makes the QP's own frame that of the other end then.
-func (r *replay) config() *QPConfig {
+func (r *replay) config() *iwarp.QPConfig {
 	f := r.ours.frame
-	qc := &QPConfig{PD: r.pd, SendDepth: 4096, RecvDepth: 4096}
-	qc.MPA = MPAOptions{NoCRC: f[16]&0x40 == 0, Revision: int(f[17]), MaxULPDU: r.ours.largest()}
+	qc := &iwarp.QPConfig{PD: r.pd, SendDepth: 4096, RecvDepth: 4096}
+	qc.MPA = iwarp.MPAOptions{NoCRC: f[16]&0x40 == 0, Revision: int(f[17]), MaxULPDU: r.ours.largest()}
 	if len(f) >= 24 {
 		qc.IRD, qc.ORD = int(f[20])&0x3f<<8|int(f[21]), int(f[22])&0x3f<<8|int(f[23])
 	}
@@ -123,29 +125,29 @@ func (r *replay) config() *QPConfig {
 func (r *replay) asResponder() {
 	a, b := transport.Pipe(transport.PipeOptions{})
 	r.conn = a
-	p := &peer{TB: r.T, c: a}
-	p.writes(r.siw.frame)
+	p := &wiretest.Peer{TB: r.T, Conn: a}
+	p.Write(r.siw.frame)
 	cr, err := r.rnic.Server(testContext(r.T), b, nil)
 	require.NoError(r, err, "siw's Request is taken")
 	r.qp, err = cr.Accept(testContext(r.T), r.config())
 	require.NoError(r, err)
-	p.wantOctets("our Reply is what siw's was", withoutReserved(r.ours.frame))
+	p.WantOctets("our Reply is what siw's was", withoutReserved(r.ours.frame))
 	r.run()
 }
 
 func (r *replay) asInitiator() {
 	a, b := transport.Pipe(transport.PipeOptions{})
 	r.conn = a
-	p := &peer{TB: r.T, c: a}
+	p := &wiretest.Peer{TB: r.T, Conn: a}
 	connected := make(chan error, 1)
 	go func() {
 		var err error
 		r.qp, err = r.rnic.Client(testContext(r.T), b, r.config())
 		connected <- err
 	}()
-	request := p.reads(len(r.ours.frame))
+	request := p.Read(len(r.ours.frame))
 	require.Equal(r, withoutReserved(r.ours.frame)[:20], request[:20], "our Request is what siw's was, but for what it offers")
-	p.writes(r.siw.frame)
+	p.Write(r.siw.frame)
 	require.NoError(r, <-connected, "siw's Reply is taken")
 	r.run()
 }
@@ -171,7 +173,7 @@ func (r *replay) run() {
 	<-listening
 	require.NoError(r, r.err, "our octets are FPDUs")
 	require.NoError(r, r.qp.Err(), "the connection ends gracefully")
-	require.Equal(r, StateIdle, r.qp.State())
+	require.Equal(r, iwarp.StateIdle, r.qp.State())
 	for st, s := range r.mrs {
 		require.True(r, bytes.Equal(s.want, s.mem), "the region that siw knew as %v holds what it did then", st)
 	}
@@ -186,10 +188,10 @@ func (r *replay) postReceives() (check func()) {
 	for i, m := range sends {
 		buf, mr := r.register(len(m.data)+1, stag.LocalWrite, nil)
 		bufs[i] = buf
-		require.NoError(r, r.qp.PostRecv(RecvWR{ID: uint64(i), Local: []SGE{mr.Slice(0, len(buf))}}))
+		require.NoError(r, r.qp.PostRecv(iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{mr.Slice(0, len(buf))}}))
 	}
 	return func() {
-		var wcs [1]WC
+		var wcs [1]iwarp.WC
 		for i, m := range sends {
 			_, err := r.qp.RecvCQ().Wait(testContext(r.T), wcs[:])
 			require.NoError(r, err)
@@ -203,24 +205,24 @@ func (r *replay) postReceives() (check func()) {
 // post posts what the other end did, in its order. Its answers make themselves.
 func (r *replay) post() {
 	for i, m := range r.ours.messages {
-		wr := SendWR{ID: uint64(i), Flags: Unsignaled}
+		wr := iwarp.SendWR{ID: uint64(i), Flags: iwarp.Unsignaled}
 		switch {
 		case m.op == opResponse:
 			continue
 		case m.op == opRead:
 			s := r.mrs[m.stag]
-			wr.Op, wr.Local = OpRDMARead, []SGE{s.mr.Slice(int(m.to-s.lo), int(m.size))}
-			wr.Remote = RemoteBuffer{STag: m.src, TO: m.srcTO, Len: m.size}
+			wr.Op, wr.Local = iwarp.OpRDMARead, []iwarp.SGE{s.mr.Slice(int(m.to-s.lo), int(m.size))}
+			wr.Remote = iwarp.RemoteBuffer{STag: m.src, TO: m.srcTO, Len: m.size}
 		case len(m.data) == 0 && m.op == opWrite && i == 0:
 			continue // the RTR, which the QP sends by itself
 		default:
-			wr.Op = OpSend
+			wr.Op = iwarp.OpSend
 			if m.op == opWrite {
-				wr.Op, wr.Remote = OpRDMAWrite, RemoteBuffer{STag: m.stag, TO: m.to, Len: uint32(len(m.data))}
+				wr.Op, wr.Remote = iwarp.OpRDMAWrite, iwarp.RemoteBuffer{STag: m.stag, TO: m.to, Len: uint32(len(m.data))}
 			}
 			buf, mr := r.register(len(m.data), 0, nil)
 			copy(buf, m.data)
-			wr.Local = []SGE{mr.Slice(0, len(buf))}
+			wr.Local = []iwarp.SGE{mr.Slice(0, len(buf))}
 		}
 		require.NoError(r, r.qp.PostSend(wr))
 	}
@@ -271,7 +273,7 @@ func (r *replay) prepare(u, data []byte) {
 }
 
 func (r *replay) write(ulpdu []byte) {
-	b := fpdu(ulpdu)
+	b := wiretest.FPDU(ulpdu)
 	if !r.crc {
 		clear(b[len(b)-4:])
 	}
@@ -291,7 +293,7 @@ func (r *replay) count(op byte) (n int) {
 
 func (r *replay) await(done func() bool, expectation string) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wiretest.Patience)
 	defer cancel()
 	for {
 		r.mu.Lock()

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -66,15 +68,15 @@ func (s sink) ReadAt([]byte, int64) (int, error) {
 func TestARCH_1_2_BuffersOfAnyKindAreServedAlike(t *testing.T) {
 	const size = 100_000
 	all := stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
-	for name, register := range map[string]func(s *side) (*MR, error){
-		"memory": func(s *side) (*MR, error) { return s.pd.RegisterMR(make([]byte, size), all, nil) },
-		"a file": func(s *side) (*MR, error) {
+	for name, register := range map[string]func(s *side) (*iwarp.MR, error){
+		"memory": func(s *side) (*iwarp.MR, error) { return s.pd.RegisterMR(make([]byte, size), all, nil) },
+		"a file": func(s *side) (*iwarp.MR, error) {
 			f, err := os.Create(filepath.Join(s.TempDir(), "registered"))
 			require.NoError(s, err)
 			s.Cleanup(func() { _ = f.Close() })
 			return s.pd.RegisterBuffer(fileBuffer{f, size}, all, nil)
 		},
-		"a generator": func(s *side) (*MR, error) { return s.pd.RegisterBuffer(generator{size}, all, nil) },
+		"a generator": func(s *side) (*iwarp.MR, error) { return s.pd.RegisterBuffer(generator{size}, all, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, server := connect(t, pairConfig{network: "pipe"})
@@ -108,20 +110,20 @@ func TestARCH_1_2_BuffersOfAnyKindAreServedAlike(t *testing.T) {
 			past := mr.Advertise(0, size)
 			past.Len++
 			_, one := client.register(size+1, stag.LocalWrite, nil)
-			require.ErrorIs(t, client.qp.RDMARead(ctx, one.Slice(0, size+1), past), ErrBounds, "one past the last octet")
+			require.ErrorIs(t, client.qp.RDMARead(ctx, one.Slice(0, size+1), past), iwarp.ErrBounds, "one past the last octet")
 		})
 	}
 }
 
 func TestARCH_3_BufferThatCannotBeReadTakesWrites(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mr, err := k.pd.RegisterBuffer(sink{t, generator{1000}}, stag.LocalWrite|stag.RemoteWrite, nil)
 		require.NoError(t, err)
-		k.p.writes(fpdu(write(mr.STag(), 10, string(pattern(10, 500)))))
+		k.p.Send(wiretest.Write(mr.STag(), 10, string(pattern(10, 500))))
 		synctest.Wait()
-		require.Equal(t, StateRTS, k.qp.State(), "a Write is placed")
-		k.p.writes(fpdu(readRequest(1, 1, 0, 8, mr.STag(), 0)))
+		require.Equal(t, iwarp.StateRTS, k.qp.State(), "a Write is placed")
+		k.p.Send(wiretest.ReadRequest(1, 1, 0, 8, mr.STag(), 0))
 		k.wantTerminate("and a Read is refused before the buffer is asked", 0x0102)
 	})
 }
@@ -137,7 +139,7 @@ func TestARCH_38_STagMeansTheSameByEveryAddress(t *testing.T) {
 		client.connect(server, pairConfig{network: network})
 		src, srcMR := client.register(16, stag.LocalWrite, nil)
 		src[i] = byte(i + 1)
-		require.NoError(t, client.qp.RDMAWrite(testContext(t), RemoteBuffer{at.STag, at.TO + uint64(i), 1}, srcMR.Slice(i, 1)))
+		require.NoError(t, client.qp.RDMAWrite(testContext(t), iwarp.RemoteBuffer{at.STag, at.TO + uint64(i), 1}, srcMR.Slice(i, 1)))
 		require.NoError(t, client.qp.RDMARead(testContext(t), srcMR.Slice(0, 16), at))
 		require.Equal(t, byte(i+1), src[i])
 	}
@@ -146,20 +148,20 @@ func TestARCH_38_STagMeansTheSameByEveryAddress(t *testing.T) {
 
 func TestARCH_26_MaxSizesCanBeAsked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{MPA: MPAOptions{MaxULPDU: 200}, SendDepth: 4, Setup: func(_ context.Context, qp *QP) error {
-			require.Equal(t, MaxSizes{Message: math.MaxUint32, Inline: 30}, qp.MaxSizes(), "not connected yet")
+		k := newTalk(t, iwarp.QPConfig{MPA: iwarp.MPAOptions{MaxULPDU: 200}, SendDepth: 4, Setup: func(_ context.Context, qp *iwarp.QP) error {
+			require.Equal(t, iwarp.MaxSizes{Message: math.MaxUint32, Inline: 30}, qp.MaxSizes(), "not connected yet")
 			return nil
-		}}, &Config{Limits: Limits{MaxInline: 30}})
+		}}, &iwarp.Config{Limits: iwarp.Limits{MaxInline: 30}})
 		m := k.qp.MaxSizes()
-		require.Equal(t, MaxSizes{Message: math.MaxUint32, Inline: 30, SendSegment: 200 - 18, TaggedSegment: 200 - 14}, m)
-		k.posts(SendWR{Op: OpSend, Local: k.at(0, m.SendSegment)}, SendWR{Op: OpRDMAWrite, Local: k.at(0, m.TaggedSegment), Remote: remote})
-		require.Len(t, k.p.segment(), 200, "one segment")
-		require.Len(t, k.p.segment(), 200, "one segment")
+		require.Equal(t, iwarp.MaxSizes{Message: math.MaxUint32, Inline: 30, SendSegment: 200 - 18, TaggedSegment: 200 - 14}, m)
+		k.posts(iwarp.SendWR{Op: iwarp.OpSend, Local: k.at(0, m.SendSegment)}, iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: k.at(0, m.TaggedSegment), Remote: remote})
+		require.Len(t, k.p.Segment(), 200, "one segment")
+		require.Len(t, k.p.Segment(), 200, "one segment")
 		huge, err := k.pd.RegisterBuffer(vast{}, 0, nil)
 		require.NoError(t, err)
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend, Local: []SGE{huge.Slice(0, math.MaxUint32), huge.Slice(0, 1)}}), ErrLimit)
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend, Inline: make([]byte, m.Inline+1)}), ErrLimit)
-		require.NoError(t, k.qp.PostSend(SendWR{Op: OpSend, Inline: make([]byte, m.Inline)}))
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{huge.Slice(0, math.MaxUint32), huge.Slice(0, 1)}}), iwarp.ErrLimit)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, m.Inline+1)}), iwarp.ErrLimit)
+		require.NoError(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, m.Inline)}))
 		require.NoError(t, k.qp.Abort())
 		require.Equal(t, m.Message, k.qp.MaxSizes().Message, "it can be asked after the end too")
 	})

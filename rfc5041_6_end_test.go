@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -79,8 +81,8 @@ func (s *scriptedSession) says(ppid uint32, ssn uint16, msg []byte) {
 // order the two come, and what is behind the end is not delivered. TCP itself lets nothing
 // come behind a FIN.
 func TestDDP_56_DataBehindTheEndOfTheLowerLayer(t *testing.T) {
-	first, end := send(1, 0, "first"), []byte{0, 4} // the Terminate message of RFC 5043
-	behind := send(2, 0, "behind the end")
+	first, end := wiretest.Send(1, 0, "first"), []byte{0, 4} // the Terminate message of RFC 5043
+	behind := wiretest.Send(2, 0, "behind the end")
 	for name, says := range map[string]func(*scriptedSession){
 		"the data overtakes the end": func(s *scriptedSession) {
 			s.says(sctp.PPIDSegment, 1, first)
@@ -105,17 +107,17 @@ func TestDDP_56_DataBehindTheEndOfTheLowerLayer(t *testing.T) {
 				_, mr := s.register(64, stag.LocalWrite, nil)
 				cq, err := s.rnic.CreateCQ(256)
 				require.NoError(t, err)
-				s.qp = established(t, s.rnic, conn, &QPConfig{PD: s.pd, SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *QP) error {
-					return qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 32)}}, RecvWR{ID: 2, Local: []SGE{mr.Slice(32, 32)}})
-				}}, enhanced.Agreed{IRD: 1, ORD: 1})
+				s.qp = iwarp.Establish(t, s.rnic, conn, &iwarp.QPConfig{PD: s.pd, SendCQ: cq, RecvCQ: cq, Setup: func(_ context.Context, qp *iwarp.QP) error {
+					return qp.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{mr.Slice(0, 32)}}, iwarp.RecvWR{ID: 2, Local: []iwarp.SGE{mr.Slice(32, 32)}})
+				}}, &enhanced.Agreed{IRD: 1, ORD: 1})
 				<-s.qp.Done()
-				require.Equal(t, StateError, s.qp.State())
+				require.Equal(t, iwarp.StateError, s.qp.State())
 				var violation *sctp.ViolationError
 				require.ErrorAs(t, s.qp.Err(), &violation, "the reason is told")
-				s.wantEvent(EventConnectionLost)
+				s.wantEvent(iwarp.EventConnectionLost)
 				s.wantAllRefused(violation)
 				wcs := s.completes(cq, 2)
-				require.Equal(t, StatusFlushed, wcs[1].Status, "no receive gets what is behind the end")
+				require.Equal(t, iwarp.StatusFlushed, wcs[1].Status, "no receive gets what is behind the end")
 
 				time.Sleep(time.Minute) // the peer may end its half
 				synctest.Wait()

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // The negotiation of RFC 6581 section 9, row by row, against scripted peers. Frames are
@@ -31,15 +34,15 @@ type depths [2]int
 var untold = depths{-1, -1}
 
 func TestMPA2_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
-	peerToPeer := MPAOptions{}
-	only := func(r RTR) MPAOptions { return MPAOptions{RTR: r} }
-	every := only(RTRSend | RTRWrite | RTRRead)
-	clientServer := MPAOptions{ClientServer: true}
-	fixed := MPAOptions{FixedDepths: true}
-	strictDepths, strictRTR := MPAOptions{StrictDepths: true}, MPAOptions{StrictRTR: true}
+	peerToPeer := iwarp.MPAOptions{}
+	only := func(r iwarp.RTR) iwarp.MPAOptions { return iwarp.MPAOptions{RTR: r} }
+	every := only(iwarp.RTRSend | iwarp.RTRWrite | iwarp.RTRRead)
+	clientServer := iwarp.MPAOptions{ClientServer: true}
+	fixed := iwarp.MPAOptions{FixedDepths: true}
+	strictDepths, strictRTR := iwarp.MPAOptions{StrictDepths: true}, iwarp.MPAOptions{StrictRTR: true}
 	for _, c := range []struct {
 		why     string
-		o       MPAOptions
+		o       iwarp.MPAOptions
 		ours    depths
 		request string
 		reply   string
@@ -58,19 +61,19 @@ func TestMPA2_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
 		{"A=0: a peer that knows no RTR", peerToPeer, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 0008 0004", aMessage, depths{4, 8}, depths{8, 4}},
 		{"A=0, so that C and D mean nothing", peerToPeer, depths{4, 8}, "50 02 0004 8004 c008", "50 02 0004 0008 c004", aMessage, depths{4, 8}, depths{8, 4}},
 		// Other offers.
-		{"B of B", only(RTRSend), depths{4, 8}, "50 02 0004 c004 0008", "50 02 0004 c008 0004", anEmptySend, depths{4, 8}, depths{8, 4}},
-		{"C of B", only(RTRSend), depths{4, 8}, "50 02 0004 c004 0008", "50 02 0004 8008 8004", noMatchingRTR, depths{4, 8}, depths{8, 4}},
-		{"C of C", only(RTRWrite), depths{4, 8}, "50 02 0004 8004 8008", "50 02 0004 8008 8004", anEmptyWrite, depths{4, 8}, depths{8, 4}},
-		{"D of C", only(RTRWrite), depths{4, 8}, "50 02 0004 8004 8008", "50 02 0004 8008 4004", noMatchingRTR, depths{4, 8}, depths{8, 4}},
-		{"D of D", only(RTRRead), depths{4, 8}, "50 02 0004 8004 4008", "50 02 0004 8008 4004", anEmptyRead, depths{4, 8}, depths{8, 4}},
+		{"B of B", only(iwarp.RTRSend), depths{4, 8}, "50 02 0004 c004 0008", "50 02 0004 c008 0004", anEmptySend, depths{4, 8}, depths{8, 4}},
+		{"C of B", only(iwarp.RTRSend), depths{4, 8}, "50 02 0004 c004 0008", "50 02 0004 8008 8004", noMatchingRTR, depths{4, 8}, depths{8, 4}},
+		{"C of C", only(iwarp.RTRWrite), depths{4, 8}, "50 02 0004 8004 8008", "50 02 0004 8008 8004", anEmptyWrite, depths{4, 8}, depths{8, 4}},
+		{"D of C", only(iwarp.RTRWrite), depths{4, 8}, "50 02 0004 8004 8008", "50 02 0004 8008 4004", noMatchingRTR, depths{4, 8}, depths{8, 4}},
+		{"D of D", only(iwarp.RTRRead), depths{4, 8}, "50 02 0004 8004 4008", "50 02 0004 8008 4004", anEmptyRead, depths{4, 8}, depths{8, 4}},
 		{"B of B, C and D", every, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 c008 0004", anEmptySend, depths{4, 8}, depths{8, 4}},
 		{"B and D of B, C and D", every, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 c008 4004", anEmptyRead, depths{4, 8}, depths{8, 4}},
 		{"no Read without an ORD", every, depths{4, -1}, "50 02 0004 c004 8000", "50 02 0004 8008 8004", anEmptyWrite, depths{4, 0}, depths{8, 4}},
 		{"strictly: B, C and D", strictRTR, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 8008 c004", anEmptyWrite, depths{4, 8}, depths{8, 4}},
 		{"strictly: B of them", strictRTR, depths{4, 8}, "50 02 0004 c004 c008", "50 02 0004 c008 0004", anEmptySend, depths{4, 8}, depths{8, 4}},
 		{"strictly, without an ORD", strictRTR, depths{4, -1}, "50 02 0004 c004 8000", "50 02 0004 8008 8004", anEmptyWrite, depths{4, 0}, depths{8, 4}},
-		{"strictly, of one kind", MPAOptions{StrictRTR: true, RTR: RTRRead}, depths{4, 8}, "50 02 0004 8004 4008", "50 02 0004 8008 4004", anEmptyRead, depths{4, 8}, depths{8, 4}},
-		{"strictly, client-server", MPAOptions{StrictRTR: true, ClientServer: true}, depths{4, 8}, "50 02 0004 0004 0008", "50 02 0004 0008 0004", aMessage, depths{4, 8}, depths{8, 4}},
+		{"strictly, of one kind", iwarp.MPAOptions{StrictRTR: true, RTR: iwarp.RTRRead}, depths{4, 8}, "50 02 0004 8004 4008", "50 02 0004 8008 4004", anEmptyRead, depths{4, 8}, depths{8, 4}},
+		{"strictly, client-server", iwarp.MPAOptions{StrictRTR: true, ClientServer: true}, depths{4, 8}, "50 02 0004 0004 0008", "50 02 0004 0008 0004", aMessage, depths{4, 8}, depths{8, 4}},
 		// The client-server model.
 		{"client-server", clientServer, depths{4, 8}, "50 02 0004 0004 0008", "50 02 0004 0008 0004", aMessage, depths{4, 8}, depths{8, 4}},
 		{"a Reply with A=1 all the same", clientServer, depths{4, 8}, "50 02 0004 0004 0008", "50 02 0004 8008 8004", noMatchingRTR, depths{4, 8}, depths{8, 4}},
@@ -93,33 +96,33 @@ func TestMPA2_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
 		{"we leave both, but it negotiates", fixed, depths{4, 8}, "50 02 0004 bfff ffff", "50 02 0004 8002 8001", anEmptyWrite, depths{4, 2}, depths{2, 1}},
 		{"and wants more than we take", fixed, depths{4, 8}, "50 02 0004 bfff ffff", "50 02 0004 8002 8005", insufficientIRD, depths{4, 2}, depths{2, 5}},
 		// Without RFC 6581.
-		{"revision 1", MPAOptions{Revision: 1}, depths{4, 8}, "40 01 0000", "40 01 0000", aMessage, depths{4, 8}, untold},
-		{"nothing enhanced is wanted", MPAOptions{ClientServer: true, FixedDepths: true}, depths{4, 8}, "40 01 0000", "40 01 0000", aMessage, depths{4, 8}, untold},
+		{"revision 1", iwarp.MPAOptions{Revision: 1}, depths{4, 8}, "40 01 0000", "40 01 0000", aMessage, depths{4, 8}, untold},
+		{"nothing enhanced is wanted", iwarp.MPAOptions{ClientServer: true, FixedDepths: true}, depths{4, 8}, "40 01 0000", "40 01 0000", aMessage, depths{4, 8}, untold},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
 				done := make(chan struct{})
 				var ours, told depths
-				err := s.dialTo(QPConfig{IRD: c.ours[0], ORD: c.ours[1], MPA: c.o}, func(p *peer) {
+				err := s.dialTo(iwarp.QPConfig{IRD: c.ours[0], ORD: c.ours[1], MPA: c.o}, func(p *wiretest.Peer) {
 					defer close(done)
-					p.wantRequest(c.request)
-					p.writes(append([]byte(replyKey), hx(c.reply)...))
-					p.wantSegment("the first segment", c.first)
+					p.WantRequest(c.request)
+					p.Write(append([]byte(wiretest.ReplyKey), wiretest.Hex(c.reply)...))
+					p.WantSegment("the first segment", c.first)
 					switch c.first {
 					case aMessage: // it is the application's
 					case anEmptySend:
-						p.wantSegment("the application's comes next", aMessageLater)
+						p.WantSegment("the application's comes next", aMessageLater)
 					case anEmptyWrite, anEmptyRead:
-						p.wantSegment("the application's comes next", aMessage)
+						p.WantSegment("the application's comes next", aMessage)
 					default:
-						p.wantEnd("nothing follows a Terminate")
+						p.WantEOF("nothing follows a Terminate")
 					}
 				})
 				if c.first == insufficientIRD || c.first == noMatchingRTR {
-					var te *TerminateError
+					var te *iwarp.TerminateError
 					require.ErrorAs(t, err, &te)
-					require.Equal(t, hx(c.first)[18:20], []byte{te.Layer<<4 | te.Type, te.Code})
+					require.Equal(t, wiretest.Hex(c.first)[18:20], []byte{te.Layer<<4 | te.Type, te.Code})
 					<-done
 					return
 				}
@@ -127,7 +130,7 @@ func TestMPA2_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
 				ours, told = depths{s.qp.IRD(), s.qp.ORD()}, depths{s.qp.PeerIRD(), s.qp.PeerORD()}
 				require.Equal(t, c.want, ours, "IRD and ORD to keep to")
 				require.Equal(t, c.peer, told, "what the peer told reaches the application")
-				require.NoError(t, s.qp.PostSend(SendWR{Op: OpSend, Inline: []byte("hi")}))
+				require.NoError(t, s.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("hi")}))
 				<-done
 				require.NoError(t, s.qp.Abort())
 			})
@@ -136,11 +139,11 @@ func TestMPA2_14_18_19_20_26_27_28_InitiatorsTable(t *testing.T) {
 }
 
 func TestMPA2_10_11_16_17_21_22_23_25_29_32_33_RespondersTable(t *testing.T) {
-	all := MPAOptions{}
-	only := func(r RTR) MPAOptions { return MPAOptions{RTR: r} }
+	all := iwarp.MPAOptions{}
+	only := func(r iwarp.RTR) iwarp.MPAOptions { return iwarp.MPAOptions{RTR: r} }
 	for _, c := range []struct {
 		why     string
-		o       MPAOptions
+		o       iwarp.MPAOptions
 		ours    depths
 		request string
 		reply   string
@@ -160,10 +163,10 @@ func TestMPA2_10_11_16_17_21_22_23_25_29_32_33_RespondersTable(t *testing.T) {
 		{"A=0", all, depths{8, 4}, "50 02 0004 0004 0008", "50 02 0004 0008 0004", anEmptyWrite, depths{8, 4}, depths{4, 8}},
 		{"A=0, so that B, C and D mean nothing", all, depths{8, 4}, "50 02 0004 4004 c008", "50 02 0004 0008 0004", anEmptySend, depths{8, 4}, depths{4, 8}},
 		// One that takes only some.
-		{"D is taken of C and D", only(RTRRead), depths{8, 4}, "50 02 0004 8004 c008", "50 02 0004 8008 4004", anEmptyRead, depths{8, 4}, depths{4, 8}},
-		{"B is taken of B, C and D", only(RTRSend), depths{8, 4}, "50 02 0004 c004 c008", "50 02 0004 c008 0004", anEmptySend, depths{8, 4}, depths{4, 8}},
-		{"C would be taken, D is offered", only(RTRWrite), depths{8, 4}, "50 02 0004 8004 4008", "50 02 0004 8008 8004", "", depths{8, 4}, depths{4, 8}},
-		{"D would be taken, C is offered", only(RTRRead), depths{-1, 4}, "50 02 0004 8004 8008", "50 02 0004 8001 4004", "", depths{1, 4}, depths{4, 8}},
+		{"D is taken of C and D", only(iwarp.RTRRead), depths{8, 4}, "50 02 0004 8004 c008", "50 02 0004 8008 4004", anEmptyRead, depths{8, 4}, depths{4, 8}},
+		{"B is taken of B, C and D", only(iwarp.RTRSend), depths{8, 4}, "50 02 0004 c004 c008", "50 02 0004 c008 0004", anEmptySend, depths{8, 4}, depths{4, 8}},
+		{"C would be taken, D is offered", only(iwarp.RTRWrite), depths{8, 4}, "50 02 0004 8004 4008", "50 02 0004 8008 8004", "", depths{8, 4}, depths{4, 8}},
+		{"D would be taken, C is offered", only(iwarp.RTRRead), depths{-1, 4}, "50 02 0004 8004 8008", "50 02 0004 8001 4004", "", depths{1, 4}, depths{4, 8}},
 		// Depths.
 		{"an ORD above the initiator's IRD", all, depths{8, 9}, "50 02 0004 8004 8008", "50 02 0004 8008 8004", anEmptyWrite, depths{8, 4}, depths{4, 8}},
 		{"an initiator that takes no Reads", all, depths{8, 9}, "50 02 0004 8000 8008", "50 02 0004 8008 8000", anEmptyWrite, depths{8, 0}, depths{0, 8}},
@@ -185,35 +188,35 @@ func TestMPA2_10_11_16_17_21_22_23_25_29_32_33_RespondersTable(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
-				p, cr := requester(t, s.rnic, "pipe", hx(c.request))
+				p, cr := requester(t, s.rnic, "pipe", wiretest.Hex(c.request))
 				require.Equal(t, c.peer, depths{cr.IRD(), cr.ORD()}, "the application learns them before it answers")
-				qp, err := cr.Accept(testContext(t), &QPConfig{
+				qp, err := cr.Accept(testContext(t), &iwarp.QPConfig{
 					PD: s.pd, IRD: c.ours[0], ORD: c.ours[1], MPA: c.o,
-					Setup: func(_ context.Context, qp *QP) error { return qp.PostRecv(RecvWR{ID: 7}) },
+					Setup: func(_ context.Context, qp *iwarp.QP) error { return qp.PostRecv(iwarp.RecvWR{ID: 7}) },
 				})
 				require.NoError(t, err)
-				p.wantOctets("the Reply", append([]byte(replyKey), hx(c.reply)...))
+				p.WantReply("the Reply", c.reply)
 				require.Equal(t, c.want, depths{qp.IRD(), qp.ORD()}, "IRD and ORD to keep to")
 				require.Equal(t, c.peer, depths{qp.PeerIRD(), qp.PeerORD()})
-				require.NoError(t, qp.PostSend(SendWR{Op: OpSend, Inline: []byte("hi")}))
+				require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("hi")}))
 				if c.first == "" {
-					p.sends("a Terminate in place of the RTR", noMatchingRTR)
-					p.wantEnd("nothing more is sent")
-					require.NoError(t, p.c.Close())
+					p.SendHex("a Terminate in place of the RTR", noMatchingRTR)
+					p.WantEOF("nothing more is sent")
+					p.Close()
 					<-qp.Done()
 					require.True(t, qp.Terminated().Remote)
 					return
 				}
-				p.sends("what opens Full Operation", c.first)
+				p.SendHex("what opens Full Operation", c.first)
 				if c.first == anEmptyRead {
 					// The answer and the application's message may come in either order.
-					got := [][]byte{p.segment(), p.segment()}
-					require.ElementsMatch(t, [][]byte{hx(aMessage), hx("c1 42 00000000 0000000000000000")}, got)
+					got := [][]byte{p.Segment(), p.Segment()}
+					require.ElementsMatch(t, [][]byte{wiretest.Hex(aMessage), wiretest.Hex("c1 42 00000000 0000000000000000")}, got)
 				} else {
-					p.wantSegment("the application's message may go out", aMessage)
+					p.WantSegment("the application's message may go out", aMessage)
 				}
 				synctest.Wait()
-				n := qp.RecvCQ().Poll(make([]WC, 1))
+				n := qp.RecvCQ().Poll(make([]iwarp.WC, 1))
 				require.Equal(t, c.first == anEmptySend, n == 1, "only a Send uses up a receive")
 				require.NoError(t, qp.Abort())
 			})
@@ -224,17 +227,17 @@ func TestMPA2_10_11_16_17_21_22_23_25_29_32_33_RespondersTable(t *testing.T) {
 // TestMPA2_8_22_PeerToPeerLetsEitherSideBegin: with the two ends of this library, and
 // each kind of RTR. In the client-server model the responder waits.
 func TestMPA2_8_22_PeerToPeerLetsEitherSideBegin(t *testing.T) {
-	for _, o := range []MPAOptions{{}, {RTR: RTRSend}, {RTR: RTRWrite}, {RTR: RTRRead}, {FixedDepths: true}, {ClientServer: true}} {
+	for _, o := range []iwarp.MPAOptions{{}, {RTR: iwarp.RTRSend}, {RTR: iwarp.RTRWrite}, {RTR: iwarp.RTRRead}, {FixedDepths: true}, {ClientServer: true}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				post := func(_ context.Context, qp *QP) error { return qp.PostRecv(RecvWR{}, RecvWR{}) }
+				post := func(_ context.Context, qp *iwarp.QP) error { return qp.PostRecv(iwarp.RecvWR{}, iwarp.RecvWR{}) }
 				client, server := connect(t, pairConfig{
 					network: "pipe",
-					client:  QPConfig{MPA: o, Setup: post}, server: QPConfig{Setup: post},
+					client:  iwarp.QPConfig{MPA: o, Setup: post}, server: iwarp.QPConfig{Setup: post},
 				})
-				require.NoError(t, server.qp.PostSend(SendWR{Op: OpSend}))
+				require.NoError(t, server.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
 				synctest.Wait()
-				if got := client.qp.RecvCQ().Poll(make([]WC, 1)); o.ClientServer {
+				if got := client.qp.RecvCQ().Poll(make([]iwarp.WC, 1)); o.ClientServer {
 					require.Zero(t, got, "the server may not begin")
 					require.NoError(t, client.qp.Send(testContext(t)))
 					client.completes(client.qp.RecvCQ(), 1)
@@ -249,18 +252,18 @@ func TestMPA2_8_22_PeerToPeerLetsEitherSideBegin(t *testing.T) {
 func TestMPA2_12_15_RejectionMayNameTheDepthsThatAreNeeded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		p, cr := requester(t, s.rnic, "pipe", hx("50 02 0004 8002 8008"))
+		p, cr := requester(t, s.rnic, "pipe", wiretest.Hex("50 02 0004 8002 8008"))
 		require.NoError(t, cr.RejectDepths([]byte("more"), -1, 6))
-		p.wantOctets("our IRD would have done, the initiator's would not", append([]byte(replyKey), hx("70 02 0008 8008 8006 6d6f7265")...))
-		p.wantEnd("and the connection is closed")
+		p.WantReply("our IRD would have done, the initiator's would not", "70 02 0008 8008 8006 6d6f7265")
+		p.WantEOF("and the connection is closed")
 
-		err := s.dialTo(QPConfig{IRD: 2, ORD: 8}, func(p *peer) {
-			p.wantRequest("50 02 0004 8002 c008")
-			p.writes(append([]byte(replyKey), hx("70 02 0008 8008 8006 6d6f7265")...))
+		err := s.dialTo(iwarp.QPConfig{IRD: 2, ORD: 8}, func(p *wiretest.Peer) {
+			p.WantRequest("50 02 0004 8002 c008")
+			p.Write(append([]byte(wiretest.ReplyKey), wiretest.Hex("70 02 0008 8008 8006 6d6f7265")...))
 		})
-		var rej *RejectError
+		var rej *iwarp.RejectError
 		require.ErrorAs(t, err, &rej)
-		require.Equal(t, &RejectError{PrivateData: []byte("more"), IRD: 8, ORD: 6}, rej)
+		require.Equal(t, &iwarp.RejectError{PrivateData: []byte("more"), IRD: 8, ORD: 6}, rej)
 	})
 }
 
@@ -288,11 +291,11 @@ func TestMPA2_37_CodesOfSetUpThatAreNot(t *testing.T) {
 				if c.initiator {
 					meet = responder
 				}
-				p, qp := meet(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+				p, qp := meet(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
 				if c.before != "" {
-					p.sends("something else before", c.before)
+					p.SendHex("something else before", c.before)
 				}
-				p.sends("a Terminate", c.says)
+				p.SendHex("a Terminate", c.says)
 				<-qp.Done()
 				require.Equal(t, c.want, uint16(codeOf(qp.Terminated())))
 				require.True(t, qp.Terminated().Remote)

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -25,7 +27,7 @@ func word(mem []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&mem[of
 
 // atomicRequest is an Atomic Request (RFC 7306 section 5.2.1).
 func atomicRequest(msn uint32, op byte, at stag.STag, to uint64, operands ...uint64) []byte {
-	b := untagged(0x41, 0x4a, 0, 1, msn, 0, "")
+	b := wiretest.Untagged(0x41, 0x4a, 0, 1, msn, 0, "")
 	b = append(b, 0, 0, 0, op)
 	b = binary.BigEndian.AppendUint32(b, msn)
 	b = binary.BigEndian.AppendUint32(b, uint32(at))
@@ -38,7 +40,7 @@ func atomicRequest(msn uint32, op byte, at stag.STag, to uint64, operands ...uin
 
 // atomicResponse is an Atomic Response (RFC 7306 section 5.2.2).
 func atomicResponse(msn, id uint32, old uint64) []byte {
-	b := untagged(0x41, 0x4b, 0, 3, msn, 0, "")
+	b := wiretest.Untagged(0x41, 0x4b, 0, 3, msn, 0, "")
 	b = binary.BigEndian.AppendUint32(b, id)
 	return binary.BigEndian.AppendUint64(b, old)
 }
@@ -47,101 +49,103 @@ const allBits = math.MaxUint64
 
 func TestEXT_28_37_39_40_54_WorkRequestsOfAtomics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		for i, c := range []struct {
-			wr   SendWR
+			wr   iwarp.SendWR
 			op   byte
 			want [4]uint64
 		}{
-			{SendWR{Op: OpFetchAdd, Add: 5}, 0, [4]uint64{5, 0, 0, allBits}},
-			{SendWR{Op: OpFetchAdd, Add: 5, AddMask: 1 << 31, Compare: 1, CompareMask: 2}, 0, [4]uint64{5, 1 << 31, 0, allBits}},
-			{SendWR{Op: OpCompareSwap, Compare: 1, Swap: 2}, 2, [4]uint64{2, allBits, 1, allBits}},
-			{SendWR{Op: OpCompareSwap, Compare: 1, Swap: 2, CompareMask: 3, SwapMask: 4}, 2, [4]uint64{2, 4, 1, 3}},
-			{SendWR{Op: OpSwap, Swap: 2}, 2, [4]uint64{2, allBits, 0, 0}},
-			{SendWR{Op: OpSwap, Swap: 2, SwapMask: 4, Compare: 1, CompareMask: 3}, 2, [4]uint64{2, 4, 0, 0}},
+			{iwarp.SendWR{Op: iwarp.OpFetchAdd, Add: 5}, 0, [4]uint64{5, 0, 0, allBits}},
+			{iwarp.SendWR{Op: iwarp.OpFetchAdd, Add: 5, AddMask: 1 << 31, Compare: 1, CompareMask: 2}, 0, [4]uint64{5, 1 << 31, 0, allBits}},
+			{iwarp.SendWR{Op: iwarp.OpCompareSwap, Compare: 1, Swap: 2}, 2, [4]uint64{2, allBits, 1, allBits}},
+			{iwarp.SendWR{Op: iwarp.OpCompareSwap, Compare: 1, Swap: 2, CompareMask: 3, SwapMask: 4}, 2, [4]uint64{2, 4, 1, 3}},
+			{iwarp.SendWR{Op: iwarp.OpSwap, Swap: 2}, 2, [4]uint64{2, allBits, 0, 0}},
+			{iwarp.SendWR{Op: iwarp.OpSwap, Swap: 2, SwapMask: 4, Compare: 1, CompareMask: 3}, 2, [4]uint64{2, 4, 0, 0}},
 		} {
 			n := uint32(i + 1)
 			c.wr.ID, c.wr.Remote = uint64(n), remote
 			k.posts(c.wr)
-			require.Equal(t, atomicRequest(n, c.op, remote.STag, remote.TO, c.want[:]...), k.p.segment(), "%v", c.wr.Op)
-			k.p.writes(fpdu(atomicResponse(n, n, 1<<63+uint64(n))))
+			require.Equal(t, atomicRequest(n, c.op, remote.STag, remote.TO, c.want[:]...), k.p.Segment(), "%v", c.wr.Op)
+			k.p.Send(atomicResponse(n, n, 1<<63+uint64(n)))
 			wc := k.completes(k.cq, 1)[0]
-			require.Equal(t, WC{ID: uint64(n), QP: k.qp, Op: c.wr.Op, Len: 8, Old: 1<<63 + uint64(n)}, wc)
+			require.Equal(t, iwarp.WC{ID: uint64(n), QP: k.qp, Op: c.wr.Op, Len: 8, Old: 1<<63 + uint64(n)}, wc)
 		}
 		s := k.qp.Stats()
-		require.Equal(t, Traffic{Messages: 6, Octets: 6 * 52}, s.Sent.AtomicRequest)
-		require.Equal(t, Traffic{Messages: 6, Octets: 6 * 12}, s.Received.AtomicResponse)
+		require.Equal(t, iwarp.Traffic{Messages: 6, Octets: 6 * 52}, s.Sent.AtomicRequest)
+		require.Equal(t, iwarp.Traffic{Messages: 6, Octets: 6 * 12}, s.Received.AtomicResponse)
 		require.NoError(t, k.qp.Abort())
 	})
 }
 
 func TestEXT_9_12_16_20_WorkRequestsOfImmediateData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		k.posts(
-			SendWR{ID: 1, Op: OpImmediate, Imm: [8]byte{1, 2, 3, 4, 5, 6, 7, 8}},
-			SendWR{ID: 2, Op: OpImmediate, Flags: Solicited},
-			SendWR{ID: 3, Op: OpRDMAWriteImm, Inline: []byte("data"), Remote: remote, Imm: [8]byte{9}},
-			SendWR{ID: 4, Op: OpRDMAWriteImm, Flags: Solicited, Local: k.at(0, 2), Remote: remote},
-			SendWR{ID: 5, Op: OpRDMAWriteImm})
-		immediate := func(opcode byte, msn uint32, imm string) []byte { return untagged(0x41, opcode, 0, 0, msn, 0, imm) }
+			iwarp.SendWR{ID: 1, Op: iwarp.OpImmediate, Imm: [8]byte{1, 2, 3, 4, 5, 6, 7, 8}},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpImmediate, Flags: iwarp.Solicited},
+			iwarp.SendWR{ID: 3, Op: iwarp.OpRDMAWriteImm, Inline: []byte("data"), Remote: remote, Imm: [8]byte{9}},
+			iwarp.SendWR{ID: 4, Op: iwarp.OpRDMAWriteImm, Flags: iwarp.Solicited, Local: k.at(0, 2), Remote: remote},
+			iwarp.SendWR{ID: 5, Op: iwarp.OpRDMAWriteImm})
+		immediate := func(opcode byte, msn uint32, imm string) []byte {
+			return wiretest.Untagged(0x41, opcode, 0, 0, msn, 0, imm)
+		}
 		for _, want := range [][]byte{
 			immediate(0x48, 1, "\x01\x02\x03\x04\x05\x06\x07\x08"),
 			immediate(0x49, 2, "\x00\x00\x00\x00\x00\x00\x00\x00"),
-			write(remote.STag, remote.TO, "data"), immediate(0x48, 3, "\x09\x00\x00\x00\x00\x00\x00\x00"),
-			write(remote.STag, remote.TO, "\x00\x00"), immediate(0x49, 4, "\x00\x00\x00\x00\x00\x00\x00\x00"),
-			write(0, 0, ""), immediate(0x48, 5, "\x00\x00\x00\x00\x00\x00\x00\x00"),
+			wiretest.Write(remote.STag, remote.TO, "data"), immediate(0x48, 3, "\x09\x00\x00\x00\x00\x00\x00\x00"),
+			wiretest.Write(remote.STag, remote.TO, "\x00\x00"), immediate(0x49, 4, "\x00\x00\x00\x00\x00\x00\x00\x00"),
+			wiretest.Write(0, 0, ""), immediate(0x48, 5, "\x00\x00\x00\x00\x00\x00\x00\x00"),
 		} {
-			require.Equal(t, want, k.p.segment())
+			require.Equal(t, want, k.p.Segment())
 		}
 		wcs := k.completes(k.cq, 5)
-		for i, want := range []WC{{Op: OpImmediate}, {Op: OpImmediate}, {Op: OpRDMAWriteImm, Len: 4}, {Op: OpRDMAWriteImm, Len: 2}, {Op: OpRDMAWriteImm}} {
+		for i, want := range []iwarp.WC{{Op: iwarp.OpImmediate}, {Op: iwarp.OpImmediate}, {Op: iwarp.OpRDMAWriteImm, Len: 4}, {Op: iwarp.OpRDMAWriteImm, Len: 2}, {Op: iwarp.OpRDMAWriteImm}} {
 			want.ID, want.QP = uint64(i+1), k.qp
 			require.Equal(t, want, wcs[i], "a Write with Immediate has one completion")
 		}
-		require.Equal(t, Traffic{Messages: 5, Octets: 40}, k.qp.Stats().Sent.Immediate)
+		require.Equal(t, iwarp.Traffic{Messages: 5, Octets: 40}, k.qp.Stats().Sent.Immediate)
 		require.NoError(t, k.qp.Abort())
 	})
 }
 
 func TestExtensionsThatCannotBePosted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		short := RemoteBuffer{STag: 1, Len: 7}
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		short := iwarp.RemoteBuffer{STag: 1, Len: 7}
 		for what, c := range map[string]struct {
-			wr SendWR
+			wr iwarp.SendWR
 			is error
 		}{
-			"an Atomic of 7 octets":               {SendWR{Op: OpFetchAdd, Remote: short}, ErrBounds},
-			"a CompareSwap of nothing":            {SendWR{Op: OpCompareSwap}, ErrBounds},
-			"an Atomic with an SGE":               {SendWR{Op: OpSwap, Remote: remote, Local: k.at(0, 8)}, nil},
-			"an Atomic with inline data":          {SendWR{Op: OpFetchAdd, Remote: remote, Inline: make([]byte, 8)}, nil},
-			"a solicited Atomic":                  {SendWR{Op: OpFetchAdd, Remote: remote, Flags: Solicited}, nil},
-			"an Immediate with an SGE":            {SendWR{Op: OpImmediate, Local: k.at(0, 8)}, nil},
-			"an Immediate with inline data":       {SendWR{Op: OpImmediate, Inline: make([]byte, 8)}, nil},
-			"a Write with Immediate out of place": {SendWR{Op: OpRDMAWriteImm, Remote: short, Inline: make([]byte, 8)}, ErrBounds},
-			"a solicited Write":                   {SendWR{Op: OpRDMAWrite, Remote: remote, Flags: Solicited}, nil},
-			"what only completes":                 {SendWR{Op: OpRecvImm}, nil},
+			"an Atomic of 7 octets":               {iwarp.SendWR{Op: iwarp.OpFetchAdd, Remote: short}, iwarp.ErrBounds},
+			"a CompareSwap of nothing":            {iwarp.SendWR{Op: iwarp.OpCompareSwap}, iwarp.ErrBounds},
+			"an Atomic with an SGE":               {iwarp.SendWR{Op: iwarp.OpSwap, Remote: remote, Local: k.at(0, 8)}, nil},
+			"an Atomic with inline data":          {iwarp.SendWR{Op: iwarp.OpFetchAdd, Remote: remote, Inline: make([]byte, 8)}, nil},
+			"a solicited Atomic":                  {iwarp.SendWR{Op: iwarp.OpFetchAdd, Remote: remote, Flags: iwarp.Solicited}, nil},
+			"an Immediate with an SGE":            {iwarp.SendWR{Op: iwarp.OpImmediate, Local: k.at(0, 8)}, nil},
+			"an Immediate with inline data":       {iwarp.SendWR{Op: iwarp.OpImmediate, Inline: make([]byte, 8)}, nil},
+			"a Write with Immediate out of place": {iwarp.SendWR{Op: iwarp.OpRDMAWriteImm, Remote: short, Inline: make([]byte, 8)}, iwarp.ErrBounds},
+			"a solicited Write":                   {iwarp.SendWR{Op: iwarp.OpRDMAWrite, Remote: remote, Flags: iwarp.Solicited}, nil},
+			"what only completes":                 {iwarp.SendWR{Op: iwarp.OpRecvImm}, nil},
 		} {
 			err := k.qp.PostSend(c.wr)
-			var post *PostError
+			var post *iwarp.PostError
 			require.ErrorAs(t, err, &post, what)
 			if c.is != nil {
 				require.ErrorIs(t, err, c.is, what)
 			}
 		}
-		k.p.wantIdle("nothing is sent", time.Second)
+		k.p.WantIdle("nothing is sent", time.Second)
 		require.NoError(t, k.qp.Abort())
 	})
 }
 
 func TestEXT_11_14_16_17_21_ReceivesOfImmediateData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}, RecvWR{ID: 2, Local: k.at(0, 16)}, RecvWR{ID: 3, Local: k.at(16, 16)}))
-		solicited := make(chan WC, 4)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1}, iwarp.RecvWR{ID: 2, Local: k.at(0, 16)}, iwarp.RecvWR{ID: 3, Local: k.at(16, 16)}))
+		solicited := make(chan iwarp.WC, 4)
 		waits := func() {
-			var wcs [4]WC
+			var wcs [4]iwarp.WC
 			n, err := k.cq.WaitSolicited(testContext(t), wcs[:])
 			require.NoError(t, err)
 			for _, wc := range wcs[:n] {
@@ -149,29 +153,29 @@ func TestEXT_11_14_16_17_21_ReceivesOfImmediateData(t *testing.T) {
 			}
 		}
 		go waits()
-		k.p.writes(fpdu(untagged(0x41, 0x48, 0, 0, 1, 0, "\xff\x00\xff\x00\xff\x00\xff\x01")))
+		k.p.Send(wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "\xff\x00\xff\x00\xff\x00\xff\x01"))
 		synctest.Wait()
 		require.Empty(t, solicited, "0x8 is no solicited event")
-		k.p.writes(fpdu(untagged(0x41, 0x43, 0, 0, 2, 0, "send")))
+		k.p.Send(wiretest.Untagged(0x41, 0x43, 0, 0, 2, 0, "send"))
 		synctest.Wait()
 		require.Empty(t, solicited)
-		k.p.writes(fpdu(untagged(0x41, 0x49, 0, 0, 3, 0, "solicits")))
-		for _, want := range []WC{
-			{ID: 1, Op: OpRecvImm, Imm: [8]byte{0xff, 0, 0xff, 0, 0xff, 0, 0xff, 1}},
-			{ID: 2, Op: OpRecv, Len: 4},
-			{ID: 3, Op: OpRecvImm, Flags: Solicited, Imm: [8]byte([]byte("solicits"))},
+		k.p.Send(wiretest.Untagged(0x41, 0x49, 0, 0, 3, 0, "solicits"))
+		for _, want := range []iwarp.WC{
+			{ID: 1, Op: iwarp.OpRecvImm, Imm: [8]byte{0xff, 0, 0xff, 0, 0xff, 0, 0xff, 1}},
+			{ID: 2, Op: iwarp.OpRecv, Len: 4},
+			{ID: 3, Op: iwarp.OpRecvImm, Flags: iwarp.Solicited, Imm: [8]byte([]byte("solicits"))},
 		} {
 			want.QP = k.qp
 			require.Equal(t, want, <-solicited, "0x9 is: all of them, in the order sent")
 		}
 		require.Equal(t, append([]byte("send"), make([]byte, 28)...), k.mem[:32], "the memory of a receive is for Sends")
-		require.Equal(t, Traffic{Messages: 2, Octets: 16}, k.qp.Stats().Received.Immediate)
+		require.Equal(t, iwarp.Traffic{Messages: 2, Octets: 16}, k.qp.Stats().Received.Immediate)
 
 		// A receive that took an Immediate has given its slot back, like any other.
 		for msn := range uint32(300) {
-			require.NoError(t, k.qp.PostRecv(RecvWR{ID: 9}))
-			k.p.writes(fpdu(untagged(0x41, 0x48, 0, 0, msn+4, 0, "12345678")))
-			require.Equal(t, OpRecvImm, k.completes(k.cq, 1)[0].Op)
+			require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 9}))
+			k.p.Send(wiretest.Untagged(0x41, 0x48, 0, 0, msn+4, 0, "12345678"))
+			require.Equal(t, iwarp.OpRecvImm, k.completes(k.cq, 1)[0].Op)
 		}
 		require.NoError(t, k.qp.Abort())
 	})
@@ -181,14 +185,14 @@ func TestEXT_11_ImmediateDataTakesASharedReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
 		s.posts(1, 2, 3)
-		p, a := s.opens(QPConfig{})
-		p.writes(fpdu(untagged(0x41, 0x48, 0, 0, 1, 0, "immediat")))
-		p.writes(fpdu(send(2, 0, "send")))
-		want := WC{ID: 1, QP: a.qp, Op: OpRecvImm, Imm: [8]byte([]byte("immediat"))}
+		p, a := s.opens(iwarp.QPConfig{})
+		p.Send(wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "immediat"))
+		p.Send(wiretest.Send(2, 0, "send"))
+		want := iwarp.WC{ID: 1, QP: a.qp, Op: iwarp.OpRecvImm, Imm: [8]byte([]byte("immediat"))}
 		require.Equal(t, want, a.completes(a.qp.RecvCQ(), 1)[0], "like a Send")
 		a.receives(2, 4)
 		require.Equal(t, []string{"", "send"}, []string{s.slot(1), s.slot(2)})
-		require.Equal(t, SRQStats{Posted: 3, Taken: 2, Free: 1}, s.srq.Stats())
+		require.Equal(t, iwarp.SRQStats{Posted: 3, Taken: 2, Free: 1}, s.srq.Stats())
 	})
 }
 
@@ -205,25 +209,25 @@ func TestEXT_13_18_25_31_45_46_67_69_HostileExtensions(t *testing.T) {
 		return func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to+off, 1, 0, 0, allBits) }
 	}
 	list := []attack{
-		atomic("an AOpCode of 1", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 1, at, to, 1, 0, 0, 0) }, 0x0206, ErrUnsupported),
+		atomic("an AOpCode of 1", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 1, at, to, 1, 0, 0, 0) }, 0x0206, iwarp.ErrUnsupported),
 		atomic("an operand too few", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to, 1, 0, 0) }, 0x0207, nil),
 		atomic("an operand too many", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to, 1, 0, 0, 0, 0) }, 0x1205, nil),
-		atomic("behind the end", add(regionLen), 0x0101, ErrBounds),
-		atomic("across the end", add(regionLen-4), 0x0101, ErrBounds),
-		atomic("before the beginning", add(^uint64(7)), 0x0101, ErrBounds),
-		{name: "without the right", code: 0x0102, is: ErrAccess, segment: func(v *victim) []byte {
+		atomic("behind the end", add(regionLen), 0x0101, iwarp.ErrBounds),
+		atomic("across the end", add(regionLen-4), 0x0101, iwarp.ErrBounds),
+		atomic("before the beginning", add(^uint64(7)), 0x0101, iwarp.ErrBounds),
+		{name: "without the right", code: 0x0102, is: iwarp.ErrAccess, segment: func(v *victim) []byte {
 			return atomicRequest(1, 2, v.mr.STag(), regionTO, 1, allBits, 0, 0)
 		}},
-		{name: "of another QP", code: 0x0103, is: ErrAccess, segment: func(v *victim) []byte {
+		{name: "of another QP", code: 0x0103, is: iwarp.ErrAccess, segment: func(v *victim) []byte {
 			mr := v.another(v.pd, stag.LocalWrite|stag.RemoteAtomic, v.other)
 			return atomicRequest(1, 2, mr.STag(), regionTO, 1, allBits, 0, 0)
 		}},
-		fixed("an STag of nobody", 0x0100, ErrInvalidSTag, atomicRequest(1, 0, 0x01020304, 0, 1, 0, 0, 0)),
+		fixed("an STag of nobody", 0x0100, iwarp.ErrInvalidSTag, atomicRequest(1, 0, 0x01020304, 0, 1, 0, 0, 0)),
 		fixed("a response that nobody asked for", 0x0207, nil, atomicResponse(1, 1, 1)),
-		fixed("an Immediate of 7 octets", 0x0207, nil, untagged(0x41, 0x48, 0, 0, 1, 0, "seven..")),
-		fixed("an Immediate of 9 octets", 0x1205, ErrBounds, untagged(0x41, 0x48, 0, 0, 1, 0, "nine.....")),
+		fixed("an Immediate of 7 octets", 0x0207, nil, wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "seven..")),
+		fixed("an Immediate of 9 octets", 0x1205, iwarp.ErrBounds, wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "nine.....")),
 	}
-	list[len(list)-1].recv = StatusLocalLength
+	list[len(list)-1].recv = iwarp.StatusLocalLength
 	for off := uint64(1); off < 8; off++ {
 		list = append(list, atomic("a target that is not aligned", add(off), 0x0207, nil))
 	}
@@ -241,8 +245,8 @@ func TestEXT_16_EveryBitOfImmediateDataIsUnchanged(t *testing.T) {
 	for _, p := range patterns {
 		var imm [8]byte
 		binary.BigEndian.PutUint64(imm[:], p)
-		require.NoError(t, server.qp.PostRecv(RecvWR{}))
-		_, err := doOne(ctx, client.qp, SendWR{Op: OpImmediate, Imm: imm})
+		require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
+		_, err := doOne(ctx, client.qp, iwarp.SendWR{Op: iwarp.OpImmediate, Imm: imm})
 		require.NoError(t, err)
 		require.Equal(t, imm, server.completes(server.qp.RecvCQ(), 1)[0].Imm)
 	}
@@ -253,46 +257,46 @@ func TestEXT_16_EveryBitOfImmediateDataIsUnchanged(t *testing.T) {
 func TestEXT_6_FlagsOfThePeerAreOffUntilKnown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)
-		var wanted Extensions
-		client.meets(server, QPConfig{PrivateData: []byte{byte(ExtImmediate | ExtAtomic)}}, func(cr *ConnRequest) QPConfig {
-			wanted = Extensions(cr.PrivateData()[0])
-			return QPConfig{PrivateData: []byte{byte(wanted & ExtAtomic)}}
+		var wanted iwarp.Extensions
+		client.meets(server, iwarp.QPConfig{PrivateData: []byte{byte(iwarp.ExtImmediate | iwarp.ExtAtomic)}}, func(cr *iwarp.ConnRequest) iwarp.QPConfig {
+			wanted = iwarp.Extensions(cr.PrivateData()[0])
+			return iwarp.QPConfig{PrivateData: []byte{byte(wanted & iwarp.ExtAtomic)}}
 		})
-		require.Equal(t, ExtImmediate|ExtAtomic, client.qp.Extensions(), "what this side takes")
+		require.Equal(t, iwarp.ExtImmediate|iwarp.ExtAtomic, client.qp.Extensions(), "what this side takes")
 		require.Zero(t, client.qp.PeerExtensions(), "private data is the application's to look at")
 		require.Zero(t, server.qp.PeerExtensions())
-		client.qp.SetPeerExtensions(Extensions(client.qp.PrivateData()[0]))
+		client.qp.SetPeerExtensions(iwarp.Extensions(client.qp.PrivateData()[0]))
 		server.qp.SetPeerExtensions(wanted)
-		require.Equal(t, ExtAtomic, client.qp.PeerExtensions(), "it has negotiated above RDMAP")
-		require.Equal(t, ExtImmediate|ExtAtomic, server.qp.PeerExtensions())
+		require.Equal(t, iwarp.ExtAtomic, client.qp.PeerExtensions(), "it has negotiated above RDMAP")
+		require.Equal(t, iwarp.ExtImmediate|iwarp.ExtAtomic, server.qp.PeerExtensions())
 		client.qp.SetPeerExtensions(0)
 		require.Zero(t, client.qp.PeerExtensions())
 	})
 	for what, c := range map[string]struct {
 		does func(k *talk)
-		want Extensions
+		want iwarp.Extensions
 	}{
 		"nothing":    {func(*talk) {}, 0},
-		"a Send":     {func(k *talk) { k.p.writes(fpdu(send(1, 0, ""))) }, 0},
-		"Immediate":  {func(k *talk) { k.p.writes(fpdu(untagged(0x41, 0x48, 0, 0, 1, 0, "12345678"))) }, ExtImmediate},
-		"and marked": {func(k *talk) { k.p.writes(fpdu(untagged(0x41, 0x49, 0, 0, 1, 0, "12345678"))) }, ExtImmediate},
+		"a Send":     {func(k *talk) { k.p.Send(wiretest.Send(1, 0, "")) }, 0},
+		"Immediate":  {func(k *talk) { k.p.Send(wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "12345678")) }, iwarp.ExtImmediate},
+		"and marked": {func(k *talk) { k.p.Send(wiretest.Untagged(0x41, 0x49, 0, 0, 1, 0, "12345678")) }, iwarp.ExtImmediate},
 		"an Atomic Request": {func(k *talk) {
 			mr, err := k.pd.RegisterMR(make([]byte, 8), stag.LocalWrite|stag.RemoteAtomic, nil)
 			require.NoError(k, err)
-			k.p.writes(fpdu(atomicRequest(1, 0, mr.STag(), 0, 1, 0, 0, 0)))
-			k.p.segment()
-		}, ExtAtomic},
+			k.p.Send(atomicRequest(1, 0, mr.STag(), 0, 1, 0, 0, 0))
+			k.p.Segment()
+		}, iwarp.ExtAtomic},
 		"an Atomic Response": {func(k *talk) {
-			k.posts(SendWR{ID: 1, Op: OpFetchAdd, Remote: remote})
-			k.p.segment()
+			k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpFetchAdd, Remote: remote})
+			k.p.Segment()
 			require.Zero(k, k.qp.PeerExtensions(), "to ask is not to know")
-			k.p.writes(fpdu(atomicResponse(1, 1, 7)))
-		}, ExtAtomic},
+			k.p.Send(atomicResponse(1, 1, 7))
+		}, iwarp.ExtAtomic},
 	} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
-				require.NoError(t, k.qp.PostRecv(RecvWR{}))
+				k := newTalk(t, iwarp.QPConfig{}, nil)
+				require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{}))
 				c.does(k)
 				synctest.Wait()
 				require.Equal(t, c.want, k.qp.PeerExtensions())
@@ -301,18 +305,20 @@ func TestEXT_6_FlagsOfThePeerAreOffUntilKnown(t *testing.T) {
 		})
 	}
 	bubble(t, func(t *testing.T) {
-		commits := func(negotiate bool) QPConfig { return QPConfig{Commit: &CommitOptions{Negotiate: negotiate}} }
+		commits := func(negotiate bool) iwarp.QPConfig {
+			return iwarp.QPConfig{Commit: &iwarp.CommitOptions{Negotiate: negotiate}}
+		}
 		for _, c := range []struct {
-			client, server QPConfig
-			own, known     Extensions
+			client, server iwarp.QPConfig
+			own, known     iwarp.Extensions
 		}{
-			{QPConfig{}, commits(true), 0, 0},
-			{commits(true), QPConfig{}, 0, 0},
-			{commits(true), commits(true), ExtCommit, ExtCommit},
-			{commits(false), commits(false), ExtCommit, 0},
+			{iwarp.QPConfig{}, commits(true), 0, 0},
+			{commits(true), iwarp.QPConfig{}, 0, 0},
+			{commits(true), commits(true), iwarp.ExtCommit, iwarp.ExtCommit},
+			{commits(false), commits(false), iwarp.ExtCommit, 0},
 		} {
 			client, _ := connect(t, pairConfig{network: "pipe", client: c.client, server: c.server})
-			require.Equal(t, ExtImmediate|ExtAtomic|c.own, client.qp.Extensions())
+			require.Equal(t, iwarp.ExtImmediate|iwarp.ExtAtomic|c.own, client.qp.Extensions())
 			require.Equal(t, c.known, client.qp.PeerExtensions())
 		}
 	})
@@ -322,28 +328,28 @@ func TestEXT_6_FlagsOfThePeerAreOffUntilKnown(t *testing.T) {
 // the private data, or tries on a connection that it can lose.
 func TestEXT_7_PeerThatDoesNotKnowAtomics(t *testing.T) {
 	for what, answer := range map[string]func(asked []byte) []byte{
-		"it names the request": func(asked []byte) []byte { return terminate(0x0206, tellsHeader, asked) },
-		"it names nothing":     func([]byte) []byte { return terminate(0x0206, tellsNothing, nil) },
+		"it names the request": func(asked []byte) []byte { return wiretest.Terminate(0x0206, wiretest.DDPHeader, asked) },
+		"it names nothing":     func([]byte) []byte { return wiretest.Terminate(0x0206, wiretest.NoHeader, nil) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
+				k := newTalk(t, iwarp.QPConfig{}, nil)
 				errs := make(chan error, 1)
 				go func() {
 					_, err := k.qp.FetchAdd(testContext(t), remote, 0)
 					errs <- err
 				}()
-				asked := k.p.segment()
-				k.p.writes(fpdu(answer(asked)))
-				k.p.wantEnd("a Terminate is not answered by one")
-				require.NoError(t, k.p.c.Close())
+				asked := k.p.Segment()
+				k.p.Send(answer(asked))
+				k.p.WantEOF("a Terminate is not answered by one")
+				k.p.Close()
 				err := <-errs
-				require.ErrorIs(t, err, ErrUnsupported)
+				require.ErrorIs(t, err, iwarp.ErrUnsupported)
 				require.ErrorIs(t, err, net.ErrClosed)
-				var te *TerminateError
+				var te *iwarp.TerminateError
 				require.ErrorAs(t, err, &te)
 				require.True(t, te.Remote)
-				require.ErrorIs(t, k.qp.Err(), ErrUnsupported)
+				require.ErrorIs(t, k.qp.Err(), iwarp.ErrUnsupported)
 			})
 		})
 	}
@@ -352,18 +358,18 @@ func TestEXT_7_PeerThatDoesNotKnowAtomics(t *testing.T) {
 // TestEXT_7_18_PeerThatDoesNotKnowImmediateData: it may have completed long ago.
 func TestEXT_7_18_PeerThatDoesNotKnowImmediateData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpImmediate})
-		bad := k.p.segment()
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpImmediate})
+		bad := k.p.Segment()
 		k.wantCompletions("it is out", 1)
-		k.p.writes(fpdu(terminate(0x0206, tellsHeader, bad)))
-		k.p.wantEnd("a Terminate is not answered by one")
-		require.NoError(t, k.p.c.Close())
+		k.p.Send(wiretest.Terminate(0x0206, wiretest.DDPHeader, bad))
+		k.p.WantEOF("a Terminate is not answered by one")
+		k.p.Close()
 		<-k.qp.Done()
-		require.ErrorIs(t, k.qp.Err(), ErrUnsupported)
+		require.ErrorIs(t, k.qp.Err(), iwarp.ErrUnsupported)
 		e := <-k.rnic.Events()
-		require.Equal(t, EventTerminateReceived, e.Kind)
-		require.ErrorIs(t, e.Err, ErrUnsupported)
+		require.Equal(t, iwarp.EventTerminateReceived, e.Kind)
+		require.ErrorIs(t, e.Err, iwarp.ErrUnsupported)
 	})
 }
 
@@ -371,9 +377,9 @@ func TestEXT_44_45_TargetThatIsNotAligned(t *testing.T) {
 	client, server := connect(t, pairConfig{network: "pipe"})
 	mem, mr := server.register(32, stag.LocalWrite|stag.RemoteAtomic, nil)
 	_, err := client.qp.FetchAdd(testContext(t), mr.Advertise(4, 8), 1)
-	var te *TerminateError
+	var te *iwarp.TerminateError
 	require.ErrorAs(t, err, &te)
-	require.Equal(t, TerminateError{Type: 2, Code: 7, Remote: true}, *te)
+	require.Equal(t, iwarp.TerminateError{Type: 2, Code: 7, Remote: true}, *te)
 	<-server.qp.Done()
 	require.ErrorContains(t, server.qp.Err(), "not aligned")
 	require.Equal(t, make([]byte, 32), mem)
@@ -386,14 +392,14 @@ func TestEXT_20_ARCH_25_WriteIsThereWhenItsImmediateCompletes(t *testing.T) {
 		const n, rounds = 100 << 10, 50
 		src, srcMR := client.register(n, stag.LocalWrite, nil)
 		dst, dstMR := server.register(n, stag.LocalWrite|stag.RemoteWrite, nil)
-		wcs := make([]WC, 1)
+		wcs := make([]iwarp.WC, 1)
 		for round := range rounds {
 			for i := range src {
 				src[i] = byte(i + round)
 			}
-			require.NoError(t, server.qp.PostRecv(RecvWR{ID: uint64(round)}))
-			require.NoError(t, client.qp.PostSend(SendWR{
-				Op: OpRDMAWriteImm, Local: []SGE{srcMR.Slice(0, n)}, Remote: dstMR.Advertise(0, n), Imm: [8]byte{byte(round)},
+			require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{ID: uint64(round)}))
+			require.NoError(t, client.qp.PostSend(iwarp.SendWR{
+				Op: iwarp.OpRDMAWriteImm, Local: []iwarp.SGE{srcMR.Slice(0, n)}, Remote: dstMR.Advertise(0, n), Imm: [8]byte{byte(round)},
 			}))
 			_, err := server.qp.RecvCQ().Wait(ctx, wcs)
 			require.NoError(t, err)
@@ -411,7 +417,7 @@ func TestEXT_48_49_CountersOfManyStreams(t *testing.T) {
 	const clients, each = 6, 300
 	client, server := newSide(t, nil), newSide(t, nil)
 	mem, mr := server.register(32, stag.LocalWrite|stag.RemoteAtomic, nil)
-	again, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteAtomic, &MROptions{BaseTO: 77})
+	again, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteAtomic, &iwarp.MROptions{BaseTO: 77})
 	require.NoError(t, err)
 	file, err := server.pd.RegisterBuffer(&memFile{mem: make([]byte, 32)}, stag.LocalWrite|stag.RemoteAtomic|stag.RemoteRead, nil)
 	require.NoError(t, err)
@@ -500,9 +506,9 @@ func TestCloseAnswersAtomicsFirst(t *testing.T) {
 	client, server := connect(t, pairConfig{network: "pipe"})
 	mem, mr := server.register(16, stag.LocalWrite|stag.RemoteAtomic, nil)
 	cq := client.qp.SendCQ()
-	wrs := make([]SendWR, 40)
+	wrs := make([]iwarp.SendWR, 40)
 	for i := range wrs {
-		wrs[i] = SendWR{ID: uint64(i), Op: OpFetchAdd, Remote: mr.Advertise(0, 8), Add: 1}
+		wrs[i] = iwarp.SendWR{ID: uint64(i), Op: iwarp.OpFetchAdd, Remote: mr.Advertise(0, 8), Add: 1}
 	}
 	require.NoError(t, client.qp.PostSend(wrs...))
 	require.NoError(t, client.qp.Close())
@@ -511,7 +517,7 @@ func TestCloseAnswersAtomicsFirst(t *testing.T) {
 		require.EqualValues(t, i, wc.Old, "one after the other")
 	}
 	require.EqualValues(t, len(wrs), *word(mem, 0))
-	require.ErrorIs(t, client.qp.PostSend(SendWR{Op: OpImmediate}), net.ErrClosed)
+	require.ErrorIs(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpImmediate}), net.ErrClosed)
 	_, err := client.qp.CompareSwap(context.Background(), mr.Advertise(0, 8), 0, 1)
 	require.ErrorIs(t, err, net.ErrClosed)
 }

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"net"
@@ -8,24 +8,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 func TestMessageWaitsForAReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		for msn := range uint32(3) {
-			k.p.writes(fpdu(send(msn+1, 0, "hi")))
-			k.p.writes(fpdu(write(k.mr.STag(), uint64(msn), "w")))
-			time.Sleep(DefaultRNRWait - time.Nanosecond)
+			k.p.Send(wiretest.Send(msn+1, 0, "hi"))
+			k.p.Send(wiretest.Write(k.mr.STag(), uint64(msn), "w"))
+			time.Sleep(iwarp.DefaultRNRWait - time.Nanosecond)
 			k.wantNoCompletion("the message waits")
 			require.Zero(t, k.mem[msn], "and nothing behind it is taken")
-			require.NoError(t, k.qp.PostRecv(RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
+			require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
 			synctest.Wait()
 			k.wantCompletions("a receive in time takes it", uint64(msn))
 			require.EqualValues(t, 'w', k.mem[msn], "and the stream goes on")
 		}
-		require.Equal(t, StateRTS, k.qp.State(), "each message has a wait of its own")
+		require.Equal(t, iwarp.StateRTS, k.qp.State(), "each message has a wait of its own")
 		require.NoError(t, k.qp.Abort())
 	})
 }
@@ -34,14 +36,14 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 // and the next one may wait as long as any.
 func TestARCH_11_WaitThatEndsAsAReceiveIsPosted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 8)}))
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 8)}))
 		k.qp.GiveUp() // which the end of the wait does
-		k.p.writes(fpdu(send(1, 0, "hi")))
+		k.p.Send(wiretest.Send(1, 0, "hi"))
 		k.wantCompletions("it takes the receive", 1)
-		k.p.writes(fpdu(send(2, 0, "hi")))
-		time.Sleep(DefaultRNRWait - time.Nanosecond)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2, Local: k.at(0, 8)}))
+		k.p.Send(wiretest.Send(2, 0, "hi"))
+		time.Sleep(iwarp.DefaultRNRWait - time.Nanosecond)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 2, Local: k.at(0, 8)}))
 		k.wantCompletions("the next has waited", 2)
 		require.NoError(t, k.qp.Abort())
 	})
@@ -50,25 +52,25 @@ func TestARCH_11_WaitThatEndsAsAReceiveIsPosted(t *testing.T) {
 func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 	for _, wait := range []time.Duration{-1, time.Nanosecond, 300 * time.Millisecond, 0} {
 		bubble(t, func(t *testing.T) {
-			k := newTalk(t, QPConfig{RNRWait: wait}, nil)
-			k.posts(SendWR{ID: 7, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
-			k.p.segment()
+			k := newTalk(t, iwarp.QPConfig{RNRWait: wait}, nil)
+			k.posts(iwarp.SendWR{ID: 7, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote})
+			k.p.Segment()
 			start := time.Now()
-			bad := send(1, 0, "hi")
-			k.p.writes(fpdu(bad))
+			bad := wiretest.Send(1, 0, "hi")
+			k.p.Send(bad)
 			want := wait
 			if wait == 0 {
-				want = DefaultRNRWait
-				time.Sleep(want - patience/2)
+				want = iwarp.DefaultRNRWait
+				time.Sleep(want - wiretest.Patience/2)
 			}
-			require.Equal(t, terminate(0x1202, tellsHeader, bad), k.p.segment(), "no buffer")
+			require.Equal(t, wiretest.Terminate(0x1202, wiretest.DDPHeader, bad), k.p.Segment(), "no buffer")
 			require.Equal(t, max(want, 0), time.Since(start), "it ends when RNRWait is over")
-			k.p.wantEnd("nothing follows")
-			require.NoError(t, k.p.c.Close())
+			k.p.WantEOF("nothing follows")
+			k.p.Close()
 			<-k.qp.Done()
-			require.ErrorIs(t, k.qp.Err(), ErrNoReceive)
-			require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), ErrNoReceive, "a receive that comes too late is told why")
-			require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+			require.ErrorIs(t, k.qp.Err(), iwarp.ErrNoReceive)
+			require.ErrorIs(t, k.qp.PostRecv(iwarp.RecvWR{}), iwarp.ErrNoReceive, "a receive that comes too late is told why")
+			require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
 		})
 	}
 }
@@ -78,25 +80,25 @@ func TestARCH_11_MessageWaitsNoLongerThanRNRWait(t *testing.T) {
 func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 	for name, c := range map[string]struct{ wait, stall time.Duration }{
 		"default":                     {0, 29 * time.Second},
-		"no limit":                    {RNRWaitForever, 24 * time.Hour},
-		"a little more than a second": {RNRNotice + 1, RNRNotice},
+		"no limit":                    {iwarp.RNRWaitForever, 24 * time.Hour},
+		"a little more than a second": {iwarp.RNRNotice + 1, iwarp.RNRNotice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{RNRWait: c.wait}, nil)
+				k := newTalk(t, iwarp.QPConfig{RNRWait: c.wait}, nil)
 				for msn := range uint32(2) {
-					k.p.writes(fpdu(send(msn+1, 0, "hi")))
-					time.Sleep(RNRNotice - time.Nanosecond)
+					k.p.Send(wiretest.Send(msn+1, 0, "hi"))
+					time.Sleep(iwarp.RNRNotice - time.Nanosecond)
 					k.wantEvents("none before the first second is over")
 					time.Sleep(time.Nanosecond)
-					e := k.wantEvents("then one", EventNoReceive)
+					e := k.wantEvents("then one", iwarp.EventNoReceive)
 					require.Same(t, k.qp, e.QP)
-					require.ErrorIs(t, e.Err, ErrNoReceive)
+					require.ErrorIs(t, e.Err, iwarp.ErrNoReceive)
 					require.NotErrorIs(t, e.Err, net.ErrClosed, "the QP has not ended")
-					time.Sleep(c.stall - RNRNotice)
+					time.Sleep(c.stall - iwarp.RNRNotice)
 					k.wantEvents("and no more")
-					require.Equal(t, StateRTS, k.qp.State())
-					require.NoError(t, k.qp.PostRecv(RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
+					require.Equal(t, iwarp.StateRTS, k.qp.State())
+					require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
 					k.wantCompletions("it has waited for the receive", uint64(msn))
 				}
 				require.NoError(t, k.qp.Abort())
@@ -104,11 +106,11 @@ func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 		})
 	}
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{RNRWait: RNRNotice}, nil)
-		k.p.writes(fpdu(send(1, 0, "hi")))
+		k := newTalk(t, iwarp.QPConfig{RNRWait: iwarp.RNRNotice}, nil)
+		k.p.Send(wiretest.Send(1, 0, "hi"))
 		k.wantTerminate("no buffer", 0x1202)
 		<-k.qp.Done()
-		k.wantEvents("the end tells enough", EventTerminated)
+		k.wantEvents("the end tells enough", iwarp.EventTerminated)
 	})
 }
 
@@ -119,7 +121,7 @@ func TestHandlerThatStallsOnce(t *testing.T) {
 		ctx := testContext(t)
 		require.NoError(t, client.qp.Send(ctx))
 		time.Sleep(10 * time.Second)
-		_, err := server.qp.Recv(ctx, SGE{})
+		_, err := server.qp.Recv(ctx, iwarp.SGE{})
 		require.NoError(t, err)
 		require.NoError(t, client.qp.Err())
 	})
@@ -128,16 +130,16 @@ func TestHandlerThatStallsOnce(t *testing.T) {
 // TestPeerHasNoReceive: what the sender makes of it.
 func TestPeerHasNoReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote}, SendWR{ID: 2, Op: OpSend})
-		k.p.segment()
-		bad := k.p.segment()
-		k.p.writes(fpdu(terminate(0x1202, tellsHeader, bad)))
-		k.p.wantEnd("the end")
-		require.NoError(t, k.p.c.Close())
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote}, iwarp.SendWR{ID: 2, Op: iwarp.OpSend})
+		k.p.Segment()
+		bad := k.p.Segment()
+		k.p.Send(wiretest.Terminate(0x1202, wiretest.DDPHeader, bad))
+		k.p.WantEOF("the end")
+		k.p.Close()
 		wcs := k.completes(k.cq, 2)
-		require.Equal(t, []Status{StatusFlushed, StatusNoReceive}, statuses(wcs), "the Send that the Terminate names")
-		require.ErrorIs(t, wcs[1].Err(), ErrNoReceive)
+		require.Equal(t, []iwarp.Status{iwarp.StatusFlushed, iwarp.StatusNoReceive}, statuses(wcs), "the Send that the Terminate names")
+		require.ErrorIs(t, wcs[1].Err(), iwarp.ErrNoReceive)
 	})
 }
 
@@ -145,17 +147,17 @@ func TestPeerHasNoReceive(t *testing.T) {
 func TestWaitForAReceiveHoldsThePeerBack(t *testing.T) {
 	for _, network := range []string{"tcp", "pipe"} {
 		t.Run(network, func(t *testing.T) {
-			client, server := connect(t, pairConfig{network: network, server: QPConfig{RNRWait: time.Minute}, client: QPConfig{SendDepth: 64}})
+			client, server := connect(t, pairConfig{network: network, server: iwarp.QPConfig{RNRWait: time.Minute}, client: iwarp.QPConfig{SendDepth: 64}})
 			const n = 1 << 20
 			src, srcMR := client.register(n, 0, nil)
 			fillRandom(src)
 			dst, dstMR := server.register(n, stag.LocalWrite, nil)
 			const messages = 32 // more than sockets hold
 			for i := range messages {
-				require.NoError(t, client.qp.PostSend(SendWR{ID: uint64(i), Op: OpSend, Local: []SGE{srcMR.Slice(0, n)}}))
+				require.NoError(t, client.qp.PostSend(iwarp.SendWR{ID: uint64(i), Op: iwarp.OpSend, Local: []iwarp.SGE{srcMR.Slice(0, n)}}))
 			}
 			time.Sleep(50 * time.Millisecond)
-			require.Less(t, client.qp.SendCQ().Poll(make([]WC, messages)), messages, "the sender cannot have sent all")
+			require.Less(t, client.qp.SendCQ().Poll(make([]iwarp.WC, messages)), messages, "the sender cannot have sent all")
 			ctx := testContext(t)
 			for range messages {
 				got, err := server.qp.Recv(ctx, dstMR.Slice(0, n))
@@ -169,33 +171,33 @@ func TestWaitForAReceiveHoldsThePeerBack(t *testing.T) {
 
 func TestVERBS_71_ReceiveTooSmallForItsMessage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 4)}, RecvWR{ID: 2, Local: k.at(4, 4)}, RecvWR{ID: 3, Local: k.at(8, 4)}))
-		k.p.writes(fpdu(send(1, 0, "two")))
-		bad := send(2, 0, "five!")
-		k.p.writes(fpdu(bad))
-		require.Equal(t, terminate(0x1205, tellsHeader, bad), k.p.segment())
-		k.p.wantEnd("nothing follows")
-		require.NoError(t, k.p.c.Close())
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 4)}, iwarp.RecvWR{ID: 2, Local: k.at(4, 4)}, iwarp.RecvWR{ID: 3, Local: k.at(8, 4)}))
+		k.p.Send(wiretest.Send(1, 0, "two"))
+		bad := wiretest.Send(2, 0, "five!")
+		k.p.Send(bad)
+		require.Equal(t, wiretest.Terminate(0x1205, wiretest.DDPHeader, bad), k.p.Segment())
+		k.p.WantEOF("nothing follows")
+		k.p.Close()
 		wcs := k.completes(k.cq, 3)
 		require.Equal(t, []uint64{1, 2, 3}, ids(wcs), "in order")
-		require.Equal(t, []Status{StatusSuccess, StatusLocalLength, StatusFlushed}, statuses(wcs))
+		require.Equal(t, []iwarp.Status{iwarp.StatusSuccess, iwarp.StatusLocalLength, iwarp.StatusFlushed}, statuses(wcs))
 		require.EqualValues(t, 3, wcs[0].Len, "what has come, and not what there is room for")
-		require.ErrorIs(t, wcs[1].Err(), ErrBounds)
+		require.ErrorIs(t, wcs[1].Err(), iwarp.ErrBounds)
 		require.Equal(t, "two\x00\x00\x00\x00\x00", string(k.mem[:8]))
 	})
 }
 
 func TestReceiveWhoseRegionIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		_, mr := k.register(8, stag.LocalWrite, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}}, RecvWR{ID: 2}))
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{mr.Slice(0, 8)}}, iwarp.RecvWR{ID: 2}))
 		require.NoError(t, mr.Invalidate(testContext(t)))
-		k.p.writes(fpdu(send(1, 0, "x")))
+		k.p.Send(wiretest.Send(1, 0, "x"))
 		k.wantTerminate("a local error", 0x1000)
 		wcs := k.completes(k.cq, 2)
-		require.Equal(t, []Status{StatusLocalAccess, StatusFlushed}, statuses(wcs))
-		require.ErrorIs(t, wcs[0].Err(), ErrInvalidSTag)
+		require.Equal(t, []iwarp.Status{iwarp.StatusLocalAccess, iwarp.StatusFlushed}, statuses(wcs))
+		require.ErrorIs(t, wcs[0].Err(), iwarp.ErrInvalidSTag)
 	})
 }

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // dialTo connects a QP of s to scripts.
-func (s *side) dialTo(qc QPConfig, scripts ...func(p *peer)) error {
+func (s *side) dialTo(qc iwarp.QPConfig, scripts ...func(p *wiretest.Peer)) error {
 	s.Helper()
 	qc.PD = s.pd
 	var err error
-	s.qp, err = s.rnic.Dial(testContext(s.T), "pipe", peers(s.T, scripts...), &qc)
+	s.qp, err = s.rnic.Dial(testContext(s.T), "pipe", wiretest.Serve(s.T, scripts...), &qc)
 	return err
 }
 
@@ -22,16 +25,16 @@ func TestMPA2_7_26_RTRByWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		done := make(chan struct{})
-		require.NoError(t, s.dialTo(QPConfig{}, func(p *peer) {
+		require.NoError(t, s.dialTo(iwarp.QPConfig{}, func(p *wiretest.Peer) {
 			defer close(done)
-			p.wantRequest(defaultRequest)
-			p.replies("50 02 0004 8010 c010")
-			p.wantSegment("the RTR is an empty Write, though a Read would do", "c1 40 00000000 0000000000000000")
-			p.wantSegment("then comes the first message", "41 43 00000000 00000000 00000001 00000000")
+			p.WantRequest(wiretest.DefaultRequest)
+			p.Reply("50 02 0004 8010 c010")
+			p.WantSegment("the RTR is an empty Write, though a Read would do", "c1 40 00000000 0000000000000000")
+			p.WantSegment("then comes the first message", "41 43 00000000 00000000 00000001 00000000")
 		}))
 		require.NoError(t, s.qp.Send(testContext(t)))
 		<-done
-		require.Zero(t, s.qp.SendCQ().Poll(make([]WC, 1)), "the RTR makes no completion")
+		require.Zero(t, s.qp.SendCQ().Poll(make([]iwarp.WC, 1)), "the RTR makes no completion")
 	})
 }
 
@@ -42,24 +45,24 @@ func TestMPA2_26_30_RTRByRead(t *testing.T) {
 		s := newSide(t, nil)
 		_, mr := s.register(8, 1, nil)
 		posted, done := make(chan struct{}), make(chan struct{})
-		require.NoError(t, s.dialTo(QPConfig{ORD: 4, SendDepth: 2}, func(p *peer) {
+		require.NoError(t, s.dialTo(iwarp.QPConfig{ORD: 4, SendDepth: 2}, func(p *wiretest.Peer) {
 			defer close(done)
-			p.wantRequest("50 02 0004 8010 c004")
-			p.replies("50 02 0004 8002 4010")
-			require.Equal(t, readRequest(1, 0, 0, 0, 0, 0), p.segment(), "the RTR is an empty Read")
+			p.WantRequest("50 02 0004 8010 c004")
+			p.Reply("50 02 0004 8002 4010")
+			require.Equal(t, wiretest.ReadRequest(1, 0, 0, 0, 0, 0), p.Segment(), "the RTR is an empty Read")
 			<-posted
-			require.Equal(t, readRequest(2, mr.STag(), 0, 1, remote.STag, remote.TO), p.segment())
-			p.wantIdle("the ORD is 2 now, and the RTR takes one of it", RTRWait/2)
-			p.writes(fpdu(response(0xc1, 0, 0, "")))
-			require.Equal(t, readRequest(3, mr.STag(), 1, 1, remote.STag, remote.TO), p.segment())
-			p.writes(fpdu(response(0xc1, mr.STag(), 0, "a")))
-			p.writes(fpdu(response(0xc1, mr.STag(), 1, "b")))
-			p.wantEnd("closed")
+			require.Equal(t, wiretest.ReadRequest(2, mr.STag(), 0, 1, remote.STag, remote.TO), p.Segment())
+			p.WantIdle("the ORD is 2 now, and the RTR takes one of it", iwarp.RTRWait/2)
+			p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
+			require.Equal(t, wiretest.ReadRequest(3, mr.STag(), 1, 1, remote.STag, remote.TO), p.Segment())
+			p.Send(wiretest.ReadResponse(0xc1, mr.STag(), 0, "a"))
+			p.Send(wiretest.ReadResponse(0xc1, mr.STag(), 1, "b"))
+			p.WantEOF("closed")
 		}))
 		require.Equal(t, 2, s.qp.ORD())
 		require.NoError(t, s.qp.PostSend(
-			SendWR{ID: 1, Op: OpRDMARead, Local: []SGE{mr.Slice(0, 1)}, Remote: remote},
-			SendWR{ID: 2, Op: OpRDMARead, Local: []SGE{mr.Slice(1, 1)}, Remote: remote}), "the RTR takes no room in the queue")
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(0, 1)}, Remote: remote},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(1, 1)}, Remote: remote}), "the RTR takes no room in the queue")
 		close(posted)
 		require.Equal(t, []uint64{1, 2}, ids(s.completes(s.qp.SendCQ(), 2)), "the RTR makes no completion")
 		require.NoError(t, s.qp.Close())
@@ -81,19 +84,19 @@ func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
-				err := s.dialTo(QPConfig{Setup: func(_ context.Context, qp *QP) error { return qp.PostRecv(RecvWR{ID: 1}) }}, func(p *peer) {
-					p.wantRequest(defaultRequest)
-					p.replies(c.reply)
-					require.Equal(t, untagged(0x41, 0x47, 0, 2, 1, 0, string([]byte{byte(c.code >> 8), byte(c.code), 0, 0})), p.segment())
-					p.wantEnd("nothing follows")
+				err := s.dialTo(iwarp.QPConfig{Setup: func(_ context.Context, qp *iwarp.QP) error { return qp.PostRecv(iwarp.RecvWR{ID: 1}) }}, func(p *wiretest.Peer) {
+					p.WantRequest(wiretest.DefaultRequest)
+					p.Reply(c.reply)
+					require.Equal(t, wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, string([]byte{byte(c.code >> 8), byte(c.code), 0, 0})), p.Segment())
+					p.WantEOF("nothing follows")
 				})
-				var te *TerminateError
+				var te *iwarp.TerminateError
 				require.ErrorAs(t, err, &te)
 				require.Equal(t, c.code, uint16(codeOf(te)))
 				require.False(t, te.Remote)
 				require.Zero(t, s.rnic.InUse().MaxQP)
 				e := <-s.rnic.Events()
-				require.Equal(t, EventTerminated, e.Kind)
+				require.Equal(t, iwarp.EventTerminated, e.Kind)
 			})
 		})
 	}
@@ -103,24 +106,24 @@ func TestMPA2_14_27_FailedNegotiation(t *testing.T) {
 func TestMPA_70_VERBS_54_ResponderWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		cq, err := s.rnic.CreateCQ(DefaultDepth)
+		cq, err := s.rnic.CreateCQ(iwarp.DefaultDepth)
 		require.NoError(t, err)
-		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: cq})
-		require.NoError(t, qp.PostSend(SendWR{ID: 1, Op: OpSend, Inline: []byte("a")}, SendWR{ID: 2, Op: OpSend, Inline: []byte("b")}))
-		p.wantIdle("what is posted stays queued", time.Minute)
-		require.Zero(t, cq.Poll(make([]WC, 1)), "and is not complete")
-		b := fpdu(write(0, 0, ""))
-		p.writes(b[:len(b)-1])
-		p.wantIdle("an FPDU whose CRC is not there is none", time.Minute)
-		p.writes(b[len(b)-1:])
-		require.Equal(t, send(1, 0, "a"), p.segment())
-		require.Equal(t, send(2, 0, "b"), p.segment())
+		p, qp := initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, SendCQ: cq})
+		require.NoError(t, qp.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpSend, Inline: []byte("a")}, iwarp.SendWR{ID: 2, Op: iwarp.OpSend, Inline: []byte("b")}))
+		p.WantIdle("what is posted stays queued", time.Minute)
+		require.Zero(t, cq.Poll(make([]iwarp.WC, 1)), "and is not complete")
+		b := wiretest.FPDU(wiretest.Write(0, 0, ""))
+		p.Write(b[:len(b)-1])
+		p.WantIdle("an FPDU whose CRC is not there is none", time.Minute)
+		p.Write(b[len(b)-1:])
+		require.Equal(t, wiretest.Send(1, 0, "a"), p.Segment())
+		require.Equal(t, wiretest.Send(2, 0, "b"), p.Segment())
 		require.Equal(t, []uint64{1, 2}, ids(s.completes(cq, 2)))
 		require.NoError(t, qp.Abort())
 
-		p, qp = initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd, MPA: MPAOptions{EarlyResponderSend: true}})
-		require.NoError(t, qp.PostSend(SendWR{Op: OpSend}))
-		require.Equal(t, send(1, 0, ""), p.segment(), "EarlyResponderSend does not wait")
+		p, qp = initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, MPA: iwarp.MPAOptions{EarlyResponderSend: true}})
+		require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
+		require.Equal(t, wiretest.Send(1, 0, ""), p.Segment(), "EarlyResponderSend does not wait")
 		require.NoError(t, qp.Abort())
 	})
 }
@@ -129,41 +132,41 @@ func TestMPA_70_VERBS_54_ResponderWaits(t *testing.T) {
 func TestMPA_70_FencedResponderEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
-		require.NoError(t, qp.PostSend(SendWR{ID: 1, Op: OpSend}))
-		b := fpdu(write(0, 0, ""))
+		p, qp := initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+		require.NoError(t, qp.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpSend}))
+		b := wiretest.FPDU(wiretest.Write(0, 0, ""))
 		b[len(b)-1]++ // the first FPDU is corrupt
-		p.writes(b)
-		p.wantEnd("it closes without a word")
+		p.Write(b)
+		p.WantEOF("it closes without a word")
 		<-qp.Done()
-		var te *TerminateError
+		var te *iwarp.TerminateError
 		require.ErrorAs(t, qp.Err(), &te)
 		require.Equal(t, uint16(0x2002), uint16(codeOf(te)), "its own side is told")
-		require.Equal(t, []Status{StatusFlushed}, statuses(s.completes(qp.SendCQ(), 1)))
+		require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(s.completes(qp.SendCQ(), 1)))
 	})
 }
 
 func TestFencedResponderCloses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		p, qp := initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+		p, qp := initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
 		start := time.Now()
 		closed := make(chan error, 1)
 		go func() { closed <- qp.Close() }()
-		p.wantEnd("an idle one ends at once")
+		p.WantEOF("an idle one ends at once")
 		require.Zero(t, time.Since(start))
-		require.NoError(t, p.c.Close())
+		p.Close()
 		require.NoError(t, <-closed)
 
-		p, qp = initiator(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
-		require.NoError(t, qp.PostSend(SendWR{Op: OpSend, Inline: []byte("bye")}))
+		p, qp = initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+		require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("bye")}))
 		go func() { closed <- qp.Close() }()
 		synctest.Wait()
 		require.Empty(t, closed, "one with work waits for the permission to send")
-		p.writes(fpdu(write(0, 0, "")))
-		require.Equal(t, send(1, 0, "bye"), p.segment())
-		p.wantEnd("and then ends")
-		require.NoError(t, p.c.Close())
+		p.Send(wiretest.Write(0, 0, ""))
+		require.Equal(t, wiretest.Send(1, 0, "bye"), p.Segment())
+		p.WantEOF("and then ends")
+		p.Close()
 		require.NoError(t, <-closed)
 	})
 }
@@ -178,26 +181,26 @@ func TestResponderTakesTheRTR(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
-				p, cr := requester(t, s.rnic, "pipe", hx(c.request))
+				p, cr := requester(t, s.rnic, "pipe", wiretest.Hex(c.request))
 				var err error
-				s.qp, err = cr.Accept(testContext(t), &QPConfig{PD: s.pd, RNRWait: -1})
+				s.qp, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd, RNRWait: -1})
 				require.NoError(t, err)
-				p.wantOctets("the Reply", append([]byte(replyKey), hx(c.reply)...))
-				require.NoError(t, s.qp.PostSend(SendWR{ID: 1, Op: OpSend}))
-				p.wantIdle("nothing before the RTR", time.Second)
-				p.sends("the RTR", c.rtr)
-				first, second := p.segment(), []byte(nil)
+				p.WantReply("the Reply", c.reply)
+				require.NoError(t, s.qp.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpSend}))
+				p.WantIdle("nothing before the RTR", time.Second)
+				p.SendHex("the RTR", c.rtr)
+				first, second := p.Segment(), []byte(nil)
 				if c.answer != "" {
-					second = p.segment()
+					second = p.Segment()
 					if second[1] == 0x42 {
 						first, second = second, first
 					}
-					require.Equal(t, hx(c.answer), first)
+					require.Equal(t, wiretest.Hex(c.answer), first)
 					first = second
 				}
-				require.Equal(t, send(1, 0, ""), first)
+				require.Equal(t, wiretest.Send(1, 0, ""), first)
 				synctest.Wait()
-				require.Zero(t, s.qp.RecvCQ().Poll(make([]WC, 1)), "the RTR makes no completion")
+				require.Zero(t, s.qp.RecvCQ().Poll(make([]iwarp.WC, 1)), "the RTR makes no completion")
 				require.NoError(t, s.qp.Abort())
 			})
 		})

@@ -1,68 +1,15 @@
-package iwarp
+package iwarp_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/transport"
-	"github.com/goiwarp/iwarp/transport/sctp"
-	"github.com/goiwarp/iwarp/transport/sctpudp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
-
-// datagrams, if not nil, has pairs and scripted peers meet over SCTP over UDP, over a
-// network that it makes for each of them.
-var datagrams func() *packetNetwork
-
-// sessionPair makes the two ends of a session over UDP.
-func sessionPair(t testing.TB, n *packetNetwork) (a, b transport.LLP) {
-	t.Helper()
-	cfg := sctpudp.Config{ListenPacket: n.listen}
-	l, err := sctpudp.Listen(t.Context(), cfg, "127.0.0.1:7471", 1)
-	require.NoError(t, err)
-	return meet(t, sctpudp.NewClient(cfg), l)
-}
-
-// A sessionClient opens sessions over one of the two back ends of SCTP.
-type sessionClient interface {
-	Open(ctx context.Context, addr string) (sctp.Stream, error)
-	Close()
-}
-
-// A sessionListener takes them.
-type sessionListener interface {
-	Addr() net.Addr
-	Accept() (*sctp.Request, error)
-	End()
-}
-
-// meet makes the two ends of a session, and ends client and listener with the test.
-func meet(t testing.TB, c sessionClient, l sessionListener) (a, b transport.LLP) {
-	t.Helper()
-	t.Cleanup(func() {
-		c.Close()
-		l.End()
-	})
-	accepted := make(chan *sctp.Conn, 1)
-	go func() {
-		defer close(accepted)
-		if r, err := l.Accept(); err == nil {
-			if b, _, err := r.Accept(sctp.Options{}, 1, 1, nil); err == nil {
-				accepted <- b
-			}
-		}
-	}()
-	s, err := c.Open(t.Context(), l.Addr().String())
-	require.NoError(t, err)
-	x, _, err := sctp.Connect(t.Context(), s, sctp.Options{}, 1, 1, nil)
-	require.NoError(t, err)
-	return x, <-accepted
-}
 
 // notOfSessions are the tests of a reset: a session of several on one association ends in
 // one way only, with a Terminate message (RFC 5043 section 6).
@@ -102,30 +49,29 @@ var withRealClocks = []string{
 // TestSCTP_44_45_52_OperationsOverSCTP: over a network that loses, duplicates and reorders
 // so much of what is sent.
 func TestSCTP_44_45_52_OperationsOverSCTP(t *testing.T) {
-	t.Cleanup(func() { reordering, datagrams = 0, nil })
-	reordering = 1
+	t.Cleanup(func() { wiretest.LLP = nil })
 	for _, percent := range []int{0, 1, 5} {
-		var networks []*packetNetwork
-		datagrams = func() *packetNetwork {
-			networks = append(networks, newPacketNetwork(float64(percent)/100, 7))
+		var networks []*wiretest.PacketNetwork
+		wiretest.LLP = wiretest.Sessions(func() *wiretest.PacketNetwork {
+			networks = append(networks, wiretest.NewPacketNetwork(float64(percent)/100, 7))
 			return networks[len(networks)-1]
-		}
+		})
 		tests := operations
 		if percent > 0 {
 			tests = overLosses
 		}
 		for _, test := range tests {
-			if !slices.Contains(notOfSessions, nameOf(test)) {
+			if !slices.Contains(notOfSessions, wiretest.NameOf(test)) {
 				run := test
-				if percent > 0 && slices.Contains(withRealClocks, nameOf(test)) {
+				if percent > 0 && slices.Contains(withRealClocks, wiretest.NameOf(test)) {
 					run = func(t *testing.T) { synctest.Test(t, test) }
 				}
-				t.Run(fmt.Sprintf("%d%%/%s", percent, nameOf(test)), run)
+				t.Run(fmt.Sprintf("%d%%/%s", percent, wiretest.NameOf(test)), run)
 			}
 		}
 		lost := 0
 		for _, n := range networks {
-			lost += n.lost
+			lost += n.Lost()
 		}
 		require.Equal(t, percent > 0, lost > 0, "%d datagrams were lost", lost)
 	}

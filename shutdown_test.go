@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -11,12 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // lastMessages has a client send 50 messages and end, before the server takes the first. It
 // returns how many have arrived.
-func lastMessages(t *testing.T, pc pairConfig, end func(*RNIC) error) (arrived int, err error) {
+func lastMessages(t *testing.T, pc pairConfig, end func(*iwarp.RNIC) error) (arrived int, err error) {
 	client, server := connect(t, pc)
 	_, src := client.register(1000, 0, nil)
 	_, dst := server.register(1000, stag.LocalWrite, nil)
@@ -40,25 +42,25 @@ func lastMessages(t *testing.T, pc pairConfig, end func(*RNIC) error) (arrived i
 // TestShutdownDeliversWhatWasSent: which Close does not.
 func TestShutdownDeliversWhatWasSent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		arrived, err := lastMessages(t, pairConfig{network: "pipe"}, func(r *RNIC) error { return r.Shutdown(testContext(t)) })
+		arrived, err := lastMessages(t, pairConfig{network: "pipe"}, func(r *iwarp.RNIC) error { return r.Shutdown(testContext(t)) })
 		require.NoError(t, err)
 		require.Equal(t, 50, arrived)
 	})
 	bubble(t, func(t *testing.T) {
-		arrived, err := lastMessages(t, pairConfig{network: "pipe"}, (*RNIC).Close)
+		arrived, err := lastMessages(t, pairConfig{network: "pipe"}, (*iwarp.RNIC).Close)
 		require.NoError(t, err)
 		require.Less(t, arrived, 50, "what Shutdown is there for")
 	})
-	cert := testCertificate(t)
+	cert := wiretest.Certificate(t)
 	for name, pc := range map[string]pairConfig{
 		"tcp":      {network: "tcp"},
 		"sctp+udp": {network: "sctp+udp"},
 		"tls": {
-			client: QPConfig{TLS: &tls.Config{RootCAs: rootsOf(t, cert), ServerName: "iwarp.test"}},
-			listen: &ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{cert}}},
+			client: iwarp.QPConfig{TLS: &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}},
+			listen: &iwarp.ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{cert}}},
 		},
 	} {
-		arrived, err := lastMessages(t, pc, func(r *RNIC) error { return r.Shutdown(testContext(t)) })
+		arrived, err := lastMessages(t, pc, func(r *iwarp.RNIC) error { return r.Shutdown(testContext(t)) })
 		require.NoError(t, err, name)
 		require.Equal(t, 50, arrived, "over real sockets, too: %s", name)
 	}
@@ -69,15 +71,15 @@ func TestShutdownEndsAllAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		events := s.rnic.Events()
-		var good, bad []*peer
-		var bads []*QP
+		var good, bad []*wiretest.Peer
+		var bads []*iwarp.QP
 		for range 3 {
-			p, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
-			require.NoError(t, qp.PostSend(SendWR{Op: OpSend, Inline: []byte("last")}))
+			p, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+			require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("last")}))
 			good = append(good, p)
 		}
 		for range 2 { // these never end their half
-			p, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
+			p, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
 			bad, bads = append(bad, p), append(bads, qp)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 7*time.Second)
@@ -86,14 +88,14 @@ func TestShutdownEndsAllAtOnce(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.rnic.Shutdown(ctx) }()
 		for _, p := range good {
-			require.Equal(t, send(1, 0, "last"), p.segment())
+			require.Equal(t, wiretest.Send(1, 0, "last"), p.Segment())
 		}
 		for _, p := range append(good, bad...) {
-			p.wantEnd("each gets its FIN, nobody waits for another")
+			p.WantEOF("each gets its FIN, nobody waits for another")
 		}
 		require.Zero(t, time.Since(start))
 		for _, p := range good {
-			require.NoError(t, p.c.Close())
+			p.Close()
 		}
 		err := <-done
 		require.Equal(t, 7*time.Second, time.Since(start))
@@ -103,11 +105,11 @@ func TestShutdownEndsAllAtOnce(t *testing.T) {
 			require.ErrorIs(t, qp.Err(), context.DeadlineExceeded)
 			require.ErrorIs(t, qp.Err(), net.ErrClosed)
 		}
-		kinds := make(map[EventKind]int)
+		kinds := make(map[iwarp.EventKind]int)
 		for e := range events { // the channel is closed
 			kinds[e.Kind]++
 		}
-		require.Equal(t, map[EventKind]int{EventClosed: 3, EventAborted: 2}, kinds)
+		require.Equal(t, map[iwarp.EventKind]int{iwarp.EventClosed: 3, iwarp.EventAborted: 2}, kinds)
 		require.NoError(t, s.rnic.Shutdown(ctx), "again: nothing is left")
 	})
 }
@@ -115,33 +117,33 @@ func TestShutdownEndsAllAtOnce(t *testing.T) {
 // TestShutdownWaitsForWorkUnderWay: work of this side, and RDMA Reads of the peer.
 func TestShutdownWaitsForWorkUnderWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		copy(k.mem[16:], "peer's")
-		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 4), Remote: remote})
-		k.p.segment()
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 4), Remote: remote})
+		k.p.Segment()
 		done := make(chan error, 1)
 		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
 		synctest.Wait()
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed)
-		require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), net.ErrClosed)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), net.ErrClosed)
+		require.ErrorIs(t, k.qp.PostRecv(iwarp.RecvWR{}), net.ErrClosed)
 		require.ErrorIs(t, k.qp.Send(testContext(t)), net.ErrClosed)
-		k.p.writes(fpdu(readRequest(1, 0x77, 0, 6, k.mr.STag(), 16)))
-		require.Equal(t, response(0xc1, 0x77, 0, "peer's"), k.p.segment())
+		k.p.Send(wiretest.ReadRequest(1, 0x77, 0, 6, k.mr.STag(), 16))
+		require.Equal(t, wiretest.ReadResponse(0xc1, 0x77, 0, "peer's"), k.p.Segment())
 		require.Empty(t, done)
 		k.answersRead(0, "data")
-		k.p.wantEnd("the FIN is behind everything")
-		require.NoError(t, k.p.c.Close())
+		k.p.WantEOF("the FIN is behind everything")
+		k.p.Close()
 		require.NoError(t, <-done)
-		require.Equal(t, []Status{StatusSuccess}, statuses(k.completes(k.cq, 1)))
+		require.Equal(t, []iwarp.Status{iwarp.StatusSuccess}, statuses(k.completes(k.cq, 1)))
 		require.Equal(t, "data", string(k.mem[:4]))
 	})
 }
 
 func TestShutdownOfAPeerThatDoesNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		for id := range uint64(100) {
-			k.posts(SendWR{ID: id, Op: OpRDMAWrite, Local: k.at(0, talkMem), Remote: remote})
+			k.posts(iwarp.SendWR{ID: id, Op: iwarp.OpRDMAWrite, Local: k.at(0, talkMem), Remote: remote})
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -157,7 +159,7 @@ func TestShutdownWithWindows(t *testing.T) {
 		owner, user := connect(t, pairConfig{network: "pipe"})
 		_, mr := owner.register(8, lendable, nil)
 		mw := owner.lends(owner.qp, mr, 0, 8, stag.RemoteRead, 0)
-		require.ErrorIs(t, owner.qp.Close(), ErrWindowBound)
+		require.ErrorIs(t, owner.qp.Close(), iwarp.ErrWindowBound)
 		require.NoError(t, owner.rnic.Shutdown(testContext(t)))
 		require.False(t, mw.Valid())
 		<-user.qp.Done()
@@ -175,18 +177,18 @@ func TestShutdownOfWhatIsInSetUp(t *testing.T) {
 		asks := make(chan error, 3)
 		for range 2 {
 			go func() {
-				_, err := other.rnic.Dial(ctx, "pipe", l.Addr().String(), &QPConfig{PD: other.pd, MPA: MPAOptions{NoFallback: true}})
+				_, err := other.rnic.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: other.pd, MPA: iwarp.MPAOptions{NoFallback: true}})
 				asks <- err
 			}()
 		}
 		cr, err := l.Accept(ctx) // the other request waits in the listener
 		require.NoError(t, err)
-		silent := peers(t, func(p *peer) {
-			p.reads(24)
-			p.wantEnd("the connection of the Dial is ended")
+		silent := wiretest.Serve(t, func(p *wiretest.Peer) {
+			p.Read(24)
+			p.WantEOF("the connection of the Dial is ended")
 		})
 		go func() {
-			_, err := s.rnic.Dial(ctx, "pipe", silent, &QPConfig{PD: s.pd})
+			_, err := s.rnic.Dial(ctx, "pipe", silent, &iwarp.QPConfig{PD: s.pd})
 			asks <- err
 		}()
 		synctest.Wait()
@@ -197,16 +199,16 @@ func TestShutdownOfWhatIsInSetUp(t *testing.T) {
 			require.Error(t, <-asks)
 		}
 		for what, f := range map[string]func() error{
-			"the request that Accept had returned": func() error { _, err := cr.Accept(ctx, &QPConfig{PD: s.pd}); return err },
+			"the request that Accept had returned": func() error { _, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd}); return err },
 			"Accept of a Listener":                 func() error { _, err := l.Accept(ctx); return err },
 			"Listen":                               func() error { _, err := s.rnic.Listen(ctx, "pipe", "", nil); return err },
 			"Dial": func() error {
-				_, err := s.rnic.Dial(ctx, "pipe", silent, &QPConfig{PD: s.pd})
+				_, err := s.rnic.Dial(ctx, "pipe", silent, &iwarp.QPConfig{PD: s.pd})
 				return err
 			},
 			"Client": func() error {
 				c, _ := net.Pipe()
-				_, err := s.rnic.Client(ctx, c, &QPConfig{PD: s.pd})
+				_, err := s.rnic.Client(ctx, c, &iwarp.QPConfig{PD: s.pd})
 				return err
 			},
 			"Server": func() error {
@@ -223,17 +225,17 @@ func TestShutdownOfWhatIsInSetUp(t *testing.T) {
 // TestNewConnectionsAreRefusedDuringShutdown: while an old one is still there.
 func TestNewConnectionsAreRefusedDuringShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		done := make(chan error, 1)
 		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
 		synctest.Wait()
-		_, err := k.rnic.Dial(testContext(t), "pipe", "nobody", &QPConfig{PD: k.pd})
-		require.ErrorIs(t, err, ErrShutdown)
+		_, err := k.rnic.Dial(testContext(t), "pipe", "nobody", &iwarp.QPConfig{PD: k.pd})
+		require.ErrorIs(t, err, iwarp.ErrShutdown)
 		_, err = k.rnic.Listen(testContext(t), "pipe", "", nil)
-		require.ErrorIs(t, err, ErrShutdown)
+		require.ErrorIs(t, err, iwarp.ErrShutdown)
 		require.NoError(t, k.rnic.Close(), "Close ends what Shutdown waits for")
 		err = <-done
-		require.ErrorIs(t, err, ErrAborted)
+		require.ErrorIs(t, err, iwarp.ErrAborted)
 		require.ErrorContains(t, err, "iwarp: shutdown: of 1 queue pairs 1 ended with an error: ")
 	})
 }
@@ -241,28 +243,28 @@ func TestNewConnectionsAreRefusedDuringShutdown(t *testing.T) {
 // TestShutdownTellsOfErrors: a QP that does not end gracefully is no success.
 func TestShutdownTellsOfErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		done := make(chan error, 1)
 		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
-		k.p.wantEnd("the FIN")
-		k.p.writes(fpdu(send(1, 0, "one more")))
-		require.NoError(t, k.p.c.Close())
-		require.ErrorIs(t, <-done, ErrBadClose)
+		k.p.WantEOF("the FIN")
+		k.p.Send(wiretest.Send(1, 0, "one more"))
+		k.p.Close()
+		require.ErrorIs(t, <-done, iwarp.ErrBadClose)
 	})
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		_, qp := responder(t, k.rnic, "pipe", &QPConfig{PD: k.pd})
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		_, qp := responder(t, k.rnic, "pipe", &iwarp.QPConfig{PD: k.pd})
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- k.rnic.Shutdown(ctx) }()
-		k.p.wantEnd("the FIN")
-		k.p.writes(fpdu(send(1, 0, "one more")))
-		require.NoError(t, k.p.c.Close())
+		k.p.WantEOF("the FIN")
+		k.p.Send(wiretest.Send(1, 0, "one more"))
+		k.p.Close()
 		<-k.qp.Done()
 		cancel()
 		err := <-done
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, ErrBadClose)
+		require.ErrorIs(t, err, iwarp.ErrBadClose)
 		require.ErrorContains(t, err, "of 2 queue pairs 1 were aborted")
 		require.ErrorIs(t, qp.Err(), context.Canceled)
 	})
@@ -277,24 +279,24 @@ func TestShutdownOfNothing(t *testing.T) {
 	require.NoError(t, s.rnic.Shutdown(ctx))
 	require.NoError(t, s.rnic.Close())
 	_, err := s.rnic.AllocPD()
-	require.ErrorIs(t, err, ErrRNICClosed)
+	require.ErrorIs(t, err, iwarp.ErrRNICClosed)
 }
 
 // TestCloseBehindAMessageWithoutAReceive: nobody can post one any more, so the end does not
 // wait for that.
 func TestCloseBehindAMessageWithoutAReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.p.writes(fpdu(send(1, 0, "hi")))
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.p.Send(wiretest.Send(1, 0, "hi"))
 		synctest.Wait()
 		start := time.Now()
 		closed := make(chan error, 1)
 		go func() { closed <- k.qp.Close() }()
-		k.p.wantEnd("the FIN")
-		require.NoError(t, k.p.c.Close())
+		k.p.WantEOF("the FIN")
+		k.p.Close()
 		require.NoError(t, <-closed)
 		require.Zero(t, time.Since(start))
-		require.ErrorIs(t, k.qp.Err(), ErrBadClose, "the message was thrown away")
-		require.False(t, errors.Is(k.qp.Err(), ErrNoReceive))
+		require.ErrorIs(t, k.qp.Err(), iwarp.ErrBadClose, "the message was thrown away")
+		require.False(t, errors.Is(k.qp.Err(), iwarp.ErrNoReceive))
 	})
 }

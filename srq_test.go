@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -19,12 +21,12 @@ import (
 // receive i is slot i, of 8 octets.
 type shop struct {
 	*side
-	srq *SRQ
+	srq *iwarp.SRQ
 	mem []byte
-	mr  *MR
+	mr  *iwarp.MR
 }
 
-func newShop(t *testing.T, depth int, cfg *Config) *shop {
+func newShop(t *testing.T, depth int, cfg *iwarp.Config) *shop {
 	s := &shop{side: newSide(t, cfg)}
 	s.mem, s.mr = s.register(256, stag.LocalWrite, nil)
 	var err error
@@ -37,7 +39,7 @@ func newShop(t *testing.T, depth int, cfg *Config) *shop {
 func (s *shop) posts(ids ...uint64) {
 	s.Helper()
 	for _, id := range ids {
-		require.NoError(s, s.srq.PostRecv(RecvWR{ID: id, Local: []SGE{s.mr.Slice(int(id)*8, 8)}}))
+		require.NoError(s, s.srq.PostRecv(iwarp.RecvWR{ID: id, Local: []iwarp.SGE{s.mr.Slice(int(id)*8, 8)}}))
 	}
 }
 
@@ -45,7 +47,7 @@ func (s *shop) posts(ids ...uint64) {
 func (s *shop) slot(id int) string { return string(bytes.TrimRight(s.mem[id*8:id*8+8], "\x00")) }
 
 // opens adds a QP and its peer.
-func (s *shop) opens(qc QPConfig) (*peer, *side) {
+func (s *shop) opens(qc iwarp.QPConfig) (*wiretest.Peer, *side) {
 	s.Helper()
 	if qc.PD == nil {
 		qc.PD = s.pd
@@ -59,14 +61,14 @@ func (s *shop) opens(qc QPConfig) (*peer, *side) {
 func (s *side) receives(id uint64, n int) {
 	s.Helper()
 	wc := s.completes(s.qp.RecvCQ(), 1)[0]
-	require.Equal(s, WC{ID: id, QP: s.qp, Op: OpRecv, Len: uint32(n)}, wc)
+	require.Equal(s, iwarp.WC{ID: id, QP: s.qp, Op: iwarp.OpRecv, Len: uint32(n)}, wc)
 }
 
 // wantNothing makes sure that a QP has nothing to complete by itself.
 func (s *side) wantNothing(expectation string) {
 	s.Helper()
 	synctest.Wait()
-	require.Zero(s, s.qp.RecvCQ().Poll(make([]WC, 1)), expectation)
+	require.Zero(s, s.qp.RecvCQ().Poll(make([]iwarp.WC, 1)), expectation)
 }
 
 // more is a segment that is not the last of its message.
@@ -82,20 +84,20 @@ func TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
 		s.posts(1, 2, 3, 4, 5)
-		pa, a := s.opens(QPConfig{})
-		pb, b := s.opens(QPConfig{})
-		pa.writes(fpdu(more(send(1, 0, "aa"))))
+		pa, a := s.opens(iwarp.QPConfig{})
+		pb, b := s.opens(iwarp.QPConfig{})
+		pa.Send(more(wiretest.Send(1, 0, "aa")))
 		synctest.Wait()
-		require.Equal(t, SRQStats{Posted: 5, Taken: 1, Free: 4}, s.srq.Stats())
-		pb.writes(fpdu(send(1, 0, "b1")))
+		require.Equal(t, iwarp.SRQStats{Posted: 5, Taken: 1, Free: 4}, s.srq.Stats())
+		pb.Send(wiretest.Send(1, 0, "b1"))
 		b.receives(2, 2)
-		pb.writes(fpdu(send(2, 0, "b2")))
+		pb.Send(wiretest.Send(2, 0, "b2"))
 		b.receives(3, 2)
 		a.wantNothing("its message is not whole")
-		pa.writes(fpdu(send(1, 2, "AA")))
+		pa.Send(wiretest.Send(1, 2, "AA"))
 		a.receives(1, 4)
 		require.Equal(t, 2, s.srq.Stats().Free, "a message takes one, and not one for each segment")
-		pa.writes(append(fpdu(send(2, 0, "a2")), fpdu(send(3, 0, ""))...))
+		pa.Write(append(wiretest.FPDU(wiretest.Send(2, 0, "a2")), wiretest.FPDU(wiretest.Send(3, 0, ""))...))
 		a.receives(4, 2)
 		a.receives(5, 0)
 		require.Equal(t, []string{"aaAA", "b1", "b2", "a2", ""}, []string{s.slot(1), s.slot(2), s.slot(3), s.slot(4), s.slot(5)})
@@ -108,13 +110,13 @@ func TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive(t *testing.T) {
 func TestVERBS_82_QPWithAnSRQTakesNoReceives(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
-		_, a := s.opens(QPConfig{Setup: func(_ context.Context, qp *QP) error {
-			require.ErrorIs(t, qp.PostRecv(RecvWR{}), ErrHasSRQ, "while Idle")
+		_, a := s.opens(iwarp.QPConfig{Setup: func(_ context.Context, qp *iwarp.QP) error {
+			require.ErrorIs(t, qp.PostRecv(iwarp.RecvWR{}), iwarp.ErrHasSRQ, "while Idle")
 			return nil
 		}})
-		require.ErrorIs(t, a.qp.PostRecv(RecvWR{}), ErrHasSRQ)
-		_, err := a.qp.Recv(testContext(t), SGE{})
-		require.ErrorIs(t, err, ErrHasSRQ)
+		require.ErrorIs(t, a.qp.PostRecv(iwarp.RecvWR{}), iwarp.ErrHasSRQ)
+		_, err := a.qp.Recv(testContext(t), iwarp.SGE{})
+		require.ErrorIs(t, err, iwarp.ErrHasSRQ)
 		require.NoError(t, a.qp.Abort())
 		a.wantNothing("and nothing was queued")
 	})
@@ -126,58 +128,62 @@ func TestVERBS_83_SharedReceivesAreCheckedAgainstThePDOfTheSRQ(t *testing.T) {
 		s := newShop(t, 8, nil)
 		pd, err := s.rnic.AllocPD()
 		require.NoError(t, err)
-		p, a := s.opens(QPConfig{PD: pd})
+		p, a := s.opens(iwarp.QPConfig{PD: pd})
 		_, foreign := a.register(8, stag.LocalWrite, nil)
 		_, readOnly := s.register(8, 0, nil)
 		_, open := s.register(8, stag.LocalWrite|stag.RemoteWrite, nil)
-		other, err := s.rnic.NewQP(&QPConfig{PD: s.pd})
+		other, err := s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd})
 		require.NoError(t, err)
-		_, bound := s.register(8, stag.LocalWrite, &MROptions{QP: other})
-		for what, mr := range map[string]*MR{"a region of the QP's PD": foreign, "one that lacks LocalWrite": readOnly, "one of a single QP": bound} {
-			err := s.srq.PostRecv(RecvWR{ID: 9}, RecvWR{Local: []SGE{mr.Slice(0, 8)}})
-			var post *PostError
+		_, bound := s.register(8, stag.LocalWrite, &iwarp.MROptions{QP: other})
+		for what, mr := range map[string]*iwarp.MR{"a region of the QP's PD": foreign, "one that lacks LocalWrite": readOnly, "one of a single QP": bound} {
+			err := s.srq.PostRecv(iwarp.RecvWR{ID: 9}, iwarp.RecvWR{Local: []iwarp.SGE{mr.Slice(0, 8)}})
+			var post *iwarp.PostError
 			require.ErrorAs(t, err, &post, what)
 			require.Equal(t, 1, post.N, "what is before it is queued")
-			require.ErrorIs(t, err, ErrAccess, what)
-			p.writes(fpdu(send(uint32(s.srq.Stats().Taken+1), 0, "")))
+			require.ErrorIs(t, err, iwarp.ErrAccess, what)
+			p.Send(wiretest.Send(uint32(s.srq.Stats().Taken+1), 0, ""))
 			a.receives(9, 0)
 		}
 		s.posts(1)
-		p.writes(fpdu(send(4, 0, "hi")))
+		p.Send(wiretest.Send(4, 0, "hi"))
 		a.receives(1, 2)
 		require.Equal(t, "hi", s.slot(1))
 
-		p.writes(fpdu(write(open.STag(), 0, "no")))
-		require.Equal(t, []byte{0x11, 0x02}, p.segment()[18:20], "the PD of the SRQ is none of the peer's business")
+		p.Send(wiretest.Write(open.STag(), 0, "no"))
+		require.Equal(t, []byte{0x11, 0x02}, p.Segment()[18:20], "the PD of the SRQ is none of the peer's business")
 	})
 }
 
 // TestVERBS_84_FailedQPLeavesTheOthersTheirReceives: only the one that its message has taken is
 // gone.
 func TestVERBS_84_FailedQPLeavesTheOthersTheirReceives(t *testing.T) {
-	for name, fails := range map[string]func(p *peer, qp *QP){
-		"it is aborted":            func(_ *peer, qp *QP) { require.NoError(t, qp.Abort()) },
-		"its peer breaks a rule":   func(p *peer, _ *QP) { p.writes(fpdu(write(0x99, 0, "x"))); p.segment(); _ = p.c.Close() },
-		"its peer ends gracefully": func(p *peer, _ *QP) { _ = p.c.Close() },
+	for name, fails := range map[string]func(p *wiretest.Peer, qp *iwarp.QP){
+		"it is aborted": func(_ *wiretest.Peer, qp *iwarp.QP) { require.NoError(t, qp.Abort()) },
+		"its peer breaks a rule": func(p *wiretest.Peer, _ *iwarp.QP) {
+			p.Send(wiretest.Write(0x99, 0, "x"))
+			p.Segment()
+			_ = p.Conn.Close()
+		},
+		"its peer ends gracefully": func(p *wiretest.Peer, _ *iwarp.QP) { _ = p.Conn.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newShop(t, 8, nil)
 				s.posts(1, 2, 3)
-				pa, a := s.opens(QPConfig{})
-				pb, b := s.opens(QPConfig{})
-				pa.writes(fpdu(more(send(1, 0, "half"))))
+				pa, a := s.opens(iwarp.QPConfig{})
+				pb, b := s.opens(iwarp.QPConfig{})
+				pa.Send(more(wiretest.Send(1, 0, "half")))
 				synctest.Wait()
 				fails(pa, a.qp)
 				<-a.qp.Done()
 				wcs := a.completes(a.qp.RecvCQ(), 1)
 				require.Equal(t, []uint64{1}, ids(wcs))
-				require.Equal(t, StatusFlushed, wcs[0].Status)
+				require.Equal(t, iwarp.StatusFlushed, wcs[0].Status)
 				a.wantNothing("the receives that it had not taken are not its own")
 				require.Equal(t, 2, s.srq.Stats().Free)
-				pb.writes(fpdu(send(1, 0, "b")))
+				pb.Send(wiretest.Send(1, 0, "b"))
 				b.receives(2, 1)
-				require.Equal(t, StateRTS, b.qp.State())
+				require.Equal(t, iwarp.StateRTS, b.qp.State())
 			})
 		})
 	}
@@ -188,23 +194,23 @@ func TestVERBS_71_MessageTooLongForASharedReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
 		s.posts(1, 2)
-		p, a := s.opens(QPConfig{})
-		p.writes(fpdu(send(1, 0, "too long by one"[:9])))
-		require.Equal(t, []byte{0x12, 0x05}, p.segment()[18:20])
-		require.NoError(t, p.c.Close())
+		p, a := s.opens(iwarp.QPConfig{})
+		p.Send(wiretest.Send(1, 0, "too long by one"[:9]))
+		require.Equal(t, []byte{0x12, 0x05}, p.Segment()[18:20])
+		p.Close()
 		<-a.qp.Done()
 		wcs := a.completes(a.qp.RecvCQ(), 1)
 		require.Equal(t, []uint64{1}, ids(wcs))
-		require.Equal(t, StatusLocalLength, wcs[0].Status)
+		require.Equal(t, iwarp.StatusLocalLength, wcs[0].Status)
 		require.Equal(t, 1, s.srq.Stats().Free)
 	})
 }
 
 // wantEvents takes the events that there are, of these kinds and no others.
-func (s *side) wantEvents(expectation string, kinds ...EventKind) (last Event) {
+func (s *side) wantEvents(expectation string, kinds ...iwarp.EventKind) (last iwarp.Event) {
 	s.Helper()
 	synctest.Wait()
-	var got []EventKind
+	var got []iwarp.EventKind
 	for len(s.rnic.Events()) > 0 {
 		last = <-s.rnic.Events()
 		got = append(got, last.Kind)
@@ -218,11 +224,11 @@ func TestVERBS_85_SEC_20_SRQLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
 		s.posts(1, 2, 3, 4, 5, 6)
-		p, a := s.opens(QPConfig{})
+		p, a := s.opens(iwarp.QPConfig{})
 		msn := uint32(0)
 		takes := func() {
 			msn++
-			p.writes(fpdu(send(msn, 0, "")))
+			p.Send(wiretest.Send(msn, 0, ""))
 			a.receives(uint64(msn), 0)
 		}
 		takes()
@@ -233,11 +239,11 @@ func TestVERBS_85_SEC_20_SRQLimit(t *testing.T) {
 		takes()
 		s.wantEvents("four are left: not fewer")
 		takes()
-		require.Same(t, s.srq, s.wantEvents("three are left", EventSRQLimit).SRQ)
+		require.Same(t, s.srq, s.wantEvents("three are left", iwarp.EventSRQLimit).SRQ)
 		takes()
 		s.wantEvents("it is told once")
 		require.NoError(t, s.srq.SetLimit(3))
-		s.wantEvents("two are left already", EventSRQLimit)
+		s.wantEvents("two are left already", iwarp.EventSRQLimit)
 		require.NoError(t, s.srq.SetLimit(2))
 		require.NoError(t, s.srq.SetLimit(0))
 		takes()
@@ -251,38 +257,38 @@ func TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 8, nil)
 		s.posts(1, 2, 3, 4, 5, 6)
-		p, a := s.opens(QPConfig{RecvDepth: 5})
-		_, b := s.opens(QPConfig{})
+		p, a := s.opens(iwarp.QPConfig{RecvDepth: 5})
+		_, b := s.opens(iwarp.QPConfig{})
 		require.Error(t, a.qp.SetRecvLimit(6), "it can never hold so many")
 		require.Error(t, a.qp.SetRecvLimit(-1))
 		require.NoError(t, a.qp.SetRecvLimit(2))
-		p.writes(fpdu(send(1, 0, "")))
-		p.writes(fpdu(send(2, 0, "")))
+		p.Send(wiretest.Send(1, 0, ""))
+		p.Send(wiretest.Send(2, 0, ""))
 		s.wantEvents("two are not more than two")
-		p.writes(fpdu(more(send(3, 0, "x"))))
-		require.Same(t, a.qp, s.wantEvents("a message that has begun counts", EventRecvLimit).QP)
+		p.Send(more(wiretest.Send(3, 0, "x")))
+		require.Same(t, a.qp, s.wantEvents("a message that has begun counts", iwarp.EventRecvLimit).QP)
 		stats := a.qp.Stats()
 		require.Equal(t, []int{3, 3}, []int{int(stats.SharedTaken), stats.SharedHeld})
-		p.writes(fpdu(send(3, 1, "y")))
-		p.writes(fpdu(send(4, 0, "")))
+		p.Send(wiretest.Send(3, 1, "y"))
+		p.Send(wiretest.Send(4, 0, ""))
 		s.wantEvents("it is told once")
 		a.completes(a.qp.RecvCQ(), 3)
 		stats = a.qp.Stats()
 		require.Equal(t, []int{4, 1}, []int{int(stats.SharedTaken), stats.SharedHeld}, "what was polled is not held")
 		require.NoError(t, a.qp.SetRecvLimit(1))
-		p.writes(fpdu(send(5, 0, "")))
-		s.wantEvents("two are more than one", EventRecvLimit)
+		p.Send(wiretest.Send(5, 0, ""))
+		s.wantEvents("two are more than one", iwarp.EventRecvLimit)
 		require.NoError(t, a.qp.SetRecvLimit(1))
-		s.wantEvents("they are so already", EventRecvLimit)
+		s.wantEvents("they are so already", iwarp.EventRecvLimit)
 		require.NoError(t, a.qp.SetRecvLimit(0))
-		p.writes(fpdu(send(6, 0, "")))
+		p.Send(wiretest.Send(6, 0, ""))
 		s.wantEvents("it was disarmed")
 		require.Zero(t, b.qp.Stats().SharedTaken, "who takes nothing is charged nothing")
 	})
 	k := newSide(t, nil)
-	qp, err := k.rnic.NewQP(&QPConfig{PD: k.pd})
+	qp, err := k.rnic.NewQP(&iwarp.QPConfig{PD: k.pd})
 	require.NoError(t, err)
-	require.ErrorIs(t, qp.SetRecvLimit(1), ErrHasNoSRQ)
+	require.ErrorIs(t, qp.SetRecvLimit(1), iwarp.ErrHasNoSRQ)
 }
 
 // TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives: one that sends faster than the application polls
@@ -291,15 +297,15 @@ func TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives(t *testi
 	bubble(t, func(t *testing.T) {
 		s := newShop(t, 16, nil)
 		s.posts(1, 2, 3, 4, 5, 6, 7, 8)
-		greedy, g := s.opens(QPConfig{RecvDepth: 2})
-		modest, m := s.opens(QPConfig{RecvDepth: 2})
+		greedy, g := s.opens(iwarp.QPConfig{RecvDepth: 2})
+		modest, m := s.opens(iwarp.QPConfig{RecvDepth: 2})
 		for msn := range uint32(5) {
-			greedy.writes(fpdu(send(msn+1, 0, "")))
+			greedy.Send(wiretest.Send(msn+1, 0, ""))
 		}
 		synctest.Wait()
 		require.Equal(t, 2, g.qp.Stats().SharedHeld)
 		require.Equal(t, 6, s.srq.Stats().Free)
-		modest.writes(fpdu(send(1, 0, "")))
+		modest.Send(wiretest.Send(1, 0, ""))
 		m.receives(3, 0)
 		g.receives(1, 0)
 		synctest.Wait()
@@ -310,26 +316,26 @@ func TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives(t *testi
 		g.receives(6, 0)
 
 		for msn := range uint32(3) {
-			greedy.writes(fpdu(send(msn+6, 0, "")))
+			greedy.Send(wiretest.Send(msn+6, 0, ""))
 		}
-		time.Sleep(DefaultRNRWait - patience/2)
-		require.Equal(t, []byte{0x12, 0x02}, greedy.segment()[18:20], "who is not polled for RNRWait is ended")
-		modest.writes(fpdu(send(2, 0, "")))
+		time.Sleep(iwarp.DefaultRNRWait - wiretest.Patience/2)
+		require.Equal(t, []byte{0x12, 0x02}, greedy.Segment()[18:20], "who is not polled for RNRWait is ended")
+		modest.Send(wiretest.Send(2, 0, ""))
 		synctest.Wait()
-		require.NoError(t, greedy.c.Close())
+		greedy.Close()
 		<-g.qp.Done()
 		require.Equal(t, 0, s.srq.Stats().Free)
-		require.Equal(t, StateRTS, m.qp.State(), "alone")
+		require.Equal(t, iwarp.StateRTS, m.qp.State(), "alone")
 	})
 }
 
 // TestVERBS_87_SRQIsClosedAfterItsQPs: what is posted then is dropped without a completion.
 func TestVERBS_87_SRQIsClosedAfterItsQPs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := newShop(t, 8, &Config{Limits: Limits{MaxSRQ: 1}})
+		s := newShop(t, 8, &iwarp.Config{Limits: iwarp.Limits{MaxSRQ: 1}})
 		s.posts(1, 2)
-		_, a := s.opens(QPConfig{})
-		_, b := s.opens(QPConfig{})
+		_, a := s.opens(iwarp.QPConfig{})
+		_, b := s.opens(iwarp.QPConfig{})
 		require.ErrorContains(t, s.srq.Close(), "2 queue pairs")
 		require.NoError(t, a.qp.Abort())
 		require.ErrorContains(t, s.srq.Close(), "1 queue pairs")
@@ -338,14 +344,14 @@ func TestVERBS_87_SRQIsClosedAfterItsQPs(t *testing.T) {
 		require.NoError(t, s.mr.Close())
 		require.ErrorContains(t, s.pd.Close(), "shared receive queues")
 		_, err := s.pd.CreateSRQ(1)
-		require.ErrorIs(t, err, ErrLimit)
+		require.ErrorIs(t, err, iwarp.ErrLimit)
 		require.NoError(t, s.srq.Close())
 		require.NoError(t, s.srq.Close(), "closing again does nothing")
 		a.wantNothing("dropped")
 		b.wantNothing("dropped")
-		require.ErrorIs(t, s.srq.PostRecv(RecvWR{}), net.ErrClosed)
+		require.ErrorIs(t, s.srq.PostRecv(iwarp.RecvWR{}), net.ErrClosed)
 		require.ErrorIs(t, s.srq.SetLimit(1), net.ErrClosed)
-		_, err = s.rnic.NewQP(&QPConfig{PD: s.pd, SRQ: s.srq})
+		_, err = s.rnic.NewQP(&iwarp.QPConfig{PD: s.pd, SRQ: s.srq})
 		require.ErrorIs(t, err, net.ErrClosed)
 		require.Zero(t, s.rnic.InUse().MaxQP)
 		again, err := s.pd.CreateSRQ(1)
@@ -359,18 +365,18 @@ func TestVERBS_87_SRQIsClosedAfterItsQPs(t *testing.T) {
 }
 
 func TestSRQDepthIsLimited(t *testing.T) {
-	s := newShop(t, 3, &Config{Limits: Limits{MaxQueueDepth: 3}})
+	s := newShop(t, 3, &iwarp.Config{Limits: iwarp.Limits{MaxQueueDepth: 3}})
 	for _, depth := range []int{0, -1, 4} {
 		_, err := s.pd.CreateSRQ(depth)
 		require.Error(t, err, depth)
 	}
-	var post *PostError
-	require.ErrorAs(t, s.srq.PostRecv(make([]RecvWR, 5)...), &post)
+	var post *iwarp.PostError
+	require.ErrorAs(t, s.srq.PostRecv(make([]iwarp.RecvWR, 5)...), &post)
 	require.Equal(t, 3, post.N)
-	require.ErrorIs(t, post, ErrQueueFull)
-	require.Equal(t, SRQStats{Posted: 3, Free: 3}, s.srq.Stats())
+	require.ErrorIs(t, post, iwarp.ErrQueueFull)
+	require.Equal(t, iwarp.SRQStats{Posted: 3, Free: 3}, s.srq.Stats())
 	other := newSide(t, nil)
-	_, err := other.rnic.NewQP(&QPConfig{PD: other.pd, SRQ: s.srq})
+	_, err := other.rnic.NewQP(&iwarp.QPConfig{PD: other.pd, SRQ: s.srq})
 	require.ErrorContains(t, err, "another RNIC")
 }
 
@@ -380,27 +386,27 @@ func TestMessagesWaitForASharedReceive(t *testing.T) {
 		s := newShop(t, 8, nil)
 		cq, err := s.rnic.CreateCQ(8)
 		require.NoError(t, err)
-		var all []*peer
+		var all []*wiretest.Peer
 		for range 3 {
-			p, _ := s.opens(QPConfig{RecvCQ: cq, RecvDepth: 2, RNRWait: 7 * time.Second})
-			p.writes(fpdu(send(1, 0, "hi")))
+			p, _ := s.opens(iwarp.QPConfig{RecvCQ: cq, RecvDepth: 2, RNRWait: 7 * time.Second})
+			p.Send(wiretest.Send(1, 0, "hi"))
 			all = append(all, p)
 		}
-		seen := make(map[*QP]bool)
+		seen := make(map[*iwarp.QP]bool)
 		for id := range uint64(3) {
 			time.Sleep(2 * time.Second)
-			require.Zero(t, cq.Poll(make([]WC, 1)))
+			require.Zero(t, cq.Poll(make([]iwarp.WC, 1)))
 			s.posts(id)
 			wc := s.completes(cq, 1)[0]
-			require.Equal(t, []any{id, StatusSuccess}, []any{wc.ID, wc.Status})
+			require.Equal(t, []any{id, iwarp.StatusSuccess}, []any{wc.ID, wc.Status})
 			seen[wc.QP] = true
 		}
 		require.Len(t, seen, 3, "everybody had a turn")
 		for _, p := range all {
-			p.writes(fpdu(send(2, 0, "")))
+			p.Send(wiretest.Send(2, 0, ""))
 		}
 		for _, p := range all {
-			require.Equal(t, []byte{0x12, 0x02}, p.segment()[18:20], "after RNRWait it is an error, as ever")
+			require.Equal(t, []byte{0x12, 0x02}, p.Segment()[18:20], "after RNRWait it is an error, as ever")
 		}
 	})
 }
@@ -420,29 +426,29 @@ func TestManyPeersShareFewReceives(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range peers {
 		all.Go(func() {
-			qp, err := client.rnic.Dial(ctx, "tcp", l.Addr().String(), &QPConfig{PD: client.pd})
+			qp, err := client.rnic.Dial(ctx, "tcp", l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
 			if !fine(t, err) {
 				return
 			}
 			for n := range each {
 				msg := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(i)), uint32(n))
 
-				if _, err := doOne(ctx, qp, SendWR{Op: OpSend, Inline: msg}); !fine(t, err) {
+				if _, err := doOne(ctx, qp, iwarp.SendWR{Op: iwarp.OpSend, Inline: msg}); !fine(t, err) {
 					return
 				}
 			}
 		})
 		cr, err := l.Accept(ctx)
 		require.NoError(t, err)
-		_, err = cr.Accept(ctx, &QPConfig{PD: s.pd, SRQ: s.srq, RecvCQ: cq, RecvDepth: 1 + i%receives, RNRWait: patience})
+		_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, SRQ: s.srq, RecvCQ: cq, RecvDepth: 1 + i%receives, RNRWait: wiretest.Patience})
 		require.NoError(t, err)
 	}
 	s.posts(0, 1, 2, 3)
 	next := make(map[uint32]uint32)
-	from := make(map[*QP]uint32)
+	from := make(map[*iwarp.QP]uint32)
 	for range peers * each {
 		wc := s.completes(cq, 1)[0]
-		require.Equal(t, StatusSuccess, wc.Status)
+		require.Equal(t, iwarp.StatusSuccess, wc.Status)
 		b := s.mem[wc.ID*8:]
 		i, n := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
 		require.Equal(t, next[i], n, "the messages of a peer come in their order")
@@ -454,16 +460,16 @@ func TestManyPeersShareFewReceives(t *testing.T) {
 		s.posts(wc.ID)
 	}
 	all.Wait()
-	require.Equal(t, SRQStats{Posted: peers*each + receives, Taken: peers * each, Free: receives}, s.srq.Stats())
+	require.Equal(t, iwarp.SRQStats{Posted: peers*each + receives, Taken: peers * each, Free: receives}, s.srq.Stats())
 }
 
 func TestNothingIsAllocatedForASharedReceive(t *testing.T) {
 	client := newSide(t, nil)
 	s := newShop(t, 8, nil)
-	client.connect(s.side, pairConfig{server: QPConfig{SRQ: s.srq}})
-	wcs := make([]WC, 1)
-	recv := []RecvWR{{Local: []SGE{s.mr.Slice(0, 8)}}}
-	wr := []SendWR{{Op: OpSend, Inline: make([]byte, 8)}}
+	client.connect(s.side, pairConfig{server: iwarp.QPConfig{SRQ: s.srq}})
+	wcs := make([]iwarp.WC, 1)
+	recv := []iwarp.RecvWR{{Local: []iwarp.SGE{s.mr.Slice(0, 8)}}}
+	wr := []iwarp.SendWR{{Op: iwarp.OpSend, Inline: make([]byte, 8)}}
 	wantNoAllocs(t, "a Send, and the shared receive that takes it", func() {
 		if err := s.srq.PostRecv(recv...); err != nil {
 			t.Fatal(err)
@@ -474,4 +480,11 @@ func TestNothingIsAllocatedForASharedReceive(t *testing.T) {
 		one(t, client.qp.SendCQ(), wcs)
 		one(t, s.qp.RecvCQ(), wcs)
 	})
+}
+
+func fine(t *testing.T, err error) bool {
+	if err != nil {
+		t.Error(err)
+	}
+	return err == nil
 }

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -24,13 +26,13 @@ const talkMem = 1 << 12
 // at once. All its completions go to one CQ.
 type talk struct {
 	*side
-	p   *peer
-	cq  *CQ
+	p   *wiretest.Peer
+	cq  *iwarp.CQ
 	mem []byte
-	mr  *MR // all of mem, with every right
+	mr  *iwarp.MR // all of mem, with every right
 }
 
-func newTalk(t *testing.T, qc QPConfig, cfg *Config) *talk {
+func newTalk(t *testing.T, qc iwarp.QPConfig, cfg *iwarp.Config) *talk {
 	t.Helper()
 	k := &talk{side: newSide(t, cfg)}
 	k.mem, k.mr = k.register(talkMem, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
@@ -49,19 +51,19 @@ func newTalk(t *testing.T, qc QPConfig, cfg *Config) *talk {
 }
 
 // at names the SGE of n octets at off.
-func (k *talk) at(off, n int) []SGE { return []SGE{k.mr.Slice(off, n)} }
+func (k *talk) at(off, n int) []iwarp.SGE { return []iwarp.SGE{k.mr.Slice(off, n)} }
 
 // posts queues work that must be accepted.
-func (k *talk) posts(wrs ...SendWR) {
+func (k *talk) posts(wrs ...iwarp.SendWR) {
 	k.Helper()
 	require.NoError(k, k.qp.PostSend(wrs...))
 }
 
 // completes waits for n completions.
-func (s *side) completes(cq *CQ, n int) []WC {
+func (s *side) completes(cq *iwarp.CQ, n int) []iwarp.WC {
 	s.Helper()
 	ctx := testContext(s.T)
-	wcs := make([]WC, n)
+	wcs := make([]iwarp.WC, n)
 	for got := 0; got < n; {
 		m, err := cq.Wait(ctx, wcs[got:])
 		require.NoError(s, err, "%d completions, after %d of them", n, got)
@@ -75,7 +77,7 @@ func (k *talk) wantCompletions(expectation string, ids ...uint64) {
 	k.Helper()
 	for i, wc := range k.completes(k.cq, len(ids)) {
 		require.Equal(k, ids[i], wc.ID, expectation)
-		require.Equal(k, StatusSuccess, wc.Status, expectation)
+		require.Equal(k, iwarp.StatusSuccess, wc.Status, expectation)
 	}
 }
 
@@ -83,11 +85,11 @@ func (k *talk) wantCompletions(expectation string, ids ...uint64) {
 func (k *talk) wantNoCompletion(expectation string) {
 	k.Helper()
 	synctest.Wait()
-	require.Zero(k, k.cq.Poll(make([]WC, 1)), expectation)
+	require.Zero(k, k.cq.Poll(make([]iwarp.WC, 1)), expectation)
 }
 
 // statuses are those of wcs, in their order.
-func statuses(wcs []WC) (s []Status) {
+func statuses(wcs []iwarp.WC) (s []iwarp.Status) {
 	for _, wc := range wcs {
 		s = append(s, wc.Status)
 	}
@@ -95,7 +97,7 @@ func statuses(wcs []WC) (s []Status) {
 }
 
 // ids are those of wcs, in their order.
-func ids(wcs []WC) (s []uint64) {
+func ids(wcs []iwarp.WC) (s []uint64) {
 	for _, wc := range wcs {
 		s = append(s, wc.ID)
 	}
@@ -103,12 +105,12 @@ func ids(wcs []WC) (s []uint64) {
 }
 
 // remote is memory that a scripted peer pretends to have.
-var remote = RemoteBuffer{STag: 0x0d0e0f00, TO: 0x100, Len: talkMem}
+var remote = iwarp.RemoteBuffer{STag: 0x0d0e0f00, TO: 0x100, Len: talkMem}
 
 // answersRead sends the whole response to a Read of this side into its sink.
 func (k *talk) answersRead(off int, payload string) {
 	k.Helper()
-	k.p.writes(fpdu(response(0xc1, k.mr.STag(), uint64(off), payload)))
+	k.p.Send(wiretest.ReadResponse(0xc1, k.mr.STag(), uint64(off), payload))
 }
 
 // wantTerminate reads what comes until the Terminate, ends the connection, waits for
@@ -116,27 +118,48 @@ func (k *talk) answersRead(off int, payload string) {
 func (k *talk) wantTerminate(expectation string, code uint16) {
 	k.Helper()
 	for {
-		ulpdu := k.p.segment()
+		ulpdu := k.p.Segment()
 		if ulpdu[0]&0x80 == 0 && ulpdu[1]&0x0f == 7 {
 			require.Equal(k, []byte{byte(code >> 8), byte(code)}, ulpdu[18:20], expectation)
 			break
 		}
 	}
-	k.p.wantEnd("nothing follows the Terminate")
-	require.NoError(k, k.p.c.Close())
+	k.p.WantEOF("nothing follows the Terminate")
+	k.p.Close()
 	<-k.qp.Done()
 }
 
 // doOne posts one work request and waits until it is done.
-func doOne(ctx context.Context, qp *QP, wr SendWR) (WC, error) {
+func doOne(ctx context.Context, qp *iwarp.QP, wr iwarp.SendWR) (iwarp.WC, error) {
 	wcs, err := qp.Do(ctx, wr)
 	if len(wcs) == 0 {
-		return WC{}, err
+		return iwarp.WC{}, err
 	}
 	return wcs[0], err
 }
 
 // codeOf puts layer, type and code of a Terminate together.
-func codeOf(te *TerminateError) transport.Code {
+func codeOf(te *iwarp.TerminateError) transport.Code {
 	return transport.MakeCode(te.Layer, te.Type, te.Code)
+}
+
+// one waits for one completion.
+func one(t *testing.T, cq *iwarp.CQ, wcs []iwarp.WC) {
+	n, err := cq.Wait(context.Background(), wcs)
+	if n != 1 || err != nil || wcs[0].Status != iwarp.StatusSuccess {
+		t.Fatal(n, err, wcs[0].Status)
+	}
+}
+
+// wantNoAllocs runs f, which must not allocate once everything has been used once.
+func wantNoAllocs(t *testing.T, what string, f func()) {
+	t.Helper()
+	if wiretest.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for range 200 {
+		f()
+	}
+	// What the runtime does meanwhile counts, too; it rounds down.
+	require.Zero(t, testing.AllocsPerRun(1000, f), "%s allocates", what)
 }

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -14,15 +15,15 @@ import (
 func TestTraceOfRFC7306IsDecodedByWireshark(t *testing.T) {
 	tshark := needTool(t, "tshark")
 	var trace bytes.Buffer
-	client, server := connect(t, pairConfig{client: QPConfig{Trace: &trace}})
+	client, server := connect(t, pairConfig{client: iwarp.QPConfig{Trace: &trace}})
 	mem, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite|stag.RemoteAtomic, nil)
 	*word(mem, 8) = 0x0102030405060708
-	require.NoError(t, server.qp.PostRecv(RecvWR{}, RecvWR{}))
+	require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}, iwarp.RecvWR{}))
 	require.NoError(t, client.qp.PostSend(
-		SendWR{Op: OpRDMAWriteImm, Inline: []byte("data"), Remote: mr.Advertise(32, 8), Imm: [8]byte{0xaa, 1, 2, 3, 4, 5, 6, 0xbb}},
-		SendWR{Op: OpImmediate, Flags: Solicited},
-		SendWR{Op: OpFetchAdd, Remote: mr.Advertise(8, 8), Add: 0x1112131415161718, AddMask: 0x2122232425262728},
-		SendWR{Op: OpCompareSwap, Remote: mr.Advertise(8, 8), Compare: 0x3132333435363738, CompareMask: 0x4142434445464748, Swap: 0x5152535455565758, SwapMask: 0x6162636465666768},
+		iwarp.SendWR{Op: iwarp.OpRDMAWriteImm, Inline: []byte("data"), Remote: mr.Advertise(32, 8), Imm: [8]byte{0xaa, 1, 2, 3, 4, 5, 6, 0xbb}},
+		iwarp.SendWR{Op: iwarp.OpImmediate, Flags: iwarp.Solicited},
+		iwarp.SendWR{Op: iwarp.OpFetchAdd, Remote: mr.Advertise(8, 8), Add: 0x1112131415161718, AddMask: 0x2122232425262728},
+		iwarp.SendWR{Op: iwarp.OpCompareSwap, Remote: mr.Advertise(8, 8), Compare: 0x3132333435363738, CompareMask: 0x4142434445464748, Swap: 0x5152535455565758, SwapMask: 0x6162636465666768},
 	))
 	succeed(t, testContext(t), client.qp.SendCQ(), 4)
 	require.NoError(t, client.qp.Close())

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -35,12 +37,12 @@ func needTool(t *testing.T, name string) string {
 // tshark what it sees.
 func TestTraceIsDecodedByWireshark(t *testing.T) {
 	tshark := needTool(t, "tshark")
-	for name, m := range map[string]MPAOptions{
+	for name, m := range map[string]iwarp.MPAOptions{
 		"crc": {}, "no crc": {NoCRC: true}, "small": {MaxULPDU: 600}, "revision 1": {Revision: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var traces [2]bytes.Buffer
-			pc := pairConfig{client: QPConfig{MPA: m, Trace: &traces[0]}, server: QPConfig{MPA: m, Trace: &traces[1]}}
+			pc := pairConfig{client: iwarp.QPConfig{MPA: m, Trace: &traces[0]}, server: iwarp.QPConfig{MPA: m, Trace: &traces[1]}}
 			everyOpcode(t, pc)
 			for i := range traces {
 				text := decode(t, tshark, traces[i].Bytes())
@@ -73,8 +75,8 @@ func decode(t *testing.T, tshark string, capture []byte) string {
 func TestTraceWithMarkersIsDecodedByWireshark(t *testing.T) {
 	tshark := needTool(t, "tshark")
 	var trace bytes.Buffer
-	m := MPAOptions{Markers: true}
-	client, server := connect(t, pairConfig{client: QPConfig{MPA: m, Trace: &trace}, server: QPConfig{MPA: m}})
+	m := iwarp.MPAOptions{Markers: true}
+	client, server := connect(t, pairConfig{client: iwarp.QPConfig{MPA: m, Trace: &trace}, server: iwarp.QPConfig{MPA: m}})
 	arrived := func() bool { return server.qp.Stats().Received.RDMAWrite.Messages == 1 }
 	require.Eventually(t, arrived, 10*time.Second, time.Millisecond, "the RTR goes out by itself")
 	require.NoError(t, client.qp.Close())
@@ -91,35 +93,35 @@ func everyOpcode(t *testing.T, pc pairConfig) {
 	ctx := testContext(t)
 	_, local := client.register(4000, stag.LocalWrite, nil)
 	_, remote := server.register(4000, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
-	_, mine := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: server.qp})
-	_, mine2 := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{QP: server.qp})
+	_, mine := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: server.qp})
+	_, mine2 := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: server.qp})
 	for range 4 {
-		require.NoError(t, server.qp.PostRecv(RecvWR{Local: []SGE{remote.Slice(0, 100)}}))
+		require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{remote.Slice(0, 100)}}))
 	}
 	require.NoError(t, client.qp.PostSend(
-		SendWR{Op: OpRDMAWrite, Local: []SGE{local.Slice(0, 4000)}, Remote: remote.Advertise(0, 4000)},
-		SendWR{Op: OpRDMARead, Local: []SGE{local.Slice(0, 4000)}, Remote: remote.Advertise(0, 4000)},
-		SendWR{Op: OpSend, Local: []SGE{local.Slice(0, 100)}},
-		SendWR{Op: OpSend, Flags: Solicited, Local: []SGE{local.Slice(0, 77)}},
-		SendWR{Op: OpSendInvalidate, Invalidate: mine.STag(), Inline: []byte("invalidate")},
-		SendWR{Op: OpSendInvalidate, Flags: Solicited, Invalidate: mine2.STag()},
+		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{local.Slice(0, 4000)}, Remote: remote.Advertise(0, 4000)},
+		iwarp.SendWR{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{local.Slice(0, 4000)}, Remote: remote.Advertise(0, 4000)},
+		iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{local.Slice(0, 100)}},
+		iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Solicited, Local: []iwarp.SGE{local.Slice(0, 77)}},
+		iwarp.SendWR{Op: iwarp.OpSendInvalidate, Invalidate: mine.STag(), Inline: []byte("invalidate")},
+		iwarp.SendWR{Op: iwarp.OpSendInvalidate, Flags: iwarp.Solicited, Invalidate: mine2.STag()},
 	))
 	succeed(t, ctx, server.qp.RecvCQ(), 4)
 	succeed(t, ctx, client.qp.SendCQ(), 6)
 	bad := remote.Advertise(0, 4000)
 	bad.TO++
-	require.NoError(t, client.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{local.Slice(0, 4000)}, Remote: bad}))
+	require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{local.Slice(0, 4000)}, Remote: bad}))
 	<-client.qp.Done()
 	<-server.qp.Done()
-	require.ErrorIs(t, client.qp.Err(), ErrBounds)
-	require.ErrorIs(t, server.qp.Err(), ErrBounds)
+	require.ErrorIs(t, client.qp.Err(), iwarp.ErrBounds)
+	require.ErrorIs(t, server.qp.Err(), iwarp.ErrBounds)
 }
 
 // succeed waits for n completions that are successes.
-func succeed(t *testing.T, ctx context.Context, cq *CQ, n int) {
+func succeed(t *testing.T, ctx context.Context, cq *iwarp.CQ, n int) {
 	t.Helper()
 	for range n {
-		var wc [1]WC
+		var wc [1]iwarp.WC
 		_, err := cq.Wait(ctx, wc[:])
 		require.NoError(t, err)
 		require.NoError(t, wc[0].Err())
@@ -138,7 +140,7 @@ func TestTraceHoldsARejection(t *testing.T) {
 			}
 		}()
 		var trace bytes.Buffer
-		qc := &QPConfig{PD: s.pd, Trace: &trace}
+		qc := &iwarp.QPConfig{PD: s.pd, Trace: &trace}
 		if client {
 			c, dialErr := net.Dial("tcp", l.Addr().String())
 			require.NoError(t, dialErr)
@@ -147,9 +149,9 @@ func TestTraceHoldsARejection(t *testing.T) {
 		} else {
 			_, err = s.rnic.Dial(testContext(t), "tcp", l.Addr().String(), qc)
 		}
-		require.ErrorIs(t, err, ErrRejected)
-		require.Contains(t, trace.String(), requestKey)
-		require.Contains(t, trace.String(), replyKey, "the Reply is recorded")
+		require.ErrorIs(t, err, iwarp.ErrRejected)
+		require.Contains(t, trace.String(), wiretest.RequestKey)
+		require.Contains(t, trace.String(), wiretest.ReplyKey, "the Reply is recorded")
 		require.Contains(t, trace.String(), "not you", "whole")
 		require.NoError(t, l.Close())
 	}

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -6,33 +6,36 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // TestUserDataIsThereWithTheFirstCompletion: before Accept returns.
 func TestUserDataIsThereWithTheFirstCompletion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		cq, err := s.rnic.CreateCQ(DefaultDepth)
+		cq, err := s.rnic.CreateCQ(iwarp.DefaultDepth)
 		require.NoError(t, err)
-		p, cr := requester(t, s.rnic, "pipe", hx(defaultRequest))
+		p, cr := requester(t, s.rnic, "pipe", wiretest.Hex(wiretest.DefaultRequest))
 		type session struct{ name string }
 		mine := &session{"Ada"}
-		qp, err := cr.Accept(testContext(t), &QPConfig{
+		qp, err := cr.Accept(testContext(t), &iwarp.QPConfig{
 			PD: s.pd, RecvCQ: cq, UserData: mine,
-			Setup: func(_ context.Context, qp *QP) error {
+			Setup: func(_ context.Context, qp *iwarp.QP) error {
 				require.Same(t, mine, qp.UserData(), "in Setup")
-				return qp.PostRecv(RecvWR{ID: 1})
+				return qp.PostRecv(iwarp.RecvWR{ID: 1})
 			},
 		})
 		require.NoError(t, err)
-		p.reads(len(hx(defaultRequest)))
-		p.writes(fpdu(send(1, 0, "")))
+		p.Read(len(wiretest.Hex(wiretest.DefaultRequest)))
+		p.Send(wiretest.Send(1, 0, ""))
 		wc := s.completes(cq, 1)[0]
 		require.Same(t, mine, wc.QP.UserData())
 		require.NoError(t, qp.Abort())
 		require.Same(t, mine, qp.UserData(), "after the end")
 	})
-	k := newTalk(t, QPConfig{}, nil)
+	k := newTalk(t, iwarp.QPConfig{}, nil)
 	require.Nil(t, k.qp.UserData(), "nobody set it")
 	require.NoError(t, k.qp.Abort())
 }
@@ -41,13 +44,13 @@ func TestNoConnectionIsAnError(t *testing.T) {
 	s := newSide(t, nil)
 	var tcp *net.TCPConn
 	for name, c := range map[string]net.Conn{"nil": nil, "typed nil": tcp} {
-		_, err := s.rnic.Client(testContext(t), c, &QPConfig{PD: s.pd})
+		_, err := s.rnic.Client(testContext(t), c, &iwarp.QPConfig{PD: s.pd})
 		require.EqualError(t, err, "iwarp: client: the net.Conn is nil", name)
 		_, err = s.rnic.Client(testContext(t), c, nil)
 		require.Error(t, err, name)
 		_, err = s.rnic.Server(testContext(t), c, nil)
 		require.EqualError(t, err, "iwarp: server: the net.Conn is nil", name)
-		_, err = s.rnic.Server(testContext(t), c, &ListenConfig{MaxHalfOpen: -1})
+		_, err = s.rnic.Server(testContext(t), c, &iwarp.ListenConfig{MaxHalfOpen: -1})
 		require.Error(t, err, name)
 	}
 	require.Zero(t, s.rnic.InUse().MaxQP)

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -21,17 +23,17 @@ func TestVERBS_3_RemoteUseOfSTagZero(t *testing.T) {
 		segment []byte
 		code    uint16
 	}{
-		"a Write":                {write(0, 0, "x"), 0x1100},
-		"a Read Request":         {readRequest(1, 5, 6, 1, 0, 0), 0x0100},
-		"a Send with Invalidate": {untagged(0x41, 0x44, 0, 0, 1, 0, ""), 0x0209},
+		"a Write":                {wiretest.Write(0, 0, "x"), 0x1100},
+		"a Read Request":         {wiretest.ReadRequest(1, 5, 6, 1, 0, 0), 0x0100},
+		"a Send with Invalidate": {wiretest.Untagged(0x41, 0x44, 0, 0, 1, 0, ""), 0x0209},
 	} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
-				require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1}))
-				k.p.writes(fpdu(x.segment))
+				k := newTalk(t, iwarp.QPConfig{}, nil)
+				require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1}))
+				k.p.Send(x.segment)
 				k.wantTerminate("STag 0 names nothing", x.code)
-				require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+				require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
 			})
 		})
 	}
@@ -43,15 +45,15 @@ func TestVERBS_36_MessageBehindTheReplyIsNotLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		_, mr := s.register(8, stag.LocalWrite, nil)
-		posts := func(_ context.Context, qp *QP) error {
-			return qp.PostRecv(RecvWR{ID: 1, Local: []SGE{mr.Slice(0, 8)}})
+		posts := func(_ context.Context, qp *iwarp.QP) error {
+			return qp.PostRecv(iwarp.RecvWR{ID: 1, Local: []iwarp.SGE{mr.Slice(0, 8)}})
 		}
-		require.NoError(t, s.dialTo(QPConfig{Setup: posts, MPA: MPAOptions{Revision: 1}}, func(p *peer) {
-			p.wantRequest("40 01 0000")
-			p.writes(append(append([]byte(replyKey), hx("40 01 0000")...), fpdu(send(1, 0, "early"))...))
-			require.Equal(t, send(1, 0, ""), p.segment(), "the first message of this side has MSN 1")
+		require.NoError(t, s.dialTo(iwarp.QPConfig{Setup: posts, MPA: iwarp.MPAOptions{Revision: 1}}, func(p *wiretest.Peer) {
+			p.WantRequest("40 01 0000")
+			p.Write(append(append([]byte(wiretest.ReplyKey), wiretest.Hex("40 01 0000")...), wiretest.FPDU(wiretest.Send(1, 0, "early"))...))
+			require.Equal(t, wiretest.Send(1, 0, ""), p.Segment(), "the first message of this side has MSN 1")
 		}))
-		require.Equal(t, WC{ID: 1, QP: s.qp, Op: OpRecv, Len: 5}, s.completes(s.qp.RecvCQ(), 1)[0])
+		require.Equal(t, iwarp.WC{ID: 1, QP: s.qp, Op: iwarp.OpRecv, Len: 5}, s.completes(s.qp.RecvCQ(), 1)[0])
 		require.NoError(t, s.qp.Send(testContext(t)))
 		synctest.Wait()
 		require.NoError(t, s.qp.Abort())
@@ -62,22 +64,22 @@ func TestVERBS_36_MessageBehindTheReplyIsNotLost(t *testing.T) {
 // and told.
 func TestVERBS_38_PeerEndsWhenAllIsDone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote}, SendWR{ID: 2, Op: OpSend})
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 3}))
-		k.p.segment()
-		k.p.segment()
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote}, iwarp.SendWR{ID: 2, Op: iwarp.OpSend})
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 3}))
+		k.p.Segment()
+		k.p.Segment()
 		k.answersRead(0, "x")
 		k.wantCompletions("our work", 1, 2)
-		k.p.writes(fpdu(readRequest(1, 0x77, 0, 1, k.mr.STag(), 0)))
-		require.Equal(t, response(0xc1, 0x77, 0, "x"), k.p.segment())
-		require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
-		k.p.wantEnd("the FIN is answered by ours, and by no Terminate")
+		k.p.Send(wiretest.ReadRequest(1, 0x77, 0, 1, k.mr.STag(), 0))
+		require.Equal(t, wiretest.ReadResponse(0xc1, 0x77, 0, "x"), k.p.Segment())
+		k.p.CloseWrite()
+		k.p.WantEOF("the FIN is answered by ours, and by no Terminate")
 		<-k.qp.Done()
-		require.Equal(t, StateIdle, k.qp.State())
+		require.Equal(t, iwarp.StateIdle, k.qp.State())
 		require.NoError(t, k.qp.Err())
-		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
-		require.NoError(t, k.wantEvent(EventClosed).Err)
+		require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		require.NoError(t, k.wantEvent(iwarp.EventClosed).Err)
 	})
 }
 
@@ -86,32 +88,32 @@ func TestVERBS_38_PeerEndsWhenAllIsDone(t *testing.T) {
 func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 	t.Run("ours", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
-			k := newTalk(t, QPConfig{}, nil)
-			k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
-			k.p.segment()
-			require.NoError(t, k.p.c.(interface{ CloseWrite() error }).CloseWrite())
+			k := newTalk(t, iwarp.QPConfig{}, nil)
+			k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote})
+			k.p.Segment()
+			k.p.CloseWrite()
 			k.wantTerminate("bad close: 0/2/07", 0x0207)
-			require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
-			require.Equal(t, StateError, k.qp.State())
-			k.wantEvent(EventTerminated)
+			require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
+			require.Equal(t, iwarp.StateError, k.qp.State())
+			k.wantEvent(iwarp.EventTerminated)
 		})
 	})
 	t.Run("its own", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			client, server := connect(t, pairConfig{network: "pipe", client: committing, server: committing})
 			m := medium{hold: make(chan struct{})}
-			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &MROptions{Durable: &m})
-			require.NoError(t, client.qp.PostSend(SendWR{ID: 1, Op: OpCommit, Regions: []RemoteBuffer{mr.Advertise(0, 8)}}))
+			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m})
+			require.NoError(t, client.qp.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{mr.Advertise(0, 8)}}))
 			synctest.Wait()
 			require.True(t, m.hasBegun())
 			require.NoError(t, client.qp.CloseSend())
 			<-client.qp.Done()
 			te := client.qp.Terminated()
 			require.NotNil(t, te, "the half that is still open carries the Terminate")
-			require.Equal(t, TerminateError{Type: 2, Code: 7, Remote: true}, *te)
+			require.Equal(t, iwarp.TerminateError{Type: 2, Code: 7, Remote: true}, *te)
 			close(m.hold)
 			<-server.qp.Done()
-			server.wantEvent(EventTerminated)
+			server.wantEvent(iwarp.EventTerminated)
 		})
 	})
 }
@@ -120,22 +122,22 @@ func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 // nothing else of either queue, sent or not.
 func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		k.posts(
-			SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote},
-			SendWR{ID: 2, Op: OpSend, Flags: ReadFence},
-			SendWR{ID: 3, Op: OpSend, Flags: Unsignaled})
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpSend, Flags: iwarp.ReadFence},
+			iwarp.SendWR{ID: 3, Op: iwarp.OpSend, Flags: iwarp.Unsignaled})
 		for id := range uint64(3) {
-			require.NoError(t, k.qp.PostRecv(RecvWR{ID: 4 + id, Local: k.at(8, 4)}))
+			require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 4 + id, Local: k.at(8, 4)}))
 		}
-		k.p.segment()
-		k.p.writes(fpdu(send(1, 0, "five!")))
+		k.p.Segment()
+		k.p.Send(wiretest.Send(1, 0, "five!"))
 		k.wantTerminate("the message is too long", 0x1205)
-		require.Equal(t, StateError, k.qp.State())
+		require.Equal(t, iwarp.StateError, k.qp.State())
 		wcs := k.completes(k.cq, 6)
 		require.Equal(t, []uint64{1, 2, 3, 4, 5, 6}, ids(wcs), "all of them, in the order of their queues")
-		require.Equal(t, []Status{
-			StatusFlushed, StatusFlushed, StatusFlushed, StatusLocalLength, StatusFlushed, StatusFlushed,
+		require.Equal(t, []iwarp.Status{
+			iwarp.StatusFlushed, iwarp.StatusFlushed, iwarp.StatusFlushed, iwarp.StatusLocalLength, iwarp.StatusFlushed, iwarp.StatusFlushed,
 		}, statuses(wcs))
 		k.wantNoCompletion("and each once")
 	})
@@ -145,19 +147,19 @@ func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {
 // behind it; it is no error.
 func TestVERBS_67_ORDPausesTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{ORD: 1}, nil)
+		k := newTalk(t, iwarp.QPConfig{ORD: 1}, nil)
 		k.posts(
-			SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote},
-			SendWR{ID: 2, Op: OpRDMARead, Local: k.at(1, 1), Remote: remote},
-			SendWR{ID: 3, Op: OpSend})
-		require.Equal(t, readRequest(1, k.mr.STag(), 0, 1, remote.STag, remote.TO), k.p.segment())
-		k.p.wantIdle("one Read is outstanding", time.Minute)
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead, Local: k.at(1, 1), Remote: remote},
+			iwarp.SendWR{ID: 3, Op: iwarp.OpSend})
+		require.Equal(t, wiretest.ReadRequest(1, k.mr.STag(), 0, 1, remote.STag, remote.TO), k.p.Segment())
+		k.p.WantIdle("one Read is outstanding", time.Minute)
 		k.answersRead(0, "a")
-		require.Equal(t, readRequest(2, k.mr.STag(), 1, 1, remote.STag, remote.TO), k.p.segment())
-		require.Equal(t, send(1, 0, ""), k.p.segment())
+		require.Equal(t, wiretest.ReadRequest(2, k.mr.STag(), 1, 1, remote.STag, remote.TO), k.p.Segment())
+		require.Equal(t, wiretest.Send(1, 0, ""), k.p.Segment())
 		k.answersRead(1, "b")
 		k.wantCompletions("in order", 1, 2, 3)
-		require.Equal(t, StateRTS, k.qp.State())
+		require.Equal(t, iwarp.StateRTS, k.qp.State())
 		require.NoError(t, k.qp.Abort())
 	})
 }
@@ -167,17 +169,17 @@ func TestVERBS_67_ORDPausesTheQueue(t *testing.T) {
 func TestVERBS_70_CompletedMemoryIsTheCallersAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const n = 300 << 10 // the pipe holds 64 KiB
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		source, mr := k.register(n, 0, nil)
 		fillRandom(source)
 		was := bytes.Clone(source)
-		k.posts(SendWR{ID: 1, Op: OpRDMAWrite, Local: []SGE{mr.Slice(0, n)}, Remote: RemoteBuffer{Len: n}})
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, n)}, Remote: iwarp.RemoteBuffer{Len: n}})
 		k.wantNoCompletion("the connection has not taken all of it")
 		read := make(chan []byte)
 		go func() {
 			var got []byte
 			for len(got) < n {
-				got = append(got, k.p.segment()[14:]...)
+				got = append(got, k.p.Segment()[14:]...)
 				time.Sleep(time.Millisecond)
 			}
 			read <- got
@@ -186,16 +188,16 @@ func TestVERBS_70_CompletedMemoryIsTheCallersAgain(t *testing.T) {
 		clear(source)
 		require.True(t, bytes.Equal(was, <-read), "the peer gets what the memory held before")
 
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2, Local: k.at(0, 8)}, RecvWR{ID: 3, Local: k.at(8, 8)}))
-		k.p.writes(fpdu(send(1, 0, "first")))
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 2, Local: k.at(0, 8)}, iwarp.RecvWR{ID: 3, Local: k.at(8, 8)}))
+		k.p.Send(wiretest.Send(1, 0, "first"))
 		k.wantCompletions("a message", 2)
 		copy(k.mem, "mine now")
-		k.p.writes(fpdu(send(2, 0, "second")))
+		k.p.Send(wiretest.Send(2, 0, "second"))
 		k.wantCompletions("another", 3)
 		require.Equal(t, "mine nowsecond", string(k.mem[:14]))
 
-		k.posts(SendWR{ID: 4, Op: OpRDMARead, Local: k.at(0, 4), Remote: remote})
-		k.p.segment()
+		k.posts(iwarp.SendWR{ID: 4, Op: iwarp.OpRDMARead, Local: k.at(0, 4), Remote: remote})
+		k.p.Segment()
 		k.answersRead(0, "read")
 		k.wantCompletions("the Read", 4)
 		copy(k.mem, "mine again")
@@ -210,25 +212,25 @@ func TestVERBS_70_CompletedMemoryIsTheCallersAgain(t *testing.T) {
 func TestVERBS_90_RefusedWorkLeavesNothingBehind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const depth = 4
-		k := newTalk(t, QPConfig{SendDepth: depth, RecvDepth: depth}, nil)
+		k := newTalk(t, iwarp.QPConfig{SendDepth: depth, RecvDepth: depth}, nil)
 		for range 2 * depth {
-			require.Error(t, k.qp.PostSend(SendWR{Op: OpRDMAWrite, Flags: ReadFence, Local: k.at(0, 9), Remote: RemoteBuffer{TO: 7, Len: 8}}))
-			require.Error(t, k.qp.PostRecv(RecvWR{ID: 9, Local: []SGE{k.mr.Slice(0, 1), k.mr.Slice(0, talkMem+1)}}))
+			require.Error(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.ReadFence, Local: k.at(0, 9), Remote: iwarp.RemoteBuffer{TO: 7, Len: 8}}))
+			require.Error(t, k.qp.PostRecv(iwarp.RecvWR{ID: 9, Local: []iwarp.SGE{k.mr.Slice(0, 1), k.mr.Slice(0, talkMem+1)}}))
 		}
-		sends, recvs := make([]SendWR, depth), make([]RecvWR, depth)
+		sends, recvs := make([]iwarp.SendWR, depth), make([]iwarp.RecvWR, depth)
 		for i := range depth {
-			sends[i] = SendWR{ID: uint64(i), Op: OpSend}
-			recvs[i] = RecvWR{ID: uint64(10 + i)}
+			sends[i] = iwarp.SendWR{ID: uint64(i), Op: iwarp.OpSend}
+			recvs[i] = iwarp.RecvWR{ID: uint64(10 + i)}
 		}
 		require.NoError(t, k.qp.PostSend(sends...), "every slot is free")
 		require.NoError(t, k.qp.PostRecv(recvs...))
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend}), ErrQueueFull)
-		require.ErrorIs(t, k.qp.PostRecv(RecvWR{}), ErrQueueFull)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), iwarp.ErrQueueFull)
+		require.ErrorIs(t, k.qp.PostRecv(iwarp.RecvWR{}), iwarp.ErrQueueFull)
 		for i := range uint32(depth) {
-			require.Equal(t, send(i+1, 0, ""), k.p.segment(), "an empty Send is one")
+			require.Equal(t, wiretest.Send(i+1, 0, ""), k.p.Segment(), "an empty Send is one")
 		}
 		k.wantCompletions("in order", 0, 1, 2, 3)
-		k.p.writes(fpdu(send(1, 0, "")))
+		k.p.Send(wiretest.Send(1, 0, ""))
 		k.wantCompletions("a receive of no length", 10)
 		require.NoError(t, k.qp.Abort())
 	})
@@ -237,22 +239,22 @@ func TestVERBS_90_RefusedWorkLeavesNothingBehind(t *testing.T) {
 // TestVERBS_57_FourSGEsByDefault: and more.
 func TestVERBS_57_FourSGEsByDefault(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		copy(k.mem, "abcd")
-		four := []SGE{k.mr.Slice(3, 1), k.mr.Slice(2, 1), k.mr.Slice(1, 1), k.mr.Slice(0, 1)}
-		k.posts(SendWR{ID: 1, Op: OpSend, Local: four})
-		require.Equal(t, send(1, 0, "dcba"), k.p.segment())
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 2, Local: four}))
-		k.p.writes(fpdu(send(1, 0, "1234")))
+		four := []iwarp.SGE{k.mr.Slice(3, 1), k.mr.Slice(2, 1), k.mr.Slice(1, 1), k.mr.Slice(0, 1)}
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpSend, Local: four})
+		require.Equal(t, wiretest.Send(1, 0, "dcba"), k.p.Segment())
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 2, Local: four}))
+		k.p.Send(wiretest.Send(1, 0, "1234"))
 		k.wantCompletions("both", 1, 2)
 		require.Equal(t, "4321", string(k.mem[:4]))
-		many := make([]SGE, k.rnic.Limits().MaxSGE+1)
+		many := make([]iwarp.SGE, k.rnic.Limits().MaxSGE+1)
 		for i := range many {
 			many[i] = k.mr.Slice(0, 1)
 		}
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend, Local: many}), ErrLimit)
-		require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpRDMAWrite, Local: many, Remote: RemoteBuffer{Len: math.MaxUint32}}), ErrLimit)
-		require.ErrorIs(t, k.qp.PostRecv(RecvWR{Local: many}), ErrLimit)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: many}), iwarp.ErrLimit)
+		require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: many, Remote: iwarp.RemoteBuffer{Len: math.MaxUint32}}), iwarp.ErrLimit)
+		require.ErrorIs(t, k.qp.PostRecv(iwarp.RecvWR{Local: many}), iwarp.ErrLimit)
 		require.NoError(t, k.qp.Abort())
 	})
 }

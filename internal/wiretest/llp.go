@@ -2,7 +2,9 @@ package wiretest
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +44,18 @@ func KernelSessions(t testing.TB) (a, b transport.LLP) {
 	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
 	require.NoError(t, err)
 	return meet(t, sctpkernel.NewClient(sctpkernel.Config{}), l)
+}
+
+// NeedsSCTP skips a test where the kernel has no SCTP. Where it must have,
+// IWARP_REQUIRE_SCTP is set.
+func NeedsSCTP(t testing.TB) {
+	t.Helper()
+	l, err := sctpkernel.Listen(t.Context(), sctpkernel.Config{}, "127.0.0.1:0", 1)
+	if errors.Is(err, sctpkernel.ErrNoSCTP) && os.Getenv("IWARP_REQUIRE_SCTP") == "" {
+		t.Skip("the kernel has no SCTP; the interop lab runs this test")
+	}
+	require.NoError(t, err)
+	l.End()
 }
 
 // A sessionClient opens sessions over one of the two back ends of SCTP.

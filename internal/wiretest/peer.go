@@ -149,3 +149,27 @@ func (p *Peer) Abort() {
 	p.Helper()
 	require.NoError(p, p.Conn.(interface{ Abort() error }).Abort())
 }
+
+// Cut ends the Peer's half, or resets the connection.
+func (p *Peer) Cut(reset bool) {
+	p.Helper()
+	if reset {
+		p.Abort()
+	} else {
+		p.CloseWrite()
+	}
+}
+
+// Dribble sends b, and then zeros, an octet at a time until the connection is gone.
+func (p *Peer) Dribble(b []byte, pause time.Duration) {
+	for i := 0; ; i++ {
+		next := []byte{0}
+		if i < len(b) {
+			next[0] = b[i]
+		}
+		if _, err := p.Conn.Write(next); err != nil {
+			return
+		}
+		time.Sleep(pause)
+	}
+}

@@ -15,6 +15,10 @@ const (
 	ReplyKey   = "MPA ID Rep Frame"
 )
 
+// DefaultRequest is what follows the key in the Request of a default configuration: CRCs and
+// enhanced data, revision 2, A, C and D set, depths of 16.
+const DefaultRequest = "50 02 0004 8010 c010"
+
 // Local is an address of this host to listen at, on the network.
 func Local(network string) string {
 	if network == "pipe" {

@@ -1,4 +1,4 @@
-package iwarp
+package wiretest
 
 import (
 	"crypto/ecdsa"
@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testCertificate makes a certificate for iwarp.test that signs itself.
-func testCertificate(t *testing.T) tls.Certificate {
+// Certificate makes a certificate for iwarp.test that signs itself.
+func Certificate(t testing.TB) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -29,7 +29,8 @@ func testCertificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-func rootsOf(t *testing.T, c tls.Certificate) *x509.CertPool {
+// Roots trusts a certificate that signed itself.
+func Roots(t testing.TB, c tls.Certificate) *x509.CertPool {
 	t.Helper()
 	x, err := x509.ParseCertificate(c.Certificate[0])
 	require.NoError(t, err)
