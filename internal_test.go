@@ -34,8 +34,6 @@ var (
 	alone           = wiretest.Alone
 	hx              = wiretest.Hex
 	fpdu            = wiretest.FPDU
-	isReset         = wiretest.IsReset
-	untagged        = wiretest.Untagged
 	write           = wiretest.Write
 	send            = wiretest.Send
 	readRequest     = wiretest.ReadRequest
@@ -232,15 +230,6 @@ func (s *side) completes(cq *CQ, n int) []WC {
 	return wcs
 }
 
-// wantCompletions waits until as many as ids have come, and compares their order.
-func (k *talk) wantCompletions(expectation string, ids ...uint64) {
-	k.Helper()
-	for i, wc := range k.completes(k.cq, len(ids)) {
-		require.Equal(k, ids[i], wc.ID, expectation)
-		require.Equal(k, StatusSuccess, wc.Status, expectation)
-	}
-}
-
 // wantNoCompletion makes sure that nothing completes by itself.
 func (k *talk) wantNoCompletion(expectation string) {
 	k.Helper()
@@ -266,12 +255,6 @@ func ids(wcs []WC) (s []uint64) {
 
 // remote is memory that a scripted peer pretends to have.
 var remote = RemoteBuffer{STag: 0x0d0e0f00, TO: 0x100, Len: talkMem}
-
-// answersRead sends the whole response to a Read of this side into its sink.
-func (k *talk) answersRead(off int, payload string) {
-	k.Helper()
-	k.p.writes(fpdu(response(0xc1, k.mr.STag(), uint64(off), payload)))
-}
 
 // wantTerminate reads what comes until the Terminate, ends the connection, waits for
 // the end of the QP, and compares the code.
