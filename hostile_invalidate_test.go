@@ -2,7 +2,6 @@ package iwarp_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,30 +17,7 @@ import (
 // TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate: the peer names an STag
 // that it must not invalidate. The message takes no receive, and the region lives.
 func TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate(t *testing.T) {
-	for _, op := range []byte{0x44, 0x46} {
-		var list []attack
-		for _, x := range deadMRs {
-			list = append(list, attack{name: x.name, code: 0x0209, segment: func(v *victim) []byte {
-				return wiretest.Untagged(0x41, op, uint32(x.stag(v)), 0, 1, 0, "")
-			}})
-		}
-		living := func(name string, mr func(v *victim) *iwarp.MR) {
-			list = append(list, attack{name: name, code: 0x0109, segment: func(v *victim) []byte {
-				mr := mr(v)
-				v.Cleanup(func() { require.True(v, mr.Valid(), "the region lives") })
-				return wiretest.Untagged(0x41, op, uint32(mr.STag()), 0, 1, 0, "")
-			}})
-		}
-		for _, x := range foreignMRs {
-			living(x.name, x.mr)
-		}
-		living("a region that all QPs of the PD may use", func(v *victim) *iwarp.MR { return v.mr })
-		living("a receive", func(v *victim) *iwarp.MR { return v.recv })
-		living("a region of this QP that is not open to the peer", func(v *victim) *iwarp.MR {
-			return v.another(v.pd, stag.LocalWrite, v.qp)
-		})
-		t.Run(fmt.Sprintf("%02x", op), func(t *testing.T) { attacks(t, list) })
-	}
+	attackScript(t, "testdata/hostile/invalidate.txt")
 }
 
 // TestRDMAP_54_56_57_69_UseAfterInvalidate: the peer invalidates a region, rightly,

@@ -16,34 +16,7 @@ import (
 // TestRDMAP_72_76_BadTerminateIsNotAnswered: no Terminate is answered by one, but the
 // stream ends and the application is told.
 func TestRDMAP_72_76_BadTerminateIsNotAnswered(t *testing.T) {
-	for name, bad := range map[string][]byte{
-		"MSN 2":            wiretest.Untagged(0x41, 0x47, 0, 2, 2, 0, "\x11\x00\x00\x00"),
-		"MO 1":             wiretest.Untagged(0x41, 0x47, 0, 2, 1, 1, "\x11\x00\x00\x00"),
-		"without L":        wiretest.Untagged(0x01, 0x47, 0, 2, 1, 0, "\x11\x00\x00\x00"),
-		"no header":        wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, ""),
-		"three octets":     wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, "\x11\x00\x00"),
-		"longer than ever": wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, "\x11\x00\xe0\x00"+string(make([]byte, 49))),
-		"on QN 0":          wiretest.Untagged(0x41, 0x47, 0, 0, 1, 0, "\x11\x00\x00\x00"),
-		"on QN 1":          wiretest.Untagged(0x41, 0x47, 0, 1, 1, 0, "\x11\x00\x00\x00"),
-		"tagged":           wiretest.Tagged(0xc1, 0x47, 0, 0, "\x11\x00\x00\x00"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, iwarp.QPConfig{})
-				v.works()
-				v.p.Send(bad)
-				v.p.WantEOF("no Terminate is answered by one")
-				v.p.Close()
-				<-v.qp.Done()
-				require.Equal(t, iwarp.StateError, v.qp.State())
-				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
-				require.Equal(t, iwarp.EventTerminated, (<-v.rnic.Events()).Kind, "the application is told")
-				v.wantCompletions(attack{})
-				require.Equal(t, v.want, v.arena, "nothing was placed")
-				v.othersLive()
-			})
-		})
-	}
+	attackScript(t, "testdata/hostile/terminate.txt")
 }
 
 // TestRDMAP_62_72_AnyTerminateIsTaken: what is in a Terminate can be anything.

@@ -2,7 +2,6 @@ package iwarp_test
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,31 +20,12 @@ func fixed(name string, code transport.Code, is error, segment []byte) attack {
 
 // TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments.
 func TestDDP_64_65_66_67_68_73_74_75_76_78_HostileUntaggedSegments(t *testing.T) {
-	attacks(t, []attack{
-		fixed("QN 4", 0x1201, nil, wiretest.Untagged(0x41, 0x43, 0, 4, 1, 0, "bad")),
-		fixed("QN 2^32-1", 0x1201, nil, wiretest.Untagged(0x41, 0x43, 0, math.MaxUint32, 1, 0, "bad")),
-		fixed("MSN 0", 0x1203, nil, wiretest.Send(0, 0, "bad")),
-		fixed("the MSN after the next", 0x1203, nil, wiretest.Send(2, 0, "bad")),
-		fixed("MSN 2^32-1", 0x1203, nil, wiretest.Send(math.MaxUint32, 0, "bad")),
-		fixed("MO behind the receive", 0x1204, nil, wiretest.Send(1, recvLen+1, "b")),
-		fixed("MO behind the receive, without payload", 0x1204, nil, wiretest.Send(1, recvLen+1, "")),
-		fixed("MO 2^32-1", 0x1204, nil, wiretest.Send(1, math.MaxUint32, "bad")),
-	})
+	attackScript(t, "testdata/hostile/untagged.txt")
 }
 
 // TestDDP_51_68_SendLongerThanItsReceive: not even the part that would fit is placed.
 func TestDDP_51_68_SendLongerThanItsReceive(t *testing.T) {
-	long := func(name string, segment []byte) attack {
-		a := fixed(name, 0x1205, iwarp.ErrBounds, segment)
-		a.recv = iwarp.StatusLocalLength
-		return a
-	}
-	attacks(t, []attack{
-		long("by one octet", wiretest.Send(1, 0, strings.Repeat("x", recvLen+1))),
-		long("by a lot", wiretest.Send(1, 0, strings.Repeat("x", 1000))),
-		long("the segment begins within it", wiretest.Send(1, recvLen-1, "xx")),
-		long("the segment begins at its end", wiretest.Send(1, recvLen, "x")),
-	})
+	attackScript(t, "testdata/hostile/too_long.txt")
 }
 
 // TestRDMAP_44_46_SecondSegmentIsTooLong: the first one was placed, and that is all.
@@ -81,22 +61,12 @@ func TestDDP_65_77_NoReceiveIsPosted(t *testing.T) {
 
 // TestDDP_19_VersionOfUntaggedSegments.
 func TestDDP_19_VersionOfUntaggedSegments(t *testing.T) {
-	var list []attack
-	for _, control := range []byte{0x40, 0x42, 0x43, 0x00} {
-		list = append(list, fixed(fmt.Sprintf("%02x", control), 0x1206, nil, wiretest.Untagged(control, 0x43, 0, 0, 1, 0, "bad")))
-	}
-	attacks(t, list)
+	attackScript(t, "testdata/hostile/untagged_version.txt")
 }
 
 // TestDDP_25_60_SegmentShorterThanItsHeader: there is no header to tell of.
 func TestDDP_25_60_SegmentShorterThanItsHeader(t *testing.T) {
-	var list []attack
-	for n := 14; n < 18; n++ {
-		a := fixed(fmt.Sprintf("%d octets", n), 0x1000, nil, wiretest.Send(1, 0, "")[:n])
-		a.tells = wiretest.NoHeader
-		list = append(list, a)
-	}
-	attacks(t, list)
+	attackScript(t, "testdata/hostile/short.txt")
 }
 
 // TestRDMAP_3_88_OtherRDMAPVersions: it is the same for every kind of segment.

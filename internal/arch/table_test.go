@@ -11,6 +11,7 @@ type rule struct {
 var testLibraries = []string{
 	"github.com/stretchr/testify",
 	"github.com/anishathalye/porcupine",
+	"github.com/cockroachdb/datadriven",
 	"go.uber.org/goleak",
 	"pgregory.net/rapid",
 	"golang.org/x/net",
@@ -70,7 +71,7 @@ var table = map[string]rule{
 	// It plays the peer in tests, over every lower layer, and knows no verbs.
 	"internal/wiretest": {
 		ours:  []string{"stag", "transport"},
-		third: []string{"github.com/stretchr/testify"},
+		third: []string{"github.com/cockroachdb/datadriven", "github.com/stretchr/testify"},
 	},
 	// It searches the whole for hangs.
 	"internal/stress": {ours: []string{".", "stag"}},

@@ -71,11 +71,38 @@ func (p *Peer) SendHex(what, header string, payload ...byte) {
 // Segment waits for one FPDU with a good CRC and returns its ULPDU.
 func (p *Peer) Segment() []byte {
 	p.Helper()
-	n := int(binary.BigEndian.Uint16(p.Read(2)))
+	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(Patience)))
+	ulpdu, err := p.next()
+	require.NoError(p, err)
+	return ulpdu
+}
+
+// Rest waits for the graceful end of the other side's half, and returns the segments in front of
+// it.
+func (p *Peer) Rest() (segments [][]byte) {
+	p.Helper()
+	for {
+		require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(Patience)))
+		ulpdu, err := p.next()
+		if errors.Is(err, io.EOF) {
+			return segments
+		}
+		require.NoError(p, err)
+		segments = append(segments, ulpdu)
+	}
+}
+
+// next reads an FPDU with a good CRC until the read deadline, or Patience once it has begun.
+func (p *Peer) next() ([]byte, error) {
+	p.Helper()
+	var size [2]byte
+	if _, err := io.ReadFull(p.Conn, size[:]); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint16(size[:]))
 	rest := p.Read(n + (-(2 + n) & 3) + 4)
-	got := rest[:n]
-	require.Equal(p, FPDU(got), append(binary.BigEndian.AppendUint16(nil, uint16(n)), rest...), "PAD and CRC are right")
-	return got
+	require.Equal(p, FPDU(rest[:n]), append(size[:], rest...), "PAD and CRC are right")
+	return rest[:n], nil
 }
 
 // WantOctets waits for as many octets as want has, and compares them.

@@ -1,0 +1,98 @@
+package wiretest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A Command does what a command of a script says, and returns what is to be seen of it.
+type Command func(t *testing.T, d *datadriven.TestData) string
+
+// RunScript runs a conversation that is a text file: commands, each with its input, a line of
+// four hyphens, and what came of it. It fails with the difference where something else comes.
+// With the flag -rewrite it writes what came into the file instead.
+func RunScript(t *testing.T, path string, commands map[string]Command) {
+	t.Helper()
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		run, ok := commands[d.Cmd]
+		if !ok {
+			d.Fatalf(t, "no command is called %s", d.Cmd)
+		}
+		return run(t, d)
+	})
+}
+
+// Names are the STags that a script knows by name.
+type Names map[string]stag.STag
+
+// Parse reads the segments of a command's input, one in each line.
+func (n Names) Parse(t testing.TB, input string) (segments [][]byte) {
+	t.Helper()
+	for line := range strings.Lines(input) {
+		b, err := ParseSegment(strings.TrimSpace(line), func(name string) (stag.STag, bool) {
+			return n.lookup(name)
+		})
+		require.NoError(t, err)
+		segments = append(segments, b)
+	}
+	return segments
+}
+
+// lookup knows a name, and one with ^ and some bits behind it: those of the STag that are
+// changed.
+func (n Names) lookup(name string) (stag.STag, bool) {
+	of, change, changed := strings.Cut(name, "^")
+	st, ok := n[of]
+	if changed && ok {
+		bits, err := strconv.ParseUint(change, 0, 32)
+		if err != nil {
+			return 0, false
+		}
+		st ^= stag.STag(bits)
+		n[name] = st
+	}
+	return st, ok
+}
+
+// Format writes a segment.
+func (n Names) Format(b []byte) string {
+	return FormatSegment(b, func(st stag.STag) string {
+		for name, named := range n {
+			if named == st {
+				return name
+			}
+		}
+		return fmt.Sprintf("0x%08x", uint32(st))
+	})
+}
+
+// Heard tells what has come to the Peer until now, a line for each segment and for the end of
+// the stream. It needs virtual time, and that the other side has come to rest.
+func (p *Peer) Heard(n Names) (lines []string) {
+	p.Helper()
+	for {
+		require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(time.Nanosecond)))
+		ulpdu, err := p.next()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return lines
+		case errors.Is(err, io.EOF):
+			return append(lines, "end of the stream")
+		case err != nil && IsReset(err):
+			return append(lines, "reset")
+		}
+		require.NoError(p, err)
+		lines = append(lines, n.Format(ulpdu))
+	}
+}
