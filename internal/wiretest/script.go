@@ -73,9 +73,15 @@ func (n Names) Format(b []byte) string {
 				return name
 			}
 		}
+		if st == 0 {
+			return "0"
+		}
 		return fmt.Sprintf("0x%08x", uint32(st))
 	})
 }
+
+// EndOfStream is the line for the graceful end of the other side's half.
+const EndOfStream = "end of the stream"
 
 // Heard tells what has come to the Peer until now, a line for each segment and for the end of
 // the stream. It needs virtual time, and that the other side has come to rest.
@@ -88,7 +94,7 @@ func (p *Peer) Heard(n Names) (lines []string) {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return lines
 		case errors.Is(err, io.EOF):
-			return append(lines, "end of the stream")
+			return append(lines, EndOfStream)
 		case err != nil && IsReset(err):
 			return append(lines, "reset")
 		}
