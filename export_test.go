@@ -51,6 +51,13 @@ func (r *RNIC) InUse() Limits {
 
 func (r *RNIC) NewQP(qc *QPConfig) (*QP, error) { return r.newQP(qc) }
 
+// IsClosed tells whether Close has begun.
+func (r *RNIC) IsClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.life == rnicClosed
+}
+
 // HalfOpen counts the connections that are being set up.
 func (r *RNIC) HalfOpen() int { return r.setups.Pending() }
 

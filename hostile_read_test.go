@@ -1,7 +1,6 @@
 package iwarp_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"testing"
@@ -24,11 +23,6 @@ func TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11
 // TestRDMAP_13_23_MalformedReadRequests.
 func TestRDMAP_13_23_MalformedReadRequests(t *testing.T) {
 	attackScript(t, "testdata/hostile/read_request_malformed.txt")
-}
-
-func setMO(b []byte, mo uint32) []byte {
-	binary.BigEndian.PutUint32(b[14:], mo)
-	return b
 }
 
 // TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD: the peer takes no response while it asks

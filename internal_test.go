@@ -1,7 +1,6 @@
 package iwarp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"math/rand/v2"
@@ -16,29 +15,28 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// What follows serves the tests that are within the package, and is gone with the last of them:
+// What follows serves the tests that are still within the package, and goes with the last of them:
 // names for package wiretest, and the fixture that the external tests have in pair_test.go and
 // talk_test.go.
 
 const (
-	raceEnabled = wiretest.RaceEnabled
-	patience    = wiretest.Patience
-	requestKey  = wiretest.RequestKey
-	replyKey    = wiretest.ReplyKey
-	tellsHeader = wiretest.DDPHeader
+	raceEnabled    = wiretest.RaceEnabled
+	defaultRequest = wiretest.DefaultRequest
+	patience       = wiretest.Patience
+	requestKey     = wiretest.RequestKey
+	replyKey       = wiretest.ReplyKey
+	tellsHeader    = wiretest.DDPHeader
 )
 
 var (
-	testCertificate = wiretest.Certificate
-	rootsOf         = wiretest.Roots
-	alone           = wiretest.Alone
-	hx              = wiretest.Hex
-	fpdu            = wiretest.FPDU
-	write           = wiretest.Write
-	send            = wiretest.Send
-	readRequest     = wiretest.ReadRequest
-	response        = wiretest.ReadResponse
-	terminate       = wiretest.Terminate
+	alone       = wiretest.Alone
+	hx          = wiretest.Hex
+	fpdu        = wiretest.FPDU
+	write       = wiretest.Write
+	send        = wiretest.Send
+	readRequest = wiretest.ReadRequest
+	response    = wiretest.ReadResponse
+	terminate   = wiretest.Terminate
 )
 
 type peer struct {
@@ -49,29 +47,25 @@ type peer struct {
 func (p *peer) on() *wiretest.Peer { return &wiretest.Peer{TB: p.TB, Conn: p.c} }
 
 func (p *peer) writes(b []byte)                            { p.on().Write(b) }
-func (p *peer) reads(n int) []byte                         { return p.on().Read(n) }
 func (p *peer) segment() []byte                            { return p.on().Segment() }
 func (p *peer) sends(what, header string, payload ...byte) { p.on().SendHex(what, header, payload...) }
-func (p *peer) wantOctets(what string, want []byte)        { p.on().WantOctets(what, want) }
 func (p *peer) wantSegment(what, header string, payload ...byte) {
 	p.on().WantSegment(what, header, payload...)
 }
 func (p *peer) wantEnd(what string)                   { p.on().WantEOF(what) }
-func (p *peer) wantGone(what string)                  { p.on().WantClosed(what) }
 func (p *peer) wantIdle(what string, d time.Duration) { p.on().WantIdle(what, d) }
 
-// initiator connects to a listener of r and plays the initiator.
-func requester(t testing.TB, r *RNIC, network string, rest []byte) (*peer, *ConnRequest) {
+func (p *peer) wantRequest(rest string, private ...byte) { p.on().WantRequest(rest, private...) }
+func (p *peer) replies(rest string, private ...byte)     { p.on().Reply(rest, private...) }
+
+// peers plays one script for each connection, in turn.
+func peers(t *testing.T, scripts ...func(p *peer)) (addr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	l, err := r.Listen(ctx, network, wiretest.Local(network), nil)
-	require.NoError(t, err)
-	defer l.Close()
-	p := wiretest.Dial(t, network, l.Addr().String(), rest)
-	cr, err := l.Accept(ctx)
-	require.NoError(t, err)
-	return &peer{TB: t, c: p.Conn}, cr
+	var on []func(p *wiretest.Peer)
+	for _, script := range scripts {
+		on = append(on, func(p *wiretest.Peer) { script(&peer{TB: p.TB, c: p.Conn}) })
+	}
+	return wiretest.Serve(t, on...)
 }
 
 // responder plays the responder for a QP that is made by Dial with revision 1.
@@ -343,32 +337,21 @@ func fillRandom(b []byte) {
 	_, _ = r.Read(b)
 }
 
-func writeReadSend(t *testing.T, pc pairConfig) {
-	client, server := connect(t, pc)
-	ctx := testContext(t)
-	for _, n := range []int{1, 3, 1000, 65537, 3 << 20} {
-		src, srcMR := client.register(n, stag.LocalWrite, nil)
-		dst, dstMR := server.register(n, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
-		fillRandom(src)
-		require.NoError(t, client.qp.RDMAWrite(ctx, dstMR.Advertise(0, n), srcMR.Slice(0, n)))
-		back, backMR := client.register(n, stag.LocalWrite, nil)
-		require.NoError(t, client.qp.RDMARead(ctx, backMR.Slice(0, n), dstMR.Advertise(0, n)))
-		require.True(t, bytes.Equal(src, dst), "%d octets written", n)
-		require.True(t, bytes.Equal(src, back), "%d octets read back", n)
-
-		in, inMR := server.register(n, stag.LocalWrite, nil)
-		got := make(chan int, 1)
-		go func() {
-			n, err := server.qp.Recv(ctx, inMR.Slice(0, n))
-			require.NoError(t, err)
-			got <- n
-		}()
-		require.NoError(t, client.qp.Send(ctx, srcMR.Slice(0, n)))
-		require.Equal(t, n, <-got)
-		require.True(t, bytes.Equal(src, in), "%d octets sent", n)
-	}
-	require.NoError(t, client.qp.Close())
-	<-server.qp.Done()
-	require.NoError(t, server.qp.Err())
-	require.Equal(t, StateIdle, server.qp.State())
+// over connects s to server over a connection that the application has made.
+func (s *side) over(server *side, conns func() (a, b net.Conn)) {
+	s.Helper()
+	ctx := testContext(s.T)
+	a, b := conns()
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := server.rnic.Server(ctx, b, nil)
+		if err == nil {
+			server.qp, err = cr.Accept(ctx, &QPConfig{PD: server.pd})
+		}
+		accepted <- err
+	}()
+	var err error
+	s.qp, err = s.rnic.Client(ctx, a, &QPConfig{PD: s.pd})
+	require.NoError(s, err)
+	require.NoError(s, <-accepted)
 }

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"net"
@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
 // listens makes a listener on the pipe.
-func (s *side) listens(lc *ListenConfig) *Listener {
+func (s *side) listens(lc *iwarp.ListenConfig) *iwarp.Listener {
 	s.Helper()
 	l, err := s.rnic.Listen(testContext(s.T), "pipe", "", lc)
 	require.NoError(s, err)
@@ -20,21 +22,21 @@ func (s *side) listens(lc *ListenConfig) *Listener {
 }
 
 // calls connects to l and sends octets; it is a peer that plays an initiator.
-func calls(t *testing.T, l *Listener, octets []byte) *peer {
+func calls(t *testing.T, l *iwarp.Listener, octets []byte) *wiretest.Peer {
 	t.Helper()
 	c, err := transport.Dial(testContext(t), "pipe", l.Addr().String(), transport.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	p := &peer{TB: t, c: c}
-	p.writes(octets)
+	p := &wiretest.Peer{TB: t, Conn: c}
+	p.Write(octets)
 	return p
 }
 
-func request(rest string) []byte { return append([]byte(requestKey), hx(rest)...) }
+func request(rest string) []byte { return append([]byte(wiretest.RequestKey), wiretest.Hex(rest)...) }
 
 func TestListenConfigIsChecked(t *testing.T) {
-	s := newSide(t, &Config{Limits: Limits{MaxHalfOpen: 4}})
-	for _, lc := range []ListenConfig{{SetupTimeout: -1}, {ProgressTimeout: -1}, {MaxHalfOpen: -1}, {MaxHalfOpen: 5}} {
+	s := newSide(t, &iwarp.Config{Limits: iwarp.Limits{MaxHalfOpen: 4}})
+	for _, lc := range []iwarp.ListenConfig{{SetupTimeout: -1}, {ProgressTimeout: -1}, {MaxHalfOpen: -1}, {MaxHalfOpen: 5}} {
 		_, err := s.rnic.Listen(testContext(t), "pipe", "", &lc)
 		require.Error(t, err, "%+v", lc)
 		a, b := net.Pipe()
@@ -49,11 +51,11 @@ func TestListenConfigIsChecked(t *testing.T) {
 
 func TestAcceptWithABadConfiguration(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := newSide(t, &Config{Limits: Limits{MaxIRD: 4, MaxORD: 4, MaxQueueDepth: 8, MaxQP: 1}})
+		s := newSide(t, &iwarp.Config{Limits: iwarp.Limits{MaxIRD: 4, MaxORD: 4, MaxQueueDepth: 8, MaxQP: 1}})
 		pd, err := s.rnic.AllocPD()
 		require.NoError(t, err)
 		require.NoError(t, pd.Close())
-		for _, qc := range []*QPConfig{
+		for _, qc := range []*iwarp.QPConfig{
 			nil,
 			{},
 			{PD: pd},
@@ -64,23 +66,23 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 			{PD: s.pd, SendDepth: 9},
 			{PD: s.pd, RecvDepth: -1},
 		} {
-			p, cr := requester(t, s.rnic, "pipe", hx("40 01 0000"))
+			p, cr := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
 			_, err := cr.Accept(testContext(t), qc)
 			require.Error(t, err, "%+v", qc)
-			p.wantEnd("the connection is closed")
+			p.WantEOF("the connection is closed")
 		}
-		p, first := requester(t, s.rnic, "pipe", hx("40 01 0000"))
-		qp, err := first.Accept(testContext(t), &QPConfig{PD: s.pd})
+		p, first := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
+		qp, err := first.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd})
 		require.NoError(t, err)
 		require.Equal(t, []int{4, 4}, []int{qp.IRD(), qp.ORD()}, "defaults stay within the limits")
-		p.reads(20)
-		_, second := requester(t, s.rnic, "pipe", hx("40 01 0000"))
-		_, err = second.Accept(testContext(t), &QPConfig{PD: s.pd})
-		require.ErrorIs(t, err, ErrLimit)
+		p.Read(20)
+		_, second := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
+		_, err = second.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd})
+		require.ErrorIs(t, err, iwarp.ErrLimit)
 		require.Error(t, s.pd.Close(), "a PD with a QP cannot be closed")
 		require.NoError(t, qp.Abort())
 		require.NoError(t, s.pd.Close())
-		require.Zero(t, s.rnic.setups.Pending())
+		require.Zero(t, s.rnic.HalfOpen())
 	})
 }
 
@@ -94,9 +96,9 @@ func TestRNICCloseDropsWhatWaits(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		require.NoError(t, s.rnic.Close())
-		a.wantEnd("closed")
-		b.wantEnd("closed")
-		_, err = cr.Accept(testContext(t), &QPConfig{PD: s.pd})
+		a.WantEOF("closed")
+		b.WantEOF("closed")
+		_, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd})
 		require.ErrorIs(t, err, net.ErrClosed)
 		_, err = l.Accept(testContext(t))
 		require.ErrorIs(t, err, net.ErrClosed)

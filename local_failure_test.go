@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -53,22 +55,16 @@ func (c *hookedConn) passed(sum *int, n, at int) {
 // failures are what can befall a side between the last octet of the negotiation and its
 // first message.
 var failures = map[string]struct {
-	strikes func(r *RNIC, cancel func())
+	strikes func(r *iwarp.RNIC, cancel func())
 	is      error
 }{
-	"the context ends": {func(_ *RNIC, cancel func()) { cancel() }, context.Canceled},
-	"the RNIC is closed": {func(r *RNIC, _ func()) {
+	"the context ends": {func(_ *iwarp.RNIC, cancel func()) { cancel() }, context.Canceled},
+	"the RNIC is closed": {func(r *iwarp.RNIC, _ func()) {
 		go func() { _ = r.Close() }()
-		for !isClosed(r) {
+		for !r.IsClosed() {
 			time.Sleep(time.Millisecond)
 		}
-	}, errRNICClosed},
-}
-
-func isClosed(r *RNIC) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.life == rnicClosed
+	}, iwarp.ErrRNICClosed},
 }
 
 // TestMPA2_31_37_InitiatorThatCannotGoOn: the negotiation has succeeded. The responder
@@ -81,32 +77,32 @@ func TestMPA2_31_37_InitiatorThatCannotGoOn(t *testing.T) {
 				ctx, cancel := context.WithCancel(testContext(t))
 				defer cancel()
 				a, b := transport.Pipe(transport.PipeOptions{})
-				p := &peer{TB: t, c: b}
+				p := &wiretest.Peer{TB: t, Conn: b}
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					p.wantRequest(defaultRequest)
-					p.replies("50 02 0004 8010 c010")
-					p.wantSegment("a Terminate in place of the RTR", localCatastrophic)
-					p.wantEnd("nothing follows")
+					p.WantRequest(wiretest.DefaultRequest)
+					p.Reply("50 02 0004 8010 c010")
+					p.WantSegment("a Terminate in place of the RTR", localCatastrophic)
+					p.WantEOF("nothing follows")
 					_ = b.Close()
 				}()
-				var qp *QP
+				var qp *iwarp.QP
 				conn := &hookedConn{Conn: a, atRead: 24, hook: func() { f.strikes(s.rnic, cancel) }}
-				_, err := s.rnic.Client(ctx, conn, &QPConfig{PD: s.pd, Setup: func(_ context.Context, made *QP) error {
+				_, err := s.rnic.Client(ctx, conn, &iwarp.QPConfig{PD: s.pd, Setup: func(_ context.Context, made *iwarp.QP) error {
 					qp = made
-					return made.PostSend(SendWR{ID: 1, Op: OpSend})
+					return made.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpSend})
 				}})
 				<-done
 				require.ErrorIs(t, err, f.is)
-				var te *TerminateError
+				var te *iwarp.TerminateError
 				require.ErrorAs(t, err, &te)
-				require.Equal(t, transport.MPALocalCatastrophic, te.code())
+				require.Equal(t, transport.MPALocalCatastrophic, codeOf(te))
 				require.False(t, te.Remote)
-				require.Equal(t, StateError, qp.State())
-				require.Equal(t, []Status{StatusFlushed}, statuses(s.completes(qp.SendCQ(), 1)))
+				require.Equal(t, iwarp.StateError, qp.State())
+				require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(s.completes(qp.SendCQ(), 1)))
 				synctest.Wait()
-				require.Zero(t, s.rnic.used.qp)
+				require.Zero(t, s.rnic.InUse().MaxQP)
 				require.NoError(t, s.rnic.Close())
 			})
 		})
@@ -124,29 +120,29 @@ func TestMPA2_31_ResponderThatCannotGoOn(t *testing.T) {
 					ctx, cancel := context.WithCancel(testContext(t))
 					defer cancel()
 					a, b := transport.Pipe(transport.PipeOptions{})
-					p := &peer{TB: t, c: b}
+					p := &wiretest.Peer{TB: t, Conn: b}
 					done := make(chan struct{})
 					go func() {
 						defer close(done)
-						p.writes(append([]byte(requestKey), hx(defaultRequest)...))
-						p.wantOctets("the Reply", append([]byte(replyKey), hx("50 02 0004 8010 8010")...))
+						p.Write(append([]byte(wiretest.RequestKey), wiretest.Hex(wiretest.DefaultRequest)...))
+						p.WantReply("the Reply", "50 02 0004 8010 8010")
 						if early {
-							p.wantSegment("a Terminate", localCatastrophic)
+							p.WantSegment("a Terminate", localCatastrophic)
 						}
-						p.wantEnd("nothing follows")
+						p.WantEOF("nothing follows")
 						_ = b.Close()
 					}()
 					conn := &hookedConn{Conn: a, atWritten: 24, hook: func() { f.strikes(s.rnic, cancel) }}
 					cr, err := s.rnic.Server(ctx, conn, nil)
 					require.NoError(t, err)
-					_, err = cr.Accept(ctx, &QPConfig{PD: s.pd, MPA: MPAOptions{EarlyResponderSend: early}})
+					_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, MPA: iwarp.MPAOptions{EarlyResponderSend: early}})
 					<-done
 					require.ErrorIs(t, err, f.is)
-					var te *TerminateError
+					var te *iwarp.TerminateError
 					require.ErrorAs(t, err, &te)
-					require.Equal(t, transport.MPALocalCatastrophic, te.code())
+					require.Equal(t, transport.MPALocalCatastrophic, codeOf(te))
 					synctest.Wait()
-					require.Zero(t, s.rnic.used.qp)
+					require.Zero(t, s.rnic.InUse().MaxQP)
 				})
 			})
 		}

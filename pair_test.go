@@ -3,7 +3,6 @@ package iwarp_test
 import (
 	"cmp"
 	"context"
-	"net"
 	"testing"
 	"time"
 
@@ -87,48 +86,6 @@ func (s *side) connect(server *side, pc pairConfig) {
 	}()
 	pc.client.PD = s.pd
 	s.qp, err = s.rnic.Dial(ctx, network, l.Addr().String(), &pc.client)
-	require.NoError(s, err)
-	require.NoError(s, <-accepted)
-}
-
-// meets connects s to server over the pipe; answer says how the request is accepted.
-func (s *side) meets(server *side, qc iwarp.QPConfig, answer func(*iwarp.ConnRequest) iwarp.QPConfig) {
-	s.Helper()
-	ctx := testContext(s.T)
-	l, err := server.rnic.Listen(ctx, "pipe", "", nil)
-	require.NoError(s, err)
-	defer l.Close()
-	done := make(chan error, 1)
-	go func() {
-		cr, err := l.Accept(ctx)
-		if err == nil {
-			sc := answer(cr)
-			sc.PD = server.pd
-			server.qp, err = cr.Accept(ctx, &sc)
-		}
-		done <- err
-	}()
-	qc.PD = s.pd
-	s.qp, err = s.rnic.Dial(ctx, "pipe", l.Addr().String(), &qc)
-	require.NoError(s, err)
-	require.NoError(s, <-done)
-}
-
-// over connects s to server over a connection that the application has made.
-func (s *side) over(server *side, conns func() (a, b net.Conn)) {
-	s.Helper()
-	ctx := testContext(s.T)
-	a, b := conns()
-	accepted := make(chan error, 1)
-	go func() {
-		cr, err := server.rnic.Server(ctx, b, nil)
-		if err == nil {
-			server.qp, err = cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd})
-		}
-		accepted <- err
-	}()
-	var err error
-	s.qp, err = s.rnic.Client(ctx, a, &iwarp.QPConfig{PD: s.pd})
 	require.NoError(s, err)
 	require.NoError(s, <-accepted)
 }

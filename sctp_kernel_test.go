@@ -1,10 +1,11 @@
-package iwarp
+package iwarp_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
@@ -18,11 +19,11 @@ func TestKernelWithoutSCTP(t *testing.T) {
 		t.Skip("this kernel has SCTP")
 	}
 	s := newSide(t, nil)
-	_, err = s.rnic.Dial(t.Context(), setup.SCTP, "127.0.0.1:1", &QPConfig{PD: s.pd})
-	require.ErrorIs(t, err, ErrUnsupported)
+	_, err = s.rnic.Dial(t.Context(), setup.SCTP, "127.0.0.1:1", &iwarp.QPConfig{PD: s.pd})
+	require.ErrorIs(t, err, iwarp.ErrUnsupported)
 	require.ErrorContains(t, err, setup.SCTPUDP)
 	_, err = s.rnic.Listen(t.Context(), setup.SCTP, "127.0.0.1:0", nil)
-	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorIs(t, err, iwarp.ErrUnsupported)
 	require.ErrorIs(t, err, sctpkernel.ErrNoSCTP)
 	require.ErrorContains(t, err, setup.SCTPUDP)
 }

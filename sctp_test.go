@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
@@ -25,8 +27,8 @@ func TestSessionsOverARealSocket(t *testing.T) { writeReadSend(t, pairConfig{net
 func TestSCTP_16_27_60_SetupOverSCTP(t *testing.T) {
 	client, server := connect(t, pairConfig{
 		network: overSCTP,
-		client:  QPConfig{PrivateData: []byte("from the client"), IRD: 3, ORD: 40},
-		server:  QPConfig{PrivateData: make([]byte, 508), IRD: 5, ORD: 7},
+		client:  iwarp.QPConfig{PrivateData: []byte("from the client"), IRD: 3, ORD: 40},
+		server:  iwarp.QPConfig{PrivateData: make([]byte, 508), IRD: 5, ORD: 7},
 	})
 	require.Equal(t, "from the client", string(server.qp.PrivateData()))
 	require.Len(t, client.qp.PrivateData(), 508)
@@ -40,9 +42,9 @@ func TestSCTP_16_27_60_SetupOverSCTP(t *testing.T) {
 func TestSCTP_52_TerminateOverSCTP(t *testing.T) {
 	client, server := connect(t, pairConfig{network: overSCTP})
 	_, mr := client.register(8, stag.LocalWrite, nil)
-	require.NoError(t, client.qp.PostSend(SendWR{ID: 7, Op: OpRDMARead, Local: []SGE{mr.Slice(0, 8)}, Remote: RemoteBuffer{STag: 0x11223344, Len: 8}}))
+	require.NoError(t, client.qp.PostSend(iwarp.SendWR{ID: 7, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(0, 8)}, Remote: iwarp.RemoteBuffer{STag: 0x11223344, Len: 8}}))
 	wc := client.completes(client.qp.SendCQ(), 1)[0]
-	require.Equal(t, StatusRemoteAccess, wc.Status, "the Terminate names the Read")
+	require.Equal(t, iwarp.StatusRemoteAccess, wc.Status, "the Terminate names the Read")
 	for _, s := range []*side{client, server} {
 		<-s.qp.Done()
 		te := s.qp.Terminated()
@@ -53,11 +55,13 @@ func TestSCTP_52_TerminateOverSCTP(t *testing.T) {
 }
 
 // hostedSCTP is a server over SCTP that does with each request what do says.
-func hostedSCTP(t *testing.T, cfg *Config, lc *ListenConfig, do func(*side, *ConnRequest)) (*side, string) {
+func hostedSCTP(t *testing.T, cfg *iwarp.Config, lc *iwarp.ListenConfig, do func(*side, *iwarp.ConnRequest)) (*side, string) {
+	var accepting sync.WaitGroup
+	t.Cleanup(accepting.Wait) // behind the end of the RNIC, which ends the listener
 	server := newSide(t, cfg)
 	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", lc)
 	require.NoError(t, err)
-	server.rnic.tasks.Start(func() {
+	accepting.Go(func() {
 		for {
 			cr, err := l.Accept(context.Background())
 			if err != nil {
@@ -70,15 +74,15 @@ func hostedSCTP(t *testing.T, cfg *Config, lc *ListenConfig, do func(*side, *Con
 }
 
 func TestSCTP_25_56_RejectOverSCTP(t *testing.T) {
-	_, addr := hostedSCTP(t, nil, nil, func(s *side, cr *ConnRequest) {
+	_, addr := hostedSCTP(t, nil, nil, func(s *side, cr *iwarp.ConnRequest) {
 		require.NoError(s, cr.RejectDepths([]byte("not you"), 9, -1))
 	})
 	client := newSide(t, nil)
 	for _, revision := range []int{1, 2} {
-		_, err := client.rnic.Dial(testContext(t), overSCTP, addr, &QPConfig{PD: client.pd, MPA: MPAOptions{Revision: revision}})
-		var rejected *RejectError
+		_, err := client.rnic.Dial(testContext(t), overSCTP, addr, &iwarp.QPConfig{PD: client.pd, MPA: iwarp.MPAOptions{Revision: revision}})
+		var rejected *iwarp.RejectError
 		require.ErrorAs(t, err, &rejected)
-		require.ErrorIs(t, err, ErrRejected)
+		require.ErrorIs(t, err, iwarp.ErrRejected)
 		require.Equal(t, "not you", string(rejected.PrivateData))
 		require.Equal(t, map[int]int{1: -1, 2: 9}[revision], rejected.IRD)
 	}
@@ -87,14 +91,14 @@ func TestSCTP_25_56_RejectOverSCTP(t *testing.T) {
 // TestSCTP_17_18_TooManyRequestsAreRefused: without the application, which answers none.
 func TestSCTP_17_18_TooManyRequestsAreRefused(t *testing.T) {
 	server := newSide(t, nil)
-	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", &ListenConfig{MaxHalfOpen: 2})
+	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", &iwarp.ListenConfig{MaxHalfOpen: 2})
 	require.NoError(t, err)
 	client := newSide(t, nil)
 	ctx, cancel := context.WithCancel(testContext(t))
 	ends := make(chan error, 8)
 	for range cap(ends) {
 		go func() {
-			_, err := client.rnic.Dial(ctx, overSCTP, l.Addr().String(), &QPConfig{PD: client.pd})
+			_, err := client.rnic.Dial(ctx, overSCTP, l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
 			ends <- err
 		}()
 	}
@@ -113,19 +117,19 @@ func TestSCTP_17_18_TooManyRequestsAreRefused(t *testing.T) {
 }
 
 func TestUnsupportedOverSCTP(t *testing.T) {
-	_, addr := hostedSCTP(t, nil, nil, func(_ *side, cr *ConnRequest) { _ = cr.Reject(nil) })
+	_, addr := hostedSCTP(t, nil, nil, func(_ *side, cr *iwarp.ConnRequest) { _ = cr.Reject(nil) })
 	client := newSide(t, nil)
 	ctx := testContext(t)
-	for _, qc := range []*QPConfig{{PD: client.pd, TLS: &tls.Config{}}, {PD: client.pd, Trace: io.Discard}} {
+	for _, qc := range []*iwarp.QPConfig{{PD: client.pd, TLS: &tls.Config{}}, {PD: client.pd, Trace: io.Discard}} {
 		_, err := client.rnic.Dial(ctx, overSCTP, addr, qc)
-		require.ErrorIs(t, err, ErrUnsupported)
+		require.ErrorIs(t, err, iwarp.ErrUnsupported)
 	}
-	_, err := client.rnic.Listen(ctx, overSCTP, "127.0.0.1:0", &ListenConfig{TLS: &tls.Config{}})
-	require.ErrorIs(t, err, ErrUnsupported)
+	_, err := client.rnic.Listen(ctx, overSCTP, "127.0.0.1:0", &iwarp.ListenConfig{TLS: &tls.Config{}})
+	require.ErrorIs(t, err, iwarp.ErrUnsupported)
 
-	_, err = client.rnic.Dial(ctx, overSCTP, "127.0.0.1:0", &QPConfig{PD: client.pd})
+	_, err = client.rnic.Dial(ctx, overSCTP, "127.0.0.1:0", &iwarp.QPConfig{PD: client.pd})
 	require.Error(t, err)
-	_, err = client.rnic.Dial(ctx, overSCTP, "127.0.0.1:1/70000", &QPConfig{PD: client.pd})
+	_, err = client.rnic.Dial(ctx, overSCTP, "127.0.0.1:1/70000", &iwarp.QPConfig{PD: client.pd})
 	require.ErrorAs(t, err, new(*net.AddrError))
 }
 
@@ -134,16 +138,16 @@ func TestUnsupportedOverSCTP(t *testing.T) {
 func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	const associations, size = 10, 20_000
 	each := 100
-	if raceEnabled { // it makes a QP cost milliseconds
+	if wiretest.RaceEnabled { // it makes a QP cost milliseconds
 		each = 10
 	}
-	big := &Config{Limits: Limits{MaxHalfOpen: 1024}}
+	big := &iwarp.Config{Limits: iwarp.Limits{MaxHalfOpen: 1024}}
 	var qps sync.Map
-	var sink *MR
+	var sink *iwarp.MR
 	ready := make(chan struct{})
-	server, addr := hostedSCTP(t, big, &ListenConfig{MaxHalfOpen: 1024}, func(s *side, cr *ConnRequest) {
+	server, addr := hostedSCTP(t, big, &iwarp.ListenConfig{MaxHalfOpen: 1024}, func(s *side, cr *iwarp.ConnRequest) {
 		<-ready
-		qp, err := cr.Accept(context.Background(), &QPConfig{PD: s.pd, SendDepth: 8, RecvDepth: 8})
+		qp, err := cr.Accept(context.Background(), &iwarp.QPConfig{PD: s.pd, SendDepth: 8, RecvDepth: 8})
 		require.NoError(s, err)
 		qps.Store(string(cr.PrivateData()), qp)
 	})
@@ -153,8 +157,8 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	ctx := testContext(t)
 	before := heap()
 	clients := make([]*side, associations)
-	all := make([]*QP, associations*each)
-	src := make([]*MR, associations)
+	all := make([]*iwarp.QP, associations*each)
+	src := make([]*iwarp.MR, associations)
 	var dials sync.WaitGroup
 	for i := range clients {
 		c := newSide(t, nil)
@@ -165,7 +169,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 		for j := range each {
 			dials.Go(func() {
 				n := i*each + j
-				qp, err := c.rnic.Dial(ctx, overSCTP, addr, &QPConfig{PD: c.pd, SendDepth: 8, RecvDepth: 8})
+				qp, err := c.rnic.Dial(ctx, overSCTP, addr, &iwarp.QPConfig{PD: c.pd, SendDepth: 8, RecvDepth: 8})
 				if err != nil {
 					t.Errorf("QP %d: %v", n, err)
 					return
@@ -180,7 +184,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	}
 	took := (heap() - before) / int64(2*len(all))
 	t.Logf("a QP takes %d octets", took)
-	if !raceEnabled {
+	if !wiretest.RaceEnabled {
 		require.Less(t, took, int64(64<<10))
 	}
 	remote := make(map[string]bool)
@@ -189,7 +193,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	}
 	require.Len(t, remote, associations)
 
-	move := func(qps []*QP, first, step int) {
+	move := func(qps []*iwarp.QP, first, step int) {
 		var moves sync.WaitGroup
 		for n := first; n < len(qps); n += step {
 			moves.Go(func() {
@@ -223,7 +227,7 @@ func TestSCTP_19_51_53_ThousandQPsShareTenAssociations(t *testing.T) {
 	ends.Wait()
 	move(all, 1, 2)
 	for n := 1; n < len(all); n += 2 {
-		require.Equal(t, StateRTS, all[n].State())
+		require.Equal(t, iwarp.StateRTS, all[n].State())
 	}
 }
 
