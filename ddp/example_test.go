@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/internal/recordpipe"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -66,7 +67,7 @@ func (l *library) Segments(seq uint64, batch transport.SegmentBatch) error {
 // and which rights a peer needs; the lower layer may be any [transport.LLP], such as a
 // connection of package mpa. This one is in memory and passes segments on in any order.
 func Example() {
-	near, far := transport.RecordPipe(transport.RecordOptions{MaxULPDU: 64, Window: 8, Seed: 1})
+	near, far := recordpipe.New(recordpipe.Options{MaxULPDU: 64, Window: 8, Seed: 1})
 
 	// The receiving end registers memory and posts a buffer for one note.
 	table := stag.NewTable()

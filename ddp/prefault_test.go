@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/recordpipe"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -37,7 +38,7 @@ func (flusher) Flush(context.Context, int64, int64) error { return nil }
 
 // TestSlowSourcesArePrefaulted: all of them before they are appended, and no others.
 func TestSlowSourcesArePrefaulted(t *testing.T) {
-	a, b := transport.RecordPipe(transport.RecordOptions{MaxULPDU: 1000})
+	a, b := recordpipe.New(recordpipe.Options{MaxULPDU: 1000})
 	defer a.Close()
 	defer b.Close()
 	table := stag.NewTable()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/recordpipe"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -35,7 +36,7 @@ func TestARCH_26_MaxSizesLeaveRoomForTheHeaders(t *testing.T) {
 // layer that reorders.
 func TestARCH_27_UpperLayerThatIsNotRDMAP(t *testing.T) {
 	for seed := range uint64(20) {
-		near, far := transport.RecordPipe(transport.RecordOptions{MaxULPDU: 100, Window: 8, Seed: seed})
+		near, far := recordpipe.New(recordpipe.Options{MaxULPDU: 100, Window: 8, Seed: seed})
 		c := converse(t, 64)
 		region, mem := c.region(1000, nil)
 		const news, orders = QN(7), QN(0xffffffff)

@@ -8,6 +8,6 @@
 //
 // [Dial] and [Listen] make connections, [TLSClient] and [TLSServer] secure them,
 // [NewStream] makes a Stream of one, whose readiness a [Poller] can tell, and [Tap]
-// records it for Wireshark. For tests and for peers within one process there are
-// [Pipe], a byte stream, and [RecordPipe], an LLP that can reorder.
+// records it for Wireshark. For tests and for peers within one process there is [Pipe], a
+// byte stream in memory.
 package transport

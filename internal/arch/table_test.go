@@ -68,9 +68,11 @@ var table = map[string]rule{
 	"internal/mutate":      {ours: []string{"internal/mutate/list"}},
 	"internal/arch":        {tests: []string{"internal/arch/measure"}},
 	"internal/arch/shape":  {ours: []string{"internal/arch/measure"}},
+	// It is an LLP for tests.
+	"internal/recordpipe": {ours: []string{"transport"}},
 	// It plays the peer in tests, over every lower layer, and knows no verbs.
 	"internal/wiretest": {
-		ours:  []string{"stag", "transport"},
+		ours:  []string{"stag", "transport", "internal/recordpipe"},
 		third: []string{"github.com/cockroachdb/datadriven", "github.com/stretchr/testify"},
 	},
 	// It searches the whole for hangs.
@@ -81,7 +83,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/wiretest"}
+var testOnly = []string{"internal/recordpipe", "internal/wiretest"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

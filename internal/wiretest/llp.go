@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/recordpipe"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
@@ -23,7 +24,7 @@ var LLP func(t testing.TB) (a, b transport.LLP)
 // window. The seed chooses the order.
 func Records(seed uint64) func(testing.TB) (a, b transport.LLP) {
 	return func(testing.TB) (a, b transport.LLP) {
-		return transport.RecordPipe(transport.RecordOptions{Seed: seed, Window: 16})
+		return recordpipe.New(recordpipe.Options{Seed: seed, Window: 16})
 	}
 }
 

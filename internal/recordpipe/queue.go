@@ -1,13 +1,13 @@
-package transport
+package recordpipe
 
 import (
 	"math/rand/v2"
 	"time"
 )
 
-// recordQueue is what is on its way to one end, in the sender's order. The pipe's
+// queue is what is on its way to one end, in the sender's order. The pipe's
 // mutex guards it.
-type recordQueue struct {
+type queue struct {
 	records []*record
 	octets  int // flushed by the peer and not yet taken
 	spare   []*record
@@ -25,7 +25,7 @@ type record struct {
 
 // push puts in a segment. What it copies into is a record that was taken before, so
 // that nothing is allocated in steady state.
-func (q *recordQueue) push(seq uint64, size int, s *outSegment, latency time.Duration) {
+func (q *queue) push(seq uint64, size int, s *outSegment, latency time.Duration) {
 	var r *record
 	if n := len(q.spare); n > 0 {
 		r, q.spare = q.spare[n-1], q.spare[:n-1]
@@ -47,7 +47,7 @@ func (q *recordQueue) push(seq uint64, size int, s *outSegment, latency time.Dur
 // pop takes out one record that has arrived: the first, or one within the window
 // after it. If there is none it returns how long to wait, 0 at the end of the
 // stream.
-func (q *recordQueue) pop(window int) (r *record, wait time.Duration) {
+func (q *queue) pop(window int) (r *record, wait time.Duration) {
 	if wait = q.nextArrival(); wait > 0 || len(q.records) == 0 {
 		return nil, wait
 	}
@@ -61,7 +61,7 @@ func (q *recordQueue) pop(window int) (r *record, wait time.Duration) {
 }
 
 // nextArrival is how long it is until the first record arrives, or the end.
-func (q *recordQueue) nextArrival() time.Duration {
+func (q *queue) nextArrival() time.Duration {
 	switch {
 	case len(q.records) > 0:
 		return untilArrival(q.records[0].at)
@@ -72,7 +72,7 @@ func (q *recordQueue) nextArrival() time.Duration {
 }
 
 // candidates counts the records that have arrived with a number below limit.
-func (q *recordQueue) candidates(limit uint64) int {
+func (q *queue) candidates(limit uint64) int {
 	for i, r := range q.records {
 		if r.seq >= limit || untilArrival(r.at) > 0 {
 			return i
@@ -83,13 +83,23 @@ func (q *recordQueue) candidates(limit uint64) int {
 
 // done gives back a record that was taken. Only as many are kept as fit the limit
 // on what is in flight, because each was counted there.
-func (q *recordQueue) done(r *record) {
+func (q *queue) done(r *record) {
 	q.octets -= len(r.data)
 	q.spare = append(q.spare, r)
 }
 
+// forever is a wait that only a change of the pipe ends.
+const forever = time.Duration(1<<63 - 1)
+
+func untilArrival(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return max(0, time.Until(t))
+}
+
 // end marks the end of the stream, once.
-func (q *recordQueue) end(latency time.Duration) {
+func (q *queue) end(latency time.Duration) {
 	if q.ended {
 		return
 	}
@@ -100,7 +110,7 @@ func (q *recordQueue) end(latency time.Duration) {
 }
 
 // drop forgets all records.
-func (q *recordQueue) drop() {
+func (q *queue) drop() {
 	if q.timer != nil {
 		q.timer.Stop()
 		q.timer = nil
@@ -109,7 +119,7 @@ func (q *recordQueue) drop() {
 }
 
 // wakeAfter makes all goroutines that are parked in p look again after a while.
-func (q *recordQueue) wakeAfter(d time.Duration, p *recordPipe) {
+func (q *queue) wakeAfter(d time.Duration, p *pipe) {
 	switch {
 	case d == forever:
 	case q.timer == nil:
@@ -119,7 +129,7 @@ func (q *recordQueue) wakeAfter(d time.Duration, p *recordPipe) {
 	}
 }
 
-func (p *recordPipe) wakeAll() {
+func (p *pipe) wakeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed.Broadcast()

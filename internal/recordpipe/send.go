@@ -1,10 +1,14 @@
-package transport
+package recordpipe
 
-import "syscall"
+import (
+	"syscall"
 
-// recordBatch is what was appended and is not yet flushed. Its segments, and what
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// batch is what was appended and is not yet flushed. Its segments, and what
 // they hold, are used again.
-type recordBatch struct {
+type batch struct {
 	segs []outSegment
 	sent int    // how many of segs are out
 	seq  uint64 // of the next to go out
@@ -25,7 +29,7 @@ func (s *outSegment) size() int {
 	return n
 }
 
-func (e *recordEnd) Append(head []byte, payload [][]byte, stage bool) bool {
+func (e *end) Append(head []byte, payload [][]byte, stage bool) bool {
 	o := &e.out
 	n := len(o.segs)
 	if n == e.pipe.options.Batch {
@@ -48,7 +52,7 @@ func (e *recordEnd) Append(head []byte, payload [][]byte, stage bool) bool {
 	return true
 }
 
-func (e *recordEnd) Stage() {
+func (e *end) Stage() {
 	o := &e.out
 	for i := o.sent; i < len(o.segs); i++ {
 		s := &o.segs[i]
@@ -60,7 +64,7 @@ func (e *recordEnd) Stage() {
 	}
 }
 
-func (e *recordEnd) Flush(wait bool) error {
+func (e *end) Flush(wait bool) error {
 	p, o := e.pipe, &e.out
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +80,7 @@ func (e *recordEnd) Flush(wait bool) error {
 			break
 		}
 		if !wait {
-			return ErrAgain
+			return transport.ErrAgain
 		}
 		p.changed.Wait()
 	}
@@ -84,7 +88,7 @@ func (e *recordEnd) Flush(wait bool) error {
 }
 
 // cannotSend is why nothing can be sent any more, or nil.
-func (e *recordEnd) cannotSend() error {
+func (e *end) cannotSend() error {
 	if err := e.failure("write"); err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func (e *recordEnd) cannotSend() error {
 }
 
 // flushSome moves the segments for which there is room to the peer.
-func (e *recordEnd) flushSome() (some bool) {
+func (e *end) flushSome() (some bool) {
 	o, q := &e.out, &e.peer.in
 	for o.sent < len(o.segs) {
 		s := &o.segs[o.sent]

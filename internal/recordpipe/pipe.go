@@ -1,4 +1,4 @@
-package transport
+package recordpipe
 
 import (
 	"errors"
@@ -9,10 +9,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
-// RecordOptions describe a pipe of records. Both directions are alike.
-type RecordOptions struct {
+// Options describe a pipe of records. Both directions are alike.
+type Options struct {
 	// MaxULPDU is what both ends answer to MaxULPDU, in octets. Zero: 1452, as on
 	// Ethernet.
 	MaxULPDU int
@@ -33,67 +35,67 @@ type RecordOptions struct {
 }
 
 const (
-	defaultRecordSize  = 1452
-	defaultRecordBatch = 64
-	defaultRecordLimit = 1 << 20
+	defaultULPDU = 1452
+	defaultBatch = 64
+	defaultLimit = 1 << 20
 
-	recordNetwork = "records"
+	network = "records"
 )
 
-// RecordPipe returns the two ends of an in-memory LLP that keeps the boundaries of
+// New returns the two ends of an in-memory LLP that keeps the boundaries of
 // segments by itself, as SCTP does, and may hand them up out of order. Nothing is
-// lost. Like [Pipe] it can be used within a testing/synctest bubble and has no
+// lost. Like [transport.Pipe] it can be used within a testing/synctest bubble and has no
 // goroutine; Arm reports false. An end that is aborted, or closed with segments
 // not yet taken, resets the connection: the peer meets ECONNRESET.
-func RecordPipe(o RecordOptions) (a, b LLP) {
+func New(o Options) (a, b transport.LLP) {
 	if o.MaxULPDU <= 0 {
-		o.MaxULPDU = defaultRecordSize
+		o.MaxULPDU = defaultULPDU
 	}
 	if o.Batch <= 0 {
-		o.Batch = defaultRecordBatch
+		o.Batch = defaultBatch
 	}
 	if o.Limit <= 0 {
-		o.Limit = defaultRecordLimit
+		o.Limit = defaultLimit
 	}
-	p := &recordPipe{options: o}
+	p := &pipe{options: o}
 	p.changed.L = &p.mu
-	x := &recordEnd{pipe: p, in: recordQueue{rnd: rand.New(rand.NewPCG(o.Seed, 0))}}
-	y := &recordEnd{pipe: p, in: recordQueue{rnd: rand.New(rand.NewPCG(o.Seed, 1))}}
+	x := &end{pipe: p, in: queue{rnd: rand.New(rand.NewPCG(o.Seed, 0))}}
+	y := &end{pipe: p, in: queue{rnd: rand.New(rand.NewPCG(o.Seed, 1))}}
 	x.peer, y.peer = y, x
 	x.local, y.local = "a", "b"
 	return x, y
 }
 
-// recordPipe is what the two ends share.
-type recordPipe struct {
-	options RecordOptions
+// pipe is what the two ends share.
+type pipe struct {
+	options Options
 
 	mu      sync.Mutex
 	changed sync.Cond // something that a parked call may wait for
 	reset   bool      // an end was aborted
 }
 
-type recordEnd struct {
-	pipe  *recordPipe
-	peer  *recordEnd
-	local recordAddr
+type end struct {
+	pipe  *pipe
+	peer  *end
+	local addr
 
-	out recordBatch // the sending half's own
+	out batch // the sending half's own
 
 	// Guarded by pipe.mu:
-	in      recordQueue
+	in      queue
 	held    *record // taken out of in, but not by the Placer
 	refused error   // what the Placer said of a segment: nothing more is delivered
 	woken   bool
 	closed  error // not nil: this end is closed
 }
 
-func (e *recordEnd) MaxULPDU() int { return e.pipe.options.MaxULPDU }
+func (e *end) MaxULPDU() int { return e.pipe.options.MaxULPDU }
 
-func (e *recordEnd) Arm(func()) bool { return false }
-func (e *recordEnd) Disarm()         {}
+func (e *end) Arm(func()) bool { return false }
+func (e *end) Disarm()         {}
 
-func (e *recordEnd) Wake() {
+func (e *end) Wake() {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +103,7 @@ func (e *recordEnd) Wake() {
 	p.changed.Broadcast()
 }
 
-func (e *recordEnd) CloseSend() error {
+func (e *end) CloseSend() error {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +115,7 @@ func (e *recordEnd) CloseSend() error {
 	return nil
 }
 
-func (e *recordEnd) Close() error {
+func (e *end) Close() error {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +126,7 @@ func (e *recordEnd) Close() error {
 	return nil
 }
 
-func (e *recordEnd) Abort(cause error) {
+func (e *end) Abort(cause error) {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +143,7 @@ func (e *recordEnd) Abort(cause error) {
 }
 
 // shut closes this end. The caller holds the pipe's mutex.
-func (e *recordEnd) shut(why error, reset bool) {
+func (e *end) shut(why error, reset bool) {
 	p := e.pipe
 	e.closed = why
 	e.held = nil
@@ -157,7 +159,7 @@ func (e *recordEnd) shut(why error, reset bool) {
 
 // failure is why nothing can be received any more, or nil. The caller holds the
 // pipe's mutex.
-func (e *recordEnd) failure(op string) error {
+func (e *end) failure(op string) error {
 	switch {
 	case e.closed != nil:
 		return e.closed
@@ -167,20 +169,20 @@ func (e *recordEnd) failure(op string) error {
 	return nil
 }
 
-func (e *recordEnd) opError(op string, errno syscall.Errno) error {
+func (e *end) opError(op string, errno syscall.Errno) error {
 	return &net.OpError{
-		Op: op, Net: recordNetwork, Source: e.local, Addr: e.peer.local,
+		Op: op, Net: network, Source: e.local, Addr: e.peer.local,
 		Err: os.NewSyscallError(op, errno),
 	}
 }
 
 // Caps tells whether the options ask for reordering. Memory has no digest.
-func (e *recordEnd) Caps() Caps           { return Caps{OutOfOrder: e.pipe.options.Window > 1} }
-func (e *recordEnd) Path() string         { return recordNetwork }
-func (e *recordEnd) LocalAddr() net.Addr  { return e.local }
-func (e *recordEnd) RemoteAddr() net.Addr { return e.peer.local }
+func (e *end) Caps() transport.Caps { return transport.Caps{OutOfOrder: e.pipe.options.Window > 1} }
+func (e *end) Path() string         { return network }
+func (e *end) LocalAddr() net.Addr  { return e.local }
+func (e *end) RemoteAddr() net.Addr { return e.peer.local }
 
-type recordAddr string
+type addr string
 
-func (recordAddr) Network() string  { return recordNetwork }
-func (a recordAddr) String() string { return string(a) }
+func (addr) Network() string  { return network }
+func (a addr) String() string { return string(a) }

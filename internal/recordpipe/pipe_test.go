@@ -1,4 +1,4 @@
-package transport
+package recordpipe
 
 import (
 	"encoding/binary"
@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // collector is a Placer that keeps what it gets.
 type collector struct {
-	NoPrediction
+	transport.NoPrediction
 	segs []string
 	seqs []uint64
 	err  error       // what Segment answers
@@ -29,8 +31,8 @@ func (c *collector) Segment(seq uint64, ulpdu []byte) error {
 	return c.err
 }
 
-func (c *collector) Segments(seq uint64, batch SegmentBatch) error {
-	return EachSegment(c, seq, batch)
+func (c *collector) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(c, seq, batch)
 }
 
 func (c *collector) enough() bool {
@@ -41,9 +43,9 @@ func (c *collector) enough() bool {
 }
 
 // receive receives until the placer has enough, or there is an error.
-func receive(l LLP, p waiter) error {
+func receive(l transport.LLP, p waiter) error {
 	for {
-		if err := l.Receive(p, Park); err != nil && !errors.Is(err, ErrWoken) {
+		if err := l.Receive(p, transport.Park); err != nil && !errors.Is(err, transport.ErrWoken) {
 			return err
 		}
 		if p.enough() {
@@ -54,45 +56,45 @@ func receive(l LLP, p waiter) error {
 
 // A waiter is a Placer that knows when it has what the test waits for.
 type waiter interface {
-	Placer
+	transport.Placer
 	enough() bool
 }
 
-func appendAll(t *testing.T, l LLP, segs ...string) {
+func appendAll(t *testing.T, l transport.LLP, segs ...string) {
 	t.Helper()
 	for _, s := range segs {
 		require.True(t, l.Append([]byte(s[:1]), [][]byte{[]byte(s[1:])}, true), "the batch takes %q", s)
 	}
 }
 
-func flushAll(t *testing.T, l LLP, segs ...string) {
+func flushAll(t *testing.T, l transport.LLP, segs ...string) {
 	t.Helper()
 	appendAll(t, l, segs...)
 	require.NoError(t, l.Flush(false), "the network takes the batch")
 }
 
-func TestRecordPipeKeepsBoundaries(t *testing.T) {
-	a, b := RecordPipe(RecordOptions{})
+func TestKeepsBoundaries(t *testing.T) {
+	a, b := New(Options{})
 	defer a.Abort(nil)
 	c := &collector{}
-	require.Equal(t, ErrAgain, b.Receive(c, NoWait), "nothing has come")
+	require.Equal(t, transport.ErrAgain, b.Receive(c, transport.NoWait), "nothing has come")
 	flushAll(t, a, "one", "2")
 	flushAll(t, a, "three")
-	require.NoError(t, b.Receive(c, NoWait), "segments are delivered")
+	require.NoError(t, b.Receive(c, transport.NoWait), "segments are delivered")
 	require.Equal(t, []string{"one", "2", "three"}, c.segs, "one by one")
 	require.Equal(t, []uint64{0, 1, 2}, c.seqs, "with the sender's order")
-	require.Equal(t, ErrAgain, b.Receive(c, NoWait), "all was delivered")
+	require.Equal(t, transport.ErrAgain, b.Receive(c, transport.NoWait), "all was delivered")
 
 	require.Equal(t, 1452, a.MaxULPDU(), "the size is Ethernet's")
-	require.Equal(t, Caps{}, a.Caps(), "all is in order")
+	require.Equal(t, transport.Caps{}, a.Caps(), "all is in order")
 	require.Equal(t, a.LocalAddr(), b.RemoteAddr(), "the ends agree on the addresses")
 	require.Equal(t, "records", b.LocalAddr().Network(), "the network has a name")
 	require.False(t, a.Arm(func() {}), "a goroutine must stay in Receive")
 	a.Disarm()
 }
 
-func TestRecordPipeCopiesAtFlushUnlessStaged(t *testing.T) {
-	a, b := RecordPipe(RecordOptions{})
+func TestCopiesAtFlushUnlessStaged(t *testing.T) {
+	a, b := New(Options{})
 	defer a.Abort(nil)
 	head, payload := []byte("h"), []byte("payload")
 	require.True(t, a.Append(head, [][]byte{payload}, true), "a staged segment")
@@ -101,12 +103,12 @@ func TestRecordPipeCopiesAtFlushUnlessStaged(t *testing.T) {
 	copy(payload, "changed")
 	require.NoError(t, a.Flush(false), "both go out")
 	c := &collector{}
-	require.NoError(t, b.Receive(c, NoWait), "both arrive")
+	require.NoError(t, b.Receive(c, transport.NoWait), "both arrive")
 	require.Equal(t, []string{"hpayload", "hchangedchanged"}, c.segs, "only what is staged was copied at once")
 }
 
-func TestRecordPipeBatchIsBounded(t *testing.T) {
-	a, _ := RecordPipe(RecordOptions{Batch: 2})
+func TestBatchIsBounded(t *testing.T) {
+	a, _ := New(Options{Batch: 2})
 	defer a.Abort(nil)
 	appendAll(t, a, "1", "2")
 	require.False(t, a.Append([]byte("3"), nil, true), "the batch is full")
@@ -114,12 +116,12 @@ func TestRecordPipeBatchIsBounded(t *testing.T) {
 	appendAll(t, a, "3")
 }
 
-func TestRecordPipeLimit(t *testing.T) {
-	a, b := RecordPipe(RecordOptions{Limit: 10})
+func TestLimit(t *testing.T) {
+	a, b := New(Options{Limit: 10})
 	defer a.Abort(nil)
 	flushAll(t, a, strings.Repeat("x", 50))
 	appendAll(t, a, "12345", "67890", "more")
-	require.Equal(t, ErrAgain, a.Flush(false), "a segment beyond the limit passed alone, the next waits")
+	require.Equal(t, transport.ErrAgain, a.Flush(false), "a segment beyond the limit passed alone, the next waits")
 	flushed := make(chan error)
 	go func() { flushed <- a.Flush(true) }()
 	c := &collector{stop: func() bool { return false }}
@@ -131,10 +133,10 @@ func TestRecordPipeLimit(t *testing.T) {
 	require.Equal(t, []string{"12345", "67890", "more"}, c.segs[1:], "nothing is lost or repeated")
 }
 
-func TestRecordPipeReorders(t *testing.T) {
+func TestReorders(t *testing.T) {
 	const window, count = 8, 1000
 	order := func(seed uint64) []uint64 {
-		a, b := RecordPipe(RecordOptions{Window: window, Seed: seed, Batch: count})
+		a, b := New(Options{Window: window, Seed: seed, Batch: count})
 		defer a.Abort(nil)
 		require.True(t, a.Caps().OutOfOrder, "the pipe says that it reorders")
 		for i := range count {
@@ -169,45 +171,45 @@ func TestRecordPipeReorders(t *testing.T) {
 	require.Greater(t, overtaken, count/4, "many segments overtake")
 }
 
-func TestRecordPipeStall(t *testing.T) {
-	a, b := RecordPipe(RecordOptions{Window: 4, Seed: 3})
+func TestStall(t *testing.T) {
+	a, b := New(Options{Window: 4, Seed: 3})
 	defer a.Abort(nil)
 	flushAll(t, a, "1", "2", "3", "4")
-	c := &collector{err: ErrStall}
-	require.Equal(t, ErrStall, receive(b, c), "the Placer's error is returned")
-	require.Equal(t, ErrStall, b.Receive(c, NoWait), "again")
+	c := &collector{err: transport.ErrStall}
+	require.Equal(t, transport.ErrStall, receive(b, c), "the transport.Placer's error is returned")
+	require.Equal(t, transport.ErrStall, b.Receive(c, transport.NoWait), "again")
 	require.Equal(t, c.segs[0], c.segs[1], "the same segment is presented again")
 	c.err = nil
-	require.NoError(t, b.Receive(c, NoWait), "the rest is delivered")
+	require.NoError(t, b.Receive(c, transport.NoWait), "the rest is delivered")
 	require.Equal(t, c.segs[0], c.segs[2], "beginning with the segment that was held back")
 	require.Len(t, c.segs, 6, "each one once")
 }
 
-func TestRecordPipeHandsUpOneReadsWorth(t *testing.T) {
-	a, b := RecordPipe(RecordOptions{Batch: 3 * recordRead})
+func TestHandsUpOneReadsWorth(t *testing.T) {
+	a, b := New(Options{Batch: 3 * maxRead})
 	defer a.Abort(nil)
-	for range 2 * recordRead {
+	for range 2 * maxRead {
 		appendAll(t, a, "x")
 	}
 	require.NoError(t, a.Flush(false))
 	for n := 1; n <= 2; n++ {
 		c := &collector{}
-		require.NoError(t, b.Receive(c, [...]Wait{Park, NoWait}[n-1]))
-		require.Len(t, c.segs, recordRead)
+		require.NoError(t, b.Receive(c, [...]transport.Wait{transport.Park, transport.NoWait}[n-1]))
+		require.Len(t, c.segs, maxRead)
 	}
 	flushAll(t, a, "held back")
-	require.Equal(t, ErrStall, b.Receive(&collector{err: ErrStall}, Park))
-	require.NoError(t, b.Receive(&collector{}, Park), "what was held back is all that has come, and nothing is waited for")
-	require.Equal(t, ErrAgain, b.Receive(&collector{}, NoWait))
+	require.Equal(t, transport.ErrStall, b.Receive(&collector{err: transport.ErrStall}, transport.Park))
+	require.NoError(t, b.Receive(&collector{}, transport.Park), "what was held back is all that has come, and nothing is waited for")
+	require.Equal(t, transport.ErrAgain, b.Receive(&collector{}, transport.NoWait))
 }
 
-func TestRecordPipeErrorEndsDelivery(t *testing.T) {
-	a, b := RecordPipe(RecordOptions{Limit: 1})
+func TestErrorEndsDelivery(t *testing.T) {
+	a, b := New(Options{Limit: 1})
 	defer a.Abort(nil)
 	flushAll(t, a, "1")
 	bad := errors.New("bad segment")
 	c := &collector{err: bad}
-	require.Equal(t, bad, b.Receive(c, NoWait), "the Placer's error is returned")
+	require.Equal(t, bad, b.Receive(c, transport.NoWait), "the transport.Placer's error is returned")
 	c.err = nil
 	flushAll(t, a, "2")
 	require.Equal(t, bad, receive(b, c), "nothing is delivered after it")
@@ -223,28 +225,28 @@ func TestRecordPipeErrorEndsDelivery(t *testing.T) {
 	require.Equal(t, io.EOF, <-discarded, "what is discarded is read to the end")
 }
 
-func TestRecordPipeWake(t *testing.T) {
+func TestWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := RecordPipe(RecordOptions{})
+		a, b := New(Options{})
 		defer a.Abort(nil)
 		done := make(chan error)
-		go func() { done <- b.Receive(&collector{}, Park) }()
+		go func() { done <- b.Receive(&collector{}, transport.Park) }()
 		synctest.Wait()
 		b.Wake()
 		b.Wake()
-		require.Equal(t, ErrWoken, <-done, "a Receive that waits ends")
+		require.Equal(t, transport.ErrWoken, <-done, "a Receive that waits ends")
 		b.Wake()
-		require.Equal(t, ErrWoken, b.Receive(&collector{}, Park), "a wake before the wait is not lost")
+		require.Equal(t, transport.ErrWoken, b.Receive(&collector{}, transport.Park), "a wake before the wait is not lost")
 		flushAll(t, a, "1")
 		b.Wake()
-		require.NoError(t, b.Receive(&collector{}, Park), "what has come is handed up first")
-		require.Equal(t, ErrWoken, b.Receive(&collector{}, Park), "and the wake still is not lost")
+		require.NoError(t, b.Receive(&collector{}, transport.Park), "what has come is handed up first")
+		require.Equal(t, transport.ErrWoken, b.Receive(&collector{}, transport.Park), "and the wake still is not lost")
 	})
 }
 
-func TestRecordPipeLatency(t *testing.T) {
+func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := RecordPipe(RecordOptions{Latency: time.Second, Window: 4})
+		a, b := New(Options{Latency: time.Second, Window: 4})
 		defer a.Abort(nil)
 		start := time.Now()
 		flushAll(t, a, "1")
@@ -252,7 +254,7 @@ func TestRecordPipeLatency(t *testing.T) {
 		flushAll(t, a, "2")
 		require.NoError(t, a.CloseSend(), "the end follows")
 		c := &collector{}
-		require.Equal(t, ErrAgain, b.Receive(c, NoWait), "nothing has arrived")
+		require.Equal(t, transport.ErrAgain, b.Receive(c, transport.NoWait), "nothing has arrived")
 		require.NoError(t, receive(b, c), "the first arrives")
 		require.Equal(t, []string{"1"}, c.segs, "a later one does not overtake before it has arrived")
 		require.Equal(t, time.Second, time.Since(start), "after the latency")
@@ -263,27 +265,27 @@ func TestRecordPipeLatency(t *testing.T) {
 	})
 }
 
-func TestRecordPipeEndsParkedCalls(t *testing.T) {
+func TestEndsParkedCalls(t *testing.T) {
 	cause := errors.New("cause")
 	for _, tc := range []struct {
 		name        string
-		end         func(l LLP)
+		end         func(l transport.LLP)
 		mine, peers []error
 	}{
-		{"close", func(l LLP) { _ = l.Close() }, []error{net.ErrClosed}, []error{syscall.ECONNRESET}},
-		{"abort", func(l LLP) { l.Abort(cause) }, []error{net.ErrClosed, cause}, []error{syscall.ECONNRESET}},
+		{"close", func(l transport.LLP) { _ = l.Close() }, []error{net.ErrClosed}, []error{syscall.ECONNRESET}},
+		{"abort", func(l transport.LLP) { l.Abort(cause) }, []error{net.ErrClosed, cause}, []error{syscall.ECONNRESET}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, b := RecordPipe(RecordOptions{Limit: 1})
+				a, b := New(Options{Limit: 1})
 				flush, received := make(chan error, 1), make(chan error, 1)
-				for _, l := range []LLP{a, b} {
+				for _, l := range []transport.LLP{a, b} {
 					flushAll(t, l, "1")
 					appendAll(t, l, "2")
 				}
 				go func() { flush <- a.Flush(true) }()
-				go func() { received <- receive(a, &collector{err: ErrStall}) }()
-				require.ErrorIs(t, <-received, ErrStall, "a segment is held back")
+				go func() { received <- receive(a, &collector{err: transport.ErrStall}) }()
+				require.ErrorIs(t, <-received, transport.ErrStall, "a segment is held back")
 				synctest.Wait()
 				tc.end(a)
 				flushErr := <-flush
@@ -306,8 +308,8 @@ func TestRecordPipeEndsParkedCalls(t *testing.T) {
 	}
 }
 
-func TestRecordPipeGracefulEnd(t *testing.T) {
-	a, b := RecordPipe(RecordOptions{})
+func TestGracefulEnd(t *testing.T) {
+	a, b := New(Options{})
 	flushAll(t, a, "last")
 	require.NoError(t, a.CloseSend(), "one half ends")
 	require.True(t, a.Append([]byte("x"), nil, true), "appended")
@@ -319,7 +321,7 @@ func TestRecordPipeGracefulEnd(t *testing.T) {
 	require.NoError(t, receive(a, &collector{}), "the other half still works")
 	require.NoError(t, b.Close(), "the peer closes with nothing unread")
 	require.Equal(t, io.EOF, receive(a, c), "which is graceful")
-	a, b = RecordPipe(RecordOptions{})
+	a, b = New(Options{})
 	require.NoError(t, b.Close())
 	require.NoError(t, a.Flush(false), "there is nothing that it could not take any more")
 	require.NoError(t, a.Close(), "and so does this end")
@@ -327,20 +329,20 @@ func TestRecordPipeGracefulEnd(t *testing.T) {
 
 // counter is a Placer that keeps nothing.
 type counter struct {
-	NoPrediction
+	transport.NoPrediction
 	n int
 }
 
 func (c *counter) Segment(uint64, []byte) error { c.n++; return nil }
-func (c *counter) Segments(seq uint64, batch SegmentBatch) error {
-	return EachSegment(c, seq, batch)
+func (c *counter) Segments(seq uint64, batch transport.SegmentBatch) error {
+	return transport.EachSegment(c, seq, batch)
 }
 
-func TestRecordPipeDoesNotAllocate(t *testing.T) {
+func TestDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	a, b := RecordPipe(RecordOptions{Window: 4})
+	a, b := New(Options{Window: 4})
 	defer a.Abort(nil)
 	head, payload := make([]byte, 14), [][]byte{make([]byte, 500), make([]byte, 700)}
 	c := &counter{}
@@ -348,7 +350,7 @@ func TestRecordPipeDoesNotAllocate(t *testing.T) {
 		for i := range 20 {
 			a.Append(head, payload, i%2 == 0)
 		}
-		if a.Flush(false) != nil || b.Receive(c, NoWait) != nil {
+		if a.Flush(false) != nil || b.Receive(c, transport.NoWait) != nil {
 			t.Fatal("a segment did not pass")
 		}
 	}

@@ -1,21 +1,23 @@
-package transport
+package recordpipe
 
 import (
 	"errors"
 	"io"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
-// recordRead bounds what one Receive hands up.
-const recordRead = 64
+// maxRead bounds what one Receive hands up.
+const maxRead = 64
 
-func (e *recordEnd) Receive(pl Placer, wait Wait) error {
+func (e *end) Receive(pl transport.Placer, wait transport.Wait) error {
 	for {
 		some, err := e.deliver(pl)
 		switch {
 		case err != nil || some:
 			return err
-		case wait == NoWait:
-			return ErrAgain
+		case wait == transport.NoWait:
+			return transport.ErrAgain
 		}
 		if err := e.park(); err != nil {
 			return err
@@ -24,8 +26,8 @@ func (e *recordEnd) Receive(pl Placer, wait Wait) error {
 }
 
 // deliver hands up what has arrived, at most one read's worth.
-func (e *recordEnd) deliver(pl Placer) (some bool, err error) {
-	for range recordRead {
+func (e *end) deliver(pl transport.Placer) (some bool, err error) {
+	for range maxRead {
 		r, err := e.take()
 		if err != nil {
 			return some, err
@@ -44,7 +46,7 @@ func (e *recordEnd) deliver(pl Placer) (some bool, err error) {
 }
 
 // take returns the next record, nil if none has arrived.
-func (e *recordEnd) take() (*record, error) {
+func (e *end) take() (*record, error) {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +68,7 @@ func (e *recordEnd) take() (*record, error) {
 }
 
 // accept makes room for what the Placer took.
-func (e *recordEnd) accept(r *record) {
+func (e *end) accept(r *record) {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,13 +80,13 @@ func (e *recordEnd) accept(r *record) {
 }
 
 // refuse keeps what the Placer did not take: to present it again, or not at all.
-func (e *recordEnd) refuse(r *record, err error) {
+func (e *end) refuse(r *record, err error) {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case e.closed != nil || p.reset: // dropped with all others
-	case errors.Is(err, ErrStall):
+	case errors.Is(err, transport.ErrStall):
 		e.held = r
 	default:
 		e.refused = err
@@ -94,14 +96,14 @@ func (e *recordEnd) refuse(r *record, err error) {
 }
 
 // park waits until there is something to receive or to learn. ErrWoken: Wake was called.
-func (e *recordEnd) park() error {
+func (e *end) park() error {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for e.failure("read") == nil {
 		if e.woken {
 			e.woken = false
-			return ErrWoken
+			return transport.ErrWoken
 		}
 		wait := e.in.nextArrival()
 		if wait == 0 {
@@ -114,7 +116,7 @@ func (e *recordEnd) park() error {
 }
 
 // Discard makes room for the peer as it throws segments away.
-func (e *recordEnd) Discard() error {
+func (e *end) Discard() error {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,5 @@
+//go:build !race
+
+package recordpipe
+
+const raceEnabled = false
