@@ -58,7 +58,7 @@ func TestEndsAreBoundedWhileABufferWorks(t *testing.T) {
 	}{
 		"QP.Close":     {func(k *talk, _ *iwarp.MR) error { return k.qp.Close() }, 5*time.Second + iwarp.AbortTime},
 		"QP.Abort":     {func(k *talk, _ *iwarp.MR) error { return k.qp.Abort() }, iwarp.AbortTime},
-		"QP.Terminate": {func(k *talk, _ *iwarp.MR) error { return k.qp.Terminate() }, iwarp.LingerTime + iwarp.AbortTime},
+		"QP.Terminate": {func(k *talk, _ *iwarp.MR) error { return k.qp.Terminate() }, iwarp.PeerEndTime + iwarp.AbortTime},
 		"MR.Close":     {func(_ *talk, mr *iwarp.MR) error { return mr.Close() }, 5 * time.Second},
 		"RNIC.Close":   {func(k *talk, _ *iwarp.MR) error { return k.rnic.Close() }, 5 * time.Second},
 	} {

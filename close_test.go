@@ -411,7 +411,7 @@ func TestRDMAP_80_118_TerminateToAPeerThatDoesNotEnd(t *testing.T) {
 		require.Equal(t, iwarp.StateTerminate, k.qp.State())
 		require.Zero(t, k.mem[0], "what still comes is not placed")
 		<-k.qp.Done()
-		require.Equal(t, iwarp.LingerTime, time.Since(start))
+		require.Equal(t, iwarp.PeerEndTime, time.Since(start))
 		require.Equal(t, iwarp.StateError, k.qp.State())
 		var te *iwarp.TerminateError
 		require.ErrorAs(t, k.qp.Err(), &te, "the first cause stays")

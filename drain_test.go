@@ -62,7 +62,7 @@ func TestDrainOfAnEndingQPWaitsForItsEnd(t *testing.T) {
 		k.p.Send(wiretest.Write(0x99, 0, "x")) // ends the stream; the peer stays
 		start := time.Now()
 		require.NoError(t, <-errs, "that the work failed is told by its completion")
-		require.Equal(t, iwarp.LingerTime, time.Since(start))
+		require.Equal(t, iwarp.PeerEndTime, time.Since(start))
 		wcs := make([]iwarp.WC, 3)
 		require.Equal(t, 2, k.cq.Poll(wcs))
 		require.Equal(t, []uint64{1, 2}, ids(wcs[:2]))

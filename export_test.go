@@ -35,11 +35,11 @@ const (
 	DefaultDepth    = defaultDepth
 	DefaultRNRWait  = defaultRNRWait
 	EventDepth      = eventDepth
-	LingerTime      = qpconn.PeerEndTime
+	PeerEndTime     = qpconn.PeerEndTime
 	MaxReads        = maxReads
 	RemoteBufferLen = remoteBufferLen
-	RNRNotice       = qpconn.NoticeAfter
-	RTRWait         = siwWait
+	NoticeAfter     = qpconn.NoticeAfter
+	SIWWait         = siwWait
 )
 
 // InUse counts what exists of the resources that Limits caps.

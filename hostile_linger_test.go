@@ -43,7 +43,7 @@ func TestRDMAP_79_80_PeerThatDoesNotGo(t *testing.T) {
 					}
 				}()
 				<-v.qp.Done()
-				require.Equal(t, iwarp.LingerTime, time.Since(start), "an end at once could destroy the Terminate: %s, peer talks: %t", ending, talks)
+				require.Equal(t, iwarp.PeerEndTime, time.Since(start), "an end at once could destroy the Terminate: %s, peer talks: %t", ending, talks)
 				require.ErrorIs(t, v.qp.Err(), net.ErrClosed)
 				require.Equal(t, v.want, v.arena, "nothing is placed any more")
 				<-gone
@@ -66,7 +66,7 @@ func TestRDMAP_79_116_TerminateThatNobodyReads(t *testing.T) {
 		}
 		<-v.qp.Done()
 		v.wantCause(v.qp.Err(), attack{code: 0x1203})
-		require.LessOrEqual(t, time.Since(start), iwarp.LingerTime, "the QP does not wait longer for its Terminate to leave")
+		require.LessOrEqual(t, time.Since(start), iwarp.PeerEndTime, "the QP does not wait longer for its Terminate to leave")
 		v.othersLive()
 	})
 }

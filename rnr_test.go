@@ -81,21 +81,21 @@ func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 	for name, c := range map[string]struct{ wait, stall time.Duration }{
 		"default":                     {0, 29 * time.Second},
 		"no limit":                    {iwarp.RNRWaitForever, 24 * time.Hour},
-		"a little more than a second": {iwarp.RNRNotice + 1, iwarp.RNRNotice},
+		"a little more than a second": {iwarp.NoticeAfter + 1, iwarp.NoticeAfter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				k := newTalk(t, iwarp.QPConfig{RNRWait: c.wait}, nil)
 				for msn := range uint32(2) {
 					k.p.Send(wiretest.Send(msn+1, 0, "hi"))
-					time.Sleep(iwarp.RNRNotice - time.Nanosecond)
+					time.Sleep(iwarp.NoticeAfter - time.Nanosecond)
 					k.wantEvents("none before the first second is over")
 					time.Sleep(time.Nanosecond)
 					e := k.wantEvents("then one", iwarp.EventNoReceive)
 					require.Same(t, k.qp, e.QP)
 					require.ErrorIs(t, e.Err, iwarp.ErrNoReceive)
 					require.NotErrorIs(t, e.Err, net.ErrClosed, "the QP has not ended")
-					time.Sleep(c.stall - iwarp.RNRNotice)
+					time.Sleep(c.stall - iwarp.NoticeAfter)
 					k.wantEvents("and no more")
 					require.Equal(t, iwarp.StateRTS, k.qp.State())
 					require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
@@ -106,7 +106,7 @@ func TestARCH_11_EventOfAMessageThatWaits(t *testing.T) {
 		})
 	}
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, iwarp.QPConfig{RNRWait: iwarp.RNRNotice}, nil)
+		k := newTalk(t, iwarp.QPConfig{RNRWait: iwarp.NoticeAfter}, nil)
 		k.p.Send(wiretest.Send(1, 0, "hi"))
 		k.wantTerminate("no buffer", 0x1202)
 		<-k.qp.Done()

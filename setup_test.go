@@ -374,7 +374,7 @@ func TestClientAndServerOverAnyConn(t *testing.T) {
 			<-server.qp.Done()
 			require.NoError(t, server.qp.Err())
 			require.Equal(t, iwarp.StateIdle, client.qp.State())
-			require.Less(t, time.Since(start), iwarp.LingerTime, "nobody waits for a FIN that cannot come")
+			require.Less(t, time.Since(start), iwarp.PeerEndTime, "nobody waits for a FIN that cannot come")
 		})
 		t.Run(name+" terminated", func(t *testing.T) {
 			client, server := newSide(t, nil), newSide(t, nil)
@@ -385,7 +385,7 @@ func TestClientAndServerOverAnyConn(t *testing.T) {
 			<-server.qp.Done()
 			require.ErrorIs(t, client.qp.Err(), iwarp.ErrInvalidSTag)
 			require.True(t, client.qp.Terminated().Remote)
-			require.Less(t, time.Since(start), iwarp.LingerTime)
+			require.Less(t, time.Since(start), iwarp.PeerEndTime)
 		})
 	}
 }
