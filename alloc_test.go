@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -6,13 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // wantNoAllocs runs f, which must not allocate once everything has been used once.
 func wantNoAllocs(t *testing.T, what string, f func()) {
 	t.Helper()
-	if raceEnabled {
+	if wiretest.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	for range 200 {
@@ -23,9 +25,9 @@ func wantNoAllocs(t *testing.T, what string, f func()) {
 }
 
 // one waits for one completion.
-func one(t *testing.T, cq *CQ, wcs []WC) {
+func one(t *testing.T, cq *iwarp.CQ, wcs []iwarp.WC) {
 	n, err := cq.Wait(context.Background(), wcs)
-	if n != 1 || err != nil || wcs[0].Status != StatusSuccess {
+	if n != 1 || err != nil || wcs[0].Status != iwarp.StatusSuccess {
 		t.Fatal(n, err, wcs[0].Status)
 	}
 }
@@ -35,28 +37,28 @@ func TestNothingIsAllocatedForAnOperation(t *testing.T) {
 	const n = 64 << 10
 	_, cm := client.register(n, stag.LocalWrite, nil)
 	_, sm := server.register(n, stag.LocalWrite|stag.Remote, nil)
-	wcs := make([]WC, 1)
+	wcs := make([]iwarp.WC, 1)
 	inline := make([]byte, 64)
-	wr := make([]SendWR, 1)
-	local := []SGE{cm.Slice(0, n)}
-	small := []SGE{cm.Slice(0, 64)}
-	recv := []RecvWR{{Local: []SGE{sm.Slice(0, 64)}}}
-	for what, w := range map[string]SendWR{
-		"a Write":                     {Op: OpRDMAWrite, Local: local, Remote: sm.Advertise(0, n)},
-		"a small Write":               {Op: OpRDMAWrite, Local: small, Remote: sm.Advertise(0, n)},
-		"an inline Write":             {Op: OpRDMAWrite, Inline: inline, Remote: sm.Advertise(0, n)},
-		"a Read":                      {Op: OpRDMARead, Local: local, Remote: sm.Advertise(0, n)},
-		"a Send, and what takes it":   {Op: OpSend, Local: small},
-		"an inline Send, and so on":   {Op: OpSend, Inline: inline},
-		"an Immediate, and so on":     {Op: OpImmediate, Imm: [8]byte{1}},
-		"a Write with Immediate":      {Op: OpRDMAWriteImm, Local: small, Remote: sm.Advertise(0, n)},
-		"a Fetch and Add":             {Op: OpFetchAdd, Remote: sm.Advertise(0, 8), Add: 1},
-		"a Compare and Swap":          {Op: OpCompareSwap, Remote: sm.Advertise(8, 8), Compare: 1, Swap: 2},
-		"an unsignaled Write, a Read": {Op: OpRDMAWrite, Flags: Unsignaled, Local: small, Remote: sm.Advertise(0, n)},
+	wr := make([]iwarp.SendWR, 1)
+	local := []iwarp.SGE{cm.Slice(0, n)}
+	small := []iwarp.SGE{cm.Slice(0, 64)}
+	recv := []iwarp.RecvWR{{Local: []iwarp.SGE{sm.Slice(0, 64)}}}
+	for what, w := range map[string]iwarp.SendWR{
+		"a Write":                     {Op: iwarp.OpRDMAWrite, Local: local, Remote: sm.Advertise(0, n)},
+		"a small Write":               {Op: iwarp.OpRDMAWrite, Local: small, Remote: sm.Advertise(0, n)},
+		"an inline Write":             {Op: iwarp.OpRDMAWrite, Inline: inline, Remote: sm.Advertise(0, n)},
+		"a Read":                      {Op: iwarp.OpRDMARead, Local: local, Remote: sm.Advertise(0, n)},
+		"a Send, and what takes it":   {Op: iwarp.OpSend, Local: small},
+		"an inline Send, and so on":   {Op: iwarp.OpSend, Inline: inline},
+		"an Immediate, and so on":     {Op: iwarp.OpImmediate, Imm: [8]byte{1}},
+		"a Write with Immediate":      {Op: iwarp.OpRDMAWriteImm, Local: small, Remote: sm.Advertise(0, n)},
+		"a Fetch and Add":             {Op: iwarp.OpFetchAdd, Remote: sm.Advertise(0, 8), Add: 1},
+		"a Compare and Swap":          {Op: iwarp.OpCompareSwap, Remote: sm.Advertise(8, 8), Compare: 1, Swap: 2},
+		"an unsignaled Write, a Read": {Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: small, Remote: sm.Advertise(0, n)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			wantNoAllocs(t, what, func() {
-				if w.Op.takesReceive() {
+				if w.Op.TakesReceive() {
 					if err := server.qp.PostRecv(recv...); err != nil {
 						t.Fatal(err)
 					}
@@ -65,14 +67,14 @@ func TestNothingIsAllocatedForAnOperation(t *testing.T) {
 				if err := client.qp.PostSend(wr...); err != nil {
 					t.Fatal(err)
 				}
-				if w.Flags&Unsignaled != 0 {
-					wr[0] = SendWR{Op: OpRDMARead, Local: small, Remote: sm.Advertise(0, n)}
+				if w.Flags&iwarp.Unsignaled != 0 {
+					wr[0] = iwarp.SendWR{Op: iwarp.OpRDMARead, Local: small, Remote: sm.Advertise(0, n)}
 					if err := client.qp.PostSend(wr...); err != nil {
 						t.Fatal(err)
 					}
 				}
 				one(t, client.qp.SendCQ(), wcs)
-				if w.Op.takesReceive() {
+				if w.Op.TakesReceive() {
 					one(t, server.qp.RecvCQ(), wcs)
 				}
 			})
@@ -82,10 +84,10 @@ func TestNothingIsAllocatedForAnOperation(t *testing.T) {
 
 func TestNothingIsAllocatedForAPoll(t *testing.T) {
 	cq := newTestCQ(t, 64)
-	wcs := make([]WC, 4)
-	wc := &WC{QP: anyQP, ID: 1}
+	wcs := make([]iwarp.WC, 4)
+	wc := &iwarp.WC{QP: anyQP, ID: 1}
 	wantNoAllocs(t, "push and poll", func() {
-		cq.push(*wc)
+		cq.Push(*wc)
 		cq.Poll(wcs)
 	})
 	wantNoAllocs(t, "an empty poll", func() { cq.Poll(wcs) })
@@ -93,12 +95,12 @@ func TestNothingIsAllocatedForAPoll(t *testing.T) {
 
 // TestAnEnableAllocatesItsRegion: and nothing else.
 func TestAnEnableAllocatesItsRegion(t *testing.T) {
-	if raceEnabled {
+	if wiretest.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	client, _ := connect(t, pairConfig{})
 	for what, wrs := range enables(t, client.pd) {
-		wcs := make([]WC, 1)
+		wcs := make([]iwarp.WC, 1)
 		f := func() {
 			if err := client.qp.PostSend(wrs...); err != nil {
 				t.Fatal(err)
@@ -113,7 +115,7 @@ func TestAnEnableAllocatesItsRegion(t *testing.T) {
 }
 
 // enables are a registration and a binding, each with its invalidation.
-func enables(t testing.TB, pd *PD) map[string][]SendWR {
+func enables(t testing.TB, pd *iwarp.PD) map[string][]iwarp.SendWR {
 	const n = 1 << 20
 	region, err := pd.RegisterMR(make([]byte, n), lendable, nil)
 	require.NoError(t, err)
@@ -121,14 +123,14 @@ func enables(t testing.TB, pd *PD) map[string][]SendWR {
 	require.NoError(t, err)
 	mr, err := pd.AllocMR(n, stag.LocalWrite|stag.RemoteWrite, nil)
 	require.NoError(t, err)
-	return map[string][]SendWR{
+	return map[string][]iwarp.SendWR{
 		"register": {
-			{Op: OpRegister, Flags: Unsignaled, MR: mr, Memory: make([]byte, n), Access: stag.LocalWrite | stag.RemoteWrite},
-			{Op: OpLocalInvalidate, MR: mr},
+			{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: mr, Memory: make([]byte, n), Access: stag.LocalWrite | stag.RemoteWrite},
+			{Op: iwarp.OpLocalInvalidate, MR: mr},
 		},
 		"bind": {
-			{Op: OpBind, Flags: Unsignaled, MW: mw, Local: []SGE{region.Slice(0, n)}, Access: stag.RemoteWrite},
-			{Op: OpLocalInvalidate, MW: mw},
+			{Op: iwarp.OpBind, Flags: iwarp.Unsignaled, MW: mw, Local: []iwarp.SGE{region.Slice(0, n)}, Access: stag.RemoteWrite},
+			{Op: iwarp.OpLocalInvalidate, MW: mw},
 		},
 	}
 }

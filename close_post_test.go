@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
 )
 
 // TestPostsMeetClose: what is posted before Close is done, what is posted after it is refused,
@@ -17,8 +19,8 @@ func TestPostsMeetClose(t *testing.T) {
 		for range 4 {
 			posts.Go(func() {
 				for {
-					err := client.qp.PostSend(SendWR{Op: OpRDMAWrite, Flags: Unsignaled})
-					if err != nil && !errors.Is(err, ErrQueueFull) {
+					err := client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled})
+					if err != nil && !errors.Is(err, iwarp.ErrQueueFull) {
 						return
 					}
 				}
@@ -27,7 +29,7 @@ func TestPostsMeetClose(t *testing.T) {
 		require.NoError(t, client.qp.Close())
 		posts.Wait()
 		require.NoError(t, client.qp.Err())
-		require.Zero(t, client.qp.SendCQ().Poll(make([]WC, 1)), "nothing that was taken is flushed")
+		require.Zero(t, client.qp.SendCQ().Poll(make([]iwarp.WC, 1)), "nothing that was taken is flushed")
 		<-server.qp.Done()
 		require.NoError(t, server.qp.Err())
 	}

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -13,23 +13,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // anyQP is whose work a test pretends to complete.
-var anyQP = &QP{}
+var anyQP = &iwarp.QP{}
 
 // newTestCQ makes a CQ that the test itself fills.
-func newTestCQ(t *testing.T, depth int) *CQ {
+func newTestCQ(t *testing.T, depth int) *iwarp.CQ {
 	t.Helper()
 	cq, err := newSide(t, nil).rnic.CreateCQ(depth)
 	require.NoError(t, err)
 	return cq
 }
 
-func fill(cq *CQ, ids ...uint64) (took int) {
+func fill(cq *iwarp.CQ, ids ...uint64) (took int) {
 	for _, id := range ids {
-		if cq.push(WC{QP: anyQP, ID: id}) {
+		if cq.Push(iwarp.WC{QP: anyQP, ID: id}) {
 			took++
 		}
 	}
@@ -38,7 +40,7 @@ func fill(cq *CQ, ids ...uint64) (took int) {
 
 func TestCQPollTakesTheOldestFirst(t *testing.T) {
 	cq := newTestCQ(t, 100)
-	dst := make([]WC, 7)
+	dst := make([]iwarp.WC, 7)
 	require.Zero(t, cq.Poll(dst), "an empty CQ has nothing")
 	next, want := uint64(0), uint64(0)
 	for round := range 40 { // the ring wraps and grows while it is in use
@@ -57,31 +59,31 @@ func TestCQPollTakesTheOldestFirst(t *testing.T) {
 
 func TestCQGrowsOnUseUpToItsDepth(t *testing.T) {
 	cq := newTestCQ(t, 1000)
-	require.Empty(t, cq.ring, "an unused CQ has no memory")
+	require.Zero(t, cq.Memory(), "an unused CQ has no memory")
 	for i := range 1000 {
 		require.Equal(t, 1, fill(cq, uint64(i)))
 	}
-	require.Len(t, cq.ring, 1024)
+	require.Equal(t, 1024, cq.Memory())
 	require.Zero(t, fill(cq, 1000), "what does not fit is lost")
-	dst := make([]WC, 2000)
+	dst := make([]iwarp.WC, 2000)
 	require.Equal(t, 1000, cq.Poll(dst))
 	require.EqualValues(t, 999, dst[999].ID)
-	e := <-cq.rnic.Events()
-	require.Equal(t, EventCQOverflow, e.Kind)
+	e := <-cq.RNIC().Events()
+	require.Equal(t, iwarp.EventCQOverflow, e.Kind)
 	require.Same(t, cq, e.CQ)
-	require.ErrorIs(t, e.Err, ErrQueueFull)
+	require.ErrorIs(t, e.Err, iwarp.ErrQueueFull)
 	require.Equal(t, 1, fill(newTestCQ(t, 1), 1, 2), "a CQ of one entry takes one")
 }
 
 // TestCQResize: what is there stays there, in its order.
 func TestCQResize(t *testing.T) {
 	cq := newTestCQ(t, 4)
-	dst := make([]WC, 64)
+	dst := make([]iwarp.WC, 64)
 	fill(cq, 0, 1, 2, 3)
 	require.Equal(t, 2, cq.Poll(dst[:2]))
 	fill(cq, 4, 5) // the ring wraps
-	require.ErrorIs(t, cq.Resize(3), ErrLimit, "four wait to be polled")
-	for _, depth := range []int{0, -1, cq.rnic.Limits().MaxCQDepth + 1} {
+	require.ErrorIs(t, cq.Resize(3), iwarp.ErrLimit, "four wait to be polled")
+	for _, depth := range []int{0, -1, cq.RNIC().Limits().MaxCQDepth + 1} {
 		require.Error(t, cq.Resize(depth))
 	}
 	require.Zero(t, fill(cq, 99), "a refused Resize changes nothing")
@@ -100,17 +102,17 @@ func TestCQResize(t *testing.T) {
 	require.Equal(t, 2, cq.Poll(dst))
 
 	for _, depth := range []int{4, 40, 2} {
-		e := <-cq.rnic.Events()
-		require.Equal(t, EventCQOverflow, e.Kind)
+		e := <-cq.RNIC().Events()
+		require.Equal(t, iwarp.EventCQOverflow, e.Kind)
 		require.ErrorContains(t, e.Err, fmt.Sprintf("%d entries", depth), "each size tells once that it was too small")
 	}
-	require.Empty(t, cq.rnic.Events())
+	require.Empty(t, cq.RNIC().Events())
 	require.NoError(t, cq.Close())
 	require.ErrorIs(t, cq.Resize(8), net.ErrClosed)
 }
 
 func TestSEC_22_CQDepthIsLimited(t *testing.T) {
-	r := newSide(t, &Config{Limits: Limits{MaxCQDepth: 10, MaxCQ: 2}}).rnic
+	r := newSide(t, &iwarp.Config{Limits: iwarp.Limits{MaxCQDepth: 10, MaxCQ: 2}}).rnic
 	for _, depth := range []int{0, -1, 11} {
 		_, err := r.CreateCQ(depth)
 		require.Error(t, err, depth)
@@ -120,20 +122,20 @@ func TestSEC_22_CQDepthIsLimited(t *testing.T) {
 	_, err = r.CreateCQ(1)
 	require.NoError(t, err)
 	_, err = r.CreateCQ(1)
-	require.ErrorIs(t, err, ErrLimit)
+	require.ErrorIs(t, err, iwarp.ErrLimit)
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close(), "closing again does nothing")
 	_, err = r.CreateCQ(1)
 	require.NoError(t, err, "a closed CQ counts no more")
 	_, err = r.CreateCQ(1)
-	require.ErrorIs(t, err, ErrLimit, "and it was given back once")
+	require.ErrorIs(t, err, iwarp.ErrLimit, "and it was given back once")
 }
 
 func TestCQWaitNeedNotBlock(t *testing.T) {
 	cq := newTestCQ(t, 4)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	dst := make([]WC, 4)
+	dst := make([]iwarp.WC, 4)
 	_, err := cq.Wait(ctx, dst)
 	require.ErrorIs(t, err, context.Canceled)
 	fill(cq, 1, 2)
@@ -151,7 +153,7 @@ func TestVERBS_76_CQEachCompletionWakesOneWaiter(t *testing.T) {
 		var woken, cancelled atomic.Int32
 		for range 8 {
 			go func() {
-				var one [1]WC
+				var one [1]iwarp.WC
 				if _, err := cq.Wait(ctx, one[:]); err != nil {
 					cancelled.Add(1)
 					return
@@ -168,9 +170,9 @@ func TestVERBS_76_CQEachCompletionWakesOneWaiter(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		require.EqualValues(t, 3, cancelled.Load())
-		require.Empty(t, cq.waiters)
+		require.Zero(t, cq.Waiting())
 		fill(cq, 9)
-		require.Equal(t, 1, cq.Poll(make([]WC, 2)), "nobody has taken it")
+		require.Equal(t, 1, cq.Poll(make([]iwarp.WC, 2)), "nobody has taken it")
 	})
 }
 
@@ -185,7 +187,7 @@ func TestCQWaiterThatLeavesPassesItsTurnOn(t *testing.T) {
 			var done sync.WaitGroup
 			for _, ctx := range []context.Context{ctx, context.Background()} {
 				done.Go(func() {
-					var one [1]WC
+					var one [1]iwarp.WC
 					if n, _ := cq.Wait(ctx, one[:]); n == 1 {
 						got.Add(1)
 					}
@@ -208,26 +210,26 @@ func TestRDMAP_51_57_VERBS_77_WaitSolicited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cq := newTestCQ(t, 16)
 		ctx := testContext(t)
-		for name, wc := range map[string]WC{
-			"a message with a solicited event": {QP: anyQP, ID: 9, Op: OpRecv, Flags: Solicited},
-			"a failure":                        {QP: anyQP, ID: 9, Op: OpSend, Status: StatusRemoteAccess},
-			"a flushed receive":                {QP: anyQP, ID: 9, Op: OpRecv, Status: StatusFlushed},
+		for name, wc := range map[string]iwarp.WC{
+			"a message with a solicited event": {QP: anyQP, ID: 9, Op: iwarp.OpRecv, Flags: iwarp.Solicited},
+			"a failure":                        {QP: anyQP, ID: 9, Op: iwarp.OpSend, Status: iwarp.StatusRemoteAccess},
+			"a flushed receive":                {QP: anyQP, ID: 9, Op: iwarp.OpRecv, Status: iwarp.StatusFlushed},
 		} {
 			type result struct {
-				wcs []WC
+				wcs []iwarp.WC
 				err error
 			}
 			got := make(chan result, 1)
 			go func() {
-				dst := make([]WC, 8)
+				dst := make([]iwarp.WC, 8)
 				n, err := cq.WaitSolicited(ctx, dst)
 				got <- result{dst[:n], err}
 			}()
-			cq.push(WC{QP: anyQP, ID: 1, Op: OpRecv})
-			cq.push(WC{QP: anyQP, ID: 2, Op: OpSend, Flags: Solicited})
+			cq.Push(iwarp.WC{QP: anyQP, ID: 1, Op: iwarp.OpRecv})
+			cq.Push(iwarp.WC{QP: anyQP, ID: 2, Op: iwarp.OpSend, Flags: iwarp.Solicited})
 			synctest.Wait()
 			require.Empty(t, got, "neither a plain message nor a completed Send ends the wait")
-			cq.push(wc)
+			cq.Push(wc)
 			r := <-got
 			require.NoError(t, r.err)
 			require.Equal(t, []uint64{1, 2, 9}, ids(r.wcs), "%s ends the wait; then everything is taken", name)
@@ -236,22 +238,22 @@ func TestRDMAP_51_57_VERBS_77_WaitSolicited(t *testing.T) {
 		// A waiter of the other kind is not woken in vain, nor stands in the way.
 		solicited := make(chan int, 1)
 		go func() {
-			n, _ := cq.WaitSolicited(ctx, make([]WC, 1))
+			n, _ := cq.WaitSolicited(ctx, make([]iwarp.WC, 1))
 			solicited <- n
 		}()
 		synctest.Wait()
 		plain := make(chan int, 1)
 		go func() {
-			n, _ := cq.Wait(ctx, make([]WC, 1))
+			n, _ := cq.Wait(ctx, make([]iwarp.WC, 1))
 			plain <- n
 		}()
 		synctest.Wait()
 		fill(cq, 3)
 		require.Equal(t, 1, <-plain, "a plain completion passes the one who waits for a solicited one")
 		require.Empty(t, solicited)
-		cq.push(WC{QP: anyQP, Op: OpRecv, Flags: Solicited})
+		cq.Push(iwarp.WC{QP: anyQP, Op: iwarp.OpRecv, Flags: iwarp.Solicited})
 		require.Equal(t, 1, <-solicited)
-		require.Zero(t, cq.solicited)
+		require.Zero(t, cq.Solicited())
 	})
 }
 
@@ -291,7 +293,7 @@ func TestCQCloseWakesAllAndKeepsWhatIsThere(t *testing.T) {
 				wait = cq.WaitSolicited
 			}
 			go func() {
-				_, err := wait(context.Background(), make([]WC, 1))
+				_, err := wait(context.Background(), make([]iwarp.WC, 1))
 				errs <- err
 			}()
 		}
@@ -301,7 +303,7 @@ func TestCQCloseWakesAllAndKeepsWhatIsThere(t *testing.T) {
 			require.ErrorIs(t, <-errs, net.ErrClosed)
 		}
 		fill(cq, 1)
-		require.Equal(t, 1, cq.Poll(make([]WC, 1)))
+		require.Equal(t, 1, cq.Poll(make([]iwarp.WC, 1)))
 	})
 }
 
@@ -310,12 +312,12 @@ func TestCQCloseWakesAllAndKeepsWhatIsThere(t *testing.T) {
 func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	const each, producers = 3000, 2
 	cq := newTestCQ(t, 64)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wiretest.Patience)
 	defer cancel()
 	seen := make([]atomic.Int32, each*producers)
 	var left atomic.Int32
 	left.Store(each * producers)
-	take := func(wcs []WC) {
+	take := func(wcs []iwarp.WC) {
 		for _, wc := range wcs {
 			seen[wc.ID].Add(1)
 			if left.Add(-1) == 0 {
@@ -327,7 +329,7 @@ func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	for p := range producers {
 		all.Go(func() {
 			for i := range each {
-				for !cq.push(WC{QP: anyQP, ID: uint64(p*each + i)}) {
+				for !cq.Push(iwarp.WC{QP: anyQP, ID: uint64(p*each + i)}) {
 					time.Sleep(time.Microsecond)
 				}
 			}
@@ -336,7 +338,7 @@ func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	for c := range 3 {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(c), 1))
-			dst := make([]WC, 8)
+			dst := make([]iwarp.WC, 8)
 			for ctx.Err() == nil {
 				if r.IntN(3) == 0 {
 					take(dst[:cq.Poll(dst[:1+r.IntN(8)])])
@@ -367,14 +369,14 @@ func TestVERBS_78_WhatOneWaiterLeavesWakesTheNext(t *testing.T) {
 		got := make(chan uint64, 2)
 		for range 2 {
 			go func() {
-				var one [1]WC
+				var one [1]iwarp.WC
 				if n, _ := cq.Wait(testContext(t), one[:]); n == 1 {
 					got <- one[0].ID
 				}
 			}()
 		}
 		synctest.Wait()
-		require.True(t, cq.push(WC{QP: anyQP, ID: 1}, WC{QP: anyQP, ID: 2}))
+		require.True(t, cq.Push(iwarp.WC{QP: anyQP, ID: 1}, iwarp.WC{QP: anyQP, ID: 2}))
 		synctest.Wait()
 		require.Len(t, got, 2, "nobody sleeps while there is one")
 		require.Equal(t, uint64(1+2), <-got+<-got)
@@ -407,10 +409,10 @@ func TestVERBS_78_CompletionBetweenLookAndSleep(t *testing.T) {
 		client.over(server, net.Pipe) // whose reader receives for everybody
 		synctest.Wait()
 		cq := client.qp.RecvCQ()
-		for _, wait := range []func(context.Context, []WC) (int, error){cq.Wait, cq.WaitSolicited} {
-			wc := WC{QP: client.qp, ID: 1, Op: OpRecv, Flags: Solicited}
-			ctx := &latecomer{Context: testContext(t), comes: func() { cq.push(wc) }}
-			var one [1]WC
+		for _, wait := range []func(context.Context, []iwarp.WC) (int, error){cq.Wait, cq.WaitSolicited} {
+			wc := iwarp.WC{QP: client.qp, ID: 1, Op: iwarp.OpRecv, Flags: iwarp.Solicited}
+			ctx := &latecomer{Context: testContext(t), comes: func() { cq.Push(wc) }}
+			var one [1]iwarp.WC
 			n, err := wait(ctx, one[:])
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
@@ -423,14 +425,14 @@ func TestVERBS_78_CompletionBetweenLookAndSleep(t *testing.T) {
 
 func TestVERBS_80_CQCannotBeClosedWhileInUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		require.ErrorContains(t, k.cq.Close(), "2 queue pairs", "once as SendCQ and once as RecvCQ")
 		require.NoError(t, k.qp.Abort())
 		require.NoError(t, k.cq.Close())
-		_, err := k.rnic.newQP(&QPConfig{PD: k.pd, SendCQ: k.cq})
+		_, err := k.rnic.NewQP(&iwarp.QPConfig{PD: k.pd, SendCQ: k.cq})
 		require.ErrorIs(t, err, net.ErrClosed)
-		require.NoError(t, k.pd.use(), "what a refused QP took was given back")
-		k.pd.release()
+		require.NoError(t, k.pd.Use(), "what a refused QP took was given back")
+		k.pd.Release()
 	})
 }
 
@@ -439,12 +441,12 @@ func TestVERBS_80_CQCannotBeClosedWhileInUse(t *testing.T) {
 func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
 	for name, overflow := range map[string]func(k *talk){
 		"by a completed Send": func(k *talk) {
-			k.posts(SendWR{Op: OpSend}, SendWR{Op: OpSend}, SendWR{Op: OpSend})
+			k.posts(iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpSend})
 		},
 		"by a received message": func(k *talk) {
-			require.NoError(k, k.qp.PostRecv(RecvWR{}, RecvWR{}, RecvWR{}))
+			require.NoError(k, k.qp.PostRecv(iwarp.RecvWR{}, iwarp.RecvWR{}, iwarp.RecvWR{}))
 			for msn := range 3 {
-				k.p.writes(fpdu(send(uint32(msn+1), 0, "")))
+				k.p.Send(wiretest.Send(uint32(msn+1), 0, ""))
 				synctest.Wait() // nothing else makes the QP look
 			}
 		},
@@ -452,34 +454,32 @@ func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testin
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
-				small, err := s.rnic.CreateCQ(4 * defaultDepth)
+				small, err := s.rnic.CreateCQ(4 * iwarp.DefaultDepth)
 				require.NoError(t, err)
 				loser := &talk{side: &side{T: t, rnic: s.rnic, pd: s.pd}}
-				loser.p, loser.qp = responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
-				_, shares := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
-				_, apart := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
-				small.mu.Lock()
-				small.depth = 2 // no CQ is so by itself
-				small.mu.Unlock()
+				loser.p, loser.qp = responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
+				_, shares := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, SendCQ: small, RecvCQ: small})
+				_, apart := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+				small.SetDepth(2) // no CQ is so by itself
 
 				overflow(loser)
 				loser.wantTerminate("the QP that lost a completion says 0/2/07", 0x0207)
-				var te *TerminateError
+				var te *iwarp.TerminateError
 				require.ErrorAs(t, loser.qp.Err(), &te)
 				require.False(t, te.Remote)
 				e := <-s.rnic.Events()
-				require.Equal(t, EventCQOverflow, e.Kind)
+				require.Equal(t, iwarp.EventCQOverflow, e.Kind)
 				require.Same(t, small, e.CQ)
-				require.Equal(t, StateRTS, shares.State(), "who lost nothing lives on")
-				require.Equal(t, StateRTS, apart.State())
+				require.Equal(t, iwarp.StateRTS, shares.State(), "who lost nothing lives on")
+				require.Equal(t, iwarp.StateRTS, apart.State())
 				require.NoError(t, apart.Send(testContext(t)))
-				require.Equal(t, 2, small.Poll(make([]WC, 9)), "what was there before is still there")
+				require.Equal(t, 2, small.Poll(make([]iwarp.WC, 9)), "what was there before is still there")
 				require.NoError(t, shares.Send(testContext(t)))
 				synctest.Wait()
-				require.Equal(t, StateRTS, shares.State(), "and goes on")
-				require.Equal(t, StateRTS, apart.State(), "nor is another CQ concerned")
+				require.Equal(t, iwarp.StateRTS, shares.State(), "and goes on")
+				require.Equal(t, iwarp.StateRTS, apart.State(), "nor is another CQ concerned")
 
-				require.Equal(t, []State{StateRTS, StateRTS}, []State{shares.State(), apart.State()}, "and goes on to")
+				require.Equal(t, []iwarp.State{iwarp.StateRTS, iwarp.StateRTS}, []iwarp.State{shares.State(), apart.State()}, "and goes on to")
 				require.NoError(t, shares.Abort())
 				require.NoError(t, apart.Abort())
 			})
@@ -492,22 +492,22 @@ func TestRDMAP_128_131_SEC_1_ObjectsStayWithTheirRNIC(t *testing.T) {
 	a, b := newSide(t, nil), newSide(t, nil)
 	foreign, err := b.rnic.CreateCQ(1)
 	require.NoError(t, err)
-	for _, qc := range []QPConfig{{PD: b.pd}, {PD: a.pd, SendCQ: foreign}, {PD: a.pd, RecvCQ: foreign}} {
-		_, err := a.rnic.newQP(&qc)
+	for _, qc := range []iwarp.QPConfig{{PD: b.pd}, {PD: a.pd, SendCQ: foreign}, {PD: a.pd, RecvCQ: foreign}} {
+		_, err := a.rnic.NewQP(&qc)
 		require.ErrorContains(t, err, "another RNIC")
 	}
-	require.Zero(t, a.rnic.used.qp)
+	require.Zero(t, a.rnic.InUse().MaxQP)
 	_, err = a.pd.RegisterMR(nil, stag.LocalWrite, nil)
 	require.Error(t, err)
-	require.Zero(t, a.rnic.used.mr)
+	require.Zero(t, a.rnic.InUse().MaxMR)
 }
 
 // TestWaitOnTheCQOfAQPEndsWithTheQP: what has come can be taken first.
 func TestWaitOnTheCQOfAQPEndsWithTheQP(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		_, qp := responder(t, s.rnic, "pipe", &QPConfig{PD: s.pd})
-		require.NoError(t, qp.PostRecv(RecvWR{ID: 1}, RecvWR{ID: 2}))
+		_, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+		require.NoError(t, qp.PostRecv(iwarp.RecvWR{ID: 1}, iwarp.RecvWR{ID: 2}))
 		ctx := context.Background()
 		all := make(chan error, 1)
 		go func() {
@@ -517,7 +517,7 @@ func TestWaitOnTheCQOfAQPEndsWithTheQP(t *testing.T) {
 		}()
 		solicited := make(chan error, 1)
 		go func() {
-			var wcs [8]WC
+			var wcs [8]iwarp.WC
 			_, err := qp.SendCQ().WaitSolicited(ctx, wcs[:])
 			solicited <- err
 		}()
@@ -527,7 +527,7 @@ func TestWaitOnTheCQOfAQPEndsWithTheQP(t *testing.T) {
 		require.ErrorIs(t, <-all, net.ErrClosed)
 		require.ErrorIs(t, <-solicited, net.ErrClosed)
 		require.Equal(t, []uint64{1, 2}, ids(s.completes(qp.RecvCQ(), 2)))
-		_, err := qp.RecvCQ().Wait(ctx, make([]WC, 1))
+		_, err := qp.RecvCQ().Wait(ctx, make([]iwarp.WC, 1))
 		require.ErrorIs(t, err, net.ErrClosed)
 	})
 }
@@ -535,11 +535,11 @@ func TestWaitOnTheCQOfAQPEndsWithTheQP(t *testing.T) {
 // TestCQThatIsSharedOutlivesItsQPs: others may come.
 func TestCQThatIsSharedOutlivesItsQPs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		require.NoError(t, k.qp.Abort())
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		_, err := k.cq.Wait(ctx, make([]WC, 1))
+		_, err := k.cq.Wait(ctx, make([]iwarp.WC, 1))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
@@ -547,21 +547,21 @@ func TestCQThatIsSharedOutlivesItsQPs(t *testing.T) {
 // TestWaitEndsWithTheRNIC: the flushed receive can be taken first.
 func TestWaitEndsWithTheRNIC(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
+		k := newTalk(t, iwarp.QPConfig{}, nil)
 		idle, err := k.rnic.CreateCQ(8)
 		require.NoError(t, err)
 		waits := make(chan error, 1)
 		go func() {
-			_, err := idle.Wait(context.Background(), make([]WC, 1))
+			_, err := idle.Wait(context.Background(), make([]iwarp.WC, 1))
 			waits <- err
 		}()
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 7}))
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 7}))
 		synctest.Wait()
 		require.Empty(t, waits)
 		require.NoError(t, k.rnic.Close())
 		require.ErrorIs(t, <-waits, net.ErrClosed)
 		require.Equal(t, []uint64{7}, ids(k.completes(k.cq, 1)))
-		_, err = k.cq.WaitSolicited(context.Background(), make([]WC, 1))
+		_, err = k.cq.WaitSolicited(context.Background(), make([]iwarp.WC, 1))
 		require.ErrorIs(t, err, net.ErrClosed)
 		_, err = k.rnic.CreateCQ(8)
 		require.ErrorIs(t, err, net.ErrClosed)
@@ -573,16 +573,16 @@ func TestWaitModeWhereNoConnectionBlocks(t *testing.T) {
 	client, server := connect(t, pairConfig{network: "pipe"})
 	ctx := testContext(t)
 	cq := server.qp.RecvCQ()
-	cq.SetWaitMode(WaitBlock)
-	require.NoError(t, server.qp.PostRecv(RecvWR{}, RecvWR{}))
+	cq.SetWaitMode(iwarp.WaitBlock)
+	require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}, iwarp.RecvWR{}))
 	for range 2 {
 		require.NoError(t, client.qp.Send(ctx))
-		n, err := cq.Wait(ctx, make([]WC, 1))
+		n, err := cq.Wait(ctx, make([]iwarp.WC, 1))
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
 	short, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := cq.Wait(short, make([]WC, 1))
+	_, err := cq.Wait(short, make([]iwarp.WC, 1))
 	require.ErrorIs(t, err, context.Canceled)
 }

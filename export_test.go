@@ -61,11 +61,39 @@ func (r *RNIC) IsClosed() bool {
 // HalfOpen counts the connections that are being set up.
 func (r *RNIC) HalfOpen() int { return r.setups.Pending() }
 
+// Tasks is how many goroutines the RNIC has.
+func (r *RNIC) Tasks() int { return r.tasks.Count() }
+
+func (pd *PD) Use() error { return pd.use() }
+func (pd *PD) Release()   { pd.release() }
+
+func (op Op) TakesReceive() bool { return op.takesReceive() }
+
+func (qp *QP) PD() *PD { return qp.pd }
+
 func NewCQ(r *RNIC, depth int) *CQ { return newCQ(r, depth) }
 func (r *RNIC) Raise(e Event)      { r.raise(e) }
 
 func (mr *MR) Valid() bool { return mr.region().Valid() }
 func (mw *MW) Valid() bool { return mw.latest.Load().Valid() }
+
+// Push enters completions, as a QP does, and tells whether there was room.
+func (cq *CQ) Push(wcs ...WC) bool { return cq.push(wcs...) }
+
+// Memory is for how many completions the CQ has memory.
+func (cq *CQ) Memory() int { return len(cq.ring) }
+
+// Waiting is how many goroutines wait, and Solicited how many of them for a solicited event.
+func (cq *CQ) Waiting() int   { return len(cq.waiters) }
+func (cq *CQ) Solicited() int { return cq.solicited }
+func (cq *CQ) RNIC() *RNIC    { return cq.rnic }
+
+// SetDepth makes a CQ too small for its queue pairs, which no verb does.
+func (cq *CQ) SetDepth(n int) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	cq.depth = n
+}
 
 // Needed is how many entries the queue pairs of the CQ can fill.
 func (cq *CQ) Needed() int { return cq.needed }

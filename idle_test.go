@@ -1,6 +1,6 @@
 //go:build linux && !purego
 
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -11,13 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // TestIdleQPHasNoGoroutineAndLittleMemory: on TCP, where the system tells when there
 // is something to read.
 func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
-	if runtime.GOOS != "linux" || raceEnabled {
+	if runtime.GOOS != "linux" || wiretest.RaceEnabled {
 		t.Skip("elsewhere a QP keeps its reader; the race detector takes memory of its own")
 	}
 	const rounds, pairs = 5, 40
@@ -33,25 +35,25 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if _, err := cr.Accept(ctx, &QPConfig{PD: server.pd}); err != nil {
+			if _, err := cr.Accept(ctx, &iwarp.QPConfig{PD: server.pd}); err != nil {
 				t.Error(err)
 			}
 		}
 	}()
-	alone := client.rnic.tasks.Count() + server.rnic.tasks.Count()
-	qps := make([]*QP, 0, 5+rounds*pairs)
+	alone := client.rnic.Tasks() + server.rnic.Tasks()
+	qps := make([]*iwarp.QP, 0, 5+rounds*pairs)
 	use := func(n int) {
 		for range n {
-			ctx, cancel := context.WithTimeout(ctx, patience) // for each, however slow this machine is
+			ctx, cancel := context.WithTimeout(ctx, wiretest.Patience) // for each, however slow this machine is
 			defer cancel()
-			qp, err := client.rnic.Dial(ctx, "tcp", l.Addr().String(), &QPConfig{PD: client.pd})
+			qp, err := client.rnic.Dial(ctx, "tcp", l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
 			require.NoError(t, err)
 			require.NoError(t, qp.RDMAWrite(ctx, mr.Advertise(0, 0)))
-			require.NoError(t, qp.RDMARead(ctx, SGE{}, RemoteBuffer{}), "it has been used")
+			require.NoError(t, qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{}), "it has been used")
 			qps = append(qps, qp)
 		}
-		require.Eventually(t, func() bool { return client.rnic.tasks.Count()+server.rnic.tasks.Count() == alone },
-			patience, time.Millisecond, "no QP has a goroutine")
+		require.Eventually(t, func() bool { return client.rnic.Tasks()+server.rnic.Tasks() == alone },
+			wiretest.Patience, time.Millisecond, "no QP has a goroutine")
 	}
 	use(5)
 	goroutines := runtime.NumGoroutine()
@@ -63,7 +65,7 @@ func TestIdleQPHasNoGoroutineAndLittleMemory(t *testing.T) {
 		use(pairs)
 		least = min(least, int64(inUse()-memory)/pairs)
 	}
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+2 }, patience, time.Millisecond,
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+2 }, wiretest.Patience, time.Millisecond,
 		"%d goroutines before, %d with idle QPs", goroutines, runtime.NumGoroutine())
 	t.Logf("%d octets for both ends of an idle connection", least)
 	require.LessOrEqual(t, least, int64(16<<10), "octets for both ends")

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"testing"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -27,7 +26,7 @@ var operations = []func(*testing.T){
 	TestFirstCauseStays,
 
 	// cq_test.go
-	iwarp.TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion,
+	TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion,
 
 	// drain_test.go
 	TestDrainWaitsForWhatWasPostedBefore,
@@ -186,14 +185,14 @@ var operations = []func(*testing.T){
 	TestManyPeersShareFewReceives,
 
 	// states_test.go
-	iwarp.TestVERBS_43_46_NothingIsAskedOfAQPInTerminate,
-	iwarp.TestVERBS_45_46_ErrorIsFinal,
-	iwarp.TestVERBS_47_BadClose,
-	iwarp.TestVERBS_41_47_WhatMayComeBehindOurFIN,
-	iwarp.TestVERBS_42_AbortResets,
+	TestVERBS_43_46_NothingIsAskedOfAQPInTerminate,
+	TestVERBS_45_46_ErrorIsFinal,
+	TestVERBS_47_BadClose,
+	TestVERBS_41_47_WhatMayComeBehindOurFIN,
+	TestVERBS_42_AbortResets,
 
 	// stress_test.go
-	iwarp.TestARCH_22_ManyGoroutinesOnOneQP,
+	TestARCH_22_ManyGoroutinesOnOneQP,
 }
 
 // TestARCH_5_28_OperationsOverALayerThatReorders: RFC 5040 and RFC 5041 do not ask that

@@ -3,7 +3,6 @@ package iwarp_test
 import (
 	"testing"
 
-	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -34,7 +33,7 @@ var overTheKernel = []func(*testing.T){
 	TestCompareSwapMakesALock,
 	TestEXT_48_49_CountersOfManyStreams,
 	TestCloseAnswersAtomicsFirst,
-	iwarp.TestARCH_22_ManyGoroutinesOnOneQP,
+	TestARCH_22_ManyGoroutinesOnOneQP,
 }
 
 // TestSCTP_44_52_OperationsOverTheKernel: over sessions of the kernel, without set-up.

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 const emptyWrite = "c1 40 00000000 0000000000000000"
@@ -14,17 +17,17 @@ func TestInitiatorKnocksAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		done := make(chan struct{})
-		require.NoError(t, s.dialTo(QPConfig{}, func(p *peer) {
+		require.NoError(t, s.dialTo(iwarp.QPConfig{}, func(p *wiretest.Peer) {
 			defer close(done)
-			p.wantRequest(defaultRequest)
-			p.replies("50 02 0004 8010 8010")
-			p.wantSegment("the RTR", emptyWrite)
-			p.wantIdle("the peer has some time", siwWait-time.Millisecond)
-			p.wantSegment("then comes another empty Write", emptyWrite)
-			p.wantIdle("but no third", time.Minute)
+			p.WantRequest(wiretest.DefaultRequest)
+			p.Reply("50 02 0004 8010 8010")
+			p.WantSegment("the RTR", emptyWrite)
+			p.WantIdle("the peer has some time", iwarp.SIWWait-time.Millisecond)
+			p.WantSegment("then comes another empty Write", emptyWrite)
+			p.WantIdle("but no third", time.Minute)
 		}))
 		<-done
-		require.Zero(t, s.qp.SendCQ().Poll(make([]WC, 1)), "neither makes a completion")
+		require.Zero(t, s.qp.SendCQ().Poll(make([]iwarp.WC, 1)), "neither makes a completion")
 	})
 }
 
@@ -32,13 +35,13 @@ func TestInitiatorDoesNotKnockIfItWasHeard(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		done := make(chan struct{})
-		require.NoError(t, s.dialTo(QPConfig{}, func(p *peer) {
+		require.NoError(t, s.dialTo(iwarp.QPConfig{}, func(p *wiretest.Peer) {
 			defer close(done)
-			p.wantRequest(defaultRequest)
-			p.replies("50 02 0004 8010 8010")
-			p.wantSegment("the RTR", emptyWrite)
-			p.sends("an empty Write", emptyWrite)
-			p.wantIdle("nothing follows an answer", time.Minute)
+			p.WantRequest(wiretest.DefaultRequest)
+			p.Reply("50 02 0004 8010 8010")
+			p.WantSegment("the RTR", emptyWrite)
+			p.SendHex("an empty Write", emptyWrite)
+			p.WantIdle("nothing follows an answer", time.Minute)
 		}))
 		<-done
 	})
@@ -49,24 +52,24 @@ func TestInitiatorDoesNotKnockIfItWasHeard(t *testing.T) {
 func TestVERBS_56_KnockTakesNoSlotOfTheUser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		read := SendWR{Op: OpRDMARead, Flags: ReadFence}
-		posts := func(_ context.Context, qp *QP) error { return qp.PostSend(read, read, read) }
+		read := iwarp.SendWR{Op: iwarp.OpRDMARead, Flags: iwarp.ReadFence}
+		posts := func(_ context.Context, qp *iwarp.QP) error { return qp.PostSend(read, read, read) }
 		answer := make(chan bool)
-		require.NoError(t, s.dialTo(QPConfig{SendDepth: 3, Setup: posts}, func(p *peer) {
-			p.wantRequest(defaultRequest)
-			p.replies("50 02 0004 8010 8010")
-			p.wantSegment("the RTR", emptyWrite)
-			p.segment()
+		require.NoError(t, s.dialTo(iwarp.QPConfig{SendDepth: 3, Setup: posts}, func(p *wiretest.Peer) {
+			p.WantRequest(wiretest.DefaultRequest)
+			p.Reply("50 02 0004 8010 8010")
+			p.WantSegment("the RTR", emptyWrite)
+			p.Segment()
 			for range 2 {
 				<-answer
-				p.writes(fpdu(response(0xc1, 0, 0, "")))
-				p.segment()
+				p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
+				p.Segment()
 			}
-			p.wantSegment("the knock goes out in its turn", emptyWrite)
+			p.WantSegment("the knock goes out in its turn", emptyWrite)
 			<-answer
 		}))
-		time.Sleep(2 * siwWait)
-		require.ErrorIs(t, s.qp.PostSend(read), ErrQueueFull)
+		time.Sleep(2 * iwarp.SIWWait)
+		require.ErrorIs(t, s.qp.PostSend(read), iwarp.ErrQueueFull)
 		answer <- true
 		s.completes(s.qp.SendCQ(), 1)
 		require.NoError(t, s.qp.PostSend(read), "the slot that is free is the user's, though the knock still waits")

@@ -481,10 +481,3 @@ func TestNothingIsAllocatedForASharedReceive(t *testing.T) {
 		one(t, s.qp.RecvCQ(), wcs)
 	})
 }
-
-func fine(t *testing.T, err error) bool {
-	if err != nil {
-		t.Error(err)
-	}
-	return err == nil
-}

@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"errors"
@@ -10,63 +10,64 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // TestVERBS_40_48_TerminateOfTheApplication: 0/0/00 without any header, behind the last whole
 // segment. Both sides can ask for it afterwards.
 func TestVERBS_40_48_TerminateOfTheApplication(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpSend}, SendWR{ID: 2, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 3}))
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpSend}, iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote})
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 3}))
 		done := make(chan error, 1)
 		go func() { done <- k.qp.Terminate() }()
-		require.Equal(t, send(1, 0, ""), k.p.segment())
-		require.Equal(t, byte(1), k.p.segment()[1]&0xf, "the Read Request")
-		k.p.wantSegment("Terminate 0/0/00, HdrCt 000", "41 47 00000000 00000002 00000001 00000000", 0, 0, 0, 0)
-		k.p.wantEnd("nothing follows it")
-		require.NoError(t, k.p.c.Close())
+		require.Equal(t, wiretest.Send(1, 0, ""), k.p.Segment())
+		require.Equal(t, byte(1), k.p.Segment()[1]&0xf, "the Read Request")
+		k.p.WantSegment("Terminate 0/0/00, HdrCt 000", "41 47 00000000 00000002 00000001 00000000", 0, 0, 0, 0)
+		k.p.WantEOF("nothing follows it")
+		k.p.Close()
 		require.NoError(t, <-done)
 
-		require.Equal(t, StateError, k.qp.State())
+		require.Equal(t, iwarp.StateError, k.qp.State())
 		te := k.qp.Terminated()
-		require.Equal(t, TerminateError{Err: te.Err}, *te, "local, 0/0/00")
-		require.Equal(t, []Status{StatusSuccess, StatusFlushed, StatusFlushed}, statuses(k.completes(k.cq, 3)))
-		require.Same(t, te, k.wantEvent(EventTerminated).Terminate)
+		require.Equal(t, iwarp.TerminateError{Err: te.Err}, *te, "local, 0/0/00")
+		require.Equal(t, []iwarp.Status{iwarp.StatusSuccess, iwarp.StatusFlushed, iwarp.StatusFlushed}, statuses(k.completes(k.cq, 3)))
+		require.Same(t, te, k.wantEvent(iwarp.EventTerminated).Terminate)
 		require.ErrorIs(t, k.qp.Terminate(), te, "it cannot be terminated twice")
 	})
 	client, server := connect(t, pairConfig{})
 	require.NoError(t, client.qp.Terminate())
 	<-server.qp.Done()
 	te := server.qp.Terminated()
-	require.Equal(t, TerminateError{Remote: true}, *te)
-	require.Same(t, te, server.wantEvent(EventTerminateReceived).Terminate)
+	require.Equal(t, iwarp.TerminateError{Remote: true}, *te)
+	require.Same(t, te, server.wantEvent(iwarp.EventTerminateReceived).Terminate)
 }
 
 // TestVERBS_43_46_NothingIsAskedOfAQPInTerminate: segments are ignored, posts and transitions are
 // refused, and it does not stay so for long.
 func TestVERBS_43_46_NothingIsAskedOfAQPInTerminate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 8)}))
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 8)}))
 		start := time.Now()
-		k.p.writes(fpdu(write(0x99, 0, "x")))
-		k.p.segment()
-		k.p.wantEnd("our half ends behind the Terminate")
-		require.Equal(t, StateTerminate, k.qp.State())
-		k.p.writes(fpdu(send(1, 0, "ignored")))
+		k.p.Send(wiretest.Write(0x99, 0, "x"))
+		k.p.Segment()
+		k.p.WantEOF("our half ends behind the Terminate")
+		require.Equal(t, iwarp.StateTerminate, k.qp.State())
+		k.p.Send(wiretest.Send(1, 0, "ignored"))
 		for what, err := range map[string]error{
 			"Terminate": k.qp.Terminate(),
-			"PostSend":  k.qp.PostSend(SendWR{Op: OpSend}),
-			"PostRecv":  k.qp.PostRecv(RecvWR{}),
+			"PostSend":  k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}),
+			"PostRecv":  k.qp.PostRecv(iwarp.RecvWR{}),
 		} {
-			require.ErrorIs(t, err, ErrInvalidSTag, "%s is refused with the first cause", what)
+			require.ErrorIs(t, err, iwarp.ErrInvalidSTag, "%s is refused with the first cause", what)
 		}
 		<-k.qp.Done()
-		require.Equal(t, qpconn.PeerEndTime, time.Since(start))
-		require.Equal(t, StateError, k.qp.State())
-		require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+		require.Equal(t, iwarp.PeerEndTime, time.Since(start))
+		require.Equal(t, iwarp.StateError, k.qp.State())
+		require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
 		require.Zero(t, k.mem[0])
 		k.wantNoCompletion("what was refused does not complete")
 	})
@@ -75,16 +76,16 @@ func TestVERBS_43_46_NothingIsAskedOfAQPInTerminate(t *testing.T) {
 // TestVERBS_45_46_ErrorIsFinal: a QP in Error has nothing outstanding, and nothing leads out.
 func TestVERBS_45_46_ErrorIsFinal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead})
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead})
 		require.NoError(t, k.qp.Abort())
-		require.Equal(t, StateError, k.qp.State())
-		var wcs [2]WC
+		require.Equal(t, iwarp.StateError, k.qp.State())
+		var wcs [2]iwarp.WC
 		require.Equal(t, 1, k.cq.Poll(wcs[:]), "all is flushed when Abort returns")
-		require.Equal(t, StatusFlushed, wcs[0].Status)
-		require.ErrorIs(t, k.qp.Terminate(), errAborted)
-		k.wantAllRefused(errAborted)
-		require.Equal(t, StateError, k.qp.State())
+		require.Equal(t, iwarp.StatusFlushed, wcs[0].Status)
+		require.ErrorIs(t, k.qp.Terminate(), iwarp.ErrAborted)
+		k.wantAllRefused(iwarp.ErrAborted)
+		require.Equal(t, iwarp.StateError, k.qp.State())
 		k.wantNoCompletion("nothing that was refused completes")
 	})
 }
@@ -93,34 +94,34 @@ func TestVERBS_45_46_ErrorIsFinal(t *testing.T) {
 // away and reported; nothing is sent any more.
 func TestVERBS_47_BadClose(t *testing.T) {
 	for name, message := range map[string][]byte{
-		"a Send":         send(1, 0, "late"),
-		"an RDMA Write":  write(0x99, 0, "late"),
-		"a Read Request": readRequest(1, 0x77, 0, 4, 0x99, 0),
-		"an empty Send":  send(1, 0, ""),
+		"a Send":         wiretest.Send(1, 0, "late"),
+		"an RDMA Write":  wiretest.Write(0x99, 0, "late"),
+		"a Read Request": wiretest.ReadRequest(1, 0x77, 0, 4, 0x99, 0),
+		"an empty Send":  wiretest.Send(1, 0, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				k := newTalk(t, QPConfig{}, nil)
-				require.NoError(t, k.qp.PostRecv(RecvWR{ID: 1, Local: k.at(0, 8)}))
+				k := newTalk(t, iwarp.QPConfig{}, nil)
+				require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 8)}))
 				closed := make(chan error, 1)
 				go func() { closed <- k.qp.Close() }()
-				k.p.wantEnd("the FIN")
-				require.Equal(t, StateClosing, k.qp.State())
+				k.p.WantEOF("the FIN")
+				require.Equal(t, iwarp.StateClosing, k.qp.State())
 				require.ErrorIs(t, k.qp.Terminate(), net.ErrClosed, "no other transition is allowed")
-				require.ErrorIs(t, k.qp.PostSend(SendWR{Op: OpSend}), net.ErrClosed)
+				require.ErrorIs(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), net.ErrClosed)
 
 				start := time.Now()
-				k.p.writes(fpdu(message))
+				k.p.Send(message)
 				synctest.Wait()
-				require.Equal(t, StateError, k.qp.State())
-				k.p.writes(fpdu(message))
+				require.Equal(t, iwarp.StateError, k.qp.State())
+				k.p.Send(message)
 				<-k.qp.Done()
 				require.NoError(t, <-closed, "it is closed")
-				require.Equal(t, qpconn.PeerEndTime, time.Since(start), "a peer that stays is not waited for longer")
-				require.ErrorIs(t, k.wantEvent(EventBadClose).Err, errBadClose)
-				require.ErrorIs(t, k.qp.Err(), errBadClose)
+				require.Equal(t, iwarp.PeerEndTime, time.Since(start), "a peer that stays is not waited for longer")
+				require.ErrorIs(t, k.wantEvent(iwarp.EventBadClose).Err, iwarp.ErrBadClose)
+				require.ErrorIs(t, k.qp.Err(), iwarp.ErrBadClose)
 				require.Nil(t, k.qp.Terminated())
-				require.Equal(t, []Status{StatusFlushed}, statuses(k.completes(k.cq, 1)))
+				require.Equal(t, []iwarp.Status{iwarp.StatusFlushed}, statuses(k.completes(k.cq, 1)))
 				require.Zero(t, k.mem[0])
 			})
 		})
@@ -131,36 +132,36 @@ func TestVERBS_47_BadClose(t *testing.T) {
 // RDMA Write, which means nothing.
 func TestVERBS_41_47_WhatMayComeBehindOurFIN(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpSend})
-		last := k.p.segment()
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpSend})
+		last := k.p.Segment()
 		closed := make(chan error, 1)
 		go func() { closed <- k.qp.Close() }()
-		k.p.wantEnd("the FIN")
-		k.p.writes(fpdu(write(0, 0, "")))
+		k.p.WantEOF("the FIN")
+		k.p.Send(wiretest.Write(0, 0, ""))
 		synctest.Wait()
-		require.Equal(t, StateClosing, k.qp.State())
-		k.p.writes(fpdu(terminate(0x1202, tellsHeader, last)))
+		require.Equal(t, iwarp.StateClosing, k.qp.State())
+		k.p.Send(wiretest.Terminate(0x1202, wiretest.DDPHeader, last))
 		synctest.Wait()
-		require.NoError(t, k.p.c.Close())
+		k.p.Close()
 		require.NoError(t, <-closed)
-		require.ErrorIs(t, k.qp.Err(), ErrNoReceive, "the peer had no receive for our last message")
-		k.wantEvent(EventTerminateReceived)
+		require.ErrorIs(t, k.qp.Err(), iwarp.ErrNoReceive, "the peer had no receive for our last message")
+		k.wantEvent(iwarp.EventTerminateReceived)
 	})
 }
 
 // TestVERBS_42_AbortResets: without a Terminate.
 func TestVERBS_42_AbortResets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		k := newTalk(t, QPConfig{}, nil)
-		k.posts(SendWR{ID: 1, Op: OpRDMARead, Local: k.at(0, 1), Remote: remote})
-		k.p.segment()
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: k.at(0, 1), Remote: remote})
+		k.p.Segment()
 		require.NoError(t, k.qp.Abort())
-		got, err := io.ReadAll(k.p.c)
+		got, err := io.ReadAll(k.p.Conn)
 		require.Empty(t, got, "no Terminate")
 		require.Error(t, err, "a reset")
 		require.False(t, errors.Is(err, io.EOF))
 		require.Nil(t, k.qp.Terminated())
-		require.Nil(t, k.wantEvent(EventAborted).Terminate)
+		require.Nil(t, k.wantEvent(iwarp.EventAborted).Terminate)
 	})
 }

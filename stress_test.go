@@ -1,4 +1,4 @@
-package iwarp
+package iwarp_test
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -33,7 +35,7 @@ func stressTime() time.Duration {
 func TestARCH_22_ManyGoroutinesOnOneQP(t *testing.T) {
 	for _, network := range []string{"tcp", "pipe"} {
 		t.Run(network, func(t *testing.T) {
-			qc := QPConfig{SendDepth: 16, RecvDepth: 64, ORD: 4, IRD: 4, RNRWait: patience}
+			qc := iwarp.QPConfig{SendDepth: 16, RecvDepth: 64, ORD: 4, IRD: 4, RNRWait: wiretest.Patience}
 			client, server := connect(t, pairConfig{network: network, client: qc, server: qc})
 			ctx := testContext(t)
 			const each, rounds, slice = 8, 60, 5000
@@ -104,11 +106,11 @@ func TestVERBS_44_46_49_EachWorkRequestCompletesOnce(t *testing.T) {
 
 // killed posts work on both sides, ends the connection somehow, and counts.
 func killed(t *testing.T, r *rand.Rand) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wiretest.Patience)
 	defer cancel()
-	qc := QPConfig{SendDepth: 64, RecvDepth: 64, ORD: 2, RNRWait: time.Millisecond}
+	qc := iwarp.QPConfig{SendDepth: 64, RecvDepth: 64, ORD: 2, RNRWait: time.Millisecond}
 	client, server := connect(t, pairConfig{client: qc, server: qc})
-	var src, dst [2]*MR // each side sends from and is read from src; dst takes what comes
+	var src, dst [2]*iwarp.MR // each side sends from and is read from src; dst takes what comes
 	for i, s := range []*side{client, server} {
 		_, src[i] = s.register(1<<16, stag.RemoteRead, nil)
 		_, dst[i] = s.register(1<<16, stag.LocalWrite|stag.RemoteWrite, nil)
@@ -121,23 +123,23 @@ func killed(t *testing.T, r *rand.Rand) {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(seed, 0))
 			for id := uint64(1); ; id++ {
-				wr := SendWR{ID: id, Op: OpSend, Local: []SGE{src[i].Slice(0, r.IntN(1<<16))}}
+				wr := iwarp.SendWR{ID: id, Op: iwarp.OpSend, Local: []iwarp.SGE{src[i].Slice(0, r.IntN(1<<16))}}
 				switch r.IntN(3) {
 				case 0:
-					wr.Op, wr.Remote = OpRDMAWrite, dst[1-i].Advertise(0, 1<<16)
+					wr.Op, wr.Remote = iwarp.OpRDMAWrite, dst[1-i].Advertise(0, 1<<16)
 				case 1:
-					wr = SendWR{ID: id, Op: OpRDMARead, Local: []SGE{dst[i].Slice(0, r.IntN(1<<16))}, Remote: src[1-i].Advertise(0, 1<<16)}
+					wr = iwarp.SendWR{ID: id, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{dst[i].Slice(0, r.IntN(1<<16))}, Remote: src[1-i].Advertise(0, 1<<16)}
 				}
 				switch err := s.qp.PostSend(wr); {
 				case err == nil:
 					books[i].sends = append(books[i].sends, id)
-				case !errors.Is(err, ErrQueueFull):
+				case !errors.Is(err, iwarp.ErrQueueFull):
 					return
 				}
-				switch err := s.qp.PostRecv(RecvWR{ID: id, Local: []SGE{dst[i].Slice(0, 1<<16)}}); {
+				switch err := s.qp.PostRecv(iwarp.RecvWR{ID: id, Local: []iwarp.SGE{dst[i].Slice(0, 1<<16)}}); {
 				case err == nil:
 					books[i].recvs = append(books[i].recvs, id)
-				case !errors.Is(err, ErrQueueFull):
+				case !errors.Is(err, iwarp.ErrQueueFull):
 					return
 				}
 			}
@@ -145,10 +147,10 @@ func killed(t *testing.T, r *rand.Rand) {
 	}
 	var done [2]book
 	for i, s := range []*side{client, server} {
-		for q, cq := range []*CQ{s.qp.SendCQ(), s.qp.RecvCQ()} {
+		for q, cq := range []*iwarp.CQ{s.qp.SendCQ(), s.qp.RecvCQ()} {
 			to := []*[]uint64{&done[i].sends, &done[i].recvs}[q]
 			all.Go(func() {
-				wcs := make([]WC, 16)
+				wcs := make([]iwarp.WC, 16)
 				for {
 					over := false
 					select {
@@ -178,11 +180,11 @@ func killed(t *testing.T, r *rand.Rand) {
 	case 2:
 		require.NoError(t, victim.rnic.Close())
 	case 3:
-		bad := SendWR{Op: OpRDMAWrite, Flags: Unsignaled, Inline: []byte{1}, Remote: remote}
+		bad := iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Inline: []byte{1}, Remote: remote}
 		if r.IntN(2) == 0 {
-			bad = SendWR{Op: OpLocalInvalidate, Flags: Unsignaled, Invalidate: 1}
+			bad = iwarp.SendWR{Op: iwarp.OpLocalInvalidate, Flags: iwarp.Unsignaled, Invalidate: 1}
 		}
-		for errors.Is(victim.qp.PostSend(bad), ErrQueueFull) {
+		for errors.Is(victim.qp.PostSend(bad), iwarp.ErrQueueFull) {
 			time.Sleep(100 * time.Microsecond)
 		}
 	case 4:
@@ -211,7 +213,7 @@ func posted(ids []uint64) (kept []uint64) {
 // TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn: when Invalidate has returned, nothing
 // lands any more.
 func TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn(t *testing.T) {
-	revokedWhileWritesStreamIn(t, func(server *side, mem []byte) (RemoteBuffer, []func() error) {
+	revokedWhileWritesStreamIn(t, func(server *side, mem []byte) (iwarp.RemoteBuffer, []func() error) {
 		mr, err := server.pd.RegisterMR(mem, stag.LocalWrite|stag.RemoteWrite, nil)
 		require.NoError(t, err)
 		return mr.Advertise(0, len(mem)), []func() error{
@@ -222,7 +224,7 @@ func TestRDMAP_125_RegionIsInvalidatedWhileWritesStreamIn(t *testing.T) {
 }
 
 func TestVERBS_21_WindowIsRevokedWhileWritesStreamIn(t *testing.T) {
-	revokedWhileWritesStreamIn(t, func(server *side, mem []byte) (RemoteBuffer, []func() error) {
+	revokedWhileWritesStreamIn(t, func(server *side, mem []byte) (iwarp.RemoteBuffer, []func() error) {
 		mr, err := server.pd.RegisterMR(mem, lendable, nil)
 		require.NoError(t, err)
 		mw := server.lends(server.qp, mr, 0, len(mem), stag.RemoteWrite, 0)
@@ -230,7 +232,7 @@ func TestVERBS_21_WindowIsRevokedWhileWritesStreamIn(t *testing.T) {
 			func() error { return mw.Invalidate(testContext(t)) },
 			mw.Close,
 			func() error {
-				_, err := server.qp.do(testContext(t), SendWR{Op: OpLocalInvalidate, MW: mw})
+				_, err := doOne(testContext(t), server.qp, iwarp.SendWR{Op: iwarp.OpLocalInvalidate, MW: mw})
 				return err
 			},
 		}
@@ -239,7 +241,7 @@ func TestVERBS_21_WindowIsRevokedWhileWritesStreamIn(t *testing.T) {
 
 // revokedWhileWritesStreamIn has the server lend memory and revoke it, in one of the ways
 // that lend returns, while the client writes to it.
-func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte) (RemoteBuffer, []func() error)) {
+func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte) (iwarp.RemoteBuffer, []func() error)) {
 	for end := time.Now().Add(stressTime()); time.Now().Before(end); {
 		client, server := connect(t, pairConfig{})
 		const n = 256 << 10
@@ -259,7 +261,7 @@ func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte
 		<-stopped
 		require.Equal(t, make([]byte, n), dst, "not one octet after the return")
 		<-client.qp.Done()
-		require.ErrorIs(t, client.qp.Err(), ErrInvalidSTag)
+		require.ErrorIs(t, client.qp.Err(), iwarp.ErrInvalidSTag)
 	}
 }
 
@@ -269,22 +271,22 @@ func TestWindowsAreBoundWhileTheQPEnds(t *testing.T) {
 	for end := time.Now().Add(stressTime() / 2); time.Now().Before(end); {
 		client, server := connect(t, pairConfig{network: "pipe"})
 		_, mr := server.register(64, lendable, nil)
-		windows := make([]*MW, 4)
+		windows := make([]*iwarp.MW, 4)
 		var binding sync.WaitGroup
 		for i := range windows {
 			mw, err := server.pd.AllocMW()
 			require.NoError(t, err)
 			windows[i] = mw
 			binding.Go(func() {
-				turns := []SendWR{
-					{Op: OpBind, Flags: Unsignaled, MW: mw, Local: []SGE{mr.Slice(0, 64)}, Access: stag.RemoteRead},
-					{Op: OpLocalInvalidate, Flags: Unsignaled, MW: mw},
+				turns := []iwarp.SendWR{
+					{Op: iwarp.OpBind, Flags: iwarp.Unsignaled, MW: mw, Local: []iwarp.SGE{mr.Slice(0, 64)}, Access: stag.RemoteRead},
+					{Op: iwarp.OpLocalInvalidate, Flags: iwarp.Unsignaled, MW: mw},
 				}
 				for i := 0; ; {
 					switch err := server.qp.PostSend(turns[i%2]); {
 					case err == nil:
 						i++
-					case !errors.Is(err, ErrQueueFull):
+					case !errors.Is(err, iwarp.ErrQueueFull):
 						return
 					}
 				}
@@ -295,7 +297,7 @@ func TestWindowsAreBoundWhileTheQPEnds(t *testing.T) {
 		<-server.qp.Done()
 		binding.Wait()
 		for _, mw := range windows {
-			require.False(t, mw.latest.Load().Valid())
+			require.False(t, mw.Valid())
 		}
 		require.NoError(t, mr.Close(), "no window is bound to it")
 		for _, mw := range windows {
@@ -347,8 +349,8 @@ func TestRegionChangesWhileAnotherPeerReadsIt(t *testing.T) {
 	})
 	all.Wait()
 	require.NotZero(t, reads)
-	for _, qp := range []*QP{first, owner.qp, writer.qp, reader.qp} {
-		require.Equal(t, StateRTS, qp.State())
+	for _, qp := range []*iwarp.QP{first, owner.qp, writer.qp, reader.qp} {
+		require.Equal(t, iwarp.StateRTS, qp.State())
 	}
 }
 
@@ -359,9 +361,9 @@ func TestRNICCloseEndsEverything(t *testing.T) {
 	const n = 1 << 20
 	_, out := client.register(n, 0, nil)
 	_, open := server.register(n, stag.RemoteRead, nil)
-	var qps []*QP
+	var qps []*iwarp.QP
 	for i := range 50 {
-		client.connect(server, pairConfig{server: QPConfig{RNRWait: time.Minute}})
+		client.connect(server, pairConfig{server: iwarp.QPConfig{RNRWait: time.Minute}})
 		qp := client.qp
 		qps = append(qps, qp, server.qp)
 		_, in := client.register(n, stag.LocalWrite, nil)
@@ -369,17 +371,17 @@ func TestRNICCloseEndsEverything(t *testing.T) {
 		switch i % 7 {
 		case 0: // idle
 		case 1: // its message finds no receive
-			require.NoError(t, qp.PostSend(SendWR{Op: OpSend, Inline: []byte("wait")}))
+			require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: []byte("wait")}))
 		case 2: // much is under way
 			for range 20 {
-				require.NoError(t, qp.PostSend(SendWR{Op: OpRDMAWrite, Local: []SGE{out.Slice(0, n)}, Remote: target.Advertise(0, n)}))
+				require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{out.Slice(0, n)}, Remote: target.Advertise(0, n)}))
 			}
 		case 3: // Reads are outstanding
 			for range 20 {
-				require.NoError(t, qp.PostSend(SendWR{Op: OpRDMARead, Local: []SGE{in.Slice(0, n)}, Remote: open.Advertise(0, n)}))
+				require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{in.Slice(0, n)}, Remote: open.Advertise(0, n)}))
 			}
 		case 4: // about to terminate
-			require.NoError(t, qp.PostSend(SendWR{Op: OpRDMAWrite, Inline: []byte("x"), Remote: remote}))
+			require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Inline: []byte("x"), Remote: remote}))
 		case 5: // closing
 			go func() { _ = qp.Close() }()
 		case 6: // somebody waits
@@ -402,7 +404,7 @@ func TestRNICCloseEndsEverything(t *testing.T) {
 			require.Fail(t, "a QP lives on")
 		}
 	}
-	require.Zero(t, client.rnic.used.qp)
-	require.Zero(t, server.rnic.used.qp)
+	require.Zero(t, client.rnic.InUse().MaxQP)
+	require.Zero(t, server.rnic.InUse().MaxQP)
 	require.NoError(t, out.Close(), "regions can be closed behind the RNIC")
 }

@@ -142,24 +142,3 @@ func doOne(ctx context.Context, qp *iwarp.QP, wr iwarp.SendWR) (iwarp.WC, error)
 func codeOf(te *iwarp.TerminateError) transport.Code {
 	return transport.MakeCode(te.Layer, te.Type, te.Code)
 }
-
-// one waits for one completion.
-func one(t *testing.T, cq *iwarp.CQ, wcs []iwarp.WC) {
-	n, err := cq.Wait(context.Background(), wcs)
-	if n != 1 || err != nil || wcs[0].Status != iwarp.StatusSuccess {
-		t.Fatal(n, err, wcs[0].Status)
-	}
-}
-
-// wantNoAllocs runs f, which must not allocate once everything has been used once.
-func wantNoAllocs(t *testing.T, what string, f func()) {
-	t.Helper()
-	if wiretest.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	for range 200 {
-		f()
-	}
-	// What the runtime does meanwhile counts, too; it rounds down.
-	require.Zero(t, testing.AllocsPerRun(1000, f), "%s allocates", what)
-}

@@ -1,6 +1,6 @@
 //go:build linux && !purego
 
-package iwarp
+package iwarp_test
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // eventFDs counts the eventfds that are open.
@@ -27,10 +30,10 @@ func eventFDs(t *testing.T) (n int) {
 }
 
 // waits waits for one completion of cq, in a goroutine.
-func waits(ctx context.Context, cq *CQ) <-chan error {
+func waits(ctx context.Context, cq *iwarp.CQ) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, err := cq.Wait(ctx, make([]WC, 1))
+		_, err := cq.Wait(ctx, make([]iwarp.WC, 1))
 		done <- err
 	}()
 	return done
@@ -39,10 +42,10 @@ func waits(ctx context.Context, cq *CQ) <-chan error {
 // blocks has a goroutine wait for one completion of s's receives until it sleeps in the
 // kernel, where want eventfds are then open. A waiter that finds a reader at work parks
 // behind it, and is sent a message.
-func (s *side) blocks(ctx context.Context, peer *QP, want int) <-chan error {
+func (s *side) blocks(ctx context.Context, peer *iwarp.QP, want int) <-chan error {
 	s.Helper()
 	for {
-		require.NoError(s, s.qp.PostRecv(RecvWR{}))
+		require.NoError(s, s.qp.PostRecv(iwarp.RecvWR{}))
 		done := waits(ctx, s.qp.RecvCQ())
 		for range 20 {
 			if eventFDs(s.T) == want {
@@ -58,7 +61,7 @@ func (s *side) blocks(ctx context.Context, peer *QP, want int) <-chan error {
 
 // TestBlockedWait ends as every other, and takes an eventfd while the connection is busy.
 func TestBlockedWait(t *testing.T) {
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	client, server := connect(t, pairConfig{})
@@ -66,9 +69,9 @@ func TestBlockedWait(t *testing.T) {
 	cq := server.qp.RecvCQ()
 	before := eventFDs(t)
 	none := func(expectation string) {
-		require.Eventually(t, func() bool { return eventFDs(t) == before }, patience, time.Millisecond, expectation)
+		require.Eventually(t, func() bool { return eventFDs(t) == before }, wiretest.Patience, time.Millisecond, expectation)
 	}
-	cq.SetWaitMode(WaitBlock)
+	cq.SetWaitMode(iwarp.WaitBlock)
 
 	done := server.blocks(ctx, client.qp, before+1)
 	require.NoError(t, client.qp.Send(ctx))
@@ -81,7 +84,7 @@ func TestBlockedWait(t *testing.T) {
 	none("nothing is kept for an idle connection")
 
 	done = server.blocks(ctx, client.qp, before+1)
-	cq.SetWaitMode(WaitPark)
+	cq.SetWaitMode(iwarp.WaitPark)
 	require.NoError(t, client.qp.Send(ctx))
 	require.NoError(t, <-done, "a change of the mode is for the next wait")
 	done = waits(ctx, cq)
@@ -89,7 +92,7 @@ func TestBlockedWait(t *testing.T) {
 	require.NoError(t, client.qp.Send(ctx))
 	require.NoError(t, <-done)
 
-	cq.SetWaitMode(WaitBlock)
+	cq.SetWaitMode(iwarp.WaitBlock)
 	done = server.blocks(ctx, client.qp, before+1)
 	require.NoError(t, client.rnic.Close())
 	require.NoError(t, <-done, "the receive is flushed")
@@ -98,18 +101,18 @@ func TestBlockedWait(t *testing.T) {
 
 // TestManyBlockedWaits: each of many connections has a waiter that sleeps in the kernel.
 func TestManyBlockedWaits(t *testing.T) {
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	const many = 8
 	client, server := newSide(t, nil), newSide(t, nil)
 	ctx := testContext(t)
 	before := eventFDs(t)
-	var peers []*QP
+	var peers []*iwarp.QP
 	var waiting []<-chan error
 	for i := range many {
 		client.connect(server, pairConfig{})
-		server.qp.RecvCQ().SetWaitMode(WaitBlock)
+		server.qp.RecvCQ().SetWaitMode(iwarp.WaitBlock)
 		waiting = append(waiting, server.blocks(ctx, client.qp, before+i+1))
 		peers = append(peers, client.qp)
 	}
@@ -122,15 +125,15 @@ func TestManyBlockedWaits(t *testing.T) {
 // TestBlockedWaitLeavesTheProcessor to other goroutines, where there is only one.
 func TestBlockedWaitLeavesTheProcessor(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1")
-	if !alone(t) {
+	if !wiretest.Alone(t) {
 		return
 	}
 	require.Equal(t, 1, runtime.GOMAXPROCS(0))
 	client, server := connect(t, pairConfig{})
 	ctx := testContext(t)
 	for _, s := range []*side{client, server} {
-		s.qp.RecvCQ().SetWaitMode(WaitBlock)
-		s.qp.SendCQ().SetWaitMode(WaitBlock)
+		s.qp.RecvCQ().SetWaitMode(iwarp.WaitBlock)
+		s.qp.SendCQ().SetWaitMode(iwarp.WaitBlock)
 	}
 	var work atomic.Int64
 	working, stop := context.WithCancel(ctx)
@@ -144,7 +147,7 @@ func TestBlockedWaitLeavesTheProcessor(t *testing.T) {
 	const rounds = 50
 	go func() {
 		for range rounds {
-			if _, err := server.qp.Recv(ctx, SGE{}); err != nil {
+			if _, err := server.qp.Recv(ctx, iwarp.SGE{}); err != nil {
 				echo <- err
 				return
 			}
@@ -157,7 +160,7 @@ func TestBlockedWaitLeavesTheProcessor(t *testing.T) {
 	}()
 	for range rounds {
 		require.NoError(t, client.qp.Send(ctx))
-		_, err := client.qp.Recv(ctx, SGE{})
+		_, err := client.qp.Recv(ctx, iwarp.SGE{})
 		require.NoError(t, err)
 	}
 	require.NoError(t, <-echo)
