@@ -117,13 +117,7 @@ func (k *talk) answersRead(off int, payload string) {
 // the end of the QP, and compares the code.
 func (k *talk) wantTerminate(expectation string, code uint16) {
 	k.Helper()
-	for {
-		ulpdu := k.p.Segment()
-		if ulpdu[0]&0x80 == 0 && ulpdu[1]&0x0f == 7 {
-			require.Equal(k, []byte{byte(code >> 8), byte(code)}, ulpdu[18:20], expectation)
-			break
-		}
-	}
+	k.p.WantTerminate(expectation, code)
 	k.p.WantEOF("nothing follows the Terminate")
 	k.p.Close()
 	<-k.qp.Done()

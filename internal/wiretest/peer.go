@@ -144,11 +144,11 @@ func (p *Peer) WantClosed(expectation string) {
 	require.NoError(p, p.Conn.SetReadDeadline(time.Now().Add(Patience)))
 	n, err := p.Conn.Read(make([]byte, 1))
 	require.Zero(p, n, expectation)
-	require.True(p, errors.Is(err, io.EOF) || IsReset(err), "%s: %v", expectation, err)
+	require.True(p, errors.Is(err, io.EOF) || isReset(err), "%s: %v", expectation, err)
 }
 
-// IsReset tells whether err is that of a connection that was reset.
-func IsReset(err error) bool { return strings.Contains(err.Error(), syscall.ECONNRESET.Error()) }
+// isReset tells whether err is that of a connection that was reset.
+func isReset(err error) bool { return strings.Contains(err.Error(), syscall.ECONNRESET.Error()) }
 
 // WantIdle makes sure that nothing comes for d.
 func (p *Peer) WantIdle(expectation string, d time.Duration) {

@@ -36,11 +36,20 @@ func RunScript(t *testing.T, path string, commands map[string]Command) {
 // Names are the STags that a script knows by name.
 type Names map[string]stag.STag
 
-// Parse reads the segments of a command's input, one in each line.
+// Parse reads the segments of a command's input, one in each line: its kind, fields, and the
+// payload as a quoted string, with a number of repetitions behind it if need be.
+//
+//	write stag=region to=0x1000 "hello"
+//	send msn=1 mo=4 "x"*100
+//	read-request msn=1 sink=7 sink-to=0 size=8 src=region src-to=0x1000
+//
+// A field that is not there is 0, but for MSN, which is 1, and those that the kind implies.
+// ddp and rdmap are the two octets in front; first=15 leaves the first 15 octets of the segment
+// alone. The value of an STag is a number or a name, with ^1 behind it to change its bits.
 func (n Names) Parse(t testing.TB, input string) (segments [][]byte) {
 	t.Helper()
 	for line := range strings.Lines(input) {
-		b, err := ParseSegment(strings.TrimSpace(line), func(name string) (stag.STag, bool) {
+		b, err := parseSegment(strings.TrimSpace(line), func(name string) (stag.STag, bool) {
 			return n.lookup(name)
 		})
 		require.NoError(t, err)
@@ -65,9 +74,10 @@ func (n Names) lookup(name string) (stag.STag, bool) {
 	return st, ok
 }
 
-// Format writes a segment.
+// Format writes a segment as Parse reads it. Of a Terminate it writes layer, type and code, and
+// what it holds of the segment in error.
 func (n Names) Format(b []byte) string {
-	return FormatSegment(b, func(st stag.STag) string {
+	return formatSegment(b, func(st stag.STag) string {
 		for name, named := range n {
 			if named == st {
 				return name
@@ -95,7 +105,7 @@ func (p *Peer) Heard(n Names) (lines []string) {
 			return lines
 		case errors.Is(err, io.EOF):
 			return append(lines, EndOfStream)
-		case err != nil && IsReset(err):
+		case err != nil && isReset(err):
 			return append(lines, "reset")
 		}
 		require.NoError(p, err)

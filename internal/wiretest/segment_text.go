@@ -42,17 +42,8 @@ type parser struct {
 	err    error
 }
 
-// ParseSegment reads a segment in the form in which scripts write it: its kind, fields, and
-// the payload as a quoted string, with a number of repetitions behind it if need be.
-//
-//	write stag=region to=0x1000 "hello"
-//	send msn=1 mo=4 "x"*100
-//	read-request msn=1 sink=7 sink-to=0 size=8 src=region src-to=0x1000
-//
-// A field that is not there is 0, but for MSN, which is 1, and those that the kind implies.
-// ddp and rdmap are the two octets in front; first=15 leaves the first 15 octets of the segment
-// alone. The value of an STag is a number, or a name that stags knows.
-func ParseSegment(text string, stags func(name string) (stag.STag, bool)) ([]byte, error) {
+// parseSegment reads a segment in the form that Names.Parse describes.
+func parseSegment(text string, stags func(name string) (stag.STag, bool)) ([]byte, error) {
 	head, payload, err := cutPayload(text)
 	if err != nil {
 		return nil, err
@@ -162,9 +153,9 @@ func (p *parser) fail(format string, args ...any) {
 	}
 }
 
-// FormatSegment writes a segment in the form that [ParseSegment] reads. A Terminate is written
+// formatSegment writes a segment in the form that parseSegment reads. A Terminate is written
 // with its layer, type and code, and with what it holds of the segment in error.
-func FormatSegment(b []byte, stags func(st stag.STag) string) string {
+func formatSegment(b []byte, stags func(st stag.STag) string) string {
 	f := formatter{stags: stags}
 	switch {
 	case len(b) >= 14 && b[0]&tagged != 0:
@@ -249,7 +240,7 @@ func (f *formatter) terminate(h []byte) {
 		}
 		switch bits, rest := binary.BigEndian.Uint16(h[2:]), len(h)-6; {
 		case bits == 0xc000 && rest == header, bits == 0xe000 && rest == header+28:
-			fmt.Fprintf(f, " of %d octets: %s", binary.BigEndian.Uint16(h[4:]), FormatSegment(h[6:], f.stags))
+			fmt.Fprintf(f, " of %d octets: %s", binary.BigEndian.Uint16(h[4:]), formatSegment(h[6:], f.stags))
 			return
 		}
 	}

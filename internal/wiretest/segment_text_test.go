@@ -60,11 +60,11 @@ func TestTextThatIsNoSegment(t *testing.T) {
 		`send "x"*many`:        "invalid syntax",
 		"write stag=unknown^1": "invalid syntax",
 	} {
-		_, err := ParseSegment(text, none)
+		_, err := parseSegment(text, none)
 		require.ErrorContains(t, err, want, text)
 	}
 	require.Equal(t, "41 43", known.Format(Hex("41 43")))
-	cut, err := ParseSegment("send first=3", none)
+	cut, err := parseSegment("send first=3", none)
 	require.NoError(t, err)
 	require.Len(t, cut, 3)
 	require.False(t, strings.Contains(known.Format(cut), "send"))
