@@ -8,7 +8,6 @@ import (
 	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
-	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -128,7 +127,7 @@ func Establish(t testing.TB, r *RNIC, llp transport.LLP, qc *QPConfig, agreed *e
 	require.NoError(t, err)
 	require.NoError(t, qp.local(nil).Prepare(t.Context()))
 	terms := &mpa.Terms{IRD: max(agreed.IRD, 0), ORD: max(agreed.ORD, 0), PeerIRD: -1, PeerORD: -1}
-	require.NoError(t, qp.establish(t.Context(), llp, terms, rdmap.RTRNone))
+	require.NoError(t, qp.establish(t.Context(), llp, terms, 0))
 	return qp
 }
 
