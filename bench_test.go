@@ -34,7 +34,7 @@ func benchPair(b *testing.B, o iwarp.MPAOptions) (client, server *iwarp.QP, cmem
 	require.NoError(b, err)
 	require.NoError(b, <-accepted)
 	require.NoError(b, l.Close())
-	cmem, err = pd.RegisterMR(make([]byte, size), stag.LocalWrite, nil)
+	cmem, err = pd.RegisterMR(make([]byte, size), stag.LocalWrite|stag.RemoteWrite, nil)
 	require.NoError(b, err)
 	smem, err = pd.RegisterMR(make([]byte, size), stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
 	require.NoError(b, err)
