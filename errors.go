@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -171,3 +172,12 @@ func rejection(err error) error {
 	}
 	return err
 }
+
+// A clause is an error whose text stands behind a colon of ours: without the name of a
+// package in front.
+type clause struct{ error }
+
+func (c clause) Error() string { return plain(c.error) }
+func (c clause) Unwrap() error { return c.error }
+
+func plain(err error) string { return errtext.Plain(err) }
