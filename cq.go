@@ -278,10 +278,11 @@ func (cq *CQ) detach(reserve int) {
 	}
 }
 
-// push adds completions of one QP and reports whether there was room for all.
-func (cq *CQ) push(wcs ...WC) bool {
+// push adds completions of one QP and reports whether there was room for all. The caller nudges
+// the QP that is returned, unless it receives for that itself.
+func (cq *CQ) push(wcs ...WC) (fit bool, sole *QP) {
 	cq.mu.Lock()
-	fit := true
+	fit = true
 	for i := range wcs {
 		wc := cq.next()
 		if wc == nil {
@@ -291,8 +292,7 @@ func (cq *CQ) push(wcs ...WC) bool {
 		*wc = wcs[i]
 		cq.added(wc)
 	}
-	cq.pushed(fit)
-	return fit
+	return fit, cq.pushed(fit)
 }
 
 // next is the entry that added counts, to be filled in; it is zero. nil: there is no room.
@@ -315,8 +315,9 @@ func (cq *CQ) added(wc *WC) {
 	}
 }
 
-// pushed ends a run of entries, which was cut short unless all fit. It releases mu.
-func (cq *CQ) pushed(fit bool) {
+// pushed ends a run of entries, which was cut short unless all fit. It releases mu. For the QP
+// that it returns see push.
+func (cq *CQ) pushed(fit bool) (sole *QP) {
 	overflows := !fit && !cq.overflowed
 	cq.overflowed = cq.overflowed || overflows
 	cq.wakeNext()
@@ -325,7 +326,7 @@ func (cq *CQ) pushed(fit bool) {
 	if overflows {
 		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, clause{ErrQueueFull})})
 	}
-	sole.nudge()
+	return sole
 }
 
 // isSolicited tells what WaitSolicited waits for: a message that asked for an

@@ -77,7 +77,11 @@ func (mr *MR) Valid() bool { return mr.region().Valid() }
 func (mw *MW) Valid() bool { return mw.latest.Load().Valid() }
 
 // Push enters completions, as a QP does, and tells whether there was room.
-func (cq *CQ) Push(wcs ...WC) bool { return cq.push(wcs...) }
+func (cq *CQ) Push(wcs ...WC) bool {
+	fit, sole := cq.push(wcs...)
+	sole.nudge()
+	return fit
+}
 
 // Memory is for how many completions the CQ has memory.
 func (cq *CQ) Memory() int { return len(cq.ring) }

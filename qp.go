@@ -206,8 +206,8 @@ func (qp *QP) attach() error {
 	if qp.recvCQ == nil {
 		qp.recvCQ = newCQ(qp.rnic, qp.cfg.RecvDepth)
 	}
-	qp.sent.cq, qp.sent.full, qp.sent.slots = qp.sendCQ, &qp.overflow, &qp.sendSlots
-	qp.received.cq, qp.received.full, qp.received.slots = qp.recvCQ, &qp.overflow, &qp.recvSlots
+	qp.sent.qp, qp.sent.cq, qp.sent.slots = qp, qp.sendCQ, &qp.sendSlots
+	qp.received.qp, qp.received.cq, qp.received.slots = qp, qp.recvCQ, &qp.recvSlots
 	if err := qp.pd.use(); err != nil {
 		return err
 	}

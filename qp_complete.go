@@ -1,8 +1,6 @@
 package iwarp
 
 import (
-	"sync/atomic"
-
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/internal/slots"
 	"github.com/goiwarp/iwarp/rdmap"
@@ -73,8 +71,8 @@ func (e events) Kick() { e.qp.conn.Load().Post() }
 // A completionBatch is the completions of one queue on their way into its CQ, which takes a
 // lock: there, and not for each.
 type completionBatch struct {
+	qp    *QP
 	cq    *CQ
-	full  *atomic.Bool // QP.overflow
 	slots *slots.Count // of the queue
 	freed int          // slots of it, of work that makes no completion in the CQ
 	n     int
@@ -113,8 +111,12 @@ func (b *completionBatch) push() {
 	if b.n == 0 {
 		return
 	}
-	if !b.cq.push(b.wcs[:b.n]...) {
-		b.full.Store(true)
+	fit, sole := b.cq.push(b.wcs[:b.n]...)
+	if !fit {
+		b.qp.overflow.Store(true)
+	}
+	if b != &b.qp.received {
+		sole.nudge()
 	}
 	clear(b.wcs[:b.n])
 	b.n = 0

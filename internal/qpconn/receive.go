@@ -33,11 +33,7 @@ func (c *Conn) readOnce() (holds bool) {
 	case d&doPark == 0:
 		return false
 	}
-	err = c.llp.Receive(c.stream, transport.Park)
-	c.mu.Lock()
-	c.pace.active = true
-	c.act(c.arbiter.found())
-	return c.received(err)
+	return c.received(c.llp.Receive(c.stream, transport.Park))
 }
 
 // discards reports whether what comes is to be thrown away.
@@ -50,10 +46,15 @@ func (c *Conn) discards() bool {
 // received looks at what Receive has returned, and sees to what has become due. It reports
 // whether the caller, the holder, still has the right to receive.
 func (c *Conn) received(err error) (holds bool) {
+	c.mu.Lock()
+	c.pace.active = c.pace.active || err == nil
+	open, draining := c.arbiter.phase == phaseOpen, c.ending.stage == Draining
+	c.act(c.arbiter.found())
 	c.owner.Received()
 	switch {
 	case err == nil:
-		if c.makesWork() {
+		// Something may be ready to be sent, or all work be done.
+		if open && (c.hears() || c.stream.Pending() || draining) {
 			c.Post()
 		}
 		return true
@@ -72,15 +73,6 @@ func (c *Conn) received(err error) (holds bool) {
 		c.receiveFailed(err)
 	}
 	return false
-}
-
-// makesWork reports whether what has come may have made something ready to be sent, or is to be
-// followed by a look whether all work is done.
-func (c *Conn) makesWork() bool {
-	c.mu.Lock()
-	open, draining := c.arbiter.phase == phaseOpen, c.ending.stage == Draining
-	c.mu.Unlock()
-	return open && (c.hears() || c.stream.Pending() || draining)
 }
 
 // hears reports, once, that the first segment has come: from then on a responder may send.
