@@ -39,7 +39,7 @@ func (c *Conn) patience() *time.Timer {
 	rest := c.receiveWait - first // guarded by c.mu
 	t = time.AfterFunc(first, func() {
 		c.mu.Lock()
-		waits := c.stalled.timer == t // else a receive was posted, or the connection is ending
+		waits := c.stalled.timer == t && c.ending.stage < Terminating // else a receive was posted, or the connection is ending
 		over := rest <= 0
 		if waits && !over {
 			t.Reset(rest)

@@ -1,0 +1,293 @@
+package qpconn
+
+import (
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rdmap"
+)
+
+// drains begins a graceful end.
+func (e *end) drains() {
+	e.conn.stream.Refuse()
+	e.conn.Drain()
+}
+
+func (e *end) isDrained() bool {
+	synctest.Wait()
+	select {
+	case <-e.conn.Drained():
+		return true
+	default:
+		return false
+	}
+}
+
+// endsSending ends our half when all work is done.
+func (e *end) endsSending() {
+	e.Helper()
+	require.True(e, e.isDrained(), "all work is done")
+	e.conn.stream.Shut()
+	e.conn.EndSending()
+}
+
+func (e *end) peerEnds() { e.llp.change(func() { e.llp.fin = true }) }
+
+// endedWith requires that the connection has ended, and how.
+func (e *end) endedWith(want Reason, cause error, how string) {
+	e.Helper()
+	e.isOver()
+	reason, err := e.conn.Cause()
+	require.Equal(e, want, reason)
+	if cause == nil {
+		require.NoError(e, err)
+	} else {
+		require.ErrorIs(e, err, cause)
+	}
+	require.Equal(e, []string{how}, e.llp.ends)
+}
+
+func TestGracefulEnd(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		require.Equal(e, Open, e.conn.Stage())
+		e.drains()
+		require.Equal(e, Draining, e.conn.Stage())
+		e.endsSending()
+		e.conn.EndSending()
+		require.Equal(e, 1, e.llp.shut, "once")
+		e.becomes(rxArmed, "it waits for the peer, without a goroutine")
+		require.Equal(e, Closing, e.conn.Stage())
+		time.Sleep(time.Hour)
+		require.Equal(e, Closing, e.conn.Stage(), "for as long as the caller of EndSending allows")
+		e.peerEnds()
+		e.endedWith(Closed, nil, "Close")
+	})
+}
+
+// TestDrainWaitsForAllWork: for Writes to leave, for the response of a Read, and for the answer
+// to a Read of the peer.
+func TestDrainWaitsForAllWork(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.llp.change(func() { e.llp.full = true })
+		e.queues(rdmap.KindWrite, 1, nil)
+		e.drains()
+		require.False(e, e.isDrained(), "the Write is not out")
+		e.llp.change(func() { e.llp.full = false })
+		require.True(e, e.isDrained(), "it is")
+	})
+	inBubble(t, nil, func(e *end) {
+		e.queues(rdmap.KindRead, 1, nil)
+		e.drains()
+		require.False(e, e.isDrained(), "the response has not come")
+		e.llp.arrives(aResponse)
+		require.True(e, e.isDrained(), "it has")
+		require.Equal(e, []rdmap.Status{rdmap.StatusSuccess}, e.statuses)
+	})
+	inBubble(t, nil, func(e *end) {
+		e.llp.change(func() { e.llp.full = true })
+		e.llp.arrives(aRead)
+		synctest.Wait()
+		e.drains()
+		require.False(e, e.isDrained(), "the answer is not out")
+		e.llp.change(func() { e.llp.full = false })
+		require.True(e, e.isDrained(), "it is")
+	})
+}
+
+// TestDrainSendsWhatWasOffered to a waiter, which does not come.
+func TestDrainSendsWhatWasOffered(t *testing.T) {
+	inBubble(t, oneABatch, func(e *end) {
+		e.expectsAWaiter()
+		e.queues(rdmap.KindWrite, moreThanAShare, nil)
+		e.sends(txOffered, "a waiter is expected")
+		e.drains()
+		e.hasSent(2*moreThanAShare, "without it")
+		e.endsSending()
+	})
+}
+
+func TestPeerEndsFirst(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.peerEnds()
+		e.endedWith(Closed, nil, "Close")
+		require.Equal(e, 1, e.llp.shut)
+	})
+	inBubble(t, nil, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		e.peerEnds()
+		w.hasNot("it has no message")
+		w.finish() // as the flush of its receive does
+		w.ends("it is told")
+		e.endedWith(Closed, nil, "Close")
+	})
+	inBubble(t, nil, func(e *end) {
+		e.drains()
+		e.peerEnds()
+		e.endedWith(Closed, nil, "Close")
+	})
+}
+
+func TestPeerEndsWithWorkOutstanding(t *testing.T) {
+	for _, draining := range []bool{false, true} {
+		inBubble(t, nil, func(e *end) {
+			e.queues(rdmap.KindRead, 1, nil)
+			if draining {
+				e.drains()
+			}
+			e.peerEnds()
+			e.isOver()
+			reason, cause := e.conn.Cause()
+			require.Equal(e, Terminated, reason)
+			require.ErrorContains(e, cause, "reported: ")
+			require.ErrorContains(e, cause, "1 work requests and 0 RDMA Reads outstanding")
+			require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate], "the peer is told")
+			require.Equal(e, []rdmap.Status{rdmap.StatusFlushed}, e.statuses)
+		})
+	}
+}
+
+// TestPeerEndsBesideTheSender, which has handed a message to the network and not completed it:
+// that is no work outstanding.
+func TestPeerEndsBesideTheSender(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.stops.set("Sent")
+		go e.queues(rdmap.KindWrite, 1, nil)
+		synctest.Wait()
+		require.True(e, e.reached("Sent"))
+		e.peerEnds()
+		e.becomes(rxOver, "the reader has found the end")
+		require.Equal(e, Open, e.conn.Stage(), "the sender judges")
+		resume()
+		e.endedWith(Closed, nil, "Close")
+		require.Equal(e, []rdmap.Status{rdmap.StatusSuccess}, e.statuses)
+	})
+}
+
+func TestPeerEndsWhileTheNetworkIsFull(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		inBubble(t, nil, func(e *end) {
+			e.llp.change(func() { e.llp.full = true })
+			e.queues(rdmap.KindWrite, 1, nil)
+			e.peerEnds()
+			time.Sleep(PeerEndTime - 1)
+			require.Equal(e, Open, e.conn.Stage(), "the Write may still leave")
+			if again {
+				e.llp.change(func() { e.llp.full = false })
+				e.endedWith(Closed, nil, "Close")
+				return
+			}
+			time.Sleep(1)
+			e.isOver()
+			reason, _ := e.conn.Cause()
+			require.Equal(e, Lost, reason)
+			require.Equal(e, []rdmap.Status{rdmap.StatusFlushed}, e.statuses)
+		})
+	}
+}
+
+// TestLLPThatEndsAsAWhole: there is no half to end.
+func TestLLPThatEndsAsAWhole(t *testing.T) {
+	asAWhole := func(e *end, _ *Config) { e.llp.noShut = true }
+	inBubble(t, asAWhole, func(e *end) {
+		e.drains()
+		e.endsSending()
+		e.endedWith(Closed, nil, "Close")
+	})
+	inBubble(t, asAWhole, func(e *end) {
+		e.llp.arrives(aTerminate)
+		e.isOver()
+		reason, _ := e.conn.Cause()
+		require.Equal(e, TerminateReceived, reason)
+		require.Equal(e, []string{"Close"}, e.llp.ends)
+	})
+	inBubble(t, asAWhole, func(e *end) {
+		e.conn.Fail(errTest)
+		time.Sleep(PeerEndTime - 1)
+		require.Equal(e, Terminating, e.conn.Stage(), "our Terminate is under way")
+		e.peerEnds()
+		e.endedWith(Terminated, errTest, "Close")
+	})
+}
+
+// TestMessageBehindOurOwnEnd: the applications do not agree on the end of the stream. What
+// still comes is thrown away, once.
+func TestMessageBehindOurOwnEnd(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		inBubble(t, nil, func(e *end) {
+			e.postReceives(1)
+			e.drains()
+			e.endsSending()
+			if waits {
+				w := e.waits(forever)
+				e.holds(w, "it receives")
+				defer w.finish()
+			}
+			e.llp.arrives(aSend(1))
+			e.becomes(rxBusy, "a reader throws away what comes")
+			require.Equal(e, 1, see(e.llp, func() int { return e.llp.discards }))
+			require.Equal(e, Failed, e.conn.Stage())
+			require.LessOrEqual(e, e.llp.calls, 4)
+			e.llp.arrives(aSend(2))
+			e.peerEnds()
+			e.endedWith(BadClose, rdmap.ErrLate, "Close")
+			require.Zero(e, e.delivered)
+		})
+	}
+}
+
+func TestMessageBehindOurOwnEndAndPeerDoesNotEnd(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.drains()
+		e.endsSending()
+		e.llp.arrives(aSend(1))
+		time.Sleep(PeerEndTime - 1)
+		synctest.Wait()
+		require.Equal(e, Failed, e.conn.Stage())
+		time.Sleep(1)
+		e.endedWith(BadClose, rdmap.ErrLate, "Abort")
+	})
+}
+
+// TestBehindOurOwnEnd a Write of no octets means nothing, and a Terminate is heard.
+func TestBehindOurOwnEnd(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.drains()
+		e.endsSending()
+		e.llp.arrives(aWrite)
+		e.becomes(rxArmed, "it means nothing")
+		e.peerEnds()
+		e.endedWith(Closed, nil, "Close")
+	})
+	inBubble(t, nil, func(e *end) {
+		e.drains()
+		e.endsSending()
+		e.llp.arrives(aTerminate)
+		synctest.Wait()
+		e.peerEnds()
+		e.isOver()
+		reason, _ := e.conn.Cause()
+		require.Equal(e, TerminateReceived, reason)
+	})
+}
+
+func TestConnectionIsLost(t *testing.T) {
+	lost := io.ErrUnexpectedEOF
+	inBubble(t, nil, func(e *end) {
+		e.llp.change(func() { e.llp.lost = lost })
+		e.endedWith(Lost, lost, "Abort")
+	})
+	inBubble(t, nil, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		e.queues(rdmap.KindRead, 1, w)
+		e.llp.change(func() { e.llp.lost = lost })
+		w.ends("its Read was flushed")
+		e.endedWith(Lost, lost, "Abort")
+		require.Zero(e, e.llp.counts()[rdmap.OpTerminate])
+	})
+}

@@ -1,0 +1,268 @@
+package qpconn
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+var errBroken = errors.New("the network has failed")
+
+func TestFailTellsThePeer(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.queues(rdmap.KindRead, 1, nil)
+		require.True(e, e.conn.Fail(errBroken))
+		require.False(e, e.conn.Fail(errTest), "the stream is ending already")
+		e.becomes(rxBusy, "a reader throws away what comes")
+		require.Equal(e, Terminating, e.conn.Stage())
+		require.Equal(e, []rdmap.Opcode{rdmap.OpReadRequest, rdmap.OpTerminate}, e.llp.sent)
+		require.Equal(e, 1, e.llp.shut, "behind it our half ends")
+		require.Equal(e, []string{"Failed"}, e.heard())
+		e.llp.arrives(notASegment)
+		time.Sleep(PeerEndTime - 1)
+		require.Equal(e, Terminating, e.conn.Stage(), "the peer has some time")
+		e.peerEnds()
+		e.endedWith(Terminated, errBroken, "Close")
+		require.False(e, e.conn.Fail(errTest), "it has ended")
+		require.Equal(e, []rdmap.Status{rdmap.StatusFlushed}, e.statuses)
+	})
+}
+
+// TestFailIsBounded where the peer does not end its half, or the Terminate cannot leave.
+func TestFailIsBounded(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		inBubble(t, nil, func(e *end) {
+			e.llp.change(func() { e.llp.full = full })
+			e.queues(rdmap.KindWrite, 1, nil)
+			e.conn.Fail(errBroken)
+			time.Sleep(PeerEndTime - 1)
+			synctest.Wait()
+			require.Equal(e, Terminating, e.conn.Stage())
+			time.Sleep(1)
+			e.endedWith(Terminated, errBroken, "Abort")
+		})
+	}
+}
+
+// TestFailTakesTheRightFromAWaiter: the reader throws away what comes, and the waiter sleeps.
+func TestFailTakesTheRightFromAWaiter(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		w, other := e.waits(forever), e.waits(forever)
+		synctest.Wait()
+		e.queues(rdmap.KindRead, 1, w)
+		e.queues(rdmap.KindRead, 1, other)
+		e.conn.Fail(errBroken)
+		e.becomes(rxBusy, "a reader has the right")
+		w.hasNot("its Read is not flushed")
+		late := e.waits(forever)
+		late.hasNot("it sleeps, too")
+		e.peerEnds()
+		w.ends("its Read is flushed")
+		other.ends("so is this")
+		late.finish()
+		late.ends("it is told")
+		e.endedWith(Terminated, errBroken, "Close")
+	})
+}
+
+// TestResponderThatMayNotSendYetFails: not even a Terminate may be sent.
+func TestResponderThatMayNotSendYetFails(t *testing.T) {
+	for _, queued := range []int{0, 1} {
+		inBubble(t, func(e *end, _ *Config) { e.llp.isFenced = true }, func(e *end) {
+			if queued > 0 {
+				e.queues(rdmap.KindWrite, queued, nil)
+			}
+			require.True(e, e.conn.Fail(errBroken))
+			e.endedWith(Terminated, errBroken, "Close")
+			require.Empty(e, e.llp.sent)
+		})
+	}
+}
+
+// TestFailBehindOurOwnEnd: there is no half in which a Terminate could leave.
+func TestFailBehindOurOwnEnd(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.drains()
+		e.endsSending()
+		require.True(e, e.conn.Fail(errBroken))
+		e.endedWith(Terminated, errBroken, "Abort")
+		require.Empty(e, e.llp.sent)
+	})
+}
+
+// TestOwnerFailsTheStream from inside its methods, as it does when a CQ has overflowed.
+func TestOwnerFailsTheStream(t *testing.T) {
+	for _, place := range []string{"Received", "Sent"} {
+		inBubble(t, nil, func(e *end) {
+			resume := e.stops.set(place)
+			if place == "Sent" {
+				go e.queues(rdmap.KindWrite, 1, nil)
+			} else {
+				e.llp.arrives(aWrite)
+			}
+			synctest.Wait()
+			require.True(e, e.reached(place))
+			require.True(e, e.conn.Fail(errBroken))
+			resume()
+			synctest.Wait()
+			require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate])
+			e.peerEnds()
+			e.endedWith(Terminated, errBroken, "Close")
+		})
+	}
+}
+
+func TestSegmentInError(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.llp.arrives(notASegment)
+		synctest.Wait()
+		require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate])
+		require.Equal(e, []string{"Failed"}, e.heard())
+		e.peerEnds()
+		e.isOver()
+		reason, _ := e.conn.Cause()
+		require.Equal(e, Terminated, reason)
+	})
+}
+
+// TestFaultOfTheLLP is told to the peer, but not one that says that the connection is lost.
+func TestFaultOfTheLLP(t *testing.T) {
+	for code, reason := range map[transport.Code]Reason{
+		transport.MPACRC:            Terminated,
+		transport.MPAConnectionLost: Lost,
+	} {
+		inBubble(t, nil, func(e *end) {
+			e.llp.change(func() { e.llp.lost = transport.Faultf(code, "it is broken") })
+			time.Sleep(PeerEndTime)
+			e.isOver()
+			got, cause := e.conn.Cause()
+			require.Equal(e, reason, got)
+			var f *transport.Fault
+			require.ErrorAs(e, cause, &f)
+			require.Equal(e, reason == Terminated, e.llp.counts()[rdmap.OpTerminate] == 1)
+		})
+	}
+}
+
+func TestPeerTerminates(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		e.queues(rdmap.KindRead, 1, w)
+		e.llp.arrives(aTerminate, aWrite)
+		e.becomes(rxBusy, "a reader throws away what comes")
+		require.Equal(e, Terminating, e.conn.Stage())
+		require.Equal(e, 1, e.llp.shut)
+		require.False(e, e.conn.Fail(errTest), "no Terminate is answered by one")
+		w.hasNot("its Read is not flushed")
+		e.peerEnds()
+		w.ends("it is")
+		e.isOver()
+		reason, cause := e.conn.Cause()
+		require.Equal(e, TerminateReceived, reason)
+		require.ErrorContains(e, cause, "the peer has found an error")
+		require.Equal(e, []string{"Terminated", "Flush", "Ended"}, e.heard())
+		require.Zero(e, e.llp.counts()[rdmap.OpTerminate])
+	})
+}
+
+func TestPeerTerminatesAndDoesNotEnd(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.llp.arrives(aTerminate)
+		time.Sleep(PeerEndTime - 1)
+		synctest.Wait()
+		require.Equal(e, Terminating, e.conn.Stage())
+		time.Sleep(1)
+		e.isOver()
+		reason, _ := e.conn.Cause()
+		require.Equal(e, TerminateReceived, reason, "the first reason stays")
+	})
+}
+
+// TestTerminateThatIsInError ends the stream, and is not answered by a Terminate.
+func TestTerminateThatIsInError(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.llp.arrives(aTerminate[:len(aTerminate)-1])
+		e.becomes(rxBusy, "a reader throws away what comes")
+		require.Zero(e, e.llp.counts()[rdmap.OpTerminate])
+		e.peerEnds()
+		e.isOver()
+		reason, _ := e.conn.Cause()
+		require.Equal(e, Terminated, reason)
+	})
+}
+
+// TestSendingFails: what the peer said before may still be there to be read.
+func TestSendingFails(t *testing.T) {
+	breaks := func(e *end) {
+		resume := e.llp.set("Receive")
+		e.llp.change(func() { e.llp.broken = errBroken })
+		e.queues(rdmap.KindWrite, 1, nil)
+		e.sends(txClosed, "nothing more is sent")
+		require.Equal(e, Open, e.conn.Stage(), "the reader goes on")
+		resume()
+	}
+	t.Run("nothing", func(t *testing.T) {
+		inBubble(t, nil, func(e *end) {
+			breaks(e)
+			time.Sleep(readOnTime - 1)
+			e.becomes(rxArmed, "there is nothing yet")
+			time.Sleep(1)
+			e.endedWith(Lost, errBroken, "Abort")
+			require.Equal(e, []rdmap.Status{rdmap.StatusFlushed}, e.statuses)
+		})
+	})
+	t.Run("messages", func(t *testing.T) {
+		inBubble(t, nil, func(e *end) {
+			e.postReceives(1)
+			breaks(e)
+			e.llp.arrives(aSend(1), aRead)
+			synctest.Wait()
+			require.Equal(e, 1, e.delivered)
+			e.llp.change(func() { e.llp.lost = io.ErrUnexpectedEOF })
+			e.endedWith(Lost, io.ErrUnexpectedEOF, "Abort")
+		})
+	})
+	t.Run("a Terminate", func(t *testing.T) {
+		inBubble(t, nil, func(e *end) {
+			breaks(e)
+			e.llp.arrives(aTerminate)
+			synctest.Wait()
+			e.peerEnds()
+			e.isOver()
+			reason, _ := e.conn.Cause()
+			require.Equal(e, TerminateReceived, reason)
+		})
+	})
+	t.Run("the end", func(t *testing.T) {
+		inBubble(t, nil, func(e *end) {
+			breaks(e)
+			e.peerEnds()
+			e.endedWith(Lost, errBroken, "Abort")
+		})
+	})
+}
+
+// TestSendingFailsWhileTheConnectionEnds: there is nothing more to be read.
+func TestSendingFailsWhileTheConnectionEnds(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.llp.change(func() { e.llp.full = true })
+		e.queues(rdmap.KindWrite, 1, nil)
+		e.peerEnds()
+		e.becomes(rxOver, "the peer has ended its half")
+		e.llp.change(func() { e.llp.broken = errBroken })
+		e.endedWith(Lost, errBroken, "Abort")
+	})
+	inBubble(t, nil, func(e *end) {
+		e.llp.change(func() { e.llp.broken = errBroken })
+		e.conn.Fail(errTest)
+		e.endedWith(Terminated, errTest, "Abort")
+	})
+}

@@ -1,0 +1,327 @@
+package qpconn
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+var forever = context.Background()
+
+func TestWaiterReceivesForItself(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.postReceives(1)
+		w := e.waits(forever)
+		e.holds(w, "it waits for input itself")
+		require.Zero(e, w.asked, "and asks for no token")
+		e.llp.arrives(aSend(1))
+		w.ends("the message has come")
+		e.becomes(rxArmed, "it is not expected back")
+		require.Zero(e, e.readers.Load(), "no reader was started")
+	})
+}
+
+func TestWaitThatIsOverAlready(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		w := newWaiter(e)
+		w.done.Store(true)
+		e.conn.Wait(forever, w, Plan{Sleep: transport.Park})
+		time.Sleep(quickReturn)
+		ctx, cancel := context.WithCancel(forever)
+		cancel()
+		e.conn.Wait(ctx, newWaiter(e), Plan{Sleep: transport.Park})
+		e.becomes(rxArmed, "neither has received")
+		require.Zero(e, e.llp.calls)
+	})
+}
+
+func TestWaiterIsNudged(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it waits for input")
+		e.conn.Nudge()
+		w.hasNot("a nudge is a hint")
+		w.finish()
+		w.ends("another goroutine has done what it waits for")
+		e.becomes(rxArmed, "it gives the right up")
+	})
+}
+
+func TestWaiterSleepsAsItIsTold(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		for _, how := range []transport.Wait{transport.Park, transport.Block} {
+			w := e.waitsWith(forever, Plan{Sleep: how})
+			e.holds(w, "it receives")
+			require.Equal(e, how, see(e.llp, func() transport.Wait { return e.llp.how }))
+			w.finish()
+			w.ends("it is told")
+		}
+	})
+}
+
+// TestWaiterPolls for a time, again and again where something comes meanwhile, and then sleeps.
+func TestWaiterPolls(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		const limit = 50 * time.Microsecond
+		e.llp.looks = time.Microsecond
+		parks := func() int { return see(e.llp, func() int { return e.llp.parks }) }
+		e.postReceives(2)
+		w := e.waitsWith(forever, Plan{Poll: limit, Sleep: transport.Park})
+		for range 3 {
+			time.Sleep(limit * 4 / 5)
+			e.llp.arrives(aWrite)
+		}
+		require.Zero(e, parks(), "it polls")
+		e.llp.arrives(aSend(1))
+		time.Sleep(limit)
+		w.ends("it has what it waits for")
+		require.Zero(e, parks())
+
+		w = e.waitsWith(forever, Plan{Poll: limit, Sleep: transport.Park})
+		time.Sleep(2 * limit)
+		e.holds(w, "nothing has come")
+		require.Equal(e, 1, parks())
+		e.llp.arrives(aSend(2))
+		w.ends("it was woken")
+	})
+}
+
+func TestPollingWaiterIsCancelled(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.llp.looks = time.Microsecond
+		ctx, cancel := context.WithTimeout(forever, time.Millisecond)
+		defer cancel()
+		w := e.waitsWith(ctx, Plan{Poll: time.Hour, Sleep: transport.Park})
+		time.Sleep(2 * time.Millisecond)
+		w.ends("its context has")
+		e.becomes(rxArmed, "it gives the right up")
+	})
+}
+
+// TestWaiterReceivesForOthers: those are told, and the one that receives goes on.
+func TestWaiterReceivesForOthers(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.postReceives(2)
+		first := newWaiter(e)
+		first.starts(forever, Plan{Sleep: transport.Park})
+		e.holds(first, "it receives")
+		second := e.waits(forever)
+		synctest.Wait()
+		require.Equal(e, 1, second.asked, "it sleeps for a token")
+		e.llp.arrives(aSend(1))
+		second.ends("the message is for the second one")
+		e.holds(first, "the first one goes on")
+		first.finish()
+		first.ends("it is told")
+		e.becomes(rxArmed, "the second one is not given the right, since it has gone")
+	})
+}
+
+func TestWaitersReceiveInTurn(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		const n = 4
+		e.postReceives(n)
+		var all []*waiter
+		for range n {
+			all = append(all, e.waits(forever))
+			synctest.Wait()
+		}
+		for i, w := range all {
+			e.holds(w, "it is its turn")
+			e.llp.arrives(aSend(byte(i + 1)))
+			w.ends("its message has come")
+		}
+		e.becomes(rxArmed, "there are no more")
+		require.Zero(e, e.readers.Load())
+		require.Equal(e, 2, e.llp.arms, "at the start and at the end: the right passes without")
+	})
+}
+
+// TestWaitersAllGetTheirMessages though these come in one read.
+func TestWaitersAllGetTheirMessages(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.postReceives(3)
+		a, b, c := e.waits(forever), e.waits(forever), e.waits(forever)
+		synctest.Wait()
+		e.llp.arrives(aSend(1), aSend(2), aSend(3))
+		for _, w := range []*waiter{a, b, c} {
+			w.ends("its message has come")
+		}
+		e.becomes(rxArmed, "nobody waits")
+	})
+}
+
+func TestWaiterThatReceivesIsCancelled(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		ctx, cancel := context.WithCancel(forever)
+		w := e.waits(ctx)
+		e.holds(w, "it receives")
+		next := e.waits(forever)
+		cancel()
+		w.ends("its context has")
+		e.holds(next, "the next one receives")
+		next.finish()
+		next.ends("it is told")
+	})
+}
+
+func TestWaiterInTheQueueIsCancelled(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.postReceives(2)
+		first := e.waits(forever)
+		e.holds(first, "it receives")
+		ctx, cancel := context.WithCancel(forever)
+		second := e.waits(ctx)
+		synctest.Wait()
+		third := e.waits(forever)
+		synctest.Wait()
+		cancel()
+		second.ends("its context has")
+		e.llp.arrives(aSend(1))
+		first.ends("its message has come")
+		e.holds(third, "the second one is not given the right")
+		e.llp.arrives(aSend(2))
+		third.ends("its message has come")
+		e.becomes(rxArmed, "nobody waits")
+	})
+}
+
+// TestWaiterIsCancelledAsItIsGrantedTheRight: it has given up already when the one before it
+// gives the right to it, and passes it on.
+func TestWaiterIsCancelledAsItIsGrantedTheRight(t *testing.T) {
+	for _, others := range []int{0, 1} {
+		inBubble(t, nil, func(e *end) {
+			e.postReceives(2)
+			first := e.waits(forever)
+			e.holds(first, "it receives")
+			ctx, cancel := context.WithCancel(forever)
+			second := e.waits(ctx)
+			synctest.Wait()
+			var third *waiter
+			if others > 0 {
+				third = e.waits(forever)
+				synctest.Wait()
+			}
+			resume := second.set("Delist")
+			cancel()
+			second.hasNot("it is about to leave")
+			first.finish()
+			first.ends("it is told")
+			e.becomes(rxBusy, "the second one has the right")
+			resume()
+			second.ends("its context has")
+			if third == nil {
+				e.becomes(rxArmed, "nobody waits")
+				return
+			}
+			e.holds(third, "it passes the right on")
+			e.llp.arrives(aSend(1))
+			third.ends("its message has come")
+		})
+	}
+}
+
+// TestWaiterIsDoneAsItIsGrantedTheRight: it takes the token for the outcome, and has both.
+func TestWaiterIsDoneAsItIsGrantedTheRight(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		first := e.waits(forever)
+		e.holds(first, "it receives")
+		second := e.waits(forever)
+		synctest.Wait()
+		resume := second.set("Delist")
+		second.finish()
+		second.hasNot("it is about to leave")
+		first.finish()
+		first.ends("it is told")
+		resume()
+		second.ends("it was told")
+		e.becomes(rxArmed, "it has passed the right on")
+	})
+}
+
+func TestWaiterComesBeforeTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnd(t, nil)
+		e.posted = 1
+		e.llp.arrives(aSend(1))
+		w := e.waits(forever)
+		e.becomes(rxStalled, "nobody receives before the start")
+		e.conn.Start()
+		w.ends("its message has come")
+		require.Zero(e, e.readers.Load())
+		e.conn.Abort(errTest)
+		e.isOver()
+	})
+}
+
+// TestSteadyWaiterReservesTheRight: no goroutine arms between its waits. When it does not come
+// back the sweeper does.
+func TestSteadyWaiterReservesTheRight(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		const n = 10
+		e.postReceives(n + 1)
+		for i := range n {
+			w := e.waits(forever)
+			e.holds(w, "it receives")
+			e.llp.arrives(aSend(byte(i + 1)))
+			w.ends("its message has come")
+			if i > 0 {
+				e.becomes(rxReserved, "it is expected back")
+			}
+			time.Sleep(quickReturn / 2)
+		}
+		require.Equal(e, 2, e.llp.arms, "at the start, and after the first wait")
+
+		e.llp.arrives(aSend(n + 1))
+		e.becomes(rxReserved, "nobody is told of input")
+		time.Sleep(reserveTime)
+		e.becomes(rxArmed, "it has not come back")
+		require.EqualValues(e, 1, e.readers.Load(), "a reader has received what came meanwhile")
+		require.Equal(e, n+1, e.delivered)
+		require.Equal(e, 3+1, e.llp.arms)
+	})
+}
+
+func TestWaiterThatComesBackLaterReservesNothing(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		for range 3 {
+			w := e.waits(forever)
+			e.holds(w, "it receives")
+			w.finish()
+			w.ends("it is told")
+			e.becomes(rxArmed, "it is not expected back")
+			time.Sleep(quickReturn)
+		}
+		require.Zero(e, e.alarms.Load())
+	})
+}
+
+// TestWaiterIsGivenTheRightThatIsReserved for another, which is gone.
+func TestWaiterIsGivenTheRightThatIsReserved(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.reserves()
+		other := e.waits(forever)
+		e.holds(other, "it receives")
+		time.Sleep(time.Second)
+		e.holds(other, "the sweeper leaves it alone")
+		other.finish()
+		other.ends("it is told")
+	})
+}
+
+// reserves has a waiter come and go until the right is reserved for it.
+func (e *end) reserves() {
+	e.Helper()
+	for range 2 {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		w.finish()
+		w.ends("it is told")
+	}
+	e.becomes(rxReserved, "it is expected back")
+}
