@@ -119,6 +119,36 @@ func TestOwnerFailsTheStream(t *testing.T) {
 	}
 }
 
+// TestMessageStallsAsTheStreamEnds: no timer waits for a receive.
+func TestMessageStallsAsTheStreamEnds(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.stops.set("Received")
+		e.llp.arrives(aSend(1))
+		synctest.Wait()
+		require.True(e, e.reached("Received"))
+		e.conn.Fail(errBroken)
+		resume()
+		e.becomes(rxBusy, "the reader throws away what comes")
+		require.Zero(e, e.conn.ReceiveWaits())
+		e.peerEnds()
+		e.endedWith(Terminated, errBroken, "Close")
+	})
+}
+
+// TestRequestThatCannotBeSent ends the stream.
+func TestRequestThatCannotBeSent(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.queues(rdmap.KindInvalidate, 1, nil)
+		synctest.Wait()
+		require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate])
+		e.peerEnds()
+		e.isOver()
+		reason, _ := e.conn.Cause()
+		require.Equal(e, Terminated, reason)
+		require.NotEqual(e, rdmap.StatusSuccess, e.statuses[0])
+	})
+}
+
 func TestSegmentInError(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.arrives(notASegment)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lingers has messages come until the reader waits for the next one.
+// lingers sends messages to the connection until the reader waits for the next one.
 func (e *end) lingers() {
 	e.Helper()
 	for range 2 {
@@ -63,7 +63,7 @@ func TestReaderLingersWhereMessagesAreClose(t *testing.T) {
 
 		alarms := e.alarms.Load()
 		time.Sleep(time.Hour)
-		require.Equal(e, alarms, e.alarms.Load(), "the sweeper has nothing to look after")
+		require.Equal(e, alarms, e.alarms.Load(), "the sweeper has nothing to do")
 	})
 }
 
@@ -90,7 +90,7 @@ func TestWaiterComesWhileTheReaderLingers(t *testing.T) {
 			e.llp.arrives(aSend(byte(i + 1)))
 			w.ends("its message has come")
 			time.Sleep(time.Second)
-			e.becomes(rxArmed, "nobody is left")
+			e.becomes(rxArmed, "no goroutine is left")
 		}
 		e.lingers()
 		ctx, cancel := context.WithCancel(forever)
@@ -98,7 +98,7 @@ func TestWaiterComesWhileTheReaderLingers(t *testing.T) {
 		e.holds(w, "the reader makes way")
 		cancel()
 		w.ends("its context has")
-		e.becomes(rxArmed, "nobody is left")
+		e.becomes(rxArmed, "no goroutine is left")
 	})
 }
 
@@ -134,7 +134,7 @@ func TestReaderReceivesForAWaiter(t *testing.T) {
 		resume()
 		w.ends("the reader has received its message")
 		time.Sleep(time.Second)
-		e.becomes(rxArmed, "nobody waits")
+		e.becomes(rxArmed, "no goroutine waits")
 	})
 }
 
@@ -156,7 +156,7 @@ func TestWaiterComesWhileTheReaderLeaves(t *testing.T) {
 		e.llp.arrives(aSend(1))
 		w.ends("its message has come")
 		time.Sleep(time.Second)
-		e.becomes(rxArmed, "nobody is left")
+		e.becomes(rxArmed, "no goroutine is left")
 	})
 }
 
@@ -282,7 +282,7 @@ func TestSweeperLooksAfterMany(t *testing.T) {
 		alarms := all[0].alarms.Load()
 		require.LessOrEqual(t, alarms, int32(len(all)+1))
 		time.Sleep(time.Hour)
-		require.Equal(t, alarms, all[0].alarms.Load(), "it is not set when there is nothing to look after")
+		require.Equal(t, alarms, all[0].alarms.Load(), "it is not set when there is nothing to do")
 		for _, e := range all {
 			e.conn.Abort(errTest)
 			e.isOver()

@@ -64,7 +64,7 @@ func TestPostedBeforeTheStart(t *testing.T) {
 	})
 }
 
-func TestWriterSendsWhatAShareLeavesIfNobodyIsAtWork(t *testing.T) {
+func TestWriterSendsWhatAShareLeavesIfNoGoroutineReceives(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.queues(rdmap.KindWrite, 3*moreThanAShare, nil)
 		e.hasSent(3*moreThanAShare, "the writer sends the rest")
@@ -130,6 +130,27 @@ func TestWriterSendsWhatAnExpectedWaiterDoesNot(t *testing.T) {
 	})
 }
 
+// TestWriterSendsWhatAWaiterDoesNotThatIsDone: what was offered to it is left for a while.
+func TestWriterSendsWhatAWaiterDoesNotThatIsDone(t *testing.T) {
+	inBubble(t, oneABatch, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		w.done.Store(true)
+		resume := e.stops.set("Received")
+		e.queues(rdmap.KindWrite, moreThanAShare, nil)
+		time.Sleep(reserveTime)
+		e.sends(txOffered, "the waiter is at work")
+		resume()
+		w.ends("it was woken")
+		time.Sleep(reserveTime - 1)
+		e.sends(txOffered, "it may be back soon")
+		e.becomes(rxArmed, "input is received meanwhile")
+		time.Sleep(1)
+		e.hasSent(moreThanAShare, "the writer has sent the rest")
+		require.EqualValues(e, 1, e.writers.Load())
+	})
+}
+
 func TestNoWaiterIsExpected(t *testing.T) {
 	for name, expected := range map[string]func(e *end){
 		"none has come": func(e *end) { e.hasSent(moreThanAShare, "all of it") },
@@ -181,7 +202,7 @@ func TestShareIsOfferedWhereTheRightToReceiveIsReserved(t *testing.T) {
 	}
 }
 
-// TestWriterWaitsForTheNetwork, and nobody else does.
+// TestWriterWaitsForTheNetwork, and no other goroutine does.
 func TestWriterWaitsForTheNetwork(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)

@@ -17,7 +17,7 @@ func receiveWait(d time.Duration) func(e *end, c *Config) {
 	return func(_ *end, c *Config) { c.ReceiveWait = d }
 }
 
-// stalls has a message come for which there is no receive.
+// stalls sends a message to the connection for which there is no receive.
 func (e *end) stalls(msn byte) {
 	e.Helper()
 	e.llp.arrives(aSend(msn))
@@ -138,7 +138,7 @@ func TestWaiterWhoseMessageStalls(t *testing.T) {
 		e.llp.arrives(aSend(2), aSend(3))
 		second.ends("its message has come")
 		third.ends("its message has come")
-		e.becomes(rxArmed, "nobody waits")
+		e.becomes(rxArmed, "no goroutine waits")
 		require.Zero(e, e.readers.Load())
 	})
 }

@@ -152,7 +152,7 @@ func TestWaitersAllGetTheirMessages(t *testing.T) {
 		for _, w := range []*waiter{a, b, c} {
 			w.ends("its message has come")
 		}
-		e.becomes(rxArmed, "nobody waits")
+		e.becomes(rxArmed, "no goroutine waits")
 	})
 }
 
@@ -187,7 +187,7 @@ func TestWaiterInTheQueueIsCancelled(t *testing.T) {
 		e.holds(third, "the second one is not given the right")
 		e.llp.arrives(aSend(2))
 		third.ends("its message has come")
-		e.becomes(rxArmed, "nobody waits")
+		e.becomes(rxArmed, "no goroutine waits")
 	})
 }
 
@@ -216,7 +216,7 @@ func TestWaiterIsCancelledAsItIsGrantedTheRight(t *testing.T) {
 			resume()
 			second.ends("its context has")
 			if third == nil {
-				e.becomes(rxArmed, "nobody waits")
+				e.becomes(rxArmed, "no goroutine waits")
 				return
 			}
 			e.holds(third, "it passes the right on")
@@ -244,13 +244,40 @@ func TestWaiterIsDoneAsItIsGrantedTheRight(t *testing.T) {
 	})
 }
 
+// TestWaiterIsDoneAsItIsAboutToSleep: it looks once more, whether it is to receive or not.
+func TestWaiterIsDoneAsItIsAboutToSleep(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		w := newWaiter(e)
+		resume := w.stops.set("Done")
+		w.starts(forever, Plan{Sleep: transport.Park})
+		w.hasNot("it has looked")
+		w.finish()
+		resume()
+		w.ends("it has looked once more")
+		require.Zero(e, e.llp.calls)
+
+		first := e.waits(forever)
+		e.holds(first, "it receives")
+		w = newWaiter(e)
+		resume = w.stops.set("Enlist")
+		w.starts(forever, Plan{Sleep: transport.Park})
+		w.hasNot("it asks for a token")
+		w.finish()
+		require.Empty(e, w.token, "it has none")
+		resume()
+		w.ends("it has looked once more")
+		first.finish()
+		first.ends("it is told")
+	})
+}
+
 func TestWaiterComesBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnd(t, nil)
 		e.posted = 1
 		e.llp.arrives(aSend(1))
 		w := e.waits(forever)
-		e.becomes(rxStalled, "nobody receives before the start")
+		e.becomes(rxStalled, "no goroutine receives before the start")
 		e.conn.Start()
 		w.ends("its message has come")
 		require.Zero(e, e.readers.Load())
@@ -278,7 +305,7 @@ func TestSteadyWaiterReservesTheRight(t *testing.T) {
 		require.Equal(e, 2, e.llp.arms, "at the start, and after the first wait")
 
 		e.llp.arrives(aSend(n + 1))
-		e.becomes(rxReserved, "nobody is told of input")
+		e.becomes(rxReserved, "the poller does not tell of input")
 		time.Sleep(reserveTime)
 		e.becomes(rxArmed, "it has not come back")
 		require.EqualValues(e, 1, e.readers.Load(), "a reader has received what came meanwhile")
@@ -314,7 +341,7 @@ func TestWaiterIsGivenTheRightThatIsReserved(t *testing.T) {
 	})
 }
 
-// reserves has a waiter come and go until the right is reserved for it.
+// reserves lets a waiter come and go until the right is reserved for it.
 func (e *end) reserves() {
 	e.Helper()
 	for range 2 {

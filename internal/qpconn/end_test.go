@@ -128,7 +128,7 @@ func (e *end) state() string {
 	return fmt.Sprintf("%+v", e.conn.arbiter)
 }
 
-// becomes waits until all goroutines sleep, and looks who has the right to receive.
+// becomes waits until all goroutines sleep, and looks where the right to receive is.
 func (e *end) becomes(want rxState, expectation string) {
 	e.Helper()
 	synctest.Wait()

@@ -62,7 +62,7 @@ func (f *memoryLLP) change(do func()) {
 	}
 }
 
-// arrives has segments come that one read will return.
+// arrives adds segments that one read will return.
 func (f *memoryLLP) arrives(segments ...[]byte) {
 	f.change(func() { f.reads = append(f.reads, segments) })
 }

@@ -128,10 +128,16 @@ type waiter struct {
 
 func newWaiter(e *end) *waiter { return &waiter{e: e, token: make(chan struct{}, 1)} }
 
-func (w *waiter) Done() bool           { return w.done.Load() }
 func (w *waiter) Token() chan struct{} { return w.token }
 
+func (w *waiter) Done() bool {
+	done := w.done.Load()
+	w.pass("Done")
+	return done
+}
+
 func (w *waiter) Enlist() {
+	w.pass("Enlist")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.listed {
