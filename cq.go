@@ -147,10 +147,12 @@ func (cq *CQ) poll(dst []WC) int {
 	return n
 }
 
-// wakeNext tells the first waiter that is done. mu is held.
+// wakeNext tells the first waiter for which there is something. One that serves has told looks
+// again in any case: if there is nothing for it, telling it here would leave the one asleep for
+// which there is. mu is held.
 func (cq *CQ) wakeNext() {
 	for i, w := range cq.waiters {
-		if w.done() {
+		if w.due() {
 			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
 			w.tell()
 			return

@@ -90,7 +90,10 @@ func (w *cqWaiter) Done() bool {
 	return w.done()
 }
 
-func (w *cqWaiter) done() bool { return w.cq.has(w.solicited) || w.cq.closed || w.cq.sole != w.sole }
+func (w *cqWaiter) done() bool { return w.due() || w.cq.sole != w.sole }
+
+// due reports whether there is something for w. mu is held.
+func (w *cqWaiter) due() bool { return w.cq.has(w.solicited) || w.cq.closed }
 
 // Enlist adds w to those that wakeNext tells.
 func (w *cqWaiter) Enlist() {
