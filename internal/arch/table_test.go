@@ -58,7 +58,7 @@ var table = map[string]rule{
 	"internal/durable": {ours: []string{"commit", "stag", "internal"}},
 
 	// Of internal there is one row for all, but for the exceptions below it.
-	"internal": {third: []string{"golang.org/x/sys"}},
+	"internal": {ours: []string{"internal/lockorder"}, third: []string{"golang.org/x/sys"}},
 	// What a failed negotiation means is a Code of the contract.
 	"internal/enhanced": {ours: []string{"transport"}},
 	// It sets connections up, below the verbs.

@@ -36,7 +36,7 @@ type Field struct {
 // A Shape lists fields of one connection.
 type Shape struct {
 	Atomics []Field // of a type of sync/atomic
-	Mutexes []Field // sync.Mutex and sync.RWMutex
+	Mutexes []Field // sync.Mutex and sync.RWMutex, and those with a rank in the order of locks
 }
 
 // Engine picks the fields that the root package and the packages below internal declare: not those of the
@@ -153,7 +153,7 @@ func (w *walk) named(t *types.Named, path string, in *types.Package) {
 	switch full := o.Pkg().Path() + "." + o.Name(); {
 	case o.Pkg().Path() == "sync/atomic":
 		w.out.Atomics = append(w.out.Atomics, f)
-	case full == "sync.Mutex", full == "sync.RWMutex":
+	case full == "sync.Mutex", full == "sync.RWMutex", full == w.module+"/internal/lockorder.Mutex":
 		w.out.Mutexes = append(w.out.Mutexes, f)
 	case !w.ours(o):
 	case types.IsInterface(t):

@@ -21,8 +21,12 @@ func (*lower) Do() {}
 import "sync"
 type Part struct { mu sync.RWMutex }
 `}, sync)
+	lockorder := checked(t, "m/internal/lockorder", map[string]string{"a.go": `
+import "sync"
+type Mutex[R any] struct { sync.Mutex }
+`}, sync)
 	root := checked(t, "m", map[string]string{"a.go": `
-import ("sync"; "sync/atomic"; "m/below"; "m/internal/x")
+import ("sync"; "sync/atomic"; "m/below"; "m/internal/lockorder"; "m/internal/x")
 type device struct { n atomic.Int64 }
 type counter struct { n atomic.Int64; qp *QP }
 type twice = counter
@@ -40,11 +44,12 @@ type QP struct {
 	plain   int
 	inner   struct { n atomic.Int64 }
 	x.Part
+	ranked  lockorder.Mutex[device]
 	own     *own
 }
 type own struct { n atomic.Int64; err error }
-`}, atomic, sync, below, internal)
-	return []*Package{below, internal, root}
+`}, atomic, sync, below, lockorder, internal)
+	return []*Package{below, lockorder, internal, root}
 }
 
 func TestShapeOfAConnection(t *testing.T) {
@@ -60,9 +65,9 @@ func TestShapeOfAConnection(t *testing.T) {
 		{"QP.lower.n", "below"},
 		{"QP.own.n", "."},
 	}, s.Atomics)
-	require.Equal(t, []Field{{"QP.mu", "."}, {"QP.Part.mu", "internal/x"}}, s.Mutexes)
+	require.Equal(t, []Field{{"QP.mu", "."}, {"QP.Part.mu", "internal/x"}, {"QP.ranked", "."}}, s.Mutexes)
 	require.Len(t, Engine(s.Atomics), 6)
-	require.Len(t, Engine(s.Mutexes), 2)
+	require.Len(t, Engine(s.Mutexes), 3)
 }
 
 func TestShapeNamesTypesThatAreThere(t *testing.T) {

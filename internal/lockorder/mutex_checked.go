@@ -1,0 +1,37 @@
+//go:build lockorder
+
+package lockorder
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// A Mutex is a sync.Mutex of rank R that panics if it is locked out of order. The zero value is
+// unlocked.
+type Mutex[R Rank] struct{ mu sync.Mutex }
+
+// Lock locks m. It panics if the goroutine holds a mutex that m must not be locked under.
+func (m *Mutex[R]) Lock() {
+	var rank R
+	g := goroutine()
+	inOrder(g, rank)
+	m.mu.Lock()
+	locked(g, unsafe.Pointer(m), rank)
+}
+
+// TryLock is that of sync.Mutex. It waits for nothing, so it may come in any order.
+func (m *Mutex[R]) TryLock() bool {
+	if !m.mu.TryLock() {
+		return false
+	}
+	var rank R
+	locked(goroutine(), unsafe.Pointer(m), rank)
+	return true
+}
+
+// Unlock unlocks m.
+func (m *Mutex[R]) Unlock() {
+	unlocked(unsafe.Pointer(m))
+	m.mu.Unlock()
+}
