@@ -3,10 +3,10 @@ package rdmap
 import (
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -31,7 +31,7 @@ type Stream struct {
 	// The oldest request of the peer has its answer.
 	answerable atomic.Bool
 
-	mu         sync.Mutex
+	mu         lockorder.Mutex[lockorder.Stream]
 	sq         sendQueue
 	unfinished sending        // the message that a full batch has interrupted
 	orq        fifo[*Request] // requests that await their response, the oldest first

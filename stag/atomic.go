@@ -2,9 +2,10 @@ package stag
 
 import (
 	"encoding/binary"
-	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // AtomicLen is how many octets an atomic operation works on.
@@ -71,7 +72,7 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 
 // An updates lets the Updates of Buffers take turns.
 type updates struct {
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Updates]
 	octets [AtomicLen]byte // of the one whose turn it is
 }
 

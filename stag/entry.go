@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"sync"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // An entry is an index of the table that its owner keeps while what it names comes
@@ -27,7 +28,7 @@ type entry struct {
 	// it stands for no octets.
 	queue Region
 
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.Entry]
 	live     *Region // the one in the table, VALID or INVALID
 	keys     keys
 	prepared uint64 // so many

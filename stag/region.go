@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/blockcopy"
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // A Region is a run of octets that an STag names: memory, or a [Buffer]. Regions
@@ -34,12 +34,12 @@ type Region struct {
 	entry *entry
 	turn  uint64
 
-	state   atomic.Uint64 // see state.go
-	mu      sync.Mutex    // guards what follows, and the change to INVALID
-	drained chan struct{} // closed when pins or holds are gone; nil: no goroutine waits
-	windows int           // bound to this region
-	on      *Region       // of a window that is bound: to this region,
-	in      *Windows      // and one of these
+	state   atomic.Uint64                     // see state.go
+	mu      lockorder.Mutex[lockorder.Region] // guards what follows, and the change to INVALID
+	drained chan struct{}                     // closed when pins or holds are gone; nil: no goroutine waits
+	windows int                               // bound to this region
+	on      *Region                           // of a window that is bound: to this region,
+	in      *Windows                          // and one of these
 }
 
 // STag returns the name of the region on the wire.

@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // maxRegions is half of the index space, so that a random draw soon finds a free
@@ -22,7 +23,7 @@ const maxDraws = 256
 type Table struct {
 	slots atomic.Pointer[slots]
 
-	mu     sync.Mutex // for changes of the slots, and everything below
+	mu     lockorder.Mutex[lockorder.Table] // for changes of the slots, and everything below
 	live   int
 	used   int // slots not nil: live ones and those of removed regions
 	limit  int

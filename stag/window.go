@@ -3,7 +3,8 @@ package stag
 import (
 	"context"
 	"math"
-	"sync"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // A Window is a memory window: an STag that a stream binds to a part of a region, to
@@ -39,7 +40,7 @@ func (w *Window) PrepareKey(n int, access Access, base uint64, key *uint8) (*Reg
 // Windows are the windows that are bound to one stream. The zero value has none. All
 // methods may be called from any goroutine.
 type Windows struct {
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Windows]
 	bound map[*Region]struct{}
 }
 

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // A Poller tells which of many idle connections became readable, so that none of
@@ -22,7 +23,7 @@ type Poller struct {
 
 	busy atomic.Int32 // goroutines that have an epoll set of their own: see waiting.isBusy
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Poller]
 	closed  bool
 	started bool
 	slots   []slot

@@ -3,16 +3,16 @@ package transport
 import (
 	"io"
 	"net/netip"
-	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
 // A recorder writes what the two sides of a connection send as TCP segments. It is
 // safe for concurrent use.
 type recorder struct {
-	mu            sync.Mutex
+	mu            lockorder.Mutex[lockorder.Leaf]
 	w             *pcap.Writer
 	err           error // the first failure: recording has ended
 	local, remote *side

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // TCP_USER_TIMEOUT cannot say how long a peer may be silent: Linux counts the time for
@@ -186,8 +188,8 @@ func (v *vigil) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool) {
 
 // silences are the connections that a Poller looks after.
 type silences struct {
-	turn    sync.Mutex // of who looks
-	mu      sync.Mutex
+	turn    lockorder.Mutex[lockorder.Turn] // of who looks
+	mu      lockorder.Mutex[lockorder.Leaf]
 	list    []*silence
 	every   time.Duration // after which the alarm was set; 0: it is not set
 	looking sync.WaitGroup

@@ -3,10 +3,11 @@
 package transport
 
 import (
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // A direction is one half of a connection.
@@ -41,7 +42,7 @@ type waiting struct {
 	reports bool                  // busy reports the socket
 	vain    int                   // attempts in a row that were in vain, since a wait
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Leaf]
 	state waitState
 	busy  *epollSet // not nil: where to park
 	event *eventFD  // not nil: what ends a wait in the kernel

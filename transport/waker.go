@@ -3,8 +3,9 @@ package transport
 import (
 	"errors"
 	"os"
-	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // longAgo is a read deadline that has passed on every clock.
@@ -17,7 +18,7 @@ var longAgo = time.Unix(1, 0)
 type waker struct {
 	conn interface{ SetReadDeadline(time.Time) error }
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Leaf]
 	parked bool // a reader is parked, or on its way
 	woken  bool // wake was called and no read has reported it yet
 	poked  bool // the deadline in the past is set

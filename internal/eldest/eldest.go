@@ -4,12 +4,13 @@ package eldest
 
 import (
 	"container/list"
-	"sync"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // A List is what is under way. The zero value is empty. It is safe for concurrent use.
 type List struct {
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Leaf]
 	items list.List // of func(): how each is given up; the oldest first
 }
 

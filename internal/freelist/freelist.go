@@ -6,7 +6,11 @@
 // always the same stay here.
 package freelist
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
+)
 
 // A List is the idle objects of one kind. It is safe for concurrent use. Its fields are
 // set before.
@@ -17,7 +21,7 @@ type List[T any] struct {
 	// New makes one where none is idle. nil: Get returns nil.
 	New func() *T
 
-	mu   sync.Mutex
+	mu   lockorder.Mutex[lockorder.Leaf]
 	idle []*T // the last one was used last, and is in a cache
 	more sync.Pool
 }

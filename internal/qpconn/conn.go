@@ -1,9 +1,9 @@
 package qpconn
 
 import (
-	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/tasks"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -59,7 +59,7 @@ type Conn struct {
 
 	heard bool // something has come from the peer; the holder's of the right to receive
 
-	mu      sync.Mutex // guards what follows; see the package documentation for the order
+	mu      lockorder.Mutex[lockorder.Conn] // guards what follows; see the package documentation for the order
 	arbiter arbiter[Waiter]
 	ending  ending
 	stalled stalled

@@ -1,8 +1,9 @@
 package qpconn
 
 import (
-	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 const (
@@ -121,7 +122,7 @@ type Sweeper struct {
 	alarm func(d time.Duration, look func()) error
 	ring  func() // look; made once
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Sweeper]
 	list  []*Conn
 	spare []*Conn       // empty: the list while look goes through the other
 	due   time.Duration // after which the alarm was set; 0: it is not set

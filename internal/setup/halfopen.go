@@ -3,9 +3,9 @@ package setup
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/goiwarp/iwarp/internal/eldest"
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // Why a connection is refused before its Request is complete.
@@ -22,7 +22,7 @@ type halfOpen struct {
 	limit  int
 	asking eldest.List // those whose Request is not complete
 
-	mu   sync.Mutex
+	mu   lockorder.Mutex[lockorder.Leaf]
 	n    int
 	room chan struct{} // told when n falls
 }

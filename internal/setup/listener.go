@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -31,7 +32,7 @@ type Listener struct {
 	arrived chan *Request // those that wait for Accept
 	once    sync.Once
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Leaf]
 	outage error // why no connection can be taken now; nil: they can
 }
 

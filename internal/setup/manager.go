@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -39,7 +40,7 @@ type Manager struct {
 
 	exchanges sync.WaitGroup // of set-up messages
 
-	mu        sync.Mutex
+	mu        lockorder.Mutex[lockorder.Setups]
 	refused   error                  // why there are no new connections; nil: there are
 	pending   map[io.Closer]struct{} // what is being set up
 	listeners map[*Listener]struct{}

@@ -1,8 +1,9 @@
 package slots
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // A Broadcast wakes all goroutines that listen for it. To send it costs one load while none
@@ -11,7 +12,7 @@ type Broadcast struct {
 	// A listener counts itself and then looks whether it need wait; the sender has changed what
 	// the listener looks at, and then looks at the count. So one of them sees the other.
 	listeners atomic.Int32
-	mu        sync.Mutex
+	mu        lockorder.Mutex[lockorder.Leaf]
 	sent      chan struct{} // closed by the next send; nil while no goroutine listens
 }
 

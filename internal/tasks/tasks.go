@@ -1,12 +1,12 @@
 // Package tasks counts goroutines, so that the end of what started them can be waited for.
 package tasks
 
-import "sync"
+import "github.com/goiwarp/iwarp/internal/lockorder"
 
 // A Group counts goroutines, and what others do in their place. Unlike a sync.WaitGroup it may
 // grow while a goroutine waits: a reader that ends may have to start a writer.
 type Group struct {
-	mu   sync.Mutex
+	mu   lockorder.Mutex[lockorder.Leaf]
 	n    int
 	idle chan struct{} // closed when n falls to 0; nil while nobody waits
 }
