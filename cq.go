@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"net"
-	"sync"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/ring"
 	"github.com/goiwarp/iwarp/internal/slots"
 
@@ -36,7 +36,7 @@ type CQ struct {
 	depth   int
 	counted bool // against Limits.MaxCQ: it is not a QP's own
 
-	mu         sync.Mutex
+	mu         lockorder.Mutex[lockorder.CQ]
 	ring       ring.Ring[WC] // grows on use
 	head, tail uint64        // the oldest entry, and the next one
 	solicited  int           // entries that WaitSolicited waits for
@@ -61,14 +61,22 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	}
 	cq := newCQ(r, depth)
 	cq.counted = true
+	if !r.addCQ(cq) {
+		r.give(&r.used.cq)
+		return nil, errRNICClosed
+	}
+	return cq, nil
+}
+
+// addCQ reports false if the RNIC was closed: its end does not know the CQ.
+func (r *RNIC) addCQ(cq *CQ) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.life == rnicClosed {
-		r.used.cq--
-		return nil, errRNICClosed
+		return false
 	}
 	r.cqs[cq] = struct{}{}
-	return cq, nil
+	return true
 }
 
 var errCQClosed = fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
@@ -114,37 +122,44 @@ func (cq *CQ) Poll(dst []WC) int {
 	n := cq.poll(dst)
 	cq.wakeNext()
 	cq.mu.Unlock()
+	freeSlots(dst[:n])
 	return n
 }
 
-// poll is Poll with mu held.
+// poll moves completions to dst. mu is held. freeSlots follows when it is not any more.
 func (cq *CQ) poll(dst []WC) int {
 	n := min(len(dst), cq.len())
-	var from *slots.Count // of the queue that a run of completions comes from
-	run := 0
 	for i := range n {
 		e := cq.ring.At(cq.head)
 		dst[i] = *e
 		if e.isSolicited() {
 			cq.solicited--
 		}
-		if r := e.QP.slotsOf(e.Op); r != from {
-			if run > 0 {
-				from.Release(run)
-			}
-			from, run = r, 0
-		}
-		run++
 		*e = WC{}
 		cq.head++
-	}
-	if run > 0 {
-		from.Release(run)
 	}
 	if cq.head == cq.tail {
 		cq.head, cq.tail = 0, 0 // what is used again is in the cache
 	}
 	return n
+}
+
+// freeSlots gives back the slots of what was polled, for which messages and posters may wait.
+func freeSlots(wcs []WC) {
+	var from *slots.Count // of the queue that a run of completions comes from
+	run := 0
+	for i := range wcs {
+		if s := wcs[i].QP.slotsOf(wcs[i].Op); s != from {
+			if run > 0 {
+				from.Release(run)
+			}
+			from, run = s, 0
+		}
+		run++
+	}
+	if run > 0 {
+		from.Release(run)
+	}
 }
 
 // wakeNext tells the first waiter for which there is something. One that serves has told looks
@@ -224,10 +239,11 @@ func (cq *CQ) shut() {
 // dropCQ gives back a CQ that has been closed, once.
 func (r *RNIC) dropCQ(cq *CQ) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, there := r.cqs[cq]; there {
-		delete(r.cqs, cq)
-		r.used.cq--
+	_, there := r.cqs[cq]
+	delete(r.cqs, cq)
+	r.mu.Unlock()
+	if there {
+		r.give(&r.used.cq)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestCompletionIsNotToldToAWaiterThatIsToldAlready(t *testing.T) {
 	require.Len(t, solicited.token, 1, "it looks again, since all queues are of one QP now")
 	plain := cq.waiter(false, noQP)
 	plain.Enlist()
-	require.True(t, cq.push(WC{QP: noQP}))
+	require.True(t, cq.Push(WC{QP: noQP}))
 	require.Len(t, plain.token, 1, "the completion is for this one")
 	require.Equal(t, 1, cq.Poll(make([]WC, 1)))
 	solicited.Delist()

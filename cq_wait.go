@@ -155,6 +155,7 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 		cq.mu.Unlock()
 		switch {
 		case n > 0:
+			freeSlots(dst[:n])
 			if sole != nil && sole.sendCQ == cq {
 				sole.waited()
 			}

@@ -2,8 +2,9 @@ package iwarp
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
 // An Event is something that no completion tells, or not to everybody: the end of
@@ -93,7 +94,7 @@ func (r *RNIC) raise(e Event) { r.events.raise(e) }
 type eventQueue struct {
 	lost atomic.Uint64 // events dropped because the channel was full
 
-	mu sync.Mutex
+	mu lockorder.Mutex[lockorder.Leaf]
 	ch chan Event // nil: closed
 }
 

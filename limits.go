@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -59,6 +60,30 @@ func (l Limits) withDefaults() (Limits, error) {
 		return Limits{}, fmt.Errorf("iwarp: Limits.MaxIRD or MaxORD is above %d", maxReads)
 	}
 	return l, nil
+}
+
+// usage counts what Limits caps.
+type usage struct {
+	mu                  lockorder.Mutex[lockorder.Leaf]
+	qp, mr, pd, cq, srq int
+}
+
+// take adds one to n, which is one of the counters.
+func (u *usage) take(n *int, limit int, what string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if *n >= limit {
+		return fmt.Errorf("%w: all %d %s are in use (Config.Limits)", ErrLimit, limit, what)
+	}
+	*n++
+	return nil
+}
+
+// give takes one from n.
+func (u *usage) give(n *int) {
+	u.mu.Lock()
+	*n--
+	u.mu.Unlock()
 }
 
 // checkDepth holds the depth of a queue against its limit.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -19,7 +19,7 @@ type MR struct {
 
 	ask func(context.Context, *MR) error // MROptions.Withdraw
 
-	mu         sync.Mutex
+	mu         lockorder.Mutex[lockorder.MR]
 	closed     bool
 	withdrawal withdrawal
 }

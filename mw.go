@@ -3,9 +3,9 @@ package iwarp
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -23,7 +23,7 @@ type MW struct {
 	window *stag.Window
 	latest atomic.Pointer[stag.Region] // posted last; it stands for all of the window's state
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.MW]
 	closed bool
 }
 

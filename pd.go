@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/goiwarp/iwarp/internal/durable"
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -19,7 +19,7 @@ type PD struct {
 
 	durable durable.OnReceive
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.PD]
 	users  int // MRs, MWs, SRQs and QPs
 	closed bool
 }

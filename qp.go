@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/slots"
 	"github.com/goiwarp/iwarp/mpa"
@@ -52,7 +52,7 @@ type QP struct {
 	done   chan struct{}   // closed when everything has ended
 	drains slots.Broadcast // sent when send work requests have completed
 
-	mu        sync.Mutex
+	mu        lockorder.Mutex[lockorder.QP]
 	early     []rdmap.Request // posted while not connected
 	err       error           // the first cause of the end
 	term      *TerminateError // sent or received

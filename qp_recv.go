@@ -1,9 +1,9 @@
 package iwarp
 
 import (
-	"sync"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/ring"
 
 	"github.com/goiwarp/iwarp/rdmap"
@@ -19,7 +19,7 @@ type recvQueue struct {
 	qp    *QP
 	depth int
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.RecvQueue]
 	ring   ring.Ring[recv] // grows on use
 	posted uint64
 	state  recvState
@@ -61,10 +61,11 @@ const queueInitial = 8
 // many. w waits for the one of a blocking helper.
 func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if q.state != recvOpen {
-		return 0, ended(q.qp.cause())
+		q.mu.Unlock()
+		return 0, ended(q.qp.cause()) // for which the QP is locked
 	}
+	defer q.mu.Unlock()
 	room := q.qp.recvSlots.Reserve(q.depth, len(wrs))
 	free := uint64(0) // places of the ring, as far as is known
 	for ; n < len(wrs); n++ {
@@ -92,18 +93,26 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 // draw moves a receive from an SRQ to the queue, where nobody else posts. It reports
 // false if the SRQ has none, or nothing is taken any more.
 func (q *recvQueue) draw(from *SRQ) bool {
+	drawn, short := q.move(from)
+	if short {
+		from.tellShort()
+	}
+	return drawn
+}
+
+// move is draw. short is that of SRQ.take.
+func (q *recvQueue) move(from *SRQ) (moved, short bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.state == recvEnded {
-		return false
+		return false, false
 	}
 	q.widen()
-	if !from.take(q.ring.At(q.posted)) {
-		return false
+	if moved, short = from.take(q.ring.At(q.posted)); moved {
+		q.qp.recvSlots.Reserve(q.depth, 1)
+		q.posted++
 	}
-	q.qp.recvSlots.Reserve(q.depth, 1)
-	q.posted++
-	return true
+	return moved, short
 }
 
 // widen makes the ring larger if it is full, and tells how many places are free. The old

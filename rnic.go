@@ -8,11 +8,11 @@ import (
 	"net"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/freelist"
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/internal/tasks"
@@ -40,9 +40,10 @@ type RNIC struct {
 	helpers   freelist.List[helper] // spare ones
 	cqWaiters freelist.List[cqWaiter]
 
-	mu        sync.Mutex
+	used usage
+
+	mu        lockorder.Mutex[lockorder.Registry]
 	life      life
-	used      usage
 	qps       map[*QP]struct{}
 	cqs       map[*CQ]struct{}    // those of CreateCQ
 	slowPaths map[string]struct{} // those that were logged
@@ -220,27 +221,16 @@ func (r *RNIC) nextID() uint32 {
 	}
 }
 
-// usage counts what Limits caps. Guarded by RNIC.mu.
-type usage struct{ qp, mr, pd, cq, srq int }
-
-// take reserves one of a capped resource.
+// take reserves one of a capped resource, n of RNIC.used.
 func (r *RNIC) take(n *int, limit int, what string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.life == rnicClosed {
 		return errRNICClosed
 	}
-	if *n >= limit {
-		return fmt.Errorf("%w: all %d %s are in use (Config.Limits)", ErrLimit, limit, what)
-	}
-	*n++
-	return nil
+	return r.used.take(n, limit, what)
 }
 
-func (r *RNIC) give(n *int) {
-	r.mu.Lock()
-	*n--
-	r.mu.Unlock()
-}
+func (r *RNIC) give(n *int) { r.used.give(n) }
 
 var errRNICClosed = fmt.Errorf("iwarp: RNIC closed: %w", net.ErrClosed)

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/ring"
 
 	"github.com/goiwarp/iwarp/stag"
@@ -30,7 +30,7 @@ type SRQ struct {
 	pd    *PD
 	depth int
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.SRQ]
 	ring    ring.Ring[recv] // grows on use
 	posted  uint64
 	taken   uint64
@@ -113,23 +113,19 @@ func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 	return len(wrs), nil
 }
 
-// take moves the oldest receive to r, if there is one.
-func (s *SRQ) take(r *recv) bool {
+// take moves the oldest receive to r, if there is one. The caller tells of short when it holds no
+// lock any more.
+func (s *SRQ) take(r *recv) (ok, short bool) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.taken == s.posted {
-		s.mu.Unlock()
-		return false
+		return false, false
 	}
 	oldest := s.ring.At(s.taken)
 	r.id, r.helper, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
 	clear(oldest.spans)
 	s.taken++
-	short := s.short()
-	s.mu.Unlock()
-	if short {
-		s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s})
-	}
-	return true
+	return true, s.short()
 }
 
 // short reports, once for each arming, that there are fewer receives than the limit.
@@ -141,6 +137,9 @@ func (s *SRQ) short() bool {
 	s.limit = 0
 	return true
 }
+
+// tellShort follows short.
+func (s *SRQ) tellShort() { s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s}) }
 
 // SetLimit arms EventSRQLimit: it is raised once, when fewer than n receives are left,
 // which may be now. To hear of it again arm it again. 0 disarms it. A limit above the
@@ -158,7 +157,7 @@ func (s *SRQ) SetLimit(n int) error {
 	short := s.short()
 	s.mu.Unlock()
 	if short {
-		s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s})
+		s.tellShort()
 	}
 	return nil
 }
@@ -187,18 +186,27 @@ func (s *SRQ) offers(qp *QP) bool {
 // Close gives the SRQ back. It fails while QPs use it. Receives that are still posted
 // are dropped without a completion: their memory is the caller's again.
 func (s *SRQ) Close() error {
+	first, err := s.close()
+	if first {
+		s.rnic.give(&s.rnic.used.srq)
+		s.pd.release()
+	}
+	return err
+}
+
+// close is Close without giving back what the SRQ has of the RNIC and of its PD: that is for the
+// caller to do if it was the first.
+func (s *SRQ) close() (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return nil
+		return false, nil
 	case s.qps > 0:
-		return fmt.Errorf("iwarp: close SRQ: still in use by %d queue pairs", s.qps)
+		return false, fmt.Errorf("iwarp: close SRQ: still in use by %d queue pairs", s.qps)
 	}
 	s.closed, s.ring, s.taken = true, nil, s.posted
-	s.rnic.give(&s.rnic.used.srq)
-	s.pd.release()
-	return nil
+	return true, nil
 }
 
 // home is the RNIC of the SRQ, def if there is no SRQ.

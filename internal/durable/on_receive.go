@@ -3,16 +3,16 @@ package durable
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // OnReceive is the regions of a PD that are flushed before a receive completes. The zero value
 // has none.
 type OnReceive struct {
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Leaf]
 	regions atomic.Pointer[[]*stag.Region] // never changed in place; nil: none
 }
 
