@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
@@ -71,23 +70,6 @@ func levelOf(rank Rank) int {
 }
 
 func name(rank Rank) string { return reflect.TypeOf(rank).Name() }
-
-// heads are where runtime.Stack writes the beginning of a stack.
-var heads = sync.Pool{New: func() any { return new([64]byte) }}
-
-// goroutine is the number of this goroutine, from the first line of its stack: "goroutine 7
-// [running]:".
-func goroutine() uint64 {
-	head := heads.Get().(*[64]byte)
-	defer heads.Put(head)
-	digits := head[len("goroutine "):runtime.Stack(head[:], false)]
-	digits = digits[:slices.Index(digits, ' ')]
-	g, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return g
-}
 
 // callers are the functions that have led here, from that on which has called Lock.
 func callers() (pcs [8]uintptr) {
