@@ -13,8 +13,8 @@
 // occurs only once in the file; otherwise the first occurrence after it is meant. A test of
 // another package is named with it: ddp.TestDDP_7_Name. An empty new text deletes the old.
 //
-// The series ARB is about no requirement: its numbers are the methods of the arbiter of
-// package qpconn.
+// The series ARB and CONN are about no requirement: their numbers are the functions of package
+// qpconn, those of its arbiter and those of the rest.
 //
 // A requirement that no one-line mistake can break has a block of one line instead:
 //
@@ -50,6 +50,9 @@ type List struct {
 	None      map[string]string // by requirement: why no mutation can show it
 }
 
+// unrequired are the series that are about no requirement.
+var unrequired = map[string]bool{"ARB": true, "CONN": true}
+
 // rootPackage is the name of the package at the root of the module.
 const rootPackage = "iwarp"
 
@@ -61,6 +64,9 @@ var (
 
 // Requirement is the one whose test must notice the mutation.
 func (m Mutation) Requirement() string { return m.ID[:len(m.ID)-1] }
+
+// HasRequirement reports whether there is one, which the test cites.
+func (m Mutation) HasRequirement() bool { return !unrequired[fileOfBlock.FindString(m.ID)] }
 
 // Target names the test as the list does.
 func (m Mutation) Target() string {

@@ -45,6 +45,12 @@ func TestLoad(t *testing.T) {
 	require.NotEmpty(t, l.Mutations)
 }
 
+func TestSeriesWithoutRequirements(t *testing.T) {
+	require.True(t, Mutation{ID: "MPA2-12a"}.HasRequirement())
+	require.False(t, Mutation{ID: "ARB-1a"}.HasRequirement())
+	require.False(t, Mutation{ID: "CONN-1a"}.HasRequirement())
+}
+
 func TestApplyWantsOnePlace(t *testing.T) {
 	src := "func f() { return 1 }\nfunc g() { return 1 }\n"
 	got, err := Mutation{Old: "func f", New: "func h"}.Apply(src)
