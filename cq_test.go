@@ -417,6 +417,7 @@ func TestVERBS_78_CompletionBetweenLookAndSleep(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 			require.Equal(t, wc, one[0])
+			require.NoError(t, ctx.Err(), "it has not slept until the end of its context")
 		}
 		require.NoError(t, client.qp.Abort())
 		<-server.qp.Done()
