@@ -174,7 +174,7 @@ func (a *arbiter[W]) come(w W) do {
 // expected back at once.
 func (a *arbiter[W]) leave(w W, reserve bool) do {
 	if a.holds(w) {
-		return a.pass(reserve, true)
+		return a.pass(reserve)
 	}
 	if i := slices.Index(a.queue, w); i >= 0 {
 		a.queue = slices.Delete(a.queue, i, i+1)
@@ -215,12 +215,12 @@ func (a *arbiter[W]) empty(linger bool) do {
 	reader := a.readerHolds()
 	switch {
 	case a.phase != phaseOpen && !reader:
-		return a.pass(false, false)
+		return a.pass(false)
 	case !reader, a.phase != phaseOpen, a.noArm:
 		a.rx = rxParked
 		return doPark
 	case len(a.queue) > 0, a.rx == rxRecalled, !linger:
-		return a.pass(false, false)
+		return a.pass(false)
 	}
 	a.rx = rxParked
 	return doPark | doSweepLater
@@ -256,7 +256,7 @@ func (a *arbiter[W]) resume() do {
 // over: the holder has found the end of the stream, or an error.
 func (a *arbiter[W]) over() do {
 	if a.phase == phaseClosed {
-		return a.pass(false, false)
+		return a.pass(false)
 	}
 	a.queue = a.queue[:0]
 	return a.rest(rxOver)
@@ -380,8 +380,8 @@ func (a *arbiter[W]) broken() do {
 }
 
 // pass gives up the right to receive of a holder that has read what there was, or of a waiter,
-// which may be back soon: until then it leaves what was offered.
-func (a *arbiter[W]) pass(reserve, back bool) do {
+// which may leave an offer: it may be back soon.
+func (a *arbiter[W]) pass(reserve bool) do {
 	switch {
 	case a.phase == phaseClosed:
 		a.rx = rxEnded
@@ -393,7 +393,7 @@ func (a *arbiter[W]) pass(reserve, back bool) do {
 	case reserve:
 		a.rx = rxReserved
 		return doSweepLater
-	case back && a.tx == txOffered:
+	case a.tx == txOffered:
 		a.rx = rxArmed
 		return doArm | doSweepLater
 	}

@@ -136,7 +136,7 @@ func TestWriterSendsWhatAWaiterDoesNotThatIsDone(t *testing.T) {
 		w := e.waits(forever)
 		e.holds(w, "it receives")
 		w.done.Store(true)
-		resume := e.stops.set("Received")
+		resume := w.stops.set("Done")
 		e.queues(rdmap.KindWrite, moreThanAShare, nil)
 		time.Sleep(reserveTime)
 		e.sends(txOffered, "the waiter is at work")

@@ -47,9 +47,11 @@ func (c *Conn) discards() bool {
 // whether the caller, the holder, still has the right to receive.
 func (c *Conn) received(err error) (holds bool) {
 	c.mu.Lock()
-	c.pace.active = c.pace.active || err == nil
 	open, draining := c.arbiter.phase == phaseOpen, c.ending.stage == Draining
 	c.act(c.arbiter.found())
+	if errors.Is(err, transport.ErrWoken) || errors.Is(err, transport.ErrAgain) {
+		return true
+	}
 	c.owner.Received()
 	switch {
 	case err == nil:
@@ -57,8 +59,6 @@ func (c *Conn) received(err error) (holds bool) {
 		if open && (c.hears() || c.stream.Pending() || draining) {
 			c.Post()
 		}
-		return true
-	case errors.Is(err, transport.ErrWoken), errors.Is(err, transport.ErrAgain):
 		return true
 	case errors.Is(err, transport.ErrStall):
 		return c.stall()

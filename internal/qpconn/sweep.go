@@ -30,7 +30,6 @@ type pace struct {
 	waited uint64    // waits, when a share was last sent
 	shared time.Time // when that was
 	seen   time.Time // when a reader last found that there was nothing more
-	active bool      // something has come since the Sweeper has looked
 	listed bool      // with the Sweeper
 }
 
@@ -86,8 +85,6 @@ func (c *Conn) sweep(now time.Time) time.Duration {
 		again = max(0, reserveTime-now.Sub(p.left))
 	case a.tx == txOffered && !a.held():
 		again = max(0, reserveTime-now.Sub(latest(p.left, p.shared)))
-	case a.rx == rxParked && a.readerHolds() && p.active:
-		p.active, p.seen, again = false, now, lingerTime/2
 	case a.rx == rxParked && a.readerHolds() && now.Sub(p.seen) < lingerTime:
 		again = lingerTime / 2
 	}

@@ -34,7 +34,7 @@ func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 	holds := c.come(w)
 	poll := polling{limit: p.Poll}
 	var stop func() bool // of the nudge at the end of ctx
-	for over := false; !over; over = w.Done() || ctx.Err() != nil {
+	for !w.Done() && ctx.Err() == nil {
 		switch {
 		case !holds:
 			holds = c.sleep(ctx, w)
@@ -105,10 +105,10 @@ func (c *Conn) receiveFor(w Waiter, how transport.Wait, poll *polling) (holds bo
 		how = transport.NoWait
 	}
 	err := c.llp.Receive(c.stream, how)
-	if how != transport.NoWait {
-		poll.began = time.Time{}
-	} else if errors.Is(err, transport.ErrAgain) {
+	if errors.Is(err, transport.ErrAgain) {
 		yield()
+	} else {
+		poll.began = time.Time{}
 	}
 	return c.received(err)
 }
