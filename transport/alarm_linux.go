@@ -25,7 +25,7 @@ type alarm struct {
 	fd   int
 	f    func()
 	at   int64 // when f is due, as now counts; 0: never
-	look int64 // when the Poller is to look after its silences; 0: never
+	look int64 // when the Poller is to check its peerWatches; 0: never
 }
 
 // SetAlarm has f called once by the watcher after d. It replaces an alarm that is set.
@@ -40,7 +40,7 @@ func (p *Poller) SetAlarm(d time.Duration, f func()) error {
 	return p.alarm.set()
 }
 
-// setLook has the Poller look after its silences after d, or earlier.
+// setLook makes the Poller check its peerWatches after d, or earlier.
 func (p *Poller) setLook(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Poller) ring() {
 	}
 	if a.look != 0 && a.look <= t {
 		a.look = 0
-		p.silences.looking.Go(p.look)
+		p.watches.looking.Go(p.look)
 	}
 	_ = a.set() // of such a timer never fails
 }

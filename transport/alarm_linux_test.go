@@ -29,6 +29,6 @@ func TestAlarmRings(t *testing.T) {
 	require.NoError(t, p.SetAlarm(time.Millisecond, ring), "the last one counts")
 	<-rang
 	require.NoError(t, p.SetAlarm(time.Hour, ring))
-	require.NoError(t, p.Close(), "an alarm that is set holds nobody up")
+	require.NoError(t, p.Close(), "an alarm that is set does not delay Close")
 	require.ErrorIs(t, p.SetAlarm(time.Millisecond, ring), os.ErrClosed)
 }

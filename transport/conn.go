@@ -36,14 +36,14 @@ func NewPlainStream(c net.Conn, p *Poller) Stream {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetNoDelay(true) // segments are whole; a failure shows in the first read
 	}
-	return &connStream{conn: c, waker: waker{conn: c}, silence: silenceOf(c, p)}
+	return &connStream{conn: c, waker: waker{conn: c}, peer: peerWatchOf(c, p)}
 }
 
 // connStream drives any net.Conn through its methods.
 type connStream struct {
-	conn    net.Conn
-	waker   waker
-	silence *silence // nil: the system's own bounds hold
+	conn  net.Conn
+	waker waker
+	peer  *peerWatch // nil: the system's own bounds hold
 }
 
 func (s *connStream) Read(p []byte, wait Wait) (int, error) {
@@ -54,7 +54,7 @@ func (s *connStream) Read(p []byte, wait Wait) (int, error) {
 		return 0, ErrWoken
 	}
 	n, err := s.conn.Read(p)
-	err = s.silence.mend("read", s.waker.unpark(err))
+	err = s.peer.timedOut("read", s.waker.unpark(err))
 	if n > 0 {
 		return n, nil // an error that came along stays and shows in the next read
 	}
@@ -101,10 +101,10 @@ func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 }
 
 func (s *connStream) write(p []byte) (int, error) {
-	s.silence.begin()
+	s.peer.begin()
 	n, err := s.conn.Write(p)
-	s.silence.end()
-	return n, s.silence.mend("write", err)
+	s.peer.end()
+	return n, s.peer.timedOut("write", err)
 }
 
 func (s *connStream) Gather() int { return 0 }

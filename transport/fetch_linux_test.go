@@ -59,10 +59,10 @@ func slowMemory(t *testing.T, n int, fetch func()) []byte {
 	return mem
 }
 
-// TestSlowPageStopsNobodyElse: while a page of a source comes from a disk other goroutines
-// run, and memory is collected. In a process of its own, which hangs if that is not so: the
-// page is fetched by a goroutine.
-func TestSlowPageStopsNobodyElse(t *testing.T) {
+// TestSlowPageStopsNoOtherGoroutine: while a page of a source comes from a disk, other
+// goroutines run, and memory is collected. The test runs in a process of its own, which hangs
+// if that is not so: a goroutine of it fetches the page.
+func TestSlowPageStopsNoOtherGoroutine(t *testing.T) {
 	const mark = "IWARP_TEST_ALONE"
 	for name, c := range map[string]struct {
 		size  int
@@ -76,14 +76,14 @@ func TestSlowPageStopsNobodyElse(t *testing.T) {
 			if os.Getenv(mark) == "" {
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // its own timers hang, too
 				defer cancel()
-				run := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSlowPageStopsNobodyElse$/^"+name+"$", "-test.timeout=20s", "-test.v")
+				run := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSlowPageStopsNoOtherGoroutine$/^"+name+"$", "-test.timeout=20s", "-test.v")
 				run.Env = append(os.Environ(), mark+"=1", "GOMAXPROCS=1")
 				out, err := run.CombinedOutput()
 				require.NoError(t, err, "%s", out)
 				if strings.Contains(string(out), "--- SKIP") {
 					t.Skipf("%s", out)
 				}
-				require.Contains(t, string(out), "--- PASS: TestSlowPageStopsNobodyElse/", "it has run")
+				require.Contains(t, string(out), "--- PASS: TestSlowPageStopsNoOtherGoroutine/", "it has run")
 				return
 			}
 			require.Equal(t, 1, runtime.GOMAXPROCS(0))

@@ -109,7 +109,7 @@ func TestPipeReset(t *testing.T) {
 			_, err := b.Read(make([]byte, 1))
 			require.ErrorIs(t, err, tc.want, "the other end learns how")
 			_, err = b.Write([]byte("x"))
-			require.ErrorIs(t, err, syscall.ECONNRESET, "nobody takes octets any more")
+			require.ErrorIs(t, err, syscall.ECONNRESET, "the end that went takes no octets any more")
 			_, err = a.Read(make([]byte, 1))
 			require.ErrorIs(t, err, net.ErrClosed, "the end that went says so")
 			_, err = a.Write([]byte("x"))
@@ -162,7 +162,7 @@ func TestPipeNetwork(t *testing.T) {
 	require.NoError(t, err, "connections queue up")
 	require.NoError(t, l.Close(), "the listener closes")
 	_, err = lost.Read(make([]byte, 1))
-	require.ErrorIs(t, err, syscall.ECONNRESET, "a connection that nobody accepted is reset")
+	require.ErrorIs(t, err, syscall.ECONNRESET, "a connection that was not accepted is reset")
 	_, err = l.Accept()
 	require.ErrorIs(t, err, net.ErrClosed, "a closed listener accepts nothing")
 	require.ErrorIs(t, l.Close(), net.ErrClosed, "it closes once")
@@ -190,7 +190,7 @@ func TestUnknownNetwork(t *testing.T) {
 	require.ErrorAs(t, err, &unknown, "Listen knows its networks")
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = Dial(done, "pipe", "nobody", Options{})
+	_, err = Dial(done, "pipe", "no listener", Options{})
 	require.ErrorIs(t, err, context.Canceled, "a context that is done stops Dial")
 }
 

@@ -30,8 +30,8 @@ type Poller struct {
 	free    []int32
 	kicked  []func() // to be called by the watcher without an event
 
-	alarm    alarm
-	silences silences
+	alarm   alarm
+	watches peerWatches
 
 	events [128]unix.EpollEvent // the watcher's
 	count  int                  // how many of events are filled
@@ -44,9 +44,9 @@ type Poller struct {
 // same descriptor or slot, is known and dropped.
 type slot struct {
 	seq   int32
-	watch *watch      // whose slot it is
+	watch *watch      // of the connection
 	ready func()      // nil: not armed
-	waits [2]*waiting // by direction; nil: nobody waits
+	waits [2]*waiting // by direction; nil: no goroutine waits
 }
 
 // wants returns the events that the connection is to be told of, once.
@@ -61,7 +61,8 @@ func (sl *slot) wants() uint32 {
 	return events
 }
 
-// happened takes off the slot who is to be told of events, and adds it to those due.
+// happened moves the waits and the callback that the events concern from the slot to the calls
+// that are due.
 func (p *Poller) happened(sl *slot, events uint32) {
 	const end = unix.EPOLLHUP | unix.EPOLLERR
 	for d := range sl.waits {
@@ -108,7 +109,7 @@ func (p *Poller) Close() error {
 	if started {
 		<-p.done
 	}
-	p.silences.looking.Wait()
+	p.watches.looking.Wait()
 	p.alarm.close()
 	return err
 }

@@ -97,7 +97,7 @@ func TestPollerCloseWhileArmed(t *testing.T) {
 		s := newSignal()
 		require.True(t, a.Arm(s.fire), "armed")
 		require.NoError(t, end(a), "the connection is closed")
-		s.want(t, "whoever is armed learns of the end")
+		s.want(t, "a connection that is armed reports its end")
 		_, err := a.Read(make([]byte, 1), NoWait)
 		require.ErrorIs(t, err, net.ErrClosed, "the end is read")
 		require.False(t, a.Arm(s.fire), "a closed connection cannot be armed")
@@ -181,7 +181,7 @@ func TestPollerClose(t *testing.T) {
 	require.NoError(t, unused.Close(), "a poller that was never armed closes")
 }
 
-func TestPollerCallsWhoWasAbortedBeforeClose(t *testing.T) {
+func TestPollerCallsAbortedConnectionsBeforeClose(t *testing.T) {
 	for range 50 {
 		p, err := NewPoller()
 		require.NoError(t, err, "a poller is made")

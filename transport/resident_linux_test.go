@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestResidencyKnowsWhatIsInMemory: pages that nobody has touched are not there, and what is
-// known of others does not stand for them.
+// TestResidencyKnowsWhatIsInMemory: pages that were never touched are not there, and what is
+// known of other pages does not count for them.
 func TestResidencyKnowsWhatIsInMemory(t *testing.T) {
 	page := int(pageSize)
 	mem, err := unix.Mmap(-1, 0, 16*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)

@@ -29,7 +29,7 @@ func TestSettledStreamHasTheConnectionAlone(t *testing.T) {
 	require.Equal(t, ac.LocalAddr(), a.LocalAddr())
 	require.Equal(t, ac.RemoteAddr(), a.RemoteAddr())
 	_, err = ac.Write([]byte("y"))
-	require.ErrorIs(t, err, net.ErrClosed, "who made the connection does not disturb it")
+	require.ErrorIs(t, err, net.ErrClosed, "the net.Conn that was taken over does not disturb the stream")
 	put(t, a, "z")
 	got := make([]byte, 2)
 	n, err := b.Read(got, Park)

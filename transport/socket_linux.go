@@ -16,9 +16,9 @@ import (
 // to be closed and no goroutine is in a system call with it any more: until then its number
 // must not become another file's.
 //
-// The runtime's poller does not know it. That would be told of every octet that comes for
-// as long as the socket is open; a thread of the program would wake for each, find that
-// nobody waits there, and have taken a processor from whoever does.
+// The runtime's poller does not know it: as long as the socket is open the kernel would tell
+// that poller of every octet that comes. A thread of the program would wake each time, find
+// that no goroutine waits there, and have taken a processor from one that works.
 type socket struct {
 	fd    int
 	users atomic.Int64 // goroutines in a system call; and socketClosed
@@ -65,7 +65,7 @@ func (s *socket) drop() {
 	}
 }
 
-// close refuses everybody from now on. It reports false if that was so before.
+// close makes hold refuse every call from now on. It reports false if it did before.
 func (s *socket) close() bool {
 	if !s.hold() {
 		return false
@@ -89,8 +89,8 @@ func (s *socket) close() bool {
 // is over: as long as a copy of its octets takes, a tenth of a millisecond for a mebibyte.
 // But where a page has to come from a disk first it takes as long as the disk. So the
 // scheduler is told of every call on memory that may lie in a mapped file as far as is known
-// (see Prefaulter), and of long ones on memory that is not all there, because a user may have
-// registered memory that he has mapped himself.
+// (see Prefaulter), and of long ones on memory that is not all there, because the application
+// may have registered memory that it has mapped itself.
 const tellFrom = 128 << 10
 
 // do makes a system call that does not wait, until it has not been interrupted by a signal.
@@ -135,7 +135,7 @@ func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	return n, e
 }
 
-// writev is writev(2), as sendmsg(2): who writes to a connection that has ended gets an error
+// writev is writev(2), as sendmsg(2): a write to a connection that has ended gets an error
 // and no signal. told: the scheduler is told.
 func (s *socket) writev(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	raceWrite(iov)

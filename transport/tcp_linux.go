@@ -30,7 +30,7 @@ func newRawStream(c *net.TCPConn, p *Poller) Stream {
 		return nil
 	}
 	_ = c.SetNoDelay(true) // segments are whole; a failure shows in the first read
-	// Its silence begins when it is detached.
+	// Its peer watch begins when it is detached.
 	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p}
 }
 
@@ -69,7 +69,7 @@ func (s *tcpSetup) Detach() Stream {
 		return s
 	}
 	r.watch.init(s.poller, &r.sock)
-	r.silence = newSilence(s.poller, r.sock.control)
+	r.peer = newPeerWatch(s.poller, r.sock.control)
 	r.in.init(&r.sock, &r.watch, inward, r.tryRead)
 	r.out.init(&r.sock, &r.watch, outward, r.tryWrite)
 	return r
@@ -85,7 +85,7 @@ type rawStream struct {
 	write         writing
 	mss           mssCache
 	watch         watch
-	silence       *silence // nil: the kernel's own bounds hold
+	peer          *peerWatch // nil: the kernel's own bounds hold
 }
 
 // SetDeadline is for set-up, which is over.
@@ -105,7 +105,7 @@ func (s *rawStream) CloseWrite() error {
 		return net.ErrClosed
 	}
 	defer s.sock.drop()
-	defer s.silence.wrote()
+	defer s.peer.wrote()
 	return os.NewSyscallError("shutdown", unix.Shutdown(s.sock.fd, unix.SHUT_WR))
 }
 
@@ -137,7 +137,7 @@ func (s *rawStream) RemoteAddr() net.Addr { return s.remote }
 func (s *rawStream) failed(op, call string, e syscall.Errno) error {
 	err := net.ErrClosed
 	if e != syscall.EBADF {
-		err = s.silence.mend(call, os.NewSyscallError(call, e))
+		err = s.peer.timedOut(call, os.NewSyscallError(call, e))
 	}
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
 }

@@ -52,7 +52,7 @@ func (s *rawStream) haveRead(n int, call string, e syscall.Errno) (int, error) {
 		return 0, ErrAgain
 	case e != 0:
 		return 0, s.failed("read", call, e)
-	case n == 0 && s.silence.mend(call, io.EOF) != io.EOF: //nolint:errorlint // it is given back as it is
+	case n == 0 && s.peer.timedOut(call, io.EOF) != io.EOF: //nolint:errorlint // it is given back as it is
 		return 0, s.failed("read", call, syscall.ETIMEDOUT)
 	case n == 0:
 		return 0, io.EOF

@@ -42,7 +42,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	if !s.tryWrite() {
 		err = ErrAgain
 		if wait {
-			s.silence.wrote()
+			s.peer.wrote()
 			err = s.out.wait(Park)
 		}
 	}
@@ -50,7 +50,7 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	w.iov, w.bufs = nil, nil
 	w.told = w.told && err != nil
 	s.mss.written.Add(uint64(w.n))
-	s.silence.wrote()
+	s.peer.wrote()
 	if err == nil && w.e != 0 {
 		err = s.failed("write", "sendmsg", w.e)
 	}

@@ -175,7 +175,7 @@ func (w *waiting) report(events uint32) {
 	}
 }
 
-// attempted notes that an attempt of one who does not wait has brought n octets.
+// attempted notes that a call that does not wait has moved n octets.
 func (w *waiting) attempted(n int) {
 	if n > 0 {
 		w.vain = 0

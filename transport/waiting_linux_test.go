@@ -339,9 +339,9 @@ func TestBulkIsNotReported(t *testing.T) {
 	}
 	waitBriefly()
 	s.in.attempted(aLot - 1)
-	require.True(t, s.in.reports, "a reader to whom little comes will be told again")
+	require.True(t, s.in.reports, "a reader that gets few octets will be told again")
 	s.in.attempted(aLot)
-	require.False(t, s.in.reports, "but not one to whom a lot comes")
+	require.False(t, s.in.reports, "but not one that gets many")
 	wait(readAsync(a, octet))
 
 	waitBriefly()

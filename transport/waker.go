@@ -21,7 +21,7 @@ type waker struct {
 	mu     lockorder.Mutex[lockorder.Leaf]
 	parked bool // a reader is parked, or on its way
 	woken  bool // wake was called and no read has reported it yet
-	poked  bool // the deadline in the past is set
+	passed bool // the deadline in the past is set
 }
 
 // park announces that the reader is about to park. False: it must not, because
@@ -29,7 +29,7 @@ type waker struct {
 func (w *waker) park() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.woken && !w.poked {
+	if w.woken && !w.passed {
 		w.woken = false
 		return false
 	}
@@ -38,16 +38,16 @@ func (w *waker) park() bool {
 }
 
 // unpark ends what park began. It takes err, the outcome of the read, and returns
-// it, or ErrWoken where only the poke made the read fail. A read that brought
+// it, or ErrWoken where only that deadline made the read fail. A read that brought
 // octets although it was woken leaves the wake to the next read.
 func (w *waker) unpark(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.parked = false
-	if !w.poked {
+	if !w.passed {
 		return err
 	}
-	w.poked = false
+	w.passed = false
 	_ = w.conn.SetReadDeadline(time.Time{}) // fails on a closed connection: the next read says so
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		w.woken = false
@@ -60,8 +60,8 @@ func (w *waker) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.woken = true
-	if w.parked && !w.poked {
+	if w.parked && !w.passed {
 		_ = w.conn.SetReadDeadline(longAgo) // fails on a closed connection: its reader returns anyway
-		w.poked = true
+		w.passed = true
 	}
 }

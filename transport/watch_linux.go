@@ -44,8 +44,8 @@ func (w *watch) forget(x *waiting) {
 	}
 }
 
-// ask has the kernel tell of what enter puts into the slot, and of what is there already.
-// The caller holds the Poller's mutex.
+// ask registers with the kernel the events that enter puts into the slot, and those that the
+// slot wants already. The caller holds the Poller's mutex.
 func (w *watch) ask(enter func(*slot)) bool {
 	p := w.poller
 	if w.released {
@@ -70,8 +70,8 @@ func (w *watch) ask(enter func(*slot)) bool {
 	return true
 }
 
-// disarm takes the callback back, and the kernel's interest with it: else the
-// watcher would be woken beside whoever now waits for the same octets.
+// disarm takes the callback back, and its event out of the epoll set: else the kernel would
+// wake the watcher too when it wakes the goroutine that now waits for the same octets.
 func (w *watch) disarm() {
 	p := w.poller
 	p.mu.Lock()
@@ -104,8 +104,8 @@ func (w *watch) release() {
 	p.free = append(p.free, w.slot)
 }
 
-// control has the kernel tell of what the slot wants, and numbers it. The caller holds the
-// Poller's mutex.
+// control registers the events that the slot wants with the kernel, under a new number. The
+// caller holds the Poller's mutex.
 func (w *watch) control() bool {
 	if w.poller.closed || !w.sock.hold() {
 		return false // epfd may be another file's by now

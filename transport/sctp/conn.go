@@ -54,7 +54,7 @@ func newConn(s Stream, in session, passive bool, maxULPDU int) *Conn {
 // 5043 section 9).
 func (c *Conn) MaxULPDU() int { return c.limit }
 
-// Arm reports false: only who waits can tell.
+// Arm reports false: only a Receive that waits learns that a message has come.
 func (c *Conn) Arm(func()) bool { return false }
 
 // Disarm does nothing.

@@ -21,7 +21,7 @@ type Request struct {
 }
 
 // ReadRequest waits for the peer to ask for a session on s. ctx bounds it. It takes one
-// message and no more: who asks sends nothing that could come before it (RFC 5043
+// message and no more: the initiator sends nothing that could come before it (RFC 5043
 // section 6.6). After an error s has been released.
 func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
 	in, asked, err := await(ctx, s, false)

@@ -15,8 +15,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestEndOfASessionIsToldToWhoeverReceives, once it has come to that and ever after.
-func TestEndOfASessionIsToldToWhoeverReceives(t *testing.T) {
+// TestReceiveReportsTheEndOfASession once it has read all before it, and ever after.
+func TestReceiveReportsTheEndOfASession(t *testing.T) {
 	cause := errors.New("some cause")
 	for name, v := range map[string]struct {
 		end  func(*Conn)
@@ -100,7 +100,7 @@ func TestRequestIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// TestSCTP_29_TerminateIsNotSentWithoutTheAccept: nobody has acknowledged that.
+// TestSCTP_29_TerminateIsNotSentWithoutTheAccept: the peer has not acknowledged the Accept.
 func TestSCTP_29_TerminateIsNotSentWithoutTheAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := passive(t)

@@ -110,7 +110,7 @@ func (f *fakeStream) Release(clean bool) {
 func (f *fakeStream) LocalAddr() net.Addr  { return nil }
 func (f *fakeStream) RemoteAddr() net.Addr { return nil }
 
-// says has the peer send a message, given in hexadecimal.
+// says makes the peer send a message, given in hexadecimal.
 func (f *fakeStream) says(ppid uint32, msg string) { f.in <- sentMessage{ppid, octets(msg)} }
 
 func octets(s string) []byte {

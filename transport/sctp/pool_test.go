@@ -52,7 +52,7 @@ func poolTest(t *testing.T, f func(t *testing.T, p *Pool[string, *fakeAssociatio
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
-			if to == "nobody" {
+			if to == "no listener" {
 				return nil, errors.New("refused")
 			}
 			return &fakeAssociation{pairs: map[string]int{"": 2, "that ends": -1}[to]}, nil
@@ -82,8 +82,8 @@ func TestPoolSharesAssociations(t *testing.T) {
 	})
 }
 
-// TestPoolTriesForItself: that another's context has ended is not the end for who waits
-// for the same association.
+// TestPoolTriesForItself: when the context of one call ends, another call that waits for the
+// same association goes on.
 func TestPoolTriesForItself(t *testing.T) {
 	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
 		hasty, cancel := context.WithTimeout(t.Context(), time.Second/2)
@@ -95,7 +95,7 @@ func TestPoolTriesForItself(t *testing.T) {
 		synctest.Wait()
 		_, err := p.Open(t.Context(), "")
 		require.NoError(t, err)
-		_, err = p.Open(t.Context(), "nobody")
+		_, err = p.Open(t.Context(), "no listener")
 		require.ErrorContains(t, err, "refused")
 	})
 }

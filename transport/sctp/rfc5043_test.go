@@ -417,7 +417,7 @@ func TestSCTP_30_44_SegmentsOvertakeTheAccept(t *testing.T) {
 			f.wantSent(t, map[bool]string{true: "17 0000 0001", false: "17 0000 0005 0001 0001"}[o.Plain])
 			select {
 			case <-connected:
-				require.Fail(t, "nobody may send before the Initiate is answered")
+				require.Fail(t, "the initiator may not send before the Initiate is answered")
 			default:
 			}
 			f.says(17, map[bool]string{true: "0000 0002", false: "0000 0006 0001 0001"}[o.Plain])

@@ -14,8 +14,8 @@ type Options struct {
 	Plain bool
 	// FixedDepths leaves IRD and ORD to the ULPs (RFC 6581 section 9.1).
 	FixedDepths bool
-	// StrictDepths has an initiator believe an Accept whose IRD and ORD are both 0:
-	// it sends no Reads. Otherwise its ORD stands.
+	// StrictDepths makes an initiator obey an Accept whose IRD and ORD are both 0:
+	// it sends no Reads. Otherwise its own ORD stands.
 	StrictDepths bool
 	// MaxULPDU bounds the segments sent, at least 514 octets. 0: only the path does.
 	MaxULPDU int

@@ -70,11 +70,11 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 	return a, nil
 }
 
-// resolvePeer finds the address of a peer, which is nobody's without a port.
+// resolvePeer finds the address of a peer, which must have a port.
 func resolvePeer(ctx context.Context, addr string) (Addr, error) {
 	to, err := resolve(ctx, addr)
 	if err == nil && to.Port == 0 {
-		err = &net.AddrError{Err: "port 0 is nobody's", Addr: addr}
+		err = &net.AddrError{Err: "port 0 is no port of a peer", Addr: addr}
 	}
 	if err == nil && to.IPs == nil {
 		to.IPs = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}

@@ -15,7 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// An association is one socket, and who reads it.
+// An association is one socket, with the goroutine that reads it.
 type association struct {
 	sock      *socket
 	owner     owner
@@ -33,19 +33,19 @@ type association struct {
 	held   hold
 	out    outbox
 
-	mu       sync.Mutex
-	failure  error
-	streams  map[uint16]*stream // of sessions, and those that no session can have any more
-	used     []*stream          // that sessions of ours have given back, the oldest first
-	next     int                // the first pair that never was used
-	sessions int
-	lapse    *time.Timer // ends what nobody uses, where the peer opens the sessions
+	mu        sync.Mutex
+	failure   error
+	streams   map[uint16]*stream // of sessions, and those that no session can have any more
+	used      []*stream          // that sessions of ours have given back, the oldest first
+	next      int                // the first pair that never was used
+	sessions  int
+	idleTimer *time.Timer // ends an unused association whose peer opens the sessions
 }
 
 // An owner is the Client or Listener of an association.
 type owner interface {
-	// asked is called by who reads the association, with a stream on which the peer has
-	// sent a first message. It does not wait.
+	// asked is called by the goroutine that reads the association, with a stream on which the
+	// peer has sent a first message. It does not wait.
 	asked(s *stream)
 	// idled is called when the last session of an association has ended.
 	idled(a *association)
@@ -63,7 +63,7 @@ func start(sock *socket, o owner, initiator bool) *association {
 	a.held.init()
 	a.out.sock, a.out.fail = sock, a.fail
 	if !initiator {
-		a.lapse = time.AfterFunc(idleTime, a.lapsed)
+		a.idleTimer = time.AfterFunc(idleTime, a.endIfUnused)
 	}
 	go a.run()
 	return a
@@ -146,7 +146,7 @@ const sackSize = 16
 
 // maxMessage is the longest message where so much goes unfragmented, and is taken.
 func maxMessage(unfragmented int) int {
-	return max(min(unfragmented-sackSize, classes[len(classes)-1]-minRoom), sctp.MinMessage) &^ 3
+	return max(min(unfragmented-sackSize, classes[len(classes)-1]-minNotification), sctp.MinMessage) &^ 3
 }
 
 // receive takes one message, or one notification.
@@ -187,8 +187,8 @@ func (a *association) ended(n notification) error {
 	return errReset
 }
 
-// dispatch hands a message to the session of its stream. One on a stream that nobody uses
-// begins a session.
+// dispatch hands a message to the session of its stream. A message on a stream without a
+// session begins one.
 func (a *association) dispatch(m *message) error {
 	a.held.take(m.cost())
 	if int(m.stream) >= a.pairs {
@@ -229,8 +229,8 @@ func (a *association) newStream(id uint16) *stream {
 	}
 	a.streams[id] = s
 	a.sessions++
-	if a.lapse != nil {
-		a.lapse.Stop()
+	if a.idleTimer != nil {
+		a.idleTimer.Stop()
 	}
 	return s
 }
@@ -291,8 +291,8 @@ func (a *association) release(s *stream, clean bool) {
 			}
 		}
 	}
-	if last && next == nil && a.lapse != nil && a.failure == nil {
-		a.lapse.Reset(idleTime)
+	if last && next == nil && a.idleTimer != nil && a.failure == nil {
+		a.idleTimer.Reset(idleTime)
 	}
 	a.mu.Unlock()
 	if next != nil {
@@ -307,8 +307,8 @@ func (a *association) release(s *stream, clean bool) {
 	}
 }
 
-// lapsed ends an association that nobody uses.
-func (a *association) lapsed() {
+// endIfUnused ends an association that has no session.
+func (a *association) endIfUnused() {
 	if a.unused() {
 		a.Retire()
 	}
@@ -327,7 +327,7 @@ func (a *association) Err() error {
 	return a.failure
 }
 
-// Retire is End, for those who do not wait. Nobody can open a session any more.
+// Retire is End without waiting for it. The association opens no session any more.
 func (a *association) Retire() {
 	a.mu.Lock()
 	a.used, a.next = nil, a.pairs
@@ -357,8 +357,8 @@ func (a *association) fail(why error) {
 		return
 	}
 	a.failure = why
-	if a.lapse != nil {
-		a.lapse.Stop()
+	if a.idleTimer != nil {
+		a.idleTimer.Stop()
 	}
 	for _, s := range a.streams {
 		s.in.close(why)

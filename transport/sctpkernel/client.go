@@ -83,10 +83,10 @@ func sources(to Addr) (Addr, error) {
 	return from, nil
 }
 
-// asked refuses: nobody listens here.
+// asked refuses the session: a Client does not listen.
 func (c *Client) asked(s *stream) { sctp.Decline(context.Background(), s) }
 
-// idled ends an association that nobody uses any more.
+// idled ends an association without sessions if the pool has no use for it.
 func (c *Client) idled(a *association) { c.pool.Idled(a) }
 
 func (c *Client) ended(*association) {}

@@ -91,8 +91,8 @@ const holdLimit = 1 << 20
 
 func (h *hold) init() { h.less.L = &h.mu }
 
-// take waits for room. It does not count what is taken beyond the limit against who takes
-// it, so that any one message has room.
+// take waits for room. It lets the last message go beyond the limit, so that there is room
+// for any one message.
 func (h *hold) take(n int) {
 	h.mu.Lock()
 	for h.octets > holdLimit && !h.closed {

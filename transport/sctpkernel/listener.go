@@ -15,7 +15,7 @@ type Listener struct {
 	sock    *socket
 	addr    Addr
 	backlog *sctp.Backlog
-	running sync.WaitGroup // who accepts
+	running sync.WaitGroup // the goroutine that accepts
 
 	mu   sync.Mutex
 	open map[*association]struct{}

@@ -16,8 +16,8 @@ type message struct {
 // frame, which is as much as a session takes.
 var classes = [...]int{256, 2 << 10, 9 << 10}
 
-// minRoom is as much of the largest as is always there for a notification.
-const minRoom = 512
+// minNotification is how much of a buffer is always free for a notification.
+const minNotification = 512
 
 // overhead is what a message costs besides its buffer.
 const overhead = 64

@@ -23,7 +23,7 @@ type outbox struct {
 	mu      sync.Mutex
 	sent    uint64    // octets of all messages
 	urgent  []pending // messages that there was no room for and that cannot wait in the session
-	blocked bool      // the kernel takes no more, and somebody waits for room
+	blocked bool      // the kernel takes no more, and a goroutine waits for room
 	over    bool
 	changed chan struct{} // closed, and gone, when there may be room again
 	room    sync.WaitGroup
@@ -75,8 +75,8 @@ func (o *outbox) send(s *stream, ppid uint32, msg []byte, urgent bool) error {
 	return nil
 }
 
-// put gives a message to the kernel. The caller holds mu. Somebody waits for an urgent
-// one: it shall be acknowledged at once.
+// put gives a message to the kernel. The caller holds mu. The peer is asked to acknowledge an
+// urgent one at once, since a call waits for that.
 func (o *outbox) put(s *stream, ppid uint32, msg []byte, urgent bool) error {
 	if err := o.sock.send(s.id, ppid, urgent, msg); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (o *outbox) flush() error {
 	return nil
 }
 
-// signal has those look again who wait. The caller holds mu.
+// signal wakes the calls in await, which look again. The caller holds mu.
 func (o *outbox) signal() {
 	if o.changed != nil {
 		close(o.changed)
@@ -187,7 +187,7 @@ func (o *outbox) waits(s *stream) bool {
 // allAcked tells whether all that was sent on s is known to be acknowledged.
 func (o *outbox) allAcked(s *stream) bool { return !o.waits(s) && o.acked(o.markOf(s)) }
 
-// close has everybody find out that it is over.
+// close makes every call return: the outbox is over.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -196,5 +196,5 @@ func (o *outbox) close() {
 	o.signal()
 }
 
-// wait waits for whoever waited for room. The outbox is closed, and the socket.
+// wait waits for the goroutine that waited for room. The outbox and the socket are closed.
 func (o *outbox) wait() { o.room.Wait() }

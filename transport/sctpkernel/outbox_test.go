@@ -14,11 +14,11 @@ import (
 // A fakeKernel takes messages while it has room, and keeps them until they are
 // acknowledged.
 type fakeKernel struct {
-	room     int // messages
-	sent     []string
-	memory   int
-	roomMade chan struct{}
-	end      error
+	room    int // messages
+	sent    []string
+	memory  int
+	drained chan struct{}
+	end     error
 }
 
 func (k *fakeKernel) send(_ uint16, _ uint32, immediate bool, msg []byte) error {
@@ -35,7 +35,7 @@ func (k *fakeKernel) send(_ uint16, _ uint32, immediate bool, msg []byte) error 
 }
 
 func (k *fakeKernel) writable() (bool, error) {
-	<-k.roomMade
+	<-k.drained
 	return true, k.end
 }
 
@@ -44,7 +44,7 @@ func (k *fakeKernel) queued() (int, error) { return k.memory, nil }
 // outboxTest runs a test with an outbox whose kernel has room for so many messages.
 func outboxTest(t *testing.T, room int, f func(t *testing.T, k *fakeKernel, o *outbox, s *stream)) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &fakeKernel{room: room, roomMade: make(chan struct{})}
+		k := &fakeKernel{room: room, drained: make(chan struct{})}
 		o := &outbox{sock: k}
 		f(t, k, o, &stream{})
 		o.wait()
@@ -65,7 +65,7 @@ func TestUrgentMessagesWaitForRoom(t *testing.T) {
 			close(room)
 		}()
 		synctest.Wait()
-		k.roomMade <- struct{}{}
+		k.drained <- struct{}{}
 		<-room
 		require.False(t, o.waits(s))
 		require.NoError(t, o.send(s, sctp.PPIDSegment, []byte("e"), false))
@@ -76,17 +76,17 @@ func TestUrgentMessagesWaitForRoom(t *testing.T) {
 func TestRoomThatIsTakenAtOnceIsWaitedForAgain(t *testing.T) {
 	outboxTest(t, 0, func(t *testing.T, k *fakeKernel, o *outbox, s *stream) {
 		require.NoError(t, o.send(s, sctp.PPIDControl, []byte("a"), true))
-		k.roomMade <- struct{}{}
+		k.drained <- struct{}{}
 		synctest.Wait()
 		require.Empty(t, k.sent)
 		k.room = 1
-		k.roomMade <- struct{}{}
+		k.drained <- struct{}{}
 		synctest.Wait()
 		require.Equal(t, []string{"a!"}, k.sent)
 	})
 }
 
-func TestWaitForRoomEndsWithWhoeverWaits(t *testing.T) {
+func TestWaitEndsWithTheGoroutineThatWaits(t *testing.T) {
 	outboxTest(t, 0, func(t *testing.T, k *fakeKernel, o *outbox, s *stream) {
 		var why error
 		o.fail = func(err error) { why = err }
@@ -100,7 +100,7 @@ func TestWaitForRoomEndsWithWhoeverWaits(t *testing.T) {
 		synctest.Wait()
 		o.close()
 		k.end = errors.New("closed")
-		k.roomMade <- struct{}{}
+		k.drained <- struct{}{}
 		synctest.Wait()
 		require.Equal(t, k.end, why)
 		require.Error(t, o.send(s, sctp.PPIDSegment, []byte("a"), false))
@@ -117,7 +117,7 @@ func TestUrgentMessagesAreBounded(t *testing.T) {
 		}
 		require.ErrorIs(t, o.send(s, sctp.PPIDControl, []byte("a"), true), errFlood)
 		k.end = errFlood
-		k.roomMade <- struct{}{}
+		k.drained <- struct{}{}
 	})
 }
 

@@ -68,7 +68,7 @@ func TestSCTP_31_TerminateThatWaitsForRoom(t *testing.T) {
 		k.memory = 0
 		require.EqualValues(t, 2, openPair(t, a).id, "the Terminate of the session on pair 0 has not left")
 		k.room = 9
-		k.roomMade <- struct{}{}
+		k.drained <- struct{}{}
 		a.out.wait()
 		require.Equal(t, "bye!", k.sent[1])
 		_, ok := a.Open()
@@ -101,7 +101,7 @@ func TestLastSessionAndTheEnd(t *testing.T) {
 	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
 		o := a.owner.(*fakeOwner)
 		m := newMessage(0)
-		m.n = copy(m.buf, "nobody wants it")
+		m.n = copy(m.buf, "no session reads it")
 		a.held.init()
 		a.held.take(m.cost())
 		first.in.put(m)
@@ -134,7 +134,7 @@ func TestSCTP_19_PeerIsQuickToBeginAnew(t *testing.T) {
 			s.in.put(m)
 			s.Release(clean)
 			if !clean {
-				require.Empty(t, o.streams, "nobody can have the pair any more")
+				require.Empty(t, o.streams, "no session can have the pair any more")
 				return
 			}
 			require.Len(t, o.streams, 1)

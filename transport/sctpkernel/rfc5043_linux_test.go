@@ -201,8 +201,8 @@ func TestSCTP_50_51_AssociationIsAborted(t *testing.T) {
 	require.False(t, errors.As(err, &fault))
 }
 
-// TestNobodyListens: and it is said at once.
-func TestNobodyListens(t *testing.T) {
+// TestNoListener: a dial to a port without a listener is refused at once.
+func TestNoListener(t *testing.T) {
 	needsSCTP(t)
 	c := NewClient(Config{})
 	defer c.Close()
@@ -211,8 +211,8 @@ func TestNobodyListens(t *testing.T) {
 	require.ErrorContains(t, err, "127.0.0.1:9")
 }
 
-// TestPeerThatAnswersNothing: the context bounds the waiting. The address is one of
-// nobody's on loopback, where what is sent is lost.
+// TestPeerThatAnswersNothing: the context bounds the waiting. The address is the
+// broadcast address of loopback: what is sent to it is lost.
 func TestPeerThatAnswersNothing(t *testing.T) {
 	needsSCTP(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -350,7 +350,7 @@ func TestUnusedAssociationEnds(t *testing.T) {
 	for _, a := range p.l.associations() {
 		<-a.up
 		if a.unused() {
-			a.lapse.Reset(0)
+			a.idleTimer.Reset(0)
 		}
 	}
 	require.Eventually(t, func() bool { return len(p.l.associations()) == 1 }, 5*time.Second, time.Millisecond)

@@ -65,7 +65,7 @@ func (s *socket) receive(wait bool) (*message, error) {
 	err := s.raw.Read(r.try)
 	if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
 		// The runtime does not wait for a socket that has nothing but an error, such as that
-		// of a connect which was refused before anybody waited: it is to be read.
+		// of a connect which was refused before the wait began: the error is to be read.
 		r.wait = false
 		err = s.raw.Control(func(fd uintptr) { s.tryReceive(fd) })
 	}
@@ -93,8 +93,8 @@ func (s *socket) tryReceive(fd uintptr) bool {
 			r.m = newMessage(len(classes) - 1)
 		}
 		m := r.m
-		if len(m.buf)-m.n < minRoom {
-			m.long, m.n = true, 0 // it goes on, for nobody
+		if len(m.buf)-m.n < minNotification {
+			m.long, m.n = true, 0 // the rest of the message is dropped
 		}
 		n, errno := r.recvmsg(fd, m.buf[m.n:])
 		switch {
@@ -385,5 +385,5 @@ func (s *socket) abort() {
 	s.close()
 }
 
-// close ends the parking of all who wait.
+// close wakes all goroutines that wait for the socket.
 func (s *socket) close() { _ = s.file.Close() }

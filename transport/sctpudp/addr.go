@@ -59,7 +59,7 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 		return Addr{}, err
 	}
 	if n == 0 {
-		return Addr{}, &net.AddrError{Err: "port 0 is nobody's", Addr: addr}
+		return Addr{}, &net.AddrError{Err: "port 0 is no port of a peer", Addr: addr}
 	}
 	if host == "" {
 		host = "localhost"

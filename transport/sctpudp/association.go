@@ -87,16 +87,16 @@ type owner interface {
 var (
 	errReset    = fmt.Errorf("sctp: association aborted: %w", syscall.ECONNRESET)
 	errShutdown = fmt.Errorf("sctp: association shut down: %w", syscall.ECONNRESET)
-	errDeaf     = fmt.Errorf("sctp: the peer acknowledges nothing: %w", os.NewSyscallError("write", syscall.ETIMEDOUT))
+	errNoAck    = fmt.Errorf("sctp: the peer acknowledges nothing: %w", os.NewSyscallError("write", syscall.ETIMEDOUT))
 	errSilent   = fmt.Errorf("sctp: the peer does not answer: %w", os.NewSyscallError("read", syscall.ETIMEDOUT))
 )
 
 // establish makes the association that a handshake has agreed on.
-func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
+func (e *endpoint) establish(to peer, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
 	a := &association{
-		e: e, peer: who, ourTag: ours.tag, peerTag: theirs.tag,
+		e: e, peer: to, ourTag: ours.tag, peerTag: theirs.tag,
 		owner: o, initiator: initiator, made: time.Now().Add(-rtt),
-		packetSize: packetSize(who.udp.Addr()), pairs: streams(ours, theirs),
+		packetSize: packetSize(to.udp.Addr()), pairs: streams(ours, theirs),
 		in: make(chan inbound, inboundQueue), done: make(chan struct{}),
 		streams: make(map[uint16]*stream), idle: time.Now(),
 		flight: flight{next: ours.tsn}, window: theirs.window, received: theirs.tsn - 1, arrived: record{next: theirs.tsn},
@@ -110,7 +110,7 @@ func (e *endpoint) establish(who peer, ours, theirs *initiation, rtt time.Durati
 		pion.WithMaxReceiveBufferSize(receiveBuffer),
 		pion.WithEnableInterleaving(false),
 		pion.WithEnableZeroChecksum(true), // between it and us: see token
-		pion.WithLoggerFactory(silence{}),
+		pion.WithLoggerFactory(noLog{}),
 	}
 	if rtt < nearby {
 		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())),
@@ -146,7 +146,8 @@ func (a *association) push(buf *[maxPacket]byte, n int) bool {
 }
 
 // look is called from time to time: it ends an association whose peer is gone, or does not
-// take what it has room for, or with which nobody does anything, and sends a heartbeat if nothing has come for a while.
+// take what it has room for, or that has no session, and sends a heartbeat if nothing has come
+// for a while.
 func (a *association) look() {
 	timeout := a.e.cfg.PeerTimeout
 	silent := time.Since(time.Unix(0, a.heard.Load()))
@@ -157,13 +158,13 @@ func (a *association) look() {
 	}
 	a.watch.Reset(timeout / 4)
 	idle := a.sessions == 0 && time.Since(a.idle) > idleTime
-	deaf := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
+	noAck := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
 	a.mu.Unlock()
 	switch {
 	case silent > timeout:
 		a.fail(errSilent)
-	case deaf:
-		a.fail(errDeaf)
+	case noAck:
+		a.fail(errNoAck)
 	case idle:
 		a.shutdown()
 	case silent > timeout/4:
@@ -179,7 +180,7 @@ func (a *association) say(kind, flags byte, value []byte) {
 // ports are those of what we send.
 func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
 
-// Retire is shutdown, for those who do not wait. Nobody can open a session any more.
+// Retire is shutdown without waiting for it. The association opens no session any more.
 func (a *association) Retire() {
 	a.mu.Lock()
 	a.free, a.next = nil, a.pairs
@@ -292,9 +293,9 @@ func (a *association) newStream(id uint16) *stream {
 	return s
 }
 
-// sight is told of each DATA chunk before pion takes it: the first one of a session on
-// these streams makes somebody listen. It reports false if nobody can, or there is no
-// room, and the chunk has to come again.
+// sight is told of each DATA chunk before pion takes it: at the first one of a session on
+// these streams it asks the owner to listen. It reports false if the owner cannot, or there is
+// no room, and the peer has to send the chunk again.
 func (a *association) sight(c chunk) (ok bool) {
 	id := c.stream()
 	a.mu.Lock()

@@ -113,7 +113,7 @@ func pionMover(b *testing.B) mover {
 	options := func(c net.Conn) []pion.AssociationOption {
 		return []pion.AssociationOption{
 			pion.WithNetConn(c), pion.WithMTU(maxPacket), pion.WithMaxReceiveBufferSize(receiveBuffer),
-			pion.WithEnableInterleaving(false), pion.WithLoggerFactory(silence{}),
+			pion.WithEnableInterleaving(false), pion.WithLoggerFactory(noLog{}),
 		}
 	}
 	go func() {

@@ -39,12 +39,12 @@ func (c *Client) Close() { c.pool.Close() }
 // admits is always true: what a peer asks of a client is refused at once.
 func (c *Client) admits() bool { return true }
 
-// asked refuses: nobody listens here.
+// asked refuses the session: a Client does not listen.
 func (c *Client) asked(s *stream) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.PeerTimeout)
 	defer cancel()
 	sctp.Decline(ctx, s)
 }
 
-// idled ends an association that nobody uses any more.
+// idled ends an association without sessions if the pool has no use for it.
 func (c *Client) idled(a *association) { c.pool.Idled(a) }

@@ -122,18 +122,18 @@ func (c *conn) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
 func (c *conn) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
 func (c *conn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// silence is a log that nobody reads. What matters comes back as an error.
-type silence struct{}
+// noLog drops what pion would log. What matters comes back as an error.
+type noLog struct{}
 
-func (silence) NewLogger(string) logging.LeveledLogger { return silence{} }
+func (noLog) NewLogger(string) logging.LeveledLogger { return noLog{} }
 
-func (silence) Trace(string)          {}
-func (silence) Tracef(string, ...any) {}
-func (silence) Debug(string)          {}
-func (silence) Debugf(string, ...any) {}
-func (silence) Info(string)           {}
-func (silence) Infof(string, ...any)  {}
-func (silence) Warn(string)           {}
-func (silence) Warnf(string, ...any)  {}
-func (silence) Error(string)          {}
-func (silence) Errorf(string, ...any) {}
+func (noLog) Trace(string)          {}
+func (noLog) Tracef(string, ...any) {}
+func (noLog) Debug(string)          {}
+func (noLog) Debugf(string, ...any) {}
+func (noLog) Info(string)           {}
+func (noLog) Infof(string, ...any)  {}
+func (noLog) Warn(string)           {}
+func (noLog) Warnf(string, ...any)  {}
+func (noLog) Error(string)          {}
+func (noLog) Errorf(string, ...any) {}

@@ -8,9 +8,9 @@
 // must give (RFC 5043 section 5.1); the ports; and the check of the verification tag, of
 // the checksum and of the form of every packet that arrives.
 //
-// A dial to a UDP port where nobody listens is refused at once on Linux, as ICMP tells of
-// it; elsewhere, and where ICMP is filtered or quotes less than the tag of the INIT, it takes
-// as long as ten attempts do. ICMP has no effect on an association.
+// A dial to a closed UDP port is refused at once on Linux, as ICMP tells of it; elsewhere, and
+// where ICMP is filtered or quotes less than the tag of the INIT, it takes as long as ten
+// attempts do. ICMP has no effect on an association.
 //
 // A [Client] shares one association among all sessions with one peer, each on a pair of
 // streams of its own. A [Listener] has one UDP socket for all its associations.

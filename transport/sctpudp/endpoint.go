@@ -36,14 +36,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// An endpoint is a UDP socket with the associations that use it. What arrives for none
-// of them is for strangers.
+// An endpoint is a UDP socket with the associations that use it. It hands a packet that is for
+// none of them to unassociated.
 type endpoint struct {
-	cfg       Config
-	pc        net.PacketConn
-	addr      Addr
-	strangers func(p []byte, from netip.AddrPort)
-	refused   func(quoted []byte) // a packet has found no port; nil: nobody wants to know
+	cfg          Config
+	pc           net.PacketConn
+	addr         Addr
+	unassociated func(p []byte, from netip.AddrPort)
+	refused      func(quoted []byte) // a packet has found no port; nil: that does not matter
 
 	mu      sync.Mutex
 	byTag   map[uint32]*association // by our own verification tag
@@ -91,7 +91,7 @@ func (e *endpoint) start() { e.running.Go(e.read) }
 
 var packets = sync.Pool{New: func() any { return new([maxPacket]byte) }}
 
-// read hands each packet to whom it is for, until the socket is closed.
+// read hands each packet to its association, or to unassociated, until the socket is closed.
 func (e *endpoint) read() {
 	for {
 		buf := packets.Get().(*[maxPacket]byte)
@@ -137,8 +137,8 @@ func (e *endpoint) send(p []byte, to netip.AddrPort) {
 	_, _ = e.pc.WriteTo(p, net.UDPAddrFromAddrPort(to))
 }
 
-// sort finds the association of a valid packet by the tag that we gave to its peer, so
-// that who does not know the tag is nobody. It reports true if buf is no longer the
+// sort finds the association of a valid packet by the tag that we gave to its peer: a sender
+// that does not know the tag reaches no association. It reports true if buf is no longer the
 // caller's.
 func (e *endpoint) sort(buf *[maxPacket]byte, n int, from netip.AddrPort) (taken bool) {
 	p := buf[:n]
@@ -146,20 +146,20 @@ func (e *endpoint) sort(buf *[maxPacket]byte, n int, from netip.AddrPort) (taken
 	if at.destination != e.addr.Port || at.source == 0 {
 		return false
 	}
-	who := peer{from, at.source}
+	sender := peer{from, at.source}
 	e.mu.Lock()
 	a := e.byTag[tagOf(p)]
 	if a == nil && reflected(p) {
-		if b := e.byPeer[who]; b != nil && b.peerTag == tagOf(p) {
+		if b := e.byPeer[sender]; b != nil && b.peerTag == tagOf(p) {
 			a = b
 		}
 	}
 	e.mu.Unlock()
 	if a == nil {
-		e.strangers(p, from)
+		e.unassociated(p, from)
 		return false
 	}
-	return a.peer == who && a.push(buf, n)
+	return a.peer == sender && a.push(buf, n)
 }
 
 // reflected tells whether p ends an association that its sender does not know, and so
@@ -172,10 +172,10 @@ func reflected(p []byte) bool {
 // restarts tells whether a cookie may begin an association: not one that was made before
 // that which there is with the same peer. It would be a packet of the past, and no peer
 // that has forgotten (RFC 9260 section 5.2.4).
-func (e *endpoint) restarts(who peer, made time.Time) bool {
+func (e *endpoint) restarts(sender peer, made time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	a := e.byPeer[who]
+	a := e.byPeer[sender]
 	return a == nil || made.After(a.made)
 }
 

@@ -9,11 +9,11 @@ type flight struct {
 	next   uint32    // the TSN of the next chunk
 	since  time.Time // when the oldest chunk became the oldest
 	octets int       // of chunks
-	chunks []flown
+	chunks []sentChunk
 }
 
-type flown struct {
-	s      *stream // nil: whoever sent it is gone
+type sentChunk struct {
+	s      *stream // nil: the session that sent it has ended
 	octets int
 }
 
@@ -25,7 +25,7 @@ func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
 	if len(f.chunks) == 0 {
 		f.since = time.Now()
 	}
-	f.chunks = append(f.chunks, flown{s, octets})
+	f.chunks = append(f.chunks, sentChunk{s, octets})
 	f.octets += octets
 	f.next++
 	return true
@@ -33,7 +33,7 @@ func (f *flight) sent(tsn uint32, s *stream, octets int) (isNew bool) {
 
 // acked takes out the chunks up to tsn. It reports false if that is nothing that the peer
 // can say now: it has said more before, or speaks of what was never sent.
-func (f *flight) acked(tsn uint32, each func(flown)) (ok bool) {
+func (f *flight) acked(tsn uint32, each func(sentChunk)) (ok bool) {
 	first := f.next - uint32(len(f.chunks))
 	n := int(int32(tsn + 1 - first))
 	if n < 0 || n > len(f.chunks) {

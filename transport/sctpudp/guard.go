@@ -111,7 +111,7 @@ func plain(c chunk) chunk {
 func (a *association) acked(c chunk) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ok := a.flight.acked(c.tsn(), func(c flown) {
+	ok := a.flight.acked(c.tsn(), func(c sentChunk) {
 		if c.s != nil {
 			c.s.acked(c.octets)
 			a.reuse(c.s)

@@ -165,9 +165,9 @@ func TestRoomIsToldOf(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsAsksForAnAcknowledgement: the I bit is on what is under way alone, and on
-// what the peer's room, or ours for what is not acknowledged, lets nothing follow.
-func TestWhoWaitsAsksForAnAcknowledgement(t *testing.T) {
+// TestIBitAsksForAnAcknowledgement: the I bit is set on a chunk that is under way alone, and on
+// one after which the peer's window, or our bound on unacknowledged octets, lets nothing follow.
+func TestIBitAsksForAnAcknowledgement(t *testing.T) {
 	guarded(t, func(x *victim) {
 		c := x.session(3)
 		x.sack(40_000)
@@ -285,8 +285,9 @@ func TestInitWithoutATagIsNotAnswered(t *testing.T) {
 	})
 }
 
-// TestSCTP_51_DeafPeer: it is there, but takes nothing of what it has room for.
-func TestSCTP_51_DeafPeer(t *testing.T) {
+// TestSCTP_51_PeerThatAcknowledgesNothing: it answers, but takes nothing although its window is
+// open.
+func TestSCTP_51_PeerThatAcknowledgesNothing(t *testing.T) {
 	for _, window := range []uint32{receiveBuffer, 0} {
 		guarded(t, func(x *victim) {
 			c := x.session(3)

@@ -22,10 +22,10 @@ var ErrNotDDP = errors.New("sctp: the peer gives no indication of DDP")
 
 // The times between two attempts of a handshake, and how many there are.
 const (
-	firstRetry  = 100 * time.Millisecond
-	lastRetry   = 2 * time.Second
-	handshakes  = 10
-	strangeRoom = 16 // packets of the peer that may wait
+	firstRetry       = 100 * time.Millisecond
+	lastRetry        = 2 * time.Second
+	handshakes       = 10
+	handshakeBacklog = 16 // packets of the peer that may wait
 )
 
 // newInitiation is what we say of ourselves.
@@ -48,13 +48,14 @@ type handshake struct {
 	ours initiation
 	in   chan []byte // what the peer has answered
 	rtt  time.Duration
-	none chan struct{} // nobody listens: see refused
+	none chan struct{} // the peer's port is closed: see refused
 }
 
 // refused takes what ICMP has quoted of a packet that found no port, which means here what
 // an unreachable protocol means elsewhere (RFC 6951): it is like an ABORT if it quotes the
-// INIT, with the tag that only who has seen it can know, and nothing has been heard of the
-// peer (RFC 9260 section 10, ICMP6 and ICMP8). Later nobody listens to ICMP.
+// INIT, with the tag that only a host which has seen the INIT can know, and nothing has been
+// heard of the peer (RFC 9260 section 10, ICMP6 and ICMP8). After the handshake ICMP is
+// ignored.
 func (h *handshake) refused(quoted []byte) {
 	const least = headerSize + chunkHeaderSize + 4 // up to the tag
 	if len(quoted) < least || !bytes.HasPrefix(h.init(), quoted) {
@@ -71,9 +72,9 @@ func (h *handshake) init() []byte {
 	return packet(h.ports(), 0, chunkInit, 0, h.ours.append(nil))
 }
 
-// stranger takes the packets that arrive before there is an association. Only an answer
-// with our tag is one.
-func (h *handshake) stranger(p []byte, from netip.AddrPort) {
+// handshakePacket takes the packets that arrive before there is an association. It drops
+// those that are not from the peer or lack our tag.
+func (h *handshake) handshakePacket(p []byte, from netip.AddrPort) {
 	if from != h.peer.udp || portsOf(p).source != h.peer.port || tagOf(p) != h.ours.tag {
 		return
 	}
@@ -153,8 +154,8 @@ func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association,
 	if err != nil {
 		return nil, err
 	}
-	h := &handshake{e: e, peer: peer{to.UDP, to.Port}, ours: newInitiation(), in: make(chan []byte, strangeRoom), none: make(chan struct{}, 1)}
-	e.strangers, e.refused = h.stranger, h.refused
+	h := &handshake{e: e, peer: peer{to.UDP, to.Port}, ours: newInitiation(), in: make(chan []byte, handshakeBacklog), none: make(chan struct{}, 1)}
+	e.unassociated, e.refused = h.handshakePacket, h.refused
 	hearRefusals(e.pc, true)
 	e.start()
 	theirs, err := h.run(ctx)

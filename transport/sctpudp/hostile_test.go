@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
-// A pair is a session over real sockets, and who forges packets of its ends.
+// A pair is a session over real sockets, with an attacker that forges packets of its ends.
 type pair struct {
 	testing.TB
 	l              *Listener
@@ -185,7 +185,7 @@ func TestSpoofedInitsCostNothing(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20))
 }
 
-// TestCookiesProveAnAddress: none but the one who got it can use it, for a minute.
+// TestCookiesProveAnAddress: only the address that got a cookie can use it, for a minute.
 func TestCookiesProveAnAddress(t *testing.T) {
 	s, now := newSecret(), time.Now()
 	from, at := netip.MustParseAddrPort("[::1]:7"), ports{3, 4}

@@ -46,7 +46,7 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	}
 	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: 4 * backlog}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	e.strangers = l.stranger
+	e.unassociated = l.handshakePacket
 	e.start()
 	return l, nil
 }
@@ -84,8 +84,8 @@ func (l *Listener) End() {
 	l.e.close()
 }
 
-// stranger takes the packets of those with whom there is no association.
-func (l *Listener) stranger(p []byte, from netip.AddrPort) {
+// handshakePacket takes the packets that belong to no association: those that set one up.
+func (l *Listener) handshakePacket(p []byte, from netip.AddrPort) {
 	c, rest := split(p[headerSize:])
 	switch c.kind() {
 	case chunkInit:
@@ -131,11 +131,11 @@ func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
 	if !ok || tagOf(p) != k.ours.tag || l.e.count() >= maxAssociations {
 		return
 	}
-	who := peer{from, k.at.source}
-	if !l.e.restarts(who, k.made) {
+	to := peer{from, k.at.source}
+	if !l.e.restarts(to, k.made) {
 		return
 	}
-	a, err := l.e.establish(who, &k.ours, &k.theirs, time.Since(k.made), l, false)
+	a, err := l.e.establish(to, &k.ours, &k.theirs, time.Since(k.made), l, false)
 	if err != nil {
 		return
 	}
@@ -144,9 +144,9 @@ func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
 	a.push(buf, copy(buf[:], p))
 }
 
-// admits bounds the streams on which nobody has asked for anything yet: where there are
-// too many of them, the newest takes the place of the oldest. That is only not so while
-// many that were given up have not ended yet.
+// admits bounds the streams on which the peer has not asked for a session yet: where there
+// are too many, the newest takes the place of the oldest. It refuses only while many that
+// were given up have not ended yet.
 func (l *Listener) admits() bool {
 	if l.asking.Len() >= l.limit {
 		l.asking.GiveUp()

@@ -47,9 +47,10 @@ const (
 	flagsMessage  = 7
 )
 
-// flagImmediate, I, asks that a DATA chunk be acknowledged at once (RFC 7053). Session
-// control does, since somebody waits for it; so does what nothing can follow until it is
-// acknowledged; and what is under way alone, so that its loss is noticed soon.
+// flagImmediate, I, asks that a DATA chunk be acknowledged at once (RFC 7053). It is set on
+// session control, since a call waits for its acknowledgement; on a chunk after which nothing
+// can be sent until it is acknowledged; and on one that is under way alone, so that its loss is
+// noticed soon.
 const flagImmediate = 8
 
 func pad(n int) int { return (n + 3) &^ 3 }

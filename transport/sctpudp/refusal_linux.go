@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// hearRefusals has the system tell, or no longer tell, what ICMP says of packets that were
-// sent. It keeps no more of it than of the packets that have come.
+// hearRefusals makes the system report, or no longer report, what ICMP says of packets that
+// were sent. The system keeps no more of it than of the packets that have come.
 func hearRefusals(pc net.PacketConn, on bool) {
 	v := 0
 	if on {
@@ -45,9 +45,9 @@ func control(pc net.PacketConn, f func(fd int)) {
 	}
 }
 
-// isRefusal looks for a struct sock_extended_err that tells of a port where nobody listens.
+// isRefusal looks for a struct sock_extended_err that tells of a closed port.
 func isRefusal(control []byte) bool {
-	const size, origin = 16, 4 // of the structure, and where it says who has told
+	const size, origin = 16, 4 // of the structure, and where it names the source of the error
 	messages, err := syscall.ParseSocketControlMessage(control)
 	if err != nil {
 		return false

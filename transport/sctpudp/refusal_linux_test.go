@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nobody is an address where nobody listens any more.
-func nobody(t *testing.T, host string) string {
+// closedPort is an address whose socket has been closed.
+func closedPort(t *testing.T, host string) string {
 	pc, err := net.ListenPacket("udp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Skip("no such network: ", err)
@@ -21,19 +21,19 @@ func nobody(t *testing.T, host string) string {
 	return pc.LocalAddr().String()
 }
 
-func TestDialWhereNobodyListensIsRefusedAtOnce(t *testing.T) {
+func TestDialToAClosedPortIsRefusedAtOnce(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		c := NewClient(Config{})
 		start := time.Now()
-		_, err := c.Open(t.Context(), nobody(t, host))
+		_, err := c.Open(t.Context(), closedPort(t, host))
 		require.ErrorIs(t, err, syscall.ECONNREFUSED, host)
 		require.Less(t, time.Since(start), 5*time.Second, host)
 		c.Close()
 	}
 }
 
-// TestForgedRefusalIsNotBelieved: ICMP that quotes an INIT other than ours is of somebody who
-// has not seen it.
+// TestForgedRefusalIsNotBelieved: the sender of an ICMP message that quotes an INIT other than
+// ours has not seen ours.
 func TestForgedRefusalIsNotBelieved(t *testing.T) {
 	h := &handshake{
 		e: &endpoint{addr: Addr{Port: 7}}, peer: peer{netip.MustParseAddrPort("127.0.0.1:9"), 9},

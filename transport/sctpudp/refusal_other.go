@@ -4,7 +4,8 @@ package sctpudp
 
 import "net"
 
-// hearRefusals does nothing: who sends where nobody listens hears of it by silence.
+// hearRefusals does nothing: a dial to a closed port ends when all its attempts have gone
+// unanswered.
 func hearRefusals(net.PacketConn, bool) {}
 
 func refusals(net.PacketConn, func([]byte)) {}

@@ -166,7 +166,7 @@ func TestSCTP_46_OutstandingMessagesAreBounded(t *testing.T) {
 		done := make(chan struct{})
 		late := time.AfterFunc(10*time.Second, func() { close(done) })
 		s.Room(done)
-		require.True(t, late.Stop(), "whoever waits for room is told of it")
+		require.True(t, late.Stop(), "a call that waits for room is told of it")
 		require.NoError(t, s.Send(sctp.PPIDSegment, make([]byte, v.size), false))
 	}
 }

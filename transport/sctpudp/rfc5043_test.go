@@ -193,7 +193,7 @@ func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	p := &pair{TB: t, l: l, c: c}
 	client, _ := p.session(t.Context())
 	start := time.Now()
-	require.NoError(t, l.e.pc.Close()) // nobody answers any more
+	require.NoError(t, l.e.pc.Close()) // the peer answers no more
 	err = client.Receive(&one{want: 1}, transport.Park)
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var fault *transport.Fault
@@ -202,7 +202,7 @@ func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	l.End()
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	c := NewClient(Config{})

@@ -90,7 +90,7 @@ func (s *stream) acked(octets int) {
 	}
 }
 
-// signal has those look again who wait. The caller holds a.mu.
+// signal wakes the calls in await, which check their conditions again. The caller holds a.mu.
 func (s *stream) signal() {
 	if s.changed != nil {
 		close(s.changed)

@@ -11,7 +11,8 @@ const (
 	maxUnread = 8192
 )
 
-// A room is what an association has for messages until they are read.
+// A room counts what the messages of an association take of its receive buffer until they are
+// read.
 type room struct {
 	octets, messages atomic.Int64 // taken
 	short            atomic.Bool  // the peer was told of little, or got none

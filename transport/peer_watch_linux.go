@@ -18,35 +18,35 @@ import (
 // TCP_USER_TIMEOUT cannot say how long a peer may be silent: Linux counts the time for
 // which a window is closed too, although the peer acknowledges every probe of it
 // (tcp_probe_timer). So a Stream that has a Poller takes that bound off its socket, and the
-// Poller looks itself, now and then, at those to which something was written until all of
-// it has been acknowledged. Keep-alive watches over the others.
+// Poller itself checks each connection at intervals from a write until all octets have been
+// acknowledged. TCP's keep-alive finds the lost peer of a connection that is not checked.
 
-// A silence is one TCP connection under the bound of [SetPeerTimeout].
-type silence struct {
+// A peerWatch is one TCP connection under the bound of [SetPeerTimeout].
+type peerWatch struct {
 	poller  *Poller
 	control func(f func(fd int)) // runs f with the descriptor, unless that is closed
 
 	writing atomic.Int32 // calls that may be waiting to write
-	listed  atomic.Bool  // the Poller looks after it
+	listed  atomic.Bool  // it is on the Poller's list
 	over    atomic.Bool  // the peer has been silent for too long
 
-	vigil // the Poller's
+	ackTimer // used by the Poller alone
 }
 
-// newSilence takes the bound off the socket of a connection. It returns nil if there is none,
-// or nobody to look after it.
-func newSilence(p *Poller, control func(f func(fd int))) *silence {
+// newPeerWatch takes the bound off the socket of a connection. It returns nil, and leaves the
+// socket as it is, if there is no bound or no Poller.
+func newPeerWatch(p *Poller, control func(f func(fd int))) *peerWatch {
 	if p == nil {
 		return nil
 	}
-	s := &silence{poller: p, control: control}
+	s := &peerWatch{poller: p, control: control}
 	control(func(fd int) {
 		ms, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 		if err != nil || ms <= 0 {
 			return
 		}
 		limit := time.Duration(ms) * time.Millisecond
-		s.vigil = newVigil(limit, boundProbes(fd, limit))
+		s.ackTimer = newAckTimer(limit, boundProbes(fd, limit))
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0) // it could be set, so it can be
 	})
 	if s.limit == 0 {
@@ -55,8 +55,8 @@ func newSilence(p *Poller, control func(f func(fd int))) *silence {
 	return s
 }
 
-// silenceOf is newSilence for a connection that is driven through its methods.
-func silenceOf(c net.Conn, p *Poller) *silence {
+// peerWatchOf is newPeerWatch for a connection that is driven through its methods.
+func peerWatchOf(c net.Conn, p *Poller) *peerWatch {
 	for {
 		below, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {
@@ -72,7 +72,7 @@ func silenceOf(c net.Conn, p *Poller) *silence {
 	if err != nil {
 		return nil
 	}
-	return newSilence(p, func(f func(fd int)) {
+	return newPeerWatch(p, func(f func(fd int)) {
 		_ = raw.Control(func(fd uintptr) { f(int(fd)) }) // fails if it is closed
 	})
 }
@@ -80,10 +80,9 @@ func silenceOf(c net.Conn, p *Poller) *silence {
 // tcpRTOMax is TCP_RTO_MAX_MS, which Linux knows from 6.15 on.
 const tcpRTOMax = 44
 
-// boundProbes has the kernel send, to a peer that acknowledges nothing or has closed its
-// window, four times in limit, and returns how often it does. The kernel does not do so
-// more than once a second. Zero: it cannot, and waits twice as long each time, up to two
-// minutes.
+// boundProbes makes the kernel send four times in limit to a peer that acknowledges nothing
+// or has closed its window, and returns the interval. The kernel does not do so more than once
+// a second. Zero: it cannot, and waits twice as long each time, up to two minutes.
 func boundProbes(fd int, limit time.Duration) time.Duration {
 	often := min(max(limit/4, time.Second), 2*time.Minute)
 	if unix.SetsockoptInt(fd, unix.IPPROTO_TCP, tcpRTOMax, int(often.Milliseconds())) != nil {
@@ -92,41 +91,42 @@ func boundProbes(fd int, limit time.Duration) time.Duration {
 	return often
 }
 
-// wrote has the Poller look after the connection, to which something was written.
-func (s *silence) wrote() {
+// wrote puts the connection, to which something was written, on the Poller's list.
+func (s *peerWatch) wrote() {
 	if s == nil || s.listed.Load() || s.listed.Swap(true) {
 		return
 	}
-	s.poller.lookAfter(s)
+	s.poller.watchPeer(s)
 }
 
 // begin is called before a call that writes and may wait, and end after it.
-func (s *silence) begin() {
+func (s *peerWatch) begin() {
 	if s != nil {
 		s.writing.Add(1)
 		s.wrote()
 	}
 }
 
-func (s *silence) end() {
+func (s *peerWatch) end() {
 	if s != nil {
 		s.writing.Add(-1)
 		s.wrote()
 	}
 }
 
-// mend returns what err, met on the connection, is because the peer has been silent.
-func (s *silence) mend(op string, err error) error {
+// timedOut returns ETIMEDOUT in the place of err if the connection was ended because its peer
+// was silent, and err if not.
+func (s *peerWatch) timedOut(op string, err error) error {
 	if err == nil || s == nil || !s.over.Load() {
 		return err
 	}
 	return os.NewSyscallError(op, syscall.ETIMEDOUT)
 }
 
-// look looks at the connection. It reports false if there is no need to do so again until
+// look checks the connection. It reports false if it need not be checked again until
 // something is written.
-func (s *silence) look(now time.Time) (again bool) {
-	s.listed.Store(false) // before looking: who writes after that lists it anew
+func (s *peerWatch) look(now time.Time) (again bool) {
+	s.listed.Store(false) // before the check: a write after it lists the connection anew
 	s.control(func(fd int) {
 		i, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
@@ -143,35 +143,36 @@ func (s *silence) look(now time.Time) (again bool) {
 	return again && !s.listed.Swap(true)
 }
 
-// giveUp ends the connection. Who waits is told.
-func (s *silence) giveUp(fd int) {
+// giveUp ends the connection. Calls that wait for it return.
+func (s *peerWatch) giveUp(fd int) {
 	s.over.Store(true)
 	_ = unix.Shutdown(fd, unix.SHUT_RDWR) // fails if it has ended
 }
 
-// A vigil judges whether a peer is silent for too long.
-type vigil struct {
+// An ackTimer decides whether a peer has been silent for too long.
+type ackTimer struct {
 	limit    time.Duration // how long the peer may be silent
 	patience time.Duration // how long something must have been unanswered before it is given up
 	since    time.Time     // since when something is unanswered; zero: nothing is
 }
 
-// newVigil makes one for a kernel that probes a closed window so often, 0 if that is not
-// known. One probe need not be answered: a peer does not answer two within half a second.
-func newVigil(limit, often time.Duration) vigil {
+// newAckTimer makes one for a kernel that probes a closed window at intervals of often, 0 if
+// that is not known. One probe need not be answered: a peer does not answer two within half a
+// second.
+func newAckTimer(limit, often time.Duration) ackTimer {
 	if often == 0 {
-		return vigil{limit: limit, patience: limit}
+		return ackTimer{limit: limit, patience: limit}
 	}
-	return vigil{limit: limit, patience: max(limit/2, often*3/2)}
+	return ackTimer{limit: limit, patience: max(limit/2, often*3/2)}
 }
 
-// every is how often to look.
-func (v *vigil) every() time.Duration { return max(v.limit/8, 10*time.Millisecond) }
+// every is the interval of the checks.
+func (v *ackTimer) every() time.Duration { return max(v.limit/8, 10*time.Millisecond) }
 
 // judge reports whether something is not acknowledged yet, and whether the peer is to be
 // given up. A probe of a closed window that was answered is acknowledged: the octets that
 // wait for the window are what we owe, not the peer.
-func (v *vigil) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool) {
+func (v *ackTimer) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool) {
 	unanswered := i.Unacked > 0 || i.Probes > 0
 	silent := time.Duration(min(i.Last_ack_recv, i.Last_data_recv)) * time.Millisecond
 	switch {
@@ -186,18 +187,18 @@ func (v *vigil) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool) {
 	return true, silent >= v.limit-v.every() && now.Sub(v.since) >= v.patience
 }
 
-// silences are the connections that a Poller looks after.
-type silences struct {
-	turn    lockorder.Mutex[lockorder.Turn] // of who looks
+// peerWatches are the connections that a Poller checks.
+type peerWatches struct {
+	turn    lockorder.Mutex[lockorder.Turn] // held during a check of the list
 	mu      lockorder.Mutex[lockorder.Leaf]
-	list    []*silence
+	list    []*peerWatch
 	every   time.Duration // after which the alarm was set; 0: it is not set
 	looking sync.WaitGroup
 }
 
-// lookAfter puts s on the list.
-func (p *Poller) lookAfter(s *silence) {
-	l := &p.silences
+// watchPeer puts s on the list.
+func (p *Poller) watchPeer(s *peerWatch) {
+	l := &p.watches
 	l.mu.Lock()
 	l.list = append(l.list, s)
 	every := s.every()
@@ -211,9 +212,9 @@ func (p *Poller) lookAfter(s *silence) {
 	}
 }
 
-// look looks at the whole list.
+// look checks the whole list.
 func (p *Poller) look() {
-	l := &p.silences
+	l := &p.watches
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	l.mu.Lock()
@@ -223,7 +224,7 @@ func (p *Poller) look() {
 	now := time.Now()
 	for _, s := range list {
 		if s.look(now) {
-			p.lookAfter(s)
+			p.watchPeer(s)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRDMAP_81_SilenceIsJudged plays what the kernel would tell.
-func TestRDMAP_81_SilenceIsJudged(t *testing.T) {
+// TestRDMAP_81_SilentPeerIsGivenUp feeds an ackTimer with what the kernel would report.
+func TestRDMAP_81_SilentPeerIsGivenUp(t *testing.T) {
 	const second = 1000
 	type moment struct {
 		at                     int // ms
@@ -58,7 +58,7 @@ func TestRDMAP_81_SilenceIsJudged(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVigil(8*time.Second, c.often)
+			v := newAckTimer(8*time.Second, c.often)
 			start := time.Now()
 			for _, m := range c.play {
 				outstanding, dead := v.judge(start.Add(time.Duration(m.at)*time.Millisecond), &unix.TCPInfo{
@@ -71,8 +71,8 @@ func TestRDMAP_81_SilenceIsJudged(t *testing.T) {
 	}
 }
 
-// TestClosedWindowIsNoSilence: a peer that takes nothing for three times the timeout.
-func TestClosedWindowIsNoSilence(t *testing.T) {
+// TestPeerWithAClosedWindowIsNotSilent: a peer that takes nothing for three times the timeout.
+func TestPeerWithAClosedWindowIsNotSilent(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"TCP": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestClosedWindowIsNoSilence(t *testing.T) {
 			written := writeAsync(a, lot)
 			select {
 			case err := <-written:
-				require.Fail(t, "nobody has taken it", "%v", err)
+				require.Fail(t, "the peer has not taken it", "%v", err)
 			case <-time.After(3 * timeout):
 			}
 			take(t, bc, lot)
@@ -117,8 +117,9 @@ func take(t *testing.T, c net.Conn, n int) {
 	}
 }
 
-// TestSilenceEndsTheConnection: whoever reads, writes, or has armed it, learns it.
-func TestSilenceEndsTheConnection(t *testing.T) {
+// TestSilentPeerEndsTheConnection: a Read and a Write that wait report it, and so does every
+// later Read.
+func TestSilentPeerEndsTheConnection(t *testing.T) {
 	for name, secure := range map[string]bool{"TCP": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) {
 			pair := tcpPair
@@ -130,14 +131,14 @@ func TestSilenceEndsTheConnection(t *testing.T) {
 			require.NoError(t, SetPeerTimeout(ac, time.Hour))
 			a := settled(ac, p)
 			t.Cleanup(func() { _, _ = a.Abort(), bc.Close() })
-			var s *silence
+			var s *peerWatch
 			switch a := a.(type) {
 			case *rawStream:
-				s = a.silence
+				s = a.peer
 			case *connStream:
-				s = a.silence
+				s = a.peer
 			}
-			require.NotNil(t, s, "it is looked after")
+			require.NotNil(t, s, "the connection has a peer watch")
 			require.Equal(t, time.Hour, s.limit)
 			require.False(t, s.listed.Load(), "but not while nothing was written")
 			written := writeAsync(a, 32<<20)
@@ -153,14 +154,14 @@ func TestSilenceEndsTheConnection(t *testing.T) {
 	}
 }
 
-// TestNobodyLooksAfterAnIdleConnection: when all is acknowledged.
-func TestNobodyLooksAfterAnIdleConnection(t *testing.T) {
+// TestIdleConnectionIsNotWatched: the Poller stops its checks when all octets are acknowledged.
+func TestIdleConnectionIsNotWatched(t *testing.T) {
 	p := newPoller(t)
 	ac, bc := tcpPair(t)
 	require.NoError(t, SetPeerTimeout(ac, 100*time.Millisecond))
 	a := settled(ac, p)
 	t.Cleanup(func() { _, _ = a.Abort(), bc.Close() })
-	s := a.(*rawStream).silence
+	s := a.(*rawStream).peer
 	for range 3 {
 		put(t, a, "x")
 		require.True(t, s.listed.Load())
