@@ -20,9 +20,9 @@ type LLP interface {
 
 	// Append frames one segment into the batch: head, then the octets of payload.
 	// It copies head. The payload stays the caller's and must not change until the
-	// next Flush has returned nil or the LLP has failed; with stage it is copied
-	// here and now (and its digest computed in the same pass), so that the caller
-	// may reuse it at once. Append reports false, and does nothing, if the batch is
+	// next Flush has returned nil or the LLP has failed; with stage Append copies it
+	// (and computes its digest in the same pass), so that the caller may reuse it at
+	// once. Append reports false, and does nothing, if the batch is
 	// full: Flush first. An empty batch takes any one segment.
 	//
 	// The slice of slices is the caller's again when Append returns.
@@ -35,8 +35,8 @@ type LLP interface {
 	// failed. ErrFenced: this end may not send yet; the batch is kept.
 	Flush(wait bool) error
 
-	// Stage copies what the batch still refers to: all payload is the caller's again
-	// although it is not out yet. It belongs between two calls of Flush, and does
+	// Stage copies the payload that the batch still refers to: the caller may reuse it
+	// although it is not sent yet. It is called between two calls of Flush, and does
 	// nothing if the batch is empty.
 	Stage()
 
@@ -50,23 +50,22 @@ type LLP interface {
 	// nothing then; after any other error nothing more is ever delivered. A *Fault tells of
 	// broken framing.
 	//
-	// A caller that means to leave the LLP alone goes on until ErrAgain, or waits: up to
-	// then the LLP may keep the memory that it reads into.
+	// A caller that will not call Receive for some time calls it until ErrAgain, or waits:
+	// up to then the LLP may keep the memory that it reads into.
 	Receive(p Placer, wait Wait) error
 
-	// Discard reads and throws away what still comes, without looking at it, until
-	// the peer ends its half (io.EOF) or the LLP fails. It is what the side that
-	// sent or received a Terminate does, so that unread input does not turn its FIN
-	// into a reset.
+	// Discard reads and drops all further input until the peer ends its half (io.EOF) or
+	// the LLP fails. A side that sent or received a Terminate calls it, so that unread
+	// input does not turn its FIN into a reset.
 	Discard() error
 
 	// Arm asks that ready be called once, from a goroutine of the poller, when there
 	// is something to receive (at once if there already is). It reports false where
 	// the lower layer cannot tell, or is closed: then a goroutine must stay in
 	// Receive. Close and Abort at this end call ready too: there is an end to learn.
-	// ready is called without any lock, and must not block. Nothing is in Receive when Arm is
-	// called, which gives back what it took to wait there: an idle LLP that is armed holds no
-	// buffer, no descriptor of its own but the connection's, and no goroutine.
+	// ready is called without any lock, and must not block. No goroutine may be in Receive when
+	// Arm is called. Arm releases what Receive needed to wait: an idle LLP that is armed holds
+	// no buffer, no descriptor but the connection's, and no goroutine.
 	Arm(ready func()) bool
 	// Disarm cancels Arm. A ready that is already running is not waited for.
 	Disarm()

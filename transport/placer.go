@@ -2,8 +2,8 @@ package transport
 
 // A Placer takes what an LLP receives. It is DDP.
 //
-// One that takes segments one by one has Segments call [EachSegment], and one that
-// knows nothing of what is to come embeds [NoPrediction].
+// A Placer that takes segments one by one calls [EachSegment] in Segments, and one that
+// predicts nothing embeds [NoPrediction].
 type Placer interface {
 	// Segment takes one whole segment, its digest verified. seq is its place in the
 	// sender's order, counted from 0 without gaps. The octets are lent for the call.
@@ -11,20 +11,20 @@ type Placer interface {
 
 	// Segments takes the segments of a batch until its Next returns nil, or up to the
 	// first for which it has an error. There is at least one. seq is the place of the
-	// first in the sender's order. An LLP that keeps that order may call Segments where
-	// it would have called Segment for one after the other: small segments cost more for
-	// the way through the layers than for their octets.
+	// first in the sender's order. An LLP that keeps that order may call Segments once in
+	// place of Segment for each: the calls through the layers cost more than the octets of
+	// a small segment.
 	Segments(seq uint64, batch SegmentBatch) error
 
 	// Predict appends to dst the segments that come next if the peer does nothing but
 	// what it was asked for (the responses to RDMA Reads, say), in order and without a
 	// gap: as many as fit into room octets of payload, each of size octets with its
 	// header unless a message ends with it. The LLP may then read straight into place.
-	// The memory is pinned until Unpin, so there must be no waiting. No two of the
-	// segments overlap. With alone none is where another peer may write: octets that are
-	// verified where they are must not change meanwhile.
+	// The memory is pinned until Unpin, so the LLP must not wait until then. No two of the
+	// segments overlap. With alone no segment lies where another peer may write: octets that
+	// are verified in place must not change meanwhile.
 	//
-	// That does not steer octets by what a peer says: they go where this side expects
+	// The peer's headers do not choose where the octets go: they go where this side expects
 	// them, into memory whose contents are undefined until they have come. Nothing is
 	// delivered before it is verified.
 	Predict(dst []PredictedSegment, size, room int, alone bool) []PredictedSegment

@@ -179,7 +179,7 @@ func (p *Poller) collect() {
 	}
 }
 
-// kick has the watcher call ready without an event. The caller holds p.mu.
+// kick makes the watcher call ready without an event. The caller holds p.mu.
 func (p *Poller) kick(ready func()) {
 	p.kicked = append(p.kicked, ready)
 	p.set.interrupt()

@@ -34,8 +34,8 @@ func prefault(payload [][]byte) {
 	}
 }
 
-// Prefault has the system call that writes the payload tell the scheduler, too: a page may
-// leave the memory again before that.
+// Prefault brings payload into memory. The system call that writes it tells the scheduler
+// nevertheless: a page may have left the memory again by then.
 func (s *rawStream) Prefault(payload [][]byte) {
 	s.write.told = true
 	prefault(payload)

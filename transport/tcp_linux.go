@@ -16,15 +16,15 @@ import (
 // HasRawTCP tells whether this build has the path PathRawTCP.
 const HasRawTCP = true
 
-// A tcpSetup is a TCP connection in set-up, as others may be using it still: if it is
-// rejected it goes back to them.
+// A tcpSetup is a TCP connection in set-up, which the application may still use: if the
+// set-up is rejected the connection goes back to it.
 type tcpSetup struct {
 	connStream
 	tcp    *net.TCPConn
 	poller *Poller
 }
 
-// newRawStream returns nil if there is no Poller, without which nothing could be waited for.
+// newRawStream returns nil if there is no Poller, without which a Stream cannot wait.
 func newRawStream(c *net.TCPConn, p *Poller) Stream {
 	if p == nil {
 		return nil
@@ -109,7 +109,7 @@ func (s *rawStream) CloseWrite() error {
 	return os.NewSyscallError("shutdown", unix.Shutdown(s.sock.fd, unix.SHUT_WR))
 }
 
-// Close closes the socket. A goroutine that waits for it, and a reader that is armed, learns it.
+// Close closes the socket. Calls that wait return, and the callback of Arm is called.
 func (s *rawStream) Close() error {
 	if !s.sock.close() {
 		return net.ErrClosed
@@ -166,7 +166,7 @@ func (s *rawStream) EMSS() int {
 	return int(m.size.Load())
 }
 
-// ask asks the kernel; if it cannot the former answer stays.
+// ask asks the kernel; on failure the former answer stays.
 func (m *mssCache) ask(s *socket) {
 	if v, ok := s.option(unix.IPPROTO_TCP, unix.TCP_MAXSEG); ok {
 		m.size.Store(int64(v))

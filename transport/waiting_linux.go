@@ -27,20 +27,20 @@ func (d direction) epollEvents() uint32 {
 
 func (d direction) pollEvents() int16 { return int16(d.epollEvents()) } // the same numbers
 
-// waiting is how a Read, or a Write, waits for its socket. One goroutine at a time reads, or
-// writes; wake, close and tell may be called by any.
+// waiting is how the reading half, or the writing half, of a Stream waits for its socket. One
+// goroutine at a time uses it; wake, close and tell may be called by any.
 type waiting struct {
 	sock  *socket
 	watch *watch
 	dir   direction
 	try   func() bool // attempts what is waited for; false: there is nothing yet
 
-	// Of the goroutine that reads, or writes.
+	// Used by the goroutine that reads, or writes, alone.
 	park    func(fd uintptr) bool // tryInSet, made once: a closure per wait would be allocated
 	told    chan struct{}         // has one element if tell was called; nil: there has been no need
 	brief   int                   // waits in a row that were brief
 	reports bool                  // busy reports the socket
-	vain    int                   // attempts in a row that were in vain, since a wait
+	vain    int                   // attempts in a row, since a wait, that found nothing
 
 	mu    lockorder.Mutex[lockorder.Leaf]
 	state waitState
@@ -87,14 +87,15 @@ const (
 	long      = 10 * briefly
 	// maxBusy is how many readers of one Poller may have such a set at a time.
 	maxBusy = 64
-	// An epoll set that reports has the runtime wake a thread for each packet. Where a lot
+	// While an epoll set reports, the runtime wakes a thread for each packet. Where a lot
 	// comes, or the caller polls, that takes the processor from a goroutine that is running
-	// already, and the set reports nothing until the next wait.
+	// already. So after aLot octets in one attempt, or vainTimes attempts that found nothing,
+	// the set reports nothing until the next wait.
 	aLot      = 32 << 10
 	vainTimes = 4
 )
 
-// wait waits until an attempt is not in vain. ErrWoken: wake was called.
+// wait waits until try succeeds. ErrWoken: wake was called.
 func (w *waiting) wait(how Wait) error {
 	for {
 		done, err := w.once(how)
@@ -107,7 +108,7 @@ func (w *waiting) wait(how Wait) error {
 	}
 }
 
-// once waits until there is something to try. done: an attempt was made, and not in vain.
+// once waits until there is something to try. done: try was called, and has succeeded.
 func (w *waiting) once(how Wait) (done bool, err error) {
 	state, err := w.begin(how)
 	if err != nil {
@@ -128,7 +129,7 @@ func (w *waiting) once(how Wait) (done bool, err error) {
 	return done, w.end(done, time.Duration(now()-began))
 }
 
-// untilTold waits until the Poller tells; if it cannot, for a moment.
+// untilTold waits until the Poller calls tell; if the Poller cannot, it waits a millisecond.
 func (w *waiting) untilTold() {
 	if !w.watch.await(w) {
 		limit := unix.NsecToTimespec(int64(time.Millisecond))
@@ -139,8 +140,8 @@ func (w *waiting) untilTold() {
 	w.watch.forget(w)
 }
 
-// sleep waits with its thread until the socket is ready, or event, which may be -1 for none,
-// or the time is over. It tells the scheduler.
+// sleep blocks the thread until the socket is ready, or event, which may be -1 for none, or
+// the limit has passed. The scheduler is told of the system call.
 func (w *waiting) sleep(event int, limit *unix.Timespec) {
 	if !w.sock.hold() {
 		return
@@ -162,7 +163,7 @@ func (w *waiting) tell() {
 // calls again when the epoll set has reported.
 func (w *waiting) tryInSet(uintptr) bool { return w.try() }
 
-// report has the epoll set report events, or nothing.
+// report makes the epoll set report events, or nothing.
 func (w *waiting) report(events uint32) {
 	if w.reports == (events != 0) {
 		return
@@ -187,7 +188,7 @@ func (w *waiting) attempted(n int) {
 	}
 }
 
-// begin tells where to wait. closed: not at all.
+// begin chooses where to wait, and enters that state. closed: not at all.
 func (w *waiting) begin(how Wait) (waitState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,7 +210,8 @@ func (w *waiting) begin(how Wait) (waitState, error) {
 	return w.state, nil
 }
 
-// mayBlock reports whether there is an eventfd. mu is held.
+// mayBlock opens an eventfd in place of the epoll set, unless there is one. It reports false if
+// it cannot. mu is held.
 func (w *waiting) mayBlock() bool {
 	if w.event != nil {
 		return true
@@ -224,8 +226,8 @@ func (w *waiting) mayBlock() bool {
 	return true
 }
 
-// isBusy reports whether there is an epoll set. A writer has none: it would not last from
-// one Write to the next. mu is held.
+// isBusy reports whether there is an epoll set, and opens one for a reader whose waits were
+// brief. A writer has none: it would not last from one Write to the next. mu is held.
 func (w *waiting) isBusy() bool {
 	w.dropEvent()
 	if w.busy != nil || w.dir == outward || w.brief < busyTimes {
@@ -249,7 +251,7 @@ func (w *waiting) isBusy() bool {
 	return w.busy != nil
 }
 
-// end ends what begin began, and took so long.
+// end leaves the state that begin entered, after a wait of the length took.
 func (w *waiting) end(done bool, took time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +283,7 @@ func (w *waiting) end(done bool, took time.Duration) error {
 	return nil
 }
 
-// resume takes back what leave did. mu is held.
+// resume takes the interrupt of leave back. mu is held.
 func (w *waiting) resume() {
 	if w.busy != nil {
 		w.busy.resume()
@@ -291,7 +293,7 @@ func (w *waiting) resume() {
 	}
 }
 
-// drop closes what it takes to wait. mu is held.
+// drop closes the epoll set and the eventfd. mu is held.
 func (w *waiting) drop() {
 	w.dropSet()
 	w.dropEvent()
@@ -312,8 +314,8 @@ func (w *waiting) dropSet() {
 	}
 }
 
-// release closes what it takes to wait. No goroutine waits: the connection is given to the
-// Poller.
+// release closes the epoll set and the eventfd. No goroutine waits: the connection is given to
+// the Poller.
 func (w *waiting) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -349,7 +351,7 @@ func (w *waiting) close() {
 	}
 }
 
-// leave has the waiting goroutine return. mu is held.
+// leave makes the waiting goroutine return. mu is held.
 func (w *waiting) leave(to waitState) {
 	switch w.state {
 	case inSet:

@@ -30,7 +30,7 @@ func FuzzControl(f *testing.F) {
 	})
 }
 
-// FuzzSession has a peer say anything in any order. No place in the order is taken twice,
+// FuzzSession: a peer sends any messages in any order. No place in the order is taken twice,
 // nothing follows the end, and what is kept is bounded.
 func FuzzSession(f *testing.F) {
 	message := func(ppid byte, s string) []byte {

@@ -24,7 +24,7 @@ type association struct {
 	up   chan struct{} // closed when the peer has given the indication of DDP
 	done chan struct{} // closed when the association has ended, and nothing runs for it
 
-	// What is known once up is closed.
+	// Set when up is closed.
 	local, remote Addr
 	pairs         int // of streams
 	largest       int // message
@@ -81,9 +81,9 @@ func (a *association) run() {
 	close(a.done)
 }
 
-// greet waits until the association is established, and looks at the peer's indication.
-// The kernel tells of it right behind the beginning, before any message: what is not there
-// then will not come.
+// greet waits until the association is established, and checks the peer's adaptation
+// indication. The kernel reports that right after the association's start, before any message:
+// if it is not there then, it will not come.
 func (a *association) greet() error {
 	m, err := a.sock.receive(true)
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *association) identify() error {
 	return err
 }
 
-// indication is the peer's, 0 if it gave none.
+// indication is the adaptation indication of the peer, 0 if it sent none.
 func (a *association) indication() (uint32, error) {
 	m, err := a.sock.receive(false)
 	if errors.Is(err, transport.ErrAgain) {
@@ -144,7 +144,8 @@ func (a *association) indication() (uint32, error) {
 // sackSize is what is left for an acknowledgement beside a message (RFC 5043 section 9).
 const sackSize = 16
 
-// maxMessage is the longest message where so much goes unfragmented, and is taken.
+// maxMessage is the longest message that is neither fragmented nor longer than the largest
+// buffer.
 func maxMessage(unfragmented int) int {
 	return max(min(unfragmented-sackSize, classes[len(classes)-1]-minNotification), sctp.MinMessage) &^ 3
 }
@@ -166,8 +167,8 @@ func (a *association) receive() error {
 	return a.ended(n)
 }
 
-// ended is why the association has ended of which a notification tells. The socket has
-// more to say of it.
+// ended returns the error of an association whose end a notification reports. The error of
+// the socket, if there is one, is more precise.
 func (a *association) ended(n notification) error {
 	switch n.state() {
 	case stateRestart:
@@ -346,7 +347,7 @@ func (a *association) End() {
 	<-a.done
 }
 
-// fail ends the association at once. The peer is told unless it knows.
+// fail ends the association at once. It tells the peer, unless the peer has ended it.
 func (a *association) fail(why error) {
 	if errors.Is(why, io.EOF) {
 		why = errShutdown

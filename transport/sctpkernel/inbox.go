@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An inbox is what has come for a session and was not taken yet.
+// An inbox holds the messages of a session that have come and were not taken yet.
 type inbox struct {
 	mu    sync.Mutex
 	some  sync.Cond
@@ -69,7 +69,7 @@ func (b *inbox) wake() {
 	b.some.Broadcast()
 }
 
-// close has take fail once the inbox is empty.
+// close makes take fail once the inbox is empty.
 func (b *inbox) close(why error) {
 	b.mu.Lock()
 	b.end = why

@@ -2,7 +2,7 @@ package sctpkernel
 
 import "sync"
 
-// A message is one that was received, or a notification of the kernel's.
+// A message is a message of the peer, or a notification of the kernel.
 type message struct {
 	stream       uint16
 	ppid         uint32
@@ -32,7 +32,7 @@ func newMessage(class int) *message {
 	return &message{buf: make([]byte, classes[class])}
 }
 
-// free gives the message back.
+// free gives the buffer of the message back.
 func (m *message) free() {
 	for i, n := range classes {
 		if n == len(m.buf) {
@@ -44,7 +44,7 @@ func (m *message) free() {
 
 func (m *message) bytes() []byte { return m.buf[:m.n] }
 
-// cost is what the message takes of the room for those that wait.
+// cost is what the message counts for in a hold.
 func (m *message) cost() int { return len(m.buf) + overhead }
 
 // fitted returns the message in the smallest buffer that holds it.

@@ -84,8 +84,8 @@ func (s *socket) receive(wait bool) (*message, error) {
 	return m, nil
 }
 
-// tryReceive reads one message, of which the kernel may give a part at a time; false
-// parks, after which it is called again. While nothing comes it holds no buffer.
+// tryReceive reads one message, which the kernel may give in parts. If it returns false the
+// runtime parks the goroutine, and calls it again later. While nothing comes it holds no buffer.
 func (s *socket) tryReceive(fd uintptr) bool {
 	r := &s.in
 	for {
@@ -162,8 +162,8 @@ func (r *receiving) took(n int) bool {
 	return whole
 }
 
-// tookNotification takes a notification, which may come in the middle of a message: that
-// the rest of the message will not come is what it then says.
+// tookNotification takes a notification. One that comes in the middle of a message says that
+// the rest of the message will not come.
 func (r *receiving) tookNotification(n int, whole bool) bool {
 	m := r.m
 	said := notification(m.buf[m.n : m.n+n])
@@ -191,7 +191,7 @@ const (
 	flagImmediate = 1 << 3 // SCTP_SACK_IMMEDIATELY: RFC 7053
 )
 
-// send sends one message. It does not wait: transport.ErrAgain.
+// send sends one message. Where it would have to wait it returns transport.ErrAgain.
 func (s *socket) send(stream uint16, ppid uint32, immediate bool, p []byte) error {
 	w := &s.out
 	flags := uint16(flagUnordered)
@@ -251,8 +251,8 @@ func (s *socket) writable() (waited bool, err error) {
 	return s.poll.parked, err
 }
 
-// tryWritable asks within the poller's care: what becomes writable behind the answer
-// ends the parking.
+// tryWritable asks the kernel while the runtime's poller watches the socket: if the socket
+// becomes writable after the answer, the poller wakes the goroutine.
 func (s *socket) tryWritable(fd uintptr) bool {
 	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 	n, err := unix.Poll(fds[:], 0)
@@ -284,8 +284,8 @@ func getsockopt(fd, level, name int, p []byte) (int, error) {
 	return int(n), nil
 }
 
-// queued is how many octets of memory the messages take that the peer has not
-// acknowledged up to and including, those of the kernel's own accounts included.
+// queued is how many octets of memory the kernel counts for the messages that the peer has not
+// acknowledged cumulatively, its own overhead included.
 func (s *socket) queued() (octets int, err error) {
 	const soMeminfo, queued, vars = 55, 5, 9
 	err = s.control(func(fd int) error {

@@ -21,10 +21,11 @@ const (
 	inboundQueue = 256
 	// shutdownTime bounds the graceful end of an association.
 	shutdownTime = 500 * time.Millisecond
-	// nearby is the round trip of a handshake within which a retransmission that is lost,
-	// too, shall not cost the second that RFC 9260 suggests. pion has no other way to say
-	// so than to bound the timer, backing off included: a packet each nearbyRTO is no load
-	// to a network so quick. It must be longer than a peer delays an acknowledgement, 200 ms.
+	// nearby is the round trip of a handshake up to which a peer counts as near: then a
+	// retransmission that is lost, too, shall not cost the second that RFC 9260 suggests.
+	// In pion that can only be said by a bound on the timer, which bounds the back-off, too:
+	// a packet each nearbyRTO is no load on so quick a network. nearbyRTO must be longer than
+	// a peer delays an acknowledgement, 200 ms.
 	// A chunk that is under way alone is not delayed; it is sent again after nearbyProbe.
 	nearby      = 10 * time.Millisecond
 	nearbyRTO   = 250 * time.Millisecond
@@ -33,7 +34,7 @@ const (
 	idleTime = 10 * time.Second
 )
 
-// An association is one that is established, with pion's half of it.
+// An association is an established association, which drives pion's.
 type association struct {
 	e               *endpoint
 	peer            peer
@@ -67,7 +68,7 @@ type association struct {
 	watch    *time.Timer
 }
 
-// An inbound is a packet of the peer, or nothing: a nudge.
+// An inbound is a packet of the peer. One without a packet is a nudge.
 type inbound struct {
 	buf *[maxPacket]byte
 	n   int
@@ -217,7 +218,7 @@ func (a *association) end() {
 	a.fail(errShutdown)
 }
 
-// fail ends the association at once. The peer is told unless it is what told us.
+// fail ends the association at once. It tells the peer, unless the peer has ended it.
 func (a *association) fail(why error) {
 	a.mu.Lock()
 	if a.failure != nil {
@@ -241,7 +242,7 @@ func (a *association) fail(why error) {
 	}()
 }
 
-// why is why the association takes no more, though nothing may have failed.
+// why returns the error of a call on an association that ends, which need not have failed.
 func (a *association) why() error {
 	if err := a.Err(); err != nil {
 		return err
@@ -304,8 +305,8 @@ func (a *association) sight(c chunk) (ok bool) {
 		return true
 	}
 	s := a.streams[id]
-	// The peer may begin anew where the session before has ended, while we still wait
-	// to hear that it has our last word.
+	// The peer may begin a session on a pair of streams whose last session has ended, while
+	// the acknowledgement of our last message is still on its way.
 	known := s != nil && (a.initiator || !s.free)
 	if a.arrived.beyond(c.tsn()) || !known && (a.failure != nil || !a.owner.admits()) || !a.room.take(c) {
 		a.mu.Unlock()
@@ -316,7 +317,7 @@ func (a *association) sight(c chunk) (ok bool) {
 		s = a.newStream(id)
 	}
 	if c.ends() {
-		s.sighted++
+		s.incoming++
 	}
 	a.mu.Unlock()
 	if !known {
@@ -325,7 +326,7 @@ func (a *association) sight(c chunk) (ok bool) {
 	return true
 }
 
-// ask has the owner listen on a stream that the peer has begun to use.
+// ask makes the owner listen on a stream that the peer has begun to use.
 func (a *association) ask(s *stream) {
 	if s.attach() == nil {
 		go a.owner.asked(s)
@@ -341,9 +342,9 @@ func (a *association) ended(s *stream, clean bool) {
 	s.free = clean
 	a.reuse(s)
 	var next *stream
-	if clean && !a.initiator && s.sighted > s.taken.Load() {
+	if clean && !a.initiator && s.incoming > s.taken.Load() {
 		next = a.newStream(s.id) // the peer was quick to begin anew
-		next.sighted = s.sighted - s.taken.Load()
+		next.incoming = s.incoming - s.taken.Load()
 	}
 	a.mu.Unlock()
 	if next != nil {
@@ -358,8 +359,8 @@ func (a *association) ended(s *stream, clean bool) {
 	}
 }
 
-// reuse lets another session have the streams of s when nothing of its own is left on
-// them (RFC 5043 section 6.6). The caller holds mu.
+// reuse makes the streams of s free for another session when no message of the old one is left
+// on them (RFC 5043 section 6.6). The caller holds mu.
 func (a *association) reuse(s *stream) {
 	if s.free && s.messages == 0 && a.streams[s.id] == s {
 		delete(a.streams, s.id)

@@ -12,11 +12,11 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// Config is what a Client or a Listener needs to know. The zero value is fine.
+// Config configures a Client or a Listener. The zero value is fine.
 type Config struct {
-	// PeerTimeout is how long a peer may say nothing, or acknowledge nothing of what it
-	// has room for, before its association ends; 0 means 15 s. Heartbeats keep one alive
-	// that has nothing to say.
+	// PeerTimeout is how long a peer may send nothing, or acknowledge nothing although its
+	// window is open, before its association ends; 0 means 15 s. Heartbeats keep an
+	// association without messages alive.
 	PeerTimeout time.Duration
 	// ListenPacket, if not nil, opens the UDP sockets, in place of a
 	// net.ListenConfig. One that embeds a *net.UDPConn gets the large buffers that the
@@ -58,18 +58,17 @@ type peer struct {
 	port uint16
 }
 
-// errorPause is what an error of the socket costs.
+// errorPause is how long the reader pauses after an error of the socket.
 const errorPause = time.Millisecond
 
-// A buffered socket can have larger buffers: a net.UDPConn, or what has one in it.
+// A buffered socket can have larger buffers: a net.UDPConn, or a type that embeds one.
 type buffered interface {
 	SetReadBuffer(octets int) error
 	SetWriteBuffer(octets int) error
 	syscall.Conn
 }
 
-// socketBuffer is what is asked of the system for the packets of a socket. It may give
-// less.
+// socketBuffer is the buffer size that is asked of the system for a socket. It may give less.
 const socketBuffer = 4 << 20
 
 func newEndpoint(ctx context.Context, cfg Config, network, address string, port uint16) (*endpoint, error) {
@@ -127,7 +126,7 @@ func (e *endpoint) readFrom(b []byte) (int, netip.AddrPort, error) {
 	return n, unmap(from), nil
 }
 
-// send sends a packet. One that cannot be sent is a lost one.
+// send sends a packet. If that fails the packet is lost.
 func (e *endpoint) send(p []byte, to netip.AddrPort) {
 	raceorder.Send()
 	if u, ok := e.pc.(*net.UDPConn); ok {
@@ -169,9 +168,9 @@ func reflected(p []byte) bool {
 	return (kind == chunkAbort || kind == chunkShutdownComplete) && flags&flagReflected != 0
 }
 
-// restarts tells whether a cookie may begin an association: not one that was made before
-// that which there is with the same peer. It would be a packet of the past, and no peer
-// that has forgotten (RFC 9260 section 5.2.4).
+// restarts tells whether a cookie may begin an association: not if it was made before the
+// association that there is with the same peer. It is then a packet that was delayed, and not
+// the sign of a peer that has restarted (RFC 9260 section 5.2.4).
 func (e *endpoint) restarts(sender peer, made time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -179,8 +178,8 @@ func (e *endpoint) restarts(sender peer, made time.Time) bool {
 	return a == nil || made.After(a.made)
 }
 
-// add makes an association known. An older one with the same peer is one that the peer
-// has forgotten.
+// add enters an association. If there is an older one with the same peer, the peer has
+// restarted, and add ends it.
 func (e *endpoint) add(a *association) error {
 	e.mu.Lock()
 	if e.closing {
@@ -203,7 +202,7 @@ func (e *endpoint) add(a *association) error {
 
 var errTag = errors.New("sctp: verification tag in use")
 
-// remove forgets an association, and closes the socket behind the last one.
+// remove takes an association out, and closes the socket after the last one.
 func (e *endpoint) remove(a *association) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -230,7 +229,7 @@ func (e *endpoint) retire() {
 	e.closeIfIdle()
 }
 
-// associations lists those that are up.
+// associations lists the established associations.
 func (e *endpoint) associations() []*association {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -253,7 +252,7 @@ func (e *endpoint) count() int {
 	return len(e.byTag)
 }
 
-// close ends the endpoint and its associations, and waits for all of it.
+// close ends the endpoint and its associations, and waits until they have ended.
 func (e *endpoint) close() {
 	e.retire()
 	for _, a := range e.associations() {

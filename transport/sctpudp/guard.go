@@ -13,15 +13,15 @@ var (
 )
 
 const (
-	// minPiece is the least that a part of a message may have, but for the last: there is
-	// nothing to be cut that would fit a packet (RFC 5043 section 9).
+	// minPiece is the least length of a fragment of a message, but for the last one: no
+	// message that fits a packet is to be fragmented (RFC 5043 section 9).
 	minPiece = 256
 	// maxGaps is how many gaps pion is told of at a time.
 	maxGaps = 256
 )
 
-// accept copies the chunks of a packet that are pion's to dst, and sees to the others. It
-// returns the length, 0 if none is.
+// accept copies the chunks of a packet that are for pion to dst, and handles the others. It
+// returns the length, 0 if none is for pion.
 func (a *association) accept(dst, p []byte) int {
 	a.heard.Store(time.Now().UnixNano())
 	out, refused := dst[:headerSize], false
@@ -73,7 +73,7 @@ func (a *association) accept(dst, p []byte) int {
 	return len(out)
 }
 
-// check tells what is wrong with a DATA chunk.
+// check returns an error for a DATA chunk that is wrong.
 func (a *association) check(c chunk) error {
 	switch {
 	case int(c.stream()) >= a.pairs:
@@ -86,8 +86,8 @@ func (a *association) check(c chunk) error {
 	return nil
 }
 
-// plain leaves of a SACK what pion needs: gaps that ascend, as each one costs it a walk,
-// and not too many. It returns nil for what is none.
+// plain reduces a SACK to what pion needs: gaps that ascend, and not too many of them, since
+// pion walks its queue for each. It returns nil for a chunk that is no SACK.
 func plain(c chunk) chunk {
 	const fixed = chunkHeaderSize + 12
 	if len(c) < fixed {
@@ -107,7 +107,7 @@ func plain(c chunk) chunk {
 	return c
 }
 
-// acked takes the peer's word, of a SACK or SHUTDOWN, that it has everything up to a TSN.
+// acked takes the cumulative TSN of a SACK or SHUTDOWN.
 func (a *association) acked(c chunk) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,18 +122,18 @@ func (a *association) acked(c chunk) {
 	}
 }
 
-// nudge has pion acknowledge what has come, and tell how much room there is. Of itself it
-// would not when its buffer has been read. Where packets are waiting there is no need.
+// nudge makes pion send a SACK with its window. pion does not do so by itself when its buffer
+// has been read. Where packets are waiting there is no need.
 func (a *association) nudge() { a.push(nil, 0) }
 
-// nudged makes the packet that does it.
+// nudged makes the packet of a nudge for pion.
 func (a *association) nudged(dst []byte) int {
 	out := a.appendNudge(dst[:headerSize])
 	address(out, ports{pionPort, pionPort}, a.ourTag)
 	return len(out)
 }
 
-// appendNudge appends a DATA chunk that pion has had before, to be acknowledged at once.
+// appendNudge appends a DATA chunk that pion has received before, to be acknowledged at once.
 func (a *association) appendNudge(out []byte) []byte {
 	a.mu.Lock()
 	tsn := a.received

@@ -25,7 +25,7 @@ func guarded(t *testing.T, test func(x *victim)) {
 	})
 }
 
-// session has the peer ask for a session on a stream, and the victim accept it.
+// session is one for which the peer asks on a stream, and which the victim accepts.
 func (x *victim) session(stream uint16) *sctp.Conn {
 	x.says(victimTag, data(flagsMessage, x.tsn(), stream, sctp.PPIDControl, octets("0000 0001")))
 	r, err := x.l.Accept()

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxAssociations is how many a listener keeps up.
+	// maxAssociations bounds the associations of a listener.
 	maxAssociations = 4096
 	// setupTime is how long a peer that has begun to use a stream has to ask for a
 	// session on it.
@@ -33,8 +33,8 @@ type Listener struct {
 
 // Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At
 // most backlog sessions may wait for Accept; further ones are refused by a Terminate
-// message (RFC 5043 section 6.4). On four times as many streams a session may be about to be asked
-// for; a further one takes the place of the oldest of them.
+// message (RFC 5043 section 6.4). Four times as many streams may have been begun by peers that
+// have not asked for a session yet; a further one takes the place of the oldest of them.
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
 	udp, port, err := splitAddr(addr)
 	var e *endpoint
@@ -58,7 +58,7 @@ func (l *Listener) Addr() net.Addr { return l.e.addr }
 func (l *Listener) Accept() (*sctp.Request, error) { return l.backlog.Accept() }
 
 // Close takes no more sessions, and refuses those that Accept has not returned. The
-// others live on: with the last of them goes the socket.
+// others go on; the socket is closed when the last of them has ended.
 func (l *Listener) Close() {
 	l.cancel()
 	if !l.backlog.Close() {
@@ -75,10 +75,10 @@ func (l *Listener) Close() {
 	l.e.retire()
 }
 
-// Over tells whether nothing is left of a Listener that was closed.
+// Over tells whether the Listener and its socket are closed.
 func (l *Listener) Over() bool { return l.e.over() }
 
-// End is Close, and ends every association, and waits for it.
+// End is Close, and ends all associations, and waits until they have ended.
 func (l *Listener) End() {
 	l.Close()
 	l.e.close()
@@ -110,7 +110,7 @@ func back(p []byte) ports {
 	return ports{at.destination, at.source}
 }
 
-// greet answers an INIT, and remembers nothing: all is in the cookie.
+// greet answers an INIT. It keeps no state: all of it is in the cookie.
 func (l *Listener) greet(p []byte, c chunk, from netip.AddrPort) {
 	theirs, err := parseInit(c[chunkHeaderSize:])
 	if theirs.tag == 0 { // there is no answer to it (RFC 9260 section 3.3.2)
@@ -154,7 +154,7 @@ func (l *Listener) admits() bool {
 	return l.unasked.Load() < int64(2*l.limit)
 }
 
-// asked reads what a peer asks for.
+// asked reads the peer's request for a session.
 func (l *Listener) asked(s *stream) {
 	l.unasked.Add(1)
 	defer l.unasked.Add(-1)
@@ -164,8 +164,8 @@ func (l *Listener) asked(s *stream) {
 	l.backlog.Ask(ctx, s)
 }
 
-// idled ends an association without sessions if there will not be another one. Else it
-// is left to its peer, for a while.
+// idled ends an association without sessions if the Listener is closed. Else the peer may begin
+// another session on it, for a while.
 func (l *Listener) idled(a *association) {
 	if l.ctx.Err() != nil {
 		a.Retire()

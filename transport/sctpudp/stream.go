@@ -22,7 +22,7 @@ const (
 	sendMessages = 8192
 )
 
-// A stream is a pair of streams, in the hands of one session.
+// A stream is a pair of streams that one session uses.
 type stream struct {
 	a    *association
 	id   uint16
@@ -35,7 +35,7 @@ type stream struct {
 	taken atomic.Int64 // messages that Receive has returned
 
 	// Guarded by a.mu:
-	sighted  int64 // messages of the peer that have come for pion
+	incoming int64 // messages of the peer that have come for pion
 	octets   int   // sent and not acknowledged
 	messages int
 	free     bool          // another session may have the streams
@@ -44,7 +44,7 @@ type stream struct {
 
 var _ sctp.Stream = (*stream)(nil)
 
-// attach makes pion know the stream.
+// attach opens the stream in pion.
 func (s *stream) attach() error {
 	p, err := s.a.pion.OpenStream(s.id, sctp.PPIDSegment)
 	if err != nil {
@@ -76,12 +76,12 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 	return nil
 }
 
-// mayHave tells whether so many octets may be sent now. The caller holds a.mu.
+// mayHave tells whether n octets may be sent now. The caller holds a.mu.
 func (s *stream) mayHave(n int) bool {
 	return s.messages == 0 || s.messages < sendMessages && s.octets+n <= sendOctets
 }
 
-// acked takes the peer's word for a message. The caller holds a.mu.
+// acked notes that the peer has acknowledged a message. The caller holds a.mu.
 func (s *stream) acked(octets int) {
 	s.octets -= octets
 	s.messages--
