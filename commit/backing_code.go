@@ -26,7 +26,7 @@ func codeOf(err error) Code {
 	return Failed
 }
 
-// losing are the errors after which nobody knows what is on the disk: the system has
+// losing are the errors after which it is unknown what is on the disk: the system has
 // dropped the pages that it could not write, and the next sync succeeds without them.
 var losing = []syscall.Errno{
 	syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ESTALE,

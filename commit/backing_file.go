@@ -65,7 +65,7 @@ func openFile(sys system, path string, o *FileOptions) (*File, error) {
 	return b, nil
 }
 
-// An opened file is what the file of a backing is, while nobody else has it.
+// An opened file is the file of a backing, claimed for this process alone.
 type opened struct {
 	sys   system
 	f     *os.File
@@ -129,7 +129,7 @@ func (o *opened) settle(want int64) error {
 	return syncDir(o.sys, o.f)
 }
 
-// own makes the file nobody else's.
+// own claims the file for this backing alone.
 func (o *opened) own() error {
 	info, err := o.sys.stat(o.f)
 	if err != nil {

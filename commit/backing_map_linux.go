@@ -100,7 +100,7 @@ func (m *Mapping) ReadAt(p []byte, off int64) (n int, err error) {
 }
 
 // WriteAt copies octets into the file, and remembers that they are to be synced. Eight
-// aligned ones are stored at once: whoever loads them sees all of them or none.
+// aligned ones are stored at once: a load sees all of them or none.
 func (m *Mapping) WriteAt(p []byte, off int64) (n int, err error) {
 	began := m.began()
 	n, err = m.access(len(p), off, func(mem []byte) {

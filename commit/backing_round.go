@@ -69,8 +69,8 @@ func (g *group) Flush(ctx context.Context, off, n int64) error {
 	return err
 }
 
-// beginMost is how many octets flushThen has the system begin to write: so few that it takes
-// them at once.
+// beginMost is how many octets at most flushThen asks the system to begin to write: so few
+// that the system takes them at once.
 const beginMost = 64 << 10
 
 // flushThen is Flush for a caller that must not wait. If there is nothing to wait for it
@@ -161,7 +161,7 @@ func (g *group) commit() {
 	err := g.sync(g.ranges)
 	g.mu.Lock()
 
-	g.crowded = len(g.running.thens) > 1
+	g.contended = len(g.running.thens) > 1
 	g.settle(err)
 	g.mu.Unlock()
 	for _, then := range g.running.thens { // taken is empty: no Flush joins any more
@@ -171,11 +171,11 @@ func (g *group) commit() {
 	g.running.clear()
 }
 
-// gather has all goroutines go first that could run now, where several Flushes come at a time:
-// those that the last round has served come back, and the more share a sync the better. One
-// that is alone does not wait. Preconditions: g.mu is held; it is free meanwhile.
+// gather lets all goroutines that are ready run first, where several Flushes come at a time:
+// those that the last round has served come back, and the more Flushes share a sync the better.
+// A Flush that is alone does not wait. Preconditions: g.mu is held; it is free meanwhile.
 func (g *group) gather() {
-	if g.crowded || len(g.next.thens) > 1 {
+	if g.contended || len(g.next.thens) > 1 {
 		g.mu.Unlock()
 		runtime.Gosched()
 		g.mu.Lock()

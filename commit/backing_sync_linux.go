@@ -16,8 +16,8 @@ func datasync(sys system, f *os.File) error {
 	return writable(sys, f)
 }
 
-// writeOut has the system begin to write the pages of r that have changed. That takes no
-// error from the sync: the kernel keeps one of a write until then.
+// writeOut makes the system begin to write the pages of r that have changed. The next sync
+// still reports an error of such a write: the kernel keeps it until then.
 func writeOut(sys system, f *os.File, r Range) { _ = sys.syncFileRange(f, r) }
 
 // writable fails if the file system of f takes no more changes. Its syncs succeed all
@@ -30,9 +30,9 @@ func writable(sys system, f *os.File) error {
 	return err
 }
 
-// uncache has the system read f from the disk again, of which there are no changes any
-// more that it should write. What it could not write when another process had it open
-// would else be read as if it were there.
+// uncache drops the pages of f from the page cache, so that they are read from the disk again.
+// None of them is still to be written. A page that the system could not write for an earlier
+// process would else be read as if it were on the disk.
 func uncache(sys system, f *os.File) error { return sys.forget(f) }
 
 // grow makes f size octets long, if it is shorter, and reserves room for all of them, so

@@ -79,7 +79,7 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 		require.NoError(t, err)
 		r.took()
 		told := make(chan error, 1)
-		pending, err := b.(deferrer).flushThen(5000, 100, func(err error) { told <- err })
+		pending, err := b.(asyncFlusher).flushThen(5000, 100, func(err error) { told <- err })
 		require.NoError(t, err)
 		require.True(t, pending)
 		require.NoError(t, <-told)
@@ -250,7 +250,7 @@ func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
 	r.fails(func(string) error {
 		switch {
 		case free(false):
-			require.Fail(t, "nobody is there")
+			require.Fail(t, "no write holds the lock")
 		case free(true):
 			shared++
 		default:
@@ -273,7 +273,7 @@ func TestCMT_16_DirectMovesWholeBlocks(t *testing.T) {
 	require.Equal(t, []string{"write data 4096+8192"}, write(4096, 8192), "whole blocks")
 	require.Equal(t, []int{0, 1}, []int{alone, shared}, "beside others")
 	require.Equal(t, []string{"read data 0+4096", "write data 0+4096"}, write(100, 50))
-	require.Equal(t, []int{2, 0}, []int{alone, shared}, "from reading to writing nobody else writes")
+	require.Equal(t, []int{2, 0}, []int{alone, shared}, "from reading to writing no other write runs")
 	require.Equal(t, []string{"read data 12288+8192", "write data 12288+8192"}, write(16000, 1000), "across two blocks")
 	require.Equal(t, []string{"read data 20480+4096", "write data 20480+4096"}, write(20480, 8), "that it begins at one is not enough")
 	require.Equal(t, []int{2, 0}, []int{alone, shared})
@@ -348,8 +348,8 @@ func TestCMT_46_WordsOfAFileAreWrittenAlone(t *testing.T) {
 	}
 }
 
-// TestCMT_13_BlockDevice: nothing is reserved on it, nobody else has it, and it is synced as a
-// file is.
+// TestCMT_13_BlockDevice: nothing is reserved on it, it is opened exclusively, and it is synced
+// as a file is.
 func TestCMT_13_BlockDevice(t *testing.T) {
 	r, path := record(t)
 	require.NoError(t, os.WriteFile(path, make([]byte, octets), 0o600))

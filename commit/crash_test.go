@@ -245,7 +245,7 @@ func (p *program) run(disk *simulator, crashes int) {
 	}
 }
 
-// owns tells whether s is who writes to an octet.
+// owns tells whether s is the stream that writes to an octet.
 func (s *stream) owns(at int) bool { return at/stripe%len(s.streams) == s.index }
 
 func (s *stream) part(off, n int) iwarp.RemoteBuffer {
@@ -268,8 +268,8 @@ func (s *stream) write() {
 	s.ledger.wrote(off, data)
 }
 
-// read shows that all that s has written is placed: RFC 5040 section 5.5 has the response
-// wait for it. Every Commit of any stream that is posted now covers it.
+// read shows that all that s has written is placed: by RFC 5040 section 5.5 the response
+// waits for it. Every Commit of any stream that is posted now covers it.
 func (s *stream) read() {
 	require.NoError(s, s.qp.RDMARead(context.Background(), s.sink.Slice(0, 1), s.part(0, 1)))
 	for at := range s.ledger.placed {

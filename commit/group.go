@@ -10,10 +10,10 @@ import (
 // A Flusher makes a range durable.
 type Flusher = stag.Flusher
 
-// A deferrer is a Flusher that need not be waited for: see group.flushThen. Its one goroutine
-// then answers all Commits of a sync. To wake a goroutine for each of them takes a tenth of the
-// processor time of 64 connections.
-type deferrer interface {
+// An asyncFlusher is a Flusher that need not be waited for: see group.flushThen. Its one
+// goroutine then answers all Commits of a sync. To wake a goroutine for each of them takes a
+// tenth of the processor time of 64 connections.
+type asyncFlusher interface {
 	flushThen(off, n int64, then func(error)) (pending bool, err error)
 }
 
@@ -22,8 +22,8 @@ type deferrer interface {
 type group struct {
 	// sync makes the chunks of ranges durable, or everything.
 	sync func(ranges []Range) error
-	// begin has the system begin to write what is dirty of a range, without waiting for it.
-	// What goes wrong is for sync to tell. nil: it would not help.
+	// begin makes the system begin to write what is dirty of a range, without waiting for it.
+	// sync reports what goes wrong. nil: it would not help.
 	begin func(Range)
 	// wholesale: sync makes everything durable, whatever it is asked for.
 	wholesale bool
@@ -33,17 +33,17 @@ type group struct {
 	waiters   freelist.List[waiter] // spare ones
 	committer func()                // runAll, made once
 
-	mu      sync.Mutex
-	losses  losses
-	busy    bool      // there is a committer, or one is being started
-	idle    sync.Cond // busy has ended
-	running round
-	next    round   // that waits for the running one to end
-	crowded bool    // several Flushes have waited for the last round
-	taken   chunks  // what the running round makes durable
-	ranges  []Range // of taken
-	syncs   uint64
-	closed  bool
+	mu        sync.Mutex
+	losses    losses
+	busy      bool      // there is a committer, or one is being started
+	idle      sync.Cond // busy has ended
+	running   round
+	next      round   // that waits for the running one to end
+	contended bool    // several Flushes have waited for the last round
+	taken     chunks  // what the running round makes durable
+	ranges    []Range // of taken
+	syncs     uint64
+	closed    bool
 }
 
 // spareWaiters is how many waiters stay for good.

@@ -173,9 +173,9 @@ func TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver(t *testing.T) {
 	})
 }
 
-// TestCMT_13_OneWhoLeavesTakesNobodyAlong: a Flush with a context, and one that does not wait at
+// TestCMT_13_CancelledFlushLeavesTheRoundToOthers: a Flush with a context, and one that does not wait at
 // all, share a round.
-func TestCMT_13_OneWhoLeavesTakesNobodyAlong(t *testing.T) {
+func TestCMT_13_CancelledFlushLeavesTheRoundToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Hour}
 		g := newGroup(64*page, false, d.sync)
@@ -222,12 +222,12 @@ func TestConcurrentCommitsShareASync(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.LessOrEqual(t, g.Syncs(), uint64(2), "one that began at once, and one for all who came while it ran")
+		require.LessOrEqual(t, g.Syncs(), uint64(2), "one that began at once, and one for all Flushes that came while it ran")
 		require.LessOrEqual(t, time.Since(start), 2*time.Second)
 	})
 }
 
-func TestCMT_13_WhoIsBeingSyncedWaits(t *testing.T) {
+func TestCMT_13_FlushWaitsForASyncUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, true, d.sync)
@@ -254,13 +254,14 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded)
 		require.ErrorIs(t, g.Flush(ctx, page, 1), context.DeadlineExceeded, "also at the beginning")
 		g.close()
-		require.EqualValues(t, 2, g.Syncs(), "the next sync is for who has left, and harmless")
+		require.EqualValues(t, 2, g.Syncs(), "the next sync is for the Flush that was cancelled, and harmless")
 		require.ErrorIs(t, flush(g, 0, 1), fs.ErrClosed)
 	})
 }
 
-// TestWhoLeavesPassesTheSyncOn: who is to run the next sync may leave just then.
-func TestWhoLeavesPassesTheSyncOn(t *testing.T) {
+// TestCancelledFlushPassesTheSyncOn: the Flush that is to run the next sync may be cancelled
+// just then.
+func TestCancelledFlushPassesTheSyncOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 {
 			d := disk{takes: time.Second}
@@ -329,8 +330,9 @@ func TestOnlyWhatIsWantedIsSynced(t *testing.T) {
 	require.Equal(t, [][]Range{{{5 * page, 100}}}, d.syncs)
 }
 
-// TestCloseWaitsForWhoIsTold: what is called with an outcome may still use the backing.
-func TestCloseWaitsForWhoIsTold(t *testing.T) {
+// TestCloseWaitsForOutcomeCalls: a function that is called with an outcome may still use the
+// backing.
+func TestCloseWaitsForOutcomeCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d disk
 		g := newGroup(64*page, false, d.sync)

@@ -46,7 +46,7 @@ func TestCMT_30_LatchRemembersWhatAFlushHasLost(t *testing.T) {
 		require.ErrorIs(t, err, ErrDataLost, "that it would succeed now is no matter")
 		require.ErrorIs(t, err, syscall.EIO)
 	}
-	require.ErrorIs(t, l.flush(16, 8), ErrDataLost, "nobody wrote those, but they were asked for")
+	require.ErrorIs(t, l.flush(16, 8), ErrDataLost, "those were not written, but they were asked for")
 	require.ErrorIs(t, l.flush(31, 1), ErrDataLost, "nor is it known of what else was not yet durable")
 	require.NoError(t, l.flush(0, 8), "what was durable still is")
 	require.NoError(t, l.flush(32, 8))

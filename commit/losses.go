@@ -2,7 +2,7 @@ package commit
 
 import "sync/atomic"
 
-// losses are the octets of a backing, or of a region, of which nobody knows what the medium
+// losses are the octets of a backing, or of a region, of which it is unknown what the medium
 // has, since a write or a sync of them has failed: a system that has dropped a page calls its
 // next sync a success. They stay lost until they are written again.
 //
@@ -21,8 +21,8 @@ type losses struct {
 func (l *losses) began() (count uint64) { return l.count.Load() }
 
 // wrote notes a write that has ended, with err. Octets that were lost are as new if they were
-// written since. If a sync has failed meanwhile, nobody knows whether they were among those
-// that it has dropped, and so they are lost, too; and so they are if the write has failed.
+// written since. If a sync has failed meanwhile, they may be among those that it has dropped,
+// and so they are lost, too; and so they are if the write has failed.
 // Preconditions: the mutex is held.
 func (l *losses) wrote(began uint64, r Range, err error) {
 	if err == nil && l.count.Load() == began {

@@ -108,7 +108,7 @@ func TestCMT_30_LossesOfASyncThatSucceedsLater(t *testing.T) {
 	require.ErrorIs(t, flush(g, 9*page, 1), ErrDataLost)
 }
 
-// TestCMT_30_WriteThatFails: nobody answers to an RDMA Write, so the Commit tells.
+// TestCMT_30_WriteThatFails: an RDMA Write has no response, so the Commit reports the failure.
 func TestCMT_30_WriteThatFails(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, false, d.sync)
@@ -127,7 +127,7 @@ func TestCMT_30_WriteThatFails(t *testing.T) {
 	require.NoError(t, flush(g, 0, page), "what is durable stays so")
 }
 
-func TestCMT_30_LossIsToldToAllWhoWait(t *testing.T) {
+func TestCMT_30_LossIsToldToAllThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}
 		g := newGroup(64*page, false, d.sync)

@@ -46,7 +46,7 @@ func TestCMT_8_ResponseThatDoesNotMatch(t *testing.T) {
 		})
 	}
 	c := converse(t, nil)
-	c.wantRefusedNow("one that nobody asked for", transport.RDMAPStreamCatastrophic, responseOf(1, 1, 0))
+	c.wantRefusedNow("one that was not asked for", transport.RDMAPStreamCatastrophic, responseOf(1, 1, 0))
 }
 
 // TestCMT_3_RequestsShareTheirMessageNumbers: Commits, Reads and Atomics are one sequence on QN 1.

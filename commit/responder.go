@@ -317,7 +317,7 @@ func (j *job) flush() (c Code, done bool) {
 			return NotDurable, true
 		}
 		return OK, true
-	case deferrer:
+	case asyncFlusher:
 		pending, err := f.flushThen(int64(t.off), int64(t.n), j.goOn)
 		return codeOf(err), !pending
 	default:

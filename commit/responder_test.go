@@ -152,8 +152,8 @@ func TestCMT_28_34_35_36_37_38_39_ProtectionErrors(t *testing.T) {
 	c.wantAnswer("all is its own", 1, 1, 0)
 }
 
-// TestCMT_54_NothingStaysUnderWay: who waits for the requests that are being served does not wait for
-// one that was refused, or is over.
+// TestCMT_54_NothingStaysUnderWay: a goroutine that waits for the requests that are being served
+// does not wait for one that was refused, or is over.
 func TestCMT_54_NothingStaysUnderWay(t *testing.T) {
 	serving := 0
 	under := func(c *Config, _ *rdmap.Config) {
@@ -447,7 +447,7 @@ func TestCMT_30_33_SharedSyncThatFails(t *testing.T) {
 	})
 }
 
-// durableBy has a region be durable by g.
+// durableBy makes g the Flusher of a region.
 func durableBy(g *group) func(*stag.Options) {
 	return func(o *stag.Options) { o.Flusher, o.Dirty = g, func(off, n int64) { touch(g, off, n) } }
 }

@@ -166,7 +166,7 @@ func atomicResponseOf(msn ddp.MSN, id uint32, old uint64) []byte {
 	return untagged(0x4b, 3, msn, string(rdmap.AtomicResponse{ID: id, Old: old}.Append(nil)))
 }
 
-// sends has the peer send segments, which must be taken.
+// sends sends segments of the peer, which must be taken.
 func (c *conversation) sends(that string, segments ...[]byte) {
 	c.Helper()
 	for _, g := range segments {
@@ -208,15 +208,15 @@ func (c *conversation) wantIdle(that string) {
 	require.Empty(c, c.sent, that)
 }
 
-// wantAnswer has the tasks run, and wants the response st to request id.
+// wantAnswer runs the tasks, and wants the response st to request id.
 func (c *conversation) wantAnswer(that string, msn ddp.MSN, id uint32, st Status) {
 	c.Helper()
 	c.run()
 	c.wantSegment(that, responseOf(msn, id, st))
 }
 
-// wantRefused has the peer send a request for which the stream must end with code, told
-// with the DDP header of the request and no RDMA header.
+// wantRefused sends a request of the peer for which the stream must end with code. The
+// Terminate carries the DDP header of the request and no RDMA header.
 func (c *conversation) wantRefused(that string, code transport.Code, segment []byte) {
 	c.Helper()
 	err := c.send(segment)

@@ -67,7 +67,7 @@ func TestCMT_13_CallsThatMakeAFile(t *testing.T) {
 			there := slices.DeleteFunc(slices.Clone(made), func(call string) bool {
 				return call == "fstatfs data" || strings.HasPrefix(call, "fallocate")
 			})
-			require.Equal(t, slices.Concat(there, x.calls), r.took(), "one that is there is long enough; who made it may not have synced it")
+			require.Equal(t, slices.Concat(there, x.calls), r.took(), "a file that is there is long enough; the process that made it may not have synced it")
 			require.NoError(t, b.Close())
 			r.took()
 
