@@ -13,11 +13,11 @@ type end struct {
 	terminate terminateState
 	message   Terminate // that was queued
 
-	// The one request that the stream ends on account of, and how it completes. All
-	// others that are not complete are flushed.
-	culprit *Request
-	status  Status
-	code    transport.Code
+	// The one request because of which the stream ends, and how it completes. All others
+	// that are not complete are flushed.
+	failed *Request
+	status Status
+	code   transport.Code
 
 	over bool // End was called
 }
@@ -52,7 +52,7 @@ func (s *Stream) Terminate(cause error) bool {
 	}
 	if code := asFault(0, cause).Code; ok && op == OpReadResponse && isPlacement(code) && s.orq.len() > 0 {
 		// The response was right, but could not be placed.
-		s.blame(s.orq.at(0), StatusLocalProtection, code)
+		s.endFor(s.orq.at(0), StatusLocalProtection, code)
 	}
 	s.end.message = newTerminate(cause)
 	s.end.terminate = terminateQueued
@@ -174,9 +174,9 @@ func (s *Stream) End() {
 	for s.sq.head < s.sq.posted {
 		r := s.sq.at(s.sq.head)
 		st, code := StatusFlushed, transport.Code(0)
-		if r == s.end.culprit {
+		if r == s.end.failed {
 			st, code = s.end.status, s.end.code
-			s.end.culprit = nil
+			s.end.failed = nil
 		}
 		s.complete(r, st, code)
 	}
@@ -187,10 +187,10 @@ func (s *Stream) End() {
 	s.answerable.Store(false)
 }
 
-// blame makes r the request that the stream ends on account of, unless there is one.
+// endFor makes r the request because of which the stream ends, unless there is one already.
 // Preconditions: s.mu is held.
-func (s *Stream) blame(r *Request, st Status, code transport.Code) {
-	if s.end.culprit == nil {
-		s.end.culprit, s.end.status, s.end.code = r, st, code
+func (s *Stream) endFor(r *Request, st Status, code transport.Code) {
+	if s.end.failed == nil {
+		s.end.failed, s.end.status, s.end.code = r, st, code
 	}
 }

@@ -42,7 +42,7 @@ func (s *Stream) serveNext() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calling {
-		return // whoever does will see what the caller has changed
+		return // the goroutine that does will see what the caller has changed
 	}
 	s.calling = true
 	for in := s.nextToServe(); in != nil; in = s.nextToServe() {
@@ -164,7 +164,7 @@ func (q responseSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	}
 	if err := r.accept(r.reply.mem[:n]); err != nil {
 		fault := asFault(transport.RDMAPStreamCatastrophic, err)
-		q.s.blame(r, StatusBadResponse, fault.Code)
+		q.s.endFor(r, StatusBadResponse, fault.Code)
 		return fault
 	}
 	q.s.answered()

@@ -40,7 +40,7 @@ func (s *Stream) matchNext(h ddp.TaggedHeader, n int) error {
 		return err
 	}
 	if err := r.continues(h, uint64(n)); err != nil {
-		s.blame(r, StatusBadResponse, asFault(0, err).Code)
+		s.endFor(r, StatusBadResponse, asFault(0, err).Code)
 		return err
 	}
 	r.got += uint64(n)
@@ -134,7 +134,7 @@ func (s *Stream) deliverResponse() error {
 		return nil
 	}
 	if v != stag.None {
-		s.blame(s.orq.at(0), StatusBind, transport.RDMAPLocalCatastrophic)
+		s.endFor(s.orq.at(0), StatusBind, transport.RDMAPLocalCatastrophic)
 		return transport.Faultf(transport.RDMAPLocalCatastrophic, "invalidating the sink %v: %v", sink, v)
 	}
 	s.answered()

@@ -31,7 +31,7 @@ func TestPostStopsAtTheFirstError(t *testing.T) {
 	c.wantDone("only those complete", "0 success", "1 success", "2 success")
 }
 
-func TestPostRefusesWhatNobodyCanDo(t *testing.T) {
+func TestPostRefusesWhatNoStreamCanDo(t *testing.T) {
 	c := converse(t, nil)
 	r, _ := c.region(8, nil)
 	for why, bad := range map[string]Request{

@@ -21,7 +21,7 @@ func (s *Stream) fillReads(llp transport.LLP) (weight int64) {
 	if f.next == f.posted || !isPlainRead(*f.ring.At(f.next)) {
 		return 0
 	}
-	room := min(s.readRoom(), int(f.posted-f.next), readRun)
+	room := min(s.freeReads(), int(f.posted-f.next), readRun)
 	segments := f.sender.SegmentSender(llp, QNRequest)
 	n := 0
 	for ; n < room && !s.answerable.Load() && !s.ending(); n++ {
@@ -50,8 +50,8 @@ func isPlainRead(r *Request) bool {
 	return r.Kind == KindRead && r.Flags == 0 && len(r.Spans) == 1 && r.Spans[0].Region != nil
 }
 
-// readRoom is how many more Reads may be outstanding.
-func (s *Stream) readRoom() int {
+// freeReads is how many more Reads may be outstanding.
+func (s *Stream) freeReads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.config.ORD - s.orq.len()

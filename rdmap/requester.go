@@ -125,7 +125,7 @@ func (r *Request) takeSink() bool {
 func (s *Stream) failRequest(r *Request, st Status, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blame(r, st, transport.RDMAPLocalCatastrophic)
+	s.endFor(r, st, transport.RDMAPLocalCatastrophic)
 	return asFault(transport.RDMAPLocalCatastrophic, err)
 }
 
@@ -155,7 +155,7 @@ func (s *Stream) completeInOrder() {
 	first := s.sq.head
 	for s.sq.head < s.sq.filled {
 		r := s.sq.at(s.sq.head)
-		if !s.isDone(r) || r == s.end.culprit {
+		if !s.isDone(r) || r == s.end.failed {
 			break
 		}
 		s.complete(r, StatusSuccess, 0)

@@ -28,7 +28,7 @@ func TestRDMAP_16_20_WriteIsPlacedAndNotReported(t *testing.T) {
 	c.receive(16)
 	c.sends("a Write may start anywhere", tagged(OpWrite, true, RemoteAddr{r.STag(), 0x1003}, "hello"))
 	require.Equal(t, "\x00\x00\x00hello\x00", string(mem[:9]))
-	require.Empty(t, c.received, "nobody is told")
+	require.Empty(t, c.received, "no message is delivered")
 	require.Len(t, c.buffers, 1, "no receive is used")
 	require.Empty(t, c.done, "nothing completes")
 	c.wantIdle("nothing is answered")
@@ -191,7 +191,7 @@ func TestMessageCutByAFullBatchGoesOn(t *testing.T) {
 	c.wantDone("then both complete", "1 success", "2 success")
 }
 
-// TestFillTellsOfMoreWhereThereIsMore: who is told so starts a goroutine for it.
+// TestFillTellsOfMoreWhereThereIsMore: the caller of Fill starts a goroutine for the rest.
 func TestFillTellsOfMoreWhereThereIsMore(t *testing.T) {
 	c := converse(t, nil)
 	source, _ := c.region(quantum, nil)

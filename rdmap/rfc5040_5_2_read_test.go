@@ -233,7 +233,7 @@ func TestRDMAP_24_25_29_34_35_36_RequestIsAnswered(t *testing.T) {
 	c.sends("a request is taken", readRequestOf(1, ReadRequest{
 		Sink: RemoteAddr{0xcafebabe, 1<<40 + 1}, Size: 2000, Src: RemoteAddr{r.STag(), 0x1003},
 	}))
-	require.Empty(t, c.received, "nobody is told")
+	require.Empty(t, c.received, "no message is delivered")
 	_, irq := c.s.Idle()
 	require.Equal(t, 1, irq, "it takes a buffer of QN 1")
 	c.wantSegment("the response goes to the sink as it was named",

@@ -81,7 +81,7 @@ func TestRDMAP_60_67_77_REG_13_WhatATerminateTellsOfACause(t *testing.T) {
 		"one of DDP has":                     {report(transport.DDPLocalCatastrophic), blaming(transport.DDPLocalCatastrophic, segment)},
 		"an operation error has":             {report(transport.RDMAPOpcode), blaming(transport.RDMAPOpcode, segment)},
 		"an error of the LLP has not":        {&transport.Fault{Code: transport.MPACRC}, bare(transport.MPACRC)},
-		"nor one that nobody explains":       {errors.New("?"), bare(transport.RDMAPStreamCatastrophic)},
+		"nor one of an unknown kind":         {errors.New("?"), bare(transport.RDMAPStreamCatastrophic)},
 		"nor one of a segment without": {
 			&ddp.SegmentError{Fault: &transport.Fault{Code: transport.DDPLocalCatastrophic}, Len: 3}, bare(transport.DDPLocalCatastrophic),
 		},
@@ -488,7 +488,7 @@ func TestRDMAP_83_ErrorOfAMessageThatIsNoRequest(t *testing.T) {
 		"Send with Invalidate":             {transport.DDPTooLong, invalidates(OpSendInvalidate), "c000 003a"},
 		"Send with both":                   {transport.DDPTooLong, invalidates(OpSendSolicitedInvalidate), "c000 003a"},
 		"Send that nothing is posted for":  {transport.DDPNoBuffer, func(*conversation, RemoteAddr) []byte { return untagged(OpSend, QNSend, 1, long) }, "c000 003a"},
-		"RDMA Read Response nobody awaits": {transport.RDMAPOpcode, func(_ *conversation, at RemoteAddr) []byte { return tagged(OpReadResponse, true, at, long) }, "c000 0036"},
+		"RDMA Read Response to no Request": {transport.RDMAPOpcode, func(_ *conversation, at RemoteAddr) []byte { return tagged(OpReadResponse, true, at, long) }, "c000 0036"},
 		"RDMA Read Response to elsewhere": {transport.DDPInvalidSTag, func(c *conversation, at RemoteAddr) []byte {
 			sink, _ := c.region(40, nil)
 			c.post(readOf(1, target, span(sink, 0, 40)))

@@ -95,7 +95,7 @@ func TestEXT_39_40_41_CompareSwapTruthTable(t *testing.T) {
 	}{
 		"all bits match":                     {AtomicRequest{Compare: old, CompareMask: math.MaxUint64, Data: 5, Mask: math.MaxUint64}, 5},
 		"one bit does not":                   {AtomicRequest{Compare: old ^ 1<<40, CompareMask: math.MaxUint64, Data: 5, Mask: math.MaxUint64}, old},
-		"one bit does not, nobody looks":     {AtomicRequest{Compare: old ^ 1<<40, CompareMask: ^uint64(1 << 40), Data: 5, Mask: math.MaxUint64}, 5},
+		"one bit does not, and is masked":    {AtomicRequest{Compare: old ^ 1<<40, CompareMask: ^uint64(1 << 40), Data: 5, Mask: math.MaxUint64}, 5},
 		"the part that is compared matches":  {AtomicRequest{Compare: 0x88, CompareMask: 0xff, Data: 0xaabb, Mask: 0xff00}, 0x112233445566aa88},
 		"the part that is compared does not": {AtomicRequest{Compare: 0x89, CompareMask: 0xff, Data: 0xaabb, Mask: 0xff00}, old},
 		"nothing is compared: a Swap":        {AtomicRequest{Compare: 9, Data: 7, Mask: math.MaxUint64}, 7},

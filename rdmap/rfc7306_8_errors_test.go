@@ -124,7 +124,7 @@ func TestEXT_1_2_67_68_FieldsOfEveryMessageAreChecked(t *testing.T) {
 		"RDMAP version 2":    {transport.RDMAPVersion, func(g []byte) []byte { return patch(g, 1, g[1]&0x3f|0x80) }},
 		"DDP version 0":      {transport.DDPUntaggedVersion, func(g []byte) []byte { return patch(g, 0, g[0]&^3) }},
 		"another QN":         {transport.RDMAPOpcode, func(g []byte) []byte { return patch(g, 9, (g[9]+1)%4) }},
-		"a QN nobody has":    {transport.DDPQueue, func(g []byte) []byte { return patch(g, 6, 1) }},
+		"a QN out of range":  {transport.DDPQueue, func(g []byte) []byte { return patch(g, 6, 1) }},
 		"the MSN to come":    {transport.DDPMSNRange, func(g []byte) []byte { return patch(g, 13, 2) }},
 		"the MSN before":     {transport.DDPMSNRange, func(g []byte) []byte { return patch(g, 13, 0) }},
 		"an MO":              {transport.DDPOffset, func(g []byte) []byte { return patch(g, 17, 1) }},

@@ -226,7 +226,7 @@ func (c *conversation) wantReceived(that string, want ...Received) {
 	c.received = nil
 }
 
-// sends has the peer send segments, which must be taken.
+// sends sends segments of the peer, which must be taken.
 func (c *conversation) sends(that string, segments ...[]byte) {
 	c.Helper()
 	for _, g := range segments {
@@ -240,13 +240,13 @@ func (c *conversation) send(segment []byte) error {
 	return err
 }
 
-// wantFault has the peer send a segment that must end the stream with code.
+// wantFault sends a segment of the peer that must end the stream with code.
 func (c *conversation) wantFault(that string, code transport.Code, segment []byte) {
 	c.Helper()
 	_ = c.fault(that, code, segment)
 }
 
-// fault is wantFault for those who go on with the error.
+// fault is wantFault, and returns the error.
 func (c *conversation) fault(that string, code transport.Code, segment []byte) *ddp.SegmentError {
 	c.Helper()
 	err := c.send(segment)

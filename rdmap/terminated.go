@@ -47,7 +47,7 @@ func (s *Stream) terminated(t Terminate, n uint32) bool {
 	}
 	s.stats.in[OpTerminate].message(uint64(n))
 	if r := s.namedBy(t); r != nil {
-		s.blame(r, remoteStatus(t.Code), t.Code)
+		s.endFor(r, remoteStatus(t.Code), t.Code)
 	}
 	return true
 }
