@@ -168,7 +168,7 @@ func TestWhatWasPredictedIsToldToTheOwnerOfTheMemory(t *testing.T) {
 	require.Equal(t, []int64{7, 20, 27, 5, 0, 1}, told, "and what is refused was not written")
 }
 
-// TestPredictedMemoryIsPinnedUntilUnpin: nobody gets it back while something may be
+// TestPredictedMemoryIsPinnedUntilUnpin: the owner does not get it back while something may be
 // read into it.
 func TestPredictedMemoryIsPinnedUntilUnpin(t *testing.T) {
 	c := converse(t, 0)

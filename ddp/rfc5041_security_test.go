@@ -51,10 +51,10 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	mem := make([]byte, 16)
 	ok := transport.Code(0)
 	// write is one Write of n octets by a new stream.
-	write := func(that string, who stag.Scope, st stag.STag, to uint64, n int, want transport.Code) {
+	write := func(that string, scope stag.Scope, st stag.STag, to uint64, n int, want transport.Code) {
 		t.Helper()
 		clear(mem)
-		c.s, c.seq = New(Config{Table: c.table, Scope: who, Upper: c}), 0
+		c.s, c.seq = New(Config{Table: c.table, Scope: scope, Upper: c}), 0
 		segment := tagged(true, st, to, octets(n))
 		if want != ok {
 			c.wantFault(that, want, segment)
@@ -64,17 +64,17 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 		c.sends(that, segment)
 		require.Contains(t, string(mem), string(octets(n)), that)
 	}
-	revoke := func(st stag.STag, who stag.Scope) {
+	revoke := func(st stag.STag, scope stag.Scope) {
 		t.Helper()
-		require.Equal(t, stag.None, c.table.InvalidateSTag(who, st, false))
+		require.Equal(t, stag.None, c.table.InvalidateSTag(scope, st, false))
 	}
 
 	const rights = stag.LocalWrite | stag.RemoteWrite
-	blank, err := c.table.Allocate(16, stag.Options{Access: rights, Scope: stag.Scope{PD: alice.PD}})
+	allocated, err := c.table.Allocate(16, stag.Options{Access: rights, Scope: stag.Scope{PD: alice.PD}})
 	require.NoError(t, err)
 	enable := func(octets []byte, base uint64) stag.STag {
 		t.Helper()
-		r, err := blank.Prepare(octets, rights, base)
+		r, err := allocated.Prepare(octets, rights, base)
 		require.NoError(t, err)
 		require.NoError(t, c.table.Enable(alice, r))
 		return r.STag()
@@ -96,11 +96,11 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	require.NoError(t, err)
 	window, err := c.table.AllocateWindow(alice.PD)
 	require.NoError(t, err)
-	bind := func(who stag.Scope) stag.STag {
+	bind := func(scope stag.Scope) stag.STag {
 		t.Helper()
 		w, err := window.Prepare(8, stag.RemoteWrite, 0x2000)
 		require.NoError(t, err)
-		require.NoError(t, c.table.Bind(who, new(stag.Windows), w, lent, 0))
+		require.NoError(t, c.table.Bind(scope, new(stag.Windows), w, lent, 0))
 		return w.STag()
 	}
 	first = bind(alice)
@@ -110,7 +110,7 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	second = bind(bob)
 	write("revoked, and set for the other", bob, second, 0x2000, 8, ok)
 	write("not for the first", alice, second, 0x2000, 1, transport.DDPNotAssociated)
-	write("who has nothing of what it had", alice, first, 0x2000, 1, transport.DDPInvalidSTag)
+	write("it has no access to the earlier one", alice, first, 0x2000, 1, transport.DDPInvalidSTag)
 	revoke(second, bob)
 	write("revoked for good", bob, second, 0x2000, 1, transport.DDPInvalidSTag)
 }
@@ -139,9 +139,9 @@ func TestSharedSourceIsCopiedWhereADigestProtectsIt(t *testing.T) {
 	}
 }
 
-// TestOnlyAWriteMayFailInSilence: what a Buffer could not take of an RDMA Write is told to
-// its owner, and of anything else to the stream.
-func TestOnlyAWriteMayFailInSilence(t *testing.T) {
+// TestOnlyAWriteMayFailWithoutAnError: the owner of a Buffer is told of the octets of an RDMA
+// Write that it could not take, and the stream of all others.
+func TestOnlyAWriteMayFailWithoutAnError(t *testing.T) {
 	for _, access := range []stag.Access{stag.RemoteWrite, stag.LocalWrite} {
 		c := converse(t, 0)
 		c.access = access

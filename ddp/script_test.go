@@ -152,7 +152,7 @@ func (c *conversation) wantFault(that string, code transport.Code, segment []byt
 	_ = c.isFault(that, code, c.send(segment))
 }
 
-// wantReport is wantFault for those who look at the report.
+// wantReport is wantFault, and returns the report.
 func (c *conversation) wantReport(that string, code transport.Code, segment []byte) *SegmentError {
 	c.Helper()
 	return c.isFault(that, code, c.send(segment))

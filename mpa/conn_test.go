@@ -224,7 +224,7 @@ func TestAWaiterReadsLittleUntilMuchComes(t *testing.T) {
 	require.Len(t, p.ulpdus, 103)
 }
 
-// TestABlockIsReadAtOnce: a waiter to whom 4 KiB at a time come makes one call for each.
+// TestABlockIsReadAtOnce: a waiter that gets 4 KiB at a time makes one call for each.
 func TestABlockIsReadAtOnce(t *testing.T) {
 	ref := reference{crc: true}
 	s := &script{}

@@ -42,14 +42,14 @@ type Options struct {
 	// StrictRTR has an initiator whose RTR is 0 offer every kind, Send included (RFC
 	// 6581 section 9.2).
 	StrictRTR bool
-	// StrictDepths has an initiator believe a Reply whose IRD and ORD are both 0 (RFC
-	// 6581 section 9.1): it sends no Reads. Otherwise its ORD stands, because that is
-	// what Linux siw says when its ULP named no depths.
+	// StrictDepths makes an initiator obey a Reply whose IRD and ORD are both 0 (RFC
+	// 6581 section 9.1): it sends no Reads. Otherwise its own ORD stands, because Linux siw
+	// sends such a Reply when its ULP named no depths.
 	StrictDepths bool
 	// ClientServer has an initiator offer no RTR (A=0): the first message of its ULP
 	// is what opens the connection.
 	ClientServer bool
-	// FixedDepths has an initiator leave IRD and ORD to the ULPs: it says 0x3FFF, and
+	// FixedDepths makes an initiator leave IRD and ORD to the ULPs: it sends 0x3FFF, and
 	// both ends keep to the depths that they were given (RFC 6581 section 9.1).
 	FixedDepths bool
 }

@@ -45,8 +45,8 @@ func (p *peer) want(what string, b []byte) {
 	require.Equal(p.t, b, got, what)
 }
 
-// wantSilence says that nothing comes and the connection stays as it is.
-func (p *peer) wantSilence(what string) {
+// wantNothing checks that nothing comes and the connection stays open.
+func (p *peer) wantNothing(what string) {
 	p.t.Helper()
 	require.NoError(p.t, p.c.SetReadDeadline(time.Now().Add(time.Minute)))
 	var b [64]byte

@@ -107,12 +107,12 @@ func TestMPA_85_TCPStaysOpenAfterAFramingError(t *testing.T) {
 			c := newConn(s, Options{}, &Terms{CRC: true, ReceiveMarkers: true})
 			p.send(bad.stream(octets(20)))
 			requireFault(t, code, receive(c, &collector{}))
-			p.wantSilence("MPA does not close")
+			p.wantNothing("MPA does not close")
 			require.True(t, c.Append(octets(22), nil, true))
 			require.NoError(t, c.Flush(true), "the other half still sends")
 			ref := reference{crc: true}
 			p.want("a Terminate, say", ref.stream(octets(22)))
-			p.wantSilence("MPA still does not close")
+			p.wantNothing("MPA still does not close")
 		})
 	}
 }

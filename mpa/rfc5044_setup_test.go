@@ -166,7 +166,7 @@ func TestReplyConfirmsTheCRC(t *testing.T) {
 		require.NoError(t, err)
 		_, _, err = r.Accept(t.Context(), Options{Revision: Revision1, NoCRC: true}, 0, 0, nil)
 		require.NoError(t, err)
-		require.Equal(t, unhex(t, c.reply)[0], s.wire()[16], "C in the Reply of one who can do without, to C in %s", c.request)
+		require.Equal(t, unhex(t, c.reply)[0], s.wire()[16], "C in the Reply of a responder that can do without, to C in %s", c.request)
 	}
 }
 
@@ -357,9 +357,9 @@ func TestTooMuchPrivateDataIsRefusedBeforeAnythingIsSent(t *testing.T) {
 func TestMPA_62_ResponderIsSilentBeforeAValidRequest(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		accepted := accept(t.Context(), s, rev1, 0, 0, "")
-		p.wantSilence("nothing comes unasked")
+		p.wantNothing("nothing comes unasked")
 		p.send(unhex(t, frameR4)[:22])
-		p.wantSilence("nor before the Request is whole")
+		p.wantNothing("nor before the Request is whole")
 		p.send(unhex(t, frameR4)[22:])
 		p.want("R2", unhex(t, frameR2))
 		require.Equal(t, "abcd", string(accepted().terms.PeerPrivateData))
@@ -373,7 +373,7 @@ func TestMPA_64_RefusalLeavesTCPOpen(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, r.Reject(t.Context(), -1, -1, []byte("no")))
 		p.want("R3", unhex(t, frameR3))
-		p.wantSilence("the connection stays open")
+		p.wantNothing("the connection stays open")
 	})
 }
 
@@ -385,7 +385,7 @@ func TestMPA_68_RejectedInitiatorLeavesTCPOpen(t *testing.T) {
 		var rejected *RejectError
 		require.ErrorAs(t, connected().err, &rejected)
 		require.Equal(t, RejectError{PrivateData: []byte("no"), IRD: -1, ORD: -1}, *rejected)
-		p.wantSilence("the connection stays open")
+		p.wantNothing("the connection stays open")
 	})
 }
 
@@ -393,7 +393,7 @@ func TestMPA_66_ARCH_34_NoFPDUBeforeBothFrames(t *testing.T) {
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connect(t.Context(), s, rev1, 0, 0, "")
 		p.want("R1", unhex(t, frameR1))
-		p.wantSilence("nothing follows the Request before the Reply")
+		p.wantNothing("nothing follows the Request before the Reply")
 		require.NoError(t, p.c.Close())
 	})
 	ref := reference{crc: true}
@@ -433,7 +433,7 @@ func TestMPA_70_ResponderIsFencedUntilAnFPDUWasValidated(t *testing.T) {
 		ref := reference{crc: true}
 		first := ref.stream(octets(30))
 		p.send(first[:20])
-		p.wantSilence("no FPDU, and no Marker, before a whole FPDU came")
+		p.wantNothing("no FPDU, and no Marker, before a whole FPDU came")
 		p.send(first[20:])
 		c := &collector{}
 		c.refuse = func(uint64) error {

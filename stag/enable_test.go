@@ -29,7 +29,7 @@ func (p *testPeer) tryEnable(b *FastRegion, mem []byte, a Access, base uint64) (
 	p.t.Helper()
 	r, err := b.Prepare(mem, a, base)
 	require.NoError(p.t, err)
-	return r, p.table.Enable(p.who, r)
+	return r, p.table.Enable(p.scope, r)
 }
 
 func (p *testPeer) enable(b *FastRegion, mem []byte, a Access, base uint64) *Region {
@@ -44,7 +44,7 @@ func (p *testPeer) tryBind(w *Window, on *Region, off uint64, n int, a Access, b
 	p.t.Helper()
 	r, err := w.Prepare(n, a, base)
 	require.NoError(p.t, err)
-	return r, p.table.Bind(p.who, &p.windows, r, on, off)
+	return r, p.table.Bind(p.scope, &p.windows, r, on, off)
 }
 
 func (p *testPeer) bind(w *Window, on *Region, off uint64, n int, a Access, base uint64) *Region {
@@ -73,7 +73,7 @@ func TestVERBS_13_NewKeyWorksAndTheOldOneDoesNot(t *testing.T) {
 	one := p.enable(b, first, everyRight, 100)
 	p.wantAllowed("the registration is in force", one)
 	require.Same(t, one, b.Live())
-	require.Equal(t, None, p.table.InvalidateSTag(p.who, one.STag(), false))
+	require.Equal(t, None, p.table.InvalidateSTag(p.scope, one.STag(), false))
 
 	clear(first)
 	two := p.enable(b, second, LocalWrite|RemoteWrite, 7)
@@ -83,7 +83,7 @@ func TestVERBS_13_NewKeyWorksAndTheOldOneDoesNot(t *testing.T) {
 	require.Equal(t, None, p.try(two.STag(), RemoteWrite, 7, 16), "and so is the length")
 	require.Equal(t, AccessDenied, p.try(two.STag(), RemoteRead, 7, 1), "and so are the rights")
 	p.wantRefused("the old name is of no use", one, InvalidSTag)
-	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.who, one.STag(), false))
+	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.scope, one.STag(), false))
 	require.ErrorIs(t, PlaceAt([]Span{{Region: one, Len: 8}}, 0, numbered(8)), ErrInvalid, "nor is what was posted with it")
 	require.Equal(t, make([]byte, 8), first)
 	require.Equal(t, numbered(16), second)
@@ -94,27 +94,27 @@ func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
 	p := newPeer(t)
 	mem := make([]byte, 16)
 	for expectation, c := range map[string]struct {
-		who    Scope
+		scope  Scope
 		mem    []byte
 		access Access
 		base   uint64
 		err    error
 	}{
-		"as it should be":             {p.who, mem, LocalWrite | RemoteWrite, 0, nil},
-		"with less":                   {p.who, mem[:1], 0, 0, nil},
-		"one octet too long":          {p.who, append(mem, 0), 0, 0, errTooLong},
-		"empty":                       {p.who, nil, 0, 0, errEmpty},
-		"a right that is not allowed": {p.who, mem, RemoteRead, 0, errRights},
-		"rights that contradict":      {p.who, mem, RemoteWrite, 0, errRights},
-		"an unknown right":            {p.who, mem, 1 << 20, 0, errRights},
+		"as it should be":             {p.scope, mem, LocalWrite | RemoteWrite, 0, nil},
+		"with less":                   {p.scope, mem[:1], 0, 0, nil},
+		"one octet too long":          {p.scope, append(mem, 0), 0, 0, errTooLong},
+		"empty":                       {p.scope, nil, 0, 0, errEmpty},
+		"a right that is not allowed": {p.scope, mem, RemoteRead, 0, errRights},
+		"rights that contradict":      {p.scope, mem, RemoteWrite, 0, errRights},
+		"an unknown right":            {p.scope, mem, 1 << 20, 0, errRights},
 		"another PD":                  {Scope{PD: 2, Stream: 7}, mem, 0, 0, errOtherScope},
-		"the highest base":            {p.who, mem, 0, ^uint64(0) - 16, nil},
-		"a base that wraps":           {p.who, mem, 0, ^uint64(0) - 15, errWrap},
+		"the highest base":            {p.scope, mem, 0, ^uint64(0) - 16, nil},
+		"a base that wraps":           {p.scope, mem, 0, ^uint64(0) - 15, errWrap},
 	} {
 		b := p.fastRegion(16, LocalWrite|RemoteWrite)
 		r, err := b.Prepare(c.mem, c.access, c.base)
 		require.NoError(t, err)
-		err = p.table.Enable(c.who, r)
+		err = p.table.Enable(c.scope, r)
 		require.ErrorIs(t, err, c.err, expectation)
 		require.Equal(t, err == nil, r.Valid(), expectation)
 		if err != nil {
@@ -132,14 +132,14 @@ func TestVERBS_12_14_RegistrationIsRefused(t *testing.T) {
 
 	plain := p.register(8, everyRight, 0)
 	p.invalidate(plain)
-	require.ErrorIs(t, p.table.Enable(p.who, plain), errNotPrepared, "what Register has made is not enabled again")
+	require.ErrorIs(t, p.table.Enable(p.scope, plain), errNotPrepared, "what Register has made is not enabled again")
 	bound, err := p.window().Prepare(8, RemoteRead, 0)
 	require.NoError(t, err)
-	require.ErrorIs(t, p.table.Enable(p.who, bound), errNotPrepared, "an MW is not registered")
+	require.ErrorIs(t, p.table.Enable(p.scope, bound), errNotPrepared, "an MW is not registered")
 	other := newPeer(t)
 	r, err := other.fastRegion(8, 0).Prepare(mem[:8], 0, 0)
 	require.NoError(t, err)
-	require.ErrorIs(t, p.table.Enable(p.who, r), errNotPrepared, "nor is the STag of another table")
+	require.ErrorIs(t, p.table.Enable(p.scope, r), errNotPrepared, "nor is the STag of another table")
 }
 
 func TestAllocateRefusesWhatCannotBe(t *testing.T) {
@@ -195,8 +195,8 @@ func TestVERBS_16_InvalidateOfAnInvalidSTag(t *testing.T) {
 	p := newPeer(t)
 	b, w := p.fastRegion(8, everyRight), p.window()
 	for range 2 {
-		require.Equal(t, None, p.table.InvalidateSTag(p.who, b.Live().STag(), false), "it succeeds")
-		require.Equal(t, None, p.table.InvalidateSTag(p.who, w.Live().STag(), false))
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, b.Live().STag(), false), "it succeeds")
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, w.Live().STag(), false))
 		require.NoError(t, b.Invalidate(context.Background()))
 		require.NoError(t, w.Invalidate(context.Background()))
 	}
@@ -213,8 +213,8 @@ func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Invalidate(context.Background()))
 	require.NoError(t, w.Invalidate(context.Background()))
-	require.ErrorIs(t, p.table.Enable(p.who, early), errRevoked, "what was queued when Invalidate was called fails")
-	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, earlyToo, on, 0), errRevoked)
+	require.ErrorIs(t, p.table.Enable(p.scope, early), errRevoked, "what was queued when Invalidate was called fails")
+	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, earlyToo, on, 0), errRevoked)
 
 	late := p.enable(b, mem, everyRight, 0)
 	p.wantAllowed("what comes after that does not", late)
@@ -224,7 +224,7 @@ func TestRevokedPreparationsAreNeverEnabled(t *testing.T) {
 	require.NoError(t, b.Close(context.Background()), "closing again is no error")
 	require.NoError(t, w.Close(context.Background()))
 	p.wantRefused("Close ends it", late, InvalidSTag)
-	require.ErrorIs(t, p.table.Enable(p.who, queued), errRevoked)
+	require.ErrorIs(t, p.table.Enable(p.scope, queued), errRevoked)
 	_, err = b.Prepare(mem, everyRight, 0)
 	require.ErrorIs(t, err, ErrInvalid, "and nothing can be prepared any more")
 	require.NoError(t, b.Invalidate(context.Background()))
@@ -270,13 +270,13 @@ func TestEnablesAllocateLittle(t *testing.T) {
 	require.NoError(t, w.Invalidate(context.Background()))
 	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
 		r, _ := b.Prepare(mem, everyRight, 0)
-		if p.table.Enable(p.who, r) != nil || p.table.InvalidateSTag(p.who, r.STag(), false) != None {
+		if p.table.Enable(p.scope, r) != nil || p.table.InvalidateSTag(p.scope, r.STag(), false) != None {
 			panic("not enabled")
 		}
 	}), "a registration is one Region")
 	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
 		r, _ := w.Prepare(8, RemoteRead, 0)
-		if p.table.Bind(p.who, &p.windows, r, on, 8) != nil || p.table.InvalidateSTag(p.who, r.STag(), true) != None {
+		if p.table.Bind(p.scope, &p.windows, r, on, 8) != nil || p.table.InvalidateSTag(p.scope, r.STag(), true) != None {
 			panic("not bound")
 		}
 	}), "and so is a binding")

@@ -13,18 +13,18 @@ import (
 type testPeer struct {
 	t       *testing.T
 	table   *Table
-	who     Scope
+	scope   Scope
 	windows Windows // bound to it
 }
 
 // newPeer returns a stream of PD 1 on a table of its own.
 func newPeer(t *testing.T) *testPeer {
-	return &testPeer{t: t, table: NewTable(), who: Scope{PD: 1, Stream: 7}}
+	return &testPeer{t: t, table: NewTable(), scope: Scope{PD: 1, Stream: 7}}
 }
 
 // as returns the same table seen by another stream.
-func (p *testPeer) as(who Scope) *testPeer {
-	return &testPeer{t: p.t, table: p.table, who: who}
+func (p *testPeer) as(scope Scope) *testPeer {
+	return &testPeer{t: p.t, table: p.table, scope: scope}
 }
 
 // register makes a region of n octets that every stream of PD 1 may use.
@@ -33,9 +33,9 @@ func (p *testPeer) register(n int, a Access, base uint64) *Region {
 	return p.registerFor(Scope{PD: 1}, n, a, base)
 }
 
-func (p *testPeer) registerFor(who Scope, n int, a Access, base uint64) *Region {
+func (p *testPeer) registerFor(scope Scope, n int, a Access, base uint64) *Region {
 	p.t.Helper()
-	r, err := p.table.Register(make([]byte, n), Options{Access: a, BaseTO: base, Scope: who})
+	r, err := p.table.Register(make([]byte, n), Options{Access: a, BaseTO: base, Scope: scope})
 	require.NoError(p.t, err)
 	return r
 }
@@ -44,7 +44,7 @@ func (p *testPeer) registerFor(who Scope, n int, a Access, base uint64) *Region 
 // verdict.
 func (p *testPeer) try(s STag, want Access, to uint64, n int) Violation {
 	p.t.Helper()
-	r, off, v := p.table.Pin(p.who, s, want, to, n)
+	r, off, v := p.table.Pin(p.scope, s, want, to, n)
 	if v != None {
 		require.Nil(p.t, r, "a refused access pins nothing")
 		return v

@@ -9,7 +9,7 @@ import (
 
 // slowPin is what RFC 5040 section 8.1.1 and RFC 5041 section 7.1 say, in numbers
 // without an end.
-func slowPin(r *Region, valid bool, who Scope, s STag, want Access, to uint64, n uint32) Violation {
+func slowPin(r *Region, valid bool, scope Scope, s STag, want Access, to uint64, n uint32) Violation {
 	num := func(x uint64) *big.Int { return new(big.Int).SetUint64(x) }
 	end := new(big.Int).Add(num(to), num(uint64(n)))
 	limit := new(big.Int).Add(num(r.base), num(r.size))
@@ -17,9 +17,9 @@ func slowPin(r *Region, valid bool, who Scope, s STag, want Access, to uint64, n
 	switch {
 	case s != r.stag, !valid:
 		return InvalidSTag
-	case who.PD != r.scope.PD:
+	case scope.PD != r.scope.PD:
 		return NotAssociated
-	case r.scope.Stream != 0 && who.Stream != r.scope.Stream:
+	case r.scope.Stream != 0 && scope.Stream != r.scope.Stream:
 		return NotAssociated
 	case want&^r.access != 0:
 		return AccessDenied
@@ -55,9 +55,9 @@ func FuzzPin(f *testing.F) {
 		if dead {
 			r.kill()
 		}
-		who, s := Scope{PD: 1, Stream: 7}, r.stag^STag(flip)
-		expect := slowPin(r, !dead, who, s, Access(want), to, n)
-		got, off, v := table.Pin(who, s, Access(want), to, int(n))
+		scope, s := Scope{PD: 1, Stream: 7}, r.stag^STag(flip)
+		expect := slowPin(r, !dead, scope, s, Access(want), to, n)
+		got, off, v := table.Pin(scope, s, Access(want), to, int(n))
 		require.Equal(t, expect, v)
 		if v != None {
 			require.Nil(t, got)

@@ -95,11 +95,11 @@ func TestCMT_30_PlaceWriteTellsOfWhatFailed(t *testing.T) {
 	require.Len(t, failed, 1)
 	require.ErrorIs(t, failed[0].err, file.err)
 	require.Equal(t, []int64{2, 4}, []int64{failed[0].off, failed[0].n})
-	require.ErrorIs(t, r.Place(2, numbered(4)), file.err, "whoever answers tells himself")
+	require.ErrorIs(t, r.Place(2, numbered(4)), file.err, "the responder reports it to the peer")
 
 	plain, err := table.RegisterBuffer(file, Options{Access: LocalWrite})
 	require.NoError(t, err)
-	require.ErrorIs(t, plain.PlaceWrite(2, numbered(4)), file.err, "where nobody is told it is an error")
+	require.ErrorIs(t, plain.PlaceWrite(2, numbered(4)), file.err, "without an owner to tell it is an error")
 }
 
 // A watching is a Watch that writes down what it is told. Each placement begins at a time of its

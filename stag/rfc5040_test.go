@@ -27,7 +27,7 @@ func TestRDMAP_120_AnotherPDHasNoAccess(t *testing.T) {
 // RFC 5040 section 8.1.1 (2).
 func TestRDMAP_121_SingleStreamSTagIsUselessElsewhere(t *testing.T) {
 	p := newPeer(t)
-	r := p.registerFor(p.who, 8, everyRight, 0)
+	r := p.registerFor(p.scope, 8, everyRight, 0)
 	p.wantAllowed("the stream of the region has access", r)
 	p.as(Scope{PD: 1, Stream: 8}).wantRefused("another stream of the PD has none", r, NotAssociated)
 	p.as(Scope{PD: 2, Stream: 7}).wantRefused("the same stream number of another PD has none", r, NotAssociated)
@@ -116,7 +116,7 @@ func TestRDMAP_125_NothingIsPlacedAfterRevocation(t *testing.T) {
 func (p *testPeer) flood(s STag, to uint64, n int, started chan<- struct{}) {
 	payload := numbered(n)
 	for i := 0; ; i++ {
-		r, off, v := p.table.Pin(p.who, s, RemoteWrite, to, n)
+		r, off, v := p.table.Pin(p.scope, s, RemoteWrite, to, n)
 		if i == 0 {
 			started <- struct{}{}
 		}
@@ -132,11 +132,11 @@ func (p *testPeer) flood(s STag, to uint64, n int, started chan<- struct{}) {
 func TestRDMAP_126_SharedSTagIsNotInvalidatedRemotely(t *testing.T) {
 	p := newPeer(t)
 	shared := p.register(8, everyRight, 0)
-	require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.who, shared.STag(), true))
+	require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.scope, shared.STag(), true))
 	p.wantAllowed("the shared STag lives on", shared)
 
-	own := p.registerFor(p.who, 8, everyRight, 0)
-	require.Equal(t, None, p.table.InvalidateSTag(p.who, own.STag(), true))
+	own := p.registerFor(p.scope, 8, everyRight, 0)
+	require.Equal(t, None, p.table.InvalidateSTag(p.scope, own.STag(), true))
 	p.wantRefused("the STag of this stream alone is invalidated", own, InvalidSTag)
 }
 
@@ -187,7 +187,7 @@ func TestRDMAP_127_STagsAreHardToPredict(t *testing.T) {
 }
 
 // TestRDMAP_127_STagsComeFromTheRandomnessOfTheSystem: octet for octet from crypto/rand,
-// keys included, and not from a generator that somebody could run, too.
+// keys included, and not from a generator that an attacker could run, too.
 func TestRDMAP_127_STagsComeFromTheRandomnessOfTheSystem(t *testing.T) {
 	var octets []byte
 	for i := range uint32(10) {

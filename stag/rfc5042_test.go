@@ -9,11 +9,11 @@ import (
 // RFC 5042 section 6.1.1: Write, Read Request, Read Response and Invalidate.
 func TestSEC_5_VERBS_9_STagOfAnotherPDIsOfNoUse(t *testing.T) {
 	p := newPeer(t)
-	r := p.registerFor(p.who, 8, everyRight, 0)
+	r := p.registerFor(p.scope, 8, everyRight, 0)
 	other := p.as(Scope{PD: 2, Stream: 7})
 	other.wantRefused("no access from another PD", r, NotAssociated)
 	for _, remote := range []bool{false, true} {
-		require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(other.who, r.STag(), remote))
+		require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(other.scope, r.STag(), remote))
 	}
 	p.wantAllowed("the region is still VALID for its own stream", r)
 }
@@ -21,11 +21,11 @@ func TestSEC_5_VERBS_9_STagOfAnotherPDIsOfNoUse(t *testing.T) {
 // RFC 5042 section 6.1.1.
 func TestSEC_6_STagOfAnotherStreamIsOfNoUse(t *testing.T) {
 	p := newPeer(t)
-	r := p.registerFor(p.who, 8, everyRight, 0)
+	r := p.registerFor(p.scope, 8, everyRight, 0)
 	other := p.as(Scope{PD: 1, Stream: 8})
 	other.wantRefused("no access from another stream", r, NotAssociated)
 	for _, remote := range []bool{false, true} {
-		require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(other.who, r.STag(), remote))
+		require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(other.scope, r.STag(), remote))
 	}
 	p.wantAllowed("the region is still VALID for its own stream", r)
 
@@ -111,11 +111,11 @@ func TestSEC_12_RevokedBufferDoesNotChange(t *testing.T) {
 	p := newPeer(t)
 	for name, revoke := range map[string]func(*Region){
 		"Invalidate":        p.invalidate,
-		"local invalidate":  func(r *Region) { require.Equal(t, None, p.table.InvalidateSTag(p.who, r.STag(), false)) },
-		"remote invalidate": func(r *Region) { require.Equal(t, None, p.table.InvalidateSTag(p.who, r.STag(), true)) },
+		"local invalidate":  func(r *Region) { require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false)) },
+		"remote invalidate": func(r *Region) { require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), true)) },
 		"Close":             p.close,
 	} {
-		r := p.registerFor(p.who, 8, everyRight, 0)
+		r := p.registerFor(p.scope, 8, everyRight, 0)
 		posted := []Span{{Region: r, Len: 8}}
 		p.wantAllowed("before "+name, r)
 		clear(r.mem)
@@ -178,25 +178,25 @@ func TestSEC_17_VERBS_18_22_RemoteInvalidate(t *testing.T) {
 		local       Violation
 		remote      Violation
 	}{
-		{"own STag", p.who, everyRight, None, None},
-		{"own STag with one remote right", p.who, RemoteRead, None, None},
-		{"own STag without a remote right", p.who, LocalWrite | MWBind, None, NotInvalidatable},
+		{"own STag", p.scope, everyRight, None, None},
+		{"own STag with one remote right", p.scope, RemoteRead, None, None},
+		{"own STag without a remote right", p.scope, LocalWrite | MWBind, None, NotInvalidatable},
 		{"STag of the whole PD", Scope{PD: 1}, everyRight, None, NotInvalidatable},
 		{"STag of another stream", Scope{PD: 1, Stream: 8}, everyRight, NotInvalidatable, NotInvalidatable},
 		{"STag of another PD", Scope{PD: 2}, everyRight, NotInvalidatable, NotInvalidatable},
 	} {
 		for remote, expect := range map[bool]Violation{false: c.local, true: c.remote} {
 			r := p.registerFor(c.scope, 8, c.access, 0)
-			require.Equal(t, expect, p.table.InvalidateSTag(p.who, r.STag(), remote), "%s, remote: %v", c.expectation, remote)
+			require.Equal(t, expect, p.table.InvalidateSTag(p.scope, r.STag(), remote), "%s, remote: %v", c.expectation, remote)
 			require.Equal(t, expect != None, r.Valid(), "%s, remote: %v", c.expectation, remote)
 		}
 	}
-	r := p.registerFor(p.who, 8, everyRight, 0)
-	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.who, r.STag()^1, true), "another key is another STag")
-	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.who, 0, true), "STag 0 names nothing")
+	r := p.registerFor(p.scope, 8, everyRight, 0)
+	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.scope, r.STag()^1, true), "another key is another STag")
+	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.scope, 0, true), "STag 0 names nothing")
 	p.invalidate(r)
-	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.who, r.STag(), true), "a peer must name a VALID STag")
-	require.Equal(t, None, p.table.InvalidateSTag(p.who, r.STag(), false), "locally an INVALID one may be named")
+	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.scope, r.STag(), true), "a peer must name a VALID STag")
+	require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false), "locally an INVALID one may be named")
 	p.close(r)
-	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.who, r.STag(), false), "a closed one is unknown")
+	require.Equal(t, InvalidSTag, p.table.InvalidateSTag(p.scope, r.STag(), false), "a closed one is unknown")
 }

@@ -14,7 +14,7 @@ import (
 
 // update adds n by an atomic operation of a peer, and returns the value before.
 func (p *testPeer) update(s STag, to, n uint64) uint64 {
-	r, off, v := p.table.Pin(p.who, s, RemoteAtomic, to, AtomicLen)
+	r, off, v := p.table.Pin(p.scope, s, RemoteAtomic, to, AtomicLen)
 	require.Equal(p.t, None, v)
 	defer r.Unpin()
 	require.True(p.t, r.Aligned(off))
@@ -41,7 +41,7 @@ func TestEXT_43_BufferHasTheByteOrderOfTheHost(t *testing.T) {
 	r := p.register(8, LocalWrite|RemoteAtomic, 0)
 	*(*uint64)(unsafe.Pointer(&r.mem[0])) = 0x0102030405060708
 	file := &testFile{data: append([]byte(nil), r.mem...)}
-	b, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.who})
+	b, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.scope})
 	require.NoError(t, err)
 	require.Equal(t, uint64(0x0102030405060708), p.update(b.STag(), 0, 1), "the value is what the host reads")
 	p.update(r.STag(), 0, 1)
@@ -52,7 +52,7 @@ func TestEXT_44_47_TheAddressCountsAndNotTheTO(t *testing.T) {
 	p := newPeer(t)
 	mem := make([]byte, 64)
 	for skip := range 8 {
-		r, err := p.table.Register(mem[skip:], Options{Access: LocalWrite | RemoteAtomic, BaseTO: 0x1003, Scope: p.who})
+		r, err := p.table.Register(mem[skip:], Options{Access: LocalWrite | RemoteAtomic, BaseTO: 0x1003, Scope: p.scope})
 		require.NoError(t, err)
 		for off := range uint64(16) {
 			require.Equal(t, (uint64(skip)+off)%8 == 0, r.Aligned(off), "octet %d of memory that begins %d octets behind an aligned address", off, skip)
@@ -66,7 +66,7 @@ func TestEXT_44_47_TheAddressCountsAndNotTheTO(t *testing.T) {
 }
 
 func TestEXT_44_47_WindowsAreAlignedAsWhatTheyAreBoundTo(t *testing.T) {
-	who := Scope{PD: 1, Stream: 7}
+	scope := Scope{PD: 1, Stream: 7}
 	table := NewTable()
 	rights := Options{Access: LocalWrite | MWBind, Scope: Scope{PD: 1}}
 	memory, err := table.Register(make([]byte, 64), rights)
@@ -79,7 +79,7 @@ func TestEXT_44_47_WindowsAreAlignedAsWhatTheyAreBoundTo(t *testing.T) {
 		require.NoError(t, err)
 		bound, err := w.Prepare(40, RemoteAtomic, 0)
 		require.NoError(t, err)
-		require.NoError(t, table.Bind(who, new(Windows), bound, on, 3))
+		require.NoError(t, table.Bind(scope, new(Windows), bound, on, 3))
 		require.False(t, bound.Aligned(0))
 		require.True(t, bound.Aligned(5), "octet 8 of what it is bound to")
 		_, err = table.Update(bound, 5, func(v uint64) uint64 { return v + 7 })
@@ -249,7 +249,7 @@ func TestEXT_48_UpdatesOfBuffersHoldTheLock(t *testing.T) {
 		used = append(used, what)
 		require.False(t, p.table.buffers.mu.TryLock(), "%s with the lock", what)
 	}
-	r, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.who})
+	r, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.scope})
 	require.NoError(t, err)
 	p.update(r.STag(), 8, 1)
 	require.Equal(t, []string{"read", "written"}, used)
@@ -275,7 +275,7 @@ func TestUpdateTellsWhatTheBufferFailed(t *testing.T) {
 	p := newPeer(t)
 	oops := errors.New("oops")
 	file := &watchedBuffer{testFile: testFile{data: make([]byte, 16)}, used: func(string) {}, readFails: oops}
-	r, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.who})
+	r, err := p.table.RegisterBuffer(file, Options{Access: LocalWrite | RemoteAtomic, Scope: p.scope})
 	require.NoError(t, err)
 	add := func(v uint64) uint64 { return v + 1 }
 	_, err = p.table.Update(r, 8, add)

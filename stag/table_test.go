@@ -41,7 +41,7 @@ func TestTableHoldsWhatWasRegistered(t *testing.T) {
 	}
 	require.Equal(t, len(live), p.table.Len())
 	for _, r := range live {
-		got, _, v := p.table.Pin(p.who, r.STag(), RemoteRead, 0, 1)
+		got, _, v := p.table.Pin(p.scope, r.STag(), RemoteRead, 0, 1)
 		require.Equal(t, None, v)
 		require.Same(t, r, got)
 		r.Unpin()
@@ -177,9 +177,9 @@ func TestAccessWhileTheTableChanges(t *testing.T) {
 					return
 				default:
 				}
-				r, _, v := p.table.Pin(p.who, steady.STag(), RemoteRead, 0, 8)
+				r, _, v := p.table.Pin(p.scope, steady.STag(), RemoteRead, 0, 8)
 				if v != None || r != steady {
-					panic("a region that nobody touched was lost")
+					panic("a region that was not invalidated was lost")
 				}
 				r.Unpin()
 			}

@@ -51,7 +51,7 @@ func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
 			"memory":   func(o Options) (*Region, error) { return p.table.Register(make([]byte, 8), o) },
 			"a Buffer": func(o Options) (*Region, error) { return p.table.RegisterBuffer(sized(8), o) },
 		} {
-			r, err := register(Options{Access: everyRight, Scope: p.who, Key: &key})
+			r, err := register(Options{Access: everyRight, Scope: p.scope, Key: &key})
 			require.NoError(t, err)
 			require.Equal(t, key, r.STag().Key())
 			require.NotZero(t, r.STag().Index())
@@ -64,12 +64,12 @@ func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
 		&b.entry: func(key *uint8) (*Region, error) {
 			r, err := b.PrepareKey(make([]byte, 8), nil, everyRight, 0, key)
 			require.NoError(t, err)
-			return r, p.table.Enable(p.who, r)
+			return r, p.table.Enable(p.scope, r)
 		},
 		&w.entry: func(key *uint8) (*Region, error) {
 			r, err := w.PrepareKey(8, RemoteWrite, 0, key)
 			require.NoError(t, err)
-			return r, p.table.Bind(p.who, &p.windows, r, on, 0)
+			return r, p.table.Bind(p.scope, &p.windows, r, on, 0)
 		},
 	}
 	for e, enable := range enables {
@@ -79,14 +79,14 @@ func TestVERBS_1_TheCallerChoosesTheKey(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, STag(index<<8|uint32(key)), r.STag())
 			require.Equal(t, None, p.try(r.STag(), RemoteWrite, 0, 8))
-			require.Equal(t, None, p.table.InvalidateSTag(p.who, r.STag(), false))
+			require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false))
 		}
 		for range 128 {
 			r, err := enable(nil)
 			require.NoError(t, err)
 			require.Equal(t, index, r.STag().Index())
 			require.NotEqual(t, uint8(3), r.STag().Key(), "one that was chosen is not drawn soon")
-			require.Equal(t, None, p.table.InvalidateSTag(p.who, r.STag(), false))
+			require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false))
 		}
 	}
 }
@@ -160,10 +160,10 @@ func TestVERBS_11_ARCH_13_14_OverlappingRegionsAreIndependent(t *testing.T) {
 func TestVERBS_21_InvalidateSTagWaitsForThePlacement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		r := p.registerFor(p.who, 8, everyRight, 0)
+		r := p.registerFor(p.scope, 8, everyRight, 0)
 		require.True(t, r.Pin(), "a placement is under way")
 		var verdict Violation
-		result := later(func() error { verdict = p.table.InvalidateSTag(p.who, r.STag(), true); return nil })
+		result := later(func() error { verdict = p.table.InvalidateSTag(p.scope, r.STag(), true); return nil })
 		_, done := result()
 		require.False(t, done, "the placement is waited for")
 		require.Equal(t, InvalidSTag, p.try(r.STag(), RemoteWrite, 0, 1), "no other placement can begin")

@@ -19,7 +19,7 @@ func TestVERBS_26_29_BindChecks(t *testing.T) {
 	on := p.register(n, lendable|RemoteRead, 1<<40)
 	frozen := p.register(n, MWBind, 0) // LocalRead only
 	closed := p.register(n, lendable|Remote, 0)
-	own := p.registerFor(p.who, n, lendable, 0)
+	own := p.registerFor(p.scope, n, lendable, 0)
 	dead := p.register(n, lendable, 0)
 	p.invalidate(dead)
 	aWindow := p.bind(p.window(), on, 0, n, RemoteRead, 0)
@@ -85,11 +85,11 @@ func TestVERBS_26_29_BindChecks(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.tryBind(foreign, on, 0, 8, RemoteRead, 0)
 	require.ErrorIs(t, err, errOtherScope, "a window of another PD")
-	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, p.fastRegion(8, 0).Live(), on, 0), errNotPrepared, "what is no window")
-	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, on, on, 0), errNotPrepared)
-	stranger, err := newPeer(t).window().Prepare(8, RemoteRead, 0)
+	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, p.fastRegion(8, 0).Live(), on, 0), errNotPrepared, "what is no window")
+	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, on, on, 0), errNotPrepared)
+	elsewhere, err := newPeer(t).window().Prepare(8, RemoteRead, 0)
 	require.NoError(t, err)
-	require.ErrorIs(t, p.table.Bind(p.who, &p.windows, stranger, on, 0), errNotPrepared, "a window of another table")
+	require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, elsewhere, on, 0), errNotPrepared, "a window of another table")
 }
 
 func TestVERBS_9_28_WindowDecidesAndNotTheRegion(t *testing.T) {
@@ -119,11 +119,11 @@ func TestVERBS_27_WindowServesTheStreamThatBoundIt(t *testing.T) {
 	p := newPeer(t)
 	on := p.register(8, lendable, 0)
 	w := p.bind(p.window(), on, 0, 8, Remote, 0)
-	for _, who := range []Scope{{PD: 1, Stream: 8}, {PD: 2, Stream: 7}} {
-		other := p.as(who)
+	for _, scope := range []Scope{{PD: 1, Stream: 8}, {PD: 2, Stream: 7}} {
+		other := p.as(scope)
 		other.wantRefused("another stream has no use of it", w, NotAssociated)
 		for _, remote := range []bool{false, true} {
-			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(who, w.STag(), remote), "nor can it invalidate it")
+			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(scope, w.STag(), remote), "nor can it invalidate it")
 		}
 	}
 	require.True(t, w.Valid())
@@ -136,8 +136,8 @@ func TestVERBS_30_InvalidatedWindowBelongsToItsPD(t *testing.T) {
 	on := p.register(8, lendable|RemoteRead, 0)
 	window := p.window()
 	for _, revoke := range []func(w *Region) error{
-		func(w *Region) error { return asError(p.table.InvalidateSTag(p.who, w.STag(), false)) },
-		func(w *Region) error { return asError(p.table.InvalidateSTag(p.who, w.STag(), true)) },
+		func(w *Region) error { return asError(p.table.InvalidateSTag(p.scope, w.STag(), false)) },
+		func(w *Region) error { return asError(p.table.InvalidateSTag(p.scope, w.STag(), true)) },
 		func(*Region) error { return window.Invalidate(context.Background()) },
 		func(*Region) error { p.windows.Invalidate(); return nil },
 	} {
@@ -147,7 +147,7 @@ func TestVERBS_30_InvalidatedWindowBelongsToItsPD(t *testing.T) {
 		require.Zero(t, p.windows.Len(), "the stream has lost it")
 		p.wantRefused("its name is of no use", first, InvalidSTag)
 		p.wantAllowed("the region stays VALID", on)
-		require.Equal(t, None, p.table.InvalidateSTag(other.who, first.STag(), false), "any stream of the PD may invalidate it, again")
+		require.Equal(t, None, p.table.InvalidateSTag(other.scope, first.STag(), false), "any stream of the PD may invalidate it, again")
 		require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(Scope{PD: 2, Stream: 7}, first.STag(), false), "but none of another PD")
 
 		second := other.bind(window, on, 4, 4, RemoteWrite, 0)
@@ -172,21 +172,21 @@ func TestVERBS_17_23_RegionWithWindowsCannotGo(t *testing.T) {
 	b := p.fastRegion(8, lendable|RemoteRead)
 	mem := make([]byte, 8)
 	ctx := context.Background()
-	for _, on := range []*Region{p.registerFor(p.who, 8, lendable|RemoteRead, 0), p.enable(b, mem, lendable|RemoteRead, 0)} {
+	for _, on := range []*Region{p.registerFor(p.scope, 8, lendable|RemoteRead, 0), p.enable(b, mem, lendable|RemoteRead, 0)} {
 		windows := [2]*Window{p.window(), p.window()}
 		for _, w := range windows {
 			p.bind(w, on, 0, 8, RemoteRead, 0)
 		}
 		for _, w := range windows {
-			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.who, on.STag(), false))
-			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.who, on.STag(), true))
+			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.scope, on.STag(), false))
+			require.Equal(t, NotInvalidatable, p.table.InvalidateSTag(p.scope, on.STag(), true))
 			require.ErrorIs(t, p.table.Invalidate(ctx, on), ErrBound)
 			require.ErrorIs(t, p.table.Close(ctx, on), ErrBound)
 			require.Equal(t, None, p.try(on.STag(), RemoteRead, 0, 8), "nothing has changed")
 			require.Equal(t, None, p.try(w.Live().STag(), RemoteRead, 0, 8))
 			require.NoError(t, w.Close(ctx))
 		}
-		require.Equal(t, None, p.table.InvalidateSTag(p.who, on.STag(), false))
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, on.STag(), false))
 	}
 	on := p.enable(b, mem, lendable, 0)
 	w := p.window()
@@ -196,8 +196,8 @@ func TestVERBS_17_23_RegionWithWindowsCannotGo(t *testing.T) {
 	require.ErrorIs(t, b.Invalidate(ctx), ErrBound)
 	require.ErrorIs(t, b.Close(ctx), ErrBound)
 	require.NoError(t, w.Close(ctx))
-	require.Equal(t, None, p.table.InvalidateSTag(p.who, on.STag(), false))
-	require.NoError(t, p.table.Enable(p.who, queued), "what was refused has revoked nothing")
+	require.Equal(t, None, p.table.InvalidateSTag(p.scope, on.STag(), false))
+	require.NoError(t, p.table.Enable(p.scope, queued), "what was refused has revoked nothing")
 	require.NoError(t, b.Close(ctx))
 }
 
@@ -273,7 +273,7 @@ func TestVERBS_21_WindowsAreRevokedUnderFire(t *testing.T) {
 		started := make(chan struct{}, 1)
 		running.Go(func() { p.flood(w.STag(), 0, 2048, started) })
 		<-started
-		require.Equal(t, None, p.table.InvalidateSTag(p.who, w.STag(), i%2 == 0))
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, w.STag(), i%2 == 0))
 		clear(mem)
 		running.Wait()
 		require.Equal(t, make([]byte, 4096), mem, "no octet was placed after the window was revoked")
@@ -295,7 +295,7 @@ func TestWindowOnABuffer(t *testing.T) {
 	})
 	require.NoError(t, err)
 	w := p.bind(p.window(), on, 10, 8, Remote, 500)
-	r, off, v := p.table.Pin(p.who, w.STag(), RemoteWrite, 502, 4)
+	r, off, v := p.table.Pin(p.scope, w.STag(), RemoteWrite, 502, 4)
 	require.Equal(t, None, v)
 	require.NoError(t, r.Place(off, []byte("abcd")))
 	require.Equal(t, "............abcd................", string(file.data))
@@ -327,9 +327,9 @@ func TestPeersMayWrite(t *testing.T) {
 	}
 }
 
-// TestWindowsAndRegionsComeAndGoAtOnce: streams bind and write, anybody invalidates, the
-// owner of the memory takes it back whenever it can. The race detector watches the
-// octets, and in the end nothing is left.
+// TestWindowsAndRegionsComeAndGoAtOnce: streams bind and write, all goroutines invalidate, and
+// the owner of the memory takes it back whenever it can. The race detector watches the octets,
+// and in the end nothing is left.
 func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 	const streams, octets, rounds = 4, 256, 400
 	p := newPeer(t)
@@ -349,10 +349,10 @@ func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 				if err != nil {
 					panic(err)
 				}
-				err = me.table.Bind(me.who, &me.windows, r, region.Load(), uint64(i*octets/streams))
+				err = me.table.Bind(me.scope, &me.windows, r, region.Load(), uint64(i*octets/streams))
 				if err == nil {
 					lent[i].Store(r)
-					if a, off, v := me.table.Pin(me.who, r.STag(), RemoteWrite, 0, 8); v == None {
+					if a, off, v := me.table.Pin(me.scope, r.STag(), RemoteWrite, 0, 8); v == None {
 						_ = a.Place(off, numbered(8))
 						a.Unpin()
 					}
@@ -361,7 +361,7 @@ func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 				case 0:
 					_ = window.Invalidate(ctx)
 				case 1, 2:
-					me.table.InvalidateSTag(me.who, r.STag(), n%4 == 1)
+					me.table.InvalidateSTag(me.scope, r.STag(), n%4 == 1)
 				default:
 					me.windows.Invalidate()
 				}
@@ -394,7 +394,7 @@ func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 			}
 			old := region.Load()
 			if p.table.Close(ctx, old) == nil {
-				clear(old.mem) // nobody else has it any more
+				clear(old.mem) // no stream has access any more
 				taken.Add(1)
 				region.Store(p.register(octets, lendable, 0))
 			}
