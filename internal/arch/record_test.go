@@ -51,7 +51,7 @@ func split(line string) (value, what string, ok bool) {
 }
 
 // check compares the record with what is counted now: wrong is what must be put right, better where the record may
-// be lowered. A record may lag behind a little, for otherwise everybody's changes would be in the same lines of it.
+// be lowered. A record may lag behind a little, for otherwise every change would touch the same lines of it.
 func (r *record) check(now map[string]float64) (wrong, better []string) {
 	for _, what := range slices.Sorted(maps.Keys(now)) {
 		n := round(now[what])

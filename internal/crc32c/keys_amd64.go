@@ -23,8 +23,8 @@ type key struct {
 	b uint64 // x^(8d-1) mod P, for the high one
 }
 
-// keys are the distances that the assembly knows. They are read from there by
-// their offsets, and nobody writes them.
+// keys are the distances that the assembly knows. It reads them by their offsets; they are
+// never written.
 var keys = [...]key{
 	{0x75bda454_00000000, 0xe986c148_00000000}, // 512
 	{0xe9a5d8be_00000000, 0x1426a815_00000000}, // 256

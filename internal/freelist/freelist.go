@@ -47,8 +47,8 @@ func (l *List[T]) Put(x *T) {
 	}
 }
 
-// pop takes the one that was used last. Nobody waits for the lock: who has it may have
-// lost his processor, and there is another way.
+// pop takes the object that was used last. It does not wait for the lock: the goroutine that
+// holds it may have lost its processor, and Get has another way.
 func (l *List[T]) pop() *T {
 	if !l.mu.TryLock() {
 		return nil

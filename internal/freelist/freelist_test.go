@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// collect has the garbage collector take all that it may: a pool gives up what it holds at
-// the second collection.
+// collect runs the garbage collector twice: a pool gives up what it holds at the second
+// collection.
 func collect() {
 	runtime.GC()
 	runtime.GC()
@@ -63,7 +63,7 @@ func TestNothingIsAllocatedAfterACollection(t *testing.T) {
 	require.Equal(t, before.Mallocs, after.Mallocs, "three times in a row")
 }
 
-func TestNobodyWaitsForTheLock(t *testing.T) {
+func TestGetAndPutDoNotWaitForTheLock(t *testing.T) {
 	l := List[int]{Keep: 1, New: func() *int { return new(int) }}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A Stream is one TCP connection of a capture, its octets put in order. The client
-// is who sent the SYN; if the capture has none, who sent first.
+// A Stream is one TCP connection of a capture, its octets put in order. The client is the end
+// that sent the SYN, or, if the capture has no SYN, the end that sent first.
 type Stream struct {
 	Client, Server           netip.AddrPort
 	ClientBytes, ServerBytes []byte // what each sent

@@ -43,7 +43,7 @@ func TestStreamsOfCaptures(t *testing.T) {
 			require.NoError(t, err, "the capture is read")
 			var got [3]int
 			for _, s := range streams {
-				require.Equal(t, "10.1.0.1", s.Client.Addr().String(), "the client is who sent the SYN")
+				require.Equal(t, "10.1.0.1", s.Client.Addr().String(), "the client is the end that sent the SYN")
 				require.Equal(t, name == "rping_64k.pcap", s.ClientHole && s.ServerHole, "packets are missing from one capture")
 				got[0]++
 				got[1] += len(s.ClientBytes)
@@ -126,11 +126,11 @@ func TestStreamsWithoutSYN(t *testing.T) {
 	c.server(7, SYN|ACK, "")
 	c.server(8, ACK, "s")
 	c.client(20, ACK, "c")
-	c.want("who answers a SYN is the server", stream("c", "s"))
+	c.want("the end that answers a SYN is the server", stream("c", "s"))
 	c = newTalk(t)
 	c.client(20, ACK, "c")
 	c.server(8, ACK, "s")
-	c.want("who sends first is the client", stream("c", "s"))
+	c.want("the end that sends first is the client", stream("c", "s"))
 }
 
 func TestStreamsWithAHole(t *testing.T) {

@@ -58,7 +58,7 @@ type end struct {
 	// Memory for the peer. No two kinds of access share octets, for the race detector would
 	// tell of it, and rightly.
 	written, read, counter *iwarp.MR
-	mood                   atomic.Pointer[mood]
+	pattern                atomic.Pointer[pattern]
 }
 
 // connect makes connection number i. Those with an even number have completion queues of
@@ -78,7 +78,7 @@ func connect(ctx context.Context, o options, client, server *host, i int) (*pair
 	p.client.peer, p.server.peer = p.server, p.client
 	for _, e := range []*end{p.client, p.server} {
 		e.name = fmt.Sprintf("%s of %s", e.host.name, p.name)
-		e.mood.Store(&moods[0])
+		e.pattern.Store(&patterns[0])
 		if err := e.register(); err != nil {
 			return nil, err
 		}

@@ -116,7 +116,7 @@ func (r *round) start(o options) {
 	}
 	for _, p := range r.pairs {
 		random := r.random()
-		r.all.Go(func() { p.changeMoods(r, random) })
+		r.all.Go(func() { p.changePatterns(r, random) })
 	}
 	for _, q := range senders {
 		r.all.Go(q.work)
@@ -136,14 +136,14 @@ func (r *round) fail(err error) {
 
 // expected reports whether a goroutine goes on after err. An error of the connections is
 // expected only once they end.
-func (r *round) expected(ctx context.Context, who string, err error) (goOn bool) {
+func (r *round) expected(ctx context.Context, what string, err error) (goOn bool) {
 	switch {
 	case err == nil:
 		return !r.ending.Load()
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return !r.ending.Load()
 	case !r.ending.Load():
-		r.fail(fmt.Errorf("%s: %w", who, err))
+		r.fail(fmt.Errorf("%s: %w", what, err))
 	}
 	return false
 }

@@ -37,14 +37,14 @@ func TestErrorBeforeTheEndIsAFinding(t *testing.T) {
 	defer m.stop()
 	r := &round{m: m, failed: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
-	require.True(t, r.expected(ctx, "somebody", nil))
-	require.False(t, r.expected(ctx, "somebody", errors.New("the connection is gone")))
-	require.ErrorContains(t, <-r.failed, "somebody: the connection is gone")
+	require.True(t, r.expected(ctx, "a helper", nil))
+	require.False(t, r.expected(ctx, "a helper", errors.New("the connection is gone")))
+	require.ErrorContains(t, <-r.failed, "a helper: the connection is gone")
 	cancel()
-	require.True(t, r.expected(ctx, "somebody", ctx.Err()), "the context of the call has ended")
+	require.True(t, r.expected(ctx, "a helper", ctx.Err()), "the context of the call has ended")
 	require.Empty(t, r.failed)
 	r.ending.Store(true)
-	require.False(t, r.expected(context.Background(), "somebody", errors.New("the connection is gone")))
+	require.False(t, r.expected(context.Background(), "a helper", errors.New("the connection is gone")))
 	require.Empty(t, r.failed, "it was ended")
 }
 

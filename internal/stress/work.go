@@ -33,7 +33,7 @@ func newHelper(r *round, e *end, i int) (*helper, error) {
 func (h *helper) work() {
 	defer h.leave()
 	for {
-		h.end.mood.Load().rest(h.random)
+		h.end.pattern.Load().rest(h.random)
 		if !h.once() {
 			return
 		}
@@ -46,7 +46,7 @@ func (h *helper) once() (again bool) {
 	n := size(h.random)
 	peer := h.end.peer
 	var do func(ctx context.Context) error
-	m := h.end.mood.Load()
+	m := h.end.pattern.Load()
 	call := m.call(h.random)
 	switch call {
 	case callWrite:
@@ -79,7 +79,7 @@ func (h *helper) once() (again bool) {
 	default:
 		panic(call.String())
 	}
-	what, forever := call.String(), call != callRecv // nobody has promised a message
+	what, forever := call.String(), call != callRecv // a message may never come
 	ctx, cancel := m.context(context.Background(), h.random, forever)
 	defer cancel()
 	err := h.call(ctx, what, false, func() error { return do(ctx) })
@@ -115,10 +115,10 @@ func newPoster(r *round, e *end) *poster {
 func (q *poster) work() {
 	defer q.leave()
 	for {
-		q.ends[0].mood.Load().rest(q.random)
+		q.ends[0].pattern.Load().rest(q.random)
 		outstanding := q.post()
 		for outstanding > 0 {
-			ctx, cancel := q.ends[0].mood.Load().context(q.round.ctx, q.random, true)
+			ctx, cancel := q.ends[0].pattern.Load().context(q.round.ctx, q.random, true)
 			err := q.call(ctx, "CQ.Wait", false, func() error {
 				n, err := q.cq.Wait(ctx, q.wcs[:])
 				outstanding -= n
@@ -156,8 +156,8 @@ func (q *poster) post() (n int) {
 	return n
 }
 
-// A consumer is the goroutine that has a completion queue of receive queues: it sees to it that
-// there are receives.
+// A consumer is the goroutine that polls a completion queue of receive queues, and posts their
+// receives.
 type consumer struct {
 	*user
 	round  *round
@@ -176,7 +176,7 @@ func newConsumer(r *round, e *end) *consumer {
 	}
 }
 
-// add has the consumer post receives to one more queue pair.
+// add makes the consumer post receives to one more queue pair.
 func (c *consumer) add(e *end) {
 	mr, err := e.host.pd.RegisterMR(make([]byte, largest), stag.LocalWrite, nil)
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *consumer) add(e *end) {
 func (c *consumer) work() {
 	defer c.leave()
 	for {
-		m := c.ends[0].mood.Load()
+		m := c.ends[0].pattern.Load()
 		if m.soon == 0 { // else it is back at once
 			m.rest(c.random)
 		}

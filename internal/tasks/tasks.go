@@ -8,7 +8,7 @@ import "github.com/goiwarp/iwarp/internal/lockorder"
 type Group struct {
 	mu   lockorder.Mutex[lockorder.Leaf]
 	n    int
-	idle chan struct{} // closed when n falls to 0; nil while nobody waits
+	idle chan struct{} // closed when n falls to 0; nil while no goroutine waits
 }
 
 // Start runs f in a goroutine of its own.

@@ -2,7 +2,7 @@
 //
 //	go run ./internal/arch/shape                       # the root package
 //	go run ./internal/arch/shape ./transport ./rdmap   # others
-//	go run ./internal/arch/shape -word 'all he|him'    # where words are that internal/arch/testdata/words.txt counts
+//	go run ./internal/arch/shape -word 'all words?'    # where a word is; its scope as in internal/arch/testdata/words.txt
 //	go run ./internal/arch/shape -dir $(go list -m -f {{.Dir}} golang.org/x/net) ./quic
 //
 // What counts as an arrow, a call, and so on is in the documentation of package measure. The tests

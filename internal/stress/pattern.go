@@ -45,10 +45,11 @@ func (c call) String() string {
 	}
 }
 
-// A mood is what the goroutines of one end do for a while. Who receives and who sends depends
-// on whether waiters are granted by what comes or by what goes out, how soon they are back,
-// and whether the peer sends meanwhile; so each end is in many moods, and its peer in others.
-type mood struct {
+// A pattern is the mix of calls that the goroutines of one end make for a while. Which of them
+// receives and which sends depends on what completes their requests (octets that come or octets
+// that leave), how soon they call again, and whether the peer sends meanwhile; so each end goes
+// through many patterns, and its peer through others.
+type pattern struct {
 	weights [calls]int    // how often each call is made
 	often   int           // of a hundred calls, how many follow a rest
 	pause   time.Duration // that is as long at most
@@ -56,7 +57,7 @@ type mood struct {
 	soon    time.Duration // if not zero, after what time most contexts end at the latest
 }
 
-var moods = []mood{
+var patterns = []pattern{
 	// All calls, without and with rests.
 	{weights: [calls]int{3, 3, 2, 1, 1, 1, 1, 1}},
 	{weights: [calls]int{3, 3, 2, 1, 1, 1, 1, 1}, often: 30, pause: time.Millisecond},
@@ -67,7 +68,7 @@ var moods = []mood{
 	{weights: [calls]int{callRead: 1, callCommit: 1}, often: 50, pause: 500 * time.Microsecond},
 	{weights: [calls]int{callRead: 1}, often: 100, pause: 200 * time.Microsecond, joint: true},
 	{weights: [calls]int{callRead: 3, callCommit: 1}, often: 90, pause: 400 * time.Microsecond, joint: true, soon: 100 * time.Microsecond},
-	// The same, and most are cancelled while they take the right to receive, and back.
+	// The same, and most are cancelled while they get the right to receive or give it back.
 	{weights: [calls]int{callRead: 1}, often: 30, pause: 500 * time.Microsecond, soon: 20 * time.Microsecond},
 	{weights: [calls]int{callRead: 3, callRecv: 1, callCommit: 1}, often: 80, pause: 300 * time.Microsecond, soon: 50 * time.Microsecond},
 	// What the network ends, for the peer to receive.
@@ -80,7 +81,7 @@ var moods = []mood{
 var start = time.Now()
 
 // call chooses what to do next.
-func (m *mood) call(r *rand.Rand) call {
+func (m *pattern) call(r *rand.Rand) call {
 	sum := 0
 	for _, n := range m.weights {
 		sum += n
@@ -95,7 +96,7 @@ func (m *mood) call(r *rand.Rand) call {
 }
 
 // rest lets time pass now and then.
-func (m *mood) rest(r *rand.Rand) {
+func (m *pattern) rest(r *rand.Rand) {
 	switch {
 	case r.IntN(100) >= m.often:
 	case m.joint:
@@ -107,7 +108,7 @@ func (m *mood) rest(r *rand.Rand) {
 
 // context returns a context: most end soon. One that does not end at all is returned only if
 // forever is true.
-func (m *mood) context(parent context.Context, r *rand.Rand, forever bool) (context.Context, context.CancelFunc) {
+func (m *pattern) context(parent context.Context, r *rand.Rand, forever bool) (context.Context, context.CancelFunc) {
 	within := func(d time.Duration) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(parent, time.Duration(r.Int64N(int64(d))))
 	}
@@ -135,15 +136,15 @@ func (m *mood) context(parent context.Context, r *rand.Rand, forever bool) (cont
 	return within(50 * time.Millisecond)
 }
 
-// longestMood is how long both ends stay in their moods.
-const longestMood = 300 * time.Millisecond
+// longestPattern bounds how long both ends keep their patterns.
+const longestPattern = 300 * time.Millisecond
 
-// changeMoods changes the moods of both ends until the round ends.
-func (p *pair) changeMoods(r *round, random *rand.Rand) {
+// changePatterns changes the patterns of both ends until the round ends.
+func (p *pair) changePatterns(r *round, random *rand.Rand) {
 	for !r.ending.Load() {
 		for _, e := range []*end{p.client, p.server} {
-			e.mood.Store(&moods[random.IntN(len(moods))])
+			e.pattern.Store(&patterns[random.IntN(len(patterns))])
 		}
-		time.Sleep(time.Duration(random.Int64N(int64(longestMood))))
+		time.Sleep(time.Duration(random.Int64N(int64(longestPattern))))
 	}
 }
