@@ -114,7 +114,7 @@ func TestErrorsBeforeAnythingIsMoved(t *testing.T) {
 	_, err := filecopy(t, "serve", "-addr", "127.0.0.1:0", filepath.Join(t.TempDir(), "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = filecopy(t, "put", "-addr", "127.0.0.1:1", "x")
-	require.ErrorContains(t, err, "dial", "nobody listens there")
+	require.ErrorContains(t, err, "dial", "nothing listens there")
 	_, err = filecopy(t, "put", "-trace", filepath.Join(t.TempDir(), "no", "where"), "x")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
@@ -163,5 +163,5 @@ func TestProgress(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "no terminal"))
 	require.NoError(t, err)
 	defer f.Close()
-	require.Nil(t, newProgress(f, "", 1).w, "there is no bar where nobody watches")
+	require.Nil(t, newProgress(f, "", 1).w, "there is no bar without a terminal")
 }

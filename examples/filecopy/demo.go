@@ -63,7 +63,7 @@ func (c *command) thereAndBack(ctx context.Context, cl *client, local string) er
 	return check(c.out, put, got, cl.qp.Stats())
 }
 
-// makeFile fills a file with octets that nobody could guess.
+// makeFile fills a file with random octets.
 func makeFile(ctx context.Context, name string, size int64) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -82,7 +82,7 @@ func localName(name string) (string, error) {
 }
 
 // An incoming is a file in the making. It has a temporary name beside its final one
-// until keep, so that nobody ever sees half a file.
+// until keep, so that half a file is never seen under that name.
 type incoming struct {
 	fileBuffer
 	root       *os.Root

@@ -14,8 +14,8 @@
 // Demo makes a file, puts it to a server in a second process and gets it back, and
 // holds the sums and the counters of both processes against each other.
 //
-// Whoever can reach the server's address can read and replace every file below DIR:
-// there is no authentication. It listens on loopback unless told otherwise.
+// There is no authentication: every host that can reach the server's address can read and
+// replace every file below DIR. The server listens on loopback unless told otherwise.
 package main
 
 import (

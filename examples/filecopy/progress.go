@@ -10,7 +10,7 @@ import (
 
 // A progress is a bar on a terminal.
 type progress struct {
-	w           io.Writer // nil: nobody watches
+	w           io.Writer // nil: there is no terminal
 	label       string
 	done, total int64
 	start, next time.Time

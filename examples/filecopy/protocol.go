@@ -25,8 +25,8 @@ import (
 //	done                  -->        invalidates the region
 //	                      <--        SHA-256, counters
 //
-// An answer with an error ends the transfer and not the connection. Whoever finds the
-// other breaking these rules ends the connection.
+// An answer with an error ends the transfer and not the connection. An end whose peer breaks
+// these rules ends the connection.
 //
 // Nothing more is needed to know when the octets of a put are there: a message is
 // delivered only when everything sent before it has been placed (RFC 5040 section

@@ -18,8 +18,8 @@
 // pushed like this against one that the target pulls: asked by a message, it reads the
 // record with an RDMA Read, syncs its file, and answers.
 //
-// Whoever can reach a target can write its log: there is no authentication. It listens on
-// loopback unless told otherwise.
+// There is no authentication: every host that can reach a target can write its log. A target
+// listens on loopback unless told otherwise.
 package main
 
 import (

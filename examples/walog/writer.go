@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A writer appends records to the logs of its targets. There is one at a time: who starts
-// another makes sure that the one before has ended.
+// A writer appends records to the logs of its targets. There is one at a time: before another
+// is started, the one before it must have ended.
 //
 // A record is written when a majority has it. A new writer asks a majority, so that at
 // least one of those has every such record, and takes the log with the best mark for its
@@ -74,7 +74,7 @@ func (w *writer) room() uint64 { return uint64(len(w.mem)) }
 
 func (w *writer) majority() int { return len(w.links)/2 + 1 }
 
-// recover finds the log of those who wrote before, starts the links, and waits until a
+// recover finds the log that earlier writers have left, starts the links, and waits until a
 // majority has it.
 func (w *writer) recover(ctx context.Context) error {
 	marks := make([]mark, len(w.links))

@@ -68,7 +68,7 @@ func (c *cluster) syncs(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = sink.Close() }() // nobody else uses it
+	defer func() { _ = sink.Close() }() // it is used here alone
 	if err := e.qp.RDMARead(ctx, sink.Slice(0, counterLen), e.at.syncs); err != nil {
 		return 0, err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A greeting is what a connection begins with, in the private data of who dials: which slot
-// of the target it is for.
+// A greeting is the private data with which a connection is dialled: which slot of the target
+// it is for.
 type greeting uint16
 
 const greetingLen = 2

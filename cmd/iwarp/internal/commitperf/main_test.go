@@ -96,7 +96,7 @@ func TestGreetingsOfAnotherLength(t *testing.T) {
 	require.Error(t, new(welcome).parse(make([]byte, welcomeLen+1)))
 }
 
-// TestInterrupted: whoever waits is not left waiting.
+// TestInterrupted: the program ends when it is interrupted during a measurement.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)

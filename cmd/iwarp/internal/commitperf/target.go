@@ -27,7 +27,7 @@ type target struct {
 	serving sync.WaitGroup
 }
 
-// runTarget is a target until who has started it has left.
+// runTarget is a target until its parent process has left.
 func runTarget(ctx context.Context, o *options, stdout io.Writer) (err error) {
 	ctx, cancel := peer.Left(ctx, os.Stdin)
 	defer cancel()

@@ -53,13 +53,13 @@ func Start(ctx context.Context, stderr io.Writer, args ...string) (*Child, error
 // listening is what a child prints before its address.
 const listening = "listening "
 
-// Announce tells who has started this process where it listens.
+// Announce tells the parent process where this one listens.
 func Announce(stdout io.Writer, addr net.Addr) {
 	fmt.Fprintf(stdout, "%s%v\n", listening, addr)
 }
 
-// Left returns a context that ends when who has started this process, and holds the other
-// end of its stdin, has ended or calls Stop.
+// Left returns a context that ends when the parent process, which holds the other end of
+// stdin, has ended or calls Stop.
 func Left(ctx context.Context, stdin io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -68,7 +68,7 @@ func newEnd(r *iwarp.RNIC, pd *iwarp.PD, w *workload) (*rdmaEnd, error) {
 	if w.Wait == waitBlock {
 		e.cq.SetWaitMode(iwarp.WaitBlock)
 	}
-	// Nobody writes to src: so it need not be copied before it is sent.
+	// src is never written to: so it need not be copied before it is sent.
 	if e.src, err = pd.RegisterMR(peer.SourceOf(w.Region), stag.RemoteRead, nil); err != nil {
 		return nil, err
 	}

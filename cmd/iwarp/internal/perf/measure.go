@@ -69,9 +69,9 @@ func (o *options) runAll(r *remote) (rows []row, points []measured, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, who := range []string{"client", "server"} {
+	for i, end := range []string{"client", "server"} {
 		peak := float64(m[i].Peak) / mib
-		rows = append(rows, row{Case: who, Metric: "peak memory", Unit: "MiB", Value: &peak, Pairs: 1})
+		rows = append(rows, row{Case: end, Metric: "peak memory", Unit: "MiB", Value: &peak, Pairs: 1})
 	}
 	return rows, points, nil
 }

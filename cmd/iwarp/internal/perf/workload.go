@@ -76,8 +76,8 @@ const (
 	maxExtra = 1 << 15
 )
 
-// check refuses what makes no sense, also when it comes from a client that nobody
-// has authenticated.
+// check refuses what makes no sense: a workload may come from a client that has not been
+// authenticated.
 func (w *workload) check() error {
 	switch {
 	case !slices.Contains(operations, w.Op):
