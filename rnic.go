@@ -86,8 +86,8 @@ const (
 // Open makes an RNIC. When done end it with [RNIC.Shutdown], or at once with [RNIC.Close].
 func Open(cfg *Config) (*RNIC, error) {
 	r := &RNIC{
-		helpers:   freelist.List[helper]{Keep: spareWaiters},
-		cqWaiters: freelist.List[cqWaiter]{Keep: spareWaiters},
+		helpers:   freelist.List[helper]{Retain: spareWaiters},
+		cqWaiters: freelist.List[cqWaiter]{Retain: spareWaiters},
 		table:     stag.NewTable(),
 		events:    eventQueue{ch: make(chan Event, eventDepth)},
 		qps:       make(map[*QP]struct{}),

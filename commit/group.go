@@ -55,7 +55,7 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 		dirty: newChunks(size), taken: newChunks(size),
 	}
 	g.idle.L = &g.mu
-	g.waiters.Keep, g.waiters.New = spareWaiters, newWaiter
+	g.waiters.Retain, g.waiters.New = spareWaiters, newWaiter
 	g.committer = g.runAll
 	return g
 }

@@ -125,7 +125,7 @@ func prefault(llp transport.LLP, payload [][]byte) {
 }
 
 // chunks are pieces of private memory for reading a segment's payload into.
-var chunks = freelist.List[[]byte]{Keep: 8, New: func() *[]byte { return new([]byte) }}
+var chunks = freelist.List[[]byte]{Retain: 8, New: func() *[]byte { return new([]byte) }}
 
 // emitRead is emitOne for a payload that is not all in memory. The chunk is staged:
 // copying it while it is warm costs less than keeping track of it until the flush.

@@ -21,8 +21,8 @@ const chunkSize = 64 << 10
 type chunk [chunkSize]byte
 
 var (
-	chunks  = freelist.List[chunk]{Keep: 2 * batchBytes / chunkSize, New: func() *chunk { return new(chunk) }}
-	batches = freelist.List[batch]{Keep: 8, New: func() *batch { return new(batch) }}
+	chunks  = freelist.List[chunk]{Retain: 2 * batchBytes / chunkSize, New: func() *chunk { return new(chunk) }}
+	batches = freelist.List[batch]{Retain: 8, New: func() *batch { return new(batch) }}
 )
 
 // A batch is the octets of FPDUs on their way into one gathered write: pieces of

@@ -46,7 +46,7 @@ type predictedRead struct {
 	todo  [][]byte // what of vec is to be read into
 }
 
-var predictedReads = freelist.List[predictedRead]{Keep: 8, New: func() *predictedRead { return new(predictedRead) }}
+var predictedReads = freelist.List[predictedRead]{Retain: 8, New: func() *predictedRead { return new(predictedRead) }}
 
 // predicts reports whether it is worth asking what is to come.
 func (c *Conn) predicts() bool {

@@ -18,7 +18,7 @@ const (
 type bufferClass = freelist.List[[]byte]
 
 func newBufferClass(size, keep int) *bufferClass {
-	return &bufferClass{Keep: keep, New: func() *[]byte {
+	return &bufferClass{Retain: keep, New: func() *[]byte {
 		b := make([]byte, size)
 		return &b
 	}}

@@ -67,7 +67,7 @@ const stageSize = 64 << 10
 
 type stage [stageSize]byte
 
-var stages = freelist.List[stage]{Keep: 8, New: func() *stage { return new(stage) }}
+var stages = freelist.List[stage]{Retain: 8, New: func() *stage { return new(stage) }}
 
 func (s *connStream) Write(bufs [][]byte, wait bool) (int, error) {
 	if !wait {

@@ -19,7 +19,7 @@ type iovecs [maxIovecs]unix.Iovec
 
 // iovecPool lends the 16 KiB of an iovec array for the time of a Write, so that an
 // idle connection has none.
-var iovecPool = freelist.List[iovecs]{Keep: 8, New: func() *iovecs { return new(iovecs) }}
+var iovecPool = freelist.List[iovecs]{Retain: 8, New: func() *iovecs { return new(iovecs) }}
 
 func (s *rawStream) Gather() int { return maxIovecs }
 

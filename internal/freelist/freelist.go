@@ -15,9 +15,9 @@ import (
 // A List is the idle objects of one kind. It is safe for concurrent use. Its fields are
 // set before.
 type List[T any] struct {
-	// Keep is how many idle objects stay for good. There may be more, as long as the
+	// Retain is how many idle objects stay for good. There may be more, as long as the
 	// garbage collector lets them.
-	Keep int
+	Retain int
 	// New makes one where none is idle. nil: Get returns nil.
 	New func() *T
 
@@ -71,9 +71,9 @@ func (l *List[T]) push(x *T) bool {
 	}
 	defer l.mu.Unlock()
 	if l.idle == nil {
-		l.idle = make([]*T, 0, l.Keep)
+		l.idle = make([]*T, 0, l.Retain)
 	}
-	if len(l.idle) == l.Keep {
+	if len(l.idle) == l.Retain {
 		return false
 	}
 	l.idle = append(l.idle, x)

@@ -17,7 +17,7 @@ func collect() {
 }
 
 func TestWhatIsGivenBackIsLentAgain(t *testing.T) {
-	l := List[int]{Keep: 2, New: func() *int { return new(int) }}
+	l := List[int]{Retain: 2, New: func() *int { return new(int) }}
 	a, b := l.Get(), l.Get()
 	require.NotSame(t, a, b)
 	l.Put(a)
@@ -28,7 +28,7 @@ func TestWhatIsGivenBackIsLentAgain(t *testing.T) {
 }
 
 func TestACollectionLeavesWhatIsKept(t *testing.T) {
-	l := List[int]{Keep: 2}
+	l := List[int]{Retain: 2}
 	kept := [2]*int{new(int), new(int)}
 	l.Put(kept[0])
 	l.Put(kept[1])
@@ -40,13 +40,13 @@ func TestACollectionLeavesWhatIsKept(t *testing.T) {
 }
 
 func TestWithoutNewThereIsNone(t *testing.T) {
-	l := List[int]{Keep: 1}
+	l := List[int]{Retain: 1}
 	require.Nil(t, l.Get())
 }
 
 // TestNothingIsAllocatedAfterACollection is what the kept ones are for.
 func TestNothingIsAllocatedAfterACollection(t *testing.T) {
-	l := List[int]{Keep: 1, New: func() *int { return new(int) }}
+	l := List[int]{Retain: 1, New: func() *int { return new(int) }}
 	l.Put(l.Get())
 	var before, after runtime.MemStats
 	for range 3 {
@@ -64,7 +64,7 @@ func TestNothingIsAllocatedAfterACollection(t *testing.T) {
 }
 
 func TestGetAndPutDoNotWaitForTheLock(t *testing.T) {
-	l := List[int]{Keep: 1, New: func() *int { return new(int) }}
+	l := List[int]{Retain: 1, New: func() *int { return new(int) }}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Put(l.Get())
@@ -72,7 +72,7 @@ func TestGetAndPutDoNotWaitForTheLock(t *testing.T) {
 }
 
 func TestNoTwoHaveTheSame(t *testing.T) {
-	l := List[atomic.Int32]{Keep: 2, New: func() *atomic.Int32 { return new(atomic.Int32) }}
+	l := List[atomic.Int32]{Retain: 2, New: func() *atomic.Int32 { return new(atomic.Int32) }}
 	var shared atomic.Int32
 	var users sync.WaitGroup
 	for range 4 {

@@ -16,7 +16,7 @@ const readSize = 9 << 10
 
 type readBuffer [readSize]byte
 
-var readBuffers = freelist.List[readBuffer]{Keep: 8, New: func() *readBuffer { return new(readBuffer) }}
+var readBuffers = freelist.List[readBuffer]{Retain: 8, New: func() *readBuffer { return new(readBuffer) }}
 
 // Receive hands a segment to p, or what was held back, as LLP says. It cannot tell without
 // waiting whether one has come.

@@ -22,7 +22,7 @@ type batch struct {
 	sent int // of n
 }
 
-var batches = freelist.List[batch]{Keep: 8, New: func() *batch { return new(batch) }}
+var batches = freelist.List[batch]{Retain: 8, New: func() *batch { return new(batch) }}
 
 // end is where message i ends; it begins where the one before it ends.
 func (b *batch) end(i int) int {

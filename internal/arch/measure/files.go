@@ -100,15 +100,34 @@ func Walk(root, ext string, each func(name string, src []byte) error) error {
 	})
 }
 
-// Lines counts the lines of the files that are no tests, by package.
-func Lines(files []*File) map[string]int {
-	lines := make(map[string]int)
-	for _, f := range files {
-		if !f.IsTest() {
-			lines[f.Package()] += f.Lines()
+// Code is how many lines of the file are neither empty nor a comment alone.
+func (f *File) Code() (n int) {
+	for line := range strings.Lines(string(f.Src)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			n++
 		}
 	}
-	return lines
+	return n
+}
+
+// Code counts the lines of code of the files that are no tests, by package.
+func Code(files []*File) map[string]int {
+	return count(files, (*File).Code)
+}
+
+// Lines counts the lines of the files that are no tests, by package.
+func Lines(files []*File) map[string]int {
+	return count(files, (*File).Lines)
+}
+
+func count(files []*File, lines func(*File) int) map[string]int {
+	n := make(map[string]int)
+	for _, f := range files {
+		if !f.IsTest() {
+			n[f.Package()] += lines(f)
+		}
+	}
+	return n
 }
 
 // Longer lists the files of a package that have more than n lines and are no tests.

@@ -14,7 +14,7 @@ func TestShape(t *testing.T) {
 	require.NoError(t, run(&b, dir, []string{".", "./stag"}, true))
 	for _, want := range []string{
 		"package " + module + " ", "package " + module + "/stag ", "< 15 %", "<= 4000", "Arrows up, with uses:", "Arrows without calls, with uses:",
-		"atomics of the engine", "QP.state", "mutexes of . (", "Functions of more than 60 lines",
+		"atomics of the engine", "QP.conn", "mutexes of . (", "Functions of more than 60 lines",
 	} {
 		require.Contains(t, b.String(), want)
 	}
