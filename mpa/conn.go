@@ -34,6 +34,7 @@ type Conn struct {
 	fault     *transport.Fault // of the framing, behind what is held
 	seq       uint64
 	bulk      bool  // the last read brought more than a small buffer takes
+	dry       bool  // the last read brought nothing: to try once more before waiting is in vain
 	later     error // came together with octets
 	recvErr   error // ended the half
 	usual     int   // the longest ULPDU of late

@@ -115,7 +115,7 @@ func (c *Conn) read(p transport.Placer, wait transport.Wait) error {
 		return transport.ErrAgain
 	case wait == transport.NoWait:
 		return c.readLot(p)
-	case c.bulk && tells:
+	case c.bulk && tells && !c.dry:
 		if err := c.readLot(p); !errors.Is(err, transport.ErrAgain) {
 			return err
 		}
@@ -153,6 +153,7 @@ func (c *Conn) readOnce(wait transport.Wait) error {
 // came sorts out what a read has returned.
 func (c *Conn) came(n int, err error) error {
 	passing := err == nil || isPassing(err)
+	c.dry = n == 0 && errors.Is(err, transport.ErrAgain)
 	switch {
 	case n > 0:
 		// What did not fill a small buffer, or would not have, was all there was.
