@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/rdmap"
@@ -27,21 +26,13 @@ const (
 	StateError                  // ended with an error
 )
 
-func (s State) String() string {
-	switch s {
-	case StateIdle:
-		return "Idle"
-	case StateRTS:
-		return "RTS"
-	case StateClosing:
-		return "Closing"
-	case StateTerminate:
-		return "Terminate"
-	case StateError:
-		return "Error"
-	}
-	return fmt.Sprintf("State(%d)", uint8(s))
+// stateNames are the names of states.
+var stateNames = [...]string{
+	StateIdle: "Idle", StateRTS: "RTS", StateClosing: "Closing", StateTerminate: "Terminate",
+	StateError: "Error",
 }
+
+func (s State) String() string { return named("State", stateNames[:], uint8(s)) }
 
 // states are those of an established QP, but for the last one.
 var states = [...]State{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/freelist"
 	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/internal/mailbox"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/internal/tasks"
@@ -29,7 +30,7 @@ type RNIC struct {
 	log    *slog.Logger
 	table  *stag.Table
 	poller *transport.Poller
-	events eventQueue
+	events *mailbox.Box[Event]
 	ids    atomic.Uint32 // identities of PDs and QPs
 	tasks  tasks.Group
 	setups *setup.Manager
@@ -89,7 +90,7 @@ func Open(cfg *Config) (*RNIC, error) {
 		helpers:   freelist.List[helper]{Retain: spareWaiters},
 		cqWaiters: freelist.List[cqWaiter]{Retain: spareWaiters},
 		table:     stag.NewTable(),
-		events:    eventQueue{ch: make(chan Event, eventDepth)},
+		events:    mailbox.New[Event](eventDepth),
 		qps:       make(map[*QP]struct{}),
 		cqs:       make(map[*CQ]struct{}),
 		ended:     make(chan struct{}),
@@ -200,7 +201,7 @@ func (r *RNIC) finishClose(qps []*QP) {
 	r.tasks.Wait()
 	r.shutCQs()
 	_ = r.poller.Close() // fails only if it was closed before
-	r.events.close()
+	r.events.Close()
 	close(r.ended)
 }
 

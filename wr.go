@@ -29,43 +29,17 @@ const (
 	OpRecvImm            Op = 16 // in a WC: the message was Immediate Data
 )
 
-func (o Op) String() string {
-	switch o {
-	case OpSend:
-		return "Send"
-	case OpSendInvalidate:
-		return "Send with Invalidate"
-	case OpRDMAWrite:
-		return "RDMA Write"
-	case OpRDMAWriteImm:
-		return "RDMA Write with Immediate"
-	case OpRDMARead:
-		return "RDMA Read"
-	case OpRDMAReadInvalidate:
-		return "RDMA Read with local Invalidate"
-	case OpImmediate:
-		return "Immediate"
-	case OpFetchAdd:
-		return "Fetch and Add"
-	case OpCompareSwap:
-		return "Compare and Swap"
-	case OpSwap:
-		return "Swap"
-	case OpLocalInvalidate:
-		return "Local Invalidate"
-	case OpRegister:
-		return "Register"
-	case OpBind:
-		return "Bind"
-	case OpCommit:
-		return "Commit"
-	case OpRecv:
-		return "Receive"
-	case OpRecvImm:
-		return "Receive of an Immediate"
-	}
-	return fmt.Sprintf("Op(%d)", uint8(o))
+// opNames are the names of operations.
+var opNames = [...]string{
+	OpSend: "Send", OpSendInvalidate: "Send with Invalidate", OpRDMAWrite: "RDMA Write",
+	OpRDMAWriteImm: "RDMA Write with Immediate", OpRDMARead: "RDMA Read",
+	OpRDMAReadInvalidate: "RDMA Read with local Invalidate", OpImmediate: "Immediate",
+	OpFetchAdd: "Fetch and Add", OpCompareSwap: "Compare and Swap", OpSwap: "Swap",
+	OpLocalInvalidate: "Local Invalidate", OpRegister: "Register", OpBind: "Bind", OpCommit: "Commit",
+	OpRecv: "Receive", OpRecvImm: "Receive of an Immediate",
 }
+
+func (o Op) String() string { return named("Op", opNames[:], uint8(o)) }
 
 // takesReceive reports whether o is a message that takes a receive of the peer.
 func (o Op) takesReceive() bool {
@@ -173,4 +147,12 @@ type SendWR struct {
 type RecvWR struct {
 	ID    uint64
 	Local []SGE
+}
+
+// named is the i-th name of a type.
+func named(of string, names []string, i uint8) string {
+	if int(i) < len(names) && names[i] != "" {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", of, i)
 }

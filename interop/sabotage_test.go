@@ -36,12 +36,12 @@ func TestSabotagesAreLookedFor(t *testing.T) {
 	for _, c := range l.selected(stock) {
 		names = append(names, c.Name)
 		e := c.Expected()
-		switch s := l.sabotageOf(c); s.shows {
-		case wire.ErrTerminate:
+		switch s := l.sabotageOf(c); {
+		case errors.Is(s.shows, wire.ErrTerminate):
 			require.NotEqual(t, e.Terminate.Layer, e.Terminate.Type, "%s: exchanging them shows", c.Name)
-		case wire.ErrSends:
+		case errors.Is(s.shows, wire.ErrSends):
 			require.Contains(t, e.Sends, wire.SendSolicited, c.Name)
-		case wire.ErrRTR:
+		case errors.Is(s.shows, wire.ErrRTR):
 			require.Equal(t, wire.Write, *e.RTR, c.Name)
 		default:
 			require.Fail(t, "nothing would show it", s.name)

@@ -148,7 +148,7 @@ func TestEndWaitsForItsGoroutines(t *testing.T) {
 	for _, place := range []string{"Received", "Sent", "Failed"} {
 		t.Run(place, func(t *testing.T) {
 			inBubble(t, nil, func(e *end) {
-				resume := e.stops.set(place)
+				resume := e.set(place)
 				switch place {
 				case "Received":
 					e.llp.arrives(aWrite)

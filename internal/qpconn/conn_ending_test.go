@@ -155,7 +155,7 @@ func TestPeerEndsWithWorkOutstanding(t *testing.T) {
 // that is no work outstanding.
 func TestPeerEndsBesideTheSender(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
-		resume := e.stops.set("Sent")
+		resume := e.set("Sent")
 		go e.queues(rdmap.KindWrite, 1, nil)
 		synctest.Wait()
 		require.True(e, e.reached("Sent"))
@@ -181,7 +181,7 @@ func TestPeerEndsWhileTheNetworkIsFull(t *testing.T) {
 				e.endedWith(Closed, nil, "Close")
 				return
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			e.isOver()
 			reason, _ := e.conn.Cause()
 			require.Equal(e, Lost, reason)
@@ -248,7 +248,7 @@ func TestMessageBehindOurOwnEndAndPeerDoesNotEnd(t *testing.T) {
 		time.Sleep(PeerEndTime - 1)
 		synctest.Wait()
 		require.Equal(e, Failed, e.conn.Stage())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		e.endedWith(BadClose, rdmap.ErrLate, "Abort")
 	})
 }

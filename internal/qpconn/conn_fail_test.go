@@ -45,7 +45,7 @@ func TestFailIsBounded(t *testing.T) {
 			time.Sleep(PeerEndTime - 1)
 			synctest.Wait()
 			require.Equal(e, Terminating, e.conn.Stage())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			e.endedWith(Terminated, errBroken, "Abort")
 		})
 	}
@@ -101,7 +101,7 @@ func TestFailBehindOurOwnEnd(t *testing.T) {
 func TestOwnerFailsTheStream(t *testing.T) {
 	for _, place := range []string{"Received", "Sent"} {
 		inBubble(t, nil, func(e *end) {
-			resume := e.stops.set(place)
+			resume := e.set(place)
 			if place == "Sent" {
 				go e.queues(rdmap.KindWrite, 1, nil)
 			} else {
@@ -122,7 +122,7 @@ func TestOwnerFailsTheStream(t *testing.T) {
 // TestMessageStallsAsTheStreamEnds: no timer waits for a receive.
 func TestMessageStallsAsTheStreamEnds(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
-		resume := e.stops.set("Received")
+		resume := e.set("Received")
 		e.llp.arrives(aSend(1))
 		synctest.Wait()
 		require.True(e, e.reached("Received"))
@@ -209,7 +209,7 @@ func TestPeerTerminatesAndDoesNotEnd(t *testing.T) {
 		time.Sleep(PeerEndTime - 1)
 		synctest.Wait()
 		require.Equal(e, Terminating, e.conn.Stage())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		e.isOver()
 		reason, _ := e.conn.Cause()
 		require.Equal(e, TerminateReceived, reason, "the first reason stays")
@@ -244,7 +244,7 @@ func TestSendingFails(t *testing.T) {
 			breaks(e)
 			time.Sleep(readOnTime - 1)
 			e.becomes(rxArmed, "there is nothing yet")
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			e.endedWith(Lost, errBroken, "Abort")
 			require.Equal(e, []rdmap.Status{rdmap.StatusFlushed}, e.statuses)
 		})

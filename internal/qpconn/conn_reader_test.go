@@ -106,7 +106,7 @@ func TestWaiterComesWhileTheReaderLingers(t *testing.T) {
 func TestWaiterComesWhileTheReaderRuns(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)
-		resume := e.stops.set("Received")
+		resume := e.set("Received")
 		e.llp.arrives(aWrite)
 		synctest.Wait()
 		require.True(e, e.reached("Received"), "the reader runs")
@@ -125,7 +125,7 @@ func TestWaiterComesWhileTheReaderRuns(t *testing.T) {
 func TestReaderReceivesForAWaiter(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)
-		resume := e.stops.set("Received")
+		resume := e.set("Received")
 		e.llp.arrives(aWrite)
 		synctest.Wait()
 		w := e.waits(forever)

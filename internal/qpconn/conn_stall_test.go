@@ -31,7 +31,7 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 		time.Sleep(NoticeAfter - 1)
 		synctest.Wait()
 		require.Empty(e, e.heard())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.Equal(e, []string{"no receive"}, e.heard())
 		e.postReceives(1)
@@ -70,7 +70,7 @@ func TestMessageHasWaitedTooLong(t *testing.T) {
 			e.stalls(1)
 			time.Sleep(limit - 1)
 			e.becomes(rxStalled, "it has not waited for long enough")
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			want := []string{"overdue", "Failed"}
 			if limit > NoticeAfter {
@@ -105,7 +105,7 @@ func TestMessageWaitsForever(t *testing.T) {
 func TestReceiveIsPostedAsTheMessageStalls(t *testing.T) {
 	for _, place := range []string{"Received", "HasReceive"} {
 		inBubble(t, nil, func(e *end) {
-			resume := e.stops.set(place)
+			resume := e.set(place)
 			e.llp.arrives(aSend(1))
 			synctest.Wait()
 			require.True(e, e.reached(place))

@@ -248,7 +248,7 @@ func TestWaiterIsDoneAsItIsGrantedTheRight(t *testing.T) {
 func TestWaiterIsDoneAsItIsAboutToSleep(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		w := newWaiter(e)
-		resume := w.stops.set("Done")
+		resume := w.set("Done")
 		w.starts(forever, Plan{Sleep: transport.Park})
 		w.hasNot("it has looked")
 		w.finish()
@@ -259,7 +259,7 @@ func TestWaiterIsDoneAsItIsAboutToSleep(t *testing.T) {
 		first := e.waits(forever)
 		e.holds(first, "it receives")
 		w = newWaiter(e)
-		resume = w.stops.set("Enlist")
+		resume = w.set("Enlist")
 		w.starts(forever, Plan{Sleep: transport.Park})
 		w.hasNot("it asks for a token")
 		w.finish()

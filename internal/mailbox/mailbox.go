@@ -1,0 +1,54 @@
+// Package mailbox has a channel that nothing that puts into it waits for.
+package mailbox
+
+import (
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
+)
+
+// A Box is a channel that drops, and counts, what finds it full. Its mutex is a leaf of the lock
+// order: streams report with their locks held.
+type Box[T any] struct {
+	dropped atomic.Uint64
+
+	mu lockorder.Mutex[lockorder.Leaf]
+	ch chan T // nil: closed
+}
+
+// New returns a Box that holds n.
+func New[T any](n int) *Box[T] { return &Box[T]{ch: make(chan T, n)} }
+
+// Put puts v in, if there is room and the Box is not closed.
+func (b *Box[T]) Put(v T) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.ch <- v: // a nil channel takes nothing
+	default:
+		b.dropped.Add(1)
+	}
+}
+
+// Dropped is how many found the Box full, or closed.
+func (b *Box[T]) Dropped() uint64 { return b.dropped.Load() }
+
+// Channel returns the channel. That of a closed Box is closed, and empty.
+func (b *Box[T]) Channel() <-chan T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		c := make(chan T)
+		close(c)
+		return c
+	}
+	return b.ch
+}
+
+// Close closes the channel. What is in it can be read still by a reader that has it.
+func (b *Box[T]) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.ch)
+	b.ch = nil
+}

@@ -1,0 +1,27 @@
+package mailbox
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBox: what does not fit is dropped and counted; what is in it when it is closed can be read by
+// a reader that has the channel, and one that asks then finds it closed.
+func TestBox(t *testing.T) {
+	b := New[int](2)
+	for i := range 3 {
+		b.Put(i)
+	}
+	require.EqualValues(t, 1, b.Dropped())
+	ch := b.Channel()
+	b.Close()
+	require.Equal(t, 0, <-ch)
+	require.Equal(t, 1, <-ch)
+	_, open := <-ch
+	require.False(t, open)
+	_, open = <-b.Channel()
+	require.False(t, open)
+	b.Put(3)
+	require.EqualValues(t, 2, b.Dropped())
+}
