@@ -98,6 +98,27 @@ func TestDrainWaitsForAllWork(t *testing.T) {
 	})
 }
 
+// TestDrainWaitsForALateAnswer: an extension serves a request of the peer, and answers later.
+func TestDrainWaitsForALateAnswer(t *testing.T) {
+	const request, response = rdmap.Opcode(0xc), rdmap.Opcode(0xd)
+	var served *rdmap.Inbound
+	answersLate := func(e *end, c *Config) {
+		c.Stream = e.stream(&rdmap.Extension{
+			Request: request, Response: response, MaxRequest: 1, MaxResponse: 1, Serve: func(in *rdmap.Inbound) { served = in },
+		})
+	}
+	inBubble(t, answersLate, func(e *end) {
+		e.llp.arrives([]byte{0x41, byte(0x40 | request), 9: byte(rdmap.QNRequest), 13: 1, 17: 0})
+		synctest.Wait()
+		require.NotNil(e, served, "the request has come")
+		e.drains()
+		require.False(e, e.isDrained(), "it was not answered")
+		served.Reply(nil)
+		require.True(e, e.isDrained(), "it was")
+		require.Equal(e, 1, e.llp.counts()[response])
+	})
+}
+
 // TestDrainSendsWhatWasOffered to a waiter, which does not come.
 func TestDrainSendsWhatWasOffered(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
@@ -186,6 +207,28 @@ func TestPeerEndsWhileTheNetworkIsFull(t *testing.T) {
 			reason, _ := e.conn.Cause()
 			require.Equal(e, Lost, reason)
 			require.Equal(e, []rdmap.Status{rdmap.StatusFlushed}, e.statuses)
+		})
+	}
+}
+
+// TestPeerEndsWhileAnotherIsToSend what a goroutine has left, that was sending as the peer ended
+// its half: the one that finds nothing more judges.
+func TestPeerEndsWhileAnotherIsToSend(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		inBubble(t, oneABatch, func(e *end) {
+			resume := e.llp.set("Flush")
+			go e.queues(rdmap.KindWrite, moreThanAShare, nil)
+			synctest.Wait()
+			require.True(e, e.llp.reached("Flush"), "the poster sends")
+			e.peerEnds()
+			e.becomes(rxOver, "the reader has found the end")
+			e.llp.change(func() { e.llp.full = full })
+			resume()
+			synctest.Wait()
+			require.Empty(e, e.llp.counts()[rdmap.OpTerminate], "no work is lost")
+			e.llp.change(func() { e.llp.full = false })
+			e.endedWith(Closed, nil, "Close")
+			require.Equal(e, moreThanAShare, e.llp.counts()[rdmap.OpWrite])
 		})
 	}
 }

@@ -60,9 +60,7 @@ var errTest = errors.New("the test is over")
 func newEnd(t *testing.T, set func(e *end, c *Config)) *end {
 	e := &end{T: t, llp: newMemoryLLP()}
 	c := Config{LLP: e.llp, Owner: e, Tasks: &e.tasks, ReceiveWait: math.MaxInt64}
-	c.Stream = rdmap.New(rdmap.Config{
-		Table: stag.NewTable(), Scope: stag.Scope{PD: 1, Stream: 1}, IRD: 4, ORD: 4, SendDepth: 64, Receives: receives{e}, Events: e,
-	})
+	c.Stream = e.stream()
 	c.Sweeper = NewSweeper(e.alarm)
 	if set != nil {
 		set(e, &c)
@@ -75,6 +73,13 @@ func newEnd(t *testing.T, set func(e *end, c *Config)) *end {
 		time.Sleep(time.Minute)
 	})
 	return e
+}
+
+func (e *end) stream(extensions ...*rdmap.Extension) *rdmap.Stream {
+	return rdmap.New(rdmap.Config{
+		Table: stag.NewTable(), Scope: stag.Scope{PD: 1, Stream: 1}, IRD: 4, ORD: 4, SendDepth: 64, Receives: receives{e}, Events: e,
+		Extensions: extensions,
+	})
 }
 
 func counted(n *atomic.Int32, task func()) func() {
