@@ -29,6 +29,7 @@ type memoryLLP struct {
 	refuse error // what the Placer has answered
 
 	woken     bool
+	wakes     int
 	ready     func() // not nil: armed
 	noArm     bool
 	looks     time.Duration // how long a look takes that finds nothing
@@ -202,7 +203,10 @@ func (f *memoryLLP) Disarm() {
 	f.ready = nil
 }
 
-func (f *memoryLLP) Wake() { f.change(func() { f.woken = true }) }
+func (f *memoryLLP) Wake() {
+	f.pass("Wake")
+	f.change(func() { f.woken, f.wakes = true, f.wakes+1 })
+}
 
 func (f *memoryLLP) Close() error {
 	f.end("Close", net.ErrClosed)
