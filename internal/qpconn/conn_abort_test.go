@@ -170,6 +170,44 @@ func TestEndWaitsForItsGoroutines(t *testing.T) {
 	}
 }
 
+// TestFirstCauseStays when another comes behind the end, or an end that is less bad while that is
+// under way.
+func TestFirstCauseStays(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.peerEnds()
+		e.endedWith(Closed, nil, "Close")
+		e.conn.Abort(errAbort)
+		e.endedWith(Closed, nil, "Close")
+	})
+	inBubble(t, nil, func(e *end) {
+		resume := e.stops.set("Sent")
+		go e.queues(rdmap.KindWrite, 1, nil)
+		synctest.Wait()
+		require.True(e, e.reached("Sent"))
+		e.conn.Abort(errAbort)
+		require.Equal(e, Failed, e.conn.Stage())
+		require.True(e, e.conn.Fail(errTest))
+		require.Equal(e, Failed, e.conn.Stage(), "it never goes back")
+		resume()
+		e.endedWith(Aborted, errAbort, "Abort")
+	})
+}
+
+// TestFailBehindAnEndThatHasWaitedForFail: the Owner is told of the end once.
+func TestFailBehindAnEndThatHasWaitedForFail(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.stops.set("Failed")
+		go e.conn.Fail(errTest)
+		synctest.Wait()
+		require.True(e, e.reached("Failed"))
+		e.conn.Abort(errAbort)
+		resume()
+		e.isOver()
+		require.False(e, e.conn.Fail(errTest))
+		e.isOver()
+	})
+}
+
 // TestBehindTheEnd nothing happens any more.
 func TestBehindTheEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {

@@ -229,6 +229,27 @@ func TestWriterWaitsForTheNetwork(t *testing.T) {
 	})
 }
 
+// TestWriterLeavesWhatItNeedNotWaitFor to others: the network has taken a batch at once.
+func TestWriterLeavesWhatItNeedNotWaitFor(t *testing.T) {
+	inBubble(t, oneABatch, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		e.llp.change(func() { e.llp.full = true })
+		e.queues(rdmap.KindWrite, 3*moreThanAShare, nil)
+		e.sends(txWriter, "the poster has returned")
+		resume := w.stops.set("Done")
+		e.llp.change(func() { e.llp.full = false })
+		e.hasSent(2, "the one that had to wait, and the one that had not")
+		e.sends(txOffered, "the waiter is woken")
+		require.Zero(e, e.tasks.Count(), "the writer has ended")
+		resume()
+		e.hasSent(3*moreThanAShare, "the waiter sends the rest")
+		require.EqualValues(e, 1, e.writers.Load())
+		w.finish()
+		w.ends("it is told")
+	})
+}
+
 // TestWaiterDoesNotWaitForTheNetwork with an answer to send.
 func TestWaiterDoesNotWaitForTheNetwork(t *testing.T) {
 	inBubble(t, nil, func(e *end) {

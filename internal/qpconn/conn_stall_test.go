@@ -103,7 +103,7 @@ func TestMessageWaitsForever(t *testing.T) {
 
 // TestReceiveIsPostedAsTheMessageStalls: at any time between.
 func TestReceiveIsPostedAsTheMessageStalls(t *testing.T) {
-	for _, place := range []string{"Received", "HasReceive"} {
+	for _, place := range []string{"Received", "HasReceive", "HasReceive has looked"} {
 		inBubble(t, nil, func(e *end) {
 			resume := e.set(place)
 			e.llp.arrives(aSend(1))
@@ -116,8 +116,24 @@ func TestReceiveIsPostedAsTheMessageStalls(t *testing.T) {
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			require.Empty(e, e.heard(), "no message waits")
+			require.Zero(e, e.conn.ReceiveWaits())
 		})
 	}
+}
+
+// TestTimerOfAMessageTellsLate: the message has found a receive meanwhile, and another waits.
+func TestTimerOfAMessageTellsLate(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.stalls(1)
+		e.conn.mu.Lock()
+		timer := e.conn.stalled.timer
+		e.conn.mu.Unlock()
+		e.postReceives(1)
+		e.stalls(2)
+		timer.Reset(0) // as if it could not be stopped any more
+		synctest.Wait()
+		require.Empty(e, e.heard(), "the other has not waited for long")
+	})
 }
 
 // TestWaiterWhoseMessageStalls is the first to receive again.

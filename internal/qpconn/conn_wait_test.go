@@ -170,6 +170,26 @@ func TestWaiterThatReceivesIsCancelled(t *testing.T) {
 	})
 }
 
+// TestContextEndsBehindTheWait: the waiter that receives now is not woken for that.
+func TestContextEndsBehindTheWait(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		ctx, cancel := context.WithCancel(forever)
+		w := e.waits(ctx)
+		e.holds(w, "it receives")
+		w.finish()
+		w.ends("it is told")
+		next := e.waits(forever)
+		e.holds(next, "it receives")
+		wakes := func() int { return see(e.llp, func() int { return e.llp.wakes }) }
+		before := wakes()
+		cancel()
+		e.holds(next, "the context of the first one is no concern of it")
+		require.Equal(e, before, wakes())
+		next.finish()
+		next.ends("it is told")
+	})
+}
+
 func TestWaiterInTheQueueIsCancelled(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(2)

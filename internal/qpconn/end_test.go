@@ -66,6 +66,7 @@ func newEnd(t *testing.T, set func(e *end, c *Config)) *end {
 		set(e, &c)
 	}
 	e.conn = New(c)
+	e.llp.conn = &e.conn.mu
 	e.conn.reader = counted(&e.readers, e.conn.reader)
 	e.conn.writer = counted(&e.writers, e.conn.writer)
 	t.Cleanup(func() { // of a test that has failed; time stands still when it has returned

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -16,6 +17,7 @@ import (
 // of what its user did that an LLP does not allow. Its sending half is in llp_send_test.go.
 type memoryLLP struct {
 	stops
+	conn *lockorder.Mutex[lockorder.Conn] // that of its user
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -177,7 +179,17 @@ func (f *memoryLLP) Discard() error {
 	}
 }
 
+// step requires that the caller holds the mutex of the Conn: whether the LLP is armed follows the
+// steps of the arbiter.
+func (f *memoryLLP) step(what string) {
+	if f.conn.TryLock() {
+		f.conn.Unlock()
+		f.change(func() { f.fault("%s without the mutex of the Conn", what) })
+	}
+}
+
 func (f *memoryLLP) Arm(ready func()) bool {
+	f.step("Arm")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.arms++
@@ -198,6 +210,7 @@ func (f *memoryLLP) Arm(ready func()) bool {
 }
 
 func (f *memoryLLP) Disarm() {
+	f.step("Disarm")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ready = nil

@@ -26,6 +26,7 @@ func (e *end) Sent() { e.pass("Sent") }
 
 func (e *end) HasReceive() bool {
 	e.pass("HasReceive")
+	defer e.pass("HasReceive has looked")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.posted > 0
