@@ -28,7 +28,7 @@ func withOneSweeper(t *testing.T, f func(a, b *end)) {
 	})
 }
 
-// TestRightIsReservedAgain: the Sweeper looks after it each time, also where it could not be set
+// TestRightIsReservedAgain: the Sweeper ends that each time, also where its alarm could not be set
 // the time before.
 func TestRightIsReservedAgain(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
@@ -120,6 +120,24 @@ func TestSweeperComesTooSoon(t *testing.T) {
 		b.sends(txOffered, "one may still come")
 		time.Sleep(later)
 		b.hasSent(2*moreThanAShare, "none has come")
+	})
+	withOneSweeper(t, func(a, b *end) {
+		w := b.waits(forever)
+		b.holds(w, "it receives")
+		w.done.Store(true)
+		resume := w.stops.set("Done")
+		b.queues(rdmap.KindWrite, moreThanAShare, nil)
+		b.sends(txOffered, "the waiter is woken")
+		time.Sleep(later)
+		a.reserves()
+		time.Sleep(later)
+		resume()
+		w.ends("it has what it waits for")
+		time.Sleep(reserveTime - later)
+		a.becomes(rxArmed, "no waiter has come back")
+		b.sends(txOffered, "the waiter may be back soon")
+		time.Sleep(later)
+		b.hasSent(moreThanAShare, "it has not come back")
 	})
 }
 
