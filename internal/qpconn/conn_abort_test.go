@@ -180,7 +180,7 @@ func TestFirstCauseStays(t *testing.T) {
 		e.endedWith(Closed, nil, "Close")
 	})
 	inBubble(t, nil, func(e *end) {
-		resume := e.stops.set("Sent")
+		resume := e.set("Sent")
 		go e.queues(rdmap.KindWrite, 1, nil)
 		synctest.Wait()
 		require.True(e, e.reached("Sent"))
@@ -196,7 +196,7 @@ func TestFirstCauseStays(t *testing.T) {
 // TestFailBehindAnEndThatHasWaitedForFail: the Owner is told of the end once.
 func TestFailBehindAnEndThatHasWaitedForFail(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
-		resume := e.stops.set("Failed")
+		resume := e.set("Failed")
 		go e.conn.Fail(errTest)
 		synctest.Wait()
 		require.True(e, e.reached("Failed"))

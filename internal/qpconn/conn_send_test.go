@@ -237,7 +237,7 @@ func TestWriterLeavesWhatItNeedNotWaitFor(t *testing.T) {
 		e.llp.change(func() { e.llp.full = true })
 		e.queues(rdmap.KindWrite, 3*moreThanAShare, nil)
 		e.sends(txWriter, "the poster has returned")
-		resume := w.stops.set("Done")
+		resume := w.set("Done")
 		e.llp.change(func() { e.llp.full = false })
 		e.hasSent(2, "the one that had to wait, and the one that had not")
 		e.sends(txOffered, "the waiter is woken")

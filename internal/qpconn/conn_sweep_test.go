@@ -125,7 +125,7 @@ func TestSweeperComesTooSoon(t *testing.T) {
 		w := b.waits(forever)
 		b.holds(w, "it receives")
 		w.done.Store(true)
-		resume := w.stops.set("Done")
+		resume := w.set("Done")
 		b.queues(rdmap.KindWrite, moreThanAShare, nil)
 		b.sends(txOffered, "the waiter is woken")
 		time.Sleep(later)
