@@ -102,6 +102,11 @@ func (l *ledger) problems() []string {
 			ps = append(ps, fmt.Sprintf("%s has no planted defect, and no reason why none can be planted", r.id))
 		}
 	}
+	return append(ps, l.strays(known)...)
+}
+
+// strays finds what is told of requirements that do not exist, and too many exceptions.
+func (l *ledger) strays(known map[string]bool) (ps []string) {
 	for _, id := range slices.Sorted(maps.Keys(l.tests)) {
 		if !known[id] {
 			ps = append(ps, fmt.Sprintf("%s is cited by %s, but there is no such requirement", id, l.tests[id][0]))

@@ -82,31 +82,40 @@ func (w *workload) check() error {
 	switch {
 	case !slices.Contains(operations, w.Op):
 		return fmt.Errorf("no operation %q", w.Op)
-	case w.Wait != "" && w.Wait != waitPark && w.Wait != waitBlock:
+	case !slices.Contains([]string{"", waitPark, waitBlock}, w.Wait):
 		return fmt.Errorf("no way to wait %q", w.Wait)
-	case w.Op == opAtomic && w.Size != atomicSize:
-		return fmt.Errorf("an atomic operation has %d octets, not %d", atomicSize, w.Size)
-	case w.Size < 1 || w.Size > maxSize, w.Region < w.Size || w.Region > maxSize:
-		return fmt.Errorf("size %d and region %d are not within 1..%d", w.Size, w.Region, maxSize)
-	case w.Depth < 1 || w.Depth > maxDepth:
-		return fmt.Errorf("depth %d is not within 1..%d", w.Depth, maxDepth)
-	case w.ownSinks() && w.Depth > maxSize/w.Size:
-		return fmt.Errorf("%d sinks of %d octets have more than %d together; the Reads may share one", w.Depth, w.Size, maxSize)
-	case w.Conns < 1 || w.Conns > maxConns:
-		return fmt.Errorf("%d connections are not within 1..%d", w.Conns, maxConns)
-	case w.Batch < 0 || w.Batch > w.Depth:
-		return fmt.Errorf("batch %d is not within 0..%d", w.Batch, w.Depth)
-	case w.Slow < 0 || w.Slow > maxExtra || w.Idle < 0 || w.Idle > maxExtra:
-		return fmt.Errorf("%d slow and %d idle connections are not within 0..%d", w.Slow, w.Idle, maxExtra)
 	case w.Network != "" && !slices.Contains(sessionNetworks, w.Network):
 		return fmt.Errorf("no network %q", w.Network)
-	case w.Chunk < 0 || w.Chunk > maxSize:
-		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
 		return fmt.Errorf("no duplex %s", w.Op)
 	}
+	return w.checkNumbers()
+}
+
+// checkNumbers finds numbers that are out of range.
+func (w *workload) checkNumbers() error {
+	switch {
+	case w.Op == opAtomic && w.Size != atomicSize:
+		return fmt.Errorf("an atomic operation has %d octets, not %d", atomicSize, w.Size)
+	case !within(w.Size, 1, maxSize), !within(w.Region, w.Size, maxSize):
+		return fmt.Errorf("size %d and region %d are not within 1..%d", w.Size, w.Region, maxSize)
+	case !within(w.Depth, 1, maxDepth):
+		return fmt.Errorf("depth %d is not within 1..%d", w.Depth, maxDepth)
+	case w.ownSinks() && w.Depth > maxSize/w.Size:
+		return fmt.Errorf("%d sinks of %d octets have more than %d together; the Reads may share one", w.Depth, w.Size, maxSize)
+	case !within(w.Conns, 1, maxConns):
+		return fmt.Errorf("%d connections are not within 1..%d", w.Conns, maxConns)
+	case !within(w.Batch, 0, w.Depth):
+		return fmt.Errorf("batch %d is not within 0..%d", w.Batch, w.Depth)
+	case !within(w.Slow, 0, maxExtra), !within(w.Idle, 0, maxExtra):
+		return fmt.Errorf("%d slow and %d idle connections are not within 0..%d", w.Slow, w.Idle, maxExtra)
+	case !within(w.Chunk, 0, maxSize):
+		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
+	}
 	return nil
 }
+
+func within(n, least, most int) bool { return least <= n && n <= most }
 
 // ownSinks tells whether each operation under way has a sink of its own.
 func (w *workload) ownSinks() bool { return w.Op == opRead && !w.Shared }
