@@ -242,6 +242,20 @@ func TestLLPThatEndsAsAWhole(t *testing.T) {
 		e.endedWith(Closed, nil, "Close")
 	})
 	inBubble(t, asAWhole, func(e *end) {
+		w := e.waits(forever)
+		e.holds(w, "it receives")
+		e.drains()
+		require.True(e, e.isDrained())
+		e.conn.stream.Shut()
+		resume := e.llp.set("Close")
+		go e.conn.EndSending()
+		synctest.Wait() // it has found the LLP closed
+		resume()
+		e.endedWith(Closed, nil, "Close")
+		w.finish()
+		w.ends("it is told")
+	})
+	inBubble(t, asAWhole, func(e *end) {
 		e.llp.arrives(aTerminate)
 		e.isOver()
 		reason, _ := e.conn.Cause()
