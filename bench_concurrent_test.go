@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// crowdSizes are how many goroutines use one QP.
+// posters are how many goroutines use one QP.
 var posters = []int{1, 4, 16}
 
 // inParallel runs f in n goroutines, b.N times in sum.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/ring"
-
 	"github.com/goiwarp/iwarp/stag"
 )
 

@@ -19,7 +19,8 @@ type Config struct {
 	ReceiveWait time.Duration
 }
 
-// New returns a Conn that neither receives nor sends until Start.
+// New returns a Conn on which nothing happens of itself until Start. A post, a receive or an end
+// that comes before begins to send or to receive at once.
 func New(c Config) *Conn {
 	n := &Conn{llp: c.LLP, stream: c.Stream, owner: c.Owner, sweeper: c.Sweeper, tasks: c.Tasks, receiveWait: c.ReceiveWait}
 	n.ending.drained = make(chan struct{})

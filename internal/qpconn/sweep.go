@@ -22,7 +22,8 @@ const (
 )
 
 // pace is what a Conn remembers of time. It decides only what is quicker: whether the right
-// to receive is reserved, and whether a reader lingers. The mutex of the Conn guards it.
+// to receive is reserved, whether a reader lingers, and whether the rest of a share is left to a
+// waiter. The mutex of the Conn guards it.
 type pace struct {
 	left   time.Time // when a waiter last gave the right to receive up
 	quick  bool      // the waiter that has it came soon after that
@@ -33,7 +34,7 @@ type pace struct {
 	listed bool      // with the Sweeper
 }
 
-// came notes that a waiter has the right to receive.
+// came notes that a waiter begins to receive.
 func (p *pace) came() { p.quick = time.Since(p.left) < quickReturn }
 
 // leaves notes that it gives that up, and reports whether it is expected back at once.
