@@ -43,8 +43,8 @@ const (
 
 // InUse counts what exists of the resources that Limits caps.
 func (r *RNIC) InUse() Limits {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.used.mu.Lock()
+	defer r.used.mu.Unlock()
 	return Limits{MaxQP: r.used.qp, MaxMR: r.used.mr, MaxPD: r.used.pd, MaxCQ: r.used.cq, MaxSRQ: r.used.srq}
 }
 

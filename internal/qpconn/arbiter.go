@@ -22,7 +22,8 @@ import "slices"
 //	                    Empty, a waiter    Parked, Park
 //	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, if it lingers; or Armed, Arm
 //	                    Stall              Stalled; a waiter is queued in front
-//	                    Over               Over
+//	                    Over               Over; or, after Discard, Busy(reader), StartReader
+//	           reader   Discarded          Over
 //	                    Leave(holder)      Busy(first queued), Grant; or Reserved, SweepLater; or Armed, Arm,
 //	                                       and SweepLater if the right to send is Offered
 //	Parked     holder   Found, Nudge       Busy, Wake with Nudge
@@ -57,7 +58,8 @@ import "slices"
 //	Closed       nobody
 //
 // Discard and Close are events of each state. After Discard waiters receive no more: the
-// reader does, and throws away what comes. After Close each right ends when its holder
+// reader does, and throws away what comes. When there is no more it closes the connection, and
+// says Discarded. After Close each right ends when its holder
 // finds that out, by Over and Broken, or at once if there is none; Finish is due when both
 // have ended.
 //
@@ -253,13 +255,24 @@ func (a *arbiter[W]) resume() do {
 	return a.next()
 }
 
-// over: the holder has found the end of the stream, or an error.
+// over: the holder has found the end of the stream, or an error, in a read that may have begun
+// before Discard.
 func (a *arbiter[W]) over() do {
-	if a.phase == phaseClosed {
+	if a.phase != phaseOpen {
 		return a.pass(false)
 	}
 	a.queue = a.queue[:0]
 	return a.rest(rxOver)
+}
+
+// discarded: the reader has thrown away all that came after Discard, and has closed the
+// connection, unless another goroutine is about to.
+func (a *arbiter[W]) discarded() do {
+	if a.phase == phaseClosed {
+		return a.pass(false)
+	}
+	a.rx = rxOver
+	return 0
 }
 
 // sweep: a right has been reserved or offered, or a reader has lingered, for long enough.

@@ -168,10 +168,27 @@ func TestTerminate(t *testing.T) {
 	s.answers("it is swept", s.sweep(), doWake)
 	s.answers("it looks", s.found(), doRead)
 	s.answers("and goes on waiting", s.empty(false), doPark)
-	s.answers("the peer has ended", s.over(), 0)
 	s.answers("the peer's Terminate is too late", s.discard(), 0)
-	s.answers("the connection is closed", s.close(), doFinish)
+	s.answers("the peer has ended, and the connection is closed", s.close(), doWake)
 	s.answers("which is done once", s.close(), 0)
+	s.answers("the reader finds that", s.discarded(), doFinish)
+}
+
+// TestEndIsFoundInAReadThatBeganBeforeATerminate by a waiter and by the reader.
+func TestEndIsFoundInAReadThatBeganBeforeATerminate(t *testing.T) {
+	for _, w := range []string{"w", reader} {
+		s := &script{T: t}
+		if w == reader {
+			s.ready()
+		} else {
+			s.come(w)
+		}
+		require.True(t, s.holds(w))
+		s.answers("a Terminate was sent", s.discard(), 0)
+		s.answers("the read has found the end", s.over(), doStartReader)
+		s.answers("the reader has thrown away all", s.discarded(), 0)
+		s.answers("the connection is closed", s.close(), doFinish)
+	}
 }
 
 // TestConnectionThatCannotBeArmed keeps its reader.

@@ -203,6 +203,50 @@ func TestPeerTerminates(t *testing.T) {
 	})
 }
 
+// TestPeerTerminatesAndEndsInOneRead, which a waiter does, or the reader.
+func TestPeerTerminatesAndEndsInOneRead(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		inBubble(t, nil, func(e *end) {
+			if waits {
+				w := e.waits(forever)
+				e.holds(w, "it receives")
+				e.queues(rdmap.KindRead, 1, w)
+				defer w.ends("its Read is flushed")
+			}
+			e.llp.change(func() { e.llp.last = true })
+			e.llp.change(func() { e.llp.reads, e.llp.fin = [][][]byte{{aTerminate}}, true })
+			e.isOver()
+			reason, _ := e.conn.Cause()
+			require.Equal(e, TerminateReceived, reason)
+			require.Equal(e, []string{"Close"}, e.llp.ends, "nothing was waited for")
+		})
+	}
+}
+
+// TestPeerEndsInTheReadDuringWhichThisSideFails: the read began before the Terminate left.
+func TestPeerEndsInTheReadDuringWhichThisSideFails(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		inBubble(t, nil, func(e *end) {
+			resume := e.llp.set("Receive")
+			var w *waiter
+			if waits {
+				w = e.waits(forever)
+				defer w.ends("its Read is flushed")
+			} else {
+				e.llp.arrives(aWrite)
+			}
+			synctest.Wait()
+			require.True(e, e.llp.reached("Receive"))
+			e.queues(rdmap.KindRead, 1, w)
+			e.conn.Fail(errBroken)
+			e.peerEnds()
+			e.llp.change(func() { e.llp.reads = nil })
+			resume()
+			e.endedWith(Terminated, errBroken, "Close")
+		})
+	}
+}
+
 func TestPeerTerminatesAndDoesNotEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.arrives(aTerminate)

@@ -175,7 +175,7 @@ func (s world) resting() string {
 		return "the right to send is offered for ever"
 	case (s.answers > 0 || s.own) && !waitsForNetwork:
 		return "there is something to send that nobody sends"
-	case s.reader != away && !a.noArm:
+	case s.reader != away && !a.noArm && a.phase == phaseOpen:
 		return "an idle connection has a reader"
 	case s.writer != away && !s.full:
 		return "an idle connection has a writer"

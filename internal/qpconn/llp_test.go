@@ -27,6 +27,7 @@ type memoryLLP struct {
 	reads  [][][]byte // one read's worth each
 	seq    uint64
 	fin    bool  // behind that
+	last   bool  // the read that comes last tells of fin, too
 	lost   error // likewise
 	refuse error // what the Placer has answered
 
@@ -155,6 +156,9 @@ func (f *memoryLLP) deliver(p transport.Placer) error {
 			return err
 		}
 		f.seq++
+	}
+	if f.last {
+		return io.EOF
 	}
 	return nil
 }

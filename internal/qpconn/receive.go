@@ -19,6 +19,9 @@ func (c *Conn) read() {
 func (c *Conn) readOnce() (holds bool) {
 	if c.discards() {
 		c.die(c.llp.Discard())
+		c.mu.Lock()
+		c.act(c.arbiter.discarded())
+		return false
 	}
 	err := c.llp.Receive(c.stream, transport.NoWait)
 	if !errors.Is(err, transport.ErrAgain) {

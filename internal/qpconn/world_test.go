@@ -20,6 +20,7 @@ type world struct {
 	eof      bool
 	full     bool // the network takes no more
 	closed   bool
+	within   bool // the read of the holder began before Discard
 	starts   bool // the connection has not started yet
 	armed    bool // in the poller
 	fires    bool // the poller has been told, and is about to tell
@@ -400,7 +401,7 @@ type holderPlaces struct{ send, lost place }
 func (s *world) receiving(name string, id uint8, at func(*world) *place, to holderPlaces, x *stepper) {
 	event := func(label string, f func(*arbiter[uint8]) do) {
 		x.inner(name+label, func(n *world) {
-			*at(n) = to.lost
+			*at(n), n.within = to.lost, false
 			d := n.step(f)
 			if d&doRead != 0 {
 				*at(n) = reads
@@ -414,11 +415,20 @@ func (s *world) receiving(name string, id uint8, at func(*world) *place, to hold
 		})
 	}
 	switch {
+	case s.arbiter.phase == phaseDiscard && !s.within:
+		s.discarding(id, name, event, x)
+		return
 	case s.closed:
 		event("Over, closed", (*arbiter[uint8]).over)
+		if id == theReader && s.arbiter.phase == phaseClosed {
+			event("Discarded", (*arbiter[uint8]).discarded)
+		}
 		return
 	case s.arbiter.phase == phaseDiscard:
-		s.discarding(id, name, event, x)
+		x.inner(name+"finds something", func(n *world) { n.within = false })
+		if s.eof {
+			event("Over", (*arbiter[uint8]).over)
+		}
 		return
 	}
 	for i := range s.in {
@@ -461,10 +471,12 @@ func (s *world) receiving(name string, id uint8, at func(*world) *place, to hold
 // discarding is a read after Discard.
 func (s *world) discarding(id uint8, name string, event func(string, func(*arbiter[uint8]) do), x *stepper) {
 	switch {
+	case id == theReader && s.closed:
+		event("Discarded", (*arbiter[uint8]).discarded)
 	case id == theReader && (s.in != [3]bool{} || s.asks > 0):
 		x.inner(name+"discards", func(n *world) { n.in, n.asks = [3]bool{}, 0 })
 	case id == theReader && s.eof:
-		event("Over", (*arbiter[uint8]).over)
+		x.inner(name+"has discarded all, and closes the connection", func(n *world) { n.closed, n.closer = true, closes })
 	default:
 		event("Empty, lingers", func(a *arbiter[uint8]) do { return a.empty(true) })
 		event("Empty", func(a *arbiter[uint8]) do { return a.empty(false) })
@@ -538,13 +550,16 @@ func (s *world) applicationSteps(x *stepper) {
 
 // closerSteps end the connection, because the application wants it, or because it must end.
 func (s *world) closerSteps(x *stepper) {
-	must := s.arbiter.phase == phaseDiscard || s.arbiter.rx == rxOver || s.arbiter.tx == txClosed
+	must := s.arbiter.phase == phaseOpen && s.arbiter.rx == rxOver || s.arbiter.tx == txClosed
 	if s.budget.terminate {
-		x.outer("Discard", func(n *world) { n.budget.terminate = false; n.step((*arbiter[uint8]).discard) })
+		x.outer("Discard", func(n *world) {
+			n.budget.terminate, n.within = false, n.arbiter.rx >= rxBusy
+			n.step((*arbiter[uint8]).discard)
+		})
 	}
 	switch s.closer {
 	case away:
-		if must || s.budget.close {
+		if must || s.budget.close || s.arbiter.phase == phaseDiscard { // of which the last is the deadline
 			x.add("the connection is closed", must, func(n *world) { n.closed, n.closer = true, closes })
 		}
 	case closes:
