@@ -11,8 +11,7 @@ func serveReqResp(host string, w workload) (service, error) {
 	if err := canRequest(&w); err != nil {
 		return nil, err
 	}
-	src := peer.SourceOf(w.Region)
-	return serveSockets(host, w, func(c *net.TCPConn) error { return newResponder(c, src).serve() })
+	return serveSockets(host, w, func(c *net.TCPConn) error { return newResponder(c, peer.SourceOf(w.Region)).serve() })
 }
 
 // maxAnswers is how many answers one call writes: it takes 1,024 buffers at most.
