@@ -1,10 +1,10 @@
 package iwarp
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
+
+	"github.com/goiwarp/iwarp/internal/filebuf"
 )
 
 // A FileBuffer is the octets [0, Size) of an open file as a [Buffer]: RDMA Reads become
@@ -16,10 +16,7 @@ import (
 // offset does not matter. Where somebody has made it shorter meanwhile, what is missing
 // cannot be read: an RDMA Read of it ends that stream with an error, and not with zeros. An
 // RDMA Write there makes the file longer again.
-type FileBuffer struct {
-	file *os.File
-	size int64
-}
+type FileBuffer struct{ octets *filebuf.Buffer }
 
 var _ Buffer = (*FileBuffer)(nil)
 
@@ -28,63 +25,20 @@ var _ Buffer = (*FileBuffer)(nil)
 // directory or pipe, and not be opened for appending, where nobody could tell the place of
 // a write; for RDMA Writes, or as a sink, it must be open for writing.
 func NewFileBuffer(f *os.File, size int64) (*FileBuffer, error) {
-	if f == nil {
-		return nil, errors.New("iwarp: NewFileBuffer: the file is nil")
-	}
-	info, err := f.Stat()
+	octets, err := filebuf.New(f, size, ErrBounds)
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: NewFileBuffer: %w", err)
 	}
-	there := info.Size()
-	regular := info.Mode().IsRegular()
-	if size == 0 && regular {
-		size = there
-	}
-	switch mode := info.Mode(); {
-	case mode.IsDir(), mode&(os.ModeNamedPipe|os.ModeSocket) != 0:
-		err = fmt.Errorf("%s is no file that can be read and written at a place", f.Name())
-	case size < 0:
-		err = fmt.Errorf("a size of %d octets", size)
-	case size == 0 && regular:
-		err = fmt.Errorf("%s is empty", f.Name())
-	case size == 0:
-		err = fmt.Errorf("%s tells no size; give one", f.Name())
-	case regular && size > there:
-		err = fmt.Errorf("%s has %d octets, less than %d: make it longer first (os.File.Truncate)", f.Name(), there, size)
-	default:
-		_, err = f.WriteAt(nil, 0) // writes nothing, and is refused where the file is opened for appending
-	}
-	if err != nil {
-		return nil, fmt.Errorf("iwarp: NewFileBuffer: %w", err)
-	}
-	return &FileBuffer{file: f, size: size}, nil
+	return &FileBuffer{octets}, nil
 }
 
 // Size is the size that the file had, or was given, when the FileBuffer was made.
-func (b *FileBuffer) Size() int64 { return b.size }
+func (b *FileBuffer) Size() int64 { return b.octets.Size() }
 
 // ReadAt reads octets of the file. Where it has become shorter the error is
 // io.ErrUnexpectedEOF; behind Size it is io.EOF.
-func (b *FileBuffer) ReadAt(p []byte, off int64) (n int, err error) {
-	want := p
-	if left := b.size - off; off >= 0 && int64(len(p)) > left {
-		want = p[:max(left, 0)]
-	}
-	n, err = b.file.ReadAt(want, off)
-	switch {
-	case n < len(want) && errors.Is(err, io.EOF):
-		return n, io.ErrUnexpectedEOF
-	case err == nil && len(want) < len(p):
-		return n, io.EOF
-	}
-	return n, err
-}
+func (b *FileBuffer) ReadAt(p []byte, off int64) (n int, err error) { return b.octets.ReadAt(p, off) }
 
 // WriteAt writes octets of the file. Behind Size nothing is written, and the error matches
 // ErrBounds.
-func (b *FileBuffer) WriteAt(p []byte, off int64) (n int, err error) {
-	if off < 0 || off > b.size || int64(len(p)) > b.size-off {
-		return 0, fmt.Errorf("%w: writing %d octets at %d of %d", ErrBounds, len(p), off, b.size)
-	}
-	return b.file.WriteAt(p, off)
-}
+func (b *FileBuffer) WriteAt(p []byte, off int64) (n int, err error) { return b.octets.WriteAt(p, off) }

@@ -1,0 +1,79 @@
+package filebuf
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var errOutside = errors.New("outside")
+
+func octets(t *testing.T, flags int, content string) *os.File {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "octets")
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	f, err := os.OpenFile(name, flags, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// TestBufferEndsAtItsSize: nothing behind Size is read or written, though the file goes on, and
+// what the file has lost meanwhile is no end.
+func TestBufferEndsAtItsSize(t *testing.T) {
+	f := octets(t, os.O_RDWR, "0123456789")
+	b, err := New(f, 8, errOutside)
+	require.NoError(t, err)
+	require.EqualValues(t, 8, b.Size())
+
+	p := make([]byte, 4)
+	n, err := b.ReadAt(p, 6)
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, "67", string(p[:n]))
+	n, err = b.ReadAt(p, 9)
+	require.Equal(t, io.EOF, err)
+	require.Zero(t, n)
+
+	for _, off := range []int64{-1, 5, 9} {
+		_, err = b.WriteAt([]byte("abcd"), off)
+		require.ErrorIs(t, err, errOutside, "at %d", off)
+	}
+	_, err = b.WriteAt([]byte("abcd"), 4)
+	require.NoError(t, err)
+	n, err = b.ReadAt(p, 4)
+	require.NoError(t, err)
+	require.Equal(t, "abcd", string(p[:n]))
+
+	require.NoError(t, f.Truncate(6))
+	n, err = b.ReadAt(p, 4)
+	require.Equal(t, io.ErrUnexpectedEOF, err)
+	require.Equal(t, "ab", string(p[:n]))
+}
+
+func TestFilesThatAreRefused(t *testing.T) {
+	dir, err := os.Open(t.TempDir())
+	require.NoError(t, err)
+	defer func() { _ = dir.Close() }()
+	for _, c := range []struct {
+		file *os.File
+		size int64
+		want string
+	}{
+		{nil, 1, "nil"},
+		{dir, 1, "at a place"},
+		{octets(t, os.O_RDWR, "1"), -1, "a size of -1"},
+		{octets(t, os.O_RDWR, ""), 0, "is empty"},
+		{octets(t, os.O_RDWR, "1"), 2, "has 1 octets, less than 2"},
+		{octets(t, os.O_RDWR|os.O_APPEND, "1"), 1, "O_APPEND"},
+	} {
+		_, err := New(c.file, c.size, errOutside)
+		require.ErrorContains(t, err, c.want)
+	}
+	b, err := New(octets(t, os.O_RDWR, "123"), 0, errOutside)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, b.Size(), "all that there is")
+}
