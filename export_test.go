@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
@@ -20,7 +21,7 @@ var (
 	ErrBadClose     = errBadClose
 	ErrHasNoSRQ     = errHasNoSRQ
 	ErrHasSRQ       = errHasSRQ
-	ErrInBuffer     = errInBuffer
+	ErrInBuffer     = endwait.ErrInBuffer
 	ErrNotConnected = errNotConnected
 	ErrRNICClosed   = errRNICClosed
 	ErrShutdown     = errShutdown

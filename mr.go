@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -42,6 +43,14 @@ func (mr *MR) Slice(off, n int) SGE { return SGE{MR: mr, Off: off, Len: n} }
 // it takes.
 func (mr *MR) Advertise(off, n int) RemoteBuffer { return advertise(mr.region(), off, n) }
 
+// AdvertiseRange returns what a peer needs to reach n octets from off, any number of them:
+// RemoteBuffers of AdvertisePiece octets, one behind the other, of which the last may be
+// shorter. There is one at least, of no length if n is 0. If the octets are not all within
+// the region the error matches ErrBounds.
+func (mr *MR) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
+	return advertiseRange(mr.region(), off, n)
+}
+
 // Invalidate ends all access to the region: the STag is dead at once, and when
 // Invalidate returns nil no placement is in flight and none can start (RFC 5040
 // section 8.1.1 (6)). It waits for no peer. The region stays registered, without use,
@@ -55,7 +64,7 @@ func (mr *MR) Invalidate(ctx context.Context) error {
 	if err := mr.withdraw(ctx); err != nil {
 		return revokeError("invalidate", mr.STag(), err)
 	}
-	return revokeError("invalidate", mr.STag(), without(ctx, func(ctx context.Context) error {
+	return revokeError("invalidate", mr.STag(), endwait.Revoked(ctx, func(ctx context.Context) error {
 		if mr.blank != nil {
 			return mr.blank.Invalidate(ctx)
 		}
@@ -65,7 +74,7 @@ func (mr *MR) Invalidate(ctx context.Context) error {
 
 // Close is CloseContext with a context that ends after Config.CloseTimeout.
 func (mr *MR) Close() error {
-	return mr.pd.rnic.withinCloseTimeout(mr.CloseContext)
+	return endwait.Within(mr.pd.rnic.cfg.CloseTimeout, mr.CloseContext)
 }
 
 // CloseContext deregisters. No peer reaches the region any more from the moment of the
@@ -86,7 +95,7 @@ func (mr *MR) CloseContext(ctx context.Context) error {
 	if err := mr.withdraw(ctx); err != nil {
 		return revokeError("close", mr.STag(), err)
 	}
-	err := without(ctx, func(ctx context.Context) error {
+	err := endwait.Revoked(ctx, func(ctx context.Context) error {
 		if mr.blank != nil {
 			return mr.blank.Close(ctx)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
@@ -57,24 +58,29 @@ func (mw *MW) Len() uint64 { return mw.latest.Load().Len() }
 // [MW.AdvertiseRange].
 func (mw *MW) Advertise(off, n int) RemoteBuffer { return advertise(mw.latest.Load(), off, n) }
 
+// AdvertiseRange is [MR.AdvertiseRange] for the window, by the OpBind that was posted last.
+func (mw *MW) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
+	return advertiseRange(mw.latest.Load(), off, n)
+}
+
 // Invalidate ends all access through the window, in whatever state it is, as
 // [MR.Invalidate] does: once it returns nil, nothing is placed through the window any
 // more. It waits for no peer. The window can be bound again; an OpBind that is still
 // queued will fail.
 func (mw *MW) Invalidate(ctx context.Context) error {
-	return revokeError("invalidate", mw.STag(), without(ctx, mw.window.Invalidate))
+	return revokeError("invalidate", mw.STag(), endwait.Revoked(ctx, mw.window.Invalidate))
 }
 
 // Close is CloseContext with a context that ends after Config.CloseTimeout.
 func (mw *MW) Close() error {
-	return mw.pd.rnic.withinCloseTimeout(mw.CloseContext)
+	return endwait.Within(mw.pd.rnic.cfg.CloseTimeout, mw.CloseContext)
 }
 
 // CloseContext waits until every OpBind and OpLocalInvalidate of the window that was posted
 // has completed, invalidates the window and gives its STag back. If ctx ends first, the
 // window may be closed again. Closing is idempotent.
 func (mw *MW) CloseContext(ctx context.Context) error {
-	if err := without(ctx, mw.window.Close); err != nil {
+	if err := endwait.Revoked(ctx, mw.window.Close); err != nil {
 		return revokeError("close", mw.STag(), err)
 	}
 	mw.mu.Lock()

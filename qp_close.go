@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
+	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -18,6 +20,10 @@ var (
 	errCloseTimeout = fmt.Errorf("iwarp: close: %w", os.ErrDeadlineExceeded)
 	errBadClose     = fmt.Errorf("iwarp: the peer sent a message after this side had ended the stream: %w", net.ErrClosed)
 )
+
+// abortTime bounds how long the goroutines of a QP that was aborted are waited for: they
+// return at once, unless a Buffer or a Flusher holds them up.
+const abortTime = time.Second
 
 // fail ends the stream for an error that this side found. It reports false if the stream was
 // ending already.
@@ -142,3 +148,6 @@ func (qp *QP) abort(cause error) {
 	}
 	qp.conn.Load().Abort(cause)
 }
+
+// waitEnded waits until a QP whose end has begun has ended, but no longer than d.
+func (qp *QP) waitEnded(d time.Duration) error { return endwait.Ended("the queue pair", qp.done, d) }

@@ -57,19 +57,7 @@ func (rb RemoteBuffer) Slice(off, n int) RemoteBuffer {
 // 2 GiB, so that all begin at a multiple of every page and block size.
 const AdvertisePiece = 1 << 31
 
-// AdvertiseRange returns what a peer needs to reach n octets from off, any number of them:
-// RemoteBuffers of AdvertisePiece octets, one behind the other, of which the last may be
-// shorter. There is one at least, of no length if n is 0. If the octets are not all within
-// the region the error matches ErrBounds.
-func (mr *MR) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
-	return advertiseRange(mr.region(), off, n)
-}
-
-// AdvertiseRange is [MR.AdvertiseRange] for the window, by the OpBind that was posted last.
-func (mw *MW) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
-	return advertiseRange(mw.latest.Load(), off, n)
-}
-
+// advertiseRange is [MR.AdvertiseRange] of what names r.
 func advertiseRange(r *stag.Region, off, n int) ([]RemoteBuffer, error) {
 	if !contains(r, off, n) {
 		return nil, fmt.Errorf("%w: %d octets from %d of %d", ErrBounds, n, off, r.Len())

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/endwait"
 	"github.com/goiwarp/iwarp/internal/freelist"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/mailbox"
@@ -145,18 +147,11 @@ func (r *RNIC) Close() error {
 	if qps, first := r.beginClose(); first {
 		go r.finishClose(qps)
 	}
-	if stag.InBuffer() {
-		return fmt.Errorf("iwarp: the RNIC ends when the Buffer returns: %w", errInBuffer)
-	}
-	t := time.NewTimer(r.cfg.CloseTimeout)
-	defer t.Stop()
-	select {
-	case <-r.ended:
-		return nil
-	case <-t.C:
+	err := endwait.Ended("the RNIC", r.ended, r.cfg.CloseTimeout)
+	if errors.Is(err, endwait.ErrHeldUp) {
 		r.shutCQs()
-		return fmt.Errorf("iwarp: the RNIC has not ended yet: %w", errHeldUp)
 	}
+	return err
 }
 
 // beginClose begins the end of everything, without waiting, and returns the QPs that end.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/internal/endwait"
 )
 
 var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClosed)
@@ -39,9 +39,9 @@ var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClos
 // From inside a method of a [Buffer] Shutdown returns at once, with an error, and goes on by
 // itself.
 func (r *RNIC) Shutdown(ctx context.Context) error {
-	if stag.InBuffer() {
+	if err := endwait.OutsideBuffer("the RNIC shuts down"); err != nil {
 		go func() { _ = r.Shutdown(ctx) }()
-		return fmt.Errorf("iwarp: the RNIC shuts down when the Buffer returns: %w", errInBuffer)
+		return err
 	}
 	qps := r.refuseNew()
 	ends := make([]end, len(qps))

@@ -1,0 +1,76 @@
+// Package endwait waits for the ends of things. What is to end at once can still be held up by
+// code of the program that the library calls: a Buffer or a Flusher. Then the waiting ends all the
+// same, with an error, and what was to end does so when that code returns.
+package endwait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// Why the end of something was not waited for.
+var (
+	ErrInBuffer = errors.New("called from a Buffer's own method, which it would have to wait for")
+	ErrHeldUp   = fmt.Errorf("a Buffer or a Flusher of this program has not returned: %w", os.ErrDeadlineExceeded)
+)
+
+// OutsideBuffer is nil, unless the caller is inside a method of a Buffer, which would wait for
+// itself: then it is an error that says what happens when the Buffer returns.
+func OutsideBuffer(happens string) error {
+	if stag.InBuffer() {
+		return fmt.Errorf("iwarp: %s when the Buffer returns: %w", happens, ErrInBuffer)
+	}
+	return nil
+}
+
+// Ended waits until what, whose end has begun, has ended, but no longer than d.
+func Ended(what string, ended <-chan struct{}, d time.Duration) error {
+	if err := OutsideBuffer(what + " ends"); err != nil {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-t.C:
+		return fmt.Errorf("iwarp: %s has not ended yet: %w", what, ErrHeldUp)
+	}
+}
+
+// noWaiting is a context that has ended.
+var noWaiting = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// Revoked calls revoke, which ends accesses and waits under its context until none is in
+// flight: first without waiting, and then, unless the caller is inside a Buffer's method,
+// under ctx.
+func Revoked(ctx context.Context, revoke func(context.Context) error) error {
+	err := revoke(noWaiting)
+	switch {
+	case !errors.Is(err, context.Canceled):
+		return err
+	case stag.InBuffer():
+		return ErrInBuffer
+	}
+	if err = revoke(ctx); err != nil && errors.Is(err, ctx.Err()) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Within calls end with a context that ends after d.
+func Within(d time.Duration, end func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), d,
+		fmt.Errorf("work requests or placements are still under way after %v: %w", d, os.ErrDeadlineExceeded))
+	defer cancel()
+	return end(ctx)
+}
