@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"context"
-	"strings"
 
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
@@ -45,7 +44,6 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	if fault != nil {
 		qp.fail(fault)
 	}
-	r.logPath(llp)
 	conn.Start()
 	if fault != nil {
 		<-qp.done
@@ -92,23 +90,4 @@ func (qp *QP) abandon(err error) {
 	qp.rq.drop()
 	qp.detach()
 	close(qp.done)
-}
-
-// logPath tells, once for each path, that connections of this RNIC could be driven faster if
-// they were not wrapped, or if the process had descriptors left.
-func (r *RNIC) logPath(llp transport.LLP) {
-	if !transport.HasRawTCP || r.cfg.PlainIO {
-		return
-	}
-	path := llp.Path()
-	if !strings.HasPrefix(path, transport.PathNetConn) {
-		return
-	}
-	r.mu.Lock()
-	_, logged := r.slowPaths[path]
-	r.slowPaths[path] = struct{}{}
-	r.mu.Unlock()
-	if !logged {
-		r.log.Info("connections are driven through package net, not by system calls on a *net.TCPConn", "path", path)
-	}
 }

@@ -30,36 +30,6 @@ type ListenConfig struct {
 	TLS *tls.Config
 }
 
-const (
-	defaultSetupTimeout    = 5 * time.Second
-	defaultProgressTimeout = 2 * time.Second
-)
-
-// withDefaults checks a configuration against the limits and fills it in.
-func (lc *ListenConfig) withDefaults(r *RNIC) (ListenConfig, error) {
-	var c ListenConfig
-	if lc != nil {
-		c = *lc
-	}
-	if c.SetupTimeout == 0 {
-		c.SetupTimeout = defaultSetupTimeout
-	}
-	if c.ProgressTimeout == 0 {
-		c.ProgressTimeout = min(defaultProgressTimeout, c.SetupTimeout)
-	}
-	if c.MaxHalfOpen == 0 {
-		c.MaxHalfOpen = r.limits.MaxHalfOpen
-	}
-	if c.SetupTimeout < 0 || c.ProgressTimeout < 0 || c.MaxHalfOpen < 0 {
-		return c, fmt.Errorf("iwarp: ListenConfig.SetupTimeout is %v, ProgressTimeout %v and MaxHalfOpen %d, and none may be negative",
-			c.SetupTimeout, c.ProgressTimeout, c.MaxHalfOpen)
-	}
-	if c.MaxHalfOpen > r.limits.MaxHalfOpen {
-		return c, fmt.Errorf("%w: ListenConfig.MaxHalfOpen is %d, at most %d", ErrLimit, c.MaxHalfOpen, r.limits.MaxHalfOpen)
-	}
-	return c, nil
-}
-
 // A Listener takes connections of initiators.
 type Listener struct {
 	rnic     *RNIC
@@ -69,11 +39,11 @@ type Listener struct {
 // Listen takes connections at addr; for the networks see [RNIC.Dial]. ctx bounds
 // only the call itself.
 func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfig) (*Listener, error) {
-	cfg, err := lc.withDefaults(r)
+	cfg, err := r.setups.Complete((*setup.ListenConfig)(lc))
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.setups.Listen(ctx, network, addr, setup.ListenConfig(cfg))
+	l, err := r.setups.Listen(ctx, network, addr, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: %w", clause{err})
 	}
@@ -107,12 +77,12 @@ func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnR
 	if isNil(c) {
 		return nil, errNoConn("server")
 	}
-	cfg, err := lc.withDefaults(r)
+	cfg, err := r.setups.Complete((*setup.ListenConfig)(lc))
 	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
-	q, err := r.setups.Server(ctx, c, setup.ListenConfig(cfg))
+	q, err := r.setups.Server(ctx, c, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: server: %w", clause{err})
 	}

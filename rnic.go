@@ -45,11 +45,10 @@ type RNIC struct {
 
 	used usage
 
-	mu        lockorder.Mutex[lockorder.Registry]
-	life      life
-	qps       map[*QP]struct{}
-	cqs       map[*CQ]struct{}    // those of CreateCQ
-	slowPaths map[string]struct{} // those that were logged
+	mu   lockorder.Mutex[lockorder.Registry]
+	life life
+	qps  map[*QP]struct{}
+	cqs  map[*CQ]struct{} // those of CreateCQ
 }
 
 // Config configures an RNIC. The zero value, like a nil *Config, means defaults.
@@ -96,7 +95,6 @@ func Open(cfg *Config) (*RNIC, error) {
 		qps:       make(map[*QP]struct{}),
 		cqs:       make(map[*CQ]struct{}),
 		ended:     make(chan struct{}),
-		slowPaths: make(map[string]struct{}),
 	}
 	if cfg != nil {
 		r.cfg = *cfg
@@ -124,7 +122,7 @@ func Open(cfg *Config) (*RNIC, error) {
 	r.setups = setup.New(setup.Config{
 		Log: r.log, Poller: r.poller, PlainIO: r.cfg.PlainIO, PeerTimeout: r.cfg.PeerTimeout,
 		ListenPacket: r.cfg.ListenPacket, Start: r.tasks.Start,
-		Closed: errRNICClosed, Unsupported: ErrUnsupported,
+		Closed: errRNICClosed, Unsupported: ErrUnsupported, Limit: ErrLimit, MaxHalfOpen: r.limits.MaxHalfOpen,
 	})
 	r.sweeper = qpconn.NewSweeper(r.poller.SetAlarm)
 	return r, nil

@@ -83,6 +83,7 @@ func (i *initiator) failure(err error, c net.Conn) error {
 // establish hands the connection over.
 func (i *initiator) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
 	i.established = true
+	i.logPath(llp.Path())
 	return i.local.Establish(ctx, llp, terms)
 }
 

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -11,15 +10,6 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/transport"
 )
-
-// A ListenConfig says how the connections of initiators are treated. All of it but TLS is
-// set.
-type ListenConfig struct {
-	SetupTimeout    time.Duration // for TLS and the whole Request, and for the answer to leave
-	ProgressTimeout time.Duration // for the next octet of an unfinished Request
-	MaxHalfOpen     int           // connections in set-up, those without an answer included
-	TLS             *tls.Config   // nil: no TLS
-}
 
 // A Listener takes connections of initiators.
 type Listener struct {

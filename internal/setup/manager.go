@@ -31,6 +31,10 @@ type Config struct {
 	Closed error
 	// Unsupported is matched by the errors of what there is not.
 	Unsupported error
+	// Limit is matched by the errors of what is above a limit: MaxHalfOpen, the most that
+	// ListenConfig.MaxHalfOpen may be, and its default.
+	Limit       error
+	MaxHalfOpen int
 }
 
 // A Manager sets up the connections of one RNIC.
@@ -44,12 +48,13 @@ type Manager struct {
 	refused   error                  // why there are no new connections; nil: there are
 	pending   map[io.Closer]struct{} // what is being set up
 	listeners map[*Listener]struct{}
-	sessions  []sessionListener // those, open or not, that still have associations
+	sessions  []sessionListener   // those, open or not, that still have associations
+	slowPaths map[string]struct{} // those that were logged
 }
 
 // New makes a Manager.
 func New(cfg Config) *Manager {
-	m := &Manager{cfg: cfg, pending: make(map[io.Closer]struct{}), listeners: make(map[*Listener]struct{})}
+	m := &Manager{cfg: cfg, pending: make(map[io.Closer]struct{}), listeners: make(map[*Listener]struct{}), slowPaths: make(map[string]struct{})}
 	m.clients = m.sessionClients()
 	return m
 }

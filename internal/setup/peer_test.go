@@ -22,7 +22,10 @@ import (
 var (
 	errClosed      = errors.New("closed for good")
 	errUnsupported = errors.New("there is no such thing")
+	errLimit       = errors.New("there is no more of it")
 )
+
+const maxHalfOpen = 64
 
 // newManager makes a Manager that ends with the test.
 func newManager(t *testing.T) *Manager {
@@ -33,6 +36,7 @@ func newManager(t *testing.T) *Manager {
 	m := New(Config{
 		Log: slog.New(slog.DiscardHandler), Poller: p,
 		Start: func(f func()) { running.Go(f) }, Closed: errClosed, Unsupported: errUnsupported,
+		Limit: errLimit, MaxHalfOpen: maxHalfOpen,
 	})
 	t.Cleanup(func() {
 		m.Refuse(errClosed)

@@ -68,7 +68,7 @@ func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Re
 // serve reads a Request. release is called once, when the connection is no
 // longer in set-up.
 func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, release func()) (*Request, error) {
-	o := &mpaOffer{Conn: c}
+	o := &mpaOffer{Conn: c, manager: m}
 	q, err := m.request(o, cfg.SetupTimeout, release)
 	if err != nil {
 		return nil, err
@@ -118,6 +118,7 @@ func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig
 type mpaOffer struct {
 	net.Conn
 	*mpa.Request
+	manager *Manager
 }
 
 func (o *mpaOffer) accept(ctx context.Context, l *Local) error {
@@ -128,6 +129,7 @@ func (o *mpaOffer) accept(ctx context.Context, l *Local) error {
 	if err != nil {
 		return err
 	}
+	o.manager.logPath(conn.Path())
 	return l.Establish(ctx, conn, terms)
 }
 

@@ -1,0 +1,30 @@
+package setup
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// TestSlowPathIsLogged once, unless there is none that is faster, or none is wanted.
+func TestSlowPathIsLogged(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		var log bytes.Buffer
+		m := newManager(t)
+		m.cfg.Log, m.cfg.PlainIO = slog.New(slog.NewTextHandler(&log, nil)), plain
+		for range 2 {
+			m.logPath(transport.PathNetConn + " (*wrapped)")
+			m.logPath("raw TCP")
+		}
+		want := 1
+		if plain || !transport.HasRawTCP {
+			want = 0
+		}
+		require.Equal(t, want, strings.Count(log.String(), "driven through package net"))
+	}
+}
