@@ -61,7 +61,7 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	cq := newCQ(r, depth)
 	cq.counted = true
 	if !r.addCQ(cq) {
-		r.give(&r.used.cq)
+		r.used.cq.Give()
 		return nil, errRNICClosed
 	}
 	return cq, nil
@@ -242,7 +242,7 @@ func (r *RNIC) dropCQ(cq *CQ) {
 	delete(r.cqs, cq)
 	r.mu.Unlock()
 	if there {
-		r.give(&r.used.cq)
+		r.used.cq.Give()
 	}
 }
 

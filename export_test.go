@@ -44,9 +44,8 @@ const (
 
 // InUse counts what exists of the resources that Limits caps.
 func (r *RNIC) InUse() Limits {
-	r.used.mu.Lock()
-	defer r.used.mu.Unlock()
-	return Limits{MaxQP: r.used.qp, MaxMR: r.used.mr, MaxPD: r.used.pd, MaxCQ: r.used.cq, MaxSRQ: r.used.srq}
+	u := &r.used
+	return Limits{MaxQP: u.qp.InUse(), MaxMR: u.mr.InUse(), MaxPD: u.pd.InUse(), MaxCQ: u.cq.InUse(), MaxSRQ: u.srq.InUse()}
 }
 
 func (r *RNIC) NewQP(qc *QPConfig) (*QP, error) { return r.newQP(qc) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -63,28 +63,7 @@ func (l Limits) withDefaults() (Limits, error) {
 }
 
 // usage counts what Limits caps.
-type usage struct {
-	mu                  lockorder.Mutex[lockorder.Leaf]
-	qp, mr, pd, cq, srq int
-}
-
-// take adds one to n, which is one of the counters.
-func (u *usage) take(n *int, limit int, what string) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if *n >= limit {
-		return fmt.Errorf("%w: all %d %s are in use (Config.Limits)", ErrLimit, limit, what)
-	}
-	*n++
-	return nil
-}
-
-// give takes one from n.
-func (u *usage) give(n *int) {
-	u.mu.Lock()
-	*n--
-	u.mu.Unlock()
-}
+type usage struct{ qp, mr, pd, cq, srq quota.Count }
 
 // checkDepth holds the depth of a queue against its limit.
 func checkDepth(queue string, depth, most int) error {

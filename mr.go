@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
+	"github.com/goiwarp/iwarp/internal/attempt"
 	"github.com/goiwarp/iwarp/internal/endwait"
-	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -18,11 +19,10 @@ type MR struct {
 	blank  *stag.FastRegion            // of AllocMR, else nil
 	latest atomic.Pointer[stag.Region] // posted last, if there is a blank; it stands for all of the MR's state that changes
 
-	ask func(context.Context, *MR) error // MROptions.Withdraw
+	ask       func(context.Context, *MR) error // MROptions.Withdraw
+	withdrawn attempt.Once
 
-	mu         lockorder.Mutex[lockorder.MR]
-	closed     bool
-	withdrawal withdrawal
+	closed sync.Once
 }
 
 func (mr *MR) region() *stag.Region { return mr.latest.Load() }
@@ -104,14 +104,10 @@ func (mr *MR) CloseContext(ctx context.Context) error {
 	if err != nil {
 		return revokeError("close", mr.STag(), err)
 	}
-	mr.mu.Lock()
-	defer mr.mu.Unlock()
-	if mr.closed {
-		return nil
-	}
-	mr.closed = true
-	mr.pd.durable.Remove(mr.region())
-	mr.pd.giveSTag()
+	mr.closed.Do(func() {
+		mr.pd.durable.Remove(mr.region())
+		mr.pd.giveSTag()
+	})
 	return nil
 }
 

@@ -3,10 +3,10 @@ package iwarp
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/endwait"
-	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -24,8 +24,7 @@ type MW struct {
 	window *stag.Window
 	latest atomic.Pointer[stag.Region] // posted last; it stands for all of the window's state
 
-	mu     lockorder.Mutex[lockorder.MW]
-	closed bool
+	closed sync.Once
 }
 
 // AllocMW makes a memory window, which grants nothing until it is bound. It counts
@@ -83,13 +82,7 @@ func (mw *MW) CloseContext(ctx context.Context) error {
 	if err := endwait.Revoked(ctx, mw.window.Close); err != nil {
 		return revokeError("close", mw.STag(), err)
 	}
-	mw.mu.Lock()
-	defer mw.mu.Unlock()
-	if mw.closed {
-		return nil
-	}
-	mw.closed = true
-	mw.pd.giveSTag()
+	mw.closed.Do(mw.pd.giveSTag)
 	return nil
 }
 

@@ -148,7 +148,7 @@ func (pd *PD) takeSTag() error {
 }
 
 func (pd *PD) giveSTag() {
-	pd.rnic.give(&pd.rnic.used.mr)
+	pd.rnic.used.mr.Give()
 	pd.release()
 }
 
@@ -163,7 +163,7 @@ func (pd *PD) Close() error {
 		return fmt.Errorf("iwarp: close PD: still in use by %d regions, windows, shared receive queues and queue pairs", pd.users)
 	}
 	pd.closed = true
-	pd.rnic.give(&pd.rnic.used.pd)
+	pd.rnic.used.pd.Give()
 	return nil
 }
 

@@ -191,7 +191,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 		return nil, err
 	}
 	if err := qp.attach(); err != nil {
-		r.give(&r.used.qp)
+		r.used.qp.Give()
 		return nil, err
 	}
 	return qp, nil
@@ -238,7 +238,7 @@ func (qp *QP) detach() {
 	qp.recvCQ.detach(qp.reserved.recv)
 	qp.sendCQ.detach(qp.reserved.send)
 	qp.pd.release()
-	qp.rnic.give(&qp.rnic.used.qp)
+	qp.rnic.used.qp.Give()
 }
 
 // withDefaults checks a configuration against the limits and fills it in.

@@ -17,6 +17,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/mailbox"
 	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/internal/tasks"
 	"github.com/goiwarp/iwarp/stag"
@@ -215,16 +216,17 @@ func (r *RNIC) nextID() uint32 {
 	}
 }
 
-// take reserves one of a capped resource, n of RNIC.used.
-func (r *RNIC) take(n *int, limit int, what string) error {
+// take reserves one of a capped resource, c of RNIC.used.
+func (r *RNIC) take(c *quota.Count, limit int, what string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.life == rnicClosed {
 		return errRNICClosed
 	}
-	return r.used.take(n, limit, what)
+	if !c.Take(limit) {
+		return fmt.Errorf("%w: all %d %s are in use (Config.Limits)", ErrLimit, limit, what)
+	}
+	return nil
 }
-
-func (r *RNIC) give(n *int) { r.used.give(n) }
 
 var errRNICClosed = fmt.Errorf("iwarp: RNIC closed: %w", net.ErrClosed)

@@ -187,7 +187,7 @@ func (s *SRQ) offers(qp *QP) bool {
 func (s *SRQ) Close() error {
 	first, err := s.close()
 	if first {
-		s.rnic.give(&s.rnic.used.srq)
+		s.rnic.used.srq.Give()
 		s.pd.release()
 	}
 	return err

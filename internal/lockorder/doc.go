@@ -12,7 +12,7 @@
 //
 // # The order
 //
-// From the outside to the inside: the objects of the application (MR, MW, PD), the registry of the
+// From the outside to the inside: the PD, the registry of the
 // RNIC, the QP, its stream, its receive queue, the SRQ, the CQ; then the connection below the
 // verbs, the sweeper, the poller; the table of STags, which every layer uses; and the leaves, under
 // which nothing is locked. A lock is held while a layer below is called, and never while one above

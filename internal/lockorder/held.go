@@ -62,7 +62,7 @@ func unlocked(mutex unsafe.Pointer) {
 
 // levelOf is the place of a rank in the order.
 func levelOf(rank Rank) int {
-	level := slices.IndexFunc(order, func(level []Rank) bool { return slices.Contains(level, rank) })
+	level := slices.Index(order, rank)
 	if level < 0 {
 		panic("lockorder: " + name(rank) + " is not in the order")
 	}

@@ -7,28 +7,27 @@ type rank struct{}
 
 func (rank) ranked() {}
 
-// order is the ranks from the outermost to the innermost. Under a mutex only those of later lines
-// may be locked: those of one line do not nest.
-var order = [][]Rank{
-	{Setups{}},
-	{Turn{}},
-	{MR{}, MW{}},
-	{PD{}},
-	{Registry{}},
-	{QP{}},
-	{Stream{}},
-	{RecvQueue{}},
-	{SRQ{}},
-	{CQ{}},
-	{Conn{}},
-	{Sweeper{}},
-	{Poller{}},
-	{Updates{}},
-	{Entry{}},
-	{Windows{}},
-	{Region{}},
-	{Table{}},
-	{Leaf{}},
+// order is the ranks from the outermost to the innermost. Under a mutex only those of later ranks
+// may be locked: those of one rank do not nest.
+var order = []Rank{
+	Setups{},
+	Turn{},
+	PD{},
+	Registry{},
+	QP{},
+	Stream{},
+	RecvQueue{},
+	SRQ{},
+	CQ{},
+	Conn{},
+	Sweeper{},
+	Poller{},
+	Updates{},
+	Entry{},
+	Windows{},
+	Region{},
+	Table{},
+	Leaf{},
 }
 
 // The ranks, in the same order.
@@ -40,13 +39,6 @@ type (
 	// Turn is of the goroutine of a transport.Poller that looks for peers that have vanished. It
 	// is held while connections are asked, and ended.
 	Turn struct{ rank }
-
-	// MR is whether a memory region is closed, and whether the application is asked to withdraw it.
-	// What the region has of its PD and of the limits is given back under it.
-	MR struct{ rank }
-
-	// MW is whether a memory window is closed.
-	MW struct{ rank }
 
 	// PD is how many objects are in a protection domain.
 	PD struct{ rank }

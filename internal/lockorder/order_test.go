@@ -23,10 +23,8 @@ func TestOrderHasEachRankOnce(t *testing.T) {
 		return true
 	})
 	var ordered []string
-	for _, level := range order {
-		for _, r := range level {
-			ordered = append(ordered, reflect.TypeOf(r).Name())
-		}
+	for _, r := range order {
+		ordered = append(ordered, reflect.TypeOf(r).Name())
 	}
 	require.Equal(t, declared, ordered)
 }
