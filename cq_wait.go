@@ -179,17 +179,7 @@ func (w *cqWaiter) wait(ctx context.Context, plan qpconn.Plan) {
 			return
 		}
 	}
-	for over := false; !over; {
-		w.Enlist()
-		if over = w.Done(); !over {
-			select {
-			case <-w.token:
-			case <-ctx.Done():
-				over = true
-			}
-		}
-		w.Delist()
-	}
+	qpconn.Sleep(ctx, w)
 }
 
 // waited tells the connection, if there is one, that a wait for completions has ended.

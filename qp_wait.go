@@ -3,6 +3,8 @@ package iwarp
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/internal/qpconn"
 )
 
 // A helper is a blocking helper that waits for one completion of its own, which never shows
@@ -76,13 +78,7 @@ func (qp *QP) waitFor(ctx context.Context, w *helper) {
 		conn.Wait(ctx, w, qp.sendCQ.plan())
 		return
 	}
-	for !w.Done() { // a receive of a QP that is not connected
-		select {
-		case <-w.token:
-		case <-ctx.Done():
-			return
-		}
-	}
+	qpconn.Sleep(ctx, w) // for a receive of a QP that is not connected
 }
 
 // spare gives w back, for the next call.

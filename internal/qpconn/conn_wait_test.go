@@ -26,6 +26,36 @@ func TestWaiterReceivesForItself(t *testing.T) {
 	})
 }
 
+// TestSleepWithoutAConnection ends with the work or with the context, and not with a hint.
+func TestSleepWithoutAConnection(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		ctx, cancel := context.WithCancel(forever)
+		w := newWaiter(e)
+		over := false
+		sleeps := func() {
+			Sleep(ctx, w)
+			over = true
+		}
+		go sleeps()
+		synctest.Wait()
+		w.token <- struct{}{}
+		synctest.Wait()
+		require.False(e, over)
+		w.finish()
+		synctest.Wait()
+		require.True(e, over)
+
+		w, over = newWaiter(e), false
+		go sleeps()
+		synctest.Wait()
+		require.False(e, over)
+		cancel()
+		synctest.Wait()
+		require.True(e, over)
+		require.Zero(e, e.llp.calls)
+	})
+}
+
 func TestWaitThatIsOverAlready(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		w := newWaiter(e)

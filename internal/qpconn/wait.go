@@ -72,6 +72,24 @@ func (c *Conn) leave(w Waiter) {
 
 // sleep waits for a token, and reports whether w may receive now.
 func (c *Conn) sleep(ctx context.Context, w Waiter) (holds bool) {
+	if !sleep(ctx, w) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.arbiter.holds(w)
+}
+
+// Sleep returns when w is done or ctx has ended. It is [Conn.Wait] where there is no connection
+// on which w could receive.
+func Sleep(ctx context.Context, w Waiter) {
+	for !w.Done() && ctx.Err() == nil {
+		sleep(ctx, w)
+	}
+}
+
+// sleep waits for a token, and reports whether there was one.
+func sleep(ctx context.Context, w Waiter) (token bool) {
 	w.Enlist()
 	defer w.Delist()
 	if w.Done() {
@@ -79,12 +97,10 @@ func (c *Conn) sleep(ctx context.Context, w Waiter) (holds bool) {
 	}
 	select {
 	case <-w.Token():
+		return true
 	case <-ctx.Done():
 		return false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.arbiter.holds(w)
 }
 
 // receiveFor receives once for w, which has the right to, or sends what was offered to it. It
