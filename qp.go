@@ -186,7 +186,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	}
 	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{})}
 	qp.reserved.send, qp.reserved.recv = qc.SendDepth, qc.RecvDepth
-	qp.rq = recvQueue{qp: qp, depth: cfg.RecvDepth}
+	qp.rq.qp, qp.rq.depth = qp, cfg.RecvDepth
 	if err := r.take(&r.used.qp, r.limits.MaxQP, "QPs"); err != nil {
 		return nil, err
 	}

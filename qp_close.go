@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/endwait"
+	"github.com/goiwarp/iwarp/internal/postqueue"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -62,7 +63,7 @@ func (qp *QP) Close() error {
 // drain refuses work from now on, and begins to wait until there is none left.
 func (qp *QP) drain() {
 	qp.stream.Refuse()
-	qp.rq.refuse()
+	qp.rq.Advance(postqueue.Refuses, nil)
 	qp.conn.Load().Drain()
 }
 

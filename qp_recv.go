@@ -3,49 +3,24 @@ package iwarp
 import (
 	"sync/atomic"
 
-	"github.com/goiwarp/iwarp/internal/lockorder"
-	"github.com/goiwarp/iwarp/internal/ring"
+	"github.com/goiwarp/iwarp/internal/postqueue"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A recvQueue is the receive queue of a QP. It is the rdmap.ReceiveQueue of its stream.
-//
-// Posters take turns under mu. The receiving goroutine looks at what was posted through
-// a view of its own, and takes the lock only when it has used that up.
+// A recvQueue is the receive queue of a QP. It is the rdmap.ReceiveQueue of its stream. The
+// receiving goroutine takes what was posted.
 type recvQueue struct {
+	postqueue.Queue[recv]
 	qp    *QP
 	depth int
+	flush Status // of the first receive that is left at the end; what ends the queue sets it
 
-	mu     lockorder.Mutex[lockorder.RecvQueue]
-	ring   ring.Ring[recv] // grows on use
-	posted uint64
-	state  recvState
-	flush  Status // of the first receive that is left at the end
-
-	// taken is how many of the posted ones have been filled or dropped, as far as their
-	// posters know. Only the receiving goroutine raises it, behind the last use of what it
-	// stands for; who sees it late takes a place for full that is free.
-	taken atomic.Uint64
 	// The wait for a receive was in vain: a missing one is an error now. It is set before the
 	// reader is woken, which clears it with the next receive that it takes.
 	rnrOut atomic.Bool
-
-	// The receiving goroutine's.
-	view  ring.Ring[recv] // holds what was posted before number until
-	until uint64
-	took  uint64 // is taken after push
 }
-
-// A recvState is what a receive queue still takes. It never goes back.
-type recvState uint8
-
-const (
-	recvOpen    recvState = iota
-	recvRefuses           // no more receives are posted
-	recvEnded             // and no message takes one
-)
 
 // A recv is one posted receive.
 type recv struct {
@@ -54,25 +29,16 @@ type recv struct {
 	helper *helper // of a blocking helper, else nil
 }
 
-const queueInitial = 8
-
 // post queues receives, in order, up to the first that cannot be queued, and tells how
 // many. w waits for the one of a blocking helper.
 func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
-	q.mu.Lock()
-	if q.state != recvOpen {
-		q.mu.Unlock()
+	if !q.LockIf(postqueue.Open) {
 		return 0, ended(q.qp.cause()) // for which the QP is locked
 	}
-	defer q.mu.Unlock()
+	defer q.Unlock()
 	room := q.qp.recvSlots.Reserve(q.depth, len(wrs))
-	free := uint64(0) // places of the ring, as far as is known
 	for ; n < len(wrs); n++ {
-		if free == 0 {
-			free = q.widen()
-		}
-		free--
-		r := q.ring.At(q.posted)
+		r := q.Next()
 		if r.spans, _, err = q.qp.spans(r.spans[:0], wrs[n].Local, stag.LocalWrite); err != nil {
 			break
 		}
@@ -81,7 +47,7 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 			break
 		}
 		r.id, r.helper = wrs[n].ID, w
-		q.posted++
+		q.Post()
 	}
 	if n < room {
 		q.qp.recvSlots.Release(room - n)
@@ -101,42 +67,20 @@ func (q *recvQueue) draw(from *SRQ) bool {
 
 // move is draw. short is that of SRQ.take.
 func (q *recvQueue) move(from *SRQ) (moved, short bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.state == recvEnded {
+	if !q.LockIf(postqueue.Refuses) {
 		return false, false
 	}
-	q.widen()
-	if moved, short = from.take(q.ring.At(q.posted)); moved {
+	defer q.Unlock()
+	if moved, short = from.take(q.Next()); moved {
 		q.qp.recvSlots.Reserve(q.depth, 1)
-		q.posted++
+		q.Post()
 	}
 	return moved, short
 }
 
-// widen makes the ring larger if it is full, and tells how many places are free. The old
-// one stays as it is, for it may be in view.
-func (q *recvQueue) widen() (free uint64) {
-	taken := q.taken.Load()
-	if q.posted-taken == uint64(len(q.ring)) {
-		q.ring = q.ring.Grown(queueInitial, taken, q.posted)
-	}
-	return uint64(len(q.ring)) - (q.posted - taken)
-}
-
-// Posted is how many receives wait for a message, or fewer but not none.
-func (q *recvQueue) Posted() int {
-	if q.until == q.took {
-		q.mu.Lock()
-		q.view, q.until = q.ring, q.posted
-		q.mu.Unlock()
-	}
-	return int(q.until - q.took)
-}
-
 // Buffer returns where the k-th message from now goes.
 func (q *recvQueue) Buffer(k int) []stag.Span {
-	r := q.view.At(q.took + uint64(k))
+	r := q.At(k)
 	if r.helper != nil {
 		r.abandon()
 	}
@@ -158,9 +102,7 @@ func (r *recv) abandon() {
 
 // Missing is asked when a message has come and nothing is posted.
 func (q *recvQueue) Missing() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.rnrOut.Load() || q.state == recvEnded || q.qp.cfg.RNRWait < 0 {
+	if q.rnrOut.Load() || q.HasEnded() || q.qp.cfg.RNRWait < 0 {
 		return nil
 	}
 	return transport.ErrStall
@@ -168,14 +110,6 @@ func (q *recvQueue) Missing() error {
 
 // giveUp makes the next message that finds no receive an error.
 func (q *recvQueue) giveUp() { q.rnrOut.Store(true) }
-
-// waiting reports whether there is a receive for the next message; any goroutine may
-// ask.
-func (q *recvQueue) waiting() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.posted != q.taken.Load()
-}
 
 // Deliver completes the oldest receive.
 func (q *recvQueue) Deliver(m rdmap.Received) {
@@ -229,7 +163,7 @@ func (q *recvQueue) DeliverSends(op rdmap.Opcode, lens []uint32) {
 // a blocking helper waits.
 func (q *recvQueue) plain(n int) int {
 	for i := range n {
-		if q.view.At(q.took+uint64(i)).helper != nil {
+		if q.At(i).helper != nil {
 			return i
 		}
 	}
@@ -254,7 +188,7 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	cq.mu.Lock()
 	fit := true
 	for i, n := range lens {
-		r := q.view.At(q.took + uint64(i))
+		r := q.At(i)
 		wc := cq.next()
 		if wc == nil {
 			fit = false
@@ -263,8 +197,8 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 		wc.ID, wc.QP, wc.Op, wc.Flags, wc.Len = r.id, q.qp, OpRecv, flags, n
 		cq.added(wc)
 	}
-	q.took += uint64(len(lens))
-	q.taken.Store(q.took)
+	q.Take(len(lens))
+	q.Publish()
 	cq.pushed(fit)
 	if !fit {
 		q.qp.overflow.Store(true)
@@ -274,8 +208,8 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 // take takes the oldest receive, and begins its completion, wc, which is w's if that is
 // not nil. finish must follow.
 func (q *recvQueue) take() (w *helper, wc *WC) {
-	r := q.view.At(q.took)
-	q.took++
+	r := q.At(0)
+	q.Take(1)
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)
 	}
@@ -309,9 +243,7 @@ func (q *recvQueue) push() {
 // publish gives the slots of what was taken back to the posters, and has Stats know of
 // it: before anybody learns of the completions.
 func (q *recvQueue) publish() {
-	if q.taken.Load() != q.took {
-		q.taken.Store(q.took)
-	}
+	q.Publish()
 	q.tell()
 }
 
@@ -325,25 +257,12 @@ func (q *recvQueue) tell() {
 // end refuses receives from now on. The first receive that is still posted will
 // complete with first, the others flushed.
 func (q *recvQueue) end(first Status) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.state != recvEnded {
-		q.state, q.flush = recvEnded, first
-	}
-}
-
-// refuse takes no more receives from now on.
-func (q *recvQueue) refuse() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.state = max(q.state, recvRefuses)
+	q.Advance(postqueue.Ended, func() { q.flush = first })
 }
 
 // drop completes what is left after end. The stream no longer places anything.
 func (q *recvQueue) drop() {
-	q.mu.Lock()
 	status := q.flush
-	q.mu.Unlock()
 	for q.Posted() > 0 {
 		w, wc := q.take()
 		wc.Status, wc.Vendor = status, q.qp.vendor()

@@ -57,7 +57,7 @@ func (qp *QP) mayDraw() bool {
 // hasReceive reports whether there is a receive for the next message; any goroutine
 // may ask.
 func (qp *QP) hasReceive() bool {
-	return qp.rq.waiting() || qp.cfg.SRQ != nil && qp.mayDraw()
+	return qp.rq.Waiting() || qp.cfg.SRQ != nil && qp.mayDraw()
 }
 
 // SetRecvLimit arms EventRecvLimit, for a QP with an SRQ: it is raised once, when the

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/internal/postqueue"
 	"github.com/goiwarp/iwarp/internal/ring"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -100,7 +101,7 @@ func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 		case uint64(s.depth):
 			return i, fmt.Errorf("%w: %d receives", ErrQueueFull, s.depth)
 		case uint64(len(s.ring)):
-			s.ring = s.ring.Grown(queueInitial, s.taken, s.posted)
+			s.ring = s.ring.Grown(postqueue.Initial, s.taken, s.posted)
 		}
 		r := s.ring.At(s.posted)
 		if r.spans, _, err = s.pd.spans(r.spans[:0], wrs[i].Local, stag.LocalWrite, 0); err != nil {

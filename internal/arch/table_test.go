@@ -59,6 +59,8 @@ var table = map[string]rule{
 
 	// Of internal there is one row for all, but for the exceptions below it.
 	"internal": {ours: []string{"internal/lockorder"}, third: []string{"golang.org/x/sys"}},
+	// Its memory is a ring.
+	"internal/postqueue": {ours: []string{"internal/lockorder", "internal/ring"}},
 	// It asks whether the caller is inside a Buffer.
 	"internal/endwait": {ours: []string{"stag"}},
 	// What a failed negotiation means is a Code of the contract.
