@@ -2,23 +2,24 @@ package qpconn
 
 import "slices"
 
-// An arbiter decides which goroutine receives and which one sends on a connection. It is
-// pure: no goroutine, lock, clock or system call. Its user holds one mutex around each
-// method; each method takes one event, and returns what is to be done.
+// An arbiter decides which goroutine receives and which one sends on a connection. It is a
+// pure state machine: it has no goroutine, lock, clock or system call. Its user holds one
+// mutex around each method. Each method handles one event, and returns the actions that its
+// user must perform.
 //
-// The right to receive is where Rx says. A holder is the reader, a goroutine that was
-// started to receive, or a waiter, a goroutine that waits for the outcome of some work and
-// receives for itself meanwhile:
+// The state rx tells which goroutine has the right to receive. The holder is the reader, a
+// goroutine that was started to receive, or a waiter, a goroutine that waits for the outcome
+// of some work and receives meanwhile:
 //
-//	state      with     event              next state and action
-//	Armed      nobody   Ready              Busy(reader), Disarm, StartReader
+//	state      holder   event              next state and action
+//	Armed      none     Ready              Busy(reader), Disarm, StartReader
 //	                    Come(w)            Busy(w), Disarm, Read
-//	Reserved   nobody   Come(w)            Busy(w), Read
+//	Reserved   none     Come(w)            Busy(w), Read
 //	                    Sweep              Armed, Arm
-//	Stalled    nobody   Come(w)            Stalled, w is queued
+//	Stalled    none     Come(w)            Stalled, w is queued
 //	                    Start              Busy(first queued), Grant; or Armed, Arm
 //	                    Resume             Busy(first queued), Grant; or Busy(reader), StartReader
-//	Busy       holder   Come(w)            Busy, w is queued
+//	Busy       any      Come(w)            Busy, w is queued
 //	                    Empty, a waiter    Parked, Park
 //	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, if it lingers; or Armed, Arm
 //	                    Stall              Stalled; a waiter is queued in front
@@ -26,18 +27,18 @@ import "slices"
 //	           reader   Discarded          Over
 //	                    Leave(holder)      Busy(first queued), Grant; or Reserved, SweepLater; or Armed, Arm,
 //	                                       and SweepLater if the right to send is Offered
-//	Parked     holder   Found, Nudge       Busy, Wake with Nudge
+//	Parked     any      Found, Nudge       Busy, Wake with Nudge
 //	                    Come(w)            Recalled, Wake, if the reader holds; w is queued
 //	                    Sweep              Recalled, Wake, if the reader holds
-//	Recalled   reader   Found              Recalled: what there is to read is read
+//	Recalled   reader   Found              Recalled: the reader reads the remaining input
 //	                    Empty              as from Busy, without lingering
-//	Over       nobody   Discard            Busy(reader), StartReader
-//	Ended      nobody
+//	Over       none     Discard            Busy(reader), StartReader
+//	Ended      none
 //
-// The right to send is where Tx says:
+// The state tx tells which goroutine has the right to send:
 //
-//	state        with      event            next state and action
-//	Idle         nobody    Post             Sending, Send
+//	state        holder    event            next state and action
+//	Idle         none      Post             Sending, Send
 //	Sending      caller    Post             SendingMore
 //	                       Sent             Idle
 //	                       Share            Offered, Wake, if the right to receive is held; Offered, if
@@ -46,104 +47,105 @@ import "slices"
 //	                       Full             Writer, StartWriter
 //	SendingMore  caller    Sent             Sending, Send
 //	                       Share, Full      as from Sending
-//	Offered      nobody    Post, Come,      Sending, Send
+//	Offered      none      Post, Come,      Sending, Send
 //	                       Empty
 //	                       Sweep; the right Writer, StartWriter
-//	                       to receive rests
+//	                       to receive loses
+//	                       its holder
 //	Writer       writer    Post             WriterMore
 //	                       Sent             Idle
 //	                       Share            as from Sending, but Send in place of StartWriter
 //	WriterMore   writer    Sent             Writer, Send
 //	                       Share            as from Writer
-//	Closed       nobody
+//	Closed       none
 //
-// Discard and Close are events of each state. After Discard waiters receive no more: the
-// reader does, and throws away what comes. When there is no more it closes the connection, and
-// says Discarded. After Close each right ends when its holder
-// finds that out, by Over and Broken, or at once if there is none; Finish is due when both
-// have ended.
+// Discard and Close may occur in each state. After Discard only the reader receives; it
+// discards all input up to the end of the stream, then closes the connection and calls
+// Discarded. After Close each right ends at once if it has no holder, and otherwise when the
+// holder calls Over or Broken, because its system call fails. Finish is returned once, when
+// both rights have ended.
 //
-// What the users of an arbiter owe:
+// The users of an arbiter must follow these rules:
 //
-//  1. Wake and Grant are hints, which may be late, or lost on a holder that has gone on. A
-//     goroutine that has one looks at what it waits for and at Holds, and sleeps again if
-//     it has neither.
-//  2. A predicate is set first, and Nudge is called second. A waiter that Empty has told
-//     to park looks at its predicate once more before it does.
-//  3. Work is queued first, and Post is called second.
-//  4. A receive is posted first, and Resume is called second. A holder calls Stall first,
-//     and looks for a receive second; it calls Resume itself if there is one.
-//  5. A waiter that Come has not told to read registers for its predicate, looks once more,
-//     and then sleeps. It calls Leave however the wait ends.
-//  6. Arm and Disarm are done before the mutex is released; all else may be done later.
-//     A failed Arm is told by ArmFailed at once.
-//  7. Ready and Sweep may come late, twice, or for no reason. Close comes after the
+//  1. Wake and Grant are hints. They may be late, or arrive at a holder that has continued
+//     meanwhile. A goroutine that receives one checks its predicate and Holds, and sleeps
+//     again if both are false.
+//  2. Set a predicate before calling Nudge. A waiter that Empty has told to park checks its
+//     predicate once more before it parks.
+//  3. Queue work before calling Post.
+//  4. Post a receive before calling Resume. A holder calls Stall before it checks for a
+//     receive; if it finds one it calls Resume itself.
+//  5. A waiter that Come has not told to read registers for its predicate, checks it once
+//     more, and then sleeps. It always calls Leave when its wait ends.
+//  6. Perform Arm and Disarm before releasing the mutex; all other actions may follow later.
+//     If Arm fails, call ArmFailed at once.
+//  7. Ready and Sweep may be late, repeated or spurious. Close is called after the
 //     connection was closed, so that each system call on it returns.
 type arbiter[W comparable] struct {
 	rx     rxState
 	tx     txState
 	phase  phase
 	noArm  bool // the connection cannot be armed: its reader stays, parked in Receive, and waiters sleep
-	holder W    // of the right to receive, from Busy on; the zero W is the reader
-	queue  []W  // waiters that would receive, the first one first
+	holder W    // of the right to receive, valid from rxBusy on; the zero W is the reader
+	queue  []W  // waiters that want to receive, in order of arrival
 }
 
-// rxState is where the right to receive is.
+// rxState is the state of the right to receive.
 type rxState uint8
 
 const (
-	rxArmed    rxState = iota // with nobody: the poller calls Ready
-	rxReserved                // with nobody, and not armed: a waiter is expected back at once
-	rxStalled                 // with nobody, until a receive is posted, or the connection starts
-	rxOver                    // with nobody: nothing more will come
-	rxEnded                   // with nobody, for good
-	rxBusy                    // with the holder, which reads
-	rxParked                  // with the holder, which waits for input
-	rxRecalled                // with the reader, which was parked and is to give the right up
+	rxArmed    rxState = iota // no holder: the poller calls Ready
+	rxReserved                // no holder, and not armed: a waiter is expected back at once
+	rxStalled                 // no holder until a receive is posted, or the connection starts
+	rxOver                    // no holder: no more input will arrive
+	rxEnded                   // no holder any more
+	rxBusy                    // the holder reads
+	rxParked                  // the holder waits for input
+	rxRecalled                // the holder is the reader, which was parked and must give the right up
 )
 
-// txState is where the right to send is.
+// txState is the state of the right to send.
 type txState uint8
 
 const (
-	txIdle        txState = iota // with nobody: there is nothing to send
-	txSending                    // with a goroutine that never waits for the network
-	txSendingMore                // the same, and work was queued since it looked
-	txOffered                    // with nobody: there is more to send, for the next goroutine to come
-	txWriter                     // with the writer, a goroutine that may wait for the network
-	txWriterMore                 // the same, and work was queued since it looked
-	txClosed                     // with nobody, for good
+	txIdle        txState = iota // no holder: there is nothing to send
+	txSending                    // the holder never waits for the network
+	txSendingMore                // the same, and work was queued since it checked
+	txOffered                    // no holder: the next goroutine that calls Post, Come or Empty sends the rest
+	txWriter                     // the holder is the writer, a goroutine that may wait for the network
+	txWriterMore                 // the same, and work was queued since it checked
+	txClosed                     // no holder any more
 )
 
-// phase is how far the end of the connection has got.
+// phase says how much of the connection still works.
 type phase uint8
 
 const (
 	phaseOpen    phase = iota
-	phaseDiscard       // what still comes is thrown away
-	phaseClosed        // nothing is received or sent any more
+	phaseDiscard       // input is discarded
+	phaseClosed        // the connection was closed
 )
 
 // do is a set of actions.
 type do uint16
 
 const (
-	// What the caller itself does next.
-	doRead do = 1 << iota // it holds the right to receive: read what there is
+	// Actions of the calling goroutine itself.
+	doRead do = 1 << iota // it holds the right to receive: read without waiting
 	doPark                // it holds the right to receive: wait for input or Wake
 	doSend                // it holds the right to send: send one share
 
-	// Before the mutex is released.
+	// Actions before the mutex is released.
 	doArm
 	doDisarm
 
-	// Afterwards, in any order.
-	doStartReader // start a goroutine that reads
-	doStartWriter // start a goroutine that sends, and may wait for the network
-	doWake        // end the holder's wait for input, or the next one if it does not wait yet
+	// Actions after that, in any order.
+	doStartReader // start the reader
+	doStartWriter // start the writer
+	doWake        // end the holder's wait for input, or its next wait if it does not wait yet
 	doGrant       // tell the holder, a waiter, that it holds the right to receive
-	doSweepLater  // call Sweep in a while
-	doFinish      // both rights have ended; it is due once
+	doSweepLater  // call Sweep after some time
+	doFinish      // both rights have ended; returned once
 )
 
 // held reports whether a goroutine holds the right to receive.
@@ -152,10 +154,10 @@ func (a *arbiter[W]) held() bool { return a.rx >= rxBusy }
 // holds reports whether w holds the right to receive.
 func (a *arbiter[W]) holds(w W) bool { return a.held() && a.holder == w }
 
-// readerHolds reports whether the reader does.
+// readerHolds reports whether the reader holds the right to receive.
 func (a *arbiter[W]) readerHolds() bool { return a.holds(*new(W)) }
 
-// come: the waiter w would receive for itself. Without doRead in the answer it sleeps.
+// come: the waiter w wants to receive. If the result does not have doRead, w sleeps.
 func (a *arbiter[W]) come(w W) do {
 	d := a.takeOffer()
 	switch {
@@ -172,8 +174,8 @@ func (a *arbiter[W]) come(w W) do {
 	return d
 }
 
-// leave: the waiter w has what it waits for, or does not wait any longer. reserve: it is
-// expected back at once.
+// leave: the wait of w is over, or was cancelled. With reserve, w is expected back at once, and
+// the right to receive is reserved for it.
 func (a *arbiter[W]) leave(w W, reserve bool) do {
 	if a.holds(w) {
 		return a.pass(reserve)
@@ -184,7 +186,7 @@ func (a *arbiter[W]) leave(w W, reserve bool) do {
 	return 0
 }
 
-// start: the connection is established. It is stalled until then.
+// start: the connection is established. Its state is rxStalled until then.
 func (a *arbiter[W]) start() do {
 	switch {
 	case a.rx != rxStalled:
@@ -195,7 +197,7 @@ func (a *arbiter[W]) start() do {
 	return a.rest(rxArmed)
 }
 
-// ready: the poller tells of input.
+// ready: the poller reports input.
 func (a *arbiter[W]) ready() do {
 	if a.rx != rxArmed {
 		return 0
@@ -203,13 +205,14 @@ func (a *arbiter[W]) ready() do {
 	return a.startReader()
 }
 
-// armFailed: the connection could not be armed, and never can.
+// armFailed: the connection could not be armed, and is never armed again.
 func (a *arbiter[W]) armFailed() do {
 	a.noArm = true
 	return a.startReader()
 }
 
-// empty: the holder has read what there was. linger: a reader would wait for more.
+// empty: the holder has found no more input. With linger, a reader waits for more input before
+// it gives the right up.
 func (a *arbiter[W]) empty(linger bool) do {
 	if d := a.takeOffer(); d != 0 {
 		return d | doRead
@@ -228,7 +231,7 @@ func (a *arbiter[W]) empty(linger bool) do {
 	return doPark | doSweepLater
 }
 
-// found: the holder has waited for input, and reads again.
+// found: the wait of the holder for input has ended, and it reads again.
 func (a *arbiter[W]) found() do {
 	if a.rx == rxParked {
 		a.rx = rxBusy
@@ -236,10 +239,10 @@ func (a *arbiter[W]) found() do {
 	return doRead
 }
 
-// stall: a message has come that needs a receive, and the holder has found none.
+// stall: a message has arrived that needs a receive, and none is posted.
 func (a *arbiter[W]) stall() do {
 	if a.phase != phaseOpen {
-		return doRead // which finds that out
+		return doRead // the next read handles the phase
 	}
 	if !a.readerHolds() {
 		a.queue = slices.Insert(a.queue, 0, a.holder)
@@ -247,7 +250,7 @@ func (a *arbiter[W]) stall() do {
 	return a.rest(rxStalled)
 }
 
-// resume: a receive was posted, or a message shall wait for one no longer.
+// resume: a receive was posted, or the stalled message must not wait for one any longer.
 func (a *arbiter[W]) resume() do {
 	if a.rx != rxStalled {
 		return 0
@@ -255,8 +258,8 @@ func (a *arbiter[W]) resume() do {
 	return a.next()
 }
 
-// over: the holder has found the end of the stream, or an error, in a read that may have begun
-// before Discard.
+// over: a read of the holder, which may have begun before Discard, has returned the end of the
+// stream or an error.
 func (a *arbiter[W]) over() do {
 	if a.phase != phaseOpen {
 		return a.pass(false)
@@ -265,8 +268,8 @@ func (a *arbiter[W]) over() do {
 	return a.rest(rxOver)
 }
 
-// discarded: the reader has thrown away all that came after Discard, and has closed the
-// connection, unless another goroutine is about to.
+// discarded: the reader has discarded all input after Discard, and has closed the connection,
+// unless another goroutine is about to close it.
 func (a *arbiter[W]) discarded() do {
 	if a.phase == phaseClosed {
 		return a.pass(false)
@@ -275,7 +278,7 @@ func (a *arbiter[W]) discarded() do {
 	return 0
 }
 
-// sweep: a right has been reserved or offered, or a reader has lingered, for long enough.
+// sweep: the time is over for which a right was reserved or offered, or a reader lingered.
 func (a *arbiter[W]) sweep() do {
 	switch {
 	case a.rx == rxReserved:
@@ -289,7 +292,7 @@ func (a *arbiter[W]) sweep() do {
 	return 0
 }
 
-// nudge: what a waiter waits for may have come, or its context has ended.
+// nudge: the predicate of a waiter may be true, or its context has ended.
 func (a *arbiter[W]) nudge() do {
 	if a.readerHolds() {
 		return 0
@@ -297,7 +300,7 @@ func (a *arbiter[W]) nudge() do {
 	return a.wake()
 }
 
-// discard: the stream ends with a Terminate. From now on the reader throws away what comes.
+// discard: the stream ends with a Terminate. From now on the reader discards all input.
 func (a *arbiter[W]) discard() do {
 	if a.phase != phaseOpen {
 		return 0
@@ -310,7 +313,7 @@ func (a *arbiter[W]) discard() do {
 	return d
 }
 
-// close: the connection was closed, and each goroutine that waits in it returns.
+// close: the connection was closed, so each system call on it returns.
 func (a *arbiter[W]) close() do {
 	if a.phase == phaseClosed {
 		return 0
@@ -326,7 +329,7 @@ func (a *arbiter[W]) close() do {
 	return d
 }
 
-// post: something was queued to be sent.
+// post: work was queued.
 func (a *arbiter[W]) post() do {
 	switch a.tx {
 	case txIdle, txOffered:
@@ -357,11 +360,11 @@ func (a *arbiter[W]) sent() do {
 	return 0
 }
 
-// share: the sender has sent one share without waiting, and there is more. expected: a waiter
-// will come at once.
+// share: the sender has sent one share without waiting, and there is more to send. With
+// expected, a waiter is expected at once, which can send the rest.
 func (a *arbiter[W]) share(expected bool) do {
 	if a.phase == phaseClosed {
-		return doSend // which finds that out
+		return doSend // it fails, and the sender calls broken
 	}
 	from := a.tx
 	a.tx = txOffered
@@ -380,7 +383,7 @@ func (a *arbiter[W]) share(expected bool) do {
 	return a.dropOffer()
 }
 
-// full: the network takes no more from a sender that must not wait for it.
+// full: the network accepts no more, and the sender must not wait for it.
 func (a *arbiter[W]) full() do {
 	a.tx = txWriter
 	return doStartWriter
@@ -392,8 +395,8 @@ func (a *arbiter[W]) broken() do {
 	return a.finish()
 }
 
-// pass gives up the right to receive of a holder that has read what there was, or of a waiter,
-// which may leave an offer: it may be back soon.
+// pass takes the right to receive from a holder that has found no more input, or from a waiter
+// that leaves. An offer of the right to send stays, since a waiter may come back soon.
 func (a *arbiter[W]) pass(reserve bool) do {
 	switch {
 	case a.phase == phaseClosed:
@@ -430,8 +433,8 @@ func (a *arbiter[W]) hold(w W) do {
 	return a.enter(rxBusy)
 }
 
-// enter changes the state and keeps the poller's that of the arbiter. Where the poller has
-// told of input already, Disarm finds nothing to do.
+// enter changes the state, and disarms the LLP when it leaves rxArmed. If the poller has
+// reported input already, Disarm has no effect.
 func (a *arbiter[W]) enter(to rxState) do {
 	from := a.rx
 	a.rx = to
@@ -441,7 +444,8 @@ func (a *arbiter[W]) enter(to rxState) do {
 	return 0
 }
 
-// rest leaves the right to receive with nobody. Then nobody is expected to take an offer.
+// rest leaves the right to receive without a holder. No goroutine is expected then to take an
+// offer of the right to send, so the writer gets that.
 func (a *arbiter[W]) rest(at rxState) do {
 	a.rx = at
 	d := a.dropOffer()
@@ -451,7 +455,7 @@ func (a *arbiter[W]) rest(at rxState) do {
 	return d
 }
 
-// wake makes a parked holder look around.
+// wake wakes a parked holder, so that it checks its predicate and the state.
 func (a *arbiter[W]) wake() do {
 	if a.rx != rxParked {
 		return 0
@@ -460,7 +464,7 @@ func (a *arbiter[W]) wake() do {
 	return doWake
 }
 
-// takeOffer has the caller send what was offered, and dropOffer the writer.
+// takeOffer gives an offered right to send to the caller, and dropOffer to the writer.
 func (a *arbiter[W]) takeOffer() do { return a.offerTo(txSending, doSend) }
 func (a *arbiter[W]) dropOffer() do { return a.offerTo(txWriter, doStartWriter) }
 

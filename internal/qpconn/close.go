@@ -10,22 +10,23 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Drain begins a graceful end: when all work is done, that of the peer included, Drained is
-// closed. The caller has refused further work by [rdmap.Stream.Refuse].
+// Drain begins a graceful end: when all work is done, including that which the peer has
+// requested, the channel Drained is closed. The caller has called [rdmap.Stream.Refuse], so
+// that no more work is posted.
 func (c *Conn) Drain() {
 	c.mu.Lock()
 	if c.ending.stage == Open {
 		c.ending.stage = Draining
 	}
 	c.mu.Unlock()
-	c.Post() // the sender looks
+	c.Post() // the sender checks whether all work is done
 }
 
 // Drained returns the channel that is closed when all work is done after Drain.
 func (c *Conn) Drained() <-chan struct{} { return c.ending.drained }
 
-// checkDrained closes Drained if all work is done. Only the sender asks, after a batch has left:
-// answers leave the queue of the stream before they are out.
+// checkDrained closes Drained if all work is done. Only the sender calls it, after it has sent a
+// batch: responses leave the queue of the stream before they are sent.
 func (c *Conn) checkDrained() {
 	if sq, irq := c.stream.Idle(); sq != 0 || irq != 0 {
 		return
@@ -39,8 +40,8 @@ func (c *Conn) checkDrained() {
 	}
 }
 
-// EndSending ends our half gracefully, when Drained is closed. The caller has told the stream
-// by [rdmap.Stream.Shut].
+// EndSending ends our half of the connection gracefully. It is called after Drained was closed,
+// and after [rdmap.Stream.Shut].
 func (c *Conn) EndSending() {
 	c.mu.Lock()
 	first := c.ending.stage < Closing
@@ -51,22 +52,22 @@ func (c *Conn) EndSending() {
 	if !first {
 		return
 	}
-	c.Resume() // a message that waits for a receive has come too late
+	c.Resume() // a message that waits for a receive fails: it is too late
 	if !c.closeSend() {
 		c.advance(Closing, Closed, nil)
 		c.die(nil)
 	}
 }
 
-// closeSend ends our half. It reports false where the connection can only be ended as a
-// whole.
+// closeSend ends our half of the connection. It reports false if the LLP can only end both
+// halves together.
 func (c *Conn) closeSend() bool { return !errors.Is(c.llp.CloseSend(), errors.ErrUnsupported) }
 
 // Fail ends the stream for an error that this side has found: a Terminate tells the peer (RFC
 // 5040 section 7.1). It reports false if the stream was ending already.
 func (c *Conn) Fail(cause error) bool {
 	c.mu.Lock()
-	used := c.ending.use() // the end is not to come before its cause is recorded
+	used := c.ending.use() // the connection must not end before the cause is recorded
 	c.mu.Unlock()
 	if !used {
 		return false
@@ -97,29 +98,30 @@ func (c *Conn) fail(cause error) bool {
 	return true
 }
 
-// isBadTerminate reports whether cause is a Terminate of the peer that is in error itself. It
-// ends the stream, but no Terminate is answered by one.
+// isBadTerminate reports whether cause is an error in a Terminate of the peer. Such an error ends
+// the stream, but is not answered by a Terminate.
 func isBadTerminate(cause error) bool {
 	var seg *ddp.SegmentError
 	return errors.As(cause, &seg) && len(seg.Header) > 1 && rdmap.Opcode(seg.Header[1]&0xf) == rdmap.OpTerminate
 }
 
-// PeerTerminated takes the peer's Terminate, of which the [rdmap.Events] of the stream have
-// told.
+// PeerTerminated handles a Terminate of the peer, which the [rdmap.Events] of the stream have
+// reported.
 func (c *Conn) PeerTerminated(cause error) {
 	c.advance(Terminating, TerminateReceived, cause)
 	c.discard()
 }
 
-// late takes a message that has come behind our own end: the applications do not agree on the
-// end of the stream (draft-hilland-rddp-verbs section 6.2.5). It reports false if that is known.
+// late handles a message that has arrived after we ended our half: the applications do not agree
+// on the end of the stream (draft-hilland-rddp-verbs section 6.2.5). It reports whether this is
+// the first such event.
 func (c *Conn) late(cause error) (first bool) {
 	c.advance(Failed, BadClose, cause)
 	return c.discard()
 }
 
-// discard ends our half; from now on the reader throws away what comes. It reports false if
-// that has begun before.
+// discard ends our half of the connection; from now on the reader discards all input. It
+// reports whether this is the first call.
 func (c *Conn) discard() (first bool) {
 	c.mu.Lock()
 	if c.arbiter.phase != phaseOpen {
@@ -127,15 +129,15 @@ func (c *Conn) discard() (first bool) {
 		return false
 	}
 	c.ending.bound(PeerEndTime, c.overdue)
-	told := c.ending.reason == TerminateReceived
+	peerTerminated := c.ending.reason == TerminateReceived
 	c.act(c.arbiter.discard())
-	if !c.closeSend() && told {
-		c.die(nil) // nothing of ours is under way that this could destroy
+	if !c.closeSend() && peerTerminated {
+		c.die(nil) // we have sent nothing that a reset could destroy
 	}
 	return true
 }
 
-// bound gives the end PeerEndTime to come by itself.
+// bound aborts the connection if it has not ended within PeerEndTime.
 func (c *Conn) bound() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +146,7 @@ func (c *Conn) bound() {
 
 func (c *Conn) overdue() { c.lose(os.ErrDeadlineExceeded) }
 
-// receiveFailed takes an error of LLP.Receive.
+// receiveFailed handles an error of LLP.Receive.
 func (c *Conn) receiveFailed(err error) {
 	var f *transport.Fault
 	if errors.As(err, &f) && f.Code != transport.MPAConnectionLost {
@@ -154,8 +156,9 @@ func (c *Conn) receiveFailed(err error) {
 	c.lose(err)
 }
 
-// peerEnds takes the end of the peer's half. It may overtake the sender, which has handed a
-// message to the network and not completed it yet: the sender judges when it is through.
+// peerEnds handles the end of the peer's half of the connection. The sender may have handed a
+// message to the network and not completed it yet, so the sender decides what the end means, in
+// afterPeer, when it has nothing more to send.
 func (c *Conn) peerEnds() {
 	c.mu.Lock()
 	c.ending.peerEnded = true
@@ -189,9 +192,10 @@ func (c *Conn) afterPeer() {
 	c.die(nil)
 }
 
-// sendFailed takes an error of LLP.Flush. What the peer said before the connection was lost
-// may still be there to be read, a Terminate above all. So unless the end is under way the
-// reader goes on to the end of it, which is near: the connection is gone for it, too.
+// sendFailed handles an error of LLP.Flush. Data that the peer sent before the connection was
+// lost may still be unread, and above all a Terminate. So, unless the connection is ending
+// already, the reader continues to the end of the input, which is near: the connection is lost
+// for the reader, too.
 func (c *Conn) sendFailed(err error) {
 	c.mu.Lock()
 	e := &c.ending
@@ -206,7 +210,7 @@ func (c *Conn) sendFailed(err error) {
 	}
 }
 
-// lose ends the connection because it is gone, unless that is this side's doing.
+// lose ends the connection because the network has failed, unless this side has closed it.
 func (c *Conn) lose(err error) {
 	c.mu.Lock()
 	if !c.ending.closed {
@@ -222,7 +226,8 @@ func (c *Conn) Abort(cause error) {
 	c.die(cause)
 }
 
-// die ends both halves: gracefully if cause is nil or io.EOF, else with a reset.
+// die ends both halves of the connection: gracefully if cause is nil or io.EOF, else with a
+// reset.
 func (c *Conn) die(cause error) {
 	c.mu.Lock()
 	first := !c.ending.closed

@@ -9,39 +9,41 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An Owner is what a connection serves: a queue pair. No lock of the Conn is held in its
+// An Owner is the queue pair that uses a connection. The Conn holds no lock when it calls the
 // methods.
 type Owner interface {
-	// Received follows each read: what it has completed is to be told. The caller has the
-	// right to receive.
+	// Received is called after each read, so that the Owner publishes the completions of the
+	// read. The caller has the right to receive.
 	Received()
-	// Sent follows each batch that has left. The caller has the right to send.
+	// Sent is called after each batch that was sent. The caller has the right to send.
 	Sent()
-	// HasReceive reports whether there is a receive for a message that has found none. If
-	// not, the Owner calls Resume when there is one.
+	// HasReceive reports whether a receive is posted, for a message that has found none. If
+	// it reports false, the Owner must call Resume when a receive is posted.
 	HasReceive() bool
-	// Notice tells of something that waits.
+	// Notice reports that something has to wait.
 	Notice(n Notice)
-	// Failed tells that this side ends the stream for cause, and returns what Cause is to be.
-	// It may be called for a connection that is ending already.
+	// Failed reports that this side ends the stream because of an error, and returns the
+	// error that [Conn.Cause] is to return. It may be called for a connection that is ending
+	// already.
 	Failed(cause error) error
-	// Flush completes all work that is left. Nothing is received or sent any more.
+	// Flush completes all remaining work. It is called when nothing can be received or sent
+	// any more.
 	Flush()
 	// Ended is the last call.
 	Ended()
 }
 
-// A Notice is something that waits.
+// A Notice says what has to wait.
 type Notice uint8
 
 // The notices.
 const (
-	// NoticeFenced: this side may not send before the first message of the peer has come.
+	// NoticeFenced: this side may not send until the first message of the peer has arrived.
 	NoticeFenced Notice = iota
 	// NoticeNoReceive: a message has waited for a receive for [NoticeAfter].
 	NoticeNoReceive
-	// NoticeReceiveOverdue: it has waited for Config.ReceiveWait. The next time that the message
-	// finds no receive is an error.
+	// NoticeReceiveOverdue: a message has waited for a receive for Config.ReceiveWait. If it
+	// finds no receive when it is tried again, that is an error.
 	NoticeReceiveOverdue
 )
 
@@ -54,12 +56,12 @@ type Conn struct {
 	tasks       *tasks.Group
 	receiveWait time.Duration
 
-	// Made once, so that using them does not allocate.
+	// These are created once, so that their use does not allocate.
 	ready, nudge, reader, writer func()
 
-	heard bool // something has come from the peer; the holder's of the right to receive
+	heard bool // the peer has sent something; owned by the holder of the right to receive
 
-	mu      lockorder.Mutex[lockorder.Conn] // guards what follows; see the package documentation for the order
+	mu      lockorder.Mutex[lockorder.Conn] // guards the fields below; for its order see the package documentation
 	arbiter arbiter[Waiter]
 	ending  ending
 	stalled stalled
@@ -72,14 +74,15 @@ func (c *Conn) inputReady() {
 	c.act(c.arbiter.ready())
 }
 
-// Nudge tells that the wait of a [Waiter] may be over. It is set first, and told second.
+// Nudge reports that the wait of a [Waiter] may be over. The caller must make Done of the
+// Waiter true before it calls Nudge.
 func (c *Conn) Nudge() {
 	c.mu.Lock()
 	c.act(c.arbiter.nudge())
 }
 
-// act does what a step of the arbiter asks for. c.mu is held, and is released. It returns
-// what the caller does next.
+// act performs the actions that a step of the arbiter has returned, except those of the caller,
+// which it returns. c.mu must be held; act releases it.
 func (c *Conn) act(d do) do {
 	if d&doDisarm != 0 {
 		c.llp.Disarm()
@@ -100,7 +103,7 @@ func (c *Conn) act(d do) do {
 	c.mu.Unlock()
 
 	if d&doGrant != 0 {
-		tell(holder)
+		sendToken(holder)
 	}
 	if d&doWake != 0 {
 		c.llp.Wake()
@@ -120,8 +123,8 @@ func (c *Conn) act(d do) do {
 	return d
 }
 
-// tell sends w a token, unless there is one.
-func tell(w Waiter) {
+// sendToken sends w a token, unless one is in its channel already.
+func sendToken(w Waiter) {
 	select {
 	case w.Token() <- struct{}{}:
 	default:

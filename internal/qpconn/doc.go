@@ -1,25 +1,26 @@
-// Package qpconn drives the connection of a queue pair: it receives, sends, and ends it. It
-// knows an rdmap.Stream, an LLP below that, and an [Owner] above, and nothing of verbs.
+// Package qpconn drives the connection of a queue pair: it receives and sends, and it ends the
+// connection. It uses an rdmap.Stream, the LLP below it, and the [Owner] above. It does not
+// know the verbs.
 //
-// # Who works
+// # Goroutines
 //
-// A [Conn] has no goroutine while nothing happens. Two rights, which an arbiter gives out,
-// say which goroutine may receive and which one may send: see arbiter.go for the states.
-// These goroutines use them:
+// An idle [Conn] has no goroutine. An arbiter grants two rights, one to receive and one to
+// send, each to one goroutine at a time; arbiter.go describes the states. These goroutines
+// use the rights:
 //
-//   - A waiter, in [Conn.Wait], receives for itself while it waits.
-//   - The reader is started when there is input and nobody waits. It ends when there has
-//     been nothing more for a while.
+//   - A waiter, in [Conn.Wait], receives while it waits.
+//   - The reader is started when input arrives and no goroutine waits. It ends when no more
+//     input has arrived for a while.
 //   - A poster, in [Conn.Post], sends what it has queued, but never waits for the network.
-//   - The writer is started where sending must wait, or where there is more than one share to
-//     send and no other goroutine at work.
+//   - The writer is started when sending has to wait for the network, or when more than one
+//     share is to be sent and no other goroutine is available for it.
 //
 // # Locks
 //
-// Each Conn has one mutex. A step of the arbiter, and what must be done before the next one,
-// is all that is done under it; what is done is to arm or disarm the LLP, which takes the
-// mutex of a transport.Poller. So the mutex may be taken with any lock of the layers above
-// held. [Conn.Post], [Conn.Fail] and the other methods that end a connection call the
-// [Owner], and are called with no lock held; [Conn.Nudge] and [Conn.Resume] may be called
-// with any.
+// Each Conn has one mutex. It is held for one step of the arbiter, and for the actions that
+// must precede the next step: to arm or disarm the LLP, which takes the mutex of a
+// transport.Poller. So the mutex may be taken while any lock of the layers above is held.
+// [Conn.Post], [Conn.Fail] and the other methods that end a connection call the [Owner], so
+// they must be called with no lock held. [Conn.Nudge] and [Conn.Resume] may be called with
+// any lock held.
 package qpconn

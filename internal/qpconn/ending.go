@@ -2,24 +2,24 @@ package qpconn
 
 import "time"
 
-// A Stage is how far a connection has got. It never goes back:
+// A Stage is a stage in the life of a connection. A connection never returns to an earlier one:
 //
 //	Open --Drain--> Draining --EndSending, or the peer ends its half--> Closing --> Ended
 //	  any but Ended --Fail, or the peer's Terminate--> Terminating --> Ended
-//	  any but Ended --lost, Abort, a message behind our own end--> Failed --> Ended
+//	  any but Ended --loss, Abort, or a message after our end--> Failed --> Ended
 type Stage uint8
 
 // The stages.
 const (
 	Open        Stage = iota
-	Draining          // no more work is posted, and what there is is finished
+	Draining          // no more work is posted, and the outstanding work is finished
 	Closing           // one side has ended its half gracefully
-	Terminating       // a Terminate was found due, or has come
-	Failed            // it is lost, or was aborted
+	Terminating       // a Terminate is to be sent, was sent, or was received
+	Failed            // the connection was lost or aborted
 	Ended             // nothing is sent or received any more
 )
 
-// A Reason is what the end of a connection has begun with.
+// A Reason is the first event of the end of a connection.
 type Reason uint8
 
 // The reasons.
@@ -27,44 +27,44 @@ const (
 	_                 Reason = iota
 	Closed                   // both sides have ended it gracefully
 	Terminated               // this side has found an error
-	TerminateReceived        // the peer has
+	TerminateReceived        // the peer has found an error
 	Lost                     // the network has failed
 	Aborted                  // Abort was called
-	BadClose                 // the peer has sent a message behind our own end
+	BadClose                 // the peer has sent a message after we ended our half
 )
 
 const (
-	// PeerEndTime bounds how long a connection waits for a Terminate to leave, and for the peer
-	// to end its half after it.
+	// PeerEndTime bounds how long a connection waits until a Terminate is sent and the peer has
+	// ended its half after it.
 	PeerEndTime = 2 * time.Second
-	// readOnTime bounds how long a connection that takes no more reads what had come.
+	// readOnTime bounds how long a connection that can send no more reads the remaining input.
 	readOnTime = 500 * time.Millisecond
 )
 
-// ending is how a connection ends. The mutex of the Conn guards it.
+// ending is the state of the end of a connection. The mutex of the Conn guards it.
 //
-// A Terminate, of either side, is followed by the end of our half, and then what still comes
-// is thrown away until the peer ends its half: to close at once would answer unread input
-// with a reset, which destroys a Terminate that is still under way. When both halves have
-// ended, or that has taken too long, the LLP is closed. Receiving and sending each find that
-// out by themselves; Flush and Ended follow the second one.
+// After a Terminate, of either side, we end our half of the connection, and discard all input
+// until the peer ends its half: to close at once would answer unread input with a reset, which
+// would destroy a Terminate that has not arrived yet. When both halves have ended, or that has
+// taken too long, the LLP is closed. The receiver and the sender then each return from their
+// system call. When both have given up their right, Flush and Ended are called.
 type ending struct {
 	stage   Stage
-	reason  Reason        // the first one
-	cause   error         // likewise; nil for a graceful end
+	reason  Reason        // the first reason
+	cause   error         // the first error; nil for a graceful end
 	drained chan struct{} // closed when all work is done after Drain
-	timer   *time.Timer   // bounds what remains; nil: it need not be bounded yet
+	timer   *time.Timer   // bounds the time until the end; nil: not bounded yet
 
-	// What has happened to the connection, in any order.
+	// Events of the connection, which may occur in any order.
 	peerEnded bool  // the peer has ended its half
-	sendErr   error // the network takes nothing more
+	sendErr   error // the network accepts nothing more
 	closed    bool  // the LLP was closed, or is about to be
 
-	users int  // calls of Fail, which the connection must outlast; -1: it has ended
-	due   bool // it has ended but for those
+	users int  // calls of Fail that are running; the connection ends after them; -1: it has ended
+	due   bool // only those calls delay the end
 }
 
-// advance goes on to a stage, and keeps the first reason and cause.
+// advance enters a stage, and records the first reason and the first cause.
 func (e *ending) advance(to Stage, r Reason, cause error) {
 	if e.stage == Ended {
 		return
@@ -78,15 +78,15 @@ func (e *ending) advance(to Stage, r Reason, cause error) {
 	e.stage = max(e.stage, to)
 }
 
-// bound gives the end d to come by itself, unless it is bounded already. late is called if it
-// does not.
+// bound calls late if the connection has not ended within d. It does nothing if the time is
+// bounded already.
 func (e *ending) bound(d time.Duration, late func()) {
 	if e.timer == nil && !e.closed {
 		e.timer = time.AfterFunc(d, late)
 	}
 }
 
-// use keeps the connection from ending until unuse. false: it has ended.
+// use prevents the end of the connection until unuse. It reports false if it has ended.
 func (e *ending) use() bool {
 	if e.users < 0 {
 		return false
@@ -95,14 +95,14 @@ func (e *ending) use() bool {
 	return true
 }
 
-// unuse reports whether the end is due.
+// unuse reverts use. It reports whether the caller must end the connection.
 func (e *ending) unuse() (finish bool) {
 	e.users--
 	return e.due && e.mayFinish()
 }
 
-// mayFinish reports whether the connection, both halves of which have ended, may end now;
-// else unuse will tell.
+// mayFinish reports whether the connection may end now. Both halves have ended. If it reports
+// false, a later unuse reports true.
 func (e *ending) mayFinish() bool {
 	if e.users > 0 {
 		e.due = true
@@ -112,29 +112,29 @@ func (e *ending) mayFinish() bool {
 	return true
 }
 
-// Stage returns the stage.
+// Stage returns the current stage.
 func (c *Conn) Stage() Stage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ending.stage
 }
 
-// Cause returns what the end has begun with: the first reason, 0 while there is none, and the
-// first error, nil for a graceful end.
+// Cause returns why the connection ends: the first reason, 0 while there is none, and the first
+// error, nil for a graceful end.
 func (c *Conn) Cause() (Reason, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ending.reason, c.ending.cause
 }
 
-// advance is that of the ending, for a caller without the mutex.
+// advance is ending.advance for a caller that does not hold the mutex.
 func (c *Conn) advance(to Stage, r Reason, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ending.advance(to, r, cause)
 }
 
-// finish completes what is left. Nothing is sent, received or placed any more.
+// finish completes the remaining work. Nothing is sent, received or placed any more.
 func (c *Conn) finish() {
 	c.stream.End()
 	c.owner.Flush()

@@ -8,19 +8,19 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Config is what a [Conn] stands on. All fields must be set, but for ReceiveWait.
+// Config holds what a [Conn] is made from. All fields but ReceiveWait must be set.
 type Config struct {
 	LLP     transport.LLP
 	Stream  *rdmap.Stream
 	Owner   Owner
 	Sweeper *Sweeper
 	Tasks   *tasks.Group
-	// ReceiveWait is how long a message waits for a receive.
+	// ReceiveWait is how long a message waits for a receive to be posted.
 	ReceiveWait time.Duration
 }
 
-// New returns a Conn on which nothing happens of itself until Start. A post, a receive or an end
-// that comes before begins to send or to receive at once.
+// New returns a Conn that does not begin to receive or to send by itself before Start. A call
+// of Post, Resume or an ending method before Start takes effect at once.
 func New(c Config) *Conn {
 	n := &Conn{llp: c.LLP, stream: c.Stream, owner: c.Owner, sweeper: c.Sweeper, tasks: c.Tasks, receiveWait: c.ReceiveWait}
 	n.ending.drained = make(chan struct{})
@@ -32,7 +32,7 @@ func New(c Config) *Conn {
 	return n
 }
 
-// Start begins to receive, and sends what is queued. It is called once.
+// Start begins to receive, and sends what is queued. It must be called at most once.
 func (c *Conn) Start() {
 	c.mu.Lock()
 	c.act(c.arbiter.start())

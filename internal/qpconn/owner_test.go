@@ -160,7 +160,7 @@ func (w *waiter) finish() {
 	w.done.Store(true)
 	w.mu.Lock()
 	if w.listed {
-		tell(w)
+		sendToken(w)
 	}
 	w.mu.Unlock()
 	w.e.conn.Nudge()

@@ -8,14 +8,14 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// read is the reader: it receives until there has been nothing more for a while, a waiter
-// wants to, or the connection has ended.
+// read is the reader: it receives until no more input has arrived for a while, until a waiter
+// wants to receive, or until the connection has ended.
 func (c *Conn) read() {
 	for c.readOnce() {
 	}
 }
 
-// readOnce reports whether the reader still has the right to receive.
+// readOnce receives once. It reports whether the reader still has the right to receive.
 func (c *Conn) readOnce() (holds bool) {
 	if c.discards() {
 		c.die(c.llp.Discard())
@@ -39,15 +39,15 @@ func (c *Conn) readOnce() (holds bool) {
 	return c.received(c.llp.Receive(c.stream, transport.Park))
 }
 
-// discards reports whether what comes is to be thrown away.
+// discards reports whether input is to be discarded.
 func (c *Conn) discards() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.arbiter.phase == phaseDiscard
 }
 
-// received looks at what Receive has returned, and sees to what has become due. It reports
-// whether the caller, the holder, still has the right to receive.
+// received handles the result of a Receive. The caller is the holder of the right to receive;
+// received reports whether it still is.
 func (c *Conn) received(err error) (holds bool) {
 	c.mu.Lock()
 	open, draining := c.arbiter.phase == phaseOpen, c.ending.stage == Draining
@@ -58,7 +58,7 @@ func (c *Conn) received(err error) (holds bool) {
 	c.owner.Received()
 	switch {
 	case err == nil:
-		// Something may be ready to be sent, or all work be done.
+		// A message may be ready to be sent, or all work may be done.
 		if open && (c.hears() || c.stream.Pending() || draining) {
 			c.Post()
 		}
@@ -69,7 +69,7 @@ func (c *Conn) received(err error) (holds bool) {
 		return true
 	}
 	c.mu.Lock()
-	c.act(c.arbiter.over()) // from here on another goroutine may receive
+	c.act(c.arbiter.over()) // from now on another goroutine may have the right
 	if errors.Is(err, io.EOF) {
 		c.peerEnds()
 	} else {
@@ -78,7 +78,7 @@ func (c *Conn) received(err error) (holds bool) {
 	return false
 }
 
-// hears reports, once, that the first segment has come: from then on a responder may send.
+// hears reports, once, that the first segment has arrived: from then on a responder may send.
 func (c *Conn) hears() bool {
 	if c.heard || c.Fenced() {
 		return false
@@ -87,8 +87,8 @@ func (c *Conn) hears() bool {
 	return true
 }
 
-// Fenced reports whether this side may not send yet, because it is a responder to which
-// nothing has come (RFC 5044 section 7.1.2).
+// Fenced reports whether this side may not send yet, because it is a responder that has not
+// received anything (RFC 5044 section 7.1.2).
 func (c *Conn) Fenced() bool {
 	f, ok := c.llp.(interface{ Fenced() bool })
 	return ok && f.Fenced()

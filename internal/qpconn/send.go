@@ -6,7 +6,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Post sends what is queued, or sees to it that it is sent. It does not wait for the network.
+// Post sends the queued work, or leaves that to the goroutine that has the right to send. It does
+// not wait for the network.
 func (c *Conn) Post() {
 	c.mu.Lock()
 	if c.act(c.arbiter.post())&doSend != 0 {
@@ -14,11 +15,11 @@ func (c *Conn) Post() {
 	}
 }
 
-// shareBatches is how many batches a goroutine sends that must not wait for the network,
-// before it leaves the rest to others: about 2 MiB, 1 MiB with CRCs.
+// shareBatches is how many batches a goroutine that must not wait for the network sends before
+// it leaves the rest to another goroutine: about 2 MiB, or 1 MiB with CRCs.
 const shareBatches = 2
 
-// An outcome is how far a share has got.
+// An outcome is the result of sending a share.
 type outcome uint8
 
 const (
@@ -28,8 +29,9 @@ const (
 	sendBroken
 )
 
-// send sends share after share, until there is nothing more or another goroutine is to go on.
-// The caller has the right to send. Only the writer waits for the network.
+// send sends shares until there is nothing more to send or another goroutine is to continue.
+// The caller has the right to send. With wait, which only the writer sets, it waits for the
+// network.
 func (c *Conn) send(wait bool) {
 	for {
 		out := c.share(wait)
@@ -50,7 +52,7 @@ func (c *Conn) send(wait bool) {
 	}
 }
 
-// after is the step that follows a share. c.mu is held.
+// after makes the step of the arbiter that follows a share. c.mu must be held.
 func (c *Conn) after(out outcome) do {
 	switch out {
 	case allSent:
@@ -64,8 +66,8 @@ func (c *Conn) after(out outcome) do {
 	}
 }
 
-// share sends a share. The writer, which may wait, goes on as long as it has to: the rest is
-// for others when the network takes a batch at once.
+// share sends a share. With wait, it continues as long as it has to wait, and leaves the rest to
+// other goroutines once the network accepts a batch without waiting.
 func (c *Conn) share(wait bool) outcome {
 	for batches := shareBatches; batches > 0; {
 		more, fault := c.stream.Fill(c.llp)
@@ -100,7 +102,7 @@ func (c *Conn) share(wait bool) outcome {
 	return shareSent
 }
 
-// sentAtTheEnd looks at what a share that has left means for a connection that ends.
+// sentAtTheEnd handles a share that was sent on a connection that is ending.
 func (c *Conn) sentAtTheEnd() {
 	if _, sent := c.stream.TerminateSent(); sent {
 		c.discard()
@@ -108,8 +110,8 @@ func (c *Conn) sentAtTheEnd() {
 	c.checkDrained()
 }
 
-// fenced keeps the batch until the first segment of the peer has come. A responder that must
-// end before may not even send a Terminate (RFC 5044 section 7.1.2).
+// fenced leaves the batch unsent until the first segment of the peer arrives. A responder that
+// must end before that may not even send a Terminate (RFC 5044 section 7.1.2).
 func (c *Conn) fenced() {
 	if c.Stage() == Terminating {
 		c.die(nil)

@@ -5,14 +5,14 @@ import "time"
 // NoticeAfter is how long a message waits for a receive before NoticeNoReceive.
 const NoticeAfter = time.Second
 
-// stalled is a message that waits for a receive. The mutex of the Conn guards it.
+// stalled describes a message that waits for a receive. The mutex of the Conn guards it.
 type stalled struct {
-	timer *time.Timer // not nil: one waits
-	count uint64      // how often one has
+	timer *time.Timer // not nil: a message waits
+	count uint64      // how often a message has waited
 }
 
-// stall gives the right to receive up, because a message has found no receive. It reports
-// whether the caller has it all the same.
+// stall gives up the right to receive, because a message has found no receive. It reports true
+// if the caller keeps the right, because the connection is ending.
 func (c *Conn) stall() (holds bool) {
 	c.mu.Lock()
 	if c.act(c.arbiter.stall())&doRead != 0 {
@@ -26,14 +26,14 @@ func (c *Conn) stall() (holds bool) {
 	defer c.mu.Unlock()
 	if c.arbiter.rx == rxStalled && c.stalled.timer == nil {
 		c.stalled.count++
-		c.stalled.timer = c.patience()
+		c.stalled.timer = c.startReceiveTimer()
 	}
 	return false
 }
 
-// patience starts the timer of a message that waits: a notice after a while, and an error of
-// the message when Config.ReceiveWait is over. c.mu is held.
-func (c *Conn) patience() *time.Timer {
+// startReceiveTimer starts the timer of a message that waits for a receive: it causes a notice
+// after NoticeAfter, and an error after Config.ReceiveWait. c.mu must be held.
+func (c *Conn) startReceiveTimer() *time.Timer {
 	var t *time.Timer
 	first := min(c.receiveWait, NoticeAfter)
 	rest := c.receiveWait - first // guarded by c.mu
@@ -58,8 +58,8 @@ func (c *Conn) patience() *time.Timer {
 	return t
 }
 
-// Resume tells that a receive was posted, or that a message is to wait for none any more.
-// That is done first, and told second.
+// Resume reports that a receive was posted, or that a message must not wait for one any longer.
+// The caller must call it after that has happened, not before.
 func (c *Conn) Resume() {
 	c.mu.Lock()
 	d := c.arbiter.resume()
@@ -76,7 +76,7 @@ func (s *stalled) stop() {
 	}
 }
 
-// ReceiveWaits is how often a message has waited for a receive.
+// ReceiveWaits returns how often a message has waited for a receive.
 func (c *Conn) ReceiveWaits() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

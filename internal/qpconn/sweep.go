@@ -7,44 +7,46 @@ import (
 )
 
 const (
-	// quickReturn is how soon a waiter comes back for which the right to receive is reserved:
-	// to arm and disarm around each wait costs two system calls.
+	// quickReturn is how soon a waiter must come back to have the right to receive reserved for
+	// its next wait: to arm and disarm around each wait costs two system calls.
 	quickReturn = 200 * time.Microsecond
-	// reserveTime is about how long the right to receive is reserved, and that to send offered.
+	// reserveTime is about how long the right to receive is reserved, and the right to send is
+	// offered.
 	reserveTime = 500 * time.Microsecond
-	// shareTime is how long a goroutine takes that sends a share, waits for completions, and
-	// comes back.
+	// shareTime is how long a goroutine needs at most that sends a share, waits for completions,
+	// and comes back.
 	shareTime = 2 * time.Millisecond
-	// lingerTime is how long a reader lingers when nothing comes. That is how the next message
-	// is noticed soonest; where messages are further apart the reader would linger in vain,
-	// and to wake it costs more than to arm.
+	// lingerTime is how long a reader waits for more input before it gives the right up. A
+	// reader that waits notices the next message soonest. If messages are further apart, waiting
+	// is useless, and to wake the reader costs more than to arm.
 	lingerTime = 10 * time.Millisecond
 )
 
-// pace is what a Conn remembers of time. It decides only what is quicker: whether the right
+// pace records when recent events of a Conn happened. It affects only speed: whether the right
 // to receive is reserved, whether a reader lingers, and whether the rest of a share is left to a
 // waiter. The mutex of the Conn guards it.
 type pace struct {
-	left   time.Time // when a waiter last gave the right to receive up
-	quick  bool      // the waiter that has it came soon after that
-	waits  uint64    // that have ended
-	waited uint64    // waits, when a share was last sent
-	shared time.Time // when that was
-	seen   time.Time // when a reader last found that there was nothing more
-	listed bool      // with the Sweeper
+	left   time.Time // when a waiter last gave up the right to receive
+	quick  bool      // the waiter that has the right came within quickReturn of left
+	waits  uint64    // number of waits that have ended
+	waited uint64    // value of waits when the last share was sent
+	shared time.Time // when the last share was sent
+	seen   time.Time // when a reader last found no more input
+	listed bool      // the Conn is on the list of the Sweeper
 }
 
-// came notes that a waiter begins to receive.
+// came records that a waiter begins to receive.
 func (p *pace) came() { p.quick = time.Since(p.left) < quickReturn }
 
-// leaves notes that it gives that up, and reports whether it is expected back at once.
+// leaves records that a waiter gives up the right to receive, and reports whether it is expected
+// back at once.
 func (p *pace) leaves() bool {
 	p.left = time.Now()
 	return p.quick
 }
 
-// expects reports, when a share was sent, whether a waiter is expected to come at once: since
-// the one before, which is not long ago, a wait has ended.
+// expects is called when a share was sent. It reports whether a waiter is expected to come at
+// once: a wait has ended since the previous share, which was sent less than shareTime ago.
 func (p *pace) expects() bool {
 	now := time.Now()
 	soon := p.waits != p.waited && now.Sub(p.shared) < shareTime
@@ -52,14 +54,15 @@ func (p *pace) expects() bool {
 	return soon
 }
 
-// Waited tells that a wait for completions of the send queue has ended without [Conn.Wait].
+// Waited reports that a wait for completions of the send queue has ended that did not use
+// [Conn.Wait].
 func (c *Conn) Waited() {
 	c.mu.Lock()
 	c.pace.waits++
 	c.mu.Unlock()
 }
 
-// lingers reports whether a reader that has found nothing more is to wait for more.
+// lingers reports whether a reader that has found no more input is to wait for more.
 func (p *pace) lingers() bool {
 	now := time.Now()
 	soon := now.Sub(p.seen) < lingerTime
@@ -67,7 +70,7 @@ func (p *pace) lingers() bool {
 	return soon
 }
 
-// sweepAfter is after what time the Sweeper is to look.
+// sweepAfter returns the time after which the Sweeper is to sweep a Conn in the state rx.
 func sweepAfter(rx rxState) time.Duration {
 	if rx >= rxBusy {
 		return lingerTime / 2
@@ -75,8 +78,8 @@ func sweepAfter(rx rxState) time.Duration {
 	return reserveTime
 }
 
-// sweep looks after the right to receive of a Conn. It returns after what time it is to do
-// so again, 0 if that is not needed.
+// sweep ends a reservation, an offer or a lingering whose time is over. It returns the time
+// after which it must be called again, 0 if it need not be.
 func (c *Conn) sweep(now time.Time) time.Duration {
 	c.mu.Lock()
 	a, p := &c.arbiter, &c.pace
@@ -105,37 +108,36 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// sweepNow is sweep where the Sweeper cannot be set.
+// sweepNow replaces sweep when the alarm of the Sweeper cannot be set.
 func (c *Conn) sweepNow() {
 	c.mu.Lock()
 	c.pace.listed = false
 	c.act(c.arbiter.sweep())
 }
 
-// A Sweeper looks now and then after the connections on its list, so that no right to receive
-// is reserved, and no reader lingers, when nothing happens any more. It needs no goroutine:
-// its alarm calls it, and is set only while there is a connection to look after.
+// A Sweeper sweeps the connections on its list from time to time, so that on an idle connection
+// no right stays reserved or offered, and no reader lingers. It needs no goroutine: its alarm
+// calls it. The alarm is set only while there is a connection on the list.
 type Sweeper struct {
-	// alarm calls look once, after d or so.
+	// alarm calls look once, after about d.
 	alarm func(d time.Duration, look func()) error
-	ring  func() // look; made once
+	ring  func() // the method look, as a value that is created once
 
 	mu    lockorder.Mutex[lockorder.Sweeper]
 	list  []*Conn
-	spare []*Conn       // empty: the list while look goes through the other
-	due   time.Duration // after which the alarm was set; 0: it is not set
+	spare []*Conn       // empty; becomes the list while look sweeps the connections of the other
+	due   time.Duration // the duration for which the alarm was set; 0: it is not set
 }
 
-// NewSweeper returns a Sweeper that is called by means of alarm, which must not call back
-// before it returns.
+// NewSweeper returns a Sweeper that uses alarm, which must not call look before it returns.
 func NewSweeper(alarm func(d time.Duration, look func()) error) *Sweeper {
 	s := &Sweeper{alarm: alarm}
 	s.ring = s.look
 	return s
 }
 
-// add puts c on the list, if it is not there, to be looked after within d. It reports false if
-// that is not possible.
+// add puts c on the list, unless it is listed already, and sets the alarm so that c is swept
+// within d. It reports false if the alarm cannot be set.
 func (s *Sweeper) add(c *Conn, d time.Duration, listed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +150,8 @@ func (s *Sweeper) add(c *Conn, d time.Duration, listed bool) bool {
 	return true
 }
 
-// set sees to it that the alarm rings within d or so. mu is held.
+// set sets the alarm, unless it is due within d already. It reports false if the alarm cannot be
+// set. mu must be held.
 func (s *Sweeper) set(d time.Duration) bool {
 	if s.due != 0 && s.due <= d {
 		return true
@@ -160,14 +163,14 @@ func (s *Sweeper) set(d time.Duration) bool {
 	return true
 }
 
-// look goes through the list once.
+// look sweeps all connections on the list once.
 func (s *Sweeper) look() {
 	s.mu.Lock()
 	list := s.list
 	s.list, s.spare, s.due = s.spare, nil, 0
 	s.mu.Unlock()
 
-	var next time.Duration // until those that are left must be looked at again
+	var next time.Duration // after which the remaining connections must be swept again
 	left := list[:0]
 	now := time.Now()
 	for _, c := range list {
@@ -182,10 +185,10 @@ func (s *Sweeper) look() {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	came := s.list // meanwhile
-	s.list = append(left, came...)
-	clear(came)
-	s.spare = came[:0]
+	added := s.list // meanwhile
+	s.list = append(left, added...)
+	clear(added)
+	s.spare = added[:0]
 	if next != 0 {
 		s.set(next)
 	}

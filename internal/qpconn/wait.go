@@ -8,17 +8,17 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Waiter is a goroutine that waits for the outcome of work. It is told apart from others by
-// comparing, so it is a pointer.
+// A Waiter represents a goroutine that waits for the outcome of work. Waiters are compared, so
+// its dynamic type must be a pointer.
 type Waiter interface {
-	// Done reports whether the wait is over. It may be asked at any time.
+	// Done reports whether the wait is over. It may be called at any time.
 	Done() bool
-	// Enlist asks for a token when Done may have become true, and Delist takes that back: a
-	// Waiter that receives asks for none, since it looks for itself, or is nudged.
+	// Enlist requests a token when Done may have become true, and Delist withdraws the request.
+	// A Waiter that receives requests none, because it checks Done itself, or is nudged.
 	Enlist()
 	Delist()
-	// Token returns a channel of capacity one. What is sent there is a hint: the Waiter looks
-	// whether it is done, or may receive, and else waits on.
+	// Token returns a channel of capacity one. A token in it is a hint: the Waiter checks
+	// whether it is done or may receive, and otherwise continues to wait.
 	Token() chan struct{}
 }
 
@@ -28,12 +28,12 @@ type Plan struct {
 	Sleep transport.Wait // Park or Block
 }
 
-// Wait returns when w is done or ctx has ended. Meanwhile it receives, if no other goroutine
+// Wait returns when w is done or ctx has ended. It receives meanwhile, if no other goroutine
 // does.
 func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 	holds := c.come(w)
 	poll := polling{limit: p.Poll}
-	var stop func() bool // of the nudge at the end of ctx
+	var stop func() bool // cancels the nudge at the end of ctx
 	for !w.Done() && ctx.Err() == nil {
 		switch {
 		case !holds:
@@ -50,7 +50,8 @@ func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 	c.leave(w)
 }
 
-// come reports whether w may receive. If not, it is queued for that.
+// come requests the right to receive for w. It reports whether w has the right now; otherwise w
+// is queued for it.
 func (c *Conn) come(w Waiter) (holds bool) {
 	c.mu.Lock()
 	d := c.arbiter.come(w)
@@ -70,7 +71,7 @@ func (c *Conn) leave(w Waiter) {
 	c.act(c.arbiter.leave(w, c.arbiter.holds(w) && c.pace.leaves()))
 }
 
-// sleep waits for a token, and reports whether w may receive now.
+// sleep waits for a token, and reports whether w has the right to receive now.
 func (c *Conn) sleep(ctx context.Context, w Waiter) (holds bool) {
 	if !sleep(ctx, w) {
 		return false
@@ -103,8 +104,8 @@ func sleep(ctx context.Context, w Waiter) (token bool) {
 	}
 }
 
-// receiveFor receives once for w, which has the right to, or sends what was offered to it. It
-// reports whether w still has the right.
+// receiveFor receives once for w, which has the right to receive, or sends a share if the right
+// to send was offered. It reports whether w still has the right to receive.
 func (c *Conn) receiveFor(w Waiter, how transport.Wait, poll *polling) (holds bool) {
 	c.mu.Lock()
 	d := c.act(c.arbiter.empty(false))
@@ -114,7 +115,7 @@ func (c *Conn) receiveFor(w Waiter, how transport.Wait, poll *polling) (holds bo
 		return true
 	case d&doPark == 0:
 		return false
-	case w.Done(): // once more: from now on it is woken
+	case w.Done(): // checked once more; if it becomes true from now on, w is woken
 		return true
 	}
 	if poll.polls() {
@@ -129,12 +130,13 @@ func (c *Conn) receiveFor(w Waiter, how transport.Wait, poll *polling) (holds bo
 	return c.received(err)
 }
 
-// polling is how long a Waiter has polled.
+// polling measures how long a Waiter has polled.
 type polling struct {
 	limit time.Duration
-	began time.Time // zero: it has not, since it slept
+	began time.Time // zero: it has not polled since it last slept or received
 }
 
+// polls reports whether the Waiter is to poll, rather than sleep.
 func (p *polling) polls() bool {
 	if p.limit <= 0 {
 		return false
