@@ -11,24 +11,24 @@ import (
 
 var start = time.Now()
 
-// now counts nanoseconds from the start of the process.
+// now returns the nanoseconds since the start of the process.
 func now() int64 { return int64(time.Since(start)) }
 
-// alarmSlot is what an event of the alarm carries in the place of a slot.
+// alarmSlot identifies an event of the alarm; other events carry the index of a slot.
 const alarmSlot = -1
 
-// An alarm is the Poller's clock: a timer of the kernel's among the connections. A
-// timer of the runtime would do as well, but for this: while one is pending every
-// wait for a connection is a wait with a time limit, and to set the processor's timer
-// each time costs more, on a virtual machine, than the rest of a short message.
+// An alarm is the timer of the Poller: a timerfd in its epoll set. A timer of the Go runtime is
+// not used for this reason: while one is pending, each wait for a connection has a time limit,
+// and on a virtual machine setting the processor's timer for each wait costs more than the rest
+// of a short message.
 type alarm struct {
 	fd   int
 	f    func()
-	at   int64 // when f is due, as now counts; 0: never
+	at   int64 // when f is due, in the time of now; 0: never
 	look int64 // when the Poller is to check its peerWatches; 0: never
 }
 
-// SetAlarm has f called once by the watcher after d. It replaces an alarm that is set.
+// SetAlarm makes the watcher call f once, after d. It replaces an alarm that is set.
 func (p *Poller) SetAlarm(d time.Duration, f func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,10 +50,10 @@ func (p *Poller) setLook(d time.Duration) {
 	}
 	p.alarm.look = at
 	p.start()
-	_ = p.alarm.set() // of such a timer never fails
+	_ = p.alarm.set() // never fails for a timerfd
 }
 
-// set sets the timer for what is due first.
+// set sets the timer to the earlier of the two times.
 func (a *alarm) set() error {
 	next := a.at
 	if next == 0 || a.look != 0 && a.look < next {
@@ -66,8 +66,8 @@ func (a *alarm) set() error {
 	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(a.fd, 0, &in, nil))
 }
 
-// open adds a timer to the epoll set. It is there from the beginning: later there may be
-// no descriptor for it.
+// open adds a timer to the epoll set. The timer is created together with the Poller, because
+// later the process may have no descriptor left for it.
 func (a *alarm) open(epfd int) error {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
@@ -82,11 +82,12 @@ func (a *alarm) open(epfd int) error {
 	return nil
 }
 
-// ring takes the event back, and adds what is due to p.ready. The Poller's mutex is held.
+// ring clears the event of the timer, and adds the calls that are due to p.ready. The mutex of
+// the Poller must be held.
 func (p *Poller) ring() {
 	a := &p.alarm
 	var expirations [8]byte
-	_, _ = unix.Read(a.fd, expirations[:]) // fails if it was set anew meanwhile
+	_, _ = unix.Read(a.fd, expirations[:]) // fails if the timer was set again meanwhile
 	t := now()
 	if a.at != 0 && a.at <= t {
 		a.at = 0
@@ -96,7 +97,7 @@ func (p *Poller) ring() {
 		a.look = 0
 		p.watches.looking.Go(p.look)
 	}
-	_ = a.set() // of such a timer never fails
+	_ = a.set() // never fails for a timerfd
 }
 
 func (a *alarm) close() { _ = unix.Close(a.fd) }

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// SetAlarm has f called once after d, where there are connections to watch.
+// SetAlarm is not supported by this build.
 func (p *Poller) SetAlarm(time.Duration, func()) error { return errors.ErrUnsupported }

@@ -14,7 +14,7 @@ const (
 	LayerLLP   = 2
 )
 
-// MakeCode builds a Code of its three parts.
+// MakeCode returns the Code of the given layer, error type and code.
 func MakeCode(layer, typ, code uint8) Code {
 	return Code(layer&0xf)<<12 | Code(typ&0xf)<<8 | Code(code)
 }
@@ -117,18 +117,17 @@ func (c Code) String() string {
 	name, ok := codeNames[c]
 	if !ok {
 		name = "unassigned code"
-		if c.Layer() == LayerRDMAP && c.Type() == 0 { // any code octet is legal there
+		if c.Layer() == LayerRDMAP && c.Type() == 0 { // any code octet is legal for this type
 			name = "RDMAP local catastrophic"
 		}
 	}
 	return fmt.Sprintf("%s (%d/%d/%02x)", name, c.Layer(), c.Type(), c.Code())
 }
 
-// A Fault is an error of the protocol: what went wrong, with the value that a
-// Terminate message carries for it.
+// A Fault is a protocol error, with the code that a Terminate message carries for it.
 type Fault struct {
 	Code Code
-	Err  error // the particulars; may be nil
+	Err  error // details; may be nil
 }
 
 func (f *Fault) Error() string {
@@ -140,7 +139,7 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Faultf makes a Fault whose particulars are formatted as by fmt.Errorf.
+// Faultf returns a Fault whose Err is made by fmt.Errorf.
 func Faultf(c Code, format string, args ...any) *Fault {
 	return &Fault{Code: c, Err: fmt.Errorf(format, args...)}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/goiwarp/iwarp/internal/freelist"
 )
 
-// NewStream makes a Stream of a connection, which it owns from now on. p, which
-// may be nil, is the Poller that it waits with.
+// NewStream returns a Stream that uses the connection c, and takes ownership of c. The Stream
+// uses the Poller p, which may be nil, to wait.
 //
-// A *net.TCPConn on Linux with a Poller is driven by raw system calls once it is detached (see
-// [Detach]): many buffers leave in one writev, nothing is allocated per call, and Arm
-// works. Only this exact type is: a type that embeds it would be bypassed. Every
-// other connection (TLS, a pipe, a wrapper, any system but Linux, or the build tag
-// purego) is driven through its methods: Read and Write work with wait only, Arm
-// reports false. Wake needs SetReadDeadline of such a connection to interrupt a
-// Read; a TLS handshake must have ended before (see [TLSClient]).
+// On Linux, a *net.TCPConn with a Poller is driven by raw system calls once it is detached (see
+// [Detach]): one writev sends many buffers, no call allocates, and Arm works. This holds for
+// exactly this type, because raw system calls would bypass the methods of a type that embeds
+// it. Every other connection (TLS, a pipe, a wrapper, any system but Linux, or the build tag
+// purego) is driven through its methods: Read and Write work only with waiting, and Arm
+// reports false. Wake needs a SetReadDeadline of the connection that interrupts a Read. A TLS
+// handshake must have ended before (see [TLSClient]).
 func NewStream(c net.Conn, p *Poller) Stream {
 	if t, ok := c.(*net.TCPConn); ok {
 		if s := newRawStream(t, p); s != nil {
@@ -29,12 +29,13 @@ func NewStream(c net.Conn, p *Poller) Stream {
 	return NewPlainStream(c, p)
 }
 
-// NewPlainStream makes a Stream that drives every connection through its methods, a
-// *net.TCPConn included: for where system calls of this package's own are not wanted. All p,
-// which may be nil, does for it is to watch over the peer (see [SetPeerTimeout]).
+// NewPlainStream returns a Stream that drives every connection through its methods, including a
+// *net.TCPConn. It is for applications that do not want this package to make its own system
+// calls. The Poller p, which may be nil, is used only to enforce the peer timeout (see
+// [SetPeerTimeout]).
 func NewPlainStream(c net.Conn, p *Poller) Stream {
 	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetNoDelay(true) // segments are whole; a failure shows in the first read
+		_ = t.SetNoDelay(true) // each write holds whole segments; the first read reports a failure
 	}
 	return &connStream{conn: c, waker: waker{conn: c}, peer: peerWatchOf(c, p)}
 }
@@ -43,7 +44,7 @@ func NewPlainStream(c net.Conn, p *Poller) Stream {
 type connStream struct {
 	conn  net.Conn
 	waker waker
-	peer  *peerWatch // nil: the system's own bounds hold
+	peer  *peerWatch // nil: only the system's own limits apply
 }
 
 func (s *connStream) Read(p []byte, wait Wait) (int, error) {
@@ -56,13 +57,13 @@ func (s *connStream) Read(p []byte, wait Wait) (int, error) {
 	n, err := s.conn.Read(p)
 	err = s.peer.timedOut("read", s.waker.unpark(err))
 	if n > 0 {
-		return n, nil // an error that came along stays and shows in the next read
+		return n, nil // the next read returns the error again
 	}
 	return n, err
 }
 
-// stageSize bounds how much is copied together for one Write of a net.Conn. It
-// holds four TLS records.
+// stageSize is how many octets are gathered for one Write of a net.Conn at most: four TLS
+// records.
 const stageSize = 64 << 10
 
 type stage [stageSize]byte
@@ -145,8 +146,8 @@ func (s *connStream) Path() string {
 func (s *connStream) LocalAddr() net.Addr  { return s.conn.LocalAddr() }
 func (s *connStream) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 
-// abort closes c so that the peer sees a reset, where c can do that; TLS is cut
-// off below, without its closing alert.
+// abort closes c, with a reset if c supports that. A TLS connection is ended without a
+// close_notify alert.
 func abort(c net.Conn) error {
 	switch c := c.(type) {
 	case interface{ NetConn() net.Conn }: // a *tls.Conn

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Options tune what Dial and Listen make. The zero value is fine.
+// Options are options of the connections that Dial and Listen make. The zero value is valid.
 type Options struct {
 	// PeerTimeout, if not zero, is set on each connection: see [SetPeerTimeout].
 	PeerTimeout time.Duration
@@ -30,7 +30,7 @@ func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error
 		return nil, &net.OpError{Op: "dial", Net: network, Err: net.UnknownNetworkError(network)}
 	}
 	var d net.Dialer
-	d.SetMultipathTCP(false) // a subflow has no one segment size, and MPA counts on TCP's
+	d.SetMultipathTCP(false) // MPA needs the segment size of the connection; subflows may differ
 	c, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error
 	return c, nil
 }
 
-// apply sets what is asked for on a new connection.
+// apply sets the options of a new connection.
 func (o *Options) apply(c net.Conn) error {
 	if o.PeerTimeout == 0 {
 		return nil

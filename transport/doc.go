@@ -1,13 +1,12 @@
-// Package transport is what iWARP stands on: the contract between DDP and the
-// layer below it, and the sockets that the library can use.
+// Package transport defines the interface between DDP and the layer below it, and implements the
+// byte streams that the library uses.
 //
-// Two floors meet here. A [Stream] is a reliable byte stream (TCP, TLS, any
-// net.Conn, or one end of an in-memory pipe); package mpa frames it and so makes
-// an [LLP] of it. An LLP carries whole DDP segments, which is all that package
-// ddp ever sees (RFC 5041 section 3).
+// It has two levels. A [Stream] is a reliable byte stream: TCP, TLS, any net.Conn, or one end of
+// an in-memory pipe. An [LLP] carries whole DDP segments, which is all that package ddp needs
+// (RFC 5041 section 3). Package mpa implements an LLP over a Stream, by framing.
 //
-// [Dial] and [Listen] make connections, [TLSClient] and [TLSServer] secure them,
-// [NewStream] makes a Stream of one, whose readiness a [Poller] can tell, and [Tap]
-// records it for Wireshark. For tests and for peers within one process there is [Pipe], a
-// byte stream in memory.
+// [Dial] and [Listen] make connections, and [TLSClient] and [TLSServer] secure them. [NewStream]
+// returns a Stream that uses a connection. A [Poller] reports which idle Streams have input, and
+// [Tap] records a Stream for Wireshark. [Pipe] is a byte stream in memory, for tests and for
+// peers within one process.
 package transport

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An epollSet is an epoll set in which a goroutine waits by way of the runtime's poller,
-// which polls the set: no thread of the operating system sleeps in it.
+// An epollSet is an epoll set that is registered with the poller of the Go runtime. A goroutine
+// that waits for the set parks, and occupies no thread of the operating system.
 type epollSet struct {
 	fd   int
 	file *os.File // of fd
@@ -39,14 +39,14 @@ func (s *epollSet) open() error {
 
 func (s *epollSet) close() error { return s.file.Close() }
 
-// interrupt ends a wait, and each that follows until resume is called.
+// interrupt ends a wait. Each later wait ends at once, until resume is called.
 func (s *epollSet) interrupt() { _ = s.file.SetReadDeadline(longAgo) } // fails only if the set is closed
 
 func (s *epollSet) resume() { _ = s.file.SetReadDeadline(time.Time{}) } // likewise
 
-// control adds a socket to the set, or modifies what the set reports of it: each change to
-// events, and at once if there are any. It returns false if the socket is closed, or the
-// system has no memory.
+// control adds a socket to the set, or modifies which events the set reports for it. They are
+// reported edge-triggered; an event that is pending already is reported at once. control
+// returns false if the socket is closed, or the system has no memory.
 func (s *epollSet) control(op int, sock *socket, events uint32) bool {
 	if !sock.hold() {
 		return false

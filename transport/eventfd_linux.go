@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An eventFD is a descriptor that is ready from interrupt to resume, so that a system call
-// that sleeps on several descriptors can be ended.
+// An eventFD is a descriptor that is readable from interrupt to resume. It ends a system call
+// that waits for it together with other descriptors.
 type eventFD struct{ fd int }
 
 func (e *eventFD) open() error {
@@ -18,7 +18,7 @@ func (e *eventFD) open() error {
 	return os.NewSyscallError("eventfd", err)
 }
 
-func (e *eventFD) close() { _ = unix.Close(e.fd) } // of an eventfd never fails
+func (e *eventFD) close() { _ = unix.Close(e.fd) } // never fails for an eventfd
 
 func (e *eventFD) interrupt() {
 	_, _ = unix.Write(e.fd, []byte{7: 1}) // fails only if it has been interrupted 2^32 times

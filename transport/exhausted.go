@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// ErrExhausted is what the error of a call matches that has failed because the process, or
-// the system, has nothing left of something that connections need. It says of what.
+// ErrExhausted matches the error of a call that has failed because the process or the system has
+// run out of a resource that connections need. The text of the error names the resource.
 var ErrExhausted = errors.New("out of resources")
 
-// Exhausted adds to err, the error of a system call, what has run out, if that is the
-// reason.
+// Exhausted returns an error that matches ErrExhausted, wraps err and names the resource, if err
+// is the error of a system call that has run out of a resource. Otherwise it returns err.
 func Exhausted(err error) error {
 	var what string
 	switch {

@@ -4,8 +4,8 @@ package transport
 
 import "math"
 
-// MaxFiles is how many file descriptors the process may have. There is no limit here that
-// is known.
+// MaxFiles returns how many file descriptors the process may have. This system has no known
+// limit.
 func MaxFiles() int { return math.MaxInt }
 
 func fileLimit() string { return "" }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// MaxFiles is how many file descriptors the process may have.
+// MaxFiles returns how many file descriptors the process may have.
 func MaxFiles() int {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
@@ -17,5 +17,5 @@ func MaxFiles() int {
 	return int(min(uint64(l.Cur), math.MaxInt)) //nolint:unconvert // it is signed on some systems
 }
 
-// fileLimit tells it.
+// fileLimit returns the limit as text for an error message.
 func fileLimit() string { return fmt.Sprintf(" (RLIMIT_NOFILE is %d)", MaxFiles()) }

@@ -5,9 +5,9 @@ import (
 	"net"
 )
 
-// Listen listens at addr of network, which is one of those of [Dial]. The name of a
-// "pipe" listener is any string that no other listener of the process has; an
-// empty one is made up, and found in Addr.
+// Listen listens at addr on network, which is one of the networks of [Dial]. The address of a
+// "pipe" listener is any string that no other listener of the process uses. If it is empty,
+// Listen chooses an address, which Addr returns.
 func Listen(ctx context.Context, network, addr string, o Options) (net.Listener, error) {
 	switch network {
 	case pipeNetwork:
@@ -25,8 +25,8 @@ func Listen(ctx context.Context, network, addr string, o Options) (net.Listener,
 	return &listener{Listener: l, options: o}, nil
 }
 
-// listener applies the options to each connection and hands it out as it is, so
-// that NewStream knows its type.
+// listener applies the options to each connection. It returns the connection without a wrapper,
+// so that NewStream recognizes its type.
 type listener struct {
 	net.Listener
 	options Options
@@ -41,6 +41,6 @@ func (l *listener) Accept() (net.Conn, error) {
 		if l.options.apply(c) == nil {
 			return c, nil
 		}
-		_ = c.Close() // it broke between its handshake and here
+		_ = c.Close() // the connection has failed after its handshake
 	}
 }

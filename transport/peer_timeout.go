@@ -6,27 +6,28 @@ import (
 	"time"
 )
 
-// SetPeerTimeout bounds how long a peer that vanished without a word goes
-// unnoticed: about d after the last sign of it, with or without octets of ours on
-// their way, reads and writes fail with ETIMEDOUT. A sign is any acknowledgement: a peer
-// that takes no octets for longer than d, and acknowledges the probes of its closed window,
-// is there. Zero or less takes the bound away.
+// SetPeerTimeout bounds how long the loss of a peer goes unnoticed that has vanished without
+// ending the connection. About d after the last acknowledgement of the peer, whether the
+// connection is idle or not, reads and writes fail with ETIMEDOUT. A peer that reads no data
+// for longer than d, but acknowledges the probes of its closed window, has not vanished. Zero
+// or a negative d removes the bound.
 //
-// An idle connection is watched over by keep-alive probes. They count in whole seconds, so
-// that it takes at least two, and are spread over a day at most. For octets on their way
-// the means are these:
+// An idle connection is checked by keep-alive probes. Their times are whole seconds, so that
+// detection takes at least two seconds, and at most a day. A connection with unacknowledged
+// data is checked as follows:
 //
-//   - Linux: a Stream that has a [Poller] asks the kernel (TCP_INFO) eight times in d while
-//     something that was written is not acknowledged. Before Linux 6.15 the kernel probes a
-//     closed window less and less often, every two minutes in the end, and a peer that
-//     vanishes then is noticed d after the next probe.
-//   - Linux without a Poller, which includes the build tag purego: TCP_USER_TIMEOUT. It
-//     counts the time for which the peer's window is closed too, and so ends a connection
-//     whose peer takes nothing for d.
-//   - Elsewhere: the system's own limit of retransmissions, minutes in general.
+//   - Linux: a Stream that has a [Poller] asks the kernel (TCP_INFO) eight times within d
+//     while data is unacknowledged. Before Linux 6.15 the kernel probes a closed window at
+//     growing intervals, up to two minutes; a peer that vanishes then is noticed d after the
+//     next probe.
+//   - Linux without a Poller, which includes the build tag purego: TCP_USER_TIMEOUT. It also
+//     counts the time during which the peer's window is closed, and so ends a connection
+//     whose peer reads nothing for d.
+//   - Elsewhere: the system's own limit of retransmissions, in general some minutes.
 //
-// It applies to TCP, and to TLS over it. Any other connection is left as it is: the
-// peer of a [Pipe] cannot vanish, and what else a user brings bounds itself.
+// SetPeerTimeout applies to TCP, and to TLS over TCP. It does nothing for any other
+// connection: the peer of a [Pipe] cannot vanish, and a net.Conn of another type must bound
+// the time itself.
 func SetPeerTimeout(c net.Conn, d time.Duration) error {
 	switch c := c.(type) {
 	case *net.TCPConn:
@@ -37,13 +38,13 @@ func SetPeerTimeout(c net.Conn, d time.Duration) error {
 	return nil
 }
 
-// keepAlive shares d out: probes begin after a third of it, and the rest is filled
-// with probes, all in whole seconds.
+// keepAlive divides d into whole seconds: the first third passes without probes, and probes
+// fill the rest.
 func keepAlive(d time.Duration) net.KeepAliveConfig {
 	if d <= 0 {
 		return net.KeepAliveConfig{}
 	}
-	d = min(d, 24*time.Hour) // Linux takes no more than 32767 s for each time
+	d = min(d, 24*time.Hour) // Linux accepts at most 32767 s for each time
 	idle := max(time.Second, (d / 3).Truncate(time.Second))
 	interval := max(time.Second, (d / 6).Truncate(time.Second))
 	count := max(1, int((d-idle)/interval))

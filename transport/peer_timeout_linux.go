@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout bounds how long octets may stay unacknowledged; 0 is the system's
-// own bound.
+// setUserTimeout bounds how long data may stay unacknowledged; 0 restores the bound of the
+// system.
 func setUserTimeout(c *net.TCPConn, d time.Duration) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// setUserTimeout does nothing: this system has no such bound.
+// setUserTimeout does nothing: this system does not support such a bound.
 func setUserTimeout(*net.TCPConn, time.Duration) error { return nil }

@@ -15,26 +15,26 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
-// TCP_USER_TIMEOUT cannot say how long a peer may be silent: Linux counts the time for
-// which a window is closed too, although the peer acknowledges every probe of it
-// (tcp_probe_timer). So a Stream that has a Poller takes that bound off its socket, and the
-// Poller itself checks each connection at intervals from a write until all octets have been
-// acknowledged. TCP's keep-alive finds the lost peer of a connection that is not checked.
+// TCP_USER_TIMEOUT does not bound how long a peer may be silent: Linux also counts the time
+// during which the peer's window is closed, although the peer acknowledges each probe
+// (tcp_probe_timer). So a Stream that has a Poller removes that bound from its socket, and the
+// Poller checks the connection at intervals, from a write until all data is acknowledged. TCP
+// keep-alive detects the loss of the peer at other times.
 
-// A peerWatch is one TCP connection under the bound of [SetPeerTimeout].
+// A peerWatch enforces the bound of [SetPeerTimeout] on one TCP connection.
 type peerWatch struct {
 	poller  *Poller
-	control func(f func(fd int)) // runs f with the descriptor, unless that is closed
+	control func(f func(fd int)) // calls f with the descriptor, unless that is closed
 
-	writing atomic.Int32 // calls that may be waiting to write
-	listed  atomic.Bool  // it is on the Poller's list
+	writing atomic.Int32 // number of calls that may be waiting to write
+	listed  atomic.Bool  // it is on the list of the Poller
 	over    atomic.Bool  // the peer has been silent for too long
 
 	ackTimer // used by the Poller alone
 }
 
-// newPeerWatch takes the bound off the socket of a connection. It returns nil, and leaves the
-// socket as it is, if there is no bound or no Poller.
+// newPeerWatch removes TCP_USER_TIMEOUT from the socket of a connection. It returns nil, and does
+// not change the socket, if the socket has no bound or p is nil.
 func newPeerWatch(p *Poller, control func(f func(fd int))) *peerWatch {
 	if p == nil {
 		return nil
@@ -47,7 +47,7 @@ func newPeerWatch(p *Poller, control func(f func(fd int))) *peerWatch {
 		}
 		limit := time.Duration(ms) * time.Millisecond
 		s.ackTimer = newAckTimer(limit, boundProbes(fd, limit))
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0) // it could be set, so it can be
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0) // cannot fail: the option is supported
 	})
 	if s.limit == 0 {
 		return nil
@@ -55,7 +55,7 @@ func newPeerWatch(p *Poller, control func(f func(fd int))) *peerWatch {
 	return s
 }
 
-// peerWatchOf is newPeerWatch for a connection that is driven through its methods.
+// peerWatchOf returns newPeerWatch for a connection that is driven through its methods.
 func peerWatchOf(c net.Conn, p *Poller) *peerWatch {
 	for {
 		below, ok := c.(interface{ NetConn() net.Conn })
@@ -80,9 +80,10 @@ func peerWatchOf(c net.Conn, p *Poller) *peerWatch {
 // tcpRTOMax is TCP_RTO_MAX_MS, which Linux knows from 6.15 on.
 const tcpRTOMax = 44
 
-// boundProbes makes the kernel send four times in limit to a peer that acknowledges nothing
-// or has closed its window, and returns the interval. The kernel does not do so more than once
-// a second. Zero: it cannot, and waits twice as long each time, up to two minutes.
+// boundProbes makes the kernel send four times within limit, but at most once a second, to a
+// peer that acknowledges nothing or has closed its window. It returns the interval, or 0 if the
+// kernel does not support this; the kernel then doubles the interval each time, up to two
+// minutes.
 func boundProbes(fd int, limit time.Duration) time.Duration {
 	often := min(max(limit/4, time.Second), 2*time.Minute)
 	if unix.SetsockoptInt(fd, unix.IPPROTO_TCP, tcpRTOMax, int(often.Milliseconds())) != nil {
@@ -91,7 +92,7 @@ func boundProbes(fd int, limit time.Duration) time.Duration {
 	return often
 }
 
-// wrote puts the connection, to which something was written, on the Poller's list.
+// wrote puts the connection on the list of the Poller, after a write.
 func (s *peerWatch) wrote() {
 	if s == nil || s.listed.Load() || s.listed.Swap(true) {
 		return
@@ -99,7 +100,7 @@ func (s *peerWatch) wrote() {
 	s.poller.watchPeer(s)
 }
 
-// begin is called before a call that writes and may wait, and end after it.
+// begin must be called before a write that may wait, and end after it.
 func (s *peerWatch) begin() {
 	if s != nil {
 		s.writing.Add(1)
@@ -114,8 +115,8 @@ func (s *peerWatch) end() {
 	}
 }
 
-// timedOut returns ETIMEDOUT in the place of err if the connection was ended because its peer
-// was silent, and err if not.
+// timedOut returns ETIMEDOUT instead of err if the connection was ended because its peer was
+// silent, and err otherwise.
 func (s *peerWatch) timedOut(op string, err error) error {
 	if err == nil || s == nil || !s.over.Load() {
 		return err
@@ -126,7 +127,7 @@ func (s *peerWatch) timedOut(op string, err error) error {
 // look checks the connection. It reports false if it need not be checked again until
 // something is written.
 func (s *peerWatch) look(now time.Time) (again bool) {
-	s.listed.Store(false) // before the check: a write after it lists the connection anew
+	s.listed.Store(false) // before the check, so that a write after it lists the connection again
 	s.control(func(fd int) {
 		i, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
@@ -143,7 +144,7 @@ func (s *peerWatch) look(now time.Time) (again bool) {
 	return again && !s.listed.Swap(true)
 }
 
-// giveUp ends the connection. Calls that wait for it return.
+// giveUp ends the connection. Calls that wait for the socket return.
 func (s *peerWatch) giveUp(fd int) {
 	s.over.Store(true)
 	_ = unix.Shutdown(fd, unix.SHUT_RDWR) // fails if it has ended
@@ -152,13 +153,13 @@ func (s *peerWatch) giveUp(fd int) {
 // An ackTimer decides whether a peer has been silent for too long.
 type ackTimer struct {
 	limit    time.Duration // how long the peer may be silent
-	patience time.Duration // how long something must have been unanswered before it is given up
-	since    time.Time     // since when something is unanswered; zero: nothing is
+	patience time.Duration // how long data or a probe must have been unacknowledged as well
+	since    time.Time     // since when data or a probe is unacknowledged; zero: none is
 }
 
-// newAckTimer makes one for a kernel that probes a closed window at intervals of often, 0 if
-// that is not known. One probe need not be answered: a peer does not answer two within half a
-// second.
+// newAckTimer returns an ackTimer for a kernel that probes a closed window at intervals of
+// often, 0 if that is unknown. A single probe may stay unanswered, because a peer does not
+// answer two probes within half a second.
 func newAckTimer(limit, often time.Duration) ackTimer {
 	if often == 0 {
 		return ackTimer{limit: limit, patience: limit}
@@ -166,12 +167,12 @@ func newAckTimer(limit, often time.Duration) ackTimer {
 	return ackTimer{limit: limit, patience: max(limit/2, often*3/2)}
 }
 
-// every is the interval of the checks.
+// every returns the interval of the checks.
 func (v *ackTimer) every() time.Duration { return max(v.limit/8, 10*time.Millisecond) }
 
-// judge reports whether something is not acknowledged yet, and whether the peer is to be
-// given up. A probe of a closed window that was answered is acknowledged: the octets that
-// wait for the window are what we owe, not the peer.
+// judge reports whether data or a probe is unacknowledged, and whether the peer is lost. Data
+// that waits for the peer's window to open was not sent, so the peer does not have to
+// acknowledge it.
 func (v *ackTimer) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool) {
 	unanswered := i.Unacked > 0 || i.Probes > 0
 	silent := time.Duration(min(i.Last_ack_recv, i.Last_data_recv)) * time.Millisecond
@@ -181,18 +182,18 @@ func (v *ackTimer) judge(now time.Time, i *unix.TCPInfo) (outstanding, dead bool
 		return i.Notsent_bytes > 0, false
 	case v.since.IsZero():
 		v.since = now
-	case now.Sub(v.since) > silent: // what is unanswered now is younger than the last sign
+	case now.Sub(v.since) > silent: // the peer has acknowledged something since then
 		v.since = now.Add(-silent)
 	}
 	return true, silent >= v.limit-v.every() && now.Sub(v.since) >= v.patience
 }
 
-// peerWatches are the connections that a Poller checks.
+// peerWatches holds the connections that a Poller checks.
 type peerWatches struct {
 	turn    lockorder.Mutex[lockorder.Turn] // held during a check of the list
 	mu      lockorder.Mutex[lockorder.Leaf]
 	list    []*peerWatch
-	every   time.Duration // after which the alarm was set; 0: it is not set
+	every   time.Duration // the duration for which the alarm was set; 0: it is not set
 	looking sync.WaitGroup
 }
 
@@ -212,7 +213,7 @@ func (p *Poller) watchPeer(s *peerWatch) {
 	}
 }
 
-// look checks the whole list.
+// look checks all connections on the list.
 func (p *Poller) look() {
 	l := &p.watches
 	l.turn.Lock()

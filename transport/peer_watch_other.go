@@ -4,8 +4,8 @@ package transport
 
 import "net"
 
-// A peerWatch is a TCP connection whose peer timeout the library itself holds. In this build
-// there is none: the system's own bounds hold.
+// A peerWatch enforces the peer timeout of a TCP connection. This build has none: only the
+// limits of the system apply.
 type peerWatch struct{}
 
 func peerWatchOf(net.Conn, *Poller) *peerWatch { return nil }

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// PipeOptions describe an in-memory connection. Both directions are alike.
+// PipeOptions describe an in-memory connection. They apply to both directions.
 type PipeOptions struct {
-	// Latency is how long after its Write an octet, or the end of the stream, can be
-	// read. A reset arrives at once.
+	// Latency is the time from the Write of an octet, or from the end of the stream, until
+	// the peer can read it. A reset arrives at once.
 	Latency time.Duration
-	// Limit bounds the octets of one direction that are written and not yet read;
-	// Write waits beyond it. Zero: 64 KiB.
+	// Limit bounds the octets of one direction that are written and not yet read. A
+	// Write that exceeds it waits. Zero means 64 KiB.
 	Limit int
 }
 
 const defaultPipeLimit = 64 << 10
 
 // Pipe returns the two ends of an in-memory byte stream that behaves like a TCP
-// connection: writes are buffered up to the limit, deadlines work, both ends have
-// CloseWrite() error, which ends one direction, and Abort() error, after which the
-// peer meets ECONNRESET. As TCP may, an end that is aborted, or closed with
-// octets unread, destroys what the peer has not read yet.
+// connection: writes are buffered up to the limit, and deadlines work. Both ends have
+// CloseWrite() error, which ends one direction, and Abort() error, which resets the
+// connection: calls of the peer fail with ECONNRESET. As with TCP, an end that is
+// aborted, or closed with unread data, destroys the data that the peer has not read yet.
 //
-// A pipe is made of a mutex, a condition variable and timers, so that it can be
-// used within a testing/synctest bubble. It has no goroutine.
+// A pipe consists of a mutex, a condition variable and timers, so that it can be used
+// within a testing/synctest bubble. It has no goroutine.
 func Pipe(o PipeOptions) (a, b net.Conn) {
 	return newPipe(o, "pipe", "pipe")
 }
@@ -45,13 +45,13 @@ func newPipe(o PipeOptions, an, bn pipeAddr) (a, b *pipeConn) {
 	return a, b
 }
 
-// pipe is what the two ends share.
+// pipe is the state that the two ends share.
 type pipe struct {
 	latency time.Duration
 	limit   int
 
 	mu      sync.Mutex
-	changed sync.Cond // something that a parked call may wait for
+	changed sync.Cond // signaled after each change that a call may wait for
 	reset   bool      // an end was aborted
 }
 
@@ -61,7 +61,7 @@ type pipeConn struct {
 	local, remote pipeAddr
 
 	// Guarded by pipe.mu:
-	in     flow // the octets on their way to this end
+	in     flow // the octets sent to this end and not read yet
 	rd, wd deadline
 	closed bool
 }

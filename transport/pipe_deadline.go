@@ -8,7 +8,7 @@ import (
 // deadline bounds one kind of call. The pipe's mutex guards it.
 type deadline struct {
 	expired bool
-	set     int // how often it was set: a timer of an earlier deadline is void
+	set     int // how often it was set, so that the timer of an earlier deadline is ignored
 	timer   *time.Timer
 }
 
@@ -20,8 +20,8 @@ func (d *deadline) stop() {
 	}
 }
 
-// start sets the deadline; the zero time takes it away. The expiry is a fact of
-// the timer and never a comparison of clocks, which may disagree with it.
+// start sets the deadline; the zero time removes it. Only the timer decides about the
+// expiry, never a comparison of clocks, which could disagree with the timer.
 func (d *deadline) start(t time.Time, p *pipe) {
 	d.stop()
 	d.expired = false

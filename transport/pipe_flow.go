@@ -2,31 +2,31 @@ package transport
 
 import "time"
 
-// flow is one direction of a pipe: a ring of octets, and when each may be read.
-// The pipe's mutex guards it.
+// flow is one direction of a pipe: a ring of octets, and the times at which they may be
+// read. The pipe's mutex guards it.
 type flow struct {
 	ring  []byte // grows up to the pipe's limit
-	start int    // of the first octet
+	start int    // index of the first octet
 	n     int    // octets in the ring
 
-	marks []mark // times of arrival, only if there is latency
-	ended bool   // no more will be written
+	marks []mark // times of arrival; empty without latency
+	ended bool   // no more data will be written
 	endAt time.Time
 
 	timer *time.Timer
 }
 
-// A mark says that the next n octets arrive at a time.
+// A mark is the time at which the next n octets arrive.
 type mark struct {
 	n  int
 	at time.Time
 }
 
-// forever is a wait that only a change of the pipe ends.
+// forever is the duration of a wait that only a change of the pipe ends.
 const forever = time.Duration(1<<63 - 1)
 
-// read takes octets that have arrived. If there are none it returns how long to
-// wait for some, 0 at the end of the stream.
+// read reads octets that have arrived. If there are none, it returns how long to wait
+// for some, or 0 at the end of the stream.
 func (f *flow) read(b []byte) (n int, wait time.Duration) {
 	arrived, wait := f.arrived()
 	if n = min(len(b), arrived); n == 0 {
@@ -40,8 +40,8 @@ func (f *flow) read(b []byte) (n int, wait time.Duration) {
 	return n, 0
 }
 
-// arrived counts the octets that may be read now; if there are none, wait is the
-// time until there are.
+// arrived returns how many octets may be read now. If there are none, wait is the time
+// until the next octets arrive.
 func (f *flow) arrived() (n int, wait time.Duration) {
 	if f.n == 0 {
 		if !f.ended {
@@ -84,7 +84,7 @@ func (f *flow) unmark(n int) {
 	}
 }
 
-// write puts in what fits.
+// write appends as many octets as fit, and returns how many.
 func (f *flow) write(b []byte, limit int, latency time.Duration) int {
 	n := min(len(b), limit-f.n)
 	if n <= 0 {
@@ -101,7 +101,7 @@ func (f *flow) write(b []byte, limit int, latency time.Duration) int {
 	return n
 }
 
-// grow makes room for need octets.
+// grow makes the ring large enough for need octets.
 func (f *flow) grow(need, limit int) {
 	if need <= len(f.ring) {
 		return
@@ -125,7 +125,7 @@ func (f *flow) end(latency time.Duration) {
 	}
 }
 
-// drop forgets all octets.
+// drop discards all octets.
 func (f *flow) drop() {
 	if f.timer != nil {
 		f.timer.Stop()
@@ -133,7 +133,7 @@ func (f *flow) drop() {
 	*f = flow{ended: f.ended, endAt: f.endAt}
 }
 
-// wakeAfter makes all goroutines that are parked in p look again after a while.
+// wakeAfter wakes all goroutines that wait in p after d.
 func (f *flow) wakeAfter(d time.Duration, p *pipe) {
 	switch {
 	case d == forever:

@@ -16,14 +16,14 @@ type pipeAddr string
 func (pipeAddr) Network() string  { return pipeNetwork }
 func (a pipeAddr) String() string { return string(a) }
 
-// pipeBacklog bounds the connections that are not accepted yet.
+// pipeBacklog is how many connections of a listener may wait to be accepted.
 const pipeBacklog = 128
 
 var pipeListeners struct {
 	sync.Mutex
 	byName map[pipeAddr]*pipeListener
-	named  int // names made up
-	dialed int
+	named  int // number of names that listenPipe has chosen
+	dialed int // number of calls of dialPipe
 }
 
 type pipeListener struct {
@@ -36,7 +36,7 @@ type pipeListener struct {
 	closed  bool
 }
 
-// listenPipe listens at a name; an empty one is made up.
+// listenPipe listens at the name addr, or at a name of its choice if addr is empty.
 func listenPipe(addr string, o PipeOptions) (net.Listener, error) {
 	reg := &pipeListeners
 	reg.Lock()
@@ -58,8 +58,8 @@ func listenPipe(addr string, o PipeOptions) (net.Listener, error) {
 	return l, nil
 }
 
-// dialPipe connects to a listener of this process. It does not wait: like a TCP
-// handshake it ends before the connection is accepted.
+// dialPipe connects to a listener of this process. It does not wait until the connection
+// is accepted; neither does a TCP handshake.
 func dialPipe(addr string) (net.Conn, error) {
 	reg := &pipeListeners
 	reg.Lock()
@@ -77,7 +77,7 @@ func dialPipe(addr string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: pipeNetwork, Addr: name, Err: syscall.ECONNREFUSED}
 }
 
-// push queues a connection; false if the listener is closed or its backlog full.
+// push queues a connection. It reports false if the listener is closed or its backlog full.
 func (l *pipeListener) push(c *pipeConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *pipeListener) Close() error {
 	}
 	l.closed = true
 	for _, c := range l.backlog {
-		_ = c.Abort() // nothing else has it: it cannot be closed
+		_ = c.Abort() // cannot fail: nothing else can have closed it
 	}
 	l.backlog = nil
 	l.changed.Broadcast()

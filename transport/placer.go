@@ -1,50 +1,52 @@
 package transport
 
-// A Placer takes what an LLP receives. It is DDP.
+// A Placer accepts the segments that an LLP receives. DDP implements it.
 //
-// A Placer that takes segments one by one calls [EachSegment] in Segments, and one that
-// predicts nothing embeds [NoPrediction].
+// A Placer that processes segments one by one can implement Segments by [EachSegment]. A
+// Placer that predicts no segments can embed [NoPrediction].
 type Placer interface {
-	// Segment takes one whole segment, its digest verified. seq is its place in the
-	// sender's order, counted from 0 without gaps. The octets are lent for the call.
+	// Segment processes one complete segment, whose digest was verified. seq is its
+	// position in the sender's order, counted from 0 without gaps. The Placer must not
+	// retain ulpdu.
 	Segment(seq uint64, ulpdu []byte) error
 
-	// Segments takes the segments of a batch until its Next returns nil, or up to the
-	// first for which it has an error. There is at least one. seq is the place of the
-	// first in the sender's order. An LLP that keeps that order may call Segments once in
-	// place of Segment for each: the calls through the layers cost more than the octets of
-	// a small segment.
+	// Segments processes the segments of a batch until its Next returns nil, or until a
+	// segment causes an error. The batch has at least one segment. seq is the position of
+	// the first in the sender's order. An LLP that preserves that order may call Segments
+	// once instead of Segment for each, because for small segments the calls through the
+	// layers cost more than the data.
 	Segments(seq uint64, batch SegmentBatch) error
 
-	// Predict appends to dst the segments that come next if the peer does nothing but
-	// what it was asked for (the responses to RDMA Reads, say), in order and without a
-	// gap: as many as fit into room octets of payload, each of size octets with its
-	// header unless a message ends with it. The LLP may then read straight into place.
-	// The memory is pinned until Unpin, so the LLP must not wait until then. No two of the
-	// segments overlap. With alone no segment lies where another peer may write: octets that
-	// are verified in place must not change meanwhile.
+	// Predict appends to dst the segments that arrive next if the peer sends only what was
+	// requested (the responses to RDMA Reads, for example), in order and without a gap:
+	// as many as fit into room octets of payload, each of size octets with its header,
+	// unless a message ends with it. The LLP may then read into their destinations
+	// directly. The memory is pinned until Unpin, so the LLP must not wait before that.
+	// The segments do not overlap. With alone, no segment lies in memory that another
+	// peer may write: data that is verified in place must not change meanwhile.
 	//
-	// The peer's headers do not choose where the octets go: they go where this side expects
-	// them, into memory whose contents are undefined until they have come. Nothing is
-	// delivered before it is verified.
+	// The headers of the peer do not determine where the data goes. It goes where this
+	// side expects it, into memory whose contents are undefined until it has arrived.
+	// Nothing is delivered before it is verified.
 	Predict(dst []PredictedSegment, size, room int, alone bool) []PredictedSegment
-	// Unpin ends what Predict began.
+	// Unpin releases the memory that Predict has pinned.
 	Unpin()
-	// Placed takes a segment that has come as predicted, whole and verified, in place of
-	// Segment. It must be called after Unpin.
+	// Placed processes a segment that has arrived as predicted, complete and verified. It
+	// is called instead of Segment, after Unpin.
 	Placed(seq uint64, p *PredictedSegment) error
 }
 
-// A SegmentBatch is the segments that have come by now, in the sender's order and without
-// a gap: each of them whole, its digest verified.
+// A SegmentBatch holds the segments that have arrived, in the sender's order and without a
+// gap: each of them complete, with a verified digest.
 type SegmentBatch interface {
-	// Next returns the next segment, and nil if no more of them is whole. With that the
-	// one before it counts as taken; what it returned last, if not nil, is presented again
-	// after ErrStall. All octets are lent until the call that the batch was lent for ends.
+	// Next returns the next segment, or nil if no other segment is complete. A call of
+	// Next accepts the segment that the previous call returned; a segment that was
+	// returned but not accepted is presented again after ErrStall. The segments, and the
+	// batch, must not be used after Segments has returned.
 	Next() []byte
 }
 
-// EachSegment is the Segments of a [Placer] that takes segments one by one.
+// EachSegment implements Segments for a [Placer] that processes segments one by one.
 func EachSegment(p Placer, seq uint64, batch SegmentBatch) error {
 	for ulpdu := batch.Next(); ulpdu != nil; ulpdu = batch.Next() {
 		if err := p.Segment(seq, ulpdu); err != nil {
@@ -55,24 +57,24 @@ func EachSegment(p Placer, seq uint64, batch SegmentBatch) error {
 	return nil
 }
 
-// PredictedHeadLen is the length of the header of a segment that can be predicted, a
-// tagged one of DDP.
+// PredictedHeadLen is the length of the header of a segment that can be predicted: a tagged
+// DDP segment.
 const PredictedHeadLen = 14
 
-// A PredictedSegment is a segment that has not come yet.
+// A PredictedSegment describes a segment that has not arrived yet.
 type PredictedSegment struct {
-	Head    [PredictedHeadLen]byte // octet for octet
-	Payload []byte                 // where the rest of it belongs
-	Began   uint64                 // the Placer's own
+	Head    [PredictedHeadLen]byte // its header
+	Payload []byte                 // the destination of its payload
+	Began   uint64                 // for the use of the Placer
 }
 
-// NoPrediction is the part of a [Placer] that predicts nothing.
+// NoPrediction implements the methods of a [Placer] that predicts no segments.
 type NoPrediction struct{}
 
 // Predict appends nothing.
 func (NoPrediction) Predict(dst []PredictedSegment, _, _ int, _ bool) []PredictedSegment { return dst }
 
-// Unpin has nothing to do.
+// Unpin does nothing.
 func (NoPrediction) Unpin() {}
 
 // Placed is never called.

@@ -13,43 +13,44 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
-// A Poller tells which of many idle connections became readable, so that none of
-// them needs a goroutine for it. It is one epoll set; its one watcher goroutine
-// starts with the first Arm and itself parks in the runtime's poller, so that no
-// thread of the operating system is kept. All methods are safe for concurrent use.
+// A Poller reports which of many idle connections have become readable, so that an idle
+// connection needs no goroutine. It consists of one epoll set and one watcher goroutine, which
+// the first Arm starts. The watcher parks in the poller of the Go runtime, so that it occupies
+// no thread of the operating system. All methods are safe for concurrent use.
 type Poller struct {
 	set  epollSet
 	done chan struct{} // closed when the watcher has ended
 
-	busy atomic.Int32 // goroutines that have an epoll set of their own: see waiting.isBusy
+	busy atomic.Int32 // number of connections that have an epoll set of their own: see waiting.isBusy
 
 	mu      lockorder.Mutex[lockorder.Poller]
 	closed  bool
 	started bool
 	slots   []slot
 	free    []int32
-	kicked  []func() // to be called by the watcher without an event
+	kicked  []func() // callbacks that the watcher is to call without an event
 
 	alarm   alarm
 	watches peerWatches
 
-	events [128]unix.EpollEvent // the watcher's
-	count  int                  // how many of events are filled
-	ready  []func()             // the watcher's: calls due
-	told   []*waiting           // the watcher's: those to be woken
+	// These are used by the watcher alone.
+	events [128]unix.EpollEvent
+	count  int        // how many events were fetched
+	ready  []func()   // callbacks that are due
+	told   []*waiting // waits that are to be ended
 }
 
-// A slot is one connection's place in the epoll set. Events carry its index and
-// seq, so that an event of an earlier Arm, or of an earlier connection with the
-// same descriptor or slot, is known and dropped.
+// A slot is the entry of one connection. Events carry the index and the seq of a slot, so
+// that an event of an earlier Arm, or of an earlier connection with the same descriptor or
+// slot, is recognized and dropped.
 type slot struct {
 	seq   int32
-	watch *watch      // of the connection
+	watch *watch
 	ready func()      // nil: not armed
 	waits [2]*waiting // by direction; nil: no goroutine waits
 }
 
-// wants returns the events that the connection is to be told of, once.
+// wants returns the events that epoll is to report for the connection, once.
 func (sl *slot) wants() uint32 {
 	events := uint32(unix.EPOLLONESHOT)
 	if sl.ready != nil || sl.waits[inward] != nil {
@@ -61,8 +62,8 @@ func (sl *slot) wants() uint32 {
 	return events
 }
 
-// happened moves the waits and the callback that the events concern from the slot to the calls
-// that are due.
+// happened handles events of a connection: it moves the waits and the callback that they concern
+// from the slot to p.told and p.ready.
 func (p *Poller) happened(sl *slot, events uint32) {
 	const end = unix.EPOLLHUP | unix.EPOLLERR
 	for d := range sl.waits {
@@ -76,11 +77,11 @@ func (p *Poller) happened(sl *slot, events uint32) {
 		sl.ready = nil
 	}
 	if sl.wants() != unix.EPOLLONESHOT {
-		sl.watch.control() // what did not happen is still waited for
+		sl.watch.control() // other events are still wanted
 	}
 }
 
-// NewPoller makes an empty epoll set.
+// NewPoller returns a Poller without connections.
 func NewPoller() (*Poller, error) {
 	p := &Poller{done: make(chan struct{})}
 	if err := p.set.open(); err != nil {
@@ -93,9 +94,9 @@ func NewPoller() (*Poller, error) {
 	return p, nil
 }
 
-// Close ends the watcher and returns when its last callback has returned; it must
-// not be called from a callback. Arm reports false from now on, and what is still
-// armed is forgotten: close the connections first.
+// Close ends the watcher, and returns when the last callback has returned. It must not be
+// called from a callback. From now on Arm reports false, and callbacks that are still armed
+// are never called: close the connections first.
 func (p *Poller) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -114,7 +115,7 @@ func (p *Poller) Close() error {
 	return err
 }
 
-// start starts the watcher, once. The caller holds p.mu.
+// start starts the watcher, once. p.mu must be held.
 func (p *Poller) start() {
 	if !p.started {
 		p.started = true
@@ -139,13 +140,14 @@ func (p *Poller) watch() {
 			ready()
 		}
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return // closed; a kick is a deadline
+			return // the Poller was closed; a kick causes ErrDeadlineExceeded
 		}
 	}
 }
 
-// wait fetches events; false parks until there are some. The runtime's poller
-// tells of edges, so it parks only after a fetch that brought nothing.
+// wait fetches events. If there are none it returns false, and the runtime parks the
+// goroutine until there are some. The runtime's poller is edge-triggered, so wait must not
+// return false after a fetch that returned events.
 func (p *Poller) wait(fd uintptr) bool {
 	for {
 		n, err := unix.EpollWait(int(fd), p.events[:], 0)
@@ -157,7 +159,7 @@ func (p *Poller) wait(fd uintptr) bool {
 	}
 }
 
-// collect turns the fetched events and the kicks into p.ready.
+// collect moves the calls for the fetched events and the kicked callbacks to p.told and p.ready.
 func (p *Poller) collect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,13 +181,13 @@ func (p *Poller) collect() {
 	}
 }
 
-// kick makes the watcher call ready without an event. The caller holds p.mu.
+// kick makes the watcher call ready without an event. p.mu must be held.
 func (p *Poller) kick(ready func()) {
 	p.kicked = append(p.kicked, ready)
 	p.set.interrupt()
 }
 
-// add gives a connection a slot. The caller holds p.mu.
+// add returns the index of a free slot. p.mu must be held.
 func (p *Poller) add() int32 {
 	if n := len(p.free); n > 0 {
 		i := p.free[n-1]

@@ -2,12 +2,12 @@
 
 package transport
 
-// A Poller tells which of many idle connections became readable. This build has
-// none: Arm of its streams reports false.
+// A Poller reports which of many idle connections have become readable. This build does not
+// support that: Arm of its streams reports false.
 type Poller struct{}
 
 // NewPoller returns a Poller.
 func NewPoller() (*Poller, error) { return new(Poller), nil }
 
-// Close releases the Poller.
+// Close does nothing.
 func (p *Poller) Close() error { return nil }

@@ -1,11 +1,12 @@
 package transport
 
-// A Prefaulter is a [Stream], or an [LLP], that can bring octets into memory which may lie in
-// a file that is mapped, and be on a disk still.
+// A Prefaulter is a [Stream], or an [LLP], that can load the pages of a mapped file from disk
+// before they are used.
 type Prefaulter interface {
-	// Prefault is called by the sending half with what is written, or appended, next. It
-	// returns when it is in memory, if it can be. Meanwhile the scheduler knows that the
-	// goroutine waits: Go code that met a page which is not there would keep its processor,
-	// and every collection, waiting for the disk.
+	// Prefault is called by the sending half with the payload that is written, or
+	// appended, next. It returns when the pages are in memory, if that is possible. It
+	// loads them in a system call that the scheduler knows of: if Go code faulted on a
+	// page that is not in memory, it would occupy its processor, and delay every garbage
+	// collection, until the disk has answered.
 	Prefault(payload [][]byte)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
-// raceWrite tells the race detector what a raw writev does: it reads the buffers,
+// raceWrite reports the effect of a raw writev to the race detector: it reads the buffers,
 // and it happens before the read(2) that receives them.
 func raceWrite(iov []unix.Iovec) {
 	raceorder.Lock()
@@ -20,18 +20,18 @@ func raceWrite(iov []unix.Iovec) {
 	for i := range iov {
 		runtime.RaceReadRange(unsafe.Pointer(iov[i].Base), int(iov[i].Len))
 	}
-	// Package syscall keeps the variable by which its Write happens before its Read
-	// to itself; a Write that fails releases it all the same.
+	// The variable by which a Write of package syscall happens before its Read is not
+	// exported; a Write that fails releases it, too.
 	_, _ = syscall.Write(-1, nil)
 }
 
-// raceRead tells the race detector what a raw readv does: it writes the first n octets
-// of the buffers, and it happens after the write(2) that sent them.
+// raceRead reports the effect of a raw readv to the race detector: it writes the first n
+// octets of the buffers, and it happens after the write(2) that sent them.
 func raceRead(fd uintptr, iov []unix.Iovec, n int) {
 	raceorder.Lock()
 	defer raceorder.Unlock()
-	// A Read of package syscall that succeeds acquires what a Write has released; that
-	// of nothing always does.
+	// A successful Read of package syscall acquires the variable that a Write has
+	// released; a Read of no octets always succeeds.
 	_, _ = syscall.Read(int(fd), nil)
 	for i := range iov {
 		k := min(int(iov[i].Len), n)
@@ -42,7 +42,7 @@ func raceRead(fd uintptr, iov []unix.Iovec, n int) {
 	}
 }
 
-// raceReceive tells the race detector what a raw recv into p does.
+// raceReceive reports the effect of a raw recv into p to the race detector.
 func raceReceive(fd uintptr, p []byte) {
 	if len(p) > 0 {
 		iov := unix.Iovec{Base: &p[0]}

@@ -9,30 +9,30 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// A recorder writes what the two sides of a connection send as TCP segments. It is
-// safe for concurrent use.
+// A recorder records the data that the two sides of a connection send, as TCP segments. It
+// is safe for concurrent use.
 type recorder struct {
 	mu            lockorder.Mutex[lockorder.Leaf]
 	w             *pcap.Writer
-	err           error // the first failure: recording has ended
+	err           error // the first failure, after which recording ends
 	local, remote *side
 	reset         bool
-	part          []byte // octets read that are not recorded yet
-	writing       bool   // what is being written may have been answered already
-	reading       bool
-	resetBy       *side // the side that resets the connection, when what is being read and written is recorded
+	part          []byte // octets that were read and are not recorded yet
+	writing       bool   // a write is running, which the peer may have answered already
+	reading       bool   // a read is running
+	resetBy       *side  // the side that resets the connection; recorded after running reads and writes
 }
 
 // A side is one end of the recorded connection.
 type side struct {
 	addr  netip.AddrPort
 	peer  *side
-	next  uint32 // sequence number of what it sends next
+	next  uint32 // sequence number of the next octet that it sends
 	ended bool   // its FIN is recorded
-	ends  bool   // its FIN is to be recorded, when what is being written is
+	ends  bool   // its FIN is to be recorded, after a running write
 }
 
-// newRecorder writes the file's header, unless it is there, and the handshake.
+// newRecorder writes the header of the file, unless o.Continues, and the handshake.
 func newRecorder(w io.Writer, local, remote netip.AddrPort, o TapOptions) *recorder {
 	r := &recorder{local: &side{addr: local}, remote: &side{addr: remote}}
 	r.local.peer, r.remote.peer = r.remote, r.local
@@ -54,7 +54,7 @@ func newRecorder(w io.Writer, local, remote netip.AddrPort, o TapOptions) *recor
 	return r
 }
 
-// put records one segment of s. The caller holds mu.
+// put records one segment of s. mu must be held.
 func (r *recorder) put(now time.Time, s *side, f pcap.Flags, payload []byte) {
 	if r.err != nil || r.reset {
 		return
@@ -67,14 +67,14 @@ func (r *recorder) put(now time.Time, s *side, f pcap.Flags, payload []byte) {
 	s.next += uint32(len(payload))
 }
 
-// reads tells that octets are about to be read: a reset is recorded behind them.
+// reads is called before a read, so that a reset is recorded after the octets that it reads.
 func (r *recorder) reads() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reading = true
 }
 
-// read ends what reads began. What was read has been given to received.
+// read is called after a read, and after received.
 func (r *recorder) read(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,10 +82,10 @@ func (r *recorder) read(now time.Time) {
 	r.settle(now)
 }
 
-// received records octets that were read. A read that filled its buffer has probably
-// left something behind, as one of the header of a start-up frame does: then they are
-// kept, and recorded together with what comes next, because Wireshark does not
-// recognise such a frame in pieces.
+// received records octets that were read. A read that has filled its buffer has probably
+// not read everything, for example only the header of a start-up frame. Then the octets are
+// held back and recorded together with the next ones, because Wireshark does not recognize
+// such a frame if it is split.
 func (r *recorder) received(now time.Time, p []byte, filled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,17 +100,17 @@ func (r *recorder) received(now time.Time, p []byte, filled bool) {
 	}
 }
 
-// maxHeldBack bounds what is read and held back because of a write that takes long.
+// maxHeldBack bounds the octets that are held back during a long write.
 const maxHeldBack = 1 << 20
 
-// complete records what was kept. The caller holds mu.
+// complete records the octets that were held back. mu must be held.
 func (r *recorder) complete(now time.Time) {
 	r.segments(now, r.remote, r.part)
 	r.part = r.part[:0]
 }
 
-// sends tells that octets are about to be written: what is read until sent is called
-// may be an answer to them, and is recorded behind them.
+// sends is called before a write. Octets that are read until sent is called may be a response
+// to the write, and are recorded after it.
 func (r *recorder) sends(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,14 +128,14 @@ func (r *recorder) sent(now time.Time, p []byte) {
 	r.settle(now)
 }
 
-// flush records what was kept.
+// flush records the octets that were held back.
 func (r *recorder) flush(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.complete(now)
 }
 
-// segments records the octets of p as sent by s. The caller holds mu.
+// segments records the octets of p as sent by s. mu must be held.
 func (r *recorder) segments(now time.Time, s *side, p []byte) {
 	for len(p) > 0 {
 		n := min(len(p), pcap.MaxPayload)
@@ -148,7 +148,7 @@ func (r *recorder) segments(now time.Time, s *side, p []byte) {
 	}
 }
 
-// fin records that s ends its half, once: behind what is being written.
+// fin records, once, that s ends its half of the connection, after a running write.
 func (r *recorder) fin(now time.Time, s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,8 +156,8 @@ func (r *recorder) fin(now time.Time, s *side) {
 	r.settle(now)
 }
 
-// rst records that s resets the connection, after which nothing is recorded: behind what is
-// being written and read. When both sides have ended there is nothing to reset.
+// rst records that s resets the connection, after a running read and write. Nothing is recorded
+// after a reset. If both sides have ended their halves, no reset is recorded.
 func (r *recorder) rst(now time.Time, s *side) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +167,7 @@ func (r *recorder) rst(now time.Time, s *side) {
 	r.settle(now)
 }
 
-// settle records the ends that need not wait any more. The caller holds mu.
+// settle records the FINs and the reset that need not wait any more. mu must be held.
 func (r *recorder) settle(now time.Time) {
 	if r.writing {
 		return

@@ -10,29 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A residency remembers which memory of one direction of a connection was found to be there.
-// Pages that were there a moment ago are there, and to ask the kernel for each batch would
-// take a twentieth of the time that the batch takes. One goroutine at a time uses it.
+// A residency caches which pages, used by one direction of a connection, are in memory. Pages
+// that were in memory a moment ago are assumed to be still: to ask the kernel for each batch
+// would take a twentieth of the time of the batch. Only one goroutine at a time may use it.
 type residency struct {
-	known [4]pages // the buffers that batches are staged in, and some of the user's
-	next  int      // of known, to be forgotten first
-	until int64    // by now: then all is asked again
+	known [4]pages // enough for the staging buffers of batches and some buffers of the user
+	next  int      // index of the entry of known to replace next
+	until int64    // when the entries become invalid, in the time of now
 }
 
-// pages are those from one address up to another.
+// pages is the range of pages with addresses from <= a < to.
 type pages struct{ from, to uintptr }
 
-// residentTime is how long the answer of the kernel counts.
+// residentTime is how long an answer of the kernel is valid.
 const residentTime = 100 * time.Millisecond
 
 // covers reports whether all of iov is in memory, so that a system call that reads or
-// writes it does not wait for a disk. Pieces shorter than a page are not looked at: those
-// are headers, of the library's own.
+// writes it does not wait for a disk. Buffers shorter than a page are not checked: they are
+// headers, in memory of the library.
 func (r *residency) covers(iov []unix.Iovec) bool {
 	if t := now(); t >= r.until {
 		r.known, r.until = [len(r.known)]pages{}, t+int64(residentTime)
 	}
-	var from, to uintptr // pages in a row, not looked at yet
+	var from, to uintptr // contiguous pages that are not checked yet
 	for i := range iov {
 		if uintptr(iov[i].Len) < pageSize {
 			continue
@@ -52,8 +52,8 @@ func (r *residency) covers(iov []unix.Iovec) bool {
 	return r.has(from, to)
 }
 
-// has reports whether the pages are in memory. What it has asked for is remembered together
-// with what it knows, if the two meet, and else in place of what it has learned first.
+// has reports whether the pages are in memory. It adds pages that it has asked the kernel for
+// to an entry that they adjoin or overlap, or else replaces the oldest entry.
 func (r *residency) has(from, to uintptr) bool {
 	if from == to {
 		return true
@@ -71,7 +71,7 @@ func (r *residency) has(from, to uintptr) bool {
 	return true
 }
 
-// find returns what it knows of pages that meet those from one address up to another.
+// find returns an entry that adjoins or overlaps the pages from <= a < to, or nil.
 func (r *residency) find(from, to uintptr) *pages {
 	for i := range r.known {
 		if k := &r.known[i]; from <= k.to && k.from <= to {
@@ -81,7 +81,7 @@ func (r *residency) find(from, to uintptr) *pages {
 	return nil
 }
 
-// ask asks the kernel whether the pages are in memory, for a mebibyte at a time.
+// ask asks the kernel whether the pages are in memory, for one mebibyte per call.
 func ask(from, to uintptr) bool {
 	var there [256]byte
 	for from < to {

@@ -2,18 +2,18 @@ package transport
 
 import "strings"
 
-// An RTR is a set of ready-to-receive messages: the empty ones with which an initiator may
-// open a connection (RFC 6581 section 9.2).
+// An RTR is a set of kinds of ready-to-receive message: the empty message that an initiator
+// may send first on a connection (RFC 6581 section 9.2).
 type RTR uint8
 
 // The kinds of RTR.
 const (
-	RTRSend  RTR = 1 << iota // takes a posted receive of the responder
-	RTRWrite                 // leaves no trace
-	RTRRead                  // takes one slot of the responder's IRD until it is answered
+	RTRSend  RTR = 1 << iota // an empty Send; it consumes a posted receive of the responder
+	RTRWrite                 // an empty RDMA Write; it consumes nothing
+	RTRRead                  // an empty RDMA Read; it occupies one slot of the responder's IRD until it is answered
 )
 
-// String names the kinds of the set.
+// String returns the names of the kinds in the set.
 func (r RTR) String() string {
 	var names []string
 	for _, k := range []struct {

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket is the descriptor of a connection, in non-blocking mode. It is closed when it is
-// to be closed and no goroutine is in a system call with it any more: until then its number
-// must not become another file's.
+// A socket is the descriptor of a connection, in non-blocking mode. After close, the descriptor
+// is closed when no goroutine uses it in a system call any more: until then its number must not
+// be reused for another file.
 //
-// The runtime's poller does not know it: as long as the socket is open the kernel would tell
-// that poller of every octet that comes. A thread of the program would wake each time, find
-// that no goroutine waits there, and have taken a processor from one that works.
+// The socket is not registered with the poller of the Go runtime. Otherwise the kernel would
+// report each arrival of data to that poller: a thread of the program would wake up each time,
+// find that no goroutine waits there, and take a processor from a goroutine that runs.
 type socket struct {
 	fd    int
-	users atomic.Int64 // goroutines in a system call; and socketClosed
+	users atomic.Int64 // number of goroutines in a system call, plus socketClosed after close
 }
 
 const socketClosed = 1 << 32
 
-// takeOver takes the descriptor of c, which is closed.
+// takeOver duplicates the descriptor of c, and closes c.
 func (s *socket) takeOver(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -42,11 +42,11 @@ func (s *socket) takeOver(c *net.TCPConn) error {
 	if err != nil {
 		return err
 	}
-	_ = c.Close() // the connection stays: there is another descriptor
+	_ = c.Close() // the connection stays open: there is another descriptor
 	return nil
 }
 
-// hold keeps the descriptor open until drop. It reports false if it is closed.
+// hold prevents the descriptor from being closed until drop. It reports false after close.
 func (s *socket) hold() bool {
 	for {
 		n := s.users.Load()
@@ -65,7 +65,7 @@ func (s *socket) drop() {
 	}
 }
 
-// close makes hold refuse every call from now on. It reports false if it did before.
+// close makes each later hold report false. It reports false if the socket was closed before.
 func (s *socket) close() bool {
 	if !s.hold() {
 		return false
@@ -82,19 +82,20 @@ func (s *socket) close() bool {
 	}
 }
 
-// tellFrom is from how many octets on it is looked whether a system call that does not wait
-// may have to wait for a disk, so that the scheduler is told of it. When it is told, its
-// monitor looks whether the call lasts, which takes up to a third of the speed of a transfer
-// where to wake a thread is expensive. When it is not, every collection waits until the call
-// is over: as long as a copy of its octets takes, a tenth of a millisecond for a mebibyte.
-// But where a page has to come from a disk first it takes as long as the disk. So the
-// scheduler is told of every call on memory that may lie in a mapped file as far as is known
-// (see Prefaulter), and of long ones on memory that is not all there, because the application
-// may have registered memory that it has mapped itself.
+// tellFrom is the number of octets from which on a non-blocking system call is checked for
+// memory that would have to be loaded from disk, so that the scheduler is told of the call.
+//
+// If the scheduler is told, its monitor thread checks how long the call takes, which costs up to
+// a third of the speed of a transfer on machines where waking a thread is expensive. If it is not
+// told, every garbage collection waits for the end of the call: a tenth of a millisecond for a
+// mebibyte in memory, but as long as the disk takes for pages that have to be loaded first. So
+// the scheduler is told of each call on memory that is known to lie, possibly, in a mapped file
+// (see Prefaulter), and of each long call on memory that is not resident, because the
+// application may have registered memory that it has mapped itself.
 const tellFrom = 128 << 10
 
-// do makes a system call that does not wait, until it has not been interrupted by a signal.
-// told: the scheduler is told.
+// do makes a non-blocking system call, and repeats it while a signal interrupts it. With told,
+// the scheduler is told of the call.
 func do(told bool, call, fd uintptr, p unsafe.Pointer, a, b uintptr) (int, syscall.Errno) {
 	for {
 		var n uintptr
@@ -113,7 +114,7 @@ func do(told bool, call, fd uintptr, p unsafe.Pointer, a, b uintptr) (int, sysca
 	}
 }
 
-// recv is recv(2), which costs less than readv(2) where there is one buffer.
+// recv is recv(2), which costs less than readv(2) for one buffer.
 func (s *socket) recv(p []byte) (int, syscall.Errno) {
 	if !s.hold() {
 		return 0, syscall.EBADF
@@ -126,7 +127,7 @@ func (s *socket) recv(p []byte) (int, syscall.Errno) {
 	return n, e
 }
 
-// readv is readv(2), as recvmsg(2). told: the scheduler is told.
+// readv is readv(2), by recvmsg(2). With told, the scheduler is told of the call.
 func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	n, e := s.vector(unix.SYS_RECVMSG, iov, told)
 	if e == 0 {
@@ -135,14 +136,14 @@ func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	return n, e
 }
 
-// writev is writev(2), as sendmsg(2): a write to a connection that has ended gets an error
-// and no signal. told: the scheduler is told.
+// writev is writev(2), by sendmsg(2), so that a write to a connection that has ended returns an
+// error and causes no signal. With told, the scheduler is told of the call.
 func (s *socket) writev(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	raceWrite(iov)
 	return s.vector(unix.SYS_SENDMSG, iov, told)
 }
 
-// vector makes a system call that does not wait.
+// vector makes a non-blocking system call on several buffers.
 func (s *socket) vector(call uintptr, iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	if !s.hold() {
 		return 0, syscall.EBADF
@@ -163,7 +164,7 @@ func isLong(iov []unix.Iovec) bool {
 	return false
 }
 
-// control runs f with the descriptor, unless that is closed.
+// control calls f with the descriptor, unless the socket is closed.
 func (s *socket) control(f func(fd int)) {
 	if s.hold() {
 		f(s.fd)
@@ -171,7 +172,7 @@ func (s *socket) control(f func(fd int)) {
 	}
 }
 
-// option is getsockopt(2), which the scheduler is not told of either.
+// option is getsockopt(2). The scheduler is not told of the call.
 func (s *socket) option(level, name int) (value int32, ok bool) {
 	if !s.hold() {
 		return 0, false

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// TapOptions tell how a tapped connection appears in its capture. The zero value is
-// fine.
+// TapOptions describe how a tapped connection appears in its capture. The zero value is
+// valid.
 type TapOptions struct {
-	// Local and Remote are the addresses in the headers. Invalid ones are taken from
-	// the Stream, or made up where it has no IP addresses.
+	// Local and Remote are the addresses in the headers. If one is invalid, the addresses
+	// of the Stream are used, or documentation addresses if it has no IP addresses.
 	Local, Remote netip.AddrPort
-	// Passive: the peer opened the connection; its SYN comes first.
+	// Passive: the peer has opened the connection, so its SYN comes first.
 	Passive bool
-	// Received is what the peer has sent before the tap was there.
+	// Received is the data that was received before the call of Tap.
 	Received []byte
-	// Continues: w holds an earlier capture, to which this one is added.
+	// Continues: w holds an earlier capture, to which this one is appended.
 	Continues bool
 }
 
-// Tap returns s with everything that is read and written through it recorded in w:
-// a pcap file that Wireshark opens. The headers are synthetic: a handshake, segments
-// about as large as the reads and writes are, in an order in which an answer does not
-// precede its question, and the end. What TLS carries is recorded in the clear.
+// Tap returns a Stream that uses s and records everything that is read and written in w, as
+// a pcap file for Wireshark. The headers are synthetic: a handshake, segments about as large
+// as the reads and writes, in an order in which a response does not precede its request, and
+// the end. The data of a TLS connection is recorded in plain text.
 //
-// Each packet is one Write to w, which should be quick and which the caller closes
-// after s. If it fails recording ends, the connection goes on, and Close returns the
-// failure. Everything else, Arm and Wake among it, is as s does it.
+// Each packet is one Write to w, which should be fast. The caller closes w after s. If a
+// Write fails, recording ends, the connection continues, and Close returns the error. All
+// other methods are those of s.
 func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	local, remote := o.Local, o.Remote
 	if !local.IsValid() || !remote.IsValid() || local.Addr().Is4() != remote.Addr().Is4() {
@@ -44,8 +44,7 @@ func Tap(s Stream, w io.Writer, o TapOptions) Stream {
 	return t
 }
 
-// tapAddrs returns the addresses of s, or two of those that are set aside for
-// documentation (RFC 5737).
+// tapAddrs returns the addresses of s, or two documentation addresses (RFC 5737).
 func tapAddrs(s Stream) (local, remote netip.AddrPort) {
 	l, lok := s.LocalAddr().(*net.TCPAddr)
 	r, rok := s.RemoteAddr().(*net.TCPAddr)
@@ -55,7 +54,7 @@ func tapAddrs(s Stream) (local, remote netip.AddrPort) {
 			return local, remote
 		}
 	}
-	const anyPort = 49152 // the first of those that are not registered
+	const anyPort = 49152 // the first port that is not registered
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), anyPort),
 		netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 2}), anyPort+1)
 }
@@ -64,8 +63,8 @@ func unmap(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// FlushTap records what a Stream that Tap has returned holds back of what it has read: when
-// the connection is left to others.
+// FlushTap records the received octets that a Stream returned by Tap has held back. It is called
+// before the connection is given to another user.
 func FlushTap(s Stream) {
 	if t, ok := s.(*tap); ok {
 		t.rec.flush(time.Now())
@@ -75,8 +74,8 @@ func FlushTap(s Stream) {
 type tap struct {
 	Stream
 	rec  *recorder
-	copy []byte    // what is being written
-	one  [1][]byte // copy, as Write wants it
+	copy []byte    // a copy of the octets that are being written
+	one  [1][]byte // copy, as an argument of Write
 }
 
 func (t *tap) Read(p []byte, wait Wait) (int, error) {
@@ -95,8 +94,8 @@ func (t *tap) Read(p []byte, wait Wait) (int, error) {
 	return n, err
 }
 
-// Write writes a copy, because the caller's octets may be changed by the peer's
-// answer before they are recorded.
+// Write writes a copy, because a response of the peer may change the caller's octets
+// before they are recorded.
 func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 	t.copy = t.copy[:0]
 	for _, b := range bufs {

@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HasRawTCP tells whether this build has the path PathRawTCP.
+// HasRawTCP reports whether this build supports PathRawTCP.
 const HasRawTCP = true
 
-// A tcpSetup is a TCP connection in set-up, which the application may still use: if the
-// set-up is rejected the connection goes back to it.
+// A tcpSetup is a TCP connection during set-up. The application may still need the net.Conn: it
+// gets the connection back if the set-up is rejected.
 type tcpSetup struct {
 	connStream
 	tcp    *net.TCPConn
 	poller *Poller
 }
 
-// newRawStream returns nil if there is no Poller, without which a Stream cannot wait.
+// newRawStream returns nil if p is nil: a rawStream needs a Poller to wait.
 func newRawStream(c *net.TCPConn, p *Poller) Stream {
 	if p == nil {
 		return nil
 	}
-	_ = c.SetNoDelay(true) // segments are whole; a failure shows in the first read
-	// Its peer watch begins when it is detached.
+	_ = c.SetNoDelay(true) // each write holds whole segments; the first read reports a failure
+	// Its peerWatch is created when it is detached.
 	return &tcpSetup{connStream{conn: c, waker: waker{conn: c}}, c, p}
 }
 
-// Read with NoWait tells what has come already.
+// Read with NoWait reads data that has arrived already.
 func (s *tcpSetup) Read(p []byte, wait Wait) (int, error) {
 	if wait != NoWait {
 		return s.connStream.Read(p, wait)
@@ -62,7 +62,7 @@ func (s *tcpSetup) Read(p []byte, wait Wait) (int, error) {
 	return n, nil
 }
 
-// Detach makes way for a rawStream, unless the process has no descriptor left.
+// Detach returns a rawStream, or s if the process has no descriptor left.
 func (s *tcpSetup) Detach() Stream {
 	r := &rawStream{local: s.conn.LocalAddr(), remote: s.conn.RemoteAddr()}
 	if r.sock.takeOver(s.tcp) != nil {
@@ -75,8 +75,8 @@ func (s *tcpSetup) Detach() Stream {
 	return r
 }
 
-// rawStream drives a TCP socket by raw system calls. Each call tries first, and waits
-// only if there is nothing to do.
+// rawStream drives a TCP socket by raw system calls. Each call tries first, and waits only if
+// the attempt returns EAGAIN.
 type rawStream struct {
 	sock          socket
 	local, remote net.Addr
@@ -85,14 +85,14 @@ type rawStream struct {
 	write         writing
 	mss           mssCache
 	watch         watch
-	peer          *peerWatch // nil: the kernel's own bounds hold
+	peer          *peerWatch // nil: only the kernel's own limits apply
 }
 
-// SetDeadline is for set-up, which is over.
+// SetDeadline is not supported: it is for set-up only.
 func (s *rawStream) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
 func (s *rawStream) Arm(ready func()) bool {
-	s.in.release() // before: ready may start a reader
+	s.in.release() // before arm, because ready may start a reader
 	return s.watch.arm(ready)
 }
 
@@ -122,7 +122,7 @@ func (s *rawStream) Close() error {
 
 func (s *rawStream) Abort() error {
 	if s.sock.hold() {
-		_ = unix.SetsockoptLinger(s.sock.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // of TCP never
+		_ = unix.SetsockoptLinger(s.sock.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // never fails for TCP
 		s.sock.drop()
 	}
 	return s.Close()
@@ -133,7 +133,7 @@ func (s *rawStream) Path() string         { return PathRawTCP }
 func (s *rawStream) LocalAddr() net.Addr  { return s.local }
 func (s *rawStream) RemoteAddr() net.Addr { return s.remote }
 
-// failed dresses the error of a system call as package net does.
+// failed returns the error of a system call in the form that package net uses.
 func (s *rawStream) failed(op, call string, e syscall.Errno) error {
 	err := net.ErrClosed
 	if e != syscall.EBADF {
@@ -142,20 +142,20 @@ func (s *rawStream) failed(op, call string, e syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: err}
 }
 
-// mssEvery is after how many octets written the maximum segment size is asked for
-// again: often enough to follow the path, and a system call per mebibyte is not
-// felt.
+// mssEvery is how many octets are written before the kernel is asked again for the maximum
+// segment size: often enough to follow changes of the path, while the cost of one system call
+// per mebibyte is negligible.
 const mssEvery = 1 << 20
 
 type mssCache struct {
 	size    atomic.Int64
-	asked   atomic.Uint64 // what written was then
+	asked   atomic.Uint64 // value of written when the kernel was last asked
 	written atomic.Uint64
 }
 
-// EMSS is what the kernel now puts into one segment: the peer's MSS, the path MTU
-// and the TCP options are all taken into account. It is asked for again after each
-// mebibyte written.
+// EMSS returns how many octets the kernel now puts into one segment. The kernel takes the MSS
+// of the peer, the path MTU and the TCP options into account. It is asked again after each
+// mebibyte that was written.
 func (s *rawStream) EMSS() int {
 	m := &s.mss
 	written := m.written.Load()
@@ -166,7 +166,7 @@ func (s *rawStream) EMSS() int {
 	return int(m.size.Load())
 }
 
-// ask asks the kernel; on failure the former answer stays.
+// ask asks the kernel for the size. If that fails, the previous size stays.
 func (m *mssCache) ask(s *socket) {
 	if v, ok := s.option(unix.IPPROTO_TCP, unix.TCP_MAXSEG); ok {
 		m.size.Store(int64(v))

@@ -4,8 +4,8 @@ package transport
 
 import "net"
 
-// HasRawTCP tells whether this build has the path PathRawTCP.
+// HasRawTCP reports whether this build supports PathRawTCP.
 const HasRawTCP = false
 
-// newRawStream returns nil: this build has no raw path.
+// newRawStream returns nil: this build does not support PathRawTCP.
 func newRawStream(*net.TCPConn, *Poller) Stream { return nil }

@@ -12,25 +12,25 @@ import (
 
 const (
 	maxIovecs   = 1024           // IOV_MAX of Linux
-	maxGathered = 1<<20 + 16<<10 // octets a system call: beyond that nothing is gained
+	maxGathered = 1<<20 + 16<<10 // octets per system call; more gains nothing
 )
 
 type iovecs [maxIovecs]unix.Iovec
 
-// iovecPool lends the 16 KiB of an iovec array for the time of a Write, so that an
-// idle connection has none.
+// iovecPool holds the iovec arrays, of 16 KiB, that are used during a Write or a Scatter, so
+// that an idle connection has none.
 var iovecPool = freelist.List[iovecs]{Retain: 8, New: func() *iovecs { return new(iovecs) }}
 
 func (s *rawStream) Gather() int { return maxIovecs }
 
-// writing is the state of one Write, here so that nothing is allocated for it.
+// writing is the state of a Write. It is part of the rawStream, so that a Write does not allocate.
 type writing struct {
-	bufs  [][]byte // not yet wholly out
-	off   int      // octets of bufs[0] that are out
+	bufs  [][]byte // buffers that are not completely written
+	off   int      // octets of bufs[0] that are written
 	iov   *iovecs
 	n     int
 	e     syscall.Errno
-	told  bool // the scheduler is to be told, until all of a Write is out
+	told  bool // the scheduler is to be told of the calls, until a Write succeeds
 	there residency
 }
 
@@ -57,8 +57,8 @@ func (s *rawStream) Write(bufs [][]byte, wait bool) (int, error) {
 	return w.n, err
 }
 
-// tryWrite writes until all is out, or something is wrong; false: the socket takes no
-// more for now.
+// tryWrite writes until everything is written, or a call fails. It reports false if the socket
+// accepts no more at the moment.
 func (s *rawStream) tryWrite() bool {
 	w := &s.write
 	for {
@@ -70,7 +70,7 @@ func (s *rawStream) tryWrite() bool {
 		iov := w.iov[:count]
 		n, e := s.sock.writev(iov, w.told || isLong(iov) && !w.there.covers(iov))
 		w.e = e
-		clear(iov) // a pooled array must keep no memory of a caller alive
+		clear(iov) // so that the array in the pool does not keep the caller's memory alive
 		if e != 0 {
 			return e != syscall.EAGAIN
 		}
@@ -78,8 +78,8 @@ func (s *rawStream) tryWrite() bool {
 	}
 }
 
-// fill describes bufs from octet off of the first one on, as much as one call takes,
-// and returns the number of entries: 0 if there is nothing.
+// fill makes entries for bufs, beginning at octet off of the first, as far as one system call
+// accepts them. It returns the number of entries: 0 if there are no octets.
 func (v *iovecs) fill(bufs [][]byte, off int) int {
 	count, room := 0, maxGathered
 	for _, b := range bufs {
@@ -100,7 +100,7 @@ func (v *iovecs) fill(bufs [][]byte, off int) int {
 	return count
 }
 
-// advance drops n octets that are out.
+// advance drops n octets that were written.
 func (w *writing) advance(n int) {
 	w.n += n
 	n += w.off

@@ -9,14 +9,15 @@ import (
 
 var errNoTLSConfig = errors.New("transport: TLS needs a tls.Config")
 
-// TLSClient runs the client's side of a TLS 1.3 handshake over c. The handshake has
-// ended when it returns, which [NewStream] relies on. cfg is not changed and may be
-// shared; lower versions that it allows are not offered. c is closed on failure.
+// TLSClient runs the client's side of a TLS 1.3 handshake over c. The handshake has ended
+// when TLSClient returns, as [NewStream] requires. TLSClient does not change cfg, which may be
+// shared. It does not offer lower versions of TLS, even if cfg allows them. It closes c on
+// failure.
 func TLSClient(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, error) {
 	return secure(ctx, c, cfg, tls.Client)
 }
 
-// TLSServer is TLSClient for the side that was connected to.
+// TLSServer is TLSClient for the side that has accepted the connection.
 func TLSServer(ctx context.Context, c net.Conn, cfg *tls.Config) (net.Conn, error) {
 	return secure(ctx, c, cfg, tls.Server)
 }

@@ -25,30 +25,30 @@ func (d direction) epollEvents() uint32 {
 	return unix.EPOLLIN | unix.EPOLLRDHUP
 }
 
-func (d direction) pollEvents() int16 { return int16(d.epollEvents()) } // the same numbers
+func (d direction) pollEvents() int16 { return int16(d.epollEvents()) } // the numbers are the same
 
-// waiting is how the reading half, or the writing half, of a Stream waits for its socket. One
-// goroutine at a time uses it; wake, close and tell may be called by any.
+// waiting implements the waits of the reading half, or of the writing half, of a Stream for its
+// socket. Only one goroutine at a time may wait; wake, close and tell may be called by any.
 type waiting struct {
 	sock  *socket
 	watch *watch
 	dir   direction
-	try   func() bool // attempts what is waited for; false: there is nothing yet
+	try   func() bool // attempts the system call; false: it would have to wait
 
-	// Used by the goroutine that reads, or writes, alone.
-	park    func(fd uintptr) bool // tryInSet, made once: a closure per wait would be allocated
-	told    chan struct{}         // has one element if tell was called; nil: there has been no need
-	brief   int                   // waits in a row that were brief
-	reports bool                  // busy reports the socket
-	vain    int                   // attempts in a row, since a wait, that found nothing
+	// These are used only by the goroutine that reads, or writes.
+	park    func(fd uintptr) bool // tryInSet, created once, because a closure per wait would be allocated
+	told    chan struct{}         // has one element if tell was called; nil until it is needed
+	brief   int                   // number of consecutive waits that were brief
+	reports bool                  // busy reports events of the socket
+	vain    int                   // number of consecutive attempts without a result, since the last wait
 
 	mu    lockorder.Mutex[lockorder.Leaf]
 	state waitState
-	busy  *epollSet // not nil: where to park
-	event *eventFD  // not nil: what ends a wait in the kernel
+	busy  *epollSet // not nil: the set in which the goroutine waits
+	event *eventFD  // not nil: the eventfd that ends a wait in the kernel
 }
 
-// A waitState is where the goroutine is, and whether it has been told to return. The
+// A waitState says whether and where the goroutine waits, and whether the wait was ended. The
 // transitions:
 //
 //	state     begin             wake               close              end
@@ -66,12 +66,12 @@ type waitState uint8
 
 const (
 	idle     waitState = iota // it does not wait
-	woken                     // it does not wait, and the next wait must not begin
-	inPoller                  // on a channel, until the Poller tells: no descriptor is needed
-	inSet                     // in the runtime's poller, with an epoll set of its own: quicker
-	inKernel                  // in ppoll(2), with its thread
-	called                    // waiting, and told to return
-	closed                    // for good
+	woken                     // it does not wait, and the next wait returns ErrWoken
+	inPoller                  // it waits on a channel for the Poller; this needs no descriptor
+	inSet                     // it waits in the runtime's poller, with its own epoll set; this is faster
+	inKernel                  // it waits in ppoll(2), together with its thread
+	called                    // it waits, and wake has ended the wait
+	closed                    // the connection is closed
 )
 
 func (w *waiting) init(s *socket, watch *watch, dir direction, try func() bool) {
@@ -80,22 +80,22 @@ func (w *waiting) init(s *socket, watch *watch, dir direction, try func() bool) 
 }
 
 const (
-	// A wait shorter than briefly is brief. After busyTimes of them in a row a reader waits
-	// in an epoll set of its own, which it gives up after a wait longer than long.
+	// A wait shorter than briefly is brief. After busyTimes consecutive brief waits a reader
+	// gets its own epoll set, which it gives up after a wait longer than long.
 	briefly   = time.Millisecond
 	busyTimes = 8
 	long      = 10 * briefly
-	// maxBusy is how many readers of one Poller may have such a set at a time.
+	// maxBusy is how many readers of one Poller may have their own epoll set at a time.
 	maxBusy = 64
-	// While an epoll set reports, the runtime wakes a thread for each packet. Where a lot
-	// comes, or the caller polls, that takes the processor from a goroutine that is running
-	// already. So after aLot octets in one attempt, or vainTimes attempts that found nothing,
-	// the set reports nothing until the next wait.
+	// While an epoll set reports events, the runtime wakes a thread for each packet. If much
+	// data arrives, or the caller polls, that takes the processor from a goroutine that is
+	// running already. So after an attempt that has moved aLot octets, or vainTimes attempts
+	// without a result, the set reports nothing until the next wait.
 	aLot      = 32 << 10
 	vainTimes = 4
 )
 
-// wait waits until try succeeds. ErrWoken: wake was called.
+// wait waits until try succeeds. It returns ErrWoken if wake was called.
 func (w *waiting) wait(how Wait) error {
 	for {
 		done, err := w.once(how)
@@ -108,7 +108,7 @@ func (w *waiting) wait(how Wait) error {
 	}
 }
 
-// once waits until there is something to try. done: try was called, and has succeeded.
+// once waits until try may succeed. done reports that try was called and has succeeded.
 func (w *waiting) once(how Wait) (done bool, err error) {
 	state, err := w.begin(how)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *waiting) once(how Wait) (done bool, err error) {
 	case inSet:
 		w.report(w.dir.epollEvents())
 		w.vain = 0
-		done = w.busy.raw.Read(w.park) == nil // else wake or close was called
+		done = w.busy.raw.Read(w.park) == nil // otherwise wake or close was called
 	case inKernel:
 		w.sleep(w.event.fd, nil)
 	default: // closed
@@ -129,7 +129,8 @@ func (w *waiting) once(how Wait) (done bool, err error) {
 	return done, w.end(done, time.Duration(now()-began))
 }
 
-// untilTold waits until the Poller calls tell; if the Poller cannot, it waits a millisecond.
+// untilTold waits until the Poller calls tell, or for a millisecond if the Poller cannot watch
+// the socket.
 func (w *waiting) untilTold() {
 	if !w.watch.await(w) {
 		limit := unix.NsecToTimespec(int64(time.Millisecond))
@@ -140,18 +141,18 @@ func (w *waiting) untilTold() {
 	w.watch.forget(w)
 }
 
-// sleep blocks the thread until the socket is ready, or event, which may be -1 for none, or
-// the limit has passed. The scheduler is told of the system call.
+// sleep blocks the thread until the socket is ready, the descriptor event, if not -1, is
+// readable, or the limit has passed. The scheduler is told of the system call.
 func (w *waiting) sleep(event int, limit *unix.Timespec) {
 	if !w.sock.hold() {
 		return
 	}
 	defer w.sock.drop()
 	fds := []unix.PollFd{{Fd: int32(w.sock.fd), Events: w.dir.pollEvents()}, {Fd: int32(event), Events: unix.POLLIN}}
-	_, _ = unix.Ppoll(fds, limit, nil) // fails only if a signal came
+	_, _ = unix.Ppoll(fds, limit, nil) // fails only if a signal interrupts it
 }
 
-// tell ends a wait that the Poller has been asked to end.
+// tell ends a wait for the Poller.
 func (w *waiting) tell() {
 	select {
 	case w.told <- struct{}{}:
@@ -159,11 +160,11 @@ func (w *waiting) tell() {
 	}
 }
 
-// tryInSet is called by the runtime, which parks the goroutine where it returns false, and
-// calls again when the epoll set has reported.
+// tryInSet is called by the runtime. If it returns false the runtime parks the goroutine, and
+// calls it again when the epoll set has reported an event.
 func (w *waiting) tryInSet(uintptr) bool { return w.try() }
 
-// report makes the epoll set report events, or nothing.
+// report makes the epoll set report the given events, or none if 0.
 func (w *waiting) report(events uint32) {
 	if w.reports == (events != 0) {
 		return
@@ -172,11 +173,11 @@ func (w *waiting) report(events uint32) {
 	defer w.mu.Unlock()
 	w.reports = events != 0
 	if w.busy != nil {
-		w.busy.control(unix.EPOLL_CTL_MOD, w.sock, events) // fails on a closed socket alone
+		w.busy.control(unix.EPOLL_CTL_MOD, w.sock, events) // fails only for a closed socket
 	}
 }
 
-// attempted notes that a call that does not wait has moved n octets.
+// attempted records that an attempt has moved n octets.
 func (w *waiting) attempted(n int) {
 	if n > 0 {
 		w.vain = 0
@@ -188,7 +189,8 @@ func (w *waiting) attempted(n int) {
 	}
 }
 
-// begin chooses where to wait, and enters that state. closed: not at all.
+// begin chooses where to wait, and enters that state. It returns closed if the connection is
+// closed, so that the caller does not wait.
 func (w *waiting) begin(how Wait) (waitState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,8 +212,8 @@ func (w *waiting) begin(how Wait) (waitState, error) {
 	return w.state, nil
 }
 
-// mayBlock opens an eventfd in place of the epoll set, unless there is one. It reports false if
-// it cannot. mu is held.
+// mayBlock replaces the epoll set by an eventfd, unless there is one already. It reports false if
+// that fails. mu must be held.
 func (w *waiting) mayBlock() bool {
 	if w.event != nil {
 		return true
@@ -226,14 +228,14 @@ func (w *waiting) mayBlock() bool {
 	return true
 }
 
-// isBusy reports whether there is an epoll set, and opens one for a reader whose waits were
-// brief. A writer has none: it would not last from one Write to the next. mu is held.
+// isBusy reports whether there is an epoll set. It opens one for a reader whose last waits were
+// brief. A writer gets none, because it would not be needed for long enough. mu must be held.
 func (w *waiting) isBusy() bool {
 	w.dropEvent()
 	if w.busy != nil || w.dir == outward || w.brief < busyTimes {
 		return w.busy != nil
 	}
-	w.brief = 0 // not again at once
+	w.brief = 0 // if this fails, do not try again at once
 	p := w.watch.poller
 	if p.busy.Add(1) > maxBusy {
 		p.busy.Add(-1)
@@ -251,7 +253,7 @@ func (w *waiting) isBusy() bool {
 	return w.busy != nil
 }
 
-// end leaves the state that begin entered, after a wait of the length took.
+// end leaves the state that begin has entered, after a wait that took the given time.
 func (w *waiting) end(done bool, took time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -271,9 +273,9 @@ func (w *waiting) end(done bool, took time.Duration) error {
 		w.resume()
 	}
 	switch {
-	case w.state == closed: // the next attempt tells
+	case w.state == closed: // the next attempt returns the error
 	case w.state == called && done:
-		w.state = woken // the next wait tells
+		w.state = woken // the next wait returns ErrWoken
 	case w.state == called:
 		w.state = idle
 		return ErrWoken
@@ -283,7 +285,7 @@ func (w *waiting) end(done bool, took time.Duration) error {
 	return nil
 }
 
-// resume takes the interrupt of leave back. mu is held.
+// resume reverts the interrupt of leave. mu must be held.
 func (w *waiting) resume() {
 	if w.busy != nil {
 		w.busy.resume()
@@ -293,7 +295,7 @@ func (w *waiting) resume() {
 	}
 }
 
-// drop closes the epoll set and the eventfd. mu is held.
+// drop closes the epoll set and the eventfd. mu must be held.
 func (w *waiting) drop() {
 	w.dropSet()
 	w.dropEvent()
@@ -308,14 +310,14 @@ func (w *waiting) dropEvent() {
 
 func (w *waiting) dropSet() {
 	if w.busy != nil {
-		_ = w.busy.close() // of an epoll set never fails
+		_ = w.busy.close() // never fails for an epoll set
 		w.busy = nil
 		w.watch.poller.busy.Add(-1)
 	}
 }
 
-// release closes the epoll set and the eventfd. No goroutine waits: the connection is given to
-// the Poller.
+// release closes the epoll set and the eventfd. It is called when no goroutine waits, before the
+// connection is armed.
 func (w *waiting) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -323,7 +325,7 @@ func (w *waiting) release() {
 	w.drop()
 }
 
-// wake ends the wait, or else the next one before it begins.
+// wake ends the wait, or the next one if no goroutine waits.
 func (w *waiting) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -336,7 +338,7 @@ func (w *waiting) wake() {
 	}
 }
 
-// close ends the wait, and all that follow. The socket was closed before.
+// close ends the wait, and all later ones. The socket was closed before.
 func (w *waiting) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -351,7 +353,7 @@ func (w *waiting) close() {
 	}
 }
 
-// leave makes the waiting goroutine return. mu is held.
+// leave ends the wait and enters the state to. mu must be held.
 func (w *waiting) leave(to waitState) {
 	switch w.state {
 	case inSet:

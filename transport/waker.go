@@ -8,24 +8,23 @@ import (
 	"github.com/goiwarp/iwarp/internal/lockorder"
 )
 
-// longAgo is a read deadline that has passed on every clock.
+// longAgo is a read deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// A waker interrupts a read that is parked in the runtime's poller. The only way
-// to do so without closing the connection is a read deadline in the past, and the
-// reader must take it away again before the next read: both happen under
-// the mutex, so that neither can overtake the other.
+// A waker interrupts a read that is parked in the runtime's poller. The only way to do so
+// without closing the connection is to set a read deadline in the past. The reader must remove
+// it before the next read. Both happen under the mutex, so that they cannot be reordered.
 type waker struct {
 	conn interface{ SetReadDeadline(time.Time) error }
 
 	mu     lockorder.Mutex[lockorder.Leaf]
-	parked bool // a reader is parked, or on its way
-	woken  bool // wake was called and no read has reported it yet
+	parked bool // a reader is parked, or about to park
+	woken  bool // wake was called, and no read has reported it yet
 	passed bool // the deadline in the past is set
 }
 
-// park announces that the reader is about to park. False: it must not, because
-// wake came first; the reader reports ErrWoken.
+// park is called before the reader parks. It reports false if wake was called before: the
+// reader must not park, and returns ErrWoken.
 func (w *waker) park() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,9 +36,9 @@ func (w *waker) park() bool {
 	return true
 }
 
-// unpark ends what park began. It takes err, the outcome of the read, and returns
-// it, or ErrWoken where only that deadline made the read fail. A read that brought
-// octets although it was woken leaves the wake to the next read.
+// unpark is called after the read that followed park. It returns err, the error of the
+// read, or ErrWoken if the deadline of wake made the read fail. If a read was woken but has
+// returned octets, the next read reports the wake.
 func (w *waker) unpark(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +47,7 @@ func (w *waker) unpark(err error) error {
 		return err
 	}
 	w.passed = false
-	_ = w.conn.SetReadDeadline(time.Time{}) // fails on a closed connection: the next read says so
+	_ = w.conn.SetReadDeadline(time.Time{}) // fails on a closed connection; the next read reports that
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		w.woken = false
 		return ErrWoken
@@ -61,7 +60,7 @@ func (w *waker) wake() {
 	defer w.mu.Unlock()
 	w.woken = true
 	if w.parked && !w.passed {
-		_ = w.conn.SetReadDeadline(longAgo) // fails on a closed connection: its reader returns anyway
+		_ = w.conn.SetReadDeadline(longAgo) // fails on a closed connection, whose reader returns anyway
 		w.passed = true
 	}
 }

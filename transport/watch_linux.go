@@ -4,19 +4,19 @@ package transport
 
 import "golang.org/x/sys/unix"
 
-// watch is one connection's part in a Poller. Its fields are guarded by the
-// Poller's mutex.
+// watch is the registration of one connection with a Poller. The mutex of the Poller guards
+// its fields.
 type watch struct {
 	poller   *Poller
 	sock     *socket
 	slot     int32
-	added    bool // the descriptor is in the epoll set, and slot is ours
+	added    bool // the descriptor is in the epoll set, and slot is valid
 	released bool // the connection is closed
 }
 
 func (w *watch) init(p *Poller, s *socket) { w.poller, w.sock = p, s }
 
-// arm asks for one call of ready. Arming twice replaces the first callback.
+// arm requests one call of ready. A second call replaces the callback.
 func (w *watch) arm(ready func()) bool {
 	p := w.poller
 	p.mu.Lock()
@@ -24,8 +24,8 @@ func (w *watch) arm(ready func()) bool {
 	return w.ask(func(sl *slot) { sl.ready = ready })
 }
 
-// await asks for one call of x.tell when x's direction is ready. It reports false if that
-// cannot be.
+// await requests one call of x.tell, when the direction of x is ready. It reports false if that
+// is not possible.
 func (w *watch) await(x *waiting) bool {
 	p := w.poller
 	p.mu.Lock()
@@ -33,8 +33,8 @@ func (w *watch) await(x *waiting) bool {
 	return w.ask(func(sl *slot) { sl.waits[x.dir] = x })
 }
 
-// forget takes back what await has asked for. The kernel goes on to tell of it, once: to
-// take that back too would cost another system call.
+// forget withdraws the request of await. The kernel may still report the event once: to prevent
+// that would cost another system call.
 func (w *watch) forget(x *waiting) {
 	p := w.poller
 	p.mu.Lock()
@@ -44,8 +44,8 @@ func (w *watch) forget(x *waiting) {
 	}
 }
 
-// ask registers with the kernel the events that enter puts into the slot, and those that the
-// slot wants already. The caller holds the Poller's mutex.
+// ask calls enter, which changes the slot, and registers the events that the slot wants with the
+// kernel. The mutex of the Poller must be held.
 func (w *watch) ask(enter func(*slot)) bool {
 	p := w.poller
 	if w.released {
@@ -70,8 +70,8 @@ func (w *watch) ask(enter func(*slot)) bool {
 	return true
 }
 
-// disarm takes the callback back, and its event out of the epoll set: else the kernel would
-// wake the watcher too when it wakes the goroutine that now waits for the same octets.
+// disarm removes the callback, and its event from the epoll set: otherwise the kernel would wake
+// the watcher, too, when it wakes the goroutine that now waits for the same input.
 func (w *watch) disarm() {
 	p := w.poller
 	p.mu.Lock()
@@ -80,12 +80,11 @@ func (w *watch) disarm() {
 		return
 	}
 	p.slots[w.slot].ready = nil
-	w.control() // fails on a closed connection, which has left the set
+	w.control() // fails for a closed connection, which is not in the set any more
 }
 
-// release gives the slot back after the connection was closed, which took the
-// descriptor out of the set. A callback that is armed is called: there is
-// something to learn.
+// release frees the slot after the connection was closed, which has removed the descriptor
+// from the set. A callback that is armed is called, so that the end is noticed.
 func (w *watch) release() {
 	p := w.poller
 	p.mu.Lock()
@@ -104,11 +103,11 @@ func (w *watch) release() {
 	p.free = append(p.free, w.slot)
 }
 
-// control registers the events that the slot wants with the kernel, under a new number. The
-// caller holds the Poller's mutex.
+// control registers the events that the slot wants with the kernel, under a new seq. The mutex of
+// the Poller must be held.
 func (w *watch) control() bool {
 	if w.poller.closed || !w.sock.hold() {
-		return false // epfd may be another file's by now
+		return false // the descriptor number may belong to another file by now
 	}
 	defer w.sock.drop()
 	sl := &w.poller.slots[w.slot]
