@@ -65,5 +65,5 @@ func TestArbiterInEachState(t *testing.T) {
 // again.
 func TestExplorerNoticesALateDisarm(t *testing.T) {
 	_, err := worlds.explore(world{budget: budget{waits: [3]uint8{1, 0, 0}, asks: 1, lateDisarm: true}, armed: true}, 1_000_000)
-	require.ErrorContains(t, err, "there is input that nobody reads")
+	require.ErrorContains(t, err, "there is input that no goroutine reads")
 }

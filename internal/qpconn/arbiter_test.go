@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A script is a conversation with an arbiter: what it is told, and what it answers.
+// A script is a sequence of events for an arbiter, with the actions that it must return.
 type script struct {
 	*testing.T
 	arbiter[string]
@@ -50,8 +50,8 @@ func TestRightPassesFromWaiterToWaiter(t *testing.T) {
 	s.answers("the second was the last", s.leave("b", false), doArm)
 }
 
-// TestReaderMakesWay for a waiter: at once if it is parked, else when it has read all.
-func TestReaderMakesWay(t *testing.T) {
+// TestReaderGivesTheRightToAWaiter that comes: at once if the reader is parked, otherwise when it has read all input.
+func TestReaderGivesTheRightToAWaiter(t *testing.T) {
 	s := &script{T: t}
 	s.answers("there is input", s.ready(), doStartReader|doDisarm)
 	s.answers("a waiter comes meanwhile", s.come("w"), 0)
@@ -75,7 +75,7 @@ func TestReaderLingersUntilItIsSweptAway(t *testing.T) {
 	s.answers("it is swept once", s.sweep(), 0)
 	s.answers("the reader looks", s.found(), doRead)
 	s.answers("and ends", s.empty(true), doArm)
-	s.answers("a sweep of nobody", s.sweep(), 0)
+	s.answers("a sweep without a holder", s.sweep(), 0)
 
 	s.ready()
 	s.answers("the last input was long ago: it does not linger", s.empty(false), doArm)
@@ -106,7 +106,7 @@ func TestStalledMessage(t *testing.T) {
 func TestRestOfAShare(t *testing.T) {
 	s := &script{T: t}
 	s.answers("work is posted", s.post(), doSend)
-	s.answers("a share is sent, and nobody receives", s.share(false), doStartWriter)
+	s.answers("a share is sent, and no goroutine receives", s.share(false), doStartWriter)
 	s.answers("the writer goes on", s.share(false), doSend)
 	s.answers("more is posted", s.post(), 0)
 	s.answers("the writer looks again", s.sent(), doSend)
@@ -146,23 +146,23 @@ func TestRestOfAShare(t *testing.T) {
 func TestFullNetwork(t *testing.T) {
 	s := &script{T: t}
 	s.post()
-	s.answers("the network takes no more", s.full(), doStartWriter)
+	s.answers("the network accepts no more", s.full(), doStartWriter)
 	s.answers("what is posted is left to the writer", s.post(), 0)
 	s.answers("the connection ends", s.close(), doDisarm)
 	require.Equal(t, rxEnded, s.rx)
 	s.answers("the writer learns it", s.broken(), doFinish)
 }
 
-// TestTerminate has the reader throw away what comes.
+// TestTerminate: the reader discards the input.
 func TestTerminate(t *testing.T) {
 	s := &script{T: t}
 	s.come("w")
 	s.empty(false)
 	s.come("v")
 	s.answers("a Terminate was sent", s.discard(), doWake)
-	s.answers("it is said once", s.discard(), 0)
+	s.answers("a second time", s.discard(), 0)
 	s.answers("the waiter looks", s.found(), doRead)
-	s.answers("and makes way", s.empty(false), doStartReader)
+	s.answers("and gives the right up", s.empty(false), doStartReader)
 	s.answers("a waiter comes", s.come("u"), 0)
 	s.answers("the reader waits for the peer's end", s.empty(false), doPark)
 	s.answers("it is swept", s.sweep(), doWake)
@@ -171,7 +171,7 @@ func TestTerminate(t *testing.T) {
 	s.answers("the peer's Terminate is too late", s.discard(), 0)
 	s.answers("the peer has ended, and the connection is closed", s.close(), doWake)
 	s.answers("which is done once", s.close(), 0)
-	s.answers("the reader finds that", s.discarded(), doFinish)
+	s.answers("the reader has discarded all input", s.discarded(), doFinish)
 }
 
 // TestEndIsFoundInAReadThatBeganBeforeATerminate by a waiter and by the reader.
@@ -213,5 +213,5 @@ func TestCloseWakes(t *testing.T) {
 	s.empty(false)
 	s.answers("the connection is closed", s.close(), doWake)
 	s.answers("the waiter looks", s.found(), doRead)
-	s.answers("and finds that", s.over(), doFinish)
+	s.answers("and finds the connection closed", s.over(), doFinish)
 }

@@ -62,7 +62,7 @@ func (s *world) brokenReceive() string {
 }
 
 // brokenQueue: a waiter that sleeps while it could receive is queued, once, and the queue
-// is empty while nobody has the right.
+// is empty while no goroutine has the right.
 func (s *world) brokenQueue() string {
 	a := &s.arbiter
 	open := !a.noArm && a.phase == phaseOpen && a.rx != rxOver && a.rx != rxEnded
@@ -79,12 +79,12 @@ func (s *world) brokenQueue() string {
 		}
 	}
 	if a.queue != [3]uint8{} && a.rx < rxBusy && a.rx != rxStalled {
-		return "waiters are queued on a connection that nobody reads"
+		return "waiters are queued on a connection that no goroutine reads"
 	}
 	return ""
 }
 
-// brokenReader: the reader makes way for waiters.
+// brokenReader: the reader gives the right up to waiters.
 func (s *world) brokenReader() string {
 	a := &s.arbiter
 	switch {
@@ -97,10 +97,10 @@ func (s *world) brokenReader() string {
 		return "the reader parks although a waiter is queued"
 	}
 	if a.phase == phaseDiscard && a.rx < rxOver {
-		return "nobody throws away what comes"
+		return "no goroutine discards the input"
 	}
 	if a.phase == phaseDiscard && a.rx == rxParked && a.holder != theReader {
-		return "a waiter parks where the reader is to throw away what comes"
+		return "a waiter parks while the reader must discard the input"
 	}
 	return ""
 }
@@ -128,7 +128,7 @@ func (s *world) brokenSend() string {
 	case (a.tx == txWriter || a.tx == txWriterMore) != (s.writer != away):
 		return "the writer and its state disagree"
 	case a.tx == txOffered && (a.rx < rxBusy && a.rx != rxReserved && !s.sweeps || a.phase == phaseDiscard):
-		return "the right to send is offered to nobody"
+		return "the right to send is offered, but no goroutine is expected"
 	case a.tx == txOffered && a.rx == rxParked:
 		return "the right to send is offered to a holder that is left parked"
 	}
@@ -170,11 +170,11 @@ func (s world) resting() string {
 	case a.rx == rxStalled && s.posted:
 		return "it is stalled although a receive is posted"
 	case s.input() && !waitsForReceive:
-		return "there is input that nobody reads"
+		return "there is input that no goroutine reads"
 	case a.tx == txOffered:
 		return "the right to send is offered for ever"
 	case (s.answers > 0 || s.own) && !waitsForNetwork:
-		return "there is something to send that nobody sends"
+		return "there is something to send that no goroutine sends"
 	case s.reader != away && !a.noArm && a.phase == phaseOpen:
 		return "an idle connection has a reader"
 	case s.writer != away && !s.full:
