@@ -80,8 +80,8 @@ func (l *Listener) trouble() error {
 	return l.outage
 }
 
-// troubled notes whether connections can be taken, and logs it where that changes.
-func (l *Listener) troubled(err error) {
+// setOutage records why no connection can be accepted, nil if they can, and logs a change.
+func (l *Listener) setOutage(err error) {
 	l.mu.Lock()
 	was := l.outage
 	l.outage = err
@@ -118,11 +118,11 @@ func (l *Listener) run() {
 			if l.ctx.Err() != nil {
 				break
 			}
-			l.troubled(transport.Exhausted(err))
+			l.setOutage(transport.Exhausted(err))
 			l.pause()
 			continue
 		}
-		l.troubled(nil)
+		l.setOutage(nil)
 		ctx, cancel := context.WithCancelCause(l.ctx)
 		complete := func() {}
 		if !l.source.complete() {

@@ -146,7 +146,7 @@ func TestListenerClose(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, l.arrived, 1)
 		require.NoError(t, l.Close())
-		waits.wantsEnd("a request that nobody took is dropped")
+		waits.wantsEnd("a request that was not accepted is dropped")
 		silent.wantsEnd("and so is one that was not complete")
 		go func() {
 			_, err := l.Accept(context.Background())

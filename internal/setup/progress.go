@@ -26,7 +26,7 @@ func (c *progressConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// settled ends the supervision. The caller is the one who reads.
+// settled ends the supervision. Only the reading goroutine may call it.
 func (c *progressConn) settled() { c.timer.Stop() }
 
 // NetConn returns what is below, as that of a tls.Conn does.
