@@ -34,12 +34,12 @@ func checkCaptures(ctx context.Context, dir string, c *matrix.Case) error {
 const objections = `(_ws.malformed and not (iwarp_mpa.fpdu and tcp.payload contains "MPA ID Re"))` +
 	" or iwarp_mpa.bad_length or iwarp_mpa.crc_check == 0 or iwarp_mpa.res.not_set0"
 
-// checkCapture has tshark decode a capture, and fails on what it cannot make sense of.
-// RPC over RDMA is left out: tshark takes short Sends of anybody for it. What TCP sends
-// once more or late is to be put in its place, which is not what tshark does unasked. A
-// segment that comes late may complete thousands of FPDUs at once, each a layer of one
-// frame for tshark, which takes 500 of them unless told otherwise. What is in messages of
-// SCTP it tells by the ports alone, and a port drawn by lot may be anybody's.
+// checkCapture decodes a capture with tshark, and fails if tshark cannot decode all of it. RPC
+// over RDMA is disabled, because tshark mistakes short Sends of other protocols for it. By
+// default tshark does not reassemble TCP segments that arrive out of order, so that is enabled.
+// A late segment may complete thousands of FPDUs at once, each of which tshark counts as a layer
+// of one frame, and it accepts only 500 by default. It recognizes the protocol of SCTP messages
+// only by the ports, and a random port may be that of any other protocol.
 func checkCapture(ctx context.Context, file string) error {
 	out, err := output(ctx, "", "tshark", "-r", file, "-o", "tcp.try_heuristic_first:TRUE", "-o", "tcp.reassemble_out_of_order:TRUE", "-o", "gui.max_tree_depth:1000000",
 		"--disable-protocol", "rpcordma", "-d", "sctp.port==1-65535,data",

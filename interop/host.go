@@ -33,8 +33,8 @@ var hostFiles = []struct{ file, pkg string }{
 	{"/usr/lib/x86_64-linux-gnu/libelf.so.1", "libelf1"}, // of the kernel's objtool
 }
 
-// prepareHost sees to it that the programs of the host are there. It installs what is
-// missing if it may, and says what to do otherwise.
+// prepareHost checks that the programs that the host needs are installed. With install, it
+// installs missing ones; otherwise its error says how to install them.
 func prepareHost(ctx context.Context, install bool) error {
 	if install && listsAreOld() {
 		if err := run(ctx, "", "apt-get", "-qq", "update"); err != nil {

@@ -24,7 +24,7 @@ func (l *lab) lock(ctx context.Context, folder string) (unlock func(), err error
 		var lc net.ListenConfig
 		s, err := lc.Listen(ctx, "unix", name)
 		if err == nil {
-			return func() { _ = s.Close() }, nil // nobody ever connects
+			return func() { _ = s.Close() }, nil // it accepts no connection
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return nil, err

@@ -57,7 +57,7 @@ func (l *lab) runPower(ctx context.Context) error {
 }
 
 // runCuts cuts the power as often as the flags say. It reports an error if records were
-// lost, or, with a sabotage, if none were: somebody should have noticed.
+// lost, or, with a sabotage, if none were, because the check must notice the sabotage.
 func (p *power) runCuts(ctx context.Context) error {
 	l := p.lab
 	if err := p.buildInitramfs(ctx, cutModules); err != nil {

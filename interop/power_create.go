@@ -61,8 +61,8 @@ func (p *power) runCreations(ctx context.Context) error {
 	return nil
 }
 
-// cutCreation has a machine make files, cuts its power when it has said of n that they are made,
-// and looks for them.
+// cutCreation makes a machine create files, cuts its power when it has reported n of them, and
+// then checks that they exist.
 func (p *power) cutCreation(ctx context.Context, system string, disk *nbd.Disk, n int) (made, lost int, err error) {
 	said, err := p.bootCreation(ctx, disk, fmt.Sprintf("-fs %s -create %d -sabotage %s", system, createMost, p.sabotage),
 		func(said string) bool { return strings.Count(said, powercut.Created) >= n })

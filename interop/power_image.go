@@ -19,7 +19,7 @@ import (
 const powerSeries = "6.1"
 
 // A slim image is what a machine boots from in three seconds without KVM: the kernel as
-// it is, so that nobody has to decompress it in emulation, and a few modules.
+// it is, so that it need not be decompressed in emulation, and a few modules.
 type slimImage struct {
 	vmlinux string
 	modules string // a folder

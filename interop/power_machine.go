@@ -110,7 +110,7 @@ func (m *machine) boot(ctx context.Context, traffic time.Duration) (said string,
 	if err != nil {
 		return "", err
 	}
-	defer m.disk.Cut() // when nobody uses it any more
+	defer m.disk.Cut() // when it is not in use any more
 	defer q.kill()
 	meet, cancel := m.pace.Context(up, bootTime, nil)
 	defer cancel()

@@ -78,7 +78,7 @@ func (q *slimVM) arguments(ctx context.Context) ([]string, error) {
 	return append(args, q.more...), nil
 }
 
-// serve serves a disk to the one who comes, however that ends.
+// serve serves a disk to the first client that connects, until that ends the connection.
 func (q *slimVM) serve(ctx context.Context, socket string, d nbd.Medium) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -99,8 +99,8 @@ func (q *slimVM) serve(ctx context.Context, socket string, d nbd.Medium) error {
 	return nil
 }
 
-// kill ends the machine as the end of its power does, and returns when nobody uses its
-// disks any more. Again, it does nothing.
+// kill ends the machine as the end of its power does, and returns when its disks are
+// not in use any more. A second call does nothing.
 func (q *slimVM) kill() {
 	if q.cmd != nil {
 		_ = q.cmd.Process.Kill()

@@ -22,7 +22,7 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return out.String(), nil
 }
 
-// run is output for programs whose output nobody reads.
+// run is output for programs whose output is not needed.
 func run(ctx context.Context, dir, name string, args ...string) error {
 	_, err := output(ctx, dir, name, args...)
 	return err

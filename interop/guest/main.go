@@ -3,7 +3,7 @@
 // is the other end of a case:
 //
 //	guest serve NETWORK ADDRESS          of this library
-//	guest stranger listen|dial ADDRESS   SCTP without DDP
+//	guest plain-sctp listen|dial ADDRESS   SCTP without DDP
 package main
 
 import (
@@ -35,8 +35,8 @@ func run(ctx context.Context, args []string) error {
 		return work(ctx)
 	case len(args) == 3 && args[0] == "serve":
 		return matrix.Serve(ctx, args[1], args[2], os.Stdout)
-	case len(args) == 3 && args[0] == "stranger":
-		return matrix.Stranger(args[1] == "dial", args[2], os.Stdout)
+	case len(args) == 3 && args[0] == "plain-sctp":
+		return matrix.PlainSCTP(args[1] == "dial", args[2], os.Stdout)
 	}
 	return fmt.Errorf("unexpected arguments: %q", args)
 }

@@ -65,7 +65,7 @@ type setting struct {
 	peerPD  []byte // what the peer sends as private data
 }
 
-// connect joins our end and the peer, in the role of the case. Whoever wants a message
+// connect connects our end and the peer, in the role of the case. An end that expects a message
 // posts a receive before it asks the other end to send.
 func (t *T) connect(s setting) (*end, *peer) {
 	e, p := t.open(), t.peer(s.options)

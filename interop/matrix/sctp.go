@@ -37,7 +37,7 @@ func sctpCases() []Case {
 		{Name: "sctp/threads", SCTP: true, Core: true, Run: (*T).blockedSessions},
 		{Name: "sctp/kill", SCTP: true, Core: true, Run: (*T).killKernel},
 		{Name: "sctp/kill-user", SCTP: true, Run: (*T).killUser},
-		{Name: "sctp/silence", SCTP: true, Run: (*T).silence},
+		{Name: "sctp/idle-link-down", SCTP: true, Run: (*T).idleLinkDown},
 		{Name: "sctp/multihoming", SCTP: true, Core: true, Run: (*T).multihoming},
 		{
 			Name: "sctp/tests", Core: true, Limit: 3 * time.Minute, Run: (*T).sctpTests,
@@ -319,7 +319,7 @@ func threads(t *T) int {
 
 func (t *T) killKernel() { t.killServer(inKernel, 0, soon) }
 
-// killUser has nobody left to say a word: that is what PeerTimeout is for.
+// killUser kills a peer in user space, so that nothing ends the association: PeerTimeout must.
 func (t *T) killUser() { t.killServer(overUDP, t.pace.Stretch(2*time.Second), 10*time.Second) }
 
 // killServer kills the other end in the middle of traffic.
@@ -347,8 +347,8 @@ func (s *session) endsWithin(d time.Duration) {
 	require.Error(s.t, s.qp.Err())
 }
 
-// silence takes the link away. Nothing is under way, so that only heartbeats can tell.
-func (t *T) silence() {
+// idleLinkDown takes the link away from an idle session, so that only heartbeats can detect it.
+func (t *T) idleLinkDown() {
 	_, addr := t.sctpServer(sctpPair{inKernel, inKernel, false})
 	s, err := t.openSCTP(t.pace.Stretch(2*time.Second)).dialSCTP(inKernel, addr, 100)
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func (t *T) exchange(e *end, p *peer) {
 	fillPattern(ours, 1)
 	e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(0, 4999)}, Remote: theirs})
 	e.sent(1)
-	e.ring(p)
+	e.notify(p)
 	p.check(0, 0, 4999, 1)
 	p.fill(0, 0, 5000, 2)
 	e.post(iwarp.SendWR{Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(0, 4999)}, Remote: at(theirs, 0, 4999)})
@@ -68,7 +68,7 @@ func (t *T) exchange(e *end, p *peer) {
 	p.fill(0, 0, 5000, 3)
 	p.write(2, 0, 0, 5000, "-", mr.Advertise(0, 5000))
 	p.good(1)
-	e.rung(p)
+	e.notified(p)
 	e.checkPattern(ours, 3, "what siw wrote")
 	e.finish(p)
 }

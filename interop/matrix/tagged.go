@@ -48,15 +48,16 @@ func at(rb iwarp.RemoteBuffer, off, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: rb.STag, TO: rb.TO + uint64(off), Len: uint32(n)}
 }
 
-// ring tells the other end by an empty message that what was written is there.
-func (e *end) ring(p *peer) {
+// notify sends an empty message, which tells the peer that an RDMA Write has arrived.
+func (e *end) notify(p *peer) {
 	p.recv(1, 0, 0, 0)
 	e.post(iwarp.SendWR{Op: iwarp.OpSend})
 	e.sent(1)
 	p.good(1)
 }
 
-func (e *end) rung(p *peer) {
+// notified receives such a message of the peer.
+func (e *end) notified(p *peer) {
 	require.NoError(e.t, e.qp.PostRecv(iwarp.RecvWR{}))
 	p.send(1, 0, 0, 0, "-", 0)
 	p.good(1)
@@ -72,13 +73,13 @@ func (t *T) writes(s setting) {
 		fillPattern(ours[r.off:r.off+r.n], i)
 		e.post(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{mr.Slice(r.off, r.n)}, Remote: at(theirs, r.off, r.n)})
 		e.sent(1)
-		e.ring(p)
+		e.notify(p)
 		p.check(0, r.off, r.n, i)
 
 		p.fill(0, r.off, r.n, i+50)
 		p.write(2, 0, r.off, r.n, "-", mr.Advertise(r.off, r.n))
 		p.good(1)
-		e.rung(p)
+		e.notified(p)
 		e.checkPattern(ours[r.off:r.off+r.n], i+50, fmt.Sprintf("siw's Write of %d at %d", r.n, r.off))
 	}
 	e.finish(p)
@@ -131,7 +132,7 @@ func (t *T) tagged64(op iwarp.Op) {
 	for i, wc := range e.sent(n) {
 		require.EqualValues(t, i, wc.ID, "our completions are in order")
 	}
-	e.ring(p)
+	e.notify(p)
 	p.check(0, 0, n*size, 1)
 	e.checkPattern(ours, 1, "after 64 of ours")
 
@@ -146,7 +147,7 @@ func (t *T) tagged64(op iwarp.Op) {
 	for i, c := range p.good(n) {
 		require.EqualValues(t, i, c.id, "siw's completions are in order")
 	}
-	e.rung(p)
+	e.notified(p)
 	p.check(0, 0, n*size, 2)
 	e.checkPattern(ours, 2, "after 64 of siw's")
 	e.finish(p)

@@ -95,8 +95,8 @@ func (d *Disk) Flush() error {
 }
 
 // Cut is the end of the power: of the sectors in the cache some have just reached the
-// medium, by lot, and the others are lost. The disk goes on with what is left. Nobody
-// else uses it meanwhile.
+// medium, by lot, and the others are lost. The disk continues with what is left. It
+// must not be used meanwhile.
 func (d *Disk) Cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

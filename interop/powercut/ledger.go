@@ -17,7 +17,7 @@ type ledger struct {
 	born  uint64        // the first record of this life of the target
 
 	acknowledged, lost int
-	news               []string // what was lost, in words, since somebody asked
+	news               []string // what was lost, in words, since the last report
 }
 
 func newLedger(stream int) *ledger {

@@ -16,9 +16,9 @@ import (
 // 5.1).
 const indication = "\xc0\x06\x00\x08\x00\x00\x00\x01"
 
-// Stranger is an other end that speaks SCTP and gives no indication of DDP. It listens at
-// addr, or, with dial, connects to it, and says how that ended.
-func Stranger(dial bool, addr string, say io.Writer) error {
+// PlainSCTP runs a peer that speaks SCTP without the indication of DDP. It listens at addr, or,
+// with dial, connects to addr, and writes to say how the association has ended.
+func PlainSCTP(dial bool, addr string, say io.Writer) error {
 	at, err := library.ResolveSCTPAddr("sctp", addr)
 	if err != nil {
 		return err
@@ -45,9 +45,9 @@ func acceptOne(at *library.SCTPAddr, say io.Writer) (net.Conn, error) {
 	return l.Accept()
 }
 
-// strangerIsReset expects the stranger's association to be aborted. Linux tells so who has
-// the socket by then; who accepts it later finds that it has ended.
-func (t *T) strangerIsReset(p *process) {
+// plainSCTPIsReset expects the association of a PlainSCTP to be aborted. Linux reports a reset if
+// the association was accepted before; an association that is accepted later has just ended.
+func (t *T) plainSCTPIsReset(p *process) {
 	p.succeed()
 	require.Regexp(t, "ended: (connection (refused|reset by peer)|EOF)", p.out.String())
 	require.True(t, t.within(soon, func() bool { return t.capture.hasAbort(OurIP) }), "an ABORT")
@@ -68,23 +68,23 @@ func (c *capture) hasAbort(ip string) (has bool) {
 	return has
 }
 
-// askedWithoutIndication has a stranger ask for an association.
+// askedWithoutIndication connects a PlainSCTP to our listener.
 func (t *T) askedWithoutIndication() {
 	require.NoError(t, commands("modprobe sctp"))
 	e := t.openSCTP(0)
 	l, err := e.rnic.Listen(t.Ctx, inKernel, hostPort(OurIP), nil)
 	require.NoError(t, err)
-	stranger := t.self("stranger", "dial", hostPort(OurIP))
-	t.strangerIsReset(stranger)
+	peer := t.self("plain-sctp", "dial", hostPort(OurIP))
+	t.plainSCTPIsReset(peer)
 	require.NoError(t, l.Close())
 }
 
-// answeredWithoutIndication asks a stranger.
+// answeredWithoutIndication connects to a PlainSCTP.
 func (t *T) answeredWithoutIndication() {
 	require.NoError(t, commands("modprobe sctp"))
-	stranger := t.other("stranger", "listen", hostPort(PeerIP))
+	peer := t.other("plain-sctp", "listen", hostPort(PeerIP))
 	e := t.openSCTP(0)
 	_, err := e.rnic.Dial(t.Ctx, inKernel, hostPort(PeerIP), e.config(iwarp.QPConfig{}))
 	require.ErrorIs(t, err, sctpkernel.ErrNotDDP, "Dial says why")
-	t.strangerIsReset(stranger)
+	t.plainSCTPIsReset(peer)
 }
