@@ -63,7 +63,7 @@ func TestCloseOfARegionWaitsForTheSinkOfACancelledRead(t *testing.T) {
 	})
 }
 
-// While the region is being closed its sink is still that of the Read, but nobody else's.
+// While the region is being closed the Read may still write to its sink, but no other operation may.
 func TestPeerDoesNotReachARegionThatIsBeingClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -162,7 +162,7 @@ func TestCloseOfARegionIsBounded(t *testing.T) {
 func TestCloseWaitsForWhatIsToBeEnabledOrInvalidated(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
-		blank, err := k.pd.AllocMR(8, stag.LocalWrite|stag.RemoteWrite, nil)
+		fast, err := k.pd.AllocMR(8, stag.LocalWrite|stag.RemoteWrite, nil)
 		require.NoError(t, err)
 		window, err := k.pd.AllocMW()
 		require.NoError(t, err)
@@ -170,13 +170,13 @@ func TestCloseWaitsForWhatIsToBeEnabledOrInvalidated(t *testing.T) {
 		_, other := k.register(8, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: k.qp})
 		k.posts(
 			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead},
-			iwarp.SendWR{ID: 2, Op: iwarp.OpRegister, Flags: iwarp.ReadFence, MR: blank, Memory: make([]byte, 8), Access: stag.LocalWrite},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpRegister, Flags: iwarp.ReadFence, MR: fast, Memory: make([]byte, 8), Access: stag.LocalWrite},
 			iwarp.SendWR{ID: 3, Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{lent.Slice(0, 8)}, Access: stag.RemoteWrite},
 			iwarp.SendWR{ID: 4, Op: iwarp.OpLocalInvalidate, MR: other},
 			iwarp.SendWR{ID: 5, Op: iwarp.OpLocalInvalidate, MW: window})
 		k.p.Segment()
 		var results []func() error
-		for _, c := range []io.Closer{blank, window, other} {
+		for _, c := range []io.Closer{fast, window, other} {
 			closed, result := later(t, c.Close)
 			require.False(t, closed())
 			results = append(results, result)

@@ -128,9 +128,9 @@ func TestDDP_55_CloseFinishesWhatIsQueued(t *testing.T) {
 	})
 }
 
-// TestCloseBehindAnAnswerThatDoesNotFitTheNetwork: the response to the peer's Read
+// TestCloseAfterAResponseThatTheNetworkDoesNotAccept: the response to the peer's Read
 // left the queue, but the network has not taken it.
-func TestCloseBehindAnAnswerThatDoesNotFitTheNetwork(t *testing.T) {
+func TestCloseAfterAResponseThatTheNetworkDoesNotAccept(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -275,8 +275,8 @@ func TestVERBS_39_PeerEndsWithARequestUnanswered(t *testing.T) {
 	})
 }
 
-// TestPeerEndsBehindItsReads: they are answered in full, and then the end is graceful.
-func TestPeerEndsBehindItsReads(t *testing.T) {
+// TestPeerEndsAfterItsReads: they are answered in full, and then the end is graceful.
+func TestPeerEndsAfterItsReads(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		const n = 1 << 20 // the pipe holds 64 KiB
@@ -296,9 +296,9 @@ func TestPeerEndsBehindItsReads(t *testing.T) {
 	})
 }
 
-// TestDDP_52_58_VERBS_38_PeerEndsIdly: the peer's FIN with nothing outstanding is answered by
+// TestDDP_52_58_VERBS_38_PeerEndsWhenIdle: the peer's FIN with nothing outstanding is answered by
 // ours, and nothing is an error.
-func TestDDP_52_58_VERBS_38_PeerEndsIdly(t *testing.T) {
+func TestDDP_52_58_VERBS_38_PeerEndsWhenIdle(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1}))

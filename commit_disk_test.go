@@ -44,7 +44,7 @@ func (g *gate) flushes(t *testing.T, expectation string) {
 	}
 }
 
-// commits has the client begin a Commit of mr; the error tells when it has ended.
+// commits makes the client begin a Commit of mr, and returns a channel for its result.
 func (s *side) commits(mr *iwarp.MR) chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.qp.Commit(testContext(s.T), mr.Advertise(0, 8)) }()
@@ -181,5 +181,5 @@ func TestClosedRNICSyncsNothingMore(t *testing.T) {
 	require.NoError(t, <-closed)
 	syncs := b.Syncs()
 	time.Sleep(5 * time.Millisecond)
-	require.Equal(t, syncs, b.Syncs(), "nobody wants another")
+	require.Equal(t, syncs, b.Syncs(), "no Commit needs another")
 }

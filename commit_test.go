@@ -464,7 +464,7 @@ func TestCMT_57_WithdrawingARegion(t *testing.T) {
 			require.NoError(t, <-revoked)
 			require.False(t, mr.Valid())
 			require.NoError(t, client.qp.Commit(ctx, other.Advertise(0, 8)), "the connection has not noticed")
-			require.NoError(t, mr.Close(), "nobody is asked again")
+			require.NoError(t, mr.Close(), "the callback is not called again")
 			require.NoError(t, mr.Close())
 			require.Equal(t, 2, asked)
 		})
@@ -497,7 +497,7 @@ func TestCMT_32_StatusThatIsNotKnown(t *testing.T) {
 	})
 }
 
-func TestCMT_54_SlowMediumHoldsUpNobodyElse(t *testing.T) {
+func TestCMT_54_SlowMediumDelaysNoOtherStream(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	slow := medium{hold: make(chan struct{})}

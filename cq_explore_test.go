@@ -213,10 +213,10 @@ func (s *cqStart) explore(r *RNIC) (states int, fault string) {
 	return len(seen), ""
 }
 
-// TestNoGoroutineSleepsBesideACompletion in any order of the steps of goroutines that
+// TestNoGoroutineSleepsWhileThereIsACompletion in any order of the steps of goroutines that
 // wait, of completions, of a change of the QP whose queues those of the CQ are, of a context that
 // ends, and of the end of the CQ.
-func TestNoGoroutineSleepsBesideACompletion(t *testing.T) {
+func TestNoGoroutineSleepsWhileThereIsACompletion(t *testing.T) {
 	r := opens(t)
 	for _, start := range []cqStart{
 		{[]bool{false, false, false}, [cqEvents]int{cqPush: 2, cqCancel: 1}},

@@ -124,9 +124,9 @@ func TestWaiterOfAQPThatIsNotEstablished(t *testing.T) {
 	})
 }
 
-// TestCompletionIsNotToldToAWaiterThatIsToldAlready, of another QP, and that takes no such
+// TestCompletionDoesNotWakeAWaiterThatIsAlreadyWoken, of another QP, and that takes no such
 // completion: the one behind it would sleep.
-func TestCompletionIsNotToldToAWaiterThatIsToldAlready(t *testing.T) {
+func TestCompletionDoesNotWakeAWaiterThatIsAlreadyWoken(t *testing.T) {
 	cq, err := opens(t).CreateCQ(4)
 	require.NoError(t, err)
 	solicited := cq.waiter(true, nil)

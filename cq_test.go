@@ -172,7 +172,7 @@ func TestVERBS_76_CQEachCompletionWakesOneWaiter(t *testing.T) {
 		require.EqualValues(t, 3, cancelled.Load())
 		require.Zero(t, cq.Waiting())
 		fill(cq, 9)
-		require.Equal(t, 1, cq.Poll(make([]iwarp.WC, 2)), "nobody has taken it")
+		require.Equal(t, 1, cq.Poll(make([]iwarp.WC, 2)), "it is still in the queue")
 	})
 }
 
@@ -249,7 +249,7 @@ func TestRDMAP_51_57_VERBS_77_WaitSolicited(t *testing.T) {
 		}()
 		synctest.Wait()
 		fill(cq, 3)
-		require.Equal(t, 1, <-plain, "a plain completion passes the one who waits for a solicited one")
+		require.Equal(t, 1, <-plain, "a plain completion does not wake the waiter for a solicited one")
 		require.Empty(t, solicited)
 		cq.Push(iwarp.WC{QP: anyQP, Op: iwarp.OpRecv, Flags: iwarp.Solicited})
 		require.Equal(t, 1, <-solicited)
@@ -307,8 +307,8 @@ func TestCQCloseWakesAllAndKeepsWhatIsThere(t *testing.T) {
 	})
 }
 
-// TestVERBS_78_CQNeverMisses: two producers, three ways of taking, and no completion is lost
-// or doubled, nor does anybody sleep while there is one.
+// TestVERBS_78_CQNeverMisses: with two producers and three kinds of consumer, no completion is
+// lost or delivered twice, and no consumer sleeps while there is one.
 func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	const each, producers = 3000, 2
 	cq := newTestCQ(t, 64)
@@ -361,8 +361,8 @@ func TestVERBS_78_CQNeverMisses(t *testing.T) {
 	}
 }
 
-// TestVERBS_78_WhatOneWaiterLeavesWakesTheNext: two completions come together, and who is
-// woken has room for one.
+// TestVERBS_78_WhatOneWaiterLeavesWakesTheNext: two completions come together, and the
+// waiter that is woken has room for one.
 func TestVERBS_78_WhatOneWaiterLeavesWakesTheNext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		cq := newTestCQ(t, 4)
@@ -378,13 +378,13 @@ func TestVERBS_78_WhatOneWaiterLeavesWakesTheNext(t *testing.T) {
 		synctest.Wait()
 		require.True(t, cq.Push(iwarp.WC{QP: anyQP, ID: 1}, iwarp.WC{QP: anyQP, ID: 2}))
 		synctest.Wait()
-		require.Len(t, got, 2, "nobody sleeps while there is one")
+		require.Len(t, got, 2, "no waiter sleeps while there is one")
 		require.Equal(t, uint64(1+2), <-got+<-got)
 	})
 }
 
-// A latecomer is a context that lets something happen when it is first asked for its state,
-// which whoever waits does between the look at what there is and the sleep.
+// A latecomer is a context that calls comes when its state is first checked, which a waiter does
+// after it has found the queue empty and before it sleeps.
 type latecomer struct {
 	context.Context
 	once  sync.Once
@@ -406,7 +406,7 @@ func (c *latecomer) Done() <-chan struct{} {
 func TestVERBS_78_CompletionBetweenLookAndSleep(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := newSide(t, nil), newSide(t, nil)
-		client.over(server, net.Pipe) // whose reader receives for everybody
+		client.over(server, net.Pipe) // over net.Pipe a reader always receives
 		synctest.Wait()
 		cq := client.qp.RecvCQ()
 		for _, wait := range []func(context.Context, []iwarp.WC) (int, error){cq.Wait, cq.WaitSolicited} {
@@ -437,9 +437,9 @@ func TestVERBS_80_CQCannotBeClosedWhileInUse(t *testing.T) {
 	})
 }
 
-// TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion: two QPs on one CQ that is too
+// TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyTheQPThatLosesACompletion: two QPs on one CQ that is too
 // small, of which only one completes more than it holds, and a third on another CQ.
-func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testing.T) {
+func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyTheQPThatLosesACompletion(t *testing.T) {
 	for name, overflow := range map[string]func(k *talk){
 		"by a completed Send": func(k *talk) {
 			k.posts(iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpSend})
@@ -471,7 +471,7 @@ func TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion(t *testin
 				e := <-s.rnic.Events()
 				require.Equal(t, iwarp.EventCQOverflow, e.Kind)
 				require.Same(t, small, e.CQ)
-				require.Equal(t, iwarp.StateRTS, shares.State(), "who lost nothing lives on")
+				require.Equal(t, iwarp.StateRTS, shares.State(), "the QP that has lost nothing continues")
 				require.Equal(t, iwarp.StateRTS, apart.State())
 				require.NoError(t, apart.Send(testContext(t)))
 				require.Equal(t, 2, small.Poll(make([]iwarp.WC, 9)), "what was there before is still there")

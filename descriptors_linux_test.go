@@ -59,8 +59,8 @@ func noDescriptors(t *testing.T, spare int) (more func(n int)) {
 	return more
 }
 
-// A crowd is many connections, at the client's end of each of which a goroutine waits.
-type crowd struct {
+// manyConns is many connections. At the client's end of each a goroutine can wait.
+type manyConns struct {
 	client, server *side
 	l              *iwarp.Listener
 	clients        []*iwarp.QP
@@ -69,8 +69,8 @@ type crowd struct {
 	left           sync.WaitGroup
 }
 
-func newCrowd(t *testing.T, n int) *crowd {
-	c := &crowd{client: newSide(t, nil), server: newSide(t, nil), got: make(chan string, n)}
+func newManyConns(t *testing.T, n int) *manyConns {
+	c := &manyConns{client: newSide(t, nil), server: newSide(t, nil), got: make(chan string, n)}
 	ctx := testContext(t)
 	var err error
 	c.l, err = c.server.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
@@ -81,7 +81,7 @@ func newCrowd(t *testing.T, n int) *crowd {
 	return c
 }
 
-func (c *crowd) adds(ctx context.Context) {
+func (c *manyConns) adds(ctx context.Context) {
 	t := c.client.T
 	accepted := make(chan *iwarp.QP, 1)
 	go func() {
@@ -98,7 +98,7 @@ func (c *crowd) adds(ctx context.Context) {
 }
 
 // waits begins to wait at the client's end of those that were added.
-func (c *crowd) waits() {
+func (c *manyConns) waits() {
 	for _, qp := range c.clients {
 		buf, mr := c.client.register(8, stag.LocalWrite, nil)
 		c.left.Go(func() {
@@ -119,7 +119,7 @@ func TestNoDescriptorIsKept(t *testing.T) {
 		return
 	}
 	round := func() {
-		c := newCrowd(t, 50)
+		c := newManyConns(t, 50)
 		c.waits()
 		_, mr := c.server.register(8, stag.LocalWrite, nil)
 		for range 20 { // they are told again and again
@@ -148,7 +148,7 @@ func TestWaiterTakesNoDescriptor(t *testing.T) {
 		return
 	}
 	const more = 200
-	c := newCrowd(t, 2)
+	c := newManyConns(t, 2)
 	c.got = make(chan string, 2+more)
 	before := descriptors(t)
 	for range more {
@@ -179,7 +179,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	const many = 600
 	var log bytes.Buffer
 	var logged sync.Mutex
-	c := newCrowd(t, 0)
+	c := newManyConns(t, 0)
 	require.NoError(t, c.l.Close())
 	c.server = newSide(t, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&locked{&logged, &log}, nil))})
 	ctx := testContext(t)
@@ -190,9 +190,9 @@ func TestDescriptorsRunOut(t *testing.T) {
 		c.adds(ctx)
 	}
 	c.got = make(chan string, many)
-	stranger, err := net.Dial("tcp", c.l.Addr().String()) // its Request never comes
+	silent, err := net.Dial("tcp", c.l.Addr().String()) // its Request never comes
 	require.NoError(t, err)
-	defer stranger.Close()
+	defer silent.Close()
 
 	noDescriptors(t, 0)
 	c.waits()

@@ -205,7 +205,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 			require.NoError(t, k.qp.Abort())
 		})
 	})
-	t.Run("the queue is full of what nobody polls", func(t *testing.T) {
+	t.Run("the queue is full of completions that are not polled", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			k := newTalk(t, iwarp.QPConfig{SendDepth: 1}, nil)
 			k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpSend})

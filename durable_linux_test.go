@@ -36,5 +36,5 @@ func TestCMT_29_30_FileThatIsCut(t *testing.T) {
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(32<<10, 4096)), "the file is whole again")
 
 	require.NoError(t, os.Truncate(path, 4096))
-	require.Error(t, client.qp.RDMARead(ctx, local.Slice(0, 8), mr.Advertise(32<<10, 8)), "who reads there is told so")
+	require.Error(t, client.qp.RDMARead(ctx, local.Slice(0, 8), mr.Advertise(32<<10, 8)), "a Read of them fails")
 }

@@ -116,10 +116,10 @@ func TestCMT_29_30_DiskThatFailsInAnyWay(t *testing.T) {
 	}
 }
 
-// TestCMT_30_FlusherThatForgetsItsFailure: a Flusher of the user's own fails once and then
-// succeeds, as the sync of a file does that has dropped its pages. Whoever was to hear of the
-// failure, no Commit of those octets succeeds until they are written again.
-func TestCMT_30_FlusherThatForgetsItsFailure(t *testing.T) {
+// TestCMT_30_FlusherThatReportsAFailureOnce: a Flusher of the user's own fails once and then
+// succeeds, as the sync of a file does that has dropped its pages. Whichever
+// operation has reported the failure, no Commit of those octets succeeds until they are written again.
+func TestCMT_30_FlusherThatReportsAFailureOnce(t *testing.T) {
 	for what, o := range map[string]iwarp.MROptions{
 		"Commit":       {},
 		"WriteThrough": {WriteThrough: true},
@@ -141,7 +141,7 @@ func TestCMT_30_FlusherThatForgetsItsFailure(t *testing.T) {
 			m.fails(syscall.EIO)
 			write(8)
 			if o.WriteThrough {
-				require.NoError(t, client.qp.RDMARead(ctx, local.Slice(32, 8), mr.Advertise(8, 8)), "the Write was placed, and told to nobody")
+				require.NoError(t, client.qp.RDMARead(ctx, local.Slice(32, 8), mr.Advertise(8, 8)), "the Write was placed, and the failure was not reported")
 			} else {
 				require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(8, 8)), commit.ErrDataLost)
 			}
@@ -166,9 +166,9 @@ func TestCMT_30_FlusherThatForgetsItsFailure(t *testing.T) {
 	}
 }
 
-// TestCMT_30_WindowOfAFlusherThatForgets: what is lost, and written again, through a window is
+// TestCMT_30_WindowOfAFlusherThatReportsAFailureOnce: what is lost, and written again, through a window is
 // so in its region.
-func TestCMT_30_WindowOfAFlusherThatForgets(t *testing.T) {
+func TestCMT_30_WindowOfAFlusherThatReportsAFailureOnce(t *testing.T) {
 	client, server := committers(t)
 	ctx := testContext(t)
 	var m medium
@@ -191,8 +191,8 @@ func TestCMT_30_WindowOfAFlusherThatForgets(t *testing.T) {
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(16, 8)))
 }
 
-// TestCMT_30_OnlyCommitsTellOfAFailedWrite: whoever answers otherwise must not say that
-// something was written which was not.
+// TestCMT_30_OnlyCommitsTellOfAFailedWrite: a response to another operation
+// must not imply that octets were written that were not.
 func TestCMT_30_OnlyCommitsTellOfAFailedWrite(t *testing.T) {
 	t.Run("a Send into the disk", func(t *testing.T) {
 		client, server := committers(t)

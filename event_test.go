@@ -24,7 +24,7 @@ func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 		}
 		require.Zero(t, s.rnic.EventsDropped())
 		_, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
-		require.NoError(t, qp.Abort(), "nobody who does not read Events blocks anything")
+		require.NoError(t, qp.Abort(), "a program that does not read Events blocks nothing")
 		require.EqualValues(t, 1, s.rnic.EventsDropped())
 		require.NoError(t, s.rnic.Close())
 		for range iwarp.EventDepth {

@@ -29,8 +29,8 @@ func selfSigned(name string) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// Where the network is not trusted the connection runs over TLS, which encrypts it and
-// shows who the server is. The CRC is not needed then.
+// If the network is not trusted, the connection uses TLS, which encrypts it and authenticates
+// the server. The CRC is not needed then.
 func ExampleQPConfig_tls() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))

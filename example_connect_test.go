@@ -25,8 +25,8 @@ func ExampleOpen() {
 	// Output: 1000 QPs, 1024 octets inline
 }
 
-// An initiator: it says who it is and what it wants, and learns what the other side
-// has to say.
+// An initiator sends private data with its request, and receives private data with the
+// reply.
 func ExampleRNIC_Dial() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()
@@ -123,7 +123,7 @@ func ExampleRNIC_Server() {
 	// Ada, RTS and RTS
 }
 
-// Requests are answered by somebody who looks at what they bring.
+// A server can examine the private data and the ORD of a request before it accepts it.
 func ExampleListener_Accept() {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))

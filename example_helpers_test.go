@@ -99,7 +99,7 @@ func ExampleQP_Bind() {
 	// Output: yours
 }
 
-// Memory is registered, lent and taken back without a wait for anybody else.
+// Memory is registered, lent and taken back without waiting for the peer.
 func ExampleQP_Register() {
 	ctx := context.Background()
 	client, server, pd, done := pair()
@@ -182,7 +182,7 @@ func ExampleQP_RDMAReadInvalidate() {
 	// true
 }
 
-// Whoever swaps first gets what is there.
+// The client that swaps first gets the value.
 func ExampleQP_Swap() {
 	ctx := context.Background()
 	client, _, pd, done := pair()

@@ -155,8 +155,8 @@ func ExampleQP_PostSend_rdmaReadInvalidate() {
 	// true
 }
 
-// A region is invalidated in its turn: LocalFence has it wait for the Read that fills
-// the region.
+// A region is invalidated in its turn: with LocalFence it waits for the Read that
+// fills the region.
 func ExampleQP_PostSend_localInvalidate() {
 	client, server, pd, done := pair()
 	defer done()

@@ -184,7 +184,7 @@ func ExampleQP_Abort() {
 	// Error true
 }
 
-// Somebody who looks after a connection learns when it has ended, and why.
+// Done reports that a connection has ended, and Err why.
 func ExampleQP_Done() {
 	client, server, _, done := pair()
 	defer done()

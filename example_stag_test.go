@@ -21,7 +21,7 @@ func ExamplePD_AllocMW() {
 	defer done()
 
 	memory := make([]byte, 4096)
-	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.MWBind, nil)) // nobody else may touch it
+	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.MWBind, nil)) // no peer may access it
 	window := must(pd.AllocMW())
 	check(owner.PostRecv(iwarp.RecvWR{}))
 	check(owner.PostSend(iwarp.SendWR{
@@ -133,7 +133,7 @@ func ExampleMW_Advertise() {
 	// 2
 }
 
-// When Close returns nobody uses the memory any more, and nobody can.
+// When Close returns, the memory is not in use any more, and no peer can access it.
 func ExampleMR_Close() {
 	owner, peer, pd, done := pair()
 	defer done()

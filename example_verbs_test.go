@@ -87,7 +87,7 @@ func ExampleQP_FetchAdd() {
 	// 42 <nil>
 }
 
-// A lock: who finds it free has it.
+// A lock: the client that finds it free holds it.
 func ExampleQP_CompareSwap() {
 	client, _, pd, done := pair()
 	defer done()
@@ -155,13 +155,13 @@ func ExampleQP_PostSend_compareSwap() {
 	// Compare and Swap: it was 6, mine: false
 }
 
-// A Swap takes what is there and leaves something else, whatever it was.
+// A Swap replaces a value, whatever it was, and returns the old value.
 func ExampleQP_PostSend_swap() {
 	client, _, pd, done := pair()
 	defer done()
 
 	memory, integers := counters(1)
-	integers[0] = 0xcafe // a job that somebody has left
+	integers[0] = 0xcafe // a job that another client has stored
 	mailbox := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
 	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSwap, Remote: mailbox, Swap: 0}))
 

@@ -19,9 +19,9 @@ func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mr, err := k.pd.AllocMR(64, stag.LocalWrite, nil)
 		require.NoError(t, err)
-		blank := mr.STag()
+		first := mr.STag()
 		require.Zero(t, mr.Len())
-		names := map[stag.STag]bool{blank: true}
+		names := map[stag.STag]bool{first: true}
 		for i := range uint32(3) {
 			mem := make([]byte, 16)
 			k.posts(
@@ -29,7 +29,7 @@ func TestVERBS_1_13_15_20_RegisterReadInvalidate(t *testing.T) {
 				iwarp.SendWR{ID: 2, Op: iwarp.OpRDMAReadInvalidate, Local: []iwarp.SGE{mr.Slice(4, 8)}, Remote: remote},
 				iwarp.SendWR{ID: 3, Op: iwarp.OpSend, Flags: iwarp.ReadFence})
 			require.EqualValues(t, 16, mr.Len())
-			require.Equal(t, blank.Index(), mr.STag().Index(), "the index stays")
+			require.Equal(t, first.Index(), mr.STag().Index(), "the index stays")
 			require.False(t, names[mr.STag()], "the key is new")
 			names[mr.STag()] = true
 			require.Equal(t, wiretest.ReadRequest(i+1, mr.STag(), 1004, 8, remote.STag, remote.TO), k.p.Segment())
@@ -152,11 +152,11 @@ func TestVERBS_12_14_RegisterThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestRegisterThatMakesNoSense(t *testing.T) {
-	k, stranger := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
+func TestInvalidRegister(t *testing.T) {
+	k, other := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
 	mr, err := k.pd.AllocMR(8, 0, nil)
 	require.NoError(t, err)
-	theirs, err := stranger.pd.AllocMR(8, 0, nil)
+	theirs, err := other.pd.AllocMR(8, 0, nil)
 	require.NoError(t, err)
 	closed, err := k.pd.AllocMR(8, 0, nil)
 	require.NoError(t, err)
@@ -196,9 +196,9 @@ func TestRegisterThatMakesNoSense(t *testing.T) {
 	require.Equal(t, 2, k.rnic.InUse().MaxMR, "nothing is left over")
 }
 
-// TestVERBS_24_RegionGoesBeforeItsWork: an OpRegister, or what names the region, that is
+// TestVERBS_24_RegionIsInvalidatedBeforeItsWork: an OpRegister, or what names the region, that is
 // still queued when the region is invalidated fails in its turn.
-func TestVERBS_24_RegionGoesBeforeItsWork(t *testing.T) {
+func TestVERBS_24_RegionIsInvalidatedBeforeItsWork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		mr, err := k.pd.AllocMR(8, stag.LocalWrite, nil)

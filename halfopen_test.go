@@ -57,10 +57,10 @@ func dribblersOf(t *testing.T, addr string, n int) {
 	there.Wait()
 }
 
-// TestSEC_42_DribblersOverTCP: with the defaults, and with a limit that they reach. Where
+// TestSEC_42_SlowRequestsOverTCP: with the defaults, and with a limit that they reach. Where
 // the oldest make no room, an honest peer waits for more than a minute. How soon it gets its
-// answer is for TestSEC_2_42_DribblersDoNotShutOthersOut, in virtual time.
-func TestSEC_42_DribblersOverTCP(t *testing.T) {
+// answer is for TestSEC_2_42_SlowRequestsDoNotBlockOthers, in virtual time.
+func TestSEC_42_SlowRequestsOverTCP(t *testing.T) {
 	certificate := wiretest.Certificate(t)
 	for name, lc := range map[string]*iwarp.ListenConfig{
 		"defaults": nil,

@@ -210,7 +210,7 @@ func TestRemoteMemory(t *testing.T) {
 	require.Zero(t, client.rnic.InUse().MaxMR, "what was registered for a call is gone")
 }
 
-func TestRemoteMemoryOfAnotherMind(t *testing.T) {
+func TestRemoteMemoryIsBoundedByThePeer(t *testing.T) {
 	client, server := connect(t, pairConfig{})
 	_, mr := server.register(8, stag.RemoteRead, nil)
 	m := client.qp.Remote(iwarp.RemoteBuffer{STag: mr.STag(), Len: 9})

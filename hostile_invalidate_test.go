@@ -71,9 +71,9 @@ func TestRDMAP_42_81_MessageForADeadRegion(t *testing.T) {
 	})
 }
 
-// TestRDMAP_125_ARCH_33_HalfASegmentAndThenSilence: Invalidate does not wait for the peer,
+// TestRDMAP_125_ARCH_33_PeerStopsInTheMiddleOfASegment: Invalidate does not wait for the peer,
 // and what comes afterwards is not placed.
-func TestRDMAP_125_ARCH_33_HalfASegmentAndThenSilence(t *testing.T) {
+func TestRDMAP_125_ARCH_33_PeerStopsInTheMiddleOfASegment(t *testing.T) {
 	for _, network := range []string{"pipe", "tcp"} {
 		t.Run(network, func(t *testing.T) {
 			v := newLonelyVictim(t)

@@ -18,10 +18,10 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestRDMAP_79_80_PeerThatDoesNotGo: a stream has ended, by the Terminate of either
+// TestRDMAP_79_80_PeerThatDoesNotEnd: a stream has ended, by the Terminate of either
 // side, and the peer sends on and on, or says nothing, and never ends its half. It is
 // waited for, but not for long.
-func TestRDMAP_79_80_PeerThatDoesNotGo(t *testing.T) {
+func TestRDMAP_79_80_PeerThatDoesNotEnd(t *testing.T) {
 	for ending, last := range map[string][]byte{
 		"its Terminate": wiretest.Untagged(0x41, 0x47, 0, 2, 1, 0, "\x02\x07\x00\x00"),
 		"our Terminate": wiretest.Untagged(0x41, 0x4f, 0, 0, 1, 0, ""),
@@ -53,9 +53,9 @@ func TestRDMAP_79_80_PeerThatDoesNotGo(t *testing.T) {
 	}
 }
 
-// TestRDMAP_79_116_TerminateThatNobodyReads: the peer asks for more than it may and
+// TestRDMAP_79_116_TerminateThatThePeerDoesNotRead: the peer asks for more than it may and
 // reads nothing, so that not even the Terminate leaves.
-func TestRDMAP_79_116_TerminateThatNobodyReads(t *testing.T) {
+func TestRDMAP_79_116_TerminateThatThePeerDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{IRD: 1})
 		const size = 4 << 20 // more than the connection and a batch hold
@@ -122,9 +122,9 @@ func TestRDMAP_80_ConnectionThatTakesNothingMore(t *testing.T) {
 	})
 }
 
-// TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp: while a message waits for a receive, and
+// TestDDP_65_77_ARCH_11_WaitForAReceiveDelaysNothingElse: while a message waits for a receive, and
 // nothing is read, everything that this side does still works.
-func TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp(t *testing.T) {
+func TestDDP_65_77_ARCH_11_WaitForAReceiveDelaysNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{RNRWait: 24 * time.Hour})
 		v.p.Send(wiretest.Send(1, 0, "waits"))

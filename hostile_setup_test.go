@@ -136,9 +136,9 @@ func TestSEC_42_RequestThatDoesNotProgress(t *testing.T) {
 	}
 }
 
-// TestSEC_2_42_DribblersDoNotShutOthersOut: many more of them than may be half open, each
+// TestSEC_2_42_SlowRequestsDoNotBlockOthers: many more of them than may be half open, each
 // of which comes back as soon as it is refused.
-func TestSEC_2_42_DribblersDoNotShutOthersOut(t *testing.T) {
+func TestSEC_2_42_SlowRequestsDoNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const dribblers, honest, limit = 2400, 50, 64
 		v := newLonelyVictim(t)

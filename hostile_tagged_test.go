@@ -37,8 +37,8 @@ func TestRDMAP_40_41_42_HostileReadResponses(t *testing.T) {
 	attackScript(t, "testdata/hostile/read_response.txt")
 }
 
-// TestRDMAP_42_87_ReadResponseThatNobodyAskedFor: it is an unexpected opcode.
-func TestRDMAP_42_87_ReadResponseThatNobodyAskedFor(t *testing.T) {
+// TestRDMAP_42_87_ReadResponseWithoutARead: it is an unexpected opcode.
+func TestRDMAP_42_87_ReadResponseWithoutARead(t *testing.T) {
 	for name, payload := range map[string]string{"empty": "", "with payload": "bad"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -166,7 +166,7 @@ func TestRDMAP_81_PeerThatVanishes(t *testing.T) {
 	}
 	const full = "octets that wait for a window"
 	qps[full] = n.established(s, far)
-	for range 32 { // nobody takes them
+	for range 32 { // the peer does not read them
 		require.NoError(t, qps[full].PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, len(buf))}}))
 	}
 	n.closedWindow(qps[full])

@@ -209,8 +209,8 @@ func TestVERBS_17_18_22_27_HostileInvalidateOfWindows(t *testing.T) {
 	windowAttacks(t, list)
 }
 
-// TestVERBS_21_WindowIsRevokedFromAStalledPeer: half a segment and then silence does not
-// keep anybody waiting, and the rest is not placed.
+// TestVERBS_21_WindowIsRevokedFromAStalledPeer: a peer that sends half a segment
+// does not delay Close, and the rest of the segment is not placed.
 func TestVERBS_21_WindowIsRevokedFromAStalledPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, iwarp.QPConfig{})
@@ -220,7 +220,7 @@ func TestVERBS_21_WindowIsRevokedFromAStalledPeer(t *testing.T) {
 		wire := wiretest.FPDU(bad)
 		v.p.Write(wire[:len(wire)/2])
 		synctest.Wait()
-		require.NoError(t, mw.Close(), "nobody waits")
+		require.NoError(t, mw.Close(), "Close does not wait")
 		require.NoError(t, mr.Close())
 		v.p.Write(wire[len(wire)/2:])
 		require.Equal(t, wiretest.Terminate(0x1100, wiretest.DDPHeader, bad), v.p.Segment())

@@ -127,9 +127,9 @@ func TestRDMAP_131_EachTakesItsShareOfWhatOneManagerGivesOut(t *testing.T) {
 	}
 	for what, qc := range map[string]iwarp.QPConfig{
 		"a PD of the other":        {PD: greedy.pd},
-		"a PD that nobody gave":    {PD: new(iwarp.PD)},
-		"a CQ that nobody gave":    {PD: modest.pd, SendCQ: new(iwarp.CQ)},
-		"an SRQ that nobody gave":  {PD: modest.pd, SRQ: new(iwarp.SRQ)},
+		"a PD of no RNIC":          {PD: new(iwarp.PD)},
+		"a CQ of no RNIC":          {PD: modest.pd, SendCQ: new(iwarp.CQ)},
+		"an SRQ of no RNIC":        {PD: modest.pd, SRQ: new(iwarp.SRQ)},
 		"a CQ of the other's user": {PD: modest.pd, RecvCQ: iwarp.NewCQ(greedy.rnic, 8)},
 	} {
 		_, err := modest.rnic.NewQP(&qc)

@@ -68,8 +68,8 @@ type swarm struct {
 	ops   []porcupine.Operation
 }
 
-// round has every QP do n operations on random cells, one after the other, and
-// remembers them as histories of their own.
+// round performs n operations on random cells with every QP, one after the other, and
+// records one history for each cell of the round.
 func (s *swarm) round(t *testing.T, number, n int) {
 	first := number * len(s.at)
 	for cell := range s.at {

@@ -86,7 +86,7 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 	})
 }
 
-// TestRNICCloseDropsWhatWaits: requests that nobody has answered.
+// TestRNICCloseDropsWhatWaits: requests that were not answered.
 func TestRNICCloseDropsWhatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)

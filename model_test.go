@@ -67,8 +67,8 @@ type model struct {
 }
 
 // A modelSide is one end. mem is its own: source of what it sends, sink of what it reads.
-// The targets are the peer's to write and read. So whatever a side posts touches only what
-// nobody but this side's posts touch, and the model can do it at once.
+// The targets are the peer's to write and read. So the work of a side touches only memory
+// that no work of the other side touches, and the model can perform it at once.
 type modelSide struct {
 	*side
 	srq       *iwarp.SRQ

@@ -157,19 +157,19 @@ func TestVERBS_26_BindThatIsRefused(t *testing.T) {
 				wcs := k.completes(k.cq, 2)
 				require.Equal(t, []iwarp.Status{iwarp.StatusBind, iwarp.StatusFlushed}, statuses(wcs))
 				require.Equal(t, iwarp.OpBind, wcs[0].Op)
-				require.NoError(t, wr.MW.Close(), "a window that nobody uses any more can be closed")
+				require.NoError(t, wr.MW.Close(), "a window that is not in use any more can be closed")
 			})
 		})
 	}
 }
 
-func TestBindThatMakesNoSense(t *testing.T) {
-	k, stranger := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
+func TestInvalidBind(t *testing.T) {
+	k, another := newTalk(t, iwarp.QPConfig{}, nil), newSide(t, nil)
 	_, mr := k.register(8, lendable, nil)
-	_, theirs := stranger.register(8, lendable, nil)
+	_, theirs := another.register(8, lendable, nil)
 	mw, err := k.pd.AllocMW()
 	require.NoError(t, err)
-	other, err := stranger.pd.AllocMW()
+	other, err := another.pd.AllocMW()
 	require.NoError(t, err)
 	closed, err := k.pd.AllocMW()
 	require.NoError(t, err)

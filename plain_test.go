@@ -74,12 +74,12 @@ func TestErrorsOfSetUpAreInPlainWords(t *testing.T) {
 		says          string // ADDR stands for addr
 		is            error
 	}{
-		"nobody listens":           {nil, "tcp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial tcp ADDR: connect: connection refused", nil},
-		"nobody listens, SCTP":     {nil, "sctp+udp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial sctp+udp ADDR: ", nil},
-		"nobody listens, pipe":     {nil, "pipe", "nobody", iwarp.QPConfig{}, "iwarp: dial pipe ADDR: connection refused", nil},
+		"no listener":              {nil, "tcp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial tcp ADDR: connect: connection refused", nil},
+		"no listener, SCTP":        {nil, "sctp+udp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial sctp+udp ADDR: ", nil},
+		"no listener, pipe":        {nil, "pipe", "unused", iwarp.QPConfig{}, "iwarp: dial pipe ADDR: connection refused", nil},
 		"no network":               {nil, "udp", "127.0.0.1:1", iwarp.QPConfig{}, "iwarp: dial udp: unknown network udp", nil},
 		"no port":                  {nil, "tcp", "host", iwarp.QPConfig{}, "iwarp: dial tcp: address ADDR: missing port in address", nil},
-		"too late":                 {expired, "pipe", "nobody", iwarp.QPConfig{}, "iwarp: dial pipe ADDR: context deadline exceeded", context.DeadlineExceeded},
+		"too late":                 {expired, "pipe", "unused", iwarp.QPConfig{}, "iwarp: dial pipe ADDR: context deadline exceeded", context.DeadlineExceeded},
 		"a peer that hangs up":     {nil, "tcp", rude, iwarp.QPConfig{}, "iwarp: dial tcp ADDR: the peer closed the connection before it sent an MPA Reply; it may expect TLS (QPConfig.TLS)", nil},
 		"something else":           {nil, "tcp", web, iwarp.QPConfig{}, `iwarp: dial tcp ADDR: MPA: invalid Request or Reply frame (2/0/04): not an MPA frame: it begins with "HTTP/1.1 400 Bad"`, nil},
 		"something else, TLS":      {nil, "tcp", web, iwarp.QPConfig{TLS: untrusting}, "iwarp: dial tcp ADDR: TLS handshake: the peer does not use TLS: tls: first record does not look like a TLS handshake", nil},
@@ -127,11 +127,11 @@ func TestErrorOfAContextSaysWhatWasGoingOn(t *testing.T) {
 	})
 }
 
-// TestErrorsOfClientTellWhoHungUp: the hint at an old peer is for a peer that hung up.
-func TestErrorsOfClientTellWhoHungUp(t *testing.T) {
+// TestErrorsOfClientTellWhichSideHungUp: the hint at an old peer is for a peer that hung up.
+func TestErrorsOfClientTellWhichSideHungUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
-		for _, octets := range []int{4, 24} { // while the Request goes out, and behind it
+		for _, octets := range []int{4, 24} { // during the Request, and after it
 			near, far := net.Pipe()
 			go func() {
 				_, _ = io.ReadFull(far, make([]byte, octets))
@@ -257,8 +257,8 @@ func (b *logBuffer) String() string {
 	return b.buf.String()
 }
 
-// TestResponderThatMayNotSendIsTold: in the error of a helper, and once in the log.
-func TestResponderThatMayNotSendIsTold(t *testing.T) {
+// TestResponderThatMayNotSendIsReported: in the error of a helper, and once in the log.
+func TestResponderThatMayNotSendIsReported(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logBuffer
 		client, server := connect(t, pairConfig{
@@ -286,7 +286,7 @@ func TestResponderThatMayNotSendIsTold(t *testing.T) {
 		<-server.qp.Done()
 		require.Equal(t, 1, strings.Count(log.String(), "EarlyResponderSend"))
 	})
-	bubble(t, func(t *testing.T) { // nobody is bothered where the message is only under way
+	bubble(t, func(t *testing.T) { // nothing is logged while the message may still arrive
 		var log logBuffer
 		client, server := connect(t, pairConfig{network: "pipe", serverR: &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 		require.NoError(t, client.qp.PostRecv(iwarp.RecvWR{}))

@@ -21,12 +21,12 @@ var operations = []func(*testing.T){
 	TestCloseTimesOut,
 	TestARCH_37_AbortFlushesInPostOrder,
 	TestDDP_61_62_VERBS_39_PeerEndsWithWorkOutstanding,
-	TestDDP_52_58_VERBS_38_PeerEndsIdly,
+	TestDDP_52_58_VERBS_38_PeerEndsWhenIdle,
 	TestDDP_60_61_ConnectionIsReset,
 	TestFirstCauseStays,
 
 	// cq_test.go
-	TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyWhoLosesACompletion,
+	TestRDMAP_129_SEC_24_VERBS_79_OverflowEndsOnlyTheQPThatLosesACompletion,
 
 	// drain_test.go
 	TestDrainWaitsForWhatWasPostedBefore,
@@ -39,7 +39,7 @@ var operations = []func(*testing.T){
 	TestVERBS_1_13_15_20_RegisterReadInvalidate,
 	TestVERBS_13_14_PeerUsesRegistrations,
 	TestVERBS_12_14_RegisterThatIsRefused,
-	TestVERBS_24_RegionGoesBeforeItsWork,
+	TestVERBS_24_RegionIsInvalidatedBeforeItsWork,
 	TestBuffersAreRegionsEverywhere,
 
 	// helpers_test.go
@@ -47,7 +47,7 @@ var operations = []func(*testing.T){
 	TestHelpersReportWhatWentWrong,
 	TestCancelledContextStopsTheWaiting,
 	TestHelpersWaitForRoom,
-	TestRemoteMemoryOfAnotherMind,
+	TestRemoteMemoryIsBoundedByThePeer,
 
 	// hostile_flood_test.go
 	TestRDMAP_109_ARCH_23_PeerReadsNothing,
@@ -58,7 +58,7 @@ var operations = []func(*testing.T){
 	TestRDMAP_42_81_MessageForADeadRegion,
 
 	// hostile_linger_test.go
-	TestDDP_65_77_ARCH_11_WaitForAReceiveHoldsNobodyUp,
+	TestDDP_65_77_ARCH_11_WaitForAReceiveDelaysNothingElse,
 
 	// hostile_read_test.go
 	TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests,
@@ -70,7 +70,7 @@ var operations = []func(*testing.T){
 	TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites,
 	TestRDMAP_21_83_86_97_ARCH_19_WriteWithoutTheRight,
 	TestDDP_19_41_VersionOfTaggedSegments,
-	TestRDMAP_42_87_ReadResponseThatNobodyAskedFor,
+	TestRDMAP_42_87_ReadResponseWithoutARead,
 
 	// hostile_terminate_test.go
 	TestRDMAP_72_76_BadTerminateIsNotAnswered,
@@ -102,7 +102,7 @@ var operations = []func(*testing.T){
 	TestCMT_20_29_30_52_FailedCommitLeavesTheQP,
 	TestCMT_18_19_PlainMemory,
 	TestCMT_53_CloseWaitsForTheFlush,
-	TestCMT_54_SlowMediumHoldsUpNobodyElse,
+	TestCMT_54_SlowMediumDelaysNoOtherStream,
 	TestCMT_55_DurableOnReceive,
 	TestCMT_57_WithdrawingARegion,
 	TestWriteThroughAndIntegrity,
@@ -185,10 +185,10 @@ var operations = []func(*testing.T){
 	TestManyPeersShareFewReceives,
 
 	// states_test.go
-	TestVERBS_43_46_NothingIsAskedOfAQPInTerminate,
+	TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork,
 	TestVERBS_45_46_ErrorIsFinal,
 	TestVERBS_47_BadClose,
-	TestVERBS_41_47_WhatMayComeBehindOurFIN,
+	TestVERBS_41_47_SegmentsAfterOurFIN,
 	TestVERBS_42_AbortResets,
 
 	// stress_test.go

@@ -61,7 +61,7 @@ type sink struct {
 }
 
 func (s sink) ReadAt([]byte, int64) (int, error) {
-	s.Error("nobody needs to read it")
+	s.Error("no operation reads it")
 	return 0, errors.ErrUnsupported
 }
 

@@ -23,7 +23,7 @@ func TestRDMAP_38_75_81_ARCH_36_ErrorsReachTheApplication(t *testing.T) {
 			iwarp.SendWR{ID: 3, Op: iwarp.OpSend})
 		k.p.Segment()
 		k.answersRead(0, "good")
-		k.wantCompletions("the response reaches who asked", 1)
+		k.wantCompletions("the response completes the Read", 1)
 		require.Equal(t, wiretest.ReadRequest(2, k.mr.STag(), 4, 4, remote.STag, remote.TO), k.p.Segment())
 		require.Equal(t, wiretest.Send(1, 0, ""), k.p.Segment())
 		k.posts(iwarp.SendWR{ID: 4, Op: iwarp.OpRDMARead, Local: k.at(8, 4), Remote: remote}) // waits for the second

@@ -71,16 +71,16 @@ func (*scriptedSession) MaxMessage() int            { return 1450 }
 func (*scriptedSession) LocalAddr() net.Addr        { return &net.IPAddr{} }
 func (*scriptedSession) RemoteAddr() net.Addr       { return nil }
 
-// says has the peer send what is number ssn of its half of the session.
+// says makes the peer send msg as message ssn of its half of the session.
 func (s *scriptedSession) says(ppid uint32, ssn uint16, msg []byte) {
 	s.in <- sessionMessage{ppid, append(binary.BigEndian.AppendUint16(nil, ssn), msg...)}
 }
 
-// TestDDP_56_DataBehindTheEndOfTheLowerLayer: the peer has ended its half of the session
+// TestDDP_56_DataAfterTheEndOfTheLowerLayer: the peer has ended its half of the session
 // gracefully, and sends all the same. The stream is torn down abortively, in whatever
 // order the two come, and what is behind the end is not delivered. TCP itself lets nothing
 // come behind a FIN.
-func TestDDP_56_DataBehindTheEndOfTheLowerLayer(t *testing.T) {
+func TestDDP_56_DataAfterTheEndOfTheLowerLayer(t *testing.T) {
 	first, end := wiretest.Send(1, 0, "first"), []byte{0, 4} // the Terminate message of RFC 5043
 	behind := wiretest.Send(2, 0, "behind the end")
 	for name, says := range map[string]func(*scriptedSession){

@@ -93,7 +93,7 @@ func TestMPA2_37_CodesOfSetUpThatAreNot(t *testing.T) {
 		t.Run(why, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newSide(t, nil)
-				meet := initiator // is whom the test plays
+				meet := initiator // the role that the test plays
 				if c.initiator {
 					meet = responder
 				}

@@ -222,8 +222,8 @@ func TestEXT_13_18_25_31_45_46_67_69_HostileExtensions(t *testing.T) {
 			mr := v.another(v.pd, stag.LocalWrite|stag.RemoteAtomic, v.other)
 			return atomicRequest(1, 2, mr.STag(), regionTO, 1, allBits, 0, 0)
 		}},
-		fixed("an STag of nobody", 0x0100, iwarp.ErrInvalidSTag, atomicRequest(1, 0, 0x01020304, 0, 1, 0, 0, 0)),
-		fixed("a response that nobody asked for", 0x0207, nil, atomicResponse(1, 1, 1)),
+		fixed("an unknown STag", 0x0100, iwarp.ErrInvalidSTag, atomicRequest(1, 0, 0x01020304, 0, 1, 0, 0, 0)),
+		fixed("a response without a request", 0x0207, nil, atomicResponse(1, 1, 1)),
 		fixed("an Immediate of 7 octets", 0x0207, nil, wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "seven..")),
 		fixed("an Immediate of 9 octets", 0x1205, iwarp.ErrBounds, wiretest.Untagged(0x41, 0x48, 0, 0, 1, 0, "nine.....")),
 	}
@@ -467,8 +467,8 @@ func (f *memFile) Size() int64 { return int64(len(f.mem)) }
 func (f *memFile) ReadAt(p []byte, off int64) (int, error)  { return copy(p, f.mem[off:]), nil }
 func (f *memFile) WriteAt(p []byte, off int64) (int, error) { return copy(f.mem[off:], p), nil }
 
-// TestCompareSwapMakesALock: of many who want it each gets it, and nobody with
-// another.
+// TestCompareSwapMakesALock: each of many clients acquires it, and never two
+// at a time.
 func TestCompareSwapMakesALock(t *testing.T) {
 	const clients, each = 4, 50
 	client, server := newSide(t, nil), newSide(t, nil)
@@ -493,7 +493,7 @@ func TestCompareSwapMakesALock(t *testing.T) {
 				}
 				held++ // the race detector would notice two
 				if !take(me, 0) {
-					t.Error("somebody else has taken it")
+					t.Error("another client has taken it")
 				}
 			}
 		})

@@ -24,7 +24,7 @@ var overLosses = []func(*testing.T){
 	TestDDP_55_CloseFinishesWhatIsQueued,
 	TestFirstCauseStays,
 	TestHelpersHavePrivateCompletions,
-	TestRemoteMemoryOfAnotherMind,
+	TestRemoteMemoryIsBoundedByThePeer,
 	TestRDMAP_53_55_89_90_120_126_HostileSendWithInvalidate,
 	TestRDMAP_54_56_57_69_UseAfterInvalidate,
 	TestRDMAP_33_66_68_69_81_84_91_92_93_94_95_96_120_121_122_ARCH_35_41_SEC_11_15_HostileReadRequests,

@@ -101,7 +101,7 @@ func TestTooMuchPrivateDataIsRefusedBeforeAnythingIsSent(t *testing.T) {
 				return nil
 			}}
 			for _, network := range []string{"pipe", "tcp"} {
-				_, err := s.rnic.Dial(testContext(t), network, "127.0.0.1:1", qc) // where nobody listens
+				_, err := s.rnic.Dial(testContext(t), network, "127.0.0.1:1", qc) // without a listener
 				require.ErrorContains(t, err, fmt.Sprintf("%d octets of private data", n), "nothing is connected")
 			}
 			near, far := net.Pipe()
@@ -374,7 +374,7 @@ func TestClientAndServerOverAnyConn(t *testing.T) {
 			<-server.qp.Done()
 			require.NoError(t, server.qp.Err())
 			require.Equal(t, iwarp.StateIdle, client.qp.State())
-			require.Less(t, time.Since(start), iwarp.PeerEndTime, "nobody waits for a FIN that cannot come")
+			require.Less(t, time.Since(start), iwarp.PeerEndTime, "the end does not wait for a FIN that cannot come")
 		})
 		t.Run(name+" terminated", func(t *testing.T) {
 			client, server := newSide(t, nil), newSide(t, nil)

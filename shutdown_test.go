@@ -16,8 +16,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// lastMessages has a client send 50 messages and end, before the server takes the first. It
-// returns how many have arrived.
+// lastMessages makes a client send 50 messages and end, before the server receives the first.
+// It returns how many have arrived.
 func lastMessages(t *testing.T, pc pairConfig, end func(*iwarp.RNIC) error) (arrived int, err error) {
 	client, server := connect(t, pc)
 	_, src := client.register(1000, 0, nil)
@@ -91,7 +91,7 @@ func TestShutdownEndsAllAtOnce(t *testing.T) {
 			require.Equal(t, wiretest.Send(1, 0, "last"), p.Segment())
 		}
 		for _, p := range append(good, bad...) {
-			p.WantEOF("each gets its FIN, nobody waits for another")
+			p.WantEOF("each gets its FIN without waiting for another")
 		}
 		require.Zero(t, time.Since(start))
 		for _, p := range good {
@@ -194,7 +194,7 @@ func TestShutdownOfWhatIsInSetUp(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		require.NoError(t, s.rnic.Shutdown(ctx))
-		require.Zero(t, time.Since(start), "nothing was promised to anybody yet")
+		require.Zero(t, time.Since(start), "no request was accepted yet")
 		for range 3 {
 			require.Error(t, <-asks)
 		}
@@ -229,7 +229,7 @@ func TestNewConnectionsAreRefusedDuringShutdown(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- k.rnic.Shutdown(testContext(t)) }()
 		synctest.Wait()
-		_, err := k.rnic.Dial(testContext(t), "pipe", "nobody", &iwarp.QPConfig{PD: k.pd})
+		_, err := k.rnic.Dial(testContext(t), "pipe", "unused", &iwarp.QPConfig{PD: k.pd})
 		require.ErrorIs(t, err, iwarp.ErrShutdown)
 		_, err = k.rnic.Listen(testContext(t), "pipe", "", nil)
 		require.ErrorIs(t, err, iwarp.ErrShutdown)
@@ -282,9 +282,9 @@ func TestShutdownOfNothing(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrRNICClosed)
 }
 
-// TestCloseBehindAMessageWithoutAReceive: nobody can post one any more, so the end does not
-// wait for that.
-func TestCloseBehindAMessageWithoutAReceive(t *testing.T) {
+// TestCloseAfterAMessageWithoutAReceive: no receive can be posted any more, so
+// the end does not wait for one.
+func TestCloseAfterAMessageWithoutAReceive(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		k.p.Send(wiretest.Send(1, 0, "hi"))

@@ -13,7 +13,7 @@ import (
 
 const emptyWrite = "c1 40 00000000 0000000000000000"
 
-func TestInitiatorKnocksAgain(t *testing.T) {
+func TestInitiatorSendsAnotherEmptyWriteToASilentPeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		done := make(chan struct{})
@@ -31,7 +31,7 @@ func TestInitiatorKnocksAgain(t *testing.T) {
 	})
 }
 
-func TestInitiatorDoesNotKnockIfItWasHeard(t *testing.T) {
+func TestInitiatorSendsNoOtherEmptyWriteToAPeerThatAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		done := make(chan struct{})
@@ -47,9 +47,9 @@ func TestInitiatorDoesNotKnockIfItWasHeard(t *testing.T) {
 	})
 }
 
-// TestVERBS_56_KnockTakesNoSlotOfTheUser: it waits in a full queue, whose slots are as many as ever
-// when the first is free.
-func TestVERBS_56_KnockTakesNoSlotOfTheUser(t *testing.T) {
+// TestVERBS_56_EmptyWriteForSiwTakesNoSlotOfTheUser: it waits in a full queue, and
+// when a slot becomes free the user can use it.
+func TestVERBS_56_EmptyWriteForSiwTakesNoSlotOfTheUser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		read := iwarp.SendWR{Op: iwarp.OpRDMARead, Flags: iwarp.ReadFence}
@@ -65,14 +65,14 @@ func TestVERBS_56_KnockTakesNoSlotOfTheUser(t *testing.T) {
 				p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
 				p.Segment()
 			}
-			p.WantSegment("the knock goes out in its turn", emptyWrite)
+			p.WantSegment("the empty Write is sent in its turn", emptyWrite)
 			<-answer
 		}))
 		time.Sleep(2 * iwarp.SIWWait)
 		require.ErrorIs(t, s.qp.PostSend(read), iwarp.ErrQueueFull)
 		answer <- true
 		s.completes(s.qp.SendCQ(), 1)
-		require.NoError(t, s.qp.PostSend(read), "the slot that is free is the user's, though the knock still waits")
+		require.NoError(t, s.qp.PostSend(read), "the slot that is free is the user's, though the empty Write still waits")
 		answer <- true
 		answer <- true
 	})

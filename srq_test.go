@@ -102,7 +102,7 @@ func TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive(t *testing.T) {
 		a.receives(5, 0)
 		require.Equal(t, []string{"aaAA", "b1", "b2", "a2", ""}, []string{s.slot(1), s.slot(2), s.slot(3), s.slot(4), s.slot(5)})
 		require.Zero(t, s.srq.Stats().Free, "each receive was taken once")
-		b.wantNothing("and by nobody else")
+		b.wantNothing("and by no other QP")
 	})
 }
 
@@ -232,7 +232,7 @@ func TestVERBS_85_SEC_20_SRQLimit(t *testing.T) {
 			a.receives(uint64(msn), 0)
 		}
 		takes()
-		s.wantEvents("nobody has asked")
+		s.wantEvents("no limit is set")
 		require.Error(t, s.srq.SetLimit(9), "more than it can hold")
 		require.Error(t, s.srq.SetLimit(-1))
 		require.NoError(t, s.srq.SetLimit(4))
@@ -283,7 +283,7 @@ func TestVERBS_86_88_SEC_19_21_ReceivesHeldByOnePeer(t *testing.T) {
 		require.NoError(t, a.qp.SetRecvLimit(0))
 		p.Send(wiretest.Send(6, 0, ""))
 		s.wantEvents("it was disarmed")
-		require.Zero(t, b.qp.Stats().SharedTaken, "who takes nothing is charged nothing")
+		require.Zero(t, b.qp.Stats().SharedTaken, "a QP that has taken no receive is charged none")
 	})
 	k := newSide(t, nil)
 	qp, err := k.rnic.NewQP(&iwarp.QPConfig{PD: k.pd})
@@ -319,7 +319,7 @@ func TestRDMAP_133_VERBS_88_ARCH_12_SEC_19_OnePeerCannotTakeAllReceives(t *testi
 			greedy.Send(wiretest.Send(msn+6, 0, ""))
 		}
 		time.Sleep(iwarp.DefaultRNRWait - wiretest.Patience/2)
-		require.Equal(t, []byte{0x12, 0x02}, greedy.Segment()[18:20], "who is not polled for RNRWait is ended")
+		require.Equal(t, []byte{0x12, 0x02}, greedy.Segment()[18:20], "a QP whose message finds no receive within RNRWait ends")
 		modest.Send(wiretest.Send(2, 0, ""))
 		synctest.Wait()
 		greedy.Close()
@@ -401,7 +401,7 @@ func TestMessagesWaitForASharedReceive(t *testing.T) {
 			require.Equal(t, []any{id, iwarp.StatusSuccess}, []any{wc.ID, wc.Status})
 			seen[wc.QP] = true
 		}
-		require.Len(t, seen, 3, "everybody had a turn")
+		require.Len(t, seen, 3, "each QP has received")
 		for _, p := range all {
 			p.Send(wiretest.Send(2, 0, ""))
 		}
@@ -453,8 +453,8 @@ func TestManyPeersShareFewReceives(t *testing.T) {
 		i, n := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
 		require.Equal(t, next[i], n, "the messages of a peer come in their order")
 		next[i]++
-		if who, ok := from[wc.QP]; ok {
-			require.Equal(t, who, i, "a completion names the QP that its message came to")
+		if sender, ok := from[wc.QP]; ok {
+			require.Equal(t, sender, i, "a completion names the QP that its message came to")
 		}
 		from[wc.QP] = i
 		s.posts(wc.ID)

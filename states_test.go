@@ -45,9 +45,9 @@ func TestVERBS_40_48_TerminateOfTheApplication(t *testing.T) {
 	require.Same(t, te, server.wantEvent(iwarp.EventTerminateReceived).Terminate)
 }
 
-// TestVERBS_43_46_NothingIsAskedOfAQPInTerminate: segments are ignored, posts and transitions are
+// TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork: segments are ignored, posts and transitions are
 // refused, and it does not stay so for long.
-func TestVERBS_43_46_NothingIsAskedOfAQPInTerminate(t *testing.T) {
+func TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(0, 8)}))
@@ -128,9 +128,9 @@ func TestVERBS_47_BadClose(t *testing.T) {
 	}
 }
 
-// TestVERBS_41_47_WhatMayComeBehindOurFIN: a Terminate, which is not answered, and an empty
+// TestVERBS_41_47_SegmentsAfterOurFIN: a Terminate, which is not answered, and an empty
 // RDMA Write, which means nothing.
-func TestVERBS_41_47_WhatMayComeBehindOurFIN(t *testing.T) {
+func TestVERBS_41_47_SegmentsAfterOurFIN(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
 		k.posts(iwarp.SendWR{ID: 1, Op: iwarp.OpSend})

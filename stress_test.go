@@ -257,7 +257,7 @@ func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte
 		}()
 		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
 		require.NoError(t, revoke[rand.IntN(len(revoke))]())
-		clear(dst) // under -race this also proves that nobody is still at it
+		clear(dst) // under -race this also proves that nothing accesses it any more
 		<-stopped
 		require.Equal(t, make([]byte, n), dst, "not one octet after the return")
 		<-client.qp.Done()
@@ -265,8 +265,8 @@ func revokedWhileWritesStreamIn(t *testing.T, lend func(server *side, mem []byte
 	}
 }
 
-// TestWindowsAreBoundWhileTheQPEnds: whatever was in force, and whatever was only queued,
-// is nobody's afterwards.
+// TestWindowsAreBoundWhileTheQPEnds: a window that was bound, or whose bind was queued,
+// is bound to no QP afterwards.
 func TestWindowsAreBoundWhileTheQPEnds(t *testing.T) {
 	for end := time.Now().Add(stressTime() / 2); time.Now().Before(end); {
 		client, server := connect(t, pairConfig{network: "pipe"})
@@ -384,7 +384,7 @@ func TestRNICCloseEndsEverything(t *testing.T) {
 			require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite, Inline: []byte("x"), Remote: remote}))
 		case 5: // closing
 			go func() { _ = qp.Close() }()
-		case 6: // somebody waits
+		case 6: // a goroutine waits
 			go func() {
 				_, err := qp.Recv(context.Background(), in.Slice(0, 8))
 				if !errors.Is(err, net.ErrClosed) {

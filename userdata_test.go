@@ -36,7 +36,7 @@ func TestUserDataIsThereWithTheFirstCompletion(t *testing.T) {
 		require.Same(t, mine, qp.UserData(), "after the end")
 	})
 	k := newTalk(t, iwarp.QPConfig{}, nil)
-	require.Nil(t, k.qp.UserData(), "nobody set it")
+	require.Nil(t, k.qp.UserData(), "it was not set")
 	require.NoError(t, k.qp.Abort())
 }
 

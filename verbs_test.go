@@ -39,9 +39,9 @@ func TestVERBS_3_RemoteUseOfSTagZero(t *testing.T) {
 	}
 }
 
-// TestVERBS_36_MessageBehindTheReplyIsNotLost: it comes with the same octets, when the QP is
+// TestVERBS_36_MessageRightAfterTheReplyIsNotLost: it comes with the same octets, when the QP is
 // still Idle.
-func TestVERBS_36_MessageBehindTheReplyIsNotLost(t *testing.T) {
+func TestVERBS_36_MessageRightAfterTheReplyIsNotLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSide(t, nil)
 		_, mr := s.register(8, stag.LocalWrite, nil)

@@ -39,9 +39,9 @@ func waits(ctx context.Context, cq *iwarp.CQ) <-chan error {
 	return done
 }
 
-// blocks has a goroutine wait for one completion of s's receives until it sleeps in the
-// kernel, where want eventfds are then open. A waiter that finds a reader at work parks
-// behind it, and is sent a message.
+// blocks starts a goroutine that waits for one completion of s's receives, and returns when the
+// goroutine sleeps in the kernel: want eventfds are open then. A waiter that comes while a reader
+// receives parks instead; peer sends it a message, and blocks tries again.
 func (s *side) blocks(ctx context.Context, peer *iwarp.QP, want int) <-chan error {
 	s.Helper()
 	for {
