@@ -9,8 +9,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// The lengths of the headers of atomic operations, in octets. RFC 7306 section 4 says
-// 32 of the response, which counts what is in front of it; figure 6 shows 12.
+// The lengths of the headers of atomic operations, in octets. RFC 7306 section 4 gives 32
+// for the response, which includes the headers in front of it; figure 6 shows 12.
 const (
 	AtomicRequestLen  = 52
 	AtomicResponseLen = 12
@@ -47,14 +47,14 @@ type AtomicRequest struct {
 	Op   AtomicOp
 	ID   uint32 // of the requester: echoed in the response
 	At   RemoteAddr
-	Data uint64 // FetchAdd: what is added; CompareSwap: what is put in
+	Data uint64 // FetchAdd: the value to add; CompareSwap: the new value
 
-	// FetchAdd: the top bit of each field, out of which nothing is carried; 0: one field
+	// FetchAdd: the top bit of each field, from which no carry is propagated; 0: one field
 	// of 64 bits. CompareSwap: the bits that are replaced.
 	Mask uint64
 
-	// CompareSwap: the bits to compare and what they must be. Of a FetchAdd they are
-	// sent as zero and all ones, and mean nothing.
+	// CompareSwap: the bits to compare, and the values that they must have. In a FetchAdd
+	// they are sent as zero and all ones, and are ignored.
 	Compare, CompareMask uint64
 }
 
@@ -72,12 +72,11 @@ func (h AtomicRequest) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, h.CompareMask)
 }
 
-// identify gives the header in b its ID, which is the number of its message.
+// identify sets the ID of the header in b to the number of its message.
 func identify(b []byte, msn ddp.MSN) { binary.BigEndian.PutUint32(b[4:], uint32(msn)) }
 
-// ParseAtomicRequest reads the header; b is all of the message. The error is a
-// [transport.Fault] that tells that b has another length, or that there is no such
-// operation.
+// ParseAtomicRequest parses the header; b is the whole message. It returns a
+// [transport.Fault] if b has another length, or if the operation is unknown.
 func ParseAtomicRequest(b []byte) (AtomicRequest, error) {
 	if len(b) != AtomicRequestLen {
 		return AtomicRequest{}, transport.Faultf(transport.RDMAPStreamCatastrophic,
@@ -98,11 +97,11 @@ func ParseAtomicRequest(b []byte) (AtomicRequest, error) {
 	}, nil
 }
 
-// Apply returns what the operation makes of the value v.
+// Apply returns the result of the operation on the value v.
 func (h AtomicRequest) Apply(v uint64) uint64 {
 	if h.Op == FetchAdd {
-		// Without their top bits the fields cannot carry into each other; a top bit is the
-		// sum of its two bits and of what was carried to it.
+		// Without their top bits the fields cannot carry into each other. A top bit is the
+		// sum of its two bits and of the carry.
 		return (v&^h.Mask + h.Data&^h.Mask) ^ (v^h.Data)&h.Mask
 	}
 	if (h.Compare^v)&h.CompareMask != 0 {
@@ -123,8 +122,8 @@ func (h AtomicResponse) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, h.Old)
 }
 
-// ParseAtomicResponse reads the header; b is all of the message. The error is a
-// [transport.Fault] that tells that b has another length.
+// ParseAtomicResponse parses the header; b is the whole message. It returns a
+// [transport.Fault] if b has another length.
 func ParseAtomicResponse(b []byte) (AtomicResponse, error) {
 	if len(b) != AtomicResponseLen {
 		return AtomicResponse{}, transport.Faultf(transport.RDMAPStreamCatastrophic,
@@ -133,8 +132,7 @@ func ParseAtomicResponse(b []byte) (AtomicResponse, error) {
 	return AtomicResponse{ID: binary.BigEndian.Uint32(b), Old: binary.BigEndian.Uint64(b[4:])}, nil
 }
 
-// acceptAtomic takes the response to r, which has its length: that was checked before
-// it was placed.
+// acceptAtomic processes the response to r.
 func (r *Request) acceptAtomic(b []byte) error {
 	h, err := ParseAtomicResponse(b)
 	if err != nil {
@@ -142,15 +140,14 @@ func (r *Request) acceptAtomic(b []byte) error {
 	}
 	if h.ID != uint32(r.msn) {
 		return transport.Faultf(transport.RDMAPStreamCatastrophic,
-			"Atomic Response to request %d, that to %d is due", h.ID, r.msn)
+			"Atomic Response to request %d, expected that to %d", h.ID, r.msn)
 	}
 	r.Old = h.Old
 	return nil
 }
 
-// acceptAtomic checks an Atomic Request and queues its response. The operation is done
-// when that is made, so that the response to what came before has been made already
-// (RFC 7306 section 7).
+// acceptAtomic checks an Atomic Request and queues its response. The operation is performed
+// when the response is made, after the responses to all earlier requests (RFC 7306 section 7).
 func (s *Stream) acceptAtomic(in *Inbound) error {
 	h, err := ParseAtomicRequest(in.Payload())
 	if err != nil {
@@ -166,7 +163,7 @@ func (s *Stream) acceptAtomic(in *Inbound) error {
 	return nil
 }
 
-// target finds and pins what an Atomic Request is for.
+// target finds and pins the region that an Atomic Request operates on.
 func (s *Stream) target(h AtomicRequest) (r *stag.Region, off uint64, fault *transport.Fault) {
 	r, off, v := s.config.Table.Pin(s.config.Scope, h.At.STag, stag.RemoteAtomic, h.At.TO, stag.AtomicLen)
 	switch {
@@ -180,9 +177,9 @@ func (s *Stream) target(h AtomicRequest) (r *stag.Region, off uint64, fault *tra
 	return r, off, nil
 }
 
-// openAtomicResponse does the operation and makes its response the message now.
+// openAtomicResponse performs the operation and makes its response the current message.
 func (s *Stream) openAtomicResponse(in *Inbound) error {
-	h, err := ParseAtomicRequest(in.Payload()) // as it did when it came
+	h, err := ParseAtomicRequest(in.Payload()) // succeeds, as it did in acceptAtomic
 	if err != nil {
 		return in.refuse(asFault(transport.RDMAPStreamCatastrophic, err))
 	}

@@ -7,61 +7,60 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Config is what a [Stream] stands on. Table, Receives and Events must be set.
+// Config holds what a [Stream] is made from. Table, Receives and Events must be set.
 type Config struct {
 	Table *stag.Table
-	Scope stag.Scope // of this stream: its PD and its own identity
+	Scope stag.Scope // the PD and the identity of this stream
 
-	IRD       int // requests of the peer that may be unanswered; 0: none
-	ORD       int // requests to the peer that may be unanswered; 0: none
-	SendDepth int // requests in the send queue; the memory for them grows on use
+	IRD       int // how many requests of the peer may be outstanding
+	ORD       int // how many requests to the peer may be outstanding
+	SendDepth int // how many requests the send queue holds; its memory grows on use
 
 	Receives   ReceiveQueue
 	Events     Events
 	Extensions []*Extension
 
-	// RTR is the kind of the message that an initiator sends ahead of everything else in
-	// peer-to-peer set-up (RFC 6581 section 9.2); 0: it sends none. It is empty and makes no
-	// completion. RTRRead takes MSN 1 of QN 1 and, until it is answered, one slot of the ORD,
-	// which must be there.
+	// RTR is the kind of the message that an initiator sends first in peer-to-peer set-up
+	// (RFC 6581 section 9.2); 0: it sends none. The message is empty and causes no
+	// completion. RTRRead uses MSN 1 of QN 1 and, until the response arrives, one slot of the
+	// ORD, which must not be 0.
 	RTR    transport.RTR
-	Window int // segments that may come out of order: see ddp.Config
+	Window int // how many segments may be out of order: see ddp.Config
 }
 
-// Events is the layer above, a queue pair.
+// Events is implemented by the layer above, a queue pair.
 type Events interface {
-	// Complete tells that a request has ended, each exactly once and in the order of
-	// posting. r is lent for the call. code is that of the Terminate, of either side,
-	// that r is the reason of, else 0. The Stream's lock is held: Complete must not
-	// call the Stream.
+	// Complete reports that a request has ended. It is called exactly once for each
+	// request, in the order of posting, and must not retain r. If r is the reason of a
+	// Terminate, of either side, code is its code, otherwise 0. The lock of the Stream is
+	// held: Complete must not call the Stream.
 	Complete(r *Request, st Status, code transport.Code)
 
-	// Completed follows calls of Complete, under the same lock: there are no more for
-	// now.
+	// Completed is called, under the same lock, after a series of calls of Complete.
 	Completed()
 
-	// Terminated tells, from the receiving goroutine, that the peer's Terminate was
-	// delivered. t is the callee's to keep. No lock is held.
+	// Terminated reports, from the receiving goroutine, that a Terminate of the peer was
+	// delivered. It may retain t. No lock is held.
 	Terminated(t Terminate)
 
-	// Kick tells, from any goroutine, that an extension has answered and Fill has
-	// something to send. No lock is held.
+	// Kick reports, from any goroutine, that an extension has answered a request, so that
+	// Fill has something to send. No lock is held.
 	Kick()
 }
 
-// A ReceiveQueue is the receive queue, the buffers for Sends. Its calls come from the
-// receiving goroutine, without any lock. The first three methods are those of
-// [ddp.Queue]; Immediate Data takes a buffer but is not placed into it.
+// A ReceiveQueue is the receive queue, which holds the buffers for Sends. Its methods are
+// called from the receiving goroutine, with no lock held. The first three methods are those
+// of [ddp.Queue]. Immediate Data takes a buffer, but is not placed in it.
 type ReceiveQueue interface {
 	Posted() int
 	Buffer(k int) []stag.Span
 	Missing() error
 
-	// Deliver takes buffer 0 out of the queue: it holds the message m.
+	// Deliver removes buffer 0, which holds the message m, from the queue.
 	Deliver(m Received)
 
-	// DeliverSends is Deliver for as many Sends as there are lengths, all of them op,
-	// which invalidates nothing.
+	// DeliverSends is Deliver for a series of Sends with the given lengths. All have the
+	// opcode op, which does not invalidate an STag.
 	DeliverSends(op Opcode, lens []uint32)
 }
 
@@ -76,12 +75,12 @@ type Received struct {
 }
 
 var (
-	// ErrQueueFull: the send queue has no room for another request.
+	// ErrQueueFull: the send queue is full.
 	ErrQueueFull = errors.New("rdmap: send queue full")
-	// ErrEnded: the stream is ending, or Refuse or Shut was called: it takes no more requests.
+	// ErrEnded: the stream is ending, or Refuse or Shut was called.
 	ErrEnded = errors.New("rdmap: stream has ended")
 	// ErrLate: the peer has sent a message after Shut.
 	ErrLate = errors.New("rdmap: the peer sent a message after this side had ended the stream")
-	// ErrRequest: the request cannot be carried out by any stream.
+	// ErrRequest: the request is invalid for any stream.
 	ErrRequest = errors.New("rdmap: invalid request")
 )

@@ -6,8 +6,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// upper is what DDP asks about segments: it checks what RFC 5040 section 7.2 wants
-// to be checked before anything is placed.
+// upper is the [ddp.Upper] of a Stream. It makes the checks of RFC 5040 section 7.2 before a
+// segment is placed.
 type upper struct{ s *Stream }
 
 func checkVersion(control uint8) error {
@@ -61,7 +61,7 @@ func (u upper) Untagged(h ddp.UntaggedHeader, n int) error {
 	return transport.Faultf(transport.RDMAPOpcode, "%v in an untagged segment for QN %d", op, h.QN)
 }
 
-// checkSingle wants a message that is one segment, as a control message is.
+// checkSingle checks that the message is a single segment, as a control message must be.
 func checkSingle(h ddp.UntaggedHeader, n, size int) error {
 	if !h.Last {
 		return transport.Faultf(transport.RDMAPStreamCatastrophic, "%v of more than one segment", opcodeOf(h.RsvdULP))
@@ -72,7 +72,7 @@ func checkSingle(h ddp.UntaggedHeader, n, size int) error {
 	return checkEnd(h, n, size)
 }
 
-// checkEnd wants a message of at most size octets. A buffer of QN 1 may have more.
+// checkEnd checks that the message has at most size octets. A buffer of QN 1 may be larger.
 func checkEnd(h ddp.UntaggedHeader, n, size int) error {
 	if end := uint64(h.MO) + uint64(n); end > uint64(size) {
 		return transport.Faultf(transport.DDPTooLong, "%v reaches octet %d of %d", opcodeOf(h.RsvdULP), end, size)
@@ -95,8 +95,8 @@ type sendSink struct {
 	immediates immediates
 }
 
-// Buffer returns the k-th receive for a Send. Immediate Data takes a receive, too, but
-// goes into the completion and leaves the receive's memory alone.
+// Buffer returns the buffer of the k-th receive for a Send. Immediate Data takes a receive, too,
+// but goes into the completion and not into the memory of the receive.
 func (q *sendSink) Buffer(k int, h *ddp.UntaggedHeader) []stag.Span {
 	if opcodeOf(h.RsvdULP).IsImmediate() {
 		return q.immediates.reach(h.MSN, k).span[:]
@@ -104,8 +104,8 @@ func (q *sendSink) Buffer(k int, h *ddp.UntaggedHeader) []stag.Span {
 	return q.ReceiveQueue.Buffer(k)
 }
 
-// Deliver invalidates what the Send asks for, and only then hands it up: a completion
-// implies that the STag is dead (RFC 5040 section 5.3).
+// Deliver invalidates the STag of a Send with Invalidate before it delivers the Send, because the
+// completion implies that the STag is invalid (RFC 5040 section 5.3).
 func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
 	m := Received{Opcode: op, Len: n, Solicited: op.Solicited()}
@@ -123,8 +123,8 @@ func (q *sendSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
-// MayBatch tells that Sends may be delivered together: but one that invalidates an STag has
-// to do so before anything behind it is placed.
+// MayBatch reports whether a message may be delivered together with others. A Send with
+// Invalidate may not, because its STag must be invalid before the next segment is placed.
 func (q *sendSink) MayBatch(h *ddp.UntaggedHeader) bool {
 	op := opcodeOf(h.RsvdULP)
 	return op.IsSend() && !op.Invalidates()
@@ -140,9 +140,9 @@ func (q *sendSink) DeliverBatch(h *ddp.UntaggedHeader, lens []uint32) {
 	q.DeliverSends(op, lens)
 }
 
-// invalidateFor invalidates an STag at the peer's request. An STag that is not valid
-// is an operation error and one that is not the peer's to invalidate a protection
-// error, as Linux siw has it; RFC 5040 leaves the choice.
+// invalidateFor invalidates an STag at the request of the peer. An STag that is not valid is
+// an operation error, and an STag that the peer may not invalidate is a protection error, as
+// in Linux siw; RFC 5040 permits either.
 func (s *Stream) invalidateFor(t stag.STag) error {
 	switch v := s.config.Table.InvalidateSTag(s.config.Scope, t, true); v {
 	case stag.None:

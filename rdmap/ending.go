@@ -8,13 +8,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// end is how a stream ends.
+// end is the state of the end of a stream.
 type end struct {
 	terminate terminateState
-	message   Terminate // that was queued
+	message   Terminate // the Terminate that was queued
 
-	// The one request because of which the stream ends, and how it completes. All others
-	// that are not complete are flushed.
+	// The request that is the reason for the end, and how it completes. All other
+	// requests that are not complete are flushed.
 	failed *Request
 	status Status
 	code   transport.Code
@@ -27,19 +27,19 @@ type terminateState uint8
 const (
 	terminateNone terminateState = iota
 	terminateQueued
-	terminateFilled // in the batch
+	terminateFilled // it is in the batch
 	terminateSent
 )
 
-// Terminate ends the stream for cause, found on this side: from now on nothing is sent
-// but one Terminate, and nothing is taken from the peer. The Terminate tells of a
-// *[ddp.SegmentError] what RFC 5040 section 4.8 asks for, of a [transport.Fault]
-// the code, and of other causes no more than that this stream has failed. A message
-// that is half sent is left at the end of its last segment.
+// Terminate ends the stream because of an error that this side has found. From now on only
+// one Terminate is sent, and all segments of the peer are dropped. The Terminate describes a
+// *[ddp.SegmentError] as RFC 5040 section 4.8 requires, gives the code of a
+// [transport.Fault], and for any other error says only that the stream has failed. A message
+// that is partly sent is abandoned after its last segment.
 //
-// It reports whether there is a Terminate to send: not if the stream was ending
-// already, and not if cause is a Terminate of the peer that is in error itself, for
-// no Terminate is answered by one.
+// It reports whether there is a Terminate to send: there is none if the stream was ending
+// already, or if cause is an error in a Terminate of the peer, because a Terminate is never
+// answered by a Terminate.
 func (s *Stream) Terminate(cause error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *Stream) Terminate(cause error) bool {
 	return true
 }
 
-// isPlacement reports whether code, of a tagged segment, is about where it was to go,
-// and not about the segment.
+// isPlacement reports whether code, the error of a tagged segment, concerns the destination of
+// the segment, and not the segment itself.
 func isPlacement(code transport.Code) bool {
 	switch code {
 	case transport.DDPLocalCatastrophic, transport.DDPInvalidSTag, transport.DDPBounds,
@@ -70,7 +70,7 @@ func isPlacement(code transport.Code) bool {
 	return false
 }
 
-// opcodeInError returns the opcode of the segment that cause is about.
+// opcodeInError returns the opcode of the segment that has caused the error.
 func opcodeInError(cause error) (op Opcode, ok bool) {
 	var e *ddp.SegmentError
 	if errors.As(cause, &e) && len(e.Header) > 1 {
@@ -79,8 +79,8 @@ func opcodeInError(cause error) (op Opcode, ok bool) {
 	return 0, false
 }
 
-// newTerminate says what figure 10 of RFC 5040 wants said about cause. The RDMA
-// header goes with protection errors of Read Requests only, as section 4.8 has it.
+// newTerminate returns a Terminate that describes cause as RFC 5040 figure 10 requires. It
+// includes the RDMA header only for protection errors of Read Requests (section 4.8).
 func newTerminate(cause error) Terminate {
 	t := Terminate{Code: asFault(transport.RDMAPStreamCatastrophic, cause).Code, SegmentLen: -1}
 	var segment *ddp.SegmentError
@@ -95,7 +95,7 @@ func newTerminate(cause error) Terminate {
 	return t
 }
 
-// describesSegment reports whether the DDP header is told for t.Code.
+// describesSegment reports whether a Terminate with t.Code includes the DDP header.
 func (t Terminate) describesSegment() bool {
 	switch t.Code.Layer() {
 	case transport.LayerRDMAP:
@@ -107,7 +107,7 @@ func (t Terminate) describesSegment() bool {
 	}
 }
 
-// TerminateSent returns the Terminate of this side once it is out.
+// TerminateSent returns the Terminate of this side, and whether it was sent.
 func (s *Stream) TerminateSent() (t Terminate, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,12 +153,11 @@ func (s *Stream) queuedTerminate() (t Terminate, ok bool) {
 	return s.end.message, s.end.terminate == terminateQueued
 }
 
-// End completes every request that has not completed, in order: the one that the
-// stream ends on account of with what is known about it, all others with
-// StatusFlushed. The memory that they name is the poster's again. It must be called
-// when nothing of the stream is in flight any more: its batch is out or dropped, and
-// Fill is not running; Segment may be. A Terminate that was not filled is not sent.
-// Calling it again does nothing.
+// End completes all outstanding requests, in order: the request that is the reason for the
+// end with its status, all others with StatusFlushed. The poster may then reuse the memory
+// of the requests. End must be called when the batch was sent or dropped and Fill is not
+// running; Segment may be running. A Terminate that was not filled is not sent. A second
+// call does nothing.
 func (s *Stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +186,7 @@ func (s *Stream) End() {
 	s.answerable.Store(false)
 }
 
-// endFor makes r the request because of which the stream ends, unless there is one already.
+// endFor makes r the request that is the reason for the end, unless there is one already.
 // Preconditions: s.mu is held.
 func (s *Stream) endFor(r *Request, st Status, code transport.Code) {
 	if s.end.failed == nil {

@@ -6,28 +6,28 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An Extension adds one pair of messages to a stream: a request on QN 1, which takes
-// a slot of the requester's ORD and of the responder's IRD as an RDMA Read does, and
-// its response on QN 3. Responses of all kinds leave in the order of their requests
+// An Extension adds one pair of messages to a stream: a request on QN 1, which occupies a
+// slot of the requester's ORD and of the responder's IRD, as an RDMA Read does, and its
+// response on QN 3. Responses of all kinds are sent in the order of their requests
 // (RFC 7306 section 5.2.2).
 type Extension struct {
 	Request, Response       Opcode
 	MaxRequest, MaxResponse int // octets; a longer message ends the stream
 
-	// Serve is called when a request is delivered and no Atomic Request before it awaits
-	// its response, for only then has that been done. The calls come in order, one at a
-	// time and without any lock, from the receiving or the sending goroutine. It must not block. It
-	// answers with in.Reply or in.Fail, at once or later and from any goroutine. nil:
+	// Serve is called when a request was delivered and all earlier Atomic Requests were
+	// performed. The calls are made in order, one at a time, with no lock held, from the
+	// receiving or the sending goroutine. Serve must not block. It must answer with
+	// in.Reply or in.Fail, at once or later, from any goroutine. If Serve is nil,
 	// requests of the peer are refused as an unexpected opcode.
 	Serve func(in *Inbound)
 
-	// Accept is asked about a response, r.Reply, before r completes. The Stream's lock
-	// is held: Accept must not call the Stream. An error ends the stream; it should be
-	// a [transport.Fault]. nil: all responses are accepted.
+	// Accept checks a response, r.Reply, before r completes. The lock of the Stream is
+	// held: Accept must not call the Stream. An error, which should be a
+	// [transport.Fault], ends the stream. If Accept is nil, all responses are accepted.
 	Accept func(r *Request) error
 }
 
-// serving finds the extension whose requests are op, if requests are served.
+// serving returns the extension that serves requests with opcode op, or nil.
 func (s *Stream) serving(op Opcode) *Extension {
 	for _, x := range s.config.Extensions {
 		if x.Request == op && x.Serve != nil {
@@ -37,12 +37,12 @@ func (s *Stream) serving(op Opcode) *Extension {
 	return nil
 }
 
-// serveNext has requests served whose turn has come.
+// serveNext calls Serve for the requests that are ready to be served.
 func (s *Stream) serveNext() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calling {
-		return // the goroutine that does will see what the caller has changed
+		return // the calling goroutine checks again after each call
 	}
 	s.calling = true
 	for in := s.nextToServe(); in != nil; in = s.nextToServe() {
@@ -54,8 +54,8 @@ func (s *Stream) serveNext() {
 	s.calling = false
 }
 
-// nextToServe returns the oldest request that an extension has not seen, unless an
-// atomic operation is before it. Preconditions: s.mu is held.
+// nextToServe returns the oldest request that was not given to its extension, unless an
+// atomic operation precedes it. Preconditions: s.mu is held.
 func (s *Stream) nextToServe() *Inbound {
 	for ; s.called < s.irq.len(); s.called++ {
 		in := s.irq.at(s.called)
@@ -79,34 +79,34 @@ func (s *Stream) isResponse(op Opcode) bool {
 	return false
 }
 
-// Payload returns the octets of the request. They are lent until the request is
+// Payload returns the octets of the request. They must not be used after the request was
 // answered.
 func (in *Inbound) Payload() []byte { return in.request[0].Mem[:in.n] }
 
-// Reply answers the request with a copy of p. Every request is answered exactly
-// once, with Reply or Fail; in must not be used after that. On a stream that is
-// ending it does nothing.
+// Reply answers the request with a copy of p. Each request must be answered exactly once, by
+// Reply or Fail; in must not be used after that. Reply does nothing on a stream that is
+// ending.
 func (in *Inbound) Reply(p []byte) {
 	var fault *transport.Fault
 	if len(p) > in.ext.MaxResponse {
 		fault = transport.Faultf(transport.RDMAPStreamCatastrophic,
-			"response of %d octets, %d is the most", len(p), in.ext.MaxResponse)
+			"response of %d octets, the maximum is %d", len(p), in.ext.MaxResponse)
 	}
 	in.answer(p, fault)
 }
 
-// Fail ends the stream with f, which is reported against the request when its
-// response would be due: earlier requests are still answered.
+// Fail ends the stream with f, as an error of the request. Earlier requests are answered
+// first.
 func (in *Inbound) Fail(f *transport.Fault) { in.answer(nil, f) }
 
 func (in *Inbound) answer(p []byte, f *transport.Fault) {
-	s := in.s // in may be used for another request as soon as it is settled
+	s := in.s // in may be used for another request after settle
 	if s.settle(in, p, f) {
 		s.config.Events.Kick()
 	}
 }
 
-// settle records the answer, and reports whether there is now something to send.
+// settle records the answer, and reports whether it can be sent now.
 func (s *Stream) settle(in *Inbound, p []byte, f *transport.Fault) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (r *Request) response() Opcode {
 	return r.Ext.Response
 }
 
-// accept takes the response on QN 3.
+// accept processes the response on QN 3.
 func (r *Request) accept(reply []byte) error {
 	if r.Kind == KindAtomic {
 		return r.acceptAtomic(reply)

@@ -2,7 +2,7 @@ package rdmap
 
 import "github.com/goiwarp/iwarp/internal/ring"
 
-// A fifo is a queue whose ring grows on use and is kept.
+// A fifo is a queue in a ring that grows on use and never shrinks.
 type fifo[T any] struct {
 	ring       ring.Ring[T]
 	head, tail uint64

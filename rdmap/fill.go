@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// quantum is after how many octets one call of Fill stops: others want to send.
+	// quantum is the number of octets after which a call of Fill stops, so that the
+	// caller can flush the batch.
 	quantum = 1 << 20
-	// messageCost is added to the octets of a message, so that many small ones weigh
-	// what they cost.
+	// messageCost is added to the octets of a message, so that the weight of a small
+	// message accounts for its processing.
 	messageCost = 64
 )
 
-// sending says what the message in the making is.
+// sending is the kind of the current message.
 type sending uint8
 
 const (
@@ -27,40 +28,42 @@ const (
 	sendingTerminate
 )
 
-// A filler is what the sending goroutine has for itself: it takes the lock once to
-// see what was posted, and again to tell how far it got, but not for each request.
+// A filler is the state of the sending goroutine. With its copy of the send queue, the
+// goroutine takes the lock once to read what was posted and once to publish its progress,
+// but not for each request.
 type filler struct {
 	sender ddp.Sender
 	now    sending
-	out    ddp.Message    // the message now
-	req    *Request       // sendingRequest
-	in     *Inbound       // sendingResponse
-	source [1]stag.Span   // of out, if it is not the request's Spans
-	pinned []*stag.Region // what the batch refers to on behalf of the peer
-	due    []*Inbound     // those that a run of responses answers
-	wire   []byte         // what source names, if it is a header
+	out    ddp.Message    // the current message
+	req    *Request       // of the current message, with sendingRequest
+	in     *Inbound       // of the current message, with sendingResponse
+	source [1]stag.Span   // the source of out, unless that is the Spans of the request
+	pinned []*stag.Region // regions that the peer reads from, pinned for the batch
+	due    []*Inbound     // requests that fillResponses answers together
+	wire   []byte         // the memory of source, if that is a header
 
-	ring   ring.Ring[*Request] // the send queue as last seen
-	posted uint64
-	next   uint64 // the request to fill next
+	ring   ring.Ring[*Request] // copy of the send queue
+	posted uint64              // likewise
+	next   uint64              // the request to fill next
 
-	tally tally // of what is in the batch
+	tally tally // counts messages in the batch
 
-	lead int64 // by how much responses are ahead of requests, where both are waiting
+	lead int64 // octets of responses minus octets of requests, while both wait
 	err  error
 }
 
-// Fill appends what is ready to llp's batch: a Terminate first and then nothing else,
-// otherwise the requests and the responses of this side in their orders, and in turn
-// by octets where both are waiting. Messages are not interleaved. It reports more if
-// it stopped because the batch is full, or because it has filled about a mebibyte and
-// there is more: flush and call again. Without more, everything that is ready is in the batch.
+// Fill appends what is ready to the batch of llp. On a stream that is ending this is only
+// the Terminate. Otherwise it appends the requests and the responses of this side, each in
+// their order; if both wait, it alternates so that both send equally many octets. Messages
+// are not interleaved. Fill reports more if it has stopped because the batch is full, or
+// because it has appended about a mebibyte: flush and call it again. If it does not report
+// more, everything that is ready is in the batch.
 //
-// Every Fill is followed by [Stream.Flush]. After a batch is out Flushed must be called, also if nothing was in it: a request
-// that waits for earlier ones to complete may then be ready.
+// Call [Stream.Flush] after each Fill. Call Flushed after a batch was sent, even if it was
+// empty: a request that waits for the completion of earlier ones may then be ready.
 //
-// An error is a *[transport.Fault] or *[ddp.SegmentError] about this side: a request
-// or a response cannot be sent. The owner calls Terminate with it.
+// An error is a *[transport.Fault] or *[ddp.SegmentError]: a request or a response cannot be
+// sent. The owner must call Terminate with it.
 func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
 	if s.ending() {
 		more, err = s.fillTerminate(llp)
@@ -105,19 +108,19 @@ func (s *Stream) fillBatch(llp transport.LLP) (more bool, err error) {
 	return f.now != sendingNothing || s.answerable.Load() || s.requestReady(), nil
 }
 
-// fillBatched puts messages that go out together into the batch, until something else is to be sent first.
-// It returns what it weighs, about as much as room at most.
+// fillBatched appends series of small messages to the batch, until another message must be
+// sent first. It returns their weight, which exceeds room only a little.
 func (s *Stream) fillBatched(llp transport.LLP, room int64) (weight int64) {
 	weight = s.fillResponses(llp)
 	weight += s.fillSegments(llp, room-weight)
 	return weight + s.fillReads(llp)
 }
 
-// opening reports whether the RTR has still to be sent. A responder that does not wait for
-// it may have asked for something already (RFC 6581 section 5).
+// opening reports whether the RTR is still to be sent. A responder that does not wait for the
+// RTR may have sent a request already (RFC 6581 section 5).
 func (s *Stream) opening() bool { return s.fill.next < s.sq.first }
 
-// turn counts n octets of the message now for its side.
+// turn adds n octets of the current message to the lead.
 func (f *filler) turn(n int64) {
 	if f.now == sendingRequest {
 		n = -n
@@ -125,13 +128,13 @@ func (f *filler) turn(n int64) {
 	f.lead += n
 }
 
-// nextMessage opens the message that is to be sent next. false: nothing is ready.
+// nextMessage makes the next message the current message. It reports false if none is ready.
 func (s *Stream) nextMessage() (bool, error) {
 	f := &s.fill
 	for {
 		response, request := s.answerable.Load(), s.requestReady()
 		if !response || !request {
-			f.lead = 0 // a side that was idle has saved nothing
+			f.lead = 0 // responses, or requests, that were idle get no credit for that
 		}
 		switch {
 		case response && !s.opening() && (!request || f.lead <= 0):
@@ -152,7 +155,7 @@ func (s *Stream) nextMessage() (bool, error) {
 	}
 }
 
-// requestReady reports whether the request to fill next is there and may start.
+// requestReady reports whether there is a request to fill that may start.
 func (s *Stream) requestReady() bool {
 	f := &s.fill
 	if f.next < f.posted {
@@ -178,7 +181,7 @@ func (s *Stream) emit(llp transport.LLP) (done bool, err error) {
 	return done, err
 }
 
-// finish closes the message that is all in the batch.
+// finish ends the current message, all of which is in the batch.
 func (s *Stream) finish() {
 	f := &s.fill
 	if f.now == sendingResponse {
@@ -194,7 +197,7 @@ func (s *Stream) finish() {
 	f.now, f.req, f.in = sendingNothing, nil, nil
 }
 
-// publish tells the other goroutines how far the sending one got.
+// publish makes the progress of the sending goroutine visible to other goroutines.
 func (s *Stream) publish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +206,8 @@ func (s *Stream) publish() {
 	s.completeInOrder()
 }
 
-// Flush flushes what was filled, without waiting. Memory that the peer reads is
-// pinned for this long and no longer: what cannot leave yet is copied.
+// Flush flushes the batch, without waiting. Regions that the peer reads from are pinned only
+// until then: data that the network does not accept yet is copied.
 func (s *Stream) Flush(llp transport.LLP) error {
 	err := llp.Flush(false)
 	f := &s.fill
@@ -222,8 +225,8 @@ func (s *Stream) Flush(llp transport.LLP) error {
 	return err
 }
 
-// Flushed tells that the LLP has taken responsibility for everything filled so far:
-// Sends and Writes complete (RFC 5040 section 5.5 rule 14).
+// Flushed reports that the LLP has accepted everything that was filled, so that Sends and
+// Writes complete (RFC 5040 section 5.5 rule 14).
 func (s *Stream) Flushed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

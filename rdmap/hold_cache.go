@@ -2,12 +2,12 @@ package rdmap
 
 import "github.com/goiwarp/iwarp/stag"
 
-// cachedHolds is how many holds a holdCache takes of a region at once: the count of a region
-// has room for very many of them.
+// cachedHolds is how many holds a holdCache takes of a region at once. The counter of a region
+// is large enough for that.
 const cachedHolds = 64
 
-// A holdCache takes and releases the holds of many requests in few steps, where one after
-// the other names the same region.
+// A holdCache takes and releases holds of a region in groups, if consecutive requests use the
+// same region.
 type holdCache struct {
 	region *stag.Region
 	spare  uint32 // holds of region that belong to no request
@@ -16,7 +16,7 @@ type holdCache struct {
 // hold takes one hold of r.
 func (h *holdCache) hold(r *stag.Region) {
 	switch {
-	case r != h.region: // the first time: perhaps the only one
+	case r != h.region: // the first hold of the region, perhaps the only one
 		h.change(r)
 		r.Hold()
 	case h.spare > 0:
@@ -27,7 +27,7 @@ func (h *holdCache) hold(r *stag.Region) {
 	}
 }
 
-// release releases one hold of r, at the latest when flush is called.
+// release releases one hold of r, no later than flush.
 func (h *holdCache) release(r *stag.Region) {
 	if r != h.region {
 		h.change(r)
@@ -35,13 +35,13 @@ func (h *holdCache) release(r *stag.Region) {
 	h.spare++
 }
 
-// change turns to another region.
+// change flushes the cache and makes r its region.
 func (h *holdCache) change(r *stag.Region) {
 	h.flush()
 	h.region = r
 }
 
-// flush releases what is spare.
+// flush releases the spare holds.
 func (h *holdCache) flush() {
 	if h.spare > 0 {
 		h.region.ReleaseN(h.spare)

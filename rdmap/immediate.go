@@ -8,21 +8,22 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// immediateLen is the length of Immediate Data, always (RFC 7306 section 6.3).
+// immediateLen is the fixed length of Immediate Data (RFC 7306 section 6.3).
 const immediateLen = 8
 
-// immediates is where Immediate Data waits for its delivery: a ring with a place for each
-// message from the one that is due to the last that has come. Of those that come in their
-// turn it needs one. Its length is a power of two, so that the numbers may wrap.
+// immediates holds Immediate Data until its delivery. It is a ring with one place for each
+// message from the next to be delivered to the last that has arrived; one place suffices for
+// messages that arrive in order. Its length is a power of two, so that the numbers may wrap.
 type immediates []immediatePlace
 
 type immediatePlace struct {
 	octets [immediateLen]byte
-	span   [1]stag.Span // of octets
+	span   [1]stag.Span // names octets
 }
 
-// reach makes room for the message with this number, the k-th behind the one that is due,
-// and returns its place. k is bounded by the receives that are posted.
+// reach returns the place of the message with this number, and grows the ring if necessary.
+// The message is the k-th after the next to be delivered; k is less than the number of posted
+// receives.
 func (q *immediates) reach(msn ddp.MSN, k int) *immediatePlace {
 	if k >= len(*q) {
 		q.grow(uint32(msn)-uint32(k), 1<<bits.Len(uint(k)))
@@ -30,7 +31,7 @@ func (q *immediates) reach(msn ddp.MSN, k int) *immediatePlace {
 	return q.at(msn)
 }
 
-// grow makes n places of those there are, which begin with the message that is due.
+// grow makes a ring of n places. due is the number of the next message to be delivered.
 func (q *immediates) grow(due uint32, n int) {
 	old := *q
 	*q = make(immediates, n)
@@ -45,7 +46,7 @@ func (q *immediates) grow(due uint32, n int) {
 
 func (q immediates) at(msn ddp.MSN) *immediatePlace { return &q[uint32(msn)&uint32(len(q)-1)] }
 
-// checkImmediate wants a message that is one segment of eight octets.
+// checkImmediate checks that the message is a single segment of eight octets.
 func checkImmediate(h ddp.UntaggedHeader, n int) error {
 	if err := checkSingle(h, n, immediateLen); err != nil {
 		return err

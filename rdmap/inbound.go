@@ -6,14 +6,14 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An Inbound is one request of the peer: the buffer that it came in, and what is to
-// be answered. An [Extension] sees its own ones.
+// An Inbound is a request of the peer: the buffer in which it was placed, and its response.
+// An [Extension] receives its own requests only.
 type Inbound struct {
 	s        *Stream
 	head     ddp.UntaggedHeader // of the last segment
 	request  [1]stag.Span       // the buffer
-	n        int                // octets of the request
-	ext      *Extension         // nil: a Read or Atomic Request
+	n        int                // length of the request
+	ext      *Extension         // nil: a Read Request or Atomic Request
 	read     ReadRequest
 	state    inboundState
 	response []byte
@@ -25,23 +25,23 @@ func (in *Inbound) isAtomic() bool { return opcodeOf(in.head.RsvdULP) == OpAtomi
 type inboundState uint8
 
 const (
-	inboundIdle     inboundState = iota // awaits a request
-	inboundWaiting                      // its extension will get it
-	inboundOpen                         // the extension has it
+	inboundIdle     inboundState = iota // the buffer is free
+	inboundWaiting                      // the request was not given to its extension yet
+	inboundOpen                         // the extension is processing the request
 	inboundAnswered                     // the response can be sent, or the fault reported
 )
 
-// A requestSink is QN 1: as many buffers as the peer may have requests outstanding
-// (RFC 5040 section 5.2.2). A buffer is taken until the response is in the LLP's
-// batch, for from then on the peer may know that it is free again.
+// A requestSink is QN 1. It has as many buffers as the peer may have requests outstanding
+// (RFC 5040 section 5.2.2). A buffer is occupied until the response is in the LLP's batch,
+// because from then on the peer may use it again.
 type requestSink struct {
 	ddp.NoBatch
 	s    *Stream
-	size int // octets of a buffer
+	size int // of a buffer
 }
 
 func requestLen(extensions []*Extension) int {
-	n := AtomicRequestLen // the longest but for those of extensions
+	n := AtomicRequestLen // the longest request except those of extensions
 	for _, x := range extensions {
 		n = max(n, x.MaxRequest)
 	}
@@ -54,7 +54,7 @@ func (q requestSink) Posted() int {
 	return q.s.config.IRD - q.s.irq.len()
 }
 
-// Buffer makes the buffer if it is used for the first time.
+// Buffer returns the k-th free buffer, which it allocates on first use.
 func (q requestSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
@@ -71,8 +71,8 @@ func (q requestSink) Missing() error {
 	return transport.Faultf(transport.DDPMSNRange, "more than %d requests outstanding", q.s.config.IRD)
 }
 
-// Deliver takes a request in its turn: everything that the peer sent before has been
-// placed and delivered (RFC 5040 section 5.5 rule 12).
+// Deliver processes a request. All earlier messages of the peer have been placed and
+// delivered (RFC 5040 section 5.5 rule 12).
 func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
 	q.s.received(op, 1, uint64(n))
@@ -82,7 +82,7 @@ func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 		return q.s.acceptRead(in)
 	case OpAtomicRequest:
 		return q.s.acceptAtomic(in)
-	default: // of an extension
+	default: // the request of an extension
 	}
 	in.ext, in.state = q.s.serving(op), inboundWaiting
 	q.s.enqueue(in)
@@ -90,7 +90,7 @@ func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
-// take takes the first buffer, which has n octets.
+// take removes the first free buffer, which holds a request of n octets.
 func (s *Stream) take(h ddp.UntaggedHeader, n int) *Inbound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +106,8 @@ func (s *Stream) enqueue(in *Inbound) {
 	s.lookAtAnswers()
 }
 
-// lookAtAnswers must follow every change of the irq and its states. Preconditions:
-// s.mu is held.
+// lookAtAnswers updates answerable. It must be called after each change of the irq or of the
+// state of its requests. Preconditions: s.mu is held.
 func (s *Stream) lookAtAnswers() {
 	s.answerable.Store(s.irq.len() > 0 && s.irq.at(0).state == inboundAnswered)
 }
@@ -117,7 +117,7 @@ func (s *Stream) acceptRead(in *Inbound) (err error) {
 	if in.read, err = ParseReadRequest(in.Payload()); err != nil {
 		return err
 	}
-	if in.read.Size > 0 { // of an empty Read the source means nothing (section 5.2.1)
+	if in.read.Size > 0 { // the source of an empty Read is not checked (section 5.2.1)
 		r, _, fault := s.source(in.read)
 		if fault != nil {
 			return fault
@@ -129,7 +129,7 @@ func (s *Stream) acceptRead(in *Inbound) (err error) {
 	return nil
 }
 
-// source finds and pins what a Read Request, or the rest of one, asks for.
+// source finds and pins the region that a Read Request, or the rest of one, reads from.
 func (s *Stream) source(h ReadRequest) (r *stag.Region, off uint64, fault *transport.Fault) {
 	r, off, v := s.config.Table.Pin(s.config.Scope, h.Src.STag, stag.RemoteRead, h.Src.TO, int(h.Size))
 	if v != stag.None {
@@ -138,8 +138,8 @@ func (s *Stream) source(h ReadRequest) (r *stag.Region, off uint64, fault *trans
 	return r, off, nil
 }
 
-// ProtectionCode is what the peer is told whose request was refused (RFC 5040 section
-// 4.8).
+// ProtectionCode returns the code of a Terminate for a request that was refused because of v
+// (RFC 5040 section 4.8).
 func ProtectionCode(v stag.Violation) transport.Code {
 	switch v {
 	case stag.InvalidSTag:

@@ -5,9 +5,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// doLocal does a request that sends nothing, whose turn has come: it is in force
-// before any later request is looked at, and waits for no earlier one
-// (draft-hilland-rddp-verbs section 8.2.2.1). One that is refused ends the stream.
+// doLocal performs a request that sends nothing. It takes effect before any later request is
+// processed, and does not wait for the completion of earlier requests
+// (draft-hilland-rddp-verbs section 8.2.2.1). If it fails, the stream ends.
 func (s *Stream) doLocal(r *Request) error {
 	var err error
 	switch r.Kind {
@@ -29,14 +29,14 @@ func (s *Stream) doLocal(r *Request) error {
 	return nil
 }
 
-// flushFirst reports whether the next request must wait for the flush of what is in
-// the batch: an invalidation waits until nothing pins the region, and the batch does, or
-// pins another, for the end of which another invalidation waits.
+// flushFirst reports whether the batch must be flushed before the next request. An
+// invalidation waits until the region is not pinned, and the batch may pin it, or may pin
+// another region whose invalidation on another stream waits for this flush.
 func (s *Stream) flushFirst() bool {
 	f := &s.fill
 	return len(f.pinned) > 0 && f.next < f.posted && (*f.ring.At(f.next)).Kind == KindInvalidate
 }
 
-// Windows returns the memory windows that are bound to the stream. Its owner
-// invalidates them when the stream has ended: no peer can use them any more.
+// Windows returns the memory windows that are bound to the stream. The owner invalidates
+// them when the stream has ended.
 func (s *Stream) Windows() *stag.Windows { return &s.windows }

@@ -6,9 +6,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Read Responses are held against the Reads that await them, octet for octet, as RFC
-// 5040 section 5.2.2 permits: this is what makes it safe to grant a peer no more than
-// LocalWrite on the sink of a Read.
+// Each segment of a Read Response is matched with the Read that awaits it, octet for octet,
+// as RFC 5040 section 5.2.2 permits. Because of this check the sink of a Read needs only the
+// right LocalWrite.
 
 // matchResponse checks a segment of a Read Response before it is placed.
 func (s *Stream) matchResponse(h ddp.TaggedHeader, n int) error {
@@ -20,9 +20,9 @@ func (s *Stream) matchResponse(h ddp.TaggedHeader, n int) error {
 	return s.matchNext(h, n)
 }
 
-// PlacedTagged holds a segment of a Read Response that has been placed, perhaps before its turn,
-// against the Read that it must belong to. Octets that came twice make up for none that
-// have not come.
+// PlacedTagged matches a segment of a Read Response, in the sender's order, with the Read that
+// it must belong to. The segment may have been placed earlier, out of order. The check ensures
+// that octets that have arrived twice do not replace octets that have not arrived.
 func (u upper) PlacedTagged(h ddp.TaggedHeader, n int) error {
 	if opcodeOf(h.RsvdULP) != OpReadResponse {
 		return nil
@@ -32,8 +32,8 @@ func (u upper) PlacedTagged(h ddp.TaggedHeader, n int) error {
 	return u.s.matchNext(h, n)
 }
 
-// matchNext wants what is next of the response to the oldest Read. Preconditions: s.mu is
-// held.
+// matchNext checks that the segment is the next one of the response to the oldest Read.
+// Preconditions: s.mu is held.
 func (s *Stream) matchNext(h ddp.TaggedHeader, n int) error {
 	r, err := s.oldestRead()
 	if err != nil {
@@ -53,20 +53,20 @@ func (s *Stream) oldestRead() (*Request, error) {
 	}
 	r := s.orq.at(0)
 	if r.Kind != KindRead {
-		return nil, transport.Faultf(transport.RDMAPOpcode, "Read Response where that to the %v is due", r.opcode())
+		return nil, transport.Faultf(transport.RDMAPOpcode, "Read Response, expected the response to the %v", r.opcode())
 	}
 	return r, nil
 }
 
-// continues checks that a segment with n octets is the next of r's response. STag
-// and TO of an empty one mean nothing.
+// continues checks that a segment with n octets is the next of the response to r. The STag and
+// the TO of an empty segment are ignored.
 func (r *Request) continues(h ddp.TaggedHeader, n uint64) error {
 	left := r.Len - r.got
 	switch {
 	case n > 0 && h.STag != r.sink.STag:
-		return transport.Faultf(transport.DDPInvalidSTag, "Read Response to %v, asked for %v", h.STag, r.sink.STag)
+		return transport.Faultf(transport.DDPInvalidSTag, "Read Response to %v, expected %v", h.STag, r.sink.STag)
 	case n > 0 && h.TO != r.sink.TO+r.got:
-		return transport.Faultf(transport.DDPBounds, "Read Response to TO %#x, %#x is next", h.TO, r.sink.TO+r.got)
+		return transport.Faultf(transport.DDPBounds, "Read Response to TO %#x, expected %#x", h.TO, r.sink.TO+r.got)
 	case n > left:
 		return transport.Faultf(transport.DDPBounds, "Read Response %d octets too long", n-left)
 	case h.Last && n < left:
@@ -75,9 +75,9 @@ func (r *Request) continues(h ddp.TaggedHeader, n uint64) error {
 	return nil
 }
 
-// matchAny checks a segment where segments overtake each other: it must lie in the
-// sink of any Read, for it may belong to a later one. Which one it is, PlacedTagged checks when
-// its turn has come. Preconditions: s.mu is held.
+// matchAny checks a segment that may have arrived out of order: it must lie in the sink of one of
+// the Reads. PlacedTagged checks later that it belongs to the right one. Preconditions: s.mu is
+// held.
 func (s *Stream) matchAny(h ddp.TaggedHeader, n int) error {
 	if n == 0 {
 		return nil
@@ -93,8 +93,8 @@ func (s *Stream) matchAny(h ddp.TaggedHeader, n int) error {
 	return transport.Faultf(transport.DDPBounds, "Read Response to %v TO %#x length %d matches no Read", h.STag, h.TO, n)
 }
 
-// PredictTagged tells of the response to the k-th outstanding Read: the peer sends the
-// responses in order, each as one run of octets.
+// PredictTagged describes the rest of the response to the k-th outstanding Read: the peer sends
+// the responses in order, each as contiguous octets.
 func (u upper) PredictTagged(k int) (h ddp.TaggedHeader, access stag.Access, n uint64, ok bool) {
 	s := u.s
 	s.mu.Lock()
@@ -118,8 +118,8 @@ func (r *Request) covers(h ddp.TaggedHeader, n uint64) bool {
 	return true
 }
 
-// deliverResponse completes the oldest Read. Its sink is invalidated before that, if
-// it asks for it, and without the lock, for Fill may have pinned the region.
+// deliverResponse completes the oldest Read. Before that it invalidates the sink, if the Read
+// requests that. The lock is not held then, because Fill may have pinned the region.
 func (s *Stream) deliverResponse() error {
 	s.received(OpReadResponse, 1, 0)
 	sink, invalidate, err := s.responded()
@@ -141,8 +141,8 @@ func (s *Stream) deliverResponse() error {
 	return nil
 }
 
-// responded tells that the response of the oldest Read is complete. It says which
-// STag is to be invalidated before that Read may complete; if none, it completes.
+// responded records that the response to the oldest Read is complete. If the sink must be
+// invalidated first, it returns its STag; otherwise the Read completes.
 func (s *Stream) responded() (sink stag.STag, invalidate bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

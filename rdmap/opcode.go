@@ -6,11 +6,11 @@ import (
 	"github.com/goiwarp/iwarp/ddp"
 )
 
-// An Opcode says what a message is (RFC 5040 section 4.1, figure 4). It has 4 bits.
+// An Opcode is the type of a message (RFC 5040 section 4.1, figure 4). It has 4 bits.
 type Opcode uint8
 
-// The opcodes of RFC 5040 and of RFC 7306. Others belong to an [Extension] or
-// are unknown.
+// The opcodes of RFC 5040 and RFC 7306. Other opcodes belong to an [Extension] or are
+// unknown.
 const (
 	OpWrite                   Opcode = 0x0
 	OpReadRequest             Opcode = 0x1
@@ -67,7 +67,7 @@ func (o Opcode) Invalidates() bool { return o == OpSendInvalidate || o == OpSend
 // IsImmediate reports whether o is one of the two kinds of Immediate Data.
 func (o Opcode) IsImmediate() bool { return o == OpImmediate || o == OpImmediateSolicited }
 
-// Solicited reports whether o asks for an event at the receiver.
+// Solicited reports whether o requests an event at the receiver.
 func (o Opcode) Solicited() bool {
 	return o == OpSendSolicited || o == OpSendSolicitedInvalidate || o == OpImmediateSolicited
 }

@@ -7,9 +7,9 @@ import (
 
 var _ transport.Placer = (*Stream)(nil)
 
-// Segment takes one segment from the LLP: see [ddp.Stream.Segment]. After an error other
-// than [transport.ErrStall] and [ErrLate] the owner calls Terminate with it. Once the stream
-// is ending everything is dropped.
+// Segment processes one segment from the LLP: see [ddp.Stream.Segment]. After an error other
+// than [transport.ErrStall] and [ErrLate] the owner must call Terminate with it. A stream that
+// is ending drops all segments.
 func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 	if s.in() >= phaseShut {
 		return s.afterShut(seq, ulpdu)
@@ -17,8 +17,8 @@ func (s *Stream) Segment(seq uint64, ulpdu []byte) error {
 	return s.ddp.Segment(seq, ulpdu)
 }
 
-// Segments takes segments that have come together: see [transport.Placer]. Its errors are
-// those of Segment.
+// Segments processes a batch of segments: see [transport.Placer]. It returns the same errors as
+// Segment.
 func (s *Stream) Segments(seq uint64, batch transport.SegmentBatch) error {
 	for u := batch.Next(); u != nil; {
 		if s.in() >= phaseShut {
@@ -39,7 +39,7 @@ func (s *Stream) Segments(seq uint64, batch transport.SegmentBatch) error {
 	return nil
 }
 
-// afterShut takes a segment that comes when this side has ended its half.
+// afterShut processes a segment that has arrived after this side has ended its half.
 func (s *Stream) afterShut(seq uint64, ulpdu []byte) error {
 	switch {
 	case s.in() > phaseShut:
@@ -50,7 +50,7 @@ func (s *Stream) afterShut(seq uint64, ulpdu []byte) error {
 	return s.late()
 }
 
-// late refuses the first segment that comes too late: the applications do not agree on the
+// late refuses the first segment that has arrived too late: the applications do not agree on the
 // end of the stream (draft-hilland-rddp-verbs section 6.2.5).
 func (s *Stream) late() error {
 	s.mu.Lock()
@@ -61,8 +61,8 @@ func (s *Stream) late() error {
 	return ErrLate
 }
 
-// mayBeLate reports whether a segment is taken also behind the end of our half: a Terminate
-// is still heard, and an empty RDMA Write means nothing.
+// mayBeLate reports whether a segment is accepted after the end of our half: a Terminate is, and
+// an empty RDMA Write, which has no effect.
 func mayBeLate(segment []byte) bool {
 	if ddp.IsTagged(segment) && len(segment) == ddp.TaggedLen {
 		return true
@@ -70,7 +70,7 @@ func mayBeLate(segment []byte) bool {
 	return len(segment) > 1 && opcodeOf(segment[1]) == OpTerminate
 }
 
-// Predict tells what is to come: see [transport.Placer], and Unpin and Placed.
+// Predict predicts the next segments: see [transport.Placer].
 func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
 	if s.in() >= phaseShut {
 		return dst
@@ -78,11 +78,11 @@ func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone
 	return s.ddp.Predict(dst, size, room, alone)
 }
 
-// Unpin ends what Predict began.
+// Unpin releases the memory that Predict has pinned.
 func (s *Stream) Unpin() { s.ddp.Unpin() }
 
-// Placed is Segment for one that has come as predicted. One that was predicted before Shut
-// counts as one that came before it.
+// Placed is Segment for a segment that has arrived as predicted. A segment that was predicted
+// before Shut counts as one that has arrived before Shut.
 func (s *Stream) Placed(seq uint64, p *transport.PredictedSegment) error {
 	if s.in() > phaseShut {
 		return nil

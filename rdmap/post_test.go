@@ -37,16 +37,16 @@ func TestPostRefusesWhatNoStreamCanDo(t *testing.T) {
 	for why, bad := range map[string]Request{
 		"kind 0: there is no such kind":  {},
 		"kind 10: there is no such kind": {Kind: KindExtension + 1},
-		"RDMA Read: the sink of a Read is one run of octets of a region, not 2 octets in 2 places": readOf(1, target, span(r, 0, 1), span(r, 1, 1)),
-		"RDMA Read: the sink of a Read is one run of octets of a region, not 1 octets in 1 places": readOf(1, target, stag.Span{Mem: make([]byte, 1), Len: 1}),
-		"Atomic: 3 octets inline, an Atomic Request has 52":                                        {Kind: KindAtomic, Inline: []byte("123")},
-		"Register: Enable is not set":                                     {Kind: KindRegister},
-		"Bind: Enable is not set":                                         {Kind: KindBind, Spans: []stag.Span{span(r, 0, 1)}},
-		"Bind: a window is bound to one region":                           {Kind: KindBind, Enable: r},
-		"Extension: Ext is not set":                                       {Kind: KindExtension},
-		"Extension: 2 octets inline, the extension takes 1":               {Kind: KindExtension, Ext: &Extension{MaxRequest: 1}, Inline: []byte("12")},
-		"RDMA Write: 4294967296 octets, at most 4294967295 are a message": {Kind: KindWrite, Spans: []stag.Span{span(r, 0, 1<<31), span(r, 0, 1<<31)}},
-		"Send: Immediate Data goes behind a Write only":                   sendOf(1, "").with(WithImmediate),
+		"RDMA Read: the sink of a Read must be one span of a region, not 2 octets in 2 spans": readOf(1, target, span(r, 0, 1), span(r, 1, 1)),
+		"RDMA Read: the sink of a Read must be one span of a region, not 1 octets in 1 spans": readOf(1, target, stag.Span{Mem: make([]byte, 1), Len: 1}),
+		"Atomic: 3 octets inline, an Atomic Request has 52":                                   {Kind: KindAtomic, Inline: []byte("123")},
+		"Register: Enable is not set":                                                         {Kind: KindRegister},
+		"Bind: Enable is not set":                                                             {Kind: KindBind, Spans: []stag.Span{span(r, 0, 1)}},
+		"Bind: a window is bound to one region":                                               {Kind: KindBind, Enable: r},
+		"Extension: Ext is not set":                                                           {Kind: KindExtension},
+		"Extension: 2 octets inline, the extension accepts at most 1":                         {Kind: KindExtension, Ext: &Extension{MaxRequest: 1}, Inline: []byte("12")},
+		"RDMA Write: 4294967296 octets, a message has at most 4294967295":                     {Kind: KindWrite, Spans: []stag.Span{span(r, 0, 1<<31), span(r, 0, 1<<31)}},
+		"Send: Immediate Data can follow a Write only":                                        sendOf(1, "").with(WithImmediate),
 	} {
 		n, err := c.tryPost(bad)
 		require.ErrorIs(t, err, ErrRequest)

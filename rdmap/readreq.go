@@ -41,8 +41,8 @@ func (h ReadRequest) Append(b []byte) []byte {
 	return h.Src.append(b)
 }
 
-// ParseReadRequest reads the header; b is all of the message. The error is a
-// [transport.Fault] that tells that b has another length.
+// ParseReadRequest parses the header; b is the whole message. It returns a
+// [transport.Fault] if b has another length.
 func ParseReadRequest(b []byte) (ReadRequest, error) {
 	if len(b) != ReadRequestLen {
 		return ReadRequest{}, transport.Faultf(transport.RDMAPStreamCatastrophic,
@@ -55,7 +55,7 @@ func ParseReadRequest(b []byte) (ReadRequest, error) {
 	}, nil
 }
 
-// after returns the header of what is left when n octets have been answered, as a
+// after returns the header for the rest of a Read of which n octets were answered, as a
 // Terminate reports it (RFC 5040 section 4.8).
 func (h ReadRequest) after(n uint64) ReadRequest {
 	h.Sink.TO += n

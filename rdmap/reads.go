@@ -5,17 +5,16 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// readRun is how many small Reads, or responses to such, go into the batch under one hold
-// of the lock, and readOctets how many octets of responses: then the others have
-// their turn to send.
+// readRun is how many small Reads, or responses to small Reads, are appended to the batch
+// together, and readOctets how many octets of responses, before other messages are sent.
 const (
 	readRun    = 32
 	readOctets = 128 << 10
 )
 
-// fillReads puts Read Requests into the batch, one right after the other, for as long as
-// nothing else is to be sent first and the peer takes more of them. What it leaves, or what
-// stops it, is for nextMessage. It returns what they weigh.
+// fillReads appends a series of Read Requests to the batch, as long as no other message must be
+// sent first and the ORD permits. nextMessage handles the request at which it stops. It returns
+// their weight.
 func (s *Stream) fillReads(llp transport.LLP) (weight int64) {
 	f := &s.fill
 	if f.next == f.posted || !isPlainRead(*f.ring.At(f.next)) {
@@ -50,14 +49,14 @@ func isPlainRead(r *Request) bool {
 	return r.Kind == KindRead && r.Flags == 0 && len(r.Spans) == 1 && r.Spans[0].Region != nil
 }
 
-// freeReads is how many more Reads may be outstanding.
+// freeReads returns how many more Reads may be outstanding.
 func (s *Stream) freeReads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.config.ORD - s.orq.len()
 }
 
-// askFor makes the Read Request of r the source. false: its sink is INVALID.
+// askFor makes the Read Request of r the source. It reports false if the sink is not valid.
 func (f *filler) askFor(r *Request) bool {
 	if !r.takeSink() {
 		return false
@@ -67,8 +66,8 @@ func (f *filler) askFor(r *Request) bool {
 	return true
 }
 
-// await has the next n requests, which are in the batch, wait for their responses. The
-// peer knows nothing of them yet.
+// await records that the next n requests, which are in the batch, wait for their responses. The
+// batch was not sent yet.
 func (s *Stream) await(n int) {
 	f := &s.fill
 	s.mu.Lock()
@@ -79,9 +78,9 @@ func (s *Stream) await(n int) {
 	}
 }
 
-// fillResponses puts the responses to Reads of one segment into the batch, one right after
-// the other, for as long as no request waits. What it leaves, or what stops it, is for
-// nextMessage. It returns what they weigh.
+// fillResponses appends a series of responses to Reads, of one segment each, to the batch, as
+// long as no request waits. nextMessage handles the response at which it stops. It returns their
+// weight.
 func (s *Stream) fillResponses(llp transport.LLP) (weight int64) {
 	f := &s.fill
 	if !s.answerable.Load() || s.requestReady() {
@@ -94,7 +93,7 @@ func (s *Stream) fillResponses(llp transport.LLP) (weight int64) {
 		q := &f.due[n].read
 		r, off, fault := s.source(*q)
 		if fault != nil {
-			break // and told when it is found again
+			break // emitResponse finds the fault again and reports it
 		}
 		from := stag.Span{Region: r, Off: off, Len: int(q.Size)}
 		if !segments.EmitTagged(OpReadResponse.control(), q.Sink.STag, q.Sink.TO, &from, digest) {
@@ -114,14 +113,14 @@ func (s *Stream) fillResponses(llp transport.LLP) (weight int64) {
 	return weight
 }
 
-// plainReads appends the oldest requests of the peer, as far as they are Reads of something
-// that may be answered.
+// plainReads appends the oldest requests of the peer to dst, up to the first that is not a Read,
+// or is an empty Read.
 func (s *Stream) plainReads(dst []*Inbound) []*Inbound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range min(s.irq.len(), readRun) {
 		in := s.irq.at(k)
-		if in.read.Size == 0 { // or no Read at all
+		if in.read.Size == 0 { // also if it is not a Read
 			break
 		}
 		dst = append(dst, in)

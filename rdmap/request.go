@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A Kind says what a [Request] asks for.
+// A Kind is the kind of operation of a [Request].
 type Kind uint8
 
 // The kinds of request.
@@ -17,10 +17,10 @@ const (
 	KindImmediate       // Immediate Data: the eight octets of Request.Imm
 	KindWrite           // RDMA Write
 	KindInvalidate      // invalidate an STag of this side
-	KindRegister        // enable an STag for the octets that it was prepared for
+	KindRegister        // enable an STag for prepared memory
 	KindBind            // bind a memory window to a region
 
-	// From here on there is a response.
+	// The following kinds have a response.
 
 	KindRead      // RDMA Read
 	KindAtomic    // an atomic operation
@@ -46,28 +46,28 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// local reports whether nothing is sent.
+// local reports whether a request of this kind sends nothing.
 func (k Kind) local() bool { return k >= KindInvalidate && k <= KindBind }
 
-// Flags change how a [Request] is done.
+// Flags modify a [Request].
 type Flags uint8
 
 const (
-	// Solicited: a Send, or Immediate Data, asks for an event at the peer.
+	// Solicited: a Send, or Immediate Data, requests an event at the peer.
 	Solicited Flags = 1 << iota
-	// Invalidating: a Send has the peer invalidate Request.Invalidate. A Read
-	// invalidates its own sink after the response was delivered, before it completes.
+	// Invalidating: a Send makes the peer invalidate Request.Invalidate. A Read
+	// invalidates its own sink after its response was delivered, before it completes.
 	Invalidating
-	// ReadFence: starts only when every earlier request that awaits a response has
-	// got it.
+	// ReadFence: the request starts only after all earlier requests have received their
+	// responses.
 	ReadFence
-	// LocalFence: starts only when every earlier request has completed.
+	// LocalFence: the request starts only after all earlier requests have completed.
 	LocalFence
-	// WithImmediate: right behind a Write goes Immediate Data, Request.Imm.
+	// WithImmediate: Immediate Data, Request.Imm, is sent right after a Write.
 	WithImmediate
 )
 
-// A RemoteAddr names octets of the peer.
+// A RemoteAddr is an address in memory of the peer.
 type RemoteAddr struct {
 	STag stag.STag
 	TO   uint64
@@ -85,15 +85,15 @@ func parseRemoteAddr(b []byte) RemoteAddr {
 	}
 }
 
-// A Request is one work request in the send queue. [Stream.Post] lends it to be
-// filled in, [Events].Complete gives it back; in between it and the memory that it
-// names are the Stream's. Requests are used again: Post hands them out zero but for
+// A Request is one work request in the send queue. The poster fills it in during
+// [Stream.Post]. From then on the Request, and the memory that it names, belong to the
+// Stream, until [Events].Complete. Requests are reused: Post passes them zeroed, except for
 // the capacity of Spans and Inline.
 //
-// What the memory of a request that did not succeed holds, at either end, is not
-// known: any part of the octets may have been moved (RFC 5040 section 3.1).
+// After a request that did not succeed the contents of its memory, at either end, are
+// undefined: any part of the octets may have been moved (RFC 5040 section 3.1).
 type Request struct {
-	// What every request has comes first, so that a Send touches little memory.
+	// Fields that all kinds use come first, so that a Send touches little memory.
 
 	Kind  Kind
 	Flags Flags
@@ -101,53 +101,52 @@ type Request struct {
 	// Inlined: the payload of a Send or Write is Inline.
 	Inlined bool
 
-	done  bool // has its response, or was done here
+	done  bool // its response was received, or it was performed locally
 	held  bool // the regions that it names are held
-	quiet bool // the RTR: makes no completion
+	quiet bool // it is the RTR, which causes no completion
 
-	Bits uint32 // the poster's own, as ID and Tag are
+	Bits uint32 // for the use of the poster, like ID and Tag
 	msn  ddp.MSN
 
-	Invalidate stag.STag // of the peer, see Invalidating; KindInvalidate: of this side
+	Invalidate stag.STag // an STag of the peer, see Invalidating; KindInvalidate: of this side
 
 	ID  uint64
-	Len uint64 // octets of the payload, or changed by an atomic operation; Post computes it
+	Len uint64 // length of the payload, or of the operand of an atomic operation; Post computes it
 
-	// Spans is what a Send or Write gathers its payload from, or the one span that a
-	// Read places into: a region's, with LocalWrite, unless it is empty. The poster
-	// has checked bounds and rights. KindBind: one span, of which Region and Off tell
-	// where the window begins; these the poster has not checked.
+	// Spans holds the source of a Send or Write, or the sink of a Read: one span in a
+	// region with LocalWrite, unless it is empty. The poster has checked bounds and
+	// rights. KindBind: one span, whose Region and Off are the beginning of the window;
+	// the poster has not checked these.
 	Spans []stag.Span
 
 	Tag any
 
 	// Inline is the payload of a Send or Write if Inlined is set, an [AtomicRequest],
-	// whose ID Fill will choose, or the octets of an extension's request. The poster
-	// copies it in: append(r.Inline[:0], ...).
+	// whose ID Fill sets, or the request of an extension. The poster copies the octets:
+	// r.Inline = append(r.Inline[:0], ...).
 	Inline []byte
 
 	reply *replyBuffer
 
-	// A Send has none of the following, which its poster leaves alone.
+	// A Send uses none of the following fields; its poster must not set them.
 
 	Remote RemoteAddr // target of a Write, source of a Read
 	Imm    [8]byte    // KindImmediate, WithImmediate
 
-	// Enable is what was prepared, of KindRegister and KindBind. Of KindInvalidate it is the
-	// region that Invalidate names, or nil if the poster does not know it: then that may be
-	// closed before the turn of the request comes.
+	// Enable is the prepared region of KindRegister and KindBind. Of KindInvalidate it is the
+	// region that Invalidate names, or nil if the poster does not know it: then the region
+	// may be closed before the request is performed.
 	Enable *stag.Region
 
 	Ext   *Extension // KindExtension
 	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete
-	Old   uint64     // KindAtomic: the value before, for Complete
+	Old   uint64     // KindAtomic: the previous value, for Complete
 
-	sink RemoteAddr // of a Read: where its response goes
-	got  uint64     // octets of the response that have come, in the order of the peer
+	sink RemoteAddr // of a Read
+	got  uint64     // octets of the response that have arrived, in the sender's order
 }
 
-// A replyBuffer is where a response on QN 3 is placed. It stays with its Request for
-// good.
+// A replyBuffer is the buffer for a response on QN 3. It is part of its Request permanently.
 type replyBuffer struct {
 	mem  []byte
 	span [1]stag.Span
@@ -162,7 +161,7 @@ func (b *replyBuffer) room(n int) []stag.Span {
 	return b.span[:]
 }
 
-// reset makes r ready for its next poster.
+// reset prepares r for its next use.
 func (r *Request) reset() {
 	if len(r.Spans) == 1 {
 		r.Spans[0] = stag.Span{}
@@ -174,7 +173,7 @@ func (r *Request) reset() {
 	r.Spans, r.Inline, r.reply = spans, inline, reply
 }
 
-// resetSend is reset for a Send, of which only the first part was in use.
+// resetSend is reset for a Send, which has used only the first fields.
 func (r *Request) resetSend() {
 	if len(r.Spans) == 1 {
 		r.Spans[0] = stag.Span{}
@@ -190,13 +189,13 @@ func (r *Request) resetSend() {
 	}
 }
 
-// awaitsResponse reports whether r takes a slot of the peer's inbound queue.
+// awaitsResponse reports whether r has a response, and so occupies a slot of the ORD.
 func (r *Request) awaitsResponse() bool { return r.Kind >= KindRead }
 
-// awaitsReply reports whether r's response comes on QN 3.
+// awaitsReply reports whether r has a response on QN 3.
 func (r *Request) awaitsReply() bool { return r.Kind > KindRead }
 
-// maxReply is how long the response on QN 3 may be.
+// maxReply returns the maximum length of the response on QN 3.
 func (r *Request) maxReply() int {
 	if r.Kind == KindAtomic {
 		return AtomicResponseLen
@@ -204,13 +203,12 @@ func (r *Request) maxReply() int {
 	return r.Ext.MaxResponse
 }
 
-// takesReceive reports whether r sends a message on QN 0.
+// takesReceive reports whether r sends a message on QN 0, which takes a receive of the peer.
 func (r *Request) takesReceive() bool {
 	return r.Kind == KindSend || r.Kind == KindImmediate || r.Flags&WithImmediate != 0
 }
 
-// opcode returns the opcode of the message that r sends, of the first if there are
-// two.
+// opcode returns the opcode of the message that r sends, or of the first if it sends two.
 func (r *Request) opcode() Opcode {
 	switch r.Kind {
 	case KindSend:
@@ -242,7 +240,7 @@ var sendOpcodes = [...]Opcode{
 	Solicited | Invalidating: OpSendSolicitedInvalidate,
 }
 
-// hold keeps the regions that r names from being closed until it completes.
+// hold prevents the regions that r names from being closed until r completes.
 func (r *Request) hold(h *holdCache) {
 	for i := range r.Spans {
 		if x := r.Spans[i].Region; x != nil {
@@ -270,8 +268,8 @@ func (r *Request) release(h *holdCache) {
 	r.held = false
 }
 
-// queue is what r holds of the STag that it is to enable or to invalidate, if it is that
-// kind of request. Of others it touches no more than they use.
+// queue returns what r holds of the STag that it is to enable or to invalidate, or nil. It does
+// not access fields that a Send does not use.
 func (r *Request) queue() *stag.Region {
 	if !r.Kind.local() || r.Enable == nil {
 		return nil
@@ -279,7 +277,7 @@ func (r *Request) queue() *stag.Region {
 	return r.Enable.Queue()
 }
 
-// usable reports whether all regions that r's payload comes from may still be used.
+// usable reports whether all regions of Spans are still valid.
 func (r *Request) usable() bool {
 	for i := range r.Spans {
 		if x := r.Spans[i].Region; x != nil && !x.Usable() {

@@ -8,13 +8,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// mustWait reports whether it takes the lock to know if r may start.
+// mustWait reports whether r may have to wait, which startable decides under the lock.
 func (r *Request) mustWait() bool {
 	return r.awaitsResponse() || r.Flags&(ReadFence|LocalFence) != 0
 }
 
-// startable reports whether r, the i-th request, may start; all before it have.
-// With an ORD of 0 a Read may start: that is how it fails.
+// startable reports whether r, the i-th request, may start; all earlier requests have. With an
+// ORD of 0 a Read may start, so that it fails.
 func (s *Stream) startable(r *Request, i uint64) bool {
 	switch {
 	case r.Flags&LocalFence != 0 && s.sq.head != i:
@@ -27,7 +27,7 @@ func (s *Stream) startable(r *Request, i uint64) bool {
 	return true
 }
 
-// openRequest makes r the message now.
+// openRequest makes r the current message.
 func (s *Stream) openRequest(r *Request) error {
 	f := &s.fill
 	f.now, f.req = sendingRequest, r
@@ -55,7 +55,7 @@ func (s *Stream) openRequest(r *Request) error {
 	return nil
 }
 
-// openImmediate makes the Immediate Data of r the message now.
+// openImmediate makes the Immediate Data of r the current message.
 func (s *Stream) openImmediate(r *Request) {
 	f := &s.fill
 	f.wire = append(f.wire[:0], r.Imm[:]...)
@@ -66,9 +66,8 @@ func (s *Stream) openImmediate(r *Request) {
 	}
 }
 
-// openAwaiting makes r, which will get a response, the message now. Its octets are
-// staged: the response may come, and the request be used again, before the batch is
-// known to be out.
+// openAwaiting makes r, which has a response, the current message. Its octets are staged: the
+// response may arrive, and the request may be reused, before Flushed is called.
 func (s *Stream) openAwaiting(r *Request, op Opcode) error {
 	f := &s.fill
 	if s.config.ORD == 0 {
@@ -107,7 +106,8 @@ func (s *Stream) openRead(r *Request) error {
 	return nil
 }
 
-// takeSink finds out the sink of the Read r, if it has one. false: it is INVALID.
+// takeSink sets the sink of the Read r, if r is not empty. It reports false if the sink is not
+// valid.
 func (r *Request) takeSink() bool {
 	if len(r.Spans) == 0 || r.Spans[0].Region == nil {
 		return true
@@ -120,8 +120,8 @@ func (r *Request) takeSink() bool {
 	return true
 }
 
-// failRequest remembers that the stream ends on account of r. The Terminate tells no
-// more than that it was this side's fault (RFC 5040 section 7.1 (1)).
+// failRequest records that r is the reason for the end of the stream. The Terminate says only
+// that the error is local (RFC 5040 section 7.1 (1)).
 func (s *Stream) failRequest(r *Request, st Status, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Stream) failRequest(r *Request, st Status, err error) error {
 	return asFault(transport.RDMAPLocalCatastrophic, err)
 }
 
-// sourceStatus is how a request ends whose source could not be read.
+// sourceStatus returns the status of a request whose source could not be read.
 func sourceStatus(err error) Status {
 	if errors.Is(err, stag.ErrInvalid) {
 		return StatusLocalProtection
@@ -137,9 +137,8 @@ func sourceStatus(err error) Status {
 	return StatusLocalOp
 }
 
-// answered lets the oldest request that awaits a response complete, in BatchDone: it has
-// got it.
-// Preconditions: there is one, and s.mu is held.
+// answered records that the response to the oldest request of the orq is complete. The request
+// completes in BatchDone. Preconditions: there is one, and s.mu is held.
 func (s *Stream) answered() {
 	r := s.orq.pop()
 	if r.awaitsReply() {
@@ -149,8 +148,8 @@ func (s *Stream) answered() {
 	s.answers = true
 }
 
-// completeInOrder completes the oldest requests that are done, up to the one that
-// the stream ends on account of. Preconditions: s.mu is held.
+// completeInOrder completes the oldest requests that are done, up to the one that is the reason
+// for the end of the stream. Preconditions: s.mu is held.
 func (s *Stream) completeInOrder() {
 	first := s.sq.head
 	for s.sq.head < s.sq.filled {
@@ -165,19 +164,19 @@ func (s *Stream) completeInOrder() {
 	}
 }
 
-// isDone reports whether r, the oldest request, may complete: it has its response, or
-// is out and awaits none.
+// isDone reports whether r, the oldest request, may complete: its response was received, or it
+// was sent and has no response.
 func (s *Stream) isDone(r *Request) bool {
 	return r.done || s.sq.head < s.sq.flush && !r.awaitsResponse()
 }
 
-// completed ends a run of complete.
+// completed must be called after a series of calls of complete.
 func (s *Stream) completed() {
 	s.released.flush()
 	s.config.Events.Completed()
 }
 
-// complete gives back r, the oldest request. Preconditions: s.mu is held.
+// complete completes r, the oldest request. Preconditions: s.mu is held.
 func (s *Stream) complete(r *Request, st Status, code transport.Code) {
 	r.release(&s.released)
 	if !r.quiet {
@@ -191,7 +190,7 @@ func (s *Stream) complete(r *Request, st Status, code transport.Code) {
 	s.sq.giveBack(r)
 }
 
-// asFault gives err a code.
+// asFault returns the Fault in err, or else a Fault with the given code.
 func asFault(code transport.Code, err error) *transport.Fault {
 	var f *transport.Fault
 	if errors.As(err, &f) {

@@ -6,9 +6,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// openResponse makes the response to the oldest request of the peer the message now.
-// Those on QN 3 are staged, because a buffer of QN 1 is used again before the batch is
-// out.
+// openResponse makes the response to the oldest request of the peer the current message.
+// Responses on QN 3 are staged, because the buffer of the request is reused before the batch
+// was sent.
 func (s *Stream) openResponse() error {
 	f := &s.fill
 	s.mu.Lock()
@@ -29,7 +29,7 @@ func (s *Stream) openResponse() error {
 	return nil
 }
 
-// openReply makes the octets of a response on QN 3 the message now.
+// openReply makes a response on QN 3 the current message.
 func (s *Stream) openReply(op Opcode, octets []byte) {
 	f := &s.fill
 	f.source[0] = stag.Span{Mem: octets, Len: len(octets)}
@@ -38,10 +38,10 @@ func (s *Stream) openReply(op Opcode, octets []byte) {
 	}
 }
 
-// emitResponse appends what fits of the response. The source of a Read is pinned until
-// the batch has been flushed, which does not wait: it may be invalidated between two
-// batches, and that ends the stream in the middle of the response. Under a digest it is
-// staged, for others may change it at any time.
+// emitResponse appends as much of the response as fits. The source of a Read is pinned until
+// the batch was flushed, without waiting. It may be invalidated between two batches, which ends
+// the stream in the middle of the response. If the LLP computes digests the source is staged,
+// because its contents may change at any time.
 func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 	f := &s.fill
 	in, sent := f.in, f.out.Sent()
@@ -62,7 +62,7 @@ func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 	return done, err
 }
 
-// finishResponse gives the buffer of the request that was answered back to QN 1.
+// finishResponse returns the buffer of the request that was answered to QN 1.
 func (s *Stream) finishResponse() {
 	f := &s.fill
 	f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, f.out.Sent())
@@ -73,7 +73,8 @@ func (s *Stream) finishResponse() {
 	}
 }
 
-// giveBack reports whether an extension's request may have become ready to be served.
+// giveBack returns the buffer of the oldest request to QN 1. It reports whether that was an
+// atomic operation, so that later requests of extensions may be ready to be served.
 func (s *Stream) giveBack() (atomic bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +83,7 @@ func (s *Stream) giveBack() (atomic bool) {
 	return in.isAtomic()
 }
 
-// popInbound gives the buffer of the oldest request back. Preconditions: s.mu is held.
+// popInbound returns the buffer of the oldest request to QN 1. Preconditions: s.mu is held.
 func (s *Stream) popInbound() *Inbound {
 	in := s.irq.pop()
 	s.called = max(s.called-1, 0)
@@ -91,7 +92,7 @@ func (s *Stream) popInbound() *Inbound {
 	return in
 }
 
-// refuse reports f against the request.
+// refuse returns the error that reports f for the request.
 func (in *Inbound) refuse(f *transport.Fault) error {
 	return &ddp.SegmentError{
 		Fault:  f,

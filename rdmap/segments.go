@@ -5,9 +5,9 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// fillSegments puts Sends and Writes of one segment into the batch, one right after the
-// other, for as long as nothing else is to be sent first. What it leaves, or what stops it,
-// is for nextMessage. It returns what they weigh, about as much as room at most.
+// fillSegments appends a series of Sends and Writes, of one segment each, to the batch, as long as
+// no other message must be sent first. nextMessage handles the request at which it stops. It
+// returns their weight, which exceeds room only a little.
 func (s *Stream) fillSegments(llp transport.LLP, room int64) (weight int64) {
 	f := &s.fill
 	if f.next == f.posted || !isPlain(*f.ring.At(f.next)) {
@@ -33,12 +33,13 @@ func (s *Stream) fillSegments(llp transport.LLP, room int64) (weight int64) {
 	return weight
 }
 
-// isPlain reports whether r is a Send or a Write from one place, without any flags.
+// isPlain reports whether r is a Send or a Write from one span, without any flags.
 func isPlain(r *Request) bool {
 	return (r.Kind == KindSend || r.Kind == KindWrite) && r.Flags == 0 && len(r.Spans) == 1
 }
 
-// emitSegment puts r, which isPlain, into the batch. false: it is not for a SegmentSender.
+// emitSegment appends r, for which isPlain holds, to the batch. It reports false if the
+// SegmentSender cannot do that.
 func emitSegment(w *ddp.SegmentSender, r *Request) (ok bool) {
 	if r.Kind == KindWrite {
 		return w.EmitTagged(OpWrite.control(), r.Remote.STag, r.Remote.TO, &r.Spans[0], false)

@@ -9,15 +9,15 @@ import "github.com/goiwarp/iwarp/internal/ring"
 //	 | not        | LLP's      | filled     |
 //	 | complete   | batch      |            |
 //
-// A Read may complete before the batch that holds it is known to be out, so head may
-// be ahead of flushed. The ring holds pointers: it grows, requests stay where they
-// are. Those that are not in use are spare, and the one that was given back last is the
-// next to be used: it is in the cache.
+// A Read may complete before Flushed is called for its batch, so head may be greater than
+// flushed. The ring holds pointers, so that requests do not move when it grows. Requests that
+// are not in use are in spare. The one that was returned last is used next, because it is in the
+// processor's cache.
 type sendQueue struct {
-	ring   ring.Ring[*Request] // nil where no request is
-	spare  []*Request          // as many as there are places in the ring, less those in it
-	depth  uint64              // of the poster's requests
-	first  uint64              // the first of the poster's requests: 1 behind an RTR; set once
+	ring   ring.Ring[*Request] // nil in places without a request
+	spare  []*Request          // free requests; together with those in the ring, len(ring) requests
+	depth  uint64              // maximum number of the poster's requests
+	first  uint64              // number of the poster's first request: 1 after an RTR; set once
 	head   uint64
 	flush  uint64
 	filled uint64
@@ -28,13 +28,13 @@ func (q *sendQueue) at(i uint64) *Request { return *q.ring.At(i) }
 
 func (q *sendQueue) full() bool { return q.posted-max(q.head, q.first) >= q.depth }
 
-// tail returns the request that will be number posted.
+// tail returns the request that will get the number posted.
 func (q *sendQueue) tail() *Request {
 	if q.posted-q.head == uint64(len(q.ring)) {
 		q.grow()
 	}
 	place := q.ring.At(q.posted)
-	if *place == nil { // else it was not posted after all
+	if *place == nil { // otherwise an earlier Post has refused the request
 		last := len(q.spare) - 1
 		*place = q.spare[last]
 		q.spare = q.spare[:last]
@@ -42,15 +42,14 @@ func (q *sendQueue) tail() *Request {
 	return *place
 }
 
-// giveBack takes r, the oldest request, out of the queue.
+// giveBack removes r, the oldest request, from the queue.
 func (q *sendQueue) giveBack(r *Request) {
 	*q.ring.At(q.head) = nil
 	q.spare = append(q.spare, r)
 	q.head++
 }
 
-// grow makes a ring of twice the size. The old one stays as it is, for Fill may be
-// looking at it.
+// grow doubles the ring. It does not change the old ring, which Fill may be reading.
 func (q *sendQueue) grow() {
 	before := len(q.ring)
 	q.ring = q.ring.Grown(2, q.head, q.posted)

@@ -2,13 +2,13 @@ package rdmap
 
 import "sync/atomic"
 
-// Traffic counts messages, and the octets behind their DDP headers.
+// Traffic counts messages, and the octets after their DDP headers.
 type Traffic struct{ Messages, Octets uint64 }
 
-// Stats tells what a stream has moved, by [Opcode]. A message of this side counts
-// when it is in the batch, one of the peer when it is delivered; the octets of RDMA
-// Writes and Read Responses count as they come, segment by segment. What Segment has
-// taken since the last [Stream.BatchDone] may be missing.
+// Stats counts the messages of a stream, by [Opcode]. A message of this side is counted when
+// it is in the batch, and a message of the peer when it is delivered. The octets of RDMA Writes
+// and Read Responses are counted as their segments arrive. Segments that were processed since
+// the last [Stream.BatchDone] may be missing.
 type Stats struct{ Out, In [numOpcodes]Traffic }
 
 type traffic struct{ messages, octets atomic.Uint64 }
@@ -24,14 +24,14 @@ func (t *traffic) load() Traffic {
 
 type stats struct{ out, in [numOpcodes]traffic }
 
-// A tally is what one goroutine has counted of one opcode, and not yet added to the
-// counters that all goroutines see: those cost several times as much.
+// A tally holds counts of one opcode that a goroutine has not added to the atomic counters yet,
+// which cost several times as much.
 type tally struct {
 	op Opcode
 	n  Traffic
 }
 
-// count counts for op in the tally of what goes to sums.
+// count adds to the counts of op. Counts of another opcode are added to sums first.
 func (t *tally) count(sums *[numOpcodes]traffic, op Opcode, messages, octets uint64) {
 	if op != t.op {
 		t.settle(sums)
@@ -50,7 +50,7 @@ func (t *tally) settle(sums *[numOpcodes]traffic) {
 	t.n = Traffic{}
 }
 
-// received counts for the receiving goroutine.
+// received adds to the counts of the receiving goroutine.
 func (s *Stream) received(op Opcode, messages, octets uint64) {
 	s.tally.count(&s.stats.in, op, messages, octets)
 }

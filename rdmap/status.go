@@ -5,8 +5,7 @@ import "fmt"
 // A Status is how a request ended. The numbers are those of ibv_wc_status.
 type Status uint8
 
-// What a request may end with. A Stream uses some of them; the others complete the
-// set for the layer above.
+// The statuses. A Stream uses some of them; the others are for the layer above.
 const (
 	StatusSuccess         Status = 0
 	StatusLocalLength     Status = 1  // a message was too long for its receive
@@ -16,9 +15,9 @@ const (
 	StatusBind            Status = 6  // a bind, a registration or a local invalidate was refused
 	StatusBadResponse     Status = 7  // the response did not match the request
 	StatusLocalAccess     Status = 8  // the receive's region was invalidated
-	StatusRemoteInvalid   Status = 9  // the peer could not make sense of the request
-	StatusRemoteAccess    Status = 10 // the peer's memory does not allow it
-	StatusRemoteOp        Status = 11 // the peer failed to do it
+	StatusRemoteInvalid   Status = 9  // the peer did not accept the request
+	StatusRemoteAccess    Status = 10 // the peer's memory does not permit the access
+	StatusRemoteOp        Status = 11 // the peer failed to perform it
 	StatusConnectionLost  Status = 12
 	StatusNoReceive       Status = 13 // the peer had no receive posted
 	StatusRemoteAbort     Status = 16

@@ -11,41 +11,42 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill,
-// Flushed), and one may receive (as a [transport.Placer], and BatchDone); the rest is safe for all.
+// A Stream is one end of an RDMAP stream. One goroutine at a time may send (Fill, Flush,
+// Flushed), and one may receive (the methods of [transport.Placer], and BatchDone). All other
+// methods are safe for concurrent use.
 //
-// A segment can make requests ready that had to wait for a response, and queue
-// answers: ask Pending after BatchDone. The same holds for Flushed and for Post.
+// A segment can queue responses, and can make requests ready that have waited for a response:
+// call Pending after BatchDone. The same holds for Flushed and Post.
 type Stream struct {
 	config Config
 	ddp    *ddp.Stream
-	fill   filler // of the sending goroutine
+	fill   filler // used by the sending goroutine
 	stats  stats
-	tally  tally // of the receiving goroutine
-	// Of the receiving goroutine: a request has got its response since the last BatchDone.
+	tally  tally // used by the receiving goroutine
+	// Used by the receiving goroutine: a request was answered since the last BatchDone.
 	answers bool
 
-	windows stag.Windows // bound to this stream
+	windows stag.Windows // the windows that are bound to this stream
 
 	phase atomic.Uint32 // see phase
-	// The oldest request of the peer has its answer.
+	// The response to the oldest request of the peer can be sent.
 	answerable atomic.Bool
 
 	mu         lockorder.Mutex[lockorder.Stream]
 	sq         sendQueue
 	unfinished sending        // the message that a full batch has interrupted
 	orq        fifo[*Request] // requests that await their response, the oldest first
-	replies    int            // for how many of orq the response comes on QN 3
+	replies    int            // how many requests in orq await a response on QN 3
 	irq        fifo[*Inbound] // requests of the peer that await their response
-	called     int            // so many of irq no extension has to see any more
-	calling    bool           // an extension is being called
-	spare      fifo[*Inbound] // buffers of QN 1, in the order in which they will be used
+	called     int            // how many requests in irq need no call of Serve any more
+	calling    bool           // a goroutine is calling Serve
+	spare      fifo[*Inbound] // free buffers of QN 1, in the order of their use
 	end        end
-	posting    holdCache // of the requests that are posted; empty while mu is free
-	released   holdCache // of the requests that complete; likewise
+	posting    holdCache // for the requests that Post queues; empty while mu is not held
+	released   holdCache // for the requests that complete; likewise
 }
 
-// New returns a Stream in RDMA mode: connection set-up is over.
+// New returns a Stream. Connection set-up must be over.
 func New(c Config) *Stream {
 	c.IRD, c.ORD, c.SendDepth = max(c.IRD, 0), max(c.ORD, 0), max(c.SendDepth, 0)
 	s := &Stream{config: c}
@@ -77,11 +78,10 @@ func (s *Stream) postRTR(m transport.RTR) {
 	s.sq.first, s.sq.posted = 1, 1
 }
 
-// Post hands n empty requests to fill, one after the other, and queues them. It
-// stops at the first error: that of fill, [ErrQueueFull], [ErrEnded], or
-// [ErrRequest] for a request that no stream could carry out; posted requests before
-// it stay queued. fill must not call the Stream. Several calls of Post do not mix
-// their requests.
+// Post passes n empty requests to fill, one after the other, and queues them. It stops at
+// the first error: an error of fill, [ErrQueueFull], [ErrEnded], or [ErrRequest] for an
+// invalid request. The requests before it stay queued. fill must not call the Stream. The
+// requests of concurrent calls of Post are not interleaved.
 func (s *Stream) Post(n int, fill func(i int, r *Request) error) (posted int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,10 +115,10 @@ func (r *Request) prepare() error {
 	}
 	r.Len = stag.TotalLen(r.Spans)
 	if r.Len > math.MaxUint32 {
-		return r.refused("%d octets, at most %d are a message", r.Len, uint32(math.MaxUint32))
+		return r.refused("%d octets, a message has at most %d", r.Len, uint32(math.MaxUint32))
 	}
 	if r.Flags&WithImmediate != 0 && r.Kind != KindWrite {
-		return r.refused("Immediate Data goes behind a Write only")
+		return r.refused("Immediate Data can follow a Write only")
 	}
 	switch r.Kind {
 	case KindSend, KindImmediate, KindWrite, KindInvalidate:
@@ -139,7 +139,7 @@ func (r *Request) prepare() error {
 		return nil
 	case KindRead:
 		if len(r.Spans) > 1 || (r.Len > 0 && r.Spans[0].Region == nil) {
-			return r.refused("the sink of a Read is one run of octets of a region, not %d octets in %d places", r.Len, len(r.Spans))
+			return r.refused("the sink of a Read must be one span of a region, not %d octets in %d spans", r.Len, len(r.Spans))
 		}
 		return nil
 	case KindExtension:
@@ -147,19 +147,19 @@ func (r *Request) prepare() error {
 			return r.refused("Ext is not set")
 		}
 		if len(r.Inline) > r.Ext.MaxRequest {
-			return r.refused("%d octets inline, the extension takes %d", len(r.Inline), r.Ext.MaxRequest)
+			return r.refused("%d octets inline, the extension accepts at most %d", len(r.Inline), r.Ext.MaxRequest)
 		}
 		return nil
 	}
 	return r.refused("there is no such kind")
 }
 
-// refused makes the error of prepare, away from where each request passes.
+// refused returns an error of prepare. It is a function of its own to keep prepare small.
 func (r *Request) refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %v: %s", ErrRequest, r.Kind, fmt.Sprintf(format, args...))
 }
 
-// Pending reports whether Fill has something to do.
+// Pending reports whether Fill has something to append.
 func (s *Stream) Pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,9 +195,9 @@ func (s *Stream) Outstanding() int {
 	return s.orq.len()
 }
 
-// BatchDone follows a batch of Segments: requests that have got their responses complete,
-// and Stats knows what has come. It must be called before the receiving goroutine
-// waits for more, or tells of what has come.
+// BatchDone must be called after a batch of segments, before the receiving goroutine waits for
+// more or reports completions. Requests whose responses have arrived complete, and Stats
+// includes the batch.
 func (s *Stream) BatchDone() {
 	s.tally.settle(&s.stats.in)
 	if !s.answers {

@@ -11,7 +11,7 @@ import (
 // terminated DDP header untagged.
 const maxTerminate = 4 + 2 + ddp.UntaggedLen + ReadRequestLen
 
-// A Terminate is the last message of a stream, which says why it ends (RFC 5040
+// A Terminate is the last message of a stream. It gives the reason for the end (RFC 5040
 // section 4.8):
 //
 //	 0                   1                   2                   3
@@ -26,11 +26,11 @@ const maxTerminate = 4 + 2 + ddp.UntaggedLen + ReadRequestLen
 //	//               Terminated RDMA Header (28)                   //
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// M, D and R tell that the length, the DDP header and the RDMA header are there.
-// There is no padding: the headers follow as they are.
+// M, D and R say whether the length, the DDP header and the RDMA header are present. There is
+// no padding between the headers.
 type Terminate struct {
 	Code       transport.Code
-	SegmentLen int    // octets of the segment in error, -1 if not told
+	SegmentLen int    // length of the segment in error, -1 if not given
 	DDPHeader  []byte // of the segment in error: 14 or 18 octets, or nil
 	RDMAHeader []byte // of the Read Request in error: 28 octets, or nil
 }
@@ -42,8 +42,8 @@ const (
 	hasRDMA   = 0x20 // R
 )
 
-// Append appends the Terminate header to b: 4 to 52 octets. The length goes with a
-// DDP header, as RFC 5040 section 4.8 asks, and only with one.
+// Append appends the Terminate header to b: 4 to 52 octets. It includes the length if and only
+// if it includes a DDP header, as RFC 5040 section 4.8 requires.
 func (t Terminate) Append(b []byte) []byte {
 	var present uint8
 	if t.DDPHeader != nil {
@@ -61,12 +61,11 @@ func (t Terminate) Append(b []byte) []byte {
 	return append(b, t.RDMAHeader...)
 }
 
-// ParseTerminate reads a Terminate header; b is all of the message, and the result
-// shares its octets. It is tolerant, because nothing can be asked of a peer that is
-// leaving: what M, D and R announce but the message does not hold is taken for
-// absent, and so is what they do not announce. Linux siw writes the first octets in
-// another order, which is recognised. The error, a [transport.Fault], tells that
-// there are fewer than 4 octets.
+// ParseTerminate parses a Terminate header; b is the whole message, and the result shares its
+// memory. It is tolerant, because the stream ends in any case: a header counts as absent if M, D
+// or R announce it but the message is too short, or if they do not announce it. Linux siw writes
+// the first octets in another order, which is recognized. ParseTerminate returns a
+// [transport.Fault] if b has fewer than 4 octets.
 func ParseTerminate(b []byte) (Terminate, error) {
 	if len(b) < 4 {
 		return Terminate{}, transport.Faultf(transport.RDMAPStreamCatastrophic, "Terminate of %d octets", len(b))
@@ -96,8 +95,8 @@ func ParseTerminate(b []byte) (Terminate, error) {
 	return t, nil
 }
 
-// terminatedLen returns the length of the terminated DDP header that b starts with.
-// Its own T bit tells, for the layer and type of the error do not.
+// terminatedLen returns the length of the terminated DDP header at the start of b. It depends on
+// the T bit of that header; the layer and the type of the error do not determine it.
 func terminatedLen(b []byte) int {
 	if ddp.IsTagged(b) {
 		return ddp.TaggedLen
@@ -105,12 +104,11 @@ func terminatedLen(b []byte) int {
 	return ddp.UntaggedLen
 }
 
-// parseControl reads Terminate Control. siw on a little-endian host declares it as C
-// bit fields, which puts EType above Layer in the first octet, and M, D and R into
-// the lowest bits of the third in the opposite order: 12 05 c0 00 becomes 21 05 03
-// 00. Those bits are reserved, so they count only if something follows that they
-// announce; where nothing follows, the order is the one that gives a code that
-// exists.
+// parseControl parses Terminate Control. siw declares it as C bit fields, which on a
+// little-endian host puts EType above Layer in the first octet, and M, D and R into the
+// lowest bits of the third octet, in the opposite order: 12 05 c0 00 becomes 21 05 03 00.
+// These bits are reserved, so they are used only if a header follows. If none follows, the
+// order is the one in which the code is assigned.
 func parseControl(b []byte) (transport.Code, uint8) {
 	code := transport.Code(binary.BigEndian.Uint16(b))
 	present := b[2] & (hasLength | hasDDP | hasRDMA)
@@ -146,7 +144,7 @@ func siwPresent(b uint8) (present uint8) {
 func assigned(c transport.Code) bool {
 	n := c.Code()
 	switch uint16(c) >> 8 {
-	case 0x00: // a local catastrophe of RDMAP has any code
+	case 0x00: // any code is assigned for a local catastrophic error of RDMAP
 		return true
 	case 0x01:
 		return n <= 0x04 || n == 0x09 || n == 0xff

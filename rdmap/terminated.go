@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A terminateSink is QN 2: one buffer, for the one Terminate of the peer, which is
-// always there (RFC 5040 section 5.4).
+// A terminateSink is QN 2. Its one buffer, for the Terminate of the peer, is always available
+// (RFC 5040 section 5.4).
 type terminateSink struct {
 	ddp.NoBatch
 	s      *Stream
@@ -38,7 +38,8 @@ func (q *terminateSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	return nil
 }
 
-// terminated ends the stream for the peer's Terminate. false: it was ending.
+// terminated ends the stream because of a Terminate of the peer. It reports false if the stream
+// was ending already.
 func (s *Stream) terminated(t Terminate, n uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,8 +53,8 @@ func (s *Stream) terminated(t Terminate, n uint32) bool {
 	return true
 }
 
-// namedBy returns the request that t is about: the one with the MSN of the terminated
-// header. A tagged header does not tell.
+// namedBy returns the request that t refers to: the one with the MSN of the terminated header, or
+// nil if that header is tagged or absent.
 func (s *Stream) namedBy(t Terminate) *Request {
 	if t.DDPHeader == nil || ddp.IsTagged(t.DDPHeader) {
 		return nil
@@ -80,8 +81,8 @@ func (s *Stream) awaiting(msn ddp.MSN) *Request {
 	return nil
 }
 
-// sent returns the Send or Immediate Data with the number msn, if it was sent, be it
-// in part, and has not completed.
+// sent returns the Send or Immediate Data with the number msn, if it was sent, at least partly,
+// and has not completed.
 func (s *Stream) sent(msn ddp.MSN) *Request {
 	end := s.sq.filled
 	if s.unfinished == sendingRequest {
@@ -95,7 +96,7 @@ func (s *Stream) sent(msn ddp.MSN) *Request {
 	return nil
 }
 
-// remoteStatus is how a request completes that the peer refused with code.
+// remoteStatus returns the status of a request that the peer has refused with code.
 func remoteStatus(code transport.Code) Status {
 	if code == transport.DDPNoBuffer {
 		return StatusNoReceive
