@@ -79,7 +79,7 @@ func TestPeerDoesNotReachARegionThatIsBeingClosed(t *testing.T) {
 	})
 }
 
-// Work that waits its turn behind an RDMA Read is work that was posted: a cancelled helper
+// Work that waits its turn after an RDMA Read is work that was posted: a cancelled helper
 // has left it there.
 func TestCloseOfARegionWaitsForWorkThatWaitsItsTurn(t *testing.T) {
 	for name, post := range map[string]func(ctx context.Context, k *talk, mr *iwarp.MR) error{

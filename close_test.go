@@ -98,8 +98,8 @@ func TestCloseOnBothSidesAtOnce(t *testing.T) {
 	}
 }
 
-// TestDDP_55_CloseFinishesWhatIsQueued: a Read of ours, Sends behind it, and a Read of the
-// peer; the FIN is behind all of them.
+// TestDDP_55_CloseFinishesWhatIsQueued: a Read of ours, Sends after it, and a Read of the
+// peer; the FIN is after all of them.
 func TestDDP_55_CloseFinishesWhatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -118,7 +118,7 @@ func TestDDP_55_CloseFinishesWhatIsQueued(t *testing.T) {
 		require.Equal(t, wiretest.ReadResponse(0xc1, 0x77, 0, "peer's"), k.p.Segment(), "the peer is answered still")
 		k.answersRead(0, "data")
 		require.Equal(t, wiretest.Send(1, 0, "behind"), k.p.Segment())
-		k.p.WantEOF("the FIN comes behind everything")
+		k.p.WantEOF("the FIN comes after everything")
 		require.Equal(t, iwarp.StateClosing, k.qp.State())
 		require.Empty(t, closed, "the peer has not ended its half")
 		k.wantCompletions("everything succeeded", 1, 2)
@@ -149,7 +149,7 @@ func TestCloseAfterAResponseThatTheNetworkDoesNotAccept(t *testing.T) {
 			for got := 0; got < n; {
 				got += len(k.p.Segment()) - 14
 			}
-			k.p.WantEOF("the FIN is behind the whole response")
+			k.p.WantEOF("the FIN is after the whole response")
 			k.p.Close()
 			require.NoError(t, <-closed)
 		})
@@ -289,7 +289,7 @@ func TestPeerEndsAfterItsReads(t *testing.T) {
 		for got := 0; got < 2*n; {
 			got += len(k.p.Segment()) - 14
 		}
-		k.p.WantEOF("the FIN is behind all of it")
+		k.p.WantEOF("the FIN is after all of it")
 		<-k.qp.Done()
 		require.NoError(t, k.qp.Err())
 		require.Equal(t, iwarp.StateIdle, k.qp.State())

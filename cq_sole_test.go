@@ -125,7 +125,7 @@ func TestWaiterOfAQPThatIsNotEstablished(t *testing.T) {
 }
 
 // TestCompletionDoesNotWakeAWaiterThatIsAlreadyWoken, of another QP, and that takes no such
-// completion: the one behind it would sleep.
+// completion: the one after it would sleep.
 func TestCompletionDoesNotWakeAWaiterThatIsAlreadyWoken(t *testing.T) {
 	cq, err := opens(t).CreateCQ(4)
 	require.NoError(t, err)

@@ -63,7 +63,7 @@ func TestHelperOfEachOperation(t *testing.T) {
 			receives()
 			require.NoError(t, client.qp.RDMAWriteImm(ctx, dstMR.Advertise(0, 20), [8]byte{4}, srcMR.Slice(0, 20)))
 			require.Equal(t, [8]byte{4}, next(iwarp.OpRecvImm).Imm)
-			require.Equal(t, src[:20], dst[:20], "the message is behind the octets")
+			require.Equal(t, src[:20], dst[:20], "the message is after the octets")
 
 			binary.NativeEndian.PutUint64(dst[24:], 7)
 			old, err := client.qp.Swap(ctx, dstMR.Advertise(24, 8), 8)
@@ -126,7 +126,7 @@ func TestDoAListOfWork(t *testing.T) {
 	}
 	require.EqualValues(t, 0, wcs[100].Old)
 	require.EqualValues(t, 5, wcs[101].Old)
-	require.Equal(t, src, dst[:1000], "the answer of an atomic operation is behind the Writes")
+	require.Equal(t, src, dst[:1000], "the answer of an atomic operation is after the Writes")
 	wantNothingPolled(t, client)
 	require.Zero(t, client.qp.Slots())
 
@@ -155,7 +155,7 @@ func TestDoTellsWhichFailed(t *testing.T) {
 				require.Equal(t, wiretest.Send(msn+1, 0, ""), k.p.Segment())
 			}
 			require.NoError(t, k.qp.Send(testContext(t)), "the QP goes on")
-			require.Equal(t, wiretest.Send(3, 0, ""), k.p.Segment(), "the one behind it was not posted")
+			require.Equal(t, wiretest.Send(3, 0, ""), k.p.Segment(), "the one after it was not posted")
 			require.NoError(t, k.qp.Abort())
 		})
 	})

@@ -217,7 +217,7 @@ func TestCMT_30_OnlyCommitsTellOfAFailedWrite(t *testing.T) {
 		_, err := client.qp.FetchAdd(testContext(t), mr.Advertise(0, 8), 1)
 		require.Error(t, err)
 	})
-	t.Run("a receive behind it", func(t *testing.T) {
+	t.Run("a receive after it", func(t *testing.T) {
 		client, server := committers(t)
 		d, mr := server.badDisk(iwarp.MROptions{DurableOnReceive: true})
 		d.fails(syscall.EIO, nil)

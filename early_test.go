@@ -53,7 +53,7 @@ func TestVERBS_34_WorkPostedWhileIdleWaits(t *testing.T) {
 	})
 }
 
-// TestVERBS_34_36_EarlyWorkKeepsToTheRules: behind the ready-to-receive message of an initiator,
+// TestVERBS_34_36_EarlyWorkKeepsToTheRules: after the ready-to-receive message of an initiator,
 // and not before a responder has heard from its initiator. MSNs start at 1.
 func TestVERBS_34_36_EarlyWorkKeepsToTheRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 		require.EqualValues(t, 1, s.rnic.EventsDropped())
 		require.NoError(t, s.rnic.Close())
 		for range iwarp.EventDepth {
-			require.Equal(t, iwarp.EventClosed, (<-events).Kind, "the oldest are kept, also behind Close")
+			require.Equal(t, iwarp.EventClosed, (<-events).Kind, "the oldest are kept, also after Close")
 		}
 		_, open := <-events
 		require.False(t, open, "Close ends the channel")

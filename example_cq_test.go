@@ -95,7 +95,7 @@ func ExampleCQ_All() {
 
 	check(server.PostRecv(iwarp.RecvWR{ID: 1}, iwarp.RecvWR{ID: 2}))
 	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
-	go client.Close() // behind the message
+	go client.Close() // after the message
 
 	for wc, err := range server.RecvCQ().All(context.Background()) {
 		check(err) // the CQ was closed, or the context has ended

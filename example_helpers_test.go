@@ -22,7 +22,7 @@ func ExampleQP_Do() {
 	wcs := must(client.Do(context.Background(),
 		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{ours.Slice(0, 5)}, Remote: theirs},
 		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{ours.Slice(6, 6)}, Remote: theirs.Slice(8, 8)},
-		iwarp.SendWR{Op: iwarp.OpRDMARead}, // of nothing: its answer is behind the Writes
+		iwarp.SendWR{Op: iwarp.OpRDMARead}, // of nothing: its answer is after the Writes
 	))
 	fmt.Printf("%d done; %q\n", len(wcs), memory)
 	// Output: 3 done; "first\x00\x00\x00second\x00\x00"
@@ -66,7 +66,7 @@ func ExampleQP_SendInvalidate() {
 	// Output: data, done; given back: true
 }
 
-// A window that was lent is revoked behind everything that was posted before.
+// A window that was lent is revoked after everything that was posted before.
 func ExampleQP_LocalInvalidate() {
 	ctx := context.Background()
 	client, server, pd, done := pair()

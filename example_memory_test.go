@@ -186,7 +186,7 @@ func ExampleRemoteMemory_ReadAt() {
 }
 
 // Writing past the end is refused as a whole. What was written is in place when an RDMA
-// Read behind it has its answer.
+// Read after it has its answer.
 func ExampleRemoteMemory_WriteAt() {
 	client, _, pd, done := pair()
 	defer done()

@@ -176,7 +176,7 @@ func ExampleQP_PostSend_localInvalidate() {
 	// Output: far away: iwarp: terminated by the peer: DDP tagged buffer: invalid STag (1/1/00)
 }
 
-// Fast registration: memory gets an STag, and the message behind it tells the peer
+// Fast registration: memory gets an STag, and the message after it tells the peer
 // which, all in one post.
 func ExampleQP_PostSend_register() {
 	client, server, pd, done := pair()
@@ -213,7 +213,7 @@ func ExampleQP_PostSend_bind() {
 		check(client.PostSend(iwarp.SendWR{
 			Op: iwarp.OpBind, MW: window, Local: []iwarp.SGE{region.Slice(6*i, 6)}, Access: stag.RemoteRead,
 		}))
-		check(client.Drain(ctx)) // a Send posted behind the bind would do as well
+		check(client.Drain(ctx)) // a Send posted after the bind would do as well
 		page := make([]byte, 6)
 		must(server.Remote(window.Advertise(0, 6)).ReadAt(page, 0))
 		fmt.Printf("%s\n", page)

@@ -38,7 +38,7 @@ func ExampleQP_Send() {
 	// Output: Receive 1: hello
 }
 
-// Data goes to the peer's memory; the RDMA Read behind it proves that it is there.
+// Data goes to the peer's memory; the RDMA Read after it proves that it is there.
 func ExampleQP_RDMAWrite() {
 	client, _, pd, done := pair()
 	defer done()

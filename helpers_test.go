@@ -175,7 +175,7 @@ func TestRemoteMemory(t *testing.T) {
 		if n > 0 {
 			require.Equal(t, want[100+c.off:][:n], p[:n])
 		}
-		require.Equal(t, make([]byte, c.n-n), p[n:], "nothing behind it is touched")
+		require.Equal(t, make([]byte, c.n-n), p[n:], "nothing after it is touched")
 	}
 
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// TestMPA_33_44_81_84_85_DamagedFPDU: nothing of it is placed, nothing behind it is
+// TestMPA_33_44_81_84_85_DamagedFPDU: nothing of it is placed, nothing after it is
 // looked at, and our half still carries the Terminate. The DDP header, which may be
 // damaged, is not told.
 func TestMPA_33_44_81_84_85_DamagedFPDU(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 // attackScript runs the attacks of a text file, each against a victim of its own, in virtual
 // time.
 //
-// The input of the command attack is what the peer sends; behind it come a faultless Write and
+// The input of the command attack is what the peer sends; after it come a faultless Write and
 // a Send in error, which must not be looked at. (With the argument alone they do not come.) The
 // output is what the peer gets, and what the victim's application gets: the error, and the
 // completions of what was posted. For each attack it is checked besides that the error is the
@@ -96,7 +96,7 @@ func (v *victim) names(script string) wiretest.Names {
 func (v *victim) attacked(names wiretest.Names, segments [][]byte, alone bool) string {
 	v.Helper()
 	if !alone && wiretest.LLP == nil { // else it may be placed before the error is seen
-		segments = append(segments, wiretest.Write(v.mr.STag(), regionTO, "behind the error"))
+		segments = append(segments, wiretest.Write(v.mr.STag(), regionTO, "after the error"))
 	}
 	if !alone {
 		segments = append(segments, wiretest.Send(99, 0, "another error"))

@@ -15,7 +15,7 @@ import (
 const anyRemote = stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
 
 // TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites: what is in error, and
-// what comes behind it, is not placed.
+// what comes after it, is not placed.
 func TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites(t *testing.T) {
 	attackScript(t, "testdata/hostile/write.txt")
 }

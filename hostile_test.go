@@ -140,7 +140,7 @@ func attacks(t *testing.T, list []attack) {
 	}
 }
 
-// suffers sends the segment of an attack, a faultless one and another bad one behind it,
+// suffers sends the segment of an attack, a faultless one and another bad one after it,
 // and checks all that must come of it.
 func (v *victim) suffers(a attack) {
 	v.Helper()
@@ -150,7 +150,7 @@ func (v *victim) suffers(a attack) {
 	}
 	behind := wiretest.FPDU(wiretest.Send(99, 0, "another error"))
 	if wiretest.LLP == nil { // else it may be placed before the error is seen
-		behind = append(wiretest.FPDU(wiretest.Write(v.mr.STag(), regionTO, "behind the error")), behind...)
+		behind = append(wiretest.FPDU(wiretest.Write(v.mr.STag(), regionTO, "after the error")), behind...)
 	}
 	v.p.Write(append(frame(bad), behind...))
 	require.Equal(v, wiretest.Terminate(a.code, a.tells, bad), v.p.Segment(), "the Terminate tells of the first error")

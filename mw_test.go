@@ -46,7 +46,7 @@ func TestVERBS_15_30_WindowIsLentAndGivenBack(t *testing.T) {
 			for i := range 3 {
 				fillRandom(src)
 				src[0] = byte(i)
-				// The Bind and the Send that tells of it are posted one behind the other.
+				// The Bind and the Send that tells of it are posted one after the other.
 				require.NoError(t, owner.qp.PostSend(iwarp.SendWR{
 					Op: iwarp.OpBind, Flags: iwarp.Unsignaled, MW: mw, Local: []iwarp.SGE{mr.Slice(1000*i, 100)},
 					Access: stag.RemoteWrite | stag.RemoteRead, Remote: iwarp.RemoteBuffer{TO: uint64(i) << 40},

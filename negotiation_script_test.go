@@ -64,7 +64,7 @@ func depths(ird, ord int) string {
 
 // dialScript is the command dial: the QP of this configuration is the initiator, and the peer
 // answers with the Reply that is the input. What comes is the Request, all that the peer gets
-// behind its Reply when the application has sent a message, and the depths that the application
+// after its Reply when the application has sent a message, and the depths that the application
 // is told.
 func dialScript(t *testing.T, d *datadriven.TestData) string {
 	var out strings.Builder
@@ -103,7 +103,7 @@ func dialScript(t *testing.T, d *datadriven.TestData) string {
 }
 
 // acceptScript is the command accept: the QP of this configuration is the responder. The first
-// line of the input is the peer's Request, the second one the segment that it sends behind the
+// line of the input is the peer's Request, the second one the segment that it sends after the
 // Reply. The application has posted a receive, and a message. What comes is what the application
 // is told, the Reply, what the peer gets before and after its segment, and whether that took the
 // receive.

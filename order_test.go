@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder: across kinds. A Send behind a Read is out
-// at once, and completes behind it.
+// TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder: across kinds. A Send after a Read is out
+// at once, and completes after it.
 func TestRDMAP_105_106_110_VERBS_63_CompletionsAreInPostOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
@@ -55,7 +55,7 @@ func TestVERBS_64_ReadFence(t *testing.T) {
 			iwarp.SendWR{ID: 4, Op: iwarp.OpSend})
 		k.p.Segment()
 		k.p.Segment()
-		k.p.WantIdle("the fence holds back the Write and the Send behind it", 1)
+		k.p.WantIdle("the fence holds back the Write and the Send after it", 1)
 		k.answersRead(0, "ab")
 		k.p.WantIdle("one Read is still out", 1)
 		k.answersRead(2, "cd")

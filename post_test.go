@@ -31,7 +31,7 @@ func TestVERBS_55_90_PostOfAListStopsAtTheFirstError(t *testing.T) {
 		require.Equal(t, wiretest.Send(1, 0, "a"), k.p.Segment())
 		require.Equal(t, wiretest.Send(2, 0, "b"), k.p.Segment())
 		k.wantCompletions("those before the refused one are done", 1, 2)
-		k.wantNoCompletion("the refused one and those behind it changed nothing")
+		k.wantNoCompletion("the refused one and those after it changed nothing")
 
 		err = k.qp.PostRecv(iwarp.RecvWR{ID: 5}, iwarp.RecvWR{ID: 6, Local: []iwarp.SGE{{Len: 1}}}, iwarp.RecvWR{ID: 7})
 		require.ErrorAs(t, err, &post)
@@ -231,7 +231,7 @@ func TestVERBS_61_62_UnsignaledWorkCompletesOnlyIfItFails(t *testing.T) {
 			iwarp.SendWR{ID: 7, Op: iwarp.OpSend})
 		k.wantTerminate("an invalidate of nothing is a local error: 0/0/00", 0x0000)
 		wcs := k.completes(k.cq, 3)
-		require.Equal(t, []uint64{5, 6, 7}, ids(wcs), "the one that fails, and all behind it")
+		require.Equal(t, []uint64{5, 6, 7}, ids(wcs), "the one that fails, and all after it")
 		require.Equal(t, []iwarp.Status{iwarp.StatusBind, iwarp.StatusFlushed, iwarp.StatusFlushed}, statuses(wcs))
 	})
 }
@@ -322,7 +322,7 @@ func TestPostErrorsAreErrors(t *testing.T) {
 func TestLocalInvalidateTakesAwayTheAccess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{ORD: 4}, nil)
-		// Posted together: the Send behind the invalidate still names the region, for it
+		// Posted together: the Send after the invalidate still names the region, for it
 		// was checked when it was posted, but fails in its turn.
 		k.posts(
 			iwarp.SendWR{ID: 1, Op: iwarp.OpSend, Local: k.at(0, 2)},

@@ -8,7 +8,7 @@ import (
 )
 
 // operations are the tests of what a QP does that hold over any lower layer, those of
-// MPA's own and those of what comes behind an error excepted: where segments overtake one
+// MPA's own and those of what comes after an error excepted: where segments overtake one
 // another it may be placed before the error is seen (RFC 5041 section 5.3).
 var operations = []func(*testing.T){
 	writesReadsAndSends,

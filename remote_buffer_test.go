@@ -87,7 +87,7 @@ func TestAdvertiseRangeLosesNoLength(t *testing.T) {
 	var sum uint64
 	for _, rb := range pieces {
 		require.Equal(t, mr.STag(), rb.STag)
-		require.Equal(t, 1<<40+sum, rb.TO, "one behind the other")
+		require.Equal(t, 1<<40+sum, rb.TO, "one after the other")
 		sum += uint64(rb.Len)
 	}
 	require.EqualValues(t, all, sum)

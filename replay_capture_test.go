@@ -159,7 +159,7 @@ func match(a, b *half) {
 	}
 }
 
-// whole drops the segments behind the last whole message, and messages whose segments
+// whole drops the segments after the last whole message, and messages whose segments
 // were dropped.
 func (h *half) whole() {
 	end := 0

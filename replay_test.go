@@ -229,7 +229,7 @@ func (r *replay) post() {
 }
 
 // play sends siw's segments: a Read Response when it was asked for, and everything
-// behind a Read Request when that was answered.
+// after a Read Request when that was answered.
 func (r *replay) play() {
 	answers := r.ours.of(opResponse)
 	var asked, answered int

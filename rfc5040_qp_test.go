@@ -48,7 +48,7 @@ func TestRDMAP_99_OverlappingTargets(t *testing.T) {
 		k.p.Send(wiretest.Write(k.mr.STag(), 0, "aaaa"))
 		k.p.Send(wiretest.Write(k.mr.STag(), 2, "bbbb"))
 		k.p.Send(wiretest.Send(1, 0, ""))
-		k.wantCompletions("behind both", 1)
+		k.wantCompletions("after both", 1)
 		require.Equal(t, "aabbbb", string(k.mem[:6]))
 		require.NoError(t, k.qp.Abort())
 	})

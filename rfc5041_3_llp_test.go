@@ -95,11 +95,11 @@ func TestDDP_8_10_StreamInErrorCarriesNoMoreAndItsConnectionEnds(t *testing.T) {
 		k.p.SendHex("a Write of an STag that does not exist", "c1 40 00000100 0000000000000000", 'x')
 		k.p.Segment()
 		require.Error(t, k.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), "nothing more is taken")
-		k.p.SendHex("a good Write behind it", fmt.Sprintf("c1 40 %08x 0000000000000000", uint32(k.mr.STag())), 'x')
-		k.p.WantEOF("the connection of the one stream ends behind the Terminate")
+		k.p.SendHex("a good Write after it", fmt.Sprintf("c1 40 %08x 0000000000000000", uint32(k.mr.STag())), 'x')
+		k.p.WantEOF("the connection of the one stream ends after the Terminate")
 		k.p.Close()
 		<-k.qp.Done()
-		require.Zero(t, k.mem[0], "what came behind the error was not placed")
+		require.Zero(t, k.mem[0], "what came after the error was not placed")
 	})
 }
 

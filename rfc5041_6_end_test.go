@@ -78,8 +78,8 @@ func (s *scriptedSession) says(ppid uint32, ssn uint16, msg []byte) {
 
 // TestDDP_56_DataAfterTheEndOfTheLowerLayer: the peer has ended its half of the session
 // gracefully, and sends all the same. The stream is torn down abortively, in whatever
-// order the two come, and what is behind the end is not delivered. TCP itself lets nothing
-// come behind a FIN.
+// order the two come, and what is after the end is not delivered. TCP itself lets nothing
+// come after a FIN.
 func TestDDP_56_DataAfterTheEndOfTheLowerLayer(t *testing.T) {
 	first, end := wiretest.Send(1, 0, "first"), []byte{0, 4} // the Terminate message of RFC 5043
 	behind := wiretest.Send(2, 0, "behind the end")
@@ -117,7 +117,7 @@ func TestDDP_56_DataAfterTheEndOfTheLowerLayer(t *testing.T) {
 				s.wantEvent(iwarp.EventConnectionLost)
 				s.wantAllRefused(violation)
 				wcs := s.completes(cq, 2)
-				require.Equal(t, iwarp.StatusFlushed, wcs[1].Status, "no receive gets what is behind the end")
+				require.Equal(t, iwarp.StatusFlushed, wcs[1].Status, "no receive gets what is after the end")
 
 				time.Sleep(time.Minute) // the peer may end its half
 				synctest.Wait()

@@ -212,7 +212,7 @@ func TestEXT_13_18_25_31_45_46_67_69_HostileExtensions(t *testing.T) {
 		atomic("an AOpCode of 1", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 1, at, to, 1, 0, 0, 0) }, 0x0206, iwarp.ErrUnsupported),
 		atomic("an operand too few", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to, 1, 0, 0) }, 0x0207, nil),
 		atomic("an operand too many", func(at stag.STag, to uint64) []byte { return atomicRequest(1, 0, at, to, 1, 0, 0, 0, 0) }, 0x1205, nil),
-		atomic("behind the end", add(regionLen), 0x0101, iwarp.ErrBounds),
+		atomic("after the end", add(regionLen), 0x0101, iwarp.ErrBounds),
 		atomic("across the end", add(regionLen-4), 0x0101, iwarp.ErrBounds),
 		atomic("before the beginning", add(^uint64(7)), 0x0101, iwarp.ErrBounds),
 		{name: "without the right", code: 0x0102, is: iwarp.ErrAccess, segment: func(v *victim) []byte {

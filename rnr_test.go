@@ -21,7 +21,7 @@ func TestMessageWaitsForAReceive(t *testing.T) {
 			k.p.Send(wiretest.Write(k.mr.STag(), uint64(msn), "w"))
 			time.Sleep(iwarp.DefaultRNRWait - time.Nanosecond)
 			k.wantNoCompletion("the message waits")
-			require.Zero(t, k.mem[msn], "and nothing behind it is taken")
+			require.Zero(t, k.mem[msn], "and nothing after it is taken")
 			require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: uint64(msn), Local: k.at(64, 8)}))
 			synctest.Wait()
 			k.wantCompletions("a receive in time takes it", uint64(msn))

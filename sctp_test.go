@@ -57,7 +57,7 @@ func TestSCTP_52_TerminateOverSCTP(t *testing.T) {
 // hostedSCTP is a server over SCTP that does with each request what do says.
 func hostedSCTP(t *testing.T, cfg *iwarp.Config, lc *iwarp.ListenConfig, do func(*side, *iwarp.ConnRequest)) (*side, string) {
 	var accepting sync.WaitGroup
-	t.Cleanup(accepting.Wait) // behind the end of the RNIC, which ends the listener
+	t.Cleanup(accepting.Wait) // after the end of the RNIC, which ends the listener
 	server := newSide(t, cfg)
 	l, err := server.rnic.Listen(t.Context(), overSCTP, "127.0.0.1:0", lc)
 	require.NoError(t, err)

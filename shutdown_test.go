@@ -131,7 +131,7 @@ func TestShutdownWaitsForWorkUnderWay(t *testing.T) {
 		require.Equal(t, wiretest.ReadResponse(0xc1, 0x77, 0, "peer's"), k.p.Segment())
 		require.Empty(t, done)
 		k.answersRead(0, "data")
-		k.p.WantEOF("the FIN is behind everything")
+		k.p.WantEOF("the FIN is after everything")
 		k.p.Close()
 		require.NoError(t, <-done)
 		require.Equal(t, []iwarp.Status{iwarp.StatusSuccess}, statuses(k.completes(k.cq, 1)))

@@ -14,7 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
-// TestVERBS_40_48_TerminateOfTheApplication: 0/0/00 without any header, behind the last whole
+// TestVERBS_40_48_TerminateOfTheApplication: 0/0/00 without any header, after the last whole
 // segment. Both sides can ask for it afterwards.
 func TestVERBS_40_48_TerminateOfTheApplication(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestVERBS_43_46_QPInTerminateIgnoresSegmentsAndRefusesWork(t *testing.T) {
 		start := time.Now()
 		k.p.Send(wiretest.Write(0x99, 0, "x"))
 		k.p.Segment()
-		k.p.WantEOF("our half ends behind the Terminate")
+		k.p.WantEOF("our half ends after the Terminate")
 		require.Equal(t, iwarp.StateTerminate, k.qp.State())
 		k.p.Send(wiretest.Send(1, 0, "ignored"))
 		for what, err := range map[string]error{

@@ -59,7 +59,7 @@ func TestARCH_22_ManyGoroutinesOnOneQP(t *testing.T) {
 								return
 							}
 							if !bytes.Equal(b[:slice], b[slice:2*slice]) {
-								t.Error("a Read behind a Write returns what was written")
+								t.Error("a Read after a Write returns what was written")
 								return
 							}
 						}

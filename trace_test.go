@@ -71,7 +71,7 @@ func decode(t *testing.T, tshark string, capture []byte) string {
 }
 
 // TestTraceWithMarkersIsDecodedByWireshark goes as far as tshark can: it does not find
-// the FPDUs behind one that ends where a Marker is due.
+// the FPDUs after one that ends where a Marker is due.
 func TestTraceWithMarkersIsDecodedByWireshark(t *testing.T) {
 	tshark := needTool(t, "tshark")
 	var trace bytes.Buffer

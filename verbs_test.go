@@ -144,7 +144,7 @@ func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {
 }
 
 // TestVERBS_67_ORDPausesTheQueue: a Read that finds the ORD used up waits, and so does all
-// behind it; it is no error.
+// after it; it is no error.
 func TestVERBS_67_ORDPausesTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{ORD: 1}, nil)

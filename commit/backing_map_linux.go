@@ -180,7 +180,7 @@ func (m *Mapping) writeBack(ranges []Range) error {
 	return m.whole()
 }
 
-// whole fails if the file was made shorter: what was written behind its end is lost, and
+// whole fails if the file was made shorter: what was written after its end is lost, and
 // no sync has missed it.
 func (m *Mapping) whole() error {
 	st, err := m.sys.stat(m.f)

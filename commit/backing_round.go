@@ -115,7 +115,7 @@ func (g *group) ask(want Range, then func(error)) (first, pending bool, err erro
 	return first, true, nil
 }
 
-// runOne runs one round, and leaves those behind it to a goroutine.
+// runOne runs one round, and leaves those after it to a goroutine.
 func (g *group) runOne() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

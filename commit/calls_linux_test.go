@@ -204,7 +204,7 @@ func TestCMT_30_FileSystemThatTurnsReadOnly(t *testing.T) {
 	}
 }
 
-// TestCMT_30_WriteThatTheSystemRefuses: the Commit behind it tells, and not the first one alone.
+// TestCMT_30_WriteThatTheSystemRefuses: the Commit after it tells, and not the first one alone.
 func TestCMT_30_WriteThatTheSystemRefuses(t *testing.T) {
 	for _, what := range []string{"file", "direct"} {
 		r, path := record(t)

@@ -13,7 +13,7 @@ const maxExtents = 1024
 // too few.
 type extents []Range
 
-// from returns the index of the first range that ends behind off.
+// from returns the index of the first range that ends after off.
 func (e extents) from(off int64) int {
 	return sort.Search(len(e), func(i int) bool { return e[i].end() > off })
 }

@@ -95,7 +95,7 @@ func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
 		require.True(t, pending)
 		require.Equal(t, start, time.Now(), "none of them has waited")
 		require.NoError(t, flush(g, page, 1), "this one waits with the others")
-		require.Equal(t, 2*time.Second, time.Since(start), "the second sync begins behind the first")
+		require.Equal(t, 2*time.Second, time.Since(start), "the second sync begins after the first")
 		synctest.Wait()
 		require.Equal(t, [][]error{{nil}, {nil}, {nil}}, [][]error{first.told, second.told, third.told}, "each is told once")
 		require.EqualValues(t, 2, g.Syncs())
@@ -383,7 +383,7 @@ func TestCMT_13_RoundsAreUsedAgain(t *testing.T) {
 			touch(g, page, 1)
 			require.NoError(t, flush(g, page, 1))
 			require.NoError(t, <-first)
-			require.Equal(t, 2*time.Second, time.Since(start), "time %d: one sync behind the other", i)
+			require.Equal(t, 2*time.Second, time.Since(start), "time %d: one sync after the other", i)
 			synctest.Wait()
 		}
 		require.EqualValues(t, 8, g.Syncs())

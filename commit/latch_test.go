@@ -132,9 +132,9 @@ func TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable(t *testing.T) {
 	require.NoError(t, l.end(first, all, nil))
 	loses()
 	require.True(t, lost(0), "written while it ran, before the second began")
-	require.True(t, lost(8), "and behind that")
+	require.True(t, lost(8), "and after that")
 	require.False(t, lost(16), "this is durable")
-	require.ErrorIs(t, l.end(second, all, nil), ErrDataLost, "the second ends behind the loss")
+	require.ErrorIs(t, l.end(second, all, nil), ErrDataLost, "the second ends after the loss")
 
 	l.put(0, 64)
 	first = begin()

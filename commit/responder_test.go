@@ -243,7 +243,7 @@ func TestCMT_42_44_45_46_FollowOn(t *testing.T) {
 	c.media.before = func() { at = append(at, atomic.LoadUint64(word)) }
 	c.sends("a Commit with a follow-on", requestOf(1, ask(1, part(r, 0, 8), part(r, 8, 8)).then(r.STag(), r.BaseTO()+16, 42)))
 	c.wantAnswer("succeeds", 1, 1, 0)
-	require.Equal(t, []uint64{0, 0, 42}, at, "it is stored behind all regions, as an integer of the host, and then flushed")
+	require.Equal(t, []uint64{0, 0, 42}, at, "it is stored after all regions, as an integer of the host, and then flushed")
 	require.Equal(t, Range{16, 8}, c.media.flushed[2])
 
 	c.media.fail = map[int64]error{16: errors.New("no")}
@@ -416,9 +416,9 @@ func TestCMT_25_OneSyncAnswersSeveralCommits(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64, true, d.sync)
 		r, mem := c.region(durableBy(g))
-		c.sends("a Commit behind a Write", writeOf(part(r, 0, 4), "none"), requestOf(1, ask(1, part(r, 0, 4), part(r, 8, 4))))
+		c.sends("a Commit after a Write", writeOf(part(r, 0, 4), "none"), requestOf(1, ask(1, part(r, 0, 4), part(r, 8, 4))))
 		synctest.Wait() // it is being synced
-		c.sends("a Commit behind another Write", writeOf(part(r, 8, 4), "lost"), requestOf(2, ask(2, part(r, 8, 4))))
+		c.sends("a Commit after another Write", writeOf(part(r, 8, 4), "lost"), requestOf(2, ask(2, part(r, 8, 4))))
 		c.sends("one more", requestOf(3, ask(3, part(r, 8, 4)).then(r.STag(), r.BaseTO()+16, 1)))
 		require.Empty(t, c.tasks)
 		c.wantIdle("they wait")
@@ -438,7 +438,7 @@ func TestCMT_30_33_SharedSyncThatFails(t *testing.T) {
 		d := disk{takes: time.Second, err: syscall.EIO}
 		r, _ := c.region(durableBy(newGroup(64, true, d.sync)))
 		sound, _ := c.region(nil)
-		c.sends("a Commit behind a Write, and one more", writeOf(part(r, 0, 4), "lost"), requestOf(1, ask(1, part(r, 0, 4))),
+		c.sends("a Commit after a Write, and one more", writeOf(part(r, 0, 4), "lost"), requestOf(1, ask(1, part(r, 0, 4))),
 			requestOf(2, ask(2, Region{}, part(r, 0, 4), part(sound, 0, 4))))
 		time.Sleep(time.Minute)
 		c.wantSegment("the first is told", responseOf(1, 1, MakeStatus(0, DataLost)))
@@ -501,7 +501,7 @@ func TestCMT_25_26_OthersDoNotWait(t *testing.T) {
 	c.media.before = func() {
 		c.sends("a Write to what is being flushed", writeOf(part(r, 0, 8), "flushing"))
 	}
-	c.sends("behind a slow Commit", requestOf(1, ask(1, part(r, 0, 8))), writeOf(part(r, 8, 4), "next"), untagged(0x43, 0, 1, ""))
+	c.sends("after a slow Commit", requestOf(1, ask(1, part(r, 0, 8))), writeOf(part(r, 8, 4), "next"), untagged(0x43, 0, 1, ""))
 	require.Equal(t, "next", string(mem[8:12]), "a Write is placed")
 	require.Len(t, c.msgs, 1, "a Send is delivered")
 	c.wantAnswer("an overlapping Write is no error", 1, 1, 0)

@@ -32,7 +32,7 @@ var made = []string{
 	"fsync data", "forget data", "stat data", "open dir", "fsync dir", "close dir",
 }
 
-// opens are the ways to open a file of some octets, and the calls behind those that make it.
+// opens are the ways to open a file of some octets, and the calls after those that make it.
 var opens = map[string]struct {
 	open  func(sys system, path string, size int64) (backing, error)
 	calls []string

@@ -17,9 +17,9 @@ import (
 const batchMax = 32
 
 // Take takes the next segments of a batch: u, the seq-th segment of the sender, and then
-// those of batch. If u is an untagged message of one segment, those behind it that are like
+// those of batch. If u is an untagged message of one segment, those after it that are like
 // it are taken with it, and delivered together. Any other segment it takes alone, as Segment
-// does. It returns how many it has taken, and the segment behind them, nil if there is none.
+// does. It returns how many it has taken, and the segment after them, nil if there is none.
 // Where there is an error it has taken none, and rest is u.
 func (s *Stream) Take(seq uint64, u []byte, batch transport.SegmentBatch) (n int, rest []byte, err error) {
 	if q := s.batchQueue(seq, u); q != nil {
@@ -37,7 +37,7 @@ func (s *Stream) Take(seq uint64, u []byte, batch transport.SegmentBatch) (n int
 }
 
 // batchQueue returns the queue of u if u is a message that may be delivered together with
-// those behind it, and else nil. The header is then in s.seg.u.
+// those after it, and else nil. The header is then in s.seg.u.
 func (s *Stream) batchQueue(seq uint64, u []byte) *untaggedQueue {
 	if s.err != nil || seq != s.next || s.ahead.held > 0 || !isWhole(u) {
 		return nil

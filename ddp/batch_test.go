@@ -108,7 +108,7 @@ func TestDDP_44_46_NoBatchWhereSegmentsAreAhead(t *testing.T) {
 	c.wantDelivered("and waits")
 	c.seq = 0
 	require.NoError(t, c.together(whole(1, "a")))
-	c.wantDelivered("which is delivered behind the first", "qn=0 msn=1 len=1 ulp=43/00000000", "qn=0 msn=2 len=1 ulp=43/00000000")
+	c.wantDelivered("which is delivered after the first", "qn=0 msn=1 len=1 ulp=43/00000000", "qn=0 msn=2 len=1 ulp=43/00000000")
 	c.seq = 2
 	require.NoError(t, c.together(whole(3, "c"), whole(4, "d")))
 	c.wantDelivered("in order again", "batch qn=0 msn=3 lens=[1 1]")

@@ -15,7 +15,7 @@ import (
 const noteQueue ddp.QN = 7
 
 // A library is an upper layer that is not RDMAP: its peer writes pages straight into
-// its memory, and a note behind them says what they are.
+// its memory, and a note after them says what they are.
 type library struct {
 	*ddp.Stream
 	ddp.NoBatch

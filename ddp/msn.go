@@ -11,5 +11,5 @@ const firstMSN MSN = 1
 func (m MSN) Next() MSN { return m + 1 }
 
 // After returns how many messages m lies ahead of due, modulo 2^32: an MSN that is
-// behind due lies very far ahead of it.
+// after due lies very far ahead of it.
 func (m MSN) After(due MSN) uint32 { return uint32(m - due) }

@@ -99,7 +99,7 @@ func TestWhatWasPredictedIsDelivered(t *testing.T) {
 	require.NoError(t, c.table.Invalidate(t.Context(), a))
 	err := s.Placed(2, &segs[0])
 	require.Equal(t, transport.DDPInvalidSTag, faultIn(t, err).Code, "it is checked as any other segment")
-	require.NoError(t, s.Placed(3, &segs[1]), "and what comes behind an error is dropped")
+	require.NoError(t, s.Placed(3, &segs[1]), "and what comes after an error is dropped")
 }
 
 // A watching is a Watch on which time goes by.

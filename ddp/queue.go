@@ -30,7 +30,7 @@ type Queue interface {
 	Deliver(h UntaggedHeader, n uint32) error
 
 	// MayBatch reports whether messages like that of h may be delivered together with those
-	// behind them: nothing that their delivery does changes where the next belong, or
+	// after them: nothing that their delivery does changes where the next belong, or
 	// what [Upper.Untagged] says of them, which is the same for all with this RsvdULP.
 	MayBatch(h *UntaggedHeader) bool
 

@@ -82,7 +82,7 @@ func TestDDP_81_RangeValidityAndStreamAreSetAndRevoked(t *testing.T) {
 	first := enable(mem[:8], 0x1000)
 	write("all of the range that was set", alice, first, 0x1000, 8, ok)
 	write("an octet before it", alice, first, 0xfff, 1, transport.DDPBounds)
-	write("an octet behind it", alice, first, 0x1008, 1, transport.DDPBounds)
+	write("an octet after it", alice, first, 0x1008, 1, transport.DDPBounds)
 	write("another stream of the PD", bob, first, 0x1000, 8, ok)
 	revoke(first, alice)
 	write("validity is revoked", alice, first, 0x1000, 1, transport.DDPInvalidSTag)

@@ -69,7 +69,7 @@ func TestUnpackKernel(t *testing.T) {
 	cmd.Stdin = bytes.NewReader([]byte("the kernel proper"))
 	payload, err := cmd.Output()
 	require.NoError(t, err)
-	image := make([]byte, 3*512) // two sectors of set-up behind the first
+	image := make([]byte, 3*512) // two sectors of set-up after the first
 	image[0x1f1] = 2
 	copy(image[0x202:], "HdrS")
 	binary.LittleEndian.PutUint32(image[0x248:], 100)

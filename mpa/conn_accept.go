@@ -149,13 +149,13 @@ func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, privat
 	return nil
 }
 
-// silent makes sure that the initiator is there and has sent nothing behind its
+// silent makes sure that the initiator is there and has sent nothing after its
 // Request, as far as the stream can tell without waiting.
 func (r *Request) silent() error {
 	n, err := r.s.Read(make([]byte, 1), transport.NoWait)
 	switch {
 	case n > 0:
-		return transport.Faultf(transport.MPAStartup, "octets behind the Request, before its Reply")
+		return transport.Faultf(transport.MPAStartup, "octets after the Request, before its Reply")
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF
 	case errors.Is(err, transport.ErrAgain), errors.Is(err, transport.ErrWoken):

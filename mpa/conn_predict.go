@@ -42,7 +42,7 @@ type predictedRead struct {
 	size  int      // octets of all of them as FPDUs
 	leads []int    // where in ends the lead of each is; its tail follows
 	ends  []byte   // leads and tails in turn
-	vec   [][]byte // the FPDUs as they are on the wire, and what comes behind them
+	vec   [][]byte // the FPDUs as they are on the wire, and what comes after them
 	todo  [][]byte // what of vec is to be read into
 }
 
@@ -123,7 +123,7 @@ func predictedSize(f *transport.PredictedSegment) int {
 	return lengthSize + n + padding(n) + crcSize
 }
 
-// layOut makes vec of the segments, with more behind them.
+// layOut makes vec of the segments, with more after them.
 func (q *predictedRead) layOut(more []byte) {
 	q.size = 0
 	room := 0

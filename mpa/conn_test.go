@@ -306,7 +306,7 @@ func TestReceiveReadsOnce(t *testing.T) {
 	}
 }
 
-// TestHeldBackSegmentIsAReadsWorth: it is presented, with what has come behind it, and nothing
+// TestHeldBackSegmentIsAReadsWorth: it is presented, with what has come after it, and nothing
 // is read or waited for then.
 func TestHeldBackSegmentIsAReadsWorth(t *testing.T) {
 	ref := reference{crc: true}

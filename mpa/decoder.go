@@ -7,7 +7,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// minULPDU is the shortest DDP segment: a tagged header with nothing behind it.
+// minULPDU is the shortest DDP segment: a tagged header with nothing after it.
 // The RFCs have no code for a shorter ULPDU; it is answered as a wrong length.
 const minULPDU = 14
 

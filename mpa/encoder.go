@@ -169,7 +169,7 @@ func (e *encoder) begin(out *batch) {
 	e.header = e.pos
 	if e.markers && markerDue(e.pos) {
 		e.marker(out)
-		e.header = e.pos // behind the Marker, which therefore says 0
+		e.header = e.pos // after the Marker, which therefore says 0
 	}
 }
 

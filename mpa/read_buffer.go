@@ -6,7 +6,7 @@ import (
 )
 
 // The sizes of read buffers: to park with while little comes, and that may be a block of 4 KiB with
-// its headers and a few messages behind it; to park with a part of any FPDU (at most
+// its headers and a few messages after it; to park with a part of any FPDU (at most
 // 66,064 octets with its Markers); and to read a lot at a time.
 const (
 	smallBuffer  = 4<<10 + 768
@@ -66,7 +66,7 @@ func (b *readBuffer) free() []byte {
 
 func (b *readBuffer) filled(n int) { b.w += n }
 
-// full reports whether there is no room behind the octets held, so that more may have come.
+// full reports whether there is no room after the octets held, so that more may have come.
 func (b *readBuffer) full() bool { return b.w == len(*b.box) }
 
 // prepend puts the n octets of vec from octet at on in front of what is held.

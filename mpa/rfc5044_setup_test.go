@@ -222,7 +222,7 @@ func TestMPA_47_48_49_BothDirectionsBeginBehindTheFrames(t *testing.T) {
 		reply := Frame{Markers: true, CRC: true, Enhanced: true, Revision: 2, PrivateData: unhex(t, "80018001")}
 		p.send(reply.AppendReply(nil))
 		ref := reference{markers: true, crc: true}
-		p.send(ref.stream(octets(700))) // straight behind the Reply
+		p.send(ref.stream(octets(700))) // straight after the Reply
 		r := connected()
 		require.NoError(t, r.err)
 		c := &collector{}

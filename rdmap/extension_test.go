@@ -247,7 +247,7 @@ func TestExtensionIsCalledOneAtATime(t *testing.T) {
 		in.Reply([]byte(what))
 		calls = append(calls, what+" ends")
 	}
-	c.sends("an Atomic, and a request behind it", atomicRequestOf(1, add(at, 1)), untagged(opEcho, QNRequest, 2, "first"))
+	c.sends("an Atomic, and a request after it", atomicRequestOf(1, add(at, 1)), untagged(opEcho, QNRequest, 2, "first"))
 	require.Empty(t, calls, "which waits until the Atomic is answered")
 	c.wantSegment("the Atomic", atomicResponseOf(1, 0xabcd0001, 100))
 	require.Equal(t, []string{"first begins", "first ends", "second begins", "second ends"}, calls)

@@ -64,7 +64,7 @@ func TestVERBS_65_RegisterAndBindHonourFences(t *testing.T) {
 	bind := c.bindOf(4, on, 0).with(ReadFence)
 	c.post(readOf(1, target), register, readOf(3, target), bind)
 	c.wantSegment("a Read", readRequestOf(1, ReadRequest{Src: target}))
-	c.wantIdle("holds back all behind the fence")
+	c.wantIdle("holds back all after the fence")
 	require.False(t, register.Enable.Valid())
 	c.sends("until its Response", tagged(OpReadResponse, true, RemoteAddr{}, ""))
 	c.wantSegment("the next Read", readRequestOf(2, ReadRequest{Src: target}))
@@ -215,7 +215,7 @@ func TestVERBS_15_InvalidateBehindAResponse(t *testing.T) {
 		require.Fail(t, "the sender waits for itself")
 	}
 	c.wantSegment("the Response", tagged(OpReadResponse, true, target, "what was"))
-	c.wantSegment("the Send behind the invalidation", untagged(OpSend, QNSend, 1, "revoked"))
+	c.wantSegment("the Send after the invalidation", untagged(OpSend, QNSend, 1, "revoked"))
 	require.False(t, r.Valid())
 	c.wantDone("all is done", "1 success", "2 success")
 }

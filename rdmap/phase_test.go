@@ -92,11 +92,11 @@ func TestRefuseAgainstPost(t *testing.T) {
 		c.s.Refuse()
 		known, _ := c.s.Counts()
 		posters.Wait()
-		require.Equal(t, posted[0]+posted[1], known, "nothing is posted behind it")
+		require.Equal(t, posted[0]+posted[1], known, "nothing is posted after it")
 	}
 }
 
-// What may come behind the end of our own half (draft-hilland-rddp-verbs section 6.2.5).
+// What may come after the end of our own half (draft-hilland-rddp-verbs section 6.2.5).
 func TestVERBS_41_47_WhatMayComeAfterShut(t *testing.T) {
 	c := converse(t, nil)
 	c.s.Shut()
@@ -106,7 +106,7 @@ func TestVERBS_41_47_WhatMayComeAfterShut(t *testing.T) {
 	c.sends("an empty Write means nothing", empty)
 	batch := &arrivals{empty, terminateOf(bare(transport.RDMAPOpcode)), empty, untagged(OpSend, QNSend, 1, "x")}
 	require.NoError(t, c.s.Segments(c.seq, batch))
-	require.Empty(t, *batch, "nothing is late behind a Terminate")
+	require.Empty(t, *batch, "nothing is late after a Terminate")
 	require.Len(t, c.terminated, 1, "which is heard")
 	require.Equal(t, phaseEnding, c.s.in())
 }

@@ -151,7 +151,7 @@ func TestVERBS_65_LocalFenceInARun(t *testing.T) {
 		c.wantIdle("is not enough")
 		c.sends("but all of them are", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1001}, "b"))
 		require.NoError(t, c.flush())
-		c.wantRequests("what was behind it goes together", asking(3, sink, 2), asking(4, sink, 3))
+		c.wantRequests("what was after it goes together", asking(3, sink, 2), asking(4, sink, 3))
 	}
 
 	c := converse(t, nil)
@@ -173,7 +173,7 @@ func TestVERBS_65_LocalFenceInARun(t *testing.T) {
 	sink, _ := c.region(16, nil)
 	c.post(readOf(1, target, span(sink, 0, 1)), writeOf(2, target, "x").with(LocalFence))
 	require.NoError(t, c.flush())
-	c.wantRequests("a Write behind a Read", asking(1, sink, 0))
+	c.wantRequests("a Write after a Read", asking(1, sink, 0))
 	c.sends("waits for the answer", tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, "a"))
 	c.wantSegment("and goes", tagged(OpWrite, true, target, "x"))
 }

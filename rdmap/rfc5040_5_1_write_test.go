@@ -128,7 +128,7 @@ func TestRDMAP_82_ErrorWhileMakingAMessage(t *testing.T) {
 	c.wantSegment("what was ahead is sent", untagged(OpSend, QNSend, 1, "before"))
 	c.wantTerminate("then a Terminate instead of the message, without headers", bare(transport.RDMAPLocalCatastrophic))
 	c.s.End()
-	c.wantDone("one completes with its error, those behind it are flushed", "1 success", "2 local protection error", "3 flushed")
+	c.wantDone("one completes with its error, those after it are flushed", "1 success", "2 local protection error", "3 flushed")
 }
 
 func TestRDMAP_82_SourceThatCannotBeRead(t *testing.T) {

@@ -238,7 +238,7 @@ func TestRDMAP_24_25_29_34_35_36_RequestIsAnswered(t *testing.T) {
 	require.Equal(t, 1, irq, "it takes a buffer of QN 1")
 	c.wantSegment("the response goes to the sink as it was named",
 		tagged(OpReadResponse, false, RemoteAddr{0xcafebabe, 1<<40 + 1}, octets(4000)[3:3+1486]))
-	c.wantSegment("and goes on behind it",
+	c.wantSegment("and goes on after it",
 		tagged(OpReadResponse, true, RemoteAddr{0xcafebabe, 1<<40 + 1 + 1486}, octets(4000)[3+1486:2003]))
 	c.wantIdle("one response, no more")
 	require.Equal(t, []bool{false, false}, c.llp.staged, "without a digest nothing needs to be copied")
@@ -262,7 +262,7 @@ func TestRDMAP_24_EachRequestTakesABuffer(t *testing.T) {
 		}
 		c.wantSegment("which holds it until it is answered", tagged(OpReadResponse, true, RemoteAddr{7, 1}, ""))
 		c.wantSegment("and no other", tagged(OpReadResponse, true, RemoteAddr{7, 2}, "2"))
-		c.wantSegment("whatever came behind it", tagged(OpReadResponse, true, RemoteAddr{7, 3}, "34"))
+		c.wantSegment("whatever came after it", tagged(OpReadResponse, true, RemoteAddr{7, 3}, "34"))
 		c.sends("then it is free", request(4, 1), request(5, 1), request(6, 1))
 		c.wantFault("three are three", transport.DDPMSNRange, request(7, 1))
 	}

@@ -14,7 +14,7 @@ func TestRDMAP_114_115_130_OutboundReadsStayBelowTheORD(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.ORD = 2 })
 	c.post(readOf(1, target), readOf(2, target), readOf(3, target), sendOf(4, "behind"))
 	require.NoError(t, c.flush())
-	require.Len(t, c.llp.sent, 2, "the third Read waits, and all behind it")
+	require.Len(t, c.llp.sent, 2, "the third Read waits, and all after it")
 	require.Equal(t, 2, c.s.Outstanding())
 	require.False(t, c.s.Pending())
 	c.llp.sent = nil

@@ -144,7 +144,7 @@ func TestEXT_24_36_52_AtomicsShareTheBuffersOfReads(t *testing.T) {
 	require.Equal(t, 3, irq, "each has taken one buffer")
 	c.wantSegment("in which it is until it is answered", atomicResponseOf(1, 0xabcd0001, 100))
 	c.wantSegment("whatever", tagged(OpReadResponse, true, RemoteAddr{}, ""))
-	c.wantSegment("came behind it", atomicResponseOf(2, 0xabcd0002, 101))
+	c.wantSegment("came after it", atomicResponseOf(2, 0xabcd0002, 101))
 	c.sends("then the buffers are free again", readRequestOf(4, ReadRequest{}), atomicRequestOf(5, add(at, 1)), atomicRequestOf(6, add(at, 1)))
 	c.wantFault("one more has none", transport.DDPMSNRange, atomicRequestOf(7, add(at, 1)))
 
@@ -156,7 +156,7 @@ func TestEXT_32_36_AtomicsShareTheORDWithReads(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.ORD = 2 })
 	c.post(atomicOf(1, add(target, 1)), readOf(2, target), atomicOf(3, add(target, 3)), readOf(4, target), sendOf(5, ""))
 	require.NoError(t, c.flush())
-	require.Len(t, c.llp.sent, 2, "the third waits, and all behind it")
+	require.Len(t, c.llp.sent, 2, "the third waits, and all after it")
 	require.Equal(t, 2, c.s.Outstanding())
 	c.llp.sent = nil
 	c.sends("a response", atomicResponseOf(1, 1, 0))

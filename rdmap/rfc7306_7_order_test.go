@@ -35,7 +35,7 @@ func TestEXT_59_61_NothingIsProcessedBeforeWhatCameEarlier(t *testing.T) {
 	c.wantIdle("the Send before it has not come")
 	require.NoError(t, c.s.Segment(0, untagged(OpSend, QNSend, 1, "send")))
 	require.Len(t, c.received, 1)
-	c.wantSegment("now it is done, behind the Write", atomicResponseOf(1, 0xabcd0001, 0))
+	c.wantSegment("now it is done, after the Write", atomicResponseOf(1, 0xabcd0001, 0))
 	require.Equal(t, uint64(1), *value)
 }
 

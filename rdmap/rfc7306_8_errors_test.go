@@ -58,7 +58,7 @@ func TestEXT_67_69_TargetIsCheckedFirst(t *testing.T) {
 		"another PD":           {transport.RDMAPNotAssociated, region(func(o *stag.Options) { o.Scope = carol })},
 		"no right":             {transport.RDMAPAccess, region(func(o *stag.Options) { o.Access = stag.LocalWrite })},
 		"every other right":    {transport.RDMAPAccess, region(func(o *stag.Options) { o.Access = stag.LocalWrite | stag.RemoteRead | stag.RemoteWrite })},
-		"behind the end":       {transport.RDMAPBounds, beyond(16)},
+		"after the end":        {transport.RDMAPBounds, beyond(16)},
 		"partly behind":        {transport.RDMAPBounds, beyond(12)},
 		"before the beginning": {transport.RDMAPBounds, beyond(math.MaxUint64 - 7)},
 		"TO wraps": {transport.RDMAPWrap, func(c *conversation) RemoteAddr {

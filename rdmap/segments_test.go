@@ -80,7 +80,7 @@ func TestRDMAP_85_111_SendsThatGoOutTogetherGiveWay(t *testing.T) {
 	})
 	require.NoError(t, c.flush())
 	require.LessOrEqual(t, len(c.llp.sent), 5, "at most the Send that was next goes before the Terminate")
-	require.Equal(t, terminateOf(bare(transport.RDMAPOpcode)), c.llp.sent[len(c.llp.sent)-1], "and nothing behind it")
+	require.Equal(t, terminateOf(bare(transport.RDMAPOpcode)), c.llp.sent[len(c.llp.sent)-1], "and nothing after it")
 }
 
 // A peer that refuses one of the Sends that went out together names it by its number.

@@ -13,7 +13,7 @@ import (
 
 // draft-hilland-rddp-verbs, where no test of RDMAP shows it already.
 
-// TestVERBS_41_TerminateIsNotAnswered: nor is an error that comes behind it, or one that this
+// TestVERBS_41_TerminateIsNotAnswered: nor is an error that comes after it, or one that this
 // side meets afterwards.
 func TestVERBS_41_TerminateIsNotAnswered(t *testing.T) {
 	c := converse(t, nil)
@@ -21,7 +21,7 @@ func TestVERBS_41_TerminateIsNotAnswered(t *testing.T) {
 	require.NoError(t, c.flush())
 	c.llp.sent = nil
 	c.sends("the peer ends the stream", terminateOf(bare(transport.RDMAPStreamCatastrophic)))
-	c.sends("what comes behind that is not looked at", untagged(OpWrite, QNSend, 1, ""))
+	c.sends("what comes after that is not looked at", untagged(OpWrite, QNSend, 1, ""))
 	require.False(t, c.s.Terminate(errors.New("an error of this side")))
 	c.wantIdle("nothing is sent")
 	c.s.End()

@@ -87,7 +87,7 @@ func TestRDMAP_41_42_ResponseThatIsInNoSink(t *testing.T) {
 			mayPlace := what == "of the second before the first" || what == "not from its beginning"
 			c.wantFault(what, x.code, x.segment(c, a, b))
 			require.Equal(t, make([]byte, 4), memA[:4], "nothing before the sink")
-			require.Equal(t, make([]byte, 8), memA[24:], "nor behind it")
+			require.Equal(t, make([]byte, 8), memA[24:], "nor after it")
 			if !mayPlace { // else it is in a sink, whose octets are the Read's
 				require.Equal(t, make([]byte, 32), memA)
 				require.Equal(t, make([]byte, 32), memB)

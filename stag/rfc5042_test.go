@@ -102,7 +102,7 @@ func TestSEC_10_11_OctetsBesideTheRegionStay(t *testing.T) {
 		}
 	}
 	require.Equal(t, make([]byte, 8), mem[:8], "nothing before the region was touched")
-	require.Equal(t, make([]byte, 8), mem[8+size:], "nothing behind it was touched")
+	require.Equal(t, make([]byte, 8), mem[8+size:], "nothing after it was touched")
 }
 
 // RFC 5042 section 6.2.2: also a segment that was received before the revocation

@@ -31,7 +31,7 @@ func TestEXT_43_TheTargetHasTheByteOrderOfTheHost(t *testing.T) {
 	require.Equal(t, uint64(0x0102030405060708), p.update(r.STag(), 8, 1), "the value is what the host reads")
 	require.Equal(t, uint64(0x0102030405060709), *word, "and so is the result")
 	require.Equal(t, make([]byte, 8), r.mem[:8], "nothing before it changes")
-	require.Equal(t, make([]byte, 8), r.mem[16:], "nothing behind it changes")
+	require.Equal(t, make([]byte, 8), r.mem[16:], "nothing after it changes")
 }
 
 // TestEXT_43_BufferHasTheByteOrderOfTheHost: a file may be mapped by one region and be the
@@ -55,7 +55,7 @@ func TestEXT_44_47_TheAddressCountsAndNotTheTO(t *testing.T) {
 		r, err := p.table.Register(mem[skip:], Options{Access: LocalWrite | RemoteAtomic, BaseTO: 0x1003, Scope: p.scope})
 		require.NoError(t, err)
 		for off := range uint64(16) {
-			require.Equal(t, (uint64(skip)+off)%8 == 0, r.Aligned(off), "octet %d of memory that begins %d octets behind an aligned address", off, skip)
+			require.Equal(t, (uint64(skip)+off)%8 == 0, r.Aligned(off), "octet %d of memory that begins %d octets after an aligned address", off, skip)
 		}
 	}
 	file, err := p.table.RegisterBuffer(&testFile{data: make([]byte, 24)}, Options{Access: LocalWrite | RemoteAtomic, BaseTO: 5})

@@ -10,7 +10,7 @@ type slots []atomic.Pointer[Region]
 
 const minSlots = 16
 
-// gone fills the slot of a removed region, so that probing goes on behind it. Its
+// gone fills the slot of a removed region, so that probing goes on after it. Its
 // index is 0, which find never looks for.
 var gone = new(Region)
 

@@ -40,7 +40,7 @@ func TestVERBS_26_29_BindChecks(t *testing.T) {
 		"the highest base":                       {on, 0, n, RemoteRead, ^uint64(0) - n, nil},
 		"one octet too long":                     {on, 0, n + 1, RemoteRead, 0, ErrBounds},
 		"one octet too late":                     {on, 1, n, RemoteRead, 0, ErrBounds},
-		"behind the region":                      {on, n + 1, 1, RemoteRead, 0, ErrBounds},
+		"after the region":                       {on, n + 1, 1, RemoteRead, 0, ErrBounds},
 		"far away":                               {on, ^uint64(0), 2, RemoteRead, 0, ErrBounds},
 		"nothing":                                {on, 0, 0, RemoteRead, 0, errEmpty},
 		"less than nothing":                      {on, 0, -1, RemoteRead, 0, errEmpty},

@@ -76,12 +76,12 @@ func TestTapRecordsEndsLast(t *testing.T) {
 				require.True(t, payload["answer"], "and what was read")
 				require.Equal(t, c.flag, last)
 				ends := map[bool]int{}
-				for i, seg := range segs { // no side's octets come behind its end
+				for i, seg := range segs { // no side's octets come after its end
 					out := seg.Src == segments(t, file.Bytes())[0].Src
 					if seg.Flags&(pcap.FIN|pcap.RST) != 0 {
 						ends[out] = i
 					} else if at, ended := ends[out]; ended {
-						require.Less(t, i, at, "octets behind the end")
+						require.Less(t, i, at, "octets after the end")
 					}
 				}
 			})

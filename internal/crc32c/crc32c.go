@@ -31,7 +31,7 @@ func Update(crc uint32, p []byte) uint32 {
 	return crc
 }
 
-// Join copies src into p, right behind its first n octets, and is the CRC32c of both. Of
+// Join copies src into p, right after its first n octets, and is the CRC32c of both. Of
 // src it is as Copy. It panics if p is too short.
 func Join(p []byte, n int, src []byte) uint32 {
 	dst := p[n : n+len(src)]

@@ -43,7 +43,7 @@ func TestKnownAnswers(t *testing.T) {
 const margin = 64
 
 // checkOne holds Update and Copy of src against hash/crc32. The destination
-// begins align octets behind a boundary of 64 in room, which is all 0xa5 before
+// begins align octets after a boundary of 64 in room, which is all 0xa5 before
 // and after.
 func checkOne(t *testing.T, crc uint32, src, room []byte, align int) {
 	want := crc32.Update(crc, castagnoli, src)

@@ -47,7 +47,7 @@ func FuzzCopy(f *testing.F) {
 			dst := make([]byte, len(p)+1)
 			require.Equal(t, want, Copy(Copy(crc, dst, a), dst[len(a):], b), "in two parts")
 			require.True(t, bytes.Equal(p, dst[:len(p)]), "what was copied")
-			require.Zero(t, dst[len(p)], "and nothing behind it")
+			require.Zero(t, dst[len(p)], "and nothing after it")
 		})
 	})
 }

@@ -71,7 +71,7 @@ func TestParseLinks(t *testing.T) {
 		binary.BigEndian.PutUint16(frame[link.etype:], 0x0800)
 		got, err := Parse(link.typ, frame)
 		require.NoError(t, err, "link %d is known", link.typ)
-		require.Equal(t, s, got, "the segment is found behind the header of link %d", link.typ)
+		require.Equal(t, s, got, "the segment is found after the header of link %d", link.typ)
 		_, err = Parse(link.typ, frame[:link.size-1])
 		require.Equal(t, errShort, err, "the header of link %d may be cut short", link.typ)
 		binary.BigEndian.PutUint16(frame[link.etype:], 0x0806)

@@ -95,10 +95,10 @@ func TestAbortOfAnEndThatIsUnderWay(t *testing.T) {
 		reason Reason
 		before func(e *end)
 	}{
-		"reader in Discard, for our Terminate":  {Terminated, func(e *end) { e.conn.Fail(errTest) }},
-		"reader in Discard, for the peer's":     {TerminateReceived, func(e *end) { e.llp.arrives(aTerminate) }},
-		"our Terminate waits for the network":   {Terminated, func(e *end) { e.llp.change(func() { e.llp.full = true }); e.conn.Fail(errTest) }},
-		"reader in Discard, behind our own end": {BadClose, func(e *end) { e.drains(); e.endsSending(); e.llp.arrives(aSend(1)) }},
+		"reader in Discard, for our Terminate": {Terminated, func(e *end) { e.conn.Fail(errTest) }},
+		"reader in Discard, for the peer's":    {TerminateReceived, func(e *end) { e.llp.arrives(aTerminate) }},
+		"our Terminate waits for the network":  {Terminated, func(e *end) { e.llp.change(func() { e.llp.full = true }); e.conn.Fail(errTest) }},
+		"reader in Discard, after our own end": {BadClose, func(e *end) { e.drains(); e.endsSending(); e.llp.arrives(aSend(1)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(e *end) {
@@ -115,7 +115,7 @@ func TestAbortOfAnEndThatIsUnderWay(t *testing.T) {
 }
 
 // TestAbortBesideThePoller: it tells of the end before, in which case a reader may be started, or
-// behind it.
+// after it.
 func TestAbortBesideThePoller(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ready := see(e.llp, func() (ready func()) {
@@ -170,7 +170,7 @@ func TestEndWaitsForItsGoroutines(t *testing.T) {
 	}
 }
 
-// TestFirstCauseStays when another comes behind the end, or an end that is less bad while that is
+// TestFirstCauseStays when another comes after the end, or an end that is less bad while that is
 // under way.
 func TestFirstCauseStays(t *testing.T) {
 	inBubble(t, nil, func(e *end) {

@@ -23,7 +23,7 @@ func TestFailTellsThePeer(t *testing.T) {
 		e.becomes(rxBusy, "a reader throws away what comes")
 		require.Equal(e, Terminating, e.conn.Stage())
 		require.Equal(e, []rdmap.Opcode{rdmap.OpReadRequest, rdmap.OpTerminate}, e.llp.sent)
-		require.Equal(e, 1, e.llp.shut, "behind it our half ends")
+		require.Equal(e, 1, e.llp.shut, "after it our half ends")
 		require.Equal(e, []string{"Failed"}, e.heard())
 		e.llp.arrives(notASegment)
 		time.Sleep(PeerEndTime - 1)

@@ -196,7 +196,7 @@ func TestConnectionEndsWhileAMessageWaits(t *testing.T) {
 		e.isOver()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Equal(e, []string{"Flush", "Ended"}, e.heard(), "nothing is told behind the end")
+		require.Equal(e, []string{"Flush", "Ended"}, e.heard(), "nothing is told after the end")
 	})
 }
 

@@ -146,7 +146,7 @@ func TestWaiterIsExpectedOnce(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.expectsAWaiter()
 		e.queues(rdmap.KindWrite, moreThanAShare, nil)
-		e.sends(txOffered, "a waiter has come behind the last share")
+		e.sends(txOffered, "a waiter has come after the last share")
 		time.Sleep(reserveTime)
 		e.hasSent(2*moreThanAShare, "none has come")
 		e.queues(rdmap.KindWrite, moreThanAShare, nil)
@@ -154,7 +154,7 @@ func TestWaiterIsExpectedOnce(t *testing.T) {
 	})
 }
 
-// TestWaiterThatHasReceivedIsExpected behind the next share, too.
+// TestWaiterThatHasReceivedIsExpected after the next share, too.
 func TestWaiterThatHasReceivedIsExpected(t *testing.T) {
 	inBubble(t, oneABatch, func(e *end) {
 		e.queues(rdmap.KindWrite, moreThanAShare, nil)
@@ -165,6 +165,6 @@ func TestWaiterThatHasReceivedIsExpected(t *testing.T) {
 		w.ends("it is told")
 		e.becomes(rxArmed, "nothing is reserved for it")
 		e.queues(rdmap.KindWrite, moreThanAShare, nil)
-		e.sends(txOffered, "a waiter has come behind the last share")
+		e.sends(txOffered, "a waiter has come after the last share")
 	})
 }

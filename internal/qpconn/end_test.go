@@ -99,7 +99,7 @@ func (e *end) alarm(d time.Duration, look func()) error {
 	return nil
 }
 
-// isOver waits for the end and looks at what must hold behind each.
+// isOver waits for the end and looks at what must hold after each.
 func (e *end) isOver() {
 	e.Helper()
 	synctest.Wait()

@@ -26,7 +26,7 @@ type memoryLLP struct {
 	// What has come.
 	reads  [][][]byte // one read's worth each
 	seq    uint64
-	fin    bool  // behind that
+	fin    bool  // after that
 	last   bool  // the read that comes last tells of fin, too
 	lost   error // likewise
 	refuse error // what the Placer has answered

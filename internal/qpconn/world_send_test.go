@@ -14,7 +14,7 @@ func (s *world) posting(name string, at func(*world) *place, send, next place, x
 type senderPlaces struct{ sends, shared, sent, lost place }
 
 // sending is one step of a goroutine with the right to send: a share, which is one message,
-// or what it tells the arbiter behind it.
+// or what it tells the arbiter after it.
 func (s *world) sending(name string, at func(*world) *place, to senderPlaces, mayWait bool, x *stepper) {
 	event := func(label string, f func(*arbiter[uint8]) do) {
 		x.inner(name+label, func(n *world) {

@@ -132,7 +132,7 @@ func (m *Manager) unwatch(c io.Closer) {
 
 // exchange begins an exchange of set-up messages, which ends with ctx or with Refuse. Until
 // both ends have spoken that ends the connection. From then on it is a failure that the
-// peer is told of, by Establish. The function that it returns belongs behind Establish.
+// peer is told of, by Establish. The function that it returns belongs after Establish.
 func (m *Manager) exchange(ctx context.Context) (context.Context, func(), error) {
 	ctx, end := context.WithCancelCause(ctx)
 	e := &exchange{end: end, cause: m.cfg.Closed}

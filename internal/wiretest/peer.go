@@ -61,7 +61,7 @@ func (p *Peer) Send(segments ...[]byte) {
 	p.Write(b)
 }
 
-// SendHex sends one DDP segment, given in hexadecimal, with payload behind it.
+// SendHex sends one DDP segment, given in hexadecimal, with payload after it.
 func (p *Peer) SendHex(what, header string, payload ...byte) {
 	p.Helper()
 	p.Log("peer sends", what)

@@ -37,7 +37,7 @@ func RunScript(t *testing.T, path string, commands map[string]Command) {
 type Names map[string]stag.STag
 
 // Parse reads the segments of a command's input, one in each line: its kind, fields, and the
-// payload as a quoted string, with a number of repetitions behind it if need be.
+// payload as a quoted string, with a number of repetitions after it if need be.
 //
 //	write stag=region to=0x1000 "hello"
 //	send msn=1 mo=4 "x"*100
@@ -45,7 +45,7 @@ type Names map[string]stag.STag
 //
 // A field that is not there is 0, but for MSN, which is 1, and those that the kind implies.
 // ddp and rdmap are the two octets in front; first=15 leaves the first 15 octets of the segment
-// alone. The value of an STag is a number or a name, with ^1 behind it to change its bits.
+// alone. The value of an STag is a number or a name, with ^1 after it to change its bits.
 func (n Names) Parse(t testing.TB, input string) (segments [][]byte) {
 	t.Helper()
 	for line := range strings.Lines(input) {
@@ -58,7 +58,7 @@ func (n Names) Parse(t testing.TB, input string) (segments [][]byte) {
 	return segments
 }
 
-// lookup knows a name, and one with ^ and some bits behind it: those of the STag that are
+// lookup knows a name, and one with ^ and some bits after it: those of the STag that are
 // changed.
 func (n Names) lookup(name string) (stag.STag, bool) {
 	of, change, changed := strings.Cut(name, "^")

@@ -30,7 +30,7 @@ func setupCases() []Case {
 	)
 }
 
-// Flags in the octet behind the key of a Request or Reply (RFC 5044 section 7.1.1).
+// Flags in the octet after the key of a Request or Reply (RFC 5044 section 7.1.1).
 const (
 	flagMarkers = 0x80
 	flagCRC     = 0x40
@@ -130,7 +130,7 @@ func (t *T) ourPrivateData() {
 	require.ErrorContains(t, err, "249 octets of private data", "249 octets are refused here")
 }
 
-// trim drops what librdmacm may have behind n octets.
+// trim drops what librdmacm may have after n octets.
 func trim(b []byte, n int) []byte { return b[:min(len(b), n)] }
 
 func (t *T) siwPrivateData() {

@@ -34,7 +34,7 @@ func connect(t *testing.T, m Medium) *client {
 	return c
 }
 
-// octets puts numbers, big endian, and texts one behind the other.
+// octets puts numbers, big endian, and texts one after the other.
 func octets(parts ...any) (b []byte) {
 	for _, p := range parts {
 		switch v := p.(type) {

@@ -10,10 +10,10 @@
 //	+--------+-----------+-----------+--- ... ---+-----------+------+
 //
 // Record n goes to slot n modulo 48, which begins at no boundary of sectors or pages, in two
-// RDMA Writes with a Commit behind them. On every other connection the Commit's follow-on
+// RDMA Writes with a Commit after them. On every other connection the Commit's follow-on
 // moves the tail to n. A few records of each connection are under way at any time.
 //
 // What must hold when the power is back: a record whose Commit was answered is whole, unless a
 // later one was written over it; the tail is that of the last answered Commit or of one
-// behind it; and every record of that life up to the tail is whole, answered or not.
+// after it; and every record of that life up to the tail is whole, answered or not.
 package powercut

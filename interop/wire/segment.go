@@ -37,7 +37,7 @@ type segment struct {
 	tagged  bool
 	last    bool   // of its message
 	queue   uint32 // untagged
-	payload []byte // behind the header of DDP
+	payload []byte // after the header of DDP
 }
 
 // readSegments takes FPDUs apart: as many as are whole. Without Markers an FPDU is (RFC 5044

@@ -50,7 +50,7 @@ func newConn(s Stream, in session, passive bool, maxULPDU int) *Conn {
 	return c
 }
 
-// MaxULPDU is what a message carries behind its DDP-SSN without being fragmented (RFC
+// MaxULPDU is what a message carries after its DDP-SSN without being fragmented (RFC
 // 5043 section 9).
 func (c *Conn) MaxULPDU() int { return c.limit }
 

@@ -134,7 +134,7 @@ func (c *Conn) Discard() error {
 
 var errDiscarded = errors.New("sctp: the receiving half was given up")
 
-// drainTime is how long a peer has to end its half behind our Terminate, and then for
+// drainTime is how long a peer has to end its half after our Terminate, and then for
 // another session to have this pair of streams.
 const drainTime = 10 * time.Second
 

@@ -14,7 +14,7 @@ const (
 	batchLen  = 256
 )
 
-// A batch is messages that were appended and are not yet sent, one behind the other.
+// A batch is messages that were appended and are not yet sent, one after the other.
 type batch struct {
 	buf  [batchSize]byte
 	ends [batchLen]int

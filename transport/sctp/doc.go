@@ -2,7 +2,7 @@
 // makes a [transport.LLP] of one pair of SCTP streams.
 //
 // SCTP keeps the boundaries of messages and has a CRC32c of its own, so there are no
-// FPDUs here: one unordered message carries one DDP segment behind a 16-bit sequence
+// FPDUs here: one unordered message carries one DDP segment after a 16-bit sequence
 // number, the DDP-SSN, or one message of session control. Many sessions share an
 // association, each on its own pair of streams.
 //

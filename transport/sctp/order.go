@@ -8,7 +8,7 @@ const window = 1<<15 - 1
 // lets each place be taken once. It is pure.
 type arrivals struct {
 	next  uint64 // the oldest that is missing
-	top   uint64 // one behind the last that has come
+	top   uint64 // one after the last that has come
 	ahead []uint64
 }
 

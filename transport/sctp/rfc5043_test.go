@@ -338,7 +338,7 @@ func TestSCTP_21_22_28_61_63_REG_11_OtherSequencesEndTheSession(t *testing.T) {
 			"a number twice, far ahead":  {{16, octets("0007 41")}, {16, octets("0002 41")}, {16, octets("0007 41")}},
 			"a number of the past":       {{16, octets("0000 41")}},
 			"two Terminates":             {{17, octets("0003 0004")}, {17, octets("0002 0004")}},
-			"a segment behind the end":   {{17, octets("0002 0004")}, {16, octets("0003 41")}},
+			"a segment after the end":    {{17, octets("0002 0004")}, {16, octets("0003 41")}},
 			"an end before what is here": {{16, octets("0003 41")}, {17, octets("0002 0004")}, {16, octets("0001 41")}},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -494,7 +494,7 @@ func TestSCTP_38_39_42_SegmentsFitAMessage(t *testing.T) {
 		require.NoError(t, c.Close())
 	})
 	c := newConn(newFake(), session{}, false, 1)
-	require.Equal(t, 514, c.MaxULPDU(), "behind the DDP-SSN; RFC 5043 counts it")
+	require.Equal(t, 514, c.MaxULPDU(), "after the DDP-SSN; RFC 5043 counts it")
 }
 
 // TestSCTP_45_NumbersGoAround: more than 65536 messages, each of them late by one.

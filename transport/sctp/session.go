@@ -21,7 +21,7 @@ type message struct {
 const earlyLimit = 1 << 20
 
 // receive takes a message of the peer. A segment, if it is one, has the place seq among
-// the segments of the session, which begin behind one control message. A control message
+// the segments of the session, which begin after one control message. A control message
 // is returned when the session is not open; that the peer has terminated an open one is
 // what ended tells.
 func (s *session) receive(ppid uint32, msg []byte) (seq uint64, segment []byte, c *control, err error) {
@@ -33,7 +33,7 @@ func (s *session) receive(ppid uint32, msg []byte) (seq uint64, segment []byte, 
 		return 0, nil, nil, err
 	}
 	if s.end != 0 && at > s.end {
-		return 0, nil, nil, violation("a message behind its Terminate")
+		return 0, nil, nil, violation("a message after its Terminate")
 	}
 	if ppid == PPIDControl {
 		c, err := s.control(at, msg)
@@ -60,12 +60,12 @@ func (s *session) control(at uint64, msg []byte) (*control, error) {
 	}
 	s.end = at
 	if s.in.top > at+1 {
-		return nil, violation("a message behind its Terminate")
+		return nil, violation("a message after its Terminate")
 	}
 	return nil, nil
 }
 
-// ended tells that the peer's Terminate and all before it have come, and nothing behind it.
+// ended tells that the peer's Terminate and all before it have come, and nothing after it.
 func (s *session) ended() bool { return s.end != 0 && s.in.next > s.end && s.in.top == s.end+1 }
 
 // keep remembers a segment that came before the answer that opens the session.

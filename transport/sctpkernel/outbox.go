@@ -161,7 +161,7 @@ func (o *outbox) markOf(s *stream) mark {
 // acked tells whether a message is known to be acknowledged, with all before it. The
 // kernel does not say so of single messages. But it keeps them in their order, and counts
 // more octets of memory for each than it has: if it counts less than there are in the
-// message and those behind it, then the message is not among what it keeps.
+// message and those after it, then the message is not among what it keeps.
 func (o *outbox) acked(m mark) bool {
 	if m.octets == 0 {
 		return true

@@ -122,7 +122,7 @@ func TestUrgentMessagesAreBounded(t *testing.T) {
 }
 
 // TestSCTP_31_WhatIsAcknowledgedIsNotKept: a message is if the kernel keeps less memory
-// than it takes with all behind it.
+// than it takes with all after it.
 func TestSCTP_31_WhatIsAcknowledgedIsNotKept(t *testing.T) {
 	outboxTest(t, 100, func(t *testing.T, k *fakeKernel, o *outbox, s *stream) {
 		require.True(t, o.acked(o.markOf(s)), "nothing was sent")

@@ -325,7 +325,7 @@ func (s *socket) addrs(whose int) (a Addr, err error) {
 	return a, err
 }
 
-// parseAddrs reads socket addresses, one behind the other.
+// parseAddrs reads socket addresses, one after the other.
 func parseAddrs(n uint32, p []byte) Addr {
 	var a Addr
 	for ; n > 0 && len(p) >= unix.SizeofSockaddrInet4; n-- {

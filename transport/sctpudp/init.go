@@ -30,7 +30,7 @@ const (
 	paramHostname     = 11
 	paramZeroChecksum = 0x8001
 	paramAdaptation   = 0xc006 // RFC 5061 section 4.2.6
-	paramStop         = 0x8000 // clear: nothing behind an unknown parameter counts
+	paramStop         = 0x8000 // clear: nothing after an unknown parameter counts
 )
 
 var errInit = errors.New("sctp: malformed INIT")

@@ -13,7 +13,7 @@ import (
 const (
 	headerSize      = 12
 	chunkHeaderSize = 4
-	dataHeaderSize  = 16 // of a DATA chunk: TSN, stream, SSN and PPID behind the chunk header
+	dataHeaderSize  = 16 // of a DATA chunk: TSN, stream, SSN and PPID after the chunk header
 
 	// maxPacket is the largest packet, as pion takes no longer one.
 	maxPacket = 8192

@@ -7,7 +7,7 @@ const tsnWindow = 1 << 13
 // A record tells which DATA chunks of the peer have come, by their TSNs.
 type record struct {
 	next  uint32   // the oldest that is missing
-	ahead []uint64 // bits of those behind it, made when the first one overtakes another
+	ahead []uint64 // bits of those after it, made when the first one overtakes another
 }
 
 // known tells whether a chunk has come before.

@@ -46,7 +46,7 @@ const stretch = 10 * time.Millisecond
 // latency takes push, empty RDMA Read, local sync and empty RDMA Read in turn, and the median
 // of what the turns have for a ratio: a disk is faster in one moment than in the next, and
 // also if it has synced a moment ago; so the same comes before either sync. The Read that
-// counts is the one behind the local sync, for a processor that has slept through a sync
+// counts is the one after the local sync, for a processor that has slept through a sync
 // sends and receives more slowly than one that has not, and a push has its sync in the
 // middle. Pulls take turns with all of that, a stretch each, and the ratio is that of two
 // stretches.

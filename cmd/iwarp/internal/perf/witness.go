@@ -87,7 +87,7 @@ func (s *inWitness) Read(p []byte, wait transport.Wait) (int, error) {
 func (s *inWitness) established() { s.at, s.reads = s.came, nil }
 
 // Segment hands a segment up. In the stream there are two octets of length in front
-// of it, and padding and a CRC behind it (RFC 5044 section 4).
+// of it, and padding and a CRC after it (RFC 5044 section 4).
 func (s *inWitness) Segment(seq uint64, ulpdu []byte) error {
 	const head, crc = 2, 4
 	off := s.at + head
