@@ -227,7 +227,7 @@ func TestBehindTheEnd(t *testing.T) {
 		require.False(e, e.conn.Fail(errTest))
 		e.conn.Abort(errTest)
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 		time.Sleep(time.Hour)
 		e.endedWith(Aborted, errAbort, "Abort")
 		require.Equal(e, calls, e.llp.calls)

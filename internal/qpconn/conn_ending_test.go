@@ -143,7 +143,7 @@ func TestPeerEndsFirst(t *testing.T) {
 		e.peerEnds()
 		w.hasNot("it has no message")
 		w.finish() // as the flush of its receive does
-		w.ends("it is told")
+		w.ends("it is woken")
 		e.endedWith(Closed, nil, "Close")
 	})
 	inBubble(t, nil, func(e *end) {
@@ -166,7 +166,7 @@ func TestPeerEndsWithWorkOutstanding(t *testing.T) {
 			require.Equal(e, Terminated, reason)
 			require.ErrorContains(e, cause, "reported: ")
 			require.ErrorContains(e, cause, "1 work requests and 0 RDMA Reads outstanding")
-			require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate], "the peer is told")
+			require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate], "a Terminate tells the peer")
 			require.Equal(e, []rdmap.Status{rdmap.StatusFlushed}, e.statuses)
 		})
 	}
@@ -182,7 +182,7 @@ func TestPeerEndsBesideTheSender(t *testing.T) {
 		require.True(e, e.reached("Sent"))
 		e.peerEnds()
 		e.becomes(rxOver, "the reader has found the end")
-		require.Equal(e, Open, e.conn.Stage(), "the sender judges")
+		require.Equal(e, Open, e.conn.Stage(), "the sender decides")
 		resume()
 		e.endedWith(Closed, nil, "Close")
 		require.Equal(e, []rdmap.Status{rdmap.StatusSuccess}, e.statuses)
@@ -212,7 +212,7 @@ func TestPeerEndsWhileTheNetworkIsFull(t *testing.T) {
 }
 
 // TestPeerEndsWhileAnotherIsToSend what a goroutine has left, that was sending as the peer ended
-// its half: the one that finds nothing more judges.
+// its half: the one that finds nothing more to send decides what the end means.
 func TestPeerEndsWhileAnotherIsToSend(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		inBubble(t, oneABatch, func(e *end) {
@@ -253,7 +253,7 @@ func TestLLPThatEndsAsAWhole(t *testing.T) {
 		resume()
 		e.endedWith(Closed, nil, "Close")
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 	})
 	inBubble(t, asAWhole, func(e *end) {
 		e.llp.arrives(aTerminate)
@@ -285,7 +285,7 @@ func TestMessageBehindOurOwnEnd(t *testing.T) {
 				defer w.finish()
 			}
 			e.llp.arrives(aSend(1))
-			e.becomes(rxBusy, "a reader throws away what comes")
+			e.becomes(rxBusy, "a reader discards the input")
 			require.Equal(e, 1, see(e.llp, func() int { return e.llp.discards }))
 			require.Equal(e, Failed, e.conn.Stage())
 			require.LessOrEqual(e, e.llp.calls, 4)

@@ -20,7 +20,7 @@ func TestFailTellsThePeer(t *testing.T) {
 		e.queues(rdmap.KindRead, 1, nil)
 		require.True(e, e.conn.Fail(errBroken))
 		require.False(e, e.conn.Fail(errTest), "the stream is ending already")
-		e.becomes(rxBusy, "a reader throws away what comes")
+		e.becomes(rxBusy, "a reader discards the input")
 		require.Equal(e, Terminating, e.conn.Stage())
 		require.Equal(e, []rdmap.Opcode{rdmap.OpReadRequest, rdmap.OpTerminate}, e.llp.sent)
 		require.Equal(e, 1, e.llp.shut, "after it our half ends")
@@ -51,7 +51,7 @@ func TestFailIsBounded(t *testing.T) {
 	}
 }
 
-// TestFailTakesTheRightFromAWaiter: the reader throws away what comes, and the waiter sleeps.
+// TestFailTakesTheRightFromAWaiter: the reader discards the input, and the waiter sleeps.
 func TestFailTakesTheRightFromAWaiter(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		w, other := e.waits(forever), e.waits(forever)
@@ -67,7 +67,7 @@ func TestFailTakesTheRightFromAWaiter(t *testing.T) {
 		w.ends("its Read is flushed")
 		other.ends("so is this")
 		late.finish()
-		late.ends("it is told")
+		late.ends("it is woken")
 		e.endedWith(Terminated, errBroken, "Close")
 	})
 }
@@ -128,7 +128,7 @@ func TestMessageStallsAsTheStreamEnds(t *testing.T) {
 		require.True(e, e.reached("Received"))
 		e.conn.Fail(errBroken)
 		resume()
-		e.becomes(rxBusy, "the reader throws away what comes")
+		e.becomes(rxBusy, "the reader discards the input")
 		require.Zero(e, e.conn.ReceiveWaits())
 		e.peerEnds()
 		e.endedWith(Terminated, errBroken, "Close")
@@ -162,7 +162,7 @@ func TestSegmentInError(t *testing.T) {
 	})
 }
 
-// TestFaultOfTheLLP is told to the peer, but not one that says that the connection is lost.
+// TestFaultOfTheLLP: a Terminate reports it to the peer, except a Fault that says that the connection is lost.
 func TestFaultOfTheLLP(t *testing.T) {
 	for code, reason := range map[transport.Code]Reason{
 		transport.MPACRC:            Terminated,
@@ -187,7 +187,7 @@ func TestPeerTerminates(t *testing.T) {
 		e.holds(w, "it receives")
 		e.queues(rdmap.KindRead, 1, w)
 		e.llp.arrives(aTerminate, aWrite)
-		e.becomes(rxBusy, "a reader throws away what comes")
+		e.becomes(rxBusy, "a reader discards the input")
 		require.Equal(e, Terminating, e.conn.Stage())
 		require.Equal(e, 1, e.llp.shut)
 		require.False(e, e.conn.Fail(errTest), "no Terminate is answered by one")
@@ -264,7 +264,7 @@ func TestPeerTerminatesAndDoesNotEnd(t *testing.T) {
 func TestTerminateThatIsInError(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.arrives(aTerminate[:len(aTerminate)-1])
-		e.becomes(rxBusy, "a reader throws away what comes")
+		e.becomes(rxBusy, "a reader discards the input")
 		require.Zero(e, e.llp.counts()[rdmap.OpTerminate])
 		e.peerEnds()
 		e.isOver()

@@ -71,7 +71,7 @@ func TestReaderDoesNotLingerWhereMessagesAreFarApart(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		for i := range 5 {
 			e.llp.arrives(aWrite)
-			e.becomes(rxArmed, "that would be in vain")
+			e.becomes(rxArmed, "waiting would be useless")
 			require.EqualValues(e, i+1, e.readers.Load())
 			time.Sleep(lingerTime)
 		}
@@ -85,7 +85,7 @@ func TestWaiterComesWhileTheReaderLingers(t *testing.T) {
 		for i := range 2 {
 			e.lingers()
 			w := e.waits(forever)
-			e.holds(w, "the reader makes way")
+			e.holds(w, "the reader gives the right up")
 			require.Zero(e, e.tasks.Count(), "and ends")
 			e.llp.arrives(aSend(byte(i + 1)))
 			w.ends("its message has come")
@@ -95,14 +95,14 @@ func TestWaiterComesWhileTheReaderLingers(t *testing.T) {
 		e.lingers()
 		ctx, cancel := context.WithCancel(forever)
 		w := e.waits(ctx)
-		e.holds(w, "the reader makes way")
+		e.holds(w, "the reader gives the right up")
 		cancel()
 		w.ends("its context has")
 		e.becomes(rxArmed, "no goroutine is left")
 	})
 }
 
-// TestWaiterComesWhileTheReaderRuns: it is given the right when the reader has read what there was.
+// TestWaiterComesWhileTheReaderRuns: it gets the right when the reader has read all input.
 func TestWaiterComesWhileTheReaderRuns(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.postReceives(1)
@@ -183,7 +183,7 @@ func TestReaderStaysWhereNothingCanBeArmed(t *testing.T) {
 		e.holds(nil, "a goroutine must stay in Receive")
 		w := e.waits(forever)
 		w.hasNot("its message has not come")
-		e.holds(nil, "the reader does not make way")
+		e.holds(nil, "the reader keeps the right")
 		time.Sleep(time.Hour)
 		e.holds(nil, "and is not swept")
 		e.llp.arrives(aSend(1))
@@ -198,7 +198,7 @@ func TestReaderStaysWhereNothingCanBeArmed(t *testing.T) {
 		w = e.waits(forever)
 		synctest.Wait()
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 		e.holds(nil, "the reader stays")
 		require.EqualValues(e, 1, e.readers.Load())
 		require.Zero(e, e.alarms.Load())
@@ -212,7 +212,7 @@ func TestArmingFailsLater(t *testing.T) {
 		e.holds(w, "it receives")
 		e.llp.change(func() { e.llp.noArm = true })
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 		e.holds(nil, "a reader was started")
 	})
 }
@@ -227,7 +227,7 @@ func TestPollerTellsLate(t *testing.T) {
 		e.holds(w, "it goes on")
 		require.Zero(e, e.readers.Load())
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 		e.conn.ready()
 		e.becomes(rxArmed, "a reader has found nothing")
 		require.EqualValues(e, 1, e.readers.Load())
@@ -242,7 +242,7 @@ func TestWithoutAnAlarm(t *testing.T) {
 			w := e.waits(forever)
 			e.holds(w, "it receives")
 			w.finish()
-			w.ends("it is told")
+			w.ends("it is woken")
 			e.becomes(rxArmed, "nothing is reserved")
 		}
 		for range 3 {

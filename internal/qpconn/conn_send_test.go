@@ -82,7 +82,7 @@ func TestHolderSendsWhatAShareLeaves(t *testing.T) {
 		e.hasSent(moreThanAShare, "the waiter sends the rest")
 		e.holds(w, "it receives again")
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 		time.Sleep(time.Second)
 
 		e.lingers()
@@ -112,7 +112,7 @@ func TestExpectedWaiterSendsWhatAShareLeaves(t *testing.T) {
 		e.hasSent(2*moreThanAShare, "before that it has sent the rest")
 		require.Equal(e, began, e.writers.Load())
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 	})
 }
 
@@ -246,7 +246,7 @@ func TestWriterLeavesWhatItNeedNotWaitFor(t *testing.T) {
 		e.hasSent(3*moreThanAShare, "the waiter sends the rest")
 		require.EqualValues(e, 1, e.writers.Load())
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 	})
 }
 

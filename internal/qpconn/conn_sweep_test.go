@@ -42,7 +42,7 @@ func TestRightIsReservedAgain(t *testing.T) {
 			w := e.waits(forever)
 			e.holds(w, "it receives")
 			w.finish()
-			w.ends("it is told")
+			w.ends("it is woken")
 		}
 		e.becomes(rxArmed, "nothing is reserved without an alarm")
 		e.noAlarm.Store(false)
@@ -162,7 +162,7 @@ func TestWaiterThatHasReceivedIsExpected(t *testing.T) {
 		w := e.waits(forever)
 		e.holds(w, "it receives")
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 		e.becomes(rxArmed, "nothing is reserved for it")
 		e.queues(rdmap.KindWrite, moreThanAShare, nil)
 		e.sends(txOffered, "a waiter has come after the last share")

@@ -89,7 +89,7 @@ func TestWaiterSleepsAsItIsTold(t *testing.T) {
 			e.holds(w, "it receives")
 			require.Equal(e, how, see(e.llp, func() transport.Wait { return e.llp.how }))
 			w.finish()
-			w.ends("it is told")
+			w.ends("it is woken")
 		}
 	})
 }
@@ -147,7 +147,7 @@ func TestWaiterReceivesForOthers(t *testing.T) {
 		second.ends("the message is for the second one")
 		e.holds(first, "the first one goes on")
 		first.finish()
-		first.ends("it is told")
+		first.ends("it is woken")
 		e.becomes(rxArmed, "the second one is not given the right, since it has gone")
 	})
 }
@@ -196,7 +196,7 @@ func TestWaiterThatReceivesIsCancelled(t *testing.T) {
 		w.ends("its context has")
 		e.holds(next, "the next one receives")
 		next.finish()
-		next.ends("it is told")
+		next.ends("it is woken")
 	})
 }
 
@@ -207,7 +207,7 @@ func TestContextEndsBehindTheWait(t *testing.T) {
 		w := e.waits(ctx)
 		e.holds(w, "it receives")
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 		next := e.waits(forever)
 		e.holds(next, "it receives")
 		wakes := func() int { return see(e.llp, func() int { return e.llp.wakes }) }
@@ -216,7 +216,7 @@ func TestContextEndsBehindTheWait(t *testing.T) {
 		e.holds(next, "the context of the first one is no concern of it")
 		require.Equal(e, before, wakes())
 		next.finish()
-		next.ends("it is told")
+		next.ends("it is woken")
 	})
 }
 
@@ -261,7 +261,7 @@ func TestWaiterIsCancelledAsItIsGrantedTheRight(t *testing.T) {
 			cancel()
 			second.hasNot("it is about to leave")
 			first.finish()
-			first.ends("it is told")
+			first.ends("it is woken")
 			e.becomes(rxBusy, "the second one has the right")
 			resume()
 			second.ends("its context has")
@@ -287,7 +287,7 @@ func TestWaiterIsDoneAsItIsGrantedTheRight(t *testing.T) {
 		second.finish()
 		second.hasNot("it is about to leave")
 		first.finish()
-		first.ends("it is told")
+		first.ends("it is woken")
 		resume()
 		second.ends("it was told")
 		e.becomes(rxArmed, "it has passed the right on")
@@ -317,7 +317,7 @@ func TestWaiterIsDoneAsItIsAboutToSleep(t *testing.T) {
 		resume()
 		w.ends("it has looked once more")
 		first.finish()
-		first.ends("it is told")
+		first.ends("it is woken")
 	})
 }
 
@@ -370,7 +370,7 @@ func TestWaiterThatComesBackLaterReservesNothing(t *testing.T) {
 			w := e.waits(forever)
 			e.holds(w, "it receives")
 			w.finish()
-			w.ends("it is told")
+			w.ends("it is woken")
 			e.becomes(rxArmed, "it is not expected back")
 			time.Sleep(quickReturn)
 		}
@@ -387,7 +387,7 @@ func TestWaiterIsGivenTheRightThatIsReserved(t *testing.T) {
 		time.Sleep(time.Second)
 		e.holds(other, "the sweeper leaves it alone")
 		other.finish()
-		other.ends("it is told")
+		other.ends("it is woken")
 	})
 }
 
@@ -398,7 +398,7 @@ func (e *end) reserves() {
 		w := e.waits(forever)
 		e.holds(w, "it receives")
 		w.finish()
-		w.ends("it is told")
+		w.ends("it is woken")
 	}
 	e.becomes(rxReserved, "it is expected back")
 }
