@@ -105,9 +105,9 @@ func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestCMT_13_25_FlushBehindAFlushThatWaits: the goroutine that runs the first round has others to
+// TestCMT_13_25_FlushAfterAFlushThatWaits: the goroutine that runs the first round has others to
 // do, and leaves the next to the group.
-func TestCMT_13_25_FlushBehindAFlushThatWaits(t *testing.T) {
+func TestCMT_13_25_FlushAfterAFlushThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{takes: time.Second}
 		g := newGroup(64*page, false, d.sync)

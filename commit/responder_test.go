@@ -372,7 +372,7 @@ func TestCMT_45_FollowOnToABuffer(t *testing.T) {
 	}
 }
 
-func TestCMT_43_NoFollowOnBehindAFailure(t *testing.T) {
+func TestCMT_43_NoFollowOnAfterAFailure(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(nil)
 	c.media.fail = map[int64]error{0: errors.New("no")}
@@ -481,7 +481,7 @@ func TestCMT_24_AtomicWaitsForTheCommit(t *testing.T) {
 	require.EqualValues(t, 1, *word)
 }
 
-func TestCMT_24_CommitBehindAnAtomicCoversIt(t *testing.T) {
+func TestCMT_24_CommitAfterAnAtomicCoversIt(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(nil)
 	word := (*uint64)(unsafe.Pointer(&mem[0]))

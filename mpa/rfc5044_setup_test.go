@@ -210,7 +210,7 @@ func wantFirstBadCRC(t *testing.T, from, to *Conn, checked bool) {
 	require.Equal(t, [][]byte{octets(20)}, p.ulpdus)
 }
 
-func TestMPA_47_48_49_BothDirectionsBeginBehindTheFrames(t *testing.T) {
+func TestMPA_47_48_49_BothDirectionsBeginAfterTheFrames(t *testing.T) {
 	private := strings.Repeat("x", 248)
 	converse(t, func(t *testing.T, s transport.Stream, p *peer) {
 		connected := connect(t.Context(), s, Options{Markers: true}, 1, 1, private)

@@ -95,7 +95,7 @@ func TestMPA_20_EveryMarkerOfAnFPDUPointsToItsHeader(t *testing.T) {
 	require.Equal(t, unhex(t, "5f7b58ca"), wire[1032:], "CRC")
 }
 
-func TestMPA_31_MarkerBehindThePadIsInTheCRC(t *testing.T) {
+func TestMPA_31_MarkerAfterThePadIsInTheCRC(t *testing.T) {
 	// V11: the second Marker stands between the ULPDU and the CRC.
 	ulpdu := append(unhex(t, sendHead), make([]byte, 488)...)
 	wire := encoded(&encoder{markers: true, crc: true}, false, ulpdu)

@@ -198,9 +198,9 @@ func TestRegisterAndBindNeedWhatTheyEnable(t *testing.T) {
 	}
 }
 
-// TestVERBS_15_InvalidateBehindAResponse: what the batch refers to on behalf of the peer must
+// TestVERBS_15_InvalidateAfterAResponse: what the batch refers to on behalf of the peer must
 // leave before it can be invalidated.
-func TestVERBS_15_InvalidateBehindAResponse(t *testing.T) {
+func TestVERBS_15_InvalidateAfterAResponse(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(8, nil)
 	copy(mem, "what was")

@@ -48,7 +48,7 @@ func TestRDMAP_23_26_104_ReadsGoOutTogether(t *testing.T) {
 }
 
 // A Read whose sink is INVALID is not for the loop.
-func TestRDMAP_26_ReadBehindOthersThatCannotBeSent(t *testing.T) {
+func TestRDMAP_26_ReadAfterOthersThatCannotBeSent(t *testing.T) {
 	c := converse(t, nil)
 	sink, _ := c.region(8, nil)
 	dead, _ := c.region(8, nil)
@@ -101,7 +101,7 @@ func TestRDMAP_27_34_35_39_ResponsesGoOutTogether(t *testing.T) {
 }
 
 // A response whose source has been invalidated meanwhile is not for the loop.
-func TestRDMAP_70_93_ResponseBehindOthersThatCannotBeSent(t *testing.T) {
+func TestRDMAP_70_93_ResponseAfterOthersThatCannotBeSent(t *testing.T) {
 	c := converse(t, nil)
 	c.llp.digest = true
 	r, mem := c.region(8, func(o *stag.Options) { o.Access = stag.RemoteRead })

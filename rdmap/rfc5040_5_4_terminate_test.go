@@ -520,9 +520,9 @@ func TestRDMAP_83_ErrorOfAMessageThatIsNoRequest(t *testing.T) {
 	}
 }
 
-// TestNothingHappensBehindTheEnd: what comes is dropped, what is queued is not sent, and
+// TestNothingHappensAfterTheEnd: what comes is dropped, what is queued is not sent, and
 // ending again completes nothing.
-func TestNothingHappensBehindTheEnd(t *testing.T) {
+func TestNothingHappensAfterTheEnd(t *testing.T) {
 	c := converse(t, nil)
 	r, mem := c.region(16, nil)
 	c.receive(16)

@@ -218,7 +218,7 @@ func TestImmediateDataBelongsToAWrite(t *testing.T) {
 	}
 }
 
-func TestTerminateNamesTheImmediateBehindAWrite(t *testing.T) {
+func TestTerminateNamesTheImmediateAfterAWrite(t *testing.T) {
 	c := converse(t, nil)
 	c.post(readOf(1, target), writeOf(2, target, "w").with(WithImmediate), sendOf(3, ""))
 	require.NoError(t, c.flush())

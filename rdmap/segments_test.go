@@ -44,7 +44,7 @@ func TestRDMAP_8_17_43_SendsGoOutTogether(t *testing.T) {
 
 // A Send that is longer than a segment, and one whose region was invalidated, are not for
 // the loop.
-func TestRDMAP_82_SendBehindOthersThatCannotBeSent(t *testing.T) {
+func TestRDMAP_82_SendAfterOthersThatCannotBeSent(t *testing.T) {
 	c := converse(t, nil)
 	c.llp.mulpdu = 18 + 4
 	r, _ := c.region(8, nil)

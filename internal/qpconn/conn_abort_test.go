@@ -114,9 +114,9 @@ func TestAbortOfAnEndThatIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestAbortBesideThePoller: it tells of the end before, in which case a reader may be started, or
+// TestAbortWhileThePollerReports: it reports before the abort, in which case a reader may be started, or
 // after it.
-func TestAbortBesideThePoller(t *testing.T) {
+func TestAbortWhileThePollerReports(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ready := see(e.llp, func() (ready func()) {
 			ready, e.llp.ready = e.llp.ready, nil
@@ -193,8 +193,8 @@ func TestFirstCauseStays(t *testing.T) {
 	})
 }
 
-// TestFailBehindAnEndThatHasWaitedForFail: the Owner is told of the end once.
-func TestFailBehindAnEndThatHasWaitedForFail(t *testing.T) {
+// TestFailAfterAnEndThatHasWaitedForFail: the Owner is told of the end once.
+func TestFailAfterAnEndThatHasWaitedForFail(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.set("Failed")
 		go e.conn.Fail(errTest)
@@ -208,8 +208,8 @@ func TestFailBehindAnEndThatHasWaitedForFail(t *testing.T) {
 	})
 }
 
-// TestBehindTheEnd nothing happens any more.
-func TestBehindTheEnd(t *testing.T) {
+// TestAfterTheEnd nothing happens any more.
+func TestAfterTheEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.aborts()
 		calls := see(e.llp, func() int { return e.llp.calls })

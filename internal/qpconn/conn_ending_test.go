@@ -172,9 +172,9 @@ func TestPeerEndsWithWorkOutstanding(t *testing.T) {
 	}
 }
 
-// TestPeerEndsBesideTheSender, which has handed a message to the network and not completed it:
+// TestPeerEndsWhileTheSenderCompletes, which has handed a message to the network and not completed it:
 // that is no work outstanding.
-func TestPeerEndsBesideTheSender(t *testing.T) {
+func TestPeerEndsWhileTheSenderCompletes(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		resume := e.set("Sent")
 		go e.queues(rdmap.KindWrite, 1, nil)
@@ -271,9 +271,9 @@ func TestLLPThatEndsAsAWhole(t *testing.T) {
 	})
 }
 
-// TestMessageBehindOurOwnEnd: the applications do not agree on the end of the stream. What
+// TestMessageAfterOurOwnEnd: the applications do not agree on the end of the stream. What
 // still comes is thrown away, once.
-func TestMessageBehindOurOwnEnd(t *testing.T) {
+func TestMessageAfterOurOwnEnd(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		inBubble(t, nil, func(e *end) {
 			e.postReceives(1)
@@ -297,7 +297,7 @@ func TestMessageBehindOurOwnEnd(t *testing.T) {
 	}
 }
 
-func TestMessageBehindOurOwnEndAndPeerDoesNotEnd(t *testing.T) {
+func TestMessageAfterOurOwnEndAndPeerDoesNotEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.drains()
 		e.endsSending()
@@ -310,8 +310,8 @@ func TestMessageBehindOurOwnEndAndPeerDoesNotEnd(t *testing.T) {
 	})
 }
 
-// TestBehindOurOwnEnd a Write of no octets means nothing, and a Terminate is heard.
-func TestBehindOurOwnEnd(t *testing.T) {
+// TestAfterOurOwnEnd a Write of no octets means nothing, and a Terminate is heard.
+func TestAfterOurOwnEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.drains()
 		e.endsSending()

@@ -86,8 +86,8 @@ func TestResponderThatMayNotSendYetFails(t *testing.T) {
 	}
 }
 
-// TestFailBehindOurOwnEnd: there is no half in which a Terminate could leave.
-func TestFailBehindOurOwnEnd(t *testing.T) {
+// TestFailAfterOurOwnEnd: there is no half in which a Terminate could leave.
+func TestFailAfterOurOwnEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.drains()
 		e.endsSending()

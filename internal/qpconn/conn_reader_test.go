@@ -253,8 +253,8 @@ func TestWithoutAnAlarm(t *testing.T) {
 	})
 }
 
-// TestSweeperLooksAfterMany: each of them at its time, with one alarm.
-func TestSweeperLooksAfterMany(t *testing.T) {
+// TestSweeperSweepsManyConnections: each of them at its time, with one alarm.
+func TestSweeperSweepsManyConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []*end
 		for range 5 {

@@ -200,8 +200,8 @@ func TestWaiterThatReceivesIsCancelled(t *testing.T) {
 	})
 }
 
-// TestContextEndsBehindTheWait: the waiter that receives now is not woken for that.
-func TestContextEndsBehindTheWait(t *testing.T) {
+// TestContextEndsAfterTheWait: the waiter that receives now is not woken for that.
+func TestContextEndsAfterTheWait(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		ctx, cancel := context.WithCancel(forever)
 		w := e.waits(ctx)

@@ -148,9 +148,9 @@ func TestRefusedOnceMore(t *testing.T) {
 	require.ErrorIs(t, m.refusal(), errClosed)
 }
 
-// TestRefuseBehindTheReply: once both ends have spoken, Establish learns of it, and tells the
+// TestRefuseAfterTheReply: once both ends have spoken, Establish learns of it, and tells the
 // peer. Wait waits for that.
-func TestRefuseBehindTheReply(t *testing.T) {
+func TestRefuseAfterTheReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t)
 		own, _ := local(t)
