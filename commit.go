@@ -12,35 +12,36 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A FollowOn is eight octets that the peer stores when all regions of a Commit are
-// durable, and then makes durable, too, before it answers: the pointer to the end of a log
-// behind its record, say. They are stored at once, aligned to eight octets at the
-// beginning of At, in a region with RemoteWrite, and not at all if the Commit has failed. That
-// region is memory, or a Buffer that stores eight octets at once ([stag.AtomicBuffer]), as
-// the backings of package commit do; else the stream ends (0/2/07) with nothing stored.
-// Value is a big-endian integer, which the peer stores in the byte order of its host.
+// A FollowOn describes eight octets that the peer stores and makes durable when all regions of
+// a Commit are durable, before it answers. A typical use is a pointer to the end of a log,
+// stored after the record itself. The octets are stored atomically at the beginning of At,
+// which must be aligned to eight octets and lie in a region with RemoteWrite. They are not
+// stored if the Commit fails. The region must be memory, or a Buffer that can store eight
+// octets atomically ([stag.AtomicBuffer]), such as the backings of package commit; otherwise
+// the peer ends the stream (0/2/07) and stores nothing. Value is a big-endian integer; the
+// peer stores it in the byte order of its host.
 type FollowOn struct {
 	At    RemoteBuffer
 	Value [8]byte
 }
 
-// CommitOptions are how a QP does RDMA Commit (draft-talpey-rdma-commit-00). Its code
-// points are not assigned and a later draft uses them otherwise, so both ends must agree
-// on it: by Negotiate, or as their applications please. A Commit to a peer that does
-// not know it ends the stream with 0/2/06.
+// CommitOptions configures RDMA Commit (draft-talpey-rdma-commit-00) on a QP. The code points
+// of the draft are not assigned, and a later draft uses them differently, so both ends must
+// agree to use Commit: by Negotiate, or by means of their own. A peer that does not support
+// Commit answers one by ending the stream with 0/2/06.
 type CommitOptions struct {
-	// Negotiate offers Commit in 20 octets ahead of PrivateData, which neither
-	// [ConnRequest.PrivateData] nor [QP.PrivateData] shows; it is then enabled only if the
-	// peer does the same.
+	// Negotiate sends an offer of Commit in 20 octets before PrivateData.
+	// [ConnRequest.PrivateData] and [QP.PrivateData] omit the offer. Commit is then enabled
+	// only if the peer makes an offer, too.
 	Negotiate bool
-	// MaxRegions is how many regions one Commit may have, of either side, 64 by default. If the
-	// peer sends more the stream ends (1/2/05).
+	// MaxRegions limits the number of regions in one Commit, in both directions. The default
+	// is 64. A Commit of the peer with more regions ends the stream (1/2/05).
 	MaxRegions int
-	// MaxOctets is how many octets they may have in sum, 0: any number. More is a status,
-	// commit.Limit.
+	// MaxOctets limits the total length of these regions; 0 means no limit. A Commit of the
+	// peer that exceeds it fails with the status commit.Limit.
 	MaxOctets uint64
-	// StrictDurable answers a Commit of a region that nothing makes durable with
-	// commit.NotDurable. Without it, that is none of Commit's business and a success.
+	// StrictDurable makes a Commit fail with commit.NotDurable if a region has no Durable
+	// backing. Otherwise such a region does not affect the result.
 	StrictDurable bool
 }
 
@@ -59,16 +60,17 @@ func (o *CommitOptions) withDefaults() (*CommitOptions, error) {
 	return &c, nil
 }
 
-// commits is RDMA Commit of one QP.
+// commits is the state of RDMA Commit on one QP.
 type commits struct {
-	ext     *rdmap.Extension // nil: not enabled
-	peer    commit.Offer     // what the peer takes
-	private []byte           // of the peer's application
-	id      uint32           // of the last Commit posted; guarded by the stream's lock
+	ext     *rdmap.Extension // nil if Commit is not enabled
+	peer    commit.Offer     // limits of the peer
+	private []byte           // private data of the peer's application
+	id      uint32           // ID of the last Commit posted; guarded by the stream's lock
 	stats   commit.Stats
 }
 
-// offer returns our private data, with an offer in front if there is to be one.
+// offer returns our private data, preceded by an offer of Commit if that is wanted and
+// configured.
 func (qp *QP) offer(wanted bool) []byte {
 	o := qp.cfg.Commit
 	if !wanted || o == nil || !o.Negotiate {
@@ -77,7 +79,8 @@ func (qp *QP) offer(wanted bool) []byte {
 	return append(o.limits().Append(nil), qp.cfg.PrivateData...)
 }
 
-// offersCommit reports whether an initiator has offered RDMA Commit.
+// offersCommit reports whether the private data of an initiator begins with an offer of RDMA
+// Commit.
 func offersCommit(private []byte) bool {
 	_, _, ok := commit.CutOffer(private)
 	return ok
@@ -87,7 +90,7 @@ func (o *CommitOptions) limits() commit.Offer {
 	return commit.Offer{Regions: uint16(o.MaxRegions), Octets: o.MaxOctets}
 }
 
-// agree looks at what the peer has said, before the stream begins.
+// agree evaluates the peer's offer before the stream begins.
 func (qp *QP) agree() {
 	c, o := &qp.commits, qp.cfg.Commit
 	offered, private, ok := commit.CutOffer(qp.terms.PeerPrivateData)
@@ -114,8 +117,8 @@ func (qp *QP) extensions() []*rdmap.Extension {
 	return []*rdmap.Extension{qp.commits.ext}
 }
 
-// CommitLimits returns how many regions, and octets in sum, one Commit to the peer may
-// have. ok is false if Commit is not enabled on this QP.
+// CommitLimits returns the limits of one Commit to the peer: its number of regions, and their
+// total length in octets. ok is false if Commit is not enabled on this QP.
 func (qp *QP) CommitLimits() (regions int, octets uint64, ok bool) {
 	if qp.conn.Load() == nil || qp.commits.ext == nil {
 		return 0, 0, false
@@ -127,7 +130,7 @@ func (qp *QP) CommitLimits() (regions int, octets uint64, ok bool) {
 	return int(qp.commits.peer.Regions), octets, true
 }
 
-// fillCommit makes a Commit Request of a work request.
+// fillCommit fills in a Commit Request from a work request.
 func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 	regions, octets, ok := qp.CommitLimits()
 	switch {
@@ -136,9 +139,9 @@ func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 	case qp.ORD() == 0:
 		return fmt.Errorf("%w: Commit counts against the ORD, which is 0 (QPConfig.ORD, or the peer's IRD)", ErrUnsupported)
 	case len(wr.Regions) > regions:
-		return fmt.Errorf("%w: Commit of %d regions, the peer takes %d", ErrLimit, len(wr.Regions), regions)
+		return fmt.Errorf("%w: Commit of %d regions, the peer allows %d", ErrLimit, len(wr.Regions), regions)
 	case len(wr.Regions) == 0 && wr.FollowOn == nil:
-		return errors.New("iwarp: Commit of no region")
+		return errors.New("iwarp: Commit without a region")
 	}
 	if err := noPayload(wr); err != nil {
 		return err
@@ -151,11 +154,11 @@ func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 		b = commit.Region(g).Append(b)
 		sum += uint64(g.Len)
 	}
-	if len(wr.Regions) == 0 { // a request has at least one: it asks for nothing
+	if len(wr.Regions) == 0 { // a request has at least one region; this one is empty
 		b = commit.Region{}.Append(b)
 	}
 	if sum > octets {
-		return fmt.Errorf("%w: Commit of %d octets, the peer takes %d", ErrLimit, sum, octets)
+		return fmt.Errorf("%w: Commit of %d octets, the peer allows %d", ErrLimit, sum, octets)
 	}
 	if f := wr.FollowOn; f != nil {
 		if f.At.Len < stag.AtomicLen {
@@ -168,38 +171,38 @@ func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 	return nil
 }
 
-// Commit makes octets of the peer durable, and returns when they are: what was written to
-// them by everything posted before on this QP survives the end of the peer's process, and
-// as much more as the backing there promises that the regions were registered with
-// (MROptions.Durable). Of a region that has none it tells nothing.
+// Commit makes octets in the peer's memory durable, and returns when they are. It covers what
+// all work requests posted earlier on this QP have written to the regions. The octets then
+// survive the end of the peer's process, and any other failure that the backing of the regions
+// promises to survive (the peer's MROptions.Durable). For a region without a backing Commit
+// guarantees nothing.
 //
-// If the peer's media fail, the error is a *[commit.Error] and the QP goes on; how much is
-// durable is then not known. Commit needs the peer's RemoteWrite, and a slot of the ORD as
-// an RDMA Read does.
+// If the peer's media fail, the error is a *[commit.Error], and the QP remains usable; it is
+// then unknown which octets are durable. Commit requires RemoteWrite, and counts against the
+// ORD as an RDMA Read does.
 //
-// Beware: what is posted behind a Commit is not held back by it, and not by its failure.
-// To write something only if the Commit succeeds, wait for it, or use
-// [QP.CommitThen].
+// Work requests posted after a Commit do not wait for it, and are executed even if it fails.
+// To write something only if the Commit succeeds, wait for it, or use [QP.CommitThen].
 func (qp *QP) Commit(ctx context.Context, regions ...RemoteBuffer) error {
 	_, err := qp.do(ctx, SendWR{Op: OpCommit, Regions: regions})
 	return err
 }
 
-// CommitThen is Commit, and then stores eight octets; see [FollowOn].
+// CommitThen is like Commit, but then stores eight octets; see [FollowOn].
 func (qp *QP) CommitThen(ctx context.Context, f FollowOn, regions ...RemoteBuffer) error {
 	_, err := qp.do(ctx, SendWR{Op: OpCommit, Regions: regions, FollowOn: &f})
 	return err
 }
 
-// CommitRange is Commit of n octets from to, any number of them: in as many requests, one
-// after the other, as it takes to stay below what the peer allows in one.
+// CommitRange commits n octets at tagged offset to, for any n. It splits them into as many
+// Commits as the limits of the peer require, and waits for each before it posts the next.
 func (qp *QP) CommitRange(ctx context.Context, st stag.STag, to, n uint64) error {
 	regions, octets, ok := qp.CommitLimits()
 	if !ok {
 		return errNoCommit
 	}
 	if n > 0 && to > math.MaxUint64-n {
-		return fmt.Errorf("%w: %d octets from TO %#x wrap", ErrBounds, n, to)
+		return fmt.Errorf("%w: %d octets from TO %#x wrap around", ErrBounds, n, to)
 	}
 	for n > 0 {
 		var list []RemoteBuffer

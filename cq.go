@@ -13,35 +13,34 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A CQ is a completion queue: work requests of its QPs end here, those of one queue
-// in the order in which they were posted. Any number of goroutines may poll and
-// wait.
+// A CQ is a completion queue. Work requests of its QPs complete here; those of one queue
+// complete in the order in which they were posted. Any number of goroutines may poll and wait.
 //
-// A CQ should have room for every work request that its QPs can have posted,
-// unsignaled ones included, since an error completes those too (RFC 5042 section
-// 6.4.3.2): the sum of their SendDepth and RecvDepth, for a slot of a queue is free
-// only when the completion of what was in it has been polled. That holds with an SRQ, too.
-// A QP whose QPConfig sets depths for which the CQ has no room, beside those that others have
-// set, is refused with ErrCQTooSmall, and so is a Resize that leaves too little for them. A
-// depth that is left to its default reserves nothing: the program is trusted to post no more
-// than the CQ holds. A completion that finds it full is lost: that raises EventCQOverflow and
-// terminates the QP. Completions that ended QPs have left behind keep their entries until
-// they are polled, and are not counted.
+// A CQ should have an entry for every work request that its QPs can have outstanding,
+// unsignaled ones included, because an error completes those too (RFC 5042 section 6.4.3.2).
+// That is the sum of their SendDepth and RecvDepth, with or without an SRQ: a slot of a queue
+// becomes free only when its completion has been polled. Depths that QPConfig sets explicitly
+// are reserved in the CQ: a QP for which too few entries are left is refused with
+// ErrCQTooSmall, and so is a Resize below the sum of the reservations. Default depths reserve
+// nothing; the program must then not post more than the CQ can hold. A completion that finds
+// the CQ full is lost, which raises EventCQOverflow and terminates the QP. Completions of QPs
+// that have ended occupy entries until they are polled; reservations do not account for them.
 //
-// A CQ is closed by Close, by the end of its RNIC, and one of a QP's own (see [QP.SendCQ])
-// by the end of that QP. What is in it can then still be polled.
+// A CQ is closed by Close or by the end of its RNIC. The CQ that a QP creates for itself (see
+// [QP.SendCQ]) is closed at the end of that QP. Completions on a closed CQ can still be
+// polled.
 type CQ struct {
 	rnic    *RNIC
 	depth   int
-	counted bool // against Limits.MaxCQ: it is not a QP's own
+	counted bool // counts against Limits.MaxCQ; false for a QP's own CQ
 
 	mu         lockorder.Mutex[lockorder.CQ]
 	ring       ring.Ring[WC] // grows on use
-	head, tail uint64        // the oldest entry, and the next one
+	head, tail uint64        // the oldest entry, and the next free one
 	solicited  int           // entries that WaitSolicited waits for
 	qps        int           // attached queues
-	needed     int           // their depths in sum, of those that were set
-	sole       *QP           // whose they all are; nil if they are several's
+	needed     int           // sum of the depths that were set explicitly
+	sole       *QP           // the QP that all queues belong to; nil if there are several
 	overflowed bool
 	closed     bool
 	waiters    []*cqWaiter // parked, the oldest first
@@ -50,7 +49,7 @@ type CQ struct {
 
 const cqInitial = 16
 
-// CreateCQ makes a completion queue of depth entries.
+// CreateCQ creates a completion queue with depth entries.
 func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	if err := checkDepth("CQ", depth, r.limits.MaxCQDepth); err != nil {
 		return nil, err
@@ -67,7 +66,8 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	return cq, nil
 }
 
-// addCQ reports false if the RNIC was closed: its end does not know the CQ.
+// addCQ registers the CQ, so that the end of the RNIC closes it. It returns false if the RNIC
+// is already closed.
 func (r *RNIC) addCQ(cq *CQ) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,16 +80,15 @@ func (r *RNIC) addCQ(cq *CQ) bool {
 
 var errCQClosed = fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
 
-// newCQ makes a CQ that counts towards no limit: one of a QP whose user named none goes
-// with the QP.
+// newCQ creates a CQ that counts against no limit, for a QP whose configuration names none.
 func newCQ(r *RNIC, depth int) *CQ {
 	return &CQ{rnic: r, depth: depth, waits: qpconn.Plan{Sleep: transport.Park}}
 }
 
-// Resize gives the CQ room for depth entries, more or fewer than before. It fails, and
-// changes nothing, if that is not within Limits.MaxCQDepth, or less than there are
-// completions to be polled, or less than the queues of its QPs need (ErrCQTooSmall). A CQ
-// that has overflowed tells of the next overflow again.
+// Resize changes the depth of the CQ. It fails, and changes nothing, if depth exceeds
+// Limits.MaxCQDepth, is less than the number of completions that have not been polled, or is
+// less than the queues of its QPs need (ErrCQTooSmall). After an overflow, Resize enables
+// EventCQOverflow again.
 func (cq *CQ) Resize(depth int) error {
 	if err := checkDepth("CQ", depth, cq.rnic.limits.MaxCQDepth); err != nil {
 		return err
@@ -100,7 +99,7 @@ func (cq *CQ) Resize(depth int) error {
 	case cq.closed:
 		return errCQClosed
 	case cq.len() > depth:
-		return fmt.Errorf("%w: resize CQ to %d entries, %d wait to be polled", ErrLimit, depth, cq.len())
+		return fmt.Errorf("%w: resize CQ to %d entries, %d have not been polled", ErrLimit, depth, cq.len())
 	case cq.needed > depth:
 		return fmt.Errorf("%w: resize to %d entries, its queue pairs can need %d", ErrCQTooSmall, depth, cq.needed)
 	}
@@ -111,11 +110,11 @@ func (cq *CQ) Resize(depth int) error {
 	return nil
 }
 
-// len is how many completions wait to be polled. mu is held.
+// len returns the number of completions that have not been polled. mu is held.
 func (cq *CQ) len() int { return int(cq.tail - cq.head) }
 
-// Poll moves at most len(dst) completions to dst, the oldest first, and tells how
-// many. It never blocks.
+// Poll moves up to len(dst) completions to dst, the oldest first, and returns their number. It
+// never blocks.
 func (cq *CQ) Poll(dst []WC) int {
 	cq.mu.Lock()
 	n := cq.poll(dst)
@@ -125,7 +124,8 @@ func (cq *CQ) Poll(dst []WC) int {
 	return n
 }
 
-// poll moves completions to dst. mu is held. freeSlots follows when it is not any more.
+// poll moves completions to dst. mu is held. The caller must call freeSlots after releasing
+// mu.
 func (cq *CQ) poll(dst []WC) int {
 	n := min(len(dst), cq.len())
 	for i := range n {
@@ -138,14 +138,15 @@ func (cq *CQ) poll(dst []WC) int {
 		cq.head++
 	}
 	if cq.head == cq.tail {
-		cq.head, cq.tail = 0, 0 // what is used again is in the cache
+		cq.head, cq.tail = 0, 0 // reuse the entries that are in the processor's cache
 	}
 	return n
 }
 
-// freeSlots gives back the slots of what was polled, for which messages and posters may wait.
+// freeSlots releases the slots of polled completions. Messages and posters may be waiting for
+// them.
 func freeSlots(wcs []WC) {
-	var from *slots.Count // of the queue that a run of completions comes from
+	var from *slots.Count // of the queue of the current run of completions
 	run := 0
 	for i := range wcs {
 		if s := wcs[i].QP.slotsOf(wcs[i].Op); s != from {
@@ -161,9 +162,9 @@ func freeSlots(wcs []WC) {
 	}
 }
 
-// wakeNext tells the first waiter for which there is something. One that serves has told looks
-// again in any case: if there is nothing for it, telling it here would leave the one asleep for
-// which there is. mu is held.
+// wakeNext wakes the first waiter that has something to return. A waiter that serves has woken
+// always checks again. Waking it here although it has nothing to return would leave a waiter
+// asleep that has something. mu is held.
 func (cq *CQ) wakeNext() {
 	for i, w := range cq.waiters {
 		if w.due() {
@@ -174,8 +175,9 @@ func (cq *CQ) wakeNext() {
 	}
 }
 
-// serves changes the QP whose queues all queues of the CQ are, nil if there is none. The
-// waiters look again; that which receives for the QP that is returned is told by the caller. mu is held.
+// serves sets the QP that all queues of the CQ belong to, nil if there is none. All waiters
+// check again. A waiter that receives for the former QP, which serves returns, must be woken
+// by the caller, with nudge. mu is held.
 func (cq *CQ) serves(qp *QP) (former *QP) {
 	if former = cq.sole; former == qp {
 		return nil
@@ -187,8 +189,9 @@ func (cq *CQ) serves(qp *QP) (former *QP) {
 	return former
 }
 
-// All yields completions as they come. It ends after yielding an error of Wait with
-// a zero WC, or when the loop is left; nothing is taken that is not yielded.
+// All returns an iterator that yields completions as they arrive. It ends when the loop is
+// left, or after yielding a zero WC with an error of Wait. It removes no completion from the
+// CQ without yielding it.
 func (cq *CQ) All(ctx context.Context) iter.Seq2[WC, error] {
 	return func(yield func(WC, error) bool) {
 		var one [1]WC
@@ -204,8 +207,8 @@ func (cq *CQ) All(ctx context.Context) iter.Seq2[WC, error] {
 	}
 }
 
-// Close gives the CQ back and ends all waiting on it. It fails while QPs use it.
-// Completions that nobody polled can still be polled, and waited for.
+// Close closes the CQ and ends all waits on it. It fails while QPs use the CQ. Remaining
+// completions can still be polled and waited for.
 func (cq *CQ) Close() error {
 	cq.mu.Lock()
 	if cq.qps > 0 {
@@ -220,7 +223,7 @@ func (cq *CQ) Close() error {
 	return nil
 }
 
-// close ends all waiting. mu is held.
+// close ends all waits. mu is held.
 func (cq *CQ) close() {
 	cq.closed = true
 	for len(cq.waiters) > 0 {
@@ -228,14 +231,14 @@ func (cq *CQ) close() {
 	}
 }
 
-// shut ends all waiting because the RNIC is closed.
+// shut ends all waits because the RNIC is closed.
 func (cq *CQ) shut() {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	cq.close()
 }
 
-// dropCQ gives back a CQ that has been closed, once.
+// dropCQ removes a closed CQ from the RNIC. Only the first call has an effect.
 func (r *RNIC) dropCQ(cq *CQ) {
 	r.mu.Lock()
 	_, there := r.cqs[cq]
@@ -246,7 +249,7 @@ func (r *RNIC) dropCQ(cq *CQ) {
 	}
 }
 
-// attach adds a queue of the QP, for which so many entries are reserved.
+// attach adds a queue of qp and reserves entries for it.
 func (cq *CQ) attach(qp *QP, reserve int) error {
 	former, err := cq.add(qp, reserve)
 	former.nudge()
@@ -273,7 +276,8 @@ func (cq *CQ) add(qp *QP, reserve int) (former *QP, err error) {
 	return former, nil
 }
 
-// nudge tells the goroutine that receives for the QP, if it waits, that its wait may be over.
+// nudge wakes the goroutine that receives for the QP, if it is waiting, because its wait may
+// be over.
 func (qp *QP) nudge() {
 	if qp == nil {
 		return
@@ -288,15 +292,15 @@ func (cq *CQ) detach(reserve int) {
 	defer cq.mu.Unlock()
 	cq.needed -= reserve
 	if cq.qps--; cq.qps == 0 {
-		cq.serves(nil)   // the former one has ended
-		if !cq.counted { // it was the QP's own, and nothing comes any more
+		cq.serves(nil)   // the former QP has ended
+		if !cq.counted { // a QP's own CQ gets no more completions
 			cq.close()
 		}
 	}
 }
 
-// push adds completions of one QP and reports whether there was room for all. The caller nudges
-// the QP that is returned, unless it receives for that itself.
+// push adds completions of one QP and reports whether all of them fit. The caller must nudge
+// the returned QP, unless the caller itself receives for that QP.
 func (cq *CQ) push(wcs ...WC) (fit bool, sole *QP) {
 	cq.mu.Lock()
 	fit = true
@@ -312,8 +316,8 @@ func (cq *CQ) push(wcs ...WC) (fit bool, sole *QP) {
 	return fit, cq.pushed(fit)
 }
 
-// next is the entry that added counts, to be filled in; it is zero. nil: there is no room.
-// mu is held.
+// next returns the next free entry, which is zero, for the caller to fill in before it calls
+// added. It returns nil if the CQ is full. mu is held.
 func (cq *CQ) next() *WC {
 	switch n := cq.len(); {
 	case n >= cq.depth:
@@ -324,7 +328,7 @@ func (cq *CQ) next() *WC {
 	return cq.ring.At(cq.tail)
 }
 
-// added counts the entry that next returned.
+// added adds the entry that next returned to the queue.
 func (cq *CQ) added(wc *WC) {
 	cq.tail++
 	if wc.isSolicited() {
@@ -332,8 +336,8 @@ func (cq *CQ) added(wc *WC) {
 	}
 }
 
-// pushed ends a run of entries, which was cut short unless all fit. It releases mu. For the QP
-// that it returns see push.
+// pushed ends a run of entries; fit is false if an entry was missing. It releases mu. See push
+// for the QP that it returns.
 func (cq *CQ) pushed(fit bool) (sole *QP) {
 	overflows := !fit && !cq.overflowed
 	cq.overflowed = cq.overflowed || overflows
@@ -346,13 +350,13 @@ func (cq *CQ) pushed(fit bool) (sole *QP) {
 	return sole
 }
 
-// isSolicited tells what WaitSolicited waits for: a message that asked for an
-// event, or any failure (draft-hilland-rddp-verbs section 8.2.5).
+// isSolicited reports whether WaitSolicited returns for wc: a message that requested an event,
+// or any failure (draft-hilland-rddp-verbs section 8.2.5).
 func (wc *WC) isSolicited() bool {
 	return wc.Status != StatusSuccess || wc.Op.received() && wc.Flags&Solicited != 0
 }
 
-// slotsOf returns those of the queue that completions of op come from.
+// slotsOf returns the slots of the queue that completions of op come from.
 func (qp *QP) slotsOf(op Op) *slots.Count {
 	if op.received() {
 		return &qp.recvSlots

@@ -9,39 +9,40 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// SetBusyPoll has Wait, and the blocking helpers, poll the connection for at most d
-// before they sleep. That takes a processor meanwhile and saves the time that waking up
-// takes: worth it for short answers on a machine with processors to spare. It works
-// where all queues of the CQ are one QP's, on a TCP connection. 0, the default: they
-// sleep at once.
+// SetBusyPoll makes Wait and the blocking helpers poll the connection for up to d before they
+// sleep. Polling occupies a processor but avoids the delay of a wake-up, which is worthwhile
+// for short round trips on a machine with spare processors. It takes effect if all queues of
+// the CQ belong to one QP, on a TCP connection. With 0, the default, they sleep at once.
 func (cq *CQ) SetBusyPoll(d time.Duration) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	cq.waits.Poll = d
 }
 
-// A WaitMode is how a goroutine sleeps that waits for a completion.
+// A WaitMode selects how a goroutine sleeps while it waits for a completion.
 type WaitMode int
 
 const (
-	// WaitPark: the goroutine parks in the Go runtime, as in package net. It takes no thread of
-	// the operating system, so any number may wait.
+	// WaitPark parks the goroutine in the Go runtime, as package net does. It occupies no
+	// operating system thread, so any number of goroutines may wait.
 	WaitPark WaitMode = iota
-	// WaitBlock: the goroutine sleeps in the kernel, in ppoll(2), and its thread with it. The
-	// kernel wakes that thread itself, and not one of the runtime that then finds the goroutine,
-	// so what comes is seen some microseconds sooner. Each connection on which a goroutine
-	// sleeps so takes a thread and a descriptor (an eventfd, by which a context that ends, a
-	// close, or another goroutine's completion wakes it), until the connection is idle or closed.
-	// It is for a few goroutines that a program dedicates to waiting. Where GOMAXPROCS is no more
-	// than their number, others run only once the runtime's monitor has noticed that they sleep,
-	// which takes from 20 us to 10 ms.
+	// WaitBlock makes the goroutine, and its thread with it, sleep in the kernel, in ppoll(2).
+	// The kernel wakes that thread directly, without the runtime's poller and scheduler, so
+	// the goroutine sees a completion some microseconds sooner. Each connection on which a
+	// goroutine sleeps in this mode occupies a thread and a descriptor until the connection is
+	// idle or closed. The descriptor is an eventfd; it wakes the thread when the context ends,
+	// when the connection is closed, or for a completion that another goroutine has received.
+	// WaitBlock is meant for a few goroutines that a program dedicates to waiting. If
+	// GOMAXPROCS is not larger than their number, other goroutines run only after the
+	// runtime's monitor has noticed that the threads sleep, which takes from 20 us to 10 ms.
 	WaitBlock
 )
 
-// SetWaitMode chooses how Wait, and the blocking helpers, sleep from now on. WaitBlock works
-// where SetBusyPoll does: all queues of the CQ are one QP's, on a TCP connection, on Linux, and no
-// other goroutine receives for that QP. Everywhere else they park. A goroutine that sleeps
-// already is not disturbed. The two settings go together: first they poll, then they sleep.
+// SetWaitMode selects how later calls of Wait and of the blocking helpers sleep. WaitBlock
+// takes effect on Linux, if all queues of the CQ belong to one QP, on a TCP connection, and no
+// other goroutine receives for that QP. Otherwise goroutines park. A goroutine that already
+// sleeps is not affected. SetBusyPoll and SetWaitMode can be combined: a goroutine first
+// polls, then sleeps.
 func (cq *CQ) SetWaitMode(m WaitMode) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -51,23 +52,23 @@ func (cq *CQ) SetWaitMode(m WaitMode) {
 	}
 }
 
-// plan is how goroutines wait.
+// plan returns how goroutines wait.
 func (cq *CQ) plan() qpconn.Plan {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	return cq.waits
 }
 
-// A cqWaiter is a goroutine in Wait or WaitSolicited. It is a qpconn.Waiter, which receives
-// meanwhile if all queues of the CQ are one QP's.
+// A cqWaiter is a goroutine in Wait or WaitSolicited. It implements qpconn.Waiter, and
+// receives while it waits if all queues of the CQ belong to one QP.
 type cqWaiter struct {
 	cq        *CQ
 	solicited bool
-	sole      *QP // CQ.sole, when it began to wait
+	sole      *QP // CQ.sole when the wait began
 	token     chan struct{}
 }
 
-// waiter borrows a waiter; see also RNIC.helper.
+// waiter returns a waiter from the RNIC's free list; see also QP.helper.
 func (cq *CQ) waiter(solicited bool, sole *QP) *cqWaiter {
 	w := cq.rnic.cqWaiters.Get()
 	if w == nil {
@@ -83,7 +84,7 @@ func (w *cqWaiter) spare() {
 	r.cqWaiters.Put(w)
 }
 
-// Done reports whether Wait has something to return, or is to look again.
+// Done reports whether Wait has something to return, or must check again.
 func (w *cqWaiter) Done() bool {
 	w.cq.mu.Lock()
 	defer w.cq.mu.Unlock()
@@ -92,19 +93,19 @@ func (w *cqWaiter) Done() bool {
 
 func (w *cqWaiter) done() bool { return w.due() || w.cq.sole != w.sole }
 
-// due reports whether there is something for w. mu is held.
+// due reports whether w has something to return. mu is held.
 func (w *cqWaiter) due() bool { return w.cq.has(w.solicited) || w.cq.closed }
 
-// Enlist adds w to those that wakeNext tells.
+// Enlist adds w to the waiters that wakeNext considers.
 func (w *cqWaiter) Enlist() {
 	w.cq.mu.Lock()
 	defer w.cq.mu.Unlock()
 	w.cq.waiters = append(w.cq.waiters, w)
 }
 
-// Delist takes w off the list. If it is no longer there it was told, and looks again: when it
-// has taken completions it tells the next one, and if there are none left the one that has taken
-// them has done so.
+// Delist removes w from the list. If w is no longer on the list it has been woken, and must
+// check again: if it takes completions it then wakes the next waiter; if none are left, the
+// goroutine that took them has woken the next.
 func (w *cqWaiter) Delist() {
 	cq := w.cq
 	cq.mu.Lock()
@@ -127,22 +128,23 @@ func (w *cqWaiter) tell() {
 	}
 }
 
-// Wait is Poll that waits until there is at least one completion. It fails only
-// with the error of ctx, or with one that matches net.ErrClosed if the CQ is closed;
-// completions that are already there are returned even then.
+// Wait is like Poll but waits until there is at least one completion. It fails only with the
+// error of ctx, or with an error that matches net.ErrClosed if the CQ is closed; completions
+// that are already available are returned even then.
 func (cq *CQ) Wait(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, false)
 }
 
-// WaitSolicited is Wait that sleeps until a message with a solicited event has come
-// or something has failed; it then returns whatever there is, the oldest first.
+// WaitSolicited is like Wait but waits until a message with a solicited event has arrived or a
+// work request has failed. It then returns all completions that are available, the oldest
+// first.
 func (cq *CQ) WaitSolicited(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, true)
 }
 
 func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 	if len(dst) == 0 {
-		return 0, fmt.Errorf("iwarp: wait: no room for completions")
+		return 0, fmt.Errorf("iwarp: wait: dst has length 0")
 	}
 	for {
 		cq.mu.Lock()
@@ -182,15 +184,15 @@ func (w *cqWaiter) wait(ctx context.Context, plan qpconn.Plan) {
 	qpconn.Sleep(ctx, w)
 }
 
-// waited tells the connection, if there is one, that a wait for completions has ended.
+// waited informs the connection, if there is one, that a wait for completions has ended.
 func (qp *QP) waited() {
 	if conn := qp.conn.Load(); conn != nil {
 		conn.Waited()
 	}
 }
 
-// has reports whether Wait, or WaitSolicited, has something to return. Of a closed CQ that
-// is whatever is left. mu is held.
+// has reports whether Wait, or WaitSolicited, has something to return. On a closed CQ that is
+// any completion. mu is held.
 func (cq *CQ) has(solicited bool) bool {
 	if solicited && !cq.closed {
 		return cq.solicited > 0

@@ -8,17 +8,17 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// durable checks what the options say about durability of buf, nil for memory, and puts
-// it into o.
+// durable checks the options that concern durability, and copies them to o. buf is nil for
+// memory.
 func (opts *MROptions) durable(o *stag.Options, buf Buffer) error {
 	if opts.Durable == nil {
 		if opts.DurableOnReceive || opts.WriteThrough || opts.Integrity != nil {
-			return errors.New("iwarp: register: MROptions.Durable is not set, and so nothing can be made durable")
+			return errors.New("iwarp: register: DurableOnReceive, WriteThrough and Integrity require MROptions.Durable")
 		}
 		return nil
 	}
 	if own, ok := opts.Durable.(Buffer); ok && own != buf {
-		return fmt.Errorf("iwarp: register: MROptions.Durable makes octets of its own durable, and not those of the region: use RegisterBuffer with the same %T", own)
+		return fmt.Errorf("iwarp: register: MROptions.Durable is a Buffer, but not that of the region: pass the same %T to RegisterBuffer", own)
 	}
 	durable.Options{By: opts.Durable, WriteThrough: opts.WriteThrough, Integrity: opts.Integrity}.Apply(o)
 	return nil

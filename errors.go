@@ -11,8 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// What went wrong, for errors.Is. Most errors carry more: see [TerminateError],
-// [RejectError] and [PostError].
+// Errors to use with errors.Is. Most errors that match one of them have more details: see
+// [TerminateError], [RejectError] and [PostError].
 var (
 	ErrFlushed     = errors.New("iwarp: work request flushed")
 	ErrNoReceive   = errors.New("iwarp: no receive was posted")
@@ -27,17 +27,17 @@ var (
 	ErrCQTooSmall  = errors.New("iwarp: the completion queue is too small")
 )
 
-// A TerminateError tells that a Terminate message ended the stream (RFC 5040
-// section 4.8): Remote, if the peer found the error and sent it; otherwise this
-// side found the error, and sent the Terminate if it still could.
+// A TerminateError reports that a Terminate message ended the stream (RFC 5040 section 4.8).
+// If Remote is set, the peer found the error and sent the message. Otherwise this side found
+// the error, and sent the message if it still could.
 //
-// It matches ErrNoReceive, ErrAccess, ErrBounds, ErrInvalidSTag and ErrUnsupported (an
-// operation that the receiver of the message does not know) as its code says, and, as
-// every error of a QP that has ended, net.ErrClosed.
+// Depending on its code it matches ErrNoReceive, ErrAccess, ErrBounds, ErrInvalidSTag or
+// ErrUnsupported (the receiver of a message does not support the operation). Like every error
+// of a QP that has ended it matches net.ErrClosed.
 type TerminateError struct {
 	Layer, Type, Code uint8 // RFC 6580 section 3
 	Remote            bool
-	Err               error // the particulars, if this side found the error
+	Err               error // details, if this side found the error
 }
 
 func newTerminateError(c transport.Code, remote bool, err error) *TerminateError {
@@ -53,7 +53,7 @@ func (e *TerminateError) Error() string {
 	if e.Remote {
 		s = "iwarp: terminated by the peer: "
 	}
-	if e.code() == transport.DDPNoBuffer { // which to RFC 5041 is an invalid MSN
+	if e.code() == transport.DDPNoBuffer { // RFC 5041 calls it an invalid MSN
 		s += plain(ErrNoReceive) + ": "
 	}
 	if e.Remote || e.Err == nil {
@@ -62,7 +62,7 @@ func (e *TerminateError) Error() string {
 	return s + plain(e.Err)
 }
 
-// Unwrap returns the particulars and net.ErrClosed.
+// Unwrap returns Err and net.ErrClosed.
 func (e *TerminateError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{net.ErrClosed}
@@ -70,7 +70,7 @@ func (e *TerminateError) Unwrap() []error {
 	return []error{e.Err, net.ErrClosed}
 }
 
-// Is matches the sentinel that the code stands for.
+// Is reports whether target is the sentinel error for the code.
 func (e *TerminateError) Is(target error) bool {
 	s := sentinelOf(e.code())
 	return s != nil && s == target
@@ -92,9 +92,9 @@ func sentinelOf(c transport.Code) error {
 	return nil
 }
 
-// A RejectError tells that the peer refused the connection, and what it said with
-// the refusal. IRD and ORD are what the peer would have needed, -1 if it did not
-// say (RFC 6581 section 9.1). It matches ErrRejected.
+// A RejectError reports that the peer rejected the connection. PrivateData is the private data
+// of its reply. IRD and ORD are the values that the peer would have required, or -1 if it did
+// not send them (RFC 6581 section 9.1). A RejectError matches ErrRejected.
 type RejectError struct {
 	PrivateData []byte
 	IRD, ORD    int
@@ -108,19 +108,19 @@ func (e *RejectError) Error() string {
 	return s
 }
 
-// depth is what the peer said of an IRD or ORD.
+// depth formats an IRD or ORD that the peer has sent.
 func depth(n int) string {
 	if n < 0 {
-		return "not told"
+		return "not specified"
 	}
 	return strconv.Itoa(n)
 }
 
-// Is matches ErrRejected.
+// Is reports whether target is ErrRejected.
 func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 
-// A PostError tells how many work requests of a list were queued before one was
-// refused; the refused one and those behind it changed nothing.
+// A PostError reports that a work request of a list was refused. The N requests before it were
+// queued; the refused request and those after it had no effect.
 type PostError struct {
 	N   int
 	Err error
@@ -132,8 +132,8 @@ func (e *PostError) Error() string {
 
 func (e *PostError) Unwrap() error { return e.Err }
 
-// endError is the first cause of a QP's end; everything that the QP answers from
-// then on wraps it and net.ErrClosed.
+// endError wraps the first cause of a QP's end. All errors that the QP returns from then on
+// wrap that cause and net.ErrClosed.
 type endError struct{ cause error }
 
 func (e *endError) Error() string {
@@ -146,7 +146,7 @@ func (e *endError) Error() string {
 
 func (e *endError) Unwrap() []error { return []error{e.cause, net.ErrClosed} }
 
-// ended makes cause wrap net.ErrClosed, unless it already does.
+// ended returns an error that wraps cause and net.ErrClosed.
 func ended(cause error) error {
 	if errors.Is(cause, net.ErrClosed) {
 		return cause
@@ -154,8 +154,8 @@ func ended(cause error) error {
 	return &endError{cause}
 }
 
-// faultError turns an error of the layers below into the TerminateError that
-// stands for it, or returns nil if the error has no code.
+// faultError converts an error of a lower layer to a TerminateError. It returns nil if the
+// error has no code.
 func faultError(err error) *TerminateError {
 	var f *transport.Fault
 	if !errors.As(err, &f) {
@@ -164,7 +164,7 @@ func faultError(err error) *TerminateError {
 	return newTerminateError(f.Code, false, err)
 }
 
-// rejection translates the refusal of the peer's application.
+// rejection converts the rejection by the peer's application to a RejectError.
 func rejection(err error) error {
 	var rej *setup.RejectError
 	if errors.As(err, &rej) {
@@ -173,8 +173,8 @@ func rejection(err error) error {
 	return err
 }
 
-// A clause is an error whose text stands behind a colon of ours: without the name of a
-// package in front.
+// A clause is an error that is embedded in the text of another error, after a colon. Its text
+// omits the package name at the beginning.
 type clause struct{ error }
 
 func (c clause) Error() string { return plain(c.error) }

@@ -1,46 +1,47 @@
 package iwarp
 
-// An Event is something that no completion tells, or not to everybody: the end of
-// a QP, the overflow of a CQ, a message that waits, or a limit that was asked for
-// (draft-hilland-rddp-verbs section 8.3.3). It names the one resource that it is about; the
-// others are nil.
+// An Event reports what no completion reports, or what only the goroutine that polls would
+// learn: the end of a QP, the overflow of a CQ, a message that waits for a receive, or a limit
+// that was armed (draft-hilland-rddp-verbs section 8.3.3). The field of the resource concerned
+// is set; those of other resources are nil.
 type Event struct {
 	Kind      EventKind
 	QP        *QP
 	CQ        *CQ
 	SRQ       *SRQ
-	Terminate *TerminateError // that ended the QP, sent or received; else nil
+	Terminate *TerminateError // the Terminate that ended the QP, sent or received; else nil
 	Err       error           // the cause; nil for a graceful end and for limits
 }
 
-// An EventKind says what happened.
+// An EventKind is the kind of an Event.
 type EventKind uint8
 
 const (
-	// EventClosed: both sides have ended the stream gracefully.
+	// EventClosed means that both sides have ended the stream gracefully.
 	EventClosed EventKind = iota + 1
-	// EventTerminateReceived: the peer sent a Terminate; Err is a *TerminateError.
+	// EventTerminateReceived means that the peer sent a Terminate. Err is a *TerminateError.
 	EventTerminateReceived
-	// EventTerminated: this side found an error and ended the stream; Err is a *TerminateError.
+	// EventTerminated means that this side found an error and ended the stream. Err is a
+	// *TerminateError.
 	EventTerminated
-	// EventConnectionLost: the connection was reset, or the peer vanished.
+	// EventConnectionLost means that the connection was reset, or that the peer vanished.
 	EventConnectionLost
-	// EventAborted: this side aborted the stream.
+	// EventAborted means that this side aborted the stream.
 	EventAborted
-	// EventCQOverflow: a completion found its CQ full and is lost. Every QP that
+	// EventCQOverflow means that a completion found its CQ full and was lost. Every QP that
 	// loses one is terminated (RFC 5040 section 8.1.1 (10)).
 	EventCQOverflow
-	// EventBadClose: the peer sent a message after this side had ended the stream
-	// gracefully. The message was thrown away.
+	// EventBadClose means that the peer sent a message after this side had ended the stream
+	// gracefully. The message was discarded.
 	EventBadClose
-	// EventSRQLimit: an SRQ has fewer receives than the limit of SRQ.SetLimit.
+	// EventSRQLimit means that an SRQ has fewer receives than the limit set by SRQ.SetLimit.
 	EventSRQLimit
-	// EventRecvLimit: the messages of a QP's peer occupy more receives of the SRQ than
-	// the limit of QP.SetRecvLimit.
+	// EventRecvLimit means that the messages of a QP's peer occupy more receives of the SRQ
+	// than the limit set by QP.SetRecvLimit.
 	EventRecvLimit
-	// EventNoReceive: a message of the peer has waited for a receive for one second, and
-	// goes on waiting until QPConfig.RNRWait is over. It comes once for each such wait. Err
-	// matches ErrNoReceive, and the QP has not ended.
+	// EventNoReceive means that a message of the peer has waited for a receive for one second.
+	// It continues to wait until QPConfig.RNRWait is over. The event is raised once for each
+	// such wait. Err matches ErrNoReceive; the QP has not ended.
 	EventNoReceive
 )
 
@@ -54,14 +55,14 @@ var eventNames = [...]string{
 
 func (k EventKind) String() string { return named("EventKind", eventNames[:], uint8(k)) }
 
-// Events returns the channel of asynchronous events. It holds 256; when it is full
-// the newest are dropped and counted, so nobody who does not read it blocks
-// anything (RFC 5042 section 2.2.7). It is closed by Close; who had it before can still
-// read what is in it.
+// Events returns the channel of asynchronous events. The channel holds 256 events. When it is
+// full new events are dropped and counted, so a program that does not read the channel blocks
+// nothing (RFC 5042 section 2.2.7). [RNIC.Close] closes the channel; the events in it can
+// still be received.
 func (r *RNIC) Events() <-chan Event { return r.events.Channel() }
 
-// EventsDropped tells how many events found the channel full.
+// EventsDropped returns the number of events that were dropped because the channel was full.
 func (r *RNIC) EventsDropped() uint64 { return r.events.Dropped() }
 
-// raise may be called with any lock held.
+// raise reports an event. It may be called with any lock held.
 func (r *RNIC) raise(e Event) { r.events.Put(e) }

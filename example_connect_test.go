@@ -245,7 +245,7 @@ func ExampleRNIC_Events() {
 	}()
 	check(rnic.Close())
 	<-closed
-	// Output: terminated: iwarp: terminated: RDMAP local catastrophic (0/0/00): the application cannot go on
+	// Output: terminated: iwarp: terminated: RDMAP local catastrophic (0/0/00): the application cannot continue
 }
 
 // Shutdown ends connections so that the last messages arrive: before it returns the peer

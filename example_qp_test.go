@@ -48,7 +48,7 @@ func ExampleQP_Drain() {
 	// Output: 3 completions
 }
 
-// The application tells its peer that it cannot go on.
+// The application tells its peer that it cannot continue.
 func ExampleQP_Terminate() {
 	rnic := must(iwarp.Open(nil))
 	defer rnic.Close()

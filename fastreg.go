@@ -8,42 +8,42 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// AllocMR makes a region without octets, for fast registration: an OpRegister gives it
-// memory or a Buffer, at most maxLen octets, as part of the work of a QP, and once it
-// has been invalidated another may give it other ones. Nothing is copied, and
-// nothing waits.
+// AllocMR allocates a region for fast registration. The region has no memory at first. An
+// OpRegister, posted to a QP, gives it memory or a Buffer of at most maxLen octets; after it
+// has been invalidated, another OpRegister may give it different memory. Registration copies
+// nothing and waits for nothing.
 //
-// access holds the rights that a registration may grant; what is not in it is refused
-// (the Remote Access Flag of draft-hilland-rddp-verbs section 7.3.2.1 is that for the
-// rights of a peer). The STag has the same index for as long as the region lives, and
-// with each registration a new key that is hard to guess. Each registration brings its
-// own base TO, so MROptions.BaseTO must be zero.
+// access limits the rights that a registration may grant; a registration that asks for other
+// rights is refused (for the rights of a peer, access is the Remote Access Flag of
+// draft-hilland-rddp-verbs section 7.3.2.1). The index of the STag does not change during the
+// life of the region; by default each registration chooses a new key that is hard to guess.
+// Each registration sets its own base TO, so MROptions.BaseTO must be zero.
 func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, error) {
 	switch {
 	case maxLen < 0:
-		return nil, fmt.Errorf("iwarp: AllocMR of a region of at most %d octets, less than 0", maxLen)
+		return nil, fmt.Errorf("iwarp: AllocMR: maxLen is negative: %d", maxLen)
 	case opts != nil && opts.Durable != nil:
-		return nil, errors.New("iwarp: AllocMR of a durable region; durable is what was registered whole")
+		return nil, errors.New("iwarp: AllocMR: durable regions are not supported, use RegisterMR or RegisterBuffer")
 	case opts != nil && opts.BaseTO != 0:
-		return nil, errors.New("iwarp: AllocMR with a BaseTO; each registration brings its own")
+		return nil, errors.New("iwarp: AllocMR: MROptions.BaseTO is set; each OpRegister sets its own")
 	}
 	return pd.register(nil, access, opts, func(mr *MR, o stag.Options) (*stag.Region, error) {
-		blank, err := pd.rnic.table.Allocate(uint64(maxLen), o)
+		fast, err := pd.rnic.table.Allocate(uint64(maxLen), o)
 		if err != nil {
 			return nil, err
 		}
-		mr.blank = blank
-		return blank.Live(), nil
+		mr.fast = fast
+		return fast.Live(), nil
 	})
 }
 
-// fillRegister prepares a registration. All that can be wrong with it is told by its
-// completion, for only then it is known which state the STag is in.
+// fillRegister prepares a registration. The state of the STag is known only when the request
+// is executed, so the completion reports errors that depend on it.
 func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {
 	r.Kind = rdmap.KindRegister
 	mr := wr.MR
 	switch {
-	case mr == nil || mr.blank == nil:
+	case mr == nil || mr.fast == nil:
 		return fmt.Errorf("iwarp: %v takes an MR of AllocMR", wr.Op)
 	case mr.pd.rnic != qp.rnic:
 		return fmt.Errorf("iwarp: %v: the MR belongs to another RNIC", wr.Op)
@@ -51,12 +51,12 @@ func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {
 		return fmt.Errorf("iwarp: %v takes Memory or a Buffer, not both", wr.Op)
 	}
 	var err error
-	r.Enable, err = mr.blank.PrepareKey(wr.Memory, wr.Buffer, wr.Access, wr.Remote.TO, wr.Key)
+	r.Enable, err = mr.fast.PrepareKey(wr.Memory, wr.Buffer, wr.Access, wr.Remote.TO, wr.Key)
 	return prepareError(wr.Op, err)
 }
 
-// fillInvalidate finds the STag that is meant, of an MR or MW by what is posted
-// already.
+// fillInvalidate determines the STag to invalidate. For an MR or MW it is the STag after the
+// requests posted so far.
 func (qp *QP) fillInvalidate(r *rdmap.Request, wr *SendWR) error {
 	r.Kind, r.Invalidate = rdmap.KindInvalidate, wr.Invalidate
 	switch {
@@ -85,14 +85,14 @@ func prepareError(op Op, err error) error {
 	return fmt.Errorf("iwarp: %v: %w", op, clause{err})
 }
 
-// named makes what a work request prepared the one that the MR or MW speaks of: it is
-// queued now.
+// named makes r, which the work request has prepared, the current region of its MR or MW. It
+// is called when the work request is queued.
 func (wr *SendWR) named(r *stag.Region) {
 	switch wr.Op {
 	case OpBind:
 		wr.MW.latest.Store(r)
 	case OpRegister:
 		wr.MR.latest.Store(r)
-	default: // an invalidation: it names what is there
+	default: // an invalidation leaves the current region in place
 	}
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Limits caps the resources of an RNIC, so that neither a peer nor a user of the
-// process can take more than a fair share (RFC 5042 section 7.2). A zero field
-// means its default. What would go beyond is refused with an error that matches
+// Limits bounds the resources of an RNIC, so that neither a peer nor a part of the program can
+// take more than a fair share (RFC 5042 section 7.2). A zero field means its default, which
+// the comments below give. A request that exceeds a limit fails with an error that matches
 // ErrLimit.
 //
-// They are of the RNIC as a whole: its objects are made by it, or by what it has made,
-// and all of them count. Parts of a program that must not take each other's share have
-// an RNIC each, with the Limits that are their share.
+// The limits apply to the RNIC as a whole: all objects that were created from it count. Parts
+// of a program that must not take each other's share should each use an RNIC of their own.
 type Limits struct {
 	MaxQP         int // queue pairs: 65,536
 	MaxMR         int // memory regions and windows: 1,048,576
@@ -26,9 +25,9 @@ type Limits struct {
 	MaxCQDepth    int // entries of a completion queue: 4,194,304
 	MaxSGE        int // SGEs of one work request: 16
 	MaxInline     int // octets of inline payload: 1,024
-	MaxIRD        int // RDMA Reads and atomic operations of the peer, of a QP: 1,024
-	MaxORD        int // RDMA Reads and atomic operations of this side, of a QP: 1,024
-	MaxHalfOpen   int // connections of a listener that are being set up: 4,096, or half as many as the process may have files
+	MaxIRD        int // RDMA Reads and atomic operations that the peer of a QP may have outstanding: 1,024
+	MaxORD        int // RDMA Reads and atomic operations that this side of a QP may have outstanding: 1,024
+	MaxHalfOpen   int // connections of a listener that are being set up: 4,096, or half the limit of open files if that is less
 }
 
 var defaultLimits = Limits{
@@ -39,8 +38,8 @@ var defaultLimits = Limits{
 	MaxHalfOpen: 4096,
 }
 
-// maxReads is the largest IRD or ORD that the 14 bits of RFC 6581 can say: 0x3FFF
-// means "not told".
+// maxReads is the largest IRD or ORD that fits in the 14 bits of RFC 6581, where 0x3FFF means
+// "not specified".
 const maxReads = 0x3ffe
 
 func (l Limits) withDefaults() (Limits, error) {
@@ -57,15 +56,15 @@ func (l Limits) withDefaults() (Limits, error) {
 		}
 	}
 	if l.MaxIRD > maxReads || l.MaxORD > maxReads {
-		return Limits{}, fmt.Errorf("iwarp: Limits.MaxIRD or MaxORD is above %d", maxReads)
+		return Limits{}, fmt.Errorf("iwarp: Limits.MaxIRD or MaxORD exceeds %d", maxReads)
 	}
 	return l, nil
 }
 
-// usage counts what Limits caps.
+// usage counts the resources that Limits bounds.
 type usage struct{ qp, mr, pd, cq, srq quota.Count }
 
-// checkDepth holds the depth of a queue against its limit.
+// checkDepth checks the depth of a queue against its limit.
 func checkDepth(queue string, depth, most int) error {
 	switch {
 	case depth < 1:

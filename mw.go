@@ -11,24 +11,24 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// An MW is a memory window: an STag that lends a part of an MR to the peer of one QP
-// for a while. An OpBind puts it in force; its own bounds and rights decide what the
-// peer may do, whatever the MR grants. It is revoked by an OpLocalInvalidate, by the
-// peer's Send with Invalidate, by Invalidate, or by the end of the QP, and can then be
-// bound again, elsewhere, under a new key. It is what others call a window of type 2B.
+// An MW is a memory window: an STag that gives the peer of one QP access to a part of an MR
+// for some time. An OpBind binds it. Its own bounds and rights determine what the peer may do,
+// whatever the MR grants. The window is invalidated by an OpLocalInvalidate, by the peer's
+// Send with Invalidate, by Invalidate, or by the end of the QP. It can then be bound again, to
+// different octets, with a new key. Other implementations call it a memory window of type 2B.
 //
-// Binding and revoking register nothing and copy nothing. A window is no source or
+// Binding and invalidating register nothing and copy nothing. A window cannot be the source or
 // target of local work requests: those name the MR.
 type MW struct {
 	pd     *PD
 	window *stag.Window
-	latest atomic.Pointer[stag.Region] // posted last; it stands for all of the window's state
+	latest atomic.Pointer[stag.Region] // region of the request posted last; it holds all of the window's state
 
 	closed sync.Once
 }
 
-// AllocMW makes a memory window, which grants nothing until it is bound. It counts
-// against Limits.MaxMR.
+// AllocMW allocates a memory window, which grants nothing until it is bound. It counts against
+// Limits.MaxMR.
 func (pd *PD) AllocMW() (*MW, error) {
 	if err := pd.takeSTag(); err != nil {
 		return nil, err
@@ -43,29 +43,29 @@ func (pd *PD) AllocMW() (*MW, error) {
 	return mw, nil
 }
 
-// STag is the name by which the peer refers to the window: the one that it gets, or
-// got, by the OpBind that was posted last. Each OpBind gives it a new one.
+// STag returns the STag by which the peer refers to the window, as of the OpBind that was
+// posted last. Each OpBind chooses a new one.
 func (mw *MW) STag() stag.STag { return mw.latest.Load().STag() }
 
-// Len is the size of the window in octets, by the OpBind that was posted last; 0
-// before there was one.
+// Len returns the size of the window in octets, as of the OpBind that was posted last. It
+// returns 0 if none was posted.
 func (mw *MW) Len() uint64 { return mw.latest.Load().Len() }
 
-// Advertise returns what a peer needs to reach n octets of the window from off, by the
-// OpBind that was posted last; a Send posted behind that may carry it. It returns the
-// zero RemoteBuffer if they are not all within the window, or more than 2^32-1; see
+// Advertise returns a RemoteBuffer for n octets of the window from off, as of the OpBind that
+// was posted last. A Send posted after that OpBind may carry it. Advertise returns the zero
+// RemoteBuffer if the octets are not all within the window, or if n exceeds 2^32-1; see
 // [MW.AdvertiseRange].
 func (mw *MW) Advertise(off, n int) RemoteBuffer { return advertise(mw.latest.Load(), off, n) }
 
-// AdvertiseRange is [MR.AdvertiseRange] for the window, by the OpBind that was posted last.
+// AdvertiseRange is like [MR.AdvertiseRange], for the window as of the OpBind that was posted
+// last.
 func (mw *MW) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
 	return advertiseRange(mw.latest.Load(), off, n)
 }
 
-// Invalidate ends all access through the window, in whatever state it is, as
-// [MR.Invalidate] does: once it returns nil, nothing is placed through the window any
-// more. It waits for no peer. The window can be bound again; an OpBind that is still
-// queued will fail.
+// Invalidate ends all access through the window, whatever its state, as [MR.Invalidate] does
+// for a region: once it returns nil, nothing more is placed through the window. It does not
+// wait for peers. The window can be bound again, but an OpBind that is still queued will fail.
 func (mw *MW) Invalidate(ctx context.Context) error {
 	return revokeError("invalidate", mw.STag(), endwait.Revoked(ctx, mw.window.Invalidate))
 }
@@ -75,9 +75,9 @@ func (mw *MW) Close() error {
 	return endwait.Within(mw.pd.rnic.cfg.CloseTimeout, mw.CloseContext)
 }
 
-// CloseContext waits until every OpBind and OpLocalInvalidate of the window that was posted
-// has completed, invalidates the window and gives its STag back. If ctx ends first, the
-// window may be closed again. Closing is idempotent.
+// CloseContext waits until every posted OpBind and OpLocalInvalidate of the window has
+// completed, invalidates the window, and releases its STag. If ctx ends first, CloseContext
+// may be called again. Closing is idempotent.
 func (mw *MW) CloseContext(ctx context.Context) error {
 	if err := endwait.Revoked(ctx, mw.window.Close); err != nil {
 		return revokeError("close", mw.STag(), err)
@@ -86,8 +86,8 @@ func (mw *MW) CloseContext(ctx context.Context) error {
 	return nil
 }
 
-// fillBind prepares a binding. What is wrong with the window or the region is told by
-// the completion, for only then their states are known.
+// fillBind prepares a binding. The states of the window and the region are known only when the
+// request is executed, so the completion reports errors that depend on them.
 func (qp *QP) fillBind(r *rdmap.Request, wr *SendWR) error {
 	r.Kind = rdmap.KindBind
 	if wr.MW == nil || len(wr.Local) != 1 || wr.Local[0].MR == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A PD is a protection domain: a QP reaches only regions of its own PD, and so
-// does its peer (RFC 5042 section 2.3). Peers that do not trust each other belong
-// into different PDs, or their regions are bound to one QP (MROptions.QP).
+// A PD is a protection domain. A QP, and its peer, can access only regions of the QP's PD (RFC
+// 5042 section 2.3). Put peers that do not trust each other into different PDs, or bind their
+// regions to one QP (MROptions.QP).
 type PD struct {
 	rnic *RNIC
 	id   uint32
@@ -24,77 +24,80 @@ type PD struct {
 	closed bool
 }
 
-// A Buffer is registered octets that are not memory, such as a file ([FileBuffer]): RDMA Writes
-// become WriteAt, RDMA Reads become ReadAt (RFC 4296 section 2: a buffer could be
-// a disk file). Both may be called at the same time from several goroutines, and
-// WriteAt in any order. Size is asked once, at registration. An atomic operation is a
-// ReadAt and a WriteAt of eight octets at a position that is a multiple of eight: see
-// the package documentation.
+// A Buffer provides octets that are not in memory, such as those of a file ([FileBuffer]), for
+// registration (RFC 4296 section 2: a buffer could be a disk file). RDMA Writes call WriteAt
+// and RDMA Reads call ReadAt. Both may be called from several goroutines at the same time, and
+// WriteAt in any order. Size is called once, at registration. An atomic operation is a ReadAt
+// and a WriteAt of eight octets at an offset that is a multiple of eight: see the package
+// documentation.
 type Buffer = stag.Buffer
 
-// MROptions are the rarer choices of a registration; nil means none.
+// MROptions are the optional parameters of a registration. A nil *MROptions means the
+// defaults.
 type MROptions struct {
-	// BaseTO is the tagged offset of the first octet. The default, zero, shows no
-	// address of this process to the peer.
+	// BaseTO is the tagged offset of the first octet. The default, zero, reveals no address of
+	// this process to the peer.
 	BaseTO uint64
-	// QP binds the region to one QP of the PD: no other peer can use its STag, and
-	// only such a region can be invalidated by the peer (Send with Invalidate).
+	// QP binds the region to one QP of the PD: no other peer can use its STag. Only such a
+	// region can be invalidated by the peer (Send with Invalidate).
 	QP *QP
-	// Key, if it is not nil, is the low octet of the STag, chosen by the caller
-	// (draft-hilland-rddp-verbs section 7.2). nil: one that a peer can hardly predict. AllocMR
-	// does not look at it: each OpRegister has a key of its own.
+	// Key, if not nil, is the low octet of the STag (draft-hilland-rddp-verbs section 7.2). If
+	// it is nil, the library chooses a key that a peer can hardly predict. AllocMR ignores it:
+	// each OpRegister has a key of its own.
 	Key *uint8
 
-	// Durable makes octets of the region survive a power cut, when the peer asks for it by
-	// a Commit (see [QP.Commit]). Offsets are those in the region. Package commit has some,
-	// which are Buffers and are registered as such. One of memory may have a method
-	// Touched(off, n int64), which is then told of every octet that a peer has written. One
-	// that is a Buffer may have a method Failed(off, n int64, err error), which is told of
-	// RDMA Writes that it could not take: then such a one does not end the stream, and the
-	// next Flush of its octets must fail. A message behind it is delivered all the same,
-	// unless DurableOnReceive is set.
+	// Durable makes octets of the region durable when the peer requests it by a Commit (see
+	// [QP.Commit]), so that they survive a power failure, for example. Its offsets are
+	// relative to the region. The implementations in package commit are Buffers, and must be
+	// passed to RegisterBuffer, too.
+	//
+	// If the region is memory, Durable may have a method Touched(off, n int64), which is
+	// called for all octets that a peer has written. If Durable is a Buffer, it may have a
+	// method Failed(off, n int64, err error), which is called for each RDMA Write that it
+	// could not store. Such a failure does not end the stream; instead the next Flush of those
+	// octets must fail. A message that follows the Write is delivered nevertheless, unless
+	// DurableOnReceive is set.
 	Durable stag.Flusher
-	// DurableOnReceive makes what peers have written durable before a receive of a QP of
-	// the PD completes, so that a Send of the peer can take the place of a Commit and the
-	// wait for it. If it fails the QP ends. The QP takes nothing from its peer meanwhile.
+	// DurableOnReceive makes what peers have written durable before a receive of a QP of the
+	// PD completes, so that a Send of the peer can replace a Commit and the wait for its
+	// response. If that fails the QP ends. Meanwhile the QP receives nothing from its peer.
 	DurableOnReceive bool
-	// WriteThrough makes each segment durable as it is written, so that less is left to do
-	// for a Commit.
+	// WriteThrough makes each segment durable as it is written, which leaves less work for a
+	// Commit.
 	WriteThrough bool
-	// Integrity checks octets before a Commit makes them durable. Its error is the status
-	// commit.Integrity, and they are not.
+	// Integrity verifies octets before a Commit makes them durable. If it returns an error
+	// they are not made durable, and the Commit fails with the status commit.Integrity.
 	Integrity func(off, n int64) error
 
-	// Withdraw is called before [MR.Invalidate] or [MR.Close] revokes the region, while peers may
-	// still use it: the upper layer asks them to finish and to give it back, and waits for
-	// that, so that no connection ends for an access to a region that is gone
-	// (draft-talpey-rdma-commit-00 section 7). ctx is that of Invalidate, or never ends. If it
-	// fails nothing is revoked, and the error is that of the call; when it has succeeded it is not
-	// called again. While it is at work other calls fail, so that it must not call them
-	// itself. Whatever else ends the region does not ask: a peer's or a posted invalidation,
-	// [RNIC.Close].
+	// Withdraw, if not nil, is called before [MR.Invalidate] or [MR.Close] revokes the region,
+	// while peers may still use it. It allows the upper layer to ask its peers to stop using
+	// the region, and to wait until they have done so, so that no connection ends because of
+	// an access to a revoked region (draft-talpey-rdma-commit-00 section 7). ctx is that of
+	// Invalidate, or never ends. If Withdraw fails, nothing is revoked and the caller gets its
+	// error; once it has succeeded it is not called again. While it runs, other calls of these
+	// methods fail, so it must not call them itself. Withdraw is not called if the region ends
+	// in another way: by an invalidation of the peer or of a work request, or by [RNIC.Close].
 	Withdraw func(ctx context.Context, mr *MR) error
 }
 
-// RegisterMR registers memory and returns its handle. From now until Invalidate or
-// Close the peer may read or write buf at any moment that access allows; only a
-// completion tells when it did. Reading locally is always allowed, and the rights
-// RemoteWrite and RemoteAtomic need LocalWrite. An empty buf is refused.
+// RegisterMR registers memory. From then until Invalidate or Close the peer may read or write
+// buf at any time, as access allows; only a completion shows that it has done so. Local reads
+// are always allowed. The rights RemoteWrite and RemoteAtomic require LocalWrite. buf must not
+// be empty.
 //
-// Every octet of buf must stay accessible until then. Beware of a mapped file: if somebody
-// makes the file shorter, the next access behind its end, by the peer or by the data path
-// of this process, is a SIGBUS that ends the process. [NewFileBuffer], and the mappings of
-// package commit, answer that with an error instead.
+// Every octet of buf must stay accessible until then. Take care with a mapped file: if the
+// file is truncated, the next access beyond its new end, by the peer or by the data path of
+// this process, raises SIGBUS, which ends the process. With [NewFileBuffer], and the mappings
+// of package commit, the access fails with an error instead.
 func (pd *PD) RegisterMR(buf []byte, access stag.Access, opts *MROptions) (*MR, error) {
 	return pd.register(nil, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.Register(buf, o)
 	})
 }
 
-// RegisterBuffer registers octets that are not memory; [NewFileBuffer] makes a Buffer of an
-// *os.File. An error of the Buffer
-// ends the stream whose operation met it, but for what a Commit will tell of: see
-// MROptions.Durable.
+// RegisterBuffer registers octets that are not in memory. [NewFileBuffer] makes a Buffer of an
+// *os.File. An error of the Buffer ends the stream whose operation has caused it, except for
+// an error that a Commit will report: see MROptions.Durable.
 func (pd *PD) RegisterBuffer(buf Buffer, access stag.Access, opts *MROptions) (*MR, error) {
 	return pd.register(buf, access, opts, func(_ *MR, o stag.Options) (*stag.Region, error) {
 		return pd.rnic.table.RegisterBuffer(buf, o)
@@ -134,7 +137,7 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 	return mr, nil
 }
 
-// takeSTag reserves one of the STags of the RNIC for an MR or MW of the PD.
+// takeSTag reserves an STag of the RNIC for an MR or MW of the PD.
 func (pd *PD) takeSTag() error {
 	if err := pd.use(); err != nil {
 		return err
@@ -152,7 +155,7 @@ func (pd *PD) giveSTag() {
 	pd.release()
 }
 
-// Close gives the PD back. It fails while regions, windows, SRQs or QPs of it are left.
+// Close releases the PD. It fails while the PD has regions, windows, SRQs or QPs.
 func (pd *PD) Close() error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()

@@ -1,8 +1,8 @@
 package iwarp
 
-// Extensions is a set of operations that go beyond RFC 5040, which not every peer has. The
-// values stay as they are, so that two applications can tell each other in an octet of
-// private data what their QPs take (RFC 7306 section 1.1).
+// Extensions is a set of operations beyond RFC 5040, which not every peer supports. The values
+// will not change, so that applications can send them to each other in an octet of private
+// data (RFC 7306 section 1.1).
 type Extensions uint8
 
 // The extensions.
@@ -12,8 +12,8 @@ const (
 	ExtCommit                           // RDMA Commit (draft-talpey-rdma-commit-00)
 )
 
-// Extensions is what this side of the QP takes from its peer. ExtCommit needs
-// QPConfig.Commit, and where that negotiates, a peer that has offered it, too.
+// Extensions returns the extensions that this side of the QP accepts from its peer. ExtCommit
+// requires QPConfig.Commit and, if that negotiates, an offer of the peer.
 func (qp *QP) Extensions() Extensions {
 	e := ExtImmediate | ExtAtomic
 	if o := qp.cfg.Commit; o != nil && (qp.conn.Load() == nil || qp.commits.ext != nil) {
@@ -22,11 +22,12 @@ func (qp *QP) Extensions() Extensions {
 	return e
 }
 
-// PeerExtensions is what the peer is known to take: nothing at first. Known is what the
-// application has told by SetPeerExtensions, what the peer has used itself or has answered,
-// and RDMA Commit where both sides have offered it. An operation that is not in the set may
-// still be posted. If the peer does not know it the connection ends, with an error that
-// matches ErrUnsupported: a FetchAdd of 0, for one, finds out and changes nothing.
+// PeerExtensions returns the extensions that the peer is known to support. The set is empty at
+// first. It has the extensions that the application has passed to SetPeerExtensions, those
+// that the peer has used or has answered, and RDMA Commit if both sides have offered it. An
+// operation that is not in the set may still be posted, but if the peer does not support it
+// the connection ends, with an error that matches ErrUnsupported. A FetchAdd of 0, for
+// example, tests for atomic operations and changes nothing.
 func (qp *QP) PeerExtensions() Extensions {
 	e := Extensions(qp.peerExtensions.Load())
 	if qp.conn.Load() == nil {
@@ -46,6 +47,6 @@ func (qp *QP) PeerExtensions() Extensions {
 	return e
 }
 
-// SetPeerExtensions tells what the application has learned of the peer by means of its own,
-// from its private data for one. It replaces what was told before. Nothing is sent.
+// SetPeerExtensions records what the application has learned about the peer by its own means,
+// such as private data. It replaces the previous record. It sends nothing.
 func (qp *QP) SetPeerExtensions(e Extensions) { qp.peerExtensions.Store(uint32(e)) }

@@ -234,7 +234,7 @@ func TestErrorsOfVerbsAreInPlainWords(t *testing.T) {
 	require.ErrorAs(t, err, &f)
 
 	require.EqualError(t, &iwarp.RejectError{PrivateData: []byte("no"), IRD: -1, ORD: -1}, "iwarp: connection rejected by the peer, with 2 octets of private data")
-	require.EqualError(t, &iwarp.RejectError{IRD: -1, ORD: 8}, "iwarp: connection rejected by the peer, with 0 octets of private data (IRD not told, ORD 8)")
+	require.EqualError(t, &iwarp.RejectError{IRD: -1, ORD: 8}, "iwarp: connection rejected by the peer, with 0 octets of private data (IRD not specified, ORD 8)")
 	missing := &iwarp.TerminateError{Layer: 1, Type: 2, Code: 2, Remote: true}
 	require.EqualError(t, missing, "iwarp: terminated by the peer: no receive was posted: DDP untagged buffer: invalid MSN, no buffer available (1/2/02)")
 }

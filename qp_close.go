@@ -22,29 +22,28 @@ var (
 	errBadClose     = fmt.Errorf("iwarp: the peer sent a message after this side had ended the stream: %w", net.ErrClosed)
 )
 
-// abortTime bounds how long the goroutines of a QP that was aborted are waited for: they
-// return at once, unless a Buffer or a Flusher holds them up.
+// abortTime limits the wait for the goroutines of an aborted QP. They return at once, unless a
+// Buffer or a Flusher blocks them.
 const abortTime = time.Second
 
-// fail ends the stream for an error that this side found. It reports false if the stream was
-// ending already.
+// fail ends the stream because of an error that this side has found. It returns false if the
+// stream is already ending.
 func (qp *QP) fail(cause error) bool { return qp.conn.Load().Fail(cause) }
 
-// Close ends the QP gracefully: further posts are refused, work that is queued and
-// RDMA Reads of the peer are finished, then the connection is ended, and when the
-// peer has ended its half too the receive queue is flushed. If that takes longer than
-// Config.CloseTimeout the QP is aborted, and Close returns an error that matches
-// os.ErrDeadlineExceeded. Closing a QP that has ended does nothing.
+// Close ends the QP gracefully. It refuses further posts, completes the work that is queued
+// and the RDMA Reads of the peer, ends the connection, and flushes the receive queue when the
+// peer has ended its half, too. If that takes longer than Config.CloseTimeout the QP is
+// aborted, and Close returns an error that matches os.ErrDeadlineExceeded. Closing a QP that
+// has ended does nothing.
 //
-// A Buffer of this program that does not return keeps the QP from ending; then Close returns
-// a second after the timeout with an error that says so, and the QP ends when the Buffer
-// returns. From inside a Buffer's method Close returns at once, with an error, and the end
-// goes on without it.
+// A method of a Buffer that does not return keeps the QP from ending. Close then returns an
+// error one second after the timeout, and the QP ends when the method returns. If Close is
+// called from inside a method of a Buffer, it returns an error at once, and the QP ends in the
+// background.
 //
-// While memory windows are bound to the QP, which its peer may be using, Close fails
-// with ErrWindowBound and changes nothing: invalidate them first
-// (draft-hilland-rddp-verbs section 6.1.4). A QP that ends in any other way, by Abort for
-// one, invalidates them.
+// While memory windows are bound to the QP, Close fails with ErrWindowBound and changes
+// nothing, because the peer may be using them: invalidate them first (draft-hilland-rddp-verbs
+// section 6.1.4). Any other end of the QP, such as Abort, invalidates them.
 func (qp *QP) Close() error {
 	if qp.conn.Load() == nil {
 		return errNotConnected
@@ -60,14 +59,14 @@ func (qp *QP) Close() error {
 	return qp.closeGracefully()
 }
 
-// drain refuses work from now on, and begins to wait until there is none left.
+// drain refuses new work, and starts to wait until all work is done.
 func (qp *QP) drain() {
 	qp.stream.Refuse()
 	qp.rq.Advance(postqueue.Refuses, nil)
 	qp.conn.Load().Drain()
 }
 
-// closeGracefully is Close after posting has been refused.
+// closeGracefully is the rest of Close, after posting has been refused.
 func (qp *QP) closeGracefully() error {
 	ctx, cancel := context.WithTimeout(context.Background(), qp.rnic.cfg.CloseTimeout)
 	defer cancel()
@@ -80,9 +79,9 @@ func (qp *QP) closeGracefully() error {
 	return errCloseTimeout
 }
 
-// endWithin ends a QP to which nobody can post any more: gracefully, when its work is done,
-// and returns when it has ended. If ctx ends first it aborts the QP for cause, reports true,
-// and does not wait for the end.
+// endWithin ends a QP that accepts no more posts: gracefully, when its work is done. It
+// returns when the QP has ended. If ctx ends first it aborts the QP with cause, and returns
+// true without waiting for the end.
 func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 	select {
 	case <-qp.done:
@@ -100,7 +99,7 @@ func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 	return true
 }
 
-// endSending ends our half of the stream of a QP whose work is done.
+// endSending ends our half of the stream. All work of the QP is done.
 func (qp *QP) endSending() {
 	if qp.conn.Load().Stage() >= qpconn.Closing {
 		return
@@ -110,29 +109,28 @@ func (qp *QP) endSending() {
 	qp.conn.Load().EndSending()
 }
 
-// Terminate ends the QP with a Terminate message that tells the peer that this side
-// cannot go on: "local catastrophic error" (0/0/00), without naming a message
-// (draft-hilland-rddp-verbs section 6.2.2.3). Everything that is not complete is
-// flushed. It returns when the QP has ended; a peer that does not end its half keeps
-// that waiting for two seconds at most. A responder to which nothing has come yet may
-// not send, and only ends the connection. Only an established QP can be terminated: one
-// that is ending or has ended answers with an error. For Buffers see [QP.Close].
+// Terminate ends the QP with a Terminate message. It tells the peer that this side cannot
+// continue: "local catastrophic error" (0/0/00), which refers to no message
+// (draft-hilland-rddp-verbs section 6.2.2.3). All incomplete work is flushed. Terminate
+// returns when the QP has ended; it waits for at most two seconds for a peer that does not end
+// its half. A responder that has received nothing yet may not send, and only ends the
+// connection. Only an established QP can be terminated; if the QP is ending or has ended,
+// Terminate returns an error. See [QP.Close] about Buffers.
 func (qp *QP) Terminate() error {
 	if qp.conn.Load() == nil {
 		return errNotConnected
 	}
-	if qp.State() != StateRTS || !qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "the application cannot go on")) {
+	if qp.State() != StateRTS || !qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "the application cannot continue")) {
 		return qp.cause()
 	}
 	return qp.waitEnded(qpconn.PeerEndTime + abortTime)
 }
 
-// Abort ends the QP at once, with a reset of the connection and without a
-// Terminate; everything that is not complete is flushed, and memory windows that are
-// bound to the QP are invalidated. If a Buffer of this program does not return within a
-// second Abort returns an error that matches os.ErrDeadlineExceeded, and the QP has ended
-// when the Buffer returns. From inside a Buffer's method it does not wait, and returns an
-// error.
+// Abort ends the QP at once. It resets the connection without sending a Terminate, flushes all
+// incomplete work, and invalidates the memory windows that are bound to the QP. If a method of
+// a Buffer does not return within a second, Abort returns an error that matches
+// os.ErrDeadlineExceeded, and the QP ends when the method returns. If Abort is called from
+// inside a method of a Buffer, it does not wait, and returns an error.
 func (qp *QP) Abort() error {
 	if qp.conn.Load() == nil {
 		return errNotConnected
@@ -150,5 +148,5 @@ func (qp *QP) abort(cause error) {
 	qp.conn.Load().Abort(cause)
 }
 
-// waitEnded waits until a QP whose end has begun has ended, but no longer than d.
+// waitEnded waits for the end of a QP that is ending, for at most d.
 func (qp *QP) waitEnded(d time.Duration) error { return endwait.Ended("the queue pair", qp.done, d) }

@@ -7,11 +7,11 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// events is how the stream of a QP reports: a type of its own, so that these
-// methods are not the user's.
+// events handles the reports of the stream of a QP. It is a separate type so that its methods
+// are not part of the QP's API.
 type events struct{ qp *QP }
 
-// Complete ends one request of the send queue. The stream's lock is held.
+// Complete completes one request of the send queue. The stream's lock is held.
 func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code) {
 	qp := e.qp
 	bits := wrBits(r.Bits)
@@ -51,47 +51,49 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	}
 }
 
-// Completed puts what Complete has gathered into the CQ. The stream's lock is held, so
-// that nobody comes between.
+// Completed puts the completions that Complete has collected into the CQ. The stream's lock is
+// held, so that no other completions come between them.
 func (e events) Completed() {
 	e.qp.sent.push()
 	e.qp.drains.Send()
 }
 
-// Terminated takes the peer's Terminate.
+// Terminated handles the peer's Terminate.
 func (e events) Terminated(t rdmap.Terminate) {
 	te := newTerminateError(e.qp.meaning(&t), true, nil)
 	e.qp.terminated(te, StatusFlushed)
 	e.qp.conn.Load().PeerTerminated(te)
 }
 
-// Kick sends what an extension has answered.
+// Kick sends the responses of an extension.
 func (e events) Kick() { e.qp.conn.Load().Post() }
 
-// A completionBatch is the completions of one queue on their way into its CQ, which takes a
-// lock: there, and not for each.
+// A completionBatch collects completions of one queue before they are put into its CQ, so that
+// the lock of the CQ is taken once for the batch.
 type completionBatch struct {
 	qp    *QP
 	cq    *CQ
 	slots *slots.Count // of the queue
-	freed int          // slots of it, of work that makes no completion in the CQ
+	freed int          // slots to release, of work that makes no completion in the CQ
 	n     int
 	wcs   [batchMax]WC
 }
 
 const batchMax = 4
 
-// next is the completion that add adds, to be filled in; it is zero.
+// next returns the next completion, which is zero, for the caller to fill in before it calls
+// add.
 func (b *completionBatch) next() *WC { return &b.wcs[b.n] }
 
-// add reports whether no more can be added before push.
+// add adds the completion that next returned. It returns true if the batch is full, and must
+// be pushed.
 func (b *completionBatch) add() (full bool) {
 	b.n++
 	return b.n == batchMax
 }
 
-// free gives back the slots of what made no completion. Whoever learns of what came
-// later may count on them.
+// free releases the slots of work that made no completion. A goroutine that sees a later
+// completion may rely on these slots.
 func (b *completionBatch) free() {
 	if b.freed > 0 {
 		b.slots.Release(b.freed)
@@ -99,7 +101,7 @@ func (b *completionBatch) free() {
 	}
 }
 
-// finish tells w, which has its completion and whose slot is free.
+// finish wakes w, whose completion is done and whose slot is free.
 func (b *completionBatch) finish(w *helper) {
 	b.freed++
 	b.free()
@@ -122,7 +124,7 @@ func (b *completionBatch) push() {
 	b.n = 0
 }
 
-// wrBits is what the QP remembers of a work request in rdmap.Request.Bits.
+// wrBits is the part of a work request that its completion needs; rdmap.Request.Bits holds it.
 type wrBits uint32
 
 func makeBits(op Op, f Flags) wrBits { return wrBits(op)<<8 | wrBits(f) }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// A ListError tells which work request of [QP.Do] was the first that did not succeed.
+// A ListError identifies the first work request of [QP.Do] that did not succeed.
 type ListError struct {
-	N   int   // its index; all before it have succeeded
-	Err error // what is wrong with it, or the error of the context
+	N   int   // its index; all requests before it have succeeded
+	Err error // its error, or that of the context
 }
 
 func (e *ListError) Error() string {
@@ -18,16 +18,16 @@ func (e *ListError) Error() string {
 
 func (e *ListError) Unwrap() error { return e.Err }
 
-// Do posts a list of work requests, in order, and waits until all of them are done. wcs[i]
-// tells of wrs[i]; Unsignaled means nothing here. The list may be longer than
-// QPConfig.SendDepth: then it is posted as slots become free, and work that others post may
-// come in between.
+// Do posts a list of work requests, in order, and waits until all of them are done. wcs[i] is
+// the completion of wrs[i]; Unsignaled has no effect. The list may be longer than
+// QPConfig.SendDepth: it is then posted as slots become free, and work of other goroutines may
+// be posted in between.
 //
-// The error is a *[ListError], which names the first request that failed, could not be
-// posted, or was not done when ctx ended. wcs is then as long as is known: of the requests
-// that were done, in order. What is behind the first that could not be posted is not
-// posted; what is behind one that failed has failed, too, since the QP has ended, but for a
-// Commit that the peer could not do.
+// The error is a *[ListError]. It identifies the first request that failed, could not be
+// posted, or was not done when ctx ended. wcs then has the completions of the requests that
+// are known to be done, in order. Requests after one that could not be posted are not posted.
+// Requests after one that failed have failed, too, because the QP has ended; a Commit that the
+// peer could not perform is an exception.
 func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
 	ws := make([]*helper, len(wrs))
 	for i := range ws {
@@ -47,7 +47,8 @@ func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
 	return wcs, refused
 }
 
-// postAll posts wrs, waiting for room if need be, and returns how many of them it could.
+// postAll posts wrs, waiting for free slots if necessary, and returns how many of them it has
+// posted.
 func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*helper) (posted int, err error) {
 	if len(wrs) == 0 {
 		return 0, nil
@@ -67,7 +68,7 @@ func (qp *QP) postAll(ctx context.Context, wrs []SendWR, ws []*helper) (posted i
 	return posted, err
 }
 
-// await returns the completions of ws, which come in this order. The error is that of the
+// await returns the completions of ws, which complete in this order. The error is that of the
 // first request that failed, or was not done when ctx ended.
 func (qp *QP) await(ctx context.Context, wrs []SendWR, ws []*helper) (wcs []WC, err error) {
 	if len(ws) == 0 {

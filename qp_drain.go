@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// Drain waits until the send queue has done what was posted before the call: each of
-// those work requests has completed, successfully or not, its completion is on the CQ
-// (or, if it was unsignaled, would be), and the memory that it names is the caller's
-// again. What was posted meanwhile may be under way.
+// Drain waits until all work requests that were posted to the send queue before the call have
+// completed, successfully or not. Their completions are then on the CQ (unless they were
+// unsignaled), and the memory that they name belongs to the caller again. Work that is posted
+// meanwhile may still be outstanding.
 //
-// On an established QP receives stay posted, since only the peer's messages complete
-// them. A QP that is ending is waited for until it has ended: then its receives are
-// flushed too, and nothing is outstanding at all. To drain both queues, as ib_drain_qp
-// does by way of the error state, call [QP.Abort] or [QP.Close]: they return when that
-// is so.
+// On an established QP receives stay posted, since only messages of the peer complete them. If
+// the QP is ending, Drain waits until it has ended; its receives are then flushed, too, and
+// nothing is outstanding. To drain both queues, as ib_drain_qp does by moving the QP to the
+// error state, call [QP.Abort] or [QP.Close].
 //
-// Drain changes nothing and may be called at any time, but for an Idle QP, whose work
-// waits for the connection. It fails with an error that wraps that of ctx.
+// Drain changes nothing and may be called at any time, except while the QP is Idle, because
+// its work then waits for the connection. If ctx ends first the error wraps that of ctx.
 func (qp *QP) Drain(ctx context.Context) error {
 	conn := qp.conn.Load()
 	if conn == nil {
@@ -26,7 +25,7 @@ func (qp *QP) Drain(ctx context.Context) error {
 	upTo, _ := qp.stream.Counts()
 	for {
 		progress := qp.drains.Listen()
-		conn.Post() // what was left for a goroutine that has not come
+		conn.Post() // work may be left that no goroutine has started to send
 		_, completed := qp.stream.Counts()
 		if completed >= upTo {
 			qp.drains.Leave()

@@ -10,12 +10,12 @@ import (
 	"github.com/goiwarp/iwarp/rdmap"
 )
 
-// Work requests may be posted while the QP is Idle (draft-hilland-rddp-verbs section
-// 6.2.1). They are checked then, and wait here until there is a stream, which needs
-// to know what the connection's set-up has negotiated.
+// Work requests may be posted while the QP is Idle (draft-hilland-rddp-verbs section 6.2.1).
+// They are checked when they are posted, and wait here until the stream exists, which needs
+// the results of the connection's set-up.
 
-// postEarly queues send work requests of an Idle QP. A blocking helper is refused: in
-// Setup it would wait for itself.
+// postEarly queues send work requests of an Idle QP. It refuses those of a blocking helper:
+// called in Setup, the helper would wait for the end of Setup.
 func (qp *QP) postEarly(wrs []SendWR, ws []*helper) error {
 	if ws != nil {
 		return errNotConnected
@@ -53,12 +53,11 @@ func (qp *QP) addEarly(wr *SendWR) error {
 	return nil
 }
 
-// start takes the QP to RTS: what was posted early is the first that its stream has to
-// send.
+// start moves the QP to RTS. Its stream first sends what was posted early.
 func (qp *QP) start(conn *qpconn.Conn) {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
-	// There is room for all of them, and each was found good when it was posted.
+	// The queue has a slot for each of them, and each was checked when it was posted.
 	_, _ = qp.stream.Post(len(qp.early), func(i int, r *rdmap.Request) error {
 		*r = qp.early[i]
 		return nil
@@ -68,8 +67,8 @@ func (qp *QP) start(conn *qpconn.Conn) {
 	qp.conn.Store(conn)
 }
 
-// flushEarly completes what was posted to a QP that was never established, and which
-// therefore has recorded why.
+// flushEarly completes the work requests of a QP that was never established. The QP has
+// recorded the cause.
 func (qp *QP) flushEarly() {
 	qp.mu.Lock()
 	early := qp.early
@@ -81,13 +80,13 @@ func (qp *QP) flushEarly() {
 	events{qp}.Completed()
 }
 
-// isFenced reports whether what is posted waits for the initiator's first message.
+// isFenced reports whether posted work waits for the initiator's first message.
 func (qp *QP) isFenced() bool {
 	conn := qp.conn.Load()
 	return conn != nil && conn.Fenced()
 }
 
-// waiting says what the wait of a blocking helper was for, if err is that of its context.
+// waiting adds to err what a blocking helper has waited for, if err is that of its context.
 func (qp *QP) waiting(ctx context.Context, op Op, err error) error {
 	switch cause := ctx.Err(); {
 	case err == nil || cause == nil || !errors.Is(err, cause) || errors.Is(err, net.ErrClosed):

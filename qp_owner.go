@@ -12,20 +12,20 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// owner is how the connection of a QP reports: a type of its own, so that these methods are
-// not the user's.
+// owner implements qpconn.Owner for a QP. It is a separate type so that its methods are not
+// part of the QP's API.
 type owner struct{ qp *QP }
 
-// Received puts what a read has completed into the CQ.
+// Received puts the completions of a read into the CQ.
 func (o owner) Received() {
 	o.qp.rq.push()
 	o.qp.checkOverflow()
 }
 
-// Sent follows a batch, whose completions are in the CQ.
+// Sent is called after a batch, whose completions are in the CQ.
 func (o owner) Sent() { o.qp.checkOverflow() }
 
-// checkOverflow ends a QP that lost a completion (RFC 5040 section 8.1.1 (10)).
+// checkOverflow ends a QP that has lost a completion (RFC 5040 section 8.1.1 (10)).
 func (qp *QP) checkOverflow() {
 	if qp.overflow.Load() {
 		qp.fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "a completion queue overflowed"))
@@ -35,10 +35,10 @@ func (qp *QP) checkOverflow() {
 // HasReceive reports whether there is a receive for the next message.
 func (o owner) HasReceive() bool { return o.qp.hasReceive() }
 
-// fencedNotice is how long a responder's work waits before the log tells of it.
+// fencedNotice is how long the work of a responder waits before a warning is logged.
 const fencedNotice = time.Second
 
-// Notice tells the application of what waits.
+// Notice reports to the application that something waits.
 func (o owner) Notice(n qpconn.Notice) {
 	qp := o.qp
 	switch n {
@@ -54,8 +54,9 @@ func (o owner) Notice(n qpconn.Notice) {
 
 var errNoReceiveYet = fmt.Errorf("%w for a message that has waited for %v", ErrNoReceive, qpconn.NoticeAfter)
 
-// tellFenced logs, once, that work has waited for some time for the initiator's first message,
-// before which a responder may not send (RFC 5044 section 7.1.2). Mostly that is under way.
+// tellFenced logs a warning, once, if posted work has waited for fencedNotice for the
+// initiator's first message, before which a responder may not send (RFC 5044 section 7.1.2).
+// Usually that message arrives earlier.
 func (qp *QP) tellFenced() {
 	qp.mu.Lock()
 	first := !qp.fenceTold
@@ -66,13 +67,13 @@ func (qp *QP) tellFenced() {
 	}
 	time.AfterFunc(fencedNotice, func() {
 		if qp.State() == StateRTS && qp.isFenced() {
-			qp.rnic.log.Warn("what was posted waits for the initiator's first message, before which a responder may not send",
+			qp.rnic.log.Warn("posted work waits for the initiator's first message, before which a responder may not send",
 				"peer", qp.RemoteAddr(), "for", fencedNotice, "option", "MPAOptions.EarlyResponderSend")
 		}
 	})
 }
 
-// Failed makes the error of a stream that this side has ended for cause.
+// Failed returns the error of a stream that this side has ended because of cause.
 func (o owner) Failed(cause error) error {
 	te := faultError(cause)
 	if te == nil {
@@ -82,8 +83,8 @@ func (o owner) Failed(cause error) error {
 	return te
 }
 
-// terminated keeps the first Terminate. The first receive that is left will complete with
-// first.
+// terminated records the first Terminate. The first receive that remains will complete with
+// the status first.
 func (qp *QP) terminated(te *TerminateError, first Status) {
 	qp.mu.Lock()
 	if qp.term == nil {
@@ -93,7 +94,7 @@ func (qp *QP) terminated(te *TerminateError, first Status) {
 	qp.rq.end(first)
 }
 
-// recvStatus is how the receive completes whose message was in error.
+// recvStatus returns the status of the receive whose message was in error.
 func recvStatus(cause error) Status {
 	var seg *ddp.SegmentError
 	if !errors.As(cause, &seg) || ddp.IsTagged(seg.Header) {
@@ -111,8 +112,7 @@ func recvStatus(cause error) Status {
 	return StatusFlushed
 }
 
-// Flush completes the work requests that are left. Nothing is sent, received or placed any
-// more.
+// Flush completes the remaining work requests. Nothing is sent, received or placed any more.
 func (o owner) Flush() {
 	qp := o.qp
 	qp.stream.Windows().Invalidate()
@@ -122,7 +122,7 @@ func (o owner) Flush() {
 	qp.recvSlots.Freed.Send()
 }
 
-// eventKinds are the events of the ways in which a connection ends.
+// eventKinds maps each reason for the end of a connection to its event.
 var eventKinds = [...]EventKind{
 	qpconn.Closed:            EventClosed,
 	qpconn.Terminated:        EventTerminated,
@@ -132,7 +132,7 @@ var eventKinds = [...]EventKind{
 	qpconn.BadClose:          EventBadClose,
 }
 
-// Ended tells of the end, and gives back what the QP has of the RNIC.
+// Ended reports the end of the QP, and releases what the QP has taken from the RNIC.
 func (o owner) Ended() {
 	qp := o.qp
 	reason, _ := qp.conn.Load().Cause()

@@ -9,19 +9,19 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// PostSend queues work requests, in order, and starts them; it never waits for the
-// network. It stops at the first one that cannot be queued, and then returns a
-// *[PostError]: those before it are queued. The slice is the caller's again at once,
-// the memory that its elements name only when they complete.
+// PostSend posts work requests to the send queue, in order. It never waits for the network. It
+// stops at the first work request that cannot be queued, and returns a *[PostError]; those
+// before it are queued. The slice may be reused at once, but the memory that its elements name
+// belongs to the QP until they complete.
 //
-// What is posted while the QP is Idle, in QPConfig.Setup, waits for the connection:
-// an initiator then sends it at once, a responder when the first message of the
-// initiator has come (RFC 5044 section 7.1.2). If set-up fails it is flushed.
+// Work that is posted while the QP is Idle, in QPConfig.Setup, waits for the connection. An
+// initiator then sends it at once, a responder when it has received the initiator's first
+// message (RFC 5044 section 7.1.2). If set-up fails the work is flushed.
 func (qp *QP) PostSend(wrs ...SendWR) error {
 	return qp.postSend(wrs, nil)
 }
 
-// postSend is PostSend; with ws, one for each request, for a blocking helper.
+// postSend implements PostSend. For a blocking helper, ws has one element for each request.
 func (qp *QP) postSend(wrs []SendWR, ws []*helper) error {
 	conn := qp.conn.Load()
 	if conn == nil {
@@ -159,7 +159,7 @@ func (qp *QP) fillRead(r *rdmap.Request, wr *SendWR) error {
 		return err
 	}
 	if n == 0 && wr.Op == OpRDMAReadInvalidate {
-		return fmt.Errorf("iwarp: %v of nothing has no sink to invalidate", wr.Op)
+		return fmt.Errorf("iwarp: %v of 0 octets has no sink to invalidate", wr.Op)
 	}
 	return fillRemote(r, wr, n)
 }
@@ -172,7 +172,7 @@ func fillRemote(r *rdmap.Request, wr *SendWR, n uint64) error {
 	return nil
 }
 
-// fillSource takes the payload of a Send or Write.
+// fillSource sets the payload of a Send or Write.
 func (qp *QP) fillSource(r *rdmap.Request, wr *SendWR) (n uint64, err error) {
 	if len(wr.Inline) == 0 {
 		r.Spans, n, err = qp.spans(r.Spans, wr.Local, 0)
@@ -188,13 +188,13 @@ func (qp *QP) fillSource(r *rdmap.Request, wr *SendWR) (n uint64, err error) {
 	return uint64(len(wr.Inline)), nil
 }
 
-// spans checks SGEs and appends what they stand for. Those of no length are not
-// looked at (draft-hilland-rddp-verbs section 8.1.3.2).
+// spans checks SGEs and appends their spans to dst. It ignores SGEs of length 0
+// (draft-hilland-rddp-verbs section 8.1.3.2).
 func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span, uint64, error) {
 	return qp.pd.spans(dst, sges, need, qp.id)
 }
 
-// spans is that for a stream of the PD, or, if stream is 0, for all of them.
+// spans is like QP.spans, for a stream of the PD, or for all of its streams if stream is 0.
 func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32) ([]stag.Span, uint64, error) {
 	if len(sges) > pd.rnic.limits.MaxSGE {
 		return dst, 0, errSGEs(len(sges), pd.rnic.limits.MaxSGE)
@@ -210,7 +210,7 @@ func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32
 			return dst, 0, errSGE(i, s, fault)
 		}
 		dst = append(dst, stag.Span{})
-		d := &dst[len(dst)-1] // in place: a copy of what was just written in pieces stalls
+		d := &dst[len(dst)-1] // filled in place: copying what was just written in pieces stalls
 		d.Region, d.Off, d.Len = region, uint64(s.Off), s.Len
 		sum += uint64(s.Len)
 	}
@@ -220,8 +220,8 @@ func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32
 	return dst, sum, nil
 }
 
-// checkSGE returns the region of an SGE. One that is registered by a work request may be
-// INVALID still when it is named; whether it is VALID is then found out in its turn.
+// checkSGE returns the region of an SGE. A region that a queued work request registers may
+// still be INVALID at this time; whether it is VALID is checked when the request is executed.
 func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint32) (*stag.Region, sgeFault) {
 	if s.MR == nil {
 		return nil, sgeNoRegion
@@ -236,15 +236,15 @@ func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint32) (*stag.Region, s
 		return nil, sgeOutside
 	case r.Access()&need != need:
 		return nil, sgeNoRight
-	case !r.Valid() && s.MR.blank == nil:
+	case !r.Valid() && s.MR.fast == nil:
 		return nil, sgeInvalid
 	}
 	return r, sgeFine
 }
 
-// PostRecv queues buffers for messages of the peer, in order. It may be called as
-// soon as there is a QP, in QPConfig.Setup. A QP with an SRQ takes none. Errors are as
-// those of PostSend.
+// PostRecv posts receives for messages of the peer, in order. It may be called as soon as the
+// QP exists, in QPConfig.Setup. It fails on a QP with an SRQ. Its errors are like those of
+// PostSend.
 func (qp *QP) PostRecv(wrs ...RecvWR) error {
 	if n, err := qp.postRecv(wrs, nil); err != nil {
 		return &PostError{N: n, Err: err}
@@ -252,7 +252,7 @@ func (qp *QP) PostRecv(wrs ...RecvWR) error {
 	return nil
 }
 
-// postRecv is PostRecv; with w, for the one receive of a blocking helper.
+// postRecv implements PostRecv. For a blocking helper, w is not nil and wrs has one element.
 func (qp *QP) postRecv(wrs []RecvWR, w *helper) (n int, err error) {
 	if qp.cfg.SRQ != nil {
 		return 0, errHasSRQ

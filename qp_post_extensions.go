@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// The work requests of RFC 7306, as those of RFC 5040 in post.go.
+// The work requests of RFC 7306. Those of RFC 5040 are in qp_post.go.
 
 func fillImmediate(r *rdmap.Request, wr *SendWR) error {
 	r.Kind, r.Imm = rdmap.KindImmediate, wr.Imm
@@ -34,7 +34,7 @@ func fillAtomic(r *rdmap.Request, wr *SendWR) error {
 	return nil
 }
 
-// orAll returns mask, or all bits if it has none.
+// orAll returns mask, or all bits if mask is 0.
 func orAll(mask uint64) uint64 {
 	if mask == 0 {
 		return math.MaxUint64

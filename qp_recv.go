@@ -9,16 +9,17 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A recvQueue is the receive queue of a QP. It is the rdmap.ReceiveQueue of its stream. The
-// receiving goroutine takes what was posted.
+// A recvQueue is the receive queue of a QP. It implements rdmap.ReceiveQueue. The receiving
+// goroutine takes what was posted.
 type recvQueue struct {
 	postqueue.Queue[recv]
 	qp    *QP
 	depth int
-	flush Status // of the first receive that is left at the end; what ends the queue sets it
+	flush Status // status of the first receive that remains at the end; set with that end
 
-	// The wait for a receive was in vain: a missing one is an error now. It is set before the
-	// reader is woken, which clears it with the next receive that it takes.
+	// rnrOut is set when the wait for a receive has timed out: a missing receive is then an
+	// error. It is set before the reader is woken, and the reader clears it when it takes the
+	// next receive.
 	rnrOut atomic.Bool
 }
 
@@ -29,11 +30,11 @@ type recv struct {
 	helper *helper // of a blocking helper, else nil
 }
 
-// post queues receives, in order, up to the first that cannot be queued, and tells how
-// many. w waits for the one of a blocking helper.
+// post queues receives, in order, up to the first that cannot be queued, and returns how many
+// it has queued. w is not nil for the receive of a blocking helper.
 func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 	if !q.LockIf(postqueue.Open) {
-		return 0, ended(q.qp.cause()) // for which the QP is locked
+		return 0, ended(q.qp.cause()) // cause locks the QP
 	}
 	defer q.Unlock()
 	room := q.qp.recvSlots.Reserve(q.depth, len(wrs))
@@ -55,8 +56,8 @@ func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 	return n, err
 }
 
-// draw moves a receive from an SRQ to the queue, where nobody else posts. It reports
-// false if the SRQ has none, or nothing is taken any more.
+// draw moves a receive from an SRQ to the queue, to which nothing else is posted. It returns
+// false if the SRQ is empty, or if the queue accepts nothing any more.
 func (q *recvQueue) draw(from *SRQ) bool {
 	drawn, short := q.move(from)
 	if short {
@@ -65,7 +66,7 @@ func (q *recvQueue) draw(from *SRQ) bool {
 	return drawn
 }
 
-// move is draw. short is that of SRQ.take.
+// move implements draw. short is that of SRQ.take.
 func (q *recvQueue) move(from *SRQ) (moved, short bool) {
 	if !q.LockIf(postqueue.Refuses) {
 		return false, false
@@ -78,7 +79,7 @@ func (q *recvQueue) move(from *SRQ) (moved, short bool) {
 	return moved, short
 }
 
-// Buffer returns where the k-th message from now goes.
+// Buffer returns the buffer of the k-th message from now.
 func (q *recvQueue) Buffer(k int) []stag.Span {
 	r := q.At(k)
 	if r.helper != nil {
@@ -87,8 +88,8 @@ func (q *recvQueue) Buffer(k int) []stag.Span {
 	return r.spans
 }
 
-// abandon makes the receive of a helper that was cancelled one for nowhere, where its region
-// has been closed since.
+// abandon prepares the receive of a cancelled helper: octets for a region that has been closed
+// since are discarded.
 func (r *recv) abandon() {
 	if !r.helper.left.Load() {
 		return
@@ -100,7 +101,7 @@ func (r *recv) abandon() {
 	}
 }
 
-// Missing is asked when a message has come and nothing is posted.
+// Missing is called when a message has arrived and no receive is posted.
 func (q *recvQueue) Missing() error {
 	if q.rnrOut.Load() || q.HasEnded() || q.qp.cfg.RNRWait < 0 {
 		return nil
@@ -118,8 +119,8 @@ func (q *recvQueue) Deliver(m rdmap.Received) {
 	}
 }
 
-// durable sees to it that what the peer has written is durable where that is wanted. If
-// it fails, the QP does.
+// durable makes what the peer has written durable, if DurableOnReceive is set. If that fails
+// the QP ends.
 func (q *recvQueue) durable() bool {
 	err := q.qp.pd.durable.Flush(q.qp.id)
 	if err != nil {
@@ -143,7 +144,8 @@ func (q *recvQueue) deliver(m rdmap.Received) {
 	q.finish(w)
 }
 
-// DeliverSends completes the oldest receives, those of a run without any detour.
+// DeliverSends completes the oldest receives: in one batch where no blocking helper waits for
+// them.
 func (q *recvQueue) DeliverSends(op rdmap.Opcode, lens []uint32) {
 	if !q.durable() {
 		return
@@ -159,8 +161,8 @@ func (q *recvQueue) DeliverSends(op rdmap.Opcode, lens []uint32) {
 	}
 }
 
-// plain tells how many of the n oldest receives are the user's, up to the first for which
-// a blocking helper waits.
+// plain returns how many of the n oldest receives were posted by the user, up to the first of
+// a blocking helper.
 func (q *recvQueue) plain(n int) int {
 	for i := range n {
 		if q.At(i).helper != nil {
@@ -171,13 +173,13 @@ func (q *recvQueue) plain(n int) int {
 }
 
 // complete puts the completions of the oldest receives, with messages of these lengths,
-// straight into the CQ. The posters get the slots back before anybody learns of them.
+// directly into the CQ. It releases their slots before any goroutine can see the completions.
 func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	if q.rnrOut.Load() {
 		q.rnrOut.Store(false)
 	}
 	if q.qp.received.n > 0 {
-		q.push() // what came before
+		q.push() // completions of earlier messages
 	}
 	q.tell()
 	var flags Flags
@@ -205,8 +207,8 @@ func (q *recvQueue) complete(lens []uint32, solicited bool) {
 	}
 }
 
-// take takes the oldest receive, and begins its completion, wc, which is w's if that is
-// not nil. finish must follow.
+// take removes the oldest receive from the queue, and begins its completion wc. It returns the
+// helper of the receive, or nil. The caller must call finish next.
 func (q *recvQueue) take() (w *helper, wc *WC) {
 	r := q.At(0)
 	q.Take(1)
@@ -222,7 +224,7 @@ func (q *recvQueue) take() (w *helper, wc *WC) {
 	return w, wc
 }
 
-// finish tells of a completion that take has begun.
+// finish publishes a completion that take has begun.
 func (q *recvQueue) finish(w *helper) {
 	if w != nil {
 		q.publish()
@@ -234,33 +236,33 @@ func (q *recvQueue) finish(w *helper) {
 	}
 }
 
-// push puts the completions that were gathered into the CQ.
+// push puts the collected completions into the CQ.
 func (q *recvQueue) push() {
 	q.publish()
 	q.qp.received.push()
 }
 
-// publish gives the slots of what was taken back to the posters, and has Stats know of
-// it: before anybody learns of the completions.
+// publish releases the slots of the receives that were taken, and updates the counters of
+// Stats, before any goroutine can see the completions.
 func (q *recvQueue) publish() {
 	q.Publish()
 	q.tell()
 }
 
-// tell has Stats know of what has come.
+// tell updates the counters of Stats.
 func (q *recvQueue) tell() {
 	if s := q.qp.stream; s != nil { // the QP was established
 		s.BatchDone()
 	}
 }
 
-// end refuses receives from now on. The first receive that is still posted will
-// complete with first, the others flushed.
+// end refuses receives from now on. The first receive that is still posted will complete with
+// the status first, the others with StatusFlushed.
 func (q *recvQueue) end(first Status) {
 	q.Advance(postqueue.Ended, func() { q.flush = first })
 }
 
-// drop completes what is left after end. The stream no longer places anything.
+// drop completes the receives that remain after end. The stream no longer places anything.
 func (q *recvQueue) drop() {
 	status := q.flush
 	for q.Posted() > 0 {

@@ -7,19 +7,20 @@ import (
 	"github.com/goiwarp/iwarp/rdmap"
 )
 
-// sharing is what a QP with an SRQ has of it.
+// sharing is the state of a QP that uses an SRQ.
 type sharing struct {
-	taken atomic.Uint64 // a counter
-	// Of SetRecvLimit; 0: not armed. Whoever sets it to 0 by compare-and-swap raises the event;
-	// it is looked at behind each change of what it limits.
+	taken atomic.Uint64 // receives taken from the SRQ
+	// limit is that of SetRecvLimit; 0 means not armed. The goroutine that sets it to 0 by
+	// compare-and-swap raises the event. It is checked after each change of the number that it
+	// limits.
 	limit atomic.Int64
 }
 
-// sharedReceives is the receive queue of a QP with an SRQ: the QP's own queue, into
-// which a receive is moved when a message begins and finds it empty.
+// sharedReceives is the receive queue of a QP with an SRQ. When a message begins and the QP's
+// own queue is empty, a receive is moved from the SRQ to that queue.
 type sharedReceives struct{ *recvQueue }
 
-// Posted is 1 if there is a receive for the message that has begun.
+// Posted returns 1 if there is a receive for the message that has begun.
 func (q sharedReceives) Posted() int {
 	if q.recvQueue.Posted() == 0 && !q.qp.draw() {
 		return 0
@@ -27,7 +28,7 @@ func (q sharedReceives) Posted() int {
 	return q.recvQueue.Posted()
 }
 
-// receives is what the QP's stream takes its receives from.
+// receives returns the queue from which the QP's stream takes its receives.
 func (qp *QP) receives() rdmap.ReceiveQueue {
 	if qp.cfg.SRQ != nil {
 		return sharedReceives{&qp.rq}
@@ -35,8 +36,8 @@ func (qp *QP) receives() rdmap.ReceiveQueue {
 	return &qp.rq
 }
 
-// draw takes a receive from the SRQ, if it has one and the QP may have another. Only
-// the receiving goroutine calls it.
+// draw takes a receive from the SRQ, if it has one and the QP may take another. Only the
+// receiving goroutine calls it.
 func (qp *QP) draw() bool {
 	if qp.isCapped() || !qp.rq.draw(qp.cfg.SRQ) {
 		return false
@@ -48,22 +49,21 @@ func (qp *QP) draw() bool {
 
 func (qp *QP) isCapped() bool { return qp.recvSlots.Used() >= qp.cfg.RecvDepth }
 
-// mayDraw reports whether draw would succeed. If not, the QP is woken when that has
-// changed.
+// mayDraw reports whether draw would succeed. If not, the QP is woken when that changes.
 func (qp *QP) mayDraw() bool {
 	return qp.recvSlots.ResumeWhenFree(qp.cfg.RecvDepth, &qp.staller) && qp.cfg.SRQ.offers(qp)
 }
 
-// hasReceive reports whether there is a receive for the next message; any goroutine
-// may ask.
+// hasReceive reports whether there is a receive for the next message. Any goroutine may call
+// it.
 func (qp *QP) hasReceive() bool {
 	return qp.rq.Waiting() || qp.cfg.SRQ != nil && qp.mayDraw()
 }
 
-// SetRecvLimit arms EventRecvLimit, for a QP with an SRQ: it is raised once, when the
-// messages of its peer occupy more than n receives, which may be now. A receive is
-// occupied from the first segment of its message until its completion has been polled. To
-// hear of it again arm it again. 0 disarms it. A limit above QPConfig.RecvDepth, which
+// SetRecvLimit arms EventRecvLimit on a QP with an SRQ. The event is raised once, when the
+// messages of the peer occupy more than n receives, which may be at once. A receive is
+// occupied from the first segment of its message until its completion has been polled. Call
+// SetRecvLimit again to arm it again; 0 disarms it. A limit above QPConfig.RecvDepth, which
 // the peer cannot exceed, is refused (draft-hilland-rddp-verbs section 6.3.8).
 func (qp *QP) SetRecvLimit(n int) error {
 	switch {

@@ -7,22 +7,22 @@ import (
 	"github.com/goiwarp/iwarp/rdmap"
 )
 
-// A State is where a QP is in its life (draft-hilland-rddp-verbs section 6.2).
+// A State is the state of a QP (draft-hilland-rddp-verbs section 6.2).
 //
 //	Idle --established--> RTS --FIN, or Close--> Closing --both ended--> Idle
 //	                       |                        |
 //	                       |--Terminate--> Terminate --> Error
 //	                       |--lost, Abort-----------------^
-//	Closing --lost, Abort, a message behind our own end---^
+//	Closing --lost, Abort, a message after our own end----^
 //
-// A QP serves one connection: the Idle after it, like Error, is final.
+// A QP serves one connection, so the Idle state after it, like Error, is final.
 type State uint8
 
 const (
 	StateIdle      State = iota // not established yet, or gracefully ended
 	StateRTS                    // established
 	StateClosing                // one side has ended its half gracefully
-	StateTerminate              // a Terminate was found due, or has come
+	StateTerminate              // a Terminate is due, or has been received
 	StateError                  // ended with an error
 )
 
@@ -34,7 +34,7 @@ var stateNames = [...]string{
 
 func (s State) String() string { return named("State", stateNames[:], uint8(s)) }
 
-// states are those of an established QP, but for the last one.
+// states maps the stages of an established connection, except the last, to states.
 var states = [...]State{
 	qpconn.Open: StateRTS, qpconn.Draining: StateRTS, qpconn.Closing: StateClosing,
 	qpconn.Terminating: StateTerminate, qpconn.Failed: StateError,
@@ -54,8 +54,8 @@ func (qp *QP) State() State {
 	return StateIdle
 }
 
-// Err returns the first cause of the QP's end, which wraps net.ErrClosed; nil while
-// it has not ended, and after a graceful end.
+// Err returns the first cause of the QP's end, in an error that wraps net.ErrClosed. It
+// returns nil while the QP has not ended, and after a graceful end.
 func (qp *QP) Err() error {
 	var cause error
 	if conn := qp.conn.Load(); conn != nil {
@@ -64,7 +64,7 @@ func (qp *QP) Err() error {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
 	switch {
-	case cause == nil || qp.err != nil: // it stays the same, once it is known
+	case cause == nil || qp.err != nil: // once recorded, the error does not change
 	case errors.Is(cause, rdmap.ErrLate):
 		qp.err = errBadClose
 	default:
@@ -77,15 +77,15 @@ func (qp *QP) Err() error {
 // requests are completed.
 func (qp *QP) Done() <-chan struct{} { return qp.done }
 
-// Terminated returns the Terminate that this side sent or received, nil if there
-// was none.
+// Terminated returns the Terminate that this side has sent or received, or nil if there was
+// none.
 func (qp *QP) Terminated() *TerminateError {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
 	return qp.term
 }
 
-// cause is Err for a caller that wants to use an ended QP: never nil.
+// cause is like Err, for a caller that tries to use an ended QP. It never returns nil.
 func (qp *QP) cause() error {
 	if err := qp.Err(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (qp *QP) cause() error {
 	return errQPClosed
 }
 
-// vendor is the first word of the Terminate, 0 if there was none.
+// vendor returns the first word of the Terminate, or 0 if there was none.
 func (qp *QP) vendor() uint32 {
 	if term := qp.Terminated(); term != nil {
 		return uint32(term.code()) << 16

@@ -7,19 +7,20 @@ import (
 	"github.com/goiwarp/iwarp/internal/qpconn"
 )
 
-// A helper is a blocking helper that waits for one completion of its own, which never shows
-// up on a CQ. It is a qpconn.Waiter.
+// A helper is a blocking call that waits for one completion of its own, which never appears on
+// a CQ. It implements qpconn.Waiter.
 type helper struct {
 	qp    *QP
 	token chan struct{} // of capacity 1
 	done  atomic.Bool
 	wc    WC // valid when done
-	// left is set, once and for good, when the caller has gone before the completion came.
+	// left is set when the caller has returned before the completion. It is never cleared.
 	left atomic.Bool
 }
 
-// helper borrows a helper. The spare ones are the RNIC's and not the package's, so that their
-// channels stay within a testing/synctest bubble.
+// helper returns a helper from the free list of the RNIC. The list belongs to the RNIC, and
+// not to the package, so that the channels of its helpers stay within a testing/synctest
+// bubble.
 func (qp *QP) helper() *helper {
 	w := qp.rnic.helpers.Get()
 	if w == nil {
@@ -30,13 +31,13 @@ func (qp *QP) helper() *helper {
 }
 
 func (w *helper) Done() bool           { return w.done.Load() }
-func (w *helper) Enlist()              {} // finish sends a token in any case
+func (w *helper) Enlist()              {} // finish always sends a token
 func (w *helper) Delist()              {}
 func (w *helper) Token() chan struct{} { return w.token }
 
-// finish tells that wc is there.
+// finish reports that wc is valid.
 func (w *helper) finish() {
-	qp := w.qp // w is its next user's once it is done
+	qp := w.qp // w may be reused once it is done
 	w.done.Store(true)
 	select {
 	case w.token <- struct{}{}:
@@ -47,8 +48,8 @@ func (w *helper) finish() {
 	}
 }
 
-// wait returns the completion. If ctx ends first the work request goes on without a caller
-// that waits, and w is left to it.
+// wait returns the completion. If ctx ends first the work request continues without a caller,
+// and w is not reused.
 func (w *helper) wait(ctx context.Context) (WC, error) {
 	wc, ok := w.completion(ctx)
 	if !ok {
@@ -57,7 +58,8 @@ func (w *helper) wait(ctx context.Context) (WC, error) {
 	return wc, wc.Err()
 }
 
-// completion is wait for a caller that looks at the WC. It reports false if ctx ends first.
+// completion is like wait, for a caller that examines the WC. It returns false if ctx ends
+// first.
 func (w *helper) completion(ctx context.Context) (WC, bool) {
 	qp := w.qp
 	if !w.Done() {
@@ -78,10 +80,10 @@ func (qp *QP) waitFor(ctx context.Context, w *helper) {
 		conn.Wait(ctx, w, qp.sendCQ.plan())
 		return
 	}
-	qpconn.Sleep(ctx, w) // for a receive of a QP that is not connected
+	qpconn.Sleep(ctx, w) // for a receive on a QP that is not connected
 }
 
-// spare gives w back, for the next call.
+// spare returns w to the free list.
 func (w *helper) spare(qp *QP) {
 	w.wc, w.qp = WC{}, nil
 	w.done.Store(false)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Why a work request is not posted. The texts are made here, away from what is done for
-// each request that is: there they would cost time even where nothing is wrong.
+// These functions make the errors for work requests that cannot be posted. They are separate
+// from the code that every request runs, where they would cost time even if there is no error.
 
 func errFlags(f Flags) error { return fmt.Errorf("iwarp: unknown Flags %#x", uint8(f&^allFlags)) }
 
@@ -24,7 +24,7 @@ func errLong(n uint64) error {
 	return fmt.Errorf("%w: a message of %d octets, at most 2^32-1", ErrLimit, n)
 }
 
-// An sgeFault is what is wrong with an SGE.
+// An sgeFault is the reason why an SGE is refused.
 type sgeFault uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	sgeInvalid
 )
 
-// errSGE tells of the i-th SGE.
+// errSGE returns the error for the i-th SGE.
 func errSGE(i int, s *SGE, f sgeFault) error {
 	return fmt.Errorf("iwarp: SGE %d: %w", i, clause{f.of(s)})
 }
@@ -45,7 +45,7 @@ func errSGE(i int, s *SGE, f sgeFault) error {
 func (f sgeFault) of(s *SGE) error {
 	switch f {
 	case sgeNoRegion:
-		return errors.New("iwarp: no region is given: MR is nil")
+		return errors.New("iwarp: no region: MR is nil")
 	case sgeOtherPD:
 		return fmt.Errorf("%w: the region belongs to another PD", ErrAccess)
 	case sgeOtherQP:

@@ -8,8 +8,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// RemoteMemory is memory of the peer as an io.ReaderAt and io.WriterAt. It is safe
-// for concurrent use.
+// A RemoteMemory gives access to memory of the peer as an io.ReaderAt and io.WriterAt. It is
+// safe for concurrent use.
 type RemoteMemory struct {
 	qp *QP
 	rb RemoteBuffer
@@ -20,16 +20,16 @@ var (
 	_ io.WriterAt = (*RemoteMemory)(nil)
 )
 
-// Remote wraps memory of the peer. Every call of ReadAt or WriteAt registers the
-// caller's slice for its duration; a program that moves much registers its memory
-// once and posts work requests.
+// Remote returns a RemoteMemory for rb. Every call of ReadAt or WriteAt registers the caller's
+// slice while it runs; a program that transfers much data should register its memory once and
+// post work requests.
 func (qp *QP) Remote(rb RemoteBuffer) *RemoteMemory { return &RemoteMemory{qp: qp, rb: rb} }
 
-// Size is the length of the peer's memory in octets.
+// Size returns the length of the peer's memory in octets.
 func (m *RemoteMemory) Size() int64 { return int64(m.rb.Len) }
 
-// ReadAt reads len(p) octets at off by RDMA Read. Where the memory ends first it
-// reads what there is and returns io.EOF.
+// ReadAt reads len(p) octets at off by RDMA Read. If the memory ends first it reads the octets
+// before the end, and returns io.EOF.
 func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 	at, n, err := m.at(off, len(p))
 	if err != nil || n == 0 {
@@ -52,9 +52,9 @@ func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt writes the octets of p at off by RDMA Write. It returns when they have
-// been handed to the network: see RDMAWrite. Writing past the end is refused as a
-// whole.
+// WriteAt writes the octets of p at off by RDMA Write. It returns when they have been handed
+// to the network: see [QP.RDMAWrite]. If p does not fit before the end of the memory nothing
+// is written.
 func (m *RemoteMemory) WriteAt(p []byte, off int64) (int, error) {
 	if off < 0 || uint64(off)+uint64(len(p)) > uint64(m.rb.Len) {
 		return 0, fmt.Errorf("%w: writing %d octets at %d of %d", ErrBounds, len(p), off, m.rb.Len)
@@ -79,7 +79,7 @@ func (m *RemoteMemory) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// at names the n octets at off, or as many of them as there are.
+// at returns a RemoteBuffer for the n octets at off, or for those of them that exist.
 func (m *RemoteMemory) at(off int64, n int) (RemoteBuffer, int, error) {
 	if off < 0 {
 		return RemoteBuffer{}, 0, fmt.Errorf("%w: offset %d", ErrBounds, off)

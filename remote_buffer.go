@@ -8,31 +8,31 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A RemoteBuffer names memory of the peer: what the owner's [MR.Advertise]
-// returned and the application carried across. The zero value names nothing; it
-// serves where no octet is moved.
+// A RemoteBuffer identifies memory of the peer. The owner of the memory makes it with
+// [MR.Advertise], and the application sends it to the other side. The zero value identifies no
+// memory; it is valid where no octets are moved.
 //
-// One RemoteBuffer has less than 4 GiB. A larger region takes several, which
-// [MR.AdvertiseRange] makes; but they differ in TO and Len alone, so a program may as well
-// make its own: octet n of a region is at TO+n under the same STag.
+// One RemoteBuffer covers less than 4 GiB. A larger region needs several, which
+// [MR.AdvertiseRange] returns. They differ only in TO and Len, so a program may also compute
+// them: octet n of a region is at TO+n under the same STag.
 type RemoteBuffer struct {
 	STag stag.STag
 	TO   uint64
 	Len  uint32
 }
 
-// remoteBufferLen is the wire form: be32 STag, be64 TO, be32 length.
+// remoteBufferLen is the length of the wire format: be32 STag, be64 TO, be32 length.
 const remoteBufferLen = 16
 
-// AppendBinary appends the 16 octets in which the library's own protocols carry a
-// RemoteBuffer: STag (4), TO (8), length (4), big endian. It never fails.
+// AppendBinary appends the encoding of rb in 16 octets that the library's own protocols use:
+// STag (4), TO (8), length (4), big endian. It never fails.
 func (rb RemoteBuffer) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.BigEndian.AppendUint32(b, uint32(rb.STag))
 	b = binary.BigEndian.AppendUint64(b, rb.TO)
 	return binary.BigEndian.AppendUint32(b, rb.Len), nil
 }
 
-// UnmarshalBinary reads the form of AppendBinary: 16 octets, no more and no less.
+// UnmarshalBinary decodes the encoding of AppendBinary. b must have exactly 16 octets.
 func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 	if len(b) != remoteBufferLen {
 		return fmt.Errorf("iwarp: a RemoteBuffer has %d octets, got %d", remoteBufferLen, len(b))
@@ -44,8 +44,8 @@ func (rb *RemoteBuffer) UnmarshalBinary(b []byte) error {
 }
 
 // Slice returns the n octets of rb from off, with the same STag. It returns the zero
-// RemoteBuffer if they are not all within rb: an operation on that which moves octets is
-// refused with ErrBounds when it is posted.
+// RemoteBuffer if they are not all within rb; posting an operation that moves octets then
+// fails with ErrBounds.
 func (rb RemoteBuffer) Slice(off, n int) RemoteBuffer {
 	if off < 0 || n < 0 || uint64(off)+uint64(n) > uint64(rb.Len) {
 		return RemoteBuffer{}
@@ -53,11 +53,11 @@ func (rb RemoteBuffer) Slice(off, n int) RemoteBuffer {
 	return RemoteBuffer{STag: rb.STag, TO: rb.TO + uint64(off), Len: uint32(n)}
 }
 
-// AdvertisePiece is the length of what [MR.AdvertiseRange] returns, but for the last:
-// 2 GiB, so that all begin at a multiple of every page and block size.
+// AdvertisePiece is the length of the RemoteBuffers that [MR.AdvertiseRange] returns, except
+// the last. It is 2 GiB, so that all of them begin at a multiple of every page and block size.
 const AdvertisePiece = 1 << 31
 
-// advertiseRange is [MR.AdvertiseRange] of what names r.
+// advertiseRange implements [MR.AdvertiseRange] for the region r.
 func advertiseRange(r *stag.Region, off, n int) ([]RemoteBuffer, error) {
 	if !contains(r, off, n) {
 		return nil, fmt.Errorf("%w: %d octets from %d of %d", ErrBounds, n, off, r.Len())

@@ -24,9 +24,8 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// An RNIC is where everything begins: it owns the table of STags, the limits, and
-// all objects made from it. A process usually has one. All methods of all objects
-// may be called from any goroutine.
+// An RNIC owns the table of STags, the limits, and all objects that are created from it. A
+// process usually has one. All methods of all objects may be called from any goroutine.
 type RNIC struct {
 	cfg    Config
 	limits Limits
@@ -34,14 +33,14 @@ type RNIC struct {
 	table  *stag.Table
 	poller *transport.Poller
 	events *mailbox.Box[Event]
-	ids    atomic.Uint32 // identities of PDs and QPs
+	ids    atomic.Uint32 // the last identity of a PD or QP
 	tasks  tasks.Group
 	setups *setup.Manager
-	ended  chan struct{} // closed when Close has ended everything
+	ended  chan struct{} // closed when Close is complete
 
 	sweeper *qpconn.Sweeper
 
-	helpers   freelist.List[helper] // spare ones
+	helpers   freelist.List[helper] // free list
 	cqWaiters freelist.List[cqWaiter]
 
 	used usage
@@ -49,33 +48,33 @@ type RNIC struct {
 	mu   lockorder.Mutex[lockorder.Registry]
 	life life
 	qps  map[*QP]struct{}
-	cqs  map[*CQ]struct{} // those of CreateCQ
+	cqs  map[*CQ]struct{} // made by CreateCQ
 }
 
-// Config configures an RNIC. The zero value, like a nil *Config, means defaults.
+// Config configures an RNIC. The zero value, like a nil *Config, means the defaults.
 type Config struct {
-	// Logger gets what an operator may want to know: connections refused during
-	// set-up, queue pairs that ended with an error. nil: nothing is logged.
+	// Logger logs what an operator may want to know: connections that are refused during
+	// set-up, and queue pairs that end with an error. If it is nil, nothing is logged.
 	Logger *slog.Logger
-	// Limits caps every resource; zero fields take defaults.
+	// Limits bounds every resource; zero fields mean defaults.
 	Limits Limits
-	// PeerTimeout is how long a peer that has vanished (no acknowledgement of data, of
-	// probes of its closed window, or of keep-alive probes) stays unnoticed at most: 15 s by
-	// default, negative: as long as the system likes. A peer that acknowledges, and takes
-	// nothing, is there for as long as it likes: what bounds its patience is RNRWait. For
-	// what other systems than Linux do see [transport.SetPeerTimeout].
+	// PeerTimeout limits the time until a vanished peer is detected. A peer has vanished if it
+	// acknowledges neither data, nor probes of its closed window, nor keep-alive probes. The
+	// default is 15 s; a negative value means the default of the operating system. A peer that
+	// acknowledges but does not read has not vanished; that state may last as long as the
+	// peer's own RNRWait allows. For systems other than Linux see [transport.SetPeerTimeout].
 	PeerTimeout time.Duration
-	// CloseTimeout bounds how long QP.Close waits for outstanding work and for the
-	// peer's end: 5 s by default.
+	// CloseTimeout limits how long QP.Close waits for outstanding work and for the end of the
+	// peer's half. The default is 5 s.
 	CloseTimeout time.Duration
-	// PlainIO has every TCP connection driven through package net, by goroutines that park in
-	// the Go runtime, as on systems other than Linux: slower, and with a goroutine for
-	// each idle connection. It is a way out where the system calls of the library's own, and
-	// its poller, are suspected of something. The environment variable IWARP_PLAIN_IO=1 has
-	// the same effect. QPStats.Path tells what a QP uses.
+	// PlainIO makes every TCP connection use package net, with goroutines that park in the Go
+	// runtime, as on systems other than Linux. That is slower, and takes a goroutine for each
+	// idle connection. Use it if the library's own system calls and poller are suspected of
+	// causing a problem. The environment variable IWARP_PLAIN_IO=1 has the same effect.
+	// QPStats.Path shows which path a QP uses.
 	PlainIO bool
-	// ListenPacket, if not nil, opens the UDP sockets of network "sctp+udp" in place of
-	// a net.ListenConfig. Its network is "udp".
+	// ListenPacket, if not nil, opens the UDP sockets of network "sctp+udp" instead of a
+	// net.ListenConfig. Its network argument is "udp".
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
@@ -86,7 +85,7 @@ const (
 	spareWaiters        = 16
 )
 
-// Open makes an RNIC. When done end it with [RNIC.Shutdown], or at once with [RNIC.Close].
+// Open creates an RNIC. End it with [RNIC.Shutdown], or at once with [RNIC.Close].
 func Open(cfg *Config) (*RNIC, error) {
 	r := &RNIC{
 		helpers:   freelist.List[helper]{Retain: spareWaiters},
@@ -129,19 +128,19 @@ func Open(cfg *Config) (*RNIC, error) {
 	return r, nil
 }
 
-// Limits returns the limits in force, defaults filled in.
+// Limits returns the limits in effect, with defaults filled in.
 func (r *RNIC) Limits() Limits { return r.limits }
 
-// Close aborts every queue pair, so that what was sent last may not arrive (see
-// [RNIC.Shutdown]), ends every listener, and waits until all
-// goroutines of the RNIC have ended. Then it closes the channel of Events. Regions
-// stay readable and writable locally; no peer can reach them any more. Waiting on a CQ of
-// the RNIC ends with net.ErrClosed once its completions have been taken.
+// Close aborts every queue pair, so the data sent last may not arrive (see [RNIC.Shutdown]).
+// It ends every listener, waits until all goroutines of the RNIC have ended, and closes the
+// channel of Events. Regions stay readable and writable locally; no peer can access them any
+// more. Waits on a CQ of the RNIC end with net.ErrClosed when all of its completions have been
+// taken.
 //
-// A Buffer or a Flusher of this program that does not return holds that up, but Close for no
-// longer than Config.CloseTimeout: then it returns an error that matches
-// os.ErrDeadlineExceeded, and the rest ends when that code returns. Another Close waits for
-// it again. From inside a Buffer's method Close returns at once, with an error.
+// A method of a Buffer or a Flusher that does not return keeps the RNIC from closing, but
+// Close waits no longer than Config.CloseTimeout. It then returns an error that matches
+// os.ErrDeadlineExceeded, and the RNIC closes when the method returns; another Close waits for
+// that. If Close is called from inside a method of a Buffer, it returns an error at once.
 func (r *RNIC) Close() error {
 	if qps, first := r.beginClose(); first {
 		go r.finishClose(qps)
@@ -153,8 +152,8 @@ func (r *RNIC) Close() error {
 	return err
 }
 
-// beginClose begins the end of everything, without waiting, and returns the QPs that end.
-// first is false if that has begun before.
+// beginClose starts to end everything, without waiting, and returns the QPs that end. first is
+// false if it was called before.
 func (r *RNIC) beginClose() (qps []*QP, first bool) {
 	r.mu.Lock()
 	if r.life == rnicClosed {
@@ -167,7 +166,7 @@ func (r *RNIC) beginClose() (qps []*QP, first bool) {
 
 	r.setups.Refuse(errRNICClosed)
 	for _, qp := range all {
-		if qp.conn.Load() != nil { // else its set-up ends
+		if qp.conn.Load() != nil { // otherwise the end of its set-up ends it
 			qp.abort(errAborted)
 			qps = append(qps, qp)
 		}
@@ -175,7 +174,7 @@ func (r *RNIC) beginClose() (qps []*QP, first bool) {
 	return qps, true
 }
 
-// shutCQs ends all waiting on CQs.
+// shutCQs ends all waits on CQs.
 func (r *RNIC) shutCQs() {
 	r.mu.Lock()
 	cqs := slices.Collect(maps.Keys(r.cqs))
@@ -199,7 +198,7 @@ func (r *RNIC) finishClose(qps []*QP) {
 	close(r.ended)
 }
 
-// AllocPD makes a protection domain.
+// AllocPD allocates a protection domain.
 func (r *RNIC) AllocPD() (*PD, error) {
 	if err := r.take(&r.used.pd, r.limits.MaxPD, "PDs"); err != nil {
 		return nil, err
@@ -207,7 +206,7 @@ func (r *RNIC) AllocPD() (*PD, error) {
 	return &PD{rnic: r, id: r.nextID()}, nil
 }
 
-// nextID gives out identities of PDs and QPs; they are never zero.
+// nextID returns a new identity for a PD or QP. It is never zero.
 func (r *RNIC) nextID() uint32 {
 	for {
 		if id := r.ids.Add(1); id != 0 {
@@ -216,7 +215,7 @@ func (r *RNIC) nextID() uint32 {
 	}
 }
 
-// take reserves one of a capped resource, c of RNIC.used.
+// take reserves one unit of a limited resource; c is a counter of RNIC.used.
 func (r *RNIC) take(c *quota.Count, limit int, what string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

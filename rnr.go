@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// RNRWaitForever is a [QPConfig].RNRWait without an end: a message waits until a receive
-// is posted for it, or the QP ends. A sender of ibverbs gets the same by rnr_retry = 7.
+// RNRWaitForever, as [QPConfig].RNRWait, means no time limit: a message waits until a receive
+// is posted for it, or until the QP ends. A sender with ibverbs gets the same by rnr_retry =
+// 7.
 const RNRWaitForever time.Duration = math.MaxInt64
 
 const defaultRNRWait = 30 * time.Second

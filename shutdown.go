@@ -14,30 +14,31 @@ import (
 
 var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClosed)
 
-// Shutdown ends everything gracefully, and then closes the RNIC: what this side has posted
-// reaches the peers, which [RNIC.Close] prevents. From the call on Dial, Client, Listen,
-// Server and Accept fail, and so does what they have begun; listeners are closed, connection
-// requests that were not accepted dropped, and posts to QPs refused, all with errors that
-// match net.ErrClosed. Then, of all QPs at the same time, the work that is queued and the
-// RDMA Reads of the peer are finished, and each connection is ended as by [QP.Close], though
-// within ctx and not Config.CloseTimeout. It returns when every peer has ended its half, too,
-// which tells that it has taken all messages; the channel of Events is closed then. (A
-// net.Conn of Client or Server that has no CloseWrite can only be closed as a whole: that
-// tells less.)
+// Shutdown ends all QPs gracefully, and then closes the RNIC. Unlike [RNIC.Close] it does not
+// lose work that this side has posted: the work reaches the peers.
 //
-// A peer that does not read or does not end its half, a Read that is not answered, and a
-// responder's messages to which no message of the initiator has opened the way, are waited
-// for until ctx ends, and without a bound if it does not: give it one. QPs that are left then
-// are aborted. Memory windows do not hold Shutdown up, as they do Close: they stay in force
-// until the end of their QP and go with it.
+// From the call on Dial, Client, Listen, Server and Accept fail, and so do their calls in
+// progress. Listeners are closed, connection requests that were not accepted are dropped, and
+// posts to QPs are refused. All these errors match net.ErrClosed. Then, for all QPs at the
+// same time, Shutdown completes the work that is queued and the RDMA Reads of the peer, and
+// ends the connection as [QP.Close] does, but within ctx instead of Config.CloseTimeout. It
+// returns when every peer has ended its half, too, which confirms that the peer has received
+// all messages. The channel of Events is then closed. (A net.Conn of Client or Server that has
+// no CloseWrite can only be closed as a whole, which confirms less.)
 //
-// The error tells how many QPs were aborted, and matches that of ctx; and how many have
-// ended with an error of their own meanwhile, with the first of those. nil: all of them, if
-// there were any, have ended gracefully. Shutdown may be called at the same time as Close,
-// which aborts what is left, and again; an RNIC that was closed has nothing to shut down.
+// Some QPs may not end before ctx: their peer does not read or does not end its half, does not
+// answer a Read, or has not sent the initiator's first message, for which a responder's
+// messages wait. Without a deadline Shutdown waits for them indefinitely. When ctx ends the
+// QPs that are left are aborted. Unlike [QP.Close], Shutdown does not fail if memory windows
+// are bound: they stay in effect until the end of their QP.
 //
-// From inside a method of a [Buffer] Shutdown returns at once, with an error, and goes on by
-// itself.
+// The error reports how many QPs were aborted, and matches the error of ctx. It also reports
+// how many QPs ended with an error of their own, and the first of these errors. It is nil if
+// all QPs have ended gracefully. Shutdown may be called more than once, and at the same time
+// as Close, which aborts the QPs that are left. On a closed RNIC it does nothing.
+//
+// If Shutdown is called from inside a method of a [Buffer], it returns an error at once, and
+// continues in the background.
 func (r *RNIC) Shutdown(ctx context.Context) error {
 	if err := endwait.OutsideBuffer("the RNIC shuts down"); err != nil {
 		go func() { _ = r.Shutdown(ctx) }()
@@ -58,7 +59,7 @@ func (r *RNIC) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// refuseNew ends what is no established QP, and returns those that are.
+// refuseNew ends everything that is not an established QP, and returns the established QPs.
 func (r *RNIC) refuseNew() []*QP {
 	r.mu.Lock()
 	r.life = max(r.life, rnicShutDown)
@@ -68,16 +69,16 @@ func (r *RNIC) refuseNew() []*QP {
 	return qps
 }
 
-// A life is how far an RNIC has got: it never goes back.
+// A life is the stage of an RNIC's life. It only advances.
 type life uint8
 
 const (
 	rnicOpen     life = iota
 	rnicShutDown      // no new connections
-	rnicClosed        // and nothing else that is new
+	rnicClosed        // no new objects at all
 )
 
-// refusal is what new connections are told, nil if they are welcome. mu is held.
+// refusal returns the error for new connections, or nil if they are accepted. mu is held.
 func (r *RNIC) refusal() error {
 	switch r.life {
 	case rnicShutDown:
@@ -96,25 +97,25 @@ func (r *RNIC) welcome() error {
 	return r.refusal()
 }
 
-// An end is how a QP has ended in Shutdown.
+// An end describes how a QP has ended in Shutdown.
 type end struct {
 	aborted bool
 	err     error
 }
 
-// shutDown ends a QP to which nobody can post any more, and tells how.
+// shutDown ends a QP that accepts no more posts, and returns how it has ended.
 func (qp *QP) shutDown(ctx context.Context) end {
 	cause := &abortedError{ctx}
 	if !qp.endWithin(ctx, cause) {
 		return end{err: qp.Err()}
 	}
-	if err := qp.Err(); !errors.Is(err, cause) { // it has ended on its own
+	if err := qp.Err(); !errors.Is(err, cause) { // it ended with an error of its own
 		return end{err: err}
 	}
 	return end{aborted: true}
 }
 
-// An abortedError is the cause of the end of a QP for which ctx did not suffice.
+// An abortedError is the cause of the end of a QP that was not done when ctx ended.
 type abortedError struct{ ctx context.Context }
 
 func (e *abortedError) Error() string { return "iwarp: aborted by shutdown: " + e.ctx.Err().Error() }

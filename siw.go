@@ -7,18 +7,19 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// This file is what the verbs do for the sake of Linux's siw alone.
+// This file has the workarounds for Linux's siw.
 
-// siwWait is how long a new connection waits for anything of the peer before wakeSIW sends.
+// siwWait is how long a new connection waits for data of the peer before wakeSIW sends.
 const siwWait = 250 * time.Millisecond
 
-// wakeSIW sends an empty RDMA Write if nothing has come from the peer some time after our
+// wakeSIW sends an empty RDMA Write if nothing has arrived from the peer some time after our
 // ready-to-receive message.
 //
-// Linux's siw, as a responder, sends its Reply before it has made its socket tell it
-// of data (siw_accept in siw_cm.c). What arrives in between stays unread until more
-// arrives, so if we wait for the peer's application, which waits for its connection to
-// be established, both wait for ever. To any other peer an empty Write means nothing.
+// As a responder, Linux's siw sends its Reply before it enables the notifications of its
+// socket (siw_accept in siw_cm.c). Data that arrives in between stays unread until more
+// arrives. If our application waits for the peer's application, and that waits for its
+// connection to be established, both wait for ever. For any other peer an empty Write has no
+// effect.
 func (qp *QP) wakeSIW() {
 	time.AfterFunc(siwWait, func() {
 		if qp.State() != StateRTS || qp.Stats().Received != (OpStats{}) {
@@ -34,23 +35,24 @@ func (qp *QP) wakeSIW() {
 	})
 }
 
-// A siwWrite is the Tag of that message. It makes no completion, and takes none of the
-// slots that the user has: the stream has one more for it.
+// A siwWrite is the Tag of that message. It makes no completion and uses none of the user's
+// slots: the stream has an extra slot for it.
 type siwWrite struct{}
 
-// meaning is what a Terminate of the peer tells. It is the receiving goroutine's.
+// meaning returns the code that a Terminate of the peer means. Only the receiving goroutine
+// calls it.
 //
-// Linux's siw has layer and type in the other order, and tells of an opcode that it does
-// not know without any header by which the order could be found out (see
-// rdmap.ParseTerminate). Its 0/2/06 then reads 2/0/06, and there is such a code: an
-// initiator says 2/0/06 or 2/0/07 in place of its first message, if the negotiation of
-// set-up has failed (RFC 6581 section 9). A responder never does, nor does a peer that has sent
-// something else before: they mean 0/2/06 or 0/2/07.
+// Linux's siw exchanges layer and type. For an opcode that it does not support it sends no
+// header from which the order could be determined (see rdmap.ParseTerminate). Its 0/2/06 then
+// reads 2/0/06, which is a valid code: an initiator sends 2/0/06 or 2/0/07 instead of its
+// first message, if the negotiation of set-up has failed (RFC 6581 section 9). A responder
+// never sends these codes, and neither does a peer that has sent something else before: from
+// them they mean 0/2/06 or 0/2/07.
 func (qp *QP) meaning(t *rdmap.Terminate) transport.Code {
 	if t.Code != transport.MPAInsufficientIRD && t.Code != transport.MPANoRTR {
 		return t.Code
 	}
-	qp.stream.BatchDone() // so that Stats knows all that came before
+	qp.stream.BatchDone() // make Stats include everything that arrived before
 	before := qp.Stats().Received
 	before.Terminate = Traffic{}
 	if !qp.terms.Initiator && before == (OpStats{}) {

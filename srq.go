@@ -11,19 +11,19 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// An SRQ is a shared receive queue: receives for the messages of many peers. The
-// first message that comes to any of the QPs whose QPConfig.SRQ it is takes the oldest
-// receive, which then is that QP's: it completes on its RecvCQ, in the order of that
-// peer's messages. So it is also the way to post one buffer on several QPs at once
-// (RFC 4296 section 2.1.2). There is no order between QPs.
+// An SRQ is a shared receive queue: it holds receives for the messages of several QPs. The
+// first message that arrives on any QP with this QPConfig.SRQ takes the oldest receive, which
+// then belongs to that QP: it completes on the QP's RecvCQ, in the order of that peer's
+// messages. An SRQ is thus also a way to post one buffer on several QPs at once (RFC 4296
+// section 2.1.2). There is no order between QPs.
 //
-// SGEs are checked against the PD of the SRQ; everything else that a message can do is
-// checked against the PD of its QP (draft-hilland-rddp-verbs section 6.3.5). A QP
-// that ends completes the receive that it has taken and leaves the others alone.
+// SGEs are checked against the PD of the SRQ; everything else in a message is checked against
+// the PD of its QP (draft-hilland-rddp-verbs section 6.3.5). A QP that ends completes the
+// receives that it has taken, and leaves the others alone.
 //
-// What one peer can take is bounded by QPConfig.RecvDepth, and told by QPStats: a peer
-// that sends faster than the application polls finds itself waiting, as if no receive
-// were posted, and not the others without receives (RFC 5042 section 6.4.3.1). See also
+// QPConfig.RecvDepth limits how many receives one peer can occupy; QPStats reports the number.
+// A peer that sends faster than the application polls must wait, as if no receive were posted,
+// and does not take the receives of others (RFC 5042 section 6.4.3.1). See also
 // [QP.SetRecvLimit].
 type SRQ struct {
 	rnic  *RNIC
@@ -34,17 +34,17 @@ type SRQ struct {
 	ring    ring.Ring[recv] // grows on use
 	posted  uint64
 	taken   uint64
-	limit   int // with fewer receives than that the event is due; 0: it is not armed
-	qps     int // that receive from here
+	limit   int // the event is due with fewer receives than that; 0: not armed
+	qps     int // that use the SRQ
 	closed  bool
-	starved map[*QP]struct{} // whose messages wait for a receive
+	starved map[*QP]struct{} // QPs whose messages wait for a receive
 }
 
 // SRQStats counts the receives of an SRQ.
 type SRQStats struct {
-	Posted uint64 // since the beginning
-	Taken  uint64 // by messages, since the beginning
-	Free   int    // wait for a message now
+	Posted uint64 // receives posted so far
+	Taken  uint64 // receives taken by messages so far
+	Free   int    // receives that wait for a message
 }
 
 var (
@@ -53,8 +53,8 @@ var (
 	errHasNoSRQ  = errors.New("iwarp: the QP has no SRQ")
 )
 
-// CreateSRQ makes a shared receive queue of at most depth receives, which may be any
-// number up to Limits.MaxQueueDepth. Memory is used only as it fills.
+// CreateSRQ creates a shared receive queue of at most depth receives. depth may be up to
+// Limits.MaxQueueDepth; memory is allocated as the queue fills.
 func (pd *PD) CreateSRQ(depth int) (*SRQ, error) {
 	r := pd.rnic
 	if err := checkDepth("SRQ", depth, r.limits.MaxQueueDepth); err != nil {
@@ -70,8 +70,8 @@ func (pd *PD) CreateSRQ(depth int) (*SRQ, error) {
 	return &SRQ{rnic: r, pd: pd, depth: depth}, nil
 }
 
-// PostRecv queues buffers for messages of all peers, in order. A slot is free again
-// when a message takes its receive. Errors are as those of [QP.PostSend].
+// PostRecv posts receives for messages of all peers, in order. A slot becomes free when a
+// message takes its receive. Errors are like those of [QP.PostSend].
 func (s *SRQ) PostRecv(wrs ...RecvWR) error {
 	s.mu.Lock()
 	n, err := s.post(wrs)
@@ -91,7 +91,7 @@ func (s *SRQ) PostRecv(wrs ...RecvWR) error {
 	return nil
 }
 
-// post queues receives until one is refused, and tells how many. mu is held.
+// post queues receives until one is refused, and returns how many it has queued. mu is held.
 func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 	if s.closed {
 		return 0, errSRQClosed
@@ -113,8 +113,8 @@ func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 	return len(wrs), nil
 }
 
-// take moves the oldest receive to r, if there is one. The caller tells of short when it holds no
-// lock any more.
+// take moves the oldest receive to r, if there is one. If short is true the caller must call
+// tellShort when it holds no lock.
 func (s *SRQ) take(r *recv) (ok, short bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +128,8 @@ func (s *SRQ) take(r *recv) (ok, short bool) {
 	return true, s.short()
 }
 
-// short reports, once for each arming, that there are fewer receives than the limit.
-// mu is held.
+// short reports, once for each arming, that fewer receives than the limit are left. mu is
+// held.
 func (s *SRQ) short() bool {
 	if s.limit == 0 || s.posted-s.taken >= uint64(s.limit) {
 		return false
@@ -138,11 +138,11 @@ func (s *SRQ) short() bool {
 	return true
 }
 
-// tellShort follows short.
+// tellShort raises the event that is due after short has returned true.
 func (s *SRQ) tellShort() { s.rnic.raise(Event{Kind: EventSRQLimit, SRQ: s}) }
 
-// SetLimit arms EventSRQLimit: it is raised once, when fewer than n receives are left,
-// which may be now. To hear of it again arm it again. 0 disarms it. A limit above the
+// SetLimit arms EventSRQLimit. The event is raised once, when fewer than n receives are left,
+// which may be at once. Call SetLimit again to arm it again; 0 disarms it. A limit above the
 // depth of the SRQ is refused (draft-hilland-rddp-verbs section 6.3.8).
 func (s *SRQ) SetLimit(n int) error {
 	if n < 0 || n > s.depth {
@@ -183,8 +183,8 @@ func (s *SRQ) offers(qp *QP) bool {
 	return false
 }
 
-// Close gives the SRQ back. It fails while QPs use it. Receives that are still posted
-// are dropped without a completion: their memory is the caller's again.
+// Close closes the SRQ. It fails while QPs use it. Receives that are still posted are dropped
+// without a completion; their memory belongs to the caller again.
 func (s *SRQ) Close() error {
 	first, err := s.close()
 	if first {
@@ -194,8 +194,8 @@ func (s *SRQ) Close() error {
 	return err
 }
 
-// close is Close without giving back what the SRQ has of the RNIC and of its PD: that is for the
-// caller to do if it was the first.
+// close is Close, except that it does not release what the SRQ has taken from the RNIC and its
+// PD. If first is true the caller must do that.
 func (s *SRQ) close() (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +209,7 @@ func (s *SRQ) close() (first bool, err error) {
 	return true, nil
 }
 
-// home is the RNIC of the SRQ, def if there is no SRQ.
+// home returns the RNIC of the SRQ, or def if s is nil.
 func (s *SRQ) home(def *RNIC) *RNIC {
 	if s == nil {
 		return def

@@ -8,38 +8,38 @@ import (
 // Traffic counts messages, and octets of payload.
 type Traffic = rdmap.Traffic
 
-// QPStats counts what a QP has sent and received, by kind of message. Received
-// octets are counted as they are placed, messages when they are complete.
+// QPStats counts what a QP has sent and received, by kind of message. Received octets are
+// counted when they are placed, received messages when they are complete.
 type QPStats struct {
-	// Path names how the connection is driven: "raw TCP", by system calls of the library's own;
-	// "net.Conn (*net.TCPConn)", or another type, through the methods of that (see
-	// Config.PlainIO); "TLS"; "pipe"; "sctp" or "sctp+udp".
+	// Path identifies how the connection performs its I/O: "raw TCP", by system calls of the
+	// library's own; "net.Conn (*net.TCPConn)", or another type, by the methods of that type
+	// (see Config.PlainIO); "TLS"; "pipe"; "sctp" or "sctp+udp".
 	Path string
 
 	Sent, Received OpStats
-	// ReceiveWaits is how often reading stopped because a message found no receive
-	// posted (see QPConfig.RNRWait).
+	// ReceiveWaits counts how often reading stopped because a message found no receive posted
+	// (see QPConfig.RNRWait).
 	ReceiveWaits uint64
 
-	// CommitsServed is how many Commits of the peer were valid, and CommitsFailed how many
-	// of those had a status other than 0. CommitsNotDurable counts their regions that
-	// nothing makes durable.
+	// CommitsServed counts the valid Commits of the peer, and CommitsFailed those of them with
+	// a status other than 0. CommitsNotDurable counts their regions without a durable backing.
 	CommitsServed, CommitsFailed, CommitsNotDurable uint64
-	// SharedTaken is how many receives messages of the peer have taken from the SRQ,
-	// SharedHeld how many of them are occupied still: the completion has not been polled.
+	// SharedTaken counts the receives that messages of the peer have taken from the SRQ.
+	// SharedHeld is the number of them that are still occupied because their completion has
+	// not been polled.
 	SharedTaken uint64
 	SharedHeld  int
 }
 
-// OpStats is one direction of QPStats.
+// OpStats counts one direction of QPStats.
 type OpStats struct {
 	Send         Traffic // all four kinds of Send
 	RDMAWrite    Traffic
-	ReadRequest  Traffic // RDMA Reads asked for
-	ReadResponse Traffic // the data of RDMA Reads
+	ReadRequest  Traffic // RDMA Read Requests
+	ReadResponse Traffic // RDMA Read Responses
 	Terminate    Traffic
 
-	Immediate      Traffic // both kinds of Immediate Data, also that behind an RDMA Write
+	Immediate      Traffic // both kinds of Immediate Data, including that after an RDMA Write
 	AtomicRequest  Traffic
 	AtomicResponse Traffic
 
@@ -47,7 +47,7 @@ type OpStats struct {
 	CommitResponse Traffic
 }
 
-// Stats returns the counters of the QP, also after its end.
+// Stats returns the counters of the QP. It may be called after the end of the QP.
 func (qp *QP) Stats() QPStats {
 	if qp.conn.Load() == nil {
 		return QPStats{}

@@ -10,7 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A Status is how a work request ended. The numbers are those of ibv_wc_status.
+// A Status is the result of a work request. The numbers are those of ibv_wc_status.
 type Status = rdmap.Status
 
 // The statuses of a WC.
@@ -23,13 +23,13 @@ const (
 	StatusBind            = rdmap.StatusBind            // a bind, a registration or a local invalidate was refused
 	StatusBadResponse     = rdmap.StatusBadResponse     // an RDMA Read Response or Atomic Response did not match
 	StatusLocalAccess     = rdmap.StatusLocalAccess     // the receive's region was invalidated or closed
-	StatusRemoteInvalid   = rdmap.StatusRemoteInvalid   // the peer could not make sense of the request
-	StatusRemoteAccess    = rdmap.StatusRemoteAccess    // the peer's memory does not allow it
-	StatusRemoteOp        = rdmap.StatusRemoteOp        // the peer failed to do it
+	StatusRemoteInvalid   = rdmap.StatusRemoteInvalid   // the peer could not interpret the request
+	StatusRemoteAccess    = rdmap.StatusRemoteAccess    // the peer's memory does not allow the access
+	StatusRemoteOp        = rdmap.StatusRemoteOp        // the peer failed to perform the operation
 	StatusNoReceive       = rdmap.StatusNoReceive       // the peer had no receive posted
 )
 
-// sentinelOfStatus is the error that a status stands for, nil if there is none.
+// sentinelOfStatus returns the sentinel error for a status, or nil if there is none.
 func sentinelOfStatus(s Status) error {
 	switch s {
 	case StatusFlushed:
@@ -47,28 +47,28 @@ func sentinelOfStatus(s Status) error {
 	}
 }
 
-// A WC is a work completion. If Status is not StatusSuccess only ID, QP, Op,
-// Status, Vendor and CommitStatus count.
+// A WC is a work completion. If Status is not StatusSuccess only ID, QP, Op, Status, Vendor
+// and CommitStatus are valid.
 type WC struct {
 	ID     uint64
-	QP     *QP // perhaps before Accept, Dial or Client has returned it: see QP.UserData
+	QP     *QP // possibly before Accept, Dial or Client has returned it: see QP.UserData
 	Op     Op
 	Status Status
-	Flags  Flags     // Solicited: the message asked for a solicited event
-	Len    uint32    // octets: of the message received, or moved by the request
+	Flags  Flags     // Solicited: the message requested a solicited event
+	Len    uint32    // octets of the message received, or moved by the request
 	Imm    [8]byte   // OpRecvImm: the Immediate Data; Len is 0
-	Old    uint64    // an atomic operation: the value before, for which Len is 8
-	STag   stag.STag // not zero: the region of this side that the message invalidated
-	Vendor uint32    // on error: the first word of the Terminate, 0 if there was none
+	Old    uint64    // an atomic operation: the previous value; Len is 8
+	STag   stag.STag // if not 0: the local STag that the message has invalidated
+	Vendor uint32    // after an error: the first word of the Terminate, or 0
 
 	// CommitStatus is the peer's answer to a Commit, a [commit.Status]. If it is not 0 the
-	// Commit has failed, with StatusRemoteOp, but the QP goes on.
+	// Commit has failed, with StatusRemoteOp, but the QP remains usable.
 	CommitStatus uint32
 }
 
-// Err returns nil for a success. Otherwise the error wraps net.ErrClosed, the
-// sentinel that Status stands for, and the first cause of the QP's end. But of a Commit
-// that the peer could not do it wraps a *[commit.Error] alone: the QP is as it was.
+// Err returns nil for a success. Otherwise the error wraps net.ErrClosed, the sentinel error
+// for Status, and the first cause of the QP's end. The error of a Commit that the peer could
+// not perform wraps only a *[commit.Error], because the QP has not ended.
 func (wc *WC) Err() error {
 	if wc.Status == StatusSuccess {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-var errWithdrawing = errors.New("MROptions.Withdraw is at work")
+var errWithdrawing = errors.New("MROptions.Withdraw is in progress")
 
-// withdraw has the upper layer take the region back from its peers, before it is revoked.
+// withdraw calls MROptions.Withdraw, if there is one, before the region is revoked.
 func (mr *MR) withdraw(ctx context.Context) error {
 	if mr.ask == nil {
 		return nil

@@ -6,15 +6,15 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// An Op says what a work request asks for, or what a completion is about.
+// An Op is the operation of a work request or a completion.
 type Op uint8
 
-// The operations. The numbers of those that are not listed are kept for later.
+// The operations. Numbers that are not listed are reserved.
 const (
 	OpSend               Op = 1
 	OpSendInvalidate     Op = 2
 	OpRDMAWrite          Op = 3
-	OpRDMAWriteImm       Op = 4 // an RDMA Write, and Immediate Data right behind it
+	OpRDMAWriteImm       Op = 4 // an RDMA Write, followed by Immediate Data
 	OpRDMARead           Op = 5
 	OpRDMAReadInvalidate Op = 6 // the local sink STag is invalidated when it completes
 	OpImmediate          Op = 7
@@ -41,7 +41,7 @@ var opNames = [...]string{
 
 func (o Op) String() string { return named("Op", opNames[:], uint8(o)) }
 
-// takesReceive reports whether o is a message that takes a receive of the peer.
+// takesReceive reports whether o is a message that consumes a receive of the peer.
 func (o Op) takesReceive() bool {
 	switch o {
 	case OpSend, OpSendInvalidate, OpRDMAWriteImm, OpImmediate:
@@ -51,29 +51,29 @@ func (o Op) takesReceive() bool {
 	}
 }
 
-// received reports whether o is what the completion of a receive has.
+// received reports whether o is the Op of a receive's completion.
 func (o Op) received() bool { return o == OpRecv || o == OpRecvImm }
 
-// Flags change how a work request is done, or tell more of a completion.
+// Flags modify a work request, or give details of a completion.
 type Flags uint8
 
 const (
 	Unsignaled Flags = 1 << iota // no completion unless it fails
-	Solicited                    // Send, Immediate: the peer's solicited event; in a WC: the message asked for one
-	ReadFence                    // starts only when all earlier RDMA Reads and atomic operations have got their answer
+	Solicited                    // Send, Immediate: request a solicited event at the peer; in a WC: the message requested one
+	ReadFence                    // starts only when all earlier RDMA Reads and atomic operations have been answered
 	LocalFence                   // starts only when all earlier work requests have completed
 )
 
 const allFlags = Unsignaled | Solicited | ReadFence | LocalFence
 
-// An SGE is one run of octets in a region: [Off, Off+Len) counted from the
-// region's first octet. It is checked when it is posted. See [MR.Slice].
+// An SGE is a range of octets in a region: [Off, Off+Len), relative to the region's first
+// octet. It is checked when it is posted. See [MR.Slice].
 type SGE struct {
 	MR       *MR
 	Off, Len int
 }
 
-// A SendWR is a work request for the send queue. Which fields count depends on Op:
+// A SendWR is a work request for the send queue. Op determines which fields are used:
 //
 //	Send                        Local or Inline; Solicited
 //	Send with Invalidate        the same, and Invalidate: the peer's STag
@@ -86,42 +86,41 @@ type SGE struct {
 //	Compare and Swap            Remote, Compare, CompareMask, Swap and SwapMask
 //	Swap                        Remote, Swap and SwapMask
 //	Commit                      Regions and FollowOn; see [QP.Commit]
-//	Local Invalidate            Invalidate: an STag of this side; or MR or MW, by what was posted before
+//	Local Invalidate            Invalidate: an STag of this side; or MR or MW, as of the requests posted before
 //	Register                    MR of AllocMR; Memory or Buffer; Access; Remote.TO: the TO of its first octet
-//	Bind                        MW; exactly one Local, what it is to cover; Access; Remote.TO likewise
-//	  both of them              Key, if it is chosen
+//	Bind                        MW; exactly one Local: the octets to cover; Access; Remote.TO likewise
+//	  both of them              Key, which is optional
 //
-// A Write or Read moves the octets of Local; Remote must be at least as long.
-// Memory named by Local is the QP's until the completion; Inline is copied when
-// posted and its buffer free at once.
+// A Write or Read moves the octets of Local; Remote must be at least as long. Memory named by
+// Local belongs to the QP until the completion. Inline is copied when it is posted, so its
+// buffer may be reused at once.
 //
-// Immediate Data is eight octets that take one of the peer's receives and come out in
-// its [WC], not in its memory (RFC 7306 section 6). The application gives them their
-// meaning; an iWARP card with 32 bits of Immediate Data has them in the first four
-// octets, big endian, and zero in the others. Behind an RDMA Write they tell the peer
-// that the Write has been placed.
+// Immediate Data is eight octets that consume one of the peer's receives and appear in its
+// [WC], not in its memory (RFC 7306 section 6). The application defines their meaning; an
+// iWARP card with 32 bits of Immediate Data has them in the first four octets, big endian, and
+// zero in the others. After an RDMA Write they tell the peer that the Write has been placed.
 //
-// An atomic operation changes the 64-bit integer at the beginning of Remote, and the
-// WC tells what it was before (RFC 7306 section 5). It is in the byte order of the
-// peer's host, at an address that is a multiple of eight, in a region with
-// RemoteAtomic; Remote.Len is at least eight. A set bit in AddMask is the top bit of a
-// field that is added to by itself: 0 means one field of 64 bits, 1<<63|1<<31 two of
-// 32. Only the bits in CompareMask are compared and only those in SwapMask are
-// replaced; 0 means all of them. A Swap compares nothing.
+// An atomic operation changes the 64-bit integer at the beginning of Remote, and the WC
+// returns its previous value (RFC 7306 section 5). The integer is in the byte order of the
+// peer's host, at an address that is a multiple of eight, in a region with RemoteAtomic;
+// Remote.Len is at least eight. Each bit that is set in AddMask is the most significant bit of
+// a field that is added separately: 0 means one field of 64 bits, 1<<63|1<<31 two of 32 bits.
+// Only the bits in CompareMask are compared, and only those in SwapMask are replaced; 0 means
+// all of them. A Swap compares nothing.
 //
-// The last three send nothing. Each is in force before any later work request of the
-// QP starts, so that a Send posted behind a Bind may carry the new STag, and waits for
-// no earlier one without a fence: put LocalFence on a Local Invalidate behind work that
-// still uses the STag. They fail, with StatusBind, where an STag is not in the right
-// state or not the QP's to use, and where they ask for more than there is to grant;
-// like every failure that ends the QP. What Register names is registered as by
-// [PD.RegisterMR], not copied, until it is invalidated. Key is the low octet of the new
-// STag, whose other bits stay (draft-hilland-rddp-verbs section 7.2). nil, the default: one
-// that a peer can hardly predict, and that was not in use for long (RFC 5040 section 8.1.1).
-// Who chooses keys takes care that a peer that knows an old STag does not know the new one
-// by it.
+// Local Invalidate, Register and Bind send nothing. Each takes effect before any later work
+// request of the QP starts, so that a Send posted after a Bind may carry the new STag. Without
+// a fence they do not wait for earlier work requests: set LocalFence on a Local Invalidate
+// that follows work that still uses the STag. They fail, with StatusBind, if an STag is in the
+// wrong state, if the QP may not use it, or if they ask for more than can be granted; like
+// every failure this ends the QP. Register does not copy: Memory or Buffer is registered, as
+// by [PD.RegisterMR], until it is invalidated. Key is the low octet of the new STag, whose
+// other bits do not change (draft-hilland-rddp-verbs section 7.2). If it is nil, the library
+// chooses a key that a peer can hardly predict, and that has not been used recently (RFC 5040
+// section 8.1.1). A program that chooses keys must make sure that a peer cannot derive a new
+// STag from an old one.
 type SendWR struct {
-	ID         uint64 // the caller's, returned in the WC
+	ID         uint64 // chosen by the caller, returned in the WC
 	Op         Op
 	Flags      Flags
 	Local      []SGE
@@ -142,14 +141,14 @@ type SendWR struct {
 	AddMask, CompareMask, SwapMask uint64
 }
 
-// A RecvWR is a buffer for one message of the peer. Its memory is the QP's until
-// the completion. No SGE at all takes an empty message, or Immediate Data.
+// A RecvWR is a receive: a buffer for one message of the peer. Its memory belongs to the QP
+// until the completion. Without an SGE it accepts an empty message, or Immediate Data.
 type RecvWR struct {
 	ID    uint64
 	Local []SGE
 }
 
-// named is the i-th name of a type.
+// named returns the i-th name of a type.
 func named(of string, names []string, i uint8) string {
 	if int(i) < len(names) && names[i] != "" {
 		return names[i]
