@@ -1,84 +1,87 @@
-// Package iwarp implements iWARP: remote direct memory access (RDMA) over TCP and SCTP, in
-// user space, with no cgo and no special hardware.
+// Package iwarp implements iWARP, remote direct memory access (RDMA) over TCP and SCTP, in
+// user space. It uses no cgo and needs no special hardware.
 //
-// With RDMA a program reads and writes registered memory, or a file, of another host, and no
-// code of a program runs there. The protocols are RDMAP, DDP and MPA (RFC 5040, 5041, 5043,
-// 5044, 6581 and 7306). Peers are Linux's soft-iWARP driver (siw), iWARP network cards, and
-// this package.
+// With RDMA a program reads and writes registered memory, or a file, of another host, without
+// running code of a program there. The protocols are RDMAP, DDP and MPA (RFC 5040, 5041, 5043,
+// 5044, 6581 and 7306). The package interoperates with Linux's soft-iWARP driver (siw) and
+// with itself, and is designed to interoperate with iWARP network cards.
 //
-// Every verb has an example on its page. In the examples must and check panic on an
+// Every verb has an example in its documentation. In the examples must and check panic on an
 // error, and pair and joined connect two QPs of one process.
 //
 // # Objects
 //
-// An [RNIC], made by [Open], owns all other objects. A process usually has one.
+// An [RNIC], created by [Open], owns all other objects. A process usually has one.
 //
-// A [PD] (protection domain) holds memory regions and QPs: a QP reaches only regions of its
-// own PD.
+// A [PD] (protection domain) groups memory regions and QPs: a QP can access only regions of
+// its own PD.
 //
-// An [MR] (memory region) is what a peer can reach, under the name of an STag.
-// [PD.RegisterMR] registers memory, and [PD.RegisterBuffer] a file or anything else with
-// ReadAt and WriteAt. Two kinds of STag are enabled and invalidated by work requests of a QP:
-// an [MW] (memory window), made by [PD.AllocMW], grants a part of a region, and a region of
-// [PD.AllocMR] gets its memory by fast registration.
+// An [MR] (memory region) is memory that a peer can access, and is identified by an STag.
+// [PD.RegisterMR] registers memory; [PD.RegisterBuffer] registers a file or anything else with
+// ReadAt and WriteAt methods. Two kinds of STag are enabled and invalidated by work requests
+// of a QP: that of an [MW] (memory window), created by [PD.AllocMW], which grants access to a
+// part of a region, and that of a region created by [PD.AllocMR], which gets its memory by
+// fast registration.
 //
-// A [QP] (queue pair) is a connection with its send queue and its receive queue.
+// A [QP] (queue pair) is a connection with a send queue and a receive queue.
 //
-// A [CQ] (completion queue) takes the completions of the work requests of one or more QPs.
+// A [CQ] (completion queue) receives the completions of the work requests of one or more QPs.
 //
-// An [SRQ] (shared receive queue) holds receives for the messages of many QPs: the first
-// message to come takes the oldest receive.
+// An [SRQ] (shared receive queue) holds receives for the messages of several QPs: the first
+// message to arrive takes the oldest receive.
 //
 // # Connections
 //
-// [RNIC.Dial] makes a QP on one side, and [RNIC.Listen], [Listener.Accept] and
-// [ConnRequest.Accept] on the other; [RNIC.Client] and [RNIC.Server] make a QP of a net.Conn.
+// [RNIC.Dial] creates the QP of the initiator; [RNIC.Listen], [Listener.Accept] and
+// [ConnRequest.Accept] create that of the responder. [RNIC.Client] and [RNIC.Server] create a
+// QP from a net.Conn.
 //
-// [QPConfig].Setup runs while the QP is Idle, before our Request or Reply goes out. Receives
-// posted and memory registered there are in place before the first message can come; send
-// work requests posted there are sent once the QP is established.
+// [QPConfig].Setup runs while the QP is Idle, before this side sends its MPA Request or Reply.
+// Receives posted there, and memory registered there, are in place before the first message
+// can arrive. Send work requests posted there are sent when the QP is established.
 //
-// A responder may send when the first message of the initiator has come (RFC 5044 section
-// 7.1.2); what it posts before waits. By default the initiator sends an empty message of its
-// own accord, so that either application may begin (peer to peer, RFC 6581 section 9.2). With
-// MPAOptions.ClientServer, and with peers that know only revision 1, the initiator's
-// application has to begin.
+// A responder may send only after it has received the first message of the initiator (RFC 5044
+// section 7.1.2); work that it posts earlier waits. By default the initiator's library sends
+// an empty message first, so that either application may send first (peer to peer, RFC 6581
+// section 9.2). With MPAOptions.ClientServer, and with peers that support only revision 1, the
+// initiator's application must send first.
 //
 // # Work requests and completions
 //
-// Work requests are posted with [QP.PostSend], for which [SendWR] lists the operations, and
-// with [QP.PostRecv] or [SRQ.PostRecv]. Posting never blocks. Each work request ends with a
-// [WC] (work completion) on a CQ, those of one queue in the order in which they were posted;
-// one that is Unsignaled has a WC only if it fails.
+// Work requests are posted with [QP.PostSend], whose operations [SendWR] lists, and with
+// [QP.PostRecv] or [SRQ.PostRecv]. Posting never blocks. Each work request ends with a [WC]
+// (work completion) on a CQ; those of one queue complete in the order in which they were
+// posted. An Unsignaled work request has a WC only if it fails.
 //
-// For each operation there is a blocking helper, such as [QP.Send], [QP.Recv],
-// [QP.RDMAWrite], [QP.RDMARead] and [QP.Commit], that posts it and waits for it; [QP.Do]
-// does so for a list of work requests. [QP.Remote] makes an io.ReaderAt and io.WriterAt of
-// the peer's memory. To reach memory of the peer one needs its [RemoteBuffer]: the owner
-// makes it with [MR.Advertise] or [MW.Advertise] and sends it as private data or in a Send.
+// Each operation has a blocking helper, such as [QP.Send], [QP.Recv], [QP.RDMAWrite],
+// [QP.RDMARead] and [QP.Commit], which posts a work request and waits for its completion.
+// [QP.Do] does so for a list of work requests. [QP.Remote] returns an io.ReaderAt and
+// io.WriterAt for memory of the peer. To access memory of the peer a program needs a
+// [RemoteBuffer]: the owner of the memory creates it with [MR.Advertise] or [MW.Advertise],
+// and sends it as private data or in a Send.
 //
-// The completion of a blocking helper never appears on a CQ, so helpers and posted work may
-// be mixed on one QP, in the order in which they are posted. Where the queue is full a helper
-// waits for a slot under its context; a slot is free when the helper that has it is done, or
-// when the completion of posted work has been polled: if no goroutine polls, the helper waits
-// until the context ends. A context that ends stops the waiting and not the work request: its
-// memory stays the QP's until it is done, at the latest when the QP has ended (see
-// [QP.Done]), and [MR.Close] waits for it. The error is then the context's. Before the QP is
-// established, in Setup, a helper fails. A call that need not block succeeds even if its
-// context has already ended.
+// The completion of a blocking helper never appears on a CQ, so helpers and posted work may be
+// mixed on one QP; they are executed in the order in which they are posted. If the queue is
+// full a helper waits for a slot, under its context. A slot becomes free when the helper that
+// uses it is done, or when the completion of posted work has been polled; if no goroutine
+// polls, the helper waits until its context ends. The end of a context ends the wait, not the
+// work request: its memory belongs to the QP until the work request is done, at the latest
+// when the QP has ended (see [QP.Done]), and [MR.Close] waits for it. The helper then returns
+// the error of the context. Before the QP is established, in Setup, a helper fails. A call
+// that need not block succeeds even if its context has already ended.
 //
-// An RDMA Write completes when the data has been handed to the network, as RFC 5040 says.
-// That it has been placed is known when a later RDMA Read completes, or by a message of the
-// peer. A receive completes when its message, and everything that the peer sent before it,
-// has been placed. There is no order between QPs.
+// An RDMA Write completes when its data has been handed to the network, as RFC 5040 specifies.
+// To know that the data has been placed, wait for the completion of a later RDMA Read, or for
+// a message of the peer. A receive completes when its message, and everything that the peer
+// sent before it, has been placed. Operations of different QPs are not ordered.
 //
-// A message that finds no receive posted waits for [QPConfig].RNRWait, 30 s by default,
-// during which nothing is read from the connection; then the stream ends. EventNoReceive
-// reports the wait after its first second.
+// A message that finds no receive posted waits for up to [QPConfig].RNRWait, 30 s by default.
+// Meanwhile nothing is read from the connection. Then the stream ends. EventNoReceive reports
+// the wait after its first second.
 //
 // # Names in libibverbs and librdmacm
 //
-// A program for libibverbs and librdmacm is ported by this table. Names in parentheses are
+// This table helps to port a program from libibverbs and librdmacm. Names in parentheses are
 // those of the Linux kernel's verbs, where user space has none.
 //
 //	Open, RNIC.Close             ibv_open_device, ibv_close_device
@@ -130,116 +133,116 @@
 //
 // # Memory
 //
-// What is given to RegisterMR may be read or written by the peer at any moment that its
-// rights allow; a completion is the synchronisation point. What a work request names is the
-// QP's until its completion, even if the context of a helper that posted it has ended, and
-// what was being moved when a QP ended is indeterminate.
+// The peer may read or write memory registered with RegisterMR at any time, as the rights
+// allow; a completion is the synchronisation point. Memory that a work request names belongs
+// to the QP until its completion, even if the context of the helper that posted it has ended.
+// After the end of a QP, the contents of memory that was being transferred are indeterminate.
 //
 // The source of a Send or RDMA Write must not change before its completion: where CRCs are in
-// use the peer would see a broken digest and end the stream. Sources that a peer may write
-// to, itself or through a window, and what a peer reads, may change at any time: with CRCs
-// they are copied first.
+// use, the peer could find a wrong CRC and end the stream. Two kinds of memory may change at
+// any time: sources that a peer may write to, directly or through a window, and memory that a
+// peer reads. With CRCs they are copied first.
 //
-// The sink of an RDMA Read must not change before its completion either: octets are verified
-// where they are to stay, and one that other code of this process writes there meanwhile
-// looks like a broken digest. Sinks of several Reads of one QP may overlap, and a sink that a
-// peer may write to is filled by way of a copy.
+// The sink of an RDMA Read must not change before its completion either: the CRC is verified
+// after the octets have been placed, so a change by other code of this process looks like a
+// wrong CRC. The sinks of several Reads of one QP may overlap. Data for a sink that a peer may
+// write to is copied after verification.
 //
-// An STag is dead as soon as it is invalidated, whichever way: by [MR.Invalidate] and
-// [MW.Invalidate], by a work request (OpLocalInvalidate, or OpRDMAReadInvalidate for the sink
-// of a Read), by the peer (its Send with Invalidate), or, if it is a window's, by the end of
-// its QP. None of them waits for a peer, and once it is done nothing is placed any more. The
-// peer can invalidate what is its QP's alone and grants it something: windows, and regions
-// with [MROptions].QP. WC.STag tells which it was, and a program that was promised one checks
-// it. A region is closed after its windows. Regions may overlap, each with an STag, rights
-// and a life of its own; so there are no shared regions besides.
+// An STag becomes invalid by [MR.Invalidate] and [MW.Invalidate], by a work request
+// (OpLocalInvalidate, or OpRDMAReadInvalidate for the sink of a Read), by the peer (its Send
+// with Invalidate), or, for a window, by the end of its QP. None of these waits for a peer,
+// and when it is done nothing more is placed through the STag. The peer can invalidate only
+// windows, and regions with [MROptions].QP, that belong to its QP and grant it some access.
+// WC.STag reports which one it has invalidated; a program that expects a certain STag must
+// check this. Close a region after its windows. Regions may overlap; each has its own STag,
+// rights and lifetime, so there is no separate object for a shared region.
 //
 // # Atomic operations
 //
-// The peer's integer is changed by sync/atomic, so code of that process that uses sync/atomic
-// on it takes part; plain loads and stores, and RDMA Reads and Writes, may come in between
-// (RFC 7306 section 5). In a [Buffer], too, the integer is in the byte order of the host, and
-// the atomic operations of one RNIC take turns. Atomic operations count against the ORD and
-// IRD together with RDMA Reads, and are done in the order in which they were posted, each
-// when its answer and those of all Reads before it have been made.
+// The integer in the peer's memory is changed by means of sync/atomic, so code of the peer's
+// process that uses sync/atomic on it is synchronised with these operations. Plain loads and
+// stores, and RDMA Reads and Writes, are not (RFC 7306 section 5). In a [Buffer], too, the
+// integer is in the byte order of the host; the atomic operations of one RNIC on Buffers are
+// executed one at a time. Atomic operations count against the ORD and IRD together with RDMA
+// Reads. They are executed in the order in which they were posted, each after the responses to
+// all earlier RDMA Reads and atomic operations have been generated.
 //
 // # Extensions
 //
-// Immediate Data and atomic operations are those of RFC 7306. The applications have to tell
-// each other whether the peer knows them, in the private data for example (RFC 7306 section
-// 1.1): [QP.Extensions] is what to tell, [QP.PeerExtensions] what is known of the peer. A
-// peer that does not know them ends the connection, with an error here that matches
-// [ErrUnsupported].
+// Immediate Data and atomic operations are those of RFC 7306. The applications must tell each
+// other whether they support them, for example in the private data (RFC 7306 section 1.1).
+// [QP.Extensions] returns what this side supports, [QP.PeerExtensions] what the peer is known
+// to support. A peer without support ends the connection, with an error on this side that
+// matches [ErrUnsupported].
 //
 // # Durability
 //
-// With [QPConfig].Commit, [QP.Commit] makes durable what was written to the peer's memory
-// before, and [QP.CommitThen] stores eight octets behind that; the peer's program takes no
-// part in either. What durable means is chosen by the peer, when it registers the memory:
-// [MROptions].Durable, and package commit. A Commit that the media have failed is an error of
-// that Commit alone.
+// With [QPConfig].Commit, [QP.Commit] makes octets durable that were written to the peer's
+// memory before, and [QP.CommitThen] stores eight octets after that. Neither involves the
+// peer's program. The peer determines what durable means when it registers the memory, by
+// [MROptions].Durable; package commit has implementations. If the peer's media fail, only that
+// Commit fails.
 //
-// # Errors and ends
+// # Errors and the end of a QP
 //
-// The first error ends a QP. Where this side found it, a Terminate message tells the peer;
-// all work that is not complete is flushed, and everything that the QP answers from then on
-// wraps net.ErrClosed and the first cause, which errors.As finds: a [TerminateError] of
-// either direction, or an error of the connection.
+// The first error ends a QP. If this side has found it, a Terminate message reports it to the
+// peer. All incomplete work is flushed. Every error that the QP returns from then on wraps
+// net.ErrClosed and the first cause, which errors.As finds: a [TerminateError] of either
+// direction, or an error of the connection.
 //
-// [QP.Close] refuses new posts, finishes what is queued and the peer's Reads, ends the
-// connection, and flushes the receive queue, within Config.CloseTimeout. The peer's QP then
-// ends too, with an error if its send queue is not empty. A message that it sends behind the
-// end is thrown away and makes the end an error here, so the applications should agree on the
-// end first. [QP.Terminate] tells the peer that this side cannot go on; [QP.Abort] does not
-// wait. When any of them returns, or the channel of [QP.Done] is closed, everything is
-// completed. [QP.Drain] waits for what was sent and ends nothing.
+// [QP.Close] refuses new posts, completes the work that is queued and the RDMA Reads of the
+// peer, ends the connection, and flushes the receive queue, within Config.CloseTimeout. The
+// peer's QP then ends, too, with an error if its send queue is not empty. A message that the
+// peer sends after the end is discarded and makes the end an error on this side, so the
+// applications should first agree on the end. [QP.Terminate] tells the peer that this side
+// cannot continue. [QP.Abort] does not wait for the peer. When one of these methods returns,
+// or the channel of [QP.Done] is closed, all work requests have completed. [QP.Drain] waits
+// for the work requests that were posted, and ends nothing.
 //
-// A program ends with [RNIC.Shutdown], which closes all QPs gracefully, within a context;
-// [RNIC.Close] aborts everything, so that the last messages may be lost, and waits for all
-// goroutines. Waiting on a CQ ends with its QP or its RNIC. [RNIC.Events] reports how a QP
-// has ended, and other things that no completion tells.
+// [RNIC.Shutdown] ends all QPs of a program gracefully, within a context. [RNIC.Close] aborts
+// everything, so that the last messages may be lost, and waits for all goroutines. A wait on a
+// CQ ends with its QP or its RNIC. [RNIC.Events] reports the end of a QP, and other events
+// that no completion reports.
 //
 // # Concurrency
 //
 // All methods of all objects may be called from any goroutine. Posting never waits for the
-// network; the helpers, [CQ.Wait], Close, Shutdown and Drain block. Over TCP
-// on Linux a goroutine that waits for a completion of a QP usually reads from the connection
-// itself, and an idle connection has no goroutine and no buffer; elsewhere each connection
-// has a goroutine that reads (see Platforms).
+// network; the helpers, [CQ.Wait], Close, Shutdown and Drain block. Over TCP on Linux a
+// goroutine that waits for a completion of a QP usually reads from the connection itself, and
+// an idle connection has neither a goroutine nor a buffer. Otherwise each connection has a
+// goroutine that reads (see Platforms).
 //
 // # Limits
 //
-// [Limits] bounds what one RNIC holds: objects, depths of queues, SGEs, inline octets, Reads
-// and atomic operations outstanding, and connections in set-up. What would go beyond is refused
-// with an error that matches [ErrLimit]. The depths of a QP are 128 work requests in each
-// queue and an IRD and ORD of 16 unless [QPConfig] says otherwise. A message has at most 2^32-1
-// octets ([QP.MaxSizes]), private data 248, or 508 with MPAOptions.LargePrivateData. A QP serves
-// one connection.
+// [Limits] bounds the resources of an RNIC: objects, depths of queues, SGEs, inline octets,
+// outstanding RDMA Reads and atomic operations, and connections in set-up. A request that
+// exceeds a limit fails with an error that matches [ErrLimit]. By default each queue of a QP
+// has 128 work requests, and the IRD and ORD are 16; see [QPConfig]. A message has at most
+// 2^32-1 octets ([QP.MaxSizes]), private data 248, or 508 with MPAOptions.LargePrivateData. A
+// QP serves one connection.
 //
 // # Security
 //
-// A peer can reach nothing but regions of the QP's PD, octet-exactly, within their
-// rights; an STag is hard to guess, but it is no secret key: RFC 5042 wants peers
-// that do not trust each other in different PDs, or regions bound to one QP
-// ([MROptions].QP). Data is protected against corruption by CRC32c, not against an
-// attacker on the path: use QPConfig.TLS and ListenConfig.TLS, or IPsec, which the
-// host provides (RFC 5042 section 5; RFC 7146). Code of the same process is not kept
-// apart by PDs; Limits keep it from taking more than its share.
+// A peer can access only regions of the QP's PD, within their bounds and rights. An STag is
+// hard to guess but is not a secret key: RFC 5042 requires that peers that do not trust each
+// other use different PDs, or regions bound to one QP ([MROptions].QP). CRC32c protects data
+// against corruption, not against an attacker on the path: use QPConfig.TLS and
+// ListenConfig.TLS, or the IPsec of the host (RFC 5042 section 5; RFC 7146). PDs do not
+// isolate code within one process; Limits keeps each RNIC from taking more than its share.
 //
 // # Platforms
 //
-// The package runs wherever Go has TCP; it is tested on Linux and built for macOS and
-// Windows, too. On Linux a *net.TCPConn is driven by system calls of the package's own,
-// and one epoll set watches the idle connections of an RNIC. Elsewhere, over TLS, over any
-// other net.Conn, and with the build tag purego on Linux, data goes through the methods of the
-// net.Conn, which costs throughput and a goroutine for each connection. Network "sctp" needs
+// The package runs wherever Go has TCP. It is tested on Linux, and also built for macOS and
+// Windows. On Linux the package performs its own system calls on a *net.TCPConn, and one epoll
+// set watches the idle connections of an RNIC. On other systems, over TLS, over any other
+// net.Conn, and with the build tag purego on Linux, it calls the methods of the net.Conn,
+// which reduces throughput and takes a goroutine for each connection. Network "sctp" requires
 // the SCTP of the Linux kernel and fails with ErrUnsupported elsewhere; "sctp+udp" is SCTP in
 // user space, on every system. CRC32c and large copies use the vector instructions of amd64
-// where the processor has them.
+// processors where available.
 //
 // # Packages
 //
-// The package stands on rdmap, ddp, mpa, stag and transport, one for each layer of
-// RFC 4296; each can be used by itself. Package commit has RDMA Commit and the durable
-// backings.
+// The package is built on rdmap, ddp, mpa, stag and transport, one for each layer of RFC 4296;
+// each can be used by itself. Package commit implements RDMA Commit and the durable backings.
 package iwarp

@@ -9,34 +9,34 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A server lends memory to a client, which writes to it and reads it back. Where the
-// memory is goes with the server's answer to the connection request.
+// A server registers memory, and a client writes to it and reads it back. The server sends
+// the RemoteBuffer of the memory as private data when it accepts the connection.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	rnic := must(iwarp.Open(nil))
-	defer func() { check(rnic.Shutdown(ctx)) }() // what was sent arrives; Close would be at once
+	defer func() { check(rnic.Shutdown(ctx)) }() // unlike Close, completes outstanding work
 	pd := must(rnic.AllocPD())
 
-	// The server registers memory. From then on its program has nothing to do.
-	lent := must(pd.RegisterMR(make([]byte, 1<<20), stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil))
+	// The server registers memory. Its program takes no part in the transfers below.
+	region := must(pd.RegisterMR(make([]byte, 1<<20), stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil))
 	listener := must(rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil))
 	go func() {
 		request := must(listener.Accept(ctx))
-		where := must(lent.Advertise(0, 1<<20).AppendBinary(nil))
-		must(request.Accept(ctx, &iwarp.QPConfig{PD: pd, PrivateData: where}))
+		rb := must(region.Advertise(0, 1<<20).AppendBinary(nil))
+		must(request.Accept(ctx, &iwarp.QPConfig{PD: pd, PrivateData: rb}))
 	}()
 
-	// The client, here in the same process, learns where the memory is.
+	// The client, here in the same process, receives the RemoteBuffer of that memory.
 	qp := must(rnic.Dial(ctx, "tcp", listener.Addr().String(), &iwarp.QPConfig{PD: pd}))
-	var where iwarp.RemoteBuffer
-	check(where.UnmarshalBinary(qp.PrivateData()))
-	remote := qp.Remote(where)                             // an io.ReaderAt and io.WriterAt
-	must(remote.WriteAt([]byte("hello, far memory"), 512)) // an RDMA Write
-	p := make([]byte, 17)
+	var rb iwarp.RemoteBuffer
+	check(rb.UnmarshalBinary(qp.PrivateData()))
+	remote := qp.Remote(rb)                                   // an io.ReaderAt and io.WriterAt
+	must(remote.WriteAt([]byte("hello, remote memory"), 512)) // an RDMA Write
+	p := make([]byte, 20)
 	must(remote.ReadAt(p, 512)) // an RDMA Read
-	fmt.Printf("%s, %d octets lent\n", p, where.Len)
-	// Output: hello, far memory, 1048576 octets lent
+	fmt.Printf("%s, region of %d octets\n", p, rb.Len)
+	// Output: hello, remote memory, region of 1048576 octets
 }
 
 func must[T any](v T, err error) T {
