@@ -22,7 +22,7 @@ type ConnRequest struct {
 var errAnswered = errors.New("iwarp: the connection request was answered before")
 
 // PrivateData returns what the initiator's application sent with its Request. It
-// is data of a peer that nobody has authenticated. An offer of RDMA Commit is no part of
+// is data of a peer that was not authenticated. An offer of RDMA Commit is no part of
 // it.
 func (cr *ConnRequest) PrivateData() []byte {
 	_, private, _ := commit.CutOffer(cr.request.PrivateData())
@@ -65,8 +65,8 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 func (cr *ConnRequest) Reject(private []byte) error { return cr.RejectDepths(private, -1, -1) }
 
 // RejectDepths is Reject because of too small an IRD or ORD of the initiator's: it tells
-// what this side would have needed as its own IRD and ORD, -1 where the initiator's wish
-// would have done (RFC 6581 section 9.1). The initiator finds them in its
+// what this side would have needed as its own IRD and ORD, -1 where the initiator's value
+// would have been accepted (RFC 6581 section 9.1). The initiator finds them in its
 // [RejectError], and may try again.
 func (cr *ConnRequest) RejectDepths(private []byte, ird, ord int) error {
 	if cr.answered.Swap(true) {

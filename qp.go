@@ -140,22 +140,22 @@ type MPAOptions struct {
 	// RTRRead; a responder takes all. An RTRRead needs an ORD, and is not offered without.
 	// An RTRSend uses up a receive of the responder's, and gives it a completion.
 	RTR RTR
-	// StrictRTR has an initiator whose RTR is 0 offer every kind, RTRSend included, as RFC
-	// 6581 section 9.2 has it of one that can send them all. The RTRSend is sent only to a
-	// responder that takes no other. Not the default, because it uses up a receive of that
-	// responder, whose application may not have reckoned with it.
+	// StrictRTR: an initiator whose RTR is 0 offers every kind, RTRSend included, as RFC 6581
+	// section 9.2 requires of one that can send them all. It sends the RTRSend only to a
+	// responder that accepts no other kind. This is not the default, because it uses a receive
+	// that the application of the responder may need for something else.
 	StrictRTR bool
-	// StrictDepths has an initiator believe a responder that tells an IRD and an ORD of
-	// 0: its own ORD is then 0, and it posts no RDMA Reads (RFC 6581 section 9.1). Not the
-	// default, because Linux's siw tells them where its application has named none, and
-	// takes Reads all the same: the ORD of this side stands then. Over SCTP, too.
+	// StrictDepths: if the responder sends an IRD and an ORD of 0, the ORD of the initiator
+	// becomes 0, and it can post no RDMA Reads (RFC 6581 section 9.1). This is not the default,
+	// because Linux's siw sends zeros if its application has named no depths, and accepts Reads
+	// all the same: without StrictDepths the ORD of the initiator stays. It applies to SCTP, too.
 	StrictDepths bool
 	// ClientServer has an initiator offer no RTR: in RFC 6581's client-server model the
 	// responder may send only after the first message of the initiator's application.
 	// Without it the connection is peer to peer, and either application may begin.
 	ClientServer bool
-	// FixedDepths has an initiator leave IRD and ORD to the applications: both ends keep
-	// to what their QPConfig says, which must fit by other means (RFC 6581 section 9.1).
+	// FixedDepths: an initiator does not negotiate IRD and ORD. Both ends use those of their
+	// QPConfig, on which the applications must agree by other means (RFC 6581 section 9.1).
 	FixedDepths bool
 }
 
