@@ -22,7 +22,7 @@ import "slices"
 //	Busy       any      Come(w)            Busy, w is queued
 //	                    Empty, a waiter    Parked, Park
 //	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, if it lingers; or Armed, Arm
-//	                    Stall              Stalled; a waiter is queued in front
+//	                    Stall              Stalled; a waiter is queued in front; after Close as Over
 //	                    Over               Over; or, after Discard, Busy(reader), StartReader
 //	           reader   Discarded          Over
 //	                    Leave(holder)      Busy(first queued), Grant; or Reserved, SweepLater; or Armed, Arm,
@@ -241,8 +241,11 @@ func (a *arbiter[W]) found() do {
 
 // stall: a message has arrived that needs a receive, and none is posted.
 func (a *arbiter[W]) stall() do {
-	if a.phase != phaseOpen {
+	switch a.phase {
+	case phaseDiscard:
 		return doRead // the next read handles the phase
+	case phaseClosed:
+		return a.pass(false) // another read would find the message again: the LLP still has it
 	}
 	if !a.readerHolds() {
 		a.queue = slices.Insert(a.queue, 0, a.holder)

@@ -278,3 +278,24 @@ func TestManyEndsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestAbortAsAMessageStalls: the LLP hands the message up again and again, also where it was closed.
+func TestAbortAsAMessageStalls(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		inBubble(t, nil, func(e *end) {
+			if waits {
+				w := e.waits(forever)
+				e.holds(w, "it receives")
+				e.queues(rdmap.KindRead, 1, w)
+				defer w.ends("its Read is flushed")
+			}
+			resume := e.set("Received")
+			e.llp.arrives(aSend(1))
+			synctest.Wait()
+			require.True(e, e.reached("Received"))
+			e.conn.Abort(errAbort)
+			resume()
+			e.endedWith(Aborted, errAbort, "Abort")
+		})
+	}
+}

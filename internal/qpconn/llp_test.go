@@ -26,6 +26,7 @@ type memoryLLP struct {
 	// What has come.
 	reads  [][][]byte // one read's worth each
 	seq    uint64
+	held   bool  // the first was held back: it is handed up again even where the LLP was closed
 	fin    bool  // after that
 	last   bool  // the read that comes last tells of fin, too
 	lost   error // likewise
@@ -102,6 +103,8 @@ func (f *memoryLLP) Receive(p transport.Placer, wait transport.Wait) error {
 	f.calls++
 	for waited := false; ; waited = true {
 		switch {
+		case f.held:
+			return f.deliver(p)
 		case f.closed != nil:
 			return f.closed
 		case f.refuse != nil:
@@ -138,14 +141,14 @@ func (f *memoryLLP) look() {
 func (f *memoryLLP) deliver(p transport.Placer) error {
 	read := f.reads[0]
 	f.reads = f.reads[1:]
-	f.isFenced = false
+	f.isFenced, f.held = false, false
 	f.mu.Unlock()
 	defer f.mu.Lock()
 	for i, segment := range read {
 		err := p.Segment(f.seq, segment)
 		if errors.Is(err, transport.ErrStall) {
 			f.mu.Lock()
-			f.reads = append([][][]byte{read[i:]}, f.reads...)
+			f.reads, f.held = append([][][]byte{read[i:]}, f.reads...), true
 			f.mu.Unlock()
 			return err
 		}
@@ -170,7 +173,7 @@ func (f *memoryLLP) Discard() error {
 	defer f.one(&f.receivers, "Receive")()
 	f.discards++
 	for {
-		f.reads = nil
+		f.reads, f.held = nil, false
 		switch {
 		case f.closed != nil:
 			return f.closed

@@ -394,6 +394,9 @@ func (s *world) waiterBegins(i int, name string, x *stepper) {
 	})
 }
 
+// needsReceive is the message that needs a receive.
+const needsReceive = 2
+
 // holderPlaces are where a goroutine that reads goes.
 type holderPlaces struct{ send, lost place }
 
@@ -423,6 +426,9 @@ func (s *world) receiving(name string, id uint8, at func(*world) *place, to hold
 		if id == theReader && s.arbiter.phase == phaseClosed {
 			event("Discarded", (*arbiter[uint8]).discarded)
 		}
+		if s.in[needsReceive] && !s.posted { // the LLP still has what it had read
+			x.inner(name+"finds no receive, closed", func(n *world) { *at(n), n.within = stalls, false })
+		}
 		return
 	case s.arbiter.phase == phaseDiscard:
 		x.inner(name+"finds something", func(n *world) { n.within = false })
@@ -432,7 +438,6 @@ func (s *world) receiving(name string, id uint8, at func(*world) *place, to hold
 		return
 	}
 	for i := range s.in {
-		const needsReceive = 2
 		switch {
 		case !s.in[i]:
 			continue
