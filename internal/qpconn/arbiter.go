@@ -242,6 +242,7 @@ func (a *arbiter[W]) found() do {
 // stall: a message has arrived that needs a receive, and none is posted.
 func (a *arbiter[W]) stall() do {
 	switch a.phase {
+	case phaseOpen:
 	case phaseDiscard:
 		return doRead // the next read handles the phase
 	case phaseClosed:
