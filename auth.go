@@ -1,0 +1,69 @@
+package iwarp
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// ErrAuth is matched by each error of a connection that ends because one side has not
+// authenticated itself, or because that could not be verified: on the side that refuses, and on
+// the side that is refused.
+var ErrAuth = errors.New("iwarp: authentication failed")
+
+// An Authenticator authenticates the set-up of connections: their start-up frames, and the
+// first message of the initiator. Package cm has one. Its methods may be called concurrently;
+// what belongs to one set-up is in its [AuthSession].
+type Authenticator interface {
+	// Initiate begins the set-up of a connection that this side asks for.
+	Initiate(ctx context.Context, info *AuthInfo) (AuthSession, error)
+	// Respond begins the set-up of a connection that an initiator asks for.
+	Respond(ctx context.Context, info *AuthInfo) (AuthSession, error)
+}
+
+// An AuthInfo is what is known of a connection before its first start-up frame.
+type AuthInfo struct {
+	Network    string // tcp, sctp or sctp+udp for example
+	Local      net.Addr
+	Remote     net.Addr
+	Target     string // the address that Dial was given; empty for a responder and for Client
+	MaxPrivate int    // octets of private data of the ULP that a start-up frame has room for
+}
+
+// An AuthSession authenticates one set-up. One goroutine at a time uses it, but for Peer and
+// Export, which may be called by any once the connection is established.
+type AuthSession interface {
+	// An error of Open ends the set-up, and goes to Refuse on the responder. It should match
+	// ErrAuth.
+	transport.Sealer
+
+	// First returns the message with which the initiator proves itself after the start-up
+	// frames, ahead of all others; nil: there is none.
+	First() ([]byte, error)
+	// FirstLen is the length in octets of the message that the responder must see first; 0: none.
+	// Until VerifyFirst has accepted it nothing of the peer is placed or answered, and nothing is
+	// sent.
+	FirstLen() int
+	VerifyFirst(msg []byte) error
+
+	// Peer and Export are valid once the set-up has succeeded.
+	Peer() Peer
+	Export(label string, context []byte, n int) ([]byte, error)
+
+	// Close ends the session, and wipes its secrets. It is called once, at the end of the
+	// connection or of a set-up that has failed.
+	Close()
+}
+
+// A Peer is whom an Authenticator has found at the other end.
+type Peer struct {
+	ID    [32]byte // an identity that survives the rotation of keys
+	Kind  uint8    // of the identity: what it stands on
+	Group string   // of keys
+	Name  [16]byte // that the peer goes by within the group
+	KeyID uint64
+	Mode  uint8
+	Suite uint8
+}
