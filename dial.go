@@ -34,7 +34,7 @@ import (
 // the system no memory for sockets, the error says so and matches
 // [transport.ErrExhausted].
 func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*QP, error) {
-	qp, err := r.newQP(qc)
+	qp, err := r.newQPToDial(ctx, qc)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +45,29 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 	if err != nil {
 		qp.abandon(err)
 		return nil, dialError(network, addr, err)
+	}
+	return qp.ready(ctx)
+}
+
+// newQPToDial makes the QP of a connection that this side asks for.
+func (r *RNIC) newQPToDial(ctx context.Context, qc *QPConfig) (qp *QP, err error) {
+	var t *SetupTrace
+	if qc != nil {
+		t = qc.SetupTrace
+	}
+	err = t.own(ctx, StageQP, func() (err error) {
+		qp, err = r.newQP(qc)
+		return err
+	})
+	return qp, err
+}
+
+// ready is the last stage of the set-up of an established QP, which it aborts where the trace
+// ends the set-up.
+func (qp *QP) ready(ctx context.Context) (*QP, error) {
+	if err := qp.cfg.SetupTrace.own(ctx, StageReady, func() error { return nil }); err != nil {
+		qp.abort(err)
+		return nil, err
 	}
 	return qp, nil
 }
@@ -70,7 +93,7 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	if isNil(c) {
 		return nil, errNoConn("client")
 	}
-	qp, err := r.newQP(qc)
+	qp, err := r.newQPToDial(ctx, qc)
 	if err != nil {
 		_ = c.Close()
 		return nil, err
@@ -85,7 +108,7 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 		qp.abandon(err)
 		return nil, fmt.Errorf("iwarp: client: %w", clause{err})
 	}
-	return qp, nil
+	return qp.ready(ctx)
 }
 
 // isNil reports whether c is no connection: nil, or a nil pointer of a type that
@@ -100,7 +123,7 @@ func errNoConn(what string) error { return fmt.Errorf("iwarp: %s: the net.Conn i
 // initiator is the QP's side of a connection that it asks for.
 func (qp *QP) initiator() *setup.Local {
 	l := qp.local(qp.offer(true))
-	l.TLS, l.NoFallback = qp.cfg.TLS, qp.cfg.MPA.NoFallback
+	l.TLS, l.NoFallback, l.Stages = qp.cfg.TLS, qp.cfg.MPA.NoFallback, qp.cfg.SetupTrace.stages()
 	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
 		if err := qp.establish(ctx, llp, terms, terms.RTR); err != nil {
 			return err

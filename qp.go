@@ -109,6 +109,9 @@ type QPConfig struct {
 	// it. It is how the handler of a completion finds what belongs to WC.QP, for a receive
 	// may complete before Accept, Dial or Client has returned the QP.
 	UserData any
+	// SetupTrace bounds and times the stages in which Dial, or Client, sets the connection up;
+	// nil: none. A responder has no use for it.
+	SetupTrace *SetupTrace
 	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which
 	// Wireshark decodes. A failing Write ends the trace and nothing else.
 	Trace io.Writer

@@ -17,6 +17,7 @@ import (
 type initiator struct {
 	*Manager
 	local       *Local
+	stages      stages
 	prepared    bool // Prepare was called
 	tapped      bool // Trace has a capture already
 	established bool // Establish was called: errors are its own
@@ -27,20 +28,28 @@ type initiator struct {
 // tries once more, with revision 1, on a new connection (RFC 6581 section 10). A refusal of
 // the peer's application is a *[RejectError].
 func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) error {
-	i := &initiator{Manager: m, local: l}
+	i := newInitiator(m, l)
 	o := l.MPA
 	err := i.dial(ctx, network, addr, o)
 	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && !l.NoFallback && ctx.Err() == nil {
 		o.Revision = mpa.Revision1
 		err = i.dial(ctx, network, addr, o)
 	}
+	i.stages.leave(err)
 	return i.failure(transport.Exhausted(err), nil)
+}
+
+func newInitiator(m *Manager, l *Local) *initiator {
+	return &initiator{Manager: m, local: l, stages: stages{trace: l.Stages}}
 }
 
 // dial makes one attempt.
 func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Options) error {
 	if IsSCTP(network) {
 		return i.dialSession(ctx, network, addr, o.Revision == mpa.Revision1)
+	}
+	if err := i.stages.enter(ctx, StageDial); err != nil {
+		return err
 	}
 	c, err := transport.Dial(ctx, network, addr, transport.Options{})
 	if err != nil {
@@ -57,8 +66,9 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 // Client is Dial over an existing connection, in one attempt. After a *[RejectError] c is
 // open, after any other error closed.
 func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
-	i := &initiator{Manager: m, local: l}
+	i := newInitiator(m, l)
 	err := i.connect(ctx, c, l.MPA)
+	i.stages.leave(err)
 	noReply := errors.Is(err, mpa.ErrNoReply)
 	err = i.failure(err, c)
 	if noReply {
@@ -82,6 +92,10 @@ func (i *initiator) failure(err error, c net.Conn) error {
 
 // establish hands the connection over.
 func (i *initiator) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
+	if err := i.stages.enter(ctx, StageConfirm); err != nil {
+		llp.Abort(err)
+		return err
+	}
 	i.established = true
 	i.logPath(llp.Path())
 	return i.local.Establish(ctx, llp, terms)
@@ -107,6 +121,10 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 	}
 	defer done()
 	i.unwatch(c)
+	if err := i.stages.enter(ctx, StageReply); err != nil {
+		_ = stream.Close()
+		return err
+	}
 	l := i.local
 	conn, terms, err := mpa.Connect(ctx, stream, o, l.IRD, l.ORD, l.PrivateData)
 	if err != nil {
@@ -125,6 +143,9 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 func (i *initiator) open(ctx context.Context, c net.Conn) (transport.Stream, error) {
 	c, err := i.secure(ctx, c)
 	if err != nil {
+		return nil, err
+	}
+	if err := i.stages.enter(ctx, StageRequest); err != nil {
 		return nil, err
 	}
 	if err := i.prepare(ctx); err != nil {
@@ -153,6 +174,9 @@ func (i *initiator) secure(ctx context.Context, c net.Conn) (net.Conn, error) {
 	if cfg == nil {
 		return c, nil
 	}
+	if err := i.stages.enter(ctx, StageSecure); err != nil {
+		return nil, err
+	}
 	c, err := transport.TLSClient(ctx, c, cfg)
 	if err != nil {
 		return nil, tlsError(err)
@@ -167,11 +191,20 @@ func (i *initiator) dialSession(ctx context.Context, network, addr string, plain
 	if l.TLS != nil || l.Trace != nil {
 		return fmt.Errorf("%w: TLS, and Trace, over SCTP", i.cfg.Unsupported)
 	}
+	if err := i.stages.enter(ctx, StageDial); err != nil {
+		return err
+	}
 	s, err := i.clients[network].Open(ctx, addr)
 	if err != nil {
 		return i.kernelError(err)
 	}
-	if err := i.prepare(ctx); err != nil {
+	if err = i.stages.enter(ctx, StageRequest); err == nil {
+		err = i.prepare(ctx)
+	}
+	if err == nil {
+		err = i.stages.enter(ctx, StageReply)
+	}
+	if err != nil {
 		s.Release(true)
 		return err
 	}

@@ -29,6 +29,7 @@ type Local struct {
 	PrivateData []byte      // of our Request or Reply
 	TLS         *tls.Config // of an initiator; nil: no TLS
 	Trace       io.Writer   // nil: none
+	Stages      StageTrace  // of an initiator
 	// Prepare is called once, before our Request or Reply is sent. Its error ends the set-up.
 	Prepare func(ctx context.Context) error
 	// Establish takes the connection over. ctx is that of the exchange: if it has ended, or if

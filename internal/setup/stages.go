@@ -1,0 +1,52 @@
+package setup
+
+import "context"
+
+// A Stage is a part of the set-up of a connection that this side asks for. They follow one
+// another in this order; those that a connection does not have are passed over.
+type Stage uint8
+
+// The stages.
+const (
+	StageQP      Stage = iota // of the caller: the queue pair is made
+	StageDial                 // the connection of the layer below is made
+	StageSecure               // the handshake of TLS
+	StageRequest              // Prepare, and the Request leaves
+	StageReply                // the Reply comes
+	StageConfirm              // Establish, with which the first message leaves
+	StageReady                // of the caller
+)
+
+// A StageTrace bounds and times the stages of one set-up. Enter may block; its error ends the
+// set-up. Leave follows each Enter that has returned no error, with the error of the stage.
+type StageTrace struct {
+	Enter func(ctx context.Context, s Stage) error
+	Leave func(s Stage, err error)
+}
+
+// stages is how far one set-up has got. One goroutine uses it.
+type stages struct {
+	trace StageTrace
+	at    Stage
+	in    bool
+}
+
+// enter leaves the stage before, and enters the next one.
+func (s *stages) enter(ctx context.Context, next Stage) error {
+	s.leave(nil)
+	if s.trace.Enter != nil {
+		if err := s.trace.Enter(ctx, next); err != nil {
+			return err
+		}
+	}
+	s.at, s.in = next, true
+	return nil
+}
+
+// leave leaves the stage, if there is one, with its error.
+func (s *stages) leave(err error) {
+	if s.in && s.trace.Leave != nil {
+		s.trace.Leave(s.at, err)
+	}
+	s.in = false
+}

@@ -1,0 +1,96 @@
+package iwarp_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
+)
+
+// traced returns a trace that notes what it is told, and in which the entry of a stage fails.
+func traced(refused iwarp.SetupStage, why error) (*iwarp.SetupTrace, *[]string) {
+	told := new([]string)
+	return &iwarp.SetupTrace{
+		Enter: func(_ context.Context, s iwarp.SetupStage) error {
+			*told = append(*told, "enter "+s.String())
+			if s == refused {
+				return why
+			}
+			return nil
+		},
+		Leave: func(s iwarp.SetupStage, err error) {
+			if err != nil {
+				*told = append(*told, fmt.Sprintf("%v fails", s))
+				return
+			}
+			*told = append(*told, "leave "+s.String())
+		},
+	}, told
+}
+
+// TestCM_45_StagesOfASetUpFollowOneAnother, over each network and with TLS.
+func TestCM_45_StagesOfASetUpFollowOneAnother(t *testing.T) {
+	cert := wiretest.Certificate(t)
+	serverTLS := &tls.Config{Certificates: []tls.Certificate{cert}}
+	clientTLS := &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"}
+	for _, c := range []struct {
+		network string
+		tls     *tls.Config
+		stages  []iwarp.SetupStage
+	}{
+		{"tcp", nil, []iwarp.SetupStage{iwarp.StageQP, iwarp.StageDial, iwarp.StageRequest, iwarp.StageReply, iwarp.StageConfirm, iwarp.StageReady}},
+		{"tcp", clientTLS, []iwarp.SetupStage{
+			iwarp.StageQP, iwarp.StageDial, iwarp.StageSecure, iwarp.StageRequest, iwarp.StageReply, iwarp.StageConfirm, iwarp.StageReady,
+		}},
+		{"sctp+udp", nil, []iwarp.SetupStage{iwarp.StageQP, iwarp.StageDial, iwarp.StageRequest, iwarp.StageReply, iwarp.StageConfirm, iwarp.StageReady}},
+	} {
+		trace, told := traced(noStage, nil)
+		pc := pairConfig{network: c.network, client: iwarp.QPConfig{SetupTrace: trace, TLS: c.tls}}
+		if c.tls != nil {
+			pc.listen = &iwarp.ListenConfig{TLS: serverTLS}
+		}
+		connect(t, pc)
+		var want []string
+		for _, s := range c.stages {
+			want = append(want, "enter "+s.String(), "leave "+s.String())
+		}
+		require.Equal(t, want, *told)
+	}
+}
+
+const noStage = ^iwarp.SetupStage(0)
+
+// TestCM_45_ErrorOfAStageEndsTheSetUp, and what there was of it is given back.
+func TestCM_45_ErrorOfAStageEndsTheSetUp(t *testing.T) {
+	full := errors.New("the stage is full")
+	for s := iwarp.StageQP; s <= iwarp.StageReady; s++ {
+		if s == iwarp.StageSecure {
+			continue
+		}
+		client, server := newSide(t, nil), newSide(t, nil)
+		l := server.listens(nil)
+		go func() {
+			if cr, err := l.Accept(testContext(t)); err == nil {
+				_, _ = cr.Accept(testContext(t), &iwarp.QPConfig{PD: server.pd})
+			}
+		}()
+		trace, told := traced(s, full)
+		_, err := client.rnic.Dial(testContext(t), "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, SetupTrace: trace})
+		require.ErrorIs(t, err, full)
+		require.Equal(t, "enter "+s.String(), (*told)[len(*told)-1], "what was not entered is not left")
+		client.waitsUntilIdle()
+	}
+}
+
+// waitsUntilIdle waits until no QP is left.
+func (s *side) waitsUntilIdle() {
+	s.Helper()
+	require.Eventually(s, func() bool { return s.rnic.InUse().MaxQP == 0 }, 5*time.Second, time.Millisecond)
+}
