@@ -8,7 +8,8 @@ import (
 
 // Options are options of the connections that Dial and Listen make. The zero value is valid.
 type Options struct {
-	// PeerTimeout, if not zero, is set on each connection: see [SetPeerTimeout].
+	// PeerTimeout, if it is more than zero, is set on each connection: see [SetPeerTimeout].
+	// Without it each has the keep-alive probes of package net.
 	PeerTimeout time.Duration
 	// Pipe describes the connections of a listener of network "pipe". Dial does not
 	// use it.
@@ -29,7 +30,7 @@ func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error
 	default:
 		return nil, &net.OpError{Op: "dial", Net: network, Err: net.UnknownNetworkError(network)}
 	}
-	var d net.Dialer
+	d := net.Dialer{KeepAliveConfig: keepAlive(o.PeerTimeout)}
 	d.SetMultipathTCP(false) // MPA needs the segment size of the connection; subflows may differ
 	c, err := d.DialContext(ctx, network, addr)
 	if err != nil {
@@ -42,10 +43,11 @@ func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error
 	return c, nil
 }
 
-// apply sets the options of a new connection.
+// apply sets what is asked for on a new connection of package net, which has set the keep-alive
+// probes already.
 func (o *Options) apply(c net.Conn) error {
-	if o.PeerTimeout == 0 {
-		return nil
+	if t, ok := c.(*net.TCPConn); ok && o.PeerTimeout > 0 {
+		return setUserTimeout(t, o.PeerTimeout)
 	}
-	return SetPeerTimeout(c, o.PeerTimeout)
+	return nil
 }

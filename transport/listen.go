@@ -16,7 +16,7 @@ func Listen(ctx context.Context, network, addr string, o Options) (net.Listener,
 	default:
 		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}
 	}
-	var lc net.ListenConfig
+	lc := net.ListenConfig{KeepAliveConfig: keepAlive(o.PeerTimeout)}
 	lc.SetMultipathTCP(false) // see Dial
 	l, err := lc.Listen(ctx, network, addr)
 	if err != nil {

@@ -51,7 +51,7 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 	if err := i.stages.enter(ctx, StageDial); err != nil {
 		return err
 	}
-	c, err := transport.Dial(ctx, network, addr, transport.Options{})
+	c, err := transport.Dial(ctx, network, addr, i.options())
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,12 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 // open, after any other error closed.
 func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
 	i := newInitiator(m, l)
-	err := i.connect(ctx, c, l.MPA)
+	err := m.bindPeerTimeout(c)
+	if err == nil {
+		err = i.connect(ctx, c, l.MPA)
+	} else {
+		_ = c.Close()
+	}
 	i.stages.leave(err)
 	noReply := errors.Is(err, mpa.ErrNoReply)
 	err = i.failure(err, c)
@@ -167,9 +172,6 @@ func (i *initiator) prepare(ctx context.Context) error {
 
 // secure wraps c in TLS if there is a configuration for it.
 func (i *initiator) secure(ctx context.Context, c net.Conn) (net.Conn, error) {
-	if err := i.bindPeerTimeout(c); err != nil {
-		return nil, err
-	}
 	cfg := i.local.TLS
 	if cfg == nil {
 		return c, nil

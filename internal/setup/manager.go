@@ -178,7 +178,12 @@ func (m *Manager) stream(c net.Conn) transport.Stream {
 	return transport.NewStream(c, m.cfg.Poller)
 }
 
-// bindPeerTimeout has Config.PeerTimeout hold for c.
+// options are those of the connections that a Manager makes or takes.
+func (m *Manager) options() transport.Options {
+	return transport.Options{PeerTimeout: max(0, m.cfg.PeerTimeout)}
+}
+
+// bindPeerTimeout sets Config.PeerTimeout on a connection of the application's.
 func (m *Manager) bindPeerTimeout(c net.Conn) error {
 	if d := m.cfg.PeerTimeout; d > 0 {
 		return transport.SetPeerTimeout(c, d)

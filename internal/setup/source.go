@@ -30,7 +30,7 @@ func (m *Manager) source(ctx context.Context, network, addr string, cfg ListenCo
 	if IsSCTP(network) {
 		return m.sessionSource(ctx, network, addr, cfg)
 	}
-	l, err := transport.Listen(ctx, network, addr, transport.Options{})
+	l, err := transport.Listen(ctx, network, addr, m.options())
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +62,10 @@ func (s *connections) accept() (opening, error) {
 
 // Server reads the Request of an existing connection. After an error c is closed.
 func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Request, error) {
+	if err := m.bindPeerTimeout(c); err != nil {
+		_ = c.Close()
+		return nil, m.failure(err, lack{missing: "all of an MPA Request"})
+	}
 	return m.serve(ctx, c, cfg, func() {})
 }
 
@@ -92,9 +96,6 @@ func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, relea
 // too long.
 func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig, giveUp func()) error {
 	c := o.Conn
-	if err := m.bindPeerTimeout(c); err != nil {
-		return err
-	}
 	p := progresses(c, cfg.ProgressTimeout, giveUp)
 	defer p.settled()
 	reads := net.Conn(p)
