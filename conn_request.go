@@ -17,9 +17,18 @@ type ConnRequest struct {
 	rnic     *RNIC
 	request  *setup.Request
 	answered atomic.Bool
+	identity *identity // goes to the QP; nil: there is neither an Authenticator nor TLS
 }
 
 var errAnswered = errors.New("iwarp: the connection request was answered before")
+
+// abandon closes a request that was not answered.
+func (cr *ConnRequest) abandon() {
+	if !cr.answered.Swap(true) {
+		cr.identity.end()
+		cr.request.Close()
+	}
+}
 
 // PrivateData returns what the initiator's application sent with its Request. It
 // is data of a peer that was not authenticated. An offer of RDMA Commit is no part of

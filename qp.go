@@ -39,6 +39,8 @@ type QP struct {
 	llp    transport.LLP
 	terms  *mpa.Terms
 
+	identity *identity // nil: there is neither an Authenticator nor TLS
+
 	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
 	commits              commits
 	peerExtensions       atomic.Uint32 // that the application has told of
