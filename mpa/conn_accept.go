@@ -3,6 +3,7 @@ package mpa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/goiwarp/iwarp/internal/enhanced"
@@ -17,6 +18,8 @@ type Request struct {
 	wire  []byte // the frame as it came
 	peer  enhanced.Data
 	ulp   []byte
+	seal  transport.Sealer // of the Reply; nil: none
+	shut  error            // of Open
 }
 
 const doingReply = "sending the MPA Reply"
@@ -38,6 +41,18 @@ func ReadRequest(ctx context.Context, s transport.Stream) (*Request, error) {
 		return nil, failed(ctx, s, "reading the MPA Request", err)
 	}
 	return &Request{s: s, frame: frame, wire: wire, peer: peer, ulp: ulp}, nil
+}
+
+// Open has seal open the Request as it came, before anything of it is believed: from then on
+// PrivateData is the application's part, and seal wraps the Reply. After an error of seal,
+// which Open returns, the Request can only be refused, with that error as the cause.
+func (r *Request) Open(seal transport.Sealer) error {
+	r.seal = seal
+	r.ulp, r.shut = open(seal, &r.frame, r.wire)
+	if r.shut != nil {
+		r.ulp = nil
+	}
+	return r.shut
 }
 
 // PrivateData is the initiator ULP's, without the enhanced data. It is the
@@ -81,7 +96,11 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := o.checkPrivate(len(private), r.frame.Enhanced); err != nil {
+	if err := r.checkOpened(o); err != nil {
+		return nil, nil, err
+	}
+	wrapped := sealing(r.seal)
+	if err := o.checkPrivate(len(private), wrapped, r.frame.Enhanced); err != nil {
 		return nil, nil, err
 	}
 	if revision < r.frame.Revision { // as an end that has never heard of it
@@ -107,7 +126,7 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 	}
 	// C says that there will be a CRC, even if only the initiator wanted it: siw, where
 	// it must have one, wants to read that in the Reply.
-	if err := r.reply(ctx, Frame{Markers: o.Markers, CRC: t.CRC}, says, private); err != nil {
+	if err := r.reply(ctx, Frame{Markers: o.Markers, CRC: t.CRC}, says, wrapped, private); err != nil {
 		return nil, nil, err
 	}
 	c := newConn(r.s, o, t)
@@ -121,25 +140,52 @@ func (r *Request) Accept(ctx context.Context, o Options, ird, ord int, private [
 // 6581 section 9.1). The stream stays open, for the caller to close (RFC 5044 section
 // 7.1.2 rule 2). ctx bounds the sending.
 func (r *Request) Reject(ctx context.Context, ird, ord int, private []byte) error {
-	o := Options{}
-	if err := o.checkPrivate(len(private), r.frame.Enhanced); err != nil {
-		return err
-	}
-	return r.reply(ctx, Frame{CRC: true, Reject: true}, enhanced.Refuse(r.peer, enhanced.Limits{IRD: ird, ORD: ord, RTR: o.taken()}), private)
+	return r.refuse(ctx, transport.ErrRejected, ird, ord, private)
 }
 
+// Refuse is Reject for a Request that Open has not accepted. cause is what Open has returned:
+// what the initiator learns of it is for the Sealer to say.
+func (r *Request) Refuse(ctx context.Context, cause error) error {
+	return r.refuse(ctx, cause, -1, -1, nil)
+}
+
+func (r *Request) refuse(ctx context.Context, cause error, ird, ord int, private []byte) error {
+	o, wrapped := Options{}, refusing(r.seal, cause)
+	if err := o.checkPrivate(len(private), wrapped, r.frame.Enhanced); err != nil {
+		return err
+	}
+	says := enhanced.Refuse(r.peer, enhanced.Limits{IRD: ird, ORD: ord, RTR: o.taken()})
+	return r.reply(ctx, Frame{CRC: true, Reject: true}, says, wrapped, private)
+}
+
+// checkOpened tells whether all that there is to authenticate the Request has accepted it.
+func (r *Request) checkOpened(o Options) error {
+	switch {
+	case r.shut != nil:
+		return fmt.Errorf("mpa: the Request is not to be believed: %w", r.shut)
+	case o.Seal != nil && r.seal == nil:
+		return errNotOpened
+	}
+	return nil
+}
+
+var errNotOpened = errors.New("mpa: Options.Seal is that of an initiator: have Request.Open open the Request")
+
 // reply sends f in the form that the Request had.
-func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, private []byte) error {
+func (r *Request) reply(ctx context.Context, f Frame, says enhanced.Data, wrapped seal, private []byte) error {
 	f.Revision, f.Enhanced = r.frame.Revision, r.frame.Enhanced
 	if f.Enhanced {
 		f.PrivateData = says.Append(nil)
 	}
-	f.PrivateData = append(f.PrivateData, private...)
+	octets, err := wrapped.frame(&f, f.AppendReply, private)
+	if err != nil {
+		return err
+	}
 	if err := r.silent(); err != nil {
 		return failed(ctx, r.s, doingReply, err)
 	}
 	unbound := bound(ctx, r.s)
-	err := write(r.s, f.AppendReply(nil))
+	err = write(r.s, octets)
 	if unboundErr := unbound(); err == nil {
 		err = unboundErr
 	}

@@ -18,6 +18,9 @@ import (
 // The returned Conn is in Full Operation, and owns s. If Terms.Fault is set the
 // negotiation has failed: the only thing left to send is that Terminate.
 //
+// With o.Seal nothing of the Reply is believed, a refusal included, before Seal.Open has
+// accepted it: an error of Open is that of Connect, and no *RejectError.
+//
 // After a *RejectError s is open and not part of a connection (rule 2 there), as
 // it is after an error in the arguments, when nothing has been sent. After any
 // other error, which wraps a *transport.Fault, s is closed; see also ErrNoReply.
@@ -32,10 +35,13 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 	if isEnhanced {
 		request.PrivateData = enhanced.Request(ours).Append(nil)
 	}
-	request.PrivateData = append(request.PrivateData, private...)
+	frame, err := sealing(o.Seal).frame(request, request.AppendRequest, private)
+	if err != nil {
+		return nil, nil, err
+	}
 
 	unbound := bound(ctx, s)
-	reply, err := exchange(ctx, s, request)
+	reply, app, err := exchange(ctx, s, request, frame, o.Seal)
 	if unboundErr := unbound(); err == nil {
 		err = unboundErr
 	}
@@ -45,6 +51,9 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 	d, ulp, err := split(reply)
 	if err != nil {
 		return nil, nil, failed(ctx, s, "reading the MPA Reply", err)
+	}
+	if o.Seal != nil {
+		ulp = app
 	}
 	if reply.Reject {
 		return nil, nil, rejection(reply, d, ulp)
@@ -60,9 +69,10 @@ func Connect(ctx context.Context, s transport.Stream, o Options, ird, ord int, p
 	return newConn(s, o, t), t, nil
 }
 
-// exchange sends the Request and reads the Reply.
-func exchange(ctx context.Context, s transport.Stream, request *Frame) (*Frame, error) {
-	err := write(s, request.AppendRequest(nil))
+// exchange sends the octets of the Request, and reads the Reply. app is what seal, if there is
+// one, has found in it.
+func exchange(ctx context.Context, s transport.Stream, request *Frame, octets []byte, seal transport.Sealer) (_ *Frame, app []byte, err error) {
+	err = write(s, octets)
 	if errors.Is(err, io.ErrClosedPipe) { // which end was closed, a read tells
 		if _, readErr := s.Read(make([]byte, 1), transport.Park); readErr != nil {
 			err = readErr
@@ -77,15 +87,20 @@ func exchange(ctx context.Context, s transport.Stream, request *Frame) (*Frame, 
 		if request.Enhanced && len(wire) == 0 && unanswered(ctx, err) {
 			err = fmt.Errorf("%w: %w", ErrNoReply, err)
 		}
-		return nil, err
+		return nil, nil, err
+	}
+	if seal != nil {
+		if app, err = open(seal, &reply, wire); err != nil {
+			return nil, nil, notOpened(err)
+		}
 	}
 	// A refusal is heard whatever its form; siw refuses Markers so.
 	if !reply.Reject && (reply.Revision != request.Revision || reply.Enhanced != request.Enhanced) {
-		return nil, transport.Faultf(transport.MPAStartup,
+		return nil, nil, transport.Faultf(transport.MPAStartup,
 			"a Reply of revision %d, enhanced %t, to a Request of revision %d, enhanced %t",
 			reply.Revision, reply.Enhanced, request.Revision, request.Enhanced)
 	}
-	return &reply, nil
+	return &reply, app, nil
 }
 
 func rejection(reply *Frame, d enhanced.Data, ulp []byte) error {

@@ -52,6 +52,9 @@ type Options struct {
 	// FixedDepths makes an initiator leave IRD and ORD to the ULPs: it sends 0x3FFF, and
 	// both ends keep to the depths that they were given (RFC 6581 section 9.1).
 	FixedDepths bool
+	// Seal authenticates the frames of an initiator's set-up. A responder gives its own to
+	// Request.Open. nil: private data go as they are.
+	Seal transport.Sealer
 }
 
 var errRevision = errors.New("mpa: want revision 1 or 2")
@@ -87,21 +90,36 @@ func (o Options) request(private int) (revision uint8, err error) {
 	if revision, err = o.asked(); err != nil {
 		return 0, err
 	}
-	return revision, o.checkPrivate(private, revision >= Revision2)
+	return revision, o.checkPrivate(private, sealing(o.Seal), revision >= Revision2)
 }
 
-// checkPrivate tells whether so much private data may go into a frame.
-func (o Options) checkPrivate(n int, isEnhanced bool) error {
-	limit := privateDataDefault
-	if o.LargePrivateData {
-		limit = MaxPrivateDataSize
-		if isEnhanced {
-			limit -= enhanced.Size
-		}
-	}
+// MaxPrivate is how many octets a Request with these options has room for behind the enhanced
+// data, what Seal adds included.
+func (o Options) MaxPrivate() int {
+	revision, err := o.asked()
+	return o.maxPrivate(err == nil && revision >= Revision2)
+}
+
+func (o Options) maxPrivate(isEnhanced bool) int {
 	switch {
-	case n <= limit:
+	case !o.LargePrivateData:
+		return privateDataDefault
+	case isEnhanced:
+		return MaxPrivateDataSize - enhanced.Size
+	}
+	return MaxPrivateDataSize
+}
+
+// checkPrivate tells whether so much private data may go into a frame, with what the seal
+// adds to them.
+func (o Options) checkPrivate(n int, x seal, isEnhanced bool) error {
+	limit := o.maxPrivate(isEnhanced)
+	switch {
+	case n+x.overhead <= limit:
 		return nil
+	case x.overhead > 0:
+		return fmt.Errorf("mpa: %d octets of private data, at most %d are left of %d: authentication takes %d",
+			n, max(limit-x.overhead, 0), limit, x.overhead)
 	case o.LargePrivateData:
 		return fmt.Errorf("mpa: %d octets of private data, at most %d are allowed", n, limit)
 	}

@@ -1,5 +1,10 @@
 package transport
 
+import "errors"
+
+// ErrRejected is the cause of a refusal that is the application's.
+var ErrRejected = errors.New("transport: the application refuses the connection")
+
 // A Sealer puts the private data of start-up frames, MPA's or those of a session of SCTP, into
 // an authenticated form, and opens those of the peer. It serves one connection, one call at a
 // time, in the order of the frames. Nothing of a frame may be believed before Open has
@@ -18,6 +23,7 @@ type Sealer interface {
 	// RefuseLen is the Overhead of Refuse for the same cause.
 	RefuseLen(cause error) int
 	// Refuse is Wrap for a frame that refuses the connection. cause is what Open has returned,
-	// or why the application does not want the connection.
+	// or ErrRejected. Open of the other side returns the application's part of a frame that
+	// refuses because of ErrRejected, and an error for any other refusal.
 	Refuse(start, app []byte, cause error) (frame []byte, err error)
 }

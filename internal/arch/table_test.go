@@ -74,6 +74,7 @@ var table = map[string]rule{
 	"internal/arch/shape":  {ours: []string{"internal/arch/measure"}},
 	// It is an LLP for tests.
 	"internal/recordpipe": {ours: []string{"transport"}},
+	"internal/sealtest":   {ours: []string{"transport"}},
 	// It plays the peer in tests, over every lower layer, and knows no verbs.
 	"internal/wiretest": {
 		ours:  []string{"stag", "transport", "internal/recordpipe"},
@@ -87,7 +88,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/recordpipe", "internal/wiretest"}
+var testOnly = []string{"internal/recordpipe", "internal/sealtest", "internal/wiretest"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

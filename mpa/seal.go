@@ -1,0 +1,72 @@
+package mpa
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/enhanced"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A seal puts the private data of the ULP into a frame. The zero value puts them there as they
+// are.
+type seal struct {
+	overhead int
+	wrap     func(start, app []byte) ([]byte, error)
+}
+
+// sealing is the seal of a frame that asks for a connection, or accepts one. s may be nil.
+func sealing(s transport.Sealer) seal {
+	if s == nil {
+		return seal{}
+	}
+	return seal{overhead: s.Overhead(), wrap: s.Wrap}
+}
+
+// refusing is the seal of a frame that refuses a connection because of cause. s may be nil.
+func refusing(s transport.Sealer, cause error) seal {
+	if s == nil {
+		return seal{}
+	}
+	return seal{overhead: s.RefuseLen(cause), wrap: func(start, app []byte) ([]byte, error) {
+		return s.Refuse(start, app, cause)
+	}}
+}
+
+// frame returns the octets of f, whose private data so far are the enhanced data, with those of
+// the ULP behind them. write is that of f.
+func (x seal) frame(f *Frame, write func(b []byte) []byte, private []byte) ([]byte, error) {
+	start := HeaderSize + len(f.PrivateData)
+	f.PrivateData = append(f.PrivateData, private...)
+	if x.wrap == nil {
+		return write(nil), nil
+	}
+	f.PrivateData = append(f.PrivateData, make([]byte, x.overhead)...) // PD_Length is covered
+	whole := write(nil)
+	frame, err := x.wrap(whole[:start], private)
+	if err != nil {
+		return nil, fmt.Errorf("mpa: sealing the private data: %w", err)
+	}
+	if len(frame) != len(whole) {
+		return nil, fmt.Errorf("mpa: a sealed frame of %d octets, announced were %d", len(frame), len(whole))
+	}
+	return frame, nil
+}
+
+// open has s open f, which came as wire, and returns the application's part.
+func open(s transport.Sealer, f *Frame, wire []byte) ([]byte, error) {
+	off := HeaderSize
+	if f.Enhanced {
+		off += enhanced.Size
+	}
+	return s.Open(wire, min(off, len(wire)))
+}
+
+// An openError is why nothing of a Reply is believed. To the protocol it is a malformed one.
+type openError struct{ fault *transport.Fault }
+
+func notOpened(err error) error {
+	return &openError{&transport.Fault{Code: transport.MPAStartup, Err: err}}
+}
+
+func (e *openError) Error() string { return "mpa: opening the MPA Reply: " + e.fault.Err.Error() }
+func (e *openError) Unwrap() error { return e.fault }
