@@ -17,7 +17,9 @@ type Request struct {
 	s     Stream
 	in    session
 	asked *control
-	taken atomic.Bool // answered
+	taken atomic.Bool      // answered
+	seal  transport.Sealer // of the answer; nil: none
+	shut  error            // of Open
 }
 
 // ReadRequest waits for the peer to ask for a session on s. ctx bounds it. It takes one
@@ -38,6 +40,16 @@ func ReadRequest(ctx context.Context, s Stream) (*Request, error) {
 		return nil, err
 	}
 	return &Request{s: s, in: in, asked: asked}, nil
+}
+
+// Open has seal open the request as it came, from its function code on, before anything of it
+// is believed: from then on PrivateData is the application's part, and seal wraps the answer.
+// After an error of seal, which Open returns, the request can only be refused, with that error
+// as the cause.
+func (r *Request) Open(seal transport.Sealer) error {
+	r.seal = seal
+	r.shut = r.asked.open(seal)
+	return r.shut
 }
 
 // PrivateData is the initiator ULP's, without the enhanced data.
@@ -66,7 +78,12 @@ const rtrs = transport.RTRSend | transport.RTRWrite | transport.RTRRead
 // depths that this end can do and wants. The returned Conn owns the stream. After an
 // error it has been released.
 func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
-	if err := checkPrivate(len(private), r.isEnhanced()); err != nil {
+	sealed := sealing(r.seal)
+	err := r.checkOpened(o)
+	if err == nil {
+		err = checkPrivate(len(private), sealed, r.isEnhanced())
+	}
+	if err != nil {
 		r.Close()
 		return nil, nil, err
 	}
@@ -84,7 +101,12 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 		answer.data, agreed = enhanced.Respond(r.asked.data, enhanced.Limits{IRD: ird, ORD: ord, RTR: rtrs})
 		t.IRD, t.ORD, t.RTR = agreed.IRD, agreed.ORD, agreed.RTR
 	}
-	if err := r.s.Send(PPIDControl, answer.append(nil), true); err != nil {
+	msg, err := sealed.message(answer)
+	if err != nil {
+		refuse(r.s, true)
+		return nil, nil, err
+	}
+	if err := r.s.Send(PPIDControl, msg, true); err != nil {
 		r.s.Release(false)
 		return nil, nil, err
 	}
@@ -95,7 +117,16 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 // releases the stream. ird and ord are the depths that this end would have needed, less
 // than 0 if it is not about them (RFC 6581 section 9.1).
 func (r *Request) Reject(ird, ord int, private []byte) error {
-	if err := checkPrivate(len(private), r.isEnhanced()); err != nil {
+	return r.reject(transport.ErrRejected, ird, ord, private)
+}
+
+// Refuse is Reject for a request that Open has not accepted. cause is what Open has returned:
+// what the initiator learns of it is for the Sealer to say.
+func (r *Request) Refuse(cause error) error { return r.reject(cause, -1, -1, nil) }
+
+func (r *Request) reject(cause error, ird, ord int, private []byte) error {
+	sealed := refusing(r.seal, cause)
+	if err := checkPrivate(len(private), sealed, r.isEnhanced()); err != nil {
 		return err
 	}
 	if r.taken.Swap(true) {
@@ -106,10 +137,28 @@ func (r *Request) Reject(ird, ord int, private []byte) error {
 		answer.function = EnhancedReject
 		answer.data = enhanced.Refuse(r.asked.data, enhanced.Limits{IRD: ird, ORD: ord, RTR: rtrs})
 	}
-	err := r.s.Send(PPIDControl, answer.append(nil), true)
+	msg, err := sealed.message(answer)
+	if err != nil {
+		refuse(r.s, true)
+		return err
+	}
+	err = r.s.Send(PPIDControl, msg, true)
 	r.s.Release(err == nil)
 	return err
 }
+
+// checkOpened tells whether all that there is to authenticate the request has accepted it.
+func (r *Request) checkOpened(o Options) error {
+	switch {
+	case r.shut != nil:
+		return fmt.Errorf("sctp: the request is not to be believed: %w", r.shut)
+	case o.Seal != nil && r.seal == nil:
+		return errNotOpened
+	}
+	return nil
+}
+
+var errNotOpened = errors.New("sctp: Options.Seal is that of an initiator: have Request.Open open the request")
 
 // Close ends a request that the ULP does not answer, because too many wait for one above
 // all: by a Terminate message (RFC 5043 section 6.4). It does nothing to one that was

@@ -14,10 +14,15 @@ import (
 // 6). ird and ord are the depths that this end can do and wants; less than 0 counts as
 // 0. ctx bounds the exchange.
 //
+// With o.Seal nothing of the answer is believed, a refusal included, before Seal.Open has
+// accepted it: an error of Open is that of Connect, and no *RejectError. A Terminate, which
+// has no private data, is taken as it is.
+//
 // The returned Conn owns s. After an error, which may be a [*RejectError] or match
 // [ErrRefused], s has been released.
 func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
-	if err := checkPrivate(len(private), !o.Plain); err != nil {
+	sealed := sealing(o.Seal)
+	if err := checkPrivate(len(private), sealed, !o.Plain); err != nil {
 		s.Release(false)
 		return nil, nil, err
 	}
@@ -26,17 +31,21 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 	if !o.Plain {
 		request.function, request.data = EnhancedInitiate, enhanced.Request(ours)
 	}
-	if err := s.Send(PPIDControl, request.append(nil), true); err != nil {
+	msg, err := sealed.message(request)
+	if err == nil {
+		err = s.Send(PPIDControl, msg, true)
+	}
+	if err != nil {
 		s.Release(false)
 		return nil, nil, err
 	}
 	in, answer, err := await(ctx, s, true)
 	c := newConn(s, in, false, o.MaxULPDU)
 	if err == nil {
-		err = judge(request.function, answer)
+		err = judge(request.function, answer, o.Seal)
 	}
 	if err != nil {
-		return nil, nil, c.refuse(err)
+		return nil, nil, c.refuse(err, answer)
 	}
 	t := &Terms{IRD: max(ird, 0), ORD: max(ord, 0), PeerIRD: -1, PeerORD: -1, PeerPrivateData: bytes.Clone(answer.private)}
 	if !o.Plain {
@@ -49,7 +58,12 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 }
 
 // judge is what the answer to a request means, if not that it was accepted.
-func judge(request Function, answer *control) error {
+func judge(request Function, answer *control, seal transport.Sealer) error {
+	if seal != nil && answer.function != Terminate {
+		if err := answer.open(seal); err != nil {
+			return fmt.Errorf("sctp: opening the answer: %w", err)
+		}
+	}
 	switch f := answer.function; {
 	case f == Terminate:
 		return ErrRefused
@@ -65,10 +79,10 @@ func judge(request Function, answer *control) error {
 }
 
 // refuse ends a session that was never open. A Reject or a Terminate in answer to our
-// Initiate has ended it already (RFC 5043 sections 6.3 and 6.4); else a Terminate does.
-func (c *Conn) refuse(err error) error {
-	var rejected *RejectError
-	if errors.As(err, &rejected) || errors.Is(err, ErrRefused) {
+// Initiate, even if nothing else of it is believed, has ended it already (RFC 5043 sections
+// 6.3 and 6.4); else a Terminate does. answer is nil if none has come.
+func (c *Conn) refuse(err error, answer *control) error {
+	if answer != nil && answer.function.refuses() {
 		c.terminated = true
 		c.s.Release(true)
 		return err
@@ -99,7 +113,7 @@ func await(ctx context.Context, s Stream, mayOvertake bool) (session, *control, 
 		case err != nil:
 			return in, nil, err
 		case answer != nil:
-			answer.private = bytes.Clone(answer.private)
+			answer.own()
 			return in, answer, nil
 		case !mayOvertake:
 			return in, nil, violation("something that overtakes the first message of its session")

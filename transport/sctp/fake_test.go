@@ -34,9 +34,12 @@ type sentMessage struct {
 	msg  []byte
 }
 
-func newFake() *fakeStream {
+func newFake() *fakeStream { return newFakeOf(1 << 17) }
+
+// newFakeOf makes one that holds so many messages of the peer.
+func newFakeOf(messages int) *fakeStream {
 	return &fakeStream{
-		max: 1450, changed: make(chan struct{}), in: make(chan sentMessage, 1<<17),
+		max: 1450, changed: make(chan struct{}), in: make(chan sentMessage, messages),
 		wake: make(chan struct{}, 1), lost: make(chan struct{}),
 	}
 }

@@ -54,6 +54,9 @@ func (f Function) String() string {
 
 func (f Function) isEnhanced() bool { return f >= EnhancedInitiate && f <= EnhancedReject }
 
+// refuses tells whether f, in answer to a request, ends the session.
+func (f Function) refuses() bool { return f == Reject || f == Terminate || f == EnhancedReject }
+
 // The sizes of messages, in octets.
 const (
 	ssnSize     = 2
@@ -79,6 +82,7 @@ type control struct {
 	private  []byte        // the ULP's
 	data     enhanced.Data // of an enhanced function
 	bare     bool          // an Enhanced Reject without enhanced data
+	frame    []byte        // of the peer's: all from the function code on
 }
 
 // append appends the message, with room for the DDP-SSN, to b.
@@ -99,6 +103,7 @@ func parseControl(msg []byte) (control, error) {
 	c := control{
 		function: Function(binary.BigEndian.Uint16(msg[ssnSize:])),
 		private:  msg[controlSize:],
+		frame:    msg[ssnSize:],
 	}
 	if n := len(c.private); n > MaxPrivateData {
 		return control{}, violation("%d octets of private data, at most %d are legal", n, MaxPrivateData)

@@ -19,6 +19,9 @@ type Options struct {
 	StrictDepths bool
 	// MaxULPDU bounds the segments sent, at least 514 octets. 0: only the path does.
 	MaxULPDU int
+	// Seal authenticates the control messages of an initiator's set-up, from their function
+	// codes on. A responder gives its own to Request.Open. nil: private data go as they are.
+	Seal transport.Sealer
 }
 
 // Terms is what the two ends agreed on, as it concerns this end.
@@ -63,16 +66,31 @@ func told(depth uint16) int {
 
 // CheckRequest tells whether a session may be asked for with so many octets of private
 // data. Connect checks the same; a caller may want to know before there is an association.
-func (o Options) CheckRequest(private int) error { return checkPrivate(private, !o.Plain) }
+func (o Options) CheckRequest(private int) error {
+	return checkPrivate(private, sealing(o.Seal), !o.Plain)
+}
 
-// checkPrivate tells whether so much private data fits a control message.
-func checkPrivate(n int, isEnhanced bool) error {
-	limit := MaxPrivateData
+// MaxPrivate is how many octets a request with these options has room for behind the enhanced
+// data, what Seal adds included.
+func (o Options) MaxPrivate() int { return maxPrivate(!o.Plain) }
+
+func maxPrivate(isEnhanced bool) int {
 	if isEnhanced {
-		limit -= enhanced.Size
+		return MaxPrivateData - enhanced.Size
 	}
-	if n > limit {
-		return fmt.Errorf("sctp: %d octets of private data, at most %d are allowed", n, limit)
+	return MaxPrivateData
+}
+
+// checkPrivate tells whether so much private data fits a control message, with what the seal
+// adds to them.
+func checkPrivate(n int, x seal, isEnhanced bool) error {
+	limit := maxPrivate(isEnhanced)
+	switch {
+	case n+x.overhead <= limit:
+		return nil
+	case x.overhead > 0:
+		return fmt.Errorf("sctp: %d octets of private data, at most %d are left of %d: authentication takes %d",
+			n, max(limit-x.overhead, 0), limit, x.overhead)
 	}
-	return nil
+	return fmt.Errorf("sctp: %d octets of private data, at most %d are allowed", n, limit)
 }
