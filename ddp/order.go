@@ -76,24 +76,26 @@ func (w *window) remove(seq uint64) {
 func (w *window) drop() { w.ring, w.held, w.kept = nil, 0, 0 }
 
 // early takes a segment before its turn. What it keeps is bounded: Window segments, and
-// keptLimit octets of those that cannot be placed yet.
+// keptLimit octets of those that cannot be placed yet; less of a guarded stream, which places
+// none of them.
 func (s *Stream) early(seq uint64, ulpdu []byte) error {
-	if seq-s.next > s.ahead.limit {
+	limit, octets := s.keepLimits()
+	if seq-s.next > limit {
 		return s.refuse(ulpdu, len(ulpdu), transport.Faultf(transport.DDPLocalCatastrophic,
-			"segment %d came where %d was next, window %d", seq, s.next, s.ahead.limit))
+			"segment %d came where %d was next, window %d", seq, s.next, limit))
 	}
 	t := slot{used: true, seq: seq, len: len(ulpdu)}
 	copy(t.head[:], ulpdu)
 	seg := &s.seg
 	err := seg.parse(ulpdu)
-	if err == nil {
+	if err == nil && s.guarded == nil {
 		err = s.place(seg, false)
 	}
 	seg.payload = nil
-	if err != nil {
-		if s.ahead.kept+len(ulpdu) > keptLimit {
+	if err != nil || s.guarded != nil {
+		if s.ahead.kept+len(ulpdu) > octets {
 			return s.refuse(ulpdu, len(ulpdu), transport.Faultf(transport.DDPLocalCatastrophic,
-				"more than %d octets came before their turn that could not be placed", keptLimit))
+				"more than %d octets came before their turn that could not be placed", octets))
 		}
 		t.kept = bytes.Clone(ulpdu)
 	}

@@ -67,6 +67,8 @@ type Stream struct {
 	seg   segment
 	err   *SegmentError
 
+	guarded *guard // nil: it is not
+
 	places []place          // between Predict and Unpin
 	lens   [batchMax]uint32 // of the messages of a batch
 }

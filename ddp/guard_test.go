@@ -1,0 +1,51 @@
+package ddp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A doorkeeper is an Upper, and a Queue of one buffer, that notes what it is asked about.
+type doorkeeper struct {
+	*conversation
+	*scriptQueue
+	inTurn []MSN
+}
+
+func (d *doorkeeper) Untagged(h UntaggedHeader, _ int) error {
+	d.inTurn = append(d.inTurn, h.MSN)
+	return nil
+}
+
+func (d *doorkeeper) Deliver(h UntaggedHeader, n uint32) error {
+	if err := d.scriptQueue.Deliver(h, n); err != nil {
+		return err
+	}
+	d.s.Unguard()
+	return nil
+}
+
+// TestCM_22_GuardedStreamPlacesNothingBeforeItsTurn.
+func TestCM_22_GuardedStreamPlacesNothingBeforeItsTurn(t *testing.T) {
+	c := converse(t, 8)
+	_, mem := c.region(16, nil)
+	own, theirs := make([]byte, 8), make([]byte, 8)
+	c.post(0, theirs)
+	d := &doorkeeper{conversation: c, scriptQueue: &scriptQueue{c: c}}
+	d.scriptQueue.bufs = append(d.scriptQueue.bufs, plain(own))
+	c.s.Guard(d, 0, d)
+	require.NoError(t, c.s.Segment(1, untagged(true, 0, 2, 0, []byte("second"))))
+	require.NoError(t, c.s.Segment(2, untagged(true, 7, 1, 0, []byte("no such queue"))), "it is judged in its turn")
+	require.Empty(t, d.inTurn)
+	require.Equal(t, make([]byte, 8), theirs)
+	require.Equal(t, make([]byte, 16), mem)
+	err := c.s.Segment(0, untagged(true, 0, 1, 0, []byte("first")))
+	c.isFault("the third", transport.DDPQueue, err)
+	require.Equal(t, []MSN{1}, d.inTurn, "the first alone: then the guard is gone")
+	require.Equal(t, "first", string(own[:5]))
+	require.Equal(t, "second", string(theirs[:6]))
+	require.Equal(t, 1, c.asked)
+}
