@@ -24,7 +24,12 @@ type Config struct {
 	// (RFC 6581 section 9.2); 0: it sends none. The message is empty and causes no
 	// completion. RTRRead uses MSN 1 of QN 1 and, until the response arrives, one slot of the
 	// ORD, which must not be 0.
-	RTR    transport.RTR
+	RTR transport.RTR
+	// First is a Send that an initiator sends first, in place of an RTR. It causes no
+	// completion. New copies it. Empty: there is none.
+	First []byte
+	// Gate checks the first message of the peer; nil: there is no such check.
+	Gate   *Gate
 	Window int // how many segments may be out of order: see ddp.Config
 }
 

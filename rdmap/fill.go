@@ -60,14 +60,15 @@ type filler struct {
 // more, everything that is ready is in the batch.
 //
 // Call [Stream.Flush] after each Fill. Call Flushed after a batch was sent, even if it was
-// empty: a request that waits for the completion of earlier ones may then be ready.
+// empty: a request that waits for the completion of earlier ones may then be ready. While a
+// [Gate] is shut only a Terminate is ready.
 //
 // An error is a *[transport.Fault] or *[ddp.SegmentError]: a request or a response cannot be
 // sent. The owner must call Terminate with it.
 func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
 	if s.ending() {
 		more, err = s.fillTerminate(llp)
-	} else if s.fill.err == nil {
+	} else if s.fill.err == nil && !s.gated.Load() {
 		more, err = s.fillBatch(llp)
 		s.fill.err = err
 	} else {

@@ -29,6 +29,7 @@ type Stream struct {
 	windows stag.Windows // the windows that are bound to this stream
 
 	phase atomic.Uint32 // see phase
+	gated atomic.Bool   // the Gate is shut
 	// The response to the oldest request of the peer can be sent.
 	answerable atomic.Bool
 
@@ -58,23 +59,28 @@ func New(c Config) *Stream {
 	if c.ORD > 0 {
 		s.ddp.Bind(QNResponse, responseSink{s: s})
 	}
-	if c.RTR != 0 {
-		s.postRTR(c.RTR)
+	s.shutGate(c.Gate)
+	if c.RTR != 0 || len(c.First) > 0 {
+		s.postFirst(c.RTR, c.First)
 	}
 	return s
 }
 
-func (s *Stream) postRTR(m transport.RTR) {
+// postFirst posts the RTR, or in its place a message of the owner's.
+func (s *Stream) postFirst(m transport.RTR, message []byte) {
 	r := s.sq.tail()
-	r.quiet = true
-	switch m {
-	case transport.RTRSend:
+	switch {
+	case len(message) > 0:
+		r.Kind, r.Inlined, r.Inline = KindSend, true, append(r.Inline, message...)
+		_ = r.prepare() // there is nothing to be wrong
+	case m == transport.RTRSend:
 		r.Kind = KindSend
-	case transport.RTRRead:
+	case m == transport.RTRRead:
 		r.Kind = KindRead
 	default:
 		r.Kind = KindWrite
 	}
+	r.quiet = true
 	s.sq.first, s.sq.posted = 1, 1
 }
 
@@ -166,6 +172,8 @@ func (s *Stream) Pending() bool {
 	switch {
 	case s.ending():
 		return s.end.terminate == terminateQueued
+	case s.gated.Load():
+		return false
 	case s.unfinished != sendingNothing || s.answerable.Load():
 		return true
 	}
