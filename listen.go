@@ -30,6 +30,16 @@ type ListenConfig struct {
 	TLS *tls.Config
 }
 
+// setup is lc in the words of package setup.
+func (lc *ListenConfig) setup() *setup.ListenConfig {
+	if lc == nil {
+		return nil
+	}
+	return &setup.ListenConfig{
+		SetupTimeout: lc.SetupTimeout, ProgressTimeout: lc.ProgressTimeout, MaxHalfOpen: lc.MaxHalfOpen, TLS: lc.TLS,
+	}
+}
+
 // A Listener takes connections of initiators.
 type Listener struct {
 	rnic     *RNIC
@@ -39,7 +49,7 @@ type Listener struct {
 // Listen takes connections at addr; for the networks see [RNIC.Dial]. ctx bounds
 // only the call itself.
 func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfig) (*Listener, error) {
-	cfg, err := r.setups.Complete((*setup.ListenConfig)(lc))
+	cfg, err := r.setups.Complete(lc.setup())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +87,7 @@ func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnR
 	if isNil(c) {
 		return nil, errNoConn("server")
 	}
-	cfg, err := r.setups.Complete((*setup.ListenConfig)(lc))
+	cfg, err := r.setups.Complete(lc.setup())
 	if err != nil {
 		_ = c.Close()
 		return nil, err

@@ -25,13 +25,13 @@ type initiator struct {
 
 // Dial connects to a listener, and returns when Establish has. If the peer closes the
 // connection without one octet of an answer, as a peer does that knows only RFC 5044, it
-// tries once more, with revision 1, on a new connection (RFC 6581 section 10). A refusal of
-// the peer's application is a *[RejectError].
+// tries once more, with revision 1, on a new connection (RFC 6581 section 10), unless the
+// Local has a Seal. A refusal of the peer's application is a *[RejectError].
 func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) error {
 	i := newInitiator(m, l)
-	o := l.MPA
+	o := l.options()
 	err := i.dial(ctx, network, addr, o)
-	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && !l.NoFallback && ctx.Err() == nil {
+	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && !l.NoFallback && l.Seal == nil && ctx.Err() == nil {
 		o.Revision = mpa.Revision1
 		err = i.dial(ctx, network, addr, o)
 	}
@@ -69,7 +69,7 @@ func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
 	i := newInitiator(m, l)
 	err := m.bindPeerTimeout(c)
 	if err == nil {
-		err = i.connect(ctx, c, l.MPA)
+		err = i.connect(ctx, c, l.options())
 	} else {
 		_ = c.Close()
 	}

@@ -1,18 +1,31 @@
 package setup
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"time"
 )
 
-// A ListenConfig says how the connections of initiators are treated. All of it but TLS is
-// set.
+// A ListenConfig says how the connections of initiators are treated. All of it is set, but for
+// what may be nil.
 type ListenConfig struct {
 	SetupTimeout    time.Duration // for TLS and the whole Request, and for the answer to leave
 	ProgressTimeout time.Duration // for the next octet of an unfinished Request
 	MaxHalfOpen     int           // connections in set-up, those without an answer included
 	TLS             *tls.Config   // nil: no TLS
+
+	// Admit is asked about the remote address of each connection of a Listener before an octet of
+	// it is read, by one goroutine. An error has it closed without a reply; of SCTP, where
+	// an association has many sessions, it is a session of which nothing was looked at, and a
+	// Terminate ends it. nil: all are admitted.
+	Admit func(remote net.Addr) error
+	// Seal returns what authenticates a connection whose Request is complete. That opens the
+	// Request, before the Request is handed on, and wraps the answer. An error has the
+	// connection closed without a reply. Those that are refused here are no news for the log.
+	// nil: connections are not authenticated.
+	Seal func(ctx context.Context, a Arrival) (Sealer, error)
 }
 
 const (

@@ -179,6 +179,9 @@ func (l *Listener) pause() {
 // none. ctx is that of the set-up.
 func (l *Listener) queue(ctx context.Context, q *Request, err error) {
 	switch {
+	case err != nil && isAuthError(err):
+		l.manager.cfg.Log.Debug("connection refused during set-up", "err", err)
+		return
 	case err != nil && l.ctx.Err() == nil:
 		l.manager.cfg.Log.Info("connection refused during set-up", "err", err)
 		return

@@ -30,6 +30,9 @@ type Local struct {
 	TLS         *tls.Config // of an initiator; nil: no TLS
 	Trace       io.Writer   // nil: none
 	Stages      StageTrace  // of an initiator
+	// Seal authenticates the connection of an initiator, in one attempt: Dial does not try twice.
+	// It stays the caller's. nil: the connection is not authenticated.
+	Seal transport.Sealer
 	// Prepare is called once, before our Request or Reply is sent. Its error ends the set-up.
 	Prepare func(ctx context.Context) error
 	// Establish takes the connection over. ctx is that of the exchange: if it has ended, or if
@@ -43,7 +46,23 @@ func (l *Local) CheckRequest(network string) error {
 	if IsSCTP(network) {
 		return l.session().CheckRequest(n)
 	}
-	return l.MPA.CheckRequest(n)
+	return l.options().CheckRequest(n)
+}
+
+// MaxPrivate is how many octets of private data a Request has room for, with what Seal adds to
+// them.
+func (l *Local) MaxPrivate(network string) int {
+	if IsSCTP(network) {
+		return l.session().MaxPrivate()
+	}
+	return l.MPA.MaxPrivate()
+}
+
+// options are MPA with Seal.
+func (l *Local) options() mpa.Options {
+	o := l.MPA
+	o.Seal = l.Seal
+	return o
 }
 
 // prepare calls Prepare.
@@ -67,6 +86,7 @@ func (l *Local) session() sctp.Options {
 	o := l.MPA
 	return sctp.Options{
 		Plain: o.Revision == mpa.Revision1, FixedDepths: o.FixedDepths, StrictDepths: o.StrictDepths, MaxULPDU: o.MaxULPDU,
+		Seal: l.Seal,
 	}
 }
 

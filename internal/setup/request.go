@@ -5,6 +5,9 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A Request is a connection whose initiator waits for the answer. It is to be accepted,
@@ -14,6 +17,10 @@ type Request struct {
 	offer   offer
 	timeout time.Duration // for the answer to leave
 	release func()        // runs once, when the connection is no longer in set-up
+
+	seal        Sealer // nil: none
+	sealed      sync.Once
+	established bool // Establish was called
 }
 
 // An offer is what an initiator has asked for, over whatever lower layer.
@@ -23,8 +30,12 @@ type offer interface {
 	PeerORD() int
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
-	// accept answers, and hands the connection to Establish.
-	accept(ctx context.Context, l *Local) error
+	// Open opens what was asked for, before anything of it is believed.
+	Open(seal transport.Sealer) error
+	// accept answers.
+	accept(ctx context.Context, l *Local) (transport.LLP, *mpa.Terms, error)
+	// refuse tells that Open has not accepted what was asked for.
+	refuse(ctx context.Context, cause error) error
 	reject(ctx context.Context, ird, ord int, private []byte) error
 	Close() error
 }
@@ -65,6 +76,7 @@ func (q *Request) Accept(ctx context.Context, l *Local) error {
 	if err != nil {
 		_ = q.offer.Close()
 	}
+	q.closeSeal()
 	q.release()
 	return err
 }
@@ -81,7 +93,17 @@ func (q *Request) accept(ctx context.Context, l *Local) error {
 	}
 	defer done()
 	q.manager.unwatch(q.offer)
-	return q.manager.endedBy(ctx, q.offer.accept(ctx, l))
+	return q.manager.endedBy(ctx, q.establish(ctx, l))
+}
+
+func (q *Request) establish(ctx context.Context, l *Local) error {
+	llp, terms, err := q.offer.accept(ctx, l)
+	if err != nil {
+		return err
+	}
+	q.established = true
+	q.manager.logPath(llp.Path())
+	return l.Establish(ctx, llp, terms)
 }
 
 // Reject refuses the connection, with the depths that this side would have needed, -1 where
@@ -97,5 +119,6 @@ func (q *Request) Reject(ird, ord int, private []byte) error {
 // Close ends the connection of a request that was not accepted.
 func (q *Request) Close() {
 	_ = q.offer.Close()
+	q.closeSeal()
 	q.release()
 }

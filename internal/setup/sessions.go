@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 	"github.com/goiwarp/iwarp/transport/sctpudp"
@@ -82,11 +84,23 @@ func (s *sessions) complete() bool { return true }
 
 func (s *sessions) accept() (opening, error) {
 	r, err := s.Accept()
+	for err == nil && !s.cfg.admits(r.RemoteAddr()) {
+		r.Close()
+		r, err = s.Accept()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return func(_ context.Context, release func()) (*Request, error) {
-		return s.manager.request(sessionOffer{r, s.manager}, s.cfg.SetupTimeout, release)
+	return func(ctx context.Context, release func()) (*Request, error) {
+		q, err := s.manager.request(sessionOffer{r, s.manager}, s.cfg.SetupTimeout, release)
+		if err != nil {
+			return nil, err
+		}
+		if err := q.unseal(ctx, s.cfg, answerRoom); err != nil {
+			q.Close()
+			return nil, err
+		}
+		return q, nil
 	}, nil
 }
 
@@ -96,16 +110,18 @@ type sessionOffer struct {
 	manager *Manager
 }
 
-func (o sessionOffer) accept(ctx context.Context, l *Local) error {
+func (o sessionOffer) accept(_ context.Context, l *Local) (transport.LLP, *mpa.Terms, error) {
 	if l.Trace != nil {
-		return fmt.Errorf("%w: Trace over SCTP", o.manager.cfg.Unsupported)
+		return nil, nil, fmt.Errorf("%w: Trace over SCTP", o.manager.cfg.Unsupported)
 	}
 	conn, terms, err := o.Accept(l.session(), l.IRD, l.ORD, l.PrivateData)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	return l.Establish(ctx, conn, sessionTerms(terms))
+	return conn, sessionTerms(terms), nil
 }
+
+func (o sessionOffer) refuse(_ context.Context, cause error) error { return o.Refuse(cause) }
 
 func (o sessionOffer) reject(_ context.Context, ird, ord int, private []byte) error {
 	return o.Reject(ird, ord, private)

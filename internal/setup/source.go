@@ -48,6 +48,10 @@ func (s *connections) complete() bool { return false }
 
 func (s *connections) accept() (opening, error) {
 	c, err := s.Accept()
+	for err == nil && !s.cfg.admits(c.RemoteAddr()) {
+		_ = c.Close()
+		c, err = s.Accept()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Re
 // serve reads a Request. release is called once, when the connection is no
 // longer in set-up.
 func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, release func()) (*Request, error) {
-	o := &mpaOffer{Conn: c, manager: m}
+	o := &mpaOffer{Conn: c}
 	q, err := m.request(o, cfg.SetupTimeout, release)
 	if err != nil {
 		return nil, err
@@ -88,6 +92,10 @@ func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, relea
 			said.tls = "ListenConfig.TLS"
 		}
 		return nil, m.failure(err, said)
+	}
+	if err := q.unseal(ctx, cfg, replyRoom); err != nil {
+		q.Close()
+		return nil, err
 	}
 	return q, nil
 }
@@ -119,20 +127,20 @@ func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig
 type mpaOffer struct {
 	net.Conn
 	*mpa.Request
-	manager *Manager
 }
 
-func (o *mpaOffer) accept(ctx context.Context, l *Local) error {
+func (o *mpaOffer) accept(ctx context.Context, l *Local) (transport.LLP, *mpa.Terms, error) {
 	o.Trace(func(s transport.Stream, request []byte) transport.Stream {
 		return l.traced(s, transport.TapOptions{Passive: true, Received: request})
 	})
-	conn, terms, err := o.Accept(ctx, l.MPA, l.IRD, l.ORD, l.PrivateData)
+	conn, terms, err := o.Accept(ctx, l.options(), l.IRD, l.ORD, l.PrivateData)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	o.manager.logPath(conn.Path())
-	return l.Establish(ctx, conn, terms)
+	return conn, terms, nil
 }
+
+func (o *mpaOffer) refuse(ctx context.Context, cause error) error { return o.Refuse(ctx, cause) }
 
 func (o *mpaOffer) reject(ctx context.Context, ird, ord int, private []byte) error {
 	return o.Reject(ctx, ird, ord, private)
