@@ -101,6 +101,7 @@ func (g *guarded) intruders() map[string][]byte {
 		"the message, but for QN 1":      untagged(OpSend, QNRequest, 1, pass),
 		"the first half of the message":  part(0, false, pass[:5]),
 		"the second half of the message": part(5, true, pass[5:]),
+		"the message, an octet further":  part(1, true, pass),
 		"the message, with more to come": part(0, false, pass),
 		"nothing, with more to come":     part(0, false, ""),
 		"the message of another version": patch(untagged(OpSend, QNSend, 1, pass), 1, byte(OpSend)),

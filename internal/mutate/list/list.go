@@ -1,8 +1,8 @@
 // Package list holds the planted defects of the project: one-line mistakes, each with the
 // requirement test that must notice it, and the reasons why some requirements have none.
 //
-// The files in the mutations directory are named after the series of requirements. They
-// hold blocks with blank lines between them, and comments after #. A defect is
+// The files in the mutations directory are named after the series of requirements: cm.txt,
+// cm_seams.txt. They hold blocks with blank lines between them, and comments after #. A defect is
 //
 //	MPA-12a mpa/marker.go TestMPA_12_ReservedIsZeroOnSend
 //	@ func appendMarker
@@ -89,7 +89,7 @@ func Load() (*List, error) {
 		if err != nil {
 			return nil, err
 		}
-		series := strings.ToUpper(strings.TrimSuffix(path.Base(name), ".txt"))
+		series, _, _ := strings.Cut(strings.ToUpper(strings.TrimSuffix(path.Base(name), ".txt")), "_")
 		if err := l.parse(series, string(text), seen); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
