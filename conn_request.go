@@ -17,22 +17,34 @@ type ConnRequest struct {
 	rnic     *RNIC
 	request  *setup.Request
 	answered atomic.Bool
-	identity *identity // goes to the QP; nil: there is neither an Authenticator nor TLS
+	auth     Authenticator // of the listener
+	identity *identity     // goes to the QP; nil: there is neither an Authenticator nor TLS
 }
+
+func newConnRequest(r *RNIC, q *setup.Request, auth Authenticator) *ConnRequest {
+	cr := &ConnRequest{rnic: r, request: q, auth: auth}
+	session, _ := q.Sealer().(AuthSession)
+	if secured := q.Secured(); session != nil || secured != nil {
+		cr.identity = &identity{session: session, secure: secured}
+	}
+	return cr
+}
+
+var errOtherAuth = errors.New("iwarp: QPConfig.Auth is not the Authenticator of the listener")
 
 var errAnswered = errors.New("iwarp: the connection request was answered before")
 
 // abandon closes a request that was not answered.
 func (cr *ConnRequest) abandon() {
 	if !cr.answered.Swap(true) {
-		cr.identity.end()
 		cr.request.Close()
 	}
 }
 
 // PrivateData returns what the initiator's application sent with its Request. It
-// is data of a peer that was not authenticated. An offer of RDMA Commit is no part of
-// it.
+// is data of a peer that is not authenticated, unless the listener has an Authenticator; even
+// then it may be that of an older Request, until Accept has returned. It does not include an
+// offer of RDMA Commit.
 func (cr *ConnRequest) PrivateData() []byte {
 	_, private, _ := commit.CutOffer(cr.request.PrivateData())
 	return private
@@ -53,15 +65,25 @@ func (cr *ConnRequest) ORD() int { return cr.request.PeerORD() }
 
 // Accept runs qc.Setup, sends the Reply, and returns an established QP. qc.TLS is
 // not used here. If it fails the connection is closed.
+//
+// Where the Authenticator wants the initiator to prove itself by its first message, Accept
+// returns when that was verified, and fails with an error that matches ErrAuth if anything else
+// comes, or nothing within ListenConfig.SetupTimeout. Until then no memory of the PD can be
+// reached, nothing is sent, and no Event tells of the QP. See [Listener.Serve].
 func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 	if cr.answered.Swap(true) {
 		return nil, errAnswered
 	}
 	qp, err := cr.rnic.newQP(qc)
+	if err == nil && qp.cfg.Auth != nil && qp.cfg.Auth != cr.auth {
+		err = errOtherAuth
+		qp.abandon(err)
+	}
 	if err != nil {
 		cr.request.Close()
 		return nil, err
 	}
+	qp.identity = cr.identity
 	if err := cr.request.Accept(ctx, qp.responder(cr.request.PrivateData())); err != nil {
 		qp.abandon(err)
 		return nil, fmt.Errorf("iwarp: accept %v: %w", cr.RemoteAddr(), clause{err})

@@ -39,7 +39,10 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 		return nil, err
 	}
 	l := qp.initiator()
-	if err = qp.checkRequest(l, network); err == nil {
+	if err = qp.authenticates(ctx, l, &AuthInfo{Network: network, Target: addr}); err == nil {
+		err = qp.checkRequest(l, network)
+	}
+	if err == nil {
 		err = rejection(r.setups.Dial(ctx, network, addr, l))
 	}
 	if err != nil {
@@ -99,7 +102,11 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 		return nil, err
 	}
 	l := qp.initiator()
-	if err = qp.checkRequest(l, ""); err == nil {
+	info := &AuthInfo{Network: c.LocalAddr().Network(), Local: c.LocalAddr(), Remote: c.RemoteAddr()}
+	if err = qp.authenticates(ctx, l, info); err == nil {
+		err = qp.checkRequest(l, "")
+	}
+	if err == nil {
 		err = rejection(r.setups.Client(ctx, c, l))
 	} else {
 		_ = c.Close()
@@ -123,12 +130,16 @@ func errNoConn(what string) error { return fmt.Errorf("iwarp: %s: the net.Conn i
 // initiator is the QP's side of a connection that it asks for.
 func (qp *QP) initiator() *setup.Local {
 	l := qp.local(qp.offer(true))
+	if qp.cfg.TLS != nil {
+		qp.identity = new(identity)
+		l.Secured = qp.identity.secured
+	}
 	l.TLS, l.NoFallback, l.Stages = qp.cfg.TLS, qp.cfg.MPA.NoFallback, qp.cfg.SetupTrace.stages()
 	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
 		if err := qp.establish(ctx, llp, terms, terms.RTR); err != nil {
 			return err
 		}
-		if terms.RTR != 0 {
+		if terms.RTR != 0 && !qp.proves {
 			qp.wakeSIW()
 		}
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
+	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -160,6 +161,9 @@ func faultError(err error) *TerminateError {
 	var f *transport.Fault
 	if !errors.As(err, &f) {
 		return nil
+	}
+	if errors.Is(err, rdmap.ErrGate) {
+		err = fmt.Errorf("%w: %w", ErrAuth, clause{err})
 	}
 	return newTerminateError(f.Code, false, err)
 }

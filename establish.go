@@ -20,17 +20,21 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	if fault == nil {
 		fault = localFailure(ctx)
 	}
-	if fault != nil {
-		rtr = 0
-	}
 	qp.llp, qp.terms = llp, terms
 	qp.agree()
-	qp.stream = rdmap.New(rdmap.Config{
+	c := rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see wakeSIW
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 		Extensions: qp.extensions(),
-	})
+	}
+	if err := qp.authenticate(&c); err != nil && fault == nil {
+		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: err}
+	}
+	if fault != nil {
+		c.RTR, c.First = 0, nil
+	}
+	qp.stream = rdmap.New(c)
 	conn := qpconn.New(qpconn.Config{
 		LLP: llp, Stream: qp.stream, Owner: owner{qp}, Sweeper: r.sweeper, Tasks: &r.tasks, ReceiveWait: qp.cfg.RNRWait,
 	})
@@ -49,7 +53,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		<-qp.done
 		return qp.Err()
 	}
-	return nil
+	return qp.admit(ctx)
 }
 
 // localFailure is what a side says that cannot go on although the negotiation has
@@ -85,6 +89,7 @@ func (qp *QP) abandon(err error) {
 	qp.mu.Lock()
 	qp.err = ended(err)
 	qp.mu.Unlock()
+	qp.identity.end()
 	qp.flushEarly()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()

@@ -19,6 +19,7 @@ const PeerCertificate = 3
 type identity struct {
 	mu      lockorder.Mutex[lockorder.Leaf]
 	session AuthSession // nil: there is none, or it was closed
+	owned   bool        // end closes it: the request of a responder is no longer there to do so
 	secure  *tls.ConnectionState
 }
 
@@ -27,7 +28,18 @@ func (i *identity) begin(s AuthSession) {
 	i.end()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.session = s
+	i.session, i.owned = s, true
+}
+
+// own makes the session, if there is one, that of the connection: end closes it.
+func (i *identity) own() AuthSession {
+	if i == nil {
+		return nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.owned = true
+	return i.session
 }
 
 // secured notes the outcome of TLS.
@@ -44,7 +56,7 @@ func (i *identity) end() {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.session != nil {
+	if i.session != nil && i.owned {
 		i.session.Close()
 	}
 	i.session = nil

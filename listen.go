@@ -28,6 +28,33 @@ type ListenConfig struct {
 	MaxHalfOpen int
 	// TLS wraps connections in TLS 1.3, below MPA.
 	TLS *tls.Config
+	// Admit is called with the address of each peer, by one goroutine, before anything is read
+	// from its connection. An error closes the connection without an answer. nil: all may connect.
+	Admit func(remote net.Addr) error
+	// Auth authenticates connections: a ConnRequest has passed it. nil: the peers may be anyone.
+	Auth Authenticator
+}
+
+// complete checks a configuration and fills it in.
+func (r *RNIC) complete(lc *ListenConfig) (setup.ListenConfig, error) {
+	var c setup.ListenConfig
+	if lc != nil {
+		c = setup.ListenConfig{
+			SetupTimeout: lc.SetupTimeout, ProgressTimeout: lc.ProgressTimeout, MaxHalfOpen: lc.MaxHalfOpen, TLS: lc.TLS, Admit: lc.Admit,
+		}
+		if lc.Auth != nil {
+			c.Seal = responds(lc.Auth)
+		}
+	}
+	return r.setups.Complete(&c)
+}
+
+// auth is the Authenticator of a listener, nil without one.
+func (lc *ListenConfig) auth() Authenticator {
+	if lc == nil {
+		return nil
+	}
+	return lc.Auth
 }
 
 // setup is lc in the words of package setup.
@@ -44,6 +71,7 @@ func (lc *ListenConfig) setup() *setup.ListenConfig {
 type Listener struct {
 	rnic     *RNIC
 	listener *setup.Listener
+	auth     Authenticator
 }
 
 // Listen takes connections at addr; for the networks see [RNIC.Dial]. ctx bounds
@@ -57,7 +85,7 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: %w", clause{err})
 	}
-	return &Listener{rnic: r, listener: l}, nil
+	return &Listener{rnic: r, listener: l, auth: lc.auth()}, nil
 }
 
 // Addr returns the address that the listener is bound to.
@@ -72,7 +100,7 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: %w", clause{err})
 	}
-	return &ConnRequest{rnic: l.rnic, request: q}, nil
+	return newConnRequest(l.rnic, q, l.auth), nil
 }
 
 // Close ends the listener and every connection that is still in set-up and was not
@@ -96,5 +124,5 @@ func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnR
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: server: %w", clause{err})
 	}
-	return &ConnRequest{rnic: r, request: q}, nil
+	return newConnRequest(r, q, lc.auth()), nil
 }

@@ -39,7 +39,9 @@ type QP struct {
 	llp    transport.LLP
 	terms  *mpa.Terms
 
-	identity *identity // nil: there is neither an Authenticator nor TLS
+	identity *identity     // nil: there is neither an Authenticator nor TLS
+	admitted chan struct{} // closed when the first message of the initiator was verified; nil: it need not be
+	proves   bool          // our first message proves who we are
 
 	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
 	commits              commits
@@ -107,6 +109,9 @@ type QPConfig struct {
 	Commit *CommitOptions
 	// TLS wraps the connection of Dial in TLS 1.3, below MPA.
 	TLS *tls.Config
+	// Auth authenticates the connection of Dial or Client; nil: the peer may be anyone. Accept
+	// uses that of the ListenConfig, and refuses another one here.
+	Auth Authenticator
 	// UserData is the caller's: QP.UserData returns it, and the library does not look at
 	// it. It is how the handler of a completion finds what belongs to WC.QP, for a receive
 	// may complete before Accept, Dial or Client has returned the QP.

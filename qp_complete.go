@@ -60,7 +60,11 @@ func (e events) Completed() {
 
 // Terminated handles the peer's Terminate.
 func (e events) Terminated(t rdmap.Terminate) {
-	te := newTerminateError(e.qp.meaning(&t), true, nil)
+	code, particulars := e.qp.meaning(&t), error(nil)
+	if e.qp.notBelieved(code) {
+		particulars = ErrAuth
+	}
+	te := newTerminateError(code, true, particulars)
 	e.qp.terminated(te, StatusFlushed)
 	e.qp.conn.Load().PeerTerminated(te)
 }

@@ -137,7 +137,8 @@ func (o owner) Ended() {
 	qp := o.qp
 	reason, _ := qp.conn.Load().Cause()
 	e := Event{Kind: eventKinds[reason], QP: qp, Terminate: qp.Terminated(), Err: qp.Err()}
-	if e.Err != nil {
+	known := qp.wasAdmitted() // else peers that have not proved themselves could fill the log, and push other Events out
+	if e.Err != nil && known {
 		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
 		if p := new(stag.PanicError); errors.As(e.Err, &p) {
 			qp.rnic.log.Error("a Buffer panicked", "method", p.Method, "value", p.Value, "stack", string(p.Stack))
@@ -147,6 +148,9 @@ func (o owner) Ended() {
 	delete(qp.rnic.qps, qp)
 	qp.rnic.mu.Unlock()
 	qp.detach()
-	qp.rnic.raise(e)
+	qp.identity.end()
+	if known {
+		qp.rnic.raise(e)
+	}
 	close(qp.done)
 }

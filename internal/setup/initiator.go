@@ -25,18 +25,40 @@ type initiator struct {
 
 // Dial connects to a listener, and returns when Establish has. If the peer closes the
 // connection without one octet of an answer, as a peer does that knows only RFC 5044, it
-// tries once more, with revision 1, on a new connection (RFC 6581 section 10), unless the
-// Local has a Seal. A refusal of the peer's application is a *[RejectError].
+// tries once more, with revision 1, on a new connection (RFC 6581 section 10); with a Seal,
+// Local.Again decides. A refusal of the peer's application is a *[RejectError].
 func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) error {
 	i := newInitiator(m, l)
-	o := l.options()
-	err := i.dial(ctx, network, addr, o)
-	if (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)) && !l.NoFallback && l.Seal == nil && ctx.Err() == nil {
-		o.Revision = mpa.Revision1
-		err = i.dial(ctx, network, addr, o)
+	err := i.dial(ctx, network, addr, l.options())
+	if err != nil && ctx.Err() == nil && i.another(ctx, err) {
+		err = i.dial(ctx, network, addr, l.options())
 	}
 	i.stages.leave(err)
 	return i.failure(transport.Exhausted(err), nil)
+}
+
+// another reports whether there is to be a second attempt after err, which the Local then
+// describes.
+func (i *initiator) another(ctx context.Context, err error) bool {
+	l := i.local
+	switch {
+	case i.established, l.Seal != nil && l.Again == nil:
+	case l.Seal != nil:
+		if seal, o := l.Again(ctx, err); seal != nil {
+			l.Seal, l.MPA = seal, *o
+			return true
+		}
+	case NoAnswer(err) && !l.NoFallback:
+		l.MPA.Revision = mpa.Revision1
+		return true
+	}
+	return false
+}
+
+// NoAnswer reports whether err is that of a peer that has not answered an enhanced Request, as one
+// does that knows revision 1 alone.
+func NoAnswer(err error) bool {
+	return errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)
 }
 
 func newInitiator(m *Manager, l *Local) *initiator {
@@ -182,6 +204,9 @@ func (i *initiator) secure(ctx context.Context, c net.Conn) (net.Conn, error) {
 	c, err := transport.TLSClient(ctx, c, cfg)
 	if err != nil {
 		return nil, tlsError(err)
+	}
+	if t, ok := c.(*tls.Conn); ok && i.local.Secured != nil {
+		i.local.Secured(t.ConnectionState())
 	}
 	return c, nil
 }

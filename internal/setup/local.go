@@ -30,9 +30,14 @@ type Local struct {
 	TLS         *tls.Config // of an initiator; nil: no TLS
 	Trace       io.Writer   // nil: none
 	Stages      StageTrace  // of an initiator
-	// Seal authenticates the connection of an initiator, in one attempt: Dial does not try twice.
-	// It stays the caller's. nil: the connection is not authenticated.
+	// Seal authenticates the connection of an initiator, in one attempt. It stays the caller's.
+	// nil: the connection is not authenticated.
 	Seal transport.Sealer
+	// Again returns what authenticates a second attempt of Dial, and its options, after the first
+	// one has failed with err; nil: there is none.
+	Again func(ctx context.Context, err error) (transport.Sealer, *mpa.Options)
+	// Secured is called with the outcome of the handshake of TLS; nil: it is not wanted.
+	Secured func(s tls.ConnectionState)
 	// Prepare is called once, before our Request or Reply is sent. Its error ends the set-up.
 	Prepare func(ctx context.Context) error
 	// Establish takes the connection over. ctx is that of the exchange: if it has ended, or if

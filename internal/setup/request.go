@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"time"
@@ -56,6 +57,14 @@ func (m *Manager) request(o offer, timeout time.Duration, release func()) (*Requ
 
 // PrivateData is the initiator's.
 func (q *Request) PrivateData() []byte { return q.offer.PrivateData() }
+
+// Secured is the outcome of the handshake of TLS, nil without TLS.
+func (q *Request) Secured() *tls.ConnectionState {
+	if o, ok := q.offer.(*mpaOffer); ok {
+		return o.secured
+	}
+	return nil
+}
 
 // PeerIRD is what the initiator told of itself, -1 if it did not.
 func (q *Request) PeerIRD() int { return q.offer.PeerIRD() }

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 
@@ -113,6 +114,10 @@ func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig
 			return tlsError(err)
 		}
 		c = reads
+		if t, ok := reads.(*tls.Conn); ok {
+			s := t.ConnectionState()
+			o.secured = &s
+		}
 	}
 	var err error
 	if o.Request, err = mpa.ReadRequest(ctx, transport.NewStream(reads, nil)); err != nil {
@@ -127,6 +132,7 @@ func (m *Manager) readRequest(ctx context.Context, o *mpaOffer, cfg ListenConfig
 type mpaOffer struct {
 	net.Conn
 	*mpa.Request
+	secured *tls.ConnectionState
 }
 
 func (o *mpaOffer) accept(ctx context.Context, l *Local) (transport.LLP, *mpa.Terms, error) {
