@@ -51,6 +51,9 @@ var table = map[string]rule{
 		third: []string{"golang.org/x/sys"},
 	},
 
+	// It authenticates connections for the verbs, which know it by an interface alone.
+	"cm": {ours: []string{"."}},
+
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
 

@@ -1,0 +1,100 @@
+package cm
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// keptEvents is how many records AccessLog returns at most.
+const keptEvents = 1024
+
+// An AccessEvent is a record of the illegal-access log: a connection that was refused. What it
+// says of the client is as claimed.
+type AccessEvent struct {
+	ID         uint64 // all refusals are counted, those without a record, too
+	Time       time.Time
+	Source     string
+	Listener   string // the local address
+	Reason     Reason // the true one, which the peer does not learn
+	KeyID      uint64
+	ClientID   [16]byte
+	Mode       Mode // 0: the Request does not say
+	Suite      Suite
+	Age        time.Duration // of a Request of mode A, by its own time
+	Suppressed uint64        // refusals before this one that have no record
+}
+
+func (e *AccessEvent) attrs() []slog.Attr {
+	return []slog.Attr{
+		slog.Uint64("event", e.ID), slog.Time("at", e.Time),
+		slog.String("source", e.Source), slog.String("listener", e.Listener),
+		slog.String("reason", e.Reason.String()), slog.String("stage", e.Reason.Stage()),
+		slog.Uint64("key", e.KeyID), slog.String("client", printable(e.ClientID)),
+		slog.String("mode", e.Mode.String()), slog.Int("suite", int(e.Suite)),
+		slog.Duration("age", e.Age), slog.Uint64("suppressed", e.Suppressed),
+	}
+}
+
+// printable shows an ID that a peer has chosen.
+func printable(id [16]byte) string {
+	return strings.Trim(strconv.QuoteToASCII(strings.TrimRight(string(id[:]), "\x00")), `"`)
+}
+
+// An accessLog keeps and writes records, as many as its bucket allows.
+type accessLog struct {
+	rate   int
+	logger *slog.Logger // nil: none
+
+	mu         sync.Mutex
+	records    bucket
+	events     uint64
+	suppressed uint64 // since the last record
+	allLost    uint64 // suppressed ones at all
+	kept       []AccessEvent
+	next       int // where the next one goes, once there are keptEvents
+}
+
+// add makes a record of a refusal, or counts it where the source or all have made too many.
+func (l *accessLog) add(e AccessEvent, sourceMay bool) {
+	if !l.keep(&e, sourceMay) || l.logger == nil {
+		return
+	}
+	l.logger.LogAttrs(context.Background(), slog.LevelWarn, "connection refused", e.attrs()...)
+}
+
+func (l *accessLog) keep(e *AccessEvent, sourceMay bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events++
+	e.ID = l.events
+	if !sourceMay || !l.records.take(e.Time, float64(l.rate), float64(l.rate)) {
+		l.suppressed++
+		l.allLost++
+		return false
+	}
+	e.Suppressed, l.suppressed = l.suppressed, 0
+	if len(l.kept) < keptEvents {
+		l.kept = append(l.kept, *e)
+		return true
+	}
+	l.kept[l.next] = *e
+	l.next = (l.next + 1) % keptEvents
+	return true
+}
+
+// list returns what is kept, the oldest record first.
+func (l *accessLog) list() []AccessEvent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append(append([]AccessEvent(nil), l.kept[l.next:]...), l.kept[:l.next]...)
+}
+
+func (l *accessLog) lost() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.allLost
+}

@@ -1,0 +1,190 @@
+package cm
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// closedAt is how many bursts of failures beyond the first end in a block without replies.
+const closedAt = 10
+
+// A bucket holds tokens. It fills up with time; it may go below zero.
+type bucket struct {
+	spent float64   // tokens below full
+	last  time.Time // when it was that
+}
+
+// level is how many tokens there are.
+func (b *bucket) level(now time.Time, rate, burst float64) float64 {
+	if past := now.Sub(b.last); past > 0 {
+		b.spent = max(b.spent-past.Seconds()*rate, 0)
+		b.last = now
+	}
+	return burst - b.spent
+}
+
+// take takes a token if there is one.
+func (b *bucket) take(now time.Time, rate, burst float64) bool {
+	if b.level(now, rate, burst) < 1 {
+		return false
+	}
+	b.spent++
+	return true
+}
+
+// A source is where connections come from: an IPv4 address, the upper 64 bits of an IPv6 one,
+// or the name of an address of another kind.
+type source struct {
+	prefix netip.Prefix
+	name   string
+}
+
+// sourceOf finds the source of an address. The text of addresses of SCTP goes on behind a
+// slash.
+func sourceOf(a net.Addr) source {
+	if a == nil {
+		return source{}
+	}
+	first, _, _ := strings.Cut(a.String(), "/")
+	ip, err := netip.ParseAddr(strings.Trim(first, "[]"))
+	if err != nil {
+		var at netip.AddrPort
+		if at, err = netip.ParseAddrPort(first); err != nil {
+			return source{name: a.Network() + " " + a.String()}
+		}
+		ip = at.Addr()
+	}
+	ip = ip.Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	p, _ := ip.Prefix(bits) // the bits are right
+	return source{prefix: p}
+}
+
+func (s source) String() string {
+	switch {
+	case s.name != "":
+		return s.name
+	case !s.prefix.IsValid():
+		return "unknown"
+	case s.prefix.Addr().Is4():
+		return s.prefix.Addr().String()
+	default:
+		return s.prefix.String()
+	}
+}
+
+// A verdict is what a source may do.
+type verdict int
+
+const (
+	verdictOpen    verdict = iota
+	verdictBlocked         // it is refused
+	verdictClosed          // and not even told so
+)
+
+// A sourceState is what is known of one source.
+type sourceState struct {
+	failures    bucket
+	records     bucket // of the log
+	closedUntil time.Time
+}
+
+// sources remembers the sources of failures. Of the others it knows nothing.
+type sources struct {
+	limits Limits
+
+	mu     sync.Mutex
+	known  *lru[source, *sourceState]
+	shared *sourceState // of sources for which the table has no space
+	hmacs  bucket
+}
+
+func newSources(l Limits) *sources {
+	return &sources{limits: l, known: newLRU[source, *sourceState](l.Sources), shared: new(sourceState)}
+}
+
+// verdict tells what the source may do now.
+func (t *sources) verdict(from source, now time.Time) verdict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, found := t.known.get(from)
+	if !found {
+		if t.takesMore(now) {
+			return verdictOpen
+		}
+		s = t.shared
+	}
+	if now.Before(s.closedUntil) {
+		return verdictClosed
+	}
+	if s.failures.level(now, t.limits.FailureRate, float64(t.limits.FailureBurst)) < 1 {
+		return verdictBlocked
+	}
+	return verdictOpen
+}
+
+// charge takes a token for a failure, whether there is one or not.
+func (t *sources) charge(from source, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, burst := t.state(from, now), float64(t.limits.FailureBurst)
+	level := s.failures.level(now, t.limits.FailureRate, burst)
+	s.failures.spent++
+	if level-1 <= -closedAt*burst {
+		s.closedUntil = now.Add(t.limits.Block)
+		// The tokens of the first burst come after the block.
+		s.failures = bucket{spent: burst, last: s.closedUntil}
+	}
+}
+
+// mayLog takes a token for a record of the log.
+func (t *sources) mayLog(from source, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.limits.LogPerSource
+	return t.state(from, now).records.take(now, float64(n), float64(n))
+}
+
+// mayVerify takes a token for an HMAC.
+func (t *sources) mayVerify(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := float64(t.limits.HMACs)
+	return t.hmacs.take(now, n, n)
+}
+
+// state finds what is known of a source, or begins to know it.
+func (t *sources) state(from source, now time.Time) *sourceState {
+	s, found := t.known.get(from)
+	if !found {
+		if !t.takesMore(now) {
+			return t.shared
+		}
+		s = new(sourceState)
+		t.known.put(from, s)
+	}
+	return s
+}
+
+// takesMore reports whether the table has space for another source, or one to forget: one whose
+// bucket is full again.
+func (t *sources) takesMore(now time.Time) bool {
+	if !t.known.full() {
+		return true
+	}
+	s := t.known.oldest()
+	return !now.Before(s.closedUntil) && s.failures.level(now, t.limits.FailureRate, 1) >= 1
+}
+
+// count is how many sources are known.
+func (t *sources) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known.len()
+}

@@ -1,0 +1,187 @@
+package cm
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// A Mode is how a responder knows that a Request is not an old one.
+type Mode uint8
+
+const (
+	// ModeA has two frames, and needs clocks: for peers that can exchange private data alone.
+	ModeA Mode = 1
+	// ModeB has a first message behind them, and needs no clock. It is the default.
+	ModeB Mode = 2
+)
+
+func (m Mode) String() string {
+	switch m {
+	case ModeA:
+		return "A"
+	case ModeB:
+		return "B"
+	default:
+		return "mode " + strconv.Itoa(int(m))
+	}
+}
+
+// A ModeSet says which modes a responder accepts.
+type ModeSet uint8
+
+// Modes is the set of these modes.
+func Modes(modes ...Mode) (s ModeSet) {
+	for _, m := range modes {
+		s |= 1 << m
+	}
+	return s
+}
+
+// Has reports whether the mode is in the set.
+func (s ModeSet) Has(m Mode) bool { return s&(1<<m) != 0 }
+
+// A Suite says which algorithms are used.
+type Suite uint8
+
+const (
+	// SuiteHMAC is HMAC-SHA256. It is the default.
+	SuiteHMAC Suite = 1
+	// SuiteX25519 is HMAC-SHA256, with X25519 for forward secrecy of what Export gives.
+	SuiteX25519 Suite = 2
+)
+
+func (s Suite) known() bool { return s == SuiteHMAC || s == SuiteX25519 }
+
+// publicLen is how many octets of public key the suite sends.
+func (s Suite) publicLen() int {
+	if s == SuiteX25519 {
+		return publicSize
+	}
+	return 0
+}
+
+// Limits bound what peers that are not authenticated can use. Zero fields are the defaults.
+type Limits struct {
+	MaxHalfOpen int // set-ups under way: 4096
+	PerSource   int // of them from one source: 512
+
+	FailureRate  float64       // failures per second that a source may have: 20
+	FailureBurst int           // at once: 100; after ten times as many more it is blocked without replies
+	Block        time.Duration // for that long: 10 s
+	Sources      int           // sources that are remembered: 65,536
+	HMACs        int           // Requests that are verified per second: 20,000
+
+	LogRate      int // records of the log per second: 100
+	LogPerSource int // and for one source: 10
+}
+
+// A Config says how an Auth proves itself and what it accepts. Zero fields have defaults, but
+// for Ring.
+type Config struct {
+	Ring *Ring
+	// ID is the name of this side: as a client, and as a server.
+	ID [16]byte
+
+	// ExpectServer judges the server that has answered; nil: any that holds the key is right.
+	// Servers that share a key can stand in for one another if a client does not check this.
+	ExpectServer func(iwarp.Peer) error
+	// Authorize judges a client, and the private data of its Request, before the application
+	// learns of it; nil: each that holds a key is accepted. A peer without authentication, where
+	// that is allowed, is the zero Peer.
+	Authorize func(ctx context.Context, peer iwarp.Peer, app []byte) error
+
+	Mode     Mode    // in which it initiates: ModeB
+	Accept   ModeSet // which it accepts: ModeB
+	Suite    Suite   // with which it initiates: SuiteHMAC
+	MinSuite Suite   // which it accepts at least: SuiteHMAC
+
+	// AllowUnauthenticated accepts peers that do not authenticate themselves at all. It does not
+	// make this side connect to such ones.
+	AllowUnauthenticated bool
+	// AllowRev1 lets an initiator try MPA's revision 1 where a peer does not know revision 2.
+	AllowRev1 bool
+
+	Skew      time.Duration // by which clocks may differ in mode A: 30 s
+	CacheSize int           // Requests of mode A that are remembered, in each 2 x Skew: 262,144
+	Store     CacheStore    // in place of the cache
+	Retain    time.Duration // for which a key past its NotAfter is answered with KEY_RETIRED: 24 h
+	Limits    Limits
+
+	Logger *slog.Logger // for the illegal-access log; nil: AccessLog has it alone
+
+	// Now and Rand are for tests. Both are used by several goroutines.
+	Now  func() time.Time
+	Rand io.Reader
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// withDefaults returns the configuration with all fields set.
+func (c Config) withDefaults() (Config, error) {
+	if c.Ring == nil {
+		return c, errors.New("cm: Config.Ring is nil")
+	}
+	orDefault(&c.Mode, ModeB)
+	orDefault(&c.Accept, Modes(ModeB))
+	orDefault(&c.Suite, SuiteHMAC)
+	orDefault(&c.MinSuite, SuiteHMAC)
+	orDefault(&c.Skew, 30*time.Second)
+	orDefault(&c.CacheSize, 262144)
+	orDefault(&c.Retain, 24*time.Hour)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	orDefault(&c.Rand, rand.Reader)
+	c.Limits = c.Limits.withDefaults()
+	return c, c.check()
+}
+
+func (l Limits) withDefaults() Limits {
+	orDefault(&l.MaxHalfOpen, 4096)
+	orDefault(&l.PerSource, 512)
+	orDefault(&l.FailureRate, 20)
+	orDefault(&l.FailureBurst, 100)
+	orDefault(&l.Block, 10*time.Second)
+	orDefault(&l.Sources, 65536)
+	orDefault(&l.HMACs, 20000)
+	orDefault(&l.LogRate, 100)
+	orDefault(&l.LogPerSource, 10)
+	return l
+}
+
+func (c *Config) check() error {
+	if c.Mode != ModeA && c.Mode != ModeB {
+		return fmt.Errorf("cm: Config.Mode is no mode: %d", c.Mode)
+	}
+	if c.Accept&^Modes(ModeA, ModeB) != 0 {
+		return fmt.Errorf("cm: Config.Accept has modes that do not exist: %#x", uint8(c.Accept))
+	}
+	if !c.Suite.known() || !c.MinSuite.known() {
+		return fmt.Errorf("cm: Config.Suite or MinSuite is no suite: %d, %d", c.Suite, c.MinSuite)
+	}
+	if c.Suite < c.MinSuite {
+		return fmt.Errorf("cm: Config.Suite %d is below MinSuite %d", c.Suite, c.MinSuite)
+	}
+	if c.Skew < 0 || c.CacheSize < 0 || c.Retain < 0 {
+		return errors.New("cm: Config.Skew, CacheSize or Retain is negative")
+	}
+	l := &c.Limits
+	if l.FailureRate < 0 || l.Block < 0 ||
+		min(l.MaxHalfOpen, l.PerSource, l.FailureBurst, l.Sources, l.HMACs, l.LogRate, l.LogPerSource) < 0 {
+		return errors.New("cm: a field of Config.Limits is negative")
+	}
+	return nil
+}

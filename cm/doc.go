@@ -1,0 +1,35 @@
+// Package cm authenticates the set-up of connections: both sides prove, in the private data of
+// the start-up frames and in one message behind them, that they hold a key.
+//
+// An [Auth] is an [iwarp.Authenticator]: QPConfig.Auth on the client, ListenConfig.Auth on the
+// server.
+//
+// # What it is against
+//
+// The attacker sees, changes, drops, repeats and makes up packets, and may be any host. It
+// does not hold a key.
+//
+//   - It cannot connect, nor stand in for either side: the whole start-up frames are under
+//     HMAC-SHA256, in both directions, with the depths, the flags and the revision of MPA.
+//   - A recorded Request is worth nothing. In mode B, the default, the responder's own nonce
+//     comes back in the first message, before which no memory of the responder can be reached.
+//     In mode A, for peers that can exchange private data alone, the time of the Request and a
+//     cache of those that came tell, so that it needs clocks and memory.
+//   - A forged refusal can make a client that began in mode A try once more in mode B. Nothing
+//     makes it use a weaker suite, mode or revision.
+//   - A flood costs one HMAC for each Request, and less once a source has failed too often. All
+//     tables are bounded. Where a limit is reached connections are refused.
+//   - The refusal of a failed authentication is the same for each reason. The reason is in the
+//     illegal-access log.
+//
+// What comes after the set-up is not protected: use TLS where an attacker may change a stream
+// that exists. A client that holds a shared key can use any ID, and can be the server: see
+// [Key] with Derive, and Config.ExpectServer. In mode A servers that share a key accept each
+// other's recorded Requests, unless they share a [CacheStore].
+//
+// # Keys
+//
+// A [Ring] holds keys, and is replaced as a whole. To rotate, add the new key to the rings of
+// all servers, then make it the primary key of the clients, then set NotAfter of the old one.
+// Where the server's key is a master, each client needs but its own [ClientKey].
+package cm

@@ -1,0 +1,148 @@
+package cm
+
+import (
+	"crypto/ecdh"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// defaultMaxPrivate is the room for private data where the AuthInfo does not say how much there
+// is. Linux's siw accepts 252 octets.
+const defaultMaxPrivate = 248
+
+// A state is how far a set-up has come.
+type state int
+
+const (
+	stateNew        state = iota
+	stateRequested        // the Request is sent, or has been verified; or it was accepted without authentication
+	stateQuarantine       // responder, mode B: the Reply is sent, the first message has not come
+	stateReady
+	stateFailed
+	stateClosed
+)
+
+// A session is what both sides of a set-up have.
+type session struct {
+	auth       *Auth
+	id         uint32
+	maxPrivate int
+	ring       *ringState // as it was at the beginning
+
+	mu         sync.Mutex // of all below
+	state      state
+	use        keyUse
+	keys       *frameKeys       // nil: the peer is not authenticated, where that is allowed
+	private    *ecdh.PrivateKey // suite 2
+	transcript hash.Hash        // of the frames
+	request    []byte           // SHA-256 of the Request frame
+	peer       iwarp.Peer
+	secret     []byte // S
+	first      []byte // the first message, mode B
+}
+
+// fits tells whether the application's data fit beside the block.
+func (s *session) fits(overhead, n int) error {
+	if left := s.maxPrivate - overhead; n > left {
+		return fmt.Errorf("cm: %d octets of private data, where %d of %d are left for the application", n, max(left, 0), s.maxPrivate)
+	}
+	return nil
+}
+
+func (a *Auth) nonce() (n [16]byte, err error) {
+	if _, err = io.ReadFull(a.cfg.Rand, n[:]); err != nil {
+		return n, fmt.Errorf("cm: no random octets: %w", err)
+	}
+	return n, nil
+}
+
+// ephemeral draws a private key of X25519.
+func (a *Auth) ephemeral() (*ecdh.PrivateKey, error) {
+	seed := make([]byte, publicSize)
+	defer clear(seed)
+	if _, err := io.ReadFull(a.cfg.Rand, seed); err != nil {
+		return nil, fmt.Errorf("cm: no random octets: %w", err)
+	}
+	return ecdh.X25519().NewPrivateKey(seed)
+}
+
+// public is the public key to send; empty in suite 1.
+func (s *session) public() []byte {
+	if s.private == nil {
+		return nil
+	}
+	return s.private.PublicKey().Bytes()
+}
+
+// now is the time to send; 0 in mode B, which has none.
+func (s *session) now() uint64 {
+	if s.use.mode == ModeB {
+		return 0
+	}
+	return uint64(s.auth.cfg.Now().UnixNano())
+}
+
+// began takes the Request frame into the transcript.
+func (s *session) began(frame []byte) {
+	s.transcript = sha256.New()
+	s.transcript.Write(frame)
+	s.request = s.transcript.Sum(nil)
+}
+
+// agreed takes the Reply frame into the transcript and makes the keys that stand on it.
+func (s *session) agreed(frame, shared []byte) {
+	s.transcript.Write(frame)
+	transcript := s.transcript.Sum(nil)
+	s.secret = sessionSecret(transcript, s.keys.psk, shared)
+	if s.use.mode == ModeB {
+		s.first = firstMessage(s.secret, transcript, s.use.suite, s.use.mode)
+	}
+	s.private = nil
+	s.transcript.Reset()
+}
+
+// replyMAC is the MAC of a Reply frame, or, with the other key, of one that refuses.
+func (s *session) replyMAC(key []byte, parts ...[]byte) []byte {
+	return macOf(key, append([][]byte{s.request}, parts...)...)
+}
+
+// Peer is the peer that has proved itself: of a responder the one whose Request was verified,
+// which in mode B may be an old one until the first message has come.
+func (s *session) Peer() iwarp.Peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peer
+}
+
+// Export makes key material that both sides have.
+func (s *session) Export(label string, context []byte, n int) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != stateReady {
+		return nil, errNotReady
+	}
+	if s.keys == nil {
+		return nil, fmt.Errorf("%w: the peer is not authenticated", iwarp.ErrUnsupported)
+	}
+	return export(s.secret, label, context, n)
+}
+
+// wipe forgets the secrets.
+func (s *session) wipe() {
+	clear(s.secret)
+	clear(s.first)
+	if s.transcript != nil {
+		s.transcript.Reset()
+	}
+	s.secret, s.first, s.keys, s.private, s.transcript = nil, nil, nil, nil, nil
+	s.state = stateClosed
+}
+
+// sameMAC compares in constant time.
+func sameMAC(a, b []byte) bool { return hmac.Equal(a, b) }
