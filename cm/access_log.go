@@ -41,7 +41,8 @@ func (e *AccessEvent) attrs() []slog.Attr {
 
 // printable shows an ID that a peer has chosen.
 func printable(id [16]byte) string {
-	return strings.Trim(strconv.QuoteToASCII(strings.TrimRight(string(id[:]), "\x00")), `"`)
+	quoted := strconv.QuoteToASCII(strings.TrimRight(string(id[:]), "\x00"))
+	return quoted[1 : len(quoted)-1]
 }
 
 // An accessLog keeps and writes records, as many as its bucket allows.
