@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +41,7 @@ func New(cfg *Config) (*Auth, error) {
 }
 
 // Format prints that it is an Auth, and no secret.
-func (a *Auth) Format(s fmt.State, _ rune) { io.WriteString(s, "cm.Auth") }
+func (a *Auth) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm.Auth") }
 
 // AllowRev1 reports whether an initiator may try MPA's revision 1.
 func (a *Auth) AllowRev1() bool { return a.cfg.AllowRev1 }
@@ -92,10 +91,7 @@ func (a *Auth) Respond(ctx context.Context, info *iwarp.AuthInfo) (iwarp.AuthSes
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	r := &responder{session: a.session(info), ctx: ctx, from: sourceOf(info.Remote)}
-	if info.Local != nil {
-		r.listener = info.Local.String()
-	}
+	r := &responder{session: a.session(info), ctx: ctx, from: sourceOf(info.Remote), listener: info.Local}
 	r.ring = a.cfg.Ring.now.Load()
 	if now := a.cfg.Now(); a.sources.verdict(r.from, now) == verdictClosed {
 		err := &Error{Reason: ReasonSourceClosed}

@@ -42,20 +42,14 @@ type source struct {
 	name   string
 }
 
-// sourceOf finds the source of an address. The text of addresses of SCTP goes on behind a
-// slash.
+// sourceOf finds the source of an address.
 func sourceOf(a net.Addr) source {
 	if a == nil {
 		return source{}
 	}
-	first, _, _ := strings.Cut(a.String(), "/")
-	ip, err := netip.ParseAddr(strings.Trim(first, "[]"))
-	if err != nil {
-		var at netip.AddrPort
-		if at, err = netip.ParseAddrPort(first); err != nil {
-			return source{name: a.Network() + " " + a.String()}
-		}
-		ip = at.Addr()
+	ip, ok := addrOf(a)
+	if !ok {
+		return source{name: a.Network() + " " + a.String()}
 	}
 	ip = ip.Unmap().WithZone("")
 	bits := 64
@@ -64,6 +58,20 @@ func sourceOf(a net.Addr) source {
 	}
 	p, _ := ip.Prefix(bits) // the bits are right
 	return source{prefix: p}
+}
+
+// addrOf finds the IP address. The text of addresses of SCTP goes on behind a slash.
+func addrOf(a net.Addr) (netip.Addr, bool) {
+	if at, ok := a.(interface{ AddrPort() netip.AddrPort }); ok {
+		ip := at.AddrPort().Addr()
+		return ip, ip.IsValid()
+	}
+	first, _, _ := strings.Cut(a.String(), "/")
+	if at, err := netip.ParseAddrPort(first); err == nil {
+		return at.Addr(), true
+	}
+	ip, err := netip.ParseAddr(strings.Trim(first, "[]"))
+	return ip, err == nil
 }
 
 func (s source) String() string {

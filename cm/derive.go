@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
+	"sync"
 
 	"github.com/goiwarp/iwarp"
 )
@@ -43,15 +45,6 @@ func expand(prk []byte, info string, n int) []byte {
 	return out
 }
 
-// macOf is HMAC-SHA256 over the parts, one after the other.
-func macOf(key []byte, parts ...[]byte) []byte {
-	h := hmac.New(sha256.New, key)
-	for _, p := range parts {
-		h.Write(p)
-	}
-	return h.Sum(nil)
-}
-
 // clientInfo is the info of the expansion that makes a client's key from the master.
 func clientInfo(keyID uint64, clientID [16]byte) string {
 	b := append([]byte("iwarp cm client v1"), 0)
@@ -79,16 +72,37 @@ func (u *keyUse) info(frame string) string {
 type frameKeys struct {
 	entry                   *ringEntry // that they were derived from
 	psk                     []byte
-	request, reply, refusal []byte
+	request, reply, refusal macKey
+}
+
+// A macKey is a key of HMAC-SHA256. The states that have taken it in are used again.
+type macKey struct {
+	key    []byte
+	states sync.Pool // of hash.Hash
+}
+
+// sum is the HMAC over the parts, one after the other.
+func (k *macKey) sum(parts ...[]byte) []byte {
+	h, ok := k.states.Get().(hash.Hash)
+	if !ok {
+		h = hmac.New(sha256.New, k.key)
+	}
+	for _, p := range parts {
+		h.Write(p)
+	}
+	mac := h.Sum(nil)
+	h.Reset()
+	k.states.Put(h)
+	return mac
 }
 
 func deriveKeys(psk []byte, u *keyUse) *frameKeys {
 	prk := extract([]byte("iwarp cm v1"), psk)
 	return &frameKeys{
 		psk:     psk,
-		request: expand(prk, u.info("req"), sha256.Size),
-		reply:   expand(prk, u.info("rep"), sha256.Size),
-		refusal: expand(prk, u.info("rej"), sha256.Size),
+		request: macKey{key: expand(prk, u.info("req"), sha256.Size)},
+		reply:   macKey{key: expand(prk, u.info("rep"), sha256.Size)},
+		refusal: macKey{key: expand(prk, u.info("rej"), sha256.Size)},
 	}
 }
 
@@ -105,7 +119,10 @@ func firstMessage(session, transcript []byte, s Suite, m Mode) []byte {
 	key := expand(session, "iwarp cm fin v1", sha256.Size)
 	defer clear(key)
 	h := firstHeader(s, m)
-	return append(h, macOf(key, h, transcript)...)
+	mac := hmac.New(sha256.New, key)
+	mac.Write(h)
+	mac.Write(transcript)
+	return mac.Sum(h)
 }
 
 // export makes key material for the protocols above.

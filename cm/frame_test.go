@@ -143,7 +143,7 @@ func TestCM_5_ReservedOctets(t *testing.T) {
 	frame[frameOff+62] = 1
 	s.refused(frame, ReasonBadMAC)
 	covered := len(frame) - macSize
-	frame = append(frame[:covered], macOf(i.keys.request, frame[:covered])...)
+	frame = append(frame[:covered], i.keys.request.sum(frame[:covered])...)
 	_, err := s.respond().Open(frame, frameOff)
 	require.NoError(t, err)
 }

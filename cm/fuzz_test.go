@@ -11,7 +11,7 @@ import (
 
 // FuzzRequest opens frames of an attacker that has seen one that is right.
 func FuzzRequest(f *testing.F) {
-	s := siteOf(f, func(_, server *Config) { generous(server) })
+	s := fixedSite(f)
 	good := s.request(s.initiate())
 	f.Add(good)
 	f.Add(good[:len(good)-1])
@@ -45,13 +45,19 @@ func (s *site) on(t testing.TB) *site {
 	return &other
 }
 
+// fixedSite is a site whose frames are the same in each process that fuzzes.
+func fixedSite(t testing.TB) *site {
+	return siteOf(t, func(client, server *Config) {
+		client.Rand = fixedRandom{octets(0xa0, 16), octets(1, 32)}
+		server.Rand = fixedRandom{octets(0xb0, 16), octets(1, 32)}
+		generous(server)
+	})
+}
+
 // opened is a client whose Request has gone out, and the Reply that is right for it. Both are
 // the same each time.
 func opened(f testing.TB) (fresh func(testing.TB) *initiator, reply []byte) {
-	s := siteOf(f, func(client, server *Config) {
-		client.Rand = fixedRandom{octets(0xa0, 16), octets(1, 32)}
-		generous(server)
-	})
+	s := fixedSite(f)
 	fresh = func(t testing.TB) *initiator {
 		s.client.lastID.Store(0)
 		i := s.on(t).initiate()
@@ -113,11 +119,7 @@ func FuzzRefusal(f *testing.F) {
 
 // FuzzFirst verifies first messages of an attacker that has seen one that is right.
 func FuzzFirst(f *testing.F) {
-	s := siteOf(f, func(client, server *Config) {
-		client.Rand = fixedRandom{octets(0xa0, 16), octets(1, 32)}
-		server.Rand = fixedRandom{octets(0xb0, 16), octets(1, 32)}
-		generous(server)
-	})
+	s := fixedSite(f)
 	quarantined := func(t testing.TB) (*initiator, *responder) {
 		s.client.lastID.Store(0)
 		s.server.lastID.Store(0)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/goiwarp/iwarp"
 )
@@ -18,7 +17,7 @@ type initiator struct {
 var _ iwarp.AuthSession = (*initiator)(nil)
 
 // Format prints that it is a session, and no secret.
-func (i *initiator) Format(s fmt.State, _ rune) { io.WriteString(s, "cm: session of an initiator") }
+func (i *initiator) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm: session of an initiator") }
 
 // Overhead is the size of the block of the Request.
 func (i *initiator) Overhead() int { return requestSize + i.use.suite.publicLen() + macSize }
@@ -42,7 +41,7 @@ func (i *initiator) Wrap(start, app []byte) ([]byte, error) {
 		time: i.now(), nonce: nonce, qpID: i.id, public: i.public(), app: app,
 	}
 	frame := q.append(start)
-	frame = append(frame, macOf(i.keys.request, frame)...)
+	frame = append(frame, i.keys.request.sum(frame)...)
 	i.began(frame)
 	i.state = stateRequested
 	return frame, nil
@@ -83,7 +82,7 @@ func (i *initiator) openReply(frame []byte, off int) ([]byte, error) {
 		return nil, failure(ReasonDowngrade, "suite %d and mode %v for suite %d and mode %v", p.suite, p.mode, i.use.suite, i.use.mode)
 	}
 	covered := len(frame) - macSize
-	if !sameMAC(i.replyMAC(i.keys.reply, frame[:covered]), frame[covered:]) {
+	if !sameMAC(i.replyMAC(&i.keys.reply, frame[:covered], nil), frame[covered:]) {
 		return nil, failure(ReasonBadMAC, "of the Reply")
 	}
 	peer := newPeer(KindServer, i.keys.entry.Group, p.serverID, &i.use)
@@ -111,7 +110,7 @@ func (i *initiator) openRefusal(frame []byte, off int) ([]byte, error) {
 	}
 	if j.signed {
 		fixed := off + refusalSize
-		if !sameMAC(i.replyMAC(i.keys.refusal, frame[:fixed], j.app), j.mac) {
+		if !sameMAC(i.replyMAC(&i.keys.refusal, frame[:fixed], j.app), j.mac) {
 			return nil, failure(ReasonBadMAC, "of the refusal")
 		}
 	}

@@ -67,6 +67,6 @@ func (r *responder) Refuse(start, app []byte, cause error) ([]byte, error) {
 	if !j.signed {
 		return frame, nil
 	}
-	frame = append(frame, r.replyMAC(r.keys.refusal, frame, app)...)
+	frame = append(frame, r.replyMAC(&r.keys.refusal, frame, app)...)
 	return append(frame, app...), nil
 }

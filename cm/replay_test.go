@@ -37,8 +37,13 @@ func TestCM_26_SkewToTheNanosecond(t *testing.T) {
 		by   time.Duration // that the server's clock is ahead
 		want Reason
 	}{
-		{0, 0}, {skew, 0}, {skew + 1, ReasonStale}, {-skew, 0}, {-skew - 1, ReasonStale},
-		{1000 * time.Hour, ReasonStale}, {-1000 * time.Hour, ReasonStale},
+		{0, 0},
+		{skew, 0},
+		{skew + 1, ReasonStale},
+		{-skew, 0},
+		{-skew - 1, ReasonStale},
+		{1000 * time.Hour, ReasonStale},
+		{-1000 * time.Hour, ReasonStale},
 	} {
 		s := siteOf(t, modeA)
 		client := s.clock.Now()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -15,7 +15,7 @@ type responder struct {
 	session
 	ctx      context.Context // for Authorize
 	from     source
-	listener string
+	listener net.Addr
 
 	claim   claim
 	failure *Error // of Open
@@ -26,7 +26,7 @@ type responder struct {
 var _ iwarp.AuthSession = (*responder)(nil)
 
 // Format prints that it is a session, and no secret.
-func (r *responder) Format(s fmt.State, _ rune) { io.WriteString(s, "cm: session of a responder") }
+func (r *responder) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm: session of a responder") }
 
 // Open verifies the Request frame. The checks stand in the order of their cost, and those that
 // an attacker could learn of keys from cost the same.
@@ -89,6 +89,7 @@ func (r *responder) admit(now time.Time) error {
 		return &Error{Reason: ReasonSourceClosed}
 	case verdictBlocked:
 		return &Error{Reason: ReasonSourceBlocked}
+	case verdictOpen:
 	}
 	if !r.auth.open.enter(r.from) {
 		return &Error{Reason: ReasonHalfOpen}
@@ -122,7 +123,7 @@ func (r *responder) verify(frame []byte, q *request, now time.Time) error {
 	keys := r.ring.keys(e, r.use)
 	covered := len(frame) - macSize
 	r.auth.counts.hmacs.Add(1)
-	right := sameMAC(macOf(keys.request, frame[:covered]), frame[covered:])
+	right := sameMAC(keys.request.sum(frame[:covered]), frame[covered:])
 	if e == r.ring.dummy {
 		return failure(ReasonUnknownKey, "key %d", q.keyID)
 	}
@@ -194,7 +195,7 @@ func (r *responder) Wrap(start, app []byte) ([]byte, error) {
 		nonce: nonce, qpID: r.id, public: r.public(), app: app,
 	}
 	frame := p.append(start)
-	frame = append(frame, r.replyMAC(r.keys.reply, frame)...)
+	frame = append(frame, r.replyMAC(&r.keys.reply, frame, nil)...)
 	r.agreed(frame, r.shared)
 	clear(r.shared)
 	if r.use.mode == ModeB {
@@ -289,8 +290,12 @@ func (r *responder) report(err error, now time.Time) {
 	if e.Reason.charged() {
 		a.sources.charge(r.from, now)
 	}
+	listener := ""
+	if r.listener != nil {
+		listener = r.listener.String()
+	}
 	a.log.add(AccessEvent{
-		Time: now, Source: r.from.String(), Listener: r.listener, Reason: e.Reason,
+		Time: now, Source: r.from.String(), Listener: listener, Reason: e.Reason,
 		KeyID: r.claim.keyID, ClientID: r.claim.clientID, Mode: r.claim.mode, Suite: r.claim.suite,
 		Age: r.claim.age(now),
 	}, a.sources.mayLog(r.from, now))

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -35,7 +34,7 @@ type Key struct {
 }
 
 // Format prints the key without its secret, whatever the verb.
-func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.text()) }
+func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.text()) }
 
 // LogValue is for package slog.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.text()) }
@@ -90,7 +89,7 @@ func (r *Ring) Replace(keys ...Key) error {
 }
 
 // Format prints that it is a Ring, and no secret.
-func (r *Ring) Format(s fmt.State, _ rune) { io.WriteString(s, "cm.Ring") }
+func (r *Ring) Format(s fmt.State, _ rune) { fmt.Fprint(s, "cm.Ring") }
 
 // A ringState is the content of a Ring from one Replace to the next.
 type ringState struct {

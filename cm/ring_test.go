@@ -134,6 +134,7 @@ func TestCM_14_RotationUnderLoad(t *testing.T) {
 	require.NoError(t, s.server.cfg.Ring.Replace(key(0, false), key(1, true)))
 	require.NoError(t, s.client.cfg.Ring.Replace(key(1, true)))
 	var turns sync.RWMutex // a set-up lies within one overlap
+	rotated := 0
 	var clients sync.WaitGroup
 	for range 4 {
 		clients.Go(func() {
@@ -150,9 +151,11 @@ func TestCM_14_RotationUnderLoad(t *testing.T) {
 		require.NoError(t, s.server.cfg.Ring.Replace(key(id, false), key(id+1, true)))
 		require.NoError(t, s.client.cfg.Ring.Replace(key(id+1, true)))
 		turns.Lock() // no set-up is left that began before
+		rotated++
 		turns.Unlock()
 	}
 	clients.Wait()
+	require.Equal(t, 49, rotated)
 	require.Empty(t, s.server.Stats().Refused)
 }
 
@@ -170,5 +173,5 @@ func TestKeysAreCachedWithinABound(t *testing.T) {
 	}
 	require.Equal(t, cachedKeys, ring.cached.len())
 	require.NotSame(t, first, ring.keys(e, u))
-	require.Equal(t, first, ring.keys(e, u))
+	require.Equal(t, first.request.key, ring.keys(e, u).request.key)
 }

@@ -107,9 +107,10 @@ func (s *session) agreed(frame, shared []byte) {
 	s.transcript.Reset()
 }
 
-// replyMAC is the MAC of a Reply frame, or, with the other key, of one that refuses.
-func (s *session) replyMAC(key []byte, parts ...[]byte) []byte {
-	return macOf(key, append([][]byte{s.request}, parts...)...)
+// replyMAC is the MAC of a Reply frame, or, with the other key, of one that refuses: over the
+// octets in front of it and those behind.
+func (s *session) replyMAC(key *macKey, frame, rest []byte) []byte {
+	return key.sum(s.request, frame, rest)
 }
 
 // Peer is the peer that has proved itself: of a responder the one whose Request was verified,

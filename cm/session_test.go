@@ -277,7 +277,7 @@ func TestCM_34_RepliesThatTheClientRefuses(t *testing.T) {
 		p := reply{suite: SuiteHMAC, mode: ModeB, serverID: testServerID}
 		change(&p)
 		frame := p.append(startOf("Rep", 0x50, replySize+len(p.public)+macSize))
-		frame = append(frame, i.replyMAC(i.keys.reply, frame)...) // by a holder of the key
+		frame = append(frame, i.replyMAC(&i.keys.reply, frame, nil)...) // by a holder of the key
 		_, err := i.Open(frame, frameOff)
 		if want == 0 {
 			require.NoError(t, err)

@@ -55,9 +55,9 @@ const (
 
 func TestCM_1_9_16_VectorsOfModeB(t *testing.T) {
 	keys := deriveKeys(ClientKey(testMaster, 7, testClientID), &keyUse{7, testClientID, SuiteHMAC, ModeB})
-	require.Equal(t, unhex(t, "d6d901f19c68257a462ebe0834c53c0463a8f5a89598e0f345b3d08bd9e8def4"), keys.request)
-	require.Equal(t, unhex(t, "a82a87a0f3176c6819d1d011e355ffbd9f9dc9b5db410b917410cde3f9cc52ac"), keys.reply)
-	require.Equal(t, unhex(t, "a666b110b0d03ee64a3862592cac17275b943455ea50a8341209fed420f3cac8"), keys.refusal)
+	require.Equal(t, unhex(t, "d6d901f19c68257a462ebe0834c53c0463a8f5a89598e0f345b3d08bd9e8def4"), keys.request.key)
+	require.Equal(t, unhex(t, "a82a87a0f3176c6819d1d011e355ffbd9f9dc9b5db410b917410cde3f9cc52ac"), keys.reply.key)
+	require.Equal(t, unhex(t, "a666b110b0d03ee64a3862592cac17275b943455ea50a8341209fed420f3cac8"), keys.refusal.key)
 
 	s := vectorSite(t, ModeB, SuiteHMAC)
 	i, r := s.initiate(), s.respond()
@@ -98,8 +98,8 @@ func TestCM_1_9_16_VectorsOfModeB(t *testing.T) {
 
 func TestCM_1_9_VectorsOfModeA(t *testing.T) {
 	keys := deriveKeys(ClientKey(testMaster, 7, testClientID), &keyUse{7, testClientID, SuiteHMAC, ModeA})
-	require.Equal(t, unhex(t, "5108202750c484afd5dc3d2e8829c1eea9915cd36b448350a9873d981f2d35b1"), keys.request)
-	require.Equal(t, unhex(t, "a130df3bc334357e3ef4cc1998f47909c9960adf6afcb1bf9fa836bd9dd6cdfc"), keys.reply)
+	require.Equal(t, unhex(t, "5108202750c484afd5dc3d2e8829c1eea9915cd36b448350a9873d981f2d35b1"), keys.request.key)
+	require.Equal(t, unhex(t, "a130df3bc334357e3ef4cc1998f47909c9960adf6afcb1bf9fa836bd9dd6cdfc"), keys.reply.key)
 
 	s := vectorSite(t, ModeA, SuiteHMAC)
 	i, r := s.initiate(), s.respond()
@@ -185,11 +185,11 @@ func TestCM_9_EachInputChangesTheKeys(t *testing.T) {
 		u := base
 		change(&u)
 		k := deriveKeys(psk, &u)
-		note(k.request)
-		note(k.reply)
-		note(k.refusal)
+		note(k.request.key)
+		note(k.reply.key)
+		note(k.refusal.key)
 	}
-	note(deriveKeys(octets(8, 32), &base).request)
+	note(deriveKeys(octets(8, 32), &base).request.key)
 	note(ClientKey(psk, 1, testClientID))
 	note(ClientKey(psk, 2, testClientID))
 	note(ClientKey(psk, 1, testServerID))
@@ -229,6 +229,6 @@ func TestCM_17_PointsOfLowOrderAreRefused(t *testing.T) {
 		i := s.initiate()
 		q := request{suite: SuiteX25519, mode: ModeB, keyID: 7, clientID: testClientID, public: unhex(t, p), app: s.app}
 		frame := q.append(startOf("Req", 0x50, 133))
-		s.refused(append(frame, macOf(i.keys.request, frame)...), ReasonPublicKey)
+		s.refused(append(frame, i.keys.request.sum(frame)...), ReasonPublicKey)
 	}
 }
