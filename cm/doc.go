@@ -1,5 +1,8 @@
-// Package cm authenticates the set-up of connections: both sides prove, in the private data of
-// the start-up frames and in one message behind them, that they hold a key.
+// Package cm authenticates the set-up of connections, sets thousands up at once ([DialMany],
+// [DisconnectMany]), and keeps them ([Pool]).
+//
+// To authenticate, both sides prove that they hold a key, in the private data of the start-up
+// frames and in one message after them.
 //
 // An [Auth] is an [iwarp.Authenticator]: QPConfig.Auth on the client, ListenConfig.Auth on the
 // server.

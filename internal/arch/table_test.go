@@ -51,8 +51,8 @@ var table = map[string]rule{
 		third: []string{"golang.org/x/sys"},
 	},
 
-	// It authenticates connections for the verbs, which know it by an interface alone.
-	"cm": {ours: []string{"."}},
+	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
+	"cm": {ours: []string{".", "transport"}},
 
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},

@@ -1,0 +1,106 @@
+package cm
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// descriptors counts those that are open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(all) - 1 // the one that reads the directory
+}
+
+// waitsForDescriptors waits until there are no more than n.
+func waitsForDescriptors(t *testing.T, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return descriptors(t) <= n }, 5*time.Second, 5*time.Millisecond, "a descriptor is left")
+}
+
+// TestCM_48_TenPercentOfAThousandAreDead, over real sockets.
+func TestCM_48_TenPercentOfAThousandAreDead(t *testing.T) {
+	h := listens(t, "tcp", "127.0.0.1:0", 0)
+	client := newEnd(t, iwarp.Limits{})
+	before := descriptors(t)
+	targets := func(yield func(Target) bool) {
+		for i := range 1000 {
+			target := localTCP(h)
+			if i%10 == 0 {
+				target.Addr = "127.0.0.1:1"
+			}
+			if !yield(target) {
+				return
+			}
+		}
+	}
+	_, all := collect(t, DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config()}))
+	require.Len(t, all, 1000)
+	require.Equal(t, 100, failures(all))
+	client.waitsUntilIdle()
+	waitsForDescriptors(t, before)
+}
+
+// TestCM_49_NoDescriptorIsLeft behind a loop that was left, or whose context has ended.
+func TestCM_49_NoDescriptorIsLeft(t *testing.T) {
+	h := listens(t, "tcp", "127.0.0.1:0", 20*time.Millisecond)
+	client := newEnd(t, iwarp.Limits{})
+	var pulled gauge
+	run := func(end func(n int) bool, ctx context.Context) {
+		n := 0
+		for _, r := range DialMany(ctx, endless(localTCP(h), &pulled), &Options{RNIC: client.rnic, QP: client.config()}) {
+			if r.QP != nil {
+				require.NoError(t, r.QP.Abort())
+			}
+			if n++; end(n) {
+				break
+			}
+		}
+	}
+	before := descriptors(t)
+	run(func(n int) bool { return n == 100 }, t.Context())
+	waitsForDescriptors(t, before)
+	ctx, cancel := context.WithCancel(t.Context())
+	run(func(n int) bool {
+		if n == 100 {
+			cancel()
+		}
+		return false
+	}, ctx)
+	waitsForDescriptors(t, before)
+	client.waitsUntilIdle()
+}
+
+// TestCM_53_DisconnectManyOverTCP frees every descriptor.
+func TestCM_53_DisconnectManyOverTCP(t *testing.T) {
+	h := listens(t, "tcp", "127.0.0.1:0", 0)
+	client := newEnd(t, iwarp.Limits{})
+	before := descriptors(t)
+	var qps []*iwarp.QP
+	targets := func(yield func(Target) bool) {
+		for range 200 {
+			if !yield(localTCP(h)) {
+				return
+			}
+		}
+	}
+	for _, r := range DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config()}) {
+		require.NoError(t, r.Err)
+		qps = append(qps, r.QP)
+	}
+	require.NoError(t, qps[7].Abort())
+	for _, err := range DisconnectMany(t.Context(), slices.Values(qps), nil) {
+		require.NoError(t, err)
+	}
+	client.waitsUntilIdle()
+	h.closes()
+	waitsForDescriptors(t, before)
+}

@@ -1,0 +1,169 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// patience is how long one of several addresses of a host may take to connect, at most.
+const patience = 5 * time.Second
+
+var errPatience = errors.New("cm: the address has not answered, and the host has others")
+
+// A dialing is what the dialers of one run share.
+type dialing struct {
+	rnic   *iwarp.RNIC
+	limits *stageLimits
+	names  *resolver                      // nil: Dial looks names up
+	good   atomic.Pointer[iwarp.QPConfig] // that was found to be right last
+}
+
+// A dialer makes one attempt at a time.
+type dialer struct {
+	*dialing
+	trace *iwarp.SetupTrace // a QP keeps it, so end empties it
+	qc    iwarp.QPConfig
+	user  *iwarp.SetupTrace // of the target
+	last  *lookup           // of the attempt before
+	res   *Result
+	began time.Time // the stage
+
+	giveUp context.CancelCauseFunc // of an address that has others behind it; else nil
+	wait   time.Duration           // for it
+	timer  *time.Timer
+}
+
+func (s *dialing) newDialer() *dialer {
+	d := &dialer{dialing: s}
+	d.trace = &iwarp.SetupTrace{Enter: d.enter, Leave: d.leave}
+	return d
+}
+
+// end lets go of everything that QPs have of the dialer.
+func (d *dialer) end() { *d.trace = iwarp.SetupTrace{} }
+
+// attempt sets a target up once. What it finds goes to res, but for the error.
+func (d *dialer) attempt(ctx context.Context, t *Target, qc *iwarp.QPConfig, res *Result) error {
+	d.res = res
+	defer func() { d.res, d.user, d.qc = nil, nil, iwarp.QPConfig{} }()
+	res.Attempts++
+	res.Stage, res.Times = StageResolve, [8]time.Duration{}
+	if d.rnic == nil {
+		return errNoRNIC
+	}
+	if d.names == nil {
+		return d.dial(ctx, t, qc, t.Addr)
+	}
+	d.began = time.Now()
+	e, lookup, err := parseTarget(ctx, t, d.names.net)
+	if err == nil && lookup {
+		d.last, err = d.names.resolve(ctx, e.name, d.last, func() error { return d.check(ctx, t, qc) })
+	}
+	res.Times[StageResolve] = time.Since(d.began)
+	switch {
+	case err != nil:
+		return err
+	case !lookup:
+		return d.dial(ctx, t, qc, t.Addr)
+	}
+	return d.dialEach(ctx, t, qc, &e)
+}
+
+// dialEach tries the addresses of a host, in order.
+func (d *dialer) dialEach(ctx context.Context, t *Target, qc *iwarp.QPConfig, e *endpoint) error {
+	addrs := d.last.addrs
+	for i, a := range addrs {
+		left := len(addrs) - i
+		if left == 1 {
+			return d.dial(ctx, t, qc, e.at(a))
+		}
+		d.wait = patience
+		if at, ok := ctx.Deadline(); ok {
+			d.wait = min(d.wait, time.Until(at)/time.Duration(left))
+		}
+		one, giveUp := context.WithCancelCause(ctx)
+		d.giveUp = giveUp
+		err := d.dial(one, t, qc, e.at(a))
+		d.giveUp = nil
+		giveUp(nil)
+		if err == nil || d.res.Stage != StageDial || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check looks at the configuration of a target before a name is looked up for it.
+func (d *dialer) check(ctx context.Context, t *Target, qc *iwarp.QPConfig) error {
+	if qc != nil && d.good.Load() == qc {
+		return nil
+	}
+	err := checkConfig(ctx, d.rnic, t.Network, qc)
+	if err != nil {
+		d.res.Stage = StageQP
+		return err
+	}
+	d.good.Store(qc)
+	return nil
+}
+
+// dial sets up a QP with one address.
+func (d *dialer) dial(ctx context.Context, t *Target, qc *iwarp.QPConfig, addr string) error {
+	if qc != nil {
+		d.qc = *qc
+	}
+	d.user, d.qc.SetupTrace = d.qc.SetupTrace, d.trace
+	if d.qc.TLS != nil {
+		host, _, err := net.SplitHostPort(t.Addr)
+		if err == nil {
+			d.qc.TLS = withServerName(d.qc.TLS, host)
+		}
+	}
+	qp, err := d.rnic.Dial(ctx, t.Network, addr, &d.qc)
+	if err != nil && context.Cause(ctx) == errPatience {
+		err = fmt.Errorf("%w: %w", errPatience, err)
+	}
+	d.res.QP = qp
+	return err
+}
+
+// enter is SetupTrace.Enter.
+func (d *dialer) enter(ctx context.Context, at iwarp.SetupStage) error {
+	s := stageOf(at)
+	d.res.Stage = s
+	if err := d.limits[s].take(ctx); err != nil {
+		return err
+	}
+	if d.user != nil && d.user.Enter != nil {
+		if err := d.user.Enter(ctx, at); err != nil {
+			d.limits[s].give()
+			return err
+		}
+	}
+	d.began = time.Now()
+	if s == StageDial && d.giveUp != nil {
+		giveUp := d.giveUp
+		d.timer = time.AfterFunc(d.wait, func() { giveUp(errPatience) })
+	}
+	return nil
+}
+
+// leave is SetupTrace.Leave.
+func (d *dialer) leave(at iwarp.SetupStage, err error) {
+	s := stageOf(at)
+	d.res.Times[s] += time.Since(d.began)
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+	if d.user != nil && d.user.Leave != nil {
+		d.user.Leave(at, err)
+	}
+	d.limits[s].give()
+}

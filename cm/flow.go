@@ -1,0 +1,287 @@
+package cm
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A flow takes items from a sequence, has goroutines work on them, and yields what has become
+// of each. The sequence is pulled by a goroutine of its own, so that one that waits holds no
+// result back; everything is yielded by the goroutine of the caller.
+//
+// A goroutine that has finished an item takes the next one, so that there are never more of
+// them than the window has room for.
+type flow[In, Out any] struct {
+	items   iter.Seq[In]
+	window  *window
+	ordered bool
+	// worker makes what one goroutine needs; end is called when the goroutine ends.
+	worker func() (work func(context.Context, *task[In, Out]), end func())
+	// settle is called before something is yielded, and drop for what is not.
+	settle, drop func(ctx context.Context, t *task[In, Out])
+	// group names the group that an item belongs to, of which at most perGroup are worked on;
+	// nil: there are none.
+	group    func(*In) string
+	perGroup int
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup      // every goroutine
+	ready  chan *task[In, Out] // for goroutines that have nothing to do
+	done   chan *task[In, Out] // closed behind the last one
+	failed chan struct{}       // closed when the sequence has panicked, or code of the caller's ended a goroutine
+	fails  sync.Once
+	panics any              // with what; nil: a goroutine was ended by runtime.Goexit
+	held   []*task[In, Out] // by number, if ordered: those that are not the next
+	next   uint64           // number to be yielded, if ordered
+
+	mu     sync.Mutex
+	left   int // tasks that are not done, and one for the sequence
+	idle   int // goroutines that look at ready, or will
+	number uint64
+	spare  *task[In, Out]
+	groups map[string]*group[In, Out]
+}
+
+// A task is an item on its way.
+type task[In, Out any] struct {
+	in     In
+	out    Out
+	pulled time.Time
+	number uint64
+	group  *group[In, Out]
+	next   *task[In, Out] // in a list
+}
+
+// A group is the items that have something in common, a host for example. It exists while it
+// has any.
+type group[In, Out any] struct {
+	name        string
+	active      int
+	first, last *task[In, Out] // that wait
+}
+
+// run yields everything. When it returns, or panics, no goroutine is left.
+func (f *flow[In, Out]) run(ctx context.Context, yield func(In, Out) bool) {
+	f.ctx, f.cancel = context.WithCancel(ctx)
+	f.ready = make(chan *task[In, Out], f.window.max)
+	f.done = make(chan *task[In, Out], f.window.max)
+	f.failed = make(chan struct{})
+	f.left = 1
+	f.groups = make(map[string]*group[In, Out])
+	if f.ordered {
+		f.held = make([]*task[In, Out], f.window.max)
+	}
+	defer f.stop()
+	f.all.Go(f.pull)
+	for {
+		select {
+		case t, more := <-f.done:
+			if !more || !f.yield(t, yield) {
+				return
+			}
+		case <-f.failed:
+			return
+		}
+	}
+}
+
+// stop ends what is under way and waits for it. A panic of the sequence goes on here.
+func (f *flow[In, Out]) stop() {
+	f.cancel()
+	f.all.Wait()
+	for t := range f.done {
+		f.drop(f.ctx, t)
+	}
+	for _, t := range f.held {
+		if t != nil {
+			f.drop(f.ctx, t)
+		}
+	}
+	select {
+	case <-f.failed:
+	default:
+		return
+	}
+	if f.panics == nil {
+		runtime.Goexit()
+	}
+	panic(f.panics)
+}
+
+// pull takes the items from the sequence.
+func (f *flow[In, Out]) pull() {
+	returned := false
+	defer func() {
+		if !returned {
+			f.fail(recover())
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		close(f.ready)
+		f.finished()
+	}()
+	if f.window.pull(f.ctx) {
+		for in := range f.items {
+			f.begin(in)
+			if !f.window.pull(f.ctx) {
+				break
+			}
+		}
+	}
+	returned = true
+}
+
+// fail ends everything, and has the caller's goroutine panic, or end.
+func (f *flow[In, Out]) fail(panics any) {
+	f.fails.Do(func() {
+		f.panics = panics
+		close(f.failed)
+		f.cancel()
+	})
+}
+
+// begin hands an item to a goroutine, or lets it wait for its group.
+func (f *flow[In, Out]) begin(in In) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.spare
+	if t == nil {
+		t = new(task[In, Out])
+	} else {
+		f.spare = t.next
+	}
+	*t = task[In, Out]{in: in, pulled: time.Now(), number: f.number}
+	f.number++
+	f.left++
+	if f.group != nil && !f.join(t) {
+		return
+	}
+	if f.idle > 0 {
+		f.idle--
+		f.ready <- t
+		return
+	}
+	f.all.Go(func() { f.work(t) })
+}
+
+// join reports whether the group of a task has room; otherwise the task waits.
+func (f *flow[In, Out]) join(t *task[In, Out]) bool {
+	name := f.group(&t.in)
+	g := f.groups[name]
+	if g == nil {
+		g = &group[In, Out]{name: name}
+		f.groups[name] = g
+	}
+	t.group = g
+	if g.active < f.perGroup {
+		g.active++
+		return true
+	}
+	if g.last == nil {
+		g.first = t
+	} else {
+		g.last.next = t
+	}
+	g.last = t
+	return false
+}
+
+// part ends a task of a group, and returns the one that takes its place.
+func (f *flow[In, Out]) part(g *group[In, Out]) *task[In, Out] {
+	t := g.first
+	if t == nil {
+		if g.active--; g.active == 0 {
+			delete(f.groups, g.name)
+		}
+		return nil
+	}
+	if g.first = t.next; g.first == nil {
+		g.last = nil
+	}
+	t.next = nil
+	return t
+}
+
+// work is one goroutine.
+func (f *flow[In, Out]) work(t *task[In, Out]) {
+	work, end := f.worker()
+	defer end()
+	defer func() {
+		if t == nil {
+			return
+		}
+		if p := recover(); p != nil {
+			panic(p) // of QPConfig.Setup for example: nobody else can tell what it has left behind
+		}
+		f.fail(nil)
+		f.passOn(t)
+	}()
+	for t != nil {
+		work(f.ctx, t)
+		if t = f.passOn(t); t == nil {
+			t = <-f.ready
+		}
+	}
+}
+
+// passOn hands a finished task to the caller's goroutine, and returns one of the same group
+// that waits.
+func (f *flow[In, Out]) passOn(t *task[In, Out]) (next *task[In, Out]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.group != nil {
+		next = f.part(t.group)
+	}
+	if next == nil {
+		f.idle++
+	}
+	f.done <- t // which has room for the whole window
+	f.finished()
+	return next
+}
+
+// finished tells that a task is done, or the sequence at its end; f.mu is locked.
+func (f *flow[In, Out]) finished() {
+	if f.left--; f.left == 0 {
+		close(f.done)
+	}
+}
+
+// yield yields a task, if it is its turn, and those that have waited for it. It reports false
+// when the caller wants no more.
+func (f *flow[In, Out]) yield(t *task[In, Out], yield func(In, Out) bool) bool {
+	if !f.ordered {
+		return f.give(t, yield)
+	}
+	n := uint64(len(f.held))
+	f.held[t.number%n] = t
+	for {
+		t := f.held[f.next%n]
+		if t == nil {
+			return true
+		}
+		f.held[f.next%n] = nil
+		f.next++
+		if !f.give(t, yield) {
+			return false
+		}
+	}
+}
+
+func (f *flow[In, Out]) give(t *task[In, Out], yield func(In, Out) bool) bool {
+	f.settle(f.ctx, t)
+	in, out := t.in, t.out
+	f.mu.Lock()
+	*t = task[In, Out]{next: f.spare}
+	f.spare = t
+	f.mu.Unlock()
+	if !yield(in, out) {
+		return false
+	}
+	f.window.yielded()
+	return true
+}

@@ -1,0 +1,142 @@
+package cm
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// maxNames is how many names a resolver remembers. Beyond it forgets some, so that a sequence
+// without end needs no memory without end.
+const maxNames = 1 << 14
+
+// A resolver looks up names of hosts, each once, for all who ask.
+type resolver struct {
+	net   *net.Resolver
+	slots semaphore
+	ctx   context.Context // of all lookups
+	all   *sync.WaitGroup // their goroutines
+
+	mu    sync.Mutex
+	known map[hostName]*lookup
+}
+
+type hostName struct{ network, host string } // network is ip, ip4 or ip6
+
+// A lookup is that of one name.
+type lookup struct {
+	done  chan struct{} // closed when it has ended
+	addrs []netip.Addr
+	err   error
+
+	// Guarded by the resolver's mutex.
+	waiting int
+	cancel  context.CancelFunc // nil: it has not begun
+}
+
+// ended tells whether the lookup has.
+func (l *lookup) ended() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// resolve returns the addresses of a name. begin is called before anything is sent for it. A
+// lookup that has failed stands, but for one who was told of it before: that is the attempt's
+// last, which it returns.
+func (r *resolver) resolve(ctx context.Context, n hostName, last *lookup, begin func() error) (*lookup, error) {
+	r.mu.Lock()
+	l := r.known[n]
+	if l == nil || l == last && l.ended() && l.err != nil {
+		r.forget()
+		l = &lookup{done: make(chan struct{})}
+		r.known[n] = l
+	}
+	l.waiting++
+	r.mu.Unlock()
+	err := r.await(ctx, n, l, begin)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l.waiting--; l.waiting == 0 && !l.ended() {
+		if l.cancel != nil {
+			l.cancel()
+		}
+		if r.known[n] == l {
+			delete(r.known, n)
+		}
+	}
+	return l, err
+}
+
+// await waits for a lookup, and begins it where there is room.
+func (r *resolver) await(ctx context.Context, n hostName, l *lookup, begin func() error) error {
+	slots := r.slots
+	if slots == nil {
+		slots = make(semaphore, 1)
+	}
+	r.mu.Lock()
+	begun := l.cancel != nil
+	r.mu.Unlock()
+	if begun {
+		slots = nil
+	} else if err := begin(); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-l.done:
+			return l.err
+		case <-ctx.Done():
+			return causeOf(ctx)
+		case slots <- struct{}{}:
+			if !r.begin(n, l, slots) {
+				slots.give()
+			}
+			slots = nil
+		}
+	}
+}
+
+// begin begins a lookup for which there is a slot; false: it has begun before.
+func (r *resolver) begin(n hostName, l *lookup, slots semaphore) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l.cancel != nil {
+		return false
+	}
+	var ctx context.Context
+	ctx, l.cancel = context.WithCancel(r.ctx)
+	r.all.Go(func() {
+		defer l.cancel()
+		addrs, err := r.net.LookupNetIP(ctx, n.network, n.host)
+		slots.give()
+		if err == nil && len(addrs) == 0 {
+			err = fmt.Errorf("lookup %s: no address", n.host)
+		}
+		for i := range addrs {
+			addrs[i] = addrs[i].Unmap()
+		}
+		l.addrs, l.err = addrs, transport.Exhausted(err)
+		close(l.done)
+	})
+	return true
+}
+
+// forget makes room for one more name; r.mu is locked.
+func (r *resolver) forget() {
+	for n, l := range r.known {
+		if len(r.known) < maxNames {
+			return
+		}
+		if l.ended() {
+			delete(r.known, n)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package cm
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// A window bounds how many items are pulled from a sequence and not yielded yet, and how many
+// of them are worked on. Its size halves where descriptors run out, and grows back by one with
+// each success.
+//
+// Halving follows bursts, as the window of TCP does: the attempts that had begun before the
+// last halving were too many together, and do not halve it again.
+type window struct {
+	max  int
+	room chan struct{} // told when an item may be pulled
+
+	mu      sync.Mutex
+	size    int
+	pulled  int
+	halved  uint64 // how often
+	active  int
+	waiting []chan struct{} // for their turn to be active, in order
+}
+
+func newWindow(size int) *window {
+	return &window{max: size, size: size, room: make(chan struct{}, 1)}
+}
+
+// pull waits until one more item may be pulled; false: ctx has ended. One goroutine calls it.
+func (w *window) pull(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		w.mu.Lock()
+		ok := w.pulled < w.size
+		if ok {
+			w.pulled++
+		}
+		w.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-w.room:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// yielded tells that an item that was pulled has been yielded.
+func (w *window) yielded() {
+	w.mu.Lock()
+	w.pulled--
+	w.mu.Unlock()
+	w.tell()
+}
+
+func (w *window) tell() {
+	select {
+	case w.room <- struct{}{}:
+	default:
+	}
+}
+
+// enter waits until one more attempt may be active. It returns how often the window was halved
+// before, for leave.
+func (w *window) enter(ctx context.Context) (halved uint64, err error) {
+	w.mu.Lock()
+	if w.active < w.size && len(w.waiting) == 0 {
+		defer w.mu.Unlock()
+		w.active++
+		return w.halved, ctxEnded(ctx, w.drop)
+	}
+	turn := make(chan struct{})
+	w.waiting = append(w.waiting, turn)
+	w.mu.Unlock()
+	select {
+	case <-turn:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.halved, ctxEnded(ctx, w.drop)
+	case <-ctx.Done():
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if i := slices.Index(w.waiting, turn); i >= 0 {
+			w.waiting = slices.Delete(w.waiting, i, i+1)
+		} else {
+			w.drop()
+		}
+		return 0, causeOf(ctx)
+	}
+}
+
+// ctxEnded calls undo if ctx has ended, and returns the cause.
+func ctxEnded(ctx context.Context, undo func()) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	undo()
+	return causeOf(ctx)
+}
+
+// drop makes one attempt less active; w.mu is locked.
+func (w *window) drop() {
+	w.active--
+	w.admit()
+}
+
+// admit lets in those whose turn it is; w.mu is locked.
+func (w *window) admit() {
+	for len(w.waiting) > 0 && w.active < w.size {
+		w.active++
+		close(w.waiting[0])
+		w.waiting = slices.Delete(w.waiting, 0, 1)
+	}
+}
+
+// An outcome is how an attempt has ended, as far as the window is concerned.
+type outcome uint8
+
+const (
+	failed outcome = iota
+	succeeded
+	exhausted // for want of a descriptor, or of memory for a socket
+)
+
+// leave ends an attempt that was active. It reports whether the attempt was alone: then others
+// have not kept from it what it has failed for.
+func (w *window) leave(o outcome, halved uint64) (alone bool) {
+	w.mu.Lock()
+	switch {
+	case o == succeeded:
+		w.size = min(w.size+1, w.max)
+	case o == exhausted && halved == w.halved:
+		w.halved++
+		w.size = max(1, min(w.size, w.active)/2)
+	}
+	alone = w.active == 1
+	w.drop()
+	w.mu.Unlock()
+	w.tell()
+	return alone
+}
