@@ -159,7 +159,7 @@ func (w *setter) attempts(ctx context.Context, t *task[Target, Result]) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := w.within(ctx, &t.in)
+	ctx, cancel := within(ctx, t.in.Timeout, w.options.Timeout)
 	defer cancel()
 	qc := t.in.QP
 	if qc == nil {
@@ -199,11 +199,10 @@ func outcomeOf(err error) outcome {
 	return failed
 }
 
-// within returns the context of a target.
-func (w *setter) within(ctx context.Context, t *Target) (context.Context, context.CancelFunc) {
-	d := t.Timeout
+// within returns a context that ends after d, or after def if that is 0; negative: never.
+func within(ctx context.Context, d, def time.Duration) (context.Context, context.CancelFunc) {
 	if d == 0 {
-		d = w.options.Timeout
+		d = def
 	}
 	if d < 0 {
 		return ctx, func() {}

@@ -1,0 +1,47 @@
+package cm
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A PeerHealth is what a [Pool] knows of a peer.
+type PeerHealth struct {
+	Network, Addr string
+	QPs           int       // that are established
+	Leased        int       // of them
+	Err           error     // the last failure, if no set-up has succeeded after it
+	Next          time.Time // when the next set-up may begin after it; in the past: at once
+}
+
+// Health tells of all peers that the pool has QPs with, or is asked for, or that have failed
+// last, by network and address. QPs that have ended unnoticed are found here.
+func (p *Pool) Health() []PeerHealth {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []PeerHealth
+	for _, r := range p.peers {
+		h := PeerHealth{Network: r.network, Addr: r.addr}
+		for _, q := range r.qps {
+			if (q.state == qpIdle || q.state == qpLeased) && !q.works() {
+				p.broken(q, endOf(q.qp))
+			}
+			switch q.state {
+			case qpLeased, qpRetired:
+				h.Leased++
+				h.QPs++
+			case qpIdle:
+				h.QPs++
+			}
+		}
+		if h.Err = r.err; r.failures > 0 {
+			h.Next = r.next
+		}
+		all = append(all, h)
+	}
+	slices.SortFunc(all, func(a, b PeerHealth) int {
+		return cmp.Or(cmp.Compare(a.Network, b.Network), cmp.Compare(a.Addr, b.Addr))
+	})
+	return all
+}

@@ -1,0 +1,207 @@
+package cm
+
+import (
+	"container/list"
+	"context"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// A qpState is where a QP of a pool is in its life.
+//
+//	state      event                                                  next
+//	qpOpening  established                                            qpIdle
+//	           failed                                                 qpGone
+//	           established, though drained meanwhile                  qpClosing
+//	qpIdle     Get                                                    qpLeased
+//	           Idle is over, Max, Drain, Close, found to have ended   qpClosing
+//	qpLeased   the last Release                                       qpIdle
+//	           Release of one that is broken, Drain, Close            qpRetired
+//	           found to have ended                                    qpClosing
+//	qpRetired  the last Release, the end of the time of Drain         qpClosing
+//	qpClosing  the QP has ended                                       qpGone
+//
+// Only qpIdle, and qpLeased where QPs are shared, are handed out, and no state behind qpRetired
+// leads back to them.
+type qpState uint8
+
+const (
+	qpOpening qpState = iota
+	qpIdle
+	qpLeased
+	qpRetired // leased, and not handed out any more
+	qpClosing
+	qpGone
+)
+
+// A pooled is a QP of a pool, guarded by the pool's mutex.
+type pooled struct {
+	peer     *poolPeer
+	state    qpState
+	qp       *iwarp.QP          // from qpIdle on
+	cancel   context.CancelFunc // of the set-up
+	unwanted bool               // before it was set up
+	spoilt   bool               // it has failed: what is outstanding on it would never end
+	users    int
+	since    time.Time     // of qpIdle
+	element  *list.Element // of Pool.idle, in qpIdle
+	failures int           // before it, as long as it has not proved to work
+	gone     chan struct{} // closed in qpGone
+}
+
+// move changes the state, and what is counted by it.
+func (p *Pool) move(q *pooled, to qpState) {
+	switch q.state {
+	case qpIdle:
+		p.idle.Remove(q.element)
+		q.element = nil
+	case qpClosing:
+		p.closing--
+	}
+	q.state = to
+	switch to {
+	case qpIdle:
+		q.since = time.Now()
+		q.element = p.idle.PushBack(q)
+		p.sweepLater()
+	case qpClosing:
+		p.closing++
+	case qpGone:
+		p.total--
+		q.peer.remove(q)
+		close(q.gone)
+	}
+}
+
+// open begins to set up a QP.
+func (p *Pool) open(r *poolPeer) {
+	q := &pooled{peer: r, failures: r.failures, gone: make(chan struct{})}
+	r.qps = append(r.qps, q)
+	r.opening++
+	p.total++
+	ctx, cancel := context.WithTimeout(p.ctx, setupTimeout)
+	q.cancel = cancel
+	p.all.Go(func() {
+		defer cancel()
+		qp, err := p.dial(ctx, r.peerName, q.failures+1)
+		p.opened(q, qp, err)
+	})
+}
+
+// dial sets up one QP.
+func (p *Pool) dial(ctx context.Context, n peerName, attempt int) (*iwarp.QP, error) {
+	d := p.dialing.newDialer()
+	defer d.end()
+	t := Target{Network: n.network, Addr: n.addr}
+	var res Result
+	if err := d.attempt(ctx, &t, p.cfg.QP, &res); err != nil {
+		return nil, &SetupError{Target: t, Stage: res.Stage, Attempt: attempt, Err: err}
+	}
+	return res.QP, nil
+}
+
+// opened ends a set-up.
+func (p *Pool) opened(q *pooled, qp *iwarp.QP, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := q.peer
+	r.opening--
+	q.qp = qp
+	switch {
+	case err != nil:
+		p.move(q, qpGone)
+		if !q.unwanted {
+			p.failed(r, q.failures, err)
+		}
+		if hopeless(err) {
+			r.failures = 0
+			p.refuse(r, err)
+		}
+		p.served()
+	case q.unwanted:
+		p.end(q, true)
+	default:
+		r.failures, r.err = 0, nil
+		p.move(q, qpIdle)
+	}
+	p.serve(r)
+}
+
+// lease hands out a QP that is usable.
+func (p *Pool) lease(q *pooled) *Lease {
+	if q.state == qpIdle {
+		p.move(q, qpLeased)
+	}
+	q.users++
+	return &Lease{pool: p, of: q}
+}
+
+// broken has a QP handed out no more because it has failed.
+func (p *Pool) broken(q *pooled, err error) {
+	p.failed(q.peer, q.failures, err)
+	q.spoilt = true
+	if q.state == qpIdle || !q.works() {
+		p.end(q, true) // whoever has it sees that it has ended
+		return
+	}
+	p.move(q, qpRetired)
+}
+
+// retire has a QP handed out no more.
+func (p *Pool) retire(q *pooled) {
+	switch q.state {
+	case qpOpening:
+		q.unwanted = true
+		q.cancel()
+	case qpIdle:
+		p.end(q, false)
+	case qpLeased:
+		p.move(q, qpRetired)
+	}
+}
+
+// end closes, or aborts, a QP that nobody has, or may have any more.
+func (p *Pool) end(q *pooled, abort bool) {
+	p.move(q, qpClosing)
+	p.all.Go(func() {
+		if abort || q.qp.Close() != nil {
+			_ = q.qp.Abort()
+		}
+		<-q.qp.Done()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.move(q, qpGone)
+		p.served()
+		p.serve(q.peer)
+	})
+}
+
+// works tells whether a QP can still be used.
+func (q *pooled) works() bool { return q.qp.State() == iwarp.StateRTS }
+
+// sweepLater has QPs closed when they have been idle for too long.
+func (p *Pool) sweepLater() {
+	oldest := p.idle.Front()
+	if p.cfg.Idle == 0 || p.closed || p.sweeper != nil || oldest == nil {
+		return
+	}
+	p.sweeper = time.AfterFunc(time.Until(oldest.Value.(*pooled).since.Add(p.cfg.Idle)), p.sweep)
+}
+
+func (p *Pool) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sweeper = nil
+	if p.closed {
+		return
+	}
+	for e := p.idle.Front(); e != nil; e = p.idle.Front() {
+		q := e.Value.(*pooled)
+		if time.Since(q.since) < p.cfg.Idle {
+			break
+		}
+		p.end(q, false)
+	}
+	p.sweepLater()
+}

@@ -1,0 +1,41 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// Warm sees to it that there is a QP with the peer of each target, so that a later Get does not
+// wait, and yields the results as [DialMany] does. The QPs stay in the pool: Result.QP is nil,
+// and what is told of attempts and stages is that of a failure. Target.QP means nothing here,
+// and a Target.Timeout of 0 is 10 s.
+func (p *Pool) Warm(ctx context.Context, targets iter.Seq[Target]) iter.Seq2[Target, Result] {
+	return func(yield func(Target, Result) bool) {
+		f := &flow[Target, Result]{
+			items: targets, window: newWindow(defaultInFlight), group: hostOf, perGroup: defaultPerHost,
+			settle: func(_ context.Context, t *task[Target, Result]) { t.out.Elapsed = time.Since(t.pulled) },
+			drop:   func(context.Context, *task[Target, Result]) {},
+			worker: func() (func(context.Context, *task[Target, Result]), func()) { return p.warm, func() {} },
+		}
+		f.run(ctx, yield)
+	}
+}
+
+// warm is the work on one target.
+func (p *Pool) warm(ctx context.Context, t *task[Target, Result]) {
+	ctx, cancel := within(ctx, t.in.Timeout, setupTimeout)
+	defer cancel()
+	l, err := p.Get(ctx, t.in.Network, t.in.Addr)
+	if err == nil {
+		t.out.Stage = StageReady
+		l.Release(false)
+		return
+	}
+	var last *SetupError
+	if errors.As(err, &last) {
+		t.out.Stage, t.out.Attempts = last.Stage, last.Attempt
+	}
+	t.out.Err = &SetupError{Target: t.in, Stage: t.out.Stage, Attempt: t.out.Attempts, Err: err}
+}
