@@ -24,12 +24,12 @@ func TestCM_52_RetryHoldsNoStage(t *testing.T) {
 		var refused atomic.Int64
 		retry := func(target Target, err error, attempt int) (time.Duration, bool) {
 			refused.Add(1)
-			require.Equal(t, "nobody:1", target.Addr)
+			require.Equal(t, "absent:1", target.Addr)
 			return time.Duration(attempt) * time.Second, attempt < 3
 		}
 		start, last := time.Now(), time.Duration(0)
 		o := &Options{RNIC: client.rnic, QP: client.config(), Retry: retry, Stage: [8]int{1, 1, 1, 1, 1, 1, 1, 1}, InFlight: 50}
-		for target, r := range DialMany(t.Context(), pipes(20, "nobody:1", h.addr), o) {
+		for target, r := range DialMany(t.Context(), pipes(20, "absent:1", h.addr), o) {
 			if target.Addr == h.addr {
 				require.NoError(t, r.Err)
 				require.NoError(t, r.QP.Abort())
@@ -49,7 +49,7 @@ func TestCM_52_RetryHoldsNoStage(t *testing.T) {
 func TestCM_52_TimeoutEndsTheWaitForAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newEnd(t, iwarp.Limits{})
-		_, all := collect(t, DialMany(t.Context(), pipes(1, "nobody:1"), &Options{
+		_, all := collect(t, DialMany(t.Context(), pipes(1, "absent:1"), &Options{
 			RNIC: client.rnic, QP: client.config(), Timeout: time.Second,
 			Retry: func(Target, error, int) (time.Duration, bool) { return time.Minute, true },
 		}))
@@ -79,13 +79,13 @@ func TestCM_52_WindowShrinksForDescriptors(t *testing.T) {
 		}}
 		o := &Options{RNIC: client.rnic, QP: qc, Retry: DefaultRetry, PerHost: -1}
 		n := 0
-		for _, r := range DialMany(t.Context(), pipes(2000, h.addr), o) {
+		for _, r := range DialMany(t.Context(), pipes(600, h.addr), o) {
 			require.NoError(t, r.Err)
 			require.NoError(t, r.QP.Abort())
 			used.Add(-1)
 			n++
 		}
-		require.Equal(t, 2000, n)
+		require.Equal(t, 600, n)
 		require.NotZero(t, exhausted.Load())
 	})
 }
@@ -98,7 +98,7 @@ func TestCM_52_DescriptorsThatStayAway(t *testing.T) {
 		qc.SetupTrace = &iwarp.SetupTrace{Enter: func(_ context.Context, s iwarp.SetupStage) error {
 			return transport.Exhausted(syscall.ENOBUFS)
 		}}
-		_, all := collect(t, DialMany(t.Context(), pipes(100, "nobody:1"), &Options{
+		_, all := collect(t, DialMany(t.Context(), pipes(100, "absent:1"), &Options{
 			RNIC: client.rnic, QP: qc, Retry: DefaultRetry, Timeout: -1, InFlight: 50,
 		}))
 		require.Len(t, all, 100)

@@ -44,7 +44,7 @@ func TestCM_48_TenPercentOfAThousandAreDead(t *testing.T) {
 	}
 	_, all := collect(t, DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config()}))
 	require.Len(t, all, 1000)
-	require.Equal(t, 100, failures(all))
+	require.Equal(t, 100, countFailed(all))
 	client.waitsUntilIdle()
 	waitsForDescriptors(t, before)
 }

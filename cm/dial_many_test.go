@@ -47,7 +47,7 @@ func TestCM_45_StagesOfConnectionsOverlap(t *testing.T) {
 		targetsOut, all := collect(t, DialMany(t.Context(), targets, &Options{RNIC: client.rnic}))
 		require.Equal(t, 30*time.Millisecond, time.Since(start), "sixteen take the time of one")
 		require.Equal(t, upTo(16), sorted(tags(targetsOut)))
-		require.Zero(t, failures(all))
+		require.Zero(t, countFailed(all))
 		for i := range 16 {
 			require.Equal(t, []iwarp.SetupStage{
 				iwarp.StageQP, iwarp.StageDial, iwarp.StageRequest, iwarp.StageReply, iwarp.StageConfirm, iwarp.StageReady,
@@ -169,7 +169,7 @@ func TestCM_47_48_OneResultForEachTarget(t *testing.T) {
 			for i := range 1000 {
 				addr := h.addr
 				if i%10 == 3 {
-					addr = fmt.Sprintf("nobody%d:1", i)
+					addr = fmt.Sprintf("absent%d:1", i)
 				}
 				if !yield(Target{Network: "pipe", Addr: addr, Tag: i}) {
 					return
@@ -177,12 +177,12 @@ func TestCM_47_48_OneResultForEachTarget(t *testing.T) {
 			}
 		}
 		got, all := collect(t, DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config(), InFlight: 100}))
-		require.Equal(t, 100, failures(all))
+		require.Equal(t, 100, countFailed(all))
 		for i, r := range all {
 			require.Equal(t, got[i].Tag.(int)%10 == 3, r.Err != nil)
 			if r.Err != nil {
 				require.Equal(t, StageDial, r.Stage)
-				require.ErrorContains(t, r.Err, "cm: set up pipe nobody")
+				require.ErrorContains(t, r.Err, "cm: set up pipe absent")
 				require.ErrorContains(t, r.Err, "stage dial")
 			}
 		}
@@ -230,7 +230,7 @@ func TestCM_47_TimeoutIsOfEachTarget(t *testing.T) {
 		_, all := collect(t, DialMany(t.Context(), targets, &Options{
 			RNIC: client.rnic, QP: client.config(), Timeout: 3 * time.Second, PerHost: 2,
 		}))
-		require.Equal(t, 3, failures(all))
+		require.Equal(t, 3, countFailed(all))
 		require.Equal(t, time.Second, all[0].Elapsed)
 		require.Equal(t, 3*time.Second, all[1].Elapsed)
 		require.Equal(t, 4*time.Second, all[2].Elapsed, "one second for the host, three to be set up")

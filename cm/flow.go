@@ -215,7 +215,7 @@ func (f *flow[In, Out]) work(t *task[In, Out]) {
 			return
 		}
 		if p := recover(); p != nil {
-			panic(p) // of QPConfig.Setup for example: nobody else can tell what it has left behind
+			panic(p) // of QPConfig.Setup for example: only the program can tell what it has left behind
 		}
 		f.fail(nil)
 		f.passOn(t)

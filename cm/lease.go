@@ -14,7 +14,7 @@ type Lease struct {
 func (l *Lease) QP() *iwarp.QP { return l.of.qp }
 
 // Release gives the QP back. If broken is true, or the QP has ended, it is not handed out again,
-// and is aborted when nobody has it any more; the next Get sets up another one. No work of the
+// and is aborted at the last Release; the next Get sets up another one. No work of the
 // caller's may be outstanding on a QP that is not broken. Another Release does nothing.
 func (l *Lease) Release(broken bool) {
 	p, q := l.pool, l.of

@@ -173,7 +173,7 @@ func sorted(n []int) []int {
 	return n
 }
 
-func failures(all []Result) (n int) {
+func countFailed(all []Result) (n int) {
 	for _, r := range all {
 		if r.Err != nil {
 			n++

@@ -31,7 +31,7 @@ type PoolConfig struct {
 	// included: 1,024. Where they are needed for other peers, the idle QP that was used least
 	// recently goes first.
 	Max int
-	// Idle is how long a QP stays that nobody has: see [DefaultIdle]. 0: for ever.
+	// Idle is how long a QP stays that is not leased: see [DefaultIdle]. 0: for ever.
 	Idle time.Duration
 	// Backoff is how long the pool waits for the next set-up with a peer after the attempt-th
 	// failure in a row, counted from 1. nil: 10 ms x 2^(attempt-1) and at most 30 s, of which
@@ -182,8 +182,8 @@ func (p *Pool) Drain(ctx context.Context, addr string) error {
 	return p.waitGone(ctx, all)
 }
 
-// Close ends the pool: Gets and set-ups under way fail, QPs that nobody has are closed, the
-// others when they are released, and aborted if that takes longer than five seconds. When Close
+// Close ends the pool: Gets and set-ups under way fail, idle QPs are closed, the others
+// when they are released, and aborted if that takes longer than five seconds. When Close
 // returns everything has ended; the error tells of those that were aborted. See [Pool.Drain].
 func (p *Pool) Close() error {
 	p.mu.Lock()

@@ -129,11 +129,11 @@ func (p *Pool) serve(r *poolPeer) {
 	if !p.closed {
 		p.openMore(r)
 	}
-	p.makeRoom()
+	p.closeIdle()
 	p.forget(r)
 }
 
-// openMore begins the set-ups that those who wait need, as far as the limits allow.
+// openMore begins the set-ups that the waiting Gets need, as far as the limits allow.
 func (p *Pool) openMore(r *poolPeer) {
 	for r.opening < len(r.waiting) && len(r.qps) < p.cfg.PerPeer {
 		if r.failures > 0 && r.opening > 0 {
@@ -168,7 +168,7 @@ func (p *Pool) serveLater(r *poolPeer, wait time.Duration) {
 	})
 }
 
-// satisfied takes a peer off the list of the starved ones if nobody waits for it.
+// satisfied takes a peer off the list of the starved ones if no Get waits for it.
 func (p *Pool) satisfied(r *poolPeer) {
 	if r.starving != nil && len(r.waiting) == 0 {
 		p.starved.Remove(r.starving)
@@ -176,8 +176,8 @@ func (p *Pool) satisfied(r *poolPeer) {
 	}
 }
 
-// makeRoom closes idle QPs for peers that can have none otherwise.
-func (p *Pool) makeRoom() {
+// closeIdle closes idle QPs for peers that can have none otherwise.
+func (p *Pool) closeIdle() {
 	for p.closing < p.starved.Len() && p.idle.Len() > 0 {
 		p.end(p.idle.Front().Value.(*pooled), false)
 	}

@@ -155,7 +155,7 @@ func TestCM_56_58_MaxOfAll(t *testing.T) {
 	})
 }
 
-// TestCM_57_EndedQPIsNotHandedOutAgain, whoever notices, and the next comes after the back-off.
+// TestCM_57_EndedQPIsNotHandedOutAgain, whichever way that is noticed, and the next comes after the back-off.
 func TestCM_57_EndedQPIsNotHandedOutAgain(t *testing.T) {
 	for name, ends := range map[string]func(h *host, l *Lease){
 		"released as broken":      func(_ *host, l *Lease) { l.Release(true) },
@@ -225,7 +225,7 @@ func TestCM_57_BackOffGrows(t *testing.T) {
 		require.ErrorIs(t, health.Err, iwarp.ErrRejected)
 		require.Equal(t, 10*time.Second, health.Next.Sub(start))
 		time.Sleep(time.Hour)
-		require.EqualValues(t, 4, setups.Load(), "nobody waits")
+		require.EqualValues(t, 4, setups.Load(), "no Get waits")
 
 		h.refuses(false)
 		l := p.mustGet(t, h)
@@ -338,7 +338,7 @@ func TestCM_58_Close(t *testing.T) {
 		p, _ := newTestPool(t, nil)
 		l := p.mustGet(t, h)
 		errs := make(chan error)
-		for _, addr := range []string{gone, "nobody:1"} {
+		for _, addr := range []string{gone, "absent:1"} {
 			go func() {
 				_, err := p.getWithin(addr, time.Hour)
 				errs <- err
@@ -365,10 +365,10 @@ func TestCM_56_Warm(t *testing.T) {
 		h, other := listens(t, "pipe", "", time.Second), listens(t, "pipe", "", time.Second)
 		p, _ := newTestPool(t, nil)
 		n := 0
-		for target, r := range p.Warm(t.Context(), pipes(2, h.addr, other.addr, "nobody:1")) {
+		for target, r := range p.Warm(t.Context(), pipes(2, h.addr, other.addr, "absent:1")) {
 			n++
 			require.Nil(t, r.QP)
-			require.Equal(t, target.Addr == "nobody:1", r.Err != nil)
+			require.Equal(t, target.Addr == "absent:1", r.Err != nil)
 			if r.Err != nil {
 				require.Equal(t, StageDial, r.Stage)
 				require.ErrorIs(t, r.Err, context.DeadlineExceeded)

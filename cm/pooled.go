@@ -142,7 +142,7 @@ func (p *Pool) broken(q *pooled, err error) {
 	p.failed(q.peer, q.failures, err)
 	q.spoilt = true
 	if q.state == qpIdle || !q.works() {
-		p.end(q, true) // whoever has it sees that it has ended
+		p.end(q, true) // the holders of leases see that it has ended
 		return
 	}
 	p.move(q, qpRetired)
@@ -161,7 +161,7 @@ func (p *Pool) retire(q *pooled) {
 	}
 }
 
-// end closes, or aborts, a QP that nobody has, or may have any more.
+// end closes, or aborts, a QP that is not leased any more, or may not be.
 func (p *Pool) end(q *pooled, abort bool) {
 	p.move(q, qpClosing)
 	p.all.Go(func() {

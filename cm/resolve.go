@@ -14,7 +14,7 @@ import (
 // without end needs no memory without end.
 const maxNames = 1 << 14
 
-// A resolver looks up names of hosts, each once, for all who ask.
+// A resolver looks up names of hosts, each once, for all targets.
 type resolver struct {
 	net   *net.Resolver
 	slots semaphore
@@ -49,8 +49,8 @@ func (l *lookup) ended() bool {
 }
 
 // resolve returns the addresses of a name. begin is called before anything is sent for it. A
-// lookup that has failed stands, but for one who was told of it before: that is the attempt's
-// last, which it returns.
+// lookup that has failed stands, but for an attempt behind one that was told of it: last is the
+// lookup of the attempt before.
 func (r *resolver) resolve(ctx context.Context, n hostName, last *lookup, begin func() error) (*lookup, error) {
 	r.mu.Lock()
 	l := r.known[n]

@@ -118,7 +118,7 @@ func TestCM_46_OneLookupForEachName(t *testing.T) {
 		RNIC: client.rnic, QP: client.config(), Resolver: resolver, Stage: [8]int{StageResolve: 5},
 	}))
 	require.Len(t, all, 200)
-	require.Zero(t, failures(all))
+	require.Zero(t, countFailed(all))
 	require.EqualValues(t, 20, s.asked.Load())
 	require.LessOrEqual(t, s.under.most.Load(), int64(5))
 	client.waitsUntilIdle()
@@ -152,7 +152,7 @@ func TestCM_48_AddressesOfAHostAreTriedInOrder(t *testing.T) {
 	_, all := collect(t, DialMany(t.Context(), named(1, 1, portOf(t, h.addr)), &Options{
 		RNIC: client.rnic, QP: client.config(), Resolver: resolver,
 	}))
-	require.Zero(t, failures(all), "%v", all[0].Err)
+	require.Zero(t, countFailed(all), "%v", all[0].Err)
 	require.Equal(t, 1, all[0].Attempts)
 }
 
@@ -184,7 +184,7 @@ func TestCM_60_WhatIsWrongIsFoundBeforeAPacket(t *testing.T) {
 		_, all := collect(t, DialMany(t.Context(), func(yield func(Target) bool) {
 			_ = yield(target) && yield(Target{Network: "tcp", Addr: h.addr})
 		}, &Options{RNIC: client.rnic, QP: client.config(), Resolver: resolver}))
-		require.Equal(t, 1, failures(all), "%v", target)
+		require.Equal(t, 1, countFailed(all), "%v", target)
 	}
 	require.Zero(t, s.asked.Load(), "no name is looked up")
 	require.Eventually(t, func() bool { return h.accepted.Load() == int64(len(wrong)) }, 5*time.Second, time.Millisecond)

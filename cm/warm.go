@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Warm sees to it that there is a QP with the peer of each target, so that a later Get does not
+// Warm sets up a QP with the peer of each target that has none, so that a later Get does not
 // wait, and yields the results as [DialMany] does. The QPs stay in the pool: Result.QP is nil,
 // and what is told of attempts and stages is that of a failure. Target.QP means nothing here,
 // and a Target.Timeout of 0 is 10 s.
