@@ -128,7 +128,10 @@ func (qp *QP) admit(ctx context.Context) error {
 		qp.abort(errNoProof)
 		<-qp.done
 	}
-	return qp.Err()
+	if err := qp.Err(); errors.Is(err, ErrAuth) {
+		return err
+	}
+	return fmt.Errorf("%w: the connection ended before the first message of the initiator: %w", ErrAuth, clause{qp.Err()})
 }
 
 // wasAdmitted reports whether the peer has proved itself, or need not.
