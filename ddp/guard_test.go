@@ -35,7 +35,7 @@ func TestCM_22_GuardedStreamPlacesNothingBeforeItsTurn(t *testing.T) {
 	own, theirs := make([]byte, 8), make([]byte, 8)
 	c.post(0, theirs)
 	d := &doorkeeper{conversation: c, scriptQueue: &scriptQueue{c: c}}
-	d.scriptQueue.bufs = append(d.scriptQueue.bufs, plain(own))
+	d.bufs = append(d.bufs, plain(own))
 	c.s.Guard(d, 0, d)
 	require.NoError(t, c.s.Segment(1, untagged(true, 0, 2, 0, []byte("second"))))
 	require.NoError(t, c.s.Segment(2, untagged(true, 7, 1, 0, []byte("no such queue"))), "it is judged in its turn")
@@ -43,7 +43,7 @@ func TestCM_22_GuardedStreamPlacesNothingBeforeItsTurn(t *testing.T) {
 	require.Equal(t, make([]byte, 8), theirs)
 	require.Equal(t, make([]byte, 16), mem)
 	err := c.s.Segment(0, untagged(true, 0, 1, 0, []byte("first")))
-	c.isFault("the third", transport.DDPQueue, err)
+	_ = c.isFault("the third", transport.DDPQueue, err)
 	require.Equal(t, []MSN{1}, d.inTurn, "the first alone: then the guard is gone")
 	require.Equal(t, "first", string(own[:5]))
 	require.Equal(t, "second", string(theirs[:6]))

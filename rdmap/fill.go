@@ -68,7 +68,7 @@ type filler struct {
 func (s *Stream) Fill(llp transport.LLP) (more bool, err error) {
 	if s.ending() {
 		more, err = s.fillTerminate(llp)
-	} else if s.fill.err == nil && !s.gated.Load() {
+	} else if s.fill.err == nil {
 		more, err = s.fillBatch(llp)
 		s.fill.err = err
 	} else {
@@ -166,6 +166,9 @@ func (s *Stream) requestReady() bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.gated {
+		return false
+	}
 	f.ring, f.posted = s.sq.ring, s.sq.posted
 	return f.next < f.posted && s.startable(*f.ring.At(f.next), f.next)
 }

@@ -54,7 +54,7 @@ func (s *Stream) shutGate(c *Gate) {
 	g := &gate{Gate: *c, s: s}
 	g.buffer[0] = stag.Span{Mem: make([]byte, c.Len), Len: c.Len}
 	s.ddp.Guard(gatekeeper{upper{s}, g}, QNSend, g)
-	s.gated.Store(true)
+	s.gated = true
 }
 
 // Posted is the one buffer.
@@ -73,9 +73,16 @@ func (g *gate) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	}
 	g.s.received(OpSend, 1, uint64(n))
 	g.s.ddp.Unguard()
-	g.s.gated.Store(false)
+	g.s.openGate()
 	g.Opened()
 	return nil
+}
+
+// openGate lets the requests start that were posted so far.
+func (s *Stream) openGate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gated = false
 }
 
 // A gatekeeper is what DDP asks while a gate is shut.

@@ -29,7 +29,6 @@ type Stream struct {
 	windows stag.Windows // the windows that are bound to this stream
 
 	phase atomic.Uint32 // see phase
-	gated atomic.Bool   // the Gate is shut
 	// The response to the oldest request of the peer can be sent.
 	answerable atomic.Bool
 
@@ -43,6 +42,7 @@ type Stream struct {
 	calling    bool           // a goroutine is calling Serve
 	spare      fifo[*Inbound] // free buffers of QN 1, in the order of their use
 	end        end
+	gated      bool      // the Gate is shut: no request starts
 	posting    holdCache // for the requests that Post queues; empty while mu is not held
 	released   holdCache // for the requests that complete; likewise
 }
@@ -172,7 +172,7 @@ func (s *Stream) Pending() bool {
 	switch {
 	case s.ending():
 		return s.end.terminate == terminateQueued
-	case s.gated.Load():
+	case s.gated:
 		return false
 	case s.unfinished != sendingNothing || s.answerable.Load():
 		return true

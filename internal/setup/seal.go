@@ -29,10 +29,10 @@ type Arrival struct {
 // refuseTime is how long the refusal of a Request that is not believed may take to leave.
 const refuseTime = time.Second
 
-// Of a Reply there is so much room for private data, whatever the options will be.
+// Private data of a Reply may be so long, whatever its options will be.
 var (
-	replyRoom  = mpa.Options{}.MaxPrivate()
-	answerRoom = sctp.Options{}.MaxPrivate()
+	maxInReply  = mpa.Options{}.MaxPrivate()
+	maxInAnswer = sctp.Options{}.MaxPrivate()
 )
 
 // An authError is why an initiator was refused by what authenticates it, which keeps a log of
@@ -50,13 +50,13 @@ var errNoSealer = errors.New("ListenConfig.Seal has returned nothing to authenti
 
 // unseal has the Request opened by what authenticates connections, if anything does, before it
 // is handed on. If it is not accepted the initiator is told so, and the Request is to be
-// closed. room is for the private data of the Reply.
-func (q *Request) unseal(ctx context.Context, cfg ListenConfig, room int) error {
+// closed. maxPrivate is what may be in the Reply.
+func (q *Request) unseal(ctx context.Context, cfg ListenConfig, maxPrivate int) error {
 	if cfg.Seal == nil {
 		return nil
 	}
 	local := q.LocalAddr()
-	seal, err := cfg.Seal(ctx, Arrival{Network: local.Network(), Local: local, Remote: q.RemoteAddr(), MaxPrivate: room})
+	seal, err := cfg.Seal(ctx, Arrival{Network: local.Network(), Local: local, Remote: q.RemoteAddr(), MaxPrivate: maxPrivate})
 	if err == nil && seal == nil {
 		err = errNoSealer
 	}

@@ -96,7 +96,7 @@ func (s *sessions) accept() (opening, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := q.unseal(ctx, s.cfg, answerRoom); err != nil {
+		if err := q.unseal(ctx, s.cfg, maxInAnswer); err != nil {
 			q.Close()
 			return nil, err
 		}

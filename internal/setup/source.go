@@ -94,7 +94,7 @@ func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, relea
 		}
 		return nil, m.failure(err, said)
 	}
-	if err := q.unseal(ctx, cfg, replyRoom); err != nil {
+	if err := q.unseal(ctx, cfg, maxInReply); err != nil {
 		q.Close()
 		return nil, err
 	}

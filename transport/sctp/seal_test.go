@@ -16,14 +16,14 @@ var sealedOptions = map[string]Options{"enhanced": {}, "plain": {Plain: true}}
 // asked is the message with which an initiator asks for a session, sealed.
 func asked(t *testing.T, o Options, private string) []byte {
 	t.Helper()
-	_, _, sent := meet(t, o, private, nil)
+	_, sent, _ := meet(t, o, private, nil)
 	require.NotEmpty(t, sent)
 	return sent[0].msg
 }
 
 // meet lets an initiator meet an answer to the same request as ever. Without an answer the
 // association is lost.
-func meet(t *testing.T, o Options, private string, answer []byte) (*Terms, error, []sentMessage) {
+func meet(t *testing.T, o Options, private string, answer []byte) (*Terms, []sentMessage, error) {
 	t.Helper()
 	f := newFakeOf(2)
 	if answer == nil {
@@ -39,7 +39,7 @@ func meet(t *testing.T, o Options, private string, answer []byte) (*Terms, error
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return terms, err, slices.Clone(f.sent)
+	return terms, slices.Clone(f.sent), err
 }
 
 // answered is what answer makes a responder send.
@@ -76,7 +76,7 @@ func TestCM_6_7_SealedSession(t *testing.T) {
 			require.Equal(t, "hello", string(r.PrivateData()), name)
 			accepts(t, "world")(r, unopened)
 		})
-		terms, err, _ := meet(t, o, "hello", answer)
+		terms, _, err := meet(t, o, "hello", answer)
 		require.NoError(t, err, name)
 		require.Equal(t, "world", string(terms.PeerPrivateData), name)
 	}
@@ -125,7 +125,7 @@ func TestCM_7_34_AnyBitOfTheAnswerMatters(t *testing.T) {
 		for what, answer := range map[string]func(*Request, error){"an acceptance": accepts(t, "world"), "a refusal": rejects(t, "world")} {
 			msg := answered(t, asked(t, o, "hello"), answer)
 			for bit := 8 * ssnSize; bit < 8*len(msg); bit++ {
-				_, err, _ := meet(t, o, "hello", flip(msg, bit))
+				_, _, err := meet(t, o, "hello", flip(msg, bit))
 				require.Error(t, err, "%s, %s, bit %d", name, what, bit)
 				var rej *RejectError
 				require.False(t, errors.As(err, &rej), "%s, %s, bit %d: it is not believed", name, what, bit)
@@ -138,12 +138,12 @@ func TestCM_7_34_AnyBitOfTheAnswerMatters(t *testing.T) {
 // the session is not followed by a Terminate.
 func TestCM_34_AnswerWithoutASeal(t *testing.T) {
 	for msg, ends := range map[string]bool{"0000 0006 00080010": false, "0000 0002": false, "0000 0003 6e6f": true, "0000 0007 00080010": true, "0000 0007": true} {
-		_, err, sent := meet(t, Options{}, "", octets(msg))
+		_, sent, err := meet(t, Options{}, "", octets(msg))
 		require.ErrorIs(t, err, sealtest.ErrForged, msg)
 		require.EqualError(t, err, "sctp: opening the answer: sealtest: the frame is not the peer's")
 		require.Equal(t, ends, len(sent) == 1, msg)
 	}
-	_, err, _ := meet(t, Options{}, "", octets("0000 0004"))
+	_, _, err := meet(t, Options{}, "", octets("0000 0004"))
 	require.ErrorIs(t, err, ErrRefused, "a Terminate has nothing to open")
 }
 
@@ -164,7 +164,7 @@ func TestCM_35_RefusalOfASession(t *testing.T) {
 	}
 	require.Equal(t, octets("0000 0007 00080010"), sent[:8], "depths that tell nothing")
 	require.Len(t, sent, 8+sealtest.RefuseLen)
-	_, err, _ := meet(t, Options{}, "hello", sent)
+	_, _, err := meet(t, Options{}, "hello", sent)
 	require.ErrorIs(t, err, sealtest.ErrRefused)
 	var rej *RejectError
 	require.False(t, errors.As(err, &rej))
@@ -172,7 +172,7 @@ func TestCM_35_RefusalOfASession(t *testing.T) {
 
 func TestRejectionThatIsSealed(t *testing.T) {
 	answer := answered(t, asked(t, Options{}, "hello"), rejects(t, "no room"))
-	_, err, sent := meet(t, Options{}, "hello", answer)
+	_, sent, err := meet(t, Options{}, "hello", answer)
 	require.Len(t, sent, 1, "the session is over")
 	var rej *RejectError
 	require.ErrorAs(t, err, &rej)
