@@ -96,5 +96,6 @@ func (c Code) signed() bool { return c == CodeKeyRetired || c == CodeApplication
 var (
 	errOrder    = errors.New("cm: a method of the session is called out of order")
 	errNotReady = errors.New("cm: the peer is not authenticated yet")
+	errNoData   = errors.New("cm: private data of the application with a refusal that is not its own")
 	errNoReply  = errors.New("cm: the source is blocked: the connection is closed without a reply")
 )

@@ -361,20 +361,42 @@ func TestCM_18_NothingPrintsSecrets(t *testing.T) {
 
 func TestCM_18_CloseWipesSecrets(t *testing.T) {
 	s := siteOf(t, func(client, _ *Config) { client.Suite = SuiteX25519 })
-	i, r := s.connect()
-	secrets := [][]byte{i.secret, i.first, r.secret, r.first, r.shared}
-	require.Zero(t, r.shared[0]|r.shared[31], "not needed once S is made")
+	i, r := s.initiate(), s.respond()
+	_, err := r.Open(s.request(i), frameOff)
+	require.NoError(t, err)
+	shared := r.shared
+	reply := s.reply(r)
+	expected := r.first
+	require.Equal(t, make([]byte, 32), shared)
+	_, err = i.Open(reply, frameOff)
+	require.NoError(t, err)
+	s.confirm(i, r)
+	require.Equal(t, make([]byte, firstSize), expected)
+	for _, side := range []*session{&i.session, &r.session} {
+		require.Nil(t, side.ring, "a ring that was replaced can go")
+		require.Nil(t, side.keys)
+		require.Nil(t, side.private)
+		require.Nil(t, side.transcript)
+	}
+
+	secrets := [][]byte{i.secret, i.first, r.secret}
 	i.Close()
 	r.Close()
 	i.Close()
 	for _, k := range secrets {
 		require.Equal(t, make([]byte, len(k)), k)
 	}
-	for _, side := range []*session{&i.session, &r.session} {
-		require.Nil(t, side.keys)
-		require.Nil(t, side.private)
-		require.Equal(t, stateClosed, side.state)
-	}
 	// The key is not wiped with the session.
 	s.connect()
+
+	// A set-up that does not come to its end.
+	i, r = s.initiate(), s.respond()
+	_, err = r.Open(s.request(i), frameOff)
+	require.NoError(t, err)
+	shared = r.shared
+	r.Close()
+	i.Close()
+	require.Equal(t, make([]byte, 32), shared)
+	require.Nil(t, r.keys)
+	require.Nil(t, i.private)
 }

@@ -68,7 +68,7 @@ func (i *initiator) Open(frame []byte, off int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.state = stateReady
+	i.settle()
 	i.auth.counts.connected.Add(1)
 	return app, nil
 }

@@ -35,9 +35,9 @@ func (r *responder) refusalCode() Code {
 	}
 }
 
-// Refuse makes a Reply frame that refuses. The application's data go with its own refusal
-// alone. The error for a source that is blocked means that the connection is closed without a
-// reply.
+// Refuse makes a Reply frame that refuses. Only a refusal of the application may have data of
+// its own. The error for a source that is blocked means that the connection is closed without
+// a reply.
 func (r *responder) Refuse(start, app []byte, cause error) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,8 +48,8 @@ func (r *responder) Refuse(start, app []byte, cause error) ([]byte, error) {
 		return nil, errNoReply
 	}
 	code := r.refusalCode()
-	if code != CodeApplication {
-		app = nil
+	if code != CodeApplication && len(app) > 0 {
+		return nil, errNoData
 	}
 	if err := r.fits(r.refuseLen(), len(app)); err != nil {
 		return nil, err

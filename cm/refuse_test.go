@@ -93,7 +93,9 @@ func TestCM_35_37_RefusalsLookTheSame(t *testing.T) {
 			_, err := r.Open(frame, frameOff)
 			requireReason(t, reason, err)
 			require.Equal(t, refusalSize, r.RefuseLen(err))
-			reply := s.refusal(r, []byte("of the application"), err)
+			_, dataErr := r.Refuse(nil, []byte("of the application"), err)
+			require.ErrorIs(t, dataErr, errNoData)
+			reply := s.refusal(r, nil, err)
 			require.Equal(t, unhex(t, "53434d3201000004010000000000000000000000"), reply[frameOff:frameOff+refusalSize])
 			require.Len(t, reply, frameOff+refusalSize)
 
@@ -149,7 +151,7 @@ func TestCM_15_RetiredKey(t *testing.T) {
 	frame := s.request(i)
 	_, err := r.Open(frame, frameOff)
 	requireReason(t, ReasonKeyRetired, err)
-	reply := s.refusal(r, []byte("of the application"), err)
+	reply := s.refusal(r, nil, err)
 	require.Len(t, reply, frameOff+refusalSize+macSize)
 
 	flips(reply[:len(reply):len(reply)], func(bit int, bad []byte) {

@@ -208,7 +208,9 @@ func (r *responder) Wrap(start, app []byte) ([]byte, error) {
 
 // ready ends the set-up.
 func (r *responder) ready() {
-	r.state = stateReady
+	r.settle()
+	clear(r.first)
+	r.ctx, r.first, r.shared = nil, nil, nil
 	r.auth.counts.accepted.Add(1)
 	r.leave()
 }
@@ -225,7 +227,7 @@ func (r *responder) leave() {
 func (r *responder) FirstLen() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.keys != nil && r.use.mode == ModeB {
+	if r.use.mode == ModeB {
 		return firstSize
 	}
 	return 0

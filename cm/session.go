@@ -33,17 +33,17 @@ type session struct {
 	auth       *Auth
 	id         uint32
 	maxPrivate int
-	ring       *ringState // as it was at the beginning
 
 	mu         sync.Mutex // of all below
 	state      state
 	use        keyUse
+	ring       *ringState       // as it was at the beginning
 	keys       *frameKeys       // nil: the peer is not authenticated, where that is allowed
 	private    *ecdh.PrivateKey // suite 2
 	transcript hash.Hash        // of the frames
 	request    []byte           // SHA-256 of the Request frame
 	peer       iwarp.Peer
-	secret     []byte // S
+	secret     []byte // S; nil: as keys
 	first      []byte // the first message, mode B
 }
 
@@ -103,8 +103,14 @@ func (s *session) agreed(frame, shared []byte) {
 	if s.use.mode == ModeB {
 		s.first = firstMessage(s.secret, transcript, s.use.suite, s.use.mode)
 	}
-	s.private = nil
-	s.transcript.Reset()
+	s.private, s.transcript = nil, nil
+}
+
+// settle ends a set-up. It forgets what nothing else needs: a ring that was replaced must not
+// stay for as long as its connections.
+func (s *session) settle() {
+	s.state = stateReady
+	s.ring, s.keys, s.request = nil, nil, nil
 }
 
 // replyMAC is the MAC of a Reply frame, or, with the other key, of one that refuses: over the
@@ -128,7 +134,7 @@ func (s *session) Export(label string, context []byte, n int) ([]byte, error) {
 	if s.state != stateReady {
 		return nil, errNotReady
 	}
-	if s.keys == nil {
+	if s.secret == nil {
 		return nil, fmt.Errorf("%w: the peer is not authenticated", iwarp.ErrUnsupported)
 	}
 	return export(s.secret, label, context, n)
@@ -138,10 +144,8 @@ func (s *session) Export(label string, context []byte, n int) ([]byte, error) {
 func (s *session) wipe() {
 	clear(s.secret)
 	clear(s.first)
-	if s.transcript != nil {
-		s.transcript.Reset()
-	}
-	s.secret, s.first, s.keys, s.private, s.transcript = nil, nil, nil, nil, nil
+	s.secret, s.first, s.private, s.transcript = nil, nil, nil, nil
+	s.ring, s.keys, s.request = nil, nil, nil
 	s.state = stateClosed
 }
 

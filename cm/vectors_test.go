@@ -202,7 +202,7 @@ func TestCM_17_SecretNeedsX25519(t *testing.T) {
 	i, r := s.connect()
 	require.Equal(t, i.secret, r.secret)
 	transcript := octets(1, 32)
-	psk := i.keys.psk
+	psk := ClientKey(testMaster, 7, testClientID)
 	a, b, c := sessionSecret(transcript, psk, nil), sessionSecret(transcript, psk, octets(1, 32)), sessionSecret(transcript, psk, octets(2, 32))
 	require.NotEqual(t, a, b)
 	require.NotEqual(t, b, c)
