@@ -131,7 +131,18 @@ func TestCM_36_OneHMACWhateverIsWrong(t *testing.T) {
 	require.Equal(t, uint64(1), s.server.Stats().HMACs)
 }
 
-// TestCM_36_UnknownKeyNeverVerifies has the attacker know even the key that stands for unknown ones.
+// TestCM_36_RefusalsCostTheSame shows that what a good Request needs is done for a bad one, too.
+func TestCM_36_RefusalsCostTheSame(t *testing.T) {
+	for _, reason := range []Reason{ReasonUnknownKey, ReasonBadMAC} {
+		s, frame := failures[reason](t)
+		r := s.respond()
+		_, err := r.Open(frame, frameOff)
+		require.Equal(t, &Error{Reason: reason}, err, "no text is made")
+		require.NotNil(t, r.transcript)
+	}
+}
+
+// TestCM_36_UnknownKeyNeverVerifies lets the attacker know even the key that stands for unknown ones.
 func TestCM_36_UnknownKeyNeverVerifies(t *testing.T) {
 	s := siteOf(t, nil)
 	ring := s.server.cfg.Ring.now.Load()

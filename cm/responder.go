@@ -116,7 +116,9 @@ func (r *responder) checkMode(q *request, now time.Time) error {
 	return nil
 }
 
-// verify verifies MAC1, with the dummy key where there is no other.
+// verify verifies MAC1, with the dummy key where there is no other. What a good Request needs is
+// done for all, and no error has particulars: the time that a refusal takes tells nothing of
+// keys.
 func (r *responder) verify(frame []byte, q *request, now time.Time) error {
 	e := r.ring.lookup(q.keyID, now, r.auth.cfg.Retain)
 	r.use = keyUse{q.keyID, q.clientID, q.suite, q.mode}
@@ -124,14 +126,14 @@ func (r *responder) verify(frame []byte, q *request, now time.Time) error {
 	covered := len(frame) - macSize
 	r.auth.counts.hmacs.Add(1)
 	right := sameMAC(keys.request.sum(frame[:covered]), frame[covered:])
+	r.began(frame)
 	if e == r.ring.dummy {
-		return failure(ReasonUnknownKey, "key %d", q.keyID)
+		return &Error{Reason: ReasonUnknownKey}
 	}
 	if !right {
-		return failure(ReasonBadMAC, "of the Request")
+		return &Error{Reason: ReasonBadMAC}
 	}
 	r.keys = keys
-	r.began(frame)
 	return e.checkDates(now)
 }
 
