@@ -40,7 +40,7 @@ func (a *attacker) make() []byte {
 	return b
 }
 
-// attack has the attacker take the part of the client, of the server, or of the client after
+// attack lets the attacker take the part of the client, of the server, or of the client after
 // the Reply, and reports whether that side has accepted it.
 func (s *site) attack(a *attacker) bool {
 	i, r := s.initiate(), s.respond()

@@ -175,7 +175,7 @@ func (s *site) confirm(i *initiator, r *responder) {
 	}
 }
 
-// refused has the server open a frame that it must refuse, and ends the session.
+// refused passes the server a frame that it must refuse, and ends the session.
 func (s *site) refused(frame []byte, want Reason) {
 	s.t.Helper()
 	r := s.respond()

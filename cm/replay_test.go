@@ -17,7 +17,7 @@ func modeA(client, server *Config) {
 	generous(server)
 }
 
-// open has the server open a frame and returns why it does not accept it; 0: it does.
+// open passes the server a frame and returns why it does not accept it; 0: it does.
 func (s *site) open(frame []byte) Reason {
 	s.t.Helper()
 	r := s.respond()
