@@ -113,7 +113,7 @@ func DialMany(ctx context.Context, targets iter.Seq[Target], opts *Options) iter
 		}
 		f.worker = func() (func(context.Context, *task[Target, Result]), func()) {
 			w := &setter{dialer: s.newDialer(), options: &o, window: f.window}
-			return w.setUp, w.end
+			return w.setUp, w.close
 		}
 		f.run(ctx, yield)
 	}
@@ -144,29 +144,35 @@ type setter struct {
 	window  *window
 }
 
+func (w *setter) close() {
+	w.limit.close()
+	w.end()
+}
+
 // setUp takes a target to its result.
 func (w *setter) setUp(ctx context.Context, t *task[Target, Result]) {
-	err := w.attempts(ctx, t)
+	halved, err := w.window.enter(ctx)
+	if err == nil {
+		d := t.in.Timeout
+		if d == 0 {
+			d = w.options.Timeout
+		}
+		err = w.limit.end(w.attempts(w.limit.begin(ctx, d), t, halved))
+	}
 	w.last = nil
 	if err != nil {
 		t.out.Err = &SetupError{Target: t.in, Stage: t.out.Stage, Attempt: t.out.Attempts, Err: err}
 	}
 }
 
-// attempts makes one attempt after the other.
-func (w *setter) attempts(ctx context.Context, t *task[Target, Result]) error {
-	halved, err := w.window.enter(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := within(ctx, t.in.Timeout, w.options.Timeout)
-	defer cancel()
+// attempts makes one attempt after the other. The first has entered the window.
+func (w *setter) attempts(ctx context.Context, t *task[Target, Result], halved uint64) error {
 	qc := t.in.QP
 	if qc == nil {
 		qc = w.options.QP
 	}
 	for counted := 0; ; {
-		err = w.attempt(ctx, &t.in, qc, &t.out)
+		err := w.attempt(ctx, &t.in, qc, &t.out)
 		how := outcomeOf(err)
 		if alone := w.window.leave(how, halved); alone || how != exhausted {
 			counted++
@@ -197,15 +203,4 @@ func outcomeOf(err error) outcome {
 		return exhausted
 	}
 	return failed
-}
-
-// within returns a context that ends after d, or after def if that is 0; negative: never.
-func within(ctx context.Context, d, def time.Duration) (context.Context, context.CancelFunc) {
-	if d == 0 {
-		d = def
-	}
-	if d < 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, d)
 }

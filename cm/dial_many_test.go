@@ -234,6 +234,26 @@ func TestCM_47_TimeoutIsOfEachTarget(t *testing.T) {
 		require.Equal(t, time.Second, all[0].Elapsed)
 		require.Equal(t, 3*time.Second, all[1].Elapsed)
 		require.Equal(t, 4*time.Second, all[2].Elapsed, "one second for the host, three to be set up")
+		for _, r := range all {
+			require.ErrorIs(t, r.Err, context.DeadlineExceeded)
+			require.NotErrorIs(t, r.Err, context.Canceled, "that is for the caller's")
+		}
+		client.waitsUntilIdle()
+	})
+}
+
+// TestCM_47_TimeoutOfOneIsNotOfTheNext, which the same goroutine sets up.
+func TestCM_47_TimeoutOfOneIsNotOfTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, gone := listens(t, "pipe", "", 600*time.Millisecond), dead(t, "gone:1")
+		client := newEnd(t, iwarp.Limits{})
+		o := &Options{RNIC: client.rnic, QP: client.config(), Timeout: time.Second, InFlight: 1}
+		for target, r := range DialMany(t.Context(), pipes(3, h.addr, h.addr, gone), o) {
+			require.Equal(t, target.Addr == gone, r.Err != nil, "%v", r.Err)
+			if r.QP != nil {
+				require.NoError(t, r.QP.Abort())
+			}
+		}
 	})
 }
 

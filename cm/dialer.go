@@ -32,6 +32,7 @@ type dialer struct {
 	user  *iwarp.SetupTrace // of the target
 	last  *lookup           // of the attempt before
 	res   *Result
+	limit timeLimit // of the target
 	began time.Time // the stage
 
 	giveUp context.CancelCauseFunc // of an address that has others behind it; else nil
@@ -84,8 +85,8 @@ func (d *dialer) dialEach(ctx context.Context, t *Target, qc *iwarp.QPConfig, e 
 			return d.dial(ctx, t, qc, e.at(a))
 		}
 		d.wait = patience
-		if at, ok := ctx.Deadline(); ok {
-			d.wait = min(d.wait, time.Until(at)/time.Duration(left))
+		if !d.limit.until.IsZero() {
+			d.wait = min(d.wait, time.Until(d.limit.until)/time.Duration(left))
 		}
 		one, giveUp := context.WithCancelCause(ctx)
 		d.giveUp = giveUp

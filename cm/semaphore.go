@@ -57,8 +57,8 @@ func newStageLimits(asked [8]int) *stageLimits {
 // causeOf is the error of a context that has ended, with its cause.
 func causeOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == cause {
-		return err
+	if err == cause || cause == context.DeadlineExceeded {
+		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
 }

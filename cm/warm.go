@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -25,8 +26,11 @@ func (p *Pool) Warm(ctx context.Context, targets iter.Seq[Target]) iter.Seq2[Tar
 
 // warm is the work on one target.
 func (p *Pool) warm(ctx context.Context, t *task[Target, Result]) {
-	ctx, cancel := within(ctx, t.in.Timeout, setupTimeout)
-	defer cancel()
+	if t.in.Timeout >= 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cmp.Or(t.in.Timeout, setupTimeout))
+		defer cancel()
+	}
 	l, err := p.Get(ctx, t.in.Network, t.in.Addr)
 	if err == nil {
 		t.out.Stage = StageReady

@@ -1,0 +1,67 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A timeLimit bounds one target after the other, all with one context and one timer as long as
+// none takes too long.
+type timeLimit struct {
+	ctx    context.Context // nil: to be made
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	until  time.Time // zero: there is no limit
+}
+
+// begin returns the context of a target; d is negative if there is no limit.
+func (l *timeLimit) begin(ctx context.Context, d time.Duration) context.Context {
+	l.until = time.Time{}
+	if d < 0 {
+		return ctx
+	}
+	l.until = time.Now().Add(d)
+	if l.ctx != nil {
+		l.timer.Reset(d)
+		return l.ctx
+	}
+	var cancel context.CancelCauseFunc
+	l.ctx, cancel = context.WithCancelCause(ctx)
+	l.cancel, l.timer = cancel, time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return l.ctx
+}
+
+// end ends the time of a target. It returns err, and if that is because there was no more time,
+// says so.
+func (l *timeLimit) end(err error) error {
+	if l.until.IsZero() || l.timer.Stop() {
+		return err
+	}
+	if err != nil && context.Cause(l.ctx) == context.DeadlineExceeded {
+		err = &lateError{err}
+	}
+	l.close()
+	return err
+}
+
+// close gives the context back.
+func (l *timeLimit) close() {
+	if l.ctx != nil {
+		l.timer.Stop()
+		l.cancel(nil)
+	}
+	l.ctx = nil
+}
+
+// A lateError is the error of a target whose time is over. It matches what it wraps, and
+// context.DeadlineExceeded in place of context.Canceled.
+type lateError struct{ err error }
+
+func (e *lateError) Error() string { return context.DeadlineExceeded.Error() + ": " + plain(e.err) }
+
+func (e *lateError) Is(target error) bool {
+	return target == context.DeadlineExceeded || target != context.Canceled && errors.Is(e.err, target)
+}
+
+func (e *lateError) As(target any) bool { return errors.As(e.err, target) }
