@@ -3,8 +3,10 @@ package cm
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,12 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // connected sets up n connections.
 func (e *end) connected(h *host, n int) (qps []*iwarp.QP) {
 	e.Helper()
-	for _, r := range DialMany(context.Background(), pipes(n, h.addr), &Options{RNIC: e.rnic, QP: e.config()}) {
+	qc := e.config()
+	qc.MPA.Revision = 1
+	for _, r := range DialMany(context.Background(), pipes(n, h.addr), &Options{RNIC: e.rnic, QP: qc}) {
 		require.NoError(e, r.Err)
 		qps = append(qps, r.QP)
 	}
@@ -62,12 +67,8 @@ func TestCM_53_DisconnectMany(t *testing.T) {
 func TestCM_53_DisconnectManyKeepsItsDeadline(t *testing.T) {
 	for _, byContext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			h := listens(t, "pipe", "", 0)
 			client := newEnd(t, iwarp.Limits{})
-			qps := client.connected(h, 60) // whose peer reads nothing that would end them
-			for _, qp := range qps {
-				require.NoError(t, client.busy(qp))
-			}
+			qps := client.connected(mute(t), 60)
 			ctx, o := t.Context(), &DisconnectOptions{InFlight: 16, Timeout: 100 * time.Millisecond}
 			if byContext {
 				var cancel context.CancelFunc
@@ -89,20 +90,42 @@ func TestCM_53_DisconnectManyKeepsItsDeadline(t *testing.T) {
 	}
 }
 
-// busy posts work to a QP that never ends, since the peer has no receive.
-func (e *end) busy(qp *iwarp.QP) error {
-	return qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}, iwarp.SendWR{Op: iwarp.OpRDMARead})
+// mute makes a listener of the pipe that answers each Request, and then neither reads nor ends.
+func mute(t *testing.T) *host {
+	t.Helper()
+	l, err := transport.Listen(t.Context(), "pipe", "", transport.Options{})
+	require.NoError(t, err)
+	h := &host{addr: l.Addr().String()}
+	var all sync.WaitGroup
+	var conns []net.Conn
+	t.Cleanup(func() {
+		_ = l.Close()
+		all.Wait()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, c)
+			var request [20]byte
+			if _, err := readFull(c, request[:]); err == nil {
+				_, _ = c.Write([]byte("MPA ID Rep Frame\x40\x01\x00\x00"))
+			}
+		}
+	})
+	return h
 }
 
 // TestCM_49_53_BreakOfDisconnectMany ends what was pulled, at once, and nothing else.
 func TestCM_49_53_BreakOfDisconnectMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := listens(t, "pipe", "", 0)
 		client := newEnd(t, iwarp.Limits{})
-		qps := client.connected(h, 40)
-		for _, qp := range qps[1:] {
-			require.NoError(t, client.busy(qp))
-		}
+		qps := client.connected(mute(t), 40)
 		require.NoError(t, qps[0].Abort())
 		start := time.Now()
 		for qp := range DisconnectMany(t.Context(), slices.Values(qps), &DisconnectOptions{InFlight: 10}) {

@@ -50,6 +50,9 @@ func (r *Refusal) Unwrap() error { return iwarp.ErrAuth }
 // none.
 func (r *Refusal) Retry() iwarp.Authenticator { return r.retry }
 
+// Busy reports whether the peer has too many set-ups under way: [DefaultRetry] tries again.
+func (r *Refusal) Busy() bool { return r.Code == CodeBusy }
+
 // A Code is what a refusal tells the initiator.
 type Code uint8
 

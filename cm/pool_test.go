@@ -248,7 +248,7 @@ func TestCM_57_BackOffGrows(t *testing.T) {
 	})
 }
 
-// TestCM_57_WhatCannotGetBetterIsAnErrorAtOnce.
+// TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce.
 func TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, client := newTestPool(t, nil)
@@ -314,7 +314,7 @@ func TestCM_58_59_Drain(t *testing.T) {
 	})
 }
 
-// TestCM_58_DrainEndsSetUps, which may have begun with a key that is revoked; a Get that waits
+// TestCM_58_59_DrainEndsSetUps, which may have begun with a key that is revoked; a Get that waits
 // gets a later one.
 func TestCM_58_59_DrainEndsSetUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
