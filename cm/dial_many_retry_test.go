@@ -64,9 +64,9 @@ func TestCM_52_TimeoutEndsTheWaitForAnAttempt(t *testing.T) {
 // succeeds all the same.
 func TestCM_52_WindowShrinksForDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := listens(t, "pipe", "", time.Millisecond)
+		h := listens(t, "pipe", "", 50*time.Millisecond)
 		client := newEnd(t, iwarp.Limits{})
-		const descriptors = 24
+		const descriptors = 3
 		var used, exhausted atomic.Int64
 		qc := client.config()
 		qc.SetupTrace = &iwarp.SetupTrace{Enter: func(_ context.Context, s iwarp.SetupStage) error {
@@ -77,15 +77,15 @@ func TestCM_52_WindowShrinksForDescriptors(t *testing.T) {
 			}
 			return nil
 		}}
-		o := &Options{RNIC: client.rnic, QP: qc, Retry: DefaultRetry, PerHost: -1}
+		o := &Options{RNIC: client.rnic, QP: qc, Retry: DefaultRetry, PerHost: -1, Timeout: -1}
 		n := 0
-		for _, r := range DialMany(t.Context(), pipes(600, h.addr), o) {
+		for _, r := range DialMany(t.Context(), pipes(200, h.addr), o) {
 			require.NoError(t, r.Err)
 			require.NoError(t, r.QP.Abort())
 			used.Add(-1)
 			n++
 		}
-		require.Equal(t, 600, n)
+		require.Equal(t, 200, n)
 		require.NotZero(t, exhausted.Load())
 	})
 }

@@ -248,10 +248,12 @@ func TestCM_47_TimeoutOfOneIsNotOfTheNext(t *testing.T) {
 		h, gone := listens(t, "pipe", "", 600*time.Millisecond), dead(t, "gone:1")
 		client := newEnd(t, iwarp.Limits{})
 		o := &Options{RNIC: client.rnic, QP: client.config(), Timeout: time.Second, InFlight: 1}
-		for target, r := range DialMany(t.Context(), pipes(3, h.addr, h.addr, gone), o) {
+		for target, r := range DialMany(t.Context(), pipes(3, h.addr, gone, h.addr, h.addr, gone, gone), o) {
 			require.Equal(t, target.Addr == gone, r.Err != nil, "%v", r.Err)
 			if r.QP != nil {
 				require.NoError(t, r.QP.Abort())
+			} else {
+				require.Equal(t, time.Second, r.Elapsed)
 			}
 		}
 	})

@@ -115,7 +115,7 @@ func TestCM_46_OneLookupForEachName(t *testing.T) {
 	s, resolver := newNameServer(t, loopback)
 	s.delay = time.Millisecond
 	_, all := collect(t, DialMany(t.Context(), named(10, 20, portOf(t, h.addr)), &Options{
-		RNIC: client.rnic, QP: client.config(), Resolver: resolver, Stage: [8]int{StageResolve: 5},
+		RNIC: client.rnic, QP: client.config(), Resolver: resolver, Stage: [8]int{StageResolve: 5}, InFlight: 40,
 	}))
 	require.Len(t, all, 200)
 	require.Zero(t, countFailed(all))
