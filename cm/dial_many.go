@@ -40,7 +40,8 @@ type Options struct {
 	Timeout time.Duration
 	// Retry tells whether, and after which time, to try once more to set up a target; attempt is
 	// how many there were. nil: never. See [DefaultRetry]. One for which there was no descriptor,
-	// or no memory for the socket, counts only if no other set-up was under way.
+	// or no memory for the socket, counts only if no other set-up was under way, and no result
+	// waited to be yielded that could be.
 	Retry func(t Target, err error, attempt int) (time.Duration, bool)
 	// Resolver looks names up; nil: net.DefaultResolver.
 	Resolver *net.Resolver
@@ -151,13 +152,13 @@ func (w *setter) close() {
 
 // setUp takes a target to its result.
 func (w *setter) setUp(ctx context.Context, t *task[Target, Result]) {
-	halved, err := w.window.enter(ctx)
+	turn, err := w.window.enter(ctx)
 	if err == nil {
 		d := t.in.Timeout
 		if d == 0 {
 			d = w.options.Timeout
 		}
-		err = w.limit.end(w.attempts(w.limit.begin(ctx, d), t, halved))
+		err = w.limit.end(w.attempts(w.limit.begin(ctx, d), t, turn))
 	}
 	w.last = nil
 	if err != nil {
@@ -166,7 +167,7 @@ func (w *setter) setUp(ctx context.Context, t *task[Target, Result]) {
 }
 
 // attempts makes one attempt after the other. The first has entered the window.
-func (w *setter) attempts(ctx context.Context, t *task[Target, Result], halved uint64) error {
+func (w *setter) attempts(ctx context.Context, t *task[Target, Result], turn turn) error {
 	qc := t.in.QP
 	if qc == nil {
 		qc = w.options.QP
@@ -174,7 +175,7 @@ func (w *setter) attempts(ctx context.Context, t *task[Target, Result], halved u
 	for counted := 0; ; {
 		err := w.attempt(ctx, &t.in, qc, &t.out)
 		how := outcomeOf(err)
-		if alone := w.window.leave(how, halved); alone || how != exhausted {
+		if alone := w.window.leave(how, turn); alone || how != exhausted {
 			counted++
 		}
 		if err == nil || w.options.Retry == nil || ctx.Err() != nil {
@@ -186,7 +187,7 @@ func (w *setter) attempts(ctx context.Context, t *task[Target, Result], halved u
 		}
 		ended := sleep(ctx, delay)
 		if ended == nil {
-			halved, ended = w.window.enter(ctx)
+			turn, ended = w.window.enter(ctx)
 		}
 		if ended != nil {
 			return fmt.Errorf("%w; the wait for another attempt ended: %w", err, ended)

@@ -147,7 +147,7 @@ func TestCM_52_Window(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := newWindow(8)
-		var at [8]uint64
+		var at [8]turn
 		for i := range at {
 			require.True(t, w.pull(ctx))
 			at[i], _ = w.enter(ctx)
@@ -180,12 +180,14 @@ func TestCM_52_Window(t *testing.T) {
 		require.Equal(t, 2, entered, "one that has given up is passed over")
 		for range 10 {
 			w.active++
-			w.leave(succeeded, 0)
+			w.leave(succeeded, turn{})
 		}
 		require.Equal(t, 8, w.size, "no more than at first")
 
-		w.active = 1
-		require.True(t, w.leave(exhausted, w.halved), "it was alone")
+		w.active = 0
+		alone, err := w.enter(ctx)
+		require.NoError(t, err)
+		require.True(t, w.leave(exhausted, alone), "it was alone")
 		require.Equal(t, 1, w.size)
 		for range 8 {
 			w.yielded()

@@ -71,6 +71,7 @@ func (f *flow[In, Out]) run(ctx context.Context, yield func(In, Out) bool) {
 	f.done = make(chan *task[In, Out], f.window.max)
 	f.failed = make(chan struct{})
 	f.left = 1
+	f.window.ordered = f.ordered
 	f.groups = make(map[string]*group[In, Out])
 	if f.ordered {
 		f.held = make([]*task[In, Out], f.window.max)
@@ -239,6 +240,7 @@ func (f *flow[In, Out]) passOn(t *task[In, Out]) (next *task[In, Out]) {
 	if next == nil {
 		f.idle++
 	}
+	f.window.finished()
 	f.done <- t // which has room for the whole window
 	f.finished()
 	return next

@@ -13,13 +13,16 @@ import (
 // Halving follows bursts, as the window of TCP does: the attempts that had begun before the
 // last halving were too many together, and do not halve it again.
 type window struct {
-	max  int
-	room chan struct{} // told when an item may be pulled
+	max     int
+	ordered bool          // results wait for one another
+	room    chan struct{} // told when an item may be pulled
 
 	mu      sync.Mutex
 	size    int
 	pulled  int
+	done    int    // of those that are pulled: worked on, and not yielded
 	halved  uint64 // how often
+	entered uint64 // how many attempts
 	active  int
 	waiting []chan struct{} // for their turn to be active, in order
 }
@@ -52,9 +55,31 @@ func (w *window) pull(ctx context.Context) bool {
 func (w *window) yielded() {
 	w.mu.Lock()
 	w.pulled--
+	w.done--
 	w.mu.Unlock()
 	w.tell()
 }
+
+// finished tells that an item that was pulled is to be yielded.
+func (w *window) finished() {
+	w.mu.Lock()
+	w.done++
+	w.mu.Unlock()
+}
+
+// A turn is that of an attempt to be active.
+type turn struct {
+	halved  uint64 // how often the window was halved before
+	entered uint64 // how many attempts there were, with this one
+	alone   bool   // none was active
+}
+
+// turn returns that of the attempt that has entered last; w.mu is locked.
+func (w *window) turn() turn { return turn{w.halved, w.entered, w.active == 1 && w.free()} }
+
+// free tells whether no result waits that may hold what an attempt needs, and that will be
+// yielded before it; w.mu is locked.
+func (w *window) free() bool { return w.done == 0 || w.ordered }
 
 func (w *window) tell() {
 	select {
@@ -63,32 +88,32 @@ func (w *window) tell() {
 	}
 }
 
-// enter waits until one more attempt may be active. It returns how often the window was halved
-// before, for leave.
-func (w *window) enter(ctx context.Context) (halved uint64, err error) {
+// enter waits until one more attempt may be active. What it returns is for leave.
+func (w *window) enter(ctx context.Context) (t turn, err error) {
 	w.mu.Lock()
 	if w.active < w.size && len(w.waiting) == 0 {
 		defer w.mu.Unlock()
 		w.active++
-		return w.halved, ctxEnded(ctx, w.drop)
+		w.entered++
+		return w.turn(), ctxEnded(ctx, w.drop)
 	}
-	turn := make(chan struct{})
-	w.waiting = append(w.waiting, turn)
+	admitted := make(chan struct{})
+	w.waiting = append(w.waiting, admitted)
 	w.mu.Unlock()
 	select {
-	case <-turn:
+	case <-admitted:
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.halved, ctxEnded(ctx, w.drop)
+		return w.turn(), ctxEnded(ctx, w.drop)
 	case <-ctx.Done():
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if i := slices.Index(w.waiting, turn); i >= 0 {
+		if i := slices.Index(w.waiting, admitted); i >= 0 {
 			w.waiting = slices.Delete(w.waiting, i, i+1)
 		} else {
 			w.drop()
 		}
-		return 0, causeOf(ctx)
+		return t, causeOf(ctx)
 	}
 }
 
@@ -111,6 +136,7 @@ func (w *window) drop() {
 func (w *window) admit() {
 	for len(w.waiting) > 0 && w.active < w.size {
 		w.active++
+		w.entered++
 		close(w.waiting[0])
 		w.waiting = slices.Delete(w.waiting, 0, 1)
 	}
@@ -127,16 +153,16 @@ const (
 
 // leave ends an attempt that was active. It reports whether the attempt was alone: then others
 // have not kept from it what it has failed for.
-func (w *window) leave(o outcome, halved uint64) (alone bool) {
+func (w *window) leave(o outcome, t turn) (alone bool) {
 	w.mu.Lock()
 	switch {
 	case o == succeeded:
 		w.size = min(w.size+1, w.max)
-	case o == exhausted && halved == w.halved:
+	case o == exhausted && t.halved == w.halved:
 		w.halved++
 		w.size = max(1, min(w.size, w.active)/2)
 	}
-	alone = w.active == 1
+	alone = t.alone && t.entered == w.entered && w.free()
 	w.drop()
 	w.mu.Unlock()
 	w.tell()
