@@ -172,7 +172,7 @@ func TestCM_50_GoroutinesThatEnd(t *testing.T) {
 			qc := client.config()
 			qc.Setup = func(context.Context, *iwarp.QP) error { ends("Setup"); return nil }
 			targets := func(yield func(Target) bool) {
-				_ = yield(Target{Network: "pipe", Addr: h.addr}) && yield(Target{Network: "pipe", Addr: h.addr})
+				pipes(2, h.addr)(yield)
 				ends("sequence")
 			}
 			ended := make(chan bool)

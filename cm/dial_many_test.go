@@ -78,6 +78,7 @@ func TestCM_46_WindowAndLimitsHold(t *testing.T) {
 						dials.add(1)
 					case iwarp.StageReply:
 						reply.add(1)
+					default:
 					}
 					return nil
 				},
@@ -89,6 +90,7 @@ func TestCM_46_WindowAndLimitsHold(t *testing.T) {
 						dials.add(-1)
 					case iwarp.StageReply:
 						reply.add(-1)
+					default:
 					}
 				},
 			}

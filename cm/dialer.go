@@ -127,7 +127,7 @@ func (d *dialer) dial(ctx context.Context, t *Target, qc *iwarp.QPConfig, addr s
 		}
 	}
 	qp, err := d.rnic.Dial(ctx, t.Network, addr, &d.qc)
-	if err != nil && context.Cause(ctx) == errPatience {
+	if err != nil && errors.Is(context.Cause(ctx), errPatience) {
 		err = fmt.Errorf("%w: %w", errPatience, err)
 	}
 	d.res.QP = qp

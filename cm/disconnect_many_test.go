@@ -128,7 +128,8 @@ func TestCM_49_53_BreakOfDisconnectMany(t *testing.T) {
 		qps := client.connected(mute(t), 40)
 		require.NoError(t, qps[0].Abort())
 		start := time.Now()
-		for qp := range DisconnectMany(t.Context(), slices.Values(qps), &DisconnectOptions{InFlight: 10}) {
+		for qp, err := range DisconnectMany(t.Context(), slices.Values(qps), &DisconnectOptions{InFlight: 10}) {
+			require.NoError(t, err, "it had ended before")
 			<-qp.Done()
 			break
 		}

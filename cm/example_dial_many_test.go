@@ -100,8 +100,9 @@ func ExampleDisconnectMany() {
 		}
 	}
 	n := 0
-	for qp := range cm.DisconnectMany(ctx, qps, &cm.DisconnectOptions{Timeout: 1}) {
-		<-qp.Done()
+	for qp, err := range cm.DisconnectMany(ctx, qps, &cm.DisconnectOptions{Timeout: 1}) {
+		<-qp.Done() // whether it has ended gracefully or, as err tells, was aborted
+		_ = err
 		n++
 	}
 	fmt.Println(n, "QPs have ended")

@@ -33,6 +33,7 @@ func (p *Pool) Health() []PeerHealth {
 				h.QPs++
 			case qpIdle:
 				h.QPs++
+			default: // it is not established, or on its way out
 			}
 		}
 		if h.Err = r.err; r.failures > 0 {

@@ -43,6 +43,7 @@ func (l *Lease) Release(broken bool) {
 		p.move(q, qpIdle)
 	case qpRetired:
 		p.end(q, q.spoilt)
+	default: // Drain, or the end of the QP, has ended it
 	}
 	p.serve(q.peer)
 }

@@ -235,6 +235,7 @@ func (p *Pool) waitGone(ctx context.Context, all []*pooled) error {
 			p.end(q, true)
 		case qpClosing:
 			closing = append(closing, q.qp)
+		default: // a set-up that ends, or gone
 		}
 	}
 	p.mu.Unlock()

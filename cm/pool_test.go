@@ -259,7 +259,10 @@ func TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, "missing port")
 		require.Empty(t, p.Health())
 		for _, c := range []*PoolConfig{
-			nil, {}, {RNIC: client.rnic}, {RNIC: client.rnic, QP: client.config(), Max: -1},
+			nil,
+			{},
+			{RNIC: client.rnic},
+			{RNIC: client.rnic, QP: client.config(), Max: -1},
 			{RNIC: client.rnic, QP: &iwarp.QPConfig{PD: client.pd, SendDepth: -1}},
 		} {
 			_, err := NewPool(c)

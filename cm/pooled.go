@@ -58,6 +58,7 @@ func (p *Pool) move(q *pooled, to qpState) {
 		q.element = nil
 	case qpClosing:
 		p.closing--
+	default:
 	}
 	q.state = to
 	switch to {
@@ -71,6 +72,7 @@ func (p *Pool) move(q *pooled, to qpState) {
 		p.total--
 		q.peer.remove(q)
 		close(q.gone)
+	default:
 	}
 }
 
@@ -158,6 +160,7 @@ func (p *Pool) retire(q *pooled) {
 		p.end(q, false)
 	case qpLeased:
 		p.move(q, qpRetired)
+	default: // it is already
 	}
 }
 

@@ -2,6 +2,7 @@ package cm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 )
@@ -57,7 +58,7 @@ func newStageLimits(asked [8]int) *stageLimits {
 // causeOf is the error of a context that has ended, with its cause.
 func causeOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == cause || cause == context.DeadlineExceeded {
+	if errors.Is(cause, err) || errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)

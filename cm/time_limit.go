@@ -38,7 +38,7 @@ func (l *timeLimit) end(err error) error {
 	if l.until.IsZero() || l.timer.Stop() {
 		return err
 	}
-	if err != nil && context.Cause(l.ctx) == context.DeadlineExceeded {
+	if err != nil && errors.Is(context.Cause(l.ctx), context.DeadlineExceeded) {
 		err = &lateError{err}
 	}
 	l.close()
