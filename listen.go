@@ -57,16 +57,6 @@ func (lc *ListenConfig) auth() Authenticator {
 	return lc.Auth
 }
 
-// setup is lc in the words of package setup.
-func (lc *ListenConfig) setup() *setup.ListenConfig {
-	if lc == nil {
-		return nil
-	}
-	return &setup.ListenConfig{
-		SetupTimeout: lc.SetupTimeout, ProgressTimeout: lc.ProgressTimeout, MaxHalfOpen: lc.MaxHalfOpen, TLS: lc.TLS,
-	}
-}
-
 // A Listener takes connections of initiators.
 type Listener struct {
 	rnic     *RNIC
@@ -77,7 +67,7 @@ type Listener struct {
 // Listen takes connections at addr; for the networks see [RNIC.Dial]. ctx bounds
 // only the call itself.
 func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfig) (*Listener, error) {
-	cfg, err := r.setups.Complete(lc.setup())
+	cfg, err := r.complete(lc)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +105,7 @@ func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnR
 	if isNil(c) {
 		return nil, errNoConn("server")
 	}
-	cfg, err := r.setups.Complete(lc.setup())
+	cfg, err := r.complete(lc)
 	if err != nil {
 		_ = c.Close()
 		return nil, err
