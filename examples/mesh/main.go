@@ -1,0 +1,73 @@
+// Mesh connects processes each to all others, to show how a program uses package cm.
+//
+//	mesh [-n PROCESSES] [-size OCTETS] [-timeout DURATION]
+//
+// The program starts the processes, tells each by its standard input what to do, and checks what
+// they have done:
+//
+//   - Each process sets up a connection to each other one, all at once (cm.DialMany), writes to
+//     its memory by an RDMA Write, and says so by a Send. The other one verifies every octet.
+//   - The keys are rotated while connections are being set up: the new key is added to the rings
+//     of all servers, then it becomes the primary key of the clients, then the old one is retired.
+//     No set-up may fail meanwhile; afterwards the old key must be refused.
+//   - One process is killed. The others go on, and try to connect to it until it is back.
+//
+// Every connection is authenticated on both sides, in mode B. Each process has, as a server, a
+// master key of its own, and as a client one key for each server, derived from the master of that
+// server. So a process can neither stand for another client nor for another server.
+//
+// The data themselves are not protected: use TLS on a network that is not trusted. Here all
+// processes listen on loopback.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "mesh:", err)
+		os.Exit(1)
+	}
+}
+
+// asProcess is the argument with which the program is one of the processes.
+const asProcess = "process"
+
+const mostOctets = 16 << 20
+
+var errTimeout = errors.New("not done within -timeout")
+
+func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if len(args) == 1 && args[0] == asProcess {
+		return obey(ctx, in, out)
+	}
+	fs := flag.NewFlagSet("mesh", flag.ContinueOnError)
+	fs.SetOutput(out)
+	n := fs.Int("n", 8, "how many `processes`, 2 to 64")
+	size := fs.Int("size", 64<<10, "`octets` of a Write")
+	timeout := fs.Duration("timeout", time.Minute, "for everything")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() != 0 || *n < 2 || *n > 64 || *size < 1 || *size > mostOctets || *timeout <= 0 {
+		return fmt.Errorf("there must be 2 to 64 processes, 1 to %d octets, some time, and no argument", mostOctets)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, errTimeout)
+	defer cancel()
+	err := newMesh(*n, *size, out).run(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}
