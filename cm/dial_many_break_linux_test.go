@@ -1,0 +1,53 @@
+package cm
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// TestCM_48_49_ABreakAmongDeadTargets: of a thousand targets each tenth is dead, and the loop is
+// left in the middle. No goroutine, descriptor or QP is left.
+func TestCM_48_49_ABreakAmongDeadTargets(t *testing.T) {
+	const most = 500
+	h := listens(t, "tcp", "127.0.0.1:0", 0)
+	client := newEnd(t, iwarp.Limits{})
+	targets := func(yield func(Target) bool) {
+		for i := range 1000 {
+			target := localTCP(h)
+			if i%10 == 0 {
+				target.Addr = "127.0.0.1:1"
+			}
+			if !yield(target) {
+				return
+			}
+		}
+	}
+	before, goroutines := descriptors(t), runtime.NumGoroutine()
+	established, failed := 0, 0
+	for _, r := range DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config(), Ordered: true}) {
+		if r.Err == nil {
+			require.NoError(t, r.QP.Abort())
+			established++
+		} else {
+			failed++
+		}
+		if established+failed == most {
+			break
+		}
+	}
+	require.Equal(t, most/10, failed)
+	require.Equal(t, most-most/10, established)
+	waitsForDescriptors(t, before)
+	client.waitsUntilIdle()
+	// The RNICs may keep some for further connections. Those of require.Eventually would count.
+	deadline := time.Now().Add(5 * time.Second)
+	for runtime.NumGoroutine() > goroutines+4 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+4)
+}
