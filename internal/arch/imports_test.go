@@ -124,7 +124,7 @@ func declared(d ast.Decl) []string {
 	return names
 }
 
-func TestARCH_42_ImportsFollowTheTable(t *testing.T) {
+func TestARCH_42_CM_43_ImportsFollowTheTable(t *testing.T) {
 	files := tree(t)
 	contract := contractNames(files)
 	require.Contains(t, contract, "LLP")

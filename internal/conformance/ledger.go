@@ -90,19 +90,34 @@ func (l *ledger) count(match func(requirement) bool) tally {
 func (l *ledger) problems() []string {
 	var ps []string
 	known := make(map[string]bool)
+	missing := make(map[string]int) // rows of a series that is unfinished
 	for _, r := range l.requirements {
 		known[r.id] = true
 		_, excepted := l.exceptions[r.id]
 		switch tested := len(l.tests[r.id]) > 0; {
 		case tested && excepted:
 			ps = append(ps, fmt.Sprintf("%s has a test and an exception: drop the exception", r.id))
+		case !tested && !excepted && r.unfinished:
+			missing[r.prefix]++
 		case !tested && !excepted:
 			ps = append(ps, fmt.Sprintf("%s has neither a test nor an exception", r.id))
 		case tested && r.mandatory() && !l.mutated[r.id] && l.unmutable[r.id] == "":
 			ps = append(ps, fmt.Sprintf("%s has no planted defect, and no reason why none can be planted", r.id))
 		}
 	}
-	return append(ps, l.strays(known)...)
+	return append(append(ps, l.finished(missing)...), l.strays(known)...)
+}
+
+// finished finds series that are marked as unfinished, and lack nothing.
+func (l *ledger) finished(missing map[string]int) (ps []string) {
+	prefix := ""
+	for _, r := range l.requirements {
+		if r.prefix != prefix && r.unfinished && missing[r.prefix] == 0 {
+			ps = append(ps, fmt.Sprintf("%s is marked as unfinished, and no row is missing: drop the mark", r.prefix))
+		}
+		prefix = r.prefix
+	}
+	return ps
 }
 
 // strays finds what is told of requirements that do not exist, and too many exceptions.

@@ -49,6 +49,17 @@ func TestEveryProblemIsNoticed(t *testing.T) {
 	}
 }
 
+func TestUnfinishedSeries(t *testing.T) {
+	l := sound()
+	for i := range l.requirements {
+		l.requirements[i].unfinished = true
+	}
+	require.Equal(t, []string{"DDP is marked as unfinished, and no row is missing: drop the mark"}, l.problems())
+	delete(l.tests, "DDP-2")
+	require.Empty(t, l.problems(), "a row that is missing is no problem")
+	require.Contains(t, string(l.report()), "| **missing** |")
+}
+
 func TestReportShowsTestsReasonsAndGaps(t *testing.T) {
 	l := sound()
 	delete(l.tests, "DDP-2")
@@ -117,7 +128,7 @@ func TestExceptionLines(t *testing.T) {
 func TestRequirementListsAreWhole(t *testing.T) {
 	rs, err := requirements()
 	require.NoError(t, err)
-	require.Len(t, rs, 87+38+63+82+134+69+59+90+42+42+14)
+	require.Len(t, rs, 87+38+63+82+134+69+59+90+42+42+14+61)
 
 	d := document{prefix: "DDP", count: 2}
 	_, err = parseRequirements(d, "DDP-1 | RFC 5041, 3 | MUST | a\nDDP-3 | RFC 5041, 3 | MUST | b\n")
