@@ -227,7 +227,8 @@
 // hard to guess but is not a secret key: RFC 5042 requires that peers that do not trust each
 // other use different PDs, or regions bound to one QP ([MROptions].QP). CRC32c protects data
 // against corruption, not against an attacker on the path: use QPConfig.TLS and
-// ListenConfig.TLS, or the IPsec of the host (RFC 5042 section 5; RFC 7146). PDs do not
+// ListenConfig.TLS, or the IPsec of the host (RFC 5042 section 5; RFC 7146). Package cm
+// authenticates peers when they connect (QPConfig.Auth, ListenConfig.Auth). PDs do not
 // isolate code within one process; Limits keeps each RNIC from taking more than its share.
 //
 // # Platforms
@@ -245,4 +246,6 @@
 //
 // The package is built on rdmap, ddp, mpa, stag and transport, one for each layer of RFC 4296;
 // each can be used by itself. Package commit implements RDMA Commit and the durable backings.
+// Package cm is built on this one: it authenticates connections, sets many up at once, and keeps
+// them in pools.
 package iwarp
