@@ -41,7 +41,7 @@ type QP struct {
 
 	identity *identity     // nil: there is neither an Authenticator nor TLS
 	admitted chan struct{} // closed when the first message of the initiator was verified; nil: it need not be
-	proves   bool          // our first message proves who we are
+	proves   bool          // our first message proves our identity
 
 	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
 	commits              commits

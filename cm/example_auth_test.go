@@ -50,9 +50,9 @@ func ExampleAuth() {
 
 	wrongRing, err := cm.NewRing(cm.Key{ID: 1, Secret: []byte("a key that is not derived from it"), Primary: true})
 	check(err)
-	stranger, err := cm.New(&cm.Config{Ring: wrongRing, ID: clientID})
+	wrong, err := cm.New(&cm.Config{Ring: wrongRing, ID: clientID})
 	check(err)
-	_, err = rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd, Auth: stranger})
+	_, err = rnic.Dial(ctx, "pipe", listener.Addr().String(), &iwarp.QPConfig{PD: pd, Auth: wrong})
 	fmt.Println("refused:", errors.Is(err, iwarp.ErrAuth))
 	// Output:
 	// the client has found store
