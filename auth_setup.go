@@ -13,6 +13,8 @@ import (
 
 var (
 	errRTRAndAuth = errors.New("iwarp: MPAOptions.RTR and StrictRTR cannot be used with an Authenticator whose first message takes the place of the RTR")
+	errFirstLen   = fmt.Errorf("iwarp: the first message of an AuthSession may have 0 to %d octets", rdmap.MaxFirst)
+	errAskedRTR   = fmt.Errorf("%w: the initiator has asked for an RTR, whose place the first message of its Authenticator takes", ErrAuth)
 	errNoProof    = fmt.Errorf("%w: the first message of the initiator has not come in time", ErrAuth)
 )
 
@@ -57,14 +59,18 @@ func (qp *QP) session(ctx context.Context, auth Authenticator, info *AuthInfo, o
 		return nil, err
 	}
 	qp.identity.begin(s)
-	if s.FirstLen() > 0 {
-		if o.RTR != 0 || o.StrictRTR {
-			return nil, errRTRAndAuth
-		}
+	switch n := s.FirstLen(); {
+	case !isFirstLen(n):
+		return nil, errFirstLen
+	case n > 0 && (o.RTR != 0 || o.StrictRTR):
+		return nil, errRTRAndAuth
+	case n > 0:
 		o.ClientServer = true
 	}
 	return s, nil
 }
+
+func isFirstLen(n int) bool { return 0 <= n && n <= rdmap.MaxFirst }
 
 // retries is the Authenticator with which the peer wants to be asked once more, nil if there is
 // none.
@@ -111,8 +117,15 @@ func (qp *QP) authenticate(c *rdmap.Config) (err error) {
 		return err
 	}
 	qp.admitted = make(chan struct{})
-	c.Gate = &rdmap.Gate{Len: s.FirstLen(), Verify: s.VerifyFirst, Opened: func() { close(qp.admitted) }}
-	return nil
+	switch n := s.FirstLen(); {
+	case !isFirstLen(n):
+		return errFirstLen
+	case qp.terms.RTR != 0:
+		return errAskedRTR
+	default:
+		c.Gate = &rdmap.Gate{Len: n, Verify: s.VerifyFirst, Opened: func() { close(qp.admitted) }}
+		return nil
+	}
 }
 
 // admit waits, within ctx, until the initiator has proved itself.
@@ -122,11 +135,15 @@ func (qp *QP) admit(ctx context.Context) error {
 	}
 	select {
 	case <-qp.admitted:
-		return nil
 	case <-qp.done:
 	case <-ctx.Done():
-		qp.abort(errNoProof)
-		<-qp.done
+		if !qp.wasAdmitted() {
+			qp.abort(fmt.Errorf("%w: %w", errNoProof, context.Cause(ctx)))
+			<-qp.done
+		}
+	}
+	if qp.wasAdmitted() { // also where the peer has ended the connection since
+		return nil
 	}
 	if err := qp.Err(); errors.Is(err, ErrAuth) {
 		return err
