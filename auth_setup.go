@@ -15,6 +15,7 @@ var (
 	errRTRAndAuth = errors.New("iwarp: MPAOptions.RTR and StrictRTR cannot be used with an Authenticator whose first message takes the place of the RTR")
 	errFirstLen   = fmt.Errorf("iwarp: the first message of an AuthSession may have 0 to %d octets", rdmap.MaxFirst)
 	errAskedRTR   = fmt.Errorf("%w: the initiator has asked for an RTR, whose place the first message of its Authenticator takes", ErrAuth)
+	errEnded      = fmt.Errorf("%w: the initiator has ended the connection before its first message", ErrAuth)
 	errNoProof    = fmt.Errorf("%w: the first message of the initiator has not come in time", ErrAuth)
 )
 
@@ -145,10 +146,14 @@ func (qp *QP) admit(ctx context.Context) error {
 	if qp.wasAdmitted() { // also where the peer has ended the connection since
 		return nil
 	}
-	if err := qp.Err(); errors.Is(err, ErrAuth) {
+	err := qp.Err()
+	switch {
+	case err == nil: // the peer has ended its half
+		return errEnded
+	case errors.Is(err, ErrAuth):
 		return err
 	}
-	return fmt.Errorf("%w: the connection ended before the first message of the initiator: %w", ErrAuth, clause{qp.Err()})
+	return fmt.Errorf("%w: the connection ended before the first message of the initiator: %w", ErrAuth, clause{err})
 }
 
 // wasAdmitted reports whether the peer has proved itself, or need not.

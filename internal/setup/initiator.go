@@ -247,5 +247,7 @@ func (i *initiator) dialSession(ctx context.Context, network, addr string, plain
 	if err != nil {
 		return rejection(i.endedBy(ctx, err))
 	}
-	return i.establish(ctx, conn, sessionTerms(terms))
+	t := sessionTerms(terms)
+	t.Initiator = true
+	return i.establish(ctx, conn, t)
 }
