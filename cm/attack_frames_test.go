@@ -20,12 +20,18 @@ import (
 // A scene is a vault, a client that reaches it through a relay, and what frames have passed.
 type scene struct {
 	*vault
+	network string
 	client  *site
 	relayed sync.WaitGroup
 }
 
-// newScene makes a scene whose client initiates in a mode and a suite.
+// newScene makes a scene on the pipe.
 func newScene(t *testing.T, change func(client, server *cm.Config)) *scene {
+	t.Helper()
+	return newSceneOver(t, "pipe", change)
+}
+
+func newSceneOver(t *testing.T, network string, change func(client, server *cm.Config)) *scene {
 	t.Helper()
 	ca, sa := authsOf(t, func(client, server *cm.Config) {
 		server.Limits = unlimited
@@ -33,8 +39,8 @@ func newScene(t *testing.T, change func(client, server *cm.Config)) *scene {
 			change(client, server)
 		}
 	})
-	v := &vault{host: newHost(t, sa, "pipe", nil, nil), auth: sa, client: ca}
-	return &scene{vault: v, client: newSite(t, ca, nil)}
+	v := &vault{host: newHost(t, sa, network, nil, nil), auth: sa, client: ca}
+	return &scene{vault: v, network: network, client: newSite(t, ca, nil)}
 }
 
 // dials sets a connection up through a relay, and waits until the relay has ended if that fails.
@@ -42,7 +48,7 @@ func (s *scene) dials(m *relay) (*iwarp.QP, error) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
-	qp, err := s.client.rnic.Client(ctx, m.between(s, &s.relayed, s.addr), s.client.asks())
+	qp, err := s.client.rnic.Client(ctx, m.between(s, &s.relayed, s.network, s.addr), s.client.asks())
 	if err != nil {
 		s.relayed.Wait()
 	}
@@ -59,6 +65,14 @@ func (s *scene) wantNobody(expectation string) {
 	require.Zero(s, s.auth.Stats().Accepted, expectation)
 	require.Zero(s, s.auth.Stats().HalfOpen, expectation)
 	s.wantQuiet(expectation)
+}
+
+// settles waits until the host has ended all that it was asked for.
+func (s *scene) settles() {
+	s.Helper()
+	require.Eventually(s, func() bool {
+		return s.auth.Stats().HalfOpen == 0 && s.begun.Load() == s.ended.Load()
+	}, wiretest.Patience, 100*time.Microsecond)
 }
 
 // wantEnded takes what the host has of a set-up whose Reply the client has not believed. In mode A
@@ -228,7 +242,9 @@ func TestCM_21_FirstMessagesOfOtherSetUps(t *testing.T) {
 // TestCM_2_6_RequestsThatAreBent: spliced, cut, downgraded, out of order, of other kinds.
 func TestCM_2_6_RequestsThatAreBent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScene(t, func(client, server *cm.Config) { client.Suite, server.Suite, server.MinSuite = cm.SuiteX25519, cm.SuiteX25519, cm.SuiteX25519 })
+		s := newScene(t, func(client, server *cm.Config) {
+			client.Suite, server.Suite, server.MinSuite = cm.SuiteX25519, cm.SuiteX25519, cm.SuiteX25519
+		})
 		asked := func() []byte { return requestOf(t, initiates(t, s.vault.client), "hello") }
 		one, other := asked(), asked()
 		bend := func(change func(b []byte)) []byte {

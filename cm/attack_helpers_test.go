@@ -167,6 +167,9 @@ type host struct {
 	outcomes chan outcome
 	answers  func() *iwarp.QPConfig
 	refuses  atomic.Bool
+	closes   bool // connections at once
+
+	begun, ended atomic.Int64 // answers
 }
 
 // newHost listens over a network, and serves until the end of the test.
@@ -195,12 +198,17 @@ func newHost(t *testing.T, a *cm.Auth, network string, lc *iwarp.ListenConfig, c
 }
 
 func (h *host) answer(cr *iwarp.ConnRequest) {
+	h.begun.Add(1)
+	defer h.ended.Add(1)
 	if h.refuses.Load() {
 		h.outcomes <- outcome{asked: true, err: cr.Reject([]byte("not today"))}
 		return
 	}
 	qp, err := cr.Accept(context.Background(), h.answers())
 	h.outcomes <- outcome{qp: qp, err: err, asked: true}
+	if h.closes && err == nil {
+		_ = qp.Close()
+	}
 }
 
 // next waits for what has come of a request.

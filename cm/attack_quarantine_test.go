@@ -372,7 +372,7 @@ func TestCM_21_InitiatorIsTold(t *testing.T) {
 		m := &relay{first: func(ulpdu []byte) []byte { ulpdu[len(ulpdu)-1] ^= 1; return ulpdu }}
 		c := newSite(t, v.client, nil)
 		var relayed sync.WaitGroup
-		qp, err := c.rnic.Client(t.Context(), m.between(t, &relayed, v.addr), c.asks())
+		qp, err := c.rnic.Client(t.Context(), m.between(t, &relayed, "pipe", v.addr), c.asks())
 		require.NoError(t, err)
 		<-qp.Done()
 		require.ErrorIs(t, qp.Err(), iwarp.ErrAuth)

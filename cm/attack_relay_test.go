@@ -21,13 +21,20 @@ import (
 type relay struct {
 	request, reply, first func([]byte) []byte // first is given the ULPDU
 	sent                  atomic.Int64        // octets of the initiator behind its Request
+	hangsUp               bool                // nothing follows what was changed
 }
 
 // between connects to a host through the relay. all waits for the relay's goroutine.
-func (m *relay) between(t testing.TB, all *sync.WaitGroup, addr string) net.Conn {
+func (m *relay) between(t testing.TB, all *sync.WaitGroup, network, addr string) net.Conn {
 	t.Helper()
-	near, far := transport.Pipe(transport.PipeOptions{})
-	c, err := transport.Dial(t.Context(), "pipe", addr, transport.Options{})
+	l, err := transport.Listen(t.Context(), network, wiretest.Local(network), transport.Options{})
+	require.NoError(t, err)
+	defer l.Close()
+	near, err := transport.Dial(t.Context(), network, l.Addr().String(), transport.Options{})
+	require.NoError(t, err)
+	far, err := l.Accept()
+	require.NoError(t, err)
+	c, err := transport.Dial(t.Context(), network, addr, transport.Options{})
 	require.NoError(t, err)
 	all.Go(func() { m.run(far, c) })
 	return near
@@ -38,20 +45,20 @@ func (m *relay) run(client, server net.Conn) {
 		_ = client.Close()
 		_ = server.Close()
 	}()
-	if !pass(client, server, readFrame, m.request) || !pass(server, client, readFrame, m.reply) {
+	if !m.pass(client, server, readFrame, m.request) || !m.pass(server, client, readFrame, m.reply) {
 		return
 	}
 	first := func(b []byte) []byte {
-		if m.first == nil {
-			return b
-		}
 		n := int(binary.BigEndian.Uint16(b))
 		if b = m.first(b[2 : 2+n]); b == nil {
 			return nil
 		}
 		return wiretest.FPDU(b)
 	}
-	if !pass(client, server, func(c net.Conn) ([]byte, error) {
+	if m.first == nil {
+		first = nil
+	}
+	if !m.pass(client, server, func(c net.Conn) ([]byte, error) {
 		b, err := readFPDU(c)
 		m.sent.Add(int64(len(b)))
 		return b, err
@@ -69,7 +76,7 @@ func (m *relay) run(client, server net.Conn) {
 }
 
 // pass hands on what is read, with a change.
-func pass(from, to net.Conn, read func(net.Conn) ([]byte, error), change func([]byte) []byte) bool {
+func (m *relay) pass(from, to net.Conn, read func(net.Conn) ([]byte, error), change func([]byte) []byte) bool {
 	b, err := read(from)
 	if err != nil {
 		return false
@@ -80,7 +87,9 @@ func pass(from, to net.Conn, read func(net.Conn) ([]byte, error), change func([]
 	if b == nil {
 		return false
 	}
-	_, err = to.Write(b)
+	if _, err = to.Write(b); err == nil && change != nil && m.hangsUp {
+		err = to.(interface{ CloseWrite() error }).CloseWrite()
+	}
 	return err == nil
 }
 
