@@ -308,6 +308,7 @@ func (s *scene) attacked(a *attacker, m cm.Mode, n int) {
 		<-qp.Done()
 		<-s.client.rnic.Events()
 		require.ErrorIs(s, s.next().err, iwarp.ErrAuth, "try %d", n)
+		s.relayed.Wait()
 	}
 	if m == cm.ModeB || leg == legRequest {
 		require.Equal(s, before, s.auth.Stats().Accepted, "try %d", n)
