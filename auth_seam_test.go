@@ -1,0 +1,215 @@
+package iwarp_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/rdmap"
+)
+
+// A mockAuth authenticates nobody: its sessions change no frame, and the first message is a number
+// of octets. What a connection owes to a session can be seen by it.
+type mockAuth struct {
+	first  int // octets of the first message
+	peer   iwarp.Peer
+	refuse error // of Open and VerifyFirst
+	open   atomic.Int64
+	closed atomic.Int64
+}
+
+func (a *mockAuth) Initiate(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	return a.begin()
+}
+func (a *mockAuth) Respond(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	return a.begin()
+}
+
+func (a *mockAuth) begin() (iwarp.AuthSession, error) {
+	a.open.Add(1)
+	return &mockSession{a}, nil
+}
+
+type mockSession struct{ *mockAuth }
+
+func (s *mockSession) Overhead() int                                 { return 0 }
+func (s *mockSession) Wrap(start, app []byte) ([]byte, error)        { return append(start, app...), nil }
+func (s *mockSession) Open(frame []byte, off int) ([]byte, error)    { return frame[off:], nil }
+func (s *mockSession) RefuseLen(error) int                           { return 0 }
+func (s *mockSession) First() ([]byte, error)                        { return make([]byte, s.first), nil }
+func (s *mockSession) FirstLen() int                                 { return s.first }
+func (s *mockSession) VerifyFirst([]byte) error                      { return s.refuse }
+func (s *mockSession) Peer() iwarp.Peer                              { return s.peer }
+func (s *mockSession) Close()                                        { s.closed.Add(1); s.open.Add(-1) }
+func (s *mockSession) Refuse(b, app []byte, _ error) ([]byte, error) { return append(b, app...), nil }
+func (s *mockSession) Export(string, []byte, int) ([]byte, error)    { return nil, errors.ErrUnsupported }
+
+// TestCM_20_LengthOfTheFirstMessage is bounded, before a packet leaves the initiator and before
+// anything of it is taken by the responder.
+func TestCM_20_LengthOfTheFirstMessage(t *testing.T) {
+	for _, n := range []int{-1, rdmap.MaxFirst + 1, 1, rdmap.MaxFirst} {
+		bubble(t, func(t *testing.T) {
+			client, server, a := newSide(t, nil), newSide(t, nil), &mockAuth{first: n}
+			l, err := server.rnic.Listen(t.Context(), "pipe", "", &iwarp.ListenConfig{Auth: a})
+			require.NoError(t, err)
+			accepted := make(chan error, 1)
+			go func() {
+				cr, err := l.Accept(testContext(t))
+				if err == nil {
+					_, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: server.pd})
+				}
+				accepted <- err
+			}()
+			good := 0 < n && n <= rdmap.MaxFirst
+			_, err = client.rnic.Dial(t.Context(), "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, Auth: a})
+			if good {
+				require.NoError(t, err)
+				require.NoError(t, <-accepted)
+				return
+			}
+			require.ErrorContains(t, err, "first message")
+			require.Zero(t, a.open.Load())
+			require.Empty(t, accepted, "nothing was sent")
+			require.Zero(t, client.rnic.InUse().MaxQP)
+
+			_, err = client.rnic.Dial(t.Context(), "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, Auth: &mockAuth{}})
+			if err == nil {
+				synctest.Wait()
+			}
+			require.ErrorContains(t, <-accepted, "first message")
+			require.Zero(t, server.rnic.InUse().MaxQP)
+			require.Zero(t, a.open.Load())
+			require.Empty(t, server.rnic.Events())
+		})
+	}
+}
+
+// TestSessionsAreClosedOnce on every way on which a set-up may end.
+func TestSessionsAreClosedOnce(t *testing.T) {
+	errTest := errors.New("of the test")
+	for name, way := range map[string]func(t *testing.T, server *side, l *iwarp.Listener, cr *iwarp.ConnRequest, p *wiretest.Peer){
+		"abandoned by Serve": func(t *testing.T, _ *side, l *iwarp.Listener, cr *iwarp.ConnRequest, p *wiretest.Peer) {
+			require.NoError(t, cr.Reject(nil))
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- l.Serve(ctx, func(*iwarp.ConnRequest) { cancel() }) }()
+			wiretest.Dial(t, "pipe", l.Addr().String(), wiretest.Hex("50 02 0004 0010 0010"))
+			require.ErrorIs(t, <-done, context.Canceled)
+		},
+		"rejected": func(t *testing.T, _ *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, _ *wiretest.Peer) {
+			require.NoError(t, cr.Reject(nil))
+			require.Error(t, cr.Reject(nil))
+		},
+		"a QPConfig that is wrong": func(t *testing.T, _ *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, _ *wiretest.Peer) {
+			_, err := cr.Accept(t.Context(), &iwarp.QPConfig{})
+			require.Error(t, err)
+		},
+		"another Authenticator": func(t *testing.T, s *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, _ *wiretest.Peer) {
+			_, err := cr.Accept(t.Context(), &iwarp.QPConfig{PD: s.pd, Auth: new(mockAuth)})
+			require.ErrorContains(t, err, "Auth")
+		},
+		"a Setup that fails": func(t *testing.T, s *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, _ *wiretest.Peer) {
+			_, err := cr.Accept(t.Context(), &iwarp.QPConfig{PD: s.pd, Setup: func(context.Context, *iwarp.QP) error { return errTest }})
+			require.ErrorIs(t, err, errTest)
+		},
+		"a peer that has gone": func(t *testing.T, s *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, p *wiretest.Peer) {
+			p.Abort()
+			_, err := cr.Accept(t.Context(), &iwarp.QPConfig{PD: s.pd})
+			require.Error(t, err)
+		},
+		"a context that has ended": func(t *testing.T, s *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, _ *wiretest.Peer) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd})
+			require.Error(t, err)
+		},
+		"no first message": func(t *testing.T, s *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, _ *wiretest.Peer) {
+			_, err := cr.Accept(t.Context(), &iwarp.QPConfig{PD: s.pd})
+			require.ErrorIs(t, err, iwarp.ErrAuth)
+		},
+		"established": func(t *testing.T, s *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, p *wiretest.Peer) {
+			p.Send(wiretest.Send(1, 0, "12345678"))
+			qp, err := cr.Accept(t.Context(), &iwarp.QPConfig{PD: s.pd})
+			require.NoError(t, err)
+			require.NoError(t, qp.Abort())
+			_, known := qp.Peer()
+			require.False(t, known, "the session has ended with the QP")
+		},
+		"the end of the RNIC": func(t *testing.T, s *side, _ *iwarp.Listener, cr *iwarp.ConnRequest, _ *wiretest.Peer) {
+			require.NoError(t, s.rnic.Close())
+			_, err := cr.Accept(t.Context(), &iwarp.QPConfig{PD: s.pd})
+			require.ErrorIs(t, err, net.ErrClosed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				server, a := newSide(t, nil), &mockAuth{first: 8, peer: iwarp.Peer{Kind: 1}}
+				l, err := server.rnic.Listen(t.Context(), "pipe", "", &iwarp.ListenConfig{Auth: a})
+				require.NoError(t, err)
+				p := wiretest.Dial(t, "pipe", l.Addr().String(), wiretest.Hex("50 02 0004 0010 0010"))
+				cr, err := l.Accept(testContext(t))
+				require.NoError(t, err)
+				_, known := cr.Peer()
+				require.True(t, known)
+				way(t, server, l, cr, p)
+				_ = l.Close()
+				synctest.Wait()
+				require.Positive(t, a.closed.Load())
+				require.Zero(t, a.open.Load(), "each session was closed, and none twice")
+			})
+		})
+	}
+}
+
+// TestCM_24_AnEndBehindTheFirstMessage does not undo it, whichever of the two Accept sees first.
+func TestCM_24_AnEndBehindTheFirstMessage(t *testing.T) {
+	for range 100 {
+		bubble(t, func(t *testing.T) {
+			server, a := newSide(t, nil), &mockAuth{first: 8}
+			l, err := server.rnic.Listen(t.Context(), "pipe", "", &iwarp.ListenConfig{Auth: a})
+			require.NoError(t, err)
+			p := wiretest.Dial(t, "pipe", l.Addr().String(), wiretest.Hex("50 02 0004 0010 0010"))
+			p.Send(wiretest.Send(1, 0, "12345678"))
+			p.CloseWrite()
+			cr, err := l.Accept(testContext(t))
+			require.NoError(t, err)
+			qp, err := cr.Accept(testContext(t), &iwarp.QPConfig{PD: server.pd})
+			require.NoError(t, err)
+			<-qp.Done()
+		})
+	}
+}
+
+// TestAdmitAndAuthOfAListener are asked, of Server's too.
+func TestAdmitAndAuthOfAListener(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server, a := newSide(t, nil), &mockAuth{first: 8}
+		refused := atomic.Bool{}
+		l, err := server.rnic.Listen(t.Context(), "pipe", "", &iwarp.ListenConfig{Auth: a, Admit: func(net.Addr) error {
+			if refused.Load() {
+				return errors.New("not you")
+			}
+			return nil
+		}})
+		require.NoError(t, err)
+		wiretest.Dial(t, "pipe", l.Addr().String(), wiretest.Hex("50 02 0004 0010 0010"))
+		cr, err := l.Accept(testContext(t))
+		require.NoError(t, err)
+		require.EqualValues(t, 1, a.open.Load())
+		require.NoError(t, cr.Reject(nil))
+		refused.Store(true)
+		began := time.Now()
+		p := wiretest.Dial(t, "pipe", l.Addr().String(), nil)
+		p.WantClosed("it is not admitted")
+		require.Zero(t, time.Since(began))
+		require.Zero(t, a.open.Load())
+	})
+}
