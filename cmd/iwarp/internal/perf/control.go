@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // The control connection carries frames: a length of four octets, big endian, and
@@ -29,10 +31,10 @@ type runOrder struct {
 }
 
 type reply struct {
-	Error   string `json:"error,omitempty"`
-	Service int    `json:"service,omitempty"` // its number, from 1
-	Port    int    `json:"port,omitempty"`
-	Memory  memory `json:"memory,omitzero"`
+	Error   string      `json:"error,omitempty"`
+	Service int         `json:"service,omitempty"` // its number, from 1
+	Port    int         `json:"port,omitempty"`
+	Memory  peer.Memory `json:"memory,omitzero"`
 }
 
 func writeFrame(w io.Writer, v any) error {

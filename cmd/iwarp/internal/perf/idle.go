@@ -1,5 +1,7 @@
 package perf
 
+import "github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+
 // An idleCase measures what connections cost that do nothing: memory, and the speed
 // of a busy one beside them.
 //
@@ -61,13 +63,13 @@ func (c *idleCase) measure(p pairing, r *remote, cc string) ([]row, error) {
 }
 
 // bothMemories is the memory of this process and that of the server.
-func bothMemories(r *remote) ([2]memory, error) {
+func bothMemories(r *remote) ([2]peer.Memory, error) {
 	a, err := r.do(request{Memory: true})
-	return [2]memory{ownMemory(), a.Memory}, err
+	return [2]peer.Memory{peer.KeptMemory(), a.Memory}, err
 }
 
 // memoryRow is the growth of the process that grew more, for each of n connections.
-func memoryRow(name string, before, after [2]memory, n int) row {
+func memoryRow(name string, before, after [2]peer.Memory, n int) row {
 	var most float64
 	for i := range before {
 		most = max(most, (float64(after[i].RSS)-float64(before[i].RSS))/kib/float64(n))

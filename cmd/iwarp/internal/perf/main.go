@@ -21,7 +21,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	o.args = args
-	openFiles()
+	peer.OpenFiles()
 	if o.server {
 		return profiled(o.profile, func() error { return serveAt(ctx, o, stdout) })
 	}

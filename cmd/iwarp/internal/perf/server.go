@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"sync"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // A server prepares what its clients ask for.
@@ -96,7 +98,7 @@ func (k *session) do(q *request) (a reply, err error) {
 	case q.Open != nil:
 		return k.open(*q.Open)
 	case q.Memory:
-		return reply{Memory: ownMemory()}, nil
+		return reply{Memory: peer.KeptMemory()}, nil
 	case q.Run != nil:
 		v, ok := k.services[q.Run.Service]
 		if !ok {

@@ -3,8 +3,9 @@ package perf
 import (
 	"encoding/binary"
 	"runtime"
-	"runtime/debug"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // A usage is what a process has used since it began.
@@ -33,18 +34,5 @@ type meter struct{ mem runtime.MemStats }
 
 func (m *meter) read() usage {
 	runtime.ReadMemStats(&m.mem)
-	return usage{cpu: processCPU(), mallocs: m.mem.Mallocs}
-}
-
-// A memory is what a process holds, in octets.
-type memory struct {
-	RSS  uint64 `json:"rss"`  // resident now
-	Peak uint64 `json:"peak"` // resident at most
-}
-
-// ownMemory collects garbage, gives back what is free, and tells what is left.
-func ownMemory() memory {
-	runtime.GC() // empties the pools into their victims
-	debug.FreeOSMemory()
-	return residentMemory()
+	return usage{cpu: peer.CPU(), mallocs: m.mem.Mallocs}
 }

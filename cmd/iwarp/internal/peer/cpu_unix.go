@@ -1,6 +1,6 @@
 //go:build unix
 
-package perf
+package peer
 
 import (
 	"time"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processCPU is the processor time of this process.
-func processCPU() time.Duration {
+// CPU is the processor time of this process.
+func CPU() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0 // it cannot fail for the process itself

@@ -1,0 +1,19 @@
+package peer
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// A Memory is what a process holds, in octets.
+type Memory struct {
+	RSS  uint64 `json:"rss"`  // resident now
+	Peak uint64 `json:"peak"` // resident at most
+}
+
+// KeptMemory collects garbage, gives back what is free, and tells what is left.
+func KeptMemory() Memory {
+	runtime.GC() // empties the pools into their victims
+	debug.FreeOSMemory()
+	return ResidentMemory()
+}

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package peer
+
+import (
+	"math"
+	"runtime"
+)
+
+// ResidentMemory is what the runtime has from the system, which is close to it.
+func ResidentMemory() Memory {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return Memory{RSS: m.Sys - m.HeapReleased, Peak: m.Sys}
+}
+
+// ForgetPeak does nothing here: the peak is that of the process.
+func ForgetPeak() {}
+
+// OpenFiles does nothing here: the runtime raises the limit itself, and dialing tells when it is
+// reached.
+func OpenFiles() uint64 { return math.MaxUint64 }
