@@ -4,6 +4,7 @@
 //	iwarp ping -c -a addr [-p port] ...      be a client of either
 //	iwarp perf [-suite standard] ...         measure the library against plain TCP
 //	iwarp perf commit ...                    measure RDMA Commit against what it replaces
+//	iwarp perf connect ...                   measure the set-up of connections
 //	iwarp help                               list the commands
 package main
 

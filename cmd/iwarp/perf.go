@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/connectperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/perf"
 )
 
 func perfMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "commit" {
 		return commitperf.Main(ctx, args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "connect" {
+		return connectperf.Main(ctx, args[1:], os.Stdin, stdout, stderr)
 	}
 	err := perf.Main(ctx, args, stdout, stderr)
 	var wrong perf.UsageError

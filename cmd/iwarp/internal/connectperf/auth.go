@@ -1,0 +1,104 @@
+package connectperf
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
+)
+
+// How connections are authenticated.
+const (
+	plain  = "plain" // not at all
+	modeA  = "a"
+	modeB  = "b"
+	modeB2 = "b2" // suite 2
+	tls13  = "tls"
+)
+
+var auths = []string{plain, modeA, modeB, modeB2, tls13}
+
+// keyring is that of both sides.
+func keyring() (*cm.Ring, error) {
+	return cm.NewRing(cm.Key{ID: 1, Secret: bytes.Repeat([]byte{1}, 32), Primary: true})
+}
+
+// initiates puts what auth needs into the configuration of a client's QPs.
+func initiates(auth string, qc *iwarp.QPConfig) error {
+	switch auth {
+	case plain:
+		return nil
+	case tls13:
+		cert, err := certificate()
+		if err != nil {
+			return err
+		}
+		pool := x509.NewCertPool()
+		pool.AddCert(cert.Leaf)
+		qc.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13, ServerName: "127.0.0.1"}
+		return nil
+	}
+	ring, err := keyring()
+	if err != nil {
+		return err
+	}
+	c := cm.Config{Ring: ring, ID: [16]byte{'c'}, Mode: cm.ModeB}
+	switch auth {
+	case modeA:
+		c.Mode = cm.ModeA
+	case modeB2:
+		c.Suite = cm.SuiteX25519
+	}
+	qc.Auth, err = cm.New(&c)
+	return err
+}
+
+// responds puts what auth needs into the configuration of a listener. All connections are of one
+// source, which must not be taken for a flood.
+func responds(auth string, lc *iwarp.ListenConfig) error {
+	switch auth {
+	case plain:
+		return nil
+	case tls13:
+		cert, err := certificate()
+		lc.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
+		return err
+	}
+	ring, err := keyring()
+	if err != nil {
+		return err
+	}
+	// In mode A a server that has just begun takes no connection: this one began an hour ago.
+	began := time.Hour
+	c := cm.Config{
+		Ring: ring, ID: [16]byte{'s'}, Accept: cm.Modes(cm.ModeA, cm.ModeB),
+		Now: func() time.Time { return time.Now().Add(-began) },
+		Limits: cm.Limits{
+			MaxHalfOpen: maxHalfOpen, PerSource: maxHalfOpen, FailureBurst: 1 << 20, HMACs: 1 << 20,
+		},
+	}
+	lc.Auth, err = cm.New(&c)
+	began = 0
+	return err
+}
+
+// certificate is the same in both processes.
+func certificate() (tls.Certificate, error) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	t := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+	der, err := x509.CreateCertificate(nil, t, t, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}

@@ -1,0 +1,38 @@
+package connectperf
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// numbers, times and words are flags of several values, with commas between them.
+type (
+	numbers []int
+	times   []time.Duration
+	words   []string
+)
+
+func (l *numbers) String() string { return text(*l) }
+func (l *times) String() string   { return text(*l) }
+func (l *words) String() string   { return text(*l) }
+
+func (l *numbers) Set(s string) (err error) { *l, err = split(s, strconv.Atoi); return err }
+func (l *times) Set(s string) (err error)   { *l, err = split(s, time.ParseDuration); return err }
+func (l *words) Set(s string) error         { *l = strings.Split(s, ","); return nil }
+
+func text[T any](l []T) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(l), "[]"), " ", ",")
+}
+
+func split[T any](s string, parse func(string) (T, error)) (l []T, err error) {
+	for one := range strings.SplitSeq(s, ",") {
+		v, err := parse(one)
+		if err != nil {
+			return nil, err
+		}
+		l = append(l, v)
+	}
+	return l, nil
+}

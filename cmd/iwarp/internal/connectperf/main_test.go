@@ -1,0 +1,133 @@
+package connectperf
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// TestMain is also the program that the command starts once more as its processes.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "perf" && os.Args[2] == "connect" {
+		if err := Main(context.Background(), os.Args[3:], os.Stdin, os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // of the children: they need not wait for reports
+	goleak.VerifyTestMain(m)
+}
+
+func command(t *testing.T, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := Main(t.Context(), args, nil, &out, t.Output())
+	return out.String(), err
+}
+
+// TestCM_54_EachPointIsMeasured in each way and with each authentication.
+func TestCM_54_EachPointIsMeasured(t *testing.T) {
+	out, err := command(t, "-json", "-repeats", "1", "-n", "3", "-delay", "1ms", "-how", "serial,each,many", "-auth", "plain,a,b,b2,tls", "-window", "2")
+	require.NoError(t, err)
+	var rows []gridRow
+	require.NoError(t, json.Unmarshal([]byte(out), &rows))
+	require.Len(t, rows, 15)
+	for _, r := range rows {
+		s := r.Samples[0]
+		require.Equal(t, 3, s.N)
+		require.Greater(t, s.P50, time.Millisecond, "%v: the peer is late", s.point)
+		require.GreaterOrEqual(t, s.P99, s.P50)
+		require.Greater(t, s.Read, time.Millisecond)
+		require.Positive(t, s.Goroutines)
+		require.Greater(t, r.Raw[0].Total, time.Millisecond)
+		require.Equal(t, howRaw, r.Raw[0].How)
+	}
+}
+
+func TestCM_54_TheTableOfPoints(t *testing.T) {
+	out, err := command(t, "-n", "2", "-repeats", "1")
+	require.NoError(t, err)
+	require.Contains(t, out, "cpu / raw")
+	require.Contains(t, out, "n=2 delay=0s many(256) plain")
+}
+
+// TestCM_54_AllMarksAreMeasured, with so few connections that what comes out does not count.
+func TestCM_54_AllMarksAreMeasured(t *testing.T) {
+	r := &report{ctx: t.Context(), stderr: t.Output(), repeats: 1, largest: 4}
+	for _, measure := range []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication} {
+		require.NoError(t, measure())
+	}
+	require.Len(t, r.Marks, 15)
+	var out bytes.Buffer
+	require.NoError(t, r.print(&out))
+	require.Contains(t, out.String(), "T(16) / T(1), peer delay 30ms")
+}
+
+func TestMarks(t *testing.T) {
+	r := new(report)
+	r.most("few", 1, 1, " us")
+	r.least("many", 50, 50)
+	require.False(t, r.missed())
+	r.least("more", 49, 50)
+	require.True(t, r.missed())
+	var out bytes.Buffer
+	require.NoError(t, r.print(&out))
+	require.Contains(t, out.String(), "49.00     >= 50.00")
+}
+
+func TestWrongCalls(t *testing.T) {
+	for _, args := range [][]string{
+		{"-nonsense"}, {"-n", "0"}, {"-n", "many"}, {"-delay", "-1s"}, {"-delay", "1"}, {"-how", "somehow"}, {"-auth", "none"}, {"-window", "0"},
+	} {
+		_, err := command(t, args...)
+		require.Error(t, err, args)
+	}
+}
+
+func TestTooFewFiles(t *testing.T) {
+	g := grid{n: numbers{16, 4096}, delay: times{0}, how: words{howMany}, auth: words{plain}, window: numbers{256}}
+	require.NoError(t, g.check(math.MaxUint64))
+	require.ErrorContains(t, g.check(4096), "ulimit -n 4416")
+}
+
+func TestPointsOfAGrid(t *testing.T) {
+	g := grid{n: numbers{8}, how: words{howSerial, howEach, howMany}, auth: words{plain}, window: numbers{2, 4}}
+	var all []string
+	for _, p := range g.points(time.Millisecond) {
+		all = append(all, p.String())
+	}
+	require.Equal(t, []string{
+		"n=8 delay=1ms serial plain", "n=8 delay=1ms each plain", "n=8 delay=1ms many(2) plain", "n=8 delay=1ms many(4) plain",
+	}, all)
+	require.Equal(t, 1, g.points(0)[0].raw().Window, "as many in flight")
+}
+
+func TestStatistics(t *testing.T) {
+	require.Equal(t, 2, median([]int{3, 1, 2}))
+	require.Equal(t, 3, quantile([]int{3, 1, 2}, 99))
+	of := func(totals ...time.Duration) (l samples) {
+		for _, d := range totals {
+			l = append(l, &sample{Total: d})
+		}
+		return l
+	}
+	a, b := of(2, 9, 8), of(1, 3, 8)
+	require.InDelta(t, 2, a.ratio(b, totalOf), 1e-9)
+	require.InDelta(t, 1, a.less(b, totalOf), 1e-9)
+	require.InDelta(t, 8, a.median(totalOf), 1e-9)
+	require.Zero(t, (&sample{Peak: 1, Kept: 2}).passing())
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	require.Error(t, Main(ctx, []string{"-n", "100", "-delay", "1s", "-how", "serial"}, nil, t.Output(), t.Output()))
+}

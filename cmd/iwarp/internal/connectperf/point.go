@@ -1,0 +1,110 @@
+package connectperf
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// How connections are set up.
+const (
+	howRaw    = "raw"    // plain TCP with 24 octets to and fro, as many in flight as the window
+	howSerial = "serial" // one after the other
+	howEach   = "each"   // a goroutine for each
+	howMany   = "many"   // cm.DialMany
+)
+
+// A point is one thing to measure.
+type point struct {
+	N      int           `json:"n"`
+	Delay  time.Duration `json:"delay"`
+	How    string        `json:"how"`
+	Auth   string        `json:"auth"`
+	Window int           `json:"window"` // how many are in flight
+}
+
+// raw is the baseline of p.
+func (p point) raw() point {
+	p.How, p.Auth = howRaw, plain
+	return p
+}
+
+func (p point) String() string {
+	s := fmt.Sprintf("n=%d delay=%v %s", p.N, p.Delay, p.How)
+	if p.How == howMany || p.How == howRaw {
+		s += fmt.Sprint("(", p.Window, ")")
+	}
+	return s + " " + p.Auth
+}
+
+// many is cm.DialMany at its best.
+func many(n int, delay time.Duration, auth string) point {
+	return point{N: n, Delay: delay, How: howMany, Auth: auth, Window: 256}
+}
+
+// A grid is many points.
+type grid struct {
+	n, window numbers
+	delay     times
+	how, auth words
+}
+
+// spareFiles is how many descriptors a process needs beside those of its connections: each
+// connection that is set up has two for a moment.
+const spareFiles = 64
+
+func (g *grid) check(files uint64) error {
+	for _, h := range g.how {
+		if !slices.Contains([]string{howRaw, howSerial, howEach, howMany}, h) {
+			return fmt.Errorf("-how %q: serial, each and many are known", h)
+		}
+	}
+	for _, a := range g.auth {
+		if !slices.Contains(auths, a) {
+			return fmt.Errorf("-auth %q: %v are known", a, auths)
+		}
+	}
+	if slices.Min(g.n) < 1 || slices.Min(g.window) < 1 || slices.Min(g.delay) < 0 {
+		return fmt.Errorf("-n and -window are 1 at least, -delay 0")
+	}
+	most := slices.Max(g.n)
+	if need := uint64(most + spareFiles + min(most, slices.Max(g.window))); need > files {
+		return fmt.Errorf("%d connections need %d file descriptors, and the process may have %d: raise the limit, by ulimit -n %d for example", most, need, files, need)
+	}
+	return nil
+}
+
+// points are those of one delay.
+func (g *grid) points(delay time.Duration) (all []point) {
+	for _, n := range g.n {
+		for _, h := range g.how {
+			for _, a := range g.auth {
+				for _, w := range g.windows(h, n) {
+					all = append(all, point{N: n, Delay: delay, How: h, Auth: a, Window: w})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// windows are how many may be in flight where connections are set up like that.
+func (g *grid) windows(how string, n int) []int {
+	switch how {
+	case howSerial:
+		return []int{1}
+	case howEach:
+		return []int{n}
+	}
+	return g.window
+}
+
+// median of values, which it sorts.
+func median[T cmp.Ordered](values []T) T { return quantile(values, 50) }
+
+// quantile sorts values, and returns the one that so many percent do not exceed.
+func quantile[T cmp.Ordered](values []T, percent int) T {
+	slices.Sort(values)
+	return values[min(len(values)*percent/100, len(values)-1)]
+}

@@ -1,0 +1,101 @@
+package connectperf
+
+import (
+	"runtime"
+	"time"
+)
+
+// A sample is what a point has come to, once.
+type sample struct {
+	point
+	Total  time.Duration `json:"total"` // until the last connection was ready
+	P50    time.Duration `json:"p50"`   // of each
+	P99    time.Duration `json:"p99"`
+	Close  time.Duration `json:"close"`  // until all had ended
+	Client time.Duration `json:"client"` // processor time
+	Server time.Duration `json:"server"`
+	Read   time.Duration `json:"read"` // of 8 octets
+
+	Peak       uint64 `json:"peak"` // resident memory of the client, at most
+	Kept       uint64 `json:"kept"` // and after a collection, with the QPs
+	ServerPeak uint64 `json:"server_peak"`
+	Goroutines int    `json:"goroutines"` // at most
+}
+
+func (s *sample) cpu() time.Duration { return s.Client + s.Server }
+
+// passing is the memory that went with the set-ups, in octets.
+func (s *sample) passing() float64 { return float64(s.Peak) - float64(min(s.Kept, s.Peak)) }
+
+// each is a time divided by the connections.
+func (s *sample) each(d time.Duration) time.Duration { return d / time.Duration(s.N) }
+
+// A goroutineWatch looks now and then how many goroutines there are.
+type goroutineWatch struct {
+	end  chan struct{}
+	most chan int
+}
+
+func watchGoroutines() *goroutineWatch {
+	w := &goroutineWatch{make(chan struct{}), make(chan int)}
+	go func() {
+		most := 0
+		t := time.NewTicker(5 * time.Millisecond)
+		defer t.Stop()
+		for {
+			most = max(most, runtime.NumGoroutine())
+			select {
+			case <-t.C:
+			case <-w.end:
+				w.most <- most
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// stop returns the most that there were.
+func (w *goroutineWatch) stop() int {
+	close(w.end)
+	return <-w.most
+}
+
+// samples are those of one point.
+type samples []*sample
+
+// median of what value has for the samples.
+func (l samples) median(value func(*sample) float64) float64 {
+	var all []float64
+	for _, s := range l {
+		all = append(all, value(s))
+	}
+	return median(all)
+}
+
+// ratio is the median of the ratios of pairs: of what value has for each of l and for the one of
+// base that was taken beside it.
+func (l samples) ratio(base samples, value func(*sample) float64) float64 {
+	var all []float64
+	for i, s := range l {
+		all = append(all, value(s)/max(value(base[i]), 1))
+	}
+	return median(all)
+}
+
+// less is the median of the differences of pairs.
+func (l samples) less(base samples, value func(*sample) float64) float64 {
+	var all []float64
+	for i, s := range l {
+		all = append(all, value(s)-value(base[i]))
+	}
+	return median(all)
+}
+
+// Values of samples.
+func totalOf(s *sample) float64  { return float64(s.Total) }
+func cpuOf(s *sample) float64    { return float64(s.cpu()) }
+func clientOf(s *sample) float64 { return micros(s.each(s.Client)) }
+func serverOf(s *sample) float64 { return micros(s.each(s.Server)) }
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
