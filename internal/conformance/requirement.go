@@ -25,7 +25,7 @@ var documents = []document{
 	{prefix: "ARCH", count: 42, title: "Architecture (RFC 4296, RFC 4297)"},
 	{prefix: "SEC", count: 42, title: "Security (RFC 5042)"},
 	{prefix: "REG", count: 14, title: "Registered numbers (RFC 6580)"},
-	{prefix: "CM", count: 61, title: "Authenticated set-up of many connections (SECM, and what was decided)", unfinished: true},
+	{prefix: "CM", count: 61, title: "Authenticated set-up of many connections (SECM, and what was decided)"},
 }
 
 // A document is one series of requirements, numbered from 1 without gaps.
