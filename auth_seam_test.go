@@ -29,6 +29,7 @@ type mockAuth struct {
 func (a *mockAuth) Initiate(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
 	return a.begin()
 }
+
 func (a *mockAuth) Respond(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
 	return a.begin()
 }

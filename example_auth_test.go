@@ -35,13 +35,14 @@ func ExampleListener_Serve() {
 	listener := must(rnic.Listen(ctx, "tcp", "127.0.0.1:0", &iwarp.ListenConfig{Auth: serverAuth}))
 	defer listener.Close()
 	served := make(chan *iwarp.QP, 1)
-	go listener.Serve(ctx, func(request *iwarp.ConnRequest) {
+	handle := func(request *iwarp.ConnRequest) {
 		qp, err := request.Accept(ctx, &iwarp.QPConfig{PD: pd})
 		if err != nil {
-			return // the log of the Authenticator tells of it
+			return // the log of the Authenticator has the reason
 		}
 		served <- qp
-	})
+	}
+	go func() { _ = listener.Serve(ctx, handle) }() // until ctx ends
 
 	must(rnic.Dial(ctx, "tcp", listener.Addr().String(), &iwarp.QPConfig{PD: pd, Auth: clientAuth}))
 	peer, known := (<-served).Peer()

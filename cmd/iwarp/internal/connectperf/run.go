@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"net"
 	"slices"
 	"sync"
@@ -193,8 +192,7 @@ func (r *run) down(ctx context.Context) (err error) {
 		_ = c.SetLinger(0) // as many as there are would use up the ports
 		_ = c.Close()
 	}
-	var qps iter.Seq[*iwarp.QP] = slices.Values(r.qps)
-	for _, derr := range cm.DisconnectMany(ctx, qps, nil) {
+	for _, derr := range cm.DisconnectMany(ctx, slices.Values(r.qps), nil) {
 		err = errors.Join(err, derr)
 	}
 	return err
