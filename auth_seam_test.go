@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/rdmap"
 )
 
-// A mockAuth authenticates nobody: its sessions change no frame, and the first message is a number
+// A mockAuth is an Authenticator without keys: its sessions change no frame, and the first message is a number
 // of octets. What a connection owes to a session can be seen by it.
 type mockAuth struct {
 	first  int // octets of the first message

@@ -55,7 +55,7 @@ func ExampleListener_Serve() {
 	// without a key: true
 }
 
-// authenticated connects a client and a server that have proved to each other who they are.
+// authenticated connects a client and a server that have proved their identities to each other.
 func authenticated(handle func(*iwarp.ConnRequest)) (client, server *iwarp.QP, done func()) {
 	ctx := context.Background()
 	rnic := must(iwarp.Open(nil))

@@ -55,8 +55,8 @@ func (s *scene) dials(m *relay) (*iwarp.QP, error) {
 	return qp, err
 }
 
-// wantNobody shows that no connection has come of an attack.
-func (s *scene) wantNobody(expectation string) {
+// wantNone shows that no connection has come of an attack.
+func (s *scene) wantNone(expectation string) {
 	s.Helper()
 	synctest.Wait()
 	for len(s.outcomes) > 0 {
@@ -283,7 +283,7 @@ func TestCM_2_6_RequestsThatAreBent(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(time.Minute) // virtual: all timers are over
-		s.wantNobody("bent Requests")
+		s.wantNone("bent Requests")
 		s.connects()
 	})
 }
@@ -365,8 +365,8 @@ func TestCM_33_NoAnswerIsNoReasonForRevision1(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			ca, sa := authsOf(t, func(client, _ *cm.Config) { client.AllowRev1 = allowed })
-			deaf := func(p *wiretest.Peer) { frameFrom(p) }
-			scripts := []func(*wiretest.Peer){deaf}
+			mute := func(p *wiretest.Peer) { frameFrom(p) }
+			scripts := []func(*wiretest.Peer){mute}
 			if allowed {
 				scripts = append(scripts, func(p *wiretest.Peer) {
 					request := frameFrom(p)
@@ -405,6 +405,6 @@ func TestCM_19_34_ExpectServerStopsAnotherServer(t *testing.T) {
 		require.ErrorIs(t, err, other)
 		require.Zero(t, r.sent.Load())
 		require.ErrorIs(t, s.next().err, iwarp.ErrAuth)
-		s.wantNobody("a server that is not expected")
+		s.wantNone("a server that is not expected")
 	})
 }

@@ -337,8 +337,8 @@ func TestCM_25_DataRightBehindTheFirstMessage(t *testing.T) {
 	})
 }
 
-// TestCM_24_ReplayedRequestsDelayNobody: a hundred of them in quarantine.
-func TestCM_24_ReplayedRequestsDelayNobody(t *testing.T) {
+// TestCM_24_ReplayedRequestsDelayNoOne: a hundred of them in quarantine.
+func TestCM_24_ReplayedRequestsDelayNoOne(t *testing.T) {
 	delay := func(t *testing.T, replays int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			v := newVault(t, nil, nil)

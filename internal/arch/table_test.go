@@ -48,11 +48,12 @@ var table = map[string]rule{
 
 	".": {
 		ours:  []string{"commit", "rdmap", "mpa", "ddp", "stag", "transport", "internal"},
+		tests: []string{"cm"},
 		third: []string{"golang.org/x/sys"},
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
-	"cm": {ours: []string{".", "transport"}},
+	"cm": {ours: []string{".", "transport"}, tests: []string{"stag", "internal"}},
 
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
