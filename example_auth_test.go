@@ -73,7 +73,7 @@ func authenticated(handle func(*iwarp.ConnRequest)) (client, server *iwarp.QP, d
 	return client, <-accepted, func() { check(rnic.Close()) }
 }
 
-// Both sides know whom they are connected to.
+// Both sides know which peer they are connected to.
 func ExampleQP_Peer() {
 	client, server, done := authenticated(func(*iwarp.ConnRequest) {})
 	defer done()

@@ -56,12 +56,8 @@ var errNoReceiveYet = fmt.Errorf("%w for a message that has waited for %v", ErrN
 
 // tellFenced logs a warning, once, if posted work has waited for fencedNotice for the
 // initiator's first message, before which a responder may not send (RFC 5044 section 7.1.2).
-// Usually that message arrives earlier. It does not log if that message authenticates the peer:
-// peers could fill the log.
+// Usually that message arrives earlier.
 func (qp *QP) tellFenced() {
-	if qp.admitted != nil {
-		return
-	}
 	qp.mu.Lock()
 	first := !qp.fenceTold
 	qp.fenceTold = true
