@@ -93,6 +93,30 @@ func TestCM_20_LengthOfTheFirstMessage(t *testing.T) {
 	}
 }
 
+// A noSessions has none to give.
+type noSessions struct{}
+
+func (noSessions) Initiate(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	return nil, nil
+}
+func (noSessions) Respond(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	return nil, nil
+}
+
+// TestAuthenticatorWithoutSessions is an error on both sides, and lets no peer in.
+func TestAuthenticatorWithoutSessions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		l, err := s.rnic.Listen(t.Context(), "pipe", "", &iwarp.ListenConfig{Auth: noSessions{}})
+		require.NoError(t, err)
+		_, err = s.rnic.Dial(t.Context(), "pipe", l.Addr().String(), &iwarp.QPConfig{PD: s.pd, Auth: noSessions{}})
+		require.ErrorContains(t, err, "no session")
+		p := wiretest.Dial(t, "pipe", l.Addr().String(), wiretest.Hex("50 02 0004 0010 0010"))
+		p.WantClosed("without an answer")
+		require.Zero(t, s.rnic.InUse().MaxQP)
+	})
+}
+
 // TestSessionsAreClosedOnce on every way on which a set-up may end.
 func TestSessionsAreClosedOnce(t *testing.T) {
 	errTest := errors.New("of the test")

@@ -13,6 +13,7 @@ import (
 
 var (
 	errRTRAndAuth = errors.New("iwarp: MPAOptions.RTR and StrictRTR cannot be used with an Authenticator whose first message takes the place of the RTR")
+	errNoSession  = errors.New("iwarp: the Authenticator has returned no session")
 	errFirstLen   = fmt.Errorf("iwarp: the first message of an AuthSession may have 0 to %d octets", rdmap.MaxFirst)
 	errAskedRTR   = fmt.Errorf("%w: the initiator has asked for an RTR, whose place the first message of its Authenticator takes", ErrAuth)
 	errEnded      = fmt.Errorf("%w: the initiator has ended the connection before its first message", ErrAuth)
@@ -56,6 +57,9 @@ func (qp *QP) authenticates(ctx context.Context, l *setup.Local, info *AuthInfo)
 // session begins a session, and has o fit it.
 func (qp *QP) session(ctx context.Context, auth Authenticator, info *AuthInfo, o *mpa.Options) (AuthSession, error) {
 	s, err := auth.Initiate(ctx, info)
+	if err == nil && s == nil {
+		err = errNoSession
+	}
 	if err != nil {
 		return nil, err
 	}
