@@ -57,7 +57,7 @@ type AuthSession interface {
 	Close()
 }
 
-// A Peer is what an Authenticator has found out about the other end.
+// A Peer is the identity that an Authenticator has found at the other end.
 type Peer struct {
 	ID    [32]byte // an identity that survives the rotation of keys
 	Kind  uint8    // of the identity: what it stands on
