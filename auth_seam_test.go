@@ -99,6 +99,7 @@ type noSessions struct{}
 func (noSessions) Initiate(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
 	return nil, nil
 }
+
 func (noSessions) Respond(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
 	return nil, nil
 }
