@@ -34,11 +34,8 @@ type peerWatch struct {
 }
 
 // newPeerWatch removes TCP_USER_TIMEOUT from the socket of a connection. It returns nil, and does
-// not change the socket, if the socket has no bound or p is nil.
+// not change the socket, if the socket has no bound.
 func newPeerWatch(p *Poller, control func(f func(fd int))) *peerWatch {
-	if p == nil {
-		return nil
-	}
 	s := &peerWatch{poller: p, control: control}
 	control(func(fd int) {
 		ms, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
@@ -55,8 +52,12 @@ func newPeerWatch(p *Poller, control func(f func(fd int))) *peerWatch {
 	return s
 }
 
-// peerWatchOf returns newPeerWatch for a connection that is driven through its methods.
+// peerWatchOf returns newPeerWatch for a connection that is driven through its methods; nil if p
+// is nil.
 func peerWatchOf(c net.Conn, p *Poller) *peerWatch {
+	if p == nil {
+		return nil
+	}
 	for {
 		below, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {
