@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
 )
 
@@ -18,15 +20,14 @@ type ConnRequest struct {
 	request  *setup.Request
 	answered atomic.Bool
 	auth     Authenticator // of the listener
-	identity *identity     // goes to the QP; nil: there is neither an Authenticator nor TLS
+	peer     Peer
+	known    bool               // peer is
+	qp       atomic.Pointer[QP] // that accepts it, and then knows the peer; nil: there is none yet
 }
 
 func newConnRequest(r *RNIC, q *setup.Request, auth Authenticator) *ConnRequest {
 	cr := &ConnRequest{rnic: r, request: q, auth: auth}
-	session, _ := q.Sealer().(AuthSession)
-	if secured := q.Secured(); session != nil || secured != nil {
-		cr.identity = &identity{session: session, secure: secured}
-	}
+	cr.peer, cr.known = cr.identity(new(sync.Mutex)).Peer()
 	return cr
 }
 
@@ -83,10 +84,11 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 		cr.request.Close()
 		return nil, err
 	}
-	qp.identity = cr.identity
+	qp.identity = cr.identity(&qp.mu)
+	cr.qp.Store(qp)
 	if err := cr.request.Accept(ctx, qp.responder(cr.request.PrivateData())); err != nil {
 		qp.abandon(err)
-		return nil, fmt.Errorf("iwarp: accept %v: %w", cr.RemoteAddr(), clause{err})
+		return nil, fmt.Errorf("iwarp: accept %v: %w", cr.RemoteAddr(), errtext.Clause(err))
 	}
 	return qp, nil
 }
@@ -104,7 +106,7 @@ func (cr *ConnRequest) RejectDepths(private []byte, ird, ord int) error {
 		return errAnswered
 	}
 	if err := cr.request.Reject(ird, ord, private); err != nil {
-		return fmt.Errorf("iwarp: reject %v: %w", cr.RemoteAddr(), clause{err})
+		return fmt.Errorf("iwarp: reject %v: %w", cr.RemoteAddr(), errtext.Clause(err))
 	}
 	return nil
 }

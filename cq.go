@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net"
 
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/ring"
@@ -345,7 +346,7 @@ func (cq *CQ) pushed(fit bool) (sole *QP) {
 	sole, depth := cq.sole, cq.depth
 	cq.mu.Unlock()
 	if overflows {
-		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, clause{ErrQueueFull})})
+		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, errtext.Clause(ErrQueueFull))})
 	}
 	return sole
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/goiwarp/iwarp/internal/authn"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
@@ -54,11 +56,7 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 
 // newQPToDial makes the QP of a connection that this side asks for.
 func (r *RNIC) newQPToDial(ctx context.Context, qc *QPConfig) (qp *QP, err error) {
-	var t *SetupTrace
-	if qc != nil {
-		t = qc.SetupTrace
-	}
-	err = t.own(ctx, StageQP, func() (err error) {
+	err = qc.stages().Run(ctx, setup.StageQP, func() (err error) {
 		qp, err = r.newQP(qc)
 		return err
 	})
@@ -68,7 +66,7 @@ func (r *RNIC) newQPToDial(ctx context.Context, qc *QPConfig) (qp *QP, err error
 // ready is the last stage of the set-up of an established QP, which it aborts where the trace
 // ends the set-up.
 func (qp *QP) ready(ctx context.Context) (*QP, error) {
-	if err := qp.cfg.SetupTrace.own(ctx, StageReady, func() error { return nil }); err != nil {
+	if err := qp.cfg.stages().Run(ctx, setup.StageReady, func() error { return nil }); err != nil {
 		qp.abort(err)
 		return nil, err
 	}
@@ -77,10 +75,10 @@ func (qp *QP) ready(ctx context.Context) (*QP, error) {
 
 // dialError says which Dial has failed; errors of package net say it themselves.
 func dialError(network, addr string, err error) error {
-	if s := plain(err); strings.HasPrefix(s, "dial "+network) {
-		return fmt.Errorf("iwarp: %w", clause{err})
+	if s := errtext.Plain(err); strings.HasPrefix(s, "dial "+network) {
+		return fmt.Errorf("iwarp: %w", errtext.Clause(err))
 	}
-	return fmt.Errorf("iwarp: dial %s %s: %w", network, addr, clause{err})
+	return fmt.Errorf("iwarp: dial %s %s: %w", network, addr, errtext.Clause(err))
 }
 
 // Client makes the initiator of an existing connection, which from now on belongs
@@ -113,7 +111,7 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	}
 	if err != nil {
 		qp.abandon(err)
-		return nil, fmt.Errorf("iwarp: client: %w", clause{err})
+		return nil, fmt.Errorf("iwarp: client: %w", errtext.Clause(err))
 	}
 	return qp.ready(ctx)
 }
@@ -130,16 +128,16 @@ func errNoConn(what string) error { return fmt.Errorf("iwarp: %s: the net.Conn i
 // initiator is the QP's side of a connection that it asks for.
 func (qp *QP) initiator() *setup.Local {
 	l := qp.local(qp.offer(true))
-	if qp.cfg.TLS != nil {
-		qp.identity = new(identity)
-		l.Secured = qp.identity.secured
+	if qp.cfg.TLS != nil || qp.cfg.Auth != nil {
+		qp.identity = authn.ForInitiator(&qp.mu, &authVerbs)
+		l.Secured = qp.identity.Secured
 	}
-	l.TLS, l.NoFallback, l.Stages = qp.cfg.TLS, qp.cfg.MPA.NoFallback, qp.cfg.SetupTrace.stages()
+	l.TLS, l.NoFallback, l.Stages = qp.cfg.TLS, qp.cfg.MPA.NoFallback, qp.cfg.stages()
 	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
 		if err := qp.establish(ctx, llp, terms, terms.RTR); err != nil {
 			return err
 		}
-		if terms.RTR != 0 && !qp.proves {
+		if terms.RTR != 0 && !qp.identity.Proves() {
 			qp.wakeSIW()
 		}
 		return nil

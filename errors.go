@@ -55,12 +55,12 @@ func (e *TerminateError) Error() string {
 		s = "iwarp: terminated by the peer: "
 	}
 	if e.code() == transport.DDPNoBuffer { // RFC 5041 calls it an invalid MSN
-		s += plain(ErrNoReceive) + ": "
+		s += errtext.Plain(ErrNoReceive) + ": "
 	}
 	if e.Remote || e.Err == nil {
 		return s + e.code().String()
 	}
-	return s + plain(e.Err)
+	return s + errtext.Plain(e.Err)
 }
 
 // Unwrap returns Err and net.ErrClosed.
@@ -128,7 +128,7 @@ type PostError struct {
 }
 
 func (e *PostError) Error() string {
-	return fmt.Sprintf("iwarp: work request %d refused: %s", e.N, plain(e.Err))
+	return fmt.Sprintf("iwarp: work request %d refused: %s", e.N, errtext.Plain(e.Err))
 }
 
 func (e *PostError) Unwrap() error { return e.Err }
@@ -140,9 +140,9 @@ type endError struct{ cause error }
 func (e *endError) Error() string {
 	var f *transport.Fault
 	if errors.As(e.cause, &f) && f.Code == transport.MPAConnectionLost && f.Err != nil {
-		return "iwarp: connection lost: " + plain(f.Err)
+		return "iwarp: connection lost: " + errtext.Plain(f.Err)
 	}
-	return "iwarp: queue pair closed: " + plain(e.cause)
+	return "iwarp: queue pair closed: " + errtext.Plain(e.cause)
 }
 
 func (e *endError) Unwrap() []error { return []error{e.cause, net.ErrClosed} }
@@ -163,7 +163,7 @@ func faultError(err error) *TerminateError {
 		return nil
 	}
 	if errors.Is(err, rdmap.ErrGate) {
-		err = fmt.Errorf("%w: %w", ErrAuth, clause{err})
+		err = fmt.Errorf("%w: %w", ErrAuth, errtext.Clause(err))
 	}
 	return newTerminateError(f.Code, false, err)
 }
@@ -176,12 +176,3 @@ func rejection(err error) error {
 	}
 	return err
 }
-
-// A clause is an error that is embedded in the text of another error, after a colon. Its text
-// omits the package name at the beginning.
-type clause struct{ error }
-
-func (c clause) Error() string { return plain(c.error) }
-func (c clause) Unwrap() error { return c.error }
-
-func plain(err error) string { return errtext.Plain(err) }

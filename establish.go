@@ -3,6 +3,7 @@ package iwarp
 import (
 	"context"
 
+	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
@@ -28,7 +29,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
 		Extensions: qp.extensions(),
 	}
-	if err := qp.authenticate(&c); err != nil && fault == nil {
+	if err := qp.identity.Configure(&c, terms); err != nil && fault == nil {
 		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: err}
 	}
 	if fault != nil {
@@ -53,7 +54,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		<-qp.done
 		return qp.Err()
 	}
-	return qp.admit(ctx)
+	return qp.identity.Admit(ctx, authn.Connection{Done: qp.done, Abort: qp.abort, Err: qp.Err})
 }
 
 // localFailure is what a side says that cannot go on although the negotiation has
@@ -89,7 +90,7 @@ func (qp *QP) abandon(err error) {
 	qp.mu.Lock()
 	qp.err = ended(err)
 	qp.mu.Unlock()
-	qp.identity.end()
+	qp.identity.End()
 	qp.flushEarly()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()

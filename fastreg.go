@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -82,7 +83,7 @@ func prepareError(op Op, err error) error {
 	case errors.Is(err, stag.ErrInvalid):
 		return fmt.Errorf("%w: %v: the MR or MW was closed", ErrInvalidSTag, op)
 	}
-	return fmt.Errorf("iwarp: %v: %w", op, clause{err})
+	return fmt.Errorf("iwarp: %v: %w", op, errtext.Clause(err))
 }
 
 // named makes r, which the work request has prepared, the current region of its MR or MW. It

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
 )
 
@@ -73,7 +74,7 @@ func (r *RNIC) Listen(ctx context.Context, network, addr string, lc *ListenConfi
 	}
 	l, err := r.setups.Listen(ctx, network, addr, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: %w", clause{err})
+		return nil, fmt.Errorf("iwarp: %w", errtext.Clause(err))
 	}
 	return &Listener{rnic: r, listener: l, auth: lc.auth()}, nil
 }
@@ -88,9 +89,30 @@ func (l *Listener) Addr() net.Addr { return l.listener.Addr() }
 func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 	q, err := l.listener.Accept(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: %w", clause{err})
+		return nil, fmt.Errorf("iwarp: %w", errtext.Clause(err))
 	}
 	return newConnRequest(l.rnic, q, l.auth), nil
+}
+
+// Serve calls handle for each connection request, in a goroutine of its own, until ctx or the
+// listener ends; the error tells which. It does not wait for handlers. A request that handle has
+// not answered when it returns is closed.
+//
+// With an Authenticator it is the better way to take connections, because Accept waits for the
+// first message of the initiator: where one goroutine answers the requests in turn, an initiator
+// that never sends it holds up all others. ListenConfig.MaxHalfOpen bounds the requests, and
+// so the goroutines, that have not been answered.
+func (l *Listener) Serve(ctx context.Context, handle func(*ConnRequest)) error {
+	for {
+		cr, err := l.Accept(ctx)
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer cr.abandon()
+			handle(cr)
+		}()
+	}
 }
 
 // Close ends the listener and every connection that is still in set-up and was not
@@ -112,7 +134,7 @@ func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnR
 	}
 	q, err := r.setups.Server(ctx, c, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: server: %w", clause{err})
+		return nil, fmt.Errorf("iwarp: server: %w", errtext.Clause(err))
 	}
 	return newConnRequest(r, q, lc.auth()), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/attempt"
 	"github.com/goiwarp/iwarp/internal/endwait"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -118,5 +119,5 @@ func revokeError(what string, s stag.STag, err error) error {
 	case errors.Is(err, stag.ErrBound):
 		err = ErrWindowBound
 	}
-	return fmt.Errorf("iwarp: %s %v: %w", what, s, clause{err})
+	return fmt.Errorf("iwarp: %s %v: %w", what, s, errtext.Clause(err))
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/endwait"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -36,7 +37,7 @@ func (pd *PD) AllocMW() (*MW, error) {
 	w, err := pd.rnic.table.AllocateWindow(pd.id)
 	if err != nil {
 		pd.giveSTag()
-		return nil, fmt.Errorf("iwarp: allocate a window: %w", clause{err})
+		return nil, fmt.Errorf("iwarp: allocate a window: %w", errtext.Clause(err))
 	}
 	mw := &MW{pd: pd, window: w}
 	mw.latest.Store(w.Live())

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/goiwarp/iwarp/internal/durable"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -128,7 +129,7 @@ func (pd *PD) register(buf Buffer, access stag.Access, opts *MROptions, reg func
 	region, err := reg(mr, o)
 	if err != nil {
 		pd.giveSTag()
-		return nil, fmt.Errorf("iwarp: register: %w", clause{err})
+		return nil, fmt.Errorf("iwarp: register: %w", errtext.Clause(err))
 	}
 	mr.latest.Store(region)
 	if opts != nil && opts.DurableOnReceive {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/slots"
@@ -39,9 +40,7 @@ type QP struct {
 	llp    transport.LLP
 	terms  *mpa.Terms
 
-	identity *identity     // nil: there is neither an Authenticator nor TLS
-	admitted chan struct{} // closed when the first message of the initiator was verified; nil: it need not be
-	proves   bool          // our first message proves our identity
+	identity *authn.Identity[Peer] // nil: there is neither an Authenticator nor TLS
 
 	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
 	commits              commits

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/endwait"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/postqueue"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/stag"
@@ -49,7 +50,7 @@ func (qp *QP) Close() error {
 		return errNotConnected
 	}
 	if n := qp.stream.Windows().Len(); n > 0 {
-		return fmt.Errorf("iwarp: close queue pair: %w: %d of them", clause{ErrWindowBound}, n)
+		return fmt.Errorf("iwarp: close queue pair: %w: %d of them", errtext.Clause(ErrWindowBound), n)
 	}
 	qp.drain()
 	if stag.InBuffer() {

@@ -61,7 +61,7 @@ func (e events) Completed() {
 // Terminated handles the peer's Terminate.
 func (e events) Terminated(t rdmap.Terminate) {
 	code, particulars := e.qp.meaning(&t), error(nil)
-	if e.qp.notBelieved(code) {
+	if e.qp.identity.Refused(code, e.qp.stream.Stats()) {
 		particulars = ErrAuth
 	}
 	te := newTerminateError(code, true, particulars)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
 // A ListError identifies the first work request of [QP.Do] that did not succeed.
@@ -13,7 +15,7 @@ type ListError struct {
 }
 
 func (e *ListError) Error() string {
-	return fmt.Sprintf("iwarp: work request %d of the list: %s", e.N, plain(e.Err))
+	return fmt.Sprintf("iwarp: work request %d of the list: %s", e.N, errtext.Plain(e.Err))
 }
 
 func (e *ListError) Unwrap() error { return e.Err }

@@ -137,7 +137,7 @@ func (o owner) Ended() {
 	qp := o.qp
 	reason, _ := qp.conn.Load().Cause()
 	e := Event{Kind: eventKinds[reason], QP: qp, Terminate: qp.Terminated(), Err: qp.Err()}
-	known := qp.wasAdmitted() // else peers that have not proved themselves could fill the log, and push other Events out
+	known := qp.identity.Admitted() // else peers that have not proved themselves could fill the log, and push other Events out
 	if e.Err != nil && known {
 		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
 		if p := new(stag.PanicError); errors.As(e.Err, &p) {
@@ -148,7 +148,7 @@ func (o owner) Ended() {
 	delete(qp.rnic.qps, qp)
 	qp.rnic.mu.Unlock()
 	qp.detach()
-	qp.identity.end()
+	qp.identity.End()
 	if known {
 		qp.rnic.raise(e)
 	}

@@ -3,6 +3,8 @@ package iwarp
 import (
 	"errors"
 	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
 // These functions make the errors for work requests that cannot be posted. They are separate
@@ -39,7 +41,7 @@ const (
 
 // errSGE returns the error for the i-th SGE.
 func errSGE(i int, s *SGE, f sgeFault) error {
-	return fmt.Errorf("iwarp: SGE %d: %w", i, clause{f.of(s)})
+	return fmt.Errorf("iwarp: SGE %d: %w", i, errtext.Clause(f.of(s)))
 }
 
 func (f sgeFault) of(s *SGE) error {

@@ -24,12 +24,7 @@ const (
 )
 
 // String names the stage.
-func (s SetupStage) String() string {
-	if names := [...]string{"QP", "dial", "secure", "request", "reply", "confirm", "ready"}; int(s) < len(names) {
-		return names[s]
-	}
-	return "unknown stage"
-}
+func (s SetupStage) String() string { return setup.Stage(s).String() }
 
 // A SetupTrace bounds and times the stages of one set-up. Its functions are called by the
 // goroutine that dials; either may be nil. (QPConfig.Trace is another thing: a pcap.)
@@ -42,27 +37,9 @@ type SetupTrace struct {
 }
 
 // stages is the trace of what internal/setup does.
-func (t *SetupTrace) stages() setup.StageTrace {
-	var s setup.StageTrace
-	if t != nil && t.Enter != nil {
-		s.Enter = func(ctx context.Context, at setup.Stage) error { return t.Enter(ctx, SetupStage(at)) }
+func (qc *QPConfig) stages() setup.StageTrace {
+	if qc == nil || qc.SetupTrace == nil {
+		return setup.StageTrace{}
 	}
-	if t != nil && t.Leave != nil {
-		s.Leave = func(at setup.Stage, err error) { t.Leave(SetupStage(at), err) }
-	}
-	return s
-}
-
-// own runs a stage that is the QP's.
-func (t *SetupTrace) own(ctx context.Context, at SetupStage, run func() error) error {
-	if t != nil && t.Enter != nil {
-		if err := t.Enter(ctx, at); err != nil {
-			return err
-		}
-	}
-	err := run()
-	if t != nil && t.Leave != nil {
-		t.Leave(at, err)
-	}
-	return err
+	return setup.Traced(qc.SetupTrace.Enter, qc.SetupTrace.Leave)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -74,7 +75,7 @@ func (wc *WC) Err() error {
 		return nil
 	}
 	if err := commit.Status(wc.CommitStatus).Err(); err != nil {
-		return fmt.Errorf("iwarp: %v: %w", wc.Op, clause{err})
+		return fmt.Errorf("iwarp: %v: %w", wc.Op, errtext.Clause(err))
 	}
 	return &workError{op: wc.Op, status: wc.Status, vendor: wc.Vendor, cause: wc.QP.Err()}
 }
@@ -89,7 +90,7 @@ type workError struct {
 func (e *workError) Error() string {
 	s := fmt.Sprintf("iwarp: %v: %v", e.op, e.status)
 	if e.cause != nil {
-		return s + ": " + plain(e.cause)
+		return s + ": " + errtext.Plain(e.cause)
 	}
 	return s
 }

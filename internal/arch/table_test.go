@@ -71,6 +71,8 @@ var table = map[string]rule{
 	"internal/enhanced": {ours: []string{"transport"}},
 	// It sets connections up, below the verbs.
 	"internal/setup": {ours: []string{"transport", "mpa", "internal"}},
+	// What authenticates a connection shapes its set-up, and its stream.
+	"internal/authn": {ours: []string{"transport", "mpa", "rdmap", "internal"}},
 	// Both tools read the list of planted defects.
 	"internal/conformance": {ours: []string{"internal/mutate/list"}},
 	"internal/mutate":      {ours: []string{"internal/mutate/list"}},

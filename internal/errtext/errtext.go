@@ -17,6 +17,15 @@ func Plain(err error) string {
 	return s
 }
 
+// Clause is err for the text of another error, after a colon, where it stands without the name
+// of its package. The chain stays.
+func Clause(err error) error { return clause{err} }
+
+type clause struct{ error }
+
+func (c clause) Error() string { return Plain(c.error) }
+func (c clause) Unwrap() error { return c.error }
+
 // Reword gives err a text of its own. The chain stays.
 func Reword(err error, text string) error { return &reworded{text, err} }
 

@@ -21,6 +21,12 @@ func TestPlainNamesNoPackage(t *testing.T) {
 	}
 }
 
+func TestClauseNamesNoPackage(t *testing.T) {
+	err := Clause(fmt.Errorf("iwarp: deep below: %w", io.EOF))
+	require.EqualError(t, err, "deep below: EOF")
+	require.ErrorIs(t, err, io.EOF)
+}
+
 func TestRewordKeepsTheChain(t *testing.T) {
 	err := Reword(fmt.Errorf("deep below: %w", io.EOF), "the peer has ended the connection")
 	require.EqualError(t, err, "the peer has ended the connection")

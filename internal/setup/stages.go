@@ -24,6 +24,37 @@ type StageTrace struct {
 	Leave func(s Stage, err error)
 }
 
+// String names the stage.
+func (s Stage) String() string {
+	if names := [...]string{"QP", "dial", "secure", "request", "reply", "confirm", "ready"}; int(s) < len(names) {
+		return names[s]
+	}
+	return "unknown stage"
+}
+
+// Traced is a StageTrace that names the stages by a type S of its user's. Either function may be
+// nil.
+func Traced[S ~uint8](enter func(ctx context.Context, s S) error, leave func(s S, err error)) (t StageTrace) {
+	if enter != nil {
+		t.Enter = func(ctx context.Context, s Stage) error { return enter(ctx, S(s)) }
+	}
+	if leave != nil {
+		t.Leave = func(s Stage, err error) { leave(S(s), err) }
+	}
+	return t
+}
+
+// Run runs a stage of the caller's.
+func (t StageTrace) Run(ctx context.Context, s Stage, run func() error) error {
+	at := stages{trace: t}
+	err := at.enter(ctx, s)
+	if err == nil {
+		err = run()
+		at.leave(err)
+	}
+	return err
+}
+
 // stages is how far one set-up has got. One goroutine uses it.
 type stages struct {
 	trace StageTrace

@@ -1,0 +1,98 @@
+package authn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Configure puts the first message of the session into the configuration of a stream: that which
+// proves an initiator, or that which a responder must see. From now on the session is that of the
+// connection.
+func (i *Identity[P]) Configure(c *rdmap.Config, terms *mpa.Terms) (err error) {
+	s := i.own()
+	switch {
+	case s == nil, s.FirstLen() == 0:
+		return nil
+	case terms.Initiator:
+		i.proves = true
+		c.RTR = 0
+		c.First, err = s.First()
+		return err
+	}
+	i.admitted = make(chan struct{})
+	switch n := s.FirstLen(); {
+	case !isFirstLen(n):
+		return errFirstLen
+	case terms.RTR != 0:
+		return fmt.Errorf("%w: the initiator has asked for an RTR, whose place the first message of its Authenticator takes", i.verbs.Failed)
+	default:
+		c.Gate = &rdmap.Gate{Len: n, Verify: s.VerifyFirst, Opened: func() { close(i.admitted) }}
+		return nil
+	}
+}
+
+// Proves reports whether our first message proves our identity.
+func (i *Identity[P]) Proves() bool { return i != nil && i.proves }
+
+// Refused reports whether a Terminate of the peer with this code says that our first message does
+// not prove anything: it is the first that has come of it.
+func (i *Identity[P]) Refused(c transport.Code, s rdmap.Stats) bool {
+	s.In[rdmap.OpTerminate] = rdmap.Traffic{}
+	return i.Proves() && c == transport.RDMAPStreamCatastrophic && s == rdmap.Stats{Out: s.Out}
+}
+
+// Gated reports whether the first message of the initiator has to prove its identity.
+func (i *Identity[P]) Gated() bool { return i != nil && i.admitted != nil }
+
+// Admitted reports whether the peer has proved itself, or need not.
+func (i *Identity[P]) Admitted() bool {
+	if !i.Gated() {
+		return true
+	}
+	select {
+	case <-i.admitted:
+		return true
+	default:
+		return false
+	}
+}
+
+// A Connection is what Admit has to know of one.
+type Connection struct {
+	Done  <-chan struct{} // closed when it has ended
+	Abort func(cause error)
+	Err   func() error // why it has ended; nil: the peer has ended it
+}
+
+// Admit waits, within ctx, until the initiator has proved itself.
+func (i *Identity[P]) Admit(ctx context.Context, c Connection) error {
+	if !i.Gated() {
+		return nil
+	}
+	select {
+	case <-i.admitted:
+	case <-c.Done:
+	case <-ctx.Done():
+		if !i.Admitted() {
+			c.Abort(fmt.Errorf("%w: the first message of the initiator has not come in time: %w", i.verbs.Failed, context.Cause(ctx)))
+			<-c.Done
+		}
+	}
+	if i.Admitted() { // also where the peer has ended the connection since
+		return nil
+	}
+	err := c.Err()
+	switch {
+	case err == nil: // the peer has ended its half
+		return fmt.Errorf("%w: the initiator has ended the connection before its first message", i.verbs.Failed)
+	case errors.Is(err, i.verbs.Failed):
+		return err
+	}
+	return fmt.Errorf("%w: the connection ended before the first message of the initiator: %w", i.verbs.Failed, errtext.Clause(err))
+}

@@ -1,0 +1,180 @@
+// Package authn has what an authenticated connection knows of its peer, and the way to it: the
+// session of each attempt of a set-up, the first message that proves the initiator, and the wait
+// for it. It knows no verbs: a Peer of theirs is a type parameter.
+package authn
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"sync"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// A Session authenticates one set-up, and then has the keys of the connection.
+type Session[P any] interface {
+	transport.Sealer
+	First() ([]byte, error)
+	FirstLen() int
+	VerifyFirst(msg []byte) error
+	Peer() P
+	Export(label string, context []byte, n int) ([]byte, error)
+	Close()
+}
+
+// Verbs are what must be known of the verbs, whose peer is a P.
+type Verbs[P any] struct {
+	Known     func(p P) bool // whether a session has found out which peer it is
+	Certified func(name [16]byte, id [32]byte) P
+	Failed    error // matched if a peer has not authenticated itself
+}
+
+// An Identity is what a connection knows of its peer, by a session or by TLS. That of a connection
+// without either is nil, of which any method but those of the set-up of an initiator may be called.
+type Identity[P any] struct {
+	verbs *Verbs[P]
+	guard sync.Locker // of session and secure
+
+	session *session[P] // nil: there is none, or it was closed
+	secure  *tls.ConnectionState
+
+	// Set by Configure, before other goroutines look at them.
+	admitted chan struct{} // closed when the first message of the initiator was verified; nil: it need not be
+	proves   bool          // our first message proves our identity
+}
+
+// A session is closed when the last of its users has left, the connection being one of them.
+type session[P any] struct {
+	Session[P]
+	users int
+	owned bool // else it is closed elsewhere: that of a responder is until the connection is there
+}
+
+// ForInitiator is what an initiator knows before its set-up.
+func ForInitiator[P any](guard sync.Locker, v *Verbs[P]) *Identity[P] {
+	return &Identity[P]{verbs: v, guard: guard}
+}
+
+// ForResponder is what a responder knows by the session that has opened the Request, and by TLS;
+// either may be nil.
+func ForResponder[P any](guard sync.Locker, v *Verbs[P], s Session[P], secure *tls.ConnectionState) *Identity[P] {
+	if s == nil && secure == nil {
+		return nil
+	}
+	i := &Identity[P]{verbs: v, guard: guard, secure: secure}
+	if s != nil {
+		i.session = &session[P]{Session: s, users: 1}
+	}
+	return i
+}
+
+// begin puts a session in the place of one whose attempt has failed.
+func (i *Identity[P]) begin(s Session[P]) {
+	i.End()
+	i.guard.Lock()
+	defer i.guard.Unlock()
+	i.session = &session[P]{Session: s, users: 1, owned: true}
+}
+
+// own makes the session, if there is one, that of the connection: End closes it.
+func (i *Identity[P]) own() Session[P] {
+	if i == nil {
+		return nil
+	}
+	i.guard.Lock()
+	defer i.guard.Unlock()
+	if i.session == nil {
+		return nil
+	}
+	i.session.owned = true
+	return i.session.Session
+}
+
+// Secured notes the outcome of TLS.
+func (i *Identity[P]) Secured(s tls.ConnectionState) {
+	i.guard.Lock()
+	defer i.guard.Unlock()
+	i.secure = &s
+}
+
+// End closes the session, once all of its users have left.
+func (i *Identity[P]) End() {
+	if i == nil {
+		return
+	}
+	i.guard.Lock()
+	s := i.session
+	i.session = nil
+	i.guard.Unlock()
+	i.leave(s)
+}
+
+// enter makes the caller a user of the session, if there is one, until it calls leave. The
+// functions of a session are called without the lock, for they are not ours.
+func (i *Identity[P]) enter() (*session[P], *tls.ConnectionState) {
+	if i == nil {
+		return nil, nil
+	}
+	i.guard.Lock()
+	defer i.guard.Unlock()
+	if i.session != nil {
+		i.session.users++
+	}
+	return i.session, i.secure
+}
+
+func (i *Identity[P]) leave(s *session[P]) {
+	if s == nil {
+		return
+	}
+	i.guard.Lock()
+	s.users--
+	last := s.users == 0 && s.owned
+	i.guard.Unlock()
+	if last {
+		s.Close()
+	}
+}
+
+// Peer reports whether the peer is known.
+func (i *Identity[P]) Peer() (p P, known bool) {
+	s, secure := i.enter()
+	defer i.leave(s)
+	if s != nil {
+		if found := s.Peer(); i.verbs.Known(found) {
+			return found, true
+		}
+	}
+	if secure == nil || len(secure.PeerCertificates) == 0 {
+		return p, false
+	}
+	return i.verbs.Certified(identify(secure.PeerCertificates[0])), true
+}
+
+// identify identifies the peer with this certificate, by its key.
+func identify(c *x509.Certificate) (name [16]byte, id [32]byte) {
+	key := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	const noGroup = 0
+	id = sha256.Sum256(append([]byte("iwarp peer v1\x00\x03"), append([]byte{noGroup}, key[:]...)...))
+	return [16]byte(key[:]), id
+}
+
+// Export derives n octets from the keys of the session, or else from those of TLS. none is the
+// error of a connection that has no keys.
+func (i *Identity[P]) Export(none error, label string, context []byte, n int) ([]byte, error) {
+	s, secure := i.enter()
+	defer i.leave(s)
+	switch {
+	case s != nil && i.verbs.Known(s.Peer()):
+		return s.Export(label, context, n)
+	case secure != nil:
+		b, err := secure.ExportKeyingMaterial(label, context, n)
+		if err != nil {
+			err = fmt.Errorf("iwarp: export: %w", err)
+		}
+		return b, err
+	}
+	return nil, none
+}
