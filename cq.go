@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net"
+	"slices"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/lockorder"
@@ -36,12 +37,11 @@ type CQ struct {
 	counted bool // counts against Limits.MaxCQ; false for a QP's own CQ
 
 	mu         lockorder.Mutex[lockorder.CQ]
-	ring       ring.Ring[WC] // grows on use
-	head, tail uint64        // the oldest entry, and the next free one
-	solicited  int           // entries that WaitSolicited waits for
-	qps        int           // attached queues
-	needed     int           // sum of the depths that were set explicitly
-	sole       *QP           // the QP that all queues belong to; nil if there are several
+	wcs        ring.Queue[WC]
+	solicited  int // entries that WaitSolicited waits for
+	qps        int // attached queues
+	needed     int // sum of the depths that were set explicitly
+	sole       *QP // the QP that all queues belong to; nil if there are several
 	overflowed bool
 	closed     bool
 	waiters    []*cqWaiter // parked, the oldest first
@@ -99,20 +99,15 @@ func (cq *CQ) Resize(depth int) error {
 	switch {
 	case cq.closed:
 		return errCQClosed
-	case cq.len() > depth:
-		return fmt.Errorf("%w: resize CQ to %d entries, %d have not been polled", ErrLimit, depth, cq.len())
+	case cq.wcs.Len() > depth:
+		return fmt.Errorf("%w: resize CQ to %d entries, %d have not been polled", ErrLimit, depth, cq.wcs.Len())
 	case cq.needed > depth:
 		return fmt.Errorf("%w: resize to %d entries, its queue pairs can need %d", ErrCQTooSmall, depth, cq.needed)
 	}
 	cq.depth, cq.overflowed = depth, false
-	if len(cq.ring) > 2*depth {
-		cq.ring = cq.ring.Moved(depth, cq.head, cq.tail)
-	}
+	cq.wcs.Fit(depth)
 	return nil
 }
-
-// len returns the number of completions that have not been polled. mu is held.
-func (cq *CQ) len() int { return int(cq.tail - cq.head) }
 
 // Poll moves up to len(dst) completions to dst, the oldest first, and returns their number. It
 // never blocks.
@@ -128,18 +123,11 @@ func (cq *CQ) Poll(dst []WC) int {
 // poll moves completions to dst. mu is held. The caller must call freeSlots after releasing
 // mu.
 func (cq *CQ) poll(dst []WC) int {
-	n := min(len(dst), cq.len())
+	n := cq.wcs.Move(dst)
 	for i := range n {
-		e := cq.ring.At(cq.head)
-		dst[i] = *e
-		if e.isSolicited() {
+		if dst[i].isSolicited() {
 			cq.solicited--
 		}
-		*e = WC{}
-		cq.head++
-	}
-	if cq.head == cq.tail {
-		cq.head, cq.tail = 0, 0 // reuse the entries that are in the processor's cache
 	}
 	return n
 }
@@ -147,19 +135,13 @@ func (cq *CQ) poll(dst []WC) int {
 // freeSlots releases the slots of polled completions. Messages and posters may be waiting for
 // them.
 func freeSlots(wcs []WC) {
-	var from *slots.Count // of the queue of the current run of completions
-	run := 0
-	for i := range wcs {
-		if s := wcs[i].QP.slotsOf(wcs[i].Op); s != from {
-			if run > 0 {
-				from.Release(run)
-			}
-			from, run = s, 0
+	for len(wcs) > 0 {
+		from, run := wcs[0].QP.slotsOf(wcs[0].Op), 1 // completions of one queue
+		for run < len(wcs) && wcs[run].QP.slotsOf(wcs[run].Op) == from {
+			run++
 		}
-		run++
-	}
-	if run > 0 {
 		from.Release(run)
+		wcs = wcs[run:]
 	}
 }
 
@@ -169,7 +151,7 @@ func freeSlots(wcs []WC) {
 func (cq *CQ) wakeNext() {
 	for i, w := range cq.waiters {
 		if w.due() {
-			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
+			cq.waiters = slices.Delete(cq.waiters, i, i+1)
 			w.tell()
 			return
 		}
@@ -283,9 +265,7 @@ func (qp *QP) nudge() {
 	if qp == nil {
 		return
 	}
-	if conn := qp.conn.Load(); conn != nil {
-		conn.Nudge()
-	}
+	qp.conn.Load().Nudge()
 }
 
 func (cq *CQ) detach(reserve int) {
@@ -320,18 +300,15 @@ func (cq *CQ) push(wcs ...WC) (fit bool, sole *QP) {
 // next returns the next free entry, which is zero, for the caller to fill in before it calls
 // added. It returns nil if the CQ is full. mu is held.
 func (cq *CQ) next() *WC {
-	switch n := cq.len(); {
-	case n >= cq.depth:
+	if cq.wcs.Len() >= cq.depth {
 		return nil
-	case n == len(cq.ring):
-		cq.ring = cq.ring.Grown(cqInitial, cq.head, cq.tail)
 	}
-	return cq.ring.At(cq.tail)
+	return cq.wcs.Next(cqInitial)
 }
 
 // added adds the entry that next returned to the queue.
 func (cq *CQ) added(wc *WC) {
-	cq.tail++
+	cq.wcs.Push()
 	if wc.isSolicited() {
 		cq.solicited++
 	}

@@ -160,7 +160,7 @@ func (w *waitSteps) looks(cq *CQ) {
 
 // state names all that the world can tell apart.
 func (x *cqWorld) state() string {
-	s := fmt.Sprint(x.cq.len(), x.cq.solicited, x.cq.sole != nil, x.cq.closed, x.left)
+	s := fmt.Sprint(x.cq.wcs.Len(), x.cq.solicited, x.cq.sole != nil, x.cq.closed, x.left)
 	for i := range x.waiters {
 		w := &x.waiters[i]
 		s += fmt.Sprint(" | ", w.at, w.cancelled, w.over)

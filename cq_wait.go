@@ -3,6 +3,7 @@ package iwarp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/qpconn"
@@ -110,11 +111,8 @@ func (w *cqWaiter) Delist() {
 	cq := w.cq
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	for i, o := range cq.waiters {
-		if o == w {
-			cq.waiters = append(cq.waiters[:i], cq.waiters[i+1:]...)
-			return
-		}
+	if i := slices.Index(cq.waiters, w); i >= 0 {
+		cq.waiters = slices.Delete(cq.waiters, i, i+1)
 	}
 }
 
@@ -159,7 +157,7 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 		case n > 0:
 			freeSlots(dst[:n])
 			if sole != nil && sole.sendCQ == cq {
-				sole.waited()
+				sole.conn.Load().Waited()
 			}
 			return n, nil
 		case closed:
@@ -184,18 +182,11 @@ func (w *cqWaiter) wait(ctx context.Context, plan qpconn.Plan) {
 	qpconn.Sleep(ctx, w)
 }
 
-// waited informs the connection, if there is one, that a wait for completions has ended.
-func (qp *QP) waited() {
-	if conn := qp.conn.Load(); conn != nil {
-		conn.Waited()
-	}
-}
-
 // has reports whether Wait, or WaitSolicited, has something to return. On a closed CQ that is
 // any completion. mu is held.
 func (cq *CQ) has(solicited bool) bool {
 	if solicited && !cq.closed {
 		return cq.solicited > 0
 	}
-	return cq.len() > 0
+	return cq.wcs.Len() > 0
 }

@@ -36,37 +36,43 @@ import (
 // the system no memory for sockets, the error says so and matches
 // [transport.ErrExhausted].
 func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*QP, error) {
-	qp, err := r.newQPToDial(ctx, qc)
-	if err != nil {
-		return nil, err
-	}
-	l := qp.initiator()
-	if err = qp.authenticates(ctx, l, &AuthInfo{Network: network, Target: addr}); err == nil {
-		err = qp.checkRequest(l, network)
-	}
-	if err == nil {
-		err = rejection(r.setups.Dial(ctx, network, addr, l))
-	}
-	if err != nil {
-		qp.abandon(err)
-		return nil, dialError(network, addr, err)
-	}
-	return qp.ready(ctx)
+	return r.connect(ctx, qc, initiation{
+		info:    &AuthInfo{Network: network, Target: addr},
+		network: network,
+		run:     func(l *setup.Local) error { return r.setups.Dial(ctx, network, addr, l) },
+		failure: func(err error) error { return dialError(network, addr, err) },
+	})
 }
 
-// newQPToDial makes the QP of a connection that this side asks for.
-func (r *RNIC) newQPToDial(ctx context.Context, qc *QPConfig) (qp *QP, err error) {
+// An initiation is how the connection of a QP is set up that this side asks for.
+type initiation struct {
+	info    *AuthInfo
+	network string // empty: a connection that exists
+	run     func(l *setup.Local) error
+	failure func(err error) error // says which one has failed
+}
+
+// connect makes a QP, and sets its connection up.
+func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP, err error) {
 	err = qc.stages().Run(ctx, setup.StageQP, func() (err error) {
 		qp, err = r.newQP(qc)
 		return err
 	})
-	return qp, err
-}
-
-// ready is the last stage of the set-up of an established QP, which it aborts where the trace
-// ends the set-up.
-func (qp *QP) ready(ctx context.Context) (*QP, error) {
-	if err := qp.cfg.stages().Run(ctx, setup.StageReady, func() error { return nil }); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	l := qp.initiator()
+	if err = authenticates(ctx, qp, l, a.info); err == nil {
+		err = qp.checkRequest(l, a.network)
+	}
+	if err == nil {
+		err = rejection(a.run(l))
+	}
+	if err != nil {
+		qp.abandon(err)
+		return nil, a.failure(err)
+	}
+	if err := qc.stages().Run(ctx, setup.StageReady, func() error { return nil }); err != nil {
 		qp.abort(err)
 		return nil, err
 	}
@@ -94,26 +100,19 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	if isNil(c) {
 		return nil, errNoConn("client")
 	}
-	qp, err := r.newQPToDial(ctx, qc)
-	if err != nil {
-		_ = c.Close()
-		return nil, err
-	}
-	l := qp.initiator()
-	info := &AuthInfo{Network: c.LocalAddr().Network(), Local: c.LocalAddr(), Remote: c.RemoteAddr()}
-	if err = qp.authenticates(ctx, l, info); err == nil {
-		err = qp.checkRequest(l, "")
-	}
-	if err == nil {
-		err = rejection(r.setups.Client(ctx, c, l))
-	} else {
+	begun := false
+	qp, err := r.connect(ctx, qc, initiation{
+		info: &AuthInfo{Network: c.LocalAddr().Network(), Local: c.LocalAddr(), Remote: c.RemoteAddr()},
+		run: func(l *setup.Local) error {
+			begun = true
+			return r.setups.Client(ctx, c, l)
+		},
+		failure: func(err error) error { return fmt.Errorf("iwarp: client: %w", errtext.Clause(err)) },
+	})
+	if !begun {
 		_ = c.Close()
 	}
-	if err != nil {
-		qp.abandon(err)
-		return nil, fmt.Errorf("iwarp: client: %w", errtext.Clause(err))
-	}
-	return qp.ready(ctx)
+	return qp, err
 }
 
 // isNil reports whether c is no connection: nil, or a nil pointer of a type that

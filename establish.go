@@ -26,7 +26,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	c := rdmap.Config{
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see wakeSIW
-		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: windowOf(llp),
+		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: qpconn.Window(llp),
 		Extensions: qp.extensions(),
 	}
 	if err := qp.identity.Configure(&c, terms); err != nil && fault == nil {
@@ -65,19 +65,6 @@ func localFailure(ctx context.Context) *transport.Fault {
 		return nil
 	}
 	return &transport.Fault{Code: transport.MPALocalCatastrophic, Err: context.Cause(ctx)}
-}
-
-// reorderWindow is how many segments may come ahead of one that is missing, as many as
-// a peer may have under way on a session of SCTP (RFC 5043 section 10). What they make
-// this side remember grows with how far ahead they are, to some 2 MiB.
-const reorderWindow = 1<<15 - 1
-
-// windowOf is 0 for an LLP that keeps the order.
-func windowOf(llp transport.LLP) int {
-	if llp.Caps().OutOfOrder {
-		return reorderWindow
-	}
-	return 0
 }
 
 // abandon ends a QP that was never established.

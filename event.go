@@ -1,5 +1,7 @@
 package iwarp
 
+import "github.com/goiwarp/iwarp/internal/names"
+
 // An Event reports what no completion reports, or what only the goroutine that polls would
 // learn: the end of a QP, the overflow of a CQ, a message that waits for a receive, or a limit
 // that was armed (draft-hilland-rddp-verbs section 8.3.3). The field of the resource concerned
@@ -53,7 +55,7 @@ var eventNames = [...]string{
 	EventNoReceive: "no receive",
 }
 
-func (k EventKind) String() string { return named("EventKind", eventNames[:], uint8(k)) }
+func (k EventKind) String() string { return names.Of("EventKind", eventNames[:], uint8(k)) }
 
 // Events returns the channel of asynchronous events. The channel holds 256 events. When it is
 // full new events are dropped and counted, so a program that does not read the channel blocks

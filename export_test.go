@@ -84,7 +84,7 @@ func (cq *CQ) Push(wcs ...WC) bool {
 }
 
 // Memory is for how many completions the CQ has memory.
-func (cq *CQ) Memory() int { return len(cq.ring) }
+func (cq *CQ) Memory() int { return cq.wcs.Places() }
 
 // Waiting is how many goroutines wait, and Solicited how many of them for a solicited event.
 func (cq *CQ) Waiting() int   { return len(cq.waiters) }

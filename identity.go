@@ -24,7 +24,7 @@ var errNoKeys = fmt.Errorf("%w: export of keys from a connection without an Auth
 
 // authenticates begins a session for the connection that l describes, if there is an
 // Authenticator.
-func (qp *QP) authenticates(ctx context.Context, l *setup.Local, info *AuthInfo) error {
+func authenticates(ctx context.Context, qp *QP, l *setup.Local, info *AuthInfo) error {
 	if qp.cfg.Auth == nil {
 		return nil
 	}

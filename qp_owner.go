@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/internal/qpconn"
-	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -79,7 +77,7 @@ func (o owner) Failed(cause error) error {
 	if te == nil {
 		te = newTerminateError(transport.RDMAPStreamCatastrophic, false, cause)
 	}
-	o.qp.terminated(te, recvStatus(cause))
+	o.qp.terminated(te, qpconn.ReceiveStatus(cause))
 	return te
 }
 
@@ -92,24 +90,6 @@ func (qp *QP) terminated(te *TerminateError, first Status) {
 	}
 	qp.mu.Unlock()
 	qp.rq.end(first)
-}
-
-// recvStatus returns the status of the receive whose message was in error.
-func recvStatus(cause error) Status {
-	var seg *ddp.SegmentError
-	if !errors.As(cause, &seg) || ddp.IsTagged(seg.Header) {
-		return StatusFlushed
-	}
-	if h, err := ddp.ParseUntagged(seg.Header); err != nil || h.QN != rdmap.QNSend {
-		return StatusFlushed
-	}
-	switch {
-	case seg.Code() == transport.DDPTooLong:
-		return StatusLocalLength
-	case errors.Is(cause, stag.ErrInvalid):
-		return StatusLocalAccess
-	}
-	return StatusFlushed
 }
 
 // Flush completes the remaining work requests. Nothing is sent, received or placed any more.

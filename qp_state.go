@@ -3,6 +3,7 @@ package iwarp
 import (
 	"errors"
 
+	"github.com/goiwarp/iwarp/internal/names"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/rdmap"
 )
@@ -32,7 +33,7 @@ var stateNames = [...]string{
 	StateError: "Error",
 }
 
-func (s State) String() string { return named("State", stateNames[:], uint8(s)) }
+func (s State) String() string { return names.Of("State", stateNames[:], uint8(s)) }
 
 // states maps the stages of an established connection, except the last, to states.
 var states = [...]State{

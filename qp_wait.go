@@ -43,9 +43,7 @@ func (w *helper) finish() {
 	case w.token <- struct{}{}:
 	default:
 	}
-	if conn := qp.conn.Load(); conn != nil {
-		conn.Nudge()
-	}
+	qp.conn.Load().Nudge()
 }
 
 // wait returns the completion. If ctx ends first the work request continues without a caller,

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -45,14 +44,18 @@ func (r *RNIC) Shutdown(ctx context.Context) error {
 		return err
 	}
 	qps := r.refuseNew()
-	ends := make([]end, len(qps))
+	ends := make([]endwait.Outcome, len(qps))
 	var wg sync.WaitGroup
 	for i, qp := range qps {
 		qp.drain()
-		wg.Go(func() { ends[i] = qp.shutDown(ctx) })
+		wg.Go(func() {
+			cut := &endwait.Cut{Ctx: ctx}
+			qp.endWithin(ctx, cut)
+			ends[i] = endwait.OutcomeOf(qp.Err(), cut)
+		})
 	}
 	wg.Wait()
-	err := shutdownError(ctx, ends)
+	err := endwait.Summary(ctx, ends)
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}
@@ -95,53 +98,4 @@ func (r *RNIC) welcome() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refusal()
-}
-
-// An end describes how a QP has ended in Shutdown.
-type end struct {
-	aborted bool
-	err     error
-}
-
-// shutDown ends a QP that accepts no more posts, and returns how it has ended.
-func (qp *QP) shutDown(ctx context.Context) end {
-	cause := &abortedError{ctx}
-	if !qp.endWithin(ctx, cause) {
-		return end{err: qp.Err()}
-	}
-	if err := qp.Err(); !errors.Is(err, cause) { // it ended with an error of its own
-		return end{err: err}
-	}
-	return end{aborted: true}
-}
-
-// An abortedError is the cause of the end of a QP that was not done when ctx ended.
-type abortedError struct{ ctx context.Context }
-
-func (e *abortedError) Error() string { return "iwarp: aborted by shutdown: " + e.ctx.Err().Error() }
-func (e *abortedError) Unwrap() error { return e.ctx.Err() }
-
-func shutdownError(ctx context.Context, ends []end) error {
-	aborted, failed := 0, 0
-	var first error
-	for _, e := range ends {
-		switch {
-		case e.aborted:
-			aborted++
-		case e.err != nil:
-			failed++
-			if first == nil {
-				first = e.err
-			}
-		}
-	}
-	switch {
-	case aborted > 0 && failed > 0:
-		return fmt.Errorf("iwarp: shutdown: of %d queue pairs %d were aborted (%w), and %d ended with an error (%w)", len(ends), aborted, ctx.Err(), failed, first)
-	case aborted > 0:
-		return fmt.Errorf("iwarp: shutdown: of %d queue pairs %d were aborted: %w", len(ends), aborted, ctx.Err())
-	case failed > 0:
-		return fmt.Errorf("iwarp: shutdown: of %d queue pairs %d ended with an error: %w", len(ends), failed, first)
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package iwarp
 import (
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -53,9 +54,7 @@ func (qp *QP) meaning(t *rdmap.Terminate) transport.Code {
 		return t.Code
 	}
 	qp.stream.BatchDone() // make Stats include everything that arrived before
-	before := qp.Stats().Received
-	before.Terminate = Traffic{}
-	if !qp.terms.Initiator && before == (OpStats{}) {
+	if !qp.terms.Initiator && qpconn.TerminateIsFirst(qp.stream.Stats()) {
 		return t.Code
 	}
 	return transport.MakeCode(t.Code.Type(), t.Code.Layer(), t.Code.Code())

@@ -31,9 +31,7 @@ type SRQ struct {
 	depth int
 
 	mu      lockorder.Mutex[lockorder.SRQ]
-	ring    ring.Ring[recv] // grows on use
-	posted  uint64
-	taken   uint64
+	recvs   ring.Queue[recv]
 	limit   int // the event is due with fewer receives than that; 0: not armed
 	qps     int // that use the SRQ
 	closed  bool
@@ -97,18 +95,15 @@ func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 		return 0, errSRQClosed
 	}
 	for i := range wrs {
-		switch s.posted - s.taken {
-		case uint64(s.depth):
+		if s.recvs.Len() == s.depth {
 			return i, fmt.Errorf("%w: %d receives", ErrQueueFull, s.depth)
-		case uint64(len(s.ring)):
-			s.ring = s.ring.Grown(postqueue.Initial, s.taken, s.posted)
 		}
-		r := s.ring.At(s.posted)
+		r := s.recvs.Next(postqueue.Initial)
 		if r.spans, _, err = s.pd.spans(r.spans[:0], wrs[i].Local, stag.LocalWrite, 0); err != nil {
 			return i, err
 		}
 		r.id = wrs[i].ID
-		s.posted++
+		s.recvs.Push()
 	}
 	return len(wrs), nil
 }
@@ -118,20 +113,19 @@ func (s *SRQ) post(wrs []RecvWR) (n int, err error) {
 func (s *SRQ) take(r *recv) (ok, short bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taken == s.posted {
+	if s.recvs.Len() == 0 {
 		return false, false
 	}
-	oldest := s.ring.At(s.taken)
+	oldest := s.recvs.Take()
 	r.id, r.helper, r.spans = oldest.id, nil, append(r.spans[:0], oldest.spans...)
 	clear(oldest.spans)
-	s.taken++
 	return true, s.short()
 }
 
 // short reports, once for each arming, that fewer receives than the limit are left. mu is
 // held.
 func (s *SRQ) short() bool {
-	if s.limit == 0 || s.posted-s.taken >= uint64(s.limit) {
+	if s.limit == 0 || s.recvs.Len() >= s.limit {
 		return false
 	}
 	s.limit = 0
@@ -166,14 +160,14 @@ func (s *SRQ) SetLimit(n int) error {
 func (s *SRQ) Stats() SRQStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SRQStats{Posted: s.posted, Taken: s.taken, Free: int(s.posted - s.taken)}
+	return SRQStats{Posted: s.recvs.Pushed, Taken: s.recvs.Taken, Free: s.recvs.Len()}
 }
 
 // offers reports whether there is a receive. If not, the next post wakes qp.
 func (s *SRQ) offers(qp *QP) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taken != s.posted {
+	if s.recvs.Len() > 0 {
 		return true
 	}
 	if s.starved == nil {
@@ -205,7 +199,8 @@ func (s *SRQ) close() (first bool, err error) {
 	case s.qps > 0:
 		return false, fmt.Errorf("iwarp: close SRQ: still in use by %d queue pairs", s.qps)
 	}
-	s.closed, s.ring, s.taken = true, nil, s.posted
+	s.closed = true
+	s.recvs.Drop()
 	return true, nil
 }
 

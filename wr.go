@@ -1,8 +1,7 @@
 package iwarp
 
 import (
-	"fmt"
-
+	"github.com/goiwarp/iwarp/internal/names"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -39,7 +38,7 @@ var opNames = [...]string{
 	OpRecv: "Receive", OpRecvImm: "Receive of an Immediate",
 }
 
-func (o Op) String() string { return named("Op", opNames[:], uint8(o)) }
+func (o Op) String() string { return names.Of("Op", opNames[:], uint8(o)) }
 
 // takesReceive reports whether o is a message that consumes a receive of the peer.
 func (o Op) takesReceive() bool {
@@ -146,12 +145,4 @@ type SendWR struct {
 type RecvWR struct {
 	ID    uint64
 	Local []SGE
-}
-
-// named returns the i-th name of a type.
-func named(of string, names []string, i uint8) string {
-	if int(i) < len(names) && names[i] != "" {
-		return names[i]
-	}
-	return fmt.Sprintf("%s(%d)", of, i)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -43,8 +44,7 @@ func (i *Identity[P]) Proves() bool { return i != nil && i.proves }
 // Refused reports whether a Terminate of the peer with this code says that our first message does
 // not prove anything: it is the first that has come of it.
 func (i *Identity[P]) Refused(c transport.Code, s rdmap.Stats) bool {
-	s.In[rdmap.OpTerminate] = rdmap.Traffic{}
-	return i.Proves() && c == transport.RDMAPStreamCatastrophic && s == rdmap.Stats{Out: s.Out}
+	return i.Proves() && c == transport.RDMAPStreamCatastrophic && qpconn.TerminateIsFirst(s)
 }
 
 // Gated reports whether the first message of the initiator has to prove its identity.

@@ -75,8 +75,11 @@ func (c *Conn) inputReady() {
 }
 
 // Nudge reports that the wait of a [Waiter] may be over. The caller must make Done of the
-// Waiter true before it calls Nudge.
+// Waiter true before it calls Nudge. Without a Conn, c being nil, no wait depends on it.
 func (c *Conn) Nudge() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	c.act(c.arbiter.nudge())
 }

@@ -55,8 +55,11 @@ func (p *pace) expects() bool {
 }
 
 // Waited reports that a wait for completions of the send queue has ended that did not use
-// [Conn.Wait].
+// [Conn.Wait]. c may be nil, as for Nudge.
 func (c *Conn) Waited() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	c.pace.waits++
 	c.mu.Unlock()

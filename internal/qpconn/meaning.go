@@ -1,0 +1,47 @@
+package qpconn
+
+import (
+	"errors"
+
+	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// ReceiveStatus returns the status of the receive whose message was in error.
+func ReceiveStatus(cause error) rdmap.Status {
+	var seg *ddp.SegmentError
+	if !errors.As(cause, &seg) || ddp.IsTagged(seg.Header) {
+		return rdmap.StatusFlushed
+	}
+	if h, err := ddp.ParseUntagged(seg.Header); err != nil || h.QN != rdmap.QNSend {
+		return rdmap.StatusFlushed
+	}
+	switch {
+	case seg.Code() == transport.DDPTooLong:
+		return rdmap.StatusLocalLength
+	case errors.Is(cause, stag.ErrInvalid):
+		return rdmap.StatusLocalAccess
+	}
+	return rdmap.StatusFlushed
+}
+
+// TerminateIsFirst reports whether nothing has come of the peer but, perhaps, a Terminate.
+func TerminateIsFirst(s rdmap.Stats) bool {
+	s.In[rdmap.OpTerminate] = rdmap.Traffic{}
+	return s == rdmap.Stats{Out: s.Out}
+}
+
+// reorderWindow is how many segments may come ahead of one that is missing, as many as
+// a peer may have under way on a session of SCTP (RFC 5043 section 10). What they make
+// this side remember grows with how far ahead they are, to some 2 MiB.
+const reorderWindow = 1<<15 - 1
+
+// Window is how many segments may be out of order: 0 for an LLP that keeps the order.
+func Window(llp transport.LLP) int {
+	if llp.Caps().OutOfOrder {
+		return reorderWindow
+	}
+	return 0
+}
