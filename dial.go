@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"reflect"
 	"strings"
 
 	"github.com/goiwarp/iwarp/internal/authn"
@@ -97,8 +96,8 @@ func dialError(network, addr string, err error) error {
 // Only a *net.TCPConn itself is driven by system calls of the library's own;
 // everything else, a wrapper of one included, through its Read and Write.
 func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error) {
-	if isNil(c) {
-		return nil, errNoConn("client")
+	if err := setup.CheckConn("client", c); err != nil {
+		return nil, err
 	}
 	begun := false
 	qp, err := r.connect(ctx, qc, initiation{
@@ -114,15 +113,6 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	}
 	return qp, err
 }
-
-// isNil reports whether c is no connection: nil, or a nil pointer of a type that
-// implements net.Conn.
-func isNil(c net.Conn) bool {
-	v := reflect.ValueOf(c)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
-}
-
-func errNoConn(what string) error { return fmt.Errorf("iwarp: %s: the net.Conn is nil", what) }
 
 // initiator is the QP's side of a connection that it asks for.
 func (qp *QP) initiator() *setup.Local {

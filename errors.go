@@ -133,28 +133,6 @@ func (e *PostError) Error() string {
 
 func (e *PostError) Unwrap() error { return e.Err }
 
-// endError wraps the first cause of a QP's end. All errors that the QP returns from then on
-// wrap that cause and net.ErrClosed.
-type endError struct{ cause error }
-
-func (e *endError) Error() string {
-	var f *transport.Fault
-	if errors.As(e.cause, &f) && f.Code == transport.MPAConnectionLost && f.Err != nil {
-		return "iwarp: connection lost: " + errtext.Plain(f.Err)
-	}
-	return "iwarp: queue pair closed: " + errtext.Plain(e.cause)
-}
-
-func (e *endError) Unwrap() []error { return []error{e.cause, net.ErrClosed} }
-
-// ended returns an error that wraps cause and net.ErrClosed.
-func ended(cause error) error {
-	if errors.Is(cause, net.ErrClosed) {
-		return cause
-	}
-	return &endError{cause}
-}
-
 // faultError converts an error of a lower layer to a TerminateError. It returns nil if the
 // error has no code.
 func faultError(err error) *TerminateError {

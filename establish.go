@@ -5,6 +5,7 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
@@ -19,7 +20,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	r := qp.rnic
 	fault := terms.Fault
 	if fault == nil {
-		fault = localFailure(ctx)
+		fault = setup.LocalFailure(ctx)
 	}
 	qp.llp, qp.terms = llp, terms
 	qp.agree()
@@ -57,16 +58,6 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	return qp.identity.Admit(ctx, authn.Connection{Done: qp.done, Abort: qp.abort, Err: qp.Err})
 }
 
-// localFailure is what a side says that cannot go on although the negotiation has
-// succeeded, because ctx, that of the exchange, has ended (RFC 6581 section 9.3). It is nil
-// while ctx has not.
-func localFailure(ctx context.Context) *transport.Fault {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return &transport.Fault{Code: transport.MPALocalCatastrophic, Err: context.Cause(ctx)}
-}
-
 // abandon ends a QP that was never established.
 func (qp *QP) abandon(err error) {
 	select {
@@ -75,7 +66,7 @@ func (qp *QP) abandon(err error) {
 	default:
 	}
 	qp.mu.Lock()
-	qp.err = ended(err)
+	qp.err = qpconn.EndError(err)
 	qp.mu.Unlock()
 	qp.identity.End()
 	qp.flushEarly()

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"fmt"
-	"reflect"
 
 	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/transport"
@@ -43,17 +42,10 @@ var defaultLimits = Limits{
 const maxReads = 0x3ffe
 
 func (l Limits) withDefaults() (Limits, error) {
-	v, d := reflect.ValueOf(&l).Elem(), reflect.ValueOf(defaultLimits)
-	for i := range v.NumField() {
-		switch n := v.Field(i).Int(); {
-		case n < 0:
-			return Limits{}, fmt.Errorf("iwarp: Limits.%s is negative: %d", v.Type().Field(i).Name, n)
-		case n == 0:
-			v.Field(i).Set(d.Field(i))
-			if v.Type().Field(i).Name == "MaxHalfOpen" {
-				l.MaxHalfOpen = min(l.MaxHalfOpen, max(1, transport.MaxFiles()/2))
-			}
-		}
+	d := defaultLimits
+	d.MaxHalfOpen = min(d.MaxHalfOpen, max(1, transport.MaxFiles()/2))
+	if err := quota.Defaults("Limits", &l, &d); err != nil {
+		return Limits{}, err
 	}
 	if l.MaxIRD > maxReads || l.MaxORD > maxReads {
 		return Limits{}, fmt.Errorf("iwarp: Limits.MaxIRD or MaxORD exceeds %d", maxReads)

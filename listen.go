@@ -124,8 +124,8 @@ func (l *Listener) Close() error { return l.listener.Close() }
 // Request. From now on c belongs to the ConnRequest, and to the QP that accepts it: see
 // [RNIC.Client]. After an error c is closed. A nil c is an error.
 func (r *RNIC) Server(ctx context.Context, c net.Conn, lc *ListenConfig) (*ConnRequest, error) {
-	if isNil(c) {
-		return nil, errNoConn("server")
+	if err := setup.CheckConn("server", c); err != nil {
+		return nil, err
 	}
 	cfg, err := r.complete(lc)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/internal/postqueue"
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -34,7 +35,7 @@ type recv struct {
 // it has queued. w is not nil for the receive of a blocking helper.
 func (q *recvQueue) post(wrs []RecvWR, w *helper) (n int, err error) {
 	if !q.LockIf(postqueue.Open) {
-		return 0, ended(q.qp.cause()) // cause locks the QP
+		return 0, qpconn.EndError(q.qp.cause()) // cause locks the QP
 	}
 	defer q.Unlock()
 	room := q.qp.recvSlots.Reserve(q.depth, len(wrs))

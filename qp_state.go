@@ -69,7 +69,7 @@ func (qp *QP) Err() error {
 	case errors.Is(cause, rdmap.ErrLate):
 		qp.err = errBadClose
 	default:
-		qp.err = ended(cause)
+		qp.err = qpconn.EndError(cause)
 	}
 	return qp.err
 }

@@ -2,11 +2,13 @@ package qpconn
 
 import (
 	"errors"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 func TestTerminateIsFirst(t *testing.T) {
@@ -20,4 +22,19 @@ func TestTerminateIsFirst(t *testing.T) {
 
 func TestErrorThatIsOfNoMessage(t *testing.T) {
 	require.Equal(t, rdmap.StatusFlushed, ReceiveStatus(errors.New("of something else")))
+}
+
+func TestEndedMatchesClosed(t *testing.T) {
+	err := EndError(transport.Faultf(transport.MPAConnectionLost, "reset"))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.EqualError(t, err, "iwarp: connection lost: reset")
+	require.Equal(t, err, EndError(err))
+	require.EqualError(t, EndError(errors.New("iwarp: aborted")), "iwarp: queue pair closed: aborted")
+}
+
+// TestWithoutAConnection nothing waits for it.
+func TestWithoutAConnection(*testing.T) {
+	var c *Conn
+	c.Nudge()
+	c.Waited()
 }

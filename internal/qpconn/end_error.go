@@ -1,0 +1,31 @@
+package qpconn
+
+import (
+	"errors"
+	"net"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// endError wraps the first cause of the end of a queue pair. All errors that the queue pair
+// returns from then on wrap that cause and net.ErrClosed.
+type endError struct{ cause error }
+
+func (e *endError) Error() string {
+	var f *transport.Fault
+	if errors.As(e.cause, &f) && f.Code == transport.MPAConnectionLost && f.Err != nil {
+		return "iwarp: connection lost: " + errtext.Plain(f.Err)
+	}
+	return "iwarp: queue pair closed: " + errtext.Plain(e.cause)
+}
+
+func (e *endError) Unwrap() []error { return []error{e.cause, net.ErrClosed} }
+
+// EndError returns an error that wraps the cause of the end of a queue pair, and net.ErrClosed.
+func EndError(cause error) error {
+	if errors.Is(cause, net.ErrClosed) {
+		return cause
+	}
+	return &endError{cause}
+}

@@ -1,0 +1,29 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"reflect"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// CheckConn finds out whether c, of which what is to be made, is no connection: nil, or a nil
+// pointer of a type that implements net.Conn.
+func CheckConn(what string, c net.Conn) error {
+	if v := reflect.ValueOf(c); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("iwarp: %s: the net.Conn is nil", what)
+	}
+	return nil
+}
+
+// LocalFailure is what a side says that cannot go on although the negotiation has
+// succeeded, because ctx, that of the exchange, has ended (RFC 6581 section 9.3). It is nil
+// while ctx has not.
+func LocalFailure(ctx context.Context) *transport.Fault {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return &transport.Fault{Code: transport.MPALocalCatastrophic, Err: context.Cause(ctx)}
+}
