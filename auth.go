@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 
+	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -66,4 +67,15 @@ type Peer struct {
 	KeyID uint64
 	Mode  uint8
 	Suite uint8
+}
+
+// PeerCertificate is the Kind of a [Peer] that TLS has authenticated: its Name is the beginning
+// of the SHA-256 of the public key in its certificate.
+const PeerCertificate = 3
+
+// authVerbs are what package authn has to know of ours.
+var authVerbs = authn.Verbs[Peer]{
+	Known:     func(p Peer) bool { return p.Kind != 0 },
+	Certified: func(name [16]byte, id [32]byte) Peer { return Peer{Kind: PeerCertificate, Name: name, ID: id} },
+	Failed:    ErrAuth,
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
 )
@@ -34,6 +35,21 @@ func newConnRequest(r *RNIC, q *setup.Request, auth Authenticator) *ConnRequest 
 var errOtherAuth = errors.New("iwarp: QPConfig.Auth is not the Authenticator of the listener")
 
 var errAnswered = errors.New("iwarp: the connection request was answered before")
+
+// identity is what the request tells of its initiator, under a lock of its user.
+func (cr *ConnRequest) identity(guard sync.Locker) *authn.Identity[Peer] {
+	session, _ := cr.request.Sealer().(AuthSession)
+	return authn.ForResponder(guard, &authVerbs, session, cr.request.Secured())
+}
+
+// Peer is that of [QP.Peer]. An Authenticator that has the initiator prove itself by its first
+// message (FirstLen) knows it for certain only when Accept has returned.
+func (cr *ConnRequest) Peer() (Peer, bool) {
+	if qp := cr.qp.Load(); qp != nil {
+		return qp.Peer()
+	}
+	return cr.peer, cr.known
+}
 
 // abandon closes a request that was not answered.
 func (cr *ConnRequest) abandon() {

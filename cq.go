@@ -152,7 +152,7 @@ func (cq *CQ) wakeNext() {
 	for i, w := range cq.waiters {
 		if w.due() {
 			cq.waiters = slices.Delete(cq.waiters, i, i+1)
-			w.tell()
+			w.token.Tell()
 			return
 		}
 	}
@@ -167,7 +167,7 @@ func (cq *CQ) serves(qp *QP) (former *QP) {
 	}
 	cq.sole = qp
 	for _, w := range cq.waiters {
-		w.tell()
+		w.token.Tell()
 	}
 	return former
 }

@@ -66,14 +66,14 @@ type cqWaiter struct {
 	cq        *CQ
 	solicited bool
 	sole      *QP // CQ.sole when the wait began
-	token     chan struct{}
+	token     qpconn.Token
 }
 
 // waiter returns a waiter from the RNIC's free list; see also QP.helper.
 func (cq *CQ) waiter(solicited bool, sole *QP) *cqWaiter {
 	w := cq.rnic.cqWaiters.Get()
 	if w == nil {
-		w = &cqWaiter{token: make(chan struct{}, 1)}
+		w = &cqWaiter{token: qpconn.NewToken()}
 	}
 	w.cq, w.solicited, w.sole = cq, solicited, sole
 	return w
@@ -117,14 +117,6 @@ func (w *cqWaiter) Delist() {
 }
 
 func (w *cqWaiter) Token() chan struct{} { return w.token }
-
-// tell wakes w. mu is held.
-func (w *cqWaiter) tell() {
-	select {
-	case w.token <- struct{}{}:
-	default:
-	}
-}
 
 // Wait is like Poll but waits until there is at least one completion. It fails only with the
 // error of ctx, or with an error that matches net.ErrClosed if the CQ is closed; completions
@@ -173,13 +165,11 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 
 // wait returns when w is done or ctx has ended.
 func (w *cqWaiter) wait(ctx context.Context, plan qpconn.Plan) {
+	var conn *qpconn.Conn
 	if w.sole != nil {
-		if conn := w.sole.conn.Load(); conn != nil {
-			conn.Wait(ctx, w, plan)
-			return
-		}
+		conn = w.sole.conn.Load()
 	}
-	qpconn.Sleep(ctx, w)
+	conn.Wait(ctx, w, plan)
 }
 
 // has reports whether Wait, or WaitSolicited, has something to return. On a closed CQ that is

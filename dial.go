@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strings"
 
 	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/errtext"
@@ -39,7 +38,7 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 		info:    &AuthInfo{Network: network, Target: addr},
 		network: network,
 		run:     func(l *setup.Local) error { return r.setups.Dial(ctx, network, addr, l) },
-		failure: func(err error) error { return dialError(network, addr, err) },
+		failure: func(err error) error { return setup.DialError(network, addr, err) },
 	})
 }
 
@@ -76,14 +75,6 @@ func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP,
 		return nil, err
 	}
 	return qp, nil
-}
-
-// dialError says which Dial has failed; errors of package net say it themselves.
-func dialError(network, addr string, err error) error {
-	if s := errtext.Plain(err); strings.HasPrefix(s, "dial "+network) {
-		return fmt.Errorf("iwarp: %w", errtext.Clause(err))
-	}
-	return fmt.Errorf("iwarp: dial %s %s: %w", network, addr, errtext.Clause(err))
 }
 
 // Client makes the initiator of an existing connection, which from now on belongs

@@ -3,22 +3,10 @@ package iwarp
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/setup"
 )
-
-// PeerCertificate is the Kind of a [Peer] that TLS has authenticated: its Name is the beginning
-// of the SHA-256 of the public key in its certificate.
-const PeerCertificate = 3
-
-// authVerbs are what package authn has to know of ours.
-var authVerbs = authn.Verbs[Peer]{
-	Known:     func(p Peer) bool { return p.Kind != 0 },
-	Certified: func(name [16]byte, id [32]byte) Peer { return Peer{Kind: PeerCertificate, Name: name, ID: id} },
-	Failed:    ErrAuth,
-}
 
 var errNoKeys = fmt.Errorf("%w: export of keys from a connection without an Authenticator or TLS", ErrUnsupported)
 
@@ -41,12 +29,6 @@ func responds(auth Authenticator) func(context.Context, setup.Arrival) (setup.Se
 	}
 }
 
-// identity is what the request tells of its initiator, under a lock of its user.
-func (cr *ConnRequest) identity(guard sync.Locker) *authn.Identity[Peer] {
-	session, _ := cr.request.Sealer().(AuthSession)
-	return authn.ForResponder(guard, &authVerbs, session, cr.request.Secured())
-}
-
 // Peer tells which peer the Authenticator has found at the other end, or else TLS if it has shown
 // a certificate. It reports false if neither has: the peer may be anyone.
 func (qp *QP) Peer() (Peer, bool) { return qp.identity.Peer() }
@@ -58,13 +40,4 @@ func (qp *QP) Peer() (Peer, bool) { return qp.identity.Peer() }
 // QP whose session has ended with it falls back in the same way.
 func (qp *QP) Export(label string, context []byte, n int) ([]byte, error) {
 	return qp.identity.Export(errNoKeys, label, context, n)
-}
-
-// Peer is that of [QP.Peer]. An Authenticator that has the initiator prove itself by its first
-// message (FirstLen) knows it for certain only when Accept has returned.
-func (cr *ConnRequest) Peer() (Peer, bool) {
-	if qp := cr.qp.Load(); qp != nil {
-		return qp.Peer()
-	}
-	return cr.peer, cr.known
 }

@@ -11,7 +11,7 @@ import (
 // a CQ. It implements qpconn.Waiter.
 type helper struct {
 	qp    *QP
-	token chan struct{} // of capacity 1
+	token qpconn.Token
 	done  atomic.Bool
 	wc    WC // valid when done
 	// left is set when the caller has returned before the completion. It is never cleared.
@@ -24,7 +24,7 @@ type helper struct {
 func (qp *QP) helper() *helper {
 	w := qp.rnic.helpers.Get()
 	if w == nil {
-		w = &helper{token: make(chan struct{}, 1)}
+		w = &helper{token: qpconn.NewToken()}
 	}
 	w.qp = qp
 	return w
@@ -39,10 +39,7 @@ func (w *helper) Token() chan struct{} { return w.token }
 func (w *helper) finish() {
 	qp := w.qp // w may be reused once it is done
 	w.done.Store(true)
-	select {
-	case w.token <- struct{}{}:
-	default:
-	}
+	w.token.Tell()
 	qp.conn.Load().Nudge()
 }
 
@@ -61,7 +58,7 @@ func (w *helper) wait(ctx context.Context) (WC, error) {
 func (w *helper) completion(ctx context.Context) (WC, bool) {
 	qp := w.qp
 	if !w.Done() {
-		qp.waitFor(ctx, w)
+		qp.conn.Load().Wait(ctx, w, qp.sendCQ.plan()) // nil: a receive, on a QP that is not connected
 	}
 	if !w.Done() {
 		w.left.Store(true)
@@ -70,15 +67,6 @@ func (w *helper) completion(ctx context.Context) (WC, bool) {
 	wc := w.wc
 	w.spare(qp)
 	return wc, true
-}
-
-// waitFor returns when w is done or ctx has ended.
-func (qp *QP) waitFor(ctx context.Context, w *helper) {
-	if conn := qp.conn.Load(); conn != nil {
-		conn.Wait(ctx, w, qp.sendCQ.plan())
-		return
-	}
-	qpconn.Sleep(ctx, w) // for a receive on a QP that is not connected
 }
 
 // spare returns w to the free list.

@@ -29,8 +29,12 @@ type Plan struct {
 }
 
 // Wait returns when w is done or ctx has ended. It receives meanwhile, if no other goroutine
-// does.
+// does. Without a Conn, c being nil, it only sleeps.
 func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
+	if c == nil {
+		Sleep(ctx, w)
+		return
+	}
 	holds := c.come(w)
 	poll := polling{limit: p.Poll}
 	var stop func() bool // cancels the nudge at the end of ctx

@@ -80,6 +80,14 @@ func tlsError(err error) error {
 	return fmt.Errorf("TLS handshake: %w", err)
 }
 
+// DialError says which Dial has failed; errors of package net say it themselves.
+func DialError(network, addr string, err error) error {
+	if s := errtext.Plain(err); strings.HasPrefix(s, "dial "+network) {
+		return fmt.Errorf("iwarp: %w", errtext.Clause(err))
+	}
+	return fmt.Errorf("iwarp: dial %s %s: %w", network, addr, errtext.Clause(err))
+}
+
 // listenError says that Listen has failed; errors of package net say it themselves.
 func listenError(err error) error {
 	text := errtext.Plain(err)

@@ -1,0 +1,15 @@
+package qpconn
+
+// A Token is that of a [Waiter]. It keeps one call of Tell until the Waiter takes it.
+type Token chan struct{}
+
+// NewToken returns a Token that nothing has been told of.
+func NewToken() Token { return make(Token, 1) }
+
+// Tell wakes the Waiter. It never blocks.
+func (t Token) Tell() {
+	select {
+	case t <- struct{}{}:
+	default:
+	}
+}
