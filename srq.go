@@ -160,7 +160,7 @@ func (s *SRQ) SetLimit(n int) error {
 func (s *SRQ) Stats() SRQStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SRQStats{Posted: s.recvs.Pushed, Taken: s.recvs.Taken, Free: s.recvs.Len()}
+	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest, Free: s.recvs.Len()}
 }
 
 // offers reports whether there is a receive. If not, the next post wakes qp.

@@ -3,12 +3,12 @@ package ring
 // A Queue has entries in the order in which they were pushed. The zero value is empty.
 type Queue[T any] struct {
 	ring Ring[T] // grows on use
-	// Taken and Pushed are the numbers of the oldest entry, and of the next one.
-	Taken, Pushed uint64
+	// Oldest and End are the numbers of the oldest entry, and of the next one.
+	Oldest, End uint64
 }
 
 // Len is the number of entries.
-func (q *Queue[T]) Len() int { return int(q.Pushed - q.Taken) }
+func (q *Queue[T]) Len() int { return int(q.End - q.Oldest) }
 
 // Places is how many entries there is memory for.
 func (q *Queue[T]) Places() int { return len(q.ring) }
@@ -17,18 +17,18 @@ func (q *Queue[T]) Places() int { return len(q.ring) }
 // how many places the queue has at first.
 func (q *Queue[T]) Next(least int) *T {
 	if q.Len() == len(q.ring) {
-		q.ring = q.ring.Grown(least, q.Taken, q.Pushed)
+		q.ring = q.ring.Grown(least, q.Oldest, q.End)
 	}
-	return q.ring.At(q.Pushed)
+	return q.ring.At(q.End)
 }
 
 // Push adds the entry that Next has returned.
-func (q *Queue[T]) Push() { q.Pushed++ }
+func (q *Queue[T]) Push() { q.End++ }
 
 // Take takes the oldest entry, which may be used until the next call of Next.
 func (q *Queue[T]) Take() *T {
-	oldest := q.ring.At(q.Taken)
-	q.Taken++
+	oldest := q.ring.At(q.Oldest)
+	q.Oldest++
 	return oldest
 }
 
@@ -41,8 +41,8 @@ func (q *Queue[T]) Move(dst []T) int {
 		e := q.Take()
 		dst[i], *e = *e, zero
 	}
-	if q.Taken == q.Pushed {
-		q.Taken, q.Pushed = 0, 0
+	if q.Oldest == q.End {
+		q.Oldest, q.End = 0, 0
 	}
 	return n
 }
@@ -51,9 +51,9 @@ func (q *Queue[T]) Move(dst []T) int {
 // there are.
 func (q *Queue[T]) Fit(n int) {
 	if len(q.ring) > 2*n {
-		q.ring = q.ring.Moved(n, q.Taken, q.Pushed)
+		q.ring = q.ring.Moved(n, q.Oldest, q.End)
 	}
 }
 
 // Drop drops all entries, and their memory.
-func (q *Queue[T]) Drop() { q.ring, q.Taken = nil, q.Pushed }
+func (q *Queue[T]) Drop() { q.ring, q.Oldest = nil, q.End }
