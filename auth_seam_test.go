@@ -41,17 +41,19 @@ func (a *mockAuth) begin() (iwarp.AuthSession, error) {
 
 type mockSession struct{ *mockAuth }
 
-func (s *mockSession) Overhead() int                                 { return 0 }
-func (s *mockSession) Wrap(start, app []byte) ([]byte, error)        { return append(start, app...), nil }
-func (s *mockSession) Open(frame []byte, off int) ([]byte, error)    { return frame[off:], nil }
-func (s *mockSession) RefuseLen(error) int                           { return 0 }
-func (s *mockSession) First() ([]byte, error)                        { return make([]byte, s.first), nil }
-func (s *mockSession) FirstLen() int                                 { return s.first }
-func (s *mockSession) VerifyFirst([]byte) error                      { return s.refuse }
-func (s *mockSession) Peer() iwarp.Peer                              { return s.peer }
-func (s *mockSession) Close()                                        { s.closed.Add(1); s.open.Add(-1) }
+func (s *mockSession) Overhead() int                              { return 0 }
+func (s *mockSession) Wrap(start, app []byte) ([]byte, error)     { return append(start, app...), nil }
+func (s *mockSession) Open(frame []byte, off int) ([]byte, error) { return frame[off:], nil }
+func (s *mockSession) RefuseLen(error) int                        { return 0 }
+func (s *mockSession) First() ([]byte, error)                     { return make([]byte, s.first), nil }
+func (s *mockSession) FirstLen() int                              { return s.first }
+func (s *mockSession) VerifyFirst([]byte) error                   { return s.refuse }
+func (s *mockSession) Peer() iwarp.Peer                           { return s.peer }
+func (s *mockSession) Close()                                     { s.closed.Add(1); s.open.Add(-1) }
+
 func (s *mockSession) Refuse(b, app []byte, _ error) ([]byte, error) { return append(b, app...), nil }
-func (s *mockSession) Export(string, []byte, int) ([]byte, error)    { return nil, errors.ErrUnsupported }
+
+func (s *mockSession) Export(string, []byte, int) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 // TestCM_20_LengthOfTheFirstMessage is bounded, before a packet leaves the initiator and before
 // anything of it is taken by the responder.
