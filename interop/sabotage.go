@@ -48,8 +48,8 @@ var sabotages = []sabotage{
 		name: "rtr", // by Read where the Reply names Write
 		file: "rdmap/stream.go",
 		changes: edits{{
-			"\tdefault:\n\t\tr.Kind = KindWrite\n\t}\n\ts.sq.first, s.sq.posted = 1, 1",
-			"\tdefault:\n\t\tr.Kind = KindRead\n\t}\n\ts.sq.first, s.sq.posted = 1, 1",
+			"\tdefault:\n\t\tr.Kind = KindWrite\n\t}\n\tr.quiet = true",
+			"\tdefault:\n\t\tr.Kind = KindRead\n\t}\n\tr.quiet = true",
 		}},
 		cases: []string{"close/at-once/initiator", "revision/2/initiator"},
 		shows: wire.ErrRTR,
