@@ -19,7 +19,7 @@ var guestPackages = []string{"rdma-core", "ibverbs-providers", "librdmacm1", "rd
 var devPackages = []string{"libibverbs-dev", "librdmacm-dev"}
 
 // guestPrograms are what of those packages goes into the initramfs.
-var guestPrograms = []string{"usr/bin/rping", "usr/bin/rdma", "bin/ip", "bin/ss"}
+var guestPrograms = []string{"usr/bin/rping", "usr/bin/cmtime", "usr/bin/rdma", "bin/ip", "bin/ss"}
 
 // wantedModules are loaded by the guest, or by the kernel for it. siw comes with the lab.
 var wantedModules = []string{

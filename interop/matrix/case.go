@@ -69,7 +69,7 @@ func (c *Case) Variant() string {
 }
 
 // Cases is the whole matrix.
-var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases(), sctpCases())
+var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases(), cmCases(), sctpCases())
 
 // A Job is what the host tells the guest to do.
 type Job struct {

@@ -127,8 +127,11 @@ func (p *process) lastWords() string {
 }
 
 // listening waits until the server, of the given side, listens on the port of all cases.
-func (p *process) listening(peer bool) {
-	args := []string{"ss", "-Htln", fmt.Sprintf("sport = :%d", basePort)}
+func (p *process) listening(peer bool) { p.listeningAt(peer, basePort) }
+
+// listeningAt is listening for another port.
+func (p *process) listeningAt(peer bool, port int) {
+	args := []string{"ss", "-Htln", fmt.Sprintf("sport = :%d", port)}
 	if peer {
 		args = append([]string{"ip", "netns", "exec", peerSpace}, args...)
 	}
