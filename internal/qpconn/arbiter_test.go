@@ -188,6 +188,7 @@ func TestEndIsFoundInAReadThatBeganBeforeATerminate(t *testing.T) {
 		s.answers("the read has found the end", s.over(), doStartReader)
 		s.answers("the reader has thrown away all", s.discarded(), 0)
 		s.answers("the connection is closed", s.close(), doFinish)
+		s.answers("which is done once", s.close(), 0)
 	}
 }
 
