@@ -42,8 +42,8 @@ func (cr *ConnRequest) identity(guard sync.Locker) *authn.Identity[Peer] {
 	return authn.ForResponder(guard, &authVerbs, session, cr.request.Secured())
 }
 
-// Peer is that of [QP.Peer]. An Authenticator that has the initiator prove itself by its first
-// message (FirstLen) knows it for certain only when Accept has returned.
+// Peer is that of [QP.Peer]. If the initiator must prove itself by its first message, the identity
+// is certain only when Accept has returned.
 func (cr *ConnRequest) Peer() (Peer, bool) {
 	if qp := cr.qp.Load(); qp != nil {
 		return qp.Peer()

@@ -29,7 +29,7 @@ func (e *end) connected(h *host, n int) (qps []*iwarp.QP) {
 	return qps
 }
 
-// closes has the peer end its half of each connection when this side has ended its own.
+// closes ends the half of the peer on each connection when this side has ended its own.
 func (h *host) closes() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

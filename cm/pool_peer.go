@@ -153,7 +153,7 @@ func (p *Pool) openMore(r *poolPeer) {
 	}
 }
 
-// serveLater has the peer served when its next set-up may begin.
+// serveLater serves the peer again when its next set-up may begin.
 func (p *Pool) serveLater(r *poolPeer, wait time.Duration) {
 	if r.timer != nil {
 		return
