@@ -115,11 +115,11 @@ func (o Options) maxPrivate(isEnhanced bool) int {
 func (o Options) checkPrivate(n int, x seal, isEnhanced bool) error {
 	limit := o.maxPrivate(isEnhanced)
 	switch {
-	case n+x.overhead <= limit:
+	case n+x.Overhead <= limit:
 		return nil
-	case x.overhead > 0:
+	case x.Overhead > 0:
 		return fmt.Errorf("mpa: %d octets of private data, at most %d are left of %d: authentication takes %d",
-			n, max(limit-x.overhead, 0), limit, x.overhead)
+			n, max(limit-x.Overhead, 0), limit, x.Overhead)
 	case o.LargePrivateData:
 		return fmt.Errorf("mpa: %d octets of private data, at most %d are allowed", n, limit)
 	}

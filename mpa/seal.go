@@ -7,42 +7,24 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A seal puts the private data of the ULP into a frame. The zero value puts them there as they
-// are.
-type seal struct {
-	overhead int
-	wrap     func(start, app []byte) ([]byte, error)
-}
+// A seal is an [enhanced.Seal] for the messages of this package.
+type seal struct{ enhanced.Seal }
 
-// sealing is the seal of a frame that asks for a connection, or accepts one. s may be nil.
-func sealing(s transport.Sealer) seal {
-	if s == nil {
-		return seal{}
-	}
-	return seal{overhead: s.Overhead(), wrap: s.Wrap}
-}
+func sealing(s transport.Sealer) seal { return seal{enhanced.Sealing(s)} }
 
-// refusing is the seal of a frame that refuses a connection because of cause. s may be nil.
-func refusing(s transport.Sealer, cause error) seal {
-	if s == nil {
-		return seal{}
-	}
-	return seal{overhead: s.RefuseLen(cause), wrap: func(start, app []byte) ([]byte, error) {
-		return s.Refuse(start, app, cause)
-	}}
-}
+func refusing(s transport.Sealer, cause error) seal { return seal{enhanced.Refusing(s, cause)} }
 
 // frame returns the octets of f, whose private data so far are the enhanced data, with those of
 // the ULP behind them. write is that of f.
 func (x seal) frame(f *Frame, write func(b []byte) []byte, private []byte) ([]byte, error) {
 	start := HeaderSize + len(f.PrivateData)
 	f.PrivateData = append(f.PrivateData, private...)
-	if x.wrap == nil {
+	if x.Wrap == nil {
 		return write(nil), nil
 	}
-	f.PrivateData = append(f.PrivateData, make([]byte, x.overhead)...) // PD_Length is covered
+	f.PrivateData = append(f.PrivateData, make([]byte, x.Overhead)...) // PD_Length is covered
 	whole := write(nil)
-	frame, err := x.wrap(whole[:start], private)
+	frame, err := x.Wrap(whole[:start], private)
 	if err != nil {
 		return nil, fmt.Errorf("mpa: sealing the private data: %w", err)
 	}

@@ -101,7 +101,7 @@ var programs = []string{"cmd", "examples", "interop"}
 
 // contractFiles declare what the packages of contractOnly may use of package transport: the
 // contract, but no socket.
-var contractFiles = []string{"llp.go", "placer.go", "prefault.go", "rtr.go", "code.go"}
+var contractFiles = []string{"llp.go", "placer.go", "prefault.go", "rtr.go", "sealer.go", "code.go"}
 
 // contractOnly are the packages that see no more of transport than the contract.
 var contractOnly = []string{"ddp", "rdmap", "commit", "internal/enhanced"}

@@ -4,47 +4,30 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A seal puts the private data of the ULP into a control message. The zero value puts them
-// there as they are.
-type seal struct {
-	overhead int
-	wrap     func(start, app []byte) ([]byte, error)
-}
+// A seal is an [enhanced.Seal] for the messages of this package.
+type seal struct{ enhanced.Seal }
 
-// sealing is the seal of a message that asks for a session, or accepts one. s may be nil.
-func sealing(s transport.Sealer) seal {
-	if s == nil {
-		return seal{}
-	}
-	return seal{overhead: s.Overhead(), wrap: s.Wrap}
-}
+func sealing(s transport.Sealer) seal { return seal{enhanced.Sealing(s)} }
 
-// refusing is the seal of a message that refuses a session because of cause. s may be nil.
-func refusing(s transport.Sealer, cause error) seal {
-	if s == nil {
-		return seal{}
-	}
-	return seal{overhead: s.RefuseLen(cause), wrap: func(start, app []byte) ([]byte, error) {
-		return s.Refuse(start, app, cause)
-	}}
-}
+func refusing(s transport.Sealer, cause error) seal { return seal{enhanced.Refusing(s, cause)} }
 
 // message returns the octets of c, with room for the DDP-SSN.
 func (x seal) message(c control) ([]byte, error) {
-	if x.wrap == nil {
+	if x.Wrap == nil {
 		return c.append(nil), nil
 	}
 	app := c.private
 	c.private = nil
 	start := c.append(nil)[ssnSize:]
-	frame, err := x.wrap(start[:len(start):len(start)], app)
+	frame, err := x.Wrap(start[:len(start):len(start)], app)
 	if err != nil {
 		return nil, fmt.Errorf("sctp: sealing the private data: %w", err)
 	}
-	if want := len(start) + len(app) + x.overhead; len(frame) != want {
+	if want := len(start) + len(app) + x.Overhead; len(frame) != want {
 		return nil, fmt.Errorf("sctp: a sealed message of %d octets, announced were %d", len(frame), want)
 	}
 	return append(make([]byte, ssnSize, ssnSize+len(frame)), frame...), nil

@@ -86,11 +86,11 @@ func maxPrivate(isEnhanced bool) int {
 func checkPrivate(n int, x seal, isEnhanced bool) error {
 	limit := maxPrivate(isEnhanced)
 	switch {
-	case n+x.overhead <= limit:
+	case n+x.Overhead <= limit:
 		return nil
-	case x.overhead > 0:
+	case x.Overhead > 0:
 		return fmt.Errorf("sctp: %d octets of private data, at most %d are left of %d: authentication takes %d",
-			n, max(limit-x.overhead, 0), limit, x.overhead)
+			n, max(limit-x.Overhead, 0), limit, x.Overhead)
 	}
 	return fmt.Errorf("sctp: %d octets of private data, at most %d are allowed", n, limit)
 }
