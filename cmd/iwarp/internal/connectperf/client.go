@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -122,7 +123,7 @@ func (c *client) config(auth string) (*iwarp.QPConfig, error) {
 	}
 	qc := &iwarp.QPConfig{PD: c.pd}
 	c.configs[auth] = qc
-	return qc, initiates(auth, qc)
+	return qc, authmode.Initiate(auth, qc)
 }
 
 // measure sets the connections of a point up, and ends them.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -46,7 +47,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 
 func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{grid: grid{
-		n: numbers{1, 16, 64, 256, 1024, 4096}, delay: times{0}, how: words{howMany}, auth: words{plain}, window: numbers{256},
+		n: numbers{1, 16, 64, 256, 1024, 4096}, delay: times{0}, how: words{howMany}, auth: words{authmode.Plain}, window: numbers{256},
 	}}
 	fs := flag.NewFlagSet("iwarp perf connect", flag.ContinueOnError)
 	fs.SetOutput(stderr)

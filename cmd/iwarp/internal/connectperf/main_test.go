@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 )
 
 // TestMain is also the program that the command starts once more as its processes.
@@ -93,13 +95,13 @@ func TestWrongCalls(t *testing.T) {
 }
 
 func TestTooFewFiles(t *testing.T) {
-	g := grid{n: numbers{16, 4096}, delay: times{0}, how: words{howMany}, auth: words{plain}, window: numbers{256}}
+	g := grid{n: numbers{16, 4096}, delay: times{0}, how: words{howMany}, auth: words{authmode.Plain}, window: numbers{256}}
 	require.NoError(t, g.check(math.MaxUint64))
 	require.ErrorContains(t, g.check(4096), "ulimit -n 4416")
 }
 
 func TestPointsOfAGrid(t *testing.T) {
-	g := grid{n: numbers{8}, how: words{howSerial, howEach, howMany}, auth: words{plain}, window: numbers{2, 4}}
+	g := grid{n: numbers{8}, how: words{howSerial, howEach, howMany}, auth: words{authmode.Plain}, window: numbers{2, 4}}
 	var all []string
 	for _, p := range g.points(time.Millisecond) {
 		all = append(all, p.String())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 )
 
 // How connections are set up.
@@ -26,7 +28,7 @@ type point struct {
 
 // raw is the baseline of p.
 func (p point) raw() point {
-	p.How, p.Auth = howRaw, plain
+	p.How, p.Auth = howRaw, authmode.Plain
 	return p
 }
 
@@ -61,8 +63,8 @@ func (g *grid) check(files uint64) error {
 		}
 	}
 	for _, a := range g.auth {
-		if !slices.Contains(auths, a) {
-			return fmt.Errorf("-auth %q: %v are known", a, auths)
+		if !slices.Contains(authmode.All, a) {
+			return fmt.Errorf("-auth %q: %v are known", a, authmode.All)
 		}
 	}
 	if slices.Min(g.n) < 1 || slices.Min(g.window) < 1 || slices.Min(g.delay) < 0 {

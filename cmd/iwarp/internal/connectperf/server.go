@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/stag"
 )
-
-// maxHalfOpen is more than any run has under way.
-const maxHalfOpen = 1 << 14
 
 // A server takes the connections of one client. Over a control connection it tells the addresses
 // of its services, by how they authenticate and raw, as one JSON object; then it answers each line
@@ -76,7 +74,7 @@ func serve(ctx context.Context, delay time.Duration, stdin io.Reader, stdout io.
 
 // open starts all services.
 func (s *server) open(ctx context.Context) (addrs map[string]string, err error) {
-	if s.rnic, err = iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxHalfOpen: maxHalfOpen}}); err != nil {
+	if s.rnic, err = iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxHalfOpen: authmode.MaxHalfOpen}}); err != nil {
 		return nil, err
 	}
 	if s.pd, err = s.rnic.AllocPD(); err != nil {
@@ -93,7 +91,7 @@ func (s *server) open(ctx context.Context) (addrs map[string]string, err error) 
 	if addrs[howRaw], err = s.openRaw(); err != nil {
 		return nil, err
 	}
-	for _, auth := range auths {
+	for _, auth := range authmode.All {
 		if addrs[auth], err = s.openIWARP(ctx, auth); err != nil {
 			return nil, err
 		}
@@ -130,8 +128,8 @@ func (s *server) clear() {
 
 // openIWARP serves connections that are authenticated in one way.
 func (s *server) openIWARP(ctx context.Context, auth string) (string, error) {
-	lc := &iwarp.ListenConfig{MaxHalfOpen: maxHalfOpen, SetupTimeout: peer.Timeout, ProgressTimeout: peer.Timeout}
-	if err := responds(auth, lc); err != nil {
+	lc := &iwarp.ListenConfig{MaxHalfOpen: authmode.MaxHalfOpen, SetupTimeout: peer.Timeout, ProgressTimeout: peer.Timeout}
+	if err := authmode.Respond(auth, lc); err != nil {
 		return "", err
 	}
 	if s.delay > 0 {

@@ -3,6 +3,8 @@ package connectperf
 import (
 	"fmt"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 )
 
 // overlap holds 16 connections against one, with a peer that answers late. Without a delay the
@@ -13,7 +15,7 @@ func (r *report) overlap() error {
 		delay time.Duration
 		most  float64
 	}{{1 * ms, 1.42}, {10 * ms, 1.15}, {30 * ms, 1.05}} {
-		all, err := r.take(m.delay, 31, many(1, m.delay, plain), many(16, m.delay, plain))
+		all, err := r.take(m.delay, 31, many(1, m.delay, authmode.Plain), many(16, m.delay, authmode.Plain))
 		if err != nil {
 			return err
 		}
@@ -25,8 +27,8 @@ func (r *report) overlap() error {
 // pipeline holds cm.DialMany against one after the other.
 func (r *report) pipeline() error {
 	const n, delay = 1024, 10 * time.Millisecond
-	serial := point{N: min(n, r.largest), Delay: delay, How: howSerial, Auth: plain, Window: 1}
-	all, err := r.take(delay, 3, serial, many(serial.N, delay, plain))
+	serial := point{N: min(n, r.largest), Delay: delay, How: howSerial, Auth: authmode.Plain, Window: 1}
+	all, err := r.take(delay, 3, serial, many(serial.N, delay, authmode.Plain))
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func (r *report) pipeline() error {
 
 // againstRaw holds it against plain TCP, and the end of connections against their set-up.
 func (r *report) againstRaw() error {
-	p := many(r.largest, 0, plain)
+	p := many(r.largest, 0, authmode.Plain)
 	all, err := r.take(0, 5, p, p.raw())
 	if err != nil {
 		return err
@@ -58,7 +60,7 @@ func (r *report) againstEach() error {
 			how  string
 			into *samples
 		}{{howMany, &pipe}, {howEach, &each}} {
-			p := many(r.largest, 0, plain)
+			p := many(r.largest, 0, authmode.Plain)
 			if p.How = m.how; m.how == howEach {
 				p.Window = p.N
 			}
@@ -78,7 +80,7 @@ func (r *report) againstEach() error {
 // authentication holds both modes against none.
 func (r *report) authentication() error {
 	n := min(2048, r.largest)
-	all, err := r.take(0, 9, many(n, 0, plain), many(n, 0, modeA), many(n, 0, modeB))
+	all, err := r.take(0, 9, many(n, 0, authmode.Plain), many(n, 0, authmode.A), many(n, 0, authmode.B))
 	if err != nil {
 		return err
 	}

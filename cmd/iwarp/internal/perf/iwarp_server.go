@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -45,14 +46,18 @@ func serveIWARP(host string, w workload) (service, error) {
 }
 
 func (s *rdmaService) listen(host string) (rdmaListener, error) {
+	lc := new(iwarp.ListenConfig)
+	if err := authmode.Respond(s.w.Auth, lc); err != nil {
+		return nil, err
+	}
 	if s.w.Network != "" {
 		ctx, stop := context.WithTimeout(context.Background(), peer.Timeout)
 		defer stop()
-		l, err := s.rnic.Listen(ctx, s.w.Network, net.JoinHostPort(host, "0"), nil)
+		l, err := s.rnic.Listen(ctx, s.w.Network, net.JoinHostPort(host, "0"), lc)
 		return &sessionListener{l}, err
 	}
 	l, err := peer.Listen(host, s.w.CC)
-	return &socketListener{l, s.rnic}, err
+	return &socketListener{l, s.rnic, lc}, err
 }
 
 // A socketListener sets up the connections of TCP with the congestion control of the
@@ -60,6 +65,7 @@ func (s *rdmaService) listen(host string) (rdmaListener, error) {
 type socketListener struct {
 	*net.TCPListener
 	rnic *iwarp.RNIC
+	lc   *iwarp.ListenConfig
 }
 
 func (l *socketListener) port() int { return portOf(l) }
@@ -71,7 +77,7 @@ func (l *socketListener) accept(ctx context.Context) (*iwarp.ConnRequest, error)
 	}
 	ctx, stop := context.WithTimeout(ctx, peer.Timeout)
 	defer stop()
-	return l.rnic.Server(ctx, c, nil)
+	return l.rnic.Server(ctx, c, l.lc)
 }
 
 // A sessionListener is one of another network.

@@ -91,7 +91,7 @@ func (o *options) overview(r *remote) ([]measured, error) {
 }
 
 // alone is the baseline of a workload that is the same without the slow and the idle
-// connections.
+// connections, and without authentication.
 const alone = "alone"
 
 // compare measures one workload against the baseline.
@@ -99,7 +99,7 @@ func (o *options) compare(r *remote, w workload) ([]row, error) {
 	var base *workload
 	if o.baseline != "none" {
 		b := w
-		b.Slow, b.Idle = 0, 0
+		b.Slow, b.Idle, b.Auth = 0, 0, ""
 		if o.baseline != alone {
 			b.Kind = o.baseline
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -160,6 +161,9 @@ func (d *rdmaDriver) dialExtra(addr string) error {
 func (d *rdmaDriver) dialOne(addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error) {
 	ctx, stop := context.WithTimeout(context.Background(), peer.Timeout)
 	defer stop()
+	if err := authmode.Initiate(d.w.Auth, cfg); err != nil {
+		return nil, err
+	}
 	if d.w.Network != "" {
 		return d.rnic.Dial(ctx, d.w.Network, addr, cfg)
 	}

@@ -1,6 +1,10 @@
 package perf
 
-import "time"
+import (
+	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
+)
 
 // A measurement yields one or more cases of the suite.
 type measurement interface {
@@ -57,10 +61,14 @@ const (
 // bulk is a measurement of large operations against TCP that streams through as much
 // memory.
 func bulk(op string, region int, crc bool, goals ...goal) measurement {
-	w := workload{Kind: "iwarp", Op: op, Size: min(region, mib), Region: region, Shared: true, Depth: 8, CRC: crc}
+	w := bulkOf(op, region, crc)
 	b := w
 	b.Kind = "tcp"
 	return compared(w, b, goals)
+}
+
+func bulkOf(op string, region int, crc bool) workload {
+	return workload{Kind: "iwarp", Op: op, Size: min(region, mib), Region: region, Shared: true, Depth: 8, CRC: crc}
 }
 
 // small is a measurement of 4 KiB at depth 32, against TCP with 32 messages a call.
@@ -74,10 +82,22 @@ func small(op string, goals ...goal) measurement {
 // latency is a measurement of operations one after the other. The baseline sleeps
 // where it waits, as Go's TCP does.
 func latency(op string, size int, poll time.Duration, goals ...goal) measurement {
-	w := workload{Kind: "iwarp", Op: op, Size: size, Latency: true, Poll: poll}
+	w := latencyOf(op, size, poll)
 	b := w
 	b.Kind = "tcp"
 	return compared(w, b, goals)
+}
+
+func latencyOf(op string, size int, poll time.Duration) workload {
+	return workload{Kind: "iwarp", Op: op, Size: size, Latency: true, Poll: poll}
+}
+
+// authenticated is a measurement of w on a connection whose sides have authenticated each other,
+// against the same without.
+func authenticated(w workload, g goal) measurement {
+	b := w
+	w.Auth = authmode.B
+	return &comparison{subject: w, baseline: b, against: alone, goals: []goal{g}}
 }
 
 // blocked is latency where both sides sleep in the kernel.
@@ -176,6 +196,8 @@ var standard = []measurement{
 	busy(4, 16*kib, ratioAtLeast("busy_4_16k", rate, 0.95)),
 	busy(16, 16*kib, ratioAtLeast("busy_16_16k", rate, 0.95)),
 	busy(64, 16*kib, ratioAtLeast("busy_64_16k", rate, 0.95)),
+	authenticated(bulkOf(opWrite, mib, true), ratioAtLeast("write_1m_crc_auth", throughput, 0.99)),
+	authenticated(latencyOf(opPingPong, 64, 0), ratioAtMost("pingpong_64b_auth", p50, 1/0.99)),
 	clients(256, ratioAtLeast("clients_256", throughput, 0.90)),
 	&idleCase{idle: 10_000, rss: 8, ratio: 0.9},
 	copiesCase{},

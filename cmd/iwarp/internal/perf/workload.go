@@ -1,9 +1,12 @@
 package perf
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 )
 
 // The operations. For a kind that has no RDMA, a Write, with Immediate or without, is
@@ -48,6 +51,7 @@ type workload struct {
 	Wait     string        `json:"wait,omitempty"`    // how both sides sleep, "": waitPark
 	Chunk    int           `json:"chunk,omitempty"`   // tcp: octets of one call, 0: the best of chunks
 	Network  string        `json:"network,omitempty"` // iwarp: what it goes over, "": tcp
+	Auth     string        `json:"auth,omitempty"`    // iwarp: how both sides authenticate each other, "": authmode.Plain
 	CC       string        `json:"cc,omitempty"`      // congestion control, "": the system's
 	Slow     int           `json:"slow,omitempty"`    // iwarp: further connections that do little, see pacer
 	Idle     int           `json:"idle,omitempty"`    // iwarp: further connections that do nothing
@@ -55,6 +59,7 @@ type workload struct {
 
 // filled returns w with the fields filled in that follow from others.
 func (w workload) filled() workload {
+	w.Auth = cmp.Or(w.Auth, authmode.Plain)
 	w.Depth, w.Conns, w.Region = max(w.Depth, 1), max(w.Conns, 1), max(w.Region, w.Size)
 	if w.Op == opPingPong {
 		w.Latency = true
@@ -86,6 +91,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("no way to wait %q", w.Wait)
 	case w.Network != "" && !slices.Contains(sessionNetworks, w.Network):
 		return fmt.Errorf("no network %q", w.Network)
+	case w.Auth != "" && !slices.Contains(authmode.All, w.Auth):
+		return fmt.Errorf("no authentication %q", w.Auth)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
 		return fmt.Errorf("no duplex %s", w.Op)
 	}

@@ -1,4 +1,6 @@
-package connectperf
+// Package authmode has the ways in which both sides of a measurement authenticate each other.
+// Their keys are known: they protect nothing.
+package authmode
 
 import (
 	"bytes"
@@ -15,26 +17,30 @@ import (
 
 // How connections are authenticated.
 const (
-	plain  = "plain" // not at all
-	modeA  = "a"
-	modeB  = "b"
-	modeB2 = "b2" // suite 2
-	tls13  = "tls"
+	Plain = "plain" // not at all
+	A     = "a"     // mode A of package cm, suite 1
+	B     = "b"     // mode B, suite 1
+	B2    = "b2"    // mode B, suite 2
+	TLS   = "tls"   // TLS 1.3
 )
 
-var auths = []string{plain, modeA, modeB, modeB2, tls13}
+// All are the names of all of them.
+var All = []string{Plain, A, B, B2, TLS}
+
+// MaxHalfOpen is more than any measurement has under way.
+const MaxHalfOpen = 1 << 14
 
 // keyring is that of both sides.
 func keyring() (*cm.Ring, error) {
 	return cm.NewRing(cm.Key{ID: 1, Secret: bytes.Repeat([]byte{1}, 32), Primary: true})
 }
 
-// initiates puts what auth needs into the configuration of a client's QPs.
-func initiates(auth string, qc *iwarp.QPConfig) error {
+// Initiate puts what auth needs into the configuration of a client's QPs.
+func Initiate(auth string, qc *iwarp.QPConfig) error {
 	switch auth {
-	case plain:
+	case Plain:
 		return nil
-	case tls13:
+	case TLS:
 		cert, err := certificate()
 		if err != nil {
 			return err
@@ -50,22 +56,22 @@ func initiates(auth string, qc *iwarp.QPConfig) error {
 	}
 	c := cm.Config{Ring: ring, ID: [16]byte{'c'}, Mode: cm.ModeB}
 	switch auth {
-	case modeA:
+	case A:
 		c.Mode = cm.ModeA
-	case modeB2:
+	case B2:
 		c.Suite = cm.SuiteX25519
 	}
 	qc.Auth, err = cm.New(&c)
 	return err
 }
 
-// responds puts what auth needs into the configuration of a listener. All connections are of one
+// Respond puts what auth needs into the configuration of a listener. All connections are of one
 // source, which must not be taken for a flood.
-func responds(auth string, lc *iwarp.ListenConfig) error {
+func Respond(auth string, lc *iwarp.ListenConfig) error {
 	switch auth {
-	case plain:
+	case Plain:
 		return nil
-	case tls13:
+	case TLS:
 		cert, err := certificate()
 		lc.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
 		return err
@@ -80,7 +86,7 @@ func responds(auth string, lc *iwarp.ListenConfig) error {
 		Ring: ring, ID: [16]byte{'s'}, Accept: cm.Modes(cm.ModeA, cm.ModeB),
 		Now: func() time.Time { return time.Now().Add(-began) },
 		Limits: cm.Limits{
-			MaxHalfOpen: maxHalfOpen, PerSource: maxHalfOpen, FailureBurst: 1 << 20, HMACs: 1 << 20,
+			MaxHalfOpen: MaxHalfOpen, PerSource: MaxHalfOpen, FailureBurst: 1 << 20, HMACs: 1 << 20,
 		},
 	}
 	lc.Auth, err = cm.New(&c)
