@@ -64,10 +64,10 @@ func TestCM_54_TheTableOfPoints(t *testing.T) {
 // TestCM_54_AllMarksAreMeasured, with so few connections that what comes out does not count.
 func TestCM_54_AllMarksAreMeasured(t *testing.T) {
 	r := &report{ctx: t.Context(), stderr: t.Output(), repeats: 1, largest: 4}
-	for _, measure := range []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication} {
+	for _, measure := range []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication, r.flood} {
 		require.NoError(t, measure())
 	}
-	require.Len(t, r.Marks, 15)
+	require.Len(t, r.Marks, 16)
 	var out bytes.Buffer
 	require.NoError(t, r.print(&out))
 	require.Contains(t, out.String(), "T(16) / T(1), peer delay 30ms")

@@ -50,7 +50,7 @@ func (r *report) missed() bool {
 // runMarks measures all marks.
 func runMarks(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	r := &report{ctx: ctx, stderr: stderr, repeats: o.repeats, largest: 4096}
-	for _, measure := range []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication} {
+	for _, measure := range []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication, r.flood} {
 		if err := measure(); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ const (
 	howSerial = "serial" // one after the other
 	howEach   = "each"   // a goroutine for each
 	howMany   = "many"   // cm.DialMany
+	howPaced  = "paced"  // one at a time at a fixed rate, beside attacks
 )
 
 // A point is one thing to measure.
@@ -24,6 +25,8 @@ type point struct {
 	How    string        `json:"how"`
 	Auth   string        `json:"auth"`
 	Window int           `json:"window"` // how many are in flight
+	// Bad is how many forged and replayed Requests there are for each set-up, with howPaced.
+	Bad int `json:"bad,omitempty"`
 }
 
 // raw is the baseline of p.
@@ -37,7 +40,11 @@ func (p point) String() string {
 	if p.How == howMany || p.How == howRaw {
 		s += fmt.Sprint("(", p.Window, ")")
 	}
-	return s + " " + p.Auth
+	s += " " + p.Auth
+	if p.Bad > 0 {
+		s += fmt.Sprintf(" beside %d times as many attacks", p.Bad)
+	}
+	return s
 }
 
 // many is cm.DialMany at its best.

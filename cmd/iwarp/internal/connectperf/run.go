@@ -60,6 +60,8 @@ func (r *run) up(ctx context.Context) error {
 		r.workers(func() error { return r.exchange() })
 	case howMany:
 		r.many(ctx)
+	case howPaced:
+		r.paced(ctx)
 	case howEach:
 		r.each(func() error { return r.dial(ctx) })
 	default:

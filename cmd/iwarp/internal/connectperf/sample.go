@@ -93,6 +93,7 @@ func (l samples) less(base samples, value func(*sample) float64) float64 {
 }
 
 // Values of samples.
+func p99Of(s *sample) float64    { return float64(s.P99) }
 func totalOf(s *sample) float64  { return float64(s.Total) }
 func cpuOf(s *sample) float64    { return float64(s.cpu()) }
 func clientOf(s *sample) float64 { return micros(s.each(s.Client)) }

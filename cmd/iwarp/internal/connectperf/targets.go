@@ -90,3 +90,17 @@ func (r *report) authentication() error {
 	}
 	return nil
 }
+
+// flood holds the time of honest set-ups in mode B, where nine of ten Requests are forged or
+// replayed, against that of the same without any.
+func (r *report) flood() error {
+	calm := point{N: min(400, r.largest), How: howPaced, Auth: authmode.B, Window: 1}
+	attacked := calm
+	attacked.Bad = 9
+	all, err := r.take(0, 3, calm, attacked)
+	if err != nil {
+		return err
+	}
+	r.most("p99 of a set-up, nine of ten Requests forged or replayed, against none", all[1].ratio(all[0], p99Of), 3, "")
+	return nil
+}
