@@ -85,11 +85,10 @@ func (c *client) record(ctx context.Context, qc *iwarp.QPConfig) (frame []byte, 
 	}
 	defer l.Close() //nolint:errcheck // it has done its work
 	ctx, cancel := context.WithTimeout(ctx, attackTime)
-	dialed := make(chan error, 1)
-	go func() {
-		_, err := c.rnic.Dial(ctx, "tcp", l.Addr().String(), qc)
-		dialed <- err
-	}()
+	var dialing sync.WaitGroup
+	dialing.Go(func() {
+		_, _ = c.rnic.Dial(ctx, "tcp", l.Addr().String(), qc) // there is no answer
+	})
 	conn, err := l.Accept()
 	if err == nil {
 		frame = make([]byte, frameStart)
@@ -100,6 +99,6 @@ func (c *client) record(ctx context.Context, qc *iwarp.QPConfig) (frame []byte, 
 		err = errors.Join(err, conn.Close())
 	}
 	cancel()
-	<-dialed // it has failed, for nobody answered
+	dialing.Wait()
 	return frame, err
 }

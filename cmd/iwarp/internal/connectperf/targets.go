@@ -94,10 +94,10 @@ func (r *report) authentication() error {
 // flood holds the time of honest set-ups in mode B, where nine of ten Requests are forged or
 // replayed, against that of the same without any.
 func (r *report) flood() error {
-	calm := point{N: min(400, r.largest), How: howPaced, Auth: authmode.B, Window: 1}
-	attacked := calm
+	quiet := point{N: min(400, r.largest), How: howPaced, Auth: authmode.B, Window: 1}
+	attacked := quiet
 	attacked.Bad = 9
-	all, err := r.take(0, 3, calm, attacked)
+	all, err := r.take(0, 3, quiet, attacked)
 	if err != nil {
 		return err
 	}
