@@ -56,8 +56,13 @@ type host struct {
 // listens makes a host; in a bubble the network is pipe.
 func listens(t *testing.T, network, addr string, delay time.Duration) *host {
 	t.Helper()
+	return listensWith(t, network, addr, delay, nil)
+}
+
+func listensWith(t *testing.T, network, addr string, delay time.Duration, lc *iwarp.ListenConfig) *host {
+	t.Helper()
 	h := &host{end: newEnd(t, iwarp.Limits{}), delay: delay}
-	l, err := h.rnic.Listen(context.Background(), network, addr, nil)
+	l, err := h.rnic.Listen(context.Background(), network, addr, lc)
 	require.NoError(t, err)
 	h.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
