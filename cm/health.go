@@ -28,7 +28,7 @@ func (p *Pool) Health() []PeerHealth {
 				p.broken(q, endOf(q.qp))
 			}
 			switch q.state {
-			case qpLeased, qpRetired:
+			case qpLeased, qpRetired, qpBroken:
 				h.Leased++
 				h.QPs++
 			case qpIdle:

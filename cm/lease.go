@@ -42,7 +42,9 @@ func (l *Lease) Release(broken bool) {
 	case qpLeased:
 		p.move(q, qpIdle)
 	case qpRetired:
-		p.end(q, q.spoilt)
+		p.end(q, false)
+	case qpBroken:
+		p.end(q, true)
 	default: // Drain, or the end of the QP, has ended it
 	}
 	p.serve(q.peer)

@@ -230,7 +230,7 @@ func (p *Pool) waitGone(ctx context.Context, all []*pooled) error {
 	p.mu.Lock()
 	for _, q := range all {
 		switch q.state {
-		case qpRetired:
+		case qpRetired, qpBroken:
 			leases++
 			p.end(q, true)
 		case qpClosing:

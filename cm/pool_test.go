@@ -271,6 +271,22 @@ func TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce(t *testing.T) {
 	})
 }
 
+// TestCM_57_BrokenIsAborted: its peer sees no orderly end.
+func TestCM_57_BrokenIsAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := listens(t, "pipe", "", 0)
+		p, _ := newTestPool(t, nil)
+		for _, broken := range []bool{false, true} {
+			l := p.mustGet(t, h)
+			l.Release(broken)
+			require.NoError(t, p.Drain(t.Context(), h.addr))
+			theirs := h.qps[len(h.qps)-1]
+			<-theirs.Done()
+			require.Equal(t, broken, theirs.Err() != nil)
+		}
+	})
+}
+
 // TestCM_58_IdleIsClosed, and what is leased is not.
 func TestCM_58_IdleIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,27 +10,33 @@ import (
 
 // A qpState is where a QP of a pool is in its life.
 //
-//	state      event                                                  next
-//	qpOpening  established                                            qpIdle
-//	           failed                                                 qpGone
-//	           established, though drained meanwhile                  qpClosing
-//	qpIdle     Get                                                    qpLeased
-//	           Idle is over, Max, Drain, Close, found to have ended   qpClosing
-//	qpLeased   the last Release                                       qpIdle
-//	           Release of one that is broken, Drain, Close            qpRetired
-//	           found to have ended                                    qpClosing
-//	qpRetired  the last Release, the end of the time of Drain         qpClosing
-//	qpClosing  the QP has ended                                       qpGone
+//	state        event                                                  next
+//	qpOpening    established                                            qpIdle
+//	             failed                                                 qpGone
+//	             Drain, Close                                           qpCalledOff
+//	qpCalledOff  established all the same                               qpClosing
+//	             failed                                                 qpGone
+//	qpIdle       Get                                                    qpLeased
+//	             Idle is over, Max, Drain, Close, found to have ended   qpClosing
+//	qpLeased     the last Release                                       qpIdle
+//	             Drain, Close                                           qpRetired
+//	             Release of one that is broken                          qpBroken
+//	             found to have ended                                    qpClosing
+//	qpRetired    the last Release, the end of the time of Drain         qpClosing
+//	qpBroken     likewise                                               qpClosing
+//	qpClosing    the QP has ended                                       qpGone
 //
-// Only qpIdle, and qpLeased where QPs are shared, are handed out, and no state behind qpRetired
+// Only qpIdle, and qpLeased where QPs are shared, are handed out, and no state from qpRetired on
 // leads back to them.
 type qpState uint8
 
 const (
-	qpOpening qpState = iota
+	qpOpening   qpState = iota
+	qpCalledOff         // it is set up, and not wanted any more
 	qpIdle
 	qpLeased
 	qpRetired // leased, and not handed out any more
+	qpBroken  // the same, because it has failed: what is outstanding on it would never end
 	qpClosing
 	qpGone
 )
@@ -41,8 +47,6 @@ type pooled struct {
 	state    qpState
 	qp       *iwarp.QP          // from qpIdle on
 	cancel   context.CancelFunc // of the set-up
-	unwanted bool               // before it was set up
-	spoilt   bool               // it has failed: what is outstanding on it would never end
 	users    int
 	since    time.Time     // of qpIdle
 	element  *list.Element // of Pool.idle, in qpIdle
@@ -110,10 +114,10 @@ func (p *Pool) opened(q *pooled, qp *iwarp.QP, err error) {
 	r := q.peer
 	r.opening--
 	q.qp = qp
-	switch {
+	switch wanted := q.state == qpOpening; {
 	case err != nil:
 		p.move(q, qpGone)
-		if !q.unwanted {
+		if wanted {
 			p.failed(r, q.failures, err)
 		}
 		if hopeless(err) {
@@ -121,7 +125,7 @@ func (p *Pool) opened(q *pooled, qp *iwarp.QP, err error) {
 			p.refuse(r, err)
 		}
 		p.served()
-	case q.unwanted:
+	case !wanted:
 		p.end(q, true)
 	default:
 		r.failures, r.err = 0, nil
@@ -142,19 +146,18 @@ func (p *Pool) lease(q *pooled) *Lease {
 // broken has a QP handed out no more because it has failed.
 func (p *Pool) broken(q *pooled, err error) {
 	p.failed(q.peer, q.failures, err)
-	q.spoilt = true
 	if q.state == qpIdle || !q.works() {
 		p.end(q, true) // the holders of leases see that it has ended
 		return
 	}
-	p.move(q, qpRetired)
+	p.move(q, qpBroken)
 }
 
 // retire has a QP handed out no more.
 func (p *Pool) retire(q *pooled) {
 	switch q.state {
 	case qpOpening:
-		q.unwanted = true
+		p.move(q, qpCalledOff)
 		q.cancel()
 	case qpIdle:
 		p.end(q, false)
