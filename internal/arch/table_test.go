@@ -23,6 +23,8 @@ var testLibraries = []string{
 var table = map[string]rule{
 	"stag":      {ours: []string{"internal"}},
 	"transport": {ours: []string{"internal"}, third: []string{"golang.org/x/sys"}},
+	// The window over inbound transfers knows none of them.
+	"solicit": {},
 
 	// DDP over SCTP stands beside MPA, on the contract.
 	"transport/sctp": {ours: []string{"transport", "internal"}},
@@ -115,6 +117,7 @@ var cores = map[string]string{
 	"transport/sctp": "conn*.go",
 	"ddp":            "",
 	"rdmap":          "",
+	"solicit":        "",
 	// What backs memory does IO; what is on the wire does not.
 	"commit": "backing*.go claim.go system*.go",
 }

@@ -1,0 +1,29 @@
+package solicit
+
+import "strconv"
+
+// A Class is how urgent an operation is. Each has a queue of its own.
+type Class uint8
+
+const (
+	// Latency is for operations that something waits for. It is the zero value.
+	Latency Class = iota
+	// Bulk is for operations that are many or large.
+	Bulk
+
+	classes = 2
+)
+
+func (c Class) String() string {
+	switch c {
+	case Latency:
+		return "latency"
+	case Bulk:
+		return "bulk"
+	default:
+		return "class " + strconv.Itoa(int(c))
+	}
+}
+
+// other is the class that c shares the window with.
+func (c Class) other() Class { return 1 - c }

@@ -1,0 +1,32 @@
+package solicit
+
+import "strconv"
+
+// An Outcome is how an operation that was granted has ended.
+type Outcome uint8
+
+const (
+	// OK means that the octets came. Only this says how fast the path is.
+	OK Outcome = iota
+	// Nack means that the peer refused the operation before it sent anything.
+	Nack
+	// Timeout means that the answer did not come in time.
+	Timeout
+	// Failed means any other end: it says nothing about the path.
+	Failed
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case OK:
+		return "ok"
+	case Nack:
+		return "nack"
+	case Timeout:
+		return "timeout"
+	case Failed:
+		return "failed"
+	default:
+		return "outcome " + strconv.Itoa(int(o))
+	}
+}
