@@ -36,6 +36,7 @@ func TestSOL_16_NothingIsAllocated(t *testing.T) {
 			now = now.Add(2 * time.Hour)
 			churn(t, w, now, dst)
 		}))
+		require.Len(t, w.table.entries, 1+64, "entries are used again")
 	}
 	var p Pacer
 	now := epoch

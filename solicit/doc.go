@@ -11,7 +11,7 @@
 // An operation comes by [Window.Enqueue] with the octets that it will bring, headers not counted,
 // and 64 at least. It waits in the queue of its class until [Window.Next] grants it; then it may be
 // issued, and [Window.Release] gives its octets back when it has ended. Each call of Enqueue,
-// Release and Cancel may make the next grants possible: call Next until it reports false.
+// Release, Cancel and Expire may make the next grants possible: call Next until it reports false.
 //
 //   - The octets that are granted never exceed the size of the window. An operation is granted when
 //     all of it fits, once.

@@ -130,6 +130,24 @@ func TestSOL_14_SmallOnesMayWaitLonger(t *testing.T) {
 	}
 }
 
+// TestSOL_14_AverageIsOfOneDelay: it is over eight operations, or over as many as are in flight.
+func TestSOL_14_AverageIsOfOneDelay(t *testing.T) {
+	for _, c := range []struct {
+		cwnd float64
+		want time.Duration
+	}{
+		{16, rtt + rtt/8},
+		{8, rtt + rtt/8},
+		{4, rtt + rtt/4},
+		{1, 2 * rtt},
+		{1.0 / 8, 2 * rtt},
+	} {
+		p := newPaced(c.cwnd)
+		p.done(2*rtt, OK)
+		require.Equal(t, c.want, p.Stats().Remote, c.cwnd)
+	}
+}
+
 func TestSOL_14_RefusalsAndTimeoutsHalve(t *testing.T) {
 	for _, o := range []Outcome{Nack, Timeout} {
 		p := newPaced(16)
@@ -186,7 +204,7 @@ func TestSOL_14_PausesAreBoundedOnAnUnknownWay(t *testing.T) {
 func TestSOL_14_BaseIsMeasuredAgain(t *testing.T) {
 	p := newPaced(64)
 	p.Slack = time.Second // there are no cuts
-	p.base.measured = p.Pacer.at(p.now)
+	p.base.measured = p.at(p.now)
 	p.now = p.now.Add(baseAge)
 	p.done(2*rtt, OK)
 	require.False(t, p.base.draining)

@@ -78,9 +78,9 @@ func (w *Window) Enqueue(now time.Time, c Class, n int64) (id uint64, err error)
 	return w.table.id(i), nil
 }
 
-// Next grants the operation whose turn it is, if it fits. Call it until it reports false, whenever
-// operations were put in the queue or released. It never grants one that has waited for longer
-// than its dispatch timeout.
+// Next grants the operation whose turn it is, if it fits. Call it until it reports false after each
+// Enqueue, Release, Cancel and Expire. It never grants one that has waited for longer than its
+// dispatch timeout.
 func (w *Window) Next(now time.Time) (Grant, bool) {
 	w.at(now)
 	w.sweep()
