@@ -33,8 +33,11 @@ func (b *base) add(now, delay time.Duration) {
 		b.draining, b.until, b.low = true, now+drainDelays*delay, delay
 	case b.draining:
 		b.low = min(b.low, delay)
-		if now >= b.until {
+		if b.over(now) {
 			b.rtt, b.measured, b.draining = b.low, now, false
 		}
 	}
 }
+
+// over tells whether the next delay ends a drain.
+func (b *base) over(now time.Duration) bool { return b.draining && now >= b.until }

@@ -55,13 +55,12 @@ type Pacer struct {
 func (p *Pacer) at(now time.Time) time.Duration {
 	if !p.began {
 		p.began, p.start, p.cwnd = true, now, startCwnd
-		p.issued = -mostDispatch
 		p.local = newLocal()
 	}
 	return now.Sub(p.start)
 }
 
-// MayIssue tells whether one more operation may be issued while inFlight ones are. If so,
+// MayIssue tells whether one more operation may be issued while inFlight ones have not ended. If so,
 // it counts as issued. If not, at is the time at which to ask again, and the zero Time if that is
 // after the next call of Done.
 func (p *Pacer) MayIssue(now time.Time, inFlight int) (ok bool, at time.Time) {

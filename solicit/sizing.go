@@ -62,13 +62,13 @@ func (s *sizing) done(now time.Duration, n int64, remote time.Duration) {
 }
 
 // measures tells whether the delay of an operation counts: that of small ones, and of all where there
-// are no small ones.
+// are no small ones, or where a drain waits for its end.
 func (s *sizing) measures(now time.Duration, n int64) bool {
 	if n <= smallOp {
 		s.small, s.smalls = true, now
 		return true
 	}
-	return !s.small || now-s.smalls > baseAge
+	return !s.small || now-s.smalls > baseAge || s.base.over(now)
 }
 
 // resize brings the target nearer to bandwidth times delay.

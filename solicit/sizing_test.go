@@ -141,3 +141,18 @@ func TestSOL_13_OnlyWhatCameMeasures(t *testing.T) {
 	w.Release(now, grant(), OK)
 	require.Equal(t, time.Millisecond, w.Stats().MinRTT)
 }
+
+// TestSOL_13_AnyOperationEndsADrain: small operations, which alone measure the path, may cease in it.
+func TestSOL_13_AnyOperationEndsADrain(t *testing.T) {
+	const rtt = time.Millisecond
+	s := newSizing(&Config{Min: 64, Max: 1 << 30, Start: 1 << 20})
+	s.done(0, smallOp, rtt)
+	now := baseAge + 1
+	s.done(now, smallOp, 2*rtt)
+	require.Equal(t, s.target/2, s.size())
+	s.done(now+drainDelays*2*rtt-1, 1<<20, 3*rtt)
+	require.Equal(t, s.target/2, s.size())
+	s.done(now+drainDelays*2*rtt, 1<<20, 3*rtt)
+	require.Equal(t, s.target, s.size())
+	require.Equal(t, 2*rtt, s.base.rtt)
+}
