@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/lru"
 )
 
 // closedAt is how many bursts of failures beyond the first end in a block without replies.
@@ -108,20 +110,20 @@ type sources struct {
 	limits Limits
 
 	mu     sync.Mutex
-	known  *lru[source, *sourceState]
+	known  *lru.Map[source, *sourceState]
 	shared *sourceState // of sources for which the table has no space
 	hmacs  bucket
 }
 
 func newSources(l Limits) *sources {
-	return &sources{limits: l, known: newLRU[source, *sourceState](l.Sources), shared: new(sourceState)}
+	return &sources{limits: l, known: lru.New[source, *sourceState](l.Sources), shared: new(sourceState)}
 }
 
 // verdict tells what the source may do now.
 func (t *sources) verdict(from source, now time.Time) verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s, found := t.known.get(from)
+	s, found := t.known.Get(from)
 	if !found {
 		if t.takesMore(now) {
 			return verdictOpen
@@ -169,13 +171,13 @@ func (t *sources) mayVerify(now time.Time) bool {
 
 // state finds what is known of a source, or begins to know it.
 func (t *sources) state(from source, now time.Time) *sourceState {
-	s, found := t.known.get(from)
+	s, found := t.known.Get(from)
 	if !found {
 		if !t.takesMore(now) {
 			return t.shared
 		}
 		s = new(sourceState)
-		t.known.put(from, s)
+		t.known.Put(from, s)
 	}
 	return s
 }
@@ -183,10 +185,10 @@ func (t *sources) state(from source, now time.Time) *sourceState {
 // takesMore reports whether the table has space for another source, or one to forget: one whose
 // bucket is full again.
 func (t *sources) takesMore(now time.Time) bool {
-	if !t.known.full() {
+	if !t.known.Full() {
 		return true
 	}
-	s := t.known.oldest()
+	_, s := t.known.Oldest()
 	return !now.Before(s.closedUntil) && s.failures.level(now, t.limits.FailureRate, 1) >= 1
 }
 
@@ -194,5 +196,5 @@ func (t *sources) takesMore(now time.Time) bool {
 func (t *sources) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.known.len()
+	return t.known.Len()
 }

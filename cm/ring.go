@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/lru"
 )
 
 const (
@@ -101,7 +103,7 @@ type ringState struct {
 	dummy *ringEntry
 
 	mu     sync.Mutex
-	cached *lru[keyUse, *frameKeys]
+	cached *lru.Map[keyUse, *frameKeys]
 }
 
 // A ringEntry is a key, with what can be derived ahead.
@@ -123,7 +125,7 @@ func newRingState(keys []Key) (*ringState, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("cm: a ring without a key")
 	}
-	r := &ringState{entries: make(map[uint64]*ringEntry), cached: newLRU[keyUse, *frameKeys](cachedKeys)}
+	r := &ringState{entries: make(map[uint64]*ringEntry), cached: lru.New[keyUse, *frameKeys](cachedKeys)}
 	derive := false
 	for _, k := range keys {
 		if err := k.check(); err != nil {
@@ -190,7 +192,7 @@ func (e *ringEntry) kind() uint8 {
 // unknown may have keys of its entry in the cache.
 func (r *ringState) keys(e *ringEntry, u keyUse) *frameKeys {
 	r.mu.Lock()
-	k, ok := r.cached.get(u)
+	k, ok := r.cached.Get(u)
 	r.mu.Unlock()
 	if ok && k.entry == e {
 		return k
@@ -202,7 +204,7 @@ func (r *ringState) keys(e *ringEntry, u keyUse) *frameKeys {
 	k = deriveKeys(psk, &u)
 	k.entry = e
 	r.mu.Lock()
-	r.cached.put(u, k)
+	r.cached.Put(u, k)
 	r.mu.Unlock()
 	return k
 }

@@ -79,7 +79,7 @@ func TestCM_13_DatesOfKeys(t *testing.T) {
 		s.refused(s.request(s.initiate()), c.want)
 	}
 	// The keys that were derived while the ID was known are still in the cache.
-	require.Equal(t, 1, s.server.cfg.Ring.now.Load().cached.len())
+	require.Equal(t, 1, s.server.cfg.Ring.now.Load().cached.Len())
 }
 
 func TestCM_13_SeveralKeysAreAccepted(t *testing.T) {
@@ -171,7 +171,7 @@ func TestKeysAreCachedWithinABound(t *testing.T) {
 		other.clientID[0], other.clientID[1] = byte(n), byte(n>>8)
 		ring.keys(ring.dummy, other)
 	}
-	require.Equal(t, cachedKeys, ring.cached.len())
+	require.Equal(t, cachedKeys, ring.cached.Len())
 	require.NotSame(t, first, ring.keys(e, u))
 	require.Equal(t, first.request.key, ring.keys(e, u).request.key)
 }

@@ -55,7 +55,7 @@ var table = map[string]rule{
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
-	"cm": {ours: []string{".", "transport"}, tests: []string{"stag", "internal"}},
+	"cm": {ours: []string{".", "transport", "internal/lru"}, tests: []string{"stag", "internal"}},
 
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
