@@ -57,6 +57,10 @@ var table = map[string]rule{
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
 	"cm": {ours: []string{".", "transport", "internal/lru"}, tests: []string{"stag", "internal"}},
 
+	// The keys of operations on regions. They know no connection: what they need of one is a
+	// function.
+	"regionkey": {ours: []string{"internal"}},
+
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
 
@@ -120,6 +124,8 @@ var cores = map[string]string{
 	"solicit":        "",
 	// What backs memory does IO; what is on the wire does not.
 	"commit": "backing*.go claim.go system*.go",
+
+	"regionkey": "",
 }
 
 // ioPackages are what a core may not import.

@@ -1,0 +1,97 @@
+package regionkey
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/internal/lru"
+)
+
+// DefaultCache is how many Sealers a Cache holds by default.
+const DefaultCache = 4096
+
+// A CacheKey names a Sealer. A side that is client and server of one connection has two for
+// the same region, operation and direction, so that the owner is a part of it.
+type CacheKey struct {
+	Conn       uint64 // a number of the connection
+	Region     uint64
+	Epoch      Epoch
+	Op         OpType
+	Owner, Dir uint8
+}
+
+// A Cache holds Sealers, so that they need not be made for each operation, and forgets the least
+// recently used one. It has no part in what they seal: numbers are those of the connection.
+type Cache struct {
+	sealers  *lru.Map[CacheKey, *Sealer]
+	byRegion map[uint64]map[CacheKey]struct{}
+}
+
+// NewCache returns a Cache of at most so many Sealers; 0: DefaultCache.
+func NewCache(most int) *Cache {
+	if most <= 0 {
+		most = DefaultCache
+	}
+	return &Cache{sealers: lru.New[CacheKey, *Sealer](most), byRegion: make(map[uint64]map[CacheKey]struct{})}
+}
+
+// Format prints how many Sealers there are, whatever the verb.
+func (c *Cache) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "regionkey.Cache of %d", c.Len()) }
+
+// Len is how many Sealers there are.
+func (c *Cache) Len() int { return c.sealers.Len() }
+
+// Get finds a Sealer; nil: it has to be made.
+func (c *Cache) Get(k CacheKey) *Sealer {
+	s, _ := c.sealers.Get(k)
+	return s
+}
+
+// Put adds a Sealer, or replaces it.
+func (c *Cache) Put(k CacheKey, s *Sealer) {
+	if c.Get(k) == nil && c.sealers.Full() {
+		oldest, _ := c.sealers.Oldest()
+		c.drop(oldest)
+	}
+	c.sealers.Put(k, s)
+	of := c.byRegion[k.Region]
+	if of == nil {
+		of = make(map[CacheKey]struct{})
+		c.byRegion[k.Region] = of
+	}
+	of[k] = struct{}{}
+}
+
+func (c *Cache) drop(k CacheKey) {
+	c.sealers.Delete(k)
+	of := c.byRegion[k.Region]
+	delete(of, k)
+	if len(of) == 0 {
+		delete(c.byRegion, k.Region)
+	}
+}
+
+// DropBefore forgets the Sealers of a region that are of an epoch before the oldest one that is
+// good, see Ring.Expire. It costs the more the more of this region there are.
+func (c *Cache) DropBefore(region uint64, oldest Epoch) {
+	for k := range c.byRegion[region] {
+		if k.Epoch < oldest {
+			c.drop(k)
+		}
+	}
+}
+
+// DropRegion forgets the Sealers of a region.
+func (c *Cache) DropRegion(region uint64) {
+	for k := range c.byRegion[region] {
+		c.drop(k)
+	}
+}
+
+// DropConn forgets the Sealers of a connection that has ended.
+func (c *Cache) DropConn(conn uint64) {
+	for k := range c.sealers.All() {
+		if k.Conn == conn {
+			c.drop(k)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package regionkey
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// counterEnd is the number at which a connection ends.
+const counterEnd = 1 << 48
+
+// ErrExhausted is the error of a connection that has sealed too often. It has to be closed.
+var ErrExhausted = errors.New("regionkey: the numbers of the connection are used up")
+
+// A Counter numbers what one side of a connection seals, whatever the keys. The zero value
+// begins with 0. It must not be copied, nor set back as long as the connection exists.
+type Counter struct{ next atomic.Uint64 }
+
+// Next returns a number that it has not returned before.
+func (c *Counter) Next() (uint64, error) {
+	n := c.next.Add(1) - 1
+	if n >= counterEnd {
+		return 0, ErrExhausted
+	}
+	return n, nil
+}

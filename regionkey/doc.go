@@ -1,0 +1,31 @@
+// Package regionkey makes the keys of one-sided operations on regions of memory, and seals with
+// them. It knows no connection, no clock and no goroutine.
+//
+// # Keys
+//
+// The server gives each region a key, which never leaves it: [NewRing]. From it, and from the
+// authenticated identity of a client, the server derives a [Key] for each kind of operation
+// ([Ring.Derive]) and hands it to the client. Both sides then make the same traffic keys from
+// it, one for each direction ([Traffic]), which are worth nothing on another connection: a
+// [Binding] holds a secret that both have from the set-up of theirs ([BindingSecret]). The
+// messages themselves are under a key of the connection ([NewControl]).
+//
+// A new region key is a new [Epoch]. The key before it is good for a grace at most.
+//
+// # Nonces
+//
+// AES-GCM is lost if one key seals twice under one nonce. Nonces are counted, not drawn: each
+// side has one [Counter] for messages and one for data, of a connection and not of a key. They
+// go on when keys are made again, from a cache for example or when a region is opened anew. So
+// inside a connection no number comes twice, and another connection has other keys. One key
+// has three uses, data, tags and messages, which differ in the nonce.
+//
+// # Secrets
+//
+// Values of this package print without their secrets. [Ring.Close], [Key.Wipe] and
+// [Binding.Wipe] overwrite what they hold. What the standard library computes from a key, the
+// schedule of AES above all, cannot be overwritten, and goes with the next garbage collection.
+//
+// A Counter, a [Sealer] and a [Control] may be used by any number of goroutines at the same
+// time. All else is used by one at a time.
+package regionkey

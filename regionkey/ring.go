@@ -1,0 +1,201 @@
+package regionkey
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Sizes of the secret of a region, in octets.
+const (
+	MinSecret = 16
+	MaxSecret = 64
+)
+
+// DefaultMaxGrace is the longest grace of a Ring that sets no other.
+const DefaultMaxGrace = time.Minute
+
+var (
+	// ErrStale is the error of an epoch whose key is not good any more, or never was.
+	ErrStale = errors.New("regionkey: the epoch is not good")
+	// ErrEpoch is the error of a Rekey to an epoch that is not the next one.
+	ErrEpoch = errors.New("regionkey: not the next epoch")
+	// ErrClosed is the error of a Ring that was closed.
+	ErrClosed = errors.New("regionkey: the ring is closed")
+)
+
+// An Epoch numbers the keys that a region has one after the other. The first one is 1.
+type Epoch uint32
+
+// next is the epoch that follows. There is none behind the last one, since epochs do not come
+// again.
+func (e Epoch) next() (Epoch, error) {
+	if e == math.MaxUint32 {
+		return 0, fmt.Errorf("%w: %d is the last one", ErrEpoch, e)
+	}
+	return e + 1, nil
+}
+
+// A Ring holds the keys of one region: the current one, and the one before it, which is good as
+// long as its grace lasts. It prints without them.
+type Ring struct {
+	// MaxGrace is the longest grace; 0: DefaultMaxGrace.
+	MaxGrace time.Duration
+
+	region   uint64
+	current  epochKey
+	previous epochKey  // epoch 0: there is none
+	graceEnd time.Time // of previous; zero: it is over
+	closed   bool
+}
+
+// An epochKey is what the keys of clients are derived from.
+type epochKey struct {
+	epoch Epoch
+	prk   Key
+}
+
+// NewRing returns the Ring of the region with that ID, in epoch 1. The secret has MinSecret to
+// MaxSecret octets and is not retained; nil: 32 random ones.
+func NewRing(id uint64, secret []byte) (*Ring, error) {
+	k, err := newEpochKey(1, secret)
+	if err != nil {
+		return nil, err
+	}
+	return &Ring{region: id, current: k}, nil
+}
+
+func newEpochKey(e Epoch, secret []byte) (epochKey, error) {
+	if secret == nil {
+		secret = make([]byte, 32)
+		rand.Read(secret)
+		defer clear(secret)
+	}
+	if n := len(secret); n < MinSecret || n > MaxSecret {
+		return epochKey{}, fmt.Errorf("regionkey: a secret of %d octets, where %d to %d are possible", n, MinSecret, MaxSecret)
+	}
+	return epochKey{epoch: e, prk: extract(secret)}, nil
+}
+
+// Format prints which region and epoch it is for, whatever the verb.
+func (r Ring) Format(s fmt.State, _ rune) {
+	fmt.Fprintf(s, "regionkey.Ring of region %d, epoch %d", r.region, r.current.epoch)
+}
+
+// Region is the ID of the region.
+func (r *Ring) Region() uint64 { return r.region }
+
+// Current is the current epoch.
+func (r *Ring) Current() Epoch { return r.current.epoch }
+
+// Rekey begins the next epoch, with a secret as for NewRing. The epoch before it is good for the
+// grace, 0: no longer; one that still had a grace from an earlier Rekey is not good any more.
+// After an error the Ring is as before.
+func (r *Ring) Rekey(now time.Time, secret []byte, grace time.Duration) (Epoch, error) {
+	next, err := r.current.epoch.next()
+	if err != nil {
+		return 0, err
+	}
+	if err := r.RekeyTo(now, next, secret, grace); err != nil {
+		return 0, err
+	}
+	return next, nil
+}
+
+// RekeyTo is Rekey where the caller has said which epoch follows. If it is not that one the
+// error matches ErrEpoch.
+func (r *Ring) RekeyTo(now time.Time, to Epoch, secret []byte, grace time.Duration) error {
+	next, err := r.current.epoch.next()
+	switch {
+	case r.closed:
+		return ErrClosed
+	case err != nil:
+		return err
+	case to != next:
+		return fmt.Errorf("%w: %d behind %d", ErrEpoch, to, r.current.epoch)
+	case grace < 0 || grace > r.maxGrace():
+		return fmt.Errorf("regionkey: a grace of %v, where 0 to %v are possible", grace, r.maxGrace())
+	}
+	k, err := newEpochKey(next, secret)
+	if err != nil {
+		return err
+	}
+	r.previous.prk.Wipe()
+	r.previous, r.current, r.graceEnd = r.current, k, time.Time{}
+	k.prk.Wipe()
+	if grace > 0 {
+		r.graceEnd = now.Add(grace)
+	}
+	return nil
+}
+
+func (r *Ring) maxGrace() time.Duration {
+	if r.MaxGrace == 0 {
+		return DefaultMaxGrace
+	}
+	return r.MaxGrace
+}
+
+// Expire ends a grace that is over, and returns the oldest epoch that is good. What was derived
+// for older ones may be dropped.
+func (r *Ring) Expire(now time.Time) Epoch {
+	if r.graceEnd.IsZero() {
+		return r.current.epoch
+	}
+	if !now.Before(r.graceEnd) {
+		r.graceEnd = time.Time{} // for good: a clock that goes back does not bring it back
+		return r.current.epoch
+	}
+	return r.previous.epoch
+}
+
+// Deadline is when the grace of the epoch before the current one ends, if it has one: when
+// Expire has work next.
+func (r *Ring) Deadline() (time.Time, bool) { return r.graceEnd, !r.graceEnd.IsZero() }
+
+// Derive makes the key of one client for one kind of operation. The peer is the identity that
+// it was authenticated with, the instance is a number of its own. The error matches ErrStale if
+// the epoch is not good.
+func (r *Ring) Derive(now time.Time, e Epoch, peer [32]byte, instance [16]byte, op OpType) (Key, error) {
+	oldest := r.Expire(now)
+	switch {
+	case r.closed:
+		return Key{}, ErrClosed
+	case e == r.current.epoch:
+		return r.derive(&r.current, peer, instance, op)
+	case e == r.previous.epoch && e >= oldest:
+		return r.derive(&r.previous, peer, instance, op)
+	}
+	return Key{}, fmt.Errorf("%w: %d in place of %d", ErrStale, e, r.current.epoch)
+}
+
+// DeriveEnded makes the key that Derive made in the epoch before the current one, when its grace
+// is over. It serves to recognize clients that still hold it, to which it may be told what the
+// current epoch is, and for nothing else. It reports false for all other epochs.
+func (r *Ring) DeriveEnded(now time.Time, e Epoch, peer [32]byte, instance [16]byte, op OpType) (Key, bool) {
+	if oldest := r.Expire(now); r.closed || e == 0 || e != r.previous.epoch || e >= oldest {
+		return Key{}, false
+	}
+	k, err := r.derive(&r.previous, peer, instance, op)
+	return k, err == nil
+}
+
+func (r *Ring) derive(from *epochKey, peer [32]byte, instance [16]byte, op OpType) (k Key, err error) {
+	if op < Read || op > Manage {
+		return k, fmt.Errorf("regionkey: no keys for %v", op)
+	}
+	b := expand(&from.prk, derivedInfo(r.region, from.epoch, peer, instance, op), len(k))
+	copy(k[:], b)
+	clear(b)
+	return k, nil
+}
+
+// Close overwrites the keys. Nothing is derived afterwards.
+func (r *Ring) Close() {
+	r.closed = true
+	r.current.prk.Wipe()
+	r.previous.prk.Wipe()
+	r.graceEnd = time.Time{}
+}
