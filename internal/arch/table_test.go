@@ -60,6 +60,8 @@ var table = map[string]rule{
 	// The keys of operations on regions. They know no connection: what they need of one is a
 	// function.
 	"regionkey": {ours: []string{"internal"}},
+	// The messages of these operations, as octets.
+	"rma/internal/wire": {ours: []string{"regionkey"}},
 
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
@@ -125,7 +127,8 @@ var cores = map[string]string{
 	// What backs memory does IO; what is on the wire does not.
 	"commit": "backing*.go claim.go system*.go",
 
-	"regionkey": "",
+	"regionkey":         "",
+	"rma/internal/wire": "",
 }
 
 // ioPackages are what a core may not import.

@@ -1,0 +1,159 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+const (
+	version    = 1
+	headerSize = 24
+	tagSize    = regionkey.TagSize
+)
+
+// MaxSize is the length of the longest message.
+const MaxSize = 168
+
+// ErrMalformed is the error of a message that is not as it must be.
+var ErrMalformed = errors.New("rma: malformed message")
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
+}
+
+// A Type is the type of a message.
+type Type uint8
+
+// The types.
+const (
+	TypeHello Type = 1 + iota
+	TypeOpenReq
+	TypeOpenRep
+	TypeReadReq
+	TypeReadDone
+	TypeWriteReq
+	TypePull
+	TypeData
+	TypeWriteDone
+	TypeStatus
+	TypeRekeyReq
+	TypeRekeyDone
+)
+
+// A layout is what messages of one type have in common.
+type layout struct {
+	name   string
+	size   int
+	secret int // octets between what is sent in clear and the outer tag
+	inner  bool
+}
+
+var layouts = [...]layout{
+	TypeHello:     {name: "HELLO", size: 80},
+	TypeOpenReq:   {name: "OPEN_REQ", size: 72},
+	TypeOpenRep:   {name: "OPEN_REP", size: 168, secret: 96},
+	TypeReadReq:   {name: "READ_REQ", size: 96, inner: true},
+	TypeReadDone:  {name: "READ_DONE", size: 56},
+	TypeWriteReq:  {name: "WRITE_REQ", size: 96, inner: true},
+	TypePull:      {name: "PULL", size: 80},
+	TypeData:      {name: "DATA", size: 56},
+	TypeWriteDone: {name: "WRITE_DONE", size: 64},
+	TypeStatus:    {name: "STATUS", size: 64},
+	TypeRekeyReq:  {name: "REKEY_REQ", size: 112, secret: 48, inner: true},
+	TypeRekeyDone: {name: "REKEY_DONE", size: 56},
+}
+
+func (t Type) known() bool { return t >= TypeHello && t <= TypeRekeyDone }
+
+func (t Type) String() string {
+	if !t.known() {
+		return fmt.Sprintf("type %d", uint8(t))
+	}
+	return layouts[t].name
+}
+
+// Size is how long messages of the type are, which must be one of those above.
+func (t Type) Size() int { return layouts[t].size }
+
+// Classes of operations.
+const (
+	ClassLatency uint8 = iota
+	ClassBulk
+)
+
+// An OpID names an operation on a connection. It is never used again.
+type OpID uint64
+
+// maxSequence is the largest sequence number of an OpID.
+const maxSequence = 1<<48 - 1
+
+// NewOpID makes the name of the operation of a slot. The sequence number has 48 bits.
+func NewOpID(slot uint16, sequence uint64) OpID {
+	return OpID(uint64(slot)<<48 | sequence&maxSequence)
+}
+
+// Slot is the slot of the operation.
+func (o OpID) Slot() uint16 { return uint16(o >> 48) }
+
+// Sequence is the sequence number of the operation.
+func (o OpID) Sequence() uint64 { return uint64(o) & maxSequence }
+
+// A Header is what each message begins with.
+type Header struct {
+	Type  Type // Append sets it
+	Class uint8
+	Ctr   uint64 // number of the message
+	Op    OpID   // 0 in a HELLO, and in no other message
+}
+
+// begin appends a message that is zero but for its header. It returns everything, and the
+// message.
+func begin(dst []byte, t Type, h Header) (all, msg []byte) {
+	n := t.Size()
+	dst = slices.Grow(dst, n)
+	all = dst[:len(dst)+n]
+	msg = all[len(dst):]
+	clear(msg)
+	msg[0], msg[1], msg[2] = version, uint8(t), h.Class
+	binary.BigEndian.PutUint16(msg[4:], uint16(n))
+	binary.BigEndian.PutUint64(msg[8:], h.Ctr)
+	binary.BigEndian.PutUint64(msg[16:], uint64(h.Op))
+	return all, msg
+}
+
+// parseHeader reads the header of a message, which has the length of its type.
+func parseHeader(msg []byte) (h Header, err error) {
+	if len(msg) < headerSize {
+		return h, malformed("%d octets, fewer than a header", len(msg))
+	}
+	h = Header{
+		Type: Type(msg[1]), Class: msg[2],
+		Ctr: binary.BigEndian.Uint64(msg[8:]), Op: OpID(binary.BigEndian.Uint64(msg[16:])),
+	}
+	n := int(binary.BigEndian.Uint16(msg[4:]))
+	switch {
+	case msg[0] != version:
+		return h, malformed("version %d", msg[0])
+	case !h.Type.known():
+		return h, malformed("%v", h.Type)
+	case len(msg) != h.Type.Size(), len(msg) != n:
+		return h, malformed("a %v of %d octets that says %d, where %d are right", h.Type, len(msg), n, h.Type.Size())
+	case h.Class > ClassBulk:
+		return h, malformed("a %v of class %d", h.Type, h.Class)
+	case (h.Op == 0) != (h.Type == TypeHello):
+		return h, malformed("a %v for operation %d", h.Type, h.Op)
+	}
+	return h, nil
+}
+
+// is checks that the message is of that type, as Parse takes it from Open.
+func is(msg []byte, t Type) error {
+	if len(msg) != t.Size() || Type(msg[1]) != t {
+		return malformed("%d octets that are not a %v", len(msg), t)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+const (
+	// Suite0 has no keys. The others are those of package regionkey.
+	Suite0 uint8 = 0
+	// NoSuite is the suite of the HELLO that comes first, which chooses none.
+	NoSuite uint16 = 0xffff
+)
+
+// Limits of what a HELLO says.
+const (
+	MinMaxOp       = 512
+	MaxMaxOp       = 65536
+	MinPullTimeout = time.Millisecond
+	MaxPullTimeout = 30 * time.Second
+	MaxLinger      = 10 * time.Second
+)
+
+// MinGuard is the shortest guard for a pull timeout: it covers how much clocks differ in rate.
+func MinGuard(pullTimeout time.Duration) time.Duration {
+	return 10*time.Millisecond + pullTimeout/1000
+}
+
+// ErrNoSuite is the error of two sides that have no suite in common.
+var ErrNoSuite = errors.New("rma: no suite in common")
+
+// Offer is a suite as one of those that a HELLO offers.
+func Offer(suite uint8) uint16 { return 1 << suite }
+
+// ChooseSuite is the suite of two sides that offer these. AES-128 comes before AES-256, which a
+// side demands by not offering the other; suite 0 comes last.
+func ChooseSuite(a, b uint16) (uint8, error) {
+	for _, s := range []uint8{regionkey.SuiteAES128, regionkey.SuiteAES256, Suite0} {
+		if a&b&Offer(s) != 0 {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %#04x and %#04x are offered", ErrNoSuite, a, b)
+}
+
+// A Hello is the first message of each side.
+type Hello struct {
+	Offered     uint16 // suites, see Offer
+	Chosen      uint16 // a suite, in the answer; NoSuite in the first one
+	MaxOp       uint32 // longest operation, in octets
+	Depth       uint16 // requests that the peer may have unanswered
+	PullTimeout time.Duration
+	Guard       time.Duration
+	Linger      time.Duration
+	Instance    [16]byte
+}
+
+// Append appends the message.
+func (m *Hello) Append(dst []byte, h Header, c *regionkey.Control) []byte {
+	all, msg := begin(dst, TypeHello, h)
+	binary.BigEndian.PutUint16(msg[24:], m.Offered)
+	binary.BigEndian.PutUint16(msg[26:], m.Chosen)
+	binary.BigEndian.PutUint32(msg[28:], m.MaxOp)
+	binary.BigEndian.PutUint16(msg[32:], m.Depth)
+	putCount(msg[36:], m.PullTimeout, time.Microsecond)
+	putCount(msg[40:], m.Guard, time.Microsecond)
+	putCount(msg[44:], m.Linger, time.Microsecond)
+	copy(msg[48:], m.Instance[:])
+	putOuter(msg, c, h.Ctr)
+	return all
+}
+
+// Parse reads the message.
+func (m *Hello) Parse(msg []byte) error {
+	if err := is(msg, TypeHello); err != nil {
+		return err
+	}
+	*m = Hello{
+		Offered:     binary.BigEndian.Uint16(msg[24:]),
+		Chosen:      binary.BigEndian.Uint16(msg[26:]),
+		MaxOp:       binary.BigEndian.Uint32(msg[28:]),
+		Depth:       binary.BigEndian.Uint16(msg[32:]),
+		PullTimeout: count(msg[36:], time.Microsecond),
+		Guard:       count(msg[40:], time.Microsecond),
+		Linger:      count(msg[44:], time.Microsecond),
+		Instance:    [16]byte(msg[48:64]),
+	}
+	return m.check()
+}
+
+func (m *Hello) check() error {
+	if m.Chosen != NoSuite && (m.Chosen > 15 || m.Offered&(1<<m.Chosen) == 0) {
+		return malformed("a HELLO that chooses suite %d and offers %#04x", m.Chosen, m.Offered)
+	}
+	if m.MaxOp < MinMaxOp || m.MaxOp > MaxMaxOp {
+		return malformed("operations of %d octets, where %d to %d are possible", m.MaxOp, MinMaxOp, MaxMaxOp)
+	}
+	if err := inRange("a pull timeout", m.PullTimeout, MinPullTimeout, MaxPullTimeout); err != nil {
+		return err
+	}
+	if m.Guard < MinGuard(m.PullTimeout) {
+		return malformed("a guard of %v, less than %v", m.Guard, MinGuard(m.PullTimeout))
+	}
+	return inRange("a linger time", m.Linger, 0, MaxLinger)
+}
+
+// CheckChoice checks the suite in the answer to a HELLO that has offered these.
+func (m *Hello) CheckChoice(offered uint16) error {
+	s, err := ChooseSuite(offered, m.Offered)
+	if err == nil && m.Chosen != uint16(s) {
+		return malformed("suite %d was chosen, where %d is right", m.Chosen, s)
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+// A Code is why an operation failed. The numbers between are of outcomes that are not sent; a
+// code that is unknown is a failure like CodeError.
+type Code uint16
+
+// The codes.
+const (
+	CodeAuth     Code = 1
+	CodeNACK     Code = 2
+	CodeBounds   Code = 5
+	CodeError    Code = 6
+	CodeConflict Code = 7
+)
+
+// A Reason says more about a code.
+type Reason uint16
+
+// The reasons of CodeAuth.
+const (
+	ReasonStaleEpoch Reason = 1 + iota
+	ReasonBadKey
+	ReasonBadData
+)
+
+// The reasons of CodeNACK.
+const (
+	ReasonQueue Reason = 1 + iota
+	ReasonWindow
+	ReasonTooLate
+	ReasonClosing
+)
+
+// A Status ends an operation that failed.
+type Status struct {
+	Code       Code
+	Reason     Reason
+	RetryAfter time.Duration
+	Region     uint64
+	// Epoch is the current one; 0 unless the client holds a key of an older one.
+	Epoch regionkey.Epoch
+}
+
+// Append appends the message.
+func (m *Status) Append(dst []byte, h Header, c *regionkey.Control) []byte {
+	all, msg := begin(dst, TypeStatus, h)
+	binary.BigEndian.PutUint16(msg[24:], uint16(m.Code))
+	binary.BigEndian.PutUint16(msg[26:], uint16(m.Reason))
+	putCount(msg[28:], m.RetryAfter, time.Microsecond)
+	binary.BigEndian.PutUint64(msg[32:], m.Region)
+	binary.BigEndian.PutUint32(msg[40:], uint32(m.Epoch))
+	putOuter(msg, c, h.Ctr)
+	return all
+}
+
+// Parse reads the message.
+func (m *Status) Parse(msg []byte) error {
+	if err := is(msg, TypeStatus); err != nil {
+		return err
+	}
+	*m = Status{
+		Code:       Code(binary.BigEndian.Uint16(msg[24:])),
+		Reason:     Reason(binary.BigEndian.Uint16(msg[26:])),
+		RetryAfter: count(msg[28:], time.Microsecond),
+		Region:     binary.BigEndian.Uint64(msg[32:]),
+		Epoch:      regionkey.Epoch(binary.BigEndian.Uint32(msg[40:])),
+	}
+	if m.Code == 0 {
+		return malformed("a STATUS without a failure")
+	}
+	return nil
+}

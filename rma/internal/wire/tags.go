@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+var (
+	// ErrCounter is the error of a message that was lost, repeated, or has overtaken another one.
+	ErrCounter = errors.New("rma: not the next message")
+	// ErrTag is the error of a message that is not from the peer.
+	ErrTag = errors.New("rma: the outer tag of a message is wrong")
+	// ErrInner is the error of a request from a client that has not the key for it.
+	ErrInner = errors.New("rma: the inner tag of a request is wrong")
+)
+
+// noTag is what tags are in suite 0.
+var noTag [tagSize]byte
+
+// secretAt is where the outer tag begins, or what is encrypted with it.
+func (t Type) secretAt() int { return layouts[t].size - tagSize - layouts[t].secret }
+
+// innerAt is where the inner tag begins.
+func (t Type) innerAt() int { return layouts[t].size - 2*tagSize }
+
+// putInner writes the inner tag.
+func putInner(msg []byte, s *regionkey.Sealer, ctr uint64) {
+	at := Type(msg[1]).innerAt()
+	s.Tag(msg[:at], ctr, msg[:at])
+}
+
+// putOuter encrypts the secret part and writes the outer tag. A nil Control is suite 0, in which
+// the tag is zero, as it is before.
+func putOuter(msg []byte, c *regionkey.Control, ctr uint64) {
+	if c != nil {
+		at, end := Type(msg[1]).secretAt(), len(msg)-tagSize
+		c.Seal(msg[:at], msg[at:end], ctr, msg[:at])
+	}
+}
+
+// Open checks a message that has come, but for its body, and decrypts it in place. want is the
+// number that it must have. A nil Control is suite 0. The error matches ErrMalformed, ErrCounter
+// or ErrTag.
+//
+// If there are keys in the message the caller clears it when they have been taken out.
+func Open(msg []byte, want uint64, c *regionkey.Control) (Header, error) {
+	h, err := parseHeader(msg)
+	if err != nil {
+		return h, err
+	}
+	if h.Ctr != want {
+		return h, ErrCounter
+	}
+	if c == nil {
+		if !bytes.Equal(msg[len(msg)-tagSize:], noTag[:]) {
+			return h, ErrTag
+		}
+		return h, nil
+	}
+	at := h.Type.secretAt()
+	if _, err := c.OpenInPlace(msg[at:], h.Ctr, msg[:at]); err != nil {
+		return h, ErrTag
+	}
+	return h, nil
+}
+
+// CheckInner checks the inner tag of a request that Open has opened. The error matches ErrInner.
+// Where the server has no key, because the region is unknown for example, the Sealer is nil, and
+// the tag is wrong in all suites but 0.
+func CheckInner(msg []byte, suite uint8, s *regionkey.Sealer) error {
+	if len(msg) < headerSize || !Type(msg[1]).known() || !layouts[msg[1]].inner || len(msg) != Type(msg[1]).Size() {
+		return malformed("%d octets that have no inner tag", len(msg))
+	}
+	at := Type(msg[1]).innerAt()
+	tag := msg[at : at+tagSize]
+	switch {
+	case suite == Suite0 && bytes.Equal(tag, noTag[:]):
+		return nil
+	case suite == Suite0 || s == nil:
+		return ErrInner
+	}
+	if err := s.CheckTag(tag, binary.BigEndian.Uint64(msg[8:]), msg[:at]); err != nil {
+		return ErrInner
+	}
+	return nil
+}
