@@ -1,0 +1,199 @@
+// Package bottleneck is a slow link into one host, within the process: what many hosts send to it
+// goes through a queue, one after the other, at a rate.
+//
+// Each host has a socket buffer of its own. The link drops nothing, so that it is kinder to those
+// that send more than it takes than a switch would be: what would have been dropped is delayed.
+package bottleneck
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// Options describe a link.
+type Options struct {
+	Rate       int64         // octets per second
+	Latency    time.Duration // of each direction, without the queue
+	SocketSize int           // octets that a host may have on the link: 64 KiB
+}
+
+const (
+	defaultSocketSize = 64 << 10
+	// chunkSize is how many octets go over the link before those of another host may.
+	chunkSize = 16 << 10
+	// received is how many octets of one host the receiver takes without reading them.
+	received = 1 << 20
+	// worthSleeping is for how long the link sleeps at least: what it is early by now, it is late
+	// by the next time.
+	worthSleeping = 100 * time.Microsecond
+)
+
+// A Link carries what many hosts send to one.
+type Link struct {
+	opts Options
+	done sync.WaitGroup
+
+	mu      sync.Mutex
+	filled  sync.Cond // of run: there is something to carry, or the end
+	queue   []chunk
+	backlog int // octets of queue, and of the chunk that is being carried
+	most    int
+	closed  bool
+}
+
+// A chunk is octets on their way.
+type chunk struct {
+	from *host
+	data []byte
+}
+
+// New returns a link, which needs a Close.
+func New(o Options) *Link {
+	if o.SocketSize <= 0 {
+		o.SocketSize = defaultSocketSize
+	}
+	l := &Link{opts: o}
+	l.filled.L = &l.mu
+	l.done.Go(l.run)
+	return l
+}
+
+// Pair connects a host: near is the receiver's end. What it sends does not go over the link.
+func (l *Link) Pair() (near, far net.Conn) {
+	near, end := transport.Pipe(transport.PipeOptions{Latency: l.opts.Latency, Limit: received})
+	h := &host{Conn: end, link: l}
+	h.room.L = &l.mu
+	return near, h
+}
+
+// Backlog is how many octets are on the link now, and how many there were at most since the call
+// before.
+func (l *Link) Backlog() (now, most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	most, l.most = l.most, l.backlog
+	return l.backlog, most
+}
+
+// Close ends the link. What is on it is lost.
+func (l *Link) Close() {
+	l.mu.Lock()
+	l.closed = true
+	for _, c := range l.queue {
+		c.from.room.Broadcast()
+	}
+	l.filled.Signal()
+	l.mu.Unlock()
+	l.done.Wait()
+}
+
+// run carries one chunk after the other.
+func (l *Link) run() {
+	free := time.Now() // when the link has carried what it has got
+	for {
+		c, idle, ok := l.next()
+		if !ok {
+			return
+		}
+		if now := time.Now(); idle && free.Before(now) {
+			free = now // else it is late, and makes up for that
+		}
+		free = free.Add(time.Duration(len(c.data)) * time.Second / time.Duration(l.opts.Rate))
+		if early := time.Until(free); early >= worthSleeping {
+			time.Sleep(early)
+		}
+		_, _ = c.from.Conn.Write(c.data) // it fails if the connection was reset
+		l.carried(c)
+	}
+}
+
+// next waits for a chunk. It reports whether there was none.
+func (l *Link) next() (c chunk, idle, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) == 0 && !l.closed {
+		idle = true
+		l.filled.Wait()
+	}
+	if l.closed {
+		return chunk{}, idle, false
+	}
+	c = l.queue[0]
+	l.queue[0] = chunk{}
+	l.queue = l.queue[1:]
+	return c, idle, true
+}
+
+func (l *Link) carried(c chunk) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backlog -= len(c.data)
+	c.from.held -= len(c.data)
+	c.from.room.Broadcast()
+}
+
+// A host is the far end of a connection over the link.
+type host struct {
+	net.Conn // the end of a pipe
+
+	link  *Link
+	room  sync.Cond // something of it was carried, or the link is closed
+	held  int       // octets of it on the link
+	ended bool      // its connection was reset
+}
+
+// Write waits until the octets are on the link. Deadlines do not bound it.
+func (h *host) Write(p []byte) (n int, err error) {
+	l := h.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n < len(p) {
+		for h.held >= l.opts.SocketSize && !l.closed && !h.ended {
+			h.room.Wait()
+		}
+		if l.closed || h.ended {
+			return n, net.ErrClosed
+		}
+		k := min(len(p)-n, l.opts.SocketSize-h.held, chunkSize)
+		l.queue = append(l.queue, chunk{h, append([]byte(nil), p[n:n+k]...)})
+		h.held += k
+		l.backlog += k
+		l.most = max(l.most, l.backlog)
+		l.filled.Signal()
+		n += k
+	}
+	return n, nil
+}
+
+// drained waits until nothing of the host is on the link.
+func (h *host) drained() {
+	h.link.mu.Lock()
+	defer h.link.mu.Unlock()
+	for h.held > 0 && !h.link.closed && !h.ended {
+		h.room.Wait()
+	}
+}
+
+// CloseWrite ends the stream to the receiver, behind what was written.
+func (h *host) CloseWrite() error {
+	h.drained()
+	return h.Conn.(interface{ CloseWrite() error }).CloseWrite()
+}
+
+// Close closes the connection, behind what was written.
+func (h *host) Close() error {
+	h.drained()
+	return h.Conn.Close()
+}
+
+// Abort resets the connection.
+func (h *host) Abort() error {
+	h.link.mu.Lock()
+	h.ended = true
+	h.room.Broadcast()
+	h.link.mu.Unlock()
+	return h.Conn.(interface{ Abort() error }).Abort()
+}
