@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
 )
 
 // measure measures what the options say with the server behind c, and reports it.
@@ -107,7 +109,7 @@ func (o *options) compare(r *remote, w workload) ([]row, error) {
 	}
 	pairs, err := o.pairing.compare(r, w, base)
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", w.Op, sizeName(w.Size), err)
+		return nil, fmt.Errorf("%s of %s: %w", w.Op, chart.SizeName(w.Size), err)
 	}
 	metrics := []metric{throughput, rate, cpu, allocs}
 	if w.filled().Latency {
@@ -115,7 +117,7 @@ func (o *options) compare(r *remote, w workload) ([]row, error) {
 	}
 	var rows []row
 	for _, m := range metrics {
-		rows = append(rows, summarize(w.Op+"_"+sizeName(w.Size), m, o.baseline, pairs))
+		rows = append(rows, summarize(w.Op+"_"+chart.SizeName(w.Size), m, o.baseline, pairs))
 	}
 	return rows, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -53,7 +54,7 @@ type sizes []int
 func (z *sizes) String() string {
 	var b []string
 	for _, n := range *z {
-		b = append(b, sizeName(n))
+		b = append(b, chart.SizeName(n))
 	}
 	return strings.Join(b, ",")
 }
@@ -78,19 +79,6 @@ func parseSize(s string) (int, error) {
 		return 0, fmt.Errorf("%q is no size of 1..1G", s)
 	}
 	return n << shift, nil
-}
-
-// sizeName is the shortest name of a size.
-func sizeName(n int) string {
-	for _, u := range []struct {
-		shift int
-		name  string
-	}{{30, "G"}, {20, "M"}, {10, "K"}} {
-		if n > 0 && n&(1<<u.shift-1) == 0 {
-			return strconv.Itoa(n>>u.shift) + u.name
-		}
-	}
-	return strconv.Itoa(n)
 }
 
 // sweep is what is measured where no size is given.

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"text/tabwriter"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
 )
 
 // print writes the rows as a table or, with -json, as one object a line.
@@ -57,9 +58,5 @@ func number(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	if *v == 0 {
-		return "0"
-	}
-	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(*v)))))
-	return strconv.FormatFloat(*v, 'f', min(digits, 4), 64)
+	return chart.Number(*v)
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
 )
 
 // measured is a workload and what came of it.
@@ -49,8 +51,8 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 func writeReport(w io.Writer, facts [][2]string, rows []row, points []measured) error {
 	r := report{Facts: facts, Rows: rows}
 	for _, c := range charts(points) {
-		if svg := c.svg(); svg != "" {
-			r.Charts, r.Titles = append(r.Charts, svg), append(r.Titles, c.title)
+		if svg := c.SVG(); svg != "" {
+			r.Charts, r.Titles = append(r.Charts, svg), append(r.Titles, c.Title)
 		}
 	}
 	return reportTemplate.Execute(w, &r)
@@ -83,15 +85,15 @@ func (o *options) facts() [][2]string {
 }
 
 // charts are the plots that the points allow.
-func charts(points []measured) []chart {
-	speed := chart{title: "Throughput", unit: "GB/s"}
-	ratio := chart{title: "Throughput, ratio to the baseline", unit: "ratio", linear: true, mark: 1}
-	times := chart{title: "Latency", unit: "us"}
-	slower := chart{title: "Median latency, ratio to the baseline", unit: "ratio", linear: true, mark: 1}
+func charts(points []measured) []chart.Chart {
+	speed := chart.Chart{Title: "Throughput", Unit: "GB/s"}
+	ratio := chart.Chart{Title: "Throughput, ratio to the baseline", Unit: "ratio", Linear: true, Mark: 1}
+	times := chart.Chart{Title: "Latency", Unit: "us"}
+	slower := chart.Chart{Title: "Median latency, ratio to the baseline", Unit: "ratio", Linear: true, Mark: 1}
 	for i, op := range operations {
 		class := "c" + strconv.Itoa(i+1)
-		var subject, base, ratios, medians []point
-		var tails [3][]point
+		var subject, base, ratios, medians []chart.Point
+		var tails [3][]chart.Point
 		name := ""
 		for _, m := range points {
 			if m.w.Op != op {
@@ -112,27 +114,21 @@ func charts(points []measured) []chart {
 				name = r.Baseline
 			}
 		}
-		speed.add(op, class, subject)
-		speed.add(name+" "+op, class+" base", base)
-		ratio.add(op, class, ratios)
-		slower.add(op, class, medians)
+		speed.Add(op, class, subject)
+		speed.Add(name+" "+op, class+" base", base)
+		ratio.Add(op, class, ratios)
+		slower.Add(op, class, medians)
 		for k, q := range []metric{p50, p99, p999} {
-			times.add(op+" "+q.name, class+" t"+strconv.Itoa(k), tails[k])
+			times.Add(op+" "+q.name, class+" t"+strconv.Itoa(k), tails[k])
 		}
 	}
-	return []chart{speed, ratio, times, slower}
+	return []chart.Chart{speed, ratio, times, slower}
 }
 
 // add appends a value if there is one.
-func (r *row) add(points []point, x int, y *float64) []point {
+func (r *row) add(points []chart.Point, x int, y *float64) []chart.Point {
 	if y == nil {
 		return points
 	}
-	return append(points, point{x, *y})
-}
-
-func (c *chart) add(name, class string, points []point) {
-	if len(points) > 0 {
-		c.lines = append(c.lines, line{name, class, points})
-	}
+	return append(points, chart.Point{X: float64(x), Y: *y})
 }

@@ -1,4 +1,4 @@
-package perf
+package chart
 
 import (
 	"encoding/xml"
@@ -23,11 +23,11 @@ func wellFormed(t *testing.T, s string) {
 }
 
 func TestChart(t *testing.T) {
-	c := chart{title: "a < b", unit: "GB/s", mark: 1, lines: []line{
-		{"write", "c1", []point{{64, 0.1}, {4096, 2}, {1 << 20, 5}}},
-		{"tcp write", "c1 base", []point{{64, 5}, {4096, 0}, {1 << 20, 5}}},
+	c := Chart{Title: "a < b", Unit: "GB/s", Mark: 1, Lines: []Line{
+		{"write", "c1", []Point{{64, 0.1}, {4096, 2}, {1 << 20, 5}}},
+		{"tcp write", "c1 base", []Point{{64, 5}, {4096, 0}, {1 << 20, 5}}},
 	}}
-	svg := string(c.svg())
+	svg := string(c.SVG())
 	wellFormed(t, svg)
 	require.Contains(t, svg, "a &lt; b", "text is escaped")
 	require.Contains(t, svg, ">64K<", "sizes along the axis")
@@ -35,17 +35,28 @@ func TestChart(t *testing.T) {
 	require.NotContains(t, svg, "NaN")
 	require.NotContains(t, svg, "%!", "no mistake in a format")
 
-	c.linear = true
-	wellFormed(t, string(c.svg()))
-	require.NotContains(t, string(c.svg()), "NaN")
+	c.Linear = true
+	wellFormed(t, string(c.SVG()))
+	require.NotContains(t, string(c.SVG()), "NaN")
 }
 
 func TestChartOfOnePoint(t *testing.T) {
-	c := chart{lines: []line{{"write", "c1", []point{{64, 1}}}}}
-	svg := string(c.svg())
+	c := Chart{Lines: []Line{{"write", "c1", []Point{{64, 1}}}}}
+	svg := string(c.SVG())
 	wellFormed(t, svg)
 	require.NotContains(t, svg, "NaN", "a range of one value has a width")
-	require.Empty(t, (&chart{}).svg(), "nothing to draw")
+	require.Empty(t, (&Chart{}).SVG(), "nothing to draw")
+}
+
+// TestChartOverTime has a linear axis, and no circles on thousands of points.
+func TestChartOverTime(t *testing.T) {
+	c := Chart{Unit: "KiB", Over: "ms", Linear: true, Lines: []Line{{"backlog", "c1", []Point{{10, 0}, {250, 5}, {500, 3}}}}}
+	svg := string(c.SVG())
+	wellFormed(t, svg)
+	require.Contains(t, svg, ">ms<")
+	require.Contains(t, svg, ">400<")
+	require.NotContains(t, svg, "<circle")
+	require.Contains(t, svg, "64.0", "it begins with 0")
 }
 
 func TestLabelsKeepApart(t *testing.T) {
