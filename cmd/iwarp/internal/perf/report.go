@@ -1,8 +1,6 @@
 package perf
 
 import (
-	_ "embed"
-	"html/template"
 	"io"
 	"os"
 	"runtime"
@@ -29,33 +27,18 @@ func (m *measured) of(name string) row {
 	return row{}
 }
 
-// A report is what the HTML page shows.
-type report struct {
-	Facts  [][2]string
-	Rows   []row
-	Charts []template.HTML
-	Titles []string
-}
-
-//go:embed report.html
-var reportPage string
-
-var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"number": number,
-	"target": row.target,
-	"missed": func(met *bool) bool { return met != nil && !*met },
-	"met":    func(met *bool) bool { return met != nil && *met },
-}).Parse(reportPage))
-
 // writeReport writes a page that needs nothing else.
 func writeReport(w io.Writer, facts [][2]string, rows []row, points []measured) error {
-	r := report{Facts: facts, Rows: rows}
-	for _, c := range charts(points) {
-		if svg := c.SVG(); svg != "" {
-			r.Charts, r.Titles = append(r.Charts, svg), append(r.Titles, c.Title)
-		}
+	p := chart.Page{
+		Title: "iwarp perf", Facts: facts, Charts: charts(points),
+		Lead: "Subject and baseline ran in turn. Values are medians of the runs, ratios are medians of the ratios of neighbouring runs.",
+		Head: []string{"case", "metric", "value", "unit", "baseline", "its value", "ratio", "target", "met", "pairs"},
 	}
-	return reportTemplate.Execute(w, &r)
+	for _, r := range rows {
+		cells := chart.Texts(r.Case, r.Metric, number(r.Value), r.Unit, r.Baseline, number(r.BaselineValue), number(r.Ratio), r.target())
+		p.Rows = append(p.Rows, append(cells, chart.Verdict(r.Met), chart.Cell{Text: strconv.Itoa(r.Pairs)}))
+	}
+	return p.Write(w)
 }
 
 // facts say where and how the numbers were measured.
