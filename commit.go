@@ -148,15 +148,7 @@ func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 	}
 	c := &qp.commits
 	r.Kind, r.Ext = rdmap.KindExtension, c.ext
-	b := binary.BigEndian.AppendUint32(r.Inline[:0], c.id+1)
-	var sum uint64
-	for _, g := range wr.Regions {
-		b = commit.Region(g).Append(b)
-		sum += uint64(g.Len)
-	}
-	if len(wr.Regions) == 0 { // a request has at least one region; this one is empty
-		b = commit.Region{}.Append(b)
-	}
+	b, sum := commit.AppendRequest(r.Inline[:0], c.id+1, wr.Regions)
 	if sum > octets {
 		return fmt.Errorf("%w: Commit of %d octets, the peer allows %d", ErrLimit, sum, octets)
 	}
@@ -204,13 +196,7 @@ func (qp *QP) CommitRange(ctx context.Context, st stag.STag, to, n uint64) error
 	if n > 0 && to > math.MaxUint64-n {
 		return fmt.Errorf("%w: %d octets from TO %#x wrap around", ErrBounds, n, to)
 	}
-	for n > 0 {
-		var list []RemoteBuffer
-		for room := min(n, octets); room > 0 && len(list) < regions; {
-			g := RemoteBuffer{STag: st, TO: to, Len: uint32(min(room, math.MaxUint32))}
-			list = append(list, g)
-			room, to, n = room-uint64(g.Len), to+uint64(g.Len), n-uint64(g.Len)
-		}
+	for list := range commit.Split[RemoteBuffer](st, to, n, regions, octets) {
 		if err := qp.Commit(ctx, list...); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/durable"
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -20,9 +21,7 @@ type PD struct {
 
 	durable durable.OnReceive
 
-	mu     lockorder.Mutex[lockorder.PD]
-	users  int // MRs, MWs, SRQs and QPs
-	closed bool
+	users quota.Users[lockorder.PD] // MRs, MWs, SRQs and QPs
 }
 
 // A Buffer provides octets that are not in memory, such as those of a file ([FileBuffer]), for
@@ -158,31 +157,21 @@ func (pd *PD) giveSTag() {
 
 // Close releases the PD. It fails while the PD has regions, windows, SRQs or QPs.
 func (pd *PD) Close() error {
-	pd.mu.Lock()
-	defer pd.mu.Unlock()
-	if pd.closed {
-		return nil
+	closed, users := pd.users.Close()
+	switch {
+	case users > 0:
+		return fmt.Errorf("iwarp: close PD: still in use by %d regions, windows, shared receive queues and queue pairs", users)
+	case closed:
+		pd.rnic.used.pd.Give()
 	}
-	if pd.users > 0 {
-		return fmt.Errorf("iwarp: close PD: still in use by %d regions, windows, shared receive queues and queue pairs", pd.users)
-	}
-	pd.closed = true
-	pd.rnic.used.pd.Give()
 	return nil
 }
 
 func (pd *PD) use() error {
-	pd.mu.Lock()
-	defer pd.mu.Unlock()
-	if pd.closed {
+	if !pd.users.Add() {
 		return fmt.Errorf("iwarp: PD closed: %w", net.ErrClosed)
 	}
-	pd.users++
 	return nil
 }
 
-func (pd *PD) release() {
-	pd.mu.Lock()
-	pd.users--
-	pd.mu.Unlock()
-}
+func (pd *PD) release() { pd.users.Remove() }

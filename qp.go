@@ -12,6 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/slots"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
@@ -196,11 +197,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{})}
 	qp.reserved.send, qp.reserved.recv = qc.SendDepth, qc.RecvDepth
 	qp.rq.qp, qp.rq.depth = qp, cfg.RecvDepth
-	if err := r.take(&r.used.qp, r.limits.MaxQP, "QPs"); err != nil {
-		return nil, err
-	}
 	if err := qp.attach(); err != nil {
-		r.used.qp.Give()
 		return nil, err
 	}
 	return qp, nil
@@ -217,37 +214,24 @@ func (qp *QP) attach() error {
 	}
 	qp.sent.qp, qp.sent.cq, qp.sent.slots = qp, qp.sendCQ, &qp.sendSlots
 	qp.received.qp, qp.received.cq, qp.received.slots = qp, qp.recvCQ, &qp.recvSlots
-	if err := qp.pd.use(); err != nil {
-		return err
-	}
-	if err := qp.sendCQ.attach(qp, qp.reserved.send); err != nil {
-		qp.pd.release()
-		return err
-	}
-	if err := qp.recvCQ.attach(qp, qp.reserved.recv); err != nil {
-		qp.sendCQ.detach(qp.reserved.send)
-		qp.pd.release()
-		return err
-	}
-	if srq := qp.cfg.SRQ; srq != nil {
-		if err := srq.attach(); err != nil {
-			qp.recvCQ.detach(qp.reserved.recv)
-			qp.sendCQ.detach(qp.reserved.send)
-			qp.pd.release()
-			return err
-		}
-	}
-	return nil
+	return holdsOf(qp).Take()
 }
 
-func (qp *QP) detach() {
-	if srq := qp.cfg.SRQ; srq != nil {
-		srq.detach(qp)
+func (qp *QP) detach() { holdsOf(qp).Give() }
+
+// holdsOf returns what a QP takes of its RNIC, of its PD, and of what it shares with other QPs.
+func holdsOf(qp *QP) quota.Holds {
+	r, srq := qp.rnic, qp.cfg.SRQ
+	holds := quota.Holds{
+		{Take: func() error { return r.take(&r.used.qp, r.limits.MaxQP, "QPs") }, Give: r.used.qp.Give},
+		{Take: qp.pd.use, Give: qp.pd.release},
+		{Take: func() error { return qp.sendCQ.attach(qp, qp.reserved.send) }, Give: func() { qp.sendCQ.detach(qp.reserved.send) }},
+		{Take: func() error { return qp.recvCQ.attach(qp, qp.reserved.recv) }, Give: func() { qp.recvCQ.detach(qp.reserved.recv) }},
 	}
-	qp.recvCQ.detach(qp.reserved.recv)
-	qp.sendCQ.detach(qp.reserved.send)
-	qp.pd.release()
-	qp.rnic.used.qp.Give()
+	if srq == nil {
+		return holds
+	}
+	return append(holds, quota.Hold{Take: srq.attach, Give: func() { srq.detach(qp) }})
 }
 
 // withDefaults checks a configuration against the limits and fills it in.
@@ -264,26 +248,13 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 			return c, fmt.Errorf("iwarp: QPConfig.%s belongs to another RNIC", x.name)
 		}
 	}
-	for _, x := range []struct {
-		name        string
-		v           *int
-		least, most int
-		def         int
-	}{
-		{"SendDepth", &c.SendDepth, 1, r.limits.MaxQueueDepth, min(defaultDepth, r.limits.MaxQueueDepth)},
-		{"RecvDepth", &c.RecvDepth, 1, r.limits.MaxQueueDepth, min(defaultDepth, r.limits.MaxQueueDepth)},
-		{"IRD", &c.IRD, -1, r.limits.MaxIRD, min(defaultReads, r.limits.MaxIRD)},
-		{"ORD", &c.ORD, -1, r.limits.MaxORD, min(defaultReads, r.limits.MaxORD)},
-	} {
-		if *x.v == 0 {
-			*x.v = x.def
-		}
-		if *x.v < x.least {
-			return c, fmt.Errorf("iwarp: QPConfig.%s is %d, less than %d", x.name, *x.v, x.least)
-		}
-		if *x.v > x.most {
-			return c, fmt.Errorf("%w: QPConfig.%s is %d, at most %d", ErrLimit, x.name, *x.v, x.most)
-		}
+	if err := quota.Within(ErrLimit, []quota.Range{
+		{Name: "QPConfig.SendDepth", Value: &c.SendDepth, Default: defaultDepth, Least: 1, Most: r.limits.MaxQueueDepth},
+		{Name: "QPConfig.RecvDepth", Value: &c.RecvDepth, Default: defaultDepth, Least: 1, Most: r.limits.MaxQueueDepth},
+		{Name: "QPConfig.IRD", Value: &c.IRD, Default: defaultReads, Least: -1, Most: r.limits.MaxIRD},
+		{Name: "QPConfig.ORD", Value: &c.ORD, Default: defaultReads, Least: -1, Most: r.limits.MaxORD},
+	}); err != nil {
+		return c, err
 	}
 	if c.MPA.Revision != 0 && c.MPA.Revision != mpa.Revision1 && c.MPA.Revision != mpa.Revision2 {
 		return c, fmt.Errorf("iwarp: QPConfig.MPA.Revision is %d, want 1 or 2", c.MPA.Revision)

@@ -5,6 +5,31 @@ import (
 	"reflect"
 )
 
+// A Range is what the value of a field may be.
+type Range struct {
+	Name        string
+	Value       *int
+	Default     int // of 0, unless it is more than Most
+	Least, Most int
+}
+
+// Within sets the defaults of the fields, and checks their values. The error of one that is too
+// large matches limit.
+func Within(limit error, fields []Range) error {
+	for _, f := range fields {
+		if *f.Value == 0 {
+			*f.Value = min(f.Default, f.Most)
+		}
+		switch v := *f.Value; {
+		case v < f.Least:
+			return fmt.Errorf("iwarp: %s is %d, less than %d", f.Name, v, f.Least)
+		case v > f.Most:
+			return fmt.Errorf("%w: %s is %d, at most %d", limit, f.Name, v, f.Most)
+		}
+	}
+	return nil
+}
+
 // Defaults replaces each field of limits that is 0 by that of def. It refuses a negative one. All
 // fields of a T are ints.
 func Defaults[T any](name string, limits, def *T) error {
