@@ -31,6 +31,12 @@ type Config struct {
 	// Gate checks the first message of the peer; nil: there is no such check.
 	Gate   *Gate
 	Window int // how many segments may be out of order: see ddp.Config
+
+	// Admit is asked whether a Read with octets may start, when nothing else keeps it from
+	// starting: in the order of posting, again after each Wait, and never again after Go or Skip.
+	// The lock of the Stream is held: Admit must not call any Stream. It may set r.Grant, but
+	// change nothing else, and must not retain r. nil: all Reads may start.
+	Admit func(r *Request) Admission
 }
 
 // Events is implemented by the layer above, a queue pair.

@@ -166,7 +166,7 @@ func (s *Stream) End() {
 		return
 	}
 	s.end.over = true
-	s.completeInOrder()
+	s.completeInOrder(false)
 	if s.end.terminate == terminateQueued {
 		s.end.terminate = terminateNone
 	}

@@ -144,7 +144,11 @@ func (s *Stream) nextMessage() (bool, error) {
 			return false, nil
 		}
 		r := *f.ring.At(f.next)
-		if !r.Kind.local() {
+		switch {
+		case r.admission == Skip:
+			s.skip(r)
+			continue
+		case !r.Kind.local():
 			return true, s.openRequest(r)
 		}
 		if s.flushFirst() {
@@ -207,7 +211,7 @@ func (s *Stream) publish() {
 	defer s.mu.Unlock()
 	s.sq.filled = s.fill.next
 	s.unfinished = s.fill.now
-	s.completeInOrder()
+	s.completeInOrder(false)
 }
 
 // Flush flushes the batch, without waiting. Regions that the peer reads from are pinned only
@@ -238,5 +242,5 @@ func (s *Stream) Flushed() {
 	if s.end.terminate == terminateFilled {
 		s.end.terminate = terminateSent
 	}
-	s.completeInOrder()
+	s.completeInOrder(false)
 }

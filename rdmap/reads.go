@@ -20,7 +20,7 @@ func (s *Stream) fillReads(llp transport.LLP) (weight int64) {
 	if f.next == f.posted || !isPlainRead(*f.ring.At(f.next)) {
 		return 0
 	}
-	room := min(s.freeReads(), int(f.posted-f.next), readRun)
+	room := s.freeReads(min(int(f.posted-f.next), readRun))
 	segments := f.sender.SegmentSender(llp, QNRequest)
 	n := 0
 	for ; n < room && !s.answerable.Load() && !s.ending(); n++ {
@@ -49,11 +49,15 @@ func isPlainRead(r *Request) bool {
 	return r.Kind == KindRead && r.Flags == 0 && len(r.Spans) == 1 && r.Spans[0].Region != nil
 }
 
-// freeReads returns how many more Reads may be outstanding.
-func (s *Stream) freeReads() int {
+// freeReads returns how many of the next n requests may be outstanding, and are admitted.
+func (s *Stream) freeReads(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.config.ORD - s.orq.len()
+	n = min(n, s.config.ORD-s.orq.len())
+	if s.config.Admit != nil {
+		n = s.admitted(n)
+	}
+	return n
 }
 
 // askFor makes the Read Request of r the source. It reports false if the sink is not valid.

@@ -105,6 +105,11 @@ type Request struct {
 	held  bool // the regions that it names are held
 	quiet bool // it is the RTR, which causes no completion
 
+	Class     uint8     // for the use of Config.Admit
+	InRun     bool      // for Admit: it was asked for the Read in front of this one just before
+	Answered  bool      // for Complete, of a Read after Go: BatchDone completes it
+	admission Admission // of a Read: the last answer of Config.Admit
+
 	Bits uint32 // for the use of the poster, like ID and Tag
 	msn  ddp.MSN
 
@@ -141,6 +146,7 @@ type Request struct {
 	Ext   *Extension // KindExtension
 	Reply []byte     // KindExtension: the octets of the response, for Accept and Complete
 	Old   uint64     // KindAtomic: the previous value, for Complete
+	Grant uint64     // KindRead: for the use of Config.Admit, and for Complete
 
 	sink RemoteAddr // of a Read
 	got  uint64     // octets of the response that have arrived, in the sender's order

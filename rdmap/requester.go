@@ -22,7 +22,7 @@ func (s *Stream) startable(r *Request, i uint64) bool {
 	case r.Flags&ReadFence != 0 && s.orq.len() > 0:
 		return false
 	case r.awaitsResponse() && s.config.ORD > 0:
-		return s.orq.len() < s.config.ORD
+		return s.orq.len() < s.config.ORD && s.admits(r, false)
 	}
 	return true
 }
@@ -149,15 +149,18 @@ func (s *Stream) answered() {
 }
 
 // completeInOrder completes the oldest requests that are done, up to the one that is the reason
-// for the end of the stream. Preconditions: s.mu is held.
-func (s *Stream) completeInOrder() {
+// for the end of the stream. inBatchDone becomes the Answered of Reads. Preconditions: s.mu is held.
+func (s *Stream) completeInOrder(inBatchDone bool) {
 	first := s.sq.head
 	for s.sq.head < s.sq.filled {
 		r := s.sq.at(s.sq.head)
 		if !s.isDone(r) || r == s.end.failed {
 			break
 		}
-		s.complete(r, StatusSuccess, 0)
+		if r.admission == Go {
+			r.Answered = inBatchDone
+		}
+		s.complete(r, r.status(), 0)
 	}
 	if s.sq.head != first {
 		s.completed()

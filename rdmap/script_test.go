@@ -39,6 +39,7 @@ type conversation struct {
 	received   []Received
 	runs       []int    // how many Sends were delivered together
 	done       []string // completions
+	answered   []uint64 // requests that completed with Answered
 	replies    []string // of completed extensions
 	olds       []uint64 // of completed atomic operations
 	terminated []Terminate
@@ -85,6 +86,9 @@ func (c *conversation) Complete(r *Request, st Status, code transport.Code) {
 		line += fmt.Sprintf(" %04x", uint16(code))
 	}
 	c.done = append(c.done, line)
+	if r.Answered {
+		c.answered = append(c.answered, r.ID)
+	}
 	if r.Kind == KindExtension && st == StatusSuccess {
 		c.replies = append(c.replies, string(r.Reply))
 	}

@@ -214,5 +214,5 @@ func (s *Stream) BatchDone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers = false
-	s.completeInOrder()
+	s.completeInOrder(true)
 }
