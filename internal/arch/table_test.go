@@ -49,7 +49,7 @@ var table = map[string]rule{
 	"commit": {ours: []string{"rdmap", "stag", "transport", "internal"}, tests: []string{"ddp", "."}, third: []string{"golang.org/x/sys"}},
 
 	".": {
-		ours:  []string{"commit", "rdmap", "mpa", "ddp", "stag", "transport", "internal"},
+		ours:  []string{"commit", "rdmap", "mpa", "ddp", "solicit", "stag", "transport", "internal"},
 		tests: []string{"cm"},
 		third: []string{"golang.org/x/sys"},
 	},
@@ -81,6 +81,8 @@ var table = map[string]rule{
 	"internal/setup": {ours: []string{"transport", "mpa", "internal"}},
 	// What authenticates a connection shapes its set-up, and its stream.
 	"internal/authn": {ours: []string{"transport", "mpa", "rdmap", "internal"}},
+	// It makes the Reads of streams wait for a window.
+	"internal/soliciting": {ours: []string{"rdmap", "solicit", "transport", "internal"}},
 	// Both tools read the list of planted defects.
 	"internal/conformance": {ours: []string{"internal/mutate/list"}},
 	"internal/mutate":      {ours: []string{"internal/mutate/list"}},

@@ -13,7 +13,7 @@
 // # The order
 //
 // From the outside to the inside: the PD, the registry of the
-// RNIC, the QP, its stream, its receive queue, the SRQ, the CQ; then the connection below the
+// RNIC, the QP, its stream, the Solicitor, its receive queue, the SRQ, the CQ; then the connection below the
 // verbs, the sweeper, the poller; the table of STags, which every layer uses; and the leaves, under
 // which nothing is locked. A lock is held while a layer below is called, and never while one above
 // is: completions are put into the CQ with the lock of the stream held, but events are published,

@@ -16,6 +16,7 @@ var order = []Rank{
 	Registry{},
 	QP{},
 	Stream{},
+	Solicitor{},
 	RecvQueue{},
 	SRQ{},
 	CQ{},
@@ -54,6 +55,10 @@ type (
 	// Stream is the protocol state of an rdmap.Stream. Completions of the send queue go into the
 	// CQ under it, in order.
 	Stream struct{ rank }
+
+	// Solicitor is a soliciting.Solicitor, which many streams share. It is asked, and given back
+	// to, under the lock of a stream; the goroutines of other streams are started under it.
+	Solicitor struct{ rank }
 
 	// RecvQueue is the receive queue of a QP.
 	RecvQueue struct{ rank }

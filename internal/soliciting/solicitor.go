@@ -1,0 +1,105 @@
+package soliciting
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// mostUsers is how many queue pairs can wait, with one Read each.
+const mostUsers = 1 << 20
+
+// A Solicitor is a window that queue pairs share.
+type Solicitor struct {
+	began time.Time
+	most  uint64 // octets of one Read
+	err   error  // what is wrong with the configuration
+
+	mu     lockorder.Mutex[lockorder.Solicitor]
+	turns  turns
+	users  int
+	closed bool
+	timer  *time.Timer // nil: it was never set
+	due    time.Time   // when it calls expire; zero: it is not set
+	timed  bool        // Reads may wait too long
+}
+
+// New returns a Solicitor. What is wrong with its configuration is an error of Join.
+func New(cfg solicit.Config) *Solicitor {
+	if cfg.MaxQueue == 0 {
+		cfg.MaxQueue = mostUsers
+	}
+	s := &Solicitor{began: time.Now(), err: cfg.Check(), timed: cfg.Dispatch != [2]time.Duration{}}
+	w := solicit.New(cfg, s.began)
+	s.most = uint64(w.Max())
+	s.turns = turns{window: w, waiting: make(map[uint64]*place)}
+	return s
+}
+
+// now is the time, which costs less this way than by time.Now.
+func (s *Solicitor) now() time.Time { return s.began.Add(time.Since(s.began)) }
+
+// Stats returns the counters of the window.
+func (s *Solicitor) Stats() solicit.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turns.window.Stats()
+}
+
+// Close ends the timer. It fails while there are users.
+func (s *Solicitor) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users > 0 {
+		return fmt.Errorf("iwarp: close Solicitor: still in use by %d queue pairs", s.users)
+	}
+	s.closed = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	return nil
+}
+
+// kick makes the streams ask again whose answer has changed. If next is not nil it takes one of
+// them, which the caller will make ask when it holds no lock. mu is held.
+func (s *Solicitor) kick(next **place) {
+	kicks := s.turns.kicks
+	for i, p := range kicks {
+		if next != nil && *next == nil {
+			*next = p
+		} else {
+			p.start()
+		}
+		kicks[i] = nil
+	}
+	s.turns.kicks = kicks[:0]
+}
+
+// setTimer makes the timer call expire when the next wait lasts too long. mu is held.
+func (s *Solicitor) setTimer(now time.Time) {
+	if !s.timed {
+		return
+	}
+	at, ok := s.turns.window.Deadline()
+	if !ok || !s.due.IsZero() && !at.Before(s.due) {
+		return // an early call does no harm
+	}
+	s.due = at
+	if s.timer == nil {
+		s.timer = time.AfterFunc(at.Sub(now), s.expire)
+	} else {
+		s.timer.Reset(at.Sub(now))
+	}
+}
+
+func (s *Solicitor) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	s.due = time.Time{}
+	s.turns.expire(now)
+	s.kick(nil)
+	s.setTimer(now)
+}
