@@ -26,6 +26,10 @@ var (
 	ErrLimit       = errors.New("iwarp: limit reached")
 	ErrWindowBound = errors.New("iwarp: memory windows are bound")
 	ErrCQTooSmall  = errors.New("iwarp: the completion queue is too small")
+
+	// ErrDispatchTimeout says that an RDMA Read was not sent, because it got no part of the window
+	// of its Solicitor within the dispatch timeout. The QP has not ended.
+	ErrDispatchTimeout = errors.New("iwarp: dispatch timeout: no part of the Solicitor's window was free")
 )
 
 // A TerminateError reports that a Terminate message ended the stream (RFC 5040 section 4.8).

@@ -30,6 +30,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: qpconn.Window(llp),
 		Extensions: qp.extensions(),
 	}
+	qp.window.Configure(&c)
 	if err := qp.identity.Configure(&c, terms); err != nil && fault == nil {
 		fault = &transport.Fault{Code: transport.MPALocalCatastrophic, Err: err}
 	}

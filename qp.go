@@ -14,6 +14,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/slots"
+	"github.com/goiwarp/iwarp/internal/soliciting"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -27,6 +28,7 @@ type QP struct {
 	pd     *PD
 	id     uint32 // the stream identity of stag.Scope
 	cfg    QPConfig
+	window *soliciting.User // nil: without a Solicitor
 	sendCQ *CQ
 	recvCQ *CQ
 	rq     recvQueue
@@ -83,6 +85,9 @@ type QPConfig struct {
 	// here, ORD how many this side wants to have outstanding there: 16 by default, -1:
 	// none. Connection set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD and QP.ORD.
 	IRD, ORD int
+	// Solicitor, if it is set, makes the RDMA Reads of this QP wait for their part of a window
+	// that QPs share.
+	Solicitor *Solicitor
 	// PrivateData goes to the peer's application with the Request or Reply: at most
 	// 248 octets, 508 with MPAOptions.LargePrivateData, less 20 with
 	// CommitOptions.Negotiate. More is an error, of Dial and Client before anything is
@@ -222,11 +227,13 @@ func (qp *QP) detach() { holdsOf(qp).Give() }
 // holdsOf returns what a QP takes of its RNIC, of its PD, and of what it shares with other QPs.
 func holdsOf(qp *QP) quota.Holds {
 	r, srq := qp.rnic, qp.cfg.SRQ
+	post := func() { qp.conn.Load().Post() }
 	holds := quota.Holds{
 		{Take: func() error { return r.take(&r.used.qp, r.limits.MaxQP, "QPs") }, Give: r.used.qp.Give},
 		{Take: qp.pd.use, Give: qp.pd.release},
 		{Take: func() error { return qp.sendCQ.attach(qp, qp.reserved.send) }, Give: func() { qp.sendCQ.detach(qp.reserved.send) }},
 		{Take: func() error { return qp.recvCQ.attach(qp, qp.reserved.recv) }, Give: func() { qp.recvCQ.detach(qp.reserved.recv) }},
+		{Take: func() (err error) { qp.window, err = qp.cfg.Solicitor.join(post, r.tasks.Starter(post)); return err }, Give: func() { qp.window.Close() }},
 	}
 	if srq == nil {
 		return holds

@@ -29,7 +29,7 @@ func (e *ListError) Unwrap() error { return e.Err }
 // posted, or was not done when ctx ended. wcs then has the completions of the requests that
 // are known to be done, in order. Requests after one that could not be posted are not posted.
 // Requests after one that failed have failed, too, because the QP has ended; a Commit that the
-// peer could not perform is an exception.
+// peer could not perform, and an RDMA Read with StatusTimeout, are exceptions.
 func (qp *QP) Do(ctx context.Context, wrs ...SendWR) (wcs []WC, err error) {
 	ws := make([]*helper, len(wrs))
 	for i := range ws {

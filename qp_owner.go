@@ -17,6 +17,7 @@ type owner struct{ qp *QP }
 // Received puts the completions of a read into the CQ.
 func (o owner) Received() {
 	o.qp.rq.push()
+	o.qp.window.Kick()
 	o.qp.checkOverflow()
 }
 
@@ -84,6 +85,7 @@ func (o owner) Failed(cause error) error {
 // terminated records the first Terminate. The first receive that remains will complete with
 // the status first.
 func (qp *QP) terminated(te *TerminateError, first Status) {
+	qp.window.Leave()
 	qp.mu.Lock()
 	if qp.term == nil {
 		qp.term = te
@@ -95,6 +97,7 @@ func (qp *QP) terminated(te *TerminateError, first Status) {
 // Flush completes the remaining work requests. Nothing is sent, received or placed any more.
 func (o owner) Flush() {
 	qp := o.qp
+	qp.window.Leave()
 	qp.stream.Windows().Invalidate()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()

@@ -161,6 +161,9 @@ func (qp *QP) fillRead(r *rdmap.Request, wr *SendWR) error {
 	if n == 0 && wr.Op == OpRDMAReadInvalidate {
 		return fmt.Errorf("iwarp: %v of 0 octets has no sink to invalidate", wr.Op)
 	}
+	if err = qp.window.Fill(r, wr.Class, n); err != nil {
+		return err
+	}
 	return fillRemote(r, wr, n)
 }
 

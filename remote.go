@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -29,7 +30,7 @@ func (qp *QP) Remote(rb RemoteBuffer) *RemoteMemory { return &RemoteMemory{qp: q
 func (m *RemoteMemory) Size() int64 { return int64(m.rb.Len) }
 
 // ReadAt reads len(p) octets at off by RDMA Read. If the memory ends first it reads the octets
-// before the end, and returns io.EOF.
+// before the end, and returns io.EOF. On a QP with a Solicitor each RDMA Read has 64 KiB at most.
 func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 	at, n, err := m.at(off, len(p))
 	if err != nil || n == 0 {
@@ -39,7 +40,7 @@ func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = m.qp.RDMARead(context.Background(), mr.Slice(0, n), at)
+	err = m.read(context.Background(), mr, at)
 	if cerr := mr.Close(); err == nil {
 		err = cerr
 	}
@@ -50,6 +51,27 @@ func (m *RemoteMemory) ReadAt(p []byte, off int64) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// read reads the octets at at into mr. On a QP with a Solicitor it does so in pieces, which leave
+// window to other Reads.
+func (m *RemoteMemory) read(ctx context.Context, mr *MR, at RemoteBuffer) error {
+	n := int(at.Len)
+	piece, batch := m.qp.window.Pieces(n)
+	if piece == n {
+		return m.qp.RDMARead(ctx, mr.Slice(0, n), at)
+	}
+	for off := 0; off < n; {
+		wrs := make([]SendWR, 0, batch)
+		for ; off < n && len(wrs) < batch; off += piece {
+			k := min(piece, n-off)
+			wrs = append(wrs, SendWR{Op: OpRDMARead, Local: []SGE{mr.Slice(off, k)}, Remote: at.Slice(off, k)})
+		}
+		if _, err := m.qp.Do(ctx, wrs...); err != nil {
+			return errors.Unwrap(err)
+		}
+	}
+	return nil
 }
 
 // WriteAt writes the octets of p at off by RDMA Write. It returns when they have been handed

@@ -1,6 +1,8 @@
 package iwarp
 
 import (
+	"time"
+
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/rdmap"
 )
@@ -20,6 +22,11 @@ type QPStats struct {
 	// ReceiveWaits counts how often reading stopped because a message found no receive posted
 	// (see QPConfig.RNRWait).
 	ReceiveWaits uint64
+
+	// ReadWaits counts the RDMA Reads that have waited for the window of QPConfig.Solicitor, and
+	// ReadWaitTime is how long they have waited.
+	ReadWaits    uint64
+	ReadWaitTime time.Duration
 
 	// CommitsServed counts the valid Commits of the peer, and CommitsFailed those of them with
 	// a status other than 0. CommitsNotDurable counts their regions without a durable backing.
@@ -57,6 +64,8 @@ func (qp *QP) Stats() QPStats {
 	if qp.cfg.SRQ != nil {
 		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.recvSlots.Used()
 	}
+	w := qp.window.Waits()
+	stats.ReadWaits, stats.ReadWaitTime = w.Count, w.Time
 	c := &qp.commits.stats
 	stats.CommitsServed, stats.CommitsFailed, stats.CommitsNotDurable = c.Commits.Load(), c.Failed.Load(), c.NotDurable.Load()
 	return stats

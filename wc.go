@@ -28,6 +28,7 @@ const (
 	StatusRemoteAccess    = rdmap.StatusRemoteAccess    // the peer's memory does not allow the access
 	StatusRemoteOp        = rdmap.StatusRemoteOp        // the peer failed to perform the operation
 	StatusNoReceive       = rdmap.StatusNoReceive       // the peer had no receive posted
+	StatusTimeout         = rdmap.StatusTimeout         // an RDMA Read got no part of the window of its Solicitor in time
 )
 
 // sentinelOfStatus returns the sentinel error for a status, or nil if there is none.
@@ -69,10 +70,14 @@ type WC struct {
 
 // Err returns nil for a success. Otherwise the error wraps net.ErrClosed, the sentinel error
 // for Status, and the first cause of the QP's end. The error of a Commit that the peer could
-// not perform wraps only a *[commit.Error], because the QP has not ended.
+// not perform wraps only a *[commit.Error], and that of an RDMA Read with StatusTimeout only
+// ErrDispatchTimeout, because the QP has not ended.
 func (wc *WC) Err() error {
 	if wc.Status == StatusSuccess {
 		return nil
+	}
+	if wc.Status == StatusTimeout {
+		return fmt.Errorf("iwarp: %v: %w", wc.Op, errtext.Clause(ErrDispatchTimeout))
 	}
 	if err := commit.Status(wc.CommitStatus).Err(); err != nil {
 		return fmt.Errorf("iwarp: %v: %w", wc.Op, errtext.Clause(err))

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"github.com/goiwarp/iwarp/internal/names"
+	"github.com/goiwarp/iwarp/solicit"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -80,6 +81,7 @@ type SGE struct {
 //	RDMA Write with Immediate   the same, and Imm; Solicited
 //	RDMA Read                   exactly one Local with LocalWrite (none if Remote.Len is 0), and Remote
 //	  with local Invalidate     the same, but not of length 0
+//	  both of them              Class, on a QP with a Solicitor
 //	Immediate                   Imm; Solicited
 //	Fetch and Add               Remote, Add and AddMask
 //	Compare and Swap            Remote, Compare, CompareMask, Swap and SwapMask
@@ -135,6 +137,7 @@ type SendWR struct {
 	Buffer     Buffer
 	Regions    []RemoteBuffer
 	FollowOn   *FollowOn
+	Class      solicit.Class
 
 	Add, Compare, Swap             uint64
 	AddMask, CompareMask, SwapMask uint64

@@ -1,0 +1,43 @@
+package iwarp
+
+import (
+	"github.com/goiwarp/iwarp/internal/soliciting"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// A Solicitor bounds the octets that the RDMA Reads of its QPs have under way, so that they do not
+// all come at the same time. A QP has one by QPConfig.Solicitor. Share one among the QPs of a
+// process, of any RNIC, or among those that share a network port.
+//
+// An RDMA Read with octets waits until they fit in the window, and only then is its Read Request
+// sent; on the wire nothing changes. While it waits, so do the work requests behind it on its QP,
+// as they do while the ORD is used up: put on another QP what must not wait. SendWR.Class says how
+// urgent a Read is. Atomic operations, Commits and empty Reads need no window, and what peers send
+// without being asked is not bounded by it.
+//
+// A Read is never split: one that is longer than the window can be is refused when it is posted,
+// with an error that matches ErrLimit. [RemoteMemory.ReadAt] asks for 64 KiB at a time.
+//
+// Without a dispatch timeout (solicit.Config) a Read waits as long as it takes. With one, a Read
+// that waits longer completes with StatusTimeout and ErrDispatchTimeout: nothing was sent, the QP
+// stays in StateRTS, and later work requests go on. The time counts from when nothing but the
+// window keeps the Read from starting.
+type Solicitor struct{ core *soliciting.Solicitor }
+
+// NewSolicitor returns a Solicitor. If cfg is not valid, a QP with it cannot be made: see
+// solicit.Config.Check. Where MaxQueue is 0 there is no bound, since each QP waits with one Read.
+func NewSolicitor(cfg solicit.Config) *Solicitor { return &Solicitor{soliciting.New(cfg)} }
+
+// Stats returns the counters of the window.
+func (s *Solicitor) Stats() solicit.Stats { return s.core.Stats() }
+
+// Close ends the timer of the Solicitor. It fails while QPs use it.
+func (s *Solicitor) Close() error { return s.core.Close() }
+
+// join makes a QP a user of s, which may be nil. The functions are those of soliciting.
+func (s *Solicitor) join(post, start func()) (*soliciting.User, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return s.core.Join(post, start, ErrLimit)
+}
