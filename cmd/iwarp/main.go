@@ -5,6 +5,7 @@
 //	iwarp perf [-suite standard] ...         measure the library against plain TCP
 //	iwarp perf commit ...                    measure RDMA Commit against what it replaces
 //	iwarp perf connect ...                   measure the set-up of connections
+//	iwarp perf incast ...                    measure what many hosts do to one receiver, with and without a Solicitor
 //	iwarp help                               list the commands
 package main
 

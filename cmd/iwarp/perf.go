@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/connectperf"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/incast"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/perf"
 )
 
@@ -17,6 +18,9 @@ func perfMain(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	if len(args) > 0 && args[0] == "connect" {
 		return connectperf.Main(ctx, args[1:], os.Stdin, stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "incast" {
+		return incast.Main(ctx, args[1:], stdout, stderr)
 	}
 	err := perf.Main(ctx, args, stdout, stderr)
 	var wrong perf.UsageError

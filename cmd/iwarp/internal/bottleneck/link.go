@@ -18,6 +18,9 @@ type Options struct {
 	Rate       int64         // octets per second
 	Latency    time.Duration // of each direction, without the queue
 	SocketSize int           // octets that a host may have on the link: 64 KiB
+	// Sleep waits for the time that a chunk takes; nil: time.Sleep, which may take a millisecond
+	// more. What it takes too long the link makes up for, as long as there is something to carry.
+	Sleep func(d time.Duration)
 }
 
 const (
@@ -54,6 +57,9 @@ type chunk struct {
 func New(o Options) *Link {
 	if o.SocketSize <= 0 {
 		o.SocketSize = defaultSocketSize
+	}
+	if o.Sleep == nil {
+		o.Sleep = time.Sleep
 	}
 	l := &Link{opts: o}
 	l.filled.L = &l.mu
@@ -103,7 +109,7 @@ func (l *Link) run() {
 		}
 		free = free.Add(time.Duration(len(c.data)) * time.Second / time.Duration(l.opts.Rate))
 		if early := time.Until(free); early >= worthSleeping {
-			time.Sleep(early)
+			l.opts.Sleep(early)
 		}
 		_, _ = c.from.Conn.Write(c.data) // it fails if the connection was reset
 		l.carried(c)

@@ -1,0 +1,61 @@
+package incast
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestMarksInVirtualTime: where the processors take no time all marks are met.
+func TestMarksInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, err := parse([]string{"-peers", "32", "-size", "524288", "-repeats", "1", "-latency", "50us"}, t.Output())
+		require.NoError(t, err)
+		o.sleep = time.Sleep
+		r, err := o.measure(t.Context())
+		require.NoError(t, err)
+		require.Len(t, r.Marks, 4)
+		for _, m := range r.Marks {
+			require.True(t, m.Met, "%+v", m)
+		}
+		require.Greater(t, r.of(ways[0].name)[0].Backlog, 1<<20, "without a Solicitor there is a queue")
+		time.Sleep(time.Second) // timers of connections that have ended
+	})
+}
+
+func TestCommand(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	args := []string{"-peers", "2", "-size", "65536", "-rate", "10000", "-repeats", "1", "-html", page}
+	var out bytes.Buffer
+	err := Main(t.Context(), append(args, "-json"), &out, t.Output())
+	if err != nil {
+		require.ErrorIs(t, err, ErrMissed, "so few octets tell nothing")
+	}
+	var r report
+	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	require.Len(t, r.Samples, 2)
+	require.Len(t, r.Marks, 4)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(html), "solicited")
+	out.Reset()
+	_ = Main(t.Context(), args, &out, t.Output())
+	require.Contains(t, out.String(), "goodput")
+}
+
+func TestWrongCalls(t *testing.T) {
+	for _, args := range [][]string{
+		{"-nonsense"}, {"more"}, {"-peers", "0"}, {"-size", "1"}, {"-size", "1G"}, {"-rate", "0"}, {"-window", "1"}, {"-repeats", "0"}, {"-latency", "-1s"},
+	} {
+		require.Error(t, Main(t.Context(), args, t.Output(), t.Output()), args)
+	}
+}
