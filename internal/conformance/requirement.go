@@ -26,7 +26,7 @@ var documents = []document{
 	{prefix: "SEC", count: 42, title: "Security (RFC 5042)"},
 	{prefix: "REG", count: 14, title: "Registered numbers (RFC 6580)"},
 	{prefix: "CM", count: 61, title: "Authenticated set-up of many connections (SECM, and what was decided)"},
-	{prefix: "SOL", count: 22, title: "Solicitation (1RMA, and what was decided)", unfinished: true},
+	{prefix: "SOL", count: 22, title: "Solicitation (1RMA, and what was decided)"},
 	{prefix: "KEY", count: 20, title: "Keys of regions (1RMA, and what was decided)"},
 	{prefix: "RMA", count: 47, title: "Operations with keys and outcomes (1RMA, and what was decided)", unfinished: true},
 }
