@@ -63,6 +63,9 @@ var table = map[string]rule{
 	// The messages of these operations, as octets.
 	"rma/internal/wire": {ours: []string{"regionkey"}},
 
+	// The state machines of one-sided operations import nothing: they do nothing either.
+	"rma/internal/op": {},
+
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
 
@@ -131,6 +134,7 @@ var cores = map[string]string{
 
 	"regionkey":         "",
 	"rma/internal/wire": "",
+	"rma/internal/op":   "",
 }
 
 // ioPackages are what a core may not import.

@@ -1,0 +1,128 @@
+package op
+
+import "time"
+
+// A Do is what the caller does.
+type Do uint8
+
+// What both machines ask for.
+const (
+	// Enqueue asks the window of this side for N octets of Class. The caller then calls Granted,
+	// Expired or Refused, once.
+	Enqueue Do = iota
+	// Cancel takes the operation out of the queue of the window. If it was granted meanwhile the
+	// caller calls Granted nevertheless, and gets a Release.
+	Cancel
+	// Hold says that the operation has timed out, and its grant counts until Release.
+	Hold
+	// Release gives the grant back, with Refund. It comes once for each call of Granted.
+	Release
+	// Revoke makes the STag of the operation invalid. When that is so, and nothing is placed or
+	// read through it any more, and all messages that came before were given to Receive, the caller
+	// calls Revoked, once.
+	Revoke
+	// OpenData opens the blob in the sink of the operation, which is dead, in place; at the
+	// client it copies what was in it to the buffer of the caller. In suite 0 there is only that
+	// copy. The caller then calls Opened, once.
+	OpenData
+	// SendStatus sends a STATUS with Outcome and Reason. With Invalidate it invalidates the STag that
+	// the peer has named. Record is NoRecord if there is none.
+	SendStatus
+	// Free says that nothing of the operation is left, so its memory may be used again.
+	Free
+	// End ends the connection for Why. The caller calls Lost when it is gone.
+	End
+)
+
+// What a Client asks for.
+const (
+	// SendRequest enables the sink of a read, or the source of a write that has one, and sends the
+	// request.
+	SendRequest Do = 32 + iota
+	// Seal seals the buffer of a write, with the salt of the PULL. The caller then calls Sealed,
+	// once. In suite 0 nothing is to be sealed.
+	Seal
+	// SendData writes the blob to the sink of the PULL, and sends DATA, which invalidates it.
+	SendData
+	// Complete tells the application Outcome, Reason and RetryAfter. The slot of Op is free.
+	// With Gone an Outcome of Timeout came about because the connection is gone.
+	Complete
+)
+
+// What a Server asks for.
+const (
+	// Serve makes the answer to a request: it seals octets of the region for a Read, asks whether
+	// the client may Open, or does the Rekey. The caller then calls Served, once.
+	Serve Do = 64 + iota
+	// SendAnswer sends the answer: a blob and READ_DONE, which invalidates the sink of the client;
+	// OPEN_REP; REKEY_DONE; or WRITE_DONE, which invalidates the source if there is one.
+	SendAnswer
+	// SendPull makes a fresh salt, enables a sink and sends PULL. With Source it sends a PULL that
+	// names no sink, and right behind it an RDMA Read of the source; the caller calls Pulled when
+	// that has completed.
+	SendPull
+	// Copy copies what was opened, or read from the source, to the region, under its lock: only if
+	// the clock, which it reads there, shows less than Before. The caller then calls Copied, once.
+	Copy
+	// Audit records Why for the operation. Record is NoRecord if there is none.
+	Audit
+)
+
+// NoRecord is the record of an action for an operation that has none.
+const NoRecord = -1
+
+// An Action is something that the caller does. Which fields are set depends on Do.
+type Action struct {
+	Do     Do
+	Op     ID
+	Record int
+	Kind   Kind
+	Class  Class
+	Source bool
+
+	N      int64  // of Enqueue
+	Refund Refund // of Release
+
+	// Of SendStatus and Complete.
+	Outcome    Outcome
+	Reason     Reason
+	RetryAfter time.Duration
+	Invalidate bool
+	Gone       bool
+
+	Before time.Time // of Copy
+	Why    Why       // of End and Audit
+}
+
+// A Why is a reason to end a connection, or to record something.
+type Why uint8
+
+// The reasons to end a connection.
+const (
+	// NotFirst: the first message was not HELLO, or there was a second one.
+	NotFirst Why = 1 + iota
+	// NoHello: the HELLO of the peer did not come in time.
+	NoHello
+	// Unexpected: a message that has no operation, or not in its state.
+	Unexpected
+	// Contradiction: a message that contradicts its operation, in a length, salt or STag.
+	Contradiction
+	// OverCredit: more requests unanswered than the credits.
+	OverCredit
+	// OverMaxOp: a request for more octets than agreed.
+	OverMaxOp
+	// SameID: a request with the ID of an operation that has not ended.
+	SameID
+	// NeverPulled: DATA for an operation that was not pulled.
+	NeverPulled
+	// TooManyFailures: requests with wrong keys, faster than the limit.
+	TooManyFailures
+)
+
+// The reasons to record something.
+const (
+	// AuthFailure: a request, or data, with a wrong key.
+	AuthFailure Why = 64 + iota
+	// LateCommit: a copy that began in time has ended so late that the client may have given up.
+	LateCommit
+)

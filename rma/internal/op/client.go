@@ -1,0 +1,319 @@
+package op
+
+import (
+	"errors"
+	"time"
+)
+
+// A Client is the state machine of the operations that one side of a connection issues.
+//
+// An operation has a slot from Post to Complete, and a record while it has one of the credits that
+// the server gives. Without a credit it waits in its slot, in the order of Post. The slot is free
+// again once the outcome was told; the record is not, as long as anything may still come for it.
+//
+//	state      timer     event            next state and actions
+//	unused               Post, a read     window, Enqueue
+//	                     Post, others     sent, SendRequest
+//	window     dispatch  Granted          sent, SendRequest
+//	                     Expired, Refused unused, Complete(DispatchTimeout)
+//	                     timer            unused, Cancel, Complete(DispatchTimeout)
+//	                     Close, Lost      unused, Cancel, Complete(Closed)
+//	sent       OpTimeout READ_DONE        opening, OpenData; direct: unused, Release, Complete(OK)
+//	                     PULL             sealing, Seal; of a source: pulled
+//	                     OPEN_REP,
+//	                     REKEY_DONE       unused, Complete(OK)
+//	                     STATUS           unused, Release, Complete
+//	                     timer            read: fenced, Hold, Complete(Timeout); or revoking, Revoke
+//	                                      besides, if Linger is 0
+//	                                      direct read: withdrawn, Hold, Revoke
+//	                                      source: recalled, Revoke
+//	                                      others: late, Complete(Timeout)
+//	                     Lost             unused, Release, Complete(Closed)
+//	                     Lost, source,
+//	                     after End        lost, the timer is Ts + G from now
+//	opening              Opened           unused, Release, Complete(OK or RemoteAuth)
+//	sealing    Ts + G    Sealed           pulled, SendData
+//	                     STATUS, timer,
+//	                     Lost             settled: with that outcome, Timeout or Closed
+//	settled              Sealed           unused, Complete
+//	pulled     Ts + G    WRITE_DONE       unused, Complete(OK)
+//	                     STATUS           unused, Complete
+//	                     timer            unused, Complete(Timeout); source: withdrawn, Revoke
+//	                     Lost             lost
+//	lost       Ts + G    timer            unused, Complete(Timeout, Gone)
+//	recalled             PULL             pulled
+//	                     STATUS           revoked, Complete
+//	                     Revoked          late, Complete(Timeout)
+//	                     Lost             revoked, Complete(Timeout, Gone)
+//	                     Revoked or Lost,
+//	                     after End        lost, the timer is Ts + G from now
+//	withdrawn            READ_DONE,
+//	                     WRITE_DONE,
+//	                     STATUS           revoked, Release, Complete
+//	                     Revoked          read: late, Release, Complete(Timeout)
+//	                                      write: unused, Complete(Timeout)
+//	                     Lost             revoked, Release, Complete(Timeout, Gone)
+//	fenced     Linger    READ_DONE,
+//	                     STATUS, Lost     unused, Release
+//	                     timer            revoking, Revoke
+//	revoking             READ_DONE,
+//	                     STATUS, Lost     revoked, Release
+//	                     Revoked          late, Release
+//	revoked              Revoked          unused
+//	late                 PULL             unused, SendStatus(NACK, TooLate)
+//	                     other answers,
+//	                     Lost             unused
+//
+// Release and Hold are for reads alone: other operations have no grant. Each way to unused has Free
+// besides, and gives the credit to the operation that waits first. A message that is not in the
+// table ends the connection, but for a STATUS or WRITE_DONE that comes when Timeout was told.
+//
+// A late operation keeps its credit until the answer comes, for so long the server counts it. After a
+// PULL the credit returns with the Timeout: the server has given up before.
+//
+// After End messages are not received any more, so a PULL may have come that nothing tells of. The
+// server may have begun to read a source then, but no later than it lost the connection.
+type Client struct {
+	cfg     ClientConfig
+	clock   clock
+	phase   phase
+	slots   []slot
+	free    []uint16 // slots
+	flights []flight
+	unused  []int32 // flights
+	waiting waitList
+	last    uint64 // sequence number
+	stats   ClientStats
+}
+
+// ClientConfig has the values that the two sides have agreed on. The caller has checked them.
+type ClientConfig struct {
+	Slots     int // 1 to 65536
+	Credits   int // requests that the server allows to be unanswered
+	Dispatch  [classes]time.Duration
+	OpTimeout time.Duration // for operations that have none of their own
+	// PullTimeout, Guard and Linger are those of the server.
+	PullTimeout time.Duration
+	Guard       time.Duration
+	Linger      time.Duration
+	Overhead    uint32 // octets that sealing adds
+}
+
+// ClientStats are counters.
+type ClientStats struct {
+	Timeouts         uint64
+	DispatchTimeouts uint64
+	Late             uint64 // answers that came when the outcome had been told
+	LatePulls        uint64 // of those, PULLs that were refused
+}
+
+// A phase is how much of the connection still works.
+type phase uint8
+
+const (
+	phaseOpen    phase = iota
+	phaseClosing       // no more operations are started
+	phaseEnded         // End was returned: messages mean nothing any more
+	phaseLost
+)
+
+// A Command is an operation to do.
+type Command struct {
+	Kind    Kind
+	Class   Class
+	Length  uint32
+	Timeout time.Duration // until the answer or the PULL; 0: OpTimeout
+	// Direct is for a read in suite 0: its sink is the buffer of the caller.
+	Direct bool
+	// Source is for a write in suite 0: the server reads the buffer of the caller itself.
+	Source bool
+}
+
+// What Post refuses.
+var (
+	ErrNoSlot    = errors.New("rma: no slot")
+	ErrExhausted = errors.New("rma: no operation IDs left")
+	ErrClosed    = errors.New("rma: closed")
+)
+
+// A slot is an operation from Post to Complete. One that is free has no ID.
+type slot struct {
+	id         ID
+	cmd        Command
+	due        time.Duration // while it waits for a credit
+	flight     int32         // -1: it waits for a credit
+	prev, next int32         // in the waitList
+}
+
+// NewClient returns a machine without operations.
+func NewClient(cfg ClientConfig, now time.Time) *Client {
+	c := &Client{
+		cfg: cfg, clock: newClock(now),
+		slots: make([]slot, cfg.Slots), free: make([]uint16, 0, cfg.Slots),
+		flights: make([]flight, cfg.Credits), unused: make([]int32, 0, cfg.Credits),
+		waiting: waitList{head: none, tail: none},
+	}
+	for i := cfg.Slots - 1; i >= 0; i-- {
+		c.free = append(c.free, uint16(i))
+	}
+	for i := cfg.Credits - 1; i >= 0; i-- {
+		c.unused = append(c.unused, int32(i))
+	}
+	return c
+}
+
+// Stats returns the counters.
+func (c *Client) Stats() ClientStats { return c.stats }
+
+// Deadline is when Tick has work next, or earlier. It reports false if there is no timer.
+func (c *Client) Deadline() (time.Time, bool) { return c.clock.deadline() }
+
+// Idle reports whether nothing is left: no slot is used, no grant is out, no sink may be hit.
+func (c *Client) Idle() bool {
+	return len(c.free) == len(c.slots) && len(c.unused) == len(c.flights)
+}
+
+// Post starts an operation, and returns its ID. It never waits. The errors are ErrNoSlot,
+// ErrExhausted, after which only another connection helps, and ErrClosed.
+func (c *Client) Post(dst []Action, now time.Time, cmd Command) ([]Action, ID, error) {
+	c.clock.at(now)
+	switch {
+	case c.phase != phaseOpen:
+		return dst, 0, ErrClosed
+	case len(c.free) == 0:
+		return dst, 0, ErrNoSlot
+	case c.last == maxSequence:
+		return dst, 0, ErrExhausted
+	}
+	c.last++
+	n := c.free[len(c.free)-1]
+	c.free = c.free[:len(c.free)-1]
+	s := &c.slots[n]
+	*s = slot{id: NewID(n, c.last), cmd: cmd, due: c.clock.limit(c.cfg.Dispatch[cmd.Class]), flight: none, prev: none, next: none}
+	c.waiting.push(c.slots, int32(n))
+	return c.start(dst), s.id, nil
+}
+
+// start gives the credits that are left to the operations that wait.
+func (c *Client) start(dst []Action) []Action {
+	for c.waiting.head != none && len(c.unused) > 0 {
+		n := c.waiting.head
+		c.waiting.remove(c.slots, n)
+		i := c.unused[len(c.unused)-1]
+		c.unused = c.unused[:len(c.unused)-1]
+		s := &c.slots[n]
+		s.flight = i
+		f := &c.flights[i]
+		*f = flight{id: s.id, cmd: s.cmd, due: s.due}
+		if s.cmd.Kind == Read {
+			f.state = flightWindow
+			a := c.action(Enqueue, i)
+			a.N = int64(s.cmd.Length) + int64(c.cfg.Overhead)
+			dst = append(dst, a)
+			continue
+		}
+		dst = c.send(dst, i)
+	}
+	return dst
+}
+
+// send sends the request of an operation that has all it needs.
+func (c *Client) send(dst []Action, i int32) []Action {
+	f := &c.flights[i]
+	f.state = flightSent
+	timeout := f.cmd.Timeout
+	if timeout == 0 {
+		timeout = c.cfg.OpTimeout
+	}
+	f.due = c.clock.timer(timeout)
+	if f.cmd.Kind == Read || f.cmd.Source {
+		f.tag = tagEnabled
+	}
+	return append(dst, c.action(SendRequest, i))
+}
+
+// Granted says that the window has granted what Enqueue has asked for.
+func (c *Client) Granted(dst []Action, now time.Time, id ID) []Action {
+	c.clock.at(now)
+	i, ok := c.find(id)
+	if !ok || c.flights[i].state != flightWindow {
+		return append(dst, Action{Do: Release, Op: id, Record: NoRecord, Kind: Read, Refund: RefundFailed})
+	}
+	return c.send(dst, i)
+}
+
+// Expired says that the operation has waited too long for the window.
+func (c *Client) Expired(dst []Action, now time.Time, id ID) []Action {
+	c.clock.at(now)
+	i, ok := c.find(id)
+	if !ok || c.flights[i].state != flightWindow {
+		return dst
+	}
+	return c.retire(c.complete(dst, id, result{outcome: DispatchTimeout}), i)
+}
+
+// Refused says that the window does not take the operation, or that there is no memory for its
+// sink. If it was granted, the caller has given that back itself.
+func (c *Client) Refused(dst []Action, now time.Time, id ID) []Action { return c.Expired(dst, now, id) }
+
+// Sealed says that the blob of a write is ready.
+func (c *Client) Sealed(dst []Action, now time.Time, id ID) []Action {
+	dst = c.Tick(dst, now)
+	i, ok := c.find(id)
+	if !ok {
+		return dst
+	}
+	switch f := &c.flights[i]; f.state {
+	case flightSealing:
+		f.state = flightPulled
+		return append(dst, c.action(SendData, i))
+	case flightSettled:
+		return c.retire(c.complete(dst, id, f.result), i)
+	}
+	return dst
+}
+
+// Opened says whether the blob of a read was good.
+func (c *Client) Opened(dst []Action, now time.Time, id ID, good bool) []Action {
+	c.clock.at(now)
+	i, ok := c.find(id)
+	if !ok || c.flights[i].state != flightOpening {
+		return dst
+	}
+	if !good {
+		dst = c.release(dst, i, RefundFailed)
+		return c.retire(c.complete(dst, id, result{outcome: RemoteAuth, reason: BadData}), i)
+	}
+	dst = c.release(dst, i, RefundOK)
+	return c.retire(c.complete(dst, id, result{}), i)
+}
+
+// Revoked says that what Revoke has asked for is done.
+func (c *Client) Revoked(dst []Action, now time.Time, id ID) []Action {
+	c.clock.at(now)
+	i, ok := c.find(id)
+	if !ok {
+		return dst
+	}
+	f := &c.flights[i]
+	switch f.state {
+	case flightRecalled:
+		if c.phase == phaseEnded {
+			return c.outlast(dst, i)
+		}
+		f.state = flightLate
+		return c.complete(dst, id, result{outcome: Timeout})
+	case flightWithdrawn:
+		dst = c.complete(c.release(dst, i, RefundTimeout), id, result{outcome: Timeout})
+		if f.cmd.Kind == Write {
+			return c.retire(dst, i)
+		}
+		f.state = flightLate
+	case flightRevoking:
+		f.state = flightLate
+		return c.release(dst, i, RefundTimeout)
+	case flightRevoked:
+		return c.retire(dst, i)
+	}
+	return dst
+}

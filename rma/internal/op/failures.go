@@ -1,0 +1,18 @@
+package op
+
+import "time"
+
+// failures counts events, and knows when there were more than a number of them in a second: each
+// takes its part of a second, one after the other, and they may be a second ahead.
+type failures struct {
+	each time.Duration
+	used time.Duration
+}
+
+func newFailures(perSecond int) failures {
+	return failures{each: time.Second / time.Duration(max(perSecond, 1))}
+}
+
+func (f *failures) add(now time.Duration) { f.used = max(f.used, now) + f.each }
+
+func (f *failures) over(now time.Duration) bool { return f.used-now > time.Second }

@@ -1,0 +1,116 @@
+package op
+
+import "time"
+
+// A Type is the type of a message, with the number that it has on the wire.
+type Type uint8
+
+// The types.
+const (
+	TypeHello Type = 1 + iota
+	TypeOpenReq
+	TypeOpenRep
+	TypeReadReq
+	TypeReadDone
+	TypeWriteReq
+	TypePull
+	TypeData
+	TypeWriteDone
+	TypeStatus
+	TypeRekeyReq
+	TypeRekeyDone
+)
+
+// A Message is what the machines know of a message that has come. Its octets were parsed and its
+// outer tag was checked; what they need of the fields is here.
+type Message struct {
+	Type  Type
+	Op    ID
+	Class Class
+	// Length is the number of octets that the operation moves, in all messages that have it.
+	Length uint32
+
+	// Invalidated tells whose STag came to an end with this message: that of the sink or source
+	// of operation Op in this role, NoRole if the message has invalidated nothing, and OtherRole if
+	// it was any other STag.
+	Invalidated Role
+
+	// Source is set in a WRITE_REQ that names a source, and in a PULL that names no sink: the
+	// server reads the octets itself, which it does in suite 0.
+	Source bool
+
+	// Verdict is what the server has found out about a request: see Judge.
+	Verdict Verdict
+	// TTL is how long after its receipt a READ_REQ may be answered.
+	TTL time.Duration
+
+	// Salt and Timeout are of a PULL; Salt is of a WRITE_DONE too.
+	Salt    [16]byte
+	Timeout time.Duration
+
+	// Code, Reason and RetryAfter are of a STATUS.
+	Code       uint16
+	Reason     Reason
+	RetryAfter time.Duration
+}
+
+// Role tells which machine the message is for: the Client or the Server of this side. For HELLO,
+// and types that are unknown, that is none.
+//
+// A STATUS is the answer of the server to a request, or that of the client to a PULL that came
+// too late. It invalidates what the request or the PULL has named, so its STag tells which one it
+// is. If it has none, only a client says TooLate: a server says that of a read alone, which
+// has a sink.
+func (m *Message) Role() Role {
+	switch m.Type {
+	case TypeOpenRep, TypeReadDone, TypePull, TypeWriteDone, TypeRekeyDone:
+		return ClientRole
+	case TypeOpenReq, TypeReadReq, TypeWriteReq, TypeData, TypeRekeyReq:
+		return ServerRole
+	case TypeStatus:
+		switch {
+		case m.Invalidated == ClientRole, m.Invalidated == ServerRole:
+			return m.Invalidated
+		case Outcome(m.Code) == NACK && m.Reason == TooLate:
+			return ServerRole
+		}
+		return ClientRole
+	default:
+		return NoRole
+	}
+}
+
+// names tells whether a request names an STag, which the answer invalidates.
+func (m *Message) names() bool { return m.Type == TypeReadReq || m.Source }
+
+// kind is the kind of operation that a request asks for.
+func (m *Message) kind() (Kind, bool) {
+	switch m.Type {
+	case TypeOpenReq:
+		return Open, true
+	case TypeReadReq:
+		return Read, true
+	case TypeWriteReq:
+		return Write, true
+	case TypeRekeyReq:
+		return Rekey, true
+	default:
+		return 0, false
+	}
+}
+
+// answers reports whether the message may be an answer to a request for an operation of that kind.
+func (m *Message) answers(k Kind) bool {
+	switch m.Type {
+	case TypeOpenRep:
+		return k == Open
+	case TypeReadDone:
+		return k == Read
+	case TypePull, TypeWriteDone:
+		return k == Write
+	case TypeRekeyDone:
+		return k == Rekey
+	default:
+		return m.Type == TypeStatus
+	}
+}

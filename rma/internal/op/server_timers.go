@@ -1,0 +1,98 @@
+package op
+
+import "time"
+
+// Tick lets the timers run out whose time is over. Call it at Deadline. Each other method does the
+// same first, so that what comes at the same time as the end of a timer is too late.
+func (s *Server) Tick(dst []Action, now time.Time) []Action {
+	t := s.clock.at(now)
+	if t < s.clock.next {
+		return dst
+	}
+	s.clock.next = never
+	for i := range s.records {
+		r := &s.records[i]
+		if r.timed() && r.due <= t {
+			dst = s.timeout(dst, int32(i))
+		}
+		if r.timed() {
+			s.clock.next = min(s.clock.next, r.due)
+		}
+	}
+	return dst
+}
+
+// timeout handles the timer of a record.
+func (s *Server) timeout(dst []Action, i int32) []Action {
+	r := &s.records[i]
+	switch r.state {
+	case recordQueued:
+		dst = append(dst, s.action(Cancel, i))
+		return s.retire(s.status(dst, i, Verdict{NACK, NoWindow}), i)
+	case recordPulled:
+		s.stats.Expired++
+		dst = append(dst, s.action(Hold, i))
+		if s.cfg.Linger == 0 {
+			return s.revoke(dst, i)
+		}
+		s.enter(i, recordFenced)
+		r.due = s.clock.timer(s.cfg.Linger)
+	case recordReading:
+		s.stats.Expired++
+		s.enter(i, recordOverrun)
+		return append(dst, s.action(Hold, i))
+	case recordOpening:
+		s.stats.Expired++
+		s.enter(i, recordDropping)
+	case recordCopying:
+		s.enter(i, recordFinishing)
+	case recordFenced:
+		return s.revoke(dst, i)
+	}
+	return dst
+}
+
+func (s *Server) revoke(dst []Action, i int32) []Action {
+	s.enter(i, recordRevoking)
+	return append(dst, s.action(Revoke, i))
+}
+
+// Close refuses the requests that wait for the window, and those that come from now on. The others
+// go on.
+func (s *Server) Close(dst []Action, now time.Time) []Action {
+	dst = s.Tick(dst, now)
+	if s.phase != phaseOpen {
+		return dst
+	}
+	s.phase = phaseClosing
+	for i := range s.records {
+		if s.records[i].state == recordQueued {
+			dst = append(dst, s.action(Cancel, int32(i)))
+			dst = s.retire(s.status(dst, int32(i), Verdict{NACK, Closing}), int32(i))
+		}
+	}
+	return dst
+}
+
+// Lost says that the connection is gone: nothing is placed through an STag any more, all messages that
+// came before were given to Receive, and Pulled was called for each RDMA Read that has completed. The
+// others never will. Revoked, Served, Opened and Copied are still called.
+func (s *Server) Lost(dst []Action, now time.Time) []Action {
+	dst = s.Tick(dst, now)
+	if s.phase == phaseLost {
+		return dst
+	}
+	s.phase = phaseLost
+	for i := range s.records {
+		switch s.records[i].state {
+		case recordQueued:
+			dst = append(dst, s.action(Cancel, int32(i)))
+			dst = s.retire(dst, int32(i))
+		case recordPulled, recordReading, recordFenced, recordOverrun:
+			dst = s.retire(s.release(dst, int32(i), RefundFailed), int32(i))
+		case recordServing, recordOpening:
+			s.enter(int32(i), recordDropping)
+		}
+	}
+	return dst
+}
