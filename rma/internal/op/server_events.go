@@ -5,7 +5,7 @@ import "time"
 // Granted says that the window has granted what Enqueue has asked for, and that there is memory for
 // the sink.
 func (s *Server) Granted(dst []Action, now time.Time, id ID) []Action {
-	dst = s.Tick(dst, now)
+	s.clock.at(now)
 	i, ok := s.find(id)
 	if !ok || s.records[i].state != recordQueued {
 		return append(dst, Action{Do: Release, Op: id, Record: NoRecord, Kind: Write, Refund: RefundFailed})
@@ -31,7 +31,7 @@ func (s *Server) Refused(dst []Action, now time.Time, id ID) []Action {
 }
 
 func (s *Server) unqueue(dst []Action, now time.Time, id ID, why Reason) []Action {
-	dst = s.Tick(dst, now)
+	s.clock.at(now)
 	i, ok := s.find(id)
 	if !ok || s.records[i].state != recordQueued {
 		return dst

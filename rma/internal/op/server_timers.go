@@ -2,8 +2,8 @@ package op
 
 import "time"
 
-// Tick lets the timers run out whose time is over. Call it at Deadline. Each other method does the
-// same first, so that what comes at the same time as the end of a timer is too late.
+// Tick lets the timers run out whose time is over. Call it at Deadline. The methods for what happens
+// after PULL do the same first, so that what comes at the end of Ts is too late.
 func (s *Server) Tick(dst []Action, now time.Time) []Action {
 	t := s.clock.at(now)
 	if t < s.clock.next {
