@@ -180,7 +180,7 @@ func TestRMA_19_InEachState(t *testing.T) {
 		{name: "an open", plans: []plan{anOpen}, credits: 1, linger: unit, params: cuts},
 		{name: "a damaged write", plans: []plan{{cmd: aPut.cmd, bad: true}}, credits: 1, linger: unit},
 		{name: "two reads, one credit", plans: []plan{aRead, aRead}, credits: 1},
-		{name: "two reads, one credit, and the end", long: true, plans: []plan{aRead, aRead}, credits: 1, linger: unit, params: cuts},
+		{name: "two reads, one credit, and the end", plans: []plan{aRead, aRead}, credits: 1, linger: unit, params: cuts},
 		{name: "two writes, one credit", long: true, plans: []plan{aPut, aPut}, credits: 1, linger: unit, params: cuts},
 		{name: "a read and a write", long: true, plans: []plan{aRead, aPut}, credits: 2, linger: unit},
 	} {

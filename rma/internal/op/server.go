@@ -40,9 +40,10 @@ import "time"
 //	                     Revoked          unused, Release
 //	overrun              STATUS           overrun
 //	                     Pulled, Lost     unused, Release
-//	dropping             Served, Opened   unused, Release
+//	dropping             Served           unused
+//	                     Opened           unused, Release
 //
-// Each way to unused has Free besides. Release is for writes alone. A message that is not in the
+// Each way to unused has Free besides. A message that is not in the
 // table ends the connection, but for a STATUS, which may come for an operation that is over.
 //
 // What the client has timed out is dropped without an answer: it knows already.
@@ -196,11 +197,8 @@ func (s *Server) retire(dst []Action, i int32) []Action {
 	return dst
 }
 
-// release gives the grant of a write back. Other operations have none.
+// release gives the grant of a write back.
 func (s *Server) release(dst []Action, i int32, r Refund) []Action {
-	if s.records[i].kind != Write {
-		return dst
-	}
 	a := s.action(Release, i)
 	a.Refund = r
 	return append(dst, a)
