@@ -79,8 +79,8 @@ type Client struct {
 	phase   phase
 	slots   []slot
 	free    []uint16 // slots
-	flights []flight
-	unused  []int32 // flights
+	ops     []operation
+	unused  []int32 // ops
 	waiting waitList
 	last    uint64 // sequence number
 	stats   ClientStats
@@ -141,7 +141,7 @@ type slot struct {
 	id         ID
 	cmd        Command
 	due        time.Duration // while it waits for a credit
-	flight     int32         // -1: it waits for a credit
+	op         int32         // -1: it waits for a credit
 	prev, next int32         // in the waitList
 }
 
@@ -150,7 +150,7 @@ func NewClient(cfg ClientConfig, now time.Time) *Client {
 	c := &Client{
 		cfg: cfg, clock: newClock(now),
 		slots: make([]slot, cfg.Slots), free: make([]uint16, 0, cfg.Slots),
-		flights: make([]flight, cfg.Credits), unused: make([]int32, 0, cfg.Credits),
+		ops: make([]operation, cfg.Credits), unused: make([]int32, 0, cfg.Credits),
 		waiting: waitList{head: none, tail: none},
 	}
 	for i := cfg.Slots - 1; i >= 0; i-- {
@@ -168,9 +168,10 @@ func (c *Client) Stats() ClientStats { return c.stats }
 // Deadline is when Tick has work next, or earlier. It reports false if there is no timer.
 func (c *Client) Deadline() (time.Time, bool) { return c.clock.deadline() }
 
-// Idle reports whether nothing is left: no slot is used, no grant is out, no sink may be hit.
+// Idle reports whether nothing is left: no slot is used, no grant is out, no sink may be hit. After
+// Lost that comes by itself; before, a server that does not answer may keep it away.
 func (c *Client) Idle() bool {
-	return len(c.free) == len(c.slots) && len(c.unused) == len(c.flights)
+	return len(c.free) == len(c.slots) && len(c.unused) == len(c.ops)
 }
 
 // Post starts an operation, and returns its ID. It never waits. The errors are ErrNoSlot,
@@ -189,7 +190,7 @@ func (c *Client) Post(dst []Action, now time.Time, cmd Command) ([]Action, ID, e
 	n := c.free[len(c.free)-1]
 	c.free = c.free[:len(c.free)-1]
 	s := &c.slots[n]
-	*s = slot{id: NewID(n, c.last), cmd: cmd, due: c.clock.limit(c.cfg.Dispatch[cmd.Class]), flight: none, prev: none, next: none}
+	*s = slot{id: NewID(n, c.last), cmd: cmd, due: c.clock.limit(c.cfg.Dispatch[cmd.Class]), op: none, prev: none, next: none}
 	c.waiting.push(c.slots, int32(n))
 	return c.start(dst), s.id, nil
 }
@@ -202,11 +203,11 @@ func (c *Client) start(dst []Action) []Action {
 		i := c.unused[len(c.unused)-1]
 		c.unused = c.unused[:len(c.unused)-1]
 		s := &c.slots[n]
-		s.flight = i
-		f := &c.flights[i]
-		*f = flight{id: s.id, cmd: s.cmd, due: s.due}
+		s.op = i
+		o := &c.ops[i]
+		*o = operation{id: s.id, cmd: s.cmd, due: s.due}
 		if s.cmd.Kind == Read {
-			f.state = flightWindow
+			o.state = opWindow
 			a := c.action(Enqueue, i)
 			a.N = int64(s.cmd.Length) + int64(c.cfg.Overhead)
 			dst = append(dst, a)
@@ -219,15 +220,15 @@ func (c *Client) start(dst []Action) []Action {
 
 // send sends the request of an operation that has all it needs.
 func (c *Client) send(dst []Action, i int32) []Action {
-	f := &c.flights[i]
-	f.state = flightSent
-	timeout := f.cmd.Timeout
+	o := &c.ops[i]
+	o.state = opSent
+	timeout := o.cmd.Timeout
 	if timeout == 0 {
 		timeout = c.cfg.OpTimeout
 	}
-	f.due = c.clock.timer(timeout)
-	if f.cmd.Kind == Read || f.cmd.Source {
-		f.tag = tagEnabled
+	o.due = c.clock.timer(timeout)
+	if o.cmd.Kind == Read || o.cmd.Source {
+		o.tag = tagEnabled
 	}
 	return append(dst, c.action(SendRequest, i))
 }
@@ -236,7 +237,7 @@ func (c *Client) send(dst []Action, i int32) []Action {
 func (c *Client) Granted(dst []Action, now time.Time, id ID) []Action {
 	c.clock.at(now)
 	i, ok := c.find(id)
-	if !ok || c.flights[i].state != flightWindow {
+	if !ok || c.ops[i].state != opWindow {
 		return append(dst, Action{Do: Release, Op: id, Record: NoRecord, Kind: Read, Refund: RefundFailed})
 	}
 	return c.send(dst, i)
@@ -246,7 +247,7 @@ func (c *Client) Granted(dst []Action, now time.Time, id ID) []Action {
 func (c *Client) Expired(dst []Action, now time.Time, id ID) []Action {
 	c.clock.at(now)
 	i, ok := c.find(id)
-	if !ok || c.flights[i].state != flightWindow {
+	if !ok || c.ops[i].state != opWindow {
 		return dst
 	}
 	return c.retire(c.complete(dst, id, result{outcome: DispatchTimeout}), i)
@@ -263,21 +264,22 @@ func (c *Client) Sealed(dst []Action, now time.Time, id ID) []Action {
 	if !ok {
 		return dst
 	}
-	switch f := &c.flights[i]; f.state {
-	case flightSealing:
-		f.state = flightPulled
+	switch o := &c.ops[i]; o.state {
+	case opSealing:
+		o.state = opPulled
 		return append(dst, c.action(SendData, i))
-	case flightSettled:
-		return c.retire(c.complete(dst, id, f.result), i)
+	case opSettled:
+		return c.retire(c.complete(dst, id, o.result), i)
+	default:
+		return dst
 	}
-	return dst
 }
 
 // Opened says whether the blob of a read was good.
 func (c *Client) Opened(dst []Action, now time.Time, id ID, good bool) []Action {
 	c.clock.at(now)
 	i, ok := c.find(id)
-	if !ok || c.flights[i].state != flightOpening {
+	if !ok || c.ops[i].state != opOpening {
 		return dst
 	}
 	if !good {
@@ -295,25 +297,27 @@ func (c *Client) Revoked(dst []Action, now time.Time, id ID) []Action {
 	if !ok {
 		return dst
 	}
-	f := &c.flights[i]
-	switch f.state {
-	case flightRecalled:
+	o := &c.ops[i]
+	switch o.state {
+	case opRecalled:
 		if c.phase == phaseEnded {
-			return c.outlast(dst, i)
+			return c.waitForServer(dst, i)
 		}
-		f.state = flightLate
+		o.state = opLate
 		return c.complete(dst, id, result{outcome: Timeout})
-	case flightWithdrawn:
+	case opWithdrawn:
 		dst = c.complete(c.release(dst, i, RefundTimeout), id, result{outcome: Timeout})
-		if f.cmd.Kind == Write {
+		if o.cmd.Kind == Write {
 			return c.retire(dst, i)
 		}
-		f.state = flightLate
-	case flightRevoking:
-		f.state = flightLate
+		o.state = opLate
+		return dst
+	case opRevoking:
+		o.state = opLate
 		return c.release(dst, i, RefundTimeout)
-	case flightRevoked:
+	case opRevoked:
 		return c.retire(dst, i)
+	default:
+		return dst
 	}
-	return dst
 }

@@ -12,11 +12,11 @@ func (c *Client) Receive(dst []Action, now time.Time, m *Message) []Action {
 	if !ok {
 		return c.unknown(dst, m)
 	}
-	f := &c.flights[i]
+	o := &c.ops[i]
 	switch {
-	case f.state == flightWindow, !m.answers(f.cmd.Kind):
+	case o.state == opWindow, !m.answers(o.cmd.Kind):
 		return c.end(dst, m, Unexpected)
-	case !f.agrees(m), m.Type != TypeStatus && m.Length != f.cmd.Length:
+	case !o.agrees(m), m.Type != TypeStatus && m.Length != o.cmd.Length:
 		return c.end(dst, m, Contradiction)
 	}
 	switch m.Type {
@@ -52,40 +52,41 @@ func (c *Client) end(dst []Action, m *Message, why Why) []Action {
 
 // readDone: the blob of a read is in its sink, which the message has invalidated.
 func (c *Client) readDone(dst []Action, m *Message, i int32) []Action {
-	f := &c.flights[i]
-	switch f.state {
-	case flightSent:
-		if f.cmd.Direct {
-			return c.retire(c.complete(c.release(dst, i, RefundOK), f.id, result{}), i)
+	o := &c.ops[i]
+	switch o.state {
+	case opSent:
+		if o.cmd.Direct {
+			return c.retire(c.complete(c.release(dst, i, RefundOK), o.id, result{}), i)
 		}
-		f.state = flightOpening
+		o.state = opOpening
 		return append(dst, c.action(OpenData, i))
-	case flightWithdrawn:
-		f.state = flightRevoked
-		return c.complete(c.release(dst, i, RefundOK), f.id, result{})
+	case opWithdrawn:
+		o.state = opRevoked
+		return c.complete(c.release(dst, i, RefundOK), o.id, result{})
+	default:
+		return c.tooLate(dst, m, i)
 	}
-	return c.tooLate(dst, m, i)
 }
 
 // answered: the keys of a region, or its next epoch.
 func (c *Client) answered(dst []Action, m *Message, i int32) []Action {
-	f := &c.flights[i]
-	if f.state != flightSent {
+	o := &c.ops[i]
+	if o.state != opSent {
 		return c.tooLate(dst, m, i)
 	}
-	return c.retire(c.complete(dst, f.id, result{}), i)
+	return c.retire(c.complete(dst, o.id, result{}), i)
 }
 
 // pull: the server asks for the octets of a write. The client gives up a guard after the server,
 // whose time began before the message came.
 func (c *Client) pull(dst []Action, m *Message, i int32) []Action {
-	f := &c.flights[i]
-	if m.Source != f.cmd.Source {
+	o := &c.ops[i]
+	if m.Source != o.cmd.Source {
 		return c.end(dst, m, Contradiction)
 	}
-	switch f.state {
-	case flightSent, flightRecalled:
-	case flightLate:
+	switch o.state {
+	case opSent, opRecalled:
+	case opLate:
 		c.stats.LatePulls++
 		a := c.action(SendStatus, i)
 		a.Outcome, a.Reason, a.Invalidate = NACK, TooLate, !m.Source
@@ -93,65 +94,66 @@ func (c *Client) pull(dst []Action, m *Message, i int32) []Action {
 	default:
 		return c.end(dst, m, Unexpected)
 	}
-	f.due = c.clock.timer(c.patience(m.Timeout))
-	f.salt = m.Salt
+	o.due = c.clock.timer(c.doneTimeout(m.Timeout))
+	o.salt = m.Salt
 	if m.Source {
-		f.state = flightPulled
+		o.state = opPulled
 		return dst
 	}
-	f.state = flightSealing
+	o.state = opSealing
 	return append(dst, c.action(Seal, i))
 }
 
-// patience is Ts + G.
-func (c *Client) patience(pullTimeout time.Duration) time.Duration {
+// doneTimeout is Ts + G.
+func (c *Client) doneTimeout(pullTimeout time.Duration) time.Duration {
 	return pullTimeout + max(c.cfg.Guard, MinGuard(pullTimeout))
 }
 
 // writeDone: the octets of a write are in the region.
 func (c *Client) writeDone(dst []Action, m *Message, i int32) []Action {
-	f := &c.flights[i]
+	o := &c.ops[i]
 	switch {
-	case m.Salt != f.salt:
+	case m.Salt != o.salt:
 		return c.end(dst, m, Contradiction)
-	case f.state == flightPulled:
-		return c.retire(c.complete(dst, f.id, result{}), i)
-	case f.state == flightWithdrawn:
-		f.state = flightRevoked
-		return c.complete(dst, f.id, result{})
+	case o.state == opPulled:
+		return c.retire(c.complete(dst, o.id, result{}), i)
+	case o.state == opWithdrawn:
+		o.state = opRevoked
+		return c.complete(dst, o.id, result{})
 	}
 	return c.end(dst, m, Unexpected)
 }
 
 // status: the operation has failed.
 func (c *Client) status(dst []Action, m *Message, i int32) []Action {
-	f := &c.flights[i]
+	o := &c.ops[i]
 	r := result{outcome: told(m.Code), reason: m.Reason, retryAfter: m.RetryAfter}
-	switch f.state {
-	case flightSent, flightPulled:
-		return c.retire(c.complete(c.release(dst, i, refundOf(r.outcome)), f.id, r), i)
-	case flightSealing:
-		f.state, f.result = flightSettled, r
+	switch o.state {
+	case opSent, opPulled:
+		return c.retire(c.complete(c.release(dst, i, refundOf(r.outcome)), o.id, r), i)
+	case opSealing:
+		o.state, o.result = opSettled, r
 		return dst
-	case flightRecalled, flightWithdrawn:
-		f.state = flightRevoked
-		return c.complete(c.release(dst, i, refundOf(r.outcome)), f.id, r)
+	case opRecalled, opWithdrawn:
+		o.state = opRevoked
+		return c.complete(c.release(dst, i, refundOf(r.outcome)), o.id, r)
+	default:
+		return c.tooLate(dst, m, i)
 	}
-	return c.tooLate(dst, m, i)
 }
 
 // tooLate handles an answer that comes when the outcome was told. It returns the credit.
 func (c *Client) tooLate(dst []Action, m *Message, i int32) []Action {
-	f := &c.flights[i]
-	switch f.state {
-	case flightFenced:
+	o := &c.ops[i]
+	switch o.state {
+	case opFenced:
 		dst = c.retire(c.release(dst, i, RefundTimeout), i)
-	case flightRevoking:
-		f.state = flightRevoked
+	case opRevoking:
+		o.state = opRevoked
 		dst = c.release(dst, i, RefundTimeout)
-	case flightLate:
+	case opLate:
 		dst = c.retire(dst, i)
-	case flightSettled:
+	case opSettled:
 	default:
 		return c.end(dst, m, Unexpected)
 	}

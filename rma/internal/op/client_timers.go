@@ -22,66 +22,68 @@ func (c *Client) Tick(dst []Action, now time.Time) []Action {
 		}
 		n = next
 	}
-	for i := range c.flights {
-		f := &c.flights[i]
-		if f.timed() && f.due <= t {
+	for i := range c.ops {
+		o := &c.ops[i]
+		if o.timed() && o.due <= t {
 			dst = c.timeout(dst, int32(i))
 		}
-		if f.timed() {
-			c.clock.next = min(c.clock.next, f.due)
+		if o.timed() {
+			c.clock.next = min(c.clock.next, o.due)
 		}
 	}
 	return dst
 }
 
-// timeout handles the timer of a flight.
+// timeout handles the timer of an operation.
 func (c *Client) timeout(dst []Action, i int32) []Action {
-	f := &c.flights[i]
-	switch f.state {
-	case flightWindow:
+	o := &c.ops[i]
+	switch o.state {
+	case opWindow:
 		dst = append(dst, c.action(Cancel, i))
-		return c.retire(c.complete(dst, f.id, result{outcome: DispatchTimeout}), i)
-	case flightSent:
+		return c.retire(c.complete(dst, o.id, result{outcome: DispatchTimeout}), i)
+	case opSent:
 		return c.unanswered(dst, i)
-	case flightSealing:
-		f.state, f.result = flightSettled, result{outcome: Timeout}
-	case flightPulled:
-		if f.tag == tagEnabled {
-			f.state = flightWithdrawn
+	case opSealing:
+		o.state, o.result = opSettled, result{outcome: Timeout}
+		return dst
+	case opPulled:
+		if o.tag == tagEnabled {
+			o.state = opWithdrawn
 			return c.revoke(dst, i)
 		}
-		return c.retire(c.complete(dst, f.id, result{outcome: Timeout}), i)
-	case flightLost:
-		return c.retire(c.complete(dst, f.id, result{outcome: Timeout, gone: true}), i)
-	case flightFenced:
-		f.state = flightRevoking
+		return c.retire(c.complete(dst, o.id, result{outcome: Timeout}), i)
+	case opLost:
+		return c.retire(c.complete(dst, o.id, result{outcome: Timeout, gone: true}), i)
+	case opFenced:
+		o.state = opRevoking
 		return c.revoke(dst, i)
+	default:
+		return dst
 	}
-	return dst
 }
 
 // unanswered handles a request that was not answered in time.
 func (c *Client) unanswered(dst []Action, i int32) []Action {
-	f := &c.flights[i]
+	o := &c.ops[i]
 	switch {
-	case f.cmd.Source:
-		f.state = flightRecalled
+	case o.cmd.Source:
+		o.state = opRecalled
 		return c.revoke(dst, i)
-	case f.cmd.Kind != Read:
-		f.state = flightLate
-		return c.complete(dst, f.id, result{outcome: Timeout})
+	case o.cmd.Kind != Read:
+		o.state = opLate
+		return c.complete(dst, o.id, result{outcome: Timeout})
 	}
 	dst = append(dst, c.action(Hold, i))
-	if f.cmd.Direct {
-		f.state = flightWithdrawn
+	if o.cmd.Direct {
+		o.state = opWithdrawn
 		return c.revoke(dst, i)
 	}
-	dst = c.complete(dst, f.id, result{outcome: Timeout})
+	dst = c.complete(dst, o.id, result{outcome: Timeout})
 	if c.cfg.Linger == 0 {
-		f.state = flightRevoking
+		o.state = opRevoking
 		return c.revoke(dst, i)
 	}
-	f.state, f.due = flightFenced, c.clock.timer(c.cfg.Linger)
+	o.state, o.due = opFenced, c.clock.timer(c.cfg.Linger)
 	return dst
 }
 
@@ -101,10 +103,10 @@ func (c *Client) drop(dst []Action) []Action {
 		c.waiting.remove(c.slots, n)
 		dst = c.complete(dst, c.slots[n].id, result{outcome: Closed})
 	}
-	for i := range c.flights {
-		if f := &c.flights[i]; f.state == flightWindow {
+	for i := range c.ops {
+		if o := &c.ops[i]; o.state == opWindow {
 			dst = append(dst, c.action(Cancel, int32(i)))
-			dst = c.retire(c.complete(dst, f.id, result{outcome: Closed}), int32(i))
+			dst = c.retire(c.complete(dst, o.id, result{outcome: Closed}), int32(i))
 		}
 	}
 	return dst
@@ -120,48 +122,51 @@ func (c *Client) Lost(dst []Action, now time.Time) []Action {
 	}
 	c.phase = phaseLost
 	dst = c.drop(dst)
-	for i := range c.flights {
-		dst = c.lose(dst, int32(i), unheard)
+	for i := range c.ops {
+		dst = c.loseOne(dst, int32(i), unheard)
 	}
 	return dst
 }
 
-// outlast waits as long as a server may take that has pulled a source until now.
-func (c *Client) outlast(dst []Action, i int32) []Action {
-	f := &c.flights[i]
-	f.state, f.due = flightLost, c.clock.timer(c.patience(c.cfg.PullTimeout))
+// waitForServer waits as long as a server may take that has pulled a source until now.
+func (c *Client) waitForServer(dst []Action, i int32) []Action {
+	o := &c.ops[i]
+	o.state, o.due = opLost, c.clock.timer(c.doneTimeout(c.cfg.PullTimeout))
 	return dst
 }
 
-// lose handles the loss of the connection for one flight. If messages went unheard a PULL may be
+// loseOne handles the loss of the connection for one operation. If messages went unheard a PULL may be
 // among them.
-func (c *Client) lose(dst []Action, i int32, unheard bool) []Action {
-	f := &c.flights[i]
+func (c *Client) loseOne(dst []Action, i int32, unheard bool) []Action {
+	o := &c.ops[i]
 	gone := result{outcome: Timeout, gone: true}
-	switch f.state {
-	case flightSent, flightRecalled:
+	switch o.state {
+	case opSent, opRecalled:
 		switch {
-		case unheard && f.cmd.Source:
-			return c.outlast(dst, i)
-		case f.state == flightRecalled:
-			f.state = flightRevoked
-			return c.complete(dst, f.id, gone)
+		case unheard && o.cmd.Source:
+			return c.waitForServer(dst, i)
+		case o.state == opRecalled:
+			o.state = opRevoked
+			return c.complete(dst, o.id, gone)
 		}
-		return c.retire(c.complete(c.release(dst, i, RefundFailed), f.id, result{outcome: Closed}), i)
-	case flightSealing:
-		f.state, f.result = flightSettled, result{outcome: Closed}
-	case flightPulled:
-		f.state = flightLost
-	case flightWithdrawn:
-		f.state = flightRevoked
-		return c.complete(c.release(dst, i, RefundTimeout), f.id, gone)
-	case flightFenced:
+		return c.retire(c.complete(c.release(dst, i, RefundFailed), o.id, result{outcome: Closed}), i)
+	case opSealing:
+		o.state, o.result = opSettled, result{outcome: Closed}
+		return dst
+	case opPulled:
+		o.state = opLost
+		return dst
+	case opWithdrawn:
+		o.state = opRevoked
+		return c.complete(c.release(dst, i, RefundTimeout), o.id, gone)
+	case opFenced:
 		return c.retire(c.release(dst, i, RefundTimeout), i)
-	case flightRevoking:
-		f.state = flightRevoked
+	case opRevoking:
+		o.state = opRevoked
 		return c.release(dst, i, RefundTimeout)
-	case flightLate:
+	case opLate:
 		return c.retire(dst, i)
+	default:
+		return dst
 	}
-	return dst
 }

@@ -15,6 +15,9 @@
 // when it receives PULL: it starts later, and waits longer. The guard G covers how much the rates
 // of the clocks differ, and how long a copy takes that began before Ts.
 //
+// So the caller reads the clock for Receive after the message has come, and for the other methods
+// before it performs their actions. For Copy it reads the clock again.
+//
 // What was sent when an operation timed out may still come. So a sink is fenced first: nothing
 // from it is opened any more, but its STag stays valid for the time Linger, since a Write to an
 // STag that is not valid would end the connection with all other operations. Then it is revoked.

@@ -19,7 +19,7 @@ const unit = 10 * time.Millisecond
 func (w *world) clone() *world {
 	c, s := *w.client, *w.server
 	c.slots, c.free = slices.Clone(c.slots), append(make([]uint16, 0, len(c.slots)), c.free...)
-	c.flights, c.unused = slices.Clone(c.flights), append(make([]int32, 0, len(c.flights)), c.unused...)
+	c.ops, c.unused = slices.Clone(c.ops), append(make([]int32, 0, len(c.ops)), c.unused...)
 	s.records, s.unused = slices.Clone(s.records), append(make([]int32, 0, len(s.records)), s.unused...)
 	return &world{state: w.state, client: &c, server: &s}
 }
@@ -48,7 +48,7 @@ func (w *world) sum(seed maphash.Seed) uint64 {
 	maphash.WriteComparable(&h, [2]phase{w.client.phase, w.server.phase})
 	maphash.WriteComparable(&h, w.client.waiting)
 	writeAll(&h, w.client.slots)
-	writeAll(&h, w.client.flights)
+	writeAll(&h, w.client.ops)
 	writeAll(&h, w.client.free)
 	writeAll(&h, w.client.unused)
 	writeAll(&h, w.server.records)
@@ -123,7 +123,7 @@ func (x *exploration) fault(w *world, what string) error {
 	for _, s := range x.steps {
 		fmt.Fprintf(&b, "\n  %v", s)
 	}
-	return fmt.Errorf("%s, after%s\n%+v\n%+v", what, b.String(), w.client.flights, w.server.records)
+	return fmt.Errorf("%s, after%s\n%+v\n%+v", what, b.String(), w.client.ops, w.server.records)
 }
 
 // A scenario bounds an exploration. Those that are long are explored only if IWARP_EXPLORE is set.

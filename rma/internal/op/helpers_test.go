@@ -34,6 +34,7 @@ func text(actions []Action) string {
 			}
 		case End, Audit:
 			s = fmt.Sprintf("%s(%d)", s, a.Why)
+		default:
 		}
 		if a.Invalidate {
 			s += " Invalidate"

@@ -16,7 +16,7 @@ import (
 type schedule struct {
 	*world
 	rand  *rand.Rand
-	calm  int // steps without time between those with
+	quiet int // steps without time between those with
 	steps []step
 	way   []step
 }
@@ -40,7 +40,7 @@ func newSchedule(seed uint64) *schedule {
 	dispatch := [2]time.Duration{ms(0, 5, 50), ms(0, 5, 50)}
 	credits := 1 + r.IntN(3)
 	return &schedule{
-		rand: r, calm: 1 + r.IntN(40),
+		rand: r, quiet: 1 + r.IntN(40),
 		world: newWorld(p, ClientConfig{
 			Slots: 1 + r.IntN(4), Credits: credits, Dispatch: dispatch, OpTimeout: time.Second,
 			PullTimeout: pull, Guard: MinGuard(pull), Linger: linger, Overhead: 16,
@@ -91,7 +91,7 @@ func (s *schedule) run() error {
 				return s.failure("at rest: " + fault)
 			}
 			return nil
-		case timed && (len(s.steps) == 0 || s.rand.IntN(s.calm+1) == 0):
+		case timed && (len(s.steps) == 0 || s.rand.IntN(s.quiet+1) == 0):
 			next = pass(to)
 		default:
 			next = s.steps[s.rand.IntN(len(s.steps))]
@@ -145,7 +145,7 @@ func (s *schedule) failure(what string) error {
 	for _, s := range s.way {
 		fmt.Fprintf(&b, "\n  %v", s)
 	}
-	return fmt.Errorf("%s, after%s\n%+v\n%+v\n%+v", what, b.String(), s.state, s.client.flights, s.server.records)
+	return fmt.Errorf("%s, after%s\n%+v\n%+v\n%+v", what, b.String(), s.state, s.client.ops, s.server.records)
 }
 
 // TestRMA_19_NothingChangesAfterATimeout: in random schedules. After the outcome of a write the region
@@ -156,17 +156,52 @@ func TestRMA_19_NothingChangesAfterATimeout(t *testing.T) {
 	var wg sync.WaitGroup
 	workers := uint64(runtime.GOMAXPROCS(0))
 	failures := make([]error, workers)
+	seen := make([]seen, workers)
 	for n := range workers {
 		wg.Go(func() {
 			for seed := n; seed < schedules && failures[n] == nil; seed += workers {
-				if err := newSchedule(seed).run(); err != nil {
+				s := newSchedule(seed)
+				if err := s.run(); err != nil {
 					failures[n] = fmt.Errorf("seed %d: %w", seed, err)
 				}
+				seen[n].add(s.world)
 			}
 		})
 	}
 	wg.Wait()
 	for _, err := range failures {
 		require.NoError(t, err)
+	}
+	for _, s := range seen {
+		s.check(t)
+	}
+}
+
+// seen counts what has happened, for schedules in which nothing happens prove nothing.
+type seen struct {
+	outcomes         [Closed + 1]int
+	late, latePulls  uint64
+	expired, dropped uint64
+	revoked          int // Revokes at both sides
+	lost             int
+}
+
+func (n *seen) add(w *world) {
+	for _, o := range w.ops[:w.posted] {
+		n.outcomes[o.outcome]++
+	}
+	n.late, n.latePulls = n.late+w.client.stats.Late, n.latePulls+w.client.stats.LatePulls
+	n.expired, n.dropped = n.expired+w.server.stats.Expired, n.dropped+w.server.stats.Late
+	n.revoked += w.revokes
+	n.lost += count(w.dead)
+}
+
+func (n *seen) check(t *testing.T) {
+	t.Logf("%+v", *n)
+	for o, times := range n.outcomes {
+		require.Equal(t, Outcome(o) != Conflict, times > 100, o)
+	}
+	for _, times := range []uint64{n.late, n.latePulls, n.expired, n.dropped, uint64(n.revoked), uint64(n.lost)} {
+		require.Greater(t, times, uint64(100))
 	}
 }

@@ -66,7 +66,7 @@ func (s *Server) Served(dst []Action, now time.Time, id ID, v Verdict) []Action 
 	default:
 		dst = s.answer(dst, i)
 	}
-	return s.tolerate(s.retire(dst, i), id)
+	return s.endIfTooMany(s.retire(dst, i), id)
 }
 
 // Pulled says whether the RDMA Read of a source has succeeded.
@@ -85,8 +85,9 @@ func (s *Server) Pulled(dst []Action, now time.Time, id ID, good bool) []Action 
 	case recordOverrun:
 		s.stats.Late++
 		return s.retire(s.release(dst, i, RefundTimeout), i)
+	default:
+		return dst
 	}
-	return dst
 }
 
 // Opened says whether the blob of a write was good.
@@ -103,12 +104,13 @@ func (s *Server) Opened(dst []Action, now time.Time, id ID, good bool) []Action 
 		}
 		dst = s.failed(dst, s.action(Audit, i))
 		dst = s.status(s.release(dst, i, RefundFailed), i, Verdict{RemoteAuth, BadData})
-		return s.tolerate(s.retire(dst, i), id)
+		return s.endIfTooMany(s.retire(dst, i), id)
 	case recordDropping:
 		s.stats.Late++
 		return s.retire(s.release(dst, i, RefundTimeout), i)
+	default:
+		return dst
 	}
-	return dst
 }
 
 // copy lets the caller copy the octets of a write into the region, until Ts.

@@ -17,6 +17,7 @@ func (s *Server) Receive(dst []Action, now time.Time, m *Message) []Action {
 		return s.data(dst, m, i)
 	case TypeStatus:
 		return s.refused(dst, m, i)
+	default:
 	}
 	kind, is := m.kind()
 	switch {
@@ -76,10 +77,11 @@ func (s *Server) refuse(dst []Action, m *Message, kind Kind, v Verdict) []Action
 		dst = s.failed(dst, a)
 	case NACK:
 		s.stats.Nacks++
+	default:
 	}
 	a.Do, a.Outcome, a.Reason, a.Invalidate = SendStatus, v.Outcome, v.Reason, m.names()
 	dst = append(dst, a)
-	return s.tolerate(dst, m.Op)
+	return s.endIfTooMany(dst, m.Op)
 }
 
 // failed records a wrong key.
@@ -90,8 +92,8 @@ func (s *Server) failed(dst []Action, a Action) []Action {
 	return append(dst, a)
 }
 
-// tolerate ends the connection if there were too many wrong keys.
-func (s *Server) tolerate(dst []Action, id ID) []Action {
+// endIfTooMany ends the connection if there were too many wrong keys.
+func (s *Server) endIfTooMany(dst []Action, id ID) []Action {
 	if !s.failures.over(s.clock.now) || s.phase >= phaseEnded {
 		return dst
 	}
@@ -115,8 +117,9 @@ func (s *Server) data(dst []Action, m *Message, i int32) []Action {
 	case recordRevoking:
 		s.stats.Late++
 		return dst
+	default:
+		return s.end(dst, m, NeverPulled)
 	}
-	return s.end(dst, m, NeverPulled)
 }
 
 // refused: the PULL has come too late for the client.
@@ -142,6 +145,7 @@ func (s *Server) refused(dst []Action, m *Message, i int32) []Action {
 	case recordRevoking, recordOverrun:
 		s.stats.Late++
 		return dst
+	default:
+		return s.end(dst, m, Unexpected)
 	}
-	return s.end(dst, m, Unexpected)
 }

@@ -37,6 +37,7 @@ func (s *Server) timeout(dst []Action, i int32) []Action {
 		}
 		s.enter(i, recordFenced)
 		r.due = s.clock.timer(s.cfg.Linger)
+		return dst
 	case recordReading:
 		s.stats.Expired++
 		s.enter(i, recordOverrun)
@@ -44,12 +45,15 @@ func (s *Server) timeout(dst []Action, i int32) []Action {
 	case recordOpening:
 		s.stats.Expired++
 		s.enter(i, recordDropping)
+		return dst
 	case recordCopying:
 		s.enter(i, recordFinishing)
+		return dst
 	case recordFenced:
 		return s.revoke(dst, i)
+	default:
+		return dst
 	}
-	return dst
 }
 
 func (s *Server) revoke(dst []Action, i int32) []Action {
@@ -92,6 +96,7 @@ func (s *Server) Lost(dst []Action, now time.Time) []Action {
 			dst = s.retire(s.release(dst, int32(i), RefundFailed), int32(i))
 		case recordServing, recordOpening:
 			s.enter(int32(i), recordDropping)
+		default:
 		}
 	}
 	return dst

@@ -118,7 +118,7 @@ func TestRMA_35_StragglerIsRepeatedToo(t *testing.T) {
 }
 
 func TestRMA_35_OnlyStaleKeysAreRepeated(t *testing.T) {
-	for _, v := range []Verdict{{RemoteAuth, BadKey}, {NACK, QueueFull}, {Outcome: Timeout}, {NACK, Reason(StaleEpoch)}} {
+	for _, v := range []Verdict{{RemoteAuth, BadKey}, {NACK, QueueFull}, {Outcome: Timeout}, {NACK, StaleEpoch}} {
 		var x Transfer
 		x.Reset(100, 100, true)
 		require.False(t, x.Done(next(t, &x, 0, 100), v))

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"time"
 )
 
@@ -8,10 +9,11 @@ import (
 func (w *world) post() {
 	p := &w.params.plans[w.posted]
 	actions, id, err := w.client.Post(w.buf[:0], w.clock(atClient), p.cmd)
-	if err != nil {
-		if err != ErrNoSlot {
-			w.wrong("Post: %v", err)
-		}
+	switch {
+	case errors.Is(err, ErrNoSlot):
+		return
+	case err != nil:
+		w.wrong("Post: %v", err)
 		return
 	}
 	for _, o := range w.ops[:w.posted] {
@@ -108,6 +110,7 @@ func (w *world) finish(k *work) {
 		} else {
 			w.act(job.role, w.server.Revoked(w.buf[:0], now, job.op))
 		}
+	case noWork:
 	}
 }
 
@@ -158,6 +161,7 @@ func (w *world) arrive(role uint8, k packet) {
 			}
 		}
 		w.wrong("the server has forgotten its RDMA Read")
+	case noPacket:
 	}
 }
 
@@ -234,6 +238,7 @@ func (w *world) actOfBoth(role uint8, a *Action) {
 			w.wrong("Revoke of %x, which has no STag", a.Op)
 		}
 		s.valid = false
+		w.revokes++
 		w.add(work{kind: workRevoke, role: role, op: a.Op, record: a.Record, came: w.came[role]})
 	case OpenData:
 		s := &w.sinks[role][a.Record]
@@ -254,6 +259,7 @@ func (w *world) actOfBoth(role uint8, a *Action) {
 			w.wrong("role %d ends the connection: %d, %x", role, a.Why, a.Op)
 		}
 		w.ended = true
+	default:
 	}
 }
 
@@ -266,7 +272,7 @@ func (w *world) freed(role uint8, a *Action) {
 		w.wrong("Free of %x, whose sink may be hit", a.Op)
 	}
 	for _, k := range w.work {
-		if k.kind != noWork && k.op == a.Op && k.role == role && !(k.kind == workRevoke && a.Source) {
+		if k.kind != noWork && k.op == a.Op && k.role == role && (k.kind != workRevoke || !a.Source) {
 			w.wrong("Free of %x, for which a worker works", a.Op)
 		}
 	}
@@ -293,6 +299,7 @@ func (w *world) actOfClient(a *Action) {
 		w.send(atClient, Message{Type: TypeData, Op: a.Op, Length: p.cmd.Length}, true)
 	case Complete:
 		w.completed(o, p, a)
+	default:
 	}
 }
 
@@ -326,7 +333,7 @@ func (w *world) enable(role uint8, a *Action) {
 		w.wrong("the sink of %x is used for %x while it may be hit", s.op, a.Op)
 	}
 	for _, k := range w.work {
-		if k.kind != noWork && k.role == role && k.record == a.Record && k.op != a.Op && k.op == s.op && !(k.kind == workRevoke && w.source(k.op)) {
+		if k.kind != noWork && k.role == role && k.record == a.Record && k.op != a.Op && k.op == s.op && (k.kind != workRevoke || !w.source(k.op)) {
 			w.wrong("the sink of %x is used for %x while it is worked on", s.op, a.Op)
 		}
 	}
@@ -382,6 +389,7 @@ func (w *world) actOfServer(a *Action) {
 		if a.Why == LateCommit {
 			w.wrong("%x is a late commit", a.Op)
 		}
+	default:
 	}
 }
 

@@ -30,24 +30,25 @@ const (
 
 // A state is a world without the machines. It can be compared.
 type state struct {
-	now    time.Duration
-	params params
-	up     packets // from the client
-	down   packets
-	heard  [2]packets // by role: what has come, and Receive was not called for yet
-	came   [2]uint8   // messages that have come
-	read   [2]uint8   // those of them that Receive was called for
-	sinks  [2][maxRecords]sink
-	grants [maxGrants]grant
-	work   [maxWork]work
-	ops    [maxOps]ledger
-	posted int
-	dead   bool // the connection is gone
-	lost   [2]bool
-	closed [2]bool
-	junked [2]bool // a message came that ends the connection
-	ended  bool    // a machine has ended it
-	fault  string
+	now     time.Duration
+	params  params
+	up      packets // from the client
+	down    packets
+	heard   [2]packets // by role: what has come, and Receive was not called for yet
+	came    [2]uint8   // messages that have come
+	read    [2]uint8   // those of them that Receive was called for
+	sinks   [2][maxRecords]sink
+	grants  [maxGrants]grant
+	work    [maxWork]work
+	ops     [maxOps]ledger
+	posted  int
+	dead    bool // the connection is gone
+	lost    [2]bool
+	closed  [2]bool
+	junked  [2]bool // a message came that ends the connection
+	ended   bool    // a machine has ended it
+	revokes int     // that were asked for
+	fault   string
 }
 
 // params are what differs between worlds.

@@ -2,24 +2,24 @@ package op
 
 import "time"
 
-// A flightState is where an operation with a credit stands: see Client.
-type flightState uint8
+// An opState is where an operation with a credit stands: see Client.
+type opState uint8
 
 const (
-	flightUnused flightState = iota
-	flightWindow
-	flightSent
-	flightOpening
-	flightSealing
-	flightSettled // the outcome is known, and the caller still reads the buffer
-	flightPulled
-	flightLost
-	flightRecalled  // its source is being revoked, and the PULL may have come
-	flightWithdrawn // what it has lent of the caller's buffer is being revoked
-	flightFenced
-	flightRevoking
-	flightRevoked // it is over when Revoked comes
-	flightLate
+	opUnused opState = iota
+	opWindow
+	opSent
+	opOpening
+	opSealing
+	opSettled // the outcome is known, and the caller still reads the buffer
+	opPulled
+	opLost
+	opRecalled  // its source is being revoked, and the PULL may have come
+	opWithdrawn // what it has lent of the caller's buffer is being revoked
+	opFenced
+	opRevoking
+	opRevoked // it is over when Revoked comes
+	opLate
 )
 
 // A tag is the state of the STag of a sink or source.
@@ -31,15 +31,15 @@ const (
 	tagRevoked
 )
 
-// A flight is the record of an operation with a credit.
-type flight struct {
-	state  flightState
+// An operation is the record of an operation with a credit.
+type operation struct {
+	state  opState
 	tag    tag
 	id     ID
 	cmd    Command
 	due    time.Duration // of its timer, in the states that have one
 	salt   [16]byte      // of the PULL
-	result result        // in flightSettled
+	result result        // in opSettled
 }
 
 // A result is what Complete tells.
@@ -50,10 +50,10 @@ type result struct {
 	gone       bool
 }
 
-// timed reports whether the timer of a flight runs.
-func (f *flight) timed() bool {
-	switch f.state {
-	case flightWindow, flightSent, flightSealing, flightPulled, flightLost, flightFenced:
+// timed reports whether the timer of an operation runs.
+func (o *operation) timed() bool {
+	switch o.state {
+	case opWindow, opSent, opSealing, opPulled, opLost, opFenced:
 		return true
 	default:
 		return false
@@ -62,8 +62,8 @@ func (f *flight) timed() bool {
 
 // agrees reports whether the message invalidates what the operation has named. What was revoked
 // may have been invalidated before.
-func (f *flight) agrees(m *Message) bool {
-	switch f.tag {
+func (o *operation) agrees(m *Message) bool {
+	switch o.tag {
 	case tagEnabled:
 		if m.Type == TypePull {
 			return m.Invalidated == NoRole
@@ -76,23 +76,23 @@ func (f *flight) agrees(m *Message) bool {
 	}
 }
 
-// action is one for a flight.
+// action is one for an operation.
 func (c *Client) action(do Do, i int32) Action {
-	f := &c.flights[i]
-	return Action{Do: do, Op: f.id, Record: int(i), Kind: f.cmd.Kind, Class: f.cmd.Class, Source: f.cmd.Source}
+	o := &c.ops[i]
+	return Action{Do: do, Op: o.id, Record: int(i), Kind: o.cmd.Kind, Class: o.cmd.Class, Source: o.cmd.Source}
 }
 
-// find returns the flight of an operation.
+// find returns the record of an operation.
 func (c *Client) find(id ID) (int32, bool) {
 	n := int(id.Slot())
 	if n >= len(c.slots) || id == 0 {
 		return none, false
 	}
 	if s := &c.slots[n]; s.id == id {
-		return s.flight, s.flight != none
+		return s.op, s.op != none
 	}
-	for i := range c.flights { // its slot is used again
-		if f := &c.flights[i]; f.state != flightUnused && f.id == id {
+	for i := range c.ops { // its slot is used again
+		if o := &c.ops[i]; o.state != opUnused && o.id == id {
 			return int32(i), true
 		}
 	}
@@ -108,9 +108,10 @@ func (c *Client) complete(dst []Action, id ID, r result) []Action {
 		c.stats.Timeouts++
 	case DispatchTimeout:
 		c.stats.DispatchTimeouts++
+	default:
 	}
 	dst = append(dst, Action{
-		Do: Complete, Op: id, Record: int(s.flight), Kind: s.cmd.Kind, Class: s.cmd.Class, Source: s.cmd.Source,
+		Do: Complete, Op: id, Record: int(s.op), Kind: s.cmd.Kind, Class: s.cmd.Class, Source: s.cmd.Source,
 		Outcome: r.outcome, Reason: r.reason, RetryAfter: r.retryAfter, Gone: r.gone,
 	})
 	*s = slot{}
@@ -120,7 +121,7 @@ func (c *Client) complete(dst []Action, id ID, r result) []Action {
 
 // release gives the grant of a read back. Other operations have none.
 func (c *Client) release(dst []Action, i int32, r Refund) []Action {
-	if c.flights[i].cmd.Kind != Read {
+	if c.ops[i].cmd.Kind != Read {
 		return dst
 	}
 	a := c.action(Release, i)
@@ -130,14 +131,14 @@ func (c *Client) release(dst []Action, i int32, r Refund) []Action {
 
 // revoke starts to revoke the sink or the source.
 func (c *Client) revoke(dst []Action, i int32) []Action {
-	c.flights[i].tag = tagRevoked
+	c.ops[i].tag = tagRevoked
 	return append(dst, c.action(Revoke, i))
 }
 
 // retire ends a record, and gives its credit to the operation that waits first.
 func (c *Client) retire(dst []Action, i int32) []Action {
 	dst = append(dst, c.action(Free, i))
-	c.flights[i] = flight{}
+	c.ops[i] = operation{}
 	c.unused = append(c.unused, i)
 	return c.start(dst)
 }
