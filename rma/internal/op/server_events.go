@@ -42,7 +42,7 @@ func (s *Server) unqueue(dst []Action, now time.Time, id ID, why Reason) []Actio
 // Served says what has become of a request that Serve was for. The Verdict is OK if there is an
 // answer.
 func (s *Server) Served(dst []Action, now time.Time, id ID, v Verdict) []Action {
-	dst = s.Tick(dst, now)
+	s.clock.at(now)
 	i, ok := s.find(id)
 	if !ok {
 		return dst
@@ -164,7 +164,7 @@ func (s *Server) Copied(dst []Action, now time.Time, id ID, how CopyResult) []Ac
 
 // Revoked says that what Revoke has asked for is done.
 func (s *Server) Revoked(dst []Action, now time.Time, id ID) []Action {
-	dst = s.Tick(dst, now)
+	s.clock.at(now)
 	i, ok := s.find(id)
 	if !ok || s.records[i].state != recordRevoking {
 		return dst

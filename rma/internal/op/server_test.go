@@ -156,7 +156,9 @@ func TestRMA_24_SinkOfTheServerLingers(t *testing.T) {
 	s.waits(50*ms, "Hold")
 	s.waits(30*ms, "Revoke")
 	s.hears(data(id), "")
+	s.hears(status(id, NACK, TooLate, ServerRole), "")
 	s.want("Release(Timeout), Free", s.Revoked(nil, s.now, id))
+	require.Equal(t, ServerStats{Expired: 1, Late: 2}, s.Stats())
 	s.hears(data(id), "End(8)")
 }
 
@@ -175,6 +177,7 @@ func TestRMA_22_ClientRefusesThePull(t *testing.T) {
 	s.waits(50*ms, "Hold")
 	s.hears(status(id, NACK, TooLate, ServerRole), "Release(NACK), Free")
 	s.hears(status(id, NACK, TooLate, NoRole), "")
+	require.Equal(t, ServerStats{Expired: 1, Late: 1}, s.Stats())
 	id = s.pulled(writeReq(3))
 	s.hears(status(id, NACK, TooLate, NoRole), "End(4)")
 }
@@ -195,6 +198,7 @@ func TestRMA_37_ServerReadsTheSource(t *testing.T) {
 	id = s.pulled(m)
 	s.waits(50*ms, "Hold")
 	s.want("Release(Timeout), Free", s.Pulled(nil, s.now, id, true))
+	require.Equal(t, ServerStats{Expired: 1, Late: 1}, s.Stats())
 
 	m.Op = 4
 	id = s.pulled(m)
@@ -284,6 +288,8 @@ func TestRMA_5_ExpiredRequestsAreNotCounted(t *testing.T) {
 func TestRMA_14_DataOutOfTurnEndTheConnection(t *testing.T) {
 	s := newServer(t, nil)
 	s.hears(data(1), "End(8)")
+
+	s.hears(writeReq(1), "")
 
 	s = newServer(t, nil)
 	s.hears(writeReq(1), "Enqueue(116)")

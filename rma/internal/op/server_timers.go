@@ -2,8 +2,8 @@ package op
 
 import "time"
 
-// Tick lets the timers run out whose time is over. Call it at Deadline. The methods for what happens
-// after PULL do the same first, so that what comes at the end of Ts is too late.
+// Tick lets the timers run out whose time is over. Call it at Deadline. Receive, Opened, Pulled and
+// Copied do the same first, so that what comes at the end of Ts is too late.
 func (s *Server) Tick(dst []Action, now time.Time) []Action {
 	t := s.clock.at(now)
 	if t < s.clock.next {
@@ -64,7 +64,7 @@ func (s *Server) revoke(dst []Action, i int32) []Action {
 // Close refuses the requests that wait for the window, and those that come from now on. The others
 // go on.
 func (s *Server) Close(dst []Action, now time.Time) []Action {
-	dst = s.Tick(dst, now)
+	s.clock.at(now)
 	if s.phase != phaseOpen {
 		return dst
 	}
@@ -82,7 +82,7 @@ func (s *Server) Close(dst []Action, now time.Time) []Action {
 // came before were given to Receive, and Pulled was called for each RDMA Read that has completed. The
 // others never will. Revoked, Served, Opened and Copied are still called.
 func (s *Server) Lost(dst []Action, now time.Time) []Action {
-	dst = s.Tick(dst, now)
+	s.clock.at(now)
 	if s.phase == phaseLost {
 		return dst
 	}
