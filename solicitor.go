@@ -22,6 +22,9 @@ import (
 // that waits longer completes with StatusTimeout and ErrDispatchTimeout: nothing was sent, the QP
 // stays in StateRTS, and later work requests go on. The time counts from when nothing but the
 // window keeps the Read from starting.
+//
+// A goroutine that receives for one QP of a Solicitor may send for another one. It does not wait for
+// the network, but a Buffer that is slow as the source of an RDMA Write then delays both QPs.
 type Solicitor struct{ core *soliciting.Solicitor }
 
 // NewSolicitor returns a Solicitor. If cfg is not valid, a QP with it cannot be made: see

@@ -194,5 +194,5 @@ func (u *User) Pieces(n int) (octets, reads int) {
 	if u == nil {
 		return n, 1
 	}
-	return min(n, pieceLen, int(u.s.most)), batchLen
+	return int(min(uint64(n), pieceLen, u.s.most)), batchLen
 }
