@@ -12,7 +12,6 @@ import "time"
 //	                     other requests   serving, Serve
 //	serving              Served           unused, SendAnswer; SendStatus if it failed, or if a read
 //	                                      took as long as its TTL
-//	                     Lost             dropping
 //	queued     dispatch  Granted          pulled or reading, SendPull
 //	                     timer            unused, Cancel, SendStatus(NACK, NoWindow)
 //	                     Expired          unused, SendStatus(NACK, NoWindow)
@@ -40,10 +39,9 @@ import "time"
 //	                     Revoked          unused, Release
 //	overrun              STATUS           overrun
 //	                     Pulled, Lost     unused, Release
-//	dropping             Served           unused
-//	                     Opened           unused, Release
+//	dropping             Opened           unused, Release
 //
-// Each way to unused has Free besides. A message that is not in the
+// Each way to unused has Free besides. After Lost nothing is sent. A message that is not in the
 // table ends the connection, but for a STATUS, which may come for an operation that is over.
 //
 // What the client has timed out is dropped without an answer: it knows already.

@@ -44,17 +44,10 @@ func (s *Server) unqueue(dst []Action, now time.Time, id ID, why Reason) []Actio
 func (s *Server) Served(dst []Action, now time.Time, id ID, v Verdict) []Action {
 	s.clock.at(now)
 	i, ok := s.find(id)
-	if !ok {
+	if !ok || s.records[i].state != recordServing {
 		return dst
 	}
 	r := &s.records[i]
-	switch r.state {
-	case recordServing:
-	case recordDropping:
-		return s.retire(dst, i)
-	default:
-		return dst
-	}
 	if v.Outcome == RemoteAuth {
 		dst = s.failed(dst, s.action(Audit, i))
 	}

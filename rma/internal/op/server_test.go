@@ -336,19 +336,21 @@ func TestRMA_28_CloseRefusesWhatWaits(t *testing.T) {
 
 // TestRMA_19_LostServer: what others still do is waited for, and nothing is answered.
 func TestRMA_19_LostServer(t *testing.T) {
-	s := newServer(t, func(cfg *ServerConfig) { cfg.Credits, cfg.Records, cfg.Queue = 5, 5, 5 })
+	s := newServer(t, func(cfg *ServerConfig) { cfg.Credits, cfg.Records, cfg.Queue = 5, 6, 5 })
+	s.pulled(writeReq(6))
+	s.waits(50*ms, "Hold")
 	pulled, opening, copying := s.pulled(writeReq(1)), s.pulled(writeReq(2)), s.pulled(writeReq(3))
 	s.hears(data(opening), "OpenData")
 	s.hears(data(copying), "OpenData")
 	s.want("Copy", s.Opened(nil, s.now, copying, true))
 	s.hears(writeReq(4), "Enqueue(116)")
 	s.hears(readReq(5), "Serve")
-	s.want("Release(Failed), Free, Cancel, Free", s.Lost(nil, s.now))
+	s.want("Release(Failed), Free, Release(Failed), Free, Cancel, Free", s.Lost(nil, s.now))
 	s.want("", s.Lost(nil, s.now))
 	s.want("", s.Pulled(nil, s.now, pulled, true))
 	s.want("Release(Timeout), Free", s.Opened(nil, s.now, opening, true))
 	s.want("Release(OK), Free", s.Copied(nil, s.now, copying, CopyDone))
 	s.want("Free", s.Served(nil, s.now, readReq(5).Op, Verdict{}))
-	s.hears(readReq(6), "")
+	s.hears(readReq(7), "")
 	require.True(t, s.Idle())
 }

@@ -94,7 +94,7 @@ func (s *Server) Lost(dst []Action, now time.Time) []Action {
 			dst = s.retire(dst, int32(i))
 		case recordPulled, recordReading, recordFenced, recordOverrun:
 			dst = s.retire(s.release(dst, int32(i), RefundFailed), int32(i))
-		case recordServing, recordOpening:
+		case recordOpening:
 			s.enter(int32(i), recordDropping)
 		default:
 		}

@@ -104,14 +104,13 @@ func (t *Transfer) fail(c Chunk, v Verdict) {
 	for _, c := range t.again {
 		t.prefix = min(t.prefix, c.Off)
 	}
-	t.again = t.again[:0]
 }
 
 // Finished reports whether nothing more happens, and then how many octets were moved, from the
 // first one on, and the first failure.
 func (t *Transfer) Finished() (n uint64, failure Verdict, ok bool) {
 	switch {
-	case t.inFlight > 0, t.state == transferReopening:
+	case t.inFlight > 0:
 		return 0, Verdict{}, false
 	case t.state == transferFailing:
 		return t.prefix, t.failure, true

@@ -29,5 +29,4 @@ func (l *waitList) remove(slots []slot, n int32) {
 	} else {
 		slots[s.next].prev = s.prev
 	}
-	s.prev, s.next = none, none
 }
