@@ -63,6 +63,11 @@ var table = map[string]rule{
 	// The messages of these operations, as octets.
 	"rma/internal/wire": {ours: []string{"regionkey"}},
 
+	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
+	"rma": {
+		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/lru"},
+		tests: []string{"cm"},
+	},
 	// The state machines of one-sided operations import nothing: they do nothing either.
 	"rma/internal/op": {},
 

@@ -1,0 +1,130 @@
+package rma
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/lru"
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+const (
+	keptEvents   = 1024 // records that Server.AuditLog returns at most
+	auditedPeers = 4096 // peers whose rate is remembered
+	auditRate    = 10   // records per second and peer
+)
+
+// An AuditEvent is a record of what a peer was refused, of what it was granted, or of a connection
+// that was ended because of it. It has no key, no tag and no data.
+type AuditEvent struct {
+	ID         uint64 // all are counted, those without a record, too
+	Time       time.Time
+	Peer       iwarp.Peer
+	Known      bool // the peer was authenticated
+	Remote     net.Addr
+	Op         Op // 0: none
+	Region     uint64
+	Epoch      regionkey.Epoch // that the peer asked for, or that it was given
+	Ops        Ops             // of a granted Open
+	Granted    bool
+	Reason     string
+	Suppressed uint64 // events of this peer before this one that have no record
+}
+
+func (e *AuditEvent) attrs() []slog.Attr {
+	remote := ""
+	if e.Remote != nil {
+		remote = e.Remote.String()
+	}
+	return []slog.Attr{
+		slog.Uint64("event", e.ID), slog.Time("at", e.Time),
+		slog.String("peer", hex.EncodeToString(e.Peer.ID[:])), slog.Bool("known", e.Known), slog.String("remote", remote),
+		slog.String("op", e.opName()), slog.Uint64("region", e.Region), slog.Uint64("epoch", uint64(e.Epoch)),
+		slog.Int("ops", int(e.Ops)), slog.String("reason", e.Reason), slog.Uint64("suppressed", e.Suppressed),
+	}
+}
+
+func (e *AuditEvent) opName() string {
+	if e.Op == 0 {
+		return ""
+	}
+	return e.Op.String()
+}
+
+// A peerRate is how many records a peer has made.
+type peerRate struct {
+	bucket
+	suppressed uint64 // since its last record
+}
+
+// An audit keeps and writes records, so many for each peer.
+type audit struct {
+	logger *slog.Logger // nil: none
+
+	mu      sync.Mutex
+	peers   *lru.Map[[32]byte, *peerRate]
+	events  uint64
+	allLost uint64
+	kept    []AuditEvent
+	next    int // where the next one goes, once there are keptEvents
+}
+
+func newAudit(logger *slog.Logger) *audit {
+	return &audit{logger: logger, peers: lru.New[[32]byte, *peerRate](auditedPeers)}
+}
+
+// add makes a record, or counts the event where the peer has made too many.
+func (l *audit) add(e AuditEvent) {
+	if !l.keep(&e) || l.logger == nil {
+		return
+	}
+	level, text := slog.LevelWarn, "operation refused"
+	if e.Granted {
+		level, text = slog.LevelInfo, "operation granted"
+	}
+	l.logger.LogAttrs(context.Background(), level, text, e.attrs()...)
+}
+
+func (l *audit) keep(e *AuditEvent) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events++
+	e.ID = l.events
+	peer, ok := l.peers.Get(e.Peer.ID)
+	if !ok {
+		peer = new(peerRate)
+		l.peers.Put(e.Peer.ID, peer)
+	}
+	if !peer.take(e.Time, auditRate) {
+		peer.suppressed++
+		l.allLost++
+		return false
+	}
+	e.Suppressed, peer.suppressed = peer.suppressed, 0
+	if len(l.kept) < keptEvents {
+		l.kept = append(l.kept, *e)
+		return true
+	}
+	l.kept[l.next] = *e
+	l.next = (l.next + 1) % keptEvents
+	return true
+}
+
+// list returns what is kept, the oldest record first.
+func (l *audit) list() []AuditEvent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append(append([]AuditEvent(nil), l.kept[l.next:]...), l.kept[:l.next]...)
+}
+
+// counts returns how many events there were, and how many of them have no record.
+func (l *audit) counts() (events, lost uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events, l.allLost
+}

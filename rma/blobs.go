@@ -1,0 +1,84 @@
+package rma
+
+import (
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// blobStep is how many blobs are registered at once.
+const blobStep = 8
+
+// A blob is memory from which octets are sent, or into which they are read.
+type blob struct {
+	mem []byte
+	sge [1]iwarp.SGE
+}
+
+// blobs are those of one connection.
+type blobs struct {
+	pd      *iwarp.PD
+	scratch *scratch
+	size    int
+	mrs     []*iwarp.MR
+	all     []*blob
+	free    []int
+	taken   int // octets of scratch
+}
+
+// noBlob is the number of none.
+const noBlob = 0
+
+func newBlobs(pd *iwarp.PD, s *scratch, size int) *blobs {
+	return &blobs{pd: pd, scratch: s, size: size, all: make([]*blob, 1)}
+}
+
+// get returns a blob that nothing uses. Beyond the limit of the memory there is none, unless it must
+// be.
+func (b *blobs) get(must bool) (int, error) {
+	if len(b.free) == 0 {
+		if err := b.grow(must); err != nil || len(b.free) == 0 {
+			return noBlob, err
+		}
+	}
+	i := b.free[len(b.free)-1]
+	b.free = b.free[:len(b.free)-1]
+	return i, nil
+}
+
+func (b *blobs) put(i int) { b.free = append(b.free, i) }
+
+func (b *blobs) grow(must bool) error {
+	n := blobStep * b.size
+	if b.scratch.take(n) {
+		b.taken += n
+	} else if !must {
+		return nil
+	}
+	slab := make([]byte, n)
+	mr, err := b.pd.RegisterMR(slab, stag.LocalWrite, nil)
+	if err != nil {
+		return err
+	}
+	b.mrs = append(b.mrs, mr)
+	for off := 0; off < n; off += b.size {
+		b.free = append(b.free, len(b.all))
+		b.all = append(b.all, &blob{mem: slab[off : off+b.size : off+b.size], sge: [1]iwarp.SGE{mr.Slice(off, b.size)}})
+	}
+	return nil
+}
+
+// octets are the first n octets of a blob, for a work request.
+func (b *blobs) octets(i, n int) []iwarp.SGE {
+	sge := b.all[i].sge[:]
+	sge[0].Len = n
+	return sge
+}
+
+// close gives everything back. The QP has ended.
+func (b *blobs) close() {
+	for _, mr := range b.mrs {
+		_ = mr.Close()
+	}
+	b.scratch.give(b.taken)
+	b.mrs, b.all, b.free, b.taken = nil, nil, nil, 0
+}

@@ -1,0 +1,268 @@
+package rma
+
+import (
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// A call is an operation of this side, in its slot.
+type call struct {
+	id      op.ID // 0: the slot is free
+	cmd     Command
+	keys    *keys
+	posted  time.Time
+	issued  time.Time
+	timeout time.Duration
+
+	to     completer // what learns of the end
+	slot   Slot      // of it
+	opens  *opening  // of an Open
+	rekeys *rekeying // of a Rekey
+	next   regionkey.Epoch
+
+	blob    int // that is sealed, and was not sent
+	dataCtr uint64
+	salt    [16]byte // of a PULL
+	sinkTag uint32
+	sinkTO  uint64
+	aad     [regionkey.AADSize]byte
+}
+
+// A completer is told how operations end. mu of the connection is held.
+type completer interface {
+	completed(slot Slot, end Completion)
+}
+
+// An opening is what an Open asks for.
+type opening struct {
+	id      uint64
+	ops     Ops
+	granted wire.OpenRep
+}
+
+// A rekeying is what a Rekey asks for.
+type rekeying struct {
+	grace  time.Duration
+	secret regionkey.Key // zero: the server makes one
+}
+
+// A flight is what the connection keeps for a record of asClient.
+type flight struct {
+	sink, source *lease
+	grant        uint64
+}
+
+// region is the ID of the region.
+func (k *call) region() uint64 {
+	switch {
+	case k.opens != nil:
+		return k.opens.id
+	case k.cmd.Handle != nil:
+		return k.cmd.Handle.region
+	default:
+		return 0
+	}
+}
+
+// call finds an operation of this side; nil: its outcome was told. mu is held.
+func (c *conn) call(id op.ID) *call {
+	if n := int(id.Slot()); n < len(c.calls) && c.calls[n].id == id {
+		return &c.calls[n]
+	}
+	return nil
+}
+
+// performClient does what asClient asks for. mu is held.
+func (c *conn) performClient(now time.Time, a *op.Action) {
+	switch a.Do {
+	case op.Enqueue:
+		c.enqueueRead(now, a)
+	case op.Cancel:
+		c.solicitor.cancel(now, c.flights[a.Record].grant)
+	case op.Hold:
+		c.solicitor.hold(now, c.flights[a.Record].grant)
+	case op.Release:
+		c.release(now, a, op.ClientRole)
+	case op.Revoke:
+		c.revoke(op.ClientRole, a)
+	case op.OpenData:
+		c.call(a.Op).dataCtr = c.said.dataCtr
+		c.later(work{do: workOpenRead, id: a.Op, record: a.Record})
+	case op.Seal:
+		k := c.call(a.Op)
+		k.salt, k.sinkTag, k.sinkTO = c.said.salt, c.said.tag, c.said.to
+		c.later(work{do: workSeal, id: a.Op, record: a.Record})
+	case op.SendRequest:
+		c.sendRequest(now, a)
+	case op.SendData:
+		c.sendData(a)
+	case op.SendStatus:
+		c.sendStatus(a, 0, 0, c.said.tag)
+	case op.Complete:
+		c.complete(now, a)
+	case op.End:
+		c.endFor(a.Why)
+	}
+}
+
+// enqueueRead asks the window for room for a read, whose sink there must be memory for.
+func (c *conn) enqueueRead(now time.Time, a *op.Action) {
+	f := &c.flights[a.Record]
+	if f.sink == nil {
+		sink, err := c.leases.sink(op.ClientRole)
+		if sink == nil {
+			c.endIf(err)
+			c.clientDo = c.asClient.Refused(c.clientDo, now, a.Op)
+			return
+		}
+		f.sink = sink
+	}
+	grant, granted, err := c.solicitor.enqueue(now, ticket{conn: c, role: op.ClientRole, id: a.Op}, solicit.Class(a.Class), a.N)
+	f.grant = grant
+	switch {
+	case err != nil:
+		c.clientDo = c.asClient.Refused(c.clientDo, now, a.Op)
+	case granted:
+		c.clientDo = c.asClient.Granted(c.clientDo, now, a.Op)
+	}
+}
+
+// sendRequest sends the request of an operation. mu is held.
+func (c *conn) sendRequest(now time.Time, a *op.Action) {
+	k := c.call(a.Op)
+	k.issued = now
+	var enable iwarp.SendWR
+	var err error
+	switch {
+	case a.Kind == op.Read:
+		sink := c.flights[a.Record].sink
+		enable = c.leases.enable(sink, a.Op, sink.mem[:max(len(k.cmd.Buf)+c.overhead, 1)])
+	case a.Source:
+		enable, err = c.lend(a, k)
+	}
+	if c.endIf(err) {
+		return
+	}
+	h, ok := c.header(a.Op, a.Class)
+	if !ok {
+		return
+	}
+	request := sends(c.appendRequest(c.buffer[:0], h, a, k))
+	if enable.MR != nil {
+		c.post(enable, request)
+	} else {
+		c.post(request)
+	}
+}
+
+// lend makes the buffer of the caller the source of a write.
+func (c *conn) lend(a *op.Action, k *call) (iwarp.SendWR, error) {
+	f := &c.flights[a.Record]
+	if f.source == nil {
+		source, err := c.leases.source(op.ClientRole)
+		if err != nil {
+			return iwarp.SendWR{}, err
+		}
+		f.source = source
+	}
+	return c.leases.enable(f.source, a.Op, k.cmd.Buf), nil
+}
+
+// appendRequest makes the request of an operation.
+func (c *conn) appendRequest(dst []byte, h wire.Header, a *op.Action, k *call) []byte {
+	switch a.Kind {
+	case op.Open:
+		m := wire.OpenReq{Region: k.opens.id, Instance: c.mine.Instance, Ops: wire.Ops(k.opens.ops)}
+		return m.Append(dst, h, c.out)
+	case op.Read:
+		m := wire.ReadReq{
+			Region: k.region(), Epoch: k.keys.epoch, Offset: k.cmd.Off, Length: uint32(len(k.cmd.Buf)),
+			SinkSTag: uint32(c.flights[a.Record].sink.tag()), TTL: k.timeout,
+		}
+		return m.Append(dst, h, c.out, k.keys.readOut)
+	case op.Write:
+		m := wire.WriteReq{Region: k.region(), Epoch: k.keys.epoch, Offset: k.cmd.Off, Length: uint32(len(k.cmd.Buf))}
+		if a.Source {
+			m.SourceSTag = uint32(c.flights[a.Record].source.tag())
+		}
+		return m.Append(dst, h, c.out, k.keys.writeOut)
+	default:
+		m := wire.RekeyReq{Region: k.region(), Epoch: k.keys.epoch, Grace: k.rekeys.grace, Next: k.next, Secret: k.rekeys.secret}
+		return m.Append(dst, h, c.out, k.keys.manageOut)
+	}
+}
+
+// sendData sends the blob of a write, and DATA. mu is held.
+func (c *conn) sendData(a *op.Action) {
+	k := c.call(a.Op)
+	h, ok := c.header(a.Op, a.Class)
+	if !ok {
+		return
+	}
+	m := wire.Data{DataCtr: k.dataCtr, Length: uint32(len(k.cmd.Buf))}
+	b := k.blob
+	k.blob = noBlob
+	c.postBlob(b, len(k.cmd.Buf)+c.overhead, k.sinkTag, k.sinkTO, m.Append(c.buffer[:0], h, c.out))
+}
+
+// complete tells how an operation has ended, and frees its slot. mu is held.
+func (c *conn) complete(now time.Time, a *op.Action) {
+	k := c.call(a.Op)
+	if k.blob != noBlob {
+		c.blobs.put(k.blob)
+	}
+	end := Completion{Tag: k.cmd.Tag, Issue: k.issued.Sub(k.posted), Total: now.Sub(k.posted)}
+	if k.issued.IsZero() {
+		end.Issue = end.Total
+	}
+	if a.Outcome == op.OK {
+		end.N = len(k.cmd.Buf)
+	} else {
+		end.Err = c.opError(a, k)
+	}
+	to, slot := k.to, k.slot
+	*k = call{}
+	c.busy--
+	if c.closing && c.busy == 0 {
+		close(c.drained)
+	}
+	to.completed(slot, end)
+}
+
+// opError is the error of an operation that has failed.
+func (c *conn) opError(a *op.Action, k *call) error {
+	e := &OpError{
+		Outcome: Outcome(a.Outcome), Reason: uint16(a.Reason), Op: k.cmd.Op, Region: k.region(), Off: k.cmd.Off, RetryAfter: a.RetryAfter,
+	}
+	if a.Gone || a.Outcome == op.Closed {
+		e.Err = c.lostBy()
+	}
+	return e
+}
+
+// endIf ends the connection if there is an error.
+func (c *conn) endIf(err error) bool {
+	if err != nil {
+		c.end(err)
+	}
+	return err != nil
+}
+
+// release gives the grant of an operation back. mu is held.
+func (c *conn) release(now time.Time, a *op.Action, role op.Role) {
+	var grant uint64
+	switch {
+	case a.Record == op.NoRecord: // it was cancelled, and granted at the same time
+		grant = c.granting
+	case role == op.ClientRole:
+		grant = c.flights[a.Record].grant
+	default:
+		grant = c.requests[a.Record].grant
+	}
+	c.solicitor.release(now, grant, refunds[a.Refund])
+}

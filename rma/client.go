@@ -1,0 +1,268 @@
+package rma
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+)
+
+// controlSlots are the slots for Open and Rekey. They belong to no Portal.
+const controlSlots = 8
+
+// A Client does operations on the regions of the peer of one connection.
+type Client struct {
+	c   *conn
+	cfg ClientConfig
+
+	control chan struct{} // one token for each control slot
+	mu      sync.Mutex    // a leaf
+	left    int           // slots for Portals
+	portals map[*Portal]struct{}
+}
+
+// NewClient begins to use the connection of qp, and returns when the peer has agreed. The QP is in the
+// hands of the Client then, with its CQ: see Depths for what it needs. An error after that the QP was
+// taken over has ended it.
+func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, error) {
+	full, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if full.Server != nil && full.Server.err != nil {
+		return nil, full.Server.err
+	}
+	c, err := newConn(qp, clientSettings(&full))
+	if err != nil {
+		return nil, err
+	}
+	c.start()
+	select {
+	case <-c.ready:
+	case <-c.done:
+		return nil, c.failure()
+	case <-ctx.Done():
+		c.abort()
+		return nil, ctx.Err()
+	}
+	cl := &Client{c: c, cfg: full, control: make(chan struct{}, controlSlots), left: full.Slots, portals: make(map[*Portal]struct{})}
+	for range controlSlots {
+		cl.control <- struct{}{}
+	}
+	return cl, nil
+}
+
+// failure is why the connection has ended. mu is not held.
+func (c *conn) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	return c.lostBy()
+}
+
+// MaxOp is how many octets an operation can have: what both sides can.
+func (cl *Client) MaxOp() int { return cl.c.maxOp }
+
+// Suite is how operations are protected: 0 not at all, 1 by AES-128-GCM, 2 by AES-256-GCM.
+func (cl *Client) Suite() uint8 { return cl.c.suite }
+
+// Done is closed when the connection has ended, and all its operations have.
+func (cl *Client) Done() <-chan struct{} { return cl.c.done }
+
+// Close ends the connection. Operations that were not sent fail; it waits for the outcome of the
+// others.
+func (cl *Client) Close() error {
+	cl.c.shutDown()
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	for p := range cl.portals {
+		cl.cfg.Budget.give(p.size)
+	}
+	clear(cl.portals)
+	return nil
+}
+
+// Err is why the connection has ended, in an error that matches net.ErrClosed; nil: it has not.
+func (cl *Client) Err() error {
+	select {
+	case <-cl.c.done:
+		return cl.c.closedBy()
+	default:
+		return nil
+	}
+}
+
+func (c *conn) closedBy() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lostBy()
+}
+
+// A Handle is a region of the peer, as far as this side may use it. It serves on the connection of its
+// Client alone.
+type Handle struct {
+	client *Client
+	region uint64
+	ops    Ops
+	keys   atomic.Pointer[keys]
+}
+
+// keys are what operations on a region are sealed with, in one epoch. They do not change.
+type keys struct {
+	epoch                                regionkey.Epoch
+	ops                                  Ops
+	size                                 uint64
+	readOut, readIn, writeOut, manageOut *regionkey.Sealer
+}
+
+// Region is the number of the region.
+func (h *Handle) Region() uint64 { return h.region }
+
+// Size is how many octets the region has.
+func (h *Handle) Size() uint64 { return h.keys.Load().size }
+
+// Ops are the rights that were granted.
+func (h *Handle) Ops() Ops { return h.keys.Load().ops }
+
+// Epoch is that of the keys that the Handle has.
+func (h *Handle) Epoch() regionkey.Epoch { return h.keys.Load().epoch }
+
+// Open asks for the keys of a region. What is granted may be less than ops; nothing is ErrRemoteAuth, as
+// for a region that does not exist.
+func (cl *Client) Open(ctx context.Context, region uint64, ops Ops) (*Handle, error) {
+	if ops == 0 || ops&^allOps != 0 {
+		return nil, fmt.Errorf("rma: Open with rights that do not exist: %#x", uint8(ops))
+	}
+	h := &Handle{client: cl, region: region, ops: ops}
+	if err := h.Reopen(ctx); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Reopen asks for the keys again, after the region has got another one. Operations that were posted
+// before keep the keys that they have.
+func (h *Handle) Reopen(ctx context.Context) error {
+	cl := h.client
+	o := &opening{id: h.region, ops: h.ops}
+	if err := cl.do(ctx, op.Open, &call{cmd: Command{Op: Open}, opens: o}); err != nil {
+		return err
+	}
+	k, err := cl.c.keysOf(o)
+	if err == nil {
+		h.keys.Store(k)
+	}
+	return err
+}
+
+// Rekey gives the region its next key: 32 octets that are a secret, nil: the server makes one. The
+// keys of clients are good for the grace, 0: no longer. This Handle has to be opened again too. It
+// needs the right MayManage; ErrConflict means that the region has another key by now.
+func (h *Handle) Rekey(ctx context.Context, key []byte, grace time.Duration) error {
+	k := h.keys.Load()
+	r := &rekeying{grace: grace}
+	switch {
+	case !k.ops.Has(MayManage):
+		return errNotOpen
+	case key != nil && len(key) != len(r.secret):
+		return fmt.Errorf("rma: a key of %d octets, %d are needed", len(key), len(r.secret))
+	case grace < 0:
+		return fmt.Errorf("rma: the grace is negative: %v", grace)
+	}
+	copy(r.secret[:], key)
+	return h.client.do(ctx, op.Rekey, &call{cmd: Command{Op: Rekey, Handle: h}, keys: k, rekeys: r, next: k.epoch + 1})
+}
+
+// keysOf makes the keys of a region from what the server has granted.
+func (c *conn) keysOf(o *opening) (*keys, error) {
+	g := &o.granted
+	k := &keys{epoch: g.Epoch, ops: Ops(g.Ops), size: g.Size}
+	if c.out == nil {
+		return k, nil
+	}
+	for _, want := range []struct {
+		t   regionkey.OpType
+		dir uint8
+		to  **regionkey.Sealer
+	}{
+		{regionkey.Read, c.ours(), &k.readOut}, {regionkey.Read, c.peers(), &k.readIn},
+		{regionkey.Write, c.ours(), &k.writeOut}, {regionkey.Manage, c.ours(), &k.manageOut},
+	} {
+		b := regionkey.Binding{Secret: c.secret, Owner: c.peers(), Dir: want.dir, Suite: c.suite}
+		s, err := regionkey.Traffic(g.Key(want.t), &b)
+		if err != nil {
+			return nil, err
+		}
+		*want.to = s
+	}
+	for i := range g.Keys {
+		g.Keys[i].Wipe()
+	}
+	return k, nil
+}
+
+// A waiter waits for one operation.
+type waiter chan Completion
+
+func (w waiter) completed(_ Slot, end Completion) { w <- end }
+
+// do does an Open or a Rekey.
+func (cl *Client) do(ctx context.Context, kind op.Kind, k *call) error {
+	select {
+	case <-cl.control:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	w := make(waiter, 1)
+	k.to = w
+	if err := cl.c.begin(op.Command{Kind: kind}, k); err != nil {
+		cl.control <- struct{}{}
+		return err
+	}
+	select {
+	case end := <-w:
+		cl.control <- struct{}{}
+		return end.Err
+	case <-ctx.Done():
+		go func() { <-w; cl.control <- struct{}{} }() // every operation ends in bounded time
+		return ctx.Err()
+	}
+}
+
+// begin starts an operation.
+func (c *conn) begin(cmd op.Command, k *call) error {
+	c.mu.Lock()
+	defer c.leave()
+	now := time.Now()
+	k.posted, k.timeout = now, c.opTimeout
+	if cmd.Timeout != 0 {
+		k.timeout = cmd.Timeout
+	}
+	var err error
+	c.clientDo, k.id, err = c.asClient.Post(c.clientDo, now, cmd)
+	if err != nil {
+		return c.postError(err)
+	}
+	c.calls[k.id.Slot()] = *k
+	c.busy++
+	return nil
+}
+
+func (c *conn) postError(err error) error {
+	switch err {
+	case op.ErrClosed:
+		return c.lostBy()
+	case op.ErrNoSlot:
+		return ErrNoSlot
+	default:
+		return fmt.Errorf("%w: %w", net.ErrClosed, err)
+	}
+}

@@ -1,0 +1,188 @@
+package rma
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// A ServerConfig says what a Server allows. Zero fields have defaults, but for PD.
+type ServerConfig struct {
+	PD *iwarp.PD // of the QPs
+
+	// Authorize says which of the rights that a client asks for it gets; 0: none. It is asked for
+	// each Open, by the goroutine of the connection, which waits for it; nil: each peer that is
+	// authenticated gets what the region has.
+	Authorize func(peer iwarp.Peer, region uint64, ops Ops) Ops
+
+	Insecure bool // operations without keys are possible, if the client allows them too
+	AES256   bool // AES-128 is not enough
+
+	MaxOp        int              // octets of an operation, 512 to 65,536: 4,096
+	Depth        int              // requests that each client may have unanswered: 64
+	QueueDepth   int              // requests that wait for the window, of each connection: 1,024
+	PullTimeout  time.Duration    // from when a write is asked for its octets until they are there: 500 ms
+	Guard        time.Duration    // by which clients wait longer than that: 100 ms
+	Linger       time.Duration    // by which a memory outlives its timeout: 250 ms; negative: 0
+	Dispatch     [2]time.Duration // for which writes wait for the window, by class: 20 and 200 ms; negative: no limit
+	HelloTimeout time.Duration    // for the first message of the peer: 10 s
+
+	MaxRegions   int // 65,536
+	MaxFailures  int // requests with a wrong key, per second and connection, before it is ended: 100
+	CacheSize    int // traffic keys that are kept: 4,096
+	ScratchLimit int // octets of memory for what is under way, of all connections: 16 MiB
+
+	Solicitor *Solicitor   // nil: the server has one of its own, of automatic size
+	Logger    *slog.Logger // for the audit log; nil: AuditLog has it alone
+}
+
+// A ClientConfig says how a Client asks. Zero fields have defaults, but for PD.
+type ClientConfig struct {
+	PD *iwarp.PD // of the QP
+
+	// Server serves its regions on the same connection, with its own configuration; nil: the peer
+	// cannot ask for anything.
+	Server *Server
+	// Responder says that this side is that of Accept, not that of Dial. The other one is then the
+	// Client without it.
+	Responder bool
+
+	Insecure bool // operations without keys are possible, if the server allows them too
+	AES256   bool // AES-128 is not enough
+
+	MaxOp        int              // octets of an operation, 512 to 65,536: 4,096
+	Slots        int              // of all Portals of this Client, 1 to 4,096: 64
+	Budget       *Slots           // that they are taken from; nil: none
+	OpTimeout    time.Duration    // until the server answers, 1 ms to 60 s: 1 s
+	Dispatch     [2]time.Duration // for which operations wait until they are sent, by class: 20 and 200 ms; negative: no limit
+	HelloTimeout time.Duration    // for the first message of the peer: 10 s
+	ScratchLimit int              // octets of memory for what is under way: 16 MiB
+
+	Solicitor *Solicitor // nil: that of Server, or one of its own, of automatic size
+}
+
+const (
+	defaultMaxOp       = 4096
+	defaultDepth       = 64
+	defaultQueue       = 1024
+	defaultSlots       = 64
+	maxSlots           = 4096
+	defaultScratch     = 16 << 20
+	defaultOpTimeout   = time.Second
+	defaultPullTimeout = 500 * time.Millisecond
+	defaultGuard       = 100 * time.Millisecond
+	defaultLinger      = 250 * time.Millisecond
+	defaultHello       = 10 * time.Second
+	maxDispatch        = 10 * time.Second
+	minOpTimeout       = time.Millisecond
+	maxOpTimeout       = time.Minute
+)
+
+var defaultDispatch = [2]time.Duration{20 * time.Millisecond, 200 * time.Millisecond}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// withDefaults returns the configuration with all fields set.
+func (c ServerConfig) withDefaults() (ServerConfig, error) {
+	orDefault(&c.MaxOp, defaultMaxOp)
+	orDefault(&c.Depth, defaultDepth)
+	orDefault(&c.QueueDepth, defaultQueue)
+	orDefault(&c.PullTimeout, defaultPullTimeout)
+	orDefault(&c.Guard, max(defaultGuard, wire.MinGuard(c.PullTimeout)))
+	orDefault(&c.Linger, defaultLinger)
+	c.Linger = max(c.Linger, 0)
+	c.Dispatch = dispatchTimes(c.Dispatch)
+	orDefault(&c.HelloTimeout, defaultHello)
+	orDefault(&c.MaxRegions, 65536)
+	orDefault(&c.MaxFailures, 100)
+	orDefault(&c.CacheSize, 4096)
+	orDefault(&c.ScratchLimit, defaultScratch)
+	return c, c.check()
+}
+
+// dispatchTimes is what 0 and negative times mean; then 0 means no limit, as in package op.
+func dispatchTimes(d [2]time.Duration) [2]time.Duration {
+	for i := range d {
+		orDefault(&d[i], defaultDispatch[i])
+		d[i] = max(d[i], 0)
+	}
+	return d
+}
+
+func (c *ServerConfig) check() error {
+	if c.PD == nil {
+		return errors.New("rma: ServerConfig.PD is nil")
+	}
+	if err := within("ServerConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
+		return err
+	}
+	if err := within("ServerConfig.Depth", c.Depth, 1, 65535); err != nil {
+		return err
+	}
+	if err := within("ServerConfig.PullTimeout", c.PullTimeout, wire.MinPullTimeout, wire.MaxPullTimeout); err != nil {
+		return err
+	}
+	if c.Guard < wire.MinGuard(c.PullTimeout) {
+		return fmt.Errorf("rma: ServerConfig.Guard is %v, and at least %v for a PullTimeout of %v", c.Guard, wire.MinGuard(c.PullTimeout), c.PullTimeout)
+	}
+	if err := within("ServerConfig.Linger", c.Linger, 0, wire.MaxLinger); err != nil {
+		return err
+	}
+	if min(c.QueueDepth, c.MaxRegions, c.MaxFailures, c.CacheSize, c.ScratchLimit) < 0 || c.HelloTimeout < 0 {
+		return errors.New("rma: a field of the ServerConfig is negative")
+	}
+	return within("ServerConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
+}
+
+// withDefaults returns the configuration with all fields set.
+func (c ClientConfig) withDefaults() (ClientConfig, error) {
+	orDefault(&c.MaxOp, defaultMaxOp)
+	orDefault(&c.Slots, defaultSlots)
+	orDefault(&c.OpTimeout, defaultOpTimeout)
+	c.Dispatch = dispatchTimes(c.Dispatch)
+	orDefault(&c.HelloTimeout, defaultHello)
+	orDefault(&c.ScratchLimit, defaultScratch)
+	return c, c.check()
+}
+
+func (c *ClientConfig) check() error {
+	if c.PD == nil {
+		return errors.New("rma: ClientConfig.PD is nil")
+	}
+	if err := within("ClientConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
+		return err
+	}
+	if err := within("ClientConfig.Slots", c.Slots, 1, maxSlots); err != nil {
+		return err
+	}
+	if err := within("ClientConfig.OpTimeout", c.OpTimeout, minOpTimeout, maxOpTimeout); err != nil {
+		return err
+	}
+	if c.HelloTimeout < 0 || c.ScratchLimit < 0 {
+		return errors.New("rma: a field of the ClientConfig is negative")
+	}
+	return within("ClientConfig.Dispatch", max(c.Dispatch[0], c.Dispatch[1]), 0, maxDispatch)
+}
+
+func within[T int | time.Duration](what string, v, least, most T) error {
+	if v < least || v > most {
+		return fmt.Errorf("rma: %s is %v, which is not between %v and %v", what, v, least, most)
+	}
+	return nil
+}
+
+// Depths returns how deep the queues of a QP have to be, QPConfig.SendDepth and RecvDepth, where
+// each side may have so many requests of the other one unanswered: ServerConfig.Depth of its Server,
+// and 0 for a side that has none. Both queues complete on one CQ, of as many entries as both have.
+func Depths(own, peer int) (send, recv int) {
+	return 6*(own+peer) + 32, 2*(own+peer) + 16
+}

@@ -1,0 +1,267 @@
+package rma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// settings are what a connection is made with, from the configurations of its client and its server.
+type settings struct {
+	pd        *iwarp.PD
+	initiator bool
+	insecure  bool
+	aes256    bool
+	maxOp     int
+	hello     time.Duration
+
+	server    *Server // nil: this side serves nothing
+	slots     int     // 0: this side asks for nothing
+	opTimeout time.Duration
+	dispatch  [2]time.Duration // of the client
+	solicitor *Solicitor
+	scratch   *scratch
+}
+
+func serverSettings(s *Server) *settings {
+	return &settings{
+		pd: s.cfg.PD, insecure: s.cfg.Insecure, aes256: s.cfg.AES256, maxOp: s.cfg.MaxOp, hello: s.cfg.HelloTimeout,
+		server: s, solicitor: s.solicitor, scratch: s.scratch,
+	}
+}
+
+func clientSettings(c *ClientConfig) *settings {
+	s := &settings{
+		pd: c.PD, initiator: !c.Responder, insecure: c.Insecure, aes256: c.AES256, maxOp: c.MaxOp, hello: c.HelloTimeout,
+		server: c.Server, slots: c.Slots + controlSlots, opTimeout: c.OpTimeout, dispatch: c.Dispatch, solicitor: c.Solicitor,
+	}
+	if c.Server != nil {
+		s.scratch = c.Server.scratch
+		orDefault(&s.solicitor, c.Server.solicitor)
+	} else {
+		s.scratch = newScratch(c.ScratchLimit)
+	}
+	if s.solicitor == nil {
+		s.solicitor = defaultSolicitor()
+	}
+	return s
+}
+
+func defaultSolicitor() *Solicitor { return newSolicitor(solicit.Config{}) }
+
+// A client is what keys of clients are derived for.
+type client struct {
+	peer     iwarp.Peer
+	known    bool
+	instance [16]byte
+}
+
+// A conn runs the operations of one QP, in both roles. One goroutine, in run, takes the completions
+// and lets timers run out. Those that post, and those that are told of a grant, take mu, give the
+// event to a state machine, and do what it asks for before they release mu: so messages are numbered
+// in the order in which they are posted. What takes long is done afterwards without mu, and its end
+// is an event again: see work.go.
+//
+// mu comes before all other locks of this package, and those of the verbs. No two of them are held
+// at once. Locks of Portals, Regions, Servers and Solicitors are leaves.
+type conn struct {
+	*settings
+	qp   *iwarp.QP
+	cq   *iwarp.CQ
+	id   uint64 // among the connections of the server
+	peer client
+
+	secret  regionkey.Key // of the connection; only if there are keys
+	hasKeys bool
+	dataCtr regionkey.Counter // of what this side seals
+	done    chan struct{}     // closed at the end of run
+	ready   chan struct{}     // closed when the HELLO of the peer has come
+
+	mu       sync.Mutex
+	hello    op.Hello
+	mine     wire.Hello
+	theirs   wire.Hello
+	suite    uint8
+	overhead int        // octets that sealing adds
+	maxOp    int        // that both sides can
+	asClient *op.Client // nil before the HELLO, as asServer
+	asServer *op.Server
+	clientDo []op.Action // what the machines ask for
+	serverDo []op.Action
+	work     []work
+	revokes  []revoking
+
+	sendCtr regionkey.Counter // of messages
+	recvCtr uint64
+	out, in *regionkey.Control // nil: the messages have no tags
+	buffer  [wire.MaxSize]byte // of the message that is sent
+	wrs     [3]iwarp.SendWR
+
+	receives receives
+	leases   *leases
+	blobs    *blobs
+	calls    []call         // by slot
+	flights  []flight       // by record of asClient
+	requests []request      // by record of asServer
+	asked    request        // the request that has just come
+	granting uint64         // the grant that the connection is being told of
+	said     said           // by the message that has just come
+	opened   map[uint64]Ops // in suite 0: what the peer may
+
+	timer   *time.Timer
+	armed   time.Time // zero: it does not run
+	wakes   context.Context
+	wake    context.CancelFunc
+	closing bool          // no more operations are started
+	busy    int           // calls that have not ended
+	drained chan struct{} // closed when there are none, and closing
+	broken  bool          // the QP is ending or has ended
+	gone    bool          // and the machines know
+	err     error         // why this side has ended it; nil: it has not
+	wcs     [32]iwarp.WC  // of run
+}
+
+// errOneCQ is the error of a QP whose completions come on two CQs.
+var errOneCQ = errors.New("rma: the QP needs one CQ for both queues: QPConfig.SendCQ and RecvCQ")
+
+// newConn takes the QP over. If it fails the QP is as before.
+func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
+	if qp.SendCQ() != qp.RecvCQ() {
+		return nil, errOneCQ
+	}
+	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{})}
+	c.peer.peer, c.peer.known = qp.Peer()
+	if err := c.makeKeys(); err != nil {
+		return nil, err
+	}
+	if err := c.prepareHello(); err != nil {
+		return nil, err
+	}
+	if s.server != nil {
+		c.id = s.server.number()
+	}
+	c.receives = receives{pd: s.pd, qp: qp}
+	c.wakes, c.wake = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// start begins to serve. The QP belongs to the connection from now on.
+func (c *conn) start() {
+	c.mu.Lock()
+	c.timer = time.AfterFunc(time.Hour, c.rings)
+	c.armed = time.Now().Add(time.Hour)
+	c.greet()
+	c.leave()
+	go c.run()
+}
+
+// rings is called when the timer has run out.
+func (c *conn) rings() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.armed = time.Time{}
+	c.wake()
+}
+
+// settle does what the machines ask for, and releases mu.
+func (c *conn) settle() {
+	c.perform()
+	c.arm()
+	if c.gone {
+		c.wake() // perhaps that was the last operation
+	}
+	c.mu.Unlock()
+}
+
+// leave is settle, and then it does what takes long, and tells other connections of their grants.
+func (c *conn) leave() {
+	for {
+		w, more := c.nextWork()
+		c.settle()
+		c.solicitor.deliver()
+		if !more {
+			return
+		}
+		c.do(&w)
+		c.mu.Lock()
+		c.finish(&w)
+	}
+}
+
+// perform does what the machines ask for, in order, with what they ask for meanwhile. mu is held.
+func (c *conn) perform() {
+	now := time.Now()
+	for i, j := 0, 0; ; {
+		switch {
+		case i < len(c.clientDo):
+			i++
+			c.performClient(now, &c.clientDo[i-1])
+		case j < len(c.serverDo):
+			j++
+			c.performServer(now, &c.serverDo[j-1])
+		default:
+			c.clientDo, c.serverDo = c.clientDo[:0], c.serverDo[:0]
+			return
+		}
+	}
+}
+
+// arm sets the timer to the next time at which there is something to do. mu is held.
+func (c *conn) arm() {
+	var next time.Time
+	earlier := func(t time.Time, ok bool) {
+		if ok && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	earlier(c.hello.Deadline())
+	if c.asClient != nil {
+		earlier(c.asClient.Deadline())
+		earlier(c.asServer.Deadline())
+	}
+	if next.IsZero() || !c.armed.IsZero() && !next.Before(c.armed) {
+		return // it rings, earlier perhaps
+	}
+	c.armed = next
+	c.timer.Reset(time.Until(next))
+}
+
+// granted tells a machine that there is room in the window.
+func (c *conn) granted(t ticket) {
+	c.mu.Lock()
+	c.granting = t.grant
+	if t.role == op.ClientRole {
+		c.clientDo = c.asClient.Granted(c.clientDo, time.Now(), t.id)
+	} else {
+		c.serverDo = c.asServer.Granted(c.serverDo, time.Now(), t.id)
+	}
+	c.settle()
+}
+
+// end ends the connection because of an error that this side has found. mu is held.
+func (c *conn) end(err error) {
+	if c.err != nil || c.broken {
+		return
+	}
+	c.err = err
+	c.wake()
+}
+
+// lostBy is why the connection has ended, in an error that matches net.ErrClosed. mu is held.
+func (c *conn) lostBy() error {
+	if c.err != nil {
+		return fmt.Errorf("%w: %w", errClosed, c.err)
+	}
+	if err := c.qp.Err(); err != nil {
+		return err
+	}
+	return errClosed
+}

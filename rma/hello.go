@@ -1,0 +1,148 @@
+package rma
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// makeKeys makes the keys of the messages, if the connection has a secret. A server that does not
+// know its peer has no use for them, since the keys of a client depend on its identity.
+func (c *conn) makeKeys() error {
+	if c.server != nil && !c.peer.known {
+		return nil
+	}
+	if _, err := c.qp.Export("iwarp rma probe v1", []byte{}, 1); errors.Is(err, iwarp.ErrUnsupported) {
+		return nil
+	}
+	var err error
+	if c.secret, err = regionkey.BindingSecret(c.qp.Export); err != nil {
+		return err
+	}
+	if c.out, err = regionkey.NewControl(c.qp.Export, c.ours()); err != nil {
+		return err
+	}
+	if c.in, err = regionkey.NewControl(c.qp.Export, c.peers()); err != nil {
+		return err
+	}
+	c.hasKeys = true
+	return nil
+}
+
+// ours is the number of this side in keys, peers that of the other one.
+func (c *conn) ours() uint8 {
+	if c.initiator {
+		return regionkey.Initiator
+	}
+	return regionkey.Responder
+}
+
+func (c *conn) peers() uint8 { return regionkey.Initiator + regionkey.Responder - c.ours() }
+
+// prepareHello makes what this side says in its HELLO. What has to do with serving stands for nothing
+// where it does not.
+func (c *conn) prepareHello() error {
+	h := wire.Hello{
+		Chosen: wire.NoSuite, MaxOp: uint32(c.settings.maxOp),
+		PullTimeout: defaultPullTimeout, Guard: defaultGuard, Linger: defaultLinger,
+	}
+	if c.hasKeys {
+		h.Offered = wire.Offer(regionkey.SuiteAES256)
+		if !c.aes256 {
+			h.Offered |= wire.Offer(regionkey.SuiteAES128)
+		}
+	}
+	if c.insecure {
+		h.Offered |= wire.Offer(wire.Suite0)
+	}
+	if h.Offered == 0 {
+		return fmt.Errorf("%w: the connection has no keys, or the peer no identity, and Insecure is not set", ErrNoSuite)
+	}
+	if s := c.server; s != nil {
+		h.Depth = uint16(s.cfg.Depth)
+		h.PullTimeout, h.Guard, h.Linger = s.cfg.PullTimeout, s.cfg.Guard, s.cfg.Linger
+	}
+	_, _ = rand.Read(h.Instance[:]) // it does not fail
+	c.mine = h
+	return nil
+}
+
+// greet posts the first receives, and the HELLO of the initiator. mu is held.
+func (c *conn) greet() {
+	if err := c.receives.grow(2*int(c.mine.Depth) + 16); err != nil {
+		c.end(err)
+		return
+	}
+	if c.hello.Start(time.Now(), c.initiator, c.settings.hello) {
+		c.sendHello()
+	}
+}
+
+// sendHello sends the HELLO of this side. mu is held.
+func (c *conn) sendHello() {
+	if h, ok := c.header(0, 0); ok {
+		c.post(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: c.mine.Append(c.buffer[:0], h, c.out)})
+	}
+}
+
+// meet takes the HELLO of the peer, and answers it if this side is the responder. mu is held.
+func (c *conn) meet(msg []byte, answer bool) {
+	if err := c.theirs.Parse(msg); err != nil {
+		c.end(err)
+		return
+	}
+	suite, err := wire.ChooseSuite(c.mine.Offered, c.theirs.Offered)
+	switch {
+	case err != nil:
+		c.end(fmt.Errorf("%w: %w", ErrNoSuite, err))
+		return
+	case answer && c.theirs.Chosen != wire.NoSuite, !answer && c.theirs.Chosen != uint16(suite):
+		c.end(fmt.Errorf("%w: a HELLO that chooses suite %d", wire.ErrMalformed, c.theirs.Chosen))
+		return
+	}
+	if err := c.receives.grow(2 * int(c.theirs.Depth)); err != nil {
+		c.end(err)
+		return
+	}
+	if answer {
+		c.mine.Chosen = uint16(suite)
+		c.sendHello()
+	}
+	c.agree(suite)
+}
+
+// agree begins the operations. mu is held.
+func (c *conn) agree(suite uint8) {
+	c.suite, c.peer.instance = suite, c.theirs.Instance
+	c.maxOp = int(min(c.mine.MaxOp, c.theirs.MaxOp))
+	c.overhead = regionkey.TagSize
+	if suite == wire.Suite0 {
+		c.overhead, c.in, c.out = 0, nil, nil
+		c.opened = make(map[uint64]Ops)
+	}
+	c.leases = newLeases(c.pd, c.qp, c.scratch, c.maxOp+regionkey.TagSize)
+	c.blobs = newBlobs(c.pd, c.scratch, c.maxOp+regionkey.TagSize)
+	now := time.Now()
+	c.asClient = op.NewClient(op.ClientConfig{
+		Slots: c.slots, Credits: int(c.theirs.Depth), Dispatch: c.dispatch, OpTimeout: c.opTimeout,
+		PullTimeout: c.theirs.PullTimeout, Guard: c.theirs.Guard, Linger: c.theirs.Linger, Overhead: uint32(c.overhead),
+	}, now)
+	c.calls, c.flights = make([]call, c.slots), make([]flight, c.theirs.Depth)
+	records := 2 * int(c.mine.Depth)
+	cfg := op.ServerConfig{
+		Credits: int(c.mine.Depth), Records: records, MaxOp: uint32(c.maxOp),
+		PullTimeout: c.mine.PullTimeout, Guard: c.mine.Guard, Linger: c.mine.Linger, Overhead: uint32(c.overhead),
+	}
+	if s := c.server; s != nil {
+		cfg.Queue, cfg.Dispatch, cfg.MaxFailures = s.cfg.QueueDepth, s.cfg.Dispatch, s.cfg.MaxFailures
+	}
+	c.asServer = op.NewServer(cfg, now)
+	c.requests = make([]request, records)
+	close(c.ready)
+}

@@ -1,0 +1,61 @@
+package rma
+
+import (
+	"io"
+	"sync"
+)
+
+// Memory is a region's octets in memory. Operations of clients on it, and View and Update, exclude
+// one another: each reads or writes as a whole. It is an iwarp.Buffer.
+type Memory struct {
+	mu sync.RWMutex
+	b  []byte
+}
+
+// NewMemory returns the octets of b as Memory. From then on b is accessed by View and Update.
+func NewMemory(b []byte) *Memory { return &Memory{b: b} }
+
+// View calls f with the octets, which nothing changes meanwhile, f neither.
+func (m *Memory) View(f func(b []byte)) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	f(m.b)
+}
+
+// Update calls f with the octets, which f may change.
+func (m *Memory) Update(f func(b []byte)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m.b)
+}
+
+// Size is the number of octets.
+func (m *Memory) Size() int64 { return int64(len(m.b)) }
+
+// ReadAt reads octets.
+func (m *Memory) ReadAt(p []byte, off int64) (int, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if off < 0 || off > int64(len(m.b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, m.b[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// WriteAt writes octets.
+func (m *Memory) WriteAt(p []byte, off int64) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if off < 0 || off > int64(len(m.b)) {
+		return 0, io.ErrShortWrite
+	}
+	n := copy(m.b[off:], p)
+	if n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}

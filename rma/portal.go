@@ -1,0 +1,193 @@
+package rma
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// A Portal has a fixed number of slots, each for one operation at a time. Operations end in any order.
+type Portal struct {
+	client *Client
+	size   int
+
+	mu     sync.Mutex // a leaf
+	free   []Slot
+	ends   []Completion // that were not polled, a ring
+	first  int
+	count  int
+	closed bool
+	ready  chan struct{} // has a token if there may be completions
+}
+
+// Portal makes a Portal with so many slots, out of those of the Client, and of its budget.
+func (cl *Client) Portal(slots int) (*Portal, error) {
+	if slots < 1 || slots > maxSlots {
+		return nil, fmt.Errorf("rma: a Portal with %d slots, 1 to %d are possible", slots, maxSlots)
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if slots > cl.left || !cl.cfg.Budget.take(slots) {
+		return nil, ErrNoSlot
+	}
+	cl.left -= slots
+	p := &Portal{client: cl, size: slots, ends: make([]Completion, slots), ready: make(chan struct{}, 1)}
+	for i := slots; i > 0; i-- {
+		p.free = append(p.free, Slot(i-1))
+	}
+	cl.portals[p] = struct{}{}
+	return p, nil
+}
+
+// Close gives the slots back. It fails while operations use them.
+func (p *Portal) Close() error {
+	p.mu.Lock()
+	used := p.size - len(p.free)
+	was := p.closed
+	p.closed = used == 0
+	p.mu.Unlock()
+	switch {
+	case used > 0:
+		return fmt.Errorf("rma: %d slots of the Portal are in use", used)
+	case was:
+		return nil
+	}
+	cl := p.client
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if _, there := cl.portals[p]; there {
+		delete(cl.portals, p)
+		cl.left += p.size
+		cl.cfg.Budget.give(p.size)
+	}
+	return nil
+}
+
+// Client is that of the Portal.
+func (p *Portal) Client() *Client { return p.client }
+
+// Post begins an operation. It never waits. The slot is in use until its completion was polled;
+// without one the error is ErrNoSlot.
+func (p *Portal) Post(cmd Command) (Slot, error) {
+	c, k, err := p.check(&cmd)
+	if err != nil {
+		return 0, err
+	}
+	slot, err := p.take()
+	if err != nil {
+		return 0, err
+	}
+	k.to, k.slot = p, slot
+	if err := p.client.c.begin(c, &k); err != nil {
+		p.give(slot)
+		return 0, err
+	}
+	return slot, nil
+}
+
+// check makes an operation of a Command.
+func (p *Portal) check(cmd *Command) (o op.Command, k call, err error) {
+	c := p.client.c
+	h := cmd.Handle
+	if h == nil || h.client != p.client {
+		return o, k, errNotOpen
+	}
+	now := h.keys.Load()
+	o = op.Command{Class: op.Class(cmd.Class), Length: uint32(len(cmd.Buf)), Timeout: cmd.Timeout}
+	need := MayRead
+	switch cmd.Op {
+	case Read:
+		o.Kind = op.Read
+	case Write:
+		o.Kind, need = op.Write, MayWrite
+		o.Source = c.suite == wire.Suite0 && len(cmd.Buf) > 0
+	default:
+		return o, k, errUnknown
+	}
+	switch {
+	case !now.ops.Has(need):
+		return o, k, errNotOpen
+	case len(cmd.Buf) > c.maxOp:
+		return o, k, errTooLong
+	case cmd.Class > solicit.Bulk:
+		return o, k, fmt.Errorf("rma: %v is no class", cmd.Class)
+	case cmd.Timeout != 0 && (cmd.Timeout < minOpTimeout || cmd.Timeout > maxOpTimeout):
+		return o, k, within("Command.Timeout", cmd.Timeout, minOpTimeout, maxOpTimeout)
+	}
+	return o, call{cmd: *cmd, keys: now}, nil
+}
+
+func (p *Portal) take() (Slot, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) == 0 || p.closed {
+		return 0, ErrNoSlot
+	}
+	s := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	return s, nil
+}
+
+func (p *Portal) give(s Slot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, s)
+}
+
+// completed adds a completion.
+func (p *Portal) completed(slot Slot, end Completion) {
+	end.Slot = slot
+	p.mu.Lock()
+	p.ends[(p.first+p.count)%p.size] = end
+	p.count++
+	p.mu.Unlock()
+	p.tell()
+}
+
+func (p *Portal) tell() {
+	select {
+	case p.ready <- struct{}{}:
+	default: // there is a token
+	}
+}
+
+// Poll moves completions to dst, the oldest ones first, and returns their number. It never waits.
+func (p *Portal) Poll(dst []Completion) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(dst), p.count)
+	for i := range n {
+		e := &p.ends[p.first]
+		dst[i] = *e
+		p.free = append(p.free, e.Slot)
+		*e = Completion{}
+		p.first = (p.first + 1) % p.size
+	}
+	p.count -= n
+	if p.count > 0 {
+		p.tell()
+	}
+	return n
+}
+
+// Wait is like Poll but waits until there is a completion. It fails with the error of ctx alone:
+// operations end in bounded time, whatever becomes of the connection.
+func (p *Portal) Wait(ctx context.Context, dst []Completion) (int, error) {
+	if len(dst) == 0 {
+		return 0, fmt.Errorf("rma: Wait without room for a completion")
+	}
+	for {
+		if n := p.Poll(dst); n > 0 {
+			return n, nil
+		}
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}

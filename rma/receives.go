@@ -1,0 +1,57 @@
+package rma
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// receiveSize is the memory for one message.
+const receiveSize = 256
+
+// receives are what messages of the peer come into. There is one for each that may be under way, so
+// that none ever waits.
+type receives struct {
+	pd   *iwarp.PD
+	qp   *iwarp.QP
+	mrs  []*iwarp.MR
+	mems [][]byte
+	wrs  []iwarp.RecvWR
+}
+
+// grow posts n more receives.
+func (r *receives) grow(n int) error {
+	if n == 0 {
+		return nil
+	}
+	slab := make([]byte, n*receiveSize)
+	mr, err := r.pd.RegisterMR(slab, stag.LocalWrite, nil)
+	if err != nil {
+		return err
+	}
+	r.mrs = append(r.mrs, mr)
+	first := len(r.wrs)
+	for i := range n {
+		at := i * receiveSize
+		r.mems = append(r.mems, slab[at:at+receiveSize:at+receiveSize])
+		r.wrs = append(r.wrs, iwarp.RecvWR{ID: uint64(first + i), Local: []iwarp.SGE{mr.Slice(at, receiveSize)}})
+	}
+	if err := r.qp.PostRecv(r.wrs[first:]...); err != nil {
+		return fmt.Errorf("rma: %d receives, see Depths: %w", len(r.wrs), err)
+	}
+	return nil
+}
+
+// again posts a receive whose message was read.
+func (r *receives) again(i int) error {
+	clear(r.mems[i]) // there may be keys in it
+	return r.qp.PostRecv(r.wrs[i : i+1]...)
+}
+
+// close gives the memory back. The QP has ended.
+func (r *receives) close() {
+	for _, mr := range r.mrs {
+		_ = mr.Close()
+	}
+}

@@ -1,0 +1,188 @@
+package rma
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+// RegionOptions are the optional parameters of a Region. A nil *RegionOptions means the defaults.
+type RegionOptions struct {
+	// Key is the secret that the keys of clients are derived from: 16 to 64 octets. It never leaves
+	// the server; nil: 32 random octets.
+	Key []byte
+	// Ops are the rights that clients can get; 0: MayRead and MayWrite.
+	Ops Ops
+	// MaxGrace is the longest grace of a Rekey; 0: a minute.
+	MaxGrace time.Duration
+}
+
+// A Region is memory of a server that clients can read and write, as far as its key allows.
+type Region struct {
+	server *Server
+	id     uint64
+	serial uint64 // names its keys in the cache: another region may get the same ID later
+	buf    iwarp.Buffer
+	size   uint64
+	ops    Ops
+
+	mu     sync.Mutex // a leaf
+	ring   *regionkey.Ring
+	closed bool
+	using  int           // operations that access buf
+	idle   chan struct{} // closed when there are none and the region is closed
+}
+
+func newRegion(s *Server, id uint64, b iwarp.Buffer, opt *RegionOptions) (*Region, error) {
+	if opt == nil {
+		opt = &RegionOptions{}
+	}
+	size := b.Size()
+	switch {
+	case size < 0:
+		return nil, errors.New("rma: the size of the Buffer is negative")
+	case opt.Ops&^allOps != 0:
+		return nil, errors.New("rma: RegionOptions.Ops has rights that do not exist")
+	case opt.MaxGrace < 0:
+		return nil, errors.New("rma: RegionOptions.MaxGrace is negative")
+	}
+	ring, err := regionkey.NewRing(id, opt.Key)
+	if err != nil {
+		return nil, err
+	}
+	ring.MaxGrace = opt.MaxGrace
+	r := &Region{server: s, id: id, buf: b, size: uint64(size), ops: opt.Ops, ring: ring, idle: make(chan struct{})}
+	orDefault(&r.ops, MayRead|MayWrite)
+	return r, nil
+}
+
+// ID is the number by which clients open the region.
+func (r *Region) ID() uint64 { return r.id }
+
+// Size is how many octets the region has.
+func (r *Region) Size() uint64 { return r.size }
+
+// Epoch is the number of the current key.
+func (r *Region) Epoch() regionkey.Epoch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ring.Current()
+}
+
+// Rekey begins the next epoch, with a secret as in RegionOptions. The keys of clients from the epoch
+// before are good for the grace, 0: no longer. Operations on this region alone fail, with
+// ErrRemoteAuth and StaleEpoch, until their clients have opened it again.
+func (r *Region) Rekey(ctx context.Context, key []byte, grace time.Duration) (regionkey.Epoch, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	now := time.Now()
+	r.mu.Lock()
+	epoch, err := r.ring.Rekey(now, key, grace)
+	oldest := r.ring.Expire(now)
+	r.mu.Unlock()
+	if err != nil {
+		return 0, closedRing(err)
+	}
+	r.rekeyed(now, oldest, AuditEvent{Epoch: epoch})
+	return epoch, nil
+}
+
+// rekeyTo is the Rekey that a client asks for.
+func (r *Region) rekeyTo(now time.Time, to regionkey.Epoch, key []byte, grace time.Duration, e AuditEvent) error {
+	r.mu.Lock()
+	err := r.ring.RekeyTo(now, to, key, min(grace, r.maxGrace()))
+	oldest := r.ring.Expire(now)
+	r.mu.Unlock()
+	if err == nil {
+		e.Epoch = to
+		r.rekeyed(now, oldest, e)
+	}
+	return err
+}
+
+func (r *Region) maxGrace() time.Duration {
+	if r.ring.MaxGrace == 0 {
+		return regionkey.DefaultMaxGrace
+	}
+	return r.ring.MaxGrace
+}
+
+// rekeyed drops what belongs to keys that are over, and records the new one.
+func (r *Region) rekeyed(now time.Time, oldest regionkey.Epoch, e AuditEvent) {
+	r.server.dropBefore(r.serial, oldest)
+	e.Time, e.Op, e.Region, e.Granted = now, Rekey, r.id, true
+	r.server.audit.add(e)
+}
+
+func closedRing(err error) error {
+	if errors.Is(err, regionkey.ErrClosed) {
+		return errNoRegion
+	}
+	return err
+}
+
+// Close takes the region away. Later operations fail as those on a region that never was. When it
+// returns nothing accesses the Buffer. It waits for what does, so methods of the Buffer must not
+// call it.
+func (r *Region) Close() error {
+	r.server.remove(r)
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		r.ring.Close()
+		if r.using == 0 {
+			close(r.idle)
+		}
+	}
+	r.mu.Unlock()
+	<-r.idle
+	r.server.dropRegion(r.serial)
+	return nil
+}
+
+// begin lets an operation access the Buffer until end.
+func (r *Region) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.using++
+	return true
+}
+
+func (r *Region) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.using--
+	if r.closed && r.using == 0 {
+		close(r.idle)
+	}
+}
+
+// good tells whether keys of an epoch are good.
+func (r *Region) good(now time.Time, e regionkey.Epoch) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.closed && e >= r.ring.Expire(now) && e <= r.ring.Current()
+}
+
+// derive makes the key of a client. It reports false if the epoch is not good.
+func (r *Region) derive(now time.Time, e regionkey.Epoch, holder *client, t regionkey.OpType) (regionkey.Key, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, err := r.ring.Derive(now, e, holder.peer.ID, holder.instance, t)
+	return k, err == nil
+}
+
+// deriveEnded makes the key of a client from an epoch that is over.
+func (r *Region) deriveEnded(now time.Time, e regionkey.Epoch, holder *client, t regionkey.OpType) (regionkey.Key, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ring.DeriveEnded(now, e, holder.peer.ID, holder.instance, t)
+}

@@ -1,0 +1,336 @@
+package rma
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/solicit"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A request is an operation that the peer asks for.
+type request struct {
+	id     op.ID
+	region *Region // nil: it has proved nothing
+	number uint64  // of the region, as the peer says
+	epoch  regionkey.Epoch
+	off    uint64
+	length uint32
+	tag    uint32 // of the sink or the source
+	to     uint64
+
+	ops    Ops // of an Open
+	grace  time.Duration
+	next   regionkey.Epoch
+	secret regionkey.Key
+	reply  wire.OpenRep
+
+	now     regionkey.Epoch // the current one, to be told to a client with an older key
+	data    *regionkey.Sealer
+	dataCtr uint64
+	salt    [16]byte
+	blob    int // that was sealed and not sent, or that a source is read into
+	aad     [regionkey.AADSize]byte
+
+	sink  *lease // stays from one request to the next
+	grant uint64
+}
+
+// parseRequest reads a request, and finds out whether it may be served.
+func (c *conn) parseRequest(now time.Time, msg []byte, m *op.Message) error {
+	q := &c.asked
+	*q = request{id: m.Op}
+	kind, err := c.readRequest(q, msg, m)
+	if err != nil {
+		return err
+	}
+	if m.Type == op.TypeOpenReq {
+		return nil // Serve decides
+	}
+	state := c.prove(now, q, msg, kind)
+	var size uint64
+	if q.region != nil {
+		size = q.region.size
+	}
+	m.Verdict = op.Judge(state, size, q.off, q.length)
+	return nil
+}
+
+// readRequest reads the body of a request.
+func (c *conn) readRequest(q *request, msg []byte, m *op.Message) (regionkey.OpType, error) {
+	switch m.Type {
+	case op.TypeOpenReq:
+		var b wire.OpenReq
+		err := b.Parse(msg)
+		q.number, q.ops = b.Region, Ops(b.Ops)
+		if b.Instance != c.peer.instance {
+			q.ops = 0
+		}
+		return 0, err
+	case op.TypeReadReq:
+		var b wire.ReadReq
+		err := b.Parse(msg)
+		q.number, q.epoch, q.off, q.length, q.tag, q.to = b.Region, b.Epoch, b.Offset, b.Length, b.SinkSTag, b.SinkTO
+		m.Length, m.TTL = b.Length, b.TTL
+		return regionkey.Read, err
+	case op.TypeWriteReq:
+		var b wire.WriteReq
+		err := b.Parse(msg, c.suite)
+		q.number, q.epoch, q.off, q.length, q.tag, q.to = b.Region, b.Epoch, b.Offset, b.Length, b.SourceSTag, b.SourceTO
+		m.Length, m.Source = b.Length, b.SourceSTag != 0
+		return regionkey.Write, err
+	default:
+		var b wire.RekeyReq
+		err := b.Parse(msg)
+		q.number, q.epoch, q.grace, q.next, q.secret = b.Region, b.Epoch, b.Grace, b.Next, b.Secret
+		return regionkey.Manage, err
+	}
+}
+
+// parseData reads a DATA.
+func (c *conn) parseData(msg []byte, m *op.Message) error {
+	var b wire.Data
+	err := b.Parse(msg)
+	m.Length, c.said.dataCtr = b.Length, b.DataCtr
+	return err
+}
+
+// prove finds the region of a request, if the peer has the key for it.
+func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) op.KeyState {
+	var r *Region
+	if c.server != nil {
+		r = c.server.region(q.number)
+	}
+	if r == nil || !r.ops.Has(Ops(wire.OpsOf(t))) {
+		return op.NoKey
+	}
+	good := r.good(now, q.epoch)
+	if c.suite == wire.Suite0 {
+		return c.admits(q, r, t, good)
+	}
+	if !good {
+		return c.recognizes(now, q, r, msg, t)
+	}
+	tagged, err := c.sealer(now, r, q.epoch, t, c.peers())
+	if err != nil || wire.CheckInner(msg, c.suite, tagged) != nil {
+		return op.NoKey
+	}
+	q.data = tagged // of a write: the client seals
+	if t == regionkey.Read {
+		if q.data, err = c.sealer(now, r, q.epoch, t, c.ours()); err != nil {
+			return op.NoKey
+		}
+	}
+	q.region = r
+	return op.RightKey
+}
+
+// admits is prove without keys: the peer may what it has opened on this connection.
+func (c *conn) admits(q *request, r *Region, t regionkey.OpType, good bool) op.KeyState {
+	switch {
+	case !c.opened[q.number].Has(Ops(wire.OpsOf(t))):
+		return op.NoKey
+	case !good:
+		q.now = r.Epoch()
+		return op.OldKey
+	}
+	q.region = r
+	return op.RightKey
+}
+
+// recognizes tells whether the peer has the key of an epoch that is over: then it may be told.
+func (c *conn) recognizes(now time.Time, q *request, r *Region, msg []byte, t regionkey.OpType) op.KeyState {
+	k, ok := r.deriveEnded(now, q.epoch, &c.peer, t)
+	if !ok {
+		return op.NoKey
+	}
+	defer k.Wipe()
+	tagged, err := regionkey.Traffic(&k, &regionkey.Binding{Secret: c.secret, Owner: c.ours(), Dir: c.peers(), Suite: c.suite})
+	if err != nil || wire.CheckInner(msg, c.suite, tagged) != nil {
+		return op.NoKey
+	}
+	q.now = r.Epoch()
+	return op.OldKey
+}
+
+// sealer makes what one side seals with for operations on a region, or finds it in the cache.
+func (c *conn) sealer(now time.Time, r *Region, e regionkey.Epoch, t regionkey.OpType, dir uint8) (*regionkey.Sealer, error) {
+	name := regionkey.CacheKey{Conn: c.id, Region: r.serial, Epoch: e, Op: t, Owner: c.ours(), Dir: dir}
+	if s := c.server.cached(name); s != nil {
+		return s, nil
+	}
+	k, ok := r.derive(now, e, &c.peer, t)
+	if !ok {
+		return nil, regionkey.ErrStale
+	}
+	defer k.Wipe()
+	s, err := regionkey.Traffic(&k, &regionkey.Binding{Secret: c.secret, Owner: c.ours(), Dir: dir, Suite: c.suite})
+	if err == nil {
+		c.server.keep(name, s)
+	}
+	return s, err
+}
+
+// performServer does what asServer asks for. mu is held.
+func (c *conn) performServer(now time.Time, a *op.Action) {
+	switch a.Do {
+	case op.Enqueue:
+		c.admit(a)
+		c.enqueueWrite(now, a)
+	case op.Cancel:
+		c.solicitor.cancel(now, c.requests[a.Record].grant)
+	case op.Hold:
+		c.solicitor.hold(now, c.requests[a.Record].grant)
+	case op.Release:
+		c.release(now, a, op.ServerRole)
+	case op.Revoke:
+		c.revoke(op.ServerRole, a)
+	case op.Serve:
+		c.admit(a)
+		c.later(work{do: workServe, kind: a.Kind, id: a.Op, record: a.Record})
+	case op.OpenData:
+		c.requests[a.Record].dataCtr = c.said.dataCtr
+		c.later(work{do: workOpenWrite, id: a.Op, record: a.Record})
+	case op.Copy:
+		c.later(work{do: workCopy, id: a.Op, record: a.Record, before: a.Before, source: a.Source})
+	case op.SendPull:
+		c.sendPull(a)
+	case op.SendAnswer:
+		c.sendAnswer(a)
+	case op.SendStatus:
+		q := c.requestOf(a)
+		c.sendStatus(a, q.number, q.now, q.tag)
+	case op.Audit:
+		c.recordFailure(a)
+	case op.Free:
+		c.free(a)
+	case op.End:
+		c.endFor(a.Why)
+	}
+}
+
+// admit gives the request that has just come its record.
+func (c *conn) admit(a *op.Action) {
+	q := &c.requests[a.Record]
+	sink := q.sink
+	*q = c.asked
+	q.sink = sink
+}
+
+// requestOf is the request that an action is for.
+func (c *conn) requestOf(a *op.Action) *request {
+	if a.Record == op.NoRecord {
+		return &c.asked
+	}
+	return &c.requests[a.Record]
+}
+
+// free ends a request.
+func (c *conn) free(a *op.Action) {
+	q := &c.requests[a.Record]
+	if q.blob != noBlob {
+		c.blobs.put(q.blob)
+	}
+	q.secret.Wipe()
+	*q = request{sink: q.sink}
+}
+
+// enqueueWrite asks the window for room for the octets of a write, for which there must be memory.
+func (c *conn) enqueueWrite(now time.Time, a *op.Action) {
+	q := &c.requests[a.Record]
+	if !c.reserve(q, a.Source) {
+		c.serverDo = c.asServer.Refused(c.serverDo, now, a.Op)
+		return
+	}
+	grant, granted, err := c.solicitor.enqueue(now, ticket{conn: c, role: op.ServerRole, id: a.Op}, solicit.Class(a.Class), a.N)
+	q.grant = grant
+	switch {
+	case err != nil:
+		c.serverDo = c.asServer.Refused(c.serverDo, now, a.Op)
+	case granted:
+		c.serverDo = c.asServer.Granted(c.serverDo, now, a.Op)
+	}
+}
+
+// reserve takes memory for the octets of a write.
+func (c *conn) reserve(q *request, source bool) bool {
+	var err error
+	switch {
+	case source:
+		q.blob, err = c.blobs.get(false)
+		return !c.endIf(err) && q.blob != noBlob
+	case q.sink == nil:
+		q.sink, err = c.leases.sink(op.ServerRole)
+	}
+	return !c.endIf(err) && q.sink != nil
+}
+
+// sendPull asks the client for the octets of a write, or reads them from its source. mu is held.
+func (c *conn) sendPull(a *op.Action) {
+	q := &c.requests[a.Record]
+	_, _ = rand.Read(q.salt[:]) // it does not fail
+	h, ok := c.header(a.Op, a.Class)
+	if !ok {
+		return
+	}
+	m := wire.Pull{Salt: q.salt, Length: q.length, Timeout: c.mine.PullTimeout}
+	if a.Source {
+		pull := sends(m.Append(c.buffer[:0], h, c.out))
+		c.post(pull, iwarp.SendWR{
+			ID: kindPull<<idKind | uint64(a.Record), Op: iwarp.OpRDMARead, Local: c.blobs.octets(q.blob, int(q.length)),
+			Remote: iwarp.RemoteBuffer{STag: stag.STag(q.tag), TO: q.to, Len: q.length},
+		})
+		return
+	}
+	enable := c.leases.enable(q.sink, a.Op, q.sink.mem[:max(int(q.length)+c.overhead, 1)])
+	m.SinkSTag = uint32(q.sink.tag())
+	c.post(enable, sends(m.Append(c.buffer[:0], h, c.out)))
+}
+
+// sendAnswer sends what was asked for. mu is held.
+func (c *conn) sendAnswer(a *op.Action) {
+	q := &c.requests[a.Record]
+	h, ok := c.header(a.Op, a.Class)
+	if !ok {
+		return
+	}
+	switch dst := c.buffer[:0]; a.Kind {
+	case op.Open:
+		c.post(sends(q.reply.Append(dst, h, c.out)))
+		for i := range q.reply.Keys {
+			q.reply.Keys[i].Wipe()
+		}
+	case op.Read:
+		m := wire.ReadDone{DataCtr: q.dataCtr, Length: q.length, Epoch: q.epoch}
+		b := q.blob
+		q.blob = noBlob
+		c.postBlob(b, int(q.length)+c.overhead, q.tag, q.to, m.Append(dst, h, c.out))
+	case op.Write:
+		m := wire.WriteDone{Salt: q.salt, Length: q.length, Epoch: q.epoch}
+		c.post(ends(m.Append(dst, h, c.out), q.tag))
+	default:
+		m := wire.RekeyDone{Region: q.number, Epoch: q.next}
+		c.post(sends(m.Append(dst, h, c.out)))
+	}
+	clear(c.buffer[:])
+}
+
+// opsOf are the operations by their kinds in package op.
+var opsOf = [...]Op{op.Open: Open, op.Read: Read, op.Write: Write, op.Rekey: Rekey}
+
+// recordFailure makes a record of a request that was refused, or done too late.
+func (c *conn) recordFailure(a *op.Action) {
+	q := c.requestOf(a)
+	e := AuditEvent{Op: opsOf[a.Kind], Region: q.number, Epoch: q.epoch, Reason: "wrong key"}
+	switch {
+	case a.Why == op.LateCommit:
+		e.Reason = "late commit"
+	case q.now != 0:
+		e.Reason = "stale epoch"
+	}
+	c.record(e)
+}

@@ -1,0 +1,252 @@
+package rma
+
+import (
+	"context"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+)
+
+// run takes completions and lets timers run out until the connection has ended and nothing of its
+// operations is left.
+func (c *conn) run() {
+	defer close(c.done)
+	for c.receive() {
+	}
+	c.endQP()
+	c.mu.Lock()
+	c.lose()
+	for !c.idle() {
+		ended := c.wakes.Done()
+		c.leave()
+		<-ended
+		c.mu.Lock()
+		c.sleepAgain()
+		c.tick()
+		c.withdrawn(c.takeRevokes())
+	}
+	c.leave()
+	c.releaseAll()
+}
+
+// receive waits until there is something to do, and does it. It reports false when the QP is ending,
+// or must end.
+func (c *conn) receive() bool {
+	c.mu.Lock()
+	ctx := c.wakes
+	c.mu.Unlock()
+	n, err := c.cq.Wait(ctx, c.wcs[:])
+	c.mu.Lock()
+	c.sleepAgain()
+	c.drain(n)
+	c.tick()
+	revokes := c.takeRevokes()
+	c.broken = c.broken || err != nil && ctx.Err() == nil
+	goes := !c.broken && c.err == nil
+	c.leave()
+	if goes && len(revokes) > 0 {
+		c.invalidate(revokes)
+		c.mu.Lock()
+		c.drain(0)
+		c.withdrawn(revokes)
+		c.leave()
+	} else if len(revokes) > 0 {
+		c.mu.Lock()
+		c.revokes = append(c.revokes, revokes...)
+		c.mu.Unlock()
+	}
+	return goes
+}
+
+// sleepAgain makes the next wait one that wake ends. mu is held.
+func (c *conn) sleepAgain() {
+	if c.wakes.Err() != nil {
+		c.wakes, c.wake = context.WithCancel(context.Background())
+	}
+}
+
+// drain handles n completions, and all that the CQ has. mu is held.
+func (c *conn) drain(n int) {
+	for {
+		for i := range c.wcs[:n] {
+			c.completed(&c.wcs[i])
+		}
+		if n = c.cq.Poll(c.wcs[:]); n == 0 {
+			return
+		}
+	}
+}
+
+// completed handles a completion. mu is held.
+func (c *conn) completed(wc *iwarp.WC) {
+	switch {
+	case wc.Status != iwarp.StatusSuccess:
+		c.broken = true
+	case wc.Op == iwarp.OpRecv || wc.Op == iwarp.OpRecvImm:
+		c.message(wc)
+	case wc.ID>>idKind == kindBlob:
+		c.blobs.put(int(uint32(wc.ID)))
+	case wc.ID>>idKind == kindPull:
+		c.serverDo = c.asServer.Pulled(c.serverDo, time.Now(), c.requests[uint32(wc.ID)].id, true)
+		c.perform()
+	}
+}
+
+// tick lets timers run out. mu is held.
+func (c *conn) tick() {
+	now := time.Now()
+	if why := c.hello.Tick(now); why != 0 {
+		c.endFor(why)
+	}
+	if c.asClient != nil {
+		c.clientDo = c.asClient.Tick(c.clientDo, now)
+		c.serverDo = c.asServer.Tick(c.serverDo, now)
+		c.perform()
+	}
+}
+
+// A revoking is an STag that is to become invalid.
+type revoking struct {
+	role  op.Role
+	id    op.ID
+	lease *lease
+}
+
+// revoke leaves an STag to run. mu is held.
+func (c *conn) revoke(role op.Role, a *op.Action) {
+	r := revoking{role: role, id: a.Op}
+	switch {
+	case role == op.ServerRole:
+		r.lease = c.requests[a.Record].sink
+	case a.Source:
+		r.lease = c.flights[a.Record].source
+	default:
+		r.lease = c.flights[a.Record].sink
+	}
+	c.revokes = append(c.revokes, r)
+	c.wake()
+}
+
+func (c *conn) takeRevokes() []revoking {
+	all := c.revokes
+	c.revokes = nil
+	return all
+}
+
+// invalidate makes STags invalid. The peer may have done so already. mu is not held, since a
+// placement may be in progress.
+func (c *conn) invalidate(all []revoking) {
+	for _, r := range all {
+		_ = r.lease.mr.Invalidate(context.Background())
+	}
+}
+
+// withdrawn tells the machines that STags are invalid, and all messages that came before were
+// handled. mu is held.
+func (c *conn) withdrawn(all []revoking) {
+	now := time.Now()
+	for _, r := range all {
+		if r.role == op.ClientRole {
+			c.clientDo = c.asClient.Revoked(c.clientDo, now, r.id)
+		} else {
+			c.serverDo = c.asServer.Revoked(c.serverDo, now, r.id)
+		}
+	}
+	c.perform()
+}
+
+// endQP ends the QP, if it was this side that has found an error, and waits until it has ended.
+func (c *conn) endQP() {
+	c.mu.Lock()
+	own := c.err != nil
+	c.broken = true
+	c.mu.Unlock()
+	if own && c.qp.Terminate() != nil {
+		_ = c.qp.Abort()
+	}
+	<-c.qp.Done()
+}
+
+// lose tells the machines that the connection is gone. mu is held.
+func (c *conn) lose() {
+	c.drain(0)
+	c.gone = true
+	c.sleepAgain()
+	if c.asClient == nil {
+		return
+	}
+	now := time.Now()
+	c.clientDo = c.asClient.Lost(c.clientDo, now)
+	c.serverDo = c.asServer.Lost(c.serverDo, now)
+	c.perform()
+	c.withdrawn(c.takeRevokes())
+}
+
+// idle reports whether nothing of the operations is left. mu is held.
+func (c *conn) idle() bool {
+	return c.asClient == nil || c.asClient.Idle() && c.asServer.Idle() && len(c.work) == 0
+}
+
+// releaseAll gives everything back.
+func (c *conn) releaseAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer.Stop()
+	c.wake()
+	c.receives.close()
+	if c.leases != nil {
+		c.leases.close()
+		c.blobs.close()
+	}
+	if c.server != nil {
+		c.server.dropConn(c.id)
+	}
+	c.secret.Wipe()
+	_ = c.cq.Close() // one that the QP has made is closed already
+}
+
+// shutDown ends the connection: what has been sent goes on until its outcome is known.
+func (c *conn) shutDown() {
+	c.mu.Lock()
+	if first := !c.closing; first {
+		c.closing = true
+		if c.busy == 0 {
+			close(c.drained)
+		}
+		if c.asClient != nil {
+			now := time.Now()
+			c.clientDo = c.asClient.Close(c.clientDo, now)
+			c.serverDo = c.asServer.Close(c.serverDo, now)
+		}
+	}
+	c.leave()
+	select {
+	case <-c.drained:
+	case <-c.done:
+	}
+	_ = c.qp.Close() // Err tells how it has ended
+	<-c.done
+}
+
+// abort ends the connection at once.
+func (c *conn) abort() {
+	_ = c.qp.Abort()
+	<-c.done
+}
+
+// serve is Server.Serve.
+func (c *conn) serve(ctx context.Context) error {
+	c.start()
+	select {
+	case <-ctx.Done():
+		c.shutDown()
+	case <-c.done:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	return c.qp.Err()
+}

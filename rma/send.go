@@ -1,0 +1,83 @@
+package rma
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// What completes has an ID that tells what it was for. What does not is unsignaled.
+const (
+	idKind = 32 // bits below the kind
+
+	kindBlob = 1 // the blob of that number was sent
+	kindPull = 2 // the source of that record was read
+)
+
+// header makes the header of the next message. mu is held.
+func (c *conn) header(id op.ID, class op.Class) (wire.Header, bool) {
+	ctr, err := c.sendCtr.Next()
+	if err != nil {
+		c.end(err)
+		return wire.Header{}, false
+	}
+	return wire.Header{Class: uint8(class), Ctr: ctr, Op: wire.OpID(id)}, !c.broken
+}
+
+// post posts work requests. mu is held, so that messages are posted in the order of their numbers.
+func (c *conn) post(wrs ...iwarp.SendWR) {
+	n := copy(c.wrs[:], wrs)
+	if err := c.qp.PostSend(c.wrs[:n]...); err != nil {
+		c.end(fmt.Errorf("rma: %w", err))
+	}
+	clear(c.wrs[:n])
+}
+
+// sends is a work request for a message.
+func sends(msg []byte) iwarp.SendWR {
+	return iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: msg}
+}
+
+// ends is a work request for a message that invalidates an STag of the peer.
+func ends(msg []byte, tag uint32) iwarp.SendWR {
+	if tag == 0 {
+		return sends(msg)
+	}
+	return iwarp.SendWR{Op: iwarp.OpSendInvalidate, Flags: iwarp.Unsignaled, Inline: msg, Invalidate: stag.STag(tag)}
+}
+
+// postBlob writes the first n octets of a blob to the peer's sink, and sends the message that ends
+// the sink. When both were sent the blob is free again. mu is held.
+func (c *conn) postBlob(b, n int, tag uint32, to uint64, msg []byte) {
+	last := ends(msg, tag)
+	if n == 0 {
+		c.blobs.put(b)
+		c.post(last)
+		return
+	}
+	last.Flags, last.ID = 0, kindBlob<<idKind|uint64(b)
+	c.post(iwarp.SendWR{
+		Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: c.blobs.octets(b, n),
+		Remote: iwarp.RemoteBuffer{STag: stag.STag(tag), TO: to, Len: uint32(n)},
+	}, last)
+}
+
+// sendStatus sends a STATUS for an operation. mu is held.
+func (c *conn) sendStatus(a *op.Action, region uint64, epoch regionkey.Epoch, tag uint32) {
+	if !a.Invalidate {
+		tag = 0
+	}
+	h, ok := c.header(a.Op, a.Class)
+	if !ok {
+		return
+	}
+	m := wire.Status{Code: wire.Code(a.Outcome), Reason: wire.Reason(a.Reason), Region: region, RetryAfter: a.RetryAfter}
+	if a.Outcome == op.RemoteAuth && a.Reason == op.StaleEpoch {
+		m.Epoch = epoch
+	}
+	c.post(ends(m.Append(c.buffer[:0], h, c.out), tag))
+}

@@ -1,0 +1,152 @@
+package rma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+// A Server has regions, and serves them on any number of connections.
+type Server struct {
+	cfg       ServerConfig
+	err       error // of the configuration
+	solicitor *Solicitor
+	scratch   *scratch
+	audit     *audit
+
+	mu      sync.Mutex // a leaf
+	regions map[uint64]*Region
+	cache   *regionkey.Cache
+	last    uint64 // number of a connection, or of a region
+}
+
+// NewServer returns a Server. What is wrong with its configuration, Register and Serve tell.
+func NewServer(cfg *ServerConfig) *Server {
+	s := &Server{regions: make(map[uint64]*Region)}
+	s.cfg, s.err = cfg.withDefaults()
+	s.solicitor = s.cfg.Solicitor
+	if s.solicitor == nil {
+		s.solicitor = defaultSolicitor()
+	}
+	s.scratch = newScratch(s.cfg.ScratchLimit)
+	s.audit = newAudit(s.cfg.Logger)
+	s.cache = regionkey.NewCache(max(s.cfg.CacheSize, 0))
+	return s
+}
+
+// Register makes a region of the octets of b, which clients open by its number. Use NewMemory for
+// octets in memory. Methods of b are called by the goroutines of connections, which wait for them.
+func (s *Server) Register(id uint64, b iwarp.Buffer, opt *RegionOptions) (*Region, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	if b == nil {
+		return nil, errors.New("rma: a region without a Buffer")
+	}
+	r, err := newRegion(s, id, b, opt)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.regions[id] != nil:
+		return nil, fmt.Errorf("rma: there is a region %#x already", id)
+	case len(s.regions) >= s.cfg.MaxRegions:
+		return nil, fmt.Errorf("rma: there are %d regions, the limit", len(s.regions))
+	}
+	s.last++
+	r.serial = s.last
+	s.regions[id] = r
+	return r, nil
+}
+
+// region finds a region; nil: there is none.
+func (s *Server) region(id uint64) *Region {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.regions[id]
+}
+
+func (s *Server) remove(r *Region) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.regions[r.id] == r {
+		delete(s.regions, r.id)
+	}
+}
+
+// number returns one for a new connection.
+func (s *Server) number() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	return s.last
+}
+
+func (s *Server) cached(k regionkey.CacheKey) *regionkey.Sealer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cache.Get(k)
+}
+
+func (s *Server) keep(k regionkey.CacheKey, sealer *regionkey.Sealer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.Put(k, sealer)
+}
+
+func (s *Server) dropBefore(region uint64, oldest regionkey.Epoch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.DropBefore(region, oldest)
+}
+
+func (s *Server) dropRegion(region uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.DropRegion(region)
+}
+
+func (s *Server) dropConn(conn uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.DropConn(conn)
+}
+
+// AuditLog returns the newest records of the audit log, the oldest one first.
+func (s *Server) AuditLog() []AuditEvent { return s.audit.list() }
+
+// ServerStats are the counters of a Server.
+type ServerStats struct {
+	Regions       int
+	Audited, Lost uint64 // events of the audit log, and those of them that have no record
+	ScratchInUse  int    // octets
+	CachedSealers int
+}
+
+// Stats returns the counters.
+func (s *Server) Stats() ServerStats {
+	events, lost := s.audit.counts()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ServerStats{Regions: len(s.regions), Audited: events, Lost: lost, ScratchInUse: s.scratch.used(), CachedSealers: s.cache.Len()}
+}
+
+// Serve serves the regions on the connection of qp, which has accepted it, until the peer ends it or
+// ctx ends. The QP is in the hands of Serve then, with its CQ: see Depths for what it needs. Serve
+// returns nil after a graceful end, and else why the connection has ended.
+func (s *Server) Serve(ctx context.Context, qp *iwarp.QP) error {
+	if s.err != nil {
+		return s.err
+	}
+	c, err := newConn(qp, serverSettings(s))
+	if err != nil {
+		return err
+	}
+	return c.serve(ctx)
+}

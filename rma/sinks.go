@@ -1,0 +1,112 @@
+package rma
+
+import (
+	"crypto/rand"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+const (
+	sinkAccess   = stag.LocalWrite | stag.RemoteWrite
+	sourceAccess = stag.RemoteRead
+)
+
+// A lease is an STag that the peer may use once, for one operation: to write to memory of the
+// connection (a sink), or to read memory of the caller (a source). It is bound to the QP. A work
+// request in front of the message that names it enables it, and the peer's answer invalidates it.
+type lease struct {
+	mr     *iwarp.MR
+	mem    []byte // of a sink
+	access stag.Access
+	index  uint32
+	key    uint8
+	role   op.Role
+	id     op.ID // of the operation, 0: none
+}
+
+// tag is the STag that the peer knows.
+func (l *lease) tag() stag.STag { return stag.STag(l.index<<8 | uint32(l.key)) }
+
+// leases are those of one connection.
+type leases struct {
+	pd      *iwarp.PD
+	qp      *iwarp.QP
+	scratch *scratch
+	size    int // of the memory of a sink
+	all     map[uint32]*lease
+	random  [64]byte
+	used    int // octets of random
+	taken   int // octets of scratch
+}
+
+func newLeases(pd *iwarp.PD, qp *iwarp.QP, s *scratch, size int) *leases {
+	l := &leases{pd: pd, qp: qp, scratch: s, size: size, all: make(map[uint32]*lease)}
+	l.used = len(l.random)
+	return l
+}
+
+// sink makes a lease with memory of its own; nil: there is none left.
+func (l *leases) sink(role op.Role) (*lease, error) {
+	if !l.scratch.take(l.size) {
+		return nil, nil
+	}
+	l.taken += l.size
+	return l.make(role, sinkAccess, make([]byte, l.size))
+}
+
+// source makes a lease for memory of the caller.
+func (l *leases) source(role op.Role) (*lease, error) { return l.make(role, sourceAccess, nil) }
+
+func (l *leases) make(role op.Role, access stag.Access, mem []byte) (*lease, error) {
+	mr, err := l.pd.AllocMR(l.size, access, &iwarp.MROptions{QP: l.qp})
+	if err != nil {
+		return nil, err
+	}
+	s := &lease{mr: mr, mem: mem, access: access, index: mr.STag().Index(), key: mr.STag().Key(), role: role}
+	l.all[s.index] = s
+	return s, nil
+}
+
+// enable lends n octets of mem for an operation: the work request makes it so.
+func (l *leases) enable(s *lease, id op.ID, mem []byte) iwarp.SendWR {
+	s.id, s.key = id, l.nextKey(s.key)
+	return iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Memory: mem, Access: s.access, Key: &s.key}
+}
+
+// nextKey is a key that the peer cannot derive from the last one.
+func (l *leases) nextKey(last uint8) uint8 {
+	for {
+		if l.used == len(l.random) {
+			_, _ = rand.Read(l.random[:]) // it does not fail
+			l.used = 0
+		}
+		k := l.random[l.used]
+		l.used++
+		if k != last {
+			return k
+		}
+	}
+}
+
+// role tells what an STag was for that a message about an operation has invalidated.
+func (l *leases) role(tag stag.STag, id op.ID) op.Role {
+	if tag == 0 {
+		return op.NoRole
+	}
+	s := l.all[tag.Index()]
+	if s == nil || s.id != id || s.tag() != tag {
+		return op.OtherRole
+	}
+	return s.role
+}
+
+// close gives everything back. The QP has ended.
+func (l *leases) close() {
+	for _, s := range l.all {
+		_ = s.mr.Close()
+	}
+	l.scratch.give(l.taken)
+	l.all, l.taken = nil, 0
+}

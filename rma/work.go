@@ -1,0 +1,292 @@
+package rma
+
+import (
+	"errors"
+	"time"
+
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// What is done without mu.
+const (
+	workOpenRead  = iota // opens the blob of a read, and copies it to the caller
+	workSeal             // seals the octets of a write
+	workServe            // makes the answer to a request
+	workOpenWrite        // opens the blob of a write
+	workCopy             // copies it to the region
+)
+
+// A work is something that takes long. The call or the request that it is for stays until finish.
+type work struct {
+	do     uint8
+	kind   op.Kind
+	source bool
+	id     op.ID
+	record int
+	before time.Time
+	call   *call
+	q      *request
+
+	good    bool
+	verdict op.Verdict
+	copied  op.CopyResult
+	blob    int
+	mem     []byte // of it
+	err     error  // that ends the connection
+}
+
+// later adds something to do when mu was released. What needs a blob gets it now.
+func (c *conn) later(w work) {
+	switch w.do {
+	case workOpenRead:
+		w.call, w.mem = c.call(w.id), c.flights[w.record].sink.mem
+	case workSeal:
+		w.call = c.call(w.id)
+		w.blob, w.err = c.blobs.get(true)
+		w.mem = c.blobMem(w.blob)
+	case workServe:
+		w.q = &c.requests[w.record]
+		if w.kind == op.Read {
+			w.blob, w.err = c.blobs.get(false)
+			w.mem = c.blobMem(w.blob)
+		}
+	case workOpenWrite:
+		w.q = &c.requests[w.record]
+		w.mem = w.q.sink.mem
+	case workCopy:
+		w.q = &c.requests[w.record]
+		if w.source {
+			w.mem = c.blobMem(w.q.blob)
+		} else {
+			w.mem = w.q.sink.mem
+		}
+	}
+	c.work = append(c.work, w)
+}
+
+func (c *conn) blobMem(b int) []byte {
+	if b == noBlob {
+		return nil
+	}
+	return c.blobs.all[b].mem
+}
+
+// nextWork takes what is to be done next. mu is held.
+func (c *conn) nextWork() (w work, ok bool) {
+	c.perform() // which may add some
+	if len(c.work) == 0 {
+		return work{}, false
+	}
+	w = c.work[0]
+	n := copy(c.work, c.work[1:])
+	c.work[n] = work{}
+	c.work = c.work[:n]
+	return w, true
+}
+
+// do does it. mu is not held.
+func (c *conn) do(w *work) {
+	switch w.do {
+	case workOpenRead:
+		w.good = c.openRead(w)
+	case workSeal:
+		c.sealWrite(w)
+	case workServe:
+		c.serveRequest(w)
+	case workOpenWrite:
+		w.good = c.openWrite(w)
+	case workCopy:
+		w.copied = copyWrite(w)
+	}
+}
+
+// finish tells the machine what has become of it. mu is held.
+func (c *conn) finish(w *work) {
+	c.endIf(w.err)
+	now := time.Now()
+	switch w.do {
+	case workOpenRead:
+		c.clientDo = c.asClient.Opened(c.clientDo, now, w.id, w.good)
+	case workSeal:
+		w.call.blob = w.blob
+		c.clientDo = c.asClient.Sealed(c.clientDo, now, w.id)
+	case workServe:
+		w.q.blob = w.blob
+		if w.kind == op.Open && w.verdict.Outcome == op.OK && c.opened != nil {
+			c.opened[w.q.number] |= Ops(w.q.reply.Ops)
+		}
+		c.serverDo = c.asServer.Served(c.serverDo, now, w.id, w.verdict)
+	case workOpenWrite:
+		c.serverDo = c.asServer.Opened(c.serverDo, now, w.id, w.good)
+	case workCopy:
+		c.serverDo = c.asServer.Copied(c.serverDo, now, w.id, w.copied)
+	}
+}
+
+// aadOf is the AAD of an operation on the region of a call, without its counter and salt.
+func (c *conn) aadOf(k *call, t regionkey.OpType, dir uint8) regionkey.AAD {
+	return regionkey.AAD{
+		Op: t, Dir: dir, Suite: c.suite, Region: k.region(), Epoch: k.keys.epoch, Length: uint32(len(k.cmd.Buf)),
+		Offset: k.cmd.Off, OpID: uint64(k.id), DataCtr: k.dataCtr,
+	}
+}
+
+// openRead opens the blob of a read, and copies what is in it. Before it is known to be good the
+// buffer of the caller is not touched.
+func (c *conn) openRead(w *work) bool {
+	k := w.call
+	plain := w.mem[:len(k.cmd.Buf)]
+	if c.suite != wire.Suite0 {
+		a := c.aadOf(k, regionkey.Read, c.peers())
+		var err error
+		if plain, err = k.keys.readIn.OpenInPlace(w.mem[:len(k.cmd.Buf)+c.overhead], k.dataCtr, a.Append(k.aad[:0])); err != nil {
+			return false
+		}
+	}
+	copy(k.cmd.Buf, plain)
+	return true
+}
+
+// sealWrite seals the octets of a write.
+func (c *conn) sealWrite(w *work) {
+	k := w.call
+	switch {
+	case w.err != nil:
+	case c.suite == wire.Suite0:
+		copy(w.mem, k.cmd.Buf)
+	default:
+		if k.dataCtr, w.err = c.dataCtr.Next(); w.err != nil {
+			return
+		}
+		a := c.aadOf(k, regionkey.Write, c.ours())
+		a.Salt = k.salt
+		k.keys.writeOut.Seal(w.mem[:0], k.cmd.Buf, k.dataCtr, a.Append(k.aad[:0]))
+	}
+}
+
+// aadOfRequest is the AAD of an operation on a region of this side.
+func (c *conn) aadOfRequest(q *request, t regionkey.OpType, dir uint8) regionkey.AAD {
+	return regionkey.AAD{
+		Op: t, Dir: dir, Suite: c.suite, Region: q.number, Epoch: q.epoch, Length: q.length,
+		Offset: q.off, OpID: uint64(q.id), DataCtr: q.dataCtr, Salt: q.salt,
+	}
+}
+
+// serveRequest makes the answer to a request.
+func (c *conn) serveRequest(w *work) {
+	switch w.kind {
+	case op.Open:
+		w.verdict = c.serveOpen(w.q)
+	case op.Read:
+		w.verdict = c.serveRead(w)
+	default:
+		w.verdict = c.serveRekey(w.q)
+	}
+}
+
+// serveRead reads octets of a region into a blob, and seals them there.
+func (c *conn) serveRead(w *work) op.Verdict {
+	q := w.q
+	switch {
+	case w.mem == nil:
+		return op.Verdict{Outcome: op.NACK, Reason: op.QueueFull}
+	case !q.region.begin():
+		return op.Verdict{Outcome: op.NACK, Reason: op.Closing}
+	}
+	plain := w.mem[:q.length]
+	n, err := q.region.buf.ReadAt(plain, int64(q.off))
+	q.region.end()
+	if n < len(plain) {
+		return op.Verdict{Outcome: op.RemoteError}
+	}
+	if c.suite == wire.Suite0 {
+		return op.Verdict{}
+	}
+	if q.dataCtr, err = c.dataCtr.Next(); err != nil {
+		w.err = err
+		return op.Verdict{Outcome: op.RemoteError}
+	}
+	a := c.aadOfRequest(q, regionkey.Read, c.ours())
+	q.data.Seal(w.mem[:0], plain, q.dataCtr, a.Append(q.aad[:0]))
+	return op.Verdict{}
+}
+
+// serveOpen decides whether the peer may open a region. What is unknown and what is not allowed are
+// not told apart.
+func (c *conn) serveOpen(q *request) op.Verdict {
+	refused := op.Verdict{Outcome: op.RemoteAuth, Reason: op.BadKey}
+	r := c.server.region(q.number)
+	if r == nil {
+		c.record(AuditEvent{Op: Open, Region: q.number, Reason: "open refused"})
+		return refused
+	}
+	ops := q.ops & r.ops
+	if ops != 0 && c.server.cfg.Authorize != nil {
+		ops &= c.server.cfg.Authorize(c.peer.peer, q.number, ops)
+	}
+	if ops == 0 {
+		return refused
+	}
+	q.epoch = r.Epoch()
+	q.reply = wire.OpenRep{Region: q.number, Epoch: q.epoch, Size: r.size, Ops: wire.Ops(ops)}
+	for t := regionkey.Read; t <= regionkey.Manage && c.suite != wire.Suite0; t++ {
+		if !ops.Has(Ops(wire.OpsOf(t))) {
+			continue
+		}
+		k, ok := r.derive(time.Now(), q.epoch, &c.peer, t)
+		if !ok {
+			return refused
+		}
+		*q.reply.Key(t) = k
+	}
+	c.record(AuditEvent{Op: Open, Region: q.number, Epoch: q.epoch, Ops: ops, Granted: true})
+	return op.Verdict{}
+}
+
+// serveRekey gives a region its next epoch.
+func (c *conn) serveRekey(q *request) op.Verdict {
+	var secret []byte
+	if q.secret != (regionkey.Key{}) {
+		secret = q.secret[:]
+	}
+	e := AuditEvent{Peer: c.peer.peer, Known: c.peer.known, Remote: c.qp.RemoteAddr()}
+	err := q.region.rekeyTo(time.Now(), q.next, secret, q.grace, e)
+	q.secret.Wipe()
+	switch {
+	case err == nil:
+		return op.Verdict{}
+	case errors.Is(err, regionkey.ErrClosed):
+		return op.Verdict{Outcome: op.NACK, Reason: op.Closing}
+	default:
+		return op.Verdict{Outcome: op.Conflict}
+	}
+}
+
+// openWrite opens the blob of a write in place.
+func (c *conn) openWrite(w *work) bool {
+	if c.suite == wire.Suite0 {
+		return true
+	}
+	q := w.q
+	a := c.aadOfRequest(q, regionkey.Write, c.peers())
+	_, err := q.data.OpenInPlace(w.mem[:int(q.length)+c.overhead], q.dataCtr, a.Append(q.aad[:0]))
+	return err == nil
+}
+
+// copyWrite copies the octets of a write to the region, if there is time left.
+func copyWrite(w *work) op.CopyResult {
+	q := w.q
+	if !q.region.begin() {
+		return op.CopyClosing
+	}
+	defer q.region.end()
+	if !time.Now().Before(w.before) {
+		return op.CopyLate
+	}
+	if _, err := q.region.buf.WriteAt(w.mem[:q.length], int64(q.off)); err != nil {
+		return op.CopyFailed
+	}
+	return op.CopyDone
+}
