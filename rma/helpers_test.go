@@ -226,3 +226,43 @@ func octets(first byte, n int) []byte {
 	}
 	return b
 }
+
+// A stuck is a Buffer in whose methods the server waits.
+type stuck struct {
+	*Memory
+	entered chan struct{}
+	go_     chan struct{}
+}
+
+// stall makes the next access to the region wait until release.
+func (w *pair) stall() *stuck {
+	s := &stuck{Memory: w.mem, entered: make(chan struct{}), go_: make(chan struct{})}
+	w.region.mu.Lock()
+	defer w.region.mu.Unlock()
+	w.region.buf = s
+	return s
+}
+
+func (s *stuck) hold() {
+	select {
+	case s.entered <- struct{}{}:
+	case <-s.go_:
+	}
+	<-s.go_
+}
+
+// wait waits until the server is in a method.
+func (s *stuck) wait() { <-s.entered }
+
+// release lets it go on, and all that come later.
+func (s *stuck) release() { close(s.go_) }
+
+func (s *stuck) ReadAt(p []byte, off int64) (int, error) {
+	s.hold()
+	return s.Memory.ReadAt(p, off)
+}
+
+func (s *stuck) WriteAt(p []byte, off int64) (int, error) {
+	s.hold()
+	return s.Memory.WriteAt(p, off)
+}

@@ -73,20 +73,32 @@ func (p *Portal) Client() *Client { return p.client }
 // Post begins an operation. It never waits. The slot is in use until its completion was polled;
 // without one the error is ErrNoSlot.
 func (p *Portal) Post(cmd Command) (Slot, error) {
-	c, k, err := p.check(&cmd)
-	if err != nil {
-		return 0, err
-	}
 	slot, err := p.take()
 	if err != nil {
 		return 0, err
 	}
-	k.to, k.slot = p, slot
-	if err := p.client.c.begin(c, &k); err != nil {
+	if err := p.post(&cmd, p, slot); err != nil {
 		p.give(slot)
 		return 0, err
 	}
 	return slot, nil
+}
+
+// post begins an operation whose end is told to a completer.
+func (p *Portal) post(cmd *Command, to completer, slot Slot) error {
+	c, k, err := p.check(cmd)
+	if err != nil {
+		return err
+	}
+	k.to, k.slot = to, slot
+	return p.client.c.begin(c, &k)
+}
+
+// load is how many slots are in use, and whether there are free ones.
+func (p *Portal) load() (used int, free bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.size - len(p.free), len(p.free) > 0 && !p.closed
 }
 
 // check makes an operation of a Command.

@@ -1,0 +1,229 @@
+package rma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// An Executor moves any number of octets between this side and regions of one peer, by operations of
+// its Portals, which it has alone. It splits them at Client.MaxOp, and keeps as many under way as the
+// delay of the answers allows.
+type Executor struct {
+	portals  []*Portal
+	maxOp    int
+	noReopen bool
+
+	mu       sync.Mutex // a leaf
+	pacer    solicit.Pacer
+	inFlight int
+	waiting  map[*move]struct{} // moves that could not begin a chunk
+	idle     []*move            // to be used again
+	handles  map[handleName]*Handle
+}
+
+// A handleName names a Handle of another connection that stands for the same region.
+type handleName struct {
+	client *Client
+	first  *Handle
+}
+
+// NewExecutor returns an Executor of these Portals, one at least. They may be of several connections
+// to the same peer: each operation goes to the one with the fewest of them.
+func NewExecutor(portals ...*Portal) *Executor {
+	e := &Executor{portals: portals, waiting: make(map[*move]struct{}), handles: make(map[handleName]*Handle)}
+	for i, p := range portals {
+		if n := p.client.MaxOp(); i == 0 || n < e.maxOp {
+			e.maxOp = n
+		}
+	}
+	return e
+}
+
+// SetAutoReopen says whether the Executor opens a region again, once for each call, when its keys are
+// those of an older epoch, and repeats what was refused. It does by default. Call it before the first
+// transfer.
+func (e *Executor) SetAutoReopen(on bool) { e.noReopen = !on }
+
+// Stats returns what the Executor knows of the path.
+func (e *Executor) Stats() solicit.PacerStats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.pacer.Stats()
+}
+
+// ReadAt reads len(p) octets of a region from off. It returns how many it has read before the first
+// failure, and that failure. If ctx ends it returns at once, with 0; p belongs to the Executor then
+// until the operations that are under way have ended, each in bounded time.
+func (e *Executor) ReadAt(ctx context.Context, h *Handle, p []byte, off int64) (int, error) {
+	return e.run(ctx, Command{Op: Read, Handle: h, Buf: p}, off)
+}
+
+// WriteAt writes the octets of p to a region, at off. What it returns, and when p may be used again,
+// is as for ReadAt. Each operation is one write; all of them together are not.
+func (e *Executor) WriteAt(ctx context.Context, h *Handle, p []byte, off int64) (int, error) {
+	return e.run(ctx, Command{Op: Write, Handle: h, Buf: p}, off)
+}
+
+func (e *Executor) run(ctx context.Context, cmd Command, off int64) (int, error) {
+	switch {
+	case off < 0:
+		return 0, fmt.Errorf("rma: the offset is negative: %d", off)
+	case len(e.portals) == 0 || cmd.Handle == nil:
+		return 0, errNotOpen
+	}
+	cmd.Off = uint64(off)
+	if len(cmd.Buf) > e.maxOp {
+		cmd.Class = solicit.Bulk
+	}
+	m := e.move()
+	m.cmd = cmd
+	m.t.Reset(uint64(len(cmd.Buf)), uint32(e.maxOp), !e.noReopen)
+	n, err := m.run(ctx)
+	if m.abandoned {
+		return n, err
+	}
+	e.spare(m)
+	return n, err
+}
+
+// move returns a move that nothing uses.
+func (e *Executor) move() *move {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := len(e.idle); n > 0 {
+		m := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		return m
+	}
+	return &move{e: e, wake: make(chan struct{}, 1)}
+}
+
+func (e *Executor) spare(m *move) {
+	clear(m.failures)
+	m.cmd, m.failures, m.stalled = Command{}, m.failures[:0], false
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.waiting, m)
+	e.idle = append(e.idle, m)
+}
+
+// begin asks whether the move may begin a chunk now. If not it is told when it may be so.
+func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Time, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ok, at = e.pacer.MayIssue(now, e.inFlight)
+	if ok {
+		if p, s, ok = e.takeSlot(); ok {
+			e.inFlight++
+			return p, s, at, true
+		}
+	}
+	e.waiting[m] = struct{}{}
+	return nil, 0, at, false
+}
+
+// takeSlot takes a slot of the Portal with the fewest operations.
+func (e *Executor) takeSlot() (best *Portal, s Slot, ok bool) {
+	fewest := 0
+	for _, p := range e.portals {
+		if n, free := p.load(); free && (best == nil || n < fewest) {
+			best, fewest = p, n
+		}
+	}
+	if best == nil {
+		return nil, 0, false
+	}
+	s, err := best.take()
+	return best, s, err == nil
+}
+
+// ended takes the end of a chunk, and wakes the moves that wait.
+func (e *Executor) ended(p *Portal, s Slot, end *Completion, counts bool) {
+	p.give(s)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.inFlight--
+	if counts {
+		e.pacer.Done(time.Now(), end.Issue, end.Total, outcomeOf(end.Err))
+	}
+	for m := range e.waiting {
+		delete(e.waiting, m)
+		m.tell()
+	}
+}
+
+// outcomeOf is what an operation that has ended so says of the path.
+func outcomeOf(err error) solicit.Outcome {
+	var o *OpError
+	switch {
+	case err == nil:
+		return solicit.OK
+	case !errors.As(err, &o):
+		return solicit.Failed
+	case o.Outcome == NACK:
+		return solicit.Nack
+	case o.Outcome == Timeout:
+		return solicit.Timeout
+	default:
+		return solicit.Failed
+	}
+}
+
+// handle finds, or opens, what stands for a Handle on another connection.
+func (e *Executor) handle(ctx context.Context, cl *Client, h *Handle) (*Handle, error) {
+	if h.client == cl {
+		return h, nil
+	}
+	name := handleName{cl, h}
+	e.mu.Lock()
+	other := e.handles[name]
+	e.mu.Unlock()
+	if other != nil {
+		return other, nil
+	}
+	other, err := cl.Open(ctx, h.region, h.ops)
+	if err == nil {
+		e.mu.Lock()
+		e.handles[name] = other
+		e.mu.Unlock()
+	}
+	return other, err
+}
+
+// reopen gets the keys of a region again, on all connections.
+func (e *Executor) reopen(ctx context.Context, h *Handle) error {
+	err := h.Reopen(ctx)
+	for _, p := range e.portals {
+		if err != nil {
+			return err
+		}
+		e.mu.Lock()
+		other := e.handles[handleName{p.client, h}]
+		e.mu.Unlock()
+		if other != nil {
+			err = other.Reopen(ctx)
+		}
+	}
+	return err
+}
+
+// verdictOf is how an operation has ended, as package op has it. A wrong key may be one of an epoch
+// that is so old that the server does not know it any more: to open the region again tells.
+func verdictOf(err error) op.Verdict {
+	var o *OpError
+	switch {
+	case err == nil:
+		return op.Verdict{}
+	case !errors.As(err, &o):
+		return op.Verdict{Outcome: op.Closed}
+	case o.Outcome == RemoteAuth && o.Reason == BadKey:
+		return op.Verdict{Outcome: op.RemoteAuth, Reason: op.StaleEpoch}
+	}
+	return op.Verdict{Outcome: op.Outcome(o.Outcome), Reason: op.Reason(o.Reason)}
+}

@@ -1,0 +1,108 @@
+package rma
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRMA_31_ExecutorMovesAnyNumberOfOctets in chunks of what an operation may have.
+func TestRMA_31_ExecutorMovesAnyNumberOfOctets(t *testing.T) {
+	const large = 10<<20 + 3
+	w := newPair(t, plan{})
+	big := NewMemory(make([]byte, large))
+	_, err := w.server.Register(2, big, nil)
+	require.NoError(t, err)
+	w.serve()
+	w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
+	require.NoError(t, err)
+	h, err := w.client.Open(w.context(), 2, MayRead|MayWrite)
+	require.NoError(t, err)
+	require.EqualValues(t, large, h.Size())
+	e := NewExecutor(w.portal(16))
+	maxOp := w.client.MaxOp()
+	for _, n := range []int{0, 1, maxOp - 1, maxOp, maxOp + 1, large} {
+		want := octets(byte(n), n)
+		done, err := e.WriteAt(w.context(), h, want, 0)
+		require.NoError(t, err)
+		require.Equal(t, n, done)
+		big.View(func(b []byte) { require.True(t, bytes.Equal(want, b[:n]), "%d octets arrive", n) })
+		got := make([]byte, n)
+		done, err = e.ReadAt(w.context(), h, got, 0)
+		require.NoError(t, err)
+		require.Equal(t, n, done)
+		require.True(t, bytes.Equal(want, got), "%d octets come back", n)
+	}
+	require.NoError(t, w.client.Close())
+	require.NoError(t, <-w.served)
+}
+
+// TestRMA_32_ExecutorStopsAtTheFirstFailure and tells how many octets before it were moved.
+func TestRMA_32_ExecutorStopsAtTheFirstFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, e := w.opens(), NewExecutor(w.portal(8))
+		maxOp := int64(w.client.MaxOp())
+		end := int64(w.region.Size())
+		from := end - 3*maxOp + 1
+		n, err := e.WriteAt(w.context(), h, octets(1, int(20*maxOp)), from)
+		require.ErrorIs(t, err, ErrBounds)
+		require.EqualValues(t, 2*maxOp, n, "the third one is not in the region as a whole")
+		w.mem.View(func(b []byte) {
+			require.Equal(t, octets(1, int(2*maxOp)), b[from:from+2*maxOp])
+			require.Zero(t, b[end-1])
+		})
+	})
+}
+
+// TestRMA_35_ExecutorOpensAgain: once, and repeats what was refused.
+func TestRMA_35_ExecutorOpensAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, e := w.opens(), NewExecutor(w.portal(8))
+		for rotations := 1; rotations <= 3; rotations++ {
+			for range rotations {
+				_, err := w.region.Rekey(w.context(), nil, 0)
+				require.NoError(t, err)
+			}
+			n, err := e.WriteAt(w.context(), h, octets(byte(rotations), 20000), 0)
+			require.NoError(t, err)
+			require.Equal(t, 20000, n)
+			require.Equal(t, w.region.Epoch(), h.Epoch())
+		}
+		e.SetAutoReopen(false)
+		_, err := w.region.Rekey(w.context(), nil, 0)
+		require.NoError(t, err)
+		n, err := e.ReadAt(w.context(), h, make([]byte, 20000), 0)
+		require.ErrorIs(t, err, ErrRemoteAuth)
+		require.Zero(t, n)
+	})
+}
+
+// TestRMA_36_CancelledContextEndsTheWait and not the operation.
+func TestRMA_36_CancelledContextEndsTheWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, p := w.opens(), w.portal(1)
+		e := NewExecutor(p)
+		stuck := w.stall()
+		ctx, cancel := context.WithCancel(context.Background())
+		failed := make(chan error)
+		buf := make([]byte, 16)
+		go func() {
+			_, err := e.ReadAt(ctx, h, buf, 0)
+			failed <- err
+		}()
+		stuck.wait()
+		cancel()
+		require.ErrorIs(t, <-failed, context.Canceled)
+		_, err := p.Post(Command{Op: Read, Handle: h, Buf: make([]byte, 1)})
+		require.ErrorIs(t, err, ErrNoSlot, "the slot is in use until the outcome")
+		stuck.release()
+		n, err := e.ReadAt(w.context(), h, make([]byte, 16), 0)
+		require.NoError(t, err)
+		require.Equal(t, 16, n)
+	})
+}

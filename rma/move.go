@@ -1,0 +1,203 @@
+package rma
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp/rma/internal/op"
+)
+
+// A move is one call of an Executor. The goroutine of the caller begins chunks and takes their ends.
+type move struct {
+	e         *Executor
+	cmd       Command
+	t         op.Transfer
+	failures  []failure
+	stalled   bool // there was no chunk to begin, and none has ended since
+	abandoned bool // ctx has ended before the operations
+
+	wake chan struct{} // has a token if something may have changed
+
+	mu     sync.Mutex // a leaf
+	chunks []chunk    // by the Slot that completions have
+	free   []Slot     // of chunks
+	ends   []chunkEnd // that the goroutine has not taken
+}
+
+// A chunk is one operation that is under way.
+type chunk struct {
+	op.Chunk
+	portal *Portal
+	slot   Slot
+}
+
+// A chunkEnd is how one has ended.
+type chunkEnd struct {
+	chunk op.Chunk
+	err   error
+}
+
+// run moves everything.
+func (m *move) run(ctx context.Context) (int, error) {
+	for {
+		at, err := m.beginAll(ctx)
+		if err != nil {
+			return m.abandon(err)
+		}
+		if n, why, ok := m.t.Finished(); ok {
+			return int(n), m.errorOf(why)
+		}
+		if err := m.wait(ctx, at); err != nil {
+			return m.abandon(err)
+		}
+		if err := m.takeEnds(ctx); err != nil {
+			return m.abandon(err)
+		}
+	}
+}
+
+// abandon leaves the operations that are under way to themselves.
+func (m *move) abandon(err error) (int, error) {
+	m.abandoned = true
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	delete(m.e.waiting, m)
+	return 0, err
+}
+
+// beginAll begins as many chunks as it may. It returns the time at which it may begin one more, if
+// that is known.
+func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
+	if err := ctx.Err(); err != nil {
+		return at, err
+	}
+	for !m.stalled {
+		p, s, at, ok := m.e.begin(m, time.Now())
+		if !ok {
+			return at, nil
+		}
+		c, ok := m.t.Next()
+		if !ok {
+			m.stalled = true
+			m.e.ended(p, s, nil, false)
+			break
+		}
+		m.post(ctx, chunk{c, p, s})
+	}
+	return at, nil
+}
+
+// post begins a chunk. If that fails it has ended.
+func (m *move) post(ctx context.Context, c chunk) {
+	cmd := m.cmd
+	cmd.Off += c.Off
+	cmd.Buf = m.cmd.Buf[c.Off : c.Off+uint64(c.N)]
+	h, err := m.e.handle(ctx, c.portal.client, cmd.Handle)
+	if err == nil {
+		cmd.Handle = h
+		err = c.portal.post(&cmd, m, m.number(c))
+	}
+	if err != nil {
+		m.e.ended(c.portal, c.slot, nil, false)
+		m.mu.Lock()
+		m.ends = append(m.ends, chunkEnd{c.Chunk, err})
+		m.mu.Unlock()
+		m.tell()
+	}
+}
+
+// number gives a chunk a place in the list.
+func (m *move) number(c chunk) Slot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.free); n > 0 {
+		s := m.free[n-1]
+		m.free = m.free[:n-1]
+		m.chunks[s] = c
+		return s
+	}
+	m.chunks = append(m.chunks, c)
+	return Slot(len(m.chunks) - 1)
+}
+
+// completed takes the end of a chunk.
+func (m *move) completed(s Slot, end Completion) {
+	m.mu.Lock()
+	c := m.chunks[s]
+	m.chunks[s] = chunk{}
+	m.free = append(m.free, s)
+	m.ends = append(m.ends, chunkEnd{c.Chunk, end.Err})
+	m.mu.Unlock()
+	m.e.ended(c.portal, c.slot, &end, true)
+	m.tell()
+}
+
+func (m *move) tell() {
+	select {
+	case m.wake <- struct{}{}:
+	default: // there is a token
+	}
+}
+
+// wait waits until something may have changed, or until at if that is not zero.
+func (m *move) wait(ctx context.Context, at time.Time) error {
+	var timer *time.Timer
+	var rings <-chan time.Time
+	if !at.IsZero() {
+		timer = time.NewTimer(time.Until(at))
+		defer timer.Stop()
+		rings = timer.C
+	}
+	select {
+	case <-m.wake:
+	case <-rings:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// takeEnds takes the ends of chunks, and opens the region again if that is to be done.
+func (m *move) takeEnds(ctx context.Context) error {
+	reopen := false
+	m.mu.Lock()
+	for _, end := range m.ends {
+		m.stalled = false
+		v := m.failed(end.err)
+		reopen = m.t.Done(end.chunk, v) || reopen
+	}
+	clear(m.ends)
+	m.ends = m.ends[:0]
+	m.mu.Unlock()
+	if !reopen {
+		return nil
+	}
+	m.t.Reopened(m.failed(m.e.reopen(ctx, m.cmd.Handle)))
+	return ctx.Err()
+}
+
+// A failure is the first error that has become of a Verdict.
+type failure struct {
+	verdict op.Verdict
+	err     error
+}
+
+// failed makes the Verdict of an error.
+func (m *move) failed(err error) op.Verdict {
+	v := verdictOf(err)
+	if err != nil && m.errorOf(v) == nil {
+		m.failures = append(m.failures, failure{v, err})
+	}
+	return v
+}
+
+// errorOf finds the error of a Verdict.
+func (m *move) errorOf(v op.Verdict) error {
+	for _, f := range m.failures {
+		if f.verdict == v {
+			return f.err
+		}
+	}
+	return nil
+}
