@@ -1,0 +1,216 @@
+package rma
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// TestRMA_3_HelloComesFirst on both sides, and once.
+func TestRMA_3_HelloComesFirst(t *testing.T) {
+	request := func(r *raw) {
+		q := wire.OpenReq{Region: regionID, Ops: wire.OpRead}
+		r.sends(q.Append(nil, r.header(1), r.out))
+	}
+	for name, play := range map[string]func(r *raw){
+		"another message first": request,
+		"HELLO twice": func(r *raw) {
+			r.greets()
+			r.sends(r.mine.Append(nil, r.header(0), r.out))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newPair(t, plan{})
+				w.serve()
+				r := newRaw(w)
+				play(r)
+				r.wantEnd(w, "HELLO is not the first message")
+				w.wantNothingLeft()
+				log := w.server.AuditLog()
+				require.Contains(t, log[len(log)-1].Reason, "HELLO")
+			})
+		})
+	}
+	t.Run("the answer", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := newPair(t, plan{})
+			answer := make(chan error, 1)
+			go func() {
+				r := newRaw(&pair{T: t, plan: plan{client: ClientConfig{PD: w.plan.server.PD}, plain: true}, qps: [2]*iwarp.QP{w.qps[1]}})
+				r.out, _ = regionkey.NewControl(r.qp.Export, regionkey.Responder)
+				r.in, _ = regionkey.NewControl(r.qp.Export, regionkey.Initiator)
+				r.receives(wire.TypeHello)
+				m := wire.Status{Code: wire.CodeAuth}
+				r.sends(m.Append(nil, r.header(1), r.out))
+				_, _, err := r.next()
+				answer <- err
+			}()
+			_, err := NewClient(w.context(), w.qps[0], &w.plan.client)
+			require.ErrorContains(t, err, "HELLO is not the first message")
+			require.Error(t, <-answer, "the connection has ended")
+		})
+	})
+}
+
+// TestRMA_4_Negotiation of the suite and the length of operations.
+func TestRMA_4_Negotiation(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan  plan
+		suite uint8
+		maxOp int
+	}{
+		"defaults":             {plan{}, 1, 4096},
+		"the client demands":   {plan{client: ClientConfig{AES256: true}}, 2, 4096},
+		"the server demands":   {plan{server: ServerConfig{AES256: true}}, 2, 4096},
+		"Insecure is the last": {plan{client: ClientConfig{Insecure: true}, server: ServerConfig{Insecure: true}}, 1, 4096},
+		"without keys":         {plan{plain: true, client: ClientConfig{Insecure: true}, server: ServerConfig{Insecure: true}}, 0, 4096},
+		"the smaller MaxOp":    {plan{client: ClientConfig{MaxOp: 65536}, server: ServerConfig{MaxOp: 512}}, 1, 512},
+		"that of the client":   {plan{client: ClientConfig{MaxOp: 1000}, server: ServerConfig{MaxOp: 2000}}, 1, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := start(t, c.plan)
+				require.Equal(t, c.suite, w.client.Suite())
+				require.Equal(t, c.maxOp, w.client.MaxOp())
+				h, p := w.opens(), w.portal(1)
+				require.NoError(t, does(t, p, Command{Op: Write, Handle: h, Buf: octets(1, c.maxOp)}).Err)
+				_, err := p.Post(Command{Op: Write, Handle: h, Buf: octets(1, c.maxOp+1)})
+				require.ErrorIs(t, err, errTooLong)
+			})
+		})
+	}
+}
+
+// TestKEY_6_WithoutKeysBothSidesHaveToAllowIt; a connection without a suite in common ends with a
+// clear error.
+func TestKEY_6_WithoutKeysBothSidesHaveToAllowIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newPair(t, plan{plain: true})
+		_, err := NewClient(w.context(), w.qps[0], &w.plan.client)
+		require.ErrorIs(t, err, ErrNoSuite, "neither allows it")
+		require.Equal(t, iwarp.StateRTS, w.qps[0].State(), "and the QP was not touched")
+		require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), ErrNoSuite)
+	})
+	bubble(t, func(t *testing.T) {
+		// The server has keys, the client offers none.
+		w := newPair(t, plan{})
+		w.serve()
+		r := newRaw(w)
+		r.mine.Offered = 1
+		r.sends(r.mine.Append(nil, r.header(0), r.out))
+		r.wantEnd(w, "no suite in common")
+		w.wantNothingLeft()
+	})
+}
+
+// TestRMA_37_Suite0NeedsInsecureOnBothSides, and all tags are zero there.
+func TestRMA_37_Suite0NeedsInsecureOnBothSides(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newPair(t, plan{plain: true, server: ServerConfig{Insecure: true}})
+		w.serve()
+		r := newRaw(w)
+		r.greets()
+		r.opens(1, regionID, wire.OpRead)
+		require.Equal(t, [3]regionkey.Key{}, r.rep.Keys)
+		q := wire.OpenReq{Region: regionID, Instance: r.mine.Instance, Ops: wire.OpRead}
+		msg := q.Append(nil, r.header(2), r.out)
+		msg[len(msg)-1] = 1
+		r.sends(msg)
+		r.wantEnd(w, "outer tag")
+	})
+}
+
+// TestRMA_47_NothingIsLeftOfAFailedHello: no region, receive, slot, grant or goroutine.
+func TestRMA_47_NothingIsLeftOfAFailedHello(t *testing.T) {
+	t.Run("the client is too late", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := newPair(t, plan{server: ServerConfig{HelloTimeout: 3 * time.Second}})
+			begun := time.Now()
+			err := w.server.Serve(w.context(), w.qps[1])
+			require.ErrorIs(t, err, ErrTimeout)
+			require.Less(t, time.Since(begun), 6*time.Second)
+			w.wantNothingLeft()
+		})
+	})
+	t.Run("the server is too late", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := newPair(t, plan{client: ClientConfig{HelloTimeout: 3 * time.Second}})
+			_, err := NewClient(w.context(), w.qps[0], &w.plan.client)
+			require.ErrorIs(t, err, ErrTimeout)
+			require.NoError(t, w.plan.client.PD.Close())
+		})
+	})
+	t.Run("the context of the client ends", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := newPair(t, plan{})
+			ctx, cancel := context.WithTimeout(w.context(), time.Second)
+			defer cancel()
+			_, err := NewClient(ctx, w.qps[0], &w.plan.client)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.NoError(t, w.plan.client.PD.Close())
+		})
+	})
+	t.Run("the context of the server ends", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := newPair(t, plan{})
+			ctx, cancel := context.WithTimeout(w.context(), time.Second)
+			defer cancel()
+			_ = w.server.Serve(ctx, w.qps[1])
+			w.wantNothingLeft()
+		})
+	})
+	t.Run("the queues are too short", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := newPair(t, plan{change: func(client, server *iwarp.QPConfig) { server.RecvDepth = 20 }})
+			err := w.server.Serve(w.context(), w.qps[1])
+			require.ErrorIs(t, err, iwarp.ErrQueueFull)
+			require.ErrorContains(t, err, "see Depths")
+			w.wantNothingLeft()
+		})
+	})
+	t.Run("two CQs", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := newPair(t, plan{change: func(client, server *iwarp.QPConfig) { server.SendCQ, server.RecvCQ = nil, nil }})
+			require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), errOneCQ)
+		})
+	})
+}
+
+// TestConfigurationsAreChecked: an error names the field.
+func TestConfigurationsAreChecked(t *testing.T) {
+	_, pd := open(t, nil)
+	for field, c := range map[string]ServerConfig{
+		"PD":          {},
+		"MaxOp":       {PD: pd, MaxOp: 511},
+		"Depth":       {PD: pd, Depth: 65536},
+		"PullTimeout": {PD: pd, PullTimeout: time.Hour},
+		"Guard":       {PD: pd, Guard: time.Millisecond},
+		"Linger":      {PD: pd, Linger: time.Hour},
+		"Dispatch":    {PD: pd, Dispatch: [2]time.Duration{0, time.Hour}},
+		"negative":    {PD: pd, MaxRegions: -1},
+	} {
+		s := NewServer(&c)
+		_, err := s.Register(1, NewMemory(nil), nil)
+		require.ErrorContains(t, err, field)
+		require.ErrorContains(t, s.Serve(t.Context(), nil), field)
+	}
+	for field, c := range map[string]ClientConfig{
+		"PD":        {},
+		"MaxOp":     {PD: pd, MaxOp: 65537},
+		"Slots":     {PD: pd, Slots: 4097},
+		"OpTimeout": {PD: pd, OpTimeout: time.Hour},
+		"Dispatch":  {PD: pd, Dispatch: [2]time.Duration{time.Hour, 0}},
+		"negative":  {PD: pd, HelloTimeout: -1},
+		"Server":    {PD: pd, Server: NewServer(&ServerConfig{})},
+	} {
+		_, err := NewClient(t.Context(), nil, &c)
+		require.ErrorContains(t, err, field)
+	}
+}
