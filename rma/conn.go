@@ -175,9 +175,6 @@ func (c *conn) rings() {
 func (c *conn) settle() {
 	c.perform()
 	c.arm()
-	if c.gone {
-		c.wake() // perhaps that was the last operation
-	}
 	c.mu.Unlock()
 }
 

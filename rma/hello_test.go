@@ -43,9 +43,7 @@ func TestRMA_3_HelloComesFirst(t *testing.T) {
 			w := newPair(t, plan{})
 			answer := make(chan error, 1)
 			go func() {
-				r := newRaw(&pair{T: t, plan: plan{client: ClientConfig{PD: w.plan.server.PD}, plain: true}, qps: [2]*iwarp.QP{w.qps[1]}})
-				r.out, _ = regionkey.NewControl(r.qp.Export, regionkey.Responder)
-				r.in, _ = regionkey.NewControl(r.qp.Export, regionkey.Initiator)
+				r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
 				r.receives(wire.TypeHello)
 				m := wire.Status{Code: wire.CodeAuth}
 				r.sends(m.Append(nil, r.header(1), r.out))

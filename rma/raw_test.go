@@ -14,7 +14,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A raw is a peer that the test plays, message by message. It is the client, and the initiator.
+// A raw is a peer that the test plays, message by message: the client, which is the initiator, or the
+// server.
 type raw struct {
 	*testing.T
 	qp      *iwarp.QP
@@ -28,13 +29,19 @@ type raw struct {
 	mine    wire.Hello
 	mr      *iwarp.MR
 	mem     []byte
-	rep     wire.OpenRep
+	rep     wire.OpenRep // of a client
+	ring    *regionkey.Ring
 }
 
 // newRaw makes a peer for the server of a pair.
 func newRaw(w *pair) *raw {
 	w.Helper()
-	r := &raw{T: w.T, qp: w.qps[0], pd: w.plan.client.PD}
+	return w.raw(w.qps[0], w.plan.client.PD, regionkey.Initiator)
+}
+
+func (w *pair) raw(qp *iwarp.QP, pd *iwarp.PD, side uint8) *raw {
+	w.Helper()
+	r := &raw{T: w.T, qp: qp, pd: pd}
 	r.mine = wire.Hello{
 		Offered: 1, Chosen: wire.NoSuite, MaxOp: 4096, Depth: 0,
 		PullTimeout: 500 * time.Millisecond, Guard: 100 * time.Millisecond, Linger: 250 * time.Millisecond, Instance: [16]byte{1, 2, 3},
@@ -42,9 +49,9 @@ func newRaw(w *pair) *raw {
 	if !w.plan.plain {
 		r.mine.Offered = 6
 		var err error
-		r.out, err = regionkey.NewControl(r.qp.Export, regionkey.Initiator)
+		r.out, err = regionkey.NewControl(r.qp.Export, side)
 		require.NoError(w, err)
-		r.in, err = regionkey.NewControl(r.qp.Export, regionkey.Responder)
+		r.in, err = regionkey.NewControl(r.qp.Export, 3-side)
 		require.NoError(w, err)
 		r.secret, err = regionkey.BindingSecret(r.qp.Export)
 		require.NoError(w, err)

@@ -105,6 +105,9 @@ func (c *conn) do(w *work) {
 // finish tells the machine what has become of it. mu is held.
 func (c *conn) finish(w *work) {
 	c.endIf(w.err)
+	if c.gone {
+		c.wake() // perhaps that is the last operation
+	}
 	now := time.Now()
 	switch w.do {
 	case workOpenRead:
