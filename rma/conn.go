@@ -1,7 +1,6 @@
 package rma
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -64,8 +63,8 @@ type client struct {
 	instance [16]byte
 }
 
-// A conn runs the operations of one QP, in both roles. One goroutine, in run, takes the completions
-// and lets timers run out. Those that post, and those that are told of a grant, take mu, give the
+// A conn runs the operations of one QP, in both roles. One goroutine, in run, takes the completions;
+// that of the timer lets timers run out. Those that post, and those that are told of a grant, take mu, give the
 // event to a state machine, and do what it asks for before they release mu: so messages are numbered
 // in the order in which they are posted. What takes long is done afterwards without mu, and its end
 // is an event again: see work.go.
@@ -117,12 +116,15 @@ type conn struct {
 	opened   map[uint64]Ops // in suite 0: what the peer may
 
 	timer   *time.Timer
-	armed   time.Time // zero: it does not run
-	wakes   context.Context
-	wake    context.CancelFunc
+	armed   time.Time     // zero: it does not run
+	awake   bool          // run does not wait, and looks at everything before it does
+	probe   *iwarp.MR     // see wake
+	probing bool          // a completion of it is to come
+	again   chan struct{} // has a token if run is to look again, when the connection is gone
 	closing bool          // no more operations are started
 	busy    int           // calls that have not ended
 	drained chan struct{} // closed when there are none, and closing
+	ending  sync.Once     // terminate
 	broken  bool          // the QP is ending or has ended
 	gone    bool          // and the machines know
 	err     error         // why this side has ended it; nil: it has not
@@ -137,7 +139,7 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 	if qp.SendCQ() != qp.RecvCQ() {
 		return nil, errOneCQ
 	}
-	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{})}
+	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), again: make(chan struct{}, 1), awake: true}
 	c.peer.peer, c.peer.known = qp.Peer()
 	if err := c.makeKeys(); err != nil {
 		return nil, err
@@ -149,7 +151,6 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 		c.id = s.server.number()
 	}
 	c.receives = receives{pd: s.pd, qp: qp}
-	c.wakes, c.wake = context.WithCancel(context.Background())
 	return c, nil
 }
 
@@ -166,9 +167,19 @@ func (c *conn) start() {
 // rings is called when the timer has run out.
 func (c *conn) rings() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.armed = time.Time{}
-	c.wake()
+	c.tick()
+	c.lookAgain()
+	c.settle()
+	c.solicitor.deliver()
+}
+
+// lookAgain makes run look whether anything of the connection is left. mu is held.
+func (c *conn) lookAgain() {
+	select {
+	case c.again <- struct{}{}:
+	default: // there is a token
+	}
 }
 
 // settle does what the machines ask for, and releases mu.
@@ -249,7 +260,18 @@ func (c *conn) end(err error) {
 		return
 	}
 	c.err = err
-	c.wake()
+	if !c.awake {
+		go c.terminate() // which run waits for
+	}
+}
+
+// terminate tells the peer that the connection ends, if it is still there, and waits for that.
+func (c *conn) terminate() {
+	c.ending.Do(func() {
+		if c.qp.Terminate() != nil {
+			_ = c.qp.Abort()
+		}
+	})
 }
 
 // lostBy is why the connection has ended, in an error that matches net.ErrClosed. mu is held.

@@ -8,8 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
-// run takes completions and lets timers run out until the connection has ended and nothing of its
-// operations is left.
+// run takes completions until the connection has ended and nothing of its operations is left.
 func (c *conn) run() {
 	defer close(c.done)
 	for c.receive() {
@@ -18,12 +17,9 @@ func (c *conn) run() {
 	c.mu.Lock()
 	c.lose()
 	for !c.idle() {
-		ended := c.wakes.Done()
 		c.leave()
-		<-ended
+		<-c.again
 		c.mu.Lock()
-		c.sleepAgain()
-		c.tick()
 		c.withdrawn(c.takeRevokes())
 	}
 	c.leave()
@@ -34,36 +30,48 @@ func (c *conn) run() {
 // or must end.
 func (c *conn) receive() bool {
 	c.mu.Lock()
-	ctx := c.wakes
+	ends := c.err != nil
+	c.awake = ends
 	c.mu.Unlock()
-	n, err := c.cq.Wait(ctx, c.wcs[:])
+	if ends {
+		return false
+	}
+	n, err := c.cq.Wait(context.Background(), c.wcs[:])
 	c.mu.Lock()
-	c.sleepAgain()
+	c.awake = true
+	c.broken = c.broken || err != nil
 	c.drain(n)
-	c.tick()
-	revokes := c.takeRevokes()
-	c.broken = c.broken || err != nil && ctx.Err() == nil
-	goes := !c.broken && c.err == nil
-	c.leave()
-	if goes && len(revokes) > 0 {
+	for !c.broken && c.err == nil && len(c.revokes) > 0 {
+		revokes := c.takeRevokes()
+		c.leave()
 		c.invalidate(revokes)
 		c.mu.Lock()
 		c.drain(0)
 		c.withdrawn(revokes)
-		c.leave()
-	} else if len(revokes) > 0 {
-		c.mu.Lock()
-		c.revokes = append(c.revokes, revokes...)
-		c.mu.Unlock()
 	}
+	goes := !c.broken && c.err == nil
+	c.awake = !goes
+	c.leave()
 	return goes
 }
 
-// sleepAgain makes the next wait one that wake ends. mu is held.
-func (c *conn) sleepAgain() {
-	if c.wakes.Err() != nil {
-		c.wakes, c.wake = context.WithCancel(context.Background())
+// wake makes run look at what there is to revoke, unless it does so anyway: a work request that only
+// this side sees completes after all messages that have come. mu is held.
+func (c *conn) wake() {
+	if c.awake || c.probing || c.broken {
+		return
 	}
+	if c.probe == nil {
+		var err error
+		if c.probe, err = c.pd.AllocMR(1, sinkAccess, &iwarp.MROptions{QP: c.qp}); c.endIf(err) {
+			return
+		}
+	}
+	c.probing = true
+	c.post(
+		iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: c.probe, Memory: make([]byte, 1), Access: sinkAccess},
+		iwarp.SendWR{Op: iwarp.OpLocalInvalidate, ID: kindProbe << idKind, MR: c.probe},
+	)
 }
 
 // drain handles n completions, and all that the CQ has. mu is held.
@@ -87,6 +95,8 @@ func (c *conn) completed(wc *iwarp.WC) {
 		c.message(wc)
 	case wc.ID>>idKind == kindBlob:
 		c.blobs.put(int(uint32(wc.ID)))
+	case wc.ID>>idKind == kindProbe:
+		c.probing = false
 	case wc.ID>>idKind == kindPull:
 		c.serverDo = c.asServer.Pulled(c.serverDo, time.Now(), c.requests[uint32(wc.ID)].id, true)
 		c.perform()
@@ -125,7 +135,11 @@ func (c *conn) revoke(role op.Role, a *op.Action) {
 		r.lease = c.flights[a.Record].sink
 	}
 	c.revokes = append(c.revokes, r)
-	c.wake()
+	if c.gone {
+		c.lookAgain()
+	} else {
+		c.wake()
+	}
 }
 
 func (c *conn) takeRevokes() []revoking {
@@ -162,8 +176,8 @@ func (c *conn) endQP() {
 	own := c.err != nil
 	c.broken = true
 	c.mu.Unlock()
-	if own && c.qp.Terminate() != nil {
-		_ = c.qp.Abort()
+	if own {
+		c.terminate()
 	}
 	<-c.qp.Done()
 }
@@ -172,7 +186,6 @@ func (c *conn) endQP() {
 func (c *conn) lose() {
 	c.drain(0)
 	c.gone = true
-	c.sleepAgain()
 	if c.asClient == nil {
 		return
 	}
@@ -193,8 +206,10 @@ func (c *conn) releaseAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.timer.Stop()
-	c.wake()
 	c.receives.close()
+	if c.probe != nil {
+		_ = c.probe.Close()
+	}
 	if c.leases != nil {
 		c.leases.close()
 		c.blobs.close()

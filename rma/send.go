@@ -14,8 +14,9 @@ import (
 const (
 	idKind = 32 // bits below the kind
 
-	kindBlob = 1 // the blob of that number was sent
-	kindPull = 2 // the source of that record was read
+	kindBlob  = 1 // the blob of that number was sent
+	kindPull  = 2 // the source of that record was read
+	kindProbe = 3 // see wake
 )
 
 // header makes the header of the next message. mu is held.

@@ -106,7 +106,7 @@ func (c *conn) do(w *work) {
 func (c *conn) finish(w *work) {
 	c.endIf(w.err)
 	if c.gone {
-		c.wake() // perhaps that is the last operation
+		c.lookAgain() // perhaps that is the last operation
 	}
 	now := time.Now()
 	switch w.do {

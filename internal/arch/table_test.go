@@ -66,7 +66,7 @@ var table = map[string]rule{
 	// One-sided operations, on the verbs. Identity and keys of a connection come through the verbs too.
 	"rma": {
 		ours:  []string{".", "stag", "regionkey", "solicit", "rma/internal", "internal/lru"},
-		tests: []string{"cm"},
+		tests: []string{"cm", "internal"},
 	},
 	// The state machines of one-sided operations import nothing: they do nothing either.
 	"rma/internal/op": {},

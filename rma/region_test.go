@@ -1,0 +1,254 @@
+package rma
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+)
+
+// TestRMA_34_RotationFailsThatRegionAlone: with AUTH, and no connection ends.
+func TestRMA_34_RotationFailsThatRegionAlone(t *testing.T) {
+	for name, p := range suites() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newPair(t, p)
+				_, err := w.server.Register(2, NewMemory(make([]byte, 64)), nil)
+				require.NoError(t, err)
+				w.serve()
+				w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
+				require.NoError(t, err)
+				h, portal := w.opens(), w.portal(2)
+				other, err := w.client.Open(w.context(), 2, MayRead)
+				require.NoError(t, err)
+				read := func(h *Handle) error {
+					return does(t, portal, Command{Op: Read, Handle: h, Buf: make([]byte, 16)}).Err
+				}
+				for range 3 {
+					require.NoError(t, read(h))
+					_, err = w.region.Rekey(t.Context(), nil, 0)
+					require.NoError(t, err)
+					begun := time.Now()
+					err = read(h)
+					require.ErrorIs(t, err, ErrRemoteAuth)
+					require.Zero(t, time.Since(begun), "at once")
+					var e *OpError
+					require.ErrorAs(t, err, &e)
+					require.Equal(t, StaleEpoch, e.Reason)
+					require.NoError(t, read(other))
+					require.NoError(t, h.Reopen(w.context()))
+				}
+				require.NoError(t, read(h))
+
+				// With a grace the old key is good until it ends.
+				_, err = w.region.Rekey(t.Context(), nil, time.Second)
+				require.NoError(t, err)
+				time.Sleep(time.Second - 1)
+				require.NoError(t, read(h))
+				time.Sleep(1)
+				require.ErrorIs(t, read(h), ErrRemoteAuth)
+				require.NoError(t, w.client.Close())
+				require.NoError(t, <-w.served)
+			})
+		})
+	}
+}
+
+// TestRMA_33_RekeyByAClient needs the right for it, and says which epoch follows.
+func TestRMA_33_RekeyByAClient(t *testing.T) {
+	for name, p := range suites() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := start(t, p)
+				h := w.opens()
+				late := w.opens()
+				require.NoError(t, h.Rekey(w.context(), nil, 0))
+				require.Equal(t, regionkey.Epoch(2), w.region.Epoch())
+				require.ErrorIs(t, h.Rekey(w.context(), nil, 0), ErrRemoteAuth, "its own key is old too")
+				require.NoError(t, h.Reopen(w.context()))
+				secret := bytes.Repeat([]byte{7}, 32)
+				require.NoError(t, h.Rekey(w.context(), secret, time.Second))
+				require.Equal(t, regionkey.Epoch(3), w.region.Epoch())
+				require.ErrorIs(t, h.Rekey(w.context(), nil, 0), ErrConflict, "in the grace the key is good, and the epoch is not next")
+				require.ErrorIs(t, late.Rekey(w.context(), nil, 0), ErrRemoteAuth)
+
+				reader, err := w.client.Open(w.context(), regionID, MayRead)
+				require.NoError(t, err)
+				require.ErrorIs(t, reader.Rekey(w.context(), nil, 0), errNotOpen)
+				require.Error(t, h.Rekey(w.context(), []byte("short"), 0))
+				require.Error(t, h.Rekey(w.context(), nil, -1))
+			})
+		})
+	}
+}
+
+// TestRMA_40_CloseWaitsForOperations: afterwards nothing touches the Buffer, and later operations
+// fail as those on an unknown region.
+func TestRMA_40_CloseWaitsForOperations(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, p := w.opens(), w.portal(1)
+		stuck := w.stall()
+		posts(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)})
+		stuck.wait()
+		closed := make(chan error, 1)
+		go func() { closed <- w.region.Close() }()
+		synctest.Wait()
+		require.Empty(t, closed, "the operation is in the Buffer")
+		stuck.release()
+		require.NoError(t, <-closed)
+		w.mem.View(func(b []byte) { require.Equal(t, octets(1, 16), b[:16]) })
+		require.NoError(t, p.ended(t).Err)
+
+		end := does(t, p, Command{Op: Write, Handle: h, Buf: octets(9, 16)})
+		var e *OpError
+		require.ErrorAs(t, end.Err, &e)
+		require.Equal(t, []any{RemoteAuth, BadKey}, []any{e.Outcome, e.Reason})
+		_, err := w.client.Open(w.context(), regionID, MayRead)
+		require.ErrorIs(t, err, ErrRemoteAuth)
+		_, err = w.region.Rekey(w.context(), nil, 0)
+		require.ErrorIs(t, err, errNoRegion)
+		require.NoError(t, w.region.Close())
+
+		// Another region with the same ID and secret, in the same epoch, is another region.
+		_, err = w.server.Register(regionID, w.mem, &RegionOptions{Key: []byte("another secret of the same ID !!!")})
+		require.NoError(t, err)
+		require.ErrorIs(t, does(t, p, Command{Op: Write, Handle: h, Buf: octets(9, 16)}).Err, ErrRemoteAuth)
+		w.mem.View(func(b []byte) { require.Equal(t, octets(1, 16), b[:16]) })
+	})
+}
+
+// failing is a Buffer whose methods fail.
+type failing struct{ *Memory }
+
+var errBroken = errors.New("the disk is broken")
+
+func (failing) ReadAt([]byte, int64) (int, error)  { return 0, errBroken }
+func (failing) WriteAt([]byte, int64) (int, error) { return 0, errBroken }
+
+// TestRMA_27_FailingBuffer is an error of the operation alone, and its text is not told.
+func TestRMA_27_FailingBuffer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newPair(t, plan{})
+		_, err := w.server.Register(2, failing{NewMemory(make([]byte, 64))}, nil)
+		require.NoError(t, err)
+		w.serve()
+		w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
+		require.NoError(t, err)
+		h, err := w.client.Open(w.context(), 2, MayRead|MayWrite)
+		require.NoError(t, err)
+		p := w.portal(1)
+		for _, what := range []Op{Read, Write} {
+			end := does(t, p, Command{Op: what, Handle: h, Buf: make([]byte, 16)})
+			require.ErrorIs(t, end.Err, ErrRemote)
+			require.NotContains(t, end.Err.Error(), "disk")
+		}
+		require.NoError(t, w.client.Close())
+		require.NoError(t, <-w.served)
+	})
+}
+
+// TestRMA_41_46_AuditLog has what was granted and refused, with identity, region, epoch and rights,
+// so many records in a second, and no secret.
+func TestRMA_41_46_AuditLog(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var text bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&text, nil))
+		w := start(t, plan{server: ServerConfig{Logger: log, Authorize: func(_ iwarp.Peer, region uint64, ops Ops) Ops {
+			if region == regionID {
+				return ops
+			}
+			return 0
+		}}})
+		_, err := w.server.Register(2, NewMemory(nil), nil)
+		require.NoError(t, err)
+		h := w.opens()
+		_, err = w.client.Open(w.context(), 2, MayRead)
+		require.ErrorIs(t, err, ErrRemoteAuth)
+		require.NoError(t, h.Rekey(w.context(), nil, 0))
+		_, err = w.region.Rekey(w.context(), nil, 0)
+		require.NoError(t, err)
+		peer, known := w.qps[1].Peer()
+		require.True(t, known)
+		type record struct {
+			peer    [32]byte
+			op      Op
+			region  uint64
+			epoch   regionkey.Epoch
+			ops     Ops
+			granted bool
+		}
+		var got []record
+		for _, e := range w.server.AuditLog() {
+			got = append(got, record{e.Peer.ID, e.Op, e.Region, e.Epoch, e.Ops, e.Granted})
+			require.Equal(t, e.Known, e.Remote != nil)
+		}
+		require.Equal(t, []record{
+			{peer.ID, Open, regionID, 1, allOps, true}, {peer.ID, Open, 2, 0, 0, false},
+			{peer.ID, Rekey, regionID, 2, 0, true}, {[32]byte{}, Rekey, regionID, 3, 0, true},
+		}, got)
+
+		p := w.portal(1)
+		for range 50 {
+			require.Error(t, does(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 1)}).Err)
+		}
+		events, lost := w.server.audit.counts()
+		require.EqualValues(t, 54, events)
+		require.EqualValues(t, 54-auditRate-1, lost, "of each peer so many have a record")
+		time.Sleep(time.Second)
+		require.Error(t, does(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 1)}).Err)
+		all := w.server.AuditLog()
+		require.EqualValues(t, lost, all[len(all)-1].Suppressed)
+		require.Contains(t, text.String(), "level=INFO")
+		require.Contains(t, text.String(), "level=WARN")
+		require.NotContains(t, text.String(), string(testKey))
+		require.NotContains(t, fmt.Sprintf("%+v", all), string(testKey))
+	})
+}
+
+// TestRMA_42_AuditIsBounded whatever peers there are.
+func TestRMA_42_AuditIsBounded(t *testing.T) {
+	l := newAudit(nil)
+	now := time.Unix(1, 0)
+	for i := range 3 * auditedPeers {
+		e := AuditEvent{Time: now}
+		e.Peer.ID[0], e.Peer.ID[1] = byte(i), byte(i>>8)
+		l.add(e)
+	}
+	require.Len(t, l.list(), keptEvents)
+	require.Equal(t, auditedPeers, l.peers.Len())
+	require.EqualValues(t, 3*auditedPeers, l.list()[keptEvents-1].ID)
+}
+
+// TestServerRegister tells what cannot be.
+func TestServerRegister(t *testing.T) {
+	_, pd := open(t, nil)
+	s := NewServer(&ServerConfig{PD: pd, MaxRegions: 2})
+	register := func(id uint64, b iwarp.Buffer, o *RegionOptions) error {
+		_, err := s.Register(id, b, o)
+		return err
+	}
+	m := NewMemory(make([]byte, 8))
+	require.NoError(t, register(1, m, nil))
+	require.ErrorContains(t, register(1, m, nil), "already")
+	require.Error(t, register(2, nil, nil))
+	require.Error(t, register(2, m, &RegionOptions{Key: []byte("short")}))
+	require.Error(t, register(2, m, &RegionOptions{Ops: 8}))
+	require.Error(t, register(2, m, &RegionOptions{MaxGrace: -1}))
+	require.NoError(t, register(2, m, nil))
+	require.ErrorContains(t, register(3, m, nil), "limit")
+	require.Equal(t, 2, s.Stats().Regions)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.region(1).Rekey(ended, nil, 0)
+	require.ErrorIs(t, err, context.Canceled)
+}
