@@ -1,0 +1,181 @@
+package rma
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/solicit"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+func fixed(t *testing.T, n int64) *Solicitor {
+	t.Helper()
+	s, err := NewSolicitor(solicit.Config{Fixed: n})
+	require.NoError(t, err)
+	return s
+}
+
+// asksToWrite sends a WRITE_REQ.
+func (r *raw) asksToWrite(id wire.OpID, n int) {
+	r.Helper()
+	q := wire.WriteReq{Region: regionID, Epoch: 1, Length: uint32(n)}
+	r.sends(q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+}
+
+// TestRMA_16_PullNeedsAGrant of the server's window; and RMA-17: what waits beyond the depth of the
+// queue, or too long, is refused.
+func TestRMA_16_17_PullNeedsAGrant(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		window := fixed(t, 4112) // one operation of the longest
+		w, r := plays(t, plan{server: ServerConfig{Solicitor: window, QueueDepth: 2, Dispatch: [2]time.Duration{50 * time.Millisecond, 0}}})
+		pull := r.pulls(2, 4096)
+		begun := time.Now()
+		r.asksToWrite(3, 4096)
+		r.asksToWrite(4, 4096)
+		r.asksToWrite(5, 4096)
+		m := r.wantStatus(op.NACK, op.QueueFull)
+		require.EqualValues(t, regionID, m.Region)
+		require.Zero(t, time.Since(begun), "at once")
+		r.answers(2, pull, octets(1, 4096), regionkey.AAD{Salt: pull.Salt}, nil)
+		r.receives(wire.TypeWriteDone)
+		pull = wire.Pull{}
+		msg := r.receives(wire.TypePull)
+		require.NoError(t, pull.Parse(msg, 1))
+		require.EqualValues(t, 3, id(msg), "in the order in which they have come")
+		require.EqualValues(t, 4112, window.Stats().Granted)
+		r.wantStatus(op.NACK, op.NoWindow)
+		require.Equal(t, 50*time.Millisecond, time.Since(begun))
+		r.answers(3, pull, octets(2, 4096), regionkey.AAD{Salt: pull.Salt, DataCtr: 1}, nil)
+		r.receives(wire.TypeWriteDone)
+		require.EqualValues(t, 4112, window.Stats().MaxGranted)
+		r.ends(w)
+	})
+}
+
+// TestRMA_20_LateBlobIsDropped: the server copies until Ts, and not at it. The sink may be hit until
+// the end of Linger.
+func TestRMA_20_LateBlobIsDropped(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		done  bool
+	}{"in time": {500*time.Millisecond - 1, true}, "at Ts": {500 * time.Millisecond, false}, "in Linger": {700 * time.Millisecond, false}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, r := plays(t, plan{})
+				pull := r.pulls(2, 16)
+				time.Sleep(c.after)
+				r.answers(2, pull, octets(1, 16), regionkey.AAD{Salt: pull.Salt}, nil)
+				synctest.Wait()
+				want := make([]byte, 16)
+				if c.done {
+					want = octets(1, 16)
+					r.receives(wire.TypeWriteDone)
+				}
+				w.mem.View(func(b []byte) { require.Equal(t, want, b[:16]) })
+				require.Zero(t, w.server.solicitor.Stats().Granted)
+				r.opens(3, regionID, wire.OpRead)
+				r.ends(w)
+			})
+		})
+	}
+	t.Run("after Linger", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w, r := plays(t, plan{})
+			pull := r.pulls(2, 16)
+			time.Sleep(751 * time.Millisecond)
+			require.Zero(t, w.server.solicitor.Stats().Granted)
+			to := iwarp.RemoteBuffer{STag: stag.STag(pull.SinkSTag), TO: pull.SinkTO, Len: 16}
+			_ = r.qp.RDMAWrite(r.context(), to, r.mr.Slice(0, 16))
+			require.Error(t, <-w.served, "the STag is invalid")
+			w.served = nil
+			w.wantNothingLeft()
+		})
+	})
+}
+
+// TestRMA_11_WindowOfAClient: reads in flight never have more octets than its window.
+func TestRMA_11_WindowOfAClient(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		window := fixed(t, 3*4112)
+		w := start(t, plan{client: ClientConfig{Solicitor: window, Dispatch: [2]time.Duration{-1, -1}}})
+		h, p := w.opens(), w.portal(64)
+		for range 64 {
+			posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 4096)})
+		}
+		for range 64 {
+			require.NoError(t, p.ended(t).Err)
+		}
+		require.EqualValues(t, 3*4112, window.Stats().MaxGranted)
+		require.Zero(t, window.Stats().Granted)
+	})
+}
+
+// TestDispatchTimeout: nothing was sent, and the time is exact.
+func TestRMA_26_DispatchTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r, h, p := asks(t, plan{client: ClientConfig{Solicitor: fixed(t, 64), Dispatch: [2]time.Duration{30 * time.Millisecond, 0}}}, 0)
+		posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 16)})
+		msg := r.receives(wire.TypeReadReq)
+		begun := time.Now()
+		posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 16)})
+		end := p.ended(t)
+		require.ErrorIs(t, end.Err, ErrDispatchTimeout)
+		require.Equal(t, []time.Duration{30 * time.Millisecond, 30 * time.Millisecond}, []time.Duration{time.Since(begun), end.Total})
+		var e *OpError
+		require.ErrorAs(t, end.Err, &e)
+		require.True(t, e.Timeout())
+		require.True(t, e.Outcome.NoEffect())
+		posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 4096)})
+		require.ErrorIs(t, p.ended(t).Err, ErrDispatchTimeout, "larger than the window can be")
+		r.serves(msg, octets(1, 16), nil)
+		require.NoError(t, p.ended(t).Err)
+		require.EqualValues(t, 1, w.qps[0].Stats().Sent.Send.Messages-2-1, "HELLO, OPEN_REQ and the first RTR besides")
+		w.close()
+	})
+}
+
+// TestScratchIsBounded: without memory a read is not sent, and a write is refused.
+func TestRMA_42_ScratchIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{client: ClientConfig{ScratchLimit: 2 * 4112}, server: ServerConfig{ScratchLimit: blobStep*4112 + 4112}})
+		h, p := w.opens(), w.portal(16)
+		stuck := w.stall()
+		for range 4 {
+			posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 4096)})
+		}
+		stuck.wait()
+		for range 2 {
+			require.ErrorIs(t, p.ended(t).Err, ErrDispatchTimeout)
+		}
+		stuck.release()
+		for range 2 {
+			require.NoError(t, p.ended(t).Err)
+		}
+		refused := 0
+		for range 16 {
+			posts(t, p, Command{Op: Write, Handle: h, Buf: make([]byte, 4096)})
+		}
+		for range 16 {
+			if err := p.ended(t).Err; err != nil {
+				require.ErrorIs(t, err, ErrNACK)
+				refused++
+			}
+		}
+		require.Positive(t, refused)
+		require.LessOrEqual(t, w.server.Stats().ScratchInUse, blobStep*4112+4112)
+	})
+}
+
+func TestSolicitorConfig(t *testing.T) {
+	_, err := NewSolicitor(solicit.Config{Dispatch: [2]time.Duration{1, 0}})
+	require.Error(t, err)
+	_, err = NewSolicitor(solicit.Config{Fixed: -1})
+	require.Error(t, err)
+}
