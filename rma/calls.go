@@ -107,6 +107,7 @@ func (c *conn) performClient(now time.Time, a *op.Action) {
 		c.complete(now, a)
 	case op.End:
 		c.endFor(a.Why)
+	default: // Free: the memory of a record stays for the next operation
 	}
 }
 

@@ -2,6 +2,7 @@ package rma
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -28,7 +29,7 @@ type Client struct {
 }
 
 // NewClient begins to use the connection of qp, and returns when the peer has agreed. The QP is in the
-// hands of the Client then, with its CQ: see Depths for what it needs. An error after that the QP was
+// hands of the Client then, with its CQ: see Prepare for what it needs. An error after that the QP was
 // taken over has ended it.
 func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, error) {
 	full, err := cfg.withDefaults()
@@ -193,8 +194,10 @@ func (c *conn) keysOf(o *opening) (*keys, error) {
 		dir uint8
 		to  **regionkey.Sealer
 	}{
-		{regionkey.Read, c.ours(), &k.readOut}, {regionkey.Read, c.peers(), &k.readIn},
-		{regionkey.Write, c.ours(), &k.writeOut}, {regionkey.Manage, c.ours(), &k.manageOut},
+		{regionkey.Read, c.ours(), &k.readOut},
+		{regionkey.Read, c.peers(), &k.readIn},
+		{regionkey.Write, c.ours(), &k.writeOut},
+		{regionkey.Manage, c.ours(), &k.manageOut},
 	} {
 		b := regionkey.Binding{Secret: c.secret, Owner: c.peers(), Dir: want.dir, Suite: c.suite}
 		s, err := regionkey.Traffic(g.Key(want.t), &b)
@@ -257,10 +260,10 @@ func (c *conn) begin(cmd op.Command, k *call) error {
 }
 
 func (c *conn) postError(err error) error {
-	switch err {
-	case op.ErrClosed:
+	switch {
+	case errors.Is(err, op.ErrClosed):
 		return c.lostBy()
-	case op.ErrNoSlot:
+	case errors.Is(err, op.ErrNoSlot):
 		return ErrNoSlot
 	default:
 		return fmt.Errorf("%w: %w", net.ErrClosed, err)

@@ -162,9 +162,16 @@ func TestRMA_27_OutcomesAreErrors(t *testing.T) {
 			want         error
 			text         string
 		}{
-			{1, 1, ErrRemoteAuth, "(stale epoch)"}, {1, 2, ErrRemoteAuth, "(bad key)"}, {1, 9, ErrRemoteAuth, "(reason 9)"},
-			{2, 1, ErrNACK, "(queue full)"}, {2, 4, ErrNACK, "(closing)"}, {5, 0, ErrBounds, "outside"},
-			{6, 0, ErrRemote, "memory"}, {7, 0, ErrConflict, "epoch"}, {3, 0, ErrRemote, "memory"}, {200, 0, ErrRemote, "memory"},
+			{1, 1, ErrRemoteAuth, "(stale epoch)"},
+			{1, 2, ErrRemoteAuth, "(bad key)"},
+			{1, 9, ErrRemoteAuth, "(reason 9)"},
+			{2, 1, ErrNACK, "(queue full)"},
+			{2, 4, ErrNACK, "(closing)"},
+			{5, 0, ErrBounds, "outside"},
+			{6, 0, ErrRemote, "memory"},
+			{7, 0, ErrConflict, "epoch"},
+			{3, 0, ErrRemote, "memory"},
+			{200, 0, ErrRemote, "memory"},
 		} {
 			posts(t, p, Command{Op: Read, Handle: h, Off: 5, Buf: make([]byte, 4)})
 			msg := r.receives(wire.TypeReadReq)

@@ -179,10 +179,3 @@ func within[T int | time.Duration](what string, v, least, most T) error {
 	}
 	return nil
 }
-
-// Depths returns how deep the queues of a QP have to be, QPConfig.SendDepth and RecvDepth, where
-// each side may have so many requests of the other one unanswered: ServerConfig.Depth of its Server,
-// and 0 for a side that has none. Both queues complete on one CQ, of as many entries as both have.
-func Depths(own, peer int) (send, recv int) {
-	return 6*(own+peer) + 32, 2*(own+peer) + 16
-}

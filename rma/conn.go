@@ -120,7 +120,7 @@ type conn struct {
 	awake   bool          // run does not wait, and looks at everything before it does
 	probe   *iwarp.MR     // see wake
 	probing bool          // a completion of it is to come
-	again   chan struct{} // has a token if run is to look again, when the connection is gone
+	again   chan struct{} // with a token run looks again, when the connection is gone
 	closing bool          // no more operations are started
 	busy    int           // calls that have not ended
 	drained chan struct{} // closed when there are none, and closing

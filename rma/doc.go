@@ -12,7 +12,7 @@
 // # The connection
 //
 // It is a QP of package iwarp, which belongs to this package from NewClient or Serve on, with its CQ.
-// Both queues complete on one CQ, and their depths are those of [Depths]. Keys come from the
+// Both queues complete on one CQ, and their depths are those of [Depths]; [Prepare] sets all that. Keys come from the
 // authenticated set-up: of package cm, or of TLS 1.3 where the client has a certificate. Without one
 // only operations without keys are possible, if both sides set Insecure: their octets are then
 // neither encrypted nor authenticated.

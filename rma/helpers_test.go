@@ -2,7 +2,6 @@ package rma
 
 import (
 	"context"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,8 +36,6 @@ type plan struct {
 	plain   bool   // without authentication
 	client  ClientConfig
 	server  ServerConfig
-	depth   int                     // of the queues, more than Depths; 0: as Depths says
-	wrap    func(net.Conn) net.Conn // of the client
 	change  func(client, server *iwarp.QPConfig)
 	rnic    iwarp.Config
 }
@@ -70,10 +67,9 @@ func open(t *testing.T, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
 // qpConfig is the configuration of a QP for rma.
 func qpConfig(t *testing.T, rnic *iwarp.RNIC, pd *iwarp.PD, own, peer int) iwarp.QPConfig {
 	t.Helper()
-	send, recv := Depths(own, peer)
-	cq, err := rnic.CreateCQ(send + recv)
-	require.NoError(t, err)
-	return iwarp.QPConfig{PD: pd, SendDepth: send, RecvDepth: recv, SendCQ: cq, RecvCQ: cq}
+	cfg := iwarp.QPConfig{PD: pd}
+	require.NoError(t, Prepare(rnic, &cfg, own, peer))
+	return cfg
 }
 
 func testAuths(t *testing.T) (client, server *cm.Auth) {
@@ -169,7 +165,7 @@ func start(t *testing.T, p plan) *pair {
 		require.NoError(t, w.client.Close())
 		w.stop()
 		if w.served != nil {
-			<-w.served
+			require.NoError(t, <-w.served)
 		}
 	})
 	return w

@@ -52,9 +52,9 @@ func TestRMA_34_RotationFailsThatRegionAlone(t *testing.T) {
 				// With a grace the old key is good until it ends.
 				_, err = w.region.Rekey(t.Context(), nil, time.Second)
 				require.NoError(t, err)
-				time.Sleep(time.Second - 1)
+				time.Sleep(time.Second - time.Nanosecond)
 				require.NoError(t, read(h))
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				require.ErrorIs(t, read(h), ErrRemoteAuth)
 				require.NoError(t, w.client.Close())
 				require.NoError(t, <-w.served)
@@ -193,8 +193,10 @@ func TestRMA_41_46_AuditLog(t *testing.T) {
 			require.Equal(t, e.Known, e.Remote != nil)
 		}
 		require.Equal(t, []record{
-			{peer.ID, Open, regionID, 1, allOps, true}, {peer.ID, Open, 2, 0, 0, false},
-			{peer.ID, Rekey, regionID, 2, 0, true}, {[32]byte{}, Rekey, regionID, 3, 0, true},
+			{peer.ID, Open, regionID, 1, allOps, true},
+			{peer.ID, Open, 2, 0, 0, false},
+			{peer.ID, Rekey, regionID, 2, 0, true},
+			{[32]byte{}, Rekey, regionID, 3, 0, true},
 		}, got)
 
 		p := w.portal(1)

@@ -210,6 +210,7 @@ func (c *conn) performServer(now time.Time, a *op.Action) {
 		c.free(a)
 	case op.End:
 		c.endFor(a.Why)
+	default: // what is left is for a client
 	}
 }
 

@@ -138,7 +138,7 @@ func (s *Server) Stats() ServerStats {
 }
 
 // Serve serves the regions on the connection of qp, which has accepted it, until the peer ends it or
-// ctx ends. The QP is in the hands of Serve then, with its CQ: see Depths for what it needs. Serve
+// ctx ends. The QP is in the hands of Serve then, with its CQ: see Prepare for what it needs. Serve
 // returns nil after a graceful end, and else why the connection has ended.
 func (s *Server) Serve(ctx context.Context, qp *iwarp.QP) error {
 	if s.err != nil {

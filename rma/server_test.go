@@ -126,8 +126,11 @@ func TestRMA_9_WhatIsNotAllowedIsNotToldApart(t *testing.T) {
 				require.Equal(t, wire.OpRead, r.rep.Ops, "what the region has is granted")
 				var answers [][]byte
 				for i, q := range []wire.WriteReq{
-					{Region: 3, Epoch: 1, Length: 8}, {Region: 2, Epoch: 1, Length: 8}, {Region: 4, Epoch: 1, Length: 8},
-					{Region: 4, Epoch: 1, Length: 8, Offset: 1 << 63}, {Region: 4, Epoch: 77, Length: 8},
+					{Region: 3, Epoch: 1, Length: 8},
+					{Region: 2, Epoch: 1, Length: 8},
+					{Region: 4, Epoch: 1, Length: 8},
+					{Region: 4, Epoch: 1, Length: 8, Offset: 1 << 63},
+					{Region: 4, Epoch: 77, Length: 8},
 				} {
 					s := r.sealer(regionkey.Read, regionkey.Initiator)
 					r.sends(q.Append(nil, r.header(wire.OpID(2+i)), r.out, s))

@@ -199,7 +199,7 @@ func (c *conn) serveRead(w *work) op.Verdict {
 		return op.Verdict{Outcome: op.NACK, Reason: op.Closing}
 	}
 	plain := w.mem[:q.length]
-	n, err := q.region.buf.ReadAt(plain, int64(q.off))
+	n, _ := q.region.buf.ReadAt(plain, int64(q.off)) // all that was asked for, or it has failed
 	q.region.end()
 	if n < len(plain) {
 		return op.Verdict{Outcome: op.RemoteError}
@@ -207,8 +207,7 @@ func (c *conn) serveRead(w *work) op.Verdict {
 	if c.suite == wire.Suite0 {
 		return op.Verdict{}
 	}
-	if q.dataCtr, err = c.dataCtr.Next(); err != nil {
-		w.err = err
+	if q.dataCtr, w.err = c.dataCtr.Next(); w.err != nil {
 		return op.Verdict{Outcome: op.RemoteError}
 	}
 	a := c.aadOfRequest(q, regionkey.Read, c.ours())
