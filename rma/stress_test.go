@@ -1,0 +1,109 @@
+package rma
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRMA_19_ManyClientsLoseTheirConnections at any point, while keys rotate: each operation ends once,
+// in bounded time, and a write that was told to be done or to have no effect is so.
+func TestRMA_19_ManyClientsLoseTheirConnections(t *testing.T) {
+	for name, p := range suites() {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(6) {
+				bubble(t, func(t *testing.T) { loses(t, p, rand.New(rand.NewPCG(seed, 1))) })
+			}
+		})
+	}
+}
+
+// A cell is what one worker knows of its part of the region: the last write of which it knows that it
+// was done, and those after it of which it does not know.
+type cell struct {
+	done  byte
+	maybe map[byte]bool
+}
+
+func loses(t *testing.T, p plan, r *rand.Rand) {
+	p.server.Solicitor = fixed(t, 20000)
+	w := newPair(t, p)
+	w.serve()
+	var err error
+	w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
+	require.NoError(t, err)
+	h := w.opens()
+	victim := w.qps[r.IntN(2)]
+	end := time.Duration(r.IntN(50)) * time.Millisecond
+	var all sync.WaitGroup
+	all.Go(func() {
+		time.Sleep(end)
+		require.NoError(t, victim.Abort())
+	})
+	all.Go(func() {
+		for range 5 {
+			time.Sleep(10 * time.Millisecond)
+			_, _ = w.region.Rekey(t.Context(), nil, 0)
+		}
+	})
+	cells := make([]cell, 8)
+	for i := range cells {
+		portal := w.portal(4)
+		seed := r.Uint64()
+		all.Go(func() { cells[i] = writes(t, h, portal, i, rand.New(rand.NewPCG(seed, 2))) })
+	}
+	all.Wait()
+	require.NoError(t, w.client.Close())
+	<-w.served
+	var before []byte
+	w.mem.View(func(b []byte) { before = append(before, b[:8*4096]...) })
+	for i, c := range cells {
+		got := before[i*4096]
+		require.True(t, got == c.done || c.maybe[got], "cell %d has %d, where %d was done, and %v may be", i, got, c.done, c.maybe)
+		for _, b := range before[i*4096 : (i+1)*4096] {
+			require.Equal(t, got, b, "an operation is done as a whole")
+		}
+	}
+	time.Sleep(time.Minute)
+	w.mem.View(func(b []byte) { require.Equal(t, before, b[:8*4096], "nothing happens later") })
+	w.wantNothingLeft()
+	require.NoError(t, w.plan.client.PD.Close())
+}
+
+// writes writes to its part of the region until the connection is gone.
+func writes(t *testing.T, h *Handle, p *Portal, i int, r *rand.Rand) cell {
+	c := cell{maybe: map[byte]bool{}}
+	for n := byte(1); ; n++ {
+		buf := make([]byte, 4096)
+		for i := range buf {
+			buf[i] = n
+		}
+		begun := time.Now()
+		if _, err := p.Post(Command{Op: Write, Handle: h, Off: uint64(i) * 4096, Buf: buf}); errors.Is(err, net.ErrClosed) {
+			return c
+		}
+		end := p.ended(t)
+		require.Less(t, time.Since(begun), 3*time.Second)
+		var e *OpError
+		switch {
+		case end.Err == nil:
+			c = cell{done: n, maybe: map[byte]bool{}}
+		case !errors.As(end.Err, &e):
+			t.Error(end.Err)
+		case !e.Outcome.NoEffect():
+			c.maybe[n] = true
+		}
+		if errors.Is(end.Err, net.ErrClosed) {
+			return c
+		}
+		if errors.Is(end.Err, ErrRemoteAuth) {
+			_ = h.Reopen(t.Context())
+		}
+		time.Sleep(time.Duration(r.IntN(3)) * time.Millisecond)
+	}
+}
