@@ -8,6 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/solicit"
+	"github.com/goiwarp/iwarp/stag"
 )
 
 // A call is an operation of this side, in its slot.
@@ -19,6 +20,7 @@ type call struct {
 	issued  time.Time
 	timeout time.Duration
 
+	direct bool      // the peer writes to the buffer of the caller
 	to     completer // what learns of the end
 	slot   Slot      // of it
 	opens  *opening  // of an Open
@@ -33,8 +35,10 @@ type call struct {
 	aad     [regionkey.AADSize]byte
 }
 
-// A completer is told how operations end. mu of the connection is held.
+// A completer is told that an operation waits for nothing on this side any more, and how it has
+// ended. mu of the connection is held.
 type completer interface {
+	issued()
 	completed(slot Slot, end Completion)
 }
 
@@ -53,8 +57,25 @@ type rekeying struct {
 
 // A flight is what the connection keeps for a record of asClient.
 type flight struct {
-	sink, source *lease
-	grant        uint64
+	sink  *lease
+	lent  [2]*lease // for the buffer of the caller: the source of a write, and the sink of a read
+	grant uint64
+}
+
+// Leases for the buffer of the caller.
+const (
+	lentSource = iota
+	lentSink
+)
+
+// lease is that of an operation.
+func (f *flight) lease(id op.ID) *lease {
+	for _, l := range f.lent {
+		if l != nil && l.id == id {
+			return l
+		}
+	}
+	return f.sink
 }
 
 // region is the ID of the region.
@@ -114,7 +135,7 @@ func (c *conn) performClient(now time.Time, a *op.Action) {
 // enqueueRead asks the window for room for a read, whose sink there must be memory for.
 func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 	f := &c.flights[a.Record]
-	if f.sink == nil {
+	if f.sink == nil && !c.call(a.Op).direct {
 		sink, err := c.leases.sink(op.ClientRole)
 		if sink == nil {
 			c.endIf(err)
@@ -137,14 +158,17 @@ func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 func (c *conn) sendRequest(now time.Time, a *op.Action) {
 	k := c.call(a.Op)
 	k.issued = now
+	k.to.issued()
 	var enable iwarp.SendWR
 	var err error
 	switch {
+	case k.direct:
+		enable, err = c.lend(a, k, lentSink, sinkAccess)
 	case a.Kind == op.Read:
 		sink := c.flights[a.Record].sink
 		enable = c.leases.enable(sink, a.Op, sink.mem[:max(len(k.cmd.Buf)+c.overhead, 1)])
 	case a.Source:
-		enable, err = c.lend(a, k)
+		enable, err = c.lend(a, k, lentSource, sourceAccess)
 	}
 	if c.endIf(err) {
 		return
@@ -161,17 +185,17 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 	}
 }
 
-// lend makes the buffer of the caller the source of a write.
-func (c *conn) lend(a *op.Action, k *call) (iwarp.SendWR, error) {
-	f := &c.flights[a.Record]
-	if f.source == nil {
-		source, err := c.leases.source(op.ClientRole)
+// lend lets the peer access the buffer of the caller.
+func (c *conn) lend(a *op.Action, k *call, what int, access stag.Access) (iwarp.SendWR, error) {
+	l := &c.flights[a.Record].lent[what]
+	if *l == nil {
+		made, err := c.leases.make(op.ClientRole, access, nil)
 		if err != nil {
 			return iwarp.SendWR{}, err
 		}
-		f.source = source
+		*l = made
 	}
-	return c.leases.enable(f.source, a.Op, k.cmd.Buf), nil
+	return c.leases.enable(*l, a.Op, k.cmd.Buf), nil
 }
 
 // appendRequest makes the request of an operation.
@@ -183,13 +207,13 @@ func (c *conn) appendRequest(dst []byte, h wire.Header, a *op.Action, k *call) [
 	case op.Read:
 		m := wire.ReadReq{
 			Region: k.region(), Epoch: k.keys.epoch, Offset: k.cmd.Off, Length: uint32(len(k.cmd.Buf)),
-			SinkSTag: uint32(c.flights[a.Record].sink.tag()), TTL: k.timeout,
+			SinkSTag: uint32(c.flights[a.Record].lease(a.Op).tag()), TTL: k.timeout,
 		}
 		return m.Append(dst, h, c.out, k.keys.readOut)
 	case op.Write:
 		m := wire.WriteReq{Region: k.region(), Epoch: k.keys.epoch, Offset: k.cmd.Off, Length: uint32(len(k.cmd.Buf))}
 		if a.Source {
-			m.SourceSTag = uint32(c.flights[a.Record].source.tag())
+			m.SourceSTag = uint32(c.flights[a.Record].lease(a.Op).tag())
 		}
 		return m.Append(dst, h, c.out, k.keys.writeOut)
 	default:
@@ -220,6 +244,7 @@ func (c *conn) complete(now time.Time, a *op.Action) {
 	end := Completion{Tag: k.cmd.Tag, Issue: k.issued.Sub(k.posted), Total: now.Sub(k.posted)}
 	if k.issued.IsZero() {
 		end.Issue = end.Total
+		k.to.issued()
 	}
 	if a.Outcome == op.OK {
 		end.N = len(k.cmd.Buf)

@@ -215,6 +215,8 @@ func (c *conn) keysOf(o *opening) (*keys, error) {
 // A waiter waits for one operation.
 type waiter chan Completion
 
+func (w waiter) issued() {}
+
 func (w waiter) completed(_ Slot, end Completion) { w <- end }
 
 // do does an Open or a Rekey.

@@ -62,6 +62,8 @@ type Command struct {
 	Class   solicit.Class
 	Timeout time.Duration // from the request to the answer; 0: ClientConfig.OpTimeout
 	Tag     uint64        // the caller's
+	// Direct is for a Read whose Buf may have any content after a failure. It saves a copy.
+	Direct bool
 }
 
 // A Completion tells how an operation has ended.

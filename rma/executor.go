@@ -21,7 +21,8 @@ type Executor struct {
 
 	mu       sync.Mutex // a leaf
 	pacer    solicit.Pacer
-	inFlight int
+	inFlight int                // operations
+	queued   int                // of them: they wait for the window
 	waiting  map[*move]struct{} // moves that could not begin a chunk
 	idle     []*move            // to be used again
 	handles  map[handleName]*Handle
@@ -117,12 +118,15 @@ func (e *Executor) spare(m *move) {
 func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Time, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ok, at = e.pacer.MayIssue(now, e.inFlight)
-	if ok {
-		if p, s, ok = e.takeSlot(); ok {
-			e.inFlight++
-			return p, s, at, true
+	if e.queued < e.pacer.Depth() {
+		if ok, at = e.pacer.MayIssue(now, e.inFlight); ok {
+			p, s, ok = e.takeSlot()
 		}
+	}
+	if ok {
+		e.inFlight++
+		e.queued++
+		return p, s, at, true
 	}
 	e.waiting[m] = struct{}{}
 	return nil, 0, at, false
@@ -143,6 +147,22 @@ func (e *Executor) takeSlot() (best *Portal, s Slot, ok bool) {
 	return best, s, err == nil
 }
 
+// issued says that an operation is not in the queue any more.
+func (e *Executor) issued() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.queued--
+	e.tell()
+}
+
+// tell wakes the moves that wait. mu is held.
+func (e *Executor) tell() {
+	for m := range e.waiting {
+		delete(e.waiting, m)
+		m.tell()
+	}
+}
+
 // ended takes the end of a chunk, and wakes the moves that wait.
 func (e *Executor) ended(p *Portal, s Slot, end *Completion, counts bool) {
 	p.give(s)
@@ -152,10 +172,7 @@ func (e *Executor) ended(p *Portal, s Slot, end *Completion, counts bool) {
 	if counts {
 		e.pacer.Done(time.Now(), end.Issue, end.Total, outcomeOf(end.Err))
 	}
-	for m := range e.waiting {
-		delete(e.waiting, m)
-		m.tell()
-	}
+	e.tell()
 }
 
 // outcomeOf is what an operation that has ended so says of the path.

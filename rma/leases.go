@@ -56,9 +56,7 @@ func (l *leases) sink(role op.Role) (*lease, error) {
 	return l.make(role, sinkAccess, make([]byte, l.size))
 }
 
-// source makes a lease for memory of the caller.
-func (l *leases) source(role op.Role) (*lease, error) { return l.make(role, sourceAccess, nil) }
-
+// make makes a lease; mem is nil if it is for memory of the caller.
 func (l *leases) make(role op.Role, access stag.Access, mem []byte) (*lease, error) {
 	mr, err := l.pd.AllocMR(l.size, access, &iwarp.MROptions{QP: l.qp})
 	if err != nil {

@@ -80,6 +80,7 @@ func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
 		c, ok := m.t.Next()
 		if !ok {
 			m.stalled = true
+			m.e.issued()
 			m.e.ended(p, s, nil, false)
 			break
 		}
@@ -99,6 +100,7 @@ func (m *move) post(ctx context.Context, c chunk) {
 		err = c.portal.post(&cmd, m, m.number(c))
 	}
 	if err != nil {
+		m.e.issued()
 		m.e.ended(c.portal, c.slot, nil, false)
 		m.mu.Lock()
 		m.ends = append(m.ends, chunkEnd{c.Chunk, err})
@@ -120,6 +122,9 @@ func (m *move) number(c chunk) Slot {
 	m.chunks = append(m.chunks, c)
 	return Slot(len(m.chunks) - 1)
 }
+
+// issued says that a chunk is not in the queue any more.
+func (m *move) issued() { m.e.issued() }
 
 // completed takes the end of a chunk.
 func (m *move) completed(s Slot, end Completion) {

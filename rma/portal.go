@@ -114,6 +114,7 @@ func (p *Portal) check(cmd *Command) (o op.Command, k call, err error) {
 	switch cmd.Op {
 	case Read:
 		o.Kind = op.Read
+		o.Direct = cmd.Direct && c.suite == wire.Suite0 && len(cmd.Buf) > 0
 	case Write:
 		o.Kind, need = op.Write, MayWrite
 		o.Source = c.suite == wire.Suite0 && len(cmd.Buf) > 0
@@ -130,7 +131,7 @@ func (p *Portal) check(cmd *Command) (o op.Command, k call, err error) {
 	case cmd.Timeout != 0 && (cmd.Timeout < minOpTimeout || cmd.Timeout > maxOpTimeout):
 		return o, k, within("Command.Timeout", cmd.Timeout, minOpTimeout, maxOpTimeout)
 	}
-	return o, call{cmd: *cmd, keys: now}, nil
+	return o, call{cmd: *cmd, keys: now, direct: o.Direct}, nil
 }
 
 func (p *Portal) take() (Slot, error) {
@@ -149,6 +150,9 @@ func (p *Portal) give(s Slot) {
 	defer p.mu.Unlock()
 	p.free = append(p.free, s)
 }
+
+// issued is of no interest.
+func (p *Portal) issued() {}
 
 // completed adds a completion.
 func (p *Portal) completed(slot Slot, end Completion) {

@@ -126,13 +126,10 @@ type revoking struct {
 // revoke leaves an STag to run. mu is held.
 func (c *conn) revoke(role op.Role, a *op.Action) {
 	r := revoking{role: role, id: a.Op}
-	switch {
-	case role == op.ServerRole:
+	if role == op.ServerRole {
 		r.lease = c.requests[a.Record].sink
-	case a.Source:
-		r.lease = c.flights[a.Record].source
-	default:
-		r.lease = c.flights[a.Record].sink
+	} else {
+		r.lease = c.flights[a.Record].lease(a.Op)
 	}
 	c.revokes = append(c.revokes, r)
 	if c.gone {

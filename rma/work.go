@@ -140,13 +140,18 @@ func (c *conn) aadOf(k *call, t regionkey.OpType, dir uint8) regionkey.AAD {
 // buffer of the caller is not touched.
 func (c *conn) openRead(w *work) bool {
 	k := w.call
-	plain := w.mem[:len(k.cmd.Buf)]
-	if c.suite != wire.Suite0 {
-		a := c.aadOf(k, regionkey.Read, c.peers())
-		var err error
-		if plain, err = k.keys.readIn.OpenInPlace(w.mem[:len(k.cmd.Buf)+c.overhead], k.dataCtr, a.Append(k.aad[:0])); err != nil {
-			return false
-		}
+	if c.suite == wire.Suite0 {
+		copy(k.cmd.Buf, w.mem)
+		return true
+	}
+	a := c.aadOf(k, regionkey.Read, c.peers())
+	blob, aad := w.mem[:len(k.cmd.Buf)+c.overhead], a.Append(k.aad[:0])
+	if k.cmd.Direct {
+		return k.keys.readIn.OpenTo(k.cmd.Buf, blob, k.dataCtr, aad) == nil
+	}
+	plain, err := k.keys.readIn.OpenInPlace(blob, k.dataCtr, aad)
+	if err != nil {
+		return false
 	}
 	copy(k.cmd.Buf, plain)
 	return true
