@@ -22,8 +22,12 @@ func asks(t *testing.T, p plan, linger time.Duration) (*pair, *raw, *Handle, *Po
 	t.Helper()
 	w := newPair(t, p)
 	r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
-	r.mine.Depth, r.mine.Linger, r.mine.Chosen = 8, linger, 1
-	r.mine.Offered = 6
+	r.mine.Depth, r.mine.Linger = 8, linger
+	r.suite = 1
+	if p.plain {
+		r.suite = 0
+	}
+	r.mine.Offered, r.mine.Chosen = wire.Offer(r.suite), uint16(r.suite)
 	var err error
 	r.ring, err = regionkey.NewRing(regionID, testKey)
 	require.NoError(t, err)
@@ -37,7 +41,6 @@ func asks(t *testing.T, p plan, linger time.Duration) (*pair, *raw, *Handle, *Po
 		require.NoError(t, q.Parse(msg))
 		r.grants(msg, 1)
 	}()
-	r.suite = 1
 	w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
 	require.NoError(t, err)
 	h, err := w.client.Open(w.context(), regionID, allOps)
@@ -58,9 +61,9 @@ func id(msg []byte) wire.OpID {
 // grants answers an OPEN_REQ.
 func (r *raw) grants(request []byte, e regionkey.Epoch) {
 	r.Helper()
-	peer, _ := r.qp.Peer()
+	peer, known := r.qp.Peer()
 	r.rep = wire.OpenRep{Region: regionID, Epoch: e, Size: 1 << 20, Ops: 7}
-	for t := regionkey.Read; t <= regionkey.Manage; t++ {
+	for t := regionkey.Read; t <= regionkey.Manage && known; t++ {
 		k, err := r.ring.Derive(time.Now(), e, peer.ID, r.hello.Instance, t)
 		require.NoError(r, err)
 		*r.rep.Key(t) = k
@@ -288,6 +291,7 @@ func TestRMA_22_LatePullIsRefused(t *testing.T) {
 		require.NoError(t, m.Parse(answer))
 		require.Equal(t, []any{wire.CodeNACK, wire.ReasonTooLate, tag}, []any{m.Code, m.Reason, dead})
 		require.Equal(t, make([]byte, 32), mem)
+		require.EqualValues(t, 1, w.client.Stats().LatePulls)
 		w.close()
 	})
 }

@@ -127,6 +127,7 @@ type conn struct {
 	ending  sync.Once     // terminate
 	broken  bool          // the QP is ending or has ended
 	gone    bool          // and the machines know
+	left    bool          // and the server has the counters
 	err     error         // why this side has ended it; nil: it has not
 	wcs     [32]iwarp.WC  // of run
 }
@@ -148,7 +149,7 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 		return nil, err
 	}
 	if s.server != nil {
-		c.id = s.server.number()
+		c.id = s.server.join(c)
 	}
 	c.receives = receives{pd: s.pd, qp: qp}
 	return c, nil

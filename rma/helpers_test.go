@@ -2,6 +2,7 @@ package rma
 
 import (
 	"context"
+	"crypto/tls"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,8 @@ type plan struct {
 	server  ServerConfig
 	change  func(client, server *iwarp.QPConfig)
 	rnic    iwarp.Config
+
+	clientTLS, serverTLS *tls.Config
 }
 
 // A pair is a client and a server that are connected.
@@ -115,7 +118,8 @@ func (w *pair) connect() {
 	}
 	cc := qpConfig(w.T, w.rnics[0], w.plan.client.PD, peer, depth)
 	sc := qpConfig(w.T, w.rnics[1], w.plan.server.PD, depth, peer)
-	var lc iwarp.ListenConfig
+	lc := iwarp.ListenConfig{TLS: w.plan.serverTLS}
+	cc.TLS = w.plan.clientTLS
 	if !w.plan.plain {
 		client, server := testAuths(w.T)
 		cc.Auth, lc.Auth = client, server

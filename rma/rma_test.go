@@ -1,33 +1,94 @@
 package rma
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"go/build"
+	"math/big"
+	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadAndWrite in all suites, over networks that are of other kinds.
+// TestRMA_43_ReadAndWrite in all suites, over networks of each kind.
 func TestRMA_43_ReadAndWrite(t *testing.T) {
 	for name, p := range suites() {
-		for _, network := range []string{"pipe", "tcp"} {
+		for _, network := range []string{"pipe", "tcp", "sctp+udp"} {
 			t.Run(name+" over "+network, func(t *testing.T) {
 				p.network = network
 				w := start(t, p)
-				h, portal := w.opens(), w.portal(4)
-				for _, n := range []int{0, 1, 16, 4096} {
-					want := octets(byte(n), n)
-					end := does(t, portal, Command{Op: Write, Handle: h, Off: 8192, Buf: want, Tag: 7})
-					require.NoError(t, end.Err)
-					require.Equal(t, n, end.N)
-					require.EqualValues(t, 7, end.Tag)
-					w.mem.View(func(b []byte) { require.Equal(t, want, b[8192:8192+n]) })
-
-					got := make([]byte, n)
-					end = does(t, portal, Command{Op: Read, Handle: h, Off: 8192, Buf: got})
-					require.NoError(t, end.Err)
-					require.Equal(t, want, got)
-				}
+				w.movesOctets()
 			})
+		}
+	}
+	t.Run("TLS alone", func(t *testing.T) {
+		client, server := testTLS(t)
+		w := start(t, plan{network: "tcp", plain: true, clientTLS: client, serverTLS: server})
+		require.EqualValues(t, 1, w.client.Suite())
+		w.movesOctets()
+	})
+	t.Run("TLS without the certificate of a client", func(t *testing.T) {
+		client, server := testTLS(t)
+		client.Certificates, server.ClientAuth = nil, tls.NoClientCert
+		w := newPair(t, plan{network: "tcp", plain: true, clientTLS: client, serverTLS: server})
+		require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), ErrNoSuite, "it has no identity that keys could depend on")
+	})
+}
+
+func (w *pair) movesOctets() {
+	w.Helper()
+	h, portal := w.opens(), w.portal(4)
+	for _, n := range []int{0, 1, 16, 4096} {
+		want := octets(byte(n), n)
+		end := does(w, portal, Command{Op: Write, Handle: h, Off: 8192, Buf: want, Tag: 7})
+		require.NoError(w, end.Err)
+		require.Equal(w, n, end.N)
+		require.EqualValues(w, 7, end.Tag)
+		w.mem.View(func(b []byte) { require.Equal(w, want, b[8192:8192+n]) })
+		for _, direct := range []bool{false, true} {
+			got := make([]byte, n)
+			end = does(w, portal, Command{Op: Read, Handle: h, Off: 8192, Buf: got, Direct: direct})
+			require.NoError(w, end.Err)
+			require.Equal(w, want, got)
+		}
+	}
+}
+
+// testTLS makes the configurations of both sides, of which each has a certificate.
+func testTLS(t *testing.T) (client, server *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	mine := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+	client = &tls.Config{ServerName: "127.0.0.1", Certificates: mine, RootCAs: pool, MinVersion: tls.VersionTLS13}
+	server = &tls.Config{Certificates: mine, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+	return client, server
+}
+
+// TestRMA_1_OnThePublicVerbs alone: nothing below them is imported.
+func TestRMA_1_OnThePublicVerbs(t *testing.T) {
+	const module = "github.com/goiwarp/iwarp"
+	p, err := build.ImportDir(".", 0)
+	require.NoError(t, err)
+	for _, path := range p.Imports {
+		if below, ours := strings.CutPrefix(path, module); ours {
+			require.Contains(t, []string{"", "/stag", "/regionkey", "/solicit", "/internal/lru", "/rma/internal/op", "/rma/internal/wire"}, below)
 		}
 	}
 }

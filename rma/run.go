@@ -212,7 +212,12 @@ func (c *conn) releaseAll() {
 		c.blobs.close()
 	}
 	if c.server != nil {
-		c.server.dropConn(c.id)
+		var stats op.ServerStats
+		if c.asServer != nil {
+			stats = c.asServer.Stats()
+		}
+		c.server.leave(c, stats)
+		c.left = true
 	}
 	c.secret.Wipe()
 	_ = c.cq.Close() // one that the QP has made is closed already

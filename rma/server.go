@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
 )
 
 // A Server has regions, and serves them on any number of connections.
@@ -22,11 +23,13 @@ type Server struct {
 	regions map[uint64]*Region
 	cache   *regionkey.Cache
 	last    uint64 // number of a connection, or of a region
+	conns   map[*conn]struct{}
+	ended   op.ServerStats // of the connections that are gone
 }
 
 // NewServer returns a Server. What is wrong with its configuration, Register and Serve tell.
 func NewServer(cfg *ServerConfig) *Server {
-	s := &Server{regions: make(map[uint64]*Region)}
+	s := &Server{regions: make(map[uint64]*Region), conns: make(map[*conn]struct{})}
 	s.cfg, s.err = cfg.withDefaults()
 	s.solicitor = s.cfg.Solicitor
 	if s.solicitor == nil {
@@ -80,12 +83,22 @@ func (s *Server) remove(r *Region) {
 	}
 }
 
-// number returns one for a new connection.
-func (s *Server) number() uint64 {
+// join adds a connection, and returns its number.
+func (s *Server) join(c *conn) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
+	s.conns[c] = struct{}{}
 	return s.last
+}
+
+// leave takes a connection away that is gone.
+func (s *Server) leave(c *conn, stats op.ServerStats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.DropConn(c.id)
+	delete(s.conns, c)
+	s.ended = sum(s.ended, stats)
 }
 
 func (s *Server) cached(k regionkey.CacheKey) *regionkey.Sealer {
@@ -112,30 +125,8 @@ func (s *Server) dropRegion(region uint64) {
 	s.cache.DropRegion(region)
 }
 
-func (s *Server) dropConn(conn uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cache.DropConn(conn)
-}
-
 // AuditLog returns the newest records of the audit log, the oldest one first.
 func (s *Server) AuditLog() []AuditEvent { return s.audit.list() }
-
-// ServerStats are the counters of a Server.
-type ServerStats struct {
-	Regions       int
-	Audited, Lost uint64 // events of the audit log, and those of them that have no record
-	ScratchInUse  int    // octets
-	CachedSealers int
-}
-
-// Stats returns the counters.
-func (s *Server) Stats() ServerStats {
-	events, lost := s.audit.counts()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return ServerStats{Regions: len(s.regions), Audited: events, Lost: lost, ScratchInUse: s.scratch.used(), CachedSealers: s.cache.Len()}
-}
 
 // Serve serves the regions on the connection of qp, which has accepted it, until the peer ends it or
 // ctx ends. The QP is in the hands of Serve then, with its CQ: see Prepare for what it needs. Serve

@@ -102,7 +102,11 @@ func TestRMA_8_WrongInnerTag(t *testing.T) {
 		last := log[len(log)-1]
 		require.Equal(t, []any{Read, uint64(regionID), "wrong key", true}, []any{last.Op, last.Region, last.Reason, last.Known})
 		r.opens(3, regionID, wire.OpRead)
+		require.EqualValues(t, 1, w.server.Stats().AuthFailures)
+		require.Equal(t, 1, w.server.Stats().Connections)
 		r.ends(w)
+		require.EqualValues(t, 1, w.server.Stats().AuthFailures, "they stay")
+		require.Zero(t, w.server.Stats().Connections)
 	})
 }
 
@@ -170,8 +174,15 @@ func TestRMA_10_BoundsAreToldToThoseWithTheKey(t *testing.T) {
 					n    int
 					good bool
 				}{
-					{size - 16, 16, true}, {size, 0, true}, {size - 15, 16, false}, {size + 1, 0, false}, {size, 1, false},
-					{math.MaxUint64, 1, false}, {math.MaxUint64 - 15, 16, false}, {1 << 63, 16, false}, {math.MaxUint64, 0, false},
+					{size - 16, 16, true},
+					{size, 0, true},
+					{size - 15, 16, false},
+					{size + 1, 0, false},
+					{size, 1, false},
+					{math.MaxUint64, 1, false},
+					{math.MaxUint64 - 15, 16, false},
+					{1 << 63, 16, false},
+					{math.MaxUint64, 0, false},
 				} {
 					for _, what := range []Op{Read, Write} {
 						end := does(t, portal, Command{Op: what, Handle: h, Off: c.off, Buf: make([]byte, c.n)})

@@ -80,6 +80,7 @@ func TestRMA_20_LateBlobIsDropped(t *testing.T) {
 				}
 				w.mem.View(func(b []byte) { require.Equal(t, want, b[:16]) })
 				require.Zero(t, w.server.solicitor.Stats().Granted)
+				require.Equal(t, !c.done, w.server.Stats().Late == 1, "it is counted")
 				r.opens(3, regionID, wire.OpRead)
 				r.ends(w)
 			})

@@ -1,0 +1,72 @@
+package rma
+
+import "github.com/goiwarp/iwarp/rma/internal/op"
+
+// ServerStats are the counters of a Server, of all its connections.
+type ServerStats struct {
+	Regions       int
+	Connections   int
+	ScratchInUse  int // octets of memory for what is under way
+	CachedSealers int // traffic keys that are kept
+
+	AuthFailures uint64 // requests, or data, with a wrong key
+	Nacks        uint64 // requests that were refused for lack of room or time
+	Expired      uint64 // writes that were pulled and not copied in time
+	Late         uint64 // messages and data that came after that, and were dropped
+	LateCommits  uint64 // copies that ended so late that the client may have given up
+
+	Audited, Unrecorded uint64 // events of the audit log, and those of them that have no record
+}
+
+// Stats returns the counters.
+func (s *Server) Stats() ServerStats {
+	s.mu.Lock()
+	all := ServerStats{Regions: len(s.regions), Connections: len(s.conns), CachedSealers: s.cache.Len()}
+	n := s.ended
+	live := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		live = append(live, c)
+	}
+	s.mu.Unlock()
+	for _, c := range live {
+		n = sum(n, c.serverStats())
+	}
+	all.AuthFailures, all.Nacks, all.Expired, all.Late, all.LateCommits = n.AuthFailures, n.Nacks, n.Expired, n.Late, n.LateCommits
+	all.ScratchInUse = s.scratch.used()
+	all.Audited, all.Unrecorded = s.audit.counts()
+	return all
+}
+
+func sum(a, b op.ServerStats) op.ServerStats {
+	a.AuthFailures += b.AuthFailures
+	a.Nacks += b.Nacks
+	a.Expired += b.Expired
+	a.Late += b.Late
+	a.LateCommits += b.LateCommits
+	return a
+}
+
+func (c *conn) serverStats() op.ServerStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asServer == nil || c.left {
+		return op.ServerStats{}
+	}
+	return c.asServer.Stats()
+}
+
+// ClientStats are the counters of a Client.
+type ClientStats struct {
+	Timeouts         uint64
+	DispatchTimeouts uint64
+	Late             uint64 // answers that came when the outcome had been told
+	LatePulls        uint64 // of those, requests for the octets of a write, which were refused
+}
+
+// Stats returns the counters.
+func (cl *Client) Stats() ClientStats {
+	c := cl.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ClientStats(c.asClient.Stats())
+}
