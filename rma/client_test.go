@@ -325,12 +325,18 @@ func TestRMA_21_LossAfterData(t *testing.T) {
 	})
 }
 
+// invalidates sends a message that invalidates an STag.
+func (r *raw) invalidates(msg []byte, tag uint32) {
+	copy(r.mem, msg)
+	_ = r.qp.SendInvalidate(r.context(), stag.STag(tag), r.mr.Slice(0, len(msg))) // the client may have ended the connection
+}
+
 // TestRMA_28_AnswersThatContradict their operation end the connection.
 func TestRMA_28_AnswersThatContradict(t *testing.T) {
 	for name, answer := range map[string]func(r *raw, msg []byte, q wire.ReadReq){
 		"another epoch": func(r *raw, msg []byte, q wire.ReadReq) {
 			m := wire.ReadDone{Length: q.Length, Epoch: 2}
-			r.sends(m.Append(nil, r.header(id(msg)), r.out))
+			r.invalidates(m.Append(nil, r.header(id(msg)), r.out), q.SinkSTag)
 		},
 		"the sink is alive": func(r *raw, msg []byte, q wire.ReadReq) {
 			m := wire.ReadDone{Length: q.Length, Epoch: 1}
@@ -345,9 +351,7 @@ func TestRMA_28_AnswersThatContradict(t *testing.T) {
 		},
 		"another length": func(r *raw, msg []byte, q wire.ReadReq) {
 			m := wire.ReadDone{Length: q.Length + 1, Epoch: 1}
-			done := m.Append(nil, r.header(id(msg)), r.out)
-			copy(r.mem, done)
-			_ = r.qp.SendInvalidate(r.context(), stag.STag(q.SinkSTag), r.mr.Slice(0, len(done)))
+			r.invalidates(m.Append(nil, r.header(id(msg)), r.out), q.SinkSTag)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
