@@ -178,6 +178,9 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 		return
 	}
 	request := sends(c.appendRequest(c.buffer[:0], h, a, k))
+	if k.rekeys != nil {
+		k.rekeys.secret.Wipe()
+	}
 	if enable.MR != nil {
 		c.post(enable, request)
 	} else {

@@ -30,7 +30,7 @@ type Client struct {
 
 // NewClient begins to use the connection of qp, and returns when the peer has agreed. The QP is in the
 // hands of the Client then, with its CQ: see Prepare for what it needs. An error after that the QP was
-// taken over has ended it.
+// taken over has ended it. Close has to be called, also after the connection has ended.
 func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, error) {
 	full, err := cfg.withDefaults()
 	if err != nil {

@@ -45,7 +45,7 @@ type plan struct {
 
 // A pair is a client and a server that are connected.
 type pair struct {
-	*testing.T
+	testing.TB
 	plan   plan
 	rnics  [2]*iwarp.RNIC
 	qps    [2]*iwarp.QP // of the client, and of the server
@@ -57,7 +57,7 @@ type pair struct {
 	stop   context.CancelFunc
 }
 
-func open(t *testing.T, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
+func open(t testing.TB, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
 	t.Helper()
 	rnic, err := iwarp.Open(cfg)
 	require.NoError(t, err)
@@ -68,14 +68,14 @@ func open(t *testing.T, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
 }
 
 // qpConfig is the configuration of a QP for rma.
-func qpConfig(t *testing.T, rnic *iwarp.RNIC, pd *iwarp.PD, own, peer int) iwarp.QPConfig {
+func qpConfig(t testing.TB, rnic *iwarp.RNIC, pd *iwarp.PD, own, peer int) iwarp.QPConfig {
 	t.Helper()
 	cfg := iwarp.QPConfig{PD: pd}
 	require.NoError(t, Prepare(rnic, &cfg, own, peer))
 	return cfg
 }
 
-func testAuths(t *testing.T) (client, server *cm.Auth) {
+func testAuths(t testing.TB) (client, server *cm.Auth) {
 	t.Helper()
 	mine, err := cm.NewRing(cm.Key{ID: 1, Secret: cm.ClientKey(testMaster, 1, testName), Group: "lab", Primary: true})
 	require.NoError(t, err)
@@ -89,12 +89,12 @@ func testAuths(t *testing.T) (client, server *cm.Auth) {
 }
 
 // newPair makes two QPs and a Server with a region.
-func newPair(t *testing.T, p plan) *pair {
+func newPair(t testing.TB, p plan) *pair {
 	t.Helper()
 	if p.network == "" {
 		p.network = "pipe"
 	}
-	w := &pair{T: t, plan: p, served: make(chan error, 1), mem: NewMemory(make([]byte, 1<<20))}
+	w := &pair{TB: t, plan: p, served: make(chan error, 1), mem: NewMemory(make([]byte, 1<<20))}
 	var pds [2]*iwarp.PD
 	for i := range 2 {
 		cfg := p.rnic
@@ -116,12 +116,12 @@ func (w *pair) connect() {
 	if s := w.plan.client.Server; s != nil {
 		peer = s.cfg.Depth
 	}
-	cc := qpConfig(w.T, w.rnics[0], w.plan.client.PD, peer, depth)
-	sc := qpConfig(w.T, w.rnics[1], w.plan.server.PD, depth, peer)
+	cc := qpConfig(w.TB, w.rnics[0], w.plan.client.PD, peer, depth)
+	sc := qpConfig(w.TB, w.rnics[1], w.plan.server.PD, depth, peer)
 	lc := iwarp.ListenConfig{TLS: w.plan.serverTLS}
 	cc.TLS = w.plan.clientTLS
 	if !w.plan.plain {
-		client, server := testAuths(w.T)
+		client, server := testAuths(w.TB)
 		cc.Auth, lc.Auth = client, server
 	}
 	if w.plan.change != nil {
@@ -158,7 +158,7 @@ func (w *pair) serve() {
 }
 
 // start makes a pair that has agreed.
-func start(t *testing.T, p plan) *pair {
+func start(t testing.TB, p plan) *pair {
 	t.Helper()
 	w := newPair(t, p)
 	w.serve()

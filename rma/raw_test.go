@@ -17,7 +17,7 @@ import (
 // A raw is a peer that the test plays, message by message: the client, which is the initiator, or the
 // server.
 type raw struct {
-	*testing.T
+	testing.TB
 	qp      *iwarp.QP
 	pd      *iwarp.PD
 	out, in *regionkey.Control
@@ -41,7 +41,7 @@ func newRaw(w *pair) *raw {
 
 func (w *pair) raw(qp *iwarp.QP, pd *iwarp.PD, side uint8) *raw {
 	w.Helper()
-	r := &raw{T: w.T, qp: qp, pd: pd}
+	r := &raw{TB: w.TB, qp: qp, pd: pd}
 	r.mine = wire.Hello{
 		Offered: 1, Chosen: wire.NoSuite, MaxOp: 4096, Depth: 0,
 		PullTimeout: 500 * time.Millisecond, Guard: 100 * time.Millisecond, Linger: 250 * time.Millisecond, Instance: [16]byte{1, 2, 3},

@@ -36,6 +36,7 @@ func (c *conn) message(wc *iwarp.WC) {
 		c.end(err)
 	}
 	c.perform()
+	c.asked.secret.Wipe()
 }
 
 // said is what a message has said that has just come, for the actions that follow from it. What is

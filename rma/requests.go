@@ -317,7 +317,6 @@ func (c *conn) sendAnswer(a *op.Action) {
 		m := wire.RekeyDone{Region: q.number, Epoch: q.next}
 		c.post(sends(m.Append(dst, h, c.out)))
 	}
-	clear(c.buffer[:])
 }
 
 // opsOf are the operations by their kinds in package op.
