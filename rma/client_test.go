@@ -121,7 +121,7 @@ func (p *Portal) ended(t *testing.T) Completion {
 	return one[0]
 }
 
-// wantNothing wants the client to send nothing more.
+// wantWindowWhole wants all grants of the client to be back.
 func (w *pair) wantWindowWhole() {
 	w.Helper()
 	require.Zero(w, w.client.c.solicitor.Stats().Granted)

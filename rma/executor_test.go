@@ -10,6 +10,10 @@ import (
 
 // TestRMA_31_ExecutorMovesAnyNumberOfOctets in chunks of what an operation may have.
 func TestRMA_31_ExecutorMovesAnyNumberOfOctets(t *testing.T) {
+	bubble(t, movesAnyNumber)
+}
+
+func movesAnyNumber(t *testing.T) {
 	const large = 10<<20 + 3
 	w := newPair(t, plan{})
 	big := NewMemory(make([]byte, large))

@@ -43,6 +43,12 @@ type plan struct {
 	clientTLS, serverTLS *tls.Config
 }
 
+// patient makes the times of a plan so long that a busy machine does not matter.
+func (p *plan) patient() {
+	p.client.OpTimeout, p.client.Dispatch = 20*time.Second, [2]time.Duration{-1, -1}
+	p.server.PullTimeout, p.server.Guard, p.server.Dispatch = 20*time.Second, time.Second, [2]time.Duration{-1, -1}
+}
+
 // A pair is a client and a server that are connected.
 type pair struct {
 	testing.TB
@@ -93,6 +99,8 @@ func newPair(t testing.TB, p plan) *pair {
 	t.Helper()
 	if p.network == "" {
 		p.network = "pipe"
+	} else {
+		p.patient()
 	}
 	w := &pair{TB: t, plan: p, served: make(chan error, 1), mem: NewMemory(make([]byte, 1<<20))}
 	var pds [2]*iwarp.PD

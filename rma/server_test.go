@@ -71,6 +71,33 @@ func TestRMA_6_WrongOuterTag(t *testing.T) {
 	}
 }
 
+// TestRMA_6_MessagesOfOthers: one of another connection, and one that this side has sent itself.
+func TestRMA_6_MessagesOfOthers(t *testing.T) {
+	var recorded []byte
+	bubble(t, func(t *testing.T) {
+		w, r := plays(t, plan{})
+		recorded = r.mine.Append(nil, wire.Header{}, r.out)
+		r.ends(w)
+	})
+	bubble(t, func(t *testing.T) {
+		w := newPair(t, plan{})
+		w.serve()
+		r := newRaw(w)
+		r.sends(recorded)
+		r.wantEnd(w, "outer tag")
+		w.wantNothingLeft()
+	})
+	bubble(t, func(t *testing.T) {
+		w := newPair(t, plan{})
+		w.serve()
+		r := newRaw(w)
+		r.greets()
+		r.sends(r.hello.Append(nil, r.header(0), r.in))
+		r.wantEnd(w, "outer tag")
+		w.wantNothingLeft()
+	})
+}
+
 // TestRMA_7_CounterIsLastPlusOne: what is repeated or skipped ends the connection.
 func TestRMA_7_CounterIsLastPlusOne(t *testing.T) {
 	for name, change := range map[string]uint64{"repeated": math.MaxUint64, "skipped": 1, "much later": 1 << 40} {

@@ -59,7 +59,9 @@ func loses(t *testing.T, p plan, r *rand.Rand) {
 	}
 	all.Wait()
 	require.NoError(t, w.client.Close())
-	_ = <-w.served // an aborted connection, or one that has found the other end aborted
+	if err := <-w.served; err != nil {
+		require.ErrorIs(t, err, net.ErrClosed)
+	}
 	var before []byte
 	w.mem.View(func(b []byte) { before = append(before, b[:8*4096]...) })
 	for i, c := range cells {
