@@ -28,7 +28,7 @@ var documents = []document{
 	{prefix: "CM", count: 61, title: "Authenticated set-up of many connections (SECM, and what was decided)"},
 	{prefix: "SOL", count: 22, title: "Solicitation (1RMA, and what was decided)"},
 	{prefix: "KEY", count: 20, title: "Keys of regions (1RMA, and what was decided)"},
-	{prefix: "RMA", count: 47, title: "Operations with keys and outcomes (1RMA, and what was decided)", unfinished: true},
+	{prefix: "RMA", count: 47, title: "Operations with keys and outcomes (1RMA, and what was decided)"},
 }
 
 // A document is one series of requirements, numbered from 1 without gaps.
