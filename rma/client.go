@@ -52,7 +52,7 @@ func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, e
 		c.abort()
 		return nil, ctx.Err()
 	}
-	cl := &Client{c: c, cfg: full, control: make(chan struct{}, controlSlots), left: full.Slots, portals: make(map[*Portal]struct{})}
+	cl := &Client{c: c, cfg: full, control: make(chan struct{}, controlSlots), left: full.MaxSlots, portals: make(map[*Portal]struct{})}
 	for range controlSlots {
 		cl.control <- struct{}{}
 	}
@@ -85,7 +85,7 @@ func (cl *Client) Close() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	for p := range cl.portals {
-		cl.cfg.Budget.give(p.size)
+		cl.cfg.Slots.give(p.size)
 	}
 	clear(cl.portals)
 	return nil

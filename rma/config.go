@@ -55,8 +55,8 @@ type ClientConfig struct {
 	AES256   bool // AES-128 is not enough
 
 	MaxOp        int              // octets of an operation, 512 to 65,536: 4,096
-	Slots        int              // of all Portals of this Client, 1 to 4,096: 64
-	Budget       *Slots           // that they are taken from; nil: none
+	MaxSlots     int              // of all Portals of this Client, 1 to 4,096: 64
+	Slots        *Slots           // the budget that they are taken from; nil: none
 	OpTimeout    time.Duration    // until the server answers, 1 ms to 60 s: 1 s
 	Dispatch     [2]time.Duration // for which operations wait until they are sent, by class: 20 and 200 ms; negative: no limit
 	HelloTimeout time.Duration    // for the first message of the peer: 10 s
@@ -146,7 +146,7 @@ func (c *ServerConfig) check() error {
 // withDefaults returns the configuration with all fields set.
 func (c ClientConfig) withDefaults() (ClientConfig, error) {
 	orDefault(&c.MaxOp, defaultMaxOp)
-	orDefault(&c.Slots, defaultSlots)
+	orDefault(&c.MaxSlots, defaultSlots)
 	orDefault(&c.OpTimeout, defaultOpTimeout)
 	c.Dispatch = dispatchTimes(c.Dispatch)
 	orDefault(&c.HelloTimeout, defaultHello)
@@ -161,7 +161,7 @@ func (c *ClientConfig) check() error {
 	if err := within("ClientConfig.MaxOp", c.MaxOp, wire.MinMaxOp, wire.MaxMaxOp); err != nil {
 		return err
 	}
-	if err := within("ClientConfig.Slots", c.Slots, 1, maxSlots); err != nil {
+	if err := within("ClientConfig.MaxSlots", c.MaxSlots, 1, maxSlots); err != nil {
 		return err
 	}
 	if err := within("ClientConfig.OpTimeout", c.OpTimeout, minOpTimeout, maxOpTimeout); err != nil {

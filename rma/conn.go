@@ -40,7 +40,7 @@ func serverSettings(s *Server) *settings {
 func clientSettings(c *ClientConfig) *settings {
 	s := &settings{
 		pd: c.PD, initiator: !c.Responder, insecure: c.Insecure, aes256: c.AES256, maxOp: c.MaxOp, hello: c.HelloTimeout,
-		server: c.Server, slots: c.Slots + controlSlots, opTimeout: c.OpTimeout, dispatch: c.Dispatch, solicitor: c.Solicitor,
+		server: c.Server, slots: c.MaxSlots + controlSlots, opTimeout: c.OpTimeout, dispatch: c.Dispatch, solicitor: c.Solicitor,
 	}
 	if c.Server != nil {
 		s.scratch = c.Server.scratch

@@ -202,7 +202,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 	for field, c := range map[string]ClientConfig{
 		"PD":        {},
 		"MaxOp":     {PD: pd, MaxOp: 65537},
-		"Slots":     {PD: pd, Slots: 4097},
+		"Slots":     {PD: pd, MaxSlots: 4097},
 		"OpTimeout": {PD: pd, OpTimeout: time.Hour},
 		"Dispatch":  {PD: pd, Dispatch: [2]time.Duration{time.Hour, 0}},
 		"negative":  {PD: pd, HelloTimeout: -1},

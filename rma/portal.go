@@ -31,7 +31,7 @@ func (cl *Client) Portal(slots int) (*Portal, error) {
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if slots > cl.left || !cl.cfg.Budget.take(slots) {
+	if slots > cl.left || !cl.cfg.Slots.take(slots) {
 		return nil, ErrNoSlot
 	}
 	cl.left -= slots
@@ -62,7 +62,7 @@ func (p *Portal) Close() error {
 	if _, there := cl.portals[p]; there {
 		delete(cl.portals, p)
 		cl.left += p.size
-		cl.cfg.Budget.give(p.size)
+		cl.cfg.Slots.give(p.size)
 	}
 	return nil
 }

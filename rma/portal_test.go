@@ -67,8 +67,8 @@ func TestRMA_29_PortalHasSoManySlots(t *testing.T) {
 func TestRMA_45_SlotsBoundAllPortals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		budget := NewSlots(10)
-		a := start(t, plan{client: ClientConfig{Budget: budget}})
-		b := start(t, plan{client: ClientConfig{Budget: budget}})
+		a := start(t, plan{client: ClientConfig{Slots: budget}})
+		b := start(t, plan{client: ClientConfig{Slots: budget}})
 		p := a.portal(7)
 		_, err := b.client.Portal(4)
 		require.ErrorIs(t, err, ErrNoSlot)
@@ -90,7 +90,7 @@ func TestRMA_5_ReceivesCoverTheCredits(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				p.client.Slots, p.server.Depth = 256, 16
+				p.client.MaxSlots, p.server.Depth = 256, 16
 				p.client.Dispatch = [2]time.Duration{-1, -1}
 				w := start(t, p)
 				h, portal := w.opens(), w.portal(256)
