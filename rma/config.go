@@ -24,7 +24,7 @@ type ServerConfig struct {
 
 	MaxOp        int              // octets of an operation, 512 to 65,536: 4,096
 	Depth        int              // requests that each client may have unanswered: 64
-	QueueDepth   int              // requests that wait for the window, of each connection: 1,024
+	QueueDepth   int              // writes that wait for the window, of all connections: 1,024
 	PullTimeout  time.Duration    // from when a write is asked for its octets until they are there: 500 ms
 	Guard        time.Duration    // by which clients wait longer than that: 100 ms
 	Linger       time.Duration    // by which a memory outlives its timeout: 250 ms; negative: 0

@@ -157,6 +157,14 @@ func (w *pair) connect() {
 	require.NoError(w, <-accepted)
 }
 
+// another makes another connection to the same server.
+func (w *pair) another() *pair {
+	w.Helper()
+	o := &pair{TB: w.TB, plan: w.plan, rnics: w.rnics, server: w.server, mem: w.mem, region: w.region, served: make(chan error, 1)}
+	o.connect()
+	return o
+}
+
 // serve begins to serve.
 func (w *pair) serve() {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -177,9 +177,8 @@ func TestRMA_38_BothSidesAreClientAndServer(t *testing.T) {
 func TestRMA_39_OneConnectionEndsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{})
-		other := &pair{TB: t, plan: w.plan, rnics: w.rnics, server: w.server, mem: w.mem, region: w.region, served: make(chan error, 1)}
+		other := w.another()
 		other.plan.client.Solicitor = w.client.c.solicitor
-		other.connect()
 		other.serve()
 		var err error
 		other.client, err = NewClient(w.context(), other.qps[0], &other.plan.client)

@@ -164,4 +164,5 @@ func (w *pair) wantNothingLeft() {
 	require.NoError(w, w.plan.server.PD.Close())
 	require.Zero(w, w.server.scratch.used(), "no memory for what was under way")
 	require.Zero(w, w.server.solicitor.Stats().Granted, "no grant")
+	require.Zero(w, w.server.queue, "no place in the queue")
 }

@@ -36,8 +36,9 @@ type request struct {
 	blob    int // that was sealed and not sent, or that a source is read into
 	aad     [regionkey.AADSize]byte
 
-	sink  *lease // stays from one request to the next
-	grant uint64
+	sink   *lease // stays from one request to the next
+	grant  uint64
+	queued bool // it is in the queue of the server
 }
 
 // parseRequest reads a request, and finds out whether it may be served.
@@ -236,6 +237,7 @@ func (c *conn) free(a *op.Action) {
 	if q.blob != noBlob {
 		c.blobs.put(q.blob)
 	}
+	c.dequeue(q)
 	q.secret.Wipe()
 	*q = request{sink: q.sink}
 }
@@ -243,7 +245,8 @@ func (c *conn) free(a *op.Action) {
 // enqueueWrite asks the window for room for the octets of a write, for which there must be memory.
 func (c *conn) enqueueWrite(now time.Time, a *op.Action) {
 	q := &c.requests[a.Record]
-	if !c.reserve(q, a.Source) {
+	q.queued = c.server.enqueue()
+	if !q.queued || !c.reserve(q, a.Source) {
 		c.serverDo = c.asServer.Refused(c.serverDo, now, a.Op)
 		return
 	}
@@ -255,6 +258,14 @@ func (c *conn) enqueueWrite(now time.Time, a *op.Action) {
 	case granted:
 		c.serverDo = c.asServer.Granted(c.serverDo, now, a.Op)
 	}
+}
+
+// dequeue takes a request out of the queue of the server.
+func (c *conn) dequeue(q *request) {
+	if q.queued {
+		c.server.dequeue()
+	}
+	q.queued = false
 }
 
 // reserve takes memory for the octets of a write.
@@ -273,6 +284,7 @@ func (c *conn) reserve(q *request, source bool) bool {
 // sendPull asks the client for the octets of a write, or reads them from its source. mu is held.
 func (c *conn) sendPull(a *op.Action) {
 	q := &c.requests[a.Record]
+	c.dequeue(q)
 	_, _ = rand.Read(q.salt[:]) // it does not fail
 	h, ok := c.header(a.Op, a.Class)
 	if !ok {

@@ -23,6 +23,7 @@ type Server struct {
 	regions map[uint64]*Region
 	cache   *regionkey.Cache
 	last    uint64 // number of a connection, or of a region
+	queue   int    // writes that wait for the window
 	conns   map[*conn]struct{}
 	ended   op.ServerStats // of the connections that are gone
 }
@@ -99,6 +100,23 @@ func (s *Server) leave(c *conn, stats op.ServerStats) {
 	s.cache.DropConn(c.id)
 	delete(s.conns, c)
 	s.ended = sum(s.ended, stats)
+}
+
+// enqueue counts a write that waits for the window. It reports false if too many do.
+func (s *Server) enqueue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queue >= s.cfg.QueueDepth {
+		return false
+	}
+	s.queue++
+	return true
+}
+
+func (s *Server) dequeue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue--
 }
 
 func (s *Server) cached(k regionkey.CacheKey) *regionkey.Sealer {

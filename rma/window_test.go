@@ -59,6 +59,29 @@ func TestRMA_16_17_PullNeedsAGrant(t *testing.T) {
 	})
 }
 
+// TestRMA_17_QueueIsThatOfAllConnections: one that has none of it is refused because of the others.
+func TestRMA_17_QueueIsThatOfAllConnections(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r := plays(t, plan{server: ServerConfig{Solicitor: fixed(t, 4112), QueueDepth: 1}})
+		other := w.another()
+		other.serve()
+		s := newRaw(other)
+		s.greets()
+		s.opens(1, regionID, wire.OpWrite)
+		r.pulls(2, 4096)
+		r.asksToWrite(3, 4096)
+		synctest.Wait()
+		s.asksToWrite(2, 4096)
+		s.wantStatus(op.NACK, op.QueueFull)
+		r.wantStatus(op.NACK, op.NoWindow)
+		s.asksToWrite(3, 4096)
+		s.wantStatus(op.NACK, op.NoWindow)
+		require.NoError(t, s.qp.Close())
+		require.NoError(t, <-other.served)
+		r.ends(w)
+	})
+}
+
 // TestRMA_20_LateBlobIsDropped: the server copies until Ts, and not at it. The sink may be hit until
 // the end of Linger.
 func TestRMA_20_LateBlobIsDropped(t *testing.T) {
