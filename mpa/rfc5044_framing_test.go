@@ -47,11 +47,13 @@ func TestMPA_1_8_22_43_OneULPDUPerFPDU(t *testing.T) {
 
 func TestMPA_5_6_ULPDUsComeInOrderWithTheirLength(t *testing.T) {
 	r := reference{crc: true}
-	s := &script{reads: [][]byte{r.stream(mixed()...)}}
+	wire := r.stream(mixed()...)
+	s := &script{reads: [][]byte{wire[:len(wire)/2], wire[len(wire)/2:]}}
 	c := conn(s, Terms{CRC: true})
 	var p collector
 	require.ErrorIs(t, drain(c, &p), transport.ErrAgain)
 	require.Equal(t, mixed(), p.ulpdus, "every ULPDU with its length")
+	require.Len(t, p.seqs, len(mixed()))
 	for i, seq := range p.seqs {
 		require.EqualValues(t, i, seq, "the sender's order")
 	}
