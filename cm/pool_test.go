@@ -278,9 +278,12 @@ func TestCM_57_BrokenIsAborted(t *testing.T) {
 		p, _ := newTestPool(t, nil)
 		for _, broken := range []bool{false, true} {
 			l := p.mustGet(t, h)
+			synctest.Wait() // the host has its QP, too
+			h.mu.Lock()
+			theirs := h.qps[len(h.qps)-1]
+			h.mu.Unlock()
 			l.Release(broken)
 			require.NoError(t, p.Drain(t.Context(), h.addr))
-			theirs := h.qps[len(h.qps)-1]
 			<-theirs.Done()
 			require.Equal(t, broken, theirs.Err() != nil)
 		}
