@@ -1,4 +1,4 @@
-// Package authmode has the ways in which both sides of a measurement authenticate each other.
+// Package authmode configures how both sides of a measurement authenticate each other.
 // Their keys are known: they protect nothing.
 package authmode
 

@@ -25,7 +25,7 @@ var ways = []way{
 	{"Reads under a Solicitor", "solicited", true, read},
 }
 
-// write has the host write all it has, and waits until it has come.
+// write makes the host write all its data, and waits until they have arrived.
 func write(ctx context.Context, s *scene, p *peer) error {
 	for at := 0; at < s.opts.size; at += piece {
 		to := p.to
@@ -38,7 +38,7 @@ func write(ctx context.Context, s *scene, p *peer) error {
 	return p.far.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{STag: p.to.STag, TO: p.to.TO}) // comes behind the Writes
 }
 
-// read has the receiver read all that the host has.
+// read makes the receiver read all data of the host.
 func read(ctx context.Context, s *scene, p *peer) error {
 	for at := 0; at < s.opts.size; at += piece {
 		from := p.from
