@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/recent"
 )
 
 // keptEvents is how many records AccessLog returns at most.
@@ -55,8 +57,7 @@ type accessLog struct {
 	events     uint64
 	suppressed uint64 // since the last record
 	allLost    uint64 // suppressed ones at all
-	kept       []AccessEvent
-	next       int // where the next one goes, once there are keptEvents
+	kept       recent.Log[AccessEvent]
 }
 
 // add makes a record of a refusal, or counts it where the source or all have made too many.
@@ -78,12 +79,7 @@ func (l *accessLog) keep(e *AccessEvent, sourceMay bool) bool {
 		return false
 	}
 	e.Suppressed, l.suppressed = l.suppressed, 0
-	if len(l.kept) < keptEvents {
-		l.kept = append(l.kept, *e)
-		return true
-	}
-	l.kept[l.next] = *e
-	l.next = (l.next + 1) % keptEvents
+	l.kept.Add(*e, keptEvents)
 	return true
 }
 
@@ -91,7 +87,7 @@ func (l *accessLog) keep(e *AccessEvent, sourceMay bool) bool {
 func (l *accessLog) list() []AccessEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append(append([]AccessEvent(nil), l.kept[l.next:]...), l.kept[:l.next]...)
+	return l.kept.List()
 }
 
 func (l *accessLog) lost() uint64 {

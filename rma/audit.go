@@ -10,6 +10,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/lru"
+	"github.com/goiwarp/iwarp/internal/recent"
 	"github.com/goiwarp/iwarp/regionkey"
 )
 
@@ -70,8 +71,7 @@ type audit struct {
 	peers   *lru.Map[[32]byte, *peerRate]
 	events  uint64
 	allLost uint64
-	kept    []AuditEvent
-	next    int // where the next one goes, once there are keptEvents
+	kept    recent.Log[AuditEvent]
 }
 
 func newAudit(logger *slog.Logger) *audit {
@@ -106,12 +106,7 @@ func (l *audit) keep(e *AuditEvent) bool {
 		return false
 	}
 	e.Suppressed, peer.suppressed = peer.suppressed, 0
-	if len(l.kept) < keptEvents {
-		l.kept = append(l.kept, *e)
-		return true
-	}
-	l.kept[l.next] = *e
-	l.next = (l.next + 1) % keptEvents
+	l.kept.Add(*e, keptEvents)
 	return true
 }
 
@@ -119,7 +114,7 @@ func (l *audit) keep(e *AuditEvent) bool {
 func (l *audit) list() []AuditEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append(append([]AuditEvent(nil), l.kept[l.next:]...), l.kept[:l.next]...)
+	return l.kept.List()
 }
 
 // counts returns how many events there were, and how many of them have no record.
