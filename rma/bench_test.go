@@ -25,18 +25,21 @@ func benchmark(b *testing.B, p plan, what Op, depth int) {
 	for i := range bufs {
 		bufs[i] = make([]byte, 4096)
 	}
-	post := func(i uint64) {
-		if _, err := portal.Post(Command{Op: what, Handle: h, Buf: bufs[i], Tag: i}); err != nil {
+	var cmds []Command
+	post := func() {
+		if _, err := portal.PostAll(cmds, nil); err != nil {
 			b.Fatal(err)
 		}
+		cmds = cmds[:0]
 	}
 	b.SetBytes(4096)
 	b.ReportAllocs()
 	ends := make([]Completion, depth)
 	begun, done := 0, 0
 	for ; begun < min(depth, b.N); begun++ {
-		post(uint64(begun))
+		cmds = append(cmds, Command{Op: what, Handle: h, Buf: bufs[begun], Tag: uint64(begun)})
 	}
+	post()
 	for done < b.N {
 		n, err := portal.Wait(context.Background(), ends)
 		if err != nil {
@@ -48,8 +51,9 @@ func benchmark(b *testing.B, p plan, what Op, depth int) {
 			}
 			if done++; begun < b.N {
 				begun++
-				post(e.Tag)
+				cmds = append(cmds, Command{Op: what, Handle: h, Buf: bufs[e.Tag], Tag: e.Tag})
 			}
 		}
+		post()
 	}
 }

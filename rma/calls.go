@@ -40,6 +40,7 @@ type call struct {
 type completer interface {
 	issued()
 	completed(slot Slot, end Completion)
+	tell() // it was told of completions, and there will be no other one for a moment
 }
 
 // An opening is what an Open asks for.
@@ -177,7 +178,7 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 	if !ok {
 		return
 	}
-	request := sends(c.appendRequest(c.buffer[:0], h, a, k))
+	request := sends(c.appendRequest(c.compose(), h, a, k))
 	if k.rekeys != nil {
 		k.rekeys.secret.Wipe()
 	}
@@ -235,7 +236,7 @@ func (c *conn) sendData(a *op.Action) {
 	m := wire.Data{DataCtr: k.dataCtr, Length: uint32(len(k.cmd.Buf))}
 	b := k.blob
 	k.blob = noBlob
-	c.postBlob(b, len(k.cmd.Buf)+c.overhead, k.sinkTag, k.sinkTO, m.Append(c.buffer[:0], h, c.out))
+	c.postBlob(b, len(k.cmd.Buf)+c.overhead, k.sinkTag, k.sinkTO, m.Append(c.compose(), h, c.out))
 }
 
 // complete tells how an operation has ended, and frees its slot. mu is held.
@@ -257,10 +258,11 @@ func (c *conn) complete(now time.Time, a *op.Action) {
 	to, slot := k.to, k.slot
 	*k = call{}
 	c.busy--
-	if c.closing && c.busy == 0 {
+	if c.stage == closing && c.busy == 0 {
 		close(c.drained)
 	}
 	to.completed(slot, end)
+	c.outbox.tell(to)
 }
 
 // opError is the error of an operation that has failed.

@@ -219,6 +219,8 @@ func (w waiter) issued() {}
 
 func (w waiter) completed(_ Slot, end Completion) { w <- end }
 
+func (w waiter) tell() {}
+
 // do does an Open or a Rekey.
 func (cl *Client) do(ctx context.Context, kind op.Kind, k *call) error {
 	select {
@@ -228,7 +230,9 @@ func (cl *Client) do(ctx context.Context, kind op.Kind, k *call) error {
 	}
 	w := make(waiter, 1)
 	k.to = w
-	if err := cl.c.begin(op.Command{Kind: kind}, k); err != nil {
+	err := cl.c.begin(op.Command{Kind: kind}, k)
+	cl.c.send()
+	if err != nil {
 		cl.control <- struct{}{}
 		return err
 	}
@@ -242,23 +246,29 @@ func (cl *Client) do(ctx context.Context, kind op.Kind, k *call) error {
 	}
 }
 
-// begin starts an operation.
+// begin starts an operation. Its request is sent by send, with those of others.
 func (c *conn) begin(cmd op.Command, k *call) error {
-	c.mu.Lock()
-	defer c.leave()
-	now := time.Now()
-	k.posted, k.timeout = now, c.opTimeout
+	c.enter()
+	defer c.mu.Unlock()
+	k.posted, k.timeout = c.now, c.opTimeout
 	if cmd.Timeout != 0 {
 		k.timeout = cmd.Timeout
 	}
 	var err error
-	c.clientDo, k.id, err = c.asClient.Post(c.clientDo, now, cmd)
+	c.clientDo, k.id, err = c.asClient.Post(c.clientDo, c.now, cmd)
 	if err != nil {
 		return c.postError(err)
 	}
 	c.calls[k.id.Slot()] = *k
 	c.busy++
+	c.perform()
 	return nil
+}
+
+// send sends the requests of operations that were started.
+func (c *conn) send() {
+	c.mu.Lock()
+	c.leave()
 }
 
 func (c *conn) postError(err error) error {

@@ -85,6 +85,7 @@ type conn struct {
 	ready   chan struct{}     // closed when the HELLO of the peer has come
 
 	mu       sync.Mutex
+	now      time.Time // of the event that is handled: see enter
 	hello    op.Hello
 	mine     wire.Hello
 	theirs   wire.Hello
@@ -101,8 +102,7 @@ type conn struct {
 	sendCtr regionkey.Counter // of messages
 	recvCtr uint64
 	out, in *regionkey.Control // nil: the messages have no tags
-	buffer  [wire.MaxSize]byte // of the message that is sent
-	wrs     [3]iwarp.SendWR
+	outbox  outbox
 
 	receives receives
 	leases   *leases
@@ -115,21 +115,17 @@ type conn struct {
 	said     said           // by the message that has just come
 	opened   map[uint64]Ops // in suite 0: what the peer may
 
-	timer   *time.Timer
-	armed   time.Time     // zero: it does not run
-	awake   bool          // run does not wait, and looks at everything before it does
-	probe   *iwarp.MR     // see wake
-	probing bool          // a completion of it is to come
-	again   chan struct{} // with a token run looks again, when the connection is gone
-	closing bool          // no more operations are started
-	busy    int           // calls that have not ended
-	drained chan struct{} // closed when there are none, and closing
-	ending  sync.Once     // terminate
-	broken  bool          // the QP is ending or has ended
-	gone    bool          // and the machines know
-	left    bool          // and the server has the counters
-	err     error         // why this side has ended it; nil: it has not
-	wcs     [32]iwarp.WC  // of run
+	timer    *time.Timer
+	armed    time.Time // zero: it does not run
+	stage    stage
+	activity activity      // of run
+	probe    *iwarp.MR     // see wake
+	again    chan struct{} // with a token run looks again, when the connection is gone
+	busy     int           // calls that have not ended
+	drained  chan struct{} // closed when there are none, and closing
+	ending   sync.Once     // terminate
+	err      error         // why this side has ended it; nil: it has not
+	wcs      [32]iwarp.WC  // of run
 }
 
 // errOneCQ is the error of a QP whose completions come on two CQs.
@@ -140,7 +136,7 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 	if qp.SendCQ() != qp.RecvCQ() {
 		return nil, errOneCQ
 	}
-	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), again: make(chan struct{}, 1), awake: true}
+	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), again: make(chan struct{}, 1)}
 	c.peer.peer, c.peer.known = qp.Peer()
 	if err := c.makeKeys(); err != nil {
 		return nil, err
@@ -155,11 +151,18 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 	return c, nil
 }
 
+// enter takes mu for an event, and reads the clock. One time is good enough for all that comes of the
+// event, and a server that believes it earlier than it is stops earlier than it must.
+func (c *conn) enter() {
+	c.mu.Lock()
+	c.now = time.Now()
+}
+
 // start begins to serve. The QP belongs to the connection from now on.
 func (c *conn) start() {
-	c.mu.Lock()
+	c.enter()
 	c.timer = time.AfterFunc(time.Hour, c.rings)
-	c.armed = time.Now().Add(time.Hour)
+	c.armed = c.now.Add(time.Hour)
 	c.greet()
 	c.leave()
 	go c.run()
@@ -167,7 +170,7 @@ func (c *conn) start() {
 
 // rings is called when the timer has run out.
 func (c *conn) rings() {
-	c.mu.Lock()
+	c.enter()
 	c.armed = time.Time{}
 	c.tick()
 	c.lookAgain()
@@ -186,36 +189,40 @@ func (c *conn) lookAgain() {
 // settle does what the machines ask for, and releases mu.
 func (c *conn) settle() {
 	c.perform()
+	c.flush()
 	c.arm()
 	c.mu.Unlock()
 }
 
-// leave is settle, and then it does what takes long, and tells other connections of their grants.
+// leave is settle, but it also does what takes long, and tells other connections of their grants.
 func (c *conn) leave() {
 	for {
 		w, more := c.nextWork()
-		c.settle()
+		if !more || c.outbox.full() {
+			c.flush()
+		}
+		c.arm()
+		c.mu.Unlock()
 		c.solicitor.deliver()
 		if !more {
 			return
 		}
 		c.do(&w)
-		c.mu.Lock()
+		c.enter()
 		c.finish(&w)
 	}
 }
 
 // perform does what the machines ask for, in order, with what they ask for meanwhile. mu is held.
 func (c *conn) perform() {
-	now := time.Now()
 	for i, j := 0, 0; ; {
 		switch {
 		case i < len(c.clientDo):
 			i++
-			c.performClient(now, &c.clientDo[i-1])
+			c.performClient(c.now, &c.clientDo[i-1])
 		case j < len(c.serverDo):
 			j++
-			c.performServer(now, &c.serverDo[j-1])
+			c.performServer(c.now, &c.serverDo[j-1])
 		default:
 			c.clientDo, c.serverDo = c.clientDo[:0], c.serverDo[:0]
 			return
@@ -236,6 +243,9 @@ func (c *conn) arm() {
 		earlier(c.asClient.Deadline())
 		earlier(c.asServer.Deadline())
 	}
+	if !c.outbox.empty() {
+		earlier(c.now.Add(postWithin), true)
+	}
 	if next.IsZero() || !c.armed.IsZero() && !next.Before(c.armed) {
 		return // it rings, earlier perhaps
 	}
@@ -245,23 +255,23 @@ func (c *conn) arm() {
 
 // granted tells a machine that there is room in the window.
 func (c *conn) granted(t ticket) {
-	c.mu.Lock()
+	c.enter()
 	c.granting = t.grant
 	if t.role == op.ClientRole {
-		c.clientDo = c.asClient.Granted(c.clientDo, time.Now(), t.id)
+		c.clientDo = c.asClient.Granted(c.clientDo, c.now, t.id)
 	} else {
-		c.serverDo = c.asServer.Granted(c.serverDo, time.Now(), t.id)
+		c.serverDo = c.asServer.Granted(c.serverDo, c.now, t.id)
 	}
 	c.settle()
 }
 
 // end ends the connection because of an error that this side has found. mu is held.
 func (c *conn) end(err error) {
-	if c.err != nil || c.broken {
+	if !c.reach(failing) {
 		return
 	}
 	c.err = err
-	if !c.awake {
+	if c.activity.waits() {
 		go c.terminate() // which run waits for
 	}
 }

@@ -102,7 +102,7 @@ func (e *Executor) move() *move {
 		e.idle = e.idle[:n-1]
 		return m
 	}
-	return &move{e: e, wake: make(chan struct{}, 1)}
+	return &move{e: e, woken: make(chan struct{}, 1)}
 }
 
 func (e *Executor) spare(m *move) {
@@ -132,6 +132,13 @@ func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Tim
 	return nil, 0, at, false
 }
 
+// send sends the requests of operations that were begun.
+func (e *Executor) send() {
+	for _, p := range e.portals {
+		p.client.c.send()
+	}
+}
+
 // takeSlot takes a slot of the Portal with the fewest operations.
 func (e *Executor) takeSlot() (best *Portal, s Slot, ok bool) {
 	fewest := 0
@@ -152,27 +159,34 @@ func (e *Executor) issued() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.queued--
-	e.tell()
+	e.wake()
 }
 
-// tell wakes the moves that wait. mu is held.
-func (e *Executor) tell() {
+// wake wakes the moves that wait. mu is held.
+func (e *Executor) wake() {
 	for m := range e.waiting {
 		delete(e.waiting, m)
-		m.tell()
+		m.wake()
 	}
 }
 
-// ended takes the end of a chunk, and wakes the moves that wait.
-func (e *Executor) ended(p *Portal, s Slot, end *Completion, counts bool) {
+// undo is for a chunk that was not begun after all.
+func (e *Executor) undo(p *Portal, s Slot) {
 	p.give(s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.inFlight--
-	if counts {
-		e.pacer.Done(time.Now(), end.Issue, end.Total, outcomeOf(end.Err))
-	}
-	e.tell()
+	e.queued--
+	e.wake()
+}
+
+// ended takes the end of a chunk. The moves that wait are woken by what is told of it.
+func (e *Executor) ended(p *Portal, s Slot, end *Completion) {
+	p.give(s)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.inFlight--
+	e.pacer.Done(time.Now(), end.Issue, end.Total, outcomeOf(end.Err))
 }
 
 // outcomeOf is what an operation that has ended so says of the path.

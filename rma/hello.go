@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
@@ -79,7 +78,7 @@ func (c *conn) greet() {
 		c.end(err)
 		return
 	}
-	if c.hello.Start(time.Now(), c.initiator, c.settings.hello) {
+	if c.hello.Start(c.now, c.initiator, c.settings.hello) {
 		c.sendHello()
 	}
 }
@@ -87,7 +86,7 @@ func (c *conn) greet() {
 // sendHello sends the HELLO of this side. mu is held.
 func (c *conn) sendHello() {
 	if h, ok := c.header(0, 0); ok {
-		c.post(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: c.mine.Append(c.buffer[:0], h, c.out)})
+		c.post(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: c.mine.Append(c.compose(), h, c.out)})
 	}
 }
 
@@ -128,11 +127,10 @@ func (c *conn) agree(suite uint8) {
 	}
 	c.leases = newLeases(c.pd, c.qp, c.scratch, c.maxOp+regionkey.TagSize)
 	c.blobs = newBlobs(c.pd, c.scratch, c.maxOp+regionkey.TagSize)
-	now := time.Now()
 	c.asClient = op.NewClient(op.ClientConfig{
 		Slots: c.slots, Credits: int(c.theirs.Depth), Dispatch: c.dispatch, OpTimeout: c.opTimeout,
 		PullTimeout: c.theirs.PullTimeout, Guard: c.theirs.Guard, Linger: c.theirs.Linger, Overhead: uint32(c.overhead),
-	}, now)
+	}, c.now)
 	c.calls, c.flights = make([]call, c.slots), make([]flight, c.theirs.Depth)
 	records := 2 * int(c.mine.Depth)
 	cfg := op.ServerConfig{
@@ -142,7 +140,7 @@ func (c *conn) agree(suite uint8) {
 	if s := c.server; s != nil {
 		cfg.Queue, cfg.Dispatch, cfg.MaxFailures = s.cfg.QueueDepth, s.cfg.Dispatch, s.cfg.MaxFailures
 	}
-	c.asServer = op.NewServer(cfg, now)
+	c.asServer = op.NewServer(cfg, c.now)
 	c.requests = make([]request, records)
 	close(c.ready)
 }

@@ -17,7 +17,7 @@ type move struct {
 	stalled   bool // there was no chunk to begin, and none has ended since
 	abandoned bool // ctx has ended before the operations
 
-	wake chan struct{} // has a token if something may have changed
+	woken chan struct{} // has a token if something may have changed
 
 	mu     sync.Mutex // a leaf
 	chunks []chunk    // by the Slot that completions have
@@ -72,6 +72,7 @@ func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
 	if err := ctx.Err(); err != nil {
 		return at, err
 	}
+	defer m.e.send()
 	for !m.stalled {
 		p, s, at, ok := m.e.begin(m, time.Now())
 		if !ok {
@@ -80,8 +81,7 @@ func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
 		c, ok := m.t.Next()
 		if !ok {
 			m.stalled = true
-			m.e.issued()
-			m.e.ended(p, s, nil, false)
+			m.e.undo(p, s)
 			break
 		}
 		m.post(ctx, chunk{c, p, s})
@@ -97,15 +97,14 @@ func (m *move) post(ctx context.Context, c chunk) {
 	h, err := m.e.handle(ctx, c.portal.client, cmd.Handle)
 	if err == nil {
 		cmd.Handle = h
-		err = c.portal.post(&cmd, m, m.number(c))
+		err = c.portal.begin(&cmd, m, m.number(c))
 	}
 	if err != nil {
-		m.e.issued()
-		m.e.ended(c.portal, c.slot, nil, false)
+		m.e.undo(c.portal, c.slot)
 		m.mu.Lock()
 		m.ends = append(m.ends, chunkEnd{c.Chunk, err})
 		m.mu.Unlock()
-		m.tell()
+		m.wake()
 	}
 }
 
@@ -134,13 +133,20 @@ func (m *move) completed(s Slot, end Completion) {
 	m.free = append(m.free, s)
 	m.ends = append(m.ends, chunkEnd{c.Chunk, end.Err})
 	m.mu.Unlock()
-	m.e.ended(c.portal, c.slot, &end, true)
-	m.tell()
+	m.e.ended(c.portal, c.slot, &end)
 }
 
+// tell wakes it, and the moves that wait.
 func (m *move) tell() {
+	m.e.mu.Lock()
+	defer m.e.mu.Unlock()
+	m.e.wake()
+	m.wake()
+}
+
+func (m *move) wake() {
 	select {
-	case m.wake <- struct{}{}:
+	case m.woken <- struct{}{}:
 	default: // there is a token
 	}
 }
@@ -155,7 +161,7 @@ func (m *move) wait(ctx context.Context, at time.Time) error {
 		rings = timer.C
 	}
 	select {
-	case <-m.wake:
+	case <-m.woken:
 	case <-rings:
 	case <-ctx.Done():
 		return ctx.Err()

@@ -50,26 +50,25 @@ type said struct {
 
 // operation gives a message to the machine of its role.
 func (c *conn) operation(msg []byte, h wire.Header, wc *iwarp.WC) {
-	now := time.Now()
 	m := op.Message{Type: op.Type(h.Type), Op: op.ID(h.Op), Class: op.Class(h.Class), Invalidated: c.leases.role(wc.STag, op.ID(h.Op))}
 	c.said = said{}
-	if err := c.parse(now, msg, &m); err != nil {
+	if err := c.parse(msg, &m); err != nil {
 		c.refuse(err)
 		return
 	}
 	if m.Role() == op.ServerRole {
-		c.serverDo = c.asServer.Receive(c.serverDo, now, &m)
+		c.serverDo = c.asServer.Receive(c.serverDo, c.now, &m)
 	} else {
-		c.clientDo = c.asClient.Receive(c.clientDo, now, &m)
+		c.clientDo = c.asClient.Receive(c.clientDo, c.now, &m)
 	}
 }
 
 // parse reads the body of a message: what the machines need into m, the rest to where it will be
 // needed.
-func (c *conn) parse(now time.Time, msg []byte, m *op.Message) error {
+func (c *conn) parse(msg []byte, m *op.Message) error {
 	switch m.Type {
 	case op.TypeOpenReq, op.TypeReadReq, op.TypeWriteReq, op.TypeRekeyReq:
-		return c.parseRequest(now, msg, m)
+		return c.parseRequest(msg, m)
 	case op.TypeData:
 		return c.parseData(msg, m)
 	default:

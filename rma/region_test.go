@@ -127,19 +127,19 @@ func TestRMA_40_CloseWaitsForOperations(t *testing.T) {
 	})
 }
 
-// failing is a Buffer whose methods fail.
-type failing struct{ *Memory }
+// faulty is a Buffer whose methods fail.
+type faulty struct{ *Memory }
 
 var errBroken = errors.New("the disk is broken")
 
-func (failing) ReadAt([]byte, int64) (int, error)  { return 0, errBroken }
-func (failing) WriteAt([]byte, int64) (int, error) { return 0, errBroken }
+func (faulty) ReadAt([]byte, int64) (int, error)  { return 0, errBroken }
+func (faulty) WriteAt([]byte, int64) (int, error) { return 0, errBroken }
 
 // TestRMA_27_FailingBuffer is an error of the operation alone, and its text is not told.
 func TestRMA_27_FailingBuffer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newPair(t, plan{})
-		_, err := w.server.Register(2, failing{NewMemory(make([]byte, 64))}, nil)
+		_, err := w.server.Register(2, faulty{NewMemory(make([]byte, 64))}, nil)
 		require.NoError(t, err)
 		w.serve()
 		w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)

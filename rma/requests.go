@@ -42,7 +42,7 @@ type request struct {
 }
 
 // parseRequest reads a request, and finds out whether it may be served.
-func (c *conn) parseRequest(now time.Time, msg []byte, m *op.Message) error {
+func (c *conn) parseRequest(msg []byte, m *op.Message) error {
 	q := &c.asked
 	*q = request{id: m.Op}
 	kind, err := c.readRequest(q, msg, m)
@@ -52,7 +52,7 @@ func (c *conn) parseRequest(now time.Time, msg []byte, m *op.Message) error {
 	if m.Type == op.TypeOpenReq {
 		return nil // Serve decides
 	}
-	state := c.prove(now, q, msg, kind)
+	state := c.prove(c.now, q, msg, kind)
 	var size uint64
 	if q.region != nil {
 		size = q.region.size
@@ -292,7 +292,7 @@ func (c *conn) sendPull(a *op.Action) {
 	}
 	m := wire.Pull{Salt: q.salt, Length: q.length, Timeout: c.mine.PullTimeout}
 	if a.Source {
-		pull := sends(m.Append(c.buffer[:0], h, c.out))
+		pull := sends(m.Append(c.compose(), h, c.out))
 		c.post(pull, iwarp.SendWR{
 			ID: kindPull<<idKind | uint64(a.Record), Op: iwarp.OpRDMARead, Local: c.blobs.octets(q.blob, int(q.length)),
 			Remote: iwarp.RemoteBuffer{STag: stag.STag(q.tag), TO: q.to, Len: q.length},
@@ -301,7 +301,7 @@ func (c *conn) sendPull(a *op.Action) {
 	}
 	enable := c.leases.enable(q.sink, a.Op, q.sink.mem[:max(int(q.length)+c.overhead, 1)])
 	m.SinkSTag = uint32(q.sink.tag())
-	c.post(enable, sends(m.Append(c.buffer[:0], h, c.out)))
+	c.post(enable, sends(m.Append(c.compose(), h, c.out)))
 }
 
 // sendAnswer sends what was asked for. mu is held.
@@ -311,7 +311,7 @@ func (c *conn) sendAnswer(a *op.Action) {
 	if !ok {
 		return
 	}
-	switch dst := c.buffer[:0]; a.Kind {
+	switch dst := c.compose(); a.Kind {
 	case op.Open:
 		c.post(sends(q.reply.Append(dst, h, c.out)))
 		for i := range q.reply.Keys {

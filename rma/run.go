@@ -11,46 +11,48 @@ import (
 // run takes completions until the connection has ended and nothing of its operations is left.
 func (c *conn) run() {
 	defer close(c.done)
-	for c.receive() {
+	for goes := c.begins(); goes; {
+		goes = c.receive()
 	}
 	c.endQP()
-	c.mu.Lock()
+	c.enter()
 	c.lose()
 	for !c.idle() {
 		c.leave()
 		<-c.again
-		c.mu.Lock()
+		c.enter()
 		c.withdrawn(c.takeRevokes())
 	}
 	c.leave()
 	c.releaseAll()
 }
 
+// begins reports whether there is a QP to serve.
+func (c *conn) begins() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stage < failing && c.activity.after(waits)
+}
+
 // receive waits until there is something to do, and does it. It reports false when the QP is ending,
 // or must end.
 func (c *conn) receive() bool {
-	c.mu.Lock()
-	ends := c.err != nil
-	c.awake = ends
-	c.mu.Unlock()
-	if ends {
-		return false
-	}
 	n, err := c.cq.Wait(context.Background(), c.wcs[:])
-	c.mu.Lock()
-	c.awake = true
-	c.broken = c.broken || err != nil
+	c.enter()
+	c.activity.after(wakes)
+	if err != nil {
+		c.reach(broken)
+	}
 	c.drain(n)
-	for !c.broken && c.err == nil && len(c.revokes) > 0 {
+	for c.stage < failing && len(c.revokes) > 0 {
 		revokes := c.takeRevokes()
 		c.leave()
 		c.invalidate(revokes)
-		c.mu.Lock()
+		c.enter()
 		c.drain(0)
 		c.withdrawn(revokes)
 	}
-	goes := !c.broken && c.err == nil
-	c.awake = !goes
+	goes := c.stage < failing && c.activity.after(waits) // what comes of leave needs a probe
 	c.leave()
 	return goes
 }
@@ -58,7 +60,7 @@ func (c *conn) receive() bool {
 // wake makes run look at what there is to revoke, unless it does so anyway: a work request that only
 // this side sees completes after all messages that have come. mu is held.
 func (c *conn) wake() {
-	if c.awake || c.probing || c.broken {
+	if c.stage >= failing || !c.activity.after(probes) {
 		return
 	}
 	if c.probe == nil {
@@ -67,7 +69,6 @@ func (c *conn) wake() {
 			return
 		}
 	}
-	c.probing = true
 	c.post(
 		iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: c.probe, Memory: make([]byte, 1), Access: sinkAccess},
 		iwarp.SendWR{Op: iwarp.OpLocalInvalidate, ID: kindProbe << idKind, MR: c.probe},
@@ -83,6 +84,7 @@ func (c *conn) drain(n int) {
 		if n = c.cq.Poll(c.wcs[:]); n == 0 {
 			return
 		}
+		c.now = time.Now()
 	}
 }
 
@@ -90,28 +92,27 @@ func (c *conn) drain(n int) {
 func (c *conn) completed(wc *iwarp.WC) {
 	switch {
 	case wc.Status != iwarp.StatusSuccess:
-		c.broken = true
+		c.reach(broken)
 	case wc.Op == iwarp.OpRecv || wc.Op == iwarp.OpRecvImm:
 		c.message(wc)
 	case wc.ID>>idKind == kindBlob:
 		c.blobs.put(int(uint32(wc.ID)))
 	case wc.ID>>idKind == kindProbe:
-		c.probing = false
+		c.activity.after(probed)
 	case wc.ID>>idKind == kindPull:
-		c.serverDo = c.asServer.Pulled(c.serverDo, time.Now(), c.requests[uint32(wc.ID)].id, true)
+		c.serverDo = c.asServer.Pulled(c.serverDo, c.now, c.requests[uint32(wc.ID)].id, true)
 		c.perform()
 	}
 }
 
 // tick lets timers run out. mu is held.
 func (c *conn) tick() {
-	now := time.Now()
-	if why := c.hello.Tick(now); why != 0 {
+	if why := c.hello.Tick(c.now); why != 0 {
 		c.endFor(why)
 	}
 	if c.asClient != nil {
-		c.clientDo = c.asClient.Tick(c.clientDo, now)
-		c.serverDo = c.asServer.Tick(c.serverDo, now)
+		c.clientDo = c.asClient.Tick(c.clientDo, c.now)
+		c.serverDo = c.asServer.Tick(c.serverDo, c.now)
 		c.perform()
 	}
 }
@@ -132,7 +133,7 @@ func (c *conn) revoke(role op.Role, a *op.Action) {
 		r.lease = c.flights[a.Record].lease(a.Op)
 	}
 	c.revokes = append(c.revokes, r)
-	if c.gone {
+	if c.stage == gone {
 		c.lookAgain()
 	} else {
 		c.wake()
@@ -156,12 +157,11 @@ func (c *conn) invalidate(all []revoking) {
 // withdrawn tells the machines that STags are invalid, and all messages that came before were
 // handled. mu is held.
 func (c *conn) withdrawn(all []revoking) {
-	now := time.Now()
 	for _, r := range all {
 		if r.role == op.ClientRole {
-			c.clientDo = c.asClient.Revoked(c.clientDo, now, r.id)
+			c.clientDo = c.asClient.Revoked(c.clientDo, c.now, r.id)
 		} else {
-			c.serverDo = c.asServer.Revoked(c.serverDo, now, r.id)
+			c.serverDo = c.asServer.Revoked(c.serverDo, c.now, r.id)
 		}
 	}
 	c.perform()
@@ -170,8 +170,8 @@ func (c *conn) withdrawn(all []revoking) {
 // endQP ends the QP, if it was this side that has found an error, and waits until it has ended.
 func (c *conn) endQP() {
 	c.mu.Lock()
-	own := c.err != nil
-	c.broken = true
+	own := c.stage == failing
+	c.reach(broken)
 	c.mu.Unlock()
 	if own {
 		c.terminate()
@@ -182,13 +182,12 @@ func (c *conn) endQP() {
 // lose tells the machines that the connection is gone. mu is held.
 func (c *conn) lose() {
 	c.drain(0)
-	c.gone = true
+	c.reach(gone)
 	if c.asClient == nil {
 		return
 	}
-	now := time.Now()
-	c.clientDo = c.asClient.Lost(c.clientDo, now)
-	c.serverDo = c.asServer.Lost(c.serverDo, now)
+	c.clientDo = c.asClient.Lost(c.clientDo, c.now)
+	c.serverDo = c.asServer.Lost(c.serverDo, c.now)
 	c.perform()
 	c.withdrawn(c.takeRevokes())
 }
@@ -217,24 +216,22 @@ func (c *conn) releaseAll() {
 			stats = c.asServer.Stats()
 		}
 		c.server.leave(c, stats)
-		c.left = true
 	}
+	c.reach(left)
 	c.secret.Wipe()
 	_ = c.cq.Close() // one that the QP has made is closed already
 }
 
 // shutDown ends the connection: what has been sent goes on until its outcome is known.
 func (c *conn) shutDown() {
-	c.mu.Lock()
-	if first := !c.closing; first {
-		c.closing = true
+	c.enter()
+	if c.reach(closing) {
 		if c.busy == 0 {
 			close(c.drained)
 		}
 		if c.asClient != nil {
-			now := time.Now()
-			c.clientDo = c.asClient.Close(c.clientDo, now)
-			c.serverDo = c.asServer.Close(c.serverDo, now)
+			c.clientDo = c.asClient.Close(c.clientDo, c.now)
+			c.serverDo = c.asServer.Close(c.serverDo, c.now)
 		}
 	}
 	c.leave()

@@ -1,8 +1,6 @@
 package rma
 
 import (
-	"fmt"
-
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/op"
@@ -26,16 +24,7 @@ func (c *conn) header(id op.ID, class op.Class) (wire.Header, bool) {
 		c.end(err)
 		return wire.Header{}, false
 	}
-	return wire.Header{Class: uint8(class), Ctr: ctr, Op: wire.OpID(id)}, !c.broken
-}
-
-// post posts work requests. mu is held, so that messages are posted in the order of their numbers.
-func (c *conn) post(wrs ...iwarp.SendWR) {
-	n := copy(c.wrs[:], wrs)
-	if err := c.qp.PostSend(c.wrs[:n]...); err != nil {
-		c.end(fmt.Errorf("rma: %w", err))
-	}
-	clear(c.wrs[:n])
+	return wire.Header{Class: uint8(class), Ctr: ctr, Op: wire.OpID(id)}, c.stage < broken
 }
 
 // sends is a work request for a message.
@@ -61,6 +50,7 @@ func (c *conn) postBlob(b, n int, tag uint32, to uint64, msg []byte) {
 		return
 	}
 	last.Flags, last.ID = 0, kindBlob<<idKind|uint64(b)
+	c.outbox.octets += n
 	c.post(iwarp.SendWR{
 		Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: c.blobs.octets(b, n),
 		Remote: iwarp.RemoteBuffer{STag: stag.STag(tag), TO: to, Len: uint32(n)},
@@ -80,5 +70,5 @@ func (c *conn) sendStatus(a *op.Action, region uint64, epoch regionkey.Epoch, ta
 	if a.Outcome == op.RemoteAuth && a.Reason == op.StaleEpoch {
 		m.Epoch = epoch
 	}
-	c.post(ends(m.Append(c.buffer[:0], h, c.out), tag))
+	c.post(ends(m.Append(c.compose(), h, c.out), tag))
 }

@@ -49,7 +49,7 @@ func sum(a, b op.ServerStats) op.ServerStats {
 func (c *conn) serverStats() op.ServerStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asServer == nil || c.left {
+	if c.asServer == nil || c.stage == left {
 		return op.ServerStats{}
 	}
 	return c.asServer.Stats()

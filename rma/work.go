@@ -105,26 +105,25 @@ func (c *conn) do(w *work) {
 // finish tells the machine what has become of it. mu is held.
 func (c *conn) finish(w *work) {
 	c.endIf(w.err)
-	if c.gone {
+	if c.stage == gone {
 		c.lookAgain() // perhaps that is the last operation
 	}
-	now := time.Now()
 	switch w.do {
 	case workOpenRead:
-		c.clientDo = c.asClient.Opened(c.clientDo, now, w.id, w.good)
+		c.clientDo = c.asClient.Opened(c.clientDo, c.now, w.id, w.good)
 	case workSeal:
 		w.call.blob = w.blob
-		c.clientDo = c.asClient.Sealed(c.clientDo, now, w.id)
+		c.clientDo = c.asClient.Sealed(c.clientDo, c.now, w.id)
 	case workServe:
 		w.q.blob = w.blob
 		if w.kind == op.Open && w.verdict.Outcome == op.OK && c.opened != nil {
 			c.opened[w.q.number] |= Ops(w.q.reply.Ops)
 		}
-		c.serverDo = c.asServer.Served(c.serverDo, now, w.id, w.verdict)
+		c.serverDo = c.asServer.Served(c.serverDo, c.now, w.id, w.verdict)
 	case workOpenWrite:
-		c.serverDo = c.asServer.Opened(c.serverDo, now, w.id, w.good)
+		c.serverDo = c.asServer.Opened(c.serverDo, c.now, w.id, w.good)
 	case workCopy:
-		c.serverDo = c.asServer.Copied(c.serverDo, now, w.id, w.copied)
+		c.serverDo = c.asServer.Copied(c.serverDo, c.now, w.id, w.copied)
 	}
 }
 

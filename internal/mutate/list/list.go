@@ -13,8 +13,8 @@
 // occurs only once in the file; otherwise the first occurrence after it is meant. A test of
 // another package is named with it: ddp.TestDDP_7_Name. An empty new text deletes the old.
 //
-// The series ARB and CONN are about no requirement: their numbers are the functions of package
-// qpconn, those of its arbiter and those of the rest.
+// The series ARB, CONN and LINK are about no requirement: their numbers are the functions of package
+// qpconn, those of its arbiter and those of the rest, and of the connections of package rma.
 //
 // A requirement that no one-line mistake can break has a block of one line instead:
 //
@@ -51,7 +51,7 @@ type List struct {
 }
 
 // unrequired are the series that are about no requirement.
-var unrequired = map[string]bool{"ARB": true, "CONN": true}
+var unrequired = map[string]bool{"ARB": true, "CONN": true, "LINK": true}
 
 // rootPackage is the name of the package at the root of the module.
 const rootPackage = "iwarp"

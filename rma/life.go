@@ -1,0 +1,65 @@
+package rma
+
+// A stage is how far the life of a connection has come. It never goes back.
+type stage uint8
+
+const (
+	serving stage = iota
+	closing       // no more operations are started
+	failing       // this side has found an error, and ends the QP
+	broken        // the QP is ending, or has ended
+	gone          // and the machines know
+	left          // and everything was given back
+)
+
+// reach goes on to a stage. It reports false if the connection was there already. mu is held.
+func (c *conn) reach(s stage) bool {
+	if c.stage >= s {
+		return false
+	}
+	c.stage = s
+	return true
+}
+
+// An activity is what run does, and whether a probe is under way: a work request that makes run look
+// at what there is to revoke, since only this side sees its completion, which comes behind all
+// messages that have come. While run works none is needed: it looks at everything before it waits.
+type activity uint8
+
+const (
+	working activity = iota
+	workingProbed
+	waiting
+	waitingProbed
+)
+
+// An occasion changes an activity.
+type occasion uint8
+
+const (
+	waits  occasion = iota // run has looked at everything, and waits for completions
+	wakes                  // it does not wait any more
+	probes                 // a probe is posted, if one is needed
+	probed                 // its completion has come
+)
+
+// activities are what comes of them. What does not change is not in it: run cannot wait twice, and a
+// probe is needed only where it waits and none is under way.
+var activities = map[activity]map[occasion]activity{
+	working:       {waits: waiting},
+	workingProbed: {waits: waitingProbed, probed: working},
+	waiting:       {wakes: working, probes: waitingProbed},
+	waitingProbed: {wakes: workingProbed, probed: waiting},
+}
+
+// after changes the activity, and reports whether it did.
+func (a *activity) after(o occasion) bool {
+	next, ok := activities[*a][o]
+	if ok {
+		*a = next
+	}
+	return ok
+}
+
+// waits reports whether run waits for completions.
+func (a activity) waits() bool { return a == waiting || a == waitingProbed }

@@ -1,0 +1,88 @@
+package rma
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+const (
+	outboxWRs    = 256      // work requests of an outbox
+	outboxTells  = 64       // and completers that it tells
+	outboxOctets = 64 << 10 // of blobs: more do not wait for what may follow
+	messageWRs   = 3        // that a message may need, with what belongs to it
+
+	// postWithin bounds for how long work requests wait for more of them, if a Buffer takes its time.
+	postWithin = time.Millisecond
+)
+
+// An outbox has the work requests of a turn of the connection, in order, and the completers that have
+// got completions in it. At the end of the turn the ones are posted and the others told, all together:
+// each time may be a system call, or a goroutine that wakes up.
+type outbox struct {
+	wrs      []iwarp.SendWR
+	octets   int // of blobs
+	messages []*[wire.MaxSize]byte
+	used     int // of them
+	tells    []completer
+}
+
+// message returns memory for a message, until the outbox was posted.
+func (o *outbox) message() []byte {
+	if o.used == len(o.messages) {
+		o.messages = append(o.messages, new([wire.MaxSize]byte))
+	}
+	o.used++
+	return o.messages[o.used-1][:0]
+}
+
+// full reports whether a message may not fit, or what is there should not wait any longer.
+func (o *outbox) full() bool {
+	return len(o.wrs)+messageWRs > outboxWRs || o.octets >= outboxOctets || len(o.tells) >= outboxTells
+}
+
+func (o *outbox) empty() bool { return len(o.wrs) == 0 && len(o.tells) == 0 }
+
+// tell adds a completer that is to be told.
+func (o *outbox) tell(c completer) {
+	if n := len(o.tells); n == 0 || o.tells[n-1] != c {
+		o.tells = append(o.tells, c)
+	}
+}
+
+// reset empties it.
+func (o *outbox) reset() {
+	clear(o.wrs)
+	for _, m := range o.messages[:o.used] {
+		clear(m[:]) // there may be keys in it
+	}
+	clear(o.tells)
+	o.wrs, o.octets, o.used, o.tells = o.wrs[:0], 0, 0, o.tells[:0]
+}
+
+// compose returns memory for the next message, behind what is in the outbox. mu is held.
+func (c *conn) compose() []byte {
+	if c.outbox.full() {
+		c.flush()
+	}
+	return c.outbox.message()
+}
+
+// post adds work requests to the outbox. mu is held, so that messages are posted in the order of
+// their numbers.
+func (c *conn) post(wrs ...iwarp.SendWR) { c.outbox.wrs = append(c.outbox.wrs, wrs...) }
+
+// flush posts the work requests of the outbox, and tells its completers. mu is held.
+func (c *conn) flush() {
+	if len(c.outbox.wrs) > 0 {
+		if err := c.qp.PostSend(c.outbox.wrs...); err != nil {
+			c.end(fmt.Errorf("rma: %w", err))
+		}
+	}
+	for _, t := range c.outbox.tells {
+		t.tell()
+	}
+	c.outbox.reset()
+}
