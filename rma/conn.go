@@ -97,6 +97,7 @@ type conn struct {
 	clientDo []op.Action // what the machines ask for
 	serverDo []op.Action
 	work     []work
+	owed     int // octets of work
 	revokes  []revoking
 
 	sendCtr regionkey.Counter // of messages
@@ -125,7 +126,7 @@ type conn struct {
 	drained  chan struct{} // closed when there are none, and closing
 	ending   sync.Once     // terminate
 	err      error         // why this side has ended it; nil: it has not
-	wcs      [32]iwarp.WC  // of run
+	wcs      [4]iwarp.WC   // of run
 }
 
 // errOneCQ is the error of a QP whose completions come on two CQs.

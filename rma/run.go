@@ -43,13 +43,13 @@ func (c *conn) receive() bool {
 	if err != nil {
 		c.reach(broken)
 	}
-	c.drain(n)
+	c.take(n)
 	for c.stage < failing && len(c.revokes) > 0 {
 		revokes := c.takeRevokes()
 		c.leave()
 		c.invalidate(revokes)
 		c.enter()
-		c.drain(0)
+		c.drain()
 		c.withdrawn(revokes)
 	}
 	goes := c.stage < failing && c.activity.after(waits) // what comes of leave needs a probe
@@ -75,16 +75,27 @@ func (c *conn) wake() {
 	)
 }
 
-// drain handles n completions, and all that the CQ has. mu is held.
-func (c *conn) drain(n int) {
-	for {
+// take handles n completions, and more of them until they ask for so many octets that it is better to
+// move those first: their memory can be used again then, while it is in the caches. mu is held.
+func (c *conn) take(n int) {
+	for n > 0 {
 		for i := range c.wcs[:n] {
 			c.completed(&c.wcs[i])
 		}
-		if n = c.cq.Poll(c.wcs[:]); n == 0 {
+		if c.owed >= outboxOctets {
 			return
 		}
+		n = c.cq.Poll(c.wcs[:])
+	}
+}
+
+// drain handles all completions that the CQ has. mu is held.
+func (c *conn) drain() {
+	for n := c.cq.Poll(c.wcs[:]); n > 0; n = c.cq.Poll(c.wcs[:]) {
 		c.now = time.Now()
+		for i := range c.wcs[:n] {
+			c.completed(&c.wcs[i])
+		}
 	}
 }
 
@@ -181,7 +192,7 @@ func (c *conn) endQP() {
 
 // lose tells the machines that the connection is gone. mu is held.
 func (c *conn) lose() {
-	c.drain(0)
+	c.drain()
 	c.reach(gone)
 	if c.asClient == nil {
 		return

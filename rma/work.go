@@ -28,6 +28,7 @@ type work struct {
 	before time.Time
 	call   *call
 	q      *request
+	octets int
 
 	good    bool
 	verdict op.Verdict
@@ -40,23 +41,27 @@ type work struct {
 // later adds something to do when mu was released. What needs a blob gets it now.
 func (c *conn) later(w work) {
 	switch w.do {
-	case workOpenRead:
-		w.call, w.mem = c.call(w.id), c.flights[w.record].sink.mem
-	case workSeal:
+	case workOpenRead, workSeal:
 		w.call = c.call(w.id)
+		w.octets = len(w.call.cmd.Buf)
+	default:
+		w.q = &c.requests[w.record]
+		w.octets = int(w.q.length)
+	}
+	switch w.do {
+	case workOpenRead:
+		w.mem = c.flights[w.record].sink.mem
+	case workSeal:
 		w.blob, w.err = c.blobs.get(true)
 		w.mem = c.blobMem(w.blob)
 	case workServe:
-		w.q = &c.requests[w.record]
 		if w.kind == op.Read {
 			w.blob, w.err = c.blobs.get(false)
 			w.mem = c.blobMem(w.blob)
 		}
 	case workOpenWrite:
-		w.q = &c.requests[w.record]
 		w.mem = w.q.sink.mem
 	case workCopy:
-		w.q = &c.requests[w.record]
 		if w.source {
 			w.mem = c.blobMem(w.q.blob)
 		} else {
@@ -64,6 +69,7 @@ func (c *conn) later(w work) {
 		}
 	}
 	c.work = append(c.work, w)
+	c.owed += w.octets
 }
 
 func (c *conn) blobMem(b int) []byte {
@@ -83,6 +89,7 @@ func (c *conn) nextWork() (w work, ok bool) {
 	n := copy(c.work, c.work[1:])
 	c.work[n] = work{}
 	c.work = c.work[:n]
+	c.owed -= w.octets
 	return w, true
 }
 
@@ -202,10 +209,14 @@ func (c *conn) serveRead(w *work) op.Verdict {
 	case !q.region.begin():
 		return op.Verdict{Outcome: op.NACK, Reason: op.Closing}
 	}
+	defer q.region.end()
 	plain := w.mem[:q.length]
-	n, _ := q.region.buf.ReadAt(plain, int64(q.off)) // all that was asked for, or it has failed
-	q.region.end()
-	if n < len(plain) {
+	m, lends := q.region.buf.(*Memory)
+	if lends && c.suite != wire.Suite0 { // sealed from where they are: a copy is saved
+		m.mu.RLock()
+		defer m.mu.RUnlock()
+		plain = m.b[q.off:][:q.length]
+	} else if n, _ := q.region.buf.ReadAt(plain, int64(q.off)); n < len(plain) { // all that was asked for, or it has failed
 		return op.Verdict{Outcome: op.RemoteError}
 	}
 	if c.suite == wire.Suite0 {
