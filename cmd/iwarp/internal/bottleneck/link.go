@@ -15,7 +15,7 @@ import (
 
 // Options describe a link.
 type Options struct {
-	Rate       int64         // octets per second
+	Rate       int64         // octets per second: see SetRate
 	Latency    time.Duration // of each direction, without the queue
 	SocketSize int           // octets that a host may have on the link: 64 KiB
 	// Sleep waits for the time that a chunk takes; nil: time.Sleep, which may take a millisecond
@@ -40,7 +40,8 @@ type Link struct {
 	done sync.WaitGroup
 
 	mu      sync.Mutex
-	filled  sync.Cond // of run: there is something to carry, or the end
+	filled  sync.Cond // of run: there is something to carry, the rate has changed, or the end
+	rate    int64     // octets per second; 0: nothing is carried
 	queue   []chunk
 	backlog int // octets of queue, and of the chunk that is being carried
 	most    int
@@ -61,10 +62,19 @@ func New(o Options) *Link {
 	if o.Sleep == nil {
 		o.Sleep = time.Sleep
 	}
-	l := &Link{opts: o}
+	l := &Link{opts: o, rate: o.Rate}
 	l.filled.L = &l.mu
 	l.done.Go(l.run)
 	return l
+}
+
+// SetRate changes how many octets per second the link carries. With 0 it carries nothing: octets wait, as
+// they do in a socket whose segments are lost, and go on with the next rate.
+func (l *Link) SetRate(rate int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rate = rate
+	l.filled.Signal()
 }
 
 // Pair connects a host: near is the receiver's end. What it sends does not go over the link.
@@ -100,14 +110,14 @@ func (l *Link) Close() {
 func (l *Link) run() {
 	free := time.Now() // when the link has carried what it has got
 	for {
-		c, idle, ok := l.next()
+		c, rate, idle, ok := l.next()
 		if !ok {
 			return
 		}
 		if now := time.Now(); idle && free.Before(now) {
 			free = now // else it is late, and makes up for that
 		}
-		free = free.Add(time.Duration(len(c.data)) * time.Second / time.Duration(l.opts.Rate))
+		free = free.Add(time.Duration(len(c.data)) * time.Second / time.Duration(rate))
 		if early := time.Until(free); early >= worthSleeping {
 			l.opts.Sleep(early)
 		}
@@ -116,21 +126,21 @@ func (l *Link) run() {
 	}
 }
 
-// next waits for a chunk. It reports whether there was none.
-func (l *Link) next() (c chunk, idle, ok bool) {
+// next waits for a chunk, and tells at which rate it goes. It reports whether there was none.
+func (l *Link) next() (c chunk, rate int64, idle, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.queue) == 0 && !l.closed {
+	for (len(l.queue) == 0 || l.rate == 0) && !l.closed {
 		idle = true
 		l.filled.Wait()
 	}
 	if l.closed {
-		return chunk{}, idle, false
+		return chunk{}, 0, idle, false
 	}
 	c = l.queue[0]
 	l.queue[0] = chunk{}
 	l.queue = l.queue[1:]
-	return c, idle, true
+	return c, l.rate, idle, true
 }
 
 func (l *Link) carried(c chunk) {

@@ -38,6 +38,30 @@ func TestRate(t *testing.T) {
 	})
 }
 
+// TestRateThatChanges: what is on the link goes on at the new rate, and waits while there is none.
+func TestRateThatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options{Rate: mib})
+		defer l.Close()
+		near, far := l.Pair()
+		for _, c := range []struct{ rate, takes int64 }{{mib, 1000}, {mib / 2, 2000}, {2 * mib, 500}} {
+			l.SetRate(0)
+			_, err := far.Write(make([]byte, 64<<10))
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+			now, _ := l.Backlog()
+			require.Equal(t, 64<<10, now, "nothing is carried")
+			start := time.Now()
+			l.SetRate(c.rate)
+			_, err = io.ReadFull(near, make([]byte, 64<<10))
+			require.NoError(t, err)
+			require.InDelta(t, float64(c.takes)/16, float64(time.Since(start).Milliseconds()), 1)
+		}
+		require.NoError(t, far.Close())
+		require.NoError(t, near.Close())
+	})
+}
+
 // TestHostsShareTheLink: what one sends comes behind what the others have on the link.
 func TestHostsShareTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
 // An order is what a client process measures: the points in turn, and all again. It comes from
@@ -154,7 +155,7 @@ func (c *client) measure(ctx context.Context, p point) (s *sample, err error) {
 	after, uerr := c.ask(sayUsage)
 	s.Server, s.ServerPeak = after.CPU-before.CPU, after.Peak
 	s.Kept = peer.KeptMemory().RSS
-	s.P50, s.P99 = quantile(r.ready, 50), quantile(r.ready, 99)
+	s.P50, s.P99 = stats.Quantile(r.ready, 50), stats.Quantile(r.ready, 99)
 	if err == nil {
 		s.Read, err = r.read(ctx)
 	}

@@ -69,20 +69,8 @@ func TestCM_54_AllMarksAreMeasured(t *testing.T) {
 	}
 	require.Len(t, r.Marks, 16)
 	var out bytes.Buffer
-	require.NoError(t, r.print(&out))
+	require.NoError(t, r.Marks.Print(&out))
 	require.Contains(t, out.String(), "T(16) / T(1), peer delay 30ms")
-}
-
-func TestMarks(t *testing.T) {
-	r := new(report)
-	r.most("few", 1, 1, " us")
-	r.least("many", 50, 50)
-	require.False(t, r.missed())
-	r.least("more", 49, 50)
-	require.True(t, r.missed())
-	var out bytes.Buffer
-	require.NoError(t, r.print(&out))
-	require.Contains(t, out.String(), "49.00     >= 50.00")
 }
 
 func TestWrongCalls(t *testing.T) {
@@ -113,8 +101,6 @@ func TestPointsOfAGrid(t *testing.T) {
 }
 
 func TestStatistics(t *testing.T) {
-	require.Equal(t, 2, median([]int{3, 1, 2}))
-	require.Equal(t, 3, quantile([]int{3, 1, 2}, 99))
 	of := func(totals ...time.Duration) (l samples) {
 		for _, d := range totals {
 			l = append(l, &sample{Total: d})

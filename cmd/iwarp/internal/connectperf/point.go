@@ -1,7 +1,6 @@
 package connectperf
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -107,13 +106,4 @@ func (g *grid) windows(how string, n int) []int {
 		return []int{n}
 	}
 	return g.window
-}
-
-// median of values, which it sorts.
-func median[T cmp.Ordered](values []T) T { return quantile(values, 50) }
-
-// quantile sorts values, and returns the one that so many percent do not exceed.
-func quantile[T cmp.Ordered](values []T, percent int) T {
-	slices.Sort(values)
-	return values[min(len(values)*percent/100, len(values)-1)]
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -185,7 +186,7 @@ func (r *run) read(ctx context.Context) (time.Duration, error) {
 		}
 		took = append(took, time.Since(began))
 	}
-	return median(took), nil
+	return stats.Quantile(took, 50), nil
 }
 
 // down ends all connections.

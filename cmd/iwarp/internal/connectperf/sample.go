@@ -3,6 +3,8 @@ package connectperf
 import (
 	"runtime"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
 // A sample is what a point has come to, once.
@@ -70,7 +72,7 @@ func (l samples) median(value func(*sample) float64) float64 {
 	for _, s := range l {
 		all = append(all, value(s))
 	}
-	return median(all)
+	return stats.Median(all)
 }
 
 // ratio is the median of the ratios of pairs: of what value has for each of l and for the one of
@@ -80,7 +82,7 @@ func (l samples) ratio(base samples, value func(*sample) float64) float64 {
 	for i, s := range l {
 		all = append(all, value(s)/max(value(base[i]), 1))
 	}
-	return median(all)
+	return stats.Median(all)
 }
 
 // less is the median of the differences of pairs.
@@ -89,7 +91,7 @@ func (l samples) less(base samples, value func(*sample) float64) float64 {
 	for i, s := range l {
 		all = append(all, value(s)-value(base[i]))
 	}
-	return median(all)
+	return stats.Median(all)
 }
 
 // Values of samples.

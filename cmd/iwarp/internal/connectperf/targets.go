@@ -19,7 +19,7 @@ func (r *report) overlap() error {
 		if err != nil {
 			return err
 		}
-		r.most(fmt.Sprintf("T(16) / T(1), peer delay %v", m.delay), all[1].ratio(all[0], totalOf), m.most, "")
+		r.Marks.Most(fmt.Sprintf("T(16) / T(1), peer delay %v", m.delay), all[1].ratio(all[0], totalOf), m.most, "")
 	}
 	return nil
 }
@@ -32,8 +32,8 @@ func (r *report) pipeline() error {
 	if err != nil {
 		return err
 	}
-	r.least("serial / DialMany, n = 1024, peer delay 10 ms", all[0].ratio(all[1], totalOf), 50)
-	r.most("DialMany, n = 1024, peer delay 10 ms, per connection",
+	r.Marks.Least("serial / DialMany, n = 1024, peer delay 10 ms", all[0].ratio(all[1], totalOf), 50)
+	r.Marks.Most("DialMany, n = 1024, peer delay 10 ms, per connection",
 		all[1].median(func(s *sample) float64 { return micros(s.each(s.Total)) }), 200, " us")
 	return nil
 }
@@ -45,9 +45,9 @@ func (r *report) againstRaw() error {
 	if err != nil {
 		return err
 	}
-	r.most("n = 4096 against raw: time", all[0].ratio(all[1], totalOf), 1.6, "")
-	r.most("n = 4096 against raw: CPU", all[0].ratio(all[1], cpuOf), 1.8, "")
-	r.most("DisconnectMany / DialMany, n = 4096", all[0].median(func(s *sample) float64 { return float64(s.Close) / float64(s.Total) }), 1, "")
+	r.Marks.Most("n = 4096 against raw: time", all[0].ratio(all[1], totalOf), 1.6, "")
+	r.Marks.Most("n = 4096 against raw: CPU", all[0].ratio(all[1], cpuOf), 1.8, "")
+	r.Marks.Most("DisconnectMany / DialMany, n = 4096", all[0].median(func(s *sample) float64 { return float64(s.Close) / float64(s.Total) }), 1, "")
 	return nil
 }
 
@@ -71,9 +71,9 @@ func (r *report) againstEach() error {
 			*m.into = append(*m.into, all[0]...)
 		}
 	}
-	r.most("n = 4096 against a goroutine for each: memory beyond the QPs", pipe.ratio(each, (*sample).passing), 0.3, "")
-	r.most("n = 4096: memory beyond the QPs", pipe.median((*sample).passing)/1e6, 12, " MB")
-	r.most("n = 4096 against a goroutine for each: CPU", pipe.ratio(each, cpuOf), 0.9, "")
+	r.Marks.Most("n = 4096 against a goroutine for each: memory beyond the QPs", pipe.ratio(each, (*sample).passing), 0.3, "")
+	r.Marks.Most("n = 4096: memory beyond the QPs", pipe.median((*sample).passing)/1e6, 12, " MB")
+	r.Marks.Most("n = 4096 against a goroutine for each: CPU", pipe.ratio(each, cpuOf), 0.9, "")
 	return nil
 }
 
@@ -85,8 +85,8 @@ func (r *report) authentication() error {
 		return err
 	}
 	for i, mode := range []string{"A", "B"} {
-		r.most("authentication, mode "+mode+": CPU of the client for a connection", all[i+1].less(all[0], clientOf), 5, " us")
-		r.most("authentication, mode "+mode+": CPU of the server for a connection", all[i+1].less(all[0], serverOf), 5, " us")
+		r.Marks.Most("authentication, mode "+mode+": CPU of the client for a connection", all[i+1].less(all[0], clientOf), 5, " us")
+		r.Marks.Most("authentication, mode "+mode+": CPU of the server for a connection", all[i+1].less(all[0], serverOf), 5, " us")
 	}
 	return nil
 }
@@ -101,6 +101,6 @@ func (r *report) flood() error {
 	if err != nil {
 		return err
 	}
-	r.most("p99 of a set-up, nine of ten Requests forged or replayed, against none", all[1].ratio(all[0], p99Of), 3, "")
+	r.Marks.Most("p99 of a set-up, nine of ten Requests forged or replayed, against none", all[1].ratio(all[0], p99Of), 3, "")
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/bottleneck"
 )
 
 // ErrMissed is the error of a run that has missed a mark.
@@ -51,14 +53,14 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	} else {
 		err = r.print(stdout)
 	}
-	if err == nil && r.missed() {
+	if err == nil && r.Marks.Missed() {
 		err = ErrMissed
 	}
 	return err
 }
 
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{sleep: sleep}
+	o := &options{sleep: bottleneck.Sleep}
 	var megabits int
 	fs := flag.NewFlagSet("iwarp perf incast", flag.ContinueOnError)
 	fs.SetOutput(stderr)

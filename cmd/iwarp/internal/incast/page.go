@@ -27,7 +27,7 @@ func (r *report) writeHTML(file string) error {
 	}
 	p.Charts = []chart.Chart{backlog}
 	for _, m := range r.Marks {
-		p.Rows = append(p.Rows, append(chart.Texts(m.What, chart.Number(m.Value), m.text()), chart.Verdict(&m.Met)))
+		p.Rows = append(p.Rows, append(chart.Texts(m.What, chart.Number(m.Value), m.Goal()), chart.Verdict(&m.Met)))
 	}
 	f, err := os.Create(file)
 	if err != nil {

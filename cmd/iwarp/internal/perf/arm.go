@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // An arm is one side of a comparison, prepared and warm.
@@ -13,7 +15,7 @@ type arm struct {
 	d       driver
 	r       *remote
 	service int
-	meter   meter
+	meter   peer.Meter
 	n       int     // operations of a run, on each connection
 	times   []int64 // room for the times of a run
 }
@@ -95,7 +97,7 @@ func (a *arm) run() (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.used = after.minus(before)
+	s.used = after.Minus(before)
 	if a.w.Latency {
 		s.times = slices.Clone(a.times)
 		slices.Sort(s.times)
@@ -120,9 +122,9 @@ func (a *arm) exec(n int) error {
 }
 
 // usage is that of both processes.
-func (a *arm) usage() (usage, error) {
+func (a *arm) usage() (peer.Usage, error) {
 	theirs, err := a.r.usage()
-	return a.meter.read().plus(theirs), err
+	return a.meter.Read().Plus(theirs), err
 }
 
 func (a *arm) close() error {

@@ -84,7 +84,7 @@ func (r *remote) do(q request) (reply, error) {
 }
 
 // usage asks for the usage of the server.
-func (r *remote) usage() (u usage, err error) {
+func (r *remote) usage() (u peer.Usage, err error) {
 	clear(r.buf[:4])
 	if _, err := r.c.Write(r.buf[:4]); err != nil {
 		return u, err
@@ -92,8 +92,7 @@ func (r *remote) usage() (u usage, err error) {
 	if _, err := io.ReadFull(r.c, r.buf[:]); err != nil {
 		return u, err
 	}
-	u.get(&r.buf)
-	return u, nil
+	return getUsage(&r.buf), nil
 }
 
 // addr is where a service at port is reached.

@@ -23,7 +23,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o.args = args
 	peer.OpenFiles()
 	if o.server {
-		return profiled(o.profile, func() error { return serveAt(ctx, o, stdout) })
+		return peer.Profiled(o.profile, func() error { return serveAt(ctx, o, stdout) })
 	}
 	if o.client != "" {
 		d := net.Dialer{Timeout: peer.Timeout}
@@ -66,6 +66,6 @@ func both(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if profile != "" {
 		profile += ".client"
 	}
-	err = profiled(profile, func() error { return o.measure(ctx, k.c, stdout, stderr) })
+	err = peer.Profiled(profile, func() error { return o.measure(ctx, k.c, stdout, stderr) })
 	return errors.Join(err, k.stop())
 }

@@ -1,5 +1,7 @@
 package perf
 
+import "github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
+
 // A row is what was measured of one metric. As JSON it is one line of the output;
 // docs/performance.md tells what the fields mean.
 type row struct {
@@ -34,11 +36,11 @@ func summarize(name string, m metric, baseline string, pairs []pair) row {
 	}
 	r := row{Case: name, Metric: m.name, Unit: m.unit, Pairs: len(pairs)}
 	if len(values) > 0 {
-		v := median(values)
+		v := stats.Median(values)
 		r.Value = &v
 	}
 	if len(ratios) > 0 {
-		b, q := median(bases), median(ratios)
+		b, q := stats.Median(bases), stats.Median(ratios)
 		r.Baseline, r.BaselineValue, r.Ratio = baseline, &b, &q
 	}
 	return r

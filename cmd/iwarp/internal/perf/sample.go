@@ -1,16 +1,17 @@
 package perf
 
 import (
-	"slices"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 // A sample is one run.
 type sample struct {
 	ops, octets int
 	elapsed     time.Duration
-	used        usage   // by both processes
-	times       []int64 // sorted; empty unless the workload is about latency
+	used        peer.Usage // by both processes
+	times       []int64    // sorted; empty unless the workload is about latency
 }
 
 // A metric is what can be read off a sample.
@@ -22,8 +23,8 @@ type metric struct {
 var (
 	throughput = metric{"throughput", "GB/s", func(s *sample) float64 { return float64(s.octets) / s.elapsed.Seconds() / 1e9 }}
 	rate       = metric{"rate", "Mops/s", func(s *sample) float64 { return float64(s.ops) / s.elapsed.Seconds() / 1e6 }}
-	cpu        = metric{"cpu", "s/GB", func(s *sample) float64 { return s.used.cpu.Seconds() / (float64(s.octets) / 1e9) }}
-	allocs     = metric{"allocs", "1/op", func(s *sample) float64 { return float64(s.used.mallocs) / float64(s.ops) }}
+	cpu        = metric{"cpu", "s/GB", func(s *sample) float64 { return s.used.CPU.Seconds() / (float64(s.octets) / 1e9) }}
+	allocs     = metric{"allocs", "1/op", func(s *sample) float64 { return float64(s.used.Mallocs) / float64(s.ops) }}
 	p50        = metric{"p50", "us", percentile(0.50)}
 	p99        = metric{"p99", "us", percentile(0.99)}
 	p999       = metric{"p99.9", "us", percentile(0.999)}
@@ -38,14 +39,4 @@ func percentile(q float64) func(s *sample) float64 {
 		}
 		return float64(s.times[int(q*float64(len(s.times)-1)+0.5)]) / 1e3
 	}
-}
-
-// median returns the middle of xs, which it sorts; 0 if there are none.
-func median(xs []float64) float64 {
-	if len(xs) == 0 {
-		return 0
-	}
-	slices.Sort(xs)
-	n := len(xs)
-	return (xs[(n-1)/2] + xs[n/2]) / 2
 }

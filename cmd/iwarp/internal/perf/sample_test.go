@@ -5,16 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-func TestMedian(t *testing.T) {
-	require.Equal(t, 2.0, median([]float64{3, 1, 2}), "the middle one")
-	require.Equal(t, 2.5, median([]float64{4, 1, 3, 2}), "between the middle two")
-	require.Equal(t, 0.0, median(nil))
-}
-
 func TestMetrics(t *testing.T) {
-	s := &sample{ops: 1000, octets: 4e8, elapsed: 2 * time.Second, used: usage{cpu: time.Second, mallocs: 500}}
+	s := &sample{ops: 1000, octets: 4e8, elapsed: 2 * time.Second, used: peer.Usage{CPU: time.Second, Mallocs: 500}}
 	for i := range 1000 {
 		s.times = append(s.times, int64(i+1)*1000)
 	}
@@ -66,15 +62,7 @@ func TestGoals(t *testing.T) {
 
 func TestUsageGoesOverTheWire(t *testing.T) {
 	var b [usageLen]byte
-	var got usage
-	u := usage{cpu: 3 * time.Second, mallocs: 1 << 40}
-	u.put(&b)
-	got.get(&b)
-	require.Equal(t, u, got)
-	require.Equal(t, usage{cpu: time.Second, mallocs: 2}, usage{3 * time.Second, 5}.minus(usage{2 * time.Second, 3}))
-}
-
-func TestMeterAllocatesNothing(t *testing.T) {
-	var m meter
-	require.Zero(t, testing.AllocsPerRun(10, func() { m.read() }), "or it would measure itself")
+	u := peer.Usage{CPU: 3 * time.Second, Mallocs: 1 << 40}
+	putUsage(&b, u)
+	require.Equal(t, u, getUsage(&b))
 }

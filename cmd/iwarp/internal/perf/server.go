@@ -18,7 +18,7 @@ type server struct {
 	// meter is the server's own, so that one client's question does not count as
 	// another's work.
 	mu    sync.Mutex
-	meter meter
+	meter peer.Meter
 }
 
 // serve takes clients until ctx ends; or, with once, until the first of them leaves.
@@ -59,8 +59,7 @@ func (s *server) client(ctx context.Context, c net.Conn) error {
 		}
 		n := binary.BigEndian.Uint32(buf[:])
 		if n == 0 {
-			u := s.usage()
-			u.put(&buf)
+			putUsage(&buf, s.usage())
 			if _, err := c.Write(buf[:]); err != nil {
 				return err
 			}
@@ -80,10 +79,10 @@ func (s *server) client(ctx context.Context, c net.Conn) error {
 	}
 }
 
-func (s *server) usage() usage {
+func (s *server) usage() peer.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.meter.read()
+	return s.meter.Read()
 }
 
 // A session is what one client has asked for.

@@ -1,4 +1,4 @@
-package incast
+package bottleneck
 
 import (
 	"time"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleep is more precise than time.Sleep, which may take a millisecond more, and keeps a thread
+// Sleep is more precise than time.Sleep, which may take a millisecond more, and keeps a thread
 // meanwhile.
-func sleep(d time.Duration) {
+func Sleep(d time.Duration) {
 	left := unix.NsecToTimespec(int64(d))
 	for unix.Nanosleep(&left, &left) == unix.EINTR {
 		continue

@@ -1,4 +1,4 @@
-package perf
+package peer
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"runtime/pprof"
 )
 
-// profiled runs f, with a CPU profile of it if file is not empty.
-func profiled(file string, f func() error) error {
+// Profiled runs f, with a CPU profile of it if file is not empty.
+func Profiled(file string, f func() error) error {
 	if file == "" {
 		return f()
 	}

@@ -1,0 +1,37 @@
+// Package stats has the statistics that the measurements share.
+package stats
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Median returns the middle of xs, or what is between the two in the middle; 0 if there are none. It
+// sorts xs.
+func Median(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	slices.Sort(xs)
+	n := len(xs)
+	return (xs[(n-1)/2] + xs[n/2]) / 2
+}
+
+// Quantile sorts values, one at least, and returns the one that so many percent do not exceed.
+func Quantile[T cmp.Ordered](values []T, percent int) T {
+	slices.Sort(values)
+	return values[min(len(values)*percent/100, len(values)-1)]
+}
+
+// Jain is the index of fairness of shares: 1 where all have the same, 1/n where one of n has all.
+func Jain(shares []float64) float64 {
+	var sum, squares float64
+	for _, x := range shares {
+		sum += x
+		squares += x * x
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(len(shares)) * squares)
+}

@@ -1,0 +1,26 @@
+package stats
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMedian(t *testing.T) {
+	require.Equal(t, 2.0, Median([]float64{3, 1, 2}), "the middle one")
+	require.Equal(t, 2.5, Median([]float64{4, 1, 3, 2}), "between the middle two")
+	require.Equal(t, 0.0, Median(nil))
+}
+
+func TestQuantile(t *testing.T) {
+	require.Equal(t, 2, Quantile([]int{3, 1, 2}, 50))
+	require.Equal(t, 3, Quantile([]int{3, 1, 2}, 99))
+	require.Equal(t, 1, Quantile([]int{1}, 100))
+}
+
+func TestJain(t *testing.T) {
+	require.InDelta(t, 1, Jain([]float64{2, 2, 2, 2}), 1e-9, "all have the same")
+	require.InDelta(t, 0.25, Jain([]float64{0, 5, 0, 0}), 1e-9, "one of four has all")
+	require.InDelta(t, 0.9, Jain([]float64{1, 2}), 1e-9)
+	require.Zero(t, Jain([]float64{0, 0}), "nothing was shared")
+}
