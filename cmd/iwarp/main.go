@@ -6,6 +6,7 @@
 //	iwarp perf commit ...                    measure RDMA Commit against what it replaces
 //	iwarp perf connect ...                   measure the set-up of connections
 //	iwarp perf incast ...                    measure what many hosts do to one receiver, with and without a Solicitor
+//	iwarp perf rma ...                       measure operations on regions with keys
 //	iwarp help                               list the commands
 package main
 

@@ -1,14 +1,15 @@
 package peer
 
 import (
+	"encoding/binary"
 	"runtime"
 	"time"
 )
 
 // A Usage is what a process has used since it began.
 type Usage struct {
-	CPU     time.Duration `json:"cpu"`     // in the program and in the system for it
-	Mallocs uint64        `json:"mallocs"` // objects allocated
+	CPU     time.Duration // in the program and in the system for it
+	Mallocs uint64        // objects allocated
 }
 
 // Plus adds what another process has used.
@@ -16,6 +17,21 @@ func (u Usage) Plus(v Usage) Usage { return Usage{u.CPU + v.CPU, u.Mallocs + v.M
 
 // Minus is what was used since v.
 func (u Usage) Minus(v Usage) Usage { return Usage{u.CPU - v.CPU, u.Mallocs - v.Mallocs} }
+
+// UsageLen is the length of a Usage on a control connection. It has a fixed form, because to ask for it must cost
+// next to nothing and allocate nothing.
+const UsageLen = 16
+
+// Put writes u in that form.
+func (u Usage) Put(b *[UsageLen]byte) {
+	binary.BigEndian.PutUint64(b[:], uint64(u.CPU))
+	binary.BigEndian.PutUint64(b[8:], u.Mallocs)
+}
+
+// UsageOf reads it.
+func UsageOf(b *[UsageLen]byte) Usage {
+	return Usage{CPU: time.Duration(binary.BigEndian.Uint64(b[:])), Mallocs: binary.BigEndian.Uint64(b[8:])}
+}
 
 // A Meter reads the usage of this process and allocates nothing for it.
 type Meter struct{ mem runtime.MemStats }

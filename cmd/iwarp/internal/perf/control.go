@@ -62,7 +62,7 @@ func readBody(r io.Reader, n uint32, v any) error {
 // time.
 type remote struct {
 	c   net.Conn
-	buf [usageLen]byte
+	buf [peer.UsageLen]byte
 }
 
 // do asks and waits for the answer.
@@ -92,7 +92,7 @@ func (r *remote) usage() (u peer.Usage, err error) {
 	if _, err := io.ReadFull(r.c, r.buf[:]); err != nil {
 		return u, err
 	}
-	return getUsage(&r.buf), nil
+	return peer.UsageOf(&r.buf), nil
 }
 
 // addr is where a service at port is reached.

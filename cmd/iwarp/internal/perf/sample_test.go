@@ -59,10 +59,3 @@ func TestGoals(t *testing.T) {
 		require.Equal(t, c.show, c.r.target())
 	}
 }
-
-func TestUsageGoesOverTheWire(t *testing.T) {
-	var b [usageLen]byte
-	u := peer.Usage{CPU: 3 * time.Second, Mallocs: 1 << 40}
-	putUsage(&b, u)
-	require.Equal(t, u, getUsage(&b))
-}

@@ -49,7 +49,7 @@ func (s *server) client(ctx context.Context, c net.Conn) error {
 	defer c.Close() //nolint:errcheck // nothing is lost with it
 	k := &session{server: s, services: make(map[int]service)}
 	defer k.close()
-	var buf [usageLen]byte
+	var buf [peer.UsageLen]byte
 	for {
 		if _, err := io.ReadFull(c, buf[:4]); err != nil {
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
@@ -59,7 +59,7 @@ func (s *server) client(ctx context.Context, c net.Conn) error {
 		}
 		n := binary.BigEndian.Uint32(buf[:])
 		if n == 0 {
-			putUsage(&buf, s.usage())
+			s.usage().Put(&buf)
 			if _, err := c.Write(buf[:]); err != nil {
 				return err
 			}

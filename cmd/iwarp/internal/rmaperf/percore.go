@@ -1,0 +1,197 @@
+package rmaperf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/rma"
+)
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	// maxOp is the longest operation there is.
+	maxOp = 64 * kib
+	// manySlots is how many operations of 4 KiB are under way.
+	manySlots = 32
+	// inFlight is how many octets are under way where much is read: operations of 64 KiB, Reads of 1 MiB. TLS
+	// has as many as the socket buffers take.
+	inFlight = 4 * mib
+)
+
+// A stand is what a comparison needs, until close.
+type stand struct {
+	b     *bench
+	ends  []func() error
+	conts []*contender
+}
+
+func (s *stand) close() (err error) {
+	for i := len(s.ends) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.ends[i]())
+	}
+	return err
+}
+
+// open opens a service until close.
+func (s *stand) open(what *service) (string, error) {
+	a, closed, err := s.b.open(what)
+	if err == nil {
+		s.ends = append(s.ends, func() error { closed(); return nil })
+	}
+	return a.Addr, err
+}
+
+func (s *stand) add(name string, size int, a arm) *contender {
+	s.ends = append(s.ends, a.close)
+	c := &contender{arm: a, name: name, size: size}
+	s.conts = append(s.conts, c)
+	return c
+}
+
+// rma adds operations through a Portal.
+func (s *stand) rma(sealed bool, what rma.Op, slots, size int) (*contender, error) {
+	srv := &service{Kind: kindRMA, CRC: s.b.opts.crc, Sealed: sealed, MaxOp: size, Regions: 1, Size: slots * size}
+	addr, err := s.open(srv)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := clientConfig(sealed, size)
+	if err != nil {
+		return nil, err
+	}
+	e, err := dialEnd(s.b.ctx, addr, srv, cfg, slots)
+	if err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, e.close)
+	a, err := newPortalArm(e, what, slots, size)
+	if err != nil {
+		return nil, err
+	}
+	suite := "suite 0"
+	if sealed {
+		suite = "suite 1"
+	}
+	c := &contender{arm: a, name: fmt.Sprintf("%v of %d KiB, %s, %d under way", what, size/kib, suite, slots), size: size}
+	s.conts = append(s.conts, c)
+	return c, nil
+}
+
+// plain adds RDMA Reads.
+func (s *stand) plain(depth, size int) (*contender, error) {
+	srv := &service{Kind: kindPlain, CRC: s.b.opts.crc, Size: depth * size, Depth: depth}
+	addr, err := s.open(srv)
+	if err != nil {
+		return nil, err
+	}
+	a, err := dialPlain(s.b.ctx, addr, srv, size)
+	if err != nil {
+		return nil, err
+	}
+	return s.add(fmt.Sprintf("RDMA Read of %d KiB, %d under way", size/kib, depth), size, a), nil
+}
+
+// tls adds a stream.
+func (s *stand) tls() (*contender, error) {
+	addr, err := s.open(&service{Kind: kindTLS})
+	if err != nil {
+		return nil, err
+	}
+	a, err := dialStream(s.b.ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	return s.add("TLS stream, "+a.suite()+", blocks of 1 MiB", streamBlock, a), nil
+}
+
+// perCore holds sealed reads against the same without keys, against plain RDMA Reads, and against TLS, by what
+// a second of processor time of both processes moves; and counts their allocations, and those of writes.
+func (b *bench) perCore() error {
+	for _, f := range []func(*stand) error{(*stand).small, (*stand).middle, (*stand).large} {
+		s := &stand{b: b}
+		err := f(s)
+		if err := errors.Join(err, s.close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// small is about operations of 4 KiB.
+func (s *stand) small() error {
+	sealed, err := s.rma(true, rma.Read, manySlots, 4*kib)
+	if err != nil {
+		return err
+	}
+	bare, err := s.rma(false, rma.Read, manySlots, 4*kib)
+	if err != nil {
+		return err
+	}
+	plain, err := s.plain(manySlots, 4*kib)
+	if err != nil {
+		return err
+	}
+	writes, err := s.rma(true, rma.Write, manySlots, 4*kib)
+	if err != nil {
+		return err
+	}
+	if err := s.b.compare(s.conts...); err != nil {
+		return err
+	}
+	m := &s.b.marks
+	m.Least("4 KiB sealed reads per core, against suite 0", sealed.against(bare, perCoreOf), 0.80)
+	m.Least("4 KiB sealed reads per core, against RDMA Reads", sealed.against(plain, perCoreOf), 0.50)
+	m.Most("allocations of a sealed read, both processes", sealed.median(allocsOf), mostAllocs, "")
+	m.Most("allocations of a sealed write, both processes", writes.median(allocsOf), mostAllocs, "")
+	return nil
+}
+
+// mostAllocs is one allocation for an operation, the Region that the enable of its sink makes; and what the
+// runtime allocates now and then.
+const mostAllocs = 1.02
+
+// middle is about operations of 64 KiB.
+func (s *stand) middle() error {
+	sealed, err := s.rma(true, rma.Read, mib/maxOp, maxOp)
+	if err != nil {
+		return err
+	}
+	bare, err := s.rma(false, rma.Read, mib/maxOp, maxOp)
+	if err != nil {
+		return err
+	}
+	if err := s.b.compare(s.conts...); err != nil {
+		return err
+	}
+	s.b.marks.Least("64 KiB sealed reads per core, against suite 0", sealed.against(bare, perCoreOf), 0.60)
+	return nil
+}
+
+// large is about blocks of 1 MiB, which are 16 operations.
+func (s *stand) large() error {
+	sealed, err := s.rma(true, rma.Read, inFlight/maxOp, maxOp)
+	if err != nil {
+		return err
+	}
+	bare, err := s.rma(false, rma.Read, inFlight/maxOp, maxOp)
+	if err != nil {
+		return err
+	}
+	plain, err := s.plain(inFlight/mib, mib)
+	if err != nil {
+		return err
+	}
+	stream, err := s.tls()
+	if err != nil {
+		return err
+	}
+	if err := s.b.compare(s.conts...); err != nil {
+		return err
+	}
+	m := &s.b.marks
+	m.Least("1 MiB sealed reads per core, against suite 0", sealed.against(bare, perCoreOf), 0.65)
+	m.Least("1 MiB sealed reads per core, against RDMA Reads", sealed.against(plain, perCoreOf), 0.40)
+	m.Least("1 MiB sealed reads per core, against Go TLS 1.3", sealed.against(stream, perCoreOf), 1.0)
+	return nil
+}
