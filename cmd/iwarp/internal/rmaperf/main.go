@@ -44,6 +44,9 @@ type measurement struct {
 // measurements are all of them. Their names are what -run chooses by.
 var measurements = []measurement{
 	{"percore", (*bench).perCore},
+	{"failures", (*bench).failures},
+	{"timeouts", (*bench).timeouts},
+	{"rekey", (*bench).rekey},
 }
 
 // Main is the command.

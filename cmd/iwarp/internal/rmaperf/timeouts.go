@@ -1,0 +1,111 @@
+package rmaperf
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/goiwarp/iwarp/rma"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+const (
+	// timer is the OpTimeout, and the dispatch timeout, whose precision is measured.
+	timer = 50 * time.Millisecond
+	// timerSlack is what they may exceed it by.
+	timerSlack = 1.10
+)
+
+// timeouts holds how long operations take that fail because time runs out against their timers.
+func (b *bench) timeouts() error {
+	for _, f := range []func(*stand) error{(*stand).noAnswer, (*stand).fullWindow} {
+		s := &stand{b: b}
+		err := f(s)
+		if err := errors.Join(err, s.close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heldEnd connects to a server whose region heldRegion does not answer.
+func (s *stand) heldEnd(window int64) (e *end, waits *rma.Handle, answers *rma.Handle, err error) {
+	what := s.b.sealedService(1)
+	a, closed, err := s.b.open(what)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s.ends = append(s.ends, func() error { closed(); return nil })
+	cfg, err := clientConfig(true, what.MaxOp)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	cfg.Dispatch = [2]time.Duration{timer, timer}
+	if cfg.Solicitor, err = rma.NewSolicitor(solicit.Config{Fixed: window}); err != nil {
+		return nil, nil, nil, err
+	}
+	if e, err = s.endWith(a.Addr, what, cfg, 2); err != nil {
+		return nil, nil, nil, err
+	}
+	if waits, err = e.open(heldRegion); err != nil {
+		return nil, nil, nil, err
+	}
+	if answers, err = e.open(1); err != nil {
+		return nil, nil, nil, err
+	}
+	// It goes on before the connection is closed, which waits for the server.
+	s.ends = append(s.ends, func() error {
+		_, err := s.b.remote.do(order{Do: doRelease, Service: a.Service})
+		return err
+	})
+	_, err = s.b.remote.do(order{Do: doHold, Service: a.Service})
+	return e, waits, answers, err
+}
+
+// noAnswer reads a region that the server does not get the octets of.
+func (s *stand) noAnswer() error {
+	e, waits, _, err := s.heldEnd(ample)
+	if err != nil {
+		return err
+	}
+	cmd := reads(waits)
+	cmd.Timeout = timer
+	worst, err := s.b.worst(e.fails("TIMEOUT", cmd, rma.Timeout, 0))
+	s.b.marks.Most("TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
+	return err
+}
+
+// fullWindow reads while another read has the whole window of the client.
+func (s *stand) fullWindow() error {
+	e, waits, answers, err := s.heldEnd(smallSize + tag)
+	if err != nil {
+		return err
+	}
+	first := reads(waits)
+	first.Timeout = patience
+	if _, err := e.portal.Post(first); err != nil {
+		return err
+	}
+	worst, err := s.b.worst(e.fails("DISPATCH_TIMEOUT", reads(answers), rma.DispatchTimeout, 0))
+	s.b.marks.Most("DISPATCH_TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
+	return err
+}
+
+// worst does an operation twice for each pair, and returns the longest time in parts of timer.
+func (b *bench) worst(t *timed) (float64, error) {
+	var all []time.Duration
+	for range 2 * b.opts.pairs {
+		took, err := t.do()
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", t.name, err)
+		}
+		if took < timer {
+			return 0, fmt.Errorf("%s: after %v, before its timer of %v", t.name, took, timer)
+		}
+		all = append(all, took)
+	}
+	slices.Sort(all)
+	b.note("%s: %v to %v", t.name, all[0], all[len(all)-1])
+	return float64(all[len(all)-1]) / float64(timer), nil
+}
