@@ -44,9 +44,13 @@ type measurement struct {
 // measurements are all of them. Their names are what -run chooses by.
 var measurements = []measurement{
 	{"percore", (*bench).perCore},
+	{"cores", (*bench).cores},
+	{"hops", (*bench).hops},
 	{"failures", (*bench).failures},
 	{"timeouts", (*bench).timeouts},
+	{"blackhole", (*bench).blackhole},
 	{"rekey", (*bench).rekey},
+	{"rotation", (*bench).rotation},
 }
 
 // Main is the command.

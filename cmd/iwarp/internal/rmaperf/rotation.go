@@ -1,0 +1,269 @@
+package rmaperf
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma"
+)
+
+const (
+	// rotatedRegions is how many regions there are.
+	rotatedRegions = 1000
+	// readers is how many connections read them, each one octet range at a time.
+	readers = 4
+	// longBlock is how many times as long as another block one with a p99 takes.
+	longBlock = 10
+)
+
+// rotationRates are how many Rekeys there are in a second, each of another region.
+var rotationRates = []int{1, 10, 100, 1000}
+
+// A rotation has readers of many regions, and a manager that gives the regions new keys.
+type rotation struct {
+	b       *bench
+	readers []*reader
+	manager *end
+	handles []*rma.Handle // of the manager, by region
+	// begun is the epoch of each region that the manager has asked for, before it does.
+	begun   []atomic.Uint32
+	next    int // region to rotate
+	rotated int
+	grace   time.Duration
+}
+
+// A reader reads random regions, one after the other.
+type reader struct {
+	*end
+
+	r       *rotation
+	random  *rand.Rand
+	handles []*rma.Handle // by region
+	opened  []time.Time   // when each was opened last
+	fresh   time.Duration // a Handle that is older is opened again before it is used; 0: none is
+	tally   tally
+}
+
+// A tally is what has come of the operations of a reader, or of all.
+type tally struct {
+	times      []time.Duration // of those that were done
+	refused    int             // because the region has another key
+	stray      int             // refused although the region has not
+	other      int             // that failed in another way
+	opens      int             // to recover
+	again      int             // operations to recover
+	unfinished int             // recoveries that needed more than an Open and an operation
+	ended      int             // connections
+}
+
+func (t *tally) add(o *tally) {
+	t.times = append(t.times, o.times...)
+	t.refused += o.refused
+	t.stray += o.stray
+	t.other += o.other
+	t.opens += o.opens
+	t.again += o.again
+	t.unfinished += o.unfinished
+	t.ended += o.ended
+}
+
+// rotate holds operations on regions whose neighbours get new keys against the same without. Regions and rates are
+// those of the mark, but for the tests.
+func (b *bench) rotation() error { return b.rotate(rotatedRegions, rotationRates) }
+
+func (b *bench) rotate(regions int, rates []int) (err error) {
+	s := &stand{b: b}
+	defer func() { err = errors.Join(err, s.close()) }()
+	r, err := s.rotation(regions, 0)
+	if err != nil {
+		return err
+	}
+	var all tally
+	for _, rate := range rates {
+		var ratios []float64
+		for range b.opts.pairs {
+			without, err := r.block(0, &all)
+			if err != nil {
+				return err
+			}
+			with, err := r.block(rate, &all)
+			if err != nil {
+				return err
+			}
+			ratios = append(ratios, with/without)
+		}
+		b.marks.Most(fmt.Sprintf("keys rotated at %d Hz: p99 of other reads, against none", rate), stats.Median(ratios), 1.05, "")
+	}
+	b.note("rotation: %d Rekeys, %d reads, %d refused; %d Opens and %d reads to recover", r.rotated, len(all.times), all.refused, all.opens, all.again)
+	b.marks.Most("rotation: reads refused whose region was not rotated", float64(all.stray), 0, "")
+	b.marks.Most("rotation: reads that failed with anything but AUTH", float64(all.other), 0, "")
+	b.marks.Most("rotation: connections that ended", float64(all.ended), 0, "")
+	b.marks.Most("rotation: recoveries of more than one Open and one read", float64(all.unfinished), 0, "")
+	return nil
+}
+
+// rotation connects everybody, and opens all regions.
+func (s *stand) rotation(regions int, grace time.Duration) (*rotation, error) {
+	what := s.b.sealedService(regions)
+	addr, err := s.open(what)
+	if err != nil {
+		return nil, err
+	}
+	r := &rotation{b: s.b, begun: make([]atomic.Uint32, regions), grace: grace}
+	if r.manager, err = s.end(addr, what, 1); err != nil {
+		return nil, err
+	}
+	if r.handles, err = r.manager.openAll(regions); err != nil {
+		return nil, err
+	}
+	for i := range r.begun {
+		r.begun[i].Store(uint32(r.handles[i].Epoch()))
+	}
+	for i := range readers {
+		d := &reader{r: r, random: rand.New(rand.NewPCG(uint64(i), 17)), opened: make([]time.Time, regions)}
+		if d.end, err = s.end(addr, what, 1); err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		if d.handles, err = d.openAll(regions); err != nil {
+			return nil, err
+		}
+		for i := range d.opened {
+			d.opened[i] = now
+		}
+		r.readers = append(r.readers, d)
+	}
+	return r, nil
+}
+
+// openAll opens the regions from 1 on.
+func (e *end) openAll(regions int) (all []*rma.Handle, err error) {
+	for i := range regions {
+		h, err := e.open(uint64(i + 1))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	return all, nil
+}
+
+// block has all readers read for the time of a long block, while so many keys are rotated in a second, adds what
+// comes of it to all, and returns the p99.
+func (r *rotation) block(rate int, all *tally) (p99 float64, err error) {
+	over := make(chan struct{})
+	errs := make([]error, len(r.readers)+1)
+	var done sync.WaitGroup
+	for i, d := range r.readers {
+		d.tally = tally{times: d.tally.times[:0]}
+		done.Go(func() { errs[i] = d.readUntil(over) })
+	}
+	if rate > 0 {
+		done.Go(func() { errs[len(r.readers)] = r.rotateUntil(over, rate) })
+	}
+	time.Sleep(longBlock * r.b.opts.span)
+	close(over)
+	done.Wait()
+	var block tally
+	for _, d := range r.readers {
+		block.add(&d.tally)
+	}
+	if len(block.times) == 0 {
+		errs = append(errs, errors.New("no read was done"))
+	} else {
+		p99 = micros(stats.Quantile(block.times, 99))
+	}
+	all.add(&block)
+	return p99, errors.Join(errs...)
+}
+
+// rotateUntil gives one region after the other a new key.
+func (r *rotation) rotateUntil(over <-chan struct{}, rate int) error {
+	each := time.Second / time.Duration(rate)
+	began := time.Now()
+	for i := 0; ; i++ {
+		// The first comes after half of the time between two, so that a block of a second has one at 1 Hz.
+		select {
+		case <-over:
+			return nil
+		case <-time.After(time.Until(began.Add(time.Duration(i)*each + each/2))):
+		}
+		n := r.next
+		r.next = (r.next + 1) % len(r.handles)
+		h := r.handles[n]
+		r.begun[n].Store(uint32(h.Epoch()) + 1)
+		if err := h.Rekey(r.b.ctx, nil, r.grace); err != nil {
+			return fmt.Errorf("the manager: %w", err)
+		}
+		r.rotated++
+		if err := h.Reopen(r.b.ctx); err != nil {
+			return fmt.Errorf("the manager: %w", err)
+		}
+	}
+}
+
+func (d *reader) readUntil(over <-chan struct{}) error {
+	for {
+		select {
+		case <-over:
+			return nil
+		default:
+		}
+		n := d.random.IntN(len(d.handles))
+		if d.fresh > 0 && time.Since(d.opened[n]) > d.fresh {
+			if err := d.reopen(n); err != nil {
+				return err
+			}
+		}
+		if err := d.read(n); err != nil {
+			return err
+		}
+		if d.client.Err() != nil {
+			d.tally.ended++
+			return nil
+		}
+	}
+}
+
+// reopen opens a region again. The keys are as old as the request for them.
+func (d *reader) reopen(n int) error {
+	d.opened[n] = time.Now()
+	return d.handles[n].Reopen(d.ctx)
+}
+
+// read reads a region, and recovers if its key was rotated.
+func (d *reader) read(n int) error {
+	h, t := d.handles[n], &d.tally
+	epoch := h.Epoch()
+	took, failed, err := d.does(reads(h))
+	switch {
+	case err != nil:
+		return err
+	case failed == nil:
+		t.times = append(t.times, took)
+		return nil
+	case !errors.Is(failed, rma.ErrRemoteAuth):
+		t.other++
+		return nil
+	}
+	t.refused++
+	if epoch >= regionkey.Epoch(d.r.begun[n].Load()) {
+		t.stray++
+	}
+	t.opens++
+	if err := d.reopen(n); err != nil {
+		return fmt.Errorf("a region is opened again: %w", err)
+	}
+	t.again++
+	_, failed, err = d.does(reads(h))
+	if failed != nil {
+		t.unfinished++
+	}
+	return err
+}
