@@ -33,6 +33,7 @@ type options struct {
 	only    *regexp.Regexp
 	profile string
 	serve   bool // be the server
+	virtual bool // be the process that measures flows in virtual time
 }
 
 // A measurement comes to some of the marks.
@@ -51,6 +52,8 @@ var measurements = []measurement{
 	{"blackhole", (*bench).blackhole},
 	{"rekey", (*bench).rekey},
 	{"rotation", (*bench).rotation},
+	{"grace", (*bench).grace},
+	{"fairness", (*bench).fairness},
 }
 
 // Main is the command.
@@ -61,6 +64,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		return err
 	case o.serve:
 		return peer.Profiled(o.profile, func() error { return serve(ctx, stdin, stdout) })
+	}
+	if o.virtual {
+		serveFlows(o, stdout)
 	}
 	profile := o.profile
 	if profile != "" {
@@ -83,6 +89,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.BoolVar(&o.json, "json", false, "print JSON")
 	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
 	fs.BoolVar(&o.serve, "s", false, "be a server, as which the command starts itself, until stdin ends")
+	fs.BoolVar(&o.virtual, "virtual", false, "be the process that measures in virtual time, as which the command starts itself")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (b *bench) rotate(regions int, rates []int) (err error) {
 	return nil
 }
 
-// rotation connects everybody, and opens all regions.
+// rotation connects all clients, and opens all regions.
 func (s *stand) rotation(regions int, grace time.Duration) (*rotation, error) {
 	what := s.b.sealedService(regions)
 	addr, err := s.open(what)
@@ -154,7 +154,7 @@ func (e *end) openAll(regions int) (all []*rma.Handle, err error) {
 	return all, nil
 }
 
-// block has all readers read for the time of a long block, while so many keys are rotated in a second, adds what
+// In a block all readers read for a while. So many keys are rotated in a second meanwhile. block adds what
 // comes of it to all, and returns the p99.
 func (r *rotation) block(rate int, all *tally) (p99 float64, err error) {
 	over := make(chan struct{})

@@ -1,0 +1,167 @@
+package rmaperf
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/bottleneck"
+	"github.com/goiwarp/iwarp/rma"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+const (
+	// flows is how many clients share a link, each with an Executor.
+	flows = 8
+	// flowSlots is how many operations of a flow there may be, and flowBlock how many octets one call of the Executor
+	// has.
+	flowSlots = 64
+	flowBlock = mib
+	// rtt is that of the link.
+	rtt = 2 * delay
+	// settling is after how many RTT flows are to have fair shares, and ratePhase how many a rate lasts.
+	settling  = 50
+	ratePhase = 500
+	// shareWindow is the length of the window in which shares are measured, in RTT.
+	shareWindow = 50
+	// leastFair is Jain's index after that.
+	leastFair = 0.95
+)
+
+// A period is what has come of the flows at one rate of the link.
+type period struct {
+	Rate  float64 `json:"rate"`  // of the link, octets per second
+	After float64 `json:"after"` // how many RTT the flows needed to come to fair shares; negative: they did not
+	Jain  float64 `json:"jain"`  // Jain's index, from settling on
+	Used  float64 `json:"used"`  // how much of the link they have used by then
+}
+
+// fairness halves and doubles the rate of a link that eight flows share, each with an Executor and operations of 4 KiB,
+// in virtual time.
+func (b *bench) fairness() error {
+	periods, err := b.flowsInVirtualTime()
+	if err == nil {
+		b.judgeFlows(periods)
+	}
+	return err
+}
+
+func (b *bench) judgeFlows(periods []period) {
+	worst, least := 0.0, 1.0
+	for _, p := range periods {
+		b.note("8 flows, link of %.0f Mb/s in virtual time: fair after %.0f RTT, Jain's index %.3f, %.2f of the link", p.Rate*8/1e6, p.After, p.Jain, p.Used)
+		if p.After < 0 {
+			p.After = ratePhase
+		}
+		worst, least = max(worst, p.After), min(least, p.Jain)
+	}
+	b.marks.Most("link halved and doubled under 8 flows: RTT until each is within 20 % of its share", worst, settling, "")
+	b.marks.Least("link halved and doubled under 8 flows: Jain's index after 50 RTT", least, leastFair)
+}
+
+// A flow reads its region for ever.
+type flow struct {
+	*end
+
+	region uint64
+	octets *atomic.Int64
+}
+
+// A counted is a Buffer that counts the octets that are read.
+type counted struct {
+	*rma.Memory
+
+	octets atomic.Int64
+}
+
+// ReadAt reads octets.
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	c.octets.Add(int64(len(p)))
+	return c.Memory.ReadAt(p, off)
+}
+
+// measureFlows runs the flows, at the rate of the link, half of it, and the whole again. What a flow gets is what the
+// server has read of its region in a window that slides by an RTT. It is called in virtual time.
+func measureFlows(o *options) (periods []period, err error) {
+	ctx, stop := context.WithCancel(context.Background())
+	what := &service{Kind: kindRMA, CRC: o.crc, Sealed: true, MaxOp: 4 * kib, Size: smallSize}
+	s, err := newScene(ctx, what)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	link := bottleneck.New(bottleneck.Options{Rate: o.rate, Latency: delay})
+	s.links = append(s.links, link)
+	var running sync.WaitGroup
+	defer func() {
+		stop()
+		err = errors.Join(err, s.close())
+		running.Wait()
+		time.Sleep(time.Second) // timers of connections that have ended
+	}()
+	var all []*flow
+	for i := range flows {
+		f, err := s.flow(link, uint64(i+1))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+		running.Go(func() { f.run(ctx) })
+	}
+	follow(all) // they find their shares
+	for _, part := range []float64{0.5, 1} {
+		rate := float64(o.rate) * part
+		link.SetRate(int64(rate))
+		r := follow(all)
+		p := period{Rate: rate, After: -1}
+		if at, ok := r.settled(shareWindow * rtt); ok {
+			p.After = float64(at) / float64(rtt)
+		}
+		after := r.from(settling * rtt)
+		p.Jain, p.Used = after.jain(), after.rate()/rate
+		periods = append(periods, p)
+	}
+	return periods, nil
+}
+
+// flow adds a flow with a region of its own.
+func (s *scene) flow(link *bottleneck.Link, region uint64) (*flow, error) {
+	m := &counted{Memory: rma.NewMemory(make([]byte, flowBlock))}
+	if err := s.server.register(region, m); err != nil {
+		return nil, err
+	}
+	cfg, err := clientConfig(true, s.what.MaxOp)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Solicitor, err = rma.NewSolicitor(solicit.Config{Fixed: ample}); err != nil {
+		return nil, err
+	}
+	e, err := s.client(link, cfg, flowSlots)
+	return &flow{end: e, region: region, octets: &m.octets}, err
+}
+
+// run reads until ctx ends, or the link.
+func (f *flow) run(ctx context.Context) {
+	e, buf := rma.NewExecutor(f.portal), make([]byte, flowBlock)
+	h, err := f.open(f.region)
+	for err == nil {
+		_, err = e.ReadAt(ctx, h, buf, 0)
+	}
+}
+
+// follow records the octets of the flows for the time of a rate.
+func follow(all []*flow) (r record) {
+	began := time.Now()
+	for i := range ratePhase + 1 {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * rtt)))
+		m := moment{at: time.Since(began)}
+		for _, f := range all {
+			m.octets = append(m.octets, f.octets.Load())
+		}
+		r = append(r, m)
+	}
+	return r
+}

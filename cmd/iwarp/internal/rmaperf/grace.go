@@ -1,0 +1,40 @@
+package rmaperf
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// graceRegions is how many regions are rotated with a grace, gracePeriod how long that is, and graceRate how many
+	// there are in a second: each region gets a new key every 640 ms. One that gets another within the grace would
+	// end the grace of the one before.
+	graceRegions = 64
+	graceRate    = 100
+	gracePeriod  = 400 * time.Millisecond
+)
+
+// grace rotates keys that are good for a while longer. A client is not told that there is a new key before the old one
+// is refused: so it opens each region again that it has opened longer than half of the grace ago, before it uses it.
+// No read fails.
+func (b *bench) grace() (err error) {
+	s := &stand{b: b}
+	defer func() { err = errors.Join(err, s.close()) }()
+	r, err := s.rotation(graceRegions, gracePeriod)
+	if err != nil {
+		return err
+	}
+	for _, d := range r.readers {
+		d.fresh = gracePeriod / 2
+	}
+	var all tally
+	for range b.opts.pairs {
+		if _, err := r.block(graceRate, &all); err != nil {
+			return err
+		}
+	}
+	b.note("grace: %d Rekeys, %d reads", r.rotated, len(all.times))
+	b.marks.Most("keys rotated with a grace: reads that failed", float64(all.refused+all.other), 0, "")
+	b.marks.Most("keys rotated with a grace: connections that ended", float64(all.ended), 0, "")
+	return nil
+}

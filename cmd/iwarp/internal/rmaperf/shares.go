@@ -1,0 +1,87 @@
+package rmaperf
+
+import (
+	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
+)
+
+// A moment is how many octets each flow had moved at a time.
+type moment struct {
+	at     time.Duration
+	octets []int64
+}
+
+// A record is the moments of some flows, in order.
+type record []moment
+
+// within is how far the share of a flow may be from the fair one.
+const within = 0.20
+
+// shares are the octets of each flow between two moments, in parts of the fair share of all of them.
+func (r record) shares(from, to int) []float64 {
+	all := make([]float64, len(r[from].octets))
+	var sum float64
+	for i := range all {
+		all[i] = float64(r[to].octets[i] - r[from].octets[i])
+		sum += all[i]
+	}
+	for i := range all {
+		all[i] *= float64(len(all)) / max(sum, 1)
+	}
+	return all
+}
+
+// fair reports whether each share is close to 1.
+func fair(shares []float64) bool {
+	for _, s := range shares {
+		if s < 1-within || s > 1+within {
+			return false
+		}
+	}
+	return true
+}
+
+// settled returns when flows have come to fair shares: the time from which on each window of that length, which
+// slides from moment to moment, has them. If the last one has not, ok is false.
+func (r record) settled(window time.Duration) (at time.Duration, ok bool) {
+	from := 0
+	for to := range r {
+		if r[to].at-r[0].at < window {
+			continue
+		}
+		for r[to].at-r[from+1].at >= window {
+			from++
+		}
+		switch {
+		case !fair(r.shares(from, to)):
+			ok = false
+		case !ok:
+			at, ok = r[from].at-r[0].at, true
+		}
+	}
+	return at, ok
+}
+
+// from returns the part of the record from a time on, which is relative to its first moment.
+func (r record) from(at time.Duration) record {
+	for i := range r {
+		if r[i].at-r[0].at >= at {
+			return r[i:]
+		}
+	}
+	return nil
+}
+
+// jain is the index of fairness of the whole record.
+func (r record) jain() float64 { return stats.Jain(r.shares(0, len(r)-1)) }
+
+// rate is what all flows have moved together, octets per second.
+func (r record) rate() float64 {
+	var sum int64
+	last := r[len(r)-1]
+	for i := range last.octets {
+		sum += last.octets[i] - r[0].octets[i]
+	}
+	return float64(sum) / (last.at - r[0].at).Seconds()
+}
