@@ -26,7 +26,7 @@ const (
 	ratePhase = 500
 	// shareWindow is the length of the window in which shares are measured, in RTT.
 	shareWindow = 50
-	// leastFair is Jain's index after that.
+	// leastFair is the least of Jain's index after that.
 	leastFair = 0.95
 )
 
@@ -34,7 +34,7 @@ const (
 type period struct {
 	Rate  float64 `json:"rate"`  // of the link, octets per second
 	After float64 `json:"after"` // how many RTT the flows needed to come to fair shares; negative: they did not
-	Jain  float64 `json:"jain"`  // Jain's index, from settling on
+	Jain  float64 `json:"jain"`  // the least of Jain's index in a window, from settling on
 	Used  float64 `json:"used"`  // how much of the link they have used by then
 }
 
@@ -82,9 +82,9 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.Memory.ReadAt(p, off)
 }
 
-// measureFlows runs the flows, at the rate of the link, half of it, and the whole again. What a flow gets is what the
+// measureFlows runs the flows, at the rate of the link, half of it, and the whole again, each for phase RTT. What a flow gets is what the
 // server has read of its region in a window that slides by an RTT. It is called in virtual time.
-func measureFlows(o *options) (periods []period, err error) {
+func measureFlows(o *options, phase int) (periods []period, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	what := &service{Kind: kindRMA, CRC: o.crc, Sealed: true, MaxOp: 4 * kib, Size: smallSize}
 	s, err := newScene(ctx, what)
@@ -110,17 +110,17 @@ func measureFlows(o *options) (periods []period, err error) {
 		all = append(all, f)
 		running.Go(func() { f.run(ctx) })
 	}
-	follow(all) // they find their shares
+	follow(all, phase) // they find their shares
 	for _, part := range []float64{0.5, 1} {
 		rate := float64(o.rate) * part
 		link.SetRate(int64(rate))
-		r := follow(all)
+		r := follow(all, phase)
 		p := period{Rate: rate, After: -1}
 		if at, ok := r.settled(shareWindow * rtt); ok {
 			p.After = float64(at) / float64(rtt)
 		}
 		after := r.from(settling * rtt)
-		p.Jain, p.Used = after.jain(), after.rate()/rate
+		p.Jain, p.Used = after.leastJain(shareWindow*rtt), after.rate()/rate
 		periods = append(periods, p)
 	}
 	return periods, nil
@@ -152,10 +152,10 @@ func (f *flow) run(ctx context.Context) {
 	}
 }
 
-// follow records the octets of the flows for the time of a rate.
-func follow(all []*flow) (r record) {
+// follow records the octets of the flows for so many RTT.
+func follow(all []*flow, phase int) (r record) {
 	began := time.Now()
-	for i := range ratePhase + 1 {
+	for i := range phase + 1 {
 		time.Sleep(time.Until(began.Add(time.Duration(i) * rtt)))
 		m := moment{at: time.Since(began)}
 		for _, f := range all {

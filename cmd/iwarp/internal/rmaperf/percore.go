@@ -49,22 +49,37 @@ func (s *stand) add(name string, size int, a arm) *contender {
 	return c
 }
 
-// rma adds operations through a Portal.
-func (s *stand) rma(sealed bool, what rma.Op, slots, size int) (*contender, error) {
+// slots connects to a server with a region that has room for so many operations.
+func (s *stand) slots(sealed bool, slots, size int) (*end, error) {
 	srv := &service{Kind: kindRMA, CRC: s.b.opts.crc, Sealed: sealed, MaxOp: size, Regions: 1, Size: slots * size}
 	addr, err := s.open(srv)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := clientConfig(sealed, size)
+	return s.end(addr, srv, slots)
+}
+
+// executor adds sealed reads of blocks by an Executor.
+func (s *stand) executor(blocks, size int) (*contender, error) {
+	e, err := s.slots(true, blocks*size/maxOp, maxOp)
 	if err != nil {
 		return nil, err
 	}
-	e, err := dialEnd(s.b.ctx, addr, srv, cfg, slots)
+	a, err := newExecutorArm(e, blocks, size)
 	if err != nil {
 		return nil, err
 	}
-	s.ends = append(s.ends, e.close)
+	c := &contender{arm: a, name: fmt.Sprintf("reads of %d MiB by an Executor, suite 1, %d under way", size/mib, blocks), size: size}
+	s.conts = append(s.conts, c)
+	return c, nil
+}
+
+// rma adds operations through a Portal.
+func (s *stand) rma(sealed bool, what rma.Op, slots, size int) (*contender, error) {
+	e, err := s.slots(sealed, slots, size)
+	if err != nil {
+		return nil, err
+	}
 	a, err := newPortalArm(e, what, slots, size)
 	if err != nil {
 		return nil, err
@@ -184,6 +199,9 @@ func (s *stand) large() error {
 	}
 	stream, err := s.tls()
 	if err != nil {
+		return err
+	}
+	if _, err := s.executor(inFlight/mib, mib); err != nil {
 		return err
 	}
 	if err := s.b.compare(s.conts...); err != nil {

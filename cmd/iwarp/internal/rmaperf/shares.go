@@ -42,25 +42,29 @@ func fair(shares []float64) bool {
 	return true
 }
 
-// settled returns when flows have come to fair shares: the time from which on each window of that length, which
-// slides from moment to moment, has them. If the last one has not, ok is false.
-func (r record) settled(window time.Duration) (at time.Duration, ok bool) {
+// windows calls f for each window of that length, which slides from moment to moment, until f reports false.
+func (r record) windows(length time.Duration, f func(from, to int) bool) {
 	from := 0
 	for to := range r {
-		if r[to].at-r[0].at < window {
+		if r[to].at-r[0].at < length {
 			continue
 		}
-		for r[to].at-r[from+1].at >= window {
+		for r[to].at-r[from+1].at >= length {
 			from++
 		}
-		switch {
-		case !fair(r.shares(from, to)):
-			ok = false
-		case !ok:
-			at, ok = r[from].at-r[0].at, true
+		if !f(from, to) {
+			return
 		}
 	}
-	return at, ok
+}
+
+// settled returns after which time flows have come to fair shares: when the first window begins that has them.
+func (r record) settled(window time.Duration) (after time.Duration, ok bool) {
+	r.windows(window, func(from, to int) bool {
+		after, ok = r[from].at-r[0].at, fair(r.shares(from, to))
+		return !ok
+	})
+	return after, ok
 }
 
 // from returns the part of the record from a time on, which is relative to its first moment.
@@ -73,8 +77,15 @@ func (r record) from(at time.Duration) record {
 	return nil
 }
 
-// jain is the index of fairness of the whole record.
-func (r record) jain() float64 { return stats.Jain(r.shares(0, len(r)-1)) }
+// leastJain is the least index of fairness of a window.
+func (r record) leastJain(window time.Duration) float64 {
+	least := 1.0
+	r.windows(window, func(from, to int) bool {
+		least = min(least, stats.Jain(r.shares(from, to)))
+		return true
+	})
+	return least
+}
 
 // rate is what all flows have moved together, octets per second.
 func (r record) rate() float64 {

@@ -22,7 +22,7 @@ func recorded(ms int, rates func(ms int) [2]int64) (r record) {
 func TestShares(t *testing.T) {
 	r := recorded(11, func(int) [2]int64 { return [2]int64{100, 300} })
 	require.Equal(t, []float64{0.5, 1.5}, r.shares(0, 10))
-	require.InDelta(t, 0.8, r.jain(), 1e-9)
+	require.InDelta(t, 0.8, r.leastJain(10*time.Millisecond), 1e-9)
 	require.InDelta(t, 400_000, r.rate(), 1e-6)
 	require.Len(t, r.from(4*time.Millisecond), 7)
 	require.Nil(t, r.from(time.Second))
@@ -31,7 +31,7 @@ func TestShares(t *testing.T) {
 	require.False(t, fair([]float64{1, 1.21}))
 }
 
-// TestSettled: shares are fair from when a whole window has them, and not before the last that has not.
+// TestSettled: flows have found their shares when the first window begins that has them.
 func TestSettled(t *testing.T) {
 	const window = 10 * time.Millisecond
 	after := func(ms int) record {
@@ -51,18 +51,21 @@ func TestSettled(t *testing.T) {
 	require.Equal(t, 28*time.Millisecond, at, "two of ten are within 20 percent")
 
 	_, ok = after(98).settled(window)
-	require.False(t, ok, "the last window is not fair")
+	require.False(t, ok, "no window is fair")
 
 	_, ok = recorded(5, func(int) [2]int64 { return [2]int64{1, 1} }).settled(window)
-	require.False(t, ok, "no window")
+	require.False(t, ok, "there is no window")
+}
 
+// TestLeastJain is that of the worst window.
+func TestLeastJain(t *testing.T) {
 	r := recorded(100, func(t int) [2]int64 {
 		if t >= 50 && t < 60 {
 			return [2]int64{0, 200}
 		}
 		return [2]int64{100, 100}
 	})
-	at, ok = r.settled(window)
-	require.True(t, ok)
-	require.Equal(t, 58*time.Millisecond, at, "it was fair before, and was not again")
+	require.InDelta(t, 0.5, r.leastJain(10*time.Millisecond), 1e-9)
+	require.InDelta(t, 0.8, r.leastJain(20*time.Millisecond), 1e-9, "half of the window")
+	require.InDelta(t, 1, r[60:].leastJain(10*time.Millisecond), 1e-9)
 }

@@ -22,7 +22,7 @@ func serveFlows(o *options, stdout io.Writer) {
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "virtual time", F: func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			periods, err := measureFlows(o)
+			periods, err := measureFlows(o, ratePhase)
 			if err == nil {
 				err = json.NewEncoder(stdout).Encode(periods)
 			}
