@@ -155,7 +155,7 @@ func TestRotatedRegionsAreRefused(t *testing.T) {
 	_, err = r.block(0, &all) // all are opened again
 	require.NoError(t, err)
 
-	// A region that somebody else rotates was not rotated by the manager.
+	// A region that another client rotates was not rotated by the manager.
 	_, h, err := s.endOf(r.addr, b.sealedService(10), 1, 3)
 	require.NoError(t, err)
 	require.NoError(t, h.Rekey(t.Context(), nil, 0))
