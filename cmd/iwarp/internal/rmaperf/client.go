@@ -111,16 +111,16 @@ type portalArm struct {
 	ends []rma.Completion
 }
 
-// newPortalArm is for operations of size octets on region 1, so many under way as the Portal of e has slots.
+// newPortalArm is for operations like cmd of size octets on region 1, so many under way as the Portal of e has slots.
 // Each of them has octets of its own at both sides.
-func newPortalArm(e *end, what rma.Op, slots, size int) (*portalArm, error) {
-	h, err := e.open(1)
-	if err != nil {
+func newPortalArm(e *end, cmd rma.Command, slots, size int) (a *portalArm, err error) {
+	if cmd.Handle, err = e.open(1); err != nil {
 		return nil, err
 	}
-	a := &portalArm{end: e, ends: make([]rma.Completion, slots)}
+	a = &portalArm{end: e, ends: make([]rma.Completion, slots)}
 	for i := range slots {
-		a.cmds = append(a.cmds, rma.Command{Op: what, Handle: h, Off: uint64(i * size), Buf: peer.SourceOf(size), Tag: uint64(i)})
+		cmd.Off, cmd.Buf, cmd.Tag = uint64(i*size), peer.SourceOf(size), uint64(i)
+		a.cmds = append(a.cmds, cmd)
 	}
 	return a, nil
 }

@@ -1,10 +1,6 @@
 package rmaperf
 
-import (
-	"errors"
-
-	"github.com/goiwarp/iwarp/rma"
-)
+import "errors"
 
 // A severalArm runs several arms at a time.
 type severalArm []arm
@@ -39,6 +35,9 @@ func (a *pinnedArm) run(n int) error {
 
 // useCores tells both processes on how many processors they run.
 func (b *bench) useCores(n int) error {
+	if b.remote == nil {
+		return nil // the server process could not be started
+	}
 	_, err := b.remote.do(order{Do: doCores, Cores: n})
 	return errors.Join(err, useCores(n))
 }
@@ -53,7 +52,7 @@ func (b *bench) cores() (err error) {
 	defer func() { err = errors.Join(err, b.useCores(0), s.close()) }()
 	var both severalArm
 	for range 2 {
-		c, err := s.rma(true, rma.Read, inFlight/maxOp/2, maxOp)
+		c, err := s.rma(true, directRead, inFlight/maxOp/2, maxOp)
 		if err != nil {
 			return err
 		}
