@@ -109,6 +109,7 @@ type portalArm struct {
 
 	cmds []rma.Command // one for each that may be under way
 	ends []rma.Completion
+	next []rma.Command // that take the place of others
 }
 
 // newPortalArm is for operations like cmd of size octets on region 1, so many under way as the Portal of e has slots.
@@ -128,10 +129,8 @@ func newPortalArm(e *end, cmd rma.Command, slots, size int) (a *portalArm, err e
 // run keeps all slots in use until n operations are done.
 func (a *portalArm) run(n int) error {
 	begun := min(n, len(a.cmds))
-	for _, c := range a.cmds[:begun] {
-		if _, err := a.portal.Post(c); err != nil {
-			return err
-		}
+	if _, err := a.portal.PostAll(a.cmds[:begun], nil); err != nil {
+		return err
 	}
 	for done := 0; done < n; {
 		k, err := a.portal.Wait(a.ctx, a.ends)
@@ -139,16 +138,18 @@ func (a *portalArm) run(n int) error {
 			return err
 		}
 		done += k
+		a.next = a.next[:0]
 		for _, e := range a.ends[:k] {
 			if e.Err != nil {
 				return e.Err
 			}
 			if begun < n {
 				begun++
-				if _, err := a.portal.Post(a.cmds[e.Tag]); err != nil {
-					return err
-				}
+				a.next = append(a.next, a.cmds[e.Tag])
 			}
+		}
+		if _, err := a.portal.PostAll(a.next, nil); err != nil {
+			return err
 		}
 	}
 	return nil
