@@ -18,6 +18,7 @@ type Options struct {
 	Rate       int64         // octets per second: see SetRate
 	Latency    time.Duration // of each direction, without the queue
 	SocketSize int           // octets that a host may have on the link: 64 KiB
+	Buffer     int           // octets of the switch in front of the link, for Overflow; 0: no limit
 	// Sleep waits for the time that a chunk takes; nil: time.Sleep, which may take a millisecond
 	// more. What it takes too long the link makes up for, as long as there is something to carry.
 	Sleep func(d time.Duration)
@@ -45,6 +46,7 @@ type Link struct {
 	queue   []chunk
 	backlog int // octets of queue, and of the chunk that is being carried
 	most    int
+	over    int64 // octets that came when they did not fit into the buffer
 	closed  bool
 }
 
@@ -92,6 +94,14 @@ func (l *Link) Backlog() (now, most int) {
 	defer l.mu.Unlock()
 	most, l.most = l.most, l.backlog
 	return l.backlog, most
+}
+
+// Overflow is how many octets came when Options.Buffer had no room for them: what a switch would have
+// dropped.
+func (l *Link) Overflow() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // Close ends the link. What is on it is lost.
@@ -178,6 +188,9 @@ func (h *host) Write(p []byte) (n int, err error) {
 		h.held += k
 		l.backlog += k
 		l.most = max(l.most, l.backlog)
+		if l.opts.Buffer > 0 {
+			l.over += int64(min(k, max(0, l.backlog-l.opts.Buffer)))
+		}
 		l.filled.Signal()
 		n += k
 	}

@@ -65,7 +65,7 @@ func TestRateThatChanges(t *testing.T) {
 // TestHostsShareTheLink: what one sends comes behind what the others have on the link.
 func TestHostsShareTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Options{Rate: mib, SocketSize: 128 << 10})
+		l := New(Options{Rate: mib, SocketSize: 128 << 10, Buffer: 200 << 10})
 		defer l.Close()
 		var all sync.WaitGroup
 		receive := func(c net.Conn) {
@@ -84,6 +84,7 @@ func TestHostsShareTheLink(t *testing.T) {
 		now, most := l.Backlog()
 		require.Equal(t, 4*128<<10, now)
 		require.Equal(t, now, most)
+		require.EqualValues(t, 312<<10, l.Overflow(), "what does not fit into the buffer")
 		near, far := l.Pair()
 		start := time.Now()
 		_, err := far.Write([]byte{1})

@@ -59,6 +59,21 @@ func TestChartOverTime(t *testing.T) {
 	require.Contains(t, svg, "64.0", "it begins with 0")
 }
 
+// TestChartInAFile is an SVG file with the style of its own.
+func TestChartInAFile(t *testing.T) {
+	c := Chart{Title: "a > b", Unit: "KiB", Over: "ms", Lines: []Line{{"backlog", "c1", []Point{{10, 2}, {250, 5}}}}}
+	var b strings.Builder
+	require.NoError(t, c.WriteSVG(&b))
+	wellFormed(t, b.String())
+	require.True(t, strings.HasPrefix(b.String(), "<svg "))
+	require.Contains(t, b.String(), `xmlns="http://www.w3.org/2000/svg"`)
+	require.Contains(t, b.String(), "--c1:")
+	require.NotContains(t, b.String(), "%!")
+	b.Reset()
+	require.NoError(t, (&Chart{}).WriteSVG(&b))
+	require.Empty(t, b.String(), "nothing to draw")
+}
+
 func TestLabelsKeepApart(t *testing.T) {
 	require.Equal(t, 10.0, apart(10, nil))
 	require.Equal(t, 24.0, apart(12, []float64{10}), "a line of text below")

@@ -32,6 +32,9 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
+// Style is how plots look.
+func (p *Page) Style() template.CSS { return template.CSS(plotStyle) } // a file of ours
+
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p) }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,18 +24,21 @@ func TestMarksInVirtualTime(t *testing.T) {
 		o.sleep = time.Sleep
 		r, err := o.measure(t.Context())
 		require.NoError(t, err)
-		require.Len(t, r.Marks, 4)
+		require.Len(t, r.Marks, 10)
 		for _, m := range r.Marks {
 			require.True(t, m.Met, "%+v", m)
 		}
-		require.Greater(t, r.of(ways[0].name)[0].Backlog, 1<<20, "without a Solicitor there is a queue")
+		free := r.of(ways[0].name)[0]
+		require.Greater(t, free.Backlog, 1<<20, "without a Solicitor there is a queue")
+		require.Greater(t, free.Overflow, int64(1<<20), "which does not fit into the buffer")
 		time.Sleep(time.Second) // timers of connections that have ended
 	})
 }
 
 func TestCommand(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "page.html")
-	args := []string{"-peers", "2", "-size", "65536", "-rate", "10000", "-repeats", "1", "-html", page}
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.html")
+	args := []string{"-peers", "2", "-size", "65536", "-rate", "10000", "-repeats", "1", "-html", page, "-svg", dir}
 	var out bytes.Buffer
 	err := Main(t.Context(), append(args, "-json"), &out, t.Output())
 	if err != nil {
@@ -42,11 +46,16 @@ func TestCommand(t *testing.T) {
 	}
 	var r report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
-	require.Len(t, r.Samples, 2)
-	require.Len(t, r.Marks, 4)
+	require.Len(t, r.Samples, 3)
+	require.Len(t, r.Marks, 10)
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Contains(t, string(html), "solicited")
+	require.Equal(t, 2, strings.Count(string(html), "<svg"), "two plots")
+	for _, name := range []string{"incast-backlog.svg", "incast-victim.svg"} {
+		svg, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Contains(t, string(svg), ">rma<", "%s has a line for each way", name)
+	}
 	out.Reset()
 	_ = Main(t.Context(), args, &out, t.Output())
 	require.Contains(t, out.String(), "goodput")
@@ -54,7 +63,7 @@ func TestCommand(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	for _, args := range [][]string{
-		{"-nonsense"}, {"more"}, {"-peers", "0"}, {"-size", "1"}, {"-size", "1G"}, {"-rate", "0"}, {"-window", "1"}, {"-repeats", "0"}, {"-latency", "-1s"},
+		{"-nonsense"}, {"more"}, {"-peers", "0"}, {"-size", "1"}, {"-size", "1G"}, {"-rate", "0"}, {"-window", "16384"}, {"-buffer", "0"}, {"-repeats", "0"}, {"-latency", "-1s"},
 	} {
 		require.Error(t, Main(t.Context(), args, t.Output(), t.Output()), args)
 	}

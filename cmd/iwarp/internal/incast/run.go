@@ -5,63 +5,21 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/goiwarp/iwarp"
-	"github.com/goiwarp/iwarp/solicit"
-	"github.com/goiwarp/iwarp/stag"
 )
 
 // A way is how the data get to the receiver.
 type way struct {
-	name      string
-	short     string // in a plot
-	solicited bool
-	transfer  func(ctx context.Context, s *scene, p *peer) error
+	name  string
+	short string // in a plot
+	open  func(ctx context.Context, s *scene) error
 }
 
-// The ways: the hosts write what they have at once; the receiver reads it under a Solicitor.
+// The ways: the hosts write what they have at once; the receiver reads it under a Solicitor; the
+// receiver pulls it under one, when the hosts have asked it to.
 var ways = []way{
-	{"unsolicited Writes", "unsolicited", false, write},
-	{"Reads under a Solicitor", "solicited", true, read},
-}
-
-// write makes the host write all its data, and waits until they have arrived.
-func write(ctx context.Context, s *scene, p *peer) error {
-	for at := 0; at < s.opts.size; at += piece {
-		to := p.to
-		to.TO += uint64(at)
-		to.Len = piece
-		if err := p.far.RDMAWrite(ctx, to, s.source.Slice(at, piece)); err != nil {
-			return err
-		}
-	}
-	return p.far.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{STag: p.to.STag, TO: p.to.TO}) // comes behind the Writes
-}
-
-// read makes the receiver read all data of the host.
-func read(ctx context.Context, s *scene, p *peer) error {
-	for at := 0; at < s.opts.size; at += piece {
-		from := p.from
-		from.TO += uint64(at)
-		from.Len = piece
-		wr := iwarp.SendWR{Op: iwarp.OpRDMARead, Class: solicit.Bulk, Local: []iwarp.SGE{s.sink.Slice(p.first+at, piece)}, Remote: from}
-		if err := do(ctx, p.near, wr); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// do waits for the completion of a work request. No other is on the QP.
-func do(ctx context.Context, qp *iwarp.QP, wr iwarp.SendWR) error {
-	if err := qp.PostSend(wr); err != nil {
-		return err
-	}
-	var wcs [1]iwarp.WC
-	if _, err := qp.SendCQ().Wait(ctx, wcs[:]); err != nil {
-		return err
-	}
-	return wcs[0].Err()
+	{"unsolicited Writes", "Writes", unsolicited},
+	{"Reads under a Solicitor", "Reads", solicited},
+	{"rma writes, sealed", "rma", sealed},
 }
 
 // A sample is one run of a way.
@@ -71,10 +29,15 @@ type sample struct {
 	P50      time.Duration `json:"victim_p50"`
 	P99      time.Duration `json:"victim_p99"`
 	Reads    int           `json:"victim_reads"`
-	Backlog  int           `json:"backlog"` // octets on the link, at most
-	Granted  int64         `json:"granted"` // by the Solicitor, at most
+	Backlog  int           `json:"backlog"`  // octets on the link, at most
+	Overflow int64         `json:"overflow"` // octets that the buffer had no room for
+	Granted  int64         `json:"granted"`  // by the Solicitor, at most
 	Backlogs []backlog     `json:"backlogs"`
+	reads    []victimRead
 }
+
+// A victimRead is a Read of a few octets: when it began, and how long it took.
+type victimRead struct{ at, took time.Duration }
 
 // A backlog is the most octets that were on the link in a millisecond.
 type backlog struct {
@@ -84,7 +47,7 @@ type backlog struct {
 
 // run does a way once.
 func (o *options) run(ctx context.Context, w way) (*sample, error) {
-	s, err := o.open(ctx, w.solicited)
+	s, err := o.open(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +55,21 @@ func (o *options) run(ctx context.Context, w way) (*sample, error) {
 	r := &sample{Way: w.name}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	over := make(chan struct{})
+	loaded, over := make(chan struct{}), make(chan struct{})
 	var watching sync.WaitGroup
 	var verr error
-	var times []time.Duration
-	watching.Go(func() { times, verr = s.suffer(ctx, over) })
-	watching.Go(func() { r.Backlogs = s.watch(over) })
+	watching.Go(func() {
+		<-loaded
+		r.reads, verr = s.suffer(ctx, over)
+	})
+	watching.Go(func() { r.Backlogs = s.watch(loaded, over) })
 
 	began := time.Now()
-	errs := make([]error, len(s.peers))
+	errs := make([]error, len(s.transfers))
 	var all sync.WaitGroup
-	for i, p := range s.peers {
+	for i, transfer := range s.transfers {
 		all.Go(func() {
-			if errs[i] = w.transfer(ctx, s, p); errs[i] != nil {
+			if errs[i] = transfer(ctx); errs[i] != nil {
 				cancel()
 			}
 		})
@@ -118,58 +83,65 @@ func (o *options) run(ctx context.Context, w way) (*sample, error) {
 			return nil, err
 		}
 	}
-	slices.Sort(times)
-	r.Reads, r.P50, r.P99 = len(times), times[len(times)/2], times[len(times)*99/100]
+	r.Overflow = s.link.Overflow()
+	r.summarize()
 	for _, b := range r.Backlogs {
 		r.Backlog = max(r.Backlog, b.Octets)
 	}
-	if s.window != nil {
-		r.Granted = s.window.Stats().MaxGranted
+	if s.granted != nil {
+		r.Granted = s.granted()
 	}
 	return r, s.check()
 }
 
+// summarize orders the times of the victim.
+func (r *sample) summarize() {
+	var times []time.Duration
+	for _, v := range r.reads {
+		times = append(times, v.took)
+	}
+	slices.Sort(times)
+	r.Reads, r.P50, r.P99 = len(times), times[len(times)/2], times[len(times)*99/100]
+}
+
 // suffer reads a few octets of a host that sends nothing else, one Read after the other, and
 // tells how long each took.
-func (s *scene) suffer(ctx context.Context, over <-chan struct{}) (times []time.Duration, err error) {
-	source, err := s.hosts.pd.RegisterMR(make([]byte, victimSize), stag.RemoteRead, nil)
-	if err != nil {
-		return nil, err
-	}
-	sink, err := s.receiver.pd.RegisterMR(make([]byte, victimSize), stag.LocalWrite, nil)
-	if err != nil {
-		return nil, err
-	}
-	wr := iwarp.SendWR{
-		Op: iwarp.OpRDMARead, Class: solicit.Latency,
-		Local: []iwarp.SGE{sink.Slice(0, victimSize)}, Remote: source.Advertise(0, victimSize),
-	}
+func (s *scene) suffer(ctx context.Context, over <-chan struct{}) (all []victimRead, err error) {
+	first := time.Now()
 	for {
 		began := time.Now()
-		if err := do(ctx, s.victim.near, wr); err != nil {
+		if err := s.victim(ctx); err != nil {
 			return nil, err
 		}
-		times = append(times, time.Since(began))
+		all = append(all, victimRead{began.Sub(first), time.Since(began)})
 		select {
 		case <-over:
-			return times, nil
+			return all, nil
 		default:
 		}
 	}
 }
 
-// watch follows the backlog of the link.
-func (s *scene) watch(over <-chan struct{}) (all []backlog) {
+// watch follows the backlog of the link. It closes loaded when a host has begun, so that the Reads
+// of the victim before that do not count.
+func (s *scene) watch(loaded, over chan struct{}) (all []backlog) {
 	began := time.Now()
+	s.link.Backlog() // what was there before does not count
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for {
+	idle := true
+	for ended := false; !ended; {
 		select {
 		case <-tick.C:
-			_, most := s.link.Backlog()
-			all = append(all, backlog{time.Since(began), most})
 		case <-over:
-			return all
+			ended = true
+		}
+		_, most := s.link.Backlog()
+		all = append(all, backlog{time.Since(began), most})
+		if idle && (ended || most >= piece) {
+			idle = false
+			close(loaded)
 		}
 	}
+	return all
 }

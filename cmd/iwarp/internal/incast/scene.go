@@ -9,30 +9,32 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/bottleneck"
-	"github.com/goiwarp/iwarp/solicit"
-	"github.com/goiwarp/iwarp/stag"
 )
 
 const (
 	// piece is how many octets are written, or read, at a time.
 	piece = 16 << 10
+	// least is the smallest window: a piece fits, with the tag that seals it.
+	least = piece + 16
 	// victimSize is how many octets the Read has whose latency is measured.
 	victimSize = 64
 )
 
-// A scene is a receiver, and hosts behind a link.
+// A scene is a receiver, and hosts behind a link. The way by which their data get to the receiver
+// connects them.
 type scene struct {
 	opts     *options
 	link     *bottleneck.Link
 	receiver *side
-	hosts    *side // all of them
-	window   *iwarp.Solicitor
+	hosts    *side  // all of them
 	came     []byte // of each host size octets
 	have     []byte // what each of the hosts sends
-	sink     *iwarp.MR
-	source   *iwarp.MR
-	peers    []*peer
-	victim   *peer
+
+	transfers []func(ctx context.Context) error // of each host: all its data get to the receiver
+	victim    func(ctx context.Context) error   // the receiver reads a few octets of another host
+	granted   func() int64                      // the most octets of the window; nil: there is none
+	end       func()                            // of the connections, while there is the link; nil: nothing
+	release   func() error                      // when they are gone; nil: nothing
 }
 
 // A side is an RNIC with a PD.
@@ -52,17 +54,9 @@ func newSide() (s *side, err error) {
 	return s, err
 }
 
-// A peer is a connection between the receiver and a host.
-type peer struct {
-	near, far *iwarp.QP
-	to        iwarp.RemoteBuffer // the receiver's memory for the host
-	from      iwarp.RemoteBuffer // the host's
-	first     int                // where that begins in the sink
-}
-
-// open makes the scene, with a Solicitor if the receiver reads.
-func (o *options) open(ctx context.Context, solicited bool) (s *scene, err error) {
-	s = &scene{opts: o, link: bottleneck.New(bottleneck.Options{Rate: o.rate, Latency: o.latency, Sleep: o.sleep})}
+// open makes the scene.
+func (o *options) open(ctx context.Context, w way) (s *scene, err error) {
+	s = &scene{opts: o, link: bottleneck.New(bottleneck.Options{Rate: o.rate, Latency: o.latency, Buffer: o.buffer, Sleep: o.sleep})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -74,29 +68,8 @@ func (o *options) open(ctx context.Context, solicited bool) (s *scene, err error
 	if s.hosts, err = newSide(); err != nil {
 		return s, err
 	}
-	if solicited {
-		s.window = iwarp.NewSolicitor(solicit.Config{Fixed: o.window})
-	}
 	s.came, s.have = make([]byte, o.peers*o.size), pattern(o.size)
-	if s.sink, err = s.receiver.pd.RegisterMR(s.came, stag.LocalWrite|stag.RemoteWrite, nil); err != nil {
-		return s, err
-	}
-	if s.source, err = s.hosts.pd.RegisterMR(s.have, stag.RemoteRead, nil); err != nil {
-		return s, err
-	}
-	for i := range o.peers + 1 {
-		p, err := s.connect(ctx)
-		if err != nil {
-			return s, err
-		}
-		if i == o.peers {
-			s.victim = p
-			break
-		}
-		p.first, p.to, p.from = i*o.size, s.sink.Advertise(i*o.size, o.size), s.source.Advertise(0, o.size)
-		s.peers = append(s.peers, p)
-	}
-	return s, nil
+	return s, w.open(ctx, s)
 }
 
 // pattern is octets that differ from one piece to the next.
@@ -108,27 +81,16 @@ func pattern(n int) []byte {
 	return b
 }
 
-// connect connects a host. The receiver is the initiator.
-func (s *scene) connect(ctx context.Context) (*peer, error) {
-	near, far := s.link.Pair()
-	p := new(peer)
-	accepted := make(chan error, 1)
-	go func() {
-		cr, err := s.hosts.rnic.Server(ctx, far, nil)
-		if err == nil {
-			p.far, err = cr.Accept(ctx, &iwarp.QPConfig{PD: s.hosts.pd})
-		}
-		accepted <- err
-	}()
-	var err error
-	p.near, err = s.receiver.rnic.Client(ctx, near, &iwarp.QPConfig{PD: s.receiver.pd, Solicitor: s.window})
-	return p, errors.Join(err, <-accepted)
+// place is where the data of a host get to.
+func (s *scene) place(host int) []byte {
+	n := s.opts.size
+	return s.came[host*n : (host+1)*n : (host+1)*n]
 }
 
 // check tells whether all that the hosts had has come.
 func (s *scene) check() error {
 	for i := range s.opts.peers {
-		if !bytes.Equal(s.came[i*s.opts.size:][:s.opts.size], s.have) {
+		if !bytes.Equal(s.place(i), s.have) {
 			return fmt.Errorf("the octets of host %d are not those that it has", i)
 		}
 	}
@@ -136,6 +98,9 @@ func (s *scene) check() error {
 }
 
 func (s *scene) close() (err error) {
+	if s.end != nil {
+		s.end()
+	}
 	s.link.Close()
 	var all sync.WaitGroup
 	for _, d := range []*side{s.receiver, s.hosts} {
@@ -144,8 +109,8 @@ func (s *scene) close() (err error) {
 		}
 	}
 	all.Wait()
-	if s.window != nil {
-		err = s.window.Close()
+	if s.release != nil {
+		err = s.release()
 	}
 	return err
 }
