@@ -104,8 +104,9 @@ func (r *sample) summarize() {
 	r.Reads, r.P50, r.P99 = len(times), times[len(times)/2], times[len(times)*99/100]
 }
 
-// suffer reads a few octets of a host that sends nothing else, one Read after the other, and
-// tells how long each took.
+// suffer reads a few octets of a host that sends nothing else, one Read after the other with a pause
+// between them, and tells how long each took. Without the pause the many short Reads of a moment in
+// which the link is idle would hide the others.
 func (s *scene) suffer(ctx context.Context, over <-chan struct{}) (all []victimRead, err error) {
 	first := time.Now()
 	for {
@@ -117,7 +118,7 @@ func (s *scene) suffer(ctx context.Context, over <-chan struct{}) (all []victimR
 		select {
 		case <-over:
 			return all, nil
-		default:
+		case <-time.After(pause):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/bottleneck"
@@ -18,6 +19,8 @@ const (
 	least = piece + 16
 	// victimSize is how many octets the Read has whose latency is measured.
 	victimSize = 64
+	// pause is between two of those Reads.
+	pause = time.Millisecond
 )
 
 // A scene is a receiver, and hosts behind a link. The way by which their data get to the receiver

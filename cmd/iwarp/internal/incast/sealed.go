@@ -31,7 +31,7 @@ type sealing struct {
 	hosting *rma.Server // of the host that the victim reads from
 	serving sync.WaitGroup
 
-	initiate iwarp.QPConfig // how clients prove who they are
+	initiate iwarp.QPConfig // the identity of clients
 	respond  iwarp.ListenConfig
 	clients  []*rma.Client
 }
@@ -61,7 +61,8 @@ func sealed(ctx context.Context, s *scene) error {
 func (v *sealing) serverConfig(d *side, w *rma.Solicitor) *rma.ServerConfig {
 	return &rma.ServerConfig{
 		PD: d.pd, MaxOp: piece, Depth: slots, QueueDepth: slots * v.opts.peers,
-		PullTimeout: pullTimeout, Dispatch: [2]time.Duration{-1, -1}, Solicitor: w,
+		ScratchLimit: 2 * slots * v.opts.peers * piece, // each operation has memory while it waits
+		PullTimeout:  pullTimeout, Dispatch: [2]time.Duration{-1, -1}, Solicitor: w,
 	}
 }
 
