@@ -36,16 +36,20 @@ type period struct {
 	After float64 `json:"after"` // how many RTT the flows needed to come to fair shares; negative: they did not
 	Jain  float64 `json:"jain"`  // the least of Jain's index in a window, from settling on
 	Used  float64 `json:"used"`  // how much of the link they have used by then
+	// Rates are those of each flow, octets per second, one after the other for each plotWindow. The first period is
+	// that before the rate has changed.
+	Rates [][]float64 `json:"rates"`
 }
 
 // fairness halves and doubles the rate of a link that eight flows share, each with an Executor and operations of 4 KiB,
 // in virtual time.
 func (b *bench) fairness() error {
 	periods, err := b.flowsInVirtualTime()
-	if err == nil {
-		b.judgeFlows(periods)
+	if err != nil {
+		return err
 	}
-	return err
+	b.judgeFlows(periods[1:])
+	return b.drawFlows(periods)
 }
 
 func (b *bench) judgeFlows(periods []period) {
@@ -110,12 +114,12 @@ func measureFlows(o *options, phase int) (periods []period, err error) {
 		all = append(all, f)
 		running.Go(func() { f.run(ctx) })
 	}
-	follow(all, phase) // they find their shares
+	periods = append(periods, period{Rate: float64(o.rate), Rates: follow(all, phase).rates(plotWindow)}) // they find their shares
 	for _, part := range []float64{0.5, 1} {
 		rate := float64(o.rate) * part
 		link.SetRate(int64(rate))
 		r := follow(all, phase)
-		p := period{Rate: rate, After: -1}
+		p := period{Rate: rate, After: -1, Rates: r.rates(plotWindow)}
 		if at, ok := r.settled(shareWindow * rtt); ok {
 			p.After = float64(at) / float64(rtt)
 		}

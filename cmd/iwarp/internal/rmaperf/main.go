@@ -31,6 +31,7 @@ type options struct {
 	rate    int64 // of the link that flows share, octets per second
 	json    bool
 	only    *regexp.Regexp
+	svg     string
 	profile string
 	serve   bool // be the server
 	virtual bool // be the process that measures flows in virtual time
@@ -87,6 +88,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.Int64Var(&megabits, "rate", 1000, "of the link that eight flows share, in megabits per second")
 	fs.StringVar(&run, "run", "", "only the measurements whose names match this `REGEXP`: "+names())
 	fs.BoolVar(&o.json, "json", false, "print JSON")
+	fs.StringVar(&o.svg, "svg", "", "write a plot of the shares of flows to this `FILE`")
 	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
 	fs.BoolVar(&o.serve, "s", false, "be a server, as which the command starts itself, until stdin ends")
 	fs.BoolVar(&o.virtual, "virtual", false, "be the process that measures in virtual time, as which the command starts itself")

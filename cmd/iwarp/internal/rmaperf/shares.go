@@ -96,3 +96,16 @@ func (r record) rate() float64 {
 	}
 	return float64(sum) / (last.at - r[0].at).Seconds()
 }
+
+// rates are those of each flow, octets per second, one after the other for each so many moments.
+func (r record) rates(moments int) (all [][]float64) {
+	for to := moments; to < len(r); to += moments {
+		from := r[to-moments]
+		var of []float64
+		for i, n := range r[to].octets {
+			of = append(of, float64(n-from.octets[i])/(r[to].at-from.at).Seconds())
+		}
+		all = append(all, of)
+	}
+	return all
+}

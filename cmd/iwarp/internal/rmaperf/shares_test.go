@@ -24,6 +24,7 @@ func TestShares(t *testing.T) {
 	require.Equal(t, []float64{0.5, 1.5}, r.shares(0, 10))
 	require.InDelta(t, 0.8, r.leastJain(10*time.Millisecond), 1e-9)
 	require.InDelta(t, 400_000, r.rate(), 1e-6)
+	require.Equal(t, [][]float64{{100_000, 300_000}, {100_000, 300_000}}, r.rates(5))
 	require.Len(t, r.from(4*time.Millisecond), 7)
 	require.Nil(t, r.from(time.Second))
 	require.True(t, fair([]float64{0.8, 1.2}))
