@@ -113,7 +113,7 @@ func TestFlowsInVirtualTime(t *testing.T) {
 		periods, err := measureFlows(&options{rate: 1e9 / 8}, 120)
 		require.NoError(t, err)
 		b := &bench{opts: &options{}}
-		b.judgeFlows(periods)
+		b.judgeFlows(periods[1:])
 		require.False(t, b.marks.Missed(), "%v", b.notes)
 	})
 }
