@@ -191,15 +191,12 @@ func (e *Executor) ended(p *Portal, s Slot, end *Completion) {
 
 // outcomeOf is what an operation that has ended so says of the path.
 func outcomeOf(err error) solicit.Outcome {
-	var o *OpError
 	switch {
 	case err == nil:
 		return solicit.OK
-	case !errors.As(err, &o):
-		return solicit.Failed
-	case o.Outcome == NACK:
+	case errors.Is(err, ErrNACK):
 		return solicit.Nack
-	case o.Outcome == Timeout:
+	case errors.Is(err, ErrTimeout):
 		return solicit.Timeout
 	default:
 		return solicit.Failed
@@ -247,10 +244,11 @@ func (e *Executor) reopen(ctx context.Context, h *Handle) error {
 // verdictOf is how an operation has ended, as package op has it. A wrong key may be one of an epoch
 // that is so old that the server does not know it any more: to open the region again tells.
 func verdictOf(err error) op.Verdict {
+	if err == nil {
+		return op.Verdict{}
+	}
 	var o *OpError
 	switch {
-	case err == nil:
-		return op.Verdict{}
 	case !errors.As(err, &o):
 		return op.Verdict{Outcome: op.Closed}
 	case o.Outcome == RemoteAuth && o.Reason == BadKey:

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
 // TestRMA_31_ExecutorMovesAnyNumberOfOctets in chunks of what an operation may have.
@@ -109,4 +111,23 @@ func TestRMA_36_CancelledContextEndsTheWait(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 16, n)
 	})
+}
+
+// TestRMA_44_ExecutorAllocatesNothingOfItsOwn beside the one allocation of each operation.
+func TestRMA_44_ExecutorAllocatesNothingOfItsOwn(t *testing.T) {
+	if wiretest.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	w := start(t, plan{network: "tcp"})
+	h, e := w.opens(), NewExecutor(w.portal(8))
+	buf := make([]byte, 5*w.client.MaxOp())
+	ctx := context.Background()
+	var err error
+	once := func() { _, err = e.ReadAt(ctx, h, buf, 0) }
+	for range 200 { // until each place of each queue was used
+		once()
+	}
+	n := testing.AllocsPerRun(200, once)
+	require.NoError(t, err)
+	require.LessOrEqual(t, n, 5.0)
 }
