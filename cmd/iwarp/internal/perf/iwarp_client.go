@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/solicit"
 )
 
 // An rdmaDriver is the client of the library under test.
@@ -13,7 +14,8 @@ type rdmaDriver struct {
 	pd   *iwarp.PD
 	ends []*rdmaEnd
 
-	pacer *pacer // of the slow connections, nil if there are none
+	pacer     *pacer           // of the slow connections, nil if there are none
+	solicitor *iwarp.Solicitor // of the QPs that are measured; nil: their Reads do not wait
 }
 
 func dialIWARP(addr string, w workload) (driver, error) {
@@ -21,6 +23,9 @@ func dialIWARP(addr string, w workload) (driver, error) {
 	var err error
 	if d.rnic, d.pd, err = openRNIC(); err != nil {
 		return nil, err
+	}
+	if w.Window > 0 {
+		d.solicitor = iwarp.NewSolicitor(solicit.Config{Fixed: w.Window})
 	}
 	for range w.Conns {
 		if err := d.dial(addr); err != nil {
@@ -40,7 +45,9 @@ func (d *rdmaDriver) dial(addr string) error {
 	if err != nil {
 		return err
 	}
-	qp, err := d.dialOne(addr, e.config())
+	cfg := e.config()
+	cfg.Solicitor = d.solicitor
+	qp, err := d.dialOne(addr, cfg)
 	if err != nil {
 		return err
 	}
@@ -68,5 +75,9 @@ func (d *rdmaDriver) close() error {
 	if d.pacer != nil {
 		err = d.pacer.close()
 	}
-	return errors.Join(err, d.rnic.Close())
+	err = errors.Join(err, d.rnic.Close())
+	if d.solicitor != nil {
+		err = errors.Join(err, d.solicitor.Close())
+	}
+	return err
 }

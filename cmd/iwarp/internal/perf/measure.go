@@ -93,7 +93,7 @@ func (o *options) overview(r *remote) ([]measured, error) {
 }
 
 // alone is the baseline of a workload that is the same without the slow and the idle
-// connections, and without authentication.
+// connections, without authentication, and without a Solicitor.
 const alone = "alone"
 
 // compare measures one workload against the baseline.
@@ -101,7 +101,7 @@ func (o *options) compare(r *remote, w workload) ([]row, error) {
 	var base *workload
 	if o.baseline != "none" {
 		b := w
-		b.Slow, b.Idle, b.Auth = 0, 0, ""
+		b.Slow, b.Idle, b.Auth, b.Window = 0, 0, "", 0
 		if o.baseline != alone {
 			b.Kind = o.baseline
 		}

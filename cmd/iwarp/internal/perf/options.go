@@ -132,6 +132,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.IntVar(&o.work.Idle, "idle", 0, "further connections that do nothing")
 	fs.Func("network", "what the library goes over: tcp, sctp or sctp+udp", o.network)
 	fs.StringVar(&o.work.Auth, "auth", authmode.Plain, "how both sides authenticate each other: "+strings.Join(authmode.All, ", "))
+	fs.Int64Var(&o.work.Window, "solicit", 0, "octets that the client's Reads may ask for at a time, by a Solicitor; 0: no limit, and no Solicitor")
 	fs.StringVar(&o.work.CC, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 	fs.StringVar(&o.baseline, "baseline", o.baseline, "what to compare with: none or "+strings.Join(baselines(), ", "))
 	fs.IntVar(&o.pairing.pairs, "pairs", o.pairing.pairs, "runs of the subject and of the baseline, in turn")

@@ -73,10 +73,14 @@ func bulkOf(op string, region int, crc bool) workload {
 
 // small is a measurement of 4 KiB at depth 32, against TCP with 32 messages a call.
 func small(op string, goals ...goal) measurement {
-	w := workload{Kind: "iwarp", Op: op, Size: 4 * kib, Shared: true, Depth: 32}
+	w := smallOf(op)
 	b := w
 	b.Kind, b.Chunk = "tcp", 32*4*kib
 	return compared(w, b, goals)
+}
+
+func smallOf(op string) workload {
+	return workload{Kind: "iwarp", Op: op, Size: 4 * kib, Shared: true, Depth: 32}
 }
 
 // latency is a measurement of operations one after the other. The baseline sleeps
@@ -97,6 +101,13 @@ func latencyOf(op string, size int, poll time.Duration) workload {
 func authenticated(w workload, g goal) measurement {
 	b := w
 	w.Auth = authmode.B
+	return &comparison{subject: w, baseline: b, against: alone, goals: []goal{g}}
+}
+
+// solicited is a measurement of w with a Solicitor that never lets it wait, against the same without.
+func solicited(w workload, g goal) measurement {
+	b := w
+	w.Window = 2 * int64(w.Depth) * int64(w.Size)
 	return &comparison{subject: w, baseline: b, against: alone, goals: []goal{g}}
 }
 
@@ -198,6 +209,7 @@ var standard = []measurement{
 	busy(64, 16*kib, ratioAtLeast("busy_64_16k", rate, 0.95)),
 	authenticated(bulkOf(opWrite, mib, true), ratioAtLeast("write_1m_crc_auth", throughput, 0.99)),
 	authenticated(latencyOf(opPingPong, 64, 0), ratioAtMost("pingpong_64b_auth", p50, 1/0.99)),
+	solicited(smallOf(opRead), ratioAtLeast("read_4k_d32_solicited", rate, 0.97)),
 	clients(256, ratioAtLeast("clients_256", throughput, 0.90)),
 	&idleCase{idle: 10_000, rss: 8, ratio: 0.9},
 	copiesCase{},

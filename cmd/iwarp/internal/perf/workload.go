@@ -52,6 +52,7 @@ type workload struct {
 	Chunk    int           `json:"chunk,omitempty"`   // tcp: octets of one call, 0: the best of chunks
 	Network  string        `json:"network,omitempty"` // iwarp: what it goes over, "": tcp
 	Auth     string        `json:"auth,omitempty"`    // iwarp: how both sides authenticate each other, "": authmode.Plain
+	Window   int64         `json:"window,omitempty"`  // iwarp: of the client's Solicitor, 0: there is none
 	CC       string        `json:"cc,omitempty"`      // congestion control, "": the system's
 	Slow     int           `json:"slow,omitempty"`    // iwarp: further connections that do little, see pacer
 	Idle     int           `json:"idle,omitempty"`    // iwarp: further connections that do nothing
@@ -116,6 +117,8 @@ func (w *workload) checkNumbers() error {
 		return fmt.Errorf("batch %d is not within 0..%d", w.Batch, w.Depth)
 	case !within(w.Slow, 0, maxExtra), !within(w.Idle, 0, maxExtra):
 		return fmt.Errorf("%d slow and %d idle connections are not within 0..%d", w.Slow, w.Idle, maxExtra)
+	case w.Window != 0 && !within(int(w.Window), w.Size, maxSize):
+		return fmt.Errorf("a window of %d octets is not within the size, %d, and %d", w.Window, w.Size, maxSize)
 	case !within(w.Chunk, 0, maxSize):
 		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
 	}
