@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/bucket"
 	"github.com/goiwarp/iwarp/internal/recent"
 )
 
@@ -53,7 +54,7 @@ type accessLog struct {
 	logger *slog.Logger // nil: none
 
 	mu         sync.Mutex
-	records    bucket
+	records    bucket.Bucket
 	events     uint64
 	suppressed uint64 // since the last record
 	allLost    uint64 // suppressed ones at all
@@ -73,7 +74,7 @@ func (l *accessLog) keep(e *AccessEvent, sourceMay bool) bool {
 	defer l.mu.Unlock()
 	l.events++
 	e.ID = l.events
-	if !sourceMay || !l.records.take(e.Time, float64(l.rate), float64(l.rate)) {
+	if !sourceMay || !l.records.Take(e.Time, float64(l.rate), float64(l.rate)) {
 		l.suppressed++
 		l.allLost++
 		return false

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/bucket"
 	"github.com/goiwarp/iwarp/internal/lru"
 	"github.com/goiwarp/iwarp/internal/recent"
 	"github.com/goiwarp/iwarp/regionkey"
@@ -59,7 +60,7 @@ func (e *AuditEvent) opName() string {
 
 // A peerRate is how many records a peer has made.
 type peerRate struct {
-	bucket
+	bucket.Bucket
 	suppressed uint64 // since its last record
 }
 
@@ -100,7 +101,7 @@ func (l *audit) keep(e *AuditEvent) bool {
 		peer = new(peerRate)
 		l.peers.Put(e.Peer.ID, peer)
 	}
-	if !peer.take(e.Time, auditRate) {
+	if !peer.Take(e.Time, auditRate, auditRate) {
 		peer.suppressed++
 		l.allLost++
 		return false

@@ -7,35 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/bucket"
 	"github.com/goiwarp/iwarp/internal/lru"
 )
 
 // closedAt is how many bursts of failures beyond the first end in a block without replies.
 const closedAt = 10
-
-// A bucket holds tokens. It fills up with time; it may go below zero.
-type bucket struct {
-	spent float64   // tokens below full
-	last  time.Time // when it was that
-}
-
-// level is how many tokens there are.
-func (b *bucket) level(now time.Time, rate, burst float64) float64 {
-	if past := now.Sub(b.last); past > 0 {
-		b.spent = max(b.spent-past.Seconds()*rate, 0)
-		b.last = now
-	}
-	return burst - b.spent
-}
-
-// take takes a token if there is one.
-func (b *bucket) take(now time.Time, rate, burst float64) bool {
-	if b.level(now, rate, burst) < 1 {
-		return false
-	}
-	b.spent++
-	return true
-}
 
 // A source is where connections come from: an IPv4 address, the upper 64 bits of an IPv6 one,
 // or the name of an address of another kind.
@@ -100,8 +77,8 @@ const (
 
 // A sourceState is what is known of one source.
 type sourceState struct {
-	failures    bucket
-	records     bucket // of the log
+	failures    bucket.Bucket
+	records     bucket.Bucket // of the log
 	closedUntil time.Time
 }
 
@@ -112,7 +89,7 @@ type sources struct {
 	mu     sync.Mutex
 	known  *lru.Map[source, *sourceState]
 	shared *sourceState // of sources for which the table has no space
-	hmacs  bucket
+	hmacs  bucket.Bucket
 }
 
 func newSources(l Limits) *sources {
@@ -133,7 +110,7 @@ func (t *sources) verdict(from source, now time.Time) verdict {
 	if now.Before(s.closedUntil) {
 		return verdictClosed
 	}
-	if s.failures.level(now, t.limits.FailureRate, float64(t.limits.FailureBurst)) < 1 {
+	if s.failures.Level(now, t.limits.FailureRate, float64(t.limits.FailureBurst)) < 1 {
 		return verdictBlocked
 	}
 	return verdictOpen
@@ -144,12 +121,10 @@ func (t *sources) charge(from source, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s, burst := t.state(from, now), float64(t.limits.FailureBurst)
-	level := s.failures.level(now, t.limits.FailureRate, burst)
-	s.failures.spent++
-	if level-1 <= -closedAt*burst {
+	if s.failures.Charge(now, t.limits.FailureRate, burst) <= -closedAt*burst {
 		s.closedUntil = now.Add(t.limits.Block)
 		// The tokens of the first burst come after the block.
-		s.failures = bucket{spent: burst, last: s.closedUntil}
+		s.failures = bucket.Empty(s.closedUntil, burst)
 	}
 }
 
@@ -158,7 +133,7 @@ func (t *sources) mayLog(from source, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.limits.LogPerSource
-	return t.state(from, now).records.take(now, float64(n), float64(n))
+	return t.state(from, now).records.Take(now, float64(n), float64(n))
 }
 
 // mayVerify takes a token for an HMAC.
@@ -166,7 +141,7 @@ func (t *sources) mayVerify(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := float64(t.limits.HMACs)
-	return t.hmacs.take(now, n, n)
+	return t.hmacs.Take(now, n, n)
 }
 
 // state finds what is known of a source, or begins to know it.
@@ -189,7 +164,7 @@ func (t *sources) takesMore(now time.Time) bool {
 		return true
 	}
 	_, s := t.known.Oldest()
-	return !now.Before(s.closedUntil) && s.failures.level(now, t.limits.FailureRate, 1) >= 1
+	return !now.Before(s.closedUntil) && s.failures.Level(now, t.limits.FailureRate, 1) >= 1
 }
 
 // count is how many sources are known.
