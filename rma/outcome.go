@@ -89,7 +89,7 @@ type OpError struct {
 	Reason      uint16 // of RemoteAuth and NACK; 0: none
 	Op          Op
 	Region, Off uint64
-	RetryAfter  time.Duration // a hint of the server; 0: none
+	RetryAfter  time.Duration // of NACK, when the server may have room again; 0: it says nothing
 	Err         error         // the particulars; nil: there are none
 }
 

@@ -105,3 +105,52 @@ func TestRMA_44_ClientAndServerAllocateNothing(t *testing.T) {
 	}))
 	require.True(t, c.Idle() && s.Idle())
 }
+
+// TestRMA_17_NackSaysWhenToTryAgain: when what waits now has its turn or was refused, if there was no
+// room; it says nothing where waiting does not help.
+func TestRMA_17_NackSaysWhenToTryAgain(t *testing.T) {
+	status := func(actions []Action) Action {
+		for _, a := range actions {
+			if a.Do == SendStatus {
+				return a
+			}
+		}
+		require.Fail(t, "no STATUS", "%v", actions)
+		return Action{}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*ServerConfig)
+		class  Class
+		want   time.Duration
+	}{
+		{"latency", nil, Latency, 5 * ms},
+		{"bulk", nil, Bulk, 40 * ms},
+		{"without a limit", func(c *ServerConfig) { c.Dispatch = [2]time.Duration{} }, Bulk, 50 * ms},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newServer(t, c.change)
+			m := writeReq(1)
+			m.Class = c.class
+			s.Receive(nil, s.now, &m)
+			full := status(s.Refused(nil, s.now, m.Op))
+			require.Equal(t, QueueFull, full.Reason)
+			require.Equal(t, c.want, full.RetryAfter)
+			s.Receive(nil, s.now, &m)
+			late := status(s.Expired(nil, s.now, m.Op))
+			require.Equal(t, NoWindow, late.Reason)
+			require.Equal(t, c.want, late.RetryAfter)
+			for i := range 2 {
+				m.Op = ID(2 + i)
+				s.Receive(nil, s.now, &m)
+			}
+			m.Op = 4
+			require.Equal(t, c.want, status(s.Receive(nil, s.now, &m)).RetryAfter, "a request that has no record")
+			s.Close(nil, s.now)
+			m.Op = 5
+			require.Zero(t, status(s.Receive(nil, s.now, &m)).RetryAfter, "the server closes")
+			m.Op, m.Verdict = 6, Verdict{RemoteAuth, BadKey}
+			require.Zero(t, status(s.Receive(nil, s.now, &m)).RetryAfter)
+		})
+	}
+}

@@ -211,8 +211,22 @@ func (s *Server) status(dst []Action, i int32, v Verdict) []Action {
 		return dst
 	}
 	a := s.action(SendStatus, i)
-	a.Outcome, a.Reason, a.Invalidate = v.Outcome, v.Reason, s.records[i].names
+	a.Outcome, a.Reason, a.RetryAfter, a.Invalidate = v.Outcome, v.Reason, s.retryAfter(v, a.Class), s.records[i].names
 	return append(dst, a)
+}
+
+// retryAfter is the hint in a NACK for lack of room: by then each write that waits now has its turn, or
+// was refused itself; where they wait without a limit, one that was pulled now is over. There is none
+// for a request that was too late, nor at a server that closes.
+func (s *Server) retryAfter(v Verdict, class Class) time.Duration {
+	switch {
+	case v.Outcome != NACK, v.Reason != QueueFull && v.Reason != NoWindow:
+		return 0
+	case s.cfg.Dispatch[class] > 0:
+		return s.cfg.Dispatch[class]
+	default:
+		return s.cfg.PullTimeout
+	}
 }
 
 // answer answers with what was asked for, if there is a connection.

@@ -79,7 +79,7 @@ func (s *Server) refuse(dst []Action, m *Message, kind Kind, v Verdict) []Action
 		s.stats.Nacks++
 	default:
 	}
-	a.Do, a.Outcome, a.Reason, a.Invalidate = SendStatus, v.Outcome, v.Reason, m.names()
+	a.Do, a.Outcome, a.Reason, a.RetryAfter, a.Invalidate = SendStatus, v.Outcome, v.Reason, s.retryAfter(v, a.Class), m.names()
 	dst = append(dst, a)
 	return s.endIfTooMany(dst, m.Op)
 }
