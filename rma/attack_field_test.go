@@ -1,0 +1,346 @@
+package rma
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/solicit"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+const (
+	fieldRegions = 2
+	fieldSize    = 4096 // of a region
+	fieldPoison  = 4096 // of the octets on each side of it
+	fieldOps     = 3    // operations at the same time, each on a part of a region of its own
+)
+
+// A field is where a random attacker is between a client and a server, whose regions must have what
+// a model of them has.
+type field struct {
+	testing.TB
+	*attacker
+	network string // pipe, or tcp; in virtual time or not
+
+	rnics       [2]*iwarp.RNIC
+	cfg         ClientConfig
+	clientAuth  *cm.Auth
+	serverAuth  *cm.Auth
+	server      *Server
+	regions     [fieldRegions]*Region
+	mems        [fieldRegions][]byte // with the octets around it
+	models      [fieldRegions][]byte // of the region alone
+	quiet       [fieldRegions][]byte // of the regions of the client, if it has some
+	served      chan error
+	client      *Client
+	portal      *Portal
+	handles     [fieldRegions]*Handle
+	connections int
+	counts      map[string]map[string]int // by kind and by what has become of it
+	greeting    error                     // of NewClient
+	refusals    atomic.Uint64             // records of the server
+}
+
+// newField makes a field. With both, the client serves regions of the same numbers, with the same keys,
+// which are not used.
+func newField(t testing.TB, network string, both bool, seed uint64) *field {
+	stream := uint64(0)
+	if both {
+		stream = 1
+	}
+	f := &field{TB: t, network: network, attacker: &attacker{Rand: rand.New(rand.NewPCG(seed, stream))}, counts: make(map[string]map[string]int)}
+	var pds [2]*iwarp.PD
+	for i := range f.rnics {
+		f.rnics[i], pds[i] = open(t, new(iwarp.Config))
+	}
+	f.clientAuth, f.serverAuth = testAuths(t)
+	f.cfg = ClientConfig{PD: pds[0], OpTimeout: 30 * time.Millisecond, Dispatch: [2]time.Duration{-1, -1}, HelloTimeout: 50 * time.Millisecond, MaxSlots: 2 * fieldOps}
+	sc := ServerConfig{
+		PD: pds[1], AES256: both, Depth: 2 * fieldOps, PullTimeout: 20 * time.Millisecond, Guard: 12 * time.Millisecond, Linger: 20 * time.Millisecond,
+		Dispatch: [2]time.Duration{-1, -1}, HelloTimeout: 50 * time.Millisecond, MaxFailures: 1 << 30,
+	}
+	sc.Logger = slog.New(refusals{&f.refusals})
+	f.server = NewServer(&sc)
+	for i := range f.regions {
+		f.models[i] = make([]byte, fieldSize)
+		f.mems[i], f.regions[i] = f.register(f.server, i)
+	}
+	if both {
+		sc.PD, sc.Logger = pds[0], nil
+		f.cfg.Server = NewServer(&sc)
+		for i := range f.quiet {
+			f.quiet[i], _ = f.register(f.cfg.Server, i)
+		}
+	}
+	return f
+}
+
+// register makes a region of zeros, with other octets around it.
+func (f *field) register(s *Server, i int) ([]byte, *Region) {
+	mem := bytes.Repeat([]byte{0xa5}, fieldSize+2*fieldPoison)
+	own := mem[fieldPoison : fieldPoison+fieldSize : fieldPoison+fieldSize]
+	clear(own)
+	r, err := s.Register(regionID+uint64(i), NewMemory(own), &RegionOptions{Ops: allOps, Key: testKey})
+	require.NoError(f, err)
+	return mem, r
+}
+
+// refusals is a slog.Handler that counts them.
+type refusals struct{ n *atomic.Uint64 }
+
+func (refusals) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (r refusals) Handle(context.Context, slog.Record) error  { r.n.Add(1); return nil }
+func (r refusals) WithAttrs([]slog.Attr) slog.Handler         { return r }
+func (r refusals) WithGroup(string) slog.Handler              { return r }
+
+// virtual reports whether the test decides when something is delivered.
+func (f *field) virtual() bool { return f.network == "pipe" }
+
+// ends makes a connection without QPs.
+func (f *field) ends() (client, server net.Conn) {
+	if f.virtual() {
+		return transport.Pipe(transport.PipeOptions{Limit: 1 << 20})
+	}
+	l, err := net.Listen(f.network, "127.0.0.1:0")
+	require.NoError(f, err)
+	defer l.Close()
+	client, err = net.Dial(f.network, l.Addr().String())
+	require.NoError(f, err)
+	server, err = l.Accept()
+	require.NoError(f, err)
+	return client, server
+}
+
+// connects makes a connection, whose set-up the attacker leaves alone, and begins to serve.
+func (f *field) connects() *iwarp.QP {
+	own := 0
+	if f.cfg.Server != nil {
+		own = f.cfg.Server.cfg.Depth
+	}
+	cc := qpConfig(f, f.rnics[0], f.cfg.PD, own, f.server.cfg.Depth)
+	sc := qpConfig(f, f.rnics[1], f.server.cfg.PD, f.server.cfg.Depth, own)
+	cc.Auth = f.clientAuth
+	l, cconn, sconn := newLine(f.ends())
+	f.begins(l)
+	type result struct {
+		qp  *iwarp.QP
+		err error
+	}
+	accepted := make(chan result, 1)
+	go func() {
+		var r result
+		var cr *iwarp.ConnRequest
+		if cr, r.err = f.rnics[1].Server(context.Background(), sconn, &iwarp.ListenConfig{Auth: f.serverAuth}); r.err == nil {
+			r.qp, r.err = cr.Accept(context.Background(), &sc)
+		}
+		accepted <- r
+	}()
+	qp, err := f.rnics[0].Client(context.Background(), cconn, &cc)
+	require.NoError(f, err)
+	r := <-accepted
+	require.NoError(f, r.err)
+	f.connections++
+	if f.virtual() {
+		synctest.Wait()
+		l.mu.Lock()
+		l.steps = true
+		l.mu.Unlock()
+	}
+	f.served = make(chan error, 1)
+	go func() { f.served <- f.server.Serve(context.Background(), r.qp) }()
+	return qp
+}
+
+// until lets things happen until a goroutine, which it starts, has ended.
+func (f *field) until(do func()) {
+	f.Helper()
+	if !f.virtual() {
+		do()
+		return
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	for {
+		synctest.Wait()
+		if f.line.next(func() int { return f.IntN(2) }) {
+			continue
+		}
+		select {
+		case <-done:
+			return
+		default:
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+// greets makes the client and opens the regions. It reports whether that has succeeded.
+func (f *field) greets() (good bool) {
+	qp := f.connects()
+	f.until(func() {
+		var err error
+		if f.client, err = NewClient(context.Background(), qp, &f.cfg); err != nil {
+			f.client, f.greeting = nil, err
+			return
+		}
+		f.portal, err = f.client.Portal(fieldOps)
+		require.NoError(f, err)
+		good = f.opens()
+	})
+	return good
+}
+
+func (f *field) opens() bool {
+	for i := range f.handles {
+		h, err := f.client.Open(context.Background(), f.regions[i].ID(), allOps)
+		if err != nil {
+			return false
+		}
+		f.handles[i] = h
+	}
+	return true
+}
+
+// A try is an operation of a round.
+type try struct {
+	cmd    Command
+	region int
+	end    Completion
+	ended  bool
+}
+
+// lengths are those of operations: few, so that blobs have others of the same length.
+var lengths = []int{0, 16, 64, 64, 64, 200}
+
+// operate does some operations at the same time, and checks what has become of them.
+func (f *field) operate(n int) []try {
+	f.Helper()
+	all := make([]try, n)
+	for i := range all {
+		r, size := f.IntN(fieldRegions), lengths[f.IntN(len(lengths))]
+		part := fieldSize / fieldOps
+		all[i] = try{region: r, cmd: Command{
+			Op: Read, Handle: f.handles[r], Off: uint64(i*part + f.IntN(part-size)), Tag: uint64(i), Class: solicit.Class(f.IntN(2)),
+			Buf: bytes.Repeat([]byte{0x5a}, size),
+		}}
+		switch f.IntN(4) {
+		case 0, 1:
+			all[i].cmd.Op, all[i].cmd.Buf = Write, f.junk(size)
+		case 2:
+			all[i].cmd.Direct = true
+		}
+	}
+	f.until(func() {
+		posted := 0
+		for i := range all {
+			if _, err := f.portal.Post(all[i].cmd); err != nil {
+				require.ErrorIs(f, err, net.ErrClosed)
+				all[i].end.Err, all[i].ended = err, true
+				continue
+			}
+			posted++
+		}
+		for posted > 0 {
+			var ends [fieldOps]Completion
+			n, err := f.portal.Wait(context.Background(), ends[:])
+			require.NoError(f, err)
+			posted -= n
+			for _, e := range ends[:n] {
+				all[e.Tag].end, all[e.Tag].ended = e, true
+			}
+		}
+	})
+	return all
+}
+
+// judge compares the buffers and the regions with the model.
+func (f *field) judge(all []try, what string) {
+	f.Helper()
+	for i := range all {
+		o := &all[i]
+		at := f.models[o.region][o.cmd.Off : o.cmd.Off+uint64(len(o.cmd.Buf))]
+		require.True(f, o.ended, what)
+		switch {
+		case o.cmd.Op == Write && o.end.Err == nil:
+			copy(at, o.cmd.Buf)
+		case o.cmd.Op == Write && uncertain(o.end.Err):
+			have := f.mems[o.region][fieldPoison+o.cmd.Off : fieldPoison+o.cmd.Off+uint64(len(o.cmd.Buf))]
+			if bytes.Equal(have, o.cmd.Buf) {
+				copy(at, o.cmd.Buf)
+			}
+		case o.cmd.Op == Read && o.end.Err == nil:
+			require.True(f, bytes.Equal(at, o.cmd.Buf), "%s: a read that is done has the octets of the region", what)
+		case o.cmd.Op == Read && !o.cmd.Direct:
+			require.True(f, bytes.Count(o.cmd.Buf, []byte{0x5a}) == len(o.cmd.Buf), "%s: a read that has failed (%v) leaves the buffer alone", what, o.end.Err)
+		}
+	}
+	for i, mem := range f.mems {
+		own := mem[fieldPoison : fieldPoison+fieldSize]
+		require.True(f, bytes.Equal(f.models[i], own), "%s: region %d has what was written to it", what, i)
+		require.Equal(f, 2*fieldPoison, poison(mem), "%s: nothing around region %d changes", what, i)
+	}
+	for i, mem := range f.quiet {
+		if mem != nil {
+			require.Equal(f, []int{2 * fieldPoison, fieldSize}, []int{poison(mem), bytes.Count(mem, []byte{0})}, "%s: region %d of the client does not change", what, i)
+		}
+	}
+}
+
+// poison counts the octets around a region that are as they were.
+func poison(mem []byte) int {
+	return bytes.Count(mem[:fieldPoison], []byte{0xa5}) + bytes.Count(mem[fieldPoison+fieldSize:], []byte{0xa5})
+}
+
+// uncertain reports whether a write that failed may have had an effect.
+func uncertain(err error) bool {
+	var e *OpError
+	return errors.As(err, &e) && !e.Outcome.NoEffect()
+}
+
+// close ends the connection, and wants nothing to be left of it. It returns how both sides saw the end.
+func (f *field) close() (client, server error) {
+	f.Helper()
+	f.until(func() {
+		if f.client != nil {
+			require.NoError(f, f.client.Close())
+			client = f.client.Err()
+		} else {
+			client = f.greeting
+		}
+		server = <-f.served
+	})
+	if f.client != nil {
+		require.Zero(f, f.client.c.solicitor.Stats().Granted)
+		require.Zero(f, f.client.c.scratch.used())
+	}
+	f.client = nil
+	require.Zero(f, f.server.scratch.used())
+	require.Zero(f, f.server.solicitor.Stats().Granted)
+	require.Zero(f, f.server.queue)
+	return client, server
+}
+
+// alive reports whether the connection is there.
+func (f *field) alive() bool {
+	if f.client == nil {
+		return false
+	}
+	select {
+	case <-f.client.Done():
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,364 @@
+package rma
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// A passed is a message, or a blob, that an attacker has seen.
+type passed struct {
+	b   []byte
+	ctr uint64 // of a message
+	of  blobOf // of a blob
+	tag uint32
+	seg segment
+}
+
+// A blobOf is the operation that a blob belongs to.
+type blobOf struct {
+	region, off uint64
+	epoch       uint32
+	dir         int
+}
+
+// A history is what has passed on one connection, the latest of it.
+type history struct {
+	messages [2][]passed
+	blobs    []passed
+	requests map[uint64]blobOf // by operation
+	sinks    map[uint32]blobOf // that no message has invalidated, by STag
+	tags     []uint32          // of the latest of them, in their order
+}
+
+func newHistory() *history {
+	return &history{requests: make(map[uint64]blobOf), sinks: make(map[uint32]blobOf)}
+}
+
+// An attacker knows everything that has passed, and no key.
+type attacker struct {
+	*rand.Rand
+	line *line
+	now  *history // of the connection
+	past *history // of the one before
+
+	kind *kind // that it tries; nil: none
+	skip int   // of what it could attack
+	done bool
+	dir  int       // of what it has attacked
+	typ  wire.Type // 0: a blob
+	held *segment  // to come behind the next message
+}
+
+const remembered = 128
+
+func (a *attacker) remember(list *[]passed, p passed) {
+	if len(*list) == remembered {
+		*list = append((*list)[:0], (*list)[1:]...)
+	}
+	*list = append(*list, p)
+}
+
+// begins is a new connection.
+func (a *attacker) begins(l *line) {
+	a.past, a.now, a.held = a.now, newHistory(), nil
+	if a.past == nil {
+		a.past = newHistory()
+	}
+	a.line = l
+	l.passes = a.passes
+}
+
+// tries makes the attacker try something.
+func (a *attacker) tries(k *kind, skip int) { a.kind, a.skip, a.done = k, skip, false }
+
+// passes sees a segment, and attacks it or lets it pass.
+func (a *attacker) passes(s segment) {
+	msg, blob := s.message(), s.blob()
+	a.sees(s, msg, blob)
+	if k := a.kind; k != nil && !a.done && (!k.blob && msg != nil || k.blob && blob != nil) {
+		switch {
+		case a.skip > 0:
+			a.skip--
+		case k.do(a, s):
+			a.done, a.dir, a.typ = true, s.dir, 0
+			if msg != nil {
+				a.typ = wire.Type(msg[1])
+			}
+			return
+		}
+	}
+	a.line.send(s)
+	if a.held != nil && a.held.dir == s.dir && s.isSend() {
+		a.line.send(*a.held)
+		a.held = nil
+	}
+}
+
+// sees keeps what passes.
+func (a *attacker) sees(s segment, msg, blob []byte) {
+	h := a.now
+	switch {
+	case blob != nil:
+		a.remember(&h.blobs, passed{b: bytes.Clone(blob), of: h.sinks[s.tag()], tag: s.tag(), seg: segment{s.dir, bytes.Clone(s.b)}})
+	case msg != nil:
+		a.remember(&h.messages[s.dir], passed{b: bytes.Clone(msg), ctr: binary.BigEndian.Uint64(msg[8:])})
+		delete(h.sinks, binary.BigEndian.Uint32(s.b[2:]))
+		a.learns(s.dir, msg)
+	}
+}
+
+// learns what a message says about the operations.
+func (a *attacker) learns(dir int, msg []byte) {
+	be, h := binary.BigEndian, a.now
+	id := be.Uint64(msg[16:])
+	switch wire.Type(msg[1]) {
+	case wire.TypeReadReq:
+		h.sink(be.Uint32(msg[36:]), blobOf{region: be.Uint64(msg[24:]), epoch: be.Uint32(msg[32:]), off: be.Uint64(msg[40:]), dir: 1 - dir})
+	case wire.TypeWriteReq:
+		h.requests[id] = blobOf{region: be.Uint64(msg[24:]), epoch: be.Uint32(msg[32:]), off: be.Uint64(msg[40:]), dir: dir}
+	case wire.TypePull:
+		h.sink(be.Uint32(msg[40:]), h.requests[id])
+		delete(h.requests, id)
+	}
+}
+
+// sink keeps that there is one.
+func (h *history) sink(tag uint32, of blobOf) {
+	h.sinks[tag] = of
+	if h.tags = append(h.tags, tag); len(h.tags) > 2*fieldOps {
+		h.tags = append(h.tags[:0], h.tags[1:]...)
+	}
+}
+
+// some is one of a list; nil: it is empty.
+func some[T any](a *attacker, list []T) *T {
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[a.IntN(len(list))]
+}
+
+// old is a message that was sent in a direction; the half of the time one with that number, if there
+// is one.
+func (a *attacker) old(h *history, dir int, ctr uint64) *passed {
+	if a.IntN(2) == 0 {
+		for i := range h.messages[dir] {
+			if p := &h.messages[dir][i]; p.ctr == ctr {
+				return p
+			}
+		}
+	}
+	return some(a, h.messages[dir])
+}
+
+// A kind is a kind of attack. do sends what comes instead of a segment; it reports false if the attack is
+// not possible there, and nothing was sent.
+type kind struct {
+	name   string
+	blob   bool // on a blob, not on a message
+	behind bool // what is attacked arrives first, as it was
+	spares bool // the connection goes on, and all operations but one
+	below  bool // DDP or RDMAP may notice it
+	do     func(a *attacker, s segment) bool
+}
+
+// replace sends other octets in place of those of a segment.
+func (a *attacker) replace(s segment, payload, by []byte) bool {
+	if by == nil || bytes.Equal(payload, by) {
+		return false
+	}
+	a.line.send(s.with(by))
+	return true
+}
+
+func (a *attacker) flipped(b []byte) []byte {
+	b = bytes.Clone(b)
+	for range 1 + a.IntN(3) {
+		b[a.IntN(len(b))] ^= 1 << a.IntN(8)
+	}
+	return b
+}
+
+func (a *attacker) junk(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(a.Uint32())
+	}
+	return b
+}
+
+// spliced has some octets of another one.
+func (a *attacker) spliced(b, other []byte) []byte {
+	at := a.IntN(len(b))
+	b = bytes.Clone(b)
+	copy(b[at:], other[min(at, len(other)):])
+	return b
+}
+
+// messageKinds are the attacks on messages.
+var messageKinds = []kind{
+	{name: "bits of a message", do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.message(), a.flipped(s.message()))
+	}},
+	{name: "a message cut", do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.message(), s.message()[:a.IntN(len(s.message()))])
+	}},
+	{name: "a message longer", below: true, do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.message(), append(bytes.Clone(s.message()), a.junk(1+a.IntN(120))...))
+	}},
+	{name: "a message spliced", do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.message(), a.spliced(s.message(), some(a, a.now.messages[s.dir]).b))
+	}},
+	{name: "a body of an old message", do: func(a *attacker, s segment) bool {
+		old := a.old(a.now, s.dir, 0).b
+		return a.replace(s, s.message(), append(bytes.Clone(s.message()[:24]), old[24:]...))
+	}},
+	{name: "an old message", do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.message(), some(a, a.now.messages[s.dir]).b)
+	}},
+	{name: "an old message behind", behind: true, below: true, do: func(a *attacker, s segment) bool {
+		a.line.send(s)
+		again := s.with(some(a, a.now.messages[s.dir]).b)
+		if a.IntN(4) > 0 { // without an STag, which would be invalid
+			again.b[1] = again.b[1]&0xf0 | opcodeSend
+			binary.BigEndian.PutUint32(again.b[2:], 0)
+		}
+		a.line.send(again)
+		return true
+	}},
+	{name: "a message of another connection", do: func(a *attacker, s segment) bool {
+		p := a.old(a.past, s.dir, binary.BigEndian.Uint64(s.message()[8:]))
+		return p != nil && a.replace(s, s.message(), p.b)
+	}},
+	{name: "a message to its sender", do: func(a *attacker, s segment) bool {
+		p := a.old(a.now, 1-s.dir, binary.BigEndian.Uint64(s.message()[8:]))
+		return p != nil && a.replace(s, s.message(), p.b)
+	}},
+	{name: "a message dropped", do: func(*attacker, segment) bool { return true }},
+	{name: "two messages in another order", do: func(a *attacker, s segment) bool {
+		a.held = &s
+		return true
+	}},
+	{name: "another STag invalidated", below: true, do: func(a *attacker, s segment) bool {
+		tag, opcode, none := uint32(0), byte(opcodeSend), s.b[1]&0xf == opcodeSend
+		if none && a.IntN(4) > 0 {
+			return false
+		}
+		if none || a.IntN(2) == 0 {
+			tag, opcode = a.anySink(), opcodeSendInvalidate
+		}
+		if tag == binary.BigEndian.Uint32(s.b[2:]) && opcode == s.b[1]&0xf {
+			return false
+		}
+		s.b[1] = s.b[1]&0xf0 | opcode
+		binary.BigEndian.PutUint32(s.b[2:], tag)
+		a.line.send(s)
+		return true
+	}},
+}
+
+// anySink is the STag of one, which may be dead.
+func (a *attacker) anySink() uint32 {
+	if p := some(a, a.now.blobs); p != nil && a.IntN(4) > 0 {
+		return p.tag
+	}
+	return a.Uint32()
+}
+
+// blobKinds are the attacks on blobs.
+var blobKinds = []kind{
+	{name: "bits of a blob", blob: true, spares: true, do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.blob(), a.flipped(s.blob()))
+	}},
+	{name: "a blob cut", blob: true, spares: true, do: func(a *attacker, s segment) bool {
+		// What was in the sink before may have the same last octets, but not many.
+		return a.replace(s, s.blob(), s.blob()[:a.IntN(len(s.blob())-7)])
+	}},
+	{name: "a blob longer", blob: true, below: true, do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.blob(), append(bytes.Clone(s.blob()), a.junk(1+a.IntN(100))...))
+	}},
+	{name: "a blob dropped", blob: true, spares: true, do: func(*attacker, segment) bool { return true }},
+	{name: "a blob spliced", blob: true, spares: true, do: func(a *attacker, s segment) bool {
+		return a.replace(s, s.blob(), a.spliced(s.blob(), some(a, a.now.blobs).b))
+	}},
+	{name: "a blob behind its message", blob: true, below: true, do: func(a *attacker, s segment) bool {
+		a.held = &s
+		return true
+	}},
+	{name: "a blob to another sink", blob: true, below: true, do: func(a *attacker, s segment) bool {
+		tag := a.otherSink(s)
+		if tag == 0 {
+			return false
+		}
+		binary.BigEndian.PutUint32(s.b[2:], tag)
+		a.line.send(s)
+		return true
+	}},
+	{name: "a blob at another place", blob: true, below: true, do: func(a *attacker, s segment) bool {
+		binary.BigEndian.PutUint64(s.b[6:], binary.BigEndian.Uint64(s.b[6:])+1<<a.IntN(64))
+		a.line.send(s)
+		return true
+	}},
+	{name: "a blob written over", blob: true, spares: true, do: func(a *attacker, s segment) bool {
+		first := bytes.Clone(s.b)
+		a.line.send(segment{s.dir, first})
+		return a.replace(s, s.blob(), a.flipped(s.blob()))
+	}},
+	{name: "an old Write again", blob: true, behind: true, below: true, do: func(a *attacker, s segment) bool {
+		p := some(a, a.now.blobs)
+		if _, live := a.now.sinks[p.tag]; live || p.seg.dir != s.dir {
+			return false
+		}
+		a.line.send(s)
+		a.line.send(segment{p.seg.dir, bytes.Clone(p.seg.b)})
+		return true
+	}},
+	otherBlob("operation", func(a *attacker, of, p blobOf) bool { return true }),
+	otherBlob("offset", func(_ *attacker, of, p blobOf) bool {
+		return p.off != of.off && p.region == of.region && p.dir == of.dir && p.epoch == of.epoch
+	}),
+	otherBlob("region", func(_ *attacker, of, p blobOf) bool { return p.region != of.region && p.dir == of.dir }),
+	otherBlob("direction", func(_ *attacker, of, p blobOf) bool { return p.dir != of.dir && p.region == of.region }),
+	otherBlob("epoch", func(_ *attacker, of, p blobOf) bool {
+		return p.epoch != of.epoch && p.region == of.region && p.dir == of.dir
+	}),
+	{name: "a blob of another connection", blob: true, spares: true, do: func(a *attacker, s segment) bool {
+		return a.substitute(s, a.past.blobs, func(_ *attacker, of, p blobOf) bool { return p.dir == of.dir })
+	}},
+}
+
+// otherBlob is the attack that puts the blob of another operation in the place of one.
+func otherBlob(what string, fits func(a *attacker, of, p blobOf) bool) kind {
+	return kind{name: "a blob of another " + what, blob: true, spares: true, do: func(a *attacker, s segment) bool {
+		return a.substitute(s, a.now.blobs, fits)
+	}}
+}
+
+// substitute sends another blob of the same length.
+func (a *attacker) substitute(s segment, blobs []passed, fits func(a *attacker, of, p blobOf) bool) bool {
+	of := a.now.sinks[s.tag()]
+	first := a.IntN(len(blobs) + 1)
+	for i := range blobs {
+		p := &blobs[(first+i)%len(blobs)]
+		if len(p.b) == len(s.blob()) && fits(a, of, p.of) && a.replace(s, s.blob(), p.b) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherSink is the STag of another operation, a live one if there is one.
+func (a *attacker) otherSink(s segment) uint32 {
+	for _, tag := range a.now.tags {
+		if of, live := a.now.sinks[tag]; live && tag != s.tag() && of.dir == s.dir {
+			return tag
+		}
+	}
+	if p := some(a, a.now.blobs); p.tag != s.tag() {
+		return p.tag
+	}
+	return 0
+}

@@ -1,0 +1,299 @@
+package rma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// setting is what a variable of the environment says, or n.
+func setting(t testing.TB, variable string, n int) int {
+	s := os.Getenv(variable)
+	if s == "" {
+		return n
+	}
+	n, err := strconv.Atoi(s)
+	require.NoError(t, err)
+	return n
+}
+
+// tries is how often a random attacker tries: as often as the environment says, or n times; less
+// with -short and the race detector.
+func tries(t testing.TB, variable string, n int) int {
+	if testing.Short() || wiretest.RaceEnabled {
+		n /= 20
+	}
+	return setting(t, variable, n)
+}
+
+// seed is that of a random attacker. With the same one it tries the same, in virtual time.
+func seed(t testing.TB) uint64 {
+	n := setting(t, "IWARP_RMA_SEED", 1)
+	t.Logf("IWARP_RMA_SEED=%d", n)
+	return uint64(n)
+}
+
+// What has become of an attack.
+const (
+	endedByTag     = "outer tag wrong"
+	endedByCounter = "not the next message"
+	endedByForm    = "malformed"
+	endedByRules   = "against the protocol"
+	endedByTime    = "no HELLO in time"
+	endedBelow     = "terminated by DDP"
+	badData        = "bad data"
+	unnoticed      = "not noticed"
+)
+
+// outcome tells how a side that was attacked saw the end of the connection.
+func outcome(err error) string {
+	var below *iwarp.TerminateError
+	switch {
+	case errors.Is(err, wire.ErrTag):
+		return endedByTag
+	case errors.Is(err, wire.ErrCounter):
+		return endedByCounter
+	case errors.Is(err, wire.ErrMalformed):
+		return endedByForm
+	case errors.Is(err, errProtocol):
+		return endedByRules
+	case errors.Is(err, ErrTimeout):
+		return endedByTime
+	case errors.As(err, &below) && !below.Remote:
+		return endedBelow
+	}
+	return unnoticed
+}
+
+// attacked goes through operations while the attacker tries something. It reports whether there was
+// an opportunity.
+func (f *field) attacked(k *kind, n int) bool {
+	f.Helper()
+	what := fmt.Sprintf("try %d, %s", n, k.name)
+	early := !k.blob && f.IntN(10) == 0
+	if f.virtual() {
+		time.Sleep(time.Second) // so that there may be records again
+	}
+	before := f.refusals.Load()
+	if !f.ready(k, early, what) {
+		require.True(f, f.done, "%s: an attack is why the set-up has failed: %v", what, f.greeting)
+		f.finish(k, nil, before, what)
+		return true
+	}
+	if f.IntN(10) == 0 {
+		f.rekeys()
+	}
+	all := f.operate(fieldOps)
+	f.judge(all, what)
+	if !f.done {
+		f.kind = nil
+		f.wantDone(all, what)
+		return false
+	}
+	f.finish(k, all, before, what)
+	return true
+}
+
+// ready makes a connection if there is none, or if the attack is to be on its set-up. It reports
+// whether there is one now.
+func (f *field) ready(k *kind, early bool, what string) bool {
+	f.Helper()
+	if f.client != nil && (early || !f.alive()) {
+		f.close()
+	}
+	if early {
+		f.tries(k, f.IntN(6))
+	}
+	if f.client == nil && !f.greets() {
+		return false
+	}
+	if !early {
+		f.tries(k, f.IntN(8))
+	}
+	return true
+}
+
+// rekeys gives a region another key.
+func (f *field) rekeys() {
+	h := f.handles[f.IntN(fieldRegions)]
+	f.until(func() {
+		if h.Rekey(context.Background(), nil, 0) == nil {
+			_ = h.Reopen(context.Background())
+		}
+	})
+}
+
+// wantDone wants honest operations to succeed.
+func (f *field) wantDone(all []try, what string) {
+	f.Helper()
+	for i := range all {
+		if f.virtual() {
+			require.NoError(f, all[i].end.Err, what)
+		}
+	}
+}
+
+// finish lets the victim notice the attack, and checks how it has ended.
+func (f *field) finish(k *kind, all []try, before uint64, what string) {
+	f.Helper()
+	f.kind = nil
+	switch {
+	case all == nil && f.alive():
+		f.until(func() { f.opens() })
+	case f.alive() && (!k.spares || f.IntN(4) == 0):
+		more := f.operate(2)
+		f.judge(more, what)
+		if k.spares {
+			f.wantDone(more, what)
+		}
+	}
+	if k.spares && f.virtual() {
+		f.wantOneFailed(all, before, what)
+		f.count(k, badData)
+		return
+	}
+	client, server := f.close()
+	f.judge(nil, what)
+	victim := server
+	if f.victim() == fromClient {
+		victim = client
+	}
+	how := outcome(victim)
+	if k.blob && how == unnoticed && failures(all) > 0 {
+		how = badData
+	}
+	require.NotEqual(f, unnoticed, how, "%s, on %v: the client %v, the server %v", what, f.typ, client, server)
+	if k.blob || !f.virtual() {
+		f.count(k, how)
+		return
+	}
+	if !k.behind {
+		require.True(f, all == nil || failures(all) > 0, "%s: no operation is done without the message", what)
+	}
+	if how == endedBelow {
+		require.True(f, k.below, "%s: %v", what, victim)
+	} else if f.victim() == fromServer && how != endedByTime {
+		require.Equal(f, before+1, f.refusals.Load(), "%s: there is a record", what)
+	}
+	f.count(k, how)
+}
+
+// victim is the side that has to notice: fromClient is the client.
+func (f *field) victim() int { return 1 - f.dir }
+
+func failures(all []try) (n int) {
+	for i := range all {
+		if all[i].end.Err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// wantOneFailed wants the operation alone to have failed whose blob was attacked, and a record if that
+// was at the server.
+func (f *field) wantOneFailed(all []try, before uint64, what string) {
+	f.Helper()
+	require.Equal(f, 1, failures(all), "%s: one operation fails", what)
+	want, records := Read, before
+	if f.dir == fromClient {
+		want, records = Write, before+1
+	}
+	for i := range all {
+		if err := all[i].end.Err; err != nil {
+			var e *OpError
+			require.ErrorAs(f, err, &e, what)
+			require.Equal(f, []any{RemoteAuth, BadData, want}, []any{e.Outcome, e.Reason, e.Op}, what)
+		}
+	}
+	require.Equal(f, records, f.refusals.Load(), "%s: there is a record", what)
+}
+
+func (f *field) count(k *kind, how string) {
+	if f.counts[k.name] == nil {
+		f.counts[k.name] = make(map[string]int)
+	}
+	f.counts[k.name][how]++
+}
+
+// report says what was tried and how it has ended.
+func (f *field) report(t testing.TB, took time.Duration) {
+	t.Helper()
+	var text strings.Builder
+	total := 0
+	for _, name := range slices.Sorted(maps.Keys(f.counts)) {
+		for _, how := range slices.Sorted(maps.Keys(f.counts[name])) {
+			fmt.Fprintf(&text, "\n%9d  %-32s %s", f.counts[name][how], name, how)
+			total += f.counts[name][how]
+		}
+	}
+	t.Logf("%d attacks on %d connections in %v%s", total, f.connections, took.Round(time.Millisecond), &text)
+}
+
+// anyKind is one of the kinds: of those that end the connection the less often, for another one
+// takes longer.
+func (f *field) anyKind() *kind {
+	if f.IntN(8) == 0 {
+		return &messageKinds[f.IntN(len(messageKinds))]
+	}
+	for {
+		if k := &blobKinds[f.IntN(len(blobKinds))]; k.spares || f.IntN(4) == 0 {
+			return k
+		}
+	}
+}
+
+// attacks tries so many attacks.
+func (f *field) attacks(n int) {
+	for done := 0; done < n; {
+		if f.attacked(f.anyKind(), done) {
+			done++
+		}
+	}
+	if f.client != nil {
+		client, server := f.close()
+		require.NoError(f, server)
+		require.ErrorIs(f, client, net.ErrClosed)
+	}
+	require.NoError(f, f.cfg.PD.Close(), "nothing is left")
+	require.NoError(f, f.server.cfg.PD.Close(), "nothing is left")
+}
+
+// TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire tries what an attacker of type A2 can do that computes
+// the checksums anew: no region, and no buffer of a client, ever has what it must not have.
+func TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire(t *testing.T) {
+	for name, both := range map[string]bool{"suite 1": false, "suite 2, both serve": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			var f *field
+			bubble(t, func(t *testing.T) {
+				f = newField(t, "pipe", both, seed(t))
+				f.attacks(tries(t, "IWARP_RMA_WIRE", 3000) / 2)
+			})
+			f.report(t, time.Since(began))
+		})
+	}
+}
+
+// TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnSockets does the same over TCP, less often.
+func TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnSockets(t *testing.T) {
+	began := time.Now()
+	f := newField(t, "tcp", false, seed(t))
+	f.attacks(tries(t, "IWARP_RMA_SOCKETS", 60))
+	f.report(t, time.Since(began))
+}
