@@ -23,3 +23,14 @@ func (c *Counter) Next() (uint64, error) {
 	}
 	return n, nil
 }
+
+// Skip passes over the next n numbers, or over all that are left if they are fewer. Nothing is sealed
+// with them then.
+func (c *Counter) Skip(n uint64) {
+	for {
+		at := c.next.Load()
+		if at >= counterEnd || c.next.CompareAndSwap(at, at+min(n, counterEnd-at)) {
+			return
+		}
+	}
+}

@@ -219,6 +219,21 @@ func TestKEY_9_NumbersAreUsedUp(t *testing.T) {
 	require.ErrorIs(t, err, ErrOpen)
 }
 
+func TestKEY_9_SkippedNumbersAreUsedUp(t *testing.T) {
+	var c Counter
+	_, err := c.Next()
+	require.NoError(t, err)
+	c.Skip(9)
+	n, err := c.Next()
+	require.NoError(t, err)
+	require.Equal(t, uint64(10), n)
+	for range 3 {
+		c.Skip(1<<64 - 5) // it must not begin anew
+		_, err = c.Next()
+		require.ErrorIs(t, err, ErrExhausted)
+	}
+}
+
 func TestSealAndOpenAllocateNothing(t *testing.T) {
 	s := newScene(t)
 	a := s.readAAD()
