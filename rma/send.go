@@ -17,14 +17,16 @@ const (
 	kindProbe = 3 // see wake
 )
 
-// header makes the header of the next message. mu is held.
+// header makes the header of the next message. It reports false if nothing is to be sent any more: after
+// an error of this side what there is to send may not be whole, for example because it could not be
+// sealed. mu is held.
 func (c *conn) header(id op.ID, class op.Class) (wire.Header, bool) {
 	ctr, err := c.sendCtr.Next()
 	if err != nil {
 		c.end(err)
 		return wire.Header{}, false
 	}
-	return wire.Header{Class: uint8(class), Ctr: ctr, Op: wire.OpID(id)}, c.stage < broken
+	return wire.Header{Class: uint8(class), Ctr: ctr, Op: wire.OpID(id)}, c.stage < failing
 }
 
 // sends is a work request for a message.
