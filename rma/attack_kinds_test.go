@@ -56,7 +56,8 @@ const remembered = 128
 
 func (a *attacker) remember(list *[]passed, p passed) {
 	if len(*list) == remembered {
-		*list = append((*list)[:0], (*list)[1:]...)
+		(*list)[a.IntN(remembered)] = p
+		return
 	}
 	*list = append(*list, p)
 }

@@ -42,9 +42,9 @@ func TestRMA_15_KEY_11_12_ReadOfAnotherBlob(t *testing.T) {
 				msg := r.receives(wire.TypeReadReq)
 				var q wire.ReadReq
 				require.NoError(t, q.Parse(msg))
-				a := regionkey.AAD{Op: regionkey.Read, Dir: regionkey.Responder, Suite: r.suite, Region: q.Region, Epoch: q.Epoch, Length: q.Length, Offset: q.Offset, OpID: uint64(id(msg))}
+				a := regionkey.AAD{Op: regionkey.Read, Dir: regionkey.Responder, Suite: r.suite, Region: q.Region, Epoch: q.Epoch, Length: q.Length, Offset: q.Offset, OpID: uint64(id(msg)), DataCtr: uint64(id(msg)) & 0xffff}
 				change(&a)
-				blob := r.sealer(regionkey.Read, regionkey.Responder).Seal(nil, octets(1, 16), 0, a.Append(nil))
+				blob := r.sealer(regionkey.Read, regionkey.Responder).Seal(nil, octets(1, 16), a.DataCtr, a.Append(nil))
 				r.serves(msg, octets(1, 16), func(b []byte) { copy(b, blob) })
 				end := p.ended(t)
 				var e *OpError

@@ -1,0 +1,185 @@
+package rma
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// plansOf chooses the suite by the first octet of an input.
+func planOf(in []byte) plan {
+	if len(in) > 0 && in[0]%3 == 0 {
+		return suites()["suite 0"]
+	}
+	return plan{}
+}
+
+// FuzzClientOfAServer: whatever a client sends that has agreed, it changes the octets alone that it may
+// change, and nothing is left of it.
+func FuzzClientOfAServer(f *testing.F) {
+	addInputs(f)
+	f.Fuzz(func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileClient(t, in) }) })
+}
+
+// TestRMA_28_42_HostileClient does so with inputs at random.
+func TestRMA_28_42_HostileClient(t *testing.T) {
+	hostileRuns(t, func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileClient(t, in) }) })
+}
+
+func hostileClient(t *testing.T, in []byte) {
+	const limit = 64 << 10
+	p := planOf(in)
+	p.server.Depth, p.server.MaxOp, p.server.ScratchLimit = 4, 512, limit
+	p.server.Authorize = func(_ iwarp.Peer, region uint64, ops Ops) Ops {
+		switch region {
+		case readRegion:
+			return ops & MayRead
+		case writeRegion:
+			return ops & (MayRead | MayWrite)
+		default:
+			return 0
+		}
+	}
+	w := newPair(t, p)
+	w.mem.Update(func(b []byte) { copy(b, "this may be read") })
+	mems := make(map[uint64][]byte)
+	for _, region := range []uint64{foreignRegion, writeRegion} {
+		mem := bytes.Repeat([]byte{0xa5}, 3*64)
+		mems[region] = mem
+		_, err := w.server.Register(region, NewMemory(mem[64:128:128]), &RegionOptions{Ops: allOps})
+		require.NoError(t, err)
+	}
+	w.serve()
+	h := &hostilePeer{raw: newRaw(w), in: in, client: true, sealers: make(map[uint64][4]*regionkey.Sealer), usual: []wire.Type{
+		wire.TypeOpenReq, wire.TypeReadReq, wire.TypeReadReq, wire.TypeWriteReq, wire.TypeWriteReq, wire.TypeWriteReq, wire.TypeData, wire.TypeRekeyReq,
+	}}
+	h.greets()
+	for i, region := range []uint64{readRegion, writeRegion} {
+		h.opens(wire.OpID(1+i), region, 7)
+		var s [4]*regionkey.Sealer
+		for k := regionkey.Read; k <= regionkey.Manage; k++ {
+			s[k] = h.sealer(k, regionkey.Initiator)
+		}
+		h.sealers[region] = s
+	}
+	h.lends()
+	go h.listens()
+	for len(h.in) > 0 && h.qp.Err() == nil {
+		h.acts()
+		require.LessOrEqual(t, w.server.scratch.used(), limit)
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	_ = h.qp.Abort()
+	<-w.served
+	w.wantNothingLeft()
+	w.wantRegion([]byte("this may be read"))
+	require.EqualValues(t, 1, w.region.Epoch())
+	require.EqualValues(t, 1, w.server.region(foreignRegion).Epoch())
+	require.Equal(t, len(mems[foreignRegion]), bytes.Count(mems[foreignRegion], []byte{0xa5}), "a region of others")
+	for _, around := range [][]byte{mems[writeRegion][:64], mems[writeRegion][128:]} {
+		require.Equal(t, 64, bytes.Count(around, []byte{0xa5}), "what is around a region")
+	}
+}
+
+// FuzzServerOfAClient: whatever a server sends that has agreed, each operation ends once, changes nothing
+// but its buffer, not even that if it fails, and nothing is left of it.
+func FuzzServerOfAClient(f *testing.F) {
+	addInputs(f)
+	f.Fuzz(func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileServer(t, in) }) })
+}
+
+// TestRMA_28_42_HostileServer does so with inputs at random.
+func TestRMA_28_42_HostileServer(t *testing.T) {
+	hostileRuns(t, func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileServer(t, in) }) })
+}
+
+// A bet is an operation of a client with a hostile server.
+type bet struct {
+	cmd   Command
+	mem   []byte // the buffer with what is around it
+	ended bool
+	after []byte // the buffer when it ended
+}
+
+const betPoison = 64
+
+func newBet(h *hostilePeer, handle *Handle) *bet {
+	n := 16 * (h.byte() % 4)
+	b := &bet{mem: bytes.Repeat([]byte{0x5a}, n+2*betPoison)}
+	b.cmd = Command{Op: Read, Handle: handle, Off: uint64(h.byte()), Buf: b.mem[betPoison : betPoison+n : betPoison+n], Direct: h.byte() > 200}
+	if h.byte()%2 == 0 {
+		b.cmd.Op = Write
+	}
+	return b
+}
+
+// ends checks what has become of it.
+func (b *bet) ends(t *testing.T, end *Completion, sealed bool) {
+	t.Helper()
+	require.False(t, b.ended)
+	b.ended, b.after = true, bytes.Clone(b.cmd.Buf)
+	if b.cmd.Op == Write || end.Err != nil && !b.cmd.Direct {
+		require.Equal(t, len(b.cmd.Buf), bytes.Count(b.cmd.Buf, []byte{0x5a}), "%v: %v", b.cmd.Op, end.Err)
+	}
+	if b.cmd.Op == Read && end.Err == nil && sealed {
+		require.Equal(t, len(b.cmd.Buf), bytes.Count(b.cmd.Buf, []byte{theOctets}), "what was sealed")
+	}
+}
+
+// over checks that nothing has changed after the end, nor what is around the buffer.
+func (b *bet) over(t *testing.T) {
+	t.Helper()
+	require.True(t, b.ended)
+	require.Equal(t, b.after, b.cmd.Buf)
+	n := len(b.mem) - betPoison
+	require.Equal(t, 2*betPoison, bytes.Count(b.mem[:betPoison], []byte{0x5a})+bytes.Count(b.mem[n:], []byte{0x5a}))
+}
+
+func hostileServer(t *testing.T, in []byte) {
+	const limit = 64 << 10
+	p := planOf(in)
+	p.client.ScratchLimit = limit
+	w, r, handle, portal := asks(t, p, 20*time.Millisecond)
+	h := &hostilePeer{raw: r, in: in, usual: []wire.Type{wire.TypeReadDone, wire.TypePull, wire.TypePull, wire.TypeWriteDone, wire.TypeWriteDone, wire.TypeStatus}}
+	h.sealers = map[uint64][4]*regionkey.Sealer{regionID: {regionkey.Read: r.sealer(regionkey.Read, regionkey.Responder)}}
+	h.lends()
+	go h.listens()
+	var bets []*bet
+	takes := func() {
+		var ends [4]Completion
+		for _, e := range ends[:portal.Poll(ends[:])] {
+			bets[e.Tag].ends(t, &e, h.suite != 0)
+		}
+		require.LessOrEqual(t, w.client.c.scratch.used(), limit)
+	}
+	for len(h.in) > 0 && h.qp.Err() == nil {
+		if h.byte() < 80 {
+			b := newBet(h, handle)
+			b.cmd.Tag = uint64(len(bets))
+			if _, err := portal.Post(b.cmd); err == nil {
+				bets = append(bets, b)
+			}
+			synctest.Wait()
+		}
+		h.acts()
+		takes()
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	takes()
+	_ = h.qp.Abort()
+	<-w.client.Done()
+	takes()
+	for _, b := range bets {
+		b.over(t)
+	}
+	w.close()
+}
