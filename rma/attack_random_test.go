@@ -92,7 +92,7 @@ func (f *field) attacked(k *kind, n int) bool {
 	if !f.ready(k, early) {
 		if !f.done && !f.virtual() { // the machine is too busy
 			f.kind = nil
-			f.close()
+			_, _ = f.close()
 			return false
 		}
 		require.True(f, f.done, "%s: an attack is why the set-up has failed: %v", what, f.greeting)
@@ -118,7 +118,7 @@ func (f *field) attacked(k *kind, n int) bool {
 func (f *field) ready(k *kind, early bool) bool {
 	f.Helper()
 	if f.client != nil && (early || !f.alive()) {
-		f.close()
+		_, _ = f.close()
 	}
 	if early {
 		f.tries(k, f.IntN(6))
@@ -252,11 +252,11 @@ func (f *field) report(t testing.TB, took time.Duration) {
 // anyKind is one of the kinds: of those that end the connection the less often, for another one
 // takes longer.
 func (f *field) anyKind() *kind {
-	if f.IntN(8) == 0 {
+	if f.IntN(10) == 0 {
 		return &messageKinds[f.IntN(len(messageKinds))]
 	}
 	for {
-		if k := &blobKinds[f.IntN(len(blobKinds))]; k.spares || f.IntN(4) == 0 {
+		if k := &blobKinds[f.IntN(len(blobKinds))]; k.spares || f.IntN(5) == 0 {
 			return k
 		}
 	}

@@ -78,7 +78,7 @@ func hostileClient(t *testing.T, in []byte) {
 	time.Sleep(time.Minute)
 	synctest.Wait()
 	_ = h.qp.Abort()
-	<-w.served
+	require.Error(t, <-w.served)
 	w.wantNothingLeft()
 	w.wantRegion([]byte("this may be read"))
 	require.EqualValues(t, 1, w.region.Epoch())
