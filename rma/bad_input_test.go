@@ -43,7 +43,7 @@ func badOps() []badOp {
 		{"a region that does not exist", func(_ *pair, h *Handle, _ *Command) { h.region = 3 }, ErrRemoteAuth, "of region 0x3 at 0: " + auth + " (bad key)", 0},
 		{"an offset near the end of all numbers", func(_ *pair, _ *Handle, cmd *Command) { cmd.Off = math.MaxUint64 - 7 }, ErrBounds, "at 18446744073709551608: outside of the region", 0},
 		{"a length that wraps", func(_ *pair, _ *Handle, cmd *Command) { cmd.Off = math.MaxUint64 - 15 }, ErrBounds, "at 18446744073709551600: outside of the region", 0},
-		{"longer than the window", func(_ *pair, _ *Handle, cmd *Command) { cmd.Buf = make([]byte, 2048) }, ErrDispatchTimeout, "dispatch timeout", Read},
+		{"longer than the window", func(_ *pair, _ *Handle, cmd *Command) { cmd.Buf = make([]byte, 2048) }, ErrDispatchTimeout, "operation larger than the window can be", Read},
 		{"longer than an operation may be", func(_ *pair, _ *Handle, cmd *Command) { cmd.Buf = make([]byte, 4097) }, errTooLong, "rma: longer than an operation may be: see Client.MaxOp", 0},
 	}
 }

@@ -33,6 +33,8 @@ type call struct {
 	sinkTag uint32
 	sinkTO  uint64
 	aad     [regionkey.AADSize]byte
+
+	why error // why the window has refused it; nil: it has not
 }
 
 // A completer is told that an operation waits for nothing on this side any more, and how it has
@@ -149,6 +151,7 @@ func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 	f.grant = grant
 	switch {
 	case err != nil:
+		c.call(a.Op).why = err
 		c.clientDo = c.asClient.Refused(c.clientDo, now, a.Op)
 	case granted:
 		c.clientDo = c.asClient.Granted(c.clientDo, now, a.Op)
@@ -269,6 +272,7 @@ func (c *conn) complete(now time.Time, a *op.Action) {
 func (c *conn) opError(a *op.Action, k *call) error {
 	e := &OpError{
 		Outcome: Outcome(a.Outcome), Reason: uint16(a.Reason), Op: k.cmd.Op, Region: k.region(), Off: k.cmd.Off, RetryAfter: a.RetryAfter,
+		Err: k.why,
 	}
 	if a.Gone || a.Outcome == op.Closed {
 		e.Err = c.lostBy()

@@ -22,9 +22,11 @@ type ServerConfig struct {
 	Insecure bool // operations without keys are possible, if the client allows them too
 	AES256   bool // AES-128 is not enough
 
-	MaxOp        int              // octets of an operation, 512 to 65,536: 4,096
-	Depth        int              // requests that each client may have unanswered: 64
-	QueueDepth   int              // writes that wait for the window, of all connections: 1,024
+	MaxOp int // octets of an operation, 512 to 65,536: 4,096
+	Depth int // requests that each client may have unanswered: 64
+	// QueueDepth is how many requests of a connection may wait or be under way to their answers, and how
+	// many writes of all connections together may wait for the window: 1,024. Those beyond are refused (NACK).
+	QueueDepth   int
 	PullTimeout  time.Duration    // from when a write is asked for its octets until they are there: 500 ms
 	Guard        time.Duration    // by which clients wait longer than that: 100 ms
 	Linger       time.Duration    // by which a memory outlives its timeout: 250 ms; negative: 0
@@ -32,7 +34,7 @@ type ServerConfig struct {
 	HelloTimeout time.Duration    // for the first message of the peer: 10 s
 
 	MaxRegions   int // 65,536
-	MaxFailures  int // requests with a wrong key, per second and connection, before it is ended: 100
+	MaxFailures  int // requests with a wrong key, also of an older epoch, per second and connection, before it is ended: 100
 	CacheSize    int // traffic keys that are kept: 4,096
 	ScratchLimit int // octets of memory for what is under way, of all connections: 16 MiB
 

@@ -93,16 +93,16 @@ func (c *conn) sendHello() {
 // meet takes the HELLO of the peer, and answers it if this side is the responder. mu is held.
 func (c *conn) meet(msg []byte, answer bool) {
 	if err := c.theirs.Parse(msg); err != nil {
-		c.end(err)
+		c.refuse(err)
 		return
 	}
 	suite, err := wire.ChooseSuite(c.mine.Offered, c.theirs.Offered)
 	switch {
 	case err != nil:
-		c.end(fmt.Errorf("%w: %w", ErrNoSuite, err))
+		c.refuse(fmt.Errorf("%w: %w", ErrNoSuite, err))
 		return
 	case answer && c.theirs.Chosen != wire.NoSuite, !answer && c.theirs.Chosen != uint16(suite):
-		c.end(fmt.Errorf("%w: a HELLO that chooses suite %d", wire.ErrMalformed, c.theirs.Chosen))
+		c.refuse(fmt.Errorf("%w: a HELLO that chooses suite %d", wire.ErrMalformed, c.theirs.Chosen))
 		return
 	}
 	if err := c.receives.grow(2 * int(c.theirs.Depth)); err != nil {
