@@ -1,0 +1,145 @@
+package kv
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A replicated is the backup's end of the connection of a primary, which writes the log.
+type replicated struct {
+	r    *Replica
+	pd   *iwarp.PD // of this connection alone: nothing else can name the file
+	file *iwarp.MR
+	msgs *iwarp.MR // of buf
+	buf  []byte
+	qp   *iwarp.QP     // nil: it is not there yet
+	over chan struct{} // closed when nothing of the connection is left
+	stop context.CancelFunc
+}
+
+// serveReplication lets the primary write the log. A connection from before ends first: what is left of
+// it on the way must not be written later, since the mark in it is an older one.
+func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := &replicated{r: r, buf: make([]byte, 16), over: make(chan struct{}), stop: stop}
+	defer close(s.over)
+	r.sessions.Lock()
+	before := r.session
+	r.session = s
+	r.sessions.Unlock()
+	if before != nil {
+		before.stop()
+		<-before.over
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.open(ctx, cr); err != nil {
+		return err
+	}
+	for {
+		if err := s.next(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// open registers the file and accepts.
+func (s *replicated) open(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
+	log := s.r.log
+	if s.pd, err = s.r.rnic.AllocPD(); err != nil {
+		return err
+	}
+	if s.file, err = s.pd.RegisterBuffer(log.file, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: log.file}); err != nil {
+		return err
+	}
+	if s.msgs, err = s.pd.RegisterMR(s.buf, stag.LocalWrite, nil); err != nil {
+		return err
+	}
+	if err := s.catchUp(); err != nil {
+		return err
+	}
+	w := welcome{file: s.file.Advertise(0, int(log.file.Size())), mark: log.mark, name: log.name}
+	private, err := w.append(nil)
+	if err != nil {
+		return err
+	}
+	s.qp, err = cr.Accept(ctx, &iwarp.QPConfig{
+		PD: s.pd, PrivateData: private, Commit: &iwarp.CommitOptions{Negotiate: true, StrictDurable: true},
+	})
+	return err
+}
+
+// catchUp shows clients what the connection before has made durable, and nobody was told of any more.
+func (s *replicated) catchUp() error {
+	log := s.r.log
+	shown := log.mark
+	if err := log.readMark(); err != nil || log.mark == shown {
+		return err
+	}
+	m := log.mark
+	log.mark = shown
+	return s.show(m)
+}
+
+// next waits until the primary tells that its log is durable here up to a mark, shows it to clients,
+// and answers.
+func (s *replicated) next(ctx context.Context) error {
+	n, err := s.qp.Recv(ctx, s.msgs.Slice(0, 8))
+	if err != nil {
+		return err
+	}
+	if n != 8 {
+		return fmt.Errorf("kv: the primary has sent %d octets, not a mark", n)
+	}
+	m := markOf(binary.BigEndian.Uint64(s.buf))
+	if m.tail > s.r.log.half || m.generation == 0 {
+		return fmt.Errorf("kv: the primary has sent a mark that is not possible: %v", m)
+	}
+	if err = s.show(m); err == nil {
+		err = s.r.serve()
+	}
+	if err != nil {
+		s.r.fail(err)
+		return err
+	}
+	copy(s.buf[8:], s.buf[:8])
+	return s.qp.Send(ctx, s.msgs.Slice(8, 8))
+}
+
+// show makes the changes up to a mark in memory. Those of another generation are all that count, which
+// are known if this replica was there when the primary began it.
+func (s *replicated) show(m mark) error {
+	log := s.r.log
+	from := log.mark
+	if from.generation != m.generation {
+		from = mark{generation: m.generation}
+	}
+	if _, err := log.scan(from, m.tail, true, s.r.apply); err != nil {
+		return err
+	}
+	log.mark = m
+	return log.readName()
+}
+
+// close returns when no octet of the connection can be written any more.
+func (s *replicated) close() error {
+	var errs []error
+	if s.qp != nil {
+		_ = s.qp.Abort()
+		<-s.qp.Done()
+	}
+	for _, mr := range []*iwarp.MR{s.file, s.msgs} {
+		if mr != nil {
+			errs = append(errs, mr.Close())
+		}
+	}
+	if s.pd != nil {
+		errs = append(errs, s.pd.Close())
+	}
+	return errors.Join(errs...)
+}

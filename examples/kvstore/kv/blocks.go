@@ -1,0 +1,95 @@
+package kv
+
+import "math/bits"
+
+// blocks gives the memory of values out, in powers of two of blockUnit up to maxStored, by the method
+// of buddies. A block may be given out by its number, too, as another replica has done it.
+type blocks struct {
+	state []uint8                // by unit: 1 + order of the free block that begins there, else 0
+	free  [maxOrder + 1][]uint32 // free blocks by order, and some that are not free any more
+}
+
+const maxOrder = 10 // of a block for maxStored octets
+
+// orderOf is the order of a block for n octets, one at least.
+func orderOf(n int) int { return bits.Len(uint(n-1) / blockUnit) }
+
+func newBlocks(octets uint64) *blocks {
+	b := &blocks{state: make([]uint8, octets/blockUnit)}
+	for at := len(b.state) - 1<<maxOrder; at >= 0; at -= 1 << maxOrder {
+		b.push(uint32(at), maxOrder)
+	}
+	return b
+}
+
+func (b *blocks) push(at uint32, order int) {
+	b.state[at] = uint8(order + 1)
+	b.free[order] = append(b.free[order], at)
+}
+
+// pop takes a free block of exactly that order.
+func (b *blocks) pop(order int) (at uint32, ok bool) {
+	for n := len(b.free[order]); n > 0 && !ok; n-- {
+		at = b.free[order][n-1]
+		b.free[order] = b.free[order][:n-1]
+		ok = b.state[at] == uint8(order+1)
+	}
+	if ok {
+		b.state[at] = 0
+	}
+	return at, ok
+}
+
+// alloc gives a block of that order out. It reports false if there is none.
+func (b *blocks) alloc(order int) (at uint32, ok bool) {
+	for o := order; o <= maxOrder; o++ {
+		if at, ok = b.pop(o); !ok {
+			continue
+		}
+		for o > order {
+			o--
+			b.push(at+1<<o, o)
+		}
+		return at, true
+	}
+	return 0, false
+}
+
+// take gives out the block of that number. It reports false if that is not free, or no block.
+func (b *blocks) take(at uint32, order int) bool {
+	if uint64(at)+1<<order > uint64(len(b.state)) || at&(1<<order-1) != 0 {
+		return false
+	}
+	for o := order; o <= maxOrder; o++ {
+		base := at &^ (1<<o - 1)
+		if b.state[base] != uint8(o+1) {
+			continue
+		}
+		b.state[base] = 0
+		for o > order {
+			o--
+			if at&(1<<o) != 0 {
+				b.push(base, o)
+				base += 1 << o
+			} else {
+				b.push(base+1<<o, o)
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// give takes a block back.
+func (b *blocks) give(at uint32, order int) {
+	for order < maxOrder {
+		buddy := at ^ 1<<order
+		if b.state[buddy] != uint8(order+1) {
+			break
+		}
+		b.state[buddy] = 0
+		at &^= 1 << order
+		order++
+	}
+	b.push(at, order)
+}

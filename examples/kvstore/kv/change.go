@@ -1,0 +1,93 @@
+package kv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// A change is a Put or a Delete, as it is in the log:
+//
+//	+------------+----------------+-----------+----------------+----------+------------------+
+//	| CRC32C (4) | generation (4) | flags (1) | key length (1) | zero (2) | value length (4) |
+//	+------------+----------------+-----------+----------------+----------+------------------+
+//	+-------------+------------+----------------+-----------+-----+-------+--------------------+
+//	| version (8) | tenant (8) | index of e. (4)| block (4) | key | value | zero, up to 8 n    |
+//	+-------------+------------+----------------+-----------+-----+-------+--------------------+
+//
+// with the checksum of all that follows it. The primary decides where a value is stored, so that there
+// is room for it at the backup if there is at the primary.
+type change struct {
+	deletes bool
+	tenant  uint64
+	version uint64 // one more than that of the change before
+	entry   uint32 // in the index: 4 times the bucket, and which of its four
+	block   uint32
+	key     []byte
+	value   []byte
+}
+
+const (
+	changeHead = 40
+	maxChange  = changeHead + MaxKey + MaxValue + 7
+)
+
+// changeLen is the length of a change in the log.
+func changeLen(key, value int) int { return (changeHead + key + value + 7) &^ 7 }
+
+// append appends the change to b.
+func (c *change) append(b []byte, generation uint32) []byte {
+	at, n := len(b), changeLen(len(c.key), len(c.value))
+	b = append(b, make([]byte, n)...)
+	h := b[at:]
+	binary.LittleEndian.PutUint32(h[4:], generation)
+	if c.deletes {
+		h[8] = 1
+	}
+	h[9] = byte(len(c.key))
+	binary.LittleEndian.PutUint32(h[12:], uint32(len(c.value)))
+	binary.LittleEndian.PutUint64(h[16:], c.version)
+	binary.LittleEndian.PutUint64(h[24:], c.tenant)
+	binary.LittleEndian.PutUint32(h[32:], c.entry)
+	binary.LittleEndian.PutUint32(h[36:], c.block)
+	copy(h[changeHead:], c.key)
+	copy(h[changeHead+len(c.key):], c.value)
+	binary.LittleEndian.PutUint32(h, crc32.Checksum(h[4:n], castagnoli))
+	return b
+}
+
+// errNoChange is the error of octets that are no change of the log: its end, or damage.
+var errNoChange = errors.New("kv: no change is here")
+
+// parse takes the change at the front of b, whose octets it keeps, and returns its length. need is not
+// 0 if that is how many octets b must have for it.
+func (c *change) parse(b []byte, generation uint32) (n, need int, err error) {
+	if len(b) < changeHead {
+		return 0, changeHead, errNoChange
+	}
+	key, value := int(b[9]), int(binary.LittleEndian.Uint32(b[12:]))
+	if key == 0 || value > MaxValue || binary.LittleEndian.Uint32(b[4:]) != generation {
+		return 0, 0, errNoChange
+	}
+	if n = changeLen(key, value); len(b) < n {
+		return 0, n, errNoChange
+	}
+	if binary.LittleEndian.Uint32(b) != crc32.Checksum(b[4:n], castagnoli) {
+		return 0, 0, errNoChange
+	}
+	*c = change{
+		deletes: b[8] != 0, version: binary.LittleEndian.Uint64(b[16:]), tenant: binary.LittleEndian.Uint64(b[24:]),
+		entry: binary.LittleEndian.Uint32(b[32:]), block: binary.LittleEndian.Uint32(b[36:]),
+		key: b[changeHead : changeHead+key], value: b[changeHead+key : changeHead+key+value],
+	}
+	return n, 0, nil
+}
+
+func (c *change) String() string {
+	what := "Put"
+	if c.deletes {
+		what = "Delete"
+	}
+	return fmt.Sprintf("%s of %q, version %d", what, c.key, c.version)
+}

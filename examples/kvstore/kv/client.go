@@ -1,0 +1,132 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
+)
+
+// ErrNotFound is the error of a Get of a key that is not there.
+var ErrNotFound = errors.New("kv: no such key")
+
+// A ClientConfig configures a Client.
+type ClientConfig struct {
+	Network         string
+	Primary, Backup string // addresses
+	Tenant          string
+	Key             []byte        // of the tenant: see TenantKey
+	Depth           int           // of the replicas, see Config: 64
+	OpTimeout       time.Duration // of one read, after which a Get goes to the other replica: 1 s
+}
+
+// A Client is a tenant's. All methods may be called from any goroutine.
+type Client struct {
+	cfg     ClientConfig
+	rnic    *iwarp.RNIC
+	pd      *iwarp.PD
+	auth    *cm.Auth
+	region  uint64
+	sources [2]*source // the primary, the backup
+	changes changer
+	ctx     context.Context
+	stop    context.CancelFunc
+	tasks   sync.WaitGroup
+}
+
+// Dial connects to both replicas. One that cannot be reached is tried again and again; if neither can,
+// Dial fails.
+func Dial(ctx context.Context, cfg *ClientConfig) (*Client, error) {
+	name, err := nameOf(cfg.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: *cfg, region: regionOf(name)}
+	if c.cfg.Depth == 0 {
+		c.cfg.Depth = defaultDepth
+	}
+	if c.auth, err = authAs(name, cfg.Key); err != nil {
+		return nil, err
+	}
+	if c.rnic, err = iwarp.Open(nil); err != nil {
+		return nil, err
+	}
+	if c.pd, err = c.rnic.AllocPD(); err != nil {
+		return nil, errors.Join(err, c.rnic.Close())
+	}
+	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
+	c.changes.init(c)
+	for i, addr := range []string{cfg.Primary, cfg.Backup} {
+		c.sources[i] = newSource(c, addr)
+	}
+	for _, s := range c.sources {
+		select {
+		case <-s.tried:
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), c.Close())
+		}
+	}
+	_, err0 := c.sources[0].use()
+	_, err1 := c.sources[1].use()
+	if err0 != nil && err1 != nil {
+		return nil, errors.Join(ErrUnavailable, err0, err1, c.Close())
+	}
+	return c, nil
+}
+
+// Close ends the connections.
+func (c *Client) Close() error {
+	c.stop()
+	c.tasks.Wait()
+	c.changes.close()
+	for _, s := range c.sources {
+		if s != nil {
+			s.close()
+		}
+	}
+	return c.rnic.Close()
+}
+
+// Get reads a value: the bucket of the key, and the value, from one replica. If that fails, with
+// whatever error, or if the key is being changed there, it reads from the other one at once.
+//
+// The error matches ErrNotFound if there is no such key, and ErrUnavailable if neither replica can tell.
+func (c *Client) Get(ctx context.Context, key []byte) ([]byte, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	first := int(hashOf(key)>>32) & 1
+	if c.sources[first].suspect() {
+		first = 1 - first
+	}
+	var errs [2]error
+	for i := range errs {
+		value, err := c.sources[(first+i)&1].get(ctx, key)
+		if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
+			return value, err
+		}
+		errs[i] = err
+	}
+	return nil, fmt.Errorf("%w: %w; %w", ErrUnavailable, errs[0], errs[1])
+}
+
+// Put stores a value, and returns when it is durable at both replicas and all Gets will see it. After an
+// error that matches ErrUncertain it may be so, too, or become so later; after any other it has no effect.
+func (c *Client) Put(ctx context.Context, key, value []byte) error {
+	if err := errors.Join(checkKey(key), checkValue(value)); err != nil {
+		return err
+	}
+	return c.changes.do(ctx, &request{key: key, value: value})
+}
+
+// Delete removes a key, as Put stores it. It is no error if there is none.
+func (c *Client) Delete(ctx context.Context, key []byte) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return c.changes.do(ctx, &request{deletes: true, key: key})
+}

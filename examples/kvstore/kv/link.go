@@ -1,0 +1,171 @@
+package kv
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A welcome is what the backup tells in the private data of its Reply: where its durable file is, and
+// what log there is in it.
+type welcome struct {
+	file iwarp.RemoteBuffer
+	mark mark
+	name [nameLen]byte
+}
+
+const welcomeLen = 16 + 8 + nameLen
+
+func (w *welcome) append(b []byte) ([]byte, error) {
+	b, err := w.file.AppendBinary(b)
+	return append(binary.BigEndian.AppendUint64(b, w.mark.word()), w.name[:]...), err
+}
+
+func (w *welcome) parse(b []byte) error {
+	if len(b) != welcomeLen {
+		return fmt.Errorf("kv: the backup has answered with %d octets, not with %d", len(b), welcomeLen)
+	}
+	w.mark = markOf(binary.BigEndian.Uint64(b[16:]))
+	copy(w.name[:], b[24:])
+	return w.file.UnmarshalBinary(b[:16])
+}
+
+// missing is from where on the backup needs the primary's log. A log that is not the beginning of the
+// primary's, in this generation or the one before it, has another history.
+func (w *welcome) missing(log *logFile) (mark, error) {
+	all := mark{generation: log.mark.generation}
+	switch {
+	case w.mark.generation == 0:
+		return all, nil
+	case w.name != log.name:
+		return all, fmt.Errorf("kv: the backup has the log of another store")
+	case w.mark.generation == log.mark.generation && w.mark.tail <= log.mark.tail:
+		return w.mark, nil
+	case w.mark.generation == log.mark.generation-1:
+		return all, nil
+	}
+	return all, fmt.Errorf("kv: the backup has changes that the primary does not have: generation %d up to %d, where the primary has generation %d up to %d",
+		w.mark.generation, w.mark.tail, log.mark.generation, log.mark.tail)
+}
+
+// A link is the primary's connection to the backup.
+type link struct {
+	qp     *iwarp.QP
+	theirs welcome
+	named  bool // the backup's log has its name
+	buf    []byte
+	mr     *iwarp.MR
+	lo, hi int64 // what was written in the file since the last commit
+}
+
+// stepTimeout is for which the backup may take to answer.
+const stepTimeout = 5 * time.Second
+
+// linkHead is what the link's buffer has in front of the octets for the log: a mark to send, one that
+// comes, and the name.
+const linkHead = 8 + 8 + nameLen
+
+func dialBackup(ctx context.Context, r *Replica) (*link, error) {
+	auth, err := authAs(replicatorName, replicatorKey(r.cfg.Master))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	l := &link{buf: make([]byte, linkHead+maxBatch)}
+	if l.mr, err = r.pd.RegisterMR(l.buf, stag.LocalWrite, nil); err != nil {
+		return nil, err
+	}
+	l.qp, err = r.rnic.Dial(ctx, r.cfg.Network, r.cfg.Backup, &iwarp.QPConfig{
+		PD: r.pd, Auth: auth, PrivateData: []byte{byte(useReplicate)}, Commit: &iwarp.CommitOptions{Negotiate: true},
+	})
+	if err == nil {
+		err = l.check(r.log)
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *link) check(log *logFile) error {
+	if err := l.theirs.parse(l.qp.PrivateData()); err != nil {
+		return err
+	}
+	if _, _, ok := l.qp.CommitLimits(); !ok {
+		return fmt.Errorf("kv: the backup serves no Commit")
+	}
+	if size := logStart + 2*log.half; uint64(l.theirs.file.Len) != size {
+		return fmt.Errorf("kv: the backup's file has %d octets, that of the primary %d", l.theirs.file.Len, size)
+	}
+	l.named = l.theirs.mark.generation > 0
+	return nil
+}
+
+func (l *link) close() {
+	if l.qp != nil {
+		_ = l.qp.Abort()
+	}
+	_ = l.mr.Close()
+}
+
+// ended is closed when the connection has ended.
+func (l *link) ended() <-chan struct{} { return l.qp.Done() }
+
+// at is n octets of the backup's file.
+func (l *link) at(off int64, n int) iwarp.RemoteBuffer { return l.theirs.file.Slice(int(off), n) }
+
+// write writes octets to the backup's file, at most maxBatch, behind those of the write before.
+func (l *link) write(ctx context.Context, off int64, b []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if l.lo == l.hi {
+		l.lo = off
+	}
+	l.hi = off + int64(len(b))
+	if len(b) == 0 {
+		return nil
+	}
+	copy(l.buf[linkHead:], b)
+	return l.qp.RDMAWrite(ctx, l.at(off, len(b)), l.mr.Slice(linkHead, len(b)))
+}
+
+// commit makes durable what was written. When it is, the backup's mark becomes that of the log. Then
+// the backup is told, and answers when its clients see the changes.
+func (l *link) commit(ctx context.Context, log *logFile) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	f := iwarp.FollowOn{At: l.at(0, 8)}
+	binary.BigEndian.PutUint64(f.Value[:], log.mark.word())
+	var regions []iwarp.RemoteBuffer
+	if !l.named {
+		copy(l.buf[16:], log.name[:])
+		if err := l.qp.RDMAWrite(ctx, l.at(nameAt, nameLen), l.mr.Slice(16, nameLen)); err != nil {
+			return err
+		}
+		regions = append(regions, l.at(nameAt, nameLen))
+	}
+	if l.hi > l.lo {
+		regions = append(regions, l.at(l.lo, int(l.hi-l.lo)))
+	}
+	if err := l.qp.CommitThen(ctx, f, regions...); err != nil {
+		return err
+	}
+	l.named, l.lo, l.hi = true, 0, 0
+	binary.BigEndian.PutUint64(l.buf, log.mark.word())
+	if err := l.qp.Send(ctx, l.mr.Slice(0, 8)); err != nil {
+		return err
+	}
+	if n, err := l.qp.Recv(ctx, l.mr.Slice(8, 8)); err != nil || n != 8 {
+		return fmt.Errorf("kv: the backup has not answered: %d octets, %w", n, err)
+	}
+	if shown := markOf(binary.BigEndian.Uint64(l.buf[8:])); shown != log.mark {
+		return fmt.Errorf("kv: the backup has answered with another mark: %v, not %v", shown, log.mark)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/goiwarp/iwarp/commit"
+)
+
+// The durable file of a replica:
+//
+//	0          8           24          4096                 4096 + half           4096 + 2 half
+//	+----------+-----------+-----------+--------------------+---------------------+
+//	| mark (8) | name (16) | not used  | changes            | changes             |
+//	+----------+-----------+-----------+--------------------+---------------------+
+//
+// The log is in one half, by the last bit of its generation. When that is full, the changes that
+// still count are written to the other one, as the beginning of the next generation. The name is a
+// random number, that of the log; the backup has it from the primary.
+const (
+	logStart  = 4096
+	nameLen   = 16
+	nameAt    = 8
+	scanChunk = 1 << 20
+)
+
+// A mark tells which generation the log has, and how many octets of it are there. That of the backup
+// is exact. The primary has openTail in the file, and finds the end by the checksums.
+type mark struct {
+	generation uint32 // less than 1 << 24; 0: there is no log
+	tail       uint64 // less than 1 << 40
+}
+
+const (
+	maxGeneration = 1<<24 - 1
+	openTail      = 1<<40 - 1
+)
+
+func (m mark) word() uint64 { return uint64(m.generation)<<40 | m.tail }
+
+func markOf(word uint64) mark { return mark{uint32(word >> 40), word & openTail} }
+
+// A logFile is that file.
+type logFile struct {
+	file *commit.File
+	half uint64
+	name [nameLen]byte
+	mark mark // where the log ends: all of that is durable
+}
+
+// openLog opens the file, or makes it.
+func openLog(path string, half uint64) (*logFile, error) {
+	if half < 4*maxChange || half%8 != 0 || half > 1<<31 {
+		return nil, fmt.Errorf("kv: half of a log has %d octets: %d to %d are possible, a multiple of 8", half, (4*maxChange+7)&^7, 1<<31)
+	}
+	f, err := commit.OpenFile(path, &commit.FileOptions{Size: int64(logStart + 2*half)})
+	if err != nil {
+		return nil, err
+	}
+	l := &logFile{file: f, half: half}
+	if err := l.readMark(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// readMark reads the mark, which is in the byte order of the host, as a peer's FollowOn leaves it, and
+// the name.
+func (l *logFile) readMark() error {
+	var b [nameAt + nameLen]byte
+	if _, err := l.file.ReadAt(b[:], 0); err != nil {
+		return err
+	}
+	l.mark = markOf(binary.NativeEndian.Uint64(b[:]))
+	copy(l.name[:], b[nameAt:])
+	if l.mark.tail > l.half && l.mark.tail != openTail {
+		return fmt.Errorf("kv: a log of %d octets, where half of the file has %d: it was made with another size", l.mark.tail, l.half)
+	}
+	return nil
+}
+
+// readName reads the name, which the primary may have written.
+func (l *logFile) readName() error {
+	_, err := l.file.ReadAt(l.name[:], nameAt)
+	return err
+}
+
+// start makes an empty log, with a name.
+func (l *logFile) start(ctx context.Context) error {
+	if _, err := rand.Read(l.name[:]); err != nil {
+		return err
+	}
+	if _, err := l.file.WriteAt(l.name[:], nameAt); err != nil {
+		return err
+	}
+	return l.begin(ctx, mark{generation: 1})
+}
+
+// begin makes the generation of a mark durable, with all that was written before it.
+func (l *logFile) begin(ctx context.Context, m mark) error {
+	if err := l.file.Flush(ctx, 0, int64(logStart+2*l.half)); err != nil {
+		return err
+	}
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], mark{m.generation, openTail}.word())
+	if _, err := l.file.WriteAt(b[:], 0); err != nil {
+		return err
+	}
+	if err := l.file.Flush(ctx, 0, 8); err != nil {
+		return err
+	}
+	l.mark = m
+	return nil
+}
+
+// recovered makes the log that was found durable, and removes what may be left behind its end of one
+// batch that was not written as a whole: later changes must not join up with it.
+func (l *logFile) recovered(ctx context.Context, end mark) error {
+	n := min(l.half-end.tail, maxBatch)
+	if _, err := l.file.WriteAt(make([]byte, n), l.at(end)); err != nil {
+		return err
+	}
+	return l.begin(ctx, end)
+}
+
+// at is where an octet of a generation is in the file.
+func (l *logFile) at(m mark) int64 {
+	return int64(logStart + uint64(m.generation&1)*l.half + m.tail)
+}
+
+// append makes changes durable at the end of the log.
+func (l *logFile) append(ctx context.Context, b []byte) error {
+	off := l.at(l.mark)
+	if _, err := l.file.WriteAt(b, off); err != nil {
+		return err
+	}
+	if err := l.file.Flush(ctx, off, int64(len(b))); err != nil {
+		return err
+	}
+	l.mark.tail += uint64(len(b))
+	return nil
+}
+
+// room is how many octets more the generation can have.
+func (l *logFile) room() uint64 { return l.half - l.mark.tail }
+
+// scan calls f with all changes of the generation of from, from its tail to the octet end, and returns
+// where they end. If exact is set they must end at end.
+func (l *logFile) scan(from mark, end uint64, exact bool, f func(*change) error) (mark, error) {
+	var buf []byte
+	var c change
+	for from.tail < end {
+		n, need, err := c.parse(buf, from.generation)
+		if err != nil && need > 0 && uint64(need) <= end-from.tail {
+			if buf, err = l.read(from, max(need, int(min(scanChunk, end-from.tail)))); err != nil {
+				return from, err
+			}
+			n, _, err = c.parse(buf, from.generation)
+		}
+		if err != nil {
+			if exact {
+				return from, fmt.Errorf("kv: the log is damaged at octet %d of %d: %w", from.tail, end, err)
+			}
+			return from, nil
+		}
+		if err := f(&c); err != nil {
+			return from, err
+		}
+		buf = buf[n:]
+		from.tail += uint64(n)
+	}
+	return from, nil
+}
+
+// read reads n octets of the log.
+func (l *logFile) read(from mark, n int) ([]byte, error) {
+	b := make([]byte, n)
+	_, err := l.file.ReadAt(b, l.at(from))
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return b, err
+}
+
+// sameName tells whether this is the log of that name, or none yet.
+func (l *logFile) sameName(name []byte) bool {
+	return l.mark.generation == 0 || bytes.Equal(l.name[:], name)
+}
+
+func (l *logFile) close() error { return l.file.Close() }

@@ -1,0 +1,97 @@
+package kv
+
+// A Verdict is what a Lookup has come to.
+type Verdict uint8
+
+// The verdicts.
+const (
+	ReadMore Verdict = iota // the octets that were named are to be read
+	Found                   // the octets are the value: Lookup.Value
+	Absent                  // there is no such key
+	Busy                    // the key is being changed: ask the backup
+	Stale                   // what the index named is not there any more: begin again
+)
+
+// A Lookup is one Get, without the reads: it says what to read, and is told the octets. So it serves
+// sealed and plain reads, and one at a time as well as many.
+type Lookup struct {
+	shape   Shape
+	key     []byte
+	hash    uint64
+	bucket  uint32
+	left    int // buckets that may follow
+	entries [bucketEntries]entry
+	count   int // of entries that may be those of the key
+	reading int // which of them is being read, -1: it is the bucket
+	more    bool
+	busy    bool
+	value   []byte
+}
+
+// Begin begins with a key, and names the first octets to read.
+func (l *Lookup) Begin(shape Shape, key []byte) (off uint64, n int) {
+	h := hashOf(key)
+	*l = Lookup{shape: shape, key: key, hash: h, bucket: shape.home(h), left: shape.probes() - 1, reading: -1}
+	return uint64(l.bucket) * bucketLen, bucketLen
+}
+
+// Next takes the octets that were read. They have to stay as they are until the next call, and until
+// the value was used.
+func (l *Lookup) Next(b []byte) (v Verdict, off uint64, n int) {
+	if l.reading < 0 {
+		l.takeBucket(b)
+		return l.advance()
+	}
+	value, other, ok := valueOf(b, l.entries[l.reading], l.key)
+	switch {
+	case !ok:
+		return Stale, 0, 0
+	case other:
+		return l.advance()
+	}
+	l.value = value
+	return Found, 0, 0
+}
+
+// Value is what was found, in the octets of the last Next.
+func (l *Lookup) Value() []byte { return l.value }
+
+// takeBucket notes the entries of a bucket that may be those of the key.
+func (l *Lookup) takeBucket(b []byte) {
+	l.count = 0
+	l.more = overflows(b)
+	for i := range bucketEntries {
+		e := entryOf(b[i*entryLen:])
+		if e.tag != tagOf(l.hash) {
+			continue
+		}
+		switch e.state {
+		case entryValue:
+			l.entries[l.count] = e
+			l.count++
+		case entryBusy:
+			l.busy = true
+		}
+	}
+}
+
+// advance goes to the next entry, or to the next bucket.
+func (l *Lookup) advance() (v Verdict, off uint64, n int) {
+	if l.reading++; l.reading < l.count {
+		e := &l.entries[l.reading]
+		off = l.shape.blockAt(e.block)
+		if e.length > maxStored || off+uint64(e.length) > l.shape.size() {
+			return Stale, 0, 0
+		}
+		return ReadMore, off, int(e.length)
+	}
+	if l.more && l.left > 0 {
+		l.left--
+		l.bucket, l.reading = l.shape.next(l.bucket), -1
+		return ReadMore, uint64(l.bucket) * bucketLen, bucketLen
+	}
+	if l.busy {
+		return Busy, 0, 0
+	}
+	return Absent, 0, 0
+}

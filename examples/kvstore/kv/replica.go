@@ -1,0 +1,295 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma"
+)
+
+// A Tenant is one of those that a replica serves.
+type Tenant struct {
+	Name  string // 1 to 16 octets
+	Shape Shape
+}
+
+// A Config configures a Replica. Both replicas of a pair have the same tenants, and the same LogHalf.
+type Config struct {
+	Network, Addr string // to listen on
+	// Backup is where the primary finds the backup; empty: this is the backup.
+	Backup  string
+	Path    string // of the durable file, which is made if it is not there
+	LogHalf uint64 // octets of half of the log: 16 MiB
+	Master  []byte // the key that all others are derived from: MasterLen octets
+	Tenants []Tenant
+	// Plain serves RDMA Reads without keys, too: each tenant gets the STag of its memory.
+	Plain  bool
+	Depth  int          // operations that each client may have under way: 64
+	Logger *slog.Logger // nil: nothing is logged
+}
+
+const (
+	defaultHalf  = 16 << 20
+	defaultDepth = 64
+	clientWindow = 8 // requests for changes that a client may have under way
+)
+
+// A Replica is one of the two servers of a store.
+type Replica struct {
+	cfg    Config
+	rnic   *iwarp.RNIC
+	pd     *iwarp.PD
+	server *rma.Server
+	l      *iwarp.Listener
+	log    *logFile // of the primary's writer, or the backup's session
+	tables map[uint64]*table
+	plain  map[uint64]loan
+	stop   context.CancelFunc
+	tasks  sync.WaitGroup
+	served chan struct{} // closed when clients are served
+
+	sessions sync.Mutex  // of the backup: one primary at a time
+	session  *replicated // the newest one
+
+	mu      sync.Mutex
+	regions map[uint64]*rma.Region
+	version uint64 // of the latest change
+	writer  *writer
+	err     error // why it does not work any more
+}
+
+// Open opens the durable file and listens. A primary serves clients when it has reached its backup, and
+// a backup when it has had a primary once: see [Replica.Served].
+func Open(ctx context.Context, cfg *Config) (r *Replica, err error) {
+	r = &Replica{
+		cfg: *cfg, served: make(chan struct{}), tables: make(map[uint64]*table),
+		plain: make(map[uint64]loan), regions: make(map[uint64]*rma.Region),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	if r.cfg.LogHalf == 0 {
+		r.cfg.LogHalf = defaultHalf
+	}
+	if r.cfg.Depth == 0 {
+		r.cfg.Depth = defaultDepth
+	}
+	if r.cfg.Logger == nil {
+		r.cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	for _, t := range cfg.Tenants {
+		table, err := newTable(t.Name, t.Shape)
+		if err != nil {
+			return r, err
+		}
+		if r.tables[table.id] != nil {
+			return r, fmt.Errorf("kv: there are two tenants %q", t.Name)
+		}
+		r.tables[table.id] = table
+	}
+	if r.log, err = openLog(cfg.Path, r.cfg.LogHalf); err != nil {
+		return r, err
+	}
+	if err := r.recover(ctx); err != nil {
+		return r, err
+	}
+	return r, r.listen(ctx)
+}
+
+func (r *Replica) primary() bool { return r.cfg.Backup != "" }
+
+// recover reads the log.
+func (r *Replica) recover(ctx context.Context) error {
+	log := r.log
+	if log.mark.generation == 0 {
+		if r.primary() {
+			return log.start(ctx)
+		}
+		return nil
+	}
+	end, exact := log.mark.tail, true
+	if r.primary() {
+		end, exact = log.half, false
+	} else if end == openTail {
+		return fmt.Errorf("kv: %s is the log of a primary", r.cfg.Path)
+	}
+	from := mark{generation: log.mark.generation}
+	at, err := log.scan(from, end, exact, r.apply)
+	if err != nil {
+		return err
+	}
+	if r.primary() {
+		return log.recovered(ctx, at)
+	}
+	return nil
+}
+
+// apply makes a change that is in the log.
+func (r *Replica) apply(c *change) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tables[c.tenant]
+	if t == nil {
+		return fmt.Errorf("kv: the log has a change of tenant %#x, which is not configured", c.tenant)
+	}
+	r.version = max(r.version, c.version)
+	return t.apply(c)
+}
+
+// listen begins to take connections.
+func (r *Replica) listen(ctx context.Context) (err error) {
+	if r.rnic, err = iwarp.Open(&iwarp.Config{Logger: r.cfg.Logger}); err != nil {
+		return err
+	}
+	if r.pd, err = r.rnic.AllocPD(); err != nil {
+		return err
+	}
+	r.server = rma.NewServer(&rma.ServerConfig{
+		PD: r.pd, Authorize: authorize, MaxOp: maxStored, Depth: r.cfg.Depth, Logger: r.cfg.Logger,
+	})
+	auth, err := authServer(r.cfg.Master, r.cfg.Logger, r.judge)
+	if err != nil {
+		return err
+	}
+	if r.l, err = r.rnic.Listen(ctx, r.cfg.Network, r.cfg.Addr, &iwarp.ListenConfig{Auth: auth}); err != nil {
+		return err
+	}
+	var tasks context.Context
+	tasks, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if r.primary() {
+		r.writer = newWriter(r)
+		r.tasks.Go(func() { r.writer.run(tasks) })
+	} else if r.log.mark.generation > 0 {
+		if err := r.serve(); err != nil {
+			return err
+		}
+	}
+	r.tasks.Go(func() { _ = r.l.Serve(tasks, func(cr *iwarp.ConnRequest) { r.accept(tasks, cr) }) })
+	return nil
+}
+
+// serve lets clients use the memory of their tenants.
+func (r *Replica) serve() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.serving() {
+		return nil
+	}
+	for id, t := range r.tables {
+		region, err := r.server.Register(id, t.memory, &rma.RegionOptions{Ops: rma.MayRead})
+		if err != nil {
+			return err
+		}
+		r.regions[id] = region
+		if r.cfg.Plain {
+			if r.plain[id], err = r.lend(t); err != nil {
+				return err
+			}
+		}
+	}
+	close(r.served)
+	return nil
+}
+
+// serving reports whether clients are served.
+func (r *Replica) serving() bool {
+	select {
+	case <-r.served:
+		return true
+	default:
+		return false
+	}
+}
+
+// Served is closed when clients are served.
+func (r *Replica) Served() <-chan struct{} { return r.served }
+
+// Addr is where the replica listens.
+func (r *Replica) Addr() net.Addr { return r.l.Addr() }
+
+// Err is why the replica does not work any more; nil: it does.
+func (r *Replica) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// fail ends the work of a replica whose durable file or memory cannot be right any more.
+func (r *Replica) fail(err error) {
+	r.mu.Lock()
+	first := r.err == nil
+	if first {
+		r.err = err
+	}
+	r.mu.Unlock()
+	if first {
+		r.cfg.Logger.Error("the replica ends", "err", err)
+		_ = r.l.Close()
+		_ = r.rnic.Close()
+	}
+}
+
+// Rekey gives the memory of a tenant its next key. The Gets that are under way with the key before
+// succeed for the grace, 0: no longer; clients then ask for the new one.
+func (r *Replica) Rekey(ctx context.Context, tenant string, grace time.Duration) (regionkey.Epoch, error) {
+	id, err := RegionOf(tenant)
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	region := r.regions[id]
+	r.mu.Unlock()
+	if region == nil {
+		return 0, fmt.Errorf("kv: tenant %q is not served", tenant)
+	}
+	return region.Rekey(ctx, nil, grace)
+}
+
+// AuditLog is that of the server of package rma.
+func (r *Replica) AuditLog() []rma.AuditEvent { return r.server.AuditLog() }
+
+// AppendValue copies a value to the end of dst, for a server that answers requests by itself. It is
+// for comparisons: at a primary with changes under way it may return a value that the backup does not have.
+func (r *Replica) AppendValue(dst []byte, tenant uint64, key []byte) (value []byte, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tables[tenant]
+	if t == nil {
+		return dst, false
+	}
+	return t.get(dst, key)
+}
+
+// Close aborts all connections and closes the durable file. What was acknowledged is durable.
+func (r *Replica) Close() error {
+	if r.stop != nil {
+		r.stop()
+	}
+	if r.l != nil {
+		_ = r.l.Close()
+	}
+	var errs []error
+	if r.rnic != nil {
+		errs = append(errs, r.rnic.Close())
+	}
+	r.tasks.Wait()
+	for _, region := range r.regions {
+		errs = append(errs, region.Close())
+	}
+	for _, l := range r.plain {
+		errs = append(errs, l.mr.Close())
+	}
+	if r.log != nil {
+		errs = append(errs, r.log.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,217 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp/rma"
+)
+
+// A table is what a replica has of one tenant: the memory that clients read, and what is in it by key.
+// Its replica's lock guards it; memory has a lock of its own, which clients' reads take.
+type table struct {
+	name   string
+	id     uint64
+	shape  Shape
+	memory *rma.Memory
+	blocks *blocks
+	items  map[string]*item
+	owners []*item // by index of entry
+}
+
+// An item is a key. It has its entry for as long as it has a value or there is a change under way.
+type item struct {
+	key     string
+	hash    uint64
+	entry   uint32
+	pending int // changes that are under way
+	live    bool
+	block   uint32
+	stored  uint32 // octets of the value as it is stored
+	version uint64
+}
+
+func (it *item) order() int { return orderOf(int(it.stored)) }
+
+// logged is how many octets the item has in a log that has nothing but what counts.
+func (it *item) logged() uint64 {
+	return uint64(changeLen(len(it.key), int(it.stored)-valueHead-len(it.key)))
+}
+
+// Errors of changes for which there is no room.
+var (
+	ErrFull = errors.New("kv: the store is full")
+
+	errIndexFull  = fmt.Errorf("%w: the index has no room for this key: use more buckets", ErrFull)
+	errValuesFull = fmt.Errorf("%w: there is no room for this value", ErrFull)
+	errLogFull    = fmt.Errorf("%w: what is in the store does not fit into half of the log", ErrFull)
+)
+
+func newTable(name string, shape Shape) (*table, error) {
+	if err := shape.check(); err != nil {
+		return nil, fmt.Errorf("tenant %q: %w", name, err)
+	}
+	id, err := RegionOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return &table{
+		name: name, id: id, shape: shape,
+		memory: rma.NewMemory(make([]byte, shape.size())),
+		blocks: newBlocks(shape.Values),
+		items:  make(map[string]*item),
+		owners: make([]*item, uint64(shape.Buckets)*bucketEntries),
+	}, nil
+}
+
+// reserve finds room for a Put: an entry, and a block.
+func (t *table) reserve(key []byte, stored int) (*item, uint32, error) {
+	it, err := t.enter(key)
+	if err != nil {
+		return nil, 0, err
+	}
+	block, ok := t.blocks.alloc(orderOf(stored))
+	if !ok {
+		t.forget(it)
+		return nil, 0, errValuesFull
+	}
+	return it, block, nil
+}
+
+// enter finds the item of a key, or makes it.
+func (t *table) enter(key []byte) (*item, error) {
+	if it := t.items[string(key)]; it != nil {
+		return it, nil
+	}
+	hash := hashOf(key)
+	bucket := t.shape.home(hash)
+	for range t.shape.probes() {
+		for i := range uint32(bucketEntries) {
+			if at := bucket*bucketEntries + i; t.owners[at] == nil {
+				return t.add(key, hash, at), nil
+			}
+		}
+		bucket = t.shape.next(bucket)
+	}
+	return nil, errIndexFull
+}
+
+func (t *table) add(key []byte, hash uint64, at uint32) *item {
+	it := &item{key: string(key), hash: hash, entry: at}
+	t.items[it.key], t.owners[at] = it, it
+	return it
+}
+
+// forget gives the entry of an item back that has no value, unless a change of it is under way. The
+// entry in memory must be free already.
+func (t *table) forget(it *item) {
+	if !it.live && it.pending == 0 {
+		delete(t.items, it.key)
+		t.owners[it.entry] = nil
+	}
+}
+
+// begin tells that a change of the item is under way.
+func (t *table) begin(it *item) {
+	it.pending++
+	if it.pending == 1 {
+		t.memory.Update(func(b []byte) { t.show(b, it) })
+	}
+}
+
+// undo tells that a change will not be. Its block was given back.
+func (t *table) undo(it *item) {
+	it.pending--
+	t.memory.Update(func(b []byte) { t.show(b, it) })
+	t.forget(it)
+}
+
+// finish makes a change that begin was told of.
+func (t *table) finish(it *item, c *change) {
+	it.pending--
+	t.change(it, c)
+}
+
+// apply makes a change that another replica has decided on, or that is in the log.
+func (t *table) apply(c *change) error {
+	if c.entry >= uint32(len(t.owners)) {
+		return t.damaged(c, "the index has no such entry")
+	}
+	it := t.items[string(c.key)]
+	switch {
+	case it == nil && t.owners[c.entry] != nil:
+		return t.damaged(c, "its entry belongs to another key")
+	case it != nil && it.entry != c.entry:
+		return t.damaged(c, "the key has another entry")
+	case it != nil && it.version >= c.version:
+		return nil // it is known
+	case !c.deletes && !t.blocks.take(c.block, orderOf(storedLen(len(c.key), len(c.value)))):
+		return t.damaged(c, "its block is not free")
+	}
+	if it == nil {
+		it = t.add(c.key, hashOf(c.key), c.entry)
+	}
+	t.change(it, c)
+	return nil
+}
+
+func (t *table) damaged(c *change, why string) error {
+	return fmt.Errorf("kv: tenant %q: a change in the log is not possible, %v: %s: is the configuration another one?", t.name, c, why)
+}
+
+// change makes a change whose block was given out, and gives back the one before it.
+func (t *table) change(it *item, c *change) {
+	live, block, order := it.live, it.block, 0
+	if live {
+		order = it.order()
+	}
+	it.live, it.version = !c.deletes, c.version
+	if it.live {
+		it.block, it.stored = c.block, uint32(storedLen(len(c.key), len(c.value)))
+	}
+	t.memory.Update(func(b []byte) {
+		if it.live {
+			putValue(b[t.shape.blockAt(it.block):][:it.stored], it.version, c.key, c.value)
+		}
+		t.show(b, it)
+	})
+	if live {
+		t.blocks.give(block, order)
+	}
+	t.forget(it)
+}
+
+// show puts the entry of an item into the index. If it is not in the first bucket for the key, those
+// before it tell that there are more: they do so for ever.
+func (t *table) show(b []byte, it *item) {
+	e := entry{tag: tagOf(it.hash)}
+	switch {
+	case it.pending > 0:
+		e.state = entryBusy
+	case it.live:
+		e.state, e.length, e.block, e.version = entryValue, it.stored, it.block, uint32(it.version)
+	}
+	for k := t.shape.home(it.hash); k != it.entry/bucketEntries; k = t.shape.next(k) {
+		setOverflow(b[uint64(k)*bucketLen:])
+	}
+	e.put(b[uint64(it.entry)*entryLen:])
+}
+
+// Get copies a value to the end of dst. It is for servers that answer requests by themselves.
+func (t *table) get(dst, key []byte) (value []byte, ok bool) {
+	it := t.items[string(key)]
+	if it == nil || !it.live {
+		return dst, false
+	}
+	t.memory.View(func(b []byte) {
+		at := t.shape.blockAt(it.block)
+		dst = append(dst, b[at+valueHead+uint64(len(key)):at+uint64(it.stored)]...)
+	})
+	return dst, true
+}
+
+// stored is the value of an item that is live.
+func (t *table) valueOf(it *item) (value []byte) {
+	value, _ = t.get(nil, []byte(it.key))
+	return value
+}

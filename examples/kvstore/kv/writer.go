@@ -1,0 +1,337 @@
+package kv
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Errors of changes, of clients too.
+var (
+	// ErrUnavailable is the error of a Put or Delete that has no effect, because a replica cannot be
+	// reached, and of a Get that no replica can answer now.
+	ErrUnavailable = errors.New("kv: not available")
+	// ErrUncertain is the error of a Put or Delete that may have an effect, or have it later.
+	ErrUncertain = errors.New("kv: it is not known whether the change was made, or will be")
+)
+
+// A work is a change that was asked for.
+type work struct {
+	change
+	t    *table
+	it   *item
+	done func(error) // called once, and then nil
+}
+
+func (w *work) end(err error) {
+	if w.done != nil {
+		w.done(err)
+		w.done = nil
+	}
+}
+
+func (w *work) logged() uint64 { return uint64(changeLen(len(w.key), len(w.value))) }
+
+// A writer makes all changes of a primary, one batch after the other: in its log, in the backup's log, in
+// the backup's memory, and in its own. Its goroutine alone uses the log and the link.
+type writer struct {
+	r      *Replica
+	log    *logFile
+	link   *link // nil: there is none
+	buf    []byte
+	wake   chan struct{} // has a token if there may be work
+	behind []*work       // changes in the log that the backup may not have, in order
+
+	// The Replica's lock guards these.
+	queue  []*work
+	used   uint64 // octets that the log needs at least: for what counts, and what is under way
+	linked bool   // the backup has all that is in the log
+}
+
+const (
+	maxBatch    = 1 << 20 // octets of one batch of changes
+	relinkAfter = 20 * time.Millisecond
+)
+
+func newWriter(r *Replica) *writer {
+	w := &writer{r: r, log: r.log, wake: make(chan struct{}, 1)}
+	for _, t := range r.tables {
+		for _, it := range t.items {
+			w.used += it.logged()
+		}
+	}
+	return w
+}
+
+// submit begins a change. done is called when it was made, or has failed; if submit fails nothing has
+// changed.
+func (w *writer) submit(t *table, c change, done func(error)) error {
+	r := w.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := &work{change: c, t: t, done: done}
+	switch {
+	case r.err != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, r.err)
+	case !w.linked:
+		return fmt.Errorf("%w: the primary has no connection to the backup", ErrUnavailable)
+	case c.deletes && t.items[string(c.key)] == nil:
+		done(nil) // both replicas have no such key
+		return nil
+	}
+	limit := w.log.half
+	if !c.deletes {
+		limit -= maxChange // so that a Delete is always possible
+	}
+	if w.used+k.logged() > limit {
+		return errLogFull
+	}
+	if err := k.reserve(); err != nil {
+		return err
+	}
+	w.used += k.logged()
+	r.version++
+	k.version, k.entry = r.version, k.it.entry
+	t.begin(k.it)
+	w.queue = append(w.queue, k)
+	select {
+	case w.wake <- struct{}{}:
+	default: // there is a token
+	}
+	return nil
+}
+
+// reserve finds the item, and room for the value.
+func (w *work) reserve() (err error) {
+	if w.deletes {
+		w.it = w.t.items[string(w.key)]
+		return nil
+	}
+	w.it, w.block, err = w.t.reserve(w.key, storedLen(len(w.key), len(w.value)))
+	return err
+}
+
+// run makes changes until ctx ends.
+func (w *writer) run(ctx context.Context) {
+	defer func() {
+		w.unlink()
+		w.refuse(ErrUnavailable)
+	}()
+	for ctx.Err() == nil {
+		err := w.relink(ctx)
+		for err == nil {
+			err = w.next(ctx)
+		}
+		w.unlink()
+		if w.r.Err() != nil {
+			return
+		}
+		w.r.cfg.Logger.Info("no connection to the backup", "err", err)
+		select {
+		case <-time.After(relinkAfter):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// unlink ends the connection to the backup. Of what is in the log the backup may have any part.
+func (w *writer) unlink() {
+	w.r.mu.Lock()
+	w.linked = false
+	w.r.mu.Unlock()
+	if w.link != nil {
+		w.link.close()
+		w.link = nil
+	}
+	for _, k := range w.behind {
+		k.end(ErrUncertain)
+	}
+	w.refuse(fmt.Errorf("%w: the primary has lost its connection to the backup", ErrUnavailable))
+}
+
+// refuse gives up the changes that are not in the log. The last one goes first, so that each of them
+// finds the item as it was.
+func (w *writer) refuse(err error) {
+	w.r.mu.Lock()
+	queue := w.queue
+	w.queue = nil
+	for _, k := range slices.Backward(queue) {
+		w.used -= k.logged()
+		if !k.deletes {
+			k.t.blocks.give(k.block, orderOf(storedLen(len(k.key), len(k.value))))
+		}
+		k.t.undo(k.it)
+	}
+	w.r.mu.Unlock()
+	for _, k := range queue {
+		k.end(err)
+	}
+}
+
+// relink connects to the backup, and brings it up to date.
+func (w *writer) relink(ctx context.Context) (err error) {
+	if w.link, err = dialBackup(ctx, w.r); err != nil {
+		return err
+	}
+	from, err := w.link.theirs.missing(w.log)
+	if err != nil {
+		return err
+	}
+	if err := w.send(ctx, from); err != nil {
+		return err
+	}
+	w.applied()
+	if err := w.r.serve(); err != nil {
+		w.r.fail(err)
+		return err
+	}
+	w.r.mu.Lock()
+	w.linked = true
+	w.r.mu.Unlock()
+	return nil
+}
+
+// send brings the backup what it does not have of the log, and waits until it shows it to clients.
+func (w *writer) send(ctx context.Context, from mark) error {
+	for {
+		n := min(w.log.mark.tail-from.tail, maxBatch)
+		b, err := w.log.read(from, int(n))
+		if err != nil {
+			return err
+		}
+		if err := w.link.write(ctx, w.log.at(from), b); err != nil {
+			return err
+		}
+		if from.tail += n; from.tail == w.log.mark.tail {
+			break
+		}
+	}
+	return w.link.commit(ctx, w.log)
+}
+
+// next makes one batch of changes.
+func (w *writer) next(ctx context.Context) error {
+	batch, octets := w.take()
+	if len(batch) == 0 {
+		select {
+		case <-w.wake:
+			return nil
+		case <-w.link.ended():
+			return errors.New("kv: the backup has ended the connection")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if octets > w.log.room() {
+		if err := w.compact(ctx); err != nil {
+			w.takeBack(batch)
+			return err
+		}
+	}
+	w.buf = w.buf[:0]
+	for _, k := range batch {
+		w.buf = k.append(w.buf, w.log.mark.generation)
+	}
+	from := w.log.mark
+	if err := w.log.append(ctx, w.buf); err != nil {
+		w.takeBack(batch)
+		w.r.fail(fmt.Errorf("kv: the log of the primary: %w", err))
+		return err
+	}
+	w.behind = batch
+	if err := w.link.write(ctx, w.log.at(from), w.buf); err != nil {
+		return err
+	}
+	if err := w.link.commit(ctx, w.log); err != nil {
+		return err
+	}
+	w.applied()
+	return nil
+}
+
+// take takes a batch from the queue.
+func (w *writer) take() (batch []*work, octets uint64) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	n := 0
+	for n < len(w.queue) && (n == 0 || octets+w.queue[n].logged() <= maxBatch) {
+		octets += w.queue[n].logged()
+		n++
+	}
+	batch = slices.Clone(w.queue[:n])
+	w.queue = slices.Delete(w.queue, 0, n)
+	return batch, octets
+}
+
+// takeBack puts a batch that is not in the log in front of the queue again.
+func (w *writer) takeBack(batch []*work) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	w.queue = append(batch, w.queue...)
+}
+
+// applied makes the changes in memory, which the backup has made, and acknowledges them.
+func (w *writer) applied() {
+	w.r.mu.Lock()
+	for _, k := range w.behind {
+		if k.it.live {
+			w.used -= k.it.logged()
+		}
+		if k.deletes {
+			w.used -= k.logged()
+		}
+		k.t.finish(k.it, &k.change)
+	}
+	w.r.mu.Unlock()
+	for _, k := range w.behind {
+		k.end(nil)
+	}
+	w.behind = nil
+}
+
+// compact begins the next generation of the log, with the changes that count, and brings it to the
+// backup, which has all changes of this one.
+func (w *writer) compact(ctx context.Context) error {
+	next := mark{generation: w.log.mark.generation + 1}
+	if next.generation > maxGeneration {
+		err := errors.New("kv: the log has had as many generations as it can")
+		w.r.fail(err)
+		return err
+	}
+	var buf []byte
+	for _, k := range w.living() {
+		buf = k.append(buf, next.generation)
+	}
+	if _, err := w.log.file.WriteAt(buf, w.log.at(next)); err != nil {
+		w.r.fail(err)
+		return err
+	}
+	from := next
+	next.tail = uint64(len(buf))
+	if err := w.log.begin(ctx, next); err != nil {
+		w.r.fail(err)
+		return err
+	}
+	return w.send(ctx, from)
+}
+
+// living are all values there are, as changes, in the order of their versions.
+func (w *writer) living() (all []change) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	for _, t := range w.r.tables {
+		for _, it := range t.items {
+			if it.live {
+				all = append(all, change{
+					tenant: t.id, version: it.version, entry: it.entry, block: it.block,
+					key: []byte(it.key), value: t.valueOf(it),
+				})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.version, b.version) })
+	return all
+}
