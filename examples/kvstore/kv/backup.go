@@ -100,6 +100,9 @@ func (s *replicated) next(ctx context.Context) error {
 	if m.tail > s.r.log.half || m.generation == 0 {
 		return fmt.Errorf("kv: the primary has sent a mark that is not possible: %v", m)
 	}
+	if s.r.hold != nil {
+		s.r.hold()
+	}
 	if err = s.show(m); err == nil {
 		err = s.r.serve()
 	}

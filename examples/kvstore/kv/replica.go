@@ -55,6 +55,8 @@ type Replica struct {
 	tasks  sync.WaitGroup
 	served chan struct{} // closed when clients are served
 
+	hold func() // for tests: called before changes are shown by a backup
+
 	sessions sync.Mutex  // of the backup: one primary at a time
 	session  *replicated // the newest one
 

@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goiwarp/iwarp/rma"
 )
@@ -197,21 +198,15 @@ func (t *table) show(b []byte, it *item) {
 	e.put(b[uint64(it.entry)*entryLen:])
 }
 
-// Get copies a value to the end of dst. It is for servers that answer requests by themselves.
+// get copies the value of a key to the end of dst.
 func (t *table) get(dst, key []byte) (value []byte, ok bool) {
 	it := t.items[string(key)]
 	if it == nil || !it.live {
 		return dst, false
 	}
-	t.memory.View(func(b []byte) {
-		at := t.shape.blockAt(it.block)
-		dst = append(dst, b[at+valueHead+uint64(len(key)):at+uint64(it.stored)]...)
-	})
+	head := valueHead + len(key)
+	at, n := len(dst), int(it.stored)-head
+	dst = slices.Grow(dst, n)[:at+n]
+	_, _ = t.memory.ReadAt(dst[at:], int64(t.shape.blockAt(it.block))+int64(head)) // it is within the memory
 	return dst, true
-}
-
-// stored is the value of an item that is live.
-func (t *table) valueOf(it *item) (value []byte) {
-	value, _ = t.get(nil, []byte(it.key))
-	return value
 }

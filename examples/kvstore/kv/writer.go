@@ -324,11 +324,9 @@ func (w *writer) living() (all []change) {
 	defer w.r.mu.Unlock()
 	for _, t := range w.r.tables {
 		for _, it := range t.items {
-			if it.live {
-				all = append(all, change{
-					tenant: t.id, version: it.version, entry: it.entry, block: it.block,
-					key: []byte(it.key), value: t.valueOf(it),
-				})
+			key := []byte(it.key)
+			if value, ok := t.get(nil, key); ok {
+				all = append(all, change{tenant: t.id, version: it.version, entry: it.entry, block: it.block, key: key, value: value})
 			}
 		}
 	}

@@ -1,0 +1,251 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/rma"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A Pipeline does many Gets at one replica, a number of them at a time, on one connection that it sets
+// up: by sealed reads, or by plain RDMA Reads where the replica allows them. One goroutine uses it.
+type Pipeline struct {
+	r       reads
+	shape   Shape
+	lookups []Lookup
+	numbers []int // of the Gets under way, by slot
+	ends    []int // slots whose reads have ended
+	auth    *cm.Auth
+	rnic    *iwarp.RNIC
+	pd      *iwarp.PD
+}
+
+// A reads does the reads of a Pipeline.
+type reads interface {
+	// read asks for octets, into the buffer of a slot.
+	read(slot int, off uint64, n int) error
+	// wait sends what was asked for, and adds the slots whose reads have ended.
+	wait(ctx context.Context, ends []int) ([]int, error)
+	buffer(slot int) []byte // the octets of the last read
+	close() error
+}
+
+// A PipelineConfig configures a Pipeline.
+type PipelineConfig struct {
+	Network, Addr string // of one replica
+	Tenant        string
+	Key           []byte
+	Depth         int  // Gets under way, at most Config.Depth: 64
+	Plain         bool // RDMA Reads, without keys
+}
+
+// OpenPipeline connects.
+func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err error) {
+	name, err := nameOf(cfg.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	depth := cfg.Depth
+	if depth == 0 {
+		depth = defaultDepth
+	}
+	p = &Pipeline{lookups: make([]Lookup, depth), numbers: make([]int, depth), ends: make([]int, 0, depth)}
+	if p.auth, err = authAs(name, cfg.Key); err != nil {
+		return nil, err
+	}
+	if p.rnic, err = iwarp.Open(nil); err != nil {
+		return nil, err
+	}
+	if p.pd, err = p.rnic.AllocPD(); err == nil {
+		if cfg.Plain {
+			err = p.openPlain(ctx, cfg, depth)
+		} else {
+			err = p.openSealed(ctx, cfg, depth, regionOf(name))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.rnic.Close())
+	}
+	return p, nil
+}
+
+// Gets does n Gets of the keys that key returns. got is told how each has ended, in any order; value is
+// good until it returns, and if the Verdict is Found. A Get whose value changes meanwhile begins again.
+func (p *Pipeline) Gets(ctx context.Context, n int, key func(i int) []byte, got func(i int, v Verdict, value []byte)) error {
+	begun, done := 0, 0
+	begin := func(slot int) error {
+		p.numbers[slot] = begun
+		begun++
+		off, n := p.lookups[slot].Begin(p.shape, key(p.numbers[slot]))
+		return p.r.read(slot, off, n)
+	}
+	for slot := 0; slot < len(p.lookups) && begun < n; slot++ {
+		if err := begin(slot); err != nil {
+			return err
+		}
+	}
+	for done < n {
+		var err error
+		if p.ends, err = p.r.wait(ctx, p.ends[:0]); err != nil {
+			return err
+		}
+		for _, slot := range p.ends {
+			l := &p.lookups[slot]
+			v, off, length := l.Next(p.r.buffer(slot))
+			if v == Stale {
+				off, length = l.Begin(p.shape, l.key)
+			}
+			if v == ReadMore || v == Stale {
+				err = p.r.read(slot, off, length)
+			} else {
+				got(p.numbers[slot], v, l.Value())
+				if done++; begun < n {
+					err = begin(slot)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close ends the connection.
+func (p *Pipeline) Close() error { return errors.Join(p.r.close(), p.rnic.Close()) }
+
+// A plainReads has the RDMA Reads of a round in one list.
+type plainReads struct {
+	qp    *iwarp.QP
+	cq    *iwarp.CQ
+	where iwarp.RemoteBuffer
+	mem   []byte // maxStored octets for each slot
+	mr    *iwarp.MR
+	sizes []int
+	local []iwarp.SGE // by slot
+	list  []iwarp.SendWR
+	wcs   [64]iwarp.WC
+}
+
+func (p *Pipeline) openPlain(ctx context.Context, cfg *PipelineConfig, depth int) (err error) {
+	r := &plainReads{
+		mem: make([]byte, depth*maxStored), sizes: make([]int, depth), local: make([]iwarp.SGE, depth), list: make([]iwarp.SendWR, 0, depth),
+	}
+	if r.cq, err = p.rnic.CreateCQ(2 * depth); err != nil {
+		return err
+	}
+	if r.mr, err = p.pd.RegisterMR(r.mem, stag.LocalWrite, nil); err != nil {
+		return err
+	}
+	r.qp, err = p.rnic.Dial(ctx, cfg.Network, cfg.Addr, &iwarp.QPConfig{
+		PD: p.pd, Auth: p.auth, PrivateData: []byte{byte(usePlain)}, SendCQ: r.cq, SendDepth: depth, ORD: depth,
+		MPA: iwarp.MPAOptions{NoCRC: true},
+	})
+	if err != nil {
+		return err
+	}
+	private := r.qp.PrivateData()
+	if len(private) != 16+shapeLen {
+		return fmt.Errorf("kv: the replica has answered with %d octets, not with %d", len(private), 16+shapeLen)
+	}
+	if err := p.shape.parse(private[16:]); err != nil {
+		return err
+	}
+	p.r = r
+	return r.where.UnmarshalBinary(private[:16])
+}
+
+func (r *plainReads) read(slot int, off uint64, n int) error {
+	r.sizes[slot] = n
+	r.local[slot] = r.mr.Slice(slot*maxStored, n)
+	r.list = append(r.list, iwarp.SendWR{
+		ID: uint64(slot), Op: iwarp.OpRDMARead, Local: r.local[slot : slot+1],
+		Remote: iwarp.RemoteBuffer{STag: r.where.STag, TO: r.where.TO + off, Len: uint32(n)},
+	})
+	return nil
+}
+
+func (r *plainReads) wait(ctx context.Context, ends []int) ([]int, error) {
+	if len(r.list) > 0 {
+		if err := r.qp.PostSend(r.list...); err != nil {
+			return ends, err
+		}
+		r.list = r.list[:0]
+	}
+	n, err := r.cq.Wait(ctx, r.wcs[:])
+	if err != nil {
+		return ends, err
+	}
+	for i := range r.wcs[:n] {
+		if err := r.wcs[i].Err(); err != nil {
+			return ends, err
+		}
+		ends = append(ends, int(r.wcs[i].ID))
+	}
+	return ends, nil
+}
+
+func (r *plainReads) buffer(slot int) []byte { return r.mem[slot*maxStored:][:r.sizes[slot]] }
+
+func (r *plainReads) close() error { return r.qp.Abort() }
+
+// A sealedReads has the operations in a Portal.
+type sealedReads struct {
+	client *rma.Client
+	portal *rma.Portal
+	handle *rma.Handle
+	mem    []byte
+	sizes  []int
+	ends   [64]rma.Completion
+}
+
+func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth int, region uint64) error {
+	qc := iwarp.QPConfig{PD: p.pd, Auth: p.auth, PrivateData: []byte{byte(useGets)}}
+	if err := rma.Prepare(p.rnic, &qc, 0, depth); err != nil {
+		return err
+	}
+	qp, err := p.rnic.Dial(ctx, cfg.Network, cfg.Addr, &qc)
+	if err != nil {
+		return err
+	}
+	if err := p.shape.parse(qp.PrivateData()); err != nil {
+		return err
+	}
+	r := &sealedReads{mem: make([]byte, depth*maxStored), sizes: make([]int, depth)}
+	if r.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{PD: p.pd, MaxOp: maxStored, MaxSlots: depth}); err != nil {
+		return err
+	}
+	if r.handle, err = r.client.Open(ctx, region, rma.MayRead); err == nil {
+		r.portal, err = r.client.Portal(depth)
+	}
+	p.r = r
+	if err != nil {
+		return errors.Join(err, r.close())
+	}
+	return nil
+}
+
+func (r *sealedReads) read(slot int, off uint64, n int) error {
+	r.sizes[slot] = n
+	_, err := r.portal.Post(rma.Command{Op: rma.Read, Handle: r.handle, Off: off, Buf: r.mem[slot*maxStored:][:n], Tag: uint64(slot)})
+	return err
+}
+
+func (r *sealedReads) wait(ctx context.Context, ends []int) ([]int, error) {
+	n, err := r.portal.Wait(ctx, r.ends[:])
+	for i := range r.ends[:n] {
+		if err := r.ends[i].Err; err != nil {
+			return ends, err
+		}
+		ends = append(ends, int(r.ends[i].Tag))
+	}
+	return ends, err
+}
+
+func (r *sealedReads) buffer(slot int) []byte { return r.mem[slot*maxStored:][:r.sizes[slot]] }
+
+func (r *sealedReads) close() error { return r.client.Close() }

@@ -1,0 +1,266 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rma"
+)
+
+// kill ends a replica without a warning to anyone.
+func (w *world) kill(r *Replica) {
+	w.Helper()
+	require.NoError(w, r.Close())
+}
+
+// quick ends early, for what is to fail.
+func (w *world) quick() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	w.Cleanup(cancel)
+	return ctx
+}
+
+// TestLossOfThePrimary: Gets go to the backup at once, and changes are refused until it is back.
+func TestLossOfThePrimary(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		for i := range 10 {
+			w.put(c, keyOf(i), "before")
+		}
+		w.kill(w.primary)
+		for i := range 10 {
+			began := time.Now()
+			got, err := c.Get(w.context(), []byte(keyOf(i)))
+			require.NoError(t, err)
+			require.Equal(t, "before", string(got))
+			require.Zero(t, time.Since(began), "at once")
+		}
+		require.ErrorIs(t, c.Put(w.quick(), []byte(keyOf(0)), []byte("lost")), ErrUnavailable)
+		w.startPrimary()
+		w.settle()
+		require.NoError(t, c.Close())
+		c = w.client("alpha")
+		w.holds(c, keyOf(0), "before")
+		w.put(c, keyOf(0), "after")
+		w.holds(c, keyOf(0), "after")
+	})
+}
+
+// TestLossOfTheBackup: Gets go to the primary, and changes are refused until the backup is back.
+func TestLossOfTheBackup(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		for i := range 10 {
+			w.put(c, keyOf(i), "before")
+		}
+		w.kill(w.backup)
+		for i := range 10 {
+			got, err := c.Get(w.context(), []byte(keyOf(i)))
+			require.NoError(t, err)
+			require.Equal(t, "before", string(got))
+		}
+		for range 3 {
+			err := c.Put(w.quick(), []byte(keyOf(0)), []byte("lost"))
+			require.True(t, errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain), "%v", err)
+		}
+		require.ErrorIs(t, c.Put(w.quick(), []byte(keyOf(1)), []byte("lost")), ErrUnavailable)
+	})
+}
+
+// TestRestart of one replica, and of both.
+func TestRestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		w.put(c, "b", "1")
+		require.NoError(t, c.Delete(w.context(), []byte("b")))
+		w.put(c, "c", strings.Repeat("c", 10_000))
+		require.NoError(t, c.Close())
+		check := func() {
+			w.settle()
+			c := w.client("alpha")
+			w.holds(c, "a", "1")
+			w.lacks(c, "b")
+			w.holds(c, "c", strings.Repeat("c", 10_000))
+			w.put(c, "d", "2")
+			w.holds(c, "d", "2")
+			require.NoError(t, c.Delete(w.context(), []byte("d")))
+			require.NoError(t, c.Close())
+		}
+		w.kill(w.primary)
+		w.startPrimary()
+		check()
+		// The primary looks for a backup at the address that it was told.
+		w.kill(w.primary)
+		w.kill(w.backup)
+		w.startBackup()
+		w.startPrimary()
+		check()
+		// A new disk at the backup gets everything.
+		w.kill(w.primary)
+		w.kill(w.backup)
+		require.NoError(t, os.Remove(filepath.Join(w.dir, "backup")))
+		w.startBackup()
+		require.False(t, w.backup.serving(), "a backup that has nothing must not say that there is nothing")
+		w.startPrimary()
+		check()
+	})
+}
+
+// TestLogIsCompacted again and again, and what counts survives.
+func TestLogIsCompacted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.half = (4*maxChange + 7) &^ 7
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "constant", "value")
+		long := strings.Repeat("x", 20_000)
+		for i := range 60 {
+			w.put(c, keyOf(i%3), long+keyOf(i))
+		}
+		require.Greater(t, w.primary.log.mark.generation, uint32(3))
+		require.Equal(t, w.primary.log.mark, w.backup.log.mark)
+		require.NoError(t, c.Close())
+		for range 2 {
+			w.kill(w.primary)
+			w.kill(w.backup)
+			w.startBackup()
+			w.startPrimary()
+			w.settle()
+			c = w.client("alpha")
+			w.holds(c, "constant", "value")
+			for i := range 3 {
+				w.holds(c, keyOf(i), long+keyOf(57+i))
+			}
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
+// TestPrimaryThatLostItsLog is refused: its backup has more.
+func TestPrimaryThatLostItsLog(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		w.kill(w.primary)
+		require.NoError(t, os.Remove(filepath.Join(w.dir, "primary")))
+		w.startPrimary()
+		time.Sleep(time.Second)
+		require.False(t, w.primary.serving())
+		got, err := c.Get(w.context(), []byte("a"))
+		require.NoError(t, err)
+		require.Equal(t, "1", string(got))
+
+		// A copy of the backup's log makes it a primary again.
+		w.kill(w.primary)
+		w.kill(w.backup)
+		b, err := os.ReadFile(filepath.Join(w.dir, "backup"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(w.dir, "primary"), b, 0o600))
+		w.startBackup()
+		w.startPrimary()
+		w.settle()
+		require.NoError(t, c.Close())
+		w.holds(w.client("alpha"), "a", "1")
+
+		// But not the other way round: where the log of a primary ends is not written down.
+		w.kill(w.primary)
+		w.kill(w.backup)
+		b, err = os.ReadFile(filepath.Join(w.dir, "primary"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(w.dir, "backup"), b, 0o600))
+		_, err = Open(w.context(), w.config("backup", 1))
+		require.ErrorContains(t, err, "log of a primary")
+	})
+}
+
+// TestKeyIsBusy while a change of it is under way: the primary shows neither the old value nor the new
+// one, and the backup shows one of them.
+func TestKeyIsBusy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "old")
+		w.put(c, "other", "value")
+		hold := make(chan struct{})
+		w.backup.hold = func() { <-hold }
+		done := make(chan error, 1)
+		go func() { done <- c.Put(w.context(), []byte("a"), []byte("new")) }()
+		time.Sleep(time.Second) // less than the backup may take
+		_, err := c.from(w.context(), 0, "a")
+		require.ErrorIs(t, err, errBusy)
+		got, err := c.Get(w.context(), []byte("a"))
+		require.NoError(t, err)
+		require.Equal(t, "old", string(got), "the backup has it, and does not show it yet")
+		got2, err := c.from(w.context(), 0, "other")
+		require.NoError(t, err)
+		require.Equal(t, "value", got2)
+		close(hold)
+		require.NoError(t, <-done)
+		w.holds(c, "a", "new")
+	})
+}
+
+// TestBackupThatDoesNotAnswer: the change is uncertain, the key is busy, and the change is made when
+// the connection is there again.
+func TestBackupThatDoesNotAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "old")
+		hold := make(chan struct{})
+		w.backup.hold = func() { <-hold }
+		require.ErrorIs(t, c.Put(w.context(), []byte("a"), []byte("new")), ErrUncertain)
+		_, err := c.from(w.context(), 0, "a")
+		require.ErrorIs(t, err, errBusy)
+		require.ErrorIs(t, c.Put(w.context(), []byte("b"), []byte("new")), ErrUnavailable)
+		close(hold)
+		w.settle()
+		w.holds(c, "a", "new")
+		w.put(c, "b", "new")
+		w.holds(c, "b", "new")
+	})
+}
+
+// TestTimeoutGoesToTheOther over TCP, in real time: a replica that does not answer costs one timeout.
+func TestTimeoutGoesToTheOther(t *testing.T) {
+	w := newWorld(t, "tcp")
+	w.start()
+	key, err := TenantKey(testMaster, "alpha")
+	require.NoError(t, err)
+	c, err := Dial(w.context(), &ClientConfig{
+		Network: "tcp", Primary: w.addrs[0], Backup: w.addrs[1], Tenant: "alpha", Key: key, OpTimeout: 50 * time.Millisecond,
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	w.put(c, "a", "1")
+	id, err := RegionOf("alpha")
+	require.NoError(t, err)
+	held, hold := make(chan struct{}), make(chan struct{})
+	go w.primary.tables[id].memory.Update(func([]byte) { close(held); <-hold })
+	<-held
+	_, err = c.from(w.context(), 0, "a")
+	require.ErrorIs(t, err, rma.ErrTimeout)
+	got, err := c.Get(w.context(), []byte("a"))
+	require.NoError(t, err)
+	require.Equal(t, "1", string(got))
+	close(hold)
+}
