@@ -100,9 +100,7 @@ func (s *replicated) next(ctx context.Context) error {
 	if m.tail > s.r.log.half || m.generation == 0 {
 		return fmt.Errorf("kv: the primary has sent a mark that is not possible: %v", m)
 	}
-	if s.r.hold != nil {
-		s.r.hold()
-	}
+	s.r.cfg.reached(stageDurable)
 	if err = s.show(m); err == nil {
 		err = s.r.serve()
 	}
@@ -110,6 +108,7 @@ func (s *replicated) next(ctx context.Context) error {
 		s.r.fail(err)
 		return err
 	}
+	s.r.cfg.reached(stageShown)
 	copy(s.buf[8:], s.buf[:8])
 	return s.qp.Send(ctx, s.msgs.Slice(8, 8))
 }

@@ -35,6 +35,8 @@ type world struct {
 	half    uint64
 	shape   Shape
 	tenants []string
+	hold    func(stage)
+	gate    chan chan struct{}
 	backup  *Replica
 	primary *Replica
 	addrs   [2]string // of the primary, and of the backup
@@ -54,7 +56,7 @@ func (w *world) context() context.Context {
 func (w *world) config(name string, which int) *Config {
 	cfg := &Config{
 		Network: w.network, Addr: w.addrs[which], Path: filepath.Join(w.dir, name), LogHalf: w.half, Master: testMaster, Plain: true,
-		Logger: slog.New(slog.NewTextHandler(w.Output(), nil)),
+		Logger: slog.New(slog.NewTextHandler(w.Output(), nil)), hold: w.hold,
 	}
 	if cfg.Addr == "" && w.network == "tcp" {
 		cfg.Addr = "127.0.0.1:0"

@@ -33,6 +33,23 @@ type Config struct {
 	Plain  bool
 	Depth  int          // operations that each client may have under way: 64
 	Logger *slog.Logger // nil: nothing is logged
+
+	hold func(stage) // for tests: called when changes have come so far
+}
+
+// A stage is how far changes have come.
+type stage int
+
+const (
+	stageLogged  stage = iota // they are in the log of the primary
+	stageDurable              // and in that of the backup
+	stageShown                // the clients of the backup see them
+)
+
+func (c *Config) reached(s stage) {
+	if c.hold != nil {
+		c.hold(s)
+	}
 }
 
 const (
@@ -54,8 +71,6 @@ type Replica struct {
 	stop   context.CancelFunc
 	tasks  sync.WaitGroup
 	served chan struct{} // closed when clients are served
-
-	hold func() // for tests: called before changes are shown by a backup
 
 	sessions sync.Mutex  // of the backup: one primary at a time
 	session  *replicated // the newest one

@@ -190,17 +190,40 @@ func TestPrimaryThatLostItsLog(t *testing.T) {
 	})
 }
 
+// held makes changes stop at a stage when stopHere was called.
+func (w *world) held(at stage) {
+	w.gate = make(chan chan struct{}, 1)
+	w.hold = func(s stage) {
+		select {
+		case c := <-w.gate:
+			if s != at {
+				w.gate <- c
+				return
+			}
+			<-c
+		default: // nothing stops here
+		}
+	}
+}
+
+// stopHere stops the next change. release lets it go on.
+func (w *world) stopHere() (release func()) {
+	c := make(chan struct{})
+	w.gate <- c
+	return func() { close(c) }
+}
+
 // TestKeyIsBusy while a change of it is under way: the primary shows neither the old value nor the new
 // one, and the backup shows one of them.
 func TestKeyIsBusy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
+		w.held(stageDurable)
 		w.start()
 		c := w.client("alpha")
 		w.put(c, "a", "old")
 		w.put(c, "other", "value")
-		hold := make(chan struct{})
-		w.backup.hold = func() { <-hold }
+		release := w.stopHere()
 		done := make(chan error, 1)
 		go func() { done <- c.Put(w.context(), []byte("a"), []byte("new")) }()
 		time.Sleep(time.Second) // less than the backup may take
@@ -212,7 +235,7 @@ func TestKeyIsBusy(t *testing.T) {
 		got2, err := c.from(w.context(), 0, "other")
 		require.NoError(t, err)
 		require.Equal(t, "value", got2)
-		close(hold)
+		release()
 		require.NoError(t, <-done)
 		w.holds(c, "a", "new")
 	})
@@ -223,16 +246,16 @@ func TestKeyIsBusy(t *testing.T) {
 func TestBackupThatDoesNotAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
+		w.held(stageDurable)
 		w.start()
 		c := w.client("alpha")
 		w.put(c, "a", "old")
-		hold := make(chan struct{})
-		w.backup.hold = func() { <-hold }
+		release := w.stopHere()
 		require.ErrorIs(t, c.Put(w.context(), []byte("a"), []byte("new")), ErrUncertain)
 		_, err := c.from(w.context(), 0, "a")
 		require.ErrorIs(t, err, errBusy)
 		require.ErrorIs(t, c.Put(w.context(), []byte("b"), []byte("new")), ErrUnavailable)
-		close(hold)
+		release()
 		w.settle()
 		w.holds(c, "a", "new")
 		w.put(c, "b", "new")

@@ -242,6 +242,7 @@ func (w *writer) next(ctx context.Context) error {
 		return err
 	}
 	w.behind = batch
+	w.r.cfg.reached(stageLogged)
 	if err := w.link.write(ctx, w.log.at(from), w.buf); err != nil {
 		return err
 	}

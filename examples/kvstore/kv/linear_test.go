@@ -1,0 +1,172 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+)
+
+// A call is one operation on a key, as it was asked for.
+type call struct {
+	what  byte // g, p or d
+	key   int
+	value string // of a Put
+}
+
+// keyModel is one key: package porcupine looks for an order of all operations that explains every
+// answer, and in which none that ended before another began is behind it. The state is the value; no
+// value is the empty string.
+var keyModel = porcupine.Model{
+	Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
+		parts := make(map[int][]porcupine.Operation)
+		for _, op := range all {
+			k := op.Input.(call).key
+			parts[k] = append(parts[k], op)
+		}
+		var list [][]porcupine.Operation
+		for _, p := range parts {
+			list = append(list, p)
+		}
+		return list
+	},
+	Init: func() any { return "" },
+	Step: func(state, input, output any) (bool, any) {
+		switch c := input.(call); c.what {
+		case 'p':
+			return true, c.value
+		case 'd':
+			return true, ""
+		default:
+			return output.(string) == state.(string), state
+		}
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %v", input, output) },
+}
+
+// A history is what clients have seen.
+type history struct {
+	clock atomic.Int64
+	mu    sync.Mutex
+	ops   []porcupine.Operation
+	uncertain,
+	unavailable int
+}
+
+// do does one operation, and notes it. One without effect is left out; one that may have an effect, or
+// have it later, has no end.
+func (h *history) do(ctx context.Context, c *Client, client int, in call) {
+	op := porcupine.Operation{ClientId: client, Input: in, Call: h.clock.Add(1)}
+	key := []byte(keyOf(in.key))
+	var err error
+	switch in.what {
+	case 'p':
+		err = c.Put(ctx, key, []byte(in.value))
+	case 'd':
+		err = c.Delete(ctx, key)
+	default:
+		var value []byte
+		if value, err = c.Get(ctx, key); errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+		op.Output = string(value)
+	}
+	op.Return = h.clock.Add(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrUncertain):
+		op.Return = math.MaxInt64
+		h.uncertain++
+	case err != nil:
+		h.unavailable++
+		return
+	}
+	h.ops = append(h.ops, op)
+}
+
+// swarm has clients do operations on few keys until over is set. Each of them has a connection of its own.
+func (w *world) swarm(h *history, n int, over *atomic.Bool, seed uint64) (wait func()) {
+	var tasks sync.WaitGroup
+	for i := range n {
+		c := w.client("alpha")
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		tasks.Go(func() {
+			for k := 0; !over.Load(); k++ {
+				in := call{what: "ggggppd"[random.IntN(7)], key: random.IntN(4)}
+				if in.what == 'p' {
+					in.value = fmt.Sprintf("%d of %d", k, i)
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+				h.do(ctx, c, i, in)
+				cancel()
+				time.Sleep(time.Duration(random.IntN(2000)) * time.Microsecond)
+			}
+		})
+	}
+	return tasks.Wait
+}
+
+// check looks for the order.
+func (h *history) check(t *testing.T, atLeast int) {
+	t.Helper()
+	require.Greater(t, len(h.ops), atLeast)
+	result := porcupine.CheckOperationsTimeout(keyModel, h.ops, 30*time.Second)
+	require.Equal(t, porcupine.Ok, result, "%d operations", len(h.ops))
+	t.Logf("%d operations, %d uncertain, %d not available", len(h.ops), h.uncertain, h.unavailable)
+}
+
+// testLinearizable is a history in which keys rotate and replicas are lost and come back, the primary as
+// well as the backup, in the midst of changes.
+func testLinearizable(t *testing.T, network string, seed uint64, rounds int) {
+	w := newWorld(t, network)
+	w.half = (4*maxChange + 7) &^ 7
+	w.hold = func(stage) { time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond) }
+	w.start()
+	h := new(history)
+	var over atomic.Bool
+	wait := w.swarm(h, 4, &over, seed)
+	random := rand.New(rand.NewPCG(seed, 1000))
+	pause := func() { time.Sleep(time.Duration(20+random.IntN(60)) * time.Millisecond) }
+	rotate := func() {
+		for range 4 {
+			for _, r := range []*Replica{w.primary, w.backup} {
+				_, err := r.Rekey(w.context(), "alpha", time.Duration(random.IntN(2))*time.Millisecond)
+				require.NoError(t, err)
+			}
+			pause()
+		}
+	}
+	for range rounds {
+		rotate()
+		w.kill(w.primary)
+		pause()
+		w.startPrimary()
+		w.settle()
+		rotate()
+		w.kill(w.backup)
+		pause()
+		w.startBackup()
+		w.settle()
+	}
+	rotate()
+	over.Store(true)
+	wait()
+	h.check(t, 100*rounds)
+}
+
+func TestLinearizable(t *testing.T) {
+	for seed := range uint64(3) {
+		bubble(t, func(t *testing.T) { testLinearizable(t, "pipe", seed, 2) })
+	}
+}
+
+func TestLinearizableOverTCP(t *testing.T) { testLinearizable(t, "tcp", 1, 2) }
