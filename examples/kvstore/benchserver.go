@@ -165,6 +165,7 @@ func (s *benchServer) close() error {
 	if s.l != nil {
 		errs = append(errs, s.l.Close())
 	}
+	s.tasks.Wait() // the client has ended its connections
 	for _, r := range []*kv.Replica{s.primary, s.backup} {
 		if r != nil {
 			errs = append(errs, r.Close())

@@ -71,6 +71,7 @@ type Replica struct {
 	stop   context.CancelFunc
 	tasks  sync.WaitGroup
 	served chan struct{} // closed when clients are served
+	failed chan struct{} // closed when the replica has failed
 
 	sessions sync.Mutex  // of the backup: one primary at a time
 	session  *replicated // the newest one
@@ -86,7 +87,7 @@ type Replica struct {
 // a backup when it has had a primary once: see [Replica.Served].
 func Open(ctx context.Context, cfg *Config) (r *Replica, err error) {
 	r = &Replica{
-		cfg: *cfg, served: make(chan struct{}), tables: make(map[uint64]*table),
+		cfg: *cfg, served: make(chan struct{}), failed: make(chan struct{}), tables: make(map[uint64]*table),
 		plain: make(map[uint64]loan), regions: make(map[uint64]*rma.Region),
 	}
 	defer func() {
@@ -233,6 +234,9 @@ func (r *Replica) Served() <-chan struct{} { return r.served }
 // Addr is where the replica listens.
 func (r *Replica) Addr() net.Addr { return r.l.Addr() }
 
+// Failed is closed when the replica does not work any more: see Err.
+func (r *Replica) Failed() <-chan struct{} { return r.failed }
+
 // Err is why the replica does not work any more; nil: it does.
 func (r *Replica) Err() error {
 	r.mu.Lock()
@@ -246,6 +250,7 @@ func (r *Replica) fail(err error) {
 	first := r.err == nil
 	if first {
 		r.err = err
+		close(r.failed)
 	}
 	r.mu.Unlock()
 	if first {

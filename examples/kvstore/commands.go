@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goiwarp/iwarp/examples/kvstore/kv"
+)
+
+const masterFile = "master.key"
+
+// makeKeys writes the keys of tenants, and a master key if there is none.
+func makeKeys(args []string, out io.Writer) error {
+	if len(args) < 2 {
+		return errors.New("usage: kvstore keys DIR TENANT...")
+	}
+	path := filepath.Join(args[0], masterFile)
+	master, err := readKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		master = make([]byte, kv.MasterLen)
+		if _, err = rand.Read(master); err == nil {
+			err = writeKey(path, master, out)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, tenant := range args[1:] {
+		key, err := kv.TenantKey(master, tenant)
+		if err != nil {
+			return err
+		}
+		if err := writeKey(filepath.Join(args[0], tenant+".key"), key, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeKey(path string, key []byte, out io.Writer) error {
+	fmt.Fprintln(out, path)
+	return os.WriteFile(path, []byte(hex.EncodeToString(key)+"\n"), 0o600)
+}
+
+func readKey(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(b)))
+	if err != nil {
+		return nil, fmt.Errorf("%s has no key in it: %w", path, err)
+	}
+	return key, nil
+}
+
+// serve is one replica until ctx ends. It says where it listens in its first line, and that it serves in
+// its second one.
+func serve(ctx context.Context, o *options, out io.Writer) (err error) {
+	if o.file == "" || len(o.args) > 0 {
+		return errors.New("usage: kvstore serve -file FILE [flags]")
+	}
+	master, err := readKey(o.master)
+	if err != nil {
+		return err
+	}
+	cfg := kv.Config{Network: "tcp", Addr: o.addr, Backup: o.backup, Path: o.file, LogHalf: o.half, Master: master}
+	tenants := strings.Split(o.tenants, ",")
+	for _, name := range tenants {
+		cfg.Tenants = append(cfg.Tenants, kv.Tenant{Name: name, Shape: kv.Shape{Buckets: uint32(o.buckets), Values: o.values}})
+	}
+	r, err := kv.Open(ctx, &cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	fmt.Fprintln(out, r.Addr())
+	select {
+	case <-r.Served():
+		fmt.Fprintln(out, "serving")
+	case <-r.Failed():
+		return r.Err()
+	case <-ctx.Done():
+		return nil
+	}
+	return rotate(ctx, r, tenants, o.rekey)
+}
+
+// rotate replaces the keys of regions, until ctx ends or the replica does. The old keys are good for a
+// second more, so that no client notices.
+func rotate(ctx context.Context, r *kv.Replica, tenants []string, every time.Duration) error {
+	var tick <-chan time.Time
+	if every > 0 {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		select {
+		case <-tick:
+		case <-r.Failed():
+			return r.Err()
+		case <-ctx.Done():
+			return nil
+		}
+		for _, name := range tenants {
+			if _, err := r.Rekey(ctx, name, time.Second); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// ask does one operation.
+func ask(ctx context.Context, what string, o *options, out io.Writer) (err error) {
+	if want := map[string]int{"get": 1, "put": 2, "delete": 1}[what]; len(o.args) != want {
+		return fmt.Errorf("kvstore %s has %d arguments after the flags, not %d", what, want, len(o.args))
+	}
+	if o.key == "" {
+		o.key = o.tenant + ".key"
+	}
+	key, err := readKey(o.key)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	c, err := kv.Dial(ctx, &kv.ClientConfig{Network: "tcp", Primary: o.primary, Backup: o.backup, Tenant: o.tenant, Key: key})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	name := []byte(o.args[0])
+	switch what {
+	case "put":
+		return c.Put(ctx, name, []byte(o.args[1]))
+	case "delete":
+		return c.Delete(ctx, name)
+	}
+	value, err := c.Get(ctx, name)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", value)
+	}
+	return err
+}

@@ -1,0 +1,213 @@
+package kv
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+// scribble changes octets of a replica's file.
+func (w *world) scribble(name string, at int64, b []byte) {
+	w.Helper()
+	f, err := os.OpenFile(w.path(name), os.O_RDWR, 0)
+	require.NoError(w, err)
+	_, err = f.WriteAt(b, at)
+	require.NoError(w, err)
+	require.NoError(w, f.Close())
+}
+
+// TestTornBatch: a batch that the primary has not written as a whole is gone, and what is left of it
+// behind its first damage does not join up with later changes.
+func TestTornBatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		require.NoError(t, c.Close())
+		end := w.primary.log.mark
+		w.kill(w.primary)
+		id, err := RegionOf("alpha")
+		require.NoError(t, err)
+		var torn, rest []byte
+		x := change{tenant: id, version: 2, entry: 60, block: 512, key: []byte("x"), value: []byte("one")}
+		torn = x.append(torn, end.generation)
+		y := change{tenant: id, version: 3, entry: 60, block: 513, key: []byte("y"), value: []byte("two")}
+		rest = y.append(rest, end.generation)
+		torn[len(torn)-9] ^= 1
+		w.scribble("primary", w.primary.log.at(end), append(torn, rest...))
+		w.startPrimary()
+		w.settle()
+		require.Equal(t, end, w.primary.log.mark)
+		c = w.client("alpha")
+		w.put(c, "z", "one") // as long as what is torn
+		w.lacks(c, "x")
+		w.lacks(c, "y")
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		w.startPrimary()
+		w.settle()
+		c = w.client("alpha")
+		w.lacks(c, "y")
+		w.holds(c, "z", "one")
+		w.holds(c, "a", "1")
+	})
+}
+
+// TestWrittenButNotSent: what the primary has made durable before its end, the backup gets when it
+// is back, and no client has seen it before.
+func TestWrittenButNotSent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.held(stageLogged)
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		release := w.stopHere()
+		ended := make(chan error, 1)
+		go func() { ended <- c.Put(w.context(), []byte("a"), []byte("2")) }()
+		require.NoError(t, w.until(func() bool { _, err := c.from(w.context(), 0, "a"); return err != nil }))
+		w.primary.stop()
+		release()
+		w.kill(w.primary)
+		require.ErrorIs(t, <-ended, ErrUncertain)
+		got, err := c.Get(w.context(), []byte("a"))
+		require.NoError(t, err)
+		require.Equal(t, "1", string(got))
+		w.startPrimary()
+		w.settle()
+		require.NoError(t, c.Close())
+		w.holds(w.client("alpha"), "a", "2")
+	})
+}
+
+// until waits for something.
+func (w *world) until(ok func() bool) error {
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return os.ErrDeadlineExceeded
+		}
+	}
+	return nil
+}
+
+// TestDamagedBackup: its mark says what is durable, so that damage before it is an error.
+func TestDamagedBackup(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		w.kill(w.backup)
+		w.scribble("backup", w.backup.log.at(mark{generation: 1})+20, []byte{0xff})
+		_, err := Open(w.context(), w.config("backup", 1))
+		require.ErrorContains(t, err, "damaged")
+
+		w.scribble("backup", 0, []byte{0xf0, 0xff, 0xff, 0xff, 0xff, 1, 0, 0})
+		_, err = Open(w.context(), w.config("backup", 1))
+		require.ErrorContains(t, err, "another size")
+	})
+}
+
+// TestOtherHistories: a backup gets what it lacks of this log, and does not take another one.
+func TestOtherHistories(t *testing.T) {
+	ours := &logFile{name: [nameLen]byte{1}, mark: mark{5, 800}}
+	for _, c := range []struct {
+		mark mark
+		name byte
+		from mark
+		err  string
+	}{
+		{mark{0, 0}, 0, mark{5, 0}, ""},
+		{mark{4, 960}, 1, mark{5, 0}, ""},
+		{mark{5, 0}, 1, mark{5, 0}, ""},
+		{mark{5, 480}, 1, mark{5, 480}, ""},
+		{mark{5, 800}, 1, mark{5, 800}, ""},
+		{mark{5, 480}, 2, mark{}, "another store"},
+		{mark{5, 808}, 1, mark{}, "does not have"},
+		{mark{6, 0}, 1, mark{}, "does not have"},
+		{mark{3, 0}, 1, mark{}, "does not have"},
+	} {
+		w := welcome{mark: c.mark, name: [nameLen]byte{c.name}}
+		from, err := w.missing(ours)
+		if c.err != "" {
+			require.ErrorContains(t, err, c.err, "%v", c.mark)
+			continue
+		}
+		require.NoError(t, err, "%v", c.mark)
+		require.Equal(t, c.from, from)
+	}
+}
+
+// TestSecondConnectionOfThePrimary ends the first one, and has the log from where that has left it.
+func TestSecondConnectionOfThePrimary(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		first := w.backup.session
+		l, err := dialBackup(w.context(), w.primary)
+		require.NoError(t, err)
+		<-first.over
+		require.Equal(t, w.primary.log.mark, l.theirs.mark)
+		require.Equal(t, w.primary.log.name, l.theirs.name)
+		l.close()
+		w.settle()
+		require.NoError(t, w.until(func() bool { return c.Put(w.quick(), []byte("a"), []byte("2")) == nil }))
+		w.holds(c, "a", "2")
+	})
+}
+
+// TestLogIsFull: a Put for which there is no room fails, and a Delete makes room.
+func TestLogIsFull(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.half = (4*maxChange + 7) &^ 7
+		w.start()
+		c := w.client("alpha")
+		long := strings.Repeat("x", 50_000)
+		var err error
+		n := 0
+		for ; err == nil; n++ {
+			err = c.Put(w.context(), []byte(keyOf(n)), []byte(long))
+		}
+		require.ErrorIs(t, err, errLogFull)
+		require.Greater(t, n, 3)
+		require.NoError(t, c.Delete(w.context(), []byte(keyOf(0))))
+		w.put(c, keyOf(n), long)
+		w.holds(c, keyOf(n), long)
+		for i := range n + 1 {
+			require.NoError(t, c.Delete(w.context(), []byte(keyOf(i))))
+		}
+		require.Zero(t, w.primary.writer.used)
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	w := newWorld(t, "pipe")
+	for what, change := range map[string]func(*Config){
+		"half of a log": func(c *Config) { c.LogHalf = 100 },
+		"two tenants":   func(c *Config) { c.Tenants = append(c.Tenants, c.Tenants[0]) },
+		"buckets":       func(c *Config) { c.Tenants[0].Shape.Buckets = 3 },
+		"master key":    func(c *Config) { c.Master = nil },
+	} {
+		cfg := w.config("backup", 1)
+		change(cfg)
+		_, err := Open(context.Background(), cfg)
+		require.ErrorContains(t, err, what)
+	}
+	_, err := Dial(context.Background(), &ClientConfig{Network: "pipe", Primary: "no", Backup: "one", Tenant: "alpha", Key: make([]byte, MasterLen)})
+	require.ErrorIs(t, err, ErrUnavailable)
+	_, err = Dial(context.Background(), &ClientConfig{Tenant: "alpha"})
+	require.ErrorContains(t, err, "key of 0 octets")
+}

@@ -1,0 +1,111 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func (w *world) pipeline(tenant string, plain bool) *Pipeline {
+	w.Helper()
+	key, err := TenantKey(testMaster, tenant)
+	require.NoError(w, err)
+	p, err := OpenPipeline(w.context(), &PipelineConfig{Network: w.network, Addr: w.addrs[1], Tenant: tenant, Key: key, Plain: plain})
+	require.NoError(w, err)
+	return p
+}
+
+// TestPipelines find what is there, and what is not, with more Gets than there may be under way.
+func TestPipelines(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("plain=%t", plain), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, "pipe")
+				w.start()
+				c := w.client("alpha")
+				const keys = 40
+				for i := range keys {
+					w.put(c, keyOf(i), strings.Repeat(fmt.Sprint(i), i))
+				}
+				p := w.pipeline("alpha", plain)
+				seen := make(map[int]int)
+				key := func(i int) []byte { return []byte(keyOf(i % (2 * keys))) }
+				err := p.Gets(w.context(), 300, key, func(i int, v Verdict, value []byte) {
+					k := i % (2 * keys)
+					if k < keys {
+						require.Equal(t, Found, v)
+						require.Equal(t, strings.Repeat(fmt.Sprint(k), k), string(value))
+					} else {
+						require.Equal(t, Absent, v)
+					}
+					seen[i]++
+				})
+				require.NoError(t, err)
+				require.Len(t, seen, 300)
+				require.NoError(t, p.Gets(w.context(), 0, key, nil))
+				require.NoError(t, p.Close())
+			})
+		})
+	}
+}
+
+// TestNothingIsTorn over TCP: values change as fast as they can, and are longer than a segment. Each Get
+// sees one of them as a whole: through keys because reads exclude changes, and without them because a
+// value has a checksum and a version.
+func TestNothingIsTorn(t *testing.T) {
+	w := newWorld(t, "tcp")
+	w.start()
+	c := w.client("alpha")
+	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 30_000+i%64) }
+	const keys = 2
+	for k := range keys {
+		require.NoError(t, c.Put(w.context(), []byte(keyOf(k)), value(0)))
+	}
+	var over atomic.Bool
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		defer over.Store(true)
+		for i := range 200 {
+			if err := c.Put(w.context(), []byte(keyOf(i%keys)), value(i)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	whole := func(b []byte) bool {
+		return len(b) > 0 && len(b) == 30_000+int(b[0])%64 && bytes.Count(b, b[:1]) == len(b)
+	}
+	tasks.Go(func() {
+		for i := 0; !over.Load(); i++ {
+			if b, err := c.Get(w.context(), []byte(keyOf(i%keys))); err != nil || !whole(b) {
+				t.Errorf("a Get: %d octets, %v", len(b), err)
+				return
+			}
+		}
+	})
+	for _, plain := range []bool{false, true} {
+		p := w.pipeline("alpha", plain)
+		tasks.Go(func() {
+			for !over.Load() {
+				err := p.Gets(w.context(), 100, func(i int) []byte { return []byte(keyOf(i % keys)) }, func(_ int, v Verdict, b []byte) {
+					if v != Found || !whole(b) {
+						t.Errorf("plain %t: verdict %d, %d octets", plain, v, len(b))
+					}
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	tasks.Wait()
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/examples/kvstore/kv"
+)
+
+// TestMain lets the test program be the server of a measurement.
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A server is a replica as its command has it.
+type server struct {
+	*testing.T
+	addr  string
+	lines *bufio.Reader
+	stop  func()
+}
+
+func startServer(t *testing.T, args ...string) *server {
+	ctx, cancel := context.WithCancel(testContext(t))
+	out, in := io.Pipe()
+	s := &server{T: t, lines: bufio.NewReader(out)}
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, append([]string{"serve"}, args...), nil, in)
+		_ = in.CloseWithError(err)
+		ended <- err
+	}()
+	s.stop = func() {
+		if cancel != nil {
+			cancel()
+			cancel = nil
+			require.NoError(t, <-ended)
+		}
+	}
+	t.Cleanup(s.stop)
+	s.addr = s.line()
+	return s
+}
+
+func (s *server) line() string {
+	line, err := s.lines.ReadString('\n')
+	require.NoError(s, err)
+	return strings.TrimSpace(line)
+}
+
+func TestCommands(t *testing.T) {
+	dir := t.TempDir()
+	ctx := testContext(t)
+	do := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		err := run(ctx, args, nil, &out)
+		return strings.TrimSpace(out.String()), err
+	}
+	path := func(name string) string { return filepath.Join(dir, name) }
+	_, err := do("keys", dir, "a", "b")
+	require.NoError(t, err)
+	before, err := os.ReadFile(path("a.key"))
+	require.NoError(t, err)
+	_, err = do("keys", dir, "a", "c")
+	require.NoError(t, err)
+	after, err := os.ReadFile(path("a.key"))
+	require.NoError(t, err)
+	require.Equal(t, before, after, "from the same master key")
+
+	common := []string{"-addr", "127.0.0.1:0", "-master", path(masterFile), "-tenants", "a,b", "-buckets", "64", "-values", "1048576", "-log-half", "1048576", "-rekey", "5ms"}
+	backup := startServer(t, append(common, "-file", path("backup"))...)
+	primary := startServer(t, append(common, "-file", path("primary"), "-backup", backup.addr)...)
+	require.Equal(t, "serving", primary.line())
+	require.Equal(t, "serving", backup.line())
+	ask := func(what, tenant string, args ...string) (string, error) {
+		return do(append([]string{what, "-primary", primary.addr, "-backup", backup.addr, "-tenant", tenant, "-key", path(tenant + ".key")}, args...)...)
+	}
+	_, err = ask("put", "a", "name", "value")
+	require.NoError(t, err)
+	got, err := ask("get", "a", "name")
+	require.NoError(t, err)
+	require.Equal(t, "value", got)
+	_, err = ask("get", "b", "name")
+	require.ErrorIs(t, err, kv.ErrNotFound)
+	_, err = ask("get", "c", "name")
+	require.ErrorIs(t, err, kv.ErrUnavailable, "a tenant that is not served")
+	primary.stop()
+	got, err = ask("get", "a", "name")
+	require.NoError(t, err)
+	require.Equal(t, "value", got)
+	_, err = ask("delete", "a", "name")
+	require.ErrorIs(t, err, kv.ErrUnavailable)
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"fly"}, {"serve"}, {"serve", "-file", "f", "-master", "/no such file"}, {"get"}, {"get", "a", "b"}, {"put", "a"},
+		{"get", "-key", "/no such file", "a"}, {"keys"}, {"bench", "-depth", "0"}, {"bench", "-what"}, {"keys", "/no such directory", "a"},
+	} {
+		require.Error(t, run(t.Context(), args, nil, &bytes.Buffer{}), "%q", args)
+	}
+}
+
+// TestBench: a short one. What it finds is of no interest here.
+func TestBench(t *testing.T) {
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	var out bytes.Buffer
+	err := run(testContext(t), []string{"bench", "-keys", "100", "-pairs", "1", "-span", "2ms", "-depth", "32"}, nil, &out)
+	if !errors.Is(err, errMissed) {
+		require.NoError(t, err)
+	}
+	for _, name := range []string{"plain", "sealed", "tcp"} {
+		require.Contains(t, out.String(), name)
+	}
+}
+
+// TestBaseline answers what it is asked for, and allocates nothing for it.
+func TestBaseline(t *testing.T) {
+	s := new(benchServer)
+	defer func() { require.NoError(t, s.close()) }()
+	require.NoError(t, s.open(testContext(t), &options{keys: 100, depth: 32}))
+	c, err := dialTCP(s.l.Addr().String(), 32)
+	require.NoError(t, err)
+	seen := 0
+	err = c.gets(1000, func(i int) []byte { return benchKey(i % 100) }, func(i int, value []byte) {
+		require.Equal(t, benchValue(i%100), value)
+		seen++
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1000, seen)
+	require.ErrorContains(t, c.gets(1, func(int) []byte { return []byte("no such key") }, nil), "a value of")
+	require.NoError(t, c.close())
+
+	tenant, err := kv.RegionOf(benchTenant)
+	require.NoError(t, err)
+	key, dst := benchKey(1), make([]byte, 0, 100)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if _, ok := s.primary.AppendValue(dst, tenant, key); !ok {
+			t.Error("no value")
+		}
+	}))
+
+	// A connection that ends in the midst of a request ends its server.
+	raw, err := net.Dial("tcp", s.l.Addr().String())
+	require.NoError(t, err)
+	_, err = raw.Write([]byte{10, 'a'})
+	require.NoError(t, err)
+	require.NoError(t, raw.Close())
+}
