@@ -113,7 +113,7 @@ func rotate(ctx context.Context, r *kv.Replica, tenants []string, every time.Dur
 			return nil
 		}
 		for _, name := range tenants {
-			if _, err := r.Rekey(ctx, name, time.Second); err != nil {
+			if _, err := r.Rekey(ctx, name, time.Second); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

@@ -74,7 +74,7 @@ func (s *replicated) open(ctx context.Context, cr *iwarp.ConnRequest) (err error
 	return err
 }
 
-// catchUp shows clients what the connection before has made durable, and nobody was told of any more.
+// catchUp shows clients what the connection before has made durable, and did not tell of any more.
 func (s *replicated) catchUp() error {
 	log := s.r.log
 	shown := log.mark

@@ -14,6 +14,8 @@ import (
 // ErrNotFound is the error of a Get of a key that is not there.
 var ErrNotFound = errors.New("kv: no such key")
 
+const defaultOpTimeout = time.Second
+
 // A ClientConfig configures a Client.
 type ClientConfig struct {
 	Network         string
@@ -48,6 +50,9 @@ func Dial(ctx context.Context, cfg *ClientConfig) (*Client, error) {
 	c := &Client{cfg: *cfg, region: regionOf(name)}
 	if c.cfg.Depth == 0 {
 		c.cfg.Depth = defaultDepth
+	}
+	if c.cfg.OpTimeout == 0 {
+		c.cfg.OpTimeout = defaultOpTimeout
 	}
 	if c.auth, err = authAs(name, cfg.Key); err != nil {
 		return nil, err

@@ -54,7 +54,7 @@
 // if a replica is gone and the key is busy at the other one.
 //
 // If the backup ends, its memory comes again from its log, up to the mark. All that was in memory is there,
-// since step 4 follows step 3. A change between the two takes effect while nobody sees the memory. If the
+// since step 4 follows step 3. A change between the two takes effect while no client sees the memory. If the
 // primary ends, it serves no client before the backup has all that is in the primary's log, which is more than what the
 // backup has, since step 3 follows step 2. A backup whose file is new serves no client before that either.
 // There is one primary, as its file can be opened once, and the backup ends the connection from before

@@ -108,9 +108,17 @@ func (w *world) settle() {
 
 func (w *world) client(tenant string) *Client {
 	w.Helper()
+	return w.patientClient(tenant, 0)
+}
+
+// patientClient has another OpTimeout.
+func (w *world) patientClient(tenant string, timeout time.Duration) *Client {
+	w.Helper()
 	key, err := TenantKey(testMaster, tenant)
 	require.NoError(w, err)
-	c, err := Dial(w.context(), &ClientConfig{Network: w.network, Primary: w.addrs[0], Backup: w.addrs[1], Tenant: tenant, Key: key})
+	c, err := Dial(w.context(), &ClientConfig{
+		Network: w.network, Primary: w.addrs[0], Backup: w.addrs[1], Tenant: tenant, Key: key, OpTimeout: timeout,
+	})
 	require.NoError(w, err)
 	w.Cleanup(func() { _ = c.Close() })
 	return c

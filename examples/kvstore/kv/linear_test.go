@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,7 +50,7 @@ var keyModel = porcupine.Model{
 			return output.(string) == state.(string), state
 		}
 	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %v", input, output) },
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%.20v -> %.20v", input, output) },
 }
 
 // A history is what clients have seen.
@@ -57,8 +58,8 @@ type history struct {
 	clock atomic.Int64
 	mu    sync.Mutex
 	ops   []porcupine.Operation
-	uncertain,
-	unavailable int
+	// Changes whose effect is not known, changes that were refused, and Gets that have failed.
+	uncertain, refused, failed int
 }
 
 // do does one operation, and notes it. One without effect is left out; one that may have an effect, or
@@ -86,12 +87,18 @@ func (h *history) do(ctx context.Context, c *Client, client int, in call) {
 	case errors.Is(err, ErrUncertain):
 		op.Return = math.MaxInt64
 		h.uncertain++
+	case err != nil && in.what == 'g':
+		h.failed++
+		return
 	case err != nil:
-		h.unavailable++
+		h.refused++
 		return
 	}
 	h.ops = append(h.ops, op)
 }
+
+// padding makes values so long that the log is compacted now and then.
+var padding = strings.Repeat("x", 5000)
 
 // swarm has clients do operations on few keys until over is set. Each of them has a connection of its own.
 func (w *world) swarm(h *history, n int, over *atomic.Bool, seed uint64) (wait func()) {
@@ -103,7 +110,7 @@ func (w *world) swarm(h *history, n int, over *atomic.Bool, seed uint64) (wait f
 			for k := 0; !over.Load(); k++ {
 				in := call{what: "ggggppd"[random.IntN(7)], key: random.IntN(4)}
 				if in.what == 'p' {
-					in.value = fmt.Sprintf("%d of %d", k, i)
+					in.value = fmt.Sprintf("%d of %d %s", k, i, padding)
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 				h.do(ctx, c, i, in)
@@ -121,7 +128,7 @@ func (h *history) check(t *testing.T, atLeast int) {
 	require.Greater(t, len(h.ops), atLeast)
 	result := porcupine.CheckOperationsTimeout(keyModel, h.ops, 30*time.Second)
 	require.Equal(t, porcupine.Ok, result, "%d operations", len(h.ops))
-	t.Logf("%d operations, %d uncertain, %d not available", len(h.ops), h.uncertain, h.unavailable)
+	t.Logf("%d operations, %d changes uncertain, %d refused, %d Gets failed", len(h.ops), h.uncertain, h.refused, h.failed)
 }
 
 // testLinearizable is a history in which keys rotate and replicas are lost and come back, the primary as
@@ -137,7 +144,7 @@ func testLinearizable(t *testing.T, network string, seed uint64, rounds int) {
 	random := rand.New(rand.NewPCG(seed, 1000))
 	pause := func() { time.Sleep(time.Duration(20+random.IntN(60)) * time.Millisecond) }
 	rotate := func() {
-		for range 4 {
+		for range 2 {
 			for _, r := range []*Replica{w.primary, w.backup} {
 				_, err := r.Rekey(w.context(), "alpha", time.Duration(random.IntN(2))*time.Millisecond)
 				require.NoError(t, err)
@@ -160,11 +167,14 @@ func testLinearizable(t *testing.T, network string, seed uint64, rounds int) {
 	rotate()
 	over.Store(true)
 	wait()
-	h.check(t, 100*rounds)
+	if network == "pipe" { // whose time does not depend on how busy the machine is
+		require.Greater(t, w.primary.log.mark.generation, uint32(1), "the log was compacted")
+	}
+	h.check(t, 20*rounds)
 }
 
 func TestLinearizable(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		bubble(t, func(t *testing.T) { testLinearizable(t, "pipe", seed, 2) })
 	}
 }

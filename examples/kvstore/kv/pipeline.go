@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
@@ -39,9 +40,13 @@ type PipelineConfig struct {
 	Network, Addr string // of one replica
 	Tenant        string
 	Key           []byte
-	Depth         int  // Gets under way, at most Config.Depth: 64
+	Depth         int  // of the replica, see Config: 64
+	Window        int  // Gets under way: as many as Depth, which is the most
 	Plain         bool // RDMA Reads, without keys
 }
+
+// pipelineTimeout is how long a sealed read may take. Many of them share a connection.
+const pipelineTimeout = 10 * time.Second
 
 // OpenPipeline connects.
 func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err error) {
@@ -49,11 +54,17 @@ func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err er
 	if err != nil {
 		return nil, err
 	}
-	depth := cfg.Depth
+	depth, window := cfg.Depth, cfg.Window
 	if depth == 0 {
 		depth = defaultDepth
 	}
-	p = &Pipeline{lookups: make([]Lookup, depth), numbers: make([]int, depth), ends: make([]int, 0, depth)}
+	if window == 0 {
+		window = depth
+	}
+	if window < 0 || window > depth {
+		return nil, fmt.Errorf("kv: %d Gets under way: 1 to %d are possible", window, depth)
+	}
+	p = &Pipeline{lookups: make([]Lookup, window), numbers: make([]int, window), ends: make([]int, 0, window)}
 	if p.auth, err = authAs(name, cfg.Key); err != nil {
 		return nil, err
 	}
@@ -62,9 +73,9 @@ func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err er
 	}
 	if p.pd, err = p.rnic.AllocPD(); err == nil {
 		if cfg.Plain {
-			err = p.openPlain(ctx, cfg, depth)
+			err = p.openPlain(ctx, cfg, window)
 		} else {
-			err = p.openSealed(ctx, cfg, depth, regionOf(name))
+			err = p.openSealed(ctx, cfg, depth, window, regionOf(name))
 		}
 	}
 	if err != nil {
@@ -131,18 +142,18 @@ type plainReads struct {
 	wcs   [64]iwarp.WC
 }
 
-func (p *Pipeline) openPlain(ctx context.Context, cfg *PipelineConfig, depth int) (err error) {
+func (p *Pipeline) openPlain(ctx context.Context, cfg *PipelineConfig, window int) (err error) {
 	r := &plainReads{
-		mem: make([]byte, depth*maxStored), sizes: make([]int, depth), local: make([]iwarp.SGE, depth), list: make([]iwarp.SendWR, 0, depth),
+		mem: make([]byte, window*maxStored), sizes: make([]int, window), local: make([]iwarp.SGE, window), list: make([]iwarp.SendWR, 0, window),
 	}
-	if r.cq, err = p.rnic.CreateCQ(2 * depth); err != nil {
+	if r.cq, err = p.rnic.CreateCQ(2 * window); err != nil {
 		return err
 	}
 	if r.mr, err = p.pd.RegisterMR(r.mem, stag.LocalWrite, nil); err != nil {
 		return err
 	}
 	r.qp, err = p.rnic.Dial(ctx, cfg.Network, cfg.Addr, &iwarp.QPConfig{
-		PD: p.pd, Auth: p.auth, PrivateData: []byte{byte(usePlain)}, SendCQ: r.cq, SendDepth: depth, ORD: depth,
+		PD: p.pd, Auth: p.auth, PrivateData: []byte{byte(usePlain)}, SendCQ: r.cq, SendDepth: window, ORD: window,
 		MPA: iwarp.MPAOptions{NoCRC: true},
 	})
 	if err != nil {
@@ -203,7 +214,7 @@ type sealedReads struct {
 	ends   [64]rma.Completion
 }
 
-func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth int, region uint64) error {
+func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, window int, region uint64) error {
 	qc := iwarp.QPConfig{PD: p.pd, Auth: p.auth, PrivateData: []byte{byte(useGets)}}
 	if err := rma.Prepare(p.rnic, &qc, 0, depth); err != nil {
 		return err
@@ -215,12 +226,15 @@ func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth in
 	if err := p.shape.parse(qp.PrivateData()); err != nil {
 		return err
 	}
-	r := &sealedReads{mem: make([]byte, depth*maxStored), sizes: make([]int, depth)}
-	if r.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{PD: p.pd, MaxOp: maxStored, MaxSlots: depth}); err != nil {
+	r := &sealedReads{mem: make([]byte, window*maxStored), sizes: make([]int, window)}
+	r.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{
+		PD: p.pd, MaxOp: maxStored, MaxSlots: window, OpTimeout: pipelineTimeout, Dispatch: [2]time.Duration{-1, -1},
+	})
+	if err != nil {
 		return err
 	}
 	if r.handle, err = r.client.Open(ctx, region, rma.MayRead); err == nil {
-		r.portal, err = r.client.Portal(depth)
+		r.portal, err = r.client.Portal(window)
 	}
 	p.r = r
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +16,7 @@ func (w *world) pipeline(tenant string, plain bool) *Pipeline {
 	w.Helper()
 	key, err := TenantKey(testMaster, tenant)
 	require.NoError(w, err)
-	p, err := OpenPipeline(w.context(), &PipelineConfig{Network: w.network, Addr: w.addrs[1], Tenant: tenant, Key: key, Plain: plain})
+	p, err := OpenPipeline(w.context(), &PipelineConfig{Network: w.network, Addr: w.addrs[1], Tenant: tenant, Key: key, Window: 8, Plain: plain})
 	require.NoError(w, err)
 	return p
 }
@@ -60,7 +61,7 @@ func TestPipelines(t *testing.T) {
 func TestNothingIsTorn(t *testing.T) {
 	w := newWorld(t, "tcp")
 	w.start()
-	c := w.client("alpha")
+	c := w.patientClient("alpha", 20*time.Second)
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 30_000+i%64) }
 	const keys = 2
 	for k := range keys {
@@ -70,7 +71,7 @@ func TestNothingIsTorn(t *testing.T) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() {
 		defer over.Store(true)
-		for i := range 200 {
+		for i := range 100 {
 			if err := c.Put(w.context(), []byte(keyOf(i%keys)), value(i)); err != nil {
 				t.Error(err)
 				return

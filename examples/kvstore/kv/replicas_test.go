@@ -267,13 +267,7 @@ func TestBackupThatDoesNotAnswer(t *testing.T) {
 func TestTimeoutGoesToTheOther(t *testing.T) {
 	w := newWorld(t, "tcp")
 	w.start()
-	key, err := TenantKey(testMaster, "alpha")
-	require.NoError(t, err)
-	c, err := Dial(w.context(), &ClientConfig{
-		Network: "tcp", Primary: w.addrs[0], Backup: w.addrs[1], Tenant: "alpha", Key: key, OpTimeout: 50 * time.Millisecond,
-	})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, c.Close()) }()
+	c := w.patientClient("alpha", 50*time.Millisecond)
 	w.put(c, "a", "1")
 	id, err := RegionOf("alpha")
 	require.NoError(t, err)

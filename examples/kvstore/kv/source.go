@@ -36,6 +36,7 @@ const (
 	dialTimeout = 5 * time.Second
 	firstRetry  = 10 * time.Millisecond
 	lastRetry   = time.Second
+	maxDispatch = 10 * time.Second
 	// suspectFor is for how long after a timeout a replica comes second.
 	suspectFor = 100 * time.Millisecond
 	// maxRestarts is how often a Get begins again at one replica, because the value changes meanwhile.
@@ -170,8 +171,9 @@ func (s *source) dial() (*reading, error) {
 	if err := conn.shape.parse(qp.PrivateData()); err != nil {
 		return nil, errors.Join(err, qp.Abort(), cfg.SendCQ.Close())
 	}
+	queue := min(c.cfg.OpTimeout, maxDispatch) // what waits on this side says nothing about the replica
 	conn.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{
-		PD: c.pd, MaxOp: maxStored, MaxSlots: c.cfg.Depth, OpTimeout: c.cfg.OpTimeout,
+		PD: c.pd, MaxOp: maxStored, MaxSlots: c.cfg.Depth, OpTimeout: c.cfg.OpTimeout, Dispatch: [2]time.Duration{queue, queue},
 	})
 	if err != nil {
 		return nil, err

@@ -67,8 +67,8 @@ func TestOnlyReadsAreGranted(t *testing.T) {
 	})
 }
 
-// TestStrangersAreRefused when they connect.
-func TestStrangersAreRefused(t *testing.T) {
+// TestUnknownPeersAreRefused when they connect.
+func TestUnknownPeersAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "pipe")
 		w.start()
