@@ -21,7 +21,7 @@ const masterFile = "master.key"
 // makeKeys writes the keys of tenants, and a master key if there is none.
 func makeKeys(args []string, out io.Writer) error {
 	if len(args) < 2 {
-		return errors.New("usage: kvstore keys DIR TENANT...")
+		return errors.New("usage: kvstore keys DIR TENANT [TENANT]")
 	}
 	path := filepath.Join(args[0], masterFile)
 	master, err := readKey(path)

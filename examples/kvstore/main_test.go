@@ -116,8 +116,18 @@ func TestCommands(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"fly"}, {"serve"}, {"serve", "-file", "f", "-master", "/no such file"}, {"get"}, {"get", "a", "b"}, {"put", "a"},
-		{"get", "-key", "/no such file", "a"}, {"keys"}, {"bench", "-depth", "0"}, {"bench", "-what"}, {"keys", "/no such directory", "a"},
+		{},
+		{"fly"},
+		{"serve"},
+		{"serve", "-file", "f", "-master", "/no such file"},
+		{"get"},
+		{"get", "a", "b"},
+		{"put", "a"},
+		{"get", "-key", "/no such file", "a"},
+		{"keys"},
+		{"bench", "-depth", "0"},
+		{"bench", "-what"},
+		{"keys", "/no such directory", "a"},
 	} {
 		require.Error(t, run(t.Context(), args, nil, &bytes.Buffer{}), "%q", args)
 	}

@@ -61,6 +61,10 @@ func (r *Replica) accept(ctx context.Context, cr *iwarp.ConnRequest) {
 		_ = cr.Reject([]byte("the replica does not serve yet"))
 		return
 	}
+	if !r.enter() {
+		return // what was not answered is closed
+	}
+	defer r.conns.Done()
 	t := r.tables[regionOf(peer.Name)]
 	switch u {
 	case useGets:
@@ -75,6 +79,16 @@ func (r *Replica) accept(ctx context.Context, cr *iwarp.ConnRequest) {
 	if err != nil && ctx.Err() == nil {
 		r.cfg.Logger.Info("a connection has ended", "use", string(u), "peer", peer.Name, "err", err)
 	}
+}
+
+// enter counts a connection, unless the replica is being closed.
+func (r *Replica) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.conns.Add(1)
+	}
+	return !r.closed
 }
 
 // serveGets serves operations on the regions.

@@ -33,6 +33,15 @@ const (
 	maxChange  = changeHead + MaxKey + MaxValue + 7
 )
 
+// The first change of a generation, but for the first one, is one of no tenant, and changes nothing: it
+// has the version of the latest change. That may have been a Delete, of which nothing else is left.
+const (
+	noTenant  = 0
+	latestKey = "latest"
+)
+
+var latestLen = uint64(changeLen(len(latestKey), 0))
+
 // changeLen is the length of a change in the log.
 func changeLen(key, value int) int { return (changeHead + key + value + 7) &^ 7 }
 

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -185,11 +184,6 @@ func (l *logFile) read(from mark, n int) ([]byte, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return b, err
-}
-
-// sameName tells whether this is the log of that name, or none yet.
-func (l *logFile) sameName(name []byte) bool {
-	return l.mark.generation == 0 || bytes.Equal(l.name[:], name)
 }
 
 func (l *logFile) close() error { return l.file.Close() }

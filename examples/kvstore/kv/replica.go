@@ -69,9 +69,10 @@ type Replica struct {
 	tables map[uint64]*table
 	plain  map[uint64]loan
 	stop   context.CancelFunc
-	tasks  sync.WaitGroup
-	served chan struct{} // closed when clients are served
-	failed chan struct{} // closed when the replica has failed
+	tasks  sync.WaitGroup // of the replica itself
+	conns  sync.WaitGroup // of connections
+	served chan struct{}  // closed when clients are served
+	failed chan struct{}  // closed when the replica has failed
 
 	sessions sync.Mutex  // of the backup: one primary at a time
 	session  *replicated // the newest one
@@ -81,6 +82,7 @@ type Replica struct {
 	version uint64 // of the latest change
 	writer  *writer
 	err     error // why it does not work any more
+	closed  bool
 }
 
 // Open opens the durable file and listens. A primary serves clients when it has reached its backup, and
@@ -109,7 +111,7 @@ func Open(ctx context.Context, cfg *Config) (r *Replica, err error) {
 		if err != nil {
 			return r, err
 		}
-		if r.tables[table.id] != nil {
+		if r.tables[table.id] != nil || table.id == noTenant {
 			return r, fmt.Errorf("kv: there are two tenants %q", t.Name)
 		}
 		r.tables[table.id] = table
@@ -155,6 +157,10 @@ func (r *Replica) recover(ctx context.Context) error {
 func (r *Replica) apply(c *change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if c.tenant == noTenant {
+		r.version = max(r.version, c.version)
+		return nil
+	}
 	t := r.tables[c.tenant]
 	if t == nil {
 		return fmt.Errorf("kv: the log has a change of tenant %#x, which is not configured", c.tenant)
@@ -293,6 +299,9 @@ func (r *Replica) AppendValue(dst []byte, tenant uint64, key []byte) (value []by
 
 // Close aborts all connections and closes the durable file. What was acknowledged is durable.
 func (r *Replica) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
 	if r.stop != nil {
 		r.stop()
 	}
@@ -304,6 +313,7 @@ func (r *Replica) Close() error {
 		errs = append(errs, r.rnic.Close())
 	}
 	r.tasks.Wait()
+	r.conns.Wait()
 	for _, region := range r.regions {
 		errs = append(errs, region.Close())
 	}

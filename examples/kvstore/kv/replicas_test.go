@@ -281,3 +281,46 @@ func TestTimeoutGoesToTheOther(t *testing.T) {
 	require.Equal(t, "1", string(got))
 	close(hold)
 }
+
+// TestReplicasDiffer: a backup that does not have a tenant of the primary fails, and says why.
+func TestReplicasDiffer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.tenants = []string{"alpha"}
+		w.startBackup()
+		w.tenants = []string{"alpha", "beta"}
+		w.startPrimary()
+		w.settle()
+		key, err := TenantKey(testMaster, "beta")
+		require.NoError(t, err)
+		c, err := Dial(w.context(), &ClientConfig{Network: "pipe", Primary: w.addrs[0], Backup: w.addrs[1], Tenant: "beta", Key: key})
+		require.NoError(t, err, "one replica is enough")
+		require.ErrorIs(t, c.Put(w.context(), []byte("a"), []byte("1")), ErrUncertain)
+		<-w.backup.Failed()
+		require.ErrorContains(t, w.backup.Err(), "not configured")
+		require.NoError(t, w.backup.Close())
+		require.NoError(t, c.Close())
+	})
+}
+
+// TestVersionsGoOn where the latest changes were Deletes, of which a compacted log has nothing.
+func TestVersionsGoOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		w.put(c, "b", "1")
+		require.NoError(t, c.Delete(w.context(), []byte("b")))
+		require.NoError(t, c.Close())
+		require.EqualValues(t, 3, w.primary.version)
+		require.NoError(t, w.primary.writer.compact(w.context()), "the writer has nothing to do")
+		w.kill(w.primary)
+		w.startPrimary()
+		w.settle()
+		require.EqualValues(t, 3, w.primary.version)
+		c = w.client("alpha")
+		w.holds(c, "a", "1")
+		w.lacks(c, "b")
+	})
+}

@@ -79,6 +79,7 @@ func (s *source) get(ctx context.Context, key []byte) ([]byte, error) {
 			return nil, ErrNotFound
 		case Busy:
 			return nil, errBusy
+		case ReadMore, Stale: // again
 		}
 	}
 	return nil, errStale

@@ -53,7 +53,8 @@ type writer struct {
 
 const (
 	maxBatch    = 1 << 20 // octets of one batch of changes
-	relinkAfter = 20 * time.Millisecond
+	firstRelink = 20 * time.Millisecond
+	lastRelink  = time.Second
 )
 
 func newWriter(r *Replica) *writer {
@@ -82,7 +83,7 @@ func (w *writer) submit(t *table, c change, done func(error)) error {
 		done(nil) // both replicas have no such key
 		return nil
 	}
-	limit := w.log.half
+	limit := w.log.half - latestLen
 	if !c.deletes {
 		limit -= maxChange // so that a Delete is always possible
 	}
@@ -120,8 +121,12 @@ func (w *writer) run(ctx context.Context) {
 		w.unlink()
 		w.refuse(ErrUnavailable)
 	}()
+	wait := firstRelink
 	for ctx.Err() == nil {
 		err := w.relink(ctx)
+		if wait = min(2*wait, lastRelink); err == nil {
+			wait = firstRelink
+		}
 		for err == nil {
 			err = w.next(ctx)
 		}
@@ -131,7 +136,7 @@ func (w *writer) run(ctx context.Context) {
 		}
 		w.r.cfg.Logger.Info("no connection to the backup", "err", err)
 		select {
-		case <-time.After(relinkAfter):
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}
@@ -303,7 +308,7 @@ func (w *writer) compact(ctx context.Context) error {
 		return err
 	}
 	var buf []byte
-	for _, k := range w.living() {
+	for _, k := range w.counting() {
 		buf = k.append(buf, next.generation)
 	}
 	if _, err := w.log.file.WriteAt(buf, w.log.at(next)); err != nil {
@@ -319,10 +324,11 @@ func (w *writer) compact(ctx context.Context) error {
 	return w.send(ctx, from)
 }
 
-// living are all values there are, as changes, in the order of their versions.
-func (w *writer) living() (all []change) {
+// counting are the changes that count: the latest version, and all values there are in the order of theirs.
+func (w *writer) counting() []change {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
+	var all []change
 	for _, t := range w.r.tables {
 		for _, it := range t.items {
 			key := []byte(it.key)
@@ -332,5 +338,6 @@ func (w *writer) living() (all []change) {
 		}
 	}
 	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.version, b.version) })
-	return all
+	first := change{deletes: true, tenant: noTenant, version: w.r.version, key: []byte(latestKey)}
+	return slices.Insert(all, 0, first)
 }
