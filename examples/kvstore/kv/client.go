@@ -24,6 +24,7 @@ type ClientConfig struct {
 	Key             []byte        // of the tenant: see TenantKey
 	Depth           int           // of the replicas, see Config: 64
 	OpTimeout       time.Duration // of one read, after which a Get goes to the other replica: 1 s
+	Locations       int           // for how many keys the Client remembers where the value was, at each replica: 0
 }
 
 // A Client is a tenant's. All methods may be called from any goroutine.
@@ -104,13 +105,13 @@ func (c *Client) Get(ctx context.Context, key []byte) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	first := int(hashOf(key)>>32) & 1
-	if c.sources[first].suspect() {
-		first = 1 - first
+	which := first(key)
+	if c.sources[which].suspect() {
+		which = 1 - which
 	}
 	var errs [2]error
 	for i := range errs {
-		value, err := c.sources[(first+i)&1].get(ctx, key)
+		value, err := c.sources[(which+i)&1].get(ctx, key)
 		if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 			return value, err
 		}
@@ -118,6 +119,9 @@ func (c *Client) Get(ctx context.Context, key []byte) ([]byte, error) {
 	}
 	return nil, fmt.Errorf("%w: %w; %w", ErrUnavailable, errs[0], errs[1])
 }
+
+// first is which replica is asked first for a key, so that both have as much to do.
+func first(key []byte) int { return int(hashOf(key)>>32) & 1 }
 
 // Put stores a value, and returns when it is durable at both replicas and all Gets will see it. After an
 // error that matches ErrUncertain it may be so, too, or become so later; after any other it has no effect.

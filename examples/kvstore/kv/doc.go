@@ -23,6 +23,9 @@
 // each bucket and each value as a whole. A plain RDMA Read of a long value may see parts of two, which the
 // checksum shows.
 //
+// A client may remember where values are, and read them without the index. A value tells whether it is what an
+// entry names that is not busy, so that this is as good as to read the entry at that moment.
+//
 // An entry stays where it is for as long as the key is there. If the reads of two buckets do not find a
 // key, there was thus a moment between them, or before, in which there was no such key.
 //
@@ -45,7 +48,7 @@
 //
 // Let a change take effect when the backup makes it in its memory, in step 4. Then the memory of the
 // backup is the state of the store, and a Get from the backup has its place when it reads the
-// index. A Get from the primary finds an entry busy from before step 1 until after step 4 of each change
+// index, or a value that it has remembered. A Get from the primary finds an entry busy from before step 1 until after step 4 of each change
 // of the key. An entry that is not busy is therefore that of the state at that moment, and the Get has
 // its place there. A change is told to the client after step 4, and asked for before step 1. So each operation has a
 // place between its begin and its end, and in the order of the places each Get returns what the

@@ -108,16 +108,16 @@ func (w *world) settle() {
 
 func (w *world) client(tenant string) *Client {
 	w.Helper()
-	return w.patientClient(tenant, 0)
+	return w.customClient(tenant, 0, 0)
 }
 
-// patientClient has another OpTimeout.
-func (w *world) patientClient(tenant string, timeout time.Duration) *Client {
+// customClient has another OpTimeout, and remembers where values are.
+func (w *world) customClient(tenant string, timeout time.Duration, locations int) *Client {
 	w.Helper()
 	key, err := TenantKey(testMaster, tenant)
 	require.NoError(w, err)
 	c, err := Dial(w.context(), &ClientConfig{
-		Network: w.network, Primary: w.addrs[0], Backup: w.addrs[1], Tenant: tenant, Key: key, OpTimeout: timeout,
+		Network: w.network, Primary: w.addrs[0], Backup: w.addrs[1], Tenant: tenant, Key: key, OpTimeout: timeout, Locations: locations,
 	})
 	require.NoError(w, err)
 	w.Cleanup(func() { _ = c.Close() })

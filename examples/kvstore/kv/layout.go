@@ -18,12 +18,13 @@ import (
 // of which the first one's overflow tells that keys of this bucket are in the next one, too. An entry
 // names a value by its block, and has the lower half of its version. A value is
 //
-//	+------------+----------------+----------+------------------+-------------+-----+-------+
-//	| CRC32C (4) | key length (1) | zero (3) | value length (4) | version (8) | key | value |
-//	+------------+----------------+----------+------------------+-------------+-----+-------+
+//	+------------+-------------+----------------+----------+------------------+-------------+-----+-------+
+//	| CRC32C (4) | current (1) | key length (1) | zero (2) | value length (4) | version (8) | key | value |
+//	+------------+-------------+----------------+----------+------------------+-------------+-----+-------+
 //
-// with the checksum of all that follows it. A block that was given to another value has another
-// version, so a client that has an old entry finds that out.
+// with the checksum of all that follows "current". That is 1 where an entry that is not busy names the
+// value, else 0. A block that was given to another value has another version, so a client that has an
+// old entry finds that out; one that has remembered where the value was sees it by "current".
 const (
 	bucketLen     = 64
 	entryLen      = 16
@@ -151,13 +152,23 @@ func storedLen(key, value int) int { return valueHead + key + value }
 // putValue fills b, which has exactly the room.
 func putValue(b []byte, version uint64, key, value []byte) {
 	clear(b[:valueHead])
-	b[4] = byte(len(key))
+	b[5] = byte(len(key))
 	binary.LittleEndian.PutUint32(b[8:], uint32(len(value)))
 	binary.LittleEndian.PutUint64(b[12:], version)
 	copy(b[valueHead:], key)
 	copy(b[valueHead+len(key):], value)
-	binary.LittleEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
+	binary.LittleEndian.PutUint32(b, crc32.Checksum(b[5:], castagnoli))
 }
+
+// setCurrent tells whether the value that is stored in b is what its key has.
+func setCurrent(b []byte, is bool) {
+	b[4] = 0
+	if is {
+		b[4] = 1
+	}
+}
+
+func isCurrent(b []byte) bool { return len(b) >= valueHead && b[4] == 1 }
 
 // valueOf is the value in b if b is what the entry names: whole, and of its version. other tells that it
 // is that of another key with the same tag.
@@ -165,11 +176,11 @@ func valueOf(b []byte, e entry, key []byte) (value []byte, other, ok bool) {
 	if len(b) < valueHead || uint32(binary.LittleEndian.Uint64(b[12:])) != e.version {
 		return nil, false, false
 	}
-	n := int(b[4])
+	n := int(b[5])
 	if uint64(len(b)) != uint64(valueHead+n)+uint64(binary.LittleEndian.Uint32(b[8:])) {
 		return nil, false, false
 	}
-	if binary.LittleEndian.Uint32(b) != crc32.Checksum(b[4:], castagnoli) {
+	if binary.LittleEndian.Uint32(b) != crc32.Checksum(b[5:], castagnoli) {
 		return nil, false, false
 	}
 	if !bytes.Equal(b[valueHead:valueHead+n], key) {

@@ -102,13 +102,19 @@ var padding = strings.Repeat("x", 5000)
 
 // swarm has clients do operations on few keys until over is set. Each of them has a connection of its own.
 func (w *world) swarm(h *history, n int, over *atomic.Bool, seed uint64) (wait func()) {
+	var keys []int // most of them are read from the primary
+	for i := 0; len(keys) < 4; i++ {
+		if first([]byte(keyOf(i))) == 0 || len(keys) == 3 {
+			keys = append(keys, i)
+		}
+	}
 	var tasks sync.WaitGroup
 	for i := range n {
-		c := w.client("alpha")
+		c := w.customClient("alpha", 0, i%2*100)
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		tasks.Go(func() {
 			for k := 0; !over.Load(); k++ {
-				in := call{what: "ggggppd"[random.IntN(7)], key: random.IntN(4)}
+				in := call{what: "ggggggggppd"[random.IntN(11)], key: keys[random.IntN(len(keys))]}
 				if in.what == 'p' {
 					in.value = fmt.Sprintf("%d of %d %s", k, i, padding)
 				}
@@ -140,7 +146,7 @@ func testLinearizable(t *testing.T, network string, seed uint64, rounds int) {
 	w.start()
 	h := new(history)
 	var over atomic.Bool
-	wait := w.swarm(h, 4, &over, seed)
+	wait := w.swarm(h, 6, &over, seed)
 	random := rand.New(rand.NewPCG(seed, 1000))
 	pause := func() { time.Sleep(time.Duration(20+random.IntN(60)) * time.Millisecond) }
 	rotate := func() {

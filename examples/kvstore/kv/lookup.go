@@ -25,6 +25,7 @@ type Lookup struct {
 	reading int // which of them is being read, -1: it is the bucket
 	more    bool
 	busy    bool
+	located bool // the entry is one from before
 	value   []byte
 }
 
@@ -35,6 +36,23 @@ func (l *Lookup) Begin(shape Shape, key []byte) (off uint64, n int) {
 	return uint64(l.bucket) * bucketLen, bucketLen
 }
 
+// BeginAt begins with an entry that a Lookup of the key has had: see Entry. If the value is not there any
+// more the Verdict is Stale.
+func (l *Lookup) BeginAt(shape Shape, key []byte, e Entry) (off uint64, n int) {
+	if shape.blockAt(e.entry.block)+uint64(e.entry.length) > shape.size() {
+		return l.Begin(shape, key) // it is from another memory
+	}
+	*l = Lookup{shape: shape, key: key, reading: 0, count: 1, located: true}
+	l.entries[0] = e.entry
+	return shape.blockAt(e.entry.block), int(e.entry.length)
+}
+
+// An Entry is where a value was found.
+type Entry struct{ entry entry }
+
+// Entry is where the value was that was found.
+func (l *Lookup) Entry() Entry { return Entry{l.entries[l.reading]} }
+
 // Next takes the octets that were read. They have to stay as they are until the next call, and until
 // the value was used.
 func (l *Lookup) Next(b []byte) (v Verdict, off uint64, n int) {
@@ -44,7 +62,7 @@ func (l *Lookup) Next(b []byte) (v Verdict, off uint64, n int) {
 	}
 	value, other, ok := valueOf(b, l.entries[l.reading], l.key)
 	switch {
-	case !ok:
+	case !ok, l.located && (other || !isCurrent(b)):
 		return Stale, 0, 0
 	case other:
 		return l.advance()

@@ -20,6 +20,7 @@ type Pipeline struct {
 	lookups []Lookup
 	numbers []int // of the Gets under way, by slot
 	ends    []int // slots whose reads have ended
+	where   *locations
 	auth    *cm.Auth
 	rnic    *iwarp.RNIC
 	pd      *iwarp.PD
@@ -43,6 +44,7 @@ type PipelineConfig struct {
 	Depth         int  // of the replica, see Config: 64
 	Window        int  // Gets under way: as many as Depth, which is the most
 	Plain         bool // RDMA Reads, without keys
+	Locations     int  // for how many keys it remembers where the value was
 }
 
 // pipelineTimeout is how long a sealed read may take. Many of them share a connection.
@@ -64,7 +66,7 @@ func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err er
 	if window < 0 || window > depth {
 		return nil, fmt.Errorf("kv: %d Gets under way: 1 to %d are possible", window, depth)
 	}
-	p = &Pipeline{lookups: make([]Lookup, window), numbers: make([]int, window), ends: make([]int, 0, window)}
+	p = &Pipeline{lookups: make([]Lookup, window), numbers: make([]int, window), ends: make([]int, 0, window), where: newLocations(cfg.Locations)}
 	if p.auth, err = authAs(name, cfg.Key); err != nil {
 		return nil, err
 	}
@@ -91,7 +93,7 @@ func (p *Pipeline) Gets(ctx context.Context, n int, key func(i int) []byte, got 
 	begin := func(slot int) error {
 		p.numbers[slot] = begun
 		begun++
-		off, n := p.lookups[slot].Begin(p.shape, key(p.numbers[slot]))
+		off, n := p.where.begin(&p.lookups[slot], p.shape, key(p.numbers[slot]))
 		return p.r.read(slot, off, n)
 	}
 	for slot := 0; slot < len(p.lookups) && begun < n; slot++ {
@@ -107,6 +109,9 @@ func (p *Pipeline) Gets(ctx context.Context, n int, key func(i int) []byte, got 
 		for _, slot := range p.ends {
 			l := &p.lookups[slot]
 			v, off, length := l.Next(p.r.buffer(slot))
+			if v != ReadMore {
+				p.where.ended(l, v)
+			}
 			if v == Stale {
 				off, length = l.Begin(p.shape, l.key)
 			}
@@ -231,7 +236,7 @@ func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, w
 		PD: p.pd, MaxOp: maxStored, MaxSlots: window, OpTimeout: pipelineTimeout, Dispatch: [2]time.Duration{-1, -1},
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, qp.Abort())
 	}
 	if r.handle, err = r.client.Open(ctx, region, rma.MayRead); err == nil {
 		r.portal, err = r.client.Portal(window)

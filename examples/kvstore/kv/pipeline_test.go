@@ -61,7 +61,7 @@ func TestPipelines(t *testing.T) {
 func TestNothingIsTorn(t *testing.T) {
 	w := newWorld(t, "tcp")
 	w.start()
-	c := w.patientClient("alpha", 20*time.Second)
+	c := w.customClient("alpha", 20*time.Second, 0)
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 30_000+i%64) }
 	const keys = 2
 	for k := range keys {

@@ -267,7 +267,7 @@ func TestBackupThatDoesNotAnswer(t *testing.T) {
 func TestTimeoutGoesToTheOther(t *testing.T) {
 	w := newWorld(t, "tcp")
 	w.start()
-	c := w.patientClient("alpha", 50*time.Millisecond)
+	c := w.customClient("alpha", 300*time.Millisecond, 0)
 	w.put(c, "a", "1")
 	id, err := RegionOf("alpha")
 	require.NoError(t, err)

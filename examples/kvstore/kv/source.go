@@ -15,6 +15,7 @@ import (
 type source struct {
 	c     *Client
 	addr  string
+	where *locations
 	tried chan struct{} // closed after the first attempt to connect
 
 	mu      sync.Mutex
@@ -49,7 +50,7 @@ var (
 )
 
 func newSource(c *Client, addr string) *source {
-	s := &source{c: c, addr: addr, tried: make(chan struct{}), err: errors.New("kv: not connected yet"), dialing: true}
+	s := &source{c: c, addr: addr, where: newLocations(c.cfg.Locations), tried: make(chan struct{}), err: errors.New("kv: not connected yet"), dialing: true}
 	c.tasks.Go(func() { s.connect(s.tried) })
 	return s
 }
@@ -63,7 +64,7 @@ func (s *source) get(ctx context.Context, key []byte) ([]byte, error) {
 	var l Lookup
 	for range maxRestarts {
 		v := ReadMore
-		off, n := l.Begin(conn.shape, key)
+		off, n := s.where.begin(&l, conn.shape, key)
 		for v == ReadMore {
 			b := make([]byte, n)
 			if _, err := conn.exec.ReadAt(ctx, conn.handle, b, int64(off)); err != nil {
@@ -72,6 +73,7 @@ func (s *source) get(ctx context.Context, key []byte) ([]byte, error) {
 			}
 			v, off, n = l.Next(b)
 		}
+		s.where.ended(&l, v)
 		switch v {
 		case Found:
 			return l.Value(), nil
@@ -177,7 +179,7 @@ func (s *source) dial() (*reading, error) {
 		PD: c.pd, MaxOp: maxStored, MaxSlots: c.cfg.Depth, OpTimeout: c.cfg.OpTimeout, Dispatch: [2]time.Duration{queue, queue},
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, qp.Abort())
 	}
 	if err := conn.open(ctx, c); err != nil {
 		return nil, errors.Join(err, conn.client.Close())

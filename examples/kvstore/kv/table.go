@@ -171,6 +171,9 @@ func (t *table) change(it *item, c *change) {
 		it.block, it.stored = c.block, uint32(storedLen(len(c.key), len(c.value)))
 	}
 	t.memory.Update(func(b []byte) {
+		if live {
+			setCurrent(b[t.shape.blockAt(block):], false)
+		}
 		if it.live {
 			putValue(b[t.shape.blockAt(it.block):][:it.stored], it.version, c.key, c.value)
 		}
@@ -196,6 +199,9 @@ func (t *table) show(b []byte, it *item) {
 		setOverflow(b[uint64(k)*bucketLen:])
 	}
 	e.put(b[uint64(it.entry)*entryLen:])
+	if it.live {
+		setCurrent(b[t.shape.blockAt(it.block):], it.pending == 0)
+	}
 }
 
 // get copies the value of a key to the end of dst.
