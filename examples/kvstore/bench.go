@@ -20,6 +20,9 @@ import (
 // childEnv tells the tests' program that it is to be this one.
 const childEnv = "KVSTORE_CHILD"
 
+// plainWay is the way that has a target.
+const plainWay = "plain"
+
 // target is what plain Gets reach of the baseline's Gets, by processor second of the server.
 const target = 1.2
 
@@ -91,7 +94,7 @@ func (b *bench) got(i int, value []byte) {
 	}
 }
 
-// connect makes the three ways.
+// connect makes the ways; the last one is the baseline.
 func (b *bench) connect(ctx context.Context) error {
 	key, err := kv.TenantKey(benchMaster, benchTenant)
 	if err != nil {
@@ -103,18 +106,19 @@ func (b *bench) connect(ctx context.Context) error {
 		}
 		b.got(i, value)
 	}
-	for _, plain := range []bool{true, false} {
+	for _, w := range []struct {
+		name      string
+		plain     bool
+		locations int
+	}{{plainWay, true, 0}, {"plain, locations remembered", true, b.o.keys}, {"sealed", false, 0}, {"sealed, locations remembered", false, b.o.keys}} {
 		p, err := kv.OpenPipeline(ctx, &kv.PipelineConfig{
-			Network: "tcp", Addr: b.server.hello.Store, Tenant: benchTenant, Key: key, Depth: b.o.depth, Plain: plain,
+			Network: "tcp", Addr: b.server.hello.Store, Tenant: benchTenant, Key: key, Depth: b.o.depth, Plain: w.plain, Locations: w.locations,
 		})
 		if err != nil {
 			return err
 		}
-		w := &way{name: "sealed", end: p.Close, gets: func(ctx context.Context, n int) error { return p.Gets(ctx, n, b.key, got) }}
-		if plain {
-			w.name = "plain"
-		}
-		b.ways = append(b.ways, w)
+		gets := func(ctx context.Context, n int) error { return p.Gets(ctx, n, b.key, got) }
+		b.ways = append(b.ways, &way{name: w.name, end: p.Close, gets: gets})
 	}
 	t, err := dialTCP(b.server.hello.TCP, b.o.depth)
 	if err != nil {
@@ -126,7 +130,7 @@ func (b *bench) connect(ctx context.Context) error {
 
 // warm finds how many Gets take the time of a run.
 func (b *bench) warm(ctx context.Context, w *way) error {
-	for w.n = b.o.depth; ; w.n *= 2 {
+	for w.n = max(b.o.depth, 2*b.o.keys); ; w.n *= 2 {
 		began := time.Now()
 		if err := w.gets(ctx, w.n); err != nil {
 			return err
@@ -178,7 +182,7 @@ func (b *bench) report(out io.Writer) error {
 		}
 		rate, ratio := median(w.rate), median(ratios)
 		goal, met := "-", "-"
-		if w.name == "plain" {
+		if w.name == plainWay {
 			goal, met = fmt.Sprint(target), "yes"
 			if ratio < target {
 				missed, met = true, "no"

@@ -65,7 +65,7 @@ func (s *benchServer) open(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	cfg := kv.Config{
-		Network: "tcp", Addr: "127.0.0.1:0", Master: benchMaster, Plain: true, Depth: o.depth,
+		Network: "tcp", Addr: "127.0.0.1:0", Master: benchMaster, Plain: true, Frozen: true, Depth: o.depth,
 		Tenants: []kv.Tenant{{Name: benchTenant, Shape: benchShape(o.keys)}}, LogHalf: 64 << 20,
 	}
 	cfg.Path = filepath.Join(s.dir, "backup")

@@ -115,7 +115,11 @@ func (r *Replica) lend(t *table) (l loan, err error) {
 	if l.pd, err = r.rnic.AllocPD(); err != nil {
 		return l, err
 	}
-	l.mr, err = l.pd.RegisterBuffer(t.memory, stag.RemoteRead, nil)
+	if r.cfg.Frozen {
+		l.mr, err = l.pd.RegisterMR(t.octets, stag.RemoteRead, nil)
+	} else {
+		l.mr, err = l.pd.RegisterBuffer(t.memory, stag.RemoteRead, nil)
+	}
 	return l, err
 }
 

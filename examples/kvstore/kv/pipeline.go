@@ -233,7 +233,7 @@ func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, w
 	}
 	r := &sealedReads{mem: make([]byte, window*maxStored), sizes: make([]int, window)}
 	r.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{
-		PD: p.pd, MaxOp: maxStored, MaxSlots: window, OpTimeout: pipelineTimeout, Dispatch: [2]time.Duration{-1, -1},
+		PD: p.pd, MaxOp: maxStored, MaxSlots: window, OpTimeout: pipelineTimeout, ScratchLimit: scratch, Dispatch: [2]time.Duration{-1, -1},
 	})
 	if err != nil {
 		return errors.Join(err, qp.Abort())

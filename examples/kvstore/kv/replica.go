@@ -30,7 +30,10 @@ type Config struct {
 	Master  []byte // the key that all others are derived from: MasterLen octets
 	Tenants []Tenant
 	// Plain serves RDMA Reads without keys, too: each tenant gets the STag of its memory.
-	Plain  bool
+	Plain bool
+	// Frozen says that there are no changes while there are such Reads. They need not exclude changes
+	// then, which makes them faster.
+	Frozen bool
 	Depth  int          // operations that each client may have under way: 64
 	Logger *slog.Logger // nil: nothing is logged
 
@@ -55,7 +58,8 @@ func (c *Config) reached(s stage) {
 const (
 	defaultHalf  = 16 << 20
 	defaultDepth = 64
-	clientWindow = 8 // requests for changes that a client may have under way
+	scratch      = 256 << 20 // octets that package rma may use, for 64 KiB of each operation under way
+	clientWindow = 8         // requests for changes that a client may have under way
 )
 
 // A Replica is one of the two servers of a store.
@@ -178,7 +182,7 @@ func (r *Replica) listen(ctx context.Context) (err error) {
 		return err
 	}
 	r.server = rma.NewServer(&rma.ServerConfig{
-		PD: r.pd, Authorize: authorize, MaxOp: maxStored, Depth: r.cfg.Depth, Logger: r.cfg.Logger,
+		PD: r.pd, Authorize: authorize, MaxOp: maxStored, Depth: r.cfg.Depth, ScratchLimit: scratch, Logger: r.cfg.Logger,
 	})
 	auth, err := authServer(r.cfg.Master, r.cfg.Logger, r.judge)
 	if err != nil {

@@ -176,7 +176,7 @@ func (s *source) dial() (*reading, error) {
 	}
 	queue := min(c.cfg.OpTimeout, maxDispatch) // what waits on this side says nothing about the replica
 	conn.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{
-		PD: c.pd, MaxOp: maxStored, MaxSlots: c.cfg.Depth, OpTimeout: c.cfg.OpTimeout, Dispatch: [2]time.Duration{queue, queue},
+		PD: c.pd, MaxOp: maxStored, MaxSlots: c.cfg.Depth, OpTimeout: c.cfg.OpTimeout, ScratchLimit: scratch, Dispatch: [2]time.Duration{queue, queue},
 	})
 	if err != nil {
 		return nil, errors.Join(err, qp.Abort())

@@ -14,7 +14,8 @@ type table struct {
 	name   string
 	id     uint64
 	shape  Shape
-	memory *rma.Memory
+	memory *rma.Memory // of octets
+	octets []byte
 	blocks *blocks
 	items  map[string]*item
 	owners []*item // by index of entry
@@ -56,9 +57,9 @@ func newTable(name string, shape Shape) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+	octets := make([]byte, shape.size())
 	return &table{
-		name: name, id: id, shape: shape,
-		memory: rma.NewMemory(make([]byte, shape.size())),
+		name: name, id: id, shape: shape, octets: octets, memory: rma.NewMemory(octets),
 		blocks: newBlocks(shape.Values),
 		items:  make(map[string]*item),
 		owners: make([]*item, uint64(shape.Buckets)*bucketEntries),
