@@ -27,7 +27,7 @@ type ClientConfig struct {
 	Locations       int           // for how many keys the Client remembers where the value was, at each replica: 0
 }
 
-// A Client is a tenant's. All methods may be called from any goroutine.
+// A Client is a tenant's. All methods may be called from any goroutine, and by several at the same time.
 type Client struct {
 	cfg     ClientConfig
 	rnic    *iwarp.RNIC
@@ -84,7 +84,7 @@ func Dial(ctx context.Context, cfg *ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections.
+// Close ends the connections. No other method may be under way.
 func (c *Client) Close() error {
 	c.stop()
 	c.tasks.Wait()

@@ -71,5 +71,6 @@
 //
 // It is in one half of the file. When that is full the primary writes all values there are into the
 // other half, brings them to the backup, and goes on there. A Put for which there is no room, in the index,
-// among the values, or in half of the log, fails with [ErrFull].
+// among the values, or in half of the log, fails with [ErrFull]. The log is that of all tenants, so that one of them
+// can fill it.
 package kv

@@ -39,8 +39,8 @@ func (s *locations) ended(l *Lookup, v Verdict) {
 		return
 	}
 	if len(s.at) >= s.most {
-		for any := range s.at { // to make room
-			delete(s.at, any)
+		for another := range s.at { // to make room
+			delete(s.at, another)
 			break
 		}
 	}
