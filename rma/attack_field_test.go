@@ -33,7 +33,7 @@ type field struct {
 	testing.TB
 	*attacker
 	seed    uint64
-	source  *rand.PCG
+	source  *dice
 	network string // pipe, or tcp; in virtual time or not
 
 	rnics       [2]*iwarp.RNIC
@@ -58,7 +58,7 @@ type field struct {
 // newField makes a field. With both, the client serves regions of the same numbers, with the same keys,
 // which are not used.
 func newField(t testing.TB, network string, both bool, seed uint64) *field {
-	source := rand.NewPCG(seed, 0)
+	source := &dice{pcg: rand.NewPCG(seed, 0)}
 	f := &field{TB: t, network: network, seed: seed, source: source, attacker: &attacker{Rand: rand.New(source)}, counts: make(map[string]map[string]int)}
 	var pds [2]*iwarp.PD
 	for i := range f.rnics {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
@@ -37,9 +38,12 @@ func newHistory() *history {
 	return &history{requests: make(map[uint64]blobOf), sinks: make(map[uint32]blobOf)}
 }
 
-// An attacker knows everything that has passed, and no key.
+// An attacker knows everything that has passed, and no key. The goroutines of the QPs call it where
+// they send.
 type attacker struct {
 	*rand.Rand
+
+	mu   sync.Mutex // of what follows
 	line *line
 	now  *history // of the connection
 	past *history // of the one before
@@ -64,6 +68,8 @@ func (a *attacker) remember(list *[]passed, p passed) {
 
 // begins is a new connection.
 func (a *attacker) begins(l *line) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.past, a.now, a.held = a.now, newHistory(), nil
 	if a.past == nil {
 		a.past = newHistory()
@@ -73,10 +79,54 @@ func (a *attacker) begins(l *line) {
 }
 
 // tries makes the attacker try something.
-func (a *attacker) tries(k *kind, skip int) { a.kind, a.skip, a.done = k, skip, false }
+func (a *attacker) tries(k *kind, skip int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kind, a.skip, a.done = k, skip, false
+}
+
+// rests makes it try nothing.
+func (a *attacker) rests() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kind = nil
+}
+
+// tried tells whether it has attacked something, and what.
+func (a *attacker) tried() (done bool, dir int, typ wire.Type) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.done, a.dir, a.typ
+}
+
+// hasTried reports whether it has attacked something.
+func (a *attacker) hasTried() bool {
+	done, _, _ := a.tried()
+	return done
+}
+
+// A dice is a source of random numbers for many goroutines.
+type dice struct {
+	mu  sync.Mutex
+	pcg *rand.PCG
+}
+
+func (d *dice) Uint64() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pcg.Uint64()
+}
+
+func (d *dice) seed(one, two uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pcg.Seed(one, two)
+}
 
 // passes sees a segment, and attacks it or lets it pass.
 func (a *attacker) passes(s segment) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	msg, blob := s.message(), s.blob()
 	a.sees(s, msg, blob)
 	if k := a.kind; k != nil && !a.done && (!k.blob && msg != nil || k.blob && blob != nil) {

@@ -90,12 +90,12 @@ func (f *field) attacked(k *kind, n int) bool {
 	}
 	before := f.refusals.Load()
 	if !f.ready(k, early) {
-		if !f.done && !f.virtual() { // the machine is too busy
-			f.kind = nil
+		if !f.hasTried() && !f.virtual() { // the machine is too busy
+			f.rests()
 			_, _ = f.close()
 			return false
 		}
-		require.True(f, f.done, "%s: an attack is why the set-up has failed: %v", what, f.greeting)
+		require.True(f, f.hasTried(), "%s: an attack is why the set-up has failed: %v", what, f.greeting)
 		f.finish(k, nil, before, what)
 		return true
 	}
@@ -104,8 +104,8 @@ func (f *field) attacked(k *kind, n int) bool {
 	}
 	all := f.operate(fieldOps)
 	f.judge(all, what)
-	if !f.done {
-		f.kind = nil
+	if !f.hasTried() {
+		f.rests()
 		f.wantDone(all, what)
 		return false
 	}
@@ -117,6 +117,7 @@ func (f *field) attacked(k *kind, n int) bool {
 // whether there is one now.
 func (f *field) ready(k *kind, early bool) bool {
 	f.Helper()
+	f.tries(nil, 0) // nothing yet
 	if f.client != nil && (early || !f.alive()) {
 		_, _ = f.close()
 	}
@@ -155,7 +156,7 @@ func (f *field) wantDone(all []try, what string) {
 // finish lets the victim notice the attack, and checks how it has ended.
 func (f *field) finish(k *kind, all []try, before uint64, what string) {
 	f.Helper()
-	f.kind = nil
+	f.rests()
 	switch {
 	case all == nil && f.alive():
 		f.until(func() { f.opens() })
@@ -181,7 +182,8 @@ func (f *field) finish(k *kind, all []try, before uint64, what string) {
 	if k.blob && how == unnoticed && failures(all) > 0 {
 		how = badData
 	}
-	require.NotEqual(f, unnoticed, how, "%s, on %v: the client %v, the server %v", what, f.typ, client, server)
+	_, _, typ := f.tried()
+	require.NotEqual(f, unnoticed, how, "%s, on %v: the client %v, the server %v", what, typ, client, server)
 	if k.blob || !f.virtual() {
 		f.count(k, how)
 		return
@@ -198,7 +200,10 @@ func (f *field) finish(k *kind, all []try, before uint64, what string) {
 }
 
 // victim is the side that has to notice: fromClient is the client.
-func (f *field) victim() int { return 1 - f.dir }
+func (f *field) victim() int {
+	_, dir, _ := f.tried()
+	return 1 - dir
+}
 
 func failures(all []try) (n int) {
 	for i := range all {
@@ -215,7 +220,7 @@ func (f *field) wantOneFailed(all []try, before uint64, what string) {
 	f.Helper()
 	require.Equal(f, 1, failures(all), "%s: one operation fails", what)
 	want, records := Read, before
-	if f.dir == fromClient {
+	if f.victim() == fromServer {
 		want, records = Write, before+1
 	}
 	for i := range all {
@@ -265,7 +270,7 @@ func (f *field) anyKind() *kind {
 // attacks tries so many attacks.
 func (f *field) attacks(n int) {
 	for try, done := uint64(0), 0; done < n; try++ {
-		f.source.Seed(f.seed, try) // how a connection has ended may depend on more than that
+		f.source.seed(f.seed, try) // how a connection has ended may depend on more than that
 		if f.attacked(f.anyKind(), done) {
 			done++
 		}
