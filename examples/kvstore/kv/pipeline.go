@@ -209,13 +209,14 @@ func (r *plainReads) buffer(slot int) []byte { return r.mem[slot*maxStored:][:r.
 
 func (r *plainReads) close() error { return r.qp.Abort() }
 
-// A sealedReads has the operations in a Portal.
+// A sealedReads has the operations of a round in one list, for a Portal.
 type sealedReads struct {
 	client *rma.Client
 	portal *rma.Portal
 	handle *rma.Handle
 	mem    []byte
 	sizes  []int
+	list   []rma.Command
 	ends   [64]rma.Completion
 }
 
@@ -231,7 +232,7 @@ func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, w
 	if err := p.shape.parse(qp.PrivateData()); err != nil {
 		return err
 	}
-	r := &sealedReads{mem: make([]byte, window*maxStored), sizes: make([]int, window)}
+	r := &sealedReads{mem: make([]byte, window*maxStored), sizes: make([]int, window), list: make([]rma.Command, 0, window)}
 	r.client, err = rma.NewClient(ctx, qp, &rma.ClientConfig{
 		PD: p.pd, MaxOp: maxStored, MaxSlots: window, OpTimeout: pipelineTimeout, ScratchLimit: scratch, Dispatch: [2]time.Duration{-1, -1},
 	})
@@ -250,11 +251,16 @@ func (p *Pipeline) openSealed(ctx context.Context, cfg *PipelineConfig, depth, w
 
 func (r *sealedReads) read(slot int, off uint64, n int) error {
 	r.sizes[slot] = n
-	_, err := r.portal.Post(rma.Command{Op: rma.Read, Handle: r.handle, Off: off, Buf: r.mem[slot*maxStored:][:n], Tag: uint64(slot)})
-	return err
+	r.list = append(r.list, rma.Command{Op: rma.Read, Handle: r.handle, Off: off, Buf: r.mem[slot*maxStored:][:n], Tag: uint64(slot)})
+	return nil
 }
 
 func (r *sealedReads) wait(ctx context.Context, ends []int) ([]int, error) {
+	_, err := r.portal.PostAll(r.list, nil)
+	r.list = r.list[:0]
+	if err != nil {
+		return ends, err
+	}
 	n, err := r.portal.Wait(ctx, r.ends[:])
 	for i := range r.ends[:n] {
 		if err := r.ends[i].Err; err != nil {
