@@ -16,7 +16,7 @@ type IdentifyNVM struct {
 }
 
 // Put writes the data to a page of 4096 octets, zeros where there is no field.
-func (n *IdentifyNVM) Put(page []byte) {
+func (n IdentifyNVM) Put(page []byte) {
 	page = page[:PageSize]
 	clear(page)
 	page[0], page[1], page[2], page[3] = n.VSL, n.WZSL, n.WUSL, n.DMRL

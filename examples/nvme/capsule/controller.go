@@ -33,46 +33,47 @@ const (
 // IdentifyController is the data of Identify, CNS 1 (Base 2.0, 5.17.2.1), as far as it is used. Offsets are at the
 // fields.
 type IdentifyController struct {
-	VID       uint16 // 0
-	SSVID     uint16 // 2
-	SN        string // 4: 20 octets of ASCII, the same after a restart
-	MN        string // 24: 40 octets of ASCII
-	FR        string // 64: 8 octets of ASCII
-	RAB       uint8  // 72
-	CMIC      uint8  // 76
-	MDTS      uint8  // 77: 2^MDTS pages of CAP.MPSMIN; 0: no limit
-	CNTLID    uint16 // 78
-	VER       Version
-	OAES      uint32 // 92
-	CTRATT    uint32 // 96
-	CNTRLTYPE uint8  // 111
-	ACL       uint8  // 258: 0's based
-	AERL      uint8  // 259: 0's based
-	FRMW      uint8  // 260
-	LPA       uint8  // 261
-	ELPE      uint8  // 262: 0's based
-	KAS       uint16 // 320: in KASUnit
-	ANATT     uint8  // 342
-	ANACAP    uint8  // 343
-	ANAGRPMAX uint32 // 344
-	NANAGRPID uint32 // 348
-	SQES      uint8  // 512
-	CQES      uint8  // 513
-	MAXCMD    uint16 // 514
-	NN        uint32 // 516: the highest NSID
-	ONCS      uint16 // 520
-	VWC       uint8  // 525
-	AWUN      uint16 // 526: 0's based
-	AWUPF     uint16 // 528: 0's based
-	SGLS      uint32 // 536
-	MNAN      uint32 // 540
-	SubNQN    string // 768
-	IOCCSZ    uint32 // 1792: in 16 octets
-	IORCSZ    uint32 // 1796: in 16 octets
-	ICDOFF    uint16 // 1800: in 16 octets
-	FCATT     uint8  // 1802
-	MSDBD     uint8  // 1803
-	PSD0      [32]byte
+	VID       uint16   // 0
+	SSVID     uint16   // 2
+	SN        string   // 4: 20 octets of ASCII, the same after a restart
+	MN        string   // 24: 40 octets of ASCII
+	FR        string   // 64: 8 octets of ASCII
+	RAB       uint8    // 72
+	CMIC      uint8    // 76
+	MDTS      uint8    // 77: 2^MDTS pages of CAP.MPSMIN; 0: no limit
+	CNTLID    uint16   // 78
+	VER       Version  // 80
+	OAES      uint32   // 92
+	CTRATT    uint32   // 96
+	CNTRLTYPE uint8    // 111
+	ACL       uint8    // 258: 0's based
+	AERL      uint8    // 259: 0's based
+	FRMW      uint8    // 260
+	LPA       uint8    // 261
+	ELPE      uint8    // 262: 0's based
+	KAS       uint16   // 320: in KASUnit
+	ANATT     uint8    // 342
+	ANACAP    uint8    // 343
+	ANAGRPMAX uint32   // 344
+	NANAGRPID uint32   // 348
+	SQES      uint8    // 512
+	CQES      uint8    // 513
+	MAXCMD    uint16   // 514
+	NN        uint32   // 516: the highest NSID
+	ONCS      uint16   // 520
+	VWC       uint8    // 525
+	AWUN      uint16   // 526: 0's based
+	AWUPF     uint16   // 528: 0's based
+	NWPC      uint8    // 531: write protection that hosts can set
+	SGLS      uint32   // 536
+	MNAN      uint32   // 540
+	SubNQN    string   // 768
+	IOCCSZ    uint32   // 1792: in 16 octets
+	IORCSZ    uint32   // 1796: in 16 octets
+	ICDOFF    uint16   // 1800: in 16 octets
+	FCATT     uint8    // 1802
+	MSDBD     uint8    // 1803
+	PSD0      [32]byte // 2048
 }
 
 // eachOctet calls f for each field of one octet, with its offset.
@@ -91,6 +92,7 @@ func (c *IdentifyController) eachOctet(f func(off int, v *uint8)) {
 	f(512, &c.SQES)
 	f(513, &c.CQES)
 	f(525, &c.VWC)
+	f(531, &c.NWPC)
 	f(1802, &c.FCATT)
 	f(1803, &c.MSDBD)
 }

@@ -33,23 +33,23 @@ type LBAFormat struct {
 // IdentifyNamespace is the data of Identify, CNS 0 (NVM command set 1.0, 4.1.5), as far as it is used. Offsets are at
 // the fields.
 type IdentifyNamespace struct {
-	NSZE     uint64 // 0: size in LBAs
-	NCAP     uint64 // 8
-	NUSE     uint64 // 16
-	NSFEAT   uint8  // 24
-	NLBAF    uint8  // 25: formats, 0's based
-	FLBAS    uint8  // 26: the one in use: 3:0, and above them 6:5
-	NMIC     uint8  // 30
-	DLFEAT   uint8  // 33
-	NPWG     uint16 // 64: this and the next four are in LBAs, 0's based
-	NPWA     uint16 // 66
-	NPDG     uint16 // 68
-	NPDA     uint16 // 70
-	NOWS     uint16 // 72
-	ANAGRPID uint32 // 92
-	NSATTR   uint8  // 99
-	NGUID    [16]byte
-	EUI64    [8]byte
+	NSZE     uint64             // 0: size in LBAs
+	NCAP     uint64             // 8
+	NUSE     uint64             // 16
+	NSFEAT   uint8              // 24
+	NLBAF    uint8              // 25: formats, 0's based
+	FLBAS    uint8              // 26: the one in use: 3:0, and above them 6:5
+	NMIC     uint8              // 30
+	DLFEAT   uint8              // 33
+	NPWG     uint16             // 64: this and the next four are in LBAs, 0's based
+	NPWA     uint16             // 66
+	NPDG     uint16             // 68
+	NPDA     uint16             // 70
+	NOWS     uint16             // 72
+	ANAGRPID uint32             // 92
+	NSATTR   uint8              // 99
+	NGUID    [16]byte           // 104
+	EUI64    [8]byte            // 120
 	LBAF     [formats]LBAFormat // 128
 }
 
