@@ -124,7 +124,8 @@ func (c *IdentifyController) each32(f func(off int, v *uint32)) {
 	f(1796, &c.IORCSZ)
 }
 
-// Put writes the data to a page of 4096 octets, zeros where there is no field. What CheckText finds wrong is cut off.
+// Put writes the data to a page of 4096 octets, zeros where there is no field. A text that is too long is cut off: see
+// CheckText.
 func (c *IdentifyController) Put(page []byte) {
 	b := page[:PageSize]
 	clear(b)

@@ -77,6 +77,7 @@ func TestHOST_22_DiscoveryLogsThatAHostRefuses(t *testing.T) {
 	for _, n := range []uint64{3, MaxDiscoveryEntries, MaxDiscoveryEntries + 1, 1 << 54, math.MaxUint64} {
 		require.ErrorIs(t, change(func(b []byte) { binary.LittleEndian.PutUint64(b[8:], n) }), ErrMalformed, n)
 	}
+	require.ErrorContains(t, change(func(b []byte) { b[8] = 3 }), "a discovery log of 3 entries in 3072 octets")
 	require.NoError(t, change(func(b []byte) { b[8] = 1 }))
 	require.ErrorContains(t, change(func(b []byte) { b[17] = 1 }), "RECFMT 256")
 	require.ErrorContains(t, change(func(b []byte) { clear(b[2048+256 : 2048+512]) }), "empty NQN")
@@ -89,4 +90,12 @@ func TestHOST_22_DiscoveryLogsThatAHostRefuses(t *testing.T) {
 	h, err := ParseDiscoveryHeader(good[:1024])
 	require.NoError(t, err)
 	require.Equal(t, uint64(3072), h.Length())
+	most := dirty()
+	DiscoveryHeader{NUMREC: MaxDiscoveryEntries}.Put(most)
+	h, err = ParseDiscoveryHeader(most)
+	require.NoError(t, err)
+	require.Equal(t, uint64(4<<20+1024), h.Length())
+	DiscoveryHeader{NUMREC: MaxDiscoveryEntries + 1}.Put(most)
+	_, err = ParseDiscoveryHeader(most)
+	require.ErrorIs(t, err, ErrMalformed)
 }

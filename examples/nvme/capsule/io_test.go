@@ -118,6 +118,7 @@ func TestNVME_61_74_75_OrderOfTheChecks(t *testing.T) {
 	m.NLB = 1
 	require.Equal(t, StatusInvalidSGLLength, m.Check(&b, d))
 	require.Equal(t, StatusInvalidSGLLength, m.Check(&b, &Data{}), "no data")
+	require.Equal(t, StatusInvalidSGLLength, m.Check(&b, &Data{Length: 8193}), "too much of it")
 	d.Length = 8192
 	require.Equal(t, Success, m.Check(&b, d))
 	m.LR, m.Hints, m.FUA = true, 7, true
@@ -157,7 +158,7 @@ func TestNVME_71_Ranges(t *testing.T) {
 	require.Equal(t, Success, CheckDSMRanges(&b, good, 3, 1000))
 	require.Equal(t, StatusInvalidField, CheckDSMRanges(&b, good, 3, 999))
 	for _, bad := range []DSMRange{
-		{SLBA: 1001}, {SLBA: 999, NLB: 2}, {SLBA: math.MaxUint64, NLB: math.MaxUint32}, {NLB: 1001},
+		{SLBA: 1001}, {SLBA: 999, NLB: 2}, {SLBA: math.MaxUint64, NLB: math.MaxUint32}, {NLB: 1001}, {NLB: 1 << 16},
 	} {
 		data := ranges(DSMRange{NLB: 1}, bad)
 		require.Equal(t, StatusLBAOutOfRange, CheckDSMRanges(&b, data, 2, 0), "%+v", bad)
