@@ -140,6 +140,8 @@ var cores = map[string]string{
 	"regionkey":         "",
 	"rma/internal/wire": "",
 	"rma/internal/op":   "",
+
+	"examples/nvme/capsule": "",
 }
 
 // ioPackages are what a core may not import.

@@ -1,6 +1,6 @@
 // Package golden is what Linux sent and received as NVMe host and target over RDMA, for tests: both ends were Linux 6.12
-// (LBAs of 4 KiB) and then Linux 6.1 (512 octets), with discovery, connections, I/O, queries of nvme-cli,
-// namespaces added and removed, a reset, and a Connect that was refused.
+// (LBAs of 4 KiB) and then Linux 6.1 (512 octets), with discovery, connections, I/O,
+// queries of nvme-cli, namespaces added and removed, a reset, and a Connect that was refused.
 //
 // Of commands of one name on a connection the first two are there, or one if it is longer than 600 octets, with the
 // data of the first. So responses are missing between others, and SQHD skips numbers.
