@@ -1,0 +1,31 @@
+package commit
+
+import "errors"
+
+// A Group is group commit for octets that are not written through a backing of this package:
+// memory of the user's own, or a file in which holes are punched. One sync serves all Flushes
+// that came before it began, and a Flush of octets that have not changed since they were
+// durable needs none. It is the Durable of a region of memory; see MROptions.
+//
+// All methods may be called from any goroutine.
+type Group struct{ *group }
+
+// NewGroup returns a Group for size octets. sync makes everything durable that was written
+// before it is called, and is not called twice at once. To choose the status that the peer is
+// told of a failed sync, let it return an [*Error] or an errno.
+func NewGroup(size int64, sync func() error) (*Group, error) {
+	if size <= 0 || sync == nil {
+		return nil, errors.New("commit: a group needs octets, and a sync for them")
+	}
+	return &Group{newGroup(size, true, func([]Range) error { return sync() })}, nil
+}
+
+// Touched tells of n octets at off that have been changed. The next Flush of any of them is a
+// sync. It is called after the change, and before anybody is told that the change is done.
+func (g *Group) Touched(off, n int64) { g.wrote(g.began(), off, int(n), nil) }
+
+// Close lets no more Flush begin, and waits for those that have.
+func (g *Group) Close() error {
+	g.close()
+	return nil
+}
