@@ -1,0 +1,141 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// FileConfig says how a file, or a block device, is opened.
+type FileConfig struct {
+	Path string
+
+	// Size makes the file, or grows it, to so many octets; 0: the file is there. A file that is
+	// larger stays as it is. What is new has no room reserved for it: writes fail with
+	// ErrNoSpace once the file system is full. Of a block device it must be 0.
+	Size int64
+
+	// BlockSize is that of a logical block. 0: 4096 for a file, the sector size for a block
+	// device, of which it cannot be less.
+	BlockSize int
+
+	ReadOnly bool
+
+	// Sync makes every write durable before it returns (O_DSYNC). The Backend is then not
+	// volatile.
+	Sync bool
+
+	// Direct goes past the page cache of the system (O_DIRECT; Linux only). Buffers that do not
+	// begin at a multiple of 4096 are copied.
+	Direct bool
+
+	// Discard has Trim of a block device use BLKDISCARD, after which the device may return
+	// anything: see [Traits.KeepsTrimmed]. Without it Trim is a request that makes zeros.
+	Discard bool
+}
+
+// OpenFile opens a regular file as a Backend; its size is rounded down to the block size. A file
+// that another Backend of this or another process has, or a backing of package commit, is refused
+// with an error that matches [commit.ErrInUse].
+//
+// On Linux a write with FUA is pwritev2 with RWF_DSYNC, and holes are punched by fallocate; what
+// the kernel or the file system has not is done by other means. Elsewhere FUA is a sync, and
+// zeros are written.
+//
+// What an earlier process has written, and had no sync for, is durable when OpenFile returns.
+func OpenFile(c FileConfig) (Backend, error) {
+	f, err := openRegular(c)
+	if err != nil {
+		return nil, fmt.Errorf("backend: %w", err)
+	}
+	v, err := fileVolume(f, c)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("backend: %s: %w", c.Path, err)
+	}
+	return v, nil
+}
+
+// openRegular opens the file, and looks at it before it can be changed.
+func openRegular(c FileConfig) (*os.File, error) {
+	if info, err := os.Stat(c.Path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file (a block device is opened with block:%s)", c.Path, c.Path)
+	}
+	if c.Discard {
+		return nil, fmt.Errorf("%s: the option discard is one of block devices", c.Path)
+	}
+	flags, err := openFlags(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Path, err)
+	}
+	if c.Size > 0 && !c.ReadOnly {
+		flags |= os.O_CREATE
+	}
+	return os.OpenFile(c.Path, flags, 0o600)
+}
+
+func fileVolume(f *os.File, c FileConfig) (*volume, error) {
+	if err := lockFile(f); err != nil {
+		return nil, err
+	}
+	size, err := settleFile(f, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.BlockSize == 0 {
+		c.BlockSize = defaultBlock
+	}
+	g, err := newGeometry(size, c.BlockSize, c.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	m, traits, err := fileMedium(f, c, g)
+	if err != nil {
+		return nil, err
+	}
+	v, err := newVolume(g, m, !c.Sync && !c.ReadOnly, traits)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// settleFile gives f the size that is asked for, makes it durable as it is, and returns its size.
+func settleFile(f *os.File, c FileConfig) (size int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if size = info.Size(); c.ReadOnly {
+		return size, nil
+	}
+	if size < c.Size {
+		if err := f.Truncate(c.Size); err != nil {
+			return 0, err
+		}
+		size = c.Size
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	if c.Size == 0 || runtime.GOOS == "windows" { // there a directory cannot be synced, and need not
+		return size, nil
+	}
+	dir, err := os.Open(filepath.Dir(f.Name()))
+	if err != nil {
+		return 0, err
+	}
+	return size, errors.Join(dir.Sync(), dir.Close())
+}
+
+// readFull reads all of p. A file that somebody has made shorter is an error.
+func readFull(f *os.File, p []byte, off int64) error {
+	_, err := f.ReadAt(p, off)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,264 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// memoryChunk is how many octets are allocated at once.
+	memoryChunk = 1 << 20
+	// memoryStripe is how many octets are copied under one lock.
+	memoryStripe = 64 << 10
+	// memoryStripes is how many locks there are. Those of a chunk follow one another.
+	memoryStripes = 256
+
+	stripesOfChunk = memoryChunk / memoryStripe
+)
+
+// maxMemory bounds the table of the chunks: 128 MiB of it, of which the system gives what is
+// used.
+const maxMemory = 16 << 40
+
+// MemoryConfig is the shape of a [Memory].
+type MemoryConfig struct {
+	Size      int64 // octets, up to 16 TiB; rounded down to the block size
+	BlockSize int   // 0: 4096
+	// Cap is how many octets are allocated at most, rounded down to 1 MiB; 0: all. A
+	// write that needs more fails with ErrNoSpace; blocks ahead of the one that has no room
+	// are written then.
+	Cap      int64
+	ReadOnly bool
+	// Volatile has Volatile return true, so that hosts send Flush.
+	Volatile bool
+}
+
+// Memory is a Backend in memory. It is allocated in chunks of 1 MiB when it is written to, and
+// Trim frees chunks that are entirely within its range.
+//
+// A power cut, or the end of the process, loses everything. Nevertheless it is not volatile,
+// unless it is told to be, since no Flush could change that: it is for tests and for data that
+// need not stay.
+type Memory struct {
+	geometry
+	volatile bool
+	most     int64 // chunks that may be allocated
+	have     atomic.Int64
+	closed   atomic.Bool
+
+	// A stripe's lock is held while octets of it are copied; that makes blocks atomic. All
+	// locks of a chunk are held, in ascending order, while it is allocated or freed.
+	locks  [memoryStripes]sync.RWMutex
+	chunks []*[memoryChunk]byte // nil: zeros
+}
+
+// NewMemory returns memory that is zeros.
+func NewMemory(c MemoryConfig) (*Memory, error) {
+	if c.BlockSize == 0 {
+		c.BlockSize = defaultBlock
+	}
+	if c.Size > maxMemory {
+		return nil, fmt.Errorf("backend: %d octets of memory are more than 16 TiB", c.Size)
+	}
+	g, err := newGeometry(c.Size, c.BlockSize, c.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{geometry: g, volatile: c.Volatile}
+	m.chunks = make([]*[memoryChunk]byte, (g.size+memoryChunk-1)/memoryChunk)
+	m.most = int64(len(m.chunks))
+	if c.Cap != 0 {
+		m.most = c.Cap / memoryChunk
+	}
+	if m.most <= 0 {
+		return nil, fmt.Errorf("backend: a cap of %d octets is less than the 1 MiB that is allocated at once", c.Cap)
+	}
+	return m, nil
+}
+
+// Volatile is that of [Backend].
+func (m *Memory) Volatile() bool { return m.volatile }
+
+// Traits is that of [Describe].
+func (m *Memory) Traits() Traits { return Traits{Trims: true, Granularity: m.block} }
+
+// Allocated is how many octets of memory there are at this time.
+func (m *Memory) Allocated() int64 { return m.have.Load() * memoryChunk }
+
+// ReadAt is that of [Backend].
+func (m *Memory) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if err := m.begin(ctx, OpRead, off, int64(len(p)), false); err != nil {
+		return err
+	}
+	for len(p) > 0 {
+		n := min(int64(len(p)), memoryStripe-off%memoryStripe)
+		m.readStripe(p[:n], off)
+		p, off = p[n:], off+n
+	}
+	return nil
+}
+
+func (m *Memory) readStripe(p []byte, off int64) {
+	l := m.lockOf(off)
+	l.RLock()
+	defer l.RUnlock()
+	if c := m.chunks[off/memoryChunk]; c != nil {
+		copy(p, c[off%memoryChunk:])
+		return
+	}
+	clear(p)
+}
+
+// WriteAt is that of [Backend].
+func (m *Memory) WriteAt(ctx context.Context, p []byte, off int64, _ bool) error {
+	whole, at := int64(len(p)), off
+	if err := m.begin(ctx, OpWrite, off, whole, true); err != nil {
+		return err
+	}
+	for len(p) > 0 {
+		n := min(int64(len(p)), memoryStripe-off%memoryStripe)
+		if m.writeStripe(p[:n], off) {
+			p, off = p[n:], off+n
+			continue
+		}
+		if !m.allocate(off / memoryChunk) {
+			return &Error{Kind: ErrNoSpace, Op: OpWrite, Off: at, Len: whole}
+		}
+	}
+	return nil
+}
+
+// writeStripe returns false if there is no chunk to write to.
+func (m *Memory) writeStripe(p []byte, off int64) bool {
+	l := m.lockOf(off)
+	l.Lock()
+	defer l.Unlock()
+	c := m.chunks[off/memoryChunk]
+	if c == nil {
+		return false
+	}
+	copy(c[off%memoryChunk:], p)
+	return true
+}
+
+// WriteZeroes is that of [Backend]. Chunks that are not there need not be allocated for that.
+func (m *Memory) WriteZeroes(ctx context.Context, off, n int64, unmap, _ bool) error {
+	return m.zero(ctx, OpWriteZeroes, off, n, unmap)
+}
+
+// Trim is that of [Backend].
+func (m *Memory) Trim(ctx context.Context, off, n int64) error {
+	return m.zero(ctx, OpTrim, off, n, true)
+}
+
+// zero makes zeros. If free is set whole chunks are freed.
+func (m *Memory) zero(ctx context.Context, op Op, off, n int64, free bool) error {
+	if err := m.begin(ctx, op, off, n, true); err != nil {
+		return err
+	}
+	for n > 0 {
+		if err := ctx.Err(); err != nil {
+			return &Error{Op: op, Off: off, Len: n, Err: err}
+		}
+		part := min(n, memoryChunk-off%memoryChunk)
+		whole := off%memoryChunk == 0 && (part == memoryChunk || off+part == m.size)
+		if free && whole {
+			m.free(off / memoryChunk)
+		} else {
+			m.zeroChunk(off, part)
+		}
+		off, n = off+part, n-part
+	}
+	return nil
+}
+
+// zeroChunk makes zeros within a chunk, stripe by stripe.
+func (m *Memory) zeroChunk(off, n int64) {
+	for n > 0 {
+		part := min(n, memoryStripe-off%memoryStripe)
+		m.writeStripe(zeros[:part], off) // without a chunk there are zeros
+		off, n = off+part, n-part
+	}
+}
+
+// Flush is that of [Backend]: there is nothing to do.
+func (m *Memory) Flush(ctx context.Context) error { return m.begin(ctx, OpFlush, 0, 0, false) }
+
+// Close is that of [Backend]. The memory is freed.
+func (m *Memory) Close() error {
+	if m.closed.Swap(true) {
+		return &Error{Kind: ErrClosed, Op: OpClose}
+	}
+	for i := range m.chunks {
+		m.free(int64(i))
+	}
+	return nil
+}
+
+func (m *Memory) begin(ctx context.Context, op Op, off, n int64, changes bool) error {
+	if m.closed.Load() {
+		return &Error{Kind: ErrClosed, Op: op, Off: off, Len: n}
+	}
+	if err := m.check(op, off, n, changes); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return &Error{Op: op, Off: off, Len: n, Err: err}
+	}
+	return nil
+}
+
+func (m *Memory) lockOf(off int64) *sync.RWMutex {
+	return &m.locks[off/memoryStripe%memoryStripes]
+}
+
+// allocate makes a chunk that is not there. It returns false if no more may be allocated.
+func (m *Memory) allocate(chunk int64) bool {
+	m.lockChunk(chunk)
+	defer m.unlockChunk(chunk)
+	if m.chunks[chunk] != nil {
+		return true
+	}
+	if m.have.Add(1) > m.most {
+		m.have.Add(-1)
+		return false
+	}
+	m.chunks[chunk] = new([memoryChunk]byte)
+	return true
+}
+
+// free makes zeros of a chunk.
+func (m *Memory) free(chunk int64) {
+	if !m.has(chunk) { // most of a large range are not there
+		return
+	}
+	m.lockChunk(chunk)
+	defer m.unlockChunk(chunk)
+	if m.chunks[chunk] != nil {
+		m.chunks[chunk] = nil
+		m.have.Add(-1)
+	}
+}
+
+func (m *Memory) has(chunk int64) bool {
+	l := m.lockOf(chunk * memoryChunk)
+	l.RLock()
+	defer l.RUnlock()
+	return m.chunks[chunk] != nil
+}
+
+func (m *Memory) lockChunk(chunk int64) {
+	first := chunk * stripesOfChunk % memoryStripes
+	for i := range int64(stripesOfChunk) {
+		m.locks[first+i].Lock()
+	}
+}
+
+func (m *Memory) unlockChunk(chunk int64) {
+	first := chunk * stripesOfChunk % memoryStripes
+	for i := range int64(stripesOfChunk) {
+		m.locks[first+i].Unlock()
+	}
+}

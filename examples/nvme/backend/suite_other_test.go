@@ -1,0 +1,5 @@
+//go:build !linux
+
+package backend
+
+func platformSubjects() []subject { return nil }

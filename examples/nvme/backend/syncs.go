@@ -1,0 +1,71 @@
+package backend
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/commit"
+)
+
+// syncs joins the Flushes of a medium to syncs, by the group commit of package commit, and
+// remembers that a sync has failed.
+//
+// commit would call octets durable again that were lost and have been written anew. That does
+// not do here: a host that got an error from Flush does not know which writes are lost. So the
+// first failure stays until the Backend is opened again.
+type syncs struct {
+	group   *commit.Group
+	size    int64
+	failure atomic.Pointer[Error] // of the first sync that failed; its kind is ErrSync
+}
+
+func newSyncs(size int64, sync func() error) (*syncs, error) {
+	s := &syncs{size: size}
+	group, err := commit.NewGroup(size, func() error {
+		if s.failure.Load() != nil { // of the Flushes that waited while it failed
+			return s.failure.Load()
+		}
+		if err := sync(); err != nil {
+			return s.fail(err)
+		}
+		return nil
+	})
+	s.group = group
+	return s, err
+}
+
+// fail makes the Backend failed by err, and returns what those are told who share the sync.
+func (s *syncs) fail(err error) *Error {
+	s.failure.CompareAndSwap(nil, &Error{Kind: ErrSync, Op: OpFlush, Err: err})
+	return s.failure.Load()
+}
+
+// failed returns an error if an earlier sync has failed.
+func (s *syncs) failed(op Op, off, n int64) error {
+	if f := s.failure.Load(); f != nil {
+		return &Error{Kind: ErrFailed, Op: op, Off: off, Len: n, Err: f.Err}
+	}
+	return nil
+}
+
+// touched tells of octets that have been changed and are not durable.
+func (s *syncs) touched(off, n int64) { s.group.Touched(off, n) }
+
+// flush makes durable what was touched before. Preconditions: the Backend had not failed when
+// the caller began.
+func (s *syncs) flush(ctx context.Context, off, n int64) error {
+	err := s.group.Flush(ctx, off, n)
+	if f := s.failure.Load(); f != nil {
+		return f
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return &Error{Op: OpFlush, Err: err}
+	}
+	return &Error{Kind: ErrClosed, Op: OpFlush} // the only other error of a group
+}
+
+// close waits for the syncs that are running.
+func (s *syncs) close() { _ = s.group.Close() }

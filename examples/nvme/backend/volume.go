@@ -1,0 +1,232 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+)
+
+// A medium is what a volume stores its octets in. Ranges are within its size and multiples of the
+// block size. Errors are those of the system.
+//
+// The volume does not call two methods at once for octets of which one is a write, and sync not
+// twice at once. It calls nothing after close.
+type medium interface {
+	readAt(p []byte, off int64) error
+	writeAt(p []byte, off int64) error
+	// writeDurably is writeAt and a sync of these octets. It is not called twice at once, so
+	// that none of two calls takes the error of a page of the other. With errUnsupported it has
+	// done nothing.
+	writeDurably(p []byte, off int64) error
+	// punch makes zeros and gives octets back; zero makes zeros and keeps their room. With
+	// errUnsupported they have done nothing.
+	punch(off, n int64) error
+	zero(off, n int64) error
+	// sync makes everything durable that was done before it was called.
+	sync() error
+	close() error
+}
+
+// errUnsupported is the answer of a medium that cannot do something in a quick way.
+var errUnsupported = errors.New("not supported by the medium")
+
+// A lossError is that of a change that was a sync as well: it may have dropped octets of others.
+type lossError struct{ err error }
+
+func (e lossError) Error() string { return e.err.Error() }
+func (e lossError) Unwrap() error { return e.err }
+
+const (
+	// zeroPart is how many zeros are written at once, with other operations in between.
+	zeroPart = 1 << 20
+	// quickPart is how many octets a medium makes zeros, or trims, at once where it need not
+	// write them.
+	quickPart = 64 << 20
+)
+
+var zeros [zeroPart]byte
+
+// A volume is a Backend on a medium: it checks, keeps blocks whole, joins syncs, fails after
+// one that fails, and does in a slow way what the medium cannot do in a quick one.
+type volume struct {
+	geometry
+	medium   medium
+	volatile bool
+	traits   Traits
+
+	blocks rangeLock // the range of an operation, while it is in the medium
+	syncs  *syncs
+	closed atomic.Bool
+
+	// How the medium does it: false once it could not.
+	writesDurably, punches, zeroes atomic.Bool
+	durably                        atomic.Bool // there is a writeDurably under way
+}
+
+func newVolume(g geometry, m medium, volatile bool, t Traits) (*volume, error) {
+	t.Granularity = max(t.Granularity, g.block)
+	v := &volume{geometry: g, medium: m, volatile: volatile, traits: t}
+	v.blocks.changed.L = &v.blocks.mu
+	for _, can := range []*atomic.Bool{&v.writesDurably, &v.punches, &v.zeroes} {
+		can.Store(true)
+	}
+	var err error
+	v.syncs, err = newSyncs(g.size, m.sync)
+	return v, err
+}
+
+// Volatile is that of [Backend].
+func (v *volume) Volatile() bool { return v.volatile }
+
+// Traits is that of [Describe].
+func (v *volume) Traits() Traits { return v.traits }
+
+// ReadAt is that of [Backend].
+func (v *volume) ReadAt(ctx context.Context, p []byte, off int64) error {
+	n := int64(len(p))
+	if err := v.begin(ctx, OpRead, off, n, false); err != nil {
+		return err
+	}
+	id := v.blocks.lock(off, n, false)
+	defer v.blocks.unlock(id)
+	if v.closed.Load() {
+		return &Error{Kind: ErrClosed, Op: OpRead, Off: off, Len: n}
+	}
+	if err := v.medium.readAt(p, off); err != nil {
+		return &Error{ErrRead, OpRead, off, n, err}
+	}
+	return nil
+}
+
+// WriteAt is that of [Backend].
+func (v *volume) WriteAt(ctx context.Context, p []byte, off int64, fua bool) error {
+	n := int64(len(p))
+	if err := v.begin(ctx, OpWrite, off, n, true); err != nil || n == 0 {
+		return err
+	}
+	if fua && v.volatile && v.writesDurably.Load() && v.durably.CompareAndSwap(false, true) {
+		done, err := v.writeThrough(p, off)
+		if done {
+			return err
+		}
+	}
+	if err := v.change(OpWrite, off, n, func() error { return v.medium.writeAt(p, off) }); err != nil {
+		return err
+	}
+	return v.settle(ctx, OpWrite, off, n, fua)
+}
+
+// change has f change n octets at off, which are to be synced then: also when f fails, for it
+// may have changed some.
+func (v *volume) change(op Op, off, n int64, f func() error) error {
+	id := v.blocks.lock(off, n, true)
+	defer v.blocks.unlock(id)
+	if v.closed.Load() {
+		return &Error{Kind: ErrClosed, Op: op, Off: off, Len: n}
+	}
+	err := f()
+	if errors.Is(err, errUnsupported) {
+		return err
+	}
+	if v.volatile {
+		v.syncs.touched(off, n)
+	}
+	return v.judge(op, off, n, err)
+}
+
+// judge makes the error of a change of the medium one of ours.
+func (v *volume) judge(op Op, off, n int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	var loss lossError
+	if errors.As(err, &loss) {
+		v.syncs.fail(err)
+		return &Error{ErrSync, op, off, n, err}
+	}
+	return &Error{kindOfWrite(err), op, off, n, err}
+}
+
+// writeThrough writes with one call that makes it durable. Without done the medium cannot do
+// that, and has done nothing. Preconditions: the caller has set v.durably.
+//
+// One call is under way at a time: the system tells of a page that it could not write once
+// to each open file, and so one of two calls might take the error of the other. Where many
+// come at once the joined sync serves them better anyway.
+func (v *volume) writeThrough(p []byte, off int64) (done bool, err error) {
+	defer v.durably.Store(false)
+	n := int64(len(p))
+	id := v.blocks.lock(off, n, true)
+	defer v.blocks.unlock(id)
+	if v.closed.Load() {
+		return true, &Error{Kind: ErrClosed, Op: OpWrite, Off: off, Len: n}
+	}
+	err = v.medium.writeDurably(p, off)
+	switch {
+	case err == nil:
+		return true, v.syncs.failed(OpWrite, off, n)
+	case errors.Is(err, errUnsupported):
+		v.writesDurably.Store(false)
+		return false, nil
+	}
+	v.syncs.touched(off, n)
+	// Was it the write, or the sync of this page or of others? A mere write tells.
+	if again := v.medium.writeAt(p, off); again != nil {
+		return true, v.judge(OpWrite, off, n, again)
+	}
+	return true, v.judge(OpWrite, off, n, lossError{err})
+}
+
+// settle makes n octets at off durable that have been changed, if fua asks for it.
+func (v *volume) settle(ctx context.Context, op Op, off, n int64, fua bool) error {
+	switch {
+	case !fua:
+		return nil
+	case !v.volatile:
+		return v.syncs.failed(op, off, n)
+	}
+	return v.syncs.flush(ctx, off, n)
+}
+
+// Flush is that of [Backend].
+func (v *volume) Flush(ctx context.Context) error {
+	switch {
+	case v.closed.Load():
+		return &Error{Kind: ErrClosed, Op: OpFlush}
+	case v.syncs.failure.Load() != nil:
+		return v.syncs.failed(OpFlush, 0, 0)
+	case !v.volatile || v.readOnly:
+		return nil
+	}
+	return v.syncs.flush(ctx, 0, v.size)
+}
+
+// begin checks an operation.
+func (v *volume) begin(ctx context.Context, op Op, off, n int64, changes bool) error {
+	if v.closed.Load() {
+		return &Error{Kind: ErrClosed, Op: op, Off: off, Len: n}
+	}
+	if err := v.check(op, off, n, changes); err != nil {
+		return err
+	}
+	if changes {
+		if err := v.syncs.failed(op, off, n); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return &Error{Op: op, Off: off, Len: n, Err: err}
+	}
+	return nil
+}
+
+// Close is that of [Backend].
+func (v *volume) Close() error {
+	if v.closed.Swap(true) {
+		return &Error{Kind: ErrClosed, Op: OpClose}
+	}
+	id := v.blocks.lock(0, v.size, true) // those that are in the medium end first
+	defer v.blocks.unlock(id)
+	v.syncs.close()
+	return v.medium.close()
+}
