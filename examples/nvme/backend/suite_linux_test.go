@@ -64,3 +64,13 @@ func loopSubject(c FileConfig) func(*testing.T) (Backend, func() Backend) {
 		return reopening(t, func() (Backend, error) { return OpenDevice(c) })
 	}
 }
+// isThrough reports whether each write of m is durable.
+func isThrough(m medium) bool {
+	switch m := m.(type) {
+	case *linuxFile:
+		return m.always
+	case *device:
+		return m.always
+	}
+	return false
+}
