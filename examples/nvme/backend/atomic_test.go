@@ -31,7 +31,7 @@ func TestNVME_62_NoTornBlock(t *testing.T) {
 		failed := make(chan error, 16)
 		run := func(f func(i int) error) {
 			all.Go(func() {
-				for i := range 200 {
+				for i := range 100 {
 					if err := f(i); err != nil {
 						failed <- err
 						return

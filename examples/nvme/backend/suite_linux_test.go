@@ -64,6 +64,7 @@ func loopSubject(c FileConfig) func(*testing.T) (Backend, func() Backend) {
 		return reopening(t, func() (Backend, error) { return OpenDevice(c) })
 	}
 }
+
 // isThrough reports whether each write of m is durable.
 func isThrough(m medium) bool {
 	switch m := m.(type) {
