@@ -21,7 +21,7 @@ func NewGroup(size int64, sync func() error) (*Group, error) {
 }
 
 // Touched tells of n octets at off that have been changed. The next Flush of any of them is a
-// sync. It is called after the change, and before anybody is told that the change is done.
+// sync. It is called after the change, and before the change is reported as done.
 func (g *Group) Touched(off, n int64) { g.wrote(g.began(), off, int(n), nil) }
 
 // Close lets no more Flush begin, and waits for those that have.

@@ -174,3 +174,32 @@ func TestNVME_94_NoAllocation(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(20, func() { _ = b.Flush(ctx) }), "flushes")
 	})
 }
+
+// TestNVME_62_MemoryIsCopiedUnderItsLock: a test of many operations finds a torn block of memory
+// only by luck, and so this one holds the lock itself.
+func TestNVME_62_MemoryIsCopiedUnderItsLock(t *testing.T) {
+	m, err := NewMemory(MemoryConfig{Size: 2 << 20})
+	require.NoError(t, err)
+	p := make([]byte, 8192)
+	at := int64(1<<20 + 64<<10 - 4096)
+	for what, op := range map[string]func() error{
+		"read":  func() error { return m.ReadAt(ctx, p, at) },
+		"write": func() error { return m.WriteAt(ctx, p, at, false) },
+		"zeros": func() error { return m.WriteZeroes(ctx, at, 8192, false, false) },
+		"trim":  func() error { return m.Trim(ctx, 1<<20, 1<<20) },
+	} {
+		for _, off := range []int64{at, at + 4096} {
+			require.NoError(t, m.WriteAt(ctx, p, at, false))
+			done := make(chan error, 1)
+			m.lockOf(off).Lock()
+			go func() { done <- op() }()
+			select {
+			case <-done:
+				require.Fail(t, what, "it has not waited for the lock of the octets at %d", off)
+			case <-time.After(5 * time.Millisecond):
+			}
+			m.lockOf(off).Unlock()
+			require.NoError(t, <-done)
+		}
+	}
+}

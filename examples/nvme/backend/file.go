@@ -131,7 +131,7 @@ func settleFile(f *os.File, c FileConfig) (size int64, err error) {
 	return size, errors.Join(dir.Sync(), dir.Close())
 }
 
-// readFull reads all of p. A file that somebody has made shorter is an error.
+// readFull reads all of p. A file that has become shorter is an error.
 func readFull(f *os.File, p []byte, off int64) error {
 	_, err := f.ReadAt(p, off)
 	if errors.Is(err, io.EOF) {

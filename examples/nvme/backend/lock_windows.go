@@ -11,7 +11,7 @@ import (
 )
 
 // lockFile keeps others off f until it is closed. The octet that is locked is beyond the end of
-// every file, since the system lets nobody else access what is locked.
+// every file, since the system keeps all others from reading what is locked.
 func lockFile(f *os.File) error {
 	at := &windows.Overlapped{OffsetHigh: 1 << 30}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)

@@ -34,7 +34,7 @@ func newSyncs(size int64, sync func() error) (*syncs, error) {
 	return s, err
 }
 
-// fail makes the Backend failed by err, and returns what those are told who share the sync.
+// fail makes the Backend failed by err, and returns the error of all Flushes that share the sync.
 func (s *syncs) fail(err error) *Error {
 	s.failure.CompareAndSwap(nil, &Error{Kind: ErrSync, Op: OpFlush, Err: err})
 	return s.failure.Load()
