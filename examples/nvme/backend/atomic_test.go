@@ -194,8 +194,8 @@ func TestNVME_62_MemoryIsCopiedUnderItsLock(t *testing.T) {
 			m.lockOf(off).Lock()
 			go func() { done <- op() }()
 			select {
-			case <-done:
-				require.Fail(t, what, "it has not waited for the lock of the octets at %d", off)
+			case err := <-done:
+				require.Fail(t, what, "it has not waited for the lock of the octets at %d: %v", off, err)
 			case <-time.After(5 * time.Millisecond):
 			}
 			m.lockOf(off).Unlock()

@@ -28,7 +28,8 @@ type Backend interface {
 	ReadOnly() bool
 
 	// ReadAt fills p with the octets at off. After an error the contents of p are undefined.
-	// The kinds of errors are ErrRead, ErrOutOfRange, ErrUnaligned and ErrClosed.
+	// The kinds of errors are ErrRead, ErrOutOfRange, ErrUnaligned and ErrClosed. A Read with FUA
+	// is a Flush ahead of it, which costs nothing if nothing was written since the last one.
 	ReadAt(ctx context.Context, p []byte, off int64) error
 
 	// WriteAt writes p at off. If fua is set the octets are durable when it returns nil (Force

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +34,7 @@ func fileMedium(f *os.File, c FileConfig, g geometry) (medium, Traits, error) {
 	if err := unix.Fstat(m.fd, &st); err != nil {
 		return nil, Traits{}, err
 	}
-	t := Traits{Granularity: granularity(int64(st.Blksize), g)}
+	t := Traits{Granularity: granularity(int64(st.Blksize), g)} //nolint:unconvert // arm64 has an int32
 	if !c.ReadOnly {
 		// Beyond the end there is nothing that it could change.
 		beyond := (st.Size + maxBlock - 1) &^ (maxBlock - 1)
@@ -213,13 +212,26 @@ const (
 	directMost = 1 << 20
 )
 
-// alignedBuffers are of type *[]byte.
-var alignedBuffers = sync.Pool{New: func() any {
+// alignedBuffers are spare ones, of directMost octets.
+var alignedBuffers = make(chan []byte, 16)
+
+func getAligned() []byte {
+	select {
+	case b := <-alignedBuffers:
+		return b
+	default:
+	}
 	b := make([]byte, directMost+directAlign)
 	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & (directAlign - 1)
-	b = b[skip : skip+directMost]
-	return &b
-}}
+	return b[skip : skip+directMost]
+}
+
+func putAligned(b []byte) {
+	select {
+	case alignedBuffers <- b:
+	default:
+	}
+}
 
 func isAligned(p []byte) bool {
 	return len(p) == 0 || uintptr(unsafe.Pointer(&p[0]))%directAlign == 0
@@ -227,11 +239,11 @@ func isAligned(p []byte) bool {
 
 // eachAligned calls f with parts of p, and an aligned buffer for each of them.
 func eachAligned(p []byte, off int64, f func(buf, p []byte, off int64) error) error {
-	buf := alignedBuffers.Get().(*[]byte)
-	defer alignedBuffers.Put(buf)
+	buf := getAligned()
+	defer putAligned(buf)
 	for len(p) > 0 {
 		n := min(len(p), directMost)
-		if err := f((*buf)[:n], p[:n], off); err != nil {
+		if err := f(buf[:n], p[:n], off); err != nil {
 			return err
 		}
 		p, off = p[n:], off+int64(n)

@@ -121,6 +121,22 @@ func TestUnsupported(t *testing.T) {
 	require.NotErrorIs(t, unsupported(unix.EIO), errUnsupported)
 }
 
+func TestNVME_76_UnalignedBuffersOfDirectIO(t *testing.T) {
+	b, _ := directSubject(FileConfig{Direct: true})(t)
+	whole := make([]byte, 2<<20+8)
+	p := whole[8:]
+	require.False(t, isAligned(p))
+	for _, fua := range []bool{false, true} {
+		copy(p, fill(2<<20, 1))
+		require.NoError(t, b.WriteAt(ctx, p, 4096, fua))
+		clear(p)
+		require.NoError(t, b.ReadAt(ctx, p, 4096))
+		requireEqual(t, fill(2<<20, 1), p, "written and read by other buffers")
+	}
+	require.Zero(t, testing.AllocsPerRun(10, func() { _ = b.WriteAt(ctx, p[:4096], 4096, true) }))
+	require.Zero(t, testing.AllocsPerRun(10, func() { _ = b.ReadAt(ctx, p[:4096], 4096) }))
+}
+
 func TestAlignedBuffers(t *testing.T) {
 	p := make([]byte, 2*directMost+directAlign+512)
 	for i := range p {

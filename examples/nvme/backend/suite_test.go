@@ -206,8 +206,8 @@ func TestNVME_72_TrimmedBlocksAreZeros(t *testing.T) {
 		want := fill(b.Size(), 5)
 		require.NoError(t, b.WriteAt(ctx, want, 0, false))
 		require.NoError(t, b.Flush(ctx))
-		// Ends within a chunk, at one, and beyond one; the last, short chunk as a whole.
-		for _, r := range []struct{ off, n int64 }{{bs, 2 * bs}, {1<<20 - bs, 1<<20 + 2*bs}, {3 << 20, 8192}} {
+		// Ends within a chunk, at one, and beyond one; the last, short chunk in part, and as a whole.
+		for _, r := range []struct{ off, n int64 }{{bs, 2 * bs}, {1<<20 - bs, 1<<20 + 2*bs}, {suiteSize - bs, bs}, {3 << 20, 8192}} {
 			require.NoError(t, b.Trim(ctx, r.off, r.n))
 			clear(want[r.off : r.off+r.n])
 			requireEqual(t, want, mustRead(t, b, 0, b.Size()), "trimmed blocks are zeros at once, and others as they were")

@@ -141,7 +141,7 @@ func (v *volume) judge(op Op, off, n int64, err error) error {
 	}
 	var loss lossError
 	if errors.As(err, &loss) {
-		v.syncs.fail(err)
+		_ = v.syncs.fail(err)
 		return &Error{ErrSync, op, off, n, err}
 	}
 	return &Error{kindOfWrite(err), op, off, n, err}
