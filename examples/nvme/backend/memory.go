@@ -186,7 +186,8 @@ func (m *Memory) zeroChunk(off, n int64) {
 // Flush is that of [Backend]: there is nothing to do.
 func (m *Memory) Flush(ctx context.Context) error { return m.begin(ctx, OpFlush, 0, 0, false) }
 
-// Close is that of [Backend]. The memory is freed.
+// Close is that of [Backend]. The memory is freed. It does not wait for operations that are
+// running: they end as if they had come before, and what they have written is gone.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return &Error{Kind: ErrClosed, Op: OpClose}
