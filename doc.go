@@ -77,7 +77,8 @@
 //
 // A message that finds no receive posted waits for up to [QPConfig].RNRWait, 30 s by default.
 // Meanwhile nothing is read from the connection. Then the stream ends. EventNoReceive reports
-// the wait after its first second.
+// the wait after its first second. With QPConfig.StallWait EventNoProgress reports work of this
+// side that makes no progress, for example because the peer reads nothing.
 //
 // # Names in libibverbs and librdmacm
 //

@@ -39,7 +39,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 	}
 	qp.stream = rdmap.New(c)
 	conn := qpconn.New(qpconn.Config{
-		LLP: llp, Stream: qp.stream, Owner: owner{qp}, Sweeper: r.sweeper, Tasks: &r.tasks, ReceiveWait: qp.cfg.RNRWait,
+		LLP: llp, Stream: qp.stream, Owner: owner{qp}, Sweeper: r.sweeper, Tasks: &r.tasks, ReceiveWait: qp.cfg.RNRWait, StallWait: qp.cfg.StallWait,
 	})
 	r.mu.Lock()
 	qp.start(conn)

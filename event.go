@@ -45,6 +45,11 @@ const (
 	// It continues to wait until QPConfig.RNRWait is over. The event is raised once for each
 	// such wait. Err matches ErrNoReceive; the QP has not ended.
 	EventNoReceive
+	// EventNoProgress means that posted work of a QP has made no progress for
+	// QPConfig.StallWait: the peer reads nothing from the connection, or does not answer an RDMA
+	// Read, or the work waits for a window or for the peer's first message. It is raised once
+	// each time. The QP has not ended.
+	EventNoProgress
 )
 
 // eventNames are the names of events.
@@ -52,7 +57,7 @@ var eventNames = [...]string{
 	EventClosed: "closed", EventTerminateReceived: "terminate received", EventTerminated: "terminated",
 	EventConnectionLost: "connection lost", EventAborted: "aborted", EventCQOverflow: "CQ overflow",
 	EventBadClose: "bad close", EventSRQLimit: "SRQ limit", EventRecvLimit: "receive limit",
-	EventNoReceive: "no receive",
+	EventNoReceive: "no receive", EventNoProgress: "no progress",
 }
 
 func (k EventKind) String() string { return names.Of("EventKind", eventNames[:], uint8(k)) }

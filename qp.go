@@ -108,7 +108,11 @@ type QPConfig struct {
 	// answers to RDMA Reads nor the peer's end. That holds the peer back; and a peer that
 	// is gone may be noticed only when the wait is over.
 	RNRWait time.Duration
-	MPA     MPAOptions
+	// StallWait is how long posted work may make no progress before EventNoProgress tells of it,
+	// and up to an eighth longer; 0: it is not watched. Octets are counted in batches of up to a
+	// mebibyte: on a slow path it should be long enough for one.
+	StallWait time.Duration
+	MPA       MPAOptions
 	// Commit enables RDMA Commit on this QP; nil: the peer's are refused as an unknown
 	// operation, and none can be posted.
 	Commit *CommitOptions
@@ -265,6 +269,9 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 	}
 	if c.MPA.Revision != 0 && c.MPA.Revision != mpa.Revision1 && c.MPA.Revision != mpa.Revision2 {
 		return c, fmt.Errorf("iwarp: QPConfig.MPA.Revision is %d, want 1 or 2", c.MPA.Revision)
+	}
+	if c.StallWait < 0 {
+		return c, fmt.Errorf("iwarp: QPConfig.StallWait is negative: %v", c.StallWait)
 	}
 	if c.RNRWait == 0 {
 		c.RNRWait = defaultRNRWait

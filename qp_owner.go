@@ -48,6 +48,8 @@ func (o owner) Notice(n qpconn.Notice) {
 		qp.rnic.raise(Event{Kind: EventNoReceive, QP: qp, Err: errNoReceiveYet})
 	case qpconn.NoticeReceiveOverdue:
 		qp.rq.giveUp()
+	case qpconn.NoticeNoProgress:
+		qp.rnic.raise(Event{Kind: EventNoProgress, QP: qp})
 	}
 }
 

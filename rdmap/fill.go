@@ -239,6 +239,7 @@ func (s *Stream) Flushed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sq.flush = s.sq.filled
+	s.batches++
 	if s.end.terminate == terminateFilled {
 		s.end.terminate = terminateSent
 	}

@@ -43,6 +43,7 @@ type Stream struct {
 	spare      fifo[*Inbound] // free buffers of QN 1, in the order of their use
 	end        end
 	gated      bool      // the Gate is shut: no request starts
+	batches    uint64    // how often Flushed was called
 	posting    holdCache // for the requests that Post queues; empty while mu is not held
 	released   holdCache // for the requests that complete; likewise
 }

@@ -45,6 +45,8 @@ const (
 	// NoticeReceiveOverdue: a message has waited for a receive for Config.ReceiveWait. If it
 	// finds no receive when it is tried again, that is an error.
 	NoticeReceiveOverdue
+	// NoticeNoProgress: posted work has made no progress for Config.StallWait.
+	NoticeNoProgress
 )
 
 // A Conn is one connection. All methods may be called from any goroutine.
@@ -55,17 +57,19 @@ type Conn struct {
 	sweeper     *Sweeper
 	tasks       *tasks.Group
 	receiveWait time.Duration
+	stallWait   time.Duration
 
 	// These are created once, so that their use does not allocate.
 	ready, nudge, reader, writer func()
 
 	heard bool // the peer has sent something; owned by the holder of the right to receive
 
-	mu      lockorder.Mutex[lockorder.Conn] // guards the fields below; for its order see the package documentation
-	arbiter arbiter[Waiter]
-	ending  ending
-	stalled stalled
-	pace    pace
+	mu       lockorder.Mutex[lockorder.Conn] // guards the fields below; for its order see the package documentation
+	arbiter  arbiter[Waiter]
+	ending   ending
+	stalled  stalled
+	progress progress
+	pace     pace
 }
 
 // inputReady is called by the poller.

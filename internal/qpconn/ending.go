@@ -140,6 +140,7 @@ func (c *Conn) finish() {
 	c.owner.Flush()
 	c.mu.Lock()
 	c.stalled.stop()
+	c.progress.stop()
 	if c.ending.timer != nil {
 		c.ending.timer.Stop()
 	}

@@ -14,6 +14,7 @@ type llpSend struct {
 	most     int            // segments in a batch; 0: any number
 	sent     []rdmap.Opcode
 	full     bool // the network takes no more
+	takes    int  // but for so many batches
 	isFenced bool // the peer has sent nothing yet
 	broken   error
 	senders  int
@@ -48,7 +49,10 @@ func (f *memoryLLP) Flush(wait bool) error {
 			return os.ErrClosed
 		case f.isFenced && len(f.batch) > 0:
 			return transport.ErrFenced
-		case !f.full || len(f.batch) == 0:
+		case !f.full || f.takes > 0 || len(f.batch) == 0:
+			if f.full && len(f.batch) > 0 {
+				f.takes--
+			}
 			f.sent, f.batch = append(f.sent, f.batch...), nil
 			return nil
 		case !wait:

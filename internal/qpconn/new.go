@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// Config holds what a [Conn] is made from. All fields but ReceiveWait must be set.
+// Config holds what a [Conn] is made from. All fields but the last two must be set.
 type Config struct {
 	LLP     transport.LLP
 	Stream  *rdmap.Stream
@@ -17,12 +17,15 @@ type Config struct {
 	Tasks   *tasks.Group
 	// ReceiveWait is how long a message waits for a receive to be posted.
 	ReceiveWait time.Duration
+	// StallWait is how long posted work makes no progress before NoticeNoProgress; 0: there is
+	// no such notice.
+	StallWait time.Duration
 }
 
 // New returns a Conn that does not begin to receive or to send by itself before Start. A call
 // of Post, Resume or an ending method before Start takes effect at once.
 func New(c Config) *Conn {
-	n := &Conn{llp: c.LLP, stream: c.Stream, owner: c.Owner, sweeper: c.Sweeper, tasks: c.Tasks, receiveWait: c.ReceiveWait}
+	n := &Conn{llp: c.LLP, stream: c.Stream, owner: c.Owner, sweeper: c.Sweeper, tasks: c.Tasks, receiveWait: c.ReceiveWait, stallWait: c.StallWait}
 	n.ending.drained = make(chan struct{})
 	n.arbiter.rx = rxStalled // until Start
 	n.ready = n.inputReady
@@ -36,5 +39,6 @@ func New(c Config) *Conn {
 func (c *Conn) Start() {
 	c.mu.Lock()
 	c.act(c.arbiter.start())
+	c.watchProgress()
 	c.Post()
 }

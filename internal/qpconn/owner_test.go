@@ -33,7 +33,7 @@ func (e *end) HasReceive() bool {
 }
 
 func (e *end) Notice(n Notice) {
-	e.tell([]string{"fenced", "no receive", "overdue"}[n])
+	e.tell([]string{"fenced", "no receive", "overdue", "no progress"}[n])
 	if n == NoticeReceiveOverdue {
 		e.mu.Lock()
 		defer e.mu.Unlock()
