@@ -54,6 +54,10 @@ type attacker struct {
 	dir  int       // of what it has attacked
 	typ  wire.Type // 0: a blob
 	held *segment  // to come behind the next message
+	// again is the STag of an old Write that has come again, and live says that another operation was given it
+	// just then: the key of an STag has eight bits.
+	again uint32
+	live  bool
 }
 
 const remembered = 128
@@ -83,6 +87,7 @@ func (a *attacker) tries(k *kind, skip int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.kind, a.skip, a.done = k, skip, false
+	a.again, a.live = 0, false
 }
 
 // rests makes it try nothing.
@@ -97,6 +102,13 @@ func (a *attacker) tried() (done bool, dir int, typ wire.Type) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.done, a.dir, a.typ
+}
+
+// wasLive reports whether the STag of an old Write belonged to an operation again.
+func (a *attacker) wasLive() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.live
 }
 
 // hasTried reports whether it has attacked something.
@@ -167,18 +179,20 @@ func (a *attacker) learns(dir int, msg []byte) {
 	id := be.Uint64(msg[16:])
 	switch wire.Type(msg[1]) {
 	case wire.TypeReadReq:
-		h.sink(be.Uint32(msg[36:]), blobOf{region: be.Uint64(msg[24:]), epoch: be.Uint32(msg[32:]), off: be.Uint64(msg[40:]), dir: 1 - dir})
+		a.sink(be.Uint32(msg[36:]), blobOf{region: be.Uint64(msg[24:]), epoch: be.Uint32(msg[32:]), off: be.Uint64(msg[40:]), dir: 1 - dir})
 	case wire.TypeWriteReq:
 		h.requests[id] = blobOf{region: be.Uint64(msg[24:]), epoch: be.Uint32(msg[32:]), off: be.Uint64(msg[40:]), dir: dir}
 	case wire.TypePull:
-		h.sink(be.Uint32(msg[40:]), h.requests[id])
+		a.sink(be.Uint32(msg[40:]), h.requests[id])
 		delete(h.requests, id)
 	default: // the others lend nothing
 	}
 }
 
 // sink keeps that there is one.
-func (h *history) sink(tag uint32, of blobOf) {
+func (a *attacker) sink(tag uint32, of blobOf) {
+	h := a.now
+	a.live = a.live || tag == a.again
 	h.sinks[tag] = of
 	if h.tags = append(h.tags, tag); len(h.tags) > 2*fieldOps {
 		h.tags = append(h.tags[:0], h.tags[1:]...)
@@ -366,6 +380,7 @@ var blobKinds = []kind{
 		}
 		a.line.send(s)
 		a.line.send(segment{p.seg.dir, bytes.Clone(p.seg.b)})
+		a.again = p.tag
 		return true
 	}},
 	otherBlob("operation", func(a *attacker, of, p blobOf) bool { return true }),

@@ -56,6 +56,7 @@ const (
 	endedByTime    = "no HELLO in time"
 	endedBelow     = "terminated by DDP"
 	badData        = "bad data"
+	overwritten    = "written over by what was asked for"
 	unnoticed      = "not noticed"
 )
 
@@ -179,8 +180,12 @@ func (f *field) finish(k *kind, all []try, before uint64, what string) {
 		victim = client
 	}
 	how := outcome(victim)
-	if k.blob && how == unnoticed && failures(all) > 0 {
+	switch {
+	case !k.blob || how != unnoticed:
+	case failures(all) > 0:
 		how = badData
+	case f.wasLive():
+		how = overwritten
 	}
 	_, _, typ := f.tried()
 	require.NotEqual(f, unnoticed, how, "%s, on %v: the client %v, the server %v", what, typ, client, server)
