@@ -85,7 +85,8 @@ func (r *report) page(charts ...*chart.Chart) *chart.Page {
 		Lead: "Many hosts have data for one receiver behind a link: they write it at once (Writes), the receiver reads it under a Solicitor (Reads), " +
 			"or it pulls their sealed writes under one (rma).",
 		Facts: [][2]string{
-			{"Window", strconv.FormatInt(r.Window>>10, 10) + " KiB"}, {"Link", fmt.Sprintf("%.0f Mb/s", float64(r.rate)*8/1e6)},
+			{"Window", strconv.FormatInt(r.Window>>10, 10) + " KiB"},
+			{"Link", fmt.Sprintf("%.0f Mb/s", float64(r.rate)*8/1e6)},
 			{"Buffer", strconv.Itoa(r.Buffer>>10) + " KiB"},
 		},
 		Head: []string{"mark", "measured", "target", "met"},
