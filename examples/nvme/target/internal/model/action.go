@@ -1,0 +1,122 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// Do says what kind of action the engine has to take.
+type Do uint8
+
+// The kinds of actions. Begin, Fetched, Fill and Finish are methods of the queue, which get Action.Ref.
+const (
+	// DoRespond posts Response on Queue. If Data is keyed, the octets of the command are first sent there with an
+	// RDMA Write, posted together with the response: what Fill filled in, or what the back end read. The receive
+	// buffer of the command is posted again just before. With Last, Queue is closed when that was sent.
+	DoRespond Do = 1 + iota
+	// DoFetch reads Data of the host: Begin before the RDMA Read is posted, and Fetched with its octets. A Read
+	// that fails needs no call but Target.Lost.
+	DoFetch
+	// DoFill fills a buffer of Data.Length octets with what the host asked for: Fill.
+	DoFill
+	// DoExecute carries out Op: Begin just before, and Finish with its status.
+	DoExecute
+	// DoFlush flushes Op.Namespaces, since a controller shuts down, and then calls Target.Flushed with Controller
+	// and Ref.
+	DoFlush
+	// DoClose closes the connection of Queue. Nothing is sent on it any more. Target.Lost follows.
+	DoClose
+)
+
+var doNames = [...]string{"", "respond", "fetch", "fill", "execute", "flush", "close"}
+
+func (d Do) String() string {
+	if int(d) < len(doNames) && d != 0 {
+		return doNames[d]
+	}
+	return fmt.Sprintf("Do(%d)", uint8(d))
+}
+
+// A Ref names a command of a queue, until it has been answered.
+type Ref struct {
+	Slot uint16 // below Queue.Depth; two commands outstanding at a time have different ones
+	gen  uint32 // a slot is used again
+}
+
+// An Action is what the engine does next. The fields that it looks at depend on Do.
+type Action struct {
+	Do         Do
+	Queue      *Queue
+	Ref        Ref
+	Data       capsule.Data // where the data is, or goes to, at the host
+	Op         Op
+	Response   Response
+	Last       bool        // DoRespond: close Queue behind it
+	Controller *Controller // DoFlush
+	Refusal    *Refusal    // DoRespond: a Connect was refused, for a log; else nil
+}
+
+// A Response is the response capsule of a command.
+type Response struct {
+	Octets     [capsule.CQESize]byte // what to send
+	Invalidate bool                  // with Send with Invalidate of STag
+	STag       uint32
+}
+
+// A Refusal says why a Connect was refused. The names are the host's, and can be anything: String quotes them.
+type Refusal struct {
+	HostNQN, SubNQN string
+	Err             capsule.ConnectError
+}
+
+func (r *Refusal) String() string {
+	return fmt.Sprintf("host %.256q, subsystem %.256q: %v", r.HostNQN, r.SubNQN, &r.Err)
+}
+
+// OpKind says what a back end has to do.
+type OpKind uint8
+
+// What a back end has to do.
+const (
+	OpRead OpKind = 1 + iota
+	OpWrite
+	OpCompare // StatusCompareFailure if the octets differ
+	OpWriteZeroes
+	OpTrim
+	OpFlush
+)
+
+var opNames = [...]string{"", "read", "write", "compare", "write zeroes", "trim", "flush"}
+
+func (k OpKind) String() string {
+	if int(k) < len(opNames) && k != 0 {
+		return opNames[k]
+	}
+	return fmt.Sprintf("OpKind(%d)", uint8(k))
+}
+
+// An Op is work for a back end. Its ranges are within the namespace.
+type Op struct {
+	Kind      OpKind
+	Namespace *Namespace // nil for OpFlush
+	Offset    uint64     // octets, a multiple of the LBA
+	Length    uint64     // octets, likewise; not of OpTrim and OpFlush
+	// FUA tells that a write is durable before Finish; and that a Read is preceded by a flush.
+	FUA bool
+	// Unmap tells that Write Zeroes may give the space back.
+	Unmap bool
+	// Octets is the data of OpWrite and OpCompare, or the ranges of OpTrim: part of the message, or what was passed
+	// to Fetched.
+	Octets []byte
+	// Ranges is the number of ranges of OpTrim.
+	Ranges int
+	// Namespaces are those of OpFlush. They do not change; nobody may change the slice.
+	Namespaces []*Namespace
+}
+
+// Range is range i of OpTrim, in octets. n may be 0.
+func (o *Op) Range(i int) (off, n uint64) {
+	r := capsule.ParseDSMRange(o.Octets, i)
+	return r.SLBA << o.Namespace.lbads, uint64(r.NLB) << o.Namespace.lbads
+}

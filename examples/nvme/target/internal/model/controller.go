@@ -1,0 +1,226 @@
+package model
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// A state is one of a controller (Base 2.0, 3.1.3.5; 3.6).
+type state uint32
+
+// The states of a controller. The host moves it with CC.
+const (
+	disabled  state = iota
+	ready           // RDY
+	failing         // CFS: it was enabled with fields that are not supported
+	resetting       // RDY still: EN is 0, and I/O queues have not ended yet
+	shutting        // SHST 1: namespaces are being flushed
+	shut            // SHST 2
+	ended           // it is not known any more
+)
+
+// A Controller is what a host has of a subsystem, from Connect on the admin queue on.
+type Controller struct {
+	sub     *subsystem
+	t       *Target
+	id      uint16
+	hostNQN string
+	hostID  [16]byte
+
+	// The I/O path reads these, and sets heard.
+	current  atomic.Uint32 // a state
+	heard    atomic.Int64  // when the last command came
+	cacheOff atomic.Bool   // each write is durable: feature VWC is off
+
+	// The rest is used under the lock of the target.
+	queues  []*Queue // by QID; the first one is the admin queue
+	io      int      // I/O queues, with those that have ended but for which a back end still works
+	cc      capsule.CC
+	failed  bool   // CFS, though not for the fields of CC
+	granted int    // I/O queues
+	katoMS  uint32 // keep alive timeout in milliseconds, rounded up; 0: none
+	flushes uint32 // counts shutdowns
+	events
+	log discoveryLog
+}
+
+// CNTLID is the identifier of the controller within its subsystem.
+func (c *Controller) CNTLID() uint16 { return c.id }
+
+func (c *Controller) state() state { return state(c.current.Load()) }
+
+func (c *Controller) enter(s state) { c.current.Store(uint32(s)) }
+
+// newController makes a controller, for which all checks have passed.
+func (t *Target) newController(s *subsystem, data *capsule.ConnectData, m *capsule.Connect, admin *Queue) *Controller {
+	c := &Controller{
+		sub:     s,
+		t:       t,
+		id:      s.nextID(),
+		hostNQN: data.HostNQN,
+		hostID:  data.HostID,
+		queues:  make([]*Queue, t.cfg.Limits.IOQueues+1),
+		granted: t.cfg.Limits.IOQueues,
+		katoMS:  roundKATO(m.KATO),
+	}
+	c.events.admin = admin
+	at, _ := slices.BinarySearchFunc(s.controllers, c.id, func(o *Controller, id uint16) int { return int(o.id) - int(id) })
+	s.controllers = slices.Insert(s.controllers, at, c)
+	t.controllers++
+	t.perHost[c.hostNQN]++
+	return c
+}
+
+// end ends a controller: its id is free, and all its queues are closed.
+func (t *Target) end(c *Controller, out []Action) []Action {
+	if c.state() == ended {
+		return out
+	}
+	c.enter(ended)
+	c.sub.controllers = slices.DeleteFunc(c.sub.controllers, func(o *Controller) bool { return o == c })
+	t.controllers--
+	if t.perHost[c.hostNQN]--; t.perHost[c.hostNQN] == 0 {
+		delete(t.perHost, c.hostNQN)
+	}
+	for _, q := range c.queues {
+		if q != nil {
+			out = t.close(q, out)
+		}
+	}
+	return out
+}
+
+// csts is the property CSTS. As the kernel's, a controller that is shut down is not ready.
+func (c *Controller) csts() capsule.CSTS {
+	s := capsule.CSTS{CFS: c.failed}
+	switch c.state() {
+	case ready, resetting:
+		s.RDY = true
+	case failing:
+		s.CFS = true
+	case shutting:
+		s.RDY, s.SHST = true, capsule.SHSTOccurring
+	case shut:
+		s.SHST = capsule.SHSTComplete
+	}
+	return s
+}
+
+// cap is the property CAP: RDY follows EN within 7.5 s.
+func (c *Config) cap() capsule.CAP {
+	return capsule.CAP{MQES: uint16(c.Limits.QueueEntries - 1), CQR: true, TO: 15, CSS: capsule.CSSNVM}
+}
+
+// property executes Property Get and Property Set.
+func (q *Queue) property(c *capsule.SQE, d *capsule.Data, out []Action) []Action {
+	m := capsule.ParseProperty(c)
+	if s := m.Check(); !s.OK() {
+		return q.reply(c.CID, d, failed(s), out)
+	}
+	if m.Set {
+		out = q.reply(c.CID, d, succeeded(0), out)
+		return q.ctrl.configure(capsule.ParseCC(uint32(m.Value)), out)
+	}
+	return q.reply(c.CID, d, succeeded(q.ctrl.propertyValue(m.Offset)), out)
+}
+
+// propertyValue is the value of a property that there is.
+func (c *Controller) propertyValue(off uint32) uint64 {
+	switch off {
+	case capsule.PropCAP:
+		return c.t.cfg.cap().Value()
+	case capsule.PropVS:
+		return uint64(capsule.Version13)
+	case capsule.PropCC:
+		return uint64(c.cc.Value())
+	}
+	return uint64(c.csts().Value())
+}
+
+// configure stores CC, and makes the transition that it asks for. Other fields have no effect while EN is set.
+func (c *Controller) configure(cc capsule.CC, out []Action) []Action {
+	c.cc = cc
+	s := c.state()
+	switch {
+	case cc.EN && s == disabled:
+		c.enable()
+	case !cc.EN && s == ready:
+		return c.reset(out)
+	case !cc.EN && (s == shutting || s == shut || s == failing):
+		return c.reset(out)
+	}
+	if c.state() == ready && (cc.SHN == capsule.SHNNormal || cc.SHN == capsule.SHNAbrupt) {
+		return c.shutDown(out)
+	}
+	return out
+}
+
+func (c *Controller) enable() {
+	if c.cc.Supported() {
+		c.enter(ready)
+	} else {
+		c.enter(failing)
+	}
+}
+
+// reset closes the I/O queues. The controller is disabled when they have ended.
+func (c *Controller) reset(out []Action) []Action {
+	c.enter(resetting)
+	c.failed = false
+	c.flushes++
+	for _, q := range c.queues[1:] {
+		if q != nil {
+			out = c.t.close(q, out)
+		}
+	}
+	out = c.events.reset(out)
+	c.cacheOff.Store(false)
+	c.granted = c.t.cfg.Limits.IOQueues
+	c.resetDone()
+	return out
+}
+
+// resetDone looks whether a reset is over. The host may have set EN meanwhile.
+func (c *Controller) resetDone() {
+	if c.state() != resetting || c.io > 0 {
+		return
+	}
+	c.enter(disabled)
+	if c.cc.EN {
+		c.enable()
+	}
+}
+
+// shutDown has the volatile namespaces flushed.
+func (c *Controller) shutDown(out []Action) []Action {
+	volatile := c.sub.namespaces.Load().volatile
+	if len(volatile) == 0 {
+		c.enter(shut)
+		return out
+	}
+	c.enter(shutting)
+	c.flushes++
+	return append(out, Action{
+		Do:         DoFlush,
+		Queue:      c.events.admin,
+		Ref:        Ref{Slot: none, gen: c.flushes},
+		Op:         Op{Kind: OpFlush, Namespaces: volatile},
+		Controller: c,
+	})
+}
+
+// Flushed tells that DoFlush is done. If the status is not Success, what the host has written may be lost: it sees
+// CSTS.CFS, and the shutdown does not complete.
+func (t *Target) Flushed(c *Controller, r Ref, status capsule.Status) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case c.state() != shutting || r.gen != c.flushes:
+	case status.OK():
+		c.enter(shut)
+	default:
+		c.failed = true
+	}
+}

@@ -1,0 +1,82 @@
+package model
+
+import "github.com/goiwarp/iwarp/examples/nvme/capsule"
+
+// A result is what a command ends with.
+type result struct {
+	value  uint64 // DW0 and DW1
+	status capsule.Status
+}
+
+func failed(s capsule.Status) result { return result{status: s} }
+
+func succeeded(value uint64) result { return result{value: value} }
+
+// answer ends a command that has a slot.
+func (q *Queue) answer(r Ref, res result, out []Action) []Action {
+	sl := q.slots.get(r)
+	cid, d := sl.cid, sl.data
+	direction := sl.sqe.Direction()
+	q.slots.release(r.Slot)
+	out = q.reply(cid, &d, res, out)
+	a := &out[len(out)-1]
+	a.Ref = r
+	if res.status.OK() && direction == capsule.ControllerToHost {
+		a.Data = d
+	}
+	return out
+}
+
+// reply responds to a command. The key of its data is invalidated if the host asks for that, whatever the status.
+func (q *Queue) reply(cid uint16, d *capsule.Data, res result, out []Action) []Action {
+	cqe := capsule.CQE{SQHD: q.nextHead(), SQID: q.qid, CID: cid, Status: res.status}
+	cqe.SetValue(res.value)
+	out = append(out, Action{Do: DoRespond, Queue: q})
+	a := &out[len(out)-1]
+	cqe.Put(a.Response.Octets[:])
+	if d.Invalidate {
+		a.Response.Invalidate, a.Response.STag = true, d.STag
+	}
+	return out
+}
+
+// nextHead is SQHD of the next response. It is 0 as long as there is no queue to count on.
+func (q *Queue) nextHead() uint16 {
+	switch {
+	case q.noFlow:
+		return capsule.SQHDDisabled
+	case q.ctrl == nil:
+		return 0
+	case q.sqhd == q.sqsize:
+		q.sqhd = 0
+	default:
+		q.sqhd++
+	}
+	return q.sqhd
+}
+
+// refuse answers a command before Connect has succeeded. The second one ends the connection.
+func (q *Queue) refuse(cid uint16, d *capsule.Data, why *Refusal, out []Action) []Action {
+	q.failures++
+	if q.failures > 1 {
+		return q.close(out)
+	}
+	res := failed(why.Err.Status)
+	if why.Err.Status.Is(capsule.StatusConnectParameter) {
+		res.value = uint64(why.Err.Parameter.DW0())
+	}
+	out = q.reply(cid, d, res, out)
+	out[len(out)-1].Refusal = why
+	return out
+}
+
+// later makes an action for a command that does not end yet, in the given stage. More commands than the queue has
+// receives are the end of it.
+func (q *Queue) later(do Do, to stage, c *capsule.SQE, d *capsule.Data, out []Action) []Action {
+	i := q.slots.take(c, d)
+	if i == none {
+		return q.close(out)
+	}
+	q.slots.enter(i, to)
+	return append(out, Action{Do: do, Queue: q, Ref: q.slots.ref(i), Data: *d})
+}
