@@ -138,7 +138,7 @@ func (q *Queue) Fetched(now time.Duration, r Ref, octets []byte, out []Action) [
 		return out
 	case sl.aborted:
 		return q.answer(r, failed(capsule.StatusAbortRequested), out)
-	case q.ctrl == nil:
+	case sl.sqe.IsConnect():
 		return q.connectFetched(now, r, octets, out)
 	}
 	return q.ioFetched(r, octets, out)

@@ -164,7 +164,6 @@ func (l *line) next() uint16 {
 // at is memory of the host for data of n octets, with invalidation.
 func (l *line) at(n int) capsule.SGL {
 	l.key++
-	l.memory[l.key] = bytes.Repeat([]byte{0xEE}, n)
 	return capsule.KeyedSGL(l.key, 0xFF17D4F47FEB8400, uint32(n), true)
 }
 
@@ -198,12 +197,12 @@ func (l *line) send(c capsule.SQE, behind ...byte) {
 	l.w.do(l.q.Command(l.w.now, append(c.Append(nil), behind...), nil))
 }
 
-// ask sends a command that is answered at once.
+// ask sends a command that is answered at once, before any other.
 func (l *line) ask(c capsule.SQE, behind ...byte) capsule.CQE {
 	l.w.t.Helper()
 	before := len(l.answers)
 	l.send(c, behind...)
-	require.Len(l.w.t, l.answers, before+1, "%v is answered", c)
+	require.Greater(l.w.t, len(l.answers), before, "%+v is answered", c)
 	r := l.answers[before]
 	require.Equal(l.w.t, c.CID, r.CID)
 	return r
@@ -257,7 +256,7 @@ func (w *world) act(a Action) {
 		l.respond(a)
 	case DoFetch:
 		if a.Queue.Begin(a.Ref) {
-			w.do(a.Queue.Fetched(w.now, a.Ref, l.memory[a.Data.STag], nil))
+			w.do(a.Queue.Fetched(w.now, a.Ref, l.octets(&a.Data), nil))
 		}
 	case DoFill:
 		l.data = bytes.Repeat([]byte{0xA5}, int(a.Data.Length))
@@ -277,6 +276,14 @@ func (w *world) act(a Action) {
 	default:
 		w.t.Fatalf("action %v", a.Do)
 	}
+}
+
+// octets is what is in memory of the host.
+func (l *line) octets(d *capsule.Data) []byte {
+	if b, written := l.memory[d.STag]; written {
+		return b
+	}
+	return bytes.Repeat([]byte{0xEE}, int(d.Length))
 }
 
 // respond is a response at the host.
