@@ -29,16 +29,16 @@ func identifiesController(c *capsule.SQE) bool {
 }
 
 // admin executes a command of the admin queue. Before the controller is ready and after its shutdown there is little
-// that it executes.
-func (q *Queue) admin(c *capsule.SQE, d *capsule.Data, out []Action) []Action {
+// that it executes. The parameters are copies, so that only commands of the admin queue allocate them.
+func (q *Queue) admin(c capsule.SQE, d capsule.Data, out []Action) []Action {
 	a := adminCommands[c.Opcode]
 	switch {
-	case q.ctrl.state() != ready && (a == nil || a.early == nil || !a.early(c)):
-		return q.reply(c.CID, d, failed(capsule.StatusSequenceError), out)
+	case q.ctrl.state() != ready && (a == nil || a.early == nil || !a.early(&c)):
+		return q.reply(c.CID, &d, failed(capsule.StatusSequenceError), out)
 	case a == nil || q.ctrl.sub.discovery && !a.discovery:
-		return q.reply(c.CID, d, failed(capsule.StatusInvalidOpcode), out)
+		return q.reply(c.CID, &d, failed(capsule.StatusInvalidOpcode), out)
 	}
-	return a.do(q, c, d, out)
+	return a.do(q, &c, &d, out)
 }
 
 func (q *Queue) keepAlive(c *capsule.SQE, d *capsule.Data, out []Action) []Action {

@@ -98,8 +98,7 @@ func (t *Target) Lost(q *Queue, out []Action) []Action {
 	if c.queues[q.qid] == q {
 		c.queues[q.qid] = nil
 	}
-	t.drained(q)
-	return out
+	return t.drained(q, out)
 }
 
 func (t *Target) noWaiting(q *Queue) {
@@ -115,14 +114,15 @@ func (t *Target) close(q *Queue, out []Action) []Action {
 }
 
 // drained looks whether an I/O queue has ended and no back end works for it any more.
-func (t *Target) drained(q *Queue) {
+func (t *Target) drained(q *Queue, out []Action) []Action {
 	q.mu.Lock()
 	over := q.lost && q.slots.running == 0 && !q.gone
 	q.gone = q.gone || over
 	c := q.ctrl
 	q.mu.Unlock()
-	if over && c != nil && q.qid != 0 {
-		c.io--
-		c.resetDone()
+	if !over || c == nil || q.qid == 0 {
+		return out
 	}
+	c.io--
+	return c.resetDone(out)
 }

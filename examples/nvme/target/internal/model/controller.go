@@ -146,9 +146,7 @@ func (c *Controller) configure(cc capsule.CC, out []Action) []Action {
 	switch {
 	case cc.EN && s == disabled:
 		c.enable()
-	case !cc.EN && s == ready:
-		return c.reset(out)
-	case !cc.EN && (s == shutting || s == shut || s == failing):
+	case !cc.EN && s != disabled && s != resetting:
 		return c.reset(out)
 	}
 	if c.state() == ready && (cc.SHN == capsule.SHNNormal || cc.SHN == capsule.SHNAbrupt) {
@@ -178,19 +176,16 @@ func (c *Controller) reset(out []Action) []Action {
 	out = c.events.reset(out)
 	c.cacheOff.Store(false)
 	c.granted = c.t.cfg.Limits.IOQueues
-	c.resetDone()
-	return out
+	return c.resetDone(out)
 }
 
-// resetDone looks whether a reset is over. The host may have set EN meanwhile.
-func (c *Controller) resetDone() {
+// resetDone looks whether a reset is over. The host may have written CC meanwhile.
+func (c *Controller) resetDone(out []Action) []Action {
 	if c.state() != resetting || c.io > 0 {
-		return
+		return out
 	}
 	c.enter(disabled)
-	if c.cc.EN {
-		c.enable()
-	}
+	return c.configure(c.cc, out)
 }
 
 // shutDown has the volatile namespaces flushed.

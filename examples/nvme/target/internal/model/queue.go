@@ -93,7 +93,7 @@ func (q *Queue) Command(now time.Duration, msg []byte, out []Action) []Action {
 	case c.Opcode == capsule.OpFabrics:
 		return q.fabrics(now, &c, &d, out)
 	case q.qid == 0:
-		return q.admin(&c, &d, out)
+		return q.admin(c, d, out)
 	}
 	return q.ioCommand(&c, &d, out)
 }
@@ -168,7 +168,7 @@ func (q *Queue) Finish(r Ref, status capsule.Status, out []Action) []Action {
 	q.unlock(all)
 	if over {
 		q.t.mu.Lock()
-		q.t.drained(q)
+		out = q.t.drained(q, out)
 		q.t.mu.Unlock()
 	}
 	return out

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"encoding/hex"
 	"net/netip"
 	"slices"
 	"testing"
@@ -316,3 +317,10 @@ func (w *world) tick(d time.Duration) time.Duration {
 
 // isClosed tells whether the target has closed the queue.
 func (l *line) isClosed() bool { return slices.Contains(l.w.closed, l) }
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	require.NoError(t, err)
+	return b
+}
