@@ -141,7 +141,8 @@ var cores = map[string]string{
 	"rma/internal/wire": "",
 	"rma/internal/op":   "",
 
-	"examples/nvme/capsule": "",
+	"examples/nvme/capsule":               "",
+	"examples/nvme/target/internal/model": "",
 }
 
 // ioPackages are what a core may not import.

@@ -111,7 +111,7 @@ type Op struct {
 	Octets []byte
 	// Ranges is the number of ranges of OpTrim.
 	Ranges int
-	// Namespaces are those of OpFlush. They do not change; nobody may change the slice.
+	// Namespaces are those of OpFlush. The slice is read only.
 	Namespaces []*Namespace
 }
 

@@ -38,9 +38,12 @@ func TestNVME_16_CIDs(t *testing.T) {
 	twice := l.read(0, 1)
 	twice.CID = 0xF01F
 	l.refused(capsule.StatusCIDConflict, 0, l.ask(twice))
-	for len(w.held) > 0 {
-		w.act(w.goOn())
-	}
+	first := w.goOn()
+	w.act(w.goOn())
+	twice.CID = 0xFFFF
+	l.refused(capsule.StatusCIDConflict, 0, l.ask(twice))
+	w.act(first)
+	w.act(w.goOn())
 	require.Empty(t, l.open)
 	require.Len(t, w.ops, 7)
 }
@@ -88,6 +91,9 @@ func TestNVME_23_InCapsuleOff(t *testing.T) {
 	write := capsule.RW{Opcode: capsule.OpWrite, NSID: 1}
 	l.refused(capsule.StatusInvalidSGLOffset, 0,
 		l.ask(write.SQE(l.next(), capsule.InCapsuleSGL(0, lba)), make([]byte, lba)...))
+	trim := capsule.DSM{NSID: 1, AD: true}
+	l.refused(capsule.StatusInvalidSGLOffset, 0,
+		l.ask(trim.SQE(l.next(), capsule.InCapsuleSGL(0, 16)), data16...))
 }
 
 func TestNVME_24_ShortMessages(t *testing.T) {
@@ -179,6 +185,17 @@ func TestNVME_82_Busy(t *testing.T) {
 		require.Empty(t, a.Queue.Finish(a.Ref, capsule.Success, nil), "it has ended")
 		require.Empty(t, a.Queue.Fetched(0, a.Ref, make([]byte, lba), nil))
 	}
+	// Nor is another command ended that is in its place.
+	l.send(l.read(0, 1))
+	old := w.goOn()
+	w.do(old.Queue.Finish(old.Ref, capsule.StatusBusy, nil))
+	l.send(l.read(0, 1))
+	again := w.goOn()
+	require.Equal(t, old.Ref.Slot, again.Ref.Slot)
+	require.Empty(t, old.Queue.Finish(old.Ref, capsule.Success, nil))
+	require.False(t, old.Queue.Begin(old.Ref))
+	w.act(again)
+	require.Empty(t, l.open)
 	delete(w.hold, DoFetch)
 	delete(w.hold, DoExecute)
 	l.ok(l.ask(l.rw(capsule.OpWrite, 0, 1)))

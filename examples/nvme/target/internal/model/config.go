@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
@@ -18,8 +17,8 @@ type Config struct {
 	MaxLog     uint32 // octets of a Get Log Page
 	Compare    bool   // the command Compare is there
 	Firmware   string // revision: up to 8 octets of ASCII
-	// Advertised is the address in the discovery log. If not valid, it is the one to which the host connected.
-	Advertised     netip.AddrPort
+	// Advertised is the address in the discovery log. The zero Address is the one to which the host connected.
+	Advertised     Address
 	ConnectTimeout time.Duration // from the Reply to a successful Connect
 	DiscoveryIdle  time.Duration // keep alive timeout of discovery controllers whose host has none
 	MaxKATO        time.Duration // of the feature
@@ -108,6 +107,9 @@ func (c *Config) check() error {
 	}
 	if c.InCapsule%16 != 0 {
 		return errors.New("nvme: InCapsule is not a multiple of 16")
+	}
+	if c.Advertised != (Address{}) {
+		return c.Advertised.check()
 	}
 	return nil
 }

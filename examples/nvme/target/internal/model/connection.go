@@ -1,7 +1,7 @@
 package model
 
 import (
-	"net/netip"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,9 +10,25 @@ import (
 
 // An Arrival is what is known of a connection that a host wants to set up.
 type Arrival struct {
-	Private       []byte // private data of the MPA Request, without the IRD and ORD of RFC 6581
-	IRD           int    // RDMA Reads that the host answers at a time; negative: it did not tell
-	Local, Remote netip.AddrPort
+	Private []byte // private data of the MPA Request, without the IRD and ORD of RFC 6581
+	IRD     int    // RDMA Reads that the host answers at a time; negative: it did not tell
+	Local   Address
+	Remote  string // address of the host, without a port: what Limits.PerAddress counts
+}
+
+// An Address is where a target can be reached, as in the discovery log.
+type Address struct {
+	Family  uint8  // capsule.AddressIPv4 or capsule.AddressIPv6
+	Addr    string // TRADDR: an IP address in its usual form, an IPv4 address as such, without a zone
+	Service string // TRSVCID: the port
+}
+
+// check tells what is wrong with an address.
+func (a *Address) check() error {
+	if a.Family != capsule.AddressIPv4 && a.Family != capsule.AddressIPv6 || a.Addr == "" || a.Service == "" {
+		return fmt.Errorf("nvme: %+v is no address", *a)
+	}
+	return nil
 }
 
 // Open checks a connection and makes its queue, or says why the connection is rejected (RDMA transport 1.0,
@@ -32,17 +48,16 @@ func (t *Target) Open(now time.Duration, a Arrival) (*Queue, capsule.RejectStatu
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	from := a.Remote.Addr().Unmap()
 	switch {
 	case req.QID > 0 && req.CNTLID != 0 && !t.hasController(req.CNTLID):
 		return nil, capsule.RejectCNTLID
-	case t.stopping || t.connections >= l.Connections || t.perAddress[from] >= l.PerAddress:
+	case t.stopping || t.connections >= l.Connections || t.perAddress[a.Remote] >= l.PerAddress:
 		return nil, capsule.RejectNoResources
 	}
 	q := t.newQueue(&req, &a)
 	q.deadline = now + t.cfg.ConnectTimeout
 	t.connections++
-	t.perAddress[from]++
+	t.perAddress[a.Remote]++
 	t.waiting = append(t.waiting, q)
 	return q, 0
 }
@@ -85,9 +100,8 @@ func (t *Target) Lost(q *Queue, out []Action) []Action {
 	}
 	t.noWaiting(q)
 	t.connections--
-	from := q.remote.Addr().Unmap()
-	if t.perAddress[from]--; t.perAddress[from] == 0 {
-		delete(t.perAddress, from)
+	if t.perAddress[q.remote]--; t.perAddress[q.remote] == 0 {
+		delete(t.perAddress, q.remote)
 	}
 	switch {
 	case c == nil:

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
@@ -28,6 +27,10 @@ func TestNVME_2_ORD(t *testing.T) {
 	cfg.InCapsule = 8
 	_, err = New(cfg)
 	require.ErrorContains(t, err, "multiple of 16")
+	cfg = DefaultConfig()
+	cfg.Advertised.Addr = "10.1.1.1"
+	_, err = New(cfg)
+	require.ErrorContains(t, err, "no address")
 	cfg = DefaultConfig()
 	cfg.Firmware = "ä"
 	_, err = New(cfg)
@@ -144,10 +147,10 @@ func TestNVME_89_Connections(t *testing.T) {
 	_, reject := w.target.Open(0, arrival(0, 32))
 	require.Equal(t, capsule.RejectNoResources, reject, "two of one address")
 	other := arrival(0, 32)
-	other.Remote = netip.MustParseAddrPort("10.1.1.3:1")
+	other.Remote = "10.1.1.3"
 	_, reject = w.target.Open(0, other)
 	require.Zero(t, reject)
-	other.Remote = netip.MustParseAddrPort("10.1.1.4:1")
+	other.Remote = "10.1.1.4"
 	_, reject = w.target.Open(0, other)
 	require.Equal(t, capsule.RejectNoResources, reject, "three in all")
 	first.lose()

@@ -49,6 +49,12 @@ type Controller struct {
 // CNTLID is the identifier of the controller within its subsystem.
 func (c *Controller) CNTLID() uint16 { return c.id }
 
+// HostNQN is the name of the host, as it told it.
+func (c *Controller) HostNQN() string { return c.hostNQN }
+
+// SubNQN is the name of the subsystem.
+func (c *Controller) SubNQN() string { return c.sub.nqn }
+
 func (c *Controller) state() state { return state(c.current.Load()) }
 
 func (c *Controller) enter(s state) { c.current.Store(uint32(s)) }
@@ -108,8 +114,8 @@ func (c *Controller) csts() capsule.CSTS {
 	return s
 }
 
-// cap is the property CAP: RDY follows EN within 7.5 s.
-func (c *Config) cap() capsule.CAP {
+// capabilities is the property CAP: RDY follows EN within 7.5 s.
+func (c *Config) capabilities() capsule.CAP {
 	return capsule.CAP{MQES: uint16(c.Limits.QueueEntries - 1), CQR: true, TO: 15, CSS: capsule.CSSNVM}
 }
 
@@ -130,7 +136,7 @@ func (q *Queue) property(c *capsule.SQE, d *capsule.Data, out []Action) []Action
 func (c *Controller) propertyValue(off uint32) uint64 {
 	switch off {
 	case capsule.PropCAP:
-		return c.t.cfg.cap().Value()
+		return c.t.cfg.capabilities().Value()
 	case capsule.PropVS:
 		return uint64(capsule.Version13)
 	case capsule.PropCC:
@@ -188,7 +194,7 @@ func (c *Controller) resetDone(out []Action) []Action {
 	return c.configure(c.cc, out)
 }
 
-// shutDown has the volatile namespaces flushed.
+// shutDown asks for a flush of the volatile namespaces.
 func (c *Controller) shutDown(out []Action) []Action {
 	volatile := c.sub.namespaces.Load().volatile
 	if len(volatile) == 0 {

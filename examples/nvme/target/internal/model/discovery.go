@@ -1,11 +1,6 @@
 package model
 
-import (
-	"net/netip"
-	"strconv"
-
-	"github.com/goiwarp/iwarp/examples/nvme/capsule"
-)
+import "github.com/goiwarp/iwarp/examples/nvme/capsule"
 
 // A discoveryLog is the content that a controller reads in pieces: it does not change until the host reads from
 // offset 0 again.
@@ -30,7 +25,7 @@ func (c *Controller) fillDiscovery(m *capsule.GetLogPage, buf []byte) capsule.St
 // snapshot makes the log that the host sees now: the discovery subsystem, and those that the host may use.
 func (c *Controller) snapshot() {
 	at := c.t.cfg.Advertised
-	if !at.IsValid() {
+	if at == (Address{}) {
 		at = c.admin.local
 	}
 	n := uint64(0)
@@ -49,24 +44,20 @@ func (c *Controller) snapshot() {
 }
 
 // entry is the entry of a subsystem that is reached at an address.
-func (s *subsystem) entry(at netip.AddrPort, adminEntries int) capsule.DiscoveryEntry {
-	addr := at.Addr().Unmap().WithZone("")
+func (s *subsystem) entry(at Address, adminEntries int) capsule.DiscoveryEntry {
 	e := capsule.DiscoveryEntry{
 		TRTYPE:  capsule.TransportRDMA,
-		ADRFAM:  capsule.AddressIPv4,
+		ADRFAM:  at.Family,
 		SUBTYPE: capsule.SubtypeNVM,
 		PORTID:  1,
 		CNTLID:  capsule.DynamicControllers,
 		ASQSZ:   uint16(adminEntries),
-		TRSVCID: strconv.Itoa(int(at.Port())),
+		TRSVCID: at.Service,
 		SubNQN:  s.nqn,
-		TRADDR:  addr.String(),
+		TRADDR:  at.Addr,
 		QPTYPE:  capsule.QPTypeConnected,
 		PRTYPE:  capsule.ProviderIWARP,
 		CMS:     capsule.CMSRDMACM,
-	}
-	if addr.Is6() {
-		e.ADRFAM = capsule.AddressIPv6
 	}
 	if s.discovery {
 		e.SUBTYPE = capsule.SubtypeDiscovery

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,24 +44,17 @@ func TestNVME_87_LogOctets(t *testing.T) {
 
 // The address is the one to which the host connected, or a configured one.
 func TestNVME_87_Addresses(t *testing.T) {
-	for configured, want := range map[string]struct {
-		family        uint8
-		addr, service string
-	}{
-		"":                      {capsule.AddressIPv4, "10.1.1.1", "4420"},
-		"[2001:db8::1]:99":      {capsule.AddressIPv6, "2001:db8::1", "99"},
-		"[::ffff:1.2.3.4]:4420": {capsule.AddressIPv4, "1.2.3.4", "4420"},
+	six := Address{capsule.AddressIPv6, "2001:db8::1", "99"}
+	for _, c := range []struct{ configured, want Address }{
+		{Address{}, Address{capsule.AddressIPv4, "10.1.1.1", "4420"}},
+		{six, six},
 	} {
-		w := newWorld(t, func(c *Config) {
-			if configured != "" {
-				c.Advertised = netip.MustParseAddrPort(configured)
-			}
-		})
+		w := newWorld(t, func(cfg *Config) { cfg.Advertised = c.configured })
 		_, entries, err := capsule.ParseDiscoveryLog(w.discover(hostA, idA).log(capsule.LogDiscovery, 0, 3072, true))
 		require.NoError(t, err)
-		require.Equal(t, want.family, entries[1].ADRFAM)
-		require.Equal(t, want.addr, entries[1].TRADDR)
-		require.Equal(t, want.service, entries[1].TRSVCID)
+		for _, e := range entries {
+			require.Equal(t, c.want, Address{e.ADRFAM, e.TRADDR, e.TRSVCID})
+		}
 	}
 }
 
@@ -144,7 +136,7 @@ func TestNVME_93_HostRemoved(t *testing.T) {
 	_, err := w.target.SetHosts(storage, []string{"\x00"}, nil)
 	require.Error(t, err)
 	w.must(w.target.SetHosts(storage, []string{}, nil))
-	require.True(t, a.isClosed(), "an empty list allows nobody")
+	require.True(t, a.isClosed(), "an empty list allows no host")
 }
 
 // A subsystem that is removed ends its controllers.

@@ -210,7 +210,7 @@ func (k *walk) write() bool {
 	return true
 }
 
-// begin has the back end take a command: never one of a queue that has ended.
+// begin begins with a command: never with one of a queue that has ended.
 func (k *walk) begin() bool {
 	if len(k.execute) == 0 {
 		return false

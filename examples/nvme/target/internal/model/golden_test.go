@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -20,7 +19,7 @@ const (
 // A replay plays what Linux hosts sent to a target that is like the one that they saw, and compares what it answers.
 type replay struct {
 	*world
-	local      netip.AddrPort
+	local      Address
 	lines      map[int]*line // by connection
 	responses  int
 	dataChecks int
@@ -37,7 +36,7 @@ type capture struct {
 
 func TestNVME_14_96_Linux612(t *testing.T) {
 	r := play(t, capture{
-		local: "10.1.1.1:4420", nqn: "testnqn", first: 0, last: 5, lbads: 12, blocks: 0x4000,
+		local: "10.1.1.1", nqn: "testnqn", first: 0, last: 5, lbads: 12, blocks: 0x4000,
 		uuid: "236e555fe0b9479a9250ef5277fad681",
 	})
 	require.Equal(t, 96, r.responses)
@@ -46,7 +45,7 @@ func TestNVME_14_96_Linux612(t *testing.T) {
 
 func TestNVME_14_96_Linux61(t *testing.T) {
 	r := play(t, capture{
-		local: "10.1.0.1:4420", nqn: "nqn.lab", first: 6, last: 8, lbads: 9, blocks: 0x200000,
+		local: "10.1.0.1", nqn: "nqn.lab", first: 6, last: 8, lbads: 9, blocks: 0x200000,
 		uuid: "ddbca97b291f4511a0037c3341d2a9dd",
 	})
 	require.Equal(t, 57, r.responses)
@@ -65,7 +64,7 @@ func play(t *testing.T, c capture) *replay {
 	_, out, err := w.target.AddNamespace(c.nqn, cfg, nil)
 	w.must(out, err)
 	w.hold[DoFetch] = true
-	r := &replay{world: w, local: netip.MustParseAddrPort(c.local), lines: map[int]*line{}}
+	r := &replay{world: w, local: Address{capsule.AddressIPv4, c.local, "4420"}, lines: map[int]*line{}}
 	second := namespace(2)
 	second.Geometry = cfg.Geometry
 	events := 0

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,13 +10,14 @@ import (
 
 // A Queue is one connection: a submission queue and its completion queue.
 type Queue struct {
-	t             *Target
-	qid           uint16
-	depth         int
-	ord           int
-	local, remote netip.AddrPort
-	deadline      time.Duration // for Connect
-	gone          bool          // see drained
+	t        *Target
+	qid      uint16
+	depth    int
+	ord      int
+	local    Address
+	remote   string
+	deadline time.Duration // for Connect
+	gone     bool          // see drained
 
 	// io tells that the queue is a connected I/O queue. All others are used under the lock of the target too.
 	io atomic.Bool
@@ -47,6 +47,13 @@ func (q *Queue) ReceiveSize() int { return q.t.cfg.ReceiveSize(q.qid) }
 
 // Accept is the private data of the Reply.
 func (q *Queue) Accept() capsule.Accept { return capsule.Accept{CRQSize: uint16(q.depth)} }
+
+// Controller is the controller of the queue: nil before Connect has succeeded, and then always the same.
+func (q *Queue) Controller() *Controller {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ctrl
+}
 
 // lock takes the locks that commands of the queue need, and tells whether that of the target is among them.
 func (q *Queue) lock() (all bool) {

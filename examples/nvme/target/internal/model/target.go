@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -19,9 +18,9 @@ type Target struct {
 	controllers int
 	perHost     map[string]int // controllers, by NQN
 	connections int
-	perAddress  map[netip.Addr]int // connections
-	waiting     []*Queue           // for a Connect
-	genctr      uint64             // of the discovery log
+	perAddress  map[string]int // connections
+	waiting     []*Queue       // for a Connect
+	genctr      uint64         // of the discovery log
 	stopping    bool
 }
 
@@ -39,7 +38,7 @@ func New(cfg Config) (*Target, error) {
 		cfg:        cfg,
 		subsystems: []*subsystem{d},
 		perHost:    make(map[string]int),
-		perAddress: make(map[netip.Addr]int),
+		perAddress: make(map[string]int),
 	}, nil
 }
 

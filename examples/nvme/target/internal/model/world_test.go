@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"encoding/hex"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -106,8 +105,8 @@ func arrival(qid uint16, entries int) Arrival {
 	return Arrival{
 		Private: req.Append(nil),
 		IRD:     128,
-		Local:   netip.MustParseAddrPort("10.1.1.1:4420"),
-		Remote:  netip.MustParseAddrPort("10.1.1.2:40000"),
+		Local:   Address{capsule.AddressIPv4, "10.1.1.1", "4420"},
+		Remote:  "10.1.1.2",
 	}
 }
 
