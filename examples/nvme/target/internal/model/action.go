@@ -102,7 +102,7 @@ type Op struct {
 	Namespace *Namespace // nil for OpFlush
 	Offset    uint64     // octets, a multiple of the LBA
 	Length    uint64     // octets, likewise; not of OpTrim and OpFlush
-	// FUA tells that a write is durable before Finish; and that a Read is preceded by a flush.
+	// FUA tells that a write, or a trim, is durable before Finish; and that a Read is preceded by a flush.
 	FUA bool
 	// Unmap tells that Write Zeroes may give the space back.
 	Unmap bool

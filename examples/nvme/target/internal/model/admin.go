@@ -94,8 +94,9 @@ func (c *Controller) abort(m capsule.Abort, out []Action) ([]Action, bool) {
 		return out, true
 	case parked:
 		return c.events.abort(r, out), true
+	default:
+		return out, false
 	}
-	return out, false
 }
 
 // fill writes the data that the host asked for to buf, which is zero.
@@ -105,9 +106,10 @@ func (c *Controller) fill(sqe *capsule.SQE, buf []byte) result {
 		return failed(c.fillIdentify(capsule.ParseIdentify(sqe), buf))
 	case capsule.OpGetLogPage:
 		return failed(c.fillLog(capsule.ParseGetLogPage(sqe), buf))
+	default: // Get Features, of FeatureHostID
+		copy(buf, c.hostID[:])
+		return succeeded(0)
 	}
-	copy(buf, c.hostID[:]) // Get Features
-	return succeeded(0)
 }
 
 // finished is the result of an admin command for which namespaces were flushed: Set Features of FeatureVWC.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -227,6 +228,14 @@ func TestNVME_89_QueueDepth(t *testing.T) {
 		a := w.goOn()
 		require.False(t, a.Queue.Begin(a.Ref))
 	}
+}
+
+// What an engine may write to a log.
+func TestStrings(t *testing.T) {
+	require.Equal(t, "respond fetch fill execute flush close Do(0) Do(9)",
+		fmt.Sprint(DoRespond, " ", DoFetch, " ", DoFill, " ", DoExecute, " ", DoFlush, " ", DoClose, " ", Do(0), " ", Do(9)))
+	require.Equal(t, "read write compare write zeroes trim flush OpKind(0)",
+		fmt.Sprint(OpRead, " ", OpWrite, " ", OpCompare, " ", OpWriteZeroes, " ", OpTrim, " ", OpFlush, " ", OpKind(0)))
 }
 
 // Buffers that the engine passes in have been used before: each octet of them is written.

@@ -71,7 +71,7 @@ func (t *Target) newController(s *subsystem, data *capsule.ConnectData, m *capsu
 		granted: t.cfg.Limits.IOQueues,
 		katoMS:  roundKATO(m.KATO),
 	}
-	c.events.admin = admin
+	c.admin = admin
 	at, _ := slices.BinarySearchFunc(s.controllers, c.id, func(o *Controller, id uint16) int { return int(o.id) - int(id) })
 	s.controllers = slices.Insert(s.controllers, at, c)
 	t.controllers++
@@ -110,6 +110,7 @@ func (c *Controller) csts() capsule.CSTS {
 		s.RDY, s.SHST = true, capsule.SHSTOccurring
 	case shut:
 		s.SHST = capsule.SHSTComplete
+	case disabled, ended:
 	}
 	return s
 }
@@ -205,7 +206,7 @@ func (c *Controller) shutDown(out []Action) []Action {
 	c.flushes++
 	return append(out, Action{
 		Do:         DoFlush,
-		Queue:      c.events.admin,
+		Queue:      c.admin,
 		Ref:        Ref{Slot: none, gen: c.flushes},
 		Op:         Op{Kind: OpFlush, Namespaces: volatile},
 		Controller: c,

@@ -67,8 +67,9 @@ func (m *reference) csts() capsule.CSTS {
 		return capsule.CSTS{RDY: true, SHST: capsule.SHSTOccurring}
 	case shut:
 		return capsule.CSTS{SHST: capsule.SHSTComplete}
+	default:
+		return capsule.CSTS{}
 	}
-	return capsule.CSTS{}
 }
 
 // A walk is one sequence of events, and what has come of it.
@@ -158,6 +159,8 @@ func (k *walk) sort() {
 			if l == k.io {
 				k.closing = append(k.closing, a)
 			}
+		default:
+			k.t.Fatalf("action %v was not held", a.Do)
 		}
 	}
 	k.held = nil

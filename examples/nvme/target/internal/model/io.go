@@ -57,8 +57,9 @@ func check(c *capsule.SQE, n *Namespace, d *capsule.Data) capsule.Status {
 		return capsule.Success
 	case capsule.OpDSM:
 		return capsule.ParseDSM(c).Check(&n.bounds, d)
+	default:
+		return capsule.ParseRW(c).Check(&n.bounds, d)
 	}
-	return capsule.ParseRW(c).Check(&n.bounds, d)
 }
 
 // operation is what a back end does for a command that was checked. nothing tells that there is nothing to do.
@@ -72,10 +73,15 @@ func (c *Controller) operation(sqe *capsule.SQE, n *Namespace) (op Op, nothing b
 		return op, len(op.Namespaces) == 0 || n != nil && !n.Volatile
 	case capsule.OpDSM:
 		m := capsule.ParseDSM(sqe)
-		return Op{Kind: OpTrim, Namespace: n, Ranges: m.Ranges()}, !m.AD
+		return Op{Kind: OpTrim, Namespace: n, Ranges: m.Ranges(), FUA: c.cacheOff.Load()}, !m.AD
+	default:
+		return c.transfer(capsule.ParseRW(sqe), n), false
 	}
-	m := capsule.ParseRW(sqe)
-	op = Op{Namespace: n, Offset: m.SLBA << n.lbads, Length: m.Blocks() << n.lbads, FUA: m.FUA || c.cacheOff.Load()}
+}
+
+// transfer is what a back end does for Read, Write, Compare and Write Zeroes.
+func (c *Controller) transfer(m capsule.RW, n *Namespace) Op {
+	op := Op{Namespace: n, Offset: m.SLBA << n.lbads, Length: m.Blocks() << n.lbads, FUA: m.FUA || c.cacheOff.Load()}
 	switch m.Opcode {
 	case capsule.OpRead:
 		op.Kind = OpRead
@@ -88,7 +94,7 @@ func (c *Controller) operation(sqe *capsule.SQE, n *Namespace) (op Op, nothing b
 		op.Kind = OpWriteZeroes
 		op.Unmap = m.DEAC && n.TrimmedZeroes
 	}
-	return op, false
+	return op
 }
 
 // execute hands a command to the back end.
@@ -119,6 +125,7 @@ func (o *Op) setOctets(octets []byte) capsule.Status {
 	case OpTrim:
 		o.Octets = octets
 		return capsule.CheckDSMRanges(&o.Namespace.bounds, octets, o.Ranges, o.Namespace.maxBlocks)
+	default: // no data
 	}
 	return capsule.Success
 }

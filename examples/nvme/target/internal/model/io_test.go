@@ -190,6 +190,8 @@ func TestNVME_71_Ranges(t *testing.T) {
 	// One bad range, and nothing is done.
 	for _, bad := range []capsule.DSMRange{{NLB: 1, SLBA: 1000}, {NLB: 9, SLBA: 992}, {NLB: 1, SLBA: math.MaxUint64}} {
 		l.refused(capsule.StatusLBAOutOfRange, 0, trim(append(two, ranges(bad)...), 3))
+		inCapsule = capsule.DSM{NSID: 1, AD: true}.SQE(l.next(), capsule.InCapsuleSGL(0, 16))
+		l.refused(capsule.StatusLBAOutOfRange, 0, l.ask(inCapsule, ranges(bad)...))
 	}
 	l.ok(l.ask(capsule.DSM{NSID: 1, IDR: true}.SQE(l.next(), l.at(16)))) // only a hint
 	require.Len(t, w.ops, 4)
@@ -272,6 +274,7 @@ func TestNVME_51_FUA(t *testing.T) {
 	require.True(t, last(l.rw(capsule.OpWrite, 0, 1)).FUA)
 	require.True(t, last(l.rw(capsule.OpWriteZeroes, 0, 1)).FUA)
 	require.False(t, last(l.rw(capsule.OpRead, 0, 1)).FUA)
+	require.True(t, last(capsule.DSM{NSID: 1, AD: true}.SQE(l.next(), l.from(make([]byte, 16)))).FUA)
 }
 
 // Space is not given back, and no Dataset Management is there, if the back end cannot.

@@ -146,8 +146,9 @@ func TestNVME_52_Features(t *testing.T) {
 	l := w.ready()
 	r := l.setFeature(capsule.FeatureAsyncEvents, 0xFFFFFFFF)
 	l.ok(r)
-	require.Equal(t, uint32(capsule.NoticeNamespaces), r.DW0)
-	require.Equal(t, uint32(capsule.NoticeNamespaces), l.feature(capsule.FeatureAsyncEvents))
+	require.Equal(t, capsule.NoticeNamespaces, r.DW0)
+	require.Equal(t, capsule.NoticeNamespaces, l.feature(capsule.FeatureAsyncEvents))
+	require.Equal(t, uint32(4294967000), roundKATO(4294967295), "without a wrap")
 	for ms, want := range map[uint32]uint32{2000: 2000, 2001: 3000, 1: 1000, 0: 0, 600000: 600000} {
 		l.ok(l.setFeature(capsule.FeatureKATO, ms))
 		require.Equal(t, want, l.feature(capsule.FeatureKATO))

@@ -49,6 +49,7 @@ func (c *counters) count(op OpKind, octets uint64) {
 	case OpWrite:
 		c.writes.Add(1)
 		c.octetsWritten.Add(octets)
+	default: // not counted
 	}
 }
 
