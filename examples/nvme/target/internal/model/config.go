@@ -80,26 +80,26 @@ func (c *Config) check() error {
 	l := &c.Limits
 	for _, n := range []struct {
 		name          string
-		value, lo, hi int
+		value, lo, hi int64
 	}{
-		{"ORD", c.ORD, 1, 1 << 13},
-		{"UnknownORD", c.UnknownORD, 1, 1 << 13},
-		{"InCapsule", c.InCapsule, 0, maxInCapsule},
-		{"MDTS", int(c.MDTS), 1, maxMDTS},
-		{"MaxLog", int(c.MaxLog), capsule.PageSize, 1 << 23},
-		{"ConnectTimeout", int(c.ConnectTimeout), 1, int(time.Hour)},
-		{"DiscoveryIdle", int(c.DiscoveryIdle), 1, int(24 * time.Hour)},
-		{"MaxKATO", int(c.MaxKATO), 1, int(24 * time.Hour)},
-		{"Limits.Connections", l.Connections, 1, 1 << 20},
-		{"Limits.PerAddress", l.PerAddress, 1, 1 << 20},
-		{"Limits.Controllers", l.Controllers, 1, capsule.MaxCNTLID},
-		{"Limits.PerSubsystem", l.PerSubsystem, 1, capsule.MaxCNTLID},
-		{"Limits.PerHost", l.PerHost, 1, capsule.MaxCNTLID},
-		{"Limits.IOQueues", l.IOQueues, 1, maxIOQueues},
-		{"Limits.QueueEntries", l.QueueEntries, 2, maxEntries},
-		{"Limits.AdminEntries", l.AdminEntries, 2, maxEntries},
-		{"Limits.Subsystems", l.Subsystems, 1, capsule.MaxDiscoveryEntries - 1},
-		{"Limits.NamespaceCount", l.NamespaceCount, 1, 1 << 16},
+		{"ORD", int64(c.ORD), 1, 1 << 13},
+		{"UnknownORD", int64(c.UnknownORD), 1, 1 << 13},
+		{"InCapsule", int64(c.InCapsule), 0, maxInCapsule},
+		{"MDTS", int64(c.MDTS), 1, maxMDTS},
+		{"MaxLog", int64(c.MaxLog), capsule.PageSize, 1 << 23},
+		{"ConnectTimeout", int64(c.ConnectTimeout), 1, int64(time.Hour)},
+		{"DiscoveryIdle", int64(c.DiscoveryIdle), 1, int64(24 * time.Hour)},
+		{"MaxKATO", int64(c.MaxKATO), 1, int64(24 * time.Hour)},
+		{"Limits.Connections", int64(l.Connections), 1, 1 << 20},
+		{"Limits.PerAddress", int64(l.PerAddress), 1, 1 << 20},
+		{"Limits.Controllers", int64(l.Controllers), 1, capsule.MaxCNTLID},
+		{"Limits.PerSubsystem", int64(l.PerSubsystem), 1, capsule.MaxCNTLID},
+		{"Limits.PerHost", int64(l.PerHost), 1, capsule.MaxCNTLID},
+		{"Limits.IOQueues", int64(l.IOQueues), 1, maxIOQueues},
+		{"Limits.QueueEntries", int64(l.QueueEntries), 2, maxEntries},
+		{"Limits.AdminEntries", int64(l.AdminEntries), 2, maxEntries},
+		{"Limits.Subsystems", int64(l.Subsystems), 1, capsule.MaxDiscoveryEntries - 1},
+		{"Limits.NamespaceCount", int64(l.NamespaceCount), 1, 1 << 16},
 	} {
 		if n.value < n.lo || n.value > n.hi {
 			return fmt.Errorf("nvme: %s is %d, and not %d to %d", n.name, n.value, n.lo, n.hi)
