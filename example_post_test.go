@@ -201,6 +201,31 @@ func ExampleQP_PostSend_register() {
 	// Output: page 2
 }
 
+// The same in one post: the message has the STag before the registration is posted.
+func ExampleMR_NextKey() {
+	client, server, pd, done := pair()
+	defer done()
+	inbox := make([]byte, 16)
+	check(server.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{must(pd.RegisterMR(inbox, stag.LocalWrite, nil)).Slice(0, 16)}}))
+
+	region := must(pd.AllocMR(1<<20, stag.RemoteRead, nil))
+	key := must(region.NextKey())
+	where := must(iwarp.RemoteBuffer{STag: region.STag()&^0xff | stag.STag(key), TO: 0, Len: 6}.AppendBinary(nil))
+	check(client.PostSend(
+		iwarp.SendWR{Op: iwarp.OpRegister, MR: region, Memory: []byte("page 1"), Access: stag.RemoteRead, Key: &key},
+		iwarp.SendWR{Op: iwarp.OpSend, Inline: where},
+	))
+
+	var wcs [1]iwarp.WC
+	must(server.RecvCQ().Wait(context.Background(), wcs[:]))
+	var lent iwarp.RemoteBuffer
+	check(lent.UnmarshalBinary(inbox))
+	page := make([]byte, 6)
+	must(server.Remote(lent).ReadAt(page, 0))
+	fmt.Printf("%s\n", page)
+	// Output: page 1
+}
+
 // One window lends one part of a region after the other, under a new STag each time.
 func ExampleQP_PostSend_bind() {
 	client, server, pd, done := pair()

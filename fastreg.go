@@ -38,6 +38,11 @@ func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, err
 	})
 }
 
+// NextKey returns a key for the next OpRegister of a region of [PD.AllocMR], in SendWR.Key, for a
+// caller that composes a message with the STag before it posts the OpRegister. A peer can hardly
+// predict it, and none of the last 128 registrations of the region had it.
+func (mr *MR) NextKey() (uint8, error) { return mr.fast.NextKey() }
+
 // fillRegister prepares a registration. The state of the STag is known only when the request
 // is executed, so the completion reports errors that depend on it.
 func (qp *QP) fillRegister(r *rdmap.Request, wr *SendWR) error {

@@ -170,7 +170,7 @@ func (c *conn) sendRequest(now time.Time, a *op.Action) {
 		enable, err = c.lend(a, k, lentSink, sinkAccess)
 	case a.Kind == op.Read:
 		sink := c.flights[a.Record].sink
-		enable = c.leases.enable(sink, a.Op, sink.mem[:max(len(k.cmd.Buf)+c.overhead, 1)])
+		enable, err = c.leases.enable(sink, a.Op, sink.mem[:max(len(k.cmd.Buf)+c.overhead, 1)])
 	case a.Source:
 		enable, err = c.lend(a, k, lentSource, sourceAccess)
 	}
@@ -202,7 +202,7 @@ func (c *conn) lend(a *op.Action, k *call, what int, access stag.Access) (iwarp.
 		}
 		*l = made
 	}
-	return c.leases.enable(*l, a.Op, k.cmd.Buf), nil
+	return c.leases.enable(*l, a.Op, k.cmd.Buf)
 }
 
 // appendRequest makes the request of an operation.

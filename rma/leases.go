@@ -1,8 +1,6 @@
 package rma
 
 import (
-	"crypto/rand"
-
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rma/internal/op"
 	"github.com/goiwarp/iwarp/stag"
@@ -36,15 +34,11 @@ type leases struct {
 	scratch *scratch
 	size    int // of the memory of a sink
 	all     map[uint32]*lease
-	random  [64]byte
-	used    int // octets of random
 	taken   int // octets of scratch
 }
 
 func newLeases(pd *iwarp.PD, qp *iwarp.QP, s *scratch, size int) *leases {
-	l := &leases{pd: pd, qp: qp, scratch: s, size: size, all: make(map[uint32]*lease)}
-	l.used = len(l.random)
-	return l
+	return &leases{pd: pd, qp: qp, scratch: s, size: size, all: make(map[uint32]*lease)}
 }
 
 // sink makes a lease with memory of its own; nil: there is none left.
@@ -67,25 +61,16 @@ func (l *leases) make(role op.Role, access stag.Access, mem []byte) (*lease, err
 	return s, nil
 }
 
-// enable lends n octets of mem for an operation: the work request makes it so.
-func (l *leases) enable(s *lease, id op.ID, mem []byte) iwarp.SendWR {
-	s.id, s.key = id, l.nextKey(s.key)
-	return iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Memory: mem, Access: s.access, Key: &s.key}
-}
-
-// nextKey is a key that the peer cannot derive from the last one.
-func (l *leases) nextKey(last uint8) uint8 {
-	for {
-		if l.used == len(l.random) {
-			_, _ = rand.Read(l.random[:]) // it does not fail
-			l.used = 0
-		}
-		k := l.random[l.used]
-		l.used++
-		if k != last {
-			return k
-		}
+// enable lends the octets of mem for an operation: the work request makes it so. The STag has a key
+// that the peer cannot derive from earlier ones, and that will be rare: an old Write that comes again
+// finds it dead.
+func (l *leases) enable(s *lease, id op.ID, mem []byte) (iwarp.SendWR, error) {
+	key, err := s.mr.NextKey()
+	if err != nil {
+		return iwarp.SendWR{}, err
 	}
+	s.id, s.key = id, key
+	return iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Memory: mem, Access: s.access, Key: &s.key}, nil
 }
 
 // role tells what an STag was for that a message about an operation has invalidated.

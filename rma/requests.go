@@ -299,7 +299,10 @@ func (c *conn) sendPull(a *op.Action) {
 		})
 		return
 	}
-	enable := c.leases.enable(q.sink, a.Op, q.sink.mem[:max(int(q.length)+c.overhead, 1)])
+	enable, err := c.leases.enable(q.sink, a.Op, q.sink.mem[:max(int(q.length)+c.overhead, 1)])
+	if c.endIf(err) {
+		return
+	}
 	m.SinkSTag = uint32(q.sink.tag())
 	c.post(enable, sends(m.Append(c.compose(), h, c.out)))
 }

@@ -191,6 +191,27 @@ func TestVERBS_1_4_KeysOfEnables(t *testing.T) {
 	require.Len(t, next, distance, "the next key is one of many")
 }
 
+// TestVERBS_1_4_NextKey: keys that are chosen ahead are as rare as others.
+func TestVERBS_1_4_NextKey(t *testing.T) {
+	p := newPeer(t)
+	b := p.fastRegion(8, everyRight)
+	mem := make([]byte, 8)
+	last := map[uint8]int{}
+	for i := 1; i <= 1000; i++ {
+		key, err := b.NextKey()
+		require.NoError(t, err)
+		if at, used := last[key]; used {
+			require.Greater(t, i-at, 128, "a key is not used again soon")
+		}
+		last[key] = i
+		r, err := b.PrepareKey(mem, nil, everyRight, 0, &key)
+		require.NoError(t, err)
+		require.Equal(t, key, r.STag().Key())
+	}
+	_, err := (*FastRegion)(nil).NextKey()
+	require.ErrorIs(t, err, errNotFast)
+}
+
 func TestVERBS_16_InvalidateOfAnInvalidSTag(t *testing.T) {
 	p := newPeer(t)
 	b, w := p.fastRegion(8, everyRight), p.window()

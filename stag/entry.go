@@ -41,6 +41,7 @@ const never = ^uint64(0)
 var (
 	errNotPrepared = errors.New("stag: not a region that was prepared for this")
 	errRevoked     = errors.New("stag: was revoked before its turn came")
+	errNotFast     = errors.New("stag: the region is not one for fast registration")
 	errNotInvalid  = errors.New("stag: the STag is VALID already")
 	errOtherScope  = errors.New("stag: the STag belongs to another PD or stream")
 	errRights      = errors.New("stag: rights not allowed")

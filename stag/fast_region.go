@@ -66,6 +66,18 @@ func (b *FastRegion) PrepareKey(mem []byte, buf Buffer, access Access, base uint
 	return b.prepare(r, key)
 }
 
+// NextKey draws a key for the next registration, for a caller that tells a peer the STag before
+// it prepares that: one that a peer can hardly predict, and that none of the last 128
+// registrations had. It fails if b is nil, and without randomness.
+func (b *FastRegion) NextKey() (uint8, error) {
+	if b == nil {
+		return 0, errNotFast
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.key(nil)
+}
+
 // Enable puts a registration that [FastRegion.Prepare] made into force, on behalf of the
 // stream user. The STag must be INVALID, and the stream one that may use it.
 func (t *Table) Enable(user Scope, r *Region) error {
