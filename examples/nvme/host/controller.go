@@ -1,0 +1,209 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// A Controller is a host's view of a subsystem: an association with a controller of the target,
+// which is replaced when it is lost. Its methods may be called by any goroutine.
+type Controller struct {
+	addr, subnqn string
+	o            *Options
+	rnic         *iwarp.RNIC
+	ownRNIC      bool
+	events       chan Event
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	resets chan chan error
+	done   chan struct{} // the goroutine that connects again has ended
+
+	mu           sync.Mutex
+	assoc        *assoc // nil: there is none now
+	changedState chan struct{}
+	err          error // final
+	cause        error // why there is no association
+	closed       bool
+	eventsClosed bool
+	namespaces   map[uint32]*Namespace
+}
+
+// Connect connects to the subsystem subnqn at addr, which is what RNIC.Dial takes for the network: a
+// port must be there, usually 4420. ctx bounds the set-up alone.
+//
+// What the target refuses is a [capsule.RejectError] for a connection, and a
+// [*capsule.ConnectError] for a queue; a controller with which this host cannot work is an error that
+// matches [capsule.ErrMalformed].
+func Connect(ctx context.Context, addr, subnqn string, o *Options) (*Controller, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := capsule.CheckNQN(subnqn); err != nil {
+		return nil, err
+	}
+	c := &Controller{addr: addr, subnqn: subnqn, o: o, rnic: o.RNIC, events: make(chan Event, maxEvents),
+		resets: make(chan chan error), done: make(chan struct{}), changedState: make(chan struct{}),
+		namespaces: make(map[uint32]*Namespace)}
+	if c.rnic == nil {
+		if c.rnic, err = iwarp.Open(nil); err != nil {
+			return nil, err
+		}
+		c.ownRNIC = true
+	}
+	a, err := c.establish(ctx)
+	if err != nil {
+		c.closeRNIC()
+		return nil, err
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.assoc = a
+	c.serve(a)
+	go c.run(a)
+	return c, nil
+}
+
+// establish makes an association with everything that I/O needs.
+func (c *Controller) establish(ctx context.Context) (*assoc, error) {
+	a, err := newAssoc(ctx, c.rnic, c.addr, c.subnqn, c.o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.complete(ctx, a); err != nil {
+		// What has gone wrong on a connection is a better cause than what a command met then.
+		a.fail(err)
+		if errors.Is(err, ErrLost) {
+			err = a.cause()
+		}
+		a.close(false)
+		return nil, err
+	}
+	return a, nil
+}
+
+func (c *Controller) complete(ctx context.Context, a *assoc) error {
+	if a.id.CNTRLTYPE == capsule.ControllerDiscovery {
+		return malformed("%q is a discovery subsystem", c.subnqn)
+	}
+	for _, step := range []func(context.Context) error{a.identifyNVM, a.openIO, a.enableEvents} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return c.refresh(ctx, a, nil, true)
+}
+
+// serve starts what an association needs besides commands of the program.
+func (c *Controller) serve(a *assoc) {
+	if c.o.KATO > 0 {
+		a.workers.Go(a.keepAlive)
+	}
+	a.workers.Go(func() {
+		a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) })
+	})
+}
+
+// Events returns the channel of events. It holds 64 of them; what comes when it is full is dropped.
+// Close closes it.
+func (c *Controller) Events() <-chan Event { return c.events }
+
+// Err returns nil while the controller is connected or tries to be, and then why it does not any more.
+func (c *Controller) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Queues returns how many I/O queues there are now, and how many commands each has outstanding at
+// most: 0 while there is no connection.
+func (c *Controller) Queues() (queues, commands int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.assoc == nil {
+		return 0, 0
+	}
+	return len(c.assoc.io), cap(c.assoc.io[0].free)
+}
+
+// current is the association, for which it waits while there is none.
+func (c *Controller) current(ctx context.Context) (*assoc, error) {
+	for {
+		c.mu.Lock()
+		a, err, changed := c.assoc, c.err, c.changedState
+		c.mu.Unlock()
+		switch {
+		case err != nil:
+			return nil, err
+		case a != nil && !a.failed():
+			return a, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// set publishes a state: an association, none for the time being, or none for ever.
+func (c *Controller) set(a *assoc, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.assoc = a
+	if c.err == nil {
+		c.err = err
+	}
+	close(c.changedState)
+	c.changedState = make(chan struct{})
+}
+
+// Close ends the controller: the I/O queues first, then, after the target has said that everything is
+// durable, the admin queue. Commands that are under way fail with ErrClosed, and so does everything
+// later. The error is that of the shutdown; the connections are closed anyway. Closing again does
+// nothing.
+func (c *Controller) Close() error {
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if closed {
+		<-c.done
+		return nil
+	}
+	c.cancel()
+	<-c.done
+	err := c.closeAssoc()
+	c.mu.Lock()
+	c.eventsClosed = true
+	close(c.events)
+	c.mu.Unlock()
+	return errors.Join(err, c.closeRNIC())
+}
+
+// closeAssoc ends the association gracefully, if there is one.
+func (c *Controller) closeAssoc() error {
+	c.mu.Lock()
+	a := c.assoc
+	c.mu.Unlock()
+	c.set(nil, ErrClosed)
+	if a == nil {
+		return nil
+	}
+	a.closeIO(ErrClosed, true)
+	err := a.shutdown(context.Background())
+	a.fail(ErrClosed)
+	a.close(err == nil)
+	return err
+}
+
+func (c *Controller) closeRNIC() error {
+	if !c.ownRNIC {
+		return nil
+	}
+	return c.rnic.Close()
+}

@@ -1,0 +1,68 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+var (
+	// ErrClosed is the error of what is done with a Controller, and what it has, after Close.
+	ErrClosed = errors.New("nvme: the controller is closed")
+	// ErrLost is matched by each LostError.
+	ErrLost = errors.New("nvme: the connections of the controller are lost")
+	// ErrTimeout is matched by the cause of a LostError if a command got no response in time.
+	ErrTimeout = errors.New("nvme: no response in time")
+	// ErrReset is the cause of a LostError after Controller.Reset.
+	ErrReset = errors.New("nvme: the controller is being reset")
+	// ErrUnaligned: the offset or the length is no multiple of the size of the LBAs.
+	ErrUnaligned = errors.New("nvme: offset or length is no multiple of the LBA size")
+	// ErrOutOfRange: the octets are not all within the namespace.
+	ErrOutOfRange = errors.New("nvme: outside of the namespace")
+	// ErrReplaced is the error of a Namespace whose NSID now belongs to another namespace.
+	ErrReplaced = errors.New("nvme: the namespace was replaced by another one")
+	// ErrShortData: the response was success, but the target has not moved all octets.
+	ErrShortData = errors.New("nvme: the target has not moved all of the data")
+)
+
+// A LostError is the error of commands that had no response when the connections of the controller
+// ended, and of those that were not sent since there were none. It matches ErrLost and Cause.
+type LostError struct {
+	Cause error // the same for all commands
+	// Sent tells that the command was sent, so that it may have been carried out.
+	Sent bool
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("%v: %v", ErrLost, e.Cause) }
+
+// Unwrap returns ErrLost and Cause.
+func (e *LostError) Unwrap() []error { return []error{ErrLost, e.Cause} }
+
+// malformed is an error about what the target sent.
+func malformed(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", capsule.ErrMalformed, fmt.Sprintf(format, a...))
+}
+
+// timeoutError is the cause when a command has got no response.
+func timeoutError(op capsule.Opcode, qid uint16, d time.Duration) error {
+	return fmt.Errorf("%w: command %#02x on queue %d, after %v", ErrTimeout, uint8(op), qid, d)
+}
+
+// rejected adds to the error of a Dial what the target's reject says: a [capsule.RejectError].
+func rejected(err error) error {
+	var r *iwarp.RejectError
+	if !errors.As(err, &r) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", capsule.ParseReject(r.PrivateData), err)
+}
+
+// final tells that it is of no use to connect again: the target says so, or it has told something
+// that this host cannot use.
+func final(err error) bool {
+	var s capsule.StatusError
+	return errors.As(err, &s) && s.Status.DNR()
+}

@@ -1,0 +1,156 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// maxInCapsule is how many octets of data this host puts in a capsule at most.
+const maxInCapsule = 16 << 10
+
+// page carries Identify out.
+func (a *assoc) page(ctx context.Context, m capsule.Identify) ([]byte, error) {
+	page := make([]byte, capsule.PageSize)
+	_, err := a.command(ctx, m.SQE(0, capsule.SGL{}), page)
+	return page, err
+}
+
+// identify asks the controller for its limits, and refuses one with which this host cannot work.
+func (a *assoc) identify(ctx context.Context) error {
+	page, err := a.page(ctx, capsule.Identify{CNS: capsule.CNSController})
+	if err != nil {
+		return err
+	}
+	if a.id, err = capsule.ParseIdentifyController(page); err != nil {
+		return err
+	}
+	if err := a.id.CheckHost(a.cntlid); err != nil {
+		return err
+	}
+	a.transfer = a.o.MaxTransfer
+	if most := a.id.MaxTransfer(a.cap.MPSMIN); most > 0 {
+		a.transfer = int(min(uint64(a.transfer), most))
+	}
+	return nil
+}
+
+// identifyNVM asks for the limits of Dataset Management, which controllers before 2.0 do not have.
+func (a *assoc) identifyNVM(ctx context.Context) error {
+	page, err := a.page(ctx, capsule.Identify{CNS: capsule.CNSCommandSet})
+	var refused capsule.StatusError
+	if errors.As(err, &refused) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.nvm, err = capsule.ParseIdentifyNVM(page)
+	return err
+}
+
+// ioEntries is the size of the I/O queues.
+func (a *assoc) ioEntries() int {
+	n := min(a.o.QueueSize, int(a.cap.MQES)+1)
+	if a.id.MAXCMD > 1 {
+		n = min(n, int(a.id.MAXCMD))
+	}
+	return max(n, 2)
+}
+
+// inCapsule is how many octets of data the capsules of I/O queues have.
+func (a *assoc) inCapsule() int {
+	if a.o.NoInCapsule {
+		return 0
+	}
+	return int(min(a.id.InCapsuleSize(), maxInCapsule))
+}
+
+// maxNamespacePages bounds the namespaces of a controller: each page has 1024 at most.
+const maxNamespacePages = 64
+
+// namespaceIDs are the active namespaces, in ascending order.
+func (a *assoc) namespaceIDs(ctx context.Context) (ids []uint32, err error) {
+	var after uint32
+	for range maxNamespacePages {
+		page, err := a.page(ctx, capsule.Identify{CNS: capsule.CNSNamespaceList, NSID: after})
+		if err != nil {
+			return nil, err
+		}
+		known := len(ids)
+		if ids, err = capsule.ParseNamespaceList(ids, page, after); err != nil {
+			return nil, err
+		}
+		if len(ids) < known+capsule.MaxNamespaces {
+			return ids, nil
+		}
+		after = ids[len(ids)-1]
+	}
+	return nil, malformed("the controller has more than %d namespaces", maxNamespacePages*capsule.MaxNamespaces)
+}
+
+// An identity is what tells one namespace from another: that of the subsystem, and those of the
+// namespace in it.
+type identity struct {
+	serial      string
+	nsid        uint32
+	uuid, nguid [16]byte
+	eui64       [8]byte
+}
+
+// A description is what Identify says of a namespace.
+type description struct {
+	identity identity
+	geometry capsule.Geometry
+	readOnly bool
+	zeroes   bool // trimmed LBAs read as zero
+}
+
+// describe asks for one namespace. One that is not active is capsule.ErrInactive.
+func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err error) {
+	page, err := a.page(ctx, capsule.Identify{CNS: capsule.CNSNamespace, NSID: nsid})
+	if errors.Is(err, capsule.StatusError{Status: capsule.StatusInvalidNamespace}) {
+		return d, capsule.ErrInactive
+	}
+	if err != nil {
+		return d, err
+	}
+	ns, err := capsule.ParseIdentifyNamespace(page)
+	if err != nil {
+		return d, err
+	}
+	if d.geometry, err = ns.Geometry(); err != nil {
+		return d, err
+	}
+	if d.geometry.BlockSize() > a.transfer {
+		return d, malformed("an LBA has %d octets, and a command may move %d", d.geometry.BlockSize(), a.transfer)
+	}
+	d.readOnly = ns.NSATTR&capsule.NSATTRWriteProtected != 0
+	d.zeroes = ns.DLFEAT&7 == capsule.DLFEATZeroes
+	if page, err = a.page(ctx, capsule.Identify{CNS: capsule.CNSDescriptors, NSID: nsid}); err != nil {
+		return d, err
+	}
+	names, err := capsule.ParseDescriptors(page)
+	if err != nil {
+		return d, err
+	}
+	if names.CSI != 0 {
+		return d, malformed("namespace %d has command set %d", nsid, names.CSI)
+	}
+	d.identity = identity{serial: a.id.SN, nsid: nsid, uuid: names.UUID, nguid: names.NGUID, eui64: names.EUI64}
+	return d, nil
+}
+
+// trimLimits are how many ranges a Dataset Management has at most, and of how many LBAs.
+func (a *assoc) trimLimits() (ranges int, blocks uint32) {
+	ranges, blocks = capsule.MaxDSMRanges, math.MaxUint32
+	if a.nvm.DMRL > 0 {
+		ranges = int(a.nvm.DMRL)
+	}
+	if a.nvm.DMRSL > 0 {
+		blocks = a.nvm.DMRSL
+	}
+	return ranges, blocks
+}

@@ -1,0 +1,38 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// keepAliveInterval is how often Keep Alive is sent. Where each command counts, a controller looks
+// whether there were any in turns of KATO, and so one that came just after such a look is found two
+// turns later: the half of the usual time keeps clear of that (Base 2.0, 3.9).
+func (a *assoc) keepAliveInterval() time.Duration {
+	if a.id.CTRATT&capsule.CTRATTTrafficBased != 0 {
+		return a.o.KATO / 4
+	}
+	return a.o.KATO / 2
+}
+
+// keepAlive sends Keep Alive until the association has failed. It has a slot of its own, so that it
+// does not wait for other commands.
+func (a *assoc) keepAlive() {
+	t := time.NewTicker(a.keepAliveInterval())
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-a.down:
+			return
+		}
+		q := a.admin
+		cqe, err := q.doIn(context.Background(), q.kept, &command{sqe: capsule.KeepAliveSQE(0), timeout: a.o.KATO})
+		if err == nil && !cqe.Status.OK() {
+			a.fail(fmt.Errorf("nvme: the target refuses Keep Alive: %w", cqe.Status.Err()))
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// A Namespace is a namespace of a subsystem: a range of LBAs. It outlives connections. Its methods
+// may be called by any goroutine.
+type Namespace struct {
+	c     *Controller
+	nsid  uint32
+	state atomic.Pointer[nsState]
+}
+
+// An nsState is what is known of a namespace. It is replaced as a whole.
+type nsState struct {
+	description
+	err error // why it cannot be used
+}
+
+// NSID is the number of the namespace.
+func (n *Namespace) NSID() uint32 { return n.nsid }
+
+// BlockSize is the length of an LBA, in octets: offsets and lengths are multiples of it.
+func (n *Namespace) BlockSize() int { return n.state.Load().geometry.BlockSize() }
+
+// Size is the size in octets. It changes when the target says so.
+func (n *Namespace) Size() int64 { return n.state.Load().geometry.Size() }
+
+// ReadOnly tells that the target refuses writes.
+func (n *Namespace) ReadOnly() bool { return n.state.Load().readOnly }
+
+// TrimmedReadsZero tells that LBAs read as zero after Trim.
+func (n *Namespace) TrimmedReadsZero() bool { return n.state.Load().zeroes }
+
+// UUID and NGUID identify the namespace everywhere, as EUI64 does; zeros: there is none.
+func (n *Namespace) UUID() [16]byte { return n.state.Load().identity.uuid }
+
+// NGUID is described with UUID.
+func (n *Namespace) NGUID() [16]byte { return n.state.Load().identity.nguid }
+
+// EUI64 is described with UUID.
+func (n *Namespace) EUI64() [8]byte { return n.state.Load().identity.eui64 }
+
+// Err is why the namespace cannot be used now: [ErrReplaced], which is final, or
+// [capsule.ErrInactive], or what is wrong with what the target says of it.
+func (n *Namespace) Err() error { return n.state.Load().err }
+
+// Namespaces returns the active namespaces, in the order of their NSIDs. A namespace that has been
+// returned before is the same *Namespace. One that this host cannot use is left out; the error names
+// it, and the others are returned all the same.
+func (c *Controller) Namespaces(ctx context.Context) ([]*Namespace, error) {
+	a, err := c.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := a.namespaceIDs(ctx)
+	if err != nil {
+		if errors.Is(err, capsule.ErrMalformed) {
+			a.fail(err)
+		}
+		return nil, err
+	}
+	var namespaces []*Namespace
+	var unusable []error
+	for _, nsid := range ids {
+		d, err := a.describe(ctx, nsid)
+		if err != nil && !isAbout(err) {
+			return nil, err
+		}
+		if n := c.update(nsid, d, err); err == nil {
+			namespaces = append(namespaces, n)
+		} else if !errors.Is(err, capsule.ErrInactive) {
+			unusable = append(unusable, fmt.Errorf("nvme: namespace %d: %w", nsid, err))
+		}
+	}
+	return namespaces, errors.Join(unusable...)
+}
+
+// isAbout tells that an error of describe is about the namespace, and not about the connection.
+func isAbout(err error) bool {
+	return errors.Is(err, capsule.ErrInactive) || errors.Is(err, capsule.ErrMalformed) || errors.As(err, new(capsule.StatusError))
+}
+
+// refresh describes those namespaces again that the program has: the ones in ids, or all.
+func (c *Controller) refresh(ctx context.Context, a *assoc, ids []uint32, all bool) error {
+	for _, nsid := range c.known() {
+		if !all && !slices.Contains(ids, nsid) {
+			continue
+		}
+		d, err := a.describe(ctx, nsid)
+		if err != nil && !isAbout(err) {
+			return err
+		}
+		c.update(nsid, d, err)
+	}
+	return nil
+}
+
+// known are the NSIDs of the namespaces that the program has.
+func (c *Controller) known() (ids []uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for nsid := range c.namespaces {
+		ids = append(ids, nsid)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// update stores what is known of a namespace now. If another one has its NSID the old Namespace is of
+// no use any more, and there is a new one.
+func (c *Controller) update(nsid uint32, d description, err error) *Namespace {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.namespaces[nsid]
+	if n != nil {
+		old := n.state.Load()
+		if err != nil {
+			n.state.Store(&nsState{description: old.description, err: err})
+			return n
+		}
+		if old.identity == d.identity && old.geometry.LBADS == d.geometry.LBADS {
+			n.state.Store(&nsState{description: d})
+			return n
+		}
+		n.state.Store(&nsState{description: old.description, err: ErrReplaced})
+		delete(c.namespaces, nsid)
+	}
+	if err != nil {
+		return nil
+	}
+	n = &Namespace{c: c, nsid: nsid}
+	n.state.Store(&nsState{description: d})
+	c.namespaces[nsid] = n
+	return n
+}

@@ -1,0 +1,139 @@
+package host
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// Options are what a host may choose. Zero fields mean defaults; a nil *Options too.
+type Options struct {
+	// HostNQN is the name of this host, and HostID its identifier. By default the identifier is
+	// random, and the name is made of it. A target refuses a name that it knows with another
+	// identifier, so set both or none.
+	HostNQN string
+	HostID  [16]byte
+
+	// Queues is how many I/O queues to have: 1 by default, 64 at most. The target may grant
+	// fewer.
+	Queues int
+	// QueueSize is how many entries an I/O queue has, which is one more than it has commands
+	// outstanding: 128 by default, 2 to 1024. The target may have smaller ones.
+	QueueSize int
+	// MaxTransfer is how many octets one command moves at most: 1 MiB by default, which is also
+	// what Linux's siw can take, and 8 MiB at most. The target may take less.
+	MaxTransfer int
+	// NoInCapsule keeps data out of capsules even if the target takes it there.
+	NoInCapsule bool
+
+	// KATO is after what time without a command the target gives the host up: 5 s by default,
+	// negative: never. A Keep Alive is sent often enough, and one that is not answered within
+	// this time is the end of the connections.
+	KATO time.Duration
+	// IOTimeout and AdminTimeout are how long a command may take: 30 s and 60 s by default.
+	IOTimeout, AdminTimeout time.Duration
+	// Retries is how often a command is sent again, after a status without DNR or after a new
+	// connection: 5 times by default; negative: never.
+	Retries int
+	// ReconnectDelay is the time between the loss of the connections and an attempt to connect
+	// again, and between such attempts: 10 s by default.
+	ReconnectDelay time.Duration
+	// CtrlLoss is after what time without connections the controller is given up: 600 s by
+	// default; negative: at once.
+	CtrlLoss time.Duration
+
+	// Network is that of RNIC.Dial: "tcp" by default.
+	Network string
+	// RNIC is what the connections are made of. By default each controller has one of its own.
+	RNIC *iwarp.RNIC
+	// QPConfig is the template of each connection: Auth, TLS, MPA.NoCRC, IRD (128 by default),
+	// Setup, SetupTrace, UserData and Trace. Setup may not post receives. What NVMe determines
+	// is not taken from it: PD, CQs, depths, ORD, private data and the start-up of MPA.
+	QPConfig iwarp.QPConfig
+}
+
+const (
+	maxQueues    = 64
+	maxQueueSize = 1024
+	maxTransfer  = 8 << 20
+	adminSize    = 32 // entries of the admin queue
+	defaultIRD   = 128
+)
+
+// withDefaults is a copy that is complete and checked.
+func (o *Options) withDefaults() (*Options, error) {
+	c := Options{}
+	if o != nil {
+		c = *o
+	}
+	if c.HostID == [16]byte{} {
+		c.HostID = randomUUID()
+	}
+	if c.HostNQN == "" {
+		c.HostNQN = hostNQN(c.HostID)
+	}
+	setDefault(&c.Queues, 1)
+	setDefault(&c.QueueSize, 128)
+	setDefault(&c.MaxTransfer, 1<<20)
+	setDefault(&c.KATO, 5*time.Second)
+	setDefault(&c.IOTimeout, 30*time.Second)
+	setDefault(&c.AdminTimeout, 60*time.Second)
+	setDefault(&c.Retries, 5)
+	setDefault(&c.ReconnectDelay, 10*time.Second)
+	setDefault(&c.CtrlLoss, 600*time.Second)
+	setDefault(&c.Network, "tcp")
+	c.KATO, c.Retries, c.CtrlLoss = max(c.KATO, 0), max(c.Retries, 0), max(c.CtrlLoss, 0)
+	return &c, c.check()
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+func (o *Options) check() error {
+	if err := capsule.CheckNQN(o.HostNQN); err != nil {
+		return fmt.Errorf("nvme: Options.HostNQN: %w", err)
+	}
+	for _, f := range []struct {
+		name        string
+		v, from, to int
+	}{
+		{"Queues", o.Queues, 1, maxQueues},
+		{"QueueSize", o.QueueSize, 2, maxQueueSize},
+		{"MaxTransfer", o.MaxTransfer, capsule.PageSize, maxTransfer},
+	} {
+		if f.v < f.from || f.v > f.to {
+			return fmt.Errorf("nvme: Options.%s is %d: it may be %d to %d", f.name, f.v, f.from, f.to)
+		}
+	}
+	switch {
+	case o.IOTimeout < 0 || o.AdminTimeout < 0 || o.ReconnectDelay < 0:
+		return errors.New("nvme: a time in Options is negative")
+	case o.KATO > 0 && o.KATO < time.Millisecond || o.KATO > 10*time.Minute:
+		return fmt.Errorf("nvme: Options.KATO is %v: it may be 1 ms to 10 min", o.KATO)
+	case o.QPConfig.SRQ != nil:
+		return errors.New("nvme: Options.QPConfig has an SRQ")
+	case o.QPConfig.IRD < 0:
+		return errors.New("nvme: Options.QPConfig allows no RDMA Reads, by which the target fetches data")
+	}
+	return nil
+}
+
+// randomUUID is a random identifier (RFC 9562, version 4).
+func randomUUID() (id [16]byte) {
+	rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id
+}
+
+// hostNQN is the name that a host makes of its identifier (Base 2.0, 4.5).
+func hostNQN(id [16]byte) string {
+	return fmt.Sprintf("nqn.2014-08.org.nvmexpress:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}

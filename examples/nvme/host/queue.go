@@ -1,0 +1,230 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A queue is one connection with a target: a submission queue and a completion queue.
+type queue struct {
+	qid      uint16
+	entries  int // of the submission queue
+	pd       *iwarp.PD
+	transfer int // octets that a command moves at most
+	inside   int // of them in its capsule
+	lost     func(cause error)
+
+	qp      *iwarp.QP
+	cq      *iwarp.CQ
+	recvMR  *iwarp.MR
+	recvs   []byte
+	capMR   *iwarp.MR
+	stopped chan struct{} // the goroutine that takes completions has ended
+
+	slots []slot
+	free  chan *slot
+	kept  *slot // not in free: for Keep Alive
+	event *slot // likewise, for Asynchronous Event Requests
+
+	mu   sync.Mutex
+	err  error // why there are no more commands
+	dead chan struct{}
+}
+
+// A queueConfig is what queues differ in.
+type queueConfig struct {
+	qid      uint16
+	entries  int
+	cntlid   uint16
+	transfer int
+	inside   int
+}
+
+const recvSize = 64 // of a receive: a response has 16 octets
+
+// openQueue connects a queue. lost is called, once at most, when it can do nothing more.
+func openQueue(ctx context.Context, rnic *iwarp.RNIC, pd *iwarp.PD, addr string, o *Options, c queueConfig, lost func(cause error)) (*queue, error) {
+	q := &queue{qid: c.qid, entries: c.entries, pd: pd, transfer: c.transfer, inside: c.inside, lost: lost,
+		stopped: make(chan struct{}), dead: make(chan struct{})}
+	if err := q.open(ctx, rnic, addr, o, c); err != nil {
+		q.release()
+		return nil, fmt.Errorf("nvme: queue %d: %w", c.qid, err)
+	}
+	go q.run()
+	return q, nil
+}
+
+func (q *queue) open(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Options, c queueConfig) error {
+	if err := q.allocate(rnic); err != nil {
+		return err
+	}
+	var err error
+	if q.qp, err = rnic.Dial(ctx, o.Network, addr, q.config(o, c)); err != nil {
+		return rejected(err)
+	}
+	a, err := capsule.ParseAccept(q.qp.PrivateData())
+	if err != nil {
+		q.qp.Abort()
+		return err
+	}
+	if err := q.fill(min(int(a.CRQSize), q.entries) - 1); err != nil {
+		q.qp.Abort()
+		return err
+	}
+	return nil
+}
+
+// allocate makes what the queue needs before there is a connection.
+func (q *queue) allocate(rnic *iwarp.RNIC) (err error) {
+	if q.cq, err = rnic.CreateCQ(2 * (q.sendDepth() + q.entries)); err != nil {
+		return err
+	}
+	q.recvs = make([]byte, q.entries*recvSize)
+	if q.recvMR, err = q.pd.RegisterMR(q.recvs, stag.LocalWrite, nil); err != nil {
+		return err
+	}
+	size := capsule.SQESize + q.inside
+	caps := make([]byte, q.entries*size)
+	if q.capMR, err = q.pd.RegisterMR(caps, 0, nil); err != nil {
+		return err
+	}
+	q.slots = make([]slot, q.entries)
+	for i := range q.slots {
+		s := &q.slots[i]
+		s.index, s.capsule, s.done = uint16(i), caps[i*size:][:size], make(chan struct{}, 1)
+		s.timer = time.AfterFunc(time.Hour, func() { q.expired(s) })
+		s.timer.Stop()
+	}
+	return nil
+}
+
+// sendDepth has room for an OpRegister and a Send of each slot.
+func (q *queue) sendDepth() int { return 2 * q.entries }
+
+func (q *queue) config(o *Options, c queueConfig) *iwarp.QPConfig {
+	qc := o.QPConfig
+	qc.PD, qc.SendCQ, qc.RecvCQ = q.pd, q.cq, q.cq
+	qc.SendDepth, qc.RecvDepth = q.sendDepth(), q.entries
+	qc.ORD, qc.RNRWait = -1, -1
+	setDefault(&qc.IRD, defaultIRD)
+	qc.MPA.Revision, qc.MPA.NoFallback, qc.MPA.ClientServer, qc.MPA.RTR, qc.MPA.FixedDepths = 2, true, true, 0, false
+	qc.PrivateData = capsule.Request{QID: c.qid, HRQSize: uint16(q.entries), HSQSize: uint16(q.entries - 1), CNTLID: c.cntlid}.Append(nil)
+	qc.Setup = func(ctx context.Context, qp *iwarp.QP) error {
+		if o.QPConfig.Setup != nil {
+			if err := o.QPConfig.Setup(ctx, qp); err != nil {
+				return err
+			}
+		}
+		for i := range q.entries {
+			if err := q.postRecv(qp, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return &qc
+}
+
+func (q *queue) postRecv(qp *iwarp.QP, i int) error {
+	local := [1]iwarp.SGE{q.recvMR.Slice(i*recvSize, recvSize)}
+	return qp.PostRecv(iwarp.RecvWR{ID: receiveID(i), Local: local[:]})
+}
+
+// fill makes n slots usable: so many commands may be outstanding.
+func (q *queue) fill(n int) error {
+	slots := q.slots[:max(n, 0)]
+	if q.qid == 0 {
+		if n < 3 {
+			return malformed("the target has room for %d commands on the admin queue, and a host needs 3", n)
+		}
+		q.kept, q.event, slots = &q.slots[0], &q.slots[1], slots[2:]
+	}
+	if len(slots) == 0 {
+		return malformed("the target has room for no command")
+	}
+	q.free = make(chan *slot, len(slots))
+	for i := range slots {
+		q.free <- &slots[i]
+	}
+	return nil
+}
+
+// run takes completions until the queue is closed.
+func (q *queue) run() {
+	defer close(q.stopped)
+	wcs := make([]iwarp.WC, 64)
+	for {
+		n, err := q.cq.Wait(context.Background(), wcs)
+		for i := range n {
+			if err := q.completed(&wcs[i]); err != nil {
+				q.fail(err)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// fail ends all commands, and tells the owner of the queue.
+func (q *queue) fail(cause error) {
+	if q.kill(cause) {
+		q.lost(cause)
+	}
+}
+
+// kill ends all commands, which get their memory back: the region of each may remain VALID until the
+// connection has ended, but it does not lead to the memory. kill tells whether it was the first.
+func (q *queue) kill(cause error) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err != nil {
+		return false
+	}
+	q.err = cause
+	close(q.dead)
+	for i := range q.slots {
+		if s := &q.slots[i]; s.busy {
+			s.window.detach()
+			q.end(s, &LostError{Cause: cause, Sent: s.posted})
+		}
+	}
+	return true
+}
+
+// close ends the connection, gracefully or not, and returns when nothing is left of the queue.
+func (q *queue) close(cause error, graceful bool) {
+	q.kill(cause)
+	if graceful {
+		q.qp.Close()
+	}
+	q.qp.Abort()
+	q.cq.Close()
+	<-q.stopped
+	q.release()
+}
+
+// release gives back what allocate and the commands have made. The connection has ended.
+func (q *queue) release() {
+	for i := range q.slots {
+		s := &q.slots[i]
+		s.timer.Stop()
+		if s.mr != nil {
+			s.mr.Close()
+		}
+	}
+	for _, mr := range []*iwarp.MR{q.recvMR, q.capMR} {
+		if mr != nil {
+			mr.Close()
+		}
+	}
+	if q.cq != nil {
+		q.cq.Close()
+	}
+}

@@ -1,0 +1,157 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A command is what a queue carries out.
+type command struct {
+	sqe     capsule.SQE // without CID and SGL
+	data    []byte      // nil: none
+	timeout time.Duration
+}
+
+// do carries a command out, and returns its response, whatever its status is. The data belongs to
+// the caller again when it returns. The error is that of ctx, a *LostError, or of data that the
+// target has not moved.
+func (q *queue) do(ctx context.Context, c *command) (capsule.CQE, error) {
+	var s *slot
+	select {
+	case s = <-q.free:
+	default:
+		select {
+		case s = <-q.free:
+		case <-q.dead:
+			return capsule.CQE{}, q.gone()
+		case <-ctx.Done():
+			return capsule.CQE{}, ctx.Err()
+		}
+	}
+	return q.doIn(ctx, s, c)
+}
+
+// doIn is do with a slot that the caller has.
+func (q *queue) doIn(ctx context.Context, s *slot, c *command) (capsule.CQE, error) {
+	if err := q.start(s, c); err != nil {
+		q.giveBack(s)
+		return capsule.CQE{}, err
+	}
+	return q.wait(ctx, s, c)
+}
+
+// start sends a command.
+func (q *queue) start(s *slot, c *command) error {
+	s.begin(c.sqe.Opcode, c.timeout)
+	wrs, err := q.prepare(s, c)
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err != nil {
+		s.window.detach()
+		return &LostError{Cause: q.err}
+	}
+	if err := q.qp.PostSend(wrs...); err != nil {
+		// The connection has ended, of which the completions of the receives tell the cause.
+		s.window.detach()
+		return &LostError{Cause: err}
+	}
+	s.busy, s.posted = true, true
+	if s.timeout > 0 {
+		s.deadline = time.Now().Add(s.timeout)
+		s.timer.Reset(s.timeout)
+	}
+	return nil
+}
+
+// prepare makes the work requests of a command, which the slot holds: a registration if the data
+// stays where it is, and the Send of the capsule.
+func (q *queue) prepare(s *slot, c *command) ([]iwarp.SendWR, error) {
+	sqe := c.sqe
+	sqe.CID, sqe.Flags = s.cid, capsule.FlagSGL
+	wrs, n := s.wrs[:0], capsule.SQESize
+	dir := sqe.Direction()
+	switch {
+	case len(c.data) == 0:
+		sqe.SGL = capsule.NullSGL()
+	case len(c.data) > q.transfer:
+		return nil, fmt.Errorf("nvme: a command has %d octets of data, and queue %d takes %d", len(c.data), q.qid, q.transfer)
+	case dir == capsule.HostToController && len(c.data) <= q.inside:
+		sqe.SGL = capsule.InCapsuleSGL(0, uint32(len(c.data)))
+		n += copy(s.capsule[capsule.SQESize:], c.data)
+	default:
+		if err := q.region(s); err != nil {
+			return nil, err
+		}
+		wrs = append(wrs, s.enable(c.data, dir))
+		sqe.SGL = capsule.KeyedSGL(uint32(s.stag()), 0, uint32(len(c.data)), true)
+	}
+	sqe.Put(s.capsule)
+	s.local[0] = q.capMR.Slice(int(s.index)*len(s.capsule), n)
+	return append(wrs, iwarp.SendWR{ID: sendID(s.index), Op: iwarp.OpSend, Local: s.local[:]}), nil
+}
+
+// region makes the region of the slot. It is bound to the connection, so that no other one can use
+// or invalidate it.
+func (q *queue) region(s *slot) (err error) {
+	if s.mr == nil {
+		s.mr, err = q.pd.AllocMR(q.transfer, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{QP: q.qp})
+	}
+	return err
+}
+
+// wait returns when the command has ended, or ctx. In the latter case the command goes on without
+// the memory of the caller.
+func (q *queue) wait(ctx context.Context, s *slot, c *command) (capsule.CQE, error) {
+	select {
+	case <-s.done:
+	default:
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			if q.abandon(s, c) {
+				return capsule.CQE{}, ctx.Err()
+			}
+			<-s.done
+		}
+	}
+	cqe, err := s.cqe, s.err
+	q.giveBack(s)
+	return cqe, err
+}
+
+// abandon leaves a command to the queue. It tells whether it was in time: a command that has ended
+// is not abandoned.
+func (q *queue) abandon(s *slot, c *command) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !s.busy {
+		return false
+	}
+	s.abandoned = true
+	if s.keyed && !s.responded {
+		s.window.abandon(c.sqe.Direction() == capsule.HostToController)
+	}
+	return true
+}
+
+// giveBack frees the slot for the next command.
+func (q *queue) giveBack(s *slot) {
+	if s != q.kept && s != q.event {
+		q.free <- s
+	}
+}
+
+// gone is the error of a command that cannot be sent any more.
+func (q *queue) gone() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return &LostError{Cause: q.err}
+}
