@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,11 +47,20 @@ func newAssoc(ctx context.Context, rnic *iwarp.RNIC, addr, subnqn string, o *Opt
 	}
 	a := &assoc{o: o, rnic: rnic, pd: pd, addr: addr, subnqn: subnqn, down: make(chan struct{})}
 	if err := a.begin(ctx); err != nil {
-		a.fail(err)
-		a.close(false)
-		return nil, err
+		return nil, a.discard(err)
 	}
 	return a, nil
+}
+
+// discard closes an association that could not be completed. If its connections were lost on the way,
+// the cause of that is a better error than that of the command that met it.
+func (a *assoc) discard(err error) error {
+	a.fail(err)
+	if errors.Is(err, ErrLost) {
+		err = a.cause()
+	}
+	a.close(false)
+	return err
 }
 
 func (a *assoc) begin(ctx context.Context) (err error) {

@@ -27,7 +27,6 @@ type Controller struct {
 	assoc        *assoc // nil: there is none now
 	changedState chan struct{}
 	err          error // final
-	cause        error // why there is no association
 	closed       bool
 	eventsClosed bool
 	namespaces   map[uint32]*Namespace
@@ -75,13 +74,7 @@ func (c *Controller) establish(ctx context.Context) (*assoc, error) {
 		return nil, err
 	}
 	if err := c.complete(ctx, a); err != nil {
-		// What has gone wrong on a connection is a better cause than what a command met then.
-		a.fail(err)
-		if errors.Is(err, ErrLost) {
-			err = a.cause()
-		}
-		a.close(false)
-		return nil, err
+		return nil, a.discard(err)
 	}
 	return a, nil
 }
@@ -155,7 +148,7 @@ func (c *Controller) set(a *assoc, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.assoc = a
-	if c.err == nil {
+	if err != nil {
 		c.err = err
 	}
 	close(c.changedState)

@@ -192,7 +192,7 @@ func (q *queue) kill(cause error) bool {
 	for i := range q.slots {
 		if s := &q.slots[i]; s.busy {
 			s.window.detach()
-			q.end(s, &LostError{Cause: cause, Sent: s.posted})
+			q.end(s, &LostError{Cause: cause, Sent: true})
 		}
 	}
 	return true

@@ -32,10 +32,7 @@ func (c *Controller) replace(old *assoc) *assoc {
 
 // retry connects again, at intervals, until Options.CtrlLoss is over.
 func (c *Controller) retry(cause error) *assoc {
-	for deadline := time.Now().Add(c.o.CtrlLoss); ; {
-		if !time.Now().Before(deadline) || final(cause) {
-			return c.giveUp(cause)
-		}
+	for deadline := time.Now().Add(c.o.CtrlLoss); time.Now().Before(deadline); {
 		if c.pause() != nil {
 			return nil
 		}
@@ -48,7 +45,11 @@ func (c *Controller) retry(cause error) *assoc {
 		}
 		cause = err
 		c.emit(Event{Kind: EventConnectFailed, Err: err})
+		if final(err) {
+			break
+		}
 	}
+	return c.giveUp(cause)
 }
 
 // pause is the time between attempts to connect. A Reset of the program ends it.
@@ -136,5 +137,8 @@ func (c *Controller) reset(a *assoc, reply chan<- error) *assoc {
 		return nil
 	}
 	c.emit(Event{Kind: EventConnectFailed, Err: err})
+	if final(err) {
+		return c.giveUp(err)
+	}
 	return c.retry(err)
 }

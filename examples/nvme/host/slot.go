@@ -27,8 +27,7 @@ type slot struct {
 	keyed  bool // the command has a region, which is VALID until invalid
 
 	opcode    capsule.Opcode
-	busy      bool // the command has not ended for its sender
-	posted    bool // it was handed to the QP
+	busy      bool // a command was posted, and has not ended for its sender
 	sent      bool // the capsule no longer belongs to the QP
 	responded bool
 	abandoned bool // the sender does not wait any more
@@ -52,7 +51,7 @@ func (s *slot) begin(op capsule.Opcode, timeout time.Duration) {
 	s.gen++
 	s.cid = s.index | s.gen<<slotBits
 	s.opcode, s.timeout = op, timeout
-	s.posted, s.sent, s.responded, s.abandoned, s.keyed = false, false, false, false, false
+	s.sent, s.responded, s.abandoned, s.keyed = false, false, false, false
 	s.cqe, s.err = capsule.CQE{}, nil
 }
 

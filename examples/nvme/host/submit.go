@@ -52,18 +52,25 @@ func (q *queue) start(s *slot, c *command) error {
 	if err != nil {
 		return err
 	}
+	if err := q.post(s, wrs); err != nil {
+		s.window.detach()
+		q.fail(err) // if it has not failed before
+		return q.gone()
+	}
+	return nil
+}
+
+// post hands a command to the QP. What posting refuses is the end of the queue.
+func (q *queue) post(s *slot, wrs []iwarp.SendWR) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {
-		s.window.detach()
-		return &LostError{Cause: q.err}
+		return q.err
 	}
 	if err := q.qp.PostSend(wrs...); err != nil {
-		// The connection has ended, of which the completions of the receives tell the cause.
-		s.window.detach()
-		return &LostError{Cause: err}
+		return err
 	}
-	s.busy, s.posted = true, true
+	s.busy = true
 	if s.timeout > 0 {
 		s.deadline = time.Now().Add(s.timeout)
 		s.timer.Reset(s.timeout)
