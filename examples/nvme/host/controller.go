@@ -23,11 +23,12 @@ type Controller struct {
 	resets chan chan error
 	done   chan struct{} // the goroutine that connects again has ended
 
+	closing sync.Once
+
 	mu           sync.Mutex
 	assoc        *assoc // nil: there is none now
 	changedState chan struct{}
 	err          error // final
-	closed       bool
 	eventsClosed bool
 	namespaces   map[uint32]*Namespace
 }
@@ -159,23 +160,18 @@ func (c *Controller) set(a *assoc, err error) {
 // durable, the admin queue. Commands that are under way fail with ErrClosed, and so does everything
 // later. The error is that of the shutdown; the connections are closed anyway. Closing again does
 // nothing.
-func (c *Controller) Close() error {
-	c.mu.Lock()
-	closed := c.closed
-	c.closed = true
-	c.mu.Unlock()
-	if closed {
+func (c *Controller) Close() (err error) {
+	c.closing.Do(func() {
+		c.cancel()
 		<-c.done
-		return nil
-	}
-	c.cancel()
-	<-c.done
-	err := c.closeAssoc()
-	c.mu.Lock()
-	c.eventsClosed = true
-	close(c.events)
-	c.mu.Unlock()
-	return errors.Join(err, c.closeRNIC())
+		err = c.closeAssoc()
+		c.mu.Lock()
+		c.eventsClosed = true
+		close(c.events)
+		c.mu.Unlock()
+		err = errors.Join(err, c.closeRNIC())
+	})
+	return err
 }
 
 // closeAssoc ends the association gracefully, if there is one.

@@ -80,9 +80,7 @@ func (a *assoc) watch(ctx context.Context, handle func(context.Context, capsule.
 // readLog reads a log page, so that the target reports the next event.
 func (a *assoc) readLog(ctx context.Context, lid uint8, n int) ([]byte, error) {
 	log := make([]byte, n)
-	sqe := capsule.NewGetLogPage(lid, 0, uint32(n), false).SQE(0, capsule.SGL{})
-	sqe.NSID = capsule.BroadcastNSID
-	_, err := a.command(ctx, sqe, log)
+	_, err := a.command(ctx, capsule.NewGetLogPage(lid, 0, uint32(n), false).SQE(0, capsule.SGL{}), log)
 	return log, err
 }
 

@@ -1,0 +1,176 @@
+package host
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// ways are those in which a call can return while the target still has the region of its command.
+var ways = map[string]struct {
+	end  func(t *testing.T, c *Controller, cancel func(), k *call)
+	want error
+	goes bool // the command goes on
+}{
+	"error status": {func(_ *testing.T, _ *Controller, _ func(), k *call) {
+		k.answerWith(0, capsule.StatusInternalError, 0)
+	}, capsule.StatusError{Status: capsule.StatusInternalError}, false},
+	"timeout":         {func(*testing.T, *Controller, func(), *call) { time.Sleep(31 * time.Second) }, ErrTimeout, false},
+	"cancel":          {func(_ *testing.T, _ *Controller, cancel func(), _ *call) { cancel() }, context.Canceled, true},
+	"close":           {func(_ *testing.T, c *Controller, _ func(), _ *call) { go c.Close() }, ErrClosed, false},
+	"connection lost": {func(_ *testing.T, _ *Controller, _ func(), k *call) { k.q.qp.Abort() }, ErrLost, false},
+	"admin queue lost": {func(_ *testing.T, _ *Controller, _ func(), k *call) {
+		for _, q := range k.q.tg.live() {
+			if q.qid == 0 {
+				q.qp.Abort()
+			}
+		}
+	}, ErrLost, false},
+}
+
+// A Read's buffer is as it was when the call returned, whatever the target writes afterwards.
+func TestHOST_12_ReadBuffer(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				tg, o := newTarget(t), pipeOptions(t)
+				o.Retries, o.CtrlLoss = -1, -1
+				c := connect(t, tg, o)
+				n := disk(t, c)
+				var h held
+				tg.script(only(capsule.OpRead, h.hold))
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				p := pattern(8192, 0xaa)
+				errs := make(chan error, 1)
+				go func() {
+					_, err := n.ReadAtContext(ctx, p, 0)
+					errs <- err
+				}()
+				synctest.Wait()
+				k := h.calls()[0]
+				k.put(0, pattern(100, 1)) // this is still allowed
+				synctest.Wait()
+				way.end(t, c, cancel, k)
+				require.ErrorIs(t, <-errs, way.want)
+				copy(p, pattern(8192, 0xbb))
+				k.put(0, pattern(8192, 2))
+				synctest.Wait()
+				require.Equal(t, pattern(8192, 0xbb), p)
+				if !way.goes {
+					return
+				}
+				k.answer(0, capsule.Success)
+				tg.script(nil)
+				_, err := n.ReadAt(p, 0)
+				require.NoError(t, err, "the connection goes on")
+			})
+		})
+	}
+}
+
+// The target never gets octets that the caller has put into a Write's buffer after the call returned.
+func TestHOST_12_WriteBuffer(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				tg, o := newTarget(t), pipeOptions(t)
+				o.Retries, o.CtrlLoss = -1, -1
+				c := connect(t, tg, o)
+				n := disk(t, c)
+				var h held
+				tg.script(only(capsule.OpWrite, h.hold))
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				p := pattern(8192, 0xaa)
+				errs := make(chan error, 1)
+				go func() {
+					_, err := n.WriteAtContext(ctx, p, 0)
+					errs <- err
+				}()
+				synctest.Wait()
+				k := h.calls()[0]
+				way.end(t, c, cancel, k)
+				require.ErrorIs(t, <-errs, way.want)
+				copy(p, pattern(8192, 0xbb))
+				data, err := k.fetch()
+				if !way.goes {
+					require.Error(t, err)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, pattern(8192, 0xaa), data, "what was to be written is written")
+				k.answer(0, capsule.Success)
+				tg.script(nil)
+				_, err = n.WriteAt(p, 0)
+				require.NoError(t, err, "the connection goes on")
+			})
+		})
+	}
+}
+
+// A command in the capsule, or one without data, may be left too; and a slot that was left is used
+// again only after its response.
+func TestHOST_12_CancelledCommandsKeepTheirSlots(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		o.QueueSize = 4
+		n := disk(t, connect(t, tg, o))
+		var h held
+		tg.script(func(c *call) bool { return c.q.qid > 0 && h.hold(c) })
+		ctx, cancel := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		for i := range 5 {
+			wg.Go(func() {
+				var err error
+				switch i % 3 {
+				case 0:
+					err = n.Flush(ctx)
+				case 1:
+					_, err = n.WriteAtContext(ctx, pattern(4096, 1), 0)
+				case 2:
+					_, err = n.ReadAtContext(ctx, pattern(4096, 1), 0)
+				}
+				require.ErrorIs(t, err, context.Canceled)
+			})
+		}
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		require.ErrorIs(t, n.Flush(ctx), context.Canceled)
+		calls := h.calls()
+		require.Len(t, calls, 3)
+		done := make(chan error, 1)
+		go func() { done <- n.Flush(context.Background()) }()
+		synctest.Wait()
+		require.Empty(t, h.calls(), "no slot is free")
+		tg.script(nil)
+		for _, k := range calls {
+			k.execute()
+		}
+		require.NoError(t, <-done)
+	})
+}
+
+// A command that nobody waits for still has its timeout.
+func TestHOST_12_CancelledCommandTimesOut(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		c := connect(t, tg, pipeOptions(t))
+		n := disk(t, c)
+		tg.script(only(capsule.OpFlush, func(*call) bool { return true }))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		start := time.Now()
+		require.ErrorIs(t, n.Flush(ctx), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+		require.ErrorIs(t, event(t, c, EventDisconnected).Err, ErrTimeout)
+		require.Equal(t, 30*time.Second, time.Since(start))
+	})
+}
