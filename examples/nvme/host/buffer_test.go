@@ -158,7 +158,7 @@ func TestHOST_12_CancelledCommandsKeepTheirSlots(t *testing.T) {
 	})
 }
 
-// A command that nobody waits for still has its timeout.
+// A command that was left still has its timeout.
 func TestHOST_12_CancelledCommandTimesOut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)

@@ -251,7 +251,7 @@ func TestHOST_21_Events(t *testing.T) {
 }
 
 // A program that does not take events stops nothing.
-func TestHOST_21_EventsThatNobodyTakes(t *testing.T) {
+func TestHOST_21_EventsThatAreNotTaken(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
 		events := 0
@@ -265,6 +265,7 @@ func TestHOST_21_EventsThatNobodyTakes(t *testing.T) {
 		})
 		c := connect(t, tg, pipeOptions(t))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, 200, events)
 		require.Len(t, c.Events(), maxEvents)
 		require.Len(t, tg.live(), 2)
@@ -300,7 +301,7 @@ func TestHOST_23_Close(t *testing.T) {
 	})
 }
 
-func TestHOST_23_CloseOfDeafTarget(t *testing.T) {
+func TestHOST_23_CloseWithoutShutdown(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
 		c := connect(t, tg, pipeOptions(t))

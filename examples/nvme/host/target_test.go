@@ -61,8 +61,10 @@ type call struct {
 	data   capsule.Data
 }
 
+var loadGolden = sync.OnceValues(golden.Load)
+
 func goldenItem(t testing.TB, conn int, name string) []byte {
-	items, err := golden.Load()
+	items, err := loadGolden()
 	require.NoError(t, err)
 	for _, i := range items {
 		if i.Conn == conn && i.Name == name {
