@@ -46,9 +46,6 @@ func (q *queue) received(i int, wc *iwarp.WC) error {
 	if err != nil {
 		return err
 	}
-	if wc.Op != iwarp.OpRecv {
-		return malformed("the target has sent Immediate Data")
-	}
 	if err := q.postRecv(q.qp, i); err != nil {
 		return err
 	}

@@ -259,9 +259,16 @@ func TestHOST_13_ResponsesToNothing(t *testing.T) {
 		"a slot that is none": func(c *call) { c.CID |= slotMask; c.answer(0, capsule.Success) },
 		"another generation":  func(c *call) { c.CID ^= 0x1000; c.answer(0, capsule.Success) },
 		"another queue":       func(c *call) { c.q.send(&capsule.CQE{CID: c.CID, SQID: 2}, 0) },
-		"15 octets":           func(c *call) { c.q.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, 15)}) },
-		"17 octets":           func(c *call) { c.q.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, 17)}) },
-		"Immediate Data":      func(c *call) { c.q.qp.PostSend(iwarp.SendWR{Op: iwarp.OpImmediate}) },
+		"a slot that was never used": func(c *call) {
+			for _, q := range c.q.tg.live() {
+				if q.qid == 0 {
+					q.send(&capsule.CQE{}, 0)
+				}
+			}
+		},
+		"15 octets":      func(c *call) { c.q.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, 15)}) },
+		"17 octets":      func(c *call) { c.q.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: make([]byte, 17)}) },
+		"Immediate Data": func(c *call) { c.q.qp.PostSend(iwarp.SendWR{Op: iwarp.OpImmediate}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {

@@ -69,14 +69,14 @@ func TestHOST_22_SeveralPages(t *testing.T) {
 
 // A log that changes while it is read is read again.
 func TestHOST_22_Changes(t *testing.T) {
-	for _, n := range []int{2, 100} {
+	for n, at := range map[int]uint64{2: 0, 100: 64 << 10} {
 		for _, changes := range []int{1, 9, 10} {
 			virtual(t, func(t *testing.T) {
 				tg := newTarget(t)
 				tg.log = discoveryLog(n, 0)
 				left := changes
 				tg.script(func(c *call) bool {
-					if m := capsule.ParseGetLogPage(&c.SQE); c.Opcode == capsule.OpGetLogPage && left > 0 && m.Offset == 0 && !m.RAE && m.Length() > 1024 {
+					if m := capsule.ParseGetLogPage(&c.SQE); c.Opcode == capsule.OpGetLogPage && left > 0 && m.Offset == at && !m.RAE && m.Length() > 1024 {
 						left--
 						tg.mu.Lock()
 						tg.log = discoveryLog(n+changes-left, uint64(changes-left))

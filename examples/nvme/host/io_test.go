@@ -109,6 +109,7 @@ func TestHOST_15_Ranges(t *testing.T) {
 			require.ErrorIs(t, n.Trim(ctx, Range{0, 4096}, Range{x.off, x.n}), x.want, "%+v", x)
 		}
 		require.ErrorIs(t, n.WriteZeroes(ctx, 0, -4096, false), ErrOutOfRange)
+		require.ErrorIs(t, n.WriteZeroes(ctx, 4096, 1<<63-4096, false), ErrOutOfRange)
 	})
 }
 

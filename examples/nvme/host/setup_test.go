@@ -116,12 +116,12 @@ func TestHOST_2_OutstandingCommands(t *testing.T) {
 }
 
 func TestHOST_2_NoRoomForCommands(t *testing.T) {
-	for qid, crqsize := range map[uint16]uint16{0: 3, 1: 1} {
+	for _, x := range [][2]uint16{{0, 1}, {0, 2}, {0, 3}, {1, 1}} {
 		virtual(t, func(t *testing.T) {
-			tg := newTarget(t)
+			tg, qid := newTarget(t), x[0]
 			tg.crqsize = func(r capsule.Request) uint16 {
 				if r.QID == qid {
-					return crqsize
+					return x[1]
 				}
 				return 32
 			}

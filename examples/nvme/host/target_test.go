@@ -75,7 +75,9 @@ func goldenItem(t testing.TB, conn int, name string) []byte {
 	return nil
 }
 
-func newTarget(t testing.TB) *target {
+func newTarget(t testing.TB) *target { return newTargetOn(t, "pipe", "") }
+
+func newTargetOn(t testing.TB, network, addr string) *target {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)
 	tg := &target{t: t, rnic: rnic, granted: 128, size: 64 + 4096, namespaces: make(map[uint32]*volume),
@@ -91,7 +93,7 @@ func newTarget(t testing.TB) *target {
 	names, err := capsule.ParseDescriptors(goldenItem(t, 1, golden.Data+"identify-nsdesc"))
 	require.NoError(t, err)
 	tg.namespaces[1] = &volume{id: *id, names: *names, blocks: make(map[uint64][]byte)}
-	tg.l, err = rnic.Listen(context.Background(), "pipe", "", nil)
+	tg.l, err = rnic.Listen(context.Background(), network, addr, nil)
 	require.NoError(t, err)
 	tg.addr = tg.l.Addr().String()
 	tg.wg.Go(tg.accept)

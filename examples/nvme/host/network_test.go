@@ -1,0 +1,67 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// The host does the same on every network; over SCTP segments may come in any order.
+func TestNetworks(t *testing.T) {
+	for _, network := range []string{"tcp", "sctp+udp"} {
+		t.Run(network, func(t *testing.T) {
+			tg, o := newTargetOn(t, network, "127.0.0.1:0"), pipeOptions(t)
+			o.Network, o.Queues = network, 2
+			n := disk(t, connect(t, tg, o))
+			w, r := pattern(2<<20, 1), make([]byte, 2<<20)
+			_, err := n.WriteAt(w, 4096)
+			require.NoError(t, err)
+			_, err = n.ReadAt(r, 4096)
+			require.NoError(t, err)
+			require.Equal(t, w, r)
+			require.NoError(t, n.Flush(context.Background()))
+		})
+	}
+}
+
+// No message of a target makes the host panic, or hang: what is no response to the command ends the
+// connections.
+func FuzzHOST_13_Messages(f *testing.F) {
+	for _, cqe := range []capsule.CQE{{}, {CID: 0x1001, SQID: 1}, {CID: 0x1002, SQID: 1, Status: capsule.StatusBusy}, {CID: 0xffff, SQID: 1}, {CID: 0x1002}} {
+		f.Add(cqe.Append(nil), false, uint32(0))
+		f.Add(cqe.Append(nil), true, uint32(0x100))
+	}
+	f.Add([]byte{}, false, uint32(0))
+	f.Add(make([]byte, 65), true, uint32(5))
+	f.Fuzz(func(t *testing.T, msg []byte, admin bool, invalidate uint32) {
+		msg = msg[:min(len(msg), 1024)]
+		virtual(t, func(t *testing.T) {
+			tg, o := newTarget(t), pipeOptions(t)
+			o.Retries = -1
+			n := disk(t, connect(t, tg, o))
+			tg.script(only(capsule.OpFlush, func(c *call) bool {
+				for _, q := range tg.live() {
+					if (q.qid == 0) == admin {
+						wr := iwarp.SendWR{Op: iwarp.OpSend, Inline: msg}
+						if invalidate != 0 {
+							wr.Op, wr.Invalidate = iwarp.OpSendInvalidate, stag.STag(invalidate)
+						}
+						q.qp.PostSend(wr)
+					}
+				}
+				return true
+			}))
+			if err := n.Flush(context.Background()); err != nil {
+				if !errors.As(err, new(capsule.StatusError)) {
+					require.ErrorIs(t, err, ErrLost)
+				}
+			}
+		})
+	})
+}
