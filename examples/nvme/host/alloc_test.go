@@ -32,13 +32,13 @@ func (f *fast) answer(c *call) {
 		f.send[0] = f.q.dataMR.Slice(0, int(c.data.Length))
 		if c.Opcode == capsule.OpWrite {
 			f.wrs[0] = iwarp.SendWR{Op: iwarp.OpRDMARead, Local: f.send[:], Remote: c.remote()}
-			f.q.qp.PostSend(f.wrs[0])
-			f.q.qp.SendCQ().Wait(context.Background(), f.done[:])
+			_ = f.q.qp.PostSend(f.wrs[0])
+			_, _ = f.q.qp.SendCQ().Wait(context.Background(), f.done[:])
 		} else {
 			wrs = append(wrs, iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: f.send[:], Remote: c.remote()})
 		}
 	}
-	f.q.qp.PostSend(append(wrs, response)...)
+	_ = f.q.qp.PostSend(append(wrs, response)...)
 }
 
 // run takes the place of targetQueue.run.
@@ -55,7 +55,7 @@ func (f *fast) run() {
 			data, _ := sqe.Data(behind)
 			c := call{SQE: sqe, q: f.q, data: data}
 			recv := [1]iwarp.SGE{f.q.mr.Slice(id*f.q.tg.size, f.q.tg.size)}
-			f.q.qp.PostRecv(iwarp.RecvWR{ID: uint64(id), Local: recv[:]})
+			_ = f.q.qp.PostRecv(iwarp.RecvWR{ID: uint64(id), Local: recv[:]})
 			f.answer(&c)
 		}
 		if err != nil {

@@ -187,7 +187,7 @@ func (a *assoc) close(graceful bool) {
 		a.admin.close(cause, graceful)
 	}
 	a.workers.Wait()
-	a.pd.Close()
+	_ = a.pd.Close()
 }
 
 // closeIO ends the connections of the I/O queues, all at the same time. Their commands fail with the

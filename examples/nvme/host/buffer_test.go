@@ -55,12 +55,12 @@ func TestHOST_12_ReadBuffer(t *testing.T) {
 				}()
 				synctest.Wait()
 				k := h.calls()[0]
-				k.put(0, pattern(100, 1)) // this is still allowed
+				_ = k.put(0, pattern(100, 1)) // this is still allowed
 				synctest.Wait()
 				way.end(t, c, cancel, k)
 				require.ErrorIs(t, <-errs, way.want)
 				copy(p, pattern(8192, 0xbb))
-				k.put(0, pattern(8192, 2))
+				_ = k.put(0, pattern(8192, 2))
 				synctest.Wait()
 				require.Equal(t, pattern(8192, 0xbb), p)
 				if !way.goes {

@@ -47,9 +47,11 @@ func Connect(ctx context.Context, addr, subnqn string, o *Options) (*Controller,
 	if err := capsule.CheckNQN(subnqn); err != nil {
 		return nil, err
 	}
-	c := &Controller{addr: addr, subnqn: subnqn, o: o, rnic: o.RNIC, events: make(chan Event, maxEvents),
+	c := &Controller{
+		addr: addr, subnqn: subnqn, o: o, rnic: o.RNIC, events: make(chan Event, maxEvents),
 		resets: make(chan chan error), done: make(chan struct{}), changedState: make(chan struct{}),
-		namespaces: make(map[uint32]*Namespace)}
+		namespaces: make(map[uint32]*Namespace),
+	}
 	if c.rnic == nil {
 		if c.rnic, err = iwarp.Open(nil); err != nil {
 			return nil, err
@@ -58,7 +60,7 @@ func Connect(ctx context.Context, addr, subnqn string, o *Options) (*Controller,
 	}
 	a, err := c.establish(ctx)
 	if err != nil {
-		c.closeRNIC()
+		_ = c.closeRNIC()
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

@@ -28,7 +28,7 @@ func Discover(ctx context.Context, addr string, o *Options) (_ []Entry, err erro
 		if rnic, err = iwarp.Open(nil); err != nil {
 			return nil, err
 		}
-		defer rnic.Close()
+		defer func() { _ = rnic.Close() }()
 	}
 	a, err := newAssoc(ctx, rnic, addr, capsule.DiscoveryNQN, o)
 	if err != nil {

@@ -25,12 +25,16 @@ func (c *call) fabrics() {
 	case capsule.FCConnect:
 		c.connect()
 	case capsule.FCPropertyGet:
-		v := map[uint32]uint64{capsule.PropCAP: q.tg.cap.Value(), capsule.PropVS: uint64(capsule.Version13), capsule.PropCC: uint64(q.cc.Value()),
-			capsule.PropCSTS: uint64(q.csts().Value())}
+		v := map[uint32]uint64{
+			capsule.PropCAP: q.tg.cap.Value(), capsule.PropVS: uint64(capsule.Version13),
+			capsule.PropCC: uint64(q.cc.Value()), capsule.PropCSTS: uint64(q.csts().Value()),
+		}
 		c.answer(v[p.Offset], capsule.Success)
 	case capsule.FCPropertySet:
 		q.cc = capsule.ParseCC(uint32(p.Value))
 		c.answer(0, capsule.Success)
+	default:
+		c.answer(0, capsule.StatusInvalidOpcode)
 	}
 }
 

@@ -89,8 +89,14 @@ func TestHOST_15_Ranges(t *testing.T) {
 			want error
 			got  int
 		}{
-			{size - 4096, 8192, io.EOF, 4096}, {size, 4096, io.EOF, 0}, {size, 0, nil, 0}, {1 << 62, 4096, io.EOF, 0}, {0, 0, nil, 0},
-			{-4096, 4096, ErrOutOfRange, 0}, {1, 4096, ErrUnaligned, 0}, {0, 100, ErrUnaligned, 0},
+			{size - 4096, 8192, io.EOF, 4096},
+			{size, 4096, io.EOF, 0},
+			{size, 0, nil, 0},
+			{1 << 62, 4096, io.EOF, 0},
+			{0, 0, nil, 0},
+			{-4096, 4096, ErrOutOfRange, 0},
+			{1, 4096, ErrUnaligned, 0},
+			{0, 100, ErrUnaligned, 0},
 		} {
 			got, err := n.ReadAt(p[:x.n], x.off)
 			require.Equal(t, x.got, got, "%+v", x)
@@ -100,8 +106,13 @@ func TestHOST_15_Ranges(t *testing.T) {
 			off, n int64
 			want   error
 		}{
-			{size - 4096, 4096, nil}, {size - 4096, 8192, ErrOutOfRange}, {size, 4096, ErrOutOfRange}, {-4096, 4096, ErrOutOfRange},
-			{1<<63 - 4096, 8192, ErrOutOfRange}, {0, 4095, ErrUnaligned}, {511, 4096, ErrUnaligned},
+			{size - 4096, 4096, nil},
+			{size - 4096, 8192, ErrOutOfRange},
+			{size, 4096, ErrOutOfRange},
+			{-4096, 4096, ErrOutOfRange},
+			{1<<63 - 4096, 8192, ErrOutOfRange},
+			{0, 4095, ErrUnaligned},
+			{511, 4096, ErrUnaligned},
 		} {
 			_, err := n.WriteAt(p[:x.n], x.off)
 			require.ErrorIs(t, err, x.want, "%+v", x)
@@ -250,7 +261,7 @@ func TestHOST_24_Trim(t *testing.T) {
 				case c.q.qid == 0 && c.Opcode == capsule.OpIdentify && capsule.ParseIdentify(&c.SQE).CNS == capsule.CNSCommandSet:
 					page := make([]byte, capsule.PageSize)
 					x.limits.Put(page)
-					c.put(0, page)
+					_ = c.put(0, page)
 				case c.q.qid > 0 && c.Opcode == capsule.OpDSM:
 					require.Equal(t, capsule.DSM{NSID: 1, NR: m.NR, AD: true}, m)
 					var list []capsule.DSMRange

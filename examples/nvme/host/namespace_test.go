@@ -109,7 +109,7 @@ func TestHOST_16_HostileList(t *testing.T) {
 			}
 			page := make([]byte, capsule.PageSize)
 			page[0], page[4] = 2, 1
-			c.put(0, page)
+			_ = c.put(0, page)
 			c.answer(0, capsule.Success)
 			return true
 		})

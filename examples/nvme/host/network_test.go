@@ -52,7 +52,7 @@ func FuzzHOST_13_Messages(f *testing.F) {
 						if invalidate != 0 {
 							wr.Op, wr.Invalidate = iwarp.OpSendInvalidate, stag.STag(invalidate)
 						}
-						q.qp.PostSend(wr)
+						_ = q.qp.PostSend(wr)
 					}
 				}
 				return true

@@ -50,8 +50,10 @@ const recvSize = 64 // of a receive: a response has 16 octets
 
 // openQueue connects a queue. lost is called, once at most, when it can do nothing more.
 func openQueue(ctx context.Context, rnic *iwarp.RNIC, pd *iwarp.PD, addr string, o *Options, c queueConfig, lost func(cause error)) (*queue, error) {
-	q := &queue{qid: c.qid, entries: c.entries, pd: pd, transfer: c.transfer, inside: c.inside, lost: lost,
-		stopped: make(chan struct{}), dead: make(chan struct{})}
+	q := &queue{
+		qid: c.qid, entries: c.entries, pd: pd, transfer: c.transfer, inside: c.inside, lost: lost,
+		stopped: make(chan struct{}), dead: make(chan struct{}),
+	}
 	if err := q.open(ctx, rnic, addr, o, c); err != nil {
 		q.release()
 		return nil, fmt.Errorf("nvme: queue %d: %w", c.qid, err)
@@ -70,11 +72,11 @@ func (q *queue) open(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Opti
 	}
 	a, err := capsule.ParseAccept(q.qp.PrivateData())
 	if err != nil {
-		q.qp.Abort()
+		_ = q.qp.Abort()
 		return err
 	}
 	if err := q.fill(min(int(a.CRQSize), q.entries) - 1); err != nil {
-		q.qp.Abort()
+		_ = q.qp.Abort()
 		return err
 	}
 	return nil
@@ -202,10 +204,10 @@ func (q *queue) kill(cause error) bool {
 func (q *queue) close(cause error, graceful bool) {
 	q.kill(cause)
 	if graceful {
-		q.qp.Close()
+		_ = q.qp.Close()
 	}
-	q.qp.Abort()
-	q.cq.Close()
+	_ = q.qp.Abort()
+	_ = q.cq.Close()
 	<-q.stopped
 	q.release()
 }
@@ -216,15 +218,15 @@ func (q *queue) release() {
 		s := &q.slots[i]
 		s.timer.Stop()
 		if s.mr != nil {
-			s.mr.Close()
+			_ = s.mr.Close()
 		}
 	}
 	for _, mr := range []*iwarp.MR{q.recvMR, q.capMR} {
 		if mr != nil {
-			mr.Close()
+			_ = mr.Close()
 		}
 	}
 	if q.cq != nil {
-		q.cq.Close()
+		_ = q.cq.Close()
 	}
 }

@@ -33,7 +33,7 @@ func TestHOST_1_MPARequest(t *testing.T) {
 			wg.Go(func() {
 				conn, err := l.Accept()
 				if err == nil {
-					io.ReadFull(conn, got)
+					_, _ = io.ReadFull(conn, got)
 					conn.Close()
 				}
 			})
@@ -310,8 +310,17 @@ func TestHOST_7_QueueSize(t *testing.T) {
 
 func TestOptionsThatAreWrong(t *testing.T) {
 	for _, o := range []*Options{
-		{HostNQN: "\x00"}, {Queues: -1}, {Queues: 65}, {QueueSize: 1}, {QueueSize: 1025}, {MaxTransfer: 100}, {MaxTransfer: 16 << 20},
-		{IOTimeout: -1}, {KATO: time.Hour}, {QPConfig: iwarp.QPConfig{IRD: -1}}, {QPConfig: iwarp.QPConfig{SRQ: new(iwarp.SRQ)}},
+		{HostNQN: "\x00"},
+		{Queues: -1},
+		{Queues: 65},
+		{QueueSize: 1},
+		{QueueSize: 1025},
+		{MaxTransfer: 100},
+		{MaxTransfer: 16 << 20},
+		{IOTimeout: -1},
+		{KATO: time.Hour},
+		{QPConfig: iwarp.QPConfig{IRD: -1}},
+		{QPConfig: iwarp.QPConfig{SRQ: new(iwarp.SRQ)}},
 	} {
 		_, err := Connect(context.Background(), "nowhere", subsystem, o)
 		require.ErrorContains(t, err, "nvme: ")

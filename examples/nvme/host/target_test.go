@@ -80,8 +80,10 @@ func newTarget(t testing.TB) *target { return newTargetOn(t, "pipe", "") }
 func newTargetOn(t testing.TB, network, addr string) *target {
 	rnic, err := iwarp.Open(nil)
 	require.NoError(t, err)
-	tg := &target{t: t, rnic: rnic, granted: 128, size: 64 + 4096, namespaces: make(map[uint32]*volume),
-		cap: capsule.CAP{MQES: 127, CQR: true, TO: 15, CSS: 1 | capsule.CSSCSI}}
+	tg := &target{
+		t: t, rnic: rnic, granted: 128, size: 64 + 4096, namespaces: make(map[uint32]*volume),
+		cap: capsule.CAP{MQES: 127, CQR: true, TO: 15, CSS: 1 | capsule.CSSCSI},
+	}
 	for conn, to := range map[int]*capsule.IdentifyController{0: &tg.discovery, 1: &tg.id} {
 		id, err := capsule.ParseIdentifyController(goldenItem(t, conn, golden.Data+"identify-ctrl"))
 		require.NoError(t, err)
@@ -174,7 +176,7 @@ func (tg *target) serve(r *iwarp.ConnRequest) {
 	tg.mu.Unlock()
 	if reject != nil {
 		if private := reject(req); private != nil {
-			r.Reject(private)
+			_ = r.Reject(private)
 			return
 		}
 	}
@@ -203,7 +205,8 @@ func (q *targetQueue) open(r *iwarp.ConnRequest, req capsule.Request) (err error
 	if tg.crqsize != nil {
 		crqsize = tg.crqsize(req)
 	}
-	q.qp, err = r.Accept(context.Background(), &iwarp.QPConfig{PD: pd, RecvCQ: q.cq, RecvDepth: n, IRD: -1,
+	q.qp, err = r.Accept(context.Background(), &iwarp.QPConfig{
+		PD: pd, RecvCQ: q.cq, RecvDepth: n, IRD: -1,
 		PrivateData: capsule.Accept{CRQSize: crqsize}.Append(nil),
 		Setup: func(_ context.Context, qp *iwarp.QP) error {
 			for i := range n {
@@ -212,7 +215,8 @@ func (q *targetQueue) open(r *iwarp.ConnRequest, req capsule.Request) (err error
 				}
 			}
 			return nil
-		}})
+		},
+	})
 	return err
 }
 
@@ -229,7 +233,7 @@ func (q *targetQueue) run() {
 				return
 			}
 			msg := append([]byte(nil), q.mem[int(wc.ID)*q.tg.size:][:wc.Len]...)
-			q.receive(q.qp, int(wc.ID))
+			_ = q.receive(q.qp, int(wc.ID))
 			q.handle(msg)
 		}
 		if err != nil {
@@ -301,5 +305,5 @@ func (q *targetQueue) send(cqe *capsule.CQE, t stag.STag) {
 	if t != 0 {
 		wr.Op, wr.Invalidate = iwarp.OpSendInvalidate, t
 	}
-	q.qp.PostSend(wr)
+	_ = q.qp.PostSend(wr)
 }
