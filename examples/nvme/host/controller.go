@@ -24,6 +24,7 @@ type Controller struct {
 	done   chan struct{} // the goroutine that connects again has ended
 
 	closing sync.Once
+	looking sync.Mutex // held while a namespace is described
 
 	mu           sync.Mutex
 	assoc        *assoc // nil: there is none now
@@ -100,7 +101,9 @@ func (c *Controller) serve(a *assoc) {
 		a.workers.Go(a.keepAlive)
 	}
 	a.workers.Go(func() {
-		a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) })
+		if err := a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) }); err != nil {
+			c.emit(Event{Kind: EventAsync, Err: err})
+		}
 	})
 }
 

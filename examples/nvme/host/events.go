@@ -11,7 +11,8 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	// EventAsync: the target has reported something other than a change of namespaces.
+	// EventAsync: the target has reported something other than a change of namespaces; or, if Err
+	// is a capsule.StatusError, it refuses to report anything.
 	EventAsync EventKind = iota + 1
 	// EventNamespaces: namespaces were added, removed or changed. Controller.Namespaces returns
 	// those that there are now; the Namespaces that the program has are up to date.
@@ -60,21 +61,26 @@ func (a *assoc) enableEvents(ctx context.Context) error {
 
 // watch has an Asynchronous Event Request outstanding until the association has failed, and handles
 // what comes. A new request is sent before the event is handled: the target reports nothing more of
-// the same kind until its log page was read.
-func (a *assoc) watch(ctx context.Context, handle func(context.Context, capsule.AsyncEvent)) {
+// the same kind until its log page was read. The error is a status with which the target has refused
+// such a request.
+func (a *assoc) watch(ctx context.Context, handle func(context.Context, capsule.AsyncEvent)) error {
 	q := a.admin
 	c := &command{sqe: capsule.AsyncEventSQE(0)}
 	err := q.start(q.event, c)
 	for err == nil {
 		var cqe capsule.CQE
 		cqe, err = q.wait(ctx, q.event, c)
-		if err != nil || !cqe.Status.OK() {
-			return
+		switch {
+		case err != nil:
+			return nil // the association has failed, or is closed
+		case !cqe.Status.OK():
+			return cqe.Status.Err()
 		}
 		if err = q.start(q.event, c); err == nil {
 			handle(ctx, capsule.ParseAsyncEvent(cqe.DW0))
 		}
 	}
+	return nil
 }
 
 // readLog reads a log page, so that the target reports the next event.

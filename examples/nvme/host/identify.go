@@ -152,5 +152,9 @@ func (a *assoc) trimLimits() (ranges int, blocks uint32) {
 	if a.nvm.DMRSL > 0 {
 		blocks = a.nvm.DMRSL
 	}
+	if most := a.nvm.DMSL; most > 0 { // of all ranges together
+		blocks = uint32(min(uint64(blocks), most))
+		ranges = int(min(uint64(ranges), most/uint64(blocks)))
+	}
 	return ranges, blocks
 }

@@ -18,18 +18,22 @@ func (n *Namespace) ReadAt(p []byte, off int64) (int, error) {
 
 // ReadAtContext is ReadAt that ends with ctx. What arrives then is not placed in p.
 func (n *Namespace) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
-	size := n.Size()
-	if off >= 0 && len(p) > 0 && off >= size {
+	s, m := n.state.Load(), capsule.RW{Opcode: capsule.OpRead}
+	size := s.geometry.Size()
+	if s.err != nil || off < 0 || int64(len(p)) <= size-off {
+		return n.move(ctx, m, p, off)
+	}
+	if off >= size {
+		if len(p) == 0 {
+			return 0, nil
+		}
 		return 0, io.EOF
 	}
-	if off >= 0 && int64(len(p)) > size-off {
-		done, err := n.move(ctx, capsule.RW{Opcode: capsule.OpRead}, p[:size-off], off)
-		if err == nil {
-			err = io.EOF
-		}
-		return done, err
+	done, err := n.move(ctx, m, p[:size-off], off)
+	if err == nil {
+		err = io.EOF
 	}
-	return n.move(ctx, capsule.RW{Opcode: capsule.OpRead}, p, off)
+	return done, err
 }
 
 // WriteAt writes p at off; off and len(p) are multiples of BlockSize. What does not fit the namespace

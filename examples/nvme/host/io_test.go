@@ -250,6 +250,8 @@ func TestHOST_24_Trim(t *testing.T) {
 		{capsule.IdentifyNVM{}, []Range{{4096, 8192}, {0, 0}, {1 << 20, 1 << 25}}, [][]capsule.DSMRange{{{SLBA: 1, NLB: 2}, {SLBA: 256, NLB: 8192}}}},
 		{capsule.IdentifyNVM{DMRSL: 3}, []Range{{0, 7 * 4096}}, [][]capsule.DSMRange{{{SLBA: 0, NLB: 3}, {SLBA: 3, NLB: 3}, {SLBA: 6, NLB: 1}}}},
 		{capsule.IdentifyNVM{DMRSL: 3, DMRL: 2}, []Range{{0, 7 * 4096}}, [][]capsule.DSMRange{{{SLBA: 0, NLB: 3}, {SLBA: 3, NLB: 3}}, {{SLBA: 6, NLB: 1}}}},
+		{capsule.IdentifyNVM{DMSL: 5, DMRSL: 2}, []Range{{0, 5 * 4096}}, [][]capsule.DSMRange{{{SLBA: 0, NLB: 2}, {SLBA: 2, NLB: 2}}, {{SLBA: 4, NLB: 1}}}},
+		{capsule.IdentifyNVM{DMSL: 5}, []Range{{0, 6 * 4096}}, [][]capsule.DSMRange{{{SLBA: 0, NLB: 5}}, {{SLBA: 5, NLB: 1}}}},
 		{capsule.IdentifyNVM{}, nil, nil},
 		{capsule.IdentifyNVM{}, []Range{{4096, 0}}, nil},
 	} {

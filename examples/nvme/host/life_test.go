@@ -250,6 +250,24 @@ func TestHOST_21_Events(t *testing.T) {
 	})
 }
 
+func TestHOST_21_EventsAreRefused(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		tg.script(func(c *call) bool {
+			if c.q.qid != 0 || c.Opcode != capsule.OpAsyncEvent {
+				return false
+			}
+			c.answer(0, capsule.StatusAsyncEventLimit)
+			return true
+		})
+		c := connect(t, tg, pipeOptions(t))
+		require.ErrorIs(t, event(t, c, EventAsync).Err, capsule.StatusError{Status: capsule.StatusAsyncEventLimit})
+		time.Sleep(time.Hour)
+		require.Len(t, tg.commands(capsule.OpAsyncEvent), 1)
+		require.Len(t, tg.live(), 2)
+	})
+}
+
 // A program that does not take events stops nothing.
 func TestHOST_21_EventsThatAreNotTaken(t *testing.T) {
 	virtual(t, func(t *testing.T) {

@@ -70,17 +70,28 @@ func (c *Controller) Namespaces(ctx context.Context) ([]*Namespace, error) {
 	var namespaces []*Namespace
 	var unusable []error
 	for _, nsid := range ids {
-		d, err := a.describe(ctx, nsid)
-		if err != nil && !isAbout(err) {
-			return nil, err
-		}
-		if n := c.update(nsid, d, err); err == nil {
+		switch n, err := c.look(ctx, a, nsid); {
+		case err == nil:
 			namespaces = append(namespaces, n)
-		} else if !errors.Is(err, capsule.ErrInactive) {
+		case !isAbout(err):
+			return nil, err
+		case !errors.Is(err, capsule.ErrInactive):
 			unusable = append(unusable, fmt.Errorf("nvme: namespace %d: %w", nsid, err))
 		}
 	}
 	return namespaces, errors.Join(unusable...)
+}
+
+// look describes a namespace and stores the result. Looks take turns, so that an older description
+// does not replace a newer one.
+func (c *Controller) look(ctx context.Context, a *assoc, nsid uint32) (*Namespace, error) {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	d, err := a.describe(ctx, nsid)
+	if err != nil && !isAbout(err) {
+		return nil, err
+	}
+	return c.update(nsid, d, err), err
 }
 
 // isAbout tells that an error of describe is about the namespace, and not about the connection.
@@ -94,11 +105,9 @@ func (c *Controller) refresh(ctx context.Context, a *assoc, ids []uint32, all bo
 		if !all && !slices.Contains(ids, nsid) {
 			continue
 		}
-		d, err := a.describe(ctx, nsid)
-		if err != nil && !isAbout(err) {
+		if _, err := c.look(ctx, a, nsid); err != nil && !isAbout(err) {
 			return err
 		}
-		c.update(nsid, d, err)
 	}
 	return nil
 }

@@ -163,6 +163,8 @@ func TestHOST_19_HandlesAfterReconnect(t *testing.T) {
 				before := len(tg.commands(capsule.OpFlush))
 				require.ErrorIs(t, err, x.want)
 				require.ErrorIs(t, n.Err(), x.want)
+				_, err = n.ReadAt(p, 1<<40)
+				require.ErrorIs(t, err, x.want)
 				require.ErrorIs(t, n.Flush(context.Background()), x.want)
 				require.ErrorIs(t, n.Trim(context.Background(), Range{0, 4096}), x.want)
 				require.ErrorIs(t, n.WriteZeroes(context.Background(), 0, 4096, false), x.want)
