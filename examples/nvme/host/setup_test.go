@@ -335,3 +335,22 @@ func TestOptionsThatAreWrong(t *testing.T) {
 	again, _ := (*Options)(nil).withDefaults()
 	require.NotEqual(t, o.HostID, again.HostID)
 }
+
+// The template is that of each connection, and its Setup can end the set-up.
+func TestTemplate(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		var seen []any
+		refuse := error(nil)
+		o.Queues, o.QPConfig.UserData = 2, "mine"
+		o.QPConfig.Setup = func(_ context.Context, qp *iwarp.QP) error {
+			seen = append(seen, qp.UserData())
+			return refuse
+		}
+		require.NoError(t, connect(t, tg, o).Close())
+		require.Equal(t, []any{"mine", "mine", "mine"}, seen)
+		refuse = errors.New("not today")
+		_, err := Connect(context.Background(), tg.addr, subsystem, o)
+		require.ErrorIs(t, err, refuse)
+	})
+}
