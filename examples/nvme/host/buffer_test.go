@@ -174,3 +174,41 @@ func TestHOST_12_CancelledCommandTimesOut(t *testing.T) {
 		require.Equal(t, 30*time.Second, time.Since(start))
 	})
 }
+
+// A call returns before its connection has ended: the region is VALID then, and leads nowhere.
+func TestHOST_12_ConnectionThatHasNotEnded(t *testing.T) {
+	for _, write := range []bool{true, false} {
+		virtual(t, func(t *testing.T) {
+			tg := newTarget(t)
+			c := connect(t, tg, pipeOptions(t))
+			n := disk(t, c)
+			var h held
+			tg.script(func(c *call) bool { return c.q.qid > 0 && h.hold(c) })
+			p := pattern(8192, 0xaa)
+			q := c.assoc.io[0]
+			errs := make(chan error, 1)
+			go func() {
+				m := capsule.RW{Opcode: capsule.OpRead, NSID: n.nsid, NLB: 1}
+				if write {
+					m.Opcode = capsule.OpWrite
+				}
+				_, err := q.do(context.Background(), &command{sqe: m.SQE(0, capsule.SGL{}), data: p})
+				errs <- err
+			}()
+			synctest.Wait()
+			k := h.calls()[0]
+			require.True(t, q.kill(ErrTimeout))
+			require.ErrorIs(t, <-errs, ErrTimeout)
+			require.Len(t, tg.live(), 2)
+			copy(p, pattern(8192, 0xbb))
+			if write {
+				_, err := k.fetch()
+				require.Error(t, err)
+				return
+			}
+			_ = k.put(0, pattern(8192, 2))
+			synctest.Wait()
+			require.Equal(t, pattern(8192, 0xbb), p)
+		})
+	}
+}
