@@ -1,0 +1,177 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// An ending is how far the end of a connection was asked for.
+type ending uint8
+
+const (
+	living ending = iota
+	closing
+	aborting
+)
+
+// abort ends the connection at once. It does not wait.
+func (q *queue) abort() {
+	if q.t.graceful.Load() {
+		q.close()
+		return
+	}
+	q.cancel()
+	q.finally(aborting, (*iwarp.QP).Abort)
+}
+
+// close ends the connection when all that was posted is done. It does not wait.
+func (q *queue) close() { q.finally(closing, (*iwarp.QP).Close) }
+
+// finally calls f in a goroutine, once: Abort and Close wait for the end of the connection.
+func (q *queue) finally(how ending, f func(*iwarp.QP) error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ending >= how || q.qp == nil || q.ended {
+		return
+	}
+	q.ending = how
+	q.t.queues.Go(func() { _ = f(q.qp) })
+}
+
+// end gives back what a connection had, which has ended or did not come to be. It waits for the back ends that work for it.
+func (q *queue) end() {
+	t := q.t
+	q.cancel()
+	q.mu.Lock()
+	q.ended = true
+	q.mu.Unlock()
+	acts := t.actions.get()
+	acts.list = t.model.Lost(q.m, acts.list)
+	t.perform(nil, acts)
+	waited := t.budget.leave(q)
+	for tk := waited.pop(); tk != nil; tk = waited.pop() {
+		tk.drop()
+	}
+	q.mu.Lock()
+	over := q.postReads()
+	q.mu.Unlock()
+	over.end()
+	q.tasks.Wait()
+	q.release()
+	t.mu.Lock()
+	delete(t.live, q.m)
+	t.mu.Unlock()
+}
+
+// release frees the memory of a queue, which nothing uses any more.
+func (q *queue) release() {
+	t := q.t
+	q.bufs.close(t)
+	t.budget.settle(q)
+	switch {
+	case t.shared != nil && q.recvs != nil:
+		t.shared.takeBack(q)
+	case q.recvs != nil && q.recvs.mr != nil:
+		_ = q.recvs.mr.Close()
+	}
+	if q.cq != nil {
+		_ = q.cq.Close()
+	}
+}
+
+// Shutdown ends the target without losing what hosts were told is done: it refuses new connections, finishes the
+// commands that have begun, flushes all namespaces, ends the connections gracefully, and closes the target. It takes no longer
+// than ctx and 10 s. The error tells of commands that were still running, and of namespaces that could not be flushed.
+// Listeners are the program's to close, at best before.
+func (t *Target) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
+	defer cancel()
+	t.model.Stop()
+	t.draining.Store(true)
+	errs := []error{t.drain(ctx)}
+	for _, n := range t.model.Volatile() {
+		if err := handleOf(n).medium().Flush(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("nvme: flush of namespace %d: %w", n.NSID, err))
+		}
+	}
+	t.graceful.Store(true)
+	t.refuse()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		t.endAll()
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	t.graceful.Store(false)
+	return errors.Join(append(errs, t.Close())...)
+}
+
+// drain waits until no command is being carried out.
+func (t *Target) drain(ctx context.Context) error {
+	for n := t.tasks.Load(); n > 0; n = t.tasks.Load() {
+		select {
+		case <-t.idle:
+		case <-ctx.Done():
+			return fmt.Errorf("nvme: %d commands did not end: %w", n, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// endAll ends all connections, and returns when nothing is left of them.
+func (t *Target) endAll() {
+	acts := t.actions.get()
+	acts.list = t.model.CloseAll(acts.list)
+	t.perform(nil, acts)
+	for _, q := range t.all() {
+		q.abort()
+	}
+	t.queues.Wait()
+}
+
+func (t *Target) all() (list []*queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range t.live {
+		list = append(list, q)
+	}
+	return list
+}
+
+// Close ends all connections at once, and waits for back ends that are working. What was not flushed may be lost: see Shutdown.
+// It closes an RNIC that New has opened. Closing is idempotent.
+func (t *Target) Close() (err error) {
+	t.model.Stop()
+	t.cancel()
+	t.refuse()
+	t.endAll()
+	t.release.Do(func() { err = t.releaseAll() })
+	return err
+}
+
+// refuse takes no connections any more.
+func (t *Target) refuse() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
+// releaseAll gives back what there is besides connections.
+func (t *Target) releaseAll() error {
+	t.budget.timer.Stop()
+	t.mu.Lock()
+	pools := t.pools
+	t.mu.Unlock()
+	for _, w := range pools {
+		w.wait()
+	}
+	err := t.releaseVerbs()
+	t.other.Wait()
+	return err
+}

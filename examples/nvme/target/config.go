@@ -1,0 +1,149 @@
+package target
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
+)
+
+// A Config is what a [Target] is made of. Zero fields mean defaults; a nil *Config too.
+type Config struct {
+	// RNIC is what the connections are made of. nil: the target opens one, which Close closes. The program passes the
+	// Events of one that it gives to [Target.Event].
+	RNIC *iwarp.RNIC
+	// PD is the protection domain of all connections, of the RNIC. nil: the target allocates one.
+	PD *iwarp.PD
+
+	// TLS and Auth are those of [iwarp.ListenConfig], for Listen.
+	TLS  *tls.Config
+	Auth iwarp.Authenticator
+	// SetupTimeout is the time from the connection to the complete Request, for Listen: 5 s.
+	SetupTimeout time.Duration
+
+	// NoCRC waives the CRC of FPDUs, unless the host asks for it.
+	NoCRC bool
+	// ORD is how many RDMA Reads may be outstanding on a connection: 16, or fewer if the host answers fewer at a time.
+	ORD int
+	// UnknownORD is the same for a host that does not tell how many it answers (revision 1 of MPA, or 0x3FFF): 1.
+	UnknownORD int
+	// Solicitor makes the RDMA Reads of all connections wait for their part of a window. Nothing is in capsules then, so
+	// that hosts send no data that was not asked for. The window must have room for the largest Read, 1 MiB with the default
+	// of MDTS; a dispatch timeout of 5 s (solicit.Config.Dispatch) has commands answered that wait longer, with 0x022.
+	Solicitor *iwarp.Solicitor
+	// SRQ is how many receives all queues share: as many as may be occupied at a time by the commands of all hosts, which
+	// can stop each other by occupying them. One that finds none ends its connection. 0: each queue has its own.
+	SRQ int
+
+	// InCapsule is how many octets of data capsules of I/O queues may have, a multiple of 16 up to 16384: 4096; negative: 0.
+	InCapsule int
+	// MDTS limits what a command moves to 2^MDTS pages of 4 KiB, 1 to 11: 8, which is 1 MiB.
+	MDTS int
+	// Advertised is the address in the discovery log. If not valid, it is the one to which the host has connected.
+	Advertised netip.AddrPort
+
+	Limits Limits
+	// Logger logs what an operator may want to know; nil: nothing is logged. Its lines are limited in number.
+	Logger *slog.Logger
+}
+
+// Limits are how much there may be of a thing. Zero fields mean the defaults in the comments.
+type Limits struct {
+	Connections  int // of all hosts: 1024
+	PerAddress   int // connections of one address: 128
+	Controllers  int // of all subsystems: 256
+	PerSubsystem int // controllers: 64
+	PerHost      int // controllers of one host NQN: 16
+	IOQueues     int // of a controller: 64
+	QueueEntries int // of an I/O queue: 128
+
+	QueueMemory int // octets of data that are under way on one queue: 8 MiB
+	Memory      int // octets of data that are under way on all queues: 512 MiB
+	Workers     int // goroutines that call the back end of one namespace: 4 for each processor, at most 64
+}
+
+// Times that are not configured.
+const (
+	memoryWait    = 5 * time.Second  // of a command for a buffer, before it is answered with 0x022
+	stallWait     = 30 * time.Second // of a Read or Write without progress, before the queue is closed
+	shutdownLimit = 10 * time.Second
+	maxWorkers    = 64
+)
+
+// withDefaults is a copy that is complete, and checked but for what the model checks.
+func (c *Config) withDefaults() (*Config, error) {
+	var d Config
+	if c != nil {
+		d = *c
+	}
+	setDefault(&d.SetupTimeout, 5*time.Second)
+	setDefault(&d.ORD, 16)
+	setDefault(&d.UnknownORD, 1)
+	setDefault(&d.InCapsule, 4096)
+	setDefault(&d.MDTS, 8)
+	l := &d.Limits
+	setDefault(&l.QueueMemory, 8<<20)
+	setDefault(&l.Memory, 512<<20)
+	setDefault(&l.Workers, min(4*runtime.GOMAXPROCS(0), maxWorkers))
+	if d.InCapsule < 0 || d.Solicitor != nil {
+		d.InCapsule = 0
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &d, d.check()
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+func (c *Config) check() error {
+	if c.MDTS < 1 || c.MDTS > 11 {
+		return fmt.Errorf("nvme: Config.MDTS is %d, and not 1 to 11", c.MDTS)
+	}
+	l, most := &c.Limits, capsule.PageSize<<c.MDTS
+	switch {
+	case l.QueueMemory < most || l.Memory < l.QueueMemory:
+		return fmt.Errorf("nvme: Limits.QueueMemory is %d and Limits.Memory %d: the largest command needs %d", l.QueueMemory, l.Memory, most)
+	case l.Workers < 1 || l.Workers > maxWorkers:
+		return fmt.Errorf("nvme: Limits.Workers is %d, and not 1 to %d", l.Workers, maxWorkers)
+	case c.SRQ < 0:
+		return fmt.Errorf("nvme: Config.SRQ is negative: %d", c.SRQ)
+	case c.PD != nil && c.RNIC == nil:
+		return fmt.Errorf("nvme: Config has a PD without its RNIC")
+	}
+	return nil
+}
+
+// model is the configuration of the model.
+func (c *Config) model() model.Config {
+	m := model.DefaultConfig()
+	m.ORD, m.UnknownORD, m.InCapsule, m.MDTS, m.Advertised = c.ORD, c.UnknownORD, c.InCapsule, uint8(c.MDTS), c.Advertised
+	l, to := &c.Limits, &m.Limits
+	for _, f := range []struct{ to, from *int }{
+		{&to.Connections, &l.Connections},
+		{&to.PerAddress, &l.PerAddress},
+		{&to.Controllers, &l.Controllers},
+		{&to.PerSubsystem, &l.PerSubsystem},
+		{&to.PerHost, &l.PerHost},
+		{&to.IOQueues, &l.IOQueues},
+		{&to.QueueEntries, &l.QueueEntries},
+	} {
+		if *f.from != 0 {
+			*f.to = *f.from
+		}
+	}
+	// A log is a command like any other: it is in one buffer.
+	m.MaxLog = min(m.MaxLog, uint32(capsule.PageSize<<c.MDTS))
+	return m
+}

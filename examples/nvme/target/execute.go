@@ -1,0 +1,177 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
+)
+
+// fill answers a command whose data the model has.
+func (tk *task) fill() {
+	q, cur := tk.q, tk.current()
+	acts := q.t.actions.get()
+	q.mu.Lock()
+	acts.list = q.m.Fill(tk.ref, tk.buf.mem[:tk.data.Length], acts.list)
+	q.own(acts, &cur)
+	q.mu.Unlock()
+	tk.drop()
+	q.t.perform(q, acts)
+}
+
+// finish ends a command with a status.
+func (tk *task) finish(s capsule.Status) {
+	q, cur := tk.q, tk.current()
+	if s == capsule.StatusBusy {
+		q.t.stats.busy.Add(1)
+	}
+	acts := q.t.actions.get()
+	q.mu.Lock()
+	acts.list = q.m.Finish(tk.ref, s, acts.list)
+	q.own(acts, &cur)
+	q.mu.Unlock()
+	tk.drop()
+	q.t.perform(q, acts)
+}
+
+// submit gives a task to the workers of its namespace.
+func (tk *task) submit() {
+	n := tk.op.Namespace
+	if n == nil && len(tk.op.Namespaces) == 1 {
+		n = tk.op.Namespaces[0]
+	}
+	if n == nil {
+		tk.q.t.flusher.submit(tk)
+		return
+	}
+	handleOf(n).workers.submit(tk)
+}
+
+func handleOf(n *model.Namespace) *namespace { return n.Handle.(*namespace) }
+
+// A scratch is memory of a worker.
+type scratch struct{ compare []byte }
+
+// compareSize is how much Compare reads at a time: a multiple of all sizes of an LBA.
+const compareSize = 64 << 10
+
+// execute calls back ends, and answers.
+func (tk *task) execute(s *scratch) {
+	if tk.ctrl != nil {
+		t := tk.t
+		t.model.Flushed(tk.ctrl, tk.ref, flush(t.ctx, tk.op.Namespaces))
+		return
+	}
+	if !tk.q.m.Begin(tk.ref) {
+		tk.drop()
+		return
+	}
+	tk.finish(tk.carryOut(s))
+}
+
+func (tk *task) carryOut(s *scratch) capsule.Status {
+	op := &tk.op
+	if op.Kind == model.OpFlush {
+		return flush(tk.q.ctx, op.Namespaces)
+	}
+	n := handleOf(op.Namespace)
+	for {
+		p := n.backend.Load()
+		err := tk.call(*p, s)
+		if errors.Is(err, backend.ErrClosed) && n.backend.Load() != p {
+			continue // the back end was replaced between the two lines above, and closed
+		}
+		return statusOf(err)
+	}
+}
+
+var errDiffers = errors.New("nvme: the data differs")
+
+// call carries an operation out that is one of one namespace.
+func (tk *task) call(b backend.Backend, s *scratch) error {
+	ctx, op := tk.q.ctx, &tk.op
+	off, n := int64(op.Offset), int64(op.Length)
+	switch op.Kind {
+	case model.OpRead:
+		if op.FUA {
+			if err := b.Flush(ctx); err != nil {
+				return err
+			}
+		}
+		return b.ReadAt(ctx, tk.buf.mem[:n], off)
+	case model.OpWrite:
+		return b.WriteAt(ctx, op.Octets, off, op.FUA)
+	case model.OpCompare:
+		return compare(ctx, b, op, s)
+	case model.OpWriteZeroes:
+		return b.WriteZeroes(ctx, off, n, op.Unmap, op.FUA)
+	}
+	for i := range op.Ranges {
+		if off, n := op.Range(i); n > 0 {
+			if err := b.Trim(ctx, int64(off), int64(n)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compare reads piece by piece.
+func compare(ctx context.Context, b backend.Backend, op *model.Op, s *scratch) error {
+	if s.compare == nil {
+		s.compare = make([]byte, compareSize)
+	}
+	off := int64(op.Offset)
+	for want := op.Octets; len(want) > 0; {
+		have := s.compare[:min(len(want), compareSize)]
+		if err := b.ReadAt(ctx, have, off); err != nil {
+			return err
+		}
+		if !bytes.Equal(have, want[:len(have)]) {
+			return errDiffers
+		}
+		off, want = off+int64(len(have)), want[len(have):]
+	}
+	return nil
+}
+
+// flush flushes all namespaces. One that fails does not keep the others from it.
+func flush(ctx context.Context, list []*model.Namespace) capsule.Status {
+	s := capsule.Success
+	for _, n := range list {
+		if err := handleOf(n).medium().Flush(ctx); err != nil {
+			s = statusOf(err)
+		}
+	}
+	return s
+}
+
+// statuses are those of the errors of back ends.
+var statuses = []struct {
+	err    error
+	status capsule.Status
+}{
+	{errDiffers, capsule.StatusCompareFailure},
+	{backend.ErrNoSpace, capsule.StatusCapacityExceeded},
+	{backend.ErrReadOnly, capsule.StatusWriteProtected},
+	{backend.ErrOutOfRange, capsule.StatusLBAOutOfRange},
+	{backend.ErrFailed, capsule.StatusWriteFault.WithDNR()},
+	{backend.ErrWrite, capsule.StatusWriteFault},
+	{backend.ErrSync, capsule.StatusWriteFault},
+	{backend.ErrRead, capsule.StatusReadError},
+}
+
+func statusOf(err error) capsule.Status {
+	if err == nil {
+		return capsule.Success
+	}
+	for _, s := range statuses {
+		if errors.Is(err, s.err) {
+			return s.status
+		}
+	}
+	return capsule.StatusInternalError
+}

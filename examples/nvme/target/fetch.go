@@ -1,0 +1,97 @@
+package target
+
+import (
+	"errors"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// fetch has the data of a command read from the host, when its turn comes.
+func (q *queue) fetch(tk *task) {
+	q.mu.Lock()
+	q.fetches.push(tk)
+	over := q.postReads()
+	q.mu.Unlock()
+	over.end()
+}
+
+// fetchesOver are tasks that do not get their data.
+type fetchesOver struct{ dropped, refused taskList }
+
+func (o *fetchesOver) end() {
+	for tk := o.dropped.pop(); tk != nil; tk = o.dropped.pop() {
+		tk.drop()
+	}
+	for tk := o.refused.pop(); tk != nil; tk = o.refused.pop() {
+		tk.finish(capsule.StatusInternalError)
+	}
+}
+
+// postReads posts RDMA Reads as long as the host answers one more at a time. Those that wait are not posted, so
+// that responses do not wait behind them. mu is held.
+func (q *queue) postReads() (over fetchesOver) {
+	for q.ended || q.reading < q.m.ORD() {
+		tk := q.fetches.pop()
+		if tk == nil {
+			break
+		}
+		if q.ended || !q.m.Begin(tk.ref) {
+			over.dropped.push(tk)
+			continue
+		}
+		err := q.postRead(tk)
+		switch {
+		case err == nil:
+			q.reading++
+		case errors.Is(err, iwarp.ErrLimit): // larger than the window of the Solicitor
+			over.refused.push(tk)
+		default: // the connection is failing
+			over.dropped.push(tk)
+		}
+	}
+	return over
+}
+
+// latencyMost is the length of RDMA Reads for which something waits; longer ones are bulk. Octets.
+const latencyMost = 4096
+
+func (q *queue) postRead(tk *task) error {
+	n := int(tk.data.Length)
+	wr := &q.read[0]
+	wr.ID, wr.Op, wr.Class, wr.Remote = uint64(tk.buf.id), iwarp.OpRDMARead, solicit.Bulk, remote(&tk.data)
+	if n <= latencyMost {
+		wr.Class = solicit.Latency
+	}
+	q.sink[0] = tk.buf.mr.Slice(0, n)
+	tk.buf.task = tk
+	return q.qp.PostSend(q.read[:]...)
+}
+
+// fetched goes on with a command whose RDMA Read has ended.
+func (q *queue) fetched(wc *iwarp.WC) {
+	b := q.bufs.at(int(wc.ID))
+	tk := b.task
+	b.task = nil
+	cur := tk.current()
+	acts := q.t.actions.get()
+	q.mu.Lock()
+	q.reading--
+	over := q.postReads()
+	switch wc.Status {
+	case iwarp.StatusSuccess:
+		q.t.stats.fetched.Add(uint64(tk.data.Length))
+		acts.list = q.m.Fetched(q.t.now(), tk.ref, b.mem[:tk.data.Length], acts.list)
+	case iwarp.StatusTimeout: // the window of the Solicitor was full for too long; the queue goes on
+		q.t.stats.busy.Add(1)
+		acts.list = q.m.Finish(tk.ref, capsule.StatusBusy, acts.list)
+	}
+	q.own(acts, &cur)
+	q.mu.Unlock()
+	over.end()
+	if len(acts.tasks) == 0 {
+		tk.drop()
+	}
+	q.t.perform(q, acts)
+}

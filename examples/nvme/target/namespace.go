@@ -1,0 +1,161 @@
+package target
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
+)
+
+// A Subsystem is what hosts connect to by its name.
+type Subsystem struct {
+	NQN string
+	// Serial is up to 20 octets of ASCII, and the same after a restart. "": it is made of the NQN.
+	Serial string
+	Model  string // up to 40 octets of ASCII; "": the name of this project
+	// Hosts are the NQNs of the hosts that may connect; nil: any. It is a name, and no proof.
+	Hosts []string
+}
+
+// A Namespace is a back end as hosts see it.
+type Namespace struct {
+	NSID uint32 // from 1 on
+	// Backend is the program's, which closes it after the namespace was removed, or the target closed. Backend.Close waits for
+	// what is running.
+	Backend backend.Backend
+	// UUID names the namespace for ever; zero: it is made of the NQN and the NSID. NGUID is optional.
+	UUID, NGUID [16]byte
+}
+
+// Errors of changes.
+var (
+	ErrExists   = model.ErrExists
+	ErrNotFound = model.ErrNotFound
+	ErrLimit    = model.ErrLimit
+)
+
+type spaceID struct {
+	nqn  string
+	nsid uint32
+}
+
+// A namespace is the handle that the model keeps for a namespace. Resize changes its back end.
+type namespace struct {
+	Namespace
+	backend atomic.Pointer[backend.Backend]
+	workers *workers
+}
+
+func (n *namespace) medium() backend.Backend { return *n.backend.Load() }
+
+// AddSubsystem adds a subsystem without namespaces. It is ErrExists if there is one of the same name.
+func (t *Target) AddSubsystem(s Subsystem) error {
+	return t.change(func(out []model.Action) ([]model.Action, error) {
+		return t.model.AddSubsystem(model.SubsystemConfig{NQN: s.NQN, Serial: s.Serial, Model: s.Model, Hosts: s.Hosts}, out)
+	})
+}
+
+// SetHosts changes which hosts may connect to a subsystem, nil: any. The controllers of others end.
+func (t *Target) SetHosts(nqn string, hosts []string) error {
+	return t.change(func(out []model.Action) ([]model.Action, error) { return t.model.SetHosts(nqn, hosts, out) })
+}
+
+// AddNamespace adds a namespace to a subsystem, and tells its hosts. It is ErrExists if the NSID, or the UUID in any subsystem,
+// is in use.
+func (t *Target) AddNamespace(nqn string, ns Namespace) error {
+	if ns.Backend == nil {
+		return errors.New("nvme: a namespace without a back end")
+	}
+	if ns.UUID == [16]byte{} {
+		ns.UUID = derivedUUID(nqn, ns.NSID)
+	}
+	n := &namespace{Namespace: ns, workers: newWorkers(t.cfg.Limits.Workers)}
+	n.backend.Store(&ns.Backend)
+	err := t.change(func(out []model.Action) ([]model.Action, error) {
+		_, out, err := t.model.AddNamespace(nqn, n.config(ns.Backend), out)
+		return out, err
+	})
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spaces[spaceID{nqn, ns.NSID}] = n
+	t.pools = append(t.pools, n.workers)
+	return nil
+}
+
+// Resize gives a namespace another back end, of another size, with the contents of the old one as far as both have them. The
+// NSID and the UUID stay, and hosts are told. Commands that have begun with the old back end end with it: close it after
+// Resize has returned. Commands beyond the end of a smaller one are answered with 0x080.
+func (t *Target) Resize(nqn string, nsid uint32, b backend.Backend) error {
+	n := t.space(spaceID{nqn, nsid})
+	if n == nil {
+		return ErrNotFound
+	}
+	return t.change(func(out []model.Action) ([]model.Action, error) {
+		_, out, err := t.model.ReplaceNamespace(nqn, n.config(b), out)
+		if err == nil {
+			n.backend.Store(&b)
+		}
+		return out, err
+	})
+}
+
+// RemoveNamespace removes a namespace, and tells the hosts. Commands that have begun with the back end end with it.
+func (t *Target) RemoveNamespace(nqn string, nsid uint32) error {
+	err := t.change(func(out []model.Action) ([]model.Action, error) { return t.model.RemoveNamespace(nqn, nsid, out) })
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := spaceID{nqn, nsid}
+	if n := t.spaces[id]; n != nil {
+		n.workers.finish()
+		delete(t.spaces, id)
+	}
+	return nil
+}
+
+func (t *Target) space(id spaceID) *namespace {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.spaces[id]
+}
+
+// change changes the model, and does what follows from that.
+func (t *Target) change(f func([]model.Action) ([]model.Action, error)) (err error) {
+	acts := t.actions.get()
+	acts.list, err = f(acts.list)
+	t.perform(nil, acts)
+	return err
+}
+
+// config is what the model has to know of a namespace.
+func (n *namespace) config(b backend.Backend) model.NamespaceConfig {
+	traits := backend.Describe(b)
+	return model.NamespaceConfig{
+		NSID: n.NSID, UUID: n.UUID, NGUID: n.NGUID,
+		Geometry: capsule.Geometry{
+			LBADS: uint8(bits.TrailingZeros(uint(b.BlockSize()))), Blocks: uint64(b.Size()) / uint64(b.BlockSize()),
+		},
+		ReadOnly: b.ReadOnly(), Volatile: b.Volatile(),
+		Trims: traits.Trims, TrimmedZeroes: traits.Trims && !traits.KeepsTrimmed,
+		Granularity: uint32(traits.Granularity),
+		Handle:      n,
+	}
+}
+
+// derivedUUID is the same after a restart (RFC 9562, version 8).
+func derivedUUID(nqn string, nsid uint32) (id [16]byte) {
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint32([]byte(nqn), nsid))
+	copy(id[:], sum[:])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	return id
+}

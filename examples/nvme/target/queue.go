@@ -1,0 +1,226 @@
+package target
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
+)
+
+// A queue is a connection, with the queue of the model.
+type queue struct {
+	t      *Target
+	m      *model.Queue
+	remote netip.AddrPort
+	ctx    context.Context // ends with the connection: back ends look at it
+	cancel context.CancelFunc
+	cq     *iwarp.CQ
+	recvs  *receives
+	bufs   buffers
+	tasks  sync.WaitGroup
+	held   int64 // octets of the budget; guarded by that
+	wants  taskList
+
+	mu      sync.Mutex // held from a call of the model to the posts that follow, so that SQHD ascends
+	qp      *iwarp.QP  // set by Setup
+	ended   bool       // nothing is posted any more
+	ending  ending
+	slots   []*task // by Ref.Slot
+	spare   *task   // free ones
+	kept    []int   // receives whose message is not needed any more, of commands that were not answered
+	fetches taskList
+	reading int // RDMA Reads outstanding
+
+	// What is posted, under mu.
+	recv  [1]iwarp.RecvWR
+	into  [1]iwarp.SGE
+	sends [2]iwarp.SendWR // an RDMA Write, and the response
+	from  [1]iwarp.SGE
+	cqe   [capsule.CQESize]byte
+	read  [1]iwarp.SendWR
+	sink  [1]iwarp.SGE
+}
+
+// depths are those of the QP. A slot of the send queue is free when its completion was polled, which may be
+// after the host has got the response and sent the next command: there is room for two such generations.
+func (q *queue) depths() (send, recv int) { return 6 * q.m.Depth(), q.m.Depth() }
+
+// Handle answers a connection request, and serves the connection until its end. Serve calls it for the requests of a
+// listener; a program may call it for others, in a goroutine of its own, of the target's RNIC.
+func (t *Target) Handle(cr *iwarp.ConnRequest) {
+	if !t.enter() {
+		_ = cr.Reject(capsule.RejectNoResources.Append(nil))
+		return
+	}
+	defer t.queues.Done()
+	q, reject := t.open(cr)
+	if reject != 0 {
+		t.stats.rejected.Add(1)
+		t.lines.info("connection rejected", "peer", cr.RemoteAddr(), "why", reject)
+		refuse(cr, reject)
+		return
+	}
+	if err := q.accept(cr); err != nil {
+		t.lines.info("connection failed", "peer", cr.RemoteAddr(), "err", err)
+		q.end()
+		return
+	}
+	t.stats.connections.Add(1)
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		q.run()
+	}()
+	<-q.qp.Done()
+	_ = q.cq.Close() // ends run, after all completions
+	<-ran
+	q.end()
+}
+
+// enter counts a connection. false: the target is closed.
+func (t *Target) enter() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return false
+	}
+	t.queues.Add(1)
+	return true
+}
+
+func (t *Target) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
+
+func refuse(cr *iwarp.ConnRequest, s capsule.RejectStatus) {
+	if s == capsule.RejectIRD {
+		_ = cr.RejectDepths(s.Append(nil), -1, 1)
+		return
+	}
+	_ = cr.Reject(s.Append(nil))
+}
+
+// open makes the queue of a connection that the model does not refuse.
+func (t *Target) open(cr *iwarp.ConnRequest) (*queue, capsule.RejectStatus) {
+	remote, _ := netip.ParseAddrPort(cr.RemoteAddr().String()) // zero on a network that has other addresses
+	local, _ := netip.ParseAddrPort(cr.LocalAddr().String())
+	m, reject := t.model.Open(t.now(), model.Arrival{Private: cr.PrivateData(), IRD: cr.IRD(), Local: local, Remote: remote})
+	if reject != 0 {
+		return nil, reject
+	}
+	q := &queue{t: t, m: m, remote: remote, slots: make([]*task, m.Depth())}
+	q.ctx, q.cancel = context.WithCancel(t.ctx)
+	q.recv[0].Local, q.sends[0].Local, q.read[0].Local = q.into[:], q.from[:], q.sink[:]
+	t.mu.Lock()
+	t.live[m] = q
+	t.mu.Unlock()
+	t.wake()
+	return q, 0
+}
+
+// accept sets the connection up.
+func (q *queue) accept(cr *iwarp.ConnRequest) (err error) {
+	t := q.t
+	send, recv := q.depths()
+	if q.cq, err = t.rnic.CreateCQ(send + recv); err != nil {
+		return err
+	}
+	qc := &iwarp.QPConfig{
+		PD: t.pd, SendCQ: q.cq, RecvCQ: q.cq, SendDepth: send, RecvDepth: recv,
+		IRD: -1, ORD: q.m.ORD(), Solicitor: t.cfg.Solicitor,
+		PrivateData: q.m.Accept().Append(nil),
+		RNRWait:     -1, StallWait: stallWait,
+		MPA:      iwarp.MPAOptions{NoCRC: t.cfg.NoCRC},
+		Setup:    q.setup,
+		UserData: q,
+	}
+	if t.shared != nil {
+		qc.SRQ = t.shared.srq
+	}
+	qp, err := cr.Accept(q.ctx, qc)
+	if err == nil && (q.ctx.Err() != nil || t.isClosed()) { // abort came before there was something to abort
+		_ = qp.Abort()
+	}
+	return err
+}
+
+// setup posts the receives, before the Reply goes out.
+func (q *queue) setup(_ context.Context, qp *iwarp.QP) (err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.qp = qp
+	if q.t.shared != nil {
+		q.recvs = q.t.shared.receives
+		return nil
+	}
+	n := q.m.Depth()
+	if q.recvs, err = newReceives(q.t.pd, n, q.m.ReceiveSize(), qp); err != nil {
+		return err
+	}
+	for i := range n {
+		if err := q.postReceive(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run takes completions until the CQ is closed.
+func (q *queue) run() {
+	wcs := make([]iwarp.WC, 32)
+	for {
+		n, err := q.cq.Wait(context.Background(), wcs)
+		for i := range n {
+			q.completed(&wcs[i])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (q *queue) completed(wc *iwarp.WC) {
+	ok := wc.Status == iwarp.StatusSuccess
+	switch wc.Op {
+	case iwarp.OpRecv:
+		q.received(int(wc.ID), int(wc.Len), ok)
+	case iwarp.OpRecvImm: // no host of NVMe sends Immediate Data
+		q.keep(int(wc.ID))
+		q.abort()
+	case iwarp.OpRDMARead:
+		q.fetched(wc)
+	case iwarp.OpSend, iwarp.OpSendInvalidate:
+		if wc.ID != 0 {
+			q.giveBack(q.bufs.at(int(wc.ID - 1)))
+		}
+	}
+}
+
+// received passes a message to the model.
+func (q *queue) received(receive, n int, ok bool) {
+	t := q.t
+	msg := q.recvs.octets(receive)
+	if !ok || t.draining.Load() && q.m.QID() != 0 && capsule.Opcode(msg[0]) != capsule.OpFabrics {
+		q.keep(receive)
+		return
+	}
+	t.stats.commands.Add(1)
+	cur := current{receive: receive, cid: cidOf(msg[2:])}
+	acts := t.actions.get()
+	q.mu.Lock()
+	acts.list = q.m.Command(t.now(), msg[:n], acts.list)
+	q.own(acts, &cur)
+	q.mu.Unlock()
+	t.perform(q, acts)
+}
+
+func (q *queue) keep(receive int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.kept = append(q.kept, receive)
+}

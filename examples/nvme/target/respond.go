@@ -1,0 +1,203 @@
+package target
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// actions are what the model returned, and what follows from it. They are used again.
+type actions struct {
+	list   []model.Action
+	tasks  []*task // to begin
+	broken bool    // a post failed: the connection is failing
+	next   *actions
+}
+
+// actionLists are those that are not in use.
+type actionLists struct {
+	mu   sync.Mutex
+	free *actions
+}
+
+func (l *actionLists) get() *actions {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.free
+	if a == nil {
+		return new(actions)
+	}
+	l.free = a.next
+	return a
+}
+
+func (l *actionLists) put(a *actions) {
+	clear(a.list)
+	clear(a.tasks)
+	a.list, a.tasks, a.broken = a.list[:0], a.tasks[:0], false
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.next, l.free = l.free, a
+}
+
+// current is the command for which the model was called. It has a task, or a receive while it has none.
+type current struct {
+	task    *task
+	receive int
+	cid     uint16
+}
+
+func (tk *task) current() current { return current{task: tk, receive: none, cid: tk.cid} }
+
+// own does what the model has returned for the queue and what cannot wait until mu is released, which is held: responses,
+// in their order, and the tasks of commands that were not answered.
+func (q *queue) own(acts *actions, cur *current) {
+	for i := range acts.list {
+		a := &acts.list[i]
+		if a.Queue != q.m {
+			continue
+		}
+		switch a.Do {
+		case model.DoRespond:
+			q.respond(a, cur, acts)
+		case model.DoFetch, model.DoFill, model.DoExecute:
+			tk := cur.task
+			if tk == nil {
+				tk = q.bind(a, *cur)
+				cur.task, cur.receive = tk, none
+			}
+			tk.do, tk.op, tk.data = a.Do, a.Op, a.Data
+			acts.tasks = append(acts.tasks, tk)
+		}
+	}
+	if cur.receive != none { // an Asynchronous Event Request, or the queue is closed
+		q.kept = append(q.kept, cur.receive)
+	}
+}
+
+// perform does the rest: q is the queue for which own was called, or nil. No lock is held.
+func (t *Target) perform(q *queue, acts *actions) {
+	for i := range acts.list {
+		t.performOne(q, &acts.list[i])
+	}
+	for _, tk := range acts.tasks {
+		tk.begin()
+	}
+	if acts.broken {
+		q.abort()
+	}
+	t.actions.put(acts)
+}
+
+func (t *Target) performOne(q *queue, a *model.Action) {
+	to := q
+	if q == nil || a.Queue != q.m {
+		to = t.queueOf(a.Queue)
+	}
+	switch {
+	case a.Do == model.DoFlush: // also if its queue has ended
+		t.flusher.submit(&task{t: t, ref: a.Ref, do: a.Do, op: a.Op, ctrl: a.Controller})
+	case to == nil:
+	case a.Do == model.DoRespond:
+		if to != q {
+			to.respondTo(a)
+		}
+		if a.Refusal != nil {
+			t.stats.refused.Add(1)
+			t.lines.info("Connect refused", "peer", to.remote, "qid", to.m.QID(), "why", a.Refusal)
+		}
+		if a.Last {
+			to.close()
+		}
+	case a.Do == model.DoClose:
+		to.abort()
+	}
+}
+
+// respondTo posts a response that a call for another queue has brought.
+func (q *queue) respondTo(a *model.Action) {
+	acts := q.t.actions.get()
+	q.mu.Lock()
+	q.respond(a, &current{receive: none}, acts)
+	q.mu.Unlock()
+	q.t.perform(q, acts)
+}
+
+func cidOf(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }
+
+// cidAt is where a CQE has the CID.
+const cidAt = 12
+
+// respond posts the receive of a command again, and its response behind its data. mu is held.
+func (q *queue) respond(a *model.Action, cur *current, acts *actions) {
+	if q.ended {
+		return
+	}
+	receive, buf := q.answered(a, cur)
+	if receive != none {
+		if err := q.postReceive(receive); err != nil {
+			q.kept = append(q.kept, receive)
+			acts.broken = true
+		}
+	}
+	if err := q.qp.PostSend(q.response(a, buf)...); err != nil {
+		// What was posted keeps the buffer; it is given back when the connection has ended.
+		acts.broken = true
+	}
+}
+
+// answered finds the receive of the command that a response is for, and the buffer with its data. A response without a Ref
+// is that of the current command. mu is held.
+func (q *queue) answered(a *model.Action, cur *current) (receive int, data *buffer) {
+	mine := cidOf(a.Response.Octets[cidAt:]) == cur.cid
+	if mine && cur.receive != none {
+		receive, cur.receive = cur.receive, none
+		return receive, nil
+	}
+	tk := q.slots[a.Ref.Slot]
+	if mine && cur.task != nil {
+		tk = cur.task
+		if a.Data.Kind == capsule.DataKeyed {
+			data, tk.buf = tk.buf, nil
+		}
+	}
+	if tk != nil && (tk == cur.task || tk.ref == a.Ref) {
+		receive, tk.receive = tk.receive, none
+		q.unbind(tk)
+		return receive, data
+	}
+	if n := len(q.kept) - 1; n >= 0 { // an Asynchronous Event Request
+		receive, q.kept = q.kept[n], q.kept[:n]
+		return receive, nil
+	}
+	return none, nil
+}
+
+// response makes the work requests of a response. mu is held.
+func (q *queue) response(a *model.Action, data *buffer) []iwarp.SendWR {
+	q.cqe = a.Response.Octets
+	send := &q.sends[1]
+	send.ID, send.Op, send.Flags, send.Inline = 0, iwarp.OpSend, iwarp.Unsignaled, q.cqe[:]
+	if a.Response.Invalidate {
+		send.Op, send.Invalidate = iwarp.OpSendInvalidate, stag.STag(a.Response.STag)
+	}
+	if data == nil {
+		return q.sends[1:]
+	}
+	n := int(a.Data.Length)
+	q.t.stats.sent.Add(uint64(n))
+	send.ID, send.Flags = uint64(data.id)+1, 0
+	write := &q.sends[0]
+	write.Op, write.Flags, write.Remote = iwarp.OpRDMAWrite, iwarp.Unsignaled, remote(&a.Data)
+	q.from[0] = data.mr.Slice(0, n)
+	return q.sends[:]
+}
+
+// remote is the memory of the host that a command names. The address stays as it is: bit 63 is set on Linux.
+func remote(d *capsule.Data) iwarp.RemoteBuffer {
+	return iwarp.RemoteBuffer{STag: stag.STag(d.STag), TO: d.TO, Len: d.Length}
+}

@@ -1,0 +1,208 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
+)
+
+// A Target is all subsystems of a process. All methods may be called from any goroutine.
+type Target struct {
+	cfg     *Config
+	model   *model.Target
+	rnic    *iwarp.RNIC
+	pd      *iwarp.PD
+	ownRNIC bool
+	ownPD   bool
+	start   time.Time
+
+	budget  budget
+	memory  memory
+	actions actionLists
+	shared  *sharedReceives // nil without an SRQ
+	flusher *workers        // of commands that flush several namespaces
+	stats   counters
+	lines   logLimit
+
+	draining atomic.Bool   // commands of I/O queues are not begun any more
+	graceful atomic.Bool   // connections are ended gracefully
+	tasks    atomic.Int64  // commands that have begun, and not ended
+	idle     chan struct{} // has a token when tasks has become 0 while draining
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	kick    chan struct{} // has a token when there may be something due earlier
+	queues  sync.WaitGroup
+	release sync.Once
+	other   sync.WaitGroup // goroutines besides those of queues and workers
+
+	mu     sync.Mutex
+	closed bool
+	live   map[*model.Queue]*queue
+	spaces map[spaceID]*namespace
+	pools  []*workers
+}
+
+// New makes a target that has the discovery subsystem alone. End it with Close or Shutdown.
+func New(cfg *Config) (*Target, error) {
+	c, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.New(c.model())
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{
+		cfg: c, model: m, rnic: c.RNIC, pd: c.PD, start: time.Now(),
+		idle: make(chan struct{}, 1), kick: make(chan struct{}, 1),
+		live: make(map[*model.Queue]*queue), spaces: make(map[spaceID]*namespace),
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.lines.log = c.Logger
+	t.budget.init(t)
+	if err := t.verbs(); err != nil {
+		t.releaseVerbs()
+		return nil, err
+	}
+	t.flusher = newWorkers(maxWorkers)
+	t.pools = append(t.pools, t.flusher)
+	t.other.Go(t.clock)
+	return t, nil
+}
+
+// verbs makes what the configuration does not give.
+func (t *Target) verbs() (err error) {
+	if t.rnic == nil {
+		if t.rnic, err = iwarp.Open(&iwarp.Config{Logger: t.cfg.Logger}); err != nil {
+			return err
+		}
+		t.ownRNIC = true
+		t.other.Go(func() {
+			for e := range t.rnic.Events() {
+				t.Event(e)
+			}
+		})
+	}
+	if t.pd == nil {
+		if t.pd, err = t.rnic.AllocPD(); err != nil {
+			return err
+		}
+		t.ownPD = true
+	}
+	if t.cfg.SRQ > 0 {
+		t.shared, err = newSharedReceives(t)
+	}
+	return err
+}
+
+// releaseVerbs gives back what verbs has made.
+func (t *Target) releaseVerbs() error {
+	var errs []error
+	if t.shared != nil {
+		errs = append(errs, t.shared.close())
+	}
+	if t.ownPD {
+		errs = append(errs, t.pd.Close())
+	}
+	if t.ownRNIC {
+		errs = append(errs, t.rnic.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// now is the time of the model.
+func (t *Target) now() time.Duration { return time.Since(t.start) }
+
+// Listen takes connections at an address, with the parts of the Config that are for a listener. Pass it to Serve, and close
+// it afterwards. The port of NVMe is 4420.
+func (t *Target) Listen(ctx context.Context, network, addr string) (*iwarp.Listener, error) {
+	return t.rnic.Listen(ctx, network, addr, &iwarp.ListenConfig{SetupTimeout: t.cfg.SetupTimeout, TLS: t.cfg.TLS, Auth: t.cfg.Auth})
+}
+
+// Serve takes the connections of a listener of the target's RNIC, until ctx, the listener or the target ends; the error
+// tells which. Each request is answered by a goroutine of its own; ListenConfig.MaxHalfOpen bounds how many there are.
+// Connections live on when Serve returns.
+func (t *Target) Serve(ctx context.Context, l *iwarp.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.ctx, cancel)()
+	err := l.Serve(ctx, func(cr *iwarp.ConnRequest) { t.Handle(cr) })
+	if t.ctx.Err() != nil {
+		return errClosed
+	}
+	return err
+}
+
+var errClosed = fmt.Errorf("nvme: target closed: %w", net.ErrClosed)
+
+// Event takes an event of the RNIC. A queue that makes no progress is closed. The program calls it for
+// each event of an RNIC that it has given to the target; events of queue pairs that are not the target's are ignored.
+func (t *Target) Event(e iwarp.Event) {
+	if e.Kind != iwarp.EventNoProgress || e.QP == nil {
+		return
+	}
+	if q, ok := e.QP.UserData().(*queue); ok && q.t == t {
+		t.stats.stalled.Add(1)
+		t.lines.warn("queue made no progress", "peer", q.remote, "qid", q.m.QID())
+		q.abort()
+	}
+}
+
+// clock lets the model do what is due.
+func (t *Target) clock() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for t.ctx.Err() == nil {
+		acts := t.actions.get()
+		var next time.Duration
+		next, acts.list = t.model.Tick(t.now(), acts.list)
+		t.perform(nil, acts)
+		timer.Reset(t.pause(next))
+		select {
+		case <-timer.C:
+		case <-t.kick:
+		case <-t.ctx.Done():
+		}
+	}
+}
+
+// tick is how often the model is asked while there are connections. What is due may become due earlier with any command:
+// a host can lower its keep alive timeout.
+const tick = 250 * time.Millisecond
+
+// pause is how long nothing is due.
+func (t *Target) pause(next time.Duration) time.Duration {
+	if t.connections() == 0 {
+		return time.Hour
+	}
+	return max(min(next-t.now(), tick), time.Millisecond)
+}
+
+func (t *Target) connections() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.live)
+}
+
+// wake has the clock look again.
+func (t *Target) wake() {
+	select {
+	case t.kick <- struct{}{}:
+	default:
+	}
+}
+
+// queueOf finds the queue of one of the model. nil: it has ended.
+func (t *Target) queueOf(m *model.Queue) *queue {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.live[m]
+}

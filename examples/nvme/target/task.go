@@ -1,0 +1,139 @@
+package target
+
+import (
+	"time"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target/internal/model"
+)
+
+// A task is a command that was not answered at once. At each time it has one holder: the budget while it waits for a buffer,
+// the FIFO of its queue while it waits for an RDMA Read, the buffer of that Read, or a worker. A command that is aborted
+// is answered while its task stays where it is; its holder finds that out from the model, and drops it.
+type task struct {
+	t        *Target // of DoFlush
+	q        *queue
+	ref      model.Ref
+	cid      uint16
+	receive  int // of the command; none: it was answered
+	do       model.Do
+	data     capsule.Data
+	op       model.Op
+	buf      *buffer
+	ctrl     *model.Controller // DoFlush, which is no command: only t, ref and op are set besides
+	deadline time.Duration     // while it waits for a buffer
+	next     *task             // of a taskList
+}
+
+// none is no receive.
+const none = -1
+
+// A taskList is a queue of tasks. A task is in one at most.
+type taskList struct{ first, last *task }
+
+func (l *taskList) empty() bool { return l.first == nil }
+
+func (l *taskList) push(tk *task) {
+	tk.next = nil
+	if l.first == nil {
+		l.first = tk
+	} else {
+		l.last.next = tk
+	}
+	l.last = tk
+}
+
+// pop takes the oldest task. nil: there is none.
+func (l *taskList) pop() *task {
+	tk := l.first
+	if tk != nil {
+		l.first, tk.next = tk.next, nil
+	}
+	return tk
+}
+
+// bind makes the task of a command that has come in a receive. mu is held.
+func (q *queue) bind(a *model.Action, cur current) *task {
+	tk := q.spare
+	if tk == nil {
+		tk = new(task)
+	} else {
+		q.spare = tk.next
+	}
+	*tk = task{q: q, ref: a.Ref, cid: cur.cid, receive: cur.receive}
+	q.slots[a.Ref.Slot] = tk
+	q.tasks.Add(1)
+	q.t.tasks.Add(1)
+	return tk
+}
+
+// drop ends a task. Its buffer is given back; what the host waits for has been sent.
+func (tk *task) drop() {
+	q := tk.q
+	if tk.buf != nil {
+		q.giveBack(tk.buf)
+	}
+	q.mu.Lock()
+	if q.slots[tk.ref.Slot] == tk {
+		q.unbind(tk)
+	}
+	*tk = task{next: q.spare}
+	q.spare = tk
+	q.mu.Unlock()
+	q.t.taskEnded()
+	q.tasks.Done()
+}
+
+// unbind takes the receive from a task. One that was not answered keeps it until the queue ends. mu is held.
+func (q *queue) unbind(tk *task) {
+	q.slots[tk.ref.Slot] = nil
+	if tk.receive != none {
+		q.kept = append(q.kept, tk.receive)
+		tk.receive = none
+	}
+}
+
+func (t *Target) taskEnded() {
+	if t.tasks.Add(-1) == 0 && t.draining.Load() {
+		select {
+		case t.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// begin starts what the model asks for: with a buffer, if data moves that has none yet.
+func (tk *task) begin() {
+	if n := tk.needs(); n > 0 && tk.buf == nil && !tk.q.t.budget.take(tk, n) {
+		return // the budget goes on with it
+	}
+	tk.proceed()
+}
+
+// needs is how many octets of buffer the task has to have.
+func (tk *task) needs() int {
+	if tk.do == model.DoExecute && tk.op.Kind != model.OpRead {
+		return 0
+	}
+	return int(tk.data.Length)
+}
+
+// proceed goes on with a task whose memory is accounted for.
+func (tk *task) proceed() {
+	q := tk.q
+	if n := tk.needs(); n > 0 && tk.buf == nil {
+		if tk.buf = q.buffer(n); tk.buf == nil {
+			q.t.budget.release(q, sizeOf(n))
+			tk.finish(capsule.StatusBusy)
+			return
+		}
+	}
+	switch tk.do {
+	case model.DoFetch:
+		q.fetch(tk)
+	case model.DoFill:
+		tk.fill()
+	default:
+		tk.submit()
+	}
+}

@@ -1,0 +1,77 @@
+package target
+
+import "sync"
+
+// workers are goroutines that call back ends. They are started as they are needed, and wait for more work until finish.
+type workers struct {
+	most int
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	waiting  taskList
+	idle     int // workers that wait
+	running  int // workers there are
+	finished bool
+}
+
+func newWorkers(most int) *workers {
+	w := &workers{most: most}
+	w.changed.L = &w.mu
+	return w
+}
+
+// submit has a task executed, after those that were submitted before. It does not wait.
+func (w *workers) submit(tk *task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting.push(tk)
+	switch {
+	case w.idle > 0:
+		w.changed.Signal()
+	case w.running < w.most:
+		w.running++
+		go w.work()
+	}
+}
+
+// finish lets the workers end when nothing is left to do.
+func (w *workers) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.finished = true
+	w.changed.Broadcast()
+}
+
+// wait is finish, and returns when all have ended.
+func (w *workers) wait() {
+	w.finish()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.running > 0 {
+		w.changed.Wait()
+	}
+}
+
+func (w *workers) work() {
+	var scratch scratch
+	for tk := w.next(); tk != nil; tk = w.next() {
+		tk.execute(&scratch)
+	}
+}
+
+// next waits for a task. nil: the worker ends.
+func (w *workers) next() *task {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.waiting.empty() {
+		if w.finished {
+			w.running--
+			w.changed.Broadcast()
+			return nil
+		}
+		w.idle++
+		w.changed.Wait()
+		w.idle--
+	}
+	return w.waiting.pop()
+}
