@@ -51,6 +51,7 @@ func newWorld(t testing.TB, net string, cfg *Config, b backend.Backend) *world {
 		defer close(served)
 		_ = tg.Serve(context.Background(), l)
 	}()
+	w := &world{t: t, target: tg, addr: l.Addr().String(), b: b}
 	t.Cleanup(func() {
 		require.NoError(t, tg.Close())
 		<-served
@@ -59,9 +60,9 @@ func newWorld(t testing.TB, net string, cfg *Config, b backend.Backend) *world {
 		require.Zero(t, s.Memory, "octets of buffers")
 		require.Zero(t, s.Running, "commands")
 		require.Zero(t, s.Queues)
-		require.NoError(t, b.Close())
+		require.NoError(t, w.b.Close())
 	})
-	return &world{t: t, target: tg, addr: l.Addr().String(), b: b}
+	return w
 }
 
 // virtual runs a test in virtual time.
