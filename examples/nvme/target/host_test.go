@@ -48,6 +48,7 @@ type line struct {
 	mem     []byte
 	wcs     [1]iwarp.WC
 	cid     uint16
+	cut     bool              // the connection may end
 	early   map[uint16]answer // that were taken while another was waited for
 }
 
@@ -66,18 +67,34 @@ const responseSize = 64
 
 // dial sets a connection up. change may change its configuration; nil: it does not.
 func (h *host) dial(qid uint16, entries int, change func(*iwarp.QPConfig)) (*line, error) {
+	l := h.line(qid, entries)
+	qc := l.config()
+	if change != nil {
+		change(qc)
+	}
+	var err error
+	l.qp, err = h.rnic.Dial(context.Background(), network(h.addr), h.addr, qc)
+	return l, err
+}
+
+// line makes a queue that is not connected.
+func (h *host) line(qid uint16, entries int) *line {
 	l := &line{h: h, qid: qid, entries: entries, mem: make([]byte, entries*responseSize), early: map[uint16]answer{}}
 	var err error
 	l.cq, err = h.rnic.CreateCQ(1024)
 	require.NoError(h.t, err)
 	l.recv, err = h.pd.RegisterMR(l.mem, stag.LocalWrite, nil)
 	require.NoError(h.t, err)
-	qc := &iwarp.QPConfig{
-		PD: h.pd, RecvCQ: l.cq, RecvDepth: entries, SendDepth: 512, IRD: 128, ORD: -1,
+	return l
+}
+
+func (l *line) config() *iwarp.QPConfig {
+	return &iwarp.QPConfig{
+		PD: l.h.pd, RecvCQ: l.cq, RecvDepth: l.entries, SendDepth: 512, IRD: 128, ORD: -1,
 		MPA:         iwarp.MPAOptions{ClientServer: true, NoFallback: true},
-		PrivateData: request(qid, entries).Append(nil),
+		PrivateData: request(l.qid, l.entries).Append(nil),
 		Setup: func(_ context.Context, qp *iwarp.QP) error {
-			for i := range entries {
+			for i := range l.entries {
 				if err := l.post(qp, i); err != nil {
 					return err
 				}
@@ -85,11 +102,6 @@ func (h *host) dial(qid uint16, entries int, change func(*iwarp.QPConfig)) (*lin
 			return nil
 		},
 	}
-	if change != nil {
-		change(qc)
-	}
-	l.qp, err = h.rnic.Dial(context.Background(), network(h.addr), h.addr, qc)
-	return l, err
 }
 
 // network is that of an address: names of pipes have no colon.
@@ -117,7 +129,10 @@ func (l *line) send(sqe capsule.SQE, behind ...byte) uint16 {
 func (l *line) sendRaw(msg []byte) {
 	mr, err := l.h.pd.RegisterMR(msg, 0, nil)
 	require.NoError(l.h.t, err)
-	require.NoError(l.h.t, l.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{mr.Slice(0, len(msg))}}))
+	err = l.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{mr.Slice(0, len(msg))}})
+	if !l.cut {
+		require.NoError(l.h.t, err)
+	}
 }
 
 // next waits for the next response.

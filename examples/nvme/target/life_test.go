@@ -1,0 +1,343 @@
+package target
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// TestNVME_78_BlockedBackEnd: everything that does not need it goes on.
+func TestNVME_78_BlockedBackEnd(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", &Config{Limits: Limits{Workers: 2}}, b)
+		other := memoryOf(t, diskSize)
+		require.NoError(t, w.target.AddNamespace(storage, Namespace{NSID: 2, Backend: other}))
+		s := newHost(t, w.addr).connect(1)
+		q := s.io[0]
+		var stuck []uint16
+		for range 20 {
+			stuck = append(stuck, q.send(rw(capsule.OpRead, 1, 1, q.writable(make([]byte, lba)))))
+		}
+		p := pattern(lba, 1)
+		write := capsule.RW{Opcode: capsule.OpWrite, NSID: 2, SLBA: 3}
+		require.Equal(t, capsule.Success, q.do(write.SQE(0, q.readable(p))).Status, "another namespace, by an RDMA Read")
+		s.admin.ok(capsule.KeepAliveSQE(0))
+		require.Equal(t, capsule.StatusLBAOutOfRange, q.do(rw(capsule.OpRead, 1<<40, 1, q.writable(p))).Status)
+		require.EqualValues(t, 20, w.target.Stats().Running)
+		close(open)
+		for _, cid := range stuck {
+			require.Equal(t, capsule.Success, q.wait(cid).Status)
+		}
+	})
+}
+
+// TestNVME_79_NoDeadlock: one Read at a time, a full queue, all writes of the longest length, and no memory for more
+// than one. Commands that wait for a buffer for too long are answered with 0x022.
+func TestNVME_79_NoDeadlock(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		w := newWorld(t, "pipe", &Config{Limits: Limits{QueueMemory: 4 << 20, Memory: 5 << 20}}, nil)
+		s := newHost(t, w.addr).connect(0)
+		var lines []*line
+		for range 2 {
+			lines = append(lines, s.queue(128, func(qc *iwarp.QPConfig) { qc.IRD = 1 }))
+		}
+		p := pattern(big, 1)
+		all(2, func(k int) {
+			q := lines[k]
+			sgl := kept(q.readable(p))
+			for range 127 {
+				q.send(rw(capsule.OpWrite, 3, 255, sgl))
+			}
+			flush := q.send(capsule.FlushSQE(0, 1))
+			for i := range 128 {
+				a, err := q.next()
+				if err != nil || !a.Status.OK() || a.CID == flush && i > 20 {
+					t.Error(i, err, a.Status)
+				}
+			}
+		})
+		st := w.target.Stats()
+		require.Positive(t, st.Waits)
+		require.LessOrEqual(t, st.MostMemory, int64(5<<20))
+		require.Zero(t, st.Busy)
+	})
+}
+
+// TestNVME_89_MemoryBudget: what waits for longer than 5 s is answered with 0x022, without DNR, and the rest goes on.
+func TestNVME_89_MemoryBudget(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", &Config{Limits: Limits{QueueMemory: 2 << 20, Memory: 3 << 20}}, b)
+		s := newHost(t, w.addr).connect(2)
+		q, other := s.io[0], s.io[1]
+		began := time.Now()
+		got := make([]byte, big)
+		var stuck, late []uint16
+		for range 2 {
+			stuck = append(stuck, q.send(rw(capsule.OpRead, 0, 255, kept(q.writable(got)))))
+		}
+		for range 3 {
+			late = append(late, q.send(rw(capsule.OpRead, 300, 1, kept(q.writable(got[:lba])))))
+		}
+		require.Equal(t, capsule.Success, other.read(300, make([]byte, big)).Status, "another queue has memory left")
+		for _, cid := range late {
+			require.Equal(t, capsule.StatusBusy, q.wait(cid).Status)
+			require.Equal(t, 5*time.Second, time.Since(began))
+		}
+		require.EqualValues(t, 3, w.target.Stats().Busy)
+		require.EqualValues(t, 2<<20, w.target.Stats().Memory)
+		third := other.send(rw(capsule.OpRead, 0, 255, kept(other.writable(got))))
+		waits := other.send(rw(capsule.OpRead, 300, 1, kept(other.writable(make([]byte, lba)))))
+		time.Sleep(time.Second)
+		close(open)
+		for _, cid := range stuck {
+			require.Equal(t, capsule.Success, q.wait(cid).Status)
+		}
+		require.Equal(t, capsule.Success, other.wait(third).Status)
+		require.Equal(t, capsule.Success, other.wait(waits).Status)
+	})
+}
+
+func TestNVME_84_LostQueues(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		w := newWorld(t, "pipe", nil, nil)
+		s := newHost(t, w.addr).connect(2)
+		require.NoError(t, s.io[0].qp.Abort())
+		time.Sleep(time.Second)
+		s.admin.ok(capsule.KeepAliveSQE(0))
+		require.Equal(t, capsule.Success, s.io[1].write(1, pattern(lba, 1)).Status)
+		again, err := s.dial(1, 32, nil)
+		require.NoError(t, err)
+		require.Equal(t, capsule.Success, again.connect(storage, s.cntlid).Status)
+		require.NoError(t, s.admin.qp.Close())
+		<-s.io[1].qp.Done()
+		<-again.qp.Done()
+		time.Sleep(time.Second)
+		require.Zero(t, w.target.Stats().Queues)
+	})
+}
+
+// TestNVME_85_BackEndAtWorkWhenTheQueueEnds: the buffer is not given back before it returns.
+func TestNVME_85_BackEndAtWorkWhenTheQueueEnds(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", nil, b)
+		s := newHost(t, w.addr).connect(1)
+		p := pattern(lba, 1)
+		s.io[0].send(rw(capsule.OpWrite, 1, 1, s.io[0].readable(p)))
+		time.Sleep(time.Second)
+		require.NoError(t, s.io[0].qp.Abort())
+		time.Sleep(time.Second)
+		st := w.target.Stats()
+		require.Equal(t, 1, st.Running)
+		require.EqualValues(t, lba, st.Memory)
+		q := w.queue(1)
+		require.NotNil(t, q.bufs.at(0), "registered still")
+		close(open)
+		time.Sleep(time.Second)
+		st = w.target.Stats()
+		require.Zero(t, st.Running)
+		require.Zero(t, st.Memory)
+		require.Nil(t, q.bufs.at(0))
+		got := make([]byte, lba)
+		require.NoError(t, b.ReadAt(context.Background(), got, lba))
+		require.Equal(t, p, got)
+	})
+}
+
+// TestNVME_86_Shutdown: what runs is finished and answered, what was written is flushed, and then the connections end.
+func TestNVME_86_Shutdown(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", nil, b)
+		h := newHost(t, w.addr)
+		s := h.connect(1)
+		q := s.io[0]
+		require.Equal(t, capsule.Success, q.write(2, pattern(lba, 1)).Status)
+		running := q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
+		time.Sleep(time.Second)
+		ended := make(chan error, 1)
+		go func() { ended <- w.target.Shutdown(context.Background()) }()
+		time.Sleep(time.Second)
+		late := q.send(capsule.FlushSQE(0, 1))
+		_, err := h.dial(0, 32, nil)
+		require.Equal(t, capsule.RejectNoResources, rejected(t, err))
+		s.admin.ok(capsule.KeepAliveSQE(0))
+		require.Zero(t, b.Count(backend.CallSync))
+		close(open)
+		require.Equal(t, capsule.Success, q.wait(running).Status)
+		_, err = q.next()
+		require.ErrorIs(t, err, net.ErrClosed, "command %d was not begun", late)
+		require.NoError(t, q.qp.Err(), "a graceful end")
+		require.NoError(t, <-ended)
+		require.Equal(t, 1, b.Count(backend.CallSync))
+		require.NoError(t, w.target.Close(), "again")
+	})
+}
+
+func TestNVME_86_ShutdownTakesTenSeconds(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", nil, b)
+		q := newHost(t, w.addr).connect(1).io[0]
+		q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
+		time.Sleep(time.Second)
+		time.AfterFunc(11*time.Second, func() { close(open) })
+		began := time.Now()
+		require.ErrorIs(t, w.target.Shutdown(context.Background()), context.DeadlineExceeded)
+		require.Equal(t, 11*time.Second, time.Since(began), "it waits for the back end even so")
+	})
+}
+
+// TestNVME_92_StalledHosts: one that does not answer a Read, and one that does not read its responses.
+func TestNVME_92_StalledHosts(t *testing.T) {
+	for name, what := range map[string]capsule.Opcode{"an unanswered Read": capsule.OpWrite, "an unread Write": capsule.OpRead} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				w := newWorld(t, "pipe", nil, nil)
+				s := newHost(t, w.addr).connect(1)
+				q, err := s.dial(2, 32, func(qc *iwarp.QPConfig) { qc.Setup, qc.RNRWait = nil, iwarp.RNRWaitForever })
+				require.NoError(t, err)
+				require.NoError(t, q.post(q.qp, 0))
+				require.Equal(t, capsule.Success, q.connect(storage, s.cntlid).Status)
+				q.send(capsule.FlushSQE(0, 1))
+				q.send(capsule.FlushSQE(0, 1)) // from this response on the host reads nothing
+				time.Sleep(time.Second)
+				p := make([]byte, big)
+				sgl := q.writable(p)
+				if what == capsule.OpWrite {
+					sgl = q.readable(p)
+				}
+				began := time.Now()
+				q.send(rw(what, 0, 255, sgl))
+				var worst time.Duration
+				for w.target.Stats().Queues == 3 {
+					at := time.Now()
+					require.Equal(t, capsule.Success, s.io[0].write(600, pattern(lba, 1)).Status)
+					worst = max(worst, time.Since(at))
+					time.Sleep(time.Second)
+				}
+				require.InDelta(t, 32, time.Since(began).Seconds(), 3)
+				require.Zero(t, worst, "others are as fast as always")
+				require.EqualValues(t, 1, w.target.Stats().Stalled)
+				require.Zero(t, w.target.Stats().Memory)
+			})
+		})
+	}
+}
+
+// A cutConn is a connection of which n octets come.
+type cutConn struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (c cutConn) Read(p []byte) (int, error) {
+	left := c.left.Load()
+	if left <= 0 {
+		_ = c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := c.Conn.Read(p[:min(int64(len(p)), left)])
+	c.left.Add(-int64(n))
+	return n, err
+}
+
+// TestNVME_83_Cuts: the connection of an I/O queue ends at each place of a conversation. Nothing of it is left, and others live
+// on.
+func TestNVME_83_Cuts(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 8, MaxCQ: 3, MaxQP: 3}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rnic.Close()) }()
+		w := newWorld(t, "pipe", &Config{RNIC: rnic, SRQ: 96}, nil)
+		s := newHost(t, w.addr).connect(1)
+		whole := int64(1 << 30)
+		first := true
+		for n := int64(0); n < whole; n += 7 {
+			if first {
+				n = whole - 7
+			}
+			left := new(atomic.Int64)
+			left.Store(n)
+			w.conversation(s, cutConn{left: left})
+			if first { // it was not cut: so many octets came
+				first, whole, n = false, n-left.Load(), -7
+				require.Positive(t, whole)
+			}
+			require.Equal(t, capsule.Success, s.io[0].writeInside(9, pattern(lba, 1)).Status)
+			st := w.target.Stats()
+			require.Equal(t, 2, st.Queues)
+			require.Zero(t, st.Memory)
+			require.Zero(t, st.Running)
+		}
+		require.Equal(t, 96, w.target.shared.srq.Stats().Free)
+		require.NoError(t, w.target.Close())
+	})
+}
+
+// conversation is that of an I/O queue, on a connection that is cut somewhere.
+func (w *world) conversation(s *session, c cutConn) {
+	ctx := context.Background()
+	a, b := transport.Pipe(transport.PipeOptions{})
+	c.Conn = b
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if cr, err := w.target.rnic.Server(ctx, c, nil); err == nil {
+			w.target.Handle(cr)
+		}
+	}()
+	s.line(2, 8).talk(a, s.cntlid)
+	_ = a.Close()
+	<-done
+}
+
+// talk ends when the connection does.
+func (l *line) talk(c net.Conn, cntlid uint16) {
+	var err error
+	if l.qp, err = l.h.rnic.Client(context.Background(), c, l.config()); err != nil {
+		return
+	}
+	l.cut = true
+	defer func() {
+		_ = l.qp.Abort()
+		_ = l.cq.Close()
+	}()
+	data := make([]byte, capsule.ConnectDataSize)
+	d := capsule.ConnectData{HostID: hostID, CNTLID: cntlid, SubNQN: storage, HostNQN: hostNQN}
+	d.Put(data)
+	p := pattern(lba, 1)
+	connect := capsule.Connect{QID: 2, SQSize: 7}
+	for _, step := range [][]func() uint16{
+		{func() uint16 { return l.send(connect.SQE(0, l.readable(data))) }},
+		{
+			func() uint16 { return l.send(rw(capsule.OpWrite, 1, 1, l.readable(p))) },
+			func() uint16 { return l.send(rw(capsule.OpWrite, 2, 1, capsule.InCapsuleSGL(0, lba)), p...) },
+			func() uint16 { return l.send(rw(capsule.OpRead, 1, 1, l.writable(make([]byte, lba)))) },
+		},
+	} {
+		for _, send := range step {
+			if l.qp.State() != iwarp.StateRTS {
+				return
+			}
+			send()
+		}
+		for range step {
+			if _, err := l.next(); err != nil {
+				return
+			}
+		}
+	}
+}

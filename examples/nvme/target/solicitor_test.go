@@ -1,0 +1,102 @@
+package target
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// TestNVME_81_Window: four hosts write at the same time, of which one disappears. No more than the window is asked for, and
+// what the lost queue had of it is given back.
+func TestNVME_81_Window(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		window := iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20})
+		w := newWorld(t, "pipe", &Config{Solicitor: window}, nil)
+		p := pattern(64*lba, 1)
+		all(4, func(i int) {
+			h := newHost(t, w.addr)
+			h.nqn += string(rune('a' + i))
+			q := h.connect(1).io[0]
+			sgl := kept(q.readable(p))
+			for k := range 64 {
+				q.send(rw(capsule.OpWrite, uint64(64*(4*i+k%4)), 64, sgl))
+			}
+			if i == 3 {
+				_ = q.qp.Abort()
+				return
+			}
+			for range 64 {
+				if a, err := q.next(); err != nil || !a.Status.OK() {
+					t.Error(i, err, a.Status)
+					return
+				}
+			}
+		})
+		time.Sleep(time.Second)
+		st := window.Stats()
+		require.LessOrEqual(t, st.MaxGranted, int64(1<<20))
+		require.Greater(t, st.MaxGranted, int64(512<<10), "the queues share it")
+		require.Zero(t, st.Granted)
+		require.Zero(t, st.Queued)
+		require.Positive(t, st.Grants[solicit.Bulk])
+		require.Positive(t, st.Grants[solicit.Latency], "the data of Connect")
+		require.GreaterOrEqual(t, w.target.Stats().Fetched, uint64(3*64*64*lba), "nothing came in capsules")
+	})
+}
+
+// TestNVME_81_NothingInCapsules: all data of writes is asked for.
+func TestNVME_81_NothingInCapsules(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		w := newWorld(t, "pipe", &Config{Solicitor: iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20}), InCapsule: 8192}, nil)
+		s := newHost(t, w.addr).connect(0)
+		page := make([]byte, 4096)
+		s.admin.ok(capsule.Identify{CNS: capsule.CNSController}.SQE(0, s.admin.writable(page)))
+		id, err := capsule.ParseIdentifyController(page)
+		require.NoError(t, err)
+		require.EqualValues(t, 4, id.IOCCSZ)
+	})
+}
+
+// TestNVME_82_DispatchLimit: a write that gets no part of the window for 5 s is answered with 0x022, and succeeds later.
+func TestNVME_82_DispatchLimit(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		limit := [2]time.Duration{5 * time.Second, 5 * time.Second}
+		window := iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20, Dispatch: limit})
+		w := newWorld(t, "pipe", &Config{Solicitor: window}, nil)
+		s := newHost(t, w.addr).connect(1)
+		// This host reads nothing behind the response to its first Flush, and so answers no RDMA Read.
+		slow, err := s.dial(2, 32, func(qc *iwarp.QPConfig) { qc.Setup, qc.RNRWait = nil, iwarp.RNRWaitForever })
+		require.NoError(t, err)
+		require.NoError(t, slow.post(slow.qp, 0))
+		require.Equal(t, capsule.Success, slow.connect(storage, s.cntlid).Status)
+		slow.send(capsule.FlushSQE(0, 1))
+		slow.send(capsule.FlushSQE(0, 1))
+		time.Sleep(time.Second)
+		slow.send(rw(capsule.OpWrite, 0, 255, slow.readable(pattern(big, 1))))
+		time.Sleep(time.Second)
+		began := time.Now()
+		p := pattern(2*lba, 1)
+		a := s.io[0].write(300, p)
+		require.Equal(t, capsule.StatusBusy, a.Status)
+		require.False(t, a.Status.DNR())
+		require.InDelta(t, 5, time.Since(began).Seconds(), 0.001)
+		require.EqualValues(t, 1, w.target.Stats().Busy)
+		<-slow.qp.Done() // which took 30 s
+		require.Equal(t, capsule.Success, s.io[0].write(300, p).Status)
+	})
+}
+
+// TestNVME_81_WindowTooSmall: a Read that never fits is an error of its command alone.
+func TestNVME_81_WindowTooSmall(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		w := newWorld(t, "pipe", &Config{Solicitor: iwarp.NewSolicitor(solicit.Config{Fixed: 64 << 10})}, nil)
+		q := newHost(t, w.addr).connect(1).io[0]
+		require.Equal(t, capsule.StatusInternalError, q.write(0, pattern(big, 1)).Status)
+		require.Equal(t, capsule.Success, q.write(0, pattern(lba, 1)).Status)
+	})
+}
