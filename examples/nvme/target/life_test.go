@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -277,6 +278,7 @@ func TestNVME_83_Cuts(t *testing.T) {
 				require.Positive(t, whole)
 			}
 			require.Equal(t, capsule.Success, s.io[0].writeInside(9, pattern(lba, 1)).Status)
+			synctest.Wait()
 			st := w.target.Stats()
 			require.Equal(t, 2, st.Queues)
 			require.Zero(t, st.Memory)
