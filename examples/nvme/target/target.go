@@ -192,7 +192,7 @@ func (t *Target) connections() int {
 	return len(t.live)
 }
 
-// wake has the clock look again.
+// wake makes the clock look again.
 func (t *Target) wake() {
 	select {
 	case t.kick <- struct{}{}:
