@@ -187,6 +187,19 @@ func TestNVME_10_ReceivesAreThereBeforeTheResponse(t *testing.T) {
 	}
 }
 
+// TestNVME_10_EventRequestsKeepTheirReceive: it is posted again when they are answered, however late.
+func TestNVME_10_EventRequestsKeepTheirReceive(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		l := newHost(t, newWorld(t, "pipe", nil, nil).addr).connect(0).admin
+		for range 40 { // there are 32
+			event := l.send(capsule.AsyncEventSQE(0))
+			abort := capsule.Abort{CID: event}
+			l.ok(abort.SQE(0))
+			require.Equal(t, capsule.StatusAbortRequested, l.wait(event).Status)
+		}
+	})
+}
+
 // blocked is a back end of which one block takes until a channel is closed.
 func blocked(t testing.TB, at int64) (b *backend.Fake, open chan struct{}) {
 	b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
