@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -128,7 +129,8 @@ func (c *Config) check() error {
 // model is the configuration of the model.
 func (c *Config) model() model.Config {
 	m := model.DefaultConfig()
-	m.ORD, m.UnknownORD, m.InCapsule, m.MDTS, m.Advertised = c.ORD, c.UnknownORD, c.InCapsule, uint8(c.MDTS), c.Advertised
+	m.ORD, m.UnknownORD, m.InCapsule, m.MDTS = c.ORD, c.UnknownORD, c.InCapsule, uint8(c.MDTS)
+	m.Advertised = addressOf(c.Advertised)
 	l, to := &c.Limits, &m.Limits
 	for _, f := range []struct{ to, from *int }{
 		{&to.Connections, &l.Connections},
@@ -146,4 +148,17 @@ func (c *Config) model() model.Config {
 	// A log is a command like any other: it is in one buffer.
 	m.MaxLog = min(m.MaxLog, uint32(capsule.PageSize<<c.MDTS))
 	return m
+}
+
+// addressOf is an address as the discovery log has it. The zero value stands for one that is not valid.
+func addressOf(a netip.AddrPort) model.Address {
+	if !a.IsValid() {
+		return model.Address{}
+	}
+	ip := a.Addr().Unmap().WithZone("")
+	family := uint8(capsule.AddressIPv6)
+	if ip.Is4() {
+		family = capsule.AddressIPv4
+	}
+	return model.Address{Family: family, Addr: ip.String(), Service: strconv.Itoa(int(a.Port()))}
 }

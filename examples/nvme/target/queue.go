@@ -109,7 +109,7 @@ func refuse(cr *iwarp.ConnRequest, s capsule.RejectStatus) {
 func (t *Target) open(cr *iwarp.ConnRequest) (*queue, capsule.RejectStatus) {
 	remote, _ := netip.ParseAddrPort(cr.RemoteAddr().String()) // zero on a network that has other addresses
 	local, _ := netip.ParseAddrPort(cr.LocalAddr().String())
-	m, reject := t.model.Open(t.now(), model.Arrival{Private: cr.PrivateData(), IRD: cr.IRD(), Local: local, Remote: remote})
+	m, reject := t.model.Open(t.now(), model.Arrival{Private: cr.PrivateData(), IRD: cr.IRD(), Local: addressOf(local), Remote: remote.Addr().Unmap().String()})
 	if reject != 0 {
 		return nil, reject
 	}
