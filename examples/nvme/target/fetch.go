@@ -86,6 +86,7 @@ func (q *queue) fetched(wc *iwarp.WC) {
 	case iwarp.StatusTimeout: // the window of the Solicitor was full for too long; the queue goes on
 		q.t.stats.busy.Add(1)
 		acts.list = q.m.Finish(tk.ref, capsule.StatusBusy, acts.list)
+	default: // the connection ends, and with it the command
 	}
 	q.own(acts, &cur)
 	q.mu.Unlock()

@@ -247,7 +247,7 @@ type cutConn struct {
 func (c cutConn) Read(p []byte) (int, error) {
 	left := c.left.Load()
 	if left <= 0 {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, io.ErrUnexpectedEOF
 	}
 	n, err := c.Conn.Read(p[:min(int64(len(p)), left)])

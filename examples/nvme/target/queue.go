@@ -198,6 +198,7 @@ func (q *queue) completed(wc *iwarp.WC) {
 		if wc.ID != 0 {
 			q.giveBack(q.bufs.at(int(wc.ID - 1)))
 		}
+	default: // what completes only if it fails, and the connection with it
 	}
 }
 

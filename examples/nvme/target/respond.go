@@ -72,6 +72,7 @@ func (q *queue) own(acts *actions, cur *current) {
 			}
 			tk.do, tk.op, tk.data = a.Do, a.Op, a.Data
 			acts.tasks = append(acts.tasks, tk)
+		default: // perform does it
 		}
 	}
 	if cur.receive != none { // an Asynchronous Event Request, or the queue is closed

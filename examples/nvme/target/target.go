@@ -69,8 +69,7 @@ func New(cfg *Config) (*Target, error) {
 	t.lines.log = c.Logger
 	t.budget.init(t)
 	if err := t.verbs(); err != nil {
-		t.releaseVerbs()
-		return nil, err
+		return nil, errors.Join(err, t.releaseVerbs())
 	}
 	t.flusher = newWorkers(maxWorkers)
 	t.pools = append(t.pools, t.flusher)
