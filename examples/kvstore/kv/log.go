@@ -55,7 +55,7 @@ type logFile struct {
 // openLog opens the file, or makes it.
 func openLog(path string, half uint64) (*logFile, error) {
 	if half < 4*maxChange || half%8 != 0 || half > 1<<31 {
-		return nil, fmt.Errorf("kv: half of a log has %d octets: %d to %d are possible, a multiple of 8", half, (4*maxChange+7)&^7, 1<<31)
+		return nil, fmt.Errorf("kv: half of a log has %d octets: %d to %d are possible, a multiple of 8", half, (4*maxChange+7)&^7, int64(1)<<31)
 	}
 	f, err := commit.OpenFile(path, &commit.FileOptions{Size: int64(logStart + 2*half)})
 	if err != nil {
