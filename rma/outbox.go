@@ -1,7 +1,9 @@
 package rma
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -74,11 +76,23 @@ func (c *conn) compose() []byte {
 // their numbers.
 func (c *conn) post(wrs ...iwarp.SendWR) { c.outbox.wrs = append(c.outbox.wrs, wrs...) }
 
+// notPosted is for a work request that was refused. If the QP is ending, its own error tells why.
+// mu is held.
+func (c *conn) notPosted(err error) {
+	switch {
+	case c.stage >= failing:
+	case errors.Is(err, net.ErrClosed):
+		c.reach(broken)
+	default:
+		c.end(fmt.Errorf("rma: %w", err))
+	}
+}
+
 // flush posts the work requests of the outbox, and tells its completers. mu is held.
 func (c *conn) flush() {
 	if len(c.outbox.wrs) > 0 {
 		if err := c.qp.PostSend(c.outbox.wrs...); err != nil {
-			c.end(fmt.Errorf("rma: %w", err))
+			c.notPosted(err)
 		}
 	}
 	for _, t := range c.outbox.tells {

@@ -32,8 +32,8 @@ func (c *conn) message(wc *iwarp.WC) {
 	default:
 		c.operation(msg, h, wc)
 	}
-	if err := c.receives.again(i); err != nil && c.err == nil {
-		c.end(err)
+	if err := c.receives.again(i); err != nil {
+		c.notPosted(err)
 	}
 	c.perform()
 	c.asked.secret.Wipe()
