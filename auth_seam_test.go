@@ -14,6 +14,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A mockAuth is an Authenticator without keys: its sessions change no frame, and the first message is a number
@@ -235,7 +236,9 @@ func TestAdmitAndAuthOfAListener(t *testing.T) {
 		require.NoError(t, cr.Reject(nil))
 		refused.Store(true)
 		began := time.Now()
-		p := wiretest.Dial(t, "pipe", l.Addr().String(), nil)
+		c, err := transport.Dial(t.Context(), "pipe", l.Addr().String(), transport.Options{})
+		require.NoError(t, err)
+		p := &wiretest.Peer{TB: t, Conn: c} // says nothing: it may be closed already
 		p.WantClosed("it is not admitted")
 		require.Zero(t, time.Since(began))
 		require.Zero(t, a.open.Load())
