@@ -26,6 +26,7 @@ func FuzzControl(f *testing.F) {
 		}
 		again, err := parseControl(c.append(nil))
 		require.NoError(t, err)
+		c.frame, again.frame = nil, nil // reserved bits, which have no meaning, are written as zeros
 		require.Equal(t, c, again)
 	})
 }

@@ -49,7 +49,7 @@ func (b *bench) blackhole() error {
 // oneHole returns the longest time of a failure, and that until the window was whole, each in parts of what it should
 // be.
 func (b *bench) oneHole() (failed, whole float64, err error) {
-	what := &service{Kind: kindRMA, CRC: b.opts.crc, Sealed: true, MaxOp: 4 * kib, Regions: 2, Size: 4 * kib}
+	what := &service{Kind: kindRMA, CRC: b.opts.crc, Sealed: true, MaxOp: holeReads * 4 * kib, Regions: 2, Size: holeReads * 4 * kib}
 	s, err := newScene(b.ctx, what)
 	if err != nil {
 		return 0, 0, err
@@ -100,8 +100,8 @@ func (h *hole) measure() (failed, whole float64, err error) {
 	if g := h.window.Stats().Granted; g != holeReads*(4*kib+tag) {
 		return 0, 0, fmt.Errorf("the window has %d octets of operations that may still be answered", g)
 	}
-	// It has to wait until the window is whole.
-	if _, failed, err := h.fine.does(rma.Command{Op: rma.Read, Handle: h.fineRead, Buf: make([]byte, 4*kib)}); err != nil || failed != nil {
+	// It has to wait until the window is whole: nothing less has room for it.
+	if _, failed, err := h.fine.does(rma.Command{Op: rma.Read, Handle: h.fineRead, Buf: make([]byte, holeReads*4*kib)}); err != nil || failed != nil {
 		return 0, 0, fmt.Errorf("a read of another peer: %w", errors.Join(err, failed))
 	}
 	took := time.Since(began)
