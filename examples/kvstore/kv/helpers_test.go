@@ -22,6 +22,16 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// stored runs a test in virtual time with a pair of replicas and a client of a tenant.
+func stored(t *testing.T, f func(t *testing.T, w *world, c *Client)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.start()
+		f(t, w, w.client("alpha"))
+	})
+}
+
 var testMaster = []byte("thirty-two octets, random ones !")
 
 // smallShape has few buckets, so that keys overflow.
@@ -83,6 +93,15 @@ func (w *world) startPrimary() {
 	require.NoError(w, err)
 	w.primary, w.addrs[0] = r, r.Addr().String()
 	w.Cleanup(func() { _ = r.Close() })
+}
+
+// restartPrimary ends the primary, starts it once more, and returns a client.
+func (w *world) restartPrimary() *Client {
+	w.Helper()
+	w.kill(w.primary)
+	w.startPrimary()
+	w.settle()
+	return w.client("alpha")
 }
 
 // start starts both, and waits until they serve.

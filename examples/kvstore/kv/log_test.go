@@ -26,10 +26,7 @@ func (w *world) scribble(name string, at int64, b []byte) {
 // TestTornBatch: a batch that the primary has not written as a whole is gone, and what is left of it
 // behind its first damage does not join up with later changes.
 func TestTornBatch(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
 		require.NoError(t, c.Close())
 		end := w.primary.log.mark
@@ -51,10 +48,7 @@ func TestTornBatch(t *testing.T) {
 		w.lacks(c, "x")
 		w.lacks(c, "y")
 		require.NoError(t, c.Close())
-		w.kill(w.primary)
-		w.startPrimary()
-		w.settle()
-		c = w.client("alpha")
+		c = w.restartPrimary()
 		w.lacks(c, "y")
 		w.holds(c, "z", "one")
 		w.holds(c, "a", "1")
@@ -100,10 +94,7 @@ func (w *world) until(ok func() bool) error {
 
 // TestDamagedBackup: its mark says what is durable, so that damage before it is an error.
 func TestDamagedBackup(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
 		require.NoError(t, c.Close())
 		w.kill(w.primary)
@@ -150,10 +141,7 @@ func TestOtherHistories(t *testing.T) {
 
 // TestSecondConnectionOfThePrimary ends the first one, and has the log from where that has left it.
 func TestSecondConnectionOfThePrimary(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
 		first := w.backup.session
 		l, err := dialBackup(w.context(), w.primary)

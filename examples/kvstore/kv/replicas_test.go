@@ -29,10 +29,7 @@ func (w *world) quick() context.Context {
 
 // TestLossOfThePrimary: Gets go to the backup at once, and changes are refused until it is back.
 func TestLossOfThePrimary(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		for i := range 10 {
 			w.put(c, keyOf(i), "before")
 		}
@@ -57,10 +54,7 @@ func TestLossOfThePrimary(t *testing.T) {
 
 // TestLossOfTheBackup: Gets go to the primary, and changes are refused until the backup is back.
 func TestLossOfTheBackup(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		for i := range 10 {
 			w.put(c, keyOf(i), "before")
 		}
@@ -80,10 +74,7 @@ func TestLossOfTheBackup(t *testing.T) {
 
 // TestRestart of one replica, and of both.
 func TestRestart(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
 		w.put(c, "b", "1")
 		require.NoError(t, c.Delete(w.context(), []byte("b")))
@@ -136,12 +127,9 @@ func TestLogIsCompacted(t *testing.T) {
 		require.Equal(t, w.primary.log.mark, w.backup.log.mark)
 		require.NoError(t, c.Close())
 		for range 2 {
-			w.kill(w.primary)
 			w.kill(w.backup)
 			w.startBackup()
-			w.startPrimary()
-			w.settle()
-			c = w.client("alpha")
+			c = w.restartPrimary()
 			w.holds(c, "constant", "value")
 			for i := range 3 {
 				w.holds(c, keyOf(i), long+keyOf(57+i))
@@ -153,10 +141,7 @@ func TestLogIsCompacted(t *testing.T) {
 
 // TestPrimaryThatLostItsLog is refused: its backup has more.
 func TestPrimaryThatLostItsLog(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
 		w.kill(w.primary)
 		require.NoError(t, os.Remove(filepath.Join(w.dir, "primary")))
@@ -305,21 +290,15 @@ func TestReplicasDiffer(t *testing.T) {
 
 // TestVersionsGoOn where the latest changes were Deletes, of which a compacted log has nothing.
 func TestVersionsGoOn(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		w.put(c, "a", "1")
 		w.put(c, "b", "1")
 		require.NoError(t, c.Delete(w.context(), []byte("b")))
 		require.NoError(t, c.Close())
 		require.EqualValues(t, 3, w.primary.version)
 		require.NoError(t, w.primary.writer.compact(w.context()), "the writer has nothing to do")
-		w.kill(w.primary)
-		w.startPrimary()
-		w.settle()
+		c = w.restartPrimary()
 		require.EqualValues(t, 3, w.primary.version)
-		c = w.client("alpha")
 		w.holds(c, "a", "1")
 		w.lacks(c, "b")
 	})

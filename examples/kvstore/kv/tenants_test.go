@@ -53,10 +53,7 @@ func TestTenantsAreApart(t *testing.T) {
 
 // TestOnlyReadsAreGranted to tenants.
 func TestOnlyReadsAreGranted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		conn, err := c.sources[0].use()
 		require.NoError(t, err)
 		h, err := conn.client.Open(w.context(), c.region, rma.MayRead|rma.MayWrite|rma.MayManage)
@@ -132,10 +129,7 @@ func TestPlainReadsAreOfOneTenant(t *testing.T) {
 
 // TestKeysRotate with and without a grace, while there are Gets, none of which fails.
 func TestKeysRotate(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		for i := range 20 {
 			w.put(c, keyOf(i), fmt.Sprint(i))
 		}
@@ -173,10 +167,7 @@ func TestKeysRotate(t *testing.T) {
 
 // TestReplicaThatRevokes: where the keys cannot be had again, Gets go to the other replica.
 func TestReplicaThatRevokes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(t, "pipe")
-		w.start()
-		c := w.client("alpha")
+	stored(t, func(t *testing.T, w *world, c *Client) {
 		for i := range 10 {
 			w.put(c, keyOf(i), "value")
 		}

@@ -34,85 +34,87 @@ var ways = map[string]struct {
 	}, ErrLost, false},
 }
 
-// A Read's buffer is as it was when the call returned, whatever the target writes afterwards.
-func TestHOST_12_ReadBuffer(t *testing.T) {
+// An unanswered command has its data in a buffer of 8 KiB, and the target has the command.
+type unanswered struct {
+	target *target
+	n      *Namespace
+	p      []byte
+	call   *call
+	end    func() // ends the command in the way that is tested
+}
+
+// eachWay runs a test for each way in which a command can end.
+func eachWay(t *testing.T, op capsule.Opcode, do func(ctx context.Context, n *Namespace, p []byte) error, f func(t *testing.T, u *unanswered, goes bool)) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				tg, o := newTarget(t), pipeOptions(t)
 				o.Retries, o.CtrlLoss = -1, -1
 				c := connect(t, tg, o)
-				n := disk(t, c)
+				u := &unanswered{target: tg, n: disk(t, c), p: pattern(8192, 0xaa)}
 				var h held
-				tg.script(only(capsule.OpRead, h.hold))
+				tg.script(only(op, h.hold))
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
-				p := pattern(8192, 0xaa)
 				errs := make(chan error, 1)
-				go func() {
-					_, err := n.ReadAtContext(ctx, p, 0)
-					errs <- err
-				}()
+				go func() { errs <- do(ctx, u.n, u.p) }()
 				synctest.Wait()
-				k := h.calls()[0]
-				_ = k.put(0, pattern(100, 1)) // this is still allowed
-				synctest.Wait()
-				way.end(t, c, cancel, k)
-				require.ErrorIs(t, <-errs, way.want)
-				copy(p, pattern(8192, 0xbb))
-				_ = k.put(0, pattern(8192, 2))
-				synctest.Wait()
-				require.Equal(t, pattern(8192, 0xbb), p)
-				if !way.goes {
-					return
+				u.call = h.calls()[0]
+				u.end = func() {
+					way.end(t, c, cancel, u.call)
+					require.ErrorIs(t, <-errs, way.want)
 				}
-				k.answer(0, capsule.Success)
-				tg.script(nil)
-				_, err := n.ReadAt(p, 0)
-				require.NoError(t, err, "the connection goes on")
+				f(t, u, way.goes)
 			})
 		})
 	}
 }
 
+// A Read's buffer is as it was when the call returned, whatever the target writes afterwards.
+func TestHOST_12_ReadBuffer(t *testing.T) {
+	read := func(ctx context.Context, n *Namespace, p []byte) error {
+		_, err := n.ReadAtContext(ctx, p, 0)
+		return err
+	}
+	eachWay(t, capsule.OpRead, read, func(t *testing.T, u *unanswered, goes bool) {
+		_ = u.call.put(0, pattern(100, 1)) // this is still allowed
+		synctest.Wait()
+		u.end()
+		copy(u.p, pattern(8192, 0xbb))
+		_ = u.call.put(0, pattern(8192, 2))
+		synctest.Wait()
+		require.Equal(t, pattern(8192, 0xbb), u.p)
+		if !goes {
+			return
+		}
+		u.call.answer(0, capsule.Success)
+		u.target.script(nil)
+		_, err := u.n.ReadAt(u.p, 0)
+		require.NoError(t, err, "the connection goes on")
+	})
+}
+
 // The target never gets octets that the caller has put into a Write's buffer after the call returned.
 func TestHOST_12_WriteBuffer(t *testing.T) {
-	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
-				tg, o := newTarget(t), pipeOptions(t)
-				o.Retries, o.CtrlLoss = -1, -1
-				c := connect(t, tg, o)
-				n := disk(t, c)
-				var h held
-				tg.script(only(capsule.OpWrite, h.hold))
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
-				p := pattern(8192, 0xaa)
-				errs := make(chan error, 1)
-				go func() {
-					_, err := n.WriteAtContext(ctx, p, 0)
-					errs <- err
-				}()
-				synctest.Wait()
-				k := h.calls()[0]
-				way.end(t, c, cancel, k)
-				require.ErrorIs(t, <-errs, way.want)
-				copy(p, pattern(8192, 0xbb))
-				data, err := k.fetch()
-				if !way.goes {
-					require.Error(t, err)
-					return
-				}
-				require.NoError(t, err)
-				require.Equal(t, pattern(8192, 0xaa), data, "what was to be written is written")
-				k.answer(0, capsule.Success)
-				tg.script(nil)
-				_, err = n.WriteAt(p, 0)
-				require.NoError(t, err, "the connection goes on")
-			})
-		})
+	write := func(ctx context.Context, n *Namespace, p []byte) error {
+		_, err := n.WriteAtContext(ctx, p, 0)
+		return err
 	}
+	eachWay(t, capsule.OpWrite, write, func(t *testing.T, u *unanswered, goes bool) {
+		u.end()
+		copy(u.p, pattern(8192, 0xbb))
+		data, err := u.call.fetch()
+		if !goes {
+			require.Error(t, err)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, pattern(8192, 0xaa), data, "what was to be written is written")
+		u.call.answer(0, capsule.Success)
+		u.target.script(nil)
+		_, err = u.n.WriteAt(u.p, 0)
+		require.NoError(t, err, "the connection goes on")
+	})
 }
 
 // A command in the capsule, or one without data, may be left too; and a slot that was left is used

@@ -3,29 +3,22 @@ package commitperf
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 )
 
 // TestMain is also the program that the command starts once more as its targets.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "perf" && os.Args[2] == "commit" {
-		if err := Main(context.Background(), os.Args[3:], os.Stdout, os.Stderr); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // of the children: they need not wait for reports
-	goleak.VerifyTestMain(m)
+	peertest.Main(m, func(args []string) error {
+		return Main(context.Background(), args, os.Stdout, os.Stderr)
+	}, "perf", "commit")
 }
 
 func TestReport(t *testing.T) {

@@ -4,29 +4,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 )
 
 // TestMain is also the program that the command starts once more as its processes.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "perf" && os.Args[2] == "connect" {
-		if err := Main(context.Background(), os.Args[3:], os.Stdin, os.Stdout, os.Stderr); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // of the children: they need not wait for reports
-	goleak.VerifyTestMain(m)
+	peertest.Main(m, func(args []string) error {
+		return Main(context.Background(), args, os.Stdin, os.Stdout, os.Stderr)
+	}, "perf", "connect")
 }
 
 func command(t *testing.T, args ...string) (string, error) {

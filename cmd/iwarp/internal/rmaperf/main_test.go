@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,22 +12,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 	"github.com/goiwarp/iwarp/rma"
 )
 
 // TestMain is also the program that the command starts once more as its processes.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "perf" && os.Args[2] == "rma" {
-		if err := Main(context.Background(), os.Args[3:], os.Stdin, os.Stdout, os.Stderr); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // of the children: they need not wait for reports
-	goleak.VerifyTestMain(m)
+	peertest.Main(m, func(args []string) error {
+		return Main(context.Background(), args, os.Stdin, os.Stdout, os.Stderr)
+	}, "perf", "rma")
 }
 
 // run runs the command so briefly that what it measures does not count. The rate is one that takes the processors little.
