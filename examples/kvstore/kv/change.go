@@ -33,8 +33,8 @@ const (
 	maxChange  = changeHead + MaxKey + MaxValue + 7
 )
 
-// The first change of a generation, but for the first one, is one of no tenant, and changes nothing: it
-// has the version of the latest change. That may have been a Delete, of which nothing else is left.
+// Each generation of the log but the very first one begins with a change of no tenant, which changes nothing. Its
+// version is that of the latest change before: if that was a Delete, no other record of it is left.
 const (
 	noTenant  = 0
 	latestKey = "latest"

@@ -76,7 +76,7 @@ func (s *stand) noAnswer() error {
 	return err
 }
 
-// fullWindow reads while another read has the whole window of the client.
+// fullWindow measures a read that must wait, because another read was granted the whole window of the client.
 func (s *stand) fullWindow() error {
 	e, waits, answers, err := s.heldEnd(smallSize + tag)
 	if err != nil {

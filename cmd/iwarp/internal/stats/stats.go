@@ -1,4 +1,4 @@
-// Package stats has the statistics that the measurements share.
+// Package stats computes medians, quantiles and Jain's fairness index for the measurements of cmd/iwarp.
 package stats
 
 import (
