@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The streams are what a command reads from and writes to: results go to out, logs to diag.
+type streams struct {
+	in        io.Reader
+	out, diag io.Writer
+}
+
+// An action does what a command line asks for, with its arguments that are no flags.
+type action func(ctx context.Context, s *streams, args []string) error
+
+// A command is one of the program's.
+type command struct {
+	name string
+	args []string // names of the arguments that are no flags
+	what string
+	// flags adds the flags, and returns what is done when they were parsed.
+	flags func(*flag.FlagSet) action
+}
+
+var commands = []command{
+	{"serve", nil, "serve back ends as the namespaces of a subsystem", serveFlags},
+	{"discover", []string{"ADDR"}, "list the subsystems that a target offers", discoverFlags},
+	{"key", []string{"FILE"}, "make a key for -auth", keyFlags},
+}
+
+// A usageError says what is wrong with a command line.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+func usage(format string, a ...any) error { return usageError(fmt.Sprintf(format, a...)) }
+
+// run does what the command line asks for.
+func run(ctx context.Context, args []string, s *streams) error {
+	if len(args) == 0 {
+		return usage("no command; nvme help lists them")
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		listCommands(s.out)
+		return nil
+	}
+	for i := range commands {
+		if c := &commands[i]; c.name == args[0] {
+			return c.run(ctx, args[1:], s)
+		}
+	}
+	return usage("no such command: %q; nvme help lists them", args[0])
+}
+
+func listCommands(w io.Writer) {
+	fmt.Fprint(w, "usage: nvme COMMAND [ARGUMENTS] [FLAGS]\n\ncommands:\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-14s %s\n", strings.Join(append([]string{c.name}, c.args...), " "), c.what)
+	}
+	fmt.Fprint(w, "\nnvme COMMAND -h lists the flags of a command.\n")
+}
+
+func (c *command) run(ctx context.Context, args []string, s *streams) error {
+	fs := flag.NewFlagSet("nvme "+c.name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // the error says what is wrong, once
+	do := c.flags(fs)
+	rest, err := parse(fs, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(s.out, "usage: nvme %s [FLAGS]\n%s\n\nflags:\n", strings.Join(append([]string{c.name}, c.args...), " "), c.what)
+		fs.SetOutput(s.out)
+		fs.PrintDefaults()
+		return nil
+	case err != nil:
+		return usage("%s: %v", c.name, err)
+	case len(rest) < len(c.args):
+		return usage("%s: %s is missing", c.name, c.args[len(rest)])
+	case len(rest) > len(c.args):
+		return usage("%s: unexpected argument %q", c.name, rest[len(c.args)])
+	}
+	if err := do(ctx, s, rest); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("interrupted: %w", err)
+		}
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	return nil
+}
+
+// parse parses flags that stand in front of arguments, behind them and between them.
+func parse(fs *flag.FlagSet, args []string) (rest []string, err error) {
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		if args = fs.Args(); len(args) == 0 {
+			return rest, nil
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+}
+
+// A list is a flag that may be there several times.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, " ") }
+
+// Set is for package flag.
+func (l *list) Set(text string) error {
+	*l = append(*l, text)
+	return nil
+}

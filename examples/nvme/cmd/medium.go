@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
+)
+
+// A medium is the back end of a namespace, whose size can be changed. A Backend has one size for as
+// long as it is open, and locks its file; so resize closes it, and opens the same again with
+// another size, while all that use it wait.
+type medium struct {
+	spec      backend.Spec
+	resizable bool
+	size      int64 // of views that are made now
+
+	mu   sync.RWMutex // held, for reading, during each operation
+	back backend.Backend
+}
+
+func openMedium(text string, resizable bool) (*medium, error) {
+	spec, err := backend.ParseSpec(text)
+	if err != nil {
+		return nil, err
+	}
+	b, err := spec.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &medium{spec: spec, resizable: resizable, size: b.Size(), back: b}, nil
+}
+
+// view is the medium as a Backend of its present size. What cannot be resized is used directly.
+func (m *medium) view() backend.Backend {
+	if !m.resizable {
+		return m.back
+	}
+	return &view{m: m, size: m.size}
+}
+
+func (m *medium) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.back.Close()
+}
+
+// resize changes the size of later views. A file never gets smaller: what is behind the end of the
+// views stays in it.
+func (m *medium) resize(size int64) error {
+	bs := int64(m.back.BlockSize())
+	switch {
+	case size < bs || size%bs != 0:
+		return fmt.Errorf("%d octets are not a multiple of the block size %d", size, bs)
+	case m.spec.Kind == backend.KindDevice:
+		return errors.New("the size of a block device cannot be changed")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.spec.Kind == backend.KindMemory {
+		if err := m.copyMemory(size); err != nil {
+			return err
+		}
+	} else if size > m.back.Size() {
+		if err := m.growFile(size); err != nil {
+			return err
+		}
+	}
+	m.size = size
+	return nil
+}
+
+// growFile opens the file again, larger. If that fails it is opened as it was.
+func (m *medium) growFile(size int64) error {
+	if err := m.back.Close(); err != nil {
+		return err
+	}
+	larger := m.spec
+	larger.Size = size
+	b, err := larger.Open()
+	if err != nil {
+		var again error
+		if b, again = m.spec.Open(); again != nil {
+			return errors.Join(err, again)
+		}
+	}
+	m.back = b
+	return err
+}
+
+// copyMemory replaces memory by memory of another size. What is zero is not copied, so that it is
+// not allocated.
+func (m *medium) copyMemory(size int64) error {
+	ctx, other := context.Background(), m.spec
+	other.Size = size
+	b, err := other.Open()
+	if err != nil {
+		return err
+	}
+	piece, zeros := make([]byte, 1<<20), make([]byte, 1<<20)
+	for off, end := int64(0), min(size, m.back.Size()); off < end; off += int64(len(piece)) {
+		p := piece[:min(int64(len(piece)), end-off)]
+		if err = m.back.ReadAt(ctx, p, off); err == nil && string(p) != string(zeros[:len(p)]) {
+			err = b.WriteAt(ctx, p, off, false)
+		}
+		if err != nil {
+			return errors.Join(err, b.Close())
+		}
+	}
+	old := m.back
+	m.back = b
+	return old.Close()
+}
