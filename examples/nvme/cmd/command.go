@@ -30,6 +30,12 @@ type command struct {
 var commands = []command{
 	{"serve", nil, "serve back ends as the namespaces of a subsystem", serveFlags},
 	{"discover", []string{"ADDR"}, "list the subsystems that a target offers", discoverFlags},
+	{"list", []string{"ADDR"}, "list the namespaces of a subsystem", listFlags},
+	{"id", []string{"ADDR"}, "print what a controller, or a namespace, says of itself", idFlags},
+	{"log", []string{"ADDR"}, "print a log page", logFlags},
+	{"read", []string{"ADDR"}, "read octets of a namespace", readFlags},
+	{"write", []string{"ADDR"}, "write octets to a namespace, and flush it", writeFlags},
+	{"verify", []string{"ADDR"}, "write and read at random, and compare; what was in the namespace is lost", verifyFlags},
 	{"key", []string{"FILE"}, "make a key for -auth", keyFlags},
 }
 
@@ -85,7 +91,7 @@ func (c *command) run(ctx context.Context, args []string, s *streams) error {
 		return usage("%s: unexpected argument %q", c.name, rest[len(c.args)])
 	}
 	if err := do(ctx, s, rest); err != nil {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = fmt.Errorf("interrupted: %w", err)
 		}
 		return fmt.Errorf("%s: %w", c.name, err)
