@@ -70,8 +70,8 @@ func (f *serving) check() error {
 		return usage("-max-queues is %d, and less than 1", f.maxQueues)
 	case f.ord < 1:
 		return usage("-ord is %d, and less than 1", f.ord)
-	case f.icd < 0 || f.icd%16 != 0:
-		return usage("-icd is %d, and not a multiple of 16", f.icd)
+	case f.icd < 0 || f.icd > maxInCapsule || f.icd%16 != 0:
+		return usage("-icd is %d, and not a multiple of 16 up to %d", f.icd, maxInCapsule)
 	case f.stats < 0:
 		return usage("-stats is %v, and negative", f.stats)
 	}
@@ -85,6 +85,8 @@ func (f *serving) check() error {
 	}
 	return nil
 }
+
+const maxInCapsule = 16 << 10
 
 // What one command moves is 2^MDTS pages at most.
 const (
@@ -141,6 +143,9 @@ func (f *serving) serve(ctx context.Context, s *streams, _ []string) (err error)
 	if err != nil {
 		return err
 	}
+	if f.stats > 0 {
+		defer d.report(s.diag, f.stats)()
+	}
 	defer func() { err = errors.Join(err, d.end()) }()
 	listeners, err := f.open(ctx, d.target)
 	defer func() {
@@ -150,9 +155,6 @@ func (f *serving) serve(ctx context.Context, s *streams, _ []string) (err error)
 	}()
 	if err != nil {
 		return err
-	}
-	if f.stats > 0 {
-		defer d.report(s.diag, f.stats)()
 	}
 	if f.control {
 		go d.obey(s.in, s.out)
