@@ -108,7 +108,7 @@ func TestEnd(t *testing.T) {
 	require.GreaterOrEqual(t, st.Connections, uint64(6))
 	require.Equal(t, 3, st.Queues)
 
-	_, err = nvme(t, nil, "list", v.addr, "-nqn", defaultNQN)
+	_, err = nvme(t, nil, "list", v.addr, "-nqn", v.nqn)
 	require.ErrorContains(t, err, "0x184", "another host")
 	_, err = nvme(t, nil, "list", v.addr)
 	require.ErrorContains(t, err, "no NVM subsystem to this host")

@@ -20,10 +20,10 @@ func TestEverything(t *testing.T) {
 	v := serve(t, "-backing", "file:"+strings.ReplaceAll(image, ",", ",,")+",size=16MiB", "-backing", "mem:16MiB,bs=512", "-stats", "1h")
 
 	out := ok(t, "discover", v.addr)
-	for _, want := range []string{"2 records", "subnqn:      " + defaultNQN, "nvme subsystem", "trtype:      rdma", "traddr:      127.0.0.1"} {
+	for _, want := range []string{"2 records", "subnqn:      " + v.nqn, "nvme subsystem", "trtype:      rdma", "traddr:      127.0.0.1"} {
 		require.Contains(t, out, want)
 	}
-	lines := strings.Split(ok(t, "list", v.addr, "-nqn", defaultNQN), "\n")
+	lines := strings.Split(ok(t, "list", v.addr, "-nqn", v.nqn), "\n")
 	require.Contains(t, strings.Join(strings.Fields(lines[1]), " "), "1 16MiB 4096 B rw")
 	require.Contains(t, strings.Join(strings.Fields(lines[2]), " "), "2 16MiB 512 B rw")
 

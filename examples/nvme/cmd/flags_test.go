@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"-icd is 100, and not a multiple of 16", []string{"serve", "-backing", "mem:1MiB", "-icd", "100"}},
 		{"-icd is 32768, and not", []string{"serve", "-backing", "mem:1MiB", "-icd", "32768"}},
 		{"-stats is -1s", []string{"serve", "-backing", "mem:1MiB", "-stats", "-1s"}},
-		{"-nqn: ", []string{"serve", "-backing", "mem:1MiB", "-nqn", ""}},
+		{"-nqn: ", []string{"serve", "-backing", "mem:1MiB", "-nqn", "a\x00"}},
 		{"-allow: ", []string{"serve", "-backing", "mem:1MiB", "-allow", "a\nb"}},
 		{"-tls-ca and -tls-key of a target need -tls-cert", []string{"serve", "-backing", "mem:1MiB", "-tls-ca", "x"}},
 		{"-tls-cert and -tls-key go together", []string{"serve", "-backing", "mem:1MiB", "-tls-cert", "x"}},
@@ -105,6 +106,15 @@ func TestBadRanges(t *testing.T) {
 	}
 	_, err := nvme(t, random(5000), "write", v.addr)
 	require.ErrorContains(t, err, "the input has 5000 octets, which is not a multiple of the block size 4096")
+}
+
+func TestDefaultNQN(t *testing.T) {
+	machine, err := os.Hostname()
+	require.NoError(t, err)
+	f := serving{listen: list{"10.0.0.1", "[::1]:5"}}
+	require.NoError(t, f.complete())
+	require.Equal(t, list{"10.0.0.1:4420", "[::1]:5"}, f.listen)
+	require.Equal(t, "nqn.2026-11.io.github.goiwarp:"+machine+".4420", f.nqn)
 }
 
 func TestHelp(t *testing.T) {

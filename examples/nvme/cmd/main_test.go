@@ -41,6 +41,7 @@ func ok(t *testing.T, args ...string) string {
 type server struct {
 	t     testing.TB
 	addr  string
+	nqn   string
 	in    *io.PipeWriter
 	lines chan string // of out
 	diag  syncBuffer
@@ -70,7 +71,7 @@ func serve(t *testing.T, flags ...string) *server {
 	t.Cleanup(func() { require.NoError(t, v.stop()) })
 	first, rest, found := strings.Cut(v.line(), ", subsystem ")
 	require.True(t, found && rest != "", first)
-	v.addr = strings.TrimPrefix(first, "listening on ")
+	v.addr, v.nqn = strings.TrimPrefix(first, "listening on "), rest
 	return v
 }
 

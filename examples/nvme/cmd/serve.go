@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -15,10 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-const (
-	defaultListen = "127.0.0.1:4420"
-	defaultNQN    = "nqn.2026-11.io.github.goiwarp:disk"
-)
+const defaultListen = "127.0.0.1:" + defaultPort
 
 // A serving is what the flags of serve say.
 type serving struct {
@@ -42,7 +40,8 @@ func serveFlags(fs *flag.FlagSet) action {
 		"each one is a namespace, with NSIDs from 1 on")
 	fs.Var(&f.listen, "listen", "listen at `HOST:PORT`; there may be several (default "+defaultListen+")")
 	fs.Var(&f.allow, "allow", "let only hosts of this `NQN` connect; there may be several (default: any)")
-	fs.StringVar(&f.nqn, "nqn", defaultNQN, "the `NQN` of the subsystem")
+	fs.StringVar(&f.nqn, "nqn", "", "the `NQN` of the subsystem, which no other target may have: hosts take namespaces of the same NQN and NSID "+
+		"for the same disk (default: made of the name of this machine, and the port)")
 	fs.BoolVar(&f.crc, "crc", true, "use the CRC32c of MPA; with -crc=false only if the host wants it")
 	fs.Var(&f.solicit, "solicit", "have no more than so many `octets` under way that were asked for, and none that were not, "+
 		"such as data in capsules: 16KiB at least; 0: no bound")
@@ -55,6 +54,26 @@ func serveFlags(fs *flag.FlagSet) action {
 	fs.BoolVar(&f.control, "control", false, "take commands from standard input: add SPEC, remove NSID, resize NSID SIZE, end HOSTNQN QID, stats")
 	fs.DurationVar(&f.stats, "stats", 0, "write the counters to standard error that often, as a line of JSON, and at the end; 0: never")
 	return f.serve
+}
+
+// complete adds the defaults that depend on other flags.
+func (f *serving) complete() error {
+	if len(f.listen) == 0 {
+		f.listen = list{defaultListen}
+	}
+	for i, addr := range f.listen {
+		f.listen[i] = withPort(addr)
+	}
+	if f.nqn != "" {
+		return nil
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("this machine has no name, so there must be an -nqn: %w", err)
+	}
+	_, port, err := net.SplitHostPort(f.listen[0])
+	f.nqn = fmt.Sprintf("nqn.2026-11.io.github.goiwarp:%s.%s", machine, port)
+	return err
 }
 
 // check finds what package target cannot see, or would take for a default.
@@ -129,6 +148,9 @@ func (f *serving) config(log *slog.Logger) (_ *target.Config, err error) {
 
 // serve serves until ctx ends.
 func (f *serving) serve(ctx context.Context, s *streams, _ []string) (err error) {
+	if err := f.complete(); err != nil {
+		return err
+	}
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -164,12 +186,8 @@ func (f *serving) serve(ctx context.Context, s *streams, _ []string) (err error)
 
 // open listens at all addresses, or fails.
 func (f *serving) open(ctx context.Context, t *target.Target) (listeners []*iwarp.Listener, err error) {
-	addrs := f.listen
-	if len(addrs) == 0 {
-		addrs = list{defaultListen}
-	}
-	for _, addr := range addrs {
-		l, err := t.Listen(ctx, "tcp", withPort(addr))
+	for _, addr := range f.listen {
+		l, err := t.Listen(ctx, "tcp", addr)
 		if err != nil {
 			return listeners, fmt.Errorf("-listen %s: %w", addr, err)
 		}
