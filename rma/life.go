@@ -9,7 +9,6 @@ const (
 	failing       // this side has found an error, and ends the QP
 	broken        // the QP is ending, or has ended
 	gone          // and the machines know
-	left          // and everything was given back
 )
 
 // reach goes on to a stage. It reports false if the connection was there already. mu is held.

@@ -86,6 +86,6 @@ func TestStagesFollowOneAnother(t *testing.T) {
 	require.True(t, c.reach(failing))
 	require.False(t, c.reach(closing), "it is beyond that")
 	require.False(t, c.reach(failing))
-	require.True(t, c.reach(left))
-	require.Equal(t, left, c.stage)
+	require.True(t, c.reach(gone))
+	require.Equal(t, gone, c.stage)
 }

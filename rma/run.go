@@ -228,7 +228,6 @@ func (c *conn) releaseAll() {
 		}
 		c.server.leave(c, stats)
 	}
-	c.reach(left)
 	c.secret.Wipe()
 	_ = c.cq.Close() // one that the QP has made is closed already
 }

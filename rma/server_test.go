@@ -137,6 +137,21 @@ func TestRMA_8_WrongInnerTag(t *testing.T) {
 	})
 }
 
+// TestCountersOfAConnectionThatEndsMeanwhile: Stats has chosen the connections to ask when one of them
+// ends. What that one has counted is not left out.
+func TestCountersOfAConnectionThatEndsMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r := plays(t, plan{})
+		_, tag := r.sink(32)
+		q := wire.ReadReq{Region: regionID, Epoch: 1, Length: 16, SinkSTag: uint32(tag), TTL: time.Second}
+		r.reads(2, q, r.sealer(regionkey.Write, regionkey.Initiator))
+		r.wantStatus(op.RemoteAuth, op.BadKey)
+		c := w.servedConn()
+		r.ends(w)
+		require.EqualValues(t, 1, c.serverStats().AuthFailures)
+	})
+}
+
 // TestRMA_9_WhatIsNotAllowedIsNotToldApart: an unknown region, a missing right and a wrong key.
 func TestRMA_9_WhatIsNotAllowedIsNotToldApart(t *testing.T) {
 	for name, p := range suites() {

@@ -46,10 +46,12 @@ func sum(a, b op.ServerStats) op.ServerStats {
 	return a
 }
 
+// serverStats returns the counters, also those of a connection that has ended: leave has added them to
+// those of the Server, but after the caller has read these.
 func (c *conn) serverStats() op.ServerStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asServer == nil || c.stage == left {
+	if c.asServer == nil {
 		return op.ServerStats{}
 	}
 	return c.asServer.Stats()
