@@ -78,8 +78,7 @@ type conn struct {
 	id   uint64 // among the connections of the server
 	peer client
 
-	secret  regionkey.Key // of the connection; only if there are keys
-	hasKeys bool
+	secret  regionkey.Key     // of the connection; only if there are keys
 	dataCtr regionkey.Counter // of what this side seals
 	done    chan struct{}     // closed at the end of run
 	ready   chan struct{}     // closed when the HELLO of the peer has come

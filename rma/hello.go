@@ -30,7 +30,6 @@ func (c *conn) makeKeys() error {
 	if c.in, err = regionkey.NewControl(c.qp.Export, c.peers()); err != nil {
 		return err
 	}
-	c.hasKeys = true
 	return nil
 }
 
@@ -51,7 +50,7 @@ func (c *conn) prepareHello() error {
 		Chosen: wire.NoSuite, MaxOp: uint32(c.settings.maxOp),
 		PullTimeout: defaultPullTimeout, Guard: defaultGuard, Linger: defaultLinger,
 	}
-	if c.hasKeys {
+	if c.out != nil {
 		h.Offered = wire.Offer(regionkey.SuiteAES256)
 		if !c.aes256 {
 			h.Offered |= wire.Offer(regionkey.SuiteAES128)
@@ -96,13 +95,9 @@ func (c *conn) meet(msg []byte, answer bool) {
 		c.refuse(err)
 		return
 	}
-	suite, err := wire.ChooseSuite(c.mine.Offered, c.theirs.Offered)
-	switch {
-	case err != nil:
-		c.refuse(fmt.Errorf("%w: %w", ErrNoSuite, err))
-		return
-	case answer && c.theirs.Chosen != wire.NoSuite, !answer && c.theirs.Chosen != uint16(suite):
-		c.refuse(fmt.Errorf("%w: a HELLO that chooses suite %d", wire.ErrMalformed, c.theirs.Chosen))
+	suite, err := c.theirs.Suite(c.mine.Offered, !answer)
+	if err != nil {
+		c.refuse(err)
 		return
 	}
 	if err := c.receives.grow(2 * int(c.theirs.Depth)); err != nil {

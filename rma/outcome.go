@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
 // An Outcome is how an operation ended.
@@ -126,7 +127,7 @@ var (
 	ErrNoSlot = errors.New("rma: no slot is free")
 	// ErrNoSuite is the error of two sides that cannot agree how to protect operations: for one
 	// without authentication both have to allow Insecure.
-	ErrNoSuite = errors.New("rma: no suite in common")
+	ErrNoSuite = wire.ErrNoSuite
 
 	errClosed   = fmt.Errorf("rma: the connection is closed: %w", net.ErrClosed)
 	errProtocol = errors.New("rma: the peer does not follow the protocol")

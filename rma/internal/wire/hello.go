@@ -108,11 +108,16 @@ func (m *Hello) check() error {
 	return inRange("a linger time", m.Linger, 0, MaxLinger)
 }
 
-// CheckChoice checks the suite in the answer to a HELLO that has offered these.
-func (m *Hello) CheckChoice(offered uint16) error {
+// Suite is the suite of the sender of m and of a side that offers these. In an answer the sender has
+// chosen it, and in the first HELLO none.
+func (m *Hello) Suite(offered uint16, answer bool) (uint8, error) {
 	s, err := ChooseSuite(offered, m.Offered)
-	if err == nil && m.Chosen != uint16(s) {
-		return malformed("suite %d was chosen, where %d is right", m.Chosen, s)
+	want := NoSuite
+	if answer {
+		want = uint16(s)
 	}
-	return err
+	if err == nil && m.Chosen != want {
+		return 0, malformed("suite %d was chosen, where %d is right", m.Chosen, want)
+	}
+	return s, err
 }

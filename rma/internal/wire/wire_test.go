@@ -236,14 +236,20 @@ func TestRMA_4_ChoiceOfASuite(t *testing.T) {
 	}
 	require.EqualValues(t, s2, Offer(regionkey.SuiteAES256))
 
-	answer := Hello{Offered: s0 | s1 | s2, Chosen: 1}
-	require.NoError(t, answer.CheckChoice(s1|s2))
-	require.ErrorContains(t, answer.CheckChoice(s2), "suite 1 was chosen, where 2 is right")
-	require.ErrorIs(t, answer.CheckChoice(8), ErrNoSuite)
-	answer.Chosen = 0
-	require.ErrorIs(t, answer.CheckChoice(s0|s1), ErrMalformed, "not a weaker one than is possible")
-	answer.Chosen = NoSuite
-	require.ErrorIs(t, answer.CheckChoice(s1), ErrMalformed)
+	m := Hello{Offered: s0 | s1 | s2, Chosen: 1}
+	suite := func(offered uint16, answer bool) error {
+		_, err := m.Suite(offered, answer)
+		return err
+	}
+	require.NoError(t, suite(s1|s2, true))
+	require.ErrorContains(t, suite(s2, true), "suite 1 was chosen, where 2 is right")
+	require.ErrorIs(t, suite(8, true), ErrNoSuite)
+	require.ErrorIs(t, suite(s1, false), ErrMalformed, "the first HELLO chooses none")
+	m.Chosen = 0
+	require.ErrorIs(t, suite(s0|s1, true), ErrMalformed, "not a weaker one than is possible")
+	m.Chosen = NoSuite
+	require.ErrorIs(t, suite(s1, true), ErrMalformed)
+	require.NoError(t, suite(s1, false))
 	require.Equal(t, 10*time.Millisecond+500*time.Microsecond, MinGuard(500*time.Millisecond))
 }
 
