@@ -217,6 +217,22 @@ func TestRMA_41_46_AuditLog(t *testing.T) {
 	})
 }
 
+// TestRMA_41_RefusedOpensHaveOneRecord, whatever the reason is.
+func TestRMA_41_RefusedOpensHaveOneRecord(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		_, err := w.server.Register(2, NewMemory(nil), &RegionOptions{Ops: MayRead})
+		require.NoError(t, err)
+		for i, region := range []uint64{2, 3} { // one without that right, one that does not exist
+			_, err := w.client.Open(w.context(), region, MayManage)
+			require.ErrorIs(t, err, ErrRemoteAuth)
+			log := w.server.AuditLog()
+			require.Len(t, log, i+1)
+			require.Equal(t, []any{Open, region, "open refused"}, []any{log[i].Op, log[i].Region, log[i].Reason})
+		}
+	})
+}
+
 // TestRMA_42_AuditIsBounded whatever peers there are.
 func TestRMA_42_AuditIsBounded(t *testing.T) {
 	l := newAudit(nil)

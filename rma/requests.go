@@ -344,6 +344,8 @@ func (c *conn) recordFailure(a *op.Action) {
 	switch {
 	case a.Why == op.LateCommit:
 		e.Reason = "late commit"
+	case a.Kind == op.Open:
+		e.Reason = "open refused"
 	case q.now != 0:
 		e.Reason = "stale epoch"
 	}

@@ -236,7 +236,6 @@ func (c *conn) serveOpen(q *request) op.Verdict {
 	refused := op.Verdict{Outcome: op.RemoteAuth, Reason: op.BadKey}
 	r := c.server.region(q.number)
 	if r == nil {
-		c.record(AuditEvent{Op: Open, Region: q.number, Reason: "open refused"})
 		return refused
 	}
 	ops := q.ops & r.ops
