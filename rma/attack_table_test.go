@@ -71,6 +71,8 @@ func TestRMA_15_KEY_11_WriteOfAnotherBlob(t *testing.T) {
 				r.wantStatus(op.RemoteAuth, op.BadData)
 				w.wantRegion(make([]byte, 16))
 				require.EqualValues(t, 1, w.server.Stats().AuthFailures)
+				log := w.server.AuditLog()
+				require.Equal(t, "bad data", log[len(log)-1].Reason)
 				r.ends(w)
 			})
 		})

@@ -34,7 +34,7 @@ type call struct {
 	sinkTO  uint64
 	aad     [regionkey.AADSize]byte
 
-	why error // why the window has refused it; nil: it has not
+	why error // why it did not get a place in the window, if it was refused one
 }
 
 // A completer is told that an operation waits for nothing on this side any more, and how it has
@@ -141,7 +141,9 @@ func (c *conn) enqueueRead(now time.Time, a *op.Action) {
 	if f.sink == nil && !c.call(a.Op).direct {
 		sink, err := c.leases.sink(op.ClientRole)
 		if sink == nil {
-			c.endIf(err)
+			if !c.endIf(err) {
+				c.call(a.Op).why = errNoMemory
+			}
 			c.clientDo = c.asClient.Refused(c.clientDo, now, a.Op)
 			return
 		}

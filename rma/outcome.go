@@ -135,4 +135,5 @@ var (
 	errNotOpen  = errors.New("rma: the Handle is of another Client, or was not opened for this operation")
 	errUnknown  = errors.New("rma: unknown operation")
 	errNoRegion = errors.New("rma: the region is closed")
+	errNoMemory = errors.New("the memory for operations under way is used up: see ScratchLimit in ClientConfig, or in ServerConfig if this side serves too")
 )

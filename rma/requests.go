@@ -346,6 +346,8 @@ func (c *conn) recordFailure(a *op.Action) {
 		e.Reason = "late commit"
 	case a.Kind == op.Open:
 		e.Reason = "open refused"
+	case a.Kind == op.Write && a.Record != op.NoRecord: // the request had the right key
+		e.Reason = "bad data"
 	case q.now != 0:
 		e.Reason = "stale epoch"
 	}

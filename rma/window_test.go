@@ -177,7 +177,9 @@ func TestRMA_42_ScratchIsBounded(t *testing.T) {
 		}
 		stuck.wait()
 		for range 2 {
-			require.ErrorIs(t, p.ended(t).Err, ErrDispatchTimeout)
+			err := p.ended(t).Err
+			require.ErrorIs(t, err, ErrDispatchTimeout)
+			require.ErrorContains(t, err, "see ScratchLimit")
 		}
 		stuck.release()
 		for range 2 {
