@@ -268,7 +268,7 @@ func (c *conn) begin(cmd op.Command, k *call) error {
 // send sends the requests of operations that were started.
 func (c *conn) send() {
 	c.mu.Lock()
-	c.leave()
+	c.leaveToRun()
 }
 
 func (c *conn) postError(err error) error {

@@ -213,6 +213,17 @@ func (c *conn) leave() {
 	}
 }
 
+// leaveToRun is leave for goroutines of the user. Where this side serves, what takes long may call methods
+// of Buffers and Authorize, which run alone does. mu is held.
+func (c *conn) leaveToRun() {
+	if c.server == nil {
+		c.leave()
+		return
+	}
+	c.settle()
+	c.solicitor.deliver()
+}
+
 // perform does what the machines ask for, in order, with what they ask for meanwhile. mu is held.
 func (c *conn) perform() {
 	for i, j := 0, 0; ; {

@@ -120,32 +120,39 @@ func TestRMA_5_ReceivesCoverTheCredits(t *testing.T) {
 	}
 }
 
+// bothServe makes two clients on one QP, whose peers serve regions of the same number and key. mem is
+// that of the client of w.
+func bothServe(t *testing.T, p plan) (w *pair, theirs *Client, mem *Memory) {
+	t.Helper()
+	w = newPair(t, p)
+	cfg := w.plan.server
+	cfg.PD = w.plan.client.PD
+	mine := NewServer(&cfg)
+	mem = NewMemory(make([]byte, 1<<20))
+	_, err := mine.Register(regionID, mem, &RegionOptions{Key: testKey})
+	require.NoError(t, err)
+	// The queues of the pair were made for one direction.
+	w.plan.client.Server = mine
+	_ = w.qps[0].Abort()
+	w.connect()
+	back := ClientConfig{PD: w.plan.server.PD, Server: w.server, Responder: true, Insecure: cfg.Insecure, AES256: cfg.AES256}
+	other := make(chan *Client, 1)
+	go func() {
+		cl, err := NewClient(w.context(), w.qps[1], &back)
+		require.NoError(t, err)
+		other <- cl
+	}()
+	w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
+	require.NoError(t, err)
+	return w, <-other, mem
+}
+
 // TestRMA_38_BothSidesAreClientAndServer on one QP, with the same ID and key of their regions.
 func TestRMA_38_BothSidesAreClientAndServer(t *testing.T) {
 	for name, p := range suites() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				w := newPair(t, p)
-				cfg := w.plan.server
-				cfg.PD = w.plan.client.PD
-				mine := NewServer(&cfg)
-				mem := NewMemory(make([]byte, 1<<20))
-				_, err := mine.Register(regionID, mem, &RegionOptions{Key: testKey})
-				require.NoError(t, err)
-				// The queues of the pair were made for one direction.
-				w.plan.client.Server = mine
-				_ = w.qps[0].Abort()
-				w.connect()
-				back := ClientConfig{PD: w.plan.server.PD, Server: w.server, Responder: true, Insecure: cfg.Insecure, AES256: cfg.AES256}
-				other := make(chan *Client, 1)
-				go func() {
-					cl, err := NewClient(w.context(), w.qps[1], &back)
-					require.NoError(t, err)
-					other <- cl
-				}()
-				w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
-				require.NoError(t, err)
-				theirs := <-other
+				w, theirs, mem := bothServe(t, p)
 				var all sync.WaitGroup
 				for i, cl := range []*Client{w.client, theirs} {
 					all.Go(func() {
@@ -224,4 +231,54 @@ func TestRMA_44_OneAllocationAnOperation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPostDoesNotCallBuffers: where a side is client and server, the goroutine of its connection alone
+// calls the methods of its Buffers. Post does not wait for them.
+func TestPostDoesNotCallBuffers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, theirs, _ := bothServe(t, plan{})
+		h, err := theirs.Open(w.context(), regionID, MayRead)
+		require.NoError(t, err)
+		portal, err := theirs.Portal(3)
+		require.NoError(t, err)
+		mine := w.portal(1)
+		back := w.opens()
+
+		region := w.plan.client.Server.region(regionID)
+		held := &stuck{Memory: NewMemory(make([]byte, 64)), entered: make(chan struct{}), go_: make(chan struct{})}
+		region.mu.Lock()
+		region.buf = held
+		region.mu.Unlock()
+		var cmds []Command
+		for range 3 {
+			cmds = append(cmds, Command{Op: Read, Handle: h, Buf: make([]byte, 8)})
+		}
+		_, err = portal.PostAll(cmds, nil)
+		require.NoError(t, err)
+		held.wait()
+		synctest.Wait()
+		w.client.c.mu.Lock()
+		require.NotEmpty(t, w.client.c.work, "other reads wait for their turn")
+		w.client.c.mu.Unlock()
+		posted := make(chan error)
+		go func() {
+			_, err := mine.Post(Command{Op: Read, Handle: back, Buf: make([]byte, 8)})
+			posted <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-posted:
+			require.NoError(t, err)
+		default:
+			require.Fail(t, "Post waits for a Buffer")
+		}
+		held.release()
+		require.NoError(t, mine.ended(t).Err)
+		for _, end := range portal.endings(t, 1) {
+			require.NoError(t, end.Err)
+		}
+		require.NoError(t, w.client.Close())
+		require.NoError(t, theirs.Close())
+	})
 }

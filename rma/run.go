@@ -244,7 +244,7 @@ func (c *conn) shutDown() {
 			c.serverDo = c.asServer.Close(c.serverDo, c.now)
 		}
 	}
-	c.leave()
+	c.leaveToRun()
 	select {
 	case <-c.drained:
 	case <-c.done:
