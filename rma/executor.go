@@ -34,6 +34,8 @@ type handleName struct {
 	first  *Handle
 }
 
+var errNoPortal = errors.New("rma: an Executor without Portals")
+
 // NewExecutor returns an Executor of these Portals, one at least. They may be of several connections
 // to the same peer: each operation goes to the one with the fewest of them.
 func NewExecutor(portals ...*Portal) *Executor {
@@ -75,7 +77,9 @@ func (e *Executor) run(ctx context.Context, cmd Command, off int64) (int, error)
 	switch {
 	case off < 0:
 		return 0, fmt.Errorf("rma: the offset is negative: %d", off)
-	case len(e.portals) == 0 || cmd.Handle == nil:
+	case len(e.portals) == 0:
+		return 0, errNoPortal
+	case cmd.Handle == nil:
 		return 0, errNotOpen
 	}
 	cmd.Off = uint64(off)

@@ -45,6 +45,12 @@ func movesAnyNumber(t *testing.T) {
 	require.NoError(t, <-w.served)
 }
 
+// TestExecutorWithoutPortals says what is missing.
+func TestExecutorWithoutPortals(t *testing.T) {
+	_, err := NewExecutor().ReadAt(t.Context(), new(Handle), nil, 0)
+	require.EqualError(t, err, "rma: an Executor without Portals")
+}
+
 // TestRMA_32_ExecutorStopsAtTheFirstFailure and tells how many octets before it were moved.
 func TestRMA_32_ExecutorStopsAtTheFirstFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -57,6 +57,9 @@ func TestPostAll(t *testing.T) {
 		require.Equal(t, 1, n)
 		require.NoError(t, p.ended(t).Err)
 
+		_, err = p.PostAll(commands(3), make([]Slot, 2))
+		require.EqualError(t, err, "rma: PostAll of 3 commands with room for 2 slots")
+
 		n, err = p.PostAll(commands(3), nil)
 		require.NoError(t, err)
 		require.Equal(t, 3, n, "no slot is lost")

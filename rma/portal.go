@@ -87,9 +87,12 @@ func (p *Portal) Post(cmd Command) (Slot, error) {
 }
 
 // PostAll is Post for all of cmds, in order, and sends their requests together, which takes less
-// time than one after the other. The slots that they use are put into slots, unless that is nil. It
-// returns how many it has begun before the first error, and that error.
+// time than one after the other. It writes the slots that they use to slots, which has as many places
+// as cmds or is nil. It returns how many it has begun before the first error, and that error.
 func (p *Portal) PostAll(cmds []Command, slots []Slot) (int, error) {
+	if slots != nil && len(slots) < len(cmds) {
+		return 0, fmt.Errorf("rma: PostAll of %d commands with room for %d slots", len(cmds), len(slots))
+	}
 	defer p.client.c.send()
 	for i := range cmds {
 		slot, err := p.take()
