@@ -40,7 +40,8 @@ func (pd *PD) AllocMR(maxLen int, access stag.Access, opts *MROptions) (*MR, err
 
 // NextKey returns a key for the next OpRegister of a region of [PD.AllocMR], in SendWR.Key, for a
 // caller that composes a message with the STag before it posts the OpRegister. A peer can hardly
-// predict it, and none of the last 128 registrations of the region had it.
+// predict it, and none of the last 128 registrations of the region had it. It fails for any other MR,
+// and if there is no randomness. It may be called from any goroutine.
 func (mr *MR) NextKey() (uint8, error) { return mr.fast.NextKey() }
 
 // fillRegister prepares a registration. The state of the STag is known only when the request

@@ -24,17 +24,17 @@ const (
 // An AuditEvent is a record of what a peer was refused, of what it was granted, or of a connection
 // that was ended because of it. It has no key, no tag and no data.
 type AuditEvent struct {
-	ID         uint64 // all are counted, those without a record, too
+	ID         uint64 // the number of the event, from 1; events without a record have one too
 	Time       time.Time
-	Peer       iwarp.Peer
-	Known      bool // the peer was authenticated
+	Peer       iwarp.Peer // zero for a Rekey of this side
+	Known      bool       // the peer was authenticated
 	Remote     net.Addr
 	Op         Op // 0: none
 	Region     uint64
 	Epoch      regionkey.Epoch // that the peer asked for, or that it was given
 	Ops        Ops             // of a granted Open
 	Granted    bool
-	Reason     string
+	Reason     string // why it was refused, why the connection was ended, or "late commit"; empty if Granted
 	Suppressed uint64 // events of this peer before this one that have no record
 }
 

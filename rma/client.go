@@ -23,14 +23,15 @@ type Client struct {
 	cfg ClientConfig
 
 	control chan struct{} // one token for each control slot
-	mu      sync.Mutex    // a leaf
+	mu      sync.Mutex    // before that of cfg.Slots
 	left    int           // slots for Portals
 	portals map[*Portal]struct{}
 }
 
-// NewClient begins to use the connection of qp, and returns when the peer has agreed. The QP is in the
-// hands of the Client then, with its CQ: see Prepare for what it needs. An error after that the QP was
-// taken over has ended it. Close has to be called, also after the connection has ended.
+// NewClient begins to use the connection of qp, and returns when the peer has agreed, or with the error
+// of ctx. The QP and its CQ belong to the Client from then on: see Prepare for what they need. If cfg is
+// not valid, or the QP does not fit it, the QP is as before; after any later error it has ended. Close
+// has to be called, also after the connection has ended.
 func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, error) {
 	full, err := cfg.withDefaults()
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *conn) failure() error {
 	return c.lostBy()
 }
 
-// MaxOp is how many octets an operation can have: what both sides can.
+// MaxOp is how many octets an operation can have: the smaller MaxOp of both sides.
 func (cl *Client) MaxOp() int { return cl.c.maxOp }
 
 // Suite is how operations are protected: 0 not at all, 1 by AES-128-GCM, 2 by AES-256-GCM.
@@ -78,8 +79,9 @@ func (cl *Client) Suite() uint8 { return cl.c.suite }
 // Done is closed when the connection has ended, and all its operations have.
 func (cl *Client) Done() <-chan struct{} { return cl.c.done }
 
-// Close ends the connection. Operations that were not sent fail; it waits for the outcome of the
-// others.
+// Close ends the connection. Operations whose request was not sent fail with an error that matches
+// net.ErrClosed; Close waits for the outcome of the others, which have bounded time. Its error is
+// nil. It may be called again.
 func (cl *Client) Close() error {
 	cl.c.shutDown()
 	cl.mu.Lock()
@@ -136,8 +138,10 @@ func (h *Handle) Ops() Ops { return h.keys.Load().ops }
 // Epoch is that of the keys that the Handle has.
 func (h *Handle) Epoch() regionkey.Epoch { return h.keys.Load().epoch }
 
-// Open asks for the keys of a region. What is granted may be less than ops; nothing is ErrRemoteAuth, as
-// for a region that does not exist.
+// Open asks for the keys of a region, with rights out of ops; Handle.Ops tells which of them were
+// granted. If none was the error matches ErrRemoteAuth, as for a region that does not exist. At most
+// eight calls of Open, Reopen and Rekey of a Client are under way; others wait. If ctx ends Open
+// returns its error at once.
 func (cl *Client) Open(ctx context.Context, region uint64, ops Ops) (*Handle, error) {
 	if ops == 0 || ops&^allOps != 0 {
 		return nil, fmt.Errorf("rma: Open with rights that do not exist: %#x", uint8(ops))
@@ -164,9 +168,11 @@ func (h *Handle) Reopen(ctx context.Context) error {
 	return err
 }
 
-// Rekey gives the region its next key: 32 octets that are a secret, nil: the server makes one. The
-// keys of clients are good for the grace, 0: no longer. This Handle has to be opened again too. It
-// needs the right MayManage; ErrConflict means that the region has another key by now.
+// Rekey gives the region its next key: 32 random octets, which Rekey copies, or nil: the server makes
+// one, as it always does in suite 0. The keys that clients have are good for the grace (0: no longer),
+// in whole milliseconds, and RegionOptions.MaxGrace at most. This Handle has to be opened again too. It
+// needs the right MayManage; the error matches ErrConflict if the region has another key by now. If
+// ctx ends Rekey returns its error at once, and the region may get its key later.
 func (h *Handle) Rekey(ctx context.Context, key []byte, grace time.Duration) error {
 	k := h.keys.Load()
 	r := &rekeying{grace: grace}
@@ -265,7 +271,7 @@ func (c *conn) begin(cmd op.Command, k *call) error {
 	return nil
 }
 
-// send sends the requests of operations that were started.
+// send sends the requests of operations that begin has started.
 func (c *conn) send() {
 	c.mu.Lock()
 	c.leaveToRun()

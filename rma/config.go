@@ -14,24 +14,24 @@ import (
 type ServerConfig struct {
 	PD *iwarp.PD // of the QPs
 
-	// Authorize says which of the rights that a client asks for it gets; 0: none. It is asked for
-	// each Open, by the goroutine of the connection, which waits for it; nil: each peer that is
-	// authenticated gets what the region has.
+	// Authorize returns which of the rights that a client asks for it gets; 0: none. The goroutine of
+	// the connection calls it for each Open, and waits for it. It may be called for several connections
+	// at the same time. nil: each peer that is authenticated gets what the region has.
 	Authorize func(peer iwarp.Peer, region uint64, ops Ops) Ops
 
 	Insecure bool // operations without keys are possible, if the client allows them too
 	AES256   bool // AES-128 is not enough
 
 	MaxOp int // octets of an operation, 512 to 65,536: 4,096
-	Depth int // requests that each client may have unanswered: 64
+	Depth int // requests that each client may have unanswered, 1 to 65,535: 64
 	// QueueDepth is how many requests of a connection may wait or be under way to their answers, and how
 	// many writes of all connections together may wait for the window: 1,024. Those beyond are refused (NACK).
 	QueueDepth   int
-	PullTimeout  time.Duration    // from when a write is asked for its octets until they are there: 500 ms
-	Guard        time.Duration    // by which clients wait longer than that: 100 ms
-	Linger       time.Duration    // by which a memory outlives its timeout: 250 ms; negative: 0
-	Dispatch     [2]time.Duration // for which writes wait for the window, by class: 20 and 200 ms; negative: no limit
-	HelloTimeout time.Duration    // for the first message of the peer: 10 s
+	PullTimeout  time.Duration    // from when a write is asked for its octets until they are there, 1 ms to 30 s: 500 ms
+	Guard        time.Duration    // by which clients wait longer than that, 10 ms and PullTimeout/1000 at least: 100 ms
+	Linger       time.Duration    // how long the octets of an operation that timed out may still come, up to 10 s: 250 ms; negative: 0
+	Dispatch     [2]time.Duration // how long writes wait for the window, by class, up to 10 s: 20 and 200 ms; negative: no limit
+	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
 
 	MaxRegions   int // 65,536
 	MaxFailures  int // requests with a wrong key, also of an older epoch, per second and connection, before it is ended: 100
@@ -46,10 +46,10 @@ type ServerConfig struct {
 type ClientConfig struct {
 	PD *iwarp.PD // of the QP
 
-	// Server serves its regions on the same connection, with its own configuration; nil: the peer
-	// cannot ask for anything.
+	// Server serves its regions on the same connection; nil: the peer cannot ask for anything. PD,
+	// Insecure, AES256, MaxOp and HelloTimeout of the connection are those of the ClientConfig.
 	Server *Server
-	// Responder says that this side is that of Accept, not that of Dial. The other one is then the
+	// Responder says that this side has accepted the connection. The peer, which has dialled, must be a
 	// Client without it.
 	Responder bool
 
@@ -58,11 +58,11 @@ type ClientConfig struct {
 
 	MaxOp        int              // octets of an operation, 512 to 65,536: 4,096
 	MaxSlots     int              // of all Portals of this Client, 1 to 4,096: 64
-	Slots        *Slots           // the budget that they are taken from; nil: none
+	Slots        *Slots           // the budget that they are taken from; nil: no other limit
 	OpTimeout    time.Duration    // until the server answers, 1 ms to 60 s: 1 s
-	Dispatch     [2]time.Duration // for which operations wait until they are sent, by class: 20 and 200 ms; negative: no limit
-	HelloTimeout time.Duration    // for the first message of the peer: 10 s
-	ScratchLimit int              // octets of memory for what is under way: 16 MiB
+	Dispatch     [2]time.Duration // how long operations wait until they are sent, by class, up to 10 s: 20 and 200 ms; negative: no limit
+	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
+	ScratchLimit int              // octets of memory for what is under way: 16 MiB; with Server its limit is that of both
 
 	Solicitor *Solicitor // nil: that of Server, or one of its own, of automatic size
 }

@@ -56,21 +56,22 @@ func clientSettings(c *ClientConfig) *settings {
 
 func defaultSolicitor() *Solicitor { return newSolicitor(solicit.Config{}) }
 
-// A client is what keys of clients are derived for.
+// A client is the peer that keys of regions are derived for.
 type client struct {
 	peer     iwarp.Peer
-	known    bool
+	known    bool // it was authenticated
 	instance [16]byte
 }
 
-// A conn runs the operations of one QP, in both roles. One goroutine, in run, takes the completions;
-// that of the timer lets timers run out. Those that post, and those that are told of a grant, take mu, give the
-// event to a state machine, and do what it asks for before they release mu: so messages are numbered
-// in the order in which they are posted. What takes long is done afterwards without mu, and its end
-// is an event again: see work.go.
+// A conn runs the operations of one QP, in both roles. One goroutine, in run, takes the completions,
+// and that of the timer lets timers run out. Each goroutine that has an event (a completion, a post, a grant,
+// the end of a timer) locks mu, gives the event to a state machine, and does what it asks for before it
+// unlocks mu: so messages are numbered in the order in which they are posted. What takes long is done
+// afterwards without mu, and its end is an event again: see work.go.
 //
-// mu comes before all other locks of this package, and those of the verbs. No two of them are held
-// at once. Locks of Portals, Regions, Servers and Solicitors are leaves.
+// A goroutine locks mu before the other locks of this package and those of the verbs, and never holds
+// the mu of two connections. The lock of an Executor comes before those of its Portals, and that of a
+// Client before that of its Slots. All others are leaves: nothing else is locked while they are held.
 type conn struct {
 	*settings
 	qp   *iwarp.QP

@@ -27,12 +27,12 @@
 // of a write: operations on that region with older keys fail with [ErrRemoteAuth] and StaleEpoch, after
 // a grace if there is one, until the client has opened the region again. No connection is affected.
 //
-// No STag of a region is ever on the wire. What is, are those of memory of this package that is used
-// for one operation, and of the buffer of a write without keys, for as long as that lasts.
+// No STag of a region is ever on the wire. Those that are name memory of this package that is used for
+// one operation or, without keys, the buffer of a write or of a direct read as long as that lasts.
 //
 // # Outcomes
 //
-// Errors of operations are of type [*OpError], and match ErrRemoteAuth, ErrNACK, ErrTimeout,
+// Errors in completions are of type [*OpError], and match ErrRemoteAuth, ErrNACK, ErrTimeout,
 // ErrDispatchTimeout, ErrBounds, ErrRemote, ErrConflict or net.ErrClosed. Only after ErrTimeout and
 // ErrRemote a write may have had an effect: see Outcome.NoEffect. After ErrTimeout it has had it by
 // then, or never will: the server stops before the client does. There are no synchronised clocks for
@@ -45,12 +45,13 @@
 // # Windows
 //
 // A [Solicitor] bounds the octets that are on their way to this side: those of reads of its clients,
-// and of writes that its servers have pulled. An operation without a place in the window in time
-// fails with ErrDispatchTimeout, or with ErrNACK at the server's. Above all this TCP has its own
-// control.
+// and of writes that its servers have pulled. A read that does not get its place in the window of the
+// client in time fails with ErrDispatchTimeout, and a write that does not get its place in that of the
+// server with ErrNACK. Below all this TCP has a congestion control of its own.
 //
 // # Concurrency
 //
-// All methods of all types may be called from any goroutine. Each connection has one goroutine, which
-// calls the methods of Buffers and Authorize: what they do delays the operations of the connection.
+// All methods of all types may be called from any goroutine, but Executor.SetAutoReopen. Each connection
+// has one goroutine, which calls the methods of Buffers and Authorize: what they do delays the operations
+// of the connection.
 package rma

@@ -19,7 +19,7 @@ type Executor struct {
 	maxOp    int
 	noReopen bool
 
-	mu       sync.Mutex // a leaf
+	mu       sync.Mutex // before those of the Portals
 	pacer    solicit.Pacer
 	inFlight int                // operations
 	queued   int                // of them: they wait for the window
@@ -36,8 +36,10 @@ type handleName struct {
 
 var errNoPortal = errors.New("rma: an Executor without Portals")
 
-// NewExecutor returns an Executor of these Portals, one at least. They may be of several connections
-// to the same peer: each operation goes to the one with the fewest of them.
+// NewExecutor returns an Executor of these Portals, one at least, which nothing else may use. They may be
+// of several connections to the same peer: each operation goes to the Portal with the fewest of them. Such
+// an Executor opens each region on the other connections too, and keeps those Handles as long as it
+// exists.
 func NewExecutor(portals ...*Portal) *Executor {
 	e := &Executor{portals: portals, waiting: make(map[*move]struct{}), handles: make(map[handleName]*Handle)}
 	for i, p := range portals {
@@ -60,9 +62,10 @@ func (e *Executor) Stats() solicit.PacerStats {
 	return e.pacer.Stats()
 }
 
-// ReadAt reads len(p) octets of a region from off. It returns how many it has read before the first
-// failure, and that failure. If ctx ends it returns at once, with 0; p belongs to the Executor then
-// until the operations that are under way have ended, each in bounded time.
+// ReadAt reads len(p) octets of a region from off, in octets. It returns how many it has read before the
+// first failure, and that failure, mostly an *OpError. If ctx ends it returns its error at once, and 0
+// octets; p belongs to the Executor then until the operations that are under way have ended, each in
+// bounded time.
 func (e *Executor) ReadAt(ctx context.Context, h *Handle, p []byte, off int64) (int, error) {
 	return e.run(ctx, Command{Op: Read, Handle: h, Buf: p}, off)
 }

@@ -12,17 +12,19 @@ type Memory struct {
 	b  []byte
 }
 
-// NewMemory returns the octets of b as Memory. From then on b is accessed by View and Update.
+// NewMemory returns the octets of b as Memory. From then on b belongs to it: use View and Update.
 func NewMemory(b []byte) *Memory { return &Memory{b: b} }
 
-// View calls f with the octets, which nothing changes meanwhile, f neither.
+// View calls f with the octets. Nothing changes them until f returns, and f must not. It must not keep
+// them, nor call methods of the Memory.
 func (m *Memory) View(f func(b []byte)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f(m.b)
 }
 
-// Update calls f with the octets, which f may change.
+// Update calls f with the octets, which f may change. It must not keep them, nor call methods of the
+// Memory.
 func (m *Memory) Update(f func(b []byte)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,7 +34,7 @@ func (m *Memory) Update(f func(b []byte)) {
 // Size is the number of octets.
 func (m *Memory) Size() int64 { return int64(len(m.b)) }
 
-// ReadAt reads octets.
+// ReadAt copies octets to p. The error is io.EOF if there are fewer behind off.
 func (m *Memory) ReadAt(p []byte, off int64) (int, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -46,7 +48,7 @@ func (m *Memory) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt writes octets.
+// WriteAt copies the octets of p. The error is io.ErrShortWrite if not all of them have a place.
 func (m *Memory) WriteAt(p []byte, off int64) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -24,7 +24,8 @@ type Portal struct {
 	ready  chan struct{} // has a token if there may be completions
 }
 
-// Portal makes a Portal with so many slots, out of those of the Client, and of its budget.
+// Portal makes a Portal with so many slots, 1 to 4,096, out of ClientConfig.MaxSlots and of the budget of
+// ClientConfig.Slots. If too few are left there the error is ErrNoSlot.
 func (cl *Client) Portal(slots int) (*Portal, error) {
 	if slots < 1 || slots > maxSlots {
 		return nil, fmt.Errorf("rma: a Portal with %d slots, 1 to %d are possible", slots, maxSlots)
@@ -67,11 +68,12 @@ func (p *Portal) Close() error {
 	return nil
 }
 
-// Client is that of the Portal.
+// Client is the one that has made the Portal.
 func (p *Portal) Client() *Client { return p.client }
 
-// Post begins an operation. It never waits. The slot is in use until its completion was polled;
-// without one the error is ErrNoSlot.
+// Post begins an operation. It never waits. The slot is in use until its completion was polled, and
+// if there is none the error is ErrNoSlot. After an error there is no completion, and cmd.Buf belongs
+// to the caller. The error matches net.ErrClosed when the connection is ending.
 func (p *Portal) Post(cmd Command) (Slot, error) {
 	slot, err := p.take()
 	if err != nil {
@@ -110,7 +112,7 @@ func (p *Portal) PostAll(cmds []Command, slots []Slot) (int, error) {
 	return len(cmds), nil
 }
 
-// begin begins an operation whose end is told to a completer. The caller sends its request.
+// begin begins an operation, whose end the completer is told. The caller sends its request.
 func (p *Portal) begin(cmd *Command, to completer, slot Slot) error {
 	c, k, err := p.check(cmd)
 	if err != nil {
@@ -177,7 +179,7 @@ func (p *Portal) give(s Slot) {
 	p.free = append(p.free, s)
 }
 
-// issued is of no interest.
+// issued does nothing: a Portal does not count what waits.
 func (p *Portal) issued() {}
 
 // completed adds a completion.
@@ -215,8 +217,8 @@ func (p *Portal) Poll(dst []Completion) int {
 	return n
 }
 
-// Wait is like Poll but waits until there is a completion. It fails with the error of ctx alone:
-// operations end in bounded time, whatever becomes of the connection.
+// Wait is like Poll but waits until there is a completion. If dst has room for one the only error is
+// that of ctx: operations end in bounded time, whatever becomes of the connection.
 func (p *Portal) Wait(ctx context.Context, dst []Completion) (int, error) {
 	if len(dst) == 0 {
 		return 0, fmt.Errorf("rma: Wait without room for a completion")

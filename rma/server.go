@@ -28,7 +28,8 @@ type Server struct {
 	ended   op.ServerStats // of the connections that are gone
 }
 
-// NewServer returns a Server. What is wrong with its configuration, Register and Serve tell.
+// NewServer returns a Server. If its configuration is not valid, Register, Serve and a NewClient with it
+// return the error.
 func NewServer(cfg *ServerConfig) *Server {
 	s := &Server{regions: make(map[uint64]*Region), conns: make(map[*conn]struct{})}
 	s.cfg, s.err = cfg.withDefaults()
@@ -43,7 +44,9 @@ func NewServer(cfg *ServerConfig) *Server {
 }
 
 // Register makes a region of the octets of b, which clients open by its number. Use NewMemory for
-// octets in memory. Methods of b are called by the goroutines of connections, which wait for them.
+// octets in memory. The goroutines of connections call methods of b, several at the same time, and wait
+// for them, until Region.Close has returned. Register fails if there is a region of that
+// number, or if there are ServerConfig.MaxRegions.
 func (s *Server) Register(id uint64, b iwarp.Buffer, opt *RegionOptions) (*Region, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -147,7 +150,7 @@ func (s *Server) dropRegion(region uint64) {
 func (s *Server) AuditLog() []AuditEvent { return s.audit.list() }
 
 // Serve serves the regions on the connection of qp, which has accepted it, until the peer ends it or
-// ctx ends. The QP is in the hands of Serve then, with its CQ: see Prepare for what it needs. Serve
+// ctx ends. The QP and its CQ belong to Serve from then on: see Prepare for what they need. Serve
 // returns nil after a graceful end, and else why the connection has ended.
 func (s *Server) Serve(ctx context.Context, qp *iwarp.QP) error {
 	if s.err != nil {

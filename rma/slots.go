@@ -2,8 +2,8 @@ package rma
 
 import "sync"
 
-// Slots is a budget of slots, which the Portals of a process, or of a tenant, draw from: so many
-// operations there can be at once. See ClientConfig.Slots.
+// Slots is a budget of slots for the Portals of a process, or of a tenant: together they have no more
+// operations at once. See ClientConfig.Slots.
 type Slots struct {
 	mu   sync.Mutex
 	free int
@@ -12,7 +12,7 @@ type Slots struct {
 // NewSlots returns a budget of n slots.
 func NewSlots(n int) *Slots { return &Slots{free: n} }
 
-// take takes n slots. A nil budget has as many as one wants.
+// take takes n slots, and reports false if fewer are left. A nil budget has no limit.
 func (s *Slots) take(n int) bool {
 	if s == nil {
 		return true

@@ -9,7 +9,7 @@ type ServerStats struct {
 	ScratchInUse  int // octets of memory for what is under way
 	CachedSealers int // traffic keys that are kept
 
-	AuthFailures uint64 // requests, or data, with a wrong key
+	AuthFailures uint64 // requests with a wrong key or without the right, and data that are not what was sealed
 	Nacks        uint64 // requests that were refused for lack of room or time
 	Expired      uint64 // writes that were pulled and not copied in time
 	Late         uint64 // messages and data that came after that, and were dropped
@@ -18,7 +18,7 @@ type ServerStats struct {
 	Audited, Unrecorded uint64 // events of the audit log, and those of them that have no record
 }
 
-// Stats returns the counters.
+// Stats returns the counters, since NewServer, of connections that are there and of those that have ended.
 func (s *Server) Stats() ServerStats {
 	s.mu.Lock()
 	all := ServerStats{Regions: len(s.regions), Connections: len(s.conns), CachedSealers: s.cache.Len()}
@@ -65,7 +65,7 @@ type ClientStats struct {
 	LatePulls        uint64 // of those, requests for the octets of a write, which were refused
 }
 
-// Stats returns the counters.
+// Stats returns the counters, also after Close.
 func (cl *Client) Stats() ClientStats {
 	c := cl.c
 	c.mu.Lock()
