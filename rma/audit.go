@@ -58,13 +58,13 @@ func (e *AuditEvent) opName() string {
 	return e.Op.String()
 }
 
-// A peerRate is how many records a peer has made.
+// A peerRate bounds the records about a peer.
 type peerRate struct {
 	bucket.Bucket
 	suppressed uint64 // since its last record
 }
 
-// An audit keeps and writes records, so many for each peer.
+// An audit keeps and writes records, auditRate in a second for each peer at most.
 type audit struct {
 	logger *slog.Logger // nil: none
 
@@ -79,7 +79,7 @@ func newAudit(logger *slog.Logger) *audit {
 	return &audit{logger: logger, peers: lru.New[[32]byte, *peerRate](auditedPeers)}
 }
 
-// add makes a record, or counts the event where the peer has made too many.
+// add makes a record, or counts the event where there are too many about the peer.
 func (l *audit) add(e AuditEvent) {
 	if !l.keep(&e) || l.logger == nil {
 		return

@@ -21,13 +21,13 @@ type call struct {
 	timeout time.Duration
 
 	direct bool      // the peer writes to the buffer of the caller
-	to     completer // what learns of the end
-	slot   Slot      // of it
+	to     completer // is told of the end
+	slot   Slot      // of the completer
 	opens  *opening  // of an Open
 	rekeys *rekeying // of a Rekey
 	next   regionkey.Epoch
 
-	blob    int // that is sealed, and was not sent
+	blob    int // its octets are sealed, and were not sent
 	dataCtr uint64
 	salt    [16]byte // of a PULL
 	sinkTag uint32
@@ -37,12 +37,13 @@ type call struct {
 	why error // why it did not get a place in the window, if it was refused one
 }
 
-// A completer is told that an operation waits for nothing on this side any more, and how it has
-// ended. mu of the connection is held.
+// A completer is told of operations: of each that it waits no longer on this side (issued), and how it has
+// ended (completed); then, once for all that ended in the same turn of the connection, that it may wake
+// those that wait for them (tell). mu of the connection is held.
 type completer interface {
 	issued()
 	completed(slot Slot, end Completion)
-	tell() // it was told of completions, and there will be no other one for a moment
+	tell()
 }
 
 // An opening is what an Open asks for.

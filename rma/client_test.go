@@ -196,7 +196,7 @@ func TestRMA_27_OutcomesAreErrors(t *testing.T) {
 	})
 }
 
-// TestRMA_26_TimeoutsAreExact, and RMA-23: what comes later does not reach the buffer. The grant is
+// TestRMA_23_24_26_LateReads: timeouts are exact, and what comes later does not reach the buffer. The grant is
 // back when the late message has come, or after Linger (RMA-24).
 func TestRMA_23_24_26_LateReads(t *testing.T) {
 	for name, late := range map[string]bool{"the answer is late": true, "there is none": false} {
@@ -251,7 +251,7 @@ func TestRMA_25_WithoutLinger(t *testing.T) {
 	})
 }
 
-// TestRMA_18_PullSetsTheTimerAgain: to Ts + G from its receipt, whatever was left.
+// TestRMA_14_18_WritesWaitForPull: a PULL sets the timer again, to Ts + G from its receipt, whatever was left.
 func TestRMA_14_18_WritesWaitForPull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{}, 0)

@@ -169,7 +169,7 @@ func (c *conn) start() {
 	go c.run()
 }
 
-// rings is called when the timer has run out.
+// rings handles the end of the timer.
 func (c *conn) rings() {
 	c.enter()
 	c.armed = time.Time{}
@@ -195,7 +195,7 @@ func (c *conn) settle() {
 	c.mu.Unlock()
 }
 
-// leave is settle, but it also does what takes long, and tells other connections of their grants.
+// leave is settle, and then it does what takes long, and tells other connections of their grants.
 func (c *conn) leave() {
 	for {
 		w, more := c.nextWork()
@@ -259,7 +259,7 @@ func (c *conn) arm() {
 		earlier(c.now.Add(postWithin), true)
 	}
 	if next.IsZero() || !c.armed.IsZero() && !next.Before(c.armed) {
-		return // it rings, earlier perhaps
+		return // the timer runs, and ends early enough
 	}
 	c.armed = next
 	c.timer.Reset(time.Until(next))

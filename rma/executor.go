@@ -177,7 +177,7 @@ func (e *Executor) wake() {
 	}
 }
 
-// undo is for a chunk that was not begun after all.
+// undo gives back what begin has taken for a chunk, if there was no chunk, or it could not be begun.
 func (e *Executor) undo(p *Portal, s Slot) {
 	p.give(s)
 	e.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // numbers is how many a counter has.
 const numbers = 1 << 48
 
-// served is the connection of the server.
+// servedConn is the connection of the server.
 func (w *pair) servedConn() *conn {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()

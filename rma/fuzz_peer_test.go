@@ -58,7 +58,7 @@ func (h *hostilePeer) byte() int {
 	return int(b)
 }
 
-// any is one of a list, which the input chooses; the zero value if it is empty.
+// anyOf is one of a list, which the input chooses; the zero value if it is empty.
 func anyOf[T any](h *hostilePeer, list []T) (v T) {
 	if b := h.byte(); len(list) > 0 {
 		v = list[b%len(list)]

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// plansOf chooses the suite by the first octet of an input.
+// planOf chooses the suite by the first octet of an input.
 func planOf(in []byte) plan {
 	if len(in) > 0 && in[0]%3 == 0 {
 		return suites()["suite 0"]

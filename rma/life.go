@@ -7,8 +7,8 @@ const (
 	serving stage = iota
 	closing       // no more operations are started
 	failing       // this side has found an error, and ends the QP
-	broken        // the QP is ending, or has ended
-	gone          // and the machines know
+	broken        // the QP is ending
+	gone          // the QP has ended, and the state machines were told
 )
 
 // reach goes on to a stage. It reports false if the connection was there already. mu is held.
@@ -20,9 +20,10 @@ func (c *conn) reach(s stage) bool {
 	return true
 }
 
-// An activity is what run does, and whether a probe is under way: a work request that makes run look
-// at what there is to revoke, since only this side sees its completion, which comes behind all
-// messages that have come. While run works none is needed: it looks at everything before it waits.
+// An activity is what run does, and whether a probe is under way. A probe is a work request whose completion
+// makes run look at what there is to revoke. Only this side sees that completion, and it comes behind those
+// of all messages that have arrived. While run works no probe is needed: it looks at everything before it
+// waits.
 type activity uint8
 
 const (
@@ -42,8 +43,8 @@ const (
 	probed                 // its completion has come
 )
 
-// activities are what comes of them. What does not change is not in it: run cannot wait twice, and a
-// probe is needed only where it waits and none is under way.
+// activities has the activity that follows. An occasion that changes nothing has no entry: run cannot wait
+// twice, and a probe is needed only where run waits and none is under way.
 var activities = map[activity]map[occasion]activity{
 	working:       {waits: waiting},
 	workingProbed: {waits: waitingProbed, probed: working},

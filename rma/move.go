@@ -14,7 +14,7 @@ type move struct {
 	cmd       Command
 	t         op.Transfer
 	failures  []failure
-	stalled   bool // there was no chunk to begin, and none has ended since
+	stalled   bool // t had no chunk to begin, and none has ended since
 	abandoned bool // ctx has ended before the operations
 
 	woken chan struct{} // has a token if something may have changed
@@ -188,7 +188,7 @@ func (m *move) takeEnds(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// A failure is the first error that has become of a Verdict.
+// A failure is the first error with its Verdict.
 type failure struct {
 	verdict op.Verdict
 	err     error

@@ -12,17 +12,17 @@ import (
 
 const (
 	outboxWRs    = 256      // work requests of an outbox
-	outboxTells  = 64       // and completers that it tells
-	outboxOctets = 64 << 10 // of blobs: more do not wait for what may follow
-	messageWRs   = 3        // that a message may need, with what belongs to it
+	outboxTells  = 64       // completers that it tells
+	outboxOctets = 64 << 10 // of blobs: with so many it is posted before more work is done
+	messageWRs   = 3        // work requests of one message, with what belongs to it, at most
 
 	// postWithin bounds for how long work requests wait for more of them, if a Buffer takes its time.
 	postWithin = time.Millisecond
 )
 
-// An outbox has the work requests of a turn of the connection, in order, and the completers that have
-// got completions in it. At the end of the turn the ones are posted and the others told, all together:
-// each time may be a system call, or a goroutine that wakes up.
+// An outbox has the work requests of a turn of the connection, in order, and the completers of the
+// operations that have ended in it. At the end of the turn all work requests are posted together, which may
+// save system calls, and then each completer is told once, which may wake a goroutine.
 type outbox struct {
 	wrs      []iwarp.SendWR
 	octets   int // of blobs

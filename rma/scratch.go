@@ -11,7 +11,7 @@ type scratch struct {
 
 func newScratch(limit int) *scratch { return &scratch{limit: limit} }
 
-// take takes n octets. It reports false, and takes none, if that were too many.
+// take takes n octets. It reports false, and takes none, if fewer are left.
 func (s *scratch) take(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

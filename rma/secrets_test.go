@@ -74,7 +74,7 @@ func TestKEY_5_IdentityIsThatOfTheHandshake(t *testing.T) {
 	require.NotEqual(t, a, key(t), "another identity")
 }
 
-// TestRMA_24_KeysOfAnotherConnection are worth nothing: the traffic keys are bound to theirs.
+// TestRMA_8_KeysOfAnotherConnection are worth nothing: the traffic keys are bound to theirs.
 func TestRMA_8_KeysOfAnotherConnection(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r := plays(t, plan{})

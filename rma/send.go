@@ -8,7 +8,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// What completes has an ID that tells what it was for. What does not is unsignaled.
+// A work request whose completion matters has an ID that tells what it was for. The others are unsignaled.
 const (
 	idKind = 32 // bits below the kind
 

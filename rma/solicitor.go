@@ -16,7 +16,7 @@ type Solicitor struct {
 	mu       sync.Mutex
 	window   *solicit.Window
 	waits    map[uint64]ticket // operations that wait
-	due      []ticket          // granted ones whose connection does not know
+	due      []ticket          // granted operations whose connection was not told yet
 	delivers bool              // a goroutine is telling them
 }
 

@@ -29,7 +29,7 @@ func (r *raw) asksToWrite(id wire.OpID, n int) {
 	r.sends(q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 }
 
-// TestRMA_16_PullNeedsAGrant of the server's window; and RMA-17: what waits beyond the depth of the
+// TestRMA_16_17_PullNeedsAGrant of the server's window, and what waits beyond the depth of the
 // queue, or too long, is refused.
 func TestRMA_16_17_PullNeedsAGrant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestRMA_11_WindowOfAClient(t *testing.T) {
 	})
 }
 
-// TestDispatchTimeout: nothing was sent, and the time is exact.
+// TestRMA_26_DispatchTimeout: nothing was sent, and the time is exact.
 func TestRMA_26_DispatchTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, r, h, p := asks(t, plan{client: ClientConfig{Solicitor: fixed(t, 64), Dispatch: [2]time.Duration{30 * time.Millisecond, 0}}}, 0)
@@ -166,7 +166,7 @@ func TestRMA_26_DispatchTimeout(t *testing.T) {
 	})
 }
 
-// TestScratchIsBounded: without memory a read is not sent, and a write is refused.
+// TestRMA_42_ScratchIsBounded: without memory a read is not sent, and a write is refused.
 func TestRMA_42_ScratchIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, plan{client: ClientConfig{ScratchLimit: 2 * 4112}, server: ServerConfig{ScratchLimit: blobStep*4112 + 4112}})
