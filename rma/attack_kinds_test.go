@@ -3,222 +3,7 @@ package rma
 import (
 	"bytes"
 	"encoding/binary"
-	"math/rand/v2"
-	"sync"
-
-	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
-
-// A passed is a message, or a blob, that an attacker has seen.
-type passed struct {
-	b   []byte
-	ctr uint64 // of a message
-	of  blobOf // of a blob
-	tag uint32
-	seg segment
-}
-
-// A blobOf is the operation that a blob belongs to.
-type blobOf struct {
-	region, off uint64
-	epoch       uint32
-	dir         int
-}
-
-// A history is what has passed on one connection, the latest of it.
-type history struct {
-	messages [2][]passed
-	blobs    []passed
-	requests map[uint64]blobOf // by operation
-	sinks    map[uint32]blobOf // that no message has invalidated, by STag
-	tags     []uint32          // of the latest of them, in their order
-}
-
-func newHistory() *history {
-	return &history{requests: make(map[uint64]blobOf), sinks: make(map[uint32]blobOf)}
-}
-
-// An attacker knows everything that has passed, and no key. The goroutines of the QPs call it where
-// they send.
-type attacker struct {
-	*rand.Rand
-
-	mu   sync.Mutex // of what follows
-	line *line
-	now  *history // of the connection
-	past *history // of the one before
-
-	kind *kind // that it tries; nil: none
-	skip int   // of what it could attack
-	done bool
-	dir  int       // of what it has attacked
-	typ  wire.Type // 0: a blob
-	held *segment  // to come behind the next message
-	// again is the STag of an old Write that has come again, and live says that another operation was given it
-	// just then: the key of an STag has eight bits.
-	again uint32
-	live  bool
-}
-
-const remembered = 128
-
-func (a *attacker) remember(list *[]passed, p passed) {
-	if len(*list) == remembered {
-		(*list)[a.IntN(remembered)] = p
-		return
-	}
-	*list = append(*list, p)
-}
-
-// begins is a new connection.
-func (a *attacker) begins(l *line) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.past, a.now, a.held = a.now, newHistory(), nil
-	if a.past == nil {
-		a.past = newHistory()
-	}
-	a.line = l
-	l.passes = a.passes
-}
-
-// tries makes the attacker try something.
-func (a *attacker) tries(k *kind, skip int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.kind, a.skip, a.done = k, skip, false
-	a.again, a.live = 0, false
-}
-
-// rests makes it try nothing.
-func (a *attacker) rests() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.kind = nil
-}
-
-// tried tells whether it has attacked something, and what.
-func (a *attacker) tried() (done bool, dir int, typ wire.Type) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.done, a.dir, a.typ
-}
-
-// wasLive reports whether the STag of an old Write belonged to an operation again.
-func (a *attacker) wasLive() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.live
-}
-
-// hasTried reports whether it has attacked something.
-func (a *attacker) hasTried() bool {
-	done, _, _ := a.tried()
-	return done
-}
-
-// A dice is a source of random numbers for many goroutines.
-type dice struct {
-	mu  sync.Mutex
-	pcg *rand.PCG
-}
-
-func (d *dice) Uint64() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.pcg.Uint64()
-}
-
-func (d *dice) seed(one, two uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pcg.Seed(one, two)
-}
-
-// passes sees a segment, and attacks it or lets it pass.
-func (a *attacker) passes(s segment) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	msg, blob := s.message(), s.blob()
-	a.sees(s, msg, blob)
-	if k := a.kind; k != nil && !a.done && (!k.blob && msg != nil || k.blob && blob != nil) {
-		switch {
-		case a.skip > 0:
-			a.skip--
-		case k.do(a, s):
-			a.done, a.dir, a.typ = true, s.dir, 0
-			if msg != nil {
-				a.typ = wire.Type(msg[1])
-			}
-			return
-		}
-	}
-	a.line.send(s)
-	if a.held != nil && a.held.dir == s.dir && s.isSend() {
-		a.line.send(*a.held)
-		a.held = nil
-	}
-}
-
-// sees keeps what passes.
-func (a *attacker) sees(s segment, msg, blob []byte) {
-	h := a.now
-	switch {
-	case blob != nil:
-		a.remember(&h.blobs, passed{b: bytes.Clone(blob), of: h.sinks[s.tag()], tag: s.tag(), seg: segment{s.dir, bytes.Clone(s.b)}})
-	case msg != nil:
-		a.remember(&h.messages[s.dir], passed{b: bytes.Clone(msg), ctr: binary.BigEndian.Uint64(msg[8:])})
-		delete(h.sinks, binary.BigEndian.Uint32(s.b[2:]))
-		a.learns(s.dir, msg)
-	}
-}
-
-// learns what a message says about the operations.
-func (a *attacker) learns(dir int, msg []byte) {
-	be, h := binary.BigEndian, a.now
-	id := be.Uint64(msg[16:])
-	switch wire.Type(msg[1]) {
-	case wire.TypeReadReq:
-		a.sink(be.Uint32(msg[36:]), blobOf{region: be.Uint64(msg[24:]), epoch: be.Uint32(msg[32:]), off: be.Uint64(msg[40:]), dir: 1 - dir})
-	case wire.TypeWriteReq:
-		h.requests[id] = blobOf{region: be.Uint64(msg[24:]), epoch: be.Uint32(msg[32:]), off: be.Uint64(msg[40:]), dir: dir}
-	case wire.TypePull:
-		a.sink(be.Uint32(msg[40:]), h.requests[id])
-		delete(h.requests, id)
-	default: // the others lend nothing
-	}
-}
-
-// sink keeps that there is one.
-func (a *attacker) sink(tag uint32, of blobOf) {
-	h := a.now
-	a.live = a.live || tag == a.again
-	h.sinks[tag] = of
-	if h.tags = append(h.tags, tag); len(h.tags) > 2*fieldOps {
-		h.tags = append(h.tags[:0], h.tags[1:]...)
-	}
-}
-
-// some is one of a list; nil: it is empty.
-func some[T any](a *attacker, list []T) *T {
-	if len(list) == 0 {
-		return nil
-	}
-	return &list[a.IntN(len(list))]
-}
-
-// old is a message that was sent in a direction; the half of the time one with that number, if there
-// is one.
-func (a *attacker) old(h *history, dir int, ctr uint64) *passed {
-	if a.IntN(2) == 0 {
-		for i := range h.messages[dir] {
-			if p := &h.messages[dir][i]; p.ctr == ctr {
-				return p
-			}
-		}
-	}
-	return some(a, h.messages[dir])
-}
 
 // A kind is a kind of attack. do sends what comes instead of a segment; it reports false if the attack is
 // not possible there, and nothing was sent.
@@ -375,12 +160,12 @@ var blobKinds = []kind{
 	}},
 	{name: "an old Write again", blob: true, behind: true, below: true, do: func(a *attacker, s segment) bool {
 		p := some(a, a.now.blobs)
-		if _, live := a.now.sinks[p.tag]; live || p.seg.dir != s.dir {
+		if _, live := a.now.sinks[p.seg.sink()]; live || p.seg.dir != s.dir {
 			return false
 		}
 		a.line.send(s)
 		a.line.send(segment{p.seg.dir, bytes.Clone(p.seg.b)})
-		a.again = p.tag
+		a.again = p.seg.sink()
 		return true
 	}},
 	otherBlob("operation", func(a *attacker, of, p blobOf) bool { return true }),
@@ -406,7 +191,7 @@ func otherBlob(what string, fits func(a *attacker, of, p blobOf) bool) kind {
 
 // substitute sends another blob of the same length.
 func (a *attacker) substitute(s segment, blobs []passed, fits func(a *attacker, of, p blobOf) bool) bool {
-	of := a.now.sinks[s.tag()]
+	of := a.now.sinks[s.sink()]
 	first := a.IntN(len(blobs) + 1)
 	for i := range blobs {
 		p := &blobs[(first+i)%len(blobs)]
@@ -419,9 +204,9 @@ func (a *attacker) substitute(s segment, blobs []passed, fits func(a *attacker, 
 
 // otherSink is the STag of another operation, a live one if there is one.
 func (a *attacker) otherSink(s segment) uint32 {
-	for _, tag := range a.now.tags {
-		if of, live := a.now.sinks[tag]; live && tag != s.tag() && of.dir == s.dir {
-			return tag
+	for _, other := range a.now.latest {
+		if _, live := a.now.sinks[other]; live && other != s.sink() && other.dir == s.dir {
+			return other.tag
 		}
 	}
 	if p := some(a, a.now.blobs); p.tag != s.tag() {

@@ -57,8 +57,11 @@ func (s *segment) blob() []byte {
 	return s.b[taggedHeader:]
 }
 
-// tag is the STag of a Write.
+// tag is the STag of a Write, or the one that a message invalidates.
 func (s *segment) tag() uint32 { return binary.BigEndian.Uint32(s.b[2:]) }
+
+// sink is that of a Write, or of a message that invalidates it.
+func (s *segment) sink() sink { return sink{s.dir, s.tag()} }
 
 // with is the segment with other octets behind its header.
 func (s *segment) with(payload []byte) segment {

@@ -82,7 +82,7 @@ func outcome(err error) string {
 
 // attacked goes through operations while the attacker tries something. It reports whether there was
 // an opportunity.
-func (f *field) attacked(k *kind, n int) bool {
+func (f *attackRun) attacked(k *kind, n int) bool {
 	f.Helper()
 	what := fmt.Sprintf("try %d, %s", n, k.name)
 	early := !k.blob && f.virtual() && f.IntN(10) == 0
@@ -103,7 +103,7 @@ func (f *field) attacked(k *kind, n int) bool {
 	if f.IntN(10) == 0 {
 		f.rekeys()
 	}
-	all := f.operate(fieldOps)
+	all := f.operate(runOps)
 	f.judge(all, what)
 	if !f.hasTried() {
 		f.rests()
@@ -116,7 +116,7 @@ func (f *field) attacked(k *kind, n int) bool {
 
 // ready makes a connection if there is none, or if the attack is to be on its set-up. It reports
 // whether there is one now.
-func (f *field) ready(k *kind, early bool) bool {
+func (f *attackRun) ready(k *kind, early bool) bool {
 	f.Helper()
 	f.tries(nil, 0) // nothing yet
 	if f.client != nil && (early || !f.alive()) {
@@ -135,8 +135,8 @@ func (f *field) ready(k *kind, early bool) bool {
 }
 
 // rekeys gives a region another key.
-func (f *field) rekeys() {
-	h := f.handles[f.IntN(fieldRegions)]
+func (f *attackRun) rekeys() {
+	h := f.handles[f.IntN(runRegions)]
 	f.until(func() {
 		if h.Rekey(context.Background(), nil, 0) == nil {
 			_ = h.Reopen(context.Background())
@@ -145,7 +145,7 @@ func (f *field) rekeys() {
 }
 
 // wantDone wants honest operations to succeed.
-func (f *field) wantDone(all []try, what string) {
+func (f *attackRun) wantDone(all []roundOp, what string) {
 	f.Helper()
 	for i := range all {
 		if f.virtual() {
@@ -155,7 +155,7 @@ func (f *field) wantDone(all []try, what string) {
 }
 
 // finish lets the victim notice the attack, and checks how it has ended.
-func (f *field) finish(k *kind, all []try, before uint64, what string) {
+func (f *attackRun) finish(k *kind, all []roundOp, before uint64, what string) {
 	f.Helper()
 	f.rests()
 	switch {
@@ -205,12 +205,12 @@ func (f *field) finish(k *kind, all []try, before uint64, what string) {
 }
 
 // victim is the side that has to notice: fromClient is the client.
-func (f *field) victim() int {
+func (f *attackRun) victim() int {
 	_, dir, _ := f.tried()
 	return 1 - dir
 }
 
-func failures(all []try) (n int) {
+func failures(all []roundOp) (n int) {
 	for i := range all {
 		if all[i].end.Err != nil {
 			n++
@@ -221,7 +221,7 @@ func failures(all []try) (n int) {
 
 // wantOneFailed wants the operation alone to have failed whose blob was attacked, and a record if that
 // was at the server.
-func (f *field) wantOneFailed(all []try, before uint64, what string) {
+func (f *attackRun) wantOneFailed(all []roundOp, before uint64, what string) {
 	f.Helper()
 	require.Equal(f, 1, failures(all), "%s: one operation fails", what)
 	want, records := Read, before
@@ -238,7 +238,7 @@ func (f *field) wantOneFailed(all []try, before uint64, what string) {
 	require.Equal(f, records, f.refusals.Load(), "%s: there is a record", what)
 }
 
-func (f *field) count(k *kind, how string) {
+func (f *attackRun) count(k *kind, how string) {
 	if f.counts[k.name] == nil {
 		f.counts[k.name] = make(map[string]int)
 	}
@@ -246,7 +246,7 @@ func (f *field) count(k *kind, how string) {
 }
 
 // report says what was tried and how it has ended.
-func (f *field) report(t testing.TB, took time.Duration) {
+func (f *attackRun) report(t testing.TB, took time.Duration) {
 	t.Helper()
 	var text strings.Builder
 	total := 0
@@ -261,7 +261,7 @@ func (f *field) report(t testing.TB, took time.Duration) {
 
 // anyKind is one of the kinds: of those that end the connection the less often, for another one
 // takes longer.
-func (f *field) anyKind() *kind {
+func (f *attackRun) anyKind() *kind {
 	if f.IntN(10) == 0 {
 		return &messageKinds[f.IntN(len(messageKinds))]
 	}
@@ -273,7 +273,7 @@ func (f *field) anyKind() *kind {
 }
 
 // attacks tries so many attacks.
-func (f *field) attacks(n int) {
+func (f *attackRun) attacks(n int) {
 	for try, done := uint64(0), 0; done < n; try++ {
 		f.source.seed(f.seed, try) // how a connection has ended may depend on more than that
 		if f.attacked(f.anyKind(), done) {
@@ -296,13 +296,13 @@ func TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			var f *field
+			var f *attackRun
 			bubble(t, func(t *testing.T) {
 				first := seed(t)
 				if both { // it tries other attacks
 					first += 1 << 32
 				}
-				f = newField(t, "pipe", both, first)
+				f = newAttackRun(t, "pipe", both, first)
 				f.attacks(tries(t, "IWARP_RMA_WIRE", 3000) / 2)
 			})
 			f.report(t, time.Since(began))
@@ -313,7 +313,7 @@ func TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire(t *testing.T) {
 // TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnSockets does the same over TCP, less often.
 func TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnSockets(t *testing.T) {
 	began := time.Now()
-	f := newField(t, "tcp", false, seed(t))
+	f := newAttackRun(t, "tcp", false, seed(t))
 	f.attacks(tries(t, "IWARP_RMA_SOCKETS", 60))
 	f.report(t, time.Since(began))
 }

@@ -91,9 +91,9 @@ func badMessages() []badMessage {
 	}
 }
 
-// witness makes a server, and a client of it that does everything right, with an operation that is under
-// way meanwhile.
-func witness(t *testing.T) (*pair, func()) {
+// honestPair makes a server, and a client of it that does everything right. The function that it returns
+// writes and reads, and wants both to succeed.
+func honestPair(t *testing.T) (*pair, func()) {
 	t.Helper()
 	w := start(t, plan{server: ServerConfig{Depth: 8}})
 	_, err := w.server.Register(2, NewMemory(make([]byte, 64)), nil)
@@ -125,7 +125,7 @@ func TestRMA_8_9_10_28_BadOperations(t *testing.T) {
 			}
 			t.Run(c.name+", "+what.String(), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					w, good := witness(t)
+					w, good := honestPair(t)
 					other := w.another()
 					other.plan.client.Solicitor = fixed(t, 1024)
 					other.serve()
@@ -169,7 +169,7 @@ func TestRMA_39_42_BadMessages(t *testing.T) {
 	for _, c := range badMessages() {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				w, good := witness(t)
+				w, good := honestPair(t)
 				other := w.another()
 				other.serve()
 				r := newRaw(other)

@@ -35,11 +35,11 @@ type hostilePeer struct {
 
 	mu    sync.Mutex
 	last  uint64 // number of an operation of its own
-	deals []deal
+	known []knownOp
 }
 
-// A deal is an operation that one side has asked for.
-type deal struct {
+// A knownOp is an operation that one side has asked for.
+type knownOp struct {
 	id          wire.OpID
 	region, off uint64
 	length, tag uint32 // of the sink that the other side has lent
@@ -81,15 +81,15 @@ func (h *hostilePeer) listens() {
 
 // learns what a message, of any side, says of an operation. mu is held.
 func (h *hostilePeer) learns(msg []byte) {
-	be, d := binary.BigEndian, deal{id: id(msg)}
+	be, d := binary.BigEndian, knownOp{id: id(msg)}
 	switch wire.Type(msg[1]) {
 	case wire.TypeReadReq:
 		d.region, d.off, d.length, d.tag = be.Uint64(msg[24:]), be.Uint64(msg[40:]), be.Uint32(msg[56:]), be.Uint32(msg[36:])
 	case wire.TypeWriteReq:
 		d.region, d.off, d.length, d.tag = be.Uint64(msg[24:]), be.Uint64(msg[40:]), be.Uint32(msg[36:]), be.Uint32(msg[48:])
 	case wire.TypePull:
-		for i := range h.deals {
-			if o := &h.deals[i]; o.id == d.id {
+		for i := range h.known {
+			if o := &h.known[i]; o.id == d.id {
 				copy(o.salt[:], msg[24:])
 				o.tag = be.Uint32(msg[40:])
 			}
@@ -98,14 +98,14 @@ func (h *hostilePeer) learns(msg []byte) {
 	default:
 		return
 	}
-	h.deals = append(h.deals, d)
+	h.known = append(h.known, d)
 }
 
-// deal is one of the latest.
-func (h *hostilePeer) deal() deal {
+// someOp is one of the latest operations.
+func (h *hostilePeer) someOp() knownOp {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return anyOf(h, h.deals[max(0, len(h.deals)-4):])
+	return anyOf(h, h.known[max(0, len(h.known)-4):])
 }
 
 // newID is the ID of a new operation.
@@ -117,13 +117,13 @@ func (h *hostilePeer) newID() wire.OpID {
 // tag is an STag that the other side has lent, or any.
 func (h *hostilePeer) tag() uint32 {
 	if b := h.byte(); b < 240 {
-		return h.deal().tag
+		return h.someOp().tag
 	}
 	return uint32(h.byte()) << 8
 }
 
 // body fills in what a message of that type has where it is right.
-func (h *hostilePeer) body(t wire.Type, msg []byte, d deal) {
+func (h *hostilePeer) body(t wire.Type, msg []byte, d knownOp) {
 	be, length := binary.BigEndian, d.length
 	region := anyOf(h, []uint64{readRegion, foreignRegion, writeRegion, 4})
 	put := func(at int, v uint32) { be.PutUint32(msg[at:], v) }
@@ -177,7 +177,7 @@ func asksFor(t wire.Type) bool {
 }
 
 // message makes a message with the right header and the right outer tag.
-func (h *hostilePeer) message(t wire.Type, d deal) []byte {
+func (h *hostilePeer) message(t wire.Type, d knownOp) []byte {
 	be := binary.BigEndian
 	msg := make([]byte, t.Size())
 	head := h.header(d.id)
@@ -193,8 +193,8 @@ func (h *hostilePeer) message(t wire.Type, d deal) []byte {
 	if asksFor(t) && h.client {
 		h.mu.Lock()
 		h.learns(msg)
-		if n := len(h.deals); n > 0 && h.deals[n-1].id == d.id {
-			h.deals[n-1].tag = 0 // that is one of its own
+		if n := len(h.known); n > 0 && h.known[n-1].id == d.id {
+			h.known[n-1].tag = 0 // that is one of its own
 		}
 		h.mu.Unlock()
 	}
@@ -240,9 +240,9 @@ func (h *hostilePeer) sendsAny() {
 	if b := h.byte(); b > 240 {
 		t = wire.Type(1 + h.byte()%12)
 	}
-	d := h.deal()
+	d := h.someOp()
 	if b := h.byte(); asksFor(t) && b < 250 || b > 250 {
-		d = deal{id: h.newID()}
+		d = knownOp{id: h.newID()}
 	}
 	msg := h.message(t, d)
 	copy(h.mem, msg)
@@ -270,7 +270,7 @@ func (h *hostilePeer) sendsWith(tag uint32, n int) {
 
 // completes does what an honest peer would do: it writes a blob, and sends the message that ends the sink.
 func (h *hostilePeer) completes() {
-	d := h.deal()
+	d := h.someOp()
 	if d.tag == 0 || d.length > 64 {
 		return
 	}

@@ -101,20 +101,20 @@ func TestRMA_28_42_HostileServer(t *testing.T) {
 	hostileRuns(t, func(t *testing.T, in []byte) { bubble(t, func(t *testing.T) { hostileServer(t, in) }) })
 }
 
-// A bet is an operation of a client with a hostile server.
-type bet struct {
+// A postedOp is an operation of a client with a hostile server.
+type postedOp struct {
 	cmd   Command
 	mem   []byte // the buffer with what is around it
 	ended bool
 	after []byte // the buffer when it ended
 }
 
-const betPoison = 64
+const guardOctets = 64
 
-func newBet(h *hostilePeer, handle *Handle) *bet {
+func newPostedOp(h *hostilePeer, handle *Handle) *postedOp {
 	n := 16 * (h.byte() % 4)
-	b := &bet{mem: bytes.Repeat([]byte{0x5a}, n+2*betPoison)}
-	b.cmd = Command{Op: Read, Handle: handle, Off: uint64(h.byte()), Buf: b.mem[betPoison : betPoison+n : betPoison+n], Direct: h.byte() > 200}
+	b := &postedOp{mem: bytes.Repeat([]byte{0x5a}, n+2*guardOctets)}
+	b.cmd = Command{Op: Read, Handle: handle, Off: uint64(h.byte()), Buf: b.mem[guardOctets : guardOctets+n : guardOctets+n], Direct: h.byte() > 200}
 	if h.byte()%2 == 0 {
 		b.cmd.Op = Write
 	}
@@ -122,7 +122,7 @@ func newBet(h *hostilePeer, handle *Handle) *bet {
 }
 
 // ends checks what has become of it.
-func (b *bet) ends(t *testing.T, end *Completion, sealed bool) {
+func (b *postedOp) ends(t *testing.T, end *Completion, sealed bool) {
 	t.Helper()
 	require.False(t, b.ended)
 	b.ended, b.after = true, bytes.Clone(b.cmd.Buf)
@@ -135,12 +135,12 @@ func (b *bet) ends(t *testing.T, end *Completion, sealed bool) {
 }
 
 // over checks that nothing has changed after the end, nor what is around the buffer.
-func (b *bet) over(t *testing.T) {
+func (b *postedOp) over(t *testing.T) {
 	t.Helper()
 	require.True(t, b.ended)
 	require.Equal(t, b.after, b.cmd.Buf)
-	n := len(b.mem) - betPoison
-	require.Equal(t, 2*betPoison, bytes.Count(b.mem[:betPoison], []byte{0x5a})+bytes.Count(b.mem[n:], []byte{0x5a}))
+	n := len(b.mem) - guardOctets
+	require.Equal(t, 2*guardOctets, bytes.Count(b.mem[:guardOctets], []byte{0x5a})+bytes.Count(b.mem[n:], []byte{0x5a}))
 }
 
 func hostileServer(t *testing.T, in []byte) {
@@ -152,20 +152,20 @@ func hostileServer(t *testing.T, in []byte) {
 	h.sealers = map[uint64][4]*regionkey.Sealer{regionID: {regionkey.Read: r.sealer(regionkey.Read, regionkey.Responder)}}
 	h.lends()
 	go h.listens()
-	var bets []*bet
+	var ops []*postedOp
 	takes := func() {
 		var ends [4]Completion
 		for _, e := range ends[:portal.Poll(ends[:])] {
-			bets[e.Tag].ends(t, &e, h.suite != 0)
+			ops[e.Tag].ends(t, &e, h.suite != 0)
 		}
 		require.LessOrEqual(t, w.client.c.scratch.used(), limit)
 	}
 	for len(h.in) > 0 && h.qp.Err() == nil {
 		if h.byte() < 80 {
-			b := newBet(h, handle)
-			b.cmd.Tag = uint64(len(bets))
+			b := newPostedOp(h, handle)
+			b.cmd.Tag = uint64(len(ops))
 			if _, err := portal.Post(b.cmd); err == nil {
-				bets = append(bets, b)
+				ops = append(ops, b)
 			}
 			synctest.Wait()
 		}
@@ -178,7 +178,7 @@ func hostileServer(t *testing.T, in []byte) {
 	_ = h.qp.Abort()
 	<-w.client.Done()
 	takes()
-	for _, b := range bets {
+	for _, b := range ops {
 		b.over(t)
 	}
 	w.close()

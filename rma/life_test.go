@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A lookout is run, and what there is for it to do.
-type lookout struct {
+// A runModel is the state of run, and what there is for it to do.
+type runModel struct {
 	a       activity
 	at      int // what run does
 	revokes int
@@ -24,7 +24,7 @@ const (
 )
 
 // next are the states that may follow.
-func (s lookout) next(t *testing.T) (all []lookout) {
+func (s runModel) next(t *testing.T) (all []runModel) {
 	if s.adds > 0 { // one comes, from run or another goroutine
 		n := s
 		n.revokes, n.adds = n.revokes+1, n.adds-1
@@ -61,9 +61,9 @@ func (s lookout) next(t *testing.T) (all []lookout) {
 // TestNoRevocationIsForgotten explores how run and goroutines that add revocations interleave: run
 // never waits while there is one, unless a probe is under way.
 func TestNoRevocationIsForgotten(t *testing.T) {
-	begin := lookout{adds: 4, at: leaves}
+	begin := runModel{adds: 4, at: leaves}
 	require.True(t, begin.a.after(waits))
-	seen, visited := []lookout{begin}, map[lookout]bool{begin: true}
+	seen, visited := []runModel{begin}, map[runModel]bool{begin: true}
 	for len(seen) > 0 {
 		s := seen[len(seen)-1]
 		seen = seen[:len(seen)-1]
@@ -77,7 +77,7 @@ func TestNoRevocationIsForgotten(t *testing.T) {
 			}
 		}
 	}
-	require.True(t, visited[lookout{a: waitingProbed, at: sleeps, revokes: 4, probed: true}])
+	require.True(t, visited[runModel{a: waitingProbed, at: sleeps, revokes: 4, probed: true}])
 }
 
 // TestStagesFollowOneAnother and never go back.

@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	fieldRegions = 2
-	fieldSize    = 4096 // of a region
-	fieldPoison  = 4096 // of the octets on each side of it
-	fieldOps     = 3    // operations at the same time, each on a part of a region of its own
+	runRegions = 2
+	runSize    = 4096 // of a region
+	runPoison  = 4096 // of the octets on each side of it
+	runOps     = 3    // operations at the same time, each on a part of a region of its own
 )
 
-// A field is where a random attacker is between a client and a server, whose regions must have what
-// a model of them has.
-type field struct {
+// An attackRun has a random attacker between a client and a server, whose regions must have what a model
+// of them has.
+type attackRun struct {
 	testing.TB
 	*attacker
 	seed    uint64
-	source  *dice
+	source  *lockedSource
 	network string // pipe, or tcp; in virtual time or not
 
 	rnics       [2]*iwarp.RNIC
@@ -41,33 +41,33 @@ type field struct {
 	clientAuth  *cm.Auth
 	serverAuth  *cm.Auth
 	server      *Server
-	regions     [fieldRegions]*Region
-	mems        [fieldRegions][]byte // with the octets around it
-	models      [fieldRegions][]byte // of the region alone
-	quiet       [fieldRegions][]byte // of the regions of the client, if it has some
+	regions     [runRegions]*Region
+	mems        [runRegions][]byte // with the octets around it
+	models      [runRegions][]byte // of the region alone
+	quiet       [runRegions][]byte // of the regions of the client, if it has some
 	served      chan error
 	client      *Client
 	portal      *Portal
-	handles     [fieldRegions]*Handle
+	handles     [runRegions]*Handle
 	connections int
 	counts      map[string]map[string]int // by kind and by what has become of it
 	greeting    error                     // of NewClient
 	refusals    atomic.Uint64             // records of the server
 }
 
-// newField makes a field. With both, the client serves regions of the same numbers, with the same keys,
+// newAttackRun makes its server, and no connection yet. With both, the client serves regions of the same numbers, with the same keys,
 // which are not used.
-func newField(t testing.TB, network string, both bool, seed uint64) *field {
-	source := &dice{pcg: rand.NewPCG(seed, 0)}
-	f := &field{TB: t, network: network, seed: seed, source: source, attacker: &attacker{Rand: rand.New(source)}, counts: make(map[string]map[string]int)}
+func newAttackRun(t testing.TB, network string, both bool, seed uint64) *attackRun {
+	source := &lockedSource{pcg: rand.NewPCG(seed, 0)}
+	f := &attackRun{TB: t, network: network, seed: seed, source: source, attacker: &attacker{Rand: rand.New(source)}, counts: make(map[string]map[string]int)}
 	var pds [2]*iwarp.PD
 	for i := range f.rnics {
 		f.rnics[i], pds[i] = open(t, new(iwarp.Config))
 	}
 	f.clientAuth, f.serverAuth = testAuths(t)
-	f.cfg = ClientConfig{PD: pds[0], OpTimeout: 30 * time.Millisecond, Dispatch: [2]time.Duration{-1, -1}, HelloTimeout: 50 * time.Millisecond, MaxSlots: 2 * fieldOps}
+	f.cfg = ClientConfig{PD: pds[0], OpTimeout: 30 * time.Millisecond, Dispatch: [2]time.Duration{-1, -1}, HelloTimeout: 50 * time.Millisecond, MaxSlots: 2 * runOps}
 	sc := ServerConfig{
-		PD: pds[1], AES256: both, Depth: 2 * fieldOps, PullTimeout: 20 * time.Millisecond, Guard: 12 * time.Millisecond, Linger: 20 * time.Millisecond,
+		PD: pds[1], AES256: both, Depth: 2 * runOps, PullTimeout: 20 * time.Millisecond, Guard: 12 * time.Millisecond, Linger: 20 * time.Millisecond,
 		Dispatch: [2]time.Duration{-1, -1}, HelloTimeout: 50 * time.Millisecond, MaxFailures: 1 << 30,
 	}
 	if network != "pipe" { // other work on the machine takes its time
@@ -76,7 +76,7 @@ func newField(t testing.TB, network string, both bool, seed uint64) *field {
 	sc.Logger = slog.New(refusals{&f.refusals})
 	f.server = NewServer(&sc)
 	for i := range f.regions {
-		f.models[i] = make([]byte, fieldSize)
+		f.models[i] = make([]byte, runSize)
 		f.mems[i], f.regions[i] = f.register(f.server, i)
 	}
 	if both {
@@ -90,9 +90,9 @@ func newField(t testing.TB, network string, both bool, seed uint64) *field {
 }
 
 // register makes a region of zeros, with other octets around it.
-func (f *field) register(s *Server, i int) ([]byte, *Region) {
-	mem := bytes.Repeat([]byte{0xa5}, fieldSize+2*fieldPoison)
-	own := mem[fieldPoison : fieldPoison+fieldSize : fieldPoison+fieldSize]
+func (f *attackRun) register(s *Server, i int) ([]byte, *Region) {
+	mem := bytes.Repeat([]byte{0xa5}, runSize+2*runPoison)
+	own := mem[runPoison : runPoison+runSize : runPoison+runSize]
 	clear(own)
 	r, err := s.Register(regionID+uint64(i), NewMemory(own), &RegionOptions{Ops: allOps, Key: testKey})
 	require.NoError(f, err)
@@ -108,10 +108,10 @@ func (r refusals) WithAttrs([]slog.Attr) slog.Handler         { return r }
 func (r refusals) WithGroup(string) slog.Handler              { return r }
 
 // virtual reports whether the test decides when something is delivered.
-func (f *field) virtual() bool { return f.network == "pipe" }
+func (f *attackRun) virtual() bool { return f.network == "pipe" }
 
 // ends makes a connection without QPs.
-func (f *field) ends() (client, server net.Conn) {
+func (f *attackRun) ends() (client, server net.Conn) {
 	if f.virtual() {
 		return transport.Pipe(transport.PipeOptions{Limit: 1 << 20})
 	}
@@ -126,7 +126,7 @@ func (f *field) ends() (client, server net.Conn) {
 }
 
 // connects makes a connection, whose set-up the attacker leaves alone, and begins to serve.
-func (f *field) connects() *iwarp.QP {
+func (f *attackRun) connects() *iwarp.QP {
 	own := 0
 	if f.cfg.Server != nil {
 		own = f.cfg.Server.cfg.Depth
@@ -166,7 +166,7 @@ func (f *field) connects() *iwarp.QP {
 }
 
 // until lets things happen until a goroutine, which it starts, has ended.
-func (f *field) until(do func()) {
+func (f *attackRun) until(do func()) {
 	f.Helper()
 	if !f.virtual() {
 		do()
@@ -189,7 +189,7 @@ func (f *field) until(do func()) {
 }
 
 // greets makes the client and opens the regions. It reports whether that has succeeded.
-func (f *field) greets() (good bool) {
+func (f *attackRun) greets() (good bool) {
 	qp := f.connects()
 	f.until(func() {
 		var err error
@@ -197,14 +197,14 @@ func (f *field) greets() (good bool) {
 			f.client, f.greeting = nil, err
 			return
 		}
-		f.portal, err = f.client.Portal(fieldOps)
+		f.portal, err = f.client.Portal(runOps)
 		require.NoError(f, err)
 		good = f.opens()
 	})
 	return good
 }
 
-func (f *field) opens() bool {
+func (f *attackRun) opens() bool {
 	for i := range f.handles {
 		h, err := f.client.Open(context.Background(), f.regions[i].ID(), allOps)
 		if err != nil {
@@ -215,8 +215,8 @@ func (f *field) opens() bool {
 	return true
 }
 
-// A try is an operation of a round.
-type try struct {
+// A roundOp is an operation of a round.
+type roundOp struct {
 	cmd    Command
 	region int
 	end    Completion
@@ -227,13 +227,13 @@ type try struct {
 var lengths = []int{0, 16, 64, 64, 64, 200}
 
 // operate does some operations at the same time, and checks what has become of them.
-func (f *field) operate(n int) []try {
+func (f *attackRun) operate(n int) []roundOp {
 	f.Helper()
-	all := make([]try, n)
+	all := make([]roundOp, n)
 	for i := range all {
-		r, size := f.IntN(fieldRegions), lengths[f.IntN(len(lengths))]
-		part := fieldSize / fieldOps
-		all[i] = try{region: r, cmd: Command{
+		r, size := f.IntN(runRegions), lengths[f.IntN(len(lengths))]
+		part := runSize / runOps
+		all[i] = roundOp{region: r, cmd: Command{
 			Op: Read, Handle: f.handles[r], Off: uint64(i*part + f.IntN(part-size)), Tag: uint64(i), Class: solicit.Class(f.IntN(2)),
 			Buf: bytes.Repeat([]byte{0x5a}, size),
 		}}
@@ -255,7 +255,7 @@ func (f *field) operate(n int) []try {
 			posted++
 		}
 		for posted > 0 {
-			var ends [fieldOps]Completion
+			var ends [runOps]Completion
 			n, err := f.portal.Wait(context.Background(), ends[:])
 			require.NoError(f, err)
 			posted -= n
@@ -268,7 +268,7 @@ func (f *field) operate(n int) []try {
 }
 
 // judge compares the buffers and the regions with the model.
-func (f *field) judge(all []try, what string) {
+func (f *attackRun) judge(all []roundOp, what string) {
 	f.Helper()
 	for i := range all {
 		o := &all[i]
@@ -278,7 +278,7 @@ func (f *field) judge(all []try, what string) {
 		case o.cmd.Op == Write && o.end.Err == nil:
 			copy(at, o.cmd.Buf)
 		case o.cmd.Op == Write && uncertain(o.end.Err):
-			have := f.mems[o.region][fieldPoison+o.cmd.Off : fieldPoison+o.cmd.Off+uint64(len(o.cmd.Buf))]
+			have := f.mems[o.region][runPoison+o.cmd.Off : runPoison+o.cmd.Off+uint64(len(o.cmd.Buf))]
 			if bytes.Equal(have, o.cmd.Buf) {
 				copy(at, o.cmd.Buf)
 			}
@@ -289,20 +289,20 @@ func (f *field) judge(all []try, what string) {
 		}
 	}
 	for i, mem := range f.mems {
-		own := mem[fieldPoison : fieldPoison+fieldSize]
+		own := mem[runPoison : runPoison+runSize]
 		require.True(f, bytes.Equal(f.models[i], own), "%s: region %d has what was written to it", what, i)
-		require.Equal(f, 2*fieldPoison, poison(mem), "%s: nothing around region %d changes", what, i)
+		require.Equal(f, 2*runPoison, poison(mem), "%s: nothing around region %d changes", what, i)
 	}
 	for i, mem := range f.quiet {
 		if mem != nil {
-			require.Equal(f, []int{2 * fieldPoison, fieldSize}, []int{poison(mem), bytes.Count(mem, []byte{0})}, "%s: region %d of the client does not change", what, i)
+			require.Equal(f, []int{2 * runPoison, runSize}, []int{poison(mem), bytes.Count(mem, []byte{0})}, "%s: region %d of the client does not change", what, i)
 		}
 	}
 }
 
 // poison counts the octets around a region that are as they were.
 func poison(mem []byte) int {
-	return bytes.Count(mem[:fieldPoison], []byte{0xa5}) + bytes.Count(mem[fieldPoison+fieldSize:], []byte{0xa5})
+	return bytes.Count(mem[:runPoison], []byte{0xa5}) + bytes.Count(mem[runPoison+runSize:], []byte{0xa5})
 }
 
 // uncertain reports whether a write that failed may have had an effect.
@@ -312,7 +312,7 @@ func uncertain(err error) bool {
 }
 
 // close ends the connection, and wants nothing to be left of it. It returns how both sides saw the end.
-func (f *field) close() (client, server error) {
+func (f *attackRun) close() (client, server error) {
 	f.Helper()
 	f.until(func() {
 		if f.client != nil {
@@ -335,7 +335,7 @@ func (f *field) close() (client, server error) {
 }
 
 // alive reports whether the connection is there.
-func (f *field) alive() bool {
+func (f *attackRun) alive() bool {
 	if f.client == nil {
 		return false
 	}
