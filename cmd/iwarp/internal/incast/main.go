@@ -18,7 +18,7 @@ import (
 )
 
 // ErrMissed is the error of a run that has missed a mark.
-var ErrMissed = errors.New("iwarp perf: not all marks are met")
+var ErrMissed = errors.New("not all marks are met")
 
 type options struct {
 	peers   int
