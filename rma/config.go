@@ -38,8 +38,10 @@ type ServerConfig struct {
 	CacheSize    int // traffic keys that are kept: 4,096
 	ScratchLimit int // octets of memory for what is under way, of all connections: 16 MiB
 
-	Solicitor *Solicitor   // nil: the server has one of its own, of automatic size
-	Logger    *slog.Logger // for the audit log; nil: AuditLog has it alone
+	Solicitor *Solicitor // nil: the server has one of its own, of automatic size
+	// Logger gets the records of the audit log; nil: AuditLog has them alone. Its Handler delays the
+	// connection, and must not call methods of this package.
+	Logger *slog.Logger
 }
 
 // A ClientConfig says how a Client asks. Zero fields have defaults, but for PD.

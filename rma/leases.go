@@ -62,8 +62,8 @@ func (l *leases) make(role op.Role, access stag.Access, mem []byte) (*lease, err
 }
 
 // enable lends the octets of mem for an operation: the work request makes it so. The STag has a key
-// that the peer cannot derive from earlier ones, and that none of the last 128 operations had: an old Write
-// that an attacker sends again finds an STag that is invalid.
+// that the peer cannot derive from earlier ones, and that none of its last 128 operations had: an old
+// Write that an attacker sends again finds an STag that is invalid.
 func (l *leases) enable(s *lease, id op.ID, mem []byte) (iwarp.SendWR, error) {
 	key, err := s.mr.NextKey()
 	if err != nil {

@@ -46,8 +46,8 @@ func sum(a, b op.ServerStats) op.ServerStats {
 	return a
 }
 
-// serverStats returns the counters, also those of a connection that has ended: leave has added them to
-// those of the Server, but after the caller has read these.
+// serverStats returns the counters of the connection, also when it has ended: a Stats that began before
+// that has read the counters of the Server without them.
 func (c *conn) serverStats() op.ServerStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
