@@ -160,7 +160,7 @@ func TestNVME_29_FailedRead(t *testing.T) {
 		require.Error(t, err)
 		<-q.qp.Done()
 		require.Equal(t, capsule.Success, s.io[1].write(1, pattern(lba, 1)).Status)
-		require.Zero(t, w.target.Stats().Memory)
+		require.Zero(t, w.settled().Memory)
 	})
 }
 
@@ -197,15 +197,14 @@ func TestNVME_31_BuffersOfData(t *testing.T) {
 		flush1, flush2 := q.send(capsule.FlushSQE(0, 1)), q.send(capsule.FlushSQE(0, 1))
 		time.Sleep(time.Millisecond)
 		read := q.send(rw(capsule.OpRead, 0, 255, q.writable(got)))
-		time.Sleep(time.Second)
-		require.EqualValues(t, sizeOf(big), w.target.Stats().Memory)
-		require.Zero(t, w.target.Stats().Running, "it was answered")
+		st := w.settled()
+		require.EqualValues(t, sizeOf(big), st.Memory)
+		require.Zero(t, st.Running, "it was answered")
 		q.wait(flush1)
 		q.wait(flush2)
 		require.Equal(t, capsule.Success, q.wait(read).Status)
 		require.Equal(t, p, got)
-		time.Sleep(time.Second)
-		require.Zero(t, w.target.Stats().Memory)
+		require.Zero(t, w.settled().Memory)
 	})
 }
 

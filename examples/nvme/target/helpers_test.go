@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -63,6 +64,14 @@ func newWorld(t testing.TB, net string, cfg *Config, b backend.Backend) *world {
 		require.NoError(t, w.b.Close())
 	})
 	return w
+}
+
+// settled returns the counters when nothing goes on any more, in virtual time. A host sees a response, or the end of a
+// connection, before the target has given back what belonged to it.
+func (w *world) settled() Stats {
+	time.Sleep(time.Second)
+	synctest.Wait()
+	return w.target.Stats()
 }
 
 // virtual runs a test in virtual time.
