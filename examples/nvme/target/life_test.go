@@ -2,11 +2,8 @@ package target
 
 import (
 	"context"
-	"io"
 	"net"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +11,6 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
-	"github.com/goiwarp/iwarp/transport"
 )
 
 // TestNVME_78_BlockedBackEnd: everything that does not need it goes on.
@@ -234,111 +230,5 @@ func TestNVME_92_StalledHosts(t *testing.T) {
 				require.Zero(t, st.Memory)
 			})
 		})
-	}
-}
-
-// A cutConn is a connection of which n octets come.
-type cutConn struct {
-	net.Conn
-	left *atomic.Int64
-}
-
-func (c cutConn) Read(p []byte) (int, error) {
-	left := c.left.Load()
-	if left <= 0 {
-		_ = c.Close()
-		return 0, io.ErrUnexpectedEOF
-	}
-	n, err := c.Conn.Read(p[:min(int64(len(p)), left)])
-	c.left.Add(-int64(n))
-	return n, err
-}
-
-// TestNVME_83_Cuts: the connection of an I/O queue ends at each place of a conversation. Nothing of it is left, and others live
-// on.
-func TestNVME_83_Cuts(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 8, MaxCQ: 3, MaxQP: 3}})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, rnic.Close()) }()
-		w := newWorld(t, "pipe", &Config{RNIC: rnic, SRQ: 96}, nil)
-		s := newHost(t, w.addr).connect(1)
-		whole := int64(1 << 30)
-		first := true
-		for n := int64(0); n < whole; n += 7 {
-			if first {
-				n = whole - 7
-			}
-			left := new(atomic.Int64)
-			left.Store(n)
-			w.conversation(s, cutConn{left: left})
-			if first { // it was not cut: so many octets came
-				first, whole, n = false, n-left.Load(), -7
-				require.Positive(t, whole)
-			}
-			require.Equal(t, capsule.Success, s.io[0].writeInside(9, pattern(lba, 1)).Status)
-			synctest.Wait()
-			st := w.target.Stats()
-			require.Equal(t, 2, st.Queues)
-			require.Zero(t, st.Memory)
-			require.Zero(t, st.Running)
-		}
-		require.Equal(t, 96, w.target.shared.srq.Stats().Free)
-		require.NoError(t, w.target.Close())
-	})
-}
-
-// conversation is that of an I/O queue, on a connection that is cut somewhere.
-func (w *world) conversation(s *session, c cutConn) {
-	ctx := context.Background()
-	a, b := transport.Pipe(transport.PipeOptions{})
-	c.Conn = b
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if cr, err := w.target.rnic.Server(ctx, c, nil); err == nil {
-			w.target.Handle(cr)
-		}
-	}()
-	s.line(2, 8).talk(a, s.cntlid)
-	_ = a.Close()
-	<-done
-}
-
-// talk ends when the connection does.
-func (l *line) talk(c net.Conn, cntlid uint16) {
-	var err error
-	if l.qp, err = l.h.rnic.Client(context.Background(), c, l.config()); err != nil {
-		return
-	}
-	l.cut = true
-	defer func() {
-		_ = l.qp.Abort()
-		_ = l.cq.Close()
-	}()
-	data := make([]byte, capsule.ConnectDataSize)
-	d := capsule.ConnectData{HostID: hostID, CNTLID: cntlid, SubNQN: storage, HostNQN: hostNQN}
-	d.Put(data)
-	p := pattern(lba, 1)
-	connect := capsule.Connect{QID: 2, SQSize: 7}
-	for _, step := range [][]func() uint16{
-		{func() uint16 { return l.send(connect.SQE(0, l.readable(data))) }},
-		{
-			func() uint16 { return l.send(rw(capsule.OpWrite, 1, 1, l.readable(p))) },
-			func() uint16 { return l.send(rw(capsule.OpWrite, 2, 1, capsule.InCapsuleSGL(0, lba)), p...) },
-			func() uint16 { return l.send(rw(capsule.OpRead, 1, 1, l.writable(make([]byte, lba)))) },
-		},
-	} {
-		for _, send := range step {
-			if l.qp.State() != iwarp.StateRTS {
-				return
-			}
-			send()
-		}
-		for range step {
-			if _, err := l.next(); err != nil {
-				return
-			}
-		}
 	}
 }
