@@ -127,9 +127,13 @@ func (l *line) send(sqe capsule.SQE, behind ...byte) uint16 {
 }
 
 func (l *line) sendRaw(msg []byte) {
-	mr, err := l.h.pd.RegisterMR(msg, 0, nil)
-	require.NoError(l.h.t, err)
-	err = l.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{mr.Slice(0, len(msg))}})
+	wr := iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled}
+	if len(msg) > 0 {
+		mr, err := l.h.pd.RegisterMR(msg, 0, nil)
+		require.NoError(l.h.t, err)
+		wr.Local = []iwarp.SGE{mr.Slice(0, len(msg))}
+	}
+	err := l.qp.PostSend(wr)
 	if !l.cut {
 		require.NoError(l.h.t, err)
 	}
