@@ -38,7 +38,7 @@ func (d Do) String() string {
 	return fmt.Sprintf("Do(%d)", uint8(d))
 }
 
-// A Ref names a command of a queue, until it has been answered.
+// A Ref names a command of a queue, until it has been answered. The zero Ref names none.
 type Ref struct {
 	Slot uint16 // below Queue.Depth; two commands outstanding at a time have different ones
 	gen  uint32 // a slot is used again

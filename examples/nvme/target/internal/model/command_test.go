@@ -265,3 +265,26 @@ func TestNVME_91_NoOctetsOfOthers(t *testing.T) {
 	}
 	clean(l, capsule.GetFeatures{FID: capsule.FeatureHostID, Value: 1}.SQE(l.next(), l.at(16)))
 }
+
+// TestNVME_82_ZeroRef: the zero Ref, which an action without a command has, is none of a command: not of the first one, and
+// not of one after as many as there are generations.
+func TestNVME_82_ZeroRef(t *testing.T) {
+	w, l := storageLine(t)
+	w.hold[DoExecute] = true
+	for i := range l.q.slots.all {
+		l.q.slots.all[i].gen = 0xffff_fffe + uint32(i%2)
+	}
+	for range 3 {
+		for range l.q.Depth() {
+			l.send(l.read(0, 1))
+		}
+		for len(w.held) > 0 {
+			require.NotZero(t, w.held[0].Ref)
+			require.Nil(t, l.q.slots.get(Ref{}))
+			w.act(w.goOn())
+		}
+	}
+	fresh := newSlots(2)
+	c, d := capsule.FlushSQE(0, 1), capsule.Data{}
+	require.NotZero(t, fresh.ref(fresh.take(&c, &d)))
+}

@@ -23,7 +23,7 @@ type slot struct {
 	op      OpKind
 	cid     uint16
 	next    uint16 // the next one of the free list, or of those with the same hash; none ends it
-	gen     uint32
+	gen     uint32 // from 1 on, so that no command has the zero Ref
 	octets  uint64 // that the command moves, for the counters
 	sqe     capsule.SQE
 	data    capsule.Data
@@ -51,7 +51,7 @@ func newSlots(depth int) slots {
 		s.heads[i] = none
 	}
 	for i := range s.all {
-		s.all[i].next = uint16(i + 1)
+		s.all[i].gen, s.all[i].next = 1, uint16(i+1)
 	}
 	s.all[depth-1].next = none
 	return s
@@ -93,7 +93,7 @@ func (s *slots) release(i uint16) {
 	}
 	*at = sl.next
 	s.enter(i, free)
-	sl.gen++
+	sl.gen = max(sl.gen+1, 1)
 	sl.data.Octets = nil // part of a buffer that is not ours any more
 	sl.next, s.freed = s.freed, i
 	s.used--
