@@ -1,7 +1,6 @@
 package host
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -57,23 +56,22 @@ func (s *slot) begin(op capsule.Opcode, timeout time.Duration) {
 
 // enable is the work request that gives the region its memory, with one right of the target. The
 // STag must be known before the request is posted, since the capsule behind it contains the STag: so
-// its key is chosen here.
-func (s *slot) enable(data []byte, dir capsule.Direction) iwarp.SendWR {
+// its key is drawn here.
+func (s *slot) enable(data []byte, dir capsule.Direction) (_ iwarp.SendWR, err error) {
+	if s.key, err = s.mr.NextKey(); err != nil {
+		return iwarp.SendWR{}, err
+	}
 	s.keyed = true
 	s.window.attach(data)
-	s.key = nextKey(s.key)
 	access := stag.RemoteRead
 	if dir == capsule.ControllerToHost {
 		access = stag.LocalWrite | stag.RemoteWrite
 	}
-	return iwarp.SendWR{ID: registerID(s.index), Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Buffer: &s.window, Access: access, Key: &s.key}
+	return iwarp.SendWR{ID: registerID(s.index), Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Buffer: &s.window, Access: access, Key: &s.key}, nil
 }
 
 // stag is the STag of the region with the key of the command.
 func (s *slot) stag() stag.STag { return s.mr.STag()&^0xff | stag.STag(s.key) }
-
-// nextKey is a random key other than the last one.
-func nextKey(last uint8) uint8 { return last + 1 + uint8(rand.UintN(255)) }
 
 // The IDs of work requests and receives.
 const (

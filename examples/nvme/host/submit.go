@@ -97,7 +97,11 @@ func (q *queue) prepare(s *slot, c *command) ([]iwarp.SendWR, error) {
 		if err := q.region(s); err != nil {
 			return nil, err
 		}
-		wrs = append(wrs, s.enable(c.data, dir))
+		enable, err := s.enable(c.data, dir)
+		if err != nil {
+			return nil, err
+		}
+		wrs = append(wrs, enable)
 		sqe.SGL = capsule.KeyedSGL(uint32(s.stag()), 0, uint32(len(c.data)), true)
 	}
 	sqe.Put(s.capsule)
