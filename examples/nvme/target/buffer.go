@@ -3,6 +3,7 @@ package target
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
@@ -12,8 +13,7 @@ import (
 const (
 	leastBits = 12                 // 4 KiB
 	classes   = 23 - leastBits + 1 // up to 8 MiB, the largest MDTS
-	retained  = 256 << 10          // octets of idle buffers that a queue keeps registered
-	pooled    = 64 << 20           // octets of memory that the process keeps for others
+	retained  = 256 << 10          // octets of idle buffers that a queue keeps registered, at most
 	leastSize = 1 << leastBits     // octets
 )
 
@@ -22,11 +22,40 @@ func classOf(n int) int { return max(bits.Len(uint(n-1))-leastBits, 0) }
 // sizeOf is the length of a buffer for n octets.
 func sizeOf(n int) int { return leastSize << classOf(n) }
 
-// memory is memory that was that of buffers.
+// memory is that of buffers that are not in use: what queues keep registered, which is ready, and what is free for all of them.
 type memory struct {
-	mu   sync.Mutex
-	free [classes][][]byte
-	size int
+	mostKept int64
+	kept     atomic.Int64 // octets that are registered
+
+	mu       sync.Mutex
+	free     [classes][][]byte
+	size     int // octets of free
+	mostFree int
+}
+
+// limit sets how many octets there may be: three quarters registered.
+func (m *memory) limit(n int) {
+	m.mostFree = max(n, 0) / 4
+	m.mostKept = int64(max(n, 0) - m.mostFree)
+}
+
+// keep accounts for a buffer that a queue keeps. false: it may not.
+func (m *memory) keep(n int) bool {
+	if m.kept.Add(int64(n)) > m.mostKept {
+		m.leave(n)
+		return false
+	}
+	return true
+}
+
+// leave is for a buffer that is not kept any more.
+func (m *memory) leave(n int) { m.kept.Add(-int64(n)) }
+
+// idle is how many octets there are.
+func (m *memory) idle() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept.Load() + int64(m.size)
 }
 
 func (m *memory) get(class int) []byte {
@@ -46,7 +75,7 @@ func (m *memory) get(class int) []byte {
 func (m *memory) put(b []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.size+len(b) <= pooled {
+	if m.size+len(b) <= m.mostFree {
 		c := classOf(len(b))
 		m.size += len(b)
 		m.free[c] = append(m.free[c], b)
@@ -83,6 +112,7 @@ func (q *queue) buffer(n int) *buffer {
 		b := l[last]
 		s.idle[c] = l[:last]
 		s.kept -= len(b.mem)
+		q.t.memory.leave(len(b.mem))
 		return b
 	}
 	mem := q.t.memory.get(c)
@@ -119,7 +149,7 @@ func (q *queue) giveBack(b *buffer) {
 func (s *buffers) put(t *Target, b *buffer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept+len(b.mem) <= retained {
+	if s.kept+len(b.mem) <= retained && t.memory.keep(len(b.mem)) {
 		s.kept += len(b.mem)
 		s.idle[b.class] = append(s.idle[b.class], b)
 		return
@@ -145,5 +175,6 @@ func (s *buffers) close(t *Target) {
 			s.free(t, b)
 		}
 	}
-	s.idle = [classes][]*buffer{}
+	t.memory.leave(s.kept)
+	s.idle, s.kept = [classes][]*buffer{}, 0
 }

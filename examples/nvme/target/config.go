@@ -64,9 +64,13 @@ type Limits struct {
 	IOQueues     int // of a controller: 64
 	QueueEntries int // of an I/O queue: 128
 
-	QueueMemory int // octets of data that are under way on one queue: 8 MiB
-	Memory      int // octets of data that are under way on all queues: 512 MiB
-	Workers     int // goroutines that call the back end of one namespace: 4 for each processor, at most 64
+	// Octets of buffers. Receives are besides them: each entry of each queue has one, or the SRQ, of the length of
+	// a command and Config.InCapsule.
+	QueueMemory int // of data that is under way on one queue: 8 MiB
+	Memory      int // of data that is under way on all queues: 512 MiB
+	Idle        int // that are kept for more data: a quarter of Memory; negative: none
+
+	Workers int // goroutines that call the back end of one namespace: 4 for each processor, at most 64
 }
 
 // Times that are not configured.
@@ -91,6 +95,7 @@ func (c *Config) withDefaults() (*Config, error) {
 	l := &d.Limits
 	setDefault(&l.QueueMemory, 8<<20)
 	setDefault(&l.Memory, 512<<20)
+	setDefault(&l.Idle, l.Memory/4)
 	setDefault(&l.Workers, min(4*runtime.GOMAXPROCS(0), maxWorkers))
 	if d.InCapsule < 0 || d.Solicitor != nil {
 		d.InCapsule = 0

@@ -19,7 +19,7 @@
 //
 // # Memory
 //
-// The buffers of a queue, and those of the process, are limited. A command for which there is none waits, for at most 5
+// The buffers in use are limited for each queue and for all, and so are those that are kept for later. A command for which there is none waits, for at most 5
 // seconds, and is then answered with status 0x022, after which hosts try again.
 //
 // # Names are no proof

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
@@ -86,7 +87,7 @@ func (t *Target) AddNamespace(nqn string, ns Namespace) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spaces[spaceID{nqn, ns.NSID}] = n
-	t.pools = append(t.pools, n.workers)
+	t.pools = append(slices.DeleteFunc(t.pools, (*workers).ended), n.workers)
 	return nil
 }
 
@@ -107,7 +108,9 @@ func (t *Target) Resize(nqn string, nsid uint32, b backend.Backend) error {
 	})
 }
 
-// RemoveNamespace removes a namespace, and tells the hosts. Commands that have begun with the back end end with it.
+// RemoveNamespace removes a namespace, and tells the hosts. It does not wait for commands that have come before: they are
+// carried out as long as the back end is not closed, whose Close waits for those that have begun, and answered with 0x006
+// otherwise.
 func (t *Target) RemoveNamespace(nqn string, nsid uint32) error {
 	err := t.change(func(out []model.Action) ([]model.Action, error) { return t.model.RemoveNamespace(nqn, nsid, out) })
 	if err != nil {

@@ -17,6 +17,7 @@ type Stats struct {
 	Running    int    // commands there are that were not answered at once
 	Memory     int64  // octets of buffers in use
 	MostMemory int64  // the most there ever were
+	Idle       int64  // octets of buffers that are kept for later
 	Waits      uint64 // commands that have waited for a buffer
 }
 
@@ -36,6 +37,6 @@ func (t *Target) Stats() Stats {
 	b := &t.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.Memory, s.MostMemory = b.used, b.most
+	s.Memory, s.MostMemory, s.Idle = b.used, b.most, t.memory.idle()
 	return s
 }

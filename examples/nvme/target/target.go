@@ -68,6 +68,7 @@ func New(cfg *Config) (*Target, error) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.lines.log = c.Logger
 	t.budget.init(t)
+	t.memory.limit(c.Limits.Idle)
 	if err := t.verbs(); err != nil {
 		return nil, errors.Join(err, t.releaseVerbs())
 	}

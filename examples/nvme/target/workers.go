@@ -42,6 +42,13 @@ func (w *workers) finish() {
 	w.changed.Broadcast()
 }
 
+// ended tells that the workers are finished, and that none is left.
+func (w *workers) ended() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.finished && w.running == 0
+}
+
 // wait is finish, and returns when all have ended.
 func (w *workers) wait() {
 	w.finish()
