@@ -1,0 +1,158 @@
+package target
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	number "math/big"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	nvme "github.com/goiwarp/iwarp/examples/nvme/host"
+)
+
+// certificate makes a certificate for a name, and the pool that trusts it.
+func certificate(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: number.NewInt(1), DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// refuses checks that a host does not get in, and that the target has made nothing for it.
+func (w *world) refuses(o nvme.Options, want error) {
+	w.t.Helper()
+	o.Network, o.HostNQN, o.HostID = network(w.addr), hostNQN, hostID
+	_, err := nvme.Connect(context.Background(), w.addr, storage, &o)
+	require.Error(w.t, err)
+	if want != nil {
+		require.ErrorIs(w.t, err, want)
+	}
+	require.Zero(w.t, w.target.Stats().Connections)
+}
+
+// TestNVME_35_TLS: with Config.TLS and certificates of hosts a name is not enough.
+func TestNVME_35_TLS(t *testing.T) {
+	server, trustsServer := certificate(t, "storage.example")
+	client, trustsClient := certificate(t, "host.example")
+	other, _ := certificate(t, "host.example")
+	w := newWorld(t, "tcp", &Config{TLS: &tls.Config{
+		Certificates: []tls.Certificate{server}, ClientCAs: trustsClient, ClientAuth: tls.RequireAndVerifyClientCert,
+	}}, nil)
+	with := func(c ...tls.Certificate) nvme.Options {
+		return nvme.Options{QPConfig: iwarp.QPConfig{TLS: &tls.Config{RootCAs: trustsServer, ServerName: "storage.example", Certificates: c}}}
+	}
+	w.refuses(nvme.Options{}, nil)
+	w.refuses(with(), nil)
+	w.refuses(with(other), nil)
+	_, n := w.attach(with(client))
+	exercise(t, n)
+}
+
+// keyed makes an Authenticator that holds a key.
+func keyed(t *testing.T, name byte, secret string) *cm.Auth {
+	ring, err := cm.NewRing(cm.Key{ID: 1, Secret: []byte(secret), Primary: true})
+	require.NoError(t, err)
+	a, err := cm.New(&cm.Config{Ring: ring, ID: [16]byte{name}})
+	require.NoError(t, err)
+	return a
+}
+
+// TestNVME_35_Auth: with Config.Auth only hosts that hold a key get in.
+func TestNVME_35_Auth(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const secret = "thirty-two octets, random ones !"
+		w := newWorld(t, "pipe", &Config{Auth: keyed(t, 's', secret)}, nil)
+		w.refuses(nvme.Options{}, nil)
+		w.refuses(nvme.Options{QPConfig: iwarp.QPConfig{Auth: keyed(t, 'h', "thirty-two octets, but others ! ")}}, iwarp.ErrAuth)
+		_, n := w.attach(nvme.Options{Queues: 2, QPConfig: iwarp.QPConfig{Auth: keyed(t, 'h', secret)}})
+		exercise(t, n)
+	})
+}
+
+// TestNVME_87_AdvertisedAddress: the discovery log has the address of the configuration, or that to which the host has
+// connected.
+func TestNVME_87_AdvertisedAddress(t *testing.T) {
+	for _, c := range []struct {
+		advertised string
+		want       [2]string
+		family     uint8
+	}{
+		{"192.0.2.1:4420", [2]string{"192.0.2.1", "4420"}, capsule.AddressIPv4},
+		{"[2001:db8::1%eth0]:99", [2]string{"2001:db8::1", "99"}, capsule.AddressIPv6},
+		{"[::ffff:192.0.2.2]:1", [2]string{"192.0.2.2", "1"}, capsule.AddressIPv4},
+		{"", [2]string{}, capsule.AddressIPv4},
+	} {
+		cfg := new(Config)
+		if c.advertised != "" {
+			cfg.Advertised = netip.MustParseAddrPort(c.advertised)
+		}
+		w := newWorld(t, "tcp", cfg, nil)
+		if c.advertised == "" {
+			at := netip.MustParseAddrPort(w.addr)
+			c.want = [2]string{at.Addr().String(), w.addr[len(at.Addr().String())+1:]}
+		}
+		list, err := nvme.Discover(context.Background(), w.addr, nil)
+		require.NoError(t, err)
+		require.Len(t, list, 2)
+		for _, e := range list {
+			require.Equal(t, c.want, [2]string{e.TRADDR, e.TRSVCID})
+			require.Equal(t, c.family, e.ADRFAM)
+		}
+	}
+}
+
+// TestNVME_93_Hosts: a subsystem with a list of hosts refuses others, and does not tell them of itself. One that is taken off
+// the list loses its queues, while those that stay do not notice.
+func TestNVME_93_Hosts(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		w := newWorld(t, "pipe", nil, nil)
+		const second = "nqn.2026-11.org.example:second"
+		require.ErrorIs(t, w.target.SetHosts(second, nil), ErrNotFound)
+		require.NoError(t, w.target.AddSubsystem(Subsystem{NQN: second, Hosts: []string{hostNQN}}))
+		names := func(nqn string) (list []string) {
+			entries, err := nvme.Discover(context.Background(), w.addr, &nvme.Options{Network: "pipe", HostNQN: nqn, HostID: hostID})
+			require.NoError(t, err)
+			for _, e := range entries {
+				list = append(list, e.SubNQN)
+			}
+			return list
+		}
+		require.Contains(t, names(hostNQN), second)
+		require.Equal(t, []string{capsule.DiscoveryNQN, storage}, names("nqn.2026-11.org.example:third"))
+
+		a, b := newHost(t, w.addr), newHost(t, w.addr)
+		b.nqn += "2"
+		stays, goes := a.connect(1), b.connect(1)
+		require.NoError(t, w.target.SetHosts(storage, []string{hostNQN}))
+		<-goes.admin.qp.Done()
+		<-goes.io[0].qp.Done()
+		require.Equal(t, 2, w.settled().Queues)
+		require.Equal(t, capsule.Success, stays.io[0].write(1, pattern(lba, 1)).Status)
+		l, err := b.dial(0, 32, nil)
+		require.NoError(t, err)
+		require.Equal(t, capsule.StatusConnectHost, l.connect(storage, capsule.AnyController).Status)
+		require.NoError(t, w.target.SetHosts(storage, nil))
+		b.connect(1)
+		require.EqualValues(t, 1, w.target.Stats().Refused)
+	})
+}
