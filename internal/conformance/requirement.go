@@ -29,7 +29,7 @@ var documents = []document{
 	{prefix: "SOL", count: 22, title: "Solicitation (1RMA, and what was decided)"},
 	{prefix: "KEY", count: 20, title: "Keys of regions (1RMA, and what was decided)"},
 	{prefix: "RMA", count: 47, title: "Operations with keys and outcomes (1RMA, and what was decided)"},
-	{prefix: "NVME", count: 96, title: "NVMe over RDMA: the target (NVMe over Fabrics, and what was decided)", unfinished: true},
+	{prefix: "NVME", count: 96, title: "NVMe over RDMA: the target (NVMe over Fabrics, and what was decided)"},
 	{prefix: "HOST", count: 25, title: "NVMe over RDMA: the host (NVMe over Fabrics, and what was decided)"},
 }
 
