@@ -50,8 +50,8 @@ func (w *world) refuses(o nvme.Options, want error) {
 	require.Zero(w.t, w.target.Stats().Connections)
 }
 
-// TestNVME_35_TLS: with Config.TLS and certificates of hosts a name is not enough.
-func TestNVME_35_TLS(t *testing.T) {
+// TestTLS: with Config.TLS and certificates of hosts a name is not enough.
+func TestTLS(t *testing.T) {
 	server, trustsServer := certificate(t, "storage.example")
 	client, trustsClient := certificate(t, "host.example")
 	other, _ := certificate(t, "host.example")
@@ -77,8 +77,8 @@ func keyed(t *testing.T, name byte, secret string) *cm.Auth {
 	return a
 }
 
-// TestNVME_35_Auth: with Config.Auth only hosts that hold a key get in.
-func TestNVME_35_Auth(t *testing.T) {
+// TestAuth: with Config.Auth only hosts that hold a key get in.
+func TestAuth(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		const secret = "thirty-two octets, random ones !"
 		w := newWorld(t, "pipe", &Config{Auth: keyed(t, 's', secret)}, nil)
