@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	nvme "github.com/goiwarp/iwarp/examples/nvme/host"
 	"github.com/goiwarp/iwarp/solicit"
 )
 
@@ -65,20 +66,9 @@ func TestNVME_81_NothingInCapsules(t *testing.T) {
 // TestNVME_82_DispatchLimit: a write that gets no part of the window for 5 s is answered with 0x022, and succeeds later.
 func TestNVME_82_DispatchLimit(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		limit := [2]time.Duration{5 * time.Second, 5 * time.Second}
-		window := iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20, Dispatch: limit})
-		w := newWorld(t, "pipe", &Config{Solicitor: window}, nil)
+		w := newWorld(t, "pipe", &Config{Solicitor: dispatchWindow(5 * time.Second)}, nil)
 		s := newHost(t, w.addr).connect(1)
-		// This host reads nothing behind the response to its first Flush, and so answers no RDMA Read.
-		slow, err := s.dial(2, 32, func(qc *iwarp.QPConfig) { qc.Setup, qc.RNRWait = nil, iwarp.RNRWaitForever })
-		require.NoError(t, err)
-		require.NoError(t, slow.post(slow.qp, 0))
-		require.Equal(t, capsule.Success, slow.connect(storage, s.cntlid).Status)
-		slow.send(capsule.FlushSQE(0, 1))
-		slow.send(capsule.FlushSQE(0, 1))
-		time.Sleep(time.Second)
-		slow.send(rw(capsule.OpWrite, 0, 255, slow.readable(pattern(big, 1))))
-		time.Sleep(time.Second)
+		s.occupyWindow()
 		began := time.Now()
 		p := pattern(2*lba, 1)
 		a := s.io[0].write(300, p)
@@ -91,6 +81,53 @@ func TestNVME_82_DispatchLimit(t *testing.T) {
 		}
 		require.Equal(t, capsule.Success, s.io[0].write(300, p).Status)
 	})
+}
+
+// dispatchWindow is a window of 1 MiB, for which an operation waits so long.
+func dispatchWindow(d time.Duration) *iwarp.Solicitor {
+	return iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20, Dispatch: [2]time.Duration{d, d}})
+}
+
+// occupyWindow makes queue 2: it has nearly all of the window, until it is closed. The host reads nothing on it behind the
+// response to its first Flush, and so answers no RDMA Read.
+func (s *session) occupyWindow() {
+	slow, err := s.dial(2, 32, func(qc *iwarp.QPConfig) { qc.Setup, qc.RNRWait = nil, iwarp.RNRWaitForever })
+	require.NoError(s.t, err)
+	require.NoError(s.t, slow.post(slow.qp, 0))
+	require.Equal(s.t, capsule.Success, slow.connect(storage, s.cntlid).Status)
+	slow.send(capsule.FlushSQE(0, 1))
+	slow.send(capsule.FlushSQE(0, 1))
+	time.Sleep(time.Second)
+	slow.send(rw(capsule.OpWrite, 0, 255, slow.readable(pattern(big, 1))))
+	time.Sleep(time.Second)
+}
+
+// TestNVME_82_OurHostTriesAgain: it does so as often as it may, and succeeds when the window is free again.
+func TestNVME_82_OurHostTriesAgain(t *testing.T) {
+	for retries, wanted := range map[int]error{0: nil, 2: capsule.StatusError{Status: capsule.StatusBusy}, -1: capsule.StatusError{Status: capsule.StatusBusy}} {
+		virtual(t, func(t *testing.T) {
+			w := newWorld(t, "pipe", &Config{Solicitor: dispatchWindow(7 * time.Second)}, nil)
+			_, n := w.attach(nvme.Options{Retries: retries, IOTimeout: time.Minute})
+			newHost(t, w.addr).connect(1).occupyWindow()
+			p, got := pattern(2*lba, 1), make([]byte, 2*lba)
+			_, err := n.WriteAt(p, 0)
+			if wanted == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, wanted)
+			}
+			busy := map[int]uint64{0: 4, 2: 3, -1: 1}[retries]
+			require.Equal(t, busy, w.settled().Busy)
+			for w.target.Stats().Stalled == 0 {
+				time.Sleep(time.Second)
+			}
+			_, err = n.WriteAt(p, 0)
+			require.NoError(t, err)
+			_, err = n.ReadAt(got, 0)
+			require.NoError(t, err)
+			require.Equal(t, p, got)
+		})
+	}
 }
 
 // TestNVME_81_WindowTooSmall: a Read that never fits is an error of its command alone.
