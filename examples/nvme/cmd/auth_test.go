@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,14 +48,33 @@ func TestAuth(t *testing.T) {
 	require.ErrorIs(t, err, iwarp.ErrAuth, "a target without keys is not the right one")
 }
 
+// TestKeyOfOneHost: a key with an NQN behind it is good for that host alone.
+func TestKeyOfOneHost(t *testing.T) {
+	const owner, other = "nqn.2026-11.org.example:owner", "nqn.2026-11.org.example:other"
+	path := filepath.Join(t.TempDir(), "key")
+	ok(t, "key", path)
+	key, err := os.ReadFile(path)
+	require.NoError(t, err)
+	bound := path + ".bound"
+	require.NoError(t, os.WriteFile(bound, []byte(strings.TrimSpace(string(key))+" "+owner+"\n"), 0o600))
+	v := serve(t, "-backing", "mem:1MiB", "-auth", bound)
+	const id = "3f1b4f2e-9a77-4d0b-8c1e-5a3f0f6f7b11"
+	ok(t, "list", v.addr, "-auth", path, "-hostnqn", owner, "-hostid", id)
+	_, err = nvme(t, nil, "list", v.addr, "-auth", path, "-hostnqn", other, "-hostid", id)
+	require.ErrorContains(t, err, "not allowed")
+	_, err = nvme(t, nil, "list", v.addr, "-auth", path)
+	require.ErrorContains(t, err, "not allowed")
+}
+
 func TestKeyFilesThatAreWrong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	for text, want := range map[string]string{
 		"":                        "has no key in it",
 		"# only a comment\n":      "has no key in it",
-		"\n0011223344\n":          "line 2 of " + path + " is no key of 16 octets or more",
-		"a secret that is text":   "line 1 of " + path + " is no key",
+		"\n0011223344\n":          "line 2 of " + path + ": no key of 16 octets or more",
+		"a secret that is text":   "line 1 of " + path + ": no key",
 		"00112233445566778899aab": "line 1 of ",
+		"00112233445566778899aabbccddeeff 00112233445566778899aabbccddee": "behind the key is not one NQN",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := nvme(t, nil, "serve", "-backing", "mem:1MiB", "-auth", path)

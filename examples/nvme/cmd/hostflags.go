@@ -68,7 +68,7 @@ func (i *initiator) options(addr string, s *streams) (*host.Options, error) {
 	}
 	o.QPConfig.MPA.NoCRC = !i.crc
 	if i.auth != "" {
-		if o.QPConfig.Auth, err = authenticator(i.auth, slog.New(slog.NewTextHandler(s.diag, nil))); err != nil {
+		if o.QPConfig.Auth, _, err = authenticator(i.auth, slog.New(slog.NewTextHandler(s.diag, nil))); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/target"
 )
 
 const (
@@ -40,32 +43,63 @@ func makeKey(_ context.Context, _ *streams, args []string) error {
 	return f.Close()
 }
 
-// readKeys reads a file of keys: one a line, in hexadecimal digits. Empty lines, and those that
-// begin with #, are comments.
-func readKeys(path string) (keys []cm.Key, err error) {
+// A keyFile is what a file of keys says.
+type keyFile struct {
+	keys   []cm.Key
+	owners map[uint64]string // host NQN by the ID of a key, where there is one
+}
+
+// readKeys reads a file of keys: one a line, in hexadecimal digits, and behind it the NQN of the one host that may use it,
+// or none. Empty lines, and those that begin with #, are comments.
+func readKeys(path string) (*keyFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("-auth: %w", err)
 	}
+	f := &keyFile{owners: make(map[uint64]string)}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		secret, err := hex.DecodeString(line)
-		if err != nil || len(secret) < leastKey { // the line is secret: it is not in the error
-			return nil, fmt.Errorf("-auth: line %d of %s is no key of %d octets or more, in hexadecimal digits", n, path, leastKey)
+		if err := f.add(strings.Fields(line)); err != nil { // the key is secret: it is not in the error
+			return nil, fmt.Errorf("-auth: line %d of %s: %w", n, path, err)
 		}
-		keys = append(keys, cm.Key{ID: keyID(secret), Secret: secret, Primary: len(keys) == 0})
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("-auth: %s: %w", path, err)
 	}
-	if len(keys) == 0 {
+	if len(f.keys) == 0 {
 		return nil, fmt.Errorf("-auth: %s has no key in it", path)
 	}
-	return keys, nil
+	return f, nil
+}
+
+// add takes the fields of a line.
+func (f *keyFile) add(fields []string) error {
+	secret, err := hex.DecodeString(fields[0])
+	if err != nil || len(secret) < leastKey {
+		return fmt.Errorf("no key of %d octets or more, in hexadecimal digits", leastKey)
+	}
+	k := cm.Key{ID: keyID(secret), Secret: secret, Primary: len(f.keys) == 0}
+	f.keys = append(f.keys, k)
+	switch {
+	case len(fields) == 1:
+		return nil
+	case len(fields) == 2 && strings.HasPrefix(fields[1], "nqn.") && capsule.CheckNQN(fields[1]) == nil:
+		f.owners[k.ID] = fields[1]
+		return nil
+	}
+	return errors.New("what is behind the key is not one NQN")
+}
+
+// authorize refuses a host that uses the key of another one.
+func (f *keyFile) authorize(l *target.Login) error {
+	if owner := f.owners[l.Peer.KeyID]; owner != "" && owner != l.HostNQN {
+		return fmt.Errorf("the key is that of %s", owner)
+	}
+	return nil
 }
 
 // keyID is the same wherever the key stands in a file. It is not secret, and tells nothing of a
@@ -77,18 +111,18 @@ func keyID(secret []byte) uint64 {
 
 // authenticator proves and verifies by the keys of a file: a target takes each of them, and a host
 // uses the first.
-func authenticator(path string, log *slog.Logger) (iwarp.Authenticator, error) {
-	keys, err := readKeys(path)
+func authenticator(path string, log *slog.Logger) (iwarp.Authenticator, *keyFile, error) {
+	f, err := readKeys(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ring, err := cm.NewRing(keys...)
+	ring, err := cm.NewRing(f.keys...)
 	if err != nil {
-		return nil, fmt.Errorf("-auth: %s: %w", path, err)
+		return nil, nil, fmt.Errorf("-auth: %s: %w", path, err)
 	}
 	auth, err := cm.New(&cm.Config{Ring: ring, Logger: log})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return auth, nil
+	return auth, f, nil
 }

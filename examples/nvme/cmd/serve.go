@@ -126,9 +126,11 @@ func (f *serving) config(log *slog.Logger) (_ *target.Config, err error) {
 		c.InCapsule = -1
 	}
 	if f.auth != "" {
-		if c.Auth, err = authenticator(f.auth, log); err != nil {
+		var keys *keyFile
+		if c.Auth, keys, err = authenticator(f.auth, log); err != nil {
 			return nil, err
 		}
+		c.Authorize = keys.authorize
 	}
 	if c.TLS, err = f.tls.server(); err != nil {
 		return nil, err

@@ -25,6 +25,11 @@ type Config struct {
 	// TLS and Auth are those of [iwarp.ListenConfig], for Listen.
 	TLS  *tls.Config
 	Auth iwarp.Authenticator
+	// Authorize tells for each Connect whether the peer that TLS or Auth has found may call itself by the NQN that it does,
+	// and use the subsystem, which may be that of discovery. An error refuses it with 0x184, as if it were not in
+	// Subsystem.Hosts, and is logged; the host does not get it. nil: each authenticated peer may use the NQN of any other.
+	// It must not block, and not call the target.
+	Authorize func(*Login) error
 	// SetupTimeout is the time from the connection to the complete Request, for Listen: 5 s.
 	SetupTimeout time.Duration
 
@@ -52,6 +57,15 @@ type Config struct {
 	Limits Limits
 	// Logger logs what an operator may want to know; nil: nothing is logged. Its lines are limited in number.
 	Logger *slog.Logger
+}
+
+// A Login is what a host shows when it connects a queue.
+type Login struct {
+	Peer            iwarp.Peer // see [iwarp.QP.Peer]
+	Authenticated   bool       // otherwise Peer is zero, and the host may be anyone
+	Remote          netip.AddrPort
+	HostNQN, SubNQN string
+	HostID          [16]byte
 }
 
 // Limits are how much there may be of a thing. Zero fields mean the defaults in the comments.

@@ -109,11 +109,16 @@ func refuse(cr *iwarp.ConnRequest, s capsule.RejectStatus) {
 func (t *Target) open(cr *iwarp.ConnRequest) (*queue, capsule.RejectStatus) {
 	remote, _ := netip.ParseAddrPort(cr.RemoteAddr().String()) // zero on a network that has other addresses
 	local, _ := netip.ParseAddrPort(cr.LocalAddr().String())
-	m, reject := t.model.Open(t.now(), model.Arrival{Private: cr.PrivateData(), IRD: cr.IRD(), Local: addressOf(local), Remote: remote.Addr().Unmap().String()})
+	q := &queue{t: t, remote: remote}
+	a := model.Arrival{Private: cr.PrivateData(), IRD: cr.IRD(), Local: addressOf(local), Remote: remote.Addr().Unmap().String()}
+	if t.cfg.Authorize != nil {
+		a.Authorize = q.authorize
+	}
+	m, reject := t.model.Open(t.now(), a)
 	if reject != 0 {
 		return nil, reject
 	}
-	q := &queue{t: t, m: m, remote: remote, slots: make([]*task, m.Depth())}
+	q.m, q.slots = m, make([]*task, m.Depth())
 	q.ctx, q.cancel = context.WithCancel(t.ctx)
 	q.recv[0].Local, q.sends[0].Local, q.read[0].Local = q.into[:], q.from[:], q.sink[:]
 	t.mu.Lock()
@@ -121,6 +126,17 @@ func (t *Target) open(cr *iwarp.ConnRequest) (*queue, capsule.RejectStatus) {
 	t.mu.Unlock()
 	t.wake()
 	return q, 0
+}
+
+// authorize is the program's answer to a Connect. The model calls it while a command is handled: there is a QP.
+func (q *queue) authorize(d *capsule.ConnectData) bool {
+	l := &Login{Remote: q.remote, HostNQN: d.HostNQN, SubNQN: d.SubNQN, HostID: d.HostID}
+	l.Peer, l.Authenticated = q.qp.Peer()
+	err := q.t.cfg.Authorize(l)
+	if err != nil {
+		q.t.lines.info("Connect not authorized", "peer", q.remote, "host", d.HostNQN, "subsystem", d.SubNQN, "err", err)
+	}
+	return err == nil
 }
 
 // accept sets the connection up.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	number "math/big"
 	"net/netip"
 	"testing"
@@ -86,6 +87,44 @@ func TestAuth(t *testing.T) {
 		w.refuses(nvme.Options{QPConfig: iwarp.QPConfig{Auth: keyed(t, 'h', "thirty-two octets, but others ! ")}}, iwarp.ErrAuth)
 		_, n := w.attach(nvme.Options{Queues: 2, QPConfig: iwarp.QPConfig{Auth: keyed(t, 'h', secret)}})
 		exercise(t, n)
+	})
+}
+
+// TestNVME_93_Authorize: the program says which authenticated peer may go by which NQN, on each queue and for discovery as well.
+func TestNVME_93_Authorize(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const secret, other = "thirty-two octets, random ones !", "nqn.2026-11.org.example:other"
+		var seen []Login
+		w := newWorld(t, "pipe", &Config{Auth: keyed(t, 's', secret), Authorize: func(l *Login) error {
+			seen = append(seen, *l)
+			if !l.Authenticated || l.Peer.Name[0] != 'h' || l.HostNQN != hostNQN {
+				return errors.New("not its name")
+			}
+			return nil
+		}}, nil)
+		options := func(peer byte, nqn string) nvme.Options {
+			return nvme.Options{Network: "pipe", HostNQN: nqn, HostID: hostID, QPConfig: iwarp.QPConfig{Auth: keyed(t, peer, secret)}}
+		}
+		refused := func(err error) {
+			var refusal *capsule.ConnectError
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, capsule.StatusConnectHost, refusal.Status)
+		}
+		for _, o := range []nvme.Options{options('x', hostNQN), options('h', other)} {
+			_, err := nvme.Connect(context.Background(), w.addr, storage, &o)
+			refused(err)
+			_, err = nvme.Discover(context.Background(), w.addr, &o)
+			refused(err)
+		}
+		o := options('h', hostNQN)
+		_, err := nvme.Discover(context.Background(), w.addr, &o)
+		require.NoError(t, err)
+		seen = nil
+		_, n := w.attach(nvme.Options{Queues: 2, QPConfig: o.QPConfig})
+		exercise(t, n)
+		require.Len(t, seen, 3, "the admin queue and two I/O queues")
+		require.Equal(t, hostID, seen[0].HostID)
+		require.Equal(t, storage, seen[0].SubNQN)
 	})
 }
 

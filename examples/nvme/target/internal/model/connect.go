@@ -89,7 +89,7 @@ func (q *Queue) connectData(now time.Duration, c *capsule.SQE, d *capsule.Data, 
 	if !status.OK() {
 		return q.refuse(c.CID, d, &Refusal{Err: capsule.ConnectError{Status: status}}, out)
 	}
-	s, e := q.t.checkHost(&data)
+	s, e := q.checkHost(&data)
 	var ctrl *Controller
 	switch {
 	case !e.Status.OK():
@@ -110,15 +110,15 @@ func (q *Queue) connectData(now time.Duration, c *capsule.SQE, d *capsule.Data, 
 }
 
 // checkHost checks the subsystem and the host (Fabrics 1.1, 3.3).
-func (t *Target) checkHost(data *capsule.ConnectData) (*subsystem, capsule.ConnectError) {
-	s := t.subsystem(data.SubNQN)
+func (q *Queue) checkHost(data *capsule.ConnectData) (*subsystem, capsule.ConnectError) {
+	s := q.t.subsystem(data.SubNQN)
 	if s == nil {
 		return nil, badParameter(capsule.ParamSubNQN)
 	}
 	if p, status := data.CheckHost(); !status.OK() {
 		return nil, capsule.ConnectError{Status: status, Parameter: p}
 	}
-	if !s.allows(data.HostNQN) {
+	if !s.allows(data.HostNQN) || q.allow != nil && !q.allow(data) {
 		return nil, capsule.ConnectError{Status: capsule.StatusConnectHost}
 	}
 	return s, capsule.ConnectError{}

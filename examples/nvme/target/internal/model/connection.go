@@ -14,6 +14,8 @@ type Arrival struct {
 	IRD     int    // RDMA Reads that the host answers at a time; negative: it did not tell
 	Local   Address
 	Remote  string // address of the host, without a port: what Limits.PerAddress counts
+	// Authorize tells whether the host may be what it calls itself, and use the subsystem; nil: it may.
+	Authorize func(*capsule.ConnectData) bool
 }
 
 // An Address is where a target can be reached, as in the discovery log.
@@ -75,6 +77,7 @@ func (t *Target) newQueue(req *capsule.Request, a *Arrival) *Queue {
 		ord:    t.cfg.UnknownORD,
 		local:  a.Local,
 		remote: a.Remote,
+		allow:  a.Authorize,
 		slots:  newSlots(int(req.HSQSize) + 1),
 	}
 	if a.IRD > 0 {

@@ -16,8 +16,9 @@ type Queue struct {
 	ord      int
 	local    Address
 	remote   string
-	deadline time.Duration // for Connect
-	gone     bool          // see drained
+	allow    func(*capsule.ConnectData) bool // nil: each
+	deadline time.Duration                   // for Connect
+	gone     bool                            // see drained
 
 	// io tells that the queue is a connected I/O queue. All others are used under the lock of the target too.
 	io atomic.Bool
