@@ -30,7 +30,7 @@ func newFetchDriver(w workload, release func() error) *fetchDriver {
 
 // onlyReads refuses what a baseline of requests cannot do.
 func onlyReads(w *workload) error {
-	if w.Op != opRead || w.Duplex {
+	if w.Op != opRead && w.Op != opRPC || w.Duplex {
 		return fmt.Errorf("%s can only read", w.Kind)
 	}
 	return nil

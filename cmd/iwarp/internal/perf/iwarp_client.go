@@ -4,15 +4,17 @@ import (
 	"errors"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/rpc"
 	"github.com/goiwarp/iwarp/solicit"
 )
 
 // An rdmaDriver is the client of the library under test.
 type rdmaDriver struct {
-	w    workload
-	rnic *iwarp.RNIC
-	pd   *iwarp.PD
-	ends []*rdmaEnd
+	w     workload
+	rnic  *iwarp.RNIC
+	pd    *iwarp.PD
+	ends  []*rdmaEnd
+	calls []*rpc.Client // instead, if the operations are requests
 
 	pacer     *pacer           // of the slow connections, nil if there are none
 	solicitor *iwarp.Solicitor // of the QPs that are measured; nil: their Reads do not wait
@@ -41,6 +43,9 @@ func dialIWARP(addr string, w workload) (driver, error) {
 }
 
 func (d *rdmaDriver) dial(addr string) error {
+	if d.w.isCall() {
+		return d.dialCall(addr)
+	}
 	e, err := newEnd(d.rnic, d.pd, &d.w)
 	if err != nil {
 		return err
@@ -63,6 +68,9 @@ func (d *rdmaDriver) run(n int, times []int64) ([]int64, error) {
 	if d.pacer != nil {
 		d.pacer.on()
 		defer d.pacer.off()
+	}
+	if d.w.isCall() {
+		return d.call(n, times)
 	}
 	if d.w.Latency {
 		return d.ends[0].converse(n, times)

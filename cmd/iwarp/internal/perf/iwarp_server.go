@@ -123,6 +123,9 @@ func (s *rdmaService) establish(cr *iwarp.ConnRequest) error {
 		_, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, MPA: s.w.mpa()})
 		return err
 	}
+	if s.w.isCall() {
+		return s.establishCall(ctx, cr)
+	}
 	var theirs windows
 	if err := theirs.parse(cr.PrivateData()); err != nil {
 		return errors.Join(err, cr.Reject(nil))

@@ -71,7 +71,7 @@ func (d *tcpDriver) run(n int, times []int64) ([]int64, error) {
 	switch {
 	case d.w.Duplex:
 		o.mode = modeDuplex
-	case d.w.Op == opRead, d.w.Op == opAtomic:
+	case d.w.fetches():
 		o.mode = modeSource
 	}
 	for _, e := range d.ends {

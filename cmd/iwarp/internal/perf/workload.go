@@ -10,7 +10,7 @@ import (
 )
 
 // The operations. For a kind that has no RDMA, a Write, with Immediate or without, is
-// data streamed to the server, a Read or an atomic operation data fetched from it.
+// data streamed to the server, as is an rpcwrite and an rpcsend; a Read, an atomic operation or an rpc is data fetched from it.
 const (
 	opWrite    = "write"
 	opRead     = "read"
@@ -18,9 +18,14 @@ const (
 	opPingPong = "pingpong"
 	opImm      = "imm"    // RDMA Write with Immediate
 	opAtomic   = "atomic" // Fetch and Add
+
+	// Requests of the client, each with a response; see package rpc.
+	opRPC      = "rpc"      // the server writes the octets to the client: an RDMA Write
+	opRPCWrite = "rpcwrite" // the server reads the client's octets: an RDMA Read
+	opRPCSend  = "rpcsend"  // the octets are behind the request
 )
 
-var operations = []string{opWrite, opRead, opSend, opPingPong, opImm, opAtomic}
+var operations = []string{opWrite, opRead, opSend, opPingPong, opImm, opAtomic, opRPC, opRPCWrite, opRPCSend}
 
 // How a side sleeps that waits for a completion.
 const (
@@ -96,6 +101,8 @@ func (w *workload) check() error {
 		return fmt.Errorf("no authentication %q", w.Auth)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
 		return fmt.Errorf("no duplex %s", w.Op)
+	case w.isCall() && (w.Slow > 0 || w.Window > 0 || w.Moderate || w.Batch > 0 || w.Shared):
+		return fmt.Errorf("%s has neither slow connections nor a Solicitor, batches or shared sinks", w.Op)
 	}
 	return w.checkNumbers()
 }

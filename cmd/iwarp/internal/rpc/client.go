@@ -1,0 +1,206 @@
+package rpc
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A Client is the client's end of a connection. Its methods are for one goroutine.
+type Client struct {
+	shape Shape
+	qp    *iwarp.QP
+	cq    *iwarp.CQ
+	slots []slot
+	rand  *rand.Rand
+
+	recvs []iwarp.RecvWR // one for each slot
+	sends []iwarp.SendWR // to post next
+	again []iwarp.RecvWR // likewise
+	heads []byte         // of PutInside: what its Sends begin with
+	mem   []byte         // of the receives
+	wcs   [batch]iwarp.WC
+}
+
+// A slot is the place of one operation.
+type slot struct {
+	mr   *iwarp.MR
+	mem  []byte
+	stag stag.STag // of the operation that is under way
+	key  uint8
+	head [requestLen]byte
+	wr   [2]iwarp.SendWR
+}
+
+// NewClient makes a client whose QP is to be made from Config.
+func NewClient(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, source func(n int) []byte) (*Client, error) {
+	c := &Client{shape: shape, slots: make([]slot, shape.Depth), rand: rand.New(rand.NewPCG(1, 2))}
+	var err error
+	if c.cq, err = r.CreateCQ(4*shape.Depth + 16); err != nil {
+		return nil, err
+	}
+	c.mem, c.heads = make([]byte, shape.Depth*responseLen), make([]byte, shape.Depth*requestLen)
+	mr, err := pd.RegisterMR(c.mem, stag.LocalWrite, nil)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := pd.RegisterMR(c.heads, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.slots {
+		c.recvs = append(c.recvs, iwarp.RecvWR{ID: uint64(i), Local: []iwarp.SGE{mr.Slice(i*responseLen, responseLen)}})
+		s := &c.slots[i]
+		s.mem = source(shape.Size)
+		if shape.Kind != PutInside {
+			continue
+		}
+		// The head of each slot is always the same, and so are the octets: so it does not matter that a Send may
+		// be done later than the response has come.
+		(&request{slot: uint32(i), offset: c.place(i)}).put(c.heads[i*requestLen:])
+		data, err := pd.RegisterMR(s.mem, 0, nil)
+		if err != nil {
+			return nil, err
+		}
+		s.wr[1] = iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{heads.Slice(i*requestLen, requestLen), data.Slice(0, shape.Size)}}
+	}
+	return c, nil
+}
+
+// place is where a slot of PutInside works.
+func (c *Client) place(slot int) uint64 {
+	n := c.shape.places()
+	return uint64(slot*n/c.shape.Depth) * uint64(c.shape.Size)
+}
+
+// Config is what the QP is to be made from, besides how it is connected.
+func (c *Client) Config(pd *iwarp.PD) *iwarp.QPConfig {
+	d := c.shape.Depth
+	return &iwarp.QPConfig{
+		PD: pd, SendCQ: c.cq, RecvCQ: c.cq, SendDepth: 3*d + 8, RecvDepth: d,
+		IRD: d, ORD: -1, MPA: c.shape.mpa(), PrivateData: []byte(c.shape.Kind),
+		Setup: func(_ context.Context, qp *iwarp.QP) error { return c.setup(pd, qp) },
+	}
+}
+
+func (c *Client) setup(pd *iwarp.PD, qp *iwarp.QP) (err error) {
+	c.qp = qp
+	access := stag.LocalWrite | stag.RemoteWrite
+	if c.shape.Kind == Put {
+		access = stag.RemoteRead
+	}
+	for i := range c.slots {
+		s := &c.slots[i]
+		if c.shape.Kind == PutInside {
+			break
+		}
+		if s.mr, err = pd.AllocMR(c.shape.Size, access, &iwarp.MROptions{QP: qp}); err != nil {
+			return err
+		}
+		s.wr = [2]iwarp.SendWR{
+			{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: s.mr, Memory: s.mem, Access: access, Key: &s.key},
+			{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: s.head[:]},
+		}
+	}
+	return qp.PostRecv(c.recvs...)
+}
+
+// Run keeps as many operations under way as there may be, until n are done.
+func (c *Client) Run(n int) error {
+	begun := min(n, len(c.slots))
+	for i := range begun {
+		if err := c.begin(i); err != nil {
+			return err
+		}
+	}
+	for done := 0; done < n; {
+		if err := c.post(); err != nil {
+			return err
+		}
+		k, err := c.cq.Wait(context.Background(), c.wcs[:]) // a context that can end would cost an allocation
+		if err != nil {
+			return err
+		}
+		for i := range c.wcs[:k] {
+			slot, err := c.ended(&c.wcs[i])
+			if err != nil {
+				return err
+			}
+			if done++; begun < n {
+				begun++
+				if err := c.begin(slot); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return c.post()
+}
+
+// Timed does n operations, one after the other, and appends the time that each took in nanoseconds.
+func (c *Client) Timed(n int, times []int64) ([]int64, error) {
+	last := time.Now()
+	for range n {
+		if err := c.Run(1); err != nil {
+			return times, err
+		}
+		now := time.Now()
+		times = append(times, int64(now.Sub(last)))
+		last = now
+	}
+	return times, nil
+}
+
+// begin adds an operation to what is posted next.
+func (c *Client) begin(i int) (err error) {
+	s := &c.slots[i]
+	if c.shape.Kind == PutInside {
+		c.sends = append(c.sends, s.wr[1])
+		return nil
+	}
+	if s.key, err = s.mr.NextKey(); err != nil {
+		return err
+	}
+	s.stag = s.mr.STag()&^0xff | stag.STag(s.key)
+	q := request{slot: uint32(i), stag: s.stag, offset: uint64(c.rand.IntN(c.shape.places()) * c.shape.Size)}
+	q.put(s.head[:])
+	c.sends = append(c.sends, s.wr[0], s.wr[1])
+	return nil
+}
+
+// post posts what begin and ended have collected.
+func (c *Client) post() error {
+	if len(c.again) > 0 {
+		if err := c.qp.PostRecv(c.again...); err != nil {
+			return err
+		}
+	}
+	if len(c.sends) > 0 {
+		if err := c.qp.PostSend(c.sends...); err != nil {
+			return err
+		}
+	}
+	c.again, c.sends = c.again[:0], c.sends[:0]
+	return nil
+}
+
+// ended takes a response, and tells which slot is free.
+func (c *Client) ended(wc *iwarp.WC) (int, error) {
+	if err := wc.Err(); err != nil {
+		return 0, err
+	}
+	if wc.Op != iwarp.OpRecv || wc.Len != responseLen {
+		return 0, fmt.Errorf("completion of a %v of %d octets", wc.Op, wc.Len)
+	}
+	i := binary.BigEndian.Uint32(c.mem[wc.ID*responseLen:])
+	if i >= uint32(len(c.slots)) || wc.STag != c.slots[i].stag {
+		return 0, fmt.Errorf("the response to operation %d has invalidated %v", i, wc.STag)
+	}
+	c.again = append(c.again, c.recvs[wc.ID])
+	return int(i), nil
+}
