@@ -3,6 +3,7 @@ package perf
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
@@ -20,6 +21,14 @@ func (w *workload) fetches() bool { return w.Op == opRead || w.Op == opAtomic ||
 
 func (w *workload) shape() rpc.Shape {
 	return rpc.Shape{Kind: calls[w.Op], Size: w.Size, Region: w.Region, Depth: w.Depth, CRC: w.CRC}
+}
+
+// checkCall finds what operations of package rpc do not have.
+func (w *workload) checkCall() error {
+	if w.isCall() && (w.Slow > 0 || w.Window > 0 || w.Moderate || w.Batch > 0 || w.Shared) {
+		return fmt.Errorf("%s has neither slow connections nor a Solicitor, batches or shared sinks", w.Op)
+	}
+	return nil
 }
 
 // dialCall makes one connection for requests.

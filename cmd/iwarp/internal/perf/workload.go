@@ -101,8 +101,9 @@ func (w *workload) check() error {
 		return fmt.Errorf("no authentication %q", w.Auth)
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
 		return fmt.Errorf("no duplex %s", w.Op)
-	case w.isCall() && (w.Slow > 0 || w.Window > 0 || w.Moderate || w.Batch > 0 || w.Shared):
-		return fmt.Errorf("%s has neither slow connections nor a Solicitor, batches or shared sinks", w.Op)
+	}
+	if err := w.checkCall(); err != nil {
+		return err
 	}
 	return w.checkNumbers()
 }

@@ -1,19 +1,5 @@
 package rmaperf
 
-import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-
-	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
-)
-
-// Over the control connection the client sends orders, each a line of JSON, and the server answers each
-// with another. An empty line asks for what the server has used, which comes in the form of a peer.Usage.
-
 // What an order asks for.
 const (
 	doOpen    = "open"    // a service
@@ -24,6 +10,7 @@ const (
 	doCores   = "cores"   // on how many processors the server runs; 0: as many as it may
 )
 
+// An order is what the client asks the server for.
 type order struct {
 	Do      string   `json:"do"`
 	Open    *service `json:"open,omitempty"`
@@ -31,53 +18,8 @@ type order struct {
 	Cores   int      `json:"cores,omitempty"`
 }
 
+// A reply is the result of an order.
 type reply struct {
-	Error   string `json:"error,omitempty"`
 	Service int    `json:"service,omitempty"`
 	Addr    string `json:"addr,omitempty"`
 }
-
-// A remote is the client's end of the control connection.
-type remote struct {
-	c   net.Conn
-	in  *bufio.Reader
-	out *json.Encoder
-	buf [peer.UsageLen]byte
-}
-
-func newRemote(addr string) (*remote, error) {
-	c, err := peer.Dial(addr, "")
-	if err != nil {
-		return nil, err
-	}
-	return &remote{c: c, in: bufio.NewReader(c), out: json.NewEncoder(c)}, nil
-}
-
-// do gives an order and waits for the answer.
-func (r *remote) do(o order) (a reply, err error) {
-	if err := r.out.Encode(o); err != nil {
-		return a, err
-	}
-	line, err := r.in.ReadBytes('\n')
-	if err != nil {
-		return a, fmt.Errorf("the server process: %w", err)
-	}
-	if err := json.Unmarshal(line, &a); err != nil {
-		return a, err
-	}
-	if a.Error != "" {
-		return a, errors.New("server: " + a.Error)
-	}
-	return a, nil
-}
-
-// usage asks what the server has used.
-func (r *remote) usage() (u peer.Usage, err error) {
-	if _, err := r.c.Write(emptyLine); err != nil {
-		return u, err
-	}
-	_, err = io.ReadFull(r.in, r.buf[:])
-	return peer.UsageOf(&r.buf), err
-}
-
-var emptyLine = []byte{'\n'}

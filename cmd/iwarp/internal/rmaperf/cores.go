@@ -1,36 +1,29 @@
 package rmaperf
 
-import "errors"
+import (
+	"errors"
 
-// A severalArm runs several arms at a time.
-type severalArm []arm
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
+)
 
-// run does n operations of each.
-func (a severalArm) run(n int) error {
-	errs := make(chan error, len(a))
-	for _, one := range a {
-		go func() { errs <- one.run(n) }()
+// several runs several things at a time, n operations of each.
+func several(all []func(n int) error) func(n int) error {
+	return func(n int) error {
+		errs := make(chan error, len(all))
+		for _, run := range all {
+			go func() { errs <- run(n) }()
+		}
+		var failed error
+		for range all {
+			failed = errors.Join(failed, <-errs)
+		}
+		return failed
 	}
-	var all error
-	for range a {
-		all = errors.Join(all, <-errs)
-	}
-	return all
 }
 
-// close does nothing: the arms are closed by themselves.
-func (a severalArm) close() error { return nil }
-
-// A pinnedArm runs both processes on so many processors.
-type pinnedArm struct {
-	arm
-
-	b     *bench
-	cores int
-}
-
-func (a *pinnedArm) run(n int) error {
-	return errors.Join(a.b.useCores(a.cores), a.arm.run(n))
+// pinned runs something with both processes on so many processors.
+func (b *bench) pinned(cores int, run func(n int) error) func(n int) error {
+	return func(n int) error { return errors.Join(b.useCores(cores), run(n)) }
 }
 
 // useCores tells both processes on how many processors they run.
@@ -38,7 +31,7 @@ func (b *bench) useCores(n int) error {
 	if b.remote == nil {
 		return nil // the server process could not be started
 	}
-	_, err := b.remote.do(order{Do: doCores, Cores: n})
+	_, err := b.do(order{Do: doCores, Cores: n})
 	return errors.Join(err, useCores(n))
 }
 
@@ -50,19 +43,19 @@ func (b *bench) useCores(n int) error {
 func (b *bench) cores() (err error) {
 	s := &stand{b: b}
 	defer func() { err = errors.Join(err, b.useCores(0), s.close()) }()
-	var both severalArm
+	var both []func(n int) error
 	for range 2 {
 		c, err := s.rma(true, directRead, inFlight/maxOp/2, maxOp)
 		if err != nil {
 			return err
 		}
-		both = append(both, c.arm)
+		both = append(both, c.Run)
 	}
-	one := &contender{name: "two reads of 64 KiB, one on each QP, suite 1, one processor", size: 2 * maxOp, arm: &pinnedArm{both, b, 1}}
-	two := &contender{name: "two reads of 64 KiB, one on each QP, suite 1, two processors", size: 2 * maxOp, arm: &pinnedArm{both, b, 2}}
+	one := &contest.Contender{Name: "two reads of 64 KiB, one on each QP, suite 1, one processor", Size: 2 * maxOp, Run: b.pinned(1, several(both))}
+	two := &contest.Contender{Name: "two reads of 64 KiB, one on each QP, suite 1, two processors", Size: 2 * maxOp, Run: b.pinned(2, several(both))}
 	if err := b.compare(one, two); err != nil {
 		return err
 	}
-	b.marks.Least("1 MiB sealed reads on 2 QPs, 2 cores against 1", two.against(one, rateOf), 1.7)
+	b.marks.Least("1 MiB sealed reads on 2 QPs, 2 cores against 1", two.Against(one, contest.Rate), 1.7)
 	return nil
 }

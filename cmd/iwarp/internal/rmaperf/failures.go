@@ -142,7 +142,7 @@ const patience = 30 * time.Second
 
 // fill takes the window and the queue.
 func (f *queueFiller) fill() error {
-	if _, err := f.s.b.remote.do(order{Do: doHold, Service: f.service}); err != nil {
+	if _, err := f.s.b.do(order{Do: doHold, Service: f.service}); err != nil {
 		return err
 	}
 	first, second := writes(f.into), writes(f.behind)
@@ -150,7 +150,7 @@ func (f *queueFiller) fill() error {
 	if _, err := f.first.portal.Post(first); err != nil {
 		return err
 	}
-	if _, err := f.s.b.remote.do(order{Do: doHeld, Service: f.service}); err != nil {
+	if _, err := f.s.b.do(order{Do: doHeld, Service: f.service}); err != nil {
 		return err
 	}
 	if _, err := f.second.portal.Post(second); err != nil {
@@ -162,7 +162,7 @@ func (f *queueFiller) fill() error {
 
 // drain lets both writes end.
 func (f *queueFiller) drain() error {
-	if _, err := f.s.b.remote.do(order{Do: doRelease, Service: f.service}); err != nil {
+	if _, err := f.s.b.do(order{Do: doRelease, Service: f.service}); err != nil {
 		return err
 	}
 	for _, e := range []*end{f.first, f.second} {

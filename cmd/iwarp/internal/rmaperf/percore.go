@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
 	"github.com/goiwarp/iwarp/rma"
 )
 
@@ -31,7 +32,7 @@ var (
 type stand struct {
 	b     *bench
 	ends  []func() error
-	conts []*contender
+	conts []*contest.Contender
 }
 
 func (s *stand) close() (err error) {
@@ -50,9 +51,9 @@ func (s *stand) open(what *service) (string, error) {
 	return a.Addr, err
 }
 
-func (s *stand) add(name string, size int, a arm) *contender {
+func (s *stand) add(name string, size int, a arm) *contest.Contender {
 	s.ends = append(s.ends, a.close)
-	c := &contender{arm: a, name: name, size: size}
+	c := &contest.Contender{Name: name, Size: size, Run: a.run}
 	s.conts = append(s.conts, c)
 	return c
 }
@@ -68,7 +69,7 @@ func (s *stand) slots(sealed bool, slots, size int) (*end, error) {
 }
 
 // executor adds sealed reads of blocks by an Executor.
-func (s *stand) executor(blocks, size int) (*contender, error) {
+func (s *stand) executor(blocks, size int) (*contest.Contender, error) {
 	e, err := s.slots(true, blocks*size/maxOp, maxOp)
 	if err != nil {
 		return nil, err
@@ -77,13 +78,13 @@ func (s *stand) executor(blocks, size int) (*contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &contender{arm: a, name: fmt.Sprintf("reads of %d MiB by an Executor, suite 1, %d under way", size/mib, blocks), size: size}
+	c := &contest.Contender{Name: fmt.Sprintf("reads of %d MiB by an Executor, suite 1, %d under way", size/mib, blocks), Size: size, Run: a.run}
 	s.conts = append(s.conts, c)
 	return c, nil
 }
 
 // rma adds operations through a Portal.
-func (s *stand) rma(sealed bool, cmd rma.Command, slots, size int) (*contender, error) {
+func (s *stand) rma(sealed bool, cmd rma.Command, slots, size int) (*contest.Contender, error) {
 	e, err := s.slots(sealed, slots, size)
 	if err != nil {
 		return nil, err
@@ -99,13 +100,13 @@ func (s *stand) rma(sealed bool, cmd rma.Command, slots, size int) (*contender, 
 	if cmd.Direct {
 		how += ", direct"
 	}
-	c := &contender{arm: a, name: fmt.Sprintf("%v of %d KiB, %s, %d under way", cmd.Op, size/kib, how, slots), size: size}
+	c := &contest.Contender{Name: fmt.Sprintf("%v of %d KiB, %s, %d under way", cmd.Op, size/kib, how, slots), Size: size, Run: a.run}
 	s.conts = append(s.conts, c)
 	return c, nil
 }
 
 // plain adds RDMA Reads.
-func (s *stand) plain(depth, size int) (*contender, error) {
+func (s *stand) plain(depth, size int) (*contest.Contender, error) {
 	srv := &service{Kind: kindPlain, CRC: s.b.opts.crc, Size: depth * size, Depth: depth}
 	addr, err := s.open(srv)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *stand) plain(depth, size int) (*contender, error) {
 }
 
 // tls adds a stream.
-func (s *stand) tls() (*contender, error) {
+func (s *stand) tls() (*contest.Contender, error) {
 	addr, err := s.open(&service{Kind: kindTLS})
 	if err != nil {
 		return nil, err
@@ -170,10 +171,10 @@ func (s *stand) small() error {
 		return err
 	}
 	m := &s.b.marks
-	m.Least("4 KiB sealed reads per core, against suite 0", sealed.against(bare, perCoreOf), 0.80)
-	m.Least("4 KiB sealed reads per core, against RDMA Reads", direct.against(plain, perCoreOf), 0.50)
-	m.Most("allocations of a sealed read, both processes", sealed.median(allocsOf), mostAllocs, "")
-	m.Most("allocations of a sealed write, both processes", writes.median(allocsOf), mostAllocs, "")
+	m.Least("4 KiB sealed reads per core, against suite 0", sealed.Against(bare, contest.PerCore), 0.80)
+	m.Least("4 KiB sealed reads per core, against RDMA Reads", direct.Against(plain, contest.PerCore), 0.50)
+	m.Most("allocations of a sealed read, both processes", sealed.Median(contest.Allocs), mostAllocs, "")
+	m.Most("allocations of a sealed write, both processes", writes.Median(contest.Allocs), mostAllocs, "")
 	return nil
 }
 
@@ -194,7 +195,7 @@ func (s *stand) middle() error {
 	if err := s.b.compare(s.conts...); err != nil {
 		return err
 	}
-	s.b.marks.Least("64 KiB sealed reads per core, against suite 0", sealed.against(bare, perCoreOf), 0.60)
+	s.b.marks.Least("64 KiB sealed reads per core, against suite 0", sealed.Against(bare, contest.PerCore), 0.60)
 	return nil
 }
 
@@ -227,8 +228,8 @@ func (s *stand) large() error {
 		return err
 	}
 	m := &s.b.marks
-	m.Least("1 MiB sealed reads per core, against suite 0", sealed.against(bare, perCoreOf), 0.65)
-	m.Least("1 MiB sealed reads per core, against RDMA Reads", direct.against(plain, perCoreOf), 0.40)
-	m.Least("1 MiB sealed reads per core, against Go TLS 1.3", direct.against(stream, perCoreOf), 1.0)
+	m.Least("1 MiB sealed reads per core, against suite 0", sealed.Against(bare, contest.PerCore), 0.65)
+	m.Least("1 MiB sealed reads per core, against RDMA Reads", direct.Against(plain, contest.PerCore), 0.40)
+	m.Least("1 MiB sealed reads per core, against Go TLS 1.3", direct.Against(stream, contest.PerCore), 1.0)
 	return nil
 }

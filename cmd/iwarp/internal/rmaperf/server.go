@@ -1,7 +1,6 @@
 package rmaperf
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,7 +55,6 @@ func newTaker(s *service) (taker, error) {
 
 // A server is the process with the services.
 type server struct {
-	meter    peer.Meter
 	services []*listening // by number, from 1
 }
 
@@ -71,47 +69,15 @@ type listening struct {
 
 // serve is the server of one client until stdin ends.
 func serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	ctx, cancel := peer.Left(ctx, stdin)
-	defer cancel()
-	l, err := peer.Listen("127.0.0.1", "")
-	if err != nil {
-		return err
-	}
-	peer.Announce(stdout, l.Addr())
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	c, err := l.Accept()
-	stop()
-	if err != nil {
-		return err
-	}
-	_ = l.Close() // there is one client
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	s := &server{services: make([]*listening, 1)}
 	defer s.close()
-	out := json.NewEncoder(c)
-	var buf [peer.UsageLen]byte
-	for in := bufio.NewScanner(c); in.Scan(); {
-		if len(in.Bytes()) == 0 {
-			s.meter.Read().Put(&buf)
-			if _, err := c.Write(buf[:]); err != nil {
-				return err
-			}
-			continue
-		}
+	return peer.ServeControl(ctx, stdin, stdout, func(ctx context.Context, line []byte) (any, error) {
 		var o order
-		err := json.Unmarshal(in.Bytes(), &o)
-		var a reply
-		if err == nil {
-			a, err = s.do(ctx, &o)
+		if err := json.Unmarshal(line, &o); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			a.Error = err.Error()
-		}
-		if err := out.Encode(a); err != nil {
-			return err
-		}
-	}
-	return nil
+		return s.do(ctx, &o)
+	})
 }
 
 func (s *server) close() {

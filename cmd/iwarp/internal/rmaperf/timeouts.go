@@ -56,10 +56,10 @@ func (s *stand) heldEnd(window int64) (e *end, waits *rma.Handle, answers *rma.H
 	}
 	// It goes on before the connection is closed, which waits for the server.
 	s.ends = append(s.ends, func() error {
-		_, err := s.b.remote.do(order{Do: doRelease, Service: a.Service})
+		_, err := s.b.do(order{Do: doRelease, Service: a.Service})
 		return err
 	})
-	_, err = s.b.remote.do(order{Do: doHold, Service: a.Service})
+	_, err = s.b.do(order{Do: doHold, Service: a.Service})
 	return e, waits, answers, err
 }
 

@@ -1,0 +1,110 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// Over a control connection a client gives orders, each a line of JSON, and the server answers each with
+// another. An empty line asks for what the server has used, which comes in the form of a Usage.
+
+// A Control is the client's end of a control connection.
+type Control struct {
+	c   net.Conn
+	in  *bufio.Reader
+	out *json.Encoder
+	buf [UsageLen]byte
+}
+
+// An answer is the line for an order.
+type answer struct {
+	Error  string `json:"error,omitempty"`
+	Result any    `json:"result,omitempty"`
+}
+
+// DialControl connects to a server that runs ServeControl.
+func DialControl(addr string) (*Control, error) {
+	c, err := Dial(addr, "")
+	if err != nil {
+		return nil, err
+	}
+	return &Control{c: c, in: bufio.NewReader(c), out: json.NewEncoder(c)}, nil
+}
+
+// Do gives an order, and waits for the result, a pointer.
+func (r *Control) Do(order, result any) error {
+	if err := r.out.Encode(order); err != nil {
+		return err
+	}
+	line, err := r.in.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("the server process: %w", err)
+	}
+	a := answer{Result: result}
+	if err := json.Unmarshal(line, &a); err != nil {
+		return err
+	}
+	if a.Error != "" {
+		return errors.New("server: " + a.Error)
+	}
+	return nil
+}
+
+var emptyLine = []byte{'\n'}
+
+// Usage asks what the server has used.
+func (r *Control) Usage() (u Usage, err error) {
+	if _, err := r.c.Write(emptyLine); err != nil {
+		return u, err
+	}
+	_, err = io.ReadFull(r.in, r.buf[:])
+	return UsageOf(&r.buf), err
+}
+
+// Close ends the control connection.
+func (r *Control) Close() error { return r.c.Close() }
+
+// ServeControl announces where it listens, and carries out the orders of one client until that leaves, or the parent
+// process.
+func ServeControl(ctx context.Context, stdin io.Reader, stdout io.Writer, do func(ctx context.Context, line []byte) (any, error)) error {
+	ctx, cancel := Left(ctx, stdin)
+	defer cancel()
+	l, err := Listen("127.0.0.1", "")
+	if err != nil {
+		return err
+	}
+	Announce(stdout, l.Addr())
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	c, err := l.Accept()
+	stop()
+	if err != nil {
+		return err
+	}
+	_ = l.Close() // there is one client
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	var meter Meter
+	var buf [UsageLen]byte
+	out := json.NewEncoder(c)
+	for in := bufio.NewScanner(c); in.Scan(); {
+		if len(in.Bytes()) == 0 {
+			meter.Read().Put(&buf)
+			if _, err := c.Write(buf[:]); err != nil {
+				return err
+			}
+			continue
+		}
+		var a answer
+		if a.Result, err = do(ctx, in.Bytes()); err != nil {
+			a.Error = err.Error()
+		}
+		if err := out.Encode(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
