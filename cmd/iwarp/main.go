@@ -7,6 +7,7 @@
 //	iwarp perf connect ...                   measure the set-up of connections
 //	iwarp perf incast ...                    measure what many hosts do to one receiver, with and without a Solicitor
 //	iwarp perf rma ...                       measure operations on regions with keys
+//	iwarp perf nvme ...                      measure the host and the target of NVMe over RDMA
 //	iwarp help                               list the commands
 package main
 

@@ -9,6 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/connectperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/incast"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/nvmeperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/perf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/rmaperf"
 )
@@ -25,6 +26,9 @@ func perfMain(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	if len(args) > 0 && args[0] == "rma" {
 		return rmaperf.Main(ctx, args[1:], os.Stdin, stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "nvme" {
+		return nvmeperf.Main(ctx, args[1:], os.Stdin, stdout, stderr)
 	}
 	err := perf.Main(ctx, args, stdout, stderr)
 	var wrong perf.UsageError

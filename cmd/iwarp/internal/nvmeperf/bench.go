@@ -1,0 +1,143 @@
+package nvmeperf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+)
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+
+	// depth is how many commands are under way.
+	depth = 32
+	// diskSize is the size of a namespace, of which all octets are used: more than the caches of a processor.
+	diskSize = 64 * mib
+)
+
+// A bench takes the measurements of one run of the command.
+type bench struct {
+	opts   *options
+	ctx    context.Context
+	stderr io.Writer
+	marks  marks.List
+	notes  []string
+
+	child  *peer.Child // the process of the target; nil: none was needed yet
+	remote *peer.Control
+	meter  peer.Meter
+	dir    string
+}
+
+func (b *bench) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// start starts the process of the target.
+func (b *bench) start() (err error) {
+	if b.child != nil {
+		return nil
+	}
+	args := []string{"perf", "nvme", "-s"}
+	if b.opts.profile != "" {
+		args = append(args, "-cpuprofile", b.opts.profile+".server")
+	}
+	if b.child, err = peer.Start(b.ctx, b.stderr, args...); err != nil {
+		return err
+	}
+	b.remote, err = peer.DialControl(b.child.Addr)
+	return err
+}
+
+func (b *bench) close() (err error) {
+	if b.remote != nil {
+		err = b.remote.Close()
+	}
+	if b.child != nil {
+		err = errors.Join(err, b.child.Stop())
+	}
+	if b.dir != "" {
+		err = errors.Join(err, os.RemoveAll(b.dir))
+	}
+	return err
+}
+
+// file is where a file may be made.
+func (b *bench) file(name string) (_ string, err error) {
+	if b.dir == "" {
+		if b.dir, err = os.MkdirTemp(b.opts.dir, "iwarp-nvme"); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(b.dir, name), nil
+}
+
+// do gives the process of the target an order.
+func (b *bench) do(o order) (a reply, err error) {
+	err = b.remote.Do(o, &a)
+	return a, err
+}
+
+// usage is that of both processes.
+func (b *bench) usage() (peer.Usage, error) {
+	theirs, err := b.remote.Usage()
+	return b.meter.Read().Plus(theirs), err
+}
+
+// compare takes samples of contenders in turn.
+func (b *bench) compare(all ...*contest.Contender) error {
+	x := &contest.Contest{Pairs: b.opts.pairs, Span: b.opts.span, Usage: b.usage}
+	if err := x.Compare(all...); err != nil {
+		return err
+	}
+	for _, c := range all {
+		b.note("%s: %.0f/s, %.2f GB/s, %.2f us of the processors for an operation, %.2f allocations",
+			c.Name, c.Median(contest.PerSecond), c.Median(contest.Rate)/1e9, c.Median(contest.Cost), c.Median(contest.Allocs))
+	}
+	return nil
+}
+
+// A stand is what a measurement needs, until close.
+type stand struct {
+	b    *bench
+	ends []func() error
+}
+
+func (s *stand) close() (err error) {
+	for i := len(s.ends) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.ends[i]())
+	}
+	return err
+}
+
+func (s *stand) later(f func() error) { s.ends = append(s.ends, f) }
+
+// on takes a measurement on a stand.
+func (b *bench) on(f func(*stand) error) error {
+	s := &stand{b: b}
+	err := b.start()
+	if err == nil {
+		err = f(s)
+	}
+	return errors.Join(err, s.close())
+}
+
+// open opens a service in the process of the target, until close.
+func (s *stand) open(what *service) (reply, error) {
+	a, err := s.b.do(order{Do: doOpen, Open: what})
+	if err == nil {
+		s.later(func() error {
+			_, err := s.b.do(order{Do: doClose, Service: a.Service})
+			return err
+		})
+	}
+	return a, err
+}

@@ -1,0 +1,140 @@
+package nvmeperf
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/examples/nvme/target"
+	"github.com/goiwarp/iwarp/solicit"
+)
+
+// diskNQN is the subsystem of a target.
+const diskNQN = "nqn.2026-11.org.example:disk"
+
+// A disk is a target with one namespace.
+type disk struct {
+	target  *target.Target
+	backend backend.Backend
+	l       *iwarp.Listener
+	window  *iwarp.Solicitor // nil: none
+	sampled sampler
+	running sync.WaitGroup
+	stop    context.CancelFunc
+}
+
+func newDisk(ctx context.Context, network string, what *service) (d *disk, err error) {
+	d = new(disk)
+	ctx, d.stop = context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if d.backend, err = backend.Open(what.Disk); err != nil {
+		return d, err
+	}
+	if what.Window > 0 {
+		d.window = iwarp.NewSolicitor(solicit.Config{Fixed: what.Window, Dispatch: [2]time.Duration{dispatch, dispatch}})
+		d.running.Go(func() { d.sampled.run(ctx, d.window) })
+	}
+	if d.target, err = target.New(&target.Config{NoCRC: !what.CRC, Solicitor: d.window}); err != nil {
+		return d, err
+	}
+	if err := d.target.AddSubsystem(target.Subsystem{NQN: diskNQN}); err != nil {
+		return d, err
+	}
+	if err := d.target.AddNamespace(diskNQN, target.Namespace{NSID: 1, Backend: d.backend}); err != nil {
+		return d, err
+	}
+	at := "127.0.0.1:0"
+	if network == "pipe" {
+		at = ""
+	}
+	if d.l, err = d.target.Listen(ctx, network, at); err != nil {
+		return d, err
+	}
+	d.running.Go(func() { _ = d.target.Serve(ctx, d.l) }) // it ends with the listener
+	return d, nil
+}
+
+// dispatch is how long a write waits for the window: see target.Config.Solicitor.
+const dispatch = 5 * time.Second
+
+func (d *disk) addr() string { return d.l.Addr().String() }
+
+func (d *disk) close() (err error) {
+	d.stop()
+	if d.target != nil {
+		err = d.target.Close()
+	}
+	if d.l != nil {
+		err = errors.Join(err, d.l.Close())
+	}
+	d.running.Wait()
+	if d.window != nil {
+		err = errors.Join(err, d.window.Close())
+	}
+	if d.backend != nil {
+		err = errors.Join(err, d.backend.Close())
+	}
+	return err
+}
+
+// numbers are what a disk tells.
+type numbers struct {
+	Samples int    `json:"samples"` // of the window
+	Most    int64  `json:"most"`    // octets asked for that had not come, of all samples
+	Granted int64  `json:"granted"` // the most ever, as the Solicitor counts
+	Busy    uint64 `json:"busy"`    // commands that waited for too long
+	Stalled uint64 `json:"stalled"`
+	Queues  int    `json:"queues"`
+	Waits   uint64 `json:"waits"`
+}
+
+// A sampler looks at the window of a Solicitor.
+type sampler struct {
+	mu      sync.Mutex
+	samples int
+	most    int64
+}
+
+// sampling is how often the window is looked at.
+const sampling = 250 * time.Microsecond
+
+func (s *sampler) run(ctx context.Context, window *iwarp.Solicitor) {
+	tick := time.NewTicker(sampling)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := window.Stats().Granted
+		s.mu.Lock()
+		s.samples++
+		s.most = max(s.most, now)
+		s.mu.Unlock()
+	}
+}
+
+func (s *sampler) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples, s.most = 0, 0
+}
+
+func (s *sampler) numbers(d *disk) numbers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := d.target.Stats()
+	n := numbers{Samples: s.samples, Most: s.most, Busy: t.Busy, Stalled: t.Stalled, Queues: t.Queues, Waits: t.Waits}
+	if d.window != nil {
+		n.Granted = d.window.Stats().MaxGranted
+	}
+	return n
+}

@@ -1,0 +1,87 @@
+package nvmeperf
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/rpc"
+	"github.com/goiwarp/iwarp/examples/nvme/host"
+)
+
+const (
+	// leastOfRPC is the least part of the rate of the same messages without NVMe.
+	leastOfRPC = 0.8
+	memoryDisk = "mem:64MiB"
+)
+
+// A pair is commands of NVMe and the same messages without.
+type pair struct {
+	what string
+	does command
+	kind rpc.Kind
+	size int
+	opts host.Options
+}
+
+var (
+	randomRead   = pair{"4 KiB random reads", readBlock, rpc.Get, 4 * kib, host.Options{}}
+	randomInside = pair{"4 KiB random writes in capsules", writeBlock, rpc.PutInside, 4 * kib, host.Options{}}
+	randomWrite  = pair{"4 KiB random writes, keyed", writeBlock, rpc.Put, 4 * kib, host.Options{NoInCapsule: true}}
+	largeRead    = pair{"1 MiB reads", readBlock, rpc.Get, mib, host.Options{}}
+	largeWrite   = pair{"1 MiB writes", writeBlock, rpc.Put, mib, host.Options{}}
+)
+
+func (b *bench) reads() error      { return b.pairs(randomRead) }
+func (b *bench) writes() error     { return b.pairs(randomInside, randomWrite) }
+func (b *bench) throughput() error { return b.pairs(largeRead, largeWrite) }
+
+// pairs holds the rate of commands against that of the same messages without NVMe.
+func (b *bench) pairs(all ...pair) error {
+	for _, p := range all {
+		err := b.on(func(s *stand) error {
+			calls, err := s.calls(&p)
+			if err != nil {
+				return err
+			}
+			commands, err := s.commands(&p)
+			if err != nil {
+				return err
+			}
+			if err := b.compare(calls, commands); err != nil {
+				return err
+			}
+			b.marks.Least(p.what+", against perf rpc", commands.Against(calls, contest.PerSecond), leastOfRPC)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calls is the side without NVMe.
+func (s *stand) calls(p *pair) (*contest.Contender, error) {
+	c, err := s.caller(rpc.Shape{Kind: p.kind, Size: p.size, Region: diskSize, Depth: depth, CRC: s.b.opts.crc})
+	if err != nil {
+		return nil, err
+	}
+	return &contest.Contender{Name: fmt.Sprintf("%s as messages (%s), %d under way", p.what, p.kind, depth), Size: p.size, Run: c.Run}, nil
+}
+
+// commands is the side of NVMe.
+func (s *stand) commands(p *pair) (*contest.Contender, error) {
+	a, err := s.open(&service{Disk: memoryDisk, CRC: s.b.opts.crc})
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.connect(a.Addr, p.opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.fill(s.b.ctx); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s, queue depth %d", p.what, depth)
+	return &contest.Contender{Name: name, Size: p.size, Run: c.workers(p.does, p.size, depth).run}, nil
+}
