@@ -72,6 +72,10 @@ type Traits struct {
 	// then. Of the back ends here only a block device with the option discard does that.
 	KeepsTrimmed bool
 
+	// Immediate tells that reads and writes of few octets take no longer than to copy them: they do not wait for a medium. A
+	// target then need not hand them to another goroutine.
+	Immediate bool
+
 	// Granularity is the number of octets of which writes and trims should be multiples, a
 	// multiple of the block size (NPWG, NPDG).
 	Granularity int

@@ -82,7 +82,7 @@ func NewMemory(c MemoryConfig) (*Memory, error) {
 func (m *Memory) Volatile() bool { return m.volatile }
 
 // Traits is that of [Describe].
-func (m *Memory) Traits() Traits { return Traits{Trims: true, Granularity: m.block} }
+func (m *Memory) Traits() Traits { return Traits{Trims: true, Immediate: true, Granularity: m.block} }
 
 // Allocated is how many octets of memory there are at this time.
 func (m *Memory) Allocated() int64 { return m.have.Load() * memoryChunk }

@@ -73,7 +73,7 @@ func (b *budget) release(q *queue, n int) {
 	granted := b.next()
 	b.mu.Unlock()
 	for tk := granted.pop(); tk != nil; tk = granted.pop() {
-		tk.proceed()
+		tk.proceed(false)
 	}
 }
 
@@ -135,7 +135,7 @@ func (b *budget) expire() {
 		tk.finish(capsule.StatusBusy)
 	}
 	for tk := granted.pop(); tk != nil; tk = granted.pop() {
-		tk.proceed()
+		tk.proceed(false)
 	}
 }
 

@@ -28,7 +28,12 @@ func (q *queue) abort() {
 }
 
 // close ends the connection when all that was posted is done. It does not wait.
-func (q *queue) close() { q.finally(closing, (*iwarp.QP).Close) }
+func (q *queue) close() {
+	q.finally(closing, func(qp *iwarp.QP) error {
+		q.settle()
+		return qp.Close()
+	})
+}
 
 // finally calls f in a goroutine, once: Abort and Close wait for the end of the connection.
 func (q *queue) finally(how ending, f func(*iwarp.QP) error) {
@@ -47,7 +52,9 @@ func (q *queue) end() {
 	q.cancel()
 	q.mu.Lock()
 	q.ended = true
+	unposted := q.discard()
 	q.mu.Unlock()
+	unposted.end()
 	acts := t.actions.get()
 	acts.list = t.model.Lost(q.m, acts.list)
 	t.perform(nil, acts)

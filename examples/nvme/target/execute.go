@@ -29,6 +29,7 @@ func (tk *task) finish(s capsule.Status) {
 		q.t.stats.busy.Add(1)
 	}
 	acts := q.t.actions.get()
+	acts.turn = tk.turn
 	q.mu.Lock()
 	acts.list = q.m.Finish(tk.ref, s, acts.list)
 	q.own(acts, &cur)
@@ -37,8 +38,9 @@ func (tk *task) finish(s capsule.Status) {
 	q.t.perform(q, acts)
 }
 
-// submit gives a task to the workers of its namespace.
-func (tk *task) submit() {
+// submit gives a task to the workers of its namespace. In the turn of its queue it is carried out at once if that takes no
+// longer than handing it over.
+func (tk *task) submit(turn bool) {
 	n := tk.op.Namespace
 	if n == nil && len(tk.op.Namespaces) == 1 {
 		n = tk.op.Namespaces[0]
@@ -47,7 +49,22 @@ func (tk *task) submit() {
 		tk.q.t.flusher.submit(tk)
 		return
 	}
+	if turn && tk.isShort(handleOf(n).medium()) {
+		tk.turn = true
+		tk.execute(nil)
+		return
+	}
 	handleOf(n).workers.submit(tk)
+}
+
+// shortMost is how many octets a short operation has at most.
+const shortMost = 32 << 10
+
+// isShort tells whether a task is one read or write of few octets that waits for no medium. Calling the back end for it keeps the
+// queue from nothing: what would be done meanwhile is to hand over commands that come later.
+func (tk *task) isShort(b backend.Backend) bool {
+	k := tk.op.Kind
+	return (k == model.OpRead || k == model.OpWrite) && tk.op.Length <= shortMost && backend.Describe(b).Immediate
 }
 
 func handleOf(n *model.Namespace) *namespace { return n.Handle.(*namespace) }

@@ -1,24 +1,27 @@
 package target
 
 import (
-	"errors"
-
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 	"github.com/goiwarp/iwarp/solicit"
 )
 
 // fetch has the data of a command read from the host, when its turn comes.
-func (q *queue) fetch(tk *task) {
+func (q *queue) fetch(tk *task, turn bool) {
 	q.mu.Lock()
 	q.fetches.push(tk)
 	over := q.postReads()
 	q.mu.Unlock()
 	over.end()
+	if !turn {
+		q.flush()
+	}
 }
 
 // fetchesOver are tasks that do not get their data.
 type fetchesOver struct{ dropped, refused taskList }
+
+func (o *fetchesOver) empty() bool { return o.dropped.empty() && o.refused.empty() }
 
 func (o *fetchesOver) end() {
 	for tk := o.dropped.pop(); tk != nil; tk = o.dropped.pop() {
@@ -29,7 +32,7 @@ func (o *fetchesOver) end() {
 	}
 }
 
-// postReads posts RDMA Reads as long as the host answers one more at a time. Those that wait are not posted, so
+// postReads adds RDMA Reads to the outbox as long as the host answers one more at a time. Those that wait are not posted, so
 // that responses do not wait behind them. mu is held.
 func (q *queue) postReads() (over fetchesOver) {
 	for q.ended || q.reading < q.m.ORD() {
@@ -41,15 +44,8 @@ func (q *queue) postReads() (over fetchesOver) {
 			over.dropped.push(tk)
 			continue
 		}
-		err := q.postRead(tk)
-		switch {
-		case err == nil:
-			q.reading++
-		case errors.Is(err, iwarp.ErrLimit): // larger than the window of the Solicitor
-			over.refused.push(tk)
-		default: // the connection is failing
-			over.dropped.push(tk)
-		}
+		q.reading++
+		q.postRead(tk)
 	}
 	return over
 }
@@ -57,16 +53,15 @@ func (q *queue) postReads() (over fetchesOver) {
 // latencyMost is the length of RDMA Reads for which something waits; longer ones are bulk. Octets.
 const latencyMost = 4096
 
-func (q *queue) postRead(tk *task) error {
+func (q *queue) postRead(tk *task) {
 	n := int(tk.data.Length)
-	wr := &q.read[0]
+	wr := q.out.send()
 	wr.ID, wr.Op, wr.Class, wr.Remote = uint64(tk.buf.id), iwarp.OpRDMARead, solicit.Bulk, remote(&tk.data)
 	if n <= latencyMost {
 		wr.Class = solicit.Latency
 	}
-	q.sink[0] = tk.buf.mr.Slice(0, n)
+	wr.Local = q.out.part(tk.buf, n)
 	tk.buf.task = tk
-	return q.qp.PostSend(q.read[:]...)
 }
 
 // fetched goes on with a command whose RDMA Read has ended.
@@ -76,6 +71,7 @@ func (q *queue) fetched(wc *iwarp.WC) {
 	b.task = nil
 	cur := tk.current()
 	acts := q.t.actions.get()
+	acts.turn = true
 	q.mu.Lock()
 	q.reading--
 	over := q.postReads()

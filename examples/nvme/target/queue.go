@@ -24,7 +24,7 @@ type queue struct {
 	held   int64 // octets of the budget; guarded by that
 	wants  taskList
 
-	mu      sync.Mutex // held from a call of the model to the posts that follow, so that SQHD ascends
+	mu      sync.Mutex // held from a call of the model until what follows is in the outbox, so that SQHD ascends
 	qp      *iwarp.QP  // set by Setup
 	ended   bool       // nothing is posted any more
 	ending  ending
@@ -34,14 +34,12 @@ type queue struct {
 	fetches taskList
 	reading int // RDMA Reads outstanding
 
-	// What is posted, under mu.
-	recv  [1]iwarp.RecvWR
-	into  [1]iwarp.SGE
-	sends [2]iwarp.SendWR // an RDMA Write, and the response
-	from  [1]iwarp.SGE
-	cqe   [capsule.CQESize]byte
-	read  [1]iwarp.SendWR
-	sink  [1]iwarp.SGE
+	recv    [1]iwarp.RecvWR // under mu
+	into    [1]iwarp.SGE
+	out     outbox    // what is to be posted
+	posting bool      // a goroutine posts, and what is in out when it is done
+	posted  outbox    // the goroutine's that posts
+	posts   sync.Cond // posting has become false
 }
 
 // depths are those of the QP. A slot of the send queue is free when its completion was polled, which may be
@@ -120,7 +118,7 @@ func (t *Target) open(cr *iwarp.ConnRequest) (*queue, capsule.RejectStatus) {
 	}
 	q.m, q.slots = m, make([]*task, m.Depth())
 	q.ctx, q.cancel = context.WithCancel(t.ctx)
-	q.recv[0].Local, q.sends[0].Local, q.read[0].Local = q.into[:], q.from[:], q.sink[:]
+	q.recv[0].Local, q.posts.L = q.into[:], &q.mu
 	t.mu.Lock()
 	t.live[m] = q
 	t.mu.Unlock()
@@ -186,14 +184,18 @@ func (q *queue) setup(_ context.Context, qp *iwarp.QP) (err error) {
 	return nil
 }
 
-// run takes completions until the CQ is closed.
+// run takes completions until the CQ is closed. What follows from those that were taken together is posted together: a turn.
 func (q *queue) run() {
 	wcs := make([]iwarp.WC, 32)
 	for {
 		n, err := q.cq.Wait(context.Background(), wcs)
 		for i := range n {
 			q.completed(&wcs[i])
+			if q.isFull() {
+				q.flush()
+			}
 		}
+		q.flush()
 		if err != nil {
 			return
 		}
@@ -229,6 +231,7 @@ func (q *queue) received(receive, n int, ok bool) {
 	t.stats.commands.Add(1)
 	cur := current{receive: receive, cid: cidOf(msg[2:])}
 	acts := t.actions.get()
+	acts.turn = true
 	q.mu.Lock()
 	acts.list = q.m.Command(t.now(), msg[:n], acts.list)
 	q.own(acts, &cur)

@@ -12,10 +12,10 @@ import (
 
 // actions are what the model returned, and what follows from it. They are used again.
 type actions struct {
-	list   []model.Action
-	tasks  []*task // to begin
-	broken bool    // a post failed: the connection is failing
-	next   *actions
+	list  []model.Action
+	tasks []*task // to begin
+	turn  bool    // they are of the turn of the queue: what is in its outbox need not be posted at once
+	next  *actions
 }
 
 // actionLists are those that are not in use.
@@ -38,7 +38,7 @@ func (l *actionLists) get() *actions {
 func (l *actionLists) put(a *actions) {
 	clear(a.list)
 	clear(a.tasks)
-	a.list, a.tasks, a.broken = a.list[:0], a.tasks[:0], false
+	a.list, a.tasks, a.turn = a.list[:0], a.tasks[:0], false
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a.next, l.free = l.free, a
@@ -63,7 +63,7 @@ func (q *queue) own(acts *actions, cur *current) {
 		}
 		switch a.Do {
 		case model.DoRespond:
-			q.respond(a, cur, acts)
+			q.respond(a, cur)
 		case model.DoFetch, model.DoFill, model.DoExecute:
 			tk := cur.task
 			if tk == nil {
@@ -86,10 +86,10 @@ func (t *Target) perform(q *queue, acts *actions) {
 		t.performOne(q, &acts.list[i])
 	}
 	for _, tk := range acts.tasks {
-		tk.begin()
+		tk.begin(acts.turn)
 	}
-	if acts.broken {
-		q.abort()
+	if q != nil && !acts.turn {
+		q.flush()
 	}
 	t.actions.put(acts)
 }
@@ -112,7 +112,7 @@ func (t *Target) performOne(q *queue, a *model.Action) {
 			t.lines.info("Connect refused", "peer", to.remote, "qid", to.m.QID(), "why", a.Refusal)
 		}
 		if a.Last {
-			to.close()
+			to.close() // behind what is in the outbox
 		}
 	case a.Do == model.DoClose:
 		to.abort()
@@ -123,7 +123,7 @@ func (t *Target) performOne(q *queue, a *model.Action) {
 func (q *queue) respondTo(a *model.Action) {
 	acts := q.t.actions.get()
 	q.mu.Lock()
-	q.respond(a, &current{receive: none}, acts)
+	q.respond(a, &current{receive: none})
 	q.mu.Unlock()
 	q.t.perform(q, acts)
 }
@@ -133,22 +133,16 @@ func cidOf(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }
 // cidAt is where a CQE has the CID.
 const cidAt = 12
 
-// respond posts the receive of a command again, and its response behind its data. mu is held.
-func (q *queue) respond(a *model.Action, cur *current, acts *actions) {
+// respond adds the receive of a command to the outbox again, and its response behind its data. mu is held.
+func (q *queue) respond(a *model.Action, cur *current) {
 	if q.ended {
 		return
 	}
 	receive, buf := q.answered(a, cur)
 	if receive != none {
-		if err := q.postReceive(receive); err != nil {
-			q.kept = append(q.kept, receive)
-			acts.broken = true
-		}
+		q.out.receive(q.recvs, receive)
 	}
-	if err := q.qp.PostSend(q.response(a, buf)...); err != nil {
-		// What was posted keeps the buffer; it is given back when the connection has ended.
-		acts.broken = true
-	}
+	q.response(a, buf)
 }
 
 // answered finds the receive of the command that a response is for, and the buffer with its data. A response without a Ref
@@ -179,23 +173,23 @@ func (q *queue) answered(a *model.Action, cur *current) (receive int, data *buff
 }
 
 // response makes the work requests of a response. mu is held.
-func (q *queue) response(a *model.Action, data *buffer) []iwarp.SendWR {
-	q.cqe = a.Response.Octets
-	send := &q.sends[1]
-	send.ID, send.Op, send.Flags, send.Inline = 0, iwarp.OpSend, iwarp.Unsignaled, q.cqe[:]
+func (q *queue) response(a *model.Action, data *buffer) {
+	o := &q.out
+	var id uint64 // of the buffer, if there is one
+	flags := iwarp.Unsignaled
+	if data != nil {
+		n := int(a.Data.Length)
+		q.t.stats.sent.Add(uint64(n))
+		o.octets += n
+		write := o.send()
+		write.Op, write.Flags, write.Remote, write.Local = iwarp.OpRDMAWrite, iwarp.Unsignaled, remote(&a.Data), o.part(data, n)
+		id, flags = uint64(data.id)+1, 0
+	}
+	send := o.send()
+	send.ID, send.Op, send.Flags, send.Inline = id, iwarp.OpSend, flags, o.cqe(&a.Response.Octets)
 	if a.Response.Invalidate {
 		send.Op, send.Invalidate = iwarp.OpSendInvalidate, stag.STag(a.Response.STag)
 	}
-	if data == nil {
-		return q.sends[1:]
-	}
-	n := int(a.Data.Length)
-	q.t.stats.sent.Add(uint64(n))
-	send.ID, send.Flags = uint64(data.id)+1, 0
-	write := &q.sends[0]
-	write.Op, write.Flags, write.Remote = iwarp.OpRDMAWrite, iwarp.Unsignaled, remote(&a.Data)
-	q.from[0] = data.mr.Slice(0, n)
-	return q.sends[:]
 }
 
 // remote is the memory of the host that a command names. The address stays as it is: bit 63 is set on Linux.

@@ -21,6 +21,7 @@ type task struct {
 	op       model.Op
 	buf      *buffer
 	ctrl     *model.Controller // DoFlush, which is no command: only t, ref and op are set besides
+	turn     bool              // it is carried out in the turn of the queue
 	deadline time.Duration     // while it waits for a buffer
 	next     *task             // of a taskList
 }
@@ -102,12 +103,12 @@ func (t *Target) taskEnded() {
 	}
 }
 
-// begin starts what the model asks for: with a buffer, if data moves that has none yet.
-func (tk *task) begin() {
+// begin starts what the model asks for: with a buffer, if data moves that has none yet. turn is that of actions.
+func (tk *task) begin(turn bool) {
 	if n := tk.needs(); n > 0 && tk.buf == nil && !tk.q.t.budget.take(tk, n) {
 		return // the budget goes on with it
 	}
-	tk.proceed()
+	tk.proceed(turn)
 }
 
 // needs is how many octets of buffer the task has to have.
@@ -119,7 +120,7 @@ func (tk *task) needs() int {
 }
 
 // proceed goes on with a task whose memory is accounted for.
-func (tk *task) proceed() {
+func (tk *task) proceed(turn bool) {
 	q := tk.q
 	if n := tk.needs(); n > 0 && tk.buf == nil {
 		if tk.buf = q.buffer(n); tk.buf == nil {
@@ -130,10 +131,10 @@ func (tk *task) proceed() {
 	}
 	switch tk.do {
 	case model.DoFetch:
-		q.fetch(tk)
+		q.fetch(tk, turn)
 	case model.DoFill:
 		tk.fill()
 	default:
-		tk.submit()
+		tk.submit(turn)
 	}
 }
