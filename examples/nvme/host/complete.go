@@ -9,8 +9,46 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// completed handles one completion. Its error ends the queue.
-func (q *queue) completed(wc *iwarp.WC) error {
+// completed handles the completions of one poll. Its error ends the queue.
+func (q *queue) completed(wcs []iwarp.WC) error {
+	n, failed := q.receiveAgain(wcs)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range n {
+		if q.err != nil {
+			return nil
+		}
+		if err := q.completedOne(&wcs[i], &q.cqes[i]); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// receiveAgain takes the responses out of the receives, and posts those again before any command ends, since the next
+// command may be answered at once. The first n completions can be handled; the error is that of what is behind them.
+func (q *queue) receiveAgain(wcs []iwarp.WC) (n int, err error) {
+	q.again, q.into = q.again[:0], q.into[:0]
+	for i := range wcs {
+		wc := &wcs[i]
+		if wc.QP != q.qp || wc.Status != iwarp.StatusSuccess || wc.ID>>16 != kindReceive {
+			continue
+		}
+		at := int(wc.ID&0xffff) * recvSize
+		if q.cqes[i], err = capsule.ParseCQE(q.recvs[at:][:wc.Len]); err != nil {
+			return i, err
+		}
+		q.into = append(q.into, q.recvMR.Slice(at, recvSize))
+		q.again = append(q.again, iwarp.RecvWR{ID: wc.ID, Local: q.into[len(q.into)-1:]})
+	}
+	if len(q.again) > 0 {
+		err = q.qp.PostRecv(q.again...)
+	}
+	return len(wcs), err
+}
+
+// completedOne handles a completion: of a response, with its contents. The mutex is held.
+func (q *queue) completedOne(wc *iwarp.WC, cqe *capsule.CQE) error {
 	if wc.QP != q.qp {
 		return nil // of an attempt to connect before
 	}
@@ -19,42 +57,19 @@ func (q *queue) completed(wc *iwarp.WC) error {
 	}
 	switch i := int(wc.ID & 0xffff); wc.ID >> 16 {
 	case kindReceive:
-		return q.received(i, wc)
+		return q.responded(cqe, wc.STag)
 	case kindSend:
 		q.sent(&q.slots[i])
 	}
 	return nil
 }
 
-// sent notes that the capsule of a command belongs to the slot again.
+// sent notes that the capsule of a command belongs to the slot again. The mutex is held.
 func (q *queue) sent(s *slot) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.err != nil {
-		return
-	}
 	s.sent = true
 	if s.busy && s.responded {
 		q.end(s, s.err)
 	}
-}
-
-// received handles a message of the target, which must be a response. The receive is posted again
-// before the command ends, since the next command may be answered at once.
-func (q *queue) received(i int, wc *iwarp.WC) error {
-	cqe, err := capsule.ParseCQE(q.recvs[i*recvSize:][:wc.Len])
-	if err != nil {
-		return err
-	}
-	if err := q.postRecv(q.qp, i); err != nil {
-		return err
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.err != nil {
-		return nil
-	}
-	return q.responded(&cqe, wc.STag)
 }
 
 // responded ends the command that the response is for. Before that its region is made invalid, if
@@ -94,7 +109,7 @@ func (q *queue) responded(cqe *capsule.CQE, invalidated stag.STag) error {
 // end ends a command for its sender. The mutex is held.
 func (q *queue) end(s *slot, err error) {
 	s.busy, s.err = false, err
-	s.timer.Stop()
+	q.busy--
 	if s.abandoned {
 		q.giveBack(s)
 		return
@@ -102,16 +117,32 @@ func (q *queue) end(s *slot, err error) {
 	s.done <- struct{}{}
 }
 
-// expired ends the queue if the command in the slot is late. The timer may be that of a command
-// before it.
-func (q *queue) expired(s *slot) {
+// expired ends the queue if a command is late, and otherwise waits for the next that may be.
+func (q *queue) expired() {
 	q.mu.Lock()
 	var err error
-	if s.busy && s.timeout > 0 && !time.Now().Before(s.deadline) {
-		err = timeoutError(s.opcode, q.qid, s.timeout)
+	now := time.Now()
+	q.due = time.Time{}
+	for i := range q.slots {
+		s := &q.slots[i]
+		switch {
+		case !s.busy || s.timeout == 0:
+		case now.Before(s.deadline):
+			q.watch(s.deadline, s.deadline.Sub(now))
+		default:
+			err = timeoutError(s.opcode, q.qid, s.timeout)
+		}
 	}
 	q.mu.Unlock()
 	if err != nil {
 		q.fail(err)
+	}
+}
+
+// watch sees to it that expired is called at a time, which is so far off. The mutex is held.
+func (q *queue) watch(deadline time.Time, left time.Duration) {
+	if q.due.IsZero() || deadline.Before(q.due) {
+		q.due = deadline
+		q.timer.Reset(left)
 	}
 }

@@ -32,9 +32,22 @@ type queue struct {
 	kept  *slot // not in free: for Keep Alive
 	event *slot // likewise, for Asynchronous Event Requests
 
+	// The goroutine's that takes completions.
+	cqes  [pollSize]capsule.CQE
+	again []iwarp.RecvWR
+	into  []iwarp.SGE // one of each
+
 	mu   sync.Mutex
 	err  error // why there are no more commands
 	dead chan struct{}
+	busy int // slots
+
+	out     []iwarp.SendWR // commands that are to be posted
+	posted  []iwarp.SendWR // the goroutine's that posts
+	posting bool           // a goroutine posts, and what is in out when it is done
+
+	timer *time.Timer
+	due   time.Time // when the timer fires; zero: it does not
 }
 
 // A queueConfig is what queues differ in.
@@ -46,7 +59,10 @@ type queueConfig struct {
 	inside   int
 }
 
-const recvSize = 64 // of a receive: a response has 16 octets
+const (
+	recvSize = 64 // of a receive: a response has 16 octets
+	pollSize = 64 // completions that are handled together
+)
 
 // openQueue connects a queue. lost is called, once at most, when it can do nothing more.
 func openQueue(ctx context.Context, rnic *iwarp.RNIC, pd *iwarp.PD, addr string, o *Options, c queueConfig, lost func(cause error)) (*queue, error) {
@@ -100,9 +116,9 @@ func (q *queue) allocate(rnic *iwarp.RNIC) (err error) {
 	for i := range q.slots {
 		s := &q.slots[i]
 		s.index, s.capsule, s.done = uint16(i), caps[i*size:][:size], make(chan struct{}, 1)
-		s.timer = time.AfterFunc(time.Hour, func() { q.expired(s) })
-		s.timer.Stop()
 	}
+	q.timer = time.AfterFunc(time.Hour, q.expired)
+	q.timer.Stop()
 	return nil
 }
 
@@ -160,13 +176,11 @@ func (q *queue) fill(n int) error {
 // run takes completions until the queue is closed.
 func (q *queue) run() {
 	defer close(q.stopped)
-	wcs := make([]iwarp.WC, 64)
+	wcs := make([]iwarp.WC, pollSize)
 	for {
 		n, err := q.cq.Wait(context.Background(), wcs)
-		for i := range n {
-			if err := q.completed(&wcs[i]); err != nil {
-				q.fail(err)
-			}
+		if err := q.completed(wcs[:n]); err != nil {
+			q.fail(err)
 		}
 		if err != nil {
 			return
@@ -194,7 +208,7 @@ func (q *queue) kill(cause error) bool {
 	for i := range q.slots {
 		if s := &q.slots[i]; s.busy {
 			s.window.detach()
-			q.end(s, &LostError{Cause: cause, Sent: true})
+			q.end(s, &LostError{Cause: cause, Sent: !s.queued})
 		}
 	}
 	return true
@@ -214,9 +228,11 @@ func (q *queue) close(cause error, graceful bool) {
 
 // release gives back what allocate and the commands have made. The connection has ended.
 func (q *queue) release() {
+	if q.timer != nil {
+		q.timer.Stop()
+	}
 	for i := range q.slots {
 		s := &q.slots[i]
-		s.timer.Stop()
 		if s.mr != nil {
 			_ = s.mr.Close()
 		}

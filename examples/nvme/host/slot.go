@@ -26,7 +26,8 @@ type slot struct {
 	keyed  bool // the command has a region, which is VALID until invalid
 
 	opcode    capsule.Opcode
-	busy      bool // a command was posted, and has not ended for its sender
+	busy      bool // a command was given to the queue, and has not ended for its sender
+	queued    bool // it was not posted
 	sent      bool // the capsule no longer belongs to the QP
 	responded bool
 	abandoned bool // the sender does not wait any more
@@ -34,7 +35,6 @@ type slot struct {
 	err       error
 
 	done     chan struct{} // of one element: the command has ended
-	timer    *time.Timer
 	timeout  time.Duration // 0: none
 	deadline time.Time
 }

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -47,35 +49,87 @@ func (q *queue) doIn(ctx context.Context, s *slot, c *command) (capsule.CQE, err
 
 // start sends a command.
 func (q *queue) start(s *slot, c *command) error {
+	if q.ended() { // what is prepared may still be posted for a command that kill has ended
+		return q.gone()
+	}
 	s.begin(c.sqe.Opcode, c.timeout)
 	wrs, err := q.prepare(s, c)
 	if err != nil {
 		return err
 	}
-	if err := q.post(s, wrs); err != nil {
+	if !q.enqueue(s, wrs) {
 		s.window.detach()
-		q.fail(err) // if it has not failed before
 		return q.gone()
 	}
 	return nil
 }
 
-// post hands a command to the QP. What posting refuses is the end of the queue.
-func (q *queue) post(s *slot, wrs []iwarp.SendWR) error {
+// enqueue gives a command to the queue, and posts it. It returns false if the queue has ended. What several goroutines
+// have to send is posted together: one that finds another posting leaves it to that. So that there is something to be left, a goroutine
+// that is not the only one lets the others run first that are about to send something, which are woken
+// together when several responses have come.
+func (q *queue) enqueue(s *slot, wrs []iwarp.SendWR) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {
-		return q.err
+		return false
 	}
-	if err := q.qp.PostSend(wrs...); err != nil {
-		return err
-	}
-	s.busy = true
+	q.out = append(q.out, wrs...)
+	s.busy, s.queued = true, true
+	q.busy++
 	if s.timeout > 0 {
 		s.deadline = time.Now().Add(s.timeout)
-		s.timer.Reset(s.timeout)
+		q.watch(s.deadline, s.timeout)
 	}
-	return nil
+	if q.posting {
+		return true
+	}
+	q.posting = true
+	if q.busy > 1 {
+		q.mu.Unlock()
+		runtime.Gosched()
+		q.mu.Lock()
+	}
+	for len(q.out) > 0 && q.err == nil {
+		q.postAll()
+	}
+	q.posting = false
+	return true
+}
+
+// postAll posts the commands there are. What posting refuses is the end of the queue. The mutex is held, but not meanwhile.
+func (q *queue) postAll() {
+	q.out, q.posted = q.posted[:0], q.out
+	for i := range q.posted {
+		q.slots[q.posted[i].ID&0xffff].queued = false
+	}
+	q.mu.Unlock()
+	err := q.qp.PostSend(q.posted...)
+	if err != nil {
+		q.refused(err)
+		q.fail(err)
+	}
+	q.mu.Lock()
+}
+
+// refused notes which commands were not sent.
+func (q *queue) refused(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var post *iwarp.PostError
+	if !errors.As(err, &post) {
+		return
+	}
+	for _, wr := range q.posted[post.N:] {
+		q.slots[wr.ID&0xffff].queued = true
+	}
+}
+
+// ended tells that there are no more commands.
+func (q *queue) ended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err != nil
 }
 
 // prepare makes the work requests of a command, which the slot holds: a registration if the data
