@@ -96,3 +96,11 @@ func TestInterrupted(t *testing.T) {
 	err := Main(ctx, []string{"-span", "1h", "-goal=false", "-dir", t.TempDir()}, t.Output(), t.Output())
 	require.Error(t, err)
 }
+
+func TestPullsForOthers(t *testing.T) {
+	p, err := OpenPulls(t.Context(), t.TempDir(), 3, "", t.Output())
+	require.NoError(t, err)
+	require.NoError(t, p.Run(20))
+	require.NoError(t, p.Close())
+	require.Error(t, p.Run(1), "it is closed")
+}

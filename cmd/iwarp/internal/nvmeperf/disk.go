@@ -41,7 +41,7 @@ func newDisk(ctx context.Context, network string, what *service) (d *disk, err e
 		d.window = iwarp.NewSolicitor(solicit.Config{Fixed: what.Window, Dispatch: [2]time.Duration{dispatch, dispatch}})
 		d.running.Go(func() { d.sampled.run(ctx, d.window) })
 	}
-	if d.target, err = target.New(&target.Config{NoCRC: !what.CRC, Solicitor: d.window}); err != nil {
+	if d.target, err = target.New(&target.Config{NoCRC: !what.CRC, Solicitor: d.window, ORD: 32}); err != nil {
 		return d, err
 	}
 	if err := d.target.AddSubsystem(target.Subsystem{NQN: diskNQN}); err != nil {
@@ -84,7 +84,7 @@ func (d *disk) close() (err error) {
 	return err
 }
 
-// numbers are what a disk tells.
+// numbers are what a service tells.
 type numbers struct {
 	Samples int    `json:"samples"` // of the window
 	Most    int64  `json:"most"`    // octets asked for that had not come, of all samples
@@ -92,7 +92,7 @@ type numbers struct {
 	Busy    uint64 `json:"busy"`    // commands that waited for too long
 	Stalled uint64 `json:"stalled"`
 	Queues  int    `json:"queues"`
-	Waits   uint64 `json:"waits"`
+	Attacks int    `json:"attacks"` // of a hostile host
 }
 
 // A sampler looks at the window of a Solicitor.
@@ -128,13 +128,14 @@ func (s *sampler) clear() {
 	s.samples, s.most = 0, 0
 }
 
-func (s *sampler) numbers(d *disk) numbers {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (d *disk) numbers() numbers {
 	t := d.target.Stats()
-	n := numbers{Samples: s.samples, Most: s.most, Busy: t.Busy, Stalled: t.Stalled, Queues: t.Queues, Waits: t.Waits}
+	n := numbers{Busy: t.Busy, Stalled: t.Stalled, Queues: t.Queues}
 	if d.window != nil {
 		n.Granted = d.window.Stats().MaxGranted
 	}
+	d.sampled.mu.Lock()
+	defer d.sampled.mu.Unlock()
+	n.Samples, n.Most = d.sampled.samples, d.sampled.most
 	return n
 }

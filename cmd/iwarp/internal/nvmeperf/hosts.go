@@ -88,6 +88,8 @@ type workers struct {
 	does command
 	size int
 	bufs [][]byte
+	// apart tells that each has one place of its own.
+	apart bool
 	// times, unless nil, is for how long each took, in the order in which they have ended.
 	times []time.Duration
 	mu    sync.Mutex // of times
@@ -111,11 +113,15 @@ func (w *workers) run(n int) error {
 func (w *workers) while(more func() bool) error {
 	places := int(w.c.n.Size()) / w.size
 	errs := make(chan error, len(w.bufs))
-	for _, p := range w.bufs {
+	for i, p := range w.bufs {
 		go func() {
 			var err error
 			for err == nil && more() {
-				err = w.one(p, int64(rand.IntN(places))*int64(w.size))
+				at := i
+				if !w.apart {
+					at = rand.IntN(places)
+				}
+				err = w.one(p, int64(at)*int64(w.size))
 			}
 			errs <- err
 		}()

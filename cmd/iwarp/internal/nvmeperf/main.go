@@ -78,6 +78,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.BoolVar(&o.crc, "crc", true, "CRC32c of every FPDU")
 	fs.StringVar(&run, "run", "", "only the measurements whose names match this `REGEXP`: "+names())
 	fs.BoolVar(&o.json, "json", false, "print JSON")
+	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of the connections of perf commit, empty: the system's")
 	fs.StringVar(&o.dir, "dir", "", "where to put files; empty: the directory for temporary ones, which may be in memory")
 	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
 	fs.BoolVar(&o.serve, "s", false, "be a server, as which the command starts itself, until stdin ends")

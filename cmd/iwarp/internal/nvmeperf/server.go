@@ -14,8 +14,8 @@ import (
 const (
 	doOpen  = "open"  // a service
 	doClose = "close" // a service
-	doStats = "stats" // of a target
-	doClear = "clear" // the numbers that it has sampled
+	doStats = "stats" // of a service
+	doClear = "clear" // the numbers that a target has sampled
 )
 
 // An order is what the host asks the process of the target for.
@@ -32,17 +32,19 @@ type reply struct {
 	Stats   numbers `json:"stats,omitzero"`
 }
 
-// A service is a target or, with a Shape, a server of package rpc.
+// A service is a target; with a Shape, a server of package rpc; with Attack, a hostile host.
 type service struct {
 	CRC    bool       `json:"crc,omitempty"`
 	Disk   string     `json:"disk,omitempty"`   // what backs the namespace: a backend.Spec
 	Window int64      `json:"window,omitempty"` // of the target's Solicitor; 0: there is none
 	Shape  *rpc.Shape `json:"shape,omitempty"`
+	Attack string     `json:"attack,omitempty"` // the address of the target
 }
 
 // An opened is a service that is open.
 type opened interface {
 	addr() string
+	numbers() numbers
 	close() error
 }
 
@@ -84,14 +86,12 @@ func (s *server) do(ctx context.Context, o *order) (a reply, err error) {
 	}
 	t, ok := v.(*disk)
 	switch {
-	case !ok:
-		return a, fmt.Errorf("service %d is not a target", o.Service)
 	case o.Do == doStats:
-		a.Stats = t.sampled.numbers(t)
-	case o.Do == doClear:
+		a.Stats = v.numbers()
+	case ok && o.Do == doClear:
 		t.sampled.clear()
 	default:
-		return a, fmt.Errorf("no order %q", o.Do)
+		return a, fmt.Errorf("no order %q for service %d", o.Do, o.Service)
 	}
 	return a, nil
 }
@@ -101,9 +101,12 @@ func (s *server) open(ctx context.Context, what *service) (a reply, err error) {
 		return a, fmt.Errorf("no service is named")
 	}
 	var v opened
-	if what.Shape != nil {
+	switch {
+	case what.Shape != nil:
 		v, err = newResponder(ctx, what.Shape)
-	} else {
+	case what.Attack != "":
+		v, err = newEnemyService(ctx, what.Attack)
+	default:
 		v, err = newDisk(ctx, "tcp", what)
 	}
 	if err != nil {

@@ -1,0 +1,42 @@
+package nvmeperf
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
+	"github.com/goiwarp/iwarp/examples/nvme/host"
+)
+
+// queueCounts are the numbers of I/O queues that are compared.
+var queueCounts = []int{1, 2, 4}
+
+// queues compares numbers of I/O queues, with as many commands under way on each of them. It has no mark.
+func (b *bench) queues() error {
+	return b.on(func(s *stand) error {
+		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.crc})
+		if err != nil {
+			return err
+		}
+		var all []*contest.Contender
+		for _, n := range queueCounts {
+			c, err := s.connect(a.Addr, host.Options{Queues: n})
+			if err != nil {
+				return err
+			}
+			if err := c.fill(b.ctx); err != nil {
+				return err
+			}
+			for _, p := range []pair{randomRead, randomWrite} {
+				name := fmt.Sprintf("%s, I/O queues: %d, %d commands under way", p.what, n, n*depth)
+				all = append(all, &contest.Contender{Name: name, Size: p.size, Run: c.workers(p.does, p.size, n*depth).run})
+			}
+		}
+		if err := b.compare(all...); err != nil {
+			return err
+		}
+		for i, c := range all[2:] {
+			b.note("%s, against one queue: %.2f", c.Name, c.Against(all[i%2], contest.PerSecond))
+		}
+		return nil
+	})
+}
