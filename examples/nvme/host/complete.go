@@ -14,6 +14,10 @@ func (q *queue) completed(wcs []iwarp.WC) error {
 	n, failed := q.receiveAgain(wcs)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if !q.posting && len(q.again) > 0 { // what the goroutines send that are woken now is posted below
+		q.posting = true
+		defer q.postWoken()
+	}
 	for i := range n {
 		if q.err != nil {
 			return nil
@@ -23,6 +27,12 @@ func (q *queue) completed(wcs []iwarp.WC) error {
 		}
 	}
 	return failed
+}
+
+// postWoken posts what goroutines send that were woken a moment ago. The mutex is held, but not meanwhile.
+func (q *queue) postWoken() {
+	q.yield()
+	q.postOut()
 }
 
 // receiveAgain takes the responses out of the receives, and posts those again before any command ends, since the next

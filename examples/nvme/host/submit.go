@@ -64,10 +64,8 @@ func (q *queue) start(s *slot, c *command) error {
 	return nil
 }
 
-// enqueue gives a command to the queue, and posts it. It returns false if the queue has ended. What several goroutines
-// have to send is posted together: one that finds another posting leaves it to that. So that there is something to be left, a goroutine
-// that is not the only one lets the others run first that are about to send something, which are woken
-// together when several responses have come.
+// enqueue gives a command to the queue, and posts it, unless another goroutine is to post it. It returns false if the queue
+// has ended.
 func (q *queue) enqueue(s *slot, wrs []iwarp.SendWR) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,15 +84,30 @@ func (q *queue) enqueue(s *slot, wrs []iwarp.SendWR) bool {
 	}
 	q.posting = true
 	if q.busy > 1 {
-		q.mu.Unlock()
-		runtime.Gosched()
-		q.mu.Lock()
+		q.yield()
 	}
+	q.postOut()
+	return true
+}
+
+// yield lets other goroutines run that are about to send a command: several are woken together when several responses have come.
+// What they have to send is then posted together, in one call of the system. The mutex is held, but not meanwhile.
+func (q *queue) yield() {
+	q.mu.Unlock()
+	runtime.Gosched()
+	q.mu.Lock()
+}
+
+// postOut posts the commands there are until there are none: posting was set by the caller. The mutex is held, but not
+// meanwhile.
+func (q *queue) postOut() {
 	for len(q.out) > 0 && q.err == nil {
 		q.postAll()
+		if len(q.out) > 0 {
+			q.yield()
+		}
 	}
 	q.posting = false
-	return true
 }
 
 // postAll posts the commands there are. What posting refuses is the end of the queue. The mutex is held, but not meanwhile.

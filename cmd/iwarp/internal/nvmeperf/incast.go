@@ -114,7 +114,7 @@ func (b *bench) incast() error {
 			return err
 		}
 		began := time.Now()
-		if err := f.write(longer * b.opts.span * time.Duration(b.opts.pairs) / 4); err != nil {
+		if err := f.write(longer * b.opts.span * time.Duration(b.opts.pairs) / 2); err != nil {
 			return err
 		}
 		took := time.Since(began)
