@@ -35,6 +35,8 @@ type slot struct {
 	key  uint8
 	head [requestLen]byte
 	wr   [2]iwarp.SendWR
+
+	inside [][]iwarp.SGE // of PutInside: requests with their octets
 }
 
 // NewClient makes a client whose QP is to be made from Config.
@@ -44,7 +46,7 @@ func NewClient(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, source func(n int) []by
 	if c.cq, err = r.CreateCQ(4*shape.Depth + 16); err != nil {
 		return nil, err
 	}
-	c.mem, c.heads = make([]byte, shape.Depth*responseLen), make([]byte, shape.Depth*requestLen)
+	c.mem, c.heads = make([]byte, shape.Depth*responseLen), make([]byte, shape.Depth*c.variants()*requestLen)
 	mr, err := pd.RegisterMR(c.mem, stag.LocalWrite, nil)
 	if err != nil {
 		return nil, err
@@ -60,23 +62,31 @@ func NewClient(r *iwarp.RNIC, pd *iwarp.PD, shape Shape, source func(n int) []by
 		if shape.Kind != PutInside {
 			continue
 		}
-		// The head of each slot is always the same, and so are the octets: so it does not matter that a Send may
-		// be done later than the response has come.
-		(&request{slot: uint32(i), offset: c.place(i)}).put(c.heads[i*requestLen:])
 		data, err := pd.RegisterMR(s.mem, 0, nil)
 		if err != nil {
 			return nil, err
 		}
-		s.wr[1] = iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{heads.Slice(i*requestLen, requestLen), data.Slice(0, shape.Size)}}
+		s.inside = c.inside(i, heads, data)
 	}
 	return c, nil
 }
 
-// place is where a slot of PutInside works.
-func (c *Client) place(slot int) uint64 {
-	n := c.shape.places()
-	return uint64(slot*n/c.shape.Depth) * uint64(c.shape.Size)
+// variants is how many requests of PutInside a slot has. They are made in advance and do not change: so it does not matter
+// that a Send may be done later than its response has come.
+func (c *Client) variants() int { return min(max(8192/c.shape.Depth, 1), c.shape.places()) }
+
+// inside makes the requests of PutInside of a slot.
+func (c *Client) inside(slot int, heads, data *iwarp.MR) (all [][]iwarp.SGE) {
+	for k := range c.variants() {
+		at := (slot*c.variants() + k) * requestLen
+		(&request{slot: uint32(slot), offset: c.place()}).put(c.heads[at:])
+		all = append(all, []iwarp.SGE{heads.Slice(at, requestLen), data.Slice(0, c.shape.Size)})
+	}
+	return all
 }
+
+// place is where an operation works.
+func (c *Client) place() uint64 { return uint64(c.rand.IntN(c.shape.places()) * c.shape.Size) }
 
 // Config is what the QP is to be made from, besides how it is connected.
 func (c *Client) Config(pd *iwarp.PD) *iwarp.QPConfig {
@@ -160,14 +170,15 @@ func (c *Client) Timed(n int, times []int64) ([]int64, error) {
 func (c *Client) begin(i int) (err error) {
 	s := &c.slots[i]
 	if c.shape.Kind == PutInside {
-		c.sends = append(c.sends, s.wr[1])
+		local := s.inside[c.rand.IntN(len(s.inside))]
+		c.sends = append(c.sends, iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: local})
 		return nil
 	}
 	if s.key, err = s.mr.NextKey(); err != nil {
 		return err
 	}
 	s.stag = s.mr.STag()&^0xff | stag.STag(s.key)
-	q := request{slot: uint32(i), stag: s.stag, offset: uint64(c.rand.IntN(c.shape.places()) * c.shape.Size)}
+	q := request{slot: uint32(i), stag: s.stag, offset: c.place()}
 	q.put(s.head[:])
 	c.sends = append(c.sends, s.wr[0], s.wr[1])
 	return nil
