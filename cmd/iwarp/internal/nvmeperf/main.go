@@ -45,6 +45,7 @@ type measurement struct {
 var measurements = []measurement{
 	{"read", (*bench).reads},
 	{"write", (*bench).writes},
+	{"keyed", (*bench).keyed},
 	{"throughput", (*bench).throughput},
 	{"flush", (*bench).flushes},
 	{"queues", (*bench).queues},

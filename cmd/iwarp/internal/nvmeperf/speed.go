@@ -32,7 +32,8 @@ var (
 )
 
 func (b *bench) reads() error      { return b.pairs(randomRead) }
-func (b *bench) writes() error     { return b.pairs(randomInside, randomWrite) }
+func (b *bench) writes() error     { return b.pairs(randomInside) }
+func (b *bench) keyed() error      { return b.pairs(randomWrite) }
 func (b *bench) throughput() error { return b.pairs(largeRead, largeWrite) }
 
 // pairs holds the rate of commands against that of the same messages without NVMe.
