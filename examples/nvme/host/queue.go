@@ -18,6 +18,7 @@ type queue struct {
 	pd       *iwarp.PD
 	transfer int // octets that a command moves at most
 	inside   int // of them in its capsule
+	inline   int // octets of a capsule that the QP copies at most
 	lost     func(cause error)
 
 	qp      *iwarp.QP
@@ -86,6 +87,7 @@ func (q *queue) open(ctx context.Context, rnic *iwarp.RNIC, addr string, o *Opti
 	if q.qp, err = rnic.Dial(ctx, o.Network, addr, q.config(o, c)); err != nil {
 		return rejected(err)
 	}
+	q.inline = min(q.qp.MaxSizes().Inline, capsule.SQESize)
 	a, err := capsule.ParseAccept(q.qp.PrivateData())
 	if err != nil {
 		_ = q.qp.Abort()

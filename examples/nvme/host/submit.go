@@ -172,6 +172,10 @@ func (q *queue) prepare(s *slot, c *command) ([]iwarp.SendWR, error) {
 		sqe.SGL = capsule.KeyedSGL(uint32(s.stag()), 0, uint32(len(c.data)), true)
 	}
 	sqe.Put(s.capsule)
+	if n <= q.inline { // it is copied, so that its completion, which is work for this side, is not needed
+		s.sent = true
+		return append(wrs, iwarp.SendWR{ID: sendID(s.index), Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: s.capsule[:n]}), nil
+	}
 	s.local[0] = q.capMR.Slice(int(s.index)*len(s.capsule), n)
 	return append(wrs, iwarp.SendWR{ID: sendID(s.index), Op: iwarp.OpSend, Local: s.local[:]}), nil
 }
