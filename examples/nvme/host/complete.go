@@ -14,11 +14,22 @@ func (q *queue) completed(wcs []iwarp.WC) error {
 	n, failed := q.receiveAgain(wcs)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.posting && len(q.again) > 0 { // what the goroutines send that are woken now is posted below
-		q.posting = true
-		defer q.postWoken()
+	lead := !q.posting && len(q.again) > 0
+	q.posting = q.posting || lead // what the goroutines send that are woken now is posted below
+	err := q.endCommands(wcs[:n])
+	if err == nil {
+		err = failed
 	}
-	for i := range n {
+	q.callDone()
+	if lead {
+		q.postWoken()
+	}
+	return err
+}
+
+// endCommands handles completions. The mutex is held.
+func (q *queue) endCommands(wcs []iwarp.WC) error {
+	for i := range wcs {
 		if q.err != nil {
 			return nil
 		}
@@ -26,7 +37,7 @@ func (q *queue) completed(wcs []iwarp.WC) error {
 			return err
 		}
 	}
-	return failed
+	return nil
 }
 
 // postWoken posts what goroutines send that were woken a moment ago. The mutex is held, but not meanwhile.
@@ -120,6 +131,10 @@ func (q *queue) responded(cqe *capsule.CQE, invalidated stag.STag) error {
 func (q *queue) end(s *slot, err error) {
 	s.busy, s.err = false, err
 	q.busy--
+	if s.transfer != nil {
+		q.over(s, err)
+		return
+	}
 	if s.abandoned {
 		q.giveBack(s)
 		return

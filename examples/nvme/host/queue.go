@@ -43,6 +43,10 @@ type queue struct {
 	dead chan struct{}
 	busy int // slots
 
+	ended   []*Transfer // whose Done is to be called
+	calling []*Transfer // room for more of them, unless nil
+	calls   sync.WaitGroup
+
 	out     []iwarp.SendWR // commands that are to be posted
 	posted  []iwarp.SendWR // the goroutine's that posts
 	posting bool           // a goroutine posts, and what is in out when it is done
@@ -213,6 +217,13 @@ func (q *queue) kill(cause error) bool {
 			q.end(s, &LostError{Cause: cause, Sent: !s.queued})
 		}
 	}
+	if len(q.ended) > 0 { // a caller of kill may hold what Start needs
+		q.calls.Go(func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.callDone()
+		})
+	}
 	return true
 }
 
@@ -225,6 +236,7 @@ func (q *queue) close(cause error, graceful bool) {
 	_ = q.qp.Abort()
 	_ = q.cq.Close()
 	<-q.stopped
+	q.calls.Wait()
 	q.release()
 }
 

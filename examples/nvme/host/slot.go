@@ -34,6 +34,7 @@ type slot struct {
 	cqe       capsule.CQE
 	err       error
 
+	transfer *Transfer     // nil: a sender waits
 	done     chan struct{} // of one element: the command has ended
 	timeout  time.Duration // 0: none
 	deadline time.Time

@@ -49,7 +49,16 @@ func (q *queue) doIn(ctx context.Context, s *slot, c *command) (capsule.CQE, err
 
 // start sends a command.
 func (q *queue) start(s *slot, c *command) error {
-	if q.ended() { // what is prepared may still be posted for a command that kill has ended
+	if err := q.add(s, c); err != nil {
+		return err
+	}
+	q.push()
+	return nil
+}
+
+// add prepares a command, and adds it to what push posts.
+func (q *queue) add(s *slot, c *command) error {
+	if q.isDead() { // what is prepared may still be posted for a command that kill has ended
 		return q.gone()
 	}
 	s.begin(c.sqe.Opcode, c.timeout)
@@ -57,20 +66,11 @@ func (q *queue) start(s *slot, c *command) error {
 	if err != nil {
 		return err
 	}
-	if !q.enqueue(s, wrs) {
-		s.window.detach()
-		return q.gone()
-	}
-	return nil
-}
-
-// enqueue gives a command to the queue, and posts it, unless another goroutine is to post it. It returns false if the queue
-// has ended.
-func (q *queue) enqueue(s *slot, wrs []iwarp.SendWR) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {
-		return false
+		s.window.detach()
+		return &LostError{Cause: q.err}
 	}
 	q.out = append(q.out, wrs...)
 	s.busy, s.queued = true, true
@@ -79,15 +79,21 @@ func (q *queue) enqueue(s *slot, wrs []iwarp.SendWR) bool {
 		s.deadline = time.Now().Add(s.timeout)
 		q.watch(s.deadline, s.timeout)
 	}
-	if q.posting {
-		return true
+	return nil
+}
+
+// push posts the commands that were added, unless another goroutine is to post them.
+func (q *queue) push() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.posting || len(q.out) == 0 {
+		return
 	}
 	q.posting = true
 	if q.busy > 1 {
 		q.yield()
 	}
 	q.postOut()
-	return true
 }
 
 // yield lets other goroutines run that are about to send a command: several are woken together when several responses have come.
@@ -138,8 +144,8 @@ func (q *queue) refused(err error) {
 	}
 }
 
-// ended tells that there are no more commands.
-func (q *queue) ended() bool {
+// isDead tells that there are no more commands.
+func (q *queue) isDead() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.err != nil

@@ -44,14 +44,15 @@ func (b *bench) pairs(all ...pair) error {
 			if err != nil {
 				return err
 			}
-			commands, err := s.commands(&p)
+			blocking, commands, err := s.commands(&p)
 			if err != nil {
 				return err
 			}
-			if err := b.compare(calls, commands); err != nil {
+			if err := b.compare(calls, commands, blocking); err != nil {
 				return err
 			}
 			b.marks.Least(p.what+", against perf rpc", commands.Against(calls, contest.PerSecond), leastOfRPC)
+			b.note("%s, against perf rpc: %.2f", blocking.Name, blocking.Against(calls, contest.PerSecond))
 			return nil
 		})
 		if err != nil {
@@ -70,19 +71,20 @@ func (s *stand) calls(p *pair) (*contest.Contender, error) {
 	return &contest.Contender{Name: fmt.Sprintf("%s as messages (%s), %d under way", p.what, p.kind, depth), Size: p.size, Run: c.Run}, nil
 }
 
-// commands is the side of NVMe.
-func (s *stand) commands(p *pair) (*contest.Contender, error) {
+// commands are the sides of NVMe: with a goroutine for each command, and without.
+func (s *stand) commands(p *pair) (calls, transfers *contest.Contender, err error) {
 	a, err := s.open(&service{Disk: memoryDisk, CRC: s.b.opts.crc})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c, err := s.connect(a.Addr, p.opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := c.fill(s.b.ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	name := fmt.Sprintf("%s, queue depth %d", p.what, depth)
-	return &contest.Contender{Name: name, Size: p.size, Run: c.workers(p.does, p.size, depth).run}, nil
+	calls = &contest.Contender{Name: fmt.Sprintf("%s by %d goroutines", p.what, depth), Size: p.size, Run: c.workers(p.does, p.size, depth).run}
+	transfers = &contest.Contender{Name: fmt.Sprintf("%s by Transfers, %d under way", p.what, depth), Size: p.size, Run: c.transfers(p.kind != rpc.Get, p.size, depth).run}
+	return calls, transfers, nil
 }
