@@ -164,7 +164,7 @@ func (q *queue) expired() {
 	}
 }
 
-// watch sees to it that expired is called at a time, which is so far off. The mutex is held.
+// watch sets the timer, which calls expired, to a deadline that is so far off, unless it is due earlier. The mutex is held.
 func (q *queue) watch(deadline time.Time, left time.Duration) {
 	if q.due.IsZero() || deadline.Before(q.due) {
 		q.due = deadline

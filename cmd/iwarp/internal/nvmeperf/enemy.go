@@ -109,7 +109,7 @@ func (e *enemy) once(ctx context.Context, a *attack) error {
 	return err
 }
 
-// controller sees to it that there is one.
+// controller makes one unless there is one.
 func (e *enemy) controller(ctx context.Context) error {
 	if e.admin != nil && e.admin.State() == iwarp.StateRTS {
 		return nil

@@ -41,7 +41,7 @@ func (b *bench) hostile() error {
 		if err != nil {
 			return err
 		}
-		var calm, attacked, ratios []float64
+		var alone, attacked, ratios []float64
 		var attacks int
 		for range b.opts.pairs {
 			quiet, err := readFor(honest, longer*b.opts.span)
@@ -53,9 +53,9 @@ func (b *bench) hostile() error {
 				return err
 			}
 			attacks += n
-			calm, attacked, ratios = append(calm, quiet), append(attacked, loud), append(ratios, loud/quiet)
+			alone, attacked, ratios = append(alone, quiet), append(attacked, loud), append(ratios, loud/quiet)
 		}
-		b.note("%d honest hosts read 4 KiB, one at a time: p99 %.0f us, under %d attacks %.0f us", honestHosts, stats.Median(calm), attacks, stats.Median(attacked))
+		b.note("%d honest hosts read 4 KiB, one at a time: p99 %.0f us, under %d attacks %.0f us", honestHosts, stats.Median(alone), attacks, stats.Median(attacked))
 		b.marks.Most("p99 of honest hosts while a hostile one attacks, against none", stats.Median(ratios), mostP99, "")
 		return nil
 	})

@@ -1,0 +1,130 @@
+package host
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// A chain is Transfers that each start again when they have ended, until so many are done.
+type chain struct {
+	n    *Namespace
+	left atomic.Int64
+	over chan error // the end of each Transfer that has not started again
+}
+
+func (c *chain) transfer(write bool, p []byte, off int64) *Transfer {
+	return &Transfer{Write: write, P: p, Off: off, Done: func(t *Transfer) {
+		if t.Err == nil && c.left.Add(-1) >= 0 {
+			_, t.Err = c.n.Start(t)
+			if t.Err == nil {
+				return
+			}
+		}
+		c.over <- t.Err
+	}}
+}
+
+// TestHOST_25_Transfers: many are under way without a goroutine for each, on all I/O queues.
+func TestHOST_25_Transfers(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		o := pipeOptions(t)
+		o.Queues = 2
+		n := disk(t, connect(t, newTarget(t), o))
+		c := &chain{n: n, over: make(chan error, 16)}
+		for _, size := range []int{4 << 10, 64 << 10} {
+			for _, write := range []bool{true, false} {
+				var all []*Transfer
+				for i := range 8 {
+					p := make([]byte, size)
+					if write {
+						p = pattern(size, byte(i))
+					}
+					all = append(all, c.transfer(write, p, int64(i*size)))
+				}
+				c.left.Store(200)
+				started, err := n.Start(all...)
+				require.NoError(t, err)
+				require.Equal(t, 8, started)
+				for range all {
+					require.NoError(t, <-c.over)
+				}
+				if write {
+					continue
+				}
+				for i, one := range all {
+					require.Equal(t, pattern(size, byte(i)), one.P)
+				}
+			}
+		}
+	})
+}
+
+func TestTransfersThatAreRefused(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		n := disk(t, connect(t, tg, o))
+		none := func(t *Transfer) { panic("a Transfer that was not started has ended") }
+		p := make([]byte, 4096)
+		for _, one := range []struct {
+			t   Transfer
+			err error
+		}{
+			{Transfer{P: p[:100]}, ErrUnaligned},
+			{Transfer{P: p, Off: 1}, ErrUnaligned},
+			{Transfer{P: p, Off: n.Size()}, ErrOutOfRange},
+			{Transfer{P: nil}, ErrOutOfRange},
+			{Transfer{P: make([]byte, 2<<20)}, ErrOutOfRange},
+		} {
+			one.t.Done = none
+			started, err := n.Start(&one.t)
+			require.ErrorIs(t, err, one.err)
+			require.Zero(t, started)
+		}
+		errors := make(chan error, 1)
+		tg.script(only(capsule.OpRead, func(c *call) bool { c.answer(0, capsule.StatusReadError); return true }))
+		_, err := n.Start(&Transfer{P: p, Done: func(t *Transfer) { errors <- t.Err }})
+		require.NoError(t, err)
+		var status capsule.StatusError
+		require.ErrorAs(t, <-errors, &status)
+		require.Equal(t, capsule.StatusReadError, status.Status)
+	})
+}
+
+// TestHOST_18_TransfersEndWithTheQueue: as many as there is room for, then none; all of them end with the connection.
+func TestHOST_18_TransfersEndWithTheQueue(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		o.QueueSize, o.IOTimeout = 8, 3*time.Second
+		n := disk(t, connect(t, tg, o))
+		tg.script(only(capsule.OpRead, func(c *call) bool { return true })) // no answer
+		errors := make(chan error, 20)
+		var all []*Transfer
+		for range 10 {
+			all = append(all, &Transfer{P: make([]byte, 4096), Done: func(t *Transfer) {
+				_, again := n.Start(t)
+				if again == nil {
+					t.Err = nil // it must not have started
+				}
+				errors <- t.Err
+			}})
+		}
+		began := time.Now()
+		started, err := n.Start(all...)
+		require.ErrorIs(t, err, ErrQueueFull)
+		require.Equal(t, 7, started)
+		for range started {
+			err := <-errors
+			require.ErrorIs(t, err, ErrLost)
+			require.ErrorIs(t, err, ErrTimeout)
+			var lost *LostError
+			require.ErrorAs(t, err, &lost)
+			require.True(t, lost.Sent)
+		}
+		require.Equal(t, 3*time.Second, time.Since(began))
+	})
+}
