@@ -26,17 +26,23 @@ type disk struct {
 	stop    context.CancelFunc
 }
 
-func newDisk(ctx context.Context, network string, what *service) (d *disk, err error) {
-	d = new(disk)
+func newDisk(ctx context.Context, what *service) (*disk, error) {
+	b, err := backend.Open(what.Disk)
+	if err != nil {
+		return nil, err
+	}
+	return newDiskOn(ctx, "tcp", b, what)
+}
+
+// newDiskOn makes a disk of a back end, which it closes.
+func newDiskOn(ctx context.Context, network string, b backend.Backend, what *service) (d *disk, err error) {
+	d = &disk{backend: b}
 	ctx, d.stop = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
 		}
 	}()
-	if d.backend, err = backend.Open(what.Disk); err != nil {
-		return d, err
-	}
 	if what.Window > 0 {
 		d.window = iwarp.NewSolicitor(solicit.Config{Fixed: what.Window, Dispatch: [2]time.Duration{dispatch, dispatch}})
 		d.running.Go(func() { d.sampled.run(ctx, d.window) })
@@ -78,10 +84,7 @@ func (d *disk) close() (err error) {
 	if d.window != nil {
 		err = errors.Join(err, d.window.Close())
 	}
-	if d.backend != nil {
-		err = errors.Join(err, d.backend.Close())
-	}
-	return err
+	return errors.Join(err, d.backend.Close())
 }
 
 // numbers are what a service tells.

@@ -19,7 +19,9 @@ const (
 	enemyEntries = 16
 	// attackPause is between two attacks, and attackTime how long one takes at most.
 	attackPause = 10 * time.Millisecond
-	attackTime  = time.Second
+	attackTime  = 5 * time.Second
+	// attackWait is how long the enemy waits for the end of its connection.
+	attackWait = 20 * time.Millisecond
 	// mostHeld is how many connections the enemy keeps that do nothing, or take nothing.
 	mostHeld = 8
 )
@@ -33,6 +35,7 @@ type enemy struct {
 	admin   *iwarp.QP // nil: there is no controller now
 	cntlid  uint16
 	held    []*iwarp.QP
+	last    int // of held, ever
 	attacks atomic.Int64
 }
 
@@ -84,17 +87,24 @@ func (e *enemy) once(ctx context.Context, a *attack) error {
 	if err := e.controller(ctx); err != nil {
 		return err
 	}
-	qp, c, err := e.dial(ctx, 1)
+	qid := uint16(1)
+	if a.held { // such a queue is there for longer
+		qid = 2 + uint16(e.last%(2*mostHeld))
+		e.last++
+	}
+	qp, c, err := e.dial(ctx, qid)
 	if err != nil {
 		return err
 	}
 	if !a.silent {
-		if _, err = e.connect(ctx, qp, 1); err != nil {
+		if _, err = e.connect(ctx, qp, qid); err != nil {
 			e.admin = nil // the controller may have gone
 		}
 	}
 	if err == nil && a.held {
 		c.stall()
+	} else if err == nil {
+		err = e.receive(qp)
 	}
 	if err == nil && a.does != nil {
 		err = a.does(ctx, e, qp)
@@ -194,11 +204,28 @@ func (e *enemy) send(qp *iwarp.QP, msg []byte) error {
 	return qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: msg})
 }
 
-// drain waits a moment for the target to do what it does.
-func (e *enemy) drain(ctx context.Context, qp *iwarp.QP) error {
-	ctx, stop := context.WithTimeout(ctx, attackPause)
-	defer stop()
-	return qp.Drain(ctx)
+// errStands: the target has not ended the connection.
+var errStands = errors.New("the connection stands")
+
+// await waits for what the target does about it: it ends the connection, or not.
+func (e *enemy) await(ctx context.Context, qp *iwarp.QP) error {
+	select {
+	case <-qp.Done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(attackWait):
+		return errStands
+	}
+}
+
+// receive posts receives for responses, whose contents do not matter.
+func (e *enemy) receive(qp *iwarp.QP) error {
+	mr, err := e.pd.RegisterMR(make([]byte, capsule.SQESize), stag.LocalWrite, nil)
+	for range enemyEntries {
+		err = errors.Join(err, qp.PostRecv(iwarp.RecvWR{Local: []iwarp.SGE{mr.Slice(0, capsule.SQESize)}}))
+	}
+	return err
 }
 
 func randomCapsules(ctx context.Context, e *enemy, qp *iwarp.QP) error {
@@ -211,7 +238,7 @@ func randomCapsules(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 			return err
 		}
 	}
-	return e.drain(ctx, qp)
+	return e.await(ctx, qp)
 }
 
 func wrongLengths(ctx context.Context, e *enemy, qp *iwarp.QP) error {
@@ -229,7 +256,7 @@ func wrongLengths(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 			return err
 		}
 	}
-	return errors.Join(e.send(qp, mem[:e.rand.IntN(capsule.SQESize)]), e.drain(ctx, qp))
+	return errors.Join(e.send(qp, mem[:e.rand.IntN(capsule.SQESize)]), e.await(ctx, qp))
 }
 
 func foreignKeys(ctx context.Context, e *enemy, qp *iwarp.QP) error {
@@ -239,7 +266,7 @@ func foreignKeys(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 			return err
 		}
 	}
-	return e.drain(ctx, qp)
+	return e.await(ctx, qp)
 }
 
 func tooManyCommands(ctx context.Context, e *enemy, qp *iwarp.QP) error {
@@ -249,7 +276,7 @@ func tooManyCommands(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 			return err
 		}
 	}
-	return e.drain(ctx, qp)
+	return e.await(ctx, qp)
 }
 
 // askForMuch reads more than the target can send to one that takes nothing.
@@ -264,7 +291,7 @@ func askForMuch(ctx context.Context, e *enemy, qp *iwarp.QP) error {
 			return err
 		}
 	}
-	return e.drain(ctx, qp)
+	return e.await(ctx, qp)
 }
 
 // A stalling is a connection of which nothing is read any more from some moment on.

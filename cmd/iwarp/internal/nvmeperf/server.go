@@ -107,7 +107,7 @@ func (s *server) open(ctx context.Context, what *service) (a reply, err error) {
 	case what.Attack != "":
 		v, err = newEnemyService(ctx, what.Attack)
 	default:
-		v, err = newDisk(ctx, "tcp", what)
+		v, err = newDisk(ctx, what)
 	}
 	if err != nil {
 		return a, err

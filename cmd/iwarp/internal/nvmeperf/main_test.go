@@ -1,0 +1,168 @@
+package nvmeperf
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/examples/nvme/host"
+)
+
+// TestMain is also the program that the command starts once more as its processes.
+func TestMain(m *testing.M) {
+	peertest.Main(m, func(args []string) error {
+		switch args[0] {
+		case "commit":
+			return commitperf.Main(context.Background(), args[1:], os.Stdout, os.Stderr)
+		case "nvme":
+			return Main(context.Background(), args[1:], os.Stdin, os.Stdout, os.Stderr)
+		}
+		return errors.New("no such command")
+	}, "perf")
+}
+
+// run runs the command so briefly that what it measures does not count.
+func run(t *testing.T, names string, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	args = append([]string{"-pairs", "1", "-time", "2ms", "-dir", t.TempDir(), "-run", names}, args...)
+	if err := Main(t.Context(), args, nil, &out, t.Output()); err != nil {
+		require.ErrorIs(t, err, ErrMissed)
+	}
+	return out.String()
+}
+
+// measured is how many marks each measurement comes to.
+var measured = map[string]int{"read": 1, "write": 1, "keyed": 1, "throughput": 2, "flush": 1, "queues": 0, "incast": 3, "hostile": 1}
+
+// TestEachMark is measured.
+func TestEachMark(t *testing.T) {
+	require.Len(t, measured, len(measurements))
+	for _, m := range measurements {
+		t.Run(m.name, func(t *testing.T) {
+			var r report
+			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.name+"$", "-json")), &r))
+			require.Len(t, r.Marks, measured[m.name])
+			require.NotEmpty(t, r.Notes)
+			for _, k := range r.Marks {
+				switch {
+				case strings.Contains(k.What, "queues that have ended"), strings.Contains(k.What, "of the window"):
+					require.True(t, k.Met, k.What)
+				default:
+					require.Less(t, k.Value, 1e6, k.What)
+				}
+			}
+		})
+	}
+}
+
+func TestTable(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "profile")
+	out := run(t, "^read$", "-cpuprofile", profile, "-crc=false")
+	require.Contains(t, out, "measured")
+	require.Contains(t, out, "4 KiB random reads by Transfers")
+	for _, file := range []string{profile + ".client", profile + ".server"} {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Positive(t, info.Size(), file)
+	}
+}
+
+func TestWrongCalls(t *testing.T) {
+	for _, args := range [][]string{
+		{"-nonsense"}, {"more"}, {"-pairs", "0"}, {"-time", "0s"}, {"-run", "("}, {"-run", "none of them"},
+	} {
+		require.Error(t, Main(t.Context(), args, nil, t.Output(), t.Output()), args)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	err := Main(ctx, []string{"-run", "^read", "-time", "10s"}, nil, t.Output(), t.Output())
+	require.Error(t, err)
+	require.NotErrorIs(t, err, ErrMissed)
+}
+
+func TestWrongOrders(t *testing.T) {
+	s := &server{services: make([]opened, 1)}
+	for want, o := range map[string]order{
+		"no service 7":        {Do: doStats, Service: 7},
+		"no service is named": {Do: doOpen},
+		"tape":                {Do: doOpen, Open: &service{Disk: "tape:1"}},
+	} {
+		_, err := s.do(t.Context(), &o)
+		require.ErrorContains(t, err, want)
+	}
+	a, err := s.do(t.Context(), &order{Do: doOpen, Open: &service{Disk: "mem:1MiB"}})
+	require.NoError(t, err)
+	_, err = s.do(t.Context(), &order{Do: "dance", Service: a.Service})
+	require.ErrorContains(t, err, `no order "dance"`)
+	_, err = s.do(t.Context(), &order{Do: doClose, Service: a.Service})
+	require.NoError(t, err)
+	_, err = s.do(t.Context(), &order{Do: doClose, Service: a.Service})
+	require.ErrorContains(t, err, "no service 1", "it is closed")
+}
+
+// TestNVME_81_Incast: 16 hosts write as much as they can, of which no more is asked for than the window, and each has its share.
+// The medium takes a millisecond for each write.
+func TestNVME_81_Incast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := backend.NewFake(backend.FakeConfig{Size: 16 * mib})
+		require.NoError(t, err)
+		b.Inject(backend.Fault{Call: backend.CallWrite, Delay: time.Millisecond})
+		d, err := newDiskOn(t.Context(), "pipe", b, &service{Window: incastWindow})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.close()) })
+		f, err := newFlock(t.Context(), d.addr(), host.Options{Network: "pipe", QPConfig: iwarp.QPConfig{MPA: iwarp.MPAOptions{NoCRC: true}}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.close()) })
+		require.NoError(t, f.write(80*time.Millisecond))
+		n := d.numbers()
+		bench := new(bench)
+		bench.judgeIncast(f, &n)
+		require.False(t, bench.marks.Missed(), "%+v", bench.marks)
+		require.LessOrEqual(t, n.Granted, int64(incastWindow))
+		require.Greater(t, n.Granted, int64(incastWindow/2), "the hosts share the window")
+		require.Greater(t, n.Samples, 100)
+	})
+}
+
+// TestEnemy: each attack is carried out, and the target goes on.
+func TestEnemy(t *testing.T) {
+	d, err := newDisk(t.Context(), &service{Disk: "mem:4MiB"})
+	require.NoError(t, err)
+	e, err := newEnemy(d.addr())
+	require.NoError(t, err)
+	for i := range 2 * len(attacks) {
+		a := &attacks[i%len(attacks)]
+		if err := e.once(t.Context(), a); err != nil && !errors.Is(err, errStands) {
+			require.ErrorIs(t, err, net.ErrClosed, "%s: the target may end the connection early", a.name)
+		}
+	}
+	require.Len(t, e.held, 4)
+	c, err := connect(t.Context(), d.addr(), host.Options{})
+	require.NoError(t, err)
+	p := bytes.Repeat([]byte{7}, 4*kib)
+	require.NoError(t, writeAndFlush(t.Context(), c.n, p, 4*kib))
+	got := make([]byte, len(p))
+	require.NoError(t, readBlock(t.Context(), c.n, got, 4*kib))
+	require.Equal(t, p, got)
+	require.NoError(t, c.c.Close())
+	require.NoError(t, e.close())
+	require.NoError(t, d.close())
+}
