@@ -19,14 +19,14 @@ func (b *bench) queues() error {
 		}
 		var all []*contest.Contender
 		for _, n := range queueCounts {
-			c, err := s.connect(a.Addr, host.Options{Queues: n})
+			c, err := s.connect(a.Addr, host.Options{Queues: n, QueueSize: entries})
 			if err != nil {
 				return err
 			}
 			if err := c.fill(b.ctx); err != nil {
 				return err
 			}
-			for _, p := range []pair{randomRead, randomWrite} {
+			for _, p := range []pair{randomRead, randomInside} {
 				name := fmt.Sprintf("%s, I/O queues: %d, %d commands under way", p.what, n, n*depth)
 				all = append(all, &contest.Contender{Name: name, Size: p.size, Run: c.workers(p.does, p.size, n*depth).run})
 			}

@@ -12,6 +12,8 @@ const (
 	// leastOfRPC is the least part of the rate of the same messages without NVMe.
 	leastOfRPC = 0.8
 	memoryDisk = "mem:64MiB"
+	// entries is the size of an I/O queue, which is one more than it has commands outstanding.
+	entries = depth + 1
 )
 
 // A pair is commands of NVMe and the same messages without.
@@ -24,11 +26,11 @@ type pair struct {
 }
 
 var (
-	randomRead   = pair{"4 KiB random reads", readBlock, rpc.Get, 4 * kib, host.Options{}}
-	randomInside = pair{"4 KiB random writes in capsules", writeBlock, rpc.PutInside, 4 * kib, host.Options{}}
-	randomWrite  = pair{"4 KiB random writes, keyed", writeBlock, rpc.Put, 4 * kib, host.Options{NoInCapsule: true}}
-	largeRead    = pair{"1 MiB reads", readBlock, rpc.Get, mib, host.Options{}}
-	largeWrite   = pair{"1 MiB writes", writeBlock, rpc.Put, mib, host.Options{}}
+	randomRead   = pair{"4 KiB random reads", readBlock, rpc.Get, 4 * kib, host.Options{QueueSize: entries}}
+	randomInside = pair{"4 KiB random writes in capsules", writeBlock, rpc.PutInside, 4 * kib, host.Options{QueueSize: entries}}
+	randomWrite  = pair{"4 KiB random writes, keyed", writeBlock, rpc.Put, 4 * kib, host.Options{QueueSize: entries, NoInCapsule: true}}
+	largeRead    = pair{"1 MiB reads", readBlock, rpc.Get, mib, host.Options{QueueSize: entries}}
+	largeWrite   = pair{"1 MiB writes", writeBlock, rpc.Put, mib, host.Options{QueueSize: entries}}
 )
 
 func (b *bench) reads() error      { return b.pairs(randomRead) }
