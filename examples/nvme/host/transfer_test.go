@@ -19,13 +19,13 @@ type chain struct {
 
 func (c *chain) transfer(write bool, p []byte, off int64) *Transfer {
 	return &Transfer{Write: write, P: p, Off: off, Done: func(t *Transfer) {
-		if t.Err == nil && c.left.Add(-1) >= 0 {
-			_, t.Err = c.n.Start(t)
-			if t.Err == nil {
-				return
+		err := t.Err
+		if err == nil && c.left.Add(-1) >= 0 {
+			if _, err = c.n.Start(t); err == nil {
+				return // it is the queue's again
 			}
 		}
-		c.over <- t.Err
+		c.over <- err
 	}}
 }
 
