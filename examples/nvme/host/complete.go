@@ -87,9 +87,12 @@ func (q *queue) completedOne(wc *iwarp.WC, cqe *capsule.CQE) error {
 
 // sent notes that the capsule of a command belongs to the slot again. The mutex is held.
 func (q *queue) sent(s *slot) {
-	s.sent = true
-	if s.busy && s.responded {
+	switch s.phase {
+	case posted:
+		s.phase = sent
+	case answered:
 		q.end(s, s.err)
+	default: // it was posted by a queue that has failed
 	}
 }
 
@@ -102,14 +105,14 @@ func (q *queue) responded(cqe *capsule.CQE, invalidated stag.STag) error {
 	}
 	s := &q.slots[i]
 	switch {
-	case !s.busy || s.responded || s.cid != cqe.CID:
+	case s.phase != posted && s.phase != sent || s.cid != cqe.CID:
 		return malformed("a response to command %#04x, which is not outstanding", cqe.CID)
 	case cqe.SQID != q.qid:
 		return malformed("a response for queue %d on queue %d", cqe.SQID, q.qid)
 	case invalidated != 0 && (!s.keyed || invalidated != s.stag()):
 		return malformed("a response to command %#04x has invalidated %v of another one", cqe.CID, invalidated)
 	}
-	s.responded, s.cqe = true, *cqe
+	s.cqe = *cqe
 	if s.keyed {
 		if invalidated == 0 {
 			// It waits for no peer, but for octets that are being moved this moment.
@@ -121,25 +124,27 @@ func (q *queue) responded(cqe *capsule.CQE, invalidated stag.STag) error {
 			s.err = ErrShortData
 		}
 	}
-	if s.sent {
+	if s.phase == sent {
 		q.end(s, s.err)
+		return nil
 	}
+	s.phase = answered
 	return nil
 }
 
 // end ends a command for its sender. The mutex is held.
 func (q *queue) end(s *slot, err error) {
-	s.busy, s.err = false, err
+	s.phase, s.err = free, err
 	q.busy--
-	if s.transfer != nil {
+	switch s.to {
+	case toSender:
+		s.done <- struct{}{}
+	case toTransfer:
 		q.over(s, err)
-		return
-	}
-	if s.abandoned {
+	case toNobody:
+		s.to = toSender
 		q.giveBack(s)
-		return
 	}
-	s.done <- struct{}{}
 }
 
 // expired ends the queue if a command is late, and otherwise waits for the next that may be.
@@ -151,7 +156,7 @@ func (q *queue) expired() {
 	for i := range q.slots {
 		s := &q.slots[i]
 		switch {
-		case !s.busy || s.timeout == 0:
+		case s.phase == free || s.timeout == 0:
 		case now.Before(s.deadline):
 			q.watch(s.deadline, s.deadline.Sub(now))
 		default:

@@ -212,9 +212,9 @@ func (q *queue) kill(cause error) bool {
 	q.err = cause
 	close(q.dead)
 	for i := range q.slots {
-		if s := &q.slots[i]; s.busy {
+		if s := &q.slots[i]; s.phase != free {
 			s.window.detach()
-			q.end(s, &LostError{Cause: cause, Sent: !s.queued})
+			q.end(s, &LostError{Cause: cause, Sent: s.phase != queued})
 		}
 	}
 	if len(q.ended) > 0 { // a caller of kill may hold what Start needs

@@ -8,8 +8,45 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A slot is the place of one command in a queue. While it is busy its fields are guarded by the mutex
-// of the queue; busy itself always is. Otherwise they are the sender's that has taken the slot.
+// A phase is how far the command of a slot has come.
+//
+//	free      the queue has no command; a sender may be preparing one
+//	queued    it is to be posted
+//	posted    its capsule belongs to the QP, and there is no response
+//	sent      its capsule belongs to the slot again, and there is no response
+//	answered  the response has come, and the capsule belongs to the QP still
+//
+//	from       event                           to
+//	free       add                             queued
+//	queued     posted, and not copied          posted
+//	queued     posted, and copied              sent
+//	posted     completion of the Send          sent
+//	posted     response                        answered
+//	sent       response                        free
+//	answered   completion of the Send          free
+//	posted, sent   the post was refused        queued
+//	any        the queue has failed            free
+type phase uint8
+
+const (
+	free phase = iota
+	queued
+	posted
+	sent
+	answered
+)
+
+// A recipient is what learns that a command has ended.
+type recipient uint8
+
+const (
+	toSender   recipient = iota // waits for done
+	toNobody                    // the sender does not wait any more
+	toTransfer                  // its Done is called
+)
+
+// A slot is the place of one command in a queue. The mutex of the queue guards phase, and all other fields unless it is
+// free: then they are the sender's that has taken the slot.
 type slot struct {
 	index uint16
 	gen   uint16 // differs for commands that follow one another
@@ -25,16 +62,14 @@ type slot struct {
 	window window
 	keyed  bool // the command has a region, which is VALID until invalid
 
-	opcode    capsule.Opcode
-	busy      bool // a command was given to the queue, and has not ended for its sender
-	queued    bool // it was not posted
-	sent      bool // the capsule no longer belongs to the QP
-	responded bool
-	abandoned bool // the sender does not wait any more
-	cqe       capsule.CQE
-	err       error
+	phase  phase
+	to     recipient
+	opcode capsule.Opcode
+	copied bool // the QP copies the capsule when it is posted
+	cqe    capsule.CQE
+	err    error
 
-	transfer *Transfer     // nil: a sender waits
+	transfer *Transfer     // of toTransfer
 	done     chan struct{} // of one element: the command has ended
 	timeout  time.Duration // 0: none
 	deadline time.Time
@@ -51,7 +86,7 @@ func (s *slot) begin(op capsule.Opcode, timeout time.Duration) {
 	s.gen++
 	s.cid = s.index | s.gen<<slotBits
 	s.opcode, s.timeout = op, timeout
-	s.sent, s.responded, s.abandoned, s.keyed = false, false, false, false
+	s.copied, s.keyed = false, false
 	s.cqe, s.err = capsule.CQE{}, nil
 }
 

@@ -73,7 +73,7 @@ func (q *queue) add(s *slot, c *command) error {
 		return &LostError{Cause: q.err}
 	}
 	q.out = append(q.out, wrs...)
-	s.busy, s.queued = true, true
+	s.phase = queued
 	q.busy++
 	if s.timeout > 0 {
 		s.deadline = time.Now().Add(s.timeout)
@@ -120,7 +120,10 @@ func (q *queue) postOut() {
 func (q *queue) postAll() {
 	q.out, q.posted = q.posted[:0], q.out
 	for i := range q.posted {
-		q.slots[q.posted[i].ID&0xffff].queued = false
+		s := &q.slots[q.posted[i].ID&0xffff]
+		if s.phase = posted; s.copied {
+			s.phase = sent
+		}
 	}
 	q.mu.Unlock()
 	err := q.qp.PostSend(q.posted...)
@@ -140,7 +143,9 @@ func (q *queue) refused(err error) {
 		return
 	}
 	for _, wr := range q.posted[post.N:] {
-		q.slots[wr.ID&0xffff].queued = true
+		if s := &q.slots[wr.ID&0xffff]; s.phase != free {
+			s.phase = queued
+		}
 	}
 }
 
@@ -179,7 +184,7 @@ func (q *queue) prepare(s *slot, c *command) ([]iwarp.SendWR, error) {
 	}
 	sqe.Put(s.capsule)
 	if n <= q.inline { // it is copied, so that its completion, which is work for this side, is not needed
-		s.sent = true
+		s.copied = true
 		return append(wrs, iwarp.SendWR{ID: sendID(s.index), Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: s.capsule[:n]}), nil
 	}
 	s.local[0] = q.capMR.Slice(int(s.index)*len(s.capsule), n)
@@ -220,11 +225,11 @@ func (q *queue) wait(ctx context.Context, s *slot, c *command) (capsule.CQE, err
 func (q *queue) abandon(s *slot, c *command) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !s.busy {
+	if s.phase == free {
 		return false
 	}
-	s.abandoned = true
-	if s.keyed && !s.responded {
+	s.to = toNobody
+	if s.keyed && s.phase != answered {
 		s.window.abandon(c.sqe.Direction() == capsule.HostToController)
 	}
 	return true

@@ -74,9 +74,9 @@ func (n *Namespace) start(a *assoc, t *Transfer) error {
 	if q == nil {
 		return ErrQueueFull
 	}
-	slot.transfer = t
+	slot.to, slot.transfer = toTransfer, t
 	if err := q.add(slot, &command{sqe: m.SQE(0, capsule.SGL{}), data: t.P, timeout: n.c.o.IOTimeout}); err != nil {
-		slot.transfer = nil
+		slot.to, slot.transfer = toSender, nil
 		q.giveBack(slot)
 		return err
 	}
@@ -102,7 +102,7 @@ func (q *queue) over(s *slot, err error) {
 	if err == nil {
 		err = s.cqe.Status.Err()
 	}
-	t.Err, s.transfer = err, nil
+	t.Err, s.to, s.transfer = err, toSender, nil
 	q.giveBack(s)
 	q.ended = append(q.ended, t)
 }
