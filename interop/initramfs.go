@@ -12,32 +12,39 @@ import (
 	"strings"
 )
 
-// guestPackages are the programs of the guest; their libraries come along.
-var guestPackages = []string{"rdma-core", "ibverbs-providers", "librdmacm1", "rdmacm-utils", "iproute2", "busybox-static"}
+// A guestSystem is what the guest's system is made of.
+type guestSystem struct {
+	name     string   // of the folder of its programs in the cache, and of the initramfs
+	packages []string // with its programs; their libraries come along
+	programs []string // what of the packages goes into the initramfs
+	modules  []string // loaded by the guest, or by the kernel for it. siw comes with the lab
+}
+
+// matrixSystem is that of the matrix.
+var matrixSystem = guestSystem{
+	name:     "userland",
+	packages: []string{"rdma-core", "ibverbs-providers", "librdmacm1", "rdmacm-utils", "iproute2", "busybox-static"},
+	programs: []string{"usr/bin/rping", "usr/bin/cmtime", "usr/bin/rdma", "bin/ip", "bin/ss"},
+	modules: []string{
+		"virtio_pci", "9p", "9pnet_virtio", "veth", "af_packet", "crc32c_generic", "libcrc32c",
+		"ib_core", "iw_cm", "ib_cm", "rdma_cm", "ib_uverbs", "rdma_ucm", "sctp",
+	},
+}
 
 // devPackages are what peer.c is compiled against.
 var devPackages = []string{"libibverbs-dev", "librdmacm-dev"}
-
-// guestPrograms are what of those packages goes into the initramfs.
-var guestPrograms = []string{"usr/bin/rping", "usr/bin/cmtime", "usr/bin/rdma", "bin/ip", "bin/ss"}
-
-// wantedModules are loaded by the guest, or by the kernel for it. siw comes with the lab.
-var wantedModules = []string{
-	"virtio_pci", "9p", "9pnet_virtio", "veth", "af_packet", "crc32c_generic", "libcrc32c",
-	"ib_core", "iw_cm", "ib_cm", "rdma_cm", "ib_uverbs", "rdma_ucm", "sctp",
-}
 
 //go:embed init.sh
 var initScript []byte
 
 // userland unpacks the guest's programs and compiles peer.c, unless the cache has
 // them already, and returns the folder.
-func userland(ctx context.Context, cache string) (string, error) {
-	libs, err := libraries(ctx, guestPackages...)
+func userland(ctx context.Context, cache string, sys *guestSystem) (string, error) {
+	libs, err := libraries(ctx, sys.packages...)
 	if err != nil {
 		return "", err
 	}
-	pkgs := slices.Concat(guestPackages, devPackages, libs)
+	pkgs := slices.Concat(sys.packages, devPackages, libs)
 	slices.Sort(pkgs)
 	pkgs = slices.Compact(pkgs)
 	s := store{filepath.Join(cache, "debs")}
@@ -45,7 +52,7 @@ func userland(ctx context.Context, cache string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, "userland")
+	dir := filepath.Join(cache, sys.name)
 	stamp := filepath.Join(dir, "made-from")
 	made := fmt.Sprintf("%q\n", files)
 	if was, err := os.ReadFile(stamp); err == nil && string(was) == made {
@@ -78,13 +85,13 @@ func compilePeer(ctx context.Context, dir string) error {
 }
 
 // buildInitramfs puts the guest's system together and writes it to file.
-func buildInitramfs(ctx context.Context, k *kernel, user, file string) error {
+func buildInitramfs(ctx context.Context, k *kernel, sys *guestSystem, user, file string) error {
 	root, err := os.MkdirTemp("", "iwarp-initramfs-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(root)
-	if err := errors.Join(addPrograms(user, root), addProviders(user, root), addModules(ctx, k, user, root), addSystem(root)); err != nil {
+	if err := errors.Join(addPrograms(sys, user, root), addProviders(user, root), addModules(ctx, k, sys, user, root), addSystem(root)); err != nil {
 		return err
 	}
 	out, err := os.Create(file)
@@ -94,8 +101,8 @@ func buildInitramfs(ctx context.Context, k *kernel, user, file string) error {
 	return errors.Join(writeCPIO(out, root), out.Close())
 }
 
-func addPrograms(user, root string) error {
-	for _, p := range append(guestPrograms, "usr/bin/peer") {
+func addPrograms(sys *guestSystem, user, root string) error {
+	for _, p := range append(slices.Clone(sys.programs), "usr/bin/peer") {
 		src := filepath.Join(user, p)
 		if err := copyFile(src, filepath.Join(root, "usr/bin", filepath.Base(p)), 0o755); err != nil {
 			return err
@@ -136,7 +143,7 @@ func addProviders(user, root string) error {
 }
 
 // addModules adds the wanted modules, those that they need, and both builds of siw.
-func addModules(ctx context.Context, k *kernel, user, root string) error {
+func addModules(ctx context.Context, k *kernel, sys *guestSystem, user, root string) error {
 	busybox := filepath.Join(user, "bin/busybox")
 	if err := decompressModules(ctx, k); err != nil {
 		return err
@@ -153,7 +160,7 @@ func addModules(ctx context.Context, k *kernel, user, root string) error {
 		return err
 	}
 	to := filepath.Join(root, "lib/modules", k.release)
-	for _, name := range wantedModules {
+	for _, name := range sys.modules {
 		line := moduleLine(string(deps), name)
 		if line == "" && moduleLine(string(builtin), name) == "" {
 			return fmt.Errorf("kernel %s has no module %s", k.release, name)
@@ -212,7 +219,7 @@ func addSystem(root string) error {
 			return err
 		}
 	}
-	for _, applet := range []string{"bin/sh", "bin/modprobe", "sbin/modprobe", "bin/insmod", "bin/mount", "bin/cp", "bin/dmesg", "bin/sysctl", "bin/reboot"} {
+	for _, applet := range []string{"bin/sh", "bin/modprobe", "sbin/modprobe", "bin/insmod", "bin/mount", "bin/cp", "bin/dmesg", "bin/sysctl", "bin/reboot", "bin/umount"} {
 		if err := os.Symlink("/bin/busybox", filepath.Join(root, applet)); err != nil {
 			return err
 		}

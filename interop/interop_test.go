@@ -74,7 +74,7 @@ func TestReporterFailsWhatDidNotEnd(t *testing.T) {
 	ended := make(chan error, 1)
 	ended <- nil
 	l := &lab{}
-	r := &reporter{lab: l, kernel: "6.1", share: share, byName: index(cases)}
+	r := &reporter{lab: l, kernel: "6.1", share: share, cases: cases, byName: index(cases)}
 	end, err := r.follow(t.Context(), ended)
 	require.NoError(t, err)
 	r.reportMissing(end)

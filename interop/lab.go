@@ -36,7 +36,7 @@ func (l *lab) runAll(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	user, err := userland(ctx, l.cache)
+	user, err := userland(ctx, l.cache, l.system())
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (l *lab) runAll(ctx context.Context) error {
 
 // runKernel boots one kernel once for every variant of siw that the cases want.
 func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
-	initramfs := filepath.Join(k.dir, "initramfs")
-	if err := buildInitramfs(ctx, k, user, initramfs); err != nil {
+	initramfs := filepath.Join(k.dir, "initramfs-"+l.system().name)
+	if err := buildInitramfs(ctx, k, l.system(), user, initramfs); err != nil {
 		return err
 	}
 	for _, variant := range []string{stock, withKnobs} {
@@ -80,8 +80,9 @@ func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
 // selected are the cases that the flags choose and that need one variant of siw.
 func (l *lab) selected(variant string) []*matrix.Case {
 	var cases []*matrix.Case
-	for i := range matrix.Cases {
-		c := &matrix.Cases[i]
+	table := matrix.Table(l.nvme)
+	for i := range table {
+		c := &table[i]
 		if c.Variant() == variant && l.wants(c) {
 			cases = append(cases, c)
 		}
@@ -114,14 +115,14 @@ func (l *lab) runBoot(ctx context.Context, v *vm, variant string, cases []*matri
 			return err
 		}
 	}
-	if err := prepareShare(ctx, v.share, variant, overlay, cases); err != nil {
+	if err := prepareShare(ctx, v.share, matrix.Job{Variant: variant, NVMe: l.nvme}, overlay, cases); err != nil {
 		return err
 	}
 	limit := bootTime
 	for _, c := range cases {
 		limit += max(c.Limit, time.Minute)
 	}
-	r := &reporter{lab: l, kernel: v.kernel.series, share: v.share, byName: index(cases)}
+	r := &reporter{lab: l, kernel: v.kernel.series, share: v.share, cases: cases, byName: index(cases)}
 	for n := 1; ; n++ {
 		l.say("booting %s with siw %s for %d cases, limits x%.1f", v.kernel.release, variant, len(cases), l.pace.Scale())
 		end, err := l.bootOnce(ctx, v, limit, r)
@@ -157,11 +158,10 @@ func (l *lab) bootOnce(ctx context.Context, v *vm, limit time.Duration, r *repor
 
 // prepareShare fills the folder that the guest works in, with programs built with the overlay, if
 // there is one.
-func prepareShare(ctx context.Context, dir, variant, overlay string, cases []*matrix.Case) error {
+func prepareShare(ctx context.Context, dir string, job matrix.Job, overlay string, cases []*matrix.Case) error {
 	if err := os.MkdirAll(filepath.Join(dir, "cases"), 0o755); err != nil {
 		return err
 	}
-	job := matrix.Job{Variant: variant}
 	for _, c := range cases {
 		job.Cases = append(job.Cases, c.Name)
 	}
@@ -174,6 +174,9 @@ func prepareShare(ctx context.Context, dir, variant, overlay string, cases []*ma
 		build(ctx, overlay, filepath.Join(dir, "guest"), "build", "github.com/goiwarp/iwarp/interop/guest"),
 		build(ctx, overlay, filepath.Join(dir, "iwarp"), "build", "github.com/goiwarp/iwarp/cmd/iwarp"),
 	)
+	if job.NVMe {
+		err = errors.Join(err, build(ctx, overlay, filepath.Join(dir, "nvmego"), "build", "github.com/goiwarp/iwarp/examples/nvme/cmd"))
+	}
 	for _, c := range cases {
 		for _, pkg := range c.Tests {
 			err = errors.Join(err, build(ctx, overlay, filepath.Join(dir, path.Base(pkg)+".test"), "test", "-c", pkg))

@@ -8,6 +8,7 @@
 //	go run ./interop -run 'rping.*v6'      the cases whose names match
 //	go run ./interop -list                 the names
 //	go run ./interop -sabotage rtr         plant a defect, and see that it is noticed
+//	go run ./interop -nvme                 storage: NVMe over RDMA, with Linux as the host and as the target
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //	go run ./interop -creations 10         cut it while files are made
 //	go run ./interop -faults               let its disk fail
@@ -39,6 +40,7 @@ type config struct {
 	kernels []string
 	run     *regexp.Regexp
 	core    bool
+	nvme    bool // the cases of NVMe, in place of the matrix
 	install bool
 	accel   string
 	cache   string // what can be made again
@@ -69,7 +71,7 @@ func mainStatus(ctx context.Context) int {
 		return 2
 	}
 	if list {
-		for _, c := range matrix.Cases {
+		for _, c := range matrix.Table(cfg.nvme) {
 			fmt.Printf("%-34s %-10s siw %s\n", c.Name, c.Role, c.Variant())
 		}
 		return 0
@@ -102,6 +104,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	run := flag.String("run", "", "run only the cases whose names match this `regexp`")
 	flag.BoolVar(&list, "list", false, "list the cases")
 	flag.BoolVar(&cfg.core, "core", false, "run the core of the matrix only")
+	flag.BoolVar(&cfg.nvme, "nvme", false, "run the cases of NVMe over RDMA, in place of the others; -core and -run choose among them")
 	flag.BoolVar(&cfg.install, "install", os.Geteuid() == 0, "install missing programs of the host with apt-get")
 	flag.StringVar(&cfg.accel, "accel", "tcg,thread=multi", "QEMU's accelerator; kvm where it works")
 	flag.StringVar(&cfg.cache, "cache", filepath.Join(base, "iwarp-interop"), "`folder` for packages, kernels and modules")
@@ -132,6 +135,8 @@ func parseFlags() (cfg config, list bool, err error) {
 		cfg.out = filepath.Join(cfg.cache, "run")
 		if cfg.power() {
 			cfg.out = filepath.Join(cfg.cache, "power")
+		} else if cfg.nvme {
+			cfg.out = filepath.Join(cfg.cache, "nvme")
 		} else if cfg.planted != nil {
 			cfg.out = filepath.Join(cfg.cache, "sabotage")
 		}

@@ -19,6 +19,7 @@ type reporter struct {
 	*lab
 	kernel string
 	share  string
+	cases  []*matrix.Case
 	byName map[string]*matrix.Case // those that have not ended
 
 	running string // the case that has begun and not ended
@@ -127,9 +128,8 @@ func (r *reporter) reportMissing(end error) {
 		r.failed++
 		fmt.Printf("%-36s %-9s %-5s FAILED: %s (see %s)\n", "the guest", "", r.kernel, why, r.share)
 	}
-	for i := range matrix.Cases {
-		c, ok := r.byName[matrix.Cases[i].Name]
-		if !ok {
+	for _, c := range r.cases {
+		if r.byName[c.Name] == nil {
 			continue
 		}
 		r.failed++

@@ -53,7 +53,7 @@ func work(ctx context.Context) error {
 	if err := loadModules(job.Variant); err != nil {
 		return err
 	}
-	if err := matrix.SetUp(); err != nil {
+	if err := setUp(job.NVMe); err != nil {
 		return err
 	}
 	results, err := os.Create(filepath.Join(share, "results"))
@@ -62,8 +62,9 @@ func work(ctx context.Context) error {
 	}
 	defer results.Close() //nolint:errcheck // every line was written by a checked Encode
 	out, gauge := json.NewEncoder(results), pace.OfMachine()
-	for i := range matrix.Cases {
-		c := &matrix.Cases[i]
+	table := matrix.Table(job.NVMe)
+	for i := range table {
+		c := &table[i]
 		if !slices.Contains(job.Cases, c.Name) {
 			continue
 		}
@@ -75,6 +76,13 @@ func work(ctx context.Context) error {
 		}
 	}
 	return kernelLog()
+}
+
+func setUp(nvme bool) error {
+	if nvme {
+		return matrix.SetUpNVMe()
+	}
+	return matrix.SetUp()
 }
 
 // loadModules loads siw in the variant that the job asks for, and what it needs.

@@ -39,7 +39,11 @@ type Case struct {
 	// NoRTR: no connection that we begin comes as far as a ready-to-receive message, or none
 	// is of revision 2.
 	NoRTR bool
-	Run   func(t *T)
+	// NoCapture: the traffic is not captured, because there is too much of it.
+	NoCapture bool
+	// Kernel are regular expressions of what the kernel may say in a case of NVMe though it is a warning or an error.
+	Kernel []string
+	Run    func(t *T)
 }
 
 // Expected is what the capture must show of our end. As the initiator it sends a
@@ -71,9 +75,18 @@ func (c *Case) Variant() string {
 // Cases is the whole matrix.
 var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases(), cmCases(), sctpCases())
 
+// Table is the table of cases: the matrix, or that of NVMe.
+func Table(nvme bool) []Case {
+	if nvme {
+		return NVMe
+	}
+	return Cases
+}
+
 // A Job is what the host tells the guest to do.
 type Job struct {
 	Variant string
+	NVMe    bool // the cases are of the table of NVMe
 	Cases   []string
 }
 

@@ -116,6 +116,9 @@ func (t *T) begin() {
 		t.Errorf("%v", err)
 		t.FailNow()
 	}
+	if t.NoCapture {
+		return
+	}
 	var err error
 	if t.capture, err = startCapture(ourDevice); err != nil {
 		t.Errorf("capture: %v", err)

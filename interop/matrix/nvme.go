@@ -1,0 +1,40 @@
+package matrix
+
+import (
+	"slices"
+	"time"
+)
+
+// NVMe is the table of cases of NVMe over RDMA. The letters and numbers are those of its test plan: B, Linux's host with our
+// target, which is the program "nvme serve"; C, our host with Linux's target. The role is ours.
+var NVMe = slices.Concat(nvmeSetUpCases(), nvmeFileSystemCases())
+
+// What the two ends of a case of NVMe are called.
+const (
+	nvmeSubsystem = "nqn.2026-11.example.iwarp:lab"
+	nvmeHostNQN   = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555501"
+	nvmeHostID    = "11111111-2222-4333-8444-555555555501"
+	nvmePort      = "4420"
+)
+
+// crcBoth is a case with the CRC of FPDUs, and one without.
+func crcBoth(c Case, run func(t *T, crc bool)) []Case {
+	on, off := c, c
+	on.Name, on.Run = c.Name+"/crc-on", func(t *T) { run(t, true) }
+	off.Name, off.Run = c.Name+"/crc-off", func(t *T) { run(t, false) }
+	return []Case{onNVMe(on), onNVMe(off)}
+}
+
+// onNVMe completes a case: its kernel log is checked, and its limit is long enough for an emulated machine.
+func onNVMe(c Case) Case {
+	run := c.Run
+	c.Run = func(t *T) {
+		t.watchKernel()
+		run(t)
+	}
+	c.Name += "/" + string(c.Role)
+	if c.Limit == 0 {
+		c.Limit = 3 * time.Minute
+	}
+	return c
+}

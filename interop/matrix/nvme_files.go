@@ -1,0 +1,126 @@
+package matrix
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mountPoint is where cases mount file systems.
+const mountPoint = "/mnt"
+
+// nvmeFileSystemCases have file systems made, filled, and checked by Linux.
+func nvmeFileSystemCases() []Case {
+	var cases []Case
+	for _, kind := range []string{"ext4", "xfs"} {
+		c := Case{Name: "nvme/B2/" + kind, Role: Responder, Core: true, NoCapture: true, Limit: 5 * time.Minute}
+		cases = append(cases, crcBoth(c, func(t *T, crc bool) {
+			t.serveNVMe(crc, "-backing", "mem:512MiB")
+			t.fileSystem(kind, t.joinLinux("2"), 16<<20)
+			t.disconnectLinux()
+		})...)
+	}
+	return cases
+}
+
+// fileSystem has Linux make a file system on a disk, with a file of so many octets, which must be the same when the page cache
+// is empty, and check it.
+func (t *T) fileSystem(kind, disk string, octets int64) {
+	if kind == "xfs" {
+		t.tool("mkfs.xfs", "-q", "-f", disk)
+	} else {
+		t.tool("mkfs.ext4", "-q", "-F", disk)
+	}
+	t.mount(kind, disk)
+	file := mountPoint + "/file"
+	require.NoError(t, writeRandom(file, 1, octets), "write the file")
+	dropCaches(t)
+	require.NoError(t, checkRandom(file, 1, octets), "the file when the page cache is empty")
+	t.unmount()
+	t.checkFileSystem(kind, disk)
+}
+
+// checkFileSystem has the checker of a file system look at a disk that is not mounted.
+func (t *T) checkFileSystem(kind, disk string) {
+	if kind == "xfs" {
+		t.tool("xfs_repair", "-n", disk)
+		return
+	}
+	t.tool("e2fsck", "-fn", disk)
+}
+
+func (t *T) mount(kind, disk string) {
+	t.tool("mount", "-t", kind, disk, mountPoint)
+	// Unless the case has done it; not a failure of its own.
+	t.Cleanup(func() { _ = exec.Command("umount", mountPoint).Run() })
+}
+
+func (t *T) unmount() { t.tool("umount", mountPoint) }
+
+func dropCaches(t *T) {
+	require.NoError(t, os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0), "empty the page cache")
+}
+
+// randomOctets are octets that only the seed determines.
+type randomOctets struct{ r *rand.PCG }
+
+func newRandomOctets(seed uint64) io.Reader { return randomOctets{rand.NewPCG(seed, 0)} }
+
+// Read fills p; its length is a multiple of 8 in all calls but the last.
+func (o randomOctets) Read(p []byte) (int, error) {
+	var b [8]byte
+	for i := 0; i < len(p); i += copy(p[i:], b[:]) {
+		binary.LittleEndian.PutUint64(b[:], o.r.Uint64())
+	}
+	return len(p), nil
+}
+
+// writeRandom writes a file and makes it durable.
+func writeRandom(file string, seed uint64, octets int64) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	_, err = io.CopyN(w, newRandomOctets(seed), octets)
+	return errors.Join(err, w.Flush(), f.Sync(), f.Close())
+}
+
+// checkRandom compares a file, or the beginning of a disk, with what writeRandom has written.
+func checkRandom(file string, seed uint64, octets int64) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return compareOctets(io.LimitReader(f, octets), newRandomOctets(seed), octets)
+}
+
+// compareOctets compares so many octets, and names the first that differs.
+func compareOctets(got, want io.Reader, octets int64) error {
+	const part = 1 << 20
+	g, w := make([]byte, part), make([]byte, part)
+	for at := int64(0); at < octets; at += part {
+		n := min(part, octets-at)
+		if _, err := io.ReadFull(got, g[:n]); err != nil {
+			return fmt.Errorf("at %d of %d: %w", at, octets, err)
+		}
+		if _, err := io.ReadFull(want, w[:n]); err != nil {
+			return err
+		}
+		for i := range g[:n] {
+			if g[i] != w[i] {
+				return fmt.Errorf("octet %d of %d differs", at+int64(i), octets)
+			}
+		}
+	}
+	return nil
+}

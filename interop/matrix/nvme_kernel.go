@@ -1,0 +1,72 @@
+package matrix
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+// harmless is what the kernel says at the level of a warning in cases in which nothing is wrong.
+var harmless = []string{
+	`Removing ctrl: NQN`,
+	`nvme nvme\d+: rescanning namespaces`,
+	`iwarp-lab: case `,
+	`hrtimer: interrupt took`, // of an emulated machine whose host is busy
+}
+
+// alarming is what is not harmless at any level.
+var alarming = regexp.MustCompile(`BUG:|WARNING:|Call Trace|blocked for more than|I/O error|timed? ?out|siw: .*(error|fail)`)
+
+// watchKernel has what the kernel says from now on checked at the end of the case, before the programs of the case are ended.
+func (t *T) watchKernel() {
+	mark := fmt.Sprintf("iwarp-lab: case %s begins", t.Name)
+	require.NoError(t, os.WriteFile("/dev/kmsg", []byte("<5>"+mark), 0), "mark in the kernel's log")
+	t.Cleanup(func() {
+		out, err := exec.Command("dmesg", "-r").Output()
+		if err != nil {
+			t.Errorf("dmesg: %v", err)
+			return
+		}
+		log := string(out)
+		if _, after, ok := strings.Cut(log, mark); ok {
+			log = after
+		}
+		if err := os.WriteFile(filepath.Join(t.Dir, "kernel.log"), []byte(log), 0o644); err != nil {
+			t.Errorf("%v", err)
+		}
+		if bad := objections(log, t.Kernel); len(bad) > 0 {
+			t.Errorf("the kernel says: %s", strings.Join(bad[:min(3, len(bad))], " | "))
+		}
+	})
+}
+
+// objections are the lines of a kernel's log, with levels ("dmesg -r"), that are warnings or worse, or alarming, and neither
+// harmless nor allowed.
+func objections(log string, allowed []string) (bad []string) {
+	fine := regexp.MustCompile(strings.Join(append(allowed, harmless...), "|"))
+	for line := range strings.Lines(log) {
+		level, text, ok := kernelLine(line)
+		if ok && (level <= 4 || alarming.MatchString(text)) && !fine.MatchString(text) {
+			bad = append(bad, text)
+		}
+	}
+	return bad
+}
+
+// kernelLine takes a line of "dmesg -r" apart: its level, of 0 to 7, and what it says.
+func kernelLine(line string) (level int, text string, ok bool) {
+	var priority int
+	if n, err := fmt.Sscanf(line, "<%d>", &priority); n != 1 || err != nil {
+		return 0, "", false
+	}
+	_, text, _ = strings.Cut(strings.TrimSpace(line), ">")
+	if _, after, timed := strings.Cut(text, "] "); timed && strings.HasPrefix(text, "[") {
+		text = after
+	}
+	return priority & 7, text, true
+}

@@ -1,0 +1,28 @@
+package matrix
+
+// nvmeSpace is the network namespace of our end in the cases of NVMe: the host and the target of Linux work in the first one
+// alone.
+const nvmeSpace = "ours"
+
+// OurSecondIP is another address of our end: a second port of the target.
+const OurSecondIP = "10.1.0.3"
+
+// SetUpNVMe makes the wire for the cases of NVMe: siw, which is loaded, is on its end in the first namespace.
+func SetUpNVMe() error {
+	err := commands(
+		"ip link set lo up",
+		"ip netns add "+nvmeSpace,
+		"ip link add v0 index 100 type veth peer name v1 index 101 netns "+nvmeSpace,
+		"ip addr add "+PeerIP+"/24 dev v0", "ip link set v0 up",
+		"ip -n "+nvmeSpace+" link set lo up",
+		"ip -n "+nvmeSpace+" addr add "+OurIP+"/24 dev v1", "ip -n "+nvmeSpace+" addr add "+OurSecondIP+"/24 dev v1",
+		"ip -n "+nvmeSpace+" link set v1 up",
+		"rdma link add siw0 type siw netdev v0",
+		"modprobe -a configfs nvme_rdma nvmet_rdma ext4 xfs",
+		"mount -t configfs configfs /sys/kernel/config",
+	)
+	if err != nil {
+		return err
+	}
+	return reach(OurIP)
+}

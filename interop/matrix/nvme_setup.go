@@ -1,0 +1,61 @@
+package matrix
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+// nvmeSetUpCases are B1: what the tools of an administrator show and do.
+func nvmeSetUpCases() []Case {
+	c := Case{Name: "nvme/B1/tools", Role: Responder, Core: true}
+	return crcBoth(c, (*T).nvmeTools)
+}
+
+// nvmeTools goes through the commands of nvme-cli.
+func (t *T) nvmeTools(crc bool) {
+	target := t.serveNVMe(crc, "-backing", "mem:64MiB")
+	found := t.cli("discover", "-t", "rdma", "-a", OurIP, "-s", nvmePort, "-q", nvmeHostNQN, "-I", nvmeHostID)
+	for _, want := range []string{nvmeSubsystem, "trtype:  rdma", "traddr:  " + OurIP, "trsvcid: " + nvmePort} {
+		require.Contains(t, found, want, "nvme discover")
+	}
+	for _, queues := range []string{"1", "2", fourQueues} {
+		disk := t.joinLinux(queues)
+		require.Equal(t, "131072", sysfs(disk, "size"), "sectors of the disk")
+		if queues == "2" {
+			t.nvmeInspect(disk, controllers()[0])
+		}
+		t.disconnectLinux()
+	}
+	request, reply := t.startup()
+	require.Equal(t, crc, (request[0]|reply[0])&flagCRC != 0, "CRC in use: Request %x, Reply %x", request, reply)
+	target.stop()
+}
+
+// nvmeInspect has nvme-cli show everything of a connected controller.
+func (t *T) nvmeInspect(disk, controller string) {
+	ctrl := "/dev/" + controller
+	contains := func(what string, want ...string) {
+		said := t.cli(strings.Fields(what)...)
+		for _, w := range want {
+			require.Contains(t, said, w, "nvme %s", what)
+		}
+	}
+	contains("list", disk)
+	contains("list -v", disk, nvmeSubsystem, OurIP)
+	contains("id-ctrl "+ctrl, nvmeSubsystem, "mdts      : 8", "cntrltype : 1")
+	contains("id-ns "+disk, "nsze    : 0x4000")
+	contains("ns-descs "+disk, "uuid")
+	contains("list-ns "+ctrl, "[   0]:0x1")
+	contains("smart-log "+ctrl, "critical_warning")
+	contains("error-log "+ctrl, "Error Log Entries")
+	contains("fw-log "+ctrl, "Firmware Log")
+	contains("effects-log "+ctrl+" -c 0 -H", "")
+	contains("effects-log "+ctrl+" -o json", "")
+	contains("effects-log "+ctrl+" -c 0 -o json", "")
+	contains("get-log "+ctrl+" -i 5 -l 64", "")
+	contains("changed-ns-list-log " + ctrl)
+	contains("get-feature "+ctrl+" -f 7", "00010001")
+	contains("get-feature "+ctrl+" -f 11", "get-feature:0xb")
+	contains("show-regs "+ctrl, "cap", "csts")
+}

@@ -1,0 +1,24 @@
+package main
+
+import "slices"
+
+// nvmeSystem is the guest's system for the cases of NVMe: with Linux's host and target of NVMe over
+// RDMA, and what makes and checks file systems.
+var nvmeSystem = guestSystem{
+	name: "userland-nvme",
+	packages: append(slices.Clone(matrixSystem.packages),
+		"nvme-cli", "fio", "e2fsprogs", "xfsprogs", "util-linux", "coreutils", "dmsetup"),
+	programs: append(slices.Clone(matrixSystem.programs),
+		"usr/sbin/nvme", "usr/bin/fio", "sbin/mkfs.ext4", "sbin/e2fsck", "sbin/mkfs.xfs", "sbin/xfs_repair",
+		"bin/lsblk", "sbin/blkdiscard", "sbin/blockdev", "sbin/fstrim", "bin/dd", "sbin/dmsetup"),
+	modules: append(slices.Clone(matrixSystem.modules),
+		"nvme_rdma", "nvmet_rdma", "nvme_tcp", "nvmet_tcp", "null_blk", "configfs", "ext4", "xfs", "dm_mod", "brd"),
+}
+
+// system is what the guest of the chosen cases needs.
+func (l *lab) system() *guestSystem {
+	if l.nvme {
+		return &nvmeSystem
+	}
+	return &matrixSystem
+}
