@@ -28,9 +28,12 @@ type Data struct {
 // then still says whether and what the response invalidates: nothing if PSDT is wrong, for then no SGL is there.
 //
 // Keyed data of length 0 is none. The status is StatusInvalidField for wrong flags, for a wrong sub-type,
-// for data in the capsule of a command whose data does not go from the host to the controller, and for
-// reserved octets of such a descriptor; StatusInvalidSGLType for other types; StatusDataTransferError for
-// an address that wraps; StatusInvalidSGLOffset for octets that are not in the capsule.
+// and for data in the capsule of a command whose data does not go from the host to the controller;
+// StatusInvalidSGLType for other types; StatusDataTransferError for an address that wraps;
+// StatusInvalidSGLOffset for octets that are not in the capsule.
+//
+// The reserved octets of a descriptor of data in the capsule are not looked at: Linux leaves in them what was there when
+// the SQE was used before, octets of the key of a keyed descriptor.
 func (c *SQE) Data(behind []byte) (Data, Status) {
 	var d Data
 	if c.Flags&flagsPSDT == FlagSGL {
@@ -71,8 +74,6 @@ func (c *SQE) inCapsule(behind []byte) (Data, Status) {
 	off, n, have := c.SGL.Address(), c.SGL.Length(), uint64(len(behind))
 	switch {
 	case c.Direction() != HostToController:
-		return Data{}, StatusInvalidField
-	case c.SGL[12]|c.SGL[13]|c.SGL[14] != 0:
 		return Data{}, StatusInvalidField
 	case off > have || uint64(n) > have-off:
 		return Data{}, StatusInvalidSGLOffset

@@ -18,7 +18,7 @@ const (
 // all that a command has.
 //
 //	keyed data block    0 address, 64 bits | 8 length, 24 bits | 11 key, 32 bits | 15 type 0x40 or 0x4F
-//	in-capsule offset   0 offset, 64 bits | 8 length, 32 bits | 12 zero[3] | 15 type 0x01
+//	in-capsule offset   0 offset, 64 bits | 8 length, 32 bits | 12 reserved[3] | 15 type 0x01
 //
 // The address is a Tagged Offset and the key an STag: the same numbers that DDP sends big-endian. The address
 // of Linux is one of kernel memory, with bit 63 set: it is compared as uint64, and no number is added to it
