@@ -219,7 +219,7 @@ func addSystem(root string) error {
 			return err
 		}
 	}
-	for _, applet := range []string{"bin/sh", "bin/modprobe", "sbin/modprobe", "bin/insmod", "bin/mount", "bin/cp", "bin/dmesg", "bin/sysctl", "bin/reboot", "bin/umount"} {
+	for _, applet := range []string{"bin/sh", "bin/modprobe", "sbin/modprobe", "bin/insmod", "bin/mount", "bin/cp", "bin/dmesg", "bin/sysctl", "bin/reboot", "bin/umount", "bin/du", "bin/sync"} {
 		if err := os.Symlink("/bin/busybox", filepath.Join(root, applet)); err != nil {
 			return err
 		}

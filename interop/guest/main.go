@@ -3,6 +3,7 @@
 // is the other end of a case:
 //
 //	guest serve NETWORK ADDRESS          of this library
+//	guest nvme-host SCRIPT ADDRESS NQN CRC   a host of NVMe
 //	guest plain-sctp listen|dial ADDRESS   SCTP without DDP
 package main
 
@@ -12,11 +13,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goiwarp/iwarp/interop/matrix"
+	"github.com/goiwarp/iwarp/interop/nvmehost"
 	"github.com/goiwarp/iwarp/interop/pace"
 )
 
@@ -37,6 +40,10 @@ func run(ctx context.Context, args []string) error {
 		return matrix.Serve(ctx, args[1], args[2], os.Stdout)
 	case len(args) == 3 && args[0] == "plain-sctp":
 		return matrix.PlainSCTP(args[1] == "dial", args[2], os.Stdout)
+	case len(args) == 5 && args[0] == "nvme-host":
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+		defer stop()
+		return nvmehost.Run(ctx, args[1], &nvmehost.Job{Addr: args[2], SubNQN: args[3], NoCRC: args[4] == "false", HostNQN: matrix.HostNQN, Say: os.Stdout})
 	}
 	return fmt.Errorf("unexpected arguments: %q", args)
 }

@@ -7,12 +7,14 @@ import (
 
 // NVMe is the table of cases of NVMe over RDMA. The letters and numbers are those of its test plan: B, Linux's host with our
 // target, which is the program "nvme serve"; C, our host with Linux's target. The role is ours.
-var NVMe = slices.Concat(nvmeSetUpCases(), nvmeFileSystemCases())
+var NVMe = slices.Concat(
+	nvmeSetUpCases(), nvmeFileSystemCases(), nvmeIOCases(), nvmeRecoveryCases(), nvmeManageCases(), nvmetCases(),
+)
 
 // What the two ends of a case of NVMe are called.
 const (
 	nvmeSubsystem = "nqn.2026-11.example.iwarp:lab"
-	nvmeHostNQN   = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555501"
+	HostNQN       = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555501"
 	nvmeHostID    = "11111111-2222-4333-8444-555555555501"
 	nvmePort      = "4420"
 )

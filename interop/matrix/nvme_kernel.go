@@ -24,18 +24,10 @@ var alarming = regexp.MustCompile(`BUG:|WARNING:|Call Trace|blocked for more tha
 
 // watchKernel has what the kernel says from now on checked at the end of the case, before the programs of the case are ended.
 func (t *T) watchKernel() {
-	mark := fmt.Sprintf("iwarp-lab: case %s begins", t.Name)
+	mark := t.kernelMark()
 	require.NoError(t, os.WriteFile("/dev/kmsg", []byte("<5>"+mark), 0), "mark in the kernel's log")
 	t.Cleanup(func() {
-		out, err := exec.Command("dmesg", "-r").Output()
-		if err != nil {
-			t.Errorf("dmesg: %v", err)
-			return
-		}
-		log := string(out)
-		if _, after, ok := strings.Cut(log, mark); ok {
-			log = after
-		}
+		log := t.kernelSays()
 		if err := os.WriteFile(filepath.Join(t.Dir, "kernel.log"), []byte(log), 0o644); err != nil {
 			t.Errorf("%v", err)
 		}
@@ -43,6 +35,21 @@ func (t *T) watchKernel() {
 			t.Errorf("the kernel says: %s", strings.Join(bad[:min(3, len(bad))], " | "))
 		}
 	})
+}
+
+func (t *T) kernelMark() string { return fmt.Sprintf("iwarp-lab: case %s begins", t.Name) }
+
+// kernelSays is what the kernel has said since the case began.
+func (t *T) kernelSays() string {
+	out, err := exec.Command("dmesg", "-r").Output()
+	if err != nil {
+		t.Errorf("dmesg: %v", err)
+	}
+	log := string(out)
+	if _, after, ok := strings.Cut(log, t.kernelMark()); ok {
+		return after
+	}
+	return log
 }
 
 // objections are the lines of a kernel's log, with levels ("dmesg -r"), that are warnings or worse, or alarming, and neither

@@ -14,9 +14,14 @@ import (
 
 // tool runs a program to its end, which must be good, and returns what it says.
 func (t *T) tool(name string, args ...string) string {
-	p := t.start(exec.Command(name, args...), name)
+	p := t.start(t.command(name, args...), name)
 	p.succeed()
 	return p.out.String()
+}
+
+// command is a program in the first namespace.
+func (t *T) command(name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(t.Ctx, name, args...)
 }
 
 // cli runs a command of nvme-cli.
@@ -40,7 +45,7 @@ func (t *T) connectLinux(addr string, more ...string) {
 	})
 	t.cli(append([]string{
 		"connect", "-t", "rdma", "-a", addr, "-s", nvmePort, "-n", nvmeSubsystem,
-		"-q", nvmeHostNQN, "-I", nvmeHostID,
+		"-q", HostNQN, "-I", nvmeHostID,
 	}, more...)...)
 }
 

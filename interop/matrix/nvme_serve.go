@@ -54,11 +54,11 @@ func (t *T) startTarget(args []string) *nvmeTarget {
 	return n
 }
 
-// says waits until the target has said something.
-func (n *nvmeTarget) says(what string) {
-	t := n.t
-	require.True(t, t.within(20*time.Second, func() bool { return !n.running() || strings.Contains(n.out.String(), what) }), "the target says %q; it said %q", what, n.lastWords())
-	require.True(t, n.running(), "the target has ended; it said %q", n.lastWords())
+// says waits until a program that goes on has said something.
+func (p *process) says(what string) {
+	t := p.t
+	require.True(t, t.within(30*time.Second, func() bool { return !p.running() || strings.Contains(p.out.String(), what) }), "%s says %q; it said %q", p.name, what, p.lastWords())
+	require.True(t, p.running(), "%s has ended; it said %q", p.name, p.lastWords())
 }
 
 // again starts the target again, as it was.

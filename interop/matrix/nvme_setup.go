@@ -15,7 +15,7 @@ func nvmeSetUpCases() []Case {
 // nvmeTools goes through the commands of nvme-cli.
 func (t *T) nvmeTools(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "mem:64MiB")
-	found := t.cli("discover", "-t", "rdma", "-a", OurIP, "-s", nvmePort, "-q", nvmeHostNQN, "-I", nvmeHostID)
+	found := t.cli("discover", "-t", "rdma", "-a", OurIP, "-s", nvmePort, "-q", HostNQN, "-I", nvmeHostID)
 	for _, want := range []string{nvmeSubsystem, "trtype:  rdma", "traddr:  " + OurIP, "trsvcid: " + nvmePort} {
 		require.Contains(t, found, want, "nvme discover")
 	}

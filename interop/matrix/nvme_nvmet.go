@@ -1,0 +1,145 @@
+package matrix
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Where Linux's target and its disk in memory are configured.
+const (
+	nvmetRoot = "/sys/kernel/config/nvmet"
+	nullbRoot = "/sys/kernel/config/nullb"
+)
+
+// nvmetUUID is that of the namespace of Linux's target.
+const nvmetUUID = "0dd0f00d-1234-4678-9abc-def012345678"
+
+// nvmet has Linux's target offer a disk over transports, each on a port of its own from nvmePort on, until the case is over.
+func (t *T) nvmet(disk string, transports ...string) {
+	sub := filepath.Join(nvmetRoot, "subsystems", nvmeSubsystem)
+	t.configure(sub, "attr_allow_any_host", "1")
+	t.configure(filepath.Join(sub, "namespaces/1"), "device_path", disk, "device_uuid", nvmetUUID, "enable", "1")
+	t.Cleanup(func() { t.write(filepath.Join(sub, "namespaces/1/enable"), "0") })
+	for i, transport := range transports {
+		port := filepath.Join(nvmetRoot, "ports", fmt.Sprint(i+1))
+		t.configure(port, "addr_adrfam", "ipv4", "addr_trtype", transport, "addr_traddr", PeerIP, "addr_trsvcid", fmt.Sprint(4420+i))
+		link := filepath.Join(port, "subsystems", nvmeSubsystem)
+		require.NoError(t, os.Symlink(sub, link), "port %s", transport)
+		t.Cleanup(func() {
+			if err := os.Remove(link); err != nil {
+				t.Errorf("port %s: %v", transport, err)
+			}
+		})
+	}
+}
+
+// configure makes a folder of configfs, and sets attributes: name, value, and so on. The folder goes when the case is over.
+func (t *T) configure(dir string, attributes ...string) {
+	require.NoError(t, os.Mkdir(dir, 0o755), "configure")
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+	for i := 0; i < len(attributes); i += 2 {
+		t.write(filepath.Join(dir, attributes[i]), attributes[i+1])
+	}
+}
+
+func (t *T) write(file, text string) {
+	if err := os.WriteFile(file, []byte(text), 0); err != nil {
+		t.Errorf("%s: %q: %v", file, text, err)
+	}
+}
+
+// nullBlock makes a disk in memory, of 64 MiB, with sectors of so many octets.
+func (t *T) nullBlock(sector int) string {
+	t.tool("modprobe", "null_blk", "nr_devices=0")
+	t.configure(filepath.Join(nullbRoot, "lab"),
+		"memory_backed", "1", "size", "64", "blocksize", fmt.Sprint(sector), "discard", "1", "power", "1")
+	index, err := os.ReadFile(filepath.Join(nullbRoot, "lab/index"))
+	require.NoError(t, err)
+	// 6.12 names the disk as the folder is named.
+	for _, disk := range []string{"/dev/lab", "/dev/nullb" + strings.TrimSpace(string(index))} {
+		if _, err := os.Stat(disk); err == nil {
+			return disk
+		}
+	}
+	require.Fail(t, "no null block device")
+	return ""
+}
+
+// script runs a script of our host on our side, against Linux's target.
+func (t *T) script(name string, crc bool) *process {
+	return t.start(exec.Command("ip", "netns", "exec", nvmeSpace, "/tmp/guest", "nvme-host", name, PeerIP+":"+nvmePort, nvmeSubsystem, fmt.Sprint(crc)), name)
+}
+
+// nvmetCloses is what Linux's target says when a connection has ended: it answers the Async Event Request that is still
+// outstanding, and cannot.
+var nvmetCloses = []string{`nvmet_rdma: (post_recv cmd|sending cmd response) failed`}
+
+// nvmetCases are C1 to C6: our host and Linux's target.
+func nvmetCases() []Case {
+	c := func(name string, core bool) Case {
+		return Case{Name: "nvme/" + name, Role: Initiator, Core: core, NoCapture: true, Limit: 4 * time.Minute, Kernel: nvmetCloses}
+	}
+	var cases []Case
+	cases = append(cases, crcBoth(c("C1/inspect", true), (*T).inspectNvmet)...)
+	for _, sector := range []int{512, 4096} {
+		cases = append(cases, crcBoth(c(fmt.Sprintf("C2/transfer-%d", sector), sector == 512), func(t *T, crc bool) {
+			t.nvmet(t.nullBlock(sector), "rdma")
+			t.script("transfer", crc).succeed()
+		})...)
+	}
+	cases = append(cases, crcBoth(c("C3/namespaces", false), (*T).nvmetNamespaces)...)
+	cases = append(cases, crcBoth(c("C5/statuses", true), func(t *T, crc bool) {
+		t.nvmet(t.nullBlock(512), "rdma")
+		t.script("statuses", crc).succeed()
+	})...)
+	wrong := c("C6/wrong-key", true)
+	// siw shows the layer and the type of a Terminate in each other's place.
+	wrong.Kernel = append([]string{`siw: got TERMINATE. layer 1, type 0, code [01]`}, nvmetCloses...)
+	return append(cases, crcBoth(wrong, func(t *T, crc bool) {
+		t.nvmet(t.nullBlock(512), "rdma")
+		t.script("wrong-key", crc).succeed()
+		for _, code := range []string{"0", "1"} { // invalid STag, bounds
+			require.Contains(t, t.kernelSays(), "siw: got TERMINATE. layer 1, type 0, code "+code, "siw gets our Terminate")
+		}
+	})...)
+}
+
+// inspectNvmet compares what our host shows of Linux's target with what the target was told, and what our program shows.
+func (t *T) inspectNvmet(crc bool) {
+	t.nvmet(t.nullBlock(512), "rdma")
+	p := t.script("inspect", crc)
+	p.succeed()
+	said := p.out.String()
+	require.Contains(t, said, "entry "+nvmeSubsystem+" "+PeerIP+":"+nvmePort)
+	uuid := strings.ReplaceAll(nvmetUUID, "-", "")
+	for _, queues := range []string{"1", "4"} {
+		require.Regexp(t, fmt.Sprintf("namespace 1 size %d block 512 uuid %s nguid [0-9a-f]{32} queues %s ", 64<<20, uuid, queues), said)
+	}
+	require.Contains(t, t.nvmeOursSays("discover", PeerIP+":"+nvmePort), nvmeSubsystem, "nvme discover of ours")
+}
+
+// nvmetNamespaces has the namespace, and then the port, of Linux's target go and come back while our host uses it.
+func (t *T) nvmetNamespaces(crc bool) {
+	t.nvmet(t.nullBlock(512), "rdma")
+	p := t.script("steady", crc)
+	p.says("steady")
+	link := filepath.Join(nvmetRoot, "ports/1/subsystems", nvmeSubsystem)
+	require.NoError(t, os.Remove(link), "the port is taken away")
+	time.Sleep(3 * time.Second)
+	require.NoError(t, os.Symlink(filepath.Join(nvmetRoot, "subsystems", nvmeSubsystem), link), "the port is there again")
+	before := p.out.String()
+	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+	p.succeed()
+	require.NotEqual(t, before, p.out.String())
+	require.Contains(t, p.out.String(), "rounds ")
+}
