@@ -20,8 +20,12 @@ type fio struct {
 
 // job is a run of several processes, random or one after the other, as asynchronous requests.
 func (f fio) args(disk string) []string {
+	sizes := f.bs
+	if !strings.Contains(sizes, "-") {
+		sizes += "-" + sizes
+	}
 	return append([]string{
-		"--name=lab", "--filename=" + disk, "--rw=" + f.rw, "--bsrange=" + f.bs, fmt.Sprintf("--numjobs=%d", f.jobs),
+		"--name=lab", "--filename=" + disk, "--rw=" + f.rw, "--bsrange=" + sizes, fmt.Sprintf("--numjobs=%d", f.jobs),
 		"--size=" + f.size, "--offset_increment=" + f.size, "--ioengine=libaio", "--iodepth=32", "--direct=1", "--thread",
 		"--verify=crc32c", "--do_verify=1", "--verify_fatal=1", "--group_reporting", "--randrepeat=1", "--refill_buffers=0",
 	}, f.more...)

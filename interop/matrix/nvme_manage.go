@@ -19,7 +19,7 @@ func nvmeManageCases() []Case {
 	cases = append(cases, crcBoth(c("B10/namespaces", true), (*T).namespacesChange)...)
 	cases = append(cases, crcBoth(c("B11/multipath", false, recovering...), (*T).multipath)...)
 	cases = append(cases, crcBoth(c("B13/refusals", true, recovering...), (*T).refusals)...)
-	failing := append([]string{`error, dev nvme`, `Buffer I/O error`, `lost (sync page|async page) write`, `device-mapper`}, recovering...)
+	failing := append([]string{`error, dev nvme`, `Buffer I/O error`, `callbacks suppressed`, `lost (sync page|async page) write`, `device-mapper`}, recovering...)
 	cases = append(cases, crcBoth(c("B15/eio", false, failing...), (*T).mediumFails)...)
 	cases = append(cases, crcBoth(c("B15/full", false, failing...), (*T).mediumFull)...)
 	return append(cases, crcBoth(c("B15/slow", false, failing...), (*T).mediumSlow)...)
@@ -109,7 +109,7 @@ func (t *T) deviceMapper(table string) string {
 // mediumFails has a part of the disk behind the target fail.
 func (t *T) mediumFails(crc bool) {
 	device := t.deviceMapper("0 32768 linear /dev/ram0 0\n32768 8192 error\n40960 24576 linear /dev/ram0 40960")
-	t.serveNVMe(crc, "-backing", "block:"+device)
+	t.serveNVMe(crc, "-backing", "block:"+device+",direct")
 	disk := t.joinLinux("2")
 	t.fails("Input/output error", "dd", "if=/dev/zero", "of="+disk, "bs=64k", "seek=256", "count=1", "oflag=direct")
 	t.fails("Input/output error", "dd", "if="+disk, "of=/dev/null", "bs=64k", "skip=256", "count=1", "iflag=direct")

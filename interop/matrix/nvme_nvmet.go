@@ -97,7 +97,7 @@ func nvmetCases() []Case {
 			t.script("transfer", crc).succeed()
 		})...)
 	}
-	cases = append(cases, crcBoth(c("C3/namespaces", false), (*T).nvmetNamespaces)...)
+	cases = append(cases, crcBoth(c("C3/port-returns", false), (*T).portReturns)...)
 	cases = append(cases, crcBoth(c("C5/statuses", true), func(t *T, crc bool) {
 		t.nvmet(t.nullBlock(512), "rdma")
 		t.script("statuses", crc).succeed()
@@ -128,8 +128,8 @@ func (t *T) inspectNvmet(crc bool) {
 	require.Contains(t, t.nvmeOursSays("discover", PeerIP+":"+nvmePort), nvmeSubsystem, "nvme discover of ours")
 }
 
-// nvmetNamespaces has the namespace, and then the port, of Linux's target go and come back while our host uses it.
-func (t *T) nvmetNamespaces(crc bool) {
+// portReturns has the port of Linux's target go and come back while our host uses it.
+func (t *T) portReturns(crc bool) {
 	t.nvmet(t.nullBlock(512), "rdma")
 	p := t.script("steady", crc)
 	p.says("steady")

@@ -14,6 +14,7 @@ import (
 var recovering = []string{
 	`nvme nvme\d+: `, // every step of the recovery
 	`nvme\d+c?\d*n\d+: I/O`,
+	`no usable path - requeuing I/O`,
 }
 
 // nvmeRecoveryCases are B6 to B9: the target goes and comes back, and so do its queues.
@@ -48,7 +49,7 @@ func (t *T) busy(disk string, seconds int) *process {
 	return t.start(t.command("fio", f.args(disk)...), "fio")
 }
 
-// steadyState waits until the controller is live again.
+// live waits until the controller is live again.
 func (t *T) live() {
 	require.True(t, t.within(60*time.Second, func() bool {
 		for _, c := range controllers() {
