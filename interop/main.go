@@ -9,6 +9,7 @@
 //	go run ./interop -list                 the names
 //	go run ./interop -sabotage rtr         plant a defect, and see that it is noticed
 //	go run ./interop -nvme                 storage: NVMe over RDMA, with Linux as the host and as the target
+//	go run ./interop -nvme -power 20       cut the power of a target of NVMe
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //	go run ./interop -creations 10         cut it while files are made
 //	go run ./interop -faults               let its disk fail

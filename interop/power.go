@@ -50,7 +50,10 @@ func (l *lab) runPower(ctx context.Context) error {
 	if l.creations > 0 {
 		errs = append(errs, p.runCreations(ctx))
 	}
-	if l.cuts > 0 {
+	switch {
+	case l.cuts > 0 && l.nvme:
+		errs = append(errs, p.runNVMeCuts(ctx))
+	case l.cuts > 0:
 		errs = append(errs, p.runCuts(ctx))
 	}
 	return errors.Join(errs...)
@@ -159,6 +162,10 @@ func (c *config) checkPower() error {
 		known = powercut.CreationSabotages
 	}
 	switch {
+	case c.nvme && (c.creations > 0 || c.faults):
+		return errors.New("-creations and -faults are not for -nvme")
+	case c.nvme && c.sabotage == powercut.Async:
+		return errors.New("the sabotage async is not for -nvme")
 	case c.creations > 0 && c.cuts > 0:
 		return errors.New("-power and -creations are two runs")
 	case !slices.Contains(known, c.sabotage):

@@ -25,9 +25,11 @@ type machine struct {
 	boots     int
 }
 
+// lotOf draws what a run leaves to chance.
+func lotOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
 func newMachine(p *power, number int) (*machine, error) {
-	seed := p.seed + uint64(number)<<32
-	m := &machine{power: p, number: number, lot: rand.New(rand.NewPCG(seed, 1))}
+	m := &machine{power: p, number: number, lot: lotOf(p.seed + uint64(number)<<32)}
 	m.newDisk()
 	var err error
 	m.requester, err = powercut.NewRequester()

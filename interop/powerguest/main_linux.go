@@ -40,6 +40,7 @@ func work() error {
 	faults := fs.Bool("faults", false, "run the fault cases instead")
 	create := fs.Int("create", 0, "make so many files instead")
 	list := fs.Bool("list", false, "say what files there are instead")
+	nvme := fs.Bool("nvme", false, "serve a file as a namespace of NVMe instead")
 	system := fs.String("fs", powercut.Ext4, "file system of the disk")
 	if err := fs.Parse(os.Args[1:]); err != nil {
 		return err
@@ -59,6 +60,8 @@ func work() error {
 		return makeFiles(*create, *sabotage)
 	case *list:
 		return listFiles()
+	case *nvme:
+		return serveNVMe(*sabotage)
 	}
 	file, err := open(*backing, *sabotage)
 	if err != nil {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goiwarp/iwarp/interop/nbd"
+	"github.com/goiwarp/iwarp/interop/nvmecut"
+	"github.com/goiwarp/iwarp/interop/powercut"
+)
+
+// runNVMeCuts cuts the power of a target of NVMe as often as the flags say. It reports an error if something durable was lost,
+// or, with a sabotage, if nothing was, because the check must notice the sabotage.
+func (p *power) runNVMeCuts(ctx context.Context) error {
+	if err := p.buildInitramfs(ctx, cutModules); err != nil {
+		return err
+	}
+	began := time.Now()
+	m := &machine{power: p, lot: lotOf(p.seed)}
+	m.newDisk()
+	h := nvmecut.NewHost(p.seed)
+	var err error
+	for cut := 0; cut <= p.cuts && err == nil; cut++ {
+		err = m.nvmeLife(ctx, h, cut < p.cuts)
+	}
+	if err == nil && p.sabotage == powercut.Honest {
+		err = p.checkJournal(ctx, m.disk)
+	}
+	acknowledged, lost := h.Records()
+	fmt.Printf("NVMe: %d cuts, %d versions of blocks acknowledged as durable, %d lost blocks (sabotage %s, seed %d, %.1f s per cut)\n",
+		p.cuts, acknowledged, lost, p.sabotage, p.seed, time.Since(began).Seconds()/float64(p.cuts))
+	switch {
+	case err != nil:
+		return err
+	case acknowledged == 0:
+		return errors.New("nothing was acknowledged as durable")
+	case lost > 0 && p.sabotage == powercut.Honest:
+		return errors.New("durable blocks were lost")
+	case lost == 0 && p.sabotage != powercut.Honest:
+		return errors.New("the sabotage was not noticed")
+	}
+	return nil
+}
+
+// nvmeLife is one life of the target: it is met, and, unless this is the last life, blocks are written until the power is cut.
+// A machine that does not come up is booted again.
+func (m *machine) nvmeLife(ctx context.Context, h *nvmecut.Host, write bool) error {
+	after := leastTraffic + time.Duration(m.lot.Int64N(int64(mostTraffic-leastTraffic)))
+	beforeAcked, beforeLost := h.Records()
+	for try := 1; ; try++ {
+		err := m.bootNVMe(ctx, h, write, after)
+		if errors.Is(err, errNotUp) && try < boots && ctx.Err() == nil {
+			m.say("%v (see %s)", err, m.consoleFile(m.boots-1))
+			if lastWord(m.consoleFile(m.boots-1)) != "" { // its program came up, and could not open the file
+				h.Forget()
+				m.newDisk()
+			}
+			continue
+		}
+		for i, n := range h.News() {
+			if i < 3 {
+				m.say("lost: %s", n)
+			}
+		}
+		acked, lost := h.Records()
+		if write {
+			m.say("NVMe: %4d lost before, %5d acknowledged, cut after %4d ms", lost-beforeLost, acked-beforeAcked, after.Milliseconds())
+		}
+		return err
+	}
+}
+
+func (m *machine) consoleFile(boot int) string {
+	return filepath.Join(m.out, fmt.Sprintf("console-nvme-%03d", boot))
+}
+
+func (m *machine) bootNVMe(ctx context.Context, h *nvmecut.Host, write bool, after time.Duration) error {
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	q := &slimVM{
+		image: m.image, initramfs: m.initramfs, accel: m.accel, disks: []nbd.Medium{m.disk}, console: m.consoleFile(m.boots),
+		args: "-nvme -sabotage " + m.sabotage,
+		more: []string{
+			"-netdev", fmt.Sprintf("user,id=net,ipv6=off,hostfwd=tcp:127.0.0.1:%s-10.0.2.15:%s", port, nvmecut.Port),
+			"-device", "virtio-net-pci,netdev=net,romfile=",
+		},
+	}
+	m.boots++
+	up, err := q.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.disk.Cut() // when it is not in use any more
+	defer q.kill()
+	meet, cancel := m.pace.Context(up, bootTime, nil)
+	defer cancel()
+	if err := h.Meet(meet, net.JoinHostPort("127.0.0.1", port)); err != nil {
+		return fmt.Errorf("%w: %w", errNotUp, err)
+	}
+	defer h.Part()
+	if !write {
+		return nil
+	}
+	written := make(chan error, 1)
+	go func() { written <- h.Run(ctx) }()
+	select {
+	case err := <-written:
+		return fmt.Errorf("before the power was cut: %w", errors.Join(err, context.Cause(up)))
+	case <-time.After(after):
+	}
+	q.kill()
+	return <-written
+}
+
+// freePort is a port of the loopback address that is free at this moment.
+func freePort(ctx context.Context) (string, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+// checkJournal replays the journal of the disk's file system, as the last cut has left it, and has the rest checked.
+func (p *power) checkJournal(ctx context.Context, disk *nbd.Disk) error {
+	image := make([]byte, disk.Size())
+	if err := disk.ReadAt(image, 0); err != nil {
+		return err
+	}
+	file := filepath.Join(p.out, "after-cut")
+	if err := os.WriteFile(file, image, 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	if err := run(ctx, "", "e2fsck", "-E", "journal_only", "-p", file); err != nil {
+		return fmt.Errorf("replay the journal: %w", err)
+	}
+	return run(ctx, "", "e2fsck", "-fn", file)
+}
