@@ -15,6 +15,7 @@ var recovering = []string{
 	`nvme nvme\d+: `, // every step of the recovery
 	`nvme\d+c?\d*n\d+: I/O`,
 	`no usable path - requeuing I/O`,
+	`callbacks suppressed`,
 }
 
 // nvmeRecoveryCases are B6 to B9: the target goes and comes back, and so do its queues.
