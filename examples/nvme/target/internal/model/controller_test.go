@@ -96,6 +96,21 @@ func TestNVME_40_Shutdown(t *testing.T) {
 	require.Empty(t, w.held)
 }
 
+// A command that comes while the controller ends, before its queue is closed, gets no response: a status with DNR would be an
+// error of I/O at the host, which otherwise repeats the command on its next connection.
+func TestNVME_40_NoStatusFromAnEndedController(t *testing.T) {
+	w := newWorld(t)
+	w.add(namespace(1))
+	admin := w.ready()
+	io := admin.io(1)
+	admin.q.ctrl.enter(ended)
+	for _, l := range []*line{admin, io} {
+		before := len(l.answers)
+		l.send(capsule.FlushSQE(l.next(), 1))
+		require.Len(t, l.answers, before)
+	}
+}
+
 // If the flush fails, the host sees that the controller has failed, until it resets it.
 func TestNVME_40_FailedFlush(t *testing.T) {
 	w := newWorld(t)

@@ -78,7 +78,7 @@ func (q *Queue) unlock(all bool) {
 func (q *Queue) Command(now time.Duration, msg []byte, out []Action) []Action {
 	all := q.lock()
 	defer q.unlock(all)
-	if q.closed {
+	if q.closed || q.orphaned() {
 		return out
 	}
 	c, behind, err := capsule.ParseSQE(msg)
@@ -105,6 +105,11 @@ func (q *Queue) Command(now time.Duration, msg []byte, out []Action) []Action {
 	}
 	return q.ioCommand(&c, &d, out)
 }
+
+// orphaned tells that the controller of the queue has ended, so that the queue is about to be closed. A command that comes
+// between the two gets no response, as if it had come later: the host sends it again on another connection, while it would
+// take a status for the result.
+func (q *Queue) orphaned() bool { return q.ctrl != nil && q.ctrl.state() == ended }
 
 // inCapsule is what the queue takes of the octets behind a command.
 func (q *Queue) inCapsule(behind []byte) []byte {
