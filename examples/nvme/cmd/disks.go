@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/nvme/target"
 )
 
@@ -19,6 +20,7 @@ type disks struct {
 	nqn       string
 	target    *target.Target
 	resizable bool // with -control
+	solicitor *iwarp.Solicitor
 
 	mu     sync.Mutex // held while namespaces change
 	ended  bool
@@ -32,7 +34,7 @@ func newDisks(cfg *target.Config, f *serving) (*disks, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &disks{nqn: f.nqn, target: t, resizable: f.control, spaces: make(map[uint32]*medium)}
+	d := &disks{nqn: f.nqn, target: t, resizable: f.control, solicitor: cfg.Solicitor, spaces: make(map[uint32]*medium)}
 	if err := t.AddSubsystem(target.Subsystem{NQN: f.nqn, Hosts: f.allow}); err != nil {
 		return nil, errors.Join(err, d.end())
 	}
@@ -122,9 +124,16 @@ func (d *disks) end() error {
 	return errors.Join(errs...)
 }
 
-// counters are the line of JSON.
+// counters are the line of JSON: those of the target and, with -solicit, the most octets that ever were under way.
 func (d *disks) counters() string {
-	line, _ := json.Marshal(d.target.Stats()) // numbers can always be encoded
+	c := struct {
+		target.Stats
+		MostSolicited int64 `json:",omitempty"`
+	}{Stats: d.target.Stats()}
+	if d.solicitor != nil {
+		c.MostSolicited = d.solicitor.Stats().MaxGranted
+	}
+	line, _ := json.Marshal(c) // numbers can always be encoded
 	return string(line)
 }
 
