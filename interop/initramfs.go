@@ -14,17 +14,19 @@ import (
 
 // A guestSystem is what the guest's system is made of.
 type guestSystem struct {
-	name     string   // of the folder of its programs in the cache, and of the initramfs
-	packages []string // with its programs; their libraries come along
-	programs []string // what of the packages goes into the initramfs
-	modules  []string // loaded by the guest, or by the kernel for it. siw comes with the lab
+	name      string   // of the folder of its programs in the cache
+	initramfs string   // the file, in the folder of the kernel
+	packages  []string // with its programs; their libraries come along
+	programs  []string // what of the packages goes into the initramfs
+	modules   []string // loaded by the guest, or by the kernel for it. siw comes with the lab
 }
 
 // matrixSystem is that of the matrix.
 var matrixSystem = guestSystem{
-	name:     "userland",
-	packages: []string{"rdma-core", "ibverbs-providers", "librdmacm1", "rdmacm-utils", "iproute2", "busybox-static"},
-	programs: []string{"usr/bin/rping", "usr/bin/cmtime", "usr/bin/rdma", "bin/ip", "bin/ss"},
+	name:      "userland",
+	initramfs: "initramfs",
+	packages:  []string{"rdma-core", "ibverbs-providers", "librdmacm1", "rdmacm-utils", "iproute2", "busybox-static"},
+	programs:  []string{"usr/bin/rping", "usr/bin/cmtime", "usr/bin/rdma", "bin/ip", "bin/ss"},
 	modules: []string{
 		"virtio_pci", "9p", "9pnet_virtio", "veth", "af_packet", "crc32c_generic", "libcrc32c",
 		"ib_core", "iw_cm", "ib_cm", "rdma_cm", "ib_uverbs", "rdma_ucm", "sctp",

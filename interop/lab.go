@@ -59,7 +59,7 @@ func (l *lab) runAll(ctx context.Context) error {
 
 // runKernel boots one kernel once for every variant of siw that the cases want.
 func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
-	initramfs := filepath.Join(k.dir, "initramfs-"+l.system().name)
+	initramfs := filepath.Join(k.dir, l.system().initramfs)
 	if err := buildInitramfs(ctx, k, l.system(), user, initramfs); err != nil {
 		return err
 	}

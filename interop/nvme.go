@@ -5,7 +5,8 @@ import "slices"
 // nvmeSystem is the guest's system for the cases of NVMe: with Linux's host and target of NVMe over
 // RDMA, and what makes and checks file systems.
 var nvmeSystem = guestSystem{
-	name: "userland-nvme",
+	name:      "userland-nvme",
+	initramfs: "initramfs-nvme",
 	packages: append(slices.Clone(matrixSystem.packages),
 		"nvme-cli", "fio", "e2fsprogs", "xfsprogs", "util-linux", "coreutils", "dmsetup"),
 	programs: append(slices.Clone(matrixSystem.programs),

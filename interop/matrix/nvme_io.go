@@ -45,6 +45,7 @@ func nvmeIOCases() []Case {
 		t.fioOn(crc, fio{rw: "write", bs: "1m", jobs: 4, size: "16m"})
 	})...)
 	cases = append(cases, crcBoth(c("B4/fio-trim", false), (*T).fioTrim)...)
+	cases = append(cases, crcBoth(c("B5/solicited", false), (*T).solicited)...)
 	cases = append(cases, crcBoth(c("B11/two-hosts", true), (*T).twoHosts)...)
 	cases = append(cases, crcBoth(c("B12/discard", true), (*T).discard)...)
 	return cases
@@ -86,6 +87,22 @@ func (t *T) longRequests(crc bool) {
 	t.tool("dd", "if="+disk, "of=/dev/null", "bs=1M", "count=32", "iflag=direct")
 	after := target.stats()
 	require.NotEqual(t, before, after, "counters of the target")
+	t.disconnectLinux()
+}
+
+// solicited has Linux and a host of ours write at the same time to a target that asks for no more than a window of octets.
+func (t *T) solicited(crc bool) {
+	const window = 1 << 20
+	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=128MiB,bs=512", "-solicit", "1MiB")
+	disk := t.joinLinux(fourQueues)
+	ours := t.nvmeOurs(append(t.ourHost("verify", crc), "-nsid", "1", "-offset", "64MiB", "-size", "8MiB", "-jobs", "2", "-depth", "4", "-time", "5s")...)
+	t.tool("fio", fio{rw: "write", bs: "1020k", jobs: 2, size: "8160k"}.args(disk)...)
+	t.tool("fio", fio{rw: "randwrite", bs: "4k", jobs: 4, size: "2m"}.args(disk)...)
+	ours.succeed()
+	s := target.stats()
+	most, ok := s["MostSolicited"].(float64)
+	require.True(t, ok && most > 0 && most <= window, "octets asked for and under way: %v", s)
+	require.Zero(t, s["Stalled"], "no queue has stalled")
 	t.disconnectLinux()
 }
 

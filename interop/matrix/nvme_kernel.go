@@ -16,7 +16,10 @@ var harmless = []string{
 	`Removing ctrl: NQN`,
 	`nvme nvme\d+: rescanning namespaces`,
 	`iwarp-lab: case `,
-	`hrtimer: interrupt took`, // of an emulated machine whose host is busy
+	// Of an emulated machine whose host is busy.
+	`hrtimer: interrupt took`,
+	`clocksource: `,
+	`long keepalive RTT`,
 }
 
 // alarming is what is not harmless at any level.

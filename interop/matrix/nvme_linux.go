@@ -36,8 +36,14 @@ func (t *T) joinLinux(queues string, more ...string) string {
 	return t.disk()
 }
 
-// connectLinux connects Linux's host, and disconnects it when the case is over.
+// patient is a time of Keep Alive that a busy machine does not exceed.
+var patient = []string{"-k", "60"}
+
+// connectLinux connects Linux's host, and disconnects it when the case is over. It is patient, unless the case says otherwise.
 func (t *T) connectLinux(addr string, more ...string) {
+	if !slices.Contains(more, "-k") {
+		more = append(slices.Clone(patient), more...)
+	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("nvme", "disconnect-all").CombinedOutput(); err != nil {
 			t.Errorf("nvme disconnect-all: %v: %s", err, out)

@@ -54,5 +54,7 @@ func (t *T) nvmeInspect(disk, controller string) {
 	contains("changed-ns-list-log " + ctrl)
 	contains("get-feature "+ctrl+" -f 7", "00010001")
 	contains("get-feature "+ctrl+" -f 11", "get-feature:0x0b")
-	contains("show-regs "+ctrl, "cap", "csts")
+	// show-regs of nvme-cli 2.3 shows memory that it has not written.
+	contains("get-property "+ctrl+" -o 0x1c", "value: 1")
+	contains("get-property "+ctrl+" -o 0x8 -H", "version")
 }
