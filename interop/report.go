@@ -99,6 +99,9 @@ func (r *reporter) report(ctx context.Context, res matrix.Result) {
 		verdict += fmt.Sprintf("; limits x%.1f", res.Scale)
 	}
 	fmt.Printf("%-36s %-9s %-5s %-5s %6.1f s  %s\n", res.Name, c.Role, r.kernel, c.Variant(), res.Took.Seconds(), verdict)
+	for _, n := range res.Notes {
+		fmt.Printf("    %s\n", n)
+	}
 }
 
 // judge tells whether a case has passed: by what the guest says and by its captures; with a

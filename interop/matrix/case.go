@@ -96,6 +96,7 @@ type Result struct {
 	Done   bool
 	Passed bool
 	Why    string
+	Notes  []string // figures, for the reader
 	Took   time.Duration
 	Scale  float64 // by which limits were stretched when the case began
 }

@@ -8,7 +8,7 @@ import (
 // NVMe is the table of cases of NVMe over RDMA. The letters and numbers are those of its test plan: B, Linux's host with our
 // target, which is the program "nvme serve"; C, our host with Linux's target. The role is ours.
 var NVMe = slices.Concat(
-	nvmeSetUpCases(), nvmeFileSystemCases(), nvmeIOCases(), nvmeRecoveryCases(), nvmeManageCases(), nvmetCases(),
+	nvmeSetUpCases(), nvmeFileSystemCases(), nvmeIOCases(), nvmeRecoveryCases(), nvmeManageCases(), nvmetCases(), nvmeFigures(),
 )
 
 // What the two ends of a case of NVMe are called.

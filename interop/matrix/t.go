@@ -34,6 +34,7 @@ type T struct {
 	capture *capture
 	mu      sync.Mutex
 	why     []string
+	notes   []string
 	cleanup []func()
 }
 
@@ -42,6 +43,13 @@ func (t *T) Errorf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.why = append(t.why, brief(fmt.Sprintf(format, args...)))
+}
+
+// figure has the report of the case say something.
+func (t *T) figure(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
 // FailNow ends the case. It must be called by the goroutine that runs it.
@@ -107,7 +115,7 @@ func Run(ctx context.Context, gauge *pace.Gauge, c *Case, dir string) Result {
 	}
 	return Result{
 		Name: c.Name, Done: true, Passed: len(why) == 0,
-		Why: strings.Join(why, "; "), Took: time.Since(began).Round(time.Millisecond), Scale: scale,
+		Why: strings.Join(why, "; "), Notes: slices.Clone(t.notes), Took: time.Since(began).Round(time.Millisecond), Scale: scale,
 	}
 }
 

@@ -1,0 +1,85 @@
+package matrix
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rounds is how often each target has its turn.
+const rounds = 3
+
+// nvmeFigures is the same job of fio on our target and on Linux's, over RDMA and over TCP, in turns. The figures are those of
+// one machine that does all the work: emulated, they say nothing about speed, and are no reason to fail.
+func nvmeFigures() []Case {
+	return []Case{onNVMe(Case{
+		Name: "nvme/figures", Role: Responder, NoCapture: true, Limit: 8 * time.Minute, Kernel: nvmetCloses,
+		Run: func(t *T) { t.compareTargets() },
+	})}
+}
+
+// compareTargets notes the medians of the rounds.
+func (t *T) compareTargets() {
+	t.tool("modprobe", "-a", "nvme_tcp", "nvmet_tcp")
+	t.serveNVMe(true, "-backing", "mem:64MiB,bs=512")
+	t.nvmet(t.nullBlock(512), "rdma", "tcp")
+	t.Cleanup(func() { _ = t.command("nvme", "disconnect-all").Run() })
+	targets := []struct{ name, transport, addr, port string }{
+		{"ours", "rdma", OurIP, "4420"}, {"nvmet-rdma", "rdma", PeerIP, "4420"}, {"nvmet-tcp", "tcp", PeerIP, "4421"},
+	}
+	jobs := []struct{ rw, bs string }{{"randread", "4k"}, {"randwrite", "4k"}, {"read", "1m"}, {"write", "1m"}}
+	figures := make(map[string][]float64)
+	for range rounds {
+		for _, g := range targets {
+			t.cli("connect", "-t", g.transport, "-a", g.addr, "-s", g.port, "-n", nvmeSubsystem, "-q", HostNQN, "-I", nvmeHostID, "-i", "2", "-k", "60")
+			disk := t.disk()
+			for _, j := range jobs {
+				said := t.tool("fio", "--name=figure", "--filename="+disk, "--rw="+j.rw, "--bs="+j.bs, "--numjobs=2", "--thread", "--group_reporting",
+					"--ioengine=libaio", "--iodepth=16", "--direct=1", "--size=48m", "--time_based", "--runtime=3", "--output-format=json")
+				iops, err := fioIOPS(said)
+				require.NoError(t, err)
+				key := g.name + " " + j.rw + " " + j.bs
+				figures[key] = append(figures[key], iops)
+			}
+			t.disconnectLinux()
+		}
+	}
+	for _, j := range jobs {
+		var line []string
+		for _, g := range targets {
+			line = append(line, fmt.Sprintf("%s %.0f", g.name, median(figures[g.name+" "+j.rw+" "+j.bs])))
+		}
+		t.figure("%s %s: %s IOPS", j.rw, j.bs, strings.Join(line, ", "))
+	}
+}
+
+// fioIOPS are the requests per second that fio reports as JSON, of reads and writes.
+func fioIOPS(said string) (iops float64, err error) {
+	var report struct {
+		Jobs []struct {
+			Read, Write struct{ IOPS float64 }
+		}
+	}
+	_, said, _ = strings.Cut("\n"+said, "\n{") // in front of it may be remarks
+	if err := json.Unmarshal([]byte("{"+said), &report); err != nil {
+		return 0, fmt.Errorf("fio's report: %w", err)
+	}
+	for _, j := range report.Jobs {
+		iops += j.Read.IOPS + j.Write.IOPS
+	}
+	if iops == 0 {
+		return 0, errors.New("fio reports no requests")
+	}
+	return iops, nil
+}
+
+// median is the middle one of an odd number of figures.
+func median(figures []float64) float64 {
+	sorted := slices.Sorted(slices.Values(figures))
+	return sorted[len(sorted)/2]
+}
