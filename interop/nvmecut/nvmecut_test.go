@@ -103,5 +103,5 @@ func live(t *testing.T, h *Host, b backend.Backend, write bool) {
 	}
 	h.Part()
 	_ = tg.Close()
-	<-served
+	_ = <-served // that it was closed
 }
