@@ -29,7 +29,39 @@ func nvmeFileSystemCases() []Case {
 			t.disconnectLinux()
 		})...)
 	}
+	for _, v := range []struct {
+		name    string
+		mtu     int
+		backing string
+		flags   []string
+	}{
+		{"ord-1", 1500, "mem:512MiB,bs=512", []string{"-ord", "1", "-icd", "0"}},
+		{"ord-2", 1500, "mem:512MiB", []string{"-ord", "2", "-icd", "8192"}},
+		{"mtu-9000", 9000, "mem:512MiB", []string{"-ord", "4"}},
+		{"srq", 1500, "mem:512MiB", []string{"-srq", "512"}},
+	} {
+		c := Case{Name: "nvme/B2/ext4-" + v.name, Role: Responder, NoCapture: true, Limit: 5 * time.Minute}
+		cases = append(cases, crcBoth(c, func(t *T, crc bool) {
+			t.nvmeMTU(v.mtu)
+			t.serveNVMe(crc, append([]string{"-backing", v.backing}, v.flags...)...)
+			t.fileSystem("ext4", t.joinLinux("2"), 16<<20)
+			t.disconnectLinux()
+		})...)
+	}
 	return cases
+}
+
+// nvmeMTU sets the MTU of the wire for the time of the case.
+func (t *T) nvmeMTU(n int) {
+	set := func(n int) error {
+		return commands(fmt.Sprintf("ip link set v0 mtu %d", n), fmt.Sprintf("ip -n %s link set v1 mtu %d", nvmeSpace, n))
+	}
+	require.NoError(t, set(n))
+	t.Cleanup(func() {
+		if err := set(1500); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 // fileSystem has Linux make a file system on a disk, with a file of so many octets, which must be the same when the page cache
