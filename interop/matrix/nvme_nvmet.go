@@ -98,6 +98,7 @@ func nvmetCases() []Case {
 		})...)
 	}
 	cases = append(cases, crcBoth(c("C3/port-returns", false), (*T).portReturns)...)
+	cases = append(cases, crcBoth(c("C4/disabled", false), (*T).namespaceDisabled)...)
 	cases = append(cases, crcBoth(c("C5/statuses", true), func(t *T, crc bool) {
 		t.nvmet(t.nullBlock(512), "rdma")
 		t.script("statuses", crc).succeed()
@@ -142,4 +143,18 @@ func (t *T) portReturns(crc bool) {
 	p.succeed()
 	require.NotEqual(t, before, p.out.String())
 	require.Contains(t, p.out.String(), "rounds ")
+}
+
+// namespaceDisabled has the namespace of Linux's target disabled under our host, which must say so and not hang, and enabled again.
+func (t *T) namespaceDisabled(crc bool) {
+	t.nvmet(t.nullBlock(512), "rdma")
+	p := t.script("steady", crc)
+	p.says("steady")
+	enable := filepath.Join(nvmetRoot, "subsystems", nvmeSubsystem, "namespaces/1/enable")
+	t.write(enable, "0")
+	require.True(t, t.endsWithin(p.done, 30*time.Second), "our host does not hang")
+	require.Error(t, p.err)
+	require.Regexp(t, "namespace", p.out.String(), "the error is that of a namespace that is not there")
+	t.write(enable, "1")
+	t.script("transfer", crc).succeed()
 }
