@@ -19,6 +19,7 @@ var harmless = []string{
 	// Of an emulated machine whose host is busy.
 	`hrtimer: interrupt took`,
 	`clocksource: `,
+	`block device autoloading is deprecated`, // a device that was removed is looked for
 	`long keepalive RTT`,
 }
 
