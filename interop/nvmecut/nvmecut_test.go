@@ -91,8 +91,11 @@ func live(t *testing.T, h *Host, b backend.Backend, write bool) {
 	require.NoError(t, tg.AddNamespace(SubNQN, target.Namespace{NSID: 1, Backend: b}))
 	l, err := tg.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	served := make(chan error, 1)
-	go func() { served <- tg.Serve(t.Context(), l) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = tg.Serve(t.Context(), l) // its end is the end of the target
+	}()
 	require.NoError(t, h.Meet(t.Context(), l.Addr().String()))
 	if write {
 		ran := make(chan error, 1)
@@ -103,5 +106,5 @@ func live(t *testing.T, h *Host, b backend.Backend, write bool) {
 	}
 	h.Part()
 	_ = tg.Close()
-	_ = <-served // that it was closed
+	<-served
 }
