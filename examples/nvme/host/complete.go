@@ -141,7 +141,7 @@ func (q *queue) end(s *slot, err error) {
 		s.done <- struct{}{}
 	case toTransfer:
 		q.over(s, err)
-	case toNobody:
+	case toNone:
 		s.to = toSender
 		q.giveBack(s)
 	}

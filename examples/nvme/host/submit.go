@@ -228,7 +228,7 @@ func (q *queue) abandon(s *slot, c *command) bool {
 	if s.phase == free {
 		return false
 	}
-	s.to = toNobody
+	s.to = toNone
 	if s.keyed && s.phase != answered {
 		s.window.abandon(c.sqe.Direction() == capsule.HostToController)
 	}
