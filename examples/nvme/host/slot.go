@@ -41,7 +41,7 @@ type recipient uint8
 
 const (
 	toSender   recipient = iota // waits for done
-	toNone                    // the sender does not wait any more
+	toNone                      // the sender does not wait any more
 	toTransfer                  // its Done is called
 )
 

@@ -8,18 +8,46 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// An ending is how far the end of a connection was asked for.
-type ending uint8
+// A life is how far the end of a target has come. It only goes forward.
+//
+//	serving    connections and commands are taken
+//	draining   Shutdown: commands of I/O queues are not begun any more
+//	stopping   Shutdown: connections are refused, and those there are end gracefully
+//	closed     connections are refused, and those there are end at once
+type life uint32
 
 const (
-	living ending = iota
-	closing
-	aborting
+	serving life = iota
+	draining
+	stopping
+	closed
+)
+
+// is tells whether the life of the target has come to l, or further.
+func (t *Target) is(l life) bool { return life(t.life.Load()) >= l }
+
+// advance goes on to l, unless the target is there or further.
+func (t *Target) advance(l life) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.is(l) {
+		t.life.Store(uint32(l))
+	}
+}
+
+// A stage is how far the end of a connection has come. It only goes forward.
+type stage uint8
+
+const (
+	living   stage = iota
+	closing        // behind what was posted
+	aborting       // at once
+	ended          // nothing is posted any more
 )
 
 // abort ends the connection at once. It does not wait.
 func (q *queue) abort() {
-	if q.t.graceful.Load() {
+	if q.t.is(stopping) && !q.t.is(closed) {
 		q.close()
 		return
 	}
@@ -36,13 +64,13 @@ func (q *queue) close() {
 }
 
 // finally calls f in a goroutine, once: Abort and Close wait for the end of the connection.
-func (q *queue) finally(how ending, f func(*iwarp.QP) error) {
+func (q *queue) finally(how stage, f func(*iwarp.QP) error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ending >= how || q.qp == nil || q.ended {
+	if q.stage >= how || q.qp == nil {
 		return
 	}
-	q.ending = how
+	q.stage = how
 	q.t.queues.Go(func() { _ = f(q.qp) })
 }
 
@@ -51,7 +79,7 @@ func (q *queue) end() {
 	t := q.t
 	q.cancel()
 	q.mu.Lock()
-	q.ended = true
+	q.stage = ended
 	unposted := q.discard()
 	q.mu.Unlock()
 	unposted.end()
@@ -97,25 +125,23 @@ func (t *Target) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
 	t.model.Stop()
-	t.draining.Store(true)
+	t.advance(draining)
 	errs := []error{t.drain(ctx)}
 	for _, n := range t.model.Volatile() {
 		if err := handleOf(n).medium().Flush(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("nvme: flush of namespace %d: %w", n.NSID, err))
 		}
 	}
-	t.graceful.Store(true)
-	t.refuse()
-	ended := make(chan struct{})
+	t.advance(stopping)
+	gone := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(gone)
 		t.endAll()
 	}()
 	select {
-	case <-ended:
+	case <-gone:
 	case <-ctx.Done():
 	}
-	t.graceful.Store(false)
 	return errors.Join(append(errs, t.Close())...)
 }
 
@@ -156,17 +182,10 @@ func (t *Target) all() (list []*queue) {
 func (t *Target) Close() (err error) {
 	t.model.Stop()
 	t.cancel()
-	t.refuse()
+	t.advance(closed)
 	t.endAll()
 	t.release.Do(func() { err = t.releaseAll() })
 	return err
-}
-
-// refuse takes no connections any more.
-func (t *Target) refuse() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closed = true
 }
 
 // releaseAll gives back what there is besides connections.

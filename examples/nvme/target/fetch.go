@@ -35,12 +35,12 @@ func (o *fetchesOver) end() {
 // postReads adds RDMA Reads to the outbox as long as the host answers one more at a time. Those that wait are not posted, so
 // that responses do not wait behind them. mu is held.
 func (q *queue) postReads() (over fetchesOver) {
-	for q.ended || q.reading < q.m.ORD() {
+	for q.stage == ended || q.reading < q.m.ORD() {
 		tk := q.fetches.pop()
 		if tk == nil {
 			break
 		}
-		if q.ended || !q.m.Begin(tk.ref) {
+		if q.stage == ended || !q.m.Begin(tk.ref) {
 			over.dropped.push(tk)
 			continue
 		}

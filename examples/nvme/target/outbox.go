@@ -57,7 +57,7 @@ func (q *queue) flush() {
 		return
 	}
 	q.posting = true
-	for !q.out.empty() && !q.ended {
+	for !q.out.empty() && q.stage != ended {
 		q.out, q.posted = q.posted, q.out
 		q.mu.Unlock()
 		over, unposted, err := q.post(&q.posted)

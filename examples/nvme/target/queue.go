@@ -26,8 +26,7 @@ type queue struct {
 
 	mu      sync.Mutex // held from a call of the model until what follows is in the outbox, so that SQHD ascends
 	qp      *iwarp.QP  // set by Setup
-	ended   bool       // nothing is posted any more
-	ending  ending
+	stage   stage
 	slots   []*task // by Ref.Slot
 	spare   *task   // free ones
 	kept    []int   // receives whose message is not needed any more, of commands that were not answered
@@ -82,17 +81,11 @@ func (t *Target) Handle(cr *iwarp.ConnRequest) {
 func (t *Target) enter() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
+	if t.is(stopping) {
 		return false
 	}
 	t.queues.Add(1)
 	return true
-}
-
-func (t *Target) isClosed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.closed
 }
 
 func refuse(cr *iwarp.ConnRequest, s capsule.RejectStatus) {
@@ -157,7 +150,7 @@ func (q *queue) accept(cr *iwarp.ConnRequest) (err error) {
 		qc.SRQ = t.shared.srq
 	}
 	qp, err := cr.Accept(q.ctx, qc)
-	if err == nil && (q.ctx.Err() != nil || t.isClosed()) { // abort came before there was something to abort
+	if err == nil && (q.ctx.Err() != nil || t.is(stopping)) { // abort came before there was something to abort
 		_ = qp.Abort()
 	}
 	return err
@@ -224,7 +217,7 @@ func (q *queue) completed(wc *iwarp.WC) {
 func (q *queue) received(receive, n int, ok bool) {
 	t := q.t
 	msg := q.recvs.octets(receive)
-	if !ok || t.draining.Load() && q.m.QID() != 0 && capsule.Opcode(msg[0]) != capsule.OpFabrics {
+	if !ok || t.is(draining) && q.m.QID() != 0 && capsule.Opcode(msg[0]) != capsule.OpFabrics {
 		q.keep(receive)
 		return
 	}

@@ -135,7 +135,7 @@ const cidAt = 12
 
 // respond adds the receive of a command to the outbox again, and its response behind its data. mu is held.
 func (q *queue) respond(a *model.Action, cur *current) {
-	if q.ended {
+	if q.stage == ended {
 		return
 	}
 	receive, buf := q.answered(a, cur)

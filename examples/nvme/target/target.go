@@ -31,10 +31,9 @@ type Target struct {
 	stats   counters
 	lines   logLimit
 
-	draining atomic.Bool   // commands of I/O queues are not begun any more
-	graceful atomic.Bool   // connections are ended gracefully
-	tasks    atomic.Int64  // commands that have begun, and not ended
-	idle     chan struct{} // has a token when tasks has become 0 while draining
+	life  atomic.Uint32 // a life; it changes under mu
+	tasks atomic.Int64  // commands that have begun, and not ended
+	idle  chan struct{} // has a token when tasks has become 0 while draining
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -44,7 +43,6 @@ type Target struct {
 	other   sync.WaitGroup // goroutines besides those of queues and workers
 
 	mu     sync.Mutex
-	closed bool
 	live   map[*model.Queue]*queue
 	spaces map[spaceID]*namespace
 	pools  []*workers

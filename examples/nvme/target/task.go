@@ -95,7 +95,7 @@ func (q *queue) unbind(tk *task) {
 }
 
 func (t *Target) taskEnded() {
-	if t.tasks.Add(-1) == 0 && t.draining.Load() {
+	if t.tasks.Add(-1) == 0 && t.is(draining) {
 		select {
 		case t.idle <- struct{}{}:
 		default:
