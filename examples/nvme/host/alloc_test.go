@@ -22,8 +22,7 @@ type fast struct {
 }
 
 func (f *fast) answer(c *call) {
-	f.q.sqhd++
-	cqe := capsule.CQE{SQHD: f.q.sqhd, SQID: f.q.qid, CID: c.CID}
+	cqe := capsule.CQE{SQHD: uint16(f.q.sqhd.Add(1)), SQID: f.q.qid, CID: c.CID}
 	cqe.Put(f.cqe[:])
 	wrs := f.wrs[:0]
 	response := iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: f.cqe[:]}

@@ -45,7 +45,6 @@ type queue struct {
 
 	ended   []*Transfer // whose Done is to be called
 	calling []*Transfer // room for more of them, unless nil
-	calls   sync.WaitGroup
 
 	out     []iwarp.SendWR // commands that are to be posted
 	posted  []iwarp.SendWR // the goroutine's that posts
@@ -202,7 +201,8 @@ func (q *queue) fail(cause error) {
 }
 
 // kill ends all commands, which get their memory back: the region of each may remain VALID until the
-// connection has ended, but it does not lead to the memory. kill tells whether it was the first.
+// connection has ended, but it does not lead to the memory. Done of Transfers is called when the connection ends, which
+// follows. kill tells whether it was the first.
 func (q *queue) kill(cause error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -217,13 +217,6 @@ func (q *queue) kill(cause error) bool {
 			q.end(s, &LostError{Cause: cause, Sent: s.phase != queued})
 		}
 	}
-	if len(q.ended) > 0 { // a caller of kill may hold what Start needs
-		q.calls.Go(func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.callDone()
-		})
-	}
 	return true
 }
 
@@ -236,7 +229,6 @@ func (q *queue) close(cause error, graceful bool) {
 	_ = q.qp.Abort()
 	_ = q.cq.Close()
 	<-q.stopped
-	q.calls.Wait()
 	q.release()
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,7 +163,7 @@ type targetQueue struct {
 	mr     *iwarp.MR
 	data   []byte
 	dataMR *iwarp.MR
-	sqhd   uint16
+	sqhd   atomic.Uint32 // tests answer, too
 	cc     capsule.CC
 	sub    string
 	cntlid uint16
@@ -294,8 +295,7 @@ func (c *call) answer(value uint64, s capsule.Status) {
 
 // answerWith is answer with any STag to invalidate, 0 for none.
 func (c *call) answerWith(value uint64, s capsule.Status, t stag.STag) {
-	c.q.sqhd++
-	cqe := capsule.CQE{SQHD: c.q.sqhd, SQID: c.q.qid, CID: c.CID, Status: s}
+	cqe := capsule.CQE{SQHD: uint16(c.q.sqhd.Add(1)), SQID: c.q.qid, CID: c.CID, Status: s}
 	cqe.SetValue(value)
 	c.q.send(&cqe, t)
 }

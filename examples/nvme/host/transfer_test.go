@@ -64,7 +64,7 @@ func TestHOST_25_Transfers(t *testing.T) {
 	})
 }
 
-func TestTransfersThatAreRefused(t *testing.T) {
+func TestHOST_25_TransfersThatAreRefused(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg, o := newTarget(t), pipeOptions(t)
 		n := disk(t, connect(t, tg, o))
