@@ -7,7 +7,6 @@ package connectperf
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"time"
@@ -15,9 +14,6 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
-
-// ErrMissed is what Main returns when a mark was missed.
-var ErrMissed = errors.New("not all marks are met")
 
 type options struct {
 	json    bool

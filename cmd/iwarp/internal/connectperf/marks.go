@@ -35,7 +35,7 @@ func runMarks(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 		err = r.Marks.Print(stdout)
 	}
 	if err == nil && r.Marks.Missed() {
-		err = ErrMissed
+		err = marks.ErrMissed
 	}
 	return err
 }

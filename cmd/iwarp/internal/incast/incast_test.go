@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,7 +44,7 @@ func TestCommand(t *testing.T) {
 	var out bytes.Buffer
 	err := Main(t.Context(), append(args, "-json"), &out, t.Output())
 	if err != nil {
-		require.ErrorIs(t, err, ErrMissed, "so few octets tell nothing")
+		require.ErrorIs(t, err, marks.ErrMissed, "so few octets tell nothing")
 	}
 	var r report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))

@@ -15,10 +15,8 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/bottleneck"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
-
-// ErrMissed is the error of a run that has missed a mark.
-var ErrMissed = errors.New("not all marks are met")
 
 type options struct {
 	peers   int
@@ -55,7 +53,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		err = r.print(stdout)
 	}
 	if err == nil && r.Marks.Missed() {
-		err = ErrMissed
+		err = marks.ErrMissed
 	}
 	return err
 }

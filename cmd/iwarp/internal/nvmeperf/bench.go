@@ -3,7 +3,6 @@ package nvmeperf
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -25,45 +24,22 @@ const (
 
 // A bench takes the measurements of one run of the command.
 type bench struct {
+	marks.Report
+
 	opts   *options
 	ctx    context.Context
 	stderr io.Writer
-	marks  marks.List
-	notes  []string
-
-	child  *peer.Child // the process of the target; nil: none was needed yet
-	remote *peer.Control
-	meter  peer.Meter
+	remote peer.Remote // the process of the target
 	dir    string
 }
 
-func (b *bench) note(format string, args ...any) {
-	b.notes = append(b.notes, fmt.Sprintf(format, args...))
-}
-
 // start starts the process of the target.
-func (b *bench) start() (err error) {
-	if b.child != nil {
-		return nil
-	}
-	args := []string{"perf", "nvme", "-s"}
-	if b.opts.profile != "" {
-		args = append(args, "-cpuprofile", b.opts.profile+".server")
-	}
-	if b.child, err = peer.Start(b.ctx, b.stderr, args...); err != nil {
-		return err
-	}
-	b.remote, err = peer.DialControl(b.child.Addr)
-	return err
+func (b *bench) start() error {
+	return b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "nvme", "-s")
 }
 
-func (b *bench) close() (err error) {
-	if b.remote != nil {
-		err = b.remote.Close()
-	}
-	if b.child != nil {
-		err = errors.Join(err, b.child.Stop())
-	}
+func (b *bench) close() error {
+	err := b.remote.Close()
 	if b.dir != "" {
 		err = errors.Join(err, os.RemoveAll(b.dir))
 	}
@@ -86,20 +62,14 @@ func (b *bench) do(o order) (a reply, err error) {
 	return a, err
 }
 
-// usage is that of both processes.
-func (b *bench) usage() (peer.Usage, error) {
-	theirs, err := b.remote.Usage()
-	return b.meter.Read().Plus(theirs), err
-}
-
 // compare takes samples of contenders in turn.
 func (b *bench) compare(all ...*contest.Contender) error {
-	x := &contest.Contest{Pairs: b.opts.pairs, Span: b.opts.span, Usage: b.usage}
+	x := &contest.Contest{Pairs: b.opts.Pairs, Span: b.opts.Span, Usage: b.remote.Usage}
 	if err := x.Compare(all...); err != nil {
 		return err
 	}
 	for _, c := range all {
-		b.note("%s: %.0f/s, %.2f GB/s, %.2f us of the processors for an operation, %.2f allocations",
+		b.Note("%s: %.0f/s, %.2f GB/s, %.2f us of the processors for an operation, %.2f allocations",
 			c.Name, c.Median(contest.PerSecond), c.Median(contest.Rate)/1e9, c.Median(contest.Cost), c.Median(contest.Allocs))
 	}
 	return nil

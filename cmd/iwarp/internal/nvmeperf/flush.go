@@ -23,7 +23,7 @@ func (b *bench) flushes() error {
 		if err != nil {
 			return err
 		}
-		a, err := s.open(&service{Disk: fmt.Sprintf("file:%s,size=%d", file, depth*commitperf.PullSize), CRC: b.opts.crc})
+		a, err := s.open(&service{Disk: fmt.Sprintf("file:%s,size=%d", file, depth*commitperf.PullSize), CRC: b.opts.CRC})
 		if err != nil {
 			return err
 		}
@@ -40,8 +40,8 @@ func (b *bench) flushes() error {
 		if err := b.compare(pulls, flushed, through); err != nil {
 			return err
 		}
-		b.marks.Least("4 KiB writes with a Flush each, against the pull model of perf commit", flushed.Against(pulls, contest.PerSecond), leastOfPull)
-		b.note("4 KiB writes with FUA, against the pull model: %.2f", through.Against(pulls, contest.PerSecond))
+		b.Marks.Least("4 KiB writes with a Flush each, against the pull model of perf commit", flushed.Against(pulls, contest.PerSecond), leastOfPull)
+		b.Note("4 KiB writes with FUA, against the pull model: %.2f", through.Against(pulls, contest.PerSecond))
 		return nil
 	})
 }

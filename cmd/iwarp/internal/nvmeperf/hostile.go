@@ -22,7 +22,7 @@ const (
 // has a process of its own.
 func (b *bench) hostile() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.crc})
+		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC})
 		if err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func (b *bench) hostile() error {
 		}
 		var alone, attacked, ratios []float64
 		var attacks int
-		for range b.opts.pairs {
-			quiet, err := readFor(honest, longer*b.opts.span)
+		for range b.opts.Pairs {
+			quiet, err := readFor(honest, longer*b.opts.Span)
 			if err != nil {
 				return err
 			}
@@ -55,8 +55,8 @@ func (b *bench) hostile() error {
 			attacks += n
 			alone, attacked, ratios = append(alone, quiet), append(attacked, loud), append(ratios, loud/quiet)
 		}
-		b.note("%d honest hosts read 4 KiB, one at a time: p99 %.0f us, under %d attacks %.0f us", honestHosts, stats.Median(alone), attacks, stats.Median(attacked))
-		b.marks.Most("p99 of honest hosts while a hostile one attacks, against none", stats.Median(ratios), mostP99, "")
+		b.Note("%d honest hosts read 4 KiB, one at a time: p99 %.0f us, under %d attacks %.0f us", honestHosts, stats.Median(alone), attacks, stats.Median(attacked))
+		b.Marks.Most("p99 of honest hosts while a hostile one attacks, against none", stats.Median(ratios), mostP99, "")
 		return nil
 	})
 }
@@ -81,7 +81,7 @@ func (b *bench) under(enemy *peer.Control, addr string, honest []*client) (p99 f
 	if err := enemy.Do(order{Do: doOpen, Open: &service{Attack: addr}}, &a); err != nil {
 		return 0, 0, err
 	}
-	p99, err = readFor(honest, longer*b.opts.span)
+	p99, err = readFor(honest, longer*b.opts.Span)
 	var st reply
 	err = errors.Join(err, enemy.Do(order{Do: doStats, Service: a.Service}, &st), enemy.Do(order{Do: doClose, Service: a.Service}, &reply{}))
 	return p99, st.Stats.Attacks, err

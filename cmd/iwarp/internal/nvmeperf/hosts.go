@@ -63,7 +63,7 @@ func connect(ctx context.Context, addr string, o host.Options) (*client, error) 
 
 // connect connects a host, until close.
 func (s *stand) connect(addr string, o host.Options) (*client, error) {
-	o.QPConfig.MPA.NoCRC = !s.b.opts.crc
+	o.QPConfig.MPA.NoCRC = !s.b.opts.CRC
 	c, err := connect(s.b.ctx, addr, o)
 	if err == nil {
 		s.later(c.c.Close)

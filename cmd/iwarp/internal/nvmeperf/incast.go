@@ -93,18 +93,18 @@ func (f *flock) close() error {
 // incast has hosts write to a target that asks for their data by a Solicitor.
 func (b *bench) incast() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.crc, Window: incastWindow})
+		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC, Window: incastWindow})
 		if err != nil {
 			return err
 		}
 		var o host.Options
-		o.QPConfig.MPA.NoCRC = !b.opts.crc
+		o.QPConfig.MPA.NoCRC = !b.opts.CRC
 		f, err := newFlock(b.ctx, a.Addr, o)
 		s.later(f.close)
 		if err != nil {
 			return err
 		}
-		if err := f.write(b.opts.span); err != nil { // the memory of both sides is there then
+		if err := f.write(b.opts.Span); err != nil { // the memory of both sides is there then
 			return err
 		}
 		for i := range f.octets {
@@ -114,7 +114,7 @@ func (b *bench) incast() error {
 			return err
 		}
 		began := time.Now()
-		if err := f.write(longer * b.opts.span * time.Duration(b.opts.pairs) / 2); err != nil {
+		if err := f.write(longer * b.opts.Span * time.Duration(b.opts.Pairs) / 2); err != nil {
 			return err
 		}
 		took := time.Since(began)
@@ -123,7 +123,7 @@ func (b *bench) incast() error {
 			return err
 		}
 		n := &st.Stats
-		b.note("%d hosts write %d KiB at a time, %d under way each: %.2f GB/s, the window looked at %d times, %d queues at the end",
+		b.Note("%d hosts write %d KiB at a time, %d under way each: %.2f GB/s, the window looked at %d times, %d queues at the end",
 			incastHosts, incastSize/kib, incastDepth, float64(f.total())/took.Seconds()/1e9, n.Samples, n.Queues)
 		b.judgeIncast(f, n)
 		return nil
@@ -131,10 +131,10 @@ func (b *bench) incast() error {
 }
 
 func (b *bench) judgeIncast(f *flock, n *numbers) {
-	b.marks.Most("16 hosts write 1020 KiB: octets asked for and not come, of the window", float64(max(n.Most, n.Granted))/incastWindow, 1, "")
-	b.marks.Least("16 hosts write 1020 KiB: the host with the least, of the one with the most", f.share(), leastShare)
+	b.Marks.Most("16 hosts write 1020 KiB: octets asked for and not come, of the window", float64(max(n.Most, n.Granted))/incastWindow, 1, "")
+	b.Marks.Least("16 hosts write 1020 KiB: the host with the least, of the one with the most", f.share(), leastShare)
 	lost := incastHosts*2 - n.Queues // of admin and I/O queues
-	b.marks.Most("16 hosts write 1020 KiB: queues that have ended, commands that waited too long", float64(lost)+float64(n.Busy+n.Stalled), 0, "")
+	b.Marks.Most("16 hosts write 1020 KiB: queues that have ended, commands that waited too long", float64(lost)+float64(n.Busy+n.Stalled), 0, "")
 }
 
 // longer is how many times as long something takes that is no comparison.

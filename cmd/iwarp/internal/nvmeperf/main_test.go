@@ -17,6 +17,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
@@ -41,7 +42,7 @@ func run(t *testing.T, names string, args ...string) string {
 	var out bytes.Buffer
 	args = append([]string{"-pairs", "1", "-time", "2ms", "-dir", t.TempDir(), "-run", names}, args...)
 	if err := Main(t.Context(), args, nil, &out, t.Output()); err != nil {
-		require.ErrorIs(t, err, ErrMissed)
+		require.ErrorIs(t, err, marks.ErrMissed)
 	}
 	return out.String()
 }
@@ -53,10 +54,10 @@ var measured = map[string]int{"read": 1, "write": 1, "keyed": 1, "throughput": 2
 func TestEachMark(t *testing.T) {
 	require.Len(t, measured, len(measurements))
 	for _, m := range measurements {
-		t.Run(m.name, func(t *testing.T) {
-			var r report
-			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.name+"$", "-json")), &r))
-			require.Len(t, r.Marks, measured[m.name])
+		t.Run(m.Name, func(t *testing.T) {
+			var r marks.Report
+			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "-json")), &r))
+			require.Len(t, r.Marks, measured[m.Name])
 			require.NotEmpty(t, r.Notes)
 			for _, k := range r.Marks {
 				switch {
@@ -95,7 +96,7 @@ func TestInterrupted(t *testing.T) {
 	time.AfterFunc(200*time.Millisecond, cancel)
 	err := Main(ctx, []string{"-run", "^read", "-time", "10s"}, nil, t.Output(), t.Output())
 	require.Error(t, err)
-	require.NotErrorIs(t, err, ErrMissed)
+	require.NotErrorIs(t, err, marks.ErrMissed)
 }
 
 func TestWrongOrders(t *testing.T) {
@@ -135,7 +136,7 @@ func TestNVME_81_Incast(t *testing.T) {
 		n := d.numbers()
 		bench := new(bench)
 		bench.judgeIncast(f, &n)
-		require.False(t, bench.marks.Missed(), "%+v", bench.marks)
+		require.False(t, bench.Marks.Missed(), "%+v", bench.Marks)
 		require.LessOrEqual(t, n.Granted, int64(incastWindow))
 		require.Greater(t, n.Granted, int64(incastWindow/2), "the hosts share the window")
 		require.Greater(t, n.Samples, 100)

@@ -13,7 +13,7 @@ var queueCounts = []int{1, 2, 4}
 // queues compares numbers of I/O queues, with as many commands under way on each of them. It has no mark.
 func (b *bench) queues() error {
 	return b.on(func(s *stand) error {
-		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.crc})
+		a, err := s.open(&service{Disk: memoryDisk, CRC: b.opts.CRC})
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (b *bench) queues() error {
 			return err
 		}
 		for i, c := range all[2:] {
-			b.note("%s, against one queue: %.2f", c.Name, c.Against(all[i%2], contest.PerSecond))
+			b.Note("%s, against one queue: %.2f", c.Name, c.Against(all[i%2], contest.PerSecond))
 		}
 		return nil
 	})

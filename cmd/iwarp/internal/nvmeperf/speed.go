@@ -53,8 +53,8 @@ func (b *bench) pairs(all ...pair) error {
 			if err := b.compare(calls, commands, blocking); err != nil {
 				return err
 			}
-			b.marks.Least(p.what+", against perf rpc", commands.Against(calls, contest.PerSecond), leastOfRPC)
-			b.note("%s, against perf rpc: %.2f", blocking.Name, blocking.Against(calls, contest.PerSecond))
+			b.Marks.Least(p.what+", against perf rpc", commands.Against(calls, contest.PerSecond), leastOfRPC)
+			b.Note("%s, against perf rpc: %.2f", blocking.Name, blocking.Against(calls, contest.PerSecond))
 			return nil
 		})
 		if err != nil {
@@ -66,7 +66,7 @@ func (b *bench) pairs(all ...pair) error {
 
 // calls is the side without NVMe.
 func (s *stand) calls(p *pair) (*contest.Contender, error) {
-	c, err := s.caller(rpc.Shape{Kind: p.kind, Size: p.size, Region: diskSize, Depth: depth, CRC: s.b.opts.crc})
+	c, err := s.caller(rpc.Shape{Kind: p.kind, Size: p.size, Region: diskSize, Depth: depth, CRC: s.b.opts.CRC})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *stand) calls(p *pair) (*contest.Contender, error) {
 
 // commands are the sides of NVMe: with a goroutine for each command, and without.
 func (s *stand) commands(p *pair) (calls, transfers *contest.Contender, err error) {
-	a, err := s.open(&service{Disk: memoryDisk, CRC: s.b.opts.crc})
+	a, err := s.open(&service{Disk: memoryDisk, CRC: s.b.opts.CRC})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,8 +2,6 @@ package rmaperf
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
@@ -13,45 +11,17 @@ import (
 
 // A bench takes the measurements of one run of the command.
 type bench struct {
+	marks.Report
+
 	opts   *options
 	ctx    context.Context
 	stderr io.Writer
-	marks  marks.List
-	notes  []string
-
-	child  *peer.Child // the server process; nil: none was needed yet
-	remote *peer.Control
-	meter  peer.Meter
-}
-
-func (b *bench) note(format string, args ...any) {
-	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+	remote peer.Remote // the server process
 }
 
 // start starts the server process.
-func (b *bench) start() (err error) {
-	if b.child != nil {
-		return nil
-	}
-	args := []string{"perf", "rma", "-s"}
-	if b.opts.profile != "" {
-		args = append(args, "-cpuprofile", b.opts.profile+".server")
-	}
-	if b.child, err = peer.Start(b.ctx, b.stderr, args...); err != nil {
-		return err
-	}
-	b.remote, err = peer.DialControl(b.child.Addr)
-	return err
-}
-
-func (b *bench) close() (err error) {
-	if b.remote != nil {
-		err = b.remote.Close()
-	}
-	if b.child != nil {
-		err = errors.Join(err, b.child.Stop())
-	}
-	return err
+func (b *bench) start() error {
+	return b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "rma", "-s")
 }
 
 // do gives the server an order.
@@ -77,10 +47,7 @@ type arm interface {
 
 // contest compares with the usage of both processes.
 func (b *bench) contest() *contest.Contest {
-	return &contest.Contest{Pairs: b.opts.pairs, Span: b.opts.span, Usage: func() (peer.Usage, error) {
-		theirs, err := b.remote.Usage()
-		return b.meter.Read().Plus(theirs), err
-	}}
+	return &contest.Contest{Pairs: b.opts.Pairs, Span: b.opts.Span, Usage: b.remote.Usage}
 }
 
 // compare takes samples of contenders in turn.
@@ -89,7 +56,7 @@ func (b *bench) compare(all ...*contest.Contender) error {
 		return err
 	}
 	for _, c := range all {
-		b.note("%v", c)
+		b.Note("%v", c)
 	}
 	return nil
 }

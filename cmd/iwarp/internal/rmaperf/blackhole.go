@@ -34,22 +34,22 @@ type hole struct {
 // not whole; and that reads of another peer go on when it is.
 func (b *bench) blackhole() error {
 	var worst, whole float64
-	for range max(b.opts.pairs/3, 1) {
+	for range max(b.opts.Pairs/3, 1) {
 		failed, returned, err := b.oneHole()
 		if err != nil {
 			return err
 		}
 		worst, whole = max(worst, failed), max(whole, returned)
 	}
-	b.marks.Most("blackholed peer: TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
-	b.marks.Most("blackholed peer: until the window is whole, against OpTimeout + Linger", whole, timerSlack, "")
+	b.Marks.Most("blackholed peer: TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
+	b.Marks.Most("blackholed peer: until the window is whole, against OpTimeout + Linger", whole, timerSlack, "")
 	return nil
 }
 
 // oneHole returns the longest time of a failure, and that until the window was whole, each in parts of what it should
 // be.
 func (b *bench) oneHole() (failed, whole float64, err error) {
-	what := &service{Kind: kindRMA, CRC: b.opts.crc, Sealed: true, MaxOp: holeReads * 4 * kib, Regions: 2, Size: holeReads * 4 * kib}
+	what := &service{Kind: kindRMA, CRC: b.opts.CRC, Sealed: true, MaxOp: holeReads * 4 * kib, Regions: 2, Size: holeReads * 4 * kib}
 	s, err := newScene(b.ctx, what)
 	if err != nil {
 		return 0, 0, err
@@ -119,7 +119,7 @@ func (h *hole) measure() (failed, whole float64, err error) {
 			return 0, 0, errors.New("octets were placed after the TIMEOUT")
 		}
 	}
-	h.b.note("blackholed peer: TIMEOUT after %v at most, the window whole after %v", longest, took)
+	h.b.Note("blackholed peer: TIMEOUT after %v at most, the window whole after %v", longest, took)
 	return float64(longest) / float64(timer), float64(took) / float64(timer+lingers), nil
 }
 

@@ -53,7 +53,7 @@ func (s *stand) endOf(addr string, what *service, slots int, region uint64) (*en
 
 // sealedService has so many regions of smallSize octets, with keys.
 func (b *bench) sealedService(regions int) *service {
-	return &service{Kind: kindRMA, CRC: b.opts.crc, Sealed: true, MaxOp: 4 * kib, Regions: regions, Size: smallSize}
+	return &service{Kind: kindRMA, CRC: b.opts.CRC, Sealed: true, MaxOp: 4 * kib, Regions: regions, Size: smallSize}
 }
 
 // staleEpoch reads with keys that another client has made invalid.
@@ -80,13 +80,13 @@ func (s *stand) staleEpoch() error {
 	}
 	read := e.succeeds("read of 64 octets, beside those with a stale key", reads(good))
 	refused := e.fails("read with a stale key", reads(stale), rma.RemoteAuth, rma.StaleEpoch)
-	for range s.b.opts.pairs {
+	for range s.b.opts.Pairs {
 		if err := s.b.block(read, refused); err != nil {
 			return err
 		}
 	}
 	s.b.noteTimes(read, refused)
-	s.b.marks.Most("AUTH (stale epoch), p50 against a 64-octet read", refused.against(read), mostFailure, "")
+	s.b.Marks.Most("AUTH (stale epoch), p50 against a 64-octet read", refused.against(read), mostFailure, "")
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (s *stand) fullQueue() error {
 	}
 	read := e.succeeds("read of 64 octets, beside refused writes", reads(h))
 	refused := e.fails("write to a server whose queue is full", writes(h), rma.NACK, rma.QueueFull)
-	for range s.b.opts.pairs {
+	for range s.b.opts.Pairs {
 		if err := f.fill(); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (s *stand) fullQueue() error {
 		}
 	}
 	s.b.noteTimes(read, refused)
-	s.b.marks.Most("NACK (queue full), p50 against a 64-octet read", refused.against(read), mostFailure, "")
+	s.b.Marks.Most("NACK (queue full), p50 against a 64-octet read", refused.against(read), mostFailure, "")
 	return nil
 }
 

@@ -55,14 +55,14 @@ func (b *bench) fairness() error {
 func (b *bench) judgeFlows(periods []period) {
 	worst, least := 0.0, 1.0
 	for _, p := range periods {
-		b.note("8 flows, link of %.0f Mb/s in virtual time: fair after %.0f RTT, Jain's index %.3f, %.2f of the link", p.Rate*8/1e6, p.After, p.Jain, p.Used)
+		b.Note("8 flows, link of %.0f Mb/s in virtual time: fair after %.0f RTT, Jain's index %.3f, %.2f of the link", p.Rate*8/1e6, p.After, p.Jain, p.Used)
 		if p.After < 0 {
 			p.After = ratePhase
 		}
 		worst, least = max(worst, p.After), min(least, p.Jain)
 	}
-	b.marks.Most("link halved and doubled under 8 flows: RTT until each is within 20 % of its share", worst, settling, "")
-	b.marks.Least("link halved and doubled under 8 flows: Jain's index after 50 RTT", least, leastFair)
+	b.Marks.Most("link halved and doubled under 8 flows: RTT until each is within 20 % of its share", worst, settling, "")
+	b.Marks.Least("link halved and doubled under 8 flows: Jain's index after 50 RTT", least, leastFair)
 }
 
 // A flow reads its region for ever.
@@ -90,7 +90,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 // server has read of its region in a window that slides by an RTT. It is called in virtual time.
 func measureFlows(o *options, phase int) (periods []period, err error) {
 	ctx, stop := context.WithCancel(context.Background())
-	what := &service{Kind: kindRMA, CRC: o.crc, Sealed: true, MaxOp: 4 * kib, Size: smallSize}
+	what := &service{Kind: kindRMA, CRC: o.CRC, Sealed: true, MaxOp: 4 * kib, Size: smallSize}
 	s, err := newScene(ctx, what)
 	if err != nil {
 		stop()

@@ -28,13 +28,13 @@ func (b *bench) grace() (err error) {
 		d.fresh = gracePeriod / 2
 	}
 	var all tally
-	for range b.opts.pairs {
+	for range b.opts.Pairs {
 		if _, err := r.block(graceRate, &all); err != nil {
 			return err
 		}
 	}
-	b.note("grace: %d Rekeys, %d reads", r.rotated, len(all.times))
-	b.marks.Most("keys rotated with a grace: reads that failed", float64(all.refused+all.other), 0, "")
-	b.marks.Most("keys rotated with a grace: connections that ended", float64(all.ended), 0, "")
+	b.Note("grace: %d Rekeys, %d reads", r.rotated, len(all.times))
+	b.Marks.Most("keys rotated with a grace: reads that failed", float64(all.refused+all.other), 0, "")
+	b.Marks.Most("keys rotated with a grace: connections that ended", float64(all.ended), 0, "")
 	return nil
 }

@@ -33,12 +33,12 @@ func (b *bench) hops() (err error) {
 		return err
 	}
 	read, write := e.succeeds("read of 64 octets, 1 ms each way", reads(h)), e.succeeds("write of 64 octets, 1 ms each way", writes(h))
-	for range b.opts.pairs {
+	for range b.opts.Pairs {
 		if err := b.block(read, write); err != nil {
 			return err
 		}
 	}
 	b.noteTimes(read, write)
-	b.marks.Most("64-octet write, p50 against a read, link with 1 ms delay", write.against(read), 2.1, "")
+	b.Marks.Most("64-octet write, p50 against a read, link with 1 ms delay", write.against(read), 2.1, "")
 	return nil
 }

@@ -23,7 +23,7 @@ const least = 5
 // block does operations in turn, one at a time, for the time of a block.
 func (b *bench) block(all ...*timed) error {
 	took := make([][]time.Duration, len(all))
-	for end := time.Now().Add(b.opts.span); time.Now().Before(end) || len(took[0]) < least; {
+	for end := time.Now().Add(b.opts.Span); time.Now().Before(end) || len(took[0]) < least; {
 		for i, t := range all {
 			d, err := t.do()
 			if err != nil {
@@ -53,7 +53,7 @@ func (t *timed) against(base *timed) float64 {
 // note tells the medians.
 func (b *bench) noteTimes(all ...*timed) {
 	for _, t := range all {
-		b.note("%s: p50 %.1f us", t.name, t.median())
+		b.Note("%s: p50 %.1f us", t.name, t.median())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 )
 
@@ -29,7 +30,7 @@ func run(t *testing.T, names string, args ...string) string {
 	var out bytes.Buffer
 	args = append([]string{"-pairs", "1", "-time", "2ms", "-rate", "100", "-run", names}, args...)
 	if err := Main(t.Context(), args, nil, &out, t.Output()); err != nil {
-		require.ErrorIs(t, err, ErrMissed)
+		require.ErrorIs(t, err, marks.ErrMissed)
 	}
 	return out.String()
 }
@@ -46,10 +47,10 @@ var exact = []string{"refused whose region", "anything but AUTH", "connections t
 func TestEachMark(t *testing.T) {
 	require.Len(t, measured, len(measurements))
 	for _, m := range measurements {
-		t.Run(m.name, func(t *testing.T) {
-			var r report
-			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.name+"$", "-json")), &r))
-			require.Len(t, r.Marks, measured[m.name])
+		t.Run(m.Name, func(t *testing.T) {
+			var r marks.Report
+			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "-json")), &r))
+			require.Len(t, r.Marks, measured[m.Name])
 			require.NotEmpty(t, r.Notes)
 			for _, k := range r.Marks {
 				if isExact(k.What) {
@@ -96,7 +97,7 @@ func TestInterrupted(t *testing.T) {
 	time.AfterFunc(200*time.Millisecond, cancel)
 	err := Main(ctx, []string{"-run", "percore", "-time", "10s"}, nil, t.Output(), t.Output())
 	require.Error(t, err)
-	require.NotErrorIs(t, err, ErrMissed)
+	require.NotErrorIs(t, err, marks.ErrMissed)
 }
 
 // TestFlowsInVirtualTime: flows of 1 Gb/s find their shares when the link is halved and doubled. How soon is a mark, and no

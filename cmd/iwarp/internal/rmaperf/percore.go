@@ -60,7 +60,7 @@ func (s *stand) add(name string, size int, a arm) *contest.Contender {
 
 // slots connects to a server with a region that has room for so many operations.
 func (s *stand) slots(sealed bool, slots, size int) (*end, error) {
-	srv := &service{Kind: kindRMA, CRC: s.b.opts.crc, Sealed: sealed, MaxOp: size, Regions: 1, Size: slots * size}
+	srv := &service{Kind: kindRMA, CRC: s.b.opts.CRC, Sealed: sealed, MaxOp: size, Regions: 1, Size: slots * size}
 	addr, err := s.open(srv)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *stand) rma(sealed bool, cmd rma.Command, slots, size int) (*contest.Con
 
 // plain adds RDMA Reads.
 func (s *stand) plain(depth, size int) (*contest.Contender, error) {
-	srv := &service{Kind: kindPlain, CRC: s.b.opts.crc, Size: depth * size, Depth: depth}
+	srv := &service{Kind: kindPlain, CRC: s.b.opts.CRC, Size: depth * size, Depth: depth}
 	addr, err := s.open(srv)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (s *stand) small() error {
 	if err := s.b.compare(s.conts...); err != nil {
 		return err
 	}
-	m := &s.b.marks
+	m := &s.b.Marks
 	m.Least("4 KiB sealed reads per core, against suite 0", sealed.Against(bare, contest.PerCore), 0.80)
 	m.Least("4 KiB sealed reads per core, against RDMA Reads", direct.Against(plain, contest.PerCore), 0.50)
 	m.Most("allocations of a sealed read, both processes", sealed.Median(contest.Allocs), mostAllocs, "")
@@ -195,7 +195,7 @@ func (s *stand) middle() error {
 	if err := s.b.compare(s.conts...); err != nil {
 		return err
 	}
-	s.b.marks.Least("64 KiB sealed reads per core, against suite 0", sealed.Against(bare, contest.PerCore), 0.60)
+	s.b.Marks.Least("64 KiB sealed reads per core, against suite 0", sealed.Against(bare, contest.PerCore), 0.60)
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (s *stand) large() error {
 	if err := s.b.compare(s.conts...); err != nil {
 		return err
 	}
-	m := &s.b.marks
+	m := &s.b.Marks
 	m.Least("1 MiB sealed reads per core, against suite 0", sealed.Against(bare, contest.PerCore), 0.65)
 	m.Least("1 MiB sealed reads per core, against RDMA Reads", direct.Against(plain, contest.PerCore), 0.40)
 	m.Least("1 MiB sealed reads per core, against Go TLS 1.3", direct.Against(stream, contest.PerCore), 1.0)

@@ -30,12 +30,12 @@ func (b *bench) rekey() (err error) {
 		took := time.Since(began)
 		return took, errors.Join(err, rotated.Reopen(b.ctx))
 	}}
-	for range b.opts.pairs {
+	for range b.opts.Pairs {
 		if err := b.block(write, rekey); err != nil {
 			return err
 		}
 	}
 	b.noteTimes(write, rekey)
-	b.marks.Most("Rekey, p50 against a 64-octet write", rekey.against(write), 1.1, "")
+	b.Marks.Most("Rekey, p50 against a 64-octet write", rekey.against(write), 1.1, "")
 	return nil
 }

@@ -89,13 +89,13 @@ func (b *bench) rotation() (err error) {
 		if err != nil {
 			return err
 		}
-		b.marks.Most(fmt.Sprintf("keys rotated at %d Hz: p99 of other reads, against none", rate), ratio, 1.05, "")
+		b.Marks.Most(fmt.Sprintf("keys rotated at %d Hz: p99 of other reads, against none", rate), ratio, 1.05, "")
 	}
-	b.note("rotation: %d Rekeys, %d reads, %d refused; %d Opens and %d reads to recover", r.rotated, len(all.times), all.refused, all.opens, all.again)
-	b.marks.Most("rotation: reads refused whose region was not rotated", float64(all.stray), 0, "")
-	b.marks.Most("rotation: reads that failed with anything but AUTH", float64(all.other), 0, "")
-	b.marks.Most("rotation: connections that ended", float64(all.ended), 0, "")
-	b.marks.Most("rotation: recoveries of more than one Open and one read", float64(all.unfinished), 0, "")
+	b.Note("rotation: %d Rekeys, %d reads, %d refused; %d Opens and %d reads to recover", r.rotated, len(all.times), all.refused, all.opens, all.again)
+	b.Marks.Most("rotation: reads refused whose region was not rotated", float64(all.stray), 0, "")
+	b.Marks.Most("rotation: reads that failed with anything but AUTH", float64(all.other), 0, "")
+	b.Marks.Most("rotation: connections that ended", float64(all.ended), 0, "")
+	b.Marks.Most("rotation: recoveries of more than one Open and one read", float64(all.unfinished), 0, "")
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (b *bench) rotation() (err error) {
 // their p99.
 func (r *rotation) compare(rate int, all *tally) (float64, error) {
 	var without, with []float64
-	for range r.b.opts.pairs {
+	for range r.b.opts.Pairs {
 		a, err := r.block(0, all)
 		if err != nil {
 			return 0, err
@@ -118,7 +118,7 @@ func (r *rotation) compare(rate int, all *tally) (float64, error) {
 	for i := range with {
 		ratios = append(ratios, with[i]/without[i])
 	}
-	r.b.note("keys rotated at %d Hz: p99 of other reads %.0f us, without %.0f us", rate, stats.Median(with), stats.Median(without))
+	r.b.Note("keys rotated at %d Hz: p99 of other reads %.0f us, without %.0f us", rate, stats.Median(with), stats.Median(without))
 	return stats.Median(ratios), nil
 }
 
@@ -181,7 +181,7 @@ func (r *rotation) block(rate int, all *tally) (p99 float64, err error) {
 	if rate > 0 {
 		done.Go(func() { errs[len(r.readers)] = r.rotateUntil(over, rate) })
 	}
-	time.Sleep(longBlock * r.b.opts.span)
+	time.Sleep(longBlock * r.b.opts.Span)
 	close(over)
 	done.Wait()
 	var block tally

@@ -72,7 +72,7 @@ func (s *stand) noAnswer() error {
 	cmd := reads(waits)
 	cmd.Timeout = timer
 	worst, err := s.b.worst(e.fails("TIMEOUT", cmd, rma.Timeout, 0))
-	s.b.marks.Most("TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
+	s.b.Marks.Most("TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
 	return err
 }
 
@@ -88,14 +88,14 @@ func (s *stand) fullWindow() error {
 		return err
 	}
 	worst, err := s.b.worst(e.fails("DISPATCH_TIMEOUT", reads(answers), rma.DispatchTimeout, 0))
-	s.b.marks.Most("DISPATCH_TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
+	s.b.Marks.Most("DISPATCH_TIMEOUT, the longest against its timer of 50 ms", worst, timerSlack, "")
 	return err
 }
 
 // worst does an operation twice for each pair, and returns the longest time in parts of timer.
 func (b *bench) worst(t *timed) (float64, error) {
 	var all []time.Duration
-	for range 2 * b.opts.pairs {
+	for range 2 * b.opts.Pairs {
 		took, err := t.do()
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", t.name, err)
@@ -106,6 +106,6 @@ func (b *bench) worst(t *timed) (float64, error) {
 		all = append(all, took)
 	}
 	slices.Sort(all)
-	b.note("%s: %v to %v", t.name, all[0], all[len(all)-1])
+	b.Note("%s: %v to %v", t.name, all[0], all[len(all)-1])
 	return float64(all[len(all)-1]) / float64(timer), nil
 }

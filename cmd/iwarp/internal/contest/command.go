@@ -1,0 +1,100 @@
+package contest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+)
+
+// Options are the flags that commands which compare have in common.
+type Options struct {
+	Pairs   int
+	Span    time.Duration // of a run
+	CRC     bool
+	JSON    bool
+	Profile string
+	Serve   bool // be the server
+
+	run  string
+	only *regexp.Regexp
+}
+
+// Flags defines the flags: names are those of the measurements.
+func (o *Options) Flags(fs *flag.FlagSet, names string) {
+	fs.IntVar(&o.Pairs, "pairs", 9, "how often two things are measured in turn")
+	fs.DurationVar(&o.Span, "time", 100*time.Millisecond, "about how long each of them takes; what is no comparison takes ten times that")
+	fs.BoolVar(&o.CRC, "crc", true, "CRC32c of every FPDU, but for TLS")
+	fs.StringVar(&o.run, "run", "", "only the measurements whose names match this `REGEXP`: "+names)
+	fs.BoolVar(&o.JSON, "json", false, "print JSON")
+	fs.StringVar(&o.Profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
+	fs.BoolVar(&o.Serve, "s", false, "be a server, as which the command starts itself, until stdin ends")
+}
+
+// Check checks what was parsed.
+func (o *Options) Check(fs *flag.FlagSet) (err error) {
+	if o.only, err = regexp.Compile(o.run); err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	switch {
+	case fs.NArg() > 0:
+		return fmt.Errorf("unexpected arguments %q", fs.Args())
+	case o.Pairs < 1 || o.Span < time.Millisecond:
+		return errors.New("-pairs is 1 at least, and -time 1ms")
+	}
+	return nil
+}
+
+// Profiled runs f, the client's part, and writes its profile.
+func (o *Options) Profiled(f func() error) error {
+	profile := o.Profile
+	if profile != "" {
+		profile += ".client"
+	}
+	return peer.Profiled(profile, f)
+}
+
+// A Measurement comes to some of the marks of a command, whose state is a B.
+type Measurement[B any] struct {
+	Name string
+	Run  func(B) error
+}
+
+// Measurements are those of a command.
+type Measurements[B any] []Measurement[B]
+
+// Names are all names.
+func (all Measurements[B]) Names() string {
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Chosen are those that -run chooses, at least one.
+func (all Measurements[B]) Chosen(o *Options) (some Measurements[B], err error) {
+	for _, m := range all {
+		if o.only.MatchString(m.Name) {
+			some = append(some, m)
+		}
+	}
+	if len(some) == 0 {
+		err = fmt.Errorf("-run %q: the measurements are %s", o.run, all.Names())
+	}
+	return some, err
+}
+
+// Take takes the measurements in turn.
+func (all Measurements[B]) Take(b B) error {
+	for _, m := range all {
+		if err := m.Run(b); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
