@@ -95,7 +95,7 @@ func (l *lab) wants(c *matrix.Case) bool {
 	if l.planted != nil {
 		return l.sabotageOf(c) != nil
 	}
-	return (c.Core || !l.core) && l.run.MatchString(c.Name)
+	return (c.Core || !l.core) && c.Figures == l.figures && l.run.MatchString(c.Name)
 }
 
 // bootTime is more than the guest needs to boot, also without KVM. As all limits it is that of an

@@ -9,6 +9,7 @@
 //	go run ./interop -list                 the names
 //	go run ./interop -sabotage rtr         plant a defect, and see that it is noticed
 //	go run ./interop -nvme                 storage: NVMe over RDMA, with Linux as the host and as the target
+//	go run ./interop -nvme -figures        compare the target with those of Linux
 //	go run ./interop -nvme -power 20       cut the power of a target of NVMe
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //	go run ./interop -creations 10         cut it while files are made
@@ -42,6 +43,7 @@ type config struct {
 	run     *regexp.Regexp
 	core    bool
 	nvme    bool // the cases of NVMe, in place of the matrix
+	figures bool // what measures, in place of what judges
 	install bool
 	accel   string
 	cache   string // what can be made again
@@ -104,6 +106,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	kernels := flag.String("kernel", "all", "kernel series to run, or all of "+strings.Join(allSeries(), ", "))
 	run := flag.String("run", "", "run only the cases whose names match this `regexp`")
 	flag.BoolVar(&list, "list", false, "list the cases")
+	flag.BoolVar(&cfg.figures, "figures", false, "with -nvme: run what compares targets, and nothing else")
 	flag.BoolVar(&cfg.core, "core", false, "run the core of the matrix only")
 	flag.BoolVar(&cfg.nvme, "nvme", false, "run the cases of NVMe over RDMA, in place of the others; -core and -run choose among them")
 	flag.BoolVar(&cfg.install, "install", os.Geteuid() == 0, "install missing programs of the host with apt-get")

@@ -24,6 +24,8 @@ type Case struct {
 	Name string
 	Role Role
 	Core bool // part of what every CI run does
+	// Figures: the case measures and judges nothing. It takes long, and is run only if -figures asks for it.
+	Figures bool
 	// Knobs are parameters of the modified siw, as name=value; nil: siw as Debian's
 	// source has it.
 	Knobs []string

@@ -18,7 +18,7 @@ const rounds = 3
 // one machine that does all the work: emulated, they say nothing about speed, and are no reason to fail.
 func nvmeFigures() []Case {
 	return []Case{onNVMe(Case{
-		Name: "nvme/figures", Role: Responder, NoCapture: true, Limit: 8 * time.Minute, Kernel: nvmetCloses,
+		Name: "nvme/figures", Role: Responder, Figures: true, NoCapture: true, Limit: 15 * time.Minute, Kernel: nvmetCloses,
 		Run: func(t *T) { t.compareTargets() },
 	})}
 }
