@@ -77,6 +77,8 @@ func between(t *testing.T, network string, s *seals, own *Local, answer func(q *
 	<-answered
 	stop()
 	require.NoError(t, l.Close())
+	// The initiator may know of a refusal before the listener has put everything away.
+	require.Eventually(t, func() bool { return m.Pending() == 0 }, 5*time.Second, time.Millisecond)
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -137,9 +136,9 @@ func (t *T) stopped(crc bool) {
 	target := t.serveNVMe(crc, "-backing", "file:"+t.file("disk")+",size=64MiB")
 	disk := t.joinLinux("2", reconnect...)
 	require.NoError(t, writeRandom(disk, 6, 1<<20))
-	require.NoError(t, target.cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, stopProcess(target.cmd.Process, true))
 	time.Sleep(15 * time.Second)
-	require.NoError(t, target.cmd.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, stopProcess(target.cmd.Process, false))
 	time.Sleep(time.Second)
 	t.live()
 	dropCaches(t)
