@@ -28,12 +28,13 @@ func connected(t *testing.T, shape Shape) (*Client, *Server) {
 	ctx := context.Background()
 	l, err := r.Listen(ctx, "pipe", "", nil)
 	require.NoError(t, err)
-	served := make(chan error, 1)
+	served, accepted := make(chan error, 1), make(chan struct{})
 	go func() {
 		cr, err := l.Accept(ctx)
 		if err == nil {
 			_, err = cr.Accept(ctx, s.Config(pd))
 		}
+		close(accepted)
 		if err == nil {
 			err = s.Serve()
 		}
@@ -41,6 +42,7 @@ func connected(t *testing.T, shape Shape) (*Client, *Server) {
 	}()
 	_, err = r.Dial(ctx, "pipe", l.Addr().String(), c.Config(pd))
 	require.NoError(t, err)
+	<-accepted // Dial may return earlier
 	t.Cleanup(func() {
 		require.NoError(t, l.Close())
 		require.NoError(t, r.Close())
