@@ -3,7 +3,6 @@ package backend
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -179,31 +178,20 @@ func (s *Spec) set(name, value string, valued bool) error {
 	return nil
 }
 
-var units = []struct {
-	name  string
-	shift uint
-}{{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}}
-
 // parseSize parses octets, more than 0.
 func parseSize(text string) (int64, error) {
-	digits, shift := text, uint(0)
-	for _, u := range units {
-		if d, found := strings.CutSuffix(text, u.name); found {
-			digits, shift = d, u.shift
-		}
-	}
-	n, err := strconv.ParseUint(digits, 10, 63)
-	if err != nil || n == 0 || n > math.MaxInt64>>shift {
+	var n Size
+	if n.Set(text) != nil || n == 0 {
 		return 0, fmt.Errorf("%q is no size: want octets, as 4096, or 512MiB (KiB, MiB, GiB, TiB)", text)
 	}
-	return int64(n) << shift, nil
+	return int64(n), nil
 }
 
 // String returns what ParseSpec parses to s.
 func (s Spec) String() string {
 	text := string(s.Kind) + ":" + strings.ReplaceAll(s.Path, ",", ",,")
 	if s.Kind == KindMemory {
-		text = string(s.Kind) + ":" + formatSize(s.Size)
+		text = string(s.Kind) + ":" + (*Size)(&s.Size).String()
 	}
 	for _, name := range optionNames {
 		o := options[name]
@@ -215,20 +203,11 @@ func (s Spec) String() string {
 			}
 		case o.size != nil:
 			if n := *o.size(&s); n > 0 {
-				text += "," + name + "=" + formatSize(n)
+				text += "," + name + "=" + (*Size)(&n).String()
 			}
 		case s.BlockSize > 0:
 			text += "," + name + "=" + strconv.Itoa(s.BlockSize)
 		}
 	}
 	return text
-}
-
-func formatSize(n int64) string {
-	for _, u := range units {
-		if n > 0 && n%(1<<u.shift) == 0 {
-			return strconv.FormatInt(n>>u.shift, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
 )
 
 // An order is a command of -control: its name, its arguments, and what it does. The result goes
@@ -77,7 +79,7 @@ func (d *disks) orderResize(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var n size
+	var n backend.Size
 	if err := n.Set(args[1]); err != nil {
 		return "", fmt.Errorf("%q is %w", args[1], err)
 	}

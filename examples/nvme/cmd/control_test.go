@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 	"github.com/goiwarp/iwarp/examples/nvme/target"
 )
@@ -67,7 +68,7 @@ func TestControl(t *testing.T) {
 			require.NoError(t, err)
 
 			for _, now := range []int64{8 << 20, 3 << 20, 16 << 20} {
-				octets := size(now)
+				octets := backend.Size(now)
 				require.Equal(t, "ok", v.order("resize 1 "+octets.String()))
 				event(t, c, host.EventNamespaces)
 				require.Equal(t, now, n.Size())

@@ -126,18 +126,6 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, ok(t, "verify", "-h"), "-seed")
 }
 
-func TestSize(t *testing.T) {
-	for text, want := range map[string]size{"0": 0, "100000": 100000, "1KiB": 1 << 10, "64MiB": 64 << 20, "5GiB": 5 << 30, "2TiB": 2 << 40} {
-		var s size
-		require.NoError(t, s.Set(text))
-		require.Equal(t, want, s)
-		require.Equal(t, text, s.String())
-	}
-	for _, text := range []string{"", "x", "-1", "1.5MiB", "MiB", "9999999999GiB", "9223372036854775808"} {
-		require.Error(t, new(size).Set(text), "%q", text)
-	}
-}
-
 func TestWithPort(t *testing.T) {
 	for addr, want := range map[string]string{"10.0.0.1": "10.0.0.1:4420", "disk": "disk:4420", "::1": "[::1]:4420", "[::1]:5": "[::1]:5", ":7": ":7"} {
 		require.Equal(t, want, withPort(addr))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
@@ -38,7 +39,7 @@ func listNamespaces(ctx context.Context, s *streams, c *host.Controller) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NSID\tSize\tFormat\tAccess\tSerial\tModel\tUUID")
 	for _, n := range namespaces {
-		access, octets := "rw", size(n.Size())
+		access, octets := "rw", backend.Size(n.Size())
 		if n.ReadOnly() {
 			access = "ro"
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 	"github.com/goiwarp/iwarp/examples/nvme/target"
 	"github.com/goiwarp/iwarp/solicit"
@@ -24,7 +25,7 @@ type serving struct {
 
 	nqn       string
 	crc       bool
-	solicit   size
+	solicit   backend.Size
 	srq       int
 	maxQueues int
 	icd, ord  int
@@ -38,8 +39,8 @@ func serveFlags(fs *flag.FlagSet) action {
 	f := &serving{}
 	fs.Var(&f.backings, "backing", "serve `SPEC`: mem:SIZE, file:PATH or block:PATH, with options as in file:PATH,size=10GiB; "+
 		"each one is a namespace, with NSIDs from 1 on")
-	fs.Var(&f.listen, "listen", "listen at `HOST:PORT`; there may be several (default "+defaultListen+")")
-	fs.Var(&f.allow, "allow", "let only hosts of this `NQN` connect; there may be several (default: any)")
+	fs.Var(&f.listen, "listen", "listen at `HOST:PORT`; it may be given several times (default "+defaultListen+")")
+	fs.Var(&f.allow, "allow", "let only hosts of this `NQN` connect; it may be given several times (default: any)")
 	fs.StringVar(&f.nqn, "nqn", "", "the `NQN` of the subsystem, which no other target may have: hosts take namespaces of the same NQN and NSID "+
 		"for the same disk (default: made of the name of this machine, and the port)")
 	fs.BoolVar(&f.crc, "crc", true, "use the CRC32c of MPA; with -crc=false only if the host wants it")
@@ -78,7 +79,7 @@ func (f *serving) complete() error {
 
 // check finds what package target cannot see, or would take for a default.
 func (f *serving) check() error {
-	switch least := size(capsule.PageSize << leastMDTS); {
+	switch least := backend.Size(capsule.PageSize << leastMDTS); {
 	case len(f.backings) == 0 && !f.control:
 		return usage("there must be a -backing, such as mem:1GiB")
 	case f.solicit != 0 && f.solicit < least:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
@@ -15,7 +16,7 @@ import (
 type transfer struct {
 	initiator
 	nsid           uint
-	offset, length size
+	offset, length backend.Size
 	file           string
 }
 
@@ -60,7 +61,7 @@ func (t *transfer) open(ctx context.Context, addr string, s *streams) (*host.Con
 
 // check checks the flags with what the namespace is like.
 func (t *transfer) check(n *host.Namespace) error {
-	bs, octets := size(n.BlockSize()), size(n.Size())
+	bs, octets := backend.Size(n.BlockSize()), backend.Size(n.Size())
 	switch {
 	case t.offset%bs != 0:
 		return fmt.Errorf("-offset %d is not a multiple of the block size %d of namespace %d", t.offset, bs, t.nsid)

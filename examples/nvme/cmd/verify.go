@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
 	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
@@ -19,7 +20,7 @@ type verifying struct {
 	initiator
 	nsid         uint
 	jobs         int
-	offset, size size
+	offset, size backend.Size
 	span         time.Duration
 	seed         uint64
 }

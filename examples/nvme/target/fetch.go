@@ -6,7 +6,7 @@ import (
 	"github.com/goiwarp/iwarp/solicit"
 )
 
-// fetch has the data of a command read from the host, when its turn comes.
+// fetch reads the data of a command from the host, when its turn comes.
 func (q *queue) fetch(tk *task, turn bool) {
 	q.mu.Lock()
 	q.fetches.push(tk)

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A talker has the same conversation again and again, on connections that may end at any time. It uses the same memory for
+// A talker repeats one conversation, on connections that may end at any time. It uses the same memory for
 // all of them.
 type talker struct {
 	*session

@@ -1,4 +1,4 @@
-package main
+package backend
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A size is a number of octets, for people: 4096, 512KiB, 4MiB.
-type size int64
+// A Size is a number of octets, 0 or more, that people read and write: 4096, 512KiB, 4MiB, 1GiB, 2TiB. It is a flag.Value.
+type Size int64
 
 var units = []struct {
 	suffix string
@@ -18,7 +18,7 @@ var units = []struct {
 var errSize = errors.New("not a size such as 4096, 512KiB, 4MiB or 1GiB")
 
 // String uses the largest unit that divides the size.
-func (s *size) String() string {
+func (s *Size) String() string {
 	for _, u := range units {
 		if n := int64(*s); n != 0 && n%u.octets == 0 {
 			return strconv.FormatInt(n/u.octets, 10) + u.suffix
@@ -27,8 +27,8 @@ func (s *size) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-// Set is for package flag.
-func (s *size) Set(text string) error {
+// Set parses a size. After an error it is as before.
+func (s *Size) Set(text string) error {
 	unit := int64(1)
 	for _, u := range units {
 		if t, ok := strings.CutSuffix(text, u.suffix); ok {
@@ -40,6 +40,6 @@ func (s *size) Set(text string) error {
 	if err != nil || n > uint64(math.MaxInt64/unit) {
 		return errSize
 	}
-	*s = size(int64(n) * unit)
+	*s = Size(int64(n) * unit)
 	return nil
 }
