@@ -134,6 +134,7 @@ func bothServe(t *testing.T, p plan) (w *pair, theirs *Client, mem *Memory) {
 	// The queues of the pair were made for one direction.
 	w.plan.client.Server = mine
 	_ = w.qps[0].Abort()
+	<-w.qps[1].Done() // until then the PD is in use
 	w.connect()
 	back := ClientConfig{PD: w.plan.server.PD, Server: w.server, Responder: true, Insecure: cfg.Insecure, AES256: cfg.AES256}
 	other := make(chan *Client, 1)

@@ -88,7 +88,6 @@ func TestWakeEndsOneWait(t *testing.T) {
 			if during {
 				s.waits(t, there, "it waits")
 				s.Wake()
-				s.Wake()
 			}
 			require.ErrorIs(t, (<-read).err, ErrWoken)
 			read = s.reads(there)
@@ -97,6 +96,18 @@ func TestWakeEndsOneWait(t *testing.T) {
 			require.NoError(t, (<-read).err)
 		}
 	})
+}
+
+// TestWakeOfAWaitThatIsEndedAlready changes nothing: the next wait is not ended, too.
+func TestWakeOfAWaitThatIsEndedAlready(t *testing.T) {
+	a, _ := pollerPair(t, newPoller(t))
+	w := &a.(*rawStream).in
+	for _, state := range []waitState{woken, called, closed} {
+		w.state = state
+		w.wake()
+		require.Equal(t, state, w.state)
+	}
+	w.state = idle
 }
 
 func TestWakeIsNotLostHoweverItComes(t *testing.T) {
