@@ -257,7 +257,7 @@ func TestStreamWakeRace(t *testing.T) {
 		})
 		buf := make([]byte, 64)
 		next, woken := 0, 0
-		for end := time.Now().Add(10 * time.Second); (next < octets || woken == 0) && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); (next < octets || woken == 0) && time.Now().Before(end); {
 			n, err := a.Read(buf, Park)
 			if err != nil {
 				require.Equal(t, ErrWoken, err, "nothing but the wake ends a read")

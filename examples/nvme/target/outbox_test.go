@@ -25,6 +25,7 @@ func TestNVME_83_NotPosted(t *testing.T) {
 					q.posting = is
 					q.posts.Broadcast()
 				}
+				synctest.Wait() // the response to Connect is posted
 				posts(true)
 				host.send(capsule.FlushSQE(0, 1))
 				host.send(rw(capsule.OpWrite, 1, 1, host.readable(pattern(lba, 1))))
