@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/testproc"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -115,7 +116,7 @@ func (c *manyConns) waits() {
 
 // TestNoDescriptorIsKept: of sockets, of waiters, and of RNICs.
 func TestNoDescriptorIsKept(t *testing.T) {
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	round := func() {
@@ -144,7 +145,7 @@ func TestNoDescriptorIsKept(t *testing.T) {
 
 // TestWaiterTakesNoDescriptor beside that of its connection.
 func TestWaiterTakesNoDescriptor(t *testing.T) {
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	const more = 200
@@ -173,7 +174,7 @@ func TestWaiterTakesNoDescriptor(t *testing.T) {
 // TestDescriptorsRunOut: what is new is refused with the reason, and what is there goes
 // on as before.
 func TestDescriptorsRunOut(t *testing.T) {
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	const many = 600
@@ -240,7 +241,7 @@ func (l *locked) count(what string) int {
 // TestListenerWithoutDescriptors tells what is wrong, once, does not spin, and goes on
 // when there are some.
 func TestListenerWithoutDescriptors(t *testing.T) {
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	log := &locked{new(sync.Mutex), new(bytes.Buffer)}
@@ -304,7 +305,7 @@ func cpuTime(t *testing.T) time.Duration {
 
 // TestHalfOpenConnectionsLeaveDescriptors for others where there are few.
 func TestHalfOpenConnectionsLeaveDescriptors(t *testing.T) {
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	l := unix.Rlimit{Cur: 200, Max: 200}

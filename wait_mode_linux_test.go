@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/testproc"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -61,7 +62,7 @@ func (s *side) blocks(ctx context.Context, peer *iwarp.QP, want int) <-chan erro
 
 // TestBlockedWait ends as every other, and takes an eventfd while the connection is busy.
 func TestBlockedWait(t *testing.T) {
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	client, server := connect(t, pairConfig{})
@@ -101,7 +102,7 @@ func TestBlockedWait(t *testing.T) {
 
 // TestManyBlockedWaits: each of many connections has a waiter that sleeps in the kernel.
 func TestManyBlockedWaits(t *testing.T) {
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	const many = 8
@@ -125,7 +126,7 @@ func TestManyBlockedWaits(t *testing.T) {
 // TestBlockedWaitLeavesTheProcessor to other goroutines, where there is only one.
 func TestBlockedWaitLeavesTheProcessor(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1")
-	if !wiretest.Alone(t) {
+	if !testproc.Alone(t) {
 		return
 	}
 	require.Equal(t, 1, runtime.GOMAXPROCS(0))

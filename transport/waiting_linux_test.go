@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/goiwarp/iwarp/internal/testproc"
 )
 
 // waits waits until the reader of s is in that state.
@@ -232,6 +234,9 @@ func descriptors(t *testing.T) int {
 }
 
 func TestIdleReaderTakesNoDescriptor(t *testing.T) {
+	if !testproc.Alone(t) {
+		return
+	}
 	p := newPoller(t)
 	a, b := pollerPair(t, p)
 	s := a.(*rawStream)
@@ -256,6 +261,9 @@ func TestIdleReaderTakesNoDescriptor(t *testing.T) {
 }
 
 func TestReaderThatBlocksHasAnEventFD(t *testing.T) {
+	if !testproc.Alone(t) {
+		return
+	}
 	a, b := pollerPair(t, newPoller(t))
 	s := a.(*rawStream)
 	before := descriptors(t)
@@ -428,6 +436,9 @@ func TestReaderAndWriterWaitForOnePoller(t *testing.T) {
 
 // TestNoDescriptorIsKept: of sockets, epoll sets and Pollers.
 func TestNoDescriptorIsKept(t *testing.T) {
+	if !testproc.Alone(t) {
+		return
+	}
 	warm, _ := pollerPair(t, newPoller(t))
 	require.NoError(t, warm.Close())
 	before := descriptors(t)

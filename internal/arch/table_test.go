@@ -99,6 +99,8 @@ var table = map[string]rule{
 	// It is an LLP for tests.
 	"internal/recordpipe": {ours: []string{"transport"}},
 	"internal/sealtest":   {ours: []string{"transport"}},
+	// It runs a test in a process of its own.
+	"internal/testproc": {third: []string{"github.com/stretchr/testify"}},
 	// It plays the peer in tests, over every lower layer, and knows no verbs.
 	"internal/wiretest": {
 		ours:  []string{"stag", "transport", "internal/recordpipe"},
@@ -112,7 +114,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/recordpipe", "internal/sealtest", "internal/wiretest"}
+var testOnly = []string{"internal/recordpipe", "internal/sealtest", "internal/testproc", "internal/wiretest"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

@@ -1,4 +1,5 @@
-package wiretest
+// Package testproc runs a test in a process of its own.
+package testproc
 
 import (
 	"os"
@@ -16,7 +17,7 @@ func Alone(t *testing.T) bool {
 	if os.Getenv(mark) == t.Name() {
 		return true
 	}
-	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s")
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=120s")
 	c.Env = append(os.Environ(), mark+"="+t.Name())
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
