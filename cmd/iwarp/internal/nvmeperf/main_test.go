@@ -76,28 +76,20 @@ func TestTable(t *testing.T) {
 	out := run(t, "^read$", "-cpuprofile", profile, "-crc=false")
 	require.Contains(t, out, "measured")
 	require.Contains(t, out, "4 KiB random reads by Transfers")
-	for _, file := range []string{profile + ".client", profile + ".server"} {
-		info, err := os.Stat(file)
-		require.NoError(t, err)
-		require.Positive(t, info.Size(), file)
-	}
+	peertest.HasProfiles(t, profile)
+}
+
+// withoutInput is the command, without input.
+func withoutInput(t *testing.T) peertest.Command {
+	return func(ctx context.Context, args []string) error { return Main(ctx, args, nil, t.Output(), t.Output()) }
 }
 
 func TestWrongCalls(t *testing.T) {
-	for _, args := range [][]string{
-		{"-nonsense"}, {"more"}, {"-pairs", "0"}, {"-time", "0s"}, {"-run", "("}, {"-run", "none of them"},
-	} {
-		require.Error(t, Main(t.Context(), args, nil, t.Output(), t.Output()), args)
-	}
+	withoutInput(t).Refuses(t,
+		[]string{"-nonsense"}, []string{"more"}, []string{"-pairs", "0"}, []string{"-time", "0s"}, []string{"-run", "("}, []string{"-run", "none of them"})
 }
 
-func TestInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(200*time.Millisecond, cancel)
-	err := Main(ctx, []string{"-run", "^read", "-time", "10s"}, nil, t.Output(), t.Output())
-	require.Error(t, err)
-	require.NotErrorIs(t, err, marks.ErrMissed)
-}
+func TestInterrupted(t *testing.T) { withoutInput(t).EndsEarly(t, "-run", "^read", "-time", "10s") }
 
 func TestWrongOrders(t *testing.T) {
 	s := &server{services: make([]opened, 1)}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,28 +76,20 @@ func TestTable(t *testing.T) {
 	out := run(t, "^rekey$", "-cpuprofile", profile)
 	require.Contains(t, out, "measured")
 	require.Contains(t, out, "Rekey: p50 ")
-	for _, file := range []string{profile + ".client", profile + ".server"} {
-		info, err := os.Stat(file)
-		require.NoError(t, err)
-		require.Positive(t, info.Size(), file)
-	}
+	peertest.HasProfiles(t, profile)
+}
+
+// withoutInput is the command, without input.
+func withoutInput(t *testing.T) peertest.Command {
+	return func(ctx context.Context, args []string) error { return Main(ctx, args, nil, t.Output(), t.Output()) }
 }
 
 func TestWrongCalls(t *testing.T) {
-	for _, args := range [][]string{
-		{"-nonsense"}, {"more"}, {"-pairs", "0"}, {"-time", "0s"}, {"-rate", "0"}, {"-run", "("}, {"-run", "none of them"},
-	} {
-		require.Error(t, Main(t.Context(), args, nil, t.Output(), t.Output()), args)
-	}
+	withoutInput(t).Refuses(t,
+		[]string{"-nonsense"}, []string{"more"}, []string{"-pairs", "0"}, []string{"-time", "0s"}, []string{"-rate", "0"}, []string{"-run", "("}, []string{"-run", "none of them"})
 }
 
-func TestInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(200*time.Millisecond, cancel)
-	err := Main(ctx, []string{"-run", "percore", "-time", "10s"}, nil, t.Output(), t.Output())
-	require.Error(t, err)
-	require.NotErrorIs(t, err, marks.ErrMissed)
-}
+func TestInterrupted(t *testing.T) { withoutInput(t).EndsEarly(t, "-run", "percore", "-time", "10s") }
 
 // TestFlowsInVirtualTime: flows of 1 Gb/s find their shares when the link is halved and doubled. How soon is a mark, and no
 // test: which of two goroutines goes first is not the same each time, in virtual time as well.
