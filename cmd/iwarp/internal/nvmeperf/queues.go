@@ -26,9 +26,9 @@ func (b *bench) queues() error {
 			if err := c.fill(b.ctx); err != nil {
 				return err
 			}
-			for _, p := range []pair{randomRead, randomInside} {
-				name := fmt.Sprintf("%s, I/O queues: %d, %d commands under way", p.what, n, n*depth)
-				all = append(all, &contest.Contender{Name: name, Size: p.size, Run: c.workers(p.does, p.size, n*depth).run})
+			for _, r := range []rivalry{randomRead, randomInside} {
+				name := fmt.Sprintf("%s, I/O queues: %d, %d commands under way", r.what, n, n*depth)
+				all = append(all, &contest.Contender{Name: name, Size: r.size, Run: c.workers(r.does, r.size, n*depth).run})
 			}
 		}
 		if err := b.compare(all...); err != nil {
