@@ -10,16 +10,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/goiwarp/iwarp/interop/matrix"
 )
 
 // A guestSystem is what the guest's system is made of.
 type guestSystem struct {
-	name      string   // of the folder of its programs in the cache
-	initramfs string   // the file, in the folder of the kernel
-	packages  []string // with its programs; their libraries come along
-	programs  []string // what of the packages goes into the initramfs
-	modules   []string // loaded by the guest, or by the kernel for it. siw comes with the lab
+	name      string            // of the folder of its programs in the cache
+	initramfs string            // the file, in the folder of the kernel
+	packages  []string          // with its programs; their libraries come along
+	programs  []string          // what of the packages goes into the initramfs
+	modules   []string          // loaded by the guest, or by the kernel for it. siw comes with the lab
+	ours      map[string]string // packages of programs, by the name in the shared folder, besides guest and iwarp
 }
+
+// systems are those of the tables.
+var systems = map[string]*guestSystem{matrix.Matrix: &matrixSystem, matrix.NVMe: &nvmeSystem}
+
+// system is what the guest of the chosen cases needs.
+func (l *lab) system() *guestSystem { return systems[l.table] }
 
 // matrixSystem is that of the matrix.
 var matrixSystem = guestSystem{

@@ -80,7 +80,7 @@ func (l *lab) runKernel(ctx context.Context, k *kernel, user string) error {
 // selected are the cases that the flags choose and that need one variant of siw.
 func (l *lab) selected(variant string) []*matrix.Case {
 	var cases []*matrix.Case
-	table := matrix.Table(l.nvme)
+	table := matrix.TableOf(l.table).Cases
 	for i := range table {
 		c := &table[i]
 		if c.Variant() == variant && l.wants(c) {
@@ -115,7 +115,7 @@ func (l *lab) runBoot(ctx context.Context, v *vm, variant string, cases []*matri
 			return err
 		}
 	}
-	if err := prepareShare(ctx, v.share, matrix.Job{Variant: variant, NVMe: l.nvme}, overlay, cases); err != nil {
+	if err := prepareShare(ctx, v.share, matrix.Job{Variant: variant, Table: l.table}, overlay, cases); err != nil {
 		return err
 	}
 	limit := bootTime
@@ -174,8 +174,8 @@ func prepareShare(ctx context.Context, dir string, job matrix.Job, overlay strin
 		build(ctx, overlay, filepath.Join(dir, "guest"), "build", "github.com/goiwarp/iwarp/interop/guest"),
 		build(ctx, overlay, filepath.Join(dir, "iwarp"), "build", "github.com/goiwarp/iwarp/cmd/iwarp"),
 	)
-	if job.NVMe {
-		err = errors.Join(err, build(ctx, overlay, filepath.Join(dir, "nvmego"), "build", "github.com/goiwarp/iwarp/examples/nvme/cmd"))
+	for name, pkg := range systems[job.Table].ours {
+		err = errors.Join(err, build(ctx, overlay, filepath.Join(dir, name), "build", pkg))
 	}
 	for _, c := range cases {
 		for _, pkg := range c.Tests {

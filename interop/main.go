@@ -42,8 +42,8 @@ type config struct {
 	kernels []string
 	run     *regexp.Regexp
 	core    bool
-	nvme    bool // the cases of NVMe, in place of the matrix
-	figures bool // what measures, in place of what judges
+	table   string // of the cases
+	figures bool   // what measures, in place of what judges
 	install bool
 	accel   string
 	cache   string // what can be made again
@@ -74,7 +74,7 @@ func mainStatus(ctx context.Context) int {
 		return 2
 	}
 	if list {
-		for _, c := range matrix.Table(cfg.nvme) {
+		for _, c := range matrix.TableOf(cfg.table).Cases {
 			fmt.Printf("%-34s %-10s siw %s\n", c.Name, c.Role, c.Variant())
 		}
 		return 0
@@ -98,6 +98,17 @@ func mainStatus(ctx context.Context) int {
 	return 0
 }
 
+// tableFlag makes the flag that chooses a table.
+func (c *config) tableFlag(name, usage string) {
+	flag.BoolFunc(name, usage, func(string) error {
+		if c.table != matrix.Matrix && c.table != name {
+			return fmt.Errorf("-%s excludes it", c.table)
+		}
+		c.table = name
+		return nil
+	})
+}
+
 func parseFlags() (cfg config, list bool, err error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -108,7 +119,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	flag.BoolVar(&list, "list", false, "list the cases")
 	flag.BoolVar(&cfg.figures, "figures", false, "with -nvme: run what compares targets, and nothing else")
 	flag.BoolVar(&cfg.core, "core", false, "run the core of the matrix only")
-	flag.BoolVar(&cfg.nvme, "nvme", false, "run the cases of NVMe over RDMA, in place of the others; -core and -run choose among them")
+	cfg.tableFlag(matrix.NVMe, "run the cases of NVMe over RDMA, in place of the others; -core and -run choose among them")
 	flag.BoolVar(&cfg.install, "install", os.Geteuid() == 0, "install missing programs of the host with apt-get")
 	flag.StringVar(&cfg.accel, "accel", "tcg,thread=multi", "QEMU's accelerator; kvm where it works")
 	flag.StringVar(&cfg.cache, "cache", filepath.Join(base, "iwarp-interop"), "`folder` for packages, kernels and modules")
@@ -139,8 +150,8 @@ func parseFlags() (cfg config, list bool, err error) {
 		cfg.out = filepath.Join(cfg.cache, "run")
 		if cfg.power() {
 			cfg.out = filepath.Join(cfg.cache, "power")
-		} else if cfg.nvme {
-			cfg.out = filepath.Join(cfg.cache, "nvme")
+		} else if cfg.table != matrix.Matrix {
+			cfg.out = filepath.Join(cfg.cache, cfg.table)
 		} else if cfg.planted != nil {
 			cfg.out = filepath.Join(cfg.cache, "sabotage")
 		}

@@ -14,12 +14,5 @@ var nvmeSystem = guestSystem{
 		"bin/lsblk", "sbin/blkdiscard", "sbin/blockdev", "sbin/fstrim", "bin/dd", "sbin/dmsetup"),
 	modules: append(slices.Clone(matrixSystem.modules),
 		"nvme_rdma", "nvmet_rdma", "nvme_tcp", "nvmet_tcp", "null_blk", "configfs", "ext4", "xfs", "dm_mod", "brd"),
-}
-
-// system is what the guest of the chosen cases needs.
-func (l *lab) system() *guestSystem {
-	if l.nvme {
-		return &nvmeSystem
-	}
-	return &matrixSystem
+	ours: map[string]string{"nvmego": "github.com/goiwarp/iwarp/examples/nvme/cmd"},
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/interop/matrix"
 	"github.com/goiwarp/iwarp/interop/powercut"
 )
 
@@ -51,7 +52,7 @@ func (l *lab) runPower(ctx context.Context) error {
 		errs = append(errs, p.runCreations(ctx))
 	}
 	switch {
-	case l.cuts > 0 && l.nvme:
+	case l.cuts > 0 && l.table == matrix.NVMe:
 		errs = append(errs, p.runNVMeCuts(ctx))
 	case l.cuts > 0:
 		errs = append(errs, p.runCuts(ctx))
@@ -162,9 +163,9 @@ func (c *config) checkPower() error {
 		known = powercut.CreationSabotages
 	}
 	switch {
-	case c.nvme && (c.creations > 0 || c.faults):
+	case c.table == matrix.NVMe && (c.creations > 0 || c.faults):
 		return errors.New("-creations and -faults are not for -nvme")
-	case c.nvme && c.sabotage == powercut.Async:
+	case c.table == matrix.NVMe && c.sabotage == powercut.Async:
 		return errors.New("the sabotage async is not for -nvme")
 	case c.creations > 0 && c.cuts > 0:
 		return errors.New("-power and -creations are two runs")

@@ -60,7 +60,11 @@ func work(ctx context.Context) error {
 	if err := loadModules(job.Variant); err != nil {
 		return err
 	}
-	if err := setUp(job.NVMe); err != nil {
+	table := matrix.TableOf(job.Table)
+	if table == nil {
+		return fmt.Errorf("there are no cases %q", job.Table)
+	}
+	if err := table.SetUp(); err != nil {
 		return err
 	}
 	results, err := os.Create(filepath.Join(share, "results"))
@@ -69,9 +73,8 @@ func work(ctx context.Context) error {
 	}
 	defer results.Close() //nolint:errcheck // every line was written by a checked Encode
 	out, gauge := json.NewEncoder(results), pace.OfMachine()
-	table := matrix.Table(job.NVMe)
-	for i := range table {
-		c := &table[i]
+	for i := range table.Cases {
+		c := &table.Cases[i]
 		if !slices.Contains(job.Cases, c.Name) {
 			continue
 		}
@@ -83,13 +86,6 @@ func work(ctx context.Context) error {
 		}
 	}
 	return kernelLog()
-}
-
-func setUp(nvme bool) error {
-	if nvme {
-		return matrix.SetUpNVMe()
-	}
-	return matrix.SetUp()
 }
 
 // loadModules loads siw in the variant that the job asks for, and what it needs.

@@ -77,18 +77,30 @@ func (c *Case) Variant() string {
 // Cases is the whole matrix.
 var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases(), cmCases(), sctpCases())
 
-// Table is the table of cases: the matrix, or that of NVMe.
-func Table(nvme bool) []Case {
-	if nvme {
-		return NVMe
-	}
-	return Cases
+// A Table is a set of cases that run in a guest of the same kind.
+type Table struct {
+	Cases []Case
+	SetUp func() error // makes the wire between the two ends, when siw is loaded
 }
+
+// The names of the tables. The flags of the lab are called the same, but for the matrix, which has none.
+const (
+	Matrix = ""
+	NVMe   = "nvme"
+)
+
+var tables = map[string]*Table{
+	Matrix: {Cases, SetUp},
+	NVMe:   {nvmeCases, setUpNVMe},
+}
+
+// TableOf returns the table of a name, or nil.
+func TableOf(name string) *Table { return tables[name] }
 
 // A Job is what the host tells the guest to do.
 type Job struct {
 	Variant string
-	NVMe    bool // the cases are of the table of NVMe
+	Table   string
 	Cases   []string
 }
 

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// NVMe is the table of cases of NVMe over RDMA. The letters and numbers are those of its test plan: B, Linux's host with our
+// nvmeCases is the table of cases of NVMe over RDMA. The letters and numbers are those of its test plan: B, Linux's host with our
 // target, which is the program "nvme serve"; C, our host with Linux's target. The role is ours.
-var NVMe = slices.Concat(
+var nvmeCases = slices.Concat(
 	nvmeSetUpCases(), nvmeFileSystemCases(), nvmeIOCases(), nvmeRecoveryCases(), nvmeManageCases(), nvmetCases(), nvmeFigures(),
 )
 

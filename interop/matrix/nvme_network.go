@@ -7,8 +7,8 @@ const nvmeSpace = "ours"
 // OurSecondIP is another address of our end: a second port of the target.
 const OurSecondIP = "10.1.0.3"
 
-// SetUpNVMe makes the wire for the cases of NVMe: siw, which is loaded, is on its end in the first namespace.
-func SetUpNVMe() error {
+// setUpNVMe makes the wire for the cases of NVMe: siw, which is loaded, is on its end in the first namespace.
+func setUpNVMe() error {
 	err := commands(
 		"ip link set lo up",
 		"ip netns add "+nvmeSpace,

@@ -12,7 +12,7 @@ import (
 func TestNVMeCasesAreNamedOnceAndByRole(t *testing.T) {
 	seen := map[string]bool{}
 	core := 0
-	for _, c := range NVMe {
+	for _, c := range nvmeCases {
 		require.False(t, seen[c.Name], "%s is there twice", c.Name)
 		seen[c.Name] = true
 		require.True(t, strings.HasPrefix(c.Name, "nvme/") && strings.HasSuffix(c.Name, "/"+string(c.Role)), c.Name)
@@ -30,7 +30,7 @@ func TestNVMeCasesAreNamedOnceAndByRole(t *testing.T) {
 }
 
 func hasCase(name string) bool {
-	for _, c := range NVMe {
+	for _, c := range nvmeCases {
 		if c.Name == name {
 			return true
 		}
