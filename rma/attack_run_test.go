@@ -50,6 +50,7 @@ type attackRun struct {
 	portal      *Portal
 	handles     [runRegions]*Handle
 	connections int
+	expired     int                       // operations of this connection that have failed unattacked: what they sent may come later
 	counts      map[string]map[string]int // by kind and by what has become of it
 	greeting    error                     // of NewClient
 	refusals    atomic.Uint64             // records of the server
@@ -154,6 +155,7 @@ func (f *attackRun) connects() *iwarp.QP {
 	r := <-accepted
 	require.NoError(f, r.err)
 	f.connections++
+	f.expired = 0
 	if f.virtual() {
 		synctest.Wait()
 		l.mu.Lock()
