@@ -71,6 +71,15 @@ var table = map[string]rule{
 	// The state machines of one-sided operations import nothing: they do nothing either.
 	"rma/internal/op": {},
 
+	// Stream sockets as librdmacm has them, on the public verbs.
+	"rsocket": {
+		ours:  []string{".", "stag", "rsocket/internal"},
+		tests: []string{"internal"},
+	},
+	// The octets of stream sockets, and their protocol, which does nothing either.
+	"rsocket/internal/wire":   {},
+	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
+
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
 
@@ -142,6 +151,9 @@ var cores = map[string]string{
 	"regionkey":         "",
 	"rma/internal/wire": "",
 	"rma/internal/op":   "",
+
+	"rsocket/internal/wire":   "",
+	"rsocket/internal/stream": "",
 
 	"examples/nvme/capsule":               "",
 	"examples/nvme/target/internal/model": "",

@@ -1,0 +1,70 @@
+package rsocket
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"time"
+)
+
+// linger is how long Close waits until the peer has taken what was written.
+const linger = 5 * time.Second
+
+// Close ends the stream in both directions: it sends what was written, tells the peer, and ends the
+// connection. Octets of the peer that were not read are lost. Where the peer does not take what was
+// written within five seconds the rest is lost, too, and the error matches os.ErrDeadlineExceeded.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return c.opError("close", net.ErrClosed)
+	}
+	c.closed = true
+	c.rd.setDeadline(time.Time{})
+	c.wr.setDeadline(time.Time{})
+	c.stream.Disconnect()
+	c.pump()
+	c.wake()
+	err := c.flush()
+	c.mu.Unlock()
+	_ = c.qp.Close() // that the peer sends until it has heard of the end is no failure
+	<-c.done
+	return c.opError("close", err)
+}
+
+// flush waits until all has been sent, or cannot be. mu is held.
+func (c *Conn) flush() error {
+	timer := time.AfterFunc(linger, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.late = true
+		c.gone.Broadcast()
+	})
+	defer timer.Stop()
+	for c.state == running && !c.stream.Flushed() && !c.late {
+		c.gone.Wait()
+	}
+	if c.state != running || c.stream.Flushed() {
+		return nil
+	}
+	c.disconnectNow()
+	return fmt.Errorf("the peer has not taken what was written: %w", os.ErrDeadlineExceeded)
+}
+
+// disconnectNow sends DISCONNECT, without what is queued: a program that uses librdmacm may wait for ever
+// if the connection ends without it. mu is held.
+func (c *Conn) disconnectNow() {
+	c.stream.Disconnect()
+	c.stream.Abandon()
+	c.pump()
+}
+
+// drop ends a connection that the program has never had.
+func (c *Conn) drop() {
+	c.mu.Lock()
+	c.closed = true
+	c.disconnectNow()
+	c.mu.Unlock()
+	_ = c.qp.Abort()
+	<-c.done
+}

@@ -1,0 +1,75 @@
+package rsocket
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// A Config says how a Conn is made. The zero value, like a nil *Config, means the defaults.
+type Config struct {
+	// ReadBuffer and WriteBuffer are the octets of memory for each direction, from 4 KiB to 1 GiB:
+	// 256 KiB each. The peer writes into one half of ReadBuffer while the program reads the other.
+	ReadBuffer, WriteBuffer int
+	// Credits is how many messages the peer may send that the program has not read, from 16 to
+	// 65,534: 384. One message has the octets of one Write of the peer, or some of them.
+	Credits int
+	// LenientEOF makes Read return io.EOF, in place of io.ErrUnexpectedEOF, where the peer has ended
+	// the connection without having said so. A program that exits without rclose does that.
+	LenientEOF bool
+	// QP configures the queue pair: timeouts, MPA, TLS and Auth of Dial, and so on. Its PD, CQs, SRQ,
+	// depths and PrivateData are those of this package, and must not be set.
+	QP iwarp.QPConfig
+	// Listen configures the listener of Listen: TLS, Auth, and the limits for connections in set-up.
+	Listen iwarp.ListenConfig
+}
+
+const (
+	defaultBuffer  = 256 << 10
+	minBuffer      = 4 << 10
+	maxBuffer      = 1 << 30
+	defaultCredits = 384
+	minCredits     = 16
+	maxCredits     = 65534
+)
+
+// withDefaults returns the configuration with all fields set.
+func (c *Config) withDefaults() (Config, error) {
+	var all Config
+	if c != nil {
+		all = *c
+	}
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&all.ReadBuffer, defaultBuffer}, {&all.WriteBuffer, defaultBuffer}, {&all.Credits, defaultCredits}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return all, all.check()
+}
+
+func (c *Config) check() error {
+	for _, f := range []struct {
+		name               string
+		value, least, most int
+	}{
+		{"ReadBuffer", c.ReadBuffer, minBuffer, maxBuffer},
+		{"WriteBuffer", c.WriteBuffer, minBuffer, maxBuffer},
+		{"Credits", c.Credits, minCredits, maxCredits},
+	} {
+		if f.value < f.least || f.value > f.most {
+			return fmt.Errorf("rsocket: Config.%s is %d, which is not between %d and %d", f.name, f.value, f.least, f.most)
+		}
+	}
+	q := &c.QP
+	if q.PD != nil || q.SendCQ != nil || q.RecvCQ != nil || q.SRQ != nil {
+		return errors.New("rsocket: Config.QP has a PD, CQ or SRQ, which each Conn has of its own")
+	}
+	if q.SendDepth != 0 || q.RecvDepth != 0 || len(q.PrivateData) != 0 {
+		return errors.New("rsocket: Config.QP has a depth or PrivateData, which the protocol determines")
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package rsocket
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rsocket/internal/stream"
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// A Conn is a stream socket. It is a net.Conn, with CloseWrite, ReadFrom and WriteTo. All methods may
+// be called from any goroutine.
+type Conn struct {
+	qp            *iwarp.QP
+	mem           *memory
+	local, remote net.Addr
+	order         wire.Order // of messages
+	lenient       bool
+	done          chan struct{} // closed when the QP has ended and its memory was given back
+
+	mu     sync.Mutex
+	stream *stream.Stream
+	state  state
+	cause  error // of the end of the QP, where this side has found it
+	rd, wr side
+	gone   sync.Cond // of Close: something has left the QP, or the QP ends
+	closed bool      // the program has called Close
+	late   bool      // Close has waited long enough
+
+	out outbox
+	in  inbox
+	wcs [16]iwarp.WC
+}
+
+var (
+	_ net.Conn      = (*Conn)(nil)
+	_ io.ReaderFrom = (*Conn)(nil)
+	_ io.WriterTo   = (*Conn)(nil)
+)
+
+// A state is how far the QP of a Conn has come.
+type state uint8
+
+const (
+	running state = iota
+	ending        // it takes no more work
+	ended         // and all that has come was taken from the CQ
+)
+
+func newConn(qp *iwarp.QP, m *memory, cfg *Config, peer wire.Private) *Conn {
+	c := &Conn{
+		qp: qp, mem: m, local: qp.LocalAddr(), remote: qp.RemoteAddr(),
+		order: peer.Flags.Order(), lenient: cfg.LenientEOF, done: make(chan struct{}),
+		stream: stream.New(stream.Config{
+			Half: m.half(), Key: uint32(m.inMR.STag()), Credits: uint16(cfg.Credits), Ring: len(m.out),
+		}, peer),
+	}
+	c.rd.init(&c.mu)
+	c.wr.init(&c.mu)
+	c.gone.L = &c.mu
+	c.mu.Lock()
+	c.pump() // half of the memory is free, and the peer is told so at once
+	c.mu.Unlock()
+	go c.run()
+	return c
+}
+
+// QP returns the queue pair, for its Stats, Peer and the like. Its work requests and its end belong to the
+// Conn.
+func (c *Conn) QP() *iwarp.QP { return c.qp }
+
+// LocalAddr returns the address of this end.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr returns the address of the peer.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline sets both deadlines.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return c.setDeadlines(t, &c.rd, &c.wr)
+}
+
+// SetReadDeadline sets the time at which Read and WriteTo fail, also those that wait already.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, &c.rd) }
+
+// SetWriteDeadline sets the time at which Write and ReadFrom fail, also those that wait already. What
+// they have taken is sent all the same.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, &c.wr) }
+
+func (c *Conn) setDeadlines(t time.Time, sides ...*side) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("set", net.ErrClosed)
+	}
+	for _, s := range sides {
+		s.setDeadline(t)
+	}
+	return nil
+}
+
+// wake makes all that wait look again. mu is held.
+func (c *Conn) wake() {
+	c.rd.cond.Broadcast()
+	c.wr.cond.Broadcast()
+	c.gone.Broadcast()
+}

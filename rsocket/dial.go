@@ -1,0 +1,98 @@
+package rsocket
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rsocket/internal/stream"
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// Dial connects to a listener of this package, or to a program that uses librdmacm's rsockets. Networks
+// and addresses are those of [iwarp.RNIC.Dial]; librdmacm has "tcp", "tcp4" and "tcp6" alone.
+func Dial(ctx context.Context, r *iwarp.RNIC, network, addr string, cfg *Config) (*Conn, error) {
+	all, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	// A peer that hears another byte order than its own falls out of iWARP mode: an initiator does not
+	// know that of the peer, and says little-endian.
+	return connect(r, &all, 0, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
+		return r.Dial(ctx, network, addr, qc)
+	})
+}
+
+// Accept accepts a connection request of a listener of the program's own. If the initiator is none of
+// rsockets the request is rejected, and the error matches ErrProtocol.
+func Accept(ctx context.Context, r *iwarp.RNIC, cr *iwarp.ConnRequest, cfg *Config) (*Conn, error) {
+	all, err := cfg.withDefaults()
+	if err != nil {
+		_ = cr.Reject(nil)
+		return nil, err
+	}
+	peer, err := wire.ParsePrivate(cr.PrivateData())
+	if err != nil {
+		_ = cr.Reject(nil)
+		return nil, protocolError(err)
+	}
+	return connect(r, &all, peer.Flags&wire.FlagNet, func(qc *iwarp.QPConfig) (*iwarp.QP, error) {
+		return cr.Accept(ctx, qc)
+	})
+}
+
+// Dialer returns a function that dials, such as those that http.Transport.DialContext and
+// grpc.WithContextDialer take.
+func Dialer(r *iwarp.RNIC, cfg *Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := Dial(ctx, r, network, addr, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+}
+
+func protocolError(err error) error { return fmt.Errorf("%w: %w", ErrProtocol, err) }
+
+// connect makes a Conn of a QP that establish makes.
+func connect(r *iwarp.RNIC, cfg *Config, flags wire.Flags, establish func(*iwarp.QPConfig) (*iwarp.QP, error)) (*Conn, error) {
+	m, err := newMemory(r, cfg, flags.Order())
+	if err != nil {
+		return nil, err
+	}
+	qc := cfg.QP
+	qc.PD, qc.SendCQ, qc.RecvCQ = m.pd, m.cq, m.cq
+	qc.SendDepth, qc.RecvDepth = stream.Depth, m.receives
+	qc.PrivateData = m.private(cfg.Credits, flags).Append(nil)
+	qc.Setup = func(ctx context.Context, qp *iwarp.QP) error {
+		if err := postAll(qp, m); err != nil || cfg.QP.Setup == nil {
+			return err
+		}
+		return cfg.QP.Setup(ctx, qp)
+	}
+	qp, err := establish(&qc)
+	if err != nil {
+		_ = m.release()
+		return nil, err
+	}
+	peer, err := wire.ParsePrivate(qp.PrivateData())
+	if err != nil {
+		_ = qp.Abort()
+		_ = m.release()
+		return nil, protocolError(err)
+	}
+	return newConn(qp, m, cfg, peer), nil
+}
+
+// postAll posts all receives.
+func postAll(qp *iwarp.QP, m *memory) error {
+	sge := make([]iwarp.SGE, m.receives)
+	wrs := make([]iwarp.RecvWR, m.receives)
+	for i := range wrs {
+		sge[i] = m.receive(i)
+		wrs[i] = iwarp.RecvWR{ID: uint64(i), Local: sge[i : i+1]}
+	}
+	return qp.PostRecv(wrs...)
+}

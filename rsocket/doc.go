@@ -1,0 +1,49 @@
+// Package rsocket implements the stream sockets of librdmacm, rsockets, in iWARP mode. A [Conn] is a
+// net.Conn whose octets are moved by RDMA Writes, and its peer is either another Conn or a program that
+// uses librdmacm: rstream, rcopy, or any program that runs under librspreload.
+//
+// [Dial] makes the Conn of the initiator, [Listen] returns a net.Listener, [Accept] answers a connection
+// request of a listener of the program's own, and [Dialer] makes the function that an http.Transport or a
+// client of gRPC dials with.
+//
+// # The stream
+//
+// Each side gives the other a half of its read buffer at a time. Write copies into the write buffer and
+// returns, as that of a TCP socket does, and waits only while that is full; octets that wait for
+// the peer are sent together. Read copies out of the read buffer. ReadFrom and WriteTo, which io.Copy
+// uses, save that copy.
+//
+// Deadlines end the wait of a call and leave the stream intact: what Write has taken, as its result says,
+// is sent.
+//
+// # The end
+//
+// The end of a stream is a message, not the end of the connection: after CloseWrite the peer reads
+// io.EOF behind the last octet and may still write, and after Close it may not. A connection that ends
+// without the message gives io.ErrUnexpectedEOF, behind all that has come, or the error of the QP if there
+// is one. A program that exits without rclose ends its connection so; Config.LenientEOF takes
+// that for the end of the stream.
+//
+// Close sends what was written, within five seconds, and loses what was not read.
+//
+// # Memory
+//
+// A Conn has ReadBuffer and WriteBuffer octets for the stream, and some 40 KiB besides with 384 Credits. It has
+// one goroutine. A peer cannot make it take more, whatever it sends.
+//
+// # Errors
+//
+// Errors are of type *net.OpError, but for io.EOF. A peer that does not keep to the protocol ends its
+// connection with an error that matches [ErrProtocol]; a deadline matches os.ErrDeadlineExceeded,
+// a Conn that was closed net.ErrClosed, and a Write to a peer that has closed its end
+// syscall.ECONNRESET.
+//
+// # Limits
+//
+// There are no datagrams, since iWARP has no such queue pairs; no urgent data; and no riomap: a
+// peer that was offered no entries of an iomap does not use it. Both sides must be iWARP. A program that
+// forks after accept with RDMAV_FORK_SAFE uses another protocol, which is not supported.
+//
+// The octets are neither encrypted nor authenticated unless Config.QP has TLS or Auth, which
+// librdmacm does not know.
+package rsocket

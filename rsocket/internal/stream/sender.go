@@ -1,0 +1,94 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// A sender accounts for the octets to the peer.
+type sender struct {
+	ring   int
+	queued uint64 // octets that the program has written, in all
+	posted uint64 // of them, those that are or were with the QP
+	freed  uint64 // of them, those that have left it
+
+	limit uint64 // messages of data that may be sent, in all
+	sent  uint64 // those that were
+
+	slots [Slots]wire.Slot // what is left of each that was taken
+	use   int              // the one that is being filled
+	next  int              // the one that the peer writes next
+}
+
+func newSender(ring int, peer wire.Private) sender {
+	return sender{
+		ring:  ring,
+		limit: uint64(peer.Credits),
+		slots: [Slots]wire.Slot{peer.Half},
+		next:  1,
+	}
+}
+
+func (s *sender) room() (off, n int) {
+	off = int(s.queued % uint64(s.ring))
+	return off, min(s.ring-int(s.queued-s.freed), s.ring-off)
+}
+
+func (s *sender) drop() { s.queued = s.posted }
+
+// raise takes the low bits of a new limit, and returns how many messages of data it acknowledges.
+// entries is how many receives the peer has, the distance from those that it has read to its limit. A
+// limit that goes back looks like one that is far ahead.
+func (s *sender) raise(low uint16, entries uint64) (acked uint64, err error) {
+	limit := s.limit + uint64(low-uint16(s.limit))
+	if limit-entries > s.sent {
+		return 0, fmt.Errorf("a limit of %d credits, behind %d, and with %d messages sent", low, uint16(s.limit), s.sent)
+	}
+	s.limit = limit
+	return limit - entries, nil
+}
+
+// wantsSlot reports whether the next slot of the peer may be taken: what was in it is used up.
+func (s *sender) wantsSlot() bool { return s.slots[s.next].Length == 0 }
+
+// take copies the slot that the peer writes next, if it has.
+func (s *sender) take(t Table) error {
+	slot := t.Take(s.next)
+	if slot.Length == 0 {
+		return nil
+	}
+	if err := slot.Check(); err != nil {
+		return err
+	}
+	s.slots[s.next] = slot
+	s.next = (s.next + 1) % Slots
+	return nil
+}
+
+// pending reports whether octets are queued that are not posted.
+func (s *sender) pending() bool { return s.queued != s.posted }
+
+// piece returns the octets of the next message, of at most maxWrite: nothing without credits or a
+// slot.
+func (s *sender) piece() (off, n int, to wire.Slot) {
+	if !s.pending() || s.sent == s.limit {
+		return 0, 0, wire.Slot{}
+	}
+	off = int(s.posted % uint64(s.ring))
+	to = s.slots[s.use]
+	n = min(int(min(s.queued-s.posted, maxWrite)), s.ring-off, int(to.Length))
+	return off, n, to
+}
+
+// advance says that n octets are posted.
+func (s *sender) advance(n int) {
+	s.sent++
+	s.posted += uint64(n)
+	slot := &s.slots[s.use]
+	slot.Addr += uint64(n)
+	slot.Length -= uint32(n)
+	if slot.Length == 0 {
+		s.use = (s.use + 1) % Slots
+	}
+}

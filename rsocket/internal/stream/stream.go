@@ -1,0 +1,145 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// A Config is what this end has told, or will tell, in its private data.
+type Config struct {
+	Half    uint32 // octets of each half
+	Key     uint32 // of the ring of both halves, whose first octet is at 0
+	Credits uint16
+	Ring    int // octets of the ring of what is to be sent
+}
+
+// A Table is where the peer writes slots for this side.
+type Table interface {
+	// Take returns a slot, and sets it to 0.
+	Take(i int) wire.Slot
+}
+
+// Slots is how many slots the table of this side has.
+const Slots = 2
+
+const (
+	maxPosts    = 64      // messages of data that are with the QP at one time
+	maxControls = 4       // other messages that are
+	maxWrite    = 1 << 16 // octets of one message
+)
+
+// Depth is how many work requests are with the QP at one time.
+const Depth = 2 * (maxPosts + maxControls + 2)
+
+// A Stream is one end.
+type Stream struct {
+	in    receiver
+	out   sender
+	life  life
+	polls account
+	posts posts
+	table wire.Table // of the peer
+	at    uint32     // the slot of it that is written next
+}
+
+// New returns a stream to a peer whose private data has been checked.
+func New(cfg Config, peer wire.Private) *Stream {
+	return &Stream{
+		in:    newReceiver(cfg),
+		out:   newSender(cfg.Ring, peer),
+		polls: account{entries: uint64(peer.Credits)},
+		table: peer.Table,
+		at:    1 % peer.Table.Slots,
+	}
+}
+
+// Message takes a message of the peer. After an error the stream cannot go on.
+func (s *Stream) Message(m wire.Message, t Table) error {
+	if s.life.over() {
+		return nil
+	}
+	switch m.Op() {
+	case wire.OpData:
+		return s.data(uint64(m.Data()))
+	case wire.OpSGL:
+		return s.sgl(m.Data(), t)
+	case wire.OpCtrl:
+		return s.ctrl(m)
+	case wire.OpIOMapSGL:
+		return fmt.Errorf("%v, but no entry of an iomap was offered", m)
+	}
+	return fmt.Errorf("an unknown message: %v", m)
+}
+
+func (s *Stream) data(n uint64) error {
+	if s.life.heard != hearOpen {
+		return fmt.Errorf("%d octets after SHUTDOWN", n)
+	}
+	if err := s.in.arrived(n); err != nil {
+		return err
+	}
+	s.polls.heard(s.in.count, s.in.got)
+	return nil
+}
+
+func (s *Stream) sgl(limit uint32, t Table) error {
+	acked, err := s.out.raise(uint16(limit), s.polls.entries)
+	if err != nil {
+		return err
+	}
+	s.polls.acknowledged(acked)
+	if s.out.wantsSlot() {
+		return s.out.take(t)
+	}
+	return nil
+}
+
+func (s *Stream) ctrl(m wire.Message) error {
+	switch m.Data() {
+	case wire.CtrlDisconnect:
+		s.life.disconnected()
+		s.out.drop()
+	case wire.CtrlShutdown:
+		s.life.shut()
+	default:
+		return fmt.Errorf("an unknown message: %v", m)
+	}
+	return nil
+}
+
+// Room returns the first free part of the ring of what is to be sent.
+func (s *Stream) Room() (off, n int) { return s.out.room() }
+
+// Queue says that the first n octets of Room are to be sent.
+func (s *Stream) Queue(n int) { s.out.queued += uint64(n) }
+
+// Readable returns the first part of the ring of the halves that may be read.
+func (s *Stream) Readable() (off, n int) { return s.in.readable() }
+
+// Consume says that the first n octets of Readable were read.
+func (s *Stream) Consume(n int) { s.in.consume(uint64(n)) }
+
+// Discard says that all that has come was read.
+func (s *Stream) Discard() { s.in.consume(s.in.got - s.in.read) }
+
+// Shutdown ends what is sent, behind what is queued.
+func (s *Stream) Shutdown() { s.life.shutdown() }
+
+// Disconnect ends the stream, behind what is queued.
+func (s *Stream) Disconnect() { s.life.disconnect() }
+
+// Abandon drops what is queued and not with the QP.
+func (s *Stream) Abandon() { s.out.drop() }
+
+// Writable reports whether octets may be queued.
+func (s *Stream) Writable() bool { return s.life.said == sayOpen }
+
+// Reset reports whether the peer has disconnected.
+func (s *Stream) Reset() bool { return s.life.heard == hearGone }
+
+// Complete reports whether all that the peer had to send has come.
+func (s *Stream) Complete() bool { return s.life.heard != hearOpen }
+
+// Flushed reports whether all that was to be sent, the end included, has left the QP.
+func (s *Stream) Flushed() bool { return s.life.said == sayGone && s.posts.n == 0 }

@@ -1,0 +1,128 @@
+package stream
+
+import "github.com/goiwarp/iwarp/rsocket/internal/wire"
+
+// A Work is what is to be posted: a message, and ahead of it what is written, if anything.
+type Work struct {
+	Message wire.Message
+	Writes  Writes
+	Addr    uint64    // of the peer, to be written
+	Key     uint32    // likewise
+	Off, N  int       // of the ring, if data is written
+	Slot    wire.Slot // if a slot is
+}
+
+// Writes is what is written ahead of a message.
+type Writes uint8
+
+const (
+	Nothing Writes = iota
+	Data
+	OneSlot
+)
+
+// Next returns what is to be posted now, and takes it as posted. It reports false if there is nothing.
+func (s *Stream) Next() (Work, bool) {
+	if s.life.said == sayGone {
+		return Work{}, false
+	}
+	if w, ok := s.nextSGL(); ok {
+		return w, true
+	}
+	if w, ok := s.nextData(); ok {
+		return w, true
+	}
+	return s.nextLast()
+}
+
+func (s *Stream) nextSGL() (Work, bool) {
+	half := s.in.freeHalf(s.table.Slots)
+	if s.life.heard != hearOpen || s.posts.controls >= maxControls || !half && !s.in.owesCredits() {
+		return Work{}, false
+	}
+	// A peer that cannot go on without this message must poll to see it. To hold it back for want of
+	// proof would be the end of a stream in one direction.
+	if !s.polls.mayControl() && !s.in.starves() {
+		return Work{}, false
+	}
+	// The limit has more than 16 bits, as that of librdmacm has.
+	w := Work{Message: wire.NewMessage(wire.OpSGL, uint32(uint16(s.in.seq))+uint32(s.in.credits))}
+	if half {
+		w.Writes = OneSlot
+		w.Addr, w.Key = s.table.Addr+wire.SlotSize*uint64(s.at), s.table.Key
+		w.Slot = wire.Slot{Addr: s.in.told % (2 * s.in.half), Key: s.in.key, Length: uint32(s.in.half)}
+		s.at = (s.at + 1) % s.table.Slots
+	}
+	s.polls.control(s.in.proof())
+	s.in.tell(half)
+	s.posts.control()
+	return w, true
+}
+
+func (s *Stream) nextData() (Work, bool) {
+	if s.posts.full() || !s.polls.mayData() {
+		return Work{}, false
+	}
+	off, n, to := s.out.piece()
+	if n == 0 {
+		return Work{}, false
+	}
+	s.out.advance(n)
+	s.polls.sent++
+	s.posts.data(n)
+	return Work{
+		Message: wire.NewMessage(wire.OpData, uint32(n)),
+		Writes:  Data, Addr: to.Addr, Key: to.Key, Off: off, N: n,
+	}, true
+}
+
+func (s *Stream) nextLast() (Work, bool) {
+	if s.out.pending() {
+		return Work{}, false
+	}
+	m, ok := s.life.last()
+	if !ok {
+		return Work{}, false
+	}
+	s.polls.control(proof{messages: s.in.limit, octets: noOctets})
+	s.posts.control()
+	return Work{Message: m}, true
+}
+
+// Completed says that the oldest message that is with the QP has left it.
+func (s *Stream) Completed() { s.out.freed += uint64(s.posts.pop()) }
+
+// posts are the messages that are with the QP, in order. Completions come in the same order.
+type posts struct {
+	octets   [maxPosts + maxControls + 2]int // of data, or aControl
+	first, n int
+	controls int // how many are not of data
+}
+
+// aControl stands for a message without data of the program.
+const aControl = 0
+
+func (p *posts) full() bool { return p.n-p.controls >= maxPosts }
+
+func (p *posts) data(n int) { p.push(n) }
+
+func (p *posts) control() {
+	p.controls++
+	p.push(aControl)
+}
+
+func (p *posts) push(n int) {
+	p.octets[(p.first+p.n)%len(p.octets)] = n
+	p.n++
+}
+
+// pop returns the octets of data of the oldest message.
+func (p *posts) pop() int {
+	n := p.octets[p.first]
+	p.first = (p.first + 1) % len(p.octets)
+	p.n--
+	if n == aControl {
+		p.controls--
+	}
+	return n
+}

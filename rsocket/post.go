@@ -1,0 +1,73 @@
+package rsocket
+
+import (
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rsocket/internal/stream"
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// worksAtOnce is how many works of the stream are posted together.
+const worksAtOnce = 4
+
+// An outbox has the memory of the work requests that are posted together.
+type outbox struct {
+	wrs  [2 * worksAtOnce]iwarp.SendWR
+	sges [worksAtOnce]iwarp.SGE
+	text [worksAtOnce][wire.MessageSize + wire.SlotSize]byte
+}
+
+// pump posts all that the stream has to send. mu is held.
+func (c *Conn) pump() {
+	if c.closed && !c.rd.busy {
+		c.stream.Discard() // the program does not read it, and the peer must not wait for that
+	}
+	for c.state == running {
+		n, works := 0, 0
+		for works < worksAtOnce {
+			w, ok := c.stream.Next()
+			if !ok {
+				break
+			}
+			n = c.out.add(c, n, works, w)
+			works++
+		}
+		if works == 0 {
+			return
+		}
+		if err := c.qp.PostSend(c.out.wrs[:n]...); err != nil {
+			c.stops()
+		}
+	}
+}
+
+// add makes the work requests of a work: a Write, and the message behind it.
+func (o *outbox) add(c *Conn, n, i int, w stream.Work) int {
+	text := o.text[i][:0]
+	if w.Writes != stream.Nothing {
+		wr := &o.wrs[n]
+		*wr = iwarp.SendWR{
+			Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled,
+			Remote: iwarp.RemoteBuffer{STag: stag.STag(w.Key), TO: w.Addr},
+		}
+		if w.Writes == stream.Data {
+			o.sges[i] = c.mem.outMR.Slice(w.Off, w.N)
+			wr.Local, wr.Remote.Len = o.sges[i:i+1], uint32(w.N)
+		} else {
+			text = w.Slot.Append(text, c.order)
+			wr.Inline, wr.Remote.Len = text, wire.SlotSize
+		}
+		n++
+	}
+	text = w.Message.Append(text[len(text):], c.order)
+	o.wrs[n] = iwarp.SendWR{Op: iwarp.OpSend, Inline: text}
+	return n + 1
+}
+
+// stops says that the QP takes no more work. mu is held.
+func (c *Conn) stops() {
+	if c.state == running {
+		c.state = ending
+		c.wake()
+	}
+}

@@ -1,0 +1,121 @@
+package rsocket
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+)
+
+// Write copies p into the memory of what is to be sent, waiting for room in it. What it has taken is sent
+// even if it fails then.
+func (c *Conn) Write(p []byte) (total int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wr.enter()
+	defer c.wr.leave()
+	for {
+		off, n, err := c.writable()
+		if err != nil {
+			return total, c.opError("write", err)
+		}
+		n = min(n, moveAtOnce, len(p))
+		if n <= copyLocked {
+			copy(c.mem.out[off:], p[:n])
+		} else {
+			c.mu.Unlock()
+			copy(c.mem.out[off:], p[:n])
+			c.mu.Lock()
+		}
+		if err := c.queue(n); err != nil {
+			return total, c.opError("write", err)
+		}
+		total += n
+		if p = p[n:]; len(p) == 0 {
+			return total, nil
+		}
+	}
+}
+
+// ReadFrom sends all that r has, reading it into the memory of what is to be sent. Other writers wait
+// until it is done.
+func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wr.enter()
+	defer c.wr.leave()
+	for {
+		off, n, err := c.writable()
+		if err != nil {
+			return total, c.opError("write", err)
+		}
+		n = min(n, moveAtOnce)
+		c.mu.Unlock()
+		n, err = r.Read(c.mem.out[off : off+n])
+		c.mu.Lock()
+		if err := c.queue(n); err != nil {
+			return total, c.opError("write", err)
+		}
+		total += int64(n)
+		if errors.Is(err, io.EOF) {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// CloseWrite tells the peer that nothing more will come, behind what was written. It does not wait. Read
+// goes on until the peer has ended its stream, too.
+func (c *Conn) CloseWrite() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("close", net.ErrClosed)
+	}
+	c.stream.Shutdown()
+	c.pump()
+	c.wr.cond.Broadcast()
+	return nil
+}
+
+// writable waits until there is room for octets. mu is held.
+func (c *Conn) writable() (off, n int, err error) {
+	for {
+		if err := c.writeError(); err != nil {
+			return 0, 0, err
+		}
+		if off, n := c.stream.Room(); n > 0 {
+			return off, n, nil
+		}
+		c.wr.cond.Wait()
+	}
+}
+
+// writeError is why nothing can be written. mu is held.
+func (c *Conn) writeError() error {
+	switch {
+	case c.closed:
+		return net.ErrClosed
+	case c.wr.expired:
+		return os.ErrDeadlineExceeded
+	case c.state != running && c.cause != nil:
+		return c.cause
+	case c.state != running || c.stream.Reset():
+		return errReset
+	case !c.stream.Writable():
+		return errNoWriting
+	}
+	return nil
+}
+
+// queue says that n octets are to be sent, unless nothing can be any more. mu is held.
+func (c *Conn) queue(n int) error {
+	if err := c.writeError(); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	c.stream.Queue(n)
+	c.pump()
+	return nil
+}
