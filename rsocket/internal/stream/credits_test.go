@@ -1,0 +1,54 @@
+package stream
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRSK_4_CreditsWrap sends more than 200,000 messages of one octet in each direction, so that all
+// counters of 16 bits wrap three times.
+func TestRSK_4_CreditsWrap(t *testing.T) {
+	const n = 210_000
+	a, b := join(t, sizes{half: 4096, credits: 384, ring: 1}, sizes{half: 8192, credits: 100, ring: 1})
+	one := program{total: n, write: 1, reads: 64}
+	run(t, a, b, one, one, 1)
+	require.Equal(t, n, a.messages, "each octet was a message of its own")
+	require.Equal(t, n, b.messages)
+}
+
+// TestRSK_5_SmallMessagesNeverStall: messages of an octet, of which a half holds far more than there are
+// credits.
+func TestRSK_5_SmallMessagesNeverStall(t *testing.T) {
+	for _, credits := range []int{16, 17, 384} {
+		a, b := join(t, sizes{half: 1 << 20, credits: credits, ring: 1}, sizes{half: 1 << 20, credits: credits, ring: 1})
+		run(t, a, b, program{total: 20_000, write: 1, reads: 1}, program{reads: 1}, 1)
+		require.Equal(t, 20_000, a.messages)
+	}
+}
+
+// TestRSK_6_PeersWithFewReceives runs streams between ends with all numbers of receives, that poll as
+// late as they can. No message finds none.
+func TestRSK_6_PeersWithFewReceives(t *testing.T) {
+	programs := map[string][2]program{
+		"octets both ways":    {{total: 3000, write: 1, reads: 1}, {total: 3000, write: 1, reads: 1}},
+		"much both ways":      {{total: 1 << 20, write: 1 << 16, reads: 1 << 16}, {total: 1 << 20, write: 1 << 16, reads: 1 << 16}},
+		"at random both ways": {{total: 1 << 19, write: 5000, reads: 5000, random: true}, {total: 1 << 19, write: 5000, reads: 5000, random: true}},
+		"much one way":        {{total: 1 << 21, write: 1 << 16, reads: 1 << 16}, {reads: 1 << 16}},
+		"octets one way":      {{total: 3000, write: 1, reads: 1}, {reads: 1}},
+	}
+	counts := []int{16, 17, 64, 384, 65534}
+	for name, p := range programs {
+		for _, ca := range counts {
+			for _, cb := range counts {
+				t.Run(fmt.Sprintf("%s/%d and %d", name, ca, cb), func(t *testing.T) {
+					for seed := range uint64(3) {
+						a, b := join(t, sizes{half: 4096, credits: ca, ring: 8192}, sizes{half: 2048, credits: cb, ring: 4096})
+						run(t, a, b, p[0], p[1], seed)
+					}
+				})
+			}
+		}
+	}
+}
