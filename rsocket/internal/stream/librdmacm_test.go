@@ -34,7 +34,9 @@ func newLibrdmacm(e *end, own, peer sizes, sq int) *librdmacm {
 	}
 }
 
-func (s *librdmacm) Room() (off, n int) { return s.queued % s.ring, min(s.free, s.ring-s.queued%s.ring) }
+func (s *librdmacm) Room() (off, n int) {
+	return s.queued % s.ring, min(s.free, s.ring-s.queued%s.ring)
+}
 
 func (s *librdmacm) Queue(n int) { s.queued, s.free = s.queued+n, s.free-n }
 
