@@ -20,7 +20,7 @@ func (c *Conn) run() {
 	for c.take() {
 	}
 	if c.failed() {
-		_ = c.qp.Abort()
+		_ = c.qp.Close() // a reset could overtake the DISCONNECT that was sent
 	}
 	<-c.qp.Done()
 	c.mu.Lock()
@@ -91,6 +91,9 @@ func (c *Conn) message(i, n int) {
 
 // receiveAgain posts a receive again, with others. mu is held.
 func (c *Conn) receiveAgain(i int) {
+	if c.state != running {
+		return
+	}
 	in := &c.in
 	in.sges[in.n] = c.mem.receive(i)
 	in.wrs[in.n] = iwarp.RecvWR{ID: uint64(i), Local: in.sges[in.n : in.n+1]}

@@ -1,0 +1,97 @@
+package rsocket
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A stranger is an initiator that sends what it likes.
+type stranger struct {
+	*wiretest.Peer
+	conn *Conn
+	told wire.Private // by this side
+	msn  uint32
+}
+
+// itsPrivate is the private data of a stranger.
+var itsPrivate = wire.Private{
+	Flags: wire.FlagIOMap, Credits: 64, Table: wire.Table{Addr: 0x1000, Key: 0x100, Slots: 2},
+	Half: wire.Slot{Addr: 0x2000, Key: 0x200, Length: 4096},
+}
+
+// small is the configuration of this side towards strangers.
+var small = Config{ReadBuffer: 8192, WriteBuffer: 8192, Credits: 16}
+
+// meet connects a stranger, which must be within a bubble.
+func meet(t testing.TB, cfg *Config, private wire.Private) *stranger {
+	t.Helper()
+	l := listen(t, open(t), "pipe", cfg)
+	p := wiretest.Dial(t, "pipe", l.Addr().String(), append(wiretest.Hex("50 02 002c 8010 c010"), private.Append(nil)...))
+	reply := p.Read(64)
+	told, err := wire.ParsePrivate(reply[24:])
+	require.NoError(t, err)
+	s := &stranger{Peer: p, told: told}
+	s.conn, err = l.AcceptConn()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		p.Conn.Close()
+		_ = s.conn.qp.Abort()
+		_ = s.conn.Close()
+	})
+	return s
+}
+
+// message is a Send of a message.
+func (s *stranger) message(op wire.Op, data uint32) []byte {
+	s.msn++
+	return wiretest.Send(s.msn, 0, string(wire.NewMessage(op, data).Append(nil, s.told.Flags.Order())))
+}
+
+// write is a Write into the ring of this side.
+func (s *stranger) write(at uint64, octets string) []byte {
+	return wiretest.Write(stag.STag(s.told.Half.Key), at, octets)
+}
+
+// slot is a Write into the table of this side.
+func (s *stranger) slot(i uint64, slot wire.Slot) []byte {
+	return wiretest.Write(stag.STag(s.told.Table.Key), wire.SlotSize*i, string(slot.Append(nil, s.told.Flags.Order())))
+}
+
+// hears waits for a message, and passes over Writes.
+func (s *stranger) hears() wire.Message {
+	s.Helper()
+	for {
+		if u := s.Segment(); u[0]&0x80 == 0 {
+			m, err := wire.ParseMessage(u[18:], s.told.Flags.Order())
+			require.NoError(s, err)
+			return m
+		}
+	}
+}
+
+// wants waits for messages.
+func (s *stranger) wants(all ...wire.Message) {
+	s.Helper()
+	for _, m := range all {
+		require.Equal(s, m.String(), s.hears().String())
+	}
+}
+
+// sgl is a message that tells a limit.
+func sgl(limit uint32) wire.Message { return wire.NewMessage(wire.OpSGL, limit) }
+
+var (
+	shutdown   = wire.NewMessage(wire.OpCtrl, wire.CtrlShutdown)
+	disconnect = wire.NewMessage(wire.OpCtrl, wire.CtrlDisconnect)
+)
+
+// swapped is a message in the other byte order.
+func swapped(op wire.Op, data uint32) string {
+	return string(binary.BigEndian.AppendUint32(nil, uint32(wire.NewMessage(op, data))))
+}
