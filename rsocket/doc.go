@@ -28,7 +28,7 @@
 //
 // # Memory
 //
-// A Conn has ReadBuffer and WriteBuffer octets for the stream, and some 40 KiB besides with 384 Credits. It has
+// A Conn has ReadBuffer and WriteBuffer octets for the stream, and some 70 KiB besides with 384 Credits. It has
 // one goroutine. A peer cannot make it take more, whatever it sends.
 //
 // # Errors

@@ -28,36 +28,38 @@ type memory struct {
 }
 
 // newMemory makes all of it. order is that of the slots that the peer writes.
-func newMemory(r *iwarp.RNIC, cfg *Config, order wire.Order) (m *memory, err error) {
-	m = &memory{
+func newMemory(r *iwarp.RNIC, cfg *Config, order wire.Order) (*memory, error) {
+	m := &memory{
 		in:       make([]byte, cfg.ReadBuffer&^1),
 		out:      make([]byte, cfg.WriteBuffer),
 		receives: min(cfg.Credits+spareReceives, r.Limits().MaxQueueDepth),
 	}
 	m.table.order = order
 	m.recv = make([]byte, wire.MessageSize*m.receives)
-	defer func() {
-		if err != nil {
-			m.release()
-		}
-	}()
+	if err := m.register(r); err != nil {
+		return nil, errors.Join(err, m.release())
+	}
+	return m, nil
+}
+
+func (m *memory) register(r *iwarp.RNIC) (err error) {
 	if m.pd, err = r.AllocPD(); err != nil {
-		return nil, err
+		return err
 	}
 	if m.cq, err = r.CreateCQ(stream.Depth + m.receives); err != nil {
-		return nil, err
+		return err
 	}
 	if m.inMR, err = m.pd.RegisterMR(m.in, stag.LocalWrite|stag.RemoteWrite, nil); err != nil {
-		return nil, err
+		return err
 	}
 	if m.outMR, err = m.pd.RegisterMR(m.out, 0, nil); err != nil {
-		return nil, err
+		return err
 	}
 	if m.recvMR, err = m.pd.RegisterMR(m.recv, stag.LocalWrite, nil); err != nil {
-		return nil, err
+		return err
 	}
 	m.tableMR, err = m.pd.RegisterBuffer(&m.table, stag.LocalWrite|stag.RemoteWrite, nil)
-	return m, err
+	return err
 }
 
 // release gives back what there is. The QP has ended, or was never made.

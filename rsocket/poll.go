@@ -81,12 +81,10 @@ func (c *Conn) message(i, n int) {
 		return
 	}
 	c.receiveAgain(i)
-	switch m.Op() {
-	case wire.OpData:
-		c.rd.cond.Signal()
-	case wire.OpCtrl:
+	if m.Op() == wire.OpCtrl {
 		c.wake()
 	}
+	c.rd.cond.Signal()
 }
 
 // receiveAgain posts a receive again, with others. mu is held.

@@ -33,9 +33,9 @@ func TestRSK_5_SmallMessagesNeverStall(t *testing.T) {
 func TestRSK_6_PeersWithFewReceives(t *testing.T) {
 	programs := map[string][2]program{
 		"octets both ways":    {{total: 3000, write: 1, reads: 1}, {total: 3000, write: 1, reads: 1}},
-		"much both ways":      {{total: 1 << 20, write: 1 << 16, reads: 1 << 16}, {total: 1 << 20, write: 1 << 16, reads: 1 << 16}},
-		"at random both ways": {{total: 1 << 19, write: 5000, reads: 5000, random: true}, {total: 1 << 19, write: 5000, reads: 5000, random: true}},
-		"much one way":        {{total: 1 << 21, write: 1 << 16, reads: 1 << 16}, {reads: 1 << 16}},
+		"much both ways":      {{total: 1 << 18, write: 1 << 16, reads: 1 << 16}, {total: 1 << 18, write: 1 << 16, reads: 1 << 16}},
+		"at random both ways": {{total: 1 << 17, write: 5000, reads: 5000, random: true}, {total: 1 << 17, write: 5000, reads: 5000, random: true}},
+		"much one way":        {{total: 1 << 19, write: 1 << 16, reads: 1 << 16}, {reads: 1 << 16}},
 		"octets one way":      {{total: 3000, write: 1, reads: 1}, {reads: 1}},
 	}
 	counts := []int{16, 17, 64, 384, 65534}
@@ -43,7 +43,7 @@ func TestRSK_6_PeersWithFewReceives(t *testing.T) {
 		for _, ca := range counts {
 			for _, cb := range counts {
 				t.Run(fmt.Sprintf("%s/%d and %d", name, ca, cb), func(t *testing.T) {
-					for seed := range uint64(3) {
+					for seed := range uint64(2) {
 						a, b := join(t, sizes{half: 4096, credits: ca, ring: 8192}, sizes{half: 2048, credits: cb, ring: 4096})
 						run(t, a, b, p[0], p[1], seed)
 					}
