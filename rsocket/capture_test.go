@@ -120,8 +120,8 @@ func TestRSK_1_2_3_12_CapturedInitiators(t *testing.T) {
 	}
 }
 
-// TestRSK_1_2_3_CapturedResponder plays what librdmacm has answered.
-func TestRSK_1_2_3_CapturedResponder(t *testing.T) {
+// TestRSK_1_2_3_12_CapturedResponder plays what librdmacm has answered.
+func TestRSK_1_2_3_12_CapturedResponder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starts, steps := lines(t, "go_to_rstream")
 		dialled := make(chan *Conn, 1)

@@ -31,6 +31,7 @@ var documents = []document{
 	{prefix: "RMA", count: 47, title: "Operations with keys and outcomes (1RMA, and what was decided)"},
 	{prefix: "NVME", count: 96, title: "NVMe over RDMA: the target (NVMe over Fabrics, and what was decided)"},
 	{prefix: "HOST", count: 25, title: "NVMe over RDMA: the host (NVMe over Fabrics, and what was decided)"},
+	{prefix: "RSK", count: 20, title: "Stream sockets (librdmacm, and what was decided)"},
 }
 
 // A document is one series of requirements, numbered from 1 without gaps.

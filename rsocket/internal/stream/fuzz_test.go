@@ -2,6 +2,7 @@ package stream
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,18 +10,20 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
+// The kinds of steps.
+const (
+	message = iota
+	slot
+	reads
+	writes
+	sends
+	completes
+	ends
+	kinds
+)
+
 // FuzzRSK_20_Peer lets a peer send any messages and slots to a program that reads, writes and ends as it likes.
 func FuzzRSK_20_Peer(f *testing.F) {
-	const (
-		message = iota
-		slot
-		reads
-		writes
-		sends
-		completes
-		ends
-		kinds
-	)
 	step := func(kind byte, v uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{kind}, v) }
 	join := func(steps ...[]byte) (all []byte) {
 		for _, s := range steps {
@@ -31,51 +34,78 @@ func FuzzRSK_20_Peer(f *testing.F) {
 	f.Add(join(step(message, 100), step(reads, 50), step(sends, 0), step(message, 4000), step(reads, 5000), step(sends, 0)))
 	f.Add(join(step(slot, 300), step(message, 0x80000010), step(writes, 4096), step(sends, 0), step(completes, 0), step(writes, 300), step(sends, 0)))
 	f.Add(join(step(message, 0xe0000002), step(ends, 0), step(sends, 0), step(message, 0xe0000000), step(completes, 0)))
-	f.Fuzz(func(t *testing.T, steps []byte) {
-		s := New(common.config(), common.private())
-		table := &oneSlot{}
-		posted := 0
-		for ; len(steps) >= 5; steps = steps[5:] {
-			v := binary.LittleEndian.Uint32(steps[1:])
-			switch steps[0] % kinds {
-			case message:
-				if s.Message(wire.Message(v), table) != nil {
-					return
-				}
-			case slot:
-				table.slot = wire.Slot{Addr: uint64(v) << 8, Key: v, Length: v}
-			case reads:
-				_, n := s.Readable()
-				s.Consume(min(n, int(v%5000)))
-			case writes:
-				if _, n := s.Room(); s.Writable() {
-					s.Queue(min(n, int(v%5000)))
-				}
-			case sends:
-				for _, ok := s.Next(); ok; _, ok = s.Next() {
-					posted++
-				}
-			case completes:
-				if posted > 0 {
-					s.Completed()
-					posted--
-				}
-			case ends:
-				[]func(){s.Shutdown, s.Disconnect, s.Abandon, s.Discard}[v%4]()
+	f.Fuzz(play)
+}
+
+// TestRSK_20_RandomPeers plays many random programs, the same each time.
+func TestRSK_20_RandomPeers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	ops := []uint32{0, 0, 0, 0, 0x80000000, 0x80000000, 0xe0000000, 0xc0000000}
+	for range 2000 {
+		var steps []byte
+		for range r.IntN(100) {
+			kind, v := byte(r.IntN(ends)), uint32(r.IntN(3000))
+			if kind == message {
+				v = v%100 | ops[r.IntN(len(ops))]
 			}
-			checkBounds(t, s, posted)
+			if r.IntN(50) == 0 {
+				kind = ends
+			}
+			steps = binary.LittleEndian.AppendUint32(append(steps, kind), v)
 		}
-	})
+		play(t, steps)
+	}
+}
+
+// play does what the steps say, each of which is a kind and a number.
+func play(t *testing.T, steps []byte) {
+	s := New(common.config(), common.private())
+	table := &oneSlot{}
+	posted := 0
+	for ; len(steps) >= 5; steps = steps[5:] {
+		v := binary.LittleEndian.Uint32(steps[1:])
+		switch steps[0] % kinds {
+		case message:
+			if s.Message(wire.Message(v), table) != nil {
+				return
+			}
+		case slot:
+			table.slot = wire.Slot{Addr: uint64(v) << 8, Key: v, Length: v}
+		case reads:
+			_, n := s.Readable()
+			s.Consume(min(n, int(v%5000)))
+		case writes:
+			if _, n := s.Room(); s.Writable() {
+				s.Queue(min(n, int(v%5000)))
+			}
+		case sends:
+			for _, ok := s.Next(); ok; _, ok = s.Next() {
+				posted++
+			}
+		case completes:
+			if posted > 0 {
+				s.Completed()
+				posted--
+			}
+		case ends:
+			[]func(){s.Shutdown, s.Disconnect, s.Abandon, s.Discard}[v%4]()
+		}
+		checkBounds(t, s, posted)
+	}
 }
 
 func checkBounds(t *testing.T, s *Stream, posted int) {
+	in, out := &s.in, &s.out
 	off, n := s.Readable()
-	require.True(t, off >= 0 && n >= 0 && off+n <= 2*common.half, "%d %d", off, n)
-	off, n = s.Room()
-	require.True(t, off >= 0 && n >= 0 && off+n <= common.ring, "%d %d", off, n)
-	require.True(t, s.in.read <= s.in.got && s.in.got <= s.in.told && s.in.told <= s.in.read+2*uint64(common.half))
-	require.True(t, s.in.seq <= s.in.count && s.in.count <= s.in.limit)
-	require.LessOrEqual(t, s.out.sent, s.out.limit)
-	require.Equal(t, s.posts.n, posted)
-	require.LessOrEqual(t, 2*posted, Depth)
+	to, room := s.Room()
+	for what, ok := range map[string]bool{
+		"what is read is in the ring":            off >= 0 && n >= 0 && off+n <= 2*common.half,
+		"what is written is in the ring":         to >= 0 && room >= 0 && to+room <= common.ring,
+		"octets are told, then got, then read":   in.read <= in.got && in.got <= in.told && in.told <= in.read+2*in.half,
+		"messages are read after they have come": in.seq <= in.count && in.count <= in.limit,
+		"no more is sent than may be":            out.sent <= out.limit && out.freed <= out.posted && out.posted <= out.queued,
+		"the depth is enough":                    s.posts.n == posted && 2*posted <= Depth,
+	} {
+		require.True(t, ok, what)
+	}
 }
