@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// put sends a file to the server at the other end of c, and returns its length.
+func put(c io.ReadWriter, f *os.File, dest string) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s is no file", f.Name())
+	}
+	if len(dest)+1 > maxPath {
+		return 0, errors.New("the name is too long")
+	}
+	path := append([]byte(dest), 0)
+	const regular = 0o100000
+	mode := regular | uint32(info.Mode().Perm())
+	if err := ask(c, header{command: open, data: mode}, path, nil, 0); err != nil {
+		return 0, err
+	}
+	// A file without octets is complete by now. librdmacm's server cannot write none.
+	if n := info.Size(); n > 0 {
+		size := binary.LittleEndian.AppendUint64(nil, uint64(n))
+		if err := ask(c, header{command: write}, size, f, n); err != nil {
+			return 0, err
+		}
+	}
+	return info.Size(), ask(c, header{command: closes}, nil, nil, 0)
+}
+
+// ask sends a command, and n octets of a file behind it, and waits for the answer.
+func ask(c io.ReadWriter, h header, body []byte, file io.Reader, n int64) error {
+	h.length = uint16(headerSize + len(body))
+	if _, err := c.Write(append(h.append(nil), body...)); err != nil {
+		return err
+	}
+	if n > 0 {
+		if _, err := io.CopyN(c, file, n); err != nil {
+			return unexpected(err)
+		}
+	}
+	got, err := readHeader(c)
+	switch {
+	case err != nil:
+		return unexpected(err)
+	case got.command != h.command|answer || got.length != headerSize:
+		return fmt.Errorf("command %d is answered by %d, of %d octets", h.command, got.command, got.length)
+	case got.data != 0:
+		return statusError(h.command, got.data)
+	}
+	return nil
+}

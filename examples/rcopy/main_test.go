@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serving runs a server until the test ends.
+func serving(t *testing.T) (addr, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	ctx, stop := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"serve", "-listen", "127.0.0.1:0", dir}, in, io.Discard)
+		_ = in.Close()
+	}()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+	_, err := fmt.Fscanf(out, "listening at %s\n", &addr)
+	require.NoError(t, err)
+	return addr, dir
+}
+
+// TestPut copies files of all lengths that matter, one over the other.
+func TestPut(t *testing.T) {
+	addr, dir := serving(t)
+	file := filepath.Join(t.TempDir(), "file")
+	for _, n := range []int{1 << 22, 0, 1, 65535, 65536, 65537} {
+		want := bytes.Repeat([]byte("0123456789"), n/10+1)[:n]
+		require.NoError(t, os.WriteFile(file, want, 0o640))
+		var out bytes.Buffer
+		require.NoError(t, run(t.Context(), []string{"put", "-nocrc", file, addr, "/copy"}, &out, io.Discard))
+		require.Equal(t, fmt.Sprintf("/copy: %d octets\n", n), out.String())
+		got, err := os.ReadFile(filepath.Join(dir, "copy"))
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%d octets", n)
+	}
+}
+
+// TestPutFails where the server cannot make the file.
+func TestPutFails(t *testing.T) {
+	addr, dir := serving(t)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	require.ErrorContains(t, run(t.Context(), []string{"put", file, addr, "no/such/directory"}, io.Discard, io.Discard), "the server answers command 1")
+	require.NoError(t, run(t.Context(), []string{"put", file, addr, "../../outside"}, io.Discard, io.Discard))
+	_, err := os.Stat(filepath.Join(dir, "outside"))
+	require.NoError(t, err, "nothing is outside")
+	require.ErrorContains(t, run(t.Context(), []string{"put", dir, addr}, io.Discard, io.Discard), "is no file")
+	require.Error(t, run(t.Context(), []string{"put", file + "x", addr}, io.Discard, io.Discard))
+	for _, args := range [][]string{{}, {"serve"}, {"put", file}, {"get", file, addr}, {"put", "-x"}} {
+		require.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%q", args)
+	}
+	require.Error(t, run(t.Context(), []string{"serve", file + "x"}, io.Discard, io.Discard))
+}
+
+// captured is a conversation of librdmacm's rcopy: open, write, the octets, close.
+var captured = struct{ client, server []string }{
+	client: []string{
+		"00012000a48100000000000000000000" + "2f746d702f736d616c6c320000000000",
+		"00031800000000000000000000000000" + "0600000000000000",
+		"68656c6c6f0a",
+		"00021000000000000000000000000000",
+	},
+	server: []string{"00811000000000000000000000000000", "00831000000000000000000000000000", "00821000000000000000000000000000"},
+}
+
+func octets(t *testing.T, all ...string) (b []byte) {
+	t.Helper()
+	for _, s := range all {
+		part, err := hex.DecodeString(s)
+		require.NoError(t, err)
+		b = append(b, part...)
+	}
+	return b
+}
+
+// A wire is both directions of a stream in memory.
+type wire struct {
+	io.Reader
+	io.Writer
+}
+
+// TestCapturedClient: what librdmacm's client has sent is answered as its server has.
+func TestCapturedClient(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o700))
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, root.Close()) }()
+	var out bytes.Buffer
+	in := octets(t, captured.client...)
+	require.NoError(t, (&session{root: root, conn: wire{bytes.NewReader(in), &out}}).run())
+	require.Equal(t, octets(t, captured.server...), out.Bytes())
+	got, err := os.ReadFile(filepath.Join(dir, "tmp", "small2"))
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", string(got))
+	for n := range in {
+		out.Reset()
+		err := (&session{root: root, conn: wire{bytes.NewReader(in[:n]), &out}}).run()
+		whole := n == 0 || n == 32 || n == 32+24+6
+		require.Equal(t, whole, err == nil, "%d octets: %v", n, err)
+	}
+}
+
+// TestCapturedServer: the client sends what librdmacm's has, but for the octets behind the name.
+func TestCapturedServer(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "small2")
+	require.NoError(t, os.WriteFile(name, []byte("hello\n"), 0o644))
+	require.NoError(t, os.Chmod(name, 0o644))
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	var out bytes.Buffer
+	n, err := put(wire{bytes.NewReader(octets(t, captured.server...)), &out}, f, "/tmp/small2")
+	require.NoError(t, err)
+	require.EqualValues(t, 6, n)
+	want := octets(t, "00011c00a48100000000000000000000"+"2f746d702f736d616c6c3200")
+	require.Equal(t, append(want, octets(t, captured.client[1:]...)...), out.Bytes())
+	for cut := range 3 * headerSize {
+		_, err = put(wire{bytes.NewReader(octets(t, captured.server...)[:cut]), io.Discard}, f, "x")
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+}
+
+// FuzzSession sends anything to a server.
+func FuzzSession(f *testing.F) {
+	b, err := hex.DecodeString(captured.client[0] + captured.client[1] + captured.client[2] + captured.client[3])
+	require.NoError(f, err)
+	f.Add(b)
+	root, err := os.OpenRoot(f.TempDir())
+	require.NoError(f, err)
+	f.Cleanup(func() { _ = root.Close() })
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		_ = (&session{root: root, conn: wire{bytes.NewReader(b), io.Discard}}).run()
+	})
+}
