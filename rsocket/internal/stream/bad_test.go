@@ -185,6 +185,47 @@ func TestRSK_6_APeerWithOneSlot(t *testing.T) {
 	require.Equal(t, wire.Slot{Addr: 4096, Key: simKey, Length: 4096}, w.Slot)
 }
 
+// TestRSK_6_AnSGLThatIsHeldBack: a peer with 16 receives of which nothing shows that it polls is told a half only
+// when it has no octets left.
+func TestRSK_6_AnSGLThatIsHeldBack(t *testing.T) {
+	own := common
+	own.credits = 64
+	s := New(own.config(), common.private())
+	fills := func() (told bool) {
+		require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 4096), nil))
+		s.Consume(4096)
+		s.Completed()
+		w, told := s.Next()
+		require.Equal(t, told, w.Writes == OneSlot)
+		return told
+	}
+	_, told := s.Next()
+	require.True(t, told)
+	for range 3 {
+		require.True(t, fills(), "there are receives")
+	}
+	require.False(t, fills())
+	require.EqualValues(t, 4, s.polls.controls)
+	s.posts.control() // fills completes what it has told before
+	require.True(t, fills(), "it has no octets left")
+	require.EqualValues(t, 5, s.polls.controls)
+	require.True(t, fills(), "it has waited for that SGL")
+	require.EqualValues(t, 1, s.polls.controls)
+
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, OneSlot, w.Writes, "and the other half is free, too")
+	s.Queue(1)
+	w, ok = s.Next()
+	require.True(t, ok)
+	require.Equal(t, Data, w.Writes)
+	s.polls.control(proof{messages: 64, octets: noOctets})
+	require.EqualValues(t, 3, s.polls.controls)
+	require.NoError(t, s.Message(wire.NewMessage(wire.OpSGL, 17), &oneSlot{}))
+	require.EqualValues(t, 1, s.polls.controls, "its program has read what was sent behind the SGL, and not what was sent then")
+	require.EqualValues(t, 1, s.polls.unknown())
+}
+
 // TestRSK_17_NothingIsAllocated in a ping-pong.
 func TestRSK_17_NothingIsAllocated(t *testing.T) {
 	a, b := join(t, common, common)

@@ -104,6 +104,7 @@ func checkBounds(t *testing.T, s *Stream, posted int) {
 		"octets are told, then got, then read":   in.read <= in.got && in.got <= in.told && in.told <= in.read+2*in.half,
 		"messages are read after they have come": in.seq <= in.count && in.count <= in.limit,
 		"no more is sent than may be":            out.sent <= out.limit && out.freed <= out.posted && out.posted <= out.queued,
+		"what is not sent is not overwritten":    out.queued-out.freed <= uint64(common.ring),
 		"the depth is enough":                    s.posts.n == posted && 2*posted <= Depth,
 	} {
 		require.True(t, ok, what)

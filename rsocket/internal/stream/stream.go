@@ -99,7 +99,6 @@ func (s *Stream) ctrl(m wire.Message) error {
 	switch m.Data() {
 	case wire.CtrlDisconnect:
 		s.life.disconnected()
-		s.out.drop()
 	case wire.CtrlShutdown:
 		s.life.shut()
 	default:
