@@ -63,7 +63,7 @@ type session struct {
 
 // run serves commands until the client ends the stream, or one fails.
 func (s *session) run() error {
-	defer s.closeFile()
+	defer func() { _ = s.closeFile() }() // where the client has not
 	for {
 		h, err := readHeader(s.conn)
 		if err == io.EOF { //nolint:errorlint // readHeader does not wrap it
