@@ -144,20 +144,20 @@ func TestRSK_11_TheConnectionEndsWithoutAWord(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		lenient bool
-		ends    func(s *stranger)
+		ends    func(s *rawPeer)
 		want    func(t *testing.T, err error)
 	}{
-		{"FIN", false, func(s *stranger) { s.CloseWrite() }, func(t *testing.T, err error) {
+		{"FIN", false, func(s *rawPeer) { s.CloseWrite() }, func(t *testing.T, err error) {
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		}},
-		{"FIN, lenient", true, func(s *stranger) { s.CloseWrite() }, func(t *testing.T, err error) {
+		{"FIN, lenient", true, func(s *rawPeer) { s.CloseWrite() }, func(t *testing.T, err error) {
 			require.NoError(t, err)
 		}},
-		{"reset, lenient", true, func(s *stranger) { s.Abort() }, func(t *testing.T, err error) {
+		{"reset, lenient", true, func(s *rawPeer) { s.Abort() }, func(t *testing.T, err error) {
 			require.ErrorIs(t, err, net.ErrClosed)
 			require.NotErrorIs(t, err, io.ErrUnexpectedEOF)
 		}},
-		{"Terminate", false, func(s *stranger) {
+		{"Terminate", false, func(s *rawPeer) {
 			s.SendHex("a Terminate", "4147 00000000 00000002 00000001 00000000 0002 0000")
 			s.CloseWrite()
 		}, func(t *testing.T, err error) {

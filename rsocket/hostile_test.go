@@ -16,42 +16,42 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// TestRSK_14_15_StrangersThatBreakTheProtocol: the connection ends with an error, what came before is read, and the
+// TestRSK_14_15_PeersThatBreakTheProtocol: the connection ends with an error, what came before is read, and the
 // peer gets a DISCONNECT.
-func TestRSK_14_15_StrangersThatBreakTheProtocol(t *testing.T) {
+func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		does func(s *stranger)
+		does func(s *rawPeer)
 		want string
 	}{
-		{"more octets than the halves have", func(s *stranger) { s.Send(s.message(wire.OpData, 8193)) }, "8193 octets where there is room for 8188"},
-		{"all the octets there are", func(s *stranger) { s.Send(s.message(wire.OpData, wire.MaxData)) }, "536870911 octets"},
-		{"more messages than credits", func(s *stranger) {
+		{"more octets than the halves have", func(s *rawPeer) { s.Send(s.message(wire.OpData, 8193)) }, "8193 octets where there is room for 8188"},
+		{"all the octets there are", func(s *rawPeer) { s.Send(s.message(wire.OpData, wire.MaxData)) }, "536870911 octets"},
+		{"more messages than credits", func(s *rawPeer) {
 			for range 16 {
 				s.Send(s.message(wire.OpData, 1))
 			}
 		}, "17 messages of data, more than the credits"},
-		{"a slot that is too long", func(s *stranger) {
+		{"a slot that is too long", func(s *rawPeer) {
 			s.Send(s.slot(1, wire.Slot{Length: wire.MaxHalf + 1}), s.message(wire.OpSGL, 64))
 		}, "a slot of 1073741825 octets"},
-		{"a slot beyond the end", func(s *stranger) {
+		{"a slot beyond the end", func(s *rawPeer) {
 			s.Send(s.slot(1, wire.Slot{Addr: math.MaxUint64, Length: 2}), s.message(wire.OpSGL, 64))
 		}, "beyond the last tagged offset"},
-		{"a limit that goes back", func(s *stranger) { s.Send(s.message(wire.OpSGL, 63)) }, "a limit of 63 credits, behind 64"},
-		{"a limit that is too high", func(s *stranger) { s.Send(s.message(wire.OpSGL, 65)) }, "a limit of 65 credits"},
-		{"op 1", func(s *stranger) { s.Send(s.message(1, 0)) }, "an unknown message: op 1"},
-		{"op 3", func(s *stranger) { s.Send(s.message(3, 0)) }, "an unknown message: op 3"},
-		{"op 5", func(s *stranger) { s.Send(s.message(5, 0)) }, "an unknown message: op 5"},
-		{"an entry of an iomap", func(s *stranger) { s.Send(s.message(wire.OpIOMapSGL, 0)) }, "no entry of an iomap"},
-		{"an unknown CTRL", func(s *stranger) { s.Send(s.message(wire.OpCtrl, 3)) }, "an unknown message: CTRL 3"},
-		{"a message of three octets", func(s *stranger) {
+		{"a limit that goes back", func(s *rawPeer) { s.Send(s.message(wire.OpSGL, 63)) }, "a limit of 63 credits, behind 64"},
+		{"a limit that is too high", func(s *rawPeer) { s.Send(s.message(wire.OpSGL, 65)) }, "a limit of 65 credits"},
+		{"op 1", func(s *rawPeer) { s.Send(s.message(1, 0)) }, "an unknown message: op 1"},
+		{"op 3", func(s *rawPeer) { s.Send(s.message(3, 0)) }, "an unknown message: op 3"},
+		{"op 5", func(s *rawPeer) { s.Send(s.message(5, 0)) }, "an unknown message: op 5"},
+		{"an entry of an iomap", func(s *rawPeer) { s.Send(s.message(wire.OpIOMapSGL, 0)) }, "no entry of an iomap"},
+		{"an unknown CTRL", func(s *rawPeer) { s.Send(s.message(wire.OpCtrl, 3)) }, "an unknown message: CTRL 3"},
+		{"a message of three octets", func(s *rawPeer) {
 			s.msn++
 			s.Send(wiretest.Send(s.msn, 0, "abc"))
 		}, "a message of 3 octets"},
-		{"data after SHUTDOWN", func(s *stranger) {
+		{"data after SHUTDOWN", func(s *rawPeer) {
 			s.Send(s.message(wire.OpCtrl, wire.CtrlShutdown), s.message(wire.OpData, 1))
 		}, "1 octets after SHUTDOWN"},
-		{"the other byte order", func(s *stranger) {
+		{"the other byte order", func(s *rawPeer) {
 			s.msn++
 			s.Send(wiretest.Send(s.msn, 0, swapped(wire.OpData, 1)))
 		}, "room for 8188"},

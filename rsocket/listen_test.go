@@ -12,8 +12,8 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// TestRSK_16_StrangersAndSlowPeers do not hold up others, and end nothing.
-func TestRSK_16_StrangersAndSlowPeers(t *testing.T) {
+// TestRSK_16_OtherClientsAndSlowPeers do not hold up others, and end nothing.
+func TestRSK_16_OtherClientsAndSlowPeers(t *testing.T) {
 	l := listen(t, open(t), "tcp", nil)
 	for _, octets := range []string{"", "b3ba6a62 a cookie of 37 octets, or so\n", "MPA ID Req"} {
 		c, err := net.Dial("tcp", l.Addr().String())

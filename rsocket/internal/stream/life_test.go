@@ -29,9 +29,9 @@ func begun(t testing.TB) *Stream {
 	return s
 }
 
-// TestRSK_10_WhoSaysWhat goes through the table of the end: what each side does, in order, what this side
+// TestRSK_10_MessagesOfTheEnd goes through the table of the end: what each side does, in order, what this side
 // sends for it, and what follows.
-func TestRSK_10_WhoSaysWhat(t *testing.T) {
+func TestRSK_10_MessagesOfTheEnd(t *testing.T) {
 	type step struct {
 		do   func(s *Stream)
 		gets wire.Message // 0: nothing comes

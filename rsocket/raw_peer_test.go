@@ -11,32 +11,32 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// A stranger is an initiator that sends what it likes.
-type stranger struct {
+// A rawPeer is an initiator that sends what it likes.
+type rawPeer struct {
 	*wiretest.Peer
 	conn *Conn
 	told wire.Private // by this side
 	msn  uint32
 }
 
-// itsPrivate is the private data of a stranger.
+// itsPrivate is the private data of a rawPeer.
 var itsPrivate = wire.Private{
 	Flags: wire.FlagIOMap, Credits: 64, Table: wire.Table{Addr: 0x1000, Key: 0x100, Slots: 2},
 	Half: wire.Slot{Addr: 0x2000, Key: 0x200, Length: 4096},
 }
 
-// small is the configuration of this side towards strangers.
+// small is the configuration of this side towards raw peers.
 var small = Config{ReadBuffer: 8192, WriteBuffer: 8192, Credits: 16}
 
-// meet connects a stranger, which must be within a bubble.
-func meet(t testing.TB, cfg *Config, private wire.Private) *stranger {
+// meet connects a rawPeer, which must be within a bubble.
+func meet(t testing.TB, cfg *Config, private wire.Private) *rawPeer {
 	t.Helper()
 	l := listen(t, open(t), "pipe", cfg)
 	p := wiretest.Dial(t, "pipe", l.Addr().String(), append(wiretest.Hex("50 02 002c 8010 c010"), private.Append(nil)...))
 	reply := p.Read(64)
 	told, err := wire.ParsePrivate(reply[24:])
 	require.NoError(t, err)
-	s := &stranger{Peer: p, told: told}
+	s := &rawPeer{Peer: p, told: told}
 	s.conn, err = l.AcceptConn()
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -48,23 +48,23 @@ func meet(t testing.TB, cfg *Config, private wire.Private) *stranger {
 }
 
 // message is a Send of a message.
-func (s *stranger) message(op wire.Op, data uint32) []byte {
+func (s *rawPeer) message(op wire.Op, data uint32) []byte {
 	s.msn++
 	return wiretest.Send(s.msn, 0, string(wire.NewMessage(op, data).Append(nil, s.told.Flags.Order())))
 }
 
 // write is a Write into the ring of this side.
-func (s *stranger) write(at uint64, octets string) []byte {
+func (s *rawPeer) write(at uint64, octets string) []byte {
 	return wiretest.Write(stag.STag(s.told.Half.Key), at, octets)
 }
 
 // slot is a Write into the table of this side.
-func (s *stranger) slot(i uint64, slot wire.Slot) []byte {
+func (s *rawPeer) slot(i uint64, slot wire.Slot) []byte {
 	return wiretest.Write(stag.STag(s.told.Table.Key), wire.SlotSize*i, string(slot.Append(nil, s.told.Flags.Order())))
 }
 
 // hears waits for a message, and passes over Writes.
-func (s *stranger) hears() wire.Message {
+func (s *rawPeer) hears() wire.Message {
 	s.Helper()
 	for {
 		if u := s.Segment(); u[0]&0x80 == 0 {
@@ -76,7 +76,7 @@ func (s *stranger) hears() wire.Message {
 }
 
 // wants waits for messages.
-func (s *stranger) wants(all ...wire.Message) {
+func (s *rawPeer) wants(all ...wire.Message) {
 	s.Helper()
 	for _, m := range all {
 		require.Equal(s, m.String(), s.hears().String())
