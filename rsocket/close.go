@@ -65,6 +65,6 @@ func (c *Conn) drop() {
 	c.closed = true
 	c.disconnectNow()
 	c.mu.Unlock()
-	_ = c.qp.Abort()
+	_ = c.qp.Close()
 	<-c.done
 }
