@@ -17,10 +17,11 @@ func put(c io.ReadWriter, f *os.File, dest string) (int64, error) {
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s is no file", f.Name())
 	}
-	if len(dest)+1 > maxPath {
+	if len(dest)+8 > maxPath {
 		return 0, errors.New("the name is too long")
 	}
-	path := append([]byte(dest), 0)
+	path := make([]byte, (len(dest)+8)&^7) // the name and zeros, one at least
+	copy(path, dest)
 	const regular = 0o100000
 	mode := regular | uint32(info.Mode().Perm())
 	if err := ask(c, header{command: open, data: mode}, path, nil, 0); err != nil {
