@@ -24,12 +24,14 @@
 // is one. A program that exits without rclose ends its connection so; Config.LenientEOF takes
 // that for the end of the stream.
 //
-// Close sends what was written, within five seconds, and loses what was not read.
+// Close sends what was written, within five seconds, and loses what was not read. Close all Conns before
+// the RNIC: a program that uses librdmacm may wait for ever if the connection ends without the message.
 //
 // # Memory
 //
 // A Conn has ReadBuffer and WriteBuffer octets for the stream, and some 70 KiB besides with 384 Credits. It has
-// one goroutine. A peer cannot make it take more, whatever it sends.
+// one goroutine. A peer cannot make it take more, whatever it sends. A Listener has 128 Conns at most that
+// Accept has not returned; further peers wait.
 //
 // # Errors
 //

@@ -48,6 +48,10 @@ func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 			s.msn++
 			s.Send(wiretest.Send(s.msn, 0, "abc"))
 		}, "a message of 3 octets"},
+		{"immediate data", func(s *rawPeer) {
+			s.msn++
+			s.Send(wiretest.Untagged(0x41, 0x48, 0, 0, s.msn, 0, "12345678"))
+		}, "immediate data in place of a message"},
 		{"data after SHUTDOWN", func(s *rawPeer) {
 			s.Send(s.message(wire.OpCtrl, wire.CtrlShutdown), s.message(wire.OpData, 1))
 		}, "1 octets after SHUTDOWN"},

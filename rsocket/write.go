@@ -14,6 +14,9 @@ func (c *Conn) Write(p []byte) (total int, err error) {
 	defer c.mu.Unlock()
 	c.wr.enter()
 	defer c.wr.leave()
+	if len(p) == 0 {
+		return 0, c.opError("write", c.writeError())
+	}
 	for {
 		off, n, err := c.writable()
 		if err != nil {

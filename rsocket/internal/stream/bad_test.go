@@ -239,3 +239,20 @@ func TestRSK_17_NothingIsAllocated(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(1000, turn))
 }
+
+// TestRSK_6_MoreMessagesThanMarks: the last mark stands for several messages, and goes when the last of them
+// is proved.
+func TestRSK_6_MoreMessagesThanMarks(t *testing.T) {
+	a := account{entries: 1000}
+	for i := range uint64(100) {
+		a.sent++
+		a.control(proof{messages: i, octets: noOctets})
+	}
+	require.EqualValues(t, 100, a.controls)
+	a.heard(98, 0)
+	require.EqualValues(t, 37, a.controls, "63 marks are proved, and the last is not")
+	require.EqualValues(t, 63, a.polled)
+	a.heard(100, 0)
+	require.Zero(t, a.controls)
+	require.EqualValues(t, 100, a.polled)
+}
