@@ -25,7 +25,7 @@ type guestSystem struct {
 }
 
 // systems are those of the tables.
-var systems = map[string]*guestSystem{matrix.Matrix: &matrixSystem, matrix.NVMe: &nvmeSystem}
+var systems = map[string]*guestSystem{matrix.Matrix: &matrixSystem, matrix.NVMe: &nvmeSystem, matrix.Streams: &streamsSystem}
 
 // system is what the guest of the chosen cases needs.
 func (l *lab) system() *guestSystem { return systems[l.table] }

@@ -85,13 +85,15 @@ type Table struct {
 
 // The names of the tables. The flags of the lab are called the same, but for the matrix, which has none.
 const (
-	Matrix = ""
-	NVMe   = "nvme"
+	Matrix  = ""
+	NVMe    = "nvme"
+	Streams = "streams"
 )
 
 var tables = map[string]*Table{
-	Matrix: {Cases, SetUp},
-	NVMe:   {nvmeCases, setUpNVMe},
+	Matrix:  {Cases, SetUp},
+	NVMe:    {nvmeCases, setUpNVMe},
+	Streams: {streamCases, SetUp},
 }
 
 // TableOf returns the table of a name, or nil.

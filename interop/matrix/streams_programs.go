@@ -1,0 +1,99 @@
+package matrix
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rsocket"
+)
+
+// Where /init has put programs of ours.
+const (
+	rcopyProgram  = "/tmp/rcopy"
+	bridgeProgram = "/tmp/bridge"
+)
+
+func streamProgramCases() []Case {
+	var all []Case
+	for _, size := range []int{0, 1, 64<<10 - 1, 64 << 10, 64<<10 + 1, 16 << 20} {
+		name := "rcopy/" + strconv.Itoa(size)
+		all = append(all, inBothRoles(Case{Name: name, Core: size == 64<<10+1}, func(t *T, cfg *rsocket.Config) { t.rcopy(cfg, size) })...)
+	}
+	for _, r := range []struct {
+		name string
+		args []string
+		core bool
+	}{
+		{"there", []string{"-n", "20M"}, true},
+		{"back", []string{"-n", "20M", "-R"}, true},
+		{"parallel", []string{"-n", "20M", "-P", "4"}, false},
+		{"both-ways", []string{"-t", "3", "--bidir"}, false},
+	} {
+		c := Case{Name: "iperf3/" + r.name, Role: Responder, Core: r.core, Limit: 3 * time.Minute}
+		all = append(all, crcOnOff(c, func(t *T, cfg *rsocket.Config) { t.iperf3(cfg, r.args) })...)
+	}
+	return all
+}
+
+// flagsOf are those of our programs.
+func flagsOf(cfg *rsocket.Config) []string {
+	if cfg.QP.MPA.NoCRC {
+		return []string{"-nocrc"}
+	}
+	return nil
+}
+
+// rcopy copies a file with librdmacm's rcopy: the one that initiates sends it.
+func (t *T) rcopy(cfg *rsocket.Config, size int) {
+	dir, err := os.MkdirTemp("/tmp", "rcopy")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	octets := make([]byte, size)
+	for i := range octets {
+		octets[i] = byte(rand.Uint32())
+	}
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	require.NoError(t, os.WriteFile(from, octets, 0o600))
+	var server *process
+	if t.Role == Responder {
+		server = t.ours(rcopyProgram, slices.Concat([]string{"serve"}, flagsOf(cfg), []string{"-listen", OurIP + ":7427", dir})...)
+		server.listeningAt(false, 7427)
+		t.siw("rcopy", from, OurIP+":to").succeed()
+	} else {
+		server = t.siw("rcopy")
+		server.listeningAt(true, 7427)
+		t.ours(rcopyProgram, slices.Concat([]string{"put"}, flagsOf(cfg), []string{from, PeerIP, to})...).succeed()
+	}
+	require.True(t, server.running(), "the server goes on; it said %q", server.lastWords())
+	got, err := os.ReadFile(to)
+	require.NoError(t, err)
+	require.Equal(t, octets, got, "the copy")
+}
+
+// iperf3 has the stock iperf3 measure through librspreload and our bridge, behind which is a stock server on TCP.
+func (t *T) iperf3(cfg *rsocket.Config, args []string) {
+	const port = "5201"
+	server := t.ours("iperf3", "-s", "-B", "127.0.0.1", "-p", port)
+	server.listeningAt(false, 5201)
+	bridge := t.ours(bridgeProgram, append(flagsOf(cfg), "in", OurIP+":"+port, "127.0.0.1:"+port)...)
+	bridge.says("listening")
+	client := t.siwWith([]string{preload}, "iperf3", append([]string{"-c", OurIP, "-p", port}, args...)...)
+	client.succeed()
+	require.Contains(t, client.out.String(), "iperf Done.")
+	require.True(t, bridge.running(), "the bridge goes on; it said %q", bridge.lastWords())
+	require.NoError(t, bridge.cmd.Process.Signal(syscall.SIGTERM))
+	bridge.succeed()
+	for line := range strings.Lines(client.out.String()) {
+		if strings.Contains(line, "receiver") || strings.Contains(line, "sender") {
+			t.figure("%s", strings.TrimSpace(line))
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package matrix
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rsocket"
+)
+
+// rstreamRuns are run in both roles. More octets of fewer messages, and the other way round.
+var rstreamRuns = []struct {
+	name string
+	run  rstreamRun
+	core bool
+	more []string // flags
+}{
+	{"1000", rstreamRun{1000, 100, 5}, true, nil},
+	{"1", rstreamRun{1, 2000, 2}, true, nil},
+	{"64", rstreamRun{64, 1000, 3}, false, nil},
+	{"65", rstreamRun{65, 1000, 3}, false, nil},
+	{"2047", rstreamRun{2047, 500, 2}, false, nil},
+	{"4096", rstreamRun{4096, 500, 2}, false, nil},
+	{"64k", rstreamRun{64 << 10, 50, 2}, true, nil},
+	{"1m", rstreamRun{1 << 20, 8, 2}, true, nil},
+	{"blocking", rstreamRun{3000, 200, 3}, true, []string{"-T", "b"}},
+	{"async", rstreamRun{3000, 200, 3}, false, []string{"-T", "a"}},
+	{"buffer-4096", rstreamRun{3000, 200, 3}, true, []string{"-B", "4096"}},
+	{"keepalive", rstreamRun{3000, 200, 3}, false, []string{"-k", "1"}},
+}
+
+func rstreamCases() (all []Case) {
+	for _, r := range rstreamRuns {
+		all = append(all, inBothRoles(Case{Name: "rstream/" + r.name, Core: r.core}, func(t *T, cfg *rsocket.Config) {
+			t.rstream(cfg, r.run, nil, append(r.run.args(), r.more...))
+		})...)
+	}
+	small := rstreamRun{1000, 100, 5}
+	all = append(all, inBothRoles(Case{Name: "rstream/16-credits", Core: true}, func(t *T, cfg *rsocket.Config) {
+		// Under librspreload the sockets of the system, which -T s asks for, are rsockets.
+		t.rstream(cfg, small, []string{preload, "RS_RQ_SIZE=16", "RS_SQ_SIZE=16"}, append(small.args(), "-T", "s"))
+	})...)
+	all = append(all, inBothRoles(Case{Name: "rstream/our-16-credits"}, func(t *T, cfg *rsocket.Config) {
+		cfg.Credits, cfg.ReadBuffer, cfg.WriteBuffer = 16, 4<<10, 4<<10
+		t.rstream(cfg, small, nil, small.args())
+	})...)
+	for name, every := range map[string]bool{"rstream/own": false, "rstream/all": true} {
+		all = append(all, inBothRoles(Case{Name: name, Limit: 15 * time.Minute, NoCapture: true}, func(t *T, cfg *rsocket.Config) { t.rstreamOwn(cfg, every) })...)
+	}
+	return all
+}
+
+// preload makes a program use rsockets in place of the sockets of the system.
+const preload = "LD_PRELOAD=/usr/bin/librspreload.so"
+
+// siwWith starts a program on siw's side with more in its environment.
+func (t *T) siwWith(env []string, name string, args ...string) *process {
+	all := slices.Concat([]string{"netns", "exec", peerSpace, "busybox", "env"}, env, []string{name}, args)
+	return t.start(exec.Command("ip", all...), name)
+}
+
+// dials connects to the program at siw's end, which begins to listen at some time.
+func (t *T) dials(cfg *rsocket.Config, p *process) *rstreamEnd {
+	p.listeningAt(true, 7471)
+	c, err := rsocket.Dial(t.Ctx, t.rnic(), "tcp", net.JoinHostPort(PeerIP, rstreamPort), cfg)
+	require.NoError(t, err, "%s said %q", p.name, p.lastWords())
+	return newRstreamEnd(c)
+}
+
+// accepts waits for a connection of the program at siw's end, as long as that runs.
+func (t *T) accepts(l *rsocket.Listener, p *process) *rstreamEnd {
+	type accepted struct {
+		c   net.Conn
+		err error
+	}
+	got := make(chan accepted, 1)
+	go func() {
+		c, err := l.Accept()
+		got <- accepted{c, err}
+	}()
+	var c net.Conn
+	select {
+	case a := <-got:
+		require.NoError(t, a.err)
+		c = a.c
+	case <-p.done:
+		require.Fail(t, "no connection", "%s has ended: %v; it said %q", p.name, p.err, p.lastWords())
+	case <-t.Ctx.Done():
+		require.Fail(t, "no connection", "%s said %q", p.name, p.lastWords())
+	}
+	return newRstreamEnd(c)
+}
+
+// rstream has one run with rstream, and its end.
+func (t *T) rstream(cfg *rsocket.Config, r rstreamRun, env, args []string) {
+	var e *rstreamEnd
+	var p *process
+	if t.Role == Responder {
+		l := t.listens(cfg)
+		p = t.siwWith(env, "rstream", append([]string{"-s", OurIP}, args...)...)
+		e = t.accepts(l, p)
+	} else {
+		p = t.siwWith(env, "rstream", args...)
+		e = t.dials(cfg, p)
+	}
+	defer t.bounds(e)()
+	require.NoError(t, e.runs(t.Role == Initiator, r), "rstream said %q", p.lastWords())
+	require.NoError(t, e.ends(), "the end of the stream")
+	p.succeed()
+	require.NotContains(t, p.out.String(), "failed")
+}
+
+// bounds ends what a connection waits for with the case.
+func (t *T) bounds(e *rstreamEnd) (stop func() bool) {
+	return context.AfterFunc(t.Ctx, func() { _ = e.SetDeadline(time.Unix(1, 0)) })
+}
+
+// rstreamSizes are those of its own runs, which begin with all latencies: with -S all, and without it.
+func rstreamSizes(all bool) []int {
+	if !all {
+		return []int{1 << 6, 1 << 12, 1 << 16, 1 << 20}
+	}
+	sizes := []int{1 << 6}
+	for n := 1 << 7; n <= 1<<22; n *= 2 {
+		sizes = append(sizes, n, n+n/2)
+	}
+	return sizes
+}
+
+// rstreamOwn is what rstream does of itself. That of Debian 12 cannot begin the second half over iWARP, in which it wants no octet
+// inline.
+func (t *T) rstreamOwn(cfg *rsocket.Config, all bool) {
+	p, connect := t.rstreamPair(cfg, all)
+	e := connect()
+	defer t.bounds(e)()
+	sizes := rstreamSizes(all)
+	for _, size := range sizes {
+		r := rstreamRun{size, 1, sizeToCount(size)}
+		require.NoError(t, e.runs(t.Role == Initiator, r), "%d octets; rstream said %q", size, p.lastWords())
+	}
+	require.NoError(t, e.ends())
+	require.True(t, t.eventually(func() bool { return !p.running() }), "rstream ends")
+	require.Equal(t, len(sizes), strings.Count(p.out.String(), "_lat"), "rstream prints a line for each size")
+	require.NotContains(t, p.out.String(), "failed")
+	t.figure("rstream ends with %v, and says %s", p.err, p.lastWords())
+}
+
+// rstreamPair starts rstream with sizes of its own, and returns what connects to it.
+func (t *T) rstreamPair(cfg *rsocket.Config, all bool) (*process, func() *rstreamEnd) {
+	args := []string{"-T", "v"}
+	if all {
+		args = append(args, "-S", "all")
+	}
+	if t.Role == Responder {
+		l := t.listens(cfg)
+		p := t.siw("rstream", append(args, "-s", OurIP)...)
+		return p, func() *rstreamEnd { return t.accepts(l, p) }
+	}
+	p := t.siw("rstream", args...)
+	return p, func() *rstreamEnd { return t.dials(cfg, p) }
+}
+
+// sizeToCount is how often rstream does something of a size.
+func sizeToCount(size int) int {
+	switch {
+	case size >= 1<<20:
+		return 100
+	case size >= 1<<16:
+		return 1000
+	case size >= 1<<10:
+		return 10000
+	}
+	return 100000
+}

@@ -1,0 +1,17 @@
+package main
+
+import "slices"
+
+// streamsSystem is the guest's system for the cases of stream sockets.
+var streamsSystem = guestSystem{
+	name:      "userland-streams",
+	initramfs: "initramfs-streams",
+	packages:  append(slices.Clone(matrixSystem.packages), "iperf3", "libiperf0"),
+	programs: append(slices.Clone(matrixSystem.programs),
+		"usr/bin/rstream", "usr/bin/rcopy", "usr/bin/iperf3", "usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"),
+	modules: matrixSystem.modules,
+	ours: map[string]string{
+		"rcopy":  "github.com/goiwarp/iwarp/examples/rcopy",
+		"bridge": "github.com/goiwarp/iwarp/examples/bridge",
+	},
+}
