@@ -79,6 +79,10 @@ var table = map[string]rule{
 	// The octets of stream sockets, and their protocol, which does nothing either.
 	"rsocket/internal/wire":   {},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
+	// RPC over RDMA, on the verbs: its octets, and what goes where.
+	"rpcrdma":               {ours: []string{".", "stag", "rpcrdma/internal"}},
+	"rpcrdma/internal/wire": {},
+	"rpcrdma/internal/plan": {ours: []string{"rpcrdma/internal/wire"}},
 
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
@@ -154,6 +158,8 @@ var cores = map[string]string{
 
 	"rsocket/internal/wire":   "",
 	"rsocket/internal/stream": "",
+	"rpcrdma/internal/wire": "",
+	"rpcrdma/internal/plan": "",
 
 	"examples/nvme/capsule":               "",
 	"examples/nvme/target/internal/model": "",

@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRPR_1_PrivateData is that of the captures, both ways, and what does not count as such.
+func TestRPR_1_PrivateData(t *testing.T) {
+	for digits, want := range map[string]Private{
+		"f6ab0e18 01010303":              {Invalidate: true, Send: 4096, Receive: 4096},
+		"f6ab0e18 01010000":              {Invalidate: true, Send: 1024, Receive: 1024},
+		"f6ab0e18 01000303":              {Send: 4096, Receive: 4096},
+		"f6ab0e18 01fe0f3f":              {Send: 16384, Receive: 65536},
+		"f6ab0e18 01010303 ffffffffffff": {Invalidate: true, Send: 4096, Receive: 4096},
+		"":                               {Send: 1024, Receive: 1024},
+		"f6ab0e18 010103":                {Send: 1024, Receive: 1024},
+		"f6ab0e18 02010303":              {Send: 1024, Receive: 1024},
+		"f6ab0e19 01010303":              {Send: 1024, Receive: 1024},
+	} {
+		b := octets(t, digits)
+		require.Equal(t, want, ParsePrivate(b), digits)
+	}
+	require.Equal(t, octets(t, "f6ab0e18 01000303"), Private{Send: 4096, Receive: 4096}.Append(nil), "of the server in the captures")
+	require.Equal(t, octets(t, "f6ab0e18 0101ff00"), Private{Invalidate: true, Send: MaxInline, Receive: Unit}.Append(nil))
+}
+
+// FuzzPrivate: what is made of private data can be told again.
+func FuzzPrivate(f *testing.F) {
+	f.Add([]byte{0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3})
+	f.Add([]byte{0xf6, 0xab, 0x0e, 0x18, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p := ParsePrivate(b)
+		require.Equal(t, p, ParsePrivate(p.Append(nil)))
+	})
+}
