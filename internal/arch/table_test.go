@@ -80,7 +80,7 @@ var table = map[string]rule{
 	"rsocket/internal/wire":   {},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
 	// RPC over RDMA, on the verbs: its octets, and what goes where.
-	"rpcrdma":               {ours: []string{".", "stag", "rpcrdma/internal"}},
+	"rpcrdma":               {ours: []string{".", "stag", "rpcrdma/internal"}, tests: []string{"transport"}},
 	"rpcrdma/internal/wire": {},
 	"rpcrdma/internal/plan": {ours: []string{"rpcrdma/internal/wire"}},
 

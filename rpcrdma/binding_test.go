@@ -1,0 +1,79 @@
+package rpcrdma
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// capturedRead is the RPC reply of READ in a capture, of which the data was taken out.
+const capturedRead = "6a65dcd0" + "00000001" + "00000000" + "00000000" + "00000000" + "00000000" + // accepted
+	"00000000" + "00000001" + // NFS3_OK, attributes
+	"00000001000001a4000000010000000000000000000000000000271100000000000027110000000000000000000000000000000000000000000000056b0291641efe92006b0291641efe92006b0291641efe9200" +
+	"00002711" + "00000001" + "00002711"
+
+// TestRPR_20_NFSv3 finds the data of READ, and the path of READLINK.
+func TestRPR_20_NFSv3(t *testing.T) {
+	head, err := hex.DecodeString(capturedRead)
+	require.NoError(t, err)
+	b := append(head, make([]byte, 10004)...)
+	off, n, ok := NFSv3{}.Result(100003, 3, 6, b)
+	require.True(t, ok)
+	require.Equal(t, []int{len(head), 10001}, []int{off, n})
+	for cut := range b {
+		_, _, ok := NFSv3{}.Result(100003, 3, 6, b[:cut])
+		require.False(t, ok, "%d octets", cut)
+	}
+	for _, c := range []struct{ prog, vers, proc uint32 }{{100003, 3, 5}, {100003, 3, 7}, {100003, 4, 6}, {100003, 2, 6}, {100005, 3, 6}, {100227, 3, 6}, {0, 0, 0}} {
+		off, _, ok := NFSv3{}.Result(c.prog, c.vers, c.proc, b)
+		if c.proc == 5 && ok {
+			require.NotEqual(t, len(head), off, "READLINK has other words before its path")
+			continue
+		}
+		require.False(t, ok, "%+v", c)
+	}
+	link := append(accepted(1), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 'a', 'b', 'c', 0)
+	off, n, ok = NFSv3{}.Result(100003, 3, 5, link)
+	require.True(t, ok)
+	require.Equal(t, []int{36, 3}, []int{off, n})
+}
+
+// TestRPR_20_Verifier: a verifier of another length moves the data.
+func TestRPR_20_Verifier(t *testing.T) {
+	plain := readReply(1, []byte("data!"))
+	b := append([]byte{}, plain[:12]...)
+	b = append(b, 0, 0, 0, 1, 0, 0, 0, 5, 1, 2, 3, 4, 5, 0, 0, 0)
+	b = append(b, plain[20:]...)
+	off, n, ok := NFSv3{}.Result(100003, 3, 6, b)
+	require.True(t, ok)
+	require.Equal(t, "data!", string(b[off:off+n]))
+}
+
+// TestRPR_20_FailedReplies have no data.
+func TestRPR_20_FailedReplies(t *testing.T) {
+	good := readReply(1, []byte("data"))
+	_, _, ok := NFSv3{}.Result(100003, 3, 6, good)
+	require.True(t, ok)
+	for what, at := range map[string]int{"a call": 4, "denied": 8, "accept_stat": 20, "NFS3ERR": 24} {
+		b := append([]byte{}, good...)
+		binary.BigEndian.PutUint32(b[at:], 2)
+		_, _, ok := NFSv3{}.Result(100003, 3, 6, b)
+		require.False(t, ok, what)
+	}
+}
+
+// FuzzNFSv3: what it finds is within the reply.
+func FuzzNFSv3(f *testing.F) {
+	f.Add(uint32(6), readReply(1, []byte("data")))
+	f.Add(uint32(5), append(accepted(1), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 'a', 'b', 'c', 0))
+	f.Fuzz(func(t *testing.T, proc uint32, b []byte) {
+		off, n, ok := NFSv3{}.Result(100003, 3, proc, b)
+		if !ok {
+			return
+		}
+		require.EqualValues(t, n, binary.BigEndian.Uint32(b[off-4:]))
+		require.LessOrEqual(t, off+(n+3)&^3, len(b))
+	})
+}

@@ -1,0 +1,259 @@
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rpcrdma/internal/plan"
+	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
+)
+
+// A callState is where a call is.
+type callState uint8
+
+const (
+	free      callState = iota // its receive is posted
+	pulling                    // it waits for memory, or for its RDMA Reads
+	waiting                    // for ReadCall
+	handed                     // to the user of the package
+	answering                  // in Reply
+	refused                    // an error is to be sent, or the connection is ending
+)
+
+// A Call is an RPC call of a client. It and its memory belong to the caller of ReadCall until Reply, and must not be
+// used afterwards.
+type Call struct {
+	c     *Conn
+	index int
+	recv  []byte
+	into  [1]iwarp.SGE
+	wait  waiter
+
+	state    callState // under mu of the connection
+	hdr      wire.Header
+	body     []byte // what follows the header, in recv
+	rpc      wire.CallHeader
+	plan     plan.Call
+	handle   uint32
+	one      bool // handle is the only one
+	mem      *memory
+	msg      []byte
+	next     int // Read to post
+	left     int // Reads that are not done
+	deadline time.Time
+}
+
+// Message returns the message of the call, without a record mark.
+func (k *Call) Message() []byte { return k.msg }
+
+// receive is the work request of its receive.
+func (k *Call) receive() iwarp.RecvWR {
+	return iwarp.RecvWR{ID: kindReceive<<32 | uint64(k.index), Local: k.into[:]}
+}
+
+var errDuplicate = errors.New("rpcrdma: a call with the XID of one that is not answered yet")
+
+// message handles a message of the client. mu is held, as in the functions below.
+func (c *Conn) message(k *Call, n int) {
+	if c.stage > serving {
+		k.state = refused
+		return
+	}
+	at, err := k.hdr.Parse(k.recv[:n])
+	switch {
+	case errors.Is(err, wire.ErrShort):
+		c.fail(err)
+	case err != nil:
+		c.refuse(k)
+	case k.hdr.Proc == wire.Done || k.hdr.Proc == wire.Failure:
+		c.again(k) // no client should send it, and none gets an answer
+	case c.inFlight(k.hdr.XID):
+		c.fail(errDuplicate)
+	default:
+		k.body = k.recv[at:n]
+		c.take(k)
+	}
+}
+
+// inFlight reports whether a call of that XID has no reply yet.
+func (c *Conn) inFlight(xid uint32) bool {
+	for i := range c.calls {
+		if k := &c.calls[i]; k.state != free && k.state != refused && k.hdr.XID == xid {
+			return true
+		}
+	}
+	return false
+}
+
+// take takes a call, once its memory and its Reads are there.
+func (c *Conn) take(k *Call) {
+	if err := k.plan.Make(&k.hdr, k.body, c.cfg.MaxCall); err != nil {
+		c.refuse(k)
+		return
+	}
+	k.handle, k.one = k.hdr.OneHandle()
+	if len(k.plan.Reads) == 0 {
+		k.msg = k.body
+		c.arrived(k)
+		return
+	}
+	k.state = pulling
+	c.wants = append(c.wants, k)
+}
+
+// granted begins the Reads of a call.
+func (k *Call) granted(m *memory, err error) {
+	c := k.c
+	c.mu.Lock()
+	defer c.unlock()
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	if c.stage > serving {
+		k.state = refused
+		c.spent = append(c.spent, m)
+		return
+	}
+	k.mem, k.msg = m, m.b[:k.plan.Len]
+	for _, p := range k.plan.Copies {
+		copy(k.msg[p.At:p.At+p.Len], k.body[p.From:])
+	}
+	k.next, k.left = 0, len(k.plan.Reads)
+	k.deadline = time.Now().Add(patience)
+	c.watch()
+	c.pulls = append(c.pulls, k)
+}
+
+// pull posts the next Read of the first call that has one.
+func (c *Conn) pull(k *Call) {
+	r := &k.plan.Reads[k.next]
+	if k.next++; k.next == len(k.plan.Reads) {
+		pop(&c.pulls)
+	}
+	c.reading++
+	c.free--
+	c.readTo[0] = k.mem.mr.Slice(r.At, r.Len)
+	c.readWR[0] = iwarp.SendWR{
+		ID: kindRead<<32 | uint64(k.index), Op: iwarp.OpRDMARead, Local: c.readTo[:],
+		Remote: remote(r.Handle, r.Offset, r.Len),
+	}
+	c.endIf(c.qp.PostSend(c.readWR[:]...))
+}
+
+// pulled handles the end of a Read.
+func (c *Conn) pulled(k *Call) {
+	if k.left--; k.left > 0 {
+		return
+	}
+	k.deadline = time.Time{}
+	if err := k.plan.Finish(k.msg); err != nil {
+		c.refuse(k)
+		return
+	}
+	c.arrived(k)
+}
+
+var errXID = errors.New("rpcrdma: an RPC call with another XID than its header")
+
+// arrived hands a call over.
+func (c *Conn) arrived(k *Call) {
+	err := k.rpc.Parse(k.msg)
+	if err == nil && k.rpc.XID != k.hdr.XID {
+		err = errXID
+	}
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	if c.stage > serving {
+		c.drop(k)
+		return
+	}
+	k.state = waiting
+	c.inHand++
+	c.ready <- k
+}
+
+// drop gives the memory of a call back that will not be answered.
+func (c *Conn) drop(k *Call) {
+	c.forget(k)
+	k.state = refused
+}
+
+// forget gives the memory of a call back.
+func (c *Conn) forget(k *Call) {
+	if k.mem != nil {
+		c.spent = append(c.spent, k.mem)
+	}
+	k.mem, k.msg, k.body = nil, nil, nil
+}
+
+// again posts the receive of a call again.
+func (c *Conn) again(k *Call) {
+	k.state = free
+	c.recvWR[0] = k.receive()
+	c.endIf(c.qp.PostRecv(c.recvWR[:]...))
+}
+
+// ReadCall returns the next call. The caller must answer it with Reply, even if the connection has ended meanwhile.
+// The error is that of ctx, or matches net.ErrClosed: when the connection has ended, and after Shutdown when
+// all calls are answered.
+func (c *Conn) ReadCall(ctx context.Context) (*Call, error) {
+	k, err := c.next(ctx.Done())
+	if errors.Is(err, errCanceled) {
+		return nil, ctx.Err()
+	}
+	if k == nil {
+		if errors.Is(err, io.EOF) {
+			err = errClosed
+		}
+		return nil, err
+	}
+	c.mu.Lock()
+	k.state = handed
+	c.mu.Unlock()
+	return k, nil
+}
+
+var errCanceled = errors.New("rpcrdma: canceled")
+
+// next waits for a call. The error is io.EOF after a graceful end.
+func (c *Conn) next(cancel <-chan struct{}) (*Call, error) {
+	select {
+	case <-c.lost:
+		return nil, c.end()
+	default:
+	}
+	select {
+	case k := <-c.ready:
+		return k, nil
+	default:
+	}
+	select {
+	case k := <-c.ready:
+		return k, nil
+	case <-c.drained:
+		return nil, c.end()
+	case <-c.lost:
+		return nil, c.end()
+	case <-cancel:
+		return nil, errCanceled
+	}
+}
+
+// end is why there are no more calls.
+func (c *Conn) end() error {
+	if isClosed(c.lost) {
+		<-c.qp.Done() // before it the QP tells no error
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil && c.qp.Err() == nil {
+		return io.EOF
+	}
+	return c.lostBy()
+}

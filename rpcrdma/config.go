@@ -1,0 +1,125 @@
+package rpcrdma
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
+)
+
+// A Config configures connections. Zero fields have defaults, but for RNIC.
+type Config struct {
+	// RNIC is that of the listener. Each connection gets a PD of its own from it.
+	RNIC *iwarp.RNIC
+	// Credits is how many calls a client may have without a reply: 32 by default, 1024 at most.
+	Credits int
+	// Inline is how many octets this side takes, and sends, in one message: 4096 by default, a multiple of 1024
+	// up to 65,536. A client may want less.
+	Inline int
+	// MaxCall is how many octets a call has at most, with its chunks: 1 MiB and 8 KiB by default.
+	MaxCall int
+	// MaxBytes is how many octets the calls and the replies that are longer than Inline have in memory, of all
+	// connections of a Listener together: 64 MiB by default, and at least ten times MaxCall. A reply has an
+	// eighth of it at most.
+	MaxBytes int
+	// Binding says what may move by RDMA; nil: that of NFSv3.
+	Binding Binding
+	// QP has further options of the QPs: ORD, Solicitor, RNRWait, StallWait, MPA, UserData and Trace. The others must
+	// be zero.
+	QP iwarp.QPConfig
+}
+
+const (
+	defaultCredits = 32
+	defaultInline  = 4096
+	defaultMaxCall = 1<<20 + 8<<10
+	defaultMax     = 64 << 20
+	defaultORD     = 16
+
+	maxCredits = 1024
+	maxInline  = 64 << 10
+
+	spareReceives = 8 // for messages that are no calls, and take no credit
+	maxShare      = 8 // one call, or one reply, has at most this part of MaxBytes
+)
+
+// patience is how long the RDMA Reads of a call, or a reply, may wait for the client.
+const patience = time.Minute
+
+// withDefaults returns the configuration with all fields set.
+func (c *Config) withDefaults() (Config, error) {
+	if c == nil || c.RNIC == nil {
+		return Config{}, errors.New("rpcrdma: Config.RNIC is nil")
+	}
+	d := *c
+	orDefault(&d.Credits, defaultCredits)
+	orDefault(&d.Inline, defaultInline)
+	orDefault(&d.MaxCall, max(defaultMaxCall, d.Inline))
+	orDefault(&d.MaxBytes, defaultMax)
+	orDefault(&d.QP.ORD, defaultORD)
+	if d.Binding == nil {
+		d.Binding = NFSv3{}
+	}
+	return d, d.check()
+}
+
+func orDefault(v *int, d int) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Credits < 1 || c.Credits > maxCredits:
+		return fmt.Errorf("rpcrdma: Config.Credits is %d, which is not between 1 and %d", c.Credits, maxCredits)
+	case c.Inline < wire.Unit || c.Inline > maxInline || c.Inline%wire.Unit != 0:
+		return fmt.Errorf("rpcrdma: Config.Inline is %d, which is no multiple of 1024 up to %d", c.Inline, maxInline)
+	case c.MaxCall < c.Inline:
+		return fmt.Errorf("rpcrdma: Config.MaxCall is %d, and Config.Inline is %d", c.MaxCall, c.Inline)
+	case c.MaxBytes/maxShare < sizeOf(c.MaxCall):
+		return fmt.Errorf("rpcrdma: Config.MaxBytes is %d, which is too little for calls of %d", c.MaxBytes, c.MaxCall)
+	case c.QP.ORD < 1:
+		return errors.New("rpcrdma: Config.QP.ORD is negative: calls with chunks need RDMA Reads")
+	}
+	return checkQP(&c.QP)
+}
+
+// checkQP finds options that this package sets itself, and those of initiators.
+func checkQP(q *iwarp.QPConfig) error {
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{
+		{"PD", q.PD != nil},
+		{"SendCQ", q.SendCQ != nil},
+		{"RecvCQ", q.RecvCQ != nil},
+		{"SRQ", q.SRQ != nil},
+		{"SendDepth", q.SendDepth != 0},
+		{"RecvDepth", q.RecvDepth != 0},
+		{"IRD", q.IRD != 0},
+		{"PrivateData", q.PrivateData != nil},
+		{"Setup", q.Setup != nil},
+		{"Commit", q.Commit != nil},
+		{"TLS", q.TLS != nil},
+		{"Auth", q.Auth != nil},
+		{"SetupTrace", q.SetupTrace != nil},
+	} {
+		if o.set {
+			return fmt.Errorf("rpcrdma: Config.QP.%s is not for the user of the package", o.name)
+		}
+	}
+	return nil
+}
+
+// receives is how many messages of a client there may be at a time.
+func (c *Config) receives() int { return c.Credits + spareReceives }
+
+// maxReply is how many octets a reply has at most.
+func (c *Config) maxReply() int { return c.MaxBytes / maxShare }
+
+// sendDepth is the room for one reply with as many segments as a header can have, for another one behind it, and for
+// the RDMA Reads.
+func (c *Config) sendDepth() int { return c.QP.ORD + 2*(c.Inline/16+1) }

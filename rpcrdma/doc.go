@@ -1,0 +1,36 @@
+// Package rpcrdma serves ONC RPC over RDMA version 1 (RFC 8166), which is what NFS speaks with "proto=rdma".
+// It is the transport of the server: which RPC programs there are is for the user of the package.
+//
+// [NewListener] makes of an iwarp.Listener a net.Listener whose connections carry RPC with record marks, as over
+// TCP (RFC 5531 section 11): any ONC RPC server that takes a net.Listener serves RDMA with it. [Accept] makes a
+// [Conn] instead, for a program that wants whole calls: it takes a [Call] from [Conn.ReadCall], and answers it with
+// [Call.Reply].
+//
+// # Chunks
+//
+// A client sends short messages inline, and names its memory for long ones. A call is handed up when all of it has
+// been read. Where a reply goes is decided here: what is inline, and what is written to the chunks that the
+// call has named. A [Binding] says which part of a reply may go by a Write chunk (RFC 8166 section 6); that of
+// version 3 of NFS (RFC 8267) is the default. A reply that fits nowhere is answered by an error of the transport,
+// which fails only that call.
+//
+// Only this side moves data. No region of it has a remote right, so a client can neither read nor write an octet here
+// by an STag, and each connection has a PD of its own.
+//
+// # Clients that misbehave
+//
+// All chunks of a call are checked before memory is taken for it. Config.MaxBytes bounds the memory of all calls
+// and replies that are longer than Config.Inline, half of it for each; one connection gets a quarter of
+// each half at most. Calls wait for memory in the order in which they came, and replies do. Besides, a connection has
+// Config.Credits+8 receives, and half as many octets again for replies as there are credits, of Config.Inline octets
+// each.
+//
+// A call whose chunks make no sense is answered by an error of the transport. A message that no client
+// sends, such as a second call with the XID of one that is not answered yet, ends the connection, and so does a
+// client that lets the RDMA Reads of a call, or a reply, wait for a minute.
+//
+// # What there is not
+//
+// There is no client, and no cache of replies to calls that are repeated on a new connection. Calls from the server to
+// the client (RFC 8167) are not supported.
+package rpcrdma

@@ -1,0 +1,64 @@
+package rpcrdma
+
+import "context"
+
+// Close ends the connection. Replies that were given are sent, calls without a reply are not answered: see Shutdown.
+// It waits for the client to end its half, for at most the CloseTimeout of the RNIC.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	c.reach(closing)
+	c.mu.Unlock()
+	err := c.qp.Close()
+	<-c.done
+	return err
+}
+
+// Shutdown ends the connection when all calls that were handed over, or could be, are answered. No other calls are
+// taken meanwhile: the client repeats them on its next connection. If ctx ends first they are not answered, and the error
+// is that of ctx.
+func (c *Conn) Shutdown(ctx context.Context) error {
+	c.mu.Lock()
+	c.reach(draining)
+	c.mu.Unlock()
+	var err error
+	select {
+	case <-c.drained:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if closed := c.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// abort ends the connection at once.
+func (c *Conn) abort() {
+	_ = c.qp.Abort()
+	<-c.done
+}
+
+// reclaim gives back what calls and replies have that no user of the package will end. The connection has ended.
+func (c *Conn) reclaim() {
+	c.mu.Lock()
+	for i := range c.calls {
+		if k := &c.calls[i]; k.state == pulling {
+			c.drop(k)
+		}
+	}
+	c.posts = nil
+	for i := range c.outs {
+		if o := &c.outs[i]; o.queued {
+			c.finished(o)
+		}
+	}
+	c.unlock()
+	for {
+		select {
+		case k := <-c.ready:
+			c.giveUp(k)
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// A Listener takes the connections of clients, as a net.Listener.
+type Listener struct {
+	l      *iwarp.Listener
+	s      *shared
+	err    error // of the configuration
+	ctx    context.Context
+	cancel context.CancelFunc
+	conns  chan *Conn
+	tasks  sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	live   map[*Conn]struct{}
+}
+
+// NewListener returns a Listener whose connections are those of Conn.Records: they carry RPC with record marks, for any
+// server of ONC RPC. Config.MaxBytes is for all of them together. l belongs to the Listener. If cfg is not valid Accept
+// returns the error.
+func NewListener(l *iwarp.Listener, cfg *Config) *Listener {
+	n := &Listener{l: l, conns: make(chan *Conn), live: make(map[*Conn]struct{})}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	if n.s, n.err = newShared(cfg); n.err == nil {
+		n.tasks.Go(func() { _ = l.Serve(n.ctx, n.handle) })
+	}
+	return n
+}
+
+// handle sets a connection up, and hands it to Accept. Failures are logged by the RNIC.
+func (n *Listener) handle(cr *iwarp.ConnRequest) {
+	if !n.enter() {
+		return
+	}
+	defer n.tasks.Done()
+	c, err := n.s.accept(n.ctx, cr, n.left)
+	if err != nil {
+		return
+	}
+	n.mu.Lock()
+	if !isClosed(c.done) {
+		n.live[c] = struct{}{}
+	}
+	n.mu.Unlock()
+	select {
+	case n.conns <- c:
+	case <-c.done:
+	case <-n.ctx.Done():
+		c.abort()
+	}
+}
+
+func (n *Listener) enter() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.closed {
+		n.tasks.Add(1)
+	}
+	return !n.closed
+}
+
+func (n *Listener) left(c *Conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.live, c)
+}
+
+// Accept waits for the next connection.
+func (n *Listener) Accept() (net.Conn, error) {
+	if n.err != nil {
+		return nil, n.err
+	}
+	select {
+	case c := <-n.conns:
+		return c.Records(), nil
+	case <-n.ctx.Done():
+		return nil, errListener
+	}
+}
+
+var errListener = &net.OpError{Op: "accept", Net: "rpcrdma", Err: net.ErrClosed}
+
+// Addr returns the address that the listener is bound to.
+func (n *Listener) Addr() net.Addr { return n.l.Addr() }
+
+// Close takes no more connections. Those that Accept has returned live on.
+func (n *Listener) Close() error {
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	n.cancel()
+	err := n.l.Close()
+	n.tasks.Wait()
+	return err
+}
+
+// Shutdown closes the listener, and ends all its connections when the calls in hand are answered. See Conn.Shutdown.
+func (n *Listener) Shutdown(ctx context.Context) error {
+	errs := []error{n.Close()}
+	n.mu.Lock()
+	ended := make(chan error, len(n.live))
+	count := len(n.live)
+	for c := range n.live {
+		go func() { ended <- c.Shutdown(ctx) }()
+	}
+	n.mu.Unlock()
+	for range count {
+		errs = append(errs, <-ended)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,154 @@
+package rpcrdma
+
+import (
+	"context"
+	"encoding/hex"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// answers accepts one connection of the host, in the background.
+func (h *host) answers() <-chan error {
+	result := make(chan error, 1)
+	ctx := within(h.TB)
+	go func() {
+		cr, err := h.l.Accept(ctx)
+		if err != nil {
+			result <- err
+			return
+		}
+		c, err := Accept(ctx, cr, &h.cfg)
+		result <- err
+		if err == nil {
+			<-c.Done()
+		}
+	}()
+	return result
+}
+
+// TestRPR_1_RequestOfLinux is answered by the Reply in the captures: its octets, but for C where there is no CRC.
+func TestRPR_1_RequestOfLinux(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Config)
+		request string // IRD, ORD and private data
+		reply   string
+	}{
+		"as in the captures":   {func(*Config) {}, "00800000f6ab0e1801010303", "5002000c00000010f6ab0e1801000303"},
+		"thresholds of 1024":   {func(*Config) {}, "00800000f6ab0e1801010000", "5002000c00000010f6ab0e1801000303"},
+		"without CRC":          {func(c *Config) { c.QP.MPA.NoCRC = true }, "00800000f6ab0e1801010303", "1002000c00000010f6ab0e1801000303"},
+		"an IRD of 3":          {func(*Config) {}, "00030000f6ab0e1801010303", "5002000c00000003f6ab0e1801000303"},
+		"no such private data": {func(c *Config) { c.Inline = 65536 }, "00800000", "5002000c00000010f6ab0e1801003f3f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h := newHost(t, "pipe", Config{})
+				c.change(&h.cfg)
+				result := h.answers()
+				conn, err := transport.Dial(t.Context(), "pipe", h.l.Addr().String(), transport.Options{})
+				require.NoError(t, err)
+				rest, err := hex.DecodeString(c.request)
+				require.NoError(t, err)
+				_, err = conn.Write(append(append([]byte("MPA ID Req Frame"), 0x10, 2, 0, byte(len(rest))), rest...))
+				require.NoError(t, err)
+				reply := make([]byte, 32)
+				_, err = io.ReadFull(conn, reply)
+				require.NoError(t, err)
+				require.Equal(t, "MPA ID Rep Frame", string(reply[:16]))
+				require.Equal(t, c.reply, hex.EncodeToString(reply[16:]))
+				require.NoError(t, <-result)
+				require.NoError(t, conn.Close())
+			})
+		})
+	}
+}
+
+// TestRPR_1_Thresholds: that of replies is the smaller one of what this side sends and the client takes.
+func TestRPR_1_Thresholds(t *testing.T) {
+	for _, c := range []struct {
+		inline  int
+		private []byte
+		want    int
+		takes   bool
+	}{
+		{0, linux, 4096, true},
+		{65536, linux, 4096, true},
+		{2048, linux, 2048, true},
+		{0, wire.Private{Send: 65536, Receive: 65536}.Append(nil), 4096, false},
+		{0, nil, 1024, false},
+		{0, []byte("\xf6\xab\x0e\x18\x02\x01\x03\x03"), 1024, false},
+	} {
+		bubble(t, func(t *testing.T) {
+			c1 := newHost(t, "pipe", Config{Inline: c.inline}).connect(c.private)
+			require.Equal(t, c.want, c1.conn.threshold)
+			require.Equal(t, c.takes, c1.conn.invalidates)
+			peer := wire.ParsePrivate(c1.qp.PrivateData())
+			require.Equal(t, c1.conn.cfg.Inline, peer.Receive)
+			require.Equal(t, c1.conn.cfg.Inline, peer.Send)
+			c1.serves()
+		})
+	}
+}
+
+// TestRPR_3_Depths: the ORD is never 0, and a client that takes no Reads is rejected.
+func TestRPR_3_Depths(t *testing.T) {
+	for ird, want := range map[int]int{1: 1, 5: 5, 16: 16, 128: 16} {
+		bubble(t, func(t *testing.T) {
+			c := newHost(t, "pipe", Config{}).connect(linux, func(q *iwarp.QPConfig) { q.IRD = ird })
+			require.Equal(t, want, c.conn.qp.ORD())
+			require.Equal(t, want, c.conn.ord)
+			require.Zero(t, c.conn.qp.IRD(), "the client cannot read")
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		h := newHost(t, "pipe", Config{})
+		result := h.answers()
+		_, err := h.dial(linux, func(q *iwarp.QPConfig) { q.IRD = -1 })
+		var reject *iwarp.RejectError
+		require.ErrorAs(t, err, &reject)
+		require.Equal(t, 1, reject.ORD)
+		require.ErrorIs(t, <-result, errIRD)
+	})
+}
+
+// TestRPR_1_Configuration: what cannot be is refused, and so is the connection.
+func TestRPR_1_Configuration(t *testing.T) {
+	rnic := open(t)
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	for what, cfg := range map[string]Config{
+		"no RNIC":              {},
+		"credits":              {RNIC: rnic, Credits: -1},
+		"too many credits":     {RNIC: rnic, Credits: 1025},
+		"a small Inline":       {RNIC: rnic, Inline: 512},
+		"an odd Inline":        {RNIC: rnic, Inline: 4097},
+		"a large Inline":       {RNIC: rnic, Inline: 128 << 10},
+		"a call below Inline":  {RNIC: rnic, MaxCall: 4000},
+		"less than eight":      {RNIC: rnic, MaxBytes: 8 << 20},
+		"a PD":                 {RNIC: rnic, QP: iwarp.QPConfig{PD: pd}},
+		"no ORD":               {RNIC: rnic, QP: iwarp.QPConfig{ORD: -1}},
+		"private data":         {RNIC: rnic, QP: iwarp.QPConfig{PrivateData: []byte{1}}},
+		"a Setup":              {RNIC: rnic, QP: iwarp.QPConfig{Setup: func(context.Context, *iwarp.QP) error { return nil }}},
+		"a depth of the queue": {RNIC: rnic, QP: iwarp.QPConfig{RecvDepth: 3}},
+	} {
+		_, err := newShared(&cfg)
+		require.Error(t, err, what)
+		require.Contains(t, err.Error(), "rpcrdma: ", what)
+	}
+	_, err = newShared(nil)
+	require.Error(t, err)
+	s, err := newShared(&Config{RNIC: rnic, Inline: 65536, Credits: 1024})
+	require.NoError(t, err)
+	require.Equal(t, 1<<20+8<<10, s.cfg.MaxCall)
+
+	h := newHost(t, "pipe", Config{Credits: -1})
+	result := h.answers()
+	_, err = h.dial(linux)
+	require.ErrorIs(t, err, iwarp.ErrRejected)
+	require.Error(t, <-result)
+}
