@@ -1,0 +1,209 @@
+package rpcrdma
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A many is a host whose clients have one budget.
+type many struct {
+	*host
+	shared *shared
+}
+
+func newMany(t testing.TB, cfg Config) *many {
+	t.Helper()
+	h := newHost(t, "pipe", cfg)
+	s, err := newShared(&h.cfg)
+	require.NoError(t, err)
+	return &many{host: h, shared: s}
+}
+
+func (m *many) connect() *client {
+	m.Helper()
+	accepted := make(chan *Conn, 1)
+	go func() {
+		defer close(accepted)
+		cr, err := m.l.Accept(within(m.TB))
+		if err != nil {
+			return
+		}
+		if c, err := m.shared.accept(within(m.TB), cr, nil); err == nil {
+			accepted <- c
+		}
+	}()
+	c, err := m.dial(linux)
+	require.NoError(m, err)
+	c.conn = <-accepted
+	require.NotNil(m, c.conn)
+	m.Cleanup(func() {
+		_ = c.conn.qp.Abort()
+		<-c.conn.Done()
+	})
+	return c
+}
+
+// TestRPR_14_Budget: 64 clients ask for much more than there is, and do not answer the Reads. Memory stays within
+// MaxBytes, and one that answers gets its turn.
+func TestRPR_14_Budget(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const limit = 16 << 20
+		m := newMany(t, Config{MaxBytes: limit})
+		honest := m.connect()
+		for range 64 {
+			c := m.connect()
+			r, _ := c.stuck(1 << 20)
+			for range 5 {
+				h := c.header()
+				h.Proc, h.Reads = wire.NoMsg, r.reads(0)
+				c.post(h.Append(nil))
+			}
+		}
+		synctest.Wait()
+		used := m.shared.calls.inUse()
+		require.LessOrEqual(t, used, limit/2)
+		require.Greater(t, used, limit/2-2<<20, "all of it is in use")
+		for c := range m.shared.calls.accounts() {
+			require.LessOrEqual(t, c.used, limit/maxShare)
+		}
+		honest.serves() // what is inline needs none of it
+
+		began := time.Now()
+		r := honest.exposes(1<<20, true)
+		copy(r.mem, rpc(0x99, 7))
+		honest.send((&wire.Header{XID: 0x99, Proc: wire.NoMsg, Reads: r.reads(0)}).Append(nil))
+		k := honest.next()
+		require.Len(t, k.Message(), 1<<20)
+		require.Greater(t, time.Since(began), 30*time.Second, "the others had to be ended")
+		honest.reply(k, accepted(0x99))
+		honest.recv()
+	})
+}
+
+func (p *pool) inUse() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used + p.kept
+}
+
+// accounts are those that wait for memory.
+func (p *pool) accounts() map[*account]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make(map[*account]bool)
+	for w := p.waits.next; w != &p.waits; w = w.next {
+		all[w.acc] = true
+	}
+	return all
+}
+
+// takes notes the order of grants.
+type takes struct {
+	name  string
+	order *[]string
+	got   *[]*memory
+}
+
+func (t *takes) granted(m *memory, err error) {
+	if err == nil {
+		*t.order = append(*t.order, t.name)
+		*t.got = append(*t.got, m)
+	}
+}
+
+// TestRPR_14_FirstComeFirstServed: but one that has its share lets others pass.
+func TestRPR_14_FirstComeFirstServed(t *testing.T) {
+	rnic := open(t)
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	const unit = 64 << 10
+	p := newPool(4*unit, 2*unit, stag.LocalWrite)
+	owner := &home{pd: pd}
+	owner.uses.Add(1)
+	a, b, c := &account{p: p, home: owner}, &account{p: p, home: owner}, &account{p: p, home: owner}
+	var order []string
+	var got []*memory
+	ask := func(name string, acc *account, n int) *waiter {
+		w := new(waiter)
+		acc.ask(w, n, &takes{name, &order, &got})
+		return w
+	}
+	ask("a1", a, unit)
+	ask("a2", a, unit)
+	ask("a3", a, unit) // beyond its share
+	ask("b1", b, unit)
+	ask("c2", c, 2*unit) // does not fit
+	ask("b2", b, unit)   // would fit, but came later
+	gone := ask("c3", c, unit)
+	require.Equal(t, []string{"a1", "a2", "b1"}, order)
+	require.True(t, p.cancel(gone))
+	require.False(t, p.cancel(gone))
+	back := func(i int) {
+		p.put(got[i])
+		p.deliver()
+	}
+	back(0)
+	require.Equal(t, []string{"a1", "a2", "b1", "a3"}, order, "first of those that wait")
+	back(1)
+	require.Equal(t, []string{"a1", "a2", "b1", "a3", "c2"}, order)
+	back(2)
+	require.Equal(t, []string{"a1", "a2", "b1", "a3", "c2", "b2"}, order)
+	back(3)
+	back(4)
+	back(5)
+	require.Zero(t, p.used)
+	require.LessOrEqual(t, p.kept, p.limit, "what is kept counts")
+	for _, acc := range []*account{a, b, c} {
+		acc.close()
+	}
+	require.Zero(t, p.kept)
+	owner.leave()
+	require.Zero(t, owner.uses.Load())
+}
+
+// TestRPR_14_Sizes: a piece is an eighth longer at most, and there are few sizes.
+func TestRPR_14_Sizes(t *testing.T) {
+	sizes := make(map[int]bool)
+	for n := 1; n < 3<<20; n += 999 {
+		size := sizeOf(n)
+		require.GreaterOrEqual(t, size, n)
+		require.LessOrEqual(t, size, max(leastMemory, n+n/8+1))
+		require.Equal(t, size, sizeOf(size))
+		sizes[size] = true
+	}
+	require.Less(t, len(sizes), 80)
+}
+
+// TestRPR_14_KeptMemory is used again, and given to others when they need it.
+func TestRPR_14_KeptMemory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMany(t, Config{MaxBytes: 16 << 20})
+		write := func(c *client) *memory {
+			r := c.exposes(1<<20, true)
+			h := c.header()
+			copy(r.mem, rpc(h.XID, 7))
+			h.Proc, h.Reads = wire.NoMsg, r.reads(0)
+			c.send(h.Append(nil))
+			k := c.next()
+			mem := k.mem
+			c.reply(k, accepted(h.XID))
+			c.recv()
+			synctest.Wait()
+			return mem
+		}
+		c := m.connect()
+		first := write(c)
+		require.Same(t, first, write(c))
+		for range 20 {
+			write(m.connect())
+			require.LessOrEqual(t, m.shared.calls.inUse(), 8<<20)
+		}
+		require.NotSame(t, first, write(c), "the oldest had to go")
+	})
+}
