@@ -130,7 +130,10 @@ func TestRPR_21_Listener(t *testing.T) {
 		for _, c := range clients {
 			<-c.qp.Done()
 		}
+		synctest.Wait()
+		l.mu.Lock()
 		require.Empty(t, l.live)
+		l.mu.Unlock()
 		require.NoError(t, l.Shutdown(within(t)))
 	})
 }

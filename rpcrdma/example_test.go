@@ -1,0 +1,76 @@
+package rpcrdma_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rpcrdma"
+)
+
+// listen returns a listener on the pipe within the process; a server would use "tcp" and ":20049".
+func listen() (*iwarp.RNIC, *iwarp.Listener) {
+	rnic, err := iwarp.Open(nil)
+	if err != nil {
+		panic(err)
+	}
+	l, err := rnic.Listen(context.Background(), "pipe", "", nil)
+	if err != nil {
+		panic(err)
+	}
+	return rnic, l
+}
+
+// A server of ONC RPC that takes a net.Listener, such as that of go-nfs, serves RDMA with this one.
+func ExampleNewListener() {
+	rnic, l := listen()
+	defer func() { _ = rnic.Close() }()
+	listener := rpcrdma.NewListener(l, &rpcrdma.Config{RNIC: rnic})
+
+	served := make(chan error)
+	go func() { served <- serve(listener) }()
+	if err := listener.Shutdown(context.Background()); err != nil {
+		panic(err)
+	}
+	fmt.Println(errors.Is(<-served, net.ErrClosed))
+	// Output: true
+}
+
+// serve stands for an ONC RPC server.
+func serve(l net.Listener) error {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		_ = c.Close()
+	}
+}
+
+// A program that wants no stream takes whole calls, and may answer them in any order.
+func ExampleAccept() {
+	rnic, l := listen()
+	defer func() { _ = rnic.Close() }()
+	handle := func(cr *iwarp.ConnRequest) {
+		c, err := rpcrdma.Accept(context.Background(), cr, &rpcrdma.Config{RNIC: rnic})
+		if err != nil {
+			return
+		}
+		for {
+			call, err := c.ReadCall(context.Background())
+			if err != nil {
+				return
+			}
+			go func() {
+				xid := call.Message()[:4]
+				_ = call.Reply(context.Background(), xid, []byte("the rest of the RPC reply"))
+			}()
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // a server would go on
+	fmt.Println(errors.Is(l.Serve(ctx, handle), context.Canceled))
+	// Output: true
+}
