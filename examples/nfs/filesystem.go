@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-git/go-billy/v5"
+)
+
+// A filesystem is a directory, as go-nfs wants one. No path leads out of it, whatever links a client makes.
+type filesystem struct {
+	root     *os.Root
+	dir      string // its absolute path
+	readOnly bool
+	handles  *handles
+}
+
+func newFilesystem(dir string, readOnly bool) (*filesystem, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &filesystem{root: root, dir: dir, readOnly: readOnly}
+	f.handles = newHandles(f)
+	return f, nil
+}
+
+// local is a path as os.Root wants it.
+func local(path string) string {
+	if path == "" {
+		return "."
+	}
+	return filepath.Clean(path)
+}
+
+// A file is one that is open. go-nfs uses no locks.
+type file struct{ *os.File }
+
+func (file) Lock() error   { return nil }
+func (file) Unlock() error { return nil }
+
+// Create makes a file, or empties it.
+func (f *filesystem) Create(name string) (billy.File, error) {
+	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// Open opens a file for reading.
+func (f *filesystem) Open(name string) (billy.File, error) {
+	return f.OpenFile(name, os.O_RDONLY, 0)
+}
+
+// OpenFile opens a file.
+func (f *filesystem) OpenFile(name string, flag int, perm os.FileMode) (billy.File, error) {
+	if f.readOnly && flag != os.O_RDONLY {
+		return nil, fs.ErrPermission
+	}
+	o, err := f.root.OpenFile(local(name), flag, perm.Perm())
+	if err != nil {
+		return nil, err
+	}
+	return file{o}, nil
+}
+
+// Stat tells of the file that a link leads to.
+func (f *filesystem) Stat(name string) (os.FileInfo, error) { return f.root.Stat(local(name)) }
+
+// Lstat tells of a file or a link.
+func (f *filesystem) Lstat(name string) (os.FileInfo, error) { return f.root.Lstat(local(name)) }
+
+// Rename moves a file. Handles follow it.
+func (f *filesystem) Rename(from, to string) error {
+	if f.readOnly {
+		return fs.ErrPermission
+	}
+	if err := f.root.Rename(local(from), local(to)); err != nil {
+		return err
+	}
+	f.handles.renamed(local(from), local(to))
+	return nil
+}
+
+// Remove removes a file, or an empty directory.
+func (f *filesystem) Remove(name string) error {
+	if f.readOnly {
+		return fs.ErrPermission
+	}
+	return f.root.Remove(local(name))
+}
+
+// Join makes a path. That of the root is empty.
+func (f *filesystem) Join(elem ...string) string { return filepath.Join(elem...) }
+
+// ReadDir lists a directory.
+func (f *filesystem) ReadDir(path string) ([]os.FileInfo, error) {
+	d, err := f.root.Open(local(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.Close() }()
+	return d.Readdir(-1)
+}
+
+// MkdirAll makes a directory, and those above it.
+func (f *filesystem) MkdirAll(name string, perm os.FileMode) error {
+	if f.readOnly {
+		return fs.ErrPermission
+	}
+	return f.root.MkdirAll(local(name), perm.Perm())
+}
+
+// Symlink makes a link, to anything: it is the client that follows it.
+func (f *filesystem) Symlink(target, link string) error {
+	if f.readOnly {
+		return fs.ErrPermission
+	}
+	return f.root.Symlink(target, local(link))
+}
+
+// Readlink tells where a link leads.
+func (f *filesystem) Readlink(link string) (string, error) { return f.root.Readlink(local(link)) }
+
+// Chmod changes rights.
+func (f *filesystem) Chmod(name string, mode os.FileMode) error {
+	return f.root.Chmod(local(name), mode)
+}
+
+// Lchown changes the owner of a file, or of a link.
+func (f *filesystem) Lchown(name string, uid, gid int) error {
+	return f.root.Lchown(local(name), uid, gid)
+}
+
+// Chown changes the owner of the file that a link leads to.
+func (f *filesystem) Chown(name string, uid, gid int) error {
+	return f.root.Chown(local(name), uid, gid)
+}
+
+// Chtimes changes times.
+func (f *filesystem) Chtimes(name string, atime, mtime time.Time) error {
+	return f.root.Chtimes(local(name), atime, mtime)
+}
+
+// Capabilities tells whether it can be written.
+func (f *filesystem) Capabilities() billy.Capability {
+	if f.readOnly {
+		return billy.ReadCapability | billy.SeekCapability
+	}
+	return billy.DefaultCapabilities
+}
+
+var errNotUsed = errors.New("nfs: go-nfs does not use it")
+
+// TempFile is not used.
+func (f *filesystem) TempFile(string, string) (billy.File, error) { return nil, errNotUsed }
+
+// Chroot is not used.
+func (f *filesystem) Chroot(string) (billy.Filesystem, error) { return nil, errNotUsed }
+
+// Root is the path of the directory.
+func (f *filesystem) Root() string { return f.dir }

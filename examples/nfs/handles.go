@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An identity is what a file keeps when it is renamed, and has for itself: its number, and when it was made.
+type identity struct{ number, born uint64 }
+
+// handleLen is the length of a file handle: the export, and the identity.
+const handleLen = 24
+
+// searchPause is the time between two searches through all files: clients can cause them.
+const searchPause = time.Second
+
+// handles are the file handles of an export. A handle has the identity of its file, so that it stays valid when the
+// server is started again. Where the file is, is known of files that clients have looked up; others, and those that
+// were renamed here, are searched for.
+type handles struct {
+	f      *filesystem
+	export uint64
+	pause  time.Duration // between two searches
+
+	mu       sync.Mutex
+	paths    map[identity]string
+	searches int // that have begun
+
+	search sync.Mutex // held during a search; before mu
+	last   time.Time  // the end of the last search
+}
+
+func newHandles(f *filesystem) *handles {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(f.dir))
+	return &handles{f: f, export: h.Sum64(), pause: searchPause, paths: make(map[identity]string)}
+}
+
+// of returns the handle of a path. That of a file that does not exist is one of no file.
+func (h *handles) of(path string) []byte {
+	id, err := h.f.identify(path)
+	if err == nil {
+		h.mu.Lock()
+		h.paths[id] = path
+		h.mu.Unlock()
+	}
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, handleLen), h.export)
+	b = binary.BigEndian.AppendUint64(b, id.number)
+	return binary.BigEndian.AppendUint64(b, id.born)
+}
+
+// path finds the file of a handle.
+func (h *handles) path(handle []byte) (string, bool) {
+	if len(handle) != handleLen || binary.BigEndian.Uint64(handle) != h.export {
+		return "", false
+	}
+	id := identity{binary.BigEndian.Uint64(handle[8:]), binary.BigEndian.Uint64(handle[16:])}
+	if id == (identity{}) {
+		return "", false
+	}
+	path, ok, searches := h.known(id)
+	if !ok {
+		h.searchAll(searches)
+		path, ok, _ = h.known(id)
+	}
+	return path, ok
+}
+
+// known tells where a file is, if it is still there.
+func (h *handles) known(id identity) (path string, ok bool, searches int) {
+	h.mu.Lock()
+	path, ok = h.paths[id]
+	searches = h.searches
+	h.mu.Unlock()
+	if !ok {
+		return "", false, searches
+	}
+	now, err := h.f.identify(path)
+	return path, err == nil && now == id, searches
+}
+
+// searchAll looks at all files, unless a search was begun after the given number of them.
+func (h *handles) searchAll(before int) {
+	h.search.Lock()
+	defer h.search.Unlock()
+	h.mu.Lock()
+	begun := h.searches
+	h.mu.Unlock()
+	if begun > before {
+		return
+	}
+	time.Sleep(time.Until(h.last.Add(h.pause)))
+	h.mu.Lock()
+	h.searches++
+	h.mu.Unlock()
+	found := make(map[identity]string)
+	_ = fs.WalkDir(h.f.root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read has no handles
+		}
+		path = filepath.FromSlash(path)
+		if id, err := h.f.identify(path); err == nil {
+			found[id] = path
+		}
+		return nil
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, path := range found {
+		h.paths[id] = path
+	}
+	h.last = time.Now()
+}
+
+// renamed makes handles follow a file, or a directory with all that is in it.
+func (h *handles) renamed(from, to string) {
+	inside := from + string(filepath.Separator)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, path := range h.paths {
+		if path == from {
+			h.paths[id] = to
+		} else if rest, ok := strings.CutPrefix(path, inside); ok {
+			h.paths[id] = filepath.Join(to, rest)
+		}
+	}
+}
+
+// removed forgets the handle of a file that is not there any more.
+func (h *handles) removed(handle []byte) {
+	if len(handle) != handleLen {
+		return
+	}
+	id := identity{binary.BigEndian.Uint64(handle[8:]), binary.BigEndian.Uint64(handle[16:])}
+	if _, ok, _ := h.known(id); !ok {
+		h.mu.Lock()
+		delete(h.paths, id)
+		h.mu.Unlock()
+	}
+}

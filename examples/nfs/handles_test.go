@@ -1,0 +1,141 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/willscott/go-nfs"
+)
+
+func opened(t *testing.T, dir string) *handler {
+	t.Helper()
+	f, err := newFilesystem(dir, false)
+	require.NoError(t, err)
+	f.handles.pause = 0
+	t.Cleanup(func() { _ = f.root.Close() })
+	return newHandler(f)
+}
+
+// where is the path of a handle.
+func (h *handler) where(t *testing.T, handle []byte) string {
+	t.Helper()
+	_, elems, err := h.FromHandle(handle)
+	require.NoError(t, err)
+	return filepath.ToSlash(h.fs.Join(elems...))
+}
+
+// TestHandlesAreStable over restarts and renames, here and elsewhere.
+func TestHandlesAreStable(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	write(t, nil, dir, "a", "b", "file")
+	h := opened(t, dir)
+	file := h.ToHandle(h.fs, []string{"a", "b", "file"})
+	root := h.ToHandle(h.fs, nil)
+	require.LessOrEqual(t, len(file), nfs.FHSize)
+	require.NotEqual(t, file, root)
+	require.Equal(t, file, h.ToHandle(h.fs, []string{"a", "b", "file"}))
+	require.Equal(t, "a/b/file", h.where(t, file))
+	require.Empty(t, h.where(t, root))
+
+	h = opened(t, dir)
+	require.Equal(t, "a/b/file", h.where(t, file), "another server")
+	require.Empty(t, h.where(t, root))
+
+	require.NoError(t, h.fs.Rename(filepath.Join("a", "b"), "c"))
+	require.NoError(t, h.InvalidateHandle(h.fs, file))
+	if runtime.GOOS != "linux" {
+		return
+	}
+	searches := h.fs.handles.searches
+	require.Equal(t, "c/file", h.where(t, file), "it was renamed by a client")
+	require.Equal(t, searches, h.fs.handles.searches, "nothing had to be searched")
+	require.NoError(t, os.Rename(filepath.Join(dir, "c"), filepath.Join(dir, "d")))
+	require.Equal(t, "d/file", h.where(t, file), "it was renamed by a program of the host")
+	require.Equal(t, "d/file", opened(t, dir).where(t, file))
+}
+
+// TestStaleHandles are those of files that are gone, and what no server has made.
+func TestStaleHandles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, nil, dir, "file")
+	h := opened(t, dir)
+	file := h.ToHandle(h.fs, []string{"file"})
+	other := opened(t, t.TempDir())
+	require.NoError(t, os.Remove(filepath.Join(dir, "file")))
+	require.NoError(t, h.InvalidateHandle(h.fs, file))
+	for what, handle := range map[string][]byte{
+		"removed":            file,
+		"of another export":  other.ToHandle(other.fs, nil),
+		"too short":          file[:20],
+		"empty":              nil,
+		"of no file":         h.ToHandle(h.fs, []string{"none"}),
+		"of another's birth": append(file[:23:23], file[23]+1),
+	} {
+		_, _, err := h.FromHandle(handle)
+		var stale *nfs.NFSStatusError
+		require.ErrorAs(t, err, &stale, what)
+		require.Equal(t, nfs.NFSStatusStale, stale.NFSStatus, what)
+	}
+}
+
+// TestLinksOutside: a client makes links that lead out of the directory, and cannot follow them.
+func TestLinksOutside(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	write(t, []byte("secret"), outside, "file")
+	h := opened(t, dir)
+	if err := h.fs.Symlink(outside, "link"); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	target, err := h.fs.Readlink("link")
+	require.NoError(t, err)
+	require.Equal(t, outside, target)
+	for _, name := range []string{"link/file", "../" + filepath.Base(outside) + "/file", "link"} {
+		_, err := h.fs.Open(filepath.FromSlash(name))
+		require.Error(t, err, name)
+		_, err = h.fs.Stat(filepath.FromSlash(name))
+		require.Error(t, err, name)
+	}
+	require.Error(t, h.fs.Rename(filepath.Join("link", "file"), "stolen"))
+	require.Error(t, h.fs.Chmod(filepath.Join("link", "file"), 0o777))
+	require.NoError(t, h.fs.Remove("link"))
+}
+
+// TestListings are found by their verifier, as long as they are kept.
+func TestListings(t *testing.T) {
+	dir := t.TempDir()
+	write(t, nil, dir, "one")
+	h := opened(t, dir)
+	list := func() []os.FileInfo {
+		l, err := h.fs.ReadDir("")
+		require.NoError(t, err)
+		return l
+	}
+	v := h.VerifierFor("", list())
+	require.Equal(t, v, opened(t, dir).VerifierFor("", list()), "the same at another server")
+	require.Len(t, h.DataForVerifier("", v), 1)
+	require.Nil(t, h.DataForVerifier("x", v))
+	require.Nil(t, h.DataForVerifier("", v+1))
+	write(t, nil, dir, "two")
+	require.NotEqual(t, v, h.VerifierFor("", list()))
+	require.Len(t, h.DataForVerifier("", v), 1, "a client goes on with the older one")
+	for range keptListings {
+		h.VerifierFor("other", nil)
+	}
+	require.Nil(t, h.DataForVerifier("", v))
+}
+
+// TestMount gives the whole directory.
+func TestMount(t *testing.T) {
+	h := opened(t, t.TempDir())
+	status, _, flavors := h.Mount(t.Context(), nil, nfs.MountRequest{Dirpath: []byte("/")})
+	require.Equal(t, nfs.MountStatusOk, status)
+	require.Contains(t, flavors, nfs.AuthFlavorUnix, "what Linux asks for")
+	status, _, _ = h.Mount(t.Context(), nil, nfs.MountRequest{Dirpath: []byte("/etc")})
+	require.Equal(t, nfs.MountStatusErrNoEnt, status)
+	var st nfs.FSStat
+	require.NoError(t, h.FSStat(t.Context(), h.fs, &st))
+}

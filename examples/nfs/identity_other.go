@@ -1,0 +1,16 @@
+//go:build !linux
+
+package main
+
+import "hash/fnv"
+
+// identify returns the identity of a file: here it is that of its path, so that a handle does not survive a
+// rename together with a restart of the server.
+func (f *filesystem) identify(path string) (identity, error) {
+	if _, err := f.Lstat(path); err != nil {
+		return identity{}, err
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(local(path)))
+	return identity{number: h.Sum64()}, nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/willscott/go-nfs"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rpcrdma"
+)
+
+type options struct {
+	listen, mount, tcp string
+	root               string
+	readOnly           bool
+}
+
+// stopWithin is how long calls in hand have when the server stops.
+const stopWithin = 5 * time.Second
+
+// A server serves one directory.
+type server struct {
+	fs      *filesystem
+	rnic    *iwarp.RNIC
+	rdma    *rpcrdma.Listener
+	streams []*stream // of MOUNT, and of NFS over TCP
+	tasks   sync.WaitGroup
+	failed  chan error
+}
+
+// start begins to serve.
+func start(ctx context.Context, o *options) (*server, error) {
+	s := &server{failed: make(chan error, 3)}
+	if err := s.open(ctx, o); err != nil {
+		s.stop()
+		return nil, err
+	}
+	nfs.Log.SetLevel(nfs.FatalLevel) // it takes missing files for errors
+	h := newHandler(s.fs)
+	s.serve(s.rdma, h)
+	for _, t := range s.streams {
+		s.serve(t, h)
+	}
+	return s, nil
+}
+
+// open opens the directory and the listeners.
+func (s *server) open(ctx context.Context, o *options) (err error) {
+	if s.fs, err = newFilesystem(o.root, o.readOnly); err != nil {
+		return err
+	}
+	if s.rnic, err = iwarp.Open(nil); err != nil {
+		return err
+	}
+	l, err := s.rnic.Listen(ctx, "tcp", o.listen, nil)
+	if err != nil {
+		return err
+	}
+	s.rdma = rpcrdma.NewListener(l, &rpcrdma.Config{RNIC: s.rnic})
+	for _, addr := range []string{o.mount, o.tcp} {
+		if addr == "" {
+			continue
+		}
+		t, err := net.Listen("tcp", addr)
+		if err != nil {
+			return err
+		}
+		s.streams = append(s.streams, newStream(t))
+	}
+	return nil
+}
+
+// serve serves NFS and MOUNT on the connections of a listener.
+func (s *server) serve(l net.Listener, h nfs.Handler) {
+	s.tasks.Go(func() {
+		if err := nfs.Serve(l, h); !errors.Is(err, net.ErrClosed) {
+			s.failed <- err
+		}
+	})
+}
+
+// stop answers the calls in hand, ends all connections, and gives everything back.
+func (s *server) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	for _, t := range s.streams {
+		t.end()
+	}
+	if s.rdma != nil {
+		_ = s.rdma.Shutdown(ctx) // a call that came just now is repeated by its client
+	}
+	s.tasks.Wait()
+	if s.rnic != nil {
+		_ = s.rnic.Shutdown(ctx)
+	}
+	if s.fs != nil {
+		_ = s.fs.root.Close()
+	}
+}
+
+// A stream is a listener that can end its connections.
+type stream struct {
+	net.Listener
+	mu    sync.Mutex
+	ended bool
+	conns map[net.Conn]struct{}
+}
+
+func newStream(l net.Listener) *stream {
+	return &stream{Listener: l, conns: make(map[net.Conn]struct{})}
+}
+
+func (s *stream) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		_ = c.Close()
+		return nil, net.ErrClosed
+	}
+	s.conns[c] = struct{}{}
+	return &streamConn{Conn: c, of: s}, nil
+}
+
+func (s *stream) end() {
+	_ = s.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for c := range s.conns {
+		_ = c.Close()
+	}
+}
+
+// A streamConn is a connection that its listener forgets when it is closed, or has failed: go-nfs does not close it then.
+type streamConn struct {
+	net.Conn
+	of *stream
+}
+
+func (c *streamConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		_ = c.Close()
+	}
+	return n, err
+}
+
+func (c *streamConn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.conns, c.Conn)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	nfsc "github.com/willscott/go-nfs-client/nfs"
+)
+
+// uses does what programs do on a file system, and compares with the directory.
+func uses(t *testing.T, v *nfsc.Target, dir string) {
+	t.Helper()
+	for _, n := range []int{0, 1, 3, 4000, 4096, 65537, 1<<20 - 1, 3<<20 + 5} {
+		name := fmt.Sprintf("file-%d", n)
+		f, err := v.OpenFile("/"+name, 0o644)
+		require.NoError(t, err)
+		want := octets(n)
+		for part := range slices.Chunk(want, 1<<20) {
+			_, err := f.Write(part)
+			require.NoError(t, err)
+		}
+		require.NoError(t, f.Close())
+		there, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, append([]byte{}, there...))
+		f, err = v.Open("/" + name)
+		require.NoError(t, err)
+		got, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.Equal(t, want, append([]byte{}, got...))
+		require.NoError(t, f.Close())
+	}
+	_, err := v.Mkdir("/many", 0o755)
+	require.NoError(t, err)
+	for i := range 200 {
+		write(t, nil, dir, "many", fmt.Sprintf("a-file-with-a-name-%03d", i))
+	}
+	all, err := v.ReadDirPlus("/many")
+	require.NoError(t, err)
+	names := make(map[string]bool)
+	for _, e := range all {
+		names[e.Name()] = true
+	}
+	for i := range 200 {
+		require.True(t, names[fmt.Sprintf("a-file-with-a-name-%03d", i)], "file %d", i)
+	}
+	require.NoError(t, v.Rename("/many", "/moved"))
+	_, _, err = v.Lookup("/moved/a-file-with-a-name-007")
+	require.NoError(t, err)
+	require.NoError(t, v.Remove("/file-1"))
+	_, err = os.Stat(filepath.Join(dir, "file-1"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestOverTCP serves MOUNT and NFS over TCP.
+func TestOverTCP(t *testing.T) {
+	dir := t.TempDir()
+	s := serves(t, dir, false)
+	uses(t, mounts(t, s.streams[1].Addr().String()), dir)
+}
+
+// TestOverRDMA serves the same over RDMA: data goes by chunks.
+func TestOverRDMA(t *testing.T) {
+	dir := t.TempDir()
+	s := serves(t, dir, false)
+	b := newBridge(t, s.rdma.Addr().String())
+	uses(t, mounts(t, b.l.Addr().String()), dir)
+	require.Greater(t, b.written, 4<<20)
+	require.Greater(t, b.read, 4<<20)
+}
+
+// TestRestart: handles of a server that has ended go on at the next one.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	write(t, octets(5000), dir, "sub", "file")
+	s := serves(t, dir, false)
+	b := newBridge(t, s.rdma.Addr().String())
+	v := mounts(t, b.l.Addr().String())
+	_, handle, err := v.Lookup("/sub/file")
+	require.NoError(t, err)
+	s.stop()
+	require.NoError(t, os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "moved")))
+	s = serves(t, dir, false)
+	v = mounts(t, s.streams[1].Addr().String())
+	attr, err := v.GetAttr(handle)
+	require.NoError(t, err)
+	require.EqualValues(t, 5000, attr.Filesize)
+}
+
+// TestReadOnly: clients change nothing.
+func TestReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	write(t, octets(100), dir, "file")
+	s := serves(t, dir, true)
+	v := mounts(t, s.streams[0].Addr().String())
+	f, err := v.Open("/file")
+	require.NoError(t, err)
+	got, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.Equal(t, octets(100), got)
+	_, err = v.Create("/other", 0o644)
+	require.Error(t, err)
+	_, err = v.Mkdir("/dir", 0o755)
+	require.Error(t, err)
+	require.Error(t, v.Remove("/file"))
+	require.Error(t, v.Rename("/file", "/other"))
+	_, err = f.Write([]byte("x"))
+	require.Error(t, err)
+	there, err := os.ReadFile(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	require.Equal(t, octets(100), there)
+}
+
+// TestOptions: what cannot be served is an error.
+func TestOptions(t *testing.T) {
+	for what, o := range map[string]options{
+		"no directory":   {listen: "127.0.0.1:0", mount: "127.0.0.1:0", root: filepath.Join(t.TempDir(), "none")},
+		"a bad address":  {listen: "256.0.0.1:0", mount: "127.0.0.1:0", root: t.TempDir()},
+		"a bad address ": {listen: "127.0.0.1:0", mount: "256.0.0.1:0", root: t.TempDir()},
+	} {
+		_, err := start(t.Context(), &o)
+		require.Error(t, err, what)
+	}
+}
