@@ -178,6 +178,12 @@ func TestRPR_14_Sizes(t *testing.T) {
 		sizes[size] = true
 	}
 	require.Less(t, len(sizes), 80)
+	for limit := 16 << 20; limit < 64<<20; limit += 99991 {
+		c := Config{MaxBytes: limit}
+		share := limit / maxShare
+		require.LessOrEqual(t, sizeOf(c.maxReply()), share, "the longest reply gets its memory")
+		require.Greater(t, c.maxReply(), share-share/8)
+	}
 }
 
 // TestRPR_14_KeptMemory is used again, and given to others when they need it.

@@ -117,8 +117,11 @@ func checkQP(q *iwarp.QPConfig) error {
 // receives is how many messages of a client there may be at a time.
 func (c *Config) receives() int { return c.Credits + spareReceives }
 
-// maxReply is how many octets a reply has at most.
-func (c *Config) maxReply() int { return c.MaxBytes / maxShare }
+// maxReply is how many octets a reply has at most: so many that its memory is not more than the share.
+func (c *Config) maxReply() int {
+	share := c.MaxBytes / maxShare
+	return share &^ (stepOf(share) - 1)
+}
 
 // sendDepth is the room for one reply with as many segments as a header can have, for another one behind it, and for
 // the RDMA Reads.

@@ -22,8 +22,7 @@
 // All chunks of a call are checked before memory is taken for it. Config.MaxBytes bounds the memory of all calls
 // and replies that are longer than Config.Inline, half of it for each; one connection gets a quarter of
 // each half at most. Calls wait for memory in the order in which they came, and replies do. Besides, a connection has
-// Config.Credits+8 receives, and half as many octets again for replies as there are credits, of Config.Inline octets
-// each.
+// Config.Credits+8 receives of Config.Inline octets, and twice that size for each of Config.Credits replies.
 //
 // A call whose chunks make no sense is answered by an error of the transport. A message that no client
 // sends, such as a second call with the XID of one that is not answered yet, ends the connection, and so does a

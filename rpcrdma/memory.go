@@ -19,9 +19,12 @@ func sizeOf(n int) int {
 	if n <= leastMemory {
 		return leastMemory
 	}
-	step := 1 << (bits.Len(uint(n-1)) - 4)
+	step := stepOf(n - 1)
 	return (n + step - 1) &^ (step - 1)
 }
+
+// stepOf is the distance between sizes of pieces about n octets.
+func stepOf(n int) int { return 1 << (bits.Len(uint(n)) - 4) }
 
 // A memory is a registered piece of memory.
 type memory struct {

@@ -30,7 +30,7 @@ func main() {
 	flag.StringVar(&o.root, "root", "", "directory to serve")
 	flag.BoolVar(&o.readOnly, "ro", false, "clients may not change anything")
 	flag.Parse()
-	if o.root == "" || flag.NArg() > 0 {
+	if o.root == "" || o.mount == "" || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}

@@ -32,6 +32,9 @@ type server struct {
 	failed  chan error
 }
 
+// quiet makes go-nfs log nothing, since it takes missing files for errors. Its logger is one for the process.
+var quiet = sync.OnceFunc(func() { nfs.Log.SetLevel(nfs.FatalLevel) })
+
 // start begins to serve.
 func start(ctx context.Context, o *options) (*server, error) {
 	s := &server{failed: make(chan error, 3)}
@@ -39,7 +42,7 @@ func start(ctx context.Context, o *options) (*server, error) {
 		s.stop()
 		return nil, err
 	}
-	nfs.Log.SetLevel(nfs.FatalLevel) // it takes missing files for errors
+	quiet()
 	h := newHandler(s.fs)
 	s.serve(s.rdma, h)
 	for _, t := range s.streams {
