@@ -72,8 +72,19 @@ func TestRPR_6_PositionZero(t *testing.T) {
 
 // TestRPR_18_LengthOfAChunk: the word before it decides.
 func TestRPR_18_LengthOfAChunk(t *testing.T) {
+	chunkOfLength(t, 5, map[int]bool{1: false, 4: false, 5: true, 6: true, 7: true, 8: true, 9: false, 12: false})
+	chunkOfLength(t, 8, map[int]bool{7: false, 8: true, 9: false, 11: false, 12: false})
 	msg, at := message(5, 0)
-	for n, ok := range map[int]bool{1: false, 4: false, 5: true, 6: true, 7: true, 8: true, 9: false, 12: false} {
+	var p Call
+	msg[at-4] = 0xff
+	require.ErrorIs(t, p.Make(&wire.Header{Reads: client{}.segments(at, make([]byte, 5))}, msg[:at], 1000), ErrChunk, "a length near 2^32")
+}
+
+// chunkOfLength tells of chunks of n octets whether one can be an opaque of a length.
+func chunkOfLength(t *testing.T, length int, want map[int]bool) {
+	t.Helper()
+	msg, at := message(length, 0)
+	for n, ok := range want {
 		c := client{}
 		chunk := c.segments(at, make([]byte, n))
 		var p Call
@@ -85,9 +96,6 @@ func TestRPR_18_LengthOfAChunk(t *testing.T) {
 		_, err = c.put(t, &p, nil)
 		require.Equal(t, ok, err == nil, "%d octets: %v", n, err)
 	}
-	var p Call
-	msg[at-4] = 0xff
-	require.ErrorIs(t, p.Make(&wire.Header{Reads: client{}.segments(at, make([]byte, 5))}, msg[:at], 1000), ErrChunk, "a length near 2^32")
 }
 
 func seg(position, n uint32) wire.ReadSegment {
@@ -127,6 +135,10 @@ func TestRPR_18_ChunksThatDoNotFit(t *testing.T) {
 	h := wire.Header{Proc: wire.NoMsg, Reads: []wire.ReadSegment{seg(0, 40)}}
 	var c Call
 	require.ErrorIs(t, c.Make(&h, inline, 1000), ErrChunk, "octets behind the header of NOMSG")
+	odd := make([]byte, 42)
+	odd[41] = 8
+	h = wire.Header{Reads: []wire.ReadSegment{seg(42, 8)}}
+	require.ErrorIs(t, c.Make(&h, odd, 1000), ErrChunk, "a position that is no multiple of 4, behind the right length")
 }
 
 // TestRPR_19_CallWithoutAllocation plans again and again.
