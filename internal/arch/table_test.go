@@ -158,8 +158,8 @@ var cores = map[string]string{
 
 	"rsocket/internal/wire":   "",
 	"rsocket/internal/stream": "",
-	"rpcrdma/internal/wire": "",
-	"rpcrdma/internal/plan": "",
+	"rpcrdma/internal/wire":   "",
+	"rpcrdma/internal/plan":   "",
 
 	"examples/nvme/capsule":               "",
 	"examples/nvme/target/internal/model": "",
