@@ -1,0 +1,85 @@
+package rdma9p
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// A Config configures Serve. PD of the field QP must be set; zero values elsewhere mean the defaults.
+type Config struct {
+	// MaxMsize is the largest msize, and so the largest message in either direction: 256 KiB by default. It is at
+	// least 4096 and at most 1 MiB, the most that Linux uses over RDMA.
+	MaxMsize int
+	// Depth is how many requests of a connection may be with the handler, and how many receives the connection has: 64
+	// by default. A peer that sends more has to wait for answers. Each of the receives, and of as many buffers for answers, has msize
+	// octets; memory that was never used costs nothing.
+	Depth int
+	// SRQ, if it is not 0, is the number of receives, of MaxMsize octets each, that all connections share, instead of receives of
+	// their own. It is for peers that trust each other: Depth is how many of them one may occupy.
+	SRQ int
+	// ReadOnly refuses all requests that may change something with EROFS. The handler does not see them.
+	ReadOnly bool
+	// MaxFids is how many fids a connection may have in use: 65,536 by default. More end it.
+	MaxFids int
+	// VersionTimeout is how long a connection may exist without a session: 30 s by default. There is no other limit: Linux
+	// never connects again, so a mount that is idle must not lose its connection.
+	VersionTimeout time.Duration
+	// DrainTimeout is how long the requests that the handler has when Serve ends may take: 30 s by default. Then the connection
+	// is aborted.
+	DrainTimeout time.Duration
+	// QP is what the QPs are made of. Serve sets its CQs, its SRQ, the depths of its queues, IRD, ORD and PrivateData.
+	QP iwarp.QPConfig
+	// Logger gets the ends of connections that are not graceful, and what a handler does wrong; nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+const (
+	defaultMsize   = 256 << 10
+	largestMsize   = 1 << 20
+	defaultDepth   = 64
+	defaultFids    = 65536
+	defaultTimeout = 30 * time.Second
+
+	// spareSends is how many more sends than receives there may be: answers of the adapter need no buffer.
+	spareSends = 8
+)
+
+var errNoPD = errors.New("9p: Config.QP has no PD")
+
+// withDefaults checks a configuration and fills it in.
+func (c *Config) withDefaults() (*Config, error) {
+	if c == nil || c.QP.PD == nil {
+		return nil, errNoPD
+	}
+	d := *c
+	setDefault(&d.MaxMsize, defaultMsize)
+	setDefault(&d.Depth, defaultDepth)
+	setDefault(&d.MaxFids, defaultFids)
+	setDefault(&d.VersionTimeout, defaultTimeout)
+	setDefault(&d.DrainTimeout, defaultTimeout)
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case d.MaxMsize < minMsize || d.MaxMsize > largestMsize:
+		return nil, fmt.Errorf("9p: MaxMsize is %d, not from %d to %d", d.MaxMsize, minMsize, largestMsize)
+	case d.Depth < 0 || d.SRQ < 0 || d.MaxFids < 0 || d.VersionTimeout < 0 || d.DrainTimeout < 0:
+		return nil, errors.New("9p: a field of Config is negative")
+	}
+	q := &d.QP
+	q.SendCQ, q.RecvCQ, q.SRQ, q.PrivateData = nil, nil, nil, nil
+	q.SendDepth, q.RecvDepth = d.Depth+spareSends, d.Depth
+	q.IRD, q.ORD = -1, -1 // 9P uses no RDMA Reads
+	return &d, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,342 @@
+package rdma9p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// A conn is the stream that a handler sees of one connection: it reads the messages of the peer one behind the other, and
+// writes answers. It has no goroutine for that: the handler's own wait for messages and for room.
+type conn struct {
+	cfg  *Config
+	qp   *iwarp.QP
+	log  *slog.Logger
+	ctx  context.Context // ends when no more messages are to be read
+	stop context.CancelFunc
+
+	// Of the goroutine that reads.
+	wcs     [16]iwarp.WC
+	pending []iwarp.WC // completions that were taken from the CQ, of wcs
+	left    int        // messages that are still read after the end of ctx
+	msg     []byte     // what was not read of the message
+	id      uint64     // of its receive
+	held    bool       // that receive is not posted again yet
+	tag     uint16     // of the message
+	short   [inlineSize]byte
+
+	// writing is held by Write. It comes before mu and before the lock of sends.
+	writing sync.Mutex
+	out     assembler
+	outPlan plan
+	outBuf  int
+	small   [inlineSize]byte
+	flushes [inlineSize]byte
+
+	changed chan struct{} // has a token when answers have left the table of requests
+
+	mu    sync.Mutex // it comes before the locks of the QP
+	sess  *session
+	first bool // the first receive has a Tversion, and is not posted again yet
+	recvs receives
+	sends sends
+	err   error // why the connection was aborted
+}
+
+func newConn(ctx context.Context, cfg *Config, shared *sharedReceives) *conn {
+	ctx, stop := context.WithCancel(ctx)
+	return &conn{
+		cfg: cfg, ctx: ctx, stop: stop, left: cfg.Depth, changed: make(chan struct{}, 1),
+		sess:  newSession(cfg.MaxMsize, cfg.Depth, cfg.MaxFids, cfg.ReadOnly),
+		recvs: receives{shared: shared}, sends: sends{depth: cfg.Depth + spareSends},
+	}
+}
+
+// Read reads octets of the messages of the peer. It waits only at the beginning of a message. The end of the connection, or of Serve,
+// is io.EOF.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(c.msg) == 0 {
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.msg)
+	c.msg = c.msg[n:]
+	if len(c.msg) == 0 {
+		if err := c.wasRead(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// next takes the next message, for the handler or not.
+func (c *conn) next() error {
+	msg, err := c.receive()
+	if err != nil {
+		return err
+	}
+	h, err := checkMessage(msg)
+	if err != nil {
+		return c.fail(err)
+	}
+	if err := c.await(h); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	v, out, err := c.sess.take(msg, c.short[:0])
+	c.first = v == deliver && c.id == firstID
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+		return c.fail(err)
+	case v == deliver:
+		c.msg, c.tag = msg, h.tag
+		return nil
+	}
+	return c.answer(out)
+}
+
+// receive waits for a message.
+func (c *conn) receive() ([]byte, error) {
+	if c.ctx.Err() != nil {
+		if c.left--; c.left < 0 {
+			return nil, io.EOF
+		}
+	}
+	if len(c.pending) == 0 {
+		n, err := c.qp.RecvCQ().Wait(c.ctx, c.wcs[:])
+		if err != nil {
+			return nil, c.over(err)
+		}
+		c.pending = c.wcs[:n]
+	}
+	wc := &c.pending[0]
+	c.id = wc.ID
+	if err := wc.Err(); err != nil {
+		return nil, c.over(err) // it stays, for recover
+	}
+	c.pending, c.held = c.pending[1:], true
+	if wc.Op != iwarp.OpRecv {
+		return nil, c.fail(fmt.Errorf("%w: Immediate Data", ErrProtocol))
+	}
+	return c.recvs.octets(c.id, int(wc.Len)), nil
+}
+
+// over returns what a reader gets when there is no message because of err.
+func (c *conn) over(err error) error {
+	if c.ctx.Err() != nil || c.qp.Err() == nil && errors.Is(err, net.ErrClosed) {
+		return io.EOF
+	}
+	return err
+}
+
+// await waits until a message may be taken.
+func (c *conn) await(h header) error {
+	for {
+		c.mu.Lock()
+		ready := c.sess.ready(h)
+		c.mu.Unlock()
+		if ready {
+			return nil
+		}
+		select {
+		case <-c.changed:
+		case <-c.qp.Done():
+			return c.over(net.ErrClosed)
+		case <-c.ctx.Done():
+			return io.EOF
+		}
+	}
+}
+
+// wasRead posts the receive of a message again that the handler has read, before it can answer it. After the first Tversion it is not
+// known yet which receives are to be posted.
+func (c *conn) wasRead() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sess.wasRead(c.tag)
+	if c.first {
+		return nil
+	}
+	return c.postAgain()
+}
+
+// postAgain posts the receive of the message again. mu is held.
+func (c *conn) postAgain() error {
+	c.held = false
+	return c.recvs.post(c.id)
+}
+
+// answer posts the receive of a message again that the handler does not see, and sends the answer if there is one now.
+func (c *conn) answer(out []byte) error {
+	c.mu.Lock()
+	err := c.postAgain()
+	c.mu.Unlock()
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	return c.sendInline(out)
+}
+
+func (c *conn) sendInline(msg []byte) error {
+	if err := c.sends.slot(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sends.postInline(msg)
+}
+
+// Write takes octets of answers. When one is complete it is sent, as one message.
+func (c *conn) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	n := 0
+	for n < len(p) {
+		n += c.out.add(p[n:])
+		if c.out.hasHeader() {
+			if err := c.begin(); err != nil {
+				return n, err
+			}
+		}
+		if c.out.complete() {
+			if err := c.finish(); err != nil {
+				return n, err
+			}
+			c.out.reset()
+		}
+	}
+	return n, nil
+}
+
+// begin finds a place for an answer whose header is complete.
+func (c *conn) begin() error {
+	h := parseHeader(c.out.head[:])
+	c.mu.Lock()
+	p, err := c.sess.plan(h)
+	c.mu.Unlock()
+	if err != nil {
+		return c.fail(err)
+	}
+	c.outPlan, c.outBuf = p, noBuffer
+	switch {
+	case p == discard:
+		c.log.Warn("9p: the handler answered a request that does not wait", "tag", h.tag, "type", h.typ)
+		c.out.begin(h.size, nil)
+		return nil
+	case p == refuse:
+		c.log.Warn("9p: the answer of the handler is too long", "tag", h.tag, "type", h.typ, "size", h.size)
+		c.out.begin(h.size, nil)
+		return c.sends.slot()
+	case h.size <= inlineSize:
+		c.out.begin(h.size, c.small[:])
+		return c.sends.slot()
+	}
+	if c.outBuf, err = c.sends.buffer(); err != nil {
+		return err
+	}
+	c.out.begin(h.size, c.sends.octets(c.outBuf))
+	return nil
+}
+
+// finish sends an answer that is complete, and what has waited for it.
+func (c *conn) finish() error {
+	var msg []byte
+	switch c.outPlan {
+	case discard:
+		return nil
+	case refuse:
+		msg = appendError(c.small[:0], parseHeader(c.out.head[:]).tag, eio)
+	default:
+		msg = c.out.body[:c.out.size]
+	}
+	if err := c.send(msg); err != nil {
+		return err
+	}
+	for {
+		c.mu.Lock()
+		out, ok := c.sess.flushed(c.flushes[:0])
+		c.mu.Unlock()
+		if !ok {
+			break
+		}
+		if err := c.sendInline(out); err != nil {
+			return err
+		}
+	}
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// send posts an answer, and before it the receives of a session that it begins.
+func (c *conn) send(msg []byte) error {
+	c.mu.Lock()
+	msg, err := c.sess.answered(msg)
+	if err == nil {
+		err = c.prepareReceives()
+	}
+	switch {
+	case err != nil:
+	case c.outBuf == noBuffer:
+		err = c.sends.postInline(msg)
+	default:
+		err = c.sends.post(c.outBuf, len(msg))
+	}
+	c.mu.Unlock()
+	if errors.Is(err, ErrProtocol) {
+		return c.fail(err)
+	}
+	return err
+}
+
+// prepareReceives posts the receives of a session that begins, or the first again if it does not. mu is held.
+func (c *conn) prepareReceives() error {
+	msize := int(c.sess.granted)
+	if msize != 0 && c.sends.bufs == nil {
+		if err := c.sends.grow(c.cfg.QP.PD, c.cfg.Depth, msize); err != nil {
+			return err
+		}
+		if c.recvs.shared == nil {
+			c.first = false
+			return c.recvs.grow(c.cfg.QP.PD, c.cfg.Depth, msize)
+		}
+	}
+	if !c.first {
+		return nil
+	}
+	c.first = false
+	return c.recvs.post(firstID)
+}
+
+// began tells whether there has been a session.
+func (c *conn) began() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sess.granted != 0
+}
+
+// fail ends the connection at once, because of err.
+func (c *conn) fail(err error) error {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = err
+	}
+	c.mu.Unlock()
+	if e := c.qp.Abort(); e != nil {
+		c.log.Warn("9p: connection not aborted in time", "err", e)
+	}
+	return err
+}

@@ -1,0 +1,277 @@
+package rdma9p
+
+import (
+	"encoding/binary"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+func TestP9R_6_12_SizeFieldAndLengthDiffer(t *testing.T) {
+	sized := func(size uint32, n int) []byte {
+		msg := make([]byte, n)
+		copy(msg, appendHeader(nil, size, tclunk, 1))
+		return msg
+	}
+	for name, msg := range map[string][]byte{
+		"empty":     {},
+		"1 octet":   {7},
+		"6 octets":  sized(6, 6),
+		"size 0":    sized(0, 11),
+		"size 6":    sized(6, 11),
+		"one less":  sized(10, 11),
+		"one more":  sized(12, 11),
+		"very long": sized(0xffffffff, 11),
+	} {
+		for _, began := range []bool{false, true} {
+			for _, srq := range []int{0, 8} {
+				t.Run(name, func(t *testing.T) {
+					s := newScript(t)
+					s.done()
+					w := serve(t, "pipe", t.Name(), s, Config{SRQ: srq, Depth: 4})
+					p := w.dial(minMsize)
+					if began {
+						p.version(minMsize)
+					}
+					p.send(msg)
+					p.wantEnd(name)
+					w.stopped()
+					require.Empty(t, s.requests)
+					require.Contains(t, w.log.String(), "protocol error")
+				})
+			}
+		}
+	}
+}
+
+// A message that is longer than msize does not fit its receive, or not the session.
+func TestP9R_6_12_MessagesLongerThanMsize(t *testing.T) {
+	for name, srq := range map[string]int{"own receives": 0, "SRQ": 8} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t)
+			s.done()
+			w := serve(t, "pipe", t.Name(), s, Config{SRQ: srq, Depth: 4})
+			p := w.dial(20000)
+			require.EqualValues(t, 20000, p.version(20000))
+			require.EqualValues(t, 5000, p.version(5000))
+			p.send(message(twrite, 1, make([]byte, 5001-headerSize)...))
+			p.wantEnd("longer than the session allows")
+
+			p = w.dial(20000)
+			require.EqualValues(t, 5000, p.version(5000))
+			p.send(message(twrite, 1, make([]byte, 5001-headerSize)...))
+			p.wantEnd("longer than its receive")
+			w.stopped()
+			require.Empty(t, s.requests)
+		})
+	}
+}
+
+func TestP9R_6_HandlerWritesNoMessage(t *testing.T) {
+	for size := range uint32(headerSize) {
+		s := newSession(8192, 4, 10, false)
+		_, err := s.plan(header{size: size, typ: tclunk + 1, tag: 1})
+		require.ErrorIs(t, err, ErrProtocol)
+	}
+	s := newScript(t)
+	w := serve(t, "pipe", t.Name(), s, Config{})
+	p := w.dial(minMsize)
+	p.version(minMsize)
+	p.send(message(tclunk, 1, numbers(1)...))
+	s.next()
+	require.ErrorIs(t, s.write([]byte{6, 0, 0, 0, byte(tclunk + 1), 1, 0}), ErrProtocol)
+	p.wantEnd("the handler is not to be understood")
+	s.done()
+}
+
+func TestP9R_12_HandlerCannotParse(t *testing.T) {
+	s := newScript(t)
+	w := serve(t, "pipe", t.Name(), s, Config{})
+	p := w.dial(minMsize)
+	p.version(minMsize)
+	p.send(message(tclunk, 1))
+	s.next()
+	require.ErrorIs(t, s.write(rerror(noTag, einval)), ErrProtocol)
+	p.wantEnd("what the handler cannot parse has no answer")
+	s.done()
+}
+
+func TestP9R_4_HandlerAnswersWhatItHasNotRead(t *testing.T) {
+	result := make(chan error, 1)
+	h := handlerFunc(func(in io.ReadCloser, out io.WriteCloser) error {
+		msg, _ := readMessage(in)
+		msg[4] = byte(rversion)
+		_, _ = out.Write(msg)
+		part := make([]byte, headerSize)
+		_, _ = io.ReadFull(in, part)
+		_, err := out.Write(message(tread+1, 1, numbers(0)...))
+		result <- err
+		return nil
+	})
+	w := serve(t, "pipe", t.Name(), h, Config{})
+	p := w.dial(minMsize)
+	p.version(minMsize)
+	p.send(message(tread, 1, make([]byte, 16)...))
+	require.ErrorIs(t, <-result, ErrProtocol)
+	p.wantEnd("its receive is not posted yet")
+}
+
+func TestP9R_12_OneTagTwice(t *testing.T) {
+	s := newScript(t)
+	w := serve(t, "pipe", t.Name(), s, Config{})
+	p := w.dial(minMsize)
+	p.version(minMsize)
+	p.send(message(tread, 1, make([]byte, 16)...))
+	p.send(message(tclunk, 1, numbers(1)...))
+	p.send(tflushMsg(1, 1))
+	require.Equal(t, rerror(1, einval), p.recv())
+	require.Equal(t, rerror(1, einval), p.recv())
+	s.next()
+	s.answer(message(tread+1, 1, numbers(0)...))
+	require.Equal(t, message(tread+1, 1, numbers(0)...), p.recv())
+	require.Empty(t, s.requests)
+	s.done()
+}
+
+// A peer that has no receive for an answer ends its connection, and no other.
+func TestP9R_12_PeerWithoutReceives(t *testing.T) {
+	w := serve(t, "pipe", t.Name(), echo{}, Config{})
+	good := w.dial(minMsize)
+	good.version(minMsize)
+	bad, err := w.tryDial(&iwarp.QPConfig{RNRWait: -1}, minMsize)
+	require.NoError(t, err)
+	require.NoError(t, bad.sendOnly(tversionMsg(minMsize, "9P2000.L")))
+	bad.wantEnd("its own side ends it")
+	require.ErrorIs(t, bad.qp.Err(), iwarp.ErrNoReceive)
+	require.Len(t, good.call(message(tstatfs, 1, numbers(1)...)), headerSize+4)
+}
+
+// A peer that takes no answers has to wait with its requests: what the server holds for it is bounded.
+func TestP9R_12_PeerThatTakesNoAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const depth, msize = 4, 1 << 16
+		w := serve(t, "pipe", t.Name(), echo{}, Config{Depth: depth})
+		p, err := w.tryDial(&iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever}, msize)
+		require.NoError(t, err)
+		p.version(msize)
+		server := <-w.qps
+		for i := range 200 { // there is a receive for none of the answers
+			require.NoError(t, p.sendOnly(message(tread, uint16(i), make([]byte, msize-headerSize-1)...)))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		received := server.Stats().Received.Send.Messages
+		require.Less(t, received, uint64(200), "the server has stopped reading")
+		w.stopped()
+	})
+}
+
+func TestP9R_12_ManyFids(t *testing.T) {
+	const most = 100
+	w := serve(t, "pipe", t.Name(), walker{}, Config{MaxFids: most})
+	walk := func(tag uint16, fid uint32, names uint16) []byte {
+		return message(twalk, tag, binary.LittleEndian.AppendUint16(numbers(1, fid), names)...)
+	}
+	p := w.dial(minMsize)
+	p.version(minMsize)
+	for i := range uint32(10 * most) { // given up again
+		p.call(walk(1, i, 0))
+		p.call(message(tclunk+msgType(i%2)*2, 1, numbers(i)...))
+	}
+	for range 10 * most { // the same
+		p.call(walk(1, 7, 0))
+	}
+	for i := range uint32(10 * most) { // not born, because names are missing
+		p.call(walk(1, 1000+i, 2))
+	}
+	for i := range uint32(most) {
+		p.call(walk(1, 1000+i, 1))
+		if i == 0 {
+			p.call(message(tclunk, 1, numbers(7)...))
+		}
+	}
+	p.send(walk(1, 10, 1))
+	p.wantEnd("one too many")
+	w.stopped()
+	require.Contains(t, w.log.String(), "more than 100 fids in use")
+}
+
+// A walker is a handler of which a Twalk finds one name at most.
+type walker struct{}
+
+func (walker) Handle(t io.ReadCloser, r io.WriteCloser) error {
+	for {
+		msg, err := readMessage(t)
+		if err != nil {
+			return nil
+		}
+		h := parseHeader(msg)
+		out := message(h.typ+1, h.tag, msg[headerSize:]...)
+		switch h.typ {
+		case twalk:
+			n := min(short(msg, 8), 1)
+			out = message(h.typ+1, h.tag, append(binary.LittleEndian.AppendUint16(nil, n), make([]byte, 13*n)...)...)
+		case tremove:
+			out = rerror(h.tag, eio)
+		}
+		if _, err := r.Write(out); err != nil {
+			return nil
+		}
+	}
+}
+
+// A Tclunk of a fid that is not in use gives up none: a Twalk under way could bring it.
+func TestP9R_12_FailedClunk(t *testing.T) {
+	s := newSession(8192, 10, 1, false)
+	s.msize, s.granted = 8192, 8192
+	step := func(request, reply []byte) error {
+		wantVerdict(t, s, deliver, request)
+		_, err := s.answered(reply)
+		return err
+	}
+	require.NoError(t, step(message(tattach, 1, numbers(5, 9)...), message(tattach+1, 1)))
+	require.NoError(t, step(message(tclunk, 1, numbers(5)...), rerror(1, ebadf)))
+	require.ErrorIs(t, step(message(tattach, 1, numbers(6, 9)...), message(tattach+1, 1)), ErrProtocol)
+
+	s = newSession(8192, 10, 1, false)
+	s.msize, s.granted = 8192, 8192
+	for i, typ := range []msgType{tattach, tauth, txattrwalk, twalkgetattr} {
+		fid := uint32(10 + i)
+		body := numbers(fid, fid)
+		require.NoError(t, step(message(typ, 1, body...), rerror(1, eio)))
+		require.Empty(t, s.fids.set)
+		require.NoError(t, step(message(typ, 1, body...), message(typ+1, 1)))
+		require.NoError(t, step(message(tclunk, 1, numbers(fid)...), rerror(1, eio)), "gone all the same")
+		require.Empty(t, s.fids.set)
+	}
+}
+
+func TestP9R_12_PeerThatSaysNothing(t *testing.T) {
+	for _, what := range []string{"nothing", "no known version", "a session"} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := serve(t, "pipe", t.Name(), echo{}, Config{})
+				p := w.dial(minMsize)
+				start := time.Now()
+				switch what {
+				case "no known version":
+					p.call(tversionMsg(8192, "9P2000"))
+				case "a session":
+					p.version(8192)
+					time.Sleep(1000 * time.Hour)
+					require.Len(t, p.call(message(tstatfs, 1)), headerSize)
+					return
+				}
+				p.wantEnd("no Tversion has come")
+				require.Equal(t, 30*time.Second, time.Since(start))
+				w.stopped()
+				require.Contains(t, w.log.String(), "no Tversion in time")
+			})
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package rdma9p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// A Handler serves 9P2000.L on a stream. A *p9.Server of github.com/hugelgupf/p9 is one.
+//
+// Handle reads requests from t and writes answers to r, in any order, until t ends, and returns when all requests that it has
+// read are answered. It reads a request whole before it answers it. Read is called by one goroutine at a time, and so is Write. No
+// Tflush comes: the adapter answers it.
+type Handler interface {
+	Handle(t io.ReadCloser, r io.WriteCloser) error
+}
+
+// Serve takes connections from l, and has h handle each, until ctx or the listener ends; the error tells which. It then reads no more
+// requests, waits until h has answered those that it has, at most for Config.DrainTimeout, closes the connections, and returns. A handler
+// that does not return keeps Serve from returning.
+func Serve(ctx context.Context, l *iwarp.Listener, h Handler, cfg *Config) error {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return err
+	}
+	s := &server{cfg: cfg, handler: h}
+	if cfg.SRQ > 0 {
+		if s.shared, err = newSharedReceives(cfg.QP.PD, cfg.SRQ, cfg.MaxMsize); err != nil {
+			return fmt.Errorf("9p: shared receives: %w", err)
+		}
+	}
+	conns, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	for {
+		cr, e := l.Accept(ctx)
+		if e != nil {
+			err = e
+			break
+		}
+		running.Go(func() { s.serve(conns, cr) })
+	}
+	stop()
+	running.Wait()
+	if s.shared != nil {
+		if e := s.shared.close(); e != nil {
+			cfg.Logger.Warn("9p: shared receives not closed", "err", e)
+		}
+	}
+	return err
+}
+
+// A server is one Serve.
+type server struct {
+	cfg     *Config
+	handler Handler
+	shared  *sharedReceives // nil without an SRQ
+}
+
+// serve serves one connection, from its request to its end.
+func (s *server) serve(ctx context.Context, cr *iwarp.ConnRequest) {
+	c := newConn(ctx, s.cfg, s.shared)
+	c.log = s.cfg.Logger.With("peer", cr.RemoteAddr())
+	qp, err := cr.Accept(ctx, c.config())
+	if err != nil {
+		c.log.Warn("9p: connection not accepted", "err", err)
+		c.stop()
+		if c.qp != nil {
+			<-c.qp.Done()
+		}
+		c.release()
+		return
+	}
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watch(over) })
+	if qp.MaxSizes().Inline < inlineSize {
+		err = c.fail(fmt.Errorf("9p: Limits.MaxInline is less than %d", inlineSize))
+	} else {
+		err = s.handler.Handle(c, c)
+	}
+	close(over)
+	watching.Wait()
+	c.end(err)
+}
+
+// config is that of the QP.
+func (c *conn) config() *iwarp.QPConfig {
+	qc := c.cfg.QP
+	if c.recvs.shared != nil {
+		qc.SRQ = c.recvs.shared.srq
+	}
+	setup := qc.Setup
+	qc.Setup = func(ctx context.Context, qp *iwarp.QP) error {
+		c.qp, c.sends.qp = qp, qp
+		if setup != nil {
+			if err := setup(ctx, qp); err != nil {
+				return err
+			}
+		}
+		return c.recvs.prepare(c.cfg.QP.PD, qp)
+	}
+	return &qc
+}
+
+// Close makes Read return io.EOF. The connection ends when Handle has returned.
+func (c *conn) Close() error {
+	c.stop()
+	return nil
+}
+
+var (
+	errNoVersion = fmt.Errorf("%w: no Tversion in time", ErrProtocol)
+	errDrain     = errors.New("9p: requests not answered in time")
+)
+
+// watch aborts a connection that has no session in time, or whose requests are not answered in time when it is to end.
+func (c *conn) watch(over <-chan struct{}) {
+	version := time.NewTimer(c.cfg.VersionTimeout)
+	defer version.Stop()
+	var drain <-chan time.Time
+	stopping := c.ctx.Done()
+	for {
+		select {
+		case <-over:
+			return
+		case <-stopping:
+			timer := time.NewTimer(c.cfg.DrainTimeout)
+			defer timer.Stop()
+			stopping, drain = nil, timer.C
+		case <-version.C:
+			if !c.began() {
+				_ = c.fail(errNoVersion)
+			}
+		case <-drain:
+			_ = c.fail(errDrain)
+		}
+	}
+}
+
+// end closes the connection, when the handler has returned err.
+func (c *conn) end(err error) {
+	c.mu.Lock()
+	failed := c.err
+	c.mu.Unlock()
+	c.stop()
+	closing := c.qp.Close() // after Abort it does nothing
+	<-c.qp.Done()
+	c.release()
+	switch err := errors.Join(failed, err, closing, c.qp.Err()); {
+	case err != nil:
+		c.log.Warn("9p: connection ended", "err", err)
+	default:
+		c.log.Info("9p: connection ended")
+	}
+}
+
+// release gives memory and shared receives back, when the QP has ended.
+func (c *conn) release() {
+	err := errors.Join(c.returnShared(), c.recvs.close(), c.sends.close())
+	if err != nil {
+		c.log.Warn("9p: memory of a connection not released", "err", err)
+	}
+}
+
+// returnShared posts the receives again that the QP has taken from the SRQ.
+func (c *conn) returnShared() error {
+	if c.recvs.shared == nil || c.qp == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	if c.held {
+		errs = append(errs, c.postAgain())
+	}
+	for {
+		for i := range c.pending {
+			errs = append(errs, c.recvs.post(c.pending[i].ID))
+		}
+		n := c.qp.RecvCQ().Poll(c.wcs[:])
+		if n == 0 {
+			return errors.Join(errs...)
+		}
+		c.pending = c.wcs[:n]
+	}
+}
