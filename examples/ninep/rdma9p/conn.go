@@ -24,7 +24,6 @@ type conn struct {
 	// Of the goroutine that reads.
 	wcs     [16]iwarp.WC
 	pending []iwarp.WC // completions that were taken from the CQ, of wcs
-	left    int        // messages that are still read after the end of ctx
 	msg     []byte     // what was not read of the message
 	id      uint64     // of its receive
 	held    bool       // that receive is not posted again yet
@@ -40,6 +39,7 @@ type conn struct {
 	flushes [inlineSize]byte
 
 	changed chan struct{} // has a token when answers have left the table of requests
+	idle    chan struct{} // has a token when there may be no request left, and the connection is to end
 
 	mu    sync.Mutex // it comes before the locks of the QP
 	sess  *session
@@ -47,12 +47,15 @@ type conn struct {
 	recvs receives
 	sends sends
 	err   error // why the connection was aborted
+	// The connection is to end: of the messages that have come, left may still be read, as long as it is not closed.
+	stopping, closed bool
+	left             int
 }
 
 func newConn(ctx context.Context, cfg *Config, shared *sharedReceives) *conn {
 	ctx, stop := context.WithCancel(ctx)
 	return &conn{
-		cfg: cfg, ctx: ctx, stop: stop, left: cfg.Depth, changed: make(chan struct{}, 1),
+		cfg: cfg, ctx: ctx, stop: stop, left: cfg.Depth, changed: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 		sess:  newSession(cfg.MaxMsize, cfg.Depth, cfg.MaxFids, cfg.ReadOnly),
 		recvs: receives{shared: shared}, sends: sends{depth: cfg.Depth + spareSends},
 	}
@@ -92,11 +95,10 @@ func (c *conn) next() error {
 	if err := c.await(h); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	v, out, err := c.sess.take(msg, c.short[:0])
-	c.first = v == deliver && c.id == firstID
-	c.mu.Unlock()
+	v, out, err := c.take(msg)
 	switch {
+	case errors.Is(err, io.EOF):
+		return err
 	case err != nil:
 		return c.fail(err)
 	case v == deliver:
@@ -106,15 +108,25 @@ func (c *conn) next() error {
 	return c.answer(out)
 }
 
-// receive waits for a message.
-func (c *conn) receive() ([]byte, error) {
-	if c.ctx.Err() != nil {
-		if c.left--; c.left < 0 {
-			return nil, io.EOF
+// take passes a message to the session, if the connection is not to end.
+func (c *conn) take(msg []byte) (verdict, []byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopping {
+		if c.closed || c.left == 0 {
+			return answer, nil, io.EOF
 		}
+		c.left--
 	}
+	v, out, err := c.sess.take(msg, c.short[:0])
+	c.first = v == deliver && c.id == firstID
+	return v, out, err
+}
+
+// receive waits for a message. It does so without a context, since one that can end costs allocations.
+func (c *conn) receive() ([]byte, error) {
 	if len(c.pending) == 0 {
-		n, err := c.qp.RecvCQ().Wait(c.ctx, c.wcs[:])
+		n, err := c.qp.RecvCQ().Wait(context.Background(), c.wcs[:])
 		if err != nil {
 			return nil, c.over(err)
 		}
@@ -171,10 +183,14 @@ func (c *conn) wasRead() error {
 	return c.postAgain()
 }
 
-// postAgain posts the receive of the message again. mu is held.
+// postAgain posts the receive of the message again. A QP whose peer has ended its half refuses it, while messages may still be in the
+// CQ. mu is held.
 func (c *conn) postAgain() error {
 	c.held = false
-	return c.recvs.post(c.id)
+	if err := c.recvs.post(c.id); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // answer posts the receive of a message again that the handler does not see, and sends the answer if there is one now.
@@ -274,11 +290,18 @@ func (c *conn) finish() error {
 			return err
 		}
 	}
-	select {
-	case c.changed <- struct{}{}:
-	default:
+	wake(c.changed)
+	if c.ctx.Err() != nil {
+		wake(c.idle)
 	}
 	return nil
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // send posts an answer, and before it the receives of a session that it begins.

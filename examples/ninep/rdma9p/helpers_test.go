@@ -63,6 +63,9 @@ func serve(t *testing.T, network, addr string, h Handler, cfg Config) *world {
 	w.stop = stop
 	go func() { w.ended <- Serve(ctx, w.l, h, &cfg) }()
 	t.Cleanup(func() {
+		if s, ok := h.(*script); ok {
+			s.done()
+		}
 		stop()
 		if err := <-w.ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Serve: %v", err)
@@ -257,7 +260,7 @@ func readMessage(r io.Reader) ([]byte, error) {
 	return msg, err
 }
 
-// A script is a handler whose answers come from the test. It agrees to each Tversion itself.
+// A script is a handler whose answers come from the test, and go to the latest connection. It agrees to each Tversion itself.
 type script struct {
 	t        *testing.T
 	requests chan []byte // all but Tversions
@@ -270,12 +273,10 @@ type script struct {
 }
 
 func newScript(t *testing.T) *script {
-	s := &script{
+	return &script{
 		t: t, requests: make(chan []byte, 1000), versions: make(chan []byte, 1000),
 		ended: make(chan struct{}, 16), release: make(chan struct{}),
 	}
-	t.Cleanup(s.done)
-	return s
 }
 
 // done lets Handle return at the end of the stream.
@@ -298,7 +299,7 @@ func (s *script) Handle(t io.ReadCloser, r io.WriteCloser) error {
 		}
 		if parseHeader(msg).typ == tversion {
 			s.versions <- msg
-			_ = s.write(message(rversion, parseHeader(msg).tag, msg[headerSize:]...))
+			_, _ = r.Write(message(rversion, parseHeader(msg).tag, msg[headerSize:]...))
 			continue
 		}
 		s.requests <- msg

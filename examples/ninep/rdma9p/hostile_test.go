@@ -218,6 +218,7 @@ func (walker) Handle(t io.ReadCloser, r io.WriteCloser) error {
 			out = message(h.typ+1, h.tag, append(binary.LittleEndian.AppendUint16(nil, n), make([]byte, 13*n)...)...)
 		case tremove:
 			out = rerror(h.tag, eio)
+		default: // an echo
 		}
 		if _, err := r.Write(out); err != nil {
 			return nil

@@ -20,7 +20,7 @@ type Handler interface {
 	Handle(t io.ReadCloser, r io.WriteCloser) error
 }
 
-// Serve takes connections from l, and has h handle each, until ctx or the listener ends; the error tells which. It then reads no more
+// Serve takes connections from l, each of which h handles, until ctx or the listener ends; the error tells which. It then reads no more
 // requests, waits until h has answered those that it has, at most for Config.DrainTimeout, closes the connections, and returns. A handler
 // that does not return keeps Serve from returning.
 func Serve(ctx context.Context, l *iwarp.Listener, h Handler, cfg *Config) error {
@@ -107,7 +107,7 @@ func (c *conn) config() *iwarp.QPConfig {
 	return &qc
 }
 
-// Close makes Read return io.EOF. The connection ends when Handle has returned.
+// Close ends the connection when all requests that the handler has are answered; Read then returns io.EOF.
 func (c *conn) Close() error {
 	c.stop()
 	return nil
@@ -118,20 +118,26 @@ var (
 	errDrain     = errors.New("9p: requests not answered in time")
 )
 
-// watch aborts a connection that has no session in time, or whose requests are not answered in time when it is to end.
+// watch aborts a connection that has no session in time, or whose requests are not answered in time when it is to end. It
+// closes one that is to end and has no request.
 func (c *conn) watch(over <-chan struct{}) {
 	version := time.NewTimer(c.cfg.VersionTimeout)
 	defer version.Stop()
 	var drain <-chan time.Time
-	stopping := c.ctx.Done()
+	stop := c.ctx.Done()
 	for {
 		select {
 		case <-over:
 			return
-		case <-stopping:
+		case <-stop:
 			timer := time.NewTimer(c.cfg.DrainTimeout)
 			defer timer.Stop()
-			stopping, drain = nil, timer.C
+			stop, drain = nil, timer.C
+			wake(c.idle)
+		case <-c.idle:
+			if c.rest() {
+				_ = c.qp.Close() // end reports what comes of it
+			}
 		case <-version.C:
 			if !c.began() {
 				_ = c.fail(errNoVersion)
@@ -140,6 +146,15 @@ func (c *conn) watch(over <-chan struct{}) {
 			_ = c.fail(errDrain)
 		}
 	}
+}
+
+// rest notes that the connection is to end, and tells whether it may: then no request is taken any more.
+func (c *conn) rest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopping = true
+	c.closed = c.closed || len(c.sess.requests) == 0
+	return c.closed
 }
 
 // end closes the connection, when the handler has returned err.

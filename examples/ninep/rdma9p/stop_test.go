@@ -1,0 +1,194 @@
+package rdma9p
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+func TestP9R_11_StopWaitsForAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t)
+		s.done()
+		w := serve(t, "pipe", t.Name(), s, Config{})
+		p := w.dial(minMsize)
+		p.version(minMsize)
+		p.send(message(tread, 1, make([]byte, 16)...))
+		p.send(message(tread, 2, make([]byte, 16)...))
+		p.send(tflushMsg(3, 2))
+		s.next()
+		s.next()
+		w.stop()
+		for _, tag := range []uint16{1, 2} {
+			synctest.Wait()
+			require.Equal(t, iwarp.StateRTS, p.qp.State(), "the connection waits for the answer")
+			s.answer(message(tread+1, tag, numbers(0)...))
+			require.Equal(t, message(tread+1, tag, numbers(0)...), p.recv())
+		}
+		require.Equal(t, rflushMsg(3), p.recv())
+		p.wantEnd("the server has closed the connection")
+		require.NoError(t, p.qp.Err(), "a graceful end")
+		w.stopped()
+	})
+}
+
+func TestP9R_11_StopReadsNoMoreRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const depth = 4
+		s := newScript(t)
+		s.done()
+		w := serve(t, "pipe", t.Name(), s, Config{Depth: depth})
+		p := w.dial(minMsize)
+		p.version(minMsize)
+		for i := range 2 * depth { // the handler has half of them
+			p.send(message(tread, uint16(i), make([]byte, 16)...))
+		}
+		synctest.Wait()
+		require.Len(t, s.requests, depth)
+		w.stop()
+		synctest.Wait()
+		require.Len(t, s.requests, depth)
+		p.wantEnd("stopped")
+		w.stopped()
+	})
+}
+
+// A handler that keeps a request for too long loses its connection.
+func TestP9R_11_DrainTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t)
+		w := serve(t, "pipe", t.Name(), s, Config{DrainTimeout: time.Minute})
+		p := w.dial(minMsize)
+		p.version(minMsize)
+		p.send(message(tread, 1, make([]byte, 16)...))
+		s.next()
+		start := time.Now()
+		w.stop()
+		p.wantEnd("aborted")
+		require.Equal(t, time.Minute, time.Since(start))
+		<-(<-w.qps).Done()
+		require.ErrorIs(t, s.write(message(tread+1, 1, numbers(0)...)), net.ErrClosed)
+		s.done()
+		w.stopped()
+		require.Contains(t, w.log.String(), errDrain.Error())
+	})
+}
+
+// A peer that takes no answers does not keep Serve from returning.
+func TestP9R_11_StopWithPeerThatTakesNoAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const msize = 1 << 16
+		w := serve(t, "pipe", t.Name(), echo{}, Config{Depth: 4})
+		p, err := w.tryDial(&iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever}, msize)
+		require.NoError(t, err)
+		p.version(msize)
+		for i := range 100 {
+			require.NoError(t, p.sendOnly(message(tread, uint16(i), make([]byte, msize-headerSize-1)...)))
+		}
+		synctest.Wait()
+		w.stopped()
+	})
+}
+
+func TestP9R_11_EndOfThePeer(t *testing.T) {
+	for what, end := range map[string]func(*peer){
+		"graceful": func(p *peer) { _ = p.qp.Close() },
+		"abort":    func(p *peer) { _ = p.qp.Abort() },
+		"terminate": func(p *peer) {
+			_ = p.qp.Terminate()
+		},
+	} {
+		for name, srq := range map[string]int{"": 0, " SRQ": 3} {
+			t.Run(what+name, func(t *testing.T) {
+				s := newScript(t)
+				s.done()
+				w := serve(t, "pipe", t.Name(), s, Config{SRQ: srq})
+				for range 5 { // each would take a receive of the SRQ with it
+					p := w.dial(minMsize)
+					p.version(minMsize)
+					p.send(message(tread, 1, make([]byte, 16)...))
+					s.next()
+					end(p)
+					<-s.ended
+				}
+				w.stopped()
+			})
+		}
+	}
+}
+
+// What a peer has sent before its end is read, although receives are refused by then.
+func TestP9R_11_RequestBeforeTheEndOfThePeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		got := make(chan []byte, 1)
+		h := handlerFunc(func(in io.ReadCloser, out io.WriteCloser) error {
+			msg, _ := readMessage(in)
+			msg[4] = byte(rversion)
+			_, _ = out.Write(msg)
+			head := make([]byte, headerSize)
+			_, _ = io.ReadFull(in, head)
+			<-proceed
+			msg, err := readMessage(io.MultiReader(bytes.NewReader(head), in))
+			got <- msg
+			return err
+		})
+		w := serve(t, "pipe", t.Name(), h, Config{})
+		p := w.dial(minMsize)
+		p.version(minMsize)
+		request := message(tclunk, 1, numbers(1)...)
+		require.NoError(t, p.sendOnly(request))
+		go p.qp.Close()
+		synctest.Wait()
+		close(proceed)
+		require.Equal(t, request, <-got)
+		w.stopped()
+		require.NotContains(t, w.log.String(), "refused")
+	})
+}
+
+func TestP9R_11_ListenerEnds(t *testing.T) {
+	s := newScript(t)
+	s.done()
+	rnic, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	defer rnic.Close()
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	l, err := rnic.Listen(t.Context(), "pipe", t.Name(), nil)
+	require.NoError(t, err)
+	result := make(chan error, 1)
+	go func() { result <- Serve(t.Context(), l, s, &Config{QP: iwarp.QPConfig{PD: pd}}) }()
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, <-result, net.ErrClosed)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	rnic, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	defer rnic.Close()
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	require.True(t, errors.Is(Serve(t.Context(), nil, echo{}, nil), errNoPD))
+	for _, c := range []Config{
+		{MaxMsize: minMsize - 1},
+		{MaxMsize: 1<<20 + 1},
+		{MaxMsize: -1},
+		{Depth: -1},
+		{SRQ: -1},
+		{MaxFids: -1},
+		{VersionTimeout: -1},
+		{DrainTimeout: -1},
+	} {
+		c.QP.PD = pd
+		require.Error(t, Serve(t.Context(), nil, echo{}, &c))
+	}
+}
