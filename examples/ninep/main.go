@@ -114,7 +114,7 @@ func serve(ctx context.Context, o *options, rnic *iwarp.RNIC, stdout io.Writer, 
 	if err != nil {
 		return err
 	}
-	server := p9.NewServer(localfs.Attacher(o.root))
+	server := rdma9p.DelayEnd(p9.NewServer(localfs.Attacher(o.root)))
 	var others sync.WaitGroup
 	defer others.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -125,7 +125,7 @@ func serve(ctx context.Context, o *options, rnic *iwarp.RNIC, stdout io.Writer, 
 			return err
 		}
 		fmt.Fprintln(stdout, "ninep: trans=tcp at", t.Addr())
-		others.Go(func() { cancel(serveTCP(ctx, t, server)) })
+		others.Go(func() { cancel(serveTCP(ctx, t, server, log)) })
 	}
 	fmt.Fprintln(stdout, "ninep: trans=rdma at", l.Addr())
 	err = rdma9p.Serve(ctx, l, server, &rdma9p.Config{

@@ -2,37 +2,37 @@ package main
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net"
+	"sync"
 
-	"github.com/hugelgupf/p9/p9"
+	"github.com/goiwarp/iwarp/examples/ninep/rdma9p"
 )
 
-// serveTCP serves clients of trans=tcp until ctx ends.
-func serveTCP(ctx context.Context, l net.Listener, server *p9.Server) error {
-	return server.ServeContext(ctx, &closingListener{Listener: l, ctx: ctx})
-}
-
-// A closingListener closes its connections when its context ends, since the server of p9 waits for their ends.
-type closingListener struct {
-	net.Listener
-	ctx context.Context
-}
-
-func (l *closingListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+// serveTCP serves clients of trans=tcp until ctx ends, and closes their connections.
+func serveTCP(ctx context.Context, l net.Listener, h rdma9p.Handler, log *slog.Logger) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer context.AfterFunc(ctx, func() { closeQuietly(l, log) })()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		running.Go(func() {
+			defer context.AfterFunc(ctx, func() { closeQuietly(c, log) })()
+			defer closeQuietly(c, log)
+			if err := h.Handle(c, c); err != nil {
+				log.Warn("9p: connection of trans=tcp ended", "peer", c.RemoteAddr(), "err", err)
+			}
+		})
 	}
-	return &closingConn{Conn: c, stop: context.AfterFunc(l.ctx, func() { _ = c.Close() })}, nil
 }
 
-// A closingConn forgets about the context when it is closed.
-type closingConn struct {
-	net.Conn
-	stop func() bool
-}
-
-func (c *closingConn) Close() error {
-	c.stop()
-	return c.Conn.Close()
+// closeQuietly closes what may be closed already.
+func closeQuietly(c interface{ Close() error }, log *slog.Logger) {
+	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		log.Warn("9p: close", "err", err)
+	}
 }

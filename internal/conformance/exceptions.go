@@ -7,10 +7,10 @@ import (
 )
 
 // exceptionLine is "* DDP-8 — reason"; the star is optional.
-var exceptionLine = regexp.MustCompile(`^(?:\* )?([A-Z]+[0-9]?-[0-9]+) — (.+)$`)
+var exceptionLine = regexp.MustCompile(`^(?:\* )?([A-Z]+[0-9]?[A-Z]*-[0-9]+) — (.+)$`)
 
 // startsLikeException tells lines that were meant as exceptions from prose.
-var startsLikeException = regexp.MustCompile(`^(?:\* )?[A-Z]+[0-9]?-[0-9]`)
+var startsLikeException = regexp.MustCompile(`^(?:\* )?[A-Z]+[0-9]?[A-Z]*-[0-9]`)
 
 // parseExceptions reads the reasons why requirements have no test. Lines that do
 // not begin with a requirement number are prose for people.

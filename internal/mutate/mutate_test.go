@@ -131,6 +131,7 @@ func TestRunnerTellsTheVerdictsApart(t *testing.T) {
 	root := t.TempDir()
 	for name, src := range map[string]string{
 		"go.mod":      "module example.com/m\n\ngo 1.25\n",
+		"n/go.mod":    "module example.com/m/n\n\ngo 1.25\n",
 		"p/p.go":      "package p\n\nfunc Min(a, b int) int {\n\tif a < b {\n\t\treturn a\n\t}\n\treturn b\n}\n",
 		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestMin(t *testing.T) {\n\tif Min(1, 2) != 1 {\n\t\tt.Fatal(\"not the smaller\")\n\t}\n}\n\nfunc TestBroken(t *testing.T) { t.Fatal(\"always\") }\n",
 	} {

@@ -165,8 +165,9 @@ func (r *runner) writeOverlay(name string, m list.Mutation) (string, error) {
 // build compiles the tests of a package; overlay may be empty. Without symbols for a debugger
 // it takes two thirds of the time.
 func (r *runner) build(bin, pkg, overlay string) (string, error) {
-	cmd := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", bin, "-overlay", overlay, "./"+pkg)
-	cmd.Dir = r.root
+	// A package of a nested module does not build from the root.
+	cmd := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", bin, "-overlay", overlay, ".")
+	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(pkg))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -31,7 +31,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := p9.NewServer(localfs.Attacher("/srv"))
+	server := rdma9p.DelayEnd(p9.NewServer(localfs.Attacher("/srv")))
 	err = rdma9p.Serve(ctx, l, server, &rdma9p.Config{ReadOnly: true, QP: iwarp.QPConfig{PD: pd}})
 	fmt.Println(err)
 }

@@ -140,7 +140,7 @@ func newSite(t *testing.T, network, addr string, a p9.Attacher, cfg rdma9p.Confi
 	cfg.QP.PD = s.pd
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	go func() { s.over <- rdma9p.Serve(ctx, s.l, p9.NewServer(a), &cfg) }()
+	go func() { s.over <- rdma9p.Serve(ctx, s.l, rdma9p.DelayEnd(p9.NewServer(a)), &cfg) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-s.over; !errors.Is(err, context.Canceled) {

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A Handler serves 9P2000.L on a stream. A *p9.Server of github.com/hugelgupf/p9 is one.
+// A Handler serves 9P2000.L on a stream. A *p9.Server of github.com/hugelgupf/p9 is one, with DelayEnd.
 //
 // Handle reads requests from t and writes answers to r, in any order, until t ends, and returns when all requests that it has
 // read are answered. It reads a request whole before it answers it. Read is called by one goroutine at a time, and so is Write. No

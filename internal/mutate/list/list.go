@@ -57,9 +57,9 @@ var unrequired = map[string]bool{"ARB": true, "CONN": true, "LINK": true}
 const rootPackage = "iwarp"
 
 var (
-	mutationID  = regexp.MustCompile(`^[A-Z]+[0-9]?-[0-9]+[a-z]$`)
-	noneLine    = regexp.MustCompile(`^([A-Z]+[0-9]?-[0-9]+) none: (.+)$`)
-	fileOfBlock = regexp.MustCompile(`^[A-Z]+[0-9]?`)
+	mutationID  = regexp.MustCompile(`^[A-Z]+[0-9]?[A-Z]*-[0-9]+[a-z]$`)
+	noneLine    = regexp.MustCompile(`^([A-Z]+[0-9]?[A-Z]*-[0-9]+) none: (.+)$`)
+	fileOfBlock = regexp.MustCompile(`^[A-Z]+[0-9]?[A-Z]*`)
 )
 
 // Requirement is the one whose test must notice the mutation.
