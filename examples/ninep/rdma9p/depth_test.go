@@ -31,6 +31,25 @@ func TestP9R_7_AnswersInAnyOrder(t *testing.T) {
 	s.done()
 }
 
+// The handler has as many requests as the depth says, and as many more are in the receives.
+func TestP9R_3_9_AllReceivesArePosted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const depth = 16
+		s := newScript(t)
+		w := serve(t, "pipe", t.Name(), s, Config{Depth: depth, QP: iwarp.QPConfig{RNRWait: -1}})
+		p := w.dial(minMsize)
+		p.version(minMsize)
+		for i := range 2 * depth {
+			p.send(message(tread, uint16(i), make([]byte, 16)...))
+			synctest.Wait() // the handler reads it, so that its receive is posted again
+		}
+		require.Len(t, s.requests, depth)
+		require.Equal(t, iwarp.StateRTS, p.qp.State(), "each message has found a receive")
+		p.send(message(tread, 999, make([]byte, 16)...))
+		p.wantEnd("no receive is left")
+	})
+}
+
 func TestP9R_9_MoreRequestsThanDepth(t *testing.T) {
 	const depth, rq = 8, 256
 	s := newScript(t)

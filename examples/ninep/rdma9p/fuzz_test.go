@@ -49,7 +49,11 @@ func TestP9R_13_ArbitraryCuts(t *testing.T) {
 		var stream []byte
 		var want [][]byte
 		for range r.IntN(6) {
-			msg := message(msgType(r.Uint32()), uint16(r.Uint32()), make([]byte, r.IntN(300))...)
+			body := make([]byte, r.IntN(300))
+			for i := range body {
+				body[i] = byte(r.Uint32())
+			}
+			msg := message(msgType(r.Uint32()), uint16(r.Uint32()), body...)
 			stream = append(stream, msg...)
 			if len(msg) <= 200 {
 				want = append(want, msg)

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 2 * time.Minute
+const patience = 45 * time.Second
 
 // within is a context that ends when a test has waited too long.
 func within(t *testing.T) context.Context {

@@ -137,6 +137,24 @@ func TestP9R_3_LaterTversionDoesNotRaiseMsize(t *testing.T) {
 	s.done()
 }
 
+func TestP9R_3_TversionIsAlone(t *testing.T) {
+	s := newSession(8192, 4, 10, false)
+	version, other := header{typ: tversion}, header{typ: tread}
+	require.True(t, s.ready(version))
+	wantVerdict(t, s, deliver, tversionMsg(8192, "9P2000.L"))
+	require.False(t, s.ready(version))
+	require.False(t, s.ready(other), "its answer is to come first")
+	s.wasRead(noTag)
+	_, err := s.answered(message(rversion, noTag, versionBody(8192, "9P2000.L")...))
+	require.NoError(t, err)
+	for i := range uint16(4) {
+		require.True(t, s.ready(other))
+		wantVerdict(t, s, deliver, message(tread, i, make([]byte, 16)...))
+		require.False(t, s.ready(version), "the answers to the others are to come first")
+	}
+	require.False(t, s.ready(other))
+}
+
 func TestP9R_4_ReceiveIsPostedBeforeTheAnswer(t *testing.T) {
 	w := serve(t, "pipe", t.Name(), echo{}, Config{Depth: 1, QP: iwarp.QPConfig{RNRWait: -1}})
 	p := w.dial(minMsize)

@@ -36,7 +36,7 @@ func sharedReceivesComeBack(t *testing.T) {
 	s := newScript(t)
 	s.done()
 	w := serve(t, "pipe", t.Name(), s, Config{SRQ: shared, Depth: depth, MaxMsize: 8192})
-	for i := range 3 * shared {
+	for i := range 8 * shared {
 		p := w.dial(8192)
 		p.version(8192)
 		for tag := range uint16(i%depth + 1) {
