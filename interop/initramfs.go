@@ -21,11 +21,11 @@ type guestSystem struct {
 	packages  []string          // with its programs; their libraries come along
 	programs  []string          // what of the packages goes into the initramfs
 	modules   []string          // loaded by the guest, or by the kernel for it. siw comes with the lab
-	ours      map[string]string // packages of programs, by the name in the shared folder, besides guest and iwarp
+	ours      map[string]string // directories of programs, by the name in the shared folder, besides guest and iwarp
 }
 
 // systems are those of the tables.
-var systems = map[string]*guestSystem{matrix.Matrix: &matrixSystem, matrix.NVMe: &nvmeSystem, matrix.Streams: &streamsSystem}
+var systems = map[string]*guestSystem{matrix.Matrix: &matrixSystem, matrix.NVMe: &nvmeSystem, matrix.Streams: &streamsSystem, matrix.Mounts: &mountsSystem}
 
 // system is what the guest of the chosen cases needs.
 func (l *lab) system() *guestSystem { return systems[l.table] }

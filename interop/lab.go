@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/goiwarp/iwarp/interop/matrix"
@@ -174,8 +175,8 @@ func prepareShare(ctx context.Context, dir string, job matrix.Job, overlay strin
 		build(ctx, overlay, filepath.Join(dir, "guest"), "build", "github.com/goiwarp/iwarp/interop/guest"),
 		build(ctx, overlay, filepath.Join(dir, "iwarp"), "build", "github.com/goiwarp/iwarp/cmd/iwarp"),
 	)
-	for name, pkg := range systems[job.Table].ours {
-		err = errors.Join(err, build(ctx, overlay, filepath.Join(dir, name), "build", pkg))
+	for name, program := range systems[job.Table].ours {
+		err = errors.Join(err, buildProgram(ctx, overlay, filepath.Join(dir, name), program))
 	}
 	for _, c := range cases {
 		for _, pkg := range c.Tests {
@@ -187,11 +188,28 @@ func prepareShare(ctx context.Context, dir string, job matrix.Job, overlay strin
 
 // build makes a program that needs nothing of the guest, by a command of go's.
 func build(ctx context.Context, overlay, file, command string, args ...string) error {
+	return buildIn(ctx, "", overlay, file, command, args...)
+}
+
+// buildIn is build in another directory; file is absolute, or the directory is empty.
+func buildIn(ctx context.Context, dir, overlay, file, command string, args ...string) error {
 	all := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "go", command, "-o", file}
 	if overlay != "" { // otherwise GOFLAGS may name one
 		all = append(all, "-overlay", overlay)
 	}
-	return run(ctx, "", "env", append(all, args...)...)
+	return run(ctx, dir, "env", append(all, args...)...)
+}
+
+// buildProgram builds the command in a directory below the root of this module, which may be of a nested one.
+func buildProgram(ctx context.Context, overlay, file, dir string) error {
+	root, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return err
+	}
+	return buildIn(ctx, filepath.Join(strings.TrimSpace(root), dir), overlay, file, "build", ".")
 }
 
 func index(cases []*matrix.Case) map[string]*matrix.Case {

@@ -11,6 +11,7 @@
 //	go run ./interop -nvme                 storage: NVMe over RDMA, with Linux as the host and as the target
 //	go run ./interop -nvme -figures        compare the target with those of Linux
 //	go run ./interop -nvme -power 20       cut the power of a target of NVMe
+//	go run ./interop -mounts               file systems of ours that Linux mounts: 9P over RDMA
 //	go run ./interop -streams              stream sockets: librdmacm's rstream, rcopy and librspreload
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //	go run ./interop -creations 10         cut it while files are made
@@ -120,6 +121,7 @@ func parseFlags() (cfg config, list bool, err error) {
 	flag.BoolVar(&list, "list", false, "list the cases")
 	flag.BoolVar(&cfg.figures, "figures", false, "with -nvme: run what compares targets, and nothing else")
 	flag.BoolVar(&cfg.core, "core", false, "run the core of the matrix only")
+	cfg.tableFlag(matrix.Mounts, "run the cases of file systems that Linux mounts, in place of the others, likewise")
 	cfg.tableFlag(matrix.Streams, "run the cases of stream sockets, in place of the others, likewise")
 	cfg.tableFlag(matrix.NVMe, "run the cases of NVMe over RDMA, in place of the others; -core and -run choose among them")
 	flag.BoolVar(&cfg.install, "install", os.Geteuid() == 0, "install missing programs of the host with apt-get")

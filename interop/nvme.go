@@ -1,6 +1,8 @@
 package main
 
-import "slices"
+import (
+	"slices"
+)
 
 // nvmeSystem is the guest's system for the cases of NVMe: with Linux's host and target of NVMe over
 // RDMA, and what makes and checks file systems.
@@ -14,5 +16,5 @@ var nvmeSystem = guestSystem{
 		"bin/lsblk", "sbin/blkdiscard", "sbin/blockdev", "sbin/fstrim", "bin/dd", "sbin/dmsetup"),
 	modules: append(slices.Clone(matrixSystem.modules),
 		"nvme_rdma", "nvmet_rdma", "nvme_tcp", "nvmet_tcp", "null_blk", "configfs", "ext4", "xfs", "dm_mod", "brd"),
-	ours: map[string]string{"nvmego": "github.com/goiwarp/iwarp/examples/nvme/cmd"},
+	ours: map[string]string{"nvmego": "examples/nvme/cmd"},
 }

@@ -11,7 +11,7 @@ var streamsSystem = guestSystem{
 		"usr/bin/rstream", "usr/bin/rcopy", "usr/bin/iperf3", "usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"),
 	modules: matrixSystem.modules,
 	ours: map[string]string{
-		"rcopy":  "github.com/goiwarp/iwarp/examples/rcopy",
-		"bridge": "github.com/goiwarp/iwarp/examples/bridge",
+		"rcopy":  "examples/rcopy",
+		"bridge": "examples/bridge",
 	},
 }

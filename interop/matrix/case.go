@@ -88,12 +88,14 @@ const (
 	Matrix  = ""
 	NVMe    = "nvme"
 	Streams = "streams"
+	Mounts  = "mounts"
 )
 
 var tables = map[string]*Table{
-	Matrix:  {Cases, SetUp},
+	Matrix:  {Cases, setUp},
 	NVMe:    {nvmeCases, setUpNVMe},
-	Streams: {streamCases, SetUp},
+	Streams: {streamCases, setUp},
+	Mounts:  {mountCases, setUpMounts},
 }
 
 // TableOf returns the table of a name, or nil.

@@ -18,8 +18,8 @@ const (
 	peerSpace  = "peer"
 )
 
-// SetUp makes the wire and puts siw, which is loaded, on its far end.
-func SetUp() error {
+// setUp makes the wire and puts siw on its far end.
+func setUp() error {
 	err := commands(
 		"ip link set lo up",
 		"ip netns add peer",

@@ -29,7 +29,8 @@ var alarming = regexp.MustCompile(`BUG:|WARNING:|Call Trace|blocked for more tha
 // watchKernel has what the kernel says from now on checked at the end of the case, before the programs of the case are ended.
 func (t *T) watchKernel() {
 	mark := t.kernelMark()
-	require.NoError(t, os.WriteFile("/dev/kmsg", []byte("<5>"+mark), 0), "mark in the kernel's log")
+	// A line without its end is not read until another one follows.
+	require.NoError(t, os.WriteFile("/dev/kmsg", []byte("<5>"+mark+"\n"), 0), "mark in the kernel's log")
 	t.Cleanup(func() {
 		log := t.kernelSays()
 		if err := os.WriteFile(filepath.Join(t.Dir, "kernel.log"), []byte(log), 0o644); err != nil {

@@ -1,26 +1,29 @@
 package matrix
 
-// nvmeSpace is the network namespace of our end in the cases of NVMe: the host and the target of Linux work in the first one
-// alone.
+// nvmeSpace is the network namespace of our end in the cases of NVMe and of mounts: Linux's hosts, targets and clients work in
+// the first one alone.
 const nvmeSpace = "ours"
 
 // OurSecondIP is another address of our end: a second port of the target.
 const OurSecondIP = "10.1.0.3"
 
-// setUpNVMe makes the wire for the cases of NVMe: siw, which is loaded, is on its end in the first namespace.
+// setUpNVMe makes the wire for the cases of NVMe.
 func setUpNVMe() error {
-	err := commands(
+	return setUpFirst("modprobe -a configfs nvme_rdma nvmet_rdma ext4 xfs", "mount -t configfs configfs /sys/kernel/config")
+}
+
+// setUpFirst makes a wire that has siw on its end in the first namespace, and runs more commands.
+func setUpFirst(more ...string) error {
+	err := commands(append([]string{
 		"ip link set lo up",
-		"ip netns add "+nvmeSpace,
-		"ip link add v0 index 100 type veth peer name v1 index 101 netns "+nvmeSpace,
-		"ip addr add "+PeerIP+"/24 dev v0", "ip link set v0 up",
-		"ip -n "+nvmeSpace+" link set lo up",
-		"ip -n "+nvmeSpace+" addr add "+OurIP+"/24 dev v1", "ip -n "+nvmeSpace+" addr add "+OurSecondIP+"/24 dev v1",
-		"ip -n "+nvmeSpace+" link set v1 up",
+		"ip netns add " + nvmeSpace,
+		"ip link add v0 index 100 type veth peer name v1 index 101 netns " + nvmeSpace,
+		"ip addr add " + PeerIP + "/24 dev v0", "ip link set v0 up",
+		"ip -n " + nvmeSpace + " link set lo up",
+		"ip -n " + nvmeSpace + " addr add " + OurIP + "/24 dev v1", "ip -n " + nvmeSpace + " addr add " + OurSecondIP + "/24 dev v1",
+		"ip -n " + nvmeSpace + " link set v1 up",
 		"rdma link add siw0 type siw netdev v0",
-		"modprobe -a configfs nvme_rdma nvmet_rdma ext4 xfs",
-		"mount -t configfs configfs /sys/kernel/config",
-	)
+	}, more...)...)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,127 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mountCases is the table of cases in which Linux mounts file systems of ours. The numbers are those of the test plans.
+var mountCases = mount9PCases()
+
+const (
+	ninepProgram = "/tmp/ninep" // ours, built from examples/ninep
+	ninepPort    = "5640"
+	mountOctets  = 1500000
+	mountNames   = 40
+)
+
+// setUpMounts makes the wire for the cases of mounts.
+func setUpMounts() error { return setUpFirst("modprobe -a 9p 9pnet_rdma") }
+
+// mount9PCases are the cases of 9P over RDMA.
+func mount9PCases() []Case {
+	return crcBoth(Case{Name: "9p/1/files", Role: Responder, Core: true}, (*T).mount9P)
+}
+
+// mount9P has Linux mount a directory, list it, read it, write to it and unmount it.
+func (t *T) mount9P(crc bool) {
+	dir := t.directory()
+	server := t.serve9P(crc, dir)
+	t.mountFrom("9p", OurIP, "trans=rdma,port="+ninepPort+",version=9p2000.L,msize=131072,access=any")
+
+	t.wantNames(mountPoint, "big", "many", "small")
+	st, err := os.Stat(mountPoint + "/big")
+	require.NoError(t, err, "stat")
+	require.EqualValues(t, mountOctets, st.Size(), "size of a file")
+	require.NoError(t, checkRandom(mountPoint+"/big", 1, mountOctets), "a file of the server")
+	text, err := os.ReadFile(mountPoint + "/small")
+	require.NoError(t, err)
+	require.Equal(t, "small\n", string(text))
+	var names []string
+	for i := range mountNames {
+		names = append(names, fmt.Sprintf("name%02d", i))
+	}
+	t.wantNames(mountPoint+"/many", names...)
+
+	require.NoError(t, writePieces(mountPoint+"/new", 2, mountOctets, 64<<10), "write a file")
+	require.NoError(t, checkRandom(mountPoint+"/new", 2, mountOctets), "the file that was written, by the client")
+	require.NoError(t, checkRandom(filepath.Join(dir, "new"), 2, mountOctets), "the file that was written, by the server")
+	t.unmount()
+	require.NoError(t, server.cmd.Process.Signal(syscall.SIGTERM), "the server runs")
+	require.True(t, t.endsWithin(server.done, 30*time.Second), "the server ends with SIGTERM")
+	require.NoError(t, server.err, "the server ends well; it said %q", server.lastWords())
+	require.NotContains(t, server.errs.String(), "level=WARN")
+}
+
+// directory makes a directory that a server of ours serves.
+func (t *T) directory() string {
+	dir, err := os.MkdirTemp("/tmp", "export")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, writeRandom(filepath.Join(dir, "big"), 1, mountOctets))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "small"), []byte("small\n"), 0o644))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "many"), 0o755))
+	for i := range mountNames {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "many", fmt.Sprintf("name%02d", i)), nil, 0o644))
+	}
+	return dir
+}
+
+// serve9P starts our server, and waits until it listens.
+func (t *T) serve9P(crc bool, dir string) *process {
+	args := []string{"netns", "exec", nvmeSpace, ninepProgram, "-root", dir, "-listen", OurIP + ":" + ninepPort, "-v"}
+	if !crc {
+		args = append(args, "-nocrc")
+	}
+	p := t.start(exec.Command("ip", args...), "ninep")
+	p.says("trans=rdma at")
+	return p
+}
+
+// mountFrom mounts what a server has.
+func (t *T) mountFrom(kind, source, options string) {
+	t.tool("mount", "-t", kind, "-o", options, source, mountPoint)
+	// Unless the case has done it; not a failure of its own.
+	t.Cleanup(func() { _ = exec.Command("umount", mountPoint).Run() })
+}
+
+// wantNames lists a directory, with what each name is.
+func (t *T) wantNames(dir string, want ...string) {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err, "list %s", dir)
+	var names []string
+	for _, e := range entries {
+		_, err := e.Info()
+		require.NoError(t, err, "information about %s", e.Name())
+		names = append(names, e.Name())
+	}
+	require.Equal(t, want, names, "names of %s", dir)
+}
+
+// writePieces is writeRandom with a system call for each piece.
+func writePieces(file string, seed uint64, octets, piece int64) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // after a failure
+	r := newRandomOctets(seed)
+	b := make([]byte, piece)
+	for ; octets > 0; octets -= piece {
+		n := min(piece, octets)
+		if _, err := io.ReadFull(r, b[:n]); err != nil {
+			return err
+		}
+		if _, err := f.Write(b[:n]); err != nil {
+			return err
+		}
+	}
+	return f.Close()
+}
