@@ -30,7 +30,7 @@ func mount9PCases() []Case {
 	return crcBoth(Case{Name: "9p/1/files", Role: Responder, Core: true}, (*T).mount9P)
 }
 
-// mount9P has Linux mount a directory, list it, read it, write to it and unmount it.
+// mount9P mounts a directory on Linux, lists it, reads it, writes to it and unmounts it.
 func (t *T) mount9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)

@@ -51,7 +51,7 @@ func flagsOf(cfg *rsocket.Config) []string {
 	return nil
 }
 
-// rcopy copies a file with librdmacm's rcopy: the one that initiates sends it.
+// rcopy copies a file with librdmacm's rcopy: the side that initiates sends it.
 func (t *T) rcopy(cfg *rsocket.Config, size int) {
 	dir, err := os.MkdirTemp("/tmp", "rcopy")
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func (t *T) rcopy(cfg *rsocket.Config, size int) {
 	require.Equal(t, octets, got, "the copy")
 }
 
-// iperf3 has the stock iperf3 measure through librspreload and our bridge, behind which is a stock server on TCP.
+// iperf3 measures with the stock iperf3, through librspreload and our bridge, behind which is a stock server on TCP.
 func (t *T) iperf3(cfg *rsocket.Config, args []string) {
 	const port = "5201"
 	server := t.ours("iperf3", "-s", "-B", "127.0.0.1", "-p", port)

@@ -96,7 +96,7 @@ func (t *T) accepts(l *rsocket.Listener, p *process) *rstreamEnd {
 	return newRstreamEnd(c)
 }
 
-// rstream has one run with rstream, and its end.
+// rstream goes through one run with rstream, and its end.
 func (t *T) rstream(cfg *rsocket.Config, r rstreamRun, env, args []string) {
 	var e *rstreamEnd
 	var p *process
@@ -132,7 +132,7 @@ func rstreamSizes(all bool) []int {
 	return sizes
 }
 
-// rstreamOwn is what rstream does of itself. That of Debian 12 cannot begin the second half over iWARP, in which it wants no octet
+// rstreamOwn goes through what rstream does of itself. That of Debian 12 cannot begin the second half over iWARP, in which it wants no octet
 // inline.
 func (t *T) rstreamOwn(cfg *rsocket.Config, all bool) {
 	p, connect := t.rstreamPair(cfg, all)
