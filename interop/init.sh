@@ -11,7 +11,7 @@ modprobe -a virtio_pci 9pnet_virtio 9p
 if mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=none host /host; then
 	ulimit -l unlimited
 	ulimit -n 65536
-	for f in guest iwarp nvmego rcopy bridge ninep; do [ ! -e /host/$f ] || cp /host/$f /tmp; done # every start of a program from the share takes long
+	for f in guest iwarp nvmego rcopy bridge ninep nfs; do [ ! -e /host/$f ] || cp /host/$f /tmp; done # every start of a program from the share takes long
 	/tmp/guest >/host/guest.log 2>&1
 	echo $? >/host/exit
 else

@@ -1,6 +1,6 @@
 // Command nfs serves a directory by NFSv3 over RDMA, to Linux for example:
 //
-//	nfs -listen :20049 -mount :20048 -root DIR [-ro] [-tcp :2049]
+//	nfs -listen :20049 -mount :20048 -root DIR [-ro] [-nocrc] [-tcp :2049]
 //	mount -t nfs -o vers=3,proto=rdma,port=20049,mountproto=tcp,mountport=20048,nolock SERVER:/ /mnt
 //
 // The clients need siw, or an iWARP network card. The NFS server is github.com/willscott/go-nfs; package rpcrdma
@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&o.mount, "mount", ":20048", "address for MOUNT over TCP")
 	flag.StringVar(&o.tcp, "tcp", "", "address for NFS over TCP; empty: none")
 	flag.StringVar(&o.root, "root", "", "directory to serve")
+	flag.BoolVar(&o.noCRC, "nocrc", false, "do without the CRCs of MPA, if the client agrees")
 	flag.BoolVar(&o.readOnly, "ro", false, "clients may not change anything")
 	flag.Parse()
 	if o.root == "" || o.mount == "" || flag.NArg() > 0 {

@@ -16,7 +16,7 @@ import (
 type options struct {
 	listen, mount, tcp string
 	root               string
-	readOnly           bool
+	readOnly, noCRC    bool
 }
 
 // stopWithin is how long calls in hand have when the server stops.
@@ -63,7 +63,7 @@ func (s *server) open(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	s.rdma = rpcrdma.NewListener(l, &rpcrdma.Config{RNIC: s.rnic})
+	s.rdma = rpcrdma.NewListener(l, &rpcrdma.Config{RNIC: s.rnic, QP: iwarp.QPConfig{MPA: iwarp.MPAOptions{NoCRC: o.noCRC}}})
 	for _, addr := range []string{o.mount, o.tcp} {
 		if addr == "" {
 			continue

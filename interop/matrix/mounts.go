@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // mountCases is the table of cases in which Linux mounts file systems of ours. The numbers are those of the test plans.
-var mountCases = mount9PCases()
+var mountCases = slices.Concat(mount9PCases(), mountNFSCases())
 
 const (
 	ninepProgram = "/tmp/ninep" // ours, built from examples/ninep
@@ -23,19 +24,50 @@ const (
 )
 
 // setUpMounts makes the wire for the cases of mounts.
-func setUpMounts() error { return setUpFirst("modprobe -a 9p 9pnet_rdma") }
+func setUpMounts() error { return setUpFirst("modprobe -a 9p 9pnet_rdma nfsv3 rpcrdma") }
 
 // mount9PCases are the cases of 9P over RDMA.
 func mount9PCases() []Case {
-	return crcBoth(Case{Name: "9p/1/files", Role: Responder, Core: true}, (*T).mount9P)
+	return slices.Concat(
+		crcBoth(Case{Name: "9p/1/files", Role: Responder, Core: true}, (*T).mount9P),
+		crcBoth(Case{Name: "9p/2/sizes", Role: Responder, Limit: 5 * time.Minute}, (*T).sizes9P),
+	)
 }
 
-// mount9P mounts a directory on Linux, lists it, reads it, writes to it and unmounts it.
+// mount9P mounts a directory, and uses it.
 func (t *T) mount9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
 	t.mountFrom("9p", OurIP, "trans=rdma,port="+ninepPort+",version=9p2000.L,msize=131072,access=any")
+	t.use(dir)
+	t.unmount()
+	t.stopsWell(server)
+	require.NotContains(t, server.errs.String(), "level=WARN")
+}
 
+// sizes9P moves files of sizes at the edges of messages, with messages of several sizes.
+func (t *T) sizes9P(crc bool) {
+	dir := t.directory()
+	server := t.serve9P(crc, dir)
+	for _, msize := range []int64{4096, 8192, 64<<10 + 1, 1 << 20} {
+		t.mountFrom("9p", OurIP, fmt.Sprintf("trans=rdma,port=%s,version=9p2000.L,msize=%d,access=any", ninepPort, msize))
+		for _, octets := range []int64{0, 1, msize - 25, msize - 24, msize - 23, 3*msize + 1} {
+			t.moves(dir, octets, 1<<20)
+		}
+		t.unmount()
+	}
+	t.stopsWell(server)
+}
+
+// stopsWell ends a server of ours in order.
+func (t *T) stopsWell(server *process) {
+	require.NoError(t, server.cmd.Process.Signal(syscall.SIGTERM), "the server runs")
+	require.True(t, t.endsWithin(server.done, 30*time.Second), "the server ends with SIGTERM")
+	require.NoError(t, server.err, "the server ends well; it said %q", server.lastWords())
+}
+
+// use lists what is mounted, which is in dir at the server, reads it and writes to it.
+func (t *T) use(dir string) {
 	t.wantNames(mountPoint, "big", "many", "small")
 	st, err := os.Stat(mountPoint + "/big")
 	require.NoError(t, err, "stat")
@@ -49,15 +81,16 @@ func (t *T) mount9P(crc bool) {
 		names = append(names, fmt.Sprintf("name%02d", i))
 	}
 	t.wantNames(mountPoint+"/many", names...)
+	t.moves(dir, mountOctets, 64<<10)
+}
 
-	require.NoError(t, writePieces(mountPoint+"/new", 2, mountOctets, 64<<10), "write a file")
-	require.NoError(t, checkRandom(mountPoint+"/new", 2, mountOctets), "the file that was written, by the client")
-	require.NoError(t, checkRandom(filepath.Join(dir, "new"), 2, mountOctets), "the file that was written, by the server")
-	t.unmount()
-	require.NoError(t, server.cmd.Process.Signal(syscall.SIGTERM), "the server runs")
-	require.True(t, t.endsWithin(server.done, 30*time.Second), "the server ends with SIGTERM")
-	require.NoError(t, server.err, "the server ends well; it said %q", server.lastWords())
-	require.NotContains(t, server.errs.String(), "level=WARN")
+// moves writes a file of so many octets, piece by piece, and compares what both sides read.
+func (t *T) moves(dir string, octets, piece int64) {
+	name := fmt.Sprintf("new%d", octets)
+	require.NoError(t, writePieces(filepath.Join(mountPoint, name), 2, octets, piece), "write %d octets", octets)
+	dropCaches(t)
+	require.NoError(t, checkRandom(filepath.Join(mountPoint, name), 2, octets), "the file that was written, by the client, %d octets", octets)
+	require.NoError(t, checkRandom(filepath.Join(dir, name), 2, octets), "the file that was written, by the server, %d octets", octets)
 }
 
 // directory makes a directory that a server of ours serves.

@@ -1,0 +1,176 @@
+package matrix
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	nfsProgram   = "/tmp/nfs" // ours, built from examples/nfs
+	nfsPort      = "20049"
+	nfsMountPort = "20048"
+)
+
+// mountNFSCases are the cases of NFS over RPC over RDMA.
+func mountNFSCases() []Case {
+	return slices.Concat(
+		crcBoth(Case{Name: "nfs/1/files", Role: Responder, Core: true}, (*T).mountNFS),
+		crcBoth(Case{Name: "nfs/2/sizes", Role: Responder, Limit: 5 * time.Minute}, (*T).sizesNFS),
+		crcBoth(Case{Name: "nfs/3/rsize", Role: Responder, Limit: 5 * time.Minute}, (*T).transfersNFS),
+		crcBoth(Case{Name: "nfs/4/links", Role: Responder, Core: true}, (*T).linksNFS),
+		crcBoth(Case{Name: "nfs/7/restarts", Role: Responder, Limit: 10 * time.Minute, Wire: torn}, (*T).restartsNFS),
+	)
+}
+
+// serveNFS starts our server, and waits until it listens.
+func (t *T) serveNFS(crc bool, dir string) *process {
+	args := []string{"netns", "exec", nvmeSpace, nfsProgram, "-root", dir, "-listen", OurIP + ":" + nfsPort, "-mount", OurIP + ":" + nfsMountPort}
+	if !crc {
+		args = append(args, "-nocrc")
+	}
+	p := t.start(exec.Command("ip", args...), "nfs")
+	p.says("serving ")
+	return p
+}
+
+// mountFromNFS mounts what our server has, with more options.
+func (t *T) mountFromNFS(more ...string) {
+	t.mountFrom("nfs", OurIP+":/", strings.Join(append([]string{
+		"vers=3", "proto=rdma", "port=" + nfsPort, "mountproto=tcp", "mountport=" + nfsMountPort, "nolock", "mountvers=3", "addr=" + OurIP, "mountaddr=" + OurIP,
+	}, more...), ","))
+}
+
+// mountNFS mounts a directory, and uses it.
+func (t *T) mountNFS(crc bool) {
+	dir := t.directory()
+	server := t.serveNFS(crc, dir)
+	t.mountFromNFS()
+	t.use(dir)
+	t.wantNFSClean()
+	t.unmount()
+	t.stopsWell(server)
+}
+
+// wantNFSClean looks at what the client counts: RDMA, and neither replies that it did not understand nor calls that it could not send.
+func (t *T) wantNFSClean() {
+	stats, err := os.ReadFile("/proc/self/mountstats")
+	require.NoError(t, err)
+	found := false
+	for line := range strings.Lines(string(stats)) {
+		f := strings.Fields(line)
+		if len(f) < 20 || f[0] != "xprt:" || f[1] != "rdma" {
+			continue
+		}
+		found = true
+		t.figure("%s", strings.TrimSpace(line))
+		// Behind the port and nine numbers that all transports have: chunks, octets, and then failures.
+		require.Equal(t, []string{"0", "0"}, []string{f[20], f[21]}, "failed_marshal_count and bad_reply_count of %q", line)
+	}
+	require.True(t, found, "the mount goes over RDMA")
+}
+
+// sizesNFS moves files of sizes at the edges of what is inline, of words and of transfers.
+func (t *T) sizesNFS(crc bool) {
+	dir := t.directory()
+	server := t.serveNFS(crc, dir)
+	t.mountFromNFS()
+	for _, octets := range []int64{0, 1, 3, 4, 5, 3800, 3848, 3900, 3996, 4095, 4096, 4097, 4200, 65535, 1<<20 - 1, 1 << 20, 1<<20 + 1, 16 << 20} {
+		t.moves(dir, octets, 1<<20)
+	}
+	t.wantNFSClean()
+	t.unmount()
+	t.stopsWell(server)
+}
+
+// transfersNFS moves files with transfers of several sizes.
+func (t *T) transfersNFS(crc bool) {
+	dir := t.directory()
+	server := t.serveNFS(crc, dir)
+	for _, size := range []int{1024, 4096, 65536, 1 << 20} {
+		t.mountFromNFS(fmt.Sprintf("rsize=%d,wsize=%d", size, size))
+		for _, octets := range []int64{1, int64(size) - 1, int64(size) + 1, 300001} {
+			t.moves(dir, octets, 1<<20)
+		}
+		t.unmount()
+	}
+	t.stopsWell(server)
+}
+
+// linksNFS makes symbolic links, the longer ones of which do not fit into a message.
+func (t *T) linksNFS(crc bool) {
+	dir := t.directory()
+	server := t.serveNFS(crc, dir)
+	t.mountFromNFS()
+	for _, n := range []int{1, 100, 1000, 3000} {
+		to := strings.Repeat("d/", n/2) + "x"[:n%2]
+		name := fmt.Sprintf("link%d", n)
+		require.NoError(t, os.Symlink(to, filepath.Join(mountPoint, name)), "a link of %d octets", n)
+		dropCaches(t)
+		got, err := os.Readlink(filepath.Join(mountPoint, name))
+		require.NoError(t, err, "read a link of %d octets", n)
+		require.Equal(t, to, got)
+		got, err = os.Readlink(filepath.Join(dir, name))
+		require.NoError(t, err, "at the server")
+		require.Equal(t, to, got)
+	}
+	t.wantNFSClean()
+	t.unmount()
+	t.stopsWell(server)
+}
+
+// restarts is how often the server is killed and started again.
+const restarts = 20
+
+// restartsNFS kills the server again and again while the client writes and reads: nothing is lost.
+func (t *T) restartsNFS(crc bool) {
+	dir := t.directory()
+	server := t.serveNFS(crc, dir)
+	t.mountFromNFS("hard", "timeo=50")
+	stop, failed, rounds := make(chan struct{}), make(chan error, 1), 0
+	go func() {
+		failed <- func() error {
+			for {
+				select {
+				case <-stop:
+					return nil
+				default:
+				}
+				name := filepath.Join(mountPoint, fmt.Sprintf("round%d", rounds%4))
+				if err := writePieces(name, uint64(rounds), 3<<20+1, 256<<10); err != nil {
+					return err
+				}
+				if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
+					return err
+				}
+				if err := checkRandom(name, uint64(rounds), 3<<20+1); err != nil {
+					return err
+				}
+				rounds++
+			}
+		}()
+	}()
+	for range restarts {
+		time.Sleep(time.Second)
+		server.kill()
+		time.Sleep(100 * time.Millisecond)
+		server = t.serveNFS(crc, dir)
+	}
+	close(stop)
+	select {
+	case err := <-failed:
+		require.NoError(t, err)
+	case <-t.Ctx.Done():
+		require.Fail(t, "the client hangs")
+	}
+	require.Positive(t, rounds)
+	t.figure("%d files of 3 MiB", rounds)
+	t.unmount()
+	t.stopsWell(server)
+}
