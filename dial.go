@@ -118,7 +118,7 @@ func (qp *QP) initiator() *setup.Local {
 			return err
 		}
 		if terms.RTR != 0 && !qp.identity.Proves() {
-			qp.wakeSIW()
+			qp.wakeSIW(0)
 		}
 		return nil
 	}

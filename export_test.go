@@ -39,7 +39,6 @@ const (
 	MaxReads        = maxReads
 	RemoteBufferLen = remoteBufferLen
 	NoticeAfter     = qpconn.NoticeAfter
-	SIWWait         = siwWait
 )
 
 // InUse counts what exists of the resources that Limits caps.
@@ -153,3 +152,6 @@ func ConnectOver(t testing.TB, a, b transport.LLP, client *RNIC, cc *QPConfig, s
 	require.Nil(t, fault)
 	return Establish(t, client, a, cc, &agreed), Establish(t, server, b, sc, &theirs)
 }
+
+// SIWWaits are the times of QP.wakeSIW.
+var SIWWaits = siwWaits

@@ -16,8 +16,11 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	qp := e.qp
 	bits := wrBits(r.Bits)
 	w, _ := r.Tag.(*helper)
-	if w == nil && r.Tag != nil {
-		return // see wakeSIW
+	if n, ok := r.Tag.(siwWrite); ok {
+		if int(n) < len(siwWaits)-1 {
+			qp.wakeSIW(n + 1)
+		}
+		return
 	}
 	var answer commit.Status
 	if bits.op() == OpCommit {

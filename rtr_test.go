@@ -52,7 +52,7 @@ func TestMPA2_26_30_RTRByRead(t *testing.T) {
 			require.Equal(t, wiretest.ReadRequest(1, 0, 0, 0, 0, 0), p.Segment(), "the RTR is an empty Read")
 			<-posted
 			require.Equal(t, wiretest.ReadRequest(2, mr.STag(), 0, 1, remote.STag, remote.TO), p.Segment())
-			p.WantIdle("the ORD is 2 now, and the RTR takes one of it", iwarp.SIWWait/2)
+			p.WantIdle("the ORD is 2 now, and the RTR takes one of it", iwarp.SIWWaits[0]/2)
 			p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
 			require.Equal(t, wiretest.ReadRequest(3, mr.STag(), 1, 1, remote.STag, remote.TO), p.Segment())
 			p.Send(wiretest.ReadResponse(0xc1, mr.STag(), 0, "a"))

@@ -10,24 +10,24 @@ import (
 
 // This file has the workarounds for Linux's siw.
 
-// siwWait is how long a new connection waits for data of the peer before wakeSIW sends.
-const siwWait = 250 * time.Millisecond
+// siwWaits are how long a new connection waits for data of the peer before each Write of wakeSIW.
+var siwWaits = [...]time.Duration{250 * time.Millisecond, time.Second}
 
 // wakeSIW sends an empty RDMA Write if nothing has arrived from the peer some time after our
-// ready-to-receive message.
+// ready-to-receive message, and another one if that has not helped. nth counts them from 0 on.
 //
 // As a responder, Linux's siw sends its Reply before it enables the notifications of its
 // socket (siw_accept in siw_cm.c). Data that arrives in between stays unread until more
 // arrives. If our application waits for the peer's application, and that waits for its
 // connection to be established, both wait for ever. For any other peer an empty Write has no
-// effect.
-func (qp *QP) wakeSIW() {
-	time.AfterFunc(siwWait, func() {
+// effect. The second Write is for a machine so busy that the first one has come too early as well.
+func (qp *QP) wakeSIW(nth siwWrite) {
+	time.AfterFunc(siwWaits[nth], func() {
 		if qp.State() != StateRTS || qp.Stats().Received != (OpStats{}) {
 			return
 		}
 		n, _ := qp.stream.Post(1, func(_ int, r *rdmap.Request) error {
-			r.Kind, r.Tag = rdmap.KindWrite, siwWrite{}
+			r.Kind, r.Tag = rdmap.KindWrite, nth
 			return nil
 		})
 		if n > 0 {
@@ -36,9 +36,9 @@ func (qp *QP) wakeSIW() {
 	})
 }
 
-// A siwWrite is the Tag of that message. It makes no completion and uses none of the user's
-// slots: the stream has an extra slot for it.
-type siwWrite struct{}
+// A siwWrite is the Tag of that message, its number. It makes no completion and uses none of the user's
+// slots: the stream has an extra slot for it, which is free when the next one is sent.
+type siwWrite int
 
 // meaning returns the code that a Terminate of the peer means. Only the receiving goroutine
 // calls it.
