@@ -29,9 +29,10 @@ func mountNFSCases() []Case {
 	)
 }
 
-// serveNFS starts our server, and waits until it listens.
+// serveNFS starts our server, and waits until it listens. MOUNT, which is plain TCP, has an address of its own: all that
+// goes to and from OurIP must be iWARP.
 func (t *T) serveNFS(crc bool, dir string) *process {
-	args := []string{"netns", "exec", nvmeSpace, nfsProgram, "-root", dir, "-listen", OurIP + ":" + nfsPort, "-mount", OurIP + ":" + nfsMountPort}
+	args := []string{"netns", "exec", nvmeSpace, nfsProgram, "-root", dir, "-listen", OurIP + ":" + nfsPort, "-mount", OurSecondIP + ":" + nfsMountPort}
 	if !crc {
 		args = append(args, "-nocrc")
 	}
@@ -43,7 +44,7 @@ func (t *T) serveNFS(crc bool, dir string) *process {
 // mountFromNFS mounts what our server has, with more options.
 func (t *T) mountFromNFS(more ...string) {
 	t.mountFrom("nfs", OurIP+":/", strings.Join(append([]string{
-		"vers=3", "proto=rdma", "port=" + nfsPort, "mountproto=tcp", "mountport=" + nfsMountPort, "nolock", "mountvers=3", "addr=" + OurIP, "mountaddr=" + OurIP,
+		"vers=3", "proto=rdma", "port=" + nfsPort, "mountproto=tcp", "mountport=" + nfsMountPort, "nolock", "mountvers=3", "addr=" + OurIP, "mountaddr=" + OurSecondIP,
 	}, more...), ","))
 }
 
@@ -58,7 +59,7 @@ func (t *T) mountNFS(crc bool) {
 	t.stopsWell(server)
 }
 
-// wantNFSClean looks at what the client counts: RDMA, and neither replies that it did not understand nor calls that it could not send.
+// wantNFSClean looks at what the client counts: RDMA, and no replies that it did not understand.
 func (t *T) wantNFSClean() {
 	stats, err := os.ReadFile("/proc/self/mountstats")
 	require.NoError(t, err)
@@ -70,8 +71,9 @@ func (t *T) wantNFSClean() {
 		}
 		found = true
 		t.figure("%s", strings.TrimSpace(line))
-		// Behind the port and nine numbers that all transports have: chunks, octets, and then failures.
-		require.Equal(t, []string{"0", "0"}, []string{f[20], f[21]}, "failed_marshal_count and bad_reply_count of %q", line)
+		// xprt_rdma_print_stats in the kernel's transport.c. Calls that it could not send at once, for want of memory regions,
+		// are counted as well, and sent later.
+		require.Equal(t, []string{"0", "0"}, []string{f[9], f[21]}, "bad_xids and bad_reply_count of %q", line)
 	}
 	require.True(t, found, "the mount goes over RDMA")
 }
