@@ -8,6 +8,7 @@
 //	iwarp perf incast ...                    measure what many hosts do to one receiver, with and without a Solicitor
 //	iwarp perf rma ...                       measure operations on regions with keys
 //	iwarp perf nvme ...                      measure the host and the target of NVMe over RDMA
+//	iwarp perf streams ...                   measure stream sockets, and READ of NFS over RDMA
 //	iwarp help                               list the commands
 package main
 

@@ -21,6 +21,7 @@ func TestDispatch(t *testing.T) {
 		{[]string{"help"}, 0, "ping", ""},
 		{[]string{"pong"}, 2, "", `unknown command "pong"`},
 		{[]string{"ping", "-h"}, 0, "", "port of TCP"},
+		{[]string{"perf", "-h"}, 0, "", "iwarp perf streams"},
 		{[]string{"ping"}, 2, "", "one of -s and -c"},
 		{[]string{"ping", "-c"}, 2, "", "-c needs -a"},
 		{[]string{"ping", "-c", "-a", "::1", "-P"}, 2, "", "-P is for servers"},

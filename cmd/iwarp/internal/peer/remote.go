@@ -45,6 +45,14 @@ func (r *Remote) Usage() (Usage, error) {
 	return r.meter.Read().Plus(u), err
 }
 
+// UsageOfServer is Usage, but that only what the server has allocated is counted.
+func (r *Remote) UsageOfServer() (Usage, error) {
+	u, err := r.control.Usage()
+	own := r.meter.Read()
+	own.Mallocs = 0
+	return own.Plus(u), err
+}
+
 // Close ends the process.
 func (r *Remote) Close() (err error) {
 	if r.control != nil {

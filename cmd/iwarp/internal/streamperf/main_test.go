@@ -1,0 +1,112 @@
+package streamperf
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
+)
+
+// TestMain is also the program that the command starts once more as its server.
+func TestMain(m *testing.M) {
+	peertest.Main(m, func(args []string) error {
+		if args[0] != "streams" {
+			return errors.New("no such command")
+		}
+		return Main(context.Background(), args[1:], os.Stdin, os.Stdout, os.Stderr)
+	}, "perf")
+}
+
+// run runs the command so briefly that what it measures does not count.
+func run(t *testing.T, names string, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	args = append([]string{"-pairs", "1", "-time", "2ms", "-run", names}, args...)
+	if err := Main(t.Context(), args, nil, &out, t.Output()); err != nil {
+		require.ErrorIs(t, err, marks.ErrMissed)
+	}
+	return out.String()
+}
+
+// measured is how many marks each measurement comes to.
+var measured = map[string]int{"stream": 3, "pingpong": 2, "read": 4}
+
+// TestEachMark is measured.
+func TestEachMark(t *testing.T) {
+	require.Len(t, measured, len(measurements))
+	for _, m := range measurements {
+		t.Run(m.Name, func(t *testing.T) {
+			var r marks.Report
+			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "-json")), &r))
+			require.Len(t, r.Marks, measured[m.Name])
+			require.NotEmpty(t, r.Notes)
+			for _, k := range r.Marks {
+				if !strings.Contains(k.What, "allocations") {
+					require.Positive(t, k.Value, k.What)
+				}
+			}
+		})
+	}
+}
+
+func TestTable(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "profile")
+	out := run(t, "^pingpong$", "-cpuprofile", profile, "-crc=false")
+	require.Contains(t, out, "measured")
+	require.Contains(t, out, "64-octet ping-pong of rsockets")
+	peertest.HasProfiles(t, profile)
+}
+
+// withoutInput is the command, without input.
+func withoutInput(t *testing.T) peertest.Command {
+	return func(ctx context.Context, args []string) error { return Main(ctx, args, nil, t.Output(), t.Output()) }
+}
+
+func TestWrongCalls(t *testing.T) {
+	withoutInput(t).Refuses(t,
+		[]string{"-nonsense"}, []string{"more"}, []string{"-pairs", "0"}, []string{"-time", "0s"}, []string{"-run", "("}, []string{"-run", "none of them"})
+}
+
+func TestInterrupted(t *testing.T) { withoutInput(t).EndsEarly(t, "-run", "^stream", "-time", "10s") }
+
+func TestWrongOrders(t *testing.T) {
+	s := &server{services: make([]opened, 1)}
+	for want, o := range map[string]order{
+		"no such service":   {Close: 7},
+		`no service "tape"`: {Open: &service{Kind: "tape"}},
+	} {
+		_, err := s.do(t.Context(), &o)
+		require.ErrorContains(t, err, want)
+	}
+	for i, kind := range []string{kindTCP, kindSocket, kindEcho, kindMemory, kindSends, kindGet, kindNFS} {
+		a, err := s.do(t.Context(), &order{Open: &service{Kind: kind, Size: kib}})
+		require.NoError(t, err)
+		require.Equal(t, i+1, a.Service)
+	}
+	_, err := s.do(t.Context(), &order{Close: 2})
+	require.NoError(t, err)
+	_, err = s.do(t.Context(), &order{Close: 2})
+	require.ErrorContains(t, err, "no such service", "it is closed")
+	s.close()
+}
+
+// TestReadCalls that make no sense are refused.
+func TestReadCalls(t *testing.T) {
+	off, n, err := readArgs(appendReadCall(nil, 7, 3*mib, mib))
+	require.NoError(t, err)
+	require.Equal(t, 3*mib, off)
+	require.Equal(t, mib, n)
+	for _, msg := range [][]byte{nil, appendReadCall(nil, 7, fileSize, 1), appendReadCall(nil, 7, 1<<63, 1), make([]byte, readCallLen+4)} {
+		_, _, err := readArgs(msg)
+		require.Error(t, err)
+	}
+}
