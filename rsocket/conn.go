@@ -30,6 +30,8 @@ type Conn struct {
 	closed bool      // the program has called Close
 	late   bool      // Close has waited long enough
 
+	posted, completed uint64 // messages
+
 	out outbox
 	in  inbox
 	wcs [16]iwarp.WC

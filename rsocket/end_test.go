@@ -76,6 +76,21 @@ func TestRSK_10_CloseWriteOnTheWire(t *testing.T) {
 	}
 }
 
+// TestRSK_10_CloseAfterThePeer waits for nothing, even though no completion tells that what was written has been sent.
+func TestRSK_10_CloseAfterThePeer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := unclosedPair(t, open(t), "pipe", nil, nil)
+		_, err := a.Write([]byte("little"))
+		require.NoError(t, err)
+		ended := make(chan error)
+		go func() { ended <- b.Close() }()
+		_, err = a.Read(make([]byte, 1))
+		require.Equal(t, io.EOF, err)
+		require.NoError(t, a.Close())
+		require.NoError(t, <-ended)
+	})
+}
+
 // TestRSK_10_CloseOnTheWire is DISCONNECT behind what was written, and the end of the connection.
 func TestRSK_10_CloseOnTheWire(t *testing.T) {
 	bubble(t, func(t *testing.T) {

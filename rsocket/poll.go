@@ -61,7 +61,9 @@ func (c *Conn) completions(n int) {
 		case wc.Op == iwarp.OpRecv:
 			c.message(int(wc.ID), int(wc.Len))
 		case wc.Op == iwarp.OpSend:
-			c.stream.Completed()
+			for ; c.completed < wc.ID; c.completed++ {
+				c.stream.Completed()
+			}
 			c.wr.cond.Signal()
 			c.gone.Broadcast()
 		default:

@@ -60,7 +60,11 @@ func (o *outbox) add(c *Conn, n, i int, w stream.Work) int {
 		n++
 	}
 	text = w.Message.Append(text[len(text):], c.order)
-	o.wrs[n] = iwarp.SendWR{Op: iwarp.OpSend, Inline: text}
+	c.posted++
+	o.wrs[n] = iwarp.SendWR{ID: c.posted, Op: iwarp.OpSend, Inline: text}
+	if w.Quiet {
+		o.wrs[n].Flags = iwarp.Unsignaled
+	}
 	return n + 1
 }
 

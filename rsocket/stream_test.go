@@ -84,6 +84,15 @@ func TestRSK_5_WritesOfOneOctet(t *testing.T) {
 	exchange(t, a, b, n, 1)
 }
 
+// TestRSK_17_SmallWrites: most of them have no completion of their own, and all of them give their room and their places in
+// the queues back.
+func TestRSK_17_SmallWrites(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := pair(t, "pipe", &Config{WriteBuffer: minBuffer}, nil)
+		exchange(t, a, b, 20_000, 10)
+	})
+}
+
 // A part is a Reader or a Writer and nothing else, so that io.Copy uses ReadFrom and WriteTo.
 type part struct {
 	io.Reader

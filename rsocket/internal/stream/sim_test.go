@@ -32,7 +32,8 @@ type end struct {
 	slots [Slots]wire.Slot
 	queue []wire.Message // each occupies a receive
 	size  int            // receives
-	posts int            // messages that are with the QP
+	posts []bool         // messages that are with the QP, or whose completions have not come: whether they are quiet
+	left  int            // of them, those that have left the QP
 	late  bool           // it learns of what has left the QP only when it polls
 
 	wrote, read int
@@ -106,7 +107,7 @@ func (e *end) send() (sent bool) {
 	for w, ok := e.Next(); ok; w, ok = e.Next() {
 		sent = true
 		e.deliver(w)
-		e.posts++
+		e.posts = append(e.posts, w.Quiet)
 	}
 	return sent
 }
@@ -130,14 +131,19 @@ func (e *end) deliver(w Work) {
 	}
 }
 
-// completes lets at most n messages leave the QP.
+// completes lets at most n messages leave the QP, and reports whether there were completions.
 func (e *end) completes(n int) bool {
-	n = min(n, e.posts)
-	for range n {
+	e.left = min(e.left+n, len(e.posts))
+	told := e.left
+	for told > 0 && e.posts[told-1] {
+		told--
+	}
+	for range told {
 		e.Completed()
 	}
-	e.posts -= n
-	return n > 0
+	e.posts = e.posts[:copy(e.posts, e.posts[told:])]
+	e.left -= told
+	return told > 0
 }
 
 // poll takes all messages that have come.
@@ -187,7 +193,7 @@ func (e *end) turn(p program, r *rand.Rand) bool {
 		return true
 	}
 	polled := e.poll()
-	return e.completes(e.posts) || polled
+	return e.completes(len(e.posts)) || polled
 }
 
 // run lets both ends go on until all octets were read.

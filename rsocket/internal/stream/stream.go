@@ -140,5 +140,6 @@ func (s *Stream) Reset() bool { return s.life.heard == hearGone }
 // Complete reports whether all that the peer had to send has come.
 func (s *Stream) Complete() bool { return s.life.heard != hearOpen }
 
-// Flushed reports whether all that was to be sent, the end included, has left the QP.
-func (s *Stream) Flushed() bool { return s.life.said == sayGone && s.posts.n == 0 }
+// Flushed reports whether all that was to be sent, the end included, has left the QP. Where the peer has ended the stream
+// quiet messages may be left.
+func (s *Stream) Flushed() bool { return s.life.said == sayGone && s.posts.n <= s.posts.quiet.messages }

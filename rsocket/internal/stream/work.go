@@ -10,6 +10,7 @@ type Work struct {
 	Key     uint32    // likewise
 	Off, N  int       // of the ring, if data is written
 	Slot    wire.Slot // if a slot is
+	Quiet   bool      // it needs no completion of its own: that of a later one tells that it has left the QP, too
 }
 
 // Writes is what is written ahead of a message.
@@ -56,6 +57,7 @@ func (s *Stream) nextSGL() (Work, bool) {
 	s.polls.control(s.in.proof())
 	s.in.tell(half)
 	s.posts.control()
+	w.Quiet = s.quiet()
 	return w, true
 }
 
@@ -73,6 +75,7 @@ func (s *Stream) nextData() (Work, bool) {
 	return Work{
 		Message: wire.NewMessage(wire.OpData, uint32(n)),
 		Writes:  Data, Addr: to.Addr, Key: to.Key, Off: off, N: n,
+		Quiet: s.quiet(),
 	}, true
 }
 
@@ -86,7 +89,20 @@ func (s *Stream) nextLast() (Work, bool) {
 	}
 	s.polls.control(proof{messages: s.in.limit, octets: noOctets})
 	s.posts.control()
+	s.posts.quiet = tail{}
 	return Work{Message: m}, true
+}
+
+// quiet reports whether the newest message may be quiet. A completion wakes a goroutine, so most small messages have none.
+// But whatever waits until messages have left the QP, for octets of the ring, or for one message more, waits for some that are not
+// quiet: the quiet ones behind the last of these are a part of what there may be.
+func (s *Stream) quiet() bool {
+	q := &s.posts.quiet
+	if q.octets < s.out.ring/8 && q.messages < maxPosts/4 && q.controls < maxControls/2 {
+		return true
+	}
+	*q = tail{}
+	return false
 }
 
 // Completed says that the oldest message that is with the QP has left it.
@@ -96,8 +112,12 @@ func (s *Stream) Completed() { s.out.freed += uint64(s.posts.pop()) }
 type posts struct {
 	octets   [maxPosts + maxControls + 2]int // of data, or aControl
 	first, n int
-	controls int // how many are not of data
+	controls int  // how many are not of data
+	quiet    tail // the newest of them
 }
+
+// A tail is the newest messages, up to some number.
+type tail struct{ messages, controls, octets int }
 
 // aControl stands for a message without data of the program.
 const aControl = 0
@@ -108,12 +128,15 @@ func (p *posts) data(n int) { p.push(n) }
 
 func (p *posts) control() {
 	p.controls++
+	p.quiet.controls++
 	p.push(aControl)
 }
 
 func (p *posts) push(n int) {
 	p.octets[(p.first+p.n)%len(p.octets)] = n
 	p.n++
+	p.quiet.messages++
+	p.quiet.octets += n
 }
 
 // pop returns the octets of data of the oldest message.

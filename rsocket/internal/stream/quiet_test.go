@@ -1,0 +1,65 @@
+package stream
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// TestRSK_17_QuietMessages: of small messages every sixteenth has a completion, of octets each eighth of the ring, of SGLs every
+// second one, and the last message of all.
+func TestRSK_17_QuietMessages(t *testing.T) {
+	big := sizes{half: 8192, credits: 384, ring: 8192}
+	next := func(s *Stream, n int) bool {
+		s.Queue(n)
+		w, ok := s.Next()
+		require.True(t, ok)
+		require.Equal(t, n, w.N)
+		return w.Quiet
+	}
+	s := New(big.config(), big.private())
+	_, ok := s.Next()
+	require.True(t, ok, "the second half is told")
+	for i := range 14 {
+		require.True(t, next(s, 1), i)
+	}
+	require.False(t, next(s, 1), "with the SGL there are sixteen")
+	require.True(t, next(s, 1023-1))
+	require.True(t, next(s, 1))
+	require.False(t, next(s, 1))
+	require.False(t, next(s, 1024))
+
+	for i := range 4 {
+		require.NoError(t, s.Message(wire.NewMessage(wire.OpData, 8192), nil))
+		s.Consume(8192)
+		if w, ok := s.Next(); ok {
+			require.Equal(t, i%2 == 0, w.Quiet, i)
+		}
+	}
+	require.True(t, next(s, 1))
+	s.Shutdown()
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.False(t, w.Quiet)
+}
+
+// TestRSK_17_FlushedWithQuietMessages: a peer that has ended the stream wants none of them, and nothing tells when they have left the QP.
+func TestRSK_17_FlushedWithQuietMessages(t *testing.T) {
+	big := sizes{half: 8192, credits: 384, ring: 8192}
+	for _, n := range []int{1, 1024} {
+		s := New(big.config(), big.private())
+		_, ok := s.Next()
+		require.True(t, ok)
+		s.Queue(n)
+		w, ok := s.Next()
+		require.True(t, ok)
+		require.Equal(t, n == 1, w.Quiet)
+		require.NoError(t, s.Message(wire.NewMessage(wire.OpCtrl, wire.CtrlDisconnect), nil))
+		require.Equal(t, w.Quiet, s.Flushed())
+		s.Completed()
+		s.Completed()
+		require.True(t, s.Flushed())
+	}
+}
