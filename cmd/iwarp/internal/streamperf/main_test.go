@@ -105,7 +105,7 @@ func TestReadCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3*mib, off)
 	require.Equal(t, mib, n)
-	for _, msg := range [][]byte{nil, appendReadCall(nil, 7, fileSize, 1), appendReadCall(nil, 7, 1<<63, 1), make([]byte, readCallLen+4)} {
+	for _, msg := range [][]byte{nil, appendReadCall(nil, 7, fileSize, 1), appendReadCall(nil, 7, 1, 1<<32-1), appendReadCall(nil, 7, 1<<63, 1), make([]byte, readCallLen+4)} {
 		_, _, err := readArgs(msg)
 		require.Error(t, err)
 	}

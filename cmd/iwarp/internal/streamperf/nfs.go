@@ -44,11 +44,11 @@ func readArgs(msg []byte) (off, count int, err error) {
 		return 0, 0, fmt.Errorf("a call of %d octets", len(msg))
 	}
 	args := msg[readCallLen-12:]
-	off, count = int(binary.BigEndian.Uint64(args)), int(binary.BigEndian.Uint32(args[8:]))
-	if off < 0 || off > fileSize || count > fileSize-off {
-		return 0, 0, fmt.Errorf("a READ of %d octets at %d", count, off)
+	from, n := binary.BigEndian.Uint64(args), uint64(binary.BigEndian.Uint32(args[8:]))
+	if from > fileSize || n > fileSize-from {
+		return 0, 0, fmt.Errorf("a READ of %d octets at %d", n, from)
 	}
-	return off, count, nil
+	return int(from), int(n), nil
 }
 
 // appendReadReply appends the reply to READ, as far as its octets: without attributes.
