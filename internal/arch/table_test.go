@@ -80,9 +80,10 @@ var table = map[string]rule{
 	"rsocket/internal/wire":   {},
 	"rsocket/internal/stream": {ours: []string{"rsocket/internal/wire"}},
 	// RPC over RDMA, on the verbs: its octets, and what goes where.
-	"rpcrdma":               {ours: []string{".", "stag", "rpcrdma/internal"}, tests: []string{"transport"}},
-	"rpcrdma/internal/wire": {},
-	"rpcrdma/internal/plan": {ours: []string{"rpcrdma/internal/wire"}},
+	"rpcrdma":                   {ours: []string{".", "stag", "rpcrdma/internal"}, tests: []string{"transport"}},
+	"rpcrdma/internal/wire":     {tests: []string{"rpcrdma/internal/captures"}},
+	"rpcrdma/internal/plan":     {ours: []string{"rpcrdma/internal/wire"}, tests: []string{"rpcrdma/internal/captures"}},
+	"rpcrdma/internal/captures": {third: []string{"github.com/stretchr/testify"}},
 
 	// One connection of a queue pair, below the verbs.
 	"internal/qpconn": {ours: []string{"ddp", "rdmap", "stag", "transport", "internal"}, third: []string{"golang.org/x/sys"}},
@@ -127,7 +128,7 @@ var table = map[string]rule{
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/recordpipe", "internal/sealtest", "internal/testproc", "internal/wiretest"}
+var testOnly = []string{"internal/recordpipe", "internal/sealtest", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

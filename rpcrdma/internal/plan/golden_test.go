@@ -1,40 +1,19 @@
 package plan
 
 import (
-	"encoding/hex"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/rpcrdma/internal/captures"
 	"github.com/goiwarp/iwarp/rpcrdma/internal/wire"
 )
-
-// captured reads the messages of the captures, by what they are.
-func captured(t *testing.T) map[string][]byte {
-	t.Helper()
-	text, err := os.ReadFile("../wire/testdata/headers.txt")
-	require.NoError(t, err)
-	found, what := make(map[string][]byte), ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if title, ok := strings.CutPrefix(line, "# "); ok {
-			what = title
-			continue
-		}
-		b, err := hex.DecodeString(line)
-		require.NoError(t, err, what)
-		found[what] = b
-	}
-	return found
-}
 
 // TestRPR_7_8_GoldenReplies: from calls of Linux, and the replies of an NFS server, come the octets that it took in
 // the captures.
 func TestRPR_7_8_GoldenReplies(t *testing.T) {
-	all := captured(t)
+	all := captures.Headers(t)
 	for _, c := range []struct {
 		call, reply string
 		data        int // octets that went by the Write chunk
@@ -66,7 +45,7 @@ func TestRPR_7_8_GoldenReplies(t *testing.T) {
 
 // TestRPR_6_GoldenCalls: where the argument of a captured call goes.
 func TestRPR_6_GoldenCalls(t *testing.T) {
-	all := captured(t)
+	all := captures.Headers(t)
 	for what, want := range map[string]Read{
 		"WRITE call: a Read chunk of 1 MiB at position 108":                  {Handle: 0x1876d008, Offset: 0x562cbf040e143000, At: 108, Len: 1 << 20},
 		"SYMLINK call with thresholds of 1024: a Read chunk at position 128": {Handle: 0x97d09201, Offset: 0x26e93fc67e93a000, At: 128, Len: 900},

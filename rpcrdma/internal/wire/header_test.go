@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rpcrdma/internal/captures"
 )
 
 // TestRPR_2_Golden reads headers of Linux, and makes the same octets of them again.
 func TestRPR_2_Golden(t *testing.T) {
-	all := captured(t, "headers.txt")
+	all := captures.Headers(t)
 	const off = 0x462cbf040e737000
 	for what, want := range map[string]struct {
 		header Header
@@ -55,7 +57,7 @@ func TestRPR_2_Golden(t *testing.T) {
 
 // TestRPR_2_ReadGolden reads a header field by field.
 func TestRPR_2_ReadGolden(t *testing.T) {
-	h, _ := parsed(t, captured(t, "headers.txt")["READ call of 7003 octets: a Write chunk with a pad segment"])
+	h, _ := parsed(t, captures.Headers(t)["READ call of 7003 octets: a Write chunk with a pad segment"])
 	require.Equal(t, []Chunk{{{Handle: 0x44d69704, Length: 7003, Offset: 0x6d65dcd0028f7000}, {Handle: 0xff375b01, Length: 4, Offset: 0x531672c}}}, h.Writes)
 	require.Empty(t, h.Reads)
 	require.False(t, h.HasReply)
@@ -66,7 +68,7 @@ func TestRPR_2_ReadGolden(t *testing.T) {
 
 // TestRPR_2_Cut cuts each captured header at each length.
 func TestRPR_2_Cut(t *testing.T) {
-	for what, b := range captured(t, "headers.txt") {
+	for what, b := range captures.Headers(t) {
 		_, n := parsed(t, b)
 		for k := range n {
 			_, err := new(Header).Parse(b[:k])
@@ -131,7 +133,7 @@ func TestRPR_2_Failures(t *testing.T) {
 
 // TestRPR_2_Reuse: a header forgets the chunks of the message before.
 func TestRPR_2_Reuse(t *testing.T) {
-	all := captured(t, "headers.txt")
+	all := captures.Headers(t)
 	h := new(Header)
 	for range 3 {
 		for what, b := range all {
@@ -174,7 +176,7 @@ func TestRPR_11_OneHandle(t *testing.T) {
 
 // FuzzHeader: what Parse takes, Append makes again.
 func FuzzHeader(f *testing.F) {
-	for _, b := range captured(f, "headers.txt") {
+	for _, b := range captures.Headers(f) {
 		f.Add(b)
 	}
 	f.Add(words(1, 1, 1, 0, 0, 1, math.MaxUint32))

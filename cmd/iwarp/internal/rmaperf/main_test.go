@@ -79,17 +79,14 @@ func TestTable(t *testing.T) {
 	peertest.HasProfiles(t, profile)
 }
 
-// withoutInput is the command, without input.
-func withoutInput(t *testing.T) peertest.Command {
-	return func(ctx context.Context, args []string) error { return Main(ctx, args, nil, t.Output(), t.Output()) }
-}
-
 func TestWrongCalls(t *testing.T) {
-	withoutInput(t).Refuses(t,
+	peertest.WithoutInput(t, Main).Refuses(t,
 		[]string{"-nonsense"}, []string{"more"}, []string{"-pairs", "0"}, []string{"-time", "0s"}, []string{"-rate", "0"}, []string{"-run", "("}, []string{"-run", "none of them"})
 }
 
-func TestInterrupted(t *testing.T) { withoutInput(t).EndsEarly(t, "-run", "percore", "-time", "10s") }
+func TestInterrupted(t *testing.T) {
+	peertest.WithoutInput(t, Main).EndsEarly(t, "-run", "percore", "-time", "10s")
+}
 
 // TestFlowsInVirtualTime: flows of 1 Gb/s find their shares when the link is halved and doubled. How soon is a mark, and no
 // test: which of two goroutines goes first is not the same each time, in virtual time as well.

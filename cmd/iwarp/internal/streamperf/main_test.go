@@ -66,17 +66,14 @@ func TestTable(t *testing.T) {
 	peertest.HasProfiles(t, profile)
 }
 
-// withoutInput is the command, without input.
-func withoutInput(t *testing.T) peertest.Command {
-	return func(ctx context.Context, args []string) error { return Main(ctx, args, nil, t.Output(), t.Output()) }
-}
-
 func TestWrongCalls(t *testing.T) {
-	withoutInput(t).Refuses(t,
+	peertest.WithoutInput(t, Main).Refuses(t,
 		[]string{"-nonsense"}, []string{"more"}, []string{"-pairs", "0"}, []string{"-time", "0s"}, []string{"-run", "("}, []string{"-run", "none of them"})
 }
 
-func TestInterrupted(t *testing.T) { withoutInput(t).EndsEarly(t, "-run", "^stream", "-time", "10s") }
+func TestInterrupted(t *testing.T) {
+	peertest.WithoutInput(t, Main).EndsEarly(t, "-run", "^stream", "-time", "10s")
+}
 
 func TestWrongOrders(t *testing.T) {
 	s := &server{services: make([]opened, 1)}

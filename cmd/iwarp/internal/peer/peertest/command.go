@@ -2,6 +2,7 @@ package peertest
 
 import (
 	"context"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -13,6 +14,11 @@ import (
 
 // A Command is the main function of a command, with its streams.
 type Command func(ctx context.Context, args []string) error
+
+// WithoutInput is the command of a main function, whose output is that of the test.
+func WithoutInput(t *testing.T, main func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error) Command {
+	return func(ctx context.Context, args []string) error { return main(ctx, args, nil, t.Output(), t.Output()) }
+}
 
 // Refuses requires that the command fails with each list of arguments.
 func (c Command) Refuses(t *testing.T, calls ...[]string) {
