@@ -109,7 +109,7 @@ func (t *T) directory() string {
 
 // serve9P starts our server, and waits until it listens.
 func (t *T) serve9P(crc bool, dir string) *process {
-	args := []string{"netns", "exec", nvmeSpace, ninepProgram, "-root", dir, "-listen", OurIP + ":" + ninepPort, "-v"}
+	args := []string{"netns", "exec", ourSpace, ninepProgram, "-root", dir, "-listen", OurIP + ":" + ninepPort, "-v"}
 	if !crc {
 		args = append(args, "-nocrc")
 	}

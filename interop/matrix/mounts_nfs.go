@@ -32,7 +32,7 @@ func mountNFSCases() []Case {
 // serveNFS starts our server, and waits until it listens. MOUNT, which is plain TCP, has an address of its own: all that
 // goes to and from OurIP must be iWARP.
 func (t *T) serveNFS(crc bool, dir string) *process {
-	args := []string{"netns", "exec", nvmeSpace, nfsProgram, "-root", dir, "-listen", OurIP + ":" + nfsPort, "-mount", OurSecondIP + ":" + nfsMountPort}
+	args := []string{"netns", "exec", ourSpace, nfsProgram, "-root", dir, "-listen", OurIP + ":" + nfsPort, "-mount", OurSecondIP + ":" + nfsMountPort}
 	if !crc {
 		args = append(args, "-nocrc")
 	}

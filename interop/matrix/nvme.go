@@ -24,11 +24,11 @@ func crcBoth(c Case, run func(t *T, crc bool)) []Case {
 	on, off := c, c
 	on.Name, on.Run = c.Name+"/crc-on", func(t *T) { run(t, true) }
 	off.Name, off.Run = c.Name+"/crc-off", func(t *T) { run(t, false) }
-	return []Case{onNVMe(on), onNVMe(off)}
+	return []Case{watched(on), watched(off)}
 }
 
-// onNVMe completes a case: its kernel log is checked, and its limit is long enough for an emulated machine.
-func onNVMe(c Case) Case {
+// watched completes a case: its kernel log is checked, and its limit is long enough for an emulated machine.
+func watched(c Case) Case {
 	run := c.Run
 	c.Run = func(t *T) {
 		t.watchKernel()

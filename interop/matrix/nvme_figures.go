@@ -17,7 +17,7 @@ const rounds = 3
 // nvmeFigures is the same job of fio on our target and on Linux's, over RDMA and over TCP, in turns. The figures are those of
 // one machine that does all the work: emulated, they say nothing about speed, and are no reason to fail.
 func nvmeFigures() []Case {
-	return []Case{onNVMe(Case{
+	return []Case{watched(Case{
 		Name: "nvme/figures", Role: Responder, Figures: true, NoCapture: true, Limit: 15 * time.Minute, Kernel: nvmetCloses,
 		Run: func(t *T) { t.compareTargets() },
 	})}

@@ -54,7 +54,7 @@ func nvmeFileSystemCases() []Case {
 // nvmeMTU sets the MTU of the wire for the time of the case.
 func (t *T) nvmeMTU(n int) {
 	set := func(n int) error {
-		return commands(fmt.Sprintf("ip link set v0 mtu %d", n), fmt.Sprintf("ip -n %s link set v1 mtu %d", nvmeSpace, n))
+		return commands(fmt.Sprintf("ip link set v0 mtu %d", n), fmt.Sprintf("ip -n %s link set v1 mtu %d", ourSpace, n))
 	}
 	require.NoError(t, set(n))
 	t.Cleanup(func() {

@@ -64,7 +64,7 @@ func (t *T) multipath(crc bool) {
 	p := t.busy(disk, 12)
 	time.Sleep(3 * time.Second)
 	address := func(verb string) {
-		t.tool("ip", "-n", nvmeSpace, "addr", verb, OurSecondIP+"/24", "dev", "v1")
+		t.tool("ip", "-n", ourSpace, "addr", verb, OurSecondIP+"/24", "dev", "v1")
 	}
 	address("del")
 	time.Sleep(5 * time.Second)

@@ -77,7 +77,7 @@ func (t *T) nullBlock(sector int) string {
 
 // script runs a script of our host on our side, against Linux's target.
 func (t *T) script(name string, crc bool) *process {
-	return t.start(exec.Command("ip", "netns", "exec", nvmeSpace, "/tmp/guest", "nvme-host", name, PeerIP+":"+nvmePort, nvmeSubsystem, fmt.Sprint(crc)), name)
+	return t.start(exec.Command("ip", "netns", "exec", ourSpace, "/tmp/guest", "nvme-host", name, PeerIP+":"+nvmePort, nvmeSubsystem, fmt.Sprint(crc)), name)
 }
 
 // nvmetCloses is what Linux's target says when a connection has ended: it answers the Async Event Request that is still

@@ -16,7 +16,7 @@ const nvmeProgram = "/tmp/nvmego"
 
 // nvmeOurs starts our program on our side.
 func (t *T) nvmeOurs(args ...string) *process {
-	return t.start(exec.Command("ip", append([]string{"netns", "exec", nvmeSpace, nvmeProgram}, args...)...), nvmeProgram)
+	return t.start(exec.Command("ip", append([]string{"netns", "exec", ourSpace, nvmeProgram}, args...)...), nvmeProgram)
 }
 
 // nvmeOursSays runs our program to its end, which must be good, and returns what it says.
@@ -35,7 +35,7 @@ type nvmeTarget struct {
 
 // serveNVMe starts our target, and waits until it listens. Without -listen among the arguments it listens at OurIP.
 func (t *T) serveNVMe(crc bool, args ...string) *nvmeTarget {
-	all := []string{"netns", "exec", nvmeSpace, nvmeProgram, "serve", "-nqn", nvmeSubsystem, "-control"}
+	all := []string{"netns", "exec", ourSpace, nvmeProgram, "serve", "-nqn", nvmeSubsystem, "-control"}
 	if !strings.Contains(strings.Join(args, " "), "-listen") {
 		all = append(all, "-listen", OurIP+":"+nvmePort)
 	}

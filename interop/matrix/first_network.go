@@ -1,10 +1,10 @@
 package matrix
 
-// nvmeSpace is the network namespace of our end in the cases of NVMe and of mounts: Linux's hosts, targets and clients work in
+// ourSpace is the network namespace of our end in the cases of NVMe and of mounts: Linux's hosts, targets and clients work in
 // the first one alone.
-const nvmeSpace = "ours"
+const ourSpace = "ours"
 
-// OurSecondIP is another address of our end: a second port of the target.
+// OurSecondIP is another address of our end: a second port of the target of NVMe, or MOUNT of NFS.
 const OurSecondIP = "10.1.0.3"
 
 // setUpNVMe makes the wire for the cases of NVMe.
@@ -16,12 +16,12 @@ func setUpNVMe() error {
 func setUpFirst(more ...string) error {
 	err := commands(append([]string{
 		"ip link set lo up",
-		"ip netns add " + nvmeSpace,
-		"ip link add v0 index 100 type veth peer name v1 index 101 netns " + nvmeSpace,
+		"ip netns add " + ourSpace,
+		"ip link add v0 index 100 type veth peer name v1 index 101 netns " + ourSpace,
 		"ip addr add " + PeerIP + "/24 dev v0", "ip link set v0 up",
-		"ip -n " + nvmeSpace + " link set lo up",
-		"ip -n " + nvmeSpace + " addr add " + OurIP + "/24 dev v1", "ip -n " + nvmeSpace + " addr add " + OurSecondIP + "/24 dev v1",
-		"ip -n " + nvmeSpace + " link set v1 up",
+		"ip -n " + ourSpace + " link set lo up",
+		"ip -n " + ourSpace + " addr add " + OurIP + "/24 dev v1", "ip -n " + ourSpace + " addr add " + OurSecondIP + "/24 dev v1",
+		"ip -n " + ourSpace + " link set v1 up",
 		"rdma link add siw0 type siw netdev v0",
 	}, more...)...)
 	if err != nil {
