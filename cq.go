@@ -44,6 +44,7 @@ type CQ struct {
 	sole       *QP // the QP that all queues belong to; nil if there are several
 	overflowed bool
 	closed     bool
+	signaled   bool        // the next wait returns at once
 	waiters    []*cqWaiter // parked, the oldest first
 	waits      qpconn.Plan // SetBusyPoll, SetWaitMode
 }
@@ -60,23 +61,14 @@ func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
 	}
 	cq := newCQ(r, depth)
 	cq.counted = true
-	if !r.addCQ(cq) {
-		r.used.cq.Give()
-		return nil, errRNICClosed
-	}
-	return cq, nil
-}
-
-// addCQ registers the CQ, so that the end of the RNIC closes it. It returns false if the RNIC
-// is already closed.
-func (r *RNIC) addCQ(cq *CQ) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.life == rnicClosed {
-		return false
+		r.used.cq.Give()
+		return nil, errRNICClosed
 	}
-	r.cqs[cq] = struct{}{}
-	return true
+	r.cqs[cq] = struct{}{} // the end of the RNIC closes it
+	return cq, nil
 }
 
 var errCQClosed = fmt.Errorf("iwarp: CQ closed: %w", net.ErrClosed)
@@ -179,11 +171,12 @@ func (cq *CQ) All(ctx context.Context) iter.Seq2[WC, error] {
 	return func(yield func(WC, error) bool) {
 		var one [1]WC
 		for {
-			if _, err := cq.Wait(ctx, one[:]); err != nil {
+			n, err := cq.Wait(ctx, one[:])
+			if err != nil {
 				yield(WC{}, err)
 				return
 			}
-			if !yield(one[0], nil) {
+			if n > 0 && !yield(one[0], nil) {
 				return
 			}
 		}

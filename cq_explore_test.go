@@ -22,6 +22,7 @@ const (
 	cqPushSolicited
 	cqServes // another QP
 	cqCancel // the context of the first waiter
+	cqSignal
 	cqClose
 	cqEvents
 )
@@ -113,6 +114,8 @@ func (x *cqWorld) happens(event int) {
 		x.cq.mu.Unlock()
 	case cqCancel:
 		x.waiters[0].cancelled = true
+	case cqSignal:
+		x.cq.Signal()
 	case cqClose:
 		x.cq.shut()
 	}
@@ -144,13 +147,15 @@ func (w *waitSteps) step(cq *CQ) {
 func (w *waitSteps) looks(cq *CQ) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
+	signaled := cq.signaled
+	cq.signaled = false
 	switch {
 	case cq.has(w.solicited):
 		var one [1]WC
 		cq.poll(one[:])
 		cq.wakeNext()
 		w.at = hasReturned
-	case cq.closed, w.cancelled:
+	case signaled, cq.closed, w.cancelled:
 		w.at = hasReturned
 	default:
 		w.w = &cqWaiter{cq: cq, solicited: w.solicited, sole: cq.sole, token: make(chan struct{}, 1)}
@@ -160,7 +165,7 @@ func (w *waitSteps) looks(cq *CQ) {
 
 // state names all that the world can tell apart.
 func (x *cqWorld) state() string {
-	s := fmt.Sprint(x.cq.wcs.Len(), x.cq.solicited, x.cq.sole != nil, x.cq.closed, x.left)
+	s := fmt.Sprint(x.cq.wcs.Len(), x.cq.solicited, x.cq.sole != nil, x.cq.signaled, x.cq.closed, x.left)
 	for i := range x.waiters {
 		w := &x.waiters[i]
 		s += fmt.Sprint(" | ", w.at, w.cancelled, w.over)
@@ -180,7 +185,7 @@ func (x *cqWorld) fault() string {
 		}
 	}
 	for i, w := range x.waiters {
-		if w.at == sleeps && (x.cq.has(w.solicited) || x.cq.closed) {
+		if w.at == sleeps && (x.cq.has(w.solicited) || x.cq.signaled || x.cq.closed) {
 			return fmt.Sprintf("waiter %d sleeps: %s", i, x.state())
 		}
 	}
@@ -215,7 +220,7 @@ func (s *cqStart) explore(r *RNIC) (states int, fault string) {
 
 // TestNoGoroutineSleepsWhileThereIsACompletion in any order of the steps of goroutines that
 // wait, of completions, of a change of the QP whose queues those of the CQ are, of a context that
-// ends, and of the end of the CQ.
+// ends, of Signal, and of the end of the CQ.
 func TestNoGoroutineSleepsWhileThereIsACompletion(t *testing.T) {
 	r := opens(t)
 	for _, start := range []cqStart{
@@ -225,6 +230,7 @@ func TestNoGoroutineSleepsWhileThereIsACompletion(t *testing.T) {
 		{[]bool{true, false}, [cqEvents]int{cqPush: 1, cqPushSolicited: 1, cqCancel: 1}},
 		{[]bool{true, false, false}, [cqEvents]int{cqPush: 1, cqPushSolicited: 1}},
 		{[]bool{false, true}, [cqEvents]int{cqPush: 1, cqServes: 1, cqClose: 1}},
+		{[]bool{false, true}, [cqEvents]int{cqPush: 1, cqSignal: 2, cqCancel: 1}},
 	} {
 		states, fault := start.explore(r)
 		require.Empty(t, fault)

@@ -89,13 +89,11 @@ func (w *cqWaiter) spare() {
 func (w *cqWaiter) Done() bool {
 	w.cq.mu.Lock()
 	defer w.cq.mu.Unlock()
-	return w.done()
+	return w.due() || w.cq.sole != w.sole
 }
 
-func (w *cqWaiter) done() bool { return w.due() || w.cq.sole != w.sole }
-
 // due reports whether w has something to return. mu is held.
-func (w *cqWaiter) due() bool { return w.cq.has(w.solicited) || w.cq.closed }
+func (w *cqWaiter) due() bool { return w.cq.has(w.solicited) || w.cq.closed || w.cq.signaled }
 
 // Enlist adds w to the waiters that wakeNext considers.
 func (w *cqWaiter) Enlist() {
@@ -118,9 +116,10 @@ func (w *cqWaiter) Delist() {
 
 func (w *cqWaiter) Token() chan struct{} { return w.token }
 
-// Wait is like Poll but waits until there is at least one completion. It fails only with the
-// error of ctx, or with an error that matches net.ErrClosed if the CQ is closed; completions
-// that are already available are returned even then.
+// Wait is like Poll but waits until there is at least one completion, or until Signal is called;
+// only then it returns 0 without an error. It fails only with the error of ctx, or with an error
+// that matches net.ErrClosed if the CQ is closed; completions that are already available are
+// returned even then.
 func (cq *CQ) Wait(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, false)
 }
@@ -132,13 +131,27 @@ func (cq *CQ) WaitSolicited(ctx context.Context, dst []WC) (int, error) {
 	return cq.wait(ctx, dst, true)
 }
 
+// Signal makes one call of Wait or WaitSolicited return, one that waits now or else the next, even
+// if there is no completion. Calls of Signal that no Wait has followed yet count as one. A program
+// uses Signal to call a goroutine back from Wait for a reason of its own, at less cost than by
+// the end of a context, which costs Wait an allocation.
+func (cq *CQ) Signal() {
+	cq.mu.Lock()
+	cq.signaled = true
+	cq.wakeNext()
+	sole := cq.sole
+	cq.mu.Unlock()
+	sole.nudge()
+}
+
 func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 	if len(dst) == 0 {
 		return 0, fmt.Errorf("iwarp: wait: dst has length 0")
 	}
 	for {
 		cq.mu.Lock()
-		sole, closed, plan := cq.sole, cq.closed, cq.waits
+		sole, closed, signaled, plan := cq.sole, cq.closed, cq.signaled, cq.waits
+		cq.signaled = false
 		n := 0
 		if cq.has(solicited) {
 			n = cq.poll(dst)
@@ -146,7 +159,7 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 		}
 		cq.mu.Unlock()
 		switch {
-		case n > 0:
+		case n > 0 || signaled:
 			freeSlots(dst[:n])
 			if sole != nil && sole.sendCQ == cq {
 				sole.conn.Load().Waited()
@@ -158,18 +171,13 @@ func (cq *CQ) wait(ctx context.Context, dst []WC, solicited bool) (int, error) {
 			return 0, ctx.Err()
 		}
 		w := cq.waiter(solicited, sole)
-		w.wait(ctx, plan)
+		var conn *qpconn.Conn
+		if sole != nil {
+			conn = sole.conn.Load()
+		}
+		conn.Wait(ctx, w, plan)
 		w.spare()
 	}
-}
-
-// wait returns when w is done or ctx has ended.
-func (w *cqWaiter) wait(ctx context.Context, plan qpconn.Plan) {
-	var conn *qpconn.Conn
-	if w.sole != nil {
-		conn = w.sole.conn.Load()
-	}
-	conn.Wait(ctx, w, plan)
 }
 
 // has reports whether Wait, or WaitSolicited, has something to return. On a closed CQ that is

@@ -54,6 +54,23 @@ func ExampleCQ_Poll() {
 	// 2 RDMA Read success
 }
 
+// Signal calls a goroutine back that waits for completions, here because there is something else to do.
+func ExampleCQ_Signal() {
+	client, _, _, done := pair()
+	defer done()
+
+	orders := make(chan string, 1)
+	go func() {
+		orders <- "an order"
+		client.SendCQ().Signal()
+	}()
+	var wcs [8]iwarp.WC
+	n := must(client.SendCQ().Wait(context.Background(), wcs[:]))
+	fmt.Println(n, "completions, and", <-orders)
+	// Output:
+	// 0 completions, and an order
+}
+
 // Wait sleeps until there is something, and takes as much as there is room for.
 func ExampleCQ_Wait() {
 	client, _, _, done := pair()
