@@ -38,11 +38,11 @@ func (c *Conn) flush() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.late = true
-		c.gone.Broadcast()
+		c.rouse(&c.end)
 	})
 	defer timer.Stop()
 	for c.state == running && !c.stream.Flushed() && !c.late {
-		c.gone.Wait()
+		c.await(&c.end)
 	}
 	if c.state != running || c.stream.Flushed() {
 		return nil

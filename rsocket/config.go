@@ -12,6 +12,10 @@ type Config struct {
 	// ReadBuffer and WriteBuffer are the octets of memory for each direction, from 4 KiB to 1 GiB:
 	// 256 KiB each. The peer writes into one half of ReadBuffer while the program reads the other.
 	ReadBuffer, WriteBuffer int
+	// MaxReadBuffer is to how many octets ReadBuffer grows, up to 1 GiB, while the peer has to wait for
+	// room and the program, because of that, for octets: 4 MiB, or ReadBuffer if that is more. It does not grow
+	// while the program reads more slowly than the peer sends.
+	MaxReadBuffer int
 	// Credits is how many messages the peer may send that the program has not read, from 16 to
 	// 65,534: 384. One message has the octets of one Write of the peer, or some of them.
 	Credits int
@@ -27,6 +31,7 @@ type Config struct {
 
 const (
 	defaultBuffer  = 256 << 10
+	defaultMax     = 4 << 20
 	minBuffer      = 4 << 10
 	maxBuffer      = 1 << 30
 	defaultCredits = 384
@@ -48,6 +53,9 @@ func (c *Config) withDefaults() (Config, error) {
 			*f.field = f.value
 		}
 	}
+	if all.MaxReadBuffer == 0 {
+		all.MaxReadBuffer = max(defaultMax, all.ReadBuffer)
+	}
 	return all, all.check()
 }
 
@@ -58,6 +66,7 @@ func (c *Config) check() error {
 	}{
 		{"ReadBuffer", c.ReadBuffer, minBuffer, maxBuffer},
 		{"WriteBuffer", c.WriteBuffer, minBuffer, maxBuffer},
+		{"MaxReadBuffer", c.MaxReadBuffer, c.ReadBuffer, maxBuffer},
 		{"Credits", c.Credits, minCredits, maxCredits},
 	} {
 		if f.value < f.least || f.value > f.most {

@@ -19,6 +19,7 @@ type Conn struct {
 	local, remote net.Addr
 	order         wire.Order // of messages
 	lenient       bool
+	born          time.Time
 	done          chan struct{} // closed when the QP has ended and its memory was given back
 
 	mu     sync.Mutex
@@ -26,9 +27,11 @@ type Conn struct {
 	state  state
 	cause  error // of the end of the QP, where this side has found it
 	rd, wr side
-	gone   sync.Cond // of Close: something has left the QP, or the QP ends
+	end    side      // of Close
 	closed bool      // the program has called Close
 	late   bool      // Close has waited long enough
+	taking bool      // a goroutine takes completions, or is on its way to
+	left   sync.Cond // it has left
 
 	posted, completed uint64 // messages
 
@@ -55,14 +58,15 @@ const (
 func newConn(qp *iwarp.QP, m *memory, cfg *Config, peer wire.Private) *Conn {
 	c := &Conn{
 		qp: qp, mem: m, local: qp.LocalAddr(), remote: qp.RemoteAddr(),
-		order: peer.Flags.Order(), lenient: cfg.LenientEOF, done: make(chan struct{}),
+		order: peer.Flags.Order(), lenient: cfg.LenientEOF, born: time.Now(), done: make(chan struct{}),
 		stream: stream.New(stream.Config{
 			Half: m.half(), Key: uint32(m.inMR.STag()), Credits: uint16(cfg.Credits), Ring: len(m.out),
 		}, peer),
 	}
-	c.rd.init(&c.mu)
-	c.wr.init(&c.mu)
-	c.gone.L = &c.mu
+	c.rd.init(c)
+	c.wr.init(c)
+	c.end.init(c)
+	c.left.L = &c.mu
 	c.mu.Lock()
 	c.pump() // half of the memory is free, and the peer is told so at once
 	c.mu.Unlock()
@@ -102,11 +106,4 @@ func (c *Conn) setDeadlines(t time.Time, sides ...*side) error {
 		s.setDeadline(t)
 	}
 	return nil
-}
-
-// wake makes all that wait look again. mu is held.
-func (c *Conn) wake() {
-	c.rd.cond.Broadcast()
-	c.wr.cond.Broadcast()
-	c.gone.Broadcast()
 }

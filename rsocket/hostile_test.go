@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,16 +66,22 @@ func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 				s := meet(t, &small, itsPrivate)
 				s.Send(s.write(0, "good"), s.message(wire.OpData, 4))
 				s.wants(sgl(16))
-				c.does(s)
-				s.wants(disconnect)
-				s.WantEOF("the connection ends")
-				s.CloseWrite()
-				<-s.conn.done
 				good := make([]byte, 4)
 				_, err := io.ReadFull(s.conn, good)
 				require.NoError(t, err)
 				require.Equal(t, "good", string(good))
-				rest, err := io.ReadAll(s.conn)
+				c.does(s)
+				var rest []byte
+				read := make(chan struct{})
+				go func() {
+					defer close(read)
+					rest, err = io.ReadAll(s.conn)
+				}()
+				s.wants(disconnect)
+				s.WantEOF("the connection ends")
+				s.CloseWrite()
+				<-s.conn.done
+				<-read
 				if c.name != "data after SHUTDOWN" {
 					require.ErrorIs(t, err, ErrProtocol)
 					require.ErrorContains(t, err, c.want)
@@ -167,12 +174,14 @@ func TestRSK_13_KeepAlive(t *testing.T) {
 	})
 }
 
-// TestRSK_15_APeerThatNeverReads holds up Write and no more than the memory that there is.
+// TestRSK_15_APeerThatNeverReads holds up Write after as much as it has memory for.
 func TestRSK_15_APeerThatNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := meet(t, &small, itsPrivate)
 		s.Send(s.message(wire.OpSGL, 64))
+		ended := make(chan struct{})
 		go func() {
+			defer close(ended)
 			for s.hears() != disconnect {
 			}
 			s.CloseWrite()
@@ -182,10 +191,25 @@ func TestRSK_15_APeerThatNeverReads(t *testing.T) {
 		var timeout net.Error
 		require.ErrorAs(t, err, &timeout)
 		require.True(t, timeout.Timeout())
-		require.Equal(t, 4096+8192, n, "its half, and the memory of what is to be sent")
+		require.Equal(t, 4096, n, "its half")
+		require.NoError(t, s.conn.Close(), "that was sent")
+		<-ended
+	})
+}
+
+// TestRSK_15_APeerThatDoesNotReceive holds up Close for five seconds.
+func TestRSK_15_APeerThatDoesNotReceive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		private := itsPrivate
+		private.Half.Length = 1 << 20
+		s := meet(t, &Config{WriteBuffer: 1 << 20}, private)
+		s.Send(s.message(wire.OpSGL, 64))
+		n, err := s.conn.Write(make([]byte, 1<<19))
+		require.NoError(t, err, "the QP has it")
+		require.Equal(t, 1<<19, n)
 		begin := time.Now()
-		require.Error(t, s.conn.Close(), "it is not sent")
-		require.Equal(t, linger, time.Since(begin))
+		require.ErrorIs(t, s.conn.Close(), os.ErrDeadlineExceeded)
+		require.GreaterOrEqual(t, time.Since(begin), linger)
 	})
 }
 

@@ -18,13 +18,21 @@ type memory struct {
 	pd *iwarp.PD
 	cq *iwarp.CQ
 
-	in    []byte // two halves, which the peer writes
+	in    []byte // two halves, which the peer writes, as they are at first
 	out   []byte // what is to be sent
 	recv  []byte // of messages
 	table slotTable
 
 	inMR, outMR, recvMR, tableMR *iwarp.MR
+	halves                       [2]grownHalf
 	receives                     int
+	largest                      int // of a half
+}
+
+// A grownHalf takes the place of a half of in.
+type grownHalf struct {
+	mem []byte // nil: there is none
+	mr  *iwarp.MR
 }
 
 // newMemory makes all of it. order is that of the slots that the peer writes.
@@ -33,6 +41,7 @@ func newMemory(r *iwarp.RNIC, cfg *Config, order wire.Order) (*memory, error) {
 		in:       make([]byte, cfg.ReadBuffer&^1),
 		out:      make([]byte, cfg.WriteBuffer),
 		receives: min(cfg.Credits+spareReceives, r.Limits().MaxQueueDepth),
+		largest:  cfg.MaxReadBuffer / 2,
 	}
 	m.table.order = order
 	m.recv = make([]byte, wire.MessageSize*m.receives)
@@ -65,7 +74,7 @@ func (m *memory) register(r *iwarp.RNIC) (err error) {
 // release gives back what there is. The QP has ended, or was never made.
 func (m *memory) release() error {
 	var errs []error
-	for _, mr := range []*iwarp.MR{m.inMR, m.outMR, m.recvMR, m.tableMR} {
+	for _, mr := range []*iwarp.MR{m.inMR, m.outMR, m.recvMR, m.tableMR, m.halves[0].mr, m.halves[1].mr} {
 		if mr != nil {
 			errs = append(errs, mr.Close())
 		}
@@ -79,8 +88,36 @@ func (m *memory) release() error {
 	return errors.Join(errs...)
 }
 
-// half is the length of each half.
+// half is the length of each half at first.
 func (m *memory) half() uint32 { return uint32(len(m.in) / 2) }
+
+// octets returns those of a half.
+func (m *memory) octets(half int) []byte {
+	if own := m.halves[half].mem; own != nil {
+		return own
+	}
+	size := len(m.in) / 2
+	return m.in[half*size:][:size]
+}
+
+// grow replaces a half, which has been read and which the peer does not know yet, by one of twice its size. It
+// reports false, and changes nothing, if the half is as large as it may be, or if the RNIC has no further MR.
+func (m *memory) grow(half int) (at wire.Slot, ok bool) {
+	size := min(2*len(m.octets(half)), m.largest)
+	if size <= len(m.octets(half)) {
+		return at, false
+	}
+	g := grownHalf{mem: make([]byte, size)}
+	var err error
+	if g.mr, err = m.pd.RegisterMR(g.mem, stag.LocalWrite|stag.RemoteWrite, nil); err != nil {
+		return at, false
+	}
+	if old := m.halves[half].mr; old != nil {
+		_ = old.Close() // no window is bound to it
+	}
+	m.halves[half] = g
+	return wire.Slot{Key: uint32(g.mr.STag()), Length: uint32(size)}, true
+}
 
 // private is what the peer is told.
 func (m *memory) private(credits int, flags wire.Flags) wire.Private {

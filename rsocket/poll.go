@@ -1,8 +1,6 @@
 package rsocket
 
 import (
-	"context"
-
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
@@ -14,16 +12,16 @@ type inbox struct {
 	n    int
 }
 
-// run takes completions until the QP has ended.
+// run waits for the end of the QP, and hands out what has come before it.
 func (c *Conn) run() {
 	defer close(c.done)
-	for c.take() {
-	}
-	if c.failed() {
-		_ = c.qp.Close() // a reset could overtake the DISCONNECT that was sent
-	}
 	<-c.qp.Done()
 	c.mu.Lock()
+	c.stops()
+	for c.taking {
+		c.wake()
+		c.left.Wait()
+	}
 	for n := c.mem.cq.Poll(c.wcs[:]); n > 0; n = c.mem.cq.Poll(c.wcs[:]) {
 		c.completions(n)
 	}
@@ -34,21 +32,6 @@ func (c *Conn) run() {
 	c.wake()
 	c.mu.Unlock()
 	_ = c.mem.release()
-}
-
-// take waits for completions, and does what follows from them. It reports false when the QP ends.
-func (c *Conn) take() bool {
-	n, err := c.mem.cq.Wait(context.Background(), c.wcs[:])
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
-		c.stops()
-		return false
-	}
-	c.completions(n)
-	c.postReceives()
-	c.pump()
-	return c.state == running
 }
 
 // completions handles n completions. mu is held.
@@ -65,7 +48,7 @@ func (c *Conn) completions(n int) {
 				c.stream.Completed()
 			}
 			c.wr.cond.Signal()
-			c.gone.Broadcast()
+			c.end.cond.Signal()
 		default:
 			c.fail(errNoMessage)
 		}
@@ -83,10 +66,14 @@ func (c *Conn) message(i, n int) {
 		return
 	}
 	c.receiveAgain(i)
-	if m.Op() == wire.OpCtrl {
+	switch m.Op() {
+	case wire.OpData:
+		c.rd.cond.Signal()
+	case wire.OpSGL:
+		c.wr.cond.Signal()
+	default:
 		c.wake()
 	}
-	c.rd.cond.Signal()
 }
 
 // receiveAgain posts a receive again, with others. mu is held.
@@ -115,12 +102,6 @@ func (c *Conn) fail(err error) {
 		c.cause = protocolError(err)
 		c.disconnectNow()
 		c.stops()
+		go func() { _ = c.qp.Close() }() // it waits for the peer; Abort could overtake the DISCONNECT that was sent
 	}
-}
-
-// failed reports whether the connection ends because of what the peer has sent.
-func (c *Conn) failed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cause != nil
 }

@@ -19,9 +19,6 @@ type outbox struct {
 
 // pump posts all that the stream has to send. mu is held.
 func (c *Conn) pump() {
-	if c.closed && !c.rd.busy {
-		c.stream.Discard() // the program does not read it, and the peer must not wait for that
-	}
 	for c.state == running {
 		n, works := 0, 0
 		for works < worksAtOnce {

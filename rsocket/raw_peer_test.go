@@ -63,6 +63,21 @@ func (s *rawPeer) slot(i uint64, slot wire.Slot) []byte {
 	return wiretest.Write(stag.STag(s.told.Table.Key), wire.SlotSize*i, string(slot.Append(nil, s.told.Flags.Order())))
 }
 
+// writeTo is a Write to the beginning of a half.
+func (s *rawPeer) writeTo(half wire.Slot, octets string) []byte {
+	return wiretest.Write(stag.STag(half.Key), half.Addr, octets)
+}
+
+// nextSlot waits for a slot, and the message behind it.
+func (s *rawPeer) nextSlot() wire.Slot {
+	s.Helper()
+	u := s.Segment()
+	require.NotZero(s, u[0]&0x80, "a Write")
+	slot := wire.ParseSlot((*[wire.SlotSize]byte)(u[14:]), s.told.Flags.Order())
+	require.Equal(s, wire.OpSGL, s.hears().Op())
+	return slot
+}
+
 // hears waits for a message, and passes over Writes.
 func (s *rawPeer) hears() wire.Message {
 	s.Helper()

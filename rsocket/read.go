@@ -4,6 +4,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
 // moveAtOnce is how many octets are moved between two looks at the state of the connection.
@@ -22,16 +25,16 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.opError("read", c.readError())
 	}
-	off, n, err := c.readable()
+	from, err := c.readable()
 	if err != nil {
 		return 0, c.opError("read", err)
 	}
-	n = min(n, len(p))
-	if n <= copyLocked {
-		copy(p, c.mem.in[off:off+n])
+	n := len(from)
+	if n = min(n, len(p)); n <= copyLocked {
+		copy(p, from)
 	} else {
 		c.mu.Unlock()
-		copy(p, c.mem.in[off:off+n])
+		blockcopy.Copy(p, from[:n])
 		c.mu.Lock()
 	}
 	c.consume(n)
@@ -46,16 +49,15 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	c.rd.enter()
 	defer c.rd.leave()
 	for {
-		off, n, err := c.readable()
+		from, err := c.readable()
 		if err == io.EOF { //nolint:errorlint // readable does not wrap it
 			return total, nil
 		}
 		if err != nil {
 			return total, c.opError("read", err)
 		}
-		n = min(n, moveAtOnce)
 		c.mu.Unlock()
-		n, err = w.Write(c.mem.in[off : off+n])
+		n, err := w.Write(from[:min(len(from), moveAtOnce)])
 		c.mu.Lock()
 		c.consume(n)
 		total += int64(n)
@@ -66,18 +68,22 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 }
 
 // readable waits until there are octets to read. mu is held.
-func (c *Conn) readable() (off, n int, err error) {
-	for {
+func (c *Conn) readable() ([]byte, error) {
+	for drained := false; ; {
 		if err := c.readError(); err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		if off, n := c.stream.Readable(); n > 0 {
-			return off, n, nil
+		if half, off, n := c.stream.Readable(); n > 0 {
+			if drained {
+				c.stream.Came(c.clock())
+			}
+			return c.mem.octets(half)[off:][:n], nil
 		}
 		if err := c.inputEnd(); err != nil {
-			return 0, 0, err
+			return nil, err
 		}
-		c.rd.cond.Wait()
+		drained = c.stream.Drained()
+		c.await(&c.rd)
 	}
 }
 
@@ -107,8 +113,16 @@ func (c *Conn) inputEnd() error {
 	return io.ErrUnexpectedEOF
 }
 
+// clock returns the time since the connection was made.
+func (c *Conn) clock() time.Duration { return time.Since(c.born) }
+
 // consume says that n octets were read. mu is held.
 func (c *Conn) consume(n int) {
 	c.stream.Consume(n)
+	if half, small := c.stream.Free(c.clock()); small {
+		if at, ok := c.mem.grow(half); ok {
+			c.stream.Larger(at)
+		}
+	}
 	c.pump()
 }

@@ -5,16 +5,18 @@ import (
 	"time"
 )
 
-// A side is what those that read have in common, or those that write: one goes at a time. The mutex of the Conn guards it.
+// A side is what those that read have in common, or those that write: one goroutine goes at a time. The mutex of the Conn guards it.
 type side struct {
+	conn    *Conn
 	cond    sync.Cond   // of the goroutine that is in
 	turn    sync.Cond   // of those that wait for it to leave
 	busy    bool        // there is one
+	waits   bool        // it waits for cond, or is on its way from there
 	expired bool        // the deadline has passed
 	timer   *time.Timer // nil: there is none
 }
 
-func (s *side) init(mu *sync.Mutex) { s.cond.L, s.turn.L = mu, mu }
+func (s *side) init(c *Conn) { s.conn, s.cond.L, s.turn.L = c, &c.mu, &c.mu }
 
 // setDeadline sets the deadline; a zero time means none.
 func (s *side) setDeadline(t time.Time) {
@@ -28,20 +30,23 @@ func (s *side) setDeadline(t time.Time) {
 	}
 	left := time.Until(t)
 	if left <= 0 {
-		s.expired = true
-		s.cond.Broadcast()
+		s.expire()
 		return
 	}
 	var timer *time.Timer
 	timer = time.AfterFunc(left, func() {
-		s.cond.L.Lock()
-		defer s.cond.L.Unlock()
+		s.conn.mu.Lock()
+		defer s.conn.mu.Unlock()
 		if s.timer == timer { // it is not of a deadline that was replaced
-			s.expired = true
-			s.cond.Broadcast()
+			s.expire()
 		}
 	})
 	s.timer = timer
+}
+
+func (s *side) expire() {
+	s.expired = true
+	s.conn.rouse(s)
 }
 
 // enter waits until no other goroutine is in. What makes that one leave, a deadline or an end, will
@@ -53,8 +58,9 @@ func (s *side) enter() {
 	s.busy = true
 }
 
-// leave lets another goroutine enter.
+// leave lets another goroutine enter, and another one take completions if there is a need for that.
 func (s *side) leave() {
 	s.busy = false
 	s.turn.Signal()
+	s.conn.passOn()
 }

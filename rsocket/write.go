@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"os"
+
+	"github.com/goiwarp/iwarp/internal/blockcopy"
 )
 
 // Write copies p into the memory of what is to be sent, waiting for room in it. What it has taken is sent
@@ -27,7 +29,7 @@ func (c *Conn) Write(p []byte) (total int, err error) {
 			copy(c.mem.out[off:], p[:n])
 		} else {
 			c.mu.Unlock()
-			copy(c.mem.out[off:], p[:n])
+			blockcopy.Copy(c.mem.out[off:], p[:n])
 			c.mu.Lock()
 		}
 		if err := c.queue(n); err != nil {
@@ -79,7 +81,8 @@ func (c *Conn) CloseWrite() error {
 	}
 	c.stream.Shutdown()
 	c.pump()
-	c.wr.cond.Broadcast()
+	c.rouse(&c.wr)
+	c.passOn()
 	return nil
 }
 
@@ -92,7 +95,7 @@ func (c *Conn) writable() (off, n int, err error) {
 		if off, n := c.stream.Room(); n > 0 {
 			return off, n, nil
 		}
-		c.wr.cond.Wait()
+		c.await(&c.wr)
 	}
 }
 

@@ -35,6 +35,7 @@ func TestRSK_6_PeersWithFewReceives(t *testing.T) {
 		"octets both ways":    {{total: 3000, write: 1, reads: 1}, {total: 3000, write: 1, reads: 1}},
 		"much both ways":      {{total: 1 << 18, write: 1 << 16, reads: 1 << 16}, {total: 1 << 18, write: 1 << 16, reads: 1 << 16}},
 		"at random both ways": {{total: 1 << 17, write: 5000, reads: 5000, random: true}, {total: 1 << 17, write: 5000, reads: 5000, random: true}},
+		"halves that grow":    {{total: 1 << 17, write: 5000, reads: 5000, random: true, grows: 3000}, {total: 1 << 17, write: 9000, reads: 5000, random: true, grows: 999}},
 		"much one way":        {{total: 1 << 19, write: 1 << 16, reads: 1 << 16}, {reads: 1 << 16}},
 		"octets one way":      {{total: 3000, write: 1, reads: 1}, {reads: 1}},
 	}

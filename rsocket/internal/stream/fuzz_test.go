@@ -15,6 +15,7 @@ const (
 	message = iota
 	slot
 	reads
+	larger
 	writes
 	sends
 	completes
@@ -72,8 +73,12 @@ func play(t *testing.T, steps []byte) {
 		case slot:
 			table.slot = wire.Slot{Addr: uint64(v) << 8, Key: v, Length: v}
 		case reads:
-			_, n := s.Readable()
+			_, _, n := s.Readable()
 			s.Consume(min(n, int(v%5000)))
+		case larger:
+			if s.in.freeHalf(Slots) {
+				s.Larger(wire.Slot{Length: 1 + v%5000})
+			}
 		case writes:
 			if _, n := s.Room(); s.Writable() {
 				s.Queue(min(n, int(v%5000)))
@@ -88,7 +93,7 @@ func play(t *testing.T, steps []byte) {
 				posted--
 			}
 		case ends:
-			[]func(){s.Shutdown, s.Disconnect, s.Abandon, s.Discard}[v%4]()
+			[]func(){s.Shutdown, s.Disconnect, s.Abandon}[v%3]()
 		}
 		checkBounds(t, s, posted)
 	}
@@ -96,12 +101,12 @@ func play(t *testing.T, steps []byte) {
 
 func checkBounds(t *testing.T, s *Stream, posted int) {
 	in, out := &s.in, &s.out
-	off, n := s.Readable()
+	half, off, n := s.Readable()
 	to, room := s.Room()
 	for what, ok := range map[string]bool{
-		"what is read is in the ring":            off >= 0 && n >= 0 && off+n <= 2*common.half,
+		"what is read is in a half":              off >= 0 && n >= 0 && off+n <= int(in.halves[half].Length),
 		"what is written is in the ring":         to >= 0 && room >= 0 && to+room <= common.ring,
-		"octets are told, then got, then read":   in.read <= in.got && in.got <= in.told && in.told <= in.read+2*in.half,
+		"octets are told, then got, then read":   in.read <= in.got && in.got <= in.told && in.told <= in.read+in.halves[0].size()+in.halves[1].size(),
 		"messages are read after they have come": in.seq <= in.count && in.count <= in.limit,
 		"no more is sent than may be":            out.sent <= out.limit && out.freed <= out.posted && out.posted <= out.queued,
 		"what is not sent is not overwritten":    out.queued-out.freed <= uint64(common.ring),

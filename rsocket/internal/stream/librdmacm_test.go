@@ -48,11 +48,11 @@ func (s *librdmacm) pending() int {
 	return n
 }
 
-func (s *librdmacm) Readable() (off, n int) {
+func (s *librdmacm) Readable() (half, off, n int) {
 	if len(s.messages) == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	return s.readOff, min(s.messages[0], 2*s.half-s.readOff)
+	return 0, s.readOff, min(s.messages[0], 2*s.half-s.readOff)
 }
 
 func (s *librdmacm) Consume(n int) {
@@ -133,6 +133,7 @@ func TestRSK_6_LibrdmacmWithFewReceives(t *testing.T) {
 		"octets both ways": {{total: 3000, write: 1, reads: 1}, {total: 3000, write: 1, reads: 1}},
 		"much both ways":   {{total: 1 << 18, write: 1 << 16, reads: 1 << 16}, {total: 1 << 18, write: 1 << 16, reads: 1 << 16}},
 		"at random":        {{total: 1 << 17, write: 5000, reads: 5000, random: true}, {total: 1 << 17, write: 5000, reads: 5000, random: true}},
+		"halves that grow": {{total: 1 << 17, write: 5000, reads: 5000, random: true, grows: 3000}, {total: 1 << 19, write: 9000, reads: 5000, random: true}},
 		"from this side":   {{total: 1 << 18, write: 1 << 16, reads: 1 << 16}, {reads: 1 << 16}},
 		"to this side":     {{reads: 1 << 16}, {total: 1 << 18, write: 1 << 16, reads: 1 << 16}},
 		"octets to it":     {{total: 3000, write: 1, reads: 1}, {reads: 1}},

@@ -63,3 +63,25 @@ func TestRSK_17_FlushedWithQuietMessages(t *testing.T) {
 		require.True(t, s.Flushed())
 	}
 }
+
+// TestRSK_20_RoomIsFreeWhenTheMessageHasLeft the QP, not before: the QP may read it until then.
+func TestRSK_20_RoomIsFreeWhenTheMessageHasLeft(t *testing.T) {
+	big := sizes{half: 8192, credits: 384, ring: 4096}
+	s := New(big.config(), big.private())
+	_, ok := s.Next()
+	require.True(t, ok, "the second half is told")
+	s.Completed()
+	for _, n := range []int{3000, 1096} {
+		_, room := s.Room()
+		require.GreaterOrEqual(t, room, n)
+		s.Queue(n)
+		_, ok := s.Next()
+		require.True(t, ok)
+	}
+	_, room := s.Room()
+	require.Zero(t, room)
+	s.Completed()
+	off, room := s.Room()
+	require.Zero(t, off)
+	require.Equal(t, 3000, room)
+}

@@ -1,14 +1,20 @@
 package stream
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
 
 // maxEmpty is how many messages without octets are taken in a row.
 const maxEmpty = 1024
 
 // A receiver accounts for the octets of the peer.
 type receiver struct {
-	half uint64
-	key  uint32
+	halves  [2]half
+	next    int // the half that is told next
+	reading int // the half that is read
+	growth  growth
 
 	told uint64 // octets that the peer may write, in all
 	got  uint64 // those that its messages say it has written
@@ -23,9 +29,18 @@ type receiver struct {
 	empty   int      // messages without octets, the last ones
 }
 
+// A half is memory that the peer writes to.
+type half struct {
+	wire.Slot
+	end uint64 // the octets that the peer has written in all when it is full
+}
+
+func (h *half) size() uint64 { return uint64(h.Length) }
+
 func newReceiver(cfg Config) receiver {
+	first, second := wire.Slot{Key: cfg.Key, Length: cfg.Half}, wire.Slot{Key: cfg.Key, Addr: uint64(cfg.Half), Length: cfg.Half}
 	return receiver{
-		half: uint64(cfg.Half), key: cfg.Key, told: uint64(cfg.Half),
+		halves: [2]half{{first, uint64(cfg.Half)}, {second, 0}}, next: 1, told: uint64(cfg.Half),
 		credits: uint64(cfg.Credits), limit: uint64(cfg.Credits), lengths: make([]uint32, cfg.Credits),
 	}
 }
@@ -52,15 +67,26 @@ func (r *receiver) arrived(n uint64) error {
 	return nil
 }
 
-func (r *receiver) readable() (off, n int) {
-	size := 2 * r.half
-	at := r.read % size
-	return int(at), int(min(r.got-r.read, size-at))
+// readable returns the part of a half that may be read.
+func (r *receiver) readable() (half, off, n int) {
+	h := &r.halves[r.reading]
+	if r.got == r.read {
+		return r.reading, 0, 0
+	}
+	left := h.end - r.read
+	return r.reading, int(h.size() - left), int(min(r.got-r.read, left))
 }
 
 // consume says that n more octets were read.
 func (r *receiver) consume(n uint64) {
-	r.read += n
+	for left := n; left > 0; {
+		h := &r.halves[r.reading]
+		part := min(left, h.end-r.read)
+		left -= part
+		if r.read += part; r.read == h.end {
+			r.reading = 1 - r.reading
+		}
+	}
 	for r.seq < r.count {
 		length := &r.lengths[r.seq%r.credits]
 		if n < uint64(*length) {
@@ -72,19 +98,37 @@ func (r *receiver) consume(n uint64) {
 	}
 }
 
-// freeHalf reports whether a half may be told to a peer with so many slots: all halves but the last
-// one were read, and the slot that is written next is used up.
+// freeHalf reports whether a half may be told to a peer with so many slots: it was read, and the slot that is written next is
+// used up.
 func (r *receiver) freeHalf(slots uint32) bool {
-	filling := (r.told - r.got + r.half - 1) / r.half
-	return r.told-r.read <= r.half && filling < uint64(slots)
+	filling := uint32(0)
+	for i := range r.halves {
+		if r.halves[i].end > r.got {
+			filling++
+		}
+	}
+	return r.halves[r.next].end <= r.read && filling < slots
+}
+
+// filling returns the half that the peer writes to next, or -1.
+func (r *receiver) filling() int {
+	for _, i := range []int{r.next, 1 - r.next} { // the one that is told next was told before the other
+		if r.halves[i].end > r.got {
+			return i
+		}
+	}
+	return -1
 }
 
 // owesCredits reports whether so many messages were read that a new limit should be told, also
 // without a half: small messages use up credits long before they fill one.
 func (r *receiver) owesCredits() bool { return r.seq-r.toldSeq >= max(r.credits/2, 1) }
 
-// starves reports whether the peer can send no data before it has polled the next SGL.
-func (r *receiver) starves() bool { return r.told == r.got || r.count == r.limit }
+// starves reports whether the peer sends no data before it has polled the next SGL: it has no room, or no more credits than
+// a peer like this side keeps, see account.mayData.
+func (r *receiver) starves() bool {
+	return r.told == r.got || r.count+min(spare, r.credits/2) >= r.limit
+}
 
 // proof is what shows that the peer has polled the SGL that is told next.
 func (r *receiver) proof() proof {
@@ -100,6 +144,9 @@ func (r *receiver) tell(half bool) {
 	r.toldSeq = r.seq
 	r.limit = r.seq + r.credits
 	if half {
-		r.told += r.half
+		h := &r.halves[r.next]
+		r.told += h.size()
+		h.end = r.told
+		r.next = 1 - r.next
 	}
 }

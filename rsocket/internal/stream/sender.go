@@ -30,9 +30,18 @@ func newSender(ring int, peer wire.Private) sender {
 	}
 }
 
+// room returns the first free part of the ring that one message takes.
 func (s *sender) room() (off, n int) {
 	off = int(s.queued % uint64(s.ring))
-	return off, min(s.ring-int(s.queued-s.freed), s.ring-off)
+	return off, min(s.ring-int(s.queued-s.freed), s.allowed(off))
+}
+
+// allowed returns how many octets from off the next message may have: none without credits or a slot.
+func (s *sender) allowed(off int) int {
+	if s.sent == s.limit {
+		return 0
+	}
+	return min(maxWrite, s.ring-off, int(s.slots[s.use].Length))
 }
 
 func (s *sender) drop() { s.queued = s.posted }
@@ -72,13 +81,8 @@ func (s *sender) pending() bool { return s.queued != s.posted }
 // piece returns the octets of the next message, of at most maxWrite: nothing without credits or a
 // slot.
 func (s *sender) piece() (off, n int, to wire.Slot) {
-	if !s.pending() || s.sent == s.limit {
-		return 0, 0, wire.Slot{}
-	}
 	off = int(s.posted % uint64(s.ring))
-	to = s.slots[s.use]
-	n = min(int(min(s.queued-s.posted, maxWrite)), s.ring-off, int(to.Length))
-	return off, n, to
+	return off, min(int(s.queued-s.posted), s.allowed(off)), s.slots[s.use]
 }
 
 // advance says that n octets are posted.

@@ -13,7 +13,7 @@ import (
 type protocol interface {
 	Room() (off, n int)
 	Queue(n int)
-	Readable() (off, n int)
+	Readable() (half, off, n int)
 	Consume(n int)
 	Next() (Work, bool)
 	Completed()
@@ -27,8 +27,9 @@ type end struct {
 	testing.TB
 	name  string
 	peer  *end
-	in    []byte // two halves, from address 0
-	out   []byte // what is to be sent
+	in    []byte   // two halves, from address 0
+	large [][]byte // halves that took their places
+	out   []byte   // what is to be sent
 	slots [Slots]wire.Slot
 	queue []wire.Message // each occupies a receive
 	size  int            // receives
@@ -44,7 +45,10 @@ type end struct {
 // sizes are what an end is made of.
 type sizes struct{ half, credits, ring int }
 
-const simKey = 7
+const (
+	simKey   = 7
+	simLarge = 1000 // and the keys behind it
+)
 
 func (z sizes) config() Config {
 	return Config{Half: uint32(z.half), Key: simKey, Credits: uint16(z.credits), Ring: z.ring}
@@ -90,16 +94,40 @@ func (e *end) write(n int) int {
 
 // consumes reads at most n octets, and returns how many.
 func (e *end) consumes(n int) int {
-	off, there := e.Readable()
+	half, off, there := e.Readable()
+	mem := e.in
+	if s, ok := e.protocol.(*Stream); ok {
+		at := s.in.halves[half]
+		mem = e.memory(at.Key)[at.Addr:][:at.Length]
+	}
 	n = min(n, there)
 	for i := range n {
-		if e.in[off+i] != octet(e.read+i) {
-			e.Fatalf("%s reads %#x in place of %#x at %d", e.name, e.in[off+i], octet(e.read+i), e.read+i)
+		if mem[off+i] != octet(e.read+i) {
+			e.Fatalf("%s reads %#x in place of %#x at %d", e.name, mem[off+i], octet(e.read+i), e.read+i)
 		}
 	}
 	e.Consume(n)
 	e.read += n
 	return n
+}
+
+// memory is what a key stands for.
+func (e *end) memory(key uint32) []byte {
+	if key == simKey {
+		return e.in
+	}
+	return e.large[key-simLarge]
+}
+
+// enlarge replaces the half that is told next, if there is one, by one that is n octets larger.
+func (e *end) enlarge(n int) {
+	s, ok := e.protocol.(*Stream)
+	if !ok || !s.in.freeHalf(Slots) {
+		return
+	}
+	size := int(s.in.halves[s.in.next].Length) + n
+	s.Larger(wire.Slot{Key: simLarge + uint32(len(e.large)), Length: uint32(size)})
+	e.large = append(e.large, make([]byte, size))
 }
 
 // send sends all that is due, and reports whether there was something.
@@ -116,10 +144,10 @@ func (e *end) deliver(w Work) {
 	switch w.Writes {
 	case Data:
 		e.messages++
-		if half := uint64(len(e.peer.in) / 2); w.Key != simKey || w.Addr/half != (w.Addr+uint64(w.N)-1)/half {
-			e.Fatalf("%+v spans halves, or is elsewhere", w)
+		if half := uint64(len(e.peer.in) / 2); w.Key == simKey && w.Addr/half != (w.Addr+uint64(w.N)-1)/half {
+			e.Fatalf("%+v spans halves", w)
 		}
-		copy(e.peer.in[w.Addr:w.Addr+uint64(w.N)], e.out[w.Off:w.Off+w.N])
+		copy(e.peer.memory(w.Key)[w.Addr:w.Addr+uint64(w.N)], e.out[w.Off:w.Off+w.N])
 	case OneSlot:
 		e.peer.slots[w.Addr/wire.SlotSize] = w.Slot
 	case Nothing:
@@ -164,6 +192,7 @@ type program struct {
 	write  int // at a time, at most
 	reads  int // at a time, at most
 	random bool
+	grows  int // octets by which halves grow now and then, at most
 }
 
 func (p program) some(r *rand.Rand, n int) int {
@@ -185,6 +214,9 @@ func (e *end) turn(p program, r *rand.Rand) bool {
 	}
 	if e.consumes(p.some(r, p.reads)) > 0 {
 		did = true
+	}
+	if p.grows > 0 && len(e.large) < 20 && r.IntN(4) == 0 {
+		e.enlarge(r.IntN(p.grows))
 	}
 	if e.send() {
 		did = true

@@ -9,7 +9,7 @@ import (
 // A Config is what this end has told, or will tell, in its private data.
 type Config struct {
 	Half    uint32 // octets of each half
-	Key     uint32 // of the ring of both halves, whose first octet is at 0
+	Key     uint32 // of both halves: the first is at 0, the second behind it
 	Credits uint16
 	Ring    int // octets of the ring of what is to be sent
 }
@@ -107,20 +107,22 @@ func (s *Stream) ctrl(m wire.Message) error {
 	return nil
 }
 
-// Room returns the first free part of the ring of what is to be sent.
-func (s *Stream) Room() (off, n int) { return s.out.room() }
+// Room returns the first free part of the ring of what is to be sent, as far as it can be posted at once.
+func (s *Stream) Room() (off, n int) {
+	if s.out.pending() || s.posts.full() || !s.polls.mayData() {
+		return 0, 0
+	}
+	return s.out.room()
+}
 
 // Queue says that the first n octets of Room are to be sent.
 func (s *Stream) Queue(n int) { s.out.queued += uint64(n) }
 
-// Readable returns the first part of the ring of the halves that may be read.
-func (s *Stream) Readable() (off, n int) { return s.in.readable() }
+// Readable returns the first part of a half that may be read.
+func (s *Stream) Readable() (half, off, n int) { return s.in.readable() }
 
 // Consume says that the first n octets of Readable were read.
 func (s *Stream) Consume(n int) { s.in.consume(uint64(n)) }
-
-// Discard says that all that has come was read.
-func (s *Stream) Discard() { s.in.consume(s.in.got - s.in.read) }
 
 // Shutdown ends what is sent, behind what is queued.
 func (s *Stream) Shutdown() { s.life.shutdown() }
@@ -139,6 +141,11 @@ func (s *Stream) Reset() bool { return s.life.heard == hearGone }
 
 // Complete reports whether all that the peer had to send has come.
 func (s *Stream) Complete() bool { return s.life.heard != hearOpen }
+
+// Owes reports whether something that the program has queued, octets or an end, is still to be posted.
+func (s *Stream) Owes() bool {
+	return s.life.said != sayGone && (s.out.pending() || s.life.said == sayDraining || s.life.said == sayEnding)
+}
 
 // Flushed reports whether all that was to be sent, the end included, has left the QP. Where the peer has ended the stream
 // quiet messages may be left.

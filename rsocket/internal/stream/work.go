@@ -36,9 +36,13 @@ func (s *Stream) Next() (Work, bool) {
 	return s.nextLast()
 }
 
+// wantsSGL reports whether the peer is to be told a half or credits.
+func (s *Stream) wantsSGL() bool {
+	return s.life.heard == hearOpen && (s.in.freeHalf(s.table.Slots) || s.in.owesCredits())
+}
+
 func (s *Stream) nextSGL() (Work, bool) {
-	half := s.in.freeHalf(s.table.Slots)
-	if s.life.heard != hearOpen || s.posts.controls >= maxControls || !half && !s.in.owesCredits() {
+	if !s.wantsSGL() || s.posts.controls >= maxControls {
 		return Work{}, false
 	}
 	// A peer that cannot go on without this message must poll to see it. To hold it back for want of
@@ -46,12 +50,13 @@ func (s *Stream) nextSGL() (Work, bool) {
 	if !s.polls.mayControl() && !s.in.starves() {
 		return Work{}, false
 	}
+	half := s.in.freeHalf(s.table.Slots)
 	// The limit has more than 16 bits, as that of librdmacm has.
 	w := Work{Message: wire.NewMessage(wire.OpSGL, uint32(uint16(s.in.seq))+uint32(s.in.credits))}
 	if half {
 		w.Writes = OneSlot
 		w.Addr, w.Key = s.table.Addr+wire.SlotSize*uint64(s.at), s.table.Key
-		w.Slot = wire.Slot{Addr: s.in.told % (2 * s.in.half), Key: s.in.key, Length: uint32(s.in.half)}
+		w.Slot = s.in.halves[s.in.next].Slot
 		s.at = (s.at + 1) % s.table.Slots
 	}
 	s.polls.control(s.in.proof())

@@ -1,0 +1,160 @@
+package rsocket
+
+import (
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// TestRSK_10_WhatIsQueuedIsSentWithoutACall: octets that the QP could not take when Write returned. It takes many messages without
+// credits to come to that; here they are queued by hand.
+func TestRSK_10_WhatIsQueuedIsSentWithoutACall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := meet(t, &small, itsPrivate)
+		s.Send(s.message(wire.OpSGL, 64))
+		_, err := s.conn.Write(make([]byte, 4096))
+		require.NoError(t, err, "the half of the peer is full")
+		s.wants(sgl(16), wire.NewMessage(wire.OpData, 4096))
+		s.conn.mu.Lock()
+		s.conn.stream.Queue(100)
+		s.conn.pump()
+		s.conn.passOn()
+		s.conn.mu.Unlock()
+		require.NoError(t, s.conn.CloseWrite())
+		synctest.Wait()
+		s.Send(s.slot(1, wire.Slot{Addr: 0x3000, Key: 0x300, Length: 4096}), s.message(wire.OpSGL, 65))
+		s.wants(wire.NewMessage(wire.OpData, 100), shutdown)
+	})
+}
+
+// TestRSK_8_WaitersHandOverToOneAnother: of a goroutine that reads and one that writes, each is ended by its deadline, in either order,
+// and the other one still gets what it waits for.
+func TestRSK_8_WaitersHandOverToOneAnother(t *testing.T) {
+	for _, first := range []string{"read", "write"} {
+		t.Run(first, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := meet(t, &small, itsPrivate)
+				s.Send(s.message(wire.OpSGL, 64))
+				_, err := s.conn.Write(make([]byte, 4096))
+				require.NoError(t, err)
+				s.wants(sgl(16), wire.NewMessage(wire.OpData, 4096))
+				var read, wrote error
+				var calls sync.WaitGroup
+				reads := func() { _, read = s.conn.Read(make([]byte, 1)) }
+				writes := func() { _, wrote = s.conn.Write(make([]byte, 1)) }
+				calls.Go(reads)
+				synctest.Wait()
+				calls.Go(writes)
+				synctest.Wait()
+				if first == "read" {
+					require.NoError(t, s.conn.SetReadDeadline(time.Now()))
+					synctest.Wait()
+					s.Send(s.slot(1, wire.Slot{Addr: 0x3000, Key: 0x300, Length: 4096}), s.message(wire.OpSGL, 65))
+					calls.Wait()
+					require.ErrorIs(t, read, os.ErrDeadlineExceeded)
+					require.NoError(t, wrote)
+					return
+				}
+				require.NoError(t, s.conn.SetWriteDeadline(time.Now()))
+				synctest.Wait()
+				s.Send(s.write(0, "x"), s.message(wire.OpData, 1))
+				calls.Wait()
+				require.NoError(t, read)
+				require.ErrorIs(t, wrote, os.ErrDeadlineExceeded)
+			})
+		})
+	}
+}
+
+// TestRSK_8_BothWaitForOneTaker: a message for the goroutine that does not take completions reaches it.
+func TestRSK_8_BothWaitForOneTaker(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := meet(t, &small, itsPrivate)
+		s.Send(s.message(wire.OpSGL, 64))
+		_, err := s.conn.Write(make([]byte, 4096))
+		require.NoError(t, err)
+		var wrote error
+		read := make(chan error, 1)
+		var calls sync.WaitGroup
+		calls.Go(func() { _, wrote = s.conn.Write(make([]byte, 1)) })
+		synctest.Wait()
+		calls.Go(func() {
+			_, err := s.conn.Read(make([]byte, 1))
+			read <- err
+		})
+		synctest.Wait()
+		s.Send(s.write(0, "x"), s.message(wire.OpData, 1))
+		require.NoError(t, <-read)
+		s.Send(s.slot(1, wire.Slot{Addr: 0x3000, Key: 0x300, Length: 4096}), s.message(wire.OpSGL, 65))
+		calls.Wait()
+		require.NoError(t, wrote)
+	})
+}
+
+// TestRSK_10_CloseCallsBackAReader that takes completions, and one that does not.
+func TestRSK_10_CloseCallsBackAReader(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := unclosedPair(t, open(t), "pipe", nil, nil)
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				_, err := a.Read(make([]byte, 1))
+				require.Error(t, err)
+			})
+		}
+		synctest.Wait()
+		closeBoth(a, b)
+		calls.Wait()
+	})
+}
+
+// TestRSK_8_ALargerHalfIsTold to a peer that has filled both, while the program waits for it.
+func TestRSK_8_ALargerHalfIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := meet(t, &small, itsPrivate)
+		full := string(make([]byte, 4096))
+		reads := func(n int) {
+			_, err := io.ReadFull(s.conn, make([]byte, n))
+			require.NoError(t, err)
+		}
+		s.Send(s.write(0, full), s.message(wire.OpData, 4096), s.write(4096, full), s.message(wire.OpData, 4096))
+		reads(4096)
+		s.wants(sgl(16), sgl(17))
+		reads(4096)
+		s.wants(sgl(18))
+		go func() {
+			time.Sleep(time.Millisecond)
+			s.Send(s.write(0, full), s.message(wire.OpData, 4096))
+		}()
+		reads(4096)
+		larger := s.nextSlot()
+		require.EqualValues(t, 8192, larger.Length)
+		require.NotEqual(t, s.told.Half.Key, larger.Key)
+		s.Send(s.write(4096, full), s.message(wire.OpData, 4096), s.writeTo(larger, full+full), s.message(wire.OpData, 8192))
+		reads(4096 + 8192)
+	})
+}
+
+// TestRSK_8_HalvesGrowUpToTheMaximum, and stay where the RNIC has no MR for them.
+func TestRSK_8_HalvesGrowUpToTheMaximum(t *testing.T) {
+	rnic := open(t)
+	m, err := newMemory(rnic, &Config{ReadBuffer: 8192, MaxReadBuffer: 40_000, WriteBuffer: 4096, Credits: 16}, wire.Little)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.release()) }()
+	for _, want := range []uint32{8192, 16384, 20000} {
+		at, ok := m.grow(1)
+		require.True(t, ok)
+		require.Equal(t, want, at.Length)
+		require.Len(t, m.octets(1), int(want))
+		require.Len(t, m.octets(0), 4096)
+	}
+	_, ok := m.grow(1)
+	require.False(t, ok)
+}
