@@ -35,11 +35,10 @@ const (
 
 // A service is what the server process is asked for.
 type service struct {
-	Kind   string `json:"kind"`
-	CRC    bool   `json:"crc,omitempty"`
-	Size   int    `json:"size"`             // octets of an operation
-	Depth  int    `json:"depth,omitempty"`  // of get and nfs: operations under way
-	Buffer int    `json:"buffer,omitempty"` // of rsocket, for each direction; 0: the default
+	Kind  string `json:"kind"`
+	CRC   bool   `json:"crc,omitempty"`
+	Size  int    `json:"size"`            // octets of an operation
+	Depth int    `json:"depth,omitempty"` // of get and nfs: operations under way
 }
 
 // An opened is a service that is open.

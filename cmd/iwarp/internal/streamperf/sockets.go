@@ -43,7 +43,7 @@ func newSockets(ctx context.Context, what *service) (*sockets, error) {
 }
 
 func socketConfig(what *service) *rsocket.Config {
-	return &rsocket.Config{ReadBuffer: what.Buffer, WriteBuffer: what.Buffer, QP: iwarp.QPConfig{MPA: mpaOf(what.CRC)}}
+	return &rsocket.Config{QP: iwarp.QPConfig{MPA: mpaOf(what.CRC)}}
 }
 
 func startSockets(ctx context.Context, s *sockets, what *service) *sockets {

@@ -41,16 +41,11 @@ func (b *bench) stream() error {
 		if err != nil {
 			return err
 		}
-		large, err := s.socket("64 KiB by rsocket.Conn, without CRC, buffers of 1 MiB", &service{Kind: kindSocket, Size: pieceSize, Buffer: mib})
-		if err != nil {
-			return err
-		}
-		if err := b.compare(b.remote.Usage, writes, checked, tcp, plain, large); err != nil {
+		if err := b.compare(b.remote.Usage, writes, checked, tcp, plain); err != nil {
 			return err
 		}
 		b.Marks.Least(checked.Name+", against QP.RDMAWrite", checked.Against(writes, contest.Rate), leastOfStream)
 		b.Marks.Least(plain.Name+", against TCP", plain.Against(tcp, contest.Rate), leastOfStream)
-		b.Note("%s, against TCP: %.2f", large.Name, large.Against(tcp, contest.Rate))
 		b.allocatesNothing(checked, bothSides)
 		return nil
 	})

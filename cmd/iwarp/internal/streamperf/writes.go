@@ -9,7 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// places is how many pieces the memory has that RDMA Writes go to: as much as an rsocket has.
+// places is how many pieces the memory has that RDMA Writes go to: as much as an rsocket has at first.
 const places = 4
 
 // acceptWrites offers memory to RDMA Writes.
