@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
 // A Config says how a Conn is made. The zero value, like a nil *Config, means the defaults.
@@ -19,6 +20,9 @@ type Config struct {
 	// Credits is how many messages the peer may send that the program has not read, from 16 to
 	// 65,534: 384. One message has the octets of one Write of the peer, or some of them.
 	Credits int
+	// IOMap is how many pieces of memory the peer may name for WriteMapped, from 0 to 32,512; above 128 it is rounded up to a
+	// multiple of 256. 0: none.
+	IOMap int
 	// LenientEOF makes Read return io.EOF, in place of io.ErrUnexpectedEOF, where the peer has ended
 	// the connection without having said so. A program that exits without rclose does that.
 	LenientEOF bool
@@ -68,6 +72,7 @@ func (c *Config) check() error {
 		{"WriteBuffer", c.WriteBuffer, minBuffer, maxBuffer},
 		{"MaxReadBuffer", c.MaxReadBuffer, c.ReadBuffer, maxBuffer},
 		{"Credits", c.Credits, minCredits, maxCredits},
+		{"IOMap", c.IOMap, 0, wire.MaxEntries},
 	} {
 		if f.value < f.least || f.value > f.most {
 			return fmt.Errorf("rsocket: Config.%s is %d, which is not between %d and %d", f.name, f.value, f.least, f.most)

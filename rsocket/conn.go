@@ -61,6 +61,7 @@ func newConn(qp *iwarp.QP, m *memory, cfg *Config, peer wire.Private) *Conn {
 		order: peer.Flags.Order(), lenient: cfg.LenientEOF, born: time.Now(), done: make(chan struct{}),
 		stream: stream.New(stream.Config{
 			Half: m.half(), Key: uint32(m.inMR.STag()), Credits: uint16(cfg.Credits), Ring: len(m.out),
+			IOMap: wire.Entries(wire.ScaleEntries(cfg.IOMap)),
 		}, peer),
 	}
 	c.rd.init(c)

@@ -65,7 +65,7 @@ func connect(r *iwarp.RNIC, cfg *Config, flags wire.Flags, establish func(*iwarp
 	qc := cfg.QP
 	qc.PD, qc.SendCQ, qc.RecvCQ = m.pd, m.cq, m.cq
 	qc.SendDepth, qc.RecvDepth = stream.Depth, m.receives
-	qc.PrivateData = m.private(cfg.Credits, flags).Append(nil)
+	qc.PrivateData = m.private(cfg, flags).Append(nil)
 	qc.Setup = func(ctx context.Context, qp *iwarp.QP) error {
 		if err := postAll(qp, m); err != nil || cfg.QP.Setup == nil {
 			return err

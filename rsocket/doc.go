@@ -27,6 +27,12 @@
 // Close sends what was written, within five seconds, and loses what was not read. Close all Conns before
 // the RNIC: a program that uses librdmacm may wait for ever if the connection ends without the message.
 //
+// # Memory that is written by offset
+//
+// With Config.IOMap the peer may name memory of its own (riomap), and [Conn.WriteMapped] writes to it by offset; [Conn.Map] and
+// [Conn.MapBuffer] name memory to the peer, for its riowrite. Such Writes have no messages and use no credits; what is
+// written to the stream behind them arrives behind them.
+//
 // # Memory
 //
 // A Conn has ReadBuffer, or what that has grown to, and WriteBuffer octets for the stream, and some 70 KiB
@@ -44,9 +50,8 @@
 //
 // # Limits
 //
-// There are no datagrams, since iWARP has no such queue pairs; no urgent data; and no riomap: a
-// peer that was offered no entries of an iomap does not use it. Both sides must be iWARP. A program that
-// forks after accept with RDMAV_FORK_SAFE uses another protocol, which is not supported.
+// There are no datagrams, since iWARP has no such queue pairs, and no urgent data. Memory that was mapped stays so until
+// the Conn is closed. Both sides must be iWARP. A program that forks after accept with RDMAV_FORK_SAFE uses another protocol, which is not supported.
 //
 // The octets are neither encrypted nor authenticated unless Config.QP has TLS or Auth, which
 // librdmacm does not know.

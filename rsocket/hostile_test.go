@@ -43,7 +43,7 @@ func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 		{"op 1", func(s *rawPeer) { s.Send(s.message(1, 0)) }, "an unknown message: op 1"},
 		{"op 3", func(s *rawPeer) { s.Send(s.message(3, 0)) }, "an unknown message: op 3"},
 		{"op 5", func(s *rawPeer) { s.Send(s.message(5, 0)) }, "an unknown message: op 5"},
-		{"an entry of an iomap", func(s *rawPeer) { s.Send(s.message(wire.OpIOMapSGL, 0)) }, "no entry of an iomap"},
+		{"an entry of an iomap", func(s *rawPeer) { s.Send(s.message(wire.OpIOMapSGL, 0)) }, "entry 0 of an iomap that has 0"},
 		{"an unknown CTRL", func(s *rawPeer) { s.Send(s.message(wire.OpCtrl, 3)) }, "an unknown message: CTRL 3"},
 		{"a message of three octets", func(s *rawPeer) {
 			s.msn++

@@ -21,10 +21,11 @@ type memory struct {
 	in    []byte // two halves, which the peer writes, as they are at first
 	out   []byte // what is to be sent
 	recv  []byte // of messages
-	table slotTable
+	table *slotTable
 
 	inMR, outMR, recvMR, tableMR *iwarp.MR
 	halves                       [2]grownHalf
+	mapped                       []*iwarp.MR // those that the peer writes by offset
 	receives                     int
 	largest                      int // of a half
 }
@@ -43,7 +44,7 @@ func newMemory(r *iwarp.RNIC, cfg *Config, order wire.Order) (*memory, error) {
 		receives: min(cfg.Credits+spareReceives, r.Limits().MaxQueueDepth),
 		largest:  cfg.MaxReadBuffer / 2,
 	}
-	m.table.order = order
+	m.table = newSlotTable(order, wire.Entries(wire.ScaleEntries(cfg.IOMap)))
 	m.recv = make([]byte, wire.MessageSize*m.receives)
 	if err := m.register(r); err != nil {
 		return nil, errors.Join(err, m.release())
@@ -67,14 +68,14 @@ func (m *memory) register(r *iwarp.RNIC) (err error) {
 	if m.recvMR, err = m.pd.RegisterMR(m.recv, stag.LocalWrite, nil); err != nil {
 		return err
 	}
-	m.tableMR, err = m.pd.RegisterBuffer(&m.table, stag.LocalWrite|stag.RemoteWrite, nil)
+	m.tableMR, err = m.pd.RegisterBuffer(m.table, stag.LocalWrite|stag.RemoteWrite, nil)
 	return err
 }
 
 // release gives back what there is. The QP has ended, or was never made.
 func (m *memory) release() error {
 	var errs []error
-	for _, mr := range []*iwarp.MR{m.inMR, m.outMR, m.recvMR, m.tableMR, m.halves[0].mr, m.halves[1].mr} {
+	for _, mr := range append(m.mapped, m.inMR, m.outMR, m.recvMR, m.tableMR, m.halves[0].mr, m.halves[1].mr) {
 		if mr != nil {
 			errs = append(errs, mr.Close())
 		}
@@ -120,10 +121,11 @@ func (m *memory) grow(half int) (at wire.Slot, ok bool) {
 }
 
 // private is what the peer is told.
-func (m *memory) private(credits int, flags wire.Flags) wire.Private {
+func (m *memory) private(cfg *Config, flags wire.Flags) wire.Private {
 	return wire.Private{
 		Flags:   flags | wire.FlagIOMap,
-		Credits: uint16(credits),
+		Credits: uint16(cfg.Credits),
+		IOMap:   wire.ScaleEntries(cfg.IOMap),
 		Table:   wire.Table{Key: uint32(m.tableMR.STag()), Slots: stream.Slots},
 		Half:    wire.Slot{Key: uint32(m.inMR.STag()), Length: m.half()},
 	}

@@ -43,7 +43,7 @@ func (c *Conn) completions(n int) {
 			c.stops()
 		case wc.Op == iwarp.OpRecv:
 			c.message(int(wc.ID), int(wc.Len))
-		case wc.Op == iwarp.OpSend:
+		case wc.Op == iwarp.OpSend || wc.Op == iwarp.OpRDMAWrite:
 			for ; c.completed < wc.ID; c.completed++ {
 				c.stream.Completed()
 			}
@@ -59,7 +59,7 @@ func (c *Conn) completions(n int) {
 func (c *Conn) message(i, n int) {
 	m, err := wire.ParseMessage(c.mem.message(i, n), c.order)
 	if err == nil && c.cause == nil {
-		err = c.stream.Message(m, &c.mem.table)
+		err = c.stream.Message(m, c.mem.table)
 	}
 	if err != nil {
 		c.fail(err)

@@ -14,7 +14,7 @@ const worksAtOnce = 4
 type outbox struct {
 	wrs  [2 * worksAtOnce]iwarp.SendWR
 	sges [worksAtOnce]iwarp.SGE
-	text [worksAtOnce][wire.MessageSize + wire.SlotSize]byte
+	text [worksAtOnce][wire.MessageSize + wire.EntrySize]byte
 }
 
 // pump posts all that the stream has to send. mu is held.
@@ -38,31 +38,36 @@ func (c *Conn) pump() {
 	}
 }
 
-// add makes the work requests of a work: a Write, and the message behind it.
+// add makes the work requests of a work: a Write, and the message behind it, if there are both.
 func (o *outbox) add(c *Conn, n, i int, w stream.Work) int {
 	text := o.text[i][:0]
 	if w.Writes != stream.Nothing {
 		wr := &o.wrs[n]
-		*wr = iwarp.SendWR{
-			Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled,
-			Remote: iwarp.RemoteBuffer{STag: stag.STag(w.Key), TO: w.Addr},
-		}
-		if w.Writes == stream.Data {
-			o.sges[i] = c.mem.outMR.Slice(w.Off, w.N)
-			wr.Local, wr.Remote.Len = o.sges[i:i+1], uint32(w.N)
-		} else {
+		*wr = iwarp.SendWR{Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Remote: iwarp.RemoteBuffer{STag: stag.STag(w.Key), TO: w.Addr}}
+		switch w.Writes {
+		case stream.OneSlot:
 			text = w.Slot.Append(text, c.order)
-			wr.Inline, wr.Remote.Len = text, wire.SlotSize
+			wr.Inline = text
+		case stream.OneEntry:
+			text = w.Entry.Append(text, c.order)
+			wr.Inline = text
+		default:
+			o.sges[i] = c.mem.outMR.Slice(w.Off, w.N)
+			wr.Local = o.sges[i : i+1]
 		}
+		wr.Remote.Len = uint32(w.N + len(text))
 		n++
 	}
-	text = w.Message.Append(text[len(text):], c.order)
-	c.posted++
-	o.wrs[n] = iwarp.SendWR{ID: c.posted, Op: iwarp.OpSend, Inline: text}
-	if w.Quiet {
-		o.wrs[n].Flags = iwarp.Unsignaled
+	if w.Writes != stream.Mapped {
+		o.wrs[n] = iwarp.SendWR{Op: iwarp.OpSend, Inline: w.Message.Append(text[len(text):], c.order)}
+		n++
 	}
-	return n + 1
+	c.posted++
+	last := &o.wrs[n-1]
+	if last.ID, last.Flags = c.posted, 0; w.Quiet {
+		last.Flags = iwarp.Unsignaled
+	}
+	return n
 }
 
 // stops says that the QP takes no more work. mu is held.

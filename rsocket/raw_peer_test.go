@@ -63,6 +63,18 @@ func (s *rawPeer) slot(i uint64, slot wire.Slot) []byte {
 	return wiretest.Write(stag.STag(s.told.Table.Key), wire.SlotSize*i, string(slot.Append(nil, s.told.Flags.Order())))
 }
 
+// entry is a Write of an entry of the iomap into the table of this side.
+func (s *rawPeer) entry(i uint64, e wire.Entry) []byte {
+	return wiretest.Write(stag.STag(s.told.Table.Key), slotsSize+wire.EntrySize*i, string(e.Append(nil, s.told.Flags.Order())))
+}
+
+// nextMessage waits for a Write, and the message behind it.
+func (s *rawPeer) nextMessage() wire.Message {
+	s.Helper()
+	require.NotZero(s, s.Segment()[0]&0x80, "a Write")
+	return s.hears()
+}
+
 // writeTo is a Write to the beginning of a half.
 func (s *rawPeer) writeTo(half wire.Slot, octets string) []byte {
 	return wiretest.Write(stag.STag(half.Key), half.Addr, octets)

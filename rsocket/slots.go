@@ -8,33 +8,47 @@ import (
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
 )
 
-// A slotTable is where the peer writes slots. It is a Buffer, not memory, since the peer may write one
-// while this side reads another.
+// A slotTable is where the peer writes slots, and behind them the entries of the iomap. It is a Buffer, not memory, since the
+// peer may write one while this side reads another.
 type slotTable struct {
 	order wire.Order
 
-	mu    sync.Mutex
-	slots [stream.Slots * wire.SlotSize]byte
+	mu  sync.Mutex
+	mem []byte
+}
+
+// slotsSize is the length of the slots.
+const slotsSize = stream.Slots * wire.SlotSize
+
+func newSlotTable(order wire.Order, entries int) *slotTable {
+	return &slotTable{order: order, mem: make([]byte, slotsSize+entries*wire.EntrySize)}
 }
 
 // Take returns a slot, and sets it to 0.
 func (t *slotTable) Take(i int) wire.Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := (*[wire.SlotSize]byte)(t.slots[i*wire.SlotSize:])
+	b := (*[wire.SlotSize]byte)(t.mem[i*wire.SlotSize:])
 	s := wire.ParseSlot(b, t.order)
 	clear(b[:])
 	return s
 }
 
+// Entry returns an entry.
+func (t *slotTable) Entry(i int) wire.Entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return wire.ParseEntry((*[wire.EntrySize]byte)(t.mem[slotsSize+i*wire.EntrySize:]), t.order)
+}
+
 // Size is that of a Buffer.
-func (t *slotTable) Size() int64 { return int64(len(t.slots)) }
+func (t *slotTable) Size() int64 { return int64(len(t.mem)) }
 
 // WriteAt is a Write of the peer, within bounds that were checked.
 func (t *slotTable) WriteAt(p []byte, off int64) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return copy(t.slots[off:], p), nil
+	return copy(t.mem[off:], p), nil
 }
 
 // ReadAt reads nothing: the peer has no right to read.

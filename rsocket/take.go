@@ -29,11 +29,24 @@ func (c *Conn) take() {
 	if err != nil {
 		c.stops()
 	}
+	c.took(n)
+}
+
+// took handles n completions.
+func (c *Conn) took(n int) {
 	c.completions(n)
 	c.postReceives()
 	c.pump()
 	if c.state != running {
 		c.wake()
+	}
+}
+
+// look takes the completions that are there, unless another goroutine takes them.
+func (c *Conn) look() {
+	for n := len(c.wcs); n == len(c.wcs) && !c.taking && c.state == running; {
+		n = c.mem.cq.Poll(c.wcs[:])
+		c.took(n)
 	}
 }
 

@@ -22,6 +22,9 @@ func (o *oneSlot) Take(i int) wire.Slot {
 	return s
 }
 
+// Entry is one that names no memory.
+func (o *oneSlot) Entry(int) wire.Entry { return wire.Entry{} }
+
 // TestRSK_14_UnknownMessages end the stream.
 func TestRSK_14_UnknownMessages(t *testing.T) {
 	for _, m := range []wire.Message{
@@ -30,7 +33,7 @@ func TestRSK_14_UnknownMessages(t *testing.T) {
 	} {
 		require.ErrorContains(t, begun(t).Message(m, nil), "an unknown message", "%v", m)
 	}
-	require.ErrorContains(t, begun(t).Message(wire.NewMessage(wire.OpIOMapSGL, 0), nil), "no entry of an iomap")
+	require.ErrorContains(t, begun(t).Message(wire.NewMessage(wire.OpIOMapSGL, 0), nil), "entry 0 of an iomap that has 0")
 }
 
 // TestRSK_15_DataThatDoesNotFit: there are two halves of 4,096 octets and credits for 16 messages.

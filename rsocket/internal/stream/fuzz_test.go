@@ -16,6 +16,8 @@ const (
 	slot
 	reads
 	larger
+	maps
+	writesMapped
 	writes
 	sends
 	completes
@@ -58,10 +60,20 @@ func TestRSK_20_RandomPeers(t *testing.T) {
 	}
 }
 
+// An anyTable has a slot and an entry of the peer's choice.
+type anyTable struct {
+	oneSlot
+	entry wire.Entry
+}
+
+func (a *anyTable) Entry(int) wire.Entry { return a.entry }
+
 // play does what the steps say, each of which is a kind and a number.
 func play(t *testing.T, steps []byte) {
-	s := New(common.config(), common.private())
-	table := &oneSlot{}
+	cfg, private := common.config(), common.private()
+	cfg.IOMap, private.IOMap = 4, 4
+	s := New(cfg, private)
+	table := &anyTable{}
 	posted := 0
 	for ; len(steps) >= 5; steps = steps[5:] {
 		v := binary.LittleEndian.Uint32(steps[1:])
@@ -72,12 +84,22 @@ func play(t *testing.T, steps []byte) {
 			}
 		case slot:
 			table.slot = wire.Slot{Addr: uint64(v) << 8, Key: v, Length: v}
+			table.entry = wire.Entry{Offset: uint64(v), Slot: table.slot}
 		case reads:
 			_, _, n := s.Readable()
 			s.Consume(min(n, int(v%5000)))
 		case larger:
 			if s.in.freeHalf(Slots) {
 				s.Larger(wire.Slot{Length: 1 + v%5000})
+			}
+		case maps:
+			s.Map(wire.Entry{Slot: wire.Slot{Length: v}})
+		case writesMapped:
+			if to, ok := s.Mapped(uint64(v)); ok {
+				if _, n := s.RoomMapped(); n > 0 {
+					s.WriteMapped(to, min(n, int(to.Length)))
+					posted++
+				}
 			}
 		case writes:
 			if _, n := s.Room(); s.Writable() {

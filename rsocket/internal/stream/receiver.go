@@ -47,8 +47,8 @@ func newReceiver(cfg Config) receiver {
 
 // arrived takes a message of n octets.
 func (r *receiver) arrived(n uint64) error {
-	if r.count == r.limit {
-		return fmt.Errorf("%d messages of data, more than the credits for them", r.count+1)
+	if err := r.mayArrive(); err != nil {
+		return err
 	}
 	if n > r.told-r.got {
 		return fmt.Errorf("%d octets where there is room for %d", n, r.told-r.got)
@@ -60,11 +60,24 @@ func (r *receiver) arrived(n uint64) error {
 	if r.empty > maxEmpty {
 		return fmt.Errorf("%d messages without octets in a row", r.empty)
 	}
+	r.add(n)
+	return nil
+}
+
+// mayArrive reports whether the peer had a credit for a message.
+func (r *receiver) mayArrive() error {
+	if r.count == r.limit {
+		return fmt.Errorf("%d messages of data, more than the credits for them", r.count+1)
+	}
+	return nil
+}
+
+// add adds a message of n octets to those that are to be read.
+func (r *receiver) add(n uint64) {
 	r.lengths[r.count%r.credits] = uint32(n)
 	r.count++
 	r.got += n
 	r.consume(0)
-	return nil
 }
 
 // readable returns the part of a half that may be read.

@@ -77,6 +77,9 @@ func (e *end) Take(i int) wire.Slot {
 	return s
 }
 
+// Entry is that of a Table: there is no iomap.
+func (e *end) Entry(int) wire.Entry { return wire.Entry{} }
+
 // octet is octet i of each direction.
 func octet(i int) byte { return byte(i*7 + i>>8) }
 

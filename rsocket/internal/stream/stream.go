@@ -12,12 +12,15 @@ type Config struct {
 	Key     uint32 // of both halves: the first is at 0, the second behind it
 	Credits uint16
 	Ring    int // octets of the ring of what is to be sent
+	IOMap   int // entries of the iomap that the peer may write
 }
 
 // A Table is where the peer writes slots for this side.
 type Table interface {
 	// Take returns a slot, and sets it to 0.
 	Take(i int) wire.Slot
+	// Entry returns an entry of the iomap.
+	Entry(i int) wire.Entry
 }
 
 // Slots is how many slots the table of this side has.
@@ -38,6 +41,7 @@ type Stream struct {
 	out   sender
 	life  life
 	polls account
+	maps  iomap
 	posts posts
 	table wire.Table // of the peer
 	at    uint32     // the slot of it that is written next
@@ -49,6 +53,7 @@ func New(cfg Config, peer wire.Private) *Stream {
 		in:    newReceiver(cfg),
 		out:   newSender(cfg.Ring, peer),
 		polls: account{entries: uint64(peer.Credits)},
+		maps:  newIOMap(cfg, peer),
 		table: peer.Table,
 		at:    1 % peer.Table.Slots,
 	}
@@ -67,7 +72,7 @@ func (s *Stream) Message(m wire.Message, t Table) error {
 	case wire.OpCtrl:
 		return s.ctrl(m)
 	case wire.OpIOMapSGL:
-		return fmt.Errorf("%v, but no entry of an iomap was offered", m)
+		return s.entry(m.Data(), t)
 	}
 	return fmt.Errorf("an unknown message: %v", m)
 }
@@ -131,7 +136,10 @@ func (s *Stream) Shutdown() { s.life.shutdown() }
 func (s *Stream) Disconnect() { s.life.disconnect() }
 
 // Abandon drops what is queued and not with the QP.
-func (s *Stream) Abandon() { s.out.drop() }
+func (s *Stream) Abandon() {
+	s.out.drop()
+	s.maps.tell = nil
+}
 
 // Writable reports whether octets may be queued.
 func (s *Stream) Writable() bool { return s.life.said == sayOpen }
@@ -142,9 +150,9 @@ func (s *Stream) Reset() bool { return s.life.heard == hearGone }
 // Complete reports whether all that the peer had to send has come.
 func (s *Stream) Complete() bool { return s.life.heard != hearOpen }
 
-// Owes reports whether something that the program has queued, octets or an end, is still to be posted.
+// Owes reports whether something that the program has queued, octets, an entry or an end, is still to be posted.
 func (s *Stream) Owes() bool {
-	return s.life.said != sayGone && (s.out.pending() || s.life.said == sayDraining || s.life.said == sayEnding)
+	return s.life.said != sayGone && (s.out.pending() || len(s.maps.tell) > 0 || s.life.said == sayDraining || s.life.said == sayEnding)
 }
 
 // Flushed reports whether all that was to be sent, the end included, has left the QP. Where the peer has ended the stream

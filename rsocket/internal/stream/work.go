@@ -10,16 +10,19 @@ type Work struct {
 	Key     uint32    // likewise
 	Off, N  int       // of the ring, if data is written
 	Slot    wire.Slot // if a slot is
-	Quiet   bool      // it needs no completion of its own: that of a later one tells that it has left the QP, too
+	Entry   wire.Entry
+	Quiet   bool // it needs no completion of its own: that of a later one tells that it has left the QP, too
 }
 
-// Writes is what is written ahead of a message.
+// Writes is what is written, ahead of a message if there is one.
 type Writes uint8
 
 const (
 	Nothing Writes = iota
 	Data
 	OneSlot
+	OneEntry
+	Mapped // data, without a message
 )
 
 // Next returns what is to be posted now, and takes it as posted. It reports false if there is nothing.
@@ -28,6 +31,9 @@ func (s *Stream) Next() (Work, bool) {
 		return Work{}, false
 	}
 	if w, ok := s.nextSGL(); ok {
+		return w, true
+	}
+	if w, ok := s.nextEntry(); ok {
 		return w, true
 	}
 	if w, ok := s.nextData(); ok {
@@ -85,7 +91,7 @@ func (s *Stream) nextData() (Work, bool) {
 }
 
 func (s *Stream) nextLast() (Work, bool) {
-	if s.out.pending() {
+	if s.out.pending() || len(s.maps.tell) > 0 {
 		return Work{}, false
 	}
 	m, ok := s.life.last()

@@ -172,3 +172,22 @@ func FuzzPrivate(f *testing.F) {
 		require.LessOrEqual(t, p.Half.Length, uint32(MaxHalf))
 	})
 }
+
+// TestRSK_18_Entries: 24 octets in the order of the receiver, and their number in one octet.
+func TestRSK_18_Entries(t *testing.T) {
+	e := Entry{Offset: 0x0102030405060708, Slot: Slot{Addr: 0x1112131415161718, Key: 0x21222324, Length: 0x31323334}}
+	little := e.Append(nil, Little)
+	require.Equal(t, "0807060504030201"+"1817161514131211"+"24232221"+"34333231", hex.EncodeToString(little))
+	require.Equal(t, e, ParseEntry((*[EntrySize]byte)(little), Little))
+	require.Equal(t, e, ParseEntry((*[EntrySize]byte)(e.Append(nil, Big)), Big))
+
+	for n, want := range map[int]struct {
+		scaled  uint8
+		entries int
+	}{
+		0: {0, 0}, 1: {1, 1}, 128: {128, 128}, 129: {0x81, 256}, 256: {0x81, 256}, 257: {0x82, 512}, MaxEntries: {0xff, MaxEntries},
+	} {
+		require.Equal(t, want.scaled, ScaleEntries(n), n)
+		require.Equal(t, want.entries, Entries(want.scaled), n)
+	}
+}

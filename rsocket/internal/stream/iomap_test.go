@@ -1,0 +1,132 @@
+package stream
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// mapping makes a stream whose peer may map that many entries, and has room for two.
+func mapping(t *testing.T, entries int) *Stream {
+	big := sizes{half: 8192, credits: 384, ring: 8192}
+	cfg, private := big.config(), big.private()
+	cfg.IOMap, private.IOMap = entries, 2
+	private.Table.Addr = 0x1000
+	s := New(cfg, private)
+	_, ok := s.Next()
+	require.True(t, ok, "the second half is told")
+	s.Completed()
+	return s
+}
+
+func entryMessage(i uint32) wire.Message { return wire.NewMessage(wire.OpIOMapSGL, i) }
+
+// TestRSK_18_EntriesAreTold in turn, behind the slots, each by a message that takes a credit.
+func TestRSK_18_EntriesAreTold(t *testing.T) {
+	s := mapping(t, 0)
+	for i := range uint64(2) {
+		e := wire.Entry{Offset: 100 * i, Slot: wire.Slot{Key: 5, Length: 10}}
+		require.True(t, s.Map(e))
+		require.True(t, s.Owes())
+		w, ok := s.Next()
+		require.True(t, ok)
+		require.Equal(t, entryMessage(uint32(i)), w.Message)
+		require.Equal(t, OneEntry, w.Writes)
+		require.Equal(t, e, w.Entry)
+		require.Equal(t, 0x1000+2*16+24*i, w.Addr)
+		require.EqualValues(t, simKey+1, w.Key)
+		require.Equal(t, i+1, s.out.sent)
+		require.False(t, s.Owes())
+	}
+	require.False(t, s.Map(wire.Entry{}), "the peer has no room")
+}
+
+// TestRSK_18_AnEntryWaitsForCredits, and the end of the stream for the entry.
+func TestRSK_18_AnEntryWaitsForCredits(t *testing.T) {
+	s := mapping(t, 0)
+	s.out.limit = 0
+	require.True(t, s.Map(wire.Entry{}))
+	s.Shutdown()
+	_, ok := s.Next()
+	require.False(t, ok)
+	require.NoError(t, s.Message(wire.NewMessage(wire.OpSGL, 384), &oneSlot{}))
+	w, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, entryMessage(0), w.Message)
+	w, ok = s.Next()
+	require.True(t, ok)
+	require.Equal(t, shutdown, w.Message)
+}
+
+// TestRSK_18_EntriesOfThePeer: what it has mapped is found by offset.
+func TestRSK_18_EntriesOfThePeer(t *testing.T) {
+	s := mapping(t, 2)
+	_, ok := s.Mapped(0)
+	require.False(t, ok, "nothing was told")
+	for i, e := range []wire.Entry{
+		{Offset: 1000, Slot: wire.Slot{Addr: 0x5000, Key: 9, Length: 100}},
+		{Offset: math.MaxUint64 - 10, Slot: wire.Slot{Addr: 7, Key: 8, Length: 10}},
+	} {
+		require.NoError(t, s.Message(entryMessage(uint32(i)), &anyTable{entry: e}))
+	}
+	for offset, want := range map[uint64]wire.Slot{
+		1000: {Addr: 0x5000, Key: 9, Length: 100}, 1099: {Addr: 0x5063, Key: 9, Length: 1},
+		math.MaxUint64 - 10: {Addr: 7, Key: 8, Length: 10}, math.MaxUint64 - 1: {Addr: 16, Key: 8, Length: 1},
+	} {
+		at, ok := s.Mapped(offset)
+		require.True(t, ok, offset)
+		require.Equal(t, want, at, offset)
+	}
+	for _, offset := range []uint64{0, 999, 1100, math.MaxUint64} {
+		_, ok := s.Mapped(offset)
+		require.False(t, ok, offset)
+	}
+	require.EqualValues(t, 2, s.in.seq, "credits for them are given back")
+}
+
+// TestRSK_18_BadEntries end the stream.
+func TestRSK_18_BadEntries(t *testing.T) {
+	for want, c := range map[string]struct {
+		i uint32
+		e wire.Entry
+	}{
+		"entry 2 of an iomap that has 2":       {2, wire.Entry{}},
+		"a slot of 1073741825 octets":          {0, wire.Entry{Slot: wire.Slot{Length: wire.MaxHalf + 1}}},
+		"beyond the last tagged offset":        {0, wire.Entry{Slot: wire.Slot{Addr: math.MaxUint64, Length: 1}}},
+		"an entry of 2 octets at offset 0xfff": {0, wire.Entry{Offset: math.MaxUint64 - 1, Slot: wire.Slot{Length: 2}}},
+	} {
+		require.ErrorContains(t, mapping(t, 2).Message(entryMessage(c.i), &anyTable{entry: c.e}), want)
+	}
+	s := mapping(t, 2)
+	require.NoError(t, s.Message(shutdown, nil))
+	require.ErrorContains(t, s.Message(entryMessage(0), &anyTable{}), "after SHUTDOWN")
+
+	s = mapping(t, 2)
+	s.in.limit = 0
+	require.ErrorContains(t, s.Message(entryMessage(0), &anyTable{}), "more than the credits")
+}
+
+// TestRSK_18_MappedWrites use the ring, and need neither slots nor credits.
+func TestRSK_18_MappedWrites(t *testing.T) {
+	s := mapping(t, 2)
+	s.out.limit = 0
+	require.NoError(t, s.Message(entryMessage(0), &anyTable{entry: wire.Entry{Slot: wire.Slot{Addr: 0x5000, Key: 9, Length: 10_000}}}))
+	to, ok := s.Mapped(0)
+	require.True(t, ok)
+	for _, n := range []int{8000, 192} {
+		at, room := s.RoomMapped()
+		require.Equal(t, 8192-n, room+at-n, "up to the end of the ring")
+		w := s.WriteMapped(to, n)
+		require.Equal(t, Mapped, w.Writes)
+		require.Equal(t, []int{at, n}, []int{w.Off, w.N})
+	}
+	_, room := s.RoomMapped()
+	require.Zero(t, room)
+	require.Zero(t, s.out.sent)
+	s.Completed()
+	_, room = s.RoomMapped()
+	require.Equal(t, 8000, room)
+}

@@ -1,0 +1,141 @@
+package rsocket
+
+import (
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/rsocket/internal/wire"
+)
+
+// mappedPrivate is the private data of a raw peer that has room for one entry.
+func mappedPrivate() wire.Private {
+	p := itsPrivate
+	p.IOMap = 1
+	return p
+}
+
+// TestRSK_18_OnTheWire: an entry is a Write behind the slots and a message; what is written by offset is a Write alone.
+func TestRSK_18_OnTheWire(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		cfg := small
+		cfg.IOMap = 300
+		s := meet(t, &cfg, mappedPrivate())
+		require.EqualValues(t, 0x82, s.told.IOMap, "in units of 256")
+		mem := make([]byte, 100)
+		require.NoError(t, s.conn.Map(mem, 7))
+		require.ErrorIs(t, s.conn.Map(mem, 200), ErrNotMapped, "the peer has room for one")
+		_, err := s.conn.WriteMapped([]byte("x"), 0)
+		require.ErrorIs(t, err, ErrNotMapped, "it has not told")
+
+		s.Send(s.entry(511, wire.Entry{Offset: 1000, Slot: wire.Slot{Addr: 0x7000, Key: 0x700, Length: 50}}), s.message(wire.OpIOMapSGL, 511))
+		require.Equal(t, wire.OpSGL, s.nextMessage().Op())
+		u := s.Segment()
+		require.Equal(t, []byte{0xc1, 0x40, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0x10, 0x20}, u[:14], "behind two slots")
+		e := wire.ParseEntry((*[wire.EntrySize]byte)(u[14:]), wire.Little)
+		require.Equal(t, wire.Entry{Offset: 7, Slot: wire.Slot{Key: e.Key, Length: 100}}, e)
+		s.wants(wire.NewMessage(wire.OpIOMapSGL, 0))
+
+		synctest.Wait()
+		n, err := s.conn.WriteMapped([]byte("hello"), 1002)
+		require.NoError(t, err)
+		require.Equal(t, 5, n)
+		s.WantSegment("a Write alone", "c140 00000700 0000000000007002", []byte("hello")...)
+		n, err = s.conn.WriteMapped([]byte("beyond"), 1048)
+		require.ErrorIs(t, err, ErrNotMapped)
+		require.Equal(t, 2, n, "what there is room for is written")
+		s.WantSegment("its beginning", "c140 00000700 0000000000007030", []byte("be")...)
+
+		s.Send(s.writeTo(e.Slot, "by the peer"), s.write(0, "!"), s.message(wire.OpData, 1))
+		_, err = io.ReadFull(s.conn, make([]byte, 1))
+		require.NoError(t, err)
+		require.Equal(t, "by the peer", string(mem[:11]))
+	})
+}
+
+// A board is a Buffer whose last octet is watched.
+type board struct {
+	mu   sync.Mutex
+	mem  [64 << 10]byte
+	last chan byte
+}
+
+func (b *board) Size() int64 { return int64(len(b.mem)) }
+
+func (b *board) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+
+func (b *board) WriteAt(p []byte, off int64) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := copy(b.mem[off:], p)
+	if off+int64(n) == b.Size() {
+		b.last <- p[n-1]
+	}
+	return n, nil
+}
+
+// TestRSK_18_TurnsByOffset: each side writes to the memory of the other, and sees by the last octet that it is its turn, as
+// librdmacm's riostream does. No call of Read or Write receives meanwhile.
+func TestRSK_18_TurnsByOffset(t *testing.T) {
+	for _, network := range []string{"pipe", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			cfg := &Config{IOMap: 1}
+			a, b := pair(t, network, cfg, cfg)
+			play := func(c *Conn, first bool) error {
+				mine := &board{last: make(chan byte, 1)}
+				if err := c.MapBuffer(mine, 0); err != nil {
+					return err
+				}
+				hello := make([]byte, 16) // it brings the entry along
+				if _, err := c.Write(hello); err != nil {
+					return err
+				}
+				if _, err := io.ReadFull(c, hello); err != nil {
+					return err
+				}
+				full := make([]byte, mine.Size())
+				for i := range 100 {
+					full[len(full)-1] = byte(i)
+					if first {
+						if _, err := c.WriteMapped(full, 0); err != nil {
+							return err
+						}
+					}
+					if got := <-mine.last; got != byte(i) {
+						t.Errorf("%d in place of %d", got, i)
+					}
+					if !first {
+						if _, err := c.WriteMapped(full, 0); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			}
+			done := make(chan error, 1)
+			go func() { done <- play(b, false) }()
+			require.NoError(t, play(a, true))
+			require.NoError(t, <-done)
+		})
+	}
+}
+
+// TestRSK_18_MapThatFails leaves nothing behind.
+func TestRSK_18_MapThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 8}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rnic.Close()) }()
+		a, b := unclosedPair(t, rnic, "pipe", nil, &Config{IOMap: 128})
+		require.ErrorContains(t, a.Map(nil, 0), "0 octets, which are not between 1 and")
+		require.ErrorIs(t, a.Map(make([]byte, 1), 0), iwarp.ErrLimit, "each side has four")
+		closeBoth(a, b)
+		require.Error(t, a.Map(make([]byte, 1), 0))
+		_, err = a.WriteMapped(make([]byte, 1), 0)
+		require.Error(t, err)
+	})
+}
