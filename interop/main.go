@@ -12,7 +12,7 @@
 //	go run ./interop -nvme -figures        compare the target with those of Linux
 //	go run ./interop -nvme -power 20       cut the power of a target of NVMe
 //	go run ./interop -mounts               file systems of ours that Linux mounts: 9P over RDMA
-//	go run ./interop -streams              stream sockets: librdmacm's rstream, rcopy and librspreload
+//	go run ./interop -streams              stream sockets: librdmacm's rstream, riostream, rcopy and librspreload
 //	go run ./interop -power 100            cut the power of a target of RDMA Commit
 //	go run ./interop -creations 10         cut it while files are made
 //	go run ./interop -faults               let its disk fail

@@ -15,7 +15,7 @@ import (
 )
 
 // streamCases is the table of cases of stream sockets: those of librdmacm at siw's end, package rsocket and its programs at ours.
-var streamCases = slices.Concat(rstreamCases(), streamLifeCases(), streamProgramCases())
+var streamCases = slices.Concat(rstreamCases(), riostreamCases(), streamLifeCases(), streamProgramCases())
 
 // rstreamPort is that of rstream.
 const rstreamPort = "7471"
