@@ -111,7 +111,7 @@ var table = map[string]rule{
 	"internal/arch":        {tests: []string{"internal/arch/measure"}},
 	"internal/arch/shape":  {ours: []string{"internal/arch/measure"}},
 	// It is an LLP for tests.
-	"internal/recordpipe": {ours: []string{"transport"}},
+	"internal/recordpipe": {ours: []string{"transport", "internal/raceorder"}},
 	"internal/sealtest":   {ours: []string{"transport"}},
 	// It runs a test in a process of its own.
 	"internal/testproc": {third: []string{"github.com/stretchr/testify"}},

@@ -28,6 +28,8 @@ type Options struct {
 	Seed uint64
 	// Batch is how many segments Append takes before it wants a Flush. Zero: 64.
 	Batch int
+	// Read is how many segments one Receive hands up at most. Zero: 64.
+	Read int
 	// Limit bounds the octets of one direction that are flushed and not yet taken by
 	// the peer's Placer; Flush waits beyond it. A single segment always passes.
 	// Zero: 1 MiB.
@@ -37,6 +39,7 @@ type Options struct {
 const (
 	defaultULPDU = 1452
 	defaultBatch = 64
+	defaultRead  = 64
 	defaultLimit = 1 << 20
 
 	network = "records"
@@ -53,6 +56,9 @@ func New(o Options) (a, b transport.LLP) {
 	}
 	if o.Batch <= 0 {
 		o.Batch = defaultBatch
+	}
+	if o.Read <= 0 {
+		o.Read = defaultRead
 	}
 	if o.Limit <= 0 {
 		o.Limit = defaultLimit

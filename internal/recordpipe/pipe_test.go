@@ -185,17 +185,28 @@ func TestStall(t *testing.T) {
 	require.Len(t, c.segs, 6, "each one once")
 }
 
-func TestHandsUpOneReadsWorth(t *testing.T) {
-	a, b := New(Options{Batch: 3 * maxRead})
+func TestReadIsAsLongAsAsked(t *testing.T) {
+	a, b := New(Options{Read: 2})
 	defer a.Abort(nil)
-	for range 2 * maxRead {
+	flushAll(t, a, "1", "2", "3")
+	for _, want := range [][]string{{"1", "2"}, {"3"}} {
+		c := &collector{}
+		require.NoError(t, b.Receive(c, transport.NoWait))
+		require.Equal(t, want, c.segs)
+	}
+}
+
+func TestHandsUpOneReadsWorth(t *testing.T) {
+	a, b := New(Options{Batch: 3 * defaultRead})
+	defer a.Abort(nil)
+	for range 2 * defaultRead {
 		appendAll(t, a, "x")
 	}
 	require.NoError(t, a.Flush(false))
 	for n := 1; n <= 2; n++ {
 		c := &collector{}
 		require.NoError(t, b.Receive(c, [...]transport.Wait{transport.Park, transport.NoWait}[n-1]))
-		require.Len(t, c.segs, maxRead)
+		require.Len(t, c.segs, defaultRead)
 	}
 	flushAll(t, a, "held back")
 	require.Equal(t, transport.ErrStall, b.Receive(&collector{err: transport.ErrStall}, transport.Park))

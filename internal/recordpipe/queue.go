@@ -3,6 +3,8 @@ package recordpipe
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // queue is what is on its way to one end, in the sender's order. The pipe's
@@ -34,9 +36,11 @@ func (q *queue) push(seq uint64, size int, s *outSegment, latency time.Duration)
 	}
 	r.seq = seq
 	r.data = append(r.data[:0], s.own...)
+	raceorder.Lock() // the payload may be what another peer writes
 	for _, b := range s.payload {
 		r.data = append(r.data, b...)
 	}
+	raceorder.Unlock()
 	if latency > 0 {
 		r.at = time.Now().Add(latency)
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// maxRead bounds what one Receive hands up.
-const maxRead = 64
-
 func (e *end) Receive(pl transport.Placer, wait transport.Wait) error {
 	for {
 		some, err := e.deliver(pl)
@@ -27,7 +24,7 @@ func (e *end) Receive(pl transport.Placer, wait transport.Wait) error {
 
 // deliver hands up what has arrived, at most one read's worth.
 func (e *end) deliver(pl transport.Placer) (some bool, err error) {
-	for range maxRead {
+	for range e.pipe.options.Read {
 		r, err := e.take()
 		if err != nil {
 			return some, err

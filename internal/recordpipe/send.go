@@ -3,6 +3,7 @@ package recordpipe
 import (
 	"syscall"
 
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -29,6 +30,15 @@ func (s *outSegment) size() int {
 	return n
 }
 
+// stage copies payload, which may be what another peer writes.
+func (s *outSegment) stage(payload [][]byte) {
+	raceorder.Lock()
+	defer raceorder.Unlock()
+	for _, b := range payload {
+		s.own = append(s.own, b...)
+	}
+}
+
 func (e *end) Append(head []byte, payload [][]byte, stage bool) bool {
 	o := &e.out
 	n := len(o.segs)
@@ -46,9 +56,7 @@ func (e *end) Append(head []byte, payload [][]byte, stage bool) bool {
 		s.payload = append(s.payload[:0], payload...)
 		return true
 	}
-	for _, b := range payload {
-		s.own = append(s.own, b...)
-	}
+	s.stage(payload)
 	return true
 }
 
@@ -56,9 +64,7 @@ func (e *end) Stage() {
 	o := &e.out
 	for i := o.sent; i < len(o.segs); i++ {
 		s := &o.segs[i]
-		for _, b := range s.payload {
-			s.own = append(s.own, b...)
-		}
+		s.stage(s.payload)
 		clear(s.payload)
 		s.payload = s.payload[:0]
 	}
