@@ -78,7 +78,7 @@ func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
 	switch {
 	case !e.crc:
 		for _, q := range payload {
-			at += copy(p[at:], q)
+			at += blockcopy.Copy(p[at:], q)
 		}
 	case len(payload) == 1:
 		sum = crc32c.Join(p, at, payload[0])

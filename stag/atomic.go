@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 )
 
 // AtomicLen is how many octets an atomic operation works on.
@@ -55,17 +56,26 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 	if r.buf != nil {
 		return t.updateBuffer(r, off, change)
 	}
-	p := (*uint64)(unsafe.Pointer(&r.mem[off]))
 	began := r.Began()
+	v, changed := updateMemory((*uint64)(unsafe.Pointer(&r.mem[off])), change)
+	if changed {
+		r.MarkWritten(began, off, AtomicLen)
+	}
+	return v, nil
+}
+
+// updateMemory is Update of memory. Reads and Writes of peers may touch the same octets.
+func updateMemory(p *uint64, change func(v uint64) uint64) (v uint64, changed bool) {
+	raceorder.Lock()
+	defer raceorder.Unlock()
 	for {
 		v = atomic.LoadUint64(p)
 		fresh := change(v)
 		if fresh == v {
-			return v, nil
+			return v, false
 		}
 		if atomic.CompareAndSwapUint64(p, v, fresh) {
-			r.MarkWritten(began, off, AtomicLen)
-			return v, nil
+			return v, true
 		}
 	}
 }
