@@ -88,6 +88,9 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 // Client is Dial over an existing connection, in one attempt. After a *[RejectError] c is
 // open, after any other error closed.
 func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
+	if y, ok := c.(*Layer); ok {
+		return y.establish(ctx, l)
+	}
 	i := newInitiator(m, l)
 	err := m.bindPeerTimeout(c)
 	if err == nil {
