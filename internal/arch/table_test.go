@@ -122,13 +122,15 @@ var table = map[string]rule{
 	},
 	// It searches the whole for hangs.
 	"internal/stress": {ours: []string{".", "stag"}},
+	// It runs programs of verbs over all lower layers.
+	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 }
 
 // testOnly are the packages that only test files may import.
-var testOnly = []string{"internal/recordpipe", "internal/sealtest", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
+var testOnly = []string{"internal/litmus", "internal/recordpipe", "internal/sealtest", "internal/testproc", "internal/wiretest", "rpcrdma/internal/captures"}
 
 // programs may import anything of ours above internal, and heavy libraries.
 var programs = []string{"cmd", "examples", "interop"}

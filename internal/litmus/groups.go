@@ -1,0 +1,15 @@
+package main
+
+// A group is a chapter of docs/ordering.md.
+type group struct {
+	title    string
+	programs []program
+}
+
+var groups = []group{
+	{"What a message tells", messages},
+	{"Reads and fences", readPrograms},
+	{"Several QPs", streamPrograms},
+	{"Atomic operations", atomicPrograms},
+	{"Commit", commitPrograms},
+}

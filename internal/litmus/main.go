@@ -1,0 +1,108 @@
+// Command litmus runs small programs of two and three queue pairs, whose outcomes the ordering
+// rules of RFC 5040 section 5.5, RFC 7306 and RDMA Commit divide into forbidden, required and
+// allowed ones, over all lower layers.
+//
+//	go run ./internal/litmus -runs 1e6
+//	go run ./internal/litmus -runs 1e5 -program 'Read, .*' -layer tcp
+//	go run ./internal/litmus -doc > docs/ordering.md
+//
+// It fails if a forbidden outcome occurs, or one of which docs/ordering.md says that it never
+// does, or if an outcome that must be possible does not occur. Its output is a table of how often
+// each has occurred. The choices of all goroutines are random and come from -seed. How they
+// interleave does not.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"time"
+)
+
+type options struct {
+	runs    float64
+	seed    uint64
+	program string
+	layer   string
+	doc     bool
+}
+
+func main() {
+	var o options
+	flag.Float64Var(&o.runs, "runs", 1e5, "`number` of runs of each program over each layer")
+	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of all random choices")
+	flag.StringVar(&o.program, "program", ".*", "run only programs whose whole name matches this `regexp`")
+	flag.StringVar(&o.layer, "layer", ".*", "run only over layers whose whole name matches this `regexp`")
+	flag.BoolVar(&o.doc, "doc", false, "write docs/ordering.md, and run nothing")
+	flag.Parse()
+	if flag.NArg() > 0 || o.runs < 1 {
+		fmt.Fprintln(os.Stderr, "litmus: there are no arguments, and at least one run")
+		os.Exit(2)
+	}
+	if err := litmus(os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "litmus:", err)
+		os.Exit(1)
+	}
+}
+
+func litmus(w io.Writer, o options) error {
+	if o.doc {
+		return writeDoc(w)
+	}
+	programs, ls, err := o.choose()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var errs []error
+	printHead(w, ls)
+	for _, k := range programs {
+		var ts []*tally
+		for _, l := range ls {
+			t := newTally(k, l)
+			t.run(context.Background(), int(o.runs), o.seed)
+			ts = append(ts, t)
+		}
+		printTallies(w, ts)
+		errs = append(errs, judge(ts, true))
+	}
+	fmt.Fprintf(w, "%d programs, %d layers, %.0f runs each, seed %d, in %v\n", len(programs), len(ls), o.runs, o.seed, time.Since(began).Round(time.Second))
+	return errors.Join(errs...)
+}
+
+// choose returns the programs and layers that the options name.
+func (o *options) choose() (ks []*compiled, ls []layer, err error) {
+	program, err := regexp.Compile("^(?:" + o.program + ")$")
+	if err != nil {
+		return nil, nil, err
+	}
+	name, err := regexp.Compile("^(?:" + o.layer + ")$")
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range groups {
+		for i := range g.programs {
+			if !program.MatchString(g.programs[i].name) {
+				continue
+			}
+			k, err := compile(&g.programs[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			ks = append(ks, k)
+		}
+	}
+	for _, l := range allLayers {
+		if name.MatchString(l.name) {
+			ls = append(ls, l)
+		}
+	}
+	if len(ks) == 0 || len(ls) == 0 {
+		return nil, nil, errors.New("no program, or no layer, has such a name")
+	}
+	return ks, ls, nil
+}
