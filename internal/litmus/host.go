@@ -43,12 +43,11 @@ func (h *side) register() (err error) {
 	if h.ownMR, err = h.pd.RegisterMR(h.own.octets, stag.LocalWrite, nil); err != nil {
 		return err
 	}
-	const readWrite = stag.LocalWrite | stag.RemoteRead | stag.RemoteWrite
-	if h.diskMR, err = h.pd.RegisterBuffer(h.disk, readWrite, &iwarp.MROptions{Durable: h.disk}); err != nil {
+	if h.diskMR, err = h.pd.RegisterBuffer(h.disk, forPeers, &iwarp.MROptions{Durable: h.disk}); err != nil {
 		return err
 	}
 	slow := new(slowBuffer)
-	if h.slowMR, err = h.pd.RegisterBuffer(slow, readWrite, nil); err != nil {
+	if h.slowMR, err = h.pd.RegisterBuffer(slow, forPeers, nil); err != nil {
 		return err
 	}
 	h.remote = h.varsMR.Advertise(0, len(h.vars.octets))
@@ -75,8 +74,10 @@ func (h *side) advertised(v variable, slot, words int) iwarp.RemoteBuffer {
 	switch {
 	case v == nothing:
 		return iwarp.RemoteBuffer{}
+	case v == e:
+		return h.remoteDisk.Slice(diskOffset(e, slot), wordLen)
 	case v == p:
-		return h.remoteDisk.Slice(slot*blockLen, words*wordLen)
+		return h.remoteDisk.Slice(diskOffset(p, slot), words*wordLen)
 	case v == w:
 		return h.single[w][slot].Advertise(0, words*wordLen)
 	case v.integer():
@@ -119,7 +120,7 @@ func (h *side) valid(v variable, slot int) uint8 {
 func (h *side) look(s sight, slot, words int, run uint64) uint8 {
 	switch {
 	case s.how == durable:
-		return h.disk.durable(slot, words, run)
+		return h.disk.durable(s.of, slot, words, run)
 	case s.how == valid:
 		return h.valid(s.of, slot)
 	case s.of.integer():

@@ -72,10 +72,10 @@ func TestValues(t *testing.T) {
 	fill(a.block(0, blockWords), word(run, 1))
 	_, err := k.WriteAt(a.octets, blockLen)
 	require.NoError(t, err)
-	require.Zero(t, k.durable(1, 2, run))
+	require.Zero(t, k.durable(p, 1, 2, run))
 	require.NoError(t, k.Flush(t.Context(), blockLen, wordLen))
-	require.EqualValues(t, 1, k.durable(1, 1, run))
-	require.EqualValues(t, torn, k.durable(1, 2, run))
+	require.EqualValues(t, 1, k.durable(p, 1, 1, run))
+	require.EqualValues(t, torn, k.durable(p, 1, 2, run))
 }
 
 // TestPlanKeepsTheOrderOfEachRun: however the runs of a burst are interleaved.

@@ -77,8 +77,11 @@ type disk struct {
 }
 
 func newDisk() *disk {
-	return &disk{cache: make([]byte, slots*blockLen), stable: make([]byte, slots*blockLen)}
+	return &disk{cache: make([]byte, 2*slots*blockLen), stable: make([]byte, 2*slots*blockLen)}
 }
+
+// diskOffset is where a variable of a slot is.
+func diskOffset(v variable, slot int) int { return block(int(v-p), slot) * blockLen }
 
 func (k *disk) Size() int64 { return int64(len(k.cache)) }
 
@@ -106,16 +109,18 @@ func (k *disk) Flush(_ context.Context, off, n int64) error {
 }
 
 // durable returns the value that a block would have after a power failure.
-func (k *disk) durable(slot, words int, run uint64) uint8 {
+func (k *disk) durable(v variable, slot, words int, run uint64) uint8 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	first := uint8(0)
+	stable := k.stable[diskOffset(v, slot):]
+	first := valueOf(binary.NativeEndian.Uint64(stable), run)
+	if v.integer() {
+		return first
+	}
 	for i := range words {
-		v := valueOf(binary.NativeEndian.Uint64(k.stable[slot*blockLen+i*wordLen:]), run)
-		if i > 0 && v != first {
+		if valueOf(binary.NativeEndian.Uint64(stable[i*wordLen:]), run) != first {
 			return torn
 		}
-		first = v
 	}
 	return first
 }

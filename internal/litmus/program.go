@@ -36,15 +36,16 @@ const (
 	c // integers for atomic operations
 	d
 	p // a block of a Buffer that a Commit makes durable
+	e // an integer there
 	w // a block with an STag of its own, which the peer may invalidate
 	s // the sink of a Read, of the host that posts it, with an STag of its own
 	variables
 )
 
-func (v variable) String() string { return " xyzcdpws"[v : v+1] }
+func (v variable) String() string { return " xyzcdpews"[v : v+1] }
 
 // integer reports whether v is a single integer.
-func (v variable) integer() bool { return v == c || v == d }
+func (v variable) integer() bool { return v == c || v == d || v == e }
 
 // A sight is what a host finds in a variable.
 type sight struct {

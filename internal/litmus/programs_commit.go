@@ -24,6 +24,13 @@ var commitPrograms = []program{
 		outcomes: []outcome{{when: "durable=1", is: required}, {is: forbidden}},
 	},
 	{
+		name:     "Write, Fetch and Add, Commit",
+		rule:     commitRule + "; RFC 7306 7",
+		says:     "A Commit makes durable what earlier atomic operations have stored, too.",
+		threads:  [][]op{{write(nearA, e, 1), fetchAdd(nearA, e, 1).named("r"), commitOf(nearA, e).finds(isDurable("durable", e))}},
+		outcomes: []outcome{{when: "r=1 durable=2", is: required}, {is: forbidden}},
+	},
+	{
 		name:     "Write, Commit, Read",
 		rule:     commitRule + ", 3.2.3",
 		says:     "Operations after a Commit complete after it.",
