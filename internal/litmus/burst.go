@@ -11,7 +11,7 @@ type burst struct {
 
 	phases   [][][]step   // by thread: what it posts, up to each of its waits
 	messages [ends][]step // that the end sends, in order
-	values   [slots][maxValues]uint8
+	values   [mostSlots][maxValues]uint8
 }
 
 // A step is an operation of the run in a slot.
@@ -44,14 +44,14 @@ func (b *burst) key(slot int) (key int) {
 
 // plan decides how many runs there are, how long blocks are, and how the operations of the
 // runs follow one another. Of each run they are in order.
-func (b *burst) plan(rnd *rand.Rand, most int) {
-	b.n = min(1+rnd.IntN(slots), most)
+func (b *burst) plan(rnd *rand.Rand, g geometry, most int) {
+	b.n = min(1+rnd.IntN(g.slots), most)
 	if rnd.IntN(8) == 0 {
 		b.n = min(b.n, 3)
 	}
 	b.words = 1
 	if rnd.IntN(2) == 0 {
-		b.words = 1 + rnd.IntN(blockWords)
+		b.words = 1 + rnd.IntN(g.words)
 	}
 	for e := range b.messages {
 		b.messages[e] = b.messages[e][:0]

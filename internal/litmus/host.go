@@ -18,18 +18,18 @@ type side struct {
 	varsMR, ownMR, diskMR, slowMR *iwarp.MR
 	remote, remoteDisk, slow      iwarp.RemoteBuffer // for the peer
 
-	qp     *iwarp.QP                   // of stream A
-	single [variables][slots]*iwarp.MR // regions of one block, of the runs of a burst
+	qp     *iwarp.QP                       // of stream A
+	single [variables][mostSlots]*iwarp.MR // regions of one block, of the runs of a burst
 }
 
 const forPeers = stag.LocalWrite | stag.RemoteRead | stag.RemoteWrite | stag.RemoteAtomic
 
-func newSide(cfg *iwarp.Config) (*side, error) {
+func newSide(cfg *iwarp.Config, g geometry) (*side, error) {
 	rnic, err := iwarp.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	h := &side{rnic: rnic, vars: newArea(int(variables) * slots), own: newArea(maxOps * slots), disk: newDisk()}
+	h := &side{rnic: rnic, vars: newArea(g, int(variables)), own: newArea(g, maxOps), disk: newDisk(g)}
 	if h.pd, err = rnic.AllocPD(); err != nil {
 		return h, err
 	}
@@ -37,10 +37,10 @@ func newSide(cfg *iwarp.Config) (*side, error) {
 }
 
 func (h *side) register() (err error) {
-	if h.varsMR, err = h.pd.RegisterMR(h.vars.octets, forPeers, nil); err != nil {
+	if h.varsMR, err = h.pd.RegisterMR(h.vars.bytes, forPeers, nil); err != nil {
 		return err
 	}
-	if h.ownMR, err = h.pd.RegisterMR(h.own.octets, stag.LocalWrite, nil); err != nil {
+	if h.ownMR, err = h.pd.RegisterMR(h.own.bytes, stag.LocalWrite, nil); err != nil {
 		return err
 	}
 	if h.diskMR, err = h.pd.RegisterBuffer(h.disk, forPeers, &iwarp.MROptions{Durable: h.disk}); err != nil {
@@ -50,15 +50,15 @@ func (h *side) register() (err error) {
 	if h.slowMR, err = h.pd.RegisterBuffer(slow, forPeers, nil); err != nil {
 		return err
 	}
-	h.remote = h.varsMR.Advertise(0, len(h.vars.octets))
+	h.remote = h.varsMR.Advertise(0, len(h.vars.bytes))
 	h.remoteDisk = h.diskMR.Advertise(0, len(h.disk.cache))
-	h.slow = h.slowMR.Advertise(0, blockLen)
+	h.slow = h.slowMR.Advertise(0, slowLen)
 	return nil
 }
 
 // registerSingle makes a region of one block, which only stream A may use.
 func (h *side) registerSingle(v variable, slot int) (err error) {
-	octets := h.vars.octets[block(int(v), slot)*blockLen:][:blockLen]
+	octets := h.vars.bytes[h.vars.octets(int(v), slot):][:h.vars.blockLen()]
 	h.single[v][slot], err = h.pd.RegisterMR(octets, forPeers, &iwarp.MROptions{QP: h.qp})
 	return err
 }
@@ -75,35 +75,35 @@ func (h *side) advertised(v variable, slot, words int) iwarp.RemoteBuffer {
 	case v == nothing:
 		return iwarp.RemoteBuffer{}
 	case v == e:
-		return h.remoteDisk.Slice(diskOffset(e, slot), wordLen)
+		return h.remoteDisk.Slice(h.disk.place(e, slot), wordLen)
 	case v == p:
-		return h.remoteDisk.Slice(diskOffset(p, slot), words*wordLen)
+		return h.remoteDisk.Slice(h.disk.place(p, slot), words*wordLen)
 	case v == w:
 		return h.single[w][slot].Advertise(0, words*wordLen)
 	case v.integer():
 		words = 1
 	}
-	return h.remote.Slice(block(int(v), slot)*blockLen, words*wordLen)
+	return h.remote.Slice(h.vars.octets(int(v), slot), words*wordLen)
 }
 
 // local is where an operation of this side reads from, or receives into.
 func (h *side) local(v variable, op, slot, words int) iwarp.SGE {
 	switch v {
 	case nothing:
-		return h.ownMR.Slice(block(op, slot)*blockLen, words*wordLen)
+		return h.ownMR.Slice(h.own.octets(op, slot), words*wordLen)
 	case s:
 		return h.single[s][slot].Slice(0, words*wordLen)
 	default:
-		return h.varsMR.Slice(block(int(v), slot)*blockLen, words*wordLen)
+		return h.varsMR.Slice(h.vars.octets(int(v), slot), words*wordLen)
 	}
 }
 
 // memory is what local names.
 func (h *side) memory(v variable, op, slot, words int) []uint64 {
 	if v == nothing {
-		return h.own.block(block(op, slot), words)
+		return h.own.block(op, slot, words)
 	}
-	return h.vars.block(block(int(v), slot), words)
+	return h.vars.block(int(v), slot, words)
 }
 
 // valid returns 1 if a region of one block is valid. It posts a work request that is refused in
@@ -124,8 +124,8 @@ func (h *side) look(s sight, slot, words int, run uint64) uint8 {
 	case s.how == valid:
 		return h.valid(s.of, slot)
 	case s.of.integer():
-		return valueOf(h.vars.integer(block(int(s.of), slot)).Load(), run)
+		return valueOf(h.vars.integer(s.of, slot).Load(), run)
 	default:
-		return valueIn(h.vars.block(block(int(s.of), slot), words), run)
+		return valueIn(h.vars.block(int(s.of), slot, words), run)
 	}
 }

@@ -18,14 +18,16 @@ type layer struct {
 	kind    layers
 	network string // empty: records
 	plain   bool   // iwarp.Config.PlainIO
+	geometry
 }
 
 // allLayers are those that programs run over.
 var allLayers = []layer{
-	{name: "pipe", short: "pipe", kind: inOrder, network: "pipe"},
-	{name: "tcp", short: "tcp", kind: inOrder, network: "tcp"},
-	{name: "tcp, package net", short: "tcp plain", kind: inOrder, network: "tcp", plain: true},
-	{name: "records out of order", short: "records", kind: reordering},
+	{name: "pipe", short: "pipe", kind: inOrder, network: "pipe", geometry: small},
+	{name: "tcp", short: "tcp", kind: inOrder, network: "tcp", geometry: small},
+	{name: "tcp, large blocks", short: "tcp large", kind: inOrder, network: "tcp", geometry: large},
+	{name: "tcp, package net", short: "tcp plain", kind: inOrder, network: "tcp", plain: true, geometry: small},
+	{name: "records out of order", short: "records", kind: reordering, geometry: small},
 }
 
 // A rig is two hosts with two streams between them. Any number of runs use it, one after the
@@ -39,8 +41,8 @@ type rig struct {
 }
 
 const (
-	sendDepth = slots * (maxOps + 2)
-	recvDepth = slots*maxOps + 1
+	sendDepth = mostSlots * (maxOps + 2)
+	recvDepth = mostSlots*maxOps + 1
 	reads     = 16
 )
 
@@ -53,7 +55,7 @@ func newRig(ctx context.Context, l layer, seed uint64) (g *rig, err error) {
 		}
 	}()
 	for i := range g.sides {
-		if g.sides[i], err = newSide(&iwarp.Config{PlainIO: l.plain}); err != nil {
+		if g.sides[i], err = newSide(&iwarp.Config{PlainIO: l.plain}, l.geometry); err != nil {
 			return g, err
 		}
 	}
@@ -86,6 +88,9 @@ func (g *rig) config(e end, mpa iwarp.MPAOptions) (*iwarp.QPConfig, error) {
 func (g *rig) connect(ctx context.Context, e end) error {
 	sizes := [...]int{128, 256, 1024}
 	size := sizes[g.rnd.IntN(len(sizes))]
+	if g.layer.geometry == large {
+		size = 0 // as the path allows
+	}
 	mpa := iwarp.MPAOptions{MaxULPDU: size, NoCRC: g.rnd.IntN(2) == 0}
 	var configs [2]*iwarp.QPConfig
 	for i, e := range []end{e, e.peer()} {

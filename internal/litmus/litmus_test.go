@@ -55,7 +55,11 @@ func runGroup(t *testing.T, programs []program) {
 		}
 		for try := 0; try == 0 || try < 200 && len(unseen(ts)) > 0; try++ {
 			for i, g := range rigs {
-				ts[i].use(t.Context(), g, runs)
+				n := runs
+				if g.layer.geometry == large {
+					n /= 4
+				}
+				ts[i].use(t.Context(), g, n)
 				require.NoError(t, judge(ts[i:i+1], false))
 			}
 		}

@@ -67,13 +67,13 @@ func TestValues(t *testing.T) {
 	b[1] = word(run-1, 2)
 	require.Zero(t, valueIn(b, run), "left by several runs")
 
-	k := newDisk()
-	a := newArea(1)
-	fill(a.block(0, blockWords), word(run, 1))
-	_, err := k.WriteAt(a.octets, blockLen)
+	k := newDisk(small)
+	a := newArea(small, 1)
+	fill(a.block(0, 0, small.words), word(run, 1))
+	_, err := k.WriteAt(a.bytes, int64(small.blockLen()))
 	require.NoError(t, err)
 	require.Zero(t, k.durable(p, 1, 2, run))
-	require.NoError(t, k.Flush(t.Context(), blockLen, wordLen))
+	require.NoError(t, k.Flush(t.Context(), int64(small.blockLen()), wordLen))
 	require.EqualValues(t, 1, k.durable(p, 1, 1, run))
 	require.EqualValues(t, torn, k.durable(p, 1, 2, run))
 }
@@ -88,7 +88,7 @@ func TestPlanKeepsTheOrderOfEachRun(t *testing.T) {
 	b := burst{compiled: k}
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
-		b.plan(rnd, 10)
+		b.plan(rnd, small, 10)
 		require.LessOrEqual(t, b.n, 10)
 		require.Len(t, b.phases[0], 2)
 		for slot := range int16(b.n) {

@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"sync"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.Float64Var(&o.runs, "runs", 1e5, "`number` of runs of each program over each layer")
+	flag.Float64Var(&o.runs, "runs", 1e5, "`number` of runs of each program, of which each layer gets the same share")
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of all random choices")
 	flag.StringVar(&o.program, "program", ".*", "run only programs whose whole name matches this `regexp`")
 	flag.StringVar(&o.layer, "layer", ".*", "run only over layers whose whole name matches this `regexp`")
@@ -61,17 +62,24 @@ func litmus(w io.Writer, o options) error {
 	var errs []error
 	printHead(w, ls)
 	for _, k := range programs {
-		var ts []*tally
-		for _, l := range ls {
-			t := newTally(k, l)
-			t.run(context.Background(), int(o.runs), o.seed)
-			ts = append(ts, t)
-		}
+		ts := runOver(k, ls, int(o.runs)/len(ls), o.seed)
 		printTallies(w, ts)
 		errs = append(errs, judge(ts, true))
 	}
-	fmt.Fprintf(w, "%d programs, %d layers, %.0f runs each, seed %d, in %v\n", len(programs), len(ls), o.runs, o.seed, time.Since(began).Round(time.Second))
+	fmt.Fprintf(w, "%d programs, %d layers, %.0f runs of each program, seed %d, in %v\n", len(programs), len(ls), o.runs, o.seed, time.Since(began).Round(time.Second))
 	return errors.Join(errs...)
+}
+
+// runOver runs a program over all layers at once.
+func runOver(k *compiled, ls []layer, runs int, seed uint64) []*tally {
+	ts := make([]*tally, len(ls))
+	var all sync.WaitGroup
+	for i, l := range ls {
+		ts[i] = newTally(k, l)
+		all.Go(func() { ts[i].run(context.Background(), runs, seed) })
+	}
+	all.Wait()
+	return ts
 }
 
 // choose returns the programs and layers that the options name.

@@ -11,12 +11,30 @@ import (
 )
 
 const (
-	slots      = 64 // runs that are under way at once
-	blockWords = 64
-	wordLen    = 8
-	blockLen   = blockWords * wordLen
-	maxOps     = 16 // of a program
+	mostSlots = 64
+	wordLen   = 8
+	maxOps    = 16  // of a program
+	inlineLen = 512 // of SendWR.Inline at most
+	slowLen   = wordLen
 )
+
+// A geometry says how many runs are under way at once, and how long their blocks are at most.
+type geometry struct{ slots, words int }
+
+// Small blocks have a few segments. Large ones are those that a TCP connection reads directly
+// into the sink of a Read.
+var (
+	small = geometry{slots: mostSlots, words: 64}
+	large = geometry{slots: 8, words: 2048}
+)
+
+// offset is where the block of a variable, or of an operation, in a slot begins, in words.
+func (g geometry) offset(i, slot int) int { return (i*g.slots + slot) * g.words }
+
+// octets is the same in octets.
+func (g geometry) octets(i, slot int) int { return g.offset(i, slot) * wordLen }
+
+func (g geometry) blockLen() int { return g.words * wordLen }
 
 // Each word in memory tells by its value which run has written it, and what: nothing needs to
 // be cleared between two runs, and what an earlier run has left counts as 0.
@@ -43,23 +61,23 @@ func valueIn(block []uint64, run uint64) uint8 {
 
 // area is memory as words, and as octets.
 type area struct {
-	words  []uint64
-	octets []byte
+	geometry
+	memory []uint64
+	bytes  []byte
 }
 
-func newArea(blocks int) area {
-	words := make([]uint64, blocks*blockWords)
-	return area{words, unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*wordLen)}
+// newArea makes an area for the blocks of n variables, or operations.
+func newArea(g geometry, n int) area {
+	words := make([]uint64, g.offset(n, 0))
+	return area{g, words, unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*wordLen)}
 }
 
-// block is the number of the block of a variable, or of an operation, in a slot.
-func block(i, slot int) int { return i*slots + slot }
-
-func (a *area) block(n, words int) []uint64 { return a.words[n*blockWords:][:words] }
+// block returns the first words of a block.
+func (a *area) block(i, slot, words int) []uint64 { return a.memory[a.offset(i, slot):][:words] }
 
 // integer is where atomic operations of the peer change a word.
-func (a *area) integer(n int) *atomic.Uint64 {
-	return (*atomic.Uint64)(unsafe.Pointer(&a.words[n*blockWords]))
+func (a *area) integer(v variable, slot int) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&a.memory[a.offset(int(v), slot)]))
 }
 
 // fill stores one word throughout a block.
@@ -71,17 +89,19 @@ func fill(block []uint64, v uint64) {
 
 // A disk is a Buffer whose octets are durable after a Flush.
 type disk struct {
+	geometry
 	mu     sync.Mutex
 	cache  []byte
 	stable []byte
 }
 
-func newDisk() *disk {
-	return &disk{cache: make([]byte, 2*slots*blockLen), stable: make([]byte, 2*slots*blockLen)}
+func newDisk(g geometry) *disk {
+	size := g.octets(int(e-p)+1, 0)
+	return &disk{geometry: g, cache: make([]byte, size), stable: make([]byte, size)}
 }
 
-// diskOffset is where a variable of a slot is.
-func diskOffset(v variable, slot int) int { return block(int(v-p), slot) * blockLen }
+// place is where a variable of a slot is.
+func (k *disk) place(v variable, slot int) int { return k.octets(int(v-p), slot) }
 
 func (k *disk) Size() int64 { return int64(len(k.cache)) }
 
@@ -99,7 +119,7 @@ func (k *disk) WriteAt(b []byte, off int64) (int, error) {
 
 // Flush takes a moment before anything is durable.
 func (k *disk) Flush(_ context.Context, off, n int64) error {
-	for range 1 + off/blockLen%8 {
+	for range 1 + off/int64(k.blockLen())%8 {
 		runtime.Gosched()
 	}
 	k.mu.Lock()
@@ -112,7 +132,7 @@ func (k *disk) Flush(_ context.Context, off, n int64) error {
 func (k *disk) durable(v variable, slot, words int, run uint64) uint8 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	stable := k.stable[diskOffset(v, slot):]
+	stable := k.stable[k.place(v, slot):]
 	first := valueOf(binary.NativeEndian.Uint64(stable), run)
 	if v.integer() {
 		return first
@@ -131,7 +151,7 @@ type slowBuffer struct{ turns atomic.Uint32 }
 
 var errTooLong = errors.New("too many octets")
 
-func (b *slowBuffer) Size() int64 { return blockLen }
+func (b *slowBuffer) Size() int64 { return slowLen }
 
 func (b *slowBuffer) ReadAt(p []byte, _ int64) (int, error) {
 	b.delay()
@@ -139,7 +159,7 @@ func (b *slowBuffer) ReadAt(p []byte, _ int64) (int, error) {
 }
 
 func (b *slowBuffer) WriteAt(p []byte, _ int64) (int, error) {
-	if len(p) > blockLen {
+	if len(p) > slowLen {
 		return 0, errTooLong
 	}
 	b.delay()

@@ -41,7 +41,7 @@ func (v *observer) post() error {
 	for i, st := range v.expected {
 		wr := iwarp.RecvWR{ID: uint64(i)}
 		if st.op >= 0 && v.burst.ops[st.op].sends() {
-			v.sges[i] = h.local(v.burst.ops[st.op].into, int(st.op), int(st.slot), blockWords)
+			v.sges[i] = h.local(v.burst.ops[st.op].into, int(st.op), int(st.slot), v.rig.layer.words)
 			wr.Local = v.sges[i : i+1]
 		}
 		v.wrs = append(v.wrs, wr)

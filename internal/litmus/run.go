@@ -60,7 +60,7 @@ func (q *session) end() {
 // run makes n runs. An error is the end of the rig.
 func (q *session) run(ctx context.Context, n int) error {
 	for n > 0 {
-		q.burst.plan(q.rig.rnd, n)
+		q.burst.plan(q.rig.rnd, q.rig.layer.geometry, n)
 		if err := q.once(ctx); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (q *session) prepare() error {
 	for slot := range b.n {
 		for _, v := range []variable{c, d} {
 			if b.uses[v] {
-				q.rig.sides[far].vars.integer(block(int(v), slot)).Store(word(b.run(int16(slot)), 0))
+				q.rig.sides[far].vars.integer(v, slot).Store(word(b.run(int16(slot)), 0))
 			}
 		}
 		if b.uses[w] {

@@ -37,7 +37,7 @@ const mostAtOnce = 256 // work requests of one call
 func newThread(g *rig, b *burst, i int) *thread {
 	t := &thread{
 		rig: g, rnd: rand.New(rand.NewPCG(g.rnd.Uint64(), 0)), burst: b, index: i, begin: make(chan context.Context, 1),
-		sges: make([]iwarp.SGE, mostAtOnce), inlines: make([]byte, mostAtOnce*blockLen), wrs: make([]iwarp.SendWR, 0, mostAtOnce),
+		sges: make([]iwarp.SGE, mostAtOnce), inlines: make([]byte, mostAtOnce*inlineLen), wrs: make([]iwarp.SendWR, 0, mostAtOnce),
 	}
 	return t
 }
@@ -116,7 +116,7 @@ func (t *thread) extra(wr *iwarp.SendWR, st step, e end) {
 		wr.Op, wr.Inline, wr.Remote = iwarp.OpRDMAWrite, t.inlines[:wordLen], remote
 	case slowRead:
 		h := t.rig.sides[e.host()]
-		wr.Op, wr.Local, wr.Remote = iwarp.OpRDMARead, []iwarp.SGE{h.ownMR.Slice(block(maxOps-1, 0)*blockLen, wordLen)}, remote.Slice(0, wordLen)
+		wr.Op, wr.Local, wr.Remote = iwarp.OpRDMARead, []iwarp.SGE{h.local(nothing, maxOps-1, 0, 1)}, remote.Slice(0, wordLen)
 	case flush:
 		wr.Op = iwarp.OpSend
 	}
@@ -168,8 +168,8 @@ func (t *thread) source(wr *iwarp.SendWR, i int, st step, v uint64) {
 	if t.burst.ops[st.op].on.integer() {
 		words = 1
 	}
-	if t.rnd.IntN(2) == 0 {
-		inline := t.inlines[i*blockLen:][:words*wordLen]
+	if words*wordLen <= inlineLen && t.rnd.IntN(2) == 0 {
+		inline := t.inlines[i*inlineLen:][:words*wordLen]
 		for off := 0; off < len(inline); off += wordLen {
 			binary.NativeEndian.PutUint64(inline[off:], v)
 		}
@@ -177,7 +177,7 @@ func (t *thread) source(wr *iwarp.SendWR, i int, st step, v uint64) {
 		return
 	}
 	h := t.rig.sides[t.burst.ops[st.op].at.host()]
-	fill(h.own.block(block(int(st.op), int(st.slot)), words), v)
+	fill(h.own.block(int(st.op), int(st.slot), words), v)
 	t.sges[i] = h.local(nothing, int(st.op), int(st.slot), words)
 	wr.Local = t.sges[i : i+1]
 }

@@ -13,8 +13,9 @@
 // occurs only once in the file; otherwise the first occurrence after it is meant. A test of
 // another package is named with it: ddp.TestDDP_7_Name. An empty new text deletes the old.
 //
-// The series ARB, CONN and LINK are about no requirement: their numbers are the functions of package
-// qpconn, those of its arbiter and those of the rest, and of the connections of package rma.
+// The series ARB, CONN, LINK and LIT are about no requirement: their numbers are the functions of package
+// qpconn, those of its arbiter and those of the rest, and of the connections of package rma, and the groups of
+// programs of package litmus.
 //
 // A requirement that no one-line mistake can break has a block of one line instead:
 //
@@ -51,7 +52,7 @@ type List struct {
 }
 
 // unrequired are the series that are about no requirement.
-var unrequired = map[string]bool{"ARB": true, "CONN": true, "LINK": true}
+var unrequired = map[string]bool{"ARB": true, "CONN": true, "LINK": true, "LIT": true}
 
 // rootPackage is the name of the package at the root of the module.
 const rootPackage = "iwarp"
