@@ -65,7 +65,11 @@ func (o *outcome) occurs(kind layers) string {
 func threadText(ops []op) string {
 	var texts []string
 	for _, o := range ops {
-		texts = append(texts, o.text())
+		t := o.text()
+		if o.verb != 0 && o.at != ops[0].at {
+			t += " on " + o.at.String()
+		}
+		texts = append(texts, t)
 	}
 	return ops[0].at.String() + ":  " + strings.Join(texts, ";  ")
 }

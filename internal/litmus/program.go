@@ -83,7 +83,6 @@ type op struct {
 func (o op) named(as string) op       { o.as = as; return o }
 func (o op) fenced() op               { o.flags |= iwarp.ReadFence; return o }
 func (o op) solicited() op            { o.flags |= iwarp.Solicited; return o }
-func (o op) locallyFenced() op        { o.flags |= iwarp.LocalFence; return o }
 func (o op) to(v variable) op         { o.into = v; return o }
 func (o op) finds(sights ...sight) op { o.sees = sights; return o }
 func (o op) isMessage() bool {

@@ -104,6 +104,22 @@ var atomicPrograms = []program{
 		outcomes: []outcome{{when: "r=0 c=1", is: required}, {is: forbidden}},
 	},
 	{
+		name:    "Fetch and Add, Immediate",
+		rule:    "RFC 7306 7",
+		says:    "So may Immediate Data.",
+		threads: [][]op{{fetchAdd(nearA, c, 1).named("r"), immediate(nearA, 1).named("m").finds(sees("c", c))}},
+		outcomes: []outcome{
+			{when: "r=0 m=1 c=1", is: required}, {when: "r=0 m=1 c=0", is: allowed, seen: everywhere}, {is: forbidden},
+		},
+	},
+	{
+		name:     "Fetch and Add, fenced Immediate",
+		rule:     "RFC 7306 7",
+		says:     "ReadFence holds Immediate Data back, too.",
+		threads:  [][]op{{fetchAdd(nearA, c, 1).named("r"), immediate(nearA, 1).fenced().named("m").finds(sees("c", c))}},
+		outcomes: []outcome{{when: "r=0 m=1 c=1", is: required}, {is: forbidden}},
+	},
+	{
 		name: "Write, Fetch and Add | Read, fenced Read",
 		rule: "RFC 7306 5.4 (5), 7",
 		says: "An atomic operation is a flag for earlier Writes: a QP that sees its effect, and reads after that, sees them.",

@@ -45,6 +45,28 @@ var streamPrograms = []program{
 		},
 	},
 	{
+		name:    "Write x | Read x, Read x",
+		rule:    "RFC 5040 5.5 (20), appendix B",
+		says:    "Responses come in the order of the Reads, but the responder may read the memory for them in any order.",
+		threads: [][]op{{write(nearA, x, 1)}, {read(nearB, x).named("r1"), read(nearB, x).named("r2")}},
+		outcomes: []outcome{
+			{when: "r1=1 r2=0", is: allowed, never: everywhere, why: "the library reads memory in the order of the Reads"},
+			{when: "r1=0 r2=1", is: allowed, seen: everywhere},
+			{when: "r1=1 r2=1", is: required},
+			{is: allowed, seen: everywhere},
+		},
+	},
+	{
+		name: "Write, Read | Write, Read from the other end",
+		rule: "RFC 5040 5.5 (2), (12)",
+		says: "The two directions of a stream have no order between them, and each has its own.",
+		threads: [][]op{
+			{write(nearA, x, 1), read(nearA, x).named("r1"), send(nearA, 1).named("m1")},
+			{write(farA, x, 2), read(farA, x).named("r2"), send(farA, 2).named("m2")},
+		},
+		outcomes: []outcome{{when: "r1=1 m1=1 r2=2 m2=2", is: required}, {is: forbidden}},
+	},
+	{
 		name: "Write x, Read of nothing, fenced Write y | Read y, fenced Read x",
 		rule: "RFC 5040 5.5 (12), appendix B note (1)",
 		says: "With a Read and a fence between the two Writes, the second is a flag for the first. The reader must fence, too.",

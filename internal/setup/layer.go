@@ -16,8 +16,13 @@ type Layer struct {
 	LLP      transport.LLP
 }
 
-func (y *Layer) Close() error         { return y.LLP.Close() }
-func (y *Layer) LocalAddr() net.Addr  { return y.LLP.LocalAddr() }
+// Close closes the LLP.
+func (y *Layer) Close() error { return y.LLP.Close() }
+
+// LocalAddr is that of the LLP.
+func (y *Layer) LocalAddr() net.Addr { return y.LLP.LocalAddr() }
+
+// RemoteAddr is that of the LLP.
 func (y *Layer) RemoteAddr() net.Addr { return y.LLP.RemoteAddr() }
 
 // establish hands the LLP over.
