@@ -19,7 +19,7 @@ type step struct {
 	op, slot int16
 }
 
-// These operations are of no program.
+// These operations are of no program. The slot of their steps is the end where they are posted.
 const (
 	slowWrite = -1 - iota // delays the receiver
 	slowRead              // delays the responder

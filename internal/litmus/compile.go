@@ -84,7 +84,7 @@ func (o *outcome) check() error {
 func (k *compiled) add(o op) {
 	k.ops = append(k.ops, o)
 	k.uses[o.on], k.uses[o.into] = true, true
-	if o.last {
+	if o.store {
 		k.uses[c] = true
 	}
 	k.results = append(k.results, k.value(o.as))

@@ -119,7 +119,7 @@ func (o *op) operation() string {
 	case iwarp.OpCompareSwap:
 		return fmt.Sprintf("Compare and Swap %v, 0 to %d", o.on, o.value)
 	case iwarp.OpCommit:
-		if o.last {
+		if o.store {
 			return fmt.Sprintf("Commit %v, follow-on c=%d", o.on, o.value)
 		}
 		return fmt.Sprintf("Commit %v", o.on)

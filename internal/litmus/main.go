@@ -7,9 +7,9 @@
 //	go run ./internal/litmus -doc > docs/ordering.md
 //
 // It fails if a forbidden outcome occurs, or one of which docs/ordering.md says that it never
-// does, or if an outcome that must be possible does not occur, for which some ten thousand runs are
-// needed. Its output is a table of how often each has occurred. The choices of all goroutines are random and come from -seed. How they
-// interleave does not.
+// does, or if an outcome that must be possible does not occur, for which some ten thousand runs
+// are needed. Its output is a table of how often each has occurred. The choices of all goroutines
+// are random and come from -seed. How they interleave does not.
 package main
 
 import (

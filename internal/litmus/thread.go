@@ -152,7 +152,7 @@ func (t *thread) prepare(wr *iwarp.SendWR, i int, st step) {
 		wr.Add, wr.Compare, wr.Swap = o.value, word(run, 0), v
 	case o.verb == iwarp.OpCommit:
 		wr.Regions = []iwarp.RemoteBuffer{peer.advertised(o.on, slot, b.words)}
-		if o.last {
+		if o.store {
 			wr.FollowOn = &iwarp.FollowOn{At: peer.advertised(c, slot, 1)}
 			binary.BigEndian.PutUint64(wr.FollowOn.Value[:], v)
 		}
