@@ -176,10 +176,13 @@ func (c *Conn) peerEnds() {
 
 // afterPeer ends a connection whose peer has ended its half, when there is nothing more to
 // send. Work that is still outstanding can no longer be done (draft-hilland-rddp-verbs section
-// 6.2.2.2).
+// 6.2.2.2). Where a call of Fail runs, the peer may have answered its Terminate already: the
+// connection then ends as Fail says, which posts when it has recorded the cause.
 func (c *Conn) afterPeer() {
-	stage := c.Stage()
-	if stage >= Terminating {
+	c.mu.Lock()
+	stage, failing := c.ending.stage, c.ending.users > 0
+	c.mu.Unlock()
+	if stage >= Terminating || failing {
 		return
 	}
 	if sq, irq := c.stream.Idle(); stage < Closing && (sq != 0 || irq != 0) {

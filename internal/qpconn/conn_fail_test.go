@@ -35,6 +35,40 @@ func TestFailTellsThePeer(t *testing.T) {
 	})
 }
 
+// TestPeerAnswersATerminateWhileFailRuns: another goroutine has sent the Terminate, and the peer has ended
+// its half because of it, before Fail has recorded why the connection ends.
+func TestPeerAnswersATerminateWhileFailRuns(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.set("Failed")
+		go e.conn.Fail(errBroken)
+		synctest.Wait()
+		require.True(e, e.reached("Failed"))
+		e.conn.Post()
+		require.Equal(e, []rdmap.Opcode{rdmap.OpTerminate}, e.llp.sent)
+		e.peerEnds()
+		e.becomes(rxOver, "the reader has found the end")
+		require.Equal(e, Open, e.conn.Stage(), "Fail decides")
+		resume()
+		e.endedWith(Terminated, errBroken, "Close")
+	})
+}
+
+// TestPeerEndsWhileFailsRun: the sender decides what that means when all have returned.
+func TestPeerEndsWhileFailsRun(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.set("Failed")
+		go e.conn.Fail(errBroken)
+		synctest.Wait()
+		require.False(e, e.conn.Fail(errTest), "the stream is ending already")
+		e.peerEnds()
+		e.becomes(rxOver, "the reader has found the end")
+		require.False(e, e.conn.Fail(errTest), "and Fail still runs")
+		resume()
+		e.endedWith(Terminated, errBroken, "Close")
+		require.Equal(e, []rdmap.Opcode{rdmap.OpTerminate}, e.llp.sent)
+	})
+}
+
 // TestFailIsBounded where the peer does not end its half, or the Terminate cannot leave.
 func TestFailIsBounded(t *testing.T) {
 	for _, full := range []bool{false, true} {
