@@ -124,6 +124,9 @@ var table = map[string]rule{
 	"internal/stress": {ours: []string{".", "stag"}},
 	// It runs programs of verbs over all lower layers.
 	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}},
+	// Random programs of verbs, over every network.
+	"internal/metamorphic":         {ours: []string{"internal/metamorphic/program"}},
+	"internal/metamorphic/program": {ours: []string{".", "stag", "transport"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},

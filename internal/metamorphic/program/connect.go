@@ -1,0 +1,169 @@
+package program
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A ConnectFunc connects two queue pairs over a layer that is not a network of RNIC.Dial.
+type ConnectFunc func(cfg Config, conn int, rnics [2]*iwarp.RNIC, qcs [2]*iwarp.QPConfig) ([2]*iwarp.QP, error)
+
+// ErrNotHere says that a Config cannot be used on this machine, or in this program.
+var ErrNotHere = errors.New("cannot be used here")
+
+// open makes the hosts and the connections.
+func (x *run) open() error {
+	x.ends, x.byQP = make(map[End]*liveEnd), make(map[*iwarp.QP]*liveEnd)
+	x.cuts, x.mems = make(map[int]*cutter), make(map[*Mem]*liveMem)
+	x.regions, x.sinks = make(map[*Region]*liveRegion), make(map[*Mem]*liveRegion)
+	x.slots = make(map[*Receive]*liveMem)
+	for i := range x.hosts {
+		h, err := x.newHost(i)
+		x.hosts[i] = h
+		if err != nil {
+			return err
+		}
+	}
+	for i := range x.plan.Conns {
+		if err := x.connect(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *run) newHost(side int) (*host, error) {
+	cfg := &iwarp.Config{PlainIO: x.cfg.Plain, CloseTimeout: longWait}
+	if x.cfg.Network == SCTPUDP && x.cfg.Shuffle != 0 {
+		cfg.ListenPacket = shuffled(x.cfg.Shuffle)
+	}
+	rnic, err := iwarp.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	h := &host{rnic: rnic, events: rnic.Events()}
+	if h.pd, err = rnic.AllocPD(); err != nil {
+		return h, err
+	}
+	if x.plan.Program.SRQ && side == 1 {
+		if h.srq, err = h.pd.CreateSRQ(inboxDepth); err != nil {
+			return h, err
+		}
+	}
+	if x.cfg.SameCQ {
+		depth := inboxDepth * len(x.plan.Conns)
+		if h.sendCQ, err = rnic.CreateCQ(depth); err != nil {
+			return h, err
+		}
+		h.recvCQ, err = rnic.CreateCQ(depth)
+	}
+	return h, err
+}
+
+// queuePair is the configuration of one end.
+func (x *run) queuePair(end End) *iwarp.QPConfig {
+	h := x.hosts[end.Side]
+	c := &iwarp.QPConfig{
+		PD: h.pd, SendCQ: h.sendCQ, RecvCQ: h.recvCQ, SRQ: h.srq, SendDepth: queueDepth, RecvDepth: inboxDepth,
+		IRD: x.cfg.Reads, ORD: x.cfg.Reads, RNRWait: longWait, Commit: &iwarp.CommitOptions{},
+	}
+	if x.plan.Conns[end.Conn].Short[end.Side] {
+		c.RNRWait = shortWait
+	}
+	c.MPA = iwarp.MPAOptions{NoCRC: x.cfg.NoCRC, MaxULPDU: x.cfg.ULPDU}
+	for _, side := range x.cfg.Markers {
+		c.MPA.Markers = c.MPA.Markers || side == rune("ab"[end.Side])
+	}
+	if x.cfg.Network == TLS && end.Side == 0 {
+		c.TLS = clientTLS()
+	}
+	return c
+}
+
+// connect makes connection i.
+func (x *run) connect(i int) error {
+	qcs := [2]*iwarp.QPConfig{x.queuePair(End{i, 0}), x.queuePair(End{i, 1})}
+	qps, err := x.meet(i, qcs)
+	if err != nil {
+		return err
+	}
+	for side, qp := range qps {
+		e := &liveEnd{End: End{i, side}, qp: qp}
+		x.ends[e.End], x.byQP[qp] = e, e
+		own := x.memory(x.plan.Conns[i].Own[side])
+		if e.own, err = x.hosts[side].pd.RegisterMR(own.b, stag.LocalWrite, nil); err != nil {
+			return err
+		}
+		x.regions[&Region{Kind: "own"}] = &liveRegion{mr: e.own}
+	}
+	return nil
+}
+
+// meet connects two queue pairs.
+func (x *run) meet(i int, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) {
+	rnics := [2]*iwarp.RNIC{x.hosts[0].rnic, x.hosts[1].rnic}
+	if x.cfg.Network == Records {
+		if x.records == nil {
+			return qps, fmt.Errorf("network %s: %w: only the test of the root package reaches it", Records, ErrNotHere)
+		}
+		return x.records(x.cfg, i, rnics, qcs)
+	}
+	network, addr := x.cfg.Network, "127.0.0.1:0"
+	var lc iwarp.ListenConfig
+	switch network {
+	case TLS:
+		network, lc.TLS = TCP, serverTLS()
+	case Pipe:
+		addr = ""
+	}
+	l, err := rnics[1].Listen(x.ctx, network, addr, &lc)
+	if errors.Is(err, iwarp.ErrUnsupported) {
+		err = fmt.Errorf("%w: %w", ErrNotHere, err)
+	}
+	if err != nil {
+		return qps, err
+	}
+	defer func() { _ = l.Close() }()
+	to := l.Addr().String()
+	if f := x.plan.Conns[i].Fault; f != nil && f.Verb == Cut && x.cfg.isMPA() {
+		cut, err := newCutter(x.ctx, network, to)
+		if err != nil {
+			return qps, err
+		}
+		x.cuts[i] = cut
+		to = cut.addr()
+	}
+	return dialAndAccept(x.ctx, rnics[0], network, to, l, qcs)
+}
+
+func dialAndAccept(ctx context.Context, client *iwarp.RNIC, network, to string, l *iwarp.Listener, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) {
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := l.Accept(ctx)
+		if err == nil {
+			qps[1], err = cr.Accept(ctx, qcs[1])
+		}
+		accepted <- err
+	}()
+	qp, err := client.Dial(ctx, network, to, qcs[0])
+	if err != nil {
+		_ = l.Close()
+	}
+	err = errors.Join(err, <-accepted)
+	qps[0] = qp
+	return qps, err
+}
+
+// certificate is that of all listeners.
+var certificate = newCertificate()
+
+func serverTLS() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{certificate}} }
+
+func clientTLS() *tls.Config {
+	return &tls.Config{RootCAs: rootsOf(certificate), ServerName: certificateName}
+}

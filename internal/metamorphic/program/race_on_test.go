@@ -1,0 +1,6 @@
+//go:build race
+
+package program
+
+// programs is how many random programs a test runs: fewer with the race detector, which takes five times as long.
+const programs = 30
