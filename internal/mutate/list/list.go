@@ -15,7 +15,8 @@
 //
 // The series ARB, CONN, LINK and LIT are about no requirement: their numbers are the functions of package
 // qpconn, those of its arbiter and those of the rest, and of the connections of package rma, and the groups of
-// programs of package litmus.
+// programs of package litmus. The series META is about no requirement either: the random programs of
+// internal/metamorphic must notice its defects.
 //
 // A requirement that no one-line mistake can break has a block of one line instead:
 //
@@ -52,7 +53,7 @@ type List struct {
 }
 
 // unrequired are the series that are about no requirement.
-var unrequired = map[string]bool{"ARB": true, "CONN": true, "LINK": true, "LIT": true}
+var unrequired = map[string]bool{"ARB": true, "CONN": true, "LINK": true, "LIT": true, "META": true}
 
 // rootPackage is the name of the package at the root of the module.
 const rootPackage = "iwarp"

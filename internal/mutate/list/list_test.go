@@ -48,6 +48,7 @@ func TestLoad(t *testing.T) {
 func TestSeriesWithoutRequirements(t *testing.T) {
 	require.True(t, Mutation{ID: "MPA2-12a"}.HasRequirement())
 	require.True(t, Mutation{ID: "P9R-12a"}.HasRequirement())
+	require.False(t, Mutation{ID: "META-1a"}.HasRequirement())
 	require.False(t, Mutation{ID: "ARB-1a"}.HasRequirement())
 	require.False(t, Mutation{ID: "CONN-1a"}.HasRequirement())
 }
