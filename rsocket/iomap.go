@@ -93,7 +93,7 @@ func (c *Conn) writableAt(off uint64) (to wire.Slot, at, n int, err error) {
 		if !ok {
 			return to, 0, 0, fmt.Errorf("%w: nothing at offset %d", ErrNotMapped, off)
 		}
-		if at, n := c.stream.RoomMapped(); n > 0 {
+		if at, n := c.stream.RingSpace(); n > 0 {
 			return to, at, n, nil
 		}
 		c.await(&c.wr)

@@ -96,7 +96,7 @@ func play(t *testing.T, steps []byte) {
 			s.Map(wire.Entry{Slot: wire.Slot{Length: v}})
 		case writesMapped:
 			if to, ok := s.Mapped(uint64(v)); ok {
-				if _, n := s.RoomMapped(); n > 0 {
+				if _, n := s.RingSpace(); n > 0 {
 					s.WriteMapped(to, min(n, int(to.Length)))
 					posted++
 				}

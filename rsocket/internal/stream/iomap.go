@@ -80,8 +80,8 @@ func (s *Stream) Mapped(offset uint64) (at wire.Slot, ok bool) {
 	return wire.Slot{}, false
 }
 
-// RoomMapped is Room for octets that are written by offset, for which the peer needs to have no credits.
-func (s *Stream) RoomMapped() (off, n int) {
+// RingSpace is Room for octets that are written by offset, which need no credits of the peer.
+func (s *Stream) RingSpace() (off, n int) {
 	if s.out.pending() || s.posts.full() {
 		return 0, 0
 	}
@@ -89,7 +89,7 @@ func (s *Stream) RoomMapped() (off, n int) {
 	return off, min(s.out.ring-int(s.out.queued-s.out.freed), s.out.ring-off, maxWrite)
 }
 
-// WriteMapped takes the first n octets of RoomMapped as posted.
+// WriteMapped takes the first n octets of RingSpace as posted.
 func (s *Stream) WriteMapped(to wire.Slot, n int) Work {
 	w := Work{Writes: Mapped, Addr: to.Addr, Key: to.Key, Off: int(s.out.posted % uint64(s.out.ring)), N: n}
 	s.out.queued += uint64(n)

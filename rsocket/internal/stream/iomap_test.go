@@ -117,16 +117,16 @@ func TestRSK_18_MappedWrites(t *testing.T) {
 	to, ok := s.Mapped(0)
 	require.True(t, ok)
 	for _, n := range []int{8000, 192} {
-		at, room := s.RoomMapped()
+		at, room := s.RingSpace()
 		require.Equal(t, 8192-n, room+at-n, "up to the end of the ring")
 		w := s.WriteMapped(to, n)
 		require.Equal(t, Mapped, w.Writes)
 		require.Equal(t, []int{at, n}, []int{w.Off, w.N})
 	}
-	_, room := s.RoomMapped()
+	_, room := s.RingSpace()
 	require.Zero(t, room)
 	require.Zero(t, s.out.sent)
 	s.Completed()
-	_, room = s.RoomMapped()
+	_, room = s.RingSpace()
 	require.Equal(t, 8000, room)
 }
