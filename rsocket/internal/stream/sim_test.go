@@ -153,7 +153,7 @@ func (e *end) deliver(w Work) {
 		copy(e.peer.memory(w.Key)[w.Addr:w.Addr+uint64(w.N)], e.out[w.Off:w.Off+w.N])
 	case OneSlot:
 		e.peer.slots[w.Addr/wire.SlotSize] = w.Slot
-	case Nothing:
+	case OneEntry, Mapped, Nothing:
 	}
 	e.peer.queue = append(e.peer.queue, w.Message)
 	e.peer.most = max(e.peer.most, len(e.peer.queue))
