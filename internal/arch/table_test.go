@@ -120,6 +120,8 @@ var table = map[string]rule{
 		ours:  []string{"stag", "transport", "internal/recordpipe"},
 		third: []string{"github.com/cockroachdb/datadriven", "github.com/stretchr/testify"},
 	},
+	// Its tests read the list of planted defects.
+	"internal/hostile/table": {tests: []string{"internal/mutate/list"}},
 	// It searches the whole for hangs.
 	"internal/stress": {ours: []string{".", "stag"}},
 	// It runs programs of verbs over all lower layers.

@@ -1,0 +1,64 @@
+package main
+
+var redmark = []attack{
+	{
+		"ATK-29", "STags are predicted from STags that the attacker has", "V1, V3", "10^5 STags",
+		"all 32 bits of each are drawn, wherever the attacker's own come from",
+		[]string{"stag.TestSEC_7_8_EveryRegistrationDrawsAllBits", "stag.TestRDMAP_127_STagsAreHardToPredict", "stag.TestRDMAP_127_NeighbourSTagsAreInvalid"},
+		[]string{"SEC-7a", "SEC-8a", "RDMAP-127a", "RDMAP-127b"},
+	},
+	{
+		"ATK-30", "STags are predicted from the state after a start", "V2", "2 processes",
+		"they come from the randomness of the system",
+		[]string{"stag.TestRDMAP_127_STagsComeFromTheRandomnessOfTheSystem", "stag.TestRDMAP_127_NoTwoProcessesDrawTheSameSTags"},
+		[]string{"RDMAP-127c", "RDMAP-127d"},
+	},
+	{
+		"ATK-31", "addresses are predicted from the addresses of other regions", "V4", "regions of each kind",
+		"TOs begin at 0, or where the application says: no address of the process is on the wire",
+		[]string{"stag.TestVERBS_7_8_ARCH_2_15_BaseTO"},
+		[]string{"VERBS-7a", "VERBS-8a"},
+	},
+	{
+		"ATK-32", "numbers of queue pairs and of packets are predicted", "V5, V6", "15 kinds of packets",
+		"there are none: a connection is known by TCP or by the 32-bit tag of SCTP, which the system and the library draw",
+		[]string{"transport/sctpudp.TestDDP_6_ForgedPacketsHaveNoEffect"},
+		[]string{"DDP-6a"},
+	},
+	{
+		"ATK-33", "tries that fail are not noticed", "V7", "each kind of bad access",
+		"each ends its stream, and is told by a completion, an Event and an error",
+		[]string{"iwarp.TestDDP_69_70_71_72_73_74_75_76_78_79_80_82_ARCH_17_18_31_35_41_SEC_18_35_HostileWrites"},
+		[]string{"SEC-35a"},
+	},
+	{
+		"ATK-34", "packets are neither encrypted nor authenticated", "V8, A1", "each kind of message, with each of its bits turned",
+		"TLS and rma protect the data, cm the set-up; plain verbs do not, see security.md",
+		[]string{"rma.TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire", "iwarp.TestARCH_30_SEC_38_QPOverTLS"},
+		[]string{"RMA-8h", "RMA-15h", "SEC-38a"},
+	},
+	{
+		"ATK-35", "all queue pairs have one protection domain", "V9", "a PD for each, and STags of one stream",
+		"neighbours are kept apart either way",
+		[]string{"iwarp.TestSEC_3_4_6_NeighboursAreKeptApart"},
+		[]string{"SEC-3b", "SEC-4b"},
+	},
+	{
+		"ATK-36", "the connection of another client is brought to its end", "A2", "5 packets with the peer's address, 10 without",
+		"over SCTP without its tag: no effect. TCP under TLS: a RST can end the connection, as with any TCP",
+		[]string{"transport/sctpudp.TestDDP_6_ForgedPacketsHaveNoEffect"},
+		[]string{"DDP-6a"},
+	},
+	{
+		"ATK-37", "memory is read and written by guessed keys", "A3", "an STag beside each live one",
+		"the first wrong guess ends the stream",
+		[]string{"stag.TestRDMAP_127_NeighbourSTagsAreInvalid"},
+		[]string{"RDMAP-127a"},
+	},
+	{
+		"ATK-38", "queue pairs are made until nothing is left", "A4", "more than MaxQP and MaxHalfOpen",
+		"the oldest set-up that is incomplete makes room; established QPs go on",
+		[]string{"internal/setup.TestSEC_2_HalfOpenConnectionsAreBounded", "iwarp.TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold"},
+		[]string{"SEC-2a", "SEC-2b"},
+	},
+}
