@@ -117,11 +117,20 @@ var table = map[string]rule{
 	"internal/testproc": {third: []string{"github.com/stretchr/testify"}},
 	// It plays the peer in tests, over every lower layer, and knows no verbs.
 	"internal/wiretest": {
-		ours:  []string{"stag", "transport", "internal/recordpipe"},
+		ours:  []string{"stag", "transport", "internal/recordpipe", "internal/hostile/octets"},
 		third: []string{"github.com/cockroachdb/datadriven", "github.com/stretchr/testify"},
 	},
 	// Its tests read the list of planted defects.
 	"internal/hostile/table": {tests: []string{"internal/mutate/list"}},
+	// What a peer sends, for scripted peers and random attackers. The attackers are data.
+	"internal/hostile/octets": {ours: []string{"stag"}},
+	"internal/hostile/attack": {ours: []string{"stag", "internal/hostile/octets"}},
+	// The program attacks all that listens, NVMe too.
+	"internal/hostile": {
+		ours: []string{".", "stag", "cm", "rma", "examples/nvme/backend", "examples/nvme/target", "internal/hostile"}, third: []string{"golang.org/x/sys"},
+	},
+	// It plays them at an address, and knows no verbs.
+	"internal/hostile/drive": {ours: []string{"internal/hostile/attack"}},
 	// It searches the whole for hangs.
 	"internal/stress": {ours: []string{".", "stag"}},
 	// It runs programs of verbs over all lower layers.
@@ -168,6 +177,9 @@ var cores = map[string]string{
 	"rsocket/internal/stream": "",
 	"rpcrdma/internal/wire":   "",
 	"rpcrdma/internal/plan":   "",
+
+	"internal/hostile/octets": "",
+	"internal/hostile/attack": "",
 
 	"examples/nvme/capsule":               "",
 	"examples/nvme/target/internal/model": "",

@@ -10,8 +10,7 @@
 //	p.WantSegment("a Send answers", "41 43 00000000 00000000 00000001 00000000", 'h', 'i')
 //	p.WantEOF("the QP ends")
 //
-// The Peer has its own framing and headers, so that a mistake of packages mpa and ddp does
-// not cancel itself out. It computes CRCs; it sends no Markers but by [Marked]. Every wait is
+// The framing and the headers of the Peer are those of package octets. It computes CRCs; it sends no Markers but by [Marked]. Every wait is
 // bounded by [Patience]. Over the network "pipe" a conversation runs in virtual time
 // (testing/synctest).
 //

@@ -6,13 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/internal/hostile/octets"
 	"github.com/goiwarp/iwarp/transport"
 )
 
 // The keys of the MPA Request and Reply (RFC 5044 section 7.1.1).
 const (
-	RequestKey = "MPA ID Req Frame"
-	ReplyKey   = "MPA ID Rep Frame"
+	RequestKey = octets.RequestKey
+	ReplyKey   = octets.ReplyKey
 )
 
 // DefaultRequest is what follows the key in the Request of a default configuration: CRCs and

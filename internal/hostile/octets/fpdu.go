@@ -1,4 +1,4 @@
-package wiretest
+package octets
 
 import (
 	"encoding/binary"

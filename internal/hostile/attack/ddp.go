@@ -1,0 +1,44 @@
+package attack
+
+import (
+	"encoding/binary"
+
+	"github.com/goiwarp/iwarp/internal/hostile/octets"
+)
+
+// ddp sends segments whose headers are wrong in one field or more, in good FPDUs.
+func ddp(d dice, at Target) talk {
+	msgs := segments(d, at, 1+d.IntN(24))
+	for range 1 + d.IntN(3) {
+		if s := pick(d, msgs...); s[0]&0x80 != 0 {
+			bendTagged(d, s, at)
+		} else {
+			bendUntagged(d, s)
+		}
+	}
+	return talk{opening: opens(d, nil), messages: msgs, frame: octets.FPDU}
+}
+
+// bendTagged changes the STag, the TO, or the control field of a tagged segment (RFC 5041 section 4.2).
+func bendTagged(d dice, s []byte, at Target) {
+	switch d.IntN(3) {
+	case 0:
+		binary.BigEndian.PutUint32(s[2:], uint32(anySTag(d, at)))
+	case 1:
+		binary.BigEndian.PutUint64(s[6:], anyTO(d, at))
+	default:
+		s[0] = byte(d.Uint32())
+	}
+}
+
+// bendUntagged changes the queue, the number, the offset, or the control field of an untagged segment (RFC
+// 5041 section 4.3).
+func bendUntagged(d dice, s []byte) {
+	at := pick(d, 0, 2, 6, 10, 14)
+	if at == 0 {
+		s[0] = byte(d.Uint32())
+		return
+	}
+	n := binary.BigEndian.Uint32(s[at:])
+	binary.BigEndian.PutUint32(s[at:], pick(d, n+1, n-1, 0, 3, 4, 0x7fffffff, 0xffffffff, d.Uint32()))
+}

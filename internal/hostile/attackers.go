@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/goiwarp/iwarp/internal/hostile/attack"
+	"github.com/goiwarp/iwarp/internal/hostile/drive"
+)
+
+// attacked has the attackers attack until ctx ends, and returns what came of it.
+func (v *victim) attacked(ctx context.Context, o options) (*drive.Tally, error) {
+	what := drive.Options{Addrs: v.addrs, Seed: o.seed, At: v.told, Parts: o.parts, Pause: o.pause, MaxGap: o.maxGap}
+	if o.together {
+		return drive.Run(ctx, what)
+	}
+	return attackFromAProcess(ctx, what, o.time)
+}
+
+// attackFromAProcess starts this program again. It is told what to do by its arguments, and prints its tally.
+func attackFromAProcess(ctx context.Context, what drive.Options, d time.Duration) (*drive.Tally, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	arg, err := json.Marshal(what)
+	if err != nil {
+		return nil, err
+	}
+	// It ends by itself; the context is for one that does not.
+	hard, stop := context.WithTimeout(context.WithoutCancel(ctx), d+time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(hard, self, "-child", string(arg), "-for", d.String(), "-seed", strconv.FormatUint(what.Seed, 10))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	t := &drive.Tally{}
+	return t, json.NewDecoder(bytes.NewReader(out)).Decode(t)
+}
+
+// attackFromHere is that process.
+func attackFromHere(ctx context.Context, w io.Writer, o options) error {
+	var what drive.Options
+	if err := json.Unmarshal([]byte(o.child), &what); err != nil {
+		return err
+	}
+	if len(what.Addrs) == 0 || what.Addrs[attack.TCP] == "" {
+		return errors.New("-child is for the program itself")
+	}
+	if err := lowerPriority(); err != nil {
+		fmt.Fprintln(os.Stderr, "hostile: the attackers have the priority of their target:", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.time)
+	defer cancel()
+	t, err := drive.Run(ctx, what)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(w).Encode(t)
+}

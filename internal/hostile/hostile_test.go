@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/internal/hostile/attack"
+	"github.com/goiwarp/iwarp/internal/hostile/drive"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestAttackersAtEveryLayer for a second: all that is judged but time. The heap of so short a run tells nothing.
+func TestAttackersAtEveryLayer(t *testing.T) {
+	o := options{seed: 1, time: time.Second, parts: 24, quiet: 200 * time.Millisecond, together: true, maxGap: 50 * time.Millisecond}
+	v, err := newVictim(t.Context())
+	require.NoError(t, err)
+	defer v.close()
+	f, err := v.suffers(t.Context(), o)
+	require.NoError(t, err)
+	f.heapAfter = f.heapBefore
+	var out bytes.Buffer
+	f.print(&out)
+	t.Log(out.String())
+	require.NoError(t, f.judge(0))
+	for layer, c := range f.attackers.Layers {
+		require.NotZero(t, c.Sent, layer)
+		require.Less(t, c.Refused, c.Conversations, layer)
+	}
+	require.NotZero(t, f.accepted, "some get through the set-up")
+}
+
+func TestJudge(t *testing.T) {
+	good := func() *findings {
+		f := &findings{quiet: &histogram{}, attacked: &histogram{}, after: &histogram{}, heapBefore: 100, heapAfter: 110}
+		f.attackers = &drive.Tally{Layers: map[attack.Layer]*drive.Count{"tcp": {Conversations: 1}}}
+		f.visits.made = 1
+		for range 100 {
+			f.quiet.add(time.Millisecond)
+			f.attacked.add(2 * time.Millisecond)
+			f.after.add(time.Millisecond)
+		}
+		return f
+	}
+	require.NoError(t, good().judge(2))
+	for want, change := range map[string]func(f *findings){
+		"percentile":       func(f *findings) { f.attacked = &histogram{}; f.attacked.add(3 * time.Millisecond) },
+		"heap":             func(f *findings) { f.heapAfter = 111 },
+		"could connect":    func(f *findings) { f.visits.made = 0 },
+		"Events of honest": func(f *findings) { f.visits.lost = 1 },
+		"octets":           func(f *findings) { f.changed = 1 },
+		"no attack":        func(f *findings) { f.attackers = &drive.Tally{} },
+		"do not work":      func(f *findings) { f.after = &histogram{} },
+		"by a friend":      func(f *findings) { f.wrong = []error{errors.New("told by a friend")} },
+		"by a visitor":     func(f *findings) { f.visits.wrong = []error{errors.New("told by a visitor")} },
+	} {
+		f := good()
+		change(f)
+		require.ErrorContains(t, f.judge(2), want)
+	}
+}
+
+// TestChangesAreSeen around the bait, and not in it.
+func TestChangesAreSeen(t *testing.T) {
+	a := &arena{mem: bytes.Repeat([]byte{canary}, guardLen+2*(partLen+guardLen))}
+	clear(a.part(0))
+	require.Zero(t, a.changed())
+	for _, at := range []int{0, guardLen - 1, guardLen + partLen, len(a.mem) - 1} {
+		a.mem[at]++
+		require.Equal(t, 1, a.changed())
+		a.mem[at]--
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	h := &histogram{}
+	require.Zero(t, h.quantile(0.5))
+	for i := range 1000 {
+		h.add(time.Duration(i+1) * time.Microsecond)
+	}
+	require.EqualValues(t, 1000, h.count())
+	for part, want := range map[float64]time.Duration{0.5: 500 * time.Microsecond, 0.99: 990 * time.Microsecond, 0.999: time.Millisecond} {
+		require.InEpsilon(t, want, h.quantile(part), 0.07)
+	}
+}

@@ -1,0 +1,92 @@
+// Command hostile has random attackers at every layer at a listener that has honest peers, and fails if the
+// attackers do more than they may.
+//
+//	go run ./internal/hostile -seed 1 -for 10m
+//
+// It listens with all that the library has: plain verbs with RDMA Commit over TCP and over SCTP over UDP, an
+// authenticated listener (cm), operations with keys (rma) and a target of NVMe. Eight honest queue pairs write, read
+// and send, each at its own pace, and verify every octet; honest visitors come and go, and each end of one must be
+// told by an Event. After a short attack that fills the caches there is no attack; then the attackers of package attack
+// do, from a process of their own, at a lower priority where the system has one; then they stop.
+//
+// The program prints a table. It ends with 1 if the 99th percentile of the honest operations was more than -ratio
+// times that of the quiet phase, the heap is not back within a tenth after the attack, an octet was wrong, memory
+// has changed that no attacker may change, an Event of an honest queue pair was lost, or an honest queue pair has
+// ended; a panic ends it anyway. A wrong flag is 2.
+//
+// A conversation comes again from its layer, the seed and its number: see package attack.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	seed  uint64
+	time  time.Duration // of the attack
+	parts int           // attackers at a time
+	pause time.Duration // of an attacker between two conversations
+	ratio float64       // that the 99th percentile may rise by; 0: by any
+	child string        // where to attack, if this is the process of the attackers
+
+	maxGap   time.Duration // of the attackers' waits; 0: as they want
+	together bool          // the attackers are in this process
+	quiet    time.Duration // before the attack
+	settle   time.Duration // after the first attackers
+	heapTime time.Duration // for the heap to come back
+}
+
+func main() {
+	var o options
+	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of the attackers")
+	flag.DurationVar(&o.time, "for", time.Minute, "how `long` to attack")
+	flag.IntVar(&o.parts, "parts", 128, "`number` of attackers at a time")
+	flag.DurationVar(&o.pause, "pause", 0, "how `long` an attacker rests between two conversations")
+	flag.Float64Var(&o.ratio, "ratio", 2, "`times` that the 99th percentile of honest operations may rise by; 0: it is not judged")
+	flag.StringVar(&o.child, "child", "", "`addresses` to attack, in the process that the program starts")
+	flag.Parse()
+	if flag.NArg() > 0 || o.time <= 0 || o.parts <= 0 || o.pause < 0 || o.ratio < 0 {
+		fmt.Fprintln(os.Stderr, "hostile: there are no arguments, -for and -parts must be positive, -pause and -ratio not negative")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	o.quiet, o.settle, o.heapTime = min(max(o.time/4, time.Second), 30*time.Second), settleTime, heapTime
+	err := run(ctx, os.Stdout, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+		os.Exit(1)
+	}
+}
+
+// settleTime is longer than the timers of connections that attackers have left; heapTime is longer than any timer of
+// set-up, of receives and of ends.
+const (
+	settleTime = 12 * time.Second
+	heapTime   = 45 * time.Second
+)
+
+// run attacks, or is the process of the attackers. It prints what it found.
+func run(ctx context.Context, w io.Writer, o options) error {
+	if o.child != "" {
+		return attackFromHere(ctx, w, o)
+	}
+	v, err := newVictim(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := v.suffers(ctx, o)
+	if err == nil {
+		f.print(w)
+		err = f.judge(o.ratio)
+	}
+	v.close()
+	return err
+}

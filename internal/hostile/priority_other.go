@@ -1,0 +1,7 @@
+//go:build !unix
+
+package main
+
+import "errors"
+
+func lowerPriority() error { return errors.ErrUnsupported }
