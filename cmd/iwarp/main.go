@@ -9,6 +9,7 @@
 //	iwarp perf rma ...                       measure operations on regions with keys
 //	iwarp perf nvme ...                      measure the host and the target of NVMe over RDMA
 //	iwarp perf streams ...                   measure stream sockets, and READ of NFS over RDMA
+//	iwarp attack -addr host:port ...         have random attackers at a listener of yours
 //	iwarp help                               list the commands
 package main
 
@@ -31,6 +32,7 @@ type command struct {
 var commands = []command{
 	{"ping", "exchange data with Linux's rping or with another iwarp ping", pingMain},
 	{"perf", "measure the library against plain TCP", perfMain},
+	{"attack", "have random attackers at a listener of yours", attackMain},
 }
 
 func main() {

@@ -50,10 +50,11 @@ var redmark = []attack{
 		[]string{"DDP-6a"},
 	},
 	{
-		"ATK-37", "memory is read and written by guessed keys", "A3", "an STag beside each live one",
-		"the first wrong guess ends the stream",
-		[]string{"stag.TestRDMAP_127_NeighbourSTagsAreInvalid"},
-		[]string{"RDMAP-127a"},
+		"ATK-37", "memory is read and written by guessed STags and TOs", "A3",
+		"at the table 2 x 10^5 in each of 7 ways (10^7 by IWARP_STAG_GUESSES) at 16 regions; over streams 10^3 (10^4 by IWARP_STAG_STREAMS)",
+		"hits within the bound of chance, P(more) < 10^-9; each wrong guess ends the stream",
+		[]string{"stag.TestAttackGuessedSTags", "stag.TestAttackGuessedOffsets", "iwarp.TestAttackGuessedSTagsOverStreams", "stag.TestRDMAP_127_NeighbourSTagsAreInvalid"},
+		[]string{"ATK-37a", "ATK-37b", "ATK-37c", "RDMAP-127a"},
 	},
 	{
 		"ATK-38", "queue pairs are made until nothing is left", "A4", "more than MaxQP and MaxHalfOpen",

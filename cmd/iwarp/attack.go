@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goiwarp/iwarp/internal/hostile/attack"
+	"github.com/goiwarp/iwarp/internal/hostile/drive"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// An attacking is what the flags of "iwarp attack" say.
+type attacking struct {
+	addr, layers, own string
+	seed, first, n    uint64
+	time              time.Duration
+	parts             int
+	stag, to, length  string
+	nqn               string
+}
+
+const attackHelp = `iwarp attack has random attackers at a listener of yours: broken set-ups, FPDUs, segments and messages, replays, floods,
+slow octets, half-open connections and resets. It is for testing what you have written on this library, or on
+another stack of iWARP. The target may be left without memory, descriptors or time, and its peers with it.
+
+It attacks this host only. Another address must be confirmed by -i-own with the very host that -addr names: attack
+nothing that is not yours.
+
+A conversation comes again from its layer, -seed and its number: -layer rdmap -seed 7 -first 1234 -n 1 holds one.
+The exit status is 0 if the target still takes connections afterwards, 1 if it does not, and 2 after a wrong call.
+
+`
+
+func attackMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	a := &attacking{}
+	fs := flag.NewFlagSet("iwarp attack", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	a.flags(fs)
+	fs.Usage = func() {
+		fmt.Fprint(stderr, attackHelp)
+		fs.PrintDefaults()
+	}
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return usageError(err.Error())
+	}
+	if fs.NArg() > 0 {
+		return usageError(fmt.Sprintf("unexpected arguments %q", fs.Args()))
+	}
+	o, err := a.options(ctx)
+	if err != nil {
+		return err
+	}
+	return a.attacks(ctx, o, stdout)
+}
+
+func (a *attacking) flags(fs *flag.FlagSet) {
+	fs.StringVar(&a.addr, "addr", "", "`host:port` of the target")
+	fs.StringVar(&a.layers, "layer", "tcp,mpa,fpdu,ddp,rdmap,commit", "`layers` at which to attack: of tcp, mpa, fpdu, ddp, rdmap, commit, cm, rma, nvme; or sctp, over UDP")
+	fs.StringVar(&a.own, "i-own", "", "the `host` of -addr, which you confirm to be yours if it is not this host")
+	fs.Uint64Var(&a.seed, "seed", 1, "`seed` of all random choices")
+	fs.Uint64Var(&a.first, "first", 0, "`number` of the first conversation of each layer")
+	fs.Uint64Var(&a.n, "n", 0, "`number` of conversations; 0: until -for is over")
+	fs.DurationVar(&a.time, "for", 10*time.Second, "how `long` to attack at most")
+	fs.IntVar(&a.parts, "parts", 16, "`number` of attackers at a time")
+	fs.StringVar(&a.stag, "stag", "0", "`STag` of a region that the attackers are told of; 0: none")
+	fs.StringVar(&a.to, "to", "0", "tagged `offset` of its first octet")
+	fs.StringVar(&a.length, "len", "0", "its `length`")
+	fs.StringVar(&a.nqn, "nqn", "", "`name` of a subsystem of NVMe")
+}
+
+// options checks the flags.
+func (a *attacking) options(ctx context.Context) (drive.Options, error) {
+	o := drive.Options{Addrs: make(map[attack.Layer]string), Seed: a.seed, First: a.first, N: a.n, Parts: a.parts}
+	if a.time <= 0 || a.parts <= 0 {
+		return o, usageError("-for and -parts must be positive")
+	}
+	for l := range strings.SplitSeq(a.layers, ",") {
+		if !slices.Contains(attack.Layers(), attack.Layer(l)) {
+			return o, usageError(fmt.Sprintf("-layer: there is no layer %q", l))
+		}
+		o.Addrs[attack.Layer(l)] = a.addr
+	}
+	if o.Addrs[attack.SCTP] != "" && len(o.Addrs) > 1 {
+		return o, usageError("-layer: sctp is over UDP, the others over TCP: attack them one after the other")
+	}
+	var at [3]uint64
+	for i, s := range []string{a.stag, a.to, a.length} {
+		n, err := strconv.ParseUint(s, 0, []int{32, 64, 31}[i])
+		if err != nil {
+			return o, usageError(err.Error())
+		}
+		at[i] = n
+	}
+	o.At = attack.Target{STag: stag.STag(at[0]), TO: at[1], Len: uint32(at[2]), NQN: a.nqn}
+	return o, a.confirmed(ctx)
+}
+
+// confirmed refuses an address that is not of this host and was not confirmed.
+func (a *attacking) confirmed(ctx context.Context) error {
+	host, _, err := net.SplitHostPort(a.addr)
+	if err != nil || host == "" {
+		return usageError("-addr must be host:port")
+	}
+	if a.own != "" && a.own != host {
+		return usageError(fmt.Sprintf("-i-own names %q, and -addr %q", a.own, host))
+	}
+	if a.own == host {
+		return nil
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return err
+	}
+	for _, ip := range ips {
+		if !ip.Unmap().IsLoopback() {
+			return usageError(fmt.Sprintf("%s is not this host: confirm by -i-own %s that it is yours", host, host))
+		}
+	}
+	return nil
+}
+
+// attacks attacks, prints what came of it, and looks whether the target is still there.
+func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) error {
+	fmt.Fprintf(w, "attacking %s at %s, %d at a time, seed %d, from conversation %d on\n\n", a.addr, a.layers, a.parts, a.seed, a.first)
+	attacked, stop := context.WithTimeout(ctx, a.time)
+	defer stop()
+	tally, err := drive.Run(attacked, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, tally)
+	if t := tally.Total(); t.Refused == t.Conversations {
+		return fmt.Errorf("no connection to %s was possible", a.addr)
+	}
+	if o.Addrs[attack.SCTP] != "" || ctx.Err() != nil {
+		return nil
+	}
+	d := net.Dialer{Timeout: 10 * time.Second}
+	c, err := d.DialContext(ctx, "tcp", a.addr)
+	if err != nil {
+		return fmt.Errorf("the target takes no connection any more: %w", err)
+	}
+	fmt.Fprintln(w, "\nthe target still takes connections")
+	return c.Close()
+}

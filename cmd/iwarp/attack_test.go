@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// attacked is a listener that accepts everyone.
+func attacked(t *testing.T) string {
+	t.Helper()
+	rnic, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	l, err := rnic.Listen(t.Context(), "tcp", "127.0.0.1:0", nil)
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = l.Serve(t.Context(), func(cr *iwarp.ConnRequest) {
+			if qp, err := cr.Accept(t.Context(), &iwarp.QPConfig{PD: pd, RNRWait: -1}); err == nil {
+				<-qp.Done()
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		require.NoError(t, l.Close())
+		<-done
+		require.NoError(t, rnic.Close())
+	})
+	return l.Addr().String()
+}
+
+func TestAttack(t *testing.T) {
+	addr := attacked(t)
+	var out, errs bytes.Buffer
+	args := []string{"attack", "-addr", addr, "-seed", "3", "-n", "24", "-layer", "mpa,fpdu,ddp,rdmap", "-stag", "0x1234", "-len", "64", "-parts", "24", "-for", "1s"}
+	require.Zero(t, dispatch(t.Context(), args, &out, &errs), errs.String())
+	require.Contains(t, out.String(), "attacking "+addr)
+	require.Contains(t, out.String(), "still takes connections")
+	require.Regexp(t, `all +24 `, out.String())
+}
+
+// TestAttackOnOthersIsRefused before a packet is sent.
+func TestAttackOnOthersIsRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                   "-addr must be host:port",
+		"-addr 192.0.2.1:1":                  "confirm by -i-own 192.0.2.1 that it is yours",
+		"-addr 192.0.2.1:1 -i-own 192.0.2.2": `-i-own names "192.0.2.2"`,
+		"-addr [2001:db8::1]:1":              "confirm by -i-own 2001:db8::1",
+		"-addr :1":                           "-addr must be host:port",
+		"-addr 127.0.0.1:1 -i-own localhost": "-i-own names",
+		"-addr 127.0.0.1:1 -layer ip":        `no layer "ip"`,
+		"-addr 127.0.0.1:1 -layer sctp,tcp":  "one after the other",
+		"-addr 127.0.0.1:1 -for 0s":          "must be positive",
+		"-addr 127.0.0.1:1 -len 4294967296":  "value out of range",
+		"-addr 127.0.0.1:1 -stag one":        "invalid syntax",
+		"-addr 127.0.0.1:1 now":              "unexpected arguments",
+		"-addr 127.0.0.1:1 -seed -1":         "invalid value",
+	} {
+		var out, errs bytes.Buffer
+		require.Equal(t, 2, dispatch(t.Context(), append([]string{"attack"}, strings.Fields(args)...), &out, &errs), args)
+		require.Contains(t, errs.String(), want, args)
+		require.Empty(t, out.String(), args)
+	}
+	a := &attacking{addr: "192.0.2.1:1", own: "192.0.2.1"}
+	require.NoError(t, a.confirmed(t.Context()), "the tester has confirmed it")
+}
+
+func TestAttackOnNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	var out, errs bytes.Buffer
+	require.Equal(t, 1, dispatch(t.Context(), []string{"attack", "-addr", addr, "-n", "3"}, &out, &errs))
+	require.Contains(t, errs.String(), "no connection")
+	require.Zero(t, dispatch(t.Context(), []string{"attack", "-h"}, &out, &errs))
+	require.Contains(t, errs.String(), "attack\nnothing that is not yours")
+}
