@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/durable"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -107,6 +108,7 @@ func (qp *QP) agree() {
 		Table: qp.rnic.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		Limits: o.limits(), Strict: o.StrictDurable, Stats: &c.stats,
 		Task: qp.rnic.tasks.Starter, UnderWay: qp.rnic.tasks.Add,
+		Panicked: func(p *stag.PanicError) { durable.LogPanic(qp.rnic.log, p) },
 	})
 }
 

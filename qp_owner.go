@@ -1,12 +1,11 @@
 package iwarp
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/goiwarp/iwarp/internal/durable"
 	"github.com/goiwarp/iwarp/internal/qpconn"
-	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -125,9 +124,7 @@ func (o owner) Ended() {
 	known := qp.identity.Admitted() // else peers that have not proved themselves could fill the log, and push other Events out
 	if e.Err != nil && known {
 		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
-		if p := new(stag.PanicError); errors.As(e.Err, &p) {
-			qp.rnic.log.Error("a Buffer panicked", "method", p.Method, "value", p.Value, "stack", string(p.Stack))
-		}
+		durable.LogPanic(qp.rnic.log, e.Err)
 	}
 	qp.rnic.mu.Lock()
 	delete(qp.rnic.qps, qp)

@@ -29,7 +29,12 @@ func NewBuffer(b SyncBuffer) (*Buffer, error) {
 	if b == nil || b.Size() <= 0 {
 		return nil, errors.New("commit: a buffer needs octets")
 	}
-	return &Buffer{b, newGroup(b.Size(), true, func([]Range) error { return b.Sync() })}, nil
+	return &Buffer{b, newGroup(b.Size(), true, func([]Range) error { return syncs(b) })}, nil
+}
+
+func syncs(b SyncBuffer) (err error) {
+	defer caught("Sync", &err)
+	return b.Sync()
 }
 
 // WriteAt writes octets, and remembers that they are to be synced.

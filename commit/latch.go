@@ -56,7 +56,13 @@ func (l *Latch) Flush(ctx context.Context, off, n int64) error {
 	if err != nil {
 		return err
 	}
-	return l.end(epoch, Range{off, n}, l.f.Flush(ctx, off, n))
+	return l.end(epoch, Range{off, n}, l.call(ctx, off, n))
+}
+
+// call calls the user's Flusher.
+func (l *Latch) call(ctx context.Context, off, n int64) (err error) {
+	defer caught("Flush", &err)
+	return l.f.Flush(ctx, off, n)
 }
 
 // begin is the begin of a Flush. What is written from now on is in the set of the epoch that

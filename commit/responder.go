@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,9 @@ type Config struct {
 	// UnderWay, unless nil, is told how many requests more are being served, or less. While
 	// there are any, a Flusher may be called.
 	UnderWay func(change int)
+
+	// Panicked, unless nil, is told of a Flusher that panicked. The peer is told DataLost.
+	Panicked func(*stag.PanicError)
 
 	Stats *Stats // nil: not counted
 }
@@ -179,11 +183,21 @@ func (r *responder) take() *job {
 	j := &job{r: r}
 	j.replace = func(uint64) uint64 { return j.request.Value }
 	j.goOn = func(err error) {
+		if err != nil {
+			r.tellPanic(err)
+		}
 		j.note(codeOf(err))
 		j.advance()
 	}
 	j.startFlush = r.Task(func() { j.goOn(j.next().flush()) })
 	return j
+}
+
+// tellPanic tells of an error that is a panic of a Flusher.
+func (r *responder) tellPanic(err error) {
+	if p := new(stag.PanicError); r.Panicked != nil && errors.As(err, &p) {
+		r.Panicked(p)
+	}
 }
 
 // give ends what take began.

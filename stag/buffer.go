@@ -7,15 +7,21 @@ import (
 	"strings"
 )
 
-// A PanicError is what a method of a [Buffer] that panicked has done instead of its work.
-// It ends the stream whose operation met it, and nothing else.
+// A PanicError is what a method of a [Buffer] or [Flusher] that panicked has done instead of its work.
+// It ends the stream whose operation met it, or makes its Commit fail, and nothing else.
 type PanicError struct {
-	Method string // "ReadAt" or "WriteAt"
+	Method string // "ReadAt", "WriteAt" or "Sync"; "Flush" of a Flusher, "Integrity" of the check of octets
 	Value  any    // what the method panicked with
 	Stack  []byte // of the goroutine, as runtime/debug.Stack has it
 }
 
 func (e *PanicError) Error() string {
+	switch e.Method {
+	case "Flush":
+		return fmt.Sprintf("stag: the Flusher panicked: %v", e.Value)
+	case "Integrity":
+		return fmt.Sprintf("stag: the check of octets panicked: %v", e.Value)
+	}
 	return fmt.Sprintf("stag: the Buffer's %s panicked: %v", e.Method, e.Value)
 }
 

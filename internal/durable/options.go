@@ -3,6 +3,7 @@ package durable
 
 import (
 	"context"
+	"runtime/debug"
 
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/stag"
@@ -55,8 +56,18 @@ type checked struct {
 }
 
 func (c checked) Flush(ctx context.Context, off, n int64) error {
-	if err := c.check(off, n); err != nil {
+	if err := c.passes(off, n); err != nil {
 		return &commit.Error{Status: commit.MakeStatus(commit.NoRegion, commit.Integrity), Err: err}
 	}
 	return c.Flusher.Flush(ctx, off, n)
+}
+
+// passes calls the user's check. Octets of which it panics do not pass.
+func (c checked) passes(off, n int64) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &stag.PanicError{Method: "Integrity", Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return c.check(off, n)
 }

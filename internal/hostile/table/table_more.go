@@ -85,4 +85,10 @@ var more = []attack{
 		[]string{"rdmap.TestRDMAP_76_InvalidTerminateIsNotAnswered", "rdmap.TestRDMAP_71_72_TerminateIsAlwaysTaken", "iwarp.TestRDMAP_72_76_BadTerminateIsNotAnswered"},
 		[]string{"RDMAP-76a", "RDMAP-71a"},
 	},
+	{
+		"ATK-53", "a Flusher, a Sync or a check of the application panics", "", "each, three times",
+		"the Commit fails, the log has the stack, and the process and the stream go on",
+		[]string{"iwarp.TestAttackFlusherThatPanics"},
+		[]string{"ATK-53a", "ATK-53b", "ATK-53c"},
+	},
 }
