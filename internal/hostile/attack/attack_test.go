@@ -30,7 +30,7 @@ func TestConversationsComeAgain(t *testing.T) {
 func TestEveryLayerIsBentInEveryWay(t *testing.T) {
 	for _, l := range Layers() {
 		ways, good := make(map[string]int), 0
-		for n := range uint64(3000) {
+		for n := range uint64(1500) {
 			c := Make(l, 7, n, told)
 			if len(c.Bent) == 0 {
 				good++

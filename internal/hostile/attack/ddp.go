@@ -8,7 +8,7 @@ import (
 
 // ddp sends segments whose headers are wrong in one field or more, in good FPDUs.
 func ddp(d dice, at Target) talk {
-	msgs := segments(d, at, 1+d.IntN(24))
+	msgs := segments(d, at, 1+d.IntN(pick(d, 2, 8, 24))) // the first that is refused is the last one that is looked at
 	for range 1 + d.IntN(3) {
 		if s := pick(d, msgs...); s[0]&0x80 != 0 {
 			bendTagged(d, s, at)
@@ -21,10 +21,14 @@ func ddp(d dice, at Target) talk {
 
 // bendTagged changes the STag, the TO, or the control field of a tagged segment (RFC 5041 section 4.2).
 func bendTagged(d dice, s []byte, at Target) {
-	switch d.IntN(3) {
+	switch d.IntN(4) {
 	case 0:
 		binary.BigEndian.PutUint32(s[2:], uint32(anySTag(d, at)))
 	case 1:
+		st, to := anyPlace(d, at)
+		binary.BigEndian.PutUint32(s[2:], uint32(st))
+		binary.BigEndian.PutUint64(s[6:], to)
+	case 2:
 		binary.BigEndian.PutUint64(s[6:], anyTO(d, at))
 	default:
 		s[0] = byte(d.Uint32())

@@ -18,7 +18,7 @@ func rdmap(d dice, at Target) talk {
 		}
 		return t
 	}
-	for range 1 + d.IntN(24) {
+	for range 1 + d.IntN(pick(d, 2, 8, 24)) { // the first that is refused is the last one that is looked at
 		t.messages = append(t.messages, pick(d, kinds...)(r))
 	}
 	return t
@@ -47,7 +47,8 @@ func (r *messages) untagged(opcode byte, invalidate, queue uint32, payload []byt
 }
 
 func (r *messages) write() []byte {
-	return octets.Write(anySTag(r.dice, r.at), anyTO(r.dice, r.at), string(r.octets(r.IntN(600))))
+	st, to := anyPlace(r.dice, r.at)
+	return octets.Write(st, to, string(r.octets(r.IntN(600))))
 }
 
 func (r *messages) emptyWrite() []byte {
@@ -71,21 +72,23 @@ func (r *messages) read() []byte {
 	size := pick(r.dice, 0, 1, r.at.Len, r.at.Len+1, math.MaxUint32, 1<<31, r.Uint32())
 	src, to := r.at.STag, r.at.TO
 	if r.one(3) {
-		src, to = anySTag(r.dice, r.at), anyTO(r.dice, r.at)
+		src, to = anyPlace(r.dice, r.at)
 	}
 	return octets.ReadRequest(r.next(1), anySTag(r.dice, r.at), r.Uint64(), size, src, to)
 }
 
 func (r *messages) readResponse() []byte {
-	return octets.ReadResponse(pick[byte](r.dice, 0xc1, 0x81), anySTag(r.dice, r.at), anyTO(r.dice, r.at), string(r.octets(r.IntN(600))))
+	st, to := anyPlace(r.dice, r.at)
+	return octets.ReadResponse(pick[byte](r.dice, 0xc1, 0x81), st, to, string(r.octets(r.IntN(600))))
 }
 
 // atomic is a FetchAdd, a CmpSwap or a Swap (RFC 7306 section 5.2.1).
 func (r *messages) atomic() []byte {
 	b := binary.BigEndian.AppendUint32(nil, r.Uint32N(4))
 	b = binary.BigEndian.AppendUint32(b, r.Uint32())
-	b = binary.BigEndian.AppendUint32(b, uint32(anySTag(r.dice, r.at)))
-	b = binary.BigEndian.AppendUint64(b, anyTO(r.dice, r.at))
+	st, to := anyPlace(r.dice, r.at)
+	b = binary.BigEndian.AppendUint32(b, uint32(st))
+	b = binary.BigEndian.AppendUint64(b, to)
 	return r.untagged(10, 0, 1, append(b, r.octets(32)...))
 }
 

@@ -29,6 +29,14 @@ func segments(d dice, at Target, n int) [][]byte {
 	return all
 }
 
+// anyPlace is an STag and a TO: those of a region that the attacker may not use, or any.
+func anyPlace(d dice, at Target) (stag.STag, uint64) {
+	if len(at.Else) > 0 && d.one(3) {
+		return pick(d, at.Else...), d.Uint64N(64)
+	}
+	return anySTag(d, at), anyTO(d, at)
+}
+
 // anySTag is one that is of use, or near one, or any.
 func anySTag(d dice, at Target) stag.STag {
 	s := at.STag

@@ -10,8 +10,11 @@ var more = []attack{
 	{
 		"ATK-40", "slow octets during set-up", "", "one octet at a time, with pauses",
 		"one timer bounds the whole of it, another one the pauses",
-		[]string{"iwarp.TestMPA_75_77_SEC_42_RequestThatNeverEnds", "iwarp.TestSEC_42_RequestThatDoesNotProgress", "internal/setup.TestCM_41_DribbledRequestCostsNoSealer"},
-		[]string{"SEC-42e", "SEC-42b", "CM-41a"},
+		[]string{
+			"iwarp.TestAttackSlowSetUp", "iwarp.TestMPA_75_77_SEC_42_RequestThatNeverEnds", "iwarp.TestSEC_42_RequestThatDoesNotProgress",
+			"internal/setup.TestCM_41_DribbledRequestCostsNoSealer",
+		},
+		[]string{"ATK-40a", "SEC-42e", "SEC-42b", "CM-41a"},
 	},
 	{
 		"ATK-41", "giant lengths", "", "Reads of 2^32-1 octets, chunks of 4 GiB, Private Data of 65,535",
@@ -90,5 +93,47 @@ var more = []attack{
 		"the Commit fails, the log has the stack, and the process and the stream go on",
 		[]string{"iwarp.TestAttackFlusherThatPanics"},
 		[]string{"ATK-53a", "ATK-53b", "ATK-53c"},
+	},
+	{
+		"ATK-54", "amplification by packets with a forged source", "", "9 kinds of packets",
+		"over TCP nothing before the handshake; over UDP at most 3.5 octets for one, less than 3 with the headers, and nothing is kept",
+		[]string{"transport/sctpudp.TestAttackAmplification"},
+		[]string{"ATK-54a"},
+	},
+	{
+		"ATK-55", "amplification by RDMA Reads: small requests, large answers", "", "an IRD of 2, 4 MiB each",
+		"at most the IRD times what the peer may read is under way, at the pace of the peer; QPStats tells the ratio",
+		[]string{"iwarp.TestAttackAmplifiedReads", "iwarp.TestRDMAP_37_116_130_SEC_26_28_MoreReadsThanIRD"},
+		[]string{"ATK-55a", "SEC-28a"},
+	},
+	{
+		"ATK-56", "slow octets in each phase of a stream, and answers that are taken slowly", "", "7 phases; 16 Reads of 1 MiB, an octet a second",
+		"no other queue pair waits; regions are revoked, and the queue pair ends, without the peer",
+		[]string{"iwarp.TestAttackSlowStream", "iwarp.TestAttackSlowReader"},
+		[]string{"ATK-56a", "ATK-56b"},
+	},
+	{
+		"ATK-57", "connections are made and left, in each phase", "", "500, by FIN and by RST",
+		"nothing is left of them; each end is told, or counted",
+		[]string{"iwarp.TestAttackChurn"},
+		[]string{"ATK-57a"},
+	},
+	{
+		"ATK-58", "storms of Terminates", "", "100 streams with up to 20 each",
+		"each stream ends once, with one Event, and answers nothing",
+		[]string{"iwarp.TestAttackTerminateStorm"},
+		[]string{"ATK-58a"},
+	},
+	{
+		"ATK-59", "bombs of private data: lengths that are not there, or beyond 512", "", "513 and 65,535 octets; 512 that come slowly",
+		"the connection is closed before more than 532 octets are read",
+		[]string{"iwarp.TestMPA_51_58_59_62_63_71_74_76_81_83_BadRequests", "mpa.TestMPA_51_58_59_63_71_76_81_83_MalformedRequestClosesTheConnection", "iwarp.TestAttackSlowSetUp"},
+		[]string{"MPA-59a", "ATK-40a"},
+	},
+	{
+		"ATK-60", "random attackers at ten layers, which know STags that they may not use", "", "a second in the tests; as long as wanted by go run ./internal/hostile",
+		"no memory changes but the attackers' own; honest peers go on at their pace, and none of their Events is lost",
+		[]string{"internal/hostile.TestAttackersAtEveryLayer"},
+		[]string{"ATK-60a", "ATK-60b"},
 	},
 }

@@ -15,9 +15,9 @@ var network = []attack{
 	},
 	{
 		"ATK-3", "octets are injected into a stream, or changed there", "5.1.2, 5.2", "every kind of message, each of its bits",
-		"the operation fails or the connection ends, and no region changes",
-		[]string{"rma.TestRMA_6_WrongOuterTag", "rma.TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire"},
-		[]string{"RMA-6a", "RMA-6h"},
+		"under TLS the connection ends, with rma the operation fails; no region changes",
+		[]string{"iwarp.TestAttackOnTLS", "rma.TestRMA_6_WrongOuterTag", "rma.TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire"},
+		[]string{"ATK-3a", "RMA-6a", "RMA-6h"},
 	},
 	{
 		"ATK-4", "packets of SCTP are forged by a host that is not on the path", "5.1.2", "15 kinds of packets",
@@ -34,7 +34,7 @@ var network = []attack{
 	{
 		"ATK-6", "the network is read", "5.3", "every octet of a connection",
 		"no key is on the wire; TLS and rma hide the data",
-		[]string{"regionkey.TestKEY_4_20_NothingPrintsSecrets", "rma.TestKEY_4_NoKeyIsEverOnTheWire", "iwarp.TestARCH_30_SEC_38_QPOverTLS"},
+		[]string{"regionkey.TestKEY_4_20_NothingPrintsSecrets", "rma.TestKEY_4_NoKeyIsEverOnTheWire", "iwarp.TestARCH_30_SEC_38_QPOverTLS", "iwarp.TestAttackOnTLS"},
 		[]string{"KEY-4a", "ARCH-30a"},
 	},
 }
