@@ -15,9 +15,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestAttackersAtEveryLayer for a second: all that is judged but time. The heap of so short a run tells nothing.
+// TestAttackersAtEveryLayer: 60 conversations of each, and all that is judged but time. The heap of so short a run tells
+// nothing.
 func TestAttackersAtEveryLayer(t *testing.T) {
-	o := options{seed: 1, time: time.Second, parts: 24, quiet: 200 * time.Millisecond, together: true, maxGap: 50 * time.Millisecond}
+	o := options{seed: 1, n: 600, time: time.Minute, parts: 24, quiet: 200 * time.Millisecond, together: true, maxGap: 50 * time.Millisecond}
 	v, err := newVictim(t.Context())
 	require.NoError(t, err)
 	defer v.close()

@@ -31,6 +31,7 @@ import (
 type options struct {
 	seed  uint64
 	time  time.Duration // of the attack
+	n     uint64        // conversations of it; 0: until the time is over
 	parts int           // attackers at a time
 	pause time.Duration // of an attacker between two conversations
 	ratio float64       // that the 99th percentile may rise by; 0: by any
@@ -47,6 +48,7 @@ func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of the attackers")
 	flag.DurationVar(&o.time, "for", time.Minute, "how `long` to attack")
+	flag.Uint64Var(&o.n, "n", 0, "`number` of conversations after which the attack ends; 0: when -for is over")
 	flag.IntVar(&o.parts, "parts", 128, "`number` of attackers at a time")
 	flag.DurationVar(&o.pause, "pause", 0, "how `long` an attacker rests between two conversations")
 	flag.Float64Var(&o.ratio, "ratio", 2, "`times` that the 99th percentile of honest operations may rise by; 0: it is not judged")

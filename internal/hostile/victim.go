@@ -115,6 +115,7 @@ func (v *victim) suffers(ctx context.Context, o options) (*findings, error) {
 	go func() {
 		var err error
 		f.attackers, err = v.attacked(attacked, o)
+		stop()
 		ended <- err
 	}()
 	visits := v.friends.visits(attacked, v.addrs[attack.TCP])
@@ -136,7 +137,7 @@ func (v *victim) suffers(ctx context.Context, o options) (*findings, error) {
 // warms has a few attackers attack for a short time, so that the buffers are there that the library keeps, and waits
 // until the timers of what they have left have run.
 func (v *victim) warms(ctx context.Context, o options) error {
-	o.time = o.quiet / 4
+	o.time, o.n = o.quiet/4, 0
 	o.seed++
 	attacked, stop := context.WithTimeout(ctx, o.time)
 	defer stop()

@@ -19,12 +19,12 @@ const (
 	eventTime  = 10 * time.Second
 )
 
-// visits has honest peers come and go until ctx ends.
+// visits has honest peers come and go until ctx ends, and one has been there.
 func (f *friends) visits(ctx context.Context, addr string) <-chan visitReport {
 	done := make(chan visitReport, 1)
 	f.v.running.Go(func() {
 		var r visitReport
-		for ctx.Err() == nil {
+		for ctx.Err() == nil || r.made == 0 && r.refused < 100 {
 			f.visit(addr, &r)
 			select {
 			case <-ctx.Done():

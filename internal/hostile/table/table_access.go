@@ -32,7 +32,7 @@ var access = []attack{
 		[]string{"SEC-12a", "SEC-12b", "ARCH-33a"},
 	},
 	{
-		"ATK-11", "one buffer is reached by several STags", "6.2.3, 6.3.6", "each pair of rights",
+		"ATK-11", "one buffer is reached by several STags", "6.2.3, 6.3.6", "two regions that overlap",
 		"each STag has its own rights, and is revoked by itself",
 		[]string{"stag.TestVERBS_11_ARCH_13_14_OverlappingRegionsAreIndependent"},
 		[]string{"ARCH-13a", "VERBS-11a"},

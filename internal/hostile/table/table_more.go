@@ -71,13 +71,13 @@ var more = []attack{
 		[]string{"CMT-48a", "CMT-29a"},
 	},
 	{
-		"ATK-50", "capsules of NVMe that break the rules", "", "each command, bent",
+		"ATK-50", "capsules of NVMe that break the rules", "", "250 hosts of some 20 messages each (more by IWARP_NVME_HOSTILE)",
 		"a status or the end of that queue; no block of another namespace changes",
 		[]string{"examples/nvme/target.TestNVME_28_SinksAreOutOfReach", "examples/nvme/target.TestNVME_28_ForgedResponses", "examples/nvme/target.TestNVME_90_HostileHost"},
 		[]string{"NVME-28p", "NVME-28q"},
 	},
 	{
-		"ATK-51", "messages of rma that break the rules, by a client with keys and by a server", "", "10^6 with IWARP_RMA_WIRE",
+		"ATK-51", "messages of rma that break the rules, by a client with keys and by a server", "", "200 of each (more by IWARP_RMA_HOSTILE)",
 		"that operation fails, or that connection ends; nothing is left of it",
 		[]string{"rma.TestRMA_28_42_HostileClient", "rma.TestRMA_28_42_HostileServer", "rma.TestRMA_42_FloodOfWrongKeys"},
 		[]string{"RMA-28k", "RMA-28m"},
@@ -131,7 +131,7 @@ var more = []attack{
 		[]string{"MPA-59a", "ATK-40a"},
 	},
 	{
-		"ATK-60", "random attackers at ten layers, which know STags that they may not use", "", "a second in the tests; as long as wanted by go run ./internal/hostile",
+		"ATK-60", "random attackers at ten layers, which know STags that they may not use", "", "600 conversations in the tests; as long as wanted by go run ./internal/hostile",
 		"no memory changes but the attackers' own; honest peers go on at their pace, and none of their Events is lost",
 		[]string{"internal/hostile.TestAttackersAtEveryLayer"},
 		[]string{"ATK-60a", "ATK-60b"},

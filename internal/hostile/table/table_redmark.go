@@ -32,7 +32,7 @@ var redmark = []attack{
 		[]string{"SEC-35a"},
 	},
 	{
-		"ATK-34", "packets are neither encrypted nor authenticated", "V8, A1", "each kind of message, with each of its bits turned",
+		"ATK-34", "packets are neither encrypted nor authenticated", "V8, A1", "3,000 random ones of rma (10^6 by IWARP_RMA_WIRE); a stream under TLS",
 		"TLS and rma protect the data, cm the set-up; plain verbs do not, see security.md",
 		[]string{"rma.TestRMA_6_7_8_15_28_KEY_12_RandomAttackerOnTheWire", "iwarp.TestARCH_30_SEC_38_QPOverTLS"},
 		[]string{"RMA-8h", "RMA-15h", "SEC-38a"},
@@ -61,5 +61,23 @@ var redmark = []attack{
 		"the oldest set-up that is incomplete makes room; established QPs go on",
 		[]string{"internal/setup.TestSEC_2_HalfOpenConnectionsAreBounded", "iwarp.TestRDMAP_131_ARCH_17_SEC_2_30_LimitsHold"},
 		[]string{"SEC-2a", "SEC-2b"},
+	},
+	{
+		"ATK-61", "memory is paged in while a peer waits for it, so that others wait too", "V10", "regions on media",
+		"sources on media are touched before they are sent, where no other goroutine waits",
+		[]string{"ddp.TestSlowSourcesArePrefaulted", "transport.TestSlowPageStopsNoOtherGoroutine"},
+		[]string{"ATK-61a"},
+	},
+	{
+		"ATK-62", "a peer slows down others by using up what they share", "A5", "16 Reads that are taken by the octet; random attackers at ten layers",
+		"others go on, each with queues and read slots of its own; go run ./internal/hostile measures at what pace",
+		[]string{"iwarp.TestAttackSlowReader", "internal/hostile.TestAttackersAtEveryLayer", "iwarp.TestRDMAP_109_ARCH_23_PeerReadsNothing"},
+		[]string{"ARCH-23a"},
+	},
+	{
+		"ATK-63", "one-sided operations leave no trace at the victim", "A6", "each refusal of rma, and more than it records",
+		"QPStats counts both directions, QPConfig.Trace has the packets, and the server of rma has a log of what was granted and refused",
+		[]string{"rma.TestRMA_41_46_AuditLog", "iwarp.TestSEC_32_IdleStreamsCanBeFoundAndReaped"},
+		[]string{"RMA-41a", "SEC-32a"},
 	},
 }
