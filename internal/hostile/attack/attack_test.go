@@ -56,6 +56,13 @@ func TestAttackersThatWereToldNothing(t *testing.T) {
 	}
 }
 
+// TestHeadersThatAreBentTwice: a segment that was made untagged has a shorter header than one should.
+func TestHeadersThatAreBentTwice(t *testing.T) {
+	for n := range uint64(10_000) {
+		require.NotEmpty(t, Make(DDP, 1, n, told).Steps)
+	}
+}
+
 func TestActsHaveNames(t *testing.T) {
 	require.Equal(t, "cookie", Cookie.String())
 	require.Equal(t, "act 99", Act(99).String())

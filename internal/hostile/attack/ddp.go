@@ -6,11 +6,14 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/octets"
 )
 
+// untaggedSize is how long the header of an untagged segment is.
+const untaggedSize = 18
+
 // ddp sends segments whose headers are wrong in one field or more, in good FPDUs.
 func ddp(d dice, at Target) talk {
 	msgs := segments(d, at, 1+d.IntN(pick(d, 2, 8, 24))) // the first that is refused is the last one that is looked at
 	for range 1 + d.IntN(3) {
-		if s := pick(d, msgs...); s[0]&0x80 != 0 {
+		if s := pick(d, msgs...); s[0]&0x80 != 0 || len(s) < untaggedSize { // for it may have been bent already
 			bendTagged(d, s, at)
 		} else {
 			bendUntagged(d, s)
