@@ -145,5 +145,19 @@ func (v *victim) warms(ctx context.Context, o options) error {
 		return err
 	}
 	v.friends.work(ctx, o.settle)
+	for range quarantine { // an RNIC remembers so many STags that were freed
+		for _, pd := range []*iwarp.PD{v.own, v.friends.pd} {
+			mr, err := pd.RegisterMR(make([]byte, 1), 0, nil)
+			if err != nil {
+				return err
+			}
+			if err := mr.Close(); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
+
+// quarantine is that of package stag.
+const quarantine = 1 << 16
