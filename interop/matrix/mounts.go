@@ -26,19 +26,11 @@ const (
 // setUpMounts makes the wire for the cases of mounts.
 func setUpMounts() error { return setUpFirst("modprobe -a 9p 9pnet_rdma nfsv3 rpcrdma") }
 
-// mount9PCases are the cases of 9P over RDMA.
-func mount9PCases() []Case {
-	return slices.Concat(
-		crcBoth(Case{Name: "9p/1/files", Role: Responder, Core: true}, (*T).mount9P),
-		crcBoth(Case{Name: "9p/2/sizes", Role: Responder, Limit: 5 * time.Minute}, (*T).sizes9P),
-	)
-}
-
 // mount9P mounts a directory, and uses it.
 func (t *T) mount9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
-	t.mountFrom("9p", OurIP, "trans=rdma,port="+ninepPort+",version=9p2000.L,msize=131072,access=any")
+	t.mountFrom9P("msize=131072")
 	t.use(dir)
 	t.unmount()
 	t.stopsWell(server)
@@ -50,7 +42,7 @@ func (t *T) sizes9P(crc bool) {
 	dir := t.directory()
 	server := t.serve9P(crc, dir)
 	for _, msize := range []int64{4096, 8192, 64<<10 + 1, 1 << 20} {
-		t.mountFrom("9p", OurIP, fmt.Sprintf("trans=rdma,port=%s,version=9p2000.L,msize=%d,access=any", ninepPort, msize))
+		t.mountFrom9P(fmt.Sprintf("msize=%d", msize))
 		for _, octets := range []int64{0, 1, msize - 25, msize - 24, msize - 23, 3*msize + 1} {
 			t.moves(dir, octets, 1<<20)
 		}
@@ -119,10 +111,20 @@ func (t *T) serve9P(crc bool, dir string) *process {
 }
 
 // mountFrom mounts what a server has.
-func (t *T) mountFrom(kind, source, options string) {
-	t.tool("mount", "-t", kind, "-o", options, source, mountPoint)
+func (t *T) mountFrom(kind, source, options string) { t.mountAt(mountPoint, kind, source, options) }
+
+// mountAt mounts it at another place.
+func (t *T) mountAt(at, kind, source, options string) {
+	t.tool("mount", "-t", kind, "-o", options, source, at)
 	// Unless the case has done it; not a failure of its own.
-	t.Cleanup(func() { _ = exec.Command("umount", mountPoint).Run() })
+	t.Cleanup(func() { _ = exec.Command("umount", at).Run() })
+}
+
+// mountPointBeside makes another place to mount at.
+func (t *T) mountPointBeside(name string) string {
+	at := filepath.Join("/tmp", "mnt-"+name)
+	require.NoError(t, os.MkdirAll(at, 0o755))
+	return at
 }
 
 // wantNames lists a directory, with what each name is.

@@ -20,12 +20,18 @@ const (
 
 // mountNFSCases are the cases of NFS over RPC over RDMA.
 func mountNFSCases() []Case {
+	fio := Case{Name: "nfs/6/fio", Role: Responder, Limit: 5 * time.Minute, NoCapture: true}
 	return slices.Concat(
 		crcBoth(Case{Name: "nfs/1/files", Role: Responder, Core: true}, (*T).mountNFS),
 		crcBoth(Case{Name: "nfs/2/sizes", Role: Responder, Limit: 5 * time.Minute}, (*T).sizesNFS),
 		crcBoth(Case{Name: "nfs/3/rsize", Role: Responder, Limit: 5 * time.Minute}, (*T).transfersNFS),
 		crcBoth(Case{Name: "nfs/4/links", Role: Responder, Core: true}, (*T).linksNFS),
+		crcBoth(Case{Name: "nfs/5/names", Role: Responder, Limit: 5 * time.Minute}, (*T).namesNFS),
+		crcBoth(fio, (*T).fioNFS),
 		crcBoth(Case{Name: "nfs/7/restarts", Role: Responder, Limit: 10 * time.Minute, Wire: torn}, (*T).restartsNFS),
+		crcBoth(Case{Name: "nfs/7/restarts-under-fio", Role: Responder, Limit: 10 * time.Minute, NoCapture: true}, (*T).restartsUnderFio),
+		crcBoth(Case{Name: "nfs/8/idle", Role: Responder, Limit: 9 * time.Minute}, (*T).idleNFS),
+		crcBoth(Case{Name: "nfs/9/eight-mounts", Role: Responder, Limit: 5 * time.Minute}, (*T).eightMountsNFS),
 	)
 }
 
@@ -42,10 +48,13 @@ func (t *T) serveNFS(crc bool, dir string) *process {
 }
 
 // mountFromNFS mounts what our server has, with more options.
-func (t *T) mountFromNFS(more ...string) {
-	t.mountFrom("nfs", OurIP+":/", strings.Join(append([]string{
+func (t *T) mountFromNFS(more ...string) { t.mountFrom("nfs", OurIP+":/", nfsOptions(more...)) }
+
+// nfsOptions are those of a mount over RDMA, and more.
+func nfsOptions(more ...string) string {
+	return strings.Join(append([]string{
 		"vers=3", "proto=rdma", "port=" + nfsPort, "mountproto=tcp", "mountport=" + nfsMountPort, "nolock", "mountvers=3", "addr=" + OurIP, "mountaddr=" + OurSecondIP,
-	}, more...), ","))
+	}, more...), ",")
 }
 
 // mountNFS mounts a directory, and uses it.
@@ -123,56 +132,6 @@ func (t *T) linksNFS(crc bool) {
 		require.Equal(t, to, got)
 	}
 	t.wantNFSClean()
-	t.unmount()
-	t.stopsWell(server)
-}
-
-// restarts is how often the server is killed and started again.
-const restarts = 20
-
-// restartsNFS kills the server again and again while the client writes and reads: nothing is lost.
-func (t *T) restartsNFS(crc bool) {
-	dir := t.directory()
-	server := t.serveNFS(crc, dir)
-	t.mountFromNFS("hard", "timeo=50")
-	stop, failed, rounds := make(chan struct{}), make(chan error, 1), 0
-	go func() {
-		failed <- func() error {
-			for {
-				select {
-				case <-stop:
-					return nil
-				default:
-				}
-				name := filepath.Join(mountPoint, fmt.Sprintf("round%d", rounds%4))
-				if err := writePieces(name, uint64(rounds), 3<<20+1, 256<<10); err != nil {
-					return err
-				}
-				if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
-					return err
-				}
-				if err := checkRandom(name, uint64(rounds), 3<<20+1); err != nil {
-					return err
-				}
-				rounds++
-			}
-		}()
-	}()
-	for range restarts {
-		time.Sleep(time.Second)
-		server.kill()
-		time.Sleep(100 * time.Millisecond)
-		server = t.serveNFS(crc, dir)
-	}
-	close(stop)
-	select {
-	case err := <-failed:
-		require.NoError(t, err)
-	case <-t.Ctx.Done():
-		require.Fail(t, "the client hangs")
-	}
-	require.Positive(t, rounds)
-	t.figure("%d files of 3 MiB", rounds)
 	t.unmount()
 	t.stopsWell(server)
 }
