@@ -21,7 +21,7 @@ func mount9PCases() []Case {
 	files := c("1/files", 3)
 	files.Core = true
 	dies := c("7/server-dies", 3)
-	dies.Wire = torn
+	dies.Wire, dies.Kernel = torn, leaks9P
 	loose := c("4/fio-loose", 5)
 	loose.NoCapture = true
 	none := c("4/fio", 5)
@@ -37,6 +37,11 @@ func mount9PCases() []Case {
 		crcBoth(dies, (*T).serverDies9P),
 		crcBoth(c("8/two-mounts", 3), (*T).twoMounts9P),
 	)
+}
+
+// leaks9P is what Linux's client says when it is unmounted after a request was lost with its connection: it has a leak.
+var leaks9P = []string{
+	`9p-fcall-cache|cut here|kmem_cache_destroy|end trace|Modules linked in|Hardware name|Call Trace|</?TASK>|^(CS|FS|CR2|PKRU|Code|R[A-Z0-9]{2}): |CPU: |^ (\? )?[\w.]+\+0x`,
 }
 
 // mountFrom9P mounts what our server has, with more options.
@@ -93,6 +98,7 @@ func (t *T) names9P(crc bool) {
 	server := t.serve9P(crc, dir)
 	t.mountFrom9P("msize=131072")
 	t.linksAndModes(dir, "c")
+	require.ErrorIs(t, os.Remove(mountPoint+"/e"), syscall.ENOTEMPTY)
 	t.manyNames(2000)
 	f, err := os.OpenFile(mountPoint+"/small", os.O_RDWR, 0)
 	require.NoError(t, err)
@@ -121,7 +127,7 @@ func (t *T) linksAndModes(dir string, links ...string) {
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Mkdir(at("e"), 0o755))
 	require.NoError(t, os.Rename(at("b"), at("e/b")))
-	require.ErrorIs(t, os.Remove(at("e")), syscall.ENOTEMPTY)
+	require.Error(t, os.Remove(at("e")), "it is not empty")
 	for _, root := range []string{mountPoint, dir} {
 		for _, name := range append(links, "e/b") {
 			text, err := os.ReadFile(filepath.Join(root, name))
