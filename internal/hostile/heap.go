@@ -6,19 +6,26 @@ import (
 	"time"
 )
 
-// heap is what is alive.
-func heap() uint64 {
+// recordSize is about what a record of an attack takes, of those that are kept for the operator.
+const recordSize = 256
+
+// heap is what is alive, but for the records of attacks: their number is bounded, and it may take long until it is reached.
+func (v *victim) heap() uint64 {
+	records := 0
+	for _, n := range v.records {
+		records += n()
+	}
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC() // what pools hold goes by the second one
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return m.HeapAlloc - recordSize*uint64(records)
 }
 
 // heapBack waits until the heap is back within a tenth, but not for longer than that, and returns what it is.
-func heapBack(ctx context.Context, before uint64, longest time.Duration) uint64 {
+func (v *victim) heapBack(ctx context.Context, before uint64, longest time.Duration) uint64 {
 	for until := time.Now().Add(longest); ; {
-		now := heap()
+		now := v.heap()
 		if back(before, now) || time.Now().After(until) || ctx.Err() != nil {
 			return now
 		}

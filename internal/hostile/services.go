@@ -40,6 +40,7 @@ func (v *victim) serveAuth() error {
 	if err != nil {
 		return err
 	}
+	v.records = append(v.records, func() int { return len(auth.AccessLog()) })
 	return v.listens("tcp", &iwarp.ListenConfig{Auth: auth}, v.plain.handle, attack.CM)
 }
 
@@ -50,6 +51,7 @@ func (v *victim) serveRMA() error {
 		return err
 	}
 	server := rma.NewServer(&rma.ServerConfig{PD: pd, Insecure: true})
+	v.records = append(v.records, func() int { return len(server.AuditLog()) })
 	if _, err := server.Register(1, rma.NewMemory(make([]byte, 1<<16)), nil); err != nil {
 		return err
 	}

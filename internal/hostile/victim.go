@@ -21,6 +21,7 @@ type victim struct {
 	friends *friends
 	addrs   map[attack.Layer]string
 	told    attack.Target
+	records []func() int // how many records of attacks are kept, which is bounded
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -106,7 +107,7 @@ func (v *victim) suffers(ctx context.Context, o options) (*findings, error) {
 	if err := v.warms(ctx, o); err != nil {
 		return nil, fmt.Errorf("the first attackers: %w", err)
 	}
-	f.heapBefore = heap()
+	f.heapBefore = v.heap()
 	f.quiet = v.friends.work(v.ctx, o.quiet)
 
 	attacked, stop := context.WithTimeout(ctx, o.time)
@@ -124,7 +125,7 @@ func (v *victim) suffers(ctx context.Context, o options) (*findings, error) {
 		return nil, fmt.Errorf("the attackers: %w", err)
 	}
 	f.visits = <-visits
-	f.heapAfter = heapBack(ctx, f.heapBefore, o.heapTime)
+	f.heapAfter = v.heapBack(ctx, f.heapBefore, o.heapTime)
 	f.after = v.friends.work(v.ctx, o.quiet/4)
 	f.changed = v.arena.changed()
 	f.wrong = v.friends.wrong()
