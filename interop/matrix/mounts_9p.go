@@ -100,11 +100,7 @@ func (t *T) names9P(crc bool) {
 	t.linksAndModes(dir, "c")
 	require.ErrorIs(t, os.Remove(mountPoint+"/e"), syscall.ENOTEMPTY)
 	t.manyNames(2000)
-	f, err := os.OpenFile(mountPoint+"/small", os.O_RDWR, 0)
-	require.NoError(t, err)
-	require.NoError(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX), "flock")
-	require.NoError(t, syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
-	require.NoError(t, f.Close())
+	t.tool("busybox", "flock", "-n", mountPoint+"/small", "true")
 	t.unmount()
 	t.stopsWell(server)
 }
