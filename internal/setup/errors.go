@@ -43,15 +43,19 @@ type lack struct {
 	missing   string // what the peer has not sent
 	tls       string // where this side would be told to use TLS; empty: it does
 	initiator bool
+	secured   bool // the handshake of TLS has ended on this side
 }
 
 // failure says in plain words why a connection could not be set up.
 func (m *Manager) failure(err error, s lack) error {
 	var f *transport.Fault
 	here := errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
+	alert := refusedByTLS(err)
 	switch refused := m.refusal(); {
 	case refused != nil && here:
 		return refused
+	case alert != nil:
+		return errtext.Reword(err, "TLS: the peer has refused the connection: "+alert.Error())
 	case errors.Is(err, mpa.ErrTLS) && s.tls != "":
 		return errtext.Reword(err, "the peer uses TLS: set "+s.tls)
 	case !errors.As(err, &f), f.Code != transport.MPAConnectionLost, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -63,9 +67,22 @@ func (m *Manager) failure(err error, s lack) error {
 		if s.tls != "" && s.initiator {
 			text += "; it may expect TLS (" + s.tls + ")"
 		}
+		if s.secured {
+			text += "; it may have refused the certificate of this side, or that it has none (QPConfig.TLS)"
+		}
 		return errtext.Reword(err, text)
 	}
 	return err
+}
+
+// refusedByTLS returns the alert with which the peer has ended TLS, nil if it has not. In TLS 1.3 the handshake of a client
+// ends before the server has seen the client's certificate, so that its refusal comes where the Reply is due.
+func refusedByTLS(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return op.Err
+	}
+	return nil
 }
 
 // tlsError says what has failed, and what may be wrong with the peer.

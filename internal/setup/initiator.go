@@ -42,7 +42,7 @@ func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) erro
 func (i *initiator) another(ctx context.Context, err error) bool {
 	l := i.local
 	switch {
-	case i.established, l.Seal != nil && l.Again == nil:
+	case i.established, refusedByTLS(err) != nil, l.Seal != nil && l.Again == nil:
 	case l.Seal != nil:
 		if seal, o := l.Again(ctx, err); seal != nil {
 			l.Seal, l.MPA = seal, *o
@@ -114,7 +114,8 @@ func (i *initiator) failure(err error, c net.Conn) error {
 		return err
 	}
 	s := lack{missing: "an MPA Reply", initiator: true}
-	if _, secure := c.(*tls.Conn); !secure && i.local.TLS == nil {
+	s.secured = i.local.TLS != nil
+	if _, secure := c.(*tls.Conn); !secure && !s.secured {
 		s.tls = "QPConfig.TLS"
 	}
 	return i.Manager.failure(err, s)
