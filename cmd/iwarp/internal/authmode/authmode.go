@@ -41,14 +41,9 @@ func Initiate(auth string, qc *iwarp.QPConfig) error {
 	case Plain:
 		return nil
 	case TLS:
-		cert, err := certificate()
-		if err != nil {
-			return err
-		}
-		pool := x509.NewCertPool()
-		pool.AddCert(cert.Leaf)
-		qc.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13, ServerName: "127.0.0.1"}
-		return nil
+		var err error
+		qc.TLS, err = ClientTLS()
+		return err
 	}
 	ring, err := keyring()
 	if err != nil {
@@ -72,8 +67,8 @@ func Respond(auth string, lc *iwarp.ListenConfig) error {
 	case Plain:
 		return nil
 	case TLS:
-		cert, err := certificate()
-		lc.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
+		var err error
+		lc.TLS, err = ServerTLS()
 		return err
 	}
 	ring, err := keyring()
@@ -92,6 +87,23 @@ func Respond(auth string, lc *iwarp.ListenConfig) error {
 	lc.Auth, err = cm.New(&c)
 	began = 0
 	return err
+}
+
+// ClientTLS is the configuration of a client of ServerTLS.
+func ClientTLS() (*tls.Config, error) {
+	cert, err := certificate()
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert.Leaf)
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13, ServerName: "127.0.0.1"}, nil
+}
+
+// ServerTLS is the configuration of a server that has the certificate.
+func ServerTLS() (*tls.Config, error) {
+	cert, err := certificate()
+	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, err
 }
 
 // certificate is the same in both processes.

@@ -127,7 +127,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.work.Latency, "latency", false, "one operation at a time, each timed")
 	fs.DurationVar(&o.work.Poll, "poll", 0, "poll so long before sleeping, on both sides")
 	fs.StringVar(&o.work.Wait, "wait", waitPark, "how both sides sleep that wait: park or block")
-	fs.IntVar(&o.work.Chunk, "chunk", 0, "octets of one call of the tcp baseline, 0: the best of 64K, 256K and 1M")
+	fs.IntVar(&o.work.Chunk, "chunk", 0, "octets of one call of the tcp or tls baseline, 0: the best of 64K, 256K and 1M")
 	fs.IntVar(&o.work.Slow, "slow", 0, "further connections that read 4 KiB every 250ms")
 	fs.IntVar(&o.work.Idle, "idle", 0, "further connections that do nothing")
 	fs.Func("network", "what the library goes over: tcp, sctp or sctp+udp", o.network)

@@ -103,6 +103,8 @@ func TestEveryKindOfWork(t *testing.T) {
 		{"rpc by RDMA Read, several connections", workload{Op: opRPCWrite, Size: 1 << 16, Depth: 4, Conns: 2}, "tcp"},
 		{"rpc by Sends", workload{Op: opRPCSend, Size: 4096, Depth: 8, Region: 1 << 16, CRC: true}, "tcp"},
 		{"slow and idle ones beside it", workload{Op: opRead, Size: 4096, Depth: 4, Slow: 16, Idle: 4}, alone},
+		{"over TLS", workload{Op: opWrite, Size: 1 << 16, Depth: 4, Conns: 2, CRC: true, Auth: "tls"}, "tls"},
+		{"over TLS, timed", workload{Op: opPingPong, Size: 64, Auth: "tls"}, "tls"},
 		{"against http", workload{Op: opRead, Size: 1 << 16, Depth: 2}, "http"},
 		{"against grpc", workload{Op: opRead, Size: 1 << 16, Depth: 2}, "grpc"},
 		{"against requests and answers", workload{Op: opRead, Size: 4096, Depth: 8, Conns: 3}, "reqresp"},

@@ -8,16 +8,16 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// A tcpEnd is either end of a connection of the tcp baseline: what the best plain Go
+// A tcpEnd is either end of a connection of the baselines tcp and tls: what the best plain Go
 // program would do with blocking calls and no copy of its own.
 type tcpEnd struct {
-	c       *net.TCPConn
+	c       net.Conn
 	out, in []byte // what is sent from, and read into; data walks through all of it
 	order   order  // the client's next
 	scratch [max(orderLen, fetchLen)]byte
 }
 
-func newTCPEnd(c *net.TCPConn, w *workload) *tcpEnd {
+func newTCPEnd(c net.Conn, w *workload) *tcpEnd {
 	n := max(w.Region, w.Size, w.Chunk, maxChunk)
 	return &tcpEnd{c: c, out: peer.SourceOf(n), in: make([]byte, max(n, w.sinkLen()))}
 }

@@ -2,6 +2,7 @@ package perf
 
 import (
 	"io"
+	"net"
 	"slices"
 	"time"
 
@@ -16,16 +17,25 @@ const (
 
 var chunks = []int{minChunk, 256 << 10, maxChunk}
 
-// A tcpDriver is the client of the tcp baseline.
+// A tcpDriver is the client of the baselines tcp and tls.
 type tcpDriver struct {
 	w    workload
 	ends []*tcpEnd
 }
 
 func dialTCP(addr string, w workload) (driver, error) {
+	return dialStreams(addr, w, func(c *net.TCPConn) (net.Conn, error) { return c, nil })
+}
+
+// dialStreams makes a driver of connections to addr, in what wrap puts over them; it closes those that it fails with.
+func dialStreams(addr string, w workload, wrap func(c *net.TCPConn) (net.Conn, error)) (driver, error) {
 	d := &tcpDriver{w: w}
 	for range w.Conns {
-		c, err := peer.Dial(addr, w.CC)
+		raw, err := peer.Dial(addr, w.CC)
+		var c net.Conn
+		if err == nil {
+			c, err = wrap(raw)
+		}
 		if err != nil {
 			_ = d.close() // the first error counts
 			return nil, err

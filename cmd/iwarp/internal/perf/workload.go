@@ -54,7 +54,7 @@ type workload struct {
 	Latency  bool          `json:"latency,omitempty"` // one at a time, each timed
 	Poll     time.Duration `json:"poll,omitempty"`    // busy polling of both sides
 	Wait     string        `json:"wait,omitempty"`    // how both sides sleep, "": waitPark
-	Chunk    int           `json:"chunk,omitempty"`   // tcp: octets of one call, 0: the best of chunks
+	Chunk    int           `json:"chunk,omitempty"`   // tcp, tls: octets of one call, 0: the best of chunks
 	Network  string        `json:"network,omitempty"` // iwarp: what it goes over, "": tcp
 	Auth     string        `json:"auth,omitempty"`    // iwarp: how both sides authenticate each other, "": authmode.Plain
 	Window   int64         `json:"window,omitempty"`  // iwarp: of the client's Solicitor, 0: there is none
@@ -195,6 +195,7 @@ type kind struct {
 var kinds = []kind{
 	{"iwarp", serveIWARP, dialIWARP},
 	{"tcp", serveTCP, dialTCP},
+	{"tls", serveTLS, dialTLS},
 	{"reqresp", serveReqResp, dialReqResp},
 	{"http", serveHTTP, dialHTTP},
 	{"grpc", serveGRPC, dialGRPC},
