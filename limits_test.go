@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -262,4 +265,18 @@ func TestRemoteBufferOnTheWire(t *testing.T) {
 	}
 	require.NoError(t, back.UnmarshalBinary(b[1:]))
 	require.Equal(t, rb, back)
+}
+
+// TestHardeningGivesTheDefaultLimits: the table of docs/hardening.md has what an RNIC without a configuration has.
+func TestHardeningGivesTheDefaultLimits(t *testing.T) {
+	text, err := os.ReadFile("docs/hardening.md")
+	require.NoError(t, err)
+	limits := reflect.ValueOf(iwarp.DefaultLimits)
+	for i := range limits.NumField() {
+		name := limits.Type().Field(i).Name
+		_, row, found := strings.Cut(string(text), "| `"+name+"` | ")
+		require.True(t, found, name)
+		value, _, _ := strings.Cut(row, " |")
+		require.Equal(t, strconv.FormatInt(limits.Field(i).Int(), 10), strings.ReplaceAll(value, ",", ""), name)
+	}
 }
