@@ -1,7 +1,6 @@
 package program
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/goiwarp/iwarp"
@@ -14,7 +13,7 @@ func checkSent(works []*Work, wcs []iwarp.WC) error {
 			continue
 		}
 		if len(wcs) == 0 {
-			return fmt.Errorf("no completion of #%d", w.ID)
+			return fmt.Errorf("%w #%d", ErrLost, w.ID)
 		}
 		if err := checkSuccess(w, wcs[0]); err != nil {
 			return err
@@ -22,7 +21,7 @@ func checkSent(works []*Work, wcs []iwarp.WC) error {
 		wcs = wcs[1:]
 	}
 	if len(wcs) > 0 {
-		return fmt.Errorf("a completion that is not due: %s", sentText(wcs[0]))
+		return fmt.Errorf("%w: %s", ErrNotDue, sentText(wcs[0]))
 	}
 	return nil
 }
@@ -30,7 +29,11 @@ func checkSent(works []*Work, wcs []iwarp.WC) error {
 // checkSuccess compares one completion with its work request.
 func checkSuccess(w *Work, wc iwarp.WC) error {
 	switch {
-	case wc.ID != w.ID || wc.Op != w.Op:
+	case wc.ID > w.ID:
+		return fmt.Errorf("%s: %w #%d (%v)", sentText(wc), ErrLost, w.ID, w.Op)
+	case wc.ID < w.ID:
+		return fmt.Errorf("%w: %s", ErrNotDue, sentText(wc))
+	case wc.Op != w.Op:
 		return fmt.Errorf("%s where #%d (%v) was due", sentText(wc), w.ID, w.Op)
 	case wc.Status != iwarp.StatusSuccess:
 		return fmt.Errorf("%s: %w", sentText(wc), wc.Err())
@@ -67,7 +70,7 @@ func (x *run) checkMessage(e *liveEnd, i int, octets []byte) error {
 		return fmt.Errorf("%s: it must not be received", text)
 	case wc.Op != msg.Op || int(wc.Len) != len(msg.Data) || wc.Imm != msg.Imm:
 		return fmt.Errorf("%s, want %v of %d octets, %x", text, msg.Op, len(msg.Data), msg.Imm)
-	case !bytes.Equal(octets, msg.Data):
+	case !x.equal(octets, msg.Data):
 		return fmt.Errorf("%s: %s", text, difference(octets, msg.Data))
 	case wc.Flags&iwarp.Solicited != 0 != msg.Sol:
 		return fmt.Errorf("%s: solicited is %t, want %t", text, !msg.Sol, msg.Sol)
@@ -92,7 +95,7 @@ func (x *run) checkTaken(e *liveEnd, i int) error {
 	for end, other := range x.ends {
 		for k, wc := range other.got {
 			if end.Side == e.Side && wc.ID == id && (other != e || k != i) {
-				return fmt.Errorf("%s: the receive has completed twice", receivedText(wc))
+				return fmt.Errorf("%s: %w", receivedText(wc), ErrTwice)
 			}
 		}
 	}

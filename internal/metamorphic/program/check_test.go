@@ -39,17 +39,17 @@ func TestCompletionsThatAreWrong(t *testing.T) {
 	}{
 		{"all is well", []iwarp.WC{completion(0, write, ok), completion(2, add, ok)}, "", ""},
 		{"lost", []iwarp.WC{completion(0, write, ok)}, "no completion of #2", "no completion of #2"},
-		{"the first is lost", []iwarp.WC{completion(2, add, ok)}, "where #0 (RDMA Write) was due", "no completion of #0"},
-		{"doubled", []iwarp.WC{completion(0, write, ok), completion(0, write, ok), completion(2, add, ok)}, "where #2", "no completion of #2"},
+		{"the first is lost", []iwarp.WC{completion(2, add, ok)}, "no completion of #0 (RDMA Write)", "no completion of #0"},
+		{"doubled", []iwarp.WC{completion(0, write, ok), completion(0, write, ok), completion(2, add, ok)}, "not due: #0 RDMA Write", "no completion of #2"},
 		{"one more", []iwarp.WC{completion(0, write, ok), completion(2, add, ok), completion(2, add, ok)}, "not due", "not due"},
 		{"of another operation", []iwarp.WC{completion(0, send, ok), completion(2, add, ok)}, "where #0", "where #0"},
-		{"unsignaled, and completes", []iwarp.WC{completion(0, write, ok), completion(1, send, ok), completion(2, add, ok)}, "where #2", "it is unsignaled"},
+		{"unsignaled, and completes", []iwarp.WC{completion(0, write, ok), completion(1, send, ok), completion(2, add, ok)}, "not due: #1 Send", "it is unsignaled"},
 		{"another value", []iwarp.WC{completion(0, write, ok), oldValue}, "value before was 0x8, want 0x7", "value before was 0x8, want 0x7"},
 		{"all flushed", []iwarp.WC{completion(0, write, flushed), completion(1, send, flushed), completion(2, add, flushed)}, "flushed", ""},
 		{"the unsignaled one is not flushed", []iwarp.WC{completion(0, write, flushed), completion(2, add, flushed)}, "flushed", "no completion of #1"},
 		{"success after a failure", []iwarp.WC{completion(0, write, flushed), completion(1, send, flushed), completion(2, add, ok)}, "flushed", "after a failure"},
-		{"one cause", []iwarp.WC{completion(0, write, ok), completion(1, send, access), completion(2, add, flushed)}, "where #2", ""},
-		{"two causes", []iwarp.WC{completion(0, write, ok), completion(1, send, access), completion(2, add, access)}, "where #2", "2 work requests have failed"},
+		{"one cause", []iwarp.WC{completion(0, write, ok), completion(1, send, access), completion(2, add, flushed)}, "not due: #1 Send", ""},
+		{"two causes", []iwarp.WC{completion(0, write, ok), completion(1, send, access), completion(2, add, access)}, "not due: #1 Send", "2 work requests have failed"},
 	} {
 		for i := range c.wcs {
 			c.wcs[i].QP = new(iwarp.QP) // Err asks it for the cause

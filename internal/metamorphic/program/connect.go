@@ -19,7 +19,7 @@ var ErrNotHere = errors.New("cannot be used here")
 // open makes the hosts and the connections.
 func (x *run) open() error {
 	x.ends, x.byQP = make(map[End]*liveEnd), make(map[*iwarp.QP]*liveEnd)
-	x.cuts, x.mems = make(map[int]*cutter), make(map[*Mem]*liveMem)
+	x.cuts, x.damaged, x.mems = make(map[int]*cutter), make(map[int]bool), make(map[*Mem]*liveMem)
 	x.regions, x.sinks = make(map[*Region]*liveRegion), make(map[*Mem]*liveRegion)
 	x.slots = make(map[*Receive]*liveMem)
 	for i := range x.hosts {
@@ -42,12 +42,18 @@ func (x *run) newHost(side int) (*host, error) {
 	if x.cfg.Network == SCTPUDP && x.cfg.Shuffle != 0 {
 		cfg.ListenPacket = shuffled(x.cfg.Shuffle)
 	}
-	rnic, err := iwarp.Open(cfg)
-	if err != nil {
-		return nil, err
+	h := &host{}
+	var err error
+	if x.shared != nil {
+		h.shared = x.shared[side]
+		h.rnic = h.shared.RNIC
+	} else {
+		if h.rnic, err = iwarp.Open(cfg); err != nil {
+			return nil, err
+		}
+		h.events = h.rnic.Events()
 	}
-	h := &host{rnic: rnic, events: rnic.Events()}
-	if h.pd, err = rnic.AllocPD(); err != nil {
+	if h.pd, err = h.rnic.AllocPD(); err != nil {
 		return h, err
 	}
 	if x.plan.Program.SRQ && side == 1 {
@@ -57,10 +63,10 @@ func (x *run) newHost(side int) (*host, error) {
 	}
 	if x.cfg.SameCQ {
 		depth := inboxDepth * len(x.plan.Conns)
-		if h.sendCQ, err = rnic.CreateCQ(depth); err != nil {
+		if h.sendCQ, err = h.rnic.CreateCQ(depth); err != nil {
 			return h, err
 		}
-		h.recvCQ, err = rnic.CreateCQ(depth)
+		h.recvCQ, err = h.rnic.CreateCQ(depth)
 	}
 	return h, err
 }
@@ -78,9 +84,6 @@ func (x *run) queuePair(end End) *iwarp.QPConfig {
 	c.MPA = iwarp.MPAOptions{NoCRC: x.cfg.NoCRC, MaxULPDU: x.cfg.ULPDU}
 	for _, side := range x.cfg.Markers {
 		c.MPA.Markers = c.MPA.Markers || side == rune("ab"[end.Side])
-	}
-	if x.cfg.Network == TLS && end.Side == 0 {
-		c.TLS = clientTLS()
 	}
 	return c
 }
@@ -113,15 +116,37 @@ func (x *run) meet(i int, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) 
 		}
 		return x.records(x.cfg, i, rnics, qcs)
 	}
-	network, addr := x.cfg.Network, "127.0.0.1:0"
+	return connect(x.ctx, x.cfg.Network, rnics, qcs, func(network, to string) (string, error) {
+		if f := x.plan.Conns[i].Fault; f == nil || f.Verb != Cut || !x.cfg.isMPA() {
+			return to, nil
+		}
+		cut, err := newCutter(x.ctx, network, to)
+		if err != nil {
+			return "", err
+		}
+		x.cuts[i] = cut
+		return cut.addr(), nil
+	})
+}
+
+// Connect connects a queue pair of each of two RNICs over a network. It returns an error that matches ErrNotHere
+// if this machine does not have the network.
+func Connect(ctx context.Context, network string, rnics [2]*iwarp.RNIC, qcs [2]*iwarp.QPConfig) ([2]*iwarp.QP, error) {
+	return connect(ctx, network, rnics, qcs, func(_, to string) (string, error) { return to, nil })
+}
+
+// connect connects to the address that via returns.
+func connect(ctx context.Context, network string, rnics [2]*iwarp.RNIC, qcs [2]*iwarp.QPConfig, via func(network, to string) (string, error),
+) (qps [2]*iwarp.QP, err error) {
+	addr := "127.0.0.1:0"
 	var lc iwarp.ListenConfig
 	switch network {
 	case TLS:
-		network, lc.TLS = TCP, serverTLS()
+		network, lc.TLS, qcs[0].TLS = TCP, serverTLS(), clientTLS()
 	case Pipe:
 		addr = ""
 	}
-	l, err := rnics[1].Listen(x.ctx, network, addr, &lc)
+	l, err := rnics[1].Listen(ctx, network, addr, &lc)
 	if errors.Is(err, iwarp.ErrUnsupported) {
 		err = fmt.Errorf("%w: %w", ErrNotHere, err)
 	}
@@ -129,16 +154,11 @@ func (x *run) meet(i int, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) 
 		return qps, err
 	}
 	defer func() { _ = l.Close() }()
-	to := l.Addr().String()
-	if f := x.plan.Conns[i].Fault; f != nil && f.Verb == Cut && x.cfg.isMPA() {
-		cut, err := newCutter(x.ctx, network, to)
-		if err != nil {
-			return qps, err
-		}
-		x.cuts[i] = cut
-		to = cut.addr()
+	to, err := via(network, l.Addr().String())
+	if err != nil {
+		return qps, err
 	}
-	return dialAndAccept(x.ctx, rnics[0], network, to, l, qcs)
+	return dialAndAccept(ctx, rnics[0], network, to, l, qcs)
 }
 
 func dialAndAccept(ctx context.Context, client *iwarp.RNIC, network, to string, l *iwarp.Listener, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) {

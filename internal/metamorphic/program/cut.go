@@ -5,22 +5,29 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// A cutter stands between the two ends of a connection over TCP or a pipe, and ends it after
+// damageFor is how long what a damaged connection has lost is waited for, and how long a stall lasts.
+const damageFor = 20 * time.Millisecond
+
+// A cutter stands between the two ends of a connection over TCP or a pipe, and ends or damages it after
 // so many octets.
 type cutter struct {
 	listener net.Listener
 
-	mu    sync.Mutex
-	conns [2]net.Conn // to the initiator, and to the responder
-	left  [2]int      // octets of each end that still pass; -1: all
-	fin   bool        // the connection ends, instead of being reset
-	isCut bool
-	all   sync.WaitGroup
+	mu     sync.Mutex
+	conns  [2]net.Conn // to the initiator, and to the responder
+	left   [2]int      // octets of each end that still pass; -1: all
+	how    string      // what follows them, a value of how of Cut
+	mute   [2]bool     // nothing passes that an end sends
+	isCut  bool
+	closed chan struct{} // when isCut is set
+	all    sync.WaitGroup
 }
 
 // newCutter listens for one connection, which it passes on to an address.
@@ -33,7 +40,7 @@ func newCutter(ctx context.Context, network, to string) (*cutter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cutter{listener: l, left: [2]int{-1, -1}}
+	c := &cutter{listener: l, left: [2]int{-1, -1}, closed: make(chan struct{})}
 	c.all.Go(func() {
 		from, err := l.Accept()
 		_ = l.Close()
@@ -62,39 +69,84 @@ func (c *cutter) forward(side int) {
 	b := make([]byte, 4096)
 	for {
 		n, err := from.Read(b)
-		n, last := c.pass(side, n)
-		if _, werr := to.Write(b[:n]); werr != nil || err != nil && !errors.Is(err, io.EOF) {
-			last = true
+		n, then := c.pass(side, b[:n])
+		if then == Stall {
+			c.stall()
 		}
-		if last {
+		_, werr := to.Write(b[:n])
+		switch {
+		case then == "reset", werr != nil && !c.isMute(side), err != nil && !errors.Is(err, io.EOF):
 			c.cut()
 			return
-		}
-		if err != nil {
-			_ = to.(interface{ CloseWrite() error }).CloseWrite() // net.TCPConn and the pipe have it
-			return
+		case then == HalfClose, err != nil:
+			if then == HalfClose || !c.isMute(side) {
+				_ = to.(interface{ CloseWrite() error }).CloseWrite() // net.TCPConn and the pipe have it
+			}
+			if err != nil {
+				return
+			}
 		}
 	}
 }
 
-// pass tells how many of n octets pass, and whether they are the last.
-func (c *cutter) pass(side, n int) (int, bool) {
+// pass tells how many of the octets pass, and what follows: reset for what ends the connection.
+func (c *cutter) pass(side int, b []byte) (n int, then string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left[side] < 0 {
-		return n, c.isCut
+	left := c.left[side]
+	switch {
+	case c.isCut:
+		return len(b), "reset"
+	case c.mute[side]:
+		return 0, ""
+	case left < 0:
+		return len(b), ""
+	case len(b) < left, len(b) == left && c.how == Corrupt:
+		c.left[side] -= len(b)
+		return len(b), ""
 	}
-	n = min(n, c.left[side])
-	c.left[side] -= n
-	return n, c.left[side] == 0
+	c.left[side] = -1
+	switch c.how {
+	case Corrupt:
+		if len(b) > 0 {
+			b[left] ^= 0x10
+		}
+		return len(b), ""
+	case Stall:
+		return len(b), Stall
+	case HalfClose:
+		c.mute[side] = true
+		return left, HalfClose
+	case Vanish:
+		c.mute = [2]bool{true, true}
+		return left, ""
+	default:
+		return left, "reset"
+	}
 }
 
-// arm cuts the connection when so many more octets of an end have passed.
-func (c *cutter) arm(side, octets int, fin bool) {
+func (c *cutter) isMute(side int) bool {
 	c.mu.Lock()
-	c.left[side], c.fin = octets, fin
+	defer c.mu.Unlock()
+	return c.mute[side]
+}
+
+// stall waits for a moment, or until the connection is cut.
+func (c *cutter) stall() {
+	t := time.NewTimer(damageFor)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.closed:
+	}
+}
+
+// arm cuts or damages the connection when so many more octets of an end have passed.
+func (c *cutter) arm(side, octets int, how string) {
+	c.mu.Lock()
+	c.left[side], c.how = octets, how
 	c.mu.Unlock()
-	if octets == 0 {
+	if octets == 0 && !slices.Contains(damages, how) {
 		c.cut()
 	}
 }
@@ -107,11 +159,12 @@ func (c *cutter) cut() {
 		return
 	}
 	c.isCut = true
+	close(c.closed)
 	for _, conn := range c.conns {
 		if conn == nil {
 			continue
 		}
-		if !c.fin {
+		if c.how != "fin" {
 			switch conn := conn.(type) {
 			case *net.TCPConn:
 				_ = conn.SetLinger(0)

@@ -16,7 +16,7 @@ func checkDoubted(works []*Work, wcs []iwarp.WC, mayFail bool) error {
 	for _, w := range works {
 		if len(wcs) == 0 || wcs[0].ID != w.ID {
 			if f.all > 0 || w.Flags&iwarp.Unsignaled == 0 {
-				return fmt.Errorf("no completion of #%d", w.ID)
+				return fmt.Errorf("%w #%d", ErrLost, w.ID)
 			}
 			continue
 		}
@@ -33,7 +33,7 @@ func checkDoubted(works []*Work, wcs []iwarp.WC, mayFail bool) error {
 		}
 	}
 	if len(wcs) > 0 {
-		return fmt.Errorf("a completion that is not due: %s", sentText(wcs[0]))
+		return fmt.Errorf("%w: %s", ErrNotDue, sentText(wcs[0]))
 	}
 	return f.check(mayFail)
 }
@@ -126,6 +126,8 @@ func (x *run) compareDoubt(c *ConnPlan) error {
 		if !live.intact() {
 			return fmt.Errorf("octets beside %s have changed", mem.Name)
 		}
+		x.counts.Due += len(c.Base[mem])
+		x.counts.Octets += len(live.b)
 		if err := checkOctets(mem, live.b, c.Base[mem], confirmed, open); err != nil {
 			return err
 		}
@@ -213,7 +215,7 @@ func allowedEvents(fault *Op, end End, cfg Config) []iwarp.EventKind {
 	}
 	local := fault.End == end
 	lost := []iwarp.EventKind{iwarp.EventConnectionLost}
-	if !cfg.isMPA() || fault.how() == "fin" {
+	if !cfg.isMPA() || fault.how() == "fin" || slices.Contains(damages, fault.how()) {
 		// It looks as if the peer had ended gracefully, which is an error if work is outstanding (RFC 5043 section 6, RFC 5041 section 6.2).
 		lost = append(lost, iwarp.EventClosed, iwarp.EventTerminated, iwarp.EventTerminateReceived)
 	}

@@ -21,6 +21,7 @@ const (
 
 // A host is one of the two programs that talk to each other.
 type host struct {
+	shared         *Host // not nil: the RNIC is of this, and outlives the program
 	rnic           *iwarp.RNIC
 	events         <-chan iwarp.Event
 	pd             *iwarp.PD
@@ -33,17 +34,22 @@ type run struct {
 	plan    *Plan
 	cfg     Config
 	records ConnectFunc
+	shared  *[2]*Host
 	ctx     context.Context
 
 	hosts   [2]*host
 	ends    map[End]*liveEnd
 	byQP    map[*iwarp.QP]*liveEnd
 	cuts    map[int]*cutter
+	damaged map[int]bool
 	mems    map[*Mem]*liveMem
 	regions map[*Region]*liveRegion
 	sinks   map[*Mem]*liveRegion  // of Reads with Invalidate
 	slots   map[*Receive]*liveMem // memory of receives
 	outcome Outcome
+	counts  Counts
+	lose    func(wc iwarp.WC) bool
+	blind   func(octets []byte) []byte
 	trace   []Entry
 	line    int // of the step under way
 }
@@ -162,6 +168,7 @@ func (x *run) postAs(e *liveEnd, w *Work, wr iwarp.SendWR) error {
 		return fmt.Errorf("post #%d: %w", w.ID, err)
 	}
 	e.sent = append(e.sent, w)
+	x.counts.Posted[w.Op]++
 	if w.Message != nil {
 		p := x.ends[e.peer()]
 		p.arrive = append(p.arrive, w.Message)
@@ -292,6 +299,7 @@ func (x *run) recv(e *liveEnd, r *Receive) error {
 	}
 	if err == nil {
 		e.posted = append(e.posted, r)
+		x.counts.Receives++
 	}
 	return nil
 }
@@ -302,21 +310,25 @@ func (x *run) harvest(e *liveEnd) {
 	for n := 1; n > 0; {
 		n = e.qp.SendCQ().Poll(wcs[:])
 		for _, wc := range wcs[:n] {
-			of := x.byQP[wc.QP]
-			of.done = append(of.done, wc)
+			x.takeSent(x.byQP[wc.QP], wc)
 		}
 	}
 	for n := 1; n > 0; {
 		n = e.qp.RecvCQ().Poll(wcs[:])
 		for _, wc := range wcs[:n] {
-			of := x.byQP[wc.QP]
-			of.got = append(of.got, wc)
+			x.takeReceived(x.byQP[wc.QP], wc)
 		}
 	}
 }
 
 func (x *run) drain(e *liveEnd) error {
-	err := e.qp.Drain(x.ctx)
+	ctx := x.ctx
+	if x.damaged[e.Conn] {
+		var cancel context.CancelFunc // much may not arrive any more
+		ctx, cancel = context.WithTimeout(ctx, damageFor)
+		defer cancel()
+	}
+	err := e.qp.Drain(ctx)
 	x.harvest(e)
 	if x.fails(e.End) && x.ctx.Err() == nil {
 		return nil

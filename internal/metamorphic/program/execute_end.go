@@ -1,10 +1,10 @@
 package program
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"sync"
 
@@ -55,9 +55,9 @@ func (x *run) await(cq *iwarp.CQ) error {
 	n, err := cq.Wait(x.ctx, wcs[:])
 	for _, wc := range wcs[:n] {
 		if e := x.byQP[wc.QP]; cq == e.qp.SendCQ() {
-			e.done = append(e.done, wc)
+			x.takeSent(e, wc)
 		} else {
-			e.got = append(e.got, wc)
+			x.takeReceived(e, wc)
 		}
 	}
 	return err
@@ -89,7 +89,7 @@ func (x *run) compareEnd(e *liveEnd) error {
 	e.sent, e.done = nil, nil
 	for i := e.compared; i < len(e.got); i++ {
 		if i >= len(e.arrive) {
-			return fmt.Errorf("a receive has completed without a message: %v", receivedText(e.got[i]))
+			return fmt.Errorf("%w: without a message: %v", ErrNotDue, receivedText(e.got[i]))
 		}
 		octets := x.octets(e, e.got[i])
 		x.note(e.End, false, "%s", receivedText(e.got[i]))
@@ -139,7 +139,7 @@ func (x *run) compareMemory(s *Step) error {
 		if !live.intact() {
 			return fmt.Errorf("octets beside %s have changed", mem.Name)
 		}
-		if !bytes.Equal(live.b, want) {
+		if !x.equal(live.b, want) {
 			return fmt.Errorf("%s: %s", mem.Name, difference(live.b, want))
 		}
 		x.outcome.addf(mem.End, "%s %08x", mem.Name, crc32.ChecksumIEEE(live.b))
@@ -190,7 +190,8 @@ func (x *run) fault(e *liveEnd, s *Step) error {
 	default:
 	}
 	if cut := x.cuts[e.Conn]; cut != nil {
-		cut.arm(e.Side, s.N, how == "fin")
+		x.damaged[e.Conn] = slices.Contains(damages, how)
+		cut.arm(e.Side, s.N, how)
 		return nil
 	}
 	return p.qp.Abort() // SCTP and the pipe of records have no stream of octets
@@ -227,6 +228,9 @@ func (x *run) finish(conn int) error {
 			}
 		}
 		if cut := x.cuts[conn]; cut != nil {
+			if f.how() == Vanish { // each end gives up by itself
+				_, _ = a.qp.Abort(), b.qp.Abort() // it may have ended
+			}
 			cut.cut()
 		} else if f.Verb == Race {
 			_ = a.qp.Abort() // it may have ended
@@ -265,11 +269,16 @@ func (x *run) close(well bool) (err error) {
 			well = well && x.takenOfSRQ(&errs)
 			errs = append(errs, h.srq.Close())
 		}
+		if h.shared != nil && h.recvCQ != nil {
+			errs = append(errs, h.sendCQ.Close(), h.recvCQ.Close())
+		}
 		if h.pd != nil {
 			errs = append(errs, h.pd.Close())
 		}
-		errs = append(errs, h.rnic.Close())
-		x.collect(h)
+		if h.shared == nil {
+			errs = append(errs, h.rnic.Close())
+		}
+		errs = append(errs, x.collect(h))
 	}
 	if err := errors.Join(errs...); err != nil || !well {
 		return err
@@ -292,13 +301,17 @@ func (x *run) takenOfSRQ(errs *[]error) bool {
 	return true
 }
 
-// collect takes the events of a host that has closed.
-func (x *run) collect(h *host) {
+// collect takes the events of a host that has closed, or of its queue pairs.
+func (x *run) collect(h *host) error {
+	if h.shared != nil {
+		return x.collectShared(h)
+	}
 	for ev := range h.events {
 		if e := x.byQP[ev.QP]; e != nil {
 			e.events = append(e.events, ev)
 		}
 	}
+	return nil
 }
 
 // compareEnds compares how the connections have ended.

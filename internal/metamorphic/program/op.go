@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,7 +51,7 @@ const (
 	Close     Verb = "close"     // how=both|one
 	Abort     Verb = "abort"     // this end aborts
 	Terminate Verb = "terminate" // this end sends a Terminate
-	Cut       Verb = "cut"       // len more octets of this end arrive: how=reset|fin
+	Cut       Verb = "cut"       // len more octets of this end arrive: how=reset|fin, or one of damages
 	BadWrite  Verb = "badwrite"  // how=stag|bounds|access|dead; a region that lives is invalidated before
 	BadRead   Verb = "badread"   // the same
 	BadAdd    Verb = "badadd"    // the same
@@ -66,6 +67,19 @@ var hows = map[Verb][]string{
 	BadWrite: {"stag", "bounds", "access", "dead"}, BadRead: {"stag", "bounds", "access", "dead"}, BadAdd: {"stag", "bounds", "access", "dead"},
 	BadInv: {"stag", "access", "dead"}, Race: {"verb", "close"},
 }
+
+// damages are more values of how of Cut, which Generate does not draw: the octet that follows is corrupt, the octets that
+// follow are late, this end's half is closed, or nothing arrives any more from either end. The connection is reset soon
+// after. Damage demands a CRC.
+var damages = []string{Corrupt, Stall, HalfClose, Vanish}
+
+// The damages of a connection.
+const (
+	Corrupt   = "corrupt"
+	Stall     = "stall"
+	HalfClose = "half"
+	Vanish    = "vanish"
+)
 
 var verbs = []Verb{
 	Register, Invalidate, Recv, Send, SendInv, Write, WriteImm, Read, ReadInv, FetchAdd, CompareSwp, Swap, Imm, Commit, Drain, Compare,
@@ -178,13 +192,15 @@ func (o *Op) set(word string) error {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
 	case "how":
-		for _, how := range hows[o.Verb] {
-			if how == value {
-				o.How = value
-				return nil
-			}
+		all := hows[o.Verb]
+		if o.Verb == Cut {
+			all = slices.Concat(all, damages)
 		}
-		return fmt.Errorf("%q: want one of %v", word, hows[o.Verb])
+		if !slices.Contains(all, value) {
+			return fmt.Errorf("%q: want one of %v", word, all)
+		}
+		o.How = value
+		return nil
 	case "fence":
 		if value != "read" && value != "local" {
 			return fmt.Errorf("%q: want read or local", word)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/goiwarp/iwarp"
 )
 
 // A Runner runs programs over Configs.
@@ -16,6 +18,14 @@ type Runner struct {
 	Skipped func(c Config, why error)
 	// Spoil, if not nil, changes what was observed, for tests of what notices it.
 	Spoil func(c Config, o Outcome)
+
+	// Hosts, if not nil, are the two hosts of all programs, in place of new ones. Network sctp+udp uses their sockets.
+	Hosts *[2]*Host
+	Tally *Tally // counts, if not nil
+	// Lose and Blind, if not nil, show that a check is done: Lose says that a completion shall be overlooked, and Blind
+	// leaves only some of the octets that are compared.
+	Lose  func(wc iwarp.WC) bool
+	Blind func(octets []byte) []byte
 }
 
 // A Failure is what a Runner has found.
@@ -74,6 +84,9 @@ func (r *Runner) once(p Program, c Config) (Outcome, []Entry, error) {
 	if r.Spoil != nil {
 		r.Spoil(c, x.outcome)
 	}
+	if r.Tally != nil {
+		r.Tally.add(&x.counts, x.plan, err)
+	}
 	return x.outcome, x.trace, err
 }
 
@@ -85,6 +98,12 @@ func (r *Runner) execute(plan *Plan, c Config) (*run, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	x := &run{plan: plan, cfg: c, records: r.Records, ctx: ctx, outcome: make(Outcome)}
-	return x, x.execute()
+	x := &run{
+		plan: plan, cfg: c, records: r.Records, shared: r.Hosts, ctx: ctx, outcome: make(Outcome),
+		counts: Counts{Posted: make(map[iwarp.Op]int)}, lose: r.Lose, blind: r.Blind,
+	}
+	if err := x.execute(); err != nil {
+		return x, err
+	}
+	return x, x.counts.check()
 }
