@@ -138,6 +138,7 @@ var table = map[string]rule{
 	// Random programs of verbs, over every network.
 	"internal/metamorphic":         {ours: []string{"internal/metamorphic/program"}},
 	"internal/metamorphic/program": {ours: []string{".", "stag", "transport"}},
+	"internal/soak":                {ours: []string{".", "stag", "internal/metamorphic/program"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},

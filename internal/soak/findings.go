@@ -1,0 +1,24 @@
+package main
+
+import (
+	"slices"
+	"sync"
+)
+
+// findings collects what is wrong. It may be used by many goroutines.
+type findings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (f *findings) add(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, what)
+}
+
+func (f *findings) all() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.list)
+}

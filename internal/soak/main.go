@@ -1,0 +1,114 @@
+// Command soak keeps many queue pairs of two RNICs busy, damages their connections, and compares everything.
+//
+//	go run ./internal/soak -for 10m
+//	go run -race ./internal/soak -for 1m -qps 32 -seed 7
+//	go run ./internal/soak -for 5s -sabotage completion   # to see that it fails
+//
+// # Load
+//
+// Random programs of package internal/metamorphic/program run side by side, as many as -qps queue pairs allow, each over a network drawn by lot.
+// They use all operations: every form of Send, RDMA Write, Write with Immediate Data, RDMA Read, the atomic operations, Immediate Data,
+// Commit, Bind, fast registration, invalidations, and SRQs. Four out of five connections end with a fault:
+// an abort, a Terminate, an access that must be refused, memory that is revoked while it is used, or damage
+// between the two ends: a reset, the end of the stream, an octet that is corrupt, a stall, the end of one half, or silence. The sockets
+// of SCTP over UDP lose, delay and corrupt datagrams. One region, beside the programs, is written by one peer while
+// another reads it, and is sent by its owner, too.
+//
+// # Findings
+//
+// Each program is compared with its model as the documentation of package program says: all memory, and one completion for each
+// work request. No octet of a Read of the shared region may be older than the last write that was confirmed before, or newer than the last
+// one that was posted.
+//
+// The run has rounds. When the programs of a round have ended, the two RNICs, which live on, may use no more descriptors and
+// goroutines than after the first round, and no more than 16 MiB more of the heap. At the end, RNICs with limits must be able to give away
+// all of their PDs, STags, CQs and SRQs; and when they are closed, there may be no more descriptors and goroutines
+// than before they were opened, and no more than 16 MiB more of the heap.
+//
+// A finding is printed with what repeats it, and the program ends with 1. A wrong flag is 2. The choices of the programs come from -seed;
+// how they interleave does not.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	length   time.Duration
+	seed     uint64
+	qps      int
+	networks string
+	sabotage string
+	verbose  bool
+}
+
+const everyNetwork = "pipe,tcp,tls,sctp+udp,sctp"
+
+// The values of -sabotage.
+const (
+	loseCompletion = "completion"
+	skipOctet      = "octet"
+	leakSTag       = "stag"
+)
+
+func main() {
+	var o options
+	flag.DurationVar(&o.length, "for", time.Minute, "how `long` to run")
+	flag.Uint64Var(&o.seed, "seed", 1, "`seed` of the first program; the next one has the next seed")
+	flag.IntVar(&o.qps, "qps", 64, "`number` of queue pairs at a time")
+	flag.StringVar(&o.networks, "networks", everyNetwork, "`networks` to run over; one that the machine does not have is left out")
+	flag.StringVar(&o.sabotage, "sabotage", "", "`what` to do wrong, so that the run must fail: overlook a completion, leave an octet out of a comparison, or keep an STag")
+	flag.BoolVar(&o.verbose, "v", false, "print the resources in use after each round")
+	flag.Parse()
+	err := o.check()
+	if flag.NArg() > 0 {
+		err = fmt.Errorf("%q: there are no arguments", flag.Args())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(2)
+	}
+	if err := run(os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+func (o *options) check() error {
+	if o.length <= 0 {
+		return errors.New("-for must be positive")
+	}
+	if o.qps < minQPs || o.qps > mostQPs || o.qps%2 != 0 {
+		return fmt.Errorf("-qps must be even, and from %d to %d", minQPs, mostQPs)
+	}
+	for n := range strings.SplitSeq(o.networks, ",") {
+		if !slices.Contains(strings.Split(everyNetwork, ","), n) {
+			return fmt.Errorf("-networks: %q is none of %s", n, everyNetwork)
+		}
+	}
+	if o.sabotage != "" && !slices.Contains([]string{loseCompletion, skipOctet, leakSTag}, o.sabotage) {
+		return fmt.Errorf("-sabotage must be %s, %s or %s", loseCompletion, skipOctet, leakSTag)
+	}
+	return nil
+}
+
+// run does what the options say. It prints the numbers, and returns an error if there are findings.
+func run(w io.Writer, o options) error {
+	fmt.Fprintf(w, "seed %d, %d queue pairs over %s for %v\n", o.seed, o.qps, o.networks, o.length)
+	s := newSoak(w, o)
+	began := time.Now()
+	s.soak()
+	s.print(time.Since(began))
+	if n := len(s.findings.all()); n > 0 {
+		return fmt.Errorf("%d findings", n)
+	}
+	return nil
+}
