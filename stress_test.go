@@ -310,10 +310,17 @@ func TestWindowsAreBoundWhileTheQPEnds(t *testing.T) {
 // TestRegionChangesWhileAnotherPeerReadsIt: one QP writes a region without end while
 // another reads it. Responses are staged, so that no CRC can be wrong.
 func TestRegionChangesWhileAnotherPeerReadsIt(t *testing.T) {
+	for _, network := range []string{"tcp", "sctp+udp"} {
+		t.Run(network, func(t *testing.T) { regionChanges(t, network) })
+	}
+}
+
+// regionChanges lets the region change for a while.
+func regionChanges(t *testing.T, network string) {
 	owner, writer, reader := newSide(t, nil), newSide(t, nil), newSide(t, nil)
-	writer.connect(owner, pairConfig{})
+	writer.connect(owner, pairConfig{network: network})
 	first := owner.qp
-	reader.connect(owner, pairConfig{})
+	reader.connect(owner, pairConfig{network: network})
 	const n = 200_000
 	_, mr := owner.register(n, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), stressTime())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/goiwarp/iwarp/internal/freelist"
+	"github.com/goiwarp/iwarp/internal/raceorder"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -54,9 +55,11 @@ func (c *Conn) Append(head []byte, payload [][]byte, _ bool) bool {
 		return false
 	}
 	to := append(b.buf[at:at+ssnSize], head...)
+	raceorder.Lock() // a peer may write to the payload
 	for _, p := range payload {
 		to = append(to, p...)
 	}
+	raceorder.Unlock()
 	b.ends[b.n] = at + ssnSize + n
 	b.n++
 	return true
