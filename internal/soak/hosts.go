@@ -8,12 +8,12 @@ import (
 	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
-// The limits of the RNICs of a run. All STags are given away at its end.
+// The limits of the RNICs of a run. All of each are given away at its end.
 const (
-	mostSTags = 1 << 15
-	mostPDs   = mostQPs
-	mostCQs   = 1024
-	mostSRQs  = mostQPs
+	stagsPerQP = 256 // a program uses fewer
+	mostPDs    = mostQPs
+	mostCQs    = 1024
+	mostSRQs   = mostQPs
 )
 
 // The bounds of -qps: those of the shared region, and of a program with three connections.
@@ -28,7 +28,7 @@ type hostPair [2]*program.Host
 // openHosts opens two RNICs that allow qps queue pairs together.
 func openHosts(plain bool, qps int, d *datagrams) (pair *hostPair, err error) {
 	cfg := iwarp.Config{PlainIO: plain, ListenPacket: d.listen}
-	cfg.Limits = iwarp.Limits{MaxQP: qps / 2, MaxMR: mostSTags, MaxPD: mostPDs, MaxCQ: mostCQs, MaxSRQ: mostSRQs}
+	cfg.Limits = iwarp.Limits{MaxQP: qps / 2, MaxMR: qps * stagsPerQP, MaxPD: mostPDs, MaxCQ: mostCQs, MaxSRQ: mostSRQs}
 	pair = new(hostPair)
 	for i := range pair {
 		if pair[i], err = program.NewHost(&cfg); err != nil {
@@ -48,7 +48,7 @@ func left(r *iwarp.RNIC) error {
 	if len(pds) == 0 {
 		return err
 	}
-	mws, err2 := takeAll(mostSTags, "STags", pds[0].AllocMW)
+	mws, err2 := takeAll(r.Limits().MaxMR, "STags", pds[0].AllocMW)
 	closeAll(mws)
 	cqs, err3 := takeAll(mostCQs, "CQs", func() (*iwarp.CQ, error) { return r.CreateCQ(1) })
 	closeAll(cqs)
