@@ -28,10 +28,10 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/hugelgupf/p9/fsimpl/localfs"
 	"github.com/hugelgupf/p9/p9"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/ninep/dirfs"
 	"github.com/goiwarp/iwarp/examples/ninep/rdma9p"
 )
 
@@ -114,7 +114,7 @@ func serve(ctx context.Context, o *options, rnic *iwarp.RNIC, stdout io.Writer, 
 	if err != nil {
 		return err
 	}
-	server := rdma9p.DelayEnd(p9.NewServer(localfs.Attacher(o.root)))
+	server := rdma9p.DelayEnd(p9.NewServer(dirfs.Attacher(o.root)))
 	var others sync.WaitGroup
 	defer others.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -35,6 +35,6 @@
 // # Limits
 //
 // Linux's client works in the initial network namespace, with IPv4 addresses. The versions 9P2000 and 9P2000.u are not
-// supported. What the server shows is the business of the handler: fsimpl/localfs of p9 follows symbolic links out of its
+// supported. What the server shows is the business of the handler: package dirfs, for one, does not follow symbolic links out of its
 // directory, and does everything as the user of the server's process.
 package rdma9p

@@ -7,10 +7,10 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/hugelgupf/p9/fsimpl/localfs"
 	"github.com/hugelgupf/p9/p9"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/ninep/dirfs"
 	"github.com/goiwarp/iwarp/examples/ninep/rdma9p"
 )
 
@@ -31,7 +31,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := rdma9p.DelayEnd(p9.NewServer(localfs.Attacher("/srv")))
+	server := rdma9p.DelayEnd(p9.NewServer(dirfs.Attacher("/srv")))
 	err = rdma9p.Serve(ctx, l, server, &rdma9p.Config{ReadOnly: true, QP: iwarp.QPConfig{PD: pd}})
 	fmt.Println(err)
 }

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hugelgupf/p9/fsimpl/localfs"
 	"github.com/hugelgupf/p9/fsimpl/templatefs"
 	"github.com/hugelgupf/p9/linux"
 	"github.com/hugelgupf/p9/p9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/ninep/dirfs"
 	"github.com/goiwarp/iwarp/examples/ninep/rdma9p"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -171,7 +171,7 @@ func TestP9R_1_7_ServerOfP9(t *testing.T) {
 	}{{"pipe", "files", 0}, {"pipe", "files", 16}, {"tcp", "127.0.0.1:0", 0}} {
 		t.Run(fmt.Sprint(x.network, x.srq), func(t *testing.T) {
 			dir := t.TempDir()
-			s := newSite(t, x.network, x.addr, localfs.Attacher(dir), rdma9p.Config{MaxMsize: 64 << 10, SRQ: x.srq})
+			s := newSite(t, x.network, x.addr, dirfs.Attacher(dir), rdma9p.Config{MaxMsize: 64 << 10, SRQ: x.srq})
 			c, root := s.mount(64 << 10)
 			data := make([]byte, 1500001)
 			fill(data)
@@ -242,7 +242,7 @@ func copyFile(t *testing.T, root p9.File, name string, data []byte) {
 func TestP9R_14_ReadOnlyServerOfP9(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o600))
-	s := newSite(t, "pipe", t.Name(), localfs.Attacher(dir), rdma9p.Config{ReadOnly: true})
+	s := newSite(t, "pipe", t.Name(), dirfs.Attacher(dir), rdma9p.Config{ReadOnly: true})
 	c, root := s.mount(8192)
 	_, f, err := root.Walk([]string{"file"})
 	require.NoError(t, err)

@@ -1,0 +1,145 @@
+package dirfs
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hugelgupf/p9/linux"
+	"github.com/hugelgupf/p9/p9"
+	"golang.org/x/sys/unix"
+)
+
+// file is a file, directory or symbolic link. Its descriptor is made with O_PATH until the client opens it.
+type file struct {
+	p9.DefaultWalkGetAttr
+
+	// device is that of the root: numbers of inodes are mixed with other devices' own.
+	device uint64
+	// desc is replaced when the file is opened. An os.File is not closed below a call that uses it.
+	desc     atomic.Pointer[os.File]
+	open     atomic.Bool
+	writable atomic.Bool
+
+	// reading orders readdir and the replacement of the descriptor for a lock.
+	reading sync.Mutex
+}
+
+var _ p9.File = (*file)(nil)
+
+func newFile(fd int) *file {
+	f := new(file)
+	f.desc.Store(os.NewFile(uintptr(fd), "9p"))
+	return f
+}
+
+// errno gives p9 the number of an error of the system. p9 would take other forms for EACCES or EEXIST when they are not.
+func errno(err error) error {
+	if err == nil {
+		return nil
+	}
+	var n unix.Errno
+	if errors.As(err, &n) {
+		return linux.Errno(n)
+	}
+	return linux.EBADF
+}
+
+// with calls do with the descriptor, which stays open meanwhile.
+func (f *file) with(do func(fd int) error) error {
+	c, err := f.desc.Load().SyscallConn()
+	if err != nil {
+		return linux.EBADF
+	}
+	var failed error
+	if err := c.Control(func(fd uintptr) { failed = do(int(fd)) }); err != nil {
+		return linux.EBADF
+	}
+	return errno(failed)
+}
+
+// self is a path that leads to the file itself, wherever its name is, for calls that take no descriptor of O_PATH.
+func self(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// checkName refuses what is not the name of one directory entry.
+func checkName(names ...string) error {
+	for _, name := range names {
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+			return linux.EINVAL
+		}
+	}
+	return nil
+}
+
+// Close releases the descriptor, and with it the locks.
+func (f *file) Close() error { return errno(f.desc.Load().Close()) }
+
+// Walk opens the entries one after the other. Without a name it is a copy of f that is not open.
+func (f *file) Walk(names []string) ([]p9.QID, p9.File, error) {
+	if err := checkName(names...); err != nil {
+		return nil, nil, err
+	}
+	at, err := f.clone()
+	if err != nil {
+		return nil, nil, err
+	}
+	qids := make([]p9.QID, 0, len(names))
+	for _, name := range names {
+		next, err := at.child(name)
+		_ = at.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		at = next
+		st, err := at.stat()
+		if err != nil {
+			_ = at.Close()
+			return nil, nil, err
+		}
+		qids = append(qids, at.qid(st))
+	}
+	return qids, at, nil
+}
+
+// clone returns a File of the same inode that is not open.
+func (f *file) clone() (*file, error) {
+	var fd int
+	err := f.with(func(own int) (err error) {
+		if f.open.Load() {
+			fd, err = unix.Open(self(own), unix.O_PATH|unix.O_CLOEXEC, 0)
+			return err
+		}
+		fd, err = unix.FcntlInt(uintptr(own), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := newFile(fd)
+	c.device = f.device
+	return c, nil
+}
+
+// child opens an entry of the directory.
+func (f *file) child(name string) (*file, error) {
+	var fd int
+	err := f.with(func(dir int) (err error) {
+		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := newFile(fd)
+	c.device = f.device
+	return c, nil
+}
+
+// Rename is not called by the server, which uses RenameAt.
+func (*file) Rename(p9.File, string) error { return linux.ENOSYS }
+
+// Renamed has nothing to do: a descriptor does not depend on names.
+func (*file) Renamed(p9.File, string) {}

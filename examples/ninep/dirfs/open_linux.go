@@ -1,0 +1,158 @@
+package dirfs
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/hugelgupf/p9/linux"
+	"github.com/hugelgupf/p9/p9"
+	"golang.org/x/sys/unix"
+)
+
+// Flags of Tlopen and Tlcreate, which are those of open(2) on most machines, but not of all.
+const (
+	flagExcl   = 0o200
+	flagTrunc  = 0o1000
+	flagDsync  = 0o10000
+	flagSyncOn = 0o4000000
+)
+
+// openFlags are the flags for open(2). Append is left out: Linux's client writes at the end by itself.
+func openFlags(flags p9.OpenFlags) int {
+	own := flags.OSFlags() | unix.O_CLOEXEC
+	if flags&flagTrunc != 0 {
+		own |= unix.O_TRUNC
+	}
+	if flags&flagDsync != 0 {
+		own |= unix.O_DSYNC
+	}
+	if flags&flagSyncOn != 0 {
+		own |= unix.O_SYNC
+	}
+	return own
+}
+
+// Open opens regular files and directories. The client's own kernel opens pipes and devices.
+func (f *file) Open(flags p9.OpenFlags) (p9.QID, uint32, error) {
+	st, err := f.stat()
+	if err != nil {
+		return p9.QID{}, 0, err
+	}
+	kind := st.Mode & unix.S_IFMT
+	if kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return p9.QID{}, 0, linux.EPERM
+	}
+	return f.qid(st), 0, f.reopen(openFlags(flags))
+}
+
+// reopen replaces the descriptor by one of the same inode.
+func (f *file) reopen(flags int) error {
+	var fd int
+	err := f.with(func(own int) (err error) {
+		fd, err = unix.Open(self(own), flags, 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f.use(fd, flags)
+	return nil
+}
+
+// use takes an open descriptor in place of the one it has.
+func (f *file) use(fd, flags int) {
+	old := f.desc.Swap(os.NewFile(uintptr(fd), "9p"))
+	f.writable.Store(flags&unix.O_ACCMODE != unix.O_RDONLY)
+	f.open.Store(true)
+	_ = old.Close()
+}
+
+// Create makes a regular file and opens it. Another one may have made it since the client looked: it is opened unless the client wants a new one.
+func (f *file) Create(name string, flags p9.OpenFlags, mode p9.FileMode, _ p9.UID, gid p9.GID) (p9.File, p9.QID, uint32, error) {
+	if err := checkName(name); err != nil {
+		return nil, p9.QID{}, 0, err
+	}
+	c, err := f.create(name, openFlags(flags), mode, gid)
+	if errors.Is(err, linux.EEXIST) && flags&flagExcl == 0 {
+		c, err = f.existing(name, flags)
+	}
+	if err != nil {
+		return nil, p9.QID{}, 0, err
+	}
+	st, err := c.stat()
+	if err != nil {
+		_ = c.Close()
+		return nil, p9.QID{}, 0, err
+	}
+	return c, c.qid(st), 0, nil
+}
+
+func (f *file) create(name string, flags int, mode p9.FileMode, gid p9.GID) (*file, error) {
+	var fd int
+	err := f.with(func(dir int) (err error) {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, uint32(mode)&0o7777)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := newFile(fd)
+	c.device = f.device
+	c.writable.Store(flags&unix.O_ACCMODE != unix.O_RDONLY)
+	c.open.Store(true)
+	if err := c.setGroup(gid); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// existing opens a regular file that is there already; to the server what is created is one.
+func (f *file) existing(name string, flags p9.OpenFlags) (*file, error) {
+	c, err := f.child(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := c.stat()
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = linux.EEXIST
+	}
+	if err == nil {
+		err = c.reopen(openFlags(flags))
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// ReadAt reads from an open file.
+func (f *file) ReadAt(p []byte, offset int64) (int, error) {
+	var n int
+	err := f.with(func(fd int) (err error) {
+		n, err = unix.Pread(fd, p, offset)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// WriteAt writes to an open file.
+func (f *file) WriteAt(p []byte, offset int64) (int, error) {
+	var n int
+	err := f.with(func(fd int) (err error) {
+		n, err = unix.Pwrite(fd, p, offset)
+		return err
+	})
+	return max(n, 0), err
+}
+
+// FSync writes what the system holds of the file to the device.
+func (f *file) FSync() error { return f.with(unix.Fsync) }
