@@ -33,7 +33,9 @@ func mount(t *testing.T) (string, p9.File) {
 		// The server adds to a WaitGroup in a goroutine of its own: see rdma9p.DelayEnd.
 		time.Sleep(20 * time.Millisecond)
 		near.Close()
-		<-done
+		if err := <-done; err != nil {
+			t.Logf("server: %v", err)
+		}
 	})
 	return dir, root
 }
@@ -83,9 +85,14 @@ func TestAttributes(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	write(t, path)
 	f := walk(t, root, "file")
-	require.NoError(t, f.SetAttr(p9.SetAttrMask{Permissions: true, Size: true, UID: true, GID: true, ATime: true, MTime: true,
-		ATimeNotSystemTime: true, MTimeNotSystemTime: true}, p9.SetAttr{Permissions: 0o641, Size: 100, UID: p9.UID(os.Getuid()),
-		GID: p9.GID(os.Getgid()), ATimeSeconds: 5, MTimeSeconds: 7, MTimeNanoSeconds: 9}))
+	valid := p9.SetAttrMask{
+		Permissions: true, Size: true, UID: true, GID: true, ATime: true, MTime: true,
+		ATimeNotSystemTime: true, MTimeNotSystemTime: true,
+	}
+	require.NoError(t, f.SetAttr(valid, p9.SetAttr{
+		Permissions: 0o641, Size: 100, UID: p9.UID(os.Getuid()), GID: p9.GID(os.Getgid()),
+		ATimeSeconds: 5, MTimeSeconds: 7, MTimeNanoSeconds: 9,
+	}))
 	st, err := os.Stat(path)
 	require.NoError(t, err)
 	require.EqualValues(t, 0o641, st.Mode())
@@ -152,8 +159,12 @@ func TestReaddirWhileNamesGo(t *testing.T) {
 	require.Len(t, seen, names)
 }
 
+// TestLocks does without p9's client, whose Tlock has no fid.
 func TestLocks(t *testing.T) {
-	dir, root := mount(t)
+	dir := t.TempDir()
+	root, err := dirfs.Attacher(dir).Attach()
+	require.NoError(t, err)
+	defer root.Close()
 	write(t, dir, "file")
 	a, b := walk(t, root, "file"), walk(t, root, "file")
 	for _, f := range []p9.File{a, b} {
@@ -173,4 +184,48 @@ func TestLocks(t *testing.T) {
 	lock(a, p9.WriteLock, p9.LockStatusBlocked)
 	require.NoError(t, b.Close())
 	lock(a, p9.WriteLock, p9.LockStatusOK)
+}
+
+func TestCreate(t *testing.T) {
+	dir, root := mount(t)
+	f, _, _, err := walk(t, root).Create("file", p9.ReadWrite, 0o666, p9.NoUID, p9.NoGID)
+	require.NoError(t, err)
+	n, err := f.WriteAt([]byte("text"), 2)
+	require.NoError(t, err)
+	require.Equal(t, 4, n)
+	require.NoError(t, f.Close())
+	got, err := os.ReadFile(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	require.Equal(t, "\x00\x00text", string(got))
+	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	require.NoError(t, os.Symlink("file", filepath.Join(dir, "link")))
+	for name, want := range map[string]error{"file": nil, "pipe": linux.EEXIST, "link": linux.EEXIST} {
+		f, _, _, err := walk(t, root).Create(name, p9.ReadWrite, 0o666, p9.NoUID, p9.NoGID)
+		require.ErrorIs(t, err, want, name)
+		if err == nil {
+			require.NoError(t, f.Close())
+		}
+		_, _, _, err = walk(t, root).Create(name, p9.ReadWrite|unix.O_EXCL, 0o666, p9.NoUID, p9.NoGID)
+		require.ErrorIs(t, err, linux.EEXIST, name)
+	}
+}
+
+func TestXattrs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "file")
+	root, err := dirfs.Attacher(dir).Attach()
+	require.NoError(t, err)
+	defer root.Close()
+	f, path := walk(t, root, "file"), filepath.Join(dir, "file")
+	if err := f.SetXattr("user.a", []byte("text"), p9.XattrCreate); err != nil {
+		require.ErrorIs(t, err, linux.EOPNOTSUPP)
+		t.Skip("the file system has no extended attributes")
+	}
+	b := make([]byte, 10)
+	n, err := unix.Getxattr(path, "user.a", b)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(b[:n]))
+	require.ErrorIs(t, f.SetXattr("user.a", nil, p9.XattrCreate), linux.EEXIST)
+	require.NoError(t, f.RemoveXattr("user.a"))
+	require.ErrorIs(t, f.RemoveXattr("user.a"), linux.ENODATA)
 }

@@ -14,7 +14,7 @@ func (f *file) made(name string, gid p9.GID) (p9.QID, error) {
 	if err != nil {
 		return p9.QID{}, err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if err := c.setGroup(gid); err != nil {
 		return p9.QID{}, err
 	}
