@@ -229,3 +229,18 @@ func TestXattrs(t *testing.T) {
 	require.NoError(t, f.RemoveXattr("user.a"))
 	require.ErrorIs(t, f.RemoveXattr("user.a"), linux.ENODATA)
 }
+
+func TestSymlink(t *testing.T) {
+	dir, root := mount(t)
+	_, err := root.Symlink("../../etc", "link", p9.NoUID, p9.NoGID)
+	require.NoError(t, err)
+	target, err := os.Readlink(filepath.Join(dir, "link"))
+	require.NoError(t, err)
+	require.Equal(t, "../../etc", target)
+	link := walk(t, root, "link")
+	require.NoError(t, root.Link(link, "second"), "a further name of the link itself")
+	target, err = walk(t, root, "second").Readlink()
+	require.NoError(t, err)
+	require.Equal(t, "../../etc", target)
+	require.ErrorIs(t, link.SetAttr(p9.SetAttrMask{Permissions: true}, p9.SetAttr{Permissions: 0o600}), linux.EOPNOTSUPP)
+}
