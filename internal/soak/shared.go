@@ -37,7 +37,8 @@ type sharedRegion struct {
 	out, in, word  *iwarp.MR // of the writer, and of the reader
 	outMem, inMem  []byte
 
-	posted, confirmed atomic.Uint64 // writes
+	posted atomic.Uint64 // writes
+	oldest atomic.Uint64 // the oldest write of which octets may be there
 	counts            sharedCounts
 }
 
@@ -153,7 +154,8 @@ func (h *sharedRegion) run(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// write writes the region once, and confirms sometimes what was written: a Read is answered after earlier writes.
+// write writes the region once, and confirms sometimes what was written: a Read is answered after earlier writes. Those of them
+// that were not confirmed before may have been placed in any order (RFC 5040 section 5.5), and over SCTP they are.
 func (h *sharedRegion) write() error {
 	ctx := context.Background()
 	n := h.posted.Load() + 1
@@ -167,14 +169,14 @@ func (h *sharedRegion) write() error {
 	}
 	err := h.writer.RDMARead(ctx, h.word.Slice(0, 8), h.region.Slice(0, 8))
 	if err == nil {
-		h.confirmed.Store(n)
+		h.oldest.Store(n - confirmEvery + 1)
 	}
 	return err
 }
 
 // read reads the region once, and checks how old its octets are.
 func (h *sharedRegion) read() error {
-	oldest := h.confirmed.Load()
+	oldest := h.oldest.Load()
 	if err := h.reader.RDMARead(context.Background(), h.in.Slice(0, sharedLen), h.region); err != nil {
 		return err
 	}
