@@ -39,7 +39,7 @@ type sharedRegion struct {
 
 	posted atomic.Uint64 // writes
 	oldest atomic.Uint64 // the oldest write of which octets may be there
-	counts            sharedCounts
+	counts sharedCounts
 }
 
 // shareRegion runs one until the context ends, over a network that the number of the round chooses.
