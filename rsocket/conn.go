@@ -33,6 +33,8 @@ type Conn struct {
 	taking bool      // a goroutine takes completions, or is on its way to
 	left   sync.Cond // it has left
 
+	settler func() // settle, created once, because a go statement would allocate it
+
 	posted, completed uint64 // messages
 
 	out outbox
@@ -68,6 +70,7 @@ func newConn(qp *iwarp.QP, m *memory, cfg *Config, peer wire.Private) *Conn {
 	c.wr.init(c)
 	c.end.init(c)
 	c.left.L = &c.mu
+	c.settler = c.settle
 	c.mu.Lock()
 	c.pump() // half of the memory is free, and the peer is told so at once
 	c.mu.Unlock()

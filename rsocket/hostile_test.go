@@ -71,6 +71,7 @@ func TestRSK_14_15_PeersThatBreakTheProtocol(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, "good", string(good))
 				c.does(s)
+				synctest.Wait() // all has come before the program reads, which would give credits back
 				var rest []byte
 				read := make(chan struct{})
 				go func() {

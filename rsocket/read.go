@@ -124,5 +124,11 @@ func (c *Conn) consume(n int) {
 			c.stream.Larger(at)
 		}
 	}
+	told := c.stream.Told()
 	c.pump()
+	if c.stream.Told() != told {
+		// A peer that has sent its last octets and closes its socket before it has read this message resets the connection, and
+		// Linux then drops what has come and was not received. So it is received while the program works.
+		c.takeBeside()
+	}
 }

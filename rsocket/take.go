@@ -62,12 +62,19 @@ func (c *Conn) passOn() {
 		}
 	}
 	if c.stream.Owes() {
-		c.taking = true
-		go c.settle()
+		c.takeBeside()
 	}
 }
 
-// settle takes completions until there is no need for it, or another goroutine waits, which does it then.
+// takeBeside makes another goroutine take completions, until one that waits does.
+func (c *Conn) takeBeside() {
+	if !c.taking && c.state == running {
+		c.taking = true
+		go c.settler()
+	}
+}
+
+// settle takes completions once, and again if there is a need for it and no other goroutine waits.
 func (c *Conn) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -126,6 +126,9 @@ func (s *Stream) Queue(n int) { s.out.queued += uint64(n) }
 // Readable returns the first part of a half that may be read.
 func (s *Stream) Readable() (half, off, n int) { return s.in.readable() }
 
+// Told returns how many octets the peer may write in all, as it was told.
+func (s *Stream) Told() uint64 { return s.in.told }
+
 // Consume says that the first n octets of Readable were read.
 func (s *Stream) Consume(n int) { s.in.consume(uint64(n)) }
 
