@@ -36,8 +36,8 @@
 // # Memory
 //
 // A Conn has ReadBuffer, or what that has grown to, and WriteBuffer octets for the stream, and some 70 KiB
-// besides with 384 Credits. It has one goroutine, which waits for the end of the connection; what comes is
-// received by the goroutines that wait in Read, Write and the like. A peer cannot make it take more than MaxReadBuffer,
+// besides with 384 Credits. It has one goroutine, which waits for the end of the connection, and at times a second one: what comes is
+// received by the goroutines that wait in Read, Write and the like, and by that one while none of them waits. A peer cannot make it take more than MaxReadBuffer,
 // whatever it sends. A Listener has 128 Conns at most that
 // Accept has not returned; further peers wait.
 //

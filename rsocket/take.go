@@ -4,8 +4,8 @@ import "context"
 
 // A goroutine that waits for the peer takes the completions of the CQ, and with them receives for the QP, so that what comes is
 // handled by the goroutine that it is for. There is one taker at a time. The others wait for their conditions; when the taker leaves, it hands
-// the task to one of them. When all have left, completions are taken as long as the stream has something to post that waits for
-// the peer, by a goroutine that is started for it. All functions here have mu held.
+// the task to one of them. Where none waits, a goroutine is started that takes completions until one does: if the stream has something to
+// post that waits for the peer, and when the peer was told of more room, see consume. All functions here but settle have mu held.
 
 // await returns when something may have changed: s is of the goroutine that calls it.
 func (c *Conn) await(s *side) {
@@ -55,15 +55,21 @@ func (c *Conn) passOn() {
 	if c.taking || c.state != running {
 		return
 	}
-	for _, s := range []*side{&c.rd, &c.wr, &c.end} {
-		if s.waits {
-			s.cond.Signal()
-			return
-		}
-	}
-	if c.stream.Owes() {
+	if s := c.waiting(); s != nil {
+		s.cond.Signal()
+	} else if c.stream.Owes() {
 		c.takeBeside()
 	}
+}
+
+// waiting returns a side whose goroutine waits for its condition, or nil.
+func (c *Conn) waiting() *side {
+	for _, s := range []*side{&c.rd, &c.wr, &c.end} {
+		if s.waits {
+			return s
+		}
+	}
+	return nil
 }
 
 // takeBeside makes another goroutine take completions, until one that waits does.
@@ -74,11 +80,13 @@ func (c *Conn) takeBeside() {
 	}
 }
 
-// settle takes completions once, and again if there is a need for it and no other goroutine waits.
+// settle takes completions until another goroutine waits, which does it then.
 func (c *Conn) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.take()
+	for c.take(); c.state == running && c.waiting() == nil; c.take() {
+		c.taking = true
+	}
 	c.passOn()
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/hostile/drive"
 )
 
-// attacked has the attackers attack until ctx ends, and returns what came of it.
+// attacked runs the attackers until ctx ends, and returns what came of it.
 func (v *victim) attacked(ctx context.Context, o options) (*drive.Tally, error) {
 	what := drive.Options{Addrs: v.addrs, Seed: o.seed, N: o.n, At: v.told, Parts: o.parts, Pause: o.pause, MaxGap: o.maxGap}
 	if o.together {
