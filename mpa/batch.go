@@ -38,6 +38,8 @@ type batch struct {
 	sent   int      // pieces that are out, and forgotten
 	loans  []int    // which of the pieces are lent, in rising order
 	spare  [][]byte // of stage, to be used again
+	emss   int      // of the stream; 0: not known
+	edge   int      // where the next TCP segment begins that the batch has not reached, see splits
 }
 
 // fits tells whether an FPDU of so many octets in so many pieces can still be put
@@ -47,6 +49,22 @@ func (b *batch) fits(bytes, pieces, limit int) bool {
 		return true
 	}
 	return b.bytes+bytes <= limit && len(b.pieces)-b.sent+pieces <= batchPieces
+}
+
+// splits tells whether a TCP segment would begin within the PAD and CRC of the FPDU of a ULPDU of n
+// octets, if the FPDU came next. An empty batch takes any.
+//
+// TCP begins a segment with the batch, and another after each EMSS. RFC 5044 lets an FPDU begin and end
+// anywhere, but Linux's siw computes a wrong CRC if the PAD and CRC of an FPDU come in two pieces.
+func (b *batch) splits(n int) bool {
+	end := b.bytes + wholeSize(n)
+	if end <= b.edge || b.emss == 0 || b.bytes == 0 {
+		return false
+	}
+	for b.edge <= b.bytes+lengthSize+n {
+		b.edge += b.emss
+	}
+	return b.edge < end
 }
 
 // room is how many octets can be had at once from own, at least 1.

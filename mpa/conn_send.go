@@ -8,7 +8,8 @@ import (
 )
 
 // Append puts one segment as an FPDU into the batch, as LLP says. The batch is
-// full at a little more than 1 MiB, or half of that with CRCs, or about 1000 pieces.
+// full at a little more than 1 MiB, or half of that with CRCs, or about 1000 pieces, and
+// earlier if a TCP segment would begin within the PAD and CRC of the FPDU.
 // Payload of less than 256 octets is copied even without stage.
 //
 // A segment that no FPDU can carry, because it is empty or longer than
@@ -29,8 +30,9 @@ func (c *Conn) Append(head []byte, payload [][]byte, stage bool) bool {
 	}
 	if c.out == nil {
 		c.out = batches.Get()
+		c.out.emss = c.s.EMSS()
 	}
-	if !c.out.fits(n, c.enc.pieces(payload, n, stage), c.most()) {
+	if c.enc.crc && !c.enc.markers && c.out.splits(n) || !c.out.fits(n, c.enc.pieces(payload, n, stage), c.most()) {
 		return false
 	}
 	c.enc.encode(c.out, head, payload, n, stage)
@@ -48,7 +50,7 @@ func (c *Conn) appendSmall(head []byte, payload [][]byte) bool {
 		return false
 	}
 	n := len(head) + len(payload[0])
-	if n >= lendMin || n == 0 || c.enc.markers || !b.grows || chunkSize-b.fill < wholeSize(n) || b.bytes+n > c.most() {
+	if n >= lendMin || n == 0 || c.enc.markers || !b.grows || chunkSize-b.fill < wholeSize(n) || b.bytes+n > c.most() || c.enc.crc && b.splits(n) {
 		return false
 	}
 	c.enc.whole(b, head, payload, n)

@@ -129,7 +129,7 @@ func (s *socket) recv(p []byte) (int, syscall.Errno) {
 
 // readv is readv(2), by recvmsg(2). With told, the scheduler is told of the call.
 func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
-	n, e := s.vector(unix.SYS_RECVMSG, iov, told)
+	n, e := s.vector(unix.SYS_RECVMSG, iov, told, 0)
 	if e == 0 {
 		raceRead(uintptr(s.fd), iov, n)
 	}
@@ -137,21 +137,22 @@ func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 }
 
 // writev is writev(2), by sendmsg(2), so that a write to a connection that has ended returns an
-// error and causes no signal. With told, the scheduler is told of the call.
+// error and causes no signal. The octets of the next call begin a segment of their own: see
+// [Stream]. With told, the scheduler is told of the call.
 func (s *socket) writev(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	raceWrite(iov)
-	return s.vector(unix.SYS_SENDMSG, iov, told)
+	return s.vector(unix.SYS_SENDMSG, iov, told, unix.MSG_NOSIGNAL|unix.MSG_EOR)
 }
 
 // vector makes a non-blocking system call on several buffers.
-func (s *socket) vector(call uintptr, iov []unix.Iovec, told bool) (int, syscall.Errno) {
+func (s *socket) vector(call uintptr, iov []unix.Iovec, told bool, flags uintptr) (int, syscall.Errno) {
 	if !s.hold() {
 		return 0, syscall.EBADF
 	}
 	defer s.drop()
 	m := unix.Msghdr{Iov: &iov[0]}
 	m.SetIovlen(len(iov))
-	return do(told, call, uintptr(s.fd), unsafe.Pointer(&m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0)
+	return do(told, call, uintptr(s.fd), unsafe.Pointer(&m), unix.MSG_DONTWAIT|flags, 0)
 }
 
 func isLong(iov []unix.Iovec) bool {

@@ -1,0 +1,47 @@
+//go:build linux && !purego
+
+package transport
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// While the window of the peer is closed, the kernel gathers what is written. The batches must stay apart: MPA has
+// chosen where they end.
+func TestEachWriteBeginsASegment(t *testing.T) {
+	const first, writes, size = 64 << 10, 300, 12
+	s, far := pollerPair(t, newPoller(t))
+	a, b := s.(*rawStream), far.(*rawStream)
+	require.NoError(t, unix.SetsockoptInt(int(b.sock.fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
+	before := segmentsSent(t, a)
+	write(t, a, first)
+	for range writes {
+		write(t, a, size)
+	}
+	defer time.AfterFunc(20*time.Second, func() { _ = b.Abort() }).Stop()
+	for left := first + writes*size; left > 0; {
+		n, err := b.Read(make([]byte, min(left, 32<<10)), Park)
+		require.NoError(t, err)
+		left -= n
+	}
+	require.GreaterOrEqual(t, int(segmentsSent(t, a)-before), writes, "segments")
+}
+
+// write writes n octets at once.
+func write(t *testing.T, s *rawStream, n int) {
+	t.Helper()
+	written, err := s.Write([][]byte{make([]byte, n)}, false)
+	require.NoError(t, err)
+	require.Equal(t, n, written)
+}
+
+func segmentsSent(t *testing.T, s *rawStream) uint32 {
+	t.Helper()
+	i, err := unix.GetsockoptTCPInfo(int(s.sock.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	require.NoError(t, err)
+	return i.Data_segs_out
+}
