@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dividedDigests is how many FPDUs of a write have a TCP segment begin within their PAD and CRC, if another segment
-// begins after each emss octets.
+// dividedDigests counts the FPDUs of a write within whose PAD and CRC a TCP segment begins, if one begins after each
+// emss octets.
 func dividedDigests(t *testing.T, write []byte, emss int) (n int) {
 	t.Helper()
 	for at := 0; at < len(write); {
@@ -51,7 +51,7 @@ func TestNoSegmentBeginsWithinPADAndCRC(t *testing.T) {
 	}
 }
 
-// Without digests there is nothing to be divided, and where the segments are not known nobody can tell.
+// Without digests there is nothing to be divided, and where the EMSS is not known there is no saying where.
 func TestBatchesEndForDigestsOnly(t *testing.T) {
 	for _, v := range []struct {
 		name  string

@@ -53,7 +53,7 @@ type List struct {
 }
 
 // unrequired are the series that are about no requirement.
-var unrequired = map[string]bool{"ARB": true, "ATK": true, "CONN": true, "LINK": true, "LIT": true, "META": true}
+var unrequired = map[string]bool{"ARB": true, "ATK": true, "CONN": true, "LINK": true, "LIT": true, "META": true, "SIW": true}
 
 // rootPackage is the name of the package at the root of the module.
 const rootPackage = "iwarp"
