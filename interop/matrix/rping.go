@@ -31,7 +31,8 @@ func rpingCases() []Case {
 			{"4k", rpingRun{size: 4096, count: 10}, true},
 			{"64k", rpingRun{size: 65535, count: 10}, true},
 			{"v6", rpingRun{size: 1000, count: 10, v6: true}, true},
-			{"1000", rpingRun{size: 64, count: 1000}, true},
+			{"100", rpingRun{size: 64, count: 100}, true},
+			{"1000", rpingRun{size: 64, count: 1000}, false},
 			{"1000-64k", rpingRun{size: 65535, count: 1000}, false},
 		} {
 			all = append(all, Case{
@@ -40,7 +41,7 @@ func rpingCases() []Case {
 			})
 		}
 		all = append(all, Case{
-			Name: "rping/persistent/" + string(role), Role: role, Core: true, Limit: 2 * time.Minute, Run: (*T).rpingPersistent,
+			Name: "rping/persistent/" + string(role), Role: role, Core: role == Responder, Limit: 2 * time.Minute, Run: (*T).rpingPersistent,
 		})
 	}
 	return all
