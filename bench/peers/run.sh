@@ -51,8 +51,8 @@ bin=$PEERS_INSIDE
 export UCX_TLS=tcp UCX_NET_DEVICES=lo UCX_LOG_LEVEL=error
 
 # Each of these prints GB/s.
-iwarp() { # OP: the library, then plain TCP; -shared, for the other stacks have one buffer, too
-	"$bin/iwarp" perf -json -cc "" -op "$1" -size "$size" -depth "$depth" -shared -crc=false -pairs 3 -baseline tcp |
+iwarp() { # OP: the library, then plain TCP; --shared, for the other stacks have one buffer, too
+	"$bin/iwarp" perf --json --cc "" --op "$1" --size "$size" --depth "$depth" --shared --crc=false --pairs 3 --baseline tcp |
 		sed -n 's/.*"metric":"throughput","value":\([^,]*\),.*"baseline_value":\([^,]*\),.*/\1 \2/p'
 }
 

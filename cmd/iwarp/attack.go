@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/internal/hostile/attack"
 	"github.com/goiwarp/iwarp/internal/hostile/drive"
 	"github.com/goiwarp/iwarp/stag"
@@ -27,78 +28,70 @@ type attacking struct {
 	nqn               string
 }
 
-const attackHelp = `iwarp attack has random attackers at a listener of yours: broken set-ups, FPDUs, segments and messages, replays, floods,
-slow octets, half-open connections and resets. It is for testing what you have written on this library, or on
-another stack of iWARP. The target may be left without memory, descriptors or time, and its peers with it.
+const attackHelp = `Has random attackers at a listener of yours: broken set-ups, FPDUs, segments and messages, replays, floods, slow octets,
+half-open connections and resets. It is for testing what you have written on this library, or on another stack of
+iWARP. The target may be left without memory, descriptors or time, and its peers with it.
 
-It attacks this host only. Another address must be confirmed by -i-own with the very host that -addr names: attack
+It attacks this host only. Another address must be confirmed by --i-own with the very host that --addr names: attack
 nothing that is not yours.
 
-A conversation comes again from its layer, -seed and its number: -layer rdmap -seed 7 -first 1234 -n 1 holds one.
-The exit status is 0 if the target still takes connections afterwards, 1 if it does not, and 2 after a wrong call.
+A conversation comes again from its layer, --seed and its number: --layer rdmap --seed 7 --first 1234 -n 1 holds one.
+The exit status is 0 if the target still takes connections afterwards, 1 if it does not, 2 after a wrong call, and 3
+if it took none.`
 
-`
-
-func attackMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func attackCommand() *cobra.Command {
 	a := &attacking{}
-	fs := flag.NewFlagSet("iwarp attack", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	a.flags(fs)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, attackHelp)
-		fs.PrintDefaults()
+	cmd := &cobra.Command{
+		Use: "attack --addr HOST:PORT", Short: "have random attackers at a listener of yours", Long: attackHelp, Args: cli.NoArgs,
+		Example: "  iwarp attack --addr 127.0.0.1:7174 --for 1m",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := a.options(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.attacks(cmd.Context(), o, cmd.OutOrStdout())
+		},
 	}
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return usageError(err.Error())
-	}
-	if fs.NArg() > 0 {
-		return usageError(fmt.Sprintf("unexpected arguments %q", fs.Args()))
-	}
-	o, err := a.options(ctx)
-	if err != nil {
-		return err
-	}
-	return a.attacks(ctx, o, stdout)
+	a.flags(cmd)
+	return cmd
 }
 
-func (a *attacking) flags(fs *flag.FlagSet) {
-	fs.StringVar(&a.addr, "addr", "", "`host:port` of the target")
-	fs.StringVar(&a.layers, "layer", "tcp,mpa,fpdu,ddp,rdmap,commit", "`layers` at which to attack: of tcp, mpa, fpdu, ddp, rdmap, commit, cm, rma, nvme; or sctp, over UDP")
-	fs.StringVar(&a.own, "i-own", "", "the `host` of -addr, which you confirm to be yours if it is not this host")
-	fs.Uint64Var(&a.seed, "seed", 1, "`seed` of all random choices")
-	fs.Uint64Var(&a.first, "first", 0, "`number` of the first conversation of each layer")
-	fs.Uint64Var(&a.n, "n", 0, "`number` of conversations; 0: until -for is over")
-	fs.DurationVar(&a.time, "for", 10*time.Second, "how `long` to attack at most")
-	fs.IntVar(&a.parts, "parts", 16, "`number` of attackers at a time")
-	fs.StringVar(&a.stag, "stag", "0", "`STag` of a region that the attackers are told of; 0: none")
-	fs.StringVar(&a.to, "to", "0", "tagged `offset` of its first octet")
-	fs.StringVar(&a.length, "len", "0", "its `length`")
-	fs.StringVar(&a.nqn, "nqn", "", "`name` of a subsystem of NVMe")
+func (a *attacking) flags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&a.addr, "addr", "", "`HOST:PORT` of the target")
+	fs.StringVar(&a.layers, "layer", "tcp,mpa,fpdu,ddp,rdmap,commit", "`LAYERS` at which to attack: of tcp, mpa, fpdu, ddp, rdmap, commit, cm, rma, nvme; or sctp, over UDP")
+	fs.StringVar(&a.own, "i-own", "", "the `HOST` of --addr, which you confirm to be yours if it is not this host")
+	fs.Uint64Var(&a.seed, "seed", 1, "of all random choices")
+	fs.Uint64Var(&a.first, "first", 0, "number of the first conversation of each layer")
+	fs.Uint64VarP(&a.n, "count", "n", 0, "number of conversations; 0: until --for is over")
+	fs.DurationVar(&a.time, "for", 10*time.Second, "how long to attack at most")
+	fs.IntVar(&a.parts, "parts", 16, "number of attackers at a time")
+	fs.StringVar(&a.stag, "stag", "0", "`STAG` of a region that the attackers are told of; 0: none")
+	fs.StringVar(&a.to, "to", "0", "tagged `OFFSET` of its first octet")
+	fs.StringVar(&a.length, "len", "0", "its `LENGTH`")
+	fs.StringVar(&a.nqn, "nqn", "", "`NAME` of a subsystem of NVMe")
 }
 
 // options checks the flags.
 func (a *attacking) options(ctx context.Context) (drive.Options, error) {
 	o := drive.Options{Addrs: make(map[attack.Layer]string), Seed: a.seed, First: a.first, N: a.n, Parts: a.parts}
 	if a.time <= 0 || a.parts <= 0 {
-		return o, usageError("-for and -parts must be positive")
+		return o, cli.Usagef("--for and --parts must be positive")
 	}
 	for l := range strings.SplitSeq(a.layers, ",") {
 		if !slices.Contains(attack.Layers(), attack.Layer(l)) {
-			return o, usageError(fmt.Sprintf("-layer: there is no layer %q", l))
+			return o, cli.Usagef("--layer: there is no layer %q: want some of %v", l, attack.Layers())
 		}
 		o.Addrs[attack.Layer(l)] = a.addr
 	}
 	if o.Addrs[attack.SCTP] != "" && len(o.Addrs) > 1 {
-		return o, usageError("-layer: sctp is over UDP, the others over TCP: attack them one after the other")
+		return o, cli.Usagef("--layer: sctp is over UDP, the others over TCP: attack them one after the other")
 	}
 	var at [3]uint64
 	for i, s := range []string{a.stag, a.to, a.length} {
 		n, err := strconv.ParseUint(s, 0, []int{32, 64, 31}[i])
 		if err != nil {
-			return o, usageError(err.Error())
+			return o, cli.Usagef("--%s: %v", []string{"stag", "to", "len"}[i], err)
 		}
 		at[i] = n
 	}
@@ -110,10 +103,10 @@ func (a *attacking) options(ctx context.Context) (drive.Options, error) {
 func (a *attacking) confirmed(ctx context.Context) error {
 	host, _, err := net.SplitHostPort(a.addr)
 	if err != nil || host == "" {
-		return usageError("-addr must be host:port")
+		return cli.Usagef("--addr must be host:port")
 	}
 	if a.own != "" && a.own != host {
-		return usageError(fmt.Sprintf("-i-own names %q, and -addr %q", a.own, host))
+		return cli.Usagef("--i-own names %q, and --addr %q", a.own, host)
 	}
 	if a.own == host {
 		return nil
@@ -124,7 +117,7 @@ func (a *attacking) confirmed(ctx context.Context) error {
 	}
 	for _, ip := range ips {
 		if !ip.Unmap().IsLoopback() {
-			return usageError(fmt.Sprintf("%s is not this host: confirm by -i-own %s that it is yours", host, host))
+			return cli.Usagef("%s is not this host: confirm by --i-own %s that it is yours", host, host)
 		}
 	}
 	return nil
@@ -141,7 +134,7 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	}
 	fmt.Fprint(w, tally)
 	if t := tally.Total(); t.Refused == t.Conversations {
-		return fmt.Errorf("no connection to %s was possible", a.addr)
+		return fmt.Errorf("%w to %s was possible: check the address and the port", cli.ErrUnconnected, a.addr)
 	}
 	if o.Addrs[attack.SCTP] != "" || ctx.Err() != nil {
 		return nil

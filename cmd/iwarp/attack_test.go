@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 // attacked is a listener that accepts everyone.
@@ -40,8 +41,8 @@ func attacked(t *testing.T) string {
 func TestAttack(t *testing.T) {
 	addr := attacked(t)
 	var out, errs bytes.Buffer
-	args := []string{"attack", "-addr", addr, "-seed", "3", "-n", "24", "-layer", "mpa,fpdu,ddp,rdmap", "-stag", "0x1234", "-len", "64", "-parts", "24", "-for", "1s"}
-	require.Zero(t, dispatch(t.Context(), args, &out, &errs), errs.String())
+	args := []string{"attack", "--addr", addr, "--seed", "3", "-n", "24", "--layer", "mpa,fpdu,ddp,rdmap", "--stag", "0x1234", "--len", "64", "--parts", "24", "--for", "1s"}
+	require.Zero(t, iwarpMain(t, args, &out, &errs), errs.String())
 	require.Contains(t, out.String(), "attacking "+addr)
 	require.Contains(t, out.String(), "still takes connections")
 	require.Regexp(t, `all +24 `, out.String())
@@ -50,22 +51,22 @@ func TestAttack(t *testing.T) {
 // TestAttackOnOthersIsRefused before a packet is sent.
 func TestAttackOnOthersIsRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                   "-addr must be host:port",
-		"-addr 192.0.2.1:1":                  "confirm by -i-own 192.0.2.1 that it is yours",
-		"-addr 192.0.2.1:1 -i-own 192.0.2.2": `-i-own names "192.0.2.2"`,
-		"-addr [2001:db8::1]:1":              "confirm by -i-own 2001:db8::1",
-		"-addr :1":                           "-addr must be host:port",
-		"-addr 127.0.0.1:1 -i-own localhost": "-i-own names",
-		"-addr 127.0.0.1:1 -layer ip":        `no layer "ip"`,
-		"-addr 127.0.0.1:1 -layer sctp,tcp":  "one after the other",
-		"-addr 127.0.0.1:1 -for 0s":          "must be positive",
-		"-addr 127.0.0.1:1 -len 4294967296":  "value out of range",
-		"-addr 127.0.0.1:1 -stag one":        "invalid syntax",
-		"-addr 127.0.0.1:1 now":              "unexpected arguments",
-		"-addr 127.0.0.1:1 -seed -1":         "invalid value",
+		"":                                     "--addr must be host:port",
+		"--addr 192.0.2.1:1":                   "confirm by --i-own 192.0.2.1 that it is yours",
+		"--addr 192.0.2.1:1 --i-own 192.0.2.2": `--i-own names "192.0.2.2"`,
+		"--addr [2001:db8::1]:1":               "confirm by --i-own 2001:db8::1",
+		"--addr :1":                            "--addr must be host:port",
+		"--addr 127.0.0.1:1 --i-own localhost": "--i-own names",
+		"--addr 127.0.0.1:1 --layer ip":        `no layer "ip"`,
+		"--addr 127.0.0.1:1 --layer sctp,tcp":  "one after the other",
+		"--addr 127.0.0.1:1 --for 0s":          "must be positive",
+		"--addr 127.0.0.1:1 --len 4294967296":  "value out of range",
+		"--addr 127.0.0.1:1 --stag one":        "invalid syntax",
+		"--addr 127.0.0.1:1 now":               "unexpected argument",
+		"--addr 127.0.0.1:1 --seed -1":         "want a whole number that is not negative",
 	} {
 		var out, errs bytes.Buffer
-		require.Equal(t, 2, dispatch(t.Context(), append([]string{"attack"}, strings.Fields(args)...), &out, &errs), args)
+		require.Equal(t, 2, iwarpMain(t, append([]string{"attack"}, strings.Fields(args)...), &out, &errs), args)
 		require.Contains(t, errs.String(), want, args)
 		require.Empty(t, out.String(), args)
 	}
@@ -79,8 +80,8 @@ func TestAttackOnNothing(t *testing.T) {
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
 	var out, errs bytes.Buffer
-	require.Equal(t, 1, dispatch(t.Context(), []string{"attack", "-addr", addr, "-n", "3"}, &out, &errs))
+	require.Equal(t, cli.Unconnected, iwarpMain(t, []string{"attack", "--addr", addr, "-n", "3"}, &out, &errs))
 	require.Contains(t, errs.String(), "no connection")
-	require.Zero(t, dispatch(t.Context(), []string{"attack", "-h"}, &out, &errs))
-	require.Contains(t, errs.String(), "attack\nnothing that is not yours")
+	require.Zero(t, iwarpMain(t, []string{"attack", "-h"}, &out, &errs))
+	require.Contains(t, out.String(), "attack\nnothing that is not yours")
 }

@@ -2,37 +2,145 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childEnv makes the test binary be iwarp itself: demo and perf start their own executable.
+const childEnv = "IWARP_TEST_BE_IWARP"
 
-func TestDispatch(t *testing.T) {
-	for _, c := range []struct {
-		args   []string
-		status int
-		out    string
-		errs   string
-	}{
-		{nil, 2, "", "usage: iwarp"},
-		{[]string{"help"}, 0, "ping", ""},
-		{[]string{"pong"}, 2, "", `unknown command "pong"`},
-		{[]string{"ping", "-h"}, 0, "", "port of TCP"},
-		{[]string{"perf", "-h"}, 0, "", "iwarp perf streams"},
-		{[]string{"ping"}, 2, "", "one of -s and -c"},
-		{[]string{"ping", "-c"}, 2, "", "-c needs -a"},
-		{[]string{"ping", "-c", "-a", "::1", "-P"}, 2, "", "-P is for servers"},
-		{[]string{"ping", "-s", "-S", "65536"}, 2, "", "-S must be from 23 to 65535"},
-		{[]string{"ping", "-s", "-p", "x"}, 2, "", "invalid value"},
-		{[]string{"ping", "-s", "now"}, 2, "", "unexpected arguments"},
-		{[]string{"ping", "-c", "-a", "127.0.0.1", "-p", "1", "-C", "1"}, 1, "", "refused"},
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// beIwarp makes children of the test be iwarp. A race detector that has found nothing would let them sleep for a second.
+func beIwarp(t *testing.T) {
+	t.Setenv(childEnv, "1")
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+}
+
+// iwarpMain runs a command line, and returns the exit status.
+func iwarpMain(t *testing.T, args []string, out, errs io.Writer) int {
+	t.Helper()
+	return cli.Main(t.Context(), rootCommand(), args, cli.Streams{Out: out, Err: errs})
+}
+
+// objects are the JSON values of an output that has nothing else.
+func objects(t *testing.T, out string) (all []map[string]any) {
+	t.Helper()
+	for d := json.NewDecoder(strings.NewReader(out)); ; {
+		var o map[string]any
+		err := d.Decode(&o)
+		if err == io.EOF {
+			return all
+		}
+		require.NoError(t, err, out)
+		all = append(all, o)
+	}
+}
+
+// TestWrongCalls: each is one line that says what to do, and status 2.
+func TestWrongCalls(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"pong", `iwarp: unknown command "pong": is "iwarp ping" meant?`},
+		{"zzz", `iwarp: unknown command "zzz": iwarp --help lists the commands`},
+		{"--verson", "iwarp: unknown flag --verson: is --version meant?"},
+		{"ping", "iwarp ping: one of -s and -c is needed, or the name of a server"},
+		{"ping -c", "iwarp ping: -c needs -a ADDRESS"},
+		{"ping -c -a ::1 -P", "iwarp ping: -P is for servers, and cannot be traced"},
+		{"ping -s -S 65536", "iwarp ping: -S must be from 23 to 65535"},
+		{"ping -s -p x", `iwarp ping: -p, --port "x": want a whole number`},
+		{"ping -s -p 70000", "iwarp ping: -p 70000 is no port: want 0 to 65535"},
+		{"ping -s now", `iwarp ping: unexpected argument "now": HOST stands for -c -a HOST`},
+		{"ping a b", `iwarp ping: unexpected argument "b"; usage: iwarp ping [HOST] [flags]`},
+		{"ping -s -a", "iwarp ping: -a, --addr needs a value: `ADDRESS` of the server; of a server: where it listens (default: everywhere)"},
+		{"ping -x", "iwarp ping: unknown flag -x: iwarp ping --help lists the flags"},
+		{"ping -trace f -s", "iwarp ping: -trace is written --trace"},
+		{"ping -network=tcp -s", "iwarp ping: -network is written --network"},
+		{"perf -suite standard", "iwarp perf: -suite is written --suite"},
+		{"perf --siute standard", "iwarp perf: unknown flag --siute: is --size or --suite meant?"},
+		{"perf -op write -size 4K", "iwarp perf: -op is written --op"},
+		{"perf -crc=false", "iwarp perf: -crc is written --crc"},
+		{"perf -c 127.0.0.1:7175", "iwarp perf: -c is written --connect ADDRESS"},
+		{"perf -s -a 127.0.0.1:7175", "iwarp perf: -s is written --serve"},
+		{"perf -help", "iwarp perf: -help is written --help"},
+		{"perf comit", `iwarp perf: unknown command "comit": is "iwarp perf commit" meant?`},
+		{"perf --suite other", `iwarp perf: --suite "other": there is only standard`},
+		{"perf --span 5", `iwarp perf: --span "5": want a time such as 50us, 100ms or 2s`},
+		{"perf --crc=perhaps", `iwarp perf: --crc "perhaps": want true or false`},
+		{"perf --size 1T", `iwarp perf: --size "1T": "1T" is no size of 1..1G`},
+		{"perf connect -n 16", "iwarp perf connect: -n is written --conns"},
+		{"perf rma -run percore", "iwarp perf rma: -run is written --run"},
+		{"perf commit -dir /tmp", "iwarp perf commit: -dir is written --dir"},
+		{"perf incast -svg x", "iwarp perf incast: -svg is written --svg"},
+		{"perf nvme -pairs 1", "iwarp perf nvme: -pairs is written --pairs"},
+		{"perf streams -time 1s", "iwarp perf streams: -time is written --time"},
+		{"attack -addr 127.0.0.1:1", "iwarp attack: -addr is written --addr"},
+		{"serve", "iwarp serve: an argument is missing; usage: iwarp serve DIRECTORY [flags]"},
+		{"get a b c", `iwarp get: unexpected argument "c"; usage: iwarp get NAME [FILE] [flags]`},
+		{"put --adr x f", "iwarp put: unknown flag --adr: is --addr meant?"},
+		{"demo --size 1TiB", `iwarp demo: --size "1TiB": not a size such as 100000, 64MiB or 5GiB`},
+		{"version now", `iwarp version: unexpected argument "now"; usage: iwarp version [flags]`},
 	} {
 		var out, errs bytes.Buffer
-		require.Equal(t, c.status, dispatch(t.Context(), c.args, &out, &errs), "exit status of %q", c.args)
-		require.Contains(t, out.String(), c.out, "output of %q", c.args)
-		require.Contains(t, errs.String(), c.errs, "complaint about %q", c.args)
+		require.Equal(t, cli.Misused, iwarpMain(t, strings.Fields(c.args), &out, &errs), "exit status of %q", c.args)
+		require.Equal(t, c.want+"\n", errs.String(), "%q", c.args)
+		require.Empty(t, out.String(), "%q", c.args)
+	}
+}
+
+func TestNoCommand(t *testing.T) {
+	var out, errs bytes.Buffer
+	require.Equal(t, cli.Misused, iwarpMain(t, nil, &out, &errs))
+	require.Empty(t, out.String())
+	require.Contains(t, errs.String(), "Find faults:")
+	require.True(t, strings.HasSuffix(errs.String(), "\niwarp: a command is missing\n"))
+}
+
+// TestHelp: each command is in the help of what is above it, and has one of its own, on the standard output.
+func TestHelp(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"help", []string{"demo", "serve", "put", "get", "ping", "info", "perf", "attack", "version", "completion", "exit-status", "Exit status: 0 done"}},
+		{"--help", []string{"Usage:"}},
+		{"help exit-status", []string{"130  interrupted"}},
+		{"help perf", []string{"commit", "connect", "incast", "rma", "nvme", "streams", "--suite", "iwarp perf --serve"}},
+		{"perf --help", []string{"commit", "--connect ADDRESS"}},
+		{"perf commit -h", []string{"--dir DIRECTORY"}},
+		{"perf connect -h", []string{"--conns numbers"}},
+		{"ping -h", []string{"-a, --addr ADDRESS", "-C, --count", "-d, --debug", "rping", "port of TCP"}},
+		{"completion bash", []string{"iwarp"}},
+	} {
+		var out, errs bytes.Buffer
+		require.Zero(t, iwarpMain(t, strings.Fields(c.args), &out, &errs), errs.String())
+		require.Empty(t, errs.String())
+		for _, w := range c.want {
+			require.Contains(t, out.String(), w, "%q", c.args)
+		}
+	}
+	var out bytes.Buffer
+	require.Zero(t, iwarpMain(t, []string{"perf", "commit", "--help"}, &out, io.Discard))
+	require.NotContains(t, out.String(), "--slots", "what is for its own processes is not in the help")
+}
+
+// TestPerfHasNoFlagsOfOneLetter, since those of ping mean something else.
+func TestPerfHasNoFlagsOfOneLetter(t *testing.T) {
+	perf := perfCommand()
+	for _, cmd := range append(perf.Commands(), perf) {
+		require.NotRegexp(t, `(?m)^ +-[a-gi-zA-Z],`, cmd.LocalFlags().FlagUsages(), cmd.Name())
 	}
 }

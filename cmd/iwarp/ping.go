@@ -2,16 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 const (
@@ -19,17 +20,21 @@ const (
 	defaultSize = 64
 	// maxSize is rping's RPING_BUFSIZE, less one.
 	maxSize = 64<<10 - 1
+	// defaultInterval is that of pings without number.
+	defaultInterval = time.Second
 )
 
 // A pinger holds what the flags said and the RNIC that all connections share. The
-// flags mean what they mean to rping.
+// flags of one letter mean what they mean to rping.
 type pinger struct {
 	server, client, persistent bool
 	addr                       string
 	port                       int
 	count                      int // 0: for ever
 	size                       int
-	validate, verbose          bool
+	interval                   time.Duration
+	validate, verbose, debug   bool
+	quiet, json                bool
 	trace                      string
 	network                    string
 
@@ -39,61 +44,90 @@ type pinger struct {
 	log    *slog.Logger
 }
 
-func pingMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	p := &pinger{stdout: stdout}
-	fs := flag.NewFlagSet("iwarp ping", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	debug := p.flags(fs)
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return usageError(err.Error())
+func pingCommand() *cobra.Command {
+	p := &pinger{}
+	cmd := &cobra.Command{
+		Use: "ping [HOST]", Short: "exchange data with Linux's rping, or with another iwarp ping", Args: cli.Args(0, 1),
+		Long: `Measures how long it takes to send data to a server and back by RDMA: the server reads them by an RDMA Read, and writes
+them back by an RDMA Write. The protocol is rping's, and so are the flags of one letter: either end may be rping.
+
+iwarp ping HOST is short for iwarp ping -c -a HOST. Without -C there is a ping each second until Ctrl-C; with -C one
+follows the other. With -v each ping is printed as rping prints it.`,
+		Example: `  iwarp ping -s                     a server, for one client; with -P for any number of them
+  iwarp ping 192.0.2.1              a client
+  iwarp ping -c -a 192.0.2.1 -C 1000 -S 4096 -V -q`,
+		Annotations: map[string]string{cli.ServedBy: "iwarp ping -s, or rping -s"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := p.check(args, cmd.Flags().Changed("interval")); err != nil {
+				return err
+			}
+			s := cli.StreamsOf(cmd)
+			level := slog.LevelWarn
+			if p.debug {
+				level = slog.LevelDebug
+			}
+			p.stdout, p.log = s.Out, slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level}))
+			return p.run(cmd.Context())
+		},
 	}
-	if err := p.check(fs.NArg()); err != nil {
-		return err
-	}
-	level := slog.LevelWarn
-	if *debug {
-		level = slog.LevelDebug
-	}
-	p.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	return p.run(ctx)
+	p.flags(cmd)
+	return cmd
 }
 
-func (p *pinger) flags(fs *flag.FlagSet) (debug *bool) {
-	fs.BoolVar(&p.server, "s", false, "be the server")
-	fs.BoolVar(&p.client, "c", false, "be the client")
-	fs.StringVar(&p.addr, "a", "", "address of the server; of a server: where it listens (default: everywhere)")
-	fs.IntVar(&p.port, "p", defaultPort, "port of TCP or SCTP; of sctp+udp: of UDP")
+func (p *pinger) flags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVarP(&p.server, "server", "s", false, "be the server")
+	fs.BoolVarP(&p.client, "client", "c", false, "be the client")
+	fs.StringVarP(&p.addr, "addr", "a", "", "`ADDRESS` of the server; of a server: where it listens (default: everywhere)")
+	fs.IntVarP(&p.port, "port", "p", defaultPort, "port of TCP or SCTP; of sctp+udp: of UDP")
+	fs.IntVarP(&p.count, "count", "C", 0, "number of pings; 0: until Ctrl-C. A server goes by its client")
+	fs.IntVarP(&p.size, "size", "S", defaultSize, "octets of a ping; of a server: the most that it takes")
+	fs.BoolVarP(&p.validate, "validate", "V", false, "compare what comes back with what was sent")
+	fs.BoolVarP(&p.verbose, "verbose", "v", false, "print the data, as rping does")
+	fs.BoolVarP(&p.persistent, "persistent", "P", false, "server: serve any number of clients, also at the same time")
+	fs.BoolVarP(&p.debug, "debug", "d", false, "log what happens")
+	fs.BoolVarP(&p.quiet, "quiet", "q", false, "print the summary alone")
+	fs.DurationVar(&p.interval, "interval", 0, "time from one ping to the next (default: 1s without -C)")
+	fs.BoolVar(&p.json, "json", false, "print one JSON object a line")
 	fs.StringVar(&p.network, "network", "tcp", "tcp, or DDP over SCTP, which rping does not know: sctp, the kernel's, or sctp+udp, in user space")
-	fs.IntVar(&p.count, "C", 0, "number of pings; 0: for ever. A server goes by its client")
-	fs.IntVar(&p.size, "S", defaultSize, "octets of a ping; of a server: the most that it takes")
-	fs.BoolVar(&p.validate, "V", false, "compare what comes back with what was sent")
-	fs.BoolVar(&p.verbose, "v", false, "print the data")
-	fs.BoolVar(&p.persistent, "P", false, "server: serve any number of clients, also at the same time")
 	fs.StringVar(&p.trace, "trace", "", "write a pcap of the connection to `FILE`; not with -P")
-	return fs.Bool("d", false, "log what happens")
 }
 
-func (p *pinger) check(rest int) error {
+// check completes what the flags say, and refuses what makes no sense.
+func (p *pinger) check(args []string, intervalGiven bool) error {
+	if len(args) > 0 {
+		if p.server || p.addr != "" {
+			return cli.Usagef("unexpected argument %q: HOST stands for -c -a HOST", args[0])
+		}
+		p.client, p.addr = true, args[0]
+	}
+	if p.count == 0 && !intervalGiven {
+		p.interval = defaultInterval
+	}
 	switch {
-	case rest > 0:
-		return usageError("unexpected arguments")
 	case p.server == p.client:
-		return usageError("one of -s and -c is needed")
+		return cli.Usagef("one of -s and -c is needed, or the name of a server")
 	case p.client && p.addr == "":
-		return usageError("-c needs -a")
-	case p.client && p.persistent, p.trace != "" && p.persistent:
-		return usageError("-P is for servers, and cannot be traced")
+		return cli.Usagef("-c needs -a ADDRESS")
+	case p.persistent && (p.client || p.trace != ""):
+		return cli.Usagef("-P is for servers, and cannot be traced")
+	}
+	return p.checkValues()
+}
+
+func (p *pinger) checkValues() error {
+	switch {
 	case p.trace != "" && p.network != "tcp":
-		return usageError("-trace is for tcp")
-	case p.count < 0:
-		return usageError("-C is negative")
+		return cli.Usagef("--trace is for tcp")
+	case p.count < 0 || p.interval < 0:
+		return cli.Usagef("-C and --interval are not negative")
 	case p.size < minSize || p.size > maxSize:
-		return usageError(fmt.Sprintf("-S must be from %d to %d", minSize, maxSize))
+		return cli.Usagef("-S must be from %d to %d", minSize, maxSize)
 	case p.port < 0 || p.port > 65535:
-		return usageError("-p is no port")
+		return cli.Usagef("-p %d is no port: want 0 to 65535", p.port)
+	case p.json && p.verbose:
+		return cli.Usagef("--json and -v exclude each other")
 	}
 	return nil
 }

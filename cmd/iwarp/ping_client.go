@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/goiwarp/iwarp"
 )
@@ -30,14 +31,51 @@ func (p *pinger) ping(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for n := 0; p.count == 0 || n < p.count; n++ {
-		if err := p.pingOnce(ctx, e, n); err != nil {
-			_ = qp.Abort() // the first error counts
-			<-qp.Done()
-			return fmt.Errorf("ping %d: %w", n, err)
-		}
+	r := p.newReport(qp.RemoteAddr().String())
+	n, err := p.pings(ctx, e, r)
+	if err == nil {
+		r.summarize()
+		return qp.Close()
 	}
-	return qp.Close()
+	_ = qp.Abort() // the first error counts
+	<-qp.Done()
+	r.summarize()
+	if ctx.Err() != nil && n > 0 {
+		return nil // interrupted, which is how it ends
+	}
+	return fmt.Errorf("ping %d: %w", n, err)
+}
+
+// pings exchanges data until all pings are done, and returns how many there were.
+func (p *pinger) pings(ctx context.Context, e *pingEnd, r *pingReport) (n int, err error) {
+	for ; p.count == 0 || n < p.count; n++ {
+		if n > 0 {
+			if err := pause(ctx, p.interval); err != nil {
+				return n, err
+			}
+		}
+		began := time.Now()
+		if err := p.pingOnce(ctx, e, n); err != nil {
+			return n, err
+		}
+		r.ping(n, time.Since(began), e.buf)
+	}
+	return n, nil
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (p *pinger) pingOnce(ctx context.Context, e *pingEnd, n int) error {
@@ -54,9 +92,6 @@ func (p *pinger) pingOnce(ctx context.Context, e *pingEnd, n int) error {
 		if err := difference(e.buf, e.source); err != nil {
 			return fmt.Errorf("data differs: %w", err)
 		}
-	}
-	if p.verbose {
-		fmt.Fprintf(p.stdout, "ping data: %s\n", text(e.buf))
 	}
 	return nil
 }

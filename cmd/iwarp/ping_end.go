@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
@@ -78,7 +78,7 @@ func (e *pingEnd) send(ctx context.Context, rb iwarp.RemoteBuffer) error {
 }
 
 // errLeft is what receive returns after the peer's graceful end.
-var errLeft = errors.New("the peer has left")
+var errLeft = fmt.Errorf("the peer has left: %w", net.ErrClosed)
 
 // receive waits for a message of the peer.
 func (e *pingEnd) receive(ctx context.Context) (iwarp.RemoteBuffer, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,6 +18,12 @@ func (p *pinger) serve(ctx context.Context) error {
 	}
 	defer l.Close() //nolint:errcheck // it only listened
 	p.log.Info("listening", "addr", l.Addr().String())
+	switch {
+	case p.json:
+		_ = json.NewEncoder(p.stdout).Encode(map[string]string{"addr": l.Addr().String()}) // as for a report
+	case !p.quiet:
+		fmt.Fprintln(p.stdout, "listening on", l.Addr())
+	}
 	if p.persistent {
 		return p.serveAll(ctx, l)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 func TestPingData(t *testing.T) {
@@ -49,7 +50,7 @@ func server(t *testing.T, args ...string) (port string, result func() error) {
 	listening := make(chan struct{})
 	go func() {
 		w := &waiter{want: "listening", found: listening}
-		done <- pingMain(ctx, append([]string{"-s", "-d", "-a", "127.0.0.1", "-p", port}, args...), io.Discard, w)
+		done <- runIwarp(ctx, w, append([]string{"ping", "-s", "-d", "-a", "127.0.0.1", "-p", port}, args...)...)
 	}()
 	<-listening
 	return port, func() error {
@@ -74,7 +75,8 @@ func (w *waiter) Write(b []byte) (int, error) {
 
 func pingClient(t *testing.T, port string, args ...string) (string, error) {
 	var out bytes.Buffer
-	err := pingMain(t.Context(), append([]string{"-c", "-a", "127.0.0.1", "-p", port, "-V"}, args...), &out, io.Discard)
+	args = append([]string{"ping", "-c", "-a", "127.0.0.1", "-p", port, "-V"}, args...)
+	err := cli.Run(t.Context(), rootCommand(), args, cli.Streams{Out: &out, Err: io.Discard})
 	return out.String(), err
 }
 
@@ -89,8 +91,8 @@ func TestPing(t *testing.T) {
 }
 
 func TestPingOverSCTP(t *testing.T) {
-	port, result := server(t, "-network", "sctp+udp")
-	_, err := pingClient(t, port, "-C", "20", "-network", "sctp+udp")
+	port, result := server(t, "--network", "sctp+udp")
+	_, err := pingClient(t, port, "-C", "20", "--network", "sctp+udp")
 	require.NoError(t, err)
 	require.NoError(t, result())
 }
@@ -100,7 +102,80 @@ func TestPingVerbose(t *testing.T) {
 	out, err := pingClient(t, port, "-C", "2", "-S", "24", "-v")
 	require.NoError(t, err)
 	require.NoError(t, result())
-	require.Equal(t, "ping data: rdma-ping-0: ABCDEFGHIJ\nping data: rdma-ping-1: BCDEFGHIJK\n", out, "as rping prints it")
+	require.True(t, strings.HasPrefix(out, "ping data: rdma-ping-0: ABCDEFGHIJ\nping data: rdma-ping-1: BCDEFGHIJK\n--- 127.0.0.1:"+port+": 2 pings of 24 octets in "), "as rping prints it: %s", out)
+}
+
+// runIwarp runs iwarp, whose errors and log go to w.
+func runIwarp(ctx context.Context, w io.Writer, args ...string) error {
+	return cli.Run(ctx, rootCommand(), args, cli.Streams{Out: io.Discard, Err: w})
+}
+
+const rtt = `[\d.]+ [um]s`
+
+// TestPingPrints what a user of ping expects.
+func TestPingPrints(t *testing.T) {
+	port, result := server(t)
+	out, err := pingClient(t, port, "-C", "3")
+	require.NoError(t, err)
+	require.NoError(t, result())
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	require.Len(t, lines, 6, out)
+	require.Equal(t, "iwarp ping 127.0.0.1:"+port+": 64 octets there and back by RDMA", lines[0])
+	for i, line := range lines[1:4] {
+		require.Regexp(t, fmt.Sprintf(`^64 octets from 127.0.0.1:%s: seq=%d time=%s$`, port, i, rtt), line)
+	}
+	require.Regexp(t, `^--- 127.0.0.1:`+port+`: 3 pings of 64 octets in [\d.]+m?s$`, lines[4])
+	require.Regexp(t, `^round trip min/avg/p50/p99/max = `+strings.Repeat(rtt+"/", 4)+rtt+`$`, lines[5])
+}
+
+func TestPingQuiet(t *testing.T) {
+	port, result := server(t)
+	out, err := pingClient(t, port, "-C", "3", "-q")
+	require.NoError(t, err)
+	require.NoError(t, result())
+	require.Equal(t, 2, strings.Count(out, "\n"), out)
+	require.True(t, strings.HasPrefix(out, "--- "), out)
+}
+
+func TestPingJSON(t *testing.T) {
+	port, result := server(t)
+	out, err := pingClient(t, port, "-C", "2", "--json")
+	require.NoError(t, err)
+	require.NoError(t, result())
+	lines := objects(t, out)
+	require.Len(t, lines, 3)
+	require.EqualValues(t, 1, lines[1]["seq"])
+	require.Positive(t, lines[1]["rtt_us"])
+	require.EqualValues(t, 2, lines[2]["summary"].(map[string]any)["pings"])
+}
+
+// TestPingInterrupted: Ctrl-C ends pings without number, and the summary is printed.
+func TestPingInterrupted(t *testing.T) {
+	port, result := server(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	w := &waiter{want: "seq=1 ", found: make(chan struct{})}
+	found := w.found
+	go func() {
+		<-found
+		cancel()
+	}()
+	args := []string{"ping", "127.0.0.1", "-p", port, "--interval", "1ms"}
+	require.NoError(t, cli.Run(ctx, rootCommand(), args, cli.Streams{Out: io.MultiWriter(&out, w), Err: io.Discard}))
+	require.Contains(t, out.String(), "round trip min/avg/p50/p99/max")
+	_ = result() // the client has left, be it in the middle of a ping
+}
+
+func TestPingReportKeepsSomeTimes(t *testing.T) {
+	r := &pingReport{out: io.Discard}
+	for i := range mostTimes + 1000 {
+		r.count(time.Duration(i+1) * time.Microsecond)
+	}
+	require.Len(t, r.times, mostTimes)
+	require.Equal(t, time.Microsecond, r.least)
+	require.Equal(t, (mostTimes+1000)*time.Microsecond, r.longest)
+	require.Equal(t, "85.3 us", rttText(85300))
+	require.Equal(t, "30.0 ms", rttText(30*time.Millisecond))
 }
 
 func TestPingTooLongForTheServer(t *testing.T) {
@@ -119,7 +194,7 @@ func TestPersistentServer(t *testing.T) {
 	require.NoError(t, l.Close())
 	go func() {
 		w := &waiter{want: "listening", found: listening}
-		done <- pingMain(ctx, []string{"-s", "-P", "-d", "-a", "127.0.0.1", "-p", port}, io.Discard, w)
+		done <- runIwarp(ctx, w, "ping", "-s", "-P", "-d", "-a", "127.0.0.1", "-p", port)
 	}()
 	<-listening
 	const clients = 8

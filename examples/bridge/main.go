@@ -20,16 +20,16 @@ import (
 	"syscall"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "bridge:", err)
-		os.Exit(1)
-	}
+	status := program.Status("bridge", run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
+	stop()
+	os.Exit(status)
 }
 
 const usage = "usage: bridge [-nocrc] in|out LISTEN TARGET"
@@ -43,11 +43,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
-		return err
+		return program.Called(err)
 	}
 	if flags.NArg() != 3 || flags.Arg(0) != "in" && flags.Arg(0) != "out" {
-		flags.Usage()
-		return fmt.Errorf("%q are no arguments", flags.Args())
+		return program.UsageError(fmt.Sprintf("%q are no arguments; %s", flags.Args(), usage))
 	}
 	rnic, err := iwarp.Open(nil)
 	if err != nil {

@@ -11,101 +11,88 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/filecopy/transfer"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 const usage = `usage:
-  filecopy serve [-network NETWORK] [-addr HOST:PORT] [-nocrc] DIR
-  filecopy put [-network NETWORK] [-addr HOST:PORT] [-nocrc] [-trace PCAP] FILE [NAME]
-  filecopy get [-network NETWORK] [-addr HOST:PORT] [-nocrc] [-trace PCAP] NAME [FILE]
-  filecopy demo [-network NETWORK] [-loss PERCENT] [-size SIZE] [-nocrc] [-trace PCAP]
+  filecopy serve [--network NETWORK] [--addr HOST:PORT] [--nocrc] DIR
+  filecopy put [--network NETWORK] [--addr HOST:PORT] [--nocrc] [--trace PCAP] FILE [NAME]
+  filecopy get [--network NETWORK] [--addr HOST:PORT] [--nocrc] [--trace PCAP] NAME [FILE]
+  filecopy demo [--network NETWORK] [--loss PERCENT] [--size SIZE] [--nocrc] [--trace PCAP]
 
 NETWORK is tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space.`
-
-// A usageError says what is wrong with a command line, and how it should be.
-type usageError string
-
-func (e usageError) Error() string { return string(e) + "\n" + usage }
-
-const defaultAddr = "127.0.0.1:7471"
 
 // A command is one subcommand with its flags and what it writes to. Results go to
 // out, the log and the progress bar to diag.
 type command struct {
 	name      string
-	out, diag *os.File
+	out, diag io.Writer
 	args      []string // what is left after the flags
 
-	link
+	transfer.Link
 	addr  string
 	trace string
-	size  size
-}
-
-// A link is how both sides of a connection make it.
-type link struct {
-	network string
-	noCRC   bool
-	loss    float64 // percent of the UDP datagrams that are thrown away
-}
-
-// open makes an RNIC that has this link.
-func (k link) open(cfg iwarp.Config) (*iwarp.RNIC, error) {
-	if k.loss > 0 {
-		cfg.ListenPacket = k.listenPacket
-	}
-	return iwarp.Open(&cfg)
+	size  transfer.Size
 }
 
 // run does what the command line asks for.
-func run(ctx context.Context, args []string, out, diag *os.File) error {
-	if len(args) == 0 {
-		return usageError("no command")
+func run(ctx context.Context, args []string, out, diag io.Writer) error {
+	switch {
+	case len(args) == 0:
+		return program.UsageError("no command: filecopy help lists them")
+	case program.AsksForHelp(args[0]):
+		fmt.Fprintln(out, usage)
+		return nil
 	}
 	c := &command{name: args[0], out: out, diag: diag, size: 256 << 20}
 	fs := flag.NewFlagSet("filecopy "+c.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the error says what is wrong, once
-	fs.BoolVar(&c.noCRC, "nocrc", false, "waive the CRC32c of MPA (it is used if either side wants it)")
-	fs.StringVar(&c.network, "network", "tcp", "the `network`: tcp, sctp or sctp+udp")
-	fs.Float64Var(&c.loss, "loss", 0, "throw away so many `percent` of what is sent over sctp+udp")
-	if c.name != "demo" {
-		fs.StringVar(&c.addr, "addr", defaultAddr, "the server's `address`")
+	least, most, do := c.define(fs)
+	if do == nil {
+		return program.UsageError("no such command: " + c.name + ": filecopy help lists them")
 	}
-	if c.name != "serve" {
-		fs.StringVar(&c.trace, "trace", "", "write the connection to this pcap `file`")
-	}
-
-	var least, most int
-	var do func(context.Context) error
-	switch c.name {
-	case "serve":
-		least, most, do = 1, 1, c.serve
-	case "put":
-		least, most, do = 1, 2, c.put
-	case "get":
-		least, most, do = 1, 2, c.get
-	case "demo":
-		fs.Var(&c.size, "size", "the `size` of the file, as in 100000, 64MiB or 5GiB")
-		do = c.demo
-	case "help", "-h", "-help", "--help":
-		fmt.Fprintln(out, usage)
-		return nil
-	default:
-		return usageError("no such command: " + c.name)
-	}
-	switch err := fs.Parse(args[1:]); {
-	case errors.Is(err, flag.ErrHelp):
+	err := fs.Parse(args[1:])
+	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(out, usage)
 		fs.SetOutput(out)
 		fs.PrintDefaults()
 		return nil
-	case err != nil:
-		return usageError(c.name + ": " + err.Error())
 	}
-	if c.args = fs.Args(); len(c.args) < least || len(c.args) > most {
-		return usageError(c.name + ": wrong number of arguments")
+	if err == nil {
+		if c.args = fs.Args(); len(c.args) < least || len(c.args) > most {
+			err = errors.New("wrong number of arguments")
+		}
+	}
+	if err != nil {
+		return program.UsageError(c.name + ": " + err.Error() + ": filecopy help says how it is called")
 	}
 	return do(ctx)
+}
+
+// define defines the flags of the command, and returns how many arguments it has and what it does.
+func (c *command) define(fs *flag.FlagSet) (least, most int, do func(context.Context) error) {
+	fs.BoolVar(&c.NoCRC, "nocrc", false, "waive the CRC32c of MPA (it is used if either side wants it)")
+	fs.StringVar(&c.Network, "network", "tcp", "the `network`: tcp, sctp or sctp+udp")
+	fs.Float64Var(&c.Loss, "loss", 0, "throw away so many `percent` of what is sent over sctp+udp")
+	if c.name != "demo" {
+		fs.StringVar(&c.addr, "addr", transfer.DefaultAddr, "the server's `address`")
+	}
+	if c.name != "serve" {
+		fs.StringVar(&c.trace, "trace", "", "write the connection to this pcap `file`")
+	}
+	switch c.name {
+	case "serve":
+		return 1, 1, c.serve
+	case "put":
+		return 1, 2, c.put
+	case "get":
+		return 1, 2, c.get
+	case "demo":
+		fs.Var(&c.size, "size", "the `size` of the file, as in 100000, 64MiB or 5GiB")
+		return 0, 0, c.demo
+	}
+	return 0, 0, nil
 }
 
 // arg returns the i-th argument, or def if there are not so many.
@@ -119,51 +106,60 @@ func (c *command) arg(i int, def string) string {
 // serve prints the address as the first line, then serves until ctx ends.
 func (c *command) serve(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(c.diag, nil))
-	s, err := listen(ctx, c.link, c.addr, c.args[0], log)
+	s, err := transfer.Listen(ctx, c.Link, c.addr, c.args[0], log)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.out, s.addr())
-	return s.run(ctx)
+	fmt.Fprintln(c.out, s.Addr())
+	return s.Run(ctx)
 }
 
 func (c *command) put(ctx context.Context) error {
 	local := c.args[0]
 	name := c.arg(1, filepath.Base(local))
-	return c.transfer(ctx, func(cl *client) (*result, error) { return cl.put(ctx, local, name) })
+	return c.transfer(ctx, func(cl *transfer.Client) (*transfer.Result, error) { return cl.Put(ctx, local, name) })
 }
 
 func (c *command) get(ctx context.Context) error {
 	name := c.args[0]
 	local := c.arg(1, path.Base(name))
-	return c.transfer(ctx, func(cl *client) (*result, error) { return cl.get(ctx, name, local) })
+	return c.transfer(ctx, func(cl *transfer.Client) (*transfer.Result, error) { return cl.Get(ctx, name, local) })
 }
 
 // transfer does one transfer on a connection of its own.
-func (c *command) transfer(ctx context.Context, do func(*client) (*result, error)) error {
-	cl, err := c.connect(ctx)
+func (c *command) transfer(ctx context.Context, do func(*transfer.Client) (*transfer.Result, error)) error {
+	trace, err := c.openTrace()
 	if err != nil {
 		return err
 	}
-	defer quietly(cl)
+	cl, err := transfer.Dial(ctx, transfer.DialOptions{Link: c.Link, Addr: c.addr, Trace: trace, Bar: c.diag})
+	if err != nil {
+		return err
+	}
+	defer cl.Close() //nolint:errcheck // it may be closed already, or something has failed before
 	r, err := do(cl)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(c.out, r)
-	fmt.Fprintln(c.out, "SHA-256", r.sum)
+	fmt.Fprintln(c.out, "SHA-256", r.Sum)
 	return cl.Close()
 }
 
-// connect dials the server with what the flags say.
-func (c *command) connect(ctx context.Context) (*client, error) {
-	o := dialOptions{link: c.link, addr: c.addr, bar: c.diag}
-	if c.trace != "" {
-		f, err := os.Create(c.trace)
-		if err != nil {
-			return nil, err
-		}
-		o.trace = f
+func (c *command) demo(ctx context.Context) error {
+	trace, err := c.openTrace()
+	if err != nil {
+		return err
 	}
-	return dial(ctx, o)
+	d := &transfer.Demonstration{Link: c.Link, Size: int64(c.size), Trace: trace, Bar: c.diag}
+	_, err = d.Run(ctx, c.out)
+	return err
+}
+
+// openTrace opens the file of the trace, if there is to be one.
+func (c *command) openTrace() (io.WriteCloser, error) {
+	if c.trace == "" {
+		return nil, nil
+	}
+	return os.Create(c.trace)
 }

@@ -26,18 +26,18 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "kvstore:", err)
-		os.Exit(1)
-	}
+	status := program.Status("kvstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
+	stop()
+	os.Exit(status)
 }
 
-var errUsage = errors.New("usage: kvstore keys|serve|get|put|delete|bench [flags]")
+var errUsage = program.UsageError("usage: kvstore keys|serve|get|put|delete|bench [flags]")
 
 const (
 	defaultPrimary = "127.0.0.1:7481"
@@ -97,13 +97,17 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if len(args) == 0 {
 		return errUsage
 	}
+	if program.AsksForHelp(args[0]) {
+		fmt.Fprintln(out, errUsage)
+		return nil
+	}
 	var o options
 	fs, err := o.flags(args[0], out)
 	if err != nil {
 		return err
 	}
 	if err := fs.Parse(args[1:]); err != nil {
-		return err
+		return program.Called(err)
 	}
 	o.args = fs.Args()
 	switch args[0] {

@@ -30,15 +30,15 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "mesh:", err)
-		os.Exit(1)
-	}
+	status := program.Status("mesh", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
+	stop()
+	os.Exit(status)
 }
 
 // asProcess is the argument with which the program is one of the processes.
@@ -58,10 +58,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	size := fs.Int("size", 64<<10, "`octets` of a Write")
 	timeout := fs.Duration("timeout", time.Minute, "for everything")
 	if err := fs.Parse(args); err != nil {
-		return err
+		return program.Called(err)
 	}
 	if fs.NArg() != 0 || *n < 2 || *n > 64 || *size < 1 || *size > mostOctets || *timeout <= 0 {
-		return fmt.Errorf("there must be 2 to 64 processes, 1 to %d octets, some time, and no argument", mostOctets)
+		return program.UsageError(fmt.Sprintf("there must be 2 to 64 processes, 1 to %d octets, some time, and no argument", mostOctets))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, errTimeout)
 	defer cancel()

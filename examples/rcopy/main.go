@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/rsocket"
 )
 
@@ -29,24 +30,27 @@ const port = "7427"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "rcopy:", err)
-		os.Exit(1)
-	}
+	status := program.Status("rcopy", run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
+	stop()
+	os.Exit(status)
 }
 
-var errUsage = errors.New("usage: rcopy serve [-listen ADDR] [-nocrc] DIR, or rcopy put [-nocrc] FILE HOST[:PORT] [DEST]")
+var errUsage = program.UsageError("usage: rcopy serve [-listen ADDR] [-nocrc] DIR, or rcopy put [-nocrc] FILE HOST[:PORT] [DEST]")
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return errUsage
+	}
+	if program.AsksForHelp(args[0]) {
+		fmt.Fprintln(stdout, errUsage)
+		return nil
 	}
 	flags := flag.NewFlagSet("rcopy", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	noCRC := flags.Bool("nocrc", false, "do without CRCs, if the peer agrees")
 	listen := flags.String("listen", ":"+port, "where serve listens")
 	if err := flags.Parse(args[1:]); err != nil {
-		return err
+		return program.Called(err)
 	}
 	rnic, err := iwarp.Open(nil)
 	if err != nil {

@@ -31,22 +31,26 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "walog:", err)
-		os.Exit(1)
-	}
+	status := program.Status("walog", run(ctx, os.Args[1:], os.Stdout), os.Stderr)
+	stop()
+	os.Exit(status)
 }
 
-var errUsage = errors.New("usage: walog target|demo|compare [flags]")
+var errUsage = program.UsageError("usage: walog target|demo|compare [flags]")
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
 		return errUsage
+	}
+	if program.AsksForHelp(args[0]) {
+		fmt.Fprintln(out, errUsage)
+		return nil
 	}
 	fs := flag.NewFlagSet("walog "+args[0], flag.ContinueOnError)
 	fs.SetOutput(out)
@@ -64,7 +68,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errUsage
 	}
 	if err := fs.Parse(args[1:]); err != nil {
-		return err
+		return program.Called(err)
 	}
 	switch args[0] {
 	case "target":

@@ -84,7 +84,7 @@ func (t *T) servePing(args ...string) *process {
 // clientPing starts the client that the role calls for.
 func (t *T) clientPing(args ...string) *process {
 	if t.Role == Initiator {
-		return t.ours(program, append([]string{"ping"}, args...)...)
+		return t.ours(program, append([]string{"ping", "--interval", "0s"}, args...)...) // rping does not pause either
 	}
 	return t.siw("rping", args...)
 }
@@ -97,7 +97,7 @@ func (t *T) rping(r rpingRun) {
 	if verbose {
 		clientArgs = append(clientArgs, "-v")
 		// Our own trace, which the host decodes as it does the capture.
-		trace := []string{"-trace", filepath.Join(t.Dir, "trace.pcap")}
+		trace := []string{"--trace", filepath.Join(t.Dir, "trace.pcap")}
 		if t.Role == Initiator {
 			clientArgs = append(clientArgs, trace...)
 		} else {

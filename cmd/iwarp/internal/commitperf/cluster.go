@@ -55,8 +55,8 @@ func openCluster(ctx context.Context, o options, pulls bool, stderr io.Writer) (
 // target is what a target is called with.
 func (o *options) target() []string {
 	return []string{
-		"perf", "commit", "-s", "-dir", o.dir, "-medium", o.medium, "-slots", strconv.Itoa(o.slots),
-		"-pulls=" + strconv.FormatBool(o.pulls), "-cc", o.cc,
+		"perf", "commit", "--serve", "--dir", o.dir, "--medium", o.medium, "--slots", strconv.Itoa(o.slots),
+		"--pulls=" + strconv.FormatBool(o.pulls), "--cc", o.cc,
 	}
 }
 

@@ -5,18 +5,15 @@
 package commitperf
 
 import (
-	"context"
-	"errors"
-	"flag"
-	"io"
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
-
-// ErrMissed is what Main returns when a goal was missed.
-var ErrMissed = errors.New("not all goals are met")
 
 // The goals.
 const (
@@ -48,36 +45,44 @@ type options struct {
 	pulls  bool
 }
 
-// Main is the command "iwarp perf commit".
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var o options
-	fs := flag.NewFlagSet("iwarp perf commit", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.StringVar(&o.dir, "dir", "", "where to put the file; empty: the directory for temporary ones, which may be in memory")
+// Command is the command "iwarp perf commit". Its error is marks.ErrMissed if a goal was missed.
+func Command() *cobra.Command {
+	o := new(options)
+	cmd := &cobra.Command{
+		Use: "commit", Short: "measure RDMA Commit against what it replaces", Args: cli.NoArgs,
+		Long: `Measures octets that are pushed to the peer's disk by an RDMA Write and a Commit, against octets that the peer pulls (a
+message, an RDMA Read, a sync, an answer), and against a local sync. The peers are processes of their own.`,
+		Example: "  iwarp perf commit --dir /var/tmp",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.measure(cmd) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.dir, "dir", "", "`DIRECTORY` for the file; empty: that for temporary ones, which may be in memory")
 	fs.DurationVar(&o.span, "span", 2*time.Second, "about how long each row takes")
 	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 	fs.BoolVar(&o.goal, "goal", true, "exit with 1 if a goal is missed")
-	fs.BoolVar(&o.serve, "s", false, "be a target, as which the command starts itself, until stdin ends")
+	fs.BoolVar(&o.serve, "serve", false, "be a target, as which the command starts itself, until stdin ends")
 	fs.StringVar(&o.medium, "medium", fileMedium, "target: file, or none, which is memory that nothing makes durable")
 	fs.IntVar(&o.slots, "slots", 1, "target: how many connections")
 	fs.BoolVar(&o.pulls, "pulls", false, "target: pull from them, instead of being pushed to")
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
+	cli.Hide(cmd, "serve", "medium", "slots", "pulls")
+	return cmd
+}
+
+func (o *options) measure(cmd *cobra.Command) (err error) {
+	s := cli.StreamsOf(cmd)
 	if o.serve {
-		return runTarget(ctx, &o, stdout)
+		return runTarget(cmd.Context(), o, s.Out)
 	}
-	var err error
 	if o.dir, err = os.MkdirTemp(o.dir, "iwarp-commit"); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(o.dir) }()
-	r := &report{out: stdout, errs: stderr}
-	if err := r.run(ctx, o); err != nil {
+	r := &report{out: s.Out, errs: s.Err, progress: cli.NewProgress(s.Err)}
+	if err := r.run(cmd.Context(), *o); err != nil {
 		return err
 	}
 	if r.missed && o.goal {
-		return ErrMissed
+		return marks.ErrMissed
 	}
 	return nil
 }

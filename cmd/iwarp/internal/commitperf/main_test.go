@@ -3,13 +3,13 @@ package commitperf
 import (
 	"bytes"
 	"context"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 )
@@ -17,17 +17,17 @@ import (
 // TestMain is also the program that the command starts once more as its targets.
 func TestMain(m *testing.M) {
 	peertest.Main(m, func(args []string) error {
-		return Main(context.Background(), args, os.Stdout, os.Stderr)
+		return cli.Run(context.Background(), Command(), args, peertest.Streams())
 	}, "perf", "commit")
 }
 
 func TestReport(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, Main(t.Context(), []string{"-span", "5ms", "-goal=false", "-dir", t.TempDir()}, &out, t.Output()))
+	require.NoError(t, cli.Run(t.Context(), Command(), []string{"--span", "5ms", "--goal=false", "--dir", t.TempDir()}, cli.Streams{Out: &out, Err: t.Output()}))
 	for _, want := range []string{"none   latency", "file   latency", "goal: push / pull", "against its serial rate", "file            256"} {
 		require.Contains(t, out.String(), want)
 	}
-	require.Error(t, Main(t.Context(), []string{"-nonsense"}, &out, &out))
+	require.Error(t, cli.Run(t.Context(), Command(), []string{"--nonsense"}, cli.Streams{Out: &out, Err: &out}))
 }
 
 func TestGoals(t *testing.T) {
@@ -93,7 +93,7 @@ func TestGreetingsOfAnotherLength(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
-	err := Main(ctx, []string{"-span", "1h", "-goal=false", "-dir", t.TempDir()}, t.Output(), t.Output())
+	err := cli.Run(ctx, Command(), []string{"--span", "1h", "--goal=false", "--dir", t.TempDir()}, cli.Streams{Out: t.Output(), Err: t.Output()})
 	require.Error(t, err)
 }
 

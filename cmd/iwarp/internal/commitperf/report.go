@@ -6,16 +6,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 // A report is what was measured.
 type report struct {
-	out    io.Writer
-	errs   io.Writer // of the targets
-	missed bool
+	out      io.Writer
+	errs     io.Writer // of the targets
+	progress *cli.Progress
+	missed   bool
 }
 
 func (r *report) run(ctx context.Context, o options) error {
+	defer r.progress.Clear()
 	fmt.Fprintf(r.out, "%-6s %12s %14s %14s %10s\n", "medium", "concurrency", "push", "pull", "syncs/op")
 	for _, o.medium = range []string{noMedium, fileMedium} {
 		for _, o.slots = range concurrencies {
@@ -29,6 +33,7 @@ func (r *report) run(ctx context.Context, o options) error {
 
 // rows measures one medium at one concurrency.
 func (r *report) rows(ctx context.Context, o options) (err error) {
+	r.progress.Say("measuring, medium %s, concurrency %d", o.medium, o.slots)
 	push, err := openCluster(ctx, o, false, r.errs)
 	if err != nil {
 		return err
@@ -71,6 +76,7 @@ func (r *report) rate(ctx context.Context, push, pull *cluster, o options) error
 	if err != nil {
 		return err
 	}
+	r.progress.Clear()
 	fmt.Fprintf(r.out, "%-6s %12d %12.0f/s %12.0f/s %10.2f\n", o.medium, o.slots, pushed, pulled, float64(syncs-before)/float64(ops))
 	return nil
 }
@@ -115,5 +121,6 @@ func (r *report) goal(what string, got, want float64, most bool) {
 	if !met {
 		word, r.missed = "MISSED", true
 	}
+	r.progress.Clear()
 	fmt.Fprintf(r.out, "       goal: %s %s %.2f: %.2f, %s\n", what, sign, want, got, word)
 }

@@ -18,6 +18,15 @@ func (l *numbers) String() string { return text(*l) }
 func (l *times) String() string   { return text(*l) }
 func (l *words) String() string   { return text(*l) }
 
+// Type is for the help.
+func (l *numbers) Type() string { return "numbers" }
+
+// Type is for the help.
+func (l *times) Type() string { return "times" }
+
+// Type is for the help.
+func (l *words) Type() string { return "words" }
+
 func (l *numbers) Set(s string) (err error) { *l, err = split(s, strconv.Atoi); return err }
 func (l *times) Set(s string) (err error)   { *l, err = split(s, time.ParseDuration); return err }
 func (l *words) Set(s string) error         { *l = strings.Split(s, ","); return nil }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 // A gridRow is a point and its baseline.
@@ -16,22 +18,24 @@ type gridRow struct {
 }
 
 // runGrid measures each point against raw.
-func runGrid(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+func runGrid(ctx context.Context, o *options, s cli.Streams, progress *cli.Progress) error {
 	var rows []gridRow
 	repeats := cmp.Or(o.repeats, 3)
 	for _, delay := range o.grid.delay {
 		for _, p := range o.grid.points(delay) {
-			all, err := interleaved(ctx, stderr, delay, repeats, p, p.raw())
+			progress.Say("measuring %v", p)
+			all, err := interleaved(ctx, s.Err, delay, repeats, p, p.raw())
 			if err != nil {
 				return err
 			}
 			rows = append(rows, gridRow{all[0], all[1]})
 		}
 	}
+	progress.Clear()
 	if o.json {
-		return printJSON(stdout, rows)
+		return printJSON(s.Out, rows)
 	}
-	t := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
+	t := tabwriter.NewWriter(s.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "point\ttotal\teach\tp50\tp99\tcpu client+server\tx Read\tpeak\tgoroutines\ttime / raw\tcpu / raw\t")
 	for _, r := range rows {
 		r.print(t)

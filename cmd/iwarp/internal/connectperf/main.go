@@ -7,69 +7,77 @@ package connectperf
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"io"
-	"time"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
 type options struct {
 	json    bool
-	serve   bool          // be the server
-	delay   time.Duration // of the server
-	client  string        // be the client of the server with that address
+	serve   bool   // be the server
+	client  string // be the client of the server with that address
 	grid    grid
 	chosen  bool // the grid was given
 	repeats int
 }
 
-// Main is the command "iwarp perf connect".
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	o, err := parse(args, stderr)
-	switch {
-	case err != nil:
-		return err
-	case o.serve:
-		return serve(ctx, o.delay, stdin, stdout)
-	case o.client != "":
-		return runClient(ctx, o.client, stdin, stdout)
-	case o.chosen:
-		return runGrid(ctx, o, stdout, stderr)
-	}
-	return runMarks(ctx, o, stdout, stderr)
-}
-
-func parse(args []string, stderr io.Writer) (*options, error) {
+// Command is the command "iwarp perf connect".
+func Command() *cobra.Command {
 	o := &options{grid: grid{
 		n: numbers{1, 16, 64, 256, 1024, 4096}, delay: times{0}, how: words{howMany}, auth: words{authmode.Plain}, window: numbers{256},
 	}}
-	fs := flag.NewFlagSet("iwarp perf connect", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Var(&o.grid.n, "n", "how many connections")
+	cmd := &cobra.Command{
+		Use: "connect", Short: "measure the set-up of connections", Args: cli.NoArgs,
+		Long: `Measures the set-up of connections, in two processes: one after the other, with a goroutine for each, and by
+cm.DialMany. Without flags it prints what was measured beside each target. The flags --conns, --delay, --how, --auth and
+--window choose single points instead.`,
+		Example: "  iwarp perf connect --conns 1024 --how each,many",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s := cli.StreamsOf(cmd)
+			o.chosen = slices.ContainsFunc([]string{"conns", "delay", "how", "auth", "window"}, cmd.Flags().Changed)
+			return o.run(cmd.Context(), s)
+		},
+	}
+	o.flags(cmd.Flags())
+	cli.Hide(cmd, "serve", "client")
+	cli.Renamed(cmd, "n", "--conns")
+	return cmd
+}
+
+func (o *options) flags(fs *pflag.FlagSet) {
+	fs.Var(&o.grid.n, "conns", "how many connections")
 	fs.Var(&o.grid.delay, "delay", "by how much each answer of the peer is late: 0,1ms,10ms,30ms")
 	fs.Var(&o.grid.how, "how", "serial, each (a goroutine for each), many (cm.DialMany)")
 	fs.Var(&o.grid.auth, "auth", "plain, a, b (cm's modes), b2 (mode B, suite 2), tls (TLS 1.3)")
-	fs.Var(&o.grid.window, "window", "of -how many: how many set-ups are under way at a time")
+	fs.Var(&o.grid.window, "window", "of --how many: how many set-ups are under way at a time")
 	fs.IntVar(&o.repeats, "repeats", 0, "how often each point is measured; 0: 3, or what the marks need")
 	fs.BoolVar(&o.json, "json", false, "print JSON")
-	fs.BoolVar(&o.serve, "s", false, "be a server, as which the command starts itself, until stdin ends")
-	fs.StringVar(&o.client, "c", "", "be the client, as which the command starts itself, of the server at this address")
-	if err := fs.Parse(args); err != nil {
-		return nil, err
+	fs.BoolVar(&o.serve, "serve", false, "be a server, as which the command starts itself, until stdin ends")
+	fs.StringVar(&o.client, "client", "", "be the client, as which the command starts itself, of the server at this address")
+}
+
+func (o *options) run(ctx context.Context, s cli.Streams) error {
+	switch {
+	case o.serve:
+		return serve(ctx, o.grid.delay[0], s.In, s.Out)
+	case o.client != "":
+		return runClient(ctx, o.client, s.In, s.Out)
 	}
-	fs.Visit(func(f *flag.Flag) {
-		switch f.Name {
-		case "n", "delay", "how", "auth", "window":
-			o.chosen = true
-		}
-	})
-	if o.serve {
-		o.delay = o.grid.delay[0]
-		return o, nil
+	if err := o.grid.check(peer.OpenFiles()); err != nil {
+		return err
 	}
-	return o, o.grid.check(peer.OpenFiles())
+	progress := cli.NewProgress(s.Err)
+	defer progress.Clear()
+	if o.chosen {
+		return runGrid(ctx, o, s, progress)
+	}
+	return runMarks(ctx, o, s, progress)
 }
 
 func printJSON(w io.Writer, v any) error {

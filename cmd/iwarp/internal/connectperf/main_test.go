@@ -5,32 +5,32 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 )
 
 // TestMain is also the program that the command starts once more as its processes.
 func TestMain(m *testing.M) {
 	peertest.Main(m, func(args []string) error {
-		return Main(context.Background(), args, os.Stdin, os.Stdout, os.Stderr)
+		return cli.Run(context.Background(), Command(), args, peertest.Streams())
 	}, "perf", "connect")
 }
 
 func command(t *testing.T, args ...string) (string, error) {
 	var out bytes.Buffer
-	err := Main(t.Context(), args, nil, &out, t.Output())
+	err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()})
 	return out.String(), err
 }
 
 // TestCM_54_EachPointIsMeasured in each way and with each authentication.
 func TestCM_54_EachPointIsMeasured(t *testing.T) {
-	out, err := command(t, "-json", "-repeats", "1", "-n", "3", "-delay", "1ms", "-how", "serial,each,many", "-auth", "plain,a,b,b2,tls", "-window", "2")
+	out, err := command(t, "--json", "--repeats", "1", "--conns", "3", "--delay", "1ms", "--how", "serial,each,many", "--auth", "plain,a,b,b2,tls", "--window", "2")
 	require.NoError(t, err)
 	var rows []gridRow
 	require.NoError(t, json.Unmarshal([]byte(out), &rows))
@@ -48,7 +48,7 @@ func TestCM_54_EachPointIsMeasured(t *testing.T) {
 }
 
 func TestCM_54_TheTableOfPoints(t *testing.T) {
-	out, err := command(t, "-n", "2", "-repeats", "1")
+	out, err := command(t, "--conns", "2", "--repeats", "1")
 	require.NoError(t, err)
 	require.Contains(t, out, "cpu / raw")
 	require.Contains(t, out, "n=2 delay=0s many(256) plain")
@@ -68,7 +68,7 @@ func TestCM_54_AllMarksAreMeasured(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	for _, args := range [][]string{
-		{"-nonsense"}, {"-n", "0"}, {"-n", "many"}, {"-delay", "-1s"}, {"-delay", "1"}, {"-how", "somehow"}, {"-auth", "none"}, {"-window", "0"},
+		{"--nonsense"}, {"--conns", "0"}, {"--conns", "many"}, {"--delay", "-1s"}, {"--delay", "1"}, {"--how", "somehow"}, {"--auth", "none"}, {"--window", "0"},
 	} {
 		_, err := command(t, args...)
 		require.Error(t, err, args)
@@ -110,5 +110,5 @@ func TestStatistics(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	require.Error(t, Main(ctx, []string{"-n", "100", "-delay", "1s", "-how", "serial"}, nil, t.Output(), t.Output()))
+	require.Error(t, cli.Run(ctx, Command(), []string{"--conns", "100", "--delay", "1s", "--how", "serial"}, cli.Streams{Out: t.Output(), Err: t.Output()}))
 }

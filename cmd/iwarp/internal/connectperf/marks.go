@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
@@ -21,18 +22,21 @@ type report struct {
 }
 
 // runMarks measures all marks.
-func runMarks(ctx context.Context, o *options, stdout, stderr io.Writer) error {
-	r := &report{ctx: ctx, stderr: stderr, repeats: o.repeats, largest: 4096}
-	for _, measure := range []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication, r.flood} {
+func runMarks(ctx context.Context, o *options, s cli.Streams, progress *cli.Progress) error {
+	r := &report{ctx: ctx, stderr: s.Err, repeats: o.repeats, largest: 4096}
+	measures := []func() error{r.overlap, r.pipeline, r.againstRaw, r.againstEach, r.authentication, r.flood}
+	for i, measure := range measures {
+		progress.Say("measuring, %d of %d", i+1, len(measures))
 		if err := measure(); err != nil {
 			return err
 		}
 	}
+	progress.Clear()
 	var err error
 	if o.json {
-		err = printJSON(stdout, r)
+		err = printJSON(s.Out, r)
 	} else {
-		err = r.Marks.Print(stdout)
+		err = r.Marks.Print(s.Out)
 	}
 	if err == nil && r.Marks.Missed() {
 		err = marks.ErrMissed

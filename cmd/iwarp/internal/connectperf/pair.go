@@ -17,7 +17,7 @@ import (
 // interleaved measures points in turn, so often, in a client process of their own with a server
 // that answers with that delay. It returns the samples of each point.
 func interleaved(ctx context.Context, stderr io.Writer, delay time.Duration, repeats int, points ...point) (all []samples, err error) {
-	k, err := peer.Start(ctx, stderr, "perf", "connect", "-s", "-delay", delay.String())
+	k, err := peer.Start(ctx, stderr, "perf", "connect", "--serve", "--delay", delay.String())
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func interleaved(ctx context.Context, stderr io.Writer, delay time.Duration, rep
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, self, "perf", "connect", "-c", k.Addr)
+	c := exec.CommandContext(ctx, self, "perf", "connect", "--client", k.Addr)
 	c.Stdin, c.Stderr = bytes.NewReader(in), stderr
 	out, err := c.Output()
 	if err != nil {

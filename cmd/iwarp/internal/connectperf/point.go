@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 // How connections are set up.
@@ -65,16 +66,16 @@ const spareFiles = 64
 func (g *grid) check(files uint64) error {
 	for _, h := range g.how {
 		if !slices.Contains([]string{howRaw, howSerial, howEach, howMany}, h) {
-			return fmt.Errorf("-how %q: serial, each and many are known", h)
+			return cli.Usagef("--how %q: serial, each and many are known", h)
 		}
 	}
 	for _, a := range g.auth {
 		if !slices.Contains(authmode.All, a) {
-			return fmt.Errorf("-auth %q: %v are known", a, authmode.All)
+			return cli.Usagef("--auth %q: %v are known", a, authmode.All)
 		}
 	}
 	if slices.Min(g.n) < 1 || slices.Min(g.window) < 1 || slices.Min(g.delay) < 0 {
-		return fmt.Errorf("-n and -window are 1 at least, -delay 0")
+		return cli.Usagef("--conns and --window are 1 at least, --delay 0")
 	}
 	most := slices.Max(g.n)
 	if need := uint64(most + spareFiles + min(most, slices.Max(g.window))); need > files {

@@ -1,13 +1,14 @@
 package contest
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -25,26 +26,25 @@ type Options struct {
 }
 
 // Flags defines the flags: names are those of the measurements.
-func (o *Options) Flags(fs *flag.FlagSet, names string) {
+func (o *Options) Flags(cmd *cobra.Command, names string) {
+	fs := cmd.Flags()
 	fs.IntVar(&o.Pairs, "pairs", 9, "how often two things are measured in turn")
 	fs.DurationVar(&o.Span, "time", 100*time.Millisecond, "about how long each of them takes; what is no comparison takes ten times that")
 	fs.BoolVar(&o.CRC, "crc", true, "CRC32c of every FPDU, but for TLS")
 	fs.StringVar(&o.run, "run", "", "only the measurements whose names match this `REGEXP`: "+names)
 	fs.BoolVar(&o.JSON, "json", false, "print JSON")
 	fs.StringVar(&o.Profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
-	fs.BoolVar(&o.Serve, "s", false, "be a server, as which the command starts itself, until stdin ends")
+	fs.BoolVar(&o.Serve, "serve", false, "be a server, as which the command starts itself, until stdin ends")
+	cli.Hide(cmd, "serve")
 }
 
 // Check checks what was parsed.
-func (o *Options) Check(fs *flag.FlagSet) (err error) {
+func (o *Options) Check() (err error) {
 	if o.only, err = regexp.Compile(o.run); err != nil {
-		return fmt.Errorf("-run: %w", err)
+		return cli.Usagef("--run: %v", err)
 	}
-	switch {
-	case fs.NArg() > 0:
-		return fmt.Errorf("unexpected arguments %q", fs.Args())
-	case o.Pairs < 1 || o.Span < time.Millisecond:
-		return errors.New("-pairs is 1 at least, and -time 1ms")
+	if o.Pairs < 1 || o.Span < time.Millisecond {
+		return cli.Usagef("--pairs is 1 at least, and --time 1ms")
 	}
 	return nil
 }
@@ -84,14 +84,16 @@ func (all Measurements[B]) Chosen(o *Options) (some Measurements[B], err error) 
 		}
 	}
 	if len(some) == 0 {
-		err = fmt.Errorf("-run %q: the measurements are %s", o.run, all.Names())
+		err = cli.Usagef("--run %q: the measurements are %s", o.run, all.Names())
 	}
 	return some, err
 }
 
-// Take takes the measurements in turn.
-func (all Measurements[B]) Take(b B) error {
-	for _, m := range all {
+// Take takes the measurements in turn, and says which one it takes.
+func (all Measurements[B]) Take(b B, p *cli.Progress) error {
+	defer p.Clear()
+	for i, m := range all {
+		p.Say("measuring %s, %d of %d", m.Name, i+1, len(all))
 		if err := m.Run(b); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}

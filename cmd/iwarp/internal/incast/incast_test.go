@@ -10,9 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
@@ -21,10 +23,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestMarksInVirtualTime: where the processors take no time all marks are met.
 func TestMarksInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, err := parse([]string{"-peers", "32", "-size", "524288", "-repeats", "1", "-latency", "50us"}, t.Output())
-		require.NoError(t, err)
-		o.sleep = time.Sleep
-		r, err := o.measure(t.Context())
+		o := &options{sleep: time.Sleep}
+		cmd := new(cobra.Command)
+		o.flags(cmd)
+		require.NoError(t, cmd.ParseFlags([]string{"--peers", "32", "--size", "524288", "--repeats", "1", "--latency", "50us"}))
+		require.NoError(t, o.check())
+		r, err := o.measure(t.Context(), nil)
 		require.NoError(t, err)
 		require.Len(t, r.Marks, 10)
 		for _, m := range r.Marks {
@@ -40,9 +44,9 @@ func TestMarksInVirtualTime(t *testing.T) {
 func TestCommand(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.html")
-	args := []string{"-peers", "2", "-size", "65536", "-rate", "10000", "-repeats", "1", "-html", page, "-svg", dir}
+	args := []string{"--peers", "2", "--size", "65536", "--rate", "10000", "--repeats", "1", "--html", page, "--svg", dir}
 	var out bytes.Buffer
-	err := Main(t.Context(), append(args, "-json"), &out, t.Output())
+	err := cli.Run(t.Context(), Command(), append(args, "--json"), cli.Streams{Out: &out, Err: t.Output()})
 	if err != nil {
 		require.ErrorIs(t, err, marks.ErrMissed, "so few octets tell nothing")
 	}
@@ -59,14 +63,14 @@ func TestCommand(t *testing.T) {
 		require.Contains(t, string(svg), ">rma<", "%s has a line for each way", name)
 	}
 	out.Reset()
-	_ = Main(t.Context(), args, &out, t.Output())
+	_ = cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()})
 	require.Contains(t, out.String(), "goodput")
 }
 
 func TestWrongCalls(t *testing.T) {
 	for _, args := range [][]string{
-		{"-nonsense"}, {"more"}, {"-peers", "0"}, {"-size", "1"}, {"-size", "1G"}, {"-rate", "0"}, {"-window", "16384"}, {"-buffer", "0"}, {"-repeats", "0"}, {"-latency", "-1s"},
+		{"--nonsense"}, {"more"}, {"--peers", "0"}, {"--size", "1"}, {"--size", "1G"}, {"--rate", "0"}, {"--window", "16384"}, {"--buffer", "0"}, {"--repeats", "0"}, {"--latency", "-1s"},
 	} {
-		require.Error(t, Main(t.Context(), args, t.Output(), t.Output()), args)
+		require.ErrorAs(t, cli.Run(t.Context(), Command(), args, cli.Streams{Out: t.Output(), Err: t.Output()}), new(cli.UsageError), args)
 	}
 }

@@ -8,37 +8,53 @@ package incast
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/bottleneck"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
 type options struct {
-	peers   int
-	size    int   // octets of each peer
-	rate    int64 // of the link, octets per second
-	window  int64 // of the Solicitor, octets
-	buffer  int   // of the switch, octets
-	repeats int
-	latency time.Duration
-	json    bool
-	html    string
-	svg     string
-	sleep   func(time.Duration) // of the link
+	peers    int
+	size     int   // octets of each peer
+	megabits int   // the rate of the link, per second
+	rate     int64 // the same, octets per second
+	window   int64 // of the Solicitor, octets
+	buffer   int   // of the switch, octets
+	repeats  int
+	latency  time.Duration
+	json     bool
+	html     string
+	svg      string
+	sleep    func(time.Duration) // of the link
 }
 
-// Main is the command.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parse(args, stderr)
-	if err != nil {
-		return err
+// Command is the command.
+func Command() *cobra.Command {
+	o := &options{sleep: bottleneck.Sleep}
+	cmd := &cobra.Command{
+		Use: "incast", Short: "measure what many hosts do to one receiver, with and without a Solicitor", Args: cli.NoArgs,
+		Long: `Has many hosts with data for one receiver, behind a link within the process that is slower than they are together.
+Either they write when they like, or the receiver reads as much at a time as its Solicitor grants, or they write by
+package rma. What that does to a small Read of the receiver shows how long the queue is that they make.`,
+		Example: "  iwarp perf incast --html incast.html",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return o.report(cmd.Context(), cli.StreamsOf(cmd))
+		},
 	}
-	r, err := o.measure(ctx)
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *options) report(ctx context.Context, s cli.Streams) error {
+	r, err := o.measure(ctx, cli.NewProgress(s.Err))
 	if err != nil {
 		return err
 	}
@@ -46,11 +62,11 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.json {
-		e := json.NewEncoder(stdout)
+		e := json.NewEncoder(s.Out)
 		e.SetIndent("", "  ")
 		err = e.Encode(r)
 	} else {
-		err = r.print(stdout)
+		err = r.print(s.Out)
 	}
 	if err == nil && r.Marks.Missed() {
 		err = marks.ErrMissed
@@ -58,14 +74,11 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{sleep: bottleneck.Sleep}
-	var megabits int
-	fs := flag.NewFlagSet("iwarp perf incast", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+func (o *options) flags(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.IntVar(&o.peers, "peers", 64, "how many hosts send at a time")
 	fs.IntVar(&o.size, "size", 4<<20, "octets of each of them")
-	fs.IntVar(&megabits, "rate", 1000, "of the link, in megabits per second")
+	fs.IntVar(&o.megabits, "rate", 1000, "of the link, in megabits per second")
 	fs.DurationVar(&o.latency, "latency", 0, "of the link without a queue, in each direction; the timers may make a millisecond of it")
 	fs.Int64Var(&o.window, "window", 128<<10, "octets that the receiver asks for at a time")
 	fs.IntVar(&o.buffer, "buffer", 256<<10, "octets of the switch in front of the link: what does not fit counts as overflow, and is delayed")
@@ -73,30 +86,30 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.BoolVar(&o.json, "json", false, "print JSON")
 	fs.StringVar(&o.html, "html", "", "write a page with plots to this `FILE`")
 	fs.StringVar(&o.svg, "svg", "", "write the plots as SVG files to this `DIRECTORY`")
-	if err := fs.Parse(args); err != nil {
-		return nil, err
-	}
-	o.rate = int64(megabits) * 1e6 / 8
+}
+
+func (o *options) check() error {
+	o.rate = int64(o.megabits) * 1e6 / 8
 	switch {
-	case fs.NArg() > 0:
-		return nil, fmt.Errorf("unexpected arguments %q", fs.Args())
 	case o.peers < 1 || o.peers > 1024 || o.repeats < 1:
-		return nil, errors.New("-peers is 1 to 1024, and -repeats 1 at least")
+		return cli.Usagef("--peers is 1 to 1024, and --repeats 1 at least")
 	case o.size < piece || o.size%piece != 0 || o.size > 64<<20:
-		return nil, fmt.Errorf("-size is a multiple of %d, 64 MiB at most", piece)
+		return cli.Usagef("--size is a multiple of %d, 64 MiB at most", piece)
 	case o.rate < 1e5 || o.latency < 0:
-		return nil, errors.New("-rate is 1 at least, and -latency not negative")
+		return cli.Usagef("--rate is 1 at least, and --latency not negative")
 	case o.window < least || o.buffer < 1:
-		return nil, fmt.Errorf("-window is %d at least, and -buffer 1", least)
+		return cli.Usagef("--window is %d at least, and --buffer 1", least)
 	}
-	return o, nil
+	return nil
 }
 
 // measure does each way so often, in turn.
-func (o *options) measure(ctx context.Context) (*report, error) {
+func (o *options) measure(ctx context.Context, progress *cli.Progress) (*report, error) {
+	defer progress.Clear()
 	r := &report{Window: o.window, Buffer: o.buffer, rate: o.rate, octets: float64(o.peers) * float64(o.size)}
-	for range o.repeats {
+	for i := range o.repeats {
 		for _, w := range ways {
+			progress.Say("measuring %s, %d of %d", w.name, i+1, o.repeats)
 			s, err := o.run(ctx, w)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", w.name, err)

@@ -35,7 +35,7 @@ type bench struct {
 
 // start starts the process of the target.
 func (b *bench) start() error {
-	return b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "nvme", "-s")
+	return b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "nvme", "--serve")
 }
 
 func (b *bench) close() error {

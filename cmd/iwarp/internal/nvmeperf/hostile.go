@@ -63,7 +63,7 @@ func (b *bench) hostile() error {
 
 // enemy starts the process of the hostile host.
 func (s *stand) enemy() (*peer.Control, error) {
-	child, err := peer.Start(s.b.ctx, s.b.stderr, "perf", "nvme", "-s")
+	child, err := peer.Start(s.b.ctx, s.b.stderr, "perf", "nvme", "--serve")
 	if err != nil {
 		return nil, err
 	}

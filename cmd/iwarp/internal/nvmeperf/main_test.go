@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	peertest.Main(m, func(args []string) error {
 		switch args[0] {
 		case "commit":
-			return commitperf.Main(context.Background(), args[1:], os.Stdout, os.Stderr)
+			return cli.Run(context.Background(), commitperf.Command(), args[1:], peertest.Streams())
 		case "nvme":
-			return Main(context.Background(), args[1:], os.Stdin, os.Stdout, os.Stderr)
+			return cli.Run(context.Background(), Command(), args[1:], peertest.Streams())
 		}
 		return errors.New("no such command")
 	}, "perf")
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	args = append([]string{"-pairs", "1", "-time", "2ms", "-dir", t.TempDir(), "-run", names}, args...)
-	if err := Main(t.Context(), args, nil, &out, t.Output()); err != nil {
+	args = append([]string{"--pairs", "1", "--time", "2ms", "--dir", t.TempDir(), "--run", names}, args...)
+	if err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()}); err != nil {
 		require.ErrorIs(t, err, marks.ErrMissed)
 	}
 	return out.String()
@@ -56,7 +56,7 @@ func TestEachMark(t *testing.T) {
 	for _, m := range measurements {
 		t.Run(m.Name, func(t *testing.T) {
 			var r marks.Report
-			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "-json")), &r))
+			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "--json")), &r))
 			require.Len(t, r.Marks, measured[m.Name])
 			require.NotEmpty(t, r.Notes)
 			for _, k := range r.Marks {
@@ -73,19 +73,19 @@ func TestEachMark(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "profile")
-	out := run(t, "^read$", "-cpuprofile", profile, "-crc=false")
+	out := run(t, "^read$", "--cpuprofile", profile, "--crc=false")
 	require.Contains(t, out, "measured")
 	require.Contains(t, out, "4 KiB random reads by Transfers")
 	peertest.HasProfiles(t, profile)
 }
 
 func TestWrongCalls(t *testing.T) {
-	peertest.WithoutInput(t, Main).Refuses(t,
-		[]string{"-nonsense"}, []string{"more"}, []string{"-pairs", "0"}, []string{"-time", "0s"}, []string{"-run", "("}, []string{"-run", "none of them"})
+	peertest.WithoutInput(t, Command).Refuses(t,
+		[]string{"--nonsense"}, []string{"more"}, []string{"--pairs", "0"}, []string{"--time", "0s"}, []string{"--run", "("}, []string{"--run", "none of them"})
 }
 
 func TestInterrupted(t *testing.T) {
-	peertest.WithoutInput(t, Main).EndsEarly(t, "-run", "^read", "-time", "10s")
+	peertest.WithoutInput(t, Command).EndsEarly(t, "--run", "^read", "--time", "10s")
 }
 
 func TestWrongOrders(t *testing.T) {

@@ -20,7 +20,7 @@ func (r *Remote) Start(ctx context.Context, stderr io.Writer, profile string, ar
 		return nil
 	}
 	if profile != "" {
-		args = append(args, "-cpuprofile", profile+".server")
+		args = append(args, "--cpuprofile", profile+".server")
 	}
 	if r.child, err = Start(ctx, stderr, args...); err != nil {
 		return err

@@ -18,7 +18,7 @@ type child struct {
 // startChild starts this program once more, as a server on the loopback that goes by
 // its one client, and connects to it.
 func startChild(ctx context.Context, stderr io.Writer, args ...string) (*child, error) {
-	k, err := peer.Start(ctx, stderr, append([]string{"perf", "-s", "-a", "127.0.0.1:0", "-once"}, args...)...)
+	k, err := peer.Start(ctx, stderr, append([]string{"perf", "--serve", "--addr", "127.0.0.1:0", "--once"}, args...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,26 +5,59 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// ErrMissed is what Main returns when a suite ran but a target was missed or a case
-// could not be measured.
-var ErrMissed = errors.New("not all targets are met")
-
-// Main is the command "iwarp perf": a server, a client, or both in two processes. An
-// error that matches UsageError means that it was called wrongly.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parseOptions(args, stderr)
-	if err != nil {
-		return err
+// Command is the command "iwarp perf": a server, a client, or both in two processes. Its error is marks.ErrMissed if a
+// suite ran but a target was missed or a case could not be measured.
+func Command() *cobra.Command {
+	o := newOptions()
+	cmd := &cobra.Command{
+		Use: "perf", Short: "measure the library against plain TCP and other baselines", Args: cli.NoArgs,
+		Long: `Measures operations between two processes, and compares each with a baseline, in turn, in pairs of runs. Without --serve
+and --connect the command starts itself once more, and the server runs in that process. What else can be measured has
+commands of its own.`,
+		Example: `  iwarp perf --op write,read --size 4K,1M
+  iwarp perf --op pingpong --size 64 --poll 50us     # p50, p99 and p99.9
+  iwarp perf --suite standard --html perf.html       # all cases with their targets
+  iwarp perf --serve --addr 192.0.2.1:7175           # a server; and on another machine:
+  iwarp perf --connect 192.0.2.1:7175 --op read --size 1M`,
+		Annotations: map[string]string{cli.ServedBy: "iwarp perf --serve"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			o.args = given(cmd.Flags())
+			return o.run(cmd.Context(), cli.StreamsOf(cmd))
+		},
 	}
-	o.args = args
+	o.flags(cmd.Flags())
+	for old, now := range map[string]string{"s": "--serve", "c": "--connect ADDRESS", "a": "--addr ADDRESS"} {
+		cli.Renamed(cmd, old, now)
+	}
+	return cmd
+}
+
+// given are the flags that were given, as they may be written.
+func given(fs *pflag.FlagSet) string {
+	var all []string
+	fs.Visit(func(f *pflag.Flag) { all = append(all, "--"+f.Name+"="+f.Value.String()) })
+	return strings.Join(all, " ")
+}
+
+func (o *options) run(ctx context.Context, s cli.Streams) error {
 	peer.OpenFiles()
 	if o.server {
-		return peer.Profiled(o.profile, func() error { return serveAt(ctx, o, stdout) })
+		return peer.Profiled(o.profile, func() error { return serveAt(ctx, o, s.Out) })
 	}
+	o.progress = cli.NewProgress(s.Err)
+	defer o.progress.Clear()
 	if o.client != "" {
 		d := net.Dialer{Timeout: peer.Timeout}
 		c, err := d.DialContext(ctx, "tcp", o.client)
@@ -32,15 +65,15 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 		defer c.Close() //nolint:errcheck // nothing is lost with it
-		return o.measure(ctx, c, stdout, stderr)
+		return o.measure(ctx, c, s)
 	}
-	return both(ctx, o, stdout, stderr)
+	return both(ctx, o, s)
 }
 
 func serveAt(ctx context.Context, o *options, stdout io.Writer) error {
 	host, _, err := net.SplitHostPort(o.addr)
 	if err != nil {
-		return UsageError(err.Error())
+		return cli.UsageError("--addr: " + err.Error())
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.addr)
@@ -53,12 +86,12 @@ func serveAt(ctx context.Context, o *options, stdout io.Writer) error {
 }
 
 // both runs the server in a child.
-func both(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+func both(ctx context.Context, o *options, s cli.Streams) error {
 	var args []string
 	if o.profile != "" {
-		args = []string{"-cpuprofile", o.profile + ".server"}
+		args = []string{"--cpuprofile", o.profile + ".server"}
 	}
-	k, err := startChild(ctx, stderr, args...)
+	k, err := startChild(ctx, s.Err, args...)
 	if err != nil {
 		return err
 	}
@@ -66,6 +99,6 @@ func both(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if profile != "" {
 		profile += ".client"
 	}
-	err = peer.Profiled(profile, func() error { return o.measure(ctx, k.c, stdout, stderr) })
+	err = peer.Profiled(profile, func() error { return o.measure(ctx, k.c, s) })
 	return errors.Join(err, k.stop())
 }

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
 // measure measures what the options say with the server behind c, and reports it.
-func (o *options) measure(ctx context.Context, c net.Conn, stdout, stderr io.Writer) error {
+func (o *options) measure(ctx context.Context, c net.Conn, s cli.Streams) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // that ends what goes on
 	defer stop()
 	r := &remote{c: c}
@@ -24,7 +25,7 @@ func (o *options) measure(ctx context.Context, c net.Conn, stdout, stderr io.Wri
 		met    = true
 	)
 	if o.suite != "" {
-		rows, met = o.runSuite(r, o.selected(), stderr)
+		rows, met = o.runSuite(r, o.selected(), s.Err)
 		if o.html != "" {
 			points, err = o.overview(r)
 		}
@@ -34,7 +35,8 @@ func (o *options) measure(ctx context.Context, c net.Conn, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	if err := o.print(stdout, rows); err != nil {
+	o.progress.Clear()
+	if err := o.print(s.Out, rows); err != nil {
 		return err
 	}
 	if o.html != "" {
@@ -43,7 +45,7 @@ func (o *options) measure(ctx context.Context, c net.Conn, stdout, stderr io.Wri
 		}
 	}
 	if !met {
-		return ErrMissed
+		return marks.ErrMissed
 	}
 	return nil
 }
@@ -59,7 +61,9 @@ func (o *options) writeHTML(rows []row, points []measured) error {
 // runAll measures all workloads that the flags ask for, and at the end the memory of
 // both processes.
 func (o *options) runAll(r *remote) (rows []row, points []measured, err error) {
-	for _, w := range o.workloads() {
+	all := o.workloads()
+	for i, w := range all {
+		o.progress.Say("measuring %s of %s, %d of %d", w.Op, chart.SizeName(w.Size), i+1, len(all))
 		more, err := o.compare(r, w)
 		if err != nil {
 			return nil, nil, err

@@ -1,10 +1,12 @@
 package perf
 
 import (
-	"io"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 func TestSizes(t *testing.T) {
@@ -17,8 +19,19 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// parsed are the options of a command line.
+func parsed(args []string) (*options, error) {
+	o := newOptions()
+	fs := pflag.NewFlagSet("perf", pflag.ContinueOnError)
+	o.flags(fs)
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	return o, o.check()
+}
+
 func TestOptions(t *testing.T) {
-	o, err := parseOptions([]string{"-op", "write,read", "-size", "4K", "-depth", "2", "-region", "1M"}, io.Discard)
+	o, err := parsed([]string{"--op", "write,read", "--size", "4K", "--depth", "2", "--region", "1M"})
 	require.NoError(t, err)
 	ws := o.workloads()
 	require.Len(t, ws, 2, "each operation with each size")
@@ -28,31 +41,32 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, 1<<20, ws[1].filled().Region)
 	require.False(t, ws[1].Shared, "each Read has a sink of its own")
 
-	o, err = parseOptions([]string{"-op", "read", "-size", "1M", "-depth", "2048", "-shared", "-baseline", "reqresp"}, io.Discard)
+	o, err = parsed([]string{"--op", "read", "--size", "1M", "--depth", "2048", "--shared", "--baseline", "reqresp"})
 	require.NoError(t, err, "2 GiB of sinks would be too many")
 	require.True(t, o.workloads()[0].Shared)
 	require.Equal(t, "reqresp", o.baseline)
 
-	o, err = parseOptions([]string{"-op", "imm,atomic", "-size", "4K,1M"}, io.Discard)
+	o, err = parsed([]string{"--op", "imm,atomic", "--size", "4K,1M"})
 	require.NoError(t, err)
 	ws = o.workloads()
 	require.Len(t, ws, 3, "an atomic operation has one size only")
 	require.Equal(t, 8, ws[2].Size)
 
 	for _, args := range [][]string{
-		{"-s", "-c", "x"},
-		{"-suite", "other"},
-		{"-baseline", "iwarp"},
-		{"-pairs", "0"},
-		{"-op", "fly"},
-		{"-op", "send", "-duplex"},
-		{"-depth", "1000000"},
-		{"-op", "read", "-size", "1M", "-depth", "2048"},
-		{"-nonsense"},
+		{"--serve", "--connect", "x"},
+		{"--suite", "other"},
+		{"--baseline", "iwarp"},
+		{"--pairs", "0"},
+		{"--op", "fly"},
+		{"--op", "send", "--duplex"},
+		{"--depth", "1000000"},
+		{"--op", "read", "--size", "1M", "--depth", "2048"},
+		{"--nonsense"},
 		{"rest"},
+		{"-suite", "standard"},
+		{"-c", "127.0.0.1:1"},
 	} {
-		_, err := parseOptions(args, io.Discard)
-		var wrong UsageError
-		require.ErrorAs(t, err, &wrong, "%q is refused", args)
+		err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: t.Output(), Err: t.Output()})
+		require.ErrorAs(t, err, new(cli.UsageError), "%q is refused", args)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"text/tabwriter"
 
@@ -30,13 +31,13 @@ func printTable(w io.Writer, rows []row) error {
 	for _, r := range rows {
 		base, met := "", ""
 		if r.BaselineValue != nil {
-			base = r.Baseline + " " + number(r.BaselineValue)
+			base = r.Baseline + " " + quantity(r.BaselineValue, r.Unit)
 		}
 		if r.Met != nil {
 			met = map[bool]string{true: "yes", false: "NO"}[*r.Met]
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s %s\t%s\t%s\t%s\t%s\t%d\t\n",
-			r.Case, r.Metric, number(r.Value), r.Unit, base, number(r.Ratio), r.target(), met, r.Pairs)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n",
+			r.Case, r.Metric, quantity(r.Value, r.Unit), base, number(r.Ratio), r.target(), met, r.Pairs)
 	}
 	return t.Flush()
 }
@@ -51,6 +52,30 @@ func (r row) target() string {
 		way = "<= "
 	}
 	return way + strconv.FormatFloat(*r.Target, 'f', -1, 64)
+}
+
+// prefixes are smaller and larger units for values that would be hard to read, by unit: up to which value, by what to
+// multiply, and what then is the unit.
+var prefixes = map[string][]struct {
+	below, by float64
+	unit      string
+}{
+	"GB/s":   {{0.0001, 1e6, "kB/s"}, {0.1, 1e3, "MB/s"}},
+	"Mops/s": {{0.001, 1e6, "ops/s"}, {0.1, 1e3, "kops/s"}},
+	"us":     {{0.1, 1e3, "ns"}, {1e4, 1, "us"}, {1e7, 1e-3, "ms"}, {math.Inf(1), 1e-6, "s"}},
+}
+
+// quantity shows a value with its unit, or with one that is easier to read.
+func quantity(v *float64, unit string) string {
+	if v == nil || *v == 0 {
+		return number(v) + " " + unit
+	}
+	for _, p := range prefixes[unit] {
+		if *v < p.below {
+			return chart.Number(*v*p.by) + " " + p.unit
+		}
+	}
+	return chart.Number(*v) + " " + unit
 }
 
 // number shows three digits that count, and no number as a dash.

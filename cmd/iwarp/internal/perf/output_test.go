@@ -25,9 +25,34 @@ func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, (&options{}).print(&b, exampleRows()))
 	lines := strings.Split(b.String(), "\n")
-	require.Equal(t, []string{"write_1m", "throughput", "5.50", "GB/s", "tcp", "5.00", "1.10", ">=", "0.97", "yes", "9"}, strings.Fields(lines[1]))
+	require.Equal(t, []string{"write_1m", "throughput", "5.50", "GB/s", "tcp", "5.00", "GB/s", "1.10", ">=", "0.97", "yes", "9"}, strings.Fields(lines[1]))
 	require.Equal(t, []string{"allocs_write_1m", "allocs", "2.00", "1/op", "-", "<=", "0.005", "NO", "9"}, strings.Fields(lines[2]))
 	require.Equal(t, []string{"gone", "p50", "-", "us", "-", "0"}, strings.Fields(lines[3]))
+}
+
+// TestQuantity: values that are small or large have a unit that suits them.
+func TestQuantity(t *testing.T) {
+	for _, c := range []struct {
+		value float64
+		unit  string
+		want  string
+	}{
+		{0.0008, "Mops/s", "800 ops/s"},
+		{0.0123, "Mops/s", "12.3 kops/s"},
+		{1.25, "Mops/s", "1.25 Mops/s"},
+		{0, "Mops/s", "0 Mops/s"},
+		{5.5, "GB/s", "5.50 GB/s"},
+		{0.0512, "GB/s", "51.2 MB/s"},
+		{0.00005, "GB/s", "50.0 kB/s"},
+		{8.25, "us", "8.25 us"},
+		{25_000, "us", "25.0 ms"},
+		{2e7, "us", "20.0 s"},
+		{0.05, "us", "50.0 ns"},
+		{0.0008, "1/op", "0.0008 1/op"},
+	} {
+		require.Equal(t, c.want, quantity(&c.value, c.unit))
+	}
+	require.Equal(t, "- us", quantity(nil, "us"))
 }
 
 func TestJSON(t *testing.T) {

@@ -3,8 +3,6 @@ package perf
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,29 +11,26 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 	"github.com/goiwarp/iwarp/transport"
 )
 
 // TestMain is also the program that the command starts once more as its server.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "perf" {
-		if err := Main(context.Background(), os.Args[2:], os.Stdout, os.Stderr); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	goleak.VerifyTestMain(m)
+	peertest.Main(m, func(args []string) error {
+		return cli.Run(context.Background(), Command(), args, peertest.Streams())
+	}, "perf")
 }
 
 func TestTwoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	page, profile := filepath.Join(dir, "page.html"), filepath.Join(dir, "profile")
 	var out bytes.Buffer
-	args := []string{"-op", "write", "-size", "4K", "-chunk", "64", "-pairs", "1", "-span", "2ms", "-html", page, "-cpuprofile", profile}
-	require.NoError(t, Main(t.Context(), args, &out, t.Output()))
+	args := []string{"--op", "write", "--size", "4K", "--chunk", "64", "--pairs", "1", "--span", "2ms", "--html", page, "--cpuprofile", profile}
+	require.NoError(t, cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()}))
 	require.Contains(t, out.String(), "write_4K")
 	require.Contains(t, out.String(), "peak memory", "of both processes")
 	for _, file := range []string{page, profile + ".client", profile + ".server"} {
@@ -47,10 +42,10 @@ func TestTwoProcesses(t *testing.T) {
 
 func TestSuiteThatMissesFails(t *testing.T) {
 	var out bytes.Buffer
-	args := []string{"-suite", "standard", "-case", "copies", "-json"}
-	err := Main(t.Context(), args, &out, t.Output())
+	args := []string{"--suite", "standard", "--case", "copies", "--json"}
+	err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()})
 	if err != nil {
-		require.ErrorIs(t, err, ErrMissed)
+		require.ErrorIs(t, err, marks.ErrMissed)
 	}
 	require.Equal(t, err != nil, strings.Contains(out.String(), `"met":false`), "the exit status follows the rows")
 }
@@ -231,8 +226,7 @@ func TestRowsAgainstRequests(t *testing.T) {
 	require.Positive(t, *rows[0].Ratio)
 }
 
-func TestMainRefuses(t *testing.T) {
-	var wrong UsageError
-	require.ErrorAs(t, Main(t.Context(), []string{"-op", "fly"}, io.Discard, io.Discard), &wrong)
-	require.ErrorContains(t, Main(t.Context(), []string{"-c", "127.0.0.1:1"}, io.Discard, io.Discard), "refused")
+func TestNoServer(t *testing.T) {
+	err := cli.Run(t.Context(), Command(), []string{"--connect", "127.0.0.1:1"}, cli.Streams{Out: t.Output(), Err: t.Output()})
+	require.ErrorContains(t, err, "refused")
 }

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
@@ -57,7 +56,7 @@ func (o *options) facts() [][2]string {
 	}
 	host, _ := os.Hostname() // only for people to read
 	return [][2]string{
-		{"Command", "iwarp perf " + strings.Join(o.args, " ")},
+		{"Command", "iwarp perf " + o.args},
 		{"Revision", version},
 		{"Go", runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH},
 		{"Processors", strconv.Itoa(runtime.NumCPU())},

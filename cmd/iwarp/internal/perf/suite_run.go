@@ -10,10 +10,12 @@ import (
 // cannot be measured is a row without a value, and missed.
 func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (rows []row, met bool) {
 	met = true
-	for _, m := range suite {
+	for i, m := range suite {
 		goals := m.cases()
+		o.progress.Say("measuring %s, %d of %d", goals[0].name, i+1, len(suite))
 		measured, err := m.measure(o.pairing, r, o.work.CC)
 		if err != nil {
+			o.progress.Clear()
 			fmt.Fprintf(stderr, "%s: %v\n", goals[0].name, err)
 		}
 		for i := range goals {

@@ -21,7 +21,7 @@ type bench struct {
 
 // start starts the server process.
 func (b *bench) start() error {
-	return b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "rma", "-s")
+	return b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "rma", "--serve")
 }
 
 // do gives the server an order.

@@ -10,9 +10,10 @@ package rmaperf
 import (
 	"context"
 	"errors"
-	"flag"
-	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
@@ -20,10 +21,11 @@ import (
 type options struct {
 	contest.Options
 
-	chosen  contest.Measurements[*bench]
-	rate    int64 // of the link that flows share, octets per second
-	svg     string
-	virtual bool // be the process that measures flows in virtual time
+	chosen   contest.Measurements[*bench]
+	megabits int64
+	rate     int64 // of the link that flows share, octets per second
+	svg      string
+	virtual  bool // be the process that measures flows in virtual time
 }
 
 // measurements are all of them. Their names are what -run chooses by.
@@ -40,50 +42,54 @@ var measurements = contest.Measurements[*bench]{
 	{Name: "fairness", Run: (*bench).fairness},
 }
 
-// Main is the command. Its error is marks.ErrMissed if a mark was missed.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	o, err := parse(args, stderr)
-	switch {
-	case err != nil:
-		return err
-	case o.Serve:
-		return peer.Profiled(o.Profile, func() error { return serve(ctx, stdin, stdout) })
+// Command is the command. Its error is marks.ErrMissed if a mark was missed.
+func Command() *cobra.Command {
+	o := new(options)
+	cmd := &cobra.Command{
+		Use: "rma", Short: "measure operations on regions with keys", Args: cli.NoArgs,
+		Long: `Measures the operations of package rma, and prints what was measured beside each target. What is measured between two
+processes goes over the loopback; what needs a link with a delay, a rate or a failure goes over one that is emulated.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			s := cli.StreamsOf(cmd)
+			if o.Serve {
+				return peer.Profiled(o.Profile, func() error { return serve(cmd.Context(), s.In, s.Out) })
+			}
+			if o.virtual {
+				serveFlows(o, s.Out)
+			}
+			return o.Profiled(func() error { return o.measure(cmd.Context(), s) })
+		},
 	}
-	if o.virtual {
-		serveFlows(o, stdout)
-	}
-	return o.Profiled(func() error { return o.measure(ctx, stdout, stderr) })
-}
-
-func parse(args []string, stderr io.Writer) (o *options, err error) {
-	o = new(options)
-	var megabits int64
-	fs := flag.NewFlagSet("iwarp perf rma", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	o.Flags(fs, measurements.Names())
-	fs.Int64Var(&megabits, "rate", 1000, "of the link that eight flows share, in megabits per second")
+	o.Flags(cmd, measurements.Names())
+	fs := cmd.Flags()
+	fs.Int64Var(&o.megabits, "rate", 1000, "of the link that eight flows share, in megabits per second")
 	fs.StringVar(&o.svg, "svg", "", "write a plot of the shares of flows to this `FILE`")
 	fs.BoolVar(&o.virtual, "virtual", false, "be the process that measures in virtual time, as which the command starts itself")
-	if err := fs.Parse(args); err != nil {
-		return nil, err
+	cli.Hide(cmd, "virtual")
+	return cmd
+}
+
+func (o *options) check() (err error) {
+	if err := o.Check(); err != nil {
+		return err
 	}
-	if err := o.Check(fs); err != nil {
-		return nil, err
+	if o.megabits < 1 {
+		return cli.Usagef("--rate is 1 at least")
 	}
-	if megabits < 1 {
-		return nil, errors.New("-rate is 1 at least")
-	}
-	o.rate = megabits * 1e6 / 8
+	o.rate = o.megabits * 1e6 / 8
 	o.chosen, err = measurements.Chosen(&o.Options)
-	return o, err
+	return err
 }
 
 // measure does what was chosen.
-func (o *options) measure(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	b := &bench{opts: o, ctx: ctx, stderr: stderr}
+func (o *options) measure(ctx context.Context, s cli.Streams) (err error) {
+	b := &bench{opts: o, ctx: ctx, stderr: s.Err}
 	defer func() { err = errors.Join(err, b.remote.Close()) }()
-	if err := o.chosen.Take(b); err != nil {
+	if err := o.chosen.Take(b, cli.NewProgress(s.Err)); err != nil {
 		return err
 	}
-	return b.Print(stdout, o.JSON)
+	return b.Print(s.Out, o.JSON)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
 )
@@ -19,7 +19,7 @@ import (
 // TestMain is also the program that the command starts once more as its processes.
 func TestMain(m *testing.M) {
 	peertest.Main(m, func(args []string) error {
-		return Main(context.Background(), args, os.Stdin, os.Stdout, os.Stderr)
+		return cli.Run(context.Background(), Command(), args, peertest.Streams())
 	}, "perf", "rma")
 }
 
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 func run(t *testing.T, names string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	args = append([]string{"-pairs", "1", "-time", "2ms", "-rate", "100", "-run", names}, args...)
-	if err := Main(t.Context(), args, nil, &out, t.Output()); err != nil {
+	args = append([]string{"--pairs", "1", "--time", "2ms", "--rate", "100", "--run", names}, args...)
+	if err := cli.Run(t.Context(), Command(), args, cli.Streams{Out: &out, Err: t.Output()}); err != nil {
 		require.ErrorIs(t, err, marks.ErrMissed)
 	}
 	return out.String()
@@ -48,7 +48,7 @@ func TestEachMark(t *testing.T) {
 	for _, m := range measurements {
 		t.Run(m.Name, func(t *testing.T) {
 			var r marks.Report
-			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "-json")), &r))
+			require.NoError(t, json.Unmarshal([]byte(run(t, "^"+m.Name+"$", "--json")), &r))
 			require.Len(t, r.Marks, measured[m.Name])
 			require.NotEmpty(t, r.Notes)
 			for _, k := range r.Marks {
@@ -73,19 +73,19 @@ func isExact(what string) bool {
 
 func TestTable(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "profile")
-	out := run(t, "^rekey$", "-cpuprofile", profile)
+	out := run(t, "^rekey$", "--cpuprofile", profile)
 	require.Contains(t, out, "measured")
 	require.Contains(t, out, "Rekey: p50 ")
 	peertest.HasProfiles(t, profile)
 }
 
 func TestWrongCalls(t *testing.T) {
-	peertest.WithoutInput(t, Main).Refuses(t,
-		[]string{"-nonsense"}, []string{"more"}, []string{"-pairs", "0"}, []string{"-time", "0s"}, []string{"-rate", "0"}, []string{"-run", "("}, []string{"-run", "none of them"})
+	peertest.WithoutInput(t, Command).Refuses(t,
+		[]string{"--nonsense"}, []string{"more"}, []string{"--pairs", "0"}, []string{"--time", "0s"}, []string{"--rate", "0"}, []string{"--run", "("}, []string{"--run", "none of them"})
 }
 
 func TestInterrupted(t *testing.T) {
-	peertest.WithoutInput(t, Main).EndsEarly(t, "-run", "percore", "-time", "10s")
+	peertest.WithoutInput(t, Command).EndsEarly(t, "--run", "percore", "--time", "10s")
 }
 
 // TestFlowsInVirtualTime: flows of 1 Gb/s find their shares when the link is halved and doubled. How soon is a mark, and no

@@ -39,8 +39,8 @@ func (b *bench) flowsInVirtualTime() (all []period, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(b.ctx, self, "perf", "rma", "-virtual", "-crc="+strconv.FormatBool(b.opts.CRC),
-		"-rate", strconv.FormatInt(b.opts.rate*8/1e6, 10))
+	c := exec.CommandContext(b.ctx, self, "perf", "rma", "--virtual", "--crc="+strconv.FormatBool(b.opts.CRC),
+		"--rate", strconv.FormatInt(b.opts.rate*8/1e6, 10))
 	c.Stderr = b.stderr
 	out, err := c.Output()
 	if err != nil {

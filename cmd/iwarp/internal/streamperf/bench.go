@@ -53,7 +53,7 @@ func (b *bench) allocatesNothing(c *contest.Contender, where string) {
 
 // on takes a measurement on a stand.
 func (b *bench) on(f func(*stand) error) error {
-	if err := b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "streams", "-s"); err != nil {
+	if err := b.remote.Start(b.ctx, b.stderr, b.opts.Profile, "perf", "streams", "--serve"); err != nil {
 		return err
 	}
 	s := &stand{b: b}

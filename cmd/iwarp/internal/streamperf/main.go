@@ -9,9 +9,10 @@ package streamperf
 import (
 	"context"
 	"errors"
-	"flag"
-	"io"
 
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/contest"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
@@ -29,39 +30,43 @@ var measurements = contest.Measurements[*bench]{
 	{Name: "read", Run: (*bench).reads},
 }
 
-// Main is the command. Its error is marks.ErrMissed if a mark was missed.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	o, err := parse(args, stderr)
-	switch {
-	case err != nil:
-		return err
-	case o.Serve:
-		return peer.Profiled(o.Profile, func() error { return serve(ctx, stdin, stdout) })
+// Command is the command. Its error is marks.ErrMissed if a mark was missed.
+func Command() *cobra.Command {
+	o := new(options)
+	cmd := &cobra.Command{
+		Use: "streams", Short: "measure stream sockets, and READ of NFS over RDMA", Args: cli.NoArgs,
+		Long: `Measures packages rsocket and rpcrdma in two processes on the loopback, and prints what was measured beside each
+target. An rsocket is held against RDMA Writes and Sends of the same octets and against plain TCP, and a READ of NFS
+against the same messages without RPC.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			s := cli.StreamsOf(cmd)
+			if o.Serve {
+				return peer.Profiled(o.Profile, func() error { return serve(cmd.Context(), s.In, s.Out) })
+			}
+			return o.Profiled(func() error { return o.measure(cmd.Context(), s) })
+		},
 	}
-	return o.Profiled(func() error { return o.measure(ctx, stdout, stderr) })
+	o.Flags(cmd, measurements.Names())
+	return cmd
 }
 
-func parse(args []string, stderr io.Writer) (o *options, err error) {
-	o = new(options)
-	fs := flag.NewFlagSet("iwarp perf streams", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	o.Flags(fs, measurements.Names())
-	if err := fs.Parse(args); err != nil {
-		return nil, err
-	}
-	if err := o.Check(fs); err != nil {
-		return nil, err
+func (o *options) check() (err error) {
+	if err := o.Check(); err != nil {
+		return err
 	}
 	o.chosen, err = measurements.Chosen(&o.Options)
-	return o, err
+	return err
 }
 
 // measure does what was chosen.
-func (o *options) measure(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	b := &bench{opts: o, ctx: ctx, stderr: stderr}
+func (o *options) measure(ctx context.Context, s cli.Streams) (err error) {
+	b := &bench{opts: o, ctx: ctx, stderr: s.Err}
 	defer func() { err = errors.Join(err, b.remote.Close()) }()
-	if err := o.chosen.Take(b); err != nil {
+	if err := o.chosen.Take(b, cli.NewProgress(s.Err)); err != nil {
 		return err
 	}
-	return b.Print(stdout, o.JSON)
+	return b.Print(s.Out, o.JSON)
 }

@@ -2,29 +2,35 @@ package peertest
 
 import (
 	"context"
-	"io"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 )
 
-// A Command is the main function of a command, with its streams.
+// A Command runs a command, with its streams.
 type Command func(ctx context.Context, args []string) error
 
-// WithoutInput is the command of a main function, whose output is that of the test.
-func WithoutInput(t *testing.T, main func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error) Command {
-	return func(ctx context.Context, args []string) error { return main(ctx, args, nil, t.Output(), t.Output()) }
+// Streams are those of this process.
+func Streams() cli.Streams { return cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+
+// WithoutInput is a command without input, whose output is that of the test.
+func WithoutInput(t *testing.T, command func() *cobra.Command) Command {
+	return func(ctx context.Context, args []string) error {
+		return cli.Run(ctx, command(), args, cli.Streams{Out: t.Output(), Err: t.Output()})
+	}
 }
 
-// Refuses requires that the command fails with each list of arguments.
+// Refuses requires that the command says of each list of arguments that it was called wrongly.
 func (c Command) Refuses(t *testing.T, calls ...[]string) {
 	t.Helper()
 	for _, args := range calls {
-		require.Error(t, c(t.Context(), args), args)
+		require.ErrorAs(t, c(t.Context(), args), new(cli.UsageError), args)
 	}
 }
 
@@ -39,7 +45,7 @@ func (c Command) EndsEarly(t *testing.T, args ...string) {
 	require.NotErrorIs(t, err, marks.ErrMissed)
 }
 
-// HasProfiles requires that a command with the flag -cpuprofile has written what it promises.
+// HasProfiles requires that a command with the flag --cpuprofile has written what it promises.
 func HasProfiles(t *testing.T, profile string) {
 	t.Helper()
 	for _, file := range []string{profile + ".client", profile + ".server"} {

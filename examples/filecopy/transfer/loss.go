@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 )
 
 // listenPacket opens a UDP socket that loses some of what is sent.
-func (k link) listenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+func (k Link) listenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
 	c, err := new(net.ListenConfig).ListenPacket(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return &losingConn{UDPConn: c.(*net.UDPConn), share: k.loss / 100}, nil
+	return &losingConn{UDPConn: c.(*net.UDPConn), share: k.Loss / 100}, nil
 }
 
 type losingConn struct {

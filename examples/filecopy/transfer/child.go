@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"bufio"
@@ -27,14 +27,14 @@ type child struct {
 
 // startServer runs this program's serve command on a free port of loopback, and
 // returns when it listens.
-func startServer(ctx context.Context, dir string, k link) (*child, error) {
+func startServer(ctx context.Context, dir string, k Link) (*child, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	args := []string{
-		"serve", "-network", k.network, "-addr", "127.0.0.1:0",
-		fmt.Sprintf("-nocrc=%t", k.noCRC), fmt.Sprintf("-loss=%g", k.loss), dir,
+		"serve", "--network", k.Network, "--addr", "127.0.0.1:0",
+		fmt.Sprintf("--nocrc=%t", k.NoCRC), fmt.Sprintf("--loss=%g", k.Loss), dir,
 	}
 	s := &child{}
 	ctx, s.cancel = context.WithCancel(ctx)

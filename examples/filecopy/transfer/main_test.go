@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"bytes"
@@ -17,23 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// childEnv makes the test binary be filecopy itself: demo starts its own executable.
-const childEnv = "FILECOPY_TEST_BE_FILECOPY"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		main()
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// beFilecopy makes children of the test be filecopy. A race detector that has found
-// nothing would let them sleep for a second at their end.
-func beFilecopy(t *testing.T) {
-	t.Setenv(childEnv, "1")
-	t.Setenv("GORACE", "atexit_sleep_ms=0")
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // odd is the size of most files: more than one chunk, and no multiple of anything.
 const odd = chunk + 12345
@@ -49,12 +33,12 @@ func startTestServer(t *testing.T) *testServer {
 	t.Helper()
 	ts := &testServer{dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := listen(ctx, link{network: "tcp"}, "127.0.0.1:0", ts.dir, slog.New(slog.NewTextHandler(&ts.log, nil)))
+	s, err := Listen(ctx, Link{Network: "tcp"}, "127.0.0.1:0", ts.dir, slog.New(slog.NewTextHandler(&ts.log, nil)))
 	require.NoError(t, err)
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
+	go func() { ended <- s.Run(ctx) }()
 	stopped := false
-	ts.addr = s.addr().String()
+	ts.addr = s.Addr().String()
 	ts.stop = func() {
 		if stopped {
 			return
@@ -73,11 +57,11 @@ func startTestServer(t *testing.T) *testServer {
 }
 
 // client connects; the context ends with the test, and after 10 s.
-func (s *testServer) client(t *testing.T) (*client, context.Context) {
+func (s *testServer) client(t *testing.T) (*Client, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	t.Cleanup(cancel)
-	c, err := dial(ctx, dialOptions{link: link{network: "tcp"}, addr: s.addr})
+	c, err := Dial(ctx, DialOptions{Link: Link{Network: "tcp"}, Addr: s.addr})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c, ctx

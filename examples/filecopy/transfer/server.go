@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // maxClients bounds the connections that are served at a time.
 const maxClients = 256
 
-// A server lets clients put files into a directory and get files out of it.
-type server struct {
+// A Server lets clients put files into a directory and get files out of it.
+type Server struct {
 	rnic     *iwarp.RNIC
 	pd       *iwarp.PD
 	listener *iwarp.Listener
@@ -24,9 +24,9 @@ type server struct {
 	log      *slog.Logger
 }
 
-// listen opens dir and begins to listen. The server must be run, which also closes it.
-func listen(ctx context.Context, k link, addr, dir string, log *slog.Logger) (_ *server, err error) {
-	s := &server{noCRC: k.noCRC, log: log}
+// Listen opens dir and begins to listen. The server must be run, which also closes it.
+func Listen(ctx context.Context, k Link, addr, dir string, log *slog.Logger) (_ *Server, err error) {
+	s := &Server{noCRC: k.NoCRC, log: log}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -42,14 +42,15 @@ func listen(ctx context.Context, k link, addr, dir string, log *slog.Logger) (_ 
 	if s.pd, err = s.rnic.AllocPD(); err != nil {
 		return nil, err
 	}
-	s.listener, err = s.rnic.Listen(ctx, k.network, addr, nil)
+	s.listener, err = s.rnic.Listen(ctx, k.Network, addr, nil)
 	return s, err
 }
 
-func (s *server) addr() net.Addr { return s.listener.Addr() }
+// Addr is where the server listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// run serves until ctx ends, and returns when every session has cleaned up.
-func (s *server) run(ctx context.Context) error {
+// Run serves until ctx ends, and returns when every session has cleaned up.
+func (s *Server) Run(ctx context.Context) error {
 	defer s.close()
 	ctx, cancel := context.WithCancel(ctx)
 	var sessions sync.WaitGroup
@@ -68,7 +69,7 @@ func (s *server) run(ctx context.Context) error {
 }
 
 // serve takes one client from its connection request to its end.
-func (s *server) serve(ctx context.Context, req *iwarp.ConnRequest) {
+func (s *Server) serve(ctx context.Context, req *iwarp.ConnRequest) {
 	log := s.log.With("client", req.RemoteAddr())
 	ss := &session{control: control{pd: s.pd}, root: s.root, log: log}
 	qp, err := req.Accept(ctx, &iwarp.QPConfig{
@@ -92,8 +93,8 @@ func (s *server) serve(ctx context.Context, req *iwarp.ConnRequest) {
 	}
 }
 
-// close releases whatever listen has got.
-func (s *server) close() {
+// close releases whatever Listen has got.
+func (s *Server) close() {
 	if s.rnic != nil {
 		_ = s.rnic.Close()
 	}

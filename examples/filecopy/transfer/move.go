@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 
 // move moves the whole of the local file to the region of the peer or from there,
 // as op says, and tells how long it took.
-func (c *client) move(ctx context.Context, op iwarp.Op, local fileBuffer, access stag.Access, remote region) (time.Duration, error) {
+func (c *Client) move(ctx context.Context, op iwarp.Op, local fileBuffer, access stag.Access, remote region) (time.Duration, error) {
 	if remote.Size != local.size {
 		return 0, fmt.Errorf("the server offers %d octets for a file of %d", remote.Size, local.size)
 	}

@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A size is a number of octets, for people: 100000, 64MiB, 5GiB.
-type size int64
+// A Size is a number of octets, for people: 100000, 64MiB, 5GiB.
+type Size int64
 
 var units = []struct {
 	suffix string
@@ -15,7 +15,7 @@ var units = []struct {
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
 // String uses the largest unit that divides the size.
-func (s *size) String() string {
+func (s *Size) String() string {
 	for _, u := range units {
 		if n := int64(*s); n != 0 && n%u.octets == 0 {
 			return strconv.FormatInt(n/u.octets, 10) + u.suffix
@@ -24,8 +24,11 @@ func (s *size) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-// Set is for package flag.
-func (s *size) Set(text string) error {
+// Type is for package pflag.
+func (s *Size) Type() string { return "size" }
+
+// Set is for packages flag and pflag.
+func (s *Size) Set(text string) error {
 	unit := int64(1)
 	for _, u := range units {
 		if t, ok := strings.CutSuffix(text, u.suffix); ok {
@@ -37,6 +40,6 @@ func (s *size) Set(text string) error {
 	if err != nil || n < 0 || n > maxSize/unit {
 		return fmt.Errorf("not a size such as 100000, 64MiB or 5GiB")
 	}
-	*s = size(n * unit)
+	*s = Size(n * unit)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"fmt"
@@ -21,10 +21,10 @@ const (
 	barPeriod = 100 * time.Millisecond
 )
 
-// newProgress makes a bar that is shown if f is a terminal.
-func newProgress(f *os.File, label string, total int64) *progress {
+// newProgress makes a bar that is shown if w is a terminal.
+func newProgress(w io.Writer, label string, total int64) *progress {
 	p := &progress{label: label, total: total, start: time.Now()}
-	if f != nil && isTerminal(f) {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		p.w = f
 	}
 	return p

@@ -1,4 +1,4 @@
-package main
+package transfer
 
 import (
 	"context"
@@ -22,20 +22,20 @@ func TestThereAndBack(t *testing.T) {
 			c, ctx := s.client(t)
 			local, sum := file(t, filepath.Join(t.TempDir(), "local"), n)
 
-			put, err := c.put(ctx, local, "kept")
+			put, err := c.Put(ctx, local, "kept")
 			require.NoError(t, err)
-			require.Equal(t, sum, put.sum)
+			require.Equal(t, sum, put.Sum)
 			require.Equal(t, sum, sumOf(t, s.path("kept")), "the server has what was put")
 			require.Equal(t, []string{"kept"}, s.names(t), "and no temporary file")
 
 			require.NoError(t, os.Remove(local))
-			got, err := c.get(ctx, "kept", local)
+			got, err := c.Get(ctx, "kept", local)
 			require.NoError(t, err)
-			require.Equal(t, sum, got.sum)
+			require.Equal(t, sum, got.Sum)
 			require.Equal(t, sum, sumOf(t, local), "what comes back is what was put")
 
 			octets := uint64(n)
-			mine, its := c.qp.Stats(), got.server
+			mine, its := c.qp.Stats(), got.Server
 			require.Equal(t, octets, mine.Sent.RDMAWrite.Octets, "the file went by RDMA Write")
 			require.Equal(t, octets, its.Received.RDMAWrite.Octets, "and was received as such")
 			require.Equal(t, octets, its.Sent.ReadResponse.Octets, "it came back by RDMA Read Response")
@@ -50,7 +50,7 @@ func TestPutReplacesAFile(t *testing.T) {
 	c, ctx := s.client(t)
 	file(t, s.path("name"), 10)
 	local, sum := file(t, filepath.Join(t.TempDir(), "local"), odd)
-	_, err := c.put(ctx, local, "name")
+	_, err := c.Put(ctx, local, "name")
 	require.NoError(t, err)
 	require.Equal(t, sum, sumOf(t, s.path("name")))
 }
@@ -60,10 +60,10 @@ func TestSubdirectories(t *testing.T) {
 	c, ctx := s.client(t)
 	require.NoError(t, os.Mkdir(s.path("sub"), 0o777))
 	local, sum := file(t, filepath.Join(t.TempDir(), "local"), odd)
-	_, err := c.put(ctx, local, "sub/name")
+	_, err := c.Put(ctx, local, "sub/name")
 	require.NoError(t, err)
 	require.Equal(t, sum, sumOf(t, s.path(filepath.Join("sub", "name"))))
-	_, err = c.put(ctx, local, "other/name")
+	_, err = c.Put(ctx, local, "other/name")
 	require.ErrorContains(t, err, "server: ", "a directory is not made on the way")
 }
 
@@ -76,9 +76,9 @@ func TestSeveralClients(t *testing.T) {
 		local, _ := file(t, filepath.Join(t.TempDir(), "local"), odd+i)
 		go func() {
 			name := strconv.Itoa(i)
-			_, err := c.put(ctx, local, name)
+			_, err := c.Put(ctx, local, name)
 			if err == nil {
-				_, err = c.get(ctx, name, local)
+				_, err = c.Get(ctx, name, local)
 			}
 			errs <- err
 		}()
@@ -93,15 +93,15 @@ func TestWhatIsNotThere(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
 	dir := t.TempDir()
-	_, err := c.get(ctx, "nothing", filepath.Join(dir, "local"))
+	_, err := c.Get(ctx, "nothing", filepath.Join(dir, "local"))
 	require.ErrorContains(t, err, "nothing", "the server says which file it does not have")
 	require.NoFileExists(t, filepath.Join(dir, "local"))
-	_, err = c.put(ctx, filepath.Join(dir, "nowhere"), "name")
+	_, err = c.Put(ctx, filepath.Join(dir, "nowhere"), "name")
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = c.put(ctx, dir, "name")
+	_, err = c.Put(ctx, dir, "name")
 	require.ErrorContains(t, err, "not a regular file")
 
-	_, err = c.put(ctx, first(file(t, filepath.Join(dir, "local"), odd)), "name")
+	_, err = c.Put(ctx, first(file(t, filepath.Join(dir, "local"), odd)), "name")
 	require.NoError(t, err, "the connection goes on after an error")
 }
 
@@ -118,12 +118,12 @@ func TestNamesThatLeadElsewhere(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "/", "../secret", "a/../../secret", "a//b", "./a", "link/secret", "link", "direct", filepath.ToSlash(secret), "nul\x00", string(make([]byte, maxText+1)),
 	} {
-		_, err := c.get(ctx, name, local)
+		_, err := c.Get(ctx, name, local)
 		require.ErrorContains(t, err, "server: ", "%.20q is not given out", name)
 		require.NoFileExists(t, local)
 	}
 	for _, name := range []string{"", ".", "..", "../new", "link/new", filepath.ToSlash(outside) + "/new"} {
-		_, err := c.put(ctx, secret, name)
+		_, err := c.Put(ctx, secret, name)
 		require.ErrorContains(t, err, "server: ", "%q is not taken", name)
 	}
 	entries, err := os.ReadDir(outside)
@@ -210,7 +210,7 @@ func TestAClientThatLeavesInTheMiddle(t *testing.T) {
 func TestAClientThatLeavesInGoodOrder(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
-	_, err := c.put(ctx, first(file(t, filepath.Join(t.TempDir(), "local"), 1)), "name")
+	_, err := c.Put(ctx, first(file(t, filepath.Join(t.TempDir(), "local"), 1)), "name")
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	_, err = c.ask(ctx, &request{Op: opGet, Name: "name"})

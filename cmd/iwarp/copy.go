@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/examples/filecopy/transfer"
+)
+
+// A copying is what the flags of the commands say that copy files.
+type copying struct {
+	transfer.Link
+	addr, trace string
+	json, quiet bool
+}
+
+// linkFlags are those of both sides.
+func (c *copying) linkFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&c.Network, "network", "tcp", "tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space")
+	fs.BoolVar(&c.NoCRC, "nocrc", false, "waive the CRC32c of MPA, which is used if either side wants it")
+	fs.Float64Var(&c.Loss, "loss", 0, "throw away so many `percent` of what is sent over sctp+udp")
+	fs.BoolVar(&c.json, "json", false, "print JSON")
+}
+
+// clientFlags are those of a client.
+func (c *copying) clientFlags(cmd *cobra.Command) {
+	c.linkFlags(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&c.trace, "trace", "", "write a pcap of the connection to `FILE`")
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print nothing, and show no progress")
+}
+
+// addrFlag says where the server is.
+func (c *copying) addrFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.addr, "addr", transfer.DefaultAddr, "`ADDRESS` of the server, host:port")
+}
+
+// streams are those of a client. One that is quiet prints nothing but JSON.
+func (c *copying) streams(cmd *cobra.Command) cli.Streams {
+	s := cli.StreamsOf(cmd)
+	if c.quiet {
+		s.Err = io.Discard
+	}
+	if c.quiet && !c.json {
+		s.Out = io.Discard
+	}
+	return s
+}
+
+func putCommand() *cobra.Command {
+	c := &copying{}
+	cmd := &cobra.Command{
+		Use: "put FILE [NAME]", Short: "copy a file to a server, by RDMA Writes", Args: cli.Args(1, 2),
+		Example:     "  iwarp put --addr 192.0.2.1:7471 disk.img",
+		Annotations: map[string]string{cli.ServedBy: "iwarp serve"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := filepath.Base(args[0])
+			if len(args) > 1 {
+				name = args[1]
+			}
+			return c.transfer(cmd, func(ctx context.Context, cl *transfer.Client) (*transfer.Result, error) {
+				return cl.Put(ctx, args[0], name)
+			})
+		},
+	}
+	c.clientFlags(cmd)
+	c.addrFlag(cmd)
+	return cmd
+}
+
+func getCommand() *cobra.Command {
+	c := &copying{}
+	cmd := &cobra.Command{
+		Use: "get NAME [FILE]", Short: "copy a file from a server, by RDMA Reads", Args: cli.Args(1, 2),
+		Example:     "  iwarp get --addr 192.0.2.1:7471 disk.img",
+		Annotations: map[string]string{cli.ServedBy: "iwarp serve"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			local := path.Base(args[0])
+			if len(args) > 1 {
+				local = args[1]
+			}
+			return c.transfer(cmd, func(ctx context.Context, cl *transfer.Client) (*transfer.Result, error) {
+				return cl.Get(ctx, args[0], local)
+			})
+		},
+	}
+	c.clientFlags(cmd)
+	c.addrFlag(cmd)
+	return cmd
+}
+
+// transfer does one transfer on a connection of its own.
+func (c *copying) transfer(cmd *cobra.Command, do func(context.Context, *transfer.Client) (*transfer.Result, error)) error {
+	trace, err := c.openTrace()
+	if err != nil {
+		return err
+	}
+	s := c.streams(cmd)
+	cl, err := transfer.Dial(cmd.Context(), transfer.DialOptions{Link: c.Link, Addr: c.addr, Trace: trace, Bar: s.Err})
+	if err != nil {
+		return err
+	}
+	defer cl.Close() //nolint:errcheck // it may be closed already, or something has failed before
+	r, err := do(cmd.Context(), cl)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		err = json.NewEncoder(s.Out).Encode(r)
+	} else {
+		_, err = fmt.Fprintf(s.Out, "%v\nSHA-256 %s\n", r, r.Sum)
+	}
+	if err != nil {
+		return err
+	}
+	return cl.Close()
+}
+
+// openTrace opens the file of the trace, if there is to be one.
+func (c *copying) openTrace() (io.WriteCloser, error) {
+	if c.trace == "" {
+		return nil, nil
+	}
+	return os.Create(c.trace)
+}

@@ -1,0 +1,90 @@
+// Package cli is what the commands of iwarp have in common: how they are called, how their errors are printed, and
+// their exit statuses.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+)
+
+// Streams are those of a command. Results go to Out; errors, logs and progress to Err.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// StreamsOf are those of a command that runs.
+func StreamsOf(cmd *cobra.Command) Streams {
+	return Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
+}
+
+// Run runs a command and returns its error. Nothing but the command itself prints.
+func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) error {
+	_, err := execute(ctx, root, args, s)
+	return err
+}
+
+// Main runs a command, prints its error, and returns the exit status.
+func Main(ctx context.Context, root *cobra.Command, args []string, s Streams) int {
+	out := &counted{Writer: s.Out}
+	s.Out = out
+	cmd, err := execute(ctx, root, args, s)
+	if err == nil {
+		return Done
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = interruptedError{err}
+	}
+	f := explain(cmd, err)
+	f.print(s.Err)
+	if wantsJSON(args) && !(errors.Is(err, marks.ErrMissed) && out.n > 0) {
+		f.printJSON(out)
+	}
+	return f.status
+}
+
+func execute(ctx context.Context, root *cobra.Command, args []string, s Streams) (*cobra.Command, error) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	if args == nil {
+		args = []string{} // nil would be the arguments of the program
+	}
+	root.SetArgs(args)
+	if cmd, err := checkForm(root, args); err != nil {
+		return cmd, err
+	}
+	return root.ExecuteContextC(ctx)
+}
+
+// counted counts what is written.
+type counted struct {
+	io.Writer
+	n int
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n += n
+	return n, err
+}
+
+// wantsJSON tells whether the flag --json is there, also in a call that is wrong otherwise.
+func wantsJSON(args []string) bool {
+	for _, a := range args {
+		switch a {
+		case "--":
+			return false
+		case "--json", "--json=true":
+			return true
+		}
+	}
+	return false
+}

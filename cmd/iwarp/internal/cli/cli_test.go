@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// failing is a program whose command work prints something, and fails with err.
+func failing(prints string, err error) *cobra.Command {
+	root := &cobra.Command{Use: "tool", Args: NoArgs, RunE: func(*cobra.Command, []string) error { return nil }}
+	work := &cobra.Command{Use: "work", Args: NoArgs, Annotations: map[string]string{ServedBy: "tool serve"}, RunE: func(cmd *cobra.Command, _ []string) error {
+		_, _ = io.WriteString(cmd.OutOrStdout(), prints)
+		return err
+	}}
+	work.Flags().Bool("json", false, "print JSON")
+	root.AddCommand(work)
+	return root
+}
+
+// TestCauses: each error has its status, and one line that says what to do.
+func TestCauses(t *testing.T) {
+	timeout := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+	for _, c := range []struct {
+		err    error
+		status int
+		want   string
+	}{
+		{errors.New("a\nb\r\nc"), Failed, "tool work: a; b; c"},
+		{UsageError("no"), Misused, "tool work: no"},
+		{fmt.Errorf("x: %w", marks.ErrMissed), Failed, "tool work: x: not all marks are met"},
+		{&net.DNSError{Err: "no such host", Name: "nohost"}, Unconnected, "use its address"},
+		{syscall.ECONNREFUSED, Unconnected, "start the server (tool serve)"},
+		{syscall.EHOSTUNREACH, Unconnected, "the route to it"},
+		{syscall.EADDRINUSE, Failed, "choose another port"},
+		{syscall.EADDRNOTAVAIL, Failed, "ip address lists"},
+		{syscall.EACCES, Failed, "from 1024 on"},
+		{syscall.EMFILE, Failed, "ulimit -n"},
+		{sctpkernel.ErrNoSCTP, Failed, "modprobe sctp"},
+		{iwarp.ErrRejected, Unconnected, "does not take this connection"},
+		{iwarp.ErrAuth, Unconnected, "keys of both sides"},
+		{timeout, Unconnected, "no answer in time"},
+		{io.EOF, Unconnected, "whether tool serve still runs there"},
+		{fmt.Errorf("%w: nothing", ErrUnconnected), Unconnected, "tool work: no connection: nothing"},
+		{fs.ErrNotExist, Failed, "file does not exist"},
+	} {
+		for _, asJSON := range []bool{false, true} {
+			args := []string{"work"}
+			if asJSON {
+				args = append(args, "--json")
+			}
+			var out, errs bytes.Buffer
+			require.Equal(t, c.status, Main(t.Context(), failing("", c.err), args, Streams{Out: &out, Err: &errs}), "%v", c.err)
+			require.Contains(t, errs.String(), c.want)
+			require.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
+			if !asJSON {
+				require.Empty(t, out.String())
+				continue
+			}
+			var o struct {
+				Error  string
+				Status int
+			}
+			require.NoError(t, json.Unmarshal(out.Bytes(), &o))
+			require.Equal(t, c.status, o.Status)
+			require.Contains(t, "tool work: "+o.Error, c.want)
+		}
+	}
+}
+
+// TestMissedTargetsLeaveTheDocumentAlone: what was printed tells of them.
+func TestMissedTargetsLeaveTheDocumentAlone(t *testing.T) {
+	var out bytes.Buffer
+	require.Equal(t, Failed, Main(t.Context(), failing("{}\n", marks.ErrMissed), []string{"work", "--json"}, Streams{Out: &out, Err: io.Discard}))
+	require.Equal(t, "{}\n", out.String())
+	require.Equal(t, Failed, Main(t.Context(), failing("{}\n", errors.New("cut off")), []string{"work", "--json"}, Streams{Out: &out, Err: io.Discard}))
+	require.Contains(t, out.String(), `{"error":"cut off","status":1}`)
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var errs bytes.Buffer
+	require.Equal(t, Interrupted, Main(ctx, failing("", fmt.Errorf("wait: %w", ctx.Err())), []string{"work"}, Streams{Out: io.Discard, Err: &errs}))
+	require.Equal(t, "tool work: interrupted\n", errs.String())
+}
+
+func TestForms(t *testing.T) {
+	for args, want := range map[string]string{
+		"work -json":      "-json is written --json",
+		"work -json=true": "-json is written --json",
+		"work --jsn":      "is --json meant?",
+		"work -jzon":      "unknown flag -jzon: is --json meant?",
+		"wokr":            `is "tool work" meant?`,
+		"work more":       `unexpected argument "more"`,
+		"work -- -json":   `unexpected argument "-json"`,
+		"work --json=x":   "want true or false",
+	} {
+		err := Run(t.Context(), failing("", nil), strings.Fields(args), Streams{Out: io.Discard, Err: io.Discard})
+		require.ErrorAs(t, err, new(UsageError), args)
+		require.ErrorContains(t, err, want, args)
+	}
+	require.NoError(t, Run(t.Context(), failing("", nil), nil, Streams{Out: io.Discard, Err: io.Discard}), "not the arguments of the test")
+}
+
+func TestProgressIsForTerminals(t *testing.T) {
+	var out bytes.Buffer
+	require.Nil(t, NewProgress(&out))
+	file, err := os.Create(t.TempDir() + "/file")
+	require.NoError(t, err)
+	defer file.Close()
+	require.Nil(t, NewProgress(file))
+	NewProgress(&out).Say("nothing")
+	NewProgress(&out).Clear()
+	require.Empty(t, out.String())
+
+	p := &Progress{&out}
+	p.Say("case %d", 1)
+	p.Clear()
+	require.Equal(t, "\r\x1b[Kcase 1\r\x1b[K", out.String())
+}

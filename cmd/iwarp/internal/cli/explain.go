@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport/sctpkernel"
+)
+
+// ServedBy is the annotation of a command that names the command which starts its server.
+const ServedBy = "served by"
+
+// A failure is an error as a user sees it.
+type failure struct {
+	command, text string
+	status        int
+}
+
+// print writes one line.
+func (f *failure) print(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", f.command, f.text) }
+
+func (f *failure) printJSON(w io.Writer) {
+	_ = json.NewEncoder(w).Encode(struct { // there is nowhere else to report to
+		Error  string `json:"error"`
+		Status int    `json:"status"`
+	}{f.text, f.status})
+}
+
+// A cause is what an error may come from, and what a user can do about it.
+type cause struct {
+	is     func(error) bool
+	status int
+	remedy string // %s: the command that starts the server
+}
+
+// oneOf is whether an error is one of these.
+func oneOf(targets ...error) func(error) bool {
+	return func(err error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func isUnknownHost(err error) bool {
+	e := (*net.DNSError)(nil)
+	return errors.As(err, &e)
+}
+
+func isTimeout(err error) bool {
+	e := net.Error(nil)
+	return errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded)
+}
+
+// isForeign is whether the peer has not answered as MPA has it. Package iwarp has words for that, and no error to match.
+func isForeign(err error) bool {
+	text := err.Error()
+	return errors.Is(err, mpa.ErrNoReply) || strings.Contains(text, "before it sent an MPA Reply") || strings.Contains(text, "not an MPA frame")
+}
+
+// causes are tried in this order.
+var causes = []cause{
+	{isUnknownHost, Unconnected, "check the name of the host, or use its address"},
+	{oneOf(syscall.EADDRINUSE), Failed, "choose another port, or end the program that has this one (ss -lntp shows it)"},
+	{oneOf(syscall.EADDRNOTAVAIL), Failed, "this host has no such address: ip address lists those that it has"},
+	{oneOf(sctpkernel.ErrNoSCTP, syscall.EPROTONOSUPPORT), Failed, "modprobe sctp as root, or use --network sctp+udp"},
+	{oneOf(syscall.EMFILE), Failed, "too few descriptors: raise the limit, by ulimit -n 65536 for example"},
+	{oneOf(iwarp.ErrAuth), Unconnected, "the keys of both sides have to be the same"},
+	{oneOf(iwarp.ErrRejected), Unconnected, "the server answers, and does not take this connection: its log says why"},
+	{oneOf(mpa.ErrTLS), Unconnected, "the peer uses TLS: this command does not"},
+	{isForeign, Unconnected, "the peer is no iWARP: check the address and the port, and that %s runs there"},
+	{oneOf(syscall.ECONNREFUSED), Unconnected, "nothing listens there: check the address and the port, or start the server (%s)"},
+	{oneOf(syscall.EHOSTUNREACH, syscall.ENETUNREACH), Unconnected, "check the address and the route to it"},
+	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not: check the rights, or use a port from 1024 on"},
+	{oneOf(net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE), Unconnected,
+		"the peer has ended the connection: look whether %s still runs there"},
+	{isTimeout, Unconnected, "no answer in time: check the address, the firewall, and that %s runs there"},
+	{oneOf(ErrUnconnected), Unconnected, ""},
+}
+
+// explain says what a user can do about an error, in one line.
+func explain(cmd *cobra.Command, err error) *failure {
+	f := &failure{command: cmd.CommandPath(), text: oneLine(err.Error()), status: Failed}
+	switch {
+	case errors.As(err, new(interruptedError)):
+		f.text, f.status = "interrupted", Interrupted
+		return f
+	case errors.As(err, new(UsageError)):
+		f.status = Misused
+		return f
+	case errors.Is(err, marks.ErrMissed):
+		return f
+	}
+	for _, c := range causes {
+		if c.is(err) {
+			f.status = c.status
+			if c.remedy != "" {
+				f.text += "; " + remedy(cmd, c.remedy)
+			}
+			break
+		}
+	}
+	return f
+}
+
+// remedy puts the name of the server into a remedy.
+func remedy(cmd *cobra.Command, text string) string {
+	if !strings.Contains(text, "%s") {
+		return text
+	}
+	for c := cmd; c != nil; c = c.Parent() {
+		if s := c.Annotations[ServedBy]; s != "" {
+			return fmt.Sprintf(text, s)
+		}
+	}
+	return fmt.Sprintf(text, "the server")
+}
+
+// oneLine is the text without line breaks.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// IsTerminal tells whether people see what is written to w.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

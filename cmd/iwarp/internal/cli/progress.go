@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+)
+
+// A Progress is a line on a terminal that says what goes on. One that is nil shows nothing.
+type Progress struct{ w io.Writer }
+
+// NewProgress returns a line on w if that is a terminal.
+func NewProgress(w io.Writer) *Progress {
+	if !IsTerminal(w) {
+		return nil
+	}
+	return &Progress{w}
+}
+
+// eraseLine moves to the beginning of a terminal's line, and erases it.
+const eraseLine = "\r\x1b[K"
+
+// Say shows a text in place of the one before.
+func (p *Progress) Say(format string, args ...any) {
+	if p != nil {
+		fmt.Fprintf(p.w, eraseLine+format, args...)
+	}
+}
+
+// Clear removes the line.
+func (p *Progress) Clear() {
+	if p != nil {
+		fmt.Fprint(p.w, eraseLine)
+	}
+}

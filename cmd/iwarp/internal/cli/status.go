@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The exit statuses, which StatusHelp documents.
+const (
+	Done        = 0
+	Failed      = 1
+	Misused     = 2
+	Unconnected = 3
+	Interrupted = 130
+)
+
+// StatusHelp documents the exit statuses.
+const StatusHelp = `  0    done
+  1    failed: a target was missed, data differ, a file or a port cannot be opened
+  2    called wrongly: an unknown command or flag, a value that is not allowed
+  3    no connection: the peer is not reached, is no iWARP, refuses, or has gone
+  130  interrupted by Ctrl-C`
+
+// A UsageError says that a command was called wrongly.
+type UsageError string
+
+func (e UsageError) Error() string { return string(e) }
+
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return UsageError(fmt.Sprintf(format, args...)) }
+
+// ErrUnconnected makes an error one of the status Unconnected, if its cause does not say so.
+var ErrUnconnected = errors.New("no connection")
+
+// An interruptedError is that of a command that was interrupted.
+type interruptedError struct{ error }
+
+func (e interruptedError) Unwrap() error { return e.error }

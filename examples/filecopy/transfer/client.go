@@ -1,0 +1,169 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A Client has one connection to a server. It is for one goroutine.
+type Client struct {
+	control
+	rnic  *iwarp.RNIC
+	bar   io.Writer
+	trace io.Closer
+}
+
+// DialOptions say which server to connect to, and how.
+type DialOptions struct {
+	Link
+	Addr  string
+	Trace io.WriteCloser // gets a pcap of the connection, and is closed in the end; nil: none
+	Bar   io.Writer      // where progress is shown if it is a terminal; nil: nowhere
+}
+
+// A Result tells of a transfer.
+type Result struct {
+	Op     string        `json:"op"`
+	Name   string        `json:"name"`
+	Size   int64         `json:"octets"`
+	Took   time.Duration `json:"nanoseconds"` // the octets alone, without sums and syncs
+	Sum    string        `json:"sha256"`      // the same on both sides
+	Server iwarp.QPStats `json:"-"`           // the server's counters, of all transfers of the connection
+}
+
+func (r *Result) String() string {
+	return fmt.Sprintf("%s  %s  %d octets  %.2f s  %s", r.Op, r.Name, r.Size, r.Took.Seconds(), rate(r.Size, r.Took))
+}
+
+// Dial connects to a server.
+func Dial(ctx context.Context, o DialOptions) (_ *Client, err error) {
+	c := &Client{bar: o.Bar}
+	defer func() {
+		if err != nil {
+			quietly(c)
+		}
+	}()
+	qc := &iwarp.QPConfig{Setup: c.setup, MPA: iwarp.MPAOptions{NoCRC: o.NoCRC}}
+	if o.Trace != nil {
+		c.trace, qc.Trace = o.Trace, o.Trace
+	}
+	if c.rnic, err = o.open(iwarp.Config{}); err != nil {
+		return nil, err
+	}
+	if c.pd, err = c.rnic.AllocPD(); err != nil {
+		return nil, err
+	}
+	qc.PD = c.pd
+	_, err = c.rnic.Dial(ctx, o.Network, o.Addr, qc)
+	return c, err
+}
+
+// endTime bounds the end of a connection.
+const endTime = 5 * time.Second
+
+// Close ends the connection in good order if it still stands. It may be called again.
+func (c *Client) Close() error {
+	var err error
+	if c.rnic != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), endTime)
+		defer cancel()
+		err = c.rnic.Shutdown(ctx)
+	}
+	if c.trace != nil {
+		err = errors.Join(err, c.trace.Close())
+		c.trace = nil
+	}
+	return err
+}
+
+// Put copies the file local to the server, as name.
+func (c *Client) Put(ctx context.Context, local, name string) (*Result, error) {
+	root, err := os.OpenRoot(filepath.Dir(local))
+	if err != nil {
+		return nil, err
+	}
+	defer quietly(root)
+	f, err := open(root, filepath.Base(local))
+	if err != nil {
+		return nil, err
+	}
+	defer quietly(f)
+
+	rep, err := c.ask(ctx, &request{Op: opPut, Name: name, Size: f.size})
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Op: opPut, Name: name, Size: f.size}
+	if r.Took, err = c.move(ctx, iwarp.OpRDMAWrite, f, 0, rep.Region); err != nil {
+		return nil, err
+	}
+	if r.Sum, err = f.sum(ctx); err != nil {
+		return nil, err
+	}
+	if rep, err = c.ask(ctx, &request{Op: opDone, Sum: r.Sum}); err != nil {
+		return nil, err
+	}
+	r.Server = rep.Stats
+	return r, nil
+}
+
+// Get copies the file name of the server to local, over a file that is there.
+func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
+	root, err := os.OpenRoot(filepath.Dir(local))
+	if err != nil {
+		return nil, err
+	}
+	defer quietly(root)
+	rep, err := c.ask(ctx, &request{Op: opGet, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	in, err := create(root, filepath.Base(local), rep.Region.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer in.discard()
+
+	r := &Result{Op: opGet, Name: name, Size: in.size}
+	if r.Took, err = c.move(ctx, iwarp.OpRDMARead, in.fileBuffer, stag.LocalWrite, rep.Region); err != nil {
+		return nil, err
+	}
+	if r.Sum, err = in.sum(ctx); err != nil {
+		return nil, err
+	}
+	if rep, err = c.ask(ctx, &request{Op: opDone}); err != nil {
+		return nil, err
+	}
+	if rep.Sum != r.Sum {
+		return nil, fmt.Errorf("%s has come with SHA-256 %s, the server's has %s", name, r.Sum, rep.Sum)
+	}
+	r.Server = rep.Stats
+	return r, in.keep()
+}
+
+// ask sends a request and waits for the answer. An error that the server answers
+// leaves the connection as it is.
+func (c *Client) ask(ctx context.Context, req *request) (*reply, error) {
+	var rep reply
+	err := c.send(ctx, req)
+	if err == nil {
+		err = c.recv(ctx, &rep)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("the server has closed the connection: %w", io.ErrUnexpectedEOF)
+	case err != nil:
+		return nil, err
+	case rep.Error != "":
+		return nil, fmt.Errorf("server: %s", rep.Error)
+	}
+	return &rep, nil
+}

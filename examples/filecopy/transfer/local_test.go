@@ -1,0 +1,52 @@
+package transfer
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDemoTellsCountersThatDiffer(t *testing.T) {
+	var none bytes.Buffer
+	r := &Result{Size: 1}
+	err := (&Shown{Put: r, Got: r}).check(&none)
+	require.ErrorContains(t, err, "RDMA Write: the client counted 0 octets and the server 0, of a file of 1")
+	err = (&Shown{Put: &Result{Sum: "a"}, Got: &Result{Sum: "b"}}).check(&none)
+	require.ErrorContains(t, err, "another one")
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]Size{"0": 0, "100000": 100000, "1KiB": 1 << 10, "64MiB": 64 << 20, "5GiB": 5 << 30} {
+		var s Size
+		require.NoError(t, s.Set(text))
+		require.Equal(t, want, s)
+		require.Equal(t, text, s.String())
+	}
+	for _, text := range []string{"", "x", "-1", "1.5MiB", "MiB", "9999999999GiB", "9223372036854775808"} {
+		require.Error(t, new(Size).Set(text), "%q", text)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	p := newProgress(nil, "RDMA Write", 1<<20)
+	p.add(1 << 19)
+	p.end()
+	require.Equal(t, "RDMA Write [================                ]  50 %  1 MiB/s     ", p.line(500*time.Millisecond))
+
+	var bar bytes.Buffer
+	p.w = &bar
+	p.add(1 << 19)
+	p.end()
+	require.Equal(t, 2, strings.Count(bar.String(), "\r"))
+	require.Contains(t, bar.String(), "100 %")
+
+	f, err := os.Create(filepath.Join(t.TempDir(), "no terminal"))
+	require.NoError(t, err)
+	defer f.Close()
+	require.Nil(t, newProgress(f, "", 1).w, "there is no bar without a terminal")
+}

@@ -1,0 +1,44 @@
+// Package program is how the examples end: with an exit status that scripts can rely on.
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+)
+
+// A UsageError says that a program was called wrongly.
+type UsageError string
+
+func (e UsageError) Error() string { return string(e) }
+
+// Called makes the error of flag.FlagSet.Parse a UsageError, unless help was asked for.
+func Called(err error) error {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return UsageError(err.Error())
+}
+
+// AsksForHelp tells whether an argument in place of a command asks for help.
+func AsksForHelp(arg string) bool {
+	switch arg {
+	case "help", "-h", "-help", "--help":
+		return true
+	}
+	return false
+}
+
+// Status prints the error of a program, and returns the exit status: 0 if there is none, or help was asked for; 2 if the
+// program was called wrongly; else 1.
+func Status(name string, err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	if errors.As(err, new(UsageError)) {
+		return 2
+	}
+	return 1
+}
