@@ -66,6 +66,13 @@ func TestUnknownHost(t *testing.T) {
 	fails(t, cli.Unconnected, "check the name of the host", "ping", "no-such-host.invalid")
 }
 
+func TestWrongAddresses(t *testing.T) {
+	fails(t, cli.Misused, "want host:port", "get", "--addr", "localhost", "x")
+	fails(t, cli.Misused, "want host:port", "serve", "--addr", ":22x", t.TempDir())
+	fails(t, cli.Misused, "are known", "get", "--network", "ipx", "x")
+	fails(t, cli.Failed, "this host has no such address", "serve", "--addr", "192.0.2.55:7471", t.TempDir())
+}
+
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -105,7 +112,10 @@ func foreign(t *testing.T, says string) (port string) {
 
 func TestPeerThatIsNoIWARP(t *testing.T) {
 	for _, says := range []string{"", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "220 mail.example.com ESMTP, and at your service\r\n"} {
-		fails(t, cli.Unconnected, "the peer is no iWARP", "ping", "127.0.0.1", "-p", foreign(t, says))
+		port := foreign(t, says)
+		fails(t, cli.Unconnected, "the peer is no iWARP", "ping", "127.0.0.1", "-p", port)
+		fails(t, cli.Unconnected, "the peer is no iWARP", "get", "--addr", "127.0.0.1:"+port, "x")
+		fails(t, cli.Unconnected, "iwarp perf", "perf", "--connect", "127.0.0.1:"+port)
 	}
 }
 

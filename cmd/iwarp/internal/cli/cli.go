@@ -42,7 +42,8 @@ func Main(ctx context.Context, root *cobra.Command, args []string, s Streams) in
 	}
 	f := explain(cmd, err)
 	f.print(s.Err)
-	if wantsJSON(args) && !(errors.Is(err, marks.ErrMissed) && out.n > 0) {
+	printed := errors.Is(err, marks.ErrMissed) && out.n > 0 // which target was missed
+	if wantsJSON(args) && !printed {
 		f.printJSON(out)
 	}
 	return f.status

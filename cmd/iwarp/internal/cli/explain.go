@@ -60,13 +60,24 @@ func oneOf(targets ...error) func(error) bool {
 
 func isUnknownHost(err error) bool {
 	e := (*net.DNSError)(nil)
-	return errors.As(err, &e)
+	return errors.As(err, &e) && !isBadAddress(err)
 }
+
+// isBadAddress is whether an address cannot be one.
+func isBadAddress(err error) bool {
+	e := (*net.AddrError)(nil)
+	return errors.As(err, &e) || strings.Contains(err.Error(), "unknown port")
+}
+
+func isUnknownNetwork(err error) bool { return errors.As(err, new(net.UnknownNetworkError)) }
 
 func isTimeout(err error) bool {
 	e := net.Error(nil)
 	return errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
+
+// isEnd is whether a connection has ended.
+var isEnd = oneOf(net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE)
 
 // isForeign is whether the peer has not answered as MPA has it. Package iwarp has words for that, and no error to match.
 func isForeign(err error) bool {
@@ -76,6 +87,8 @@ func isForeign(err error) bool {
 
 // causes are tried in this order.
 var causes = []cause{
+	{isBadAddress, Misused, "want host:port, as in 192.0.2.1:7471"},
+	{isUnknownNetwork, Misused, "tcp, sctp and sctp+udp are known"},
 	{isUnknownHost, Unconnected, "check the name of the host, or use its address"},
 	{oneOf(syscall.EADDRINUSE), Failed, "choose another port, or end the program that has this one (ss -lntp shows it)"},
 	{oneOf(syscall.EADDRNOTAVAIL), Failed, "this host has no such address: ip address lists those that it has"},
@@ -88,8 +101,7 @@ var causes = []cause{
 	{oneOf(syscall.ECONNREFUSED), Unconnected, "nothing listens there: check the address and the port, or start the server (%s)"},
 	{oneOf(syscall.EHOSTUNREACH, syscall.ENETUNREACH), Unconnected, "check the address and the route to it"},
 	{oneOf(syscall.EACCES, syscall.EPERM, fs.ErrPermission), Failed, "this user may not: check the rights, or use a port from 1024 on"},
-	{oneOf(net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE), Unconnected,
-		"the peer has ended the connection: look whether %s still runs there"},
+	{isEnd, Unconnected, "the peer has ended the connection: look whether %s still runs there"},
 	{isTimeout, Unconnected, "no answer in time: check the address, the firewall, and that %s runs there"},
 	{oneOf(ErrUnconnected), Unconnected, ""},
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -49,7 +50,7 @@ func writeFrame(w io.Writer, v any) error {
 // readBody reads the rest of a frame of n octets.
 func readBody(r io.Reader, n uint32, v any) error {
 	if n > maxFrame {
-		return fmt.Errorf("control frame of %d octets", n)
+		return fmt.Errorf("%w: the peer is no iwarp perf, or another version of it: it sent a frame of %d octets", cli.ErrUnconnected, n)
 	}
 	b := make([]byte, n)
 	if _, err := io.ReadFull(r, b); err != nil {
