@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -112,4 +114,15 @@ func TestArguments(t *testing.T) {
 		require.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%q", args)
 	}
 	require.Error(t, run(t.Context(), []string{"in", "nowhere", "x"}, io.Discard, io.Discard))
+}
+
+// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"-h"}, 0}, {[]string{"--help"}, 0}, {nil, 2}, {[]string{"-nonsense"}, 2}} {
+		err := run(t.Context(), c.args, io.Discard, io.Discard)
+		require.Equal(t, c.want, program.Status("bridge", err, io.Discard), "%q", c.args)
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -161,4 +162,15 @@ func TestServePrintsItsAddressAndEndsWithItsContext(t *testing.T) {
 	require.Regexp(t, `^127\.0\.0\.1:\d+\n$`, string(line[:n]))
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"-h"}, 0}, {[]string{"put", "--help"}, 0}, {nil, 2}, {[]string{"put", "-nonsense"}, 2}} {
+		err := run(t.Context(), c.args, io.Discard, io.Discard)
+		require.Equal(t, c.want, program.Status("filecopy", err, io.Discard), "%q", c.args)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
 )
 
@@ -178,4 +179,15 @@ func TestBaseline(t *testing.T) {
 	_, err = raw.Write([]byte{10, 'a'})
 	require.NoError(t, err)
 	require.NoError(t, raw.Close())
+}
+
+// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"-h"}, 0}, {[]string{"help"}, 0}, {[]string{"serve", "-h"}, 0}, {nil, 2}, {[]string{"serve", "-nonsense"}, 2}} {
+		err := run(t.Context(), c.args, nil, io.Discard)
+		require.Equal(t, c.want, program.Status("kvstore", err, io.Discard), "%q", c.args)
+	}
 }

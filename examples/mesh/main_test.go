@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // childEnv makes the test binary be the program itself, which starts its own executable.
@@ -114,4 +116,15 @@ func TestWrongDataAreNoticed(t *testing.T) {
 	_, err = from.write(ctx, &command{Round: 1})
 	require.ErrorContains(t, err, "not what was written")
 	require.Equal(t, 1, seen())
+}
+
+// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"-h"}, 0}, {[]string{"--help"}, 0}, {[]string{"-nonsense"}, 2}, {[]string{"-n", "1"}, 2}} {
+		err := run(t.Context(), c.args, nil, io.Discard)
+		require.Equal(t, c.want, program.Status("mesh", err, io.Discard), "%q", c.args)
+	}
 }

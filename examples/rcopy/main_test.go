@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -148,4 +150,15 @@ func FuzzSession(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		_ = (&session{root: root, conn: wire{bytes.NewReader(b), io.Discard}}).run()
 	})
+}
+
+// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"-h"}, 0}, {[]string{"help"}, 0}, {[]string{"put", "-h"}, 0}, {nil, 2}, {[]string{"put", "-nonsense"}, 2}} {
+		err := run(t.Context(), c.args, io.Discard, io.Discard)
+		require.Equal(t, c.want, program.Status("rcopy", err, io.Discard), "%q", c.args)
+	}
 }

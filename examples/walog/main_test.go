@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // TestMain lets the test program be a target of demo.
@@ -188,4 +191,15 @@ func TestFullLog(t *testing.T) {
 	defer func() { require.NoError(t, w.close()) }()
 	require.NoError(t, w.append(c.ctx, make([]byte, 4000)))
 	require.ErrorIs(t, w.append(c.ctx, make([]byte, 100)), errFull)
+}
+
+// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"-h"}, 0}, {[]string{"help"}, 0}, {[]string{"demo", "-h"}, 0}, {nil, 2}, {[]string{"demo", "-nonsense"}, 2}} {
+		err := run(t.Context(), c.args, io.Discard)
+		require.Equal(t, c.want, program.Status("walog", err, io.Discard), "%q", c.args)
+	}
 }

@@ -63,7 +63,7 @@ func (o *options) writeHTML(rows []row, points []measured) error {
 func (o *options) runAll(r *remote) (rows []row, points []measured, err error) {
 	all := o.workloads()
 	for i, w := range all {
-		o.progress.Say("measuring %s of %s, %d of %d", w.Op, chart.SizeName(w.Size), i+1, len(all))
+		o.announce(w.Op+" of "+chart.SizeName(w.Size), i, len(all))
 		more, err := o.compare(r, w)
 		if err != nil {
 			return nil, nil, err
@@ -80,6 +80,14 @@ func (o *options) runAll(r *remote) (rows []row, points []measured, err error) {
 		rows = append(rows, row{Case: end, Metric: "peak memory", Unit: "MiB", Value: &peak, Pairs: 1})
 	}
 	return rows, points, nil
+}
+
+// announce says what is measured, before it begins and with each pair.
+func (o *options) announce(what string, i, of int) {
+	o.progress.Say("measuring %s, %d of %d", what, i+1, of)
+	o.pairing.begin = func(pair int) {
+		o.progress.Say("measuring %s, %d of %d: pair %d of %d", what, i+1, of, pair+1, o.pairing.pairs)
+	}
 }
 
 // overview is what the report of a suite plots: few pairs of many sizes.

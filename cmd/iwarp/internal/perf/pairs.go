@@ -10,6 +10,7 @@ type pair struct{ subject, baseline *sample }
 type pairing struct {
 	pairs int           // how many
 	span  time.Duration // about how long each run takes
+	begin func(i int)   // is told that pair i begins; nil: nobody is
 }
 
 // compare runs a subject and a baseline in turn: A B A B.
@@ -33,6 +34,9 @@ func (p pairing) compare(r *remote, subject workload, baseline *workload) ([]pai
 func (p pairing) alternate(a, b *arm) ([]pair, error) {
 	pairs := make([]pair, p.pairs)
 	for i := range pairs {
+		if p.begin != nil {
+			p.begin(i)
+		}
 		var err error
 		if pairs[i].subject, err = a.run(); err != nil {
 			return nil, err

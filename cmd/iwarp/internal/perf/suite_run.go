@@ -12,7 +12,7 @@ func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (ro
 	met = true
 	for i, m := range suite {
 		goals := m.cases()
-		o.progress.Say("measuring %s, %d of %d", goals[0].name, i+1, len(suite))
+		o.announce(goals[0].name, i, len(suite))
 		measured, err := m.measure(o.pairing, r, o.work.CC)
 		if err != nil {
 			o.progress.Clear()
