@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -26,6 +27,7 @@ type attacking struct {
 	parts             int
 	stag, to, length  string
 	nqn               string
+	json              bool
 }
 
 const attackHelp = `Has random attackers at a listener of yours: broken set-ups, FPDUs, segments and messages, replays, floods, slow octets,
@@ -69,6 +71,7 @@ func (a *attacking) flags(cmd *cobra.Command) {
 	fs.StringVar(&a.stag, "stag", "0", "`STAG` of a region that the attackers are told of; 0: none")
 	fs.StringVar(&a.to, "to", "0", "tagged `OFFSET` of its first octet")
 	fs.StringVar(&a.length, "len", "0", "its `LENGTH`")
+	fs.BoolVar(&a.json, "json", false, "print JSON")
 	fs.StringVar(&a.nqn, "nqn", "", "`NAME` of a subsystem of NVMe")
 }
 
@@ -125,14 +128,18 @@ func (a *attacking) confirmed(ctx context.Context) error {
 
 // attacks attacks, prints what came of it, and looks whether the target is still there.
 func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) error {
-	fmt.Fprintf(w, "attacking %s at %s, %d at a time, seed %d, from conversation %d on\n\n", a.addr, a.layers, a.parts, a.seed, a.first)
+	if !a.json {
+		fmt.Fprintf(w, "attacking %s at %s, %d at a time, seed %d, from conversation %d on\n\n", a.addr, a.layers, a.parts, a.seed, a.first)
+	}
 	attacked, stop := context.WithTimeout(ctx, a.time)
 	defer stop()
 	tally, err := drive.Run(attacked, o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(w, tally)
+	if err := a.print(w, tally); err != nil {
+		return err
+	}
 	if t := tally.Total(); t.Refused == t.Conversations {
 		return fmt.Errorf("%w to %s was possible: check the address and the port", cli.ErrUnconnected, a.addr)
 	}
@@ -144,6 +151,17 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	if err != nil {
 		return fmt.Errorf("the target takes no connection any more: %w", err)
 	}
-	fmt.Fprintln(w, "\nthe target still takes connections")
+	if !a.json {
+		fmt.Fprintln(w, "\nthe target still takes connections")
+	}
 	return c.Close()
+}
+
+// print prints what came of the attack: as JSON an object with the counts of each layer.
+func (a *attacking) print(w io.Writer, tally *drive.Tally) error {
+	if a.json {
+		return json.NewEncoder(w).Encode(map[string]any{"addr": a.addr, "seed": a.seed, "first": a.first, "layers": tally.Layers})
+	}
+	_, err := fmt.Fprint(w, tally)
+	return err
 }

@@ -46,6 +46,12 @@ func TestAttack(t *testing.T) {
 	require.Contains(t, out.String(), "attacking "+addr)
 	require.Contains(t, out.String(), "still takes connections")
 	require.Regexp(t, `all +24 `, out.String())
+
+	out.Reset()
+	require.Zero(t, iwarpMain(t, append(args, "--json"), &out, &errs), errs.String())
+	all := objects(t, out.String())
+	require.Len(t, all, 1)
+	require.Contains(t, all[0]["layers"], "rdmap")
 }
 
 // TestAttackOnOthersIsRefused before a packet is sent.

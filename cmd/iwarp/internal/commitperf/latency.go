@@ -2,7 +2,6 @@ package commitperf
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -62,7 +61,9 @@ func (r *report) latency(push, pull *end, o options) (err error) {
 			return err
 		}
 	}
-	fmt.Fprintf(r.out, "%-6s latency: push %.1fµs, pull %.1fµs; local sync %.1fµs, empty RDMA Read %.1fµs\n",
+	r.show(map[string]any{
+		"medium": o.medium, "push_us": micros(t.push), "pull_us": micros(t.pull), "local_sync_us": micros(t.local), "empty_read_us": micros(t.read),
+	}, "%-6s latency: push %.1fµs, pull %.1fµs; local sync %.1fµs, empty RDMA Read %.1fµs\n",
 		o.medium, micros(t.push), micros(t.pull), micros(t.local), micros(t.read))
 	if o.medium == noMedium {
 		r.goal("push / pull", t.ofPull.median(), mostOfPull, true)

@@ -38,6 +38,7 @@ type options struct {
 	dir    string
 	span   time.Duration
 	goal   bool
+	json   bool
 	cc     string
 	serve  bool // be the target
 	medium string
@@ -60,6 +61,7 @@ message, an RDMA Read, a sync, an answer), and against a local sync. The peers a
 	fs.DurationVar(&o.span, "span", 2*time.Second, "about how long each row takes")
 	fs.StringVar(&o.cc, "cc", peer.DefaultCC, "congestion control of all connections, empty: the system's")
 	fs.BoolVar(&o.goal, "goal", true, "exit with 1 if a goal is missed")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	fs.BoolVar(&o.serve, "serve", false, "be a target, as which the command starts itself, until stdin ends")
 	fs.StringVar(&o.medium, "medium", fileMedium, "target: file, or none, which is memory that nothing makes durable")
 	fs.IntVar(&o.slots, "slots", 1, "target: how many connections")
@@ -77,7 +79,7 @@ func (o *options) measure(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(o.dir) }()
-	r := &report{out: s.Out, errs: s.Err, progress: cli.NewProgress(s.Err)}
+	r := &report{out: s.Out, errs: s.Err, progress: cli.NewProgress(s.Err), json: o.json}
 	if err := r.run(cmd.Context(), *o); err != nil {
 		return err
 	}

@@ -39,6 +39,10 @@ func TestGoals(t *testing.T) {
 	r.goal("low", 1.1, 1, true)
 	require.True(t, r.missed)
 	require.Contains(t, out.String(), "1.10, MISSED")
+	out.Reset()
+	r.json = true
+	r.goal("high", 2, 1, false)
+	require.JSONEq(t, `{"goal": "high", "target": 1, "least": true, "value": 2, "met": true}`, out.String())
 }
 
 func clusterOf(t *testing.T, o options, pulls bool) *cluster {

@@ -2,6 +2,7 @@ package commitperf
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +16,25 @@ type report struct {
 	out      io.Writer
 	errs     io.Writer // of the targets
 	progress *cli.Progress
+	json     bool // one object a line
 	missed   bool
+}
+
+// show prints a line, or the same as JSON.
+func (r *report) show(v map[string]any, format string, args ...any) {
+	r.progress.Clear()
+	if r.json {
+		_ = json.NewEncoder(r.out).Encode(v) // numbers and text can be encoded
+		return
+	}
+	fmt.Fprintf(r.out, format, args...)
 }
 
 func (r *report) run(ctx context.Context, o options) error {
 	defer r.progress.Clear()
-	fmt.Fprintf(r.out, "%-6s %12s %14s %14s %10s\n", "medium", "concurrency", "push", "pull", "syncs/op")
+	if !r.json {
+		fmt.Fprintf(r.out, "%-6s %12s %14s %14s %10s\n", "medium", "concurrency", "push", "pull", "syncs/op")
+	}
 	for _, o.medium = range []string{noMedium, fileMedium} {
 		for _, o.slots = range concurrencies {
 			if err := r.rows(ctx, o); err != nil {
@@ -76,8 +90,9 @@ func (r *report) rate(ctx context.Context, push, pull *cluster, o options) error
 	if err != nil {
 		return err
 	}
-	r.progress.Clear()
-	fmt.Fprintf(r.out, "%-6s %12d %12.0f/s %12.0f/s %10.2f\n", o.medium, o.slots, pushed, pulled, float64(syncs-before)/float64(ops))
+	perOp := float64(syncs-before) / float64(ops)
+	r.show(map[string]any{"medium": o.medium, "concurrency": o.slots, "pushes_per_s": pushed, "pulls_per_s": pulled, "syncs_per_push": perOp},
+		"%-6s %12d %12.0f/s %12.0f/s %10.2f\n", o.medium, o.slots, pushed, pulled, perOp)
 	return nil
 }
 
@@ -121,6 +136,6 @@ func (r *report) goal(what string, got, want float64, most bool) {
 	if !met {
 		word, r.missed = "MISSED", true
 	}
-	r.progress.Clear()
-	fmt.Fprintf(r.out, "       goal: %s %s %.2f: %.2f, %s\n", what, sign, want, got, word)
+	r.show(map[string]any{"goal": what, "target": want, "least": !most, "value": got, "met": met},
+		"       goal: %s %s %.2f: %.2f, %s\n", what, sign, want, got, word)
 }

@@ -10,7 +10,7 @@ type pair struct{ subject, baseline *sample }
 type pairing struct {
 	pairs int           // how many
 	span  time.Duration // about how long each run takes
-	begin func(i int)   // is told that pair i begins; nil: nobody is
+	begin func(i int)   // is called when pair i begins, unless nil
 }
 
 // compare runs a subject and a baseline in turn: A B A B.
