@@ -84,6 +84,22 @@ func TestPerf(t *testing.T) {
 	require.Equal(t, "write_4K", objects(t, out)[0]["case"])
 }
 
+// TestPerfServer says where it listens, as JSON if it is to.
+func TestPerfServer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- cli.Run(ctx, rootCommand(), []string{"perf", "--serve", "--addr", "127.0.0.1:0", "--json"}, cli.Streams{Out: w, Err: io.Discard})
+	}()
+	line := make([]byte, 128)
+	n, err := r.Read(line)
+	require.NoError(t, err)
+	require.Contains(t, objects(t, string(line[:n]))[0]["addr"], "127.0.0.1:")
+	cancel()
+	require.NoError(t, <-done)
+}
+
 // TestPutAndGet copies a file to a server and back.
 func TestPutAndGet(t *testing.T) {
 	dir, local := t.TempDir(), filepath.Join(t.TempDir(), "local")

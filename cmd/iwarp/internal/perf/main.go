@@ -2,6 +2,7 @@ package perf
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -81,7 +82,11 @@ func serveAt(ctx context.Context, o *options, stdout io.Writer) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // it only listened
-	peer.Announce(stdout, l.Addr())
+	if o.json {
+		_ = json.NewEncoder(stdout).Encode(map[string]string{"addr": l.Addr().String()}) // a server goes on without it
+	} else {
+		peer.Announce(stdout, l.Addr())
+	}
 	return (&server{host: host}).serve(ctx, l, o.once)
 }
 
