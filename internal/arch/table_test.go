@@ -137,8 +137,10 @@ var table = map[string]rule{
 	"internal/litmus": {ours: []string{".", "stag", "internal/recordpipe", "internal/setup"}},
 	// Random programs of verbs, over every network.
 	"internal/metamorphic":         {ours: []string{"internal/metamorphic/program"}},
-	"internal/metamorphic/program": {ours: []string{".", "stag", "transport"}},
-	"internal/soak":                {ours: []string{".", "stag", "internal/metamorphic/program"}},
+	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage"}, tests: []string{"internal/wiretest"}},
+	"internal/soak":                {ours: []string{".", "stag", "internal/damage", "internal/metamorphic/program"}},
+	// It damages connections for them, and for tests.
+	"internal/damage": {ours: []string{"transport"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},

@@ -3,6 +3,7 @@ package main
 import (
 	"math/rand/v2"
 
+	"github.com/goiwarp/iwarp/internal/damage"
 	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
@@ -17,7 +18,7 @@ type job struct {
 func (j *job) slots() int { return 2 * j.program.Conns }
 
 // cuts are the values of how of Cut, of which Generate draws only the first two.
-var cuts = []string{"reset", "fin", program.Corrupt, program.Stall, program.HalfClose, program.Vanish}
+var cuts = []string{damage.Reset, damage.FIN, damage.Corrupt, damage.Stall, damage.HalfClose, damage.Vanish}
 
 // draw makes the job of a seed.
 func draw(seed uint64, networks []string) job {
@@ -31,7 +32,7 @@ func draw(seed uint64, networks []string) job {
 			continue
 		}
 		o.How = cuts[r.IntN(len(cuts))]
-		if o.How == program.Corrupt {
+		if o.How == damage.Corrupt {
 			j.config.NoCRC = false
 		}
 	}

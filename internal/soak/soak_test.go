@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/goiwarp/iwarp/internal/damage"
 	"github.com/goiwarp/iwarp/internal/metamorphic/program"
 )
 
@@ -62,7 +63,7 @@ func TestNetworkThatIsNotThereIsLeftOut(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	networks := strings.Split(everyNetwork, ",")
-	damage := make(map[string]bool)
+	damages := make(map[string]bool)
 	over := make(map[string]bool)
 	for seed := range uint64(300) {
 		j := draw(seed, networks)
@@ -71,15 +72,15 @@ func TestDraw(t *testing.T) {
 		over[j.config.Network] = true
 		for _, o := range j.program.Ops {
 			if o.Verb == program.Cut {
-				damage[o.How] = true
-				require.False(t, o.How == program.Corrupt && j.config.NoCRC, "only a CRC tells")
+				damages[o.How] = true
+				require.False(t, o.How == damage.Corrupt && j.config.NoCRC, "only a CRC tells")
 			}
 		}
 		again, err := program.Parse(j.program.String())
 		require.NoError(t, err)
 		require.Equal(t, j.program, again, "it can be replayed")
 	}
-	require.Len(t, damage, len(cuts))
+	require.Len(t, damages, len(cuts))
 	require.Len(t, over, len(networks))
 }
 

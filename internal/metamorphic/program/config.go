@@ -17,6 +17,7 @@ type Config struct {
 	ULPDU   int    // the largest DDP segment; 0: as the path allows (MPA)
 	Plain   bool   // package net instead of raw sockets (TCP)
 	Reads   int    // IRD and ORD; 0: the default
+	Window  int    // octets that the RDMA Reads of a host have under way together, by a Solicitor; 0: it has none
 	SameCQ  bool   // the queue pairs of a host share their CQs
 	Waits   bool   // for completions, by CQ.Wait, which receives meanwhile, instead of QP.Drain
 	Shuffle uint64 // segments or packets overtake one another, in an order that this number chooses
@@ -54,6 +55,9 @@ func (c Config) String() string {
 	if c.Reads != 0 {
 		s += fmt.Sprintf(" reads=%d", c.Reads)
 	}
+	if c.Window != 0 {
+		s += fmt.Sprintf(" window=%d", c.Window)
+	}
 	if c.SameCQ {
 		s += " samecq"
 	}
@@ -90,6 +94,8 @@ func ParseConfig(s string) (c Config, err error) {
 			c.ULPDU, err = strconv.Atoi(value)
 		case "reads":
 			c.Reads, err = strconv.Atoi(value)
+		case "window":
+			c.Window, err = strconv.Atoi(value)
 		case "shuffle":
 			c.Shuffle, err = strconv.ParseUint(value, 10, 64)
 		default:
@@ -126,6 +132,9 @@ func drawConfig(r *rand.Rand, network string) Config {
 	case network == Records || network == SCTPUDP && r.IntN(2) == 0:
 		c.Shuffle = 1 + r.Uint64N(1<<16)
 	}
+	if r.IntN(3) == 0 {
+		c.Window = messageLen // of the longest Read
+	}
 	return c
 }
 
@@ -138,6 +147,7 @@ func (c Config) plainer() []Config {
 		func(c *Config) { c.ULPDU = 0 },
 		func(c *Config) { c.Plain = false },
 		func(c *Config) { c.Reads = 0 },
+		func(c *Config) { c.Window = 0 },
 		func(c *Config) { c.SameCQ = false },
 		func(c *Config) { c.Waits = false },
 	} {

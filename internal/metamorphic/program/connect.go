@@ -5,8 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/damage"
+	"github.com/goiwarp/iwarp/solicit"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -19,9 +22,12 @@ var ErrNotHere = errors.New("cannot be used here")
 // open makes the hosts and the connections.
 func (x *run) open() error {
 	x.ends, x.byQP = make(map[End]*liveEnd), make(map[*iwarp.QP]*liveEnd)
-	x.cuts, x.damaged, x.mems = make(map[int]*cutter), make(map[int]bool), make(map[*Mem]*liveMem)
+	x.cuts, x.damaged, x.mems = make(map[int]*damage.Line), make(map[int]bool), make(map[*Mem]*liveMem)
 	x.regions, x.sinks = make(map[*Region]*liveRegion), make(map[*Mem]*liveRegion)
 	x.slots = make(map[*Receive]*liveMem)
+	if x.damagesDatagrams() {
+		x.sockets = damage.NewSockets(x.listenPacket)
+	}
 	for i := range x.hosts {
 		h, err := x.newHost(i)
 		x.hosts[i] = h
@@ -37,12 +43,32 @@ func (x *run) open() error {
 	return nil
 }
 
-func (x *run) newHost(side int) (*host, error) {
-	cfg := &iwarp.Config{PlainIO: x.cfg.Plain, CloseTimeout: longWait}
-	if x.cfg.Network == SCTPUDP && x.cfg.Shuffle != 0 {
-		cfg.ListenPacket = shuffled(x.cfg.Shuffle)
+// damagesDatagrams tells whether there is a fault of datagrams. The sockets of hosts that are shared are left alone.
+func (x *run) damagesDatagrams() bool {
+	return x.cfg.Network == SCTPUDP && x.shared == nil && slices.ContainsFunc(x.plan.Conns, func(c *ConnPlan) bool {
+		return c.Fault != nil && c.Fault.Verb == Cut && slices.Contains(damages, c.Fault.how())
+	})
+}
+
+// sockets are what a host opens its sockets by.
+func (x *run) socketsOf(side int) damage.ListenFunc {
+	switch {
+	case x.cfg.Network != SCTPUDP:
+		return nil
+	case x.sockets != nil:
+		return x.sockets.Listen(side)
+	case x.cfg.Shuffle != 0:
+		return shuffled(x.cfg.Shuffle)
 	}
+	return x.listenPacket
+}
+
+func (x *run) newHost(side int) (*host, error) {
+	cfg := &iwarp.Config{PlainIO: x.cfg.Plain, CloseTimeout: longWait, ListenPacket: x.socketsOf(side)}
 	h := &host{}
+	if n := x.cfg.Window; n != 0 {
+		h.solicitor = iwarp.NewSolicitor(solicit.Config{Fixed: int64(n)})
+	}
 	var err error
 	if x.shared != nil {
 		h.shared = x.shared[side]
@@ -75,7 +101,7 @@ func (x *run) newHost(side int) (*host, error) {
 func (x *run) queuePair(end End) *iwarp.QPConfig {
 	h := x.hosts[end.Side]
 	c := &iwarp.QPConfig{
-		PD: h.pd, SendCQ: h.sendCQ, RecvCQ: h.recvCQ, SRQ: h.srq, SendDepth: queueDepth, RecvDepth: inboxDepth,
+		PD: h.pd, SendCQ: h.sendCQ, RecvCQ: h.recvCQ, SRQ: h.srq, Solicitor: h.solicitor, SendDepth: queueDepth, RecvDepth: inboxDepth,
 		IRD: x.cfg.Reads, ORD: x.cfg.Reads, RNRWait: longWait, Commit: &iwarp.CommitOptions{},
 	}
 	if x.plan.Conns[end.Conn].Short[end.Side] {
@@ -120,12 +146,13 @@ func (x *run) meet(i int, qcs [2]*iwarp.QPConfig) (qps [2]*iwarp.QP, err error) 
 		if f := x.plan.Conns[i].Fault; f == nil || f.Verb != Cut || !x.cfg.isMPA() {
 			return to, nil
 		}
-		cut, err := newCutter(x.ctx, network, to)
+		cut, err := damage.NewLine(x.ctx, network, to)
 		if err != nil {
 			return "", err
 		}
+		cut.BeforeCut = x.beforeCut
 		x.cuts[i] = cut
-		return cut.addr(), nil
+		return cut.Addr(), nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/damage"
 )
 
 // damaged is a program whose connection is damaged after some octets.
@@ -40,7 +41,7 @@ func TestDamage(t *testing.T) {
 	var tally Tally
 	r := Runner{Hosts: sharedHosts(t), Tally: &tally}
 	runs := 0
-	for _, how := range append([]string{"reset", "fin"}, damages...) {
+	for _, how := range []string{damage.Reset, damage.FIN, damage.Corrupt, damage.Stall, damage.HalfClose, damage.Vanish} {
 		for _, octets := range []int{0, 20, 400} {
 			for _, side := range []int{0, 1} {
 				p, err := Parse(fmt.Sprintf(damaged, "ab"[side], how, octets))

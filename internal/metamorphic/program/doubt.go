@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/damage"
 )
 
 // checkDoubted compares the completions of a queue that has ended: in order, once each, and
@@ -215,7 +216,7 @@ func allowedEvents(fault *Op, end End, cfg Config) []iwarp.EventKind {
 	}
 	local := fault.End == end
 	lost := []iwarp.EventKind{iwarp.EventConnectionLost}
-	if !cfg.isMPA() || fault.how() == "fin" || slices.Contains(damages, fault.how()) {
+	if !cfg.isMPA() || fault.how() == damage.FIN || slices.Contains(damages, fault.how()) {
 		// It looks as if the peer had ended gracefully, which is an error if work is outstanding (RFC 5043 section 6, RFC 5041 section 6.2).
 		lost = append(lost, iwarp.EventClosed, iwarp.EventTerminated, iwarp.EventTerminateReceived)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/damage"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -26,7 +27,8 @@ type host struct {
 	events         <-chan iwarp.Event
 	pd             *iwarp.PD
 	srq            *iwarp.SRQ
-	sendCQ, recvCQ *iwarp.CQ // nil: each queue pair has its own
+	solicitor      *iwarp.Solicitor // nil: its Reads wait for no window
+	sendCQ, recvCQ *iwarp.CQ        // nil: each queue pair has its own
 }
 
 // A run executes a plan over one Config.
@@ -37,11 +39,16 @@ type run struct {
 	shared  *[2]*Host
 	ctx     context.Context
 
+	hold         bool
+	beforeCut    func()
+	listenPacket damage.ListenFunc
+
 	hosts   [2]*host
 	ends    map[End]*liveEnd
 	byQP    map[*iwarp.QP]*liveEnd
-	cuts    map[int]*cutter
-	damaged map[int]bool
+	cuts    map[int]*damage.Line
+	sockets *damage.Sockets // not nil: they damage datagrams
+	damaged map[int]bool    // what was lost does not come again
 	mems    map[*Mem]*liveMem
 	regions map[*Region]*liveRegion
 	sinks   map[*Mem]*liveRegion  // of Reads with Invalidate
@@ -325,7 +332,7 @@ func (x *run) drain(e *liveEnd) error {
 	ctx := x.ctx
 	if x.damaged[e.Conn] {
 		var cancel context.CancelFunc // much may not arrive any more
-		ctx, cancel = context.WithTimeout(ctx, damageFor)
+		ctx, cancel = context.WithTimeout(ctx, damage.For)
 		defer cancel()
 	}
 	err := e.qp.Drain(ctx)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/damage"
 )
 
 // compare waits until all work of a connection is done, and compares everything.
@@ -189,13 +190,24 @@ func (x *run) fault(e *liveEnd, s *Step) error {
 		return e.qp.Terminate()
 	default:
 	}
-	if cut := x.cuts[e.Conn]; cut != nil {
+	switch cut := x.cuts[e.Conn]; {
+	case cut != nil:
+		if x.hold {
+			cut.Hold()
+		}
 		x.damaged[e.Conn] = slices.Contains(damages, how)
-		cut.arm(e.Side, s.N, how)
-		return nil
+		cut.Arm(e.Side, s.N, how)
+	case x.sockets != nil:
+		x.damaged[e.Conn] = slices.Contains(silent, how)
+		x.sockets.Arm(e.Side, s.N, how)
+	default:
+		return p.qp.Abort() // SCTP and the pipe of records have no stream of octets
 	}
-	return p.qp.Abort() // SCTP and the pipe of records have no stream of octets
+	return nil
 }
+
+// silent are the damages of datagrams that SCTP does not repair.
+var silent = []string{damage.HalfClose, damage.Vanish, damage.Address}
 
 // checkSlots fills the send queue of an end on which all work is done: it must take as many work requests as it
 // has slots, and no more.
@@ -221,20 +233,16 @@ func (x *run) checkSlots(e *liveEnd) error {
 // finish waits for the end of a connection, or ends it where its fault may have no effect.
 func (x *run) finish(conn int) error {
 	a, b := x.ends[End{conn, 0}], x.ends[End{conn, 1}]
+	if cut := x.cuts[conn]; cut != nil {
+		cut.Release()
+	}
 	if f := x.plan.Conns[conn].Fault; f != nil && (f.Verb == Race || f.Verb == Cut) {
 		for _, e := range []*liveEnd{a, b} {
 			if err := x.drain(e); err != nil {
 				return err
 			}
 		}
-		if cut := x.cuts[conn]; cut != nil {
-			if f.how() == Vanish { // each end gives up by itself
-				_, _ = a.qp.Abort(), b.qp.Abort() // it may have ended
-			}
-			cut.cut()
-		} else if f.Verb == Race {
-			_ = a.qp.Abort() // it may have ended
-		}
+		x.breakOff(a, b, f)
 	}
 	for _, e := range []*liveEnd{a, b} {
 		select {
@@ -245,6 +253,19 @@ func (x *run) finish(conn int) error {
 		x.harvest(e)
 	}
 	return nil
+}
+
+// breakOff ends a connection whose fault may have left it alive.
+func (x *run) breakOff(a, b *liveEnd, f *Op) {
+	switch cut := x.cuts[a.Conn]; {
+	case cut != nil:
+		if f.how() == damage.Vanish { // each end gives up by itself
+			_, _ = a.qp.Abort(), b.qp.Abort() // it may have ended
+		}
+		cut.Cut()
+	case f.Verb == Race, x.sockets != nil && !x.damaged[a.Conn]: // otherwise SCTP misses its peer after some seconds
+		_ = a.qp.Abort() // it may have ended
+	}
 }
 
 // close ends everything, and compares what can be compared then if all has gone well so far.
@@ -258,9 +279,7 @@ func (x *run) close(well bool) (err error) {
 	for _, r := range x.regions {
 		errs = append(errs, r.close(x.ctx))
 	}
-	for _, cut := range x.cuts {
-		cut.close()
-	}
+	x.closeLines()
 	for _, h := range x.hosts {
 		if h == nil {
 			continue
@@ -278,12 +297,33 @@ func (x *run) close(well bool) (err error) {
 		if h.shared == nil {
 			errs = append(errs, h.rnic.Close())
 		}
-		errs = append(errs, x.collect(h))
+		errs = append(errs, x.collect(h), h.closeWindow())
 	}
 	if err := errors.Join(errs...); err != nil || !well {
 		return err
 	}
 	return x.compareEnds()
+}
+
+// closeLines ends what damages connections.
+func (x *run) closeLines() {
+	for _, cut := range x.cuts {
+		cut.Close()
+	}
+	if x.sockets != nil {
+		x.sockets.Close()
+	}
+}
+
+// closeWindow makes sure that nothing of the window is in use.
+func (h *host) closeWindow() error {
+	if h.solicitor == nil {
+		return nil
+	}
+	if s := h.solicitor.Stats(); s.Granted != 0 || s.Queued != 0 || s.Unidentified != 0 {
+		return fmt.Errorf("of the window %d octets are not given back, %d Reads wait, %d were unknown", s.Granted, s.Queued, s.Unidentified)
+	}
+	return h.solicitor.Close()
 }
 
 // takenOfSRQ compares the receives that messages have taken with those that have completed.

@@ -129,20 +129,19 @@ func (m *model) apply(c *connModel, o *Op) {
 	case Compare:
 		m.compare(c)
 	case Register:
-		if c.Fault == nil {
-			m.register(c, e, o)
-		}
+		m.register(c, e, o)
 	case Invalidate:
-		if r := e.regions[o.Region]; c.Fault == nil && r != nil && r.Alive {
-			m.compare(c) // the peer's work is done
-			m.revoke(c, e, r, o)
-		}
+		m.invalidate(c, e, o)
 	default: // one without an effect here
 	}
 }
 
 // register lends memory.
 func (m *model) register(c *connModel, e *endModel, o *Op) {
+	if c.Fault != nil {
+		m.registerPrivately(c, e, o)
+		return
+	}
 	before := e.regions[o.Region]
 	if before != nil && before.Alive {
 		return
@@ -165,16 +164,47 @@ func (m *model) register(c *connModel, e *endModel, o *Op) {
 		r.Durable = c.mem(e.End, fmt.Sprintf("r%d.%d durable", o.Region, e.made), n)
 	case "fast", "window":
 		r.Before = before
-		step.Work = &Work{Op: iwarp.OpRegister, Region: r}
-		if kind == "window" {
-			step.Work.Op = iwarp.OpBind
-		}
-		step.Work.describe(o)
-		c.enter(e, step.Work)
+		step.Work = m.enables(c, e, r, o)
 	}
 	m.step(step)
 	if step.Work != nil {
 		m.compare(c) // it is in effect
+	}
+}
+
+// enables is the work of a fast registration, or of a Bind.
+func (m *model) enables(c *connModel, e *endModel, r *Region, o *Op) *Work {
+	w := &Work{Op: iwarp.OpRegister, Region: r}
+	if r.Kind == "window" {
+		w.Op = iwarp.OpBind
+	}
+	w.describe(o)
+	c.enter(e, w)
+	return w
+}
+
+// registerPrivately posts a registration on a connection that has its fault. The peer does not know of the region.
+func (m *model) registerPrivately(c *connModel, e *endModel, o *Op) {
+	kind := o.how()
+	if e.regions[o.Region] != nil || kind != "fast" && kind != "window" {
+		return
+	}
+	e.made++
+	r := &Region{Kind: kind, Alive: true, Private: true, number: o.Region}
+	r.Mem = c.mem(e.End, fmt.Sprintf("r%d.%d", o.Region, e.made), min(max(o.Len, cellLen), regionLen))
+	e.regions[o.Region] = r
+	m.step(Step{Kind: DoRegist, End: e.End, Region: r, Work: m.enables(c, e, r, o)})
+}
+
+// invalidate ends a region of e, if nothing may use it.
+func (m *model) invalidate(c *connModel, e *endModel, o *Op) {
+	switch r := e.regions[o.Region]; {
+	case r == nil || !r.Alive:
+	case c.Fault == nil:
+		m.compare(c) // the peer's work is done
+		m.revoke(c, e, r, o)
+	case r.Private && o.how() == "work":
+		m.revoke(c, e, r, o)
 	}
 }
 

@@ -45,7 +45,7 @@ func (m *model) post(c *connModel, e *endModel, o *Op, w *Work) {
 // applyWork plans an operation that posts work, and tells whether o is one.
 func (m *model) applyWork(c *connModel, e, peer *endModel, o *Op) bool {
 	r := peer.regions[o.Region]
-	if r != nil && !r.Alive {
+	if r != nil && (!r.Alive || r.Private) {
 		r = nil
 	}
 	switch o.Verb {

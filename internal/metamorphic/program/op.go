@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goiwarp/iwarp/internal/damage"
 )
 
 // An End is one end of a connection: Side 0, a, is its initiator, and Side 1, b, its responder.
@@ -63,23 +65,14 @@ const (
 
 // hows are the values of how; the first is the default.
 var hows = map[Verb][]string{
-	Register: {"mr", "bound", "fast", "window", "buffer"}, Invalidate: {"verb", "work", "close"}, Close: {"both", "one"}, Cut: {"reset", "fin"},
+	Register: {"mr", "bound", "fast", "window", "buffer"}, Invalidate: {"verb", "work", "close"}, Close: {"both", "one"}, Cut: {damage.Reset, damage.FIN},
 	BadWrite: {"stag", "bounds", "access", "dead"}, BadRead: {"stag", "bounds", "access", "dead"}, BadAdd: {"stag", "bounds", "access", "dead"},
 	BadInv: {"stag", "access", "dead"}, Race: {"verb", "close"},
 }
 
-// damages are more values of how of Cut, which Generate does not draw: the octet that follows is corrupt, the octets that
-// follow are late, this end's half is closed, or nothing arrives any more from either end. The connection is reset soon
-// after. Damage demands a CRC.
-var damages = []string{Corrupt, Stall, HalfClose, Vanish}
-
-// The damages of a connection.
-const (
-	Corrupt   = "corrupt"
-	Stall     = "stall"
-	HalfClose = "half"
-	Vanish    = "vanish"
-)
+// damages are more values of how of Cut, which Generate does not draw: see package damage. The connection is reset soon
+// after. Damage demands a CRC. Over SCTP, len counts datagrams.
+var damages = []string{damage.Corrupt, damage.Stall, damage.HalfClose, damage.Vanish, damage.Lose, damage.Address}
 
 var verbs = []Verb{
 	Register, Invalidate, Recv, Send, SendInv, Write, WriteImm, Read, ReadInv, FetchAdd, CompareSwp, Swap, Imm, Commit, Drain, Compare,

@@ -75,6 +75,7 @@ type Region struct {
 	Kind    string
 	Durable *Mem // what a Commit has made durable; nil: it has no backing
 	Alive   bool
+	Private bool    // made when the connection has its fault: the peer does not know it
 	Before  *Region // whose MR or MW is registered again
 
 	number int // r=

@@ -90,7 +90,7 @@ func TestProgramsThatAreWrong(t *testing.T) {
 		"write":                 "want an end and a verb",
 		"0a scribble":           `there is no verb "scribble"`,
 		"0a write how=well":     "want one of []",
-		"0a cut how=well":       "want one of [reset fin corrupt stall half vanish]",
+		"0a cut how=well":       "want one of [reset fin corrupt stall half vanish lose address]",
 		"0a write len=-1":       "invalid syntax",
 		"0a write size=1":       `there is no parameter "size=1"`,
 		"0a write fence=garden": "want read or local",

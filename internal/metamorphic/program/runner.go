@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/damage"
 )
 
 // A Runner runs programs over Configs.
@@ -16,6 +17,12 @@ type Runner struct {
 	Wait    time.Duration // for the end of one program; 0: a minute
 	Records ConnectFunc   // for network Records; nil: it cannot be used
 	Skipped func(c Config, why error)
+	// Hold keeps back what the ends of a connection with a Cut send behind it until all work is posted.
+	Hold bool
+	// BeforeCut is that of each damage.Line.
+	BeforeCut func()
+	// ListenPacket opens the sockets of sctp+udp; nil: the system does.
+	ListenPacket damage.ListenFunc
 	// Spoil, if not nil, changes what was observed, for tests of what notices it.
 	Spoil func(c Config, o Outcome)
 
@@ -101,6 +108,7 @@ func (r *Runner) execute(plan *Plan, c Config) (*run, error) {
 	x := &run{
 		plan: plan, cfg: c, records: r.Records, shared: r.Hosts, ctx: ctx, outcome: make(Outcome),
 		counts: Counts{Posted: make(map[iwarp.Op]int)}, lose: r.Lose, blind: r.Blind,
+		hold: r.Hold, beforeCut: r.BeforeCut, listenPacket: r.ListenPacket,
 	}
 	if err := x.execute(); err != nil {
 		return x, err

@@ -1,0 +1,136 @@
+package damage
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp/transport"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// both are the ends of a connection over a line.
+func both(t *testing.T) (l *Line, initiator, responder net.Conn) {
+	t.Helper()
+	end, err := transport.Listen(t.Context(), "pipe", "", transport.Options{})
+	require.NoError(t, err)
+	l, err = NewLine(t.Context(), "pipe", end.Addr().String())
+	require.NoError(t, err)
+	l.BeforeCut = func() { time.Sleep(time.Nanosecond) }
+	initiator, err = transport.Dial(t.Context(), "pipe", l.Addr(), transport.Options{})
+	require.NoError(t, err)
+	responder, err = end.Accept()
+	require.NoError(t, err)
+	require.NoError(t, end.Close())
+	return l, initiator, responder
+}
+
+// TestLine: what the responder receives of six octets if something happens behind the second one, and how its stream ends.
+func TestLine(t *testing.T) {
+	for how, want := range map[string]struct {
+		octets string
+		ends   error // nil: it goes on
+		late   time.Duration
+	}{
+		Reset:     {"ab", syscall.ECONNRESET, 0},
+		FIN:       {"ab", io.EOF, 0},
+		Corrupt:   {"absdef", nil, 0}, // c, with one bit changed
+		Stall:     {"abcdef", nil, For},
+		HalfClose: {"ab", io.EOF, 0},
+		Vanish:    {"ab", nil, 0},
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, a, b := both(t)
+				got, ends := "", error(nil)
+				go func() {
+					p := make([]byte, 100)
+					for ends == nil {
+						n := 0
+						n, ends = b.Read(p)
+						got += string(p[:n])
+					}
+				}()
+				l.Hold()
+				l.Arm(0, 2, how)
+				_, err := a.Write([]byte("abcdef"))
+				require.NoError(t, err)
+				time.Sleep(time.Second)
+				require.Empty(t, got, "it is held")
+				l.Release()
+				time.Sleep(want.late - time.Nanosecond)
+				synctest.Wait()
+				if want.late > 0 {
+					require.Empty(t, got)
+				}
+				time.Sleep(2 * time.Nanosecond)
+				synctest.Wait()
+				require.Equal(t, want.octets, got)
+				require.True(t, errors.Is(ends, want.ends), "%v", ends)
+				require.Equal(t, len(want.octets), l.Passed(0))
+				l.Close()
+				synctest.Wait()
+				require.Error(t, ends)
+				_ = a.Close()
+				_ = b.Close()
+			})
+		})
+	}
+}
+
+// TestSockets: what comes of four datagrams if something happens behind the first one.
+func TestSockets(t *testing.T) {
+	for how, want := range map[string][]string{
+		Lose:      {"a1", "a3", "a4"},
+		HalfClose: {"a1"},
+		Vanish:    {"a1"},
+		Address:   {"a1", "other2", "other3", "other4"},
+		Stall:     {"a1", "a3", "a4", "a2"},
+		Corrupt:   {"a1", "a\"", "a3", "a4"},
+	} {
+		t.Run(how, func(t *testing.T) {
+			s := NewSockets(nil)
+			a, err := s.Listen(0)(t.Context(), "udp", "127.0.0.1:0")
+			require.NoError(t, err)
+			b, err := s.Listen(1)(t.Context(), "udp", "127.0.0.1:0")
+			require.NoError(t, err)
+			s.Arm(0, 1, how)
+			for _, text := range []string{"1", "2", "3", "4"} {
+				_, err = a.WriteTo([]byte(text), b.LocalAddr())
+				require.NoError(t, err)
+			}
+			require.NoError(t, b.SetReadDeadline(time.Now().Add(10*time.Second)))
+			var got []string
+			for range want {
+				p := make([]byte, 10)
+				n, from, err := b.ReadFrom(p)
+				require.NoError(t, err)
+				name := "other"
+				if from.String() == a.LocalAddr().String() {
+					name = "a"
+				}
+				got = append(got, name+string(p[:n]))
+			}
+			require.Equal(t, want, got)
+			_, err = b.WriteTo([]byte("5"), a.LocalAddr())
+			require.NoError(t, err)
+			require.Equal(t, map[bool]int{true: 0, false: 1}[how == Vanish], s.Passed(1))
+			s.Disarm()
+			_, err = a.WriteTo([]byte("6"), b.LocalAddr())
+			require.NoError(t, err)
+			n, _, err := b.ReadFrom(make([]byte, 10))
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			s.Close()
+			require.NoError(t, errors.Join(a.Close(), b.Close()))
+		})
+	}
+}
