@@ -12,6 +12,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/internal/damage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,6 +40,8 @@ type plan struct {
 	server  ServerConfig
 	change  func(client, server *iwarp.QPConfig)
 	rnic    iwarp.Config
+	sockets *damage.Sockets                 // not nil: what the hosts open sockets by, in virtual time
+	via     func(network, to string) string // not nil: where the client connects to instead
 
 	clientTLS, serverTLS *tls.Config
 }
@@ -99,13 +102,16 @@ func newPair(t testing.TB, p plan) *pair {
 	t.Helper()
 	if p.network == "" {
 		p.network = "pipe"
-	} else {
+	} else if p.sockets == nil && p.via == nil {
 		p.patient()
 	}
 	w := &pair{TB: t, plan: p, served: make(chan error, 1), mem: NewMemory(make([]byte, 1<<20))}
 	var pds [2]*iwarp.PD
 	for i := range 2 {
 		cfg := p.rnic
+		if p.sockets != nil {
+			cfg.ListenPacket = p.sockets.Listen(i)
+		}
 		w.rnics[i], pds[i] = open(t, &cfg)
 	}
 	w.plan.client.PD, w.plan.server.PD = pds[0], pds[1]
@@ -152,7 +158,11 @@ func (w *pair) connect() {
 		}
 		accepted <- err
 	}()
-	w.qps[0], err = w.rnics[0].Dial(ctx, w.plan.network, l.Addr().String(), &cc)
+	to := l.Addr().String()
+	if w.plan.via != nil {
+		to = w.plan.via(w.plan.network, to)
+	}
+	w.qps[0], err = w.rnics[0].Dial(ctx, w.plan.network, to, &cc)
 	require.NoError(w, err)
 	require.NoError(w, <-accepted)
 }

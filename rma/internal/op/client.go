@@ -29,6 +29,7 @@ import (
 //	                                      source: recalled, Revoke
 //	                                      others: late, Complete(Timeout)
 //	                     Lost             unused, Release, Complete(Closed)
+//	                     Lost, a Rekey    unused, Complete(Timeout, Gone)
 //	                     Lost, source,
 //	                     after End        lost, the timer is Ts + G from now
 //	opening              Opened           unused, Release, Complete(OK or RemoteAuth)

@@ -148,6 +148,8 @@ func (c *Client) loseOne(dst []Action, i int32, unheard bool) []Action {
 		case o.state == opRecalled:
 			o.state = opRevoked
 			return c.complete(dst, o.id, gone)
+		case o.cmd.Kind == Rekey: // the server may have done it
+			return c.retire(c.complete(dst, o.id, gone), i)
 		}
 		return c.retire(c.complete(c.release(dst, i, RefundFailed), o.id, result{outcome: Closed}), i)
 	case opSealing:

@@ -142,6 +142,7 @@ var (
 	aPut    = plan{cmd: Command{Kind: Write, Length: 100}}
 	aSource = plan{cmd: Command{Kind: Write, Length: 100, Source: true}}
 	anOpen  = plan{cmd: Command{Kind: Open}}
+	aRekey  = plan{cmd: Command{Kind: Rekey}}
 )
 
 func explore(t *testing.T, s scenario) (*exploration, error) {
@@ -178,6 +179,7 @@ func TestRMA_19_InEachState(t *testing.T) {
 		{name: "a write of a source", plans: []plan{aSource}, credits: 1, linger: unit, params: cuts},
 		{name: "a write of a source, and junk", plans: []plan{aSource}, credits: 1, linger: unit, params: junk},
 		{name: "an open", plans: []plan{anOpen}, credits: 1, linger: unit, params: cuts},
+		{name: "a rekey", plans: []plan{aRekey}, credits: 1, linger: unit, params: cuts},
 		{name: "a damaged write", plans: []plan{{cmd: aPut.cmd, bad: true}}, credits: 1, linger: unit},
 		{name: "two reads, one credit", plans: []plan{aRead, aRead}, credits: 1},
 		{name: "two reads, one credit, and the end", plans: []plan{aRead, aRead}, credits: 1, linger: unit, params: cuts},

@@ -94,6 +94,9 @@ func (w *world) finish(k *work) {
 		}
 		w.act(job.role, w.client.Opened(w.buf[:0], now, job.op, !p.bad))
 	case workServe:
+		if p.cmd.Kind == Rekey && p.served.Outcome == OK {
+			w.rekey(o)
+		}
 		w.act(job.role, w.server.Served(w.buf[:0], now, job.op, p.served))
 	case workOpenData:
 		w.act(job.role, w.server.Opened(w.buf[:0], now, job.op, !p.bad))
@@ -118,6 +121,14 @@ func (w *world) finish(k *work) {
 func (w *world) change(o *ledger) {
 	if o.done {
 		w.wrong("operation %x changes something after outcome %d", o.id, o.outcome)
+	}
+	o.changed = true
+}
+
+// rekey gives the region its next key, which may also be after a timeout.
+func (w *world) rekey(o *ledger) {
+	if o.done && o.outcome.NoEffect() {
+		w.wrong("Rekey %x is done after outcome %d", o.id, o.outcome)
 	}
 	o.changed = true
 }
