@@ -172,7 +172,8 @@ func (h *Handle) Reopen(ctx context.Context) error {
 // one, as it always does in suite 0. The keys that clients have are good for the grace (0: no longer),
 // in whole milliseconds, and RegionOptions.MaxGrace at most. This Handle has to be opened again too. It
 // needs the right MayManage; the error matches ErrConflict if the region has another key by now. If
-// ctx ends Rekey returns its error at once, and the region may get its key later.
+// ctx ends Rekey returns its error at once. Then, and after an error that matches ErrTimeout, the region
+// may have its next key, or get it later.
 func (h *Handle) Rekey(ctx context.Context, key []byte, grace time.Duration) error {
 	k := h.keys.Load()
 	r := &rekeying{grace: grace}

@@ -129,7 +129,7 @@ func TestDDP_60_61_DamageOverTCP(t *testing.T) {
 }
 
 // TestDamageAtEveryDatagram: what is lost, corrupt or late is sent again. An end that nothing comes from any more, or that
-// sends from another address, is missed after some seconds.
+// sends from another address, is missed after some seconds. The last datagrams are heartbeats, which take as long.
 func TestDamageAtEveryDatagram(t *testing.T) {
 	cfg := Config{Network: SCTPUDP, Window: 64}
 	for how, repaired := range map[string]bool{
@@ -140,7 +140,7 @@ func TestDamageAtEveryDatagram(t *testing.T) {
 			t.Run(fmt.Sprintf("%s of side %d", how, side), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					n := newEnds()
-					r := &Runner{ListenPacket: wiretest.NewPacketNetwork(0, 1).ListenPacket}
+					r := &Runner{Wait: 5 * time.Minute, ListenPacket: wiretest.NewPacketNetwork(0, 1).ListenPacket}
 					total := n.breaks(t, r, cfg, side, damage.Lose, 1<<20).sockets.Passed(side)
 					for at := 0; at < total; at += strides {
 						n.breaks(t, r, cfg, side, how, at)
