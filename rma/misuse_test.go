@@ -1,0 +1,230 @@
+package rma
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+)
+
+// TestPortalRefusesCommands that can have no effect. The slot stays free, and nothing is sent.
+func TestPortalRefusesCommands(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := start(t, plan{}), start(t, plan{})
+		p, h := a.portal(1), a.opens()
+		readable, err := a.client.Open(a.context(), regionID, MayRead)
+		require.NoError(t, err)
+		require.EqualValues(t, regionID, readable.Region())
+		require.Equal(t, MayRead, readable.Ops())
+		sent := a.qps[0].Stats().Sent
+		one := make([]byte, 1)
+		for want, cmd := range map[string]Command{
+			errNotOpen.Error():           {Op: Write, Handle: readable, Buf: one},
+			errUnknown.Error():           {Op: Open, Handle: h, Buf: one},
+			errTooLong.Error():           {Op: Read, Handle: h, Buf: make([]byte, a.client.MaxOp()+1)},
+			"is no class":                {Op: Read, Handle: h, Buf: one, Class: 2},
+			"Command.Timeout is 999µs":   {Op: Read, Handle: h, Buf: one, Timeout: time.Millisecond - time.Microsecond},
+			"Command.Timeout is 1m0.001": {Op: Read, Handle: h, Buf: one, Timeout: time.Minute + time.Millisecond},
+		} {
+			_, err := p.Post(cmd)
+			require.ErrorContains(t, err, want)
+		}
+		for _, other := range []*Handle{nil, b.opens()} {
+			_, err := p.Post(Command{Op: Read, Handle: other, Buf: one})
+			require.ErrorIs(t, err, errNotOpen)
+		}
+		require.Equal(t, sent, a.qps[0].Stats().Sent)
+		_, err = p.Wait(a.context(), nil)
+		require.ErrorContains(t, err, "without room")
+		ended, cancel := context.WithCancel(a.context())
+		cancel()
+		_, err = p.Wait(ended, make([]Completion, 1))
+		require.ErrorIs(t, err, context.Canceled)
+		require.Same(t, a.client, p.Client())
+		require.NoError(t, does(t, p, Command{Op: Read, Handle: h, Buf: one}).Err, "the slot is free")
+	})
+}
+
+// TestOpenRefusesRights that there are not.
+func TestOpenRefusesRights(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		for _, ops := range []Ops{0, allOps + 1} {
+			_, err := w.client.Open(w.context(), regionID, ops)
+			require.ErrorContains(t, err, "rights that do not exist")
+		}
+	})
+}
+
+// TestMemoryEnds as an io.ReaderAt and an io.WriterAt do.
+func TestMemoryEnds(t *testing.T) {
+	m := NewMemory([]byte("memory"))
+	b := []byte("......")
+	for off, want := range map[int64]string{-1: "", 0: "memory", 4: "ry", 6: "", 7: ""} {
+		n, err := m.ReadAt(b, off)
+		require.Equal(t, want, string(b[:n]), off)
+		require.Equal(t, len(want) < len(b), err == io.EOF, off)
+	}
+	for _, off := range []int64{-1, 7} {
+		n, err := m.WriteAt([]byte("x"), off)
+		require.ErrorIs(t, err, io.ErrShortWrite)
+		require.Zero(t, n)
+	}
+	n, err := m.WriteAt([]byte("oil"), 4)
+	require.ErrorIs(t, err, io.ErrShortWrite)
+	require.Equal(t, 2, n)
+	m.View(func(b []byte) { require.Equal(t, "memooi", string(b)) })
+}
+
+// TestRMA_36_ContextEndsOpens: eight are under way, others wait; each ends with its context. Those that were sent end in
+// bounded time, and then others can be sent.
+func TestRMA_36_ContextEndsOpens(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r, h, _ := asks(t, plan{}, 0)
+		ends := make(chan error)
+		open := func(timeout time.Duration) {
+			ctx, cancel := context.WithTimeout(w.context(), timeout)
+			defer cancel()
+			ends <- h.Reopen(ctx)
+		}
+		for range controlSlots {
+			go open(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		begun := time.Now()
+		go open(50 * time.Millisecond)
+		for i := range controlSlots + 1 {
+			require.ErrorIs(t, <-ends, context.DeadlineExceeded)
+			want := 100 * time.Millisecond
+			if i == 0 {
+				want = 50 * time.Millisecond
+			}
+			require.Equal(t, want, time.Since(begun))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for range controlSlots { // they come too late
+			r.grants(r.receives(wire.TypeOpenReq), 1)
+		}
+		go open(time.Second)
+		r.grants(r.receives(wire.TypeOpenReq), 1)
+		require.NoError(t, <-ends)
+		w.close()
+	})
+}
+
+// TestRMA_28_OpensThatAreContradicted end the connection: keys of another region, or more rights than were asked for.
+func TestRMA_28_OpensThatAreContradicted(t *testing.T) {
+	for name, change := range map[string]func(rep *wire.OpenRep){
+		"another region": func(rep *wire.OpenRep) { rep.Region++ },
+		"more rights":    func(rep *wire.OpenRep) { rep.Ops = 7 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, r, _, _ := asks(t, plan{}, 0)
+				end := make(chan error, 1)
+				go func() {
+					_, err := w.client.Open(w.context(), regionID, MayRead)
+					end <- err
+				}()
+				msg := r.receives(wire.TypeOpenReq)
+				rep := r.rep
+				rep.Ops, rep.Keys = 1, [3]regionkey.Key{rep.Keys[0]}
+				change(&rep)
+				r.sends(rep.Append(nil, r.header(id(msg)), r.out))
+				require.Error(t, <-end)
+				<-w.client.Done()
+				require.ErrorContains(t, w.client.Err(), "contradicts")
+				w.close()
+			})
+		})
+	}
+}
+
+// TestRMA_28_RekeyThatIsContradicted: the answer names another epoch.
+func TestRMA_28_RekeyThatIsContradicted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r, h, _ := asks(t, plan{}, 0)
+		end := make(chan error, 1)
+		go func() { end <- h.Rekey(w.context(), nil, 0) }()
+		msg := r.receives(wire.TypeRekeyReq)
+		done := wire.RekeyDone{Region: regionID, Epoch: 3}
+		r.sends(done.Append(nil, r.header(id(msg)), r.out))
+		require.ErrorIs(t, <-end, ErrTimeout, "nobody knows what the server has done")
+		<-w.client.Done()
+		w.close()
+	})
+}
+
+// TestRMA_40_WriteOfARegionThatIsClosed meanwhile is refused, and the octets stay.
+func TestRMA_40_WriteOfARegionThatIsClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r := plays(t, plan{})
+		pull := r.pulls(2, 16)
+		require.NoError(t, w.region.Close())
+		r.answers(2, pull, octets(1, 16), regionkey.AAD{Salt: pull.Salt}, nil)
+		r.wantStatus(op.NACK, op.Closing)
+		w.mem.View(func(b []byte) { require.Equal(t, make([]byte, 16), b[:16]) })
+		r.ends(w)
+	})
+}
+
+// TestRMA_41_LateCopyHasARecord: a Buffer that takes longer than the client waits.
+func TestRMA_41_LateCopyHasARecord(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, p := w.opens(), w.portal(1)
+		stuck := w.stall()
+		posts(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)})
+		stuck.wait()
+		require.ErrorIs(t, p.ended(t).Err, ErrTimeout)
+		stuck.release()
+		synctest.Wait()
+		w.mem.View(func(b []byte) { require.Equal(t, octets(1, 16), b[:16], "it had begun in time") })
+		log := w.server.AuditLog()
+		last := log[len(log)-1]
+		require.Equal(t, "late commit", last.Reason)
+		require.EqualValues(t, regionID, last.Region)
+	})
+}
+
+// TestRMA_31_ExecutorUsesAllConnections to a server: it opens the region on each of them, again when its key is another one.
+func TestRMA_31_ExecutorUsesAllConnections(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		o := w.another()
+		o.serve()
+		var err error
+		o.client, err = NewClient(o.context(), o.qps[0], &o.plan.client)
+		require.NoError(t, err)
+		h, e := w.opens(), NewExecutor(w.portal(1), o.portal(1))
+		for round := range 3 {
+			before := [2]uint64{w.qps[0].Stats().Sent.Send.Messages, o.qps[0].Stats().Sent.Send.Messages}
+			want := octets(byte(round), 50000)
+			n, err := e.WriteAt(w.context(), h, want, 7)
+			require.NoError(t, err)
+			require.Equal(t, len(want), n)
+			w.mem.View(func(b []byte) { require.True(t, bytes.Equal(want, b[7:7+n])) })
+			require.Greater(t, w.qps[0].Stats().Sent.Send.Messages, before[0])
+			require.Greater(t, o.qps[0].Stats().Sent.Send.Messages, before[1])
+			_, err = w.region.Rekey(w.context(), nil, 0)
+			require.NoError(t, err)
+		}
+		require.Positive(t, e.Stats().Depth)
+		_, err = e.ReadAt(w.context(), h, nil, -1)
+		require.ErrorContains(t, err, "negative")
+		_, err = e.ReadAt(w.context(), nil, nil, 0)
+		require.ErrorIs(t, err, errNotOpen)
+		require.NoError(t, o.client.Close())
+		o.stop()
+		require.NoError(t, <-o.served)
+	})
+}
