@@ -259,7 +259,7 @@ func (f *fated) breakOff(o *pair, side int) (passed int) {
 		_, _ = o.qps[0].Abort(), o.qps[1].Abort() // they may have ended
 	}
 	require.NoError(f, o.client.Close())
-	<-o.served // with an error if the connection has ended so
+	_ = <-o.served // with an error if the connection has ended so
 	o.stop()
 	o.wantWindowWhole()
 	require.Zero(f, o.client.c.scratch.used())

@@ -3,6 +3,7 @@ package rma
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -71,7 +72,7 @@ func TestMemoryEnds(t *testing.T) {
 	for off, want := range map[int64]string{-1: "", 0: "memory", 4: "ry", 6: "", 7: ""} {
 		n, err := m.ReadAt(b, off)
 		require.Equal(t, want, string(b[:n]), off)
-		require.Equal(t, len(want) < len(b), err == io.EOF, off)
+		require.Equal(t, len(want) < len(b), errors.Is(err, io.EOF), off)
 	}
 	for _, off := range []int64{-1, 7} {
 		n, err := m.WriteAt([]byte("x"), off)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,39 @@ func both(t *testing.T) (l *Line, initiator, responder net.Conn) {
 	return l, initiator, responder
 }
 
+// A receiver reads until the end of a stream.
+type receiver struct {
+	mu  sync.Mutex
+	got string
+	err error
+}
+
+func receive(c net.Conn) *receiver {
+	r := &receiver{}
+	go func() {
+		b := make([]byte, 100)
+		for r.end() == nil {
+			n, err := c.Read(b)
+			r.mu.Lock()
+			r.got, r.err = r.got+string(b[:n]), err
+			r.mu.Unlock()
+		}
+	}()
+	return r
+}
+
+func (r *receiver) octets() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.got
+}
+
+func (r *receiver) end() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
 // TestLine: what the responder receives of six octets if something happens behind the second one, and how its stream ends.
 func TestLine(t *testing.T) {
 	for how, want := range map[string]struct {
@@ -50,35 +84,27 @@ func TestLine(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, a, b := both(t)
-				got, ends := "", error(nil)
-				go func() {
-					p := make([]byte, 100)
-					for ends == nil {
-						n := 0
-						n, ends = b.Read(p)
-						got += string(p[:n])
-					}
-				}()
+				r := receive(b)
 				l.Hold()
 				l.Arm(0, 2, how)
 				_, err := a.Write([]byte("abcdef"))
 				require.NoError(t, err)
 				time.Sleep(time.Second)
-				require.Empty(t, got, "it is held")
+				require.Empty(t, r.octets(), "it is held")
 				l.Release()
 				time.Sleep(want.late - time.Nanosecond)
 				synctest.Wait()
 				if want.late > 0 {
-					require.Empty(t, got)
+					require.Empty(t, r.octets())
 				}
 				time.Sleep(2 * time.Nanosecond)
 				synctest.Wait()
-				require.Equal(t, want.octets, got)
-				require.True(t, errors.Is(ends, want.ends), "%v", ends)
+				require.Equal(t, want.octets, r.octets())
+				require.True(t, errors.Is(r.end(), want.ends), "%v", r.end())
 				require.Equal(t, len(want.octets), l.Passed(0))
 				l.Close()
 				synctest.Wait()
-				require.Error(t, ends)
+				require.Error(t, r.end())
 				_ = a.Close()
 				_ = b.Close()
 			})
