@@ -229,3 +229,34 @@ func TestRMA_31_ExecutorUsesAllConnections(t *testing.T) {
 		require.NoError(t, <-o.served)
 	})
 }
+
+// TestExecutorPausesAfterTimeouts: one that has learnt that the server does not answer asks less often than its
+// operations time out, and at once again when there is an answer.
+func TestExecutorPausesAfterTimeouts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{client: ClientConfig{OpTimeout: time.Millisecond}})
+		h, e := w.opens(), NewExecutor(w.portal(8))
+		first, stuck := e.Stats().Cwnd, w.stall()
+		b := make([]byte, 16)
+		read := func() (time.Duration, error) {
+			begun := time.Now()
+			_, err := e.ReadAt(w.context(), h, b, 0)
+			return time.Since(begun), err
+		}
+		for range 6 {
+			_, err := read()
+			require.ErrorIs(t, err, ErrTimeout)
+		}
+		require.Less(t, e.Stats().Cwnd, min(first, 1))
+		took, err := read()
+		require.ErrorIs(t, err, ErrTimeout)
+		require.Greater(t, took, time.Millisecond, "it has paused")
+		stuck.release()
+		synctest.Wait()
+		for range 8 {
+			took, err = read()
+			require.NoError(t, err)
+		}
+		require.Less(t, took, time.Millisecond)
+	})
+}
