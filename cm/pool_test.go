@@ -3,6 +3,7 @@ package cm
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,6 +84,25 @@ func TestCM_56_ConcurrentGetsShareASetUp(t *testing.T) {
 		}
 		require.Equal(t, []PeerHealth{{Network: "pipe", Addr: h.addr, QPs: 1}}, p.Health())
 		require.Same(t, leases[0].QP(), p.mustGet(t, h).QP())
+	})
+}
+
+// TestHealthIsInTheOrderOfAddresses, so that two reports can be compared.
+func TestHealthIsInTheOrderOfAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := newTestPool(t, nil)
+		var want []string
+		for range 8 {
+			h := listens(t, "pipe", "", time.Second)
+			p.mustGet(t, h).Release(false)
+			want = append(want, h.addr)
+		}
+		slices.Sort(want)
+		var got []string
+		for _, h := range p.Health() {
+			got = append(got, h.Addr)
+		}
+		require.Equal(t, want, got)
 	})
 }
 

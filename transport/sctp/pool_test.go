@@ -100,6 +100,26 @@ func TestPoolTriesForItself(t *testing.T) {
 	})
 }
 
+// TestPoolWaitsAsLongAsTheContext: a call that waits for the association of another one ends with its own context; the
+// association is made nevertheless.
+func TestPoolWaitsAsLongAsTheContext(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		go func() {
+			_, err := p.Open(t.Context(), "")
+			require.NoError(t, err)
+		}()
+		synctest.Wait()
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		begun := time.Now()
+		_, err := p.Open(hasty, "")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second/2, time.Since(begun))
+		time.Sleep(time.Second)
+		require.Len(t, p.Associations(), 1)
+	})
+}
+
 func TestPoolGivesUp(t *testing.T) {
 	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
 		_, err := p.Open(t.Context(), "that ends")
