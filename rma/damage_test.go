@@ -259,7 +259,7 @@ func (f *fated) breakOff(o *pair, side int) (passed int) {
 		_, _ = o.qps[0].Abort(), o.qps[1].Abort() // they may have ended
 	}
 	require.NoError(f, o.client.Close())
-	_ = <-o.served // with an error if the connection has ended so
+	require.NotErrorIs(f, <-o.served, context.Canceled, "it has ended with the connection")
 	o.stop()
 	o.wantWindowWhole()
 	require.Zero(f, o.client.c.scratch.used())
