@@ -41,7 +41,7 @@ const (
 )
 
 // captured returns the halves of every connection of a capture.
-func captured(t *testing.T, name string) (client, server []half) {
+func captured(t testing.TB, name string) (client, server []half) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("internal", "pcap", "testdata", name))
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func captured(t *testing.T, name string) (client, server []half) {
 
 // newHalf takes the octets of one direction apart, without the library's help. What
 // is not whole at their end is left out.
-func newHalf(t *testing.T, b []byte) half {
+func newHalf(t testing.TB, b []byte) half {
 	t.Helper()
 	require.GreaterOrEqual(t, len(b), 20, "there is a frame")
 	n := 20 + int(binary.BigEndian.Uint16(b[18:]))
