@@ -49,12 +49,13 @@ func FuzzRoundTrip(f *testing.F) {
 }
 
 // A peer that answers anything leaves an error behind or a connection, and
-// nothing else.
+// nothing else. What was read of its frame means the same when it is written.
 func FuzzStartup(f *testing.F) {
 	for _, v := range frameVectors {
 		f.Add(unhex(f, v.wire), v.reply)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, initiator bool) {
+		sameFrame(t, b, initiator)
 		s := &script{reads: pieces(b, 19), end: errTest}
 		if !initiator {
 			r, err := ReadRequest(t.Context(), s)
@@ -65,4 +66,19 @@ func FuzzStartup(f *testing.F) {
 		require.Equal(t, err == nil, c != nil)
 		require.Equal(t, err == nil, terms != nil)
 	})
+}
+
+// sameFrame reads a frame twice.
+func sameFrame(t *testing.T, b []byte, reply bool) {
+	frame, n, err := parse(reply)(b)
+	if err != nil {
+		return
+	}
+	require.LessOrEqual(t, n, MaxPrivateDataSize, "private data that a frame can have")
+	frame.PrivateData = make([]byte, n)
+	again, m, err := parse(reply)(appendTo(reply, &frame, nil))
+	require.NoError(t, err)
+	again.PrivateData = frame.PrivateData
+	require.Equal(t, n, m)
+	require.Equal(t, frame, again, "what is appended parses to the same")
 }

@@ -63,22 +63,3 @@ func TestFrameCodecDoesNotAllocate(t *testing.T) {
 		buf = f.AppendRequest(buf[:0])
 	}), "allocations of a codec round trip")
 }
-
-func FuzzFrameHeader(f *testing.F) {
-	for _, v := range frameVectors {
-		f.Add(unhex(f, v.wire), v.reply)
-	}
-	f.Fuzz(func(t *testing.T, b []byte, reply bool) {
-		frame, n, err := parse(reply)(b)
-		if err != nil {
-			return
-		}
-		require.LessOrEqual(t, n, MaxPrivateDataSize, "private data that a frame can have")
-		frame.PrivateData = make([]byte, n)
-		again, m, err := parse(reply)(appendTo(reply, &frame, nil))
-		require.NoError(t, err)
-		again.PrivateData = frame.PrivateData
-		require.Equal(t, n, m)
-		require.Equal(t, frame, again, "what is appended parses to the same")
-	})
-}

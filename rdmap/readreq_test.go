@@ -47,14 +47,3 @@ func TestReadRequestDoesNotAllocate(t *testing.T) {
 		}
 	}))
 }
-
-func FuzzParseReadRequest(f *testing.F) {
-	f.Add(someReadRequestBytes)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := ParseReadRequest(b)
-		require.Equal(t, len(b) != ReadRequestLen, err != nil)
-		if err == nil {
-			require.Equal(t, b, h.Append(nil))
-		}
-	})
-}

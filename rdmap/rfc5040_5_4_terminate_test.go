@@ -443,11 +443,18 @@ func TestREG_1_2_3_4_5_6_CodesAreTheRegisteredOnes(t *testing.T) {
 	}
 }
 
-func FuzzParseTerminate(f *testing.F) {
+// FuzzParse reads messages. What was read means the same when it is written.
+func FuzzParse(f *testing.F) {
+	f.Add(someReadRequestBytes)
 	f.Add(fullTerminate.Append(nil))
 	f.Add([]byte{0x21, 0x05, 0x03, 0})
 	f.Add(make([]byte, 52))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := ParseReadRequest(b)
+		require.Equal(t, len(b) != ReadRequestLen, err != nil)
+		if err == nil {
+			require.Equal(t, b, h.Append(nil))
+		}
 		m, err := ParseTerminate(b)
 		require.Equal(t, len(b) < 4, err != nil)
 		if err != nil {

@@ -22,42 +22,72 @@ func addGolden(f *testing.F, prefixes ...string) {
 	}
 }
 
-// FuzzCommand parses what a host sent. The command is the same octets again, its data is in the message or in memory
-// that does not wrap, and the fields of its type survive.
-func FuzzCommand(f *testing.F) {
+// FuzzMessage reads octets as each of the messages.
+func FuzzMessage(f *testing.F) {
 	for _, item := range goldenItems(f) {
 		if item.IsCommand() {
 			f.Add(item.Octets)
 		}
 	}
+	addGolden(f, golden.Response)
+	for _, item := range goldenItems(f) {
+		if item.Name == golden.MPARequest || item.Name == golden.MPAReply {
+			f.Add(item.Octets[privateAt:])
+		}
+	}
+	f.Add(RejectQID.Append(nil))
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		c, behind, err := ParseSQE(msg)
-		if err != nil {
-			require.Less(t, len(msg), SQESize)
-			return
-		}
-		require.Equal(t, msg, append(c.Append(nil), behind...))
-		d, status := c.Data(behind)
-		require.Equal(t, d.Length == 0, d.Kind == DataNone)
-		require.Len(t, d.Octets, map[DataKind]int{DataInCapsule: int(d.Length)}[d.Kind])
-		if status.OK() && d.Kind == DataKeyed {
-			require.Greater(t, d.TO+uint64(d.Length), d.TO)
-			require.Equal(t, c.SGL, KeyedSGL(d.STag, d.TO, d.Length, d.Invalidate))
-		}
-		if status.OK() && d.Kind == DataInCapsule {
-			require.Equal(t, c.SGL, InCapsuleSGL(c.SGL.Address(), d.Length))
-			require.Equal(t, behind[c.SGL.Address():][:d.Length], d.Octets)
-		}
-		for _, io := range []bool{false, true} {
-			again, known := rebuild(&c, io)
-			if !known {
-				continue
-			}
-			second, _ := rebuild(&again, io)
-			require.Equal(t, again, second)
-		}
-		checkTyped(t, &c, &d)
+		checkCommand(t, msg)
+		checkResponse(t, msg)
+		checkPrivateData(t, msg)
 	})
+}
+
+// FuzzData reads octets as each of the pages of data.
+func FuzzData(f *testing.F) {
+	addGolden(f, golden.ReadResponse)
+	for _, b := range goldenNamed(f, "connect-io") {
+		f.Add(b[SQESize:])
+	}
+	addGolden(f, "data:identify")
+	addGolden(f, "data:get-log")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		checkConnectData(t, b)
+		checkIdentify(t, b)
+		checkLog(t, b)
+		checkDiscovery(t, b)
+	})
+}
+
+// checkCommand parses what a host sent. The command is the same octets again, its data is in the message or in memory
+// that does not wrap, and the fields of its type survive.
+func checkCommand(t *testing.T, msg []byte) {
+	c, behind, err := ParseSQE(msg)
+	if err != nil {
+		require.Less(t, len(msg), SQESize)
+		return
+	}
+	require.Equal(t, msg, append(c.Append(nil), behind...))
+	d, status := c.Data(behind)
+	require.Equal(t, d.Length == 0, d.Kind == DataNone)
+	require.Len(t, d.Octets, map[DataKind]int{DataInCapsule: int(d.Length)}[d.Kind])
+	if status.OK() && d.Kind == DataKeyed {
+		require.Greater(t, d.TO+uint64(d.Length), d.TO)
+		require.Equal(t, c.SGL, KeyedSGL(d.STag, d.TO, d.Length, d.Invalidate))
+	}
+	if status.OK() && d.Kind == DataInCapsule {
+		require.Equal(t, c.SGL, InCapsuleSGL(c.SGL.Address(), d.Length))
+		require.Equal(t, behind[c.SGL.Address():][:d.Length], d.Octets)
+	}
+	for _, io := range []bool{false, true} {
+		again, known := rebuild(&c, io)
+		if !known {
+			continue
+		}
+		second, _ := rebuild(&again, io)
+		require.Equal(t, again, second)
+	}
+	checkTyped(t, &c, &d)
 }
 
 // checkTyped uses what the types of commands compute from their fields.
@@ -86,182 +116,156 @@ func checkTyped(t *testing.T, c *SQE, d *Data) {
 	require.Equal(t, ParseCAP(c.MPTR), ParseCAP(ParseCAP(c.MPTR).Value()))
 }
 
-// FuzzResponse parses what a target sent. But for the phase it is the same octets again.
-func FuzzResponse(f *testing.F) {
-	addGolden(f, golden.Response)
-	f.Fuzz(func(t *testing.T, msg []byte) {
-		r, err := ParseCQE(msg)
-		if err != nil {
-			require.NotEqual(t, CQESize, len(msg))
-			return
-		}
-		again := r.Append(nil)
-		again[14] |= msg[14] & 1
-		require.Equal(t, msg, again)
-		require.NotEmpty(t, r.Status.String())
-		require.Equal(t, r.Status.OK(), r.Status.Err() == nil)
-		if _, err := ParseConnectResponse(&r); err != nil {
-			require.NotEmpty(t, err.Error())
-		}
-		e := ParseAsyncEvent(r.DW0)
-		require.Equal(t, e, ParseAsyncEvent(e.DW0()))
-		q := ParseQueueCount(r.DW0)
-		require.Equal(t, r.DW0, q.Value())
-		require.Positive(t, q.Pairs())
-		require.Equal(t, ParseCSTS(r.DW0), ParseCSTS(ParseCSTS(r.DW0).Value()))
-	})
+// checkResponse parses what a target sent. But for the phase it is the same octets again.
+func checkResponse(t *testing.T, msg []byte) {
+	r, err := ParseCQE(msg)
+	if err != nil {
+		require.NotEqual(t, CQESize, len(msg))
+		return
+	}
+	again := r.Append(nil)
+	again[14] |= msg[14] & 1
+	require.Equal(t, msg, again)
+	require.NotEmpty(t, r.Status.String())
+	require.Equal(t, r.Status.OK(), r.Status.Err() == nil)
+	if _, err := ParseConnectResponse(&r); err != nil {
+		require.NotEmpty(t, err.Error())
+	}
+	e := ParseAsyncEvent(r.DW0)
+	require.Equal(t, e, ParseAsyncEvent(e.DW0()))
+	q := ParseQueueCount(r.DW0)
+	require.Equal(t, r.DW0, q.Value())
+	require.Positive(t, q.Pairs())
+	require.Equal(t, ParseCSTS(r.DW0), ParseCSTS(ParseCSTS(r.DW0).Value()))
 }
 
-// FuzzPrivateData parses the private data of both ends.
-func FuzzPrivateData(f *testing.F) {
-	for _, item := range goldenItems(f) {
-		if item.Name == golden.MPARequest || item.Name == golden.MPAReply {
-			f.Add(item.Octets[privateAt:])
+// checkPrivateData parses the private data of both ends.
+func checkPrivateData(t *testing.T, b []byte) {
+	if r, status := ParseRequest(b); status == 0 {
+		require.Equal(t, b[:10], r.Append(nil)[:10])
+		if r.Check(64, 31, 127) == 0 {
+			require.GreaterOrEqual(t, r.HRQSize, r.HSQSize)
 		}
 	}
-	f.Add(RejectQID.Append(nil))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if r, status := ParseRequest(b); status == 0 {
-			require.Equal(t, b[:10], r.Append(nil)[:10])
-			if r.Check(64, 31, 127) == 0 {
-				require.GreaterOrEqual(t, r.HRQSize, r.HSQSize)
-			}
-		}
-		if a, err := ParseAccept(b); err == nil {
-			require.Equal(t, b[:4], a.Append(nil)[:4])
-		}
-		e := ParseReject(b)
-		require.NotEmpty(t, e.Error())
-		if e.Status != 0 {
-			require.Equal(t, b[:4], e.Status.Append(nil))
-		}
-	})
-}
-
-// FuzzConnectData parses the data of Connect, whose names are used only if they are right.
-func FuzzConnectData(f *testing.F) {
-	addGolden(f, golden.ReadResponse)
-	for _, b := range goldenNamed(f, "connect-io") {
-		f.Add(b[SQESize:])
+	if a, err := ParseAccept(b); err == nil {
+		require.Equal(t, b[:4], a.Append(nil)[:4])
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d, status := ParseConnectData(b)
-		if !status.OK() {
-			require.NotEqual(t, ConnectDataSize, len(b))
-			return
-		}
-		if _, status := d.CheckHost(); !status.OK() || CheckNQN(d.SubNQN) != nil {
-			return
-		}
-		page := dirty()
-		d.Put(page)
-		again, status := ParseConnectData(page[:ConnectDataSize])
-		require.Equal(t, Success, status)
-		require.Equal(t, d, again)
-	})
+	e := ParseReject(b)
+	require.NotEmpty(t, e.Error())
+	if e.Status != 0 {
+		require.Equal(t, b[:4], e.Status.Append(nil))
+	}
 }
 
-// FuzzIdentify parses a page as each of the data of Identify. What is parsed survives.
-func FuzzIdentify(f *testing.F) {
-	addGolden(f, "data:identify")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		page := dirty()
-		if c, err := ParseIdentifyController(b); err == nil {
-			_ = c.CheckText()
-			_ = c.CheckHost(1)
-			c.InCapsuleSize()
-			c.MaxTransfer(b[0])
-			c.Put(page)
-			again, err := ParseIdentifyController(page)
-			require.NoError(t, err)
-			require.Equal(t, c, again)
-		}
-		if n, err := ParseIdentifyNamespace(b); err == nil {
-			if g, err := n.Geometry(); err == nil {
-				require.Positive(t, g.Size())
-				require.Positive(t, g.BlockSize())
-			}
-			n.Put(page)
-			again, err := ParseIdentifyNamespace(page)
-			require.NoError(t, err)
-			require.Equal(t, n, again)
-		}
-		if d, err := ParseDescriptors(b); err == nil {
-			d.Put(page)
-			again, err := ParseDescriptors(page)
-			require.NoError(t, err)
-			require.Equal(t, d, again)
-		}
-		if n, err := ParseIdentifyNVM(b); err == nil {
-			n.Put(page)
-			require.Equal(t, b[:16], page[:16])
-		}
-		if ids, err := ParseNamespaceList(nil, b, 0); err == nil {
-			PutNamespaceList(page, ids, 0)
-			require.Equal(t, b[:4*len(ids)], page[:4*len(ids)])
-		}
-	})
+// checkConnectData parses the data of Connect, whose names are used only if they are right.
+func checkConnectData(t *testing.T, b []byte) {
+	d, status := ParseConnectData(b)
+	if !status.OK() {
+		require.NotEqual(t, ConnectDataSize, len(b))
+		return
+	}
+	if _, status := d.CheckHost(); !status.OK() || CheckNQN(d.SubNQN) != nil {
+		return
+	}
+	page := dirty()
+	d.Put(page)
+	again, status := ParseConnectData(page[:ConnectDataSize])
+	require.Equal(t, Success, status)
+	require.Equal(t, d, again)
 }
 
-// FuzzLog parses a page as each of the logs.
-func FuzzLog(f *testing.F) {
-	addGolden(f, "data:get-log")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		page := dirty()
-		if l, err := ParseSMART(b); err == nil {
-			l.Put(page)
-			again, err := ParseSMART(page)
-			require.NoError(t, err)
-			require.Equal(t, l, again)
-		}
-		if e, err := ParseErrorEntry(b); err == nil {
-			e.Put(page)
-			page[12] |= b[12] & 1
-			require.Equal(t, b[:28], page[:28])
-		}
-		if l, err := ParseFirmware(b); err == nil {
-			l.Put(page)
-			again, err := ParseFirmware(page)
-			require.NoError(t, err)
-			require.Equal(t, l, again)
-		}
-		var e Effects
-		if e.Parse(b) == nil {
-			e.Put(page)
-			require.Equal(t, b[:2048], page[:2048])
-		}
-		if ids, all, err := ParseChangedNamespaces(nil, b); err == nil {
-			require.True(t, !all || len(ids) == 0)
-			PutChangedNamespaces(page, ids)
-		}
-		if len(b) > 8 {
-			_ = PutLog(page[:512], b, uint64(b[0])<<8|uint64(b[1]))
-		}
-	})
-}
-
-// FuzzDiscovery parses a discovery log. It is the same octets again, but for those that mean nothing.
-func FuzzDiscovery(f *testing.F) {
-	addGolden(f, "data:get-log-70")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, entries, err := ParseDiscoveryLog(b)
-		if err != nil {
-			require.ErrorIs(t, err, ErrMalformed)
-			require.Empty(t, entries)
-			return
-		}
-		require.LessOrEqual(t, h.Length(), uint64(len(b)))
-		var page bytes.Buffer
-		octets := dirty()
-		h.Put(octets)
-		page.Write(octets[:DiscoveryHeaderSize])
-		for _, e := range entries {
-			e.Put(octets)
-			page.Write(octets[:DiscoveryEntrySize])
-		}
-		second, again, err := ParseDiscoveryLog(page.Bytes())
+// checkIdentify parses a page as each of the data of Identify. What is parsed survives.
+func checkIdentify(t *testing.T, b []byte) {
+	page := dirty()
+	if c, err := ParseIdentifyController(b); err == nil {
+		_ = c.CheckText()
+		_ = c.CheckHost(1)
+		c.InCapsuleSize()
+		c.MaxTransfer(b[0])
+		c.Put(page)
+		again, err := ParseIdentifyController(page)
 		require.NoError(t, err)
-		require.Equal(t, h, second)
-		require.Equal(t, entries, again)
-	})
+		require.Equal(t, c, again)
+	}
+	if n, err := ParseIdentifyNamespace(b); err == nil {
+		if g, err := n.Geometry(); err == nil {
+			require.Positive(t, g.Size())
+			require.Positive(t, g.BlockSize())
+		}
+		n.Put(page)
+		again, err := ParseIdentifyNamespace(page)
+		require.NoError(t, err)
+		require.Equal(t, n, again)
+	}
+	if d, err := ParseDescriptors(b); err == nil {
+		d.Put(page)
+		again, err := ParseDescriptors(page)
+		require.NoError(t, err)
+		require.Equal(t, d, again)
+	}
+	if n, err := ParseIdentifyNVM(b); err == nil {
+		n.Put(page)
+		require.Equal(t, b[:16], page[:16])
+	}
+	if ids, err := ParseNamespaceList(nil, b, 0); err == nil {
+		PutNamespaceList(page, ids, 0)
+		require.Equal(t, b[:4*len(ids)], page[:4*len(ids)])
+	}
+}
+
+// checkLog parses a page as each of the logs.
+func checkLog(t *testing.T, b []byte) {
+	page := dirty()
+	if l, err := ParseSMART(b); err == nil {
+		l.Put(page)
+		again, err := ParseSMART(page)
+		require.NoError(t, err)
+		require.Equal(t, l, again)
+	}
+	if e, err := ParseErrorEntry(b); err == nil {
+		e.Put(page)
+		page[12] |= b[12] & 1
+		require.Equal(t, b[:28], page[:28])
+	}
+	if l, err := ParseFirmware(b); err == nil {
+		l.Put(page)
+		again, err := ParseFirmware(page)
+		require.NoError(t, err)
+		require.Equal(t, l, again)
+	}
+	var e Effects
+	if e.Parse(b) == nil {
+		e.Put(page)
+		require.Equal(t, b[:2048], page[:2048])
+	}
+	if ids, all, err := ParseChangedNamespaces(nil, b); err == nil {
+		require.True(t, !all || len(ids) == 0)
+		PutChangedNamespaces(page, ids)
+	}
+	if len(b) > 8 {
+		_ = PutLog(page[:512], b, uint64(b[0])<<8|uint64(b[1]))
+	}
+}
+
+// checkDiscovery parses a discovery log. It is the same octets again, but for those that mean nothing.
+func checkDiscovery(t *testing.T, b []byte) {
+	h, entries, err := ParseDiscoveryLog(b)
+	if err != nil {
+		require.ErrorIs(t, err, ErrMalformed)
+		require.Empty(t, entries)
+		return
+	}
+	require.LessOrEqual(t, h.Length(), uint64(len(b)))
+	var page bytes.Buffer
+	octets := dirty()
+	h.Put(octets)
+	page.Write(octets[:DiscoveryHeaderSize])
+	for _, e := range entries {
+		e.Put(octets)
+		page.Write(octets[:DiscoveryEntrySize])
+	}
+	second, again, err := ParseDiscoveryLog(page.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, h, second)
+	require.Equal(t, entries, again)
 }

@@ -174,13 +174,17 @@ func TestRPR_11_OneHandle(t *testing.T) {
 	}
 }
 
-// FuzzHeader: what Parse takes, Append makes again.
+// FuzzHeader: what Parse takes, Append makes again, and private data is told again.
 func FuzzHeader(f *testing.F) {
 	for _, b := range captures.Headers(f) {
 		f.Add(b)
 	}
 	f.Add(words(1, 1, 1, 0, 0, 1, math.MaxUint32))
+	f.Add([]byte{0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3})
+	f.Add([]byte{0xf6, 0xab, 0x0e, 0x18, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		p := ParsePrivate(b)
+		require.Equal(t, p, ParsePrivate(p.Append(nil)))
 		h := new(Header)
 		n, err := h.Parse(b)
 		if err != nil || h.Proc == Done || h.Proc == Failure {

@@ -25,13 +25,3 @@ func TestRPR_1_PrivateData(t *testing.T) {
 	require.Equal(t, octets(t, "f6ab0e18 01000303"), Private{Send: 4096, Receive: 4096}.Append(nil), "of the server in the captures")
 	require.Equal(t, octets(t, "f6ab0e18 0101ff00"), Private{Invalidate: true, Send: MaxInline, Receive: Unit}.Append(nil))
 }
-
-// FuzzPrivate: what is made of private data can be told again.
-func FuzzPrivate(f *testing.F) {
-	f.Add([]byte{0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3})
-	f.Add([]byte{0xf6, 0xab, 0x0e, 0x18, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p := ParsePrivate(b)
-		require.Equal(t, p, ParsePrivate(p.Append(nil)))
-	})
-}
