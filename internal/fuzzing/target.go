@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bufio"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A target is a function that fuzzes.
+type target struct {
+	name string // as the ledger has it: the directory of its package, a dot, and the function
+	dir  string // of its package
+	pkg  string // the directory below the root, with slashes
+	fn   string
+}
+
+var fuzzFunc = regexp.MustCompile(`^func (Fuzz\w*)\(`)
+
+// find returns the targets below root that match only, in the order of their names.
+func find(root string, only *regexp.Regexp) (targets []target, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		names, err := functions(path)
+		for _, fn := range names {
+			dir := filepath.Dir(path)
+			pkg, err := filepath.Rel(root, dir)
+			if err != nil {
+				return err
+			}
+			t := target{dir: dir, pkg: filepath.ToSlash(pkg), fn: fn}
+			if t.name = t.pkg + "." + fn; t.pkg == "." {
+				t.name = "iwarp." + fn
+			}
+			if only.MatchString(t.name) {
+				targets = append(targets, t)
+			}
+		}
+		return err
+	})
+	slices.SortFunc(targets, func(a, b target) int { return strings.Compare(a.name, b.name) })
+	return targets, err
+}
+
+// functions are the names of the functions of a file that fuzz.
+func functions(path string) (names []string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if m := fuzzFunc.FindStringSubmatch(lines.Text()); m != nil {
+			names = append(names, m[1])
+		}
+	}
+	return names, lines.Err()
+}
