@@ -93,8 +93,11 @@ func (p *capturePath) prepares(_ context.Context, qp *iwarp.QP) error {
 	p.mems, p.mrs, p.known = make(map[stag.STag][]byte), make(map[stag.STag]*iwarp.MR), make(map[stag.STag]stag.STag)
 	for _, st := range p.ordered() {
 		s := p.spans[st]
-		mem := make([]byte, s.hi-s.lo)
-		mr, err := p.pd.RegisterMR(mem, anyRemote|stag.LocalWrite, &iwarp.MROptions{BaseTO: s.lo, QP: qp})
+		mem, access := make([]byte, s.hi-s.lo), anyRemote|stag.LocalWrite
+		if p.sinks[st] { // what no peer may write may be placed ahead
+			access = stag.LocalWrite
+		}
+		mr, err := p.pd.RegisterMR(mem, access, &iwarp.MROptions{BaseTO: s.lo, QP: qp})
 		if err != nil {
 			return err
 		}

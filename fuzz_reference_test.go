@@ -27,10 +27,11 @@ type reference struct {
 	racy     bool // it has invalidated an STag then, maybe while it was read
 }
 
-// A refRegion is one that the peer may use in all ways, and invalidate.
+// A refRegion is one that the peer may use in all ways, and invalidate; or the sink of Reads alone.
 type refRegion struct {
 	base uint64
 	mem  []byte
+	sink bool
 	dead bool
 }
 
@@ -98,18 +99,20 @@ func (r *reference) tagged(last bool, control byte, st stag.STag, to uint64, pay
 	case control&15 != opWrite:
 		return transport.RDMAPOpcode
 	}
-	return r.place(st, to, payload)
+	return r.place(st, to, payload, true)
 }
 
 // place puts octets into a region, all or none.
-func (r *reference) place(st stag.STag, to uint64, payload []byte) transport.Code {
+func (r *reference) place(st stag.STag, to uint64, payload []byte, remote bool) transport.Code {
 	if len(payload) == 0 {
 		return noCode
 	}
 	g := r.regions[st]
-	switch c := g.check(to, uint64(len(payload))); c {
+	switch c := g.check(to, uint64(len(payload)), remote); c {
 	case transport.RDMAPInvalidSTag:
 		return transport.DDPInvalidSTag
+	case transport.RDMAPAccess: // DDP has no code of its own
+		return transport.DDPNotAssociated
 	case transport.RDMAPWrap:
 		return transport.DDPWrap
 	case transport.RDMAPBounds:
@@ -119,11 +122,13 @@ func (r *reference) place(st stag.STag, to uint64, payload []byte) transport.Cod
 	return noCode
 }
 
-// check holds octets against a region; nil: there is none.
-func (g *refRegion) check(to, n uint64) transport.Code {
+// check holds octets against a region; nil: there is none. remote: the peer needs a right.
+func (g *refRegion) check(to, n uint64, remote bool) transport.Code {
 	switch {
 	case g == nil || g.dead:
 		return transport.RDMAPInvalidSTag
+	case remote && g.sink:
+		return transport.RDMAPAccess
 	case to > math.MaxUint64-n:
 		return transport.RDMAPWrap
 	case to < g.base || to+n > g.base+uint64(len(g.mem)):
@@ -145,7 +150,7 @@ func (r *reference) response(last bool, st stag.STag, to uint64, payload []byte)
 	case n > 0 && to != read.to+uint64(r.got), n > left, last && n < left:
 		return transport.DDPBounds
 	}
-	if c := r.place(st, to, payload); c != noCode {
+	if c := r.place(st, to, payload, false); c != noCode {
 		return c
 	}
 	r.got += n
@@ -203,6 +208,10 @@ func (r *reference) send(last bool, op byte, st stag.STag, msn, mo uint32, paylo
 		if g == nil || g.dead {
 			return transport.RDMAPOpNoInvalidate
 		}
+		if g.sink {
+			r.unsure = true
+			return noCode
+		}
 		g.dead, m.invalidated = true, st
 		r.racy = r.racy || r.asked
 	}
@@ -235,5 +244,5 @@ func (r *reference) readRequest(b []byte) transport.Code {
 		return noCode
 	}
 	r.asked = true
-	return r.regions[stagAt(b, 16)].check(binary.BigEndian.Uint64(b[20:]), uint64(size))
+	return r.regions[stagAt(b, 16)].check(binary.BigEndian.Uint64(b[20:]), uint64(size), true)
 }

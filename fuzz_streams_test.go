@@ -45,11 +45,11 @@ func FuzzStreams(f *testing.F) {
 
 // A streamMode is what the wire is.
 type streamMode struct {
-	records bool // that keep boundaries, instead of MPA over a stream of octets
-	window  int  // in which records overtake one another
-	noCRC   bool
-	mends   bool // the CRC is right after all
-	markers bool
+	records  bool // that keep boundaries, instead of MPA over a stream of octets
+	window   int  // in which records overtake one another
+	noCRC    bool
+	rightCRC bool // the CRC is right after all
+	markers  bool
 }
 
 const streamModes = 6
@@ -57,17 +57,17 @@ const streamModes = 6
 // modeOf chooses the mode.
 func modeOf(b byte) streamMode {
 	return [streamModes]streamMode{
-		{mends: true},
+		{rightCRC: true},
 		{},
 		{noCRC: true},
 		{markers: true},
-		{records: true, mends: true},
-		{records: true, window: 8, mends: true},
+		{records: true, rightCRC: true},
+		{records: true, window: 8, rightCRC: true},
 	}[b%streamModes]
 }
 
 // exact reports whether what succeeds is right, whatever the wire does.
-func (m streamMode) exact() bool { return !m.records && !m.noCRC && !m.mends }
+func (m streamMode) exact() bool { return !m.records && !m.noCRC && !m.rightCRC }
 
 // streams are two ends, and a wire.
 type streams struct {
@@ -215,7 +215,7 @@ func (c *bentConn) Abort() error { return c.Conn.(interface{ Abort() error }).Ab
 
 // framed is a message as it is sent: a segment gets another CRC.
 func (c *bentConn) framed(msg []byte) []byte {
-	if c.mode.mends {
+	if c.mode.rightCRC {
 		return wiretest.FPDU(msg)
 	}
 	return msg
@@ -257,7 +257,7 @@ func (c *bentConn) next() (msg []byte) {
 		}
 	}
 	msg, c.buf = c.buf[:n], c.buf[n:]
-	if c.mode.mends {
+	if c.mode.rightCRC {
 		return wiretest.ULPDU(msg)
 	}
 	return msg

@@ -125,6 +125,7 @@ func TestFindings(t *testing.T) {
 	l, err := readLedger(o.ledger)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), l["iwarp.FuzzBad"].findings)
+	require.Positive(t, l["iwarp.FuzzBad"].execs)
 	seeds, err := os.ReadDir(filepath.Join(dir, "testdata", "fuzz", "FuzzBad"))
 	require.NoError(t, err)
 	require.Len(t, seeds, 1)

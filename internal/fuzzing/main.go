@@ -10,7 +10,7 @@
 // the processor time, the new inputs and the findings of each target, written after every slice. An interrupt ends
 // the slice that runs, and what it has done is added before the program ends.
 //
-// A finding is an input that makes a target fail, or a target that executes nothing for a minute. The input is
+// A finding is an input that makes a target fail, or a target that executes nothing for three minutes. The input is
 // where the go command leaves it, in testdata/fuzz of the package. The target has no other slice in this run, and
 // the program ends with 1. A wrong flag is 2.
 //
@@ -47,7 +47,7 @@ func main() {
 	o := options{root: "."}
 	only := ""
 	flag.DurationVar(&o.time, "for", 10*time.Minute, "how `long` to fuzz")
-	flag.DurationVar(&o.slice, "slice", 2*time.Minute, "how `long` a target is fuzzed at a time")
+	flag.DurationVar(&o.slice, "slice", 5*time.Minute, "how `long` a target is fuzzed at a time")
 	flag.StringVar(&only, "only", "", "fuzz only the targets that match this `regexp`, which are named as in the ledger")
 	flag.StringVar(&o.ledger, "ledger", "internal/fuzzing/ledger.txt", "`file` with the totals")
 	flag.BoolVar(&o.list, "list", false, "print the table and end")

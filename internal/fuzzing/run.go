@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,10 +78,9 @@ func (t *target) run(ctx context.Context, b *builder, slice time.Duration) (resu
 	w := watch{stalled: cancel, began: time.Now()}
 	w.alive()
 	defer w.stop()
-	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.fuzz=^"+t.fn+"$", "-test.fuzzcachedir="+cache,
 		"-test.parallel=1", "-test.fuzzminimizetime="+minimizeTime)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = t.dir, &w, &out
+	cmd.Dir, cmd.Stdout, cmd.Stderr = t.dir, &w, &w
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopTime
 	err = cmd.Run()
@@ -93,8 +91,5 @@ func (t *target) run(ctx context.Context, b *builder, slice time.Duration) (resu
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	r.finding = w.finding(err, ctx.Err() != nil)
-	if r.finding != "" {
-		r.finding += out.String()
-	}
 	return r, nil
 }

@@ -16,8 +16,8 @@ type result struct {
 	finding       string
 }
 
-// stallTime is how long a target may execute nothing.
-const stallTime = time.Minute
+// stallTime is how long a target may execute nothing: longer than one waits for a processor that is busy.
+const stallTime = 3 * time.Minute
 
 // A watch reads what the testing package prints while it fuzzes.
 type watch struct {

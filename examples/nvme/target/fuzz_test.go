@@ -31,13 +31,13 @@ func (c *choice) Uint64() (v uint64) {
 // those that it was told to write, none of its own but those of its name space, answers in well-formed responses,
 // and keeps nothing of the host. The input is the choices of an attacker (see world.attack).
 func FuzzNVME_90_HostileHost(f *testing.F) {
-	for kind := range byte(20) {
-		in := make([]byte, 64+int(kind)*16)
-		rnd := rand.New(rand.NewPCG(90, uint64(kind)))
+	for kind := range uint64(40) {
+		in := make([]byte, 3000)
+		rnd := rand.New(rand.NewPCG(90, kind))
 		for i := range in {
 			in[i] = byte(rnd.Uint32())
 		}
-		in[0] = kind * 13
+		in[0] = byte(kind * 256 / 40) // which attack it is
 		f.Add(in)
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -55,7 +55,7 @@ func FuzzNVME_90_HostileHost(f *testing.F) {
 			region, err := w.target.pd.RegisterMR(canary, stag.LocalWrite, nil)
 			require.NoError(t, err)
 			before := w.remains(t)
-			w.attack(t, rand.New(&choice{in, rand.NewPCG(90, 0)}), region.STag(), make(map[capsule.Status]int))
+			w.attack(t, rand.New(&choice{in, rand.NewPCG(90, uint64(len(in)))}), region.STag(), make(map[capsule.Status]int))
 			require.Equal(t, before, w.remains(t), "something is left of the host")
 			require.Equal(t, pattern(lba, 7), canary)
 			require.NoError(t, region.Close())
