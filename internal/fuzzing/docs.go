@@ -74,20 +74,27 @@ func thousands(n int64) string {
 
 // writeDocs puts the table into the page.
 func writeDocs(root string, l ledger) error {
+	old, renewed, err := docs(root, l)
+	if err != nil || bytes.Equal(old, renewed) {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, docsFile), renewed, 0o644)
+}
+
+// docs returns the page as it is, and with the table of a ledger.
+func docs(root string, l ledger) (old, renewed []byte, err error) {
 	targets, err := find(root, regexp.MustCompile(""))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	file := filepath.Join(root, docsFile)
-	page, err := os.ReadFile(file)
+	old, err = os.ReadFile(filepath.Join(root, docsFile))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	head, rest, ok := bytes.Cut(page, []byte(docsBegin))
+	head, rest, ok := bytes.Cut(old, []byte(docsBegin))
 	_, tail, end := bytes.Cut(rest, []byte(docsEnd))
 	if !ok || !end {
-		return fmt.Errorf("%s: the marks are missing", docsFile)
+		return nil, nil, fmt.Errorf("%s: the marks are missing", docsFile)
 	}
-	page = bytes.Join([][]byte{head, []byte(docsBegin), table(targets, l), []byte(docsEnd), tail}, nil)
-	return os.WriteFile(file, page, 0o644)
+	return old, bytes.Join([][]byte{head, []byte(docsBegin), table(targets, l), []byte(docsEnd), tail}, nil), nil
 }

@@ -56,6 +56,15 @@ func TestEachTargetHasAProperty(t *testing.T) {
 	}
 }
 
+// TestDocsAreOfTheLedger: go run ./internal/fuzzing -docs renews the page.
+func TestDocsAreOfTheLedger(t *testing.T) {
+	l, err := readLedger("ledger.txt")
+	require.NoError(t, err)
+	old, renewed, err := docs(root, l)
+	require.NoError(t, err)
+	require.Equal(t, string(renewed), string(old))
+}
+
 func TestLedger(t *testing.T) {
 	l := ledger{"b.FuzzB": {execs: 7, cpu: 1500 * time.Millisecond, inputs: 2}, "a.FuzzA": {execs: 1 << 40, findings: 1}}
 	file := filepath.Join(t.TempDir(), "ledger")

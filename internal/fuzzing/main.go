@@ -8,7 +8,8 @@
 // It is run in the root of the module, and fuzzes the targets of the modules below it, too. The next slice of time
 // goes to the target with the least processor time so far, which the ledger says: a text file with the executions,
 // the processor time, the new inputs and the findings of each target, written after every slice. An interrupt ends
-// the slice that runs, and what it has done is added before the program ends.
+// the slice that runs, and what it has done is added before the program ends. At the end the table in docs/fuzzing.md is
+// renewed, unless -ledger names another file.
 //
 // A finding is an input that makes a target fail, or a target that executes nothing for three minutes. The input is
 // where the go command leaves it, in testdata/fuzz of the package. The target has no other slice in this run, and
@@ -31,6 +32,9 @@ import (
 	"time"
 )
 
+// ledgerFile is the ledger of the project.
+const ledgerFile = "internal/fuzzing/ledger.txt"
+
 // options are the flags.
 type options struct {
 	time   time.Duration
@@ -49,7 +53,7 @@ func main() {
 	flag.DurationVar(&o.time, "for", 10*time.Minute, "how `long` to fuzz")
 	flag.DurationVar(&o.slice, "slice", 5*time.Minute, "how `long` a target is fuzzed at a time")
 	flag.StringVar(&only, "only", "", "fuzz only the targets that match this `regexp`, which are named as in the ledger")
-	flag.StringVar(&o.ledger, "ledger", "internal/fuzzing/ledger.txt", "`file` with the totals")
+	flag.StringVar(&o.ledger, "ledger", ledgerFile, "`file` with the totals")
 	flag.BoolVar(&o.list, "list", false, "print the table and end")
 	flag.BoolVar(&o.docs, "docs", false, "write the totals into "+docsFile+" and end")
 	flag.BoolVar(&o.corpus, "corpus", false, "take inputs of the cache into testdata and end")
@@ -121,6 +125,11 @@ func fuzz(ctx context.Context, w io.Writer, b *builder, targets []target, l ledg
 		if r.finding != "" {
 			failed[t.name] = true
 			fmt.Fprintf(w, "FINDING in %s:\n%s\n", t.name, r.finding)
+		}
+	}
+	if o.ledger == ledgerFile {
+		if err := writeDocs(o.root, l); err != nil {
+			return err
 		}
 	}
 	if err := l.print(w, targets); err != nil {
