@@ -125,6 +125,7 @@ func (e *streamEnd) posts() {
 			if wr.Invalidate = e.peer.spare.STag(); e.invalidates() {
 				wr.Op, wr.Invalidate = iwarp.OpSend, 0
 			}
+		default: // a Send
 		}
 		if wr.Op == iwarp.OpRDMAWriteImm || wr.Op == iwarp.OpImmediate {
 			wr.Imm[7] = byte(i)
@@ -198,6 +199,7 @@ func (e *streamEnd) wantRight() {
 			require.Equal(e, want, e.slot(partSink, i), "Read %d", i)
 		case iwarp.OpFetchAdd, iwarp.OpCompareSwap:
 			require.Equal(e, uint64(canaries), wc.Old)
+		default: // nothing comes back
 		}
 	}
 	for i, o := range e.peer.ops {
@@ -227,6 +229,7 @@ func (e *streamEnd) wantAll() {
 			copy(want, octetsOf(o.len, byte(i)))
 		case iwarp.OpFetchAdd, iwarp.OpCompareSwap:
 			binary.NativeEndian.PutUint64(want, canaries+1)
+		default: // nothing is written
 		}
 		require.Equal(e, want, e.peer.slot(partTarget, i), "%v", o.op)
 		if o.op.TakesReceive() {

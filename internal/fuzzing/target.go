@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +17,7 @@ type target struct {
 	fn   string
 }
 
-var fuzzFunc = regexp.MustCompile(`^func (Fuzz\w*)\(`)
+var fuzzFunc = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
 
 // find returns the targets below root that match only, in the order of their names.
 func find(root string, only *regexp.Regexp) (targets []target, err error) {
@@ -54,17 +53,12 @@ func find(root string, only *regexp.Regexp) (targets []target, err error) {
 
 // functions are the names of the functions of a file that fuzz.
 func functions(path string) (names []string, err error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if m := fuzzFunc.FindStringSubmatch(lines.Text()); m != nil {
-			names = append(names, m[1])
-		}
+	for _, m := range fuzzFunc.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
 	}
-	return names, lines.Err()
+	return names, nil
 }

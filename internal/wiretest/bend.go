@@ -130,7 +130,7 @@ func (b *Bender) change(c change, msg []byte) [][]byte {
 		if b.first != nil {
 			return [][]byte{msg, bytes.Clone(b.first)}
 		}
-	case Edge:
+	default: // Edge
 		n := 2 << (c.arg >> 6 % 3)
 		for i := at; i < min(at+n, len(msg)); i++ {
 			msg[i] = -(c.arg & 1)
