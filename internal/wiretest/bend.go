@@ -15,6 +15,7 @@ type Bender struct {
 	last    []byte // as it was sent
 	held    []byte // which the next one overtakes
 	bent    bool
+	lost    bool
 }
 
 // A change is what happens to one message.
@@ -74,6 +75,9 @@ func (b *Bender) Bent() bool { return b.bent }
 // Saw tells of a message that has passed before.
 func (b *Bender) Saw(msg []byte) { b.first, b.last = bytes.Clone(msg), bytes.Clone(msg) }
 
+// Lost reports whether a whole message has not come, or not in its place.
+func (b *Bender) Lost() bool { return b.lost }
+
 // Bend returns what comes in the place of a message: nothing, one or more. They are not the caller's msg.
 func (b *Bender) Bend(msg []byte) (out [][]byte) {
 	sent := bytes.Clone(msg)
@@ -85,6 +89,8 @@ func (b *Bender) Bend(msg []byte) (out [][]byte) {
 	} else {
 		b.passed++
 	}
+	came := bytes.Join(out, nil)
+	b.lost = b.lost || len(came) == 0 || bytes.Equal(came, b.last) && !bytes.Equal(came, sent)
 	if b.first == nil {
 		b.first = sent
 	}
