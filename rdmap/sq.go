@@ -52,7 +52,7 @@ func (q *sendQueue) giveBack(r *Request) {
 // grow doubles the ring. It does not change the old ring, which Fill may be reading.
 func (q *sendQueue) grow() {
 	before := len(q.ring)
-	q.ring = q.ring.Grown(2, q.head, q.posted)
+	q.ring = q.ring.Grown(1, q.head, q.posted)
 	fresh := make([]Request, len(q.ring)-before)
 	q.spare = make([]*Request, 0, len(q.ring))
 	for i := range fresh {

@@ -42,7 +42,7 @@ const (
 )
 
 // Initial is how many places a queue has at first.
-const Initial = 8
+const Initial = 2
 
 // LockIf locks q for posting, if its state is most, or an earlier one.
 func (q *Queue[T]) LockIf(most State) (ok bool) {

@@ -38,7 +38,7 @@ func TestOrderWhileTheRingGrows(t *testing.T) {
 	require.Equal(t, 3, *q.At(2))
 	require.Equal(t, []int{1, 2}, take(t, &q, 2))
 	post(t, &q, 4, 5, 6, 7, 8, 9, 10)
-	require.Len(t, q.ring, 2*Initial)
+	require.Len(t, q.ring, 16)
 	require.Equal(t, 1, q.Posted(), "what is in view is used up first")
 	require.Equal(t, []int{3, 4, 5, 6, 7, 8, 9, 10}, take(t, &q, 8))
 	require.True(t, q.Waiting(), "as far as the posters know")
