@@ -24,9 +24,12 @@ import (
 // StateRTS from the moment MPA start-up ends. It is made by [RNIC.Dial],
 // [RNIC.Client] or [ConnRequest.Accept] and serves one connection.
 type QP struct {
-	rnic   *RNIC
-	pd     *PD
-	id     uint32 // the stream identity of stag.Scope
+	rnic *RNIC
+	pd   *PD
+	id   uint32 // the stream identity of stag.Scope
+
+	peerExtensions atomic.Uint32 // that the application has told of; beside id it takes no padding
+
 	cfg    QPConfig
 	window *soliciting.User // nil: without a Solicitor
 	sendCQ *CQ
@@ -47,7 +50,6 @@ type QP struct {
 
 	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
 	commits              commits
-	peerExtensions       atomic.Uint32 // that the application has told of
 	sendSlots, recvSlots slots.Count
 	staller              slots.Staller // resumes conn
 	shared               sharing

@@ -27,11 +27,11 @@ const (
 // waiter. The mutex of the Conn guards it.
 type pace struct {
 	left   time.Time // when a waiter last gave up the right to receive
-	quick  bool      // the waiter that has the right came within quickReturn of left
 	waits  uint64    // number of waits that have ended
 	waited uint64    // value of waits when the last share was sent
 	shared time.Time // when the last share was sent
 	seen   time.Time // when a reader last found no more input
+	quick  bool      // the waiter that has the right came within quickReturn of left
 	listed bool      // the Conn is on the list of the Sweeper
 }
 
