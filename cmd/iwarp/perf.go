@@ -9,12 +9,13 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/nvmeperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/perf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/rmaperf"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/scaleperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/streamperf"
 )
 
 // perfCommand has the measurements with a name of their own below it.
 func perfCommand() *cobra.Command {
 	cmd := perf.Command()
-	cmd.AddCommand(commitperf.Command(), connectperf.Command(), incast.Command(), rmaperf.Command(), nvmeperf.Command(), streamperf.Command())
+	cmd.AddCommand(commitperf.Command(), connectperf.Command(), incast.Command(), rmaperf.Command(), nvmeperf.Command(), scaleperf.Command(), streamperf.Command())
 	return cmd
 }

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bufio"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -47,4 +48,25 @@ func OpenFiles() uint64 {
 		l = most
 	}
 	return l.Cur
+}
+
+// RaiseFiles allows the process that many files, or as many as the system lets it have, and tells how many those are.
+func RaiseFiles(need uint64) uint64 {
+	have := OpenFiles()
+	if have >= need {
+		return have
+	}
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: need, Max: need}) != nil {
+		return have
+	}
+	return need
+}
+
+// FilesBound tells what bounds the files of a process.
+func FilesBound() string {
+	most, err := os.ReadFile("/proc/sys/fs/nr_open")
+	if err != nil {
+		most = []byte("not known")
+	}
+	return fmt.Sprintf("RLIMIT_NOFILE is %d, which only a process with CAP_SYS_RESOURCE can raise, up to fs.nr_open, %s", OpenFiles(), strings.TrimSpace(string(most)))
 }

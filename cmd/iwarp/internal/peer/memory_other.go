@@ -20,3 +20,9 @@ func ForgetPeak() {}
 // OpenFiles does nothing here: the runtime raises the limit itself, and dialing tells when it is
 // reached.
 func OpenFiles() uint64 { return math.MaxUint64 }
+
+// RaiseFiles is OpenFiles here.
+func RaiseFiles(uint64) uint64 { return OpenFiles() }
+
+// FilesBound is not known here.
+func FilesBound() string { return "the system bounds the files of a process" }
