@@ -5,6 +5,7 @@ package iwarp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -277,6 +278,60 @@ func TestListenerWithoutDescriptors(t *testing.T) {
 	require.Eventually(t, func() bool { return log.count("connections can be taken again") == 1 }, wiretest.Patience, time.Millisecond)
 	require.NoError(t, peer.Close())
 	require.NoError(t, next.Close())
+}
+
+// TestOverloadOfDescriptors: where there are none, what is new fails or waits, and what is there goes on. When some come
+// free both ends take connections again, first of all the one that has waited.
+func TestOverloadOfDescriptors(t *testing.T) {
+	if !testproc.Alone(t) {
+		return
+	}
+	c := newManyConns(t, 20)
+	c.waits()
+	ctx := testContext(t)
+	_, mr := c.server.register(8, stag.LocalWrite, nil)
+	works := func() {
+		for _, qp := range c.servers {
+			require.NoError(t, qp.Send(ctx, mr.Slice(0, 8)))
+		}
+		for range c.servers {
+			<-c.got
+		}
+	}
+	works()
+	more := noDescriptors(t, 1)
+	early, err := net.Dial("tcp", c.l.Addr().String()) // takes it, so that the listener has none
+	require.NoError(t, err)
+	defer early.Close()
+	_, err = early.Write([]byte(wiretest.RequestKey + "\x40\x01\x00\x00"))
+	require.NoError(t, err)
+	for range 10 {
+		_, err = c.client.rnic.Dial(ctx, "tcp", c.l.Addr().String(), &iwarp.QPConfig{PD: c.client.pd})
+		require.ErrorIs(t, err, transport.ErrExhausted)
+		works()
+	}
+	require.Eventually(t, func() bool {
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		_, err := c.l.Accept(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "the listener waits")
+		return errors.Is(err, transport.ErrExhausted)
+	}, wiretest.Patience, time.Millisecond)
+
+	more(50)
+	cr, err := c.l.Accept(ctx)
+	require.NoError(t, err)
+	require.Equal(t, early.LocalAddr().String(), cr.RemoteAddr().String(), "the one that has waited")
+	_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: c.server.pd})
+	require.NoError(t, err)
+	for range 5 {
+		c.adds(ctx)
+	}
+	c.waits()
+	works()
+	require.NoError(t, c.client.rnic.Close())
+	require.NoError(t, c.server.rnic.Close())
+	c.left.Wait()
 }
 
 // becomesQuiet waits until this process does nothing: until there is a quarter of a second

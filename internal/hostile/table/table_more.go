@@ -136,4 +136,22 @@ var more = []attack{
 		[]string{"internal/hostile.TestAttackersAtEveryLayer"},
 		[]string{"ATK-60a", "ATK-60b"},
 	},
+	{
+		"ATK-64", "connections until the process has no descriptor left", "", "10 dials and a listener without any",
+		"what is new fails with ErrExhausted or waits; what is there goes on; with new descriptors, so does the rest",
+		[]string{"iwarp.TestOverloadOfDescriptors", "iwarp.TestDescriptorsRunOut", "iwarp.TestListenerWithoutDescriptors"},
+		[]string{"ATK-64a", "ATK-64b"},
+	},
+	{
+		"ATK-65", "connections until the memory is used up", "", "2,000 where there is memory for 240; 10,000 by iwarp perf scale",
+		"the others are refused with ErrLimit; those that were accepted work; all memory is free when they leave",
+		[]string{"iwarp.TestOverloadOfConnections"},
+		[]string{"ATK-65a", "ATK-65b"},
+	},
+	{
+		"ATK-66", "a peer takes nothing while the application posts for it", "", "ten times what the queue holds",
+		"ErrQueueFull; what is posted is not copied, and completes in order when the peer goes on",
+		[]string{"iwarp.TestOverloadOfPostedWork"},
+		[]string{"ATK-66a"},
+	},
 }
