@@ -265,7 +265,7 @@ func (c *captureCase) conceals(v *verdict) *verdict {
 // byReference is the verdict of the reference: nil if it does not know what came. racy: it depends on time what comes of
 // it.
 func (c *captureCase) byReference() (v *verdict, racy bool) {
-	r := &reference{crc: c.crc, regions: make(map[stag.STag]*refRegion), receives: c.receives(), reads: c.reads}
+	r := &reference{crc: c.crc, came: make(map[int]bool), regions: make(map[stag.STag]*refRegion), receives: c.receives(), reads: c.reads}
 	v = &verdict{regions: make(map[stag.STag][]byte)}
 	for st, s := range c.spans {
 		g := &refRegion{base: s.lo, mem: make([]byte, s.hi-s.lo), sink: c.sinks[st]}

@@ -19,6 +19,7 @@ type reference struct {
 	reads    []refRead
 
 	due      [4]uint32 // the next MSN of each queue
+	came     map[int]bool // the octets of the message that is due
 	taken    []refMessage
 	answered int // Reads
 	got      uint32
@@ -197,10 +198,22 @@ func (r *reference) send(last bool, op byte, st stag.STag, msn, mo uint32, paylo
 	case end > uint64(len(buf)):
 		return transport.DDPTooLong
 	}
+	for i := range payload {
+		if r.came[int(mo)+i] {
+			return transport.DDPOffset
+		}
+	}
+	if last && (len(r.came) != int(mo) || !r.begins(int(mo))) {
+		return transport.DDPOffset
+	}
+	for i := range payload {
+		r.came[int(mo)+i] = true
+	}
 	copy(buf[mo:], payload)
 	if !last {
 		return noCode
 	}
+	clear(r.came)
 	r.due[0]++
 	m := refMessage{octets: bytes.Clone(buf[:end])}
 	if op == 4 || op == 6 {
@@ -217,6 +230,16 @@ func (r *reference) send(last bool, op byte, st stag.STag, msn, mo uint32, paylo
 	}
 	r.taken = append(r.taken, m)
 	return noCode
+}
+
+// begins tells whether the first n octets of the message that is due have come.
+func (r *reference) begins(n int) bool {
+	for i := range n {
+		if !r.came[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // single is a message that must be of one segment.

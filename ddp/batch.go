@@ -47,7 +47,7 @@ func (s *Stream) batchQueue(seq uint64, u []byte) *untaggedQueue {
 		return nil
 	}
 	q := s.queue(h.QN)
-	if q == nil || h.MSN != q.due || !q.MayBatch(h) || s.upper.Untagged(h.fields(), len(u)-UntaggedLen) != nil {
+	if q == nil || h.MSN != q.due || q.placed.begun() || !q.MayBatch(h) || s.upper.Untagged(h.fields(), len(u)-UntaggedLen) != nil {
 		return nil
 	}
 	return q

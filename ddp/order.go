@@ -129,6 +129,9 @@ func (s *Stream) wasPlaced(t *slot) error {
 	if !seg.tagged {
 		seg.q = s.queue(seg.u.QN)
 		err = seg.q.isDue(seg.u.MSN)
+		if err == nil {
+			err = seg.q.placed.check(seg.u.MO, seg.n, seg.u.Last)
+		}
 	}
 	if err == nil {
 		err = s.deliver(&seg)

@@ -78,6 +78,11 @@ func (s *Stream) placeUntagged(g *segment, turn bool) error {
 	if err := checkOffset(h.MO, len(payload), stag.TotalLen(buf)); err != nil {
 		return err
 	}
+	if turn { // an earlier segment is checked when its turn comes
+		if err := q.placed.check(h.MO, len(payload), h.Last); err != nil {
+			return err
+		}
+	}
 	if len(payload) == 0 {
 		return nil
 	}

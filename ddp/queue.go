@@ -48,11 +48,12 @@ func (NoBatch) MayBatch(*UntaggedHeader) bool { return false }
 // DeliverBatch is never called.
 func (NoBatch) DeliverBatch(*UntaggedHeader, []uint32) {}
 
-// An untaggedQueue is a bound queue and the number of the message that it awaits.
+// An untaggedQueue is a bound queue, the number of the message that it awaits, and what has come of that.
 type untaggedQueue struct {
 	Queue
-	qn  QN
-	due MSN
+	qn     QN
+	due    MSN
+	placed coverage
 }
 
 // Bind makes q the queue that messages for qn go to. It must be called before the

@@ -96,6 +96,7 @@ func TestDDP_67_68_OffsetAndEndMustBeInTheBuffer(t *testing.T) {
 		c.post(0, buf[10:40], buf[40:110])
 		segment := untagged(true, 0, 1, at.mo, octets(at.n))
 		if at.want == 0 {
+			c.sends("what is before", untagged(false, 0, 1, 0, make([]byte, at.mo)))
 			c.sends(at.that, segment)
 			require.Len(t, c.delivered, 1, at.that)
 			require.Equal(t, octets(at.n), append([]byte{}, buf[10+at.mo:][:at.n]...), at.that)

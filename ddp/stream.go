@@ -156,16 +156,20 @@ func (s *Stream) deliver(seg *segment) error {
 			return err
 		}
 	}
+	q := seg.q
 	switch {
-	case !seg.last():
+	case seg.tagged && !seg.last():
 		return nil
 	case seg.tagged:
 		return s.upper.DeliverTagged(seg.t)
+	case !seg.last():
+		q.placed.add(seg.u.MO, seg.n)
+		return nil
 	}
-	q := seg.q
 	if err := q.Deliver(seg.u.fields(), seg.u.MO+uint32(seg.n)); err != nil {
 		return err
 	}
 	q.due = q.due.Next()
+	q.placed.reset()
 	return nil
 }

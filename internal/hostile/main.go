@@ -40,7 +40,8 @@ type options struct {
 	maxGap   time.Duration // of the attackers' waits; 0: as they want
 	together bool          // the attackers are in this process
 	quiet    time.Duration // before the attack
-	settle   time.Duration // after the first attackers
+	warm     time.Duration // of the first attackers, at least
+	settle   time.Duration // after them
 	heapTime time.Duration // for the heap to come back
 }
 
@@ -59,7 +60,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	o.quiet, o.settle, o.heapTime = min(max(o.time/4, time.Second), 30*time.Second), settleTime, heapTime
+	o.quiet, o.warm, o.settle, o.heapTime = min(max(o.time/4, time.Second), 30*time.Second), warmTime, settleTime, heapTime
 	err := run(ctx, os.Stdout, o)
 	stop()
 	if err != nil {
@@ -68,11 +69,12 @@ func main() {
 	}
 }
 
-// settleTime is longer than the timers of connections that attackers have left; heapTime is longer than any timer of
-// set-up, of receives and of ends.
+// settleTime and heapTime are longer than any timer of set-up, of receives and of ends, also of the associations of SCTP
+// whose peers have gone without a word: they would be in the first mark otherwise, and hide what is left later.
 const (
-	settleTime = 12 * time.Second
+	settleTime = 45 * time.Second
 	heapTime   = 45 * time.Second
+	warmTime   = 5 * time.Second // of the first attackers at least
 )
 
 // run attacks, or is the process of the attackers. It prints what it found.

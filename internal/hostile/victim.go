@@ -138,7 +138,7 @@ func (v *victim) suffers(ctx context.Context, o options) (*findings, error) {
 // warms has a few attackers attack for a short time, so that the buffers are there that the library keeps, and waits
 // until the timers of what they have left have run.
 func (v *victim) warms(ctx context.Context, o options) error {
-	o.time, o.n = o.quiet/4, 0
+	o.time, o.n = max(o.quiet/4, o.warm), 0
 	o.seed++
 	attacked, stop := context.WithTimeout(ctx, o.time)
 	defer stop()

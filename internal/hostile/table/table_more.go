@@ -154,4 +154,10 @@ var more = []attack{
 		[]string{"iwarp.TestOverloadOfPostedWork"},
 		[]string{"ATK-66a"},
 	},
+	{
+		"ATK-67", "octets of a message are left out, so that those before it in the buffer are taken for the peer's", "", "holes anywhere, octets twice, messages in messages",
+		"1/2/04; nothing is delivered",
+		[]string{"ddp.TestDDP_47_67_MessageWithAHoleIsNotDelivered", "ddp.TestDDP_47_WholeMessageInAMessageThatHasBegun"},
+		[]string{"DDP-47c", "DDP-47f"},
+	},
 }
