@@ -81,7 +81,8 @@ func (cr *ConnRequest) IRD() int { return cr.request.PeerIRD() }
 func (cr *ConnRequest) ORD() int { return cr.request.PeerORD() }
 
 // Accept runs qc.Setup, sends the Reply, and returns an established QP. qc.TLS is
-// not used here. If it fails the connection is closed.
+// not used here. If it fails the connection is closed; where the error matches ErrLimit it is
+// rejected before, as by Reject.
 //
 // Where the Authenticator wants the initiator to prove itself by its first message, Accept
 // returns when that was verified, and fails with an error that matches ErrAuth if anything else
@@ -97,7 +98,7 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 		qp.abandon(err)
 	}
 	if err != nil {
-		cr.request.Close()
+		cr.request.CloseFor(err)
 		return nil, err
 	}
 	qp.identity = cr.identity(&qp.mu)

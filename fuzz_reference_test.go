@@ -18,7 +18,7 @@ type reference struct {
 	receives [][]byte // what is posted
 	reads    []refRead
 
-	due      [4]uint32 // the next MSN of each queue
+	due      [4]uint32    // the next MSN of each queue
 	came     map[int]bool // the octets of the message that is due
 	taken    []refMessage
 	answered int // Reads

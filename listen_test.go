@@ -1,6 +1,7 @@
 package iwarp_test
 
 import (
+	"errors"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,9 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 			p, cr := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
 			_, err := cr.Accept(testContext(t), qc)
 			require.Error(t, err, "%+v", qc)
+			if errors.Is(err, iwarp.ErrLimit) {
+				require.NotZero(t, p.Read(20)[16]&0x20, "%+v: the Reply rejects", qc)
+			}
 			p.WantEOF("the connection is closed")
 		}
 		p, first := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
@@ -76,9 +80,11 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []int{4, 4}, []int{qp.IRD(), qp.ORD()}, "defaults stay within the limits")
 		p.Read(20)
-		_, second := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
+		p, second := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
 		_, err = second.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd})
 		require.ErrorIs(t, err, iwarp.ErrLimit)
+		require.Equal(t, wiretest.Hex("4d504120 49442052 65702046 72616d65 60 01 0000"), p.Read(20), "the initiator is told by a Reply that rejects")
+		p.WantEOF("the connection is closed")
 		require.Error(t, s.pd.Close(), "a PD with a QP cannot be closed")
 		require.NoError(t, qp.Abort())
 		require.NoError(t, s.pd.Close())

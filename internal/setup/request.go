@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -123,6 +124,16 @@ func (q *Request) Reject(ird, ord int, private []byte) error {
 	err := q.offer.reject(ctx, ird, ord, private)
 	q.Close()
 	return err
+}
+
+// CloseFor ends the connection of a request that cannot be accepted because of err. If a limit is the reason the
+// initiator is told, by a Reply: otherwise it would take this side for one that does not know its revision of MPA, and
+// connect again at once.
+func (q *Request) CloseFor(err error) {
+	if errors.Is(err, q.manager.cfg.Limit) && q.Reject(-1, -1, nil) == nil {
+		return
+	}
+	q.Close()
 }
 
 // Close ends the connection of a request that was not accepted.

@@ -145,8 +145,8 @@ var more = []attack{
 	{
 		"ATK-65", "connections until the memory is used up", "", "2,000 where there is memory for 240; 10,000 by iwarp perf scale",
 		"the others are refused with ErrLimit; those that were accepted work; all memory is free when they leave",
-		[]string{"iwarp.TestOverloadOfConnections"},
-		[]string{"ATK-65a", "ATK-65b"},
+		[]string{"iwarp.TestOverloadOfConnections", "iwarp.TestAcceptWithABadConfiguration"},
+		[]string{"ATK-65a", "ATK-65b", "ATK-65c"},
 	},
 	{
 		"ATK-66", "a peer takes nothing while the application posts for it", "", "ten times what the queue holds",
