@@ -166,7 +166,7 @@ func Connect(ctx context.Context, network string, rnics [2]*iwarp.RNIC, qcs [2]*
 func connect(ctx context.Context, network string, rnics [2]*iwarp.RNIC, qcs [2]*iwarp.QPConfig, via func(network, to string) (string, error),
 ) (qps [2]*iwarp.QP, err error) {
 	addr := "127.0.0.1:0"
-	var lc iwarp.ListenConfig
+	lc := iwarp.ListenConfig{SetupTimeout: longWait, ProgressTimeout: longWait} // the machine may be busy
 	switch network {
 	case TLS:
 		network, lc.TLS, qcs[0].TLS = TCP, serverTLS(), clientTLS()
