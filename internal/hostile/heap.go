@@ -33,5 +33,10 @@ func (v *victim) heapBack(ctx context.Context, before uint64, longest time.Durat
 	}
 }
 
-// back tells whether a heap is within a tenth of what it was.
-func back(before, after uint64) bool { return after <= before+before/10 }
+// kept bounds what a process keeps of the buffers that its connections have used (package freelist): their number does not
+// depend on how many peers there were, but on how many were at work at once, which an attack may well raise. Most of it are
+// 33 buffers of 64 KiB for sending and four of 512 KiB for reading (package mpa).
+const kept = 6 << 20
+
+// back tells whether a heap is within a tenth of what it was, besides what is kept.
+func back(before, after uint64) bool { return after <= before+before/10+kept }

@@ -38,7 +38,7 @@ func TestAttackersAtEveryLayer(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	good := func() *findings {
-		f := &findings{quiet: &histogram{}, attacked: &histogram{}, after: &histogram{}, heapBefore: 100, heapAfter: 110}
+		f := &findings{quiet: &histogram{}, attacked: &histogram{}, after: &histogram{}, heapBefore: 100, heapAfter: 110 + kept}
 		f.attackers = &drive.Tally{Layers: map[attack.Layer]*drive.Count{"tcp": {Conversations: 1}}}
 		f.visits.made = 1
 		for range 100 {
@@ -51,7 +51,7 @@ func TestJudge(t *testing.T) {
 	require.NoError(t, good().judge(2))
 	for want, change := range map[string]func(f *findings){
 		"percentile":       func(f *findings) { f.attacked = &histogram{}; f.attacked.add(3 * time.Millisecond) },
-		"heap":             func(f *findings) { f.heapAfter = 111 },
+		"heap":             func(f *findings) { f.heapAfter = 111 + kept },
 		"could connect":    func(f *findings) { f.visits.made = 0 },
 		"Events of honest": func(f *findings) { f.visits.lost = 1 },
 		"octets":           func(f *findings) { f.changed = 1 },

@@ -10,7 +10,7 @@
 // do, from a process of their own, at a lower priority where the system has one; then they stop.
 //
 // The program prints a table. It ends with 1 if the 99th percentile of the honest operations was more than -ratio
-// times that of the quiet phase, the heap is not back within a tenth after the attack, an octet was wrong, memory
+// times that of the quiet phase, the heap is not back within a tenth, besides buffers that are kept, after the attack, an octet was wrong, memory
 // has changed that no attacker may change, an Event of an honest queue pair was lost, or an honest queue pair has
 // ended; a panic ends it anyway. A wrong flag is 2.
 //
