@@ -17,7 +17,7 @@ type Config struct {
 	ULPDU   int    // the largest DDP segment; 0: as the path allows (MPA)
 	Plain   bool   // package net instead of raw sockets (TCP)
 	Reads   int    // IRD and ORD; 0: the default
-	Window  int    // octets that the RDMA Reads of a host have under way together, by a Solicitor; 0: it has none
+	Window  int    // octets that the RDMA Reads of an end have under way together, by a Solicitor; 0: it has none
 	SameCQ  bool   // the queue pairs of a host share their CQs
 	Waits   bool   // for completions, by CQ.Wait, which receives meanwhile, instead of QP.Drain
 	Shuffle uint64 // segments or packets overtake one another, in an order that this number chooses

@@ -66,9 +66,6 @@ func (x *run) socketsOf(side int) damage.ListenFunc {
 func (x *run) newHost(side int) (*host, error) {
 	cfg := &iwarp.Config{PlainIO: x.cfg.Plain, CloseTimeout: longWait, ListenPacket: x.socketsOf(side)}
 	h := &host{}
-	if n := x.cfg.Window; n != 0 {
-		h.solicitor = iwarp.NewSolicitor(solicit.Config{Fixed: int64(n)})
-	}
 	var err error
 	if x.shared != nil {
 		h.shared = x.shared[side]
@@ -97,11 +94,22 @@ func (x *run) newHost(side int) (*host, error) {
 	return h, err
 }
 
+// newWindow makes a window of n octets for one queue pair; 0: it has none. Queue pairs do not share one: while a message
+// waits for a receive, the Reads of its queue pair do not complete, and hold back those of others.
+func (h *host) newWindow(n int) *iwarp.Solicitor {
+	if n == 0 {
+		return nil
+	}
+	s := iwarp.NewSolicitor(solicit.Config{Fixed: int64(n)})
+	h.windows = append(h.windows, s)
+	return s
+}
+
 // queuePair is the configuration of one end.
 func (x *run) queuePair(end End) *iwarp.QPConfig {
 	h := x.hosts[end.Side]
 	c := &iwarp.QPConfig{
-		PD: h.pd, SendCQ: h.sendCQ, RecvCQ: h.recvCQ, SRQ: h.srq, Solicitor: h.solicitor, SendDepth: queueDepth, RecvDepth: inboxDepth,
+		PD: h.pd, SendCQ: h.sendCQ, RecvCQ: h.recvCQ, SRQ: h.srq, Solicitor: h.newWindow(x.cfg.Window), SendDepth: queueDepth, RecvDepth: inboxDepth,
 		IRD: x.cfg.Reads, ORD: x.cfg.Reads, RNRWait: longWait, Commit: &iwarp.CommitOptions{},
 	}
 	if x.plan.Conns[end.Conn].Short[end.Side] {

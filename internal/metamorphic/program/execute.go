@@ -27,8 +27,8 @@ type host struct {
 	events         <-chan iwarp.Event
 	pd             *iwarp.PD
 	srq            *iwarp.SRQ
-	solicitor      *iwarp.Solicitor // nil: its Reads wait for no window
-	sendCQ, recvCQ *iwarp.CQ        // nil: each queue pair has its own
+	windows        []*iwarp.Solicitor
+	sendCQ, recvCQ *iwarp.CQ // nil: each queue pair has its own
 }
 
 // A run executes a plan over one Config.

@@ -297,7 +297,7 @@ func (x *run) close(well bool) (err error) {
 		if h.shared == nil {
 			errs = append(errs, h.rnic.Close())
 		}
-		errs = append(errs, x.collect(h), h.closeWindow())
+		errs = append(errs, x.collect(h), h.closeWindows())
 	}
 	if err := errors.Join(errs...); err != nil || !well {
 		return err
@@ -315,15 +315,16 @@ func (x *run) closeLines() {
 	}
 }
 
-// closeWindow makes sure that nothing of the window is in use.
-func (h *host) closeWindow() error {
-	if h.solicitor == nil {
-		return nil
+// closeWindows makes sure that nothing of a window is in use.
+func (h *host) closeWindows() error {
+	var errs []error
+	for _, w := range h.windows {
+		if s := w.Stats(); s.Granted != 0 || s.Queued != 0 || s.Unidentified != 0 {
+			errs = append(errs, fmt.Errorf("of a window %d octets are not given back, %d Reads wait, %d were unknown", s.Granted, s.Queued, s.Unidentified))
+		}
+		errs = append(errs, w.Close())
 	}
-	if s := h.solicitor.Stats(); s.Granted != 0 || s.Queued != 0 || s.Unidentified != 0 {
-		return fmt.Errorf("of the window %d octets are not given back, %d Reads wait, %d were unknown", s.Granted, s.Queued, s.Unidentified)
-	}
-	return h.solicitor.Close()
+	return errors.Join(errs...)
 }
 
 // takenOfSRQ compares the receives that messages have taken with those that have completed.
