@@ -1,0 +1,159 @@
+// Blockstore keeps blocks of 4 KiB in a file, which clients write and read by RDMA. It is the program of
+// docs/tutorial.md.
+//
+//	blockstore serve ADDR FILE BLOCKS    serves FILE, which it makes or grows to BLOCKS blocks
+//	blockstore write ADDR BLOCK          writes the standard input to a block, and makes it durable
+//	blockstore read ADDR BLOCK           prints a block
+//
+// There is no authentication: every host that reaches the server can read and write every block.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"time"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/examples/internal/program"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+const blockSize = 4096
+
+// serve gives clients access to the blocks of a file, until ctx ends.
+func serve(ctx context.Context, rnic *iwarp.RNIC, addr, path string, blocks int, out io.Writer) (err error) {
+	disk, err := commit.OpenFile(path, &commit.FileOptions{Size: int64(blocks) * blockSize})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, disk.Close()) }()
+	pd, err := rnic.AllocPD()
+	if err != nil {
+		return err
+	}
+	rights := stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
+	region, err := pd.RegisterBuffer(disk, rights, &iwarp.MROptions{Durable: disk})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, region.Close()) }()
+	where, err := region.Advertise(0, blocks*blockSize).AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+
+	listener, err := rnic.Listen(ctx, "tcp", addr, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "listening at", listener.Addr())
+	err = listener.Serve(ctx, func(request *iwarp.ConnRequest) {
+		qp, err := request.Accept(ctx, &iwarp.QPConfig{PD: pd, PrivateData: where, Commit: &iwarp.CommitOptions{Negotiate: true}})
+		if err == nil {
+			fmt.Fprintln(out, "connected:", qp.RemoteAddr())
+		}
+	})
+	if ctx.Err() == nil {
+		return err
+	}
+	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return rnic.Shutdown(end)
+}
+
+// A store is what a client has of the server's blocks.
+type store struct {
+	qp     *iwarp.QP
+	blocks iwarp.RemoteBuffer // of the server
+	block  []byte             // of this process, registered as mr
+	mr     *iwarp.MR
+}
+
+func dial(ctx context.Context, rnic *iwarp.RNIC, addr string) (*store, error) {
+	pd, err := rnic.AllocPD()
+	if err != nil {
+		return nil, err
+	}
+	s := &store{block: make([]byte, blockSize)}
+	if s.mr, err = pd.RegisterMR(s.block, stag.LocalWrite, nil); err != nil {
+		return nil, err
+	}
+	s.qp, err = rnic.Dial(ctx, "tcp", addr, &iwarp.QPConfig{PD: pd, Commit: &iwarp.CommitOptions{Negotiate: true}})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.blocks.UnmarshalBinary(s.qp.PrivateData())
+}
+
+// write makes block n what s.block is. The block is on the disk of the server when write returns.
+func (s *store) write(ctx context.Context, n int) error {
+	at := s.blocks.Slice(n*blockSize, blockSize)
+	_, err := s.qp.Do(ctx,
+		iwarp.SendWR{Op: iwarp.OpRDMAWrite, Local: []iwarp.SGE{s.mr.Slice(0, blockSize)}, Remote: at},
+		iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{at}})
+	return err
+}
+
+// read makes s.block what block n is.
+func (s *store) read(ctx context.Context, n int) error {
+	return s.qp.RDMARead(ctx, s.mr.Slice(0, blockSize), s.blocks.Slice(n*blockSize, blockSize))
+}
+
+// access does one of the commands write and read.
+func (s *store) access(ctx context.Context, command string, n int, in io.Reader, out io.Writer) error {
+	if command == "write" {
+		if _, err := io.ReadFull(in, s.block); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+			return err
+		}
+		return s.write(ctx, n)
+	}
+	err := s.read(ctx, n)
+	if err == nil {
+		_, err = out.Write(s.block)
+	}
+	return err
+}
+
+const usage = program.UsageError("usage: blockstore serve ADDR FILE BLOCKS, or blockstore write|read ADDR BLOCK")
+
+func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if len(args) < 3 {
+		return usage
+	}
+	n, err := strconv.Atoi(args[len(args)-1])
+	if err != nil || n < 0 || n >= 1<<19 {
+		return program.UsageError("a number of blocks is less than 524288, which is 2 GiB")
+	}
+	rnic, err := iwarp.Open(nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rnic.Close() }()
+	switch {
+	case args[0] == "serve" && len(args) == 4:
+		return serve(ctx, rnic, args[1], args[2], n, out)
+	case args[0] != "write" && args[0] != "read" || len(args) != 3:
+		return usage
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	s, err := dial(ctx, rnic, args[1])
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.access(ctx, args[0], n, in, out), rnic.Shutdown(ctx))
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	status := program.Status("blockstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
+	stop()
+	os.Exit(status)
+}

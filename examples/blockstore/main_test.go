@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serving runs a server of sixteen blocks until the test ends.
+func serving(t *testing.T) (addr, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "blocks")
+	ctx, stop := context.WithCancel(context.Background())
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, []string{"serve", "127.0.0.1:0", path, "16"}, nil, w) }()
+	_, err := fmt.Fscanf(r, "listening at %s\n", &addr)
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+		require.NoError(t, w.Close())
+	})
+	return addr, path
+}
+
+func TestBlocksAreWrittenAndRead(t *testing.T) {
+	addr, path := serving(t)
+	require.NoError(t, run(t.Context(), []string{"write", addr, "3"}, strings.NewReader("the third block"), nil))
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"read", addr, "3"}, nil, &out))
+	want := append([]byte("the third block"), make([]byte, blockSize-15)...)
+	require.Equal(t, want, out.Bytes())
+	disk, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Len(t, disk, 16*blockSize)
+	require.Equal(t, want, disk[3*blockSize:4*blockSize])
+}
+
+func TestBlockThatIsNotThere(t *testing.T) {
+	addr, _ := serving(t)
+	require.ErrorIs(t, run(t.Context(), []string{"read", addr, "16"}, nil, io.Discard), iwarp.ErrBounds)
+	require.ErrorIs(t, run(t.Context(), []string{"write", addr, "16"}, strings.NewReader("x"), nil), iwarp.ErrBounds)
+}
+
+func TestWrongCalls(t *testing.T) {
+	for _, args := range []string{"", "read x", "read x y", "read x -1", "serve a b", "erase a 1", "write a b 1"} {
+		var usage program.UsageError
+		require.ErrorAs(t, run(t.Context(), strings.Fields(args), nil, nil), &usage, args)
+	}
+}
