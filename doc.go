@@ -246,7 +246,12 @@
 // # Packages
 //
 // The package is built on rdmap, ddp, mpa, stag and transport, one for each layer of RFC 4296;
-// each can be used by itself. Package commit implements RDMA Commit and the durable backings.
-// Package cm is built on this one: it authenticates connections, sets many up at once, and keeps
-// them in pools.
+// each can be used by itself. Package commit implements RDMA Commit and the durable backings,
+// and package solicit the window of a [Solicitor].
+//
+// Built on this package are cm, which authenticates connections, sets many up at once and keeps
+// them in pools; rma, whose operations are sealed one by one under keys that rotate; rsocket,
+// stream sockets as a net.Conn; and rpcrdma, the transport of NFS. The directory docs has a
+// tutorial, concepts in pictures, tables for porting, and each error with its
+// remedy.
 package iwarp

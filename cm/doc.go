@@ -35,4 +35,23 @@
 // A [Ring] holds keys, and is replaced as a whole. To rotate, add the new key to the rings of
 // all servers, then make it the primary key of the clients, then set NotAfter of the old one.
 // Where the server's key is a master, each client needs but its own [ClientKey].
+//
+// # Many connections
+//
+// [DialMany] sets up as many connections as an iterator yields targets, with a bound on what is under
+// way in each stage, and yields each as it is done. [Pool] keeps QPs to many peers, lends them out
+// ([Lease]), and connects again what has failed:
+//
+//	for target, result := range cm.DialMany(ctx, targets, &cm.Options{RNIC: rnic, QP: qpConfig, Retry: cm.DefaultRetry}) {
+//		...
+//	}
+//
+// # Errors and concurrency
+//
+// Whatever fails in an authentication matches [iwarp.ErrAuth]: an [Error] of this side, with the [Reason]
+// that goes into the log, or a [Refusal] of the peer, with a [Code] and no more. A [SetupError] names the
+// stage. All methods of Auth, Ring and Pool may be called from any goroutine.
+//
+// The specification is this project's own (docs/security.md has it in short); on the wire it is private data of the
+// frames of RFC 5044 and RFC 6581.
 package cm

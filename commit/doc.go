@@ -21,4 +21,20 @@
 // [NewBuffer] make some that are registered as they are. They keep track of what was
 // written, and one sync serves all Commits that came before it began, of whichever
 // streams.
+//
+//	file, err := commit.OpenFile("log", &commit.FileOptions{Size: 1 << 20})
+//	region, err := pd.RegisterBuffer(file, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: file})
+//
+// Close the region before its backing. Which of them survives what is in docs/durability.md.
+//
+// # Errors
+//
+// A [Status] that is not zero is an [*Error], which matches the variable of its code, such as
+// [ErrDataLost]. A Flusher of the program's own returns one to choose the code that the peer
+// is told, or an errno, from which the code follows.
+//
+// # Concurrency and memory
+//
+// Any number of goroutines may call the methods of a backing. The octets of a backing are its
+// own: those of a mapping stay valid until Close, and a file must not be truncated meanwhile.
 package commit

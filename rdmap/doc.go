@@ -16,4 +16,20 @@
 // Work requests complete through [Events], in the order of posting (RFC 5040
 // section 5.5 rule 15). Messages of the peer go to the [ReceiveQueue]. Requests that
 // neither RFC defines go to an [Extension].
+//
+//	s := rdmap.New(rdmap.Config{Table: table, Scope: scope, IRD: 16, ORD: 16, SendDepth: 128, Receives: queue, Events: events})
+//
+// # Concurrency and memory
+//
+// One goroutine at a time may send (Fill, Flush, Flushed), and one may receive (the methods of
+// [transport.Placer], and BatchDone); all other methods may be called by any. Events are called with
+// the lock of the Stream, except where they say otherwise, and must not call it. The octets that a
+// request names must stay until it completes. A Stream keeps no octets of a segment after the call
+// that has passed it.
+//
+// # Errors
+//
+// What the peer does wrong is a [transport.Fault], with the code of the Terminate that tells it so
+// (RFC 5040 section 4.8). What this side posts wrong is refused by Post ([ErrRequest],
+// [ErrQueueFull], [ErrEnded]), and ends nothing.
 package rdmap

@@ -14,4 +14,19 @@
 // Looking up, pinning, placing and walking spans take no lock and allocate nothing.
 // Two peers with the right to write may write the same octets at the same time;
 // the result is as undefined as RFC 5040 leaves it.
+//
+// # Use
+//
+// A program on the verbs needs the rights ([LocalWrite], [RemoteRead] and so on) and the type
+// [STag]. A protocol of its own makes the check by itself (see the Example):
+//
+//	region, err := table.Register(memory, stag.Options{Access: stag.RemoteRead, Scope: scope})
+//	r, off, violation := table.Pin(scope, st, stag.RemoteRead, to, n)
+//
+// # Memory and concurrency
+//
+// Memory and Buffers belong to the caller, and must stay in place until the Region is closed.
+// All methods of a Table may be called from any goroutine. A Buffer is called by the
+// goroutines that move octets, possibly by several at a time; if it panics, that is a
+// [PanicError] of the operation.
 package stag

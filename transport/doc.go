@@ -9,4 +9,19 @@
 // returns a Stream that uses a connection. A [Poller] reports which idle Streams have input, and
 // [Tap] records a Stream for Wireshark. [Pipe] is a byte stream in memory, for tests and for
 // peers within one process.
+//
+//	conn, err := transport.Dial(ctx, "tcp", addr, transport.Options{})
+//	stream := transport.NewStream(conn, poller) // conn is the Stream's from now on
+//
+// # Errors
+//
+// A [Fault] is an error of the protocol with its [Code], the three numbers of a Terminate message as
+// RFC 6580 and RFC 6581 register them. It is in this package because all layers find such errors.
+//
+// # Concurrency and memory
+//
+// One goroutine at a time may read from a Stream or an LLP, and one may write; the two halves are
+// independent, and all other methods may be called from any goroutine. Octets that are written must
+// not change until the call, or the Flush of the batch, has succeeded. A Poller and what it watches
+// may be used by any number of goroutines.
 package transport

@@ -9,4 +9,17 @@
 // What an association is made of is none of this package's business: a back end gives
 // [Stream]s, as package sctpudp does. [Connect] asks for a session on one, [ReadRequest]
 // waits for the peer to ask; what comes of it is a [Conn].
+//
+// # A session
+//
+// It begins with an Initiate and an Accept or a Reject, with the private data of the applications and,
+// in their enhanced form (RFC 6581), IRD and ORD; and it ends with a Terminate of session control, for the
+// streams of the association stay (RFC 5043 sections 5 and 6). Segments are delivered as they come,
+// in any order: [transport.Caps].OutOfOrder.
+//
+// # Concurrency and memory
+//
+// A Conn is used as any transport.LLP: one goroutine at a time for each half. All that is sent is
+// copied, so the caller may reuse it at once. The errors of a peer that breaks the rules are of type
+// [ViolationError]; a refusal is a [RejectError].
 package sctp
