@@ -1,5 +1,6 @@
 // Package regionkey makes the keys of one-sided operations on regions of memory, and seals with
-// them. It knows no connection, no clock and no goroutine.
+// them, for the operations of package rma, which are those of 1RMA (Singhvi et al., SIGCOMM 2020). It knows no
+// connection, no clock and no goroutine. Keys are derived by HKDF (RFC 5869), and data sealed by AES-GCM.
 //
 // # Keys
 //
