@@ -23,6 +23,10 @@ import (
 // stays in StateRTS, and later work requests go on. The time counts from when nothing but the
 // window keeps the Read from starting.
 //
+// A Read that is under way keeps its part of the window until its response has come, or its QP has
+// ended. Where the peer may send messages for which no receive is posted (QPConfig.RNRWait), the
+// responses behind them are not read meanwhile, and the Reads of the other QPs may wait as long.
+//
 // A goroutine that receives for one QP of a Solicitor may send for another one. It does not wait for
 // the network, but a Buffer that is slow as the source of an RDMA Write then delays both QPs.
 type Solicitor struct{ core *soliciting.Solicitor }
