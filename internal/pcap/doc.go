@@ -1,5 +1,5 @@
 // Package pcap reads and writes packet captures, as far as the library needs it:
-// the classic pcap format with IPv4, IPv6 and TCP in it. A [Writer] makes the
+// the classic pcap format with IPv4, IPv6 and TCP in it; a [Reader] reads pcapng too. A [Writer] makes the
 // files that a traced connection leaves; [Streams] takes apart the captures in
 // testdata, which tests of other packages read as ../internal/pcap/testdata/X.pcap.
 package pcap

@@ -11,18 +11,67 @@ var (
 	errNotTCP = errors.New("pcap: not a TCP segment")
 )
 
+// An IP is an IP packet that was captured.
+type IP struct {
+	Src, Dst netip.Addr
+	Protocol uint8
+	Fragment bool // the packet is a part of another one: Payload is not looked into
+	Payload  []byte
+	Missing  int // octets at the end that were not captured
+}
+
+// ErrNotIP: the packet is of another protocol.
+var ErrNotIP = errors.New("pcap: not an IP packet")
+
 // Parse takes a captured packet apart. The payload stays part of data. It verifies
 // no checksum: where they are offloaded a capture has none.
 func Parse(link LinkType, data []byte) (Segment, error) {
-	ip, err := stripLink(link, data)
+	ip, err := ParseIP(link, data)
+	if errors.Is(err, ErrNotIP) {
+		return Segment{}, errNotTCP
+	}
 	if err != nil {
 		return Segment{}, err
 	}
-	src, dst, tcp, err := parseIP(ip)
-	if err != nil {
-		return Segment{}, err
+	if ip.Missing > 0 {
+		return Segment{}, errShort
 	}
-	return parseTCP(src, dst, tcp)
+	return ip.TCP()
+}
+
+// TCP takes the payload apart.
+func (p *IP) TCP() (Segment, error) {
+	if p.Protocol != protTCP || p.Fragment {
+		return Segment{}, errNotTCP
+	}
+	return parseTCP(p.Src, p.Dst, p.Payload)
+}
+
+// ParseIP takes a captured packet apart as far as IP. The payload stays part of data.
+func ParseIP(link LinkType, data []byte) (IP, error) {
+	b, err := stripLink(link, data)
+	if err != nil {
+		return IP{}, err
+	}
+	if len(b) == 0 {
+		return IP{}, errShort
+	}
+	switch b[0] >> 4 {
+	case 4:
+		return parseIPv4(b)
+	case 6:
+		return parseIPv6(b)
+	}
+	return IP{}, ErrNotIP
+}
+
+// Known tells whether ParseIP knows the link.
+func (l LinkType) Known() bool {
+	switch l {
+	case LinkEthernet, LinkRaw, LinkSLL, LinkSLL2:
+		return true
+	}
+	return false
 }
 
 // stripLink returns what follows the link's header if that is IP.
@@ -38,65 +87,81 @@ func stripLink(link LinkType, data []byte) ([]byte, error) {
 	case LinkSLL2:
 		size, etherType = 20, 0
 	default:
-		return nil, errNotTCP
+		return nil, ErrNotIP
 	}
 	if len(data) < size {
 		return nil, errShort
 	}
-	switch binary.BigEndian.Uint16(data[etherType:]) {
-	case 0x0800, 0x86dd:
-		return data[size:], nil
+	typ, data := binary.BigEndian.Uint16(data[etherType:]), data[size:]
+	for typ == 0x8100 || typ == 0x88a8 { // a VLAN tag: identifier (2), type of what follows (2)
+		if len(data) < 4 {
+			return nil, errShort
+		}
+		typ, data = binary.BigEndian.Uint16(data[2:]), data[4:]
 	}
-	return nil, errNotTCP
+	if typ != 0x0800 && typ != 0x86dd {
+		return nil, ErrNotIP
+	}
+	return data, nil
 }
 
-func parseIP(b []byte) (src, dst netip.Addr, payload []byte, err error) {
-	if len(b) == 0 {
-		return src, dst, nil, errShort
-	}
-	switch b[0] >> 4 {
-	case 4:
-		return parseIPv4(b)
-	case 6:
-		return parseIPv6(b)
-	}
-	return src, dst, nil, errNotTCP
-}
-
-func parseIPv4(b []byte) (src, dst netip.Addr, payload []byte, err error) {
+func parseIPv4(b []byte) (IP, error) {
 	if len(b) < ipv4Len {
-		return src, dst, nil, errShort
+		return IP{}, errShort
 	}
 	header, total := int(b[0]&0xf)*4, int(binary.BigEndian.Uint16(b[2:]))
 	if total == 0 { // the length of a segment still to be cut by the card
 		total = len(b)
 	}
-	if header < ipv4Len || total < header || total > len(b) {
-		return src, dst, nil, errShort
+	if header < ipv4Len || total < header || len(b) < header {
+		return IP{}, errShort
 	}
-	if b[9] != protTCP || binary.BigEndian.Uint16(b[6:])&0x3fff != 0 { // a fragment
-		return src, dst, nil, errNotTCP
+	p := IP{
+		Src: netip.AddrFrom4([4]byte(b[12:16])), Dst: netip.AddrFrom4([4]byte(b[16:20])), Protocol: b[9],
+		Fragment: binary.BigEndian.Uint16(b[6:])&0x3fff != 0,
 	}
-	src, dst = netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
-	return src, dst, b[header:total], nil
+	p.cut(b[header:], total-header)
+	return p, nil
 }
 
-func parseIPv6(b []byte) (src, dst netip.Addr, payload []byte, err error) {
+// cut sets the payload, which has size octets, as far as it was captured.
+func (p *IP) cut(b []byte, size int) {
+	p.Payload = b[:min(size, len(b))]
+	p.Missing = size - len(p.Payload)
+}
+
+// Headers that may follow that of IPv6 (RFC 8200 section 4).
+const (
+	hopByHop    = 0
+	routing     = 43
+	fragment    = 44
+	destination = 60
+)
+
+func parseIPv6(b []byte) (IP, error) {
 	if len(b) < ipv6Len {
-		return src, dst, nil, errShort
+		return IP{}, errShort
 	}
-	if b[6] != protTCP {
-		return src, dst, nil, errNotTCP
-	}
+	p := IP{Src: netip.AddrFrom16([16]byte(b[8:24])), Dst: netip.AddrFrom16([16]byte(b[24:40])), Protocol: b[6]}
 	size := int(binary.BigEndian.Uint16(b[4:]))
 	if size == 0 {
 		size = len(b) - ipv6Len
 	}
-	if size > len(b)-ipv6Len {
-		return src, dst, nil, errShort
+	p.cut(b[ipv6Len:], size)
+	for {
+		switch p.Protocol {
+		case hopByHop, routing, destination:
+		case fragment:
+			p.Fragment = true
+			return p, nil
+		default:
+			return p, nil
+		}
+		if len(p.Payload) < 8 || len(p.Payload) < 8+int(p.Payload[1])*8 {
+			return IP{}, errShort
+		}
+		p.Protocol, p.Payload = p.Payload[0], p.Payload[8+int(p.Payload[1])*8:]
 	}
-	src, dst = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
-	return src, dst, b[ipv6Len : ipv6Len+size], nil
 }
 
 func parseTCP(src, dst netip.Addr, b []byte) (Segment, error) {

@@ -103,7 +103,7 @@ func TestReaderTakesAllForms(t *testing.T) {
 			require.Equal(t, LinkSLL2, r.LinkType(), "the link type is read")
 			p, err := r.Next()
 			require.NoError(t, err, "the packet is read")
-			require.Equal(t, Packet{Time: want, Data: []byte("abc")}, p, "time and octets are right")
+			require.Equal(t, Packet{Time: want, Link: LinkSLL2, Number: 1, Offset: fileHeaderLen, Data: []byte("abc")}, p, "time and octets are right")
 			_, err = r.Next()
 			require.Equal(t, io.EOF, err, "the end of the file")
 		}

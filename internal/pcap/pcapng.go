@@ -1,0 +1,172 @@
+package pcap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// The types of blocks of pcapng that are looked at (draft-ietf-opsawg-pcapng sections 4.1 to 4.4).
+const (
+	blockSection   = 0x0a0d0d0a
+	blockInterface = 1
+	blockSimple    = 3
+	blockEnhanced  = 6
+
+	sectionMagic = 0x1a2b3c4d
+
+	blockEnds     = 12 // type and length, and the length again at the end
+	maxBlock      = snapLen + 1<<16
+	maxInterfaces = 1024
+
+	optionResolution = 9 // of an interface
+)
+
+var errBlock = errors.New("a block of pcapng whose length cannot be")
+
+// blocks is what a section of pcapng has told.
+type blocks struct{ interfaces []netInterface }
+
+type netInterface struct {
+	link LinkType
+	snap uint32
+	unit int64 // of times, in parts of a second
+}
+
+// begin reads the header of a section, of which h is the beginning.
+func (r *Reader) begin(h []byte) error {
+	switch uint32(sectionMagic) {
+	case binary.LittleEndian.Uint32(h[8:]):
+		r.order = binary.LittleEndian
+	case binary.BigEndian.Uint32(h[8:]):
+		r.order = binary.BigEndian
+	default:
+		return fmt.Errorf("%w: its section header has the octets % x at octet %d", errFormat, h[8:12], r.at-int64(len(h))+8)
+	}
+	size := r.order.Uint32(h[4:])
+	if size < uint32(len(h)) || size > maxBlock || size%4 != 0 {
+		return fmt.Errorf("pcap: %w: %d", errBlock, size)
+	}
+	if _, err := r.read(make([]byte, int(size)-len(h))); err != nil {
+		return fmt.Errorf("pcap: section header: %w", within(err))
+	}
+	r.ng = &blocks{}
+	return nil
+}
+
+// nextBlock reads blocks up to the next packet.
+func (r *Reader) nextBlock() (Packet, error) {
+	for {
+		r.from = r.at
+		kind, body, err := r.block()
+		if err != nil {
+			return Packet{}, err
+		}
+		switch kind {
+		case blockInterface:
+			err = r.ng.addInterface(r.order, body)
+		case blockEnhanced, blockSimple:
+			p, err := r.ng.packet(r.order, kind, body)
+			p.Offset = r.from
+			return p, err
+		}
+		if err != nil {
+			return Packet{}, err
+		}
+	}
+}
+
+// block reads a block, without its ends.
+func (r *Reader) block() (kind uint32, body []byte, err error) {
+	var h [fileHeaderLen]byte
+	if _, err := r.read(h[:8]); err != nil {
+		return 0, nil, err
+	}
+	if binary.BigEndian.Uint32(h[:]) == blockSection {
+		if _, err := r.read(h[8:]); err != nil {
+			return 0, nil, within(err)
+		}
+		return blockSection, nil, r.begin(h[:])
+	}
+	kind, size := r.order.Uint32(h[:]), r.order.Uint32(h[4:])
+	if size < blockEnds || size > maxBlock || size%4 != 0 {
+		return 0, nil, fmt.Errorf("%w: %d", errBlock, size)
+	}
+	body = make([]byte, size-8)
+	if _, err := r.read(body); err != nil {
+		return 0, nil, within(err)
+	}
+	return kind, body[:len(body)-4], nil
+}
+
+func (n *blocks) addInterface(order binary.ByteOrder, b []byte) error {
+	if len(b) < 8 || len(n.interfaces) == maxInterfaces {
+		return fmt.Errorf("%w: an interface of %d octets, after %d others", errBlock, len(b), len(n.interfaces))
+	}
+	i := netInterface{link: LinkType(order.Uint16(b)), snap: order.Uint32(b[4:]), unit: 1e6}
+	for b = b[8:]; len(b) >= 4; {
+		code, size := order.Uint16(b), int(order.Uint16(b[2:]))
+		whole := 4 + (size+3)&^3
+		if code == 0 || whole > len(b) {
+			break
+		}
+		if code == optionResolution && size == 1 {
+			i.unit = resolution(b[4])
+		}
+		b = b[whole:]
+	}
+	n.interfaces = append(n.interfaces, i)
+	return nil
+}
+
+// resolution is how many units a second has: a power of 10, or with the highest bit one of 2. Where it is too
+// large to count in it, times are taken for microseconds.
+func resolution(b byte) int64 {
+	base, power := int64(10), b&0x7f
+	if b&0x80 != 0 {
+		base = 2
+	}
+	unit := int64(1)
+	for range power {
+		if unit *= base; unit > 1e9 {
+			return 1e6
+		}
+	}
+	return unit
+}
+
+// packet reads a block that is a packet.
+func (n *blocks) packet(order binary.ByteOrder, kind uint32, b []byte) (Packet, error) {
+	id, size, header := uint32(0), uint32(0), 4
+	if kind == blockEnhanced {
+		header = 20
+	}
+	if len(b) < header {
+		return Packet{}, fmt.Errorf("%w: %d octets", errBlock, len(b))
+	}
+	if kind == blockEnhanced {
+		id, size = order.Uint32(b), order.Uint32(b[12:])
+	}
+	if int64(id) >= int64(len(n.interfaces)) {
+		return Packet{}, fmt.Errorf("interface %d, which the capture does not describe", id)
+	}
+	i := n.interfaces[id]
+	p := Packet{Link: i.link}
+	if kind == blockSimple {
+		size = min(order.Uint32(b), uint32(len(b)-header))
+		if i.snap != 0 {
+			size = min(size, i.snap)
+		}
+	} else {
+		units := uint64(order.Uint32(b[4:]))<<32 | uint64(order.Uint32(b[8:]))
+		sec, rest := units/uint64(i.unit), int64(units%uint64(i.unit))
+		p.Time = time.Unix(int64(sec), rest*int64(time.Second)/i.unit)
+	}
+	if int64(size) > int64(len(b)-header) {
+		return Packet{}, fmt.Errorf("it has %d octets in a block of %d: %w", size, len(b), io.ErrUnexpectedEOF)
+	}
+	p.Data = b[header : header+int(size)]
+	return p, nil
+}
