@@ -23,6 +23,7 @@ var commands = []struct {
 	{tryGroup, putCommand},
 	{tryGroup, getCommand},
 	{diagnoseGroup, pingCommand},
+	{diagnoseGroup, dumpCommand},
 	{diagnoseGroup, infoCommand},
 	{measureGroup, perfCommand},
 	{measureGroup, attackCommand},

@@ -1,0 +1,63 @@
+package dump
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// A conn is one connection: of TCP, or a session of SCTP.
+type conn struct {
+	d              *Decoder
+	number         int // 0: none of its records is out
+	client, server netip.AddrPort
+	used           int // packet
+	overSCTP       bool
+	stream         int32 // of SCTP
+	ended          bool
+
+	tcp  *[2]half         // of TCP: what the client and the server send
+	seen [2]*transmission // of an SCTP association
+	dirs [2]sequence
+	ulp  ulp
+}
+
+// sortConns makes the order of reports the same each time.
+func sortConns(all []*conn) {
+	slices.SortFunc(all, func(a, b *conn) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), a.client.Compare(b.client), a.server.Compare(b.server))
+	})
+}
+
+// record appends a record of what the client (0) or the server (1) sends.
+func (c *conn) record(dir int, k Kind) *Record {
+	if c.number == 0 {
+		c.d.last++
+		c.number = c.d.last
+		r := c.fill(c.d.report(KindConnection), 0)
+		r.Text = "TCP"
+		switch {
+		case c.stream >= 0:
+			r.Text = fmt.Sprintf("SCTP stream %d", c.stream)
+		case c.overSCTP:
+			r.Text = "SCTP association"
+		}
+	}
+	return c.fill(c.d.report(k), dir)
+}
+
+func (c *conn) fill(r *Record, dir int) *Record {
+	src, dst := c.client, c.server
+	if dir == 1 {
+		src, dst = dst, src
+	}
+	r.Conn, r.Src, r.Dst, r.Reverse = c.number, src.String(), dst.String(), dir == 1
+	return r
+}
+
+// lose notes that octets are missing, so that what follows is out of sequence.
+func (c *conn) lose(dir int) {
+	c.dirs[dir] = sequence{broken: true}
+	c.ulp.lose(dir)
+}

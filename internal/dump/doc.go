@@ -1,0 +1,2 @@
+// Package dump
+package dump
