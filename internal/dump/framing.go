@@ -46,6 +46,7 @@ type framing struct {
 	full         int64 // position of the first octet of Full Operation
 	starts       []int64
 	skipped      int64 // octets that were not decoded
+	gaveUp       bool
 }
 
 func (f *framing) init(h *half, begun bool) { f.h, f.midway = h, !begun }
@@ -110,7 +111,7 @@ func (f *framing) eat(n int) {
 func (f *framing) giveUp(format string, args ...any) {
 	f.h.c.record(f.h.dir, KindError).fail("%s: what follows in this direction is not decoded", fmt.Sprintf(format, args...))
 	f.skipped += int64(len(f.buf))
-	f.state, f.buf = stateOver, nil
+	f.state, f.buf, f.gaveUp = stateOver, nil, true
 }
 
 // setup reads a Request or Reply.
@@ -250,6 +251,9 @@ func (f *framing) finish(why string) {
 			r := f.h.c.record(f.h.dir, KindGap)
 			r.Octets, r.Text = f.skipped, "not decoded: no FPDU with a valid CRC was found in them"
 		}
+	case f.gaveUp && f.skipped > 0:
+		r := f.h.c.record(f.h.dir, KindGap)
+		r.Octets, r.Text = f.skipped, "not decoded"
 	case n == 0 || f.state >= stateOver:
 	case f.state == stateFull:
 		f.h.c.record(f.h.dir, KindError).fail("%s within an FPDU, of which %d octets are there (RFC 5044 section 4.1)", why, n)
@@ -258,5 +262,5 @@ func (f *framing) finish(why string) {
 	case bytes.HasPrefix([]byte("MPA ID Re"), f.buf[:min(n, 9)]):
 		f.h.c.record(f.h.dir, KindError).fail("%s within a frame of set-up, of which %d octets are there (RFC 5044 section 7.1.1)", why, n)
 	}
-	f.state, f.buf = stateOver, nil
+	f.state, f.buf, f.gaveUp = stateOver, nil, false
 }

@@ -15,9 +15,11 @@ func terminate(m *RDMAP, b []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w (RFC 5040 section 4.8)", err)
 	}
+	const headers = 0xe0 // M, D and R
+	swapped := t.Code != transport.Code(binary.BigEndian.Uint16(b)) || b[2]&headers == 0 && (t.SegmentLen >= 0 || t.DDPHeader != nil)
 	m.Terminate = &Terminate{
 		Layer: int(t.Code.Layer()), Type: int(t.Code.Type()), Code: int(t.Code.Code()),
-		Name: t.Code.String(), Section: sectionOf(t.Code), Swapped: t.Code != transport.Code(binary.BigEndian.Uint16(b)),
+		Name: t.Code.String(), Section: sectionOf(t.Code), Swapped: swapped,
 	}
 	if t.SegmentLen >= 0 {
 		m.Terminate.Length = &t.SegmentLen
