@@ -105,6 +105,11 @@ var table = map[string]rule{
 	"internal/authn": {ours: []string{"transport", "mpa", "rdmap", "internal"}},
 	// It makes the Reads of streams wait for a window.
 	"internal/soliciting": {ours: []string{"rdmap", "solicit", "transport", "internal"}},
+	// It decodes what every protocol of the library sends, and knows no verbs.
+	"internal/dump": {
+		ours:  []string{"commit", "ddp", "mpa", "rdmap", "transport", "transport/sctp", "internal/crc32c", "internal/enhanced", "internal/pcap", "examples/nvme/capsule"},
+		tests: []string{"stag"},
+	},
 	// Both tools read the list of planted defects.
 	"internal/conformance": {ours: []string{"internal/mutate/list"}},
 	"internal/mutate":      {ours: []string{"internal/mutate/list"}},
@@ -183,6 +188,8 @@ var cores = map[string]string{
 
 	"internal/hostile/octets": "",
 	"internal/hostile/attack": "",
+
+	"internal/dump": "",
 
 	"examples/nvme/capsule":               "",
 	"examples/nvme/target/internal/model": "",

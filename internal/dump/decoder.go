@@ -190,8 +190,8 @@ func keyOf(a, b netip.AddrPort, stream int32) key {
 	return key{a, b, stream}
 }
 
-// ErrForeign: there is no iWARP in a capture.
-var ErrForeign = errors.New("there is no iWARP in the capture")
+// ErrForeign: nothing of iWARP was found in a capture.
+var ErrForeign = errors.New("no iWARP was found in the capture (without the set-up of a connection only FPDUs with CRCs are)")
 
 // Capture decodes a capture while it is read, and calls emit for the records of each packet that has some. They are
 // valid until emit returns. An error of the capture names the packet and the octet.

@@ -58,6 +58,8 @@ func (r *Record) words() []string {
 	if r.DDP != nil {
 		w = append(w, r.RDMAP.Name+" "+r.DDP.words())
 		w = append(w, r.RDMAP.words()...)
+	} else if r.Kind == KindFPDU || r.Kind == KindSegment {
+		w = append(w, "no DDP segment")
 	}
 	if r.MPA != nil {
 		w = append(w, "CRC "+r.MPA.CRC)

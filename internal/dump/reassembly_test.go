@@ -1,0 +1,133 @@
+package dump_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/dump"
+	"github.com/goiwarp/iwarp/internal/pcap"
+)
+
+// sends are FPDUs with Sends of n octets each.
+func sends(count, n int, markers bool) (sent []byte) {
+	for i := range count {
+		sent = fpdu(sent, send(uint32(i+1), bytes.Repeat([]byte{byte(i)}, n)), markers)
+	}
+	return sent
+}
+
+// withoutPackets are lines without the packet and the time.
+func withoutPackets(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		out = append(out, line[18:])
+	}
+	return out
+}
+
+// TestOrderOfSegments: what TCP does to the octets is not seen in what is decoded.
+func TestOrderOfSegments(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		flags := withCRC
+		if seed%2 == 1 {
+			flags = markers
+		}
+		sent := sends(12, 300, seed%2 == 1)
+		want := withoutPackets(lines(t, newTape().opens(frame("Req", flags), frame("Rep", flags)).says(0, sent).file.Bytes(), dump.Config{}))
+		require.Len(t, want, 3+12)
+
+		tp := newTape().opens(frame("Req", flags), frame("Rep", flags))
+		type part struct{ at, end int }
+		var parts []part
+		for at := 0; at < len(sent); {
+			end := min(len(sent), at+1+r.IntN(700))
+			parts = append(parts, part{max(0, at-r.IntN(100)), end}) // some of it was sent before
+			if r.IntN(4) == 0 {
+				parts = append(parts, part{at, end})
+			}
+			at = end
+		}
+		// Without the peer's acknowledgements nothing counts as missing.
+		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		for _, p := range parts {
+			tp.segment(0, tp.next[0]+uint32(p.at), pcap.ACK, sent[p.at:p.end])
+		}
+		require.Equal(t, want, withoutPackets(lines(t, tp.file.Bytes(), dump.Config{})), "seed %d", seed)
+	}
+}
+
+// TestGapsWithMarkers: the next Marker tells where an FPDU begins.
+func TestGapsWithMarkers(t *testing.T) {
+	sent := sends(40, 300, true)
+	for from := 1; from < 6000; from += 613 {
+		tp := newTape().opens(frame("Req", markers), frame("Rep", markers))
+		tp.says(0, sent[:from]).drops(0, 1000).says(0, sent[from+1000:]).says(1, sends(1, 1, true))
+		got := strings.Join(lines(t, tp.file.Bytes(), dump.Config{}), "\n")
+		require.Contains(t, got, "1000 octets missing in the capture")
+		require.Contains(t, got, "octets not decoded, up to the next FPDU that is certain")
+		require.Contains(t, got, "> Send QN 0 MSN 40 ")
+		require.NotContains(t, got, "!", "nothing that is no FPDU is taken for one")
+		require.GreaterOrEqual(t, strings.Count(got, "> Send"), 40-6)
+	}
+}
+
+// TestCertainOnly: without CRCs and Markers nothing behind a gap is decoded.
+func TestCertainOnly(t *testing.T) {
+	sent := sends(5, 100, false)
+	tp := newTape().opens(frame("Req", plain), frame("Rep", plain)).says(0, sent[:100]).drops(0, 100).says(0, sent[200:])
+	got := strings.Join(lines(t, tp.file.Bytes(), dump.Config{}), "\n")
+	require.Contains(t, got, "without CRCs and Markers it is not certain where the next FPDU begins")
+	require.Contains(t, got, fmt.Sprintf("%d octets not decoded", len(sent)-100))
+	require.NotContains(t, got, "Send")
+}
+
+// TestMidway: a capture that begins later is decoded where the CRC tells.
+func TestMidway(t *testing.T) {
+	_, err := all(t, newTape().says(0, sends(3, 100, false)[60:]).file.Bytes(), dump.Config{})
+	require.ErrorIs(t, err, dump.ErrForeign, "one segment of TCP, which begins within an FPDU")
+	tp := newTape().says(0, sends(1, 100, false)[60:])
+	for range 2 {
+		tp.says(0, sends(1, 100, false))
+	}
+	got := strings.Join(lines(t, tp.file.Bytes(), dump.Config{}), "\n")
+	require.Contains(t, got, "octets not decoded, up to the next FPDU that is certain")
+	require.Equal(t, 2, strings.Count(got, "Send QN 0 MSN 1 MO 0, 100 octets, last, CRC valid"))
+}
+
+// TestForeignStreams: one line for each connection.
+func TestForeignStreams(t *testing.T) {
+	for head, want := range map[string]string{
+		"GET / HTTP/1.1\r\n\r\n": `no iWARP: the stream begins with "GET / HTTP/1.1\r\n"`,
+		"\x16\x03\x01\x02\x00":   "TLS, which hides what is in it",
+	} {
+		tp := newTape().opens([]byte(head), []byte(head))
+		records, err := all(t, tp.file.Bytes(), dump.Config{})
+		require.ErrorIs(t, err, dump.ErrForeign)
+		require.ErrorContains(t, err, "packet 4 at octet ")
+		require.Len(t, records, 2)
+		require.Contains(t, records[1].Errors[0], want)
+	}
+}
+
+// TestCutCaptures: each end of a capture is an error that names the packet and its octet, or a shorter conversation.
+func TestCutCaptures(t *testing.T) {
+	whole := newTape().opens(frame("Req", plain), frame("Rep", plain)).says(0, sends(1, 10, false)).file.Bytes()
+	for n := range len(whole) {
+		_, err := all(t, whole[:n], dump.Config{})
+		if err != nil {
+			require.Regexp(t, `octet \d+`, err.Error())
+		}
+	}
+	_, err := all(t, []byte("\x7fELF and what follows it in a program"), dump.Config{})
+	require.ErrorContains(t, err, "not a capture file: it begins with 7f 45 4c 46 at octet 0")
+	foreign := bytes.Clone(whole)
+	foreign[20] = 147
+	_, err = all(t, foreign, dump.Config{})
+	require.ErrorContains(t, err, "packet 1 at octet 24: link type 147")
+}
