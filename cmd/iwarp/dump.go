@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,12 +61,15 @@ func (c *dumping) run(cmd *cobra.Command, name string) error {
 		in = file
 	}
 	if c.follow {
-		in = &follower{cmd.Context(), in}
+		in = &growing{cmd.Context(), in}
 	}
 	done := make(chan error, 1)
 	go func() { done <- c.decode(in, streams.Out, cfg) }() // a Read of a pipe does not end with the context
 	select {
 	case err := <-done:
+		if cmd.Context().Err() != nil { // the end of a file that is followed is that of the context
+			return cmd.Context().Err()
+		}
 		return err
 	case <-cmd.Context().Done():
 		return cmd.Context().Err()
@@ -96,6 +100,9 @@ func (c *dumping) decode(in io.Reader, to io.Writer, cfg dump.Config) error {
 	})
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // of a file, and not of a connection
+		return fmt.Errorf("%s: the capture is cut short", err.Error())
 	}
 	return err
 }
@@ -128,13 +135,13 @@ func (f *flushing) Read(p []byte) (int, error) {
 	return f.r.Read(p)
 }
 
-// A follower waits at the end of a file for more.
-type follower struct {
+// A growing waits at the end of a file for more.
+type growing struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (f *follower) Read(p []byte) (int, error) {
+func (f *growing) Read(p []byte) (int, error) {
 	const interval = 50 * time.Millisecond
 	for {
 		n, err := f.r.Read(p)

@@ -189,8 +189,6 @@ var cores = map[string]string{
 	"internal/hostile/octets": "",
 	"internal/hostile/attack": "",
 
-	"internal/dump": "",
-
 	"examples/nvme/capsule":               "",
 	"examples/nvme/target/internal/model": "",
 }

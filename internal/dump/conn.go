@@ -2,6 +2,7 @@ package dump
 
 import (
 	"cmp"
+	"container/list"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -12,9 +13,9 @@ type conn struct {
 	d              *Decoder
 	number         int // 0: none of its records is out
 	client, server netip.AddrPort
-	used           int // packet
+	key            key
+	element        *list.Element
 	overSCTP       bool
-	stream         int32 // of SCTP
 	ended          bool
 
 	tcp  *[2]half         // of TCP: what the client and the server send
@@ -38,8 +39,8 @@ func (c *conn) record(dir int, k Kind) *Record {
 		r := c.fill(c.d.report(KindConnection), 0)
 		r.Text = "TCP"
 		switch {
-		case c.stream >= 0:
-			r.Text = fmt.Sprintf("SCTP stream %d", c.stream)
+		case c.key.stream >= 0:
+			r.Text = fmt.Sprintf("SCTP stream %d", c.key.stream)
 		case c.overSCTP:
 			r.Text = "SCTP association"
 		}

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"container/list"
 	"bytes"
 	"cmp"
 	"errors"
@@ -35,6 +36,7 @@ type Config struct {
 type Decoder struct {
 	cfg     Config
 	conns   map[key]*conn
+	order   *list.List // of conns, the one that has been silent longest first
 	last    int // number of the newest connection
 	held    int // octets
 	packet  pcap.Packet
@@ -54,7 +56,9 @@ const (
 )
 
 // New returns a Decoder.
-func New(cfg Config) *Decoder { return &Decoder{cfg: cfg, conns: map[key]*conn{}} }
+func New(cfg Config) *Decoder {
+	return &Decoder{cfg: cfg, conns: map[key]*conn{}, order: list.New()}
+}
 
 // Decoded tells whether anything of iWARP was decoded.
 func (d *Decoder) Decoded() bool { return d.decoded }
@@ -123,7 +127,7 @@ func (d *Decoder) report(k Kind) *Record {
 func (d *Decoder) find(k key) *conn {
 	c := d.conns[k]
 	if c != nil {
-		c.used = d.packet.Number
+		d.order.MoveToBack(c.element)
 	}
 	return c
 }
@@ -131,37 +135,35 @@ func (d *Decoder) find(k key) *conn {
 // add makes a connection, in place of one with the same addresses.
 func (d *Decoder) add(k key, client, server netip.AddrPort) *conn {
 	if c := d.conns[k]; c != nil {
-		d.forget(k, c)
+		d.forget(c)
 	} else if len(d.conns) >= MaxConnections {
 		d.forgetOldest()
 	}
-	c := &conn{d: d, client: client, server: server, used: d.packet.Number, overSCTP: k.stream != streamTCP, stream: k.stream}
+	c := &conn{d: d, key: k, client: client, server: server, overSCTP: k.stream != streamTCP}
+	c.element = d.order.PushBack(c)
 	d.conns[k] = c
 	return c
 }
 
 func (d *Decoder) forgetOldest() {
-	var oldest key
-	used := int(^uint(0) >> 1)
-	for k, c := range d.conns {
-		if c.used < used {
-			oldest, used = k, c.used
-		}
+	c, ok := d.order.Front().Value.(*conn)
+	if !ok {
+		return
 	}
-	c := d.conns[oldest]
 	if c.number != 0 && !c.ended {
 		c.record(0, KindError).fail("the connection is forgotten: more than %d are known", MaxConnections)
 	}
-	d.forget(oldest, c)
+	d.forget(c)
 }
 
-func (d *Decoder) forget(k key, c *conn) {
+func (d *Decoder) forget(c *conn) {
 	if c.tcp != nil {
 		for i := range c.tcp {
 			c.tcp[i].release()
 		}
 	}
-	delete(d.conns, k)
+	d.order.Remove(c.element)
+	delete(d.conns, c.key)
 }
 
 // End tells that the capture ends: what is incomplete is reported.
@@ -178,6 +180,7 @@ func (d *Decoder) End() []Record {
 		c.flush("the capture ends")
 	}
 	clear(d.conns)
+	d.order.Init()
 	d.held = 0
 	return d.out
 }

@@ -23,7 +23,7 @@ const maxGolden = 36
 func TestGolden(t *testing.T) {
 	captures := map[string][]byte{
 		"markers": markersTape(), "bad_crc": badCRCTape(), "gap": gapTape(), "hostile": hostileTape(), "sctp": sctpTape(false), "sctp_udp": sctpTape(true),
-		"private": privateTape(), "extensions": extensionsTape(),
+		"private": privateTape(), "extensions": extensionsTape(), "rsocket": rsocketTape(), "rpcrdma": rpcTape(),
 	}
 	for _, name := range []string{"rping", "knob_p2p_crc", "knob_v1", "mpa_markers_reject", "terminate_ddp_bounds", "nvme_rdma", "ib_atomic_bw"} {
 		b, err := os.ReadFile(filepath.Join("..", "pcap", "testdata", name+".pcap"))
@@ -146,4 +146,34 @@ func extensionsTape() []byte {
 		tp.says(1, fpdu(nil, unhex(segment), false))
 	}
 	return tp.file.Bytes()
+}
+
+// rsocketTape begins as rcopy does.
+func rsocketTape() []byte {
+	tp := newTape().opens(
+		frame("Req", "10 02 002c 00000001 0102018000000000 0000560fa4b90000 eb2db800 00000002 00007fd116a5f000 e24c6900 00010000"),
+		frame("Rep", "10 02 002c 00010000 0103018000000000 00007fe158003000 93135300 00000002 00007fe15c585000 5d15aa00 00010000"))
+	for i, message := range []string{"20000000", "80010080", "000000e0", "010000e0", "ffffff2f"} {
+		tp.says(0, fpdu(nil, send(uint32(i+1), unhex(message)), false))
+	}
+	return tp.says(1, fpdu(nil, send(1, unhex("80000180")), false)).file.Bytes()
+}
+
+// rpcTape has calls of NFS, with chunks, and what is no message.
+func rpcTape() []byte {
+	tp := newTape().opens(frame("Req", "10 02 000c 00800000 f6ab0e1801010303"), frame("Rep", "50 02 000c 00000010 f6ab0e1801000303"))
+	const header = "5b65dcd0 00000001 00000080 "
+	const segment = "00000001 00000002 00001000 0000000000002000 "
+	for i, message := range []string{
+		header + "00000000 00000000 00000000 00000000 5b65dcd0 00000000 00000002 000186a3 00000003 00000006",
+		header + "00000000 00000001 00000044 " + segment[9:] + "00000001 00000002 " + segment[9:] + segment[9:] + "00000000 00000001 00000001 " + segment[9:] + "5b65dcd0 00000000 00000002 000186a5 00000003 00000001",
+		header + "00000004 00000002",
+		header + "00000001 00000001 00000044",
+		"5b65dcd0 00000002 00000080 00000000",
+		"5b65dcd0",
+	} {
+		tp.says(0, fpdu(nil, send(uint32(i+1), unhex(message)), false))
+	}
+	tp.says(1, fpdu(nil, send(1, unhex("5b65dcd0 00000001 00000020 00000000 00000000 00000000 00000000 5b65dcd0 00000001 00000000")), false))
+	return tp.says(1, fpdu(nil, send(2, unhex("5b65dcd0 00000001 00000020 00000000 00000000 00000000 00000000 5b65dcd0 00000001 00000001")), false)).file.Bytes()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/pcap"
 )
 
-// flood has a Decoder take segments of a client of its own each.
+// flood gives a Decoder n segments.
 func flood(d *Decoder, n int, s func(i int) pcap.Segment) (records int) {
 	for i := range n {
 		x := s(i)

@@ -72,26 +72,37 @@ func (u *ulp) command(q *capsule.SQE) string {
 // parameters adds those of the commands that are most common.
 func (u *ulp) parameters(block *Block, q *capsule.SQE) {
 	switch {
-	case q.IsConnect():
-		c := capsule.ParseConnect(q)
-		block.Fields.add("qid", c.QID)
-		block.Fields.add("sqsize", c.SQSize)
-		block.Fields.add("kato_ms", c.KATO)
-	case q.Opcode == capsule.OpFabrics && (q.FCType() == capsule.FCPropertyGet || q.FCType() == capsule.FCPropertySet):
-		p := capsule.ParseProperty(q)
-		block.Fields.add("offset", hex64(uint64(p.Offset)))
-		if q.FCType() == capsule.FCPropertySet {
-			block.Fields.add("value", hex64(p.Value))
+	case q.Opcode == capsule.OpFabrics:
+		block.fabrics(q)
+	case !u.nvmeAsked:
+	case u.qid == 0:
+		if name := adminParameters[q.Opcode]; name != "" {
+			block.Fields.add(name, q.CDW10&0xff)
 		}
-	case q.Opcode == capsule.OpFabrics || !u.nvmeAsked:
-	case u.qid != 0 && (q.Opcode == capsule.OpRead || q.Opcode == capsule.OpWrite):
+	case q.Opcode == capsule.OpRead || q.Opcode == capsule.OpWrite:
 		block.Fields.add("lba", uint64(q.CDW11)<<32|uint64(q.CDW10))
 		block.Fields.add("blocks", q.CDW12&0xffff+1)
-	case u.qid == 0 && q.Opcode == capsule.OpIdentify:
-		block.Fields.add("cns", q.CDW10&0xff)
-	case u.qid == 0 && (q.Opcode == capsule.OpSetFeatures || q.Opcode == capsule.OpGetFeatures):
-		block.Fields.add("feature", q.CDW10&0xff)
-	case u.qid == 0 && q.Opcode == capsule.OpGetLogPage:
-		block.Fields.add("log", q.CDW10&0xff)
+	}
+}
+
+// adminParameters are what the lowest octet of CDW10 says.
+var adminParameters = map[capsule.Opcode]string{
+	capsule.OpIdentify: "cns", capsule.OpSetFeatures: "feature", capsule.OpGetFeatures: "feature", capsule.OpGetLogPage: "log",
+}
+
+// fabrics adds the parameters of a Fabrics command.
+func (x *Block) fabrics(q *capsule.SQE) {
+	switch q.FCType() {
+	case capsule.FCConnect:
+		c := capsule.ParseConnect(q)
+		x.Fields.add("qid", c.QID)
+		x.Fields.add("sqsize", c.SQSize)
+		x.Fields.add("kato_ms", c.KATO)
+	case capsule.FCPropertyGet, capsule.FCPropertySet:
+		p := capsule.ParseProperty(q)
+		x.Fields.add("offset", hex64(uint64(p.Offset)))
+		if q.FCType() == capsule.FCPropertySet {
+			x.Fields.add("value", hex64(p.Value))
+		}
 	}
 }

@@ -43,27 +43,44 @@ func (u *ulp) application(b []byte, dir int, isRequest, reject bool) Block {
 		u.protocol = protocolRPC
 		return block
 	}
-	if u.protocol == protocolNVMe || u.protocol == "" && looksLikeNVMe(b, isRequest, u.nvmeAsked) {
-		if block, ok := nvmePrivate(b, isRequest, reject); ok {
-			u.nvmeAsked = u.nvmeAsked || isRequest
-			if !isRequest && u.nvmeAsked {
-				u.protocol = protocolNVMe
-			}
-			if isRequest {
-				u.qid = binary.LittleEndian.Uint16(b[2:])
-			}
-			return block
-		}
+	if block, ok := u.nvmePrivate(b, isRequest, reject); ok {
+		return block
 	}
-	if block, ok := rsocketPrivate(b); ok && (u.protocol == "" || u.protocol == protocolRsocket) && !reject {
-		u.bigEndian[dir] = b[1]&1 != 0
-		u.asked[dir] = true
-		if u.asked[0] && u.asked[1] {
-			u.protocol = protocolRsocket
-		}
+	if block, ok := u.rsocketPrivate(b, dir); ok && !reject {
 		return block
 	}
 	return Block{"application", "private data", Fields{{"octets", len(b)}, {"begins", fmt.Sprintf("%x", b[:min(len(b), maxShown)])}}}
+}
+
+// nvmePrivate reads private data that the port, or they themselves, tell to be those of NVMe.
+func (u *ulp) nvmePrivate(b []byte, isRequest, reject bool) (Block, bool) {
+	if u.protocol != protocolNVMe && (u.protocol != "" || !looksLikeNVMe(b, isRequest, u.nvmeAsked)) {
+		return Block{}, false
+	}
+	block, ok := nvmePrivate(b, isRequest, reject)
+	switch {
+	case !ok:
+	case isRequest:
+		u.nvmeAsked, u.qid = true, binary.LittleEndian.Uint16(b[2:])
+	case u.nvmeAsked:
+		u.protocol = protocolNVMe
+	}
+	return block, ok
+}
+
+// rsocketPrivate reads private data of rsocket. Those of both sides tell the protocol.
+func (u *ulp) rsocketPrivate(b []byte, dir int) (Block, bool) {
+	if u.protocol != "" && u.protocol != protocolRsocket {
+		return Block{}, false
+	}
+	block, ok := rsocketPrivate(b)
+	if ok {
+		u.bigEndian[dir], u.asked[dir] = b[1]&1 != 0, true
+	}
+	if u.asked[0] && u.asked[1] {
+		u.protocol = protocolRsocket
+	}
+	return block, ok
 }
 
 // Of the blocks of package cm. They begin with

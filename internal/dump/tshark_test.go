@@ -152,7 +152,7 @@ func TestTsharkAgrees(t *testing.T) {
 	}
 }
 
-// ask has tshark decode a capture. Some protocols are disabled which it takes Sends for.
+// ask is what tshark decodes of a capture. Some protocols are disabled which it takes Sends for.
 func ask(t *testing.T, tshark, file string) values {
 	args := []string{
 		"-n", "-r", file, "-o", "tcp.try_heuristic_first:TRUE", "-o", "tcp.reassemble_out_of_order:TRUE", "-o", "gui.max_tree_depth:1000000",

@@ -26,8 +26,12 @@ const (
 
 var errBlock = errors.New("a block of pcapng whose length cannot be")
 
-// blocks is what a section of pcapng has told.
-type blocks struct{ interfaces []netInterface }
+// A blocks reads the packets of pcapng.
+type blocks struct {
+	*source
+	order      binary.ByteOrder
+	interfaces []netInterface // of the section
+}
 
 type netInterface struct {
 	link LinkType
@@ -36,41 +40,39 @@ type netInterface struct {
 }
 
 // begin reads the header of a section, of which h is the beginning.
-func (r *Reader) begin(h []byte) error {
+func (n *blocks) begin(h []byte) error {
 	switch uint32(sectionMagic) {
 	case binary.LittleEndian.Uint32(h[8:]):
-		r.order = binary.LittleEndian
+		n.order = binary.LittleEndian
 	case binary.BigEndian.Uint32(h[8:]):
-		r.order = binary.BigEndian
+		n.order = binary.BigEndian
 	default:
-		return fmt.Errorf("%w: its section header has the octets % x at octet %d", errFormat, h[8:12], r.at-int64(len(h))+8)
+		return fmt.Errorf("%w: its section header has the octets % x at octet %d", errFormat, h[8:12], n.at-int64(len(h))+8)
 	}
-	size := r.order.Uint32(h[4:])
+	size := n.order.Uint32(h[4:])
 	if size < uint32(len(h)) || size > maxBlock || size%4 != 0 {
 		return fmt.Errorf("pcap: %w: %d", errBlock, size)
 	}
-	if _, err := r.read(make([]byte, int(size)-len(h))); err != nil {
-		return fmt.Errorf("pcap: section header: %w", within(err))
+	if _, err := n.read(make([]byte, int(size)-len(h))); err != nil {
+		return fmt.Errorf("pcap: section header, which ends at octet %d: %w", n.at, within(err))
 	}
-	r.ng = &blocks{}
+	n.interfaces = nil
 	return nil
 }
 
-// nextBlock reads blocks up to the next packet.
-func (r *Reader) nextBlock() (Packet, error) {
+// next reads blocks up to the next packet.
+func (n *blocks) next() (Packet, error) {
 	for {
-		r.from = r.at
-		kind, body, err := r.block()
+		n.from = n.at
+		kind, body, err := n.block()
 		if err != nil {
 			return Packet{}, err
 		}
 		switch kind {
 		case blockInterface:
-			err = r.ng.addInterface(r.order, body)
+			err = n.addInterface(body)
 		case blockEnhanced, blockSimple:
-			p, err := r.ng.packet(r.order, kind, body)
-			p.Offset = r.from
-			return p, err
+			return n.packet(kind, body)
 		}
 		if err != nil {
 			return Packet{}, err
@@ -79,35 +81,35 @@ func (r *Reader) nextBlock() (Packet, error) {
 }
 
 // block reads a block, without its ends.
-func (r *Reader) block() (kind uint32, body []byte, err error) {
+func (n *blocks) block() (kind uint32, body []byte, err error) {
 	var h [fileHeaderLen]byte
-	if _, err := r.read(h[:8]); err != nil {
+	if _, err := n.read(h[:8]); err != nil {
 		return 0, nil, err
 	}
 	if binary.BigEndian.Uint32(h[:]) == blockSection {
-		if _, err := r.read(h[8:]); err != nil {
+		if _, err := n.read(h[8:]); err != nil {
 			return 0, nil, within(err)
 		}
-		return blockSection, nil, r.begin(h[:])
+		return blockSection, nil, n.begin(h[:])
 	}
-	kind, size := r.order.Uint32(h[:]), r.order.Uint32(h[4:])
+	kind, size := n.order.Uint32(h[:]), n.order.Uint32(h[4:])
 	if size < blockEnds || size > maxBlock || size%4 != 0 {
 		return 0, nil, fmt.Errorf("%w: %d", errBlock, size)
 	}
 	body = make([]byte, size-8)
-	if _, err := r.read(body); err != nil {
+	if _, err := n.read(body); err != nil {
 		return 0, nil, within(err)
 	}
 	return kind, body[:len(body)-4], nil
 }
 
-func (n *blocks) addInterface(order binary.ByteOrder, b []byte) error {
+func (n *blocks) addInterface(b []byte) error {
 	if len(b) < 8 || len(n.interfaces) == maxInterfaces {
 		return fmt.Errorf("%w: an interface of %d octets, after %d others", errBlock, len(b), len(n.interfaces))
 	}
-	i := netInterface{link: LinkType(order.Uint16(b)), snap: order.Uint32(b[4:]), unit: 1e6}
+	i := netInterface{link: LinkType(n.order.Uint16(b)), snap: n.order.Uint32(b[4:]), unit: 1e6}
 	for b = b[8:]; len(b) >= 4; {
-		code, size := order.Uint16(b), int(order.Uint16(b[2:]))
+		code, size := n.order.Uint16(b), int(n.order.Uint16(b[2:]))
 		whole := 4 + (size+3)&^3
 		if code == 0 || whole > len(b) {
 			break
@@ -138,7 +140,7 @@ func resolution(b byte) int64 {
 }
 
 // packet reads a block that is a packet.
-func (n *blocks) packet(order binary.ByteOrder, kind uint32, b []byte) (Packet, error) {
+func (n *blocks) packet(kind uint32, b []byte) (Packet, error) {
 	id, size, header := uint32(0), uint32(0), 4
 	if kind == blockEnhanced {
 		header = 20
@@ -147,7 +149,7 @@ func (n *blocks) packet(order binary.ByteOrder, kind uint32, b []byte) (Packet, 
 		return Packet{}, fmt.Errorf("%w: %d octets", errBlock, len(b))
 	}
 	if kind == blockEnhanced {
-		id, size = order.Uint32(b), order.Uint32(b[12:])
+		id, size = n.order.Uint32(b), n.order.Uint32(b[12:])
 	}
 	if int64(id) >= int64(len(n.interfaces)) {
 		return Packet{}, fmt.Errorf("interface %d, which the capture does not describe", id)
@@ -155,12 +157,12 @@ func (n *blocks) packet(order binary.ByteOrder, kind uint32, b []byte) (Packet, 
 	i := n.interfaces[id]
 	p := Packet{Link: i.link}
 	if kind == blockSimple {
-		size = min(order.Uint32(b), uint32(len(b)-header))
+		size = min(n.order.Uint32(b), uint32(len(b)-header))
 		if i.snap != 0 {
 			size = min(size, i.snap)
 		}
 	} else {
-		units := uint64(order.Uint32(b[4:]))<<32 | uint64(order.Uint32(b[8:]))
+		units := uint64(n.order.Uint32(b[4:]))<<32 | uint64(n.order.Uint32(b[8:]))
 		sec, rest := units/uint64(i.unit), int64(units%uint64(i.unit))
 		p.Time = time.Unix(int64(sec), rest*int64(time.Second)/i.unit)
 	}

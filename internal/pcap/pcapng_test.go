@@ -1,0 +1,127 @@
+package pcap
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type byteOrder interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}
+
+// appendBlock appends a block of pcapng: type, length, body, length.
+func appendBlock(file []byte, order byteOrder, kind uint32, body []byte) []byte {
+	body = append(body, make([]byte, -len(body)&3)...)
+	file = order.AppendUint32(file, kind)
+	file = order.AppendUint32(file, uint32(len(body)+blockEnds))
+	return order.AppendUint32(append(file, body...), uint32(len(body)+blockEnds))
+}
+
+// ngFile has two interfaces, a block that is not known, a packet of each kind, and another section.
+func ngFile(order byteOrder) []byte {
+	section := append(order.AppendUint32(nil, sectionMagic), make([]byte, 12)...)
+	file := appendBlock(nil, order, blockSection, section)
+	describe := func(link LinkType, snap uint32, options ...byte) []byte {
+		b := order.AppendUint16(nil, uint16(link))
+		return append(order.AppendUint32(append(b, 0, 0), snap), options...)
+	}
+	nano := append(order.AppendUint16(order.AppendUint16(nil, optionResolution), 1), 9, 0, 0, 0)
+	file = appendBlock(file, order, blockInterface, describe(LinkRaw, 2))
+	file = appendBlock(file, order, blockInterface, describe(LinkEthernet, 0, nano...))
+	file = appendBlock(file, order, 0xbad, []byte("skipped"))
+	file = appendBlock(file, order, blockSimple, append(order.AppendUint32(nil, 9), "abc"...))
+	enhanced := order.AppendUint32(nil, 1)
+	ticks := uint64(5*time.Second + 6)
+	for _, v := range []uint32{uint32(ticks >> 32), uint32(ticks), 3, 9} {
+		enhanced = order.AppendUint32(enhanced, v)
+	}
+	file = appendBlock(file, order, blockEnhanced, append(enhanced, "xyz"...))
+	return appendBlock(file, order, blockSection, section)
+}
+
+func TestReaderTakesPcapng(t *testing.T) {
+	for _, order := range []byteOrder{binary.LittleEndian, binary.BigEndian} {
+		file := ngFile(order)
+		r, err := NewReader(bytes.NewReader(file))
+		require.NoError(t, err)
+		p, err := r.Next()
+		require.NoError(t, err)
+		require.Equal(t, Packet{Link: LinkRaw, Number: 1, Offset: 96, Data: []byte("ab")}, p, "no more than the interface keeps")
+		p, err = r.Next()
+		require.NoError(t, err)
+		require.Equal(t, Packet{Time: time.Unix(5, 6), Link: LinkEthernet, Number: 2, Offset: 116, Data: []byte("xyz")}, p)
+		_, err = r.Next()
+		require.Equal(t, io.EOF, err)
+
+		for n := range len(file) {
+			r, err := NewReader(bytes.NewReader(file[:n]))
+			for err == nil {
+				_, err = r.Next()
+			}
+			if err != io.EOF {
+				require.ErrorContains(t, err, "octet", "%d octets", n)
+			}
+		}
+	}
+}
+
+func TestReaderRefusesPcapng(t *testing.T) {
+	file := ngFile(binary.LittleEndian)
+	for name, c := range map[string]struct {
+		at   int
+		want string
+	}{
+		"magic":     {8, "its section header has the octets"},
+		"length":    {28 + 4, "whose length cannot be"},
+		"interface": {116 + 8, "interface 65281, which the capture does not describe"},
+		"size":      {116 + 21, "octets in a block of"},
+	} {
+		bad := bytes.Clone(file)
+		bad[c.at], bad[c.at+1] = bad[c.at]^0, 0xff
+		if name == "magic" || name == "length" {
+			bad[c.at] = 0xff
+		}
+		r, err := NewReader(bytes.NewReader(bad))
+		for err == nil {
+			_, err = r.Next()
+		}
+		require.ErrorContains(t, err, c.want, name)
+	}
+}
+
+func TestParseIPLooksThroughHeaders(t *testing.T) {
+	s := Segment{Src: clientAddr, Dst: serverAddr, Payload: []byte("x")}
+	frame := append(make([]byte, 12), 0x88, 0xa8, 0, 7, 0x81, 0, 0, 8, 0x08, 0)
+	got, err := Parse(LinkEthernet, append(frame, s.Append(nil)...))
+	require.NoError(t, err)
+	require.Equal(t, s, got, "behind two VLAN tags")
+
+	ip, err := ParseIP(LinkRaw, s.Append(nil)[:25])
+	require.NoError(t, err)
+	require.Equal(t, 16, ip.Missing)
+	_, err = Parse(LinkRaw, s.Append(nil)[:25])
+	require.Equal(t, errShort, err)
+
+	six := append([]byte{0x60, 0, 0, 0, 0, 17, hopByHop, 1}, make([]byte, 32)...)
+	six = append(six, destination, 0, 0, 0, 0, 0, 0, 0)
+	six = append(six, 132, 0, 0, 0, 0, 0, 0, 0, 'x')
+	ip, err = ParseIP(LinkRaw, six)
+	require.NoError(t, err)
+	require.Equal(t, byte(132), ip.Protocol)
+	require.Equal(t, "x", string(ip.Payload))
+	six[6] = fragment
+	ip, err = ParseIP(LinkRaw, six)
+	require.NoError(t, err)
+	require.True(t, ip.Fragment)
+	six[6], six[41] = routing, 9
+	_, err = ParseIP(LinkRaw, six)
+	require.Equal(t, errShort, err)
+	require.False(t, LinkType(147).Known())
+	require.True(t, LinkSLL2.Known())
+}

@@ -1,0 +1,40 @@
+package pcap
+
+import (
+	"fmt"
+	"io"
+)
+
+// A source counts what is read of a capture.
+type source struct {
+	r    io.Reader
+	at   int64 // octets that were read
+	from int64 // where the packet, or block, begins
+}
+
+// read fills b. An end that is not at its beginning is unexpected.
+func (s *source) read(b []byte) (int, error) {
+	n, err := io.ReadFull(s.r, b)
+	s.at += int64(n)
+	return n, err
+}
+
+// data reads the octets of a packet.
+func (s *source) data(size uint32) ([]byte, error) {
+	if size > snapLen {
+		return nil, fmt.Errorf("it has %d octets, more than the %d that are possible", size, snapLen)
+	}
+	data := make([]byte, size)
+	if n, err := s.read(data); err != nil {
+		return nil, fmt.Errorf("%d of its %d octets are there: %w", n, size, within(err))
+	}
+	return data, nil
+}
+
+// within is the error of an end within a packet.
+func within(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
