@@ -131,3 +131,24 @@ func TestCutCaptures(t *testing.T) {
 	_, err = all(t, foreign, dump.Config{})
 	require.ErrorContains(t, err, "packet 1 at octet 24: link type 147")
 }
+
+// TestDamagedCaptures: octets of packets, and of their headers, are changed at random. All of it is decoded, each octet at
+// most once.
+func TestDamagedCaptures(t *testing.T) {
+	tapes := [][]byte{markersTape(), badCRCTape(), gapTape(), hostileTape(), privateTape(), extensionsTape(), sctpTape(false), sctpTape(true), rpcTape(), rsocketTape()}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		damaged := bytes.Clone(tapes[r.IntN(len(tapes))])
+		for range 1 + r.IntN(8) {
+			damaged[24+r.IntN(len(damaged)-24)] = byte(r.Uint32())
+		}
+		records, _ := all(t, damaged, dump.Config{Protocols: map[uint16]string{7471: []string{"nvme", "rma", "rpcrdma", "rsocket"}[r.IntN(4)]}})
+		octets := 0
+		for i := range records {
+			if records[i].DDP != nil {
+				octets += records[i].DDP.Length
+			}
+		}
+		require.LessOrEqual(t, octets, len(damaged), "seed %d", seed)
+	}
+}
