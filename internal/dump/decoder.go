@@ -1,9 +1,9 @@
 package dump
 
 import (
-	"container/list"
 	"bytes"
 	"cmp"
+	"container/list"
 	"errors"
 	"fmt"
 	"io"
@@ -37,8 +37,8 @@ type Decoder struct {
 	cfg     Config
 	conns   map[key]*conn
 	order   *list.List // of conns, the one that has been silent longest first
-	last    int // number of the newest connection
-	held    int // octets
+	last    int        // number of the newest connection
+	held    int        // octets
 	packet  pcap.Packet
 	out     []Record
 	decoded bool
