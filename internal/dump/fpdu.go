@@ -94,11 +94,16 @@ func (f *framing) fpdu() bool {
 	if n == 0 {
 		return false
 	}
+	bad := f.crc && x.crc != x.computed
+	if bad && !f.agreed() { // there may be Markers, of which the capture does not tell
+		f.lose()
+		f.starts = f.starts[1:]
+		return true
+	}
 	f.emit(&x, pos)
 	f.eat(n)
-	if f.crc && x.crc != x.computed { // then the length is not sure either
+	if bad { // then the length is not sure either
 		f.lose()
-		f.mayStart(f.base)
 	}
 	return true
 }

@@ -205,16 +205,23 @@ func (f *framing) negotiated() {
 	}
 }
 
+// agreed tells whether the frames of both sides are known.
+func (f *framing) agreed() bool { return f.have && f.peer().have }
+
 // begin sets what the two frames say of this half.
 func (f *framing) begin(p *framing) {
-	if f.state != stateWait {
+	if f.state == stateFull { // it was found by its CRC
 		return
 	}
-	f.state = stateFull
-	if f.frame.Reject || p.frame.Reject {
-		f.state = stateOver
-	}
 	f.crc, f.markers = f.frame.CRC || p.frame.CRC, p.frame.Markers
+	switch {
+	case f.frame.Reject || p.frame.Reject:
+		f.state = stateOver
+	case f.state == stateWait:
+		f.state = stateFull
+	case f.state == stateLost: // octets were missing behind the frame
+		f.lose()
+	}
 }
 
 // foreign tells that the stream is no iWARP.

@@ -87,6 +87,26 @@ func TestCertainOnly(t *testing.T) {
 	require.NotContains(t, got, "Send")
 }
 
+// TestGapBehindTheRequest: the Reply comes later, and says how to read what follows.
+func TestGapBehindTheRequest(t *testing.T) {
+	for flags, want := range map[string]string{withCRC: "Send QN 0 MSN 2 MO 0, 100 octets, last, CRC valid", markers: "> Send QN 0 MSN 12 MO 0"} {
+		sent := sends(20, 100, flags == markers)
+		tp := newTape()
+		tp.segment(0, tp.next[0]-1, pcap.SYN, nil)
+		tp.segment(1, tp.next[1]-1, pcap.SYN|pcap.ACK, nil)
+		tp.says(0, frame("Req", flags)).drops(0, len(sends(1, 100, flags == markers)))
+		sent = sent[len(sends(1, 100, flags == markers)):]
+		for len(sent) > 0 { // each of them acknowledged, so that the gap is known before the Reply
+			n := min(len(sent), len(sends(1, 100, false)))
+			tp.says(0, sent[:n])
+			sent = sent[n:]
+			tp.segment(1, tp.next[1], pcap.ACK, nil)
+		}
+		tp.says(1, frame("Rep", flags))
+		require.Contains(t, strings.Join(lines(t, tp.file.Bytes(), dump.Config{}), "\n"), want, flags)
+	}
+}
+
 // TestMidway: a capture that begins later is decoded where the CRC tells.
 func TestMidway(t *testing.T) {
 	_, err := all(t, newTape().says(0, sends(3, 100, false)[60:]).file.Bytes(), dump.Config{})

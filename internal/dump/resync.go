@@ -33,7 +33,7 @@ func (f *framing) gap(n int64) {
 // lose looks for the next FPDU. Where neither CRC nor Markers make one certain, decoding ends.
 func (f *framing) lose() {
 	f.h.c.lose(f.h.dir)
-	if f.have && f.peer().have && !f.crc && !f.markers {
+	if f.agreed() && !f.crc && !f.markers {
 		f.giveUp("without CRCs and Markers it is not certain where the next FPDU begins")
 		return
 	}
@@ -54,6 +54,9 @@ func (f *framing) mayStart(at int64) {
 // search looks for an FPDU that is certain: one with a valid CRC at the beginning of a TCP segment, or, with
 // Markers, the one that a Marker points to.
 func (f *framing) search() bool {
+	if f.have && f.peer().state == stateStart && len(f.buf) <= maxEarly {
+		return false // the other frame may still tell
+	}
 	start, ok := f.candidate()
 	if !ok {
 		return false
