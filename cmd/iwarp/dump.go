@@ -57,7 +57,7 @@ func (c *dumping) run(cmd *cobra.Command, name string) error {
 		if err != nil {
 			return err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		in = file
 	}
 	if c.follow {
@@ -79,7 +79,6 @@ func (c *dumping) run(cmd *cobra.Command, name string) error {
 // decode prints what is decoded. Before it waits for more of the capture, everything is out.
 func (c *dumping) decode(in io.Reader, to io.Writer, cfg dump.Config) error {
 	out := bufio.NewWriter(to)
-	defer out.Flush()
 	var printer dump.Printer
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -145,7 +144,7 @@ func (f *growing) Read(p []byte) (int, error) {
 	const interval = 50 * time.Millisecond
 	for {
 		n, err := f.r.Read(p)
-		if n > 0 || err != io.EOF {
+		if n > 0 || !errors.Is(err, io.EOF) {
 			return n, err
 		}
 		select {

@@ -209,7 +209,7 @@ func Capture(r io.Reader, cfg Config, emit func([]Record) error) error {
 		if err == nil && !p.Link.Known() {
 			err = fmt.Errorf("pcap: packet %d at octet %d: link type %d, of which nothing is known", p.Number, p.Offset, p.Link)
 		}
-		out := d.out[:0]
+		var out []Record
 		if err != nil {
 			out = d.End()
 		} else {
@@ -222,7 +222,7 @@ func Capture(r io.Reader, cfg Config, emit func([]Record) error) error {
 		}
 		switch {
 		case err == nil:
-		case err != io.EOF:
+		case !errors.Is(err, io.EOF):
 			return err
 		case !d.decoded:
 			return fmt.Errorf("%w: packet %d at octet %d is the last", ErrForeign, d.packet.Number, d.packet.Offset)

@@ -97,6 +97,7 @@ func (f *framing) advance() bool {
 		return f.fpdu()
 	case stateLost:
 		return f.search()
+	case stateOver, stateForeign:
 	}
 	return false
 }

@@ -104,5 +104,6 @@ func (x *Block) fabrics(q *capsule.SQE) {
 		if q.FCType() == capsule.FCPropertySet {
 			x.Fields.add("value", hex64(p.Value))
 		}
+	case capsule.FCAuthSend, capsule.FCAuthReceive, capsule.FCDisconnect:
 	}
 }

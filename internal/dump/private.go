@@ -222,7 +222,12 @@ func rsocketPrivate(b []byte) (Block, bool) {
 		return Block{}, false
 	}
 	return Block{protocolRsocket, "private data", Fields{
-		{"credits", credits}, {"table_to", hex64(be.Uint64(b[8:]))}, {"table_stag", hex32(be.Uint32(b[16:]))}, {"slots", slots},
-		{"buffer_to", hex64(be.Uint64(b[24:]))}, {"buffer_stag", hex32(be.Uint32(b[32:]))}, {"buffer_octets", half},
+		{"credits", credits},
+		{"table_to", hex64(be.Uint64(b[8:]))},
+		{"table_stag", hex32(be.Uint32(b[16:]))},
+		{"slots", slots},
+		{"buffer_to", hex64(be.Uint64(b[24:]))},
+		{"buffer_stag", hex32(be.Uint32(b[32:]))},
+		{"buffer_octets", half},
 	}}, true
 }

@@ -68,7 +68,7 @@ func TestSCTPWithoutDDP(t *testing.T) {
 
 // TestUDPIsNotTakenForSCTP where the checksum is not right.
 func TestUDPIsNotTakenForSCTP(t *testing.T) {
-	capture := bytes.Replace(sctpTape(true), unhex("68656c6c6f"), []byte("HELLO"), -1)
+	capture := bytes.ReplaceAll(sctpTape(true), unhex("68656c6c6f"), []byte("HELLO"))
 	for _, line := range lines(t, capture, dump.Config{}) {
 		require.NotContains(t, line, "Send QN")
 	}

@@ -51,6 +51,7 @@ func (r *Record) words() []string {
 		w = append(w, r.Text)
 	case KindError:
 		w = append(w, "error")
+	case KindConnection, KindFPDU, KindControl, KindSegment:
 	}
 	if r.Setup != nil {
 		w = append(w, r.Setup.words(r.Kind)...)

@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -31,7 +32,7 @@ func (c *classic) next() (Packet, error) {
 	c.from = c.at
 	var h [recordHeaderLen]byte
 	if _, err := c.read(h[:]); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return Packet{}, io.EOF
 		}
 		return Packet{}, fmt.Errorf("its header: %w", err)

@@ -3,6 +3,7 @@ package pcap
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func TestReaderTakesPcapng(t *testing.T) {
 			for err == nil {
 				_, err = r.Next()
 			}
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				require.ErrorContains(t, err, "octet", "%d octets", n)
 			}
 		}
@@ -83,7 +84,7 @@ func TestReaderRefusesPcapng(t *testing.T) {
 		"size":      {116 + 21, "octets in a block of"},
 	} {
 		bad := bytes.Clone(file)
-		bad[c.at], bad[c.at+1] = bad[c.at]^0, 0xff
+		bad[c.at+1] = 0xff
 		if name == "magic" || name == "length" {
 			bad[c.at] = 0xff
 		}

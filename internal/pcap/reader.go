@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -41,7 +42,7 @@ func (r *Reader) LinkType() LinkType { return r.link }
 // begins.
 func (r *Reader) Next() (Packet, error) {
 	p, err := r.next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return Packet{}, io.EOF
 	}
 	r.number++

@@ -1,6 +1,7 @@
 package pcap
 
 import (
+	"errors"
 	"fmt"
 	"io"
 )
@@ -33,7 +34,7 @@ func (s *source) data(size uint32) ([]byte, error) {
 
 // within is the error of an end within a packet.
 func within(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
