@@ -36,11 +36,13 @@ func TestStamp(t *testing.T) {
 	b := &debug.BuildInfo{Main: debug.Module{Version: "v0.3.0"}, Settings: []debug.BuildSetting{
 		{Key: "vcs.revision", Value: "1234abcd"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
 	}}
-	s := stampOf("", b)
+	s := stampOf(stamp{}, b)
 	require.Equal(t, "v0.3.0", s.Version, "that of the module")
 	require.Contains(t, s.String(), "\ncommit 1234abcd of 2026-01-02T03:04:05Z, with changes")
-	require.Equal(t, "v0.4.0", stampOf("v0.4.0", b).Version, "that of the linker goes first")
-	require.Equal(t, "(devel)", stampOf("", nil).Version)
+	require.Equal(t, "(devel)", stampOf(stamp{}, nil).Version)
+	s = stampOf(stamp{Version: "v0.4.0", Commit: "5678", Time: "2026-05-06T07:08:09Z"}, b)
+	require.True(t, strings.HasPrefix(s.String(), "iwarp v0.4.0 go"), "what the linker says goes first")
+	require.True(t, strings.HasSuffix(s.String(), "\ncommit 5678 of 2026-05-06T07:08:09Z"))
 }
 
 func TestInfoOfTheMachine(t *testing.T) {

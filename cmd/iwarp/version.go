@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -11,9 +12,9 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
-// version is that of a release, which the linker sets: -ldflags "-X main.version=v0.1.0". Without it the version is that of
-// the module, as go install github.com/goiwarp/iwarp/cmd/iwarp@VERSION records it.
-var version string
+// The linker sets these for a release: -ldflags "-X main.version=v0.1.0". Without version it is that of the module, as go install
+// github.com/goiwarp/iwarp/cmd/iwarp@VERSION records it; without commit and its time they are those that Go records in a clone.
+var version, commit, commitTime string
 
 // A stamp says what the program was built from.
 type stamp struct {
@@ -27,29 +28,28 @@ type stamp struct {
 
 func versionOf() stamp {
 	b, _ := debug.ReadBuildInfo()
-	return stampOf(version, b)
+	return stampOf(stamp{Version: version, Commit: commit, Time: commitTime}, b)
 }
 
-// stampOf puts together what the linker and the build say; b may be nil.
-func stampOf(linked string, b *debug.BuildInfo) stamp {
-	s := stamp{Version: linked, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if b != nil {
-		if s.Version == "" {
-			s.Version = b.Main.Version
-		}
-		for _, v := range b.Settings {
-			switch v.Key {
-			case "vcs.revision":
-				s.Commit = v.Value
-			case "vcs.time":
-				s.Time = v.Value
-			case "vcs.modified":
-				s.Modified = v.Value == "true"
-			}
-		}
+// stampOf adds what the build says to what the linker says; b may be nil.
+func stampOf(s stamp, b *debug.BuildInfo) stamp {
+	s.Go, s.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
+	if b == nil {
+		b = &debug.BuildInfo{}
 	}
-	if s.Version == "" {
-		s.Version = "(devel)"
+	s.Version = cmp.Or(s.Version, b.Main.Version, "(devel)")
+	if s.Commit != "" {
+		return s
+	}
+	for _, v := range b.Settings {
+		switch v.Key {
+		case "vcs.revision":
+			s.Commit = v.Value
+		case "vcs.time":
+			s.Time = v.Value
+		case "vcs.modified":
+			s.Modified = v.Value == "true"
+		}
 	}
 	return s
 }
