@@ -19,7 +19,8 @@ func (r *release) build(ctx context.Context, t target, path string) error {
 	stamp := fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s -X main.commitTime=%s", r.version, r.commit, r.time.UTC().Format(time.RFC3339))
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", stamp, "-o", path, "./cmd/iwarp")
 	cmd.Dir = r.root
-	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOEXPERIMENT=", "GOFIPS140=off",
+		"GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: go build: %w\n%s", t, err, out)
 	}
