@@ -16,7 +16,7 @@ func TestEachWriteBeginsASegment(t *testing.T) {
 	const first, writes, size = 64 << 10, 300, 12
 	s, far := pollerPair(t, newPoller(t))
 	a, b := s.(*rawStream), far.(*rawStream)
-	require.NoError(t, unix.SetsockoptInt(int(b.sock.fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
+	require.NoError(t, unix.SetsockoptInt(b.sock.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
 	before := segmentsSent(t, a)
 	write(t, a, first)
 	for range writes {
@@ -41,7 +41,7 @@ func write(t *testing.T, s *rawStream, n int) {
 
 func segmentsSent(t *testing.T, s *rawStream) uint32 {
 	t.Helper()
-	i, err := unix.GetsockoptTCPInfo(int(s.sock.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	i, err := unix.GetsockoptTCPInfo(s.sock.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	require.NoError(t, err)
 	return i.Data_segs_out
 }
