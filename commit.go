@@ -80,13 +80,6 @@ func (qp *QP) offer(wanted bool) []byte {
 	return append(o.limits().Append(nil), qp.cfg.PrivateData...)
 }
 
-// offersCommit reports whether the private data of an initiator begins with an offer of RDMA
-// Commit.
-func offersCommit(private []byte) bool {
-	_, _, ok := commit.CutOffer(private)
-	return ok
-}
-
 func (o *CommitOptions) limits() commit.Offer {
 	return commit.Offer{Regions: uint16(o.MaxRegions), Octets: o.MaxOctets}
 }
@@ -112,11 +105,11 @@ func (qp *QP) agree() {
 	})
 }
 
-func (qp *QP) extensions() []*rdmap.Extension {
-	if qp.commits.ext == nil {
+func (c *commits) extensions() []*rdmap.Extension {
+	if c.ext == nil {
 		return nil
 	}
-	return []*rdmap.Extension{qp.commits.ext}
+	return []*rdmap.Extension{c.ext}
 }
 
 // CommitLimits returns the limits of one Commit to the peer: its number of regions, and their

@@ -10,6 +10,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/qpconn"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/ring"
 	"github.com/goiwarp/iwarp/internal/slots"
 	"github.com/goiwarp/iwarp/transport"
@@ -53,7 +54,7 @@ const cqInitial = 16
 
 // CreateCQ creates a completion queue with depth entries.
 func (r *RNIC) CreateCQ(depth int) (*CQ, error) {
-	if err := checkDepth("CQ", depth, r.limits.MaxCQDepth); err != nil {
+	if err := quota.Depth(ErrLimit, "CQ", depth, r.limits.MaxCQDepth); err != nil {
 		return nil, err
 	}
 	if err := r.take(&r.used.cq, r.limits.MaxCQ, "CQs"); err != nil {
@@ -83,7 +84,7 @@ func newCQ(r *RNIC, depth int) *CQ {
 // less than the queues of its QPs need (ErrCQTooSmall). After an overflow, Resize enables
 // EventCQOverflow again.
 func (cq *CQ) Resize(depth int) error {
-	if err := checkDepth("CQ", depth, cq.rnic.limits.MaxCQDepth); err != nil {
+	if err := quota.Depth(ErrLimit, "CQ", depth, cq.rnic.limits.MaxCQDepth); err != nil {
 		return err
 	}
 	cq.mu.Lock()
@@ -316,6 +317,7 @@ func (cq *CQ) pushed(fit bool) (sole *QP) {
 	sole, depth := cq.sole, cq.depth
 	cq.mu.Unlock()
 	if overflows {
+		cq.rnic.tally.CQOverflows.Add(1)
 		cq.rnic.raise(Event{Kind: EventCQOverflow, CQ: cq, Err: fmt.Errorf("iwarp: CQ of %d entries overflowed: %w", depth, errtext.Clause(ErrQueueFull))})
 	}
 	return sole

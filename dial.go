@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/internal/authn"
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
@@ -127,7 +128,8 @@ func (qp *QP) initiator() *setup.Local {
 
 // responder is the QP's side of a connection that it was asked for.
 func (qp *QP) responder(asked []byte) *setup.Local {
-	l := qp.local(qp.offer(offersCommit(asked)))
+	_, _, offered := commit.CutOffer(asked)
+	l := qp.local(qp.offer(offered))
 	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
 		return qp.establish(ctx, llp, terms, 0)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
@@ -108,17 +107,9 @@ type RejectError struct {
 func (e *RejectError) Error() string {
 	s := fmt.Sprintf("%v, with %d octets of private data", ErrRejected, len(e.PrivateData))
 	if e.IRD >= 0 || e.ORD >= 0 {
-		s += fmt.Sprintf(" (IRD %s, ORD %s)", depth(e.IRD), depth(e.ORD))
+		s += fmt.Sprintf(" (IRD %s, ORD %s)", errtext.Depth(e.IRD), errtext.Depth(e.ORD))
 	}
 	return s
-}
-
-// depth formats an IRD or ORD that the peer has sent.
-func depth(n int) string {
-	if n < 0 {
-		return "not specified"
-	}
-	return strconv.Itoa(n)
 }
 
 // Is reports whether target is ErrRejected.

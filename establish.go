@@ -28,7 +28,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		Table: r.table, Scope: stag.Scope{PD: qp.pd.id, Stream: qp.id},
 		IRD: terms.IRD, ORD: terms.ORD, SendDepth: qp.cfg.SendDepth + 1, // see wakeSIW
 		Receives: qp.receives(), Events: events{qp}, RTR: rtr, Window: qpconn.Window(llp),
-		Extensions: qp.extensions(),
+		Extensions: qp.commits.extensions(),
 	}
 	qp.window.Configure(&c)
 	if err := qp.identity.Configure(&c, terms); err != nil && fault == nil {
@@ -42,6 +42,7 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		LLP: llp, Stream: qp.stream, Owner: owner{qp}, Sweeper: r.sweeper, Tasks: &r.tasks, ReceiveWait: qp.cfg.RNRWait, StallWait: qp.cfg.StallWait,
 	})
 	r.mu.Lock()
+	qp.latencies = r.tally.Made(llp.Path())
 	qp.start(conn)
 	r.qps[qp] = struct{}{}
 	if err := r.refusal(); err != nil && fault == nil { // RNIC.Close, or Shutdown, does not know the QP

@@ -187,7 +187,7 @@ func ExampleQP_Swap() {
 	ctx := context.Background()
 	client, _, pd, done := pair()
 	defer done()
-	memory, integers := counters(1)
+	memory, integers := integersOf(1)
 	integers[0] = 100
 	at := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
 	fmt.Println(client.Swap(ctx, at, 0))

@@ -11,9 +11,9 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// counters is memory for n 64-bit integers that atomic operations may work on, as octets
+// integersOf is memory for n 64-bit integers that atomic operations may work on, as octets
 // and as integers.
-func counters(n int) (memory []byte, integers []uint64) {
+func integersOf(n int) (memory []byte, integers []uint64) {
 	integers = make([]uint64, n)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&integers[0])), 8*n), integers
 }
@@ -74,7 +74,7 @@ func ExampleQP_FetchAdd() {
 	defer done()
 	ctx := context.Background()
 
-	memory, integers := counters(1)
+	memory, integers := integersOf(1)
 	tickets := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
 
 	fmt.Println(client.FetchAdd(ctx, tickets, 1))
@@ -94,7 +94,7 @@ func ExampleQP_CompareSwap() {
 	ctx := context.Background()
 
 	const free, alice, bob = 0, 1, 2
-	memory, _ := counters(1)
+	memory, _ := integersOf(1)
 	lock := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
 
 	fmt.Println("alice finds", must(client.CompareSwap(ctx, lock, free, alice)))
@@ -113,7 +113,7 @@ func ExampleQP_PostSend_fetchAdd() {
 	client, _, pd, done := pair()
 	defer done()
 
-	memory, integers := counters(2)
+	memory, integers := integersOf(2)
 	region := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil))
 	check(client.PostSend(
 		iwarp.SendWR{ID: 1, Op: iwarp.OpFetchAdd, Remote: region.Advertise(0, 8), Add: 100},
@@ -140,7 +140,7 @@ func ExampleQP_PostSend_compareSwap() {
 	client, _, pd, done := pair()
 	defer done()
 
-	memory, integers := counters(1)
+	memory, integers := integersOf(1)
 	integers[0] = 5
 	version := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
 	for _, mine := range []uint64{5, 5} {
@@ -160,7 +160,7 @@ func ExampleQP_PostSend_swap() {
 	client, _, pd, done := pair()
 	defer done()
 
-	memory, integers := counters(1)
+	memory, integers := integersOf(1)
 	integers[0] = 0xcafe // a job that another client has stored
 	mailbox := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
 	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpSwap, Remote: mailbox, Swap: 0}))
@@ -177,7 +177,7 @@ func ExampleQP_PostSend_masks() {
 	client, _, pd, done := pair()
 	defer done()
 
-	memory, integers := counters(1)
+	memory, integers := integersOf(1)
 	at := must(pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteAtomic, nil)).Advertise(0, 8)
 	integers[0] = 0x00000007_ffffffff
 

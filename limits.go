@@ -55,14 +55,3 @@ func (l Limits) withDefaults() (Limits, error) {
 
 // usage counts the resources that Limits bounds.
 type usage struct{ qp, mr, pd, cq, srq quota.Count }
-
-// checkDepth checks the depth of a queue against its limit.
-func checkDepth(queue string, depth, most int) error {
-	switch {
-	case depth < 1:
-		return fmt.Errorf("iwarp: %s of depth %d, less than 1", queue, depth)
-	case depth > most:
-		return fmt.Errorf("%w: %s of depth %d, at most %d", ErrLimit, queue, depth, most)
-	}
-	return nil
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/slots"
 	"github.com/goiwarp/iwarp/internal/soliciting"
+	"github.com/goiwarp/iwarp/internal/tally"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
@@ -46,6 +47,8 @@ type QP struct {
 	llp    transport.LLP
 	terms  *mpa.Terms
 
+	latencies *tally.Latencies // nil: not measured
+
 	identity *authn.Identity[Peer] // nil: there is neither an Authenticator nor TLS
 
 	conn                 atomic.Pointer[qpconn.Conn] // nil: the QP is not connected; set once, under mu
@@ -65,6 +68,8 @@ type QP struct {
 	err       error           // the first cause of the end
 	term      *TerminateError // sent or received
 	fenceTold bool            // the log has been told, or will be, of work that waits: see tellFenced
+
+	retransmits uint32 // of the TCP connection, when it has ended
 }
 
 // QPConfig says what a QP is made of. PD must be set; zero values elsewhere mean
@@ -205,7 +210,7 @@ func (r *RNIC) newQP(qc *QPConfig) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	qp := &QP{rnic: r, pd: cfg.PD, id: r.nextID(), cfg: cfg, done: make(chan struct{})}
+	qp := &QP{rnic: r, pd: cfg.PD, id: r.ids.Next(), cfg: cfg, done: make(chan struct{})}
 	qp.reserved.send, qp.reserved.recv = qc.SendDepth, qc.RecvDepth
 	qp.rq.qp, qp.rq.depth = qp, cfg.RecvDepth
 	if err := qp.attach(); err != nil {

@@ -31,6 +31,9 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 			}
 		}
 	}
+	if st == StatusSuccess {
+		qp.latencies.Observe(uint8(bits.op()), r.Posted)
+	}
 	if w == nil && st == StatusSuccess && bits.flags()&Unsignaled != 0 {
 		qp.sent.freed++
 		return

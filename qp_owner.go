@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/internal/durable"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/transport"
@@ -95,6 +96,14 @@ func (qp *QP) terminated(te *TerminateError, first Status) {
 	qp.rq.end(first)
 }
 
+// Leaving keeps what cannot be asked for after the end of the connection.
+func (o owner) Leaving() {
+	i, _ := transport.InfoOf(o.qp.llp)
+	o.qp.mu.Lock()
+	o.qp.retransmits = uint32(i.Retransmits)
+	o.qp.mu.Unlock()
+}
+
 // Flush completes the remaining work requests. Nothing is sent, received or placed any more.
 func (o owner) Flush() {
 	qp := o.qp
@@ -126,9 +135,7 @@ func (o owner) Ended() {
 		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
 		durable.LogPanic(qp.rnic.log, e.Err)
 	}
-	qp.rnic.mu.Lock()
-	delete(qp.rnic.qps, qp)
-	qp.rnic.mu.Unlock()
+	qp.rnic.left(qp, counters.End(reason-qpconn.Closed))
 	qp.detach()
 	qp.identity.End()
 	if known {

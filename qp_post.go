@@ -71,6 +71,7 @@ func (qp *QP) postError(err error) error {
 // fill checks a work request and translates it.
 func (qp *QP) fill(r *rdmap.Request, wr *SendWR) error {
 	r.ID, r.Bits = wr.ID, uint32(makeBits(wr.Op, wr.Flags))
+	qp.rnic.tally.Stamp(&r.Posted)
 	if wr.Flags&^Unsignaled != 0 {
 		if err := fillFlags(r, wr); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/endwait"
@@ -19,6 +18,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/setup"
+	"github.com/goiwarp/iwarp/internal/tally"
 	"github.com/goiwarp/iwarp/internal/tasks"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -33,7 +33,7 @@ type RNIC struct {
 	table  *stag.Table
 	poller *transport.Poller
 	events *mailbox.Box[Event]
-	ids    atomic.Uint32 // the last identity of a PD or QP
+	ids    quota.IDs // of PDs and QPs
 	tasks  tasks.Group
 	setups *setup.Manager
 	ended  chan struct{} // closed when Close is complete
@@ -43,7 +43,8 @@ type RNIC struct {
 	helpers   freelist.List[helper] // free list
 	cqWaiters freelist.List[cqWaiter]
 
-	used usage
+	used  usage
+	tally tally.Tally
 
 	mu   lockorder.Mutex[lockorder.Registry]
 	life life
@@ -73,6 +74,9 @@ type Config struct {
 	// causing a problem. The environment variable IWARP_PLAIN_IO=1 has the same effect.
 	// QPStats.Path shows which path a QP uses.
 	PlainIO bool
+	// Latency measures how long each work request takes, from PostSend until its completion is there, for
+	// [RNIC.Stats]. It costs two readings of the clock and two atomic additions for each of them.
+	Latency bool
 	// ListenPacket, if not nil, opens the UDP sockets of network "sctp+udp" instead of a
 	// net.ListenConfig. Its network argument is "udp".
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
@@ -122,8 +126,9 @@ func Open(cfg *Config) (*RNIC, error) {
 	r.setups = setup.New(setup.Config{
 		Log: r.log, Poller: r.poller, PlainIO: r.cfg.PlainIO, PeerTimeout: r.cfg.PeerTimeout,
 		ListenPacket: r.cfg.ListenPacket, Start: r.tasks.Start,
-		Closed: errRNICClosed, Unsupported: ErrUnsupported, Limit: ErrLimit, MaxHalfOpen: r.limits.MaxHalfOpen,
+		Closed: errRNICClosed, Auth: ErrAuth, Unsupported: ErrUnsupported, Limit: ErrLimit, MaxHalfOpen: r.limits.MaxHalfOpen,
 	})
+	r.tally.Init(r.cfg.Latency, opNames[:OpCommit+1])
 	r.sweeper = qpconn.NewSweeper(r.poller.SetAlarm)
 	return r, nil
 }
@@ -203,16 +208,7 @@ func (r *RNIC) AllocPD() (*PD, error) {
 	if err := r.take(&r.used.pd, r.limits.MaxPD, "PDs"); err != nil {
 		return nil, err
 	}
-	return &PD{rnic: r, id: r.nextID()}, nil
-}
-
-// nextID returns a new identity for a PD or QP. It is never zero.
-func (r *RNIC) nextID() uint32 {
-	for {
-		if id := r.ids.Add(1); id != 0 {
-			return id
-		}
-	}
+	return &PD{rnic: r, id: r.ids.Next()}, nil
 }
 
 // take reserves one unit of a limited resource; c is a counter of RNIC.used.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/postqueue"
+	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/ring"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -55,7 +56,7 @@ var (
 // Limits.MaxQueueDepth; memory is allocated as the queue fills.
 func (pd *PD) CreateSRQ(depth int) (*SRQ, error) {
 	r := pd.rnic
-	if err := checkDepth("SRQ", depth, r.limits.MaxQueueDepth); err != nil {
+	if err := quota.Depth(ErrLimit, "SRQ", depth, r.limits.MaxQueueDepth); err != nil {
 		return nil, err
 	}
 	if err := pd.use(); err != nil {

@@ -1,58 +1,29 @@
 package iwarp
 
 import (
-	"time"
+	"iter"
+	"maps"
+	"slices"
 
-	"github.com/goiwarp/iwarp/commit"
-	"github.com/goiwarp/iwarp/rdmap"
+	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/tally"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // Traffic counts messages, and octets of payload.
-type Traffic = rdmap.Traffic
+type Traffic = counters.Traffic
 
-// QPStats counts what a QP has sent and received, by kind of message. Received octets are
-// counted when they are placed, received messages when they are complete.
-type QPStats struct {
-	// Path identifies how the connection performs its I/O: "raw TCP", by system calls of the
-	// library's own; "net.Conn (*net.TCPConn)", or another type, by the methods of that type
-	// (see Config.PlainIO); "TLS"; "pipe"; "sctp" or "sctp+udp".
-	Path string
-
-	Sent, Received OpStats
-	// ReceiveWaits counts how often reading stopped because a message found no receive posted
-	// (see QPConfig.RNRWait).
-	ReceiveWaits uint64
-
-	// ReadWaits counts the RDMA Reads that have waited for the window of QPConfig.Solicitor, and
-	// ReadWaitTime is how long they have waited.
-	ReadWaits    uint64
-	ReadWaitTime time.Duration
-
-	// CommitsServed counts the valid Commits of the peer, and CommitsFailed those of them with
-	// a status other than 0. CommitsNotDurable counts their regions without a durable backing.
-	CommitsServed, CommitsFailed, CommitsNotDurable uint64
-	// SharedTaken counts the receives that messages of the peer have taken from the SRQ.
-	// SharedHeld is the number of them that are still occupied because their completion has
-	// not been polled.
-	SharedTaken uint64
-	SharedHeld  int
-}
+// QPStats counts what a QP has sent and received, by kind of message.
+type QPStats = counters.QP
 
 // OpStats counts one direction of QPStats.
-type OpStats struct {
-	Send         Traffic // all four kinds of Send
-	RDMAWrite    Traffic
-	ReadRequest  Traffic // RDMA Read Requests
-	ReadResponse Traffic // RDMA Read Responses
-	Terminate    Traffic
+type OpStats = counters.Ops
 
-	Immediate      Traffic // both kinds of Immediate Data, including that after an RDMA Write
-	AtomicRequest  Traffic
-	AtomicResponse Traffic
+// RNICStats counts what an RNIC and all of its QPs have done, those that have ended included.
+type RNICStats = counters.RNIC
 
-	CommitRequest  Traffic
-	CommitResponse Traffic
-}
+// TCPStats is what the kernel tells of the TCP connection of a QP.
+type TCPStats = counters.TCP
 
 // Stats returns the counters of the QP. It may be called after the end of the QP.
 func (qp *QP) Stats() QPStats {
@@ -60,9 +31,12 @@ func (qp *QP) Stats() QPStats {
 		return QPStats{}
 	}
 	s := qp.stream.Stats()
-	stats := QPStats{Path: qp.llp.Path(), Sent: opStats(&s.Out), Received: opStats(&s.In), ReceiveWaits: qp.conn.Load().ReceiveWaits()}
+	stats := QPStats{Path: qp.llp.Path(), Sent: tally.Ops(&s.Out), Received: tally.Ops(&s.In), ReceiveWaits: qp.conn.Load().ReceiveWaits()}
+	stats.SendQueued = qp.sendSlots.Used()
 	if qp.cfg.SRQ != nil {
 		stats.SharedTaken, stats.SharedHeld = qp.shared.taken.Load(), qp.recvSlots.Used()
+	} else {
+		stats.RecvQueued = qp.recvSlots.Used()
 	}
 	w := qp.window.Waits()
 	stats.ReadWaits, stats.ReadWaitTime = w.Count, w.Time
@@ -71,26 +45,51 @@ func (qp *QP) Stats() QPStats {
 	return stats
 }
 
-func opStats(t *[16]rdmap.Traffic) OpStats {
-	sum := func(ops ...rdmap.Opcode) (n Traffic) {
-		for _, op := range ops {
-			n.Messages += t[op].Messages
-			n.Octets += t[op].Octets
-		}
-		return n
+// TCP asks the kernel about the TCP connection of the QP, at the cost of a system call. It reports false if the QP has none,
+// or none any more, and on systems other than Linux. Retransmits stays after the end.
+func (qp *QP) TCP() (TCPStats, bool) {
+	if qp.conn.Load() == nil {
+		return TCPStats{}, false
 	}
-	return OpStats{
-		Send:         sum(rdmap.OpSend, rdmap.OpSendInvalidate, rdmap.OpSendSolicited, rdmap.OpSendSolicitedInvalidate),
-		RDMAWrite:    t[rdmap.OpWrite],
-		ReadRequest:  t[rdmap.OpReadRequest],
-		ReadResponse: t[rdmap.OpReadResponse],
-		Terminate:    t[rdmap.OpTerminate],
+	if i, ok := transport.InfoOf(qp.llp); ok {
+		return TCPStats(i), true
+	}
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	return TCPStats{Retransmits: uint64(qp.retransmits)}, false
+}
 
-		Immediate:      sum(rdmap.OpImmediate, rdmap.OpImmediateSolicited),
-		AtomicRequest:  t[rdmap.OpAtomicRequest],
-		AtomicResponse: t[rdmap.OpAtomicResponse],
+// QPs returns an iterator over the established QPs, in no order. QPs that end meanwhile may be among them, new ones are not.
+func (r *RNIC) QPs() iter.Seq[*QP] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Values(slices.Collect(maps.Keys(r.qps)))
+}
 
-		CommitRequest:  t[commit.OpRequest],
-		CommitResponse: t[commit.OpResponse],
+// Stats returns the counters of the RNIC. It asks each QP, and the kernel about each TCP connection: with thousands of them
+// that takes milliseconds, in which no QP is held up.
+func (r *RNIC) Stats() *RNICStats {
+	r.mu.Lock()
+	stats, qps := r.tally.Snapshot(), slices.Collect(maps.Keys(r.qps))
+	r.mu.Unlock()
+	tally.AddLive(stats, len(qps), func(i int, l *tally.Live) {
+		l.Counts = qps[i].Stats()
+		l.TCP, l.HasTCP = qps[i].TCP()
+	})
+	stats.EventsDropped, stats.Pending = r.EventsDropped(), r.setups.Pending()
+	stats.Refused, stats.Failed = r.setups.Outcomes()
+	return stats
+}
+
+// left removes a QP that has ended.
+func (r *RNIC) left(qp *QP, how counters.End) {
+	counts, term := qp.Stats(), qp.Terminated()
+	tcp, _ := qp.TCP()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.qps, qp)
+	r.tally.Ended(tally.Ending{Counts: &counts, How: how, Retransmits: tcp.Retransmits})
+	if term != nil {
+		r.tally.Terminated(term.code(), term.Remote)
 	}
 }

@@ -102,6 +102,9 @@ func (c *Conn) Caps() transport.Caps {
 // Path is the stream's.
 func (c *Conn) Path() string { return c.s.Path() }
 
+// TCPInfo is that of the stream.
+func (c *Conn) TCPInfo() (transport.TCPInfo, bool) { return transport.InfoOf(c.s) }
+
 // LocalAddr is the stream's.
 func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
 

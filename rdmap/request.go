@@ -126,6 +126,8 @@ type Request struct {
 
 	Tag any
 
+	Posted int64 // for the use of the poster: when it was posted
+
 	// Inline is the payload of a Send or Write if Inlined is set, an [AtomicRequest],
 	// whose ID Fill sets, or the request of an extension. The poster copies the octets:
 	// r.Inline = append(r.Inline[:0], ...).

@@ -112,6 +112,12 @@ var codeNames = map[Code]string{
 	MPANoRTR:                "MPA: no matching RTR option",
 }
 
+// Assigned reports whether an RFC has the code.
+func (c Code) Assigned() bool {
+	_, ok := codeNames[c]
+	return ok || c == RDMAPLocalCatastrophic
+}
+
 // String names the code and gives its numbers as layer/type/code.
 func (c Code) String() string {
 	name, ok := codeNames[c]

@@ -128,6 +128,9 @@ func (s *connStream) CloseWrite() error {
 func (s *connStream) Close() error { return s.conn.Close() }
 func (s *connStream) Abort() error { return abort(s.conn) }
 
+// TCPInfo asks the kernel about the connection, if it is one of TCP, or about that below it.
+func (s *connStream) TCPInfo() (TCPInfo, bool) { return infoOfConn(s.conn) }
+
 func (s *connStream) Secure() bool {
 	_, ok := s.conn.(*tls.Conn)
 	return ok

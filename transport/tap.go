@@ -108,6 +108,9 @@ func (t *tap) Write(bufs [][]byte, wait bool) (int, error) {
 	return n, err
 }
 
+// TCPInfo is that of the Stream below.
+func (t *tap) TCPInfo() (TCPInfo, bool) { return InfoOf(t.Stream) }
+
 func (t *tap) Prefault(payload [][]byte) { Prefault(t.Stream, payload) }
 
 func (t *tap) Detach() Stream {

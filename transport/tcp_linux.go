@@ -128,6 +128,12 @@ func (s *rawStream) Abort() error {
 	return s.Close()
 }
 
+// TCPInfo asks the kernel. It reports false after Close.
+func (s *rawStream) TCPInfo() (i TCPInfo, ok bool) {
+	s.sock.control(func(fd int) { i, ok = askTCP(fd) })
+	return i, ok
+}
+
 func (s *rawStream) Secure() bool         { return false }
 func (s *rawStream) Path() string         { return PathRawTCP }
 func (s *rawStream) LocalAddr() net.Addr  { return s.local }

@@ -30,7 +30,35 @@ func exported(t *testing.T) map[string][]string {
 			addExported(names, prefix, d)
 		}
 	}
+	for name, of := range aliases(t) {
+		names[name] = names[of]
+		for _, field := range names[of] {
+			names[name+"."+field] = nil
+		}
+	}
 	return names
+}
+
+// aliases are the types of the verbs that are those of another package of the library.
+func aliases(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, f := range tree(t) {
+		if f.Package() != "." || f.IsTest() {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if ts, ok := n.(*ast.TypeSpec); ok && ts.Assign.IsValid() {
+				if of, ok := ts.Type.(*ast.SelectorExpr); ok {
+					if p, ok := of.X.(*ast.Ident); ok {
+						found[ts.Name.Name] = p.Name + "." + of.Sel.Name
+					}
+				}
+			}
+			return true
+		})
+	}
+	return found
 }
 
 func addExported(names map[string][]string, prefix string, d ast.Decl) {

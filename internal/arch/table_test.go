@@ -49,10 +49,15 @@ var table = map[string]rule{
 	"commit": {ours: []string{"rdmap", "stag", "transport", "internal"}, tests: []string{"ddp", "."}, third: []string{"golang.org/x/sys"}},
 
 	".": {
-		ours:  []string{"commit", "rdmap", "mpa", "ddp", "solicit", "stag", "transport", "internal"},
+		ours:  []string{"commit", "counters", "rdmap", "mpa", "ddp", "solicit", "stag", "transport", "internal"},
 		tests: []string{"cm"},
 		third: []string{"golang.org/x/sys"},
 	},
+
+	// What is counted, as plain values.
+	"counters": {ours: []string{"rdmap"}},
+	// It adds up what QPs have counted.
+	"internal/tally": {ours: []string{"commit", "counters", "rdmap", "transport", "internal"}},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
 	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/lru", "internal/recent"}, tests: []string{"stag", "internal"}},
@@ -100,7 +105,7 @@ var table = map[string]rule{
 	// What a failed negotiation means is a Code of the contract.
 	"internal/enhanced": {ours: []string{"transport"}},
 	// It sets connections up, below the verbs.
-	"internal/setup": {ours: []string{"transport", "mpa", "internal"}},
+	"internal/setup": {ours: []string{"counters", "transport", "mpa", "internal"}},
 	// What authenticates a connection shapes its set-up, and its stream.
 	"internal/authn": {ours: []string{"transport", "mpa", "rdmap", "internal"}},
 	// It makes the Reads of streams wait for a window.

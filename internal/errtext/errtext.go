@@ -2,7 +2,10 @@
 // words what has happened and what may be done about it; the chain behind them is complete.
 package errtext
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // prefixes are the names that stand in front of the texts of the packages' own errors.
 var prefixes = [...]string{"iwarp: ", "stag: ", "commit: ", "mpa: ", "sctp: ", "transport: "}
@@ -37,3 +40,11 @@ type reworded struct {
 
 func (e *reworded) Error() string { return e.text }
 func (e *reworded) Unwrap() error { return e.err }
+
+// Depth formats an IRD or ORD that the peer has sent.
+func Depth(n int) string {
+	if n < 0 {
+		return "not specified"
+	}
+	return strconv.Itoa(n)
+}

@@ -239,6 +239,7 @@ func (c *Conn) die(cause error) {
 	if !first {
 		return
 	}
+	c.owner.Leaving()
 	if cause == nil || errors.Is(cause, io.EOF) {
 		_ = c.llp.Close()
 	} else {

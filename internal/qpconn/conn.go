@@ -26,6 +26,8 @@ type Owner interface {
 	// error that [Conn.Cause] is to return. It may be called for a connection that is ending
 	// already.
 	Failed(cause error) error
+	// Leaving is called once, when the LLP is about to be closed, or aborted.
+	Leaving()
 	// Flush completes all remaining work. It is called when nothing can be received or sent
 	// any more.
 	Flush()

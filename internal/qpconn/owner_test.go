@@ -47,6 +47,8 @@ func (e *end) Failed(cause error) error {
 	return fmt.Errorf("reported: %w", cause)
 }
 
+func (e *end) Leaving() { e.pass("Leaving") }
+
 func (e *end) Flush() {
 	e.pass("Flush")
 	e.tell("Flush")

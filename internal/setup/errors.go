@@ -90,11 +90,11 @@ func tlsError(err error) error {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &record):
-		return fmt.Errorf("TLS handshake: the peer does not use TLS: %w", err)
+		return tlsFailure{fmt.Errorf("TLS handshake: the peer does not use TLS: %w", err)}
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("TLS handshake: the peer closed the connection; it may not use TLS: %w", err)
+		return tlsFailure{fmt.Errorf("TLS handshake: the peer closed the connection; it may not use TLS: %w", err)}
 	}
-	return fmt.Errorf("TLS handshake: %w", err)
+	return tlsFailure{fmt.Errorf("TLS handshake: %w", err)}
 }
 
 // DialError says which Dial has failed; errors of package net say it themselves.

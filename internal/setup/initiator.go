@@ -34,6 +34,7 @@ func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) erro
 		err = i.dial(ctx, network, addr, l.options())
 	}
 	i.stages.leave(err)
+	i.fail(err)
 	return i.failure(transport.Exhausted(err), nil)
 }
 
@@ -99,6 +100,7 @@ func (m *Manager) Client(ctx context.Context, c net.Conn, l *Local) error {
 		_ = c.Close()
 	}
 	i.stages.leave(err)
+	i.fail(err)
 	noReply := errors.Is(err, mpa.ErrNoReply)
 	err = i.failure(err, c)
 	if noReply {

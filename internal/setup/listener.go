@@ -180,14 +180,17 @@ func (l *Listener) pause() {
 func (l *Listener) queue(ctx context.Context, q *Request, err error) {
 	switch {
 	case err != nil && isAuthError(err):
+		l.manager.refuse(err)
 		l.manager.cfg.Log.Debug("connection refused during set-up", "err", err)
 		return
 	case err != nil && l.ctx.Err() == nil:
+		l.manager.refuse(err)
 		l.manager.cfg.Log.Info("connection refused during set-up", "err", err)
 		return
 	case err != nil:
 		return
 	case ctx.Err() != nil: // it was given up just then, and another one waits for its place
+		l.manager.refuse(context.Cause(ctx))
 		q.Close()
 		return
 	}

@@ -29,6 +29,8 @@ type Config struct {
 
 	// Closed is the cause with which Refuse ends exchanges, and refuses for good.
 	Closed error
+	// Auth is matched by the errors of a peer that was not authenticated.
+	Auth error
 	// Unsupported is matched by the errors of what there is not.
 	Unsupported error
 	// Limit is matched by the errors of what is above a limit: MaxHalfOpen, the most that
@@ -43,6 +45,7 @@ type Manager struct {
 	clients map[string]sessionClient // by network
 
 	exchanges sync.WaitGroup // of set-up messages
+	outcomes  outcomes
 
 	mu        lockorder.Mutex[lockorder.Setups]
 	refused   error                  // why there are no new connections; nil: there are

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -85,6 +86,7 @@ func (q *Request) Accept(ctx context.Context, l *Local) error {
 	err := q.accept(ctx, l)
 	if err != nil {
 		_ = q.offer.Close()
+		q.manager.refuse(err)
 	}
 	q.closeSeal()
 	q.release()
@@ -122,6 +124,7 @@ func (q *Request) Reject(ird, ord int, private []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
 	defer cancel()
 	err := q.offer.reject(ctx, ird, ord, private)
+	q.manager.outcomes.refused[counters.CauseRejected].Add(1)
 	q.Close()
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 
+	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -85,6 +86,7 @@ func (s *sessions) complete() bool { return true }
 func (s *sessions) accept() (opening, error) {
 	r, err := s.Accept()
 	for err == nil && !s.cfg.admits(r.RemoteAddr()) {
+		s.manager.outcomes.refused[counters.CauseNotAdmitted].Add(1)
 		r.Close()
 		r, err = s.Accept()
 	}

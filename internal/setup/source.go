@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
@@ -50,6 +51,7 @@ func (s *connections) complete() bool { return false }
 func (s *connections) accept() (opening, error) {
 	c, err := s.Accept()
 	for err == nil && !s.cfg.admits(c.RemoteAddr()) {
+		s.manager.outcomes.refused[counters.CauseNotAdmitted].Add(1)
 		_ = c.Close()
 		c, err = s.Accept()
 	}
@@ -71,7 +73,9 @@ func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Re
 		_ = c.Close()
 		return nil, m.failure(err, lack{missing: "all of an MPA Request"})
 	}
-	return m.serve(ctx, c, cfg, func() {})
+	q, err := m.serve(ctx, c, cfg, func() {})
+	m.refuse(err)
+	return q, err
 }
 
 // serve reads a Request. release is called once, when the connection is no

@@ -23,7 +23,7 @@ type Connection struct {
 // QP is the connection of this module.
 var QP = Connection{
 	Root:   ".QP",
-	Shared: []string{".RNIC", ".PD", ".CQ", ".SRQ", "internal/soliciting.Solicitor", "stag.Table", "stag.Region", "transport.Poller", "internal/freelist.List"},
+	Shared: []string{".RNIC", ".PD", ".CQ", ".SRQ", "internal/soliciting.Solicitor", "internal/tally.Latencies", "stag.Table", "stag.Region", "transport.Poller", "internal/freelist.List"},
 	Behind: map[string]string{"transport.LLP": "mpa.Conn", "transport.Stream": "transport.rawStream"},
 }
 

@@ -1,0 +1,63 @@
+package counters
+
+import "time"
+
+// QP counts what a QP has sent and received, by kind of message. Received octets are counted when they are placed,
+// received messages when they are complete.
+type QP struct {
+	// Path identifies how the connection performs its I/O: "raw TCP", by system calls of the
+	// library's own; "net.Conn (*net.TCPConn)", or another type, by the methods of that type
+	// (see iwarp.Config.PlainIO); "TLS"; "pipe"; "sctp" or "sctp+udp".
+	Path string
+
+	Sent, Received Ops
+	// ReceiveWaits counts how often reading stopped because a message found no receive posted
+	// (see iwarp.QPConfig.RNRWait).
+	ReceiveWaits uint64
+
+	// ReadWaits counts the RDMA Reads that have waited for the window of iwarp.QPConfig.Solicitor, and
+	// ReadWaitTime is how long they have waited.
+	ReadWaits    uint64
+	ReadWaitTime time.Duration
+
+	// CommitsServed counts the valid Commits of the peer, and CommitsFailed those of them with
+	// a status other than 0. CommitsNotDurable counts their regions without a durable backing.
+	CommitsServed, CommitsFailed, CommitsNotDurable uint64
+	// SharedTaken counts the receives that messages of the peer have taken from the SRQ.
+	// SharedHeld is the number of them that are still occupied because their completion has
+	// not been polled.
+	SharedTaken uint64
+	SharedHeld  int
+
+	// SendQueued and RecvQueued are the work requests in the queues now: those that are posted, and those whose completion
+	// has not been polled. Of an SRQ there are the receives of SharedHeld.
+	SendQueued, RecvQueued int
+}
+
+// Add adds the counts of p, except for those of now, which belong to QPs that have not ended. The Path stays.
+func (q *QP) Add(p *QP) {
+	q.Sent.Add(&p.Sent)
+	q.Received.Add(&p.Received)
+	q.ReceiveWaits += p.ReceiveWaits
+	q.ReadWaits += p.ReadWaits
+	q.ReadWaitTime += p.ReadWaitTime
+	q.CommitsServed += p.CommitsServed
+	q.CommitsFailed += p.CommitsFailed
+	q.CommitsNotDurable += p.CommitsNotDurable
+	q.SharedTaken += p.SharedTaken
+}
+
+// AddNow adds the counts of now.
+func (q *QP) AddNow(p *QP) {
+	q.SharedHeld += p.SharedHeld
+	q.SendQueued += p.SendQueued
+	q.RecvQueued += p.RecvQueued
+}
+
+// TCP is what the kernel tells of a TCP connection.
+type TCP struct {
+	RTT, RTTVar time.Duration // the round trip, smoothed, and its variation
+	Retransmits uint64        // segments that were sent again
+	Unacked     uint64        // segments that are sent and not acknowledged now
+	Window      uint64        // the congestion window now, in segments
+}

@@ -1,0 +1,92 @@
+package counters
+
+// RNIC counts what an RNIC and all of its QPs have done.
+type RNIC struct {
+	// Paths has the QPs by QP.Path, in the order of these names. How many there are depends on the program alone.
+	Paths []Path
+	// Terminates counts the QPs that have ended by a Terminate.
+	Terminates []Terminate
+
+	CQOverflows   uint64 // times that a CQ began to lose completions
+	EventsDropped uint64 // see iwarp.RNIC.EventsDropped
+
+	// Refused counts the connections of initiators that were refused here, Failed those of this side that were not
+	// established; Pending are being set up now.
+	Refused, Failed Setups
+	Pending         int
+}
+
+// Path counts the QPs that have the same QP.Path.
+type Path struct {
+	QP // the sums
+
+	Made  uint64 // QPs that were established
+	Live  int    // those that have not ended now
+	Ended [Ends]uint64
+
+	// TCP has the sum of Retransmits, also of QPs that have ended; all else is of live QPs: the mean of RTT and RTTVar,
+	// and the sums of the rest. TCPs is the number of live QPs for which the kernel tells it.
+	TCP  TCP
+	TCPs int
+
+	// Latency has the operations that have succeeded at least once, from PostSend until the completion is there. It is
+	// empty without iwarp.Config.Latency.
+	Latency []Latency
+}
+
+// Terminate counts the Terminates with one code (RFC 6580 section 3) that were sent, or received.
+type Terminate struct {
+	Layer, Type, Code uint8
+	Known             bool // false: all codes that no RFC has, together, whose numbers are not here
+	Remote            bool // received
+	Count             uint64
+}
+
+// An End is how a QP has ended.
+type End uint8
+
+// The kinds of end, as the Event of each tells them.
+const (
+	Closed End = iota
+	Terminated
+	TerminateReceived
+	ConnectionLost
+	Aborted
+	BadClose
+
+	Ends = 6 // how many there are
+)
+
+var endNames = [Ends]string{"closed", "terminated", "terminate_received", "connection_lost", "aborted", "bad_close"}
+
+// String names the end in lower case, with underscores.
+func (e End) String() string { return endNames[e] }
+
+// A Cause is why a connection was not established.
+type Cause uint8
+
+// The causes.
+const (
+	CauseNotAdmitted    Cause = iota // by ListenConfig.Admit
+	CauseTimeout                     // the time for the set-up was over
+	CauseNoProgress                  // the initiator sent nothing for too long
+	CauseEvicted                     // it made room for a younger one
+	CauseAuthentication              // by the Authenticator
+	CauseTLS                         // the handshake of TLS has failed, or one side uses TLS and the other does not
+	CauseMalformed                   // what came is no MPA
+	CauseConnection                  // there was no connection, or it was lost
+	CauseRejected                    // by the application
+	CauseOther
+
+	Causes = 10 // how many there are
+)
+
+var causeNames = [Causes]string{
+	"not_admitted", "timeout", "no_progress", "evicted", "authentication", "tls", "malformed", "connection", "rejected", "other",
+}
+
+// String names the cause in lower case, with underscores.
+func (c Cause) String() string { return causeNames[c] }
+
+// Setups counts connections that were not established, by Cause.
+type Setups [Causes]uint64

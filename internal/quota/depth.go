@@ -1,0 +1,14 @@
+package quota
+
+import "fmt"
+
+// Depth checks the depth of a queue against the most that it may be. The error of one that is too deep matches limit.
+func Depth(limit error, queue string, depth, most int) error {
+	switch {
+	case depth < 1:
+		return fmt.Errorf("iwarp: %s of depth %d, less than 1", queue, depth)
+	case depth > most:
+		return fmt.Errorf("%w: %s of depth %d, at most %d", limit, queue, depth, most)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
+)
+
+// TestEachFailureHasACause, however deep in the chain of its error it is.
+func TestEachFailureHasACause(t *testing.T) {
+	errAuth := errors.New("not authenticated")
+	m := &Manager{cfg: Config{Auth: errAuth}}
+	for _, c := range []struct {
+		err  error
+		want counters.Cause
+	}{
+		{errEvicted, counters.CauseEvicted},
+		{errNoProgress, counters.CauseNoProgress},
+		{errSetupTimeout, counters.CauseTimeout},
+		{context.DeadlineExceeded, counters.CauseTimeout},
+		{tlsError(context.DeadlineExceeded), counters.CauseTimeout},
+		{authError{errors.New("no")}, counters.CauseAuthentication},
+		{errAuth, counters.CauseAuthentication},
+		{tlsError(io.EOF), counters.CauseTLS},
+		{tlsError(tls.RecordHeaderError{}), counters.CauseTLS},
+		{tlsError(errors.New("certificate")), counters.CauseTLS},
+		{mpa.ErrTLS, counters.CauseTLS},
+		{&net.OpError{Op: "remote error", Err: tls.AlertError(42)}, counters.CauseTLS},
+		{&transport.Fault{Code: transport.MPAStartup, Err: errors.New("no Request")}, counters.CauseMalformed},
+		{&transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}, counters.CauseConnection},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, counters.CauseConnection},
+		{net.ErrClosed, counters.CauseConnection},
+		{&RejectError{}, counters.CauseRejected},
+		{context.Canceled, counters.CauseOther},
+		{errors.New("anything"), counters.CauseOther},
+	} {
+		require.Equal(t, c.want, m.causeOf(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)
+	}
+}
+
+// TestRefusalsOfAListenerAreCounted once each.
+func TestRefusalsOfAListenerAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		l := listens(t, m, ListenConfig{MaxHalfOpen: 2})
+		calls(t, l, []byte("GET / HTTP/1.1\r\nHost: example\r\n\r\n"))
+		synctest.Wait()
+		calls(t, l, nil)
+		time.Sleep(time.Minute)
+		for range 3 {
+			calls(t, l, nil)
+			synctest.Wait()
+		}
+		refused, failed := m.Outcomes()
+		require.Equal(t, counters.Setups{counters.CauseMalformed: 1, counters.CauseNoProgress: 1, counters.CauseEvicted: 1}, refused)
+		require.Zero(t, failed)
+	})
+}
