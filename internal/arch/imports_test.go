@@ -3,6 +3,7 @@ package arch
 import (
 	"fmt"
 	"go/ast"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -185,5 +186,28 @@ func TestImportRulesLetTheRightOnesPass(t *testing.T) {
 	} {
 		f := parse(t, c.name, c.src)
 		require.Empty(t, append(checkImports(f), checkContract(f, contract)...), c.src)
+	}
+}
+
+// TestProgramsOfOthersStayLight: a program that imports a package of the library, but for metrics, compiles none of the
+// modules that commands and exporters need.
+func TestProgramsOfOthersStayLight(t *testing.T) {
+	packages := []string{"list", "-deps"}
+	for name := range table {
+		if name != "metrics" && !strings.Contains(name, "internal") {
+			packages = append(packages, module+"/"+strings.TrimPrefix(name, "."))
+		}
+	}
+	require.Greater(t, len(packages), 10)
+	for i, p := range packages {
+		packages[i] = strings.TrimSuffix(p, "/")
+	}
+	command := exec.CommandContext(t.Context(), "go", packages...)
+	command.Dir = root
+	deps, err := command.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(deps), module+"/rdmap\n")
+	for _, of := range []string{"prometheus", "spf13", "opentelemetry", "charmbracelet", "grpc"} {
+		require.NotContains(t, string(deps), of)
 	}
 }

@@ -59,6 +59,13 @@ var table = map[string]rule{
 	// It adds up what QPs have counted.
 	"internal/tally": {ours: []string{"commit", "counters", "rdmap", "transport", "internal"}},
 
+	// It exports what is counted: the one package that knows Prometheus, besides programs.
+	"metrics": {
+		ours:  []string{".", "cm", "counters", "rma", "solicit"},
+		tests: []string{"stag"},
+		third: []string{"github.com/prometheus/client_golang"},
+	},
+
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
 	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/lru", "internal/recent"}, tests: []string{"stag", "internal"}},
 

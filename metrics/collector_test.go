@@ -1,0 +1,276 @@
+package metrics
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/rma"
+	"github.com/goiwarp/iwarp/solicit"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// openRNIC opens an RNIC that ends with the test.
+func openRNIC(t testing.TB, cfg *iwarp.Config) (*iwarp.RNIC, *iwarp.PD) {
+	t.Helper()
+	r, err := iwarp.Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	pd, err := r.AllocPD()
+	require.NoError(t, err)
+	return r, pd
+}
+
+// pairs connects n clients of the first RNIC with the second, and returns the clients.
+func pairs(t testing.TB, n int, client, server *iwarp.RNIC, cpd, spd *iwarp.PD) []*iwarp.QP {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	l, err := server.Listen(ctx, "pipe", "", nil)
+	require.NoError(t, err)
+	defer l.Close()
+	accepted := make(chan error, 1)
+	go func() {
+		for range n {
+			cr, err := l.Accept(ctx)
+			if err == nil {
+				_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: spd})
+			}
+			accepted <- err
+		}
+	}()
+	qps := make([]*iwarp.QP, n)
+	for i := range qps {
+		qps[i], err = client.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: cpd})
+		require.NoError(t, err)
+		require.NoError(t, <-accepted)
+	}
+	return qps
+}
+
+// TestCollectorTellsWhatRNICsCount, each family of counters from a connection that was used.
+func TestCollectorTellsWhatRNICsCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, cpd := openRNIC(t, &iwarp.Config{Latency: true})
+		server, spd := openRNIC(t, nil)
+		qp := pairs(t, 1, client, server, cpd, spd)[0]
+		mr, err := spd.RegisterMR(make([]byte, 100), stag.LocalWrite|stag.RemoteRead, nil)
+		require.NoError(t, err)
+		_, err = qp.Remote(mr.Advertise(0, 100)).ReadAt(make([]byte, 100), 0)
+		require.NoError(t, err)
+		synctest.Wait()
+		c := NewCollector(client, server)
+		require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(`
+# HELP iwarp_qps Established queue pairs now.
+# TYPE iwarp_qps gauge
+iwarp_qps{path="pipe",rnic="0"} 1
+iwarp_qps{path="pipe",rnic="1"} 1
+# HELP iwarp_qps_made_total Queue pairs that were established.
+# TYPE iwarp_qps_made_total counter
+iwarp_qps_made_total{path="pipe",rnic="0"} 1
+iwarp_qps_made_total{path="pipe",rnic="1"} 1
+# HELP iwarp_cq_overflows_total Times that a completion queue began to lose completions.
+# TYPE iwarp_cq_overflows_total counter
+iwarp_cq_overflows_total{rnic="0"} 0
+iwarp_cq_overflows_total{rnic="1"} 0
+`), "iwarp_qps", "iwarp_qps_made_total", "iwarp_cq_overflows_total"))
+		got := gather(t, c)
+		require.Equal(t, 100.0, got[`iwarp_payload_bytes_total direction=received kind=read_response path=pipe rnic=0`])
+		require.Equal(t, 100.0, got[`iwarp_payload_bytes_total direction=sent kind=read_response path=pipe rnic=1`])
+		require.Equal(t, 1.0, got[`iwarp_messages_total direction=sent kind=read_request path=pipe rnic=0`])
+		require.Equal(t, 1.0, got[`iwarp_operation_duration_seconds op=rdma_read path=pipe rnic=0`])
+		require.NotContains(t, got, `iwarp_operation_duration_seconds op=rdma_read path=pipe rnic=1`, "it does not measure")
+
+		require.NoError(t, qp.Close())
+		synctest.Wait()
+		got = gather(t, c)
+		require.Equal(t, 100.0, got[`iwarp_payload_bytes_total direction=received kind=read_response path=pipe rnic=0`], "counters do not fall")
+		require.Equal(t, 1.0, got[`iwarp_qps_ended_total how=closed path=pipe rnic=0`])
+		require.Zero(t, got[`iwarp_qps path=pipe rnic=0`])
+	})
+}
+
+// gather returns all values, and of histograms the counts, by name and labels.
+func gather(t testing.TB, c *Collector) map[string]float64 {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(c))
+	families, err := r.Gather()
+	require.NoError(t, err)
+	values := make(map[string]float64)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetName() + "=" + l.GetValue()
+			}
+			values[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return values
+}
+
+// export returns what an RNIC with these counters would be exported as.
+func export(t testing.TB, s *counters.RNIC) map[string]float64 {
+	t.Helper()
+	c := NewCollector()
+	c.added = append(c.added, func(o *out) { o.rnic("0", s) })
+	return gather(t, c)
+}
+
+// TestEachCounterIsExported, with the value that it has.
+func TestEachCounterIsExported(t *testing.T) {
+	s := &counters.RNIC{
+		Paths: []counters.Path{{
+			QP: counters.QP{
+				Path: "raw TCP", ReceiveWaits: 1, ReadWaits: 2, ReadWaitTime: 3 * time.Second, CommitsServed: 4, CommitsFailed: 5,
+				CommitsNotDurable: 6, SharedTaken: 7, SharedHeld: 8, SendQueued: 9, RecvQueued: 10,
+			},
+			Live: 11, TCPs: 12, TCP: counters.TCP{RTT: 13 * time.Second, Unacked: 14, Retransmits: 15},
+		}},
+		CQOverflows: 16, EventsDropped: 17, Pending: 18,
+		Refused: counters.Setups{counters.CauseTLS: 19}, Failed: counters.Setups{counters.CauseRejected: 20},
+		Terminates: []counters.Terminate{{Layer: 1, Type: 2, Code: 3, Known: true, Count: 21}},
+	}
+	got := export(t, s)
+	for name, want := range map[string]float64{
+		"receive_waits_total path=raw TCP rnic=0":                       1,
+		"read_waits_total path=raw TCP rnic=0":                          2,
+		"read_wait_seconds_total path=raw TCP rnic=0":                   3,
+		"commits_served_total path=raw TCP rnic=0":                      4,
+		"commits_failed_total path=raw TCP rnic=0":                      5,
+		"commit_regions_not_durable_total path=raw TCP rnic=0":          6,
+		"srq_receives_taken_total path=raw TCP rnic=0":                  7,
+		"srq_receives_held path=raw TCP rnic=0":                         8,
+		"queued_work_requests path=raw TCP queue=send rnic=0":           9,
+		"queued_work_requests path=raw TCP queue=receive rnic=0":        10,
+		"qps path=raw TCP rnic=0":                                       11,
+		"tcp_connections path=raw TCP rnic=0":                           12,
+		"tcp_rtt_seconds path=raw TCP rnic=0":                           13,
+		"tcp_unacked_segments path=raw TCP rnic=0":                      14,
+		"tcp_retransmits_total path=raw TCP rnic=0":                     15,
+		"cq_overflows_total rnic=0":                                     16,
+		"events_dropped_total rnic=0":                                   17,
+		"setups_pending rnic=0":                                         18,
+		"setups_refused_total cause=tls rnic=0":                         19,
+		"setups_failed_total cause=rejected rnic=0":                     20,
+		"terminates_total code=03 direction=sent layer=1 rnic=0 type=2": 21,
+	} {
+		value, there := got["iwarp_"+name]
+		require.True(t, there, name)
+		require.Equal(t, want, value, name)
+	}
+}
+
+// TestCodesThatAPeerInventsAreOther, all of them, whatever their numbers are.
+func TestCodesThatAPeerInventsAreOther(t *testing.T) {
+	got := export(t, &counters.RNIC{Terminates: []counters.Terminate{{Layer: 7, Type: 7, Code: 0x77, Remote: true, Count: 3}}})
+	require.Equal(t, 3.0, got["iwarp_terminates_total code=other direction=received layer=other rnic=0 type=other"])
+	for name := range got {
+		require.NotContains(t, name, "77")
+	}
+}
+
+// TestConnectionsAddNoSeries: how much is exported does not depend on how many connections there are, and none of their
+// addresses is in it.
+func TestConnectionsAddNoSeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, cpd := openRNIC(t, nil)
+		server, spd := openRNIC(t, nil)
+		c := NewCollector(client, server)
+		pairs(t, 1, client, server, cpd, spd)
+		few := gather(t, c)
+		qps := pairs(t, 99, client, server, cpd, spd)
+		many := gather(t, c)
+		require.Len(t, many, len(few))
+		require.Equal(t, 100.0, many["iwarp_qps path=pipe rnic=1"])
+		for name := range many {
+			require.NotContains(t, name, "="+qps[0].RemoteAddr().String())
+		}
+	})
+}
+
+// TestWhatIsAddedHasItsName, and only once.
+func TestWhatIsAddedHasItsName(t *testing.T) {
+	c := NewCollector()
+	s := iwarp.NewSolicitor(solicit.Config{Fixed: 1 << 20})
+	c.AddSolicitor("reads", s)
+	c.AddSolicitor("reads", s)
+	c.AddBacking("log", backing(5))
+	got := gather(t, c)
+	require.Equal(t, float64(1<<20), got["iwarp_solicitor_window_bytes name=reads"])
+	require.Contains(t, got, "iwarp_solicitor_grants_total class=latency name=reads")
+	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=log"])
+}
+
+// A backing has been synced so often.
+type backing uint64
+
+func (b backing) Syncs() uint64 { return uint64(b) }
+
+// TestStatsOfAuthAndRMA: each field has its metric.
+func TestStatsOfAuthAndRMA(t *testing.T) {
+	c := NewCollector()
+	c.added = append(c.added, func(o *out) {
+		o.auth("a", cm.Stats{Accepted: 1, Connected: 2, Suppressed: 3, HalfOpen: 4, Refused: map[cm.Reason]uint64{cm.ReasonBadMAC: 5}})
+		o.server("s", rma.ServerStats{Regions: 6, Connections: 7, ScratchInUse: 8, AuthFailures: 9, Nacks: 10, Expired: 11, Late: 12, LateCommits: 13})
+		o.client("c", rma.ClientStats{Timeouts: 14, DispatchTimeouts: 15, Late: 16})
+	})
+	got := gather(t, c)
+	for name, want := range map[string]float64{
+		"auth_accepted_total name=a": 1, "auth_connected_total name=a": 2, "auth_log_suppressed_total name=a": 3, "auth_half_open name=a": 4,
+		"auth_refused_total name=a reason=wrong_mac": 5, "rma_regions name=s": 6, "rma_connections name=s": 7, "rma_scratch_bytes name=s": 8,
+		"rma_auth_failures_total name=s": 9, "rma_nacks_total name=s": 10, "rma_expired_total name=s": 11, "rma_late_total name=s": 12,
+		"rma_late_commits_total name=s": 13, "rma_client_timeouts_total name=c stage=answer": 14,
+		"rma_client_timeouts_total name=c stage=dispatch": 15, "rma_client_late_total name=c": 16,
+	} {
+		require.Equal(t, want, got["iwarp_"+name], name)
+	}
+}
+
+// TestNamesFollowTheConventions of Prometheus.
+func TestNamesFollowTheConventions(t *testing.T) {
+	client, cpd := openRNIC(t, nil)
+	pairs(t, 1, client, client, cpd, cpd)
+	c := NewCollector(client)
+	c.added = append(c.added, func(o *out) {
+		o.auth("a", cm.Stats{})
+		o.server("s", rma.ServerStats{})
+		o.client("c", rma.ClientStats{})
+		o.solicitor("w", solicit.Stats{})
+		o.count(syncs, 0, "b")
+		o.terminates("1", counters.Terminate{})
+		o.latency("1", "pipe", &counters.Latency{Op: "Send"})
+	})
+	problems, err := testutil.CollectAndLint(c)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	exported := map[string]bool{}
+	for name := range gather(t, c) {
+		name, _, _ = strings.Cut(name, " ")
+		exported[name] = true
+	}
+	require.Len(t, exported, len(all), "each metric is exported")
+}
+
+// BenchmarkScrape scrapes 10,000 queue pairs.
+func BenchmarkScrape(b *testing.B) {
+	r, pd := openRNIC(b, &iwarp.Config{Latency: true})
+	pairs(b, 5000, r, r, pd, pd)
+	registry := prometheus.NewRegistry()
+	require.NoError(b, registry.Register(NewCollector(r)))
+	for b.Loop() {
+		if _, err := registry.Gather(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
