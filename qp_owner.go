@@ -6,6 +6,7 @@ import (
 
 	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/internal/durable"
+	"github.com/goiwarp/iwarp/internal/logkey"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -44,7 +45,7 @@ func (o owner) Notice(n qpconn.Notice) {
 	case qpconn.NoticeFenced:
 		qp.tellFenced()
 	case qpconn.NoticeNoReceive:
-		qp.rnic.log.Warn("a message waits for a receive", "peer", qp.RemoteAddr(), "for", qpconn.NoticeAfter, "limit", qp.cfg.RNRWait)
+		qp.rnic.log.Warn("a message waits for a receive", logkey.Peer, qp.RemoteAddr(), logkey.For, qpconn.NoticeAfter, logkey.Limit, qp.cfg.RNRWait)
 		qp.rnic.raise(Event{Kind: EventNoReceive, QP: qp, Err: errNoReceiveYet})
 	case qpconn.NoticeReceiveOverdue:
 		qp.rq.giveUp()
@@ -69,7 +70,7 @@ func (qp *QP) tellFenced() {
 	time.AfterFunc(fencedNotice, func() {
 		if qp.State() == StateRTS && qp.isFenced() {
 			qp.rnic.log.Warn("posted work waits for the initiator's first message, before which a responder may not send",
-				"peer", qp.RemoteAddr(), "for", fencedNotice, "option", "MPAOptions.EarlyResponderSend")
+				logkey.Peer, qp.RemoteAddr(), logkey.For, fencedNotice, logkey.Option, "MPAOptions.EarlyResponderSend")
 		}
 	})
 }
@@ -132,7 +133,7 @@ func (o owner) Ended() {
 	e := Event{Kind: eventKinds[reason], QP: qp, Terminate: qp.Terminated(), Err: qp.Err()}
 	known := qp.identity.Admitted() // else peers that have not proved themselves could fill the log, and push other Events out
 	if e.Err != nil && known {
-		qp.rnic.log.Info("queue pair ended", "peer", qp.RemoteAddr(), "how", e.Kind, "err", e.Err)
+		qp.rnic.log.Info("queue pair ended", logkey.Peer, qp.RemoteAddr(), logkey.How, e.Kind, logkey.Err, e.Err)
 		durable.LogPanic(qp.rnic.log, e.Err)
 	}
 	qp.rnic.left(qp, counters.End(reason-qpconn.Closed))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/bucket"
+	"github.com/goiwarp/iwarp/internal/logkey"
 	"github.com/goiwarp/iwarp/internal/recent"
 )
 
@@ -33,12 +34,12 @@ type AccessEvent struct {
 
 func (e *AccessEvent) attrs() []slog.Attr {
 	return []slog.Attr{
-		slog.Uint64("event", e.ID), slog.Time("at", e.Time),
-		slog.String("source", e.Source), slog.String("listener", e.Listener),
-		slog.String("reason", e.Reason.String()), slog.String("stage", e.Reason.Stage()),
-		slog.Uint64("key", e.KeyID), slog.String("client", printable(e.ClientID)),
-		slog.String("mode", e.Mode.String()), slog.Int("suite", int(e.Suite)),
-		slog.Duration("age", e.Age), slog.Uint64("suppressed", e.Suppressed),
+		slog.Uint64(logkey.Event, e.ID), slog.Time(logkey.At, e.Time),
+		slog.String(logkey.Source, e.Source), slog.String(logkey.Listener, e.Listener),
+		slog.String(logkey.Reason, e.Reason.String()), slog.String(logkey.Stage, e.Reason.Stage()),
+		slog.Uint64(logkey.Key, e.KeyID), slog.String(logkey.Client, printable(e.ClientID)),
+		slog.String(logkey.Mode, e.Mode.String()), slog.Int(logkey.Suite, int(e.Suite)),
+		slog.Duration(logkey.Age, e.Age), slog.Uint64(logkey.Suppressed, e.Suppressed),
 	}
 }
 

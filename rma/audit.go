@@ -10,6 +10,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/bucket"
+	"github.com/goiwarp/iwarp/internal/logkey"
 	"github.com/goiwarp/iwarp/internal/lru"
 	"github.com/goiwarp/iwarp/internal/recent"
 	"github.com/goiwarp/iwarp/regionkey"
@@ -44,10 +45,10 @@ func (e *AuditEvent) attrs() []slog.Attr {
 		remote = e.Remote.String()
 	}
 	return []slog.Attr{
-		slog.Uint64("event", e.ID), slog.Time("at", e.Time),
-		slog.String("peer", hex.EncodeToString(e.Peer.ID[:])), slog.Bool("known", e.Known), slog.String("remote", remote),
-		slog.String("op", e.opName()), slog.Uint64("region", e.Region), slog.Uint64("epoch", uint64(e.Epoch)),
-		slog.Int("ops", int(e.Ops)), slog.String("reason", e.Reason), slog.Uint64("suppressed", e.Suppressed),
+		slog.Uint64(logkey.Event, e.ID), slog.Time(logkey.At, e.Time),
+		slog.String(logkey.Peer, hex.EncodeToString(e.Peer.ID[:])), slog.Bool(logkey.Known, e.Known), slog.String(logkey.Remote, remote),
+		slog.String(logkey.Op, e.opName()), slog.Uint64(logkey.Region, e.Region), slog.Uint64(logkey.Epoch, uint64(e.Epoch)),
+		slog.Int(logkey.Ops, int(e.Ops)), slog.String(logkey.Reason, e.Reason), slog.Uint64(logkey.Suppressed, e.Suppressed),
 	}
 }
 

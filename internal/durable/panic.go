@@ -4,12 +4,13 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/goiwarp/iwarp/internal/logkey"
 	"github.com/goiwarp/iwarp/stag"
 )
 
 // LogPanic logs an error that is a panic of what the application has registered, with its stack, and no other error.
 func LogPanic(log *slog.Logger, err error) {
 	if p := new(stag.PanicError); errors.As(err, &p) {
-		log.Error("a Buffer or Flusher panicked", "method", p.Method, "value", p.Value, "stack", string(p.Stack))
+		log.Error("a Buffer or Flusher panicked", logkey.Method, p.Method, logkey.Value, p.Value, logkey.Stack, string(p.Stack))
 	}
 }

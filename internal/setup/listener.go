@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
+	"github.com/goiwarp/iwarp/internal/logkey"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -88,9 +89,9 @@ func (l *Listener) setOutage(err error) {
 	l.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		l.manager.cfg.Log.Error("no connection can be taken", "addr", l.Addr(), "err", err)
+		l.manager.cfg.Log.Error("no connection can be taken", logkey.Addr, l.Addr(), logkey.Err, err)
 	case err == nil && was != nil:
-		l.manager.cfg.Log.Info("connections can be taken again", "addr", l.Addr())
+		l.manager.cfg.Log.Info("connections can be taken again", logkey.Addr, l.Addr())
 	}
 }
 
@@ -181,11 +182,11 @@ func (l *Listener) queue(ctx context.Context, q *Request, err error) {
 	switch {
 	case err != nil && isAuthError(err):
 		l.manager.refuse(err)
-		l.manager.cfg.Log.Debug("connection refused during set-up", "err", err)
+		l.manager.cfg.Log.Debug("connection refused during set-up", logkey.Err, err)
 		return
 	case err != nil && l.ctx.Err() == nil:
 		l.manager.refuse(err)
-		l.manager.cfg.Log.Info("connection refused during set-up", "err", err)
+		l.manager.cfg.Log.Info("connection refused during set-up", logkey.Err, err)
 		return
 	case err != nil:
 		return

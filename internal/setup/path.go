@@ -3,6 +3,7 @@ package setup
 import (
 	"strings"
 
+	"github.com/goiwarp/iwarp/internal/logkey"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -17,6 +18,6 @@ func (m *Manager) logPath(path string) {
 	m.slowPaths[path] = struct{}{}
 	m.mu.Unlock()
 	if !logged {
-		m.cfg.Log.Info("connections are driven through package net, not by system calls on a *net.TCPConn", "path", path)
+		m.cfg.Log.Info("connections are driven through package net, not by system calls on a *net.TCPConn", logkey.Path, path)
 	}
 }
