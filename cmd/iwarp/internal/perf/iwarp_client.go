@@ -31,12 +31,12 @@ func dialIWARP(addr string, w workload) (driver, error) {
 	}
 	for range w.Conns {
 		if err := d.dial(addr); err != nil {
-			_ = d.rnic.Close() // the first error counts
+			_ = exported.Close(d.rnic) // the first error counts
 			return nil, err
 		}
 	}
 	if err := d.dialExtra(addr); err != nil {
-		_ = d.rnic.Close() // the first error counts
+		_ = exported.Close(d.rnic) // the first error counts
 		return nil, err
 	}
 	return d, nil
@@ -83,7 +83,7 @@ func (d *rdmaDriver) close() error {
 	if d.pacer != nil {
 		err = d.pacer.close()
 	}
-	err = errors.Join(err, d.rnic.Close())
+	err = errors.Join(err, exported.Close(d.rnic))
 	if d.solicitor != nil {
 		err = errors.Join(err, d.solicitor.Close())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -38,7 +39,7 @@ func serveIWARP(host string, w workload) (service, error) {
 		return nil, err
 	}
 	if s.l, err = s.listen(host); err != nil {
-		_ = s.rnic.Close() // the first error counts
+		_ = exported.Close(s.rnic) // the first error counts
 		return nil, err
 	}
 	s.tasks.Go(s.accept)
@@ -93,12 +94,16 @@ func (l *sessionListener) accept(ctx context.Context) (*iwarp.ConnRequest, error
 	return l.Accept(ctx)
 }
 
-// openRNIC opens the RNIC of one service or driver.
+// exported are the RNICs of this process, for --metrics.
+var exported exporter.Set
+
+// openRNIC opens the RNIC of one service or driver. exported closes it.
 func openRNIC() (*iwarp.RNIC, *iwarp.PD, error) {
 	r, err := iwarp.Open(nil)
 	if err != nil {
 		return nil, nil, err
 	}
+	exported.Add(r)
 	pd, err := r.AllocPD()
 	return r, pd, err
 }
@@ -160,7 +165,7 @@ func (s *rdmaService) run(n int) error {
 
 func (s *rdmaService) close() error {
 	err := s.l.Close()
-	if rerr := s.rnic.Close(); err == nil {
+	if rerr := exported.Close(s.rnic); err == nil {
 		err = rerr
 	}
 	s.tasks.Wait()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -53,6 +54,15 @@ func given(fs *pflag.FlagSet) string {
 }
 
 func (o *options) run(ctx context.Context, s cli.Streams) error {
+	stop, err := exported.Serve(ctx, o.metrics)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.role(ctx, s), stop())
+}
+
+// role is that of the server, of the client, or both.
+func (o *options) role(ctx context.Context, s cli.Streams) error {
 	peer.OpenFiles()
 	if o.server {
 		return peer.Profiled(o.profile, func() error { return serveAt(ctx, o, s.Out) })
@@ -95,6 +105,13 @@ func both(ctx context.Context, o *options, s cli.Streams) error {
 	var args []string
 	if o.profile != "" {
 		args = []string{"--cpuprofile", o.profile + ".server"}
+	}
+	next, err := exporter.Next(o.metrics)
+	if err != nil {
+		return err
+	}
+	if next != "" {
+		args = append(args, "--metrics", next)
 	}
 	k, err := startChild(ctx, s.Err, args...)
 	if err != nil {

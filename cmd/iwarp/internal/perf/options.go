@@ -12,6 +12,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -32,6 +33,7 @@ type options struct {
 	json         bool
 	html         string
 	profile      string
+	metrics      string
 	progress     *cli.Progress
 }
 
@@ -108,6 +110,7 @@ func (o *options) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	fs.StringVar(&o.html, "html", "", "write a report with plots to `FILE`")
 	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server")
+	fs.StringVar(&o.metrics, "metrics", "", "serve the counters of this process to Prometheus at `ADDRESS`/metrics, host:port, on the loopback without a host; those of a server that is started here at the next port")
 	o.workFlags(fs)
 }
 
@@ -162,6 +165,9 @@ func (o *options) check() error {
 		return cli.Usagef("--pairs must be at least 1 and --span 1ms")
 	case len(o.region) != 1:
 		return cli.Usagef("--region takes one size")
+	}
+	if _, err := exporter.Next(o.metrics); err != nil {
+		return cli.UsageError("--metrics: " + err.Error())
 	}
 	for _, w := range o.workloads() {
 		w = w.filled()

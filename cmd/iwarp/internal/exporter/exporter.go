@@ -1,0 +1,104 @@
+// Package exporter serves the metrics of the RNICs that a command opens and closes.
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/metrics"
+)
+
+// A Set has the RNICs that are open now. It implements prometheus.Collector.
+type Set struct {
+	mu    sync.Mutex
+	rnics []*iwarp.RNIC
+}
+
+// Add adds an RNIC.
+func (s *Set) Add(r *iwarp.RNIC) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rnics = append(s.rnics, r)
+}
+
+// Close closes an RNIC, and removes it.
+func (s *Set) Close(r *iwarp.RNIC) error {
+	s.mu.Lock()
+	s.rnics = slices.DeleteFunc(s.rnics, func(x *iwarp.RNIC) bool { return x == r })
+	s.mu.Unlock()
+	return r.Close()
+}
+
+// Describe implements prometheus.Collector.
+func (s *Set) Describe(to chan<- *prometheus.Desc) { metrics.NewCollector().Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (s *Set) Collect(to chan<- prometheus.Metric) {
+	s.mu.Lock()
+	rnics := slices.Clone(s.rnics)
+	s.mu.Unlock()
+	metrics.NewCollector(rnics...).Collect(to)
+}
+
+// Serve serves /metrics at addr, until stop is called. A host that is left out means the loopback. It does nothing if addr is
+// empty.
+func (s *Set) Serve(ctx context.Context, addr string) (stop func() error, err error) {
+	if addr == "" {
+		return func() error { return nil }, nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(s); err != nil {
+		return nil, err
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	return func() error {
+		err := server.Close()
+		if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+		}
+		return err
+	}, nil
+}
+
+// Next is the address with the next port, for a second process; empty if addr is.
+func Next(addr string) (string, error) {
+	if addr == "" {
+		return "", nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || n == 1<<16-1 {
+		return "", fmt.Errorf("%q is no port with one after it", port)
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10)), nil
+}

@@ -1,0 +1,71 @@
+package exporter
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+)
+
+// get reads /metrics of an address.
+func get(t *testing.T, addr string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	require.NoError(t, err)
+	q.Close = true
+	a, err := http.DefaultClient.Do(q)
+	require.NoError(t, err)
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, a.StatusCode, "%s", b)
+	return string(b)
+}
+
+// TestRNICsThatAreOpenAreServed, and no others.
+func TestRNICsThatAreOpenAreServed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+
+	var s Set
+	stop, err := s.Serve(t.Context(), ":"+port)
+	require.NoError(t, err)
+	require.NotContains(t, get(t, addr), `rnic="0"`)
+	r, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	s.Add(r)
+	require.Contains(t, get(t, addr), `iwarp_cq_overflows_total{rnic="0"} 0`)
+	require.NoError(t, s.Close(r))
+	require.NotContains(t, get(t, addr), `rnic="0"`)
+	require.NoError(t, stop())
+}
+
+func TestNothingIsServedWithoutAnAddress(t *testing.T) {
+	stop, err := new(Set).Serve(t.Context(), "")
+	require.NoError(t, err)
+	require.NoError(t, stop())
+}
+
+func TestAddressOfASecondProcess(t *testing.T) {
+	for addr, want := range map[string]string{"": "", ":9464": ":9465", "127.0.0.1:1": "127.0.0.1:2"} {
+		got, err := Next(addr)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, addr := range []string{"9464", ":0", ":65535", ":http"} {
+		_, err := Next(addr)
+		require.Error(t, err, addr)
+	}
+}
