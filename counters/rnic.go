@@ -24,13 +24,13 @@ type Path struct {
 	Live  int    // those that have not ended now
 	Ended [Ends]uint64
 
-	// TCP has the sum of Retransmits, also of QPs that have ended; all else is of live QPs: the mean of RTT and RTTVar,
+	// TCP.Retransmits is a sum that includes the QPs that have ended. The other fields are of live QPs: the mean of RTT and RTTVar,
 	// and the sums of the rest. TCPs is the number of live QPs for which the kernel tells it.
 	TCP  TCP
 	TCPs int
 
-	// Latency has the operations that have succeeded at least once, from PostSend until the completion is there. It is
-	// empty without iwarp.Config.Latency.
+	// Latency has one element for each operation that has succeeded at least once: the time from PostSend until the
+	// completion is there. It is empty without iwarp.Config.Latency.
 	Latency []Latency
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/streamperf"
 )
 
-// perfCommand has the measurements with a name of their own below it.
+// perfCommand is "iwarp perf" with its subcommands.
 func perfCommand() *cobra.Command {
 	cmd := perf.Command()
 	cmd.AddCommand(commitperf.Command(), connectperf.Command(), incast.Command(), rmaperf.Command(), nvmeperf.Command(), scaleperf.Command(), streamperf.Command())

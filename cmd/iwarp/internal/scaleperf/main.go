@@ -5,10 +5,12 @@
 //
 // For each number of --qps there are two pairs of processes, a server and a client each. One pair has that many idle queue
 // pairs, the other one as many TCP connections of package net, with a goroutine in Read at both ends of each. An idle queue
-// pair has the depths of the zero QPConfig, completion queues of its own and one receive. Both pairs live at the same time, and
-// take turns: blocks of connections are set up by the one and by the other. One more connection of each, the busy one, exchanges
-// messages of 64 octets, before the others are there and beside them; its goroutines sleep in the kernel (iwarp.WaitBlock). The memory of a connection is the growth of the process that has grown more, after
-// a collection, divided by their number: the heap with the stacks, and what is resident. What sockets have in the kernel is in neither.
+// pair is made with the zero QPConfig, so with default depths and completion queues of its own; one receive is posted. Both pairs of
+// processes run at the same time and take turns: each sets up a block of connections, then the other. One more connection of each, the busy one, exchanges
+// messages of 64 octets, before the others are there and beside them; its goroutines sleep in the kernel (iwarp.WaitBlock).
+//
+// The memory of a connection is the growth of the larger of the two processes, after a garbage collection, divided by the number
+// of connections: once of the heap with the stacks, once of the resident memory. Memory of sockets in the kernel is in neither.
 //
 // # Overload
 //
