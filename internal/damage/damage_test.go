@@ -1,9 +1,12 @@
 package damage
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -159,4 +162,19 @@ func TestSockets(t *testing.T) {
 			require.NoError(t, errors.Join(a.Close(), b.Close()))
 		})
 	}
+}
+
+// TestForgedAbort: a packet of SCTP becomes an ABORT of its association, with a checksum that is right.
+func TestForgedAbort(t *testing.T) {
+	ports, tag := []byte{0x13, 0x89, 0x13, 0x8a}, []byte{1, 2, 3, 4}
+	packet := slices.Concat(ports, tag, []byte("sum."), []byte("chunks"))
+	p := abort(packet)
+	require.Len(t, p, 16)
+	require.Equal(t, slices.Concat(ports, tag), p[:8])
+	require.Equal(t, []byte{6, 0, 0, 4}, p[12:], "type ABORT, length 4")
+	sum := binary.LittleEndian.Uint32(p[8:])
+	clear(p[8:12])
+	require.Equal(t, crc32.Checksum(p, crc32.MakeTable(crc32.Castagnoli)), sum)
+	require.Equal(t, "sum.chunks", string(packet[8:]), "the packet stays as it is")
+	require.Empty(t, abort(ports), "too short for SCTP")
 }

@@ -16,6 +16,7 @@ const (
 	Vanish    = "vanish"  // nothing of either end passes any more
 	Lose      = "lose"    // of Sockets: the next datagram is lost
 	Address   = "address" // of Sockets: what follows comes from another address
+	Abort     = "abort"   // of Sockets: the next datagram is an ABORT of its SCTP association instead
 )
 
 // For is how long a stall lasts.

@@ -3,9 +3,12 @@ package damage
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"net"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/crc32c"
 )
 
 // A ListenFunc opens a socket, as net.ListenConfig.ListenPacket does.
@@ -124,6 +127,9 @@ func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 	switch s.all.happens(s.side) {
 	case HalfClose, Lose:
 		return len(b), nil
+	case Abort:
+		_, err := s.PacketConn.WriteTo(abort(b), to)
+		return len(b), err
 	case Corrupt:
 		bad := bytes.Clone(b)
 		bad[len(bad)-1] ^= 0x10
@@ -138,4 +144,16 @@ func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 		}
 	}
 	return s.PacketConn.WriteTo(b, to)
+}
+
+// abort is what a host on the path would forge: a packet of SCTP with the ports and the verification tag of another one, and
+// an ABORT chunk without a cause (RFC 9260 section 3.3.7).
+func abort(packet []byte) []byte {
+	const header = 12 // the checksum is its last part
+	if len(packet) < header {
+		return nil
+	}
+	p := append(bytes.Clone(packet[:8]), 0, 0, 0, 0, 6, 0, 0, 4)
+	binary.LittleEndian.PutUint32(p[8:], crc32c.Checksum(p))
+	return p
 }

@@ -21,6 +21,9 @@ var ErrNotHere = errors.New("cannot be used here")
 
 // open makes the hosts and the connections.
 func (x *run) open() error {
+	if x.damagesDatagrams() && len(x.plan.Conns) > 1 {
+		return fmt.Errorf("connections that share the sockets whose datagrams are damaged: %w", ErrNotHere)
+	}
 	x.ends, x.byQP = make(map[End]*liveEnd), make(map[*iwarp.QP]*liveEnd)
 	x.cuts, x.damaged, x.mems = make(map[int]*damage.Line), make(map[int]bool), make(map[*Mem]*liveMem)
 	x.regions, x.sinks = make(map[*Region]*liveRegion), make(map[*Mem]*liveRegion)

@@ -129,12 +129,12 @@ func TestDDP_60_61_DamageOverTCP(t *testing.T) {
 }
 
 // TestDamageAtEveryDatagram: what is lost, corrupt or late is sent again. An end that nothing comes from any more, or that
-// sends from another address, is missed after some seconds. The last datagrams are heartbeats, which take as long.
+// sends from another address, is missed after some seconds; one that gets a forged ABORT ends at once, and the other with it. The last datagrams are heartbeats, which take as long.
 func TestDamageAtEveryDatagram(t *testing.T) {
 	cfg := Config{Network: SCTPUDP, Window: 64}
 	for how, repaired := range map[string]bool{
 		damage.Corrupt: true, damage.Lose: true, damage.Stall: true,
-		damage.HalfClose: false, damage.Vanish: false, damage.Address: false,
+		damage.HalfClose: false, damage.Vanish: false, damage.Address: false, damage.Abort: false,
 	} {
 		for side := range 2 {
 			t.Run(fmt.Sprintf("%s of side %d", how, side), func(t *testing.T) {

@@ -72,7 +72,7 @@ var hows = map[Verb][]string{
 
 // damages are more values of how of Cut, which Generate does not draw: see package damage. The connection is reset soon
 // after. Damage demands a CRC. Over SCTP, len counts datagrams.
-var damages = []string{damage.Corrupt, damage.Stall, damage.HalfClose, damage.Vanish, damage.Lose, damage.Address}
+var damages = []string{damage.Corrupt, damage.Stall, damage.HalfClose, damage.Vanish, damage.Lose, damage.Address, damage.Abort}
 
 var verbs = []Verb{
 	Register, Invalidate, Recv, Send, SendInv, Write, WriteImm, Read, ReadInv, FetchAdd, CompareSwp, Swap, Imm, Commit, Drain, Compare,

@@ -90,7 +90,7 @@ func TestProgramsThatAreWrong(t *testing.T) {
 		"write":                 "want an end and a verb",
 		"0a scribble":           `there is no verb "scribble"`,
 		"0a write how=well":     "want one of []",
-		"0a cut how=well":       "want one of [reset fin corrupt stall half vanish lose address]",
+		"0a cut how=well":       "want one of [reset fin corrupt stall half vanish lose address abort]",
 		"0a write len=-1":       "invalid syntax",
 		"0a write size=1":       `there is no parameter "size=1"`,
 		"0a write fence=garden": "want read or local",
@@ -115,6 +115,16 @@ func TestConfigThatCannotBeUsedIsSkipped(t *testing.T) {
 	configs := []Config{{Network: Records}, {Network: Pipe}}
 	finds(t, r.Run(Program{Conns: 1}, configs))
 	require.Equal(t, configs[:1], skipped)
+}
+
+// TestDamagedDatagramsAreOfOneConnection: others would lose theirs, too, of which the model knows nothing.
+func TestDamagedDatagramsAreOfOneConnection(t *testing.T) {
+	p, err := Parse("connections 2\n1b cut how=half\n0a send len=3")
+	require.NoError(t, err)
+	var why error
+	r := Runner{Skipped: func(_ Config, err error) { why = err }}
+	finds(t, r.Run(p, []Config{{Network: SCTPUDP}}))
+	require.ErrorContains(t, why, "share the sockets")
 }
 
 // TestGeneratorKnowsEveryVerb: nothing that a program can say is left out.
