@@ -331,6 +331,7 @@ func TestRMA_19_DamageOverTCP(t *testing.T) {
 	client, server := testTLS(t)
 	for name, p := range map[string]plan{"TCP": {network: "tcp"}, "TLS": {network: "tcp", plain: true, clientTLS: client, serverTLS: server}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p.client = ClientConfig{OpTimeout: 10 * time.Second, Dispatch: [2]time.Duration{-1, -1}}
 			p.server = ServerConfig{PullTimeout: 30 * time.Millisecond, Guard: 20 * time.Millisecond, Dispatch: [2]time.Duration{-1, -1}}
 			f := newFated(t, p, nil)
@@ -341,7 +342,13 @@ func TestRMA_19_DamageOverTCP(t *testing.T) {
 						f.damages(side, how, at)
 					}
 				}
+				f.damages(side, damage.HalfClose, total/3)
+				f.damages(side, damage.HalfClose, total/2)
 			}
+			f.plan.client.OpTimeout = 3 * time.Second // which is how long this takes
+			began := f.failed["write"]
+			f.damages(0, damage.Vanish, 200)
+			require.Greater(t, f.failed["write"], began, "silence ends an operation")
 		})
 	}
 }
