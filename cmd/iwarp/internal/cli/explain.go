@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -144,9 +145,15 @@ func remedy(cmd *cobra.Command, text string) string {
 	return fmt.Sprintf(text, "the server")
 }
 
-// oneLine is the text without line breaks.
+// oneLine is the text without line breaks, and without what a terminal would obey: a part of it may be the peer's.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // IsTerminal tells whether people see what is written to w.
