@@ -75,7 +75,7 @@ func (c *Case) Variant() string {
 }
 
 // Cases is the whole matrix.
-var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases(), cmCases(), sctpCases())
+var Cases = slices.Concat(rpingCases(), messageCases(), taggedCases(), setupCases(), knobCases(), errorCases(), unknownCases(), closeCases(), killCases(), soakCases(), cmCases(), sctpCases())
 
 // A Table is a set of cases that run in a guest of the same kind.
 type Table struct {

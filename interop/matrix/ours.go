@@ -19,6 +19,7 @@ type end struct {
 	rnic *iwarp.RNIC
 	pd   *iwarp.PD
 	qp   *iwarp.QP
+	port int // of the listener, which is ours or the peer's
 	// listener is there if the peer is the initiator.
 	listener *iwarp.Listener
 	// peerPD is the private data of the Request, from either side, as it arrived;
@@ -44,7 +45,7 @@ func (t *T) open() *end {
 	})
 	pd, err := rnic.AllocPD()
 	require.NoError(t, err)
-	return &end{t: t, rnic: rnic, pd: pd}
+	return &end{t: t, rnic: rnic, pd: pd, port: basePort}
 }
 
 // config completes what a case says of its QP.
@@ -57,6 +58,9 @@ func (e *end) config(qc iwarp.QPConfig) *iwarp.QPConfig {
 }
 
 func hostPort(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(basePort)) }
+
+// at is an address with the port of this end.
+func (e *end) at(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(e.port)) }
 
 // A setting is how a pair is connected.
 type setting struct {
@@ -84,7 +88,7 @@ func (t *T) initiate(e *end, p *peer, s setting) {
 	dialed := make(chan struct{})
 	go func() {
 		defer close(dialed)
-		e.qp, err = e.rnic.Dial(t.Ctx, "tcp", hostPort(PeerIP), e.config(s.qc))
+		e.qp, err = e.rnic.Dial(t.Ctx, "tcp", e.at(PeerIP), e.config(s.qc))
 	}()
 	e.peerPD = p.privateData(p.do("request"))
 	p.do("accept %s", hexOf(s.peerPD))
@@ -103,7 +107,7 @@ func (t *T) respond(e *end, p *peer, s setting) {
 // listen makes the listener of the case.
 func (e *end) listen() {
 	var err error
-	e.listener, err = e.rnic.Listen(e.t.Ctx, "tcp", hostPort(OurIP), &iwarp.ListenConfig{
+	e.listener, err = e.rnic.Listen(e.t.Ctx, "tcp", e.at(OurIP), &iwarp.ListenConfig{
 		SetupTimeout: e.t.pace.Stretch(setupTimeout), ProgressTimeout: e.t.pace.Stretch(progressTimeout),
 	})
 	require.NoError(e.t, err, "Listen")
@@ -113,7 +117,7 @@ func (e *end) listen() {
 
 // respondOnce takes one connection of the peer.
 func (t *T) respondOnce(e *end, p *peer, s setting) {
-	p.do("resolve %s %d", OurIP, basePort)
+	p.do("resolve %s %d", OurIP, e.port)
 	answer := make(chan string, 1)
 	go func() { answer <- p.try("connect %s", hexOf(s.peerPD)) }()
 	cr, err := e.listener.Accept(t.Ctx)
