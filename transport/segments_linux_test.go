@@ -3,6 +3,8 @@
 package transport
 
 import (
+	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -16,6 +18,8 @@ func TestEachWriteBeginsASegment(t *testing.T) {
 	const first, writes, size = 64 << 10, 300, 12
 	s, far := pollerPair(t, newPoller(t))
 	a, b := s.(*rawStream), far.(*rawStream)
+	require.Zero(t, a.sock.eor, "it is not needed within a host")
+	a.sock.eor = unix.MSG_EOR
 	require.NoError(t, unix.SetsockoptInt(b.sock.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
 	before := segmentsSent(t, a)
 	write(t, a, first)
@@ -29,6 +33,24 @@ func TestEachWriteBeginsASegment(t *testing.T) {
 		left -= n
 	}
 	require.GreaterOrEqual(t, int(segmentsSent(t, a)-before), writes, "segments")
+}
+
+func TestWithinHost(t *testing.T) {
+	for _, c := range []struct {
+		local, remote string
+		want          bool
+	}{
+		{"127.0.0.1:1", "127.0.0.1:2", true},
+		{"127.0.0.1:1", "127.0.0.2:2", true},
+		{"[::1]:1", "[::1]:2", true},
+		{"192.0.2.1:1", "192.0.2.1:2", true},
+		{"[::ffff:192.0.2.1]:1", "192.0.2.1:2", true},
+		{"192.0.2.1:1", "192.0.2.2:1", false},
+		{"[2001:db8::1]:1", "[2001:db8::2]:1", false},
+	} {
+		l, r := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.local)), net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.remote))
+		require.Equal(t, c.want, isWithinHost(l, r), "%v %v", l, r)
+	}
 }
 
 // write writes n octets at once.

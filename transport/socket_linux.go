@@ -22,6 +22,7 @@ import (
 type socket struct {
 	fd    int
 	users atomic.Int64 // number of goroutines in a system call, plus socketClosed after close
+	eor   uintptr      // MSG_EOR: the octets of the next writev begin a segment of their own; or 0
 }
 
 const socketClosed = 1 << 32
@@ -137,11 +138,10 @@ func (s *socket) readv(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 }
 
 // writev is writev(2), by sendmsg(2), so that a write to a connection that has ended returns an
-// error and causes no signal. The octets of the next call begin a segment of their own: see
-// [Stream]. With told, the scheduler is told of the call.
+// error and causes no signal. With told, the scheduler is told of the call.
 func (s *socket) writev(iov []unix.Iovec, told bool) (int, syscall.Errno) {
 	raceWrite(iov)
-	return s.vector(unix.SYS_SENDMSG, iov, told, unix.MSG_NOSIGNAL|unix.MSG_EOR)
+	return s.vector(unix.SYS_SENDMSG, iov, told, unix.MSG_NOSIGNAL|s.eor)
 }
 
 // vector makes a non-blocking system call on several buffers.

@@ -68,11 +68,23 @@ func (s *tcpSetup) Detach() Stream {
 	if r.sock.takeOver(s.tcp) != nil {
 		return s
 	}
+	if !isWithinHost(r.local, r.remote) {
+		r.sock.eor = unix.MSG_EOR
+	}
 	r.watch.init(s.poller, &r.sock)
 	r.peer = newPeerWatch(s.poller, r.sock.control)
 	r.in.init(&r.sock, &r.watch, inward, r.tryRead)
 	r.out.init(&r.sock, &r.watch, outward, r.tryWrite)
 	return r
+}
+
+// isWithinHost reports whether both ends are on this host. There the peer is neither a card nor Linux's siw, for which MPA
+// chooses where segments begin, and a segment takes all of a usual write: one more for the few octets that are left of it
+// would cost as much as the write.
+func isWithinHost(local, remote net.Addr) bool {
+	l, ok := local.(*net.TCPAddr)
+	r, also := remote.(*net.TCPAddr)
+	return ok && also && (l.IP.IsLoopback() || l.IP.Equal(r.IP))
 }
 
 // rawStream drives a TCP socket by raw system calls. Each call tries first, and waits only if
