@@ -76,7 +76,7 @@ func (o *options) role(ctx context.Context, s cli.Streams) error {
 			return err
 		}
 		defer c.Close() //nolint:errcheck // nothing is lost with it
-		return o.measure(ctx, c, s)
+		return peer.Profiled(o.profile, func() error { return o.measure(ctx, c, s) })
 	}
 	return both(ctx, o, s)
 }
