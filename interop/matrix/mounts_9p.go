@@ -42,7 +42,7 @@ func mount9PCases() []Case {
 
 // leaks9P is what Linux's client says when it is unmounted after a request was lost with its connection: it has a leak.
 var leaks9P = []string{
-	`9p-fcall-cache|cut here|kmem_cache_destroy|end trace|Modules linked in|Hardware name|Call Trace|</?TASK>|^(CS|FS|CR2|PKRU|Code|R[A-Z0-9]{2}): |CPU: |^ (\? )?[\w.]+\+0x`,
+	`9p-fcall-cache|cut here|kmem_cache_destroy|end trace|Modules linked in|Tainted: |Hardware name|Call Trace|</?TASK>|^(CS|FS|CR2|PKRU|Code|R[A-Z0-9]{2}): |CPU: |^ (\? )?[\w.]+\+0x`,
 }
 
 // mountFrom9P mounts what our server has, with more options.
