@@ -30,7 +30,7 @@ type attacking struct {
 	json              bool
 }
 
-const attackHelp = `Has random attackers at a listener of yours: broken set-ups, FPDUs, segments and messages, replays, floods, slow octets,
+const attackHelp = `Sends random attacks to a listener of yours: broken set-ups, FPDUs, segments and messages, replays, floods, slow octets,
 half-open connections and resets. It is for testing what you have written on this library, or on another stack of
 iWARP. The target may be left without memory, descriptors or time, and its peers with it.
 
@@ -44,7 +44,7 @@ if it took none.`
 func attackCommand() *cobra.Command {
 	a := &attacking{}
 	cmd := &cobra.Command{
-		Use: "attack --addr HOST:PORT", Short: "have random attackers at a listener of yours", Long: attackHelp, Args: cli.NoArgs,
+		Use: "attack --addr HOST:PORT", Short: "send random attacks to a listener of yours", Long: attackHelp, Args: cli.NoArgs,
 		Example: "  iwarp attack --addr 127.0.0.1:7174 --for 1m",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := a.options(cmd.Context())

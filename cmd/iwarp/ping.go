@@ -81,7 +81,7 @@ func (p *pinger) flags(cmd *cobra.Command) {
 	fs.BoolVarP(&p.client, "client", "c", false, "be the client")
 	fs.StringVarP(&p.addr, "addr", "a", "", "`ADDRESS` of the server; of a server: where it listens (default: everywhere)")
 	fs.IntVarP(&p.port, "port", "p", defaultPort, "port of TCP or SCTP; of sctp+udp: of UDP")
-	fs.IntVarP(&p.count, "count", "C", 0, "number of pings; 0: until Ctrl-C. A server goes by its client")
+	fs.IntVarP(&p.count, "count", "C", 0, "number of pings; 0: until Ctrl-C; a server ends with its client in any case")
 	fs.IntVarP(&p.size, "size", "S", defaultSize, "octets of a ping; of a server: the most that it takes")
 	fs.BoolVarP(&p.validate, "validate", "V", false, "compare what comes back with what was sent")
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "print the data, as rping does")

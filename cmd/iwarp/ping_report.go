@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
@@ -92,7 +93,7 @@ func (r *pingReport) summarize() {
 		}})
 		return
 	}
-	fmt.Fprintf(r.out, "--- %s: %d pings of %d octets in %s\n", r.addr, r.n, r.size, took.Round(time.Millisecond))
+	fmt.Fprintf(r.out, "--- %s: %s of %d octets in %s\n", r.addr, pingsText(r.n), r.size, rttText(took))
 	fmt.Fprintf(r.out, "round trip min/avg/p50/p99/max = %s/%s/%s/%s/%s\n",
 		rttText(r.least), rttText(average), rttText(p50), rttText(p99), rttText(r.longest))
 }
@@ -103,10 +104,20 @@ func (r *pingReport) encode(v any) {
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// rttText shows three digits of a round-trip time.
+func pingsText(n int) string {
+	if n == 1 {
+		return "1 ping"
+	}
+	return strconv.Itoa(n) + " pings"
+}
+
+// rttText shows a time, to one tenth of its unit.
 func rttText(d time.Duration) string {
 	unit, name := time.Microsecond, "us"
-	if d >= 10*time.Millisecond {
+	switch {
+	case d >= 10*time.Second:
+		unit, name = time.Second, "s"
+	case d >= 10*time.Millisecond:
 		unit, name = time.Millisecond, "ms"
 	}
 	return fmt.Sprintf("%.1f %s", float64(d)/float64(unit), name)

@@ -124,7 +124,7 @@ func TestPingPrints(t *testing.T) {
 	for i, line := range lines[1:4] {
 		require.Regexp(t, fmt.Sprintf(`^64 octets from 127.0.0.1:%s: seq=%d time=%s$`, port, i, rtt), line)
 	}
-	require.Regexp(t, `^--- 127.0.0.1:`+port+`: 3 pings of 64 octets in [\d.]+m?s$`, lines[4])
+	require.Regexp(t, `^--- 127.0.0.1:`+port+`: 3 pings of 64 octets in [\d.]+ [um]?s$`, lines[4])
 	require.Regexp(t, `^round trip min/avg/p50/p99/max = `+strings.Repeat(rtt+"/", 4)+rtt+`$`, lines[5])
 }
 
@@ -176,6 +176,9 @@ func TestPingReportKeepsSomeTimes(t *testing.T) {
 	require.Equal(t, (mostTimes+1000)*time.Microsecond, r.longest)
 	require.Equal(t, "85.3 us", rttText(85300))
 	require.Equal(t, "30.0 ms", rttText(30*time.Millisecond))
+	require.Equal(t, "61.2 s", rttText(61200*time.Millisecond))
+	require.Equal(t, "1 ping", pingsText(1))
+	require.Equal(t, "0 pings", pingsText(0))
 }
 
 func TestPingTooLongForTheServer(t *testing.T) {

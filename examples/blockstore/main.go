@@ -123,7 +123,11 @@ func (s *store) access(ctx context.Context, command string, n int, in io.Reader,
 const usage = program.UsageError("usage: blockstore serve ADDR FILE BLOCKS, or blockstore write|read ADDR BLOCK")
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
-	if len(args) < 3 {
+	switch {
+	case len(args) > 0 && program.AsksForHelp(args[0]):
+		_, err := fmt.Fprintln(out, usage)
+		return err
+	case len(args) < 3:
 		return usage
 	}
 	n, err := strconv.Atoi(args[len(args)-1])

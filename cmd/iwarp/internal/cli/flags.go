@@ -68,7 +68,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		return Usagef("unknown flag %s: %s", name, suggestion(cmd, strings.TrimLeft(name, "-")))
 	case errors.As(err, &missing):
-		return Usagef("%s needs a value: %s", shown(missing.GetFlag()), missing.GetFlag().Usage)
+		_, usage := pflag.UnquoteUsage(missing.GetFlag())
+		return Usagef("%s needs a value: %s", shown(missing.GetFlag()), usage)
 	case errors.As(err, &invalid):
 		return Usagef("%s %q: %s", shown(invalid.GetFlag()), invalid.GetValue(), wanted(invalid))
 	}

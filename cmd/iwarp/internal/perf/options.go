@@ -81,7 +81,7 @@ func parseSize(s string) (int, error) {
 	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[strings.ToUpper(s)[len(digits):]]
 	n, err := strconv.Atoi(digits)
 	if err != nil || !ok || n < 1 || n > maxSize>>shift {
-		return 0, fmt.Errorf("%q is no size of 1..1G", s)
+		return 0, fmt.Errorf("%q is no size: want 1 to 1G, as in 64, 4K or 1M", s)
 	}
 	return n << shift, nil
 }
@@ -100,7 +100,7 @@ func newOptions() *options {
 func (o *options) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.server, "serve", false, "be the server; without --serve and --connect both run here, in two processes")
 	fs.StringVar(&o.addr, "addr", ":7175", "server: `ADDRESS` to listen on, host:port")
-	fs.BoolVar(&o.once, "once", false, "server: go by the first client")
+	fs.BoolVar(&o.once, "once", false, "server: serve one client, then end")
 	fs.StringVar(&o.client, "connect", "", "be the client of the server at `ADDRESS`, host:port")
 	fs.StringVar(&o.suite, "suite", "", "run all cases of a suite and exit with 1 if a target is missed: standard")
 	fs.Var(&o.only, "case", "only these cases of the suite")
@@ -130,8 +130,8 @@ func (o *options) workFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&w.Markers, "markers", false, "MPA Markers, in both directions")
 	fs.IntVar(&w.ULPDU, "ulpdu", 0, "octets of a DDP segment at most, 0: as the path allows")
 	fs.BoolVar(&w.Latency, "latency", false, "one operation at a time, each timed")
-	fs.DurationVar(&w.Poll, "poll", 0, "poll so long before sleeping, on both sides")
-	fs.StringVar(&w.Wait, "wait", waitPark, "how both sides sleep that wait: park or block")
+	fs.DurationVar(&w.Poll, "poll", 0, "poll so long before a wait sleeps, on both sides")
+	fs.StringVar(&w.Wait, "wait", waitPark, "how a wait sleeps, on both sides: park, the goroutine alone, or block, its thread too")
 	fs.IntVar(&w.Chunk, "chunk", 0, "octets of one call of the tcp or tls baseline, 0: the best of 64K, 256K and 1M")
 	fs.IntVar(&w.Slow, "slow", 0, "further connections that read 4 KiB every 250ms")
 	fs.IntVar(&w.Idle, "idle", 0, "further connections that do nothing")

@@ -67,7 +67,10 @@ var prefixes = map[string][]struct {
 
 // quantity shows a value with its unit, or with one that is easier to read.
 func quantity(v *float64, unit string) string {
-	if v == nil || *v == 0 {
+	switch {
+	case v == nil:
+		return number(v)
+	case *v == 0:
 		return number(v) + " " + unit
 	}
 	for _, p := range prefixes[unit] {

@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 	lines := strings.Split(b.String(), "\n")
 	require.Equal(t, []string{"write_1m", "throughput", "5.50", "GB/s", "tcp", "5.00", "GB/s", "1.10", ">=", "0.97", "yes", "9"}, strings.Fields(lines[1]))
 	require.Equal(t, []string{"allocs_write_1m", "allocs", "2.00", "1/op", "-", "<=", "0.005", "NO", "9"}, strings.Fields(lines[2]))
-	require.Equal(t, []string{"gone", "p50", "-", "us", "-", "0"}, strings.Fields(lines[3]))
+	require.Equal(t, []string{"gone", "p50", "-", "-", "0"}, strings.Fields(lines[3]))
 }
 
 // TestQuantity: values that are small or large have a unit that suits them.
@@ -52,7 +52,7 @@ func TestQuantity(t *testing.T) {
 	} {
 		require.Equal(t, c.want, quantity(&c.value, c.unit))
 	}
-	require.Equal(t, "- us", quantity(nil, "us"))
+	require.Equal(t, "-", quantity(nil, "us"))
 }
 
 func TestJSON(t *testing.T) {
@@ -75,12 +75,14 @@ func TestReport(t *testing.T) {
 		{workload{Op: opRead, Size: 64}, []row{{Metric: "p50", Value: new(30.0), Ratio: new(2.0)}, {Metric: "p99", Value: new(60.0)}, {Metric: "p99.9", Value: new(90.0)}}},
 	}
 	var b bytes.Buffer
-	require.NoError(t, writeReport(&b, [][2]string{{"Host", "<here>"}}, exampleRows(), points))
+	require.NoError(t, writeReport(&b, [][2]string{{"Host", "<here>"}}, append(exampleRows(), row{Case: "slow", Metric: "rate", Unit: "Mops/s", Value: new(0.0008)}), points))
 	page := b.String()
 	require.Equal(t, 4, strings.Count(page, "<svg"), "throughput, its ratio, latency, its ratio")
 	require.Contains(t, page, "&lt;here&gt;", "text is escaped")
 	require.Contains(t, page, "tcp write", "the baseline has its line")
 	require.Contains(t, page, `class="missed">no<`, "missed targets show")
+	require.Contains(t, page, "<td>5.50 GB/s</td><td>tcp</td><td>5.00 GB/s</td>", "a value has its unit, as in the table of the text")
+	require.Contains(t, page, "<td>800 ops/s</td>", "and one that is easy to read")
 	for _, outside := range []string{"http:", "https:", "src=", "@import"} {
 		require.NotContains(t, page, outside, "the page needs nothing else")
 	}

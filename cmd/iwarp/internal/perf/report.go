@@ -30,20 +30,25 @@ func (m *measured) of(name string) row {
 func writeReport(w io.Writer, facts [][2]string, rows []row, points []measured) error {
 	p := chart.Page{
 		Title: "iwarp perf", Facts: facts, Charts: charts(points),
-		Lead: "Subject and baseline ran in turn. Values are medians of the runs, ratios are medians of the ratios of neighbouring runs.",
-		Head: []string{"case", "metric", "value", "unit", "baseline", "its value", "ratio", "target", "met", "pairs"},
+		Lead: "The library and the baseline ran in turn, in as many pairs as the last column says. A value is the median of all runs, a ratio the median of the ratios within the pairs. " + legend,
+		Head: []string{"case", "metric", "value", "baseline", "its value", "ratio", "target", "met", "pairs"},
 	}
 	for _, r := range rows {
-		cells := chart.Texts(r.Case, r.Metric, number(r.Value), r.Unit, r.Baseline, number(r.BaselineValue), number(r.Ratio), r.target())
+		cells := chart.Texts(r.Case, r.Metric, quantity(r.Value, r.Unit), r.Baseline, quantity(r.BaselineValue, r.Unit), number(r.Ratio), r.target())
 		p.Rows = append(p.Rows, append(cells, chart.Verdict(r.Met), chart.Cell{Text: strconv.Itoa(r.Pairs)}))
 	}
 	return p.Write(w)
 }
 
+// legend says what is measured.
+const legend = "cpu is the processor time of both processes, and allocs what they allocate. The baselines tcp and tls are streams of octets, written in pieces " +
+	"of 64 KiB and more whatever the size of an operation is: for small operations, compare with reqresp, which sends and answers each one by itself."
+
 // facts say where and how the numbers were measured.
 func (o *options) facts() [][2]string {
 	version := "unknown"
 	if b, ok := debug.ReadBuildInfo(); ok {
+		version = b.Main.Version // of an installation; a clone has a revision
 		for _, s := range b.Settings {
 			if s.Key == "vcs.revision" {
 				version = s.Value

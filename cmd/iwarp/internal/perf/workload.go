@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
@@ -92,15 +93,15 @@ const (
 func (w *workload) check() error {
 	switch {
 	case !slices.Contains(operations, w.Op):
-		return fmt.Errorf("no operation %q", w.Op)
+		return fmt.Errorf("no operation %q: there are %s", w.Op, strings.Join(operations, ", "))
 	case !slices.Contains([]string{"", waitPark, waitBlock}, w.Wait):
-		return fmt.Errorf("no way to wait %q", w.Wait)
+		return fmt.Errorf("no way to wait %q: there are %s and %s", w.Wait, waitPark, waitBlock)
 	case w.Network != "" && !slices.Contains(sessionNetworks, w.Network):
-		return fmt.Errorf("no network %q", w.Network)
+		return fmt.Errorf("no network %q: there are tcp, %s", w.Network, strings.Join(sessionNetworks, ", "))
 	case w.Auth != "" && !slices.Contains(authmode.All, w.Auth):
-		return fmt.Errorf("no authentication %q", w.Auth)
+		return fmt.Errorf("no authentication %q: there are %s", w.Auth, strings.Join(authmode.All, ", "))
 	case w.Duplex && (w.Latency || w.Op != opWrite && w.Op != opRead):
-		return fmt.Errorf("no duplex %s", w.Op)
+		return fmt.Errorf("no duplex %s: it is for write and read, without latency", w.Op)
 	}
 	if err := w.checkCall(); err != nil {
 		return err
