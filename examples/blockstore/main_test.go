@@ -59,7 +59,13 @@ func TestBlockThatIsNotThere(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	for _, args := range []string{"", "read x", "read x y", "read x -1", "serve a b", "erase a 1", "write a b 1"} {
-		var usage program.UsageError
-		require.ErrorAs(t, run(t.Context(), strings.Fields(args), nil, nil), &usage, args)
+		var wrong program.UsageError
+		require.ErrorAs(t, run(t.Context(), strings.Fields(args), nil, nil), &wrong, args)
 	}
+}
+
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), []string{"-h"}, nil, &out))
+	require.Equal(t, string(usage)+"\n", out.String())
 }
