@@ -9,6 +9,42 @@
 // Every verb has an example in its documentation. In the examples must and check panic on an
 // error, and pair and joined connect two QPs of one process.
 //
+// # From Open to Shutdown
+//
+// Both sides open an RNIC, the counterpart of an RDMA network card, and register the memory
+// that takes part. The rights say what a peer may do there:
+//
+//	rnic, err := iwarp.Open(nil)
+//	pd, err := rnic.AllocPD()
+//	mr, err := pd.RegisterMR(memory, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, nil)
+//
+// One side listens, and tells each peer where the memory is, here in the private data of the
+// connection set-up:
+//
+//	listener, err := rnic.Listen(ctx, "tcp", ":7471", nil)
+//	request, err := listener.Accept(ctx)
+//	where, err := mr.Advertise(0, len(memory)).AppendBinary(nil)
+//	qp, err := request.Accept(ctx, &iwarp.QPConfig{PD: pd, PrivateData: where})
+//
+// The other side connects. From then on it reads and writes that memory, and no code of the
+// listening program runs for it:
+//
+//	qp, err := rnic.Dial(ctx, "tcp", "192.0.2.1:7471", &iwarp.QPConfig{PD: pd})
+//	var remote iwarp.RemoteBuffer
+//	err = remote.UnmarshalBinary(qp.PrivateData())
+//	err = qp.RDMAWrite(ctx, remote.Slice(0, 4096), mr.Slice(0, 4096))
+//	err = qp.RDMARead(ctx, mr.Slice(0, 4096), remote.Slice(0, 4096))
+//
+// Either side may also send messages, for which the other has posted memory: [QP.Send] and
+// [QP.Recv]. A program that has much to do posts work requests and takes their completions
+// itself, instead of waiting for each: [QP.PostSend], [CQ.Poll].
+//
+// At the end, one call completes what is under way on all connections and ends them:
+//
+//	err = rnic.Shutdown(ctx)
+//
+// The sections below say what each object is, and what a program may rely on.
+//
 // # Objects
 //
 // An [RNIC], created by [Open], owns all other objects. A process usually has one.
@@ -16,14 +52,17 @@
 // A [PD] (protection domain) groups memory regions and QPs: a QP can access only regions of
 // its own PD.
 //
-// An [MR] (memory region) is memory that a peer can access, and is identified by an STag.
+// An [MR] (memory region) is memory that a peer can access. It is identified by an STag
+// (steering tag), a number of 32 bits that the peer names in each access.
 // [PD.RegisterMR] registers memory; [PD.RegisterBuffer] registers a file or anything else with
 // ReadAt and WriteAt methods. Two kinds of STag are enabled and invalidated by work requests
 // of a QP: that of an [MW] (memory window), created by [PD.AllocMW], which grants access to a
 // part of a region, and that of a region created by [PD.AllocMR], which gets its memory by
 // fast registration.
 //
-// A [QP] (queue pair) is a connection with a send queue and a receive queue.
+// A [QP] (queue pair) is a connection with a send queue and a receive queue. Work requests in
+// these queues say what to do; their memory is given by SGEs (scatter/gather elements), each a
+// part of a region.
 //
 // A [CQ] (completion queue) receives the completions of the work requests of one or more QPs.
 //
@@ -80,58 +119,6 @@
 // the wait after its first second. With QPConfig.StallWait EventNoProgress reports work of this
 // side that makes no progress, for example because the peer reads nothing.
 //
-// # Names in libibverbs and librdmacm
-//
-// This table helps to port a program from libibverbs and librdmacm. Names in parentheses are
-// those of the Linux kernel's verbs, where user space has none.
-//
-//	Open, RNIC.Close             ibv_open_device, ibv_close_device
-//	RNIC.Limits                  ibv_query_device
-//	RNIC.Events                  ibv_get_async_event, rdma_get_cm_event
-//	RNIC.AllocPD, PD.Close       ibv_alloc_pd, ibv_dealloc_pd
-//	PD.RegisterMR, MR.Close      ibv_reg_mr, ibv_dereg_mr
-//	PD.AllocMR                   (ib_alloc_mr)
-//	PD.AllocMW, MW.Close         ibv_alloc_mw with IBV_MW_TYPE_2, ibv_dealloc_mw
-//	RNIC.CreateCQ, CQ.Close      ibv_create_cq, ibv_destroy_cq
-//	CQ.Resize                    ibv_resize_cq
-//	CQ.Poll                      ibv_poll_cq
-//	CQ.Wait, CQ.WaitSolicited    ibv_req_notify_cq, ibv_get_cq_event, ibv_poll_cq
-//	PD.CreateSRQ, SRQ.Close      ibv_create_srq, ibv_destroy_srq
-//	SRQ.PostRecv                 ibv_post_srq_recv
-//	SRQ.SetLimit                 ibv_modify_srq with IBV_SRQ_LIMIT
-//	RNIC.Dial                    rdma_resolve_addr, rdma_resolve_route, rdma_create_qp, rdma_connect
-//	RNIC.Listen                  rdma_bind_addr, rdma_listen
-//	Listener.Accept              rdma_get_request
-//	ConnRequest.Accept           rdma_create_qp, rdma_accept
-//	ConnRequest.Reject           rdma_reject
-//	QP.PostSend, QP.PostRecv     ibv_post_send, ibv_post_recv
-//	QP.State                     ibv_query_qp
-//	QP.Drain                     (ib_drain_sq)
-//	QP.Close                     rdma_disconnect, rdma_destroy_qp
-//	QP.Abort                     ibv_modify_qp to IBV_QPS_ERR, rdma_destroy_qp
-//	QP.Send, QP.Recv             rdma_post_send, rdma_get_send_comp; rdma_post_recv, rdma_get_recv_comp
-//	QP.RDMAWrite, QP.RDMARead    rdma_post_write, rdma_post_read, rdma_get_send_comp
-//
-//	OpSend                       IBV_WR_SEND
-//	OpSendInvalidate             IBV_WR_SEND_WITH_INV
-//	OpRDMAWrite                  IBV_WR_RDMA_WRITE
-//	OpRDMAWriteImm               IBV_WR_RDMA_WRITE_WITH_IMM
-//	OpRDMARead                   IBV_WR_RDMA_READ
-//	OpRDMAReadInvalidate         (IB_WR_RDMA_READ_WITH_INV)
-//	OpImmediate                  IBV_WR_SEND_WITH_IMM without octets
-//	OpFetchAdd                   IBV_WR_ATOMIC_FETCH_AND_ADD
-//	OpCompareSwap                IBV_WR_ATOMIC_CMP_AND_SWP
-//	OpLocalInvalidate            IBV_WR_LOCAL_INV
-//	OpBind                       IBV_WR_BIND_MW
-//	OpRegister                   (IB_WR_REG_MR)
-//	Unsignaled                   not IBV_SEND_SIGNALED
-//	Solicited                    IBV_SEND_SOLICITED
-//	ReadFence                    IBV_SEND_FENCE
-//	SendWR.Inline                IBV_SEND_INLINE
-//
-// An STag is what libibverbs calls lkey and rkey. [PD.RegisterBuffer], [QP.Commit] and OpSwap
-// have no counterpart there.
-//
 // # Memory
 //
 // The peer may read or write memory registered with RegisterMR at any time, as the rights
@@ -165,7 +152,8 @@
 // stores, and RDMA Reads and Writes, are not (RFC 7306 section 5). In a [Buffer], too, the
 // integer is in the byte order of the host; the atomic operations of one RNIC on Buffers are
 // executed one at a time. Atomic operations count against the ORD and IRD together with RDMA
-// Reads. They are executed in the order in which they were posted, each after the responses to
+// Reads: the ORD is how many this side may have outstanding, and the IRD how many of the peer's
+// it serves at a time. They are executed in the order in which they were posted, each after the responses to
 // all earlier RDMA Reads and atomic operations have been generated.
 //
 // # Extensions
@@ -243,15 +231,73 @@
 // user space, on every system. CRC32c and large copies use the vector instructions of amd64
 // processors where available.
 //
+// # Names in libibverbs and librdmacm
+//
+// This table helps to port a program from libibverbs and librdmacm; docs/porting-libibverbs.md
+// has every verb, status, flag and event. Names in parentheses are those of the Linux kernel's
+// verbs, where user space has none.
+//
+//	Open, RNIC.Close             ibv_open_device, ibv_close_device
+//	RNIC.Limits                  ibv_query_device
+//	RNIC.Events                  ibv_get_async_event, rdma_get_cm_event
+//	RNIC.AllocPD, PD.Close       ibv_alloc_pd, ibv_dealloc_pd
+//	PD.RegisterMR, MR.Close      ibv_reg_mr, ibv_dereg_mr
+//	PD.AllocMR                   (ib_alloc_mr)
+//	PD.AllocMW, MW.Close         ibv_alloc_mw with IBV_MW_TYPE_2, ibv_dealloc_mw
+//	RNIC.CreateCQ, CQ.Close      ibv_create_cq, ibv_destroy_cq
+//	CQ.Resize                    ibv_resize_cq
+//	CQ.Poll                      ibv_poll_cq
+//	CQ.Wait, CQ.WaitSolicited    ibv_req_notify_cq, ibv_get_cq_event, ibv_poll_cq
+//	PD.CreateSRQ, SRQ.Close      ibv_create_srq, ibv_destroy_srq
+//	SRQ.PostRecv                 ibv_post_srq_recv
+//	SRQ.SetLimit                 ibv_modify_srq with IBV_SRQ_LIMIT
+//	RNIC.Dial                    rdma_resolve_addr, rdma_resolve_route, rdma_create_qp, rdma_connect
+//	RNIC.Listen                  rdma_bind_addr, rdma_listen
+//	Listener.Accept              rdma_get_request
+//	ConnRequest.Accept           rdma_create_qp, rdma_accept
+//	ConnRequest.Reject           rdma_reject
+//	QP.PostSend, QP.PostRecv     ibv_post_send, ibv_post_recv
+//	QP.State                     ibv_query_qp
+//	QP.Drain                     (ib_drain_sq)
+//	QP.Close                     rdma_disconnect, rdma_destroy_qp
+//	QP.Abort                     ibv_modify_qp to IBV_QPS_ERR, rdma_destroy_qp
+//	QP.Send, QP.Recv             rdma_post_send, rdma_get_send_comp; rdma_post_recv, rdma_get_recv_comp
+//	QP.RDMAWrite, QP.RDMARead    rdma_post_write, rdma_post_read, rdma_get_send_comp
+//
+//	OpSend                       IBV_WR_SEND
+//	OpSendInvalidate             IBV_WR_SEND_WITH_INV
+//	OpRDMAWrite                  IBV_WR_RDMA_WRITE
+//	OpRDMAWriteImm               IBV_WR_RDMA_WRITE_WITH_IMM
+//	OpRDMARead                   IBV_WR_RDMA_READ
+//	OpRDMAReadInvalidate         (IB_WR_RDMA_READ_WITH_INV)
+//	OpImmediate                  IBV_WR_SEND_WITH_IMM without octets
+//	OpFetchAdd                   IBV_WR_ATOMIC_FETCH_AND_ADD
+//	OpCompareSwap                IBV_WR_ATOMIC_CMP_AND_SWP
+//	OpLocalInvalidate            IBV_WR_LOCAL_INV
+//	OpBind                       IBV_WR_BIND_MW
+//	OpRegister                   (IB_WR_REG_MR)
+//	Unsignaled                   not IBV_SEND_SIGNALED
+//	Solicited                    IBV_SEND_SOLICITED
+//	ReadFence                    IBV_SEND_FENCE
+//	SendWR.Inline                IBV_SEND_INLINE
+//
+// An STag is what libibverbs calls lkey and rkey. [PD.RegisterBuffer], [QP.Commit] and OpSwap
+// have no counterpart there.
+//
 // # Packages
 //
 // The package is built on rdmap, ddp, mpa, stag and transport, one for each layer of RFC 4296;
 // each can be used by itself. Package commit implements RDMA Commit and the durable backings,
 // and package solicit the window of a [Solicitor].
 //
-// Built on this package are cm, which authenticates connections, sets many up at once and keeps
-// them in pools; rma, whose operations are sealed one by one under keys that rotate; rsocket,
-// stream sockets as a net.Conn; and rpcrdma, the transport of NFS. The directory docs has a
-// tutorial, concepts in pictures, tables for porting, and each error with its
-// remedy.
+// Built on this package are
+//
+//   - cm, which authenticates connections, sets many up at once and keeps them in pools;
+//   - rma, whose operations are encrypted and authenticated one by one, under keys that rotate;
+//   - rsocket, stream sockets as a net.Conn, for net/http, net/rpc and gRPC;
+//   - rpcrdma, the transport of a server of NFS;
+//   - metrics, which exports to Prometheus what an RNIC counts ([RNIC.Stats]).
+//
+// The directory docs has a tutorial, concepts in pictures, tables for porting, and each error
+// with its remedy.
 package iwarp

@@ -1,23 +1,27 @@
-// Package cm authenticates the set-up of connections, sets thousands up at once ([DialMany],
-// [DisconnectMany]), and keeps them ([Pool]).
+// Package cm authenticates the set-up of connections, sets up thousands at once ([DialMany],
+// [DisconnectMany]), and keeps QPs to many peers in a [Pool].
 //
 // To authenticate, both sides prove that they hold a key, in the private data of the start-up
-// frames and in one message after them.
+// frames and in one message after them. An [Auth] does that; it is an [iwarp.Authenticator]:
 //
-// An [Auth] is an [iwarp.Authenticator]: QPConfig.Auth on the client, ListenConfig.Auth on the
-// server.
+//	ring, err := cm.NewRing(cm.Key{ID: 1, Secret: secret, Primary: true})
+//	auth, err := cm.New(&cm.Config{Ring: ring, ID: id})
+//	listener, err := rnic.Listen(ctx, "tcp", addr, &iwarp.ListenConfig{Auth: auth}) // the server
+//	qp, err := rnic.Dial(ctx, "tcp", addr, &iwarp.QPConfig{PD: pd, Auth: auth})     // the client
+//	peer, ok := qp.Peer()                                                          // the client, by its ID
 //
-// # What it is against
+// # Threats
 //
 // The attacker sees, changes, drops, repeats and makes up packets, and may be any host. It
 // does not hold a key.
 //
 //   - It cannot connect, nor stand in for either side: the whole start-up frames are under
 //     HMAC-SHA256, in both directions, with the depths, the flags and the revision of MPA.
-//   - A recorded Request is worth nothing. In mode B, the default, the responder's own nonce
-//     comes back in the first message, before which no memory of the responder can be reached.
-//     In mode A, for peers that can exchange private data alone, the time of the Request and a
-//     cache of those that came tell, so that it needs clocks and memory.
+//   - A recorded Request cannot be used again. In mode B, the default, the first message
+//     after the set-up must contain a nonce of the responder, and no memory of the responder
+//     can be reached before it. In mode A, for peers that can exchange private data alone, the
+//     responder compares the time of the Request with its clock, and looks it up in a cache of
+//     those that have come; so mode A needs clocks that agree, and memory.
 //   - A forged refusal can make a client that began in mode A try once more in mode B. Nothing
 //     makes it use a weaker suite, mode or revision.
 //   - A flood costs one HMAC for each Request, and less once a source has failed too often. All
@@ -34,7 +38,7 @@
 //
 // A [Ring] holds keys, and is replaced as a whole. To rotate, add the new key to the rings of
 // all servers, then make it the primary key of the clients, then set NotAfter of the old one.
-// Where the server's key is a master, each client needs but its own [ClientKey].
+// Where the server's key is a master key, each client needs only its own [ClientKey].
 //
 // # Many connections
 //

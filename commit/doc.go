@@ -1,6 +1,9 @@
-// Package commit is RDMA Commit (draft-talpey-rdma-commit-00): the operation that makes
-// octets of the peer durable, most often those that RDMA Writes have just put there. The
-// peer's application takes no part in it.
+// Package commit implements RDMA Commit (draft-talpey-rdma-commit-00), the operation that makes
+// octets in the peer's memory durable, most often those that RDMA Writes have just put there.
+// The peer's application takes no part in it.
+//
+// A program asks for a Commit by iwarp.QP.Commit, with iwarp.QPConfig.Commit on both sides.
+// From this package the side that has the memory takes a durable backing, as shown below.
 //
 // # On the wire
 //
@@ -10,17 +13,18 @@
 // on the stream. When the media fail that is a [Status] and the stream goes on; a request that
 // makes no sense, or that the rights do not allow, ends it.
 //
-// The draft leaves much open. What was decided is in docs/adr; the code points are not
-// assigned and a later draft uses them otherwise, so that both ends must agree: by an
-// [Offer] in their private data, or by other means.
+// The draft leaves much open; docs/adr/0011 has what was decided. The code points are not
+// assigned, and a later draft uses them for something else, so both ends must agree that they
+// mean this: by an [Offer] in their private data (iwarp.CommitOptions.Negotiate), or by other
+// means.
 //
 // # Durable backings
 //
-// Durability is a property of the memory at the peer and is chosen there, with
-// registration. A [Flusher] makes octets durable: [OpenFile], [MapFile], [MapPMem] and
-// [NewBuffer] make some that are registered as they are. They keep track of what was
-// written, and one sync serves all Commits that came before it began, of whichever
-// streams.
+// Durability is a property of the memory at the peer, and is chosen there when it is
+// registered. A [Flusher] makes octets durable. [OpenFile], [MapFile], [MapPMem] and
+// [NewBuffer] return backings: objects that are a Buffer, or memory, and its Flusher. A backing
+// records what was written, and one sync serves all Commits that came before it began, of any
+// stream.
 //
 //	file, err := commit.OpenFile("log", &commit.FileOptions{Size: 1 << 20})
 //	region, err := pd.RegisterBuffer(file, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: file})

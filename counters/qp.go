@@ -24,7 +24,7 @@ type QP struct {
 	// a status other than 0. CommitsNotDurable counts their regions without a durable backing.
 	CommitsServed, CommitsFailed, CommitsNotDurable uint64
 	// SharedTaken counts the receives that messages of the peer have taken from the SRQ.
-	// SharedHeld is the number of them that are still occupied because their completion has
+	// SharedHeld is the number of them that are occupied now, because their completion has
 	// not been polled.
 	SharedTaken uint64
 	SharedHeld  int

@@ -1,10 +1,10 @@
-// Package ddp is Direct Data Placement (RFC 5041): it steers the octets of each
-// segment straight to where they belong, in a tagged buffer named by STag and
-// tagged offset, or in the untagged buffer that a queue holds for a message
-// number, and delivers messages in the order in which the peer sent them.
+// Package ddp implements Direct Data Placement (RFC 5041). It places the octets of each
+// segment directly in their destination: in a tagged buffer, named by STag and tagged offset,
+// or in the untagged buffer that a queue holds for a message number. It delivers messages in
+// the order in which the peer sent them.
 //
-// The package does no IO and starts no goroutine. Below it stands a
-// [transport.LLP]; above it an upper layer such as RDMAP, which need not be RDMAP.
+// The package does no IO and starts no goroutine. Below it is a [transport.LLP], and above it
+// an [Upper] layer: RDMAP (package rdmap), or a protocol of the program's own.
 //
 // # Sending
 //
@@ -14,8 +14,8 @@
 //	m := ddp.Message{QN: 0, MSN: sender.NextMSN(0), Source: spans}
 //	err := sender.Send(llp, &m)
 //
-// Send waits for the network. A goroutine that may not wait calls [Sender.Emit], and flushes
-// when it suits.
+// Send waits for the network. A goroutine that may not wait calls [Sender.Emit], and later
+// flushes the LLP.
 //
 // # Receiving
 //
@@ -24,12 +24,12 @@
 // all of the payload may be placed, copies it, and delivers a message when its last
 // segment was taken.
 //
-// The segments of one stream have one order, over all its messages; a message is
-// delivered when the turn of its last segment has come. A message that the peer cut
-// short therefore holds back nothing: its error message gets through.
+// The segments of one stream have one order, over all its messages. A message is delivered
+// when the turn of its last segment has come. A message that the peer leaves incomplete
+// therefore holds back nothing that comes after it, such as the message that reports the error.
 //
-// An LLP may pass segments out of order if [Config].Window allows for it. They are
-// placed at once where possible; judged, in any case, when their turn comes.
+// An LLP may pass segments out of order if [Config].Window allows for it. They are placed at
+// once where possible, and checked again when their turn comes.
 //
 // # Errors
 //

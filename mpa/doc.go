@@ -1,15 +1,26 @@
-// Package mpa is Marker PDU Aligned framing for TCP (RFC 5044) with the enhanced
-// connection set-up of RFC 6581: it makes a [transport.LLP], which carries whole
-// DDP segments, of a [transport.Stream], which carries octets.
+// Package mpa implements Marker PDU Aligned framing for TCP (RFC 5044) with the enhanced
+// connection set-up of RFC 6581. It makes a [transport.LLP], which carries whole DDP segments,
+// of a [transport.Stream], which carries octets.
 //
-// A connection begins with one frame each way, the Request of the initiator
-// ([Connect]) and the Reply of the responder ([ReadRequest], then
-// [Request.Accept] or [Request.Reject]). They settle the protocol revision, CRC,
-// Markers, and with revision 2 the depths of the read queues and the message that
-// opens the connection (RTR). Then both directions carry FPDUs and nothing else
-// ([Conn]).
+// # Set-up
 //
-// An FPDU, Markers left out (RFC 5044 section 4):
+// A connection begins with one frame each way: the Request of the initiator and the Reply of
+// the responder. They settle the protocol revision, CRC, Markers, and with revision 2 the
+// depths of the read queues (IRD and ORD) and the message that opens the connection (RTR).
+// Each may carry private data of the applications. The initiator:
+//
+//	conn, terms, err := mpa.Connect(ctx, stream, mpa.Options{}, ird, ord, privateData)
+//
+// The responder reads the Request, and accepts or rejects it:
+//
+//	request, err := mpa.ReadRequest(ctx, stream)
+//	conn, terms, err := request.Accept(ctx, mpa.Options{}, ird, ord, privateData)
+//
+// # Frames
+//
+// From then on both directions of the [Conn] carry FPDUs (framed PDUs) and nothing else. The
+// PDU inside is the ULPDU (upper layer PDU); the largest that fits a TCP segment is the
+// [MULPDU]. An FPDU without Markers (RFC 5044 section 4):
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -23,6 +34,12 @@
 //	|                              CRC                              |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// The frames, the encoder and the decoder are pure; only the files conn*.go read
-// and write.
+// The CRC is a CRC32c; it is unused, and sent as zero, if both sides have waived it. A Marker, where the receiver asked
+// for them, stands in every 512 octets of the stream and points back to the start of its FPDU.
+//
+// # Concurrency and errors
+//
+// One goroutine at a time may receive from a Conn and one may send, as from any
+// [transport.LLP]. A violation by the peer is a [transport.Fault] with the code of the
+// Terminate that reports it; a refused connection is a [RejectError].
 package mpa

@@ -29,7 +29,7 @@
 //
 // # Errors
 //
-// What the peer does wrong is a [transport.Fault], with the code of the Terminate that tells it so
-// (RFC 5040 section 4.8). What this side posts wrong is refused by Post ([ErrRequest],
-// [ErrQueueFull], [ErrEnded]), and ends nothing.
+// A violation by the peer is a [transport.Fault], with the code of the Terminate that reports it
+// (RFC 5040 section 4.8), and ends the stream. A work request that is not valid is refused by Post
+// ([ErrRequest], [ErrQueueFull], [ErrEnded]), and ends nothing.
 package rdmap

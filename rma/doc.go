@@ -1,13 +1,26 @@
 // Package rma implements operations on memory of a peer in the manner of 1RMA (Singhvi et al., SIGCOMM
-// 2020): each is authenticated and encrypted under a key of its region, its octets come only when
-// they were asked for, within a window, and it ends in bounded time with an outcome that tells where
-// it failed.
+// 2020):
 //
-// A [Server] has regions ([Server.Register]) and serves them on any number of connections
-// ([Server.Serve]). A [Client] ([NewClient]) opens regions by their numbers ([Client.Open]), and does
-// operations on them, either through a [Portal], which has a fixed number of slots and never waits, or
-// through an [Executor], which moves any number of octets. Both may be on the same connection
-// (ClientConfig.Server).
+//   - each operation is authenticated and encrypted under a key of its region;
+//   - its octets come only when they were asked for, within a window;
+//   - it ends in bounded time, with an outcome that tells where it failed.
+//
+// A [Server] has regions, each with a number, and serves them on any number of connections:
+//
+//	server := rma.NewServer(&rma.ServerConfig{PD: pd})
+//	region, err := server.Register(7, rma.NewMemory(octets), nil)
+//	err = server.Serve(ctx, qp) // until the connection ends
+//
+// A [Client] opens regions by their numbers, and does operations on them, either through a [Portal],
+// which has a fixed number of slots and never waits, or through an [Executor], which moves any number
+// of octets:
+//
+//	client, err := rma.NewClient(ctx, qp, &rma.ClientConfig{PD: pd})
+//	handle, err := client.Open(ctx, 7, rma.MayRead|rma.MayWrite)
+//	portal, err := client.Portal(16)
+//	n, err := rma.NewExecutor(portal).WriteAt(ctx, handle, octets, 0)
+//
+// Both sides may be on the same connection (ClientConfig.Server).
 //
 // # The connection
 //

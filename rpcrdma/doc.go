@@ -1,10 +1,14 @@
 // Package rpcrdma serves ONC RPC over RDMA version 1 (RFC 8166), which is what NFS speaks with "proto=rdma".
-// It is the transport of the server: which RPC programs there are is for the user of the package.
+// It is the transport of the server; the RPC programs, such as NFS, are those of the package's user.
 //
-// [NewListener] makes of an iwarp.Listener a net.Listener whose connections carry RPC with record marks, as over
-// TCP (RFC 5531 section 11): any ONC RPC server that takes a net.Listener serves RDMA with it. [Accept] makes a
-// [Conn] instead, for a program that wants whole calls: it takes a [Call] from [Conn.ReadCall], and answers it with
-// [Call.Reply].
+// [NewListener] makes a net.Listener of an iwarp.Listener. Its connections carry RPC with record marks, as over TCP
+// (RFC 5531 section 11), so that any ONC RPC server that takes a net.Listener serves RDMA:
+//
+//	listener, err := rnic.Listen(ctx, "tcp", ":20049", nil)
+//	err = server.Serve(rpcrdma.NewListener(listener, &rpcrdma.Config{RNIC: rnic}))
+//
+// [Accept] makes a [Conn] instead, for a program that wants whole calls: it takes a [Call] from [Conn.ReadCall], and
+// answers it with [Call.Reply].
 //
 // # Chunks
 //

@@ -2,6 +2,10 @@
 // net.Conn whose octets are moved by RDMA Writes, and its peer is either another Conn or a program that
 // uses librdmacm: rstream, rcopy, or any program that runs under librspreload.
 //
+//	listener, err := rsocket.Listen(ctx, rnic, "tcp", ":7471", nil)      // the server
+//	err = http.Serve(listener, handler)
+//	conn, err := rsocket.Dial(ctx, rnic, "tcp", "192.0.2.1:7471", nil) // the client
+//
 // [Dial] makes the Conn of the initiator, [Listen] returns a net.Listener, [Accept] answers a connection
 // request of a listener of the program's own, and [Dialer] makes the function that an http.Transport or a
 // client of gRPC dials with.

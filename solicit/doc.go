@@ -1,15 +1,26 @@
-// Package solicit bounds the octets that a side has asked for and that have not come: the window
-// over solicited inbound transfers of 1RMA (Singhvi et al., SIGCOMM 2020). However many peers
-// there are, no more than the window travels to this side at any time, so that their answers
-// do not meet in a queue that overflows.
+// Package solicit bounds the octets that a side has asked for and that have not arrived: the
+// window over solicited inbound transfers of 1RMA (Singhvi et al., SIGCOMM 2020). However many
+// peers there are, no more than the window is on its way to this side at any time, so that the
+// answers of many peers do not overflow a queue in front of it (incast).
 //
-// It has no goroutine, no clock and no lock. The caller passes the time, and calls each object from
-// one goroutine at a time.
+// A program that uses the verbs does not call this package: it gives its QPs an
+// iwarp.Solicitor, which has such a window. docs/flow-control.md says when and which size. This
+// package is for other protocols in which one side asks and the other sends.
+//
+// It has no goroutine, no clock and no lock. The caller passes the time, and calls each object
+// from one goroutine at a time:
+//
+//	window := solicit.New(solicit.Config{Fixed: 4 << 20}, time.Now())
+//	id, err := window.Enqueue(time.Now(), solicit.Bulk, 64<<10) // 64 KiB will arrive
+//	for grant, ok := window.Next(time.Now()); ok; grant, ok = window.Next(time.Now()) {
+//		issue(grant.ID)
+//	}
+//	window.Release(time.Now(), id, solicit.OK) // when they have arrived
 //
 // # Window
 //
-// An operation comes by [Window.Enqueue] with the octets that it will bring, headers not counted,
-// and 64 at least. It waits in the queue of its class until [Window.Next] grants it; then it may be
+// [Window.Enqueue] takes an operation with the number of octets that it will bring, without headers;
+// fewer than 64 count as 64. It waits in the queue of its class until [Window.Next] grants it; then it may be
 // issued, and [Window.Release] gives its octets back when it has ended. Each call of Enqueue,
 // Release, Cancel and Expire may make the next grants possible: call Next until it reports false.
 //

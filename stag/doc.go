@@ -1,15 +1,17 @@
-// Package stag is memory as the wire sees it: steering tags, access rights, the
-// regions behind them, and the one check that every remote access passes
-// (RFC 5040 section 8.1.1, RFC 5042 section 6).
+// Package stag implements steering tags (STags), by which a peer names memory of this side, and
+// the regions and access rights behind them. One check, [Table.Pin], is made for every remote
+// access (RFC 5040 section 8.1.1, RFC 5042 section 6).
 //
-// A [Region] is a run of octets with a base tagged offset (TO), rights, and a
-// [Scope]; its octets are memory or a [Buffer], such as a file. A [FastRegion] is given
-// octets again and again, and a [Window] parts of regions. A [Table] finds
-// regions by [STag]. [Table.Pin] checks an access and holds the region for the
-// moment of one placement; a pin is never held while its holder waits for a peer,
-// so Invalidate is quick. A [Region.Hold] keeps the octets themselves in place while a
-// work request that was already handed to the network still refers to them. Lists
-// of [Span] say where a message is gathered from and scattered to.
+//   - A [Region] is a run of octets, in memory or in a [Buffer] such as a file. It has a base
+//     tagged offset (TO), rights, and a [Scope], which says whose accesses it takes.
+//   - A [FastRegion] is a region that is given octets again and again, and a [Window] grants
+//     access to a part of a region.
+//   - A [Table] finds regions by [STag]. [Table.Pin] checks an access, and holds the region for
+//     the moment of one placement. A pin is never held while its holder waits for a peer, so
+//     that Invalidate is quick.
+//   - A [Region.Hold] keeps the octets themselves in place, while a work request that was
+//     already handed to the network still refers to them.
+//   - Lists of [Span] say where a message is gathered from and scattered to.
 //
 // Looking up, pinning, placing and walking spans take no lock and allocate nothing.
 // Two peers with the right to write may write the same octets at the same time;
@@ -17,8 +19,9 @@
 //
 // # Use
 //
-// A program on the verbs needs the rights ([LocalWrite], [RemoteRead] and so on) and the type
-// [STag]. A protocol of its own makes the check by itself (see the Example):
+// A program that uses package iwarp needs of this package only the rights ([LocalWrite],
+// [RemoteRead] and so on) and the type [STag]. A program that implements another protocol on
+// package ddp makes the check itself (see the Example):
 //
 //	region, err := table.Register(memory, stag.Options{Access: stag.RemoteRead, Scope: scope})
 //	r, off, violation := table.Pin(scope, st, stag.RemoteRead, to, n)

@@ -1,4 +1,4 @@
-// Package sctp is DDP over SCTP (RFC 5043, with the enhanced sessions of RFC 6581): it
+// Package sctp implements DDP over SCTP (RFC 5043, with the enhanced sessions of RFC 6581). It
 // makes a [transport.LLP] of one pair of SCTP streams.
 //
 // SCTP keeps the boundaries of messages and has a CRC32c of its own, so there are no
@@ -6,9 +6,9 @@
 // number, the DDP-SSN, or one message of session control. Many sessions share an
 // association, each on its own pair of streams.
 //
-// What an association is made of is none of this package's business: a back end gives
-// [Stream]s, as package sctpudp does. [Connect] asks for a session on one, [ReadRequest]
-// waits for the peer to ask; what comes of it is a [Conn].
+// The associations come from a back end, package sctpudp or sctpkernel, which gives this
+// package [Stream]s. [Connect] asks for a session on a Stream, and [ReadRequest] waits for the
+// peer to ask; both end in a [Conn].
 //
 // # A session
 //

@@ -1,4 +1,4 @@
-// Package sctpkernel is the SCTP of the Linux kernel (RFC 9260, RFC 6458), for DDP alone: a
+// Package sctpkernel uses the SCTP of the Linux kernel (RFC 9260, RFC 6458), for DDP alone: a
 // back end of package sctp.
 //
 // Sockets are opened, bound and connected by github.com/ishidawataru/sctp; from there on

@@ -1,12 +1,14 @@
-// Package sctpudp is SCTP in user space over UDP (RFC 9260, RFC 6951), for DDP alone: a
-// back end of package sctp that works on every machine.
+// Package sctpudp implements SCTP in user space over UDP (RFC 9260, RFC 6951), for DDP only. It
+// is a back end of package sctp that works on every system.
 //
-// The SCTP of an established association is github.com/pion/sctp. What pion does not do,
-// or does not do with enough suspicion, is done here, on the path of the packets: the
-// four-way handshake with a signed cookie, so that a listener remembers nothing of a peer
-// whose address has not been proved; the adaptation indication of DDP, which both ends
-// must give (RFC 5043 section 5.1); the ports; and the check of the verification tag, of
-// the checksum and of the form of every packet that arrives.
+// The SCTP of an established association is github.com/pion/sctp. This package does what pion
+// leaves out, or does not check strictly enough for peers that are not trusted:
+//
+//   - the four-way handshake with a signed cookie, so that a listener stores nothing about a
+//     peer before that peer has proved its address;
+//   - the adaptation indication of DDP, which both ends must give (RFC 5043 section 5.1);
+//   - the ports;
+//   - the check of the verification tag, of the checksum and of the form of each packet.
 //
 // A dial to a closed UDP port is refused at once on Linux, as ICMP tells of it; elsewhere, and
 // where ICMP is filtered or quotes less than the tag of the INIT, it takes as long as ten
