@@ -40,7 +40,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use: "iwarp", Short: "RDMA over TCP and SCTP, in user space", Long: rootHelp, Args: cli.NoArgs,
 		Example: `  iwarp demo                        copies a file between two processes by RDMA
-  iwarp ping -s & iwarp ping localhost
+  iwarp ping -s & sleep 1; iwarp ping -C 5 localhost
   iwarp info                        what this machine has, and lacks`,
 		Version: versionOf().Version,
 		RunE: func(cmd *cobra.Command, _ []string) error {
