@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -37,7 +36,18 @@ func main() {
 	os.Exit(status)
 }
 
-var errUsage = program.UsageError("usage: kvstore keys|serve|get|put|delete|bench [flags]")
+var errUsage = program.UsageError("usage: kvstore keys|serve|get|put|delete|bench [flags]; kvstore help says what they do")
+
+const help = `usage:
+  kvstore keys DIR TENANT...        makes a master key for the servers, and a key for each tenant
+  kvstore serve [flags]             is one of two replicas; with -backup, the primary
+  kvstore get [flags] KEY           prints the value of a key
+  kvstore put [flags] KEY [VALUE]   stores a value, which is durable at both replicas
+  kvstore delete [flags] KEY        deletes a key
+  kvstore bench [flags]             measures Gets against requests over TCP
+
+kvstore COMMAND -h lists the flags of a command.
+`
 
 const (
 	defaultPrimary = "127.0.0.1:7481"
@@ -98,8 +108,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		return errUsage
 	}
 	if program.AsksForHelp(args[0]) {
-		fmt.Fprintln(out, errUsage)
-		return nil
+		_, err := io.WriteString(out, help)
+		return err
 	}
 	var o options
 	fs, err := o.flags(args[0], out)

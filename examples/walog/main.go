@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -42,15 +41,23 @@ func main() {
 	os.Exit(status)
 }
 
-var errUsage = program.UsageError("usage: walog target|demo|compare [flags]")
+var errUsage = program.UsageError("usage: walog target|demo|compare [flags]; walog help says what they do")
+
+const help = `usage:
+  walog target [flags] FILE   keeps the log of a writer in FILE, as one of three targets
+  walog demo [flags]          runs three targets, kills one meanwhile, and compares their files
+  walog compare [flags]       measures a record that is pushed against one that the target pulls
+
+walog COMMAND -h lists the flags of a command.
+`
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
 		return errUsage
 	}
 	if program.AsksForHelp(args[0]) {
-		fmt.Fprintln(out, errUsage)
-		return nil
+		_, err := io.WriteString(out, help)
+		return err
 	}
 	fs := flag.NewFlagSet("walog "+args[0], flag.ContinueOnError)
 	fs.SetOutput(out)
