@@ -42,7 +42,7 @@ const help = `usage:
   kvstore keys DIR TENANT...        makes a master key for the servers, and a key for each tenant
   kvstore serve [flags]             is one of two replicas; with -backup, the primary
   kvstore get [flags] KEY           prints the value of a key
-  kvstore put [flags] KEY [VALUE]   stores a value, which is durable at both replicas
+  kvstore put [flags] KEY VALUE     stores a value, which is durable at both replicas
   kvstore delete [flags] KEY        deletes a key
   kvstore bench [flags]             measures Gets against requests over TCP
 
