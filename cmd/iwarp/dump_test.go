@@ -82,12 +82,12 @@ func TestDumpOfALiveConnection(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	var fromPipe, fromFile watch
-	var ends sync.WaitGroup
+	var pipeEnds, fileEnds sync.WaitGroup
 	var status [2]int
-	ends.Go(func() {
+	pipeEnds.Go(func() {
 		status[0] = cli.Main(ctx, rootCommand(), []string{"dump", "-"}, cli.Streams{In: bufio.NewReader(r), Out: &fromPipe, Err: io.Discard})
 	})
-	ends.Go(func() {
+	fileEnds.Go(func() {
 		status[1] = cli.Main(ctx, rootCommand(), []string{"dump", "--follow", "--json", file.Name()}, cli.Streams{Out: &fromFile, Err: io.Discard})
 	})
 	finish := operate(t, io.MultiWriter(w, file))
@@ -99,9 +99,10 @@ func TestDumpOfALiveConnection(t *testing.T) {
 	fromFile.waitFor(t, `"message":"READ_DONE"`)
 	finish()
 	require.NoError(t, w.Close())
+	pipeEnds.Wait() // at the end of the pipe, and not of ctx
 	fromFile.waitFor(t, `"kind":"end"`)
 	stop()
-	ends.Wait()
+	fileEnds.Wait()
 	require.Equal(t, [2]int{cli.Done, cli.Interrupted}, status)
 	require.NotContains(t, fromPipe.String(), "!")
 	for _, o := range objects(t, fromFile.String()) {
