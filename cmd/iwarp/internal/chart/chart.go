@@ -181,6 +181,9 @@ func levels(y scale) []float64 {
 		}
 		return vs
 	}
+	if y.hi-y.lo < 3 { // too few powers of two
+		return levels(scale{lo: math.Exp2(y.lo), hi: math.Exp2(y.hi)})
+	}
 	step := math.Max(1, math.Ceil((y.hi-y.lo)/6))
 	for e := math.Ceil(y.lo); e <= y.hi; e += step {
 		vs = append(vs, math.Exp2(e))

@@ -79,3 +79,16 @@ func TestLabelsKeepApart(t *testing.T) {
 	require.Equal(t, 24.0, apart(12, []float64{10}), "a line of text below")
 	require.Equal(t, 38.0, apart(12, []float64{10, 24}), "and below the next")
 }
+
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		s    scale
+		want []float64
+	}{
+		{scale{lo: 0, hi: 1}, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+		{scale{lo: 0, hi: 12, log: true}, []float64{1, 4, 16, 64, 256, 1024, 4096}},
+		{scale{lo: 1, hi: 2.6, log: true}, []float64{2, 3, 4, 5, 6}}, // not 2 and 4 alone
+	} {
+		require.InDeltaSlice(t, c.want, levels(c.s), 1e-9)
+	}
+}

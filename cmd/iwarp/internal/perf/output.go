@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 
@@ -27,19 +28,33 @@ func (o *options) print(w io.Writer, rows []row) error {
 
 func printTable(w io.Writer, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "case\tmetric\tvalue\tbaseline\tratio\ttarget\tmet\tpairs\t")
+	judged := haveTargets(rows)
+	columns := "case\tmetric\tvalue\tbaseline\tratio\tpairs\t"
+	if judged {
+		columns += "target\tmet\t"
+	}
+	fmt.Fprintln(t, columns)
 	for _, r := range rows {
-		base, met := "", ""
+		base, ratio := "", ""
 		if r.BaselineValue != nil {
-			base = r.Baseline + " " + quantity(r.BaselineValue, r.Unit)
+			base, ratio = r.Baseline+" "+quantity(r.BaselineValue, r.Unit), number(r.Ratio)
 		}
-		if r.Met != nil {
-			met = map[bool]string{true: "yes", false: "NO"}[*r.Met]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t", r.Case, r.Metric, quantity(r.Value, r.Unit), base, ratio, r.Pairs)
+		if judged {
+			met := ""
+			if r.Met != nil {
+				met = map[bool]string{true: "yes", false: "NO"}[*r.Met]
+			}
+			fmt.Fprintf(t, "%s\t%s\t", r.target(), met)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n",
-			r.Case, r.Metric, quantity(r.Value, r.Unit), base, number(r.Ratio), r.target(), met, r.Pairs)
+		fmt.Fprintln(t)
 	}
 	return t.Flush()
+}
+
+// haveTargets is whether a row has a target: those of a suite do.
+func haveTargets(rows []row) bool {
+	return slices.ContainsFunc(rows, func(r row) bool { return r.Target != nil })
 }
 
 // target shows the bound, and which way it is one.

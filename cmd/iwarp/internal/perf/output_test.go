@@ -25,9 +25,13 @@ func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, (&options{}).print(&b, exampleRows()))
 	lines := strings.Split(b.String(), "\n")
-	require.Equal(t, []string{"write_1m", "throughput", "5.50", "GB/s", "tcp", "5.00", "GB/s", "1.10", ">=", "0.97", "yes", "9"}, strings.Fields(lines[1]))
-	require.Equal(t, []string{"allocs_write_1m", "allocs", "2.00", "1/op", "-", "<=", "0.005", "NO", "9"}, strings.Fields(lines[2]))
-	require.Equal(t, []string{"gone", "p50", "-", "-", "0"}, strings.Fields(lines[3]))
+	require.Equal(t, []string{"write_1m", "throughput", "5.50", "GB/s", "tcp", "5.00", "GB/s", "1.10", "9", ">=", "0.97", "yes"}, strings.Fields(lines[1]))
+	require.Equal(t, []string{"allocs_write_1m", "allocs", "2.00", "1/op", "9", "<=", "0.005", "NO"}, strings.Fields(lines[2]))
+	require.Equal(t, []string{"gone", "p50", "-", "0"}, strings.Fields(lines[3]))
+
+	b.Reset()
+	require.NoError(t, (&options{}).print(&b, exampleRows()[2:]))
+	require.Equal(t, "case metric value baseline ratio pairs gone p50 - 0", strings.Join(strings.Fields(b.String()), " "), "no columns for targets that there are not")
 }
 
 // TestQuantity: values that are small or large have a unit that suits them.
@@ -83,6 +87,9 @@ func TestReport(t *testing.T) {
 	require.Contains(t, page, `class="missed">no<`, "missed targets show")
 	require.Contains(t, page, "<td>5.50 GB/s</td><td>tcp</td><td>5.00 GB/s</td>", "a value has its unit, as in the table of the text")
 	require.Contains(t, page, "<td>800 ops/s</td>", "and one that is easy to read")
+	b.Reset()
+	require.NoError(t, writeReport(&b, nil, exampleRows()[2:], nil))
+	require.NotContains(t, b.String(), "<th>target</th>", "there is none")
 	for _, outside := range []string{"http:", "https:", "src=", "@import"} {
 		require.NotContains(t, page, outside, "the page needs nothing else")
 	}

@@ -39,7 +39,7 @@ func summarize(name string, m metric, baseline string, pairs []pair) row {
 		v := stats.Median(values)
 		r.Value = &v
 	}
-	if len(ratios) > 0 {
+	if 2*len(ratios) > len(pairs) { // in most pairs the baseline is not 0
 		b, q := stats.Median(bases), stats.Median(ratios)
 		r.Baseline, r.BaselineValue, r.Ratio = baseline, &b, &q
 	}

@@ -36,6 +36,7 @@ func TestSummaryTakesTheRatioOfEachPair(t *testing.T) {
 	r = summarize("x", speed, "tcp", []pair{{subject: &sample{ops: 7}}})
 	require.Equal(t, 7.0, *r.Value)
 	require.Nil(t, r.Ratio, "without a baseline")
+	require.Nil(t, summarize("x", speed, "tcp", []pair{of(1, 0), of(2, 0), of(3, 1)}).Ratio, "of a baseline that is 0 in most pairs")
 	require.Nil(t, summarize("x", speed, "tcp", nil).Value, "without anything")
 }
 
