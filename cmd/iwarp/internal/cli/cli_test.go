@@ -48,7 +48,7 @@ func TestCauses(t *testing.T) {
 		{errors.New("a\nb\r\nc"), Failed, "tool work: a; b; c"},
 		{errors.New("red \x1b[31m \u009b1m"), Failed, "tool work: red \ufffd[31m \ufffd1m"},
 		{UsageError("no"), Misused, "tool work: no"},
-		{fmt.Errorf("x: %w", marks.ErrMissed), Failed, "tool work: x: not all marks are met"},
+		{fmt.Errorf("x: %w", marks.ErrMissed), Failed, "tool work: x: not all targets are met"},
 		{&net.DNSError{Err: "no such host", Name: "nohost"}, Unconnected, "use its address"},
 		{&net.AddrError{Err: "missing port in address", Addr: "localhost"}, Misused, "want host:port"},
 		{&net.DNSError{Err: "unknown port", Name: "tcp/22x"}, Misused, "want host:port"},

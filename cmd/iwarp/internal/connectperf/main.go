@@ -56,7 +56,7 @@ func (o *options) flags(fs *pflag.FlagSet) {
 	fs.Var(&o.grid.how, "how", "serial, each (a goroutine for each), many (cm.DialMany)")
 	fs.Var(&o.grid.auth, "auth", "plain, a, b (cm's modes), b2 (mode B, suite 2), tls (TLS 1.3)")
 	fs.Var(&o.grid.window, "window", "of --how many: how many set-ups are under way at a time")
-	fs.IntVar(&o.repeats, "repeats", 0, "how often each point is measured; 0: 3, or what the marks need")
+	fs.IntVar(&o.repeats, "repeats", 0, "how often each point is measured; 0: 3, or what the targets need")
 	fs.BoolVar(&o.json, "json", false, "print JSON")
 	fs.BoolVar(&o.serve, "serve", false, "be a server, as which the command starts itself, until stdin ends")
 	fs.StringVar(&o.client, "client", "", "be the client, as which the command starts itself, of the server at this address")

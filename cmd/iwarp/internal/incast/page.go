@@ -89,7 +89,7 @@ func (r *report) page(charts ...*chart.Chart) *chart.Page {
 			{"Link", fmt.Sprintf("%.0f Mb/s", float64(r.rate)*8/1e6)},
 			{"Buffer", strconv.Itoa(r.Buffer>>10) + " KiB"},
 		},
-		Head: []string{"mark", "measured", "target", "met"},
+		Head: []string{"case", "measured", "target", "met"},
 	}
 	for _, c := range charts {
 		p.Charts = append(p.Charts, *c)

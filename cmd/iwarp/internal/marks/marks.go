@@ -48,7 +48,7 @@ func (l List) Missed() bool {
 // Print writes a table.
 func (l List) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "mark\tmeasured\ttarget\tmet\t")
+	fmt.Fprintln(t, "case\tmeasured\ttarget\tmet\t")
 	for _, m := range l {
 		word := "yes"
 		if !m.Met {

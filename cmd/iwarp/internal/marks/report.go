@@ -8,7 +8,7 @@ import (
 )
 
 // ErrMissed is the error of a command that has missed a mark.
-var ErrMissed = errors.New("not all marks are met")
+var ErrMissed = errors.New("not all targets are met")
 
 // A Report is what a command prints.
 type Report struct {
