@@ -41,5 +41,5 @@ func (qc *QPConfig) stages() setup.StageTrace {
 	if qc == nil || qc.SetupTrace == nil {
 		return setup.StageTrace{}
 	}
-	return setup.Traced(qc.SetupTrace.Enter, qc.SetupTrace.Leave)
+	return setup.Traced(qc.SetupTrace.Enter, qc.SetupTrace.Leave, rejection)
 }

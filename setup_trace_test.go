@@ -89,6 +89,28 @@ func TestCM_45_ErrorOfAStageEndsTheSetUp(t *testing.T) {
 	}
 }
 
+// TestStageOfARejectionIsToldOfIt, by the error that Dial returns.
+func TestStageOfARejectionIsToldOfIt(t *testing.T) {
+	client, server := newSide(t, nil), newSide(t, nil)
+	l := server.listens(nil)
+	go func() {
+		if cr, err := l.Accept(testContext(t)); err == nil {
+			_ = cr.Reject([]byte("no"))
+		}
+	}()
+	var told *iwarp.RejectError
+	trace := &iwarp.SetupTrace{Leave: func(s iwarp.SetupStage, err error) {
+		if errors.As(err, &told) {
+			require.Equal(t, iwarp.StageReply, s)
+		}
+	}}
+	_, err := client.rnic.Dial(testContext(t), "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, SetupTrace: trace})
+	require.ErrorIs(t, err, iwarp.ErrRejected)
+	require.NotNil(t, told)
+	require.Equal(t, "no", string(told.PrivateData))
+	client.waitsUntilIdle()
+}
+
 // waitsUntilIdle waits until no QP is left.
 func (s *side) waitsUntilIdle() {
 	s.Helper()

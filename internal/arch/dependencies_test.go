@@ -48,7 +48,7 @@ func documented(t *testing.T, doc, of string) []dependency {
 var parts = []struct {
 	name string
 	dirs []string
-}{{"library", nil}, {"metrics", []string{"metrics"}}, {"commands", []string{"cmd"}}, {"examples", []string{"examples"}}, {"lab", []string{"interop"}}, {"tests", nil}}
+}{{"library", nil}, {"metrics", []string{"metrics"}}, {"tracing", []string{"tracing"}}, {"commands", []string{"cmd"}}, {"examples", []string{"examples"}}, {"lab", []string{"interop"}}, {"tests", nil}}
 
 // partOf tells to which part a file belongs. Packages with a name that ends in test are helpers of tests.
 func partOf(f *measure.File) string {

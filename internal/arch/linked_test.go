@@ -22,7 +22,7 @@ var linked = []string{
 }
 
 // observers are packages that a program imports besides the library, for the sake of heavy libraries.
-var observers = []string{"metrics"}
+var observers = []string{"metrics", "tracing"}
 
 // libraryPackages are those that others can import, but for the observers.
 func libraryPackages(t *testing.T) []string {

@@ -66,6 +66,13 @@ var table = map[string]rule{
 		third: []string{"github.com/prometheus/client_golang"},
 	},
 
+	// It makes spans of what the verbs do: the one package that knows OpenTelemetry.
+	"tracing": {
+		ours:  []string{".", "commit", "rma", "stag", "transport"},
+		tests: []string{"cm"},
+		third: []string{"go.opentelemetry.io/otel"},
+	},
+
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
 	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/recent"}, tests: []string{"stag", "internal"}},
 

@@ -33,13 +33,13 @@ func (s Stage) String() string {
 }
 
 // Traced is a StageTrace that names the stages by a type S of its user's. Either function may be
-// nil.
-func Traced[S ~uint8](enter func(ctx context.Context, s S) error, leave func(s S, err error)) (t StageTrace) {
+// nil. as makes errors of this package those of the user.
+func Traced[S ~uint8](enter func(ctx context.Context, s S) error, leave func(s S, err error), as func(error) error) (t StageTrace) {
 	if enter != nil {
 		t.Enter = func(ctx context.Context, s Stage) error { return enter(ctx, S(s)) }
 	}
 	if leave != nil {
-		t.Leave = func(s Stage, err error) { leave(S(s), err) }
+		t.Leave = func(s Stage, err error) { leave(S(s), as(err)) }
 	}
 	return t
 }

@@ -1,0 +1,96 @@
+package tracing
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/rma"
+	llp "github.com/goiwarp/iwarp/transport"
+)
+
+// fail gives a span the status of an error, its class and its numbers.
+func fail(span trace.Span, err error) {
+	span.SetStatus(codes.Error, err.Error())
+	span.SetAttributes(classOf(err))
+	var term *iwarp.TerminateError
+	if errors.As(err, &term) {
+		span.SetAttributes(keyLayer.Int(int(term.Layer)), keyType.Int(int(term.Type)), keyCode.Int(int(term.Code)), keyRemote.Bool(term.Remote))
+	}
+	var failed *commit.Error
+	if errors.As(err, &failed) {
+		span.SetAttributes(keyCommit.Int(int(failed.Status.Code())))
+	}
+	var op *rma.OpError
+	if errors.As(err, &op) && op.Reason != 0 {
+		span.SetAttributes(keyReason.Int(int(op.Reason)))
+	}
+}
+
+// classes are the values of error.type. The first that knows an error counts.
+var classes = []struct {
+	name string
+	is   func(err error) bool
+}{
+	{"authentication", matches(iwarp.ErrAuth)},
+	{"terminate", has[*iwarp.TerminateError]},
+	{"commit", has[*commit.Error]},
+	{"rejected", matches(iwarp.ErrRejected)},
+	{"canceled", matches(context.Canceled)},
+	{"timeout", matches(context.DeadlineExceeded, os.ErrDeadlineExceeded)},
+	{"dispatch_timeout", matches(iwarp.ErrDispatchTimeout)},
+	{"limit", matches(iwarp.ErrLimit, iwarp.ErrCQTooSmall, rma.ErrNoSlot)},
+	{"queue_full", matches(iwarp.ErrQueueFull)},
+	{"access", matches(iwarp.ErrAccess)},
+	{"bounds", matches(iwarp.ErrBounds)},
+	{"invalid_stag", matches(iwarp.ErrInvalidSTag)},
+	{"no_receive", matches(iwarp.ErrNoReceive)},
+	{"window_bound", matches(iwarp.ErrWindowBound)},
+	{"unsupported", matches(iwarp.ErrUnsupported)},
+	{"flushed", matches(iwarp.ErrFlushed)},
+	{"out_of_resources", matches(llp.ErrExhausted)},
+	{"tls", func(err error) bool {
+		return has[*tls.CertificateVerificationError](err) || has[tls.AlertError](err) || has[tls.RecordHeaderError](err)
+	}},
+	{"closed", matches(net.ErrClosed)},
+	{"connection", has[net.Error]},
+}
+
+// classOf is error.type.
+func classOf(err error) attribute.KeyValue {
+	var op *rma.OpError
+	if errors.As(err, &op) {
+		return semconv.ErrorTypeKey.String(label(op.Outcome.String()))
+	}
+	for _, c := range classes {
+		if c.is(err) {
+			return semconv.ErrorTypeKey.String(c.name)
+		}
+	}
+	return semconv.ErrorTypeOther
+}
+
+func matches(targets ...error) func(error) bool {
+	return func(err error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func has[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}

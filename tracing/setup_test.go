@@ -1,0 +1,190 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
+)
+
+// setupSpans are the stages of a connection without TLS, in order.
+var setupSpans = []string{"iwarp.setup.qp", "iwarp.setup.dial", "iwarp.setup.request", "iwarp.setup.reply", "iwarp.setup.confirm", "iwarp.setup.ready"}
+
+// TestSetUpIsASpanWithItsStages, on the side that dials, and one span on the other.
+func TestSetUpIsASpanWithItsStages(t *testing.T) {
+	r, server := record(t), newSide(t, 0)
+	client := newSide(t, 0)
+	there := record(t)
+	accepted := make(chan error, 1)
+	addr := server.listens(t, func(cr *iwarp.ConnRequest) {
+		_, err := there.Accept(timely(t), cr, &iwarp.QPConfig{PD: server.pd})
+		accepted <- err
+	})
+	var user []iwarp.SetupStage
+	qc := &iwarp.QPConfig{PD: client.pd, SetupTrace: &iwarp.SetupTrace{Leave: func(s iwarp.SetupStage, err error) {
+		require.NoError(t, err)
+		user = append(user, s)
+	}}}
+	ctx, caller := r.within(t)
+	qp, err := r.Dial(ctx, client.rnic, "pipe", addr, qc)
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
+	caller.End()
+
+	spans := r.take()
+	require.Equal(t, append(slices.Clone(setupSpans), "iwarp.dial", "caller"), namesOf(spans))
+	dial := spans[len(spans)-2]
+	require.Equal(t, caller.SpanContext().SpanID(), dial.Parent.SpanID())
+	require.Equal(t, trace.SpanKindClient, dial.SpanKind)
+	require.Equal(t, codes.Unset, dial.Status.Code)
+	for _, s := range spans[:len(setupSpans)] {
+		require.Equal(t, dial.SpanContext.SpanID(), s.Parent.SpanID(), s.Name)
+		require.Equal(t, trace.SpanKindInternal, s.SpanKind)
+	}
+	require.Equal(t, map[string]any{
+		"server.address": addr, "network.transport": "pipe", "network.peer.address": addr, "network.local.address": qp.LocalAddr().String(), "iwarp.path": "pipe",
+	}, attributesOf(&dial))
+	require.Len(t, user, len(setupSpans), "the trace of the configuration is told too")
+	require.NotNil(t, qc.SetupTrace.Leave, "the configuration is the caller's")
+
+	accept := there.only(t)
+	require.Equal(t, "iwarp.accept", accept.Name)
+	require.Equal(t, trace.SpanKindServer, accept.SpanKind)
+	require.Equal(t, qp.LocalAddr().String(), attributesOf(&accept)["network.peer.address"])
+	require.Equal(t, "pipe", attributesOf(&accept)["iwarp.path"])
+}
+
+// TestSetUpThatFails has the error in its own span, and in that of the stage.
+func TestSetUpThatFails(t *testing.T) {
+	r, server, client := record(t), newSide(t, 0), newSide(t, 0)
+	addr := server.listens(t, func(cr *iwarp.ConnRequest) {
+		if err := cr.Reject(nil); err != nil {
+			t.Error(err)
+		}
+	})
+	refused := errors.New("of the test")
+	for _, c := range []struct {
+		name, addr, class, stage string
+		stages                   int // that have spans
+		trace                    *iwarp.SetupTrace
+		pd                       *iwarp.PD
+	}{
+		{name: "rejected", addr: addr, class: "rejected", stage: "reply", stages: 4, pd: client.pd},
+		{name: "no listener", addr: "nowhere", class: "connection", stage: "dial", stages: 2, pd: client.pd},
+		{name: "no PD", addr: addr, class: "_OTHER", stage: "qp", stages: 1},
+		{name: "refused by the user", addr: addr, class: "_OTHER", stage: "request", stages: 2, pd: client.pd, trace: &iwarp.SetupTrace{
+			Enter: func(_ context.Context, s iwarp.SetupStage) error {
+				if s == iwarp.StageRequest {
+					return refused
+				}
+				return nil
+			},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := r.Dial(timely(t), client.rnic, "pipe", c.addr, &iwarp.QPConfig{PD: c.pd, SetupTrace: c.trace})
+			require.Error(t, err)
+			spans := r.take()
+			require.Equal(t, append(slices.Clone(setupSpans[:c.stages]), "iwarp.dial"), namesOf(spans))
+			dial := spans[len(spans)-1]
+			require.Equal(t, codes.Error, dial.Status.Code)
+			require.Equal(t, err.Error(), dial.Status.Description)
+			require.Equal(t, c.class, attributesOf(&dial)["error.type"])
+			require.Equal(t, c.stage, attributesOf(&dial)["iwarp.setup.stage"])
+			if last := spans[len(spans)-2]; c.trace == nil {
+				require.Equal(t, codes.Error, last.Status.Code, last.Name)
+				require.Equal(t, c.class, attributesOf(&last)["error.type"])
+			}
+		})
+	}
+}
+
+// TestAcceptThatFails, because of its configuration.
+func TestAcceptThatFails(t *testing.T) {
+	r, server, client := record(t), newSide(t, 0), newSide(t, 0)
+	accepted := make(chan error, 1)
+	addr := server.listens(t, func(cr *iwarp.ConnRequest) {
+		_, err := r.Accept(timely(t), cr, &iwarp.QPConfig{PD: client.pd}) // of another RNIC
+		accepted <- err
+	})
+	_, err := client.rnic.Dial(timely(t), "pipe", addr, &iwarp.QPConfig{PD: client.pd, MPA: iwarp.MPAOptions{NoFallback: true}})
+	require.Error(t, err)
+	require.Error(t, <-accepted)
+	span := r.only(t)
+	require.Equal(t, codes.Error, span.Status.Code)
+	require.Equal(t, "_OTHER", attributesOf(&span)["error.type"])
+}
+
+// TestClientOverAConnectionThatExists, whose stages have no dial.
+func TestClientOverAConnectionThatExists(t *testing.T) {
+	r, client, server := record(t), newSide(t, 0), newSide(t, 0)
+	here, there := net.Pipe()
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := server.rnic.Server(timely(t), there, nil)
+		if err == nil {
+			_, err = cr.Accept(timely(t), &iwarp.QPConfig{PD: server.pd})
+		}
+		accepted <- err
+	}()
+	_, err := r.Client(timely(t), client.rnic, here, &iwarp.QPConfig{PD: client.pd})
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
+	require.Equal(t, append([]string{setupSpans[0]}, append(slices.Clone(setupSpans[2:]), "iwarp.client")...), namesOf(r.take()))
+
+	_, err = r.Client(timely(t), client.rnic, nil, nil)
+	require.Error(t, err)
+	require.Empty(t, r.take())
+}
+
+// TestStagesForDialMany: each target has its own.
+func TestStagesForDialMany(t *testing.T) {
+	r, client, server := record(t), newSide(t, 0), newSide(t, 0)
+	addr := server.listens(t, func(cr *iwarp.ConnRequest) {
+		if _, err := cr.Accept(timely(t), &iwarp.QPConfig{PD: server.pd}); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, caller := r.within(t)
+	for res := range cm.DialMany(ctx, func(yield func(cm.Target) bool) {
+		for range 3 {
+			if !yield(cm.Target{Network: "pipe", Addr: addr, QP: &iwarp.QPConfig{PD: client.pd, SetupTrace: r.Stages(nil)}}) {
+				return
+			}
+		}
+	}, &cm.Options{RNIC: client.rnic}) {
+		_ = res
+	}
+	spans := r.take()
+	require.Len(t, spans, 3*len(setupSpans))
+	for _, s := range spans {
+		require.Equal(t, caller.SpanContext().SpanID(), s.Parent.SpanID())
+	}
+}
+
+func TestAddressesAreTakenApart(t *testing.T) {
+	for addr, want := range map[string]struct {
+		host string
+		port int
+	}{
+		"192.0.2.1:80": {"192.0.2.1", 80}, "[2001:db8::1%eth0]:65535": {"2001:db8::1%eth0", 65535}, "host:http": {"host:http", 0}, "pipe": {"pipe", 0}, "": {"", 0},
+	} {
+		host, port := split(addr)
+		require.Equal(t, want.host, host, addr)
+		require.Equal(t, want.port, port, addr)
+	}
+	require.Equal(t, "tcp", transport("tcp6").Value.AsString())
+	require.Empty(t, ends(nil, nil))
+	attrs := ends(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 2})
+	require.Len(t, attrs, 5)
+	require.Len(t, target("tcp", "192.0.2.1:80"), 3)
+}
+
