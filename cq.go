@@ -113,6 +113,13 @@ func (cq *CQ) Poll(dst []WC) int {
 	return n
 }
 
+// Stats tells how full the CQ is.
+func (cq *CQ) Stats() CQStats {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return CQStats{Waiting: cq.wcs.Len(), Depth: cq.depth}
+}
+
 // poll moves completions to dst. mu is held. The caller must call freeSlots after releasing
 // mu.
 func (cq *CQ) poll(dst []WC) int {
@@ -256,10 +263,9 @@ func (cq *CQ) add(qp *QP, reserve int) (former *QP, err error) {
 // nudge wakes the goroutine that receives for the QP, if it is waiting, because its wait may
 // be over.
 func (qp *QP) nudge() {
-	if qp == nil {
-		return
+	if qp != nil {
+		qp.conn.Load().Nudge()
 	}
-	qp.conn.Load().Nudge()
 }
 
 func (cq *CQ) detach(reserve int) {

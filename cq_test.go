@@ -82,6 +82,7 @@ func TestCQResize(t *testing.T) {
 	fill(cq, 0, 1, 2, 3)
 	require.Equal(t, 2, cq.Poll(dst[:2]))
 	fill(cq, 4, 5) // the ring wraps
+	require.Equal(t, iwarp.CQStats{Waiting: 4, Depth: 4}, cq.Stats())
 	require.ErrorIs(t, cq.Resize(3), iwarp.ErrLimit, "four wait to be polled")
 	for _, depth := range []int{0, -1, cq.RNIC().Limits().MaxCQDepth + 1} {
 		require.Error(t, cq.Resize(depth))
@@ -92,6 +93,7 @@ func TestCQResize(t *testing.T) {
 		require.Equal(t, 1, fill(cq, id))
 	}
 	require.Zero(t, fill(cq, 99), "forty is forty")
+	require.Equal(t, iwarp.CQStats{Waiting: 40, Depth: 40}, cq.Stats())
 	require.Equal(t, 38, cq.Poll(dst[:38]))
 	require.NoError(t, cq.Resize(2), "there is room for the two that are left")
 	require.Equal(t, 38+2, 38+cq.Poll(dst[38:]))

@@ -76,8 +76,7 @@ func (e *TerminateError) Unwrap() []error {
 
 // Is reports whether target is the sentinel error for the code.
 func (e *TerminateError) Is(target error) bool {
-	s := sentinelOf(e.code())
-	return s != nil && s == target
+	return target != nil && sentinelOf(e.code()) == target
 }
 
 func sentinelOf(c transport.Code) error {

@@ -1,6 +1,7 @@
 package iwarp_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -55,4 +56,16 @@ func ExampleQP_TCP() {
 	}
 	// Output:
 	// pipe is not TCP
+}
+
+// How full a CQ is: completions that were not polled fill it, and those of a full one are lost.
+func ExampleCQ_Stats() {
+	client, _, _, done := pair()
+	defer done()
+	check(client.PostSend(iwarp.SendWR{Op: iwarp.OpRDMARead})) // of nothing
+	check(client.Drain(context.Background()))
+	s := client.SendCQ().Stats()
+	fmt.Println(s.Waiting, "of", s.Depth)
+	// Output:
+	// 1 of 128
 }

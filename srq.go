@@ -39,13 +39,6 @@ type SRQ struct {
 	starved map[*QP]struct{} // QPs whose messages wait for a receive
 }
 
-// SRQStats counts the receives of an SRQ.
-type SRQStats struct {
-	Posted uint64 // receives posted so far
-	Taken  uint64 // receives taken by messages so far
-	Free   int    // receives that wait for a message
-}
-
 var (
 	errSRQClosed = fmt.Errorf("iwarp: SRQ closed: %w", net.ErrClosed)
 	errHasSRQ    = errors.New("iwarp: the receives of this QP come from its SRQ")
@@ -161,7 +154,7 @@ func (s *SRQ) SetLimit(n int) error {
 func (s *SRQ) Stats() SRQStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest, Free: s.recvs.Len()}
+	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest, Free: s.recvs.Len(), Depth: s.depth}
 }
 
 // offers reports whether there is a receive. If not, the next post wakes qp.

@@ -88,7 +88,7 @@ func TestVERBS_81_ARCH_9_10_FirstMessageTakesTheOldestReceive(t *testing.T) {
 		pb, b := s.opens(iwarp.QPConfig{})
 		pa.Send(more(wiretest.Send(1, 0, "aa")))
 		synctest.Wait()
-		require.Equal(t, iwarp.SRQStats{Posted: 5, Taken: 1, Free: 4}, s.srq.Stats())
+		require.Equal(t, iwarp.SRQStats{Posted: 5, Taken: 1, Free: 4, Depth: 8}, s.srq.Stats())
 		pb.Send(wiretest.Send(1, 0, "b1"))
 		b.receives(2, 2)
 		pb.Send(wiretest.Send(2, 0, "b2"))
@@ -374,7 +374,7 @@ func TestSRQDepthIsLimited(t *testing.T) {
 	require.ErrorAs(t, s.srq.PostRecv(make([]iwarp.RecvWR, 5)...), &post)
 	require.Equal(t, 3, post.N)
 	require.ErrorIs(t, post, iwarp.ErrQueueFull)
-	require.Equal(t, iwarp.SRQStats{Posted: 3, Free: 3}, s.srq.Stats())
+	require.Equal(t, iwarp.SRQStats{Posted: 3, Free: 3, Depth: 3}, s.srq.Stats())
 	other := newSide(t, nil)
 	_, err := other.rnic.NewQP(&iwarp.QPConfig{PD: other.pd, SRQ: s.srq})
 	require.ErrorContains(t, err, "another RNIC")
@@ -460,7 +460,7 @@ func TestManyPeersShareFewReceives(t *testing.T) {
 		s.posts(wc.ID)
 	}
 	all.Wait()
-	require.Equal(t, iwarp.SRQStats{Posted: peers*each + receives, Taken: peers * each, Free: receives}, s.srq.Stats())
+	require.Equal(t, iwarp.SRQStats{Posted: peers*each + receives, Taken: peers * each, Free: receives, Depth: receives}, s.srq.Stats())
 }
 
 func TestNothingIsAllocatedForASharedReceive(t *testing.T) {

@@ -22,6 +22,12 @@ type OpStats = counters.Ops
 // RNICStats counts what an RNIC and all of its QPs have done, those that have ended included.
 type RNICStats = counters.RNIC
 
+// SRQStats counts the receives of an SRQ.
+type SRQStats = counters.SRQ
+
+// CQStats counts the completions of a CQ.
+type CQStats = counters.CQ
+
 // TCPStats is what the kernel tells of the TCP connection of a QP.
 type TCPStats = counters.TCP
 

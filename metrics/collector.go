@@ -75,6 +75,16 @@ func (c *Collector) AddClient(name string, cl *rma.Client) {
 	c.add("client", name, func(o *out) { o.client(name, cl.Stats()) })
 }
 
+// AddCQ adds a completion queue that QPs share. It may be closed while it is there.
+func (c *Collector) AddCQ(name string, cq *iwarp.CQ) {
+	c.add("cq", name, func(o *out) { o.cq(name, cq.Stats()) })
+}
+
+// AddSRQ adds a shared receive queue. It may be closed while it is there.
+func (c *Collector) AddSRQ(name string, s *iwarp.SRQ) {
+	c.add("srq", name, func(o *out) { o.srq(name, s.Stats()) })
+}
+
 // AddSolicitor adds a window: an *iwarp.Solicitor, or an *rma.Solicitor.
 func (c *Collector) AddSolicitor(name string, s interface{ Stats() solicit.Stats }) {
 	c.add("solicitor", name, func(o *out) { o.solicitor(name, s.Stats()) })

@@ -206,7 +206,19 @@ func TestWhatIsAddedHasItsName(t *testing.T) {
 	c.AddSolicitor("reads", s)
 	c.AddSolicitor("reads", s)
 	c.AddBacking("log", backing(5))
+	r, pd := openRNIC(t, nil)
+	cq, err := r.CreateCQ(30)
+	require.NoError(t, err)
+	srq, err := pd.CreateSRQ(40)
+	require.NoError(t, err)
+	require.NoError(t, srq.PostRecv(make([]iwarp.RecvWR, 7)...))
+	c.AddCQ("all", cq)
+	c.AddSRQ("all", srq)
 	got := gather(t, c)
+	require.Contains(t, got, "iwarp_cq_completions name=all")
+	require.Equal(t, 30.0, got["iwarp_cq_depth name=all"])
+	require.Equal(t, 7.0, got["iwarp_srq_receives name=all"])
+	require.Equal(t, 40.0, got["iwarp_srq_depth name=all"])
 	require.Equal(t, float64(1<<20), got["iwarp_solicitor_window_bytes name=reads"])
 	require.Contains(t, got, "iwarp_solicitor_grants_total class=latency name=reads")
 	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=log"])
@@ -217,13 +229,15 @@ type backing uint64
 
 func (b backing) Syncs() uint64 { return uint64(b) }
 
-// TestStatsOfAuthAndRMA: each field has its metric.
-func TestStatsOfAuthAndRMA(t *testing.T) {
+// TestStatsOfWhatIsAdded: each field has its metric.
+func TestStatsOfWhatIsAdded(t *testing.T) {
 	c := NewCollector()
 	c.added = append(c.added, func(o *out) {
 		o.auth("a", cm.Stats{Accepted: 1, Connected: 2, Suppressed: 3, HalfOpen: 4, Refused: map[cm.Reason]uint64{cm.ReasonBadMAC: 5}})
 		o.server("s", rma.ServerStats{Regions: 6, Connections: 7, ScratchInUse: 8, AuthFailures: 9, Nacks: 10, Expired: 11, Late: 12, LateCommits: 13})
-		o.client("c", rma.ClientStats{Timeouts: 14, DispatchTimeouts: 15, Late: 16})
+		o.client("c", rma.ClientStats{Timeouts: 14, DispatchTimeouts: 15, Late: 16, Outcomes: [rma.Outcomes]uint64{rma.OK: 17, rma.Closed: 18}})
+		o.cq("q", counters.CQ{Waiting: 19, Depth: 20})
+		o.srq("s", counters.SRQ{Free: 21, Depth: 22, Posted: 23})
 	})
 	got := gather(t, c)
 	for name, want := range map[string]float64{
@@ -232,6 +246,8 @@ func TestStatsOfAuthAndRMA(t *testing.T) {
 		"rma_auth_failures_total name=s": 9, "rma_nacks_total name=s": 10, "rma_expired_total name=s": 11, "rma_late_total name=s": 12,
 		"rma_late_commits_total name=s": 13, "rma_client_timeouts_total name=c stage=answer": 14,
 		"rma_client_timeouts_total name=c stage=dispatch": 15, "rma_client_late_total name=c": 16,
+		"rma_client_operations_total name=c outcome=done": 17, "rma_client_operations_total name=c outcome=connection_closed": 18,
+		"cq_completions name=q": 19, "cq_depth name=q": 20, "srq_receives name=s": 21, "srq_depth name=s": 22, "srq_receives_posted_total name=s": 23,
 	} {
 		require.Equal(t, want, got["iwarp_"+name], name)
 	}
@@ -246,6 +262,8 @@ func TestNamesFollowTheConventions(t *testing.T) {
 		o.auth("a", cm.Stats{})
 		o.server("s", rma.ServerStats{})
 		o.client("c", rma.ClientStats{})
+		o.cq("q", counters.CQ{})
+		o.srq("s", counters.SRQ{})
 		o.solicitor("w", solicit.Stats{})
 		o.count(syncs, 0, "b")
 		o.terminates("1", counters.Terminate{})

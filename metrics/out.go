@@ -129,7 +129,21 @@ func (o *out) server(name string, s rma.ServerStats) {
 	o.count(rmaLateCommits, s.LateCommits, name)
 }
 
+func (o *out) cq(name string, s counters.CQ) {
+	o.now(cqWaiting, s.Waiting, name)
+	o.now(cqDepth, s.Depth, name)
+}
+
+func (o *out) srq(name string, s counters.SRQ) {
+	o.now(srqFree, s.Free, name)
+	o.now(srqDepth, s.Depth, name)
+	o.count(srqPosted, s.Posted, name)
+}
+
 func (o *out) client(name string, s rma.ClientStats) {
+	for outcome := range rma.Outcome(rma.Outcomes) {
+		o.count(rmaOutcomes, s.Outcomes[outcome], name, label(outcome.String()))
+	}
 	o.count(rmaTimeouts, s.Timeouts, name, "answer")
 	o.count(rmaTimeouts, s.DispatchTimeouts, name, "dispatch")
 	o.count(rmaClientLate, s.Late, name)

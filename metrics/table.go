@@ -79,8 +79,15 @@ var (
 	rmaExpired      = define(counter, "rma_expired_total", "Writes that were not copied in time.", "name")
 	rmaLate         = define(counter, "rma_late_total", "Messages and data that came too late.", "name")
 	rmaLateCommits  = define(counter, "rma_late_commits_total", "Copies that ended so late that the client may have given up.", "name")
+	rmaOutcomes     = define(counter, "rma_client_operations_total", "Operations of an rma.Client that have ended, by the Outcome of package rma.", "name", "outcome")
 	rmaTimeouts     = define(counter, "rma_client_timeouts_total", "Operations of an rma.Client without an answer in time, by where they have waited.", "name", "stage")
 	rmaClientLate   = define(counter, "rma_client_late_total", "Answers that came when the outcome had been told.", "name")
+
+	cqWaiting = define(gauge, "cq_completions", "Completions in a completion queue now that were not polled.", "name")
+	cqDepth   = define(gauge, "cq_depth", "Completions that the queue can hold now.", "name")
+	srqFree   = define(gauge, "srq_receives", "Receives in a shared receive queue now that wait for a message.", "name")
+	srqDepth  = define(gauge, "srq_depth", "Receives that can wait in it.", "name")
+	srqPosted = define(counter, "srq_receives_posted_total", "Receives that were posted to it.", "name")
 
 	windowLimit   = define(gauge, "solicitor_window_bytes", "Size of the window of a Solicitor now.", "name")
 	windowGranted = define(gauge, "solicitor_granted_bytes", "Octets that are granted now.", "name")

@@ -25,6 +25,8 @@ const (
 	RemoteError     = Outcome(op.RemoteError)     // what backs the region has failed; the effect is unknown
 	Conflict        = Outcome(op.Conflict)        // of a Rekey: not the next epoch; no effect
 	Closed          = Outcome(op.Closed)          // the connection was gone before it could have an effect
+
+	Outcomes = op.Outcomes // how many there are
 )
 
 var outcomeNames = [...]string{

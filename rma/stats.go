@@ -59,8 +59,9 @@ func (c *conn) serverStats() op.ServerStats {
 
 // ClientStats are the counters of a Client.
 type ClientStats struct {
-	Timeouts         uint64
-	DispatchTimeouts uint64
+	Outcomes         [Outcomes]uint64 // operations that have ended, by how; Open, Reopen and Rekey too
+	Timeouts         uint64           // those of Timeout
+	DispatchTimeouts uint64           // those of DispatchTimeout
 	Late             uint64 // answers that came when the outcome had been told
 	LatePulls        uint64 // of those, requests for the octets of a write, which were refused
 }
@@ -70,5 +71,8 @@ func (cl *Client) Stats() ClientStats {
 	c := cl.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return ClientStats(c.asClient.Stats())
+	s := c.asClient.Stats()
+	return ClientStats{
+		Outcomes: s.Outcomes, Timeouts: s.Outcomes[op.Timeout], DispatchTimeouts: s.Outcomes[op.DispatchTimeout], Late: s.Late, LatePulls: s.LatePulls,
+	}
 }

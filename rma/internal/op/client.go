@@ -102,10 +102,9 @@ type ClientConfig struct {
 
 // ClientStats are counters.
 type ClientStats struct {
-	Timeouts         uint64
-	DispatchTimeouts uint64
-	Late             uint64 // answers that came when the outcome had been told
-	LatePulls        uint64 // of those, PULLs that were refused
+	Outcomes  [Outcomes]uint64 // operations that have ended
+	Late      uint64           // answers that came when the outcome had been told
+	LatePulls uint64           // of those, PULLs that were refused
 }
 
 // A phase is how much of the connection still works.

@@ -135,7 +135,7 @@ func TestRMA_18_NoDataAfterTheTimer(t *testing.T) {
 	c.sleep(70 * ms)
 	c.want("Complete(3, 0), Free", c.Sealed(nil, c.now, id))
 	c.hears(writeDone(id), "")
-	require.Equal(t, ClientStats{Timeouts: 1, Late: 1}, c.Stats())
+	require.Equal(t, ClientStats{Outcomes: [Outcomes]uint64{Timeout: 1}, Late: 1}, c.Stats())
 }
 
 func TestRMA_21_LossAfterDataIsToldWhenTheServerHasGivenUp(t *testing.T) {
@@ -187,7 +187,7 @@ func TestRMA_22_LatePullIsRefused(t *testing.T) {
 	require.False(t, c.Idle(), "its credit is used until the answer comes")
 	c.hears(pull(id), "SendStatus(2, 3) Invalidate, Free")
 	require.True(t, c.Idle())
-	require.Equal(t, ClientStats{Timeouts: 1, Late: 1, LatePulls: 1}, c.Stats())
+	require.Equal(t, ClientStats{Outcomes: [Outcomes]uint64{Timeout: 1}, Late: 1, LatePulls: 1}, c.Stats())
 }
 
 func TestRMA_23_24_LateBlobIsNotOpened(t *testing.T) {

@@ -17,7 +17,7 @@ func TestRMA_28_DispatchTimeoutHasSentNothing(t *testing.T) {
 	c.posts(putCmd, "")
 	c.waits(5*ms, "Complete(4, 0)")
 	c.want("Release(Failed)", c.Granted(nil, c.now, waits))
-	require.Equal(t, ClientStats{DispatchTimeouts: 2}, c.Stats())
+	require.Equal(t, ClientStats{Outcomes: [Outcomes]uint64{DispatchTimeout: 2}}, c.Stats())
 }
 
 func TestRMA_28_WindowThatRefuses(t *testing.T) {

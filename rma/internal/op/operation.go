@@ -103,13 +103,7 @@ func (c *Client) find(id ID) (int32, bool) {
 func (c *Client) complete(dst []Action, id ID, r result) []Action {
 	n := id.Slot()
 	s := &c.slots[n]
-	switch r.outcome {
-	case Timeout:
-		c.stats.Timeouts++
-	case DispatchTimeout:
-		c.stats.DispatchTimeouts++
-	default:
-	}
+	c.stats.Outcomes[r.outcome]++
 	dst = append(dst, Action{
 		Do: Complete, Op: id, Record: int(s.op), Kind: s.cmd.Kind, Class: s.cmd.Class, Source: s.cmd.Source,
 		Outcome: r.outcome, Reason: r.reason, RetryAfter: r.retryAfter, Gone: r.gone,

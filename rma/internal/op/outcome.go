@@ -15,6 +15,8 @@ const (
 	RemoteError             // what backs the region has failed; the effect is unknown
 	Conflict                // of a Rekey: not the next epoch; no effect
 	Closed                  // local: the connection was gone before the data of a write were sent
+
+	Outcomes = 9 // how many there are
 )
 
 // A Reason says more about an Outcome.
