@@ -62,8 +62,8 @@ type ClientStats struct {
 	Outcomes         [Outcomes]uint64 // operations that have ended, by how; Open, Reopen and Rekey too
 	Timeouts         uint64           // those of Timeout
 	DispatchTimeouts uint64           // those of DispatchTimeout
-	Late             uint64 // answers that came when the outcome had been told
-	LatePulls        uint64 // of those, requests for the octets of a write, which were refused
+	Late             uint64           // answers that came when the outcome had been told
+	LatePulls        uint64           // of those, requests for the octets of a write, which were refused
 }
 
 // Stats returns the counters, also after Close.

@@ -187,4 +187,3 @@ func TestAddressesAreTakenApart(t *testing.T) {
 	require.Len(t, attrs, 5)
 	require.Len(t, target("tcp", "192.0.2.1:80"), 3)
 }
-
