@@ -83,7 +83,7 @@ func (b *bench) many(n int, last bool) (err error) {
 		}
 	}
 	b.report(n, all[0], all[1])
-	return b.stop()
+	return errors.Join(b.scrapes(n, all[0]), b.stop())
 }
 
 // sets are queue pairs, and connections of TCP.

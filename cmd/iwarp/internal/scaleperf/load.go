@@ -55,6 +55,8 @@ func (q *qps) do(ctx context.Context, o *order) (r reply, err error) {
 			err = errors.Join(err, qp.Abort())
 		}
 		q.held = nil
+	case o.Scrape:
+		r.Elapsed, err = q.scrape(ctx)
 	case o.Tally:
 		q.mu.Lock()
 		t := q.tally

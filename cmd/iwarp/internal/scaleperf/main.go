@@ -12,6 +12,8 @@
 // The memory of a connection is the growth of the larger of the two processes, after a garbage collection, divided by the number
 // of connections: once of the heap with the stacks, once of the resident memory. Memory of sockets in the kernel is in neither.
 //
+// At last the metrics of both processes are scraped by HTTP, as Prometheus does, --pairs times.
+//
 // # Overload
 //
 // A server has a limit of memory, of which the runtime may have nine tenths (as GOMEMLIMIT); with --cgroup the system ends it if it

@@ -41,12 +41,13 @@ func TestIdleConnections(t *testing.T) {
 	file := t.TempDir() + "/heap"
 	r, names := report(t, "--run", "idle", "--qps", "3,100", "--pairs", "2", "--time", "10ms", "--heapprofile", file)
 	require.Equal(t, []string{
-		"3 queue pairs: heap and stacks of one", "3 queue pairs: resident memory of one", "3 queue pairs: p99 of a busy one against TCP",
-		"100 queue pairs: heap and stacks of one", "100 queue pairs: resident memory of one", "100 queue pairs: p99 of a busy one against TCP",
+		"3 queue pairs: heap and stacks of one", "3 queue pairs: resident memory of one", "3 queue pairs: p99 of a busy one against TCP", "3 queue pairs: scrape of the metrics",
+		"100 queue pairs: heap and stacks of one", "100 queue pairs: resident memory of one", "100 queue pairs: p99 of a busy one against TCP", "100 queue pairs: scrape of the metrics",
 	}, names)
-	require.Greater(t, r.Marks[3].Value, 1.0, "a queue pair takes some memory")
-	require.Positive(t, r.Marks[5].Value)
-	require.Len(t, r.Notes, 8)
+	require.Greater(t, r.Marks[4].Value, 1.0, "a queue pair takes some memory")
+	require.Positive(t, r.Marks[6].Value)
+	require.Positive(t, r.Marks[7].Value)
+	require.Len(t, r.Notes, 10)
 	peertest.HasProfiles(t, file)
 }
 

@@ -49,6 +49,8 @@ type order struct {
 	Load  *loadOrder  `json:"load,omitempty"`
 	Leave bool        `json:"leave,omitempty"`
 	Tally bool        `json:"tally,omitempty"`
+
+	Scrape bool `json:"scrape,omitempty"` // the metrics
 }
 
 type listenOrder struct {
@@ -67,7 +69,7 @@ type dialOrder struct {
 // A reply is the result of an order.
 type reply struct {
 	Addrs   []string      `json:"addrs,omitempty"`
-	Elapsed time.Duration `json:"elapsed,omitempty"`
+	Elapsed time.Duration `json:"elapsed,omitempty"` // of the dialling, or of the scrape
 	Talk    *latency      `json:"talk,omitempty"`
 	Memory  *memory       `json:"memory,omitempty"`
 	Octets  int           `json:"octets,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -22,6 +23,7 @@ const (
 // qps are queue pairs.
 type qps struct {
 	rnic   *iwarp.RNIC
+	set    exporter.Set // with it
 	pd     *iwarp.PD
 	idle   *iwarp.QPConfig // of those that wait for a message
 	sink   *iwarp.MR       // what is written to
@@ -43,6 +45,7 @@ func (q *qps) open(maxQP int) (err error) {
 	if q.rnic, err = iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxQP: maxQP, MaxHalfOpen: maxHalfOpen}}); err != nil {
 		return err
 	}
+	q.set.Add(q.rnic)
 	if q.pd, err = q.rnic.AllocPD(); err != nil {
 		return err
 	}
@@ -55,7 +58,7 @@ func (q *qps) open(maxQP int) (err error) {
 
 func (q *qps) close() {
 	if q.rnic != nil {
-		_ = q.rnic.Close() // the process ends
+		_ = q.set.Close(q.rnic) // the process ends
 	}
 }
 
