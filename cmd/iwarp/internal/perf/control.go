@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
@@ -24,6 +25,8 @@ type request struct {
 	Run    *runOrder `json:"run,omitempty"`    // the server's half of duplex operations
 	Close  int       `json:"close,omitempty"`  // end the service of this number
 	Memory bool      `json:"memory,omitempty"` // collect garbage, then tell the memory
+
+	Scrape *scrapeOrder `json:"scrape,omitempty"`
 }
 
 type runOrder struct {
@@ -31,11 +34,17 @@ type runOrder struct {
 	N       int `json:"n"`
 }
 
+// A scrapeOrder begins to scrape the metrics of the server in intervals, or ends that.
+type scrapeOrder struct {
+	Every time.Duration `json:"every"` // 0: end it
+}
+
 type reply struct {
 	Error   string      `json:"error,omitempty"`
 	Service int         `json:"service,omitempty"` // its number, from 1
 	Port    int         `json:"port,omitempty"`
 	Memory  peer.Memory `json:"memory,omitzero"`
+	Scrapes int         `json:"scrapes,omitempty"` // how many there were
 }
 
 func writeFrame(w io.Writer, v any) error {

@@ -29,6 +29,7 @@ minute. The baselines tcp and tls are streams of octets, which know no operation
 		Example: `  iwarp perf --op write,read --size 4K,1M
   iwarp perf --op pingpong --size 64 --poll 50us     # p50, p99 and p99.9
   iwarp perf --suite standard --html perf.html       # all cases with their targets
+  iwarp perf --suite standard --scrape 1s            # what it costs to scrape the metrics
   iwarp perf --serve --addr 192.0.2.1:7175           # a server; and on another machine:
   iwarp perf --connect 192.0.2.1:7175 --op read --size 1M`,
 		Annotations: map[string]string{cli.ServedBy: "iwarp perf --serve"},

@@ -22,6 +22,7 @@ type options struct {
 	server, once bool
 	addr, client string
 	suite        string
+	scrape       time.Duration
 	only         list
 	ops          list
 	sizes        sizes
@@ -104,6 +105,7 @@ func (o *options) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.client, "connect", "", "be the client of the server at `ADDRESS`, host:port")
 	fs.StringVar(&o.suite, "suite", "", "run all cases of a suite and exit with 1 if a target is missed: standard")
 	fs.Var(&o.only, "case", "only these cases of the suite")
+	fs.DurationVar(&o.scrape, "scrape", 0, "with --suite: run each workload of the library with the metrics of both processes scraped in this interval and without that, in turn, for two intervals at least; exit with 1 if it keeps less than 0.98 of its speed")
 	fs.StringVar(&o.baseline, "baseline", o.baseline, "what to compare with: none or "+strings.Join(baselines(), ", "))
 	fs.IntVar(&o.pairing.pairs, "pairs", o.pairing.pairs, "runs of the subject and of the baseline, in turn")
 	fs.DurationVar(&o.pairing.span, "span", o.pairing.span, "about how long a run takes")
@@ -159,6 +161,10 @@ func (o *options) check() error {
 		return cli.Usagef("--serve and --connect exclude each other")
 	case o.suite != "" && o.suite != "standard":
 		return cli.Usagef("--suite %q: there is only standard", o.suite)
+	case o.suite != "" && len(o.selected()) == 0:
+		return cli.Usagef("--case %v: there is nothing to measure", &o.only)
+	case o.scrape != 0 && (o.scrape < 0 || o.suite == ""):
+		return cli.Usagef("--scrape needs --suite, and a time between two scrapes, as 1s")
 	case o.baseline != "none" && !slices.Contains(baselines(), o.baseline):
 		return cli.Usagef("--baseline %q: none, %s are known", o.baseline, strings.Join(baselines(), ", "))
 	case o.pairing.pairs < 1 || o.pairing.span < time.Millisecond:

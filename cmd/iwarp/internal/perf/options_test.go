@@ -55,6 +55,10 @@ func TestOptions(t *testing.T) {
 	for _, args := range [][]string{
 		{"--serve", "--connect", "x"},
 		{"--suite", "other"},
+		{"--suite", "standard", "--case", "none"},
+		{"--suite", "standard", "--case", "copies", "--scrape", "1s"},
+		{"--suite", "standard", "--scrape", "-1s"},
+		{"--scrape", "1s"},
 		{"--baseline", "iwarp"},
 		{"--pairs", "0"},
 		{"--op", "fly"},

@@ -66,7 +66,7 @@ func (r row) target() string {
 	if r.most {
 		way = "<= "
 	}
-	return way + strconv.FormatFloat(*r.Target, 'f', -1, 64)
+	return way + strconv.FormatFloat(*r.Target, 'g', 4, 64)
 }
 
 // prefixes are smaller and larger units for values that would be hard to read, by unit: up to which value, by what to

@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -90,6 +91,9 @@ type session struct {
 	server   *server
 	services map[int]service
 	last     int
+
+	scraper   *exporter.Scraper // nil: nothing is scraped
+	unscraped func() (n int, err error)
 }
 
 func (k *session) do(q *request) (a reply, err error) {
@@ -98,6 +102,9 @@ func (k *session) do(q *request) (a reply, err error) {
 		return k.open(*q.Open)
 	case q.Memory:
 		return reply{Memory: peer.KeptMemory()}, nil
+	case q.Scrape != nil:
+		a.Scrapes, err = k.scrape(q.Scrape)
+		return a, err
 	case q.Run != nil:
 		v, ok := k.services[q.Run.Service]
 		if !ok {
@@ -133,6 +140,7 @@ func (k *session) open(w workload) (reply, error) {
 }
 
 func (k *session) close() {
+	_, _ = k.unscrape() // the client has left
 	for _, v := range k.services {
 		_ = v.close() // the client has left
 	}

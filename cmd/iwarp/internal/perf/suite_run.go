@@ -32,16 +32,19 @@ func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (ro
 	return rows, met
 }
 
-// selected are the measurements of the suite that -case asks for.
+// selected are the measurements of the suite that --case and --scrape ask for.
 func (o *options) selected() []measurement {
-	if len(o.only) == 0 {
-		return standard
-	}
-	var some []measurement
-	for _, m := range standard {
-		if slices.ContainsFunc(m.cases(), func(g goal) bool { return slices.Contains(o.only, g.name) }) {
-			some = append(some, m)
+	some := standard
+	if len(o.only) > 0 {
+		some = nil
+		for _, m := range standard {
+			if slices.ContainsFunc(m.cases(), func(g goal) bool { return slices.Contains(o.only, g.name) }) {
+				some = append(some, m)
+			}
 		}
+	}
+	if o.scrape > 0 {
+		return scrapeCases(some, o.scrape)
 	}
 	return some
 }
