@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -149,6 +150,17 @@ func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
 	return r, in.keep()
 }
 
+// errServerLeft is the error of a client whose server has ended the connection in good order, but too early.
+var errServerLeft = leftError("the server has closed the connection")
+
+// A leftError is that of a connection that the peer has ended too early. It matches net.ErrClosed, and io.ErrUnexpectedEOF, which alone could be that of a file.
+type leftError string
+
+func (e leftError) Error() string { return string(e) }
+func (e leftError) Is(target error) bool {
+	return target == net.ErrClosed || target == io.ErrUnexpectedEOF
+}
+
 // ask sends a request and waits for the answer. An error that the server answers
 // leaves the connection as it is.
 func (c *Client) ask(ctx context.Context, req *request) (*reply, error) {
@@ -159,7 +171,7 @@ func (c *Client) ask(ctx context.Context, req *request) (*reply, error) {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("the server has closed the connection: %w", io.ErrUnexpectedEOF)
+		return nil, errServerLeft
 	case err != nil:
 		return nil, err
 	case rep.Error != "":

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -215,6 +216,7 @@ func TestAClientThatLeavesInGoodOrder(t *testing.T) {
 	require.NoError(t, c.Close())
 	_, err = c.ask(ctx, &request{Op: opGet, Name: "name"})
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "a connection that has ended takes no request")
+	require.ErrorIs(t, err, net.ErrClosed, "that is the end of a connection, and not of a file")
 	s.stop()
 	require.Contains(t, s.log.String(), "msg=put")
 	require.NotContains(t, s.log.String(), "WARN", "to leave is no failure")

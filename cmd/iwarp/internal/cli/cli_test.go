@@ -20,6 +20,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
@@ -63,7 +64,12 @@ func TestCauses(t *testing.T) {
 		{iwarp.ErrRejected, Unconnected, "does not take this connection"},
 		{iwarp.ErrAuth, Unconnected, "keys of both sides"},
 		{timeout, Unconnected, "no answer in time"},
-		{io.EOF, Unconnected, "whether tool serve still runs there"},
+		{OfConnection(io.EOF), Unconnected, "tool work: EOF; the peer has ended the connection: look whether tool serve still runs there"},
+		{OfConnection(fmt.Errorf("x: %w", io.ErrUnexpectedEOF)), Unconnected, "whether tool serve still runs there"},
+		{OfConnection(fs.ErrNotExist), Failed, "file does not exist"},
+		{&iwarp.TerminateError{Layer: 0, Type: 1, Code: 2, Remote: true}, Unconnected, "whether tool serve still runs there"},
+		{&transport.Fault{Code: transport.MPAConnectionLost, Err: io.EOF}, Unconnected, "whether tool serve still runs there"},
+		{syscall.ECONNRESET, Unconnected, "whether tool serve still runs there"},
 		{fmt.Errorf("%w: nothing", ErrUnconnected), Unconnected, "tool work: no connection: nothing"},
 		{fs.ErrNotExist, Failed, "file does not exist"},
 	} {
@@ -88,6 +94,20 @@ func TestCauses(t *testing.T) {
 			require.Equal(t, c.status, o.Status)
 			require.Contains(t, "tool work: "+o.Error, c.want)
 		}
+	}
+}
+
+// TestEndOfAFileIsNoEndOfAConnection: it has another status, and no remedy that names the peer.
+func TestEndOfAFileIsNoEndOfAConnection(t *testing.T) {
+	for _, err := range []error{
+		io.EOF,
+		fmt.Errorf("file.json: %w", io.ErrUnexpectedEOF),
+		&fs.PathError{Op: "write", Path: "fifo", Err: syscall.EPIPE},
+		&iwarp.TerminateError{Err: fmt.Errorf("reading from the buffer: %w", io.ErrUnexpectedEOF)}, // a file that was registered
+	} {
+		var errs bytes.Buffer
+		require.Equal(t, Failed, Main(t.Context(), failing("", err), []string{"work"}, Streams{Out: io.Discard, Err: &errs}), "%v", err)
+		require.Equal(t, "tool work: "+err.Error()+"\n", errs.String())
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/marks"
 	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctpkernel"
 )
 
@@ -77,8 +78,16 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// isEnd is whether a connection has ended.
-var isEnd = oneOf(net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE)
+// isEnd is whether the peer has ended a connection. The end of a file, and a failure of this side that ends a connection, such
+// as that of a file which its memory is, look like it.
+func isEnd(err error) bool {
+	if t := (*iwarp.TerminateError)(nil); errors.As(err, &t) && !t.Remote && transport.MakeCode(t.Layer, t.Type, t.Code) == transport.RDMAPLocalCatastrophic {
+		return false
+	}
+	f := (*transport.Fault)(nil)
+	lost := errors.As(err, &f) && f.Code == transport.MPAConnectionLost
+	return !errors.As(err, new(*fs.PathError)) && (lost || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
+}
 
 // isForeign is whether the peer has not answered as MPA has it. Package iwarp has words for that, and no error to match.
 func isForeign(err error) bool {

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 )
 
 // The exit statuses, which StatusHelp documents.
@@ -31,6 +33,20 @@ func Usagef(format string, args ...any) error { return UsageError(fmt.Sprintf(fo
 
 // ErrUnconnected makes an error one of the status Unconnected, if its cause does not say so.
 var ErrUnconnected = errors.New("no connection")
+
+// OfConnection says that err, if it is the end of a stream, is that of a connection, and not of a file.
+func OfConnection(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return endedError{err}
+	}
+	return err
+}
+
+// An endedError is the error of a connection that the peer has ended.
+type endedError struct{ error }
+
+func (e endedError) Unwrap() error        { return e.error }
+func (e endedError) Is(target error) bool { return target == net.ErrClosed }
 
 // An interruptedError is that of a command that was interrupted.
 type interruptedError struct{ error }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 // Over a control connection a client gives orders, each a line of JSON, and the server answers each with
@@ -43,7 +45,7 @@ func (r *Control) Do(order, result any) error {
 	}
 	line, err := r.in.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("the server process: %w", err)
+		return fmt.Errorf("the server process: %w", cli.OfConnection(err))
 	}
 	a := answer{Result: result}
 	if err := json.Unmarshal(line, &a); err != nil {
@@ -63,7 +65,7 @@ func (r *Control) Usage() (u Usage, err error) {
 		return u, err
 	}
 	_, err = io.ReadFull(r.in, r.buf[:])
-	return UsageOf(&r.buf), err
+	return UsageOf(&r.buf), cli.OfConnection(err)
 }
 
 // Close ends the control connection.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
@@ -41,7 +42,7 @@ func openArm(r *remote, w workload, span time.Duration) (*arm, error) {
 	}
 	a.service = opened.Service
 	if a.d, err = k.dial(r.addr(opened.Port), w); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", w.Kind, err), a.close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", w.Kind, cli.OfConnection(err)), a.close())
 	}
 	if err := a.warm(span); err != nil {
 		return nil, errors.Join(err, a.close())
@@ -110,7 +111,7 @@ func (a *arm) exec(n int) error {
 	if !a.w.Duplex {
 		var err error
 		a.times, err = a.d.run(n, a.times)
-		return err
+		return cli.OfConnection(err)
 	}
 	theirs := make(chan error, 1)
 	go func() {
@@ -118,7 +119,7 @@ func (a *arm) exec(n int) error {
 		theirs <- err
 	}()
 	_, err := a.d.run(n, nil)
-	return errors.Join(err, <-theirs)
+	return errors.Join(cli.OfConnection(err), <-theirs)
 }
 
 // usage is that of both processes.

@@ -82,10 +82,10 @@ func (r *remote) do(q request) (reply, error) {
 		return a, err
 	}
 	if _, err := io.ReadFull(r.c, r.buf[:4]); err != nil {
-		return a, err
+		return a, cli.OfConnection(err)
 	}
 	if err := readBody(r.c, binary.BigEndian.Uint32(r.buf[:4]), &a); err != nil {
-		return a, err
+		return a, cli.OfConnection(err)
 	}
 	if a.Error != "" {
 		return a, errors.New("server: " + a.Error)
@@ -100,7 +100,7 @@ func (r *remote) usage() (u peer.Usage, err error) {
 		return u, err
 	}
 	if _, err := io.ReadFull(r.c, r.buf[:]); err != nil {
-		return u, err
+		return u, cli.OfConnection(err)
 	}
 	return peer.UsageOf(&r.buf), nil
 }
