@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// control describes the package to Debian. Nothing is required: the program is static.
+// control describes the package to Debian. Nothing is required: the program is static. Debian demands an address of the
+// maintainer, and the project has none for mail: this one belongs to the account of the project, and the site delivers no mail to
+// it. The description says where to report instead.
 const control = `Package: iwarp
 Version: %s
 Architecture: %s
-Maintainer: The iwarp authors <iwarp@users.noreply.github.com>
+Maintainer: The goiwarp authors <goiwarp@users.noreply.github.com>
 Installed-Size: %d
 Section: net
 Priority: optional
@@ -24,6 +26,9 @@ Description: RDMA over TCP and SCTP, in user space
  and 5044) without kernel modules or special hardware. It pings and measures
  RDMA peers, copies files by RDMA, and tests servers with hostile peers. It
  interoperates with rping and with the soft-iWARP driver of Linux.
+ .
+ The maintainers have no address for mail: report bugs, and vulnerabilities in
+ private, at the homepage.
 `
 
 // debianVersion is the version as Debian sorts it: a release candidate comes before its release.

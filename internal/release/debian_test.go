@@ -37,6 +37,8 @@ func TestDebianPackage(t *testing.T) {
 	}
 	require.Contains(t, run("dpkg-deb", "--info", deb), "Version: 0.2.0~rc.1\n")
 	require.Equal(t, "amd64\n", run("dpkg-deb", "--field", deb, "Architecture"))
+	account, _, _ := strings.Cut(strings.TrimPrefix(run("dpkg-deb", "--field", deb, "Homepage"), "https://github.com/"), "/")
+	require.Contains(t, run("dpkg-deb", "--field", deb, "Maintainer"), "<"+account+"@users.noreply.github.com>", "the address belongs to the project")
 
 	root := filepath.Join(t.TempDir(), "root")
 	run("dpkg-deb", "--extract", deb, root)
