@@ -120,6 +120,23 @@ func TestMidway(t *testing.T) {
 	require.Equal(t, 2, strings.Count(got, "Send QN 0 MSN 1 MO 0, 100 octets, last, CRC valid"))
 }
 
+// TestWhatOnlyLooksLikeAnFPDU is not decoded: a segment of TCP that begins with payload like a header, whose CRC is not valid.
+func TestWhatOnlyLooksLikeAnFPDU(t *testing.T) {
+	inside := fpdu(nil, send(7, make([]byte, 100)), false)
+	inside[len(inside)-1]++
+	for name, tp := range map[string]*tape{
+		"midway":       newTape(),
+		"behind a gap": newTape().opens(frame("Req", withCRC), frame("Rep", withCRC)).drops(0, 10),
+	} {
+		tp.says(0, inside)
+		tp.says(0, fpdu(nil, send(8, make([]byte, 100)), false)).says(0, fpdu(nil, send(9, make([]byte, 100)), false)).says(1, sends(1, 1, false))
+		got := strings.Join(lines(t, tp.file.Bytes(), dump.Config{}), "\n")
+		require.NotContains(t, got, "MSN 7", name)
+		require.Contains(t, got, "Send QN 0 MSN 8 MO 0, 100 octets, last, CRC valid", name)
+		require.Contains(t, got, "Send QN 0 MSN 9 MO 0, 100 octets, last, CRC valid", name)
+	}
+}
+
 // TestForeignStreams: one line for each connection.
 func TestForeignStreams(t *testing.T) {
 	for head, want := range map[string]string{

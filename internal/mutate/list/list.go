@@ -18,7 +18,7 @@
 // programs of package litmus. The series META is about no requirement either: the random programs of
 // internal/metamorphic must notice its defects. Those of the series FLT are noticed by tests of damaged connections, and of
 // misuse; those of FUZZ by fuzz targets, from their seeds; those of SIW are of what is there because of Linux's siw alone.
-// Those of the series MET are of what is counted, exported and logged. The numbers of the series ATK are the rows of docs/attacks.md.
+// Those of the series MET are of what is counted, exported, traced and logged, and those of DMP of what iwarp dump decodes. The numbers of the series ATK are the rows of docs/attacks.md.
 //
 // A requirement that no one-line mistake can break has a block of one line instead:
 //
@@ -56,7 +56,7 @@ type List struct {
 
 // unrequired are the series that are about no requirement.
 var unrequired = map[string]bool{
-	"ARB": true, "ATK": true, "CONN": true, "FLT": true, "FUZZ": true, "LINK": true, "LIT": true, "MET": true, "META": true, "SIW": true,
+	"ARB": true, "ATK": true, "CONN": true, "DMP": true, "FLT": true, "FUZZ": true, "LINK": true, "LIT": true, "MET": true, "META": true, "SIW": true,
 }
 
 // rootPackage is the name of the package at the root of the module.
