@@ -10,8 +10,8 @@ const Buckets = 26
 
 // A Histogram counts durations. Counts[i] are those of at most Bound(i), and of more than Bound(i-1).
 type Histogram struct {
-	Counts [Buckets]uint64
-	Sum    time.Duration
+	Counts [Buckets]uint64 `json:"counts"`
+	Sum    time.Duration   `json:"sum_ns"`
 }
 
 // Bound is the longest duration of a bucket: 1,024 ns, and twice that for each further one, up to 17 s. The last bucket has
@@ -25,6 +25,6 @@ func BucketOf(d time.Duration) int {
 
 // Latency has how long the work requests of one operation took.
 type Latency struct {
-	Op string // the name of an iwarp.Op
+	Op string `json:"op"` // the name of an iwarp.Op
 	Histogram
 }

@@ -7,18 +7,18 @@ type Traffic = rdmap.Traffic
 
 // Ops counts one direction of a QP, by kind of message.
 type Ops struct {
-	Send         Traffic // all four kinds of Send
-	RDMAWrite    Traffic
-	ReadRequest  Traffic // RDMA Read Requests
-	ReadResponse Traffic // RDMA Read Responses
-	Terminate    Traffic
+	Send         Traffic `json:"send,omitzero"` // all four kinds of Send
+	RDMAWrite    Traffic `json:"rdma_write,omitzero"`
+	ReadRequest  Traffic `json:"read_request,omitzero"`  // RDMA Read Requests
+	ReadResponse Traffic `json:"read_response,omitzero"` // RDMA Read Responses
+	Terminate    Traffic `json:"terminate,omitzero"`
 
-	Immediate      Traffic // both kinds of Immediate Data, including that after an RDMA Write
-	AtomicRequest  Traffic
-	AtomicResponse Traffic
+	Immediate      Traffic `json:"immediate,omitzero"` // both kinds of Immediate Data, including that after an RDMA Write
+	AtomicRequest  Traffic `json:"atomic_request,omitzero"`
+	AtomicResponse Traffic `json:"atomic_response,omitzero"`
 
-	CommitRequest  Traffic
-	CommitResponse Traffic
+	CommitRequest  Traffic `json:"commit_request,omitzero"`
+	CommitResponse Traffic `json:"commit_response,omitzero"`
 }
 
 // All yields each kind of message, by the name of its field in lower case with underscores, and its counts.

@@ -8,30 +8,35 @@ type QP struct {
 	// Path identifies how the connection performs its I/O: "raw TCP", by system calls of the
 	// library's own; "net.Conn (*net.TCPConn)", or another type, by the methods of that type
 	// (see iwarp.Config.PlainIO); "TLS"; "pipe"; "sctp" or "sctp+udp".
-	Path string
+	Path string `json:"path"`
 
-	Sent, Received Ops
+	Sent     Ops `json:"sent"`
+	Received Ops `json:"received"`
 	// ReceiveWaits counts how often reading stopped because a message found no receive posted
 	// (see iwarp.QPConfig.RNRWait).
-	ReceiveWaits uint64
+	ReceiveWaits uint64 `json:"receive_waits"`
 
 	// ReadWaits counts the RDMA Reads that have waited for the window of iwarp.QPConfig.Solicitor, and
 	// ReadWaitTime is how long they have waited.
-	ReadWaits    uint64
-	ReadWaitTime time.Duration
+	ReadWaits    uint64        `json:"read_waits"`
+	ReadWaitTime time.Duration `json:"read_wait_ns"`
 
 	// CommitsServed counts the valid Commits of the peer, and CommitsFailed those of them with
 	// a status other than 0. CommitsNotDurable counts their regions without a durable backing.
-	CommitsServed, CommitsFailed, CommitsNotDurable uint64
+	CommitsServed     uint64 `json:"commits_served"`
+	CommitsFailed     uint64 `json:"commits_failed"`
+	CommitsNotDurable uint64 `json:"commits_not_durable"`
+
 	// SharedTaken counts the receives that messages of the peer have taken from the SRQ.
 	// SharedHeld is the number of them that are occupied now, because their completion has
 	// not been polled.
-	SharedTaken uint64
-	SharedHeld  int
+	SharedTaken uint64 `json:"shared_taken"`
+	SharedHeld  int    `json:"shared_held"`
 
 	// SendQueued and RecvQueued are the work requests in the queues now: those that are posted, and those whose completion
 	// has not been polled. Of an SRQ there are the receives of SharedHeld.
-	SendQueued, RecvQueued int
+	SendQueued int `json:"send_queued"`
+	RecvQueued int `json:"recv_queued"`
 }
 
 // Add adds the counts of p, except for those of now, which belong to QPs that have not ended. The Path stays.
@@ -56,8 +61,9 @@ func (q *QP) AddNow(p *QP) {
 
 // TCP is what the kernel tells of a TCP connection.
 type TCP struct {
-	RTT, RTTVar time.Duration // the round trip, smoothed, and its variation
-	Retransmits uint64        // segments that were sent again
-	Unacked     uint64        // segments that are sent and not acknowledged now
-	Window      uint64        // the congestion window now, in segments
+	RTT         time.Duration `json:"rtt_ns"`      // the round trip, smoothed
+	RTTVar      time.Duration `json:"rtt_var_ns"`  // its variation
+	Retransmits uint64        `json:"retransmits"` // segments that were sent again
+	Unacked     uint64        `json:"unacked"`     // segments that are sent and not acknowledged now
+	Window      uint64        `json:"window"`      // the congestion window now, in segments
 }

@@ -3,43 +3,46 @@ package counters
 // RNIC counts what an RNIC and all of its QPs have done.
 type RNIC struct {
 	// Paths has the QPs by QP.Path, in the order of these names. How many there are depends on the program alone.
-	Paths []Path
+	Paths []Path `json:"paths"`
 	// Terminates counts the QPs that have ended by a Terminate.
-	Terminates []Terminate
+	Terminates []Terminate `json:"terminates"`
 
-	CQOverflows   uint64 // times that a CQ began to lose completions
-	EventsDropped uint64 // see iwarp.RNIC.EventsDropped
+	CQOverflows   uint64 `json:"cq_overflows"`   // times that a CQ began to lose completions
+	EventsDropped uint64 `json:"events_dropped"` // see iwarp.RNIC.EventsDropped
 
 	// Refused counts the connections of initiators that were refused here, Failed those of this side that were not
 	// established; Pending are being set up now.
-	Refused, Failed Setups
-	Pending         int
+	Refused Setups `json:"setups_refused"`
+	Failed  Setups `json:"setups_failed"`
+	Pending int    `json:"setups_pending"`
 }
 
 // Path counts the QPs that have the same QP.Path.
 type Path struct {
 	QP // the sums
 
-	Made  uint64 // QPs that were established
-	Live  int    // those that have not ended now
-	Ended [Ends]uint64
+	Made  uint64 `json:"made"` // QPs that were established
+	Live  int    `json:"live"` // those that have not ended now
+	Ended Ended  `json:"ended"`
 
 	// TCP.Retransmits is a sum that includes the QPs that have ended. The other fields are of live QPs: the mean of RTT and RTTVar,
 	// and the sums of the rest. TCPs is the number of live QPs for which the kernel tells it.
-	TCP  TCP
-	TCPs int
+	TCP  TCP `json:"tcp"`
+	TCPs int `json:"tcp_connections"`
 
 	// Latency has one element for each operation that has succeeded at least once: the time from PostSend until the
 	// completion is there. It is empty without iwarp.Config.Latency.
-	Latency []Latency
+	Latency []Latency `json:"latency,omitempty"`
 }
 
 // Terminate counts the Terminates with one code (RFC 6580 section 3) that were sent, or received.
 type Terminate struct {
-	Layer, Type, Code uint8
-	Known             bool // false: all codes that no RFC has, together, whose numbers are not here
-	Remote            bool // received
-	Count             uint64
+	Layer  uint8  `json:"layer"`
+	Type   uint8  `json:"type"`
+	Code   uint8  `json:"code"`
+	Known  bool   `json:"known"`  // false: all codes that no RFC has, together, whose numbers are not here
+	Remote bool   `json:"remote"` // received
+	Count  uint64 `json:"count"`
 }
 
 // An End is how a QP has ended.
@@ -61,6 +64,9 @@ var endNames = [Ends]string{"closed", "terminated", "terminate_received", "conne
 
 // String names the end in lower case, with underscores.
 func (e End) String() string { return endNames[e] }
+
+// Ended counts QPs that have ended, by End.
+type Ended [Ends]uint64
 
 // A Cause is why a connection was not established.
 type Cause uint8

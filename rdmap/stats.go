@@ -3,7 +3,10 @@ package rdmap
 import "sync/atomic"
 
 // Traffic counts messages, and the octets after their DDP headers.
-type Traffic struct{ Messages, Octets uint64 }
+type Traffic struct {
+	Messages uint64 `json:"messages"`
+	Octets   uint64 `json:"octets"`
+}
 
 // Stats counts the messages of a stream, by [Opcode]. A message of this side is counted when
 // it is in the batch, and a message of the peer when it is delivered. The octets of RDMA Writes

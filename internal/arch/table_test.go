@@ -71,6 +71,10 @@ var table = map[string]rule{
 		ours:  []string{".", "commit", "rma", "stag", "transport"},
 		tests: []string{"cm"},
 		third: []string{"go.opentelemetry.io/otel"},
+	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
+	"monitor": {
+		ours:  []string{".", "counters", "transport"},
+		tests: []string{"stag"},
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.

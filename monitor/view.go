@@ -1,0 +1,216 @@
+package monitor
+
+import (
+	"time"
+
+	"github.com/goiwarp/iwarp/counters"
+)
+
+// A View is what two States of one process tell together.
+type View struct {
+	Process  Process
+	Time     time.Time
+	Uptime   time.Duration
+	Interval time.Duration // between the States; 0: there is one State only, and rates are 0
+
+	RNICs, QPs int // now
+	Came, Went int // QPs since the State before
+	Pending    int // set-ups under way now
+
+	Sent, Received           Rate             // of all RNICs
+	SentTotal, ReceivedTotal counters.Traffic // since the RNICs were opened
+	Waits                    Count            // times that reading stopped because a message found no receive posted
+	Retransmits              Count            // segments of TCP that were sent again
+
+	Latencies []Latency // by the name of the operation; empty without iwarp.Config.Latency
+	Errors    []Error   // those that have happened
+
+	Rows    []Row // in the order of Options
+	Matched int   // how many QPs the filter has left, of which Rows may have fewer
+}
+
+// A Rate counts in one second.
+type Rate struct{ Messages, Octets float64 }
+
+// A Count is how often something has happened.
+type Count struct {
+	Total uint64 // since the beginning
+	New   uint64 // since the State before
+}
+
+func (c *Count) add(before, now uint64) {
+	c.Total += now
+	c.New += since(before, now)
+}
+
+// An Error is something that has gone wrong.
+type Error struct {
+	Name string
+	Count
+}
+
+// A Latency is how long work requests of one operation took, from PostSend until their completion.
+type Latency struct {
+	Op       string
+	PerSec   float64
+	Total    uint64
+	P50, P99 time.Duration // of those since the State before; 0: there was none
+
+	TotalP50, TotalP99 time.Duration // of all
+}
+
+// A Row is a QP with its rates.
+type Row struct {
+	*QP
+	RNIC                     int // the ID of its RNIC
+	SentRate, ReceivedRate   Rate
+	SentTotal, ReceivedTotal counters.Traffic // of all kinds of message
+	Waits, Retransmits       Count            // as those of the View
+}
+
+// Options say which QPs a View has, and how.
+type Options struct {
+	Sort    Column // ByRate if it is empty
+	Reverse bool   // the other way round: see Column
+	Filter  string // QPs that have each of its words in a text, without regard to case; empty: all
+	Limit   int    // of Rows; 0: none
+}
+
+// Compare returns the View of after, with rates since before. The States have to come from one Handler. If before is nil, of
+// another process, or not older, there are no rates, and none for an RNIC that is only in after. The View refers to after.
+func Compare(before, after *State, o Options) *View {
+	v := &View{Process: after.Process, Time: after.Time, Uptime: after.Uptime, RNICs: len(after.RNICs)}
+	c := &comparison{v: v, seconds: 1, before: make(map[int]*RNIC)}
+	if before != nil && before.Process == after.Process && before.Uptime < after.Uptime {
+		v.Interval = after.Uptime - before.Uptime
+		c.seconds = v.Interval.Seconds()
+		for i := range before.RNICs {
+			c.before[before.RNICs[i].ID] = &before.RNICs[i]
+		}
+	}
+	for i := range after.RNICs {
+		c.rnic(&after.RNICs[i])
+	}
+	v.Latencies = c.latencies.quantiles(c.seconds)
+	v.Errors = c.errors.list()
+	arrange(v, &o)
+	return v
+}
+
+// A comparison is under way.
+type comparison struct {
+	v         *View
+	seconds   float64
+	before    map[int]*RNIC
+	latencies histograms
+	errors    tallies
+}
+
+// rnic adds an RNIC. One without a State before has not changed since.
+func (c *comparison) rnic(after *RNIC) {
+	before := c.before[after.ID]
+	if before == nil {
+		before = after
+	}
+	c.v.Pending += after.Pending
+	c.totals(before, after)
+	c.latencies.add(before, after)
+	c.errors.add(before, after)
+	c.rows(before, after)
+}
+
+func (c *comparison) totals(before, after *RNIC) {
+	old, now := sums(before), sums(after)
+	add(&c.v.SentTotal, now.sent)
+	add(&c.v.ReceivedTotal, now.received)
+	addRate(&c.v.Sent, c.rate(old.sent, now.sent))
+	addRate(&c.v.Received, c.rate(old.received, now.received))
+	c.v.Waits.add(old.waits, now.waits)
+	c.v.Retransmits.add(old.retransmits, now.retransmits)
+}
+
+// rows adds the QPs of an RNIC. One that was not there before has counted all since then.
+func (c *comparison) rows(before, after *RNIC) {
+	old := make(map[uint64]*QP, len(before.QPs))
+	for i := range before.QPs {
+		old[before.QPs[i].ID] = &before.QPs[i]
+	}
+	c.v.QPs += len(after.QPs)
+	for i := range after.QPs {
+		q := &after.QPs[i]
+		was := old[q.ID]
+		if was == nil {
+			was = &QP{}
+			c.v.Came++
+		}
+		delete(old, q.ID)
+		c.v.Rows = append(c.v.Rows, c.row(was, q, after.ID))
+	}
+	c.v.Went += len(old)
+}
+
+func (c *comparison) row(was, q *QP, rnic int) Row {
+	r := Row{QP: q, RNIC: rnic, SentTotal: total(&q.Sent), ReceivedTotal: total(&q.Received)}
+	r.SentRate = c.rate(total(&was.Sent), r.SentTotal)
+	r.ReceivedRate = c.rate(total(&was.Received), r.ReceivedTotal)
+	r.Waits.add(was.ReceiveWaits, q.ReceiveWaits)
+	r.Retransmits.add(was.retransmits(), q.retransmits())
+	return r
+}
+
+func (q *QP) retransmits() uint64 {
+	if q.TCP == nil {
+		return 0
+	}
+	return q.TCP.Retransmits
+}
+
+// since is what a counter has grown by. What is read of it while it counts may be a little older than what was read before.
+func since(before, now uint64) uint64 {
+	if now < before {
+		return 0
+	}
+	return now - before
+}
+
+func (c *comparison) rate(before, now counters.Traffic) Rate {
+	return Rate{
+		Messages: float64(since(before.Messages, now.Messages)) / c.seconds,
+		Octets:   float64(since(before.Octets, now.Octets)) / c.seconds,
+	}
+}
+
+func addRate(to *Rate, r Rate) {
+	to.Messages += r.Messages
+	to.Octets += r.Octets
+}
+
+func add(to *counters.Traffic, t counters.Traffic) {
+	to.Messages += t.Messages
+	to.Octets += t.Octets
+}
+
+// total is all kinds of message together.
+func total(o *counters.Ops) (sum counters.Traffic) {
+	for _, t := range o.All {
+		add(&sum, *t)
+	}
+	return sum
+}
+
+// A sum is what all paths of an RNIC have counted.
+type sum struct {
+	sent, received     counters.Traffic
+	waits, retransmits uint64
+}
+
+func sums(r *RNIC) (s sum) {
+	for i := range r.Paths {
+		p := &r.Paths[i]
+		add(&s.sent, total(&p.Sent))
+		add(&s.received, total(&p.Received))
+		s.waits += p.ReceiveWaits
+		s.retransmits += p.TCP.Retransmits
+	}
+	return s
+}

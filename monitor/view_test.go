@@ -1,0 +1,207 @@
+package monitor
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/counters"
+)
+
+// sends is a QP that has sent so much.
+func sends(id uint64, remote string, messages, octets uint64) QP {
+	q := QP{ID: id, Remote: remote, State: "RTS", Network: "tcp"}
+	q.Path = "raw TCP"
+	q.Sent.Send = counters.Traffic{Messages: messages, Octets: octets}
+	return q
+}
+
+// ofRNIC is an RNIC of these QPs, and of those that have ended.
+func ofRNIC(id int, ended counters.Traffic, qps ...QP) RNIC {
+	r := RNIC{ID: id, QPs: qps}
+	r.Paths = []counters.Path{{}}
+	p := &r.Paths[0]
+	p.Path = "raw TCP"
+	p.Sent.RDMAWrite = ended
+	for i := range qps {
+		p.Add(&qps[i].QP)
+		p.TCP.Retransmits += qps[i].retransmits()
+	}
+	return r
+}
+
+func at(uptime time.Duration, rnics ...RNIC) *State {
+	return &State{Uptime: uptime, Process: Process{PID: 1}, RNICs: rnics}
+}
+
+// TestRatesAreOfTheInterval, those of QPs that came and went included.
+func TestRatesAreOfTheInterval(t *testing.T) {
+	before := at(time.Second, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 1000), sends(2, "b", 5, 50)))
+	// 2 has sent 50 more octets in 5 more messages before it ended.
+	after := at(3*time.Second, ofRNIC(0, counters.Traffic{Messages: 10, Octets: 100}, sends(1, "a", 30, 5000), sends(3, "c", 4, 40)))
+	v := Compare(before, after, Options{})
+	require.Equal(t, 2*time.Second, v.Interval)
+	require.Equal(t, Rate{Messages: (20 + 5 + 4) / 2.0, Octets: (4000 + 50 + 40) / 2.0}, v.Sent)
+	require.Zero(t, v.Received)
+	require.Equal(t, counters.Traffic{Messages: 44, Octets: 5140}, v.SentTotal)
+	require.Equal(t, 2, v.QPs)
+	require.Equal(t, 1, v.Came)
+	require.Equal(t, 1, v.Went)
+	require.Equal(t, Rate{Messages: 10, Octets: 2000}, v.Rows[0].SentRate)
+	require.Equal(t, Rate{Messages: 2, Octets: 20}, v.Rows[1].SentRate)
+	require.Equal(t, counters.Traffic{Messages: 30, Octets: 5000}, v.Rows[0].SentTotal)
+}
+
+// TestNoRatesWithoutAStateBefore: totals are there.
+func TestNoRatesWithoutAStateBefore(t *testing.T) {
+	one := at(time.Second, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 1000)))
+	one.RNICs[0].CQOverflows = 3
+	other := at(0, ofRNIC(0, counters.Traffic{}))
+	other.Process.PID = 2
+	later := at(2*time.Second, ofRNIC(0, counters.Traffic{}))
+	for name, before := range map[string]*State{"none": nil, "the same": one, "another process": other, "a later one": later} {
+		v := Compare(before, one, Options{})
+		require.Zero(t, v.Interval, name)
+		require.Zero(t, v.Sent, name)
+		require.Zero(t, v.Rows[0].SentRate, name)
+		require.Equal(t, counters.Traffic{Messages: 10, Octets: 1000}, v.SentTotal, name)
+		require.Equal(t, []Error{{"CQ overflows", Count{Total: 3}}}, v.Errors, name)
+		require.Zero(t, v.Came+v.Went, name)
+	}
+	// An RNIC that was added with a history has no rates yet.
+	v := Compare(at(time.Second), at(2*time.Second, one.RNICs[0]), Options{})
+	require.Equal(t, time.Second, v.Interval)
+	require.Zero(t, v.Sent)
+}
+
+// TestCountersThatAreReadWhileTheyCount do not fall.
+func TestCountersThatAreReadWhileTheyCount(t *testing.T) {
+	v := Compare(at(1, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 10))), at(2, ofRNIC(0, counters.Traffic{}, sends(1, "a", 9, 9))), Options{})
+	require.Zero(t, v.Sent)
+	require.Zero(t, v.Rows[0].SentRate)
+}
+
+// TestErrorsThatHappenNowAreFirst, with the words of the RFCs.
+func TestErrorsThatHappenNowAreFirst(t *testing.T) {
+	before, after := at(1, RNIC{}), at(2, RNIC{})
+	b, a := &before.RNICs[0], &after.RNICs[0]
+	b.CQOverflows, a.CQOverflows = 1000, 1000
+	a.EventsDropped = 9
+	b.EventsDropped = 7
+	b.Refused[counters.CauseTLS], a.Refused[counters.CauseTLS] = 50, 50
+	a.Failed[counters.CauseRejected] = 1
+	b.Terminates = []counters.Terminate{{Layer: 1, Type: 1, Code: 1, Known: true, Remote: true, Count: 4}}
+	a.Terminates = []counters.Terminate{{Layer: 1, Type: 1, Code: 1, Known: true, Count: 5}, {Layer: 1, Type: 1, Code: 1, Known: true, Remote: true, Count: 6}, {Remote: true, Count: 2}}
+	b.Paths = []counters.Path{{Ended: counters.Ended{counters.Closed: 100, counters.ConnectionLost: 1}}}
+	a.Paths = []counters.Path{{Ended: counters.Ended{counters.Closed: 200, counters.ConnectionLost: 2, counters.BadClose: 3}}, {QP: counters.QP{CommitsFailed: 8}}}
+	require.Equal(t, []Error{
+		{"events dropped", Count{9, 2}},
+		{"Commits of peers that failed", Count{8, 8}},
+		{"Terminate received: DDP tagged buffer: base or bounds violation (1/1/01)", Count{6, 2}},
+		{"Terminate sent: DDP tagged buffer: base or bounds violation (1/1/01)", Count{5, 5}},
+		{"messages after the end", Count{3, 3}},
+		{"Terminate received: a code that no RFC has", Count{2, 2}},
+		{"connections lost", Count{2, 1}},
+		{"set-ups failed: rejected by the application", Count{1, 1}},
+		{"CQ overflows", Count{1000, 0}},
+		{"set-ups refused: TLS", Count{50, 0}},
+	}, Compare(before, after, Options{}).Errors)
+	for _, name := range causes {
+		require.NotEmpty(t, name)
+	}
+}
+
+// TestQuantiles are those of the interval, and of all, over all RNICs and paths.
+func TestQuantiles(t *testing.T) {
+	latency := func(counts map[int]uint64) counters.Path {
+		l := counters.Latency{Op: "Send"}
+		for i, n := range counts {
+			l.Counts[i] = n
+		}
+		return counters.Path{QP: counters.QP{Path: fmt.Sprint(len(counts))}, Latency: []counters.Latency{l}}
+	}
+	rnic := func(id int, paths ...counters.Path) RNIC {
+		return RNIC{ID: id, RNIC: counters.RNIC{Paths: paths}}
+	}
+	before := at(0, rnic(0, latency(map[int]uint64{0: 100})), rnic(1))
+	after := at(2*time.Second, rnic(0, latency(map[int]uint64{0: 200})), rnic(1, latency(map[int]uint64{1: 98, 3: 2})))
+	got := Compare(before, after, Options{}).Latencies
+	require.Len(t, got, 1)
+	require.Equal(t, "Send", got[0].Op)
+	require.EqualValues(t, 300, got[0].Total)
+	require.Equal(t, 100.0, got[0].PerSec)
+	require.Equal(t, 1024*time.Nanosecond, got[0].P50, "100 of 200 are in the first bucket")
+	require.Equal(t, 2048*time.Nanosecond, got[0].P99)
+	require.Equal(t, 768*time.Nanosecond, got[0].TotalP50, "150 of 200 are three quarters of a bucket")
+	require.Less(t, got[0].TotalP50, got[0].TotalP99)
+
+	var h [counters.Buckets]uint64
+	require.Zero(t, quantile(&h, 0.5))
+	h[counters.Buckets-1] = 1
+	require.Equal(t, counters.Bound(counters.Buckets-2), quantile(&h, 0.5), "the last bucket has no end")
+	h = [counters.Buckets]uint64{3: 10}
+	require.Equal(t, counters.Bound(2)+(counters.Bound(3)-counters.Bound(2))*99/100, quantile(&h, 0.99))
+	require.Zero(t, Compare(after, at(3*time.Second, after.RNICs...), Options{}).Latencies[0].P99, "there was none since")
+}
+
+// ids are those of the Rows.
+func ids(v *View) (all []uint64) {
+	for _, r := range v.Rows {
+		all = append(all, r.ID)
+	}
+	return all
+}
+
+// TestRowsAreInOrder of each column, and the other way round.
+func TestRowsAreInOrder(t *testing.T) {
+	qps := []QP{sends(1, "10.0.0.10:1", 0, 0), sends(2, "10.0.0.9:1", 0, 0), sends(3, "10.0.0.9:2", 0, 0)}
+	q := &qps[1]
+	q.Local, q.State, q.Path = "127.0.0.1:1", "Closing", "TLS"
+	q.Peer = &Peer{ID: "aa", Group: "g", Name: "n"}
+	q.Sent.RDMAWrite = counters.Traffic{Messages: 2, Octets: 200}
+	q.Received.Send = counters.Traffic{Messages: 3, Octets: 300}
+	q.SendQueued, q.RecvQueued, q.ReceiveWaits = 4, 5, 6
+	q.TCP = &counters.TCP{RTT: 7, Retransmits: 8}
+	for column, want := range map[Column][]uint64{
+		"": {2, 1, 3}, ByRate: {2, 1, 3}, "no column": {2, 1, 3},
+		ByID: {1, 2, 3}, ByRemote: {2, 3, 1}, ByLocal: {1, 3, 2}, ByPeer: {1, 3, 2}, ByPath: {2, 1, 3}, ByState: {2, 1, 3},
+		BySent: {2, 1, 3}, ByReceived: {2, 1, 3}, BySentMessages: {2, 1, 3}, ByReceivedMessages: {2, 1, 3},
+		BySendQueue: {2, 1, 3}, ByRecvQueue: {2, 1, 3}, ByRTT: {2, 1, 3}, ByRetransmits: {2, 1, 3}, ByWaits: {2, 1, 3},
+	} {
+		before, after := at(0, RNIC{}), at(time.Second, RNIC{QPs: qps})
+		require.Equal(t, want, ids(Compare(before, after, Options{Sort: column})), column)
+		reversed := Compare(before, after, Options{Sort: column, Reverse: true})
+		require.Equal(t, want[0] == 2, reversed.Rows[2].ID == 2, column)
+	}
+	for column := range orders {
+		require.True(t, column.Known())
+	}
+	require.False(t, Column("no column").Known())
+}
+
+// TestRowsAreFilteredAndLimited: all words of the filter have to be there, in any text.
+func TestRowsAreFilteredAndLimited(t *testing.T) {
+	qps := []QP{sends(1, "10.0.0.10:1", 0, 0), sends(2, "10.0.0.9:1", 0, 0), sends(3, "192.0.2.1:2", 0, 0)}
+	qps[2].Peer = &Peer{ID: "aa", Name: "Storage"}
+	s := at(time.Second, RNIC{QPs: qps})
+	for filter, want := range map[string][]uint64{
+		"": {1, 2, 3}, " ": {1, 2, 3}, "10.0": {1, 2}, "RAW 9:1": {2}, "storage": {3}, "storage 10.0": nil, "rts tcp": {1, 2, 3}, "\n": {1, 2, 3},
+	} {
+		v := Compare(nil, s, Options{Filter: filter})
+		require.Equal(t, want, ids(v), filter)
+		require.Equal(t, len(want), v.Matched)
+		require.Equal(t, 3, v.QPs)
+	}
+	v := Compare(nil, s, Options{Limit: 2})
+	require.Equal(t, []uint64{1, 2}, ids(v))
+	require.Equal(t, 3, v.Matched)
+}
+
+// TestNamesOfPeers in one line.
+func TestNamesOfPeers(t *testing.T) {
+	for want, p := range map[string]*Peer{"": nil, "aa": {ID: "aa", Group: "g"}, "n": {ID: "aa", Name: "n"}, "g/n": {ID: "aa", Group: "g", Name: "n"}} {
+		require.Equal(t, want, (&QP{Peer: p}).PeerText())
+	}
+}
