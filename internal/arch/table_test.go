@@ -71,6 +71,7 @@ var table = map[string]rule{
 		ours:  []string{".", "commit", "rma", "stag", "transport"},
 		tests: []string{"cm"},
 		third: []string{"go.opentelemetry.io/otel"},
+	},
 	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
 	"monitor": {
 		ours:  []string{".", "counters", "transport"},

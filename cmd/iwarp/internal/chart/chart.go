@@ -2,6 +2,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -130,9 +131,8 @@ func (c *Chart) axes(b *strings.Builder, x, y scale) {
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f %dV%d"/>`, x.at(v), top, chartHeight-bottom)
 		fmt.Fprintf(b, `<text class="x" x="%.1f" y="%d">%s</text>`, x.at(v), chartHeight-bottom+16, c.label(v))
 	}
-	if c.Over != "" {
-		fmt.Fprintf(b, `<text class="unit" x="%d" y="%d">%s</text>`, chartWidth-right+10, chartHeight-bottom+16, template.HTMLEscapeString(c.Over))
-	}
+	over := cmp.Or(c.Over, "octets")
+	fmt.Fprintf(b, `<text class="unit" x="%d" y="%d">%s</text>`, chartWidth-right+24, chartHeight-bottom+16, template.HTMLEscapeString(over))
 	for _, v := range levels(y) {
 		fmt.Fprintf(b, `<path class="grid" d="M%d %.1fH%d"/>`, left, y.at(v), chartWidth-right)
 		fmt.Fprintf(b, `<text class="y" x="%d" y="%.1f">%s</text>`, left-6, y.at(v)+4, short(v))

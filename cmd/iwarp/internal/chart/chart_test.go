@@ -31,6 +31,7 @@ func TestChart(t *testing.T) {
 	wellFormed(t, svg)
 	require.Contains(t, svg, "a &lt; b", "text is escaped")
 	require.Contains(t, svg, ">64K<", "sizes along the axis")
+	require.Contains(t, svg, ">octets<")
 	require.Equal(t, 5, strings.Count(svg, "<circle"), "a point for each value but zero")
 	require.NotContains(t, svg, "NaN")
 	require.NotContains(t, svg, "%!", "no mistake in a format")
@@ -72,6 +73,16 @@ func TestChartInAFile(t *testing.T) {
 	b.Reset()
 	require.NoError(t, (&Chart{}).WriteSVG(&b))
 	require.Empty(t, b.String(), "nothing to draw")
+}
+
+// TestColumnsOfTextsAreOnTheLeft, their headings too, and numbers on the right.
+func TestColumnsOfTextsAreOnTheLeft(t *testing.T) {
+	p := Page{Head: []string{"case", "value", "unit"}, Rows: [][]Cell{Texts("a", "-", ""), Texts("b", "<= 2", "GB/s")}}
+	require.Equal(t, []string{"text", "", "text"}, []string{p.Align(0), p.Align(1), p.Align(2)})
+	var b strings.Builder
+	require.NoError(t, p.Write(&b))
+	require.Contains(t, b.String(), `<th class="text">unit</th>`)
+	require.Contains(t, b.String(), `<th>value</th>`)
 }
 
 func TestLabelsKeepApart(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Page is a report with plots and a table, which needs nothing else.
@@ -34,6 +36,16 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // Style is how plots look.
 func (p *Page) Style() template.CSS { return template.CSS(plotStyle) } // a file of ours
+
+// Align is the class of a column of texts, one of which begins with a letter; of numbers it is empty.
+func (p *Page) Align(column int) string {
+	for _, row := range p.Rows {
+		if first, _ := utf8.DecodeRuneInString(row[column].Text); unicode.IsLetter(first) {
+			return "text"
+		}
+	}
+	return ""
+}
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p) }
