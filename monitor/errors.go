@@ -1,14 +1,13 @@
 package monitor
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/transport"
 )
 
-// tallies count what has gone wrong on all RNICs, by name.
+// tallies count what has gone wrong on all RNICs, by name, in the order of faults, which does not change from one View to the next.
 type tallies struct{ all []Error }
 
 // add adds an RNIC.
@@ -26,14 +25,6 @@ func (t *tallies) add(before, after *RNIC) {
 		}
 		t.all[i].add(old[name], n)
 	})
-}
-
-// list has those that happen now, and those that have happened most often, first.
-func (t *tallies) list() []Error {
-	slices.SortStableFunc(t.all, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(min(b.New, 1), min(a.New, 1)), cmp.Compare(b.Total, a.Total))
-	})
-	return t.all
 }
 
 // faults yields what can go wrong on an RNIC, and how often it has.
@@ -63,7 +54,7 @@ func faults(r *RNIC, yield func(name string, n uint64)) {
 var causes = [counters.Causes]string{
 	counters.CauseNotAdmitted: "not admitted", counters.CauseTimeout: "timeout", counters.CauseNoProgress: "no progress",
 	counters.CauseEvicted: "evicted", counters.CauseAuthentication: "authentication", counters.CauseTLS: "TLS",
-	counters.CauseMalformed: "no MPA", counters.CauseConnection: "connection lost, or never made",
+	counters.CauseMalformed: "not MPA", counters.CauseConnection: "connection lost, or never made",
 	counters.CauseRejected: "rejected by the application", counters.CauseOther: "other",
 }
 

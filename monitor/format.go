@@ -67,3 +67,12 @@ func FormatUptime(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d s", seconds)
 }
+
+// FormatWhole is a whole number with a comma in front of each three digits: 12,345.
+func FormatWhole(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

@@ -42,6 +42,8 @@ func NewHandler(rnics ...*iwarp.RNIC) *Handler {
 		h.Add(r)
 	}
 	h.mux.HandleFunc("GET /state.json", h.serveState)
+	h.mux.HandleFunc("GET /page.json", h.servePage)
+	h.mux.Handle("GET /", serveFiles())
 	return h
 }
 

@@ -23,7 +23,7 @@ type View struct {
 	Retransmits              Count            // segments of TCP that were sent again
 
 	Latencies []Latency // by the name of the operation; empty without iwarp.Config.Latency
-	Errors    []Error   // those that have happened
+	Errors    []Error   // those that have happened; their order does not change from one View to the next
 
 	Rows    []Row // in the order of Options
 	Matched int   // how many QPs the filter has left, of which Rows may have fewer
@@ -92,7 +92,7 @@ func Compare(before, after *State, o Options) *View {
 		c.rnic(&after.RNICs[i])
 	}
 	v.Latencies = c.latencies.quantiles(c.seconds)
-	v.Errors = c.errors.list()
+	v.Errors = c.errors.all
 	arrange(v, &o)
 	return v
 }

@@ -83,8 +83,8 @@ func TestCountersThatAreReadWhileTheyCount(t *testing.T) {
 	require.Zero(t, v.Rows[0].SentRate)
 }
 
-// TestErrorsThatHappenNowAreFirst, with the words of the RFCs.
-func TestErrorsThatHappenNowAreFirst(t *testing.T) {
+// TestErrorsAreThoseThatHaveHappened, with the words of the RFCs.
+func TestErrorsAreThoseThatHaveHappened(t *testing.T) {
 	before, after := at(1, RNIC{}), at(2, RNIC{})
 	b, a := &before.RNICs[0], &after.RNICs[0]
 	b.CQOverflows, a.CQOverflows = 1000, 1000
@@ -97,16 +97,16 @@ func TestErrorsThatHappenNowAreFirst(t *testing.T) {
 	b.Paths = []counters.Path{{Ended: counters.Ended{counters.Closed: 100, counters.ConnectionLost: 1}}}
 	a.Paths = []counters.Path{{Ended: counters.Ended{counters.Closed: 200, counters.ConnectionLost: 2, counters.BadClose: 3}}, {QP: counters.QP{CommitsFailed: 8}}}
 	require.Equal(t, []Error{
-		{"events dropped", Count{9, 2}},
-		{"Commits of peers that failed", Count{8, 8}},
-		{"Terminate received: DDP tagged buffer: base or bounds violation (1/1/01)", Count{6, 2}},
 		{"Terminate sent: DDP tagged buffer: base or bounds violation (1/1/01)", Count{5, 5}},
-		{"messages after the end", Count{3, 3}},
+		{"Terminate received: DDP tagged buffer: base or bounds violation (1/1/01)", Count{6, 2}},
 		{"Terminate received: a code that no RFC has", Count{2, 2}},
 		{"connections lost", Count{2, 1}},
-		{"set-ups failed: rejected by the application", Count{1, 1}},
-		{"CQ overflows", Count{1000, 0}},
+		{"messages after the end", Count{3, 3}},
 		{"set-ups refused: TLS", Count{50, 0}},
+		{"set-ups failed: rejected by the application", Count{1, 1}},
+		{"Commits of peers that failed", Count{8, 8}},
+		{"CQ overflows", Count{1000, 0}},
+		{"events dropped", Count{9, 2}},
 	}, Compare(before, after, Options{}).Errors)
 	for _, name := range causes {
 		require.NotEmpty(t, name)

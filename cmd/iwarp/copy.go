@@ -19,6 +19,7 @@ import (
 type copying struct {
 	transfer.Link
 	addr, trace string
+	http        string // of the live page; empty: none
 	json, quiet bool
 }
 

@@ -2,12 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/exporter"
 	"github.com/goiwarp/iwarp/examples/filecopy/transfer"
 )
 
@@ -17,27 +21,49 @@ func serveCommand() *cobra.Command {
 		Use: "serve DIRECTORY", Short: "serve the files of a directory, for iwarp put and get", Args: cli.Args(1, 1),
 		Long: `Prints the address where it listens, then serves until it is interrupted. There is no authentication: every host that
 can reach the address can read and replace every file below DIRECTORY. The server listens on loopback unless told
-otherwise.`,
-		Example: "  iwarp serve --addr 192.0.2.1:7471 /srv/files",
+otherwise. With --http it also prints where the live page is, which shows each connection to everyone who can reach that address.`,
+		Example: `  iwarp serve --addr 192.0.2.1:7471 /srv/files
+  iwarp serve --http :9464 /srv/files`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			streams := cli.StreamsOf(cmd)
-			log := slog.New(slog.NewTextHandler(streams.Err, nil))
-			s, err := transfer.Listen(cmd.Context(), c.Link, c.addr, args[0], log)
+			if c.http == "" {
+				return c.serve(cmd, args[0], "", func(*iwarp.RNIC) {})
+			}
+			set := exporter.NewSet()
+			e, err := set.Serve(cmd.Context(), c.http)
 			if err != nil {
-				return err
+				return fmt.Errorf("--http: %w", err)
 			}
-			if c.json {
-				err = json.NewEncoder(streams.Out).Encode(map[string]string{"addr": s.Addr().String()})
-			} else {
-				_, err = fmt.Fprintln(streams.Out, s.Addr())
-			}
-			if err != nil {
-				return err
-			}
-			return s.Run(cmd.Context())
+			c.Latency = true
+			return errors.Join(c.serve(cmd, args[0], e.URL(), set.Add), e.Close())
 		},
 	}
 	c.linkFlags(cmd)
 	cmd.Flags().StringVar(&c.addr, "addr", transfer.DefaultAddr, "`ADDRESS` to listen on, host:port")
+	cmd.Flags().StringVar(&c.http, "http", "", "serve a live page of the connections at http://`ADDRESS`/, and counters for Prometheus at /metrics: host:port, on the loopback without a host")
 	return cmd
+}
+
+// serve serves a directory. page is the URL of what shows the RNIC; opened is told of it.
+func (c *copying) serve(cmd *cobra.Command, dir, page string, opened func(*iwarp.RNIC)) error {
+	streams := cli.StreamsOf(cmd)
+	s, err := transfer.Listen(cmd.Context(), c.Link, c.addr, dir, slog.New(slog.NewTextHandler(streams.Err, nil)))
+	if err != nil {
+		return err
+	}
+	opened(s.RNIC())
+	if c.json {
+		err = json.NewEncoder(streams.Out).Encode(listening{s.Addr().String(), page})
+	} else {
+		_, err = fmt.Fprintln(streams.Out, strings.TrimSpace(s.Addr().String()+"\n"+page))
+	}
+	if err != nil {
+		return err
+	}
+	return s.Run(cmd.Context())
+}
+
+// listening tells where the server is, as JSON.
+type listening struct {
+	Addr string `json:"addr"`
+	HTTP string `json:"http,omitempty"`
 }

@@ -49,6 +49,9 @@ func Listen(ctx context.Context, k Link, addr, dir string, log *slog.Logger) (_ 
 // Addr is where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
+// RNIC has the connections of the server. Run closes it.
+func (s *Server) RNIC() *iwarp.RNIC { return s.rnic }
+
 // Run serves until ctx ends, and returns when every session has cleaned up.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.close()

@@ -1,4 +1,4 @@
-// Package exporter serves the metrics of the RNICs that a command opens and closes.
+// Package exporter serves the live page and the metrics of the RNICs that a command opens and closes.
 package exporter
 
 import (
@@ -17,16 +17,23 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/metrics"
+	"github.com/goiwarp/iwarp/monitor"
 )
 
 // A Set has the RNICs that are open now. It implements prometheus.Collector.
 type Set struct {
+	page *monitor.Handler
+
 	mu    sync.Mutex
 	rnics []*iwarp.RNIC
 }
 
+// NewSet returns a Set of none.
+func NewSet() *Set { return &Set{page: monitor.NewHandler()} }
+
 // Add adds an RNIC.
 func (s *Set) Add(r *iwarp.RNIC) {
+	s.page.Add(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rnics = append(s.rnics, r)
@@ -34,6 +41,7 @@ func (s *Set) Add(r *iwarp.RNIC) {
 
 // Close closes an RNIC, and removes it.
 func (s *Set) Close(r *iwarp.RNIC) error {
+	s.page.Remove(r)
 	s.mu.Lock()
 	s.rnics = slices.DeleteFunc(s.rnics, func(x *iwarp.RNIC) bool { return x == r })
 	s.mu.Unlock()
@@ -51,12 +59,15 @@ func (s *Set) Collect(to chan<- prometheus.Metric) {
 	metrics.NewCollector(rnics...).Collect(to)
 }
 
-// Serve serves /metrics at addr, until stop is called. A host that is left out means the loopback. It does nothing if addr is
-// empty.
-func (s *Set) Serve(ctx context.Context, addr string) (stop func() error, err error) {
-	if addr == "" {
-		return func() error { return nil }, nil
-	}
+// A Server serves a Set.
+type Server struct {
+	server http.Server
+	url    string
+	ended  chan error
+}
+
+// Serve serves the live page of package monitor, and /metrics, at addr. A host that is left out means the loopback.
+func (s *Set) Serve(ctx context.Context, addr string) (*Server, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
@@ -74,17 +85,24 @@ func (s *Set) Serve(ctx context.Context, addr string) (stop func() error, err er
 		return nil, err
 	}
 	mux := http.NewServeMux()
+	mux.Handle("/", s.page)
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
-	return func() error {
-		err := server.Close()
-		if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
-			err = errors.Join(err, e)
-		}
-		return err
-	}, nil
+	e := &Server{url: "http://" + l.Addr().String() + "/", ended: make(chan error, 1)}
+	e.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	go func() { e.ended <- e.server.Serve(l) }()
+	return e, nil
+}
+
+// URL is where the page is.
+func (e *Server) URL() string { return e.url }
+
+// Close ends the Server, but not the RNICs.
+func (e *Server) Close() error {
+	err := e.server.Close()
+	if ended := <-e.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
 }
 
 // Next is the address with the next port, for a second process; empty if addr is.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,12 +14,12 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// get reads /metrics of an address.
-func get(t *testing.T, addr string) string {
+// get reads a path at an address.
+func get(t *testing.T, addr, path string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
 	require.NoError(t, err)
 	q.Close = true
 	a, err := http.DefaultClient.Do(q)
@@ -39,23 +40,21 @@ func TestRNICsThatAreOpenAreServed(t *testing.T) {
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 
-	var s Set
-	stop, err := s.Serve(t.Context(), ":"+port)
+	s := NewSet()
+	e, err := s.Serve(t.Context(), ":"+port)
 	require.NoError(t, err)
-	require.NotContains(t, get(t, addr), `rnic="0"`)
+	require.Equal(t, "http://"+addr+"/", e.URL())
+	require.NotContains(t, get(t, addr, "/metrics"), `rnic="0"`)
 	r, err := iwarp.Open(nil)
 	require.NoError(t, err)
 	s.Add(r)
-	require.Contains(t, get(t, addr), `iwarp_cq_overflows_total{rnic="0"} 0`)
+	require.Contains(t, get(t, addr, "/metrics"), `iwarp_cq_overflows_total{rnic="0"} 0`)
+	require.Contains(t, get(t, addr, "/state.json"), `"rnics":[{"id":0,`)
+	require.Contains(t, get(t, addr, "/"), "page.js")
 	require.NoError(t, s.Close(r))
-	require.NotContains(t, get(t, addr), `rnic="0"`)
-	require.NoError(t, stop())
-}
-
-func TestNothingIsServedWithoutAnAddress(t *testing.T) {
-	stop, err := new(Set).Serve(t.Context(), "")
-	require.NoError(t, err)
-	require.NoError(t, stop())
+	require.NotContains(t, get(t, addr, "/metrics"), `rnic="0"`)
+	require.Eventually(t, func() bool { return strings.Contains(get(t, addr, "/state.json"), `"rnics":[]`) }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, e.Close())
 }
 
 func TestAddressOfASecondProcess(t *testing.T) {

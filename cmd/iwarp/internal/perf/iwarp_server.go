@@ -95,7 +95,7 @@ func (l *sessionListener) accept(ctx context.Context) (*iwarp.ConnRequest, error
 }
 
 // exported are the RNICs of this process, for --metrics.
-var exported exporter.Set
+var exported = exporter.NewSet()
 
 // openRNIC opens the RNIC of one service or driver. exported closes it.
 func openRNIC() (*iwarp.RNIC, *iwarp.PD, error) {

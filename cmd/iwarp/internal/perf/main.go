@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -56,11 +57,19 @@ func given(fs *pflag.FlagSet) string {
 }
 
 func (o *options) run(ctx context.Context, s cli.Streams) error {
-	stop, err := exported.Serve(ctx, o.metrics)
-	if err != nil {
-		return err
+	if o.metrics == "" {
+		return o.role(ctx, s)
 	}
-	return errors.Join(o.role(ctx, s), stop())
+	e, err := exported.Serve(ctx, o.metrics)
+	if err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	who := "client"
+	if o.server {
+		who = "server"
+	}
+	fmt.Fprintf(s.Err, "live page of the %s: %s\n", who, e.URL())
+	return errors.Join(o.role(ctx, s), e.Close())
 }
 
 // role is that of the server, of the client, or both.

@@ -112,7 +112,7 @@ func (o *options) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	fs.StringVar(&o.html, "html", "", "write a report with plots to `FILE`")
 	fs.StringVar(&o.profile, "cpuprofile", "", "write CPU profiles to `FILE`.client and FILE.server, or that of one side, with --serve or --connect, to FILE")
-	fs.StringVar(&o.metrics, "metrics", "", "serve the counters of this process to Prometheus at `ADDRESS`/metrics, host:port, on the loopback without a host; those of a server that is started here at the next port")
+	fs.StringVar(&o.metrics, "metrics", "", "serve a live page of this process at http://`ADDRESS`/, and its counters for Prometheus at /metrics: host:port, on the loopback without a host; those of a server that is started here at the next port")
 	o.workFlags(fs)
 }
 
