@@ -43,7 +43,7 @@ func NewHandler(rnics ...*iwarp.RNIC) *Handler {
 	}
 	h.mux.HandleFunc("GET /state.json", h.serveState)
 	h.mux.HandleFunc("GET /page.json", h.servePage)
-	h.mux.Handle("GET /", serveFiles())
+	h.mux.HandleFunc("GET /{file...}", serveFile)
 	return h
 }
 

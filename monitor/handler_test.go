@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
 )
 
 // request asks a Handler that listens at local for a path.
@@ -116,4 +118,35 @@ func TestOnlyReading(t *testing.T) {
 		require.Equal(t, "same-origin", header.Get("Cross-Origin-Resource-Policy"))
 		require.Empty(t, header.Get("Access-Control-Allow-Origin"))
 	}
+}
+
+// BenchmarkState asks 10,000 queue pairs, which takes what an answer costs that is not fresh.
+func BenchmarkState(b *testing.B) {
+	r, pd := openRNIC(b, &iwarp.Config{Latency: true})
+	pairs(b, 5000, r, r, pd, pd)
+	h := NewHandler(r)
+	for _, path := range []string{"/state.json", "/page.json"} {
+		b.Run(path[1:], func(b *testing.B) {
+			b.ReportAllocs()
+			octets := 0
+			for b.Loop() {
+				h.drop()
+				octets = request(h, http.MethodGet, path, "localhost", "").Body.Len()
+			}
+			b.ReportMetric(float64(octets), "octets")
+		})
+	}
+}
+
+// TestStateAllocatesFewTimes for each connection: most of it are the texts of addresses.
+func TestStateAllocatesFewTimes(t *testing.T) {
+	const n = 100
+	r, pd := openRNIC(t, nil)
+	pairs(t, n/2, r, r, pd, pd)
+	h := NewHandler(r)
+	allocs := testing.AllocsPerRun(20, func() {
+		h.drop()
+		h.pageStates()
+	})
+	require.Less(t, allocs, 12.0*n)
 }

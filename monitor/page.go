@@ -4,8 +4,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 
@@ -65,13 +65,24 @@ type heading struct {
 	Sorted string `json:"sorted"` // as aria-sort has it; empty: not by this column
 }
 
-// serveFiles serves the files of the page.
-func serveFiles() http.Handler {
-	files, err := fs.Sub(web, "web")
-	if err != nil {
-		panic(err) // the name is not valid
+// types are those of the files. What a system has for their names may differ.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// serveFile serves a file of the page.
+func serveFile(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	if name == "" {
+		name = "index.html"
 	}
-	return http.FileServerFS(files)
+	b, err := web.ReadFile("web/" + name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", types[path.Ext(name)])
+	_, _ = w.Write(b) // the client has gone
 }
 
 // servePage serves what the page draws.
