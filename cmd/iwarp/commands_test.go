@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -100,6 +101,44 @@ func TestPerfServer(t *testing.T) {
 	require.Contains(t, objects(t, string(line[:n]))[0]["addr"], "127.0.0.1:")
 	cancel()
 	require.NoError(t, <-done)
+}
+
+// TestServeShowsItsConnections at an address on the loopback, to browsers and to Prometheus.
+func TestServeShowsItsConnections(t *testing.T) {
+	for _, flags := range [][]string{nil, {"--json"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, w := io.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			args := append([]string{"serve", "--addr", "127.0.0.1:0", "--http", ":0", t.TempDir()}, flags...)
+			done <- cli.Run(ctx, rootCommand(), args, cli.Streams{Out: w, Err: io.Discard})
+		}()
+		line := make([]byte, 256)
+		n, err := r.Read(line)
+		require.NoError(t, err)
+		var url string
+		if flags == nil {
+			lines := strings.Split(string(line[:n]), "\n")
+			require.Len(t, lines, 3, "two, and the end of the second")
+			url = lines[1]
+		} else {
+			url = objects(t, string(line[:n]))[0]["http"].(string)
+		}
+		require.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, url)
+		for path, want := range map[string]string{"": "page.js", "state.json": `"setups_pending":0`, "metrics": "iwarp_setups_pending"} {
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+			require.NoError(t, err)
+			q.Close = true
+			a, err := http.DefaultClient.Do(q)
+			require.NoError(t, err)
+			b, err := io.ReadAll(a.Body)
+			require.NoError(t, err)
+			require.NoError(t, a.Body.Close())
+			require.Contains(t, string(b), want)
+		}
+		cancel()
+		require.NoError(t, <-done)
+	}
 }
 
 // TestPutAndGet copies a file to a server and back.

@@ -21,7 +21,7 @@ func serveCommand() *cobra.Command {
 		Use: "serve DIRECTORY", Short: "serve the files of a directory, for iwarp put and get", Args: cli.Args(1, 1),
 		Long: `Prints the address where it listens, then serves until it is interrupted. There is no authentication: every host that
 can reach the address can read and replace every file below DIRECTORY. The server listens on loopback unless told
-otherwise. With --http it also prints where the live page is, which shows each connection to everyone who can reach that address.`,
+otherwise. With --http it also prints where the live page is, which shows each connection to all that can reach that address.`,
 		Example: `  iwarp serve --addr 192.0.2.1:7471 /srv/files
   iwarp serve --http :9464 /srv/files`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -70,6 +70,7 @@ func TestUnknownHost(t *testing.T) {
 func TestWrongAddresses(t *testing.T) {
 	fails(t, cli.Misused, "want host:port", "get", "--addr", "localhost", "x")
 	fails(t, cli.Misused, "want host:port", "serve", "--addr", ":22x", t.TempDir())
+	fails(t, cli.Misused, "--http: address 9464: missing port in address; want host:port", "serve", "--http", "9464", t.TempDir())
 	fails(t, cli.Misused, "are known", "get", "--network", "ipx", "x")
 	fails(t, cli.Failed, "this host has no such address", "serve", "--addr", "192.0.2.55:7471", t.TempDir())
 }
@@ -80,7 +81,10 @@ func TestPortInUse(t *testing.T) {
 	defer l.Close()
 	addr := l.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
-	for _, args := range [][]string{{"ping", "-s", "-a", "127.0.0.1", "-p", port}, {"serve", "--addr", addr, t.TempDir()}, {"perf", "--serve", "--addr", addr}} {
+	for _, args := range [][]string{
+		{"ping", "-s", "-a", "127.0.0.1", "-p", port}, {"serve", "--addr", addr, t.TempDir()}, {"perf", "--serve", "--addr", addr},
+		{"serve", "--addr", "127.0.0.1:0", "--http", addr, t.TempDir()}, {"perf", "--metrics", addr},
+	} {
 		fails(t, cli.Failed, "choose another port", args...)
 	}
 }

@@ -64,11 +64,11 @@ func (o *options) run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("--metrics: %w", err)
 	}
-	who := "client"
+	side := "client"
 	if o.server {
-		who = "server"
+		side = "server"
 	}
-	fmt.Fprintf(s.Err, "live page of the %s: %s\n", who, e.URL())
+	fmt.Fprintf(s.Err, "live page of the %s: %s\n", side, e.URL())
 	return errors.Join(o.role(ctx, s), e.Close())
 }
 
