@@ -134,7 +134,7 @@ func about(v *View) string {
 		parts[0] += " on " + v.Process.Host
 	}
 	parts = append(parts, "up "+FormatUptime(v.Uptime))
-	if v.Process.Version != "" {
+	if v.Process.Version != "" && v.Process.Version != "(devel)" {
 		parts = append(parts, v.Process.Version)
 	}
 	return strings.Join(append(parts, plural(v.RNICs, "RNIC")), ", ")
@@ -159,7 +159,7 @@ func perSecond(v *View, octets float64) string { return rate(v, FormatOctets(oct
 
 func tiles(v *View) []tile {
 	traffic := func(name string, r Rate, total counters.Traffic) tile {
-		more := FormatOctets(float64(total.Octets)) + " in " + FormatCount(float64(total.Messages)) + " messages so far"
+		more := "total " + FormatOctets(float64(total.Octets)) + " in " + FormatCount(float64(total.Messages))
 		if v.Interval > 0 {
 			more = FormatCount(r.Messages) + " messages/s; " + more
 		}
@@ -198,7 +198,7 @@ func summary(v *View, o *Options) string {
 	if len(v.Rows) < v.Matched {
 		text = FormatWhole(uint64(len(v.Rows))) + " of " + text
 	}
-	if o.Sort == ByRate {
+	if o.Sort == ByRate && v.Matched > 1 {
 		text += ", the busiest first"
 	}
 	return text

@@ -59,7 +59,7 @@ func TestPageHasWhatTheQueryAsksFor(t *testing.T) {
 			require.Len(t, row, len(p.Columns))
 		}
 		p = asked(t, h, "sort=nonsense&filter="+qps[0].LocalAddr().String())
-		require.Equal(t, "1 that match, of 3 connections, the busiest first", p.Summary)
+		require.Equal(t, "1 that match, of 3 connections", p.Summary)
 		require.Equal(t, qps[0].LocalAddr().String(), p.Rows[0][0])
 	})
 }
@@ -89,8 +89,8 @@ func TestPageHasWordsAndUnits(t *testing.T) {
 	p := pageOf(v, &Options{Sort: ByRate})
 	require.Equal(t, "iWARP, process 7 on host, up 1 h 30 min, v1.2.3, 1 RNIC", p.About)
 	require.Equal(t, []tile{
-		{"Received", "1.50 GB/s", "1.20 k messages/s; 2.00 kB in 10 messages so far"},
-		{"Sent", "0 B/s", "0 messages/s; 0 B in 0 messages so far"},
+		{"Received", "1.50 GB/s", "1.20 k messages/s; total 2.00 kB in 10"},
+		{"Sent", "0 B/s", "0 messages/s; total 0 B in 0"},
 		{"Connections", "1,234", "1 new, 2 ended, 3 in set-up, 5 TCP segments sent again, 4 waits for a receive"},
 	}, p.Tiles)
 	require.Equal(t, []fault{{"CQ overflows", "12,345", "+1"}, {"events dropped", "1", ""}}, p.Errors)

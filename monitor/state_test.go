@@ -1,6 +1,8 @@
 package monitor
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/cm"
 	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -131,6 +134,60 @@ func TestStateHasWhatQPsCount(t *testing.T) {
 			}
 		}
 	})
+}
+
+// hostilePeer is a name that a client with a key of its own has chosen.
+var hostilePeer = [16]byte{'<', 'b', '>', 0x1b, '[', '0', 'm'}
+
+// auths are Authenticators of a server and of a client with that name.
+func auths(t *testing.T) (server, client iwarp.Authenticator) {
+	t.Helper()
+	auth := func(id [16]byte, k cm.Key) *cm.Auth {
+		ring, err := cm.NewRing(k)
+		require.NoError(t, err)
+		a, err := cm.New(&cm.Config{Ring: ring, ID: id})
+		require.NoError(t, err)
+		return a
+	}
+	master := bytes.Repeat([]byte{7}, 32)
+	return auth([16]byte{'s'}, cm.Key{ID: 1, Secret: master, Derive: true, Group: "lab"}),
+		auth(hostilePeer, cm.Key{ID: 1, Secret: cm.ClientKey(master, 1, hostilePeer), Group: "lab", Primary: true})
+}
+
+// TestStateNamesThePeer that was authenticated, and has what the kernel tells of its connection.
+func TestStateNamesThePeer(t *testing.T) {
+	client, cpd := openRNIC(t, nil)
+	server, spd := openRNIC(t, nil)
+	serverAuth, clientAuth := auths(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l, err := server.Listen(ctx, "tcp", "127.0.0.1:0", &iwarp.ListenConfig{Auth: serverAuth})
+	require.NoError(t, err)
+	defer l.Close()
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := l.Accept(ctx)
+		if err == nil {
+			_, err = cr.Accept(ctx, &iwarp.QPConfig{PD: spd})
+		}
+		accepted <- err
+	}()
+	qp, err := client.Dial(ctx, "tcp", l.Addr().String(), &iwarp.QPConfig{PD: cpd, Auth: clientAuth})
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
+
+	q := state(t, NewHandler(server)).RNICs[0].QPs[0]
+	require.Equal(t, qp.LocalAddr().String(), q.Remote)
+	require.Equal(t, qp.RemoteAddr().String(), q.Local)
+	require.Equal(t, "tcp", q.Network)
+	require.Len(t, q.Peer.ID, 64)
+	require.Equal(t, "lab", q.Peer.Group)
+	require.Equal(t, `<b>\x1b[0m`, q.Peer.Name)
+	require.EqualValues(t, cm.KindDerived, q.Peer.Kind)
+	require.Equal(t, `lab/<b>\x1b[0m`, q.PeerText())
+	if _, told := qp.TCP(); told {
+		require.Positive(t, q.TCP.RTT)
+	}
 }
 
 // TestTextsArePrintable, whatever a program, or a peer, calls itself.

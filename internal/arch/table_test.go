@@ -75,7 +75,7 @@ var table = map[string]rule{
 	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
 	"monitor": {
 		ours:  []string{".", "counters", "transport"},
-		tests: []string{"stag"},
+		tests: []string{"cm", "stag"},
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
