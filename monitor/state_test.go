@@ -193,7 +193,7 @@ func TestStateNamesThePeer(t *testing.T) {
 // TestTextsArePrintable, whatever a program, or a peer, calls itself.
 func TestTextsArePrintable(t *testing.T) {
 	require.Equal(t, `10.0.0.1:80 "x"`, printable(`10.0.0.1:80 "x"`))
-	require.Equal(t, `a\n\x1b[0m\u202e<b>\xff`, printable("a\n\x1b[0m\u202e<b>\xff"))
+	require.Equal(t, `a\n\x1b[0m\u202e\u00fc<b>\xff`, printable("a\n\x1b[0m\u202e\u00fc<b>\xff"))
 	p := &iwarp.Peer{Kind: iwarp.PeerCertificate, Name: [16]byte{'a', 0xff}}
 	require.Equal(t, "61ff0000000000000000000000000000", nameOf(p))
 	p.Kind = 1

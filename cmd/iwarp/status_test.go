@@ -82,8 +82,11 @@ func TestPortInUse(t *testing.T) {
 	addr := l.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	for _, args := range [][]string{
-		{"ping", "-s", "-a", "127.0.0.1", "-p", port}, {"serve", "--addr", addr, t.TempDir()}, {"perf", "--serve", "--addr", addr},
-		{"serve", "--addr", "127.0.0.1:0", "--http", addr, t.TempDir()}, {"perf", "--metrics", addr},
+		{"ping", "-s", "-a", "127.0.0.1", "-p", port},
+		{"serve", "--addr", addr, t.TempDir()},
+		{"perf", "--serve", "--addr", addr},
+		{"serve", "--addr", "127.0.0.1:0", "--http", addr, t.TempDir()},
+		{"perf", "--metrics", addr},
 	} {
 		fails(t, cli.Failed, "choose another port", args...)
 	}

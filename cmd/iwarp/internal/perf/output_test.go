@@ -94,3 +94,10 @@ func TestReport(t *testing.T) {
 		require.NotContains(t, page, outside, "the page needs nothing else")
 	}
 }
+
+// TestTargetsHaveFewDigits, also those that are the inverse of another.
+func TestTargetsHaveFewDigits(t *testing.T) {
+	for bound, want := range map[float64]string{1 / 0.99: ">= 1.0101", 0.97: ">= 0.97", 0.005: ">= 0.005", 60: ">= 60"} {
+		require.Equal(t, want, row{Target: &bound}.target())
+	}
+}
