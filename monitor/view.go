@@ -6,36 +6,44 @@ import (
 	"github.com/goiwarp/iwarp/counters"
 )
 
-// A View is what two States of one process tell together.
+// A View is what two States of one process tell together. As JSON its names are as stable as those of a State.
 type View struct {
-	Process  Process
-	Time     time.Time
-	Uptime   time.Duration
-	Interval time.Duration // between the States; 0: there is one State only, and rates are 0
+	Process  Process       `json:"process"`
+	Time     time.Time     `json:"time"`
+	Uptime   time.Duration `json:"uptime_ns"`
+	Interval time.Duration `json:"interval_ns"` // between the States; 0: there is one State only, and rates are 0
 
-	RNICs, QPs int // now
-	Came, Went int // QPs since the State before
-	Pending    int // set-ups under way now
+	RNICs   int `json:"rnic_count"` // now
+	QPs     int `json:"qp_count"`   // now
+	Came    int `json:"came"`       // QPs since the State before
+	Went    int `json:"went"`
+	Pending int `json:"setups_pending"` // now
 
-	Sent, Received           Rate             // of all RNICs
-	SentTotal, ReceivedTotal counters.Traffic // since the RNICs were opened
-	Waits                    Count            // times that reading stopped because a message found no receive posted
-	Retransmits              Count            // segments of TCP that were sent again
+	// Of all RNICs: rates, and totals since they were opened.
+	Sent          Rate             `json:"sent_rate"`
+	Received      Rate             `json:"received_rate"`
+	SentTotal     counters.Traffic `json:"sent_total"`
+	ReceivedTotal counters.Traffic `json:"received_total"`
+	Waits         Count            `json:"waits"`       // times that reading stopped because a message found no receive posted
+	Retransmits   Count            `json:"retransmits"` // segments of TCP that were sent again
 
-	Latencies []Latency // by the name of the operation; empty without iwarp.Config.Latency
-	Errors    []Error   // those that have happened; their order does not change from one View to the next
+	Latencies []Latency `json:"latencies"` // by the name of the operation; empty without iwarp.Config.Latency
+	Errors    []Error   `json:"errors"`    // those that have happened; their order does not change from one View to the next
 
-	Rows    []Row // in the order of Options
-	Matched int   // how many QPs the filter has left, of which Rows may have fewer
+	Rows    []Row `json:"qps"`     // in the order of Options
+	Matched int   `json:"matched"` // how many QPs the filter has left, of which Rows may have fewer
 }
 
 // A Rate counts in one second.
-type Rate struct{ Messages, Octets float64 }
+type Rate struct {
+	Messages float64 `json:"messages"`
+	Octets   float64 `json:"octets"`
+}
 
 // A Count is how often something has happened.
 type Count struct {
-	Total uint64 // since the beginning
-	New   uint64 // since the State before
+	Total uint64 `json:"total"` // since the beginning
+	New   uint64 `json:"new"`   // since the State before
 }
 
 func (c *Count) add(before, now uint64) {
@@ -45,27 +53,35 @@ func (c *Count) add(before, now uint64) {
 
 // An Error is something that has gone wrong.
 type Error struct {
-	Name string
-	Count
+	Name  string `json:"name"`
+	Count        // its fields are at the level of name
 }
 
 // A Latency is how long work requests of one operation took, from PostSend until their completion.
 type Latency struct {
-	Op       string
-	PerSec   float64
-	Total    uint64
-	P50, P99 time.Duration // of those since the State before; 0: there was none
+	Op     string        `json:"op"`
+	PerSec float64       `json:"rate"`
+	Total  uint64        `json:"total"`
+	P50    time.Duration `json:"p50_ns"` // of those since the State before; 0: there was none
+	P99    time.Duration `json:"p99_ns"`
 
-	TotalP50, TotalP99 time.Duration // of all
+	TotalP50 time.Duration `json:"total_p50_ns"` // of all
+	TotalP99 time.Duration `json:"total_p99_ns"`
 }
 
 // A Row is a QP with its rates.
 type Row struct {
-	*QP
-	RNIC                     int // the ID of its RNIC
-	SentRate, ReceivedRate   Rate
-	SentTotal, ReceivedTotal counters.Traffic // of all kinds of message
-	Waits, Retransmits       Count            // as those of the View
+	*QP                            // its fields are at the level of rnic
+	RNIC          int              `json:"rnic"` // the ID of its RNIC
+	SentRate      Rate             `json:"sent_rate"`
+	ReceivedRate  Rate             `json:"received_rate"`
+	SentTotal     counters.Traffic `json:"sent_total"` // of all kinds of message
+	ReceivedTotal counters.Traffic `json:"received_total"`
+	Waits         Count            `json:"waits"` // as those of the View
+	Retransmits   Count            `json:"retransmits"`
+
+	was     *QP // in the State before
+	seconds float64
 }
 
 // Options say which QPs a View has, and how.
@@ -150,7 +166,7 @@ func (c *comparison) rows(before, after *RNIC) {
 }
 
 func (c *comparison) row(was, q *QP, rnic int) Row {
-	r := Row{QP: q, RNIC: rnic, SentTotal: total(&q.Sent), ReceivedTotal: total(&q.Received)}
+	r := Row{QP: q, RNIC: rnic, SentTotal: total(&q.Sent), ReceivedTotal: total(&q.Received), was: was, seconds: c.seconds}
 	r.SentRate = c.rate(total(&was.Sent), r.SentTotal)
 	r.ReceivedRate = c.rate(total(&was.Received), r.ReceivedTotal)
 	r.Waits.add(was.ReceiveWaits, q.ReceiveWaits)
