@@ -61,7 +61,7 @@ func TestManualPages(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	dir := filepath.Join(t.TempDir(), "share", "man", "man1")
 	succeeds(t, "man", dir)
-	for _, name := range []string{"iwarp.1", "iwarp-ping.1", "iwarp-perf.1", "iwarp-perf-commit.1", "iwarp-demo.1", "iwarp-completion.1"} {
+	for _, name := range []string{"iwarp.1", "iwarp-ping.1", "iwarp-top.1", "iwarp-perf.1", "iwarp-perf-commit.1", "iwarp-demo.1", "iwarp-completion.1"} {
 		page, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Contains(t, string(page), "Nov 2023")

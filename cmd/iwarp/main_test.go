@@ -92,6 +92,13 @@ func TestWrongCalls(t *testing.T) {
 		{"get a b c", `iwarp get: unexpected argument "c"; usage: iwarp get NAME [FILE] [flags]`},
 		{"put --adr x f", "iwarp put: unknown flag --adr: is --addr meant?"},
 		{"demo --size 1TiB", `iwarp demo: --size "1TiB": not a size such as 100000, 64MiB or 5GiB`},
+		{"top a b", `iwarp top: unexpected argument "b"; usage: iwarp top [ADDRESS] [flags]`},
+		{"top alpha", `iwarp top: "alpha" has no port: want host:port, as in 127.0.0.1:9464`},
+		{"top --interval 1ms", "iwarp top: --interval 1ms: want 200ms or more"},
+		{"top --once --sort speed", `iwarp top: --sort "speed": want one of rate, remote, local, peer, path, state, received, sent, received_messages, sent_messages, send_queue, recv_queue, rtt, retransmits, waits`},
+		{"top --count 3", "iwarp top: --count is for --json without --once"},
+		{"top --json=1 --count -3", "iwarp top: --count -3: want a number of lines, or 0"},
+		{"top", "iwarp top: no terminal to read keys from and to draw on: --once prints the page as text, --json as JSON"},
 		{"version now", `iwarp version: unexpected argument "now"; usage: iwarp version [flags]`},
 	} {
 		var out, errs bytes.Buffer
@@ -115,13 +122,14 @@ func TestHelp(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"help", []string{"demo", "serve", "put", "get", "ping", "info", "perf", "attack", "version", "completion", "exit-status", "Exit status: 0 done"}},
+		{"help", []string{"demo", "serve", "put", "get", "ping", "top", "info", "perf", "attack", "version", "completion", "exit-status", "Exit status: 0 done"}},
 		{"--help", []string{"Usage:"}},
 		{"help exit-status", []string{"130  interrupted"}},
 		{"help perf", []string{"commit", "connect", "incast", "rma", "nvme", "streams", "--suite", "iwarp perf --serve"}},
 		{"perf --help", []string{"commit", "--connect ADDRESS"}},
 		{"perf commit -h", []string{"--dir DIRECTORY"}},
 		{"perf connect -h", []string{"--conns numbers"}},
+		{"top -h", []string{"ADDRESS is HOST:PORT or a URL", "--once", "-n, --count N", "NO_COLOR"}},
 		{"ping -h", []string{"-a, --addr ADDRESS", "-C, --count", "-d, --debug", "rping", "port of TCP"}},
 		{"completion bash", []string{"iwarp"}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/top"
 )
 
 // The groups of commands in the help.
@@ -24,6 +25,7 @@ var commands = []struct {
 	{tryGroup, getCommand},
 	{diagnoseGroup, pingCommand},
 	{diagnoseGroup, dumpCommand},
+	{diagnoseGroup, top.Command},
 	{diagnoseGroup, infoCommand},
 	{measureGroup, perfCommand},
 	{measureGroup, attackCommand},

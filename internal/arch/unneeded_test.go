@@ -9,7 +9,7 @@ import (
 )
 
 // unneeded are modules for programs. No package of the library needs them, however indirectly.
-var unneeded = []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "google.golang.org/grpc"}
+var unneeded = []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/spf13/cobra", "github.com/spf13/pflag", "google.golang.org/grpc"}
 
 // TestTheLibraryDoesNotNeedWhatProgramsNeed asks Go what the packages of the library are built from.
 func TestTheLibraryDoesNotNeedWhatProgramsNeed(t *testing.T) {

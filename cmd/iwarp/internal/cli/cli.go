@@ -37,7 +37,7 @@ func Main(ctx context.Context, root *cobra.Command, args []string, s Streams) in
 	if err == nil {
 		return Done
 	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if errors.Is(err, ErrInterrupted) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = interruptedError{err}
 	}
 	f := explain(cmd, err)

@@ -128,6 +128,13 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, "tool work: interrupted\n", errs.String())
 }
 
+// TestCtrlCOfAPage: a terminal that gives keys to the program sends no signal.
+func TestCtrlCOfAPage(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, Interrupted, Main(t.Context(), failing("", fmt.Errorf("page: %w", ErrInterrupted)), []string{"work"}, Streams{Out: io.Discard, Err: &errs}))
+	require.Equal(t, "tool work: interrupted\n", errs.String())
+}
+
 func TestForms(t *testing.T) {
 	for args, want := range map[string]string{
 		"work -json":      "-json is written --json",

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"unicode"
@@ -163,14 +162,4 @@ func oneLine(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// IsTerminal tells whether people see what is written to w.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -48,6 +48,9 @@ type endedError struct{ error }
 func (e endedError) Unwrap() error        { return e.error }
 func (e endedError) Is(target error) bool { return target == net.ErrClosed }
 
+// ErrInterrupted is the error of a command that has read Ctrl-C from its terminal. The status is Interrupted.
+var ErrInterrupted = errors.New("interrupted")
+
 // An interruptedError is that of a command that was interrupted.
 type interruptedError struct{ error }
 
