@@ -169,7 +169,7 @@ var table = map[string]rule{
 	"internal/metamorphic/program": {ours: []string{".", "stag", "solicit", "internal/damage"}, tests: []string{"internal/wiretest"}},
 	"internal/soak":                {ours: []string{".", "stag", "internal/damage", "internal/metamorphic/program"}},
 	// It damages connections for them, and for tests.
-	"internal/damage": {ours: []string{"transport"}},
+	"internal/damage": {ours: []string{"transport", "internal/crc32c"}},
 	// They touch the memory that peers share.
 	"internal/crc32c":    {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},
 	"internal/blockcopy": {ours: []string{"internal/raceorder"}, third: []string{"golang.org/x/sys"}},

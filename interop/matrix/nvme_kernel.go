@@ -21,6 +21,7 @@ var harmless = []string{
 	`clocksource: `,
 	`block device autoloading is deprecated`, // a device that was removed is looked for
 	`long keepalive RTT`,
+	`callbacks suppressed`, // there were many of a line, which is judged by itself
 }
 
 // alarming is what is not harmless at any level.

@@ -336,7 +336,7 @@ func (s *soakPair) flush() {
 	s.over()
 }
 
-// over ends the siw process too, whose completion queue may hold what nobody waits for.
+// over ends the siw process too, whose completion queue may hold completions of the work that was cut off.
 func (s *soakPair) over() {
 	require.NoError(s.t, s.mr.Close())
 	s.p.proc.kill()

@@ -10,7 +10,7 @@ import (
 )
 
 func TestScraper(t *testing.T) {
-	var s Set
+	s := NewSet()
 	r, err := iwarp.Open(nil)
 	require.NoError(t, err)
 	s.Add(r)

@@ -97,7 +97,7 @@ func TestReport(t *testing.T) {
 
 // TestTargetsHaveFewDigits, also those that are the inverse of another.
 func TestTargetsHaveFewDigits(t *testing.T) {
-	for bound, want := range map[float64]string{1 / 0.99: ">= 1.0101", 0.97: ">= 0.97", 0.005: ">= 0.005", 60: ">= 60"} {
+	for bound, want := range map[float64]string{1 / 0.99: ">= 1.01", 0.97: ">= 0.97", 0.005: ">= 0.005", 60: ">= 60"} {
 		require.Equal(t, want, row{Target: &bound}.target())
 	}
 }

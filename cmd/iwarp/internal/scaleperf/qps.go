@@ -23,7 +23,7 @@ const (
 // qps are queue pairs.
 type qps struct {
 	rnic   *iwarp.RNIC
-	set    exporter.Set // with it
+	set    *exporter.Set // with it
 	pd     *iwarp.PD
 	idle   *iwarp.QPConfig // of those that wait for a message
 	sink   *iwarp.MR       // what is written to
@@ -45,6 +45,7 @@ func (q *qps) open(maxQP int) (err error) {
 	if q.rnic, err = iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxQP: maxQP, MaxHalfOpen: maxHalfOpen}}); err != nil {
 		return err
 	}
+	q.set = exporter.NewSet()
 	q.set.Add(q.rnic)
 	if q.pd, err = q.rnic.AllocPD(); err != nil {
 		return err
