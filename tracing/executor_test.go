@@ -18,6 +18,7 @@ func TestTransfersOfAnExecutorAreSpans(t *testing.T) {
 	_, err := server.Register(7, rma.NewMemory(make([]byte, 10_000)), nil)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	served := make(chan error, 1)
 	addr := there.listens(t, func(cr *iwarp.ConnRequest) {
 		cfg := iwarp.QPConfig{PD: there.pd}

@@ -121,6 +121,7 @@ func TestAcceptThatFails(t *testing.T) {
 	span := r.only(t)
 	require.Equal(t, codes.Error, span.Status.Code)
 	require.Equal(t, "_OTHER", attributesOf(&span)["error.type"])
+	require.Equal(t, addr, attributesOf(&span)["network.local.address"])
 }
 
 // TestClientOverAConnectionThatExists, whose stages have no dial.
