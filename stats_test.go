@@ -57,7 +57,7 @@ func TestRNICCountsLiveAndEndedQPs(t *testing.T) {
 		require.EqualValues(t, 3, p.Made)
 		require.Equal(t, 1, p.Live)
 		require.Equal(t, sent, p.Sent.RDMAWrite, "those of QPs that have ended are there")
-		require.Equal(t, [counters.Ends]uint64{counters.Closed: 1, counters.Aborted: 1}, p.Ended)
+		require.Equal(t, counters.Ended{counters.Closed: 1, counters.Aborted: 1}, p.Ended)
 		require.Equal(t, qps[2:], slices.Collect(client.rnic.QPs()))
 		for range client.rnic.QPs() {
 			break
