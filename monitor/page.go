@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/units"
 )
 
 // web is the page, which draws what /page.json has.
@@ -111,16 +112,16 @@ func pageOf(v *View, o *Options) *page {
 		p.Point = &point{v.Received.Octets, v.Sent.Octets, perSecond(v, v.Received.Octets), perSecond(v, v.Sent.Octets)}
 	}
 	for _, e := range v.Errors {
-		f := fault{Name: e.Name, Total: FormatWhole(e.Total)}
+		f := fault{Name: e.Name, Total: units.Whole(e.Total)}
 		if e.New > 0 {
-			f.New = "+" + FormatWhole(e.New)
+			f.New = "+" + units.Whole(e.New)
 		}
 		p.Errors = append(p.Errors, f)
 	}
 	for i := range v.Latencies {
 		l := &v.Latencies[i]
 		p.Latencies = append(p.Latencies, [6]string{
-			l.Op, rate(v, FormatCount(l.PerSec)), FormatDuration(l.P50), FormatDuration(l.P99), FormatDuration(l.TotalP50), FormatDuration(l.TotalP99),
+			l.Op, rate(v, units.Count(l.PerSec)), units.Duration(l.P50), units.Duration(l.P99), units.Duration(l.TotalP50), units.Duration(l.TotalP99),
 		})
 	}
 	fill(p, v, o)
@@ -133,7 +134,7 @@ func about(v *View) string {
 	if v.Process.Host != "" {
 		parts[0] += " on " + v.Process.Host
 	}
-	parts = append(parts, "up "+FormatUptime(v.Uptime))
+	parts = append(parts, "up "+units.Uptime(v.Uptime))
 	if v.Process.Version != "" && v.Process.Version != "(devel)" {
 		parts = append(parts, v.Process.Version)
 	}
@@ -144,7 +145,7 @@ func plural(n int, what string) string {
 	if n != 1 {
 		what += "s"
 	}
-	return FormatWhole(uint64(n)) + " " + what
+	return units.Whole(uint64(n)) + " " + what
 }
 
 // rate is a text about what happens in a second, if that is known.
@@ -155,17 +156,17 @@ func rate(v *View, text string) string {
 	return text
 }
 
-func perSecond(v *View, octets float64) string { return rate(v, FormatOctets(octets)+"/s") }
+func perSecond(v *View, octets float64) string { return rate(v, units.Octets(octets)+"/s") }
 
 func tiles(v *View) []tile {
 	traffic := func(name string, r Rate, total counters.Traffic) tile {
-		more := "total " + FormatOctets(float64(total.Octets)) + " in " + FormatCount(float64(total.Messages))
+		more := "total " + units.Octets(float64(total.Octets)) + " in " + units.Count(float64(total.Messages))
 		if v.Interval > 0 {
-			more = FormatCount(r.Messages) + " messages/s; " + more
+			more = units.Count(r.Messages) + " messages/s; " + more
 		}
 		return tile{name, perSecond(v, r.Octets), more}
 	}
-	connections := tile{Name: "Connections", Value: FormatWhole(uint64(v.QPs)), More: changes(v)}
+	connections := tile{Name: "Connections", Value: units.Whole(uint64(v.QPs)), More: changes(v)}
 	return []tile{traffic("Received", v.Received, v.ReceivedTotal), traffic("Sent", v.Sent, v.SentTotal), connections}
 }
 
@@ -177,14 +178,14 @@ func changes(v *View) string {
 		what string
 	}{{v.Came, "new"}, {v.Went, "ended"}, {v.Pending, "in set-up"}} {
 		if p.n > 0 {
-			parts = append(parts, FormatWhole(uint64(p.n))+" "+p.what)
+			parts = append(parts, units.Whole(uint64(p.n))+" "+p.what)
 		}
 	}
 	if v.Retransmits.Total > 0 {
-		parts = append(parts, FormatCount(float64(v.Retransmits.Total))+" TCP segments sent again")
+		parts = append(parts, units.Count(float64(v.Retransmits.Total))+" TCP segments sent again")
 	}
 	if v.Waits.Total > 0 {
-		parts = append(parts, FormatCount(float64(v.Waits.Total))+" waits for a receive")
+		parts = append(parts, units.Count(float64(v.Waits.Total))+" waits for a receive")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -193,10 +194,10 @@ func changes(v *View) string {
 func summary(v *View, o *Options) string {
 	text := plural(v.QPs, "connection")
 	if strings.TrimSpace(o.Filter) != "" {
-		text = FormatWhole(uint64(v.Matched)) + " that match, of " + text
+		text = units.Whole(uint64(v.Matched)) + " that match, of " + text
 	}
 	if len(v.Rows) < v.Matched {
-		text = FormatWhole(uint64(len(v.Rows))) + " of " + text
+		text = units.Whole(uint64(len(v.Rows))) + " of " + text
 	}
 	if o.Sort == ByRate && v.Matched > 1 {
 		text += ", the busiest first"
@@ -224,9 +225,9 @@ var fields = []field{
 	{BySentMessages, "Msgs out", "messages sent", false, func(v *View, r *Row) string { return cell(v, r.SentRate.Messages, "/s") }},
 	{BySendQueue, "Send q", "work requests in the send queue", false, func(_ *View, r *Row) string { return strconv.Itoa(r.SendQueued) }},
 	{ByRecvQueue, "Recv q", "receives that are posted, or not polled yet", false, func(_ *View, r *Row) string { return strconv.Itoa(r.RecvQueued) }},
-	{ByRTT, "RTT", "round trip of TCP, smoothed", false, func(_ *View, r *Row) string { return FormatDuration(r.rtt()) }},
-	{ByRetransmits, "Resent", "segments that TCP has sent again", false, func(_ *View, r *Row) string { return FormatCount(float64(r.Retransmits.Total)) }},
-	{ByWaits, "Waits", "times that reading stopped because a message found no receive posted", false, func(_ *View, r *Row) string { return FormatCount(float64(r.Waits.Total)) }},
+	{ByRTT, "RTT", "round trip of TCP, smoothed", false, func(_ *View, r *Row) string { return units.Duration(r.rtt()) }},
+	{ByRetransmits, "Resent", "segments that TCP has sent again", false, func(_ *View, r *Row) string { return units.Count(float64(r.Retransmits.Total)) }},
+	{ByWaits, "Waits", "times that reading stopped because a message found no receive posted", false, func(_ *View, r *Row) string { return units.Count(float64(r.Waits.Total)) }},
 }
 
 // cell is a rate in the table, with the digits of its number aligned with those of others.
@@ -237,7 +238,7 @@ func cell(v *View, n float64, unit string) string {
 	case n == 0:
 		return "0"
 	}
-	return scaled(n, unit)
+	return units.Scaled(n, unit)
 }
 
 // fill adds the table. A column that all rows leave empty is left out, unless the table is in its order.

@@ -54,6 +54,8 @@ var table = map[string]rule{
 		third: []string{"golang.org/x/sys"},
 	},
 
+	// Numbers as texts.
+	"internal/units": {},
 	// What is counted, as plain values.
 	"counters": {ours: []string{"rdmap"}},
 	// It adds up what QPs have counted.
@@ -74,7 +76,7 @@ var table = map[string]rule{
 	},
 	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
 	"monitor": {
-		ours:  []string{".", "counters", "transport"},
+		ours:  []string{".", "counters", "transport", "internal/units"},
 		tests: []string{"cm", "stag"},
 	},
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/units"
 	"github.com/goiwarp/iwarp/monitor"
 )
 
@@ -74,9 +75,9 @@ func (d *detail) kinds() []line {
 	numbers := func(r monitor.Rate, t counters.Traffic) string {
 		octets, messages := "-", "-"
 		if d.rates {
-			octets, messages = monitor.FormatOctets(r.Octets)+"/s", narrow(monitor.FormatCount(r.Messages))
+			octets, messages = units.Octets(r.Octets)+"/s", narrow(units.Count(r.Messages))
 		}
-		return side(octets, messages, narrow(monitor.FormatOctets(float64(t.Octets))), count(float64(t.Messages)))
+		return side(octets, messages, narrow(units.Octets(float64(t.Octets))), count(float64(t.Messages)))
 	}
 	const width = 14
 	lines := []line{

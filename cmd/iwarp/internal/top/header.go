@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/goiwarp/iwarp/counters"
+	"github.com/goiwarp/iwarp/internal/units"
 	"github.com/goiwarp/iwarp/monitor"
 )
 
@@ -37,7 +38,7 @@ func (m *model) title(width int) line {
 	if m.failure != nil {
 		since := ""
 		if d := m.clock.Sub(m.failing); d > 0 {
-			since = " for " + monitor.FormatUptime(d)
+			since = " for " + units.Uptime(d)
 		}
 		return line{{strong, p}, {failed, fmt.Sprintf(": no answer%s: %s; trying again", since, reason(m.failure))}}
 	}
@@ -48,7 +49,7 @@ func (m *model) title(width int) line {
 	if v.Pending > 0 {
 		has += fmt.Sprintf(", %s", several(v.Pending, "set-up"))
 	}
-	up := ", up " + monitor.FormatUptime(v.Uptime)
+	up := ", up " + units.Uptime(v.Uptime)
 	return line{{strong, p}, {plain, up}, {plain, right(has, max(width-len(p)-len(up), len(has)+2))}}
 }
 
@@ -76,14 +77,14 @@ func reason(err error) string {
 func (m *model) traffic(name string, r monitor.Rate, total counters.Traffic) line {
 	octets, messages := "-", "-"
 	if m.hasRates() {
-		octets, messages = monitor.FormatOctets(r.Octets), monitor.FormatCount(r.Messages)
+		octets, messages = units.Octets(r.Octets), units.Count(r.Messages)
 	}
 	return line{
 		label(name),
 		{strong, right(octets, 8) + "/s"},
 		{plain, right(messages, 8) + " messages/s"},
-		{plain, "   in all " + right(monitor.FormatOctets(float64(total.Octets)), 8)},
-		{plain, right(monitor.FormatCount(float64(total.Messages)), 8) + " messages"},
+		{plain, "   in all " + right(units.Octets(float64(total.Octets)), 8)},
+		{plain, right(units.Count(float64(total.Messages)), 8) + " messages"},
 	}
 }
 

@@ -1,4 +1,5 @@
-package monitor
+// Package units makes texts of numbers, for people.
+package units
 
 import (
 	"fmt"
@@ -6,14 +7,15 @@ import (
 	"time"
 )
 
-// FormatOctets is a number of octets with three digits and a unit that is a power of 1,000: 0 B, 12.3 kB, 1.23 GB.
-func FormatOctets(n float64) string { return scaled(n, "B") }
+// Octets is a number of octets with three digits and a unit that is a power of 1,000: 0 B, 12.3 kB, 1.23 GB.
+func Octets(n float64) string { return Scaled(n, "B") }
 
-// FormatCount is a number with three digits and the prefix of a power of 1,000: 0, 0.5, 12.3 k, 1.23 M. Below 1,000 it is
+// Count is a number with three digits and the prefix of a power of 1,000: 0, 0.5, 12.3 k, 1.23 M. Below 1,000 it is
 // whole from 10 on.
-func FormatCount(n float64) string { return scaled(n, "") }
+func Count(n float64) string { return Scaled(n, "") }
 
-func scaled(n float64, unit string) string {
+// Scaled is a number with three digits, the prefix of a power of 1,000, and a unit.
+func Scaled(n float64, unit string) string {
 	prefixes := [...]string{"", "k", "M", "G", "T", "P", "E"}
 	i := 0
 	for ; n >= 999.5 && i < len(prefixes)-1; i++ {
@@ -40,8 +42,8 @@ func threeDigits(n float64) string {
 	return strconv.FormatFloat(n, 'f', 0, 64)
 }
 
-// FormatDuration is a duration with three digits: 12.3 µs, 1.23 ms, 4.00 s. The empty text is that of 0, which stands for none.
-func FormatDuration(d time.Duration) string {
+// Duration is a duration with three digits: 12.3 µs, 1.23 ms, 4.00 s. The empty text is that of 0, which stands for none.
+func Duration(d time.Duration) string {
 	switch {
 	case d == 0:
 		return ""
@@ -53,8 +55,8 @@ func FormatDuration(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
 }
 
-// FormatUptime is a duration in its two greatest units: 3 d 4 h, 12 min 5 s.
-func FormatUptime(d time.Duration) string {
+// Uptime is a duration in its two greatest units: 3 d 4 h, 12 min 5 s.
+func Uptime(d time.Duration) string {
 	seconds := int64(d / time.Second)
 	minutes, hours := seconds/60, seconds/3600
 	switch {
@@ -68,8 +70,8 @@ func FormatUptime(d time.Duration) string {
 	return fmt.Sprintf("%d s", seconds)
 }
 
-// FormatWhole is a whole number with a comma in front of each three digits: 12,345.
-func FormatWhole(n uint64) string {
+// Whole is a whole number with a comma in front of each three digits: 12,345.
+func Whole(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
