@@ -174,6 +174,7 @@ func TestRefusedSetupsAreCounted(t *testing.T) {
 		}()
 		_, err = client.rnic.Dial(ctx, "pipe", l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
 		require.ErrorIs(t, err, iwarp.ErrRejected)
+		synctest.Wait()
 		require.EqualValues(t, 1, client.rnic.Stats().Failed[counters.CauseRejected])
 		require.EqualValues(t, 1, server.rnic.Stats().Refused[counters.CauseRejected])
 		require.Zero(t, server.rnic.Stats().Pending)

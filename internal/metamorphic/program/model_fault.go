@@ -91,9 +91,11 @@ func (m *model) badAccess(c *connModel, e, peer *endModel, o *Op) {
 	switch how := o.how(); {
 	case r == nil && (how == "dead" || how == "bounds"), how == "bounds" && !r.Alive:
 		return
-	case how == "dead" && r.Alive:
-		m.compare(c) // nothing uses it any more
-		m.revoke(c, peer, r, &Op{Verb: Invalidate})
+	case how == "dead":
+		m.compare(c) // nothing uses it any more, and a message that has invalidated it has arrived
+		if r.Alive {
+			m.revoke(c, peer, r, &Op{Verb: Invalidate})
+		}
 	}
 	m.fails(c, o)
 	w := &Work{Region: r, Bad: o.how(), Params: *o}
