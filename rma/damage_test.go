@@ -308,7 +308,7 @@ func TestRMA_19_21_28_DamageAtEveryOctet(t *testing.T) {
 
 // TestDamageAtEveryDatagram of SCTP over UDP, in virtual time. What is lost, corrupt or late is sent again.
 func TestDamageAtEveryDatagram(t *testing.T) {
-	for how, repaired := range map[string]bool{damage.Corrupt: true, damage.Lose: true, damage.Stall: true, damage.Vanish: false, damage.Address: false} {
+	for how, repaired := range map[string]bool{damage.Corrupt: true, damage.Lose: true, damage.Stall: true, damage.Vanish: false, damage.Address: false, damage.Abort: false} {
 		for side := range 2 {
 			t.Run(fmt.Sprintf("%s of side %d", how, side), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
