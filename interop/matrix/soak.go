@@ -164,7 +164,7 @@ func (s *soakPair) begin() {
 	for slot := range s.rng.IntN(slotCount) + 1 {
 		s.seed++
 		j := soakJob{kind: soakKind(s.rng.IntN(int(soakKinds))), n: s.size(), seed: s.seed}
-		j.off = slot*slotSize + s.rng.IntN(slotSize-j.n+1)
+		j.off = s.place(slot, j.n)
 		s.jobs = append(s.jobs, j)
 		if j.kind.toUs() {
 			s.p.fill(0, j.off, j.n, j.seed)
@@ -199,6 +199,22 @@ func (s *soakPair) begin() {
 	if len(wrs) > 0 {
 		s.e.post(wrs...)
 	}
+}
+
+// place is where n octets of a slot are. siw spoils short data that it sends from both sides of the end of a page
+// (siw_try_1seg), so that none is there.
+func (s *soakPair) place(slot, n int) int {
+	const page, short = 4096, 32
+	begin, end := slot*slotSize, (slot+1)*slotSize
+	off := begin + s.rng.IntN(slotSize-n+1)
+	before := page - int((s.theirs.TO+uint64(off))%page)
+	switch {
+	case n > short || n <= before:
+		return off
+	case off+before+n <= end:
+		return off + before
+	}
+	return off + before - n
 }
 
 // size is the length of an operation: small, around the size of a segment, or any.
