@@ -177,12 +177,13 @@ func (t *Target) all() (list []*queue) {
 	return list
 }
 
-// Close ends all connections at once, and waits for back ends that are working. What was not flushed may be lost: see Shutdown.
+// Close ends all connections at once, without an answer to the commands under way, which their hosts repeat when they are connected
+// again, and waits for back ends that are working. What was not flushed may be lost: see Shutdown.
 // It closes an RNIC that New has opened. Closing is idempotent.
 func (t *Target) Close() (err error) {
 	t.model.Stop()
+	t.advance(closed) // before it has effects that a command would be answered with
 	t.cancel()
-	t.advance(closed)
 	t.endAll()
 	t.release.Do(func() { err = t.releaseAll() })
 	return err

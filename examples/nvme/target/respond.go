@@ -133,9 +133,10 @@ func cidOf(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }
 // cidAt is where a CQE has the CID.
 const cidAt = 12
 
-// respond adds the receive of a command to the outbox again, and its response behind its data. mu is held.
+// respond adds the receive of a command to the outbox again, and its response behind its data. A target that is closed
+// answers nothing: an error of its end would be final to a host. mu is held.
 func (q *queue) respond(a *model.Action, cur *current) {
-	if q.stage == ended {
+	if q.stage == ended || q.t.is(closed) {
 		return
 	}
 	receive, buf := q.answered(a, cur)
