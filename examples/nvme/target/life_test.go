@@ -151,6 +151,23 @@ func TestNVME_85_BackEndAtWorkWhenTheQueueEnds(t *testing.T) {
 	})
 }
 
+// TestNVME_86_CloseAnswersNothing: an error of the target's end would be final to a host. It repeats what was not answered.
+func TestNVME_86_CloseAnswersNothing(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", nil, b)
+		q := newHost(t, w.addr).connect(1).io[0]
+		q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
+		time.Sleep(time.Second)
+		w.target.advance(closed) // as Close does, which now waits for a processor
+		close(open)
+		w.settled()
+		require.NoError(t, w.target.Close())
+		_, err := q.next()
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
 // TestNVME_86_Shutdown: what runs is finished and answered, what was written is flushed, and then the connections end.
 func TestNVME_86_Shutdown(t *testing.T) {
 	virtual(t, func(t *testing.T) {
