@@ -74,6 +74,7 @@ var table = map[string]rule{
 		tests: []string{"cm"},
 		third: []string{"go.opentelemetry.io/otel"},
 	},
+
 	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
 	"monitor": {
 		ours:  []string{".", "counters", "transport", "internal/units"},

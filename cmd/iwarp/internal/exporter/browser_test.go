@@ -101,7 +101,7 @@ func (b *browser) cells(column string) []string {
 	return value[[]string](b, `[...document.querySelectorAll('#connections td.`+column+`')].map(td => td.textContent)`)
 }
 
-// fabric has the connections that the page shows, those of the server.
+// A fabric is the two ends of the connections that the page shows.
 type fabric struct {
 	t              *testing.T
 	client, server *iwarp.RNIC

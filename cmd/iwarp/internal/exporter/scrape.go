@@ -2,49 +2,32 @@ package exporter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // A Scraper asks for the metrics of a Set by HTTP over the loopback, as Prometheus does, to measure what that costs. One
 // goroutine uses it.
 type Scraper struct {
-	server *http.Server
-	ended  chan error
-	client *http.Client
-	url    string
+	server *Server
+	client http.Client
 }
 
-// NewScraper serves the metrics of s at a port of its own.
+// NewScraper serves s at a port of its own.
 func (s *Set) NewScraper(ctx context.Context) (*Scraper, error) {
-	registry := prometheus.NewRegistry()
-	if err := registry.Register(s); err != nil {
-		return nil, err
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	server, err := s.Serve(ctx, "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	x := &Scraper{
-		server: &http.Server{Handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), ReadHeaderTimeout: 10 * time.Second},
-		ended:  make(chan error, 1), client: &http.Client{Transport: new(http.Transport)}, url: "http://" + l.Addr().String(),
-	}
-	go func() { x.ended <- x.server.Serve(l) }()
-	return x, nil
+	return &Scraper{server: server, client: http.Client{Transport: new(http.Transport)}}, nil
 }
 
 // Scrape scrapes once, and returns how long that took.
 func (x *Scraper) Scrape(ctx context.Context) (took time.Duration, err error) {
 	began := time.Now()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, x.url, nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, x.server.URL()+"metrics", nil)
 	if err != nil {
 		return 0, err
 	}
@@ -97,9 +80,5 @@ func (x *Scraper) Every(interval time.Duration) (stop func() (n int, err error))
 // Close ends the server.
 func (x *Scraper) Close() error {
 	x.client.CloseIdleConnections()
-	err := x.server.Close()
-	if e := <-x.ended; !errors.Is(e, http.ErrServerClosed) {
-		err = errors.Join(err, e)
-	}
-	return err
+	return x.server.Close()
 }
