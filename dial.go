@@ -53,14 +53,15 @@ type initiation struct {
 
 // connect makes a QP, and sets its connection up.
 func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP, err error) {
-	err = qc.stages().Run(ctx, setup.StageQP, func() (err error) {
+	stages := qc.stages()
+	err = stages.Run(ctx, setup.StageQP, func() (err error) {
 		qp, err = r.newQP(qc)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	l := qp.initiator()
+	l := qp.initiator(stages)
 	if err = authenticates(ctx, qp, l, a.info); err == nil {
 		err = qp.checkRequest(l, a.network)
 	}
@@ -71,7 +72,7 @@ func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP,
 		qp.abandon(err)
 		return nil, a.failure(err)
 	}
-	if err := qc.stages().Run(ctx, setup.StageReady, func() error { return nil }); err != nil {
+	if err := stages.Run(ctx, setup.StageReady, func() error { return nil }); err != nil {
 		qp.abort(err)
 		return nil, err
 	}
@@ -107,13 +108,13 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 }
 
 // initiator is the QP's side of a connection that it asks for.
-func (qp *QP) initiator() *setup.Local {
+func (qp *QP) initiator(stages setup.StageTrace) *setup.Local {
 	l := qp.local(qp.offer(true))
 	if qp.cfg.TLS != nil || qp.cfg.Auth != nil {
 		qp.identity = authn.ForInitiator(&qp.mu, &authVerbs)
 		l.Secured = qp.identity.Secured
 	}
-	l.TLS, l.NoFallback, l.Stages = qp.cfg.TLS, qp.cfg.MPA.NoFallback, qp.cfg.stages()
+	l.TLS, l.NoFallback, l.Stages = qp.cfg.TLS, qp.cfg.MPA.NoFallback, stages
 	l.Establish = func(ctx context.Context, llp transport.LLP, terms *mpa.Terms) error {
 		if err := qp.establish(ctx, llp, terms, terms.RTR); err != nil {
 			return err

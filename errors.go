@@ -130,8 +130,8 @@ func (e *PostError) Unwrap() error { return e.Err }
 // faultError converts an error of a lower layer to a TerminateError. It returns nil if the
 // error has no code.
 func faultError(err error) *TerminateError {
-	var f *transport.Fault
-	if !errors.As(err, &f) {
+	f, ok := errors.AsType[*transport.Fault](err)
+	if !ok {
 		return nil
 	}
 	if errors.Is(err, rdmap.ErrGate) {
@@ -142,8 +142,7 @@ func faultError(err error) *TerminateError {
 
 // rejection converts the rejection by the peer's application to a RejectError.
 func rejection(err error) error {
-	var rej *setup.RejectError
-	if errors.As(err, &rej) {
+	if rej, ok := errors.AsType[*setup.RejectError](err); ok {
 		return &RejectError{PrivateData: rej.PrivateData, IRD: rej.IRD, ORD: rej.ORD}
 	}
 	return err

@@ -230,26 +230,19 @@ func (qp *QP) attach() error {
 	}
 	qp.sent.qp, qp.sent.cq, qp.sent.slots = qp, qp.sendCQ, &qp.sendSlots
 	qp.received.qp, qp.received.cq, qp.received.slots = qp, qp.recvCQ, &qp.recvSlots
-	return holdsOf(qp).Take()
+	return holds.Take(qp)
 }
 
-func (qp *QP) detach() { holdsOf(qp).Give() }
+func (qp *QP) detach() { holds.Give(qp) }
 
-// holdsOf returns what a QP takes of its RNIC, of its PD, and of what it shares with other QPs.
-func holdsOf(qp *QP) quota.Holds {
-	r, srq := qp.rnic, qp.cfg.SRQ
-	post := func() { qp.conn.Load().Post() }
-	holds := quota.Holds{
-		{Take: func() error { return r.take(&r.used.qp, r.limits.MaxQP, "QPs") }, Give: r.used.qp.Give},
-		{Take: qp.pd.use, Give: qp.pd.release},
-		{Take: func() error { return qp.sendCQ.attach(qp, qp.reserved.send) }, Give: func() { qp.sendCQ.detach(qp.reserved.send) }},
-		{Take: func() error { return qp.recvCQ.attach(qp, qp.reserved.recv) }, Give: func() { qp.recvCQ.detach(qp.reserved.recv) }},
-		{Take: func() (err error) { qp.window, err = qp.cfg.Solicitor.join(post, r.tasks.Starter(post)); return err }, Give: func() { qp.window.Close() }},
-	}
-	if srq == nil {
-		return holds
-	}
-	return append(holds, quota.Hold{Take: srq.attach, Give: func() { srq.detach(qp) }})
+// holds are what a QP takes of its RNIC, of its PD, and of what it shares with other QPs.
+var holds = quota.Holds[*QP]{
+	{Take: func(qp *QP) error { return qp.rnic.take(&qp.rnic.used.qp, qp.rnic.limits.MaxQP, "QPs") }, Give: func(qp *QP) { qp.rnic.used.qp.Give() }},
+	{Take: func(qp *QP) error { return qp.pd.use() }, Give: func(qp *QP) { qp.pd.release() }},
+	{Take: func(qp *QP) error { return qp.sendCQ.attach(qp, qp.reserved.send) }, Give: func(qp *QP) { qp.sendCQ.detach(qp.reserved.send) }},
+	{Take: func(qp *QP) error { return qp.recvCQ.attach(qp, qp.reserved.recv) }, Give: func(qp *QP) { qp.recvCQ.detach(qp.reserved.recv) }},
+	{Take: joinSolicitor, Give: func(qp *QP) { qp.window.Close() }},
+	{Take: func(qp *QP) error { return qp.cfg.SRQ.attach() }, Give: func(qp *QP) { qp.cfg.SRQ.detach(qp) }},
 }
 
 // withDefaults checks a configuration against the limits and fills it in.

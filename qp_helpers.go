@@ -144,8 +144,7 @@ func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
 		return qp.sendIfFull(qp.postSend([]SendWR{wr}, []*helper{w}))
 	})
 	if err != nil {
-		var post *PostError
-		if errors.As(err, &post) {
+		if post, ok := errors.AsType[*PostError](err); ok {
 			err = post.Err
 		}
 		return WC{}, qp.waiting(ctx, wr.Op, err)

@@ -41,10 +41,12 @@ func (s *Solicitor) Stats() solicit.Stats { return s.core.Stats() }
 // Close ends the timer of the Solicitor. It fails while QPs use it.
 func (s *Solicitor) Close() error { return s.core.Close() }
 
-// join makes a QP a user of s, which may be nil. The functions are those of soliciting.
-func (s *Solicitor) join(post, start func()) (*soliciting.User, error) {
-	if s == nil {
-		return nil, nil
+// joinSolicitor makes qp a user of its Solicitor, if it has one.
+func joinSolicitor(qp *QP) (err error) {
+	if qp.cfg.Solicitor == nil {
+		return nil
 	}
-	return s.core.Join(post, start, ErrLimit)
+	post := func() { qp.conn.Load().Post() }
+	qp.window, err = qp.cfg.Solicitor.core.Join(post, qp.rnic.tasks.Starter(post), ErrLimit)
+	return err
 }

@@ -206,7 +206,11 @@ func (s *SRQ) home(def *RNIC) *RNIC {
 	return s.rnic
 }
 
+// attach counts a QP that uses s, which may be nil.
 func (s *SRQ) attach() error {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -216,7 +220,11 @@ func (s *SRQ) attach() error {
 	return nil
 }
 
+// detach reverts attach.
 func (s *SRQ) detach(qp *QP) {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.qps--

@@ -56,6 +56,9 @@ type untaggedQueue struct {
 	placed coverage
 }
 
+// usualQueues is how many queues a stream of RDMAP has.
+const usualQueues = 4
+
 // Bind makes q the queue that messages for qn go to. It must be called before the
 // first segment, and once per qn. Segments for any other queue end the stream.
 // The queues are searched one by one: a stream should have a handful of them.

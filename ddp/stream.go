@@ -76,10 +76,11 @@ type Stream struct {
 // New returns a Stream that awaits the first segment. Bind its queues first.
 func New(c Config) *Stream {
 	return &Stream{
-		table: c.Table,
-		scope: c.Scope,
-		upper: c.Upper,
-		ahead: window{limit: uint64(max(c.Window, 0))},
+		table:  c.Table,
+		scope:  c.Scope,
+		upper:  c.Upper,
+		queues: make([]untaggedQueue, 0, usualQueues),
+		ahead:  window{limit: uint64(max(c.Window, 0))},
 	}
 }
 

@@ -35,10 +35,13 @@ func bound(ctx context.Context, s transport.Stream) (unbound func() error) {
 	}
 }
 
+// usualFrame is how long a frame is in general, at most.
+const usualFrame = 64
+
 // readFrame reads one start-up frame and not an octet more. wire is what came of
 // it, also if there is an error.
 func readFrame(s transport.Stream, parse func([]byte) (Frame, int, error)) (f Frame, wire []byte, err error) {
-	wire = make([]byte, HeaderSize)
+	wire = make([]byte, HeaderSize, usualFrame)
 	if n, err := readFull(s, wire); err != nil {
 		if isTLS(wire[:n]) {
 			err = &transport.Fault{Code: transport.MPAStartup, Err: ErrTLS}

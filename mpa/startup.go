@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The sizes of a start-up frame (RFC 5044 section 7.1.1).
@@ -65,7 +66,7 @@ func (f *Frame) AppendReply(b []byte) []byte {
 }
 
 func (f *Frame) append(b []byte, key string, flags byte) []byte {
-	b = append(b, key...)
+	b = append(slices.Grow(b, HeaderSize+len(f.PrivateData)), key...)
 	b = append(b, flags, f.Revision)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(f.PrivateData)))
 	return append(b, f.PrivateData...)

@@ -127,13 +127,13 @@ type responseSink struct {
 	s *Stream
 }
 
-func (q responseSink) Posted() int {
+func (q *responseSink) Posted() int {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	return q.s.replies
 }
 
-func (q responseSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
+func (q *responseSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	for i := range q.s.orq.len() {
@@ -149,11 +149,11 @@ func (q responseSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	return nil // the stream has ended since Posted
 }
 
-func (q responseSink) Missing() error {
+func (q *responseSink) Missing() error {
 	return transport.Faultf(transport.RDMAPStreamCatastrophic, "response, but no request is outstanding")
 }
 
-func (q responseSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
+func (q *responseSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
 	q.s.received(op, 1, uint64(n))
 	q.s.mu.Lock()

@@ -48,14 +48,14 @@ func requestLen(extensions []*Extension) int {
 	return n
 }
 
-func (q requestSink) Posted() int {
+func (q *requestSink) Posted() int {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	return q.s.config.IRD - q.s.irq.len()
 }
 
 // Buffer returns the k-th free buffer, which it allocates on first use.
-func (q requestSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
+func (q *requestSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	for q.s.spare.len() <= k {
@@ -67,13 +67,13 @@ func (q requestSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 }
 
 // Missing: the peer exceeds the IRD.
-func (q requestSink) Missing() error {
+func (q *requestSink) Missing() error {
 	return transport.Faultf(transport.DDPMSNRange, "more than %d requests outstanding", q.s.config.IRD)
 }
 
 // Deliver processes a request. All earlier messages of the peer have been placed and
 // delivered (RFC 5040 section 5.5 rule 12).
-func (q requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
+func (q *requestSink) Deliver(h ddp.UntaggedHeader, n uint32) error {
 	op := opcodeOf(h.RsvdULP)
 	q.s.received(op, 1, uint64(n))
 	in := q.s.take(h, int(n))

@@ -20,6 +20,7 @@ import (
 type Stream struct {
 	config Config
 	ddp    *ddp.Stream
+	sinks  sinks
 	fill   filler // used by the sending goroutine
 	stats  stats
 	tally  tally // used by the receiving goroutine
@@ -54,17 +55,33 @@ func New(c Config) *Stream {
 	s := &Stream{config: c}
 	s.sq.depth = uint64(c.SendDepth)
 	s.ddp = ddp.New(ddp.Config{Table: c.Table, Scope: c.Scope, Upper: upper{s}, Window: c.Window})
-	s.ddp.Bind(QNSend, &sendSink{ReceiveQueue: c.Receives, s: s})
-	s.ddp.Bind(QNRequest, requestSink{s: s, size: requestLen(c.Extensions)})
-	s.ddp.Bind(QNTerminate, newTerminateSink(s))
+	s.sinks.init(s)
+	s.ddp.Bind(QNSend, &s.sinks.send)
+	s.ddp.Bind(QNRequest, &s.sinks.request)
+	s.ddp.Bind(QNTerminate, &s.sinks.terminate)
 	if c.ORD > 0 {
-		s.ddp.Bind(QNResponse, responseSink{s: s})
+		s.ddp.Bind(QNResponse, &s.sinks.response)
 	}
 	s.shutGate(c.Gate)
 	if c.RTR != 0 || len(c.First) > 0 {
 		s.postFirst(c.RTR, c.First)
 	}
 	return s
+}
+
+// sinks are the queues of untagged messages.
+type sinks struct {
+	send      sendSink
+	request   requestSink
+	terminate terminateSink
+	response  responseSink
+}
+
+func (q *sinks) init(s *Stream) {
+	q.send.ReceiveQueue, q.send.s = s.config.Receives, s
+	q.request.s, q.request.size = s, requestLen(s.config.Extensions)
+	q.terminate.init(s)
+	q.response.s = s
 }
 
 // postFirst posts the RTR, or in its place a message of the owner's.

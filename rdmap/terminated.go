@@ -14,12 +14,12 @@ type terminateSink struct {
 	ddp.NoBatch
 	s      *Stream
 	buffer [1]stag.Span
+	octets [maxTerminate]byte
 }
 
-func newTerminateSink(s *Stream) *terminateSink {
-	q := &terminateSink{s: s}
-	q.buffer[0] = stag.Span{Mem: make([]byte, maxTerminate), Len: maxTerminate}
-	return q
+func (q *terminateSink) init(s *Stream) {
+	q.s = s
+	q.buffer[0] = stag.Span{Mem: q.octets[:], Len: maxTerminate}
 }
 
 func (q *terminateSink) Posted() int                                 { return 1 }

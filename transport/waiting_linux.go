@@ -36,7 +36,7 @@ type waiting struct {
 	try   func() bool // attempts the system call; false: it would have to wait
 
 	// These are used only by the goroutine that reads, or writes.
-	park    func(fd uintptr) bool // tryInSet, created once, because a closure per wait would be allocated
+	park    func(fd uintptr) bool // tryInSet; nil until it is needed, and kept, because a closure per wait would be allocated
 	told    chan struct{}         // has one element if tell was called; nil until it is needed
 	brief   int                   // number of consecutive waits that were brief
 	reports bool                  // busy reports events of the socket
@@ -76,7 +76,6 @@ const (
 
 func (w *waiting) init(s *socket, watch *watch, dir direction, try func() bool) {
 	w.sock, w.watch, w.dir, w.try = s, watch, dir, try
-	w.park = w.tryInSet
 }
 
 const (
@@ -121,6 +120,9 @@ func (w *waiting) once(how Wait) (done bool, err error) {
 	case inSet:
 		w.report(w.dir.epollEvents())
 		w.vain = 0
+		if w.park == nil {
+			w.park = w.tryInSet
+		}
 		done = w.busy.raw.Read(w.park) == nil // otherwise wake or close was called
 	case inKernel:
 		w.sleep(w.event.fd, nil)

@@ -1,19 +1,19 @@
 package quota
 
-// A Hold is something that is taken, which may fail, and later given back.
-type Hold struct {
-	Take func() error
-	Give func()
+// A Hold is something that a T takes, which may fail, and later gives back.
+type Hold[T any] struct {
+	Take func(T) error
+	Give func(T)
 }
 
 // Holds are taken in order, and given back in the reverse order.
-type Holds []Hold
+type Holds[T any] []Hold[T]
 
-// Take takes all of them. If one cannot be taken none is, and Take returns its error.
-func (h Holds) Take() error {
+// Take takes all of them for t. If one cannot be taken none is, and Take returns its error.
+func (h Holds[T]) Take(t T) error {
 	for i := range h {
-		if err := h[i].Take(); err != nil {
-			h[:i].Give()
+		if err := h[i].Take(t); err != nil {
+			h[:i].Give(t)
 			return err
 		}
 	}
@@ -21,8 +21,8 @@ func (h Holds) Take() error {
 }
 
 // Give gives all of them back.
-func (h Holds) Give() {
+func (h Holds[T]) Give(t T) {
 	for i := len(h) - 1; i >= 0; i-- {
-		h[i].Give()
+		h[i].Give(t)
 	}
 }

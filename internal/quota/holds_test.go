@@ -14,23 +14,23 @@ func TestHoldsAreTakenTogether(t *testing.T) {
 	errTaken := errors.New("taken")
 	for fails := range 4 {
 		var steps []string
-		var h Holds
+		var h Holds[int]
 		for i := range 3 {
-			h = append(h, Hold{
-				Take: func() error {
+			h = append(h, Hold[int]{
+				Take: func(int) error {
 					if i == fails {
 						return errTaken
 					}
 					steps = append(steps, fmt.Sprint("take ", i))
 					return nil
 				},
-				Give: func() { steps = append(steps, fmt.Sprint("give ", i)) },
+				Give: func(int) { steps = append(steps, fmt.Sprint("give ", i)) },
 			})
 		}
-		err := h.Take()
+		err := h.Take(0)
 		if fails == 3 {
 			require.NoError(t, err)
-			h.Give()
+			h.Give(0)
 		} else {
 			require.ErrorIs(t, err, errTaken)
 		}

@@ -27,12 +27,10 @@ func (e *RejectError) Error() string { return "connection rejected by the peer" 
 
 // rejection translates what packages mpa and sctp say of a refusal.
 func rejection(err error) error {
-	var rej *mpa.RejectError
-	if errors.As(err, &rej) {
+	if rej, ok := errors.AsType[*mpa.RejectError](err); ok {
 		return &RejectError{PrivateData: rej.PrivateData, IRD: rej.IRD, ORD: rej.ORD}
 	}
-	var refused *sctp.RejectError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*sctp.RejectError](err); ok {
 		return &RejectError{PrivateData: refused.PrivateData, IRD: refused.IRD, ORD: refused.ORD}
 	}
 	return err

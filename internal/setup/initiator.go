@@ -79,8 +79,7 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 		return err
 	}
 	err = i.connect(ctx, c, o)
-	var rej *RejectError
-	if errors.As(err, &rej) {
+	if _, ok := errors.AsType[*RejectError](err); ok {
 		_ = c.Close()
 	}
 	return err
@@ -162,8 +161,7 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 	conn, terms, err := mpa.Connect(ctx, stream, o, l.IRD, l.ORD, l.PrivateData)
 	if err != nil {
 		err = rejection(i.endedBy(ctx, err))
-		var rej *RejectError
-		if !errors.As(err, &rej) {
+		if _, ok := errors.AsType[*RejectError](err); !ok {
 			_ = stream.Close()
 		}
 		transport.FlushTap(stream)

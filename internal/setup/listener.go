@@ -133,7 +133,7 @@ func (l *Listener) run() {
 		l.manager.cfg.Start(func() {
 			defer setups.Done()
 			defer cancel(nil)
-			q, err := open(ctx, l.opening.leave)
+			q, err := open(ctx, cancel, l.opening.leave)
 			complete()
 			l.queue(ctx, q, err)
 		})

@@ -19,7 +19,8 @@ type Request struct {
 	manager *Manager
 	offer   offer
 	timeout time.Duration // for the answer to leave
-	release func()        // runs once, when the connection is no longer in set-up
+	release func()        // see leave
+	left    sync.Once
 
 	seal        Sealer // nil: none
 	sealed      sync.Once
@@ -51,10 +52,15 @@ func (m *Manager) request(o offer, timeout time.Duration, release func()) (*Requ
 		release()
 		return nil, err
 	}
-	return &Request{manager: m, offer: o, timeout: timeout, release: sync.OnceFunc(func() {
-		m.unwatch(o)
-		release()
-	})}, nil
+	return &Request{manager: m, offer: o, timeout: timeout, release: release}, nil
+}
+
+// leave tells, once, that the connection is no longer in set-up.
+func (q *Request) leave() {
+	q.left.Do(func() {
+		q.manager.unwatch(q.offer)
+		q.release()
+	})
 }
 
 // PrivateData is the initiator's.
@@ -89,7 +95,7 @@ func (q *Request) Accept(ctx context.Context, l *Local) error {
 		q.manager.refuse(err)
 	}
 	q.closeSeal()
-	q.release()
+	q.leave()
 	return err
 }
 
@@ -143,5 +149,5 @@ func (q *Request) CloseFor(err error) {
 func (q *Request) Close() {
 	_ = q.offer.Close()
 	q.closeSeal()
-	q.release()
+	q.leave()
 }

@@ -93,7 +93,7 @@ func (s *sessions) accept() (opening, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, release func()) (*Request, error) {
+	return func(ctx context.Context, _ context.CancelCauseFunc, release func()) (*Request, error) {
 		q, err := s.manager.request(sessionOffer{r, s.manager}, s.cfg.SetupTimeout, release)
 		if err != nil {
 			return nil, err

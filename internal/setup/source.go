@@ -23,9 +23,9 @@ type source interface {
 	complete() bool
 }
 
-// An opening reads the Request of a connection. It calls release once, when the connection
-// is no longer in set-up.
-type opening func(ctx context.Context, release func()) (*Request, error)
+// An opening reads the Request of a connection, and calls giveUp, which ends ctx, if the peer makes no
+// progress. It calls release once, when the connection is no longer in set-up.
+type opening func(ctx context.Context, giveUp context.CancelCauseFunc, release func()) (*Request, error)
 
 // source listens.
 func (m *Manager) source(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
@@ -58,8 +58,8 @@ func (s *connections) accept() (opening, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, release func()) (*Request, error) {
-		q, err := s.manager.serve(ctx, c, s.cfg, release)
+	return func(ctx context.Context, giveUp context.CancelCauseFunc, release func()) (*Request, error) {
+		q, err := s.manager.serve(ctx, giveUp, c, s.cfg, release)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", c.RemoteAddr(), errtext.Reword(err, errtext.Plain(err)))
 		}
@@ -73,14 +73,16 @@ func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Re
 		_ = c.Close()
 		return nil, m.failure(err, lack{missing: "all of an MPA Request"})
 	}
-	q, err := m.serve(ctx, c, cfg, func() {})
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	q, err := m.serve(ctx, giveUp, c, cfg, func() {})
 	m.refuse(err)
 	return q, err
 }
 
-// serve reads a Request. release is called once, when the connection is no
-// longer in set-up.
-func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, release func()) (*Request, error) {
+// serve reads a Request. It calls giveUp, which ends ctx, if the peer makes no progress. release is
+// called once, when the connection is no longer in set-up.
+func (m *Manager) serve(ctx context.Context, giveUp context.CancelCauseFunc, c net.Conn, cfg ListenConfig, release func()) (*Request, error) {
 	o := &mpaOffer{Conn: c}
 	q, err := m.request(o, cfg.SetupTimeout, release)
 	if err != nil {
@@ -88,8 +90,6 @@ func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, relea
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errSetupTimeout)
 	defer cancel()
-	ctx, giveUp := context.WithCancelCause(ctx)
-	defer giveUp(nil)
 	if err := m.readRequest(ctx, o, cfg, func() { giveUp(errNoProgress) }); err != nil {
 		q.Close()
 		said := lack{missing: "all of an MPA Request"}
