@@ -47,18 +47,18 @@ type pinger struct {
 func pingCommand() *cobra.Command {
 	p := &pinger{}
 	cmd := &cobra.Command{
-		Use: "ping [HOST]", Short: "exchange data with Linux's rping, or with another iwarp ping", Args: cli.Args(0, 1),
+		Use: "ping [HOST[:PORT]]", Short: "exchange data with Linux's rping, or with another iwarp ping", Args: cli.Args(0, 1),
 		Long: `Measures how long it takes to send data to a server and back by RDMA: the server reads them by an RDMA Read, and writes
 them back by an RDMA Write. The protocol is rping's, and so are the flags of one letter: either end may be rping.
 
-iwarp ping HOST is short for iwarp ping -c -a HOST. Without -C there is a ping each second until Ctrl-C; with -C one
-follows the other. With -v each ping is printed as rping prints it.`,
+iwarp ping HOST is short for iwarp ping -c -a HOST, and HOST:PORT for -a HOST -p PORT. Without -C there is a ping each
+second until Ctrl-C; with -C one follows the other. With -v each ping is printed as rping prints it.`,
 		Example: `  iwarp ping -s                     a server, for one client; with -P for any number of them
   iwarp ping 192.0.2.1              a client
   iwarp ping -c -a 192.0.2.1 -C 1000 -S 4096 -V -q`,
 		Annotations: map[string]string{cli.ServedBy: "iwarp ping -s, or rping -s"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := p.check(args, cmd.Flags().Changed("interval")); err != nil {
+			if err := p.check(args, cmd.Flags().Changed("interval"), cmd.Flags().Changed("port")); err != nil {
 				return err
 			}
 			s := cli.StreamsOf(cmd)
@@ -95,12 +95,15 @@ func (p *pinger) flags(cmd *cobra.Command) {
 }
 
 // check completes what the flags say, and refuses what makes no sense.
-func (p *pinger) check(args []string, intervalGiven bool) error {
+func (p *pinger) check(args []string, intervalGiven, portGiven bool) error {
 	if len(args) > 0 {
 		if p.server || p.addr != "" {
 			return cli.Usagef("unexpected argument %q: HOST stands for -c -a HOST", args[0])
 		}
 		p.client, p.addr = true, args[0]
+	}
+	if err := p.splitPort(portGiven); err != nil {
+		return err
 	}
 	if p.count == 0 && !intervalGiven {
 		p.interval = defaultInterval
@@ -114,6 +117,23 @@ func (p *pinger) check(args []string, intervalGiven bool) error {
 		return cli.Usagef("-P is for servers, and cannot be traced")
 	}
 	return p.checkValues()
+}
+
+// splitPort takes the port off an address that has one.
+func (p *pinger) splitPort(portGiven bool) error {
+	host, port, err := net.SplitHostPort(p.addr)
+	if err != nil { // it has none
+		return nil // -p, or the default, is the port
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err != nil:
+		return cli.Usagef("%q of %s is no port: want 0 to 65535", port, p.addr)
+	case portGiven:
+		return cli.Usagef("%s has a port already: leave -p out", p.addr)
+	}
+	p.addr, p.port = host, int(n)
+	return nil
 }
 
 func (p *pinger) checkValues() error {

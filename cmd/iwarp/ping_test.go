@@ -90,6 +90,16 @@ func TestPing(t *testing.T) {
 	}
 }
 
+// TestPingOfAnAddressWithItsPort: HOST:PORT, which the other commands take, is understood too.
+func TestPingOfAnAddressWithItsPort(t *testing.T) {
+	port, result := server(t)
+	var out bytes.Buffer
+	err := cli.Run(t.Context(), rootCommand(), []string{"ping", "127.0.0.1:" + port, "-C", "1"}, cli.Streams{Out: &out, Err: io.Discard})
+	require.NoError(t, err)
+	require.Contains(t, out.String(), "127.0.0.1:"+port)
+	require.NoError(t, result())
+}
+
 func TestPingOverSCTP(t *testing.T) {
 	port, result := server(t, "--network", "sctp+udp")
 	_, err := pingClient(t, port, "-C", "20", "--network", "sctp+udp")
