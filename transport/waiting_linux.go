@@ -11,7 +11,7 @@ import (
 )
 
 // A direction is one half of a connection.
-type direction int
+type direction uint8
 
 const (
 	inward direction = iota
@@ -32,15 +32,15 @@ func (d direction) pollEvents() int16 { return int16(d.epollEvents()) } // the n
 type waiting struct {
 	sock  *socket
 	watch *watch
-	dir   direction
 	try   func() bool // attempts the system call; false: it would have to wait
+	dir   direction
 
 	// These are used only by the goroutine that reads, or writes.
-	park    func(fd uintptr) bool // tryInSet; nil until it is needed, and kept, because a closure per wait would be allocated
-	told    chan struct{}         // has one element if tell was called; nil until it is needed
-	brief   int                   // number of consecutive waits that were brief
 	reports bool                  // busy reports events of the socket
+	brief   int                   // number of consecutive waits that were brief
 	vain    int                   // number of consecutive attempts without a result, since the last wait
+	told    chan struct{}         // has one element if tell was called; nil until it is needed
+	park    func(fd uintptr) bool // tryInSet; nil until it is needed, and kept, because a closure per wait would be allocated
 
 	mu    lockorder.Mutex[lockorder.Leaf]
 	state waitState
