@@ -114,6 +114,25 @@ func TestAbortOfAnEndThatIsUnderWay(t *testing.T) {
 	}
 }
 
+// TestAbortAsAGracefulEndCompletes: nothing is left that it could abort.
+func TestAbortAsAGracefulEndCompletes(t *testing.T) {
+	for _, place := range []string{"Leaving", "Flush"} {
+		t.Run(place, func(t *testing.T) {
+			inBubble(t, nil, func(e *end) {
+				resume := e.set(place)
+				e.peerEnds()
+				synctest.Wait()
+				require.True(e, e.reached(place))
+				e.conn.Abort(errAbort)
+				stage := e.conn.Stage()
+				resume()
+				require.Equal(e, Closing, stage, "it stays")
+				e.endedWith(Closed, nil, "Close")
+			})
+		})
+	}
+}
+
 // TestAbortWhileThePollerReports: it reports before the abort, in which case a reader may be started, or
 // after it.
 func TestAbortWhileThePollerReports(t *testing.T) {

@@ -64,9 +64,13 @@ type ending struct {
 	due   bool // only those calls delay the end
 }
 
-// advance enters a stage, and records the first reason and the first cause.
+// advance enters a stage, and records the first reason and the first cause. An abort changes
+// nothing of a graceful end, before which all work was done.
 func (e *ending) advance(to Stage, r Reason, cause error) {
 	if e.stage == Ended {
+		return
+	}
+	if r == Aborted && e.reason == Closed {
 		return
 	}
 	if e.cause == nil {
