@@ -151,10 +151,11 @@
 // process that uses sync/atomic on it is synchronised with these operations. Plain loads and
 // stores, and RDMA Reads and Writes, are not (RFC 7306 section 5). In a [Buffer], too, the
 // integer is in the byte order of the host; the atomic operations of one RNIC on Buffers are
-// executed one at a time. Atomic operations count against the ORD and IRD together with RDMA
-// Reads: the ORD is how many this side may have outstanding, and the IRD how many of the peer's
-// it serves at a time. They are executed in the order in which they were posted, each after the responses to
-// all earlier RDMA Reads and atomic operations have been generated.
+// executed one at a time. Atomic operations and Commits count against the ORD and IRD together
+// with RDMA Reads: the ORD is how many this side may have outstanding, and the IRD how many of
+// the peer's it serves at a time. Atomic operations are executed in the order in which they were
+// posted, each after the responses to all earlier RDMA Reads and atomic operations have been
+// generated.
 //
 // # Extensions
 //
@@ -204,11 +205,11 @@
 // # Limits
 //
 // [Limits] bounds the resources of an RNIC: objects, depths of queues, SGEs, inline octets,
-// outstanding RDMA Reads and atomic operations, and connections in set-up. A request that
+// outstanding RDMA Reads, atomic operations and Commits, and connections in set-up. A request that
 // exceeds a limit fails with an error that matches [ErrLimit]. By default each queue of a QP
 // has 128 work requests, and the IRD and ORD are 16; see [QPConfig]. A message has at most
-// 2^32-1 octets ([QP.MaxSizes]), private data 248, or 508 with MPAOptions.LargePrivateData. A
-// QP serves one connection.
+// 2^32-1 octets ([QP.MaxSizes]), private data 248, or 508 over SCTP and with
+// MPAOptions.LargePrivateData. A QP serves one connection.
 //
 // # Security
 //
@@ -222,14 +223,14 @@
 //
 // # Platforms
 //
-// The package runs wherever Go has TCP. It is tested on Linux, and also built for macOS and
-// Windows. On Linux the package performs its own system calls on a *net.TCPConn, and one epoll
-// set watches the idle connections of an RNIC. On other systems, over TLS, over any other
-// net.Conn, and with the build tag purego on Linux, it calls the methods of the net.Conn,
-// which reduces throughput and takes a goroutine for each connection. Network "sctp" requires
-// the SCTP of the Linux kernel and fails with ErrUnsupported elsewhere; "sctp+udp" is SCTP in
-// user space, on every system. CRC32c and large copies use the vector instructions of amd64
-// processors where available.
+// The package runs wherever Go has TCP. It is tested on Linux, and also built for macOS,
+// Windows and FreeBSD. On Linux the package performs its own system calls on a *net.TCPConn,
+// and one epoll set watches the idle connections of an RNIC. On other systems, over TLS, over
+// any other net.Conn, and with the build tag purego on Linux, it calls the methods of the
+// net.Conn, which reduces throughput and takes a goroutine for each connection. Network "sctp"
+// requires the SCTP of the Linux kernel and fails with ErrUnsupported elsewhere; "sctp+udp" is
+// SCTP in user space, on every system. CRC32c and large copies use the vector instructions of
+// amd64 processors where available.
 //
 // # Names in libibverbs and librdmacm
 //
@@ -296,7 +297,9 @@
 //   - rma, whose operations are encrypted and authenticated one by one, under keys that rotate;
 //   - rsocket, stream sockets as a net.Conn, for net/http, net/rpc and gRPC;
 //   - rpcrdma, the transport of a server of NFS;
-//   - metrics, which exports to Prometheus what an RNIC counts ([RNIC.Stats]).
+//   - metrics, which exports to Prometheus what an RNIC counts ([RNIC.Stats]);
+//   - monitor, which shows the connections live, on a web page and as JSON;
+//   - tracing, which makes spans of OpenTelemetry.
 //
 // The directory docs has a tutorial, concepts in pictures, tables for porting, and each error
 // with its remedy.

@@ -24,8 +24,8 @@ type Limits struct {
 	MaxCQDepth    int // entries of a completion queue: 4,194,304
 	MaxSGE        int // SGEs of one work request: 16
 	MaxInline     int // octets of inline payload: 1,024
-	MaxIRD        int // RDMA Reads and atomic operations that the peer of a QP may have outstanding: 1,024
-	MaxORD        int // RDMA Reads and atomic operations that this side of a QP may have outstanding: 1,024
+	MaxIRD        int // RDMA Reads, atomic operations and Commits that the peer of a QP may have outstanding: 1,024
+	MaxORD        int // RDMA Reads, atomic operations and Commits that this side of a QP may have outstanding: 1,024
 	MaxHalfOpen   int // connections of a listener that are being set up: 4,096, or half the limit of open files if that is less
 }
 

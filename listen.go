@@ -14,7 +14,9 @@ import (
 // ListenConfig says how a listener treats connections; nil means defaults.
 type ListenConfig struct {
 	// SetupTimeout bounds TLS and the whole Request of a connection: 5 s by default.
-	// Octets that trickle in do not extend it (RFC 5044 section 7.1.2 rule 10).
+	// Octets that trickle in do not extend it (RFC 5044 section 7.1.2 rule 10). It also
+	// bounds the sending of the answer, with the wait for the first message if that has to
+	// prove the initiator.
 	SetupTimeout time.Duration
 	// ProgressTimeout bounds how long nothing comes of a Request that is not complete: 2 s
 	// by default, or SetupTimeout if that is less. Over SCTP it does not apply.

@@ -88,16 +88,18 @@ type QPConfig struct {
 	// completion, until it is done. Memory is used only as the queues fill. With an SRQ
 	// RecvDepth is how many of its receives messages of this peer may occupy.
 	SendDepth, RecvDepth int
-	// IRD is how many RDMA Reads and atomic operations the peer may have outstanding
-	// here, ORD how many this side wants to have outstanding there: 16 by default, -1:
-	// none. Connection set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD and QP.ORD.
+	// IRD is how many RDMA Reads, atomic operations and Commits the peer may have
+	// outstanding here, ORD how many this side wants to have outstanding there: 16 by
+	// default, -1: none. Connection set-up may lower ORD (RFC 6581 section 9.1); see QP.IRD
+	// and QP.ORD.
 	IRD, ORD int
 	// Solicitor, if it is set, makes the RDMA Reads of this QP wait for their part of a window
 	// that QPs share.
 	Solicitor *Solicitor
 	// PrivateData goes to the peer's application with the Request or Reply: at most
-	// 248 octets, 508 with MPAOptions.LargePrivateData, less 20 with
-	// CommitOptions.Negotiate. More is an error, of Dial and Client before anything is
+	// 248 octets, 508 over SCTP or with MPAOptions.LargePrivateData, less 20 with
+	// CommitOptions.Negotiate, and less what an Authenticator adds (that of package cm: up to
+	// 96, or 128 with SuiteX25519). More is an error, of Dial and Client before anything is
 	// connected or sent.
 	PrivateData []byte
 	// Setup runs while the QP is Idle, before our Request or Reply goes out: the
@@ -320,8 +322,8 @@ func (qp *QP) RemoteAddr() net.Addr {
 	return qp.llp.RemoteAddr()
 }
 
-// IRD is how many RDMA Reads and atomic operations the peer may have outstanding on this
-// QP. While the QP is not connected it is what QPConfig asks for, 0 for none.
+// IRD is how many RDMA Reads, atomic operations and Commits the peer may have outstanding on
+// this QP. While the QP is not connected it is what QPConfig asks for, 0 for none.
 func (qp *QP) IRD() int {
 	if qp.conn.Load() == nil {
 		return max(qp.cfg.IRD, 0)
@@ -329,7 +331,7 @@ func (qp *QP) IRD() int {
 	return qp.terms.IRD
 }
 
-// ORD is how many RDMA Reads and atomic operations this QP has outstanding at most;
+// ORD is how many RDMA Reads, atomic operations and Commits this QP has outstanding at most;
 // further ones wait in the send queue. While the QP is not connected it is what QPConfig
 // asks for.
 func (qp *QP) ORD() int {

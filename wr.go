@@ -60,7 +60,7 @@ type Flags uint8
 const (
 	Unsignaled Flags = 1 << iota // no completion unless it fails
 	Solicited                    // Send, Immediate: request a solicited event at the peer; in a WC: the message requested one
-	ReadFence                    // starts only when all earlier RDMA Reads and atomic operations have been answered
+	ReadFence                    // starts only when all earlier RDMA Reads, atomic operations and Commits have been answered
 	LocalFence                   // starts only when all earlier work requests have completed
 )
 
