@@ -12,10 +12,10 @@ const (
 	ReasonHalfOpen // the limit of set-ups under way
 	ReasonNoBlock  // the start-up frame is not authenticated at all
 	ReasonMalformed
-	ReasonVersion // an unknown version or suite, or a suite below MinSuite
-	ReasonMode    // it is not accepted
-	ReasonBlackout
-	ReasonBudget // of HMACs
+	ReasonVersion  // an unknown version or suite, or a suite below MinSuite
+	ReasonMode     // mode B is not accepted
+	ReasonBlackout // mode A is not accepted, or not at present
+	ReasonBudget   // of HMACs
 	ReasonUnknownKey
 	ReasonBadMAC
 	ReasonKeyEarly
