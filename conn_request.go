@@ -93,7 +93,7 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 		return nil, errAnswered
 	}
 	qp, err := cr.rnic.newQP(qc)
-	if err == nil && qp.cfg.Auth != nil && qp.cfg.Auth != cr.auth {
+	if err == nil && qp.cfg.Auth != nil && !authn.Same(qp.cfg.Auth, cr.auth) {
 		err = errOtherAuth
 		qp.abandon(err)
 	}

@@ -94,7 +94,7 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	}
 	begun := false
 	qp, err := r.connect(ctx, qc, initiation{
-		info: &AuthInfo{Network: c.LocalAddr().Network(), Local: c.LocalAddr(), Remote: c.RemoteAddr()},
+		info: &AuthInfo{Network: setup.NetworkOf(c.LocalAddr()), Local: c.LocalAddr(), Remote: c.RemoteAddr()},
 		run: func(l *setup.Local) error {
 			begun = true
 			return r.setups.Client(ctx, c, l)
@@ -157,13 +157,4 @@ func (qp *QP) checkRequest(l *setup.Local, network string) error {
 		err = fmt.Errorf("%w; %d of them are the offer of CommitOptions.Negotiate", err, n-own)
 	}
 	return err
-}
-
-func (m MPAOptions) options() mpa.Options {
-	return mpa.Options{
-		Revision: m.Revision, NoCRC: m.NoCRC, Markers: m.Markers,
-		EarlyResponderSend: m.EarlyResponderSend, LargePrivateData: m.LargePrivateData,
-		MaxULPDU: m.MaxULPDU, RTR: m.RTR, ClientServer: m.ClientServer, FixedDepths: m.FixedDepths,
-		StrictRTR: m.StrictRTR, StrictDepths: m.StrictDepths,
-	}
 }

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/goiwarp/iwarp/internal/durable"
 	"github.com/goiwarp/iwarp/stag"
@@ -17,9 +16,5 @@ func (opts *MROptions) durable(o *stag.Options, buf Buffer) error {
 		}
 		return nil
 	}
-	if own, ok := opts.Durable.(Buffer); ok && own != buf {
-		return fmt.Errorf("iwarp: register: MROptions.Durable is a Buffer, but not that of the region: pass the same %T to RegisterBuffer", own)
-	}
-	durable.Options{By: opts.Durable, WriteThrough: opts.WriteThrough, Integrity: opts.Integrity}.Apply(o)
-	return nil
+	return durable.Options{By: opts.Durable, WriteThrough: opts.WriteThrough, Integrity: opts.Integrity}.Apply(o, buf)
 }

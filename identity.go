@@ -36,7 +36,7 @@ func (qp *QP) Peer() (Peer, bool) { return qp.identity.Peer() }
 // Export derives n octets from the keys of the connection, for a use that label and context name:
 // the same on both sides, and different on any other connection. They come from the session of the
 // Authenticator, or else from TLS 1.3 (RFC 8446 section 7.5), where a context of nil differs from
-// an empty one. A connection with neither answers with an error that matches ErrUnsupported; a
+// an empty one; n is at most 8,160 then, and label has at most 249 octets. A connection with neither answers with an error that matches ErrUnsupported; a
 // QP whose session has ended with it falls back in the same way.
 func (qp *QP) Export(label string, context []byte, n int) ([]byte, error) {
 	return qp.identity.Export(errNoKeys, label, context, n)

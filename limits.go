@@ -1,15 +1,13 @@
 package iwarp
 
 import (
-	"fmt"
-
 	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/transport"
 )
 
 // Limits bounds the resources of an RNIC, so that neither a peer nor a part of the program can
 // take more than a fair share (RFC 5042 section 7.2). A zero field means its default, which
-// the comments below give. A request that exceeds a limit fails with an error that matches
+// the comments below give; a depth is at most 2^30-1. A request that exceeds a limit fails with an error that matches
 // ErrLimit.
 //
 // The limits apply to the RNIC as a whole: all objects that were created from it count. Parts
@@ -38,8 +36,8 @@ var defaultLimits = Limits{
 }
 
 // maxReads is the largest IRD or ORD that fits in the 14 bits of RFC 6581, where 0x3FFF means
-// "not specified".
-const maxReads = 0x3ffe
+// "not specified". The sum of two maxDepth fits in an int of 32 bits.
+const maxReads, maxDepth = 0x3ffe, 1<<30 - 1
 
 func (l Limits) withDefaults() (Limits, error) {
 	d := defaultLimits
@@ -47,10 +45,12 @@ func (l Limits) withDefaults() (Limits, error) {
 	if err := quota.Defaults("Limits", &l, &d); err != nil {
 		return Limits{}, err
 	}
-	if l.MaxIRD > maxReads || l.MaxORD > maxReads {
-		return Limits{}, fmt.Errorf("iwarp: Limits.MaxIRD or MaxORD exceeds %d", maxReads)
-	}
-	return l, nil
+	return l, quota.Within(ErrLimit, []quota.Range{
+		{Name: "Limits.MaxIRD", Value: &l.MaxIRD, Most: maxReads},
+		{Name: "Limits.MaxORD", Value: &l.MaxORD, Most: maxReads},
+		{Name: "Limits.MaxQueueDepth", Value: &l.MaxQueueDepth, Most: maxDepth},
+		{Name: "Limits.MaxCQDepth", Value: &l.MaxCQDepth, Most: maxDepth},
+	})
 }
 
 // usage counts the resources that Limits bounds.

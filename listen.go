@@ -105,6 +105,9 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 // that never sends it holds up all others. ListenConfig.MaxHalfOpen bounds the requests, and
 // so the goroutines, that have not been answered.
 func (l *Listener) Serve(ctx context.Context, handle func(*ConnRequest)) error {
+	if handle == nil {
+		return fmt.Errorf("iwarp: Serve: the function that handles requests is nil")
+	}
 	for {
 		cr, err := l.Accept(ctx)
 		if err != nil {

@@ -59,8 +59,8 @@ func (mr *MR) AdvertiseRange(off, n int) ([]RemoteBuffer, error) {
 // still queued will fail.
 //
 // While memory windows are bound to the region Invalidate fails with ErrWindowBound and
-// changes nothing. If it is called from inside a method of a [Buffer] it does not wait, and
-// fails if it would have to.
+// changes nothing. If it is called from inside a method of a [Buffer] or a Flusher it does
+// not wait, and fails if it would have to.
 func (mr *MR) Invalidate(ctx context.Context) error {
 	if err := mr.withdraw(ctx); err != nil {
 		return revokeError("invalidate", mr.STag(), err)
@@ -90,8 +90,8 @@ func (mr *MR) Close() error {
 // octets may still change, and the region counts as registered until another Close or
 // CloseContext returns nil. To end the wait, end the QPs of the outstanding work requests.
 // Closing is idempotent. While memory windows are bound to the region CloseContext fails with
-// ErrWindowBound and changes nothing. If it is called from inside a method of a [Buffer] it
-// does not wait, and fails if it would have to.
+// ErrWindowBound and changes nothing. If it is called from inside a method of a [Buffer] or a
+// Flusher it does not wait, and fails if it would have to.
 func (mr *MR) CloseContext(ctx context.Context) error {
 	if err := mr.withdraw(ctx); err != nil {
 		return revokeError("close", mr.STag(), err)

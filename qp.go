@@ -187,6 +187,15 @@ type MPAOptions struct {
 	FixedDepths bool
 }
 
+func (m MPAOptions) options() mpa.Options {
+	return mpa.Options{
+		Revision: m.Revision, NoCRC: m.NoCRC, Markers: m.Markers,
+		EarlyResponderSend: m.EarlyResponderSend, LargePrivateData: m.LargePrivateData,
+		MaxULPDU: m.MaxULPDU, RTR: m.RTR, ClientServer: m.ClientServer, FixedDepths: m.FixedDepths,
+		StrictRTR: m.StrictRTR, StrictDepths: m.StrictDepths,
+	}
+}
+
 // An RTR is a set of ready-to-receive messages: empty ones with which an initiator tells
 // that the responder may send (RFC 6581 section 9.2). See MPAOptions.RTR.
 type RTR = transport.RTR
@@ -269,8 +278,8 @@ func (qc *QPConfig) withDefaults(r *RNIC) (QPConfig, error) {
 	}); err != nil {
 		return c, err
 	}
-	if c.MPA.Revision != 0 && c.MPA.Revision != mpa.Revision1 && c.MPA.Revision != mpa.Revision2 {
-		return c, fmt.Errorf("iwarp: QPConfig.MPA.Revision is %d, want 1 or 2", c.MPA.Revision)
+	if err := c.MPA.options().Check(); err != nil {
+		return c, fmt.Errorf("iwarp: QPConfig.MPA.%w", err)
 	}
 	if c.StallWait < 0 {
 		return c, fmt.Errorf("iwarp: QPConfig.StallWait is negative: %v", c.StallWait)

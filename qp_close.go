@@ -39,8 +39,8 @@ func (qp *QP) fail(cause error) bool { return qp.conn.Load().Fail(cause) }
 //
 // A method of a Buffer that does not return keeps the QP from ending. Close then returns an
 // error one second after the timeout, and the QP ends when the method returns. If Close is
-// called from inside a method of a Buffer, it returns an error at once, and the QP ends in the
-// background.
+// called from inside a method of a Buffer or a Flusher, it returns an error at once, and the QP
+// ends in the background.
 //
 // While memory windows are bound to the QP, Close fails with ErrWindowBound and changes
 // nothing, because the peer may be using them: invalidate them first (draft-hilland-rddp-verbs
@@ -131,7 +131,7 @@ func (qp *QP) Terminate() error {
 // incomplete work, and invalidates the memory windows that are bound to the QP. If a method of
 // a Buffer does not return within a second, Abort returns an error that matches
 // os.ErrDeadlineExceeded, and the QP ends when the method returns. If Abort is called from
-// inside a method of a Buffer, it does not wait, and returns an error.
+// inside a method of a Buffer or a Flusher, it does not wait, and returns an error.
 func (qp *QP) Abort() error {
 	if qp.conn.Load() == nil {
 		return errNotConnected

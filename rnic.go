@@ -146,7 +146,7 @@ func (r *RNIC) Limits() Limits { return r.limits }
 // A method of a Buffer or a Flusher that does not return keeps the RNIC from closing, but
 // Close waits no longer than Config.CloseTimeout. It then returns an error that matches
 // os.ErrDeadlineExceeded, and the RNIC closes when the method returns; another Close waits for
-// that. If Close is called from inside a method of a Buffer, it returns an error at once.
+// that. If Close is called from inside such a method, it returns an error at once.
 func (r *RNIC) Close() error {
 	if qps, first := r.beginClose(); first {
 		go r.finishClose(qps)

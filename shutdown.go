@@ -36,8 +36,8 @@ var errShutdown = fmt.Errorf("iwarp: the RNIC is shutting down: %w", net.ErrClos
 // all QPs have ended gracefully. Shutdown may be called more than once, and at the same time
 // as Close, which aborts the QPs that are left. On a closed RNIC it does nothing.
 //
-// If Shutdown is called from inside a method of a [Buffer], it returns an error at once, and
-// continues in the background.
+// If Shutdown is called from inside a method of a [Buffer] or a Flusher, it returns an error at
+// once, and continues in the background.
 func (r *RNIC) Shutdown(ctx context.Context) error {
 	if err := endwait.OutsideBuffer("the RNIC shuts down"); err != nil {
 		go func() { _ = r.Shutdown(ctx) }()

@@ -27,6 +27,9 @@ var _ iwarp.Authenticator = (*Auth)(nil)
 
 // New returns an Auth. The configuration is copied.
 func New(cfg *Config) (*Auth, error) {
+	if cfg == nil {
+		cfg = new(Config)
+	}
 	c, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err

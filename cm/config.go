@@ -134,6 +134,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Ring == nil {
 		return c, errors.New("cm: Config.Ring is nil")
 	}
+	if c.Ring.now.Load() == nil {
+		return c, errors.New("cm: Config.Ring has no keys: it was not made by NewRing")
+	}
 	orDefault(&c.Mode, ModeB)
 	orDefault(&c.Accept, Modes(ModeB))
 	orDefault(&c.Suite, SuiteHMAC)

@@ -25,7 +25,7 @@ var errNoRNIC = errors.New("cm: the RNIC is not set")
 type Options struct {
 	RNIC *iwarp.RNIC
 	QP   *iwarp.QPConfig // of targets that have none
-	// InFlight is how many targets are pulled and not yielded yet: 256. PerHost is how many of
+	// InFlight is how many targets are pulled and not yielded yet: 256, at most 65,536. PerHost is how many of
 	// them are set up at a time with one host, those that wait for another attempt included:
 	// 64; negative: as many as there are. The host is what the address has in front of the port.
 	InFlight, PerHost int

@@ -13,7 +13,7 @@ import (
 
 // DisconnectOptions are those of [DisconnectMany]. Zero values mean defaults.
 type DisconnectOptions struct {
-	InFlight int // QPs that are being closed at a time: 256
+	InFlight int // QPs that are being closed at a time: 256, at most 65,536
 	// Timeout is how long there is for all QPs to end gracefully: 10 s. After it what is left is
 	// aborted; negative: there is no limit but that of the context.
 	Timeout time.Duration

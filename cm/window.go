@@ -27,7 +27,11 @@ type window struct {
 	waiting []chan struct{} // for their turn to be active, in order
 }
 
+// maxInFlight bounds what a flow allocates for its window.
+const maxInFlight = 1 << 16
+
 func newWindow(size int) *window {
+	size = min(size, maxInFlight)
 	return &window{max: size, size: size, room: make(chan struct{}, 1)}
 }
 

@@ -29,12 +29,13 @@ func NewBuffer(b SyncBuffer) (*Buffer, error) {
 	if b == nil || b.Size() <= 0 {
 		return nil, errors.New("commit: a buffer needs octets")
 	}
-	return &Buffer{b, newGroup(b.Size(), true, func([]Range) error { return syncs(b) })}, nil
+	return &Buffer{b, newGroup(b.Size(), true, func([]Range) error { return syncs(b.Sync) })}, nil
 }
 
-func syncs(b SyncBuffer) (err error) {
+// syncs calls the user's function.
+func syncs(sync func() error) (err error) {
 	defer caught("Sync", &err)
-	return b.Sync()
+	return sync()
 }
 
 // WriteAt writes octets, and remembers that they are to be synced.

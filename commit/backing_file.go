@@ -75,6 +75,9 @@ type opened struct {
 
 // open opens a file of at least size octets, which is durable but for its contents.
 func open(sys system, path string, size int64) (*opened, error) {
+	if size < 0 {
+		return nil, fmt.Errorf("commit: %s: a size of %d octets", path, size)
+	}
 	flags := os.O_RDWR
 	switch {
 	case sys.isDevice(path):

@@ -17,7 +17,7 @@ func NewGroup(size int64, sync func() error) (*Group, error) {
 	if size <= 0 || sync == nil {
 		return nil, errors.New("commit: a group needs octets, and a sync for them")
 	}
-	return &Group{newGroup(size, true, func([]Range) error { return sync() })}, nil
+	return &Group{newGroup(size, true, func([]Range) error { return syncs(sync) })}, nil
 }
 
 // Touched tells of n octets at off that have been changed. The next Flush of any of them is a

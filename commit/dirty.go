@@ -22,10 +22,10 @@ type chunks struct {
 
 func newChunks(size int64) chunks {
 	c := chunks{size: size, shift: uint(bits.Len(minChunk - 1))}
-	for (size+(1<<c.shift)-1)>>c.shift > maxChunks {
+	for (size-1)>>c.shift >= maxChunks {
 		c.shift++
 	}
-	n := (size + (1 << c.shift) - 1) >> c.shift
+	n := (size-1)>>c.shift + 1
 	c.words = make([]atomic.Uint64, (n+63)/64)
 	return c
 }

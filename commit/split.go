@@ -32,8 +32,9 @@ func AppendRequest[R regionLike](b []byte, id uint32, regions []R) (_ []byte, oc
 }
 
 // Split yields the regions of as many Commits as n octets at to take, of which one has no more than
-// so many regions, and octets.
+// so many regions, and octets; less than 1 counts as 1.
 func Split[R regionLike](st stag.STag, to, n uint64, regions int, octets uint64) iter.Seq[[]R] {
+	regions, octets = max(regions, 1), max(octets, 1)
 	return func(yield func([]R) bool) {
 		for n > 0 {
 			var list []R

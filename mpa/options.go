@@ -70,6 +70,20 @@ func (o Options) revision() (uint8, error) {
 	return 0, fmt.Errorf("%w, not %d", errRevision, o.Revision)
 }
 
+// Check returns an error that begins with the name of the first field with a value that is not
+// allowed.
+func (o Options) Check() error {
+	switch _, err := o.revision(); {
+	case err != nil:
+		return fmt.Errorf("Revision is %d, want 1 or 2", o.Revision)
+	case o.MaxULPDU < 0:
+		return fmt.Errorf("MaxULPDU is negative: %d", o.MaxULPDU)
+	case o.RTR&^allRTR != 0:
+		return fmt.Errorf("RTR has unknown kinds: %#x", uint8(o.RTR))
+	}
+	return nil
+}
+
 func (o Options) limit() MULPDU {
 	if o.MaxULPDU <= 0 {
 		return MaxMULPDU

@@ -33,6 +33,9 @@ type Client struct {
 // not valid, or the QP does not fit it, the QP is as before; after any later error it has ended. Close
 // has to be called, also after the connection has ended.
 func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, error) {
+	if cfg == nil {
+		cfg = new(ClientConfig)
+	}
 	full, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err

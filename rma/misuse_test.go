@@ -260,3 +260,11 @@ func TestExecutorPausesAfterTimeouts(t *testing.T) {
 		require.Less(t, took, time.Millisecond)
 	})
 }
+
+// TestNilConfigs are like empty ones, which name no PD.
+func TestNilConfigs(t *testing.T) {
+	_, err := NewServer(nil).Register(1, NewMemory(make([]byte, 1)), nil)
+	require.ErrorContains(t, err, "PD")
+	_, err = NewClient(t.Context(), nil, nil)
+	require.ErrorContains(t, err, "PD")
+}

@@ -31,6 +31,9 @@ type Server struct {
 // NewServer returns a Server. If its configuration is not valid, Register, Serve and a NewClient with it
 // return the error.
 func NewServer(cfg *ServerConfig) *Server {
+	if cfg == nil {
+		cfg = new(ServerConfig)
+	}
 	s := &Server{regions: make(map[uint64]*Region), conns: make(map[*conn]struct{})}
 	s.cfg, s.err = cfg.withDefaults()
 	s.solicitor = s.cfg.Solicitor

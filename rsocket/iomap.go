@@ -27,6 +27,9 @@ func (c *Conn) Map(mem []byte, off uint64) error {
 // MapBuffer is Map for a Buffer, whose WriteAt is called for what the peer writes, from a goroutine that receives. It must not
 // wait.
 func (c *Conn) MapBuffer(b iwarp.Buffer, off uint64) error {
+	if b == nil {
+		return c.opError("map", errors.New("the Buffer is nil"))
+	}
 	return c.mapped(b.Size(), off, func(pd *iwarp.PD) (*iwarp.MR, error) {
 		return pd.RegisterBuffer(b, stag.LocalWrite|stag.RemoteWrite, nil)
 	})

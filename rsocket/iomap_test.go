@@ -132,6 +132,7 @@ func TestRSK_18_MapThatFails(t *testing.T) {
 		defer func() { require.NoError(t, rnic.Close()) }()
 		a, b := unclosedPair(t, rnic, "pipe", nil, &Config{IOMap: 128})
 		require.ErrorContains(t, a.Map(nil, 0), "0 octets, which are not between 1 and")
+		require.ErrorContains(t, a.MapBuffer(nil, 0), "the Buffer is nil")
 		require.ErrorIs(t, a.Map(make([]byte, 1), 0), iwarp.ErrLimit, "each side has four")
 		closeBoth(a, b)
 		require.Error(t, a.Map(make([]byte, 1), 0))

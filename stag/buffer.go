@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -53,9 +54,16 @@ func caught(method string, err *error) {
 	}
 }
 
+// callers are the functions that call methods of a [Buffer], or of a [Flusher] and what belongs to
+// one.
+var callers = [...]string{
+	"stag.(*Region).writeBuffer", "stag.(*Region).readBuffer",
+	"commit.(*Latch).call", "commit.syncs", "durable.checked.passes",
+}
+
 // InBuffer reports whether the calling goroutine is inside a method of a [Buffer] that a
-// Region has called. There it must not wait until no placement is in flight: it would wait
-// for itself. InBuffer walks the stack, so it is for calls that are rare; nothing that the
+// Region has called, or of a [Flusher] that makes a region durable. There it must not wait until
+// no placement is in flight: it would wait for itself. InBuffer walks the stack, so it is for calls that are rare; nothing that the
 // data path would have to note for it.
 func InBuffer() bool {
 	pcs := make([]uintptr, 64)
@@ -68,7 +76,7 @@ func InBuffer() bool {
 		for more := true; more; {
 			var f runtime.Frame
 			f, more = frames.Next()
-			if strings.HasSuffix(f.Function, "stag.(*Region).writeBuffer") || strings.HasSuffix(f.Function, "stag.(*Region).readBuffer") {
+			if slices.ContainsFunc(callers[:], func(name string) bool { return strings.HasSuffix(f.Function, "/"+name) }) {
 				return true
 			}
 		}

@@ -170,11 +170,28 @@ func (i *Identity[P]) Export(none error, label string, context []byte, n int) ([
 	case s != nil && i.verbs.Known(s.Peer()):
 		return s.Export(label, context, n)
 	case secure != nil:
-		b, err := secure.ExportKeyingMaterial(label, context, n)
-		if err != nil {
-			err = fmt.Errorf("iwarp: export: %w", err)
-		}
-		return b, err
+		return exportTLS(secure, label, context, n)
 	}
 	return nil, none
+}
+
+// The most that every cipher suite of TLS 1.3 can export, and the longest label, in octets (RFC
+// 8446 section 7.1). Package tls panics beyond them.
+const (
+	maxExport = 255 * sha256.Size
+	maxLabel  = 255 - len("tls13 ")
+)
+
+func exportTLS(secure *tls.ConnectionState, label string, context []byte, n int) ([]byte, error) {
+	switch {
+	case n < 0 || n > maxExport:
+		return nil, fmt.Errorf("iwarp: export: %d octets, at most %d are possible", n, maxExport)
+	case len(label) > maxLabel:
+		return nil, fmt.Errorf("iwarp: export: a label of %d octets, at most %d are possible", len(label), maxLabel)
+	}
+	b, err := secure.ExportKeyingMaterial(label, context, n)
+	if err != nil {
+		err = fmt.Errorf("iwarp: export: %w", err)
+	}
+	return b, err
 }

@@ -3,6 +3,8 @@ package durable
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"runtime/debug"
 
 	"github.com/goiwarp/iwarp/commit"
@@ -16,8 +18,12 @@ type Options struct {
 	Integrity    func(off, n int64) error // nil: there is nothing to check
 }
 
-// Apply puts what makes a region durable into o.
-func (opts Options) Apply(o *stag.Options) {
+// Apply puts what makes a region durable into o. buf is the Buffer of the region, nil for memory. It
+// fails if the Flusher is another Buffer, or of a type for which == panics.
+func (opts Options) Apply(o *stag.Options, buf stag.Buffer) error {
+	if own, ok := opts.By.(stag.Buffer); ok && (!reflect.ValueOf(own).Comparable() || own != buf) {
+		return fmt.Errorf("iwarp: register: MROptions.Durable is a Buffer, but not that of the region: pass the same %T, of a type that can be compared, to RegisterBuffer", own)
+	}
 	o.Flusher = opts.By
 	if l := commit.NewLatch(opts.By); l != nil {
 		o.Flusher, o.Watch = l, l
@@ -36,6 +42,7 @@ func (opts Options) Apply(o *stag.Options) {
 	if opts.Integrity != nil {
 		o.Flusher = checked{o.Flusher, opts.Integrity}
 	}
+	return nil
 }
 
 // writeThrough flushes what was written. If that fails the next Commit will tell: f, a backing

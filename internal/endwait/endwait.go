@@ -15,15 +15,15 @@ import (
 
 // Why the end of something was not waited for.
 var (
-	ErrInBuffer = errors.New("called from a Buffer's own method, which it would have to wait for")
-	ErrHeldUp   = fmt.Errorf("a Buffer or a Flusher of this program has not returned: %w", os.ErrDeadlineExceeded)
+	ErrInBuffer = errors.New("called from a method of a Buffer or a Flusher, which it would have to wait for")
+	ErrHeldUp   = fmt.Errorf("a Buffer, a Flusher or another function that this program has given to the library has not returned: %w", os.ErrDeadlineExceeded)
 )
 
-// OutsideBuffer is nil, unless the caller is inside a method of a Buffer, which would wait for
-// itself: then it is an error that says what happens when the Buffer returns.
+// OutsideBuffer is nil, unless the caller is inside a method of a Buffer or a Flusher, which would
+// wait for itself: then it is an error that says what happens when the method returns.
 func OutsideBuffer(happens string) error {
 	if stag.InBuffer() {
-		return fmt.Errorf("iwarp: %s when the Buffer returns: %w", happens, ErrInBuffer)
+		return fmt.Errorf("iwarp: %s when the method returns: %w", happens, ErrInBuffer)
 	}
 	return nil
 }

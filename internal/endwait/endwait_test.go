@@ -61,7 +61,7 @@ func (b asking) WriteAt([]byte, int64) (int, error) { return 0, errors.New("read
 func (b asking) ReadAt(p []byte, _ int64) (int, error) {
 	err := Ended("the thing", nil, time.Hour)
 	require.ErrorIs(b.t, err, ErrInBuffer)
-	require.ErrorContains(b.t, err, "iwarp: the thing ends when the Buffer returns")
+	require.ErrorContains(b.t, err, "iwarp: the thing ends when the method returns")
 	calls := 0
 	err = Revoked(b.t.Context(), func(ctx context.Context) error {
 		calls++

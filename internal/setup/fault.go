@@ -18,6 +18,15 @@ func CheckConn(what string, c net.Conn) error {
 	return nil
 }
 
+// NetworkOf is the network of an address, empty if there is none: a net.Conn of the program may not
+// know its own.
+func NetworkOf(a net.Addr) string {
+	if a == nil {
+		return ""
+	}
+	return a.Network()
+}
+
 // LocalFailure is what a side says that cannot go on although the negotiation has
 // succeeded, because ctx, that of the exchange, has ended (RFC 6581 section 9.3). It is nil
 // while ctx has not.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
@@ -136,11 +137,12 @@ func (i *initiator) establish(ctx context.Context, llp transport.LLP, terms *mpa
 // connect sets up the connection c from this side, and closes it unless it
 // succeeds or is rejected.
 func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
-	if err := i.watch(c); err != nil {
+	pending := &struct{ io.Closer }{c} // a pointer: a net.Conn of the program need not be hashable
+	if err := i.watch(pending); err != nil {
 		_ = c.Close()
 		return err
 	}
-	defer i.unwatch(c)
+	defer i.unwatch(pending)
 	stream, err := i.open(ctx, c)
 	if err != nil {
 		_ = c.Close()
@@ -152,7 +154,7 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 		return err
 	}
 	defer done()
-	i.unwatch(c)
+	i.unwatch(pending)
 	if err := i.stages.enter(ctx, StageReply); err != nil {
 		_ = stream.Close()
 		return err

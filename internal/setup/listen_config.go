@@ -40,6 +40,10 @@ func (m *Manager) Complete(lc *ListenConfig) (ListenConfig, error) {
 	if lc != nil {
 		c = *lc
 	}
+	if c.SetupTimeout < 0 || c.ProgressTimeout < 0 || c.MaxHalfOpen < 0 {
+		return c, fmt.Errorf("iwarp: ListenConfig.SetupTimeout is %v, ProgressTimeout %v and MaxHalfOpen %d, and none may be negative",
+			c.SetupTimeout, c.ProgressTimeout, c.MaxHalfOpen)
+	}
 	if c.SetupTimeout == 0 {
 		c.SetupTimeout = defaultSetupTimeout
 	}
@@ -48,10 +52,6 @@ func (m *Manager) Complete(lc *ListenConfig) (ListenConfig, error) {
 	}
 	if c.MaxHalfOpen == 0 {
 		c.MaxHalfOpen = m.cfg.MaxHalfOpen
-	}
-	if c.SetupTimeout < 0 || c.ProgressTimeout < 0 || c.MaxHalfOpen < 0 {
-		return c, fmt.Errorf("iwarp: ListenConfig.SetupTimeout is %v, ProgressTimeout %v and MaxHalfOpen %d, and none may be negative",
-			c.SetupTimeout, c.ProgressTimeout, c.MaxHalfOpen)
 	}
 	if c.MaxHalfOpen > m.cfg.MaxHalfOpen {
 		return c, fmt.Errorf("%w: ListenConfig.MaxHalfOpen is %d, at most %d", m.cfg.Limit, c.MaxHalfOpen, m.cfg.MaxHalfOpen)

@@ -46,7 +46,7 @@ func isAuthError(err error) bool {
 	return errors.As(err, &e)
 }
 
-var errNoSealer = errors.New("ListenConfig.Seal has returned nothing to authenticate the connection with")
+var errNoSealer = errors.New("the Authenticator has returned no session")
 
 // unseal has the Request opened by what authenticates connections, if anything does, before it
 // is handed on. If it is not accepted the initiator is told so, and the Request is to be
@@ -56,7 +56,7 @@ func (q *Request) unseal(ctx context.Context, cfg ListenConfig, maxPrivate int) 
 		return nil
 	}
 	local := q.LocalAddr()
-	seal, err := cfg.Seal(ctx, Arrival{Network: local.Network(), Local: local, Remote: q.RemoteAddr(), MaxPrivate: maxPrivate})
+	seal, err := cfg.Seal(ctx, Arrival{Network: NetworkOf(local), Local: local, Remote: q.RemoteAddr(), MaxPrivate: maxPrivate})
 	if err == nil && seal == nil {
 		err = errNoSealer
 	}
