@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -159,10 +158,8 @@ func TestCloseFromInsideAFlusher(t *testing.T) {
 					opts = &iwarp.MROptions{Durable: flushes(func(int64, int64) error { return nil }), Integrity: ends}
 				}
 				_, mr = server.register(64, stag.LocalWrite|stag.Remote, opts)
-				began := time.Now()
 				require.NoError(t, client.qp.Commit(testContext(t), mr.Advertise(0, 64)))
 				require.ErrorIs(t, err, iwarp.ErrInBuffer)
-				require.Less(t, time.Since(began), 4*time.Second, "it has not waited")
 			})
 		}
 	}
