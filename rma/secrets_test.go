@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,7 @@ func TestKEY_4_NoKeyIsEverOnTheWire(t *testing.T) {
 		require.NoError(t, h.Reopen(w.context()))
 		require.NoError(t, does(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 200)}).Err)
 
+		synctest.Wait() // for the goroutine that writes the trace
 		peer, _ := w.qps[1].Peer()
 		found := func(b []byte) bool { return bytes.Contains(capture.Bytes(), b) }
 		require.True(t, found(w.client.c.mine.Instance[:]), "the capture has what is sent in clear")
