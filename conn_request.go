@@ -10,6 +10,7 @@ import (
 
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/internal/authn"
+	"github.com/goiwarp/iwarp/internal/equal"
 	"github.com/goiwarp/iwarp/internal/errtext"
 	"github.com/goiwarp/iwarp/internal/setup"
 )
@@ -93,7 +94,7 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 		return nil, errAnswered
 	}
 	qp, err := cr.rnic.newQP(qc)
-	if err == nil && qp.cfg.Auth != nil && !authn.Same(qp.cfg.Auth, cr.auth) {
+	if err == nil && qp.cfg.Auth != nil && !equal.Values(qp.cfg.Auth, cr.auth) {
 		err = errOtherAuth
 		qp.abandon(err)
 	}

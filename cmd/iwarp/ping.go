@@ -122,8 +122,8 @@ func (p *pinger) check(args []string, intervalGiven, portGiven bool) error {
 // splitPort takes the port off an address that has one.
 func (p *pinger) splitPort(portGiven bool) error {
 	host, port, err := net.SplitHostPort(p.addr)
-	if err != nil { // it has none
-		return nil // -p, or the default, is the port
+	if err != nil { // it has none: -p, or the default, is the port
+		return nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	switch {

@@ -54,6 +54,8 @@ var table = map[string]rule{
 		third: []string{"golang.org/x/sys"},
 	},
 
+	// == for values of any type.
+	"internal/equal": {},
 	// Numbers as texts.
 	"internal/units": {},
 	// What is counted, as plain values.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/goiwarp/iwarp/internal/setup"
 	"github.com/goiwarp/iwarp/mpa"
@@ -59,9 +58,6 @@ func (a *attempts[A, P]) begin(ctx context.Context, auth A, o mpa.Options) (tran
 	}
 	return s, &o, nil
 }
-
-// Same reports whether two Authenticators are the same. Of a type for which == panics no two are.
-func Same(a, b any) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
 func isFirstLen(n int) bool { return 0 <= n && n <= rdmap.MaxFirst }
 

@@ -4,10 +4,10 @@ package durable
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 
 	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/equal"
 	"github.com/goiwarp/iwarp/stag"
 )
 
@@ -21,7 +21,7 @@ type Options struct {
 // Apply puts what makes a region durable into o. buf is the Buffer of the region, nil for memory. It
 // fails if the Flusher is another Buffer, or of a type for which == panics.
 func (opts Options) Apply(o *stag.Options, buf stag.Buffer) error {
-	if own, ok := opts.By.(stag.Buffer); ok && (!reflect.ValueOf(own).Comparable() || own != buf) {
+	if own, ok := opts.By.(stag.Buffer); ok && !equal.Values(own, buf) {
 		return fmt.Errorf("iwarp: register: MROptions.Durable is a Buffer, but not that of the region: pass the same %T, of a type that can be compared, to RegisterBuffer", own)
 	}
 	o.Flusher = opts.By

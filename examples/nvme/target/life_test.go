@@ -151,14 +151,20 @@ func TestNVME_85_BackEndAtWorkWhenTheQueueEnds(t *testing.T) {
 	})
 }
 
+// writing has a write under way, until open is closed.
+func writing(t *testing.T) (w *world, q *line, open chan struct{}) {
+	b, open := blocked(t, 1)
+	w = newWorld(t, "pipe", nil, b)
+	q = newHost(t, w.addr).connect(1).io[0]
+	q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
+	time.Sleep(time.Second)
+	return w, q, open
+}
+
 // TestNVME_86_CloseAnswersNothing: an error of the target's end would be final to a host. It repeats what was not answered.
 func TestNVME_86_CloseAnswersNothing(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b, open := blocked(t, 1)
-		w := newWorld(t, "pipe", nil, b)
-		q := newHost(t, w.addr).connect(1).io[0]
-		q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
-		time.Sleep(time.Second)
+		w, q, open := writing(t)
 		w.target.advance(closed) // as Close does, which now waits for a processor
 		close(open)
 		w.settled()
@@ -200,11 +206,7 @@ func TestNVME_86_Shutdown(t *testing.T) {
 
 func TestNVME_86_ShutdownTakesTenSeconds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b, open := blocked(t, 1)
-		w := newWorld(t, "pipe", nil, b)
-		q := newHost(t, w.addr).connect(1).io[0]
-		q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
-		time.Sleep(time.Second)
+		w, _, open := writing(t)
 		time.AfterFunc(11*time.Second, func() { close(open) })
 		began := time.Now()
 		require.ErrorIs(t, w.target.Shutdown(context.Background()), context.DeadlineExceeded)
