@@ -85,6 +85,27 @@ func TestRPR_19_Allocations(t *testing.T) {
 	}
 }
 
+// TestRPR_22_Allocations: a call of a Client that is inline costs none if it brings memory for its reply.
+func TestRPR_22_Allocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	p := newHost(t, "pipe", Config{}).call(nil)
+	reply := append(accepted(1), octets(2, 88)...)
+	p.serves(func([]byte) []byte { return reply }) // clones each call: one allocation, and a goroutine
+	r := &Request{Head: rpc(1, 1, octets(1, 20)...), Buf: make([]byte, 0, 200)}
+	ctx := context.Background()
+	do := func() {
+		if _, err := p.client.Do(ctx, r); err != nil {
+			panic(err)
+		}
+	}
+	for range 20 {
+		do()
+	}
+	require.Less(t, testing.AllocsPerRun(200, do), 4.0, "those of the server of the test")
+}
+
 // BenchmarkRead is READ of 1 MiB from memory, over TCP.
 func BenchmarkRead(b *testing.B) {
 	const size = 1 << 20

@@ -72,11 +72,10 @@ func orDefault(v *int, d int) {
 }
 
 func (c *Config) check() error {
+	if err := checkSizes("Config", c.Credits, c.Inline); err != nil {
+		return err
+	}
 	switch {
-	case c.Credits < 1 || c.Credits > maxCredits:
-		return fmt.Errorf("rpcrdma: Config.Credits is %d, which is not between 1 and %d", c.Credits, maxCredits)
-	case c.Inline < wire.Unit || c.Inline > maxInline || c.Inline%wire.Unit != 0:
-		return fmt.Errorf("rpcrdma: Config.Inline is %d, which is no multiple of 1024 up to %d", c.Inline, maxInline)
 	case c.MaxCall < c.Inline:
 		return fmt.Errorf("rpcrdma: Config.MaxCall is %d, and Config.Inline is %d", c.MaxCall, c.Inline)
 	case c.MaxBytes/maxShare < sizeOf(c.MaxCall):
@@ -84,11 +83,22 @@ func (c *Config) check() error {
 	case c.QP.ORD < 1:
 		return errors.New("rpcrdma: Config.QP.ORD is negative: calls with chunks need RDMA Reads")
 	}
-	return checkQP(&c.QP)
+	return checkQP("Config", &c.QP, true)
 }
 
-// checkQP finds options that this package sets itself, and those of initiators.
-func checkQP(q *iwarp.QPConfig) error {
+// checkSizes checks what servers and clients configure alike.
+func checkSizes(config string, credits, inline int) error {
+	switch {
+	case credits < 1 || credits > maxCredits:
+		return fmt.Errorf("rpcrdma: %s.Credits is %d, which is not between 1 and %d", config, credits, maxCredits)
+	case inline < wire.Unit || inline > maxInline || inline%wire.Unit != 0:
+		return fmt.Errorf("rpcrdma: %s.Inline is %d, which is no multiple of 1024 up to %d", config, inline, maxInline)
+	}
+	return nil
+}
+
+// checkQP finds options that this package sets itself, and others that are not for this side.
+func checkQP(config string, q *iwarp.QPConfig, server bool) error {
 	for _, o := range []struct {
 		name string
 		set  bool
@@ -99,16 +109,18 @@ func checkQP(q *iwarp.QPConfig) error {
 		{"SRQ", q.SRQ != nil},
 		{"SendDepth", q.SendDepth != 0},
 		{"RecvDepth", q.RecvDepth != 0},
-		{"IRD", q.IRD != 0},
 		{"PrivateData", q.PrivateData != nil},
 		{"Setup", q.Setup != nil},
 		{"Commit", q.Commit != nil},
-		{"TLS", q.TLS != nil},
-		{"Auth", q.Auth != nil},
-		{"SetupTrace", q.SetupTrace != nil},
+		{"IRD", server && q.IRD != 0},
+		{"ORD", !server && q.ORD != 0},
+		{"Solicitor", !server && q.Solicitor != nil},
+		{"TLS", server && q.TLS != nil},
+		{"Auth", server && q.Auth != nil},
+		{"SetupTrace", server && q.SetupTrace != nil},
 	} {
 		if o.set {
-			return fmt.Errorf("rpcrdma: Config.QP.%s is not for the user of the package", o.name)
+			return fmt.Errorf("rpcrdma: %s.QP.%s is not for the user of the package", config, o.name)
 		}
 	}
 	return nil

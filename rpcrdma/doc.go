@@ -1,5 +1,7 @@
-// Package rpcrdma serves ONC RPC over RDMA version 1 (RFC 8166), which is what NFS speaks with "proto=rdma".
-// It is the transport of the server; the RPC programs, such as NFS, are those of the package's user.
+// Package rpcrdma carries ONC RPC over RDMA version 1 (RFC 8166), which is what NFS speaks with "proto=rdma".
+// It is the transport of servers and of clients; the RPC programs, such as NFS, are those of the package's user.
+//
+// # Servers
 //
 // [NewListener] makes a net.Listener of an iwarp.Listener. Its connections carry RPC with record marks, as over TCP
 // (RFC 5531 section 11), so that any ONC RPC server that takes a net.Listener serves RDMA:
@@ -10,6 +12,12 @@
 // [Accept] makes a [Conn] instead, for a program that wants whole calls: it takes a [Call] from [Conn.ReadCall], and
 // answers it with [Call.Reply].
 //
+// # Clients
+//
+// [Dial] makes a [Client], and [Client.Do] calls a program: the caller makes the RPC call, names what of it, and of
+// its reply, may move by RDMA, and gets the RPC reply. The server reads data of a WRITE where it is, and writes data of a READ to
+// where it is wanted. The server of Linux (knfsd) takes it.
+//
 // # Chunks
 //
 // A client sends short messages inline, and names its memory for long ones. A call is handed up when all of it has
@@ -18,8 +26,9 @@
 // version 3 of NFS (RFC 8267) is the default. A reply that fits nowhere is answered by an error of the transport,
 // which fails only that call.
 //
-// Only this side moves data. No region of it has a remote right, so a client can neither read nor write an octet here
-// by an STag, and each connection has a PD of its own.
+// Only the server moves data. No region of it has a remote right, so a client can neither read nor write an octet there
+// by an STag, and each connection has a PD of its own. A Client lets the server read, or write, exactly what a call
+// names, from Do until the reply has come.
 //
 // # Clients that misbehave
 //
@@ -34,6 +43,6 @@
 //
 // # What there is not
 //
-// There is no client, and no cache of replies to calls that are repeated on a new connection. Calls from the server to
-// the client (RFC 8167) are not supported.
+// There is no cache of replies to calls that are repeated on a new connection, and a Client does not connect again by
+// itself. Calls from the server to the client (RFC 8167) are not supported.
 package rpcrdma

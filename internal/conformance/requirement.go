@@ -32,7 +32,7 @@ var documents = []document{
 	{prefix: "NVME", count: 96, title: "NVMe over RDMA: the target (NVMe over Fabrics, and what was decided)"},
 	{prefix: "HOST", count: 25, title: "NVMe over RDMA: the host (NVMe over Fabrics, and what was decided)"},
 	{prefix: "RSK", count: 20, title: "Stream sockets (librdmacm, and what was decided)"},
-	{prefix: "RPR", count: 21, title: "RPC over RDMA: the server (RFC 8166, RFC 8267, RFC 8797, and what was decided)"},
+	{prefix: "RPR", count: 22, title: "RPC over RDMA (RFC 8166, RFC 8267, RFC 8797, and what was decided)"},
 	{prefix: "P9R", count: 14, title: "9P over RDMA: the server (Linux's client, and what was decided)"},
 }
 

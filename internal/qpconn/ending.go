@@ -67,9 +67,6 @@ type ending struct {
 // advance enters a stage, and records the first reason and the first cause. An abort changes
 // nothing of a graceful end, before which all work was done.
 func (e *ending) advance(to Stage, r Reason, cause error) {
-	if e.stage == Ended {
-		return
-	}
 	if r == Aborted && e.reason == Closed {
 		return
 	}

@@ -1,5 +1,7 @@
 package wire
 
+import "fmt"
+
 // Kinds of failure (RFC 8166 section 4.5).
 const (
 	failureVersion = 1
@@ -18,4 +20,35 @@ func AppendVersionFailure(b []byte, xid, version, credits uint32) []byte {
 // AppendChunkFailure appends the answer to a call whose chunks are malformed, or which leaves no room for its reply.
 func AppendChunkFailure(b []byte, xid, credits uint32) []byte {
 	return appendWords(b, xid, Version, credits, uint32(Failure), failureChunk)
+}
+
+// A FailureKind says what the server objects to.
+type FailureKind uint32
+
+// The kinds.
+const (
+	FailureVersion FailureKind = failureVersion // it knows only versions of the header from Low to High
+	FailureChunk   FailureKind = failureChunk   // the chunks are malformed, or the reply does not fit
+)
+
+// A Refusal is what a message of the procedure Failure says.
+type Refusal struct {
+	Kind      FailureKind
+	Low, High uint32 // versions, of FailureVersion
+}
+
+// ParseFailure reads what follows the fixed part of a header, which Parse has read.
+func ParseFailure(b []byte) (Refusal, error) {
+	r := reader{b: b, at: fixedLen}
+	f := Refusal{Kind: FailureKind(r.word())}
+	switch f.Kind {
+	case FailureVersion:
+		f.Low, f.High = r.word(), r.word()
+	case FailureChunk:
+	default:
+		if r.err == nil {
+			r.err = fmt.Errorf("%w: failure of kind %d", ErrMalformed, f.Kind)
+		}
+	}
+	return f, r.err
 }

@@ -26,6 +26,10 @@ const (
 	segmentLen = 16 // handle, length, offset
 	// MinLen is the length of a header without chunks.
 	MinLen = fixedLen + 3*4
+	// ReadLen, WriteLen and ReplyLen are how much longer it is with a chunk of one segment.
+	ReadLen  = 8 + segmentLen
+	WriteLen = 8 + segmentLen
+	ReplyLen = 4 + segmentLen
 )
 
 // Errors of Parse.
@@ -70,15 +74,23 @@ type Header struct {
 	segments []Segment // of Writes and Reply
 }
 
+// Peek reads what the headers of all versions begin with. ok is false if not even that is there.
+func Peek(b []byte) (xid, version, credits uint32, ok bool) {
+	if len(b) < fixedLen {
+		return 0, 0, 0, false
+	}
+	return binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), true
+}
+
 // Parse reads the header of a message, and returns its length. Of Done and Failure, and of procedures that are
 // not known, it reads the fixed part only.
 func (h *Header) Parse(b []byte) (int, error) {
 	h.Reads, h.Writes, h.Reply, h.HasReply, h.segments = h.Reads[:0], h.Writes[:0], nil, false, h.segments[:0]
-	if len(b) < fixedLen {
+	var ok bool
+	if h.XID, h.Version, h.Credits, ok = Peek(b); !ok {
 		return 0, ErrShort
 	}
-	h.XID, h.Version = binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
-	h.Credits, h.Proc = binary.BigEndian.Uint32(b[8:]), Proc(binary.BigEndian.Uint32(b[12:]))
+	h.Proc = Proc(binary.BigEndian.Uint32(b[12:]))
 	if h.Version != Version {
 		return fixedLen, ErrVersion
 	}
@@ -150,7 +162,7 @@ func (h *Header) Append(b []byte) []byte {
 
 // Len is the length of the header.
 func (h *Header) Len() int {
-	n := MinLen + len(h.Reads)*(8+segmentLen)
+	n := MinLen + len(h.Reads)*ReadLen
 	for _, c := range h.Writes {
 		n += 8 + len(c)*segmentLen
 	}

@@ -187,6 +187,9 @@ func FuzzHeader(f *testing.F) {
 		require.Equal(t, p, ParsePrivate(p.Append(nil)))
 		h := new(Header)
 		n, err := h.Parse(b)
+		if h.Proc == Failure && len(b) >= fixedLen {
+			_, _ = ParseFailure(b)
+		}
 		if err != nil || h.Proc == Done || h.Proc == Failure {
 			return
 		}

@@ -8,20 +8,35 @@ import (
 // CallLen is the length of the shortest RPC call (RFC 5531 section 9): six words, and two empty opaque_auths.
 const CallLen = 40
 
-// ErrRPC is the error of a message that is no RPC call.
-var ErrRPC = errors.New("rpcrdma: not an RPC call")
+// Errors of messages that are not what they should be.
+var (
+	ErrRPC   = errors.New("rpcrdma: not an RPC call")
+	ErrReply = errors.New("rpcrdma: not an RPC reply to the call")
+)
+
+const (
+	typeCall  = 0
+	typeReply = 1
+)
 
 // A CallHeader is what the transport looks at of an RPC call.
 type CallHeader struct{ XID, Program, Version, Procedure uint32 }
 
 // Parse reads the beginning of an RPC call.
 func (c *CallHeader) Parse(msg []byte) error {
-	const typeCall = 0
 	if len(msg) < CallLen || binary.BigEndian.Uint32(msg[4:]) != typeCall {
 		return ErrRPC
 	}
 	c.XID, c.Program = binary.BigEndian.Uint32(msg), binary.BigEndian.Uint32(msg[12:])
 	c.Version, c.Procedure = binary.BigEndian.Uint32(msg[16:]), binary.BigEndian.Uint32(msg[20:])
+	return nil
+}
+
+// CheckReply checks that a message is an RPC reply, to the call of that XID.
+func CheckReply(msg []byte, xid uint32) error {
+	if len(msg) < 8 || binary.BigEndian.Uint32(msg) != xid || binary.BigEndian.Uint32(msg[4:]) != typeReply {
+		return ErrReply
+	}
 	return nil
 }
 
