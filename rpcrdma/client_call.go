@@ -30,7 +30,8 @@ type Request struct {
 	// The server writes it there.
 	Result []byte
 	// MaxReply is how many octets the reply has at most, without what goes to Result. If it is zero, or less than
-	// fits into one message, a longer reply fails the call.
+	// fits into one message, a longer reply fails the call. With a Result it should fit: where it does not, Linux's server counts
+	// the octets of the Result as well, and ends the connection if they are more.
 	MaxReply int
 	// Buf is memory for Reply.Message, from its first octet to its capacity. If that is too little, memory is allocated.
 	Buf []byte

@@ -4,6 +4,7 @@
 //
 //	guest serve NETWORK ADDRESS          of this library
 //	guest nvme-host SCRIPT ADDRESS NQN CRC   a host of NVMe
+//	guest nfs-client ADDRESS HANDLE CRC  a client of NFS
 //	guest plain-sctp listen|dial ADDRESS   SCTP without DDP
 package main
 
@@ -19,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/goiwarp/iwarp/interop/matrix"
+	"github.com/goiwarp/iwarp/interop/nfsclient"
 	"github.com/goiwarp/iwarp/interop/nvmehost"
 	"github.com/goiwarp/iwarp/interop/pace"
 )
@@ -44,6 +46,8 @@ func run(ctx context.Context, args []string) error {
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
 		return nvmehost.Run(ctx, args[1], &nvmehost.Job{Addr: args[2], SubNQN: args[3], NoCRC: args[4] == "false", HostNQN: matrix.HostNQN, Say: os.Stdout})
+	case len(args) == 4 && args[0] == "nfs-client":
+		return nfsclient.Run(ctx, &nfsclient.Job{Addr: args[1], Root: args[2], NoCRC: args[3] == "false", Say: os.Stdout})
 	}
 	return fmt.Errorf("unexpected arguments: %q", args)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mountCases is the table of cases in which Linux mounts file systems of ours. The numbers are those of the test plans.
-var mountCases = slices.Concat(mount9PCases(), mountNFSCases())
+// mountCases is the table of cases in which Linux mounts file systems of ours, and of our client of Linux's. The numbers are those of the test plans.
+var mountCases = slices.Concat(mount9PCases(), mountNFSCases(), knfsdCases())
 
 const (
 	ninepProgram = "/tmp/ninep" // ours, built from examples/ninep
