@@ -18,9 +18,10 @@ func setUpFirst(more ...string) error {
 		"ip link set lo up",
 		"ip netns add " + ourSpace,
 		"ip link add v0 index 100 type veth peer name v1 index 101 netns " + ourSpace,
-		"ip addr add " + PeerIP + "/24 dev v0", "ip link set v0 up",
+		"ip addr add " + PeerIP + "/24 dev v0", "ip addr add " + PeerIP6 + "/64 dev v0 nodad", "ip link set v0 up",
 		"ip -n " + ourSpace + " link set lo up",
 		"ip -n " + ourSpace + " addr add " + OurIP + "/24 dev v1", "ip -n " + ourSpace + " addr add " + OurSecondIP + "/24 dev v1",
+		"ip -n " + ourSpace + " addr add " + OurIP6 + "/64 dev v1 nodad",
 		"ip -n " + ourSpace + " link set v1 up",
 		"rdma link add siw0 type siw netdev v0",
 	}, more...)...)

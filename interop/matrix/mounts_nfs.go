@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,13 +33,17 @@ func mountNFSCases() []Case {
 		crcBoth(Case{Name: "nfs/7/restarts-under-fio", Role: Responder, Limit: 10 * time.Minute, NoCapture: true}, (*T).restartsUnderFio),
 		crcBoth(Case{Name: "nfs/8/idle", Role: Responder, Limit: 9 * time.Minute}, (*T).idleNFS),
 		crcBoth(Case{Name: "nfs/9/eight-mounts", Role: Responder, Limit: 5 * time.Minute}, (*T).eightMountsNFS),
+		crcBoth(Case{Name: "nfs/9/ipv6", Role: Responder}, (*T).mountNFS6),
 	)
 }
 
-// serveNFS starts our server, and waits until it listens. MOUNT, which is plain TCP, has an address of its own: all that
-// goes to and from OurIP must be iWARP.
-func (t *T) serveNFS(crc bool, dir string) *process {
-	args := []string{"netns", "exec", ourSpace, nfsProgram, "-root", dir, "-listen", OurIP + ":" + nfsPort, "-mount", OurSecondIP + ":" + nfsMountPort}
+// serveNFS starts our server, and waits until it listens.
+func (t *T) serveNFS(crc bool, dir string) *process { return t.serveNFSAt(OurIP, crc, dir) }
+
+// serveNFSAt is serveNFS at one of our addresses. MOUNT, which is plain TCP, has an address of its own: all that goes to and
+// from OurIP must be iWARP.
+func (t *T) serveNFSAt(ip string, crc bool, dir string) *process {
+	args := []string{"netns", "exec", ourSpace, nfsProgram, "-root", dir, "-listen", net.JoinHostPort(ip, nfsPort), "-mount", OurSecondIP + ":" + nfsMountPort}
 	if !crc {
 		args = append(args, "-nocrc")
 	}
@@ -62,6 +67,18 @@ func (t *T) mountNFS(crc bool) {
 	dir := t.directory()
 	server := t.serveNFS(crc, dir)
 	t.mountFromNFS()
+	t.use(dir)
+	t.wantNFSClean()
+	t.unmount()
+	t.stopsWell(server)
+}
+
+// mountNFS6 mounts a directory over IPv6, and uses it.
+func (t *T) mountNFS6(crc bool) {
+	dir := t.directory()
+	server := t.serveNFSAt(OurIP6, crc, dir)
+	options := strings.NewReplacer("proto=rdma", "proto=rdma6", ",addr="+OurIP, ",addr="+OurIP6).Replace(nfsOptions())
+	t.mountFrom("nfs", "["+OurIP6+"]:/", options)
 	t.use(dir)
 	t.wantNFSClean()
 	t.unmount()
