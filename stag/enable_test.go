@@ -280,6 +280,58 @@ func TestVERBS_21_24_CloseOfABlank(t *testing.T) {
 	})
 }
 
+// TestNothingIsRegisteredDuringAClose: while Close waits, what is live may be invalidated, but nothing
+// takes its place, or Close would return with that in force.
+func TestNothingIsRegisteredDuringAClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		b, mem := p.fastRegion(8, everyRight), make([]byte, 8)
+		live := p.enable(b, mem, everyRight, 0)
+		early, err := b.Prepare(mem, everyRight, 0)
+		require.NoError(t, err)
+		live.Hold() // by an RDMA Read
+		closed := later(func() error { return b.Close(context.Background()) })
+		_, done := closed()
+		require.False(t, done)
+		require.ErrorIs(t, p.table.Enable(p.scope, early), errRevoked, "the region is CLOSING")
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, live.STag(), false))
+		require.ErrorIs(t, p.table.Enable(p.scope, early), errRevoked, "and also once it is INVALID")
+		_, err = b.Prepare(mem, everyRight, 0)
+		require.ErrorIs(t, err, ErrInvalid)
+		live.Release()
+		err, done = closed()
+		require.True(t, done)
+		require.NoError(t, err)
+		p.wantRefused("nothing is left", early, InvalidSTag)
+		require.Zero(t, p.table.Len())
+	})
+}
+
+// TestNoWindowIsBoundDuringItsClose is the same for a window, whose Close waits for placements.
+func TestNoWindowIsBoundDuringItsClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		on, w := p.register(8, lendable, 0), p.window()
+		live := p.bind(w, on, 0, 8, RemoteWrite, 0)
+		early, err := w.Prepare(8, RemoteWrite, 0)
+		require.NoError(t, err)
+		require.True(t, live.Pin())
+		closed := later(func() error { return w.Close(context.Background()) })
+		_, done := closed()
+		require.False(t, done)
+		require.ErrorIs(t, p.table.Bind(p.scope, &p.windows, early, on, 0), errRevoked)
+		_, err = w.Prepare(8, RemoteWrite, 0)
+		require.ErrorIs(t, err, ErrInvalid)
+		live.Unpin()
+		err, done = closed()
+		require.True(t, done)
+		require.NoError(t, err)
+		p.wantRefused("nothing is left", early, InvalidSTag)
+		require.Zero(t, p.windows.Len())
+		p.close(on)
+	})
+}
+
 func TestEnablesAllocateLittle(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

@@ -35,9 +35,6 @@ type entry struct {
 	revoked  uint64 // those up to this one can no longer be enabled
 }
 
-// never is an entry.revoked that no Region comes after.
-const never = ^uint64(0)
-
 var (
 	errNotPrepared = errors.New("stag: not a region that was prepared for this")
 	errRevoked     = errors.New("stag: was revoked before its turn came")
@@ -73,7 +70,7 @@ func (e *entry) Live() *Region {
 func (e *entry) prepare(r *Region, key *uint8) (*Region, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.revoked == never {
+	if e.live.closes() {
 		return nil, ErrInvalid
 	}
 	k, err := e.key(key)
@@ -104,7 +101,7 @@ func (e *entry) key(chosen *uint8) (uint8, error) {
 // held.
 func (e *entry) admit(user Scope, r *Region) error {
 	switch {
-	case r.turn <= e.revoked:
+	case r.turn <= e.revoked, e.live.closes(): // Close removes what is live now, and nothing else
 		return errRevoked
 	case !e.scope.admits(user):
 		return errOtherScope
@@ -151,23 +148,26 @@ func (e *entry) Invalidate(ctx context.Context) error {
 }
 
 // Close gives the index back, as [Table.Close] does, once the work requests are done that
-// were to enable it; nothing can be prepared any more. Octets of earlier Regions are free
-// when the work requests that name them have completed.
+// were to enable it. From then on nothing can be prepared or enabled any more, unless Close
+// fails with [ErrBound]. Octets of earlier Regions are free when the work requests that name
+// them have completed.
 func (e *entry) Close(ctx context.Context) error {
 	e.queue.state.Or(closing)
 	if err := e.queue.drain(ctx, holds); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	live := e.live
-	e.mu.Unlock()
-	if err := e.table.Close(ctx, live); err != nil {
-		return err
+	live, ok := e.beginClose()
+	if !ok {
+		return ErrBound
 	}
+	return e.table.Close(ctx, live)
+}
+
+// beginClose is [Region.beginClose] for what is live.
+func (e *entry) beginClose() (live *Region, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.revoked = never
-	return nil
+	return e.live, e.live.beginClose()
 }
 
 func (e *entry) revoke() (*Region, error) {
