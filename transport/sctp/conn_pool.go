@@ -17,8 +17,8 @@ type Association interface {
 	Open() (Stream, bool)
 	// Err is why the association has ended, nil if it has not.
 	Err() error
-	// Retire refuses to open more sessions, and ends the association. It does not
-	// wait for that.
+	// Retire refuses to open more sessions, and ends the association, unless a session
+	// uses it. It does not wait for that.
 	Retire()
 	// End ends the association, with all that was made for it, and waits for that.
 	End()
@@ -141,7 +141,8 @@ func (p *Pool[K, A]) forget(to K, sh *shared[A]) {
 }
 
 // Idled ends an association that is not in use any more. The back end calls it when the
-// last session of an association has ended.
+// last session of an association has ended. Another one may have begun since: Open then no
+// longer uses the association, which ends with that session.
 func (p *Pool[K, A]) Idled(a A) {
 	p.mu.Lock()
 	for to, sh := range p.peers {

@@ -63,7 +63,7 @@ func start(sock *socket, o owner, initiator bool) *association {
 	a.held.init()
 	a.out.sock, a.out.fail = sock, a.fail
 	if !initiator {
-		a.idleTimer = time.AfterFunc(idleTime, a.endIfUnused)
+		a.idleTimer = time.AfterFunc(idleTime, a.Retire)
 	}
 	go a.run()
 	return a
@@ -308,19 +308,6 @@ func (a *association) release(s *stream, clean bool) {
 	}
 }
 
-// endIfUnused ends an association that has no session.
-func (a *association) endIfUnused() {
-	if a.unused() {
-		a.Retire()
-	}
-}
-
-func (a *association) unused() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.sessions == 0
-}
-
 // Err is why the association has ended, nil if it has not.
 func (a *association) Err() error {
 	a.mu.Lock()
@@ -328,12 +315,18 @@ func (a *association) Err() error {
 	return a.failure
 }
 
-// Retire is End without waiting for it. The association opens no session any more.
+// Retire is End without waiting for it, for an association that has no session. It opens none any
+// more. If it has one, which may have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
-	a.used, a.next = nil, a.pairs
+	unused := a.sessions == 0
+	if unused {
+		a.used, a.next = nil, a.pairs
+	}
 	a.mu.Unlock()
-	go a.End()
+	if unused {
+		go a.End()
+	}
 }
 
 // End ends the association gracefully, if the peer is there to join in, and returns when

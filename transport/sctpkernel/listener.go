@@ -96,9 +96,7 @@ func (l *Listener) Close() {
 	l.sock.close()
 	l.running.Wait()
 	for _, a := range l.associations() {
-		if a.unused() {
-			a.Retire()
-		}
+		a.Retire()
 	}
 }
 

@@ -167,7 +167,7 @@ func (a *association) look() {
 	case noAck:
 		a.fail(errNoAck)
 	case idle:
-		a.shutdown()
+		a.Retire()
 	case silent > timeout/4:
 		a.say(chunkHeartbeat, 0, []byte{0, 1, 0, 8, 0, 0, 0, 0})
 	}
@@ -181,12 +181,18 @@ func (a *association) say(kind, flags byte, value []byte) {
 // ports are those of what we send.
 func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
 
-// Retire is shutdown without waiting for it. The association opens no session any more.
+// Retire is shutdown without waiting for it, for an association that has no session. It opens none
+// any more. If it has one, which may have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
-	a.free, a.next = nil, a.pairs
+	unused := a.sessions == 0
+	if unused {
+		a.free, a.next = nil, a.pairs
+	}
 	a.mu.Unlock()
-	go a.shutdown()
+	if unused {
+		go a.shutdown()
+	}
 }
 
 // End ends the association of a client, which has a socket of its own.

@@ -65,12 +65,7 @@ func (l *Listener) Close() {
 		return
 	}
 	for _, a := range l.e.associations() {
-		a.mu.Lock()
-		unused := a.sessions == 0
-		a.mu.Unlock()
-		if unused {
-			a.Retire()
-		}
+		a.Retire()
 	}
 	l.e.retire()
 }

@@ -184,6 +184,19 @@ func TestSCTP_9_31_53_StreamsAreUsedAgain(t *testing.T) {
 	p.works()
 }
 
+// TestSessionThatBeginsWhenTheLastOneEnds: the Client hears late that there was none, and does not
+// end the association under the new one.
+func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
+	p := newPair(t)
+	a := p.ours()
+	p.c.idled(a)
+	s, ok := a.Open()
+	require.True(t, ok)
+	s.Release(true)
+	require.False(t, a.ending.Load())
+	p.works()
+}
+
 // TestSCTP_50_51_PeerThatVanishes: its sessions end without a word of RDMAP.
 func TestSCTP_50_51_PeerThatVanishes(t *testing.T) {
 	l, err := Listen(t.Context(), Config{}, "127.0.0.1:0", 1)
