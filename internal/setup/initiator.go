@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
@@ -75,7 +74,11 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 	if err := i.stages.enter(ctx, StageDial); err != nil {
 		return err
 	}
-	c, err := transport.Dial(ctx, network, addr, i.options())
+	var c net.Conn
+	err := i.begin(ctx, func(ctx context.Context) (err error) {
+		c, err = transport.Dial(ctx, network, addr, i.options())
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -137,13 +140,11 @@ func (i *initiator) establish(ctx context.Context, llp transport.LLP, terms *mpa
 // connect sets up the connection c from this side, and closes it unless it
 // succeeds or is rejected.
 func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
-	pending := &struct{ io.Closer }{c} // a pointer: a net.Conn of the program need not be hashable
-	if err := i.watch(pending); err != nil {
-		_ = c.Close()
+	var stream transport.Stream
+	err := i.begin(ctx, func(ctx context.Context) (err error) {
+		stream, err = i.open(ctx, c)
 		return err
-	}
-	defer i.unwatch(pending)
-	stream, err := i.open(ctx, c)
+	})
 	if err != nil {
 		_ = c.Close()
 		return err
@@ -154,7 +155,6 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 		return err
 	}
 	defer done()
-	i.unwatch(pending)
 	if err := i.stages.enter(ctx, StageReply); err != nil {
 		_ = stream.Close()
 		return err
@@ -227,16 +227,23 @@ func (i *initiator) dialSession(ctx context.Context, network, addr string, plain
 	if err := i.stages.enter(ctx, StageDial); err != nil {
 		return err
 	}
-	s, err := i.clients[network].Open(ctx, addr)
+	var s sctp.Stream
+	err := i.begin(ctx, func(ctx context.Context) (err error) {
+		s, err = i.clients[network].Open(ctx, addr)
+		return err
+	})
 	if err != nil {
 		return i.kernelError(err)
 	}
-	if err = i.stages.enter(ctx, StageRequest); err == nil {
-		err = i.prepare(ctx)
-	}
-	if err == nil {
-		err = i.stages.enter(ctx, StageReply)
-	}
+	err = i.begin(ctx, func(ctx context.Context) error {
+		if err := i.stages.enter(ctx, StageRequest); err != nil {
+			return err
+		}
+		if err := i.prepare(ctx); err != nil {
+			return err
+		}
+		return i.stages.enter(ctx, StageReply)
+	})
 	if err != nil {
 		s.Release(true)
 		return err

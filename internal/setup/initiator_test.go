@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +129,79 @@ func TestRefuseEndsADial(t *testing.T) {
 		require.ErrorIs(t, err, errClosed)
 		require.Equal(t, 1, got.prepared, "nor is Prepare called")
 	})
+}
+
+// TestRefuseEndsADialBeforeTheRequest: while the peer is connected to, and in Prepare.
+func TestRefuseEndsADialBeforeTheRequest(t *testing.T) {
+	for network, addr := range map[string]string{"pipe": "", SCTPUDP: "127.0.0.1:9"} {
+		t.Run(network, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newManager(t)
+				m.cfg.ListenPacket = func(context.Context, string, string) (net.PacketConn, error) {
+					return &deafConn{closed: make(chan struct{})}, nil
+				}
+				m.clients = m.sessionClients()
+				if network == "pipe" {
+					addr = peers(t, func(p *peer) { p.wantsEnd("of the set-up") })
+				}
+				own, got := local(t)
+				own.Prepare = func(ctx context.Context) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				start := time.Now()
+				time.AfterFunc(time.Second, func() { m.Refuse(errClosed) })
+				require.ErrorIs(t, m.Dial(someTime(t), network, addr, own), errClosed)
+				require.Equal(t, time.Second, time.Since(start))
+				require.Nil(t, got.llp)
+				require.Zero(t, m.Pending())
+			})
+		})
+	}
+}
+
+// TestRefuseEndsAnAcceptInPrepare, although the initiator waits on.
+func TestRefuseEndsAnAcceptInPrepare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t)
+		l := listens(t, m, ListenConfig{})
+		p := calls(t, l, request(plain))
+		q, err := l.Accept(someTime(t))
+		require.NoError(t, err)
+		own, got := local(t)
+		own.Prepare = func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		start := time.Now()
+		time.AfterFunc(time.Second, func() { m.Refuse(errClosed) })
+		require.ErrorIs(t, q.Accept(someTime(t), own), errClosed)
+		require.Equal(t, time.Second, time.Since(start))
+		p.wantsEnd("of the set-up")
+		require.Nil(t, got.llp)
+		require.Zero(t, m.Pending())
+	})
+}
+
+// A deafConn is a socket that hears nothing.
+type deafConn struct {
+	net.PacketConn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *deafConn) ReadFrom([]byte) (int, net.Addr, error) {
+	<-c.closed
+	return 0, nil, net.ErrClosed
+}
+
+func (c *deafConn) WriteTo(p []byte, _ net.Addr) (int, error) { return len(p), nil }
+
+func (c *deafConn) LocalAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1000} }
+
+func (c *deafConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
 }
 
 // conn is one end of a connection whose other end says nothing.

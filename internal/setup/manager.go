@@ -133,6 +133,19 @@ func (m *Manager) unwatch(c io.Closer) {
 	m.mu.Unlock()
 }
 
+// begin calls f, which does what comes before an exchange of set-up messages, under a context that
+// ends with ctx or with Refuse.
+func (m *Manager) begin(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	e := &exchange{end: end, cause: m.cfg.Closed}
+	if err := m.watch(e); err != nil {
+		return err
+	}
+	defer m.unwatch(e)
+	return m.endedBy(ctx, f(ctx))
+}
+
 // exchange begins an exchange of set-up messages, which ends with ctx or with Refuse. Until
 // both ends have spoken that ends the connection. From then on it is a failure that the
 // peer is told of, by Establish. The function that it returns belongs after Establish.
@@ -154,7 +167,7 @@ func (m *Manager) exchange(ctx context.Context) (context.Context, func(), error)
 	}, nil
 }
 
-// An exchange is one that Refuse ends.
+// An exchange is one that Refuse ends, or what comes before one.
 type exchange struct {
 	end   context.CancelCauseFunc
 	cause error

@@ -100,7 +100,8 @@ func (q *Request) Accept(ctx context.Context, l *Local) error {
 }
 
 func (q *Request) accept(ctx context.Context, l *Local) error {
-	if err := l.prepare(ctx); err != nil {
+	q.manager.unwatch(q.offer) // what follows ends with Refuse, too
+	if err := q.manager.begin(ctx, l.prepare); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
@@ -110,7 +111,6 @@ func (q *Request) accept(ctx context.Context, l *Local) error {
 		return err
 	}
 	defer done()
-	q.manager.unwatch(q.offer)
 	return q.manager.endedBy(ctx, q.establish(ctx, l))
 }
 
