@@ -88,12 +88,15 @@ func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 	case <-qp.done:
 		return false
 	case <-qp.conn.Load().Drained():
+		stop := context.AfterFunc(ctx, func() { qp.abort(cause) }) // TLS has something to send, which may have to wait
 		qp.endSending()
-	case <-ctx.Done():
-	}
-	select {
-	case <-qp.done:
-		return false
+		if stop() {
+			select {
+			case <-qp.done:
+				return false
+			case <-ctx.Done():
+			}
+		}
 	case <-ctx.Done():
 	}
 	qp.abort(cause)
@@ -140,14 +143,7 @@ func (qp *QP) Abort() error {
 	return qp.waitEnded(abortTime)
 }
 
-func (qp *QP) abort(cause error) {
-	select {
-	case <-qp.done:
-		return
-	default:
-	}
-	qp.conn.Load().Abort(cause)
-}
+func (qp *QP) abort(cause error) { qp.conn.Load().Abort(cause) }
 
 // waitEnded waits for the end of a QP that is ending, for at most d.
 func (qp *QP) waitEnded(d time.Duration) error { return endwait.Ended("the queue pair", qp.done, d) }
