@@ -37,7 +37,7 @@ func (e *encoder) encode(out *batch, head []byte, payload [][]byte, n int, stage
 		e.whole(out, head, payload, n)
 		return
 	}
-	if e.fitsLent(out, head, payload, stage) {
+	if e.fitsLent(out, head, payload, n, stage) {
 		e.lent(out, head, payload[0], n)
 		return
 	}
@@ -103,8 +103,9 @@ func (e *encoder) whole(out *batch, head []byte, payload [][]byte, n int) {
 
 // fitsLent tells whether an FPDU is one lent piece between two of the batch's own that
 // have room in the chunk that is being filled, without Markers.
-func (e *encoder) fitsLent(out *batch, head []byte, payload [][]byte, stage bool) bool {
-	return !e.markers && !stage && len(payload) == 1 && len(payload[0]) >= lendMin && out.room() >= wholeSize(len(head))
+func (e *encoder) fitsLent(out *batch, head []byte, payload [][]byte, n int, stage bool) bool {
+	return !e.markers && !stage && len(payload) == 1 && len(payload[0]) >= lendMin &&
+		out.room() >= lengthSize+len(head)+padding(n)+crcSize
 }
 
 // lent is encode for an FPDU that fitsLent: its ends are put together in their places.

@@ -129,3 +129,41 @@ func TestMPA_8_9_LentPayloadHasItsEnds(t *testing.T) {
 		out.release()
 	}
 }
+
+// TestMPA_9_PadOfLentPayloadHasRoomInItsChunk: wherever the chunk ends that the ends of an FPDU are put
+// into, and however long its pad is.
+func TestMPA_9_PadOfLentPayloadHasRoomInItsChunk(t *testing.T) {
+	for _, head := range []int{taggedLen, untaggedLen, 31} {
+		for n := range 4 {
+			ulpdu := octets(head + lendMin + n)
+			for room := 1; room < 2*head; room++ {
+				e, r, out := encoder{crc: true}, reference{crc: true}, new(batch)
+				out.room()
+				out.fill = chunkSize - room
+				e.encode(out, ulpdu[:head], [][]byte{ulpdu[head:]}, len(ulpdu), false)
+				require.True(t, bytes.Equal(r.fpdu(nil, ulpdu), bytes.Join(out.pending(), nil)), "room for %d octets, head of %d, %d octets", room, head, len(ulpdu))
+				out.release()
+			}
+		}
+	}
+}
+
+// TestSmallSendsAndAWriteWithAPadFillAChunk: the same by the calls of DDP.
+func TestSmallSendsAndAWriteWithAPadFillAChunk(t *testing.T) {
+	s := &script{}
+	c := conn(s, Terms{CRC: true})
+	r := reference{crc: true}
+	var want []byte
+	add := func(head, payload int) {
+		ulpdu := octets(head + payload)
+		require.True(t, c.Append(ulpdu[:head], [][]byte{ulpdu[head:]}, false))
+		want = r.fpdu(want, ulpdu)
+	}
+	for range 282 {
+		add(untaggedLen, 208) // an FPDU of 232 octets
+	}
+	add(untaggedLen, 68) // 92: there is room for 20
+	add(taggedLen, 257)
+	require.NoError(t, c.Flush(false))
+	require.True(t, bytes.Equal(want, s.wire()))
+}
