@@ -280,9 +280,9 @@ func TestVERBS_21_24_CloseOfABlank(t *testing.T) {
 	})
 }
 
-// TestNothingIsRegisteredDuringAClose: while Close waits, what is live may be invalidated, but nothing
+// TestVERBS_21_NothingIsRegisteredDuringAClose: while Close waits, what is live may be invalidated, but nothing
 // takes its place, or Close would return with that in force.
-func TestNothingIsRegisteredDuringAClose(t *testing.T) {
+func TestVERBS_21_NothingIsRegisteredDuringAClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		b, mem := p.fastRegion(8, everyRight), make([]byte, 8)
@@ -330,6 +330,23 @@ func TestNoWindowIsBoundDuringItsClose(t *testing.T) {
 		require.Zero(t, p.windows.Len())
 		p.close(on)
 	})
+}
+
+// TestVERBS_23_WhatCannotBeClosedCanBeEnabledAgain: windows keep it from being closed, and then nothing has
+// changed.
+func TestVERBS_23_WhatCannotBeClosedCanBeEnabledAgain(t *testing.T) {
+	p := newPeer(t)
+	b, w := p.fastRegion(8, lendable), p.window()
+	mem := make([]byte, 8)
+	r := p.enable(b, mem, lendable, 0)
+	p.bind(w, r, 0, 8, RemoteRead, 0)
+	require.ErrorIs(t, b.Close(context.Background()), ErrBound)
+	require.NoError(t, w.Invalidate(context.Background()))
+	require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false))
+	p.enable(b, mem, lendable, 0)
+	require.NoError(t, w.Close(context.Background()))
+	require.NoError(t, b.Close(context.Background()))
+	require.Zero(t, p.table.Len())
 }
 
 func TestEnablesAllocateLittle(t *testing.T) {
