@@ -23,7 +23,8 @@ type Placer interface {
 	// unless a message ends with it. The LLP may then read into their destinations
 	// directly. The memory is pinned until Unpin, so the LLP must not wait before that.
 	// The segments do not overlap. With alone, no segment lies in memory that another
-	// peer may write: data that is verified in place must not change meanwhile.
+	// peer may write: data that is verified in place must not change meanwhile, nor may
+	// data of another message that has arrived there instead.
 	//
 	// The headers of the peer do not determine where the data goes. It goes where this
 	// side expects it, into memory whose contents are undefined until it has arrived.
