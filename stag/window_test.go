@@ -481,6 +481,26 @@ func TestRegistrationOfABlankIsAsDurableAsTheBlank(t *testing.T) {
 	require.Equal(t, []int64{3, 2}, dirty)
 }
 
+// TestRegistrationOfABlankTellsWhatItsBufferHasFailed: as a region of RegisterBuffer does.
+func TestRegistrationOfABlankTellsWhatItsBufferHasFailed(t *testing.T) {
+	p := newPeer(t)
+	file := &testFile{data: make([]byte, 8), err: errors.New("no space")}
+	var failed []any
+	b, err := p.table.Allocate(8, Options{
+		Access: lendable | RemoteWrite, Scope: Scope{PD: 1},
+		Failed: func(off, n int64, err error) { failed = append(failed, off, n, errors.Is(err, file.err)) },
+	})
+	require.NoError(t, err)
+	r, err := b.PrepareBuffer(file, lendable|RemoteWrite, 0)
+	require.NoError(t, err)
+	require.NoError(t, p.table.Enable(p.scope, r))
+	require.NoError(t, r.PlaceWrite(2, numbered(4)))
+	require.Equal(t, []any{int64(2), int64(4), true}, failed)
+	w := p.bind(p.window(), r, 1, 7, RemoteWrite, 0)
+	require.NoError(t, w.PlaceWrite(2, numbered(4)))
+	require.Equal(t, []any{int64(3), int64(4), true}, failed[3:], "through a window, too")
+}
+
 // TestCloseOfABlankThatIsUsedTellsSo: its octets are not the caller's yet.
 func TestCloseOfABlankThatIsUsedTellsSo(t *testing.T) {
 	p := newPeer(t)
