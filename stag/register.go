@@ -28,7 +28,7 @@ type Options struct {
 // moment that the rights allow. The table keeps mem until [Table.Close].
 //
 // It fails if mem is empty, if the rights contradict each other, if the region
-// would not fit below TO 2^64, or with [ErrExhausted].
+// would reach TO 2^64, so that TO plus length wraps, or with [ErrExhausted].
 func (t *Table) Register(mem []byte, o Options) (*Region, error) {
 	return t.register(&Region{mem: mem, size: uint64(len(mem))}, o)
 }
@@ -67,7 +67,7 @@ func (t *Table) register(r *Region, o Options) (*Region, error) {
 		return nil, o.Access.unsound()
 	}
 	if _, carry := bits.Add64(o.BaseTO, r.size, 0); carry != 0 {
-		return nil, fmt.Errorf("stag: %d octets from TO %#x wrap: the last TO is 2^64-1", r.size, o.BaseTO)
+		return nil, fmt.Errorf("stag: %d octets from TO %#x wrap: TO plus length is at most 2^64-1", r.size, o.BaseTO)
 	}
 	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
 	r.flush, r.guard, r.dirty, r.failed = o.Flusher, o.Watch, o.Dirty, o.Failed

@@ -130,7 +130,7 @@ func TestVERBS_7_8_ARCH_2_15_BaseTO(t *testing.T) {
 	}
 	for _, base := range []uint64{^uint64(0) - size + 1, ^uint64(0)} {
 		_, err := p.table.Register(make([]byte, size), Options{BaseTO: base})
-		require.ErrorContains(t, err, "wrap")
+		require.ErrorContains(t, err, "wrap: TO plus length is at most 2^64-1", "also where the last TO is 2^64-1")
 	}
 }
 
