@@ -92,7 +92,6 @@ type job struct {
 	reply [ResponseLen]byte
 
 	// Made once, that they need not be allocated.
-	replace    func(uint64) uint64
 	goOn       func(error) // the flush of the next target has ended
 	startFlush func()      // flush it in a goroutine that may wait, and go on
 }
@@ -181,7 +180,6 @@ func (r *responder) take() *job {
 		return j
 	}
 	j := &job{r: r}
-	j.replace = func(uint64) uint64 { return j.request.Value }
 	j.goOn = func(err error) {
 		if err != nil {
 			r.tellPanic(err)
@@ -306,7 +304,7 @@ func (j *job) followOn() (done bool) {
 		j.status = MakeStatus(NoRegion, NotDurable)
 		return true
 	}
-	if _, err := j.r.Table.Update(j.tail.region, j.tail.off, j.replace); err != nil {
+	if err := j.r.Table.Store(j.tail.region, j.tail.off, j.request.Value); err != nil {
 		j.status = MakeStatus(NoRegion, FollowOnFailed)
 		return true
 	}

@@ -64,6 +64,30 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 	return v, nil
 }
 
+// Store makes v the 64-bit value at off, in the byte order of the host, as one step that takes
+// turns with Updates. The caller has a pin, and off is Aligned. Unlike an Update it always
+// writes: octets that a medium has lost may look as they should. The error is that of Update.
+func (t *Table) Store(r *Region, off, v uint64) error {
+	if !r.contains(off, AtomicLen) {
+		return ErrBounds
+	}
+	if r.buf != nil {
+		t.buffers.mu.Lock()
+		defer t.buffers.mu.Unlock()
+		return t.putBuffer(r, off, v)
+	}
+	began := r.Began()
+	storeMemory((*uint64)(unsafe.Pointer(&r.mem[off])), v)
+	r.MarkWritten(began, off, AtomicLen)
+	return nil
+}
+
+func storeMemory(p *uint64, v uint64) {
+	raceorder.Lock()
+	defer raceorder.Unlock()
+	atomic.StoreUint64(p, v)
+}
+
 // updateMemory is Update of memory. Reads and Writes of peers may touch the same octets.
 func updateMemory(p *uint64, change func(v uint64) uint64) (v uint64, changed bool) {
 	raceorder.Lock()
@@ -98,6 +122,12 @@ func (t *Table) updateBuffer(r *Region, off uint64, change func(v uint64) uint64
 	if fresh == v {
 		return v, nil
 	}
-	binary.NativeEndian.PutUint64(octets, fresh)
-	return v, r.Place(off, octets)
+	return v, t.putBuffer(r, off, fresh)
+}
+
+// putBuffer writes v. Preconditions: t.buffers.mu is held.
+func (t *Table) putBuffer(r *Region, off, v uint64) error {
+	octets := t.buffers.octets[:]
+	binary.NativeEndian.PutUint64(octets, v)
+	return r.Place(off, octets)
 }

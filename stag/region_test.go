@@ -136,6 +136,10 @@ func TestCMT_30_WatchIsToldOfAllThatIsWritten(t *testing.T) {
 		_, err = table.Update(r, 8, func(v uint64) uint64 { return v })
 		require.NoError(t, err)
 		require.Equal(t, []string{"1 1 3 false", "2 2 4 false", "3 8 8 false"}, w.told)
+		w = watching{}
+		require.NoError(t, table.Store(r, 8, 1), "which is there already")
+		require.Equal(t, []string{"1 8 8 false"}, w.told)
+		require.ErrorIs(t, table.Store(r, 16, 1), ErrBounds)
 	}
 	w = watching{}
 	file.err = errors.New("half written")

@@ -1,0 +1,69 @@
+package commit
+
+import (
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// watchedBy makes a Latch for f the Flusher of a region, as the library does for a Flusher of a
+// user's own.
+func watchedBy(f Flusher) func(*stag.Options) {
+	return func(o *stag.Options) {
+		l := NewLatch(f)
+		o.Flusher, o.Watch = l, l
+	}
+}
+
+// TestCMT_30_44_FollowOnIsAskedForAgain: a follow-on that was stored, and that a sync has lost, is stored
+// once more, though what is there looks as if it need not be.
+func TestCMT_30_44_FollowOnIsAskedForAgain(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		c := converse(t, nil)
+		r, _ := c.region(watchedBy(&c.media))
+		c.media.fail = map[int64]error{16: syscall.EIO}
+		c.sends("a follow-on", requestOf(1, ask(1, part(r, 0, 8)).then(r.STag(), r.BaseTO()+16, 42)))
+		c.wantAnswer("that is lost", 1, 1, MakeStatus(NoRegion, FollowOnFailed))
+		c.media.fail = nil
+		c.sends("a Commit of its place", requestOf(2, ask(2, part(r, 16, 8))))
+		c.wantAnswer("is told so", 2, 2, MakeStatus(0, DataLost))
+		c.sends("the same again", requestOf(3, ask(3, part(r, 0, 8)).then(r.STag(), r.BaseTO()+16, 42)))
+		c.wantAnswer("makes it durable", 3, 3, 0)
+	})
+	t.Run("a file", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := converse(t, nil)
+			disk := &counting{answering: answering{atomic: true}, err: syscall.EIO}
+			b, err := NewBuffer(disk)
+			require.NoError(t, err)
+			r, err := c.table.RegisterBuffer(b, stag.Options{Access: stag.LocalWrite | stag.Remote, Scope: alice, Flusher: b})
+			require.NoError(t, err)
+			c.sends("a follow-on", requestOf(1, ask(1, Region{}).then(r.STag(), 16, 42)))
+			synctest.Wait()
+			c.wantSegment("that is lost", responseOf(1, 1, MakeStatus(NoRegion, FollowOnFailed)))
+			disk.err = nil
+			c.sends("the same again", requestOf(2, ask(2, Region{}).then(r.STag(), 16, 42)))
+			synctest.Wait()
+			c.wantSegment("makes it durable", responseOf(2, 2, 0))
+			require.Equal(t, 2, disk.writes, "since it was written again")
+		})
+	})
+}
+
+// A counting buffer counts what is written to it, and fails as the test says.
+type counting struct {
+	answering
+	writes int
+	err    error
+}
+
+func (c *counting) WriteAt(p []byte, off int64) (int, error) {
+	c.writes++
+	return c.answering.WriteAt(p, off)
+}
+
+func (c *counting) Sync() error { return c.err }
