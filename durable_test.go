@@ -228,3 +228,34 @@ func TestCMT_30_OnlyCommitsTellOfAFailedWrite(t *testing.T) {
 		require.NotEqual(t, iwarp.StatusSuccess, server.endOfReceive().Status)
 	})
 }
+
+// TestCMT_55_InvalidatedRegionIsDurableOnReceive: the message that invalidates a region, and one after
+// that, completes when what was written to the region before is durable.
+func TestCMT_55_InvalidatedRegionIsDurableOnReceive(t *testing.T) {
+	for what, invalidate := range map[string]func(client *side, mr *iwarp.MR) iwarp.SendWR{
+		"by the message": func(_ *side, mr *iwarp.MR) iwarp.SendWR {
+			return iwarp.SendWR{Op: iwarp.OpSendInvalidate, Invalidate: mr.STag()}
+		},
+		"before it": func(client *side, mr *iwarp.MR) iwarp.SendWR {
+			require.NoError(client, mr.Invalidate(testContext(client.T)))
+			return iwarp.SendWR{Op: iwarp.OpSend}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			client, server := committers(t)
+			ctx := testContext(t)
+			var m medium
+			_, mr := server.register(64, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: &m, DurableOnReceive: true, QP: server.qp})
+			_, local := client.register(64, stag.LocalWrite, nil)
+			require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{}))
+			require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8)))
+			require.NoError(t, client.qp.RDMARead(ctx, iwarp.SGE{}, iwarp.RemoteBuffer{}), "the Write is placed")
+			require.Empty(t, m.ranges())
+			_, err := client.qp.Do(ctx, invalidate(client, mr))
+			require.NoError(t, err)
+			require.Equal(t, iwarp.StatusSuccess, server.endOfReceive().Status)
+			require.Equal(t, []commit.Range{{Len: 64}}, m.ranges())
+			require.NoError(t, mr.Close())
+		})
+	}
+}

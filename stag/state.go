@@ -32,6 +32,10 @@ const (
 // Valid reports whether the STag can still be used.
 func (r *Region) Valid() bool { return r.state.Load()&(invalid|closing) == 0 }
 
+// Closing reports whether [Table.Close] has begun, or has ended. If it has not, a Close that begins
+// later waits for the holds that there are.
+func (r *Region) Closing() bool { return r.state.Load()&closing != 0 }
+
 // Usable reports whether a work request that was posted before may still use the octets:
 // the region is VALID, or it is being closed and [Table.Close] waits for the request. A
 // window never is: work requests name the region behind it (draft-hilland-rddp-verbs

@@ -45,7 +45,8 @@ func (l *OnReceive) change(f func([]*stag.Region) []*stag.Region) {
 	l.regions.Store(&old)
 }
 
-// Flush makes durable what the peer of a stream may have written.
+// Flush makes durable what the peer of a stream may have written. A region that is INVALID is no
+// exception: the message that is to complete may have invalidated it, after Writes to it.
 func (l *OnReceive) Flush(stream uint32) error {
 	p := l.regions.Load()
 	if p == nil {
@@ -57,7 +58,7 @@ func (l *OnReceive) Flush(stream uint32) error {
 		}
 		var err error
 		r.Hold() // before looking: Close waits from now on, or has been seen
-		if r.Valid() {
+		if !r.Closing() {
 			err = r.Flusher().Flush(context.Background(), 0, int64(r.Len()))
 		}
 		r.Release()
