@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -67,3 +68,45 @@ func (c *counting) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (c *counting) Sync() error { return c.err }
+
+// TestCMT_16_44_CommitCoversTheFollowOnBeforeIt: a Commit of octets that an earlier follow-on has
+// stored is no success while they are not durable.
+func TestCMT_16_44_CommitCoversTheFollowOnBeforeIt(t *testing.T) {
+	t.Run("that is lost", func(t *testing.T) {
+		c := converse(t, nil)
+		r, _ := c.region(watchedBy(&c.media))
+		c.media.fail = map[int64]error{16: syscall.EIO}
+		c.sends("a follow-on, and Commits of its place, and of another",
+			requestOf(1, ask(1, part(r, 0, 8)).then(r.STag(), r.BaseTO()+16, 42)),
+			requestOf(2, ask(2, part(r, 20, 1))), requestOf(3, ask(3, part(r, 24, 8))))
+		laterFirst(c)
+		c.wantSegment("the follow-on is lost", responseOf(1, 1, MakeStatus(NoRegion, FollowOnFailed)))
+		c.wantSegment("a Commit of it is told", responseOf(2, 2, MakeStatus(0, DataLost)))
+		c.wantSegment("and no other", responseOf(3, 3, 0))
+	})
+	t.Run("that is durable later", func(t *testing.T) {
+		c := converse(t, nil)
+		r, _ := c.region(nil)
+		c.media.fail = map[int64]error{16: ErrTransient}
+		c.sends("a follow-on, and a Commit of its place, with another follow-on",
+			requestOf(1, ask(1, part(r, 0, 8)).then(r.STag(), r.BaseTO()+16, 42)),
+			requestOf(2, ask(2, part(r, 20, 1)).then(r.STag(), r.BaseTO()+24, 43)))
+		laterFirst(c)
+		c.wantSegment("it is not durable", responseOf(1, 1, MakeStatus(NoRegion, FollowOnFailed)))
+		c.wantSegment("and then it is", responseOf(2, 2, 0))
+		require.Equal(t, []Range{{20, 1}, {0, 8}, {16, 8}, {20, 1}, {24, 8}}, c.media.flushed)
+		c.sends("a Commit after that", requestOf(3, ask(3, part(r, 0, 8))))
+		c.wantAnswer("is done once", 3, 3, 0)
+		require.Len(t, c.media.flushed, 6)
+	})
+}
+
+// laterFirst runs the tasks that were started, the last one first, and then those that they start.
+func laterFirst(c *conversation) {
+	tasks := c.tasks
+	c.tasks = nil
+	for _, f := range slices.Backward(tasks) {
+		f()
+	}
+	c.run()
+}

@@ -74,6 +74,7 @@ type responder struct {
 	spare  []*job
 	queued uint64 // jobs that have got a turn
 	ended  uint64 // of them, those that are done: always the first ones
+	failed uint64 // of these, those whose follow-on is not durable
 	early  []*job // whose regions are durable before it is their turn
 }
 
@@ -83,6 +84,7 @@ type job struct {
 	r       *responder
 	in      *rdmap.Inbound
 	turn    uint64
+	failed  uint64 // of the responder, when the flush of the regions began
 	request Request
 	targets []target // of the regions, pinned
 	tail    target   // of the follow-on, pinned if there is one
@@ -138,7 +140,7 @@ func (r *responder) serve(in *rdmap.Inbound) {
 func (r *responder) queue(j *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	j.turn = r.queued
+	j.turn, j.failed = r.queued, r.failed
 	r.queued++
 }
 
@@ -154,10 +156,13 @@ func (r *responder) isTurn(j *job) bool {
 }
 
 // endTurn ends that of a job, and returns the next one if it has waited for that.
-func (r *responder) endTurn() (next *job) {
+func (r *responder) endTurn(status Status) (next *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended++
+	if status.Code() == FollowOnFailed {
+		r.failed++
+	}
 	for i, j := range r.early {
 		if j.turn == r.ended {
 			last := len(r.early) - 1
@@ -257,9 +262,9 @@ func (r *responder) find(st stag.STag, to uint64, n uint32) (target, *transport.
 // for this one. It returns where a flush must be waited for: when that has ended goOn calls it
 // again.
 func (j *job) advance() {
-	for j != nil && j.flushRegions() && j.r.isTurn(j) && j.followOn() {
+	for j != nil && j.flushRegions() && j.r.isTurn(j) && j.flushAgain() && j.followOn() {
 		j.unpin()
-		next := j.r.endTurn() // before the answer: to send it may have to wait for the pins of a later job
+		next := j.r.endTurn(j.status) // before the answer: to send it may have to wait for the pins of a later job
 		j.answer(j.status)
 		j = next
 	}
@@ -274,6 +279,16 @@ func (j *job) flushRegions() (done bool) {
 		j.note(c)
 	}
 	return true
+}
+
+// flushAgain flushes the regions once more if a follow-on before j is not durable: it may be to
+// one of them, and it was stored when they had been flushed.
+func (j *job) flushAgain() (done bool) {
+	if j.status != 0 || j.flushed > len(j.targets) || j.failed == j.r.failed {
+		return true
+	}
+	j.failed, j.flushed = j.r.failed, 0
+	return j.flushRegions()
 }
 
 // next is what is to be flushed next.
