@@ -26,8 +26,12 @@ func codeOf(err error) Code {
 	return Failed
 }
 
-// losing are the errors after which it is unknown what is on the disk: the system has
-// dropped the pages that it could not write, and the next sync succeeds without them.
+// loses reports whether it is unknown what is on the disk after a sync that has failed like this: the
+// system has dropped the pages that it could not write, and the next sync succeeds without them.
+// The errno of such a sync is that of the disk or of the server, and may be any.
+func (c Code) loses() bool { return c == DataLost || c&Vendor != 0 }
+
+// losing are the errors that are told as DataLost.
 var losing = []syscall.Errno{
 	syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ESTALE,
 }

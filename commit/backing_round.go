@@ -184,10 +184,10 @@ func (g *group) gather() {
 
 // settle judges what the running round had taken. Preconditions: g.mu is held.
 func (g *group) settle(err error) {
-	switch codeOf(err) {
-	case OK:
+	switch c := codeOf(err); {
+	case c == OK:
 		g.taken.clear()
-	case DataLost:
+	case c.loses():
 		g.losses.synced(err)
 		g.dirty.moveAll(&g.taken)
 		g.ranges = g.taken.runs(g.ranges[:0])

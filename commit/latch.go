@@ -6,8 +6,8 @@ import (
 )
 
 // A Latch is a Flusher of a user's own with a memory of what it has lost. When a Flush fails
-// with an error that means DataLost (see [Code]: EIO, ENOSPC and their like, or an *[Error]),
-// its octets, and all that were written and not made durable before, are lost: Flush
+// with an error that means DataLost or Vendor (see [Code]: EIO, ENOSPC and most other errnos, or an
+// *[Error]), its octets, and all that were written and not made durable before, are lost: Flush
 // answers DataLost for them, and does not ask the Flusher, until they have been written again.
 // So are octets of which a write has failed. Any other error may be followed by a success.
 //
@@ -87,13 +87,13 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running[epoch]--
-	switch codeOf(err) {
-	case OK:
+	switch c := codeOf(err); {
+	case c == OK:
 		l.dirty.remove(r)
 		l.dirty.addPart(l.written[epoch], r)
 		l.dirty.addPart(l.written[l.epoch], r)
 		return l.losses.told(r)
-	case DataLost:
+	case c.loses():
 		l.losses.synced(err)
 		l.losses.octets.add(r)
 		l.losses.octets.addAll(l.dirty)

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"io"
+	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,37 @@ func TestCMT_13_WhatASyncHasLostStaysLost(t *testing.T) {
 	require.NoError(t, flush(g, 64*page, 100), "also in the last chunk, which is shorter")
 	g.wrote(g.began(), 7*page, page, syscall.ENOSPC)
 	require.ErrorIs(t, flush(g, 7*page, 1), ErrDataLost, "nor is a write that has failed forgotten")
+}
+
+// TestCMT_13_WhatASyncHasLostWithAnyErrno: the error of a page that could not be written is the disk's, a bad sector
+// or a broken path to it, or the server's. The system has dropped it all the same.
+func TestCMT_13_WhatASyncHasLostWithAnyErrno(t *testing.T) {
+	const first = syscall.Errno(61) // of Linux: ENODATA, a bad sector
+	d := disk{err: &os.PathError{Op: "sync", Path: "data", Err: first}}
+	g := newGroup(64*page, false, d.sync)
+	o := own{disk: disk{err: first}}
+	l := NewLatch(&o)
+	for what, x := range map[string]struct {
+		flush func(off, n int64) error
+		write func(off, n int64)
+		fails func(error)
+	}{
+		"a backing":               {func(off, n int64) error { return flush(g, off, n) }, func(off, n int64) { touch(g, off, n) }, d.fails},
+		"a Flusher of the user's": {l.flush, l.put, o.fails},
+	} {
+		x.write(0, 1)
+		x.write(5*page, 1)
+		err := x.flush(0, 1)
+		require.ErrorIs(t, err, first, what)
+		require.Equal(t, Vendor|Code(first), codeOf(err), what)
+		x.fails(nil)
+		err = x.flush(0, 1)
+		require.ErrorIs(t, err, ErrDataLost, what)
+		require.ErrorIs(t, err, first, what)
+		require.ErrorIs(t, x.flush(5*page, 1), ErrDataLost, what)
+		x.write(0, 1)
+		require.NoError(t, x.flush(0, 1), what)
+	}
 }
 
 // TestCMT_13_WrittenWhileASyncFails: the page may have been there when the system dropped it.

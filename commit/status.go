@@ -11,7 +11,7 @@ type Status uint32
 type Code uint16
 
 // The codes. That a Commit has failed does not mean that the data is lost, but for
-// DataLost; nothing is known of which octets are durable.
+// DataLost, and perhaps Vendor; nothing is known of which octets are durable.
 const (
 	OK             Code = 0x0000
 	Failed         Code = 0x0001 // the data is where it was; try again, or write it again
@@ -23,7 +23,7 @@ const (
 	FollowOnFailed Code = 0x0007 // all regions are durable; the follow-on is not
 	DataLost       Code = 0x0008 // the octets may no longer be what was written; write them again
 	Unspecified    Code = 0x00ff
-	Vendor         Code = 0x8000 // with the errno of the peer in the lower 15 bits
+	Vendor         Code = 0x8000 // with the errno of the peer in the lower 15 bits; write them again
 )
 
 // NoRegion is the index of a failure that is not about one region.

@@ -45,7 +45,8 @@ type AtomicBuffer interface {
 //   - nil is a promise for all octets of the range that were written before the call, by
 //     any writer.
 //   - An error after which octets may be gone from where they were, as the pages of a file are
-//     whose sync has failed, is an errno such as EIO, or a *commit.Error with the code DataLost.
+//     whose sync has failed, is an errno, such as EIO or any other but EROFS, EINTR, EAGAIN and
+//     ENOMEM, or a *commit.Error with the code DataLost or Vendor.
 //     The Flusher is then not asked for those octets again, nor for any that were written to
 //     the region and not made durable before: they are lost until a peer, or a local work
 //     request, has written them again ([github.com/goiwarp/iwarp/commit.Latch]). Local code
