@@ -38,14 +38,18 @@ func syncs(sync func() error) (err error) {
 	return sync()
 }
 
-// WriteAt writes octets, and remembers that they are to be synced.
-func (b *Buffer) WriteAt(p []byte, off int64) (int, error) {
-	began := b.began()
-	n, err := b.SyncBuffer.WriteAt(p, off)
+var errWritePanicked = errors.New("commit: the buffer's WriteAt panicked")
+
+// WriteAt writes octets, and remembers that they are to be synced. A panic of the user's WriteAt,
+// which may have written any of them, is a write that has failed.
+func (b *Buffer) WriteAt(p []byte, off int64) (n int, err error) {
+	began, outcome := b.began(), errWritePanicked
+	defer func() { b.wrote(began, off, len(p), outcome) }()
+	n, err = b.SyncBuffer.WriteAt(p, off)
 	if n < len(p) && err == nil {
 		err = io.ErrShortWrite
 	}
-	b.wrote(began, off, len(p), err)
+	outcome = err
 	return n, err
 }
 

@@ -189,3 +189,19 @@ func TestCMT_30_BufferThatWritesLess(t *testing.T) {
 	require.Equal(t, 9, n)
 	require.ErrorIs(t, b.Flush(context.Background(), 0, 10), ErrDataLost)
 }
+
+// A panicking buffer has written a part of what it was given.
+type panicking struct{ counting }
+
+func (p *panicking) WriteAt(b []byte, off int64) (int, error) {
+	_, _ = p.counting.WriteAt(b[:1], off)
+	panic("torn")
+}
+
+func TestCMT_30_BufferThatPanics(t *testing.T) {
+	b, err := NewBuffer(new(panicking))
+	require.NoError(t, err)
+	require.PanicsWithValue(t, "torn", func() { _, _ = b.WriteAt([]byte("record"), 8) }, "the region that has called it ends the stream")
+	require.ErrorIs(t, b.Flush(context.Background(), 8, 6), ErrDataLost, "that of another stream is told")
+	require.NoError(t, b.Flush(context.Background(), 0, 8))
+}
