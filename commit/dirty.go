@@ -121,10 +121,10 @@ func (c *chunks) runs(dst []Range) []Range {
 
 func (c *chunks) appendRun(dst []Range, first, n int64) []Range {
 	off := first << c.shift
-	end := min(off+n<<c.shift, c.size)
-	if k := len(dst) - 1; k >= 0 && dst[k].Off+dst[k].Len == off {
-		dst[k].Len = end - dst[k].Off
+	octets := min(n<<c.shift, c.size-off) // off+n<<c.shift may be 1<<63
+	if k := len(dst) - 1; k >= 0 && dst[k].end() == off {
+		dst[k].Len += octets
 		return dst
 	}
-	return append(dst, Range{off, end - off})
+	return append(dst, Range{off, octets})
 }

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"io"
+	"math"
 	"os"
 	"syscall"
 	"testing"
@@ -64,6 +65,19 @@ func TestCMT_13_WhatASyncHasLostWithAnyErrno(t *testing.T) {
 		require.ErrorIs(t, x.flush(5*page, 1), ErrDataLost, what)
 		x.write(0, 1)
 		require.NoError(t, x.flush(0, 1), what)
+	}
+}
+
+// TestCMT_13_LossesOfALargeBacking: its last chunk ends before 1<<63, and not behind it.
+func TestCMT_13_LossesOfALargeBacking(t *testing.T) {
+	for _, size := range []int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 1<<46, 1 << 62} {
+		d := disk{err: syscall.EIO}
+		g := newGroup(size, true, d.sync)
+		touch(g, size-8, 8)
+		require.Error(t, flush(g, size-8, 8))
+		require.Equal(t, size, d.syncs[0][0].end())
+		d.fails(nil)
+		require.ErrorIs(t, flush(g, size-8, 8), ErrDataLost, "%d octets", size)
 	}
 }
 
