@@ -9,24 +9,26 @@ import (
 
 // The file of a target:
 //
-//	0       8                4096                                        tail
-//	+-------+----------------+-------------------------------------------+------
-//	| mark  |  (not used)    | record | record | ...                     |
-//	+-------+----------------+-------------------------------------------+------
+//	0       8       16       4096                                        tail
+//	+-------+-------+--------+-------------------------------------------+------
+//	| mark  | term  |        | record | record | ...                     |
+//	+-------+-------+--------+-------------------------------------------+------
 //
-// with the mark and the parts of a record little endian:
+// with the term that a writer has taken last, and with it, the mark and the parts of a record little endian:
 //
 //	+------------+-----------+-------------+------------------------------+
 //	| length (4) | CRC32C (4)| number (8)  | octets, zero up to a multiple of 8
 //	+------------+-----------+-------------+------------------------------+
 const (
+	markAt      = 0
+	termAt      = 8
 	start       = 4096
 	recordHead  = 16
 	defaultFile = 64 << 20
 )
 
-// A mark says where the log ends, and in whose term that was written: the one with the
-// later term is right, and of two of the same term, the one with the later tail.
+// A mark says where the log ends, which is the end of a record, and in whose term that was written:
+// the one with the later term is right, and of two of the same term, the one with the later tail.
 type mark struct {
 	term uint16
 	tail uint64 // less than 1 << 48
@@ -62,6 +64,18 @@ func putRecord(b []byte, number uint64, data []byte) (int, error) {
 // sum is the checksum of a record: of all of it but itself.
 func sum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[:4], castagnoli), castagnoli, record[8:])
+}
+
+// wholeRecords is the length of the records at the front of b that are all in it.
+func wholeRecords(b []byte) (n int) {
+	for len(b)-n >= recordHead {
+		next := recordLen(int(binary.LittleEndian.Uint32(b[n:])))
+		if next > len(b)-n {
+			break
+		}
+		n += next
+	}
+	return n
 }
 
 // checkLog checks all records of a log and returns how many there are.

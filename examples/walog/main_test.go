@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"os"
 	"path/filepath"
@@ -76,13 +77,17 @@ func TestLogIsChecked(t *testing.T) {
 type cluster struct {
 	*testing.T
 	ctx     context.Context
+	size    int64
 	paths   [3]string
 	addrs   []string
 	targets [3]*target
 }
 
-func newCluster(t *testing.T) *cluster {
-	c := &cluster{T: t, ctx: testContext(t), addrs: make([]string, 3)}
+func newCluster(t *testing.T) *cluster { return newClusterOf(t, start+4096) }
+
+// newClusterOf makes a cluster whose files have so many octets.
+func newClusterOf(t *testing.T, size int64) *cluster {
+	c := &cluster{T: t, ctx: testContext(t), size: size, addrs: make([]string, 3)}
 	dir := t.TempDir()
 	for i := range c.targets {
 		c.paths[i], c.addrs[i] = filepath.Join(dir, string(rune('a'+i))), "127.0.0.1:0"
@@ -93,7 +98,7 @@ func newCluster(t *testing.T) *cluster {
 }
 
 func (c *cluster) start(i int) {
-	t, err := openTarget(c.ctx, c.addrs[i], c.paths[i], start+4096)
+	t, err := openTarget(c.ctx, c.addrs[i], c.paths[i], c.size)
 	require.NoError(c, err)
 	c.targets[i], c.addrs[i] = t, t.l.Addr().String()
 	go func() { _ = t.accept(c.ctx) }()
@@ -102,7 +107,7 @@ func (c *cluster) start(i int) {
 func (c *cluster) lose(i int) { c.targets[i].close() }
 
 func (c *cluster) writer() *writer {
-	w, err := openWriter(c.ctx, c.addrs, start+4096)
+	w, err := openWriter(c.ctx, c.addrs, c.size)
 	require.NoError(c, err)
 	return w
 }
@@ -123,7 +128,7 @@ func (c *cluster) records(i int) string {
 	require.NoError(c, err)
 	var records []string
 	for len(log) > 0 {
-		n := int(log[0])
+		n := int(binary.LittleEndian.Uint32(log))
 		records = append(records, string(log[recordHead:recordHead+n]))
 		log = log[recordLen(n):]
 	}

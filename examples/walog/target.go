@@ -68,7 +68,7 @@ func (t *target) close() {
 // accept takes connections until the target is closed. The writer learns from the private
 // data where the file is.
 func (t *target) accept(ctx context.Context) error {
-	where, err := t.mr.Advertise(0, int(t.file.Size())).AppendBinary(nil)
+	where, err := t.mr.Advertise(0, int(t.mr.Len())).AppendBinary(nil)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,10 +15,12 @@ import (
 // A writer appends records to the logs of its targets. There is one at a time: before another
 // is started, the one before it must have ended.
 //
-// A record is written when a majority has it. A new writer asks a majority, so that at
-// least one of those has every such record, and takes the log with the best mark for its
-// own. Before it writes, it makes a majority agree to that, under a new term: a target
-// that was away meanwhile will be recognised by its old one.
+// A record is written when a majority has it. A new writer takes a term that no writer had: a
+// majority has noted it, and so the next writer hears of it. It asks that majority, so that at
+// least one of those has every record, and takes the log with the best mark for its own.
+// Before it writes, it makes a majority agree to that, under its term: a target that was away
+// meanwhile will be recognised by its old one. A target keeps its old term, and all records that it
+// shares with that log, until it has the whole of it: so a writer may end at any time.
 type writer struct {
 	rnic       *iwarp.RNIC
 	pd         *iwarp.PD
@@ -27,8 +30,11 @@ type writer struct {
 	scratchMem []byte
 	links      []*link
 	term       uint16
+	base       uint64 // of the log: the end of what was adopted
 	stop       context.CancelFunc
 	tasks      sync.WaitGroup
+
+	reading sync.Mutex // of scratchMem, by a link
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -38,11 +44,7 @@ type writer struct {
 
 // openWriter makes a writer of a log of so many octets, and recovers what is there.
 func openWriter(ctx context.Context, targets []string, size int64) (*writer, error) {
-	w := &writer{end: start, mem: make([]byte, size), scratchMem: make([]byte, size)}
-	w.changed.L = &w.mu
-	for _, addr := range targets {
-		w.links = append(w.links, &link{w: w, addr: addr})
-	}
+	w := newWriter(targets, size)
 	ctx, w.stop = context.WithCancel(ctx)
 	err := w.register()
 	if err == nil {
@@ -53,6 +55,15 @@ func openWriter(ctx context.Context, targets []string, size int64) (*writer, err
 		return nil, err
 	}
 	return w, nil
+}
+
+func newWriter(targets []string, size int64) *writer {
+	w := &writer{end: start, mem: make([]byte, size), scratchMem: make([]byte, size)}
+	w.changed.L = &w.mu
+	for _, addr := range targets {
+		w.links = append(w.links, &link{w: w, addr: addr})
+	}
+	return w
 }
 
 func (w *writer) register() (err error) {
@@ -77,24 +88,8 @@ func (w *writer) majority() int { return len(w.links)/2 + 1 }
 // recover finds the log that earlier writers have left, starts the links, and waits until a
 // majority has it.
 func (w *writer) recover(ctx context.Context) error {
-	marks := make([]mark, len(w.links))
-	best, reached := -1, 0
-	for i, l := range w.links {
-		m, err := l.dial(ctx)
-		if err != nil {
-			l.hangUp()
-			continue
-		}
-		marks[i] = m
-		reached++
-		if best < 0 || m.word() > marks[best].word() {
-			best = i
-		}
-	}
-	if reached < w.majority() {
-		return fmt.Errorf("%d of %d targets can be reached", reached, len(w.links))
-	}
-	if err := w.adopt(ctx, w.links[best], marks[best]); err != nil {
+	marks, err := w.begin(ctx)
+	if err != nil {
 		return err
 	}
 	for i, l := range w.links {
@@ -103,12 +98,47 @@ func (w *writer) recover(ctx context.Context) error {
 	return w.await(ctx, w.end)
 }
 
+// begin connects, takes a term and adopts a log. It returns the marks of the targets that are
+// connected.
+func (w *writer) begin(ctx context.Context) ([]mark, error) {
+	marks := make([]mark, len(w.links))
+	var last uint16 // term
+	for i, l := range w.links {
+		m, term, err := l.dial(ctx)
+		if err != nil {
+			l.hangUp()
+			continue
+		}
+		marks[i] = m
+		last = max(last, m.term, term)
+	}
+	w.term = last + 1
+	if w.term == 0 {
+		return nil, errors.New("no term is left")
+	}
+	best, reached := -1, 0
+	for i, l := range w.links {
+		if l.qp == nil {
+			continue
+		}
+		if err := l.claim(ctx, w.term); err != nil {
+			l.hangUp()
+			continue
+		}
+		reached++
+		if best < 0 || marks[i].word() > marks[best].word() {
+			best = i
+		}
+	}
+	if reached < w.majority() {
+		return nil, fmt.Errorf("%d of %d targets can be reached", reached, len(w.links))
+	}
+	return marks, w.adopt(ctx, w.links[best], marks[best])
+}
+
 // adopt takes a target's log for ours.
 func (w *writer) adopt(ctx context.Context, l *link, m mark) error {
-	w.term = m.term + 1
-	if w.term == 0 {
-		return errors.New("no term is left")
-	}
+	w.base = start
 	if m.tail <= start { // a new file
 		return nil
 	}
@@ -120,7 +150,7 @@ func (w *writer) adopt(ctx context.Context, l *link, m mark) error {
 		return fmt.Errorf("target %s: %w", l.addr, err)
 	}
 	copy(w.mem[start:], log)
-	w.end = m.tail
+	w.base, w.end = m.tail, m.tail
 	return nil
 }
 
@@ -151,9 +181,17 @@ func (w *writer) await(ctx context.Context, end uint64) error {
 	return w.when(ctx, func() bool { return w.durable() >= end })
 }
 
-// next waits until there is more than up to tail, and returns the end of it.
+// next waits until there is more than up to tail, and returns the end of what to write of it at
+// once: of at least one record.
 func (w *writer) next(ctx context.Context, tail uint64) (end uint64, err error) {
 	err = w.when(ctx, func() bool { end = w.end; return end > tail })
+	if end > tail+mostAtOnce {
+		n := wholeRecords(w.mem[tail : tail+mostAtOnce])
+		if n == 0 {
+			n = recordLen(int(binary.LittleEndian.Uint32(w.mem[tail:])))
+		}
+		end = tail + uint64(n)
+	}
 	return end, err
 }
 
@@ -190,7 +228,7 @@ func (w *writer) durable() uint64 {
 func (w *writer) acknowledge(l *link, tail uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l.acked = max(l.acked, tail)
+	l.acked = tail
 	w.changed.Broadcast()
 }
 
