@@ -158,7 +158,7 @@ func TestCM_50_PanicsReachTheCaller(t *testing.T) {
 }
 
 // TestCM_50_GoroutinesThatEnd: by runtime.Goexit, as testing.T.FailNow does, in the sequence, in
-// the loop and in QPConfig.Setup.
+// the loop and in QPConfig.Setup, also while other targets wait for their host.
 func TestCM_50_GoroutinesThatEnd(t *testing.T) {
 	for _, where := range []string{"sequence", "loop", "Setup"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestCM_50_GoroutinesThatEnd(t *testing.T) {
 			returned := false
 			go func() {
 				defer close(ended)
-				for _, r := range DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: qc}) {
+				for _, r := range DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: qc, PerHost: 1}) {
 					if r.QP != nil {
 						_ = r.QP.Abort()
 					}

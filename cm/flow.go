@@ -219,14 +219,21 @@ func (f *flow[In, Out]) work(t *task[In, Out]) {
 			panic(p) // of QPConfig.Setup for example: only the program can tell what it has left behind
 		}
 		f.fail(nil)
-		f.passOn(t)
+		f.all.Go(func() { f.work(f.following(t)) }) // in the place of this one: others may wait for it
 	}()
 	for t != nil {
 		work(f.ctx, t)
-		if t = f.passOn(t); t == nil {
-			t = <-f.ready
-		}
+		t = f.following(t)
 	}
+}
+
+// following passes a finished task on, and returns the one that its goroutine works on next; nil: there
+// is none.
+func (f *flow[In, Out]) following(t *task[In, Out]) *task[In, Out] {
+	if t = f.passOn(t); t == nil {
+		t = <-f.ready
+	}
+	return t
 }
 
 // passOn hands a finished task to the caller's goroutine, and returns one of the same group
