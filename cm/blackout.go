@@ -41,10 +41,12 @@ func newFreshness(now time.Time, skew time.Duration, size int, store CacheStore)
 	return f
 }
 
-// dark reports whether mode A is not available now.
-func (f *freshness) dark(now time.Time) bool {
+// dark reports whether mode A is not available now. The clock is read under the lock: a reading that
+// another one has overtaken would be taken for a step back.
+func (f *freshness) dark(clock func() time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	now := clock()
 	return f.observe(now.UnixNano(), int64(now.Sub(f.start)))
 }
 

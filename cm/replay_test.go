@@ -226,9 +226,9 @@ func TestCM_31_BlackoutToTheNanosecond(t *testing.T) {
 	clock := newClock()
 	f := newFreshness(clock.Now(), 30*time.Second, 10, nil)
 	clock.advance(60*time.Second - 1)
-	require.True(t, f.dark(clock.Now()))
+	require.True(t, f.dark(clock.Now))
 	clock.advance(1)
-	require.False(t, f.dark(clock.Now()))
+	require.False(t, f.dark(clock.Now))
 }
 
 // TestCM_31_ClockThatGoesBack gives readings of the wall clock and of the monotonic one.
@@ -276,10 +276,43 @@ func TestCM_31_ClockStepsBackWhileARequestIsVerified(t *testing.T) {
 	clock := newClock()
 	f := newFreshness(clock.Now(), 30*time.Second, 10, nil)
 	clock.advance(time.Minute)
-	require.False(t, f.dark(clock.Now()))
+	require.False(t, f.dark(clock.Now))
 	clock.advance(-2 * time.Second)
 	err := f.admit(clock.Now, CacheKey{}, uint64(clock.Now().UnixNano()))
 	requireReason(t, ReasonStale, err)
+}
+
+// TestCM_31_RequestsThatOvertakeOneAnother: a Request for whose verification there is no processor for a
+// while, and that others overtake meanwhile, is no step back of the clock.
+func TestCM_31_RequestsThatOvertakeOneAnother(t *testing.T) {
+	s := siteOf(t, modeA)
+	slow, fast, later := s.respond(), s.respond(), s.respond()
+	first, read, goes := s.request(s.initiate()), make(chan struct{}), make(chan struct{})
+	var held atomic.Bool
+	s.server.cfg.Now = func() time.Time {
+		now := s.clock.Now()
+		if !held.Swap(true) {
+			close(read)
+			<-goes
+		}
+		return now
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := slow.Open(first, frameOff)
+		ended <- err
+	}()
+	<-read
+	s.clock.advance(2 * time.Second)
+	_, err := fast.Open(s.request(s.initiate()), frameOff)
+	require.NoError(t, err)
+	close(goes)
+	require.NoError(t, <-ended)
+	_, err = later.Open(s.request(s.initiate()), frameOff)
+	require.NoError(t, err)
+	for _, r := range []*responder{slow, fast, later} {
+		r.Close()
+	}
 }
 
 // A mapStore is a CacheStore that two servers share.

@@ -108,7 +108,7 @@ func (r *responder) checkMode(q *request, now time.Time) error {
 		return failure(ReasonBlackout, "it is not accepted")
 	case !cfg.Accept.Has(q.mode):
 		return failure(ReasonMode, "mode %v", q.mode)
-	case q.mode == ModeA && r.auth.fresh.dark(now):
+	case q.mode == ModeA && r.auth.fresh.dark(cfg.Now):
 		return failure(ReasonBlackout, "this server does not know yet what was accepted before")
 	case !r.auth.sources.mayVerify(now):
 		return &Error{Reason: ReasonBudget}
