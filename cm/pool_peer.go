@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -101,8 +102,10 @@ func hopeless(err error) bool {
 		address *net.AddrError
 		unknown net.UnknownNetworkError
 		parse   *net.ParseError
+		lookup  *net.DNSError
 	)
-	return errors.As(err, &address) || errors.As(err, &unknown) || errors.As(err, &parse) || errors.Is(err, iwarp.ErrUnsupported)
+	service := errors.As(err, &lookup) && lookup.IsNotFound && strings.Contains(lookup.Name, "/") // tcp/name, and no host
+	return service || errors.As(err, &address) || errors.As(err, &unknown) || errors.As(err, &parse) || errors.Is(err, iwarp.ErrUnsupported)
 }
 
 // refuse fails all Gets that wait for a peer.

@@ -277,6 +277,11 @@ func TestCM_57_60_WhatCannotGetBetterIsAnErrorAtOnce(t *testing.T) {
 		require.ErrorAs(t, err, &unknown)
 		_, err = p.Get(t.Context(), "tcp", "127.0.0.1")
 		require.ErrorContains(t, err, "missing port")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = p.Get(ctx, "tcp", "127.0.0.1:no-such-service")
+		require.ErrorContains(t, err, "unknown port")
+		require.NoError(t, ctx.Err())
 		require.Empty(t, p.Health())
 		for _, c := range []*PoolConfig{
 			nil,
