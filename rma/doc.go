@@ -50,7 +50,8 @@
 // ErrRemote a write may have had an effect: see Outcome.NoEffect. After ErrTimeout it has had it by
 // then, or never will: the server stops before the client does. There are no synchronised clocks for
 // that; the rates of both must not differ by more than the guard (ServerConfig.Guard). A process that
-// is stopped in the middle of a copy can break this, which is counted and recorded as a late commit.
+// is stopped in the middle of a copy can break this, and a Buffer other than Memory whose WriteAt takes
+// longer than the guard, which is counted and recorded as a late commit.
 //
 // Nothing is repeated by itself, but for operations of an Executor that were refused because the region
 // has another key.

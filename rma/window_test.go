@@ -125,6 +125,30 @@ func TestRMA_20_LateBlobIsDropped(t *testing.T) {
 	})
 }
 
+// TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree: a program that keeps clients out of the Memory for longer
+// than Ts does not have the octets copied when their writes have failed. In real time, for a bubble does not
+// wait for who waits for a lock.
+func TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree(t *testing.T) {
+	w := start(t, plan{server: ServerConfig{PullTimeout: 100 * time.Millisecond, Guard: 20 * time.Millisecond, Linger: 10 * time.Second}})
+	h, p := w.opens(), w.portal(1)
+	held, release, updated := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(updated)
+		w.mem.Update(func([]byte) { close(held); <-release })
+	}()
+	<-held
+	end := does(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)})
+	close(release)
+	<-updated
+	require.ErrorIs(t, end.Err, ErrTimeout)
+	require.Eventually(t, func() bool {
+		s := w.server.Stats()
+		return s.Late+s.LateCommits == 1
+	}, 20*time.Second, time.Millisecond)
+	w.mem.View(func(b []byte) { require.Equal(t, make([]byte, 16), b[:16]) })
+	require.Zero(t, w.server.Stats().LateCommits)
+}
+
 // TestRMA_11_WindowOfAClient: reads in flight never have more octets than its window.
 func TestRMA_11_WindowOfAClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {

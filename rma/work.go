@@ -298,10 +298,17 @@ func copyWrite(w *work) op.CopyResult {
 		return op.CopyClosing
 	}
 	defer q.region.end()
+	m, waits := q.region.buf.(*Memory)
+	if waits { // as long as others have it: the time counts when the copy begins
+		m.mu.Lock()
+		defer m.mu.Unlock()
+	}
 	if !time.Now().Before(w.before) {
 		return op.CopyLate
 	}
-	if _, err := q.region.buf.WriteAt(w.mem[:q.length], int64(q.off)); err != nil {
+	if waits {
+		copy(m.b[q.off:], w.mem[:q.length])
+	} else if _, err := q.region.buf.WriteAt(w.mem[:q.length], int64(q.off)); err != nil {
 		return op.CopyFailed
 	}
 	return op.CopyDone
