@@ -283,6 +283,9 @@ func (c *conn) end(err error) {
 		return
 	}
 	c.err = err
+	if c.asClient != nil {
+		c.asClient.Ended()
+	}
 	if c.activity.waits() {
 		go c.terminate() // which run waits for
 	}

@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,6 +103,30 @@ func TestRMA_37_PullThatHasComeCounts(t *testing.T) {
 		require.Zero(t, p.Poll(make([]Completion, 1)), "the source was revoked, and then the PULL was found")
 		r.finishesLate(id, 1)
 		require.NoError(t, p.ended(t).Err)
+		w.close()
+	})
+}
+
+// TestRMA_19_37_PullThatIsNotHeard: when this side ends the connection, whatever for, a PULL may have come
+// that it does not look at any more. The server may have the octets, and so long as it may use them there
+// is no outcome.
+func TestRMA_19_37_PullThatIsNotHeard(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r, h, p := asks(t, suite0(), 0)
+		id, q := source(t, r, h, p)
+		c := w.client.c
+		c.mu.Lock() // the goroutine of the connection gets no further than this
+		m := wire.Status{Code: wire.CodeNACK}
+		r.sends(m.Append(nil, wire.Header{Ctr: 99, Op: id}, r.out)) // for this it ends the connection
+		got, err := r.pullsSource(id, q, 1)
+		require.NoError(t, err)
+		require.Equal(t, octets(1, 16), got)
+		begun := time.Now()
+		c.mu.Unlock()
+		end := p.ended(t)
+		require.ErrorIs(t, end.Err, ErrTimeout)
+		require.ErrorIs(t, end.Err, net.ErrClosed)
+		require.Equal(t, 600*time.Millisecond, time.Since(begun), "the time of the server, and the guard")
 		w.close()
 	})
 }

@@ -72,7 +72,7 @@ import (
 // A late operation keeps its credit until the answer comes, for so long the server counts it. After a
 // PULL the credit returns with the Timeout: the server has given up before.
 //
-// After End messages are not received any more, so a PULL may have come that nothing tells of. The
+// After End or Ended messages are not received any more, so a PULL may have come that nothing tells of. The
 // server may have begun to read a source then, but no later than it lost the connection.
 type Client struct {
 	cfg     ClientConfig
@@ -113,7 +113,7 @@ type phase uint8
 const (
 	phaseOpen    phase = iota
 	phaseClosing       // no more operations are started
-	phaseEnded         // End was returned: messages mean nothing any more
+	phaseEnded         // End was returned, or Ended called: messages mean nothing any more
 	phaseLost
 )
 

@@ -112,8 +112,13 @@ func (c *Client) drop(dst []Action) []Action {
 	return dst
 }
 
+// Ended says that the caller ends the connection for a reason of its own, or of the Server of this side: from
+// now on no message is given to Receive.
+func (c *Client) Ended() { c.phase = max(c.phase, phaseEnded) }
+
 // Lost says that the connection is gone: nothing is placed or read through an STag any more, and
-// all messages that came before were given to Receive. Revoked is still called for each Revoke.
+// all messages that came before were given to Receive, but for those after Ended. Revoked is still called for
+// each Revoke.
 func (c *Client) Lost(dst []Action, now time.Time) []Action {
 	c.clock.at(now)
 	unheard := c.phase == phaseEnded
