@@ -137,3 +137,25 @@ func TestRMA_44_ExecutorAllocatesNothingOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, n, 5.0)
 }
+
+// TestExecutorAfterManyOperationsThatCouldNotBegin: they leave nothing behind, and a Slot has 16 bits.
+func TestExecutorAfterManyOperationsThatCouldNotBegin(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, err := w.client.Open(w.context(), regionID, MayRead)
+		require.NoError(t, err)
+		p := w.portal(4)
+		e := NewExecutor(p)
+		ctx := w.context()
+		for range 1<<16 + 2 {
+			_, err := e.WriteAt(ctx, h, octets(1, 16), 0)
+			require.ErrorIs(t, err, errNotOpen)
+		}
+		maxOp := w.client.MaxOp()
+		n, err := e.ReadAt(ctx, h, make([]byte, 3*maxOp), int64(w.region.Size())-int64(2*maxOp))
+		require.ErrorIs(t, err, ErrBounds)
+		require.Equal(t, 2*maxOp, n)
+		require.NoError(t, p.Close(), "all slots are free")
+		require.LessOrEqual(t, len(e.idle[0].chunks), 4, "as many as there are slots")
+	})
+}

@@ -94,16 +94,15 @@ func (m *move) post(ctx context.Context, c chunk) {
 	cmd := m.cmd
 	cmd.Off += c.Off
 	cmd.Buf = m.cmd.Buf[c.Off : c.Off+uint64(c.N)]
+	s := m.number(c)
 	h, err := m.e.handle(ctx, c.portal.client, cmd.Handle)
 	if err == nil {
 		cmd.Handle = h
-		err = c.portal.begin(&cmd, m, m.number(c))
+		err = c.portal.begin(&cmd, m, s)
 	}
 	if err != nil {
 		m.e.undo(c.portal, c.slot)
-		m.mu.Lock()
-		m.ends = append(m.ends, chunkEnd{c.Chunk, err})
-		m.mu.Unlock()
+		m.ended(s, err)
 		m.wake()
 	}
 }
@@ -122,17 +121,23 @@ func (m *move) number(c chunk) Slot {
 	return Slot(len(m.chunks) - 1)
 }
 
+// ended takes a chunk off the list, and notes how it has ended.
+func (m *move) ended(s Slot, err error) chunk {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.chunks[s]
+	m.chunks[s] = chunk{}
+	m.free = append(m.free, s)
+	m.ends = append(m.ends, chunkEnd{c.Chunk, err})
+	return c
+}
+
 // issued says that a chunk is not in the queue any more.
 func (m *move) issued() { m.e.issued() }
 
 // completed takes the end of a chunk.
 func (m *move) completed(s Slot, end Completion) {
-	m.mu.Lock()
-	c := m.chunks[s]
-	m.chunks[s] = chunk{}
-	m.free = append(m.free, s)
-	m.ends = append(m.ends, chunkEnd{c.Chunk, end.Err})
-	m.mu.Unlock()
+	c := m.ended(s, end.Err)
 	m.e.ended(c.portal, c.slot, &end)
 }
 
