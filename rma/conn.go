@@ -108,13 +108,13 @@ type conn struct {
 	receives receives
 	leases   *leases
 	blobs    *blobs
-	calls    []call         // by slot
-	flights  []flight       // by record of asClient
-	requests []request      // by record of asServer
-	asked    request        // the request that has just come
-	granting uint64         // the grant that the connection is being told of
-	said     said           // by the message that has just come
-	opened   map[uint64]Ops // in suite 0: what the peer may
+	calls    []call            // by slot
+	flights  []flight          // by record of asClient
+	requests []request         // by record of asServer
+	asked    request           // the request that has just come
+	granting uint64            // the grant that the connection is being told of
+	said     said              // by the message that has just come
+	opened   map[uint64]permit // in suite 0: what the peer may, by the numbers of regions
 
 	timer    *time.Timer
 	armed    time.Time // zero: it does not run

@@ -118,7 +118,7 @@ func (c *conn) agree(suite uint8) {
 	c.overhead = regionkey.TagSize
 	if suite == wire.Suite0 {
 		c.overhead, c.in, c.out = 0, nil, nil
-		c.opened = make(map[uint64]Ops)
+		c.opened = make(map[uint64]permit)
 	}
 	c.leases = newLeases(c.pd, c.qp, c.scratch, c.maxOp+regionkey.TagSize)
 	c.blobs = newBlobs(c.pd, c.scratch, c.maxOp+regionkey.TagSize)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/op"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
 // TestRMA_34_RotationFailsThatRegionAlone: with AUTH, and no connection ends.
@@ -124,6 +126,66 @@ func TestRMA_40_CloseWaitsForOperations(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, does(t, p, Command{Op: Write, Handle: h, Buf: octets(9, 16)}).Err, ErrRemoteAuth)
 		w.mem.View(func(b []byte) { require.Equal(t, octets(1, 16), b[:16]) })
+	})
+}
+
+// TestRMA_40_AnotherRegionOfTheNumber is opened anew, also where there are no keys that say so.
+func TestRMA_40_AnotherRegionOfTheNumber(t *testing.T) {
+	for name, p := range suites() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				closed := false
+				p.server.Authorize = func(_ iwarp.Peer, _ uint64, ops Ops) Ops {
+					if closed {
+						return 0
+					}
+					return ops
+				}
+				w := start(t, p)
+				h, portal := w.opens(), w.portal(1)
+				require.NoError(t, does(t, portal, Command{Op: Write, Handle: h, Buf: octets(1, 16)}).Err)
+				require.NoError(t, w.region.Close())
+				closed = true
+				other := NewMemory(octets(7, 64))
+				_, err := w.server.Register(regionID, other, nil)
+				require.NoError(t, err)
+				for _, what := range []Op{Read, Write} {
+					err := does(t, portal, Command{Op: what, Handle: h, Buf: make([]byte, 16)}).Err
+					require.ErrorIs(t, err, ErrRemoteAuth, "%v", what)
+				}
+				other.View(func(b []byte) { require.Equal(t, octets(7, 64), b) })
+			})
+		})
+	}
+}
+
+// TestRMA_34_37_EpochThatWasNotOpened: a client without keys that goes on to the next epoch by itself has
+// not been authorized for it. In a grace it may use what it has opened before.
+func TestRMA_34_37_EpochThatWasNotOpened(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r := plays(t, suite0())
+		_, tag := r.sink(16)
+		read := func(id wire.OpID, e regionkey.Epoch) {
+			r.reads(id, wire.ReadReq{Region: regionID, Epoch: e, Length: 0, SinkSTag: uint32(tag), TTL: time.Second}, nil)
+		}
+		_, err := w.region.Rekey(t.Context(), nil, time.Second)
+		require.NoError(t, err)
+		read(2, 2)
+		r.wantStatus(op.RemoteAuth, op.BadKey)
+		_, tag = r.sink(16)
+		read(3, 1)
+		r.receives(wire.TypeReadDone)
+		r.opens(4, regionID, wire.OpRead)
+		for id, e := range []regionkey.Epoch{1, 2} {
+			_, tag = r.sink(16)
+			read(wire.OpID(5+id), e)
+			r.receives(wire.TypeReadDone)
+		}
+		time.Sleep(time.Second)
+		_, tag = r.sink(16)
+		read(7, 1)
+		require.EqualValues(t, 2, r.wantStatus(op.RemoteAuth, op.StaleEpoch).Epoch)
+		r.ends(w)
 	})
 }
 

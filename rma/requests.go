@@ -130,10 +130,40 @@ func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) 
 	return op.RightKey
 }
 
-// admits is prove without keys: the peer may what it has opened on this connection.
-func (c *conn) admits(q *request, r *Region, t regionkey.OpType, good bool) op.KeyState {
+// A permit stands for the keys of a region where there are none: it is what the peer has opened on this
+// connection in an epoch, and in the one before that.
+type permit struct {
+	serial      uint64 // of the region: another one may have got its number
+	epoch       regionkey.Epoch
+	ops, before Ops
+}
+
+// opens adds what was opened in an epoch.
+func (p *permit) opens(serial uint64, e regionkey.Epoch, ops Ops) {
 	switch {
-	case !c.opened[q.number].Has(Ops(wire.OpsOf(t))):
+	case p.serial == serial && p.epoch == e:
+		p.ops |= ops
+	case p.serial == serial && p.epoch+1 == e:
+		p.epoch, p.ops, p.before = e, ops, p.ops
+	default:
+		*p = permit{serial: serial, epoch: e, ops: ops}
+	}
+}
+
+// admits is prove without keys.
+func (c *conn) admits(q *request, r *Region, t regionkey.OpType, good bool) op.KeyState {
+	p, may := c.opened[q.number], Ops(0)
+	switch {
+	case p.serial != r.serial:
+	case !good: // that may be told to who has opened it
+		may = p.ops | p.before
+	case q.epoch == p.epoch:
+		may = p.ops
+	case q.epoch+1 == p.epoch:
+		may = p.before
+	}
+	switch {
+	case !may.Has(Ops(wire.OpsOf(t))):
 		return op.NoKey
 	case !good:
 		q.now = r.Epoch()

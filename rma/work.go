@@ -124,7 +124,9 @@ func (c *conn) finish(w *work) {
 	case workServe:
 		w.q.blob = w.blob
 		if w.kind == op.Open && w.verdict.Outcome == op.OK && c.opened != nil {
-			c.opened[w.q.number] |= Ops(w.q.reply.Ops)
+			p := c.opened[w.q.number]
+			p.opens(w.q.region.serial, w.q.epoch, Ops(w.q.reply.Ops))
+			c.opened[w.q.number] = p
 		}
 		c.serverDo = c.asServer.Served(c.serverDo, c.now, w.id, w.verdict)
 	case workOpenWrite:
@@ -245,7 +247,7 @@ func (c *conn) serveOpen(q *request) op.Verdict {
 	if ops == 0 {
 		return refused
 	}
-	q.epoch = r.Epoch()
+	q.region, q.epoch = r, r.Epoch()
 	q.reply = wire.OpenRep{Region: q.number, Epoch: q.epoch, Size: r.size, Ops: wire.Ops(ops)}
 	for t := regionkey.Read; t <= regionkey.Manage && c.suite != wire.Suite0; t++ {
 		if !ops.Has(Ops(wire.OpsOf(t))) {
