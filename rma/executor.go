@@ -34,7 +34,10 @@ type handleName struct {
 	first  *Handle
 }
 
-var errNoPortal = errors.New("rma: an Executor without Portals")
+var (
+	errNoPortal      = errors.New("rma: an Executor without Portals")
+	errPortalsClosed = fmt.Errorf("%w: the Portals of the Executor are closed", ErrNoSlot)
+)
 
 // NewExecutor returns an Executor of these Portals, one at least, which nothing else may use. They may be
 // of several connections to the same peer: each operation goes to the Portal with the fewest of them. Such
@@ -121,22 +124,25 @@ func (e *Executor) spare(m *move) {
 	e.idle = append(e.idle, m)
 }
 
-// begin asks whether the move may begin a chunk now. If not it is told when it may be so.
-func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Time, ok bool) {
+// begin asks whether the move may begin a chunk now: then there is a Portal. If there is none, and no error,
+// the move is told when it may be so.
+func (e *Executor) begin(m *move, now time.Time) (p *Portal, s Slot, at time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.queued < e.pacer.Depth() {
+		var ok bool
 		if ok, at = e.pacer.MayIssue(now, e.inFlight); ok {
-			p, s, ok = e.takeSlot()
+			p, s, err = e.takeSlot()
 		}
 	}
-	if ok {
+	switch {
+	case p != nil:
 		e.inFlight++
 		e.queued++
-		return p, s, at, true
+	case err == nil:
+		e.waiting[m] = struct{}{}
 	}
-	e.waiting[m] = struct{}{}
-	return nil, 0, at, false
+	return p, s, at, err
 }
 
 // send sends the requests of operations that were begun.
@@ -146,19 +152,29 @@ func (e *Executor) send() {
 	}
 }
 
-// takeSlot takes a slot of the Portal with the fewest operations.
-func (e *Executor) takeSlot() (best *Portal, s Slot, ok bool) {
-	fewest := 0
-	for _, p := range e.portals {
-		if n, free := p.load(); free && (best == nil || n < fewest) {
-			best, fewest = p, n
+// takeSlot takes a slot of the Portal with the fewest operations; nil: none is free now. It fails if all
+// Portals are closed.
+func (e *Executor) takeSlot() (*Portal, Slot, error) {
+	for {
+		var best *Portal
+		fewest, open := 0, false
+		for _, p := range e.portals {
+			n, free, closed := p.load()
+			open = open || !closed
+			if free && (best == nil || n < fewest) {
+				best, fewest = p, n
+			}
+		}
+		switch {
+		case !open:
+			return nil, 0, errPortalsClosed
+		case best == nil:
+			return nil, 0, nil
+		}
+		if s, err := best.take(); err == nil {
+			return best, s, nil
 		}
 	}
-	if best == nil {
-		return nil, 0, false
-	}
-	s, err := best.take()
-	return best, s, err == nil
 }
 
 // issued says that an operation is not in the queue any more.

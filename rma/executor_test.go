@@ -51,6 +51,25 @@ func TestExecutorWithoutPortals(t *testing.T) {
 	require.EqualError(t, err, "rma: an Executor without Portals")
 }
 
+// TestExecutorOfClosedPortals ends with an error, also in the middle.
+func TestExecutorOfClosedPortals(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h, p, other := w.opens(), w.portal(1), w.portal(1)
+		e := NewExecutor(p, other)
+		require.NoError(t, other.Close())
+		n, err := e.ReadAt(w.context(), h, make([]byte, 3*w.client.MaxOp()), 0)
+		require.NoError(t, err, "there is another one")
+		require.Equal(t, 3*w.client.MaxOp(), n)
+		for _, n := range []int{1, 3 * w.client.MaxOp()} {
+			require.NoError(t, p.Close())
+			n, err = e.ReadAt(w.context(), h, make([]byte, n), 0)
+			require.ErrorIs(t, err, ErrNoSlot)
+			require.Zero(t, n)
+		}
+	})
+}
+
 // TestRMA_32_ExecutorStopsAtTheFirstFailure and tells how many octets before it were moved.
 func TestRMA_32_ExecutorStopsAtTheFirstFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -74,17 +74,19 @@ func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
 	}
 	defer m.e.send()
 	for !m.stalled {
-		p, s, at, ok := m.e.begin(m, time.Now())
-		if !ok {
+		p, s, at, err := m.e.begin(m, time.Now())
+		if p == nil && err == nil {
 			return at, nil
 		}
 		c, ok := m.t.Next()
-		if !ok {
-			m.stalled = true
+		switch m.stalled = !ok; {
+		case ok && err != nil:
+			m.t.Done(c, m.failed(err))
+		case ok:
+			m.post(ctx, chunk{c, p, s})
+		case err == nil:
 			m.e.undo(p, s)
-			break
 		}
-		m.post(ctx, chunk{c, p, s})
 	}
 	return at, nil
 }

@@ -122,11 +122,11 @@ func (p *Portal) begin(cmd *Command, to completer, slot Slot) error {
 	return p.client.c.begin(c, &k)
 }
 
-// load is how many slots are in use, and whether there are free ones.
-func (p *Portal) load() (used int, free bool) {
+// load is how many slots are in use, and whether there are free ones, or will be none any more.
+func (p *Portal) load() (used int, free, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.size - len(p.free), len(p.free) > 0 && !p.closed
+	return p.size - len(p.free), len(p.free) > 0 && !p.closed, p.closed
 }
 
 // check makes an operation of a Command.
