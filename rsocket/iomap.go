@@ -67,7 +67,9 @@ func (c *Conn) mapped(size int64, off uint64, register func(*iwarp.PD) (*iwarp.M
 func (c *Conn) WriteMapped(p []byte, off uint64) (total int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wr.enter()
+	if err := c.wr.enter(c.writeError); err != nil {
+		return 0, c.opError("write", err)
+	}
 	defer c.wr.leave()
 	c.look()
 	for len(p) > 0 {

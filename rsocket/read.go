@@ -20,7 +20,9 @@ const copyLocked = 4 << 10
 func (c *Conn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rd.enter()
+	if err := c.rd.enter(c.readError); err != nil {
+		return 0, c.opError("read", err)
+	}
 	defer c.rd.leave()
 	if len(p) == 0 {
 		return 0, c.opError("read", c.readError())
@@ -46,7 +48,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rd.enter()
+	if err := c.rd.enter(c.readError); err != nil {
+		return 0, c.opError("read", err)
+	}
 	defer c.rd.leave()
 	for {
 		from, err := c.readable()

@@ -49,13 +49,17 @@ func (s *side) expire() {
 	s.conn.rouse(s)
 }
 
-// enter waits until no other goroutine is in. What makes that one leave, a deadline or an end, will
-// do so with this one.
-func (s *side) enter() {
+// enter waits until no other goroutine is in, or until there is a reason not to wait any more: the one that is in may be in a
+// reader or a writer of the program, which ends neither by a deadline nor with the connection.
+func (s *side) enter(refused func() error) error {
 	for s.busy {
+		if err := refused(); err != nil {
+			return err
+		}
 		s.turn.Wait()
 	}
 	s.busy = true
+	return nil
 }
 
 // leave lets another goroutine enter, and another one take completions if there is a need for that.

@@ -90,9 +90,10 @@ func (c *Conn) settle() {
 	c.passOn()
 }
 
-// rouse makes the goroutine of a side look again.
+// rouse makes the goroutine of a side look again, and those that wait for it to leave.
 func (c *Conn) rouse(s *side) {
 	s.cond.Broadcast()
+	s.turn.Broadcast()
 	if c.taking {
 		c.mem.cq.Signal()
 	}

@@ -14,7 +14,9 @@ import (
 func (c *Conn) Write(p []byte) (total int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wr.enter()
+	if err := c.wr.enter(c.writeError); err != nil {
+		return 0, c.opError("write", err)
+	}
 	defer c.wr.leave()
 	if len(p) == 0 {
 		return 0, c.opError("write", c.writeError())
@@ -43,11 +45,13 @@ func (c *Conn) Write(p []byte) (total int, err error) {
 }
 
 // ReadFrom sends all that r has, reading it into the memory of what is to be sent. Other writers wait
-// until it is done.
+// until it is done, or until their deadline.
 func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wr.enter()
+	if err := c.wr.enter(c.writeError); err != nil {
+		return 0, c.opError("write", err)
+	}
 	defer c.wr.leave()
 	for {
 		off, n, err := c.writable()
