@@ -15,6 +15,9 @@ var (
 	errReset     error = syscall.ECONNRESET // the peer has disconnected
 	errNoWriting       = io.ErrClosedPipe   // after CloseWrite
 	errNoMessage       = errors.New("immediate data in place of a message")
+
+	errReadCount  = errors.New("rsocket: invalid read result of the reader")
+	errWriteCount = errors.New("rsocket: invalid write result of the writer")
 )
 
 // opError is the error of a method of Conn. io.EOF stays as it is.

@@ -60,15 +60,27 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 		if err != nil {
 			return total, c.opError("read", err)
 		}
-		c.mu.Unlock()
-		n, err := w.Write(from[:min(len(from), moveAtOnce)])
-		c.mu.Lock()
+		from = from[:min(len(from), moveAtOnce)]
+		n, err := c.outside(w.Write, from)
+		switch {
+		case n < 0 || n > len(from):
+			n, err = 0, errWriteCount
+		case err == nil && n < len(from):
+			err = io.ErrShortWrite
+		}
 		c.consume(n)
 		total += int64(n)
 		if err != nil {
 			return total, err
 		}
 	}
+}
+
+// outside calls f, which is the program's, without mu. It has mu again behind that, also if f panics.
+func (c *Conn) outside(f func([]byte) (int, error), p []byte) (int, error) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	return f(p)
 }
 
 // readable waits until there are octets to read. mu is held.

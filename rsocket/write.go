@@ -58,15 +58,16 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 		if err != nil {
 			return total, c.opError("write", err)
 		}
-		n = min(n, moveAtOnce)
-		c.mu.Unlock()
-		n, err = r.Read(c.mem.out[off : off+n])
-		c.mu.Lock()
+		room := min(n, moveAtOnce)
+		n, err = c.outside(r.Read, c.mem.out[off:off+room])
+		if n < 0 || n > room {
+			return total, errReadCount
+		}
 		if err := c.queue(n); err != nil {
 			return total, c.opError("write", err)
 		}
 		total += int64(n)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // an error that wraps it tells that octets are missing
 			return total, nil
 		}
 		if err != nil {
