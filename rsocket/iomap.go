@@ -79,10 +79,7 @@ func (c *Conn) WriteMapped(p []byte, off uint64) (total int, err error) {
 		}
 		n = min(n, len(p), int(to.Length))
 		blockcopy.Copy(c.mem.out[at:], p[:n])
-		posted := c.out.add(c, 0, 0, c.stream.WriteMapped(to, n))
-		if err := c.qp.PostSend(c.out.wrs[:posted]...); err != nil {
-			c.stops()
-		}
+		c.post(c.out.add(c, 0, 0, c.stream.WriteMapped(to, n)))
 		p, off, total = p[n:], off+uint64(n), total+n
 	}
 	return total, nil

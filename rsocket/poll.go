@@ -97,9 +97,12 @@ func (c *Conn) postReceives() {
 }
 
 // fail ends the connection because of what the peer has sent. mu is held.
-func (c *Conn) fail(err error) {
+func (c *Conn) fail(err error) { c.endBy(protocolError(err)) }
+
+// endBy ends the connection because of an error that this side has found. mu is held.
+func (c *Conn) endBy(err error) {
 	if c.cause == nil {
-		c.cause = protocolError(err)
+		c.cause = err
 		c.disconnectNow()
 		c.stops()
 		go func() { _ = c.qp.Close() }() // it waits for the peer; Abort could overtake the DISCONNECT that was sent

@@ -1,6 +1,9 @@
 package rsocket
 
 import (
+	"errors"
+	"net"
+
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/rsocket/internal/stream"
 	"github.com/goiwarp/iwarp/rsocket/internal/wire"
@@ -32,9 +35,19 @@ func (c *Conn) pump() {
 		if works == 0 {
 			return
 		}
-		if err := c.qp.PostSend(c.out.wrs[:n]...); err != nil {
-			c.stops()
-		}
+		c.post(n)
+	}
+}
+
+// post posts the first n work requests of the outbox. The QP refuses them because it ends, and then tells itself why; or it cannot
+// take them, and has to be ended. mu is held.
+func (c *Conn) post(n int) {
+	switch err := c.qp.PostSend(c.out.wrs[:n]...); {
+	case err == nil:
+	case errors.Is(err, net.ErrClosed):
+		c.stops()
+	default:
+		c.endBy(err)
 	}
 }
 
