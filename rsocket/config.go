@@ -18,7 +18,8 @@ type Config struct {
 	// while the program reads more slowly than the peer sends.
 	MaxReadBuffer int
 	// Credits is how many messages the peer may send that the program has not read, from 16 to
-	// 65,534: 384. One message has the octets of one Write of the peer, or some of them.
+	// 65,534: 384. One message has the octets of one Write of the peer, or some of them. There are at most 64 less than
+	// Limits.MaxQueueDepth of the RNIC.
 	Credits int
 	// IOMap is how many pieces of memory the peer may name for WriteMapped, from 0 to 32,512; above 128 it is rounded up to a
 	// multiple of 256. 0: none.

@@ -36,12 +36,14 @@ type grownHalf struct {
 	mr  *iwarp.MR
 }
 
-// newMemory makes all of it. order is that of the slots that the peer writes.
+// newMemory makes all of it, and lowers Credits if the RNIC does not allow as many receives. order is that of the slots that the peer
+// writes.
 func newMemory(r *iwarp.RNIC, cfg *Config, order wire.Order) (*memory, error) {
+	cfg.Credits = max(min(cfg.Credits, r.Limits().MaxQueueDepth-spareReceives), minCredits)
 	m := &memory{
 		in:       make([]byte, cfg.ReadBuffer&^1),
 		out:      make([]byte, cfg.WriteBuffer),
-		receives: min(cfg.Credits+spareReceives, r.Limits().MaxQueueDepth),
+		receives: cfg.Credits + spareReceives,
 		largest:  cfg.MaxReadBuffer / 2,
 	}
 	m.table = newSlotTable(order, wire.Entries(wire.ScaleEntries(cfg.IOMap)))

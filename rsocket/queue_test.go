@@ -1,6 +1,7 @@
 package rsocket
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -34,5 +35,37 @@ func TestRSK_16_AnRNICWithoutInline(t *testing.T) {
 		}
 		_, err = a.Write([]byte("x"))
 		require.ErrorIs(t, err, iwarp.ErrLimit)
+	})
+}
+
+// TestRSK_4_FewerReceivesThanCredits: the RNIC allows fewer receives than Config.Credits, and the peer is told no more credits than
+// there are receives for, so that it can use all of them while the program does not read.
+func TestRSK_4_FewerReceivesThanCredits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxQueueDepth: 200}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rnic.Close()) }()
+		l := listen(t, rnic, "pipe", nil)
+		a, err := Dial(within(t), open(t), "pipe", l.Addr().String(), nil)
+		require.NoError(t, err)
+		b, err := l.AcceptConn()
+		require.NoError(t, err)
+		defer closeBoth(a, b)
+		const n = 384
+		wrote := make(chan error, 1)
+		go func() {
+			for range n {
+				if _, err := a.Write([]byte("x")); err != nil {
+					wrote <- err
+					return
+				}
+			}
+			wrote <- a.CloseWrite()
+		}()
+		time.Sleep(time.Hour)
+		got, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.Len(t, got, n)
+		require.NoError(t, <-wrote)
 	})
 }
