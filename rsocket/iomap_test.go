@@ -140,3 +140,13 @@ func TestRSK_18_MapThatFails(t *testing.T) {
 		require.Error(t, err)
 	})
 }
+
+// TestRSK_18_WithoutTheFlag the octet of the private data that has the number of entries says nothing.
+func TestRSK_18_WithoutTheFlag(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := mappedPrivate()
+		p.Flags = 0
+		s := meet(t, &small, p)
+		require.ErrorIs(t, s.conn.Map(make([]byte, 1), 0), ErrNotMapped)
+	})
+}

@@ -78,6 +78,9 @@ func ParsePrivate(b []byte) (Private, error) {
 		Table:   Table{Addr: be.Uint64(b[8:]), Key: be.Uint32(b[16:]), Slots: be.Uint32(b[20:])},
 		Half:    ParseSlot((*[SlotSize]byte)(b[24:PrivateSize]), Big),
 	}
+	if p.Flags&FlagIOMap == 0 {
+		p.IOMap = 0
+	}
 	return p, p.check()
 }
 
