@@ -31,7 +31,10 @@ func NewListener(l *iwarp.Listener, cfg *Config) *Listener {
 	n := &Listener{l: l, conns: make(chan *Conn), live: make(map[*Conn]struct{})}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	if n.s, n.err = newShared(cfg); n.err == nil {
-		n.tasks.Go(func() { _ = l.Serve(n.ctx, n.handle) })
+		n.tasks.Go(func() {
+			_ = l.Serve(n.ctx, n.handle)
+			n.cancel() // the RNIC has ended
+		})
 	}
 	return n
 }
