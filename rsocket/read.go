@@ -135,7 +135,8 @@ func (c *Conn) clock() time.Duration { return time.Since(c.born) }
 // consume says that n octets were read. mu is held.
 func (c *Conn) consume(n int) {
 	c.stream.Consume(n)
-	if half, small := c.stream.Free(c.clock()); small {
+	// The memory of a connection that has ended is being given back.
+	if half, small := c.stream.Free(c.clock()); small && c.state != ended {
 		if at, ok := c.mem.grow(half); ok {
 			c.stream.Larger(at)
 		}
