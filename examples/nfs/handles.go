@@ -117,18 +117,28 @@ func (h *handles) searchAll(before int) {
 	h.last = time.Now()
 }
 
-// renamed makes handles follow a file, or a directory with all that is in it.
+// renamed makes handles follow a file, or a directory with all that is in it, and forgets those of what it has replaced.
 func (h *handles) renamed(from, to string) {
-	inside := from + string(filepath.Separator)
+	if from == to {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, path := range h.paths {
-		if path == from {
-			h.paths[id] = to
-		} else if rest, ok := strings.CutPrefix(path, inside); ok {
+		if rest, ok := below(path, from); ok {
 			h.paths[id] = filepath.Join(to, rest)
+		} else if _, ok := below(path, to); ok {
+			delete(h.paths, id)
 		}
 	}
+}
+
+// below returns the rest of a path that is another one, which has no rest, or is below it.
+func below(path, above string) (rest string, ok bool) {
+	if path == above {
+		return "", true
+	}
+	return strings.CutPrefix(path, above+string(filepath.Separator))
 }
 
 // removed forgets the handle of a file that is not there any more.

@@ -104,6 +104,29 @@ func TestLinksOutside(t *testing.T) {
 	require.NoError(t, h.fs.Remove("link"))
 }
 
+// TestReplacedFilesAreForgotten: a client that renames one file onto another, as editors do to store, makes the server remember no more
+// files than there are.
+func TestReplacedFilesAreForgotten(t *testing.T) {
+	dir := t.TempDir()
+	h := opened(t, dir)
+	var replaced []byte
+	for range 10 {
+		write(t, nil, dir, "new")
+		from := h.ToHandle(h.fs, []string{"new"})
+		require.NoError(t, h.fs.Rename("new", "file"))
+		require.NoError(t, h.InvalidateHandle(h.fs, from))
+		require.Equal(t, "file", h.where(t, from))
+		if replaced != nil {
+			_, _, err := h.FromHandle(replaced)
+			require.Error(t, err)
+		}
+		replaced = from
+	}
+	require.NoError(t, h.fs.Rename("file", "file"))
+	require.Len(t, h.fs.handles.paths, 2, "the file and the directory")
+	require.Equal(t, "file", h.where(t, replaced))
+}
+
 // TestListings are found by their verifier, as long as they are kept.
 func TestListings(t *testing.T) {
 	dir := t.TempDir()
