@@ -56,13 +56,21 @@ func (f *filesystem) Open(name string) (billy.File, error) {
 	return f.OpenFile(name, os.O_RDONLY, 0)
 }
 
-// OpenFile opens a file.
+// OpenFile opens a file or a directory. It is the client's own system that opens pipes and devices.
 func (f *filesystem) OpenFile(name string, flag int, perm os.FileMode) (billy.File, error) {
 	if f.readOnly && flag != os.O_RDONLY {
 		return nil, fs.ErrPermission
 	}
-	o, err := f.root.OpenFile(local(name), flag, perm.Perm())
+	o, err := f.root.OpenFile(local(name), flag|noWait, perm.Perm())
 	if err != nil {
+		return nil, err
+	}
+	info, err := o.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	if err != nil {
+		_ = o.Close()
 		return nil, err
 	}
 	return file{o}, nil
@@ -99,7 +107,7 @@ func (f *filesystem) Join(elem ...string) string { return filepath.Join(elem...)
 
 // ReadDir lists a directory.
 func (f *filesystem) ReadDir(path string) ([]os.FileInfo, error) {
-	d, err := f.root.Open(local(path))
+	d, err := f.root.OpenFile(local(path), os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}
