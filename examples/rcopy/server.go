@@ -110,6 +110,9 @@ func (s *session) open(h header) (uint32, error) {
 	}
 	// What is absolute for the client is below the root here.
 	local := strings.TrimPrefix(path.Clean("/"+string(name)), "/")
+	if info, err := s.root.Stat(local); err == nil && !info.Mode().IsRegular() {
+		return noSuchFile, fmt.Errorf("%s is no file", local) // to open a pipe would wait for its other end
+	}
 	s.file, err = s.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(h.data&0o777))
 	if err != nil {
 		return noSuchFile, err
