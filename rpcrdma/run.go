@@ -49,8 +49,13 @@ func (c *Conn) run() {
 
 // completed handles a completion. mu is held.
 func (c *Conn) completed(wc *iwarp.WC) {
-	if wc.Status != iwarp.StatusSuccess {
-		c.reach(closing)
+	switch wc.Status {
+	case iwarp.StatusSuccess:
+	case iwarp.StatusTimeout: // of a Read, which leaves the QP as it was
+		c.fail(wc.Err())
+		return
+	default:
+		c.reach(closing) // the QP ends
 		return
 	}
 	i := uint32(wc.ID)
