@@ -18,7 +18,7 @@ type stage uint8
 const (
 	serving  stage = iota
 	draining       // no more calls are taken
-	closing        // no more replies are sent, either
+	closing        // no more replies are taken, either
 )
 
 var errClosed = fmt.Errorf("rpcrdma: the connection is closed: %w", net.ErrClosed)
@@ -49,6 +49,7 @@ type Conn struct {
 
 	drained chan struct{} // closed when no call is without a reply, and no more will come
 	lost    chan struct{} // closed in stage closing
+	posted  chan struct{} // closed when, in stage closing, no reply is left that is to be posted
 	done    chan struct{} // closed when the QP has ended and everything was given back
 	tasks   sync.WaitGroup
 
@@ -78,7 +79,7 @@ func newConn(s *shared, cr *iwarp.ConnRequest) (*Conn, error) {
 		shared: s, threshold: min(cfg.Inline, peer.Receive), invalidates: peer.Invalidate,
 		calls: make([]Call, cfg.receives()), outs: make([]outgoing, cfg.Credits),
 		idle: make(chan *outgoing, cfg.Credits), ready: make(chan *Call, cfg.receives()),
-		drained: make(chan struct{}), lost: make(chan struct{}), done: make(chan struct{}),
+		drained: make(chan struct{}), lost: make(chan struct{}), posted: make(chan struct{}), done: make(chan struct{}),
 		free: cfg.sendDepth(),
 	}
 	pd, err := cfg.RNIC.AllocPD()
@@ -152,14 +153,12 @@ func (c *Conn) reach(s stage) bool {
 	return true
 }
 
-// settle looks whether the connection is drained. mu is held.
+// settle looks whether the connection is drained, and whether all replies are posted. mu is held.
 func (c *Conn) settle() {
-	if c.stage == serving || c.inHand+len(c.posts)+len(c.owed) > 0 {
-		return
+	if c.stage == closing && len(c.posts) == 0 && !isClosed(c.posted) {
+		close(c.posted)
 	}
-	select {
-	case <-c.drained:
-	default:
+	if c.stage > serving && c.inHand+len(c.posts)+len(c.owed) == 0 && !isClosed(c.drained) {
 		close(c.drained)
 	}
 }

@@ -65,3 +65,43 @@ func TestRPR_15_TheWindowOfASolicitor(t *testing.T) {
 		require.NoError(t, s.Close())
 	})
 }
+
+// TestRPR_21_CloseSendsWhatWaitsForTheSendQueue: replies that were given, although the send queue was full.
+func TestRPR_21_CloseSendsWhatWaitsForTheSendQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const calls, segments, each = 20, 200, 1000
+		private := wire.Private{Send: 4096, Receive: 4096}.Append(nil) // no Send with Invalidate
+		c := newHost(t, "pipe", Config{}).connect(private, noReceives)
+		r := c.exposes(segments*each, false)
+		var chunk wire.Chunk
+		for i := range segments {
+			chunk = append(chunk, r.segment(i*each, each))
+		}
+		for range calls {
+			h := c.header()
+			h.Writes = []wire.Chunk{chunk}
+			c.send(h.Append(nil), rpc(h.XID, 6))
+			c.reply(c.next(), readReply(h.XID, make([]byte, segments*each)))
+		}
+		synctest.Wait()
+		c.conn.mu.Lock()
+		waiting := len(c.conn.posts)
+		c.conn.mu.Unlock()
+		require.NotZero(t, waiting)
+		closed := make(chan error, 1)
+		go func() { closed <- c.conn.Close() }()
+		synctest.Wait()
+		for i := range calls {
+			require.NoError(t, c.qp.PostRecv(c.receive(i)))
+		}
+		var wcs [1]iwarp.WC
+		for i := range calls {
+			_, err := c.qp.RecvCQ().Wait(within(t), wcs[:])
+			require.NoError(t, err)
+			require.NoError(t, wcs[0].Err(), "reply %d", i)
+		}
+		require.NoError(t, c.qp.Close())
+		require.NoError(t, <-closed)
+		c.conn.nothingLeft(t)
+	})
+}

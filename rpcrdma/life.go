@@ -2,12 +2,24 @@ package rpcrdma
 
 import "context"
 
-// Close ends the connection. Replies that were given are sent, calls without a reply are not answered: see Shutdown.
-// It waits for the client to end its half, for at most the CloseTimeout of the RNIC.
+// Close ends the connection. Replies that were given are sent, unless the client lets them wait for a minute; calls without a reply are
+// not answered: see Shutdown. It waits for the client to end its half, for at most the CloseTimeout of the RNIC.
 func (c *Conn) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return c.close(ctx)
+}
+
+// close is Close, where ctx bounds the time until the send queue has room for all replies.
+func (c *Conn) close(ctx context.Context) error {
 	c.mu.Lock()
 	c.reach(closing)
 	c.mu.Unlock()
+	select {
+	case <-c.posted:
+	case <-c.qp.Done():
+	case <-ctx.Done():
+	}
 	err := c.qp.Close()
 	<-c.done
 	return err
@@ -26,7 +38,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if closed := c.Close(); err == nil {
+	if closed := c.close(ctx); err == nil {
 		err = closed
 	}
 	return err

@@ -107,7 +107,7 @@ func pop[T any](s *[]T) T {
 // flush posts replies and RDMA Reads, as far as there is room. No more Reads are posted than may be outstanding, since
 // replies behind them would wait. mu is held.
 func (c *Conn) flush() {
-	for c.stage < closing && len(c.posts) > 0 && len(c.posts[0].wrs) <= c.free {
+	for len(c.posts) > 0 && len(c.posts[0].wrs) <= c.free {
 		o := pop(&c.posts)
 		c.free -= len(o.wrs)
 		o.posted()
