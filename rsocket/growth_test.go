@@ -1,6 +1,7 @@
 package rsocket
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"testing"
@@ -65,5 +66,33 @@ func TestRSK_17_NoGrowthBehindTheEnd(t *testing.T) {
 		require.Nil(t, grown)
 		open()
 		<-a.done
+	})
+}
+
+// TestRSK_17_MemoryThatWasReplaced is given back: a connection has no more than MaxReadBuffer.
+func TestRSK_17_MemoryThatWasReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		a, b := pair(t, "pipe", &Config{ReadBuffer: 8192, MaxReadBuffer: 32768}, nil)
+		size := func() (n int) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return len(a.mem.in) + len(a.mem.halves[0].mem) + len(a.mem.halves[1].mem)
+		}
+		require.Equal(t, 8192, size())
+		for i, half := range []int{4096, 4096, 8192, 8192, 16384, 16384} {
+			sent := bytes.Repeat([]byte{byte(i)}, half)
+			_, err := b.Write(sent)
+			require.NoError(t, err)
+			synctest.Wait()
+			a.mu.Lock()
+			a.stream.Came(time.Duration(i+1) * time.Hour) // the next half is to be larger
+			a.mu.Unlock()
+			got := make([]byte, half)
+			_, err = io.ReadFull(a, got)
+			require.NoError(t, err)
+			require.Equal(t, sent, got)
+			require.LessOrEqual(t, size(), 32768)
+		}
+		require.Equal(t, 32768, size())
 	})
 }

@@ -18,7 +18,7 @@ type memory struct {
 	pd *iwarp.PD
 	cq *iwarp.CQ
 
-	in    []byte // two halves, which the peer writes, as they are at first
+	in    []byte // two halves, which the peer writes, as they are at first; nil when both were replaced
 	out   []byte // what is to be sent
 	recv  []byte // of messages
 	table *slotTable
@@ -119,6 +119,10 @@ func (m *memory) grow(half int) (at wire.Slot, ok bool) {
 		_ = old.Close() // no window is bound to it
 	}
 	m.halves[half] = g
+	if m.in != nil && m.halves[1-half].mem != nil {
+		_ = m.inMR.Close() // likewise
+		m.in, m.inMR = nil, nil
+	}
 	return wire.Slot{Key: uint32(g.mr.STag()), Length: uint32(size)}, true
 }
 
