@@ -1,6 +1,7 @@
 package rpcrdma
 
 import (
+	"io"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -103,5 +104,41 @@ func TestRPR_21_CloseSendsWhatWaitsForTheSendQueue(t *testing.T) {
 		require.NoError(t, c.qp.Close())
 		require.NoError(t, <-closed)
 		c.conn.nothingLeft(t)
+	})
+}
+
+// TestRPR_14_NoRegionForAReply: the RNIC has none left. The call cannot be answered, so the connection ends, and the client repeats it; one
+// that stayed would never get an answer, and never its credit back.
+func TestRPR_14_NoRegionForAReply(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxMR: 2}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, rnic.Close()) })
+		l, err := rnic.Listen(t.Context(), "pipe", "", nil)
+		require.NoError(t, err)
+		h := &host{TB: t, server: rnic, client: open(t), l: l, cfg: Config{RNIC: rnic}}
+		for _, records := range []bool{false, true} {
+			c := h.connect(linux)
+			if records {
+				s := c.conn.Records()
+				hd := c.header()
+				c.send(hd.Append(nil), rpc(hd.XID, 0))
+				_, err := io.ReadFull(s, make([]byte, 44))
+				require.NoError(t, err)
+				_, err = s.Write(marked(append(accepted(hd.XID), make([]byte, 100_000)...)))
+				require.ErrorIs(t, err, iwarp.ErrLimit)
+			} else {
+				k := c.call()
+				require.ErrorIs(t, k.Reply(t.Context(), accepted(k.rpc.XID), make([]byte, 100_000)), iwarp.ErrLimit)
+			}
+			select {
+			case <-c.conn.Done():
+			case <-time.After(time.Hour):
+				t.Error("the connection ends")
+			}
+			require.ErrorIs(t, c.conn.Err(), iwarp.ErrLimit)
+			_ = c.conn.qp.Abort()
+			<-c.conn.Done()
+		}
 	})
 }

@@ -98,9 +98,14 @@ func (c *Conn) begin(cancel <-chan struct{}, n int) (*outgoing, error) {
 	return nil, err
 }
 
+// got takes the memory. Without it the call cannot be answered, as one whose own memory is missing cannot be taken: see Call.granted.
 func (o *outgoing) got(g grant) (*outgoing, error) {
 	if g.err != nil {
-		o.c.abandon(o)
+		c := o.c
+		c.mu.Lock()
+		c.fail(g.err)
+		c.finished(o)
+		c.unlock()
 		return nil, g.err
 	}
 	o.mem = g.m
