@@ -235,3 +235,22 @@ func TestNVME_76_StatusesOfBackEnds(t *testing.T) {
 		require.Equal(t, capsule.StatusInternalError, statusOf(errors.Join(net.ErrClosed)))
 	})
 }
+
+// TestNVME_89_RangesInTooMuchMemory: a host may tell of more memory than its ranges have, up to 2^24-1 octets. The target has
+// no buffer of that length.
+func TestNVME_89_RangesInTooMuchMemory(t *testing.T) {
+	for _, most := range []int{32 << 20, 0} {
+		virtual(t, func(t *testing.T) {
+			w := newWorld(t, "pipe", &Config{Limits: Limits{QueueMemory: most}}, nil)
+			q := newHost(t, w.addr).connect(1).io[0]
+			require.Equal(t, capsule.Success, q.write(1, pattern(lba, 1)).Status)
+			list := append(capsule.DSMRange{SLBA: 1, NLB: 1}.Append(nil), make([]byte, 1<<24-1-capsule.DSMRangeSize)...)
+			began := time.Now()
+			q.ok(capsule.DSM{NSID: 1, AD: true}.SQE(0, q.readable(list)))
+			require.Equal(t, began, time.Now(), "it has waited for no memory")
+			got := pattern(lba, 2)
+			require.Equal(t, capsule.Success, q.read(1, got).Status)
+			require.Equal(t, make([]byte, lba), got)
+		})
+	}
+}

@@ -20,6 +20,9 @@ func (q *Queue) ioCommand(c *capsule.SQE, d *capsule.Data, out []Action) []Actio
 	case nothing:
 		return q.reply(c.CID, d, succeeded(0), out)
 	case c.Direction() == capsule.HostToController && d.Kind == capsule.DataKeyed:
+		if c.Opcode == capsule.OpDSM { // MDTS does not bound its data, of which more than the longest list is of no use
+			d.Length = min(d.Length, capsule.MaxDSMRanges*capsule.DSMRangeSize)
+		}
 		return q.later(DoFetch, toFetch, c, d, out)
 	}
 	return q.execute(c, d, &op, d.Octets, out)

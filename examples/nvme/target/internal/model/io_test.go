@@ -210,6 +210,16 @@ func TestNVME_71_LongRange(t *testing.T) {
 	require.Len(t, w.ops, 1)
 }
 
+// TestNVME_71_MoreThanAnyRanges: a list of ranges has 4096 octets at most. More of the host's memory is not asked for, since
+// nothing bounds it: MDTS does not.
+func TestNVME_71_MoreThanAnyRanges(t *testing.T) {
+	w, l := storageLine(t)
+	w.hold[DoFetch] = true
+	l.send(capsule.DSM{NSID: 1, AD: true}.SQE(1, l.at(1<<24-1)))
+	require.Len(t, w.held, 1)
+	require.EqualValues(t, capsule.MaxDSMRanges*capsule.DSMRangeSize, w.held[0].Data.Length)
+}
+
 func TestNVME_73_Compare(t *testing.T) {
 	w, l := storageLine(t)
 	data := make([]byte, lba)
