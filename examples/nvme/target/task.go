@@ -62,6 +62,9 @@ func (q *queue) bind(a *model.Action, cur current) *task {
 		q.spare = tk.next
 	}
 	*tk = task{q: q, ref: a.Ref, cid: cur.cid, receive: cur.receive}
+	if old := q.slots[a.Ref.Slot]; old != nil { // it was aborted, and the response to it is not in the outbox yet
+		q.unbind(old)
+	}
 	q.slots[a.Ref.Slot] = tk
 	q.tasks.Add(1)
 	q.t.tasks.Add(1)
