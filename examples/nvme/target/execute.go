@@ -110,7 +110,6 @@ var errDiffers = errors.New("nvme: the data differs")
 // call carries an operation out that is one of one namespace.
 func (tk *task) call(b backend.Backend, s *scratch) error {
 	ctx, op := tk.q.ctx, &tk.op
-	off, n := int64(op.Offset), int64(op.Length)
 	switch op.Kind {
 	case model.OpRead:
 		if op.FUA {
@@ -118,15 +117,33 @@ func (tk *task) call(b backend.Backend, s *scratch) error {
 				return err
 			}
 		}
-		return b.ReadAt(ctx, tk.buf.mem[:n], off)
-	case model.OpWrite:
-		return b.WriteAt(ctx, op.Octets, off, op.FUA)
+		return b.ReadAt(ctx, tk.buf.mem[:op.Length], int64(op.Offset))
 	case model.OpCompare:
 		return compare(ctx, b, op, s)
-	case model.OpWriteZeroes:
-		return b.WriteZeroes(ctx, off, n, op.Unmap, op.FUA)
-	default: // a trim: a flush is one of several namespaces
+	default: // a flush is one of several namespaces
+		return tk.change(b)
 	}
+}
+
+// change carries out what changes a namespace. Nothing of it may be in a cache if the host has switched caches off, which it may have
+// done meanwhile: the flush of that is for what was completed before.
+func (tk *task) change(b backend.Backend) (err error) {
+	ctx, op, durable := tk.q.ctx, &tk.op, tk.op.FUA
+	switch op.Kind {
+	case model.OpWrite:
+		err = b.WriteAt(ctx, op.Octets, int64(op.Offset), op.FUA)
+	case model.OpWriteZeroes:
+		err = b.WriteZeroes(ctx, int64(op.Offset), int64(op.Length), op.Unmap, op.FUA)
+	default: // trims have no FUA
+		durable, err = false, trim(ctx, b, op)
+	}
+	if err != nil || durable || !op.FUA && !tk.q.m.CacheOff() {
+		return err
+	}
+	return b.Flush(ctx)
+}
+
+func trim(ctx context.Context, b backend.Backend, op *model.Op) error {
 	for i := range op.Ranges {
 		if off, n := op.Range(i); n > 0 {
 			if err := b.Trim(ctx, int64(off), int64(n)); err != nil {

@@ -100,11 +100,11 @@ func (c *Controller) feature(fid, which uint8) uint64 {
 	return 0
 }
 
-// setCache switches the volatile caches on or off. When they are off, writes that come from now on are durable
-// at their response; for earlier ones there is a flush before the answer.
+// setCache switches the volatile caches on or off. When they are off, writes that are not completed yet are durable at their
+// response; for those that are there is a flush before the answer. Another command that switches them off may be waiting for
+// such a flush still, and so this one has its own.
 func (q *Queue) setCache(on bool, c *capsule.SQE, d *capsule.Data, out []Action) []Action {
-	off := !on
-	if q.ctrl.cacheOff.Swap(off) == off || on {
+	if q.ctrl.cacheOff.Store(!on); on {
 		return q.reply(c.CID, d, succeeded(0), out)
 	}
 	out = q.later(DoExecute, queued, c, d, out)
@@ -112,6 +112,10 @@ func (q *Queue) setCache(on bool, c *capsule.SQE, d *capsule.Data, out []Action)
 	a.Op = Op{Kind: OpFlush, Namespaces: q.ctrl.sub.namespaces.Load().volatile}
 	return out
 }
+
+// CacheOff tells whether what changes a namespace has to be durable when Finish is called, whatever Op.FUA says: the host may have
+// switched the caches off since DoExecute. It is for commands that have begun, so that there is a controller.
+func (q *Queue) CacheOff() bool { return q.ctrl.cacheOff.Load() }
 
 // setQueues grants I/O queues, as long as there are none.
 func (c *Controller) setQueues(asked capsule.QueueCount) result {

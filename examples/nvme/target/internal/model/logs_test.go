@@ -136,9 +136,24 @@ func TestNVME_51_Cache(t *testing.T) {
 	require.Equal(t, Op{Kind: OpFlush, Namespaces: []*Namespace{n}}, w.ops[1])
 	require.Zero(t, l.feature(capsule.FeatureVWC))
 	l.ok(l.setFeature(capsule.FeatureVWC, 0))
+	require.Len(t, w.ops, 3)
 	l.ok(l.setFeature(capsule.FeatureVWC, 1))
 	require.Equal(t, uint32(1), l.feature(capsule.FeatureVWC))
-	require.Len(t, w.ops, 2)
+	require.Len(t, w.ops, 3)
+}
+
+// TestNVME_51_CacheOffTwice: the second command does not report what the first one still waits for.
+func TestNVME_51_CacheOffTwice(t *testing.T) {
+	w := newWorld(t)
+	w.add(namespace(1))
+	l := w.ready()
+	w.hold[DoExecute] = true
+	answers := len(l.answers)
+	for range 2 {
+		l.send(capsule.SetFeatures{FID: capsule.FeatureVWC}.SQE(l.next(), capsule.NullSGL()))
+	}
+	require.Len(t, l.answers, answers, "neither has been flushed")
+	require.Len(t, w.held, 2)
 }
 
 func TestNVME_52_Features(t *testing.T) {

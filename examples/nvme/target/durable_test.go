@@ -1,0 +1,77 @@
+package target
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+)
+
+// cacheOff switches the volatile write caches off.
+func (s *session) cacheOff() {
+	s.t.Helper()
+	s.admin.ok(capsule.SetFeatures{FID: capsule.FeatureVWC}.SQE(0, capsule.NullSGL()))
+}
+
+// afterCrash is block 1 after a power cut.
+func (w *world) afterCrash(seed uint64) []byte {
+	w.t.Helper()
+	after, err := w.b.(*backend.Fake).Crash(seed, false)
+	require.NoError(w.t, err)
+	w.b = after
+	got := make([]byte, lba)
+	require.NoError(w.t, after.ReadAt(context.Background(), got, lba))
+	return got
+}
+
+// TestNVME_51_CacheOff: what is answered after the cache was switched off is durable: also what had come before, and trims.
+func TestNVME_51_CacheOff(t *testing.T) {
+	old, p, zeros := pattern(lba, 1), pattern(lba, 2), make([]byte, lba)
+	list := capsule.DSMRange{SLBA: 1, NLB: 1}.Append(nil)
+	inside := capsule.InCapsuleSGL(0, lba)
+	trim := capsule.DSM{NSID: 1, AD: true}.SQE(0, capsule.InCapsuleSGL(0, uint32(len(list))))
+	for name, c := range map[string]struct {
+		sqe    capsule.SQE
+		behind []byte
+		before bool // the command comes before the cache is off
+		want   []byte
+	}{
+		"write":                     {rw(capsule.OpWrite, 1, 1, inside), p, false, p},
+		"write that is under way":   {rw(capsule.OpWrite, 1, 1, inside), p, true, p},
+		"zeroes":                    {rw(capsule.OpWriteZeroes, 1, 1, capsule.NullSGL()), nil, false, zeros},
+		"zeroes that are under way": {rw(capsule.OpWriteZeroes, 1, 1, capsule.NullSGL()), nil, true, zeros},
+		"trim":                      {trim, list, false, zeros},
+		"trim that is under way":    {trim, list, true, zeros},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				virtual(t, func(t *testing.T) {
+					b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
+					require.NoError(t, err)
+					w := newWorld(t, "pipe", nil, b)
+					s := newHost(t, w.addr).connect(1)
+					q := s.io[0]
+					require.Equal(t, capsule.Success, q.writeInside(1, old).Status)
+					q.ok(capsule.FlushSQE(0, 1))
+					if !c.before {
+						s.cacheOff()
+					}
+					open := make(chan struct{})
+					b.Inject(backend.Fault{Off: lba, Len: lba, Wait: open})
+					cid := q.send(c.sqe, c.behind...)
+					synctest.Wait() // the back end has begun
+					if c.before {
+						s.cacheOff()
+					}
+					close(open)
+					require.Equal(t, capsule.Success, q.wait(cid).Status)
+					require.Equal(t, c.want, w.afterCrash(seed))
+				})
+			}
+		})
+	}
+}
