@@ -117,21 +117,19 @@ const retryDelay = 100 * time.Millisecond
 // time does not count, however often the connections are lost before.
 func (n *Namespace) command(ctx context.Context, sqe capsule.SQE, data []byte) error {
 	o := n.c.o
-	for tries := 0; ; {
-		a, err := n.c.current(ctx)
+	for sent, tries := false, 0; ; {
+		a, err := n.usable(ctx)
+		if err != nil && sent && ctx.Err() == nil {
+			return &LostError{Cause: err, Sent: true}
+		}
 		if err != nil {
-			return err
-		}
-		if err := n.state.Load().err; err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
 			return err
 		}
 		cqe, err := a.queue().do(ctx, &command{sqe: sqe, data: data, timeout: o.IOTimeout})
 		if err == nil && cqe.Status.OK() {
 			return nil
 		}
+		lost := err != nil
 		again, counts, err := verdict(sqe.Opcode, &cqe, err)
 		if !again || counts && tries == o.Retries {
 			return err
@@ -139,11 +137,24 @@ func (n *Namespace) command(ctx context.Context, sqe capsule.SQE, data []byte) e
 		if !counts {
 			continue
 		}
+		sent = sent || lost
 		tries++
 		if err := sleep(ctx, retryDelay); err != nil {
 			return err
 		}
 	}
+}
+
+// usable is the association for a command on the namespace, for which it waits while there is none.
+func (n *Namespace) usable(ctx context.Context) (*assoc, error) {
+	a, err := n.c.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.state.Load().err; err != nil {
+		return nil, err
+	}
+	return a, ctx.Err()
 }
 
 // verdict tells whether a command is sent again that was no success, whether that counts as a try, and

@@ -169,12 +169,62 @@ func TestHOST_18_GivenUp(t *testing.T) {
 		require.ErrorIs(t, err, ErrLost)
 		require.ErrorIs(t, err, capsule.RejectError{Status: capsule.RejectNoResources})
 		require.Equal(t, time.Minute, time.Since(start))
-		require.Equal(t, err, c.Err())
+		require.ErrorIs(t, err, c.Err())
 		event(t, c, EventGivenUp)
 		_, err = c.Namespaces(context.Background())
 		require.ErrorIs(t, err, ErrLost)
 		require.ErrorIs(t, c.Reset(context.Background()), ErrLost)
 	})
+}
+
+// A command that was sent, and cannot be sent again for whatever reason, may have been carried out: its error says so.
+func TestHOST_18_SentBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		loss time.Duration
+		end  func(tg *target, c *Controller)
+		want error
+	}{
+		"given up": {-1, func(*target, *Controller) {}, ErrLost},
+		"closed": {0, func(_ *target, c *Controller) {
+			time.Sleep(time.Second)
+			c.Close()
+		}, ErrClosed},
+		"replaced": {0, func(tg *target, _ *Controller) {
+			tg.replace(1, tg.namespaces[1].clone(func(v *volume) { v.names.UUID[0]++ }))
+		}, ErrReplaced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				tg, o := newTarget(t), pipeOptions(t)
+				o.CtrlLoss = c.loss
+				ctrl := connect(t, tg, o)
+				n := disk(t, ctrl)
+				var h held
+				tg.script(only(capsule.OpWrite, h.hold))
+				errs := make(chan error, 1)
+				go func() {
+					_, err := n.WriteAt(make([]byte, 4096), 0)
+					errs <- err
+				}()
+				synctest.Wait()
+				tg.script(nil)
+				tg.lose()
+				c.end(tg, ctrl)
+				err := <-errs
+				require.ErrorIs(t, err, c.want)
+				var lost *LostError
+				require.ErrorAs(t, err, &lost)
+				require.True(t, lost.Sent)
+				require.ErrorIs(t, err, ErrLost)
+
+				_, err = n.WriteAt(make([]byte, 4096), 0)
+				require.ErrorIs(t, err, c.want)
+				if errors.As(err, &lost) {
+					require.False(t, lost.Sent, "of one that comes later nothing was sent")
+				}
+			})
+		})
+	}
 }
 
 // A Connect that is refused with DNR is not repeated.
