@@ -3,7 +3,9 @@ package target
 import (
 	"context"
 	"net"
+	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -201,6 +203,36 @@ func TestNVME_86_Shutdown(t *testing.T) {
 		require.NoError(t, <-ended)
 		require.Equal(t, 1, b.Count(backend.CallSync))
 		require.NoError(t, w.target.Close(), "again")
+	})
+}
+
+// TestNVME_86_CommandThatIsJustComing: one that was found to be in time, and has no task yet, is carried out. A Shutdown waits for it,
+// since its flush comes behind what hosts are told is done.
+func TestNVME_86_CommandThatIsJustComing(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		w := newWorld(t, "pipe", nil, nil)
+		l := newHost(t, w.addr).connect(1).io[0]
+		synctest.Wait()
+		q, before := w.queue(1), w.target.Stats().Commands
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		cid := func() uint16 {
+			q.mu.Lock() // so that the command comes no further
+			defer q.mu.Unlock()
+			cid := l.send(rw(capsule.OpWrite, 1, 1, capsule.InCapsuleSGL(0, lba)), pattern(lba, 1)...)
+			for i := 0; w.target.Stats().Commands == before && i < 1e7; i++ {
+				runtime.Gosched()
+			}
+			w.target.advance(draining)
+			require.ErrorIs(t, w.target.drain(over), context.Canceled)
+			return cid
+		}()
+		require.Equal(t, capsule.Success, l.wait(cid).Status)
+		require.NoError(t, w.target.drain(context.Background()))
+		late := l.send(capsule.FlushSQE(0, 1))
+		require.NoError(t, w.target.Shutdown(context.Background()))
+		_, err := l.next()
+		require.ErrorIs(t, err, net.ErrClosed, "command %d was not begun", late)
 	})
 }
 

@@ -216,6 +216,8 @@ func (q *queue) completed(wc *iwarp.WC) {
 // received passes a message to the model.
 func (q *queue) received(receive, n int, ok bool) {
 	t := q.t
+	t.tasks.Add(1) // Shutdown, which has not begun below, waits for what follows
+	defer t.taskEnded()
 	msg := q.recvs.octets(receive)
 	if !ok || t.is(draining) && q.m.QID() != 0 && capsule.Opcode(msg[0]) != capsule.OpFabrics {
 		q.keep(receive)

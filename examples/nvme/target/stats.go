@@ -14,7 +14,7 @@ type Stats struct {
 	Sent        uint64 // octets of RDMA Writes
 
 	Queues     int    // connections there are
-	Running    int    // commands there are that were not answered at once
+	Running    int    // commands there are that were not answered yet
 	Memory     int64  // octets of buffers in use
 	MostMemory int64  // the most there ever were
 	Idle       int64  // octets of buffers that are kept for later
