@@ -72,8 +72,15 @@ func (m *medium) resize(size int64) error {
 	return nil
 }
 
-// growFile opens the file again, larger. If that fails it is opened as it was.
+// growFile opens the file again, larger. If that fails it is opened as it was. That a sync has failed must not be forgotten, and so
+// there is one ahead of it.
 func (m *medium) growFile(size int64) error {
+	if m.spec.ReadOnly {
+		return fmt.Errorf("the file is read-only, and has %d octets", m.back.Size())
+	}
+	if err := m.back.Flush(context.Background()); err != nil {
+		return err
+	}
 	if err := m.back.Close(); err != nil {
 		return err
 	}
