@@ -2,8 +2,12 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
 	"time"
+
+	"github.com/goiwarp/iwarp/internal/errtext"
 )
 
 // Options are options of the connections that Dial and Listen make. The zero value is valid.
@@ -18,7 +22,7 @@ type Options struct {
 
 // Dial connects to addr over network: "tcp", "tcp4" and "tcp6" as in package net,
 // or "pipe" for a listener of this process. Any other network is a
-// net.UnknownNetworkError.
+// net.UnknownNetworkError. If ctx ends first the error matches that of ctx.
 func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error) {
 	switch network {
 	case pipeNetwork:
@@ -34,13 +38,22 @@ func Dial(ctx context.Context, network, addr string, o Options) (net.Conn, error
 	d.SetMultipathTCP(false) // MPA needs the segment size of the connection; subflows may differ
 	c, err := d.DialContext(ctx, network, addr)
 	if err != nil {
-		return nil, err
+		return nil, deadlineOf(err)
 	}
 	if err := o.apply(c); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// deadlineOf makes the end of a socket's deadline, which package net takes from the context, match context.DeadlineExceeded.
+// Whether net sees that or the end of the context first is a matter of chance.
+func deadlineOf(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errtext.Reword(errors.Join(err, context.DeadlineExceeded), err.Error())
+	}
+	return err
 }
 
 // apply sets what is asked for on a new connection of package net, which has set the keep-alive

@@ -1,0 +1,43 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// early is a context that has a deadline, and is not over when it has passed: so may that be whose timer is late.
+type early struct {
+	context.Context
+	at time.Time
+}
+
+func (e early) Deadline() (time.Time, bool) { return e.at, true }
+
+// TestDialMatchesTheDeadlineOfItsContext: the deadline of the socket, too, is that of the context.
+func TestDialMatchesTheDeadlineOfItsContext(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd) //nolint:errcheck // it only listened
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	require.NoError(t, unix.Listen(fd, 0))
+	name, err := unix.Getsockname(fd)
+	require.NoError(t, err)
+	addr := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: name.(*unix.SockaddrInet4).Port}).String()
+	for range 8 { // without an Accept they fill the backlog, and the next is not answered
+		var c net.Conn
+		if c, err = Dial(early{t.Context(), time.Now().Add(100 * time.Millisecond)}, "tcp", addr, Options{}); err != nil {
+			break
+		}
+		defer c.Close() //nolint:errcheck // nothing was sent
+	}
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "dial tcp "+addr, "the text is that of net")
+	require.ErrorAs(t, err, new(*net.OpError))
+}
