@@ -129,6 +129,8 @@ func (qp *QP) CommitLimits() (regions int, octets uint64, ok bool) {
 func (qp *QP) fillCommit(r *rdmap.Request, wr *SendWR) error {
 	regions, octets, ok := qp.CommitLimits()
 	switch {
+	case qp.cfg.Commit != nil && qp.conn.Load() == nil:
+		return errNotConnected // what the peer allows is not known
 	case !ok:
 		return errNoCommit
 	case qp.ORD() == 0:
@@ -186,7 +188,7 @@ func (qp *QP) CommitThen(ctx context.Context, f FollowOn, regions ...RemoteBuffe
 func (qp *QP) CommitRange(ctx context.Context, st stag.STag, to, n uint64) error {
 	regions, octets, ok := qp.CommitLimits()
 	if !ok {
-		return errNoCommit
+		return qp.Commit(ctx) // which says why it is refused
 	}
 	if n > 0 && to > math.MaxUint64-n {
 		return fmt.Errorf("%w: %d octets from TO %#x wrap around", ErrBounds, n, to)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,4 +188,48 @@ func TestVERBS_34_FallbackKeepsEarlyWork(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, qp.Abort())
 	})
+}
+
+// TestQPWhoseSetUpHasFailed: a program that still has the QP, from Setup for example, is told the cause, and that nothing is left
+// to end.
+func TestQPWhoseSetUpHasFailed(t *testing.T) {
+	s := newSide(t, nil)
+	var qp *iwarp.QP
+	cause := errors.New("no road")
+	_ = s.dialTo(iwarp.QPConfig{Setup: func(_ context.Context, made *iwarp.QP) error {
+		qp = made
+		return cause
+	}}, func(*wiretest.Peer) {})
+	<-qp.Done()
+	ctx := testContext(t)
+	_, doErr := qp.Do(ctx, iwarp.SendWR{Op: iwarp.OpSend})
+	_, readErr := qp.Remote(remote).ReadAt(make([]byte, 1), 0)
+	for i, err := range []error{
+		qp.Send(ctx), doErr, readErr, qp.Commit(ctx, remote), qp.CommitRange(ctx, remote.STag, 0, 1), qp.Terminate(),
+		qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), qp.PostRecv(iwarp.RecvWR{}), qp.Err(),
+	} {
+		require.ErrorIs(t, err, cause, i)
+		require.ErrorIs(t, err, net.ErrClosed, i)
+	}
+	require.NoError(t, qp.Drain(ctx), "nothing is outstanding")
+	require.NoError(t, qp.Close(), "it has ended")
+	require.NoError(t, qp.Abort())
+}
+
+// TestCommitWhileIdleIsTooEarly: it is not that Commit were not enabled.
+func TestCommitWhileIdleIsTooEarly(t *testing.T) {
+	s := newSide(t, nil)
+	var errs []error
+	_ = s.dialTo(iwarp.QPConfig{Commit: &iwarp.CommitOptions{}, Setup: func(ctx context.Context, qp *iwarp.QP) error {
+		errs = []error{
+			qp.PostSend(iwarp.SendWR{Op: iwarp.OpCommit, Regions: []iwarp.RemoteBuffer{remote}}),
+			qp.Commit(ctx, remote), qp.CommitRange(ctx, remote.STag, 0, 1),
+		}
+		return context.Canceled
+	}}, func(*wiretest.Peer) {})
+	require.Len(t, errs, 3)
+	for i, err := range errs {
+		require.ErrorIs(t, err, iwarp.ErrNotConnected, i)
+		require.NotErrorIs(t, err, iwarp.ErrUnsupported, i)
+	}
 }

@@ -331,41 +331,29 @@ func (qp *QP) RemoteAddr() net.Addr {
 	return qp.llp.RemoteAddr()
 }
 
+// termsOf returns the terms of the connection; while there is none, what is known of them.
+func termsOf(qp *QP) mpa.Terms {
+	if qp.conn.Load() == nil {
+		return mpa.Terms{IRD: max(qp.cfg.IRD, 0), ORD: max(qp.cfg.ORD, 0), PeerIRD: -1, PeerORD: -1}
+	}
+	return *qp.terms
+}
+
 // IRD is how many RDMA Reads, atomic operations and Commits the peer may have outstanding on
 // this QP. While the QP is not connected it is what QPConfig asks for, 0 for none.
-func (qp *QP) IRD() int {
-	if qp.conn.Load() == nil {
-		return max(qp.cfg.IRD, 0)
-	}
-	return qp.terms.IRD
-}
+func (qp *QP) IRD() int { return termsOf(qp).IRD }
 
 // ORD is how many RDMA Reads, atomic operations and Commits this QP has outstanding at most;
 // further ones wait in the send queue. While the QP is not connected it is what QPConfig
 // asks for.
-func (qp *QP) ORD() int {
-	if qp.conn.Load() == nil {
-		return max(qp.cfg.ORD, 0)
-	}
-	return qp.terms.ORD
-}
+func (qp *QP) ORD() int { return termsOf(qp).ORD }
 
 // PeerIRD and PeerORD are what the peer told of itself during set-up, -1 if it did not
 // (RFC 6581 section 9.1) or the QP is not connected.
-func (qp *QP) PeerIRD() int {
-	if qp.conn.Load() == nil {
-		return -1
-	}
-	return qp.terms.PeerIRD
-}
+func (qp *QP) PeerIRD() int { return termsOf(qp).PeerIRD }
 
 // PeerORD is described with PeerIRD.
-func (qp *QP) PeerORD() int {
-	if qp.conn.Load() == nil {
-		return -1
-	}
-	return qp.terms.PeerORD
-}
+func (qp *QP) PeerORD() int { return termsOf(qp).PeerORD }
 
 // SendCQ returns the CQ of the send queue.
 func (qp *QP) SendCQ() *CQ { return qp.sendCQ }

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -22,6 +23,19 @@ var (
 	errCloseTimeout = fmt.Errorf("iwarp: close: %w", os.ErrDeadlineExceeded)
 	errBadClose     = fmt.Errorf("iwarp: the peer sent a message after this side had ended the stream: %w", net.ErrClosed)
 )
+
+// unconnected is why a QP without a connection can do nothing: it has none yet, or its set-up has failed.
+func unconnected(qp *QP) error { return cmp.Or(qp.Err(), errNotConnected) }
+
+// endUnconnected ends a QP without a connection: nothing is left to do if its set-up has failed.
+func endUnconnected(qp *QP) error {
+	select {
+	case <-qp.done:
+		return nil
+	default:
+		return errNotConnected
+	}
+}
 
 // abortTime limits the wait for the goroutines of an aborted QP. They return at once, unless a
 // Buffer or a Flusher blocks them.
@@ -47,7 +61,7 @@ func (qp *QP) fail(cause error) bool { return qp.conn.Load().Fail(cause) }
 // section 6.1.4). Any other end of the QP, such as Abort, invalidates them.
 func (qp *QP) Close() error {
 	if qp.conn.Load() == nil {
-		return errNotConnected
+		return endUnconnected(qp)
 	}
 	if n := qp.stream.Windows().Len(); n > 0 {
 		return fmt.Errorf("iwarp: close queue pair: %w: %d of them", errtext.Clause(ErrWindowBound), n)
@@ -122,7 +136,7 @@ func (qp *QP) endSending() {
 // Terminate returns an error. See [QP.Close] about Buffers.
 func (qp *QP) Terminate() error {
 	if qp.conn.Load() == nil {
-		return errNotConnected
+		return unconnected(qp)
 	}
 	if qp.State() != StateRTS || !qp.fail(transport.Faultf(transport.RDMAPLocalCatastrophic, "the application cannot continue")) {
 		return qp.cause()
@@ -137,7 +151,7 @@ func (qp *QP) Terminate() error {
 // inside a method of a Buffer or a Flusher, it does not wait, and returns an error.
 func (qp *QP) Abort() error {
 	if qp.conn.Load() == nil {
-		return errNotConnected
+		return endUnconnected(qp)
 	}
 	qp.abort(errAborted)
 	return qp.waitEnded(abortTime)

@@ -20,7 +20,7 @@ import (
 func (qp *QP) Drain(ctx context.Context) error {
 	conn := qp.conn.Load()
 	if conn == nil {
-		return errNotConnected
+		return endUnconnected(qp)
 	}
 	upTo, _ := qp.stream.Counts()
 	for {

@@ -18,7 +18,7 @@ import (
 // called in Setup, the helper would wait for the end of Setup.
 func (qp *QP) postEarly(wrs []SendWR, ws []*helper) error {
 	if ws != nil {
-		return errNotConnected
+		return unconnected(qp)
 	}
 	qp.mu.Lock()
 	if qp.conn.Load() != nil {

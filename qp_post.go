@@ -16,7 +16,8 @@ import (
 //
 // Work that is posted while the QP is Idle, in QPConfig.Setup, waits for the connection. An
 // initiator then sends it at once, a responder when it has received the initiator's first
-// message (RFC 5044 section 7.1.2). If set-up fails the work is flushed.
+// message (RFC 5044 section 7.1.2). If set-up fails the work is flushed. A Commit is refused then,
+// because the peer determines its limits.
 func (qp *QP) PostSend(wrs ...SendWR) error {
 	return qp.postSend(wrs, nil)
 }
