@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,9 @@ func Main(ctx context.Context, root *cobra.Command, args []string, s Streams) in
 	out := &counted{Writer: s.Out}
 	s.Out = out
 	cmd, err := execute(ctx, root, args, s)
+	if err == nil {
+		err = out.err // what was printed is lost
+	}
 	if err == nil {
 		return Done
 	}
@@ -65,15 +69,22 @@ func execute(ctx context.Context, root *cobra.Command, args []string, s Streams)
 	return root.ExecuteContextC(ctx)
 }
 
-// counted counts what is written.
+// counted counts what is written, and keeps the first error: not every command looks at those of its results.
 type counted struct {
 	io.Writer
-	n int
+	mu  sync.Mutex
+	n   int
+	err error
 }
 
 func (c *counted) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n, err := c.Writer.Write(p)
 	c.n += n
+	if c.err == nil {
+		c.err = err
+	}
 	return n, err
 }
 

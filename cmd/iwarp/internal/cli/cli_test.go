@@ -153,6 +153,28 @@ func TestForms(t *testing.T) {
 	require.NoError(t, Run(t.Context(), failing("", nil), nil, Streams{Out: io.Discard, Err: io.Discard}), "not the arguments of the test")
 }
 
+// A full has room for so many writes.
+type full struct{ left int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+	}
+	f.left--
+	return len(p), nil
+}
+
+// TestResultsThatAreLost: a command that prints without looking at errors has failed, too, if there is no room for what it prints.
+func TestResultsThatAreLost(t *testing.T) {
+	for _, args := range []string{"work", "help", "help work"} {
+		var errs bytes.Buffer
+		require.Equal(t, Failed, Main(t.Context(), failing("result", nil), strings.Fields(args), Streams{Out: &full{}, Err: &errs}), args)
+		require.Contains(t, errs.String(), "write /dev/stdout: no space left on device\n")
+		require.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
+		require.Equal(t, Done, Main(t.Context(), failing("result", nil), strings.Fields(args), Streams{Out: &full{left: 1 << 20}, Err: &errs}), args)
+	}
+}
+
 func TestProgressIsForTerminals(t *testing.T) {
 	var out bytes.Buffer
 	require.Nil(t, NewProgress(&out))
