@@ -63,6 +63,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, s Streams)
 		args = []string{} // nil would be the arguments of the program
 	}
 	root.SetArgs(args)
+	refuseUnknown(root)
 	if cmd, err := checkForm(root, args); err != nil {
 		return cmd, err
 	}

@@ -145,6 +145,10 @@ func TestForms(t *testing.T) {
 		"work more":       `unexpected argument "more"`,
 		"work -- -json":   `unexpected argument "-json"`,
 		"work --json=x":   "want true or false",
+		"help worg":       `is "tool work" meant?`,
+		"help work more":  `unknown command "more": tool work --help`,
+		"completion bsh":  `is "tool completion bash" meant?`,
+		"completion":      "the name of a shell is missing",
 	} {
 		err := Run(t.Context(), failing("", nil), strings.Fields(args), Streams{Out: io.Discard, Err: io.Discard})
 		require.ErrorAs(t, err, new(UsageError), args)

@@ -149,3 +149,25 @@ func Hide(cmd *cobra.Command, names ...string) {
 		cmd.Flags().Lookup(n).Hidden = true
 	}
 }
+
+// refuseUnknown has the commands that cobra makes refuse what they do not know, as all others do.
+func refuseUnknown(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, _ := root.Find(args); len(rest) > 0 {
+					return unknownCommand(found, rest[0])
+				}
+				return nil
+			}
+		case "completion":
+			cmd.Args = NoArgs
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+				return Usagef("the name of a shell is missing: %s --help lists them", cmd.CommandPath())
+			}
+		}
+	}
+}
