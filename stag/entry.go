@@ -70,7 +70,7 @@ func (e *entry) Live() *Region {
 func (e *entry) prepare(r *Region, key *uint8) (*Region, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.live.closes() {
+	if e.live.Closing() {
 		return nil, ErrInvalid
 	}
 	k, err := e.key(key)
@@ -101,7 +101,7 @@ func (e *entry) key(chosen *uint8) (uint8, error) {
 // held.
 func (e *entry) admit(user Scope, r *Region) error {
 	switch {
-	case r.turn <= e.revoked, e.live.closes(): // Close removes what is live now, and nothing else
+	case r.turn <= e.revoked, e.live.Closing(): // Close removes what is live now, and nothing else
 		return errRevoked
 	case !e.scope.admits(user):
 		return errOtherScope

@@ -109,9 +109,6 @@ func (r *Region) beginClose() bool {
 	return true
 }
 
-// closes reports whether beginClose was called, whatever the state is now.
-func (r *Region) closes() bool { return r.state.Load()&closing != 0 }
-
 // reopen takes beginClose back.
 func (r *Region) reopen() { r.state.And(^closing) }
 
