@@ -9,6 +9,7 @@ import (
 	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/mpa"
+	"github.com/goiwarp/iwarp/rdmap"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -155,3 +156,13 @@ func ConnectOver(t testing.TB, a, b transport.LLP, client *RNIC, cc *QPConfig, s
 
 // SIWWaits are the times of QP.wakeSIW.
 var SIWWaits = siwWaits
+
+// CompleteWithHelper completes a Send with a completion and then that of a blocking helper, and returns
+// how many completions there are when the helper is done.
+func (qp *QP) CompleteWithHelper() int {
+	e, send := events{qp}, uint32(makeBits(OpSend, 0))
+	e.Complete(&rdmap.Request{Bits: send}, StatusSuccess, 0)
+	e.Complete(&rdmap.Request{Bits: send, Tag: qp.helper()}, StatusSuccess, 0)
+	defer e.Completed()
+	return qp.sendCQ.Poll(make([]WC, 2))
+}

@@ -1,6 +1,7 @@
 package iwarp_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -201,5 +202,47 @@ func TestVERBS_41_74_75_AttributionOfATerminate(t *testing.T) {
 		require.Same(t, k.qp, e.QP)
 		require.ErrorAs(t, e.Err, &te)
 		synctest.Wait()
+	})
+}
+
+// A gateBuffer lets its writers in when it is open.
+type gateBuffer struct{ open chan struct{} }
+
+func (gateBuffer) Size() int64                       { return 8 }
+func (gateBuffer) ReadAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
+
+func (b gateBuffer) WriteAt(p []byte, _ int64) (int, error) {
+	<-b.open
+	return len(p), nil
+}
+
+// TestVERBS_63_HelperDoesNotOvertake: when the receive of a helper is complete, so are those that were posted
+// before it, although the same read has brought more, which is not placed yet.
+func TestVERBS_63_HelperDoesNotOvertake(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t, pairConfig{network: "pipe"})
+		gate := gateBuffer{make(chan struct{})}
+		slow, err := server.pd.RegisterBuffer(gate, stag.LocalWrite|stag.RemoteWrite, nil)
+		require.NoError(t, err)
+		require.NoError(t, server.qp.PostRecv(iwarp.RecvWR{ID: 1}))
+		polled := make(chan int)
+		go func() {
+			_, err := server.qp.RecvWC(t.Context())
+			n := 0
+			if err == nil {
+				n = server.qp.RecvCQ().Poll(make([]iwarp.WC, 2))
+			}
+			polled <- n
+		}()
+		synctest.Wait()
+		require.NoError(t, client.qp.PostSend(
+			iwarp.SendWR{Op: iwarp.OpImmediate}, iwarp.SendWR{Op: iwarp.OpSend},
+			iwarp.SendWR{Op: iwarp.OpRDMAWrite, Inline: []byte("late"), Remote: slow.Advertise(0, 8)}))
+		require.Equal(t, 1, <-polled)
+		require.Equal(t, 1, server.qp.CompleteWithHelper(), "nor does one of the send queue")
+		close(gate.open)
+		synctest.Wait()
+		require.NoError(t, client.qp.Abort())
+		require.NoError(t, server.qp.Abort())
 	})
 }

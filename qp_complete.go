@@ -49,6 +49,7 @@ func (e events) Complete(r *rdmap.Request, st rdmap.Status, code transport.Code)
 	wc.Old = r.Old
 	wc.CommitStatus = uint32(answer)
 	if w != nil {
+		qp.sent.push() // what was posted before it
 		qp.sent.finish(w)
 		return
 	}

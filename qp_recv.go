@@ -228,7 +228,7 @@ func (q *recvQueue) take() (w *helper, wc *WC) {
 // finish publishes a completion that take has begun.
 func (q *recvQueue) finish(w *helper) {
 	if w != nil {
-		q.publish()
+		q.push() // what was posted before it
 		q.qp.received.finish(w)
 		return
 	}
@@ -237,17 +237,12 @@ func (q *recvQueue) finish(w *helper) {
 	}
 }
 
-// push puts the collected completions into the CQ.
+// push puts the collected completions into the CQ. Before any goroutine can see them, it releases the
+// slots of the receives that were taken, and updates the counters of Stats.
 func (q *recvQueue) push() {
-	q.publish()
-	q.qp.received.push()
-}
-
-// publish releases the slots of the receives that were taken, and updates the counters of
-// Stats, before any goroutine can see the completions.
-func (q *recvQueue) publish() {
 	q.Publish()
 	q.tell()
+	q.qp.received.push()
 }
 
 // tell updates the counters of Stats.
