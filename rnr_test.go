@@ -201,3 +201,36 @@ func TestReceiveWhoseRegionIsGone(t *testing.T) {
 		require.ErrorIs(t, wcs[0].Err(), iwarp.ErrInvalidSTag)
 	})
 }
+
+// TestReadInFrontOfAMessageThatWaits is answered, although both have come together.
+func TestReadInFrontOfAMessageThatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t, pairConfig{network: "pipe", server: iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever}})
+		_, source := server.register(8, stag.LocalWrite|stag.RemoteRead, nil)
+		_, sink := client.register(8, stag.LocalWrite, nil)
+		require.NoError(t, client.qp.PostSend(
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{sink.Slice(0, 8)}, Remote: source.Advertise(0, 8)},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpSend}))
+		synctest.Wait()
+		require.Equal(t, []uint64{1, 2}, ids(client.completes(client.qp.SendCQ(), 2)))
+		require.NoError(t, client.qp.Abort())
+		require.NoError(t, server.qp.Abort())
+	})
+}
+
+// TestFirstMessageThatWaitsLetsTheResponderSend: it has come (RFC 5044 section 7.1.2), and need not have found
+// its receive.
+func TestFirstMessageThatWaitsLetsTheResponderSend(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t, pairConfig{
+			network: "pipe", client: iwarp.QPConfig{MPA: iwarp.MPAOptions{ClientServer: true}}, server: iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever},
+		})
+		require.NoError(t, client.qp.PostRecv(iwarp.RecvWR{ID: 1}))
+		require.NoError(t, server.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
+		require.NoError(t, client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}))
+		synctest.Wait()
+		require.Equal(t, []uint64{1}, ids(client.completes(client.qp.RecvCQ(), 1)))
+		require.NoError(t, client.qp.Abort())
+		require.NoError(t, server.qp.Abort())
+	})
+}

@@ -98,6 +98,18 @@ func TestDrainWaitsForAllWork(t *testing.T) {
 	})
 }
 
+// TestDrainAsAMessageStalls: what has come in front of the message was all that was due.
+func TestDrainAsAMessageStalls(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.queues(rdmap.KindRead, 1, nil)
+		e.drains()
+		require.False(e, e.isDrained())
+		e.llp.arrives(aResponse, aSend(1))
+		require.True(e, e.isDrained())
+		e.becomes(rxStalled, "the message waits")
+	})
+}
+
 // TestDrainWaitsForALateAnswer: an extension serves a request of the peer, and answers later.
 func TestDrainWaitsForALateAnswer(t *testing.T) {
 	const request, response = rdmap.Opcode(0xc), rdmap.Opcode(0xd)

@@ -189,6 +189,15 @@ func TestSendingGoesOnWhileAMessageWaits(t *testing.T) {
 	})
 }
 
+// TestReadInFrontOfAMessageThatWaits is answered, although one read has brought both.
+func TestReadInFrontOfAMessageThatWaits(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		e.llp.arrives(aRead, aSend(1))
+		e.becomes(rxStalled, "the message waits")
+		require.Equal(e, 1, e.llp.counts()[rdmap.OpReadResponse])
+	})
+}
+
 func TestConnectionEndsWhileAMessageWaits(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.stalls(1)

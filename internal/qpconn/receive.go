@@ -58,12 +58,10 @@ func (c *Conn) received(err error) (holds bool) {
 	c.owner.Received()
 	switch {
 	case err == nil:
-		// A message may be ready to be sent, or all work may be done.
-		if open && (c.hears() || c.stream.Pending() || draining) {
-			c.Post()
-		}
+		c.goesOn(open, draining)
 		return true
 	case errors.Is(err, transport.ErrStall):
+		c.goesOn(open, draining) // what came before the message that has to wait
 		return c.stall()
 	case errors.Is(err, rdmap.ErrLate) && c.late(err):
 		return true
@@ -76,6 +74,14 @@ func (c *Conn) received(err error) (holds bool) {
 		c.receiveFailed(err)
 	}
 	return false
+}
+
+// goesOn lets the sender go on after a read: a message may be ready to be sent, or all work may be
+// done. The caller has the right to receive; open and draining are of the connection as it has read.
+func (c *Conn) goesOn(open, draining bool) {
+	if open && (c.hears() || c.stream.Pending() || draining) {
+		c.Post()
+	}
 }
 
 // hears reports, once, that the first segment has arrived: from then on a responder may send.
