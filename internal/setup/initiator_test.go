@@ -138,7 +138,7 @@ func TestRefuseEndsADialBeforeTheRequest(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newManager(t)
 				m.cfg.ListenPacket = func(context.Context, string, string) (net.PacketConn, error) {
-					return &deafConn{closed: make(chan struct{})}, nil
+					return &silentConn{closed: make(chan struct{})}, nil
 				}
 				m.clients = m.sessionClients()
 				if network == "pipe" {
@@ -183,23 +183,25 @@ func TestRefuseEndsAnAcceptInPrepare(t *testing.T) {
 	})
 }
 
-// A deafConn is a socket that hears nothing.
-type deafConn struct {
+// A silentConn is a socket on which nothing arrives.
+type silentConn struct {
 	net.PacketConn
 	once   sync.Once
 	closed chan struct{}
 }
 
-func (c *deafConn) ReadFrom([]byte) (int, net.Addr, error) {
+func (c *silentConn) ReadFrom([]byte) (int, net.Addr, error) {
 	<-c.closed
 	return 0, nil, net.ErrClosed
 }
 
-func (c *deafConn) WriteTo(p []byte, _ net.Addr) (int, error) { return len(p), nil }
+func (c *silentConn) WriteTo(p []byte, _ net.Addr) (int, error) { return len(p), nil }
 
-func (c *deafConn) LocalAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1000} }
+func (c *silentConn) LocalAddr() net.Addr {
+	return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1000}
+}
 
-func (c *deafConn) Close() error {
+func (c *silentConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return nil
 }
