@@ -118,6 +118,56 @@ func TestVERBS_39_PeerEndsWithWorkOutstanding(t *testing.T) {
 	})
 }
 
+// TestPeerEndsInTheMiddleOfAMessage: all work is done, but the message is not, and no side would
+// learn of it.
+func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
+	const whole, part = 0x41, 0x01
+	for what, c := range map[string]struct {
+		segments func(k *talk) [][]byte
+		cut      bool
+	}{
+		"a Send": {func(*talk) [][]byte { return [][]byte{wiretest.Untagged(part, 0x43, 0, 0, 1, 0, "ha")} }, true},
+		"an empty segment of one": {func(*talk) [][]byte {
+			return [][]byte{wiretest.Untagged(part, 0x43, 0, 0, 1, 0, "")}
+		}, true},
+		"a Write": {func(k *talk) [][]byte { return [][]byte{wiretest.Tagged(0x81, 0x40, k.mr.STag(), 0, "ha")} }, true},
+		"a Write after Sends": {func(k *talk) [][]byte {
+			return [][]byte{
+				wiretest.Untagged(whole, 0x43, 0, 0, 1, 0, "1"), wiretest.Untagged(whole, 0x43, 0, 0, 2, 0, "2"),
+				wiretest.Tagged(0x81, 0x40, k.mr.STag(), 0, "ha"),
+			}
+		}, true},
+		"after a Write and Sends": {func(k *talk) [][]byte {
+			return [][]byte{
+				wiretest.Tagged(0x81, 0x40, k.mr.STag(), 0, "ha"), wiretest.Tagged(0xc1, 0x40, k.mr.STag(), 2, "lf"),
+				wiretest.Untagged(whole, 0x43, 0, 0, 1, 0, "1"), wiretest.Untagged(whole, 0x43, 0, 0, 2, 0, "2"),
+			}
+		}, false},
+		"after Sends that were sent in place of the rest": {func(k *talk) [][]byte {
+			return [][]byte{
+				wiretest.Tagged(0x81, 0x40, k.mr.STag(), 0, "ha"),
+				wiretest.Untagged(whole, 0x43, 0, 0, 1, 0, "1"), wiretest.Untagged(whole, 0x43, 0, 0, 2, 0, "2"),
+			}
+		}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newTalk(t, iwarp.QPConfig{}, nil)
+				require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{ID: 1, Local: k.at(100, 8)}, iwarp.RecvWR{ID: 2, Local: k.at(200, 8)}))
+				k.p.Send(c.segments(k)...)
+				k.p.CloseWrite()
+				if !c.cut {
+					require.NoError(t, k.wantEvent(iwarp.EventClosed).Err)
+					return
+				}
+				k.wantTerminate("bad close: 0/2/07", 0x0207)
+				k.wantEvent(iwarp.EventTerminated)
+				require.ErrorContains(t, k.qp.Err(), "in the middle of a message")
+			})
+		})
+	}
+}
+
 // TestVERBS_44_OneErrorAndAllElseIsFlushed: one message ends the QP. Its receive tells, and
 // nothing else of either queue, sent or not.
 func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {

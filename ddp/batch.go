@@ -27,6 +27,7 @@ func (s *Stream) Take(seq uint64, u []byte, batch transport.SegmentBatch) (n int
 			q.DeliverBatch(&s.seg.u, s.lens[:n])
 			q.due += MSN(n)
 			s.next += uint64(n)
+			s.open = false
 			return n, rest, nil
 		}
 	}

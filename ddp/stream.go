@@ -66,6 +66,7 @@ type Stream struct {
 	ahead window // those that came before their turn
 	seg   segment
 	err   *SegmentError
+	open  bool // the segment before next was not the last of its message
 
 	guarded *guard // nil: it is not
 
@@ -91,6 +92,10 @@ func (s *Stream) Err() error {
 	}
 	return s.err
 }
+
+// MidMessage reports whether the last segment that was taken leaves its message unfinished: the
+// sender has more to send.
+func (s *Stream) MidMessage() bool { return s.open }
 
 // Segment takes one segment, the seq-th of the sender; it is that of
 // [transport.Placer]. The octets are only borrowed.
@@ -158,6 +163,7 @@ func (s *Stream) deliver(seg *segment) error {
 		}
 	}
 	q := seg.q
+	s.open = !seg.last()
 	switch {
 	case seg.tagged && !seg.last():
 		return nil

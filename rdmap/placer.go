@@ -70,6 +70,10 @@ func mayBeLate(segment []byte) bool {
 	return len(segment) > 1 && opcodeOf(segment[1]) == OpTerminate
 }
 
+// MidMessage reports whether the last segment that was processed leaves its message unfinished. Only the
+// receiving goroutine may call it.
+func (s *Stream) MidMessage() bool { return s.ddp.MidMessage() }
+
 // Predict predicts the next segments: see [transport.Placer].
 func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
 	if s.in() >= phaseShut {

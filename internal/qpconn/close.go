@@ -158,9 +158,10 @@ func (c *Conn) receiveFailed(err error) {
 
 // peerEnds handles the end of the peer's half of the connection. The sender may have handed a
 // message to the network and not completed it yet, so the sender decides what the end means, in
-// afterPeer, when it has nothing more to send.
-func (c *Conn) peerEnds() {
+// afterPeer, when it has nothing more to send. cut: a message of the peer is unfinished.
+func (c *Conn) peerEnds(cut bool) {
 	c.mu.Lock()
+	c.ending.cut = cut
 	c.ending.peerEnded = true
 	sendErr := c.ending.sendErr
 	if sendErr == nil {
@@ -176,11 +177,11 @@ func (c *Conn) peerEnds() {
 
 // afterPeer ends a connection whose peer has ended its half, when there is nothing more to
 // send. Work that is still outstanding can no longer be done (draft-hilland-rddp-verbs section
-// 6.2.2.2). Where a call of Fail runs, the peer may have answered its Terminate already: the
+// 6.2.2.2), and a message that is unfinished can no longer be finished. Where a call of Fail runs, the peer may have answered its Terminate already: the
 // connection then ends as Fail says, which posts when it has recorded the cause.
 func (c *Conn) afterPeer() {
 	c.mu.Lock()
-	stage, failing := c.ending.stage, c.ending.users > 0
+	stage, cut, failing := c.ending.stage, c.ending.cut, c.ending.users > 0
 	c.mu.Unlock()
 	if stage >= Terminating || failing {
 		return
@@ -188,6 +189,10 @@ func (c *Conn) afterPeer() {
 	if sq, irq := c.stream.Idle(); stage < Closing && (sq != 0 || irq != 0) {
 		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic,
 			"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
+		return
+	}
+	if cut && stage < Closing {
+		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "the peer ended its half in the middle of a message"))
 		return
 	}
 	c.advance(Closing, Closed, nil)

@@ -56,7 +56,8 @@ type ending struct {
 	timer   *time.Timer   // bounds the time until the end; nil: not bounded yet
 
 	// Events of the connection, which may occur in any order.
-	peerEnded bool  // the peer has ended its half
+	peerEnded bool  // the peer has ended its half,
+	cut       bool  // in the middle of a message
 	sendErr   error // the network accepts nothing more
 	closed    bool  // the LLP was closed, or is about to be
 

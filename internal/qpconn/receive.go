@@ -66,10 +66,11 @@ func (c *Conn) received(err error) (holds bool) {
 	case errors.Is(err, rdmap.ErrLate) && c.late(err):
 		return true
 	}
+	cut := c.stream.MidMessage()
 	c.mu.Lock()
 	c.act(c.arbiter.over()) // from now on another goroutine may have the right
 	if errors.Is(err, io.EOF) {
-		c.peerEnds()
+		c.peerEnds(cut)
 	} else {
 		c.receiveFailed(err)
 	}
