@@ -58,7 +58,7 @@ func openFile(sys system, path string, o *FileOptions) (*File, error) {
 			return nil, err
 		}
 	}
-	b.group = newGroup(b.size, true, func([]Range) error { return datasync(sys, b.f) })
+	b.group = newGroup(b.size, true, b.sync)
 	if !o.Direct {
 		b.begin = func(r Range) { writeOut(sys, b.f, r) }
 	}
@@ -147,6 +147,19 @@ func (o *opened) own() error {
 	return o.sys.lock(o.f)
 }
 
+// uncut fails if the file was made shorter: what was written after its end is lost, and
+// no sync has missed it.
+func (o *opened) uncut() error {
+	st, err := o.sys.stat(o.f)
+	if err != nil {
+		return err
+	}
+	if st.Mode().IsRegular() && st.Size() < o.size {
+		return fmt.Errorf("commit: %s was cut to %d of %d octets: %w", o.f.Name(), st.Size(), o.size, syscall.EIO)
+	}
+	return nil
+}
+
 // close closes the file, which others may then have.
 func (o *opened) close() error {
 	err := o.sys.close(o.f)
@@ -197,6 +210,13 @@ func isWord(off int64, n int) bool { return n == stag.AtomicLen && off%stag.Atom
 // Atomic is that of [stag.AtomicBuffer]: readers through the same File see eight octets, at a
 // multiple of eight, as they were or as they are. On the disk they are in one sector.
 func (b *File) Atomic() bool { return true }
+
+func (b *File) sync([]Range) error {
+	if err := datasync(b.sys, b.f); err != nil {
+		return err
+	}
+	return b.uncut()
+}
 
 // Close closes the file, without a sync, when the regions that it is registered as are
 // closed.

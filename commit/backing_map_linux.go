@@ -157,7 +157,7 @@ func (m *Mapping) sync(ranges []Range) error {
 	if err != nil {
 		return err
 	}
-	return m.whole()
+	return m.uncut()
 }
 
 func (m *Mapping) msync(r Range) error {
@@ -177,20 +177,7 @@ func (m *Mapping) writeBack(ranges []Range) error {
 		}
 	}
 	m.sys.fence()
-	return m.whole()
-}
-
-// whole fails if the file was made shorter: what was written after its end is lost, and
-// no sync has missed it.
-func (m *Mapping) whole() error {
-	st, err := m.sys.stat(m.f)
-	if err != nil {
-		return err
-	}
-	if st.Mode().IsRegular() && st.Size() < m.size {
-		return fmt.Errorf("commit: %s was cut to %d of %d octets: %w", m.f.Name(), st.Size(), m.size, syscall.EIO)
-	}
-	return nil
+	return m.uncut()
 }
 
 // Close unmaps and closes the file, without a sync, when the regions that it is

@@ -18,13 +18,13 @@ import (
 
 // TestCMT_13_CallsOfACommit: what a Commit asks of the system, and nothing else.
 func TestCMT_13_CallsOfACommit(t *testing.T) {
-	synced := []string{"fdatasync data", "fstatfs data"}
+	synced := []string{"fdatasync data", "fstatfs data", "stat data"}
 	for what, x := range map[string]struct {
 		one, several, hole []string
 	}{
 		"file":    {synced, synced, synced},
 		"direct":  {synced, synced, synced},
-		"mapping": {[]string{"msync 4096+4096", "fstatfs data", "stat data"}, append(synced, "stat data"), []string{"msync 32768+8192", "fstatfs data", "stat data"}},
+		"mapping": {[]string{"msync 4096+4096", "fstatfs data", "stat data"}, synced, []string{"msync 32768+8192", "fstatfs data", "stat data"}},
 		"persistent memory": {
 			[]string{"write back 4096+4096", "fence", "stat data"},
 			[]string{"write back 4096+4096", "write back 32768+4096", "write back 49152+4096", "fence", "stat data"},
@@ -69,8 +69,8 @@ func TestCMT_13_CallsOfACommit(t *testing.T) {
 // TestCMT_13_FlushThenBeginsToWrite: the pages of a file, and not those of one past the cache.
 func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 	for what, want := range map[string][]string{
-		"file":   {"begin data 5000+100", "fdatasync data", "fstatfs data"},
-		"direct": {"fdatasync data", "fstatfs data"},
+		"file":   {"begin data 5000+100", "fdatasync data", "fstatfs data", "stat data"},
+		"direct": {"fdatasync data", "fstatfs data", "stat data"},
 	} {
 		r, path := record(t)
 		b, err := opens[what].open(r, path, octets)
@@ -127,7 +127,7 @@ func TestCMT_53_CloseOfAFileWaitsForItsSync(t *testing.T) {
 // TestCMT_30_EveryCallOfACommitMayFail: and the status says what that means.
 func TestCMT_30_EveryCallOfACommitMayFail(t *testing.T) {
 	for what, calls := range map[string][]string{
-		"file": {"fdatasync data", "fstatfs data"}, "direct": {"fdatasync data", "fstatfs data"},
+		"file": {"fdatasync data", "fstatfs data", "stat data"}, "direct": {"fdatasync data", "fstatfs data", "stat data"},
 		"mapping": {"msync 4096+4096", "fstatfs data", "stat data"}, "persistent memory": {"stat data"},
 	} {
 		for _, call := range calls {
@@ -201,6 +201,32 @@ func TestCMT_30_FileSystemThatTurnsReadOnly(t *testing.T) {
 			require.NoError(t, b.Flush(context.Background(), 0, octets), "once it takes changes again, it is synced again")
 			require.NoError(t, b.Close())
 		}
+	}
+}
+
+// TestCMT_30_FileThatIsCut: another program has made it shorter, and no sync misses what is gone.
+func TestCMT_30_FileThatIsCut(t *testing.T) {
+	for _, what := range []string{"file", "direct", "mapping"} {
+		r, path := record(t)
+		b, err := opens[what].open(r, path, octets)
+		require.NoError(t, err)
+		ctx := context.Background()
+		write := func(off int64) {
+			_, err := b.WriteAt(make([]byte, 4096), off)
+			require.NoError(t, err, what)
+		}
+		write(0)
+		require.NoError(t, b.Flush(ctx, 0, 4096))
+		write(8192)
+		require.NoError(t, os.Truncate(path, 4096))
+		for range 2 {
+			require.Equal(t, DataLost, codeOf(b.Flush(ctx, 8192, 4096)), what)
+		}
+		require.NoError(t, b.Flush(ctx, 0, 4096), "what was durable still is")
+		require.NoError(t, os.Truncate(path, octets))
+		write(8192)
+		require.NoError(t, b.Flush(ctx, 8192, 4096), "written again where it is as long as it was")
+		require.NoError(t, b.Close())
 	}
 }
 
@@ -362,7 +388,7 @@ func TestCMT_13_BlockDevice(t *testing.T) {
 	_, err = f.WriteAt(make([]byte, 8), 8)
 	require.NoError(t, err)
 	require.NoError(t, f.Flush(context.Background(), 8, 8))
-	require.Equal(t, []string{"write data 8+8", "fdatasync data", "fstatfs data"}, r.took())
+	require.Equal(t, []string{"write data 8+8", "fdatasync data", "fstatfs data", "stat data"}, r.took())
 	require.NoError(t, f.Close())
 	m, err := mapShared(r, path, 0)
 	require.NoError(t, err)
