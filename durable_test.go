@@ -259,3 +259,26 @@ func TestCMT_55_InvalidatedRegionIsDurableOnReceive(t *testing.T) {
 		})
 	}
 }
+
+// TestCMT_30_GroupOfABuffer: a Write that the Buffer could not take is told by the next Commit, though
+// the Group's sync succeeds.
+func TestCMT_30_GroupOfABuffer(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	d := new(badDisk)
+	g, err := commit.NewGroup(d.Size(), d.Sync)
+	require.NoError(t, err)
+	mr, err := server.pd.RegisterBuffer(d, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: g})
+	require.NoError(t, err)
+	_, local := client.register(8, stag.LocalWrite, nil)
+	write := func() { require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8))) }
+	d.fails(syscall.ENOSPC, nil)
+	write()
+	for range 2 {
+		require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), commit.ErrDataLost)
+	}
+	d.fails(nil, nil)
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(8, 8)))
+	write()
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+}

@@ -5,7 +5,8 @@ import "errors"
 // A Group is group commit for octets that are not written through a backing of this package:
 // memory of the user's own, or a file in which holes are punched. One sync serves all Flushes
 // that came before it began, and a Flush of octets that have not changed since they were
-// durable needs none. It is the Durable of a region of memory; see MROptions.
+// durable needs none. It is the Durable of a region of memory, or of a Buffer that is no backing; see
+// MROptions. The region tells it of all that peers write, by Began and Wrote.
 //
 // All methods may be called from any goroutine.
 type Group struct{ *group }
@@ -20,9 +21,17 @@ func NewGroup(size int64, sync func() error) (*Group, error) {
 	return &Group{newGroup(size, true, func([]Range) error { return syncs(sync) })}, nil
 }
 
-// Touched tells of n octets at off that have been changed. The next Flush of any of them is a
-// sync. It is called after the change, and before the change is reported as done.
+// Touched tells of n octets at off that local code has changed. The next Flush of any of them is a
+// sync. It is called after the change, and before the change is reported as done. If a sync may
+// fail in between, Began and Wrote are to be called instead.
 func (g *Group) Touched(off, n int64) { g.wrote(g.began(), off, int(n), nil) }
+
+// Began is that of [stag.Watch].
+func (g *Group) Began() uint64 { return g.began() }
+
+// Wrote is that of [stag.Watch]: octets of a write that has failed, or during which a sync has
+// failed, are lost until they are written again.
+func (g *Group) Wrote(began uint64, off, n int64, err error) { g.wrote(began, off, int(n), err) }
 
 // Close lets no more Flush begin, and waits for those that have.
 func (g *Group) Close() error {

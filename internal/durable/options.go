@@ -28,7 +28,9 @@ func (opts Options) Apply(o *stag.Options, buf stag.Buffer) error {
 	if l := commit.NewLatch(opts.By); l != nil {
 		o.Flusher, o.Watch = l, l
 	}
-	if t, ok := opts.By.(interface{ Touched(off, n int64) }); ok {
+	if w, ok := opts.By.(stag.Watch); ok && o.Watch == nil { // a commit.Group
+		o.Watch = w
+	} else if t, ok := opts.By.(interface{ Touched(off, n int64) }); ok {
 		o.Dirty = t.Touched
 	}
 	if t, ok := opts.By.(interface {

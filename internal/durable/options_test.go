@@ -1,0 +1,37 @@
+package durable_test
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/commit"
+	"github.com/goiwarp/iwarp/internal/durable"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// TestCMT_13_GroupOfMemoryThatIsWrittenWhileASyncFails: the system may have dropped those octets with the others.
+func TestCMT_13_GroupOfMemoryThatIsWrittenWhileASyncFails(t *testing.T) {
+	for _, through := range []bool{false, true} {
+		var fails error
+		g, err := commit.NewGroup(64<<10, func() error { return fails })
+		require.NoError(t, err)
+		o := stag.Options{Access: stag.LocalWrite | stag.RemoteWrite}
+		require.NoError(t, durable.Options{By: g, WriteThrough: through}.Apply(&o, nil))
+		r, err := stag.NewTable().Register(make([]byte, 64<<10), o)
+		require.NoError(t, err)
+		ctx := t.Context()
+
+		g.Touched(32<<10, 1) // by the application
+		began := r.Began()
+		r.Bytes(0, 1)[0] = 1
+		fails = syscall.EIO
+		require.ErrorIs(t, g.Flush(ctx, 32<<10, 1), syscall.EIO)
+		fails = nil
+		r.MarkWritten(began, 0, 1)
+		require.ErrorIs(t, r.Flusher().Flush(ctx, 0, 1), commit.ErrDataLost)
+		require.NoError(t, r.Place(0, []byte{1}))
+		require.NoError(t, r.Flusher().Flush(ctx, 0, 1), "written again")
+	}
+}
