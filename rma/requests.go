@@ -155,7 +155,7 @@ func (c *conn) admits(q *request, r *Region, t regionkey.OpType, good bool) op.K
 	p, may := c.opened[q.number], Ops(0)
 	switch {
 	case p.serial != r.serial:
-	case !good: // that may be told to who has opened it
+	case !good: // a peer that has opened it is told so
 		may = p.ops | p.before
 	case q.epoch == p.epoch:
 		may = p.ops

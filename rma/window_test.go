@@ -126,8 +126,8 @@ func TestRMA_20_LateBlobIsDropped(t *testing.T) {
 }
 
 // TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree: a program that keeps clients out of the Memory for longer
-// than Ts does not have the octets copied when their writes have failed. In real time, for a bubble does not
-// wait for who waits for a lock.
+// than Ts does not have the octets copied when their writes have failed. In real time, for the time of a bubble
+// stands still while a goroutine waits for a lock.
 func TestRMA_19_20_TimeIsLookedAtWhenTheMemoryIsFree(t *testing.T) {
 	w := start(t, plan{server: ServerConfig{PullTimeout: 100 * time.Millisecond, Guard: 20 * time.Millisecond, Linger: 10 * time.Second}})
 	h, p := w.opens(), w.portal(1)
