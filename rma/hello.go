@@ -11,12 +11,8 @@ import (
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
-// makeKeys makes the keys of the messages, if the connection has a secret. A server that does not
-// know its peer has no use for them, since the keys of a client depend on its identity.
+// makeKeys makes the keys of the messages, if the connection has a secret: both sides have it or none.
 func (c *conn) makeKeys() error {
-	if c.server != nil && !c.peer.known {
-		return nil
-	}
 	if _, err := c.qp.Export("iwarp rma probe v1", []byte{}, 1); errors.Is(err, iwarp.ErrUnsupported) {
 		return nil
 	}
@@ -50,7 +46,8 @@ func (c *conn) prepareHello() error {
 		Chosen: wire.NoSuite, MaxOp: uint32(c.settings.maxOp),
 		PullTimeout: defaultPullTimeout, Guard: defaultGuard, Linger: defaultLinger,
 	}
-	if c.out != nil {
+	// The keys of a client depend on its identity, so that a server that does not know it offers none.
+	if c.out != nil && (c.server == nil || c.peer.known) {
 		h.Offered = wire.Offer(regionkey.SuiteAES256)
 		if !c.aes256 {
 			h.Offered |= wire.Offer(regionkey.SuiteAES128)

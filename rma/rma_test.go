@@ -39,6 +39,16 @@ func TestRMA_43_ReadAndWrite(t *testing.T) {
 		w := newPair(t, plan{network: "tcp", plain: true, clientTLS: client, serverTLS: server})
 		require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), ErrNoSuite, "it has no identity that keys could depend on")
 	})
+	t.Run("TLS without the certificate of a client, where that is allowed", func(t *testing.T) {
+		client, server := testTLS(t)
+		client.Certificates, server.ClientAuth = nil, tls.NoClientCert
+		w := start(t, plan{
+			network: "tcp", plain: true, clientTLS: client, serverTLS: server,
+			client: ClientConfig{Insecure: true}, server: ServerConfig{Insecure: true},
+		})
+		require.Zero(t, w.client.Suite())
+		w.movesOctets()
+	})
 }
 
 func (w *pair) movesOctets() {
