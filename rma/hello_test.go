@@ -2,6 +2,8 @@ package rma
 
 import (
 	"context"
+	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -122,6 +124,23 @@ func TestRMA_37_Suite0NeedsInsecureOnBothSides(t *testing.T) {
 		msg[len(msg)-1] = 1
 		r.sends(msg)
 		r.wantEnd(w, "outer tag")
+	})
+}
+
+// TestRMA_42_DepthOfThePeerTakesNoMemory beyond what the QP has receives for, whatever a HELLO says.
+func TestRMA_42_DepthOfThePeerTakesNoMemory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newPair(t, plan{})
+		w.serve()
+		r := newRaw(w)
+		r.mine.Depth = math.MaxUint16
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r.sends(r.mine.Append(nil, r.header(0), r.out))
+		r.wantEnd(w, "see Depths")
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
+		w.wantNothingLeft()
 	})
 }
 

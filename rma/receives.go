@@ -7,8 +7,10 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// receiveSize is the memory for one message.
-const receiveSize = 256
+const (
+	receiveSize = 256  // octets of the memory for one message
+	receiveStep = 1024 // receives that get their memory at once: a QP may have no room for so many as the peer says
+)
 
 // receives are what messages of the peer come into. There is one for each that may be under way, so
 // that none ever waits.
@@ -22,9 +24,15 @@ type receives struct {
 
 // grow posts n more receives.
 func (r *receives) grow(n int) error {
-	if n == 0 {
-		return nil
+	for ; n > 0; n -= receiveStep {
+		if err := r.add(min(n, receiveStep)); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (r *receives) add(n int) error {
 	slab := make([]byte, n*receiveSize)
 	mr, err := r.pd.RegisterMR(slab, stag.LocalWrite, nil)
 	if err != nil {
@@ -38,7 +46,7 @@ func (r *receives) grow(n int) error {
 		r.wrs = append(r.wrs, iwarp.RecvWR{ID: uint64(first + i), Local: []iwarp.SGE{mr.Slice(at, receiveSize)}})
 	}
 	if err := r.qp.PostRecv(r.wrs[first:]...); err != nil {
-		return fmt.Errorf("rma: %d receives, see Depths: %w", len(r.wrs), err)
+		return fmt.Errorf("rma: %d receives or more, see Depths: %w", len(r.wrs), err)
 	}
 	return nil
 }
