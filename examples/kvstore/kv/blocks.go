@@ -1,13 +1,20 @@
 package kv
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // blocks gives the memory of values out, in powers of two of blockUnit up to maxStored, by the method
 // of buddies. A block may be given out by its number, too, as another replica has done it.
 type blocks struct {
 	state []uint8                // by unit: 1 + order of the free block that begins there, else 0
 	free  [maxOrder + 1][]uint32 // free blocks by order, and some that are not free any more
+	count [maxOrder + 1]int      // of free blocks by order
 }
+
+// mostStale is how many entries a list of free blocks may have beyond twice the blocks that are free.
+const mostStale = 64
 
 const maxOrder = 10 // of a block for maxStored octets
 
@@ -22,9 +29,22 @@ func newBlocks(octets uint64) *blocks {
 	return b
 }
 
+func (b *blocks) isFree(at uint32, order int) bool { return b.state[at] == uint8(order+1) }
+
 func (b *blocks) push(at uint32, order int) {
 	b.state[at] = uint8(order + 1)
+	b.count[order]++
 	b.free[order] = append(b.free[order], at)
+	if len(b.free[order]) > 2*b.count[order]+mostStale { // at a backup nothing else shortens it
+		slices.Sort(b.free[order])
+		b.free[order] = slices.DeleteFunc(slices.Compact(b.free[order]), func(at uint32) bool { return !b.isFree(at, order) })
+	}
+}
+
+// leave has a block that is free not be so any more.
+func (b *blocks) leave(at uint32, order int) {
+	b.state[at] = 0
+	b.count[order]--
 }
 
 // pop takes a free block of exactly that order.
@@ -32,10 +52,10 @@ func (b *blocks) pop(order int) (at uint32, ok bool) {
 	for n := len(b.free[order]); n > 0 && !ok; n-- {
 		at = b.free[order][n-1]
 		b.free[order] = b.free[order][:n-1]
-		ok = b.state[at] == uint8(order+1)
+		ok = b.isFree(at, order)
 	}
 	if ok {
-		b.state[at] = 0
+		b.leave(at, order)
 	}
 	return at, ok
 }
@@ -62,10 +82,10 @@ func (b *blocks) take(at uint32, order int) bool {
 	}
 	for o := order; o <= maxOrder; o++ {
 		base := at &^ (1<<o - 1)
-		if b.state[base] != uint8(o+1) {
+		if !b.isFree(base, o) {
 			continue
 		}
-		b.state[base] = 0
+		b.leave(base, o)
 		for o > order {
 			o--
 			if at&(1<<o) != 0 {
@@ -84,10 +104,10 @@ func (b *blocks) take(at uint32, order int) bool {
 func (b *blocks) give(at uint32, order int) {
 	for order < maxOrder {
 		buddy := at ^ 1<<order
-		if b.state[buddy] != uint8(order+1) {
+		if !b.isFree(buddy, order) {
 			break
 		}
-		b.state[buddy] = 0
+		b.leave(buddy, order)
 		at &^= 1 << order
 		order++
 	}

@@ -186,6 +186,25 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
+// TestBlocksOfABackup: it gives blocks out by their numbers alone, for as long as it lives.
+func TestBlocksOfABackup(t *testing.T) {
+	b := newBlocks(8 * maxStored)
+	for i := range 100_000 {
+		at := uint32(i % 8 << maxOrder)
+		require.True(t, b.take(at, i%maxOrder))
+		b.give(at, i%maxOrder)
+	}
+	listed := 0
+	for _, free := range b.free {
+		listed += len(free)
+	}
+	require.Less(t, listed, 5000)
+	for range 8 {
+		_, ok := b.alloc(maxOrder)
+		require.True(t, ok, "all are free")
+	}
+}
+
 // TestDamageIsFound: no octet of a stored value, of the entry that names it, or of a change can differ
 // without being found out.
 func TestDamageIsFound(t *testing.T) {
