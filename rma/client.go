@@ -22,10 +22,10 @@ type Client struct {
 	c   *conn
 	cfg ClientConfig
 
-	control chan struct{} // one token for each control slot
-	mu      sync.Mutex    // before that of cfg.Slots
-	left    int           // slots for Portals
-	portals map[*Portal]struct{}
+	control chan struct{}        // one token for each control slot
+	mu      sync.Mutex           // before that of cfg.Slots
+	left    int                  // slots for Portals
+	portals map[*Portal]struct{} // nil: the Client is closed
 }
 
 // NewClient begins to use the connection of qp, and returns when the peer has agreed, or with the error
@@ -92,7 +92,7 @@ func (cl *Client) Close() error {
 	for p := range cl.portals {
 		cl.cfg.Slots.give(p.size)
 	}
-	clear(cl.portals)
+	cl.portals = nil
 	return nil
 }
 

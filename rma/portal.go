@@ -25,13 +25,17 @@ type Portal struct {
 }
 
 // Portal makes a Portal with so many slots, 1 to 4,096, out of ClientConfig.MaxSlots and of the budget of
-// ClientConfig.Slots. If too few are left there the error is ErrNoSlot.
+// ClientConfig.Slots. If too few are left there the error is ErrNoSlot. That of a closed Client matches
+// net.ErrClosed.
 func (cl *Client) Portal(slots int) (*Portal, error) {
 	if slots < 1 || slots > maxSlots {
 		return nil, fmt.Errorf("rma: a Portal with %d slots, 1 to %d are possible", slots, maxSlots)
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	if cl.portals == nil {
+		return nil, cl.c.closedBy()
+	}
 	if slots > cl.left || !cl.cfg.Slots.take(slots) {
 		return nil, ErrNoSlot
 	}

@@ -82,6 +82,9 @@ func TestRMA_45_SlotsBoundAllPortals(t *testing.T) {
 		require.Error(t, err)
 		require.NoError(t, b.client.Close())
 		require.Equal(t, 10, budget.Free(), "the end of a Client gives them back")
+		_, err = b.client.Portal(3)
+		require.ErrorIs(t, err, net.ErrClosed)
+		require.Equal(t, 10, budget.Free(), "and it takes none any more, for nothing would give them back")
 	})
 }
 
