@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A crowded is a listener of a process that has no file descriptor left at first.
+type crowded struct {
+	net.Listener
+	fails int
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (c *crowded) Accept() (net.Conn, error) {
+	if c.fails--; c.fails >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: fmt.Errorf("accept4: %w", syscall.EMFILE)}
+	}
+	conn, ok := <-c.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (c *crowded) Close() error {
+	c.once.Do(func() { close(c.conns) })
+	return nil
+}
+
+// A half is an end of a net.Pipe that can be closed for writing.
+type half struct{ net.Conn }
+
+func (h half) CloseWrite() error { return h.Close() }
+
+// TestTooManyOpenFiles: clients that use up the descriptors do not end the bridge, and with it the connections of all others.
+func TestTooManyOpenFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		l := &crowded{fails: 100, conns: make(chan net.Conn, 1)}
+		client, accepted := net.Pipe()
+		target, dialled := net.Pipe()
+		l.conns <- half{accepted}
+		b := &bridge{log: io.Discard, dial: func(context.Context, string, string) (net.Conn, error) { return half{dialled}, nil }}
+		ended := make(chan error, 1)
+		go func() { ended <- b.serve(ctx, l) }()
+		go func() { _, _ = client.Write([]byte("x")) }()
+		require.NoError(t, target.SetReadDeadline(time.Now().Add(time.Hour)))
+		_, err := io.ReadFull(target, make([]byte, 1))
+		require.NoError(t, err)
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+// TestTooManyOpenFilesAtTheEnd keep it from nothing.
+func TestTooManyOpenFilesAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		l := &crowded{fails: 1 << 30, conns: make(chan net.Conn)}
+		ended := make(chan error, 1)
+		go func() { ended <- (&bridge{log: io.Discard}).serve(ctx, l) }()
+		synctest.Wait()
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
