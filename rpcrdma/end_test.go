@@ -142,3 +142,26 @@ func TestRPR_14_NoRegionForAReply(t *testing.T) {
 		}
 	})
 }
+
+// TestRPR_16_WriteBehindTheEnd fails, whatever part of a record it has.
+func TestRPR_16_WriteBehindTheEnd(t *testing.T) {
+	for _, closed := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			c := connected(t, Config{})
+			s := c.conn.Records()
+			if closed {
+				go func() { _ = c.qp.Close() }()
+				require.NoError(t, s.Close())
+			} else {
+				require.NoError(t, c.qp.Abort())
+				<-c.conn.Done()
+			}
+			reply := marked(accepted(1))
+			for _, n := range []int{1, 4, 10, len(reply)} {
+				k, err := s.Write(reply[:n])
+				require.ErrorIs(t, err, net.ErrClosed, "%d octets", n)
+				require.Zero(t, k)
+			}
+		})
+	}
+}

@@ -44,6 +44,9 @@ func (r *records) Write(p []byte) (n int, err error) {
 		if err := r.writeEnd.err(); err != nil {
 			return n, err
 		}
+		if isClosed(r.c.lost) {
+			return n, r.c.lostNow()
+		}
 		k, err := r.put(p[n:])
 		n += k
 		if err != nil || n == len(p) && !w.due() {
