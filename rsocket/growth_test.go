@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stuck is a Buffer whose WriteAt waits, and with it whoever closes its region.
+// A stuck is a Buffer whose WriteAt waits, and with it the goroutine that closes its region.
 type stuck struct{ entered, opened chan struct{} }
 
 func (stuck) Size() int64 { return 1 }

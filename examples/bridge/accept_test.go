@@ -14,15 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A crowded is a listener of a process that has no file descriptor left at first.
-type crowded struct {
+// A fullProcess is a listener of a process that has no file descriptor left at first.
+type fullProcess struct {
 	net.Listener
 	fails int
 	conns chan net.Conn
 	once  sync.Once
 }
 
-func (c *crowded) Accept() (net.Conn, error) {
+func (c *fullProcess) Accept() (net.Conn, error) {
 	if c.fails--; c.fails >= 0 {
 		return nil, &net.OpError{Op: "accept", Err: fmt.Errorf("accept4: %w", syscall.EMFILE)}
 	}
@@ -33,7 +33,7 @@ func (c *crowded) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-func (c *crowded) Close() error {
+func (c *fullProcess) Close() error {
 	c.once.Do(func() { close(c.conns) })
 	return nil
 }
@@ -47,7 +47,7 @@ func (h half) CloseWrite() error { return h.Close() }
 func TestTooManyOpenFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		l := &crowded{fails: 100, conns: make(chan net.Conn, 1)}
+		l := &fullProcess{fails: 100, conns: make(chan net.Conn, 1)}
 		client, accepted := net.Pipe()
 		target, dialled := net.Pipe()
 		l.conns <- half{accepted}
@@ -67,7 +67,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 func TestTooManyOpenFilesAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		l := &crowded{fails: 1 << 30, conns: make(chan net.Conn)}
+		l := &fullProcess{fails: 1 << 30, conns: make(chan net.Conn)}
 		ended := make(chan error, 1)
 		go func() { ended <- (&bridge{log: io.Discard}).serve(ctx, l) }()
 		synctest.Wait()

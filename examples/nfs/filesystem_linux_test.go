@@ -3,16 +3,16 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
-// TestPipesAreNotOpened: no call waits for somebody at the other end of a pipe.
+// TestPipesAreNotOpened: no call waits for the other end of a pipe.
 func TestPipesAreNotOpened(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644))
 	h := opened(t, dir)
 	opens := map[string]func() error{
 		"read": func() error {

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// noWait keeps the opening of a pipe from waiting for somebody at its other end, with a thread. For files it means nothing.
+// noWait keeps the opening of a pipe from waiting for its other end, with a thread. For files it means nothing.
 const noWait = syscall.O_NONBLOCK

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPutOntoAPipe fails: a server that opened it would wait for somebody at its other end, and could not end meanwhile.
+// TestPutOntoAPipe fails: a server that opened it would wait for its other end, and could not end meanwhile.
 func TestPutOntoAPipe(t *testing.T) {
 	addr, dir := serving(t)
 	pipe := filepath.Join(dir, "pipe")
