@@ -38,7 +38,7 @@ func (m *medium) view() backend.Backend {
 	if !m.resizable {
 		return m.back
 	}
-	return &view{m: m, size: m.size}
+	return newView(m)
 }
 
 func (m *medium) close() error {

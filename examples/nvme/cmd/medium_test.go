@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -10,7 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
+	"github.com/goiwarp/iwarp/examples/nvme/host"
+	"github.com/goiwarp/iwarp/examples/nvme/target"
 )
+
+const testSubsystem = "nqn.2026-11.org.example:disk"
 
 // TestResizeAfterAFailedSync: a file whose sync fails, or has failed, is not opened again as if nothing had happened.
 func TestResizeAfterAFailedSync(t *testing.T) {
@@ -51,4 +56,44 @@ func TestResizeOfAReadOnlyFile(t *testing.T) {
 	require.EqualValues(t, 1<<19, m.view().Size())
 	require.NoError(t, m.resize(1<<20))
 	require.NoError(t, m.close())
+}
+
+// TestNothingWaitsForAResize: but commands on the namespace that is resized, which share their queue with others.
+func TestNothingWaitsForAResize(t *testing.T) {
+	m, err := openMedium("mem:1MiB", true)
+	require.NoError(t, err)
+	other, err := openMedium("mem:1MiB", false)
+	require.NoError(t, err)
+	tg, err := target.New(nil)
+	require.NoError(t, err)
+	require.NoError(t, tg.AddSubsystem(target.Subsystem{NQN: testSubsystem}))
+	for i, b := range []backend.Backend{m.view(), other.view()} {
+		require.NoError(t, tg.AddNamespace(testSubsystem, target.Namespace{NSID: uint32(i + 1), Backend: b}))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	l, err := tg.Listen(ctx, "pipe", "")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- tg.Serve(ctx, l) }()
+	c, err := host.Connect(ctx, l.Addr().String(), testSubsystem, &host.Options{Network: "pipe"})
+	require.NoError(t, err)
+	list, err := c.Namespaces(ctx)
+	require.NoError(t, err)
+
+	m.mu.Lock() // as resize does
+	done := make(chan error, 1)
+	waits := &host.Transfer{Write: true, P: random(4096), Done: func(t *host.Transfer) { done <- t.Err }}
+	_, err = list[0].Start(waits)
+	if err == nil {
+		_, err = list[1].WriteAtContext(ctx, random(4096), 0)
+	}
+	m.mu.Unlock()
+
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.NoError(t, c.Close())
+	require.NoError(t, tg.Close())
+	<-served
+	require.NoError(t, errors.Join(l.Close(), m.close(), other.close()))
 }

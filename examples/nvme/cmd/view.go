@@ -6,13 +6,25 @@ import (
 	"github.com/goiwarp/iwarp/examples/nvme/backend"
 )
 
-// A view is a medium as a Backend. The medium may have become larger, or smaller, since then.
+// A view is a medium as a Backend. The medium may have become larger, or smaller, since then; nothing else of it changes, so that
+// only what uses the medium waits for that.
 type view struct {
-	m    *medium
-	size int64
+	m                  *medium
+	size               int64
+	block              int
+	readOnly, volatile bool
+	traits             backend.Traits
 }
 
 var _ backend.Backend = (*view)(nil)
+
+// newView is a view of the medium as it is now. It is not immediate, whatever the medium is, since it waits while that is resized.
+func newView(m *medium) *view {
+	b := m.back
+	v := &view{m, m.size, b.BlockSize(), b.ReadOnly(), b.Volatile(), backend.Describe(b)}
+	v.traits.Immediate = false
+	return v
+}
 
 // use calls f while the back end stays.
 func (v *view) use(f func(backend.Backend) error) error {
@@ -25,28 +37,16 @@ func (v *view) use(f func(backend.Backend) error) error {
 func (v *view) Size() int64 { return v.size }
 
 // BlockSize is that of the medium.
-func (v *view) BlockSize() (n int) {
-	_ = v.use(func(b backend.Backend) error { n = b.BlockSize(); return nil })
-	return n
-}
+func (v *view) BlockSize() int { return v.block }
 
 // ReadOnly is that of the medium.
-func (v *view) ReadOnly() (is bool) {
-	_ = v.use(func(b backend.Backend) error { is = b.ReadOnly(); return nil })
-	return is
-}
+func (v *view) ReadOnly() bool { return v.readOnly }
 
 // Volatile is that of the medium.
-func (v *view) Volatile() (is bool) {
-	_ = v.use(func(b backend.Backend) error { is = b.Volatile(); return nil })
-	return is
-}
+func (v *view) Volatile() bool { return v.volatile }
 
-// Traits are those of the medium.
-func (v *view) Traits() (t backend.Traits) {
-	_ = v.use(func(b backend.Backend) error { t = backend.Describe(b); return nil })
-	return t
-}
+// Traits are those of the medium, but for one.
+func (v *view) Traits() backend.Traits { return v.traits }
 
 func (v *view) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return v.use(func(b backend.Backend) error { return b.ReadAt(ctx, p, off) })
