@@ -81,7 +81,7 @@ func (a *assoc) discoveryLog(ctx context.Context) ([]Entry, error) {
 
 // readPages reads a log, and tells whether that took several commands.
 func (a *assoc) readPages(ctx context.Context, log []byte) (several bool, err error) {
-	page := min(adminTransfer, a.transfer)
+	page := min(adminTransfer, a.transfer) &^ (capsule.DiscoveryEntrySize - 1)
 	for off := 0; off < len(log); off += page {
 		if err := a.readDiscovery(ctx, log[off:min(off+page, len(log))], off, false); err != nil {
 			return false, err

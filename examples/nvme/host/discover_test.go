@@ -67,6 +67,20 @@ func TestHOST_22_SeveralPages(t *testing.T) {
 	}
 }
 
+// Options.MaxTransfer need not be a multiple of the units of log pages.
+func TestHOST_22_OddPages(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		tg.log, o.MaxTransfer = discoveryLog(9, 5), capsule.PageSize+1
+		entries, err := Discover(context.Background(), tg.addr, o)
+		require.NoError(t, err)
+		require.Len(t, entries, 9)
+		for _, sqe := range tg.commands(capsule.OpGetLogPage) {
+			require.Zero(t, capsule.ParseGetLogPage(&sqe).Offset%4)
+		}
+	})
+}
+
 // A log that changes while it is read is read again.
 func TestHOST_22_Changes(t *testing.T) {
 	for n, at := range map[int]uint64{2: 0, 100: 64 << 10} {
