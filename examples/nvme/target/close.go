@@ -128,7 +128,7 @@ func (t *Target) Shutdown(ctx context.Context) error {
 	t.advance(draining)
 	errs := []error{t.drain(ctx)}
 	for _, n := range t.model.Volatile() {
-		if err := handleOf(n).medium().Flush(ctx); err != nil {
+		if err := handleOf(n).flush(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("nvme: flush of namespace %d: %w", n.NSID, err))
 		}
 	}

@@ -75,3 +75,48 @@ func TestNVME_51_CacheOff(t *testing.T) {
 		})
 	}
 }
+
+// A leaving back end is replaced, and closed, just before a Flush of it.
+type leaving struct {
+	backend.Backend
+	replace func()
+}
+
+func (b *leaving) Flush(ctx context.Context) error {
+	b.replace()
+	if err := b.Close(); err != nil {
+		return err
+	}
+	return b.Backend.Flush(ctx)
+}
+
+// TestNVME_68_FlushOfAReplacedBackEnd: it is one of that which has replaced it, for a host and for the end of a controller.
+func TestNVME_68_FlushOfAReplacedBackEnd(t *testing.T) {
+	for name, shutdown := range map[string]bool{"Flush": false, "shutdown": true} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				var disks [2]*backend.Fake
+				for i := range disks {
+					var err error
+					disks[i], err = backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
+					require.NoError(t, err)
+				}
+				b := &leaving{Backend: disks[0]}
+				w := newWorld(t, "pipe", nil, b)
+				b.replace = func() {
+					w.b = disks[1]
+					require.NoError(t, w.target.Resize(storage, 1, disks[1]))
+				}
+				s := newHost(t, w.addr).connect(1)
+				if !shutdown {
+					s.io[0].ok(capsule.FlushSQE(0, 1))
+					return
+				}
+				s.admin.ok(capsule.SetProperty(capsule.PropCC, 0x00464001).SQE(0))
+				synctest.Wait()
+				csts := s.admin.ok(capsule.GetProperty(capsule.PropCSTS).SQE(0))
+				require.Equal(t, capsule.CSTS{SHST: capsule.SHSTComplete}, capsule.ParseCSTS(uint32(csts.Value())))
+			})
+		})
+	}
+}

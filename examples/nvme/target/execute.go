@@ -94,15 +94,7 @@ func (tk *task) carryOut(s *scratch) capsule.Status {
 	if op.Kind == model.OpFlush {
 		return flush(tk.q.ctx, op.Namespaces)
 	}
-	n := handleOf(op.Namespace)
-	for {
-		p := n.backend.Load()
-		err := tk.call(*p, s)
-		if errors.Is(err, backend.ErrClosed) && n.backend.Load() != p {
-			continue // the back end was replaced between the two lines above, and closed
-		}
-		return statusOf(err)
-	}
+	return statusOf(handleOf(op.Namespace).use(func(b backend.Backend) error { return tk.call(b, s) }))
 }
 
 var errDiffers = errors.New("nvme: the data differs")
@@ -177,7 +169,7 @@ func compare(ctx context.Context, b backend.Backend, op *model.Op, s *scratch) e
 func flush(ctx context.Context, list []*model.Namespace) capsule.Status {
 	s := capsule.Success
 	for _, n := range list {
-		if err := handleOf(n).medium().Flush(ctx); err != nil {
+		if err := handleOf(n).flush(ctx); err != nil {
 			s = statusOf(err)
 		}
 	}

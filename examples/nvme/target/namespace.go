@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -53,6 +54,21 @@ type namespace struct {
 }
 
 func (n *namespace) medium() backend.Backend { return *n.backend.Load() }
+
+// use calls f with the back end, and once more if that was replaced, and closed, before f had begun with it.
+func (n *namespace) use(f func(backend.Backend) error) error {
+	for {
+		p := n.backend.Load()
+		err := f(*p)
+		if !errors.Is(err, backend.ErrClosed) || n.backend.Load() == p {
+			return err
+		}
+	}
+}
+
+func (n *namespace) flush(ctx context.Context) error {
+	return n.use(func(b backend.Backend) error { return b.Flush(ctx) })
+}
 
 // AddSubsystem adds a subsystem without namespaces. It is ErrExists if there is one of the same name.
 func (t *Target) AddSubsystem(s Subsystem) error {
