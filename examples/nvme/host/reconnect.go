@@ -119,10 +119,12 @@ func (c *Controller) finalError() error {
 	return ErrClosed
 }
 
-// reset is Reset.
+// reset is Reset. The I/O queues end first: a target ends them when it is disabled, which would be taken for a loss of all connections,
+// and the host has to wait until the target is done with the commands that are sent again.
 func (c *Controller) reset(a *assoc, reply chan<- error) *assoc {
 	c.set(nil, nil)
 	c.emit(Event{Kind: EventDisconnected, Err: ErrReset})
+	a.closeIO(ErrReset, false)
 	ctx, cancel := context.WithTimeout(c.ctx, c.o.AdminTimeout)
 	err := a.disable(ctx)
 	cancel()

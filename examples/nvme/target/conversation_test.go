@@ -241,3 +241,26 @@ func TestNVME_94_NothingIsAllocatedForACommand(t *testing.T) {
 func kept(s capsule.SGL) capsule.SGL {
 	return capsule.KeyedSGL(s.Key(), s.Address(), s.Length(), false)
 }
+
+// TestReset: the host does not connect again, and send its commands again, before the back end is done with them: another Write could
+// come first, and be undone.
+func TestReset(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", nil, b)
+		c, n := w.attach(nvme.Options{Retries: -1})
+		errs, reset := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := n.WriteAt(pattern(lba, 1), lba)
+			errs <- err
+		}()
+		time.Sleep(time.Second)
+		began := time.Now()
+		time.AfterFunc(3*time.Second, func() { close(open) })
+		go func() { reset <- c.Reset(context.Background()) }()
+		require.ErrorIs(t, <-errs, nvme.ErrReset)
+		require.NoError(t, <-reset)
+		require.GreaterOrEqual(t, time.Since(began), 3*time.Second)
+		require.NoError(t, n.Flush(context.Background()))
+	})
+}
