@@ -103,6 +103,7 @@ func TestHOST_25_DiscoveryAndChanges(t *testing.T) {
 		require.Len(t, list, 2)
 		c, n := w.attach(nvme.Options{})
 		large := memoryOf(t, 2*diskSize)
+		require.Error(t, w.target.Resize(storage, 1, nil))
 		require.NoError(t, w.target.Resize(storage, 1, large))
 		for e := range c.Events() {
 			if e.Kind == nvme.EventNamespaces {

@@ -41,6 +41,8 @@ var (
 	ErrLimit    = model.ErrLimit
 )
 
+var errNoBackend = errors.New("nvme: a namespace without a back end")
+
 type spaceID struct {
 	nqn  string
 	nsid uint32
@@ -86,7 +88,7 @@ func (t *Target) SetHosts(nqn string, hosts []string) error {
 // is in use.
 func (t *Target) AddNamespace(nqn string, ns Namespace) error {
 	if ns.Backend == nil {
-		return errors.New("nvme: a namespace without a back end")
+		return errNoBackend
 	}
 	if ns.UUID == [16]byte{} {
 		ns.UUID = derivedUUID(nqn, ns.NSID)
@@ -112,8 +114,11 @@ func (t *Target) AddNamespace(nqn string, ns Namespace) error {
 // Resize has returned. Commands beyond the end of a smaller one are answered with 0x080.
 func (t *Target) Resize(nqn string, nsid uint32, b backend.Backend) error {
 	n := t.space(spaceID{nqn, nsid})
-	if n == nil {
+	switch {
+	case n == nil:
 		return ErrNotFound
+	case b == nil:
+		return errNoBackend
 	}
 	return t.change(func(out []model.Action) ([]model.Action, error) {
 		_, out, err := t.model.ReplaceNamespace(nqn, n.config(b), out)
