@@ -37,7 +37,7 @@ func (a *assoc) identify(ctx context.Context) error {
 	return nil
 }
 
-// identifyNVM asks for the limits of Dataset Management, which controllers before 2.0 do not have.
+// identifyNVM asks for the limits of Dataset Management and Write Zeroes, which controllers before 2.0 do not have.
 func (a *assoc) identifyNVM(ctx context.Context) error {
 	page, err := a.page(ctx, capsule.Identify{CNS: capsule.CNSCommandSet})
 	var refused capsule.StatusError
@@ -141,6 +141,14 @@ func (a *assoc) describe(ctx context.Context, nsid uint32) (d description, err e
 	}
 	d.identity = identity{serial: a.id.SN, nsid: nsid, uuid: names.UUID, nguid: names.NGUID, eui64: names.EUI64}
 	return d, nil
+}
+
+// zeroesLimit is how many octets Write Zeroes has at most: as many as commands that move them, unless WZSL says fewer.
+func (a *assoc) zeroesLimit() int {
+	if a.nvm.WZSL == 0 {
+		return a.transfer
+	}
+	return min(a.transfer, capsule.PageSize<<min(a.nvm.WZSL, 11)) // 8 MiB, which no command exceeds
 }
 
 // trimLimits are how many ranges a Dataset Management has at most, and of how many LBAs.

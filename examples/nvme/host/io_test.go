@@ -225,6 +225,36 @@ func TestHOST_24_Commands(t *testing.T) {
 	})
 }
 
+// WZSL, where there is one, limits Write Zeroes as MDTS limits other commands.
+func TestHOST_24_WriteZeroesLimit(t *testing.T) {
+	for wzsl, blocks := range map[uint8][]uint16{0: {255, 43}, 3: {7, 7, 7}, 31: {255, 43}, 255: {255, 43}} {
+		virtual(t, func(t *testing.T) {
+			tg := newTarget(t)
+			tg.script(func(c *call) bool {
+				if c.q.qid > 0 || c.Opcode != capsule.OpIdentify || capsule.ParseIdentify(&c.SQE).CNS != capsule.CNSCommandSet {
+					return false
+				}
+				page := make([]byte, capsule.PageSize)
+				capsule.IdentifyNVM{WZSL: wzsl}.Put(page)
+				_ = c.put(0, page)
+				c.answer(0, capsule.Success)
+				return true
+			})
+			n := disk(t, connect(t, tg, pipeOptions(t)))
+			size := int64(24)
+			if wzsl != 3 {
+				size = 300
+			}
+			require.NoError(t, n.WriteZeroes(context.Background(), 0, size*4096, false))
+			var got []uint16
+			for _, sqe := range tg.commands(capsule.OpWriteZeroes) {
+				got = append(got, capsule.ParseRW(&sqe).NLB)
+			}
+			require.Equal(t, blocks, got, "WZSL %d", wzsl)
+		})
+	}
+}
+
 func TestHOST_24_WriteZeroesIsCut(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)

@@ -16,7 +16,7 @@ func (n *Namespace) Flush(ctx context.Context) error {
 }
 
 // WriteZeroes makes the octets of the range zero, without sending them; off and size are multiples of
-// BlockSize. With deallocate the target may give their space back. It is cut as WriteAt is.
+// BlockSize. With deallocate the target may give their space back. It is cut as WriteAt is, or smaller if the target wants that.
 func (n *Namespace) WriteZeroes(ctx context.Context, off, size int64, deallocate bool) error {
 	s := n.state.Load()
 	if err := s.check(off, size); err != nil {
@@ -24,11 +24,12 @@ func (n *Namespace) WriteZeroes(ctx context.Context, off, size int64, deallocate
 	}
 	m := capsule.RW{Opcode: capsule.OpWriteZeroes, NSID: n.nsid, DEAC: deallocate}
 	for size > 0 {
-		most, err := n.c.transfer(ctx)
+		a, err := n.c.current(ctx)
 		if err != nil {
 			return err
 		}
-		piece := min(size, int64(most&^(s.geometry.BlockSize()-1)))
+		bs := s.geometry.BlockSize()
+		piece := min(size, int64(max(a.zeroesLimit()&^(bs-1), bs)))
 		m.SLBA, m.NLB = uint64(off)>>s.geometry.LBADS, uint16(piece>>s.geometry.LBADS-1)
 		if err := n.command(ctx, m.SQE(0, capsule.SGL{}), nil); err != nil {
 			return err
