@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/commitperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/connectperf"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/incast"
@@ -17,5 +18,8 @@ import (
 func perfCommand() *cobra.Command {
 	cmd := perf.Command()
 	cmd.AddCommand(commitperf.Command(), connectperf.Command(), incast.Command(), rmaperf.Command(), nvmeperf.Command(), scaleperf.Command(), streamperf.Command())
+	for _, c := range append(cmd.Commands(), cmd) {
+		cli.Interruptible(c)
+	}
 	return cmd
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -133,6 +135,37 @@ func TestCtrlCOfAPage(t *testing.T) {
 	var errs bytes.Buffer
 	require.Equal(t, Interrupted, Main(t.Context(), failing("", fmt.Errorf("page: %w", ErrInterrupted)), []string{"work"}, Streams{Out: io.Discard, Err: &errs}))
 	require.Equal(t, "tool work: interrupted\n", errs.String())
+}
+
+// TestInterruptible: an interrupted command has neither the error of what was killed with it, nor does it wait for that.
+func TestInterruptible(t *testing.T) {
+	for name, ends := range map[string]time.Duration{"at once": 0, "soon": tidyTime / 2, "never": time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			root := failing("", nil)
+			work, _, err := root.Find([]string{"work"})
+			require.NoError(t, err)
+			work.RunE = func(*cobra.Command, []string) error {
+				interrupt()
+				time.Sleep(ends)
+				return syscall.ECONNRESET
+			}
+			Interruptible(work)
+			var errs bytes.Buffer
+			began := time.Now()
+			require.Equal(t, Interrupted, Main(ctx, root, []string{"work"}, Streams{Out: io.Discard, Err: &errs}), name)
+			require.Equal(t, "tool work: interrupted\n", errs.String(), name)
+			require.Equal(t, min(ends, tidyTime), time.Since(began), name)
+			time.Sleep(ends) // until it has ended
+		})
+	}
+	for _, want := range []error{nil, syscall.ECONNREFUSED} {
+		root := failing("", want)
+		work, _, err := root.Find([]string{"work"})
+		require.NoError(t, err)
+		Interruptible(work)
+		require.ErrorIs(t, Run(t.Context(), root, []string{"work"}, Streams{Out: io.Discard, Err: io.Discard}), want)
+	}
 }
 
 func TestForms(t *testing.T) {
