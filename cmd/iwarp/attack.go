@@ -140,10 +140,13 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	if err := a.print(w, tally); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return ctx.Err() // it is not known whether the target still takes connections
+	}
 	if t := tally.Total(); t.Refused == t.Conversations {
 		return fmt.Errorf("%w to %s was possible: check the address and the port", cli.ErrUnconnected, a.addr)
 	}
-	if o.Addrs[attack.SCTP] != "" || ctx.Err() != nil {
+	if o.Addrs[attack.SCTP] != "" {
 		return nil
 	}
 	d := net.Dialer{Timeout: 10 * time.Second}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"strings"
 	"testing"
@@ -52,6 +53,23 @@ func TestAttack(t *testing.T) {
 	all := objects(t, out.String())
 	require.Len(t, all, 1)
 	require.Contains(t, all[0]["layers"], "rdmap")
+}
+
+// A stopper interrupts a command when it prints the first time.
+type stopper context.CancelFunc
+
+func (s stopper) Write(b []byte) (int, error) {
+	s()
+	return len(b), nil
+}
+
+// TestAttackInterrupted: it does not tell that the target still takes connections, nor that it has taken none.
+func TestAttackInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var errs bytes.Buffer
+	args := []string{"attack", "--addr", attacked(t), "--layer", "mpa"}
+	require.Equal(t, cli.Interrupted, cli.Main(ctx, rootCommand(), args, cli.Streams{Out: stopper(interrupt), Err: &errs}), errs.String())
+	require.Equal(t, "iwarp attack: interrupted\n", errs.String())
 }
 
 // TestAttackOnOthersIsRefused before a packet is sent.
