@@ -123,6 +123,9 @@ func (p *pinger) check(args []string, intervalGiven, portGiven bool) error {
 func (p *pinger) splitPort(portGiven bool) error {
 	host, port, err := net.SplitHostPort(p.addr)
 	if err != nil { // it has none: -p, or the default, is the port
+		if n := len(p.addr) - 1; n > 1 && p.addr[0] == '[' && p.addr[n] == ']' {
+			p.addr = p.addr[1:n] // as an address of IPv6 is written in front of a port
+		}
 		return nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)

@@ -100,6 +100,15 @@ func TestPingOfAnAddressWithItsPort(t *testing.T) {
 	require.NoError(t, result())
 }
 
+// TestPingOfAnAddressInBrackets, with its port or without.
+func TestPingOfAnAddressInBrackets(t *testing.T) {
+	for addr, want := range map[string]string{"[::1]": "::1", "::1": "::1", "[fe80::1%eth0]": "fe80::1%eth0", "[]": "[]", "[": "[", "[::1]:7": "::1"} {
+		p := &pinger{addr: addr}
+		require.NoError(t, p.splitPort(false))
+		require.Equal(t, want, p.addr)
+	}
+}
+
 func TestPingOverSCTP(t *testing.T) {
 	port, result := server(t, "--network", "sctp+udp")
 	_, err := pingClient(t, port, "-C", "20", "--network", "sctp+udp")
