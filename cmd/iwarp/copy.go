@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +30,25 @@ func (c *copying) linkFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&c.Network, "network", "tcp", "tcp, or DDP over SCTP: sctp, the kernel's, or sctp+udp, in user space")
 	fs.BoolVar(&c.NoCRC, "nocrc", false, "waive the CRC32c of MPA, which is used if either side wants it")
-	fs.Float64Var(&c.Loss, "loss", 0, "throw away so many `percent` of what is sent over sctp+udp")
+	fs.Var((*percent)(&c.Loss), "loss", "throw away so many `percent` of what is sent over sctp+udp")
 	fs.BoolVar(&c.json, "json", false, "print JSON")
+}
+
+// percent is a flag from 0 to 100.
+type percent float64
+
+func (p *percent) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
+
+// Type is for the help.
+func (p *percent) Type() string { return "percent" }
+
+func (p *percent) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= 0 && v <= 100) {
+		return errors.New("want 0 to 100")
+	}
+	*p = percent(v)
+	return nil
 }
 
 // clientFlags are those of a client.

@@ -163,6 +163,8 @@ func (o *options) check() error {
 		return cli.Usagef("--baseline %q: none, %s are known", o.baseline, strings.Join(baselines(), ", "))
 	case o.pairing.pairs < 1 || o.pairing.span < time.Millisecond:
 		return cli.Usagef("--pairs must be at least 1 and --span 1ms")
+	case o.work.Depth < 1 || o.work.Conns < 1:
+		return cli.Usagef("--depth and --conns must be at least 1")
 	case len(o.region) != 1:
 		return cli.Usagef("--region takes one size")
 	}

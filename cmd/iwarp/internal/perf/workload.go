@@ -130,6 +130,8 @@ func (w *workload) checkNumbers() error {
 		return fmt.Errorf("a window of %d octets is not within the size, %d, and %d", w.Window, w.Size, maxSize)
 	case !within(w.Chunk, 0, maxSize):
 		return fmt.Errorf("chunk %d is not within 0..%d", w.Chunk, maxSize)
+	case w.ULPDU < 0 || w.Poll < 0:
+		return fmt.Errorf("a ULPDU of %d octets and polling for %v cannot be: they are not negative", w.ULPDU, w.Poll)
 	}
 	return nil
 }
