@@ -70,7 +70,7 @@ func (qp *QP) abandon(err error) {
 	qp.mu.Lock()
 	qp.err = qpconn.EndError(err)
 	qp.mu.Unlock()
-	qp.identity.End()
+	qp.identity.End(false)
 	qp.flushEarly()
 	qp.rq.end(StatusFlushed)
 	qp.rq.drop()

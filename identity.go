@@ -30,7 +30,7 @@ func responds(auth Authenticator) func(context.Context, setup.Arrival) (setup.Se
 }
 
 // Peer tells which peer the Authenticator has found at the other end, or else TLS if it has shown
-// a certificate. It reports false if neither has: the peer may be anyone.
+// a certificate; also when the QP has ended. It reports false if neither has: the peer may be anyone.
 func (qp *QP) Peer() (Peer, bool) { return qp.identity.Peer() }
 
 // Export derives n octets from the keys of the connection, for a use that label and context name:

@@ -138,7 +138,7 @@ func (o owner) Ended() {
 	}
 	qp.rnic.left(qp, counters.End(reason-qpconn.Closed))
 	qp.detach()
-	qp.identity.End()
+	qp.identity.End(known)
 	if known {
 		qp.rnic.raise(e)
 	}

@@ -59,7 +59,7 @@ func TestNothingIsKnownWithoutASessionOrTLS(t *testing.T) {
 	require.NoError(t, i.Admit(t.Context(), Connection{}))
 	require.True(t, i.Admitted())
 	require.False(t, i.Proves())
-	i.End()
+	i.End(true)
 }
 
 func TestSessionComesBeforeTLS(t *testing.T) {
@@ -69,11 +69,28 @@ func TestSessionComesBeforeTLS(t *testing.T) {
 	p, known := i.Peer()
 	require.True(t, known)
 	require.Equal(t, "session", p)
-	i.End()
+	i.End(false)
 	p, known = i.Peer()
 	require.True(t, known)
-	require.Equal(t, "certified", p)
+	require.Equal(t, "certified", p, "that of the session has not proved itself")
 	require.Zero(t, f.closed, "it is not ours")
+}
+
+// TestPeerIsKnownAfterTheEnd: what the session has found does not become what TLS has found, or nothing.
+func TestPeerIsKnownAfterTheEnd(t *testing.T) {
+	for _, secure := range []*tls.ConnectionState{nil, {PeerCertificates: []*x509.Certificate{{}}}} {
+		f := &fake{peer: "session"}
+		i := ForResponder[string](new(sync.Mutex), &verbs, f, secure)
+		require.NoError(t, i.Configure(&rdmap.Config{}, &mpa.Terms{}))
+		for range 2 {
+			i.End(true)
+			require.Equal(t, 1, f.closed)
+			f.peer = "closed"
+			p, known := i.Peer()
+			require.True(t, known)
+			require.Equal(t, "session", p)
+		}
+	}
 }
 
 // TestSessionIsClosedWhenItsLastUserHasLeft, once, and its functions are called without the lock.
@@ -85,14 +102,14 @@ func TestSessionIsClosedWhenItsLastUserHasLeft(t *testing.T) {
 	f.during = func() {
 		guard.Lock()
 		guard.Unlock() //nolint:staticcheck // that it can be locked is the test
-		i.End()
+		i.End(true)
 		require.Zero(t, f.closed)
 	}
 	b, err := i.Export(errNone, "", nil, 1)
 	require.NoError(t, err)
 	require.Equal(t, "session", string(b))
 	require.Equal(t, 1, f.closed)
-	i.End()
+	i.End(true)
 	require.Equal(t, 1, f.closed)
 	_, err = i.Export(errNone, "", nil, 1)
 	require.Equal(t, errNone, err)
@@ -141,7 +158,7 @@ func TestSecondAttempt(t *testing.T) {
 	require.Equal(t, second, s)
 	require.False(t, o.ClientServer, "as the program wants it")
 	require.Equal(t, 1, first.closed)
-	i.End()
+	i.End(true)
 	require.Equal(t, 1, second.closed)
 
 	require.NoError(t, Attempts[Session[string]](t.Context(), i, l, agreeable{first}, begin))

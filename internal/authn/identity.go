@@ -35,9 +35,10 @@ type Verbs[P any] struct {
 // without either is nil, of which any method but those of the set-up of an initiator may be called.
 type Identity[P any] struct {
 	verbs *Verbs[P]
-	guard sync.Locker // of session and secure
+	guard sync.Locker // of session, found and secure
 
 	session *session[P] // nil: there is none, or it was closed
+	found   P           // the peer of a session that was closed, if that has proved itself
 	secure  *tls.ConnectionState
 
 	// Set by Configure, before other goroutines look at them.
@@ -72,7 +73,7 @@ func ForResponder[P any](guard sync.Locker, v *Verbs[P], s Session[P], secure *t
 
 // begin puts a session in the place of one whose attempt has failed.
 func (i *Identity[P]) begin(s Session[P]) {
-	i.End()
+	i.End(false)
 	i.guard.Lock()
 	defer i.guard.Unlock()
 	i.session = &session[P]{Session: s, users: 1, owned: true}
@@ -99,16 +100,24 @@ func (i *Identity[P]) Secured(s tls.ConnectionState) {
 	i.secure = &s
 }
 
-// End closes the session, once all of its users have left.
-func (i *Identity[P]) End() {
+// End closes the session, once all of its users have left. If the peer has proved itself, Peer goes on to tell which it was.
+func (i *Identity[P]) End(proved bool) {
 	if i == nil {
 		return
 	}
+	user, _ := i.enter()
+	var found P
+	if user != nil && proved {
+		found = user.Peer()
+	}
 	i.guard.Lock()
 	s := i.session
-	i.session = nil
+	if i.session = nil; s != nil {
+		i.found = found
+	}
 	i.guard.Unlock()
 	i.leave(s)
+	i.leave(user)
 }
 
 // enter makes the caller a user of the session, if there is one, until it calls leave. The
@@ -140,17 +149,28 @@ func (i *Identity[P]) leave(s *session[P]) {
 
 // Peer reports whether the peer is known.
 func (i *Identity[P]) Peer() (p P, known bool) {
+	if i == nil {
+		return p, false
+	}
 	s, secure := i.enter()
 	defer i.leave(s)
-	if s != nil {
-		if found := s.Peer(); i.verbs.Known(found) {
-			return found, true
-		}
+	if found := i.peerOf(s); i.verbs.Known(found) {
+		return found, true
 	}
 	if secure == nil || len(secure.PeerCertificates) == 0 {
 		return p, false
 	}
 	return i.verbs.Certified(identify(secure.PeerCertificates[0])), true
+}
+
+// peerOf returns the peer of the session s, or of the one that was closed.
+func (i *Identity[P]) peerOf(s *session[P]) P {
+	if s != nil {
+		return s.Peer()
+	}
+	i.guard.Lock()
+	defer i.guard.Unlock()
+	return i.found
 }
 
 // identify identifies the peer with this certificate, by its key.
