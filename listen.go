@@ -33,6 +33,8 @@ type ListenConfig struct {
 	TLS *tls.Config
 	// Admit is called with the address of each peer, by one goroutine, before anything is read
 	// from its connection. An error closes the connection without an answer. nil: all may connect.
+	// Admit and MaxHalfOpen are of a listener: [RNIC.Server], whose connection is there already, does
+	// not look at them.
 	Admit func(remote net.Addr) error
 	// Auth authenticates connections: a ConnRequest has passed it. nil: the peers may be anyone.
 	Auth Authenticator
