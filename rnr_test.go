@@ -202,8 +202,8 @@ func TestReceiveWhoseRegionIsGone(t *testing.T) {
 	})
 }
 
-// TestReadInFrontOfAMessageThatWaits is answered, although both have come together.
-func TestReadInFrontOfAMessageThatWaits(t *testing.T) {
+// TestARCH_11_ReadInFrontOfAMessageThatWaits is answered, although both have come together.
+func TestARCH_11_ReadInFrontOfAMessageThatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client, server := connect(t, pairConfig{network: "pipe", server: iwarp.QPConfig{RNRWait: iwarp.RNRWaitForever}})
 		_, source := server.register(8, stag.LocalWrite|stag.RemoteRead, nil)

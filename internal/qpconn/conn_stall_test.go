@@ -189,8 +189,8 @@ func TestSendingGoesOnWhileAMessageWaits(t *testing.T) {
 	})
 }
 
-// TestReadInFrontOfAMessageThatWaits is answered, although one read has brought both.
-func TestReadInFrontOfAMessageThatWaits(t *testing.T) {
+// TestARCH_11_ReadInFrontOfAMessageThatWaits is answered, although one read has brought both.
+func TestARCH_11_ReadInFrontOfAMessageThatWaits(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		e.llp.arrives(aRead, aSend(1))
 		e.becomes(rxStalled, "the message waits")
