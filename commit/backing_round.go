@@ -7,16 +7,20 @@ import (
 )
 
 // A round is one sync and the Flushes that it serves. While one is running all Flushes that
-// come make up the next. The committer runs rounds, one after the other, and tells all Flushes
-// of a round its outcome. It is a goroutine of the group, which ends when no Flush waits for
-// another round; or, for one round, the goroutine of a Flush that waits and finds no committer.
+// come make up the next. The committer runs a round, and tells all Flushes of it its outcome. It is
+// a goroutine of the group, or that of a Flush that waits and finds no committer. If Flushes wait
+// for the next round it leaves that to another goroutine, and only then sends answers: that may
+// have to wait until those Flushes, or others of its own round, are over.
 type round struct {
 	wants []Range
-	thens []func(error)
+	thens []func(error) func()
 }
 
+// answers are what is to be done when all Flushes of a round have been told.
+type answers struct{ list []func() }
+
 // join adds a Flush.
-func (r *round) join(want Range, then func(error)) {
+func (r *round) join(want Range, then func(error) func()) {
 	r.wants, r.thens = append(r.wants, want), append(r.thens, then)
 }
 
@@ -34,12 +38,15 @@ func (r *round) clear() {
 // A waiter waits for a round.
 type waiter struct {
 	outcome chan error
-	then    func(error)
+	then    func(error) func()
 }
 
 func newWaiter() *waiter {
 	w := &waiter{outcome: make(chan error, 1)}
-	w.then = func(err error) { w.outcome <- err }
+	w.then = func(err error) func() {
+		w.outcome <- err
+		return nil
+	}
 	return w
 }
 
@@ -75,11 +82,12 @@ const beginMost = 64 << 10
 
 // flushThen is Flush for a caller that must not wait. If there is nothing to wait for it
 // returns false and the outcome. Else it returns true, and then is called with the outcome:
-// once, from another goroutine, perhaps before flushThen returns. then must not wait either.
+// once, from another goroutine, perhaps before flushThen returns. then must not wait either; what
+// may have to wait for other Flushes it returns, to be called when it holds none of them up.
 //
 // The system begins to write before the committer is started, and does so while that takes its
 // time. The Commit of a connection that waits for nothing else would else be some 5 % slower.
-func (g *group) flushThen(off, n int64, then func(error)) (pending bool, err error) {
+func (g *group) flushThen(off, n int64, then func(error) func()) (pending bool, err error) {
 	want := Range{off, n}
 	first, pending, err := g.ask(want, then)
 	if first {
@@ -93,7 +101,7 @@ func (g *group) flushThen(off, n int64, then func(error)) (pending bool, err err
 
 // ask has then called when want is durable. If it is, or cannot be, as err says, pending is
 // false. first: the caller is the committer, or is to start it.
-func (g *group) ask(want Range, then func(error)) (first, pending bool, err error) {
+func (g *group) ask(want Range, then func(error) func()) (first, pending bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -117,35 +125,20 @@ func (g *group) ask(want Range, then func(error)) (first, pending bool, err erro
 
 // runOne runs one round, and leaves those after it to a goroutine.
 func (g *group) runOne() {
+	a := g.commit()
+	for _, answer := range a.list {
+		answer()
+	}
+	clear(a.list)
+	a.list = a.list[:0]
+	g.answers.Put(a)
+}
+
+// commit runs the next round, tells all that it serves, and ends the committer. It returns the
+// answers. Preconditions: the caller is the committer.
+func (g *group) commit() *answers {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.commit()
-	if len(g.next.thens) > 0 {
-		go g.committer()
-		return
-	}
-	g.stop()
-}
-
-// runAll runs rounds until no Flush waits for one.
-func (g *group) runAll() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for len(g.next.thens) > 0 {
-		g.commit()
-	}
-	g.stop()
-}
-
-// stop ends the committer. Preconditions: g.mu is held.
-func (g *group) stop() {
-	g.busy = false
-	g.idle.Broadcast()
-}
-
-// commit runs the next round, and tells all that it serves. Preconditions: g.mu is held, and
-// the caller is the committer; the mutex is free meanwhile.
-func (g *group) commit() {
 	g.gather()
 	g.running, g.next = g.next, g.running
 	if g.wholesale {
@@ -164,11 +157,28 @@ func (g *group) commit() {
 	g.contended = len(g.running.thens) > 1
 	g.settle(err)
 	g.mu.Unlock()
-	for _, then := range g.running.thens { // taken is empty: no Flush joins any more
-		then(err)
-	}
+	a := g.tell(err)
 	g.mu.Lock()
 	g.running.clear()
+	if len(g.next.thens) > 0 {
+		go g.committer()
+	} else {
+		g.busy = false
+		g.idle.Broadcast()
+	}
+	return a
+}
+
+// tell tells the Flushes of the running round how it has ended. What it has taken is none: no Flush joins
+// any more.
+func (g *group) tell(err error) *answers {
+	a := g.answers.Get()
+	for _, then := range g.running.thens {
+		if answer := then(err); answer != nil {
+			a.list = append(a.list, answer)
+		}
+	}
+	return a
 }
 
 // gather lets all goroutines that are ready run first, where several Flushes come at a time:

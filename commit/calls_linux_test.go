@@ -79,7 +79,9 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 		require.NoError(t, err)
 		r.took()
 		told := make(chan error, 1)
-		pending, err := b.(asyncFlusher).flushThen(5000, 100, func(err error) { told <- err })
+		pending, err := b.(asyncFlusher).flushThen(5000, 100, func(err error) func() {
+			return func() { told <- err }
+		})
 		require.NoError(t, err)
 		require.True(t, pending)
 		require.NoError(t, <-told)

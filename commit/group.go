@@ -10,11 +10,11 @@ import (
 // A Flusher makes a range durable.
 type Flusher = stag.Flusher
 
-// An asyncFlusher is a Flusher that need not be waited for: see group.flushThen. Its one
+// An asyncFlusher is a Flusher that need not be waited for: see group.flushThen. One
 // goroutine then answers all Commits of a sync. To wake a goroutine for each of them takes a
 // tenth of the processor time of 64 connections.
 type asyncFlusher interface {
-	flushThen(off, n int64, then func(error)) (pending bool, err error)
+	flushThen(off, n int64, then func(error) func()) (pending bool, err error)
 }
 
 // A group commits for all that write to one backing: it knows what was written since it
@@ -31,7 +31,8 @@ type group struct {
 	dirty chunks // written since a sync was begun for them
 
 	waiters   freelist.List[waiter] // spare ones
-	committer func()                // runAll, made once
+	answers   freelist.List[answers]
+	committer func() // runOne, made once
 
 	mu        sync.Mutex
 	losses    losses
@@ -49,6 +50,9 @@ type group struct {
 // spareWaiters is how many waiters stay for good.
 const spareWaiters = 16
 
+// spareAnswers is the same of answers: those of a round that are sent, and those of the next.
+const spareAnswers = 2
+
 func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 	g := &group{
 		sync: sync, wholesale: wholesale,
@@ -56,7 +60,8 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 	}
 	g.idle.L = &g.mu
 	g.waiters.Retain, g.waiters.New = spareWaiters, newWaiter
-	g.committer = g.runAll
+	g.answers.Retain, g.answers.New = spareAnswers, func() *answers { return new(answers) }
+	g.committer = g.runOne
 	return g
 }
 

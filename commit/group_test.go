@@ -69,7 +69,10 @@ type later struct {
 }
 
 func (l *later) flush(off, n int64) (pending bool, err error) {
-	return l.g.flushThen(off, n, func(err error) { l.told = append(l.told, err) })
+	return l.g.flushThen(off, n, func(err error) func() {
+		l.told = append(l.told, err)
+		return nil
+	})
 }
 
 func TestCMT_13_25_FlushThenDoesNotWait(t *testing.T) {
@@ -338,7 +341,10 @@ func TestCloseWaitsForOutcomeCalls(t *testing.T) {
 		g := newGroup(64*page, false, d.sync)
 		hold, closed := make(chan struct{}), make(chan struct{})
 		touch(g, 0, 1)
-		pending, err := g.flushThen(0, 1, func(error) { <-hold })
+		pending, err := g.flushThen(0, 1, func(error) func() {
+			<-hold
+			return nil
+		})
 		require.NoError(t, err)
 		require.True(t, pending)
 		synctest.Wait()
@@ -400,7 +406,8 @@ func TestNothingIsAllocatedForASync(t *testing.T) {
 		_ = flush(g, 3*page, page)
 	}))
 	told := make(chan struct{})
-	then := func(error) { told <- struct{}{} }
+	answer := func() { told <- struct{}{} }
+	then := func(error) func() { return answer }
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		touch(g, 3*page, page)
 		_, _ = g.flushThen(3*page, page, then)

@@ -94,8 +94,10 @@ type job struct {
 	reply [ResponseLen]byte
 
 	// Made once, that they need not be allocated.
-	goOn       func(error) // the flush of the next target has ended
-	startFlush func()      // flush it in a goroutine that may wait, and go on
+	goOn       func(error) (send func()) // the flush of the next target has ended
+	startFlush func()                    // flush it in a goroutine that may wait, and go on
+	sendAll    func()                    // send its answer, and those of the jobs after it
+	after      *job                      // whose answer is to be sent after that of this one
 }
 
 // A target is what a region of a request names. Without octets it has no region.
@@ -134,7 +136,9 @@ func (r *responder) serve(in *rdmap.Inbound) {
 		return
 	}
 	r.queue(j)
-	j.advance()
+	if done := j.advance(); done != nil {
+		done.sendAll()
+	}
 }
 
 func (r *responder) queue(j *job) {
@@ -185,14 +189,28 @@ func (r *responder) take() *job {
 		return j
 	}
 	j := &job{r: r}
-	j.goOn = func(err error) {
+	j.sendAll = func() {
+		for next := j; next != nil; {
+			x := next
+			next, x.after = x.after, nil
+			x.answer(x.status)
+		}
+	}
+	j.goOn = func(err error) (send func()) {
 		if err != nil {
 			r.tellPanic(err)
 		}
 		j.note(codeOf(err))
-		j.advance()
+		if done := j.advance(); done != nil {
+			return done.sendAll
+		}
+		return nil
 	}
-	j.startFlush = r.Task(func() { j.goOn(j.next().flush()) })
+	j.startFlush = r.Task(func() {
+		if send := j.goOn(j.next().flush()); send != nil {
+			send()
+		}
+	})
 	return j
 }
 
@@ -260,14 +278,16 @@ func (r *responder) find(st stag.STag, to uint64, n uint32) (target, *transport.
 
 // advance does what the request asks for, and then goes on with the jobs that have waited
 // for this one. It returns where a flush must be waited for: when that has ended goOn calls it
-// again.
-func (j *job) advance() {
+// again. It returns the first of the jobs that are done, whose answers are to be sent: when it has
+// returned, since to send one may have to wait for the pins of any other job.
+func (j *job) advance() (done *job) {
+	last := &done
 	for j != nil && j.flushRegions() && j.r.isTurn(j) && j.flushAgain() && j.followOn() {
 		j.unpin()
-		next := j.r.endTurn(j.status) // before the answer: to send it may have to wait for the pins of a later job
-		j.answer(j.status)
-		j = next
+		*last, last = j, &j.after
+		j = j.r.endTurn(j.status)
 	}
+	return done
 }
 
 func (j *job) flushRegions() (done bool) {

@@ -263,10 +263,10 @@ func TestCMT_42_44_45_46_FollowOn(t *testing.T) {
 // A deferring Flusher need not be waited for; the test calls then.
 type deferring struct {
 	media
-	then func(error)
+	then func(error) func()
 }
 
-func (d *deferring) flushThen(_, _ int64, then func(error)) (pending bool, err error) {
+func (d *deferring) flushThen(_, _ int64, then func(error) func()) (pending bool, err error) {
 	d.then = then
 	return true, nil
 }
@@ -279,7 +279,7 @@ func TestCMT_46_FollowOnIsStoredOnce(t *testing.T) {
 	c.sends("a follow-on", requestOf(1, ask(1, Region{}).then(r.STag(), r.BaseTO()+16, 42)))
 	require.EqualValues(t, 42, *(*uint64)(unsafe.Pointer(&mem[16])))
 	c.sends("a Write to its place, while it is flushed", writeOf(part(r, 16, 8), "newer..."))
-	d.then(nil)
+	d.then(nil)()
 	c.wantSegment("which ends", responseOf(1, 1, 0))
 	require.Equal(t, "newer...", string(mem[16:24]))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
