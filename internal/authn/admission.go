@@ -84,10 +84,10 @@ func (i *Identity[P]) Admit(ctx context.Context, c Connection) error {
 			<-c.Done
 		}
 	}
-	if i.Admitted() { // also where the peer has ended the connection since
+	err := c.Err()
+	if i.Admitted() && !errors.Is(err, i.verbs.Failed) { // also where the peer has ended the connection since, unless we have
 		return nil
 	}
-	err := c.Err()
 	switch {
 	case err == nil: // the peer has ended its half
 		return fmt.Errorf("%w: the initiator has ended the connection before its first message", i.verbs.Failed)

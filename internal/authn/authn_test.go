@@ -184,17 +184,19 @@ func TestAdmission(t *testing.T) {
 	late, cancel := context.WithCancel(soon)
 	cancel()
 	for name, c := range map[string]struct {
-		ctx    context.Context
-		opens  bool
-		err    error
-		want   error
-		aborts int
+		ctx       context.Context
+		opens     bool
+		opensLate bool // while the connection is aborted
+		err       error
+		want      error
+		aborts    int
 	}{
 		"proved":                  {ctx: soon, opens: true},
 		"proved, and ended since": {ctx: soon, opens: true, err: errLost},
 		"ended":                   {ctx: soon, want: errFailed},
 		"lost":                    {ctx: soon, err: errLost, want: errLost},
 		"late":                    {ctx: late, want: errFailed, aborts: 1},
+		"proved, and aborted":     {ctx: late, opensLate: true, want: errFailed, aborts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := ForResponder[string](new(sync.Mutex), &verbs, &fake{first: 9}, nil)
@@ -204,7 +206,14 @@ func TestAdmission(t *testing.T) {
 			require.False(t, i.Admitted())
 			done, aborts := make(chan struct{}), 0
 			cause := c.err
-			abort := func(err error) { aborts++; cause = err; close(done) }
+			abort := func(err error) {
+				if c.opensLate {
+					cfg.Gate.Opened()
+				}
+				aborts++
+				cause = err
+				close(done)
+			}
 			if c.opens {
 				cfg.Gate.Opened()
 			}
