@@ -177,8 +177,9 @@ func (c *Conn) peerEnds(cut bool) {
 
 // afterPeer ends a connection whose peer has ended its half, when there is nothing more to
 // send. Work that is still outstanding can no longer be done (draft-hilland-rddp-verbs section
-// 6.2.2.2), and a message that is unfinished can no longer be finished. Where a call of Fail runs, the peer may have answered its Terminate already: the
-// connection then ends as Fail says, which posts when it has recorded the cause.
+// 6.2.2.2), and a message that is unfinished can no longer be finished. Where a call of Fail runs,
+// the peer may have answered its Terminate already: the connection then ends as Fail says, which
+// posts when it has recorded the cause.
 func (c *Conn) afterPeer() {
 	c.mu.Lock()
 	stage, cut, failing := c.ending.stage, c.ending.cut, c.ending.users > 0
