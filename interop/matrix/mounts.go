@@ -68,12 +68,16 @@ func (t *T) use(dir string) {
 	text, err := os.ReadFile(mountPoint + "/small")
 	require.NoError(t, err)
 	require.Equal(t, "small\n", string(text))
-	var names []string
+	t.wantNames(mountPoint+"/many", manyNames()...)
+	t.moves(dir, mountOctets, 64<<10)
+}
+
+// manyNames are those of the directory many.
+func manyNames() (names []string) {
 	for i := range mountNames {
 		names = append(names, fmt.Sprintf("name%02d", i))
 	}
-	t.wantNames(mountPoint+"/many", names...)
-	t.moves(dir, mountOctets, 64<<10)
+	return names
 }
 
 // moves writes a file of so many octets, piece by piece, and compares what both sides read.
@@ -93,8 +97,8 @@ func (t *T) directory() string {
 	require.NoError(t, writeRandom(filepath.Join(dir, "big"), 1, mountOctets))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "small"), []byte("small\n"), 0o644))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "many"), 0o755))
-	for i := range mountNames {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "many", fmt.Sprintf("name%02d", i)), nil, 0o644))
+	for _, name := range manyNames() {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "many", name), nil, 0o644))
 	}
 	return dir
 }

@@ -26,6 +26,7 @@ func mountNFSCases() []Case {
 		crcBoth(Case{Name: "nfs/1/files", Role: Responder, Core: true}, (*T).mountNFS),
 		crcBoth(Case{Name: "nfs/2/sizes", Role: Responder, Limit: 5 * time.Minute}, (*T).sizesNFS),
 		crcBoth(Case{Name: "nfs/3/rsize", Role: Responder, Limit: 5 * time.Minute}, (*T).transfersNFS),
+		crcBoth(Case{Name: "nfs/3/thresholds", Role: Responder, Limit: 5 * time.Minute}, (*T).thresholdsNFS),
 		crcBoth(Case{Name: "nfs/4/links", Role: Responder, Core: true}, (*T).linksNFS),
 		crcBoth(Case{Name: "nfs/5/names", Role: Responder, Limit: 5 * time.Minute}, (*T).namesNFS),
 		crcBoth(fio, (*T).fioNFS),
@@ -126,6 +127,32 @@ func (t *T) transfersNFS(crc bool) {
 		for _, octets := range []int64{1, int64(size) - 1, int64(size) + 1, 300001} {
 			t.moves(dir, octets, 1<<20)
 		}
+		t.unmount()
+	}
+	t.stopsWell(server)
+}
+
+// thresholdsNFS moves files, and a link, with other sizes of what Linux sends and takes inline.
+func (t *T) thresholdsNFS(crc bool) {
+	dir := t.directory()
+	server := t.serveNFS(crc, dir)
+	for _, inline := range []string{"1024", "16384"} {
+		for _, direction := range []string{"read", "write"} {
+			file := "/proc/sys/sunrpc/rdma_max_inline_" + direction
+			t.write(file, inline)
+			t.Cleanup(func() { t.write(file, "4096") })
+		}
+		t.mountFromNFS()
+		for _, octets := range []int64{0, 1, 700, 900, 1000, 3900, 4100, 16000, 16500, 300001} {
+			t.moves(dir, octets, 1<<20)
+		}
+		t.wantNames(mountPoint+"/many", manyNames()...)
+		to := strings.Repeat("l", 900)
+		require.NoError(t, os.Symlink(to, filepath.Join(mountPoint, "link"+inline)))
+		got, err := os.Readlink(filepath.Join(dir, "link"+inline))
+		require.NoError(t, err)
+		require.Equal(t, to, got)
+		t.wantNFSClean()
 		t.unmount()
 	}
 	t.stopsWell(server)
