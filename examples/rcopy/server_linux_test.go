@@ -28,6 +28,6 @@ func TestPutOntoAPipe(t *testing.T) {
 		r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // for the server to go on
 		require.NoError(t, err)
 		_ = r.Close()
-		_ = <-ended // it has failed already
+		t.Log(<-ended)
 	}
 }

@@ -74,8 +74,11 @@ func TestNothingWaitsForAResize(t *testing.T) {
 	defer cancel()
 	l, err := tg.Listen(ctx, "pipe", "")
 	require.NoError(t, err)
-	served := make(chan error, 1)
-	go func() { served <- tg.Serve(ctx, l) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = tg.Serve(ctx, l) // until the listener is closed
+	}()
 	c, err := host.Connect(ctx, l.Addr().String(), testSubsystem, &host.Options{Network: "pipe"})
 	require.NoError(t, err)
 	list, err := c.Namespaces(ctx)
@@ -94,6 +97,6 @@ func TestNothingWaitsForAResize(t *testing.T) {
 	require.NoError(t, <-done)
 	require.NoError(t, c.Close())
 	require.NoError(t, tg.Close())
-	_ = <-served // the error of a listener that was closed
+	<-served
 	require.NoError(t, errors.Join(l.Close(), m.close(), other.close()))
 }
