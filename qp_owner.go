@@ -47,12 +47,13 @@ func (o owner) Notice(n qpconn.Notice) {
 	case qpconn.NoticeNoReceive:
 		qp.rnic.log.Warn("a message waits for a receive", logkey.Peer, qp.RemoteAddr(), logkey.For, qpconn.NoticeAfter, logkey.Limit, qp.cfg.RNRWait)
 		qp.rnic.raise(Event{Kind: EventNoReceive, QP: qp, Err: errNoReceiveYet})
-	case qpconn.NoticeReceiveOverdue:
-		qp.rq.giveUp()
 	case qpconn.NoticeNoProgress:
 		qp.rnic.raise(Event{Kind: EventNoProgress, QP: qp})
 	}
 }
+
+// ReceiveOverdue makes the message that waits an error, unless it finds a receive.
+func (o owner) ReceiveOverdue() { o.qp.rq.giveUp() }
 
 var errNoReceiveYet = fmt.Errorf("%w for a message that has waited for %v", ErrNoReceive, qpconn.NoticeAfter)
 

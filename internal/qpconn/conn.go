@@ -10,7 +10,7 @@ import (
 )
 
 // An Owner is the queue pair that uses a connection. The Conn holds no lock when it calls the
-// methods.
+// methods, except ReceiveOverdue.
 type Owner interface {
 	// Received is called after each read, so that the Owner publishes the completions of the
 	// read. The caller has the right to receive.
@@ -22,6 +22,11 @@ type Owner interface {
 	HasReceive() bool
 	// Notice reports that something has to wait.
 	Notice(n Notice)
+	// ReceiveOverdue reports that a message has waited for a receive for Config.ReceiveWait. If
+	// it finds no receive when it is tried again, that is an error. The Conn holds its mutex, and
+	// no goroutine has the right to receive: otherwise the message could find a receive
+	// meanwhile, and the next message that waits would be in error. The method only notes it.
+	ReceiveOverdue()
 	// Failed reports that this side ends the stream because of an error, and returns the
 	// error that [Conn.Cause] is to return. It may be called for a connection that is ending
 	// already.
@@ -44,9 +49,6 @@ const (
 	NoticeFenced Notice = iota
 	// NoticeNoReceive: a message has waited for a receive for [NoticeAfter].
 	NoticeNoReceive
-	// NoticeReceiveOverdue: a message has waited for a receive for Config.ReceiveWait. If it
-	// finds no receive when it is tried again, that is an error.
-	NoticeReceiveOverdue
 	// NoticeNoProgress: posted work has made no progress for Config.StallWait.
 	NoticeNoProgress
 )

@@ -33,12 +33,18 @@ func (e *end) HasReceive() bool {
 }
 
 func (e *end) Notice(n Notice) {
-	e.tell([]string{"fenced", "no receive", "overdue", "no progress"}[n])
-	if n == NoticeReceiveOverdue {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.gaveUp = true
+	e.tell([]string{"fenced", "no receive", "no progress"}[n])
+}
+
+func (e *end) ReceiveOverdue() {
+	e.tell("overdue")
+	if e.conn.mu.TryLock() {
+		e.conn.mu.Unlock()
+		e.Error("a receive could be posted now, and the next message would be in error in place of this one")
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gaveUp = true
 }
 
 func (e *end) Failed(cause error) error {

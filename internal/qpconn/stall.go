@@ -39,20 +39,17 @@ func (c *Conn) startReceiveTimer() *time.Timer {
 	rest := c.receiveWait - first // guarded by c.mu
 	t = time.AfterFunc(first, func() {
 		c.mu.Lock()
-		waits := c.stalled.timer == t && c.ending.stage < Terminating // else a receive was posted, or the connection is ending
-		over := rest <= 0
-		if waits && !over {
+		switch waits := c.stalled.timer == t && c.ending.stage < Terminating; { // else a receive was posted, or the connection is ending
+		case !waits:
+			c.mu.Unlock()
+		case rest > 0:
 			t.Reset(rest)
 			rest = 0
-		}
-		c.mu.Unlock()
-		switch {
-		case !waits:
-		case over:
-			c.owner.Notice(NoticeReceiveOverdue)
-			c.Resume()
-		default:
+			c.mu.Unlock()
 			c.owner.Notice(NoticeNoReceive)
+		default:
+			c.owner.ReceiveOverdue()
+			c.resume()
 		}
 	})
 	return t
@@ -62,6 +59,11 @@ func (c *Conn) startReceiveTimer() *time.Timer {
 // The caller must call it after that has happened, not before.
 func (c *Conn) Resume() {
 	c.mu.Lock()
+	c.resume()
+}
+
+// resume is Resume with c.mu held, which it releases.
+func (c *Conn) resume() {
 	d := c.arbiter.resume()
 	if d != 0 {
 		c.stalled.stop()
