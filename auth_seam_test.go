@@ -25,6 +25,8 @@ type mockAuth struct {
 	refuse error // of Open and VerifyFirst
 	open   atomic.Int64
 	closed atomic.Int64
+
+	whenClosed func() // of a session; nil: nothing
 }
 
 func (a *mockAuth) Initiate(context.Context, *iwarp.AuthInfo) (iwarp.AuthSession, error) {
@@ -50,7 +52,14 @@ func (s *mockSession) First() ([]byte, error)                     { return make(
 func (s *mockSession) FirstLen() int                              { return s.first }
 func (s *mockSession) VerifyFirst([]byte) error                   { return s.refuse }
 func (s *mockSession) Peer() iwarp.Peer                           { return s.peer }
-func (s *mockSession) Close()                                     { s.closed.Add(1); s.open.Add(-1) }
+
+func (s *mockSession) Close() {
+	s.closed.Add(1)
+	s.open.Add(-1)
+	if s.whenClosed != nil {
+		s.whenClosed()
+	}
+}
 
 func (s *mockSession) Refuse(b, app []byte, _ error) ([]byte, error) { return append(b, app...), nil }
 
@@ -223,6 +232,38 @@ func TestCM_24_AnEndBehindTheFirstMessage(t *testing.T) {
 			<-qp.Done()
 		})
 	}
+}
+
+// TestEventOfAQPThatEndsAsTheRNICCloses is there, whatever of the QP has been released already.
+func TestEventOfAQPThatEndsAsTheRNICCloses(t *testing.T) {
+	server, a := newSide(t, nil), &mockAuth{peer: iwarp.Peer{Kind: 1}}
+	l, err := server.rnic.Listen(t.Context(), "tcp", "127.0.0.1:0", &iwarp.ListenConfig{Auth: a})
+	require.NoError(t, err)
+	wiretest.Dial(t, "tcp", l.Addr().String(), wiretest.Hex("50 02 0004 0010 0010"))
+	cr, err := l.Accept(testContext(t))
+	require.NoError(t, err)
+	qp, err := cr.Accept(testContext(t), &iwarp.QPConfig{PD: server.pd})
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	for end := time.Now().Add(time.Second); server.rnic.Tasks() > 0 && time.Now().Before(end); { // Abort then ends the QP in this goroutine
+		time.Sleep(time.Millisecond)
+	}
+	events, closed := server.rnic.Events(), make(chan error, 1)
+	a.whenClosed = func() {
+		go func() { closed <- server.rnic.Close() }()
+		select { // Close does not know of the QP any more, or waits for it
+		case err := <-closed:
+			closed <- err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	require.NoError(t, qp.Abort())
+	require.NoError(t, <-closed)
+	e, open := <-events
+	require.True(t, open, "the Event was lost")
+	require.Equal(t, iwarp.EventAborted, e.Kind)
+	require.Same(t, qp, e.QP)
+	<-qp.Done()
 }
 
 // TestAdmitAndAuthOfAListener are asked, of Server's too.

@@ -137,11 +137,12 @@ func (o owner) Ended() {
 		qp.rnic.log.Info("queue pair ended", logkey.Peer, qp.RemoteAddr(), logkey.How, e.Kind, logkey.Err, e.Err)
 		durable.LogPanic(qp.rnic.log, e.Err)
 	}
-	qp.rnic.left(qp, counters.End(reason-qpconn.Closed))
 	qp.detach()
 	qp.identity.End(known)
-	if known {
-		qp.rnic.raise(e)
-	}
-	close(qp.done)
+	qp.rnic.left(qp, counters.End(reason-qpconn.Closed), func() {
+		if known {
+			qp.rnic.raise(e)
+		}
+		close(qp.done)
+	})
 }

@@ -87,8 +87,9 @@ func (r *RNIC) Stats() *RNICStats {
 	return stats
 }
 
-// left removes a QP that has ended.
-func (r *RNIC) left(qp *QP, how counters.End) {
+// left removes a QP that has ended. It calls told, which reports that, with the lock of the registry held:
+// RNIC.Close, which waits for the QPs of the registry, then closes the channel of Events after that.
+func (r *RNIC) left(qp *QP, how counters.End, told func()) {
 	counts, term := qp.Stats(), qp.Terminated()
 	tcp, _ := qp.TCP()
 	r.mu.Lock()
@@ -98,4 +99,5 @@ func (r *RNIC) left(qp *QP, how counters.End) {
 	if term != nil {
 		r.tally.Terminated(term.code(), term.Remote)
 	}
+	told()
 }
