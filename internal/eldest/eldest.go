@@ -14,8 +14,9 @@ type List struct {
 	items list.List // of func(): how each is given up; the oldest first
 }
 
-// Add enters what has just begun. giveUp is called at most once, without a lock, and must
-// not block. done takes it out; it may be called again.
+// Add enters what has just begun. giveUp is called at most once. It must not block, and must not
+// use the List, which is locked: when done, which takes it out, has returned, it either was given
+// up, or will not be. done may be called again.
 func (l *List) Add(giveUp func()) (done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,14 +31,12 @@ func (l *List) Add(giveUp func()) (done func()) {
 // GiveUp gives up the oldest. It reports false if there is none.
 func (l *List) GiveUp() bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	e := l.items.Front()
 	if e == nil {
-		l.mu.Unlock()
 		return false
 	}
-	giveUp := l.items.Remove(e).(func())
-	l.mu.Unlock()
-	giveUp()
+	l.items.Remove(e).(func())()
 	return true
 }
 

@@ -1,7 +1,9 @@
 package eldest
 
 import (
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -22,4 +24,26 @@ func TestOldestIsGivenUpFirst(t *testing.T) {
 	require.True(t, l.GiveUp())
 	require.False(t, l.GiveUp())
 	require.Equal(t, []int{1, 3}, given)
+}
+
+// TestWhatIsFinishedHasBeenGivenUpOrNot: it is not given up later.
+func TestWhatIsFinishedHasBeenGivenUpOrNot(t *testing.T) {
+	var l List
+	finished := make(chan bool, 1)
+	var done func()
+	var givenUp atomic.Bool
+	done = l.Add(func() {
+		go func() {
+			done()
+			finished <- givenUp.Load()
+		}()
+		select {
+		case <-finished:
+			t.Fatal("it is finished, and then given up")
+		case <-time.After(20 * time.Millisecond):
+		}
+		givenUp.Store(true)
+	})
+	require.True(t, l.GiveUp())
+	require.True(t, <-finished)
 }
