@@ -132,6 +132,40 @@ func TestVERBS_34_44_FailedSetUpFlushes(t *testing.T) {
 	})
 }
 
+// TestRegionOfWorkPostedWhileIdleIsNotClosed before the work has completed.
+func TestRegionOfWorkPostedWhileIdleIsNotClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		mem, mr := s.register(4, 0, nil)
+		copy(mem, "data")
+		closes := func(expectation string) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, mr.CloseContext(ctx), context.DeadlineExceeded, expectation)
+		}
+		p, qp := initiator(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, Setup: func(_ context.Context, qp *iwarp.QP) error {
+			require.NoError(t, qp.PostSend(iwarp.SendWR{ID: 1, Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, 4)}}))
+			closes("the connection is not there")
+			return nil
+		}})
+		closes("the responder waits for the first message")
+		p.Send(wiretest.Write(0, 0, ""))
+		require.Equal(t, wiretest.Send(1, 0, "data"), p.Segment())
+		require.Equal(t, []uint64{1}, ids(s.completes(qp.SendCQ(), 1)))
+		require.NoError(t, mr.Close())
+		require.NoError(t, qp.Abort())
+
+		_, mr = s.register(4, 0, nil)
+		oops := errors.New("oops")
+		require.ErrorIs(t, s.dialTo(iwarp.QPConfig{Setup: func(_ context.Context, qp *iwarp.QP) error {
+			require.NoError(t, qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, 4)}}))
+			closes("the work has not been flushed")
+			return oops
+		}}, func(p *wiretest.Peer) { p.WantEOF("no Request goes out") }), oops)
+		require.NoError(t, mr.Close(), "it has")
+	})
+}
+
 // TestVERBS_34_AllKindsOfWorkCanWait: a window is bound, an integer is added to, and the message
 // that tells of both is on its way when the connection is there.
 func TestVERBS_34_AllKindsOfWorkCanWait(t *testing.T) {

@@ -49,6 +49,7 @@ func (qp *QP) addEarly(wr *SendWR) error {
 	if r.Enable != nil {
 		wr.named(r.Enable)
 	}
+	r.Hold()
 	qp.early = append(qp.early, r)
 	return nil
 }
@@ -62,6 +63,9 @@ func (qp *QP) start(conn *qpconn.Conn) {
 		*r = qp.early[i]
 		return nil
 	})
+	for i := range qp.early {
+		qp.early[i].Release() // the stream has holds of its own
+	}
 	qp.early = nil
 	qp.staller.Resume = conn.Resume
 	qp.conn.Store(conn)
@@ -75,6 +79,7 @@ func (qp *QP) flushEarly() {
 	qp.early = nil
 	qp.mu.Unlock()
 	for i := range early {
+		early[i].Release()
 		events{qp}.Complete(&early[i], StatusFlushed, 0)
 	}
 	events{qp}.Completed()

@@ -261,6 +261,21 @@ func (r *Request) hold(h *holdCache) {
 	r.held = true
 }
 
+// Hold is for a Request that is posted later, as a copy: until Release it keeps what [Stream.Post] will keep,
+// so that the regions are not closed in between.
+func (r *Request) Hold() {
+	var h holdCache
+	r.hold(&h)
+	h.flush()
+}
+
+// Release ends Hold, of the Request that was held.
+func (r *Request) Release() {
+	var h holdCache
+	r.release(&h)
+	h.flush()
+}
+
 func (r *Request) release(h *holdCache) {
 	if !r.held {
 		return
