@@ -98,15 +98,28 @@ func (c *Conn) CloseSend() error {
 
 func terminate() []byte { return (&control{function: Terminate}).append(nil) }
 
-// terminateLater sends the Terminate when it can no longer overtake our Accept (RFC 5043
-// section 6.6).
+// terminateLater has the Terminate sent when it can no longer overtake our Accept (RFC 5043
+// section 6.6), unless the peer answers first.
 func (c *Conn) terminateLater() {
 	late := make(chan struct{})
 	t := time.AfterFunc(acceptTime, func() { close(late) })
 	defer t.Stop()
 	if c.s.Acked(late) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+		c.hear()
+	}
+}
+
+// hear notes that what we sent first has arrived, and sends the Terminate that has waited for that.
+// It is called before a message of the peer is looked at: if that is the peer's Terminate, the
+// session may be the last one, and the association may end at once.
+func (c *Conn) hear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.heard {
+		return
+	}
+	c.heard = true
+	if c.terminated {
 		_ = c.send(PPIDControl, terminate(), true) // of a failure Receive tells
 	}
 }

@@ -104,13 +104,6 @@ func (c *Conn) read(buf *readBuffer) (message, error) {
 	}
 }
 
-// hear notes that the peer has answered: what we sent first has arrived.
-func (c *Conn) hear() {
-	c.mu.Lock()
-	c.heard = true
-	c.mu.Unlock()
-}
-
 // Discard reads to the peer's Terminate and looks at nothing, as LLP says.
 func (c *Conn) Discard() error {
 	if !c.takeRecv() {
@@ -150,6 +143,7 @@ func (c *Conn) drain() {
 	for !c.session.ended() && time.Now().Before(end) {
 		n, ppid, err := c.s.Receive(buf[:])
 		if err == nil {
+			c.hear()
 			_, _, _, err = c.session.receive(ppid, buf[:n])
 		}
 		if err != nil && !errors.Is(err, transport.ErrWoken) {
