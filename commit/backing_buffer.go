@@ -44,7 +44,7 @@ var errWritePanicked = errors.New("commit: the buffer's WriteAt panicked")
 // which may have written any of them, is a write that has failed.
 func (b *Buffer) WriteAt(p []byte, off int64) (n int, err error) {
 	began, outcome := b.began(), errWritePanicked
-	defer func() { b.wrote(began, off, len(p), outcome) }()
+	defer func() { b.wrote(began, off, int64(len(p)), outcome) }()
 	n, err = b.SyncBuffer.WriteAt(p, off)
 	if n < len(p) && err == nil {
 		err = io.ErrShortWrite

@@ -186,7 +186,7 @@ func (b *File) ReadAt(p []byte, off int64) (int, error) {
 func (b *File) WriteAt(p []byte, off int64) (n int, err error) {
 	began := b.began()
 	n, err = b.write(p, off)
-	b.wrote(began, off, len(p), err)
+	b.wrote(began, off, int64(len(p)), err)
 	return n, err
 }
 

@@ -24,14 +24,14 @@ func NewGroup(size int64, sync func() error) (*Group, error) {
 // Touched tells of n octets at off that local code has changed. The next Flush of any of them is a
 // sync. It is called after the change, and before the change is reported as done. If a sync may
 // fail in between, Began and Wrote are to be called instead.
-func (g *Group) Touched(off, n int64) { g.wrote(g.began(), off, int(n), nil) }
+func (g *Group) Touched(off, n int64) { g.wrote(g.began(), off, n, nil) }
 
 // Began is that of [stag.Watch].
 func (g *Group) Began() uint64 { return g.began() }
 
 // Wrote is that of [stag.Watch]: octets of a write that has failed, or during which a sync has
 // failed, are lost until they are written again.
-func (g *Group) Wrote(began uint64, off, n int64, err error) { g.wrote(began, off, int(n), err) }
+func (g *Group) Wrote(began uint64, off, n int64, err error) { g.wrote(began, off, n, err) }
 
 // Close lets no more Flush begin, and waits for those that have.
 func (g *Group) Close() error {

@@ -110,7 +110,7 @@ func (m *Mapping) WriteAt(p []byte, off int64) (n int, err error) {
 		}
 		copy(mem, p)
 	})
-	m.wrote(began, off, len(p), err)
+	m.wrote(began, off, int64(len(p)), err)
 	return n, err
 }
 

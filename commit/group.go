@@ -69,8 +69,8 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 func (g *group) began() (losses uint64) { return g.losses.began() }
 
 // wrote tells of a write that has ended, with err.
-func (g *group) wrote(began uint64, off int64, n int, err error) {
-	r := Range{off, int64(n)}
+func (g *group) wrote(began uint64, off, n int64, err error) {
+	r := Range{off, n}
 	g.dirty.add(r)
 	if err == nil && !g.losses.ever.Load() {
 		return // a sync that fails from now on finds them dirty

@@ -41,7 +41,7 @@ func (d *disk) fails(err error) {
 func flush(g *group, off, n int64) error { return g.Flush(context.Background(), off, n) }
 
 // touch is a write that succeeds.
-func touch(g *group, off, n int64) { g.wrote(g.began(), off, int(n), nil) }
+func touch(g *group, off, n int64) { g.wrote(g.began(), off, n, nil) }
 
 func TestOnlyWhatWasWrittenIsSynced(t *testing.T) {
 	var d disk
@@ -465,4 +465,20 @@ func TestChunksOfALargeBackingAreLarger(t *testing.T) {
 	require.LessOrEqual(t, len(c.words)*64, maxChunks)
 	c.add(Range{1<<40 - 1, 1})
 	require.Equal(t, []Range{{1<<40 - 1<<22, 1 << 22}}, c.runs(nil))
+}
+
+// TestGroupIsToldOfMoreThanAnIntCounts on systems with 32 bits, too (GOARCH=386): of a hole that was punched into a
+// file, say.
+func TestGroupIsToldOfMoreThanAnIntCounts(t *testing.T) {
+	const size = 1 << 32
+	syncs := 0
+	g, err := NewGroup(2*size, func() error { syncs++; return nil })
+	require.NoError(t, err)
+	g.Touched(0, size)
+	require.NoError(t, g.Flush(t.Context(), size/2, 1))
+	require.Equal(t, 1, syncs)
+	g.Wrote(g.Began(), 0, size, nil)
+	require.NoError(t, g.Flush(t.Context(), size/2, 1))
+	require.Equal(t, 2, syncs)
+	require.NoError(t, g.Close())
 }

@@ -158,7 +158,7 @@ func TestCMT_30_LossesOfASyncThatSucceedsLater(t *testing.T) {
 func TestCMT_30_WriteThatFails(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, false, d.sync)
-	fails := func(off, n int64, err error) { g.wrote(g.began(), off, int(n), err) }
+	fails := func(off, n int64, err error) { g.wrote(g.began(), off, n, err) }
 	touch(g, 0, 1400)
 	fails(1400, 1400, syscall.ENOSPC)
 	touch(g, 2800, page-2800)

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"encoding/hex"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,4 +98,23 @@ func TestCMT_58_OfferNamesTheDialect(t *testing.T) {
 func TestRequestOfStagRegions(t *testing.T) {
 	r := ask(1, Region{STag: stag.STag(1), Len: 1 << 31}, Region{Len: 1 << 31}, Region{Len: 1 << 31})
 	require.EqualValues(t, int64(3<<31), r.Total(), "the sum of the lengths does not overflow")
+}
+
+// A longBuffer is a stag.Buffer of which no octet is looked at.
+type longBuffer struct {
+	stag.Buffer
+	size int64
+}
+
+func (b *longBuffer) Size() int64 { return b.size }
+
+// TestCommitOfMoreThanAnIntCounts is done on systems with 32 bits, too (GOARCH=386).
+func TestCommitOfMoreThanAnIntCounts(t *testing.T) {
+	for _, n := range []uint32{math.MaxInt32, math.MaxInt32 + 1, math.MaxUint32} {
+		c := converse(t, nil)
+		r, err := c.table.RegisterBuffer(&longBuffer{size: math.MaxUint32}, stag.Options{Access: stag.LocalWrite | stag.RemoteWrite, Scope: alice, Flusher: &c.media})
+		require.NoError(t, err)
+		c.sends("a Commit", requestOf(1, ask(1, Region{STag: r.STag(), Len: n})))
+		c.wantAnswer("is done", 1, 1, 0)
+	}
 }

@@ -269,7 +269,7 @@ func (j *job) open() *transport.Fault {
 }
 
 func (r *responder) find(st stag.STag, to uint64, n uint32) (target, *transport.Fault) {
-	g, off, v := r.Table.Pin(r.Scope, st, stag.RemoteWrite, to, int(n))
+	g, off, v := r.Table.PinLong(r.Scope, st, stag.RemoteWrite, to, uint64(n))
 	if v != stag.None {
 		return target{}, transport.Faultf(rdmap.ProtectionCode(v), "%v: Commit of %d octets of %v at TO %#x", v, n, st, to)
 	}

@@ -130,7 +130,7 @@ func (s *Stream) fillTerminate(llp transport.LLP) (more bool, err error) {
 		f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
 		f.out = ddp.Message{
 			RsvdULP: OpTerminate.control(), QN: QNTerminate, MSN: f.sender.NextMSN(QNTerminate),
-			Source: f.source[:], Stage: true,
+			Source: f.source[:1], Stage: true,
 		}
 		f.now = sendingTerminate
 	}

@@ -37,7 +37,7 @@ type filler struct {
 	out    ddp.Message    // the current message
 	req    *Request       // of the current message, with sendingRequest
 	in     *Inbound       // of the current message, with sendingResponse
-	source [1]stag.Span   // the source of out, unless that is the Spans of the request
+	source [3]stag.Span   // the source of out, unless that is the Spans of the request
 	pinned []*stag.Region // regions that the peer reads from, pinned for the batch
 	due    []*Inbound     // requests that fillResponses answers together
 	wire   []byte         // the memory of source, if that is a header

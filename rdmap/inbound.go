@@ -131,7 +131,7 @@ func (s *Stream) acceptRead(in *Inbound) (err error) {
 
 // source finds and pins the region that a Read Request, or the rest of one, reads from.
 func (s *Stream) source(h ReadRequest) (r *stag.Region, off uint64, fault *transport.Fault) {
-	r, off, v := s.config.Table.Pin(s.config.Scope, h.Src.STag, stag.RemoteRead, h.Src.TO, int(h.Size))
+	r, off, v := s.config.Table.PinLong(s.config.Scope, h.Src.STag, stag.RemoteRead, h.Src.TO, uint64(h.Size))
 	if v != stag.None {
 		return nil, 0, &transport.Fault{Code: ProtectionCode(v), Err: &readError{h, v}}
 	}

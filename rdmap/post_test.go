@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,7 +46,7 @@ func TestPostRefusesWhatNoStreamCanDo(t *testing.T) {
 		"Bind: a window is bound to one region":                                               {Kind: KindBind, Enable: r},
 		"Extension: Ext is not set":                                                           {Kind: KindExtension},
 		"Extension: 2 octets inline, the extension accepts at most 1":                         {Kind: KindExtension, Ext: &Extension{MaxRequest: 1}, Inline: []byte("12")},
-		"RDMA Write: 4294967296 octets, a message has at most 4294967295":                     {Kind: KindWrite, Spans: []stag.Span{span(r, 0, 1<<31), span(r, 0, 1<<31)}},
+		"RDMA Write: 4294967296 octets, a message has at most 4294967295":                     {Kind: KindWrite, Spans: []stag.Span{span(r, 0, math.MaxInt32), span(r, 0, math.MaxInt32), span(r, 0, 2)}},
 		"Send: Immediate Data can follow a Write only":                                        sendOf(1, "").with(WithImmediate),
 	} {
 		n, err := c.tryPost(bad)

@@ -62,7 +62,7 @@ func (s *Stream) openImmediate(r *Request) {
 	f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
 	r.msn = f.sender.NextMSN(QNSend)
 	f.out = ddp.Message{
-		RsvdULP: r.immediateOpcode().control(), QN: QNSend, MSN: r.msn, Source: f.source[:], Stage: true,
+		RsvdULP: r.immediateOpcode().control(), QN: QNSend, MSN: r.msn, Source: f.source[:1], Stage: true,
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *Stream) openRead(r *Request) error {
 	if !f.askFor(r) {
 		return s.failRequest(r, StatusLocalProtection, stag.ErrInvalid)
 	}
-	f.out.Source = f.source[:]
+	f.out.Source = f.source[:1]
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package rdmap
 
 import (
+	"math"
+
 	"github.com/goiwarp/iwarp/ddp"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
@@ -34,7 +36,7 @@ func (s *Stream) openReply(op Opcode, octets []byte) {
 	f := &s.fill
 	f.source[0] = stag.Span{Mem: octets, Len: len(octets)}
 	f.out = ddp.Message{
-		RsvdULP: op.control(), QN: QNResponse, MSN: f.sender.NextMSN(QNResponse), Source: f.source[:], Stage: true,
+		RsvdULP: op.control(), QN: QNResponse, MSN: f.sender.NextMSN(QNResponse), Source: f.source[:1], Stage: true,
 	}
 }
 
@@ -52,8 +54,7 @@ func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 		}
 		f.pinned = append(f.pinned, r)
 		f.out.Stage = llp.Caps().Digest
-		f.source[0] = stag.Span{Region: r, Off: off - sent, Len: int(in.read.Size)}
-		f.out.Source = f.source[:]
+		f.out.Source = spansOf(f.source[:0], r, off-sent, in.read.Size)
 	}
 	done, err = f.sender.Emit(llp, &f.out)
 	if err != nil {
@@ -62,11 +63,22 @@ func (s *Stream) emitResponse(llp transport.LLP) (done bool, err error) {
 	return done, err
 }
 
+// spansOf appends the n octets at off to dst: three spans at most, for an int may have 32 bits.
+func spansOf(dst []stag.Span, r *stag.Region, off uint64, n uint32) []stag.Span {
+	for n > 0 {
+		k := min(n, math.MaxInt32)
+		dst = append(dst, stag.Span{Region: r, Off: off, Len: int(k)})
+		off += uint64(k)
+		n -= k
+	}
+	return dst
+}
+
 // finishResponse returns the buffer of the request that was answered to QN 1.
 func (s *Stream) finishResponse() {
 	f := &s.fill
 	f.tally.count(&s.stats.out, opcodeOf(f.out.RsvdULP), 1, f.out.Sent())
-	f.source[0] = stag.Span{}
+	clear(f.source[:])
 
 	if s.giveBack() {
 		s.serveNext()

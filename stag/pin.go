@@ -17,6 +17,11 @@ import "math/bits"
 //
 // Pin takes no lock and allocates nothing.
 func (t *Table) Pin(user Scope, s STag, want Access, to uint64, n int) (r *Region, off uint64, v Violation) {
+	return t.PinLong(user, s, want, to, uint64(n))
+}
+
+// PinLong is Pin for a length of the wire, which may be more than an int has on systems with 32 bits.
+func (t *Table) PinLong(user Scope, s STag, want Access, to, n uint64) (r *Region, off uint64, v Violation) {
 	r = t.lookup(s)
 	refused := invalid | closing
 	if want == LocalWrite {
@@ -32,18 +37,18 @@ func (t *Table) Pin(user Scope, s STag, want Access, to uint64, n int) (r *Regio
 	return r, to - r.base, None
 }
 
-func (r *Region) check(user Scope, want Access, to uint64, n int) Violation {
+func (r *Region) check(user Scope, want Access, to, n uint64) Violation {
 	if !r.scope.admits(user) {
 		return NotAssociated
 	}
 	if !r.access.allows(want) {
 		return AccessDenied
 	}
-	end, carry := bits.Add64(to, uint64(n), 0)
+	end, carry := bits.Add64(to, n, 0)
 	if carry != 0 {
 		return Wrap
 	}
-	// A negative n would be more octets than any region has.
+	// What was a negative length is more octets than any region has.
 	if to < r.base || end > r.base+r.size {
 		return Bounds
 	}
