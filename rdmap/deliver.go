@@ -23,13 +23,21 @@ func (u upper) Tagged(h ddp.TaggedHeader, n int) (stag.Access, error) {
 	}
 	switch op := opcodeOf(h.RsvdULP); op {
 	case OpWrite:
-		u.s.received(op, 0, uint64(n))
+		u.arrived(op, n)
 		return stag.RemoteWrite, nil
 	case OpReadResponse:
-		u.s.received(op, 0, uint64(n))
+		u.arrived(op, n)
 		return stag.LocalWrite, u.s.matchResponse(h, n)
 	default:
 		return 0, transport.Faultf(transport.RDMAPOpcode, "%v in a tagged segment", op)
+	}
+}
+
+// arrived counts a tagged segment, of a stream whose segments come in order. Others may be checked more than once:
+// PlacedTagged counts them.
+func (u upper) arrived(op Opcode, n int) {
+	if u.s.config.Window == 0 {
+		u.s.received(op, 0, uint64(n))
 	}
 }
 

@@ -22,9 +22,12 @@ func (s *Stream) matchResponse(h ddp.TaggedHeader, n int) error {
 
 // PlacedTagged matches a segment of a Read Response, in the sender's order, with the Read that
 // it must belong to. The segment may have been placed earlier, out of order. The check ensures
-// that octets that have arrived twice do not replace octets that have not arrived.
+// that octets that have arrived twice do not replace octets that have not arrived. PlacedTagged
+// also counts the segment.
 func (u upper) PlacedTagged(h ddp.TaggedHeader, n int) error {
-	if opcodeOf(h.RsvdULP) != OpReadResponse {
+	op := opcodeOf(h.RsvdULP)
+	u.s.received(op, 0, uint64(n))
+	if op != OpReadResponse {
 		return nil
 	}
 	u.s.mu.Lock()

@@ -151,3 +151,19 @@ func TestWhatIsExpected(t *testing.T) {
 	u = upper{c.s}
 	none("where segments overtake each other", 0)
 }
+
+// TestEarlySegmentIsCountedOnce, although it is checked again when its turn has come.
+func TestEarlySegmentIsCountedOnce(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.Window = 8 })
+	sink, mem := c.region(8, nil)
+	require.NoError(t, c.take(1, tagged(OpReadResponse, true, RemoteAddr{sink.STag(), 0x1000}, "abcd")), "no Read is outstanding yet")
+	require.NoError(t, c.take(2, tagged(OpWrite, true, RemoteAddr{sink.STag(), 0x1004}, "efgh")))
+	c.post(readOf(1, target, span(sink, 0, 4)))
+	require.NoError(t, c.flush())
+	require.NoError(t, c.take(0, tagged(OpWrite, true, RemoteAddr{}, "")))
+	c.wantDone("it is the response", "1 success")
+	require.Equal(t, "abcdefgh", string(mem))
+	s := c.s.Stats()
+	require.Equal(t, Traffic{1, 4}, s.In[OpReadResponse])
+	require.Equal(t, Traffic{2, 4}, s.In[OpWrite])
+}
