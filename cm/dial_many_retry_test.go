@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -198,4 +199,27 @@ func TestCM_52_Window(t *testing.T) {
 		require.Equal(t, succeeded, outcomeOf(none))
 		require.Equal(t, failed, outcomeOf(errors.New("x")))
 	})
+}
+
+// TestPatienceThatEndsWhenTheAddressHasConnected, before the timer is stopped: the set-up fails in a later stage, and
+// the next address is tried all the same.
+func TestPatienceThatEndsWhenTheAddressHasConnected(t *testing.T) {
+	h := listens(t, "tcp", "127.0.0.1:0", 0)
+	client := newEnd(t, iwarp.Limits{})
+	at := netip.MustParseAddrPort(h.addr)
+	d := (&dialing{rnic: client.rnic, limits: newStageLimits([8]int{})}).newDialer()
+	defer d.end()
+	d.last = &lookup{addrs: []netip.Addr{at.Addr(), at.Addr()}}
+	d.trace.Leave = func(s iwarp.SetupStage, err error) {
+		if s == iwarp.StageDial && d.giveUp != nil {
+			require.NoError(t, err)
+			d.giveUp(errPatience) // as the timer does
+		}
+		d.leave(s, err)
+	}
+	var res Result
+	d.res = &res
+	target := Target{Network: "tcp", Addr: h.addr}
+	require.NoError(t, d.dialEach(t.Context(), &target, client.config(), &endpoint{port: at.Port()}))
+	require.NoError(t, res.QP.Abort())
 }

@@ -92,8 +92,9 @@ func (d *dialer) dialEach(ctx context.Context, t *Target, qc *iwarp.QPConfig, e 
 		d.giveUp = giveUp
 		err := d.dial(one, t, qc, e.at(a))
 		d.giveUp = nil
+		late := errors.Is(context.Cause(one), errPatience) // perhaps when it had connected, in a later stage
 		giveUp(nil)
-		if err == nil || d.res.Stage != StageDial || ctx.Err() != nil {
+		if err == nil || d.res.Stage != StageDial && !late || ctx.Err() != nil {
 			return err
 		}
 	}
