@@ -28,7 +28,7 @@ type ServerConfig struct {
 	// many writes of all connections together may wait for the window: 1,024. Those beyond are refused (NACK).
 	QueueDepth   int
 	PullTimeout  time.Duration    // from when a write is asked for its octets until they are there, 1 ms to 30 s: 500 ms
-	Guard        time.Duration    // by which clients wait longer than that, 10 ms and PullTimeout/1000 at least: 100 ms
+	Guard        time.Duration    // by which clients wait longer than that, 10 ms + PullTimeout/1000 to 30 s: 100 ms
 	Linger       time.Duration    // how long the octets of an operation that timed out may still come, up to 10 s: 250 ms; negative: 0
 	Dispatch     [2]time.Duration // how long writes wait for the window, by class, up to 10 s: 20 and 200 ms; negative: no limit
 	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
@@ -135,8 +135,8 @@ func (c *ServerConfig) check() error {
 	if err := within("ServerConfig.PullTimeout", c.PullTimeout, wire.MinPullTimeout, wire.MaxPullTimeout); err != nil {
 		return err
 	}
-	if c.Guard < wire.MinGuard(c.PullTimeout) {
-		return fmt.Errorf("rma: ServerConfig.Guard is %v, and at least %v for a PullTimeout of %v", c.Guard, wire.MinGuard(c.PullTimeout), c.PullTimeout)
+	if err := within("ServerConfig.Guard", c.Guard, wire.MinGuard(c.PullTimeout), wire.MaxGuard); err != nil {
+		return err
 	}
 	if err := within("ServerConfig.Linger", c.Linger, 0, wire.MaxLinger); err != nil {
 		return err

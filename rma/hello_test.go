@@ -209,6 +209,7 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		"Depth":       {PD: pd, Depth: 65536},
 		"PullTimeout": {PD: pd, PullTimeout: time.Hour},
 		"Guard":       {PD: pd, Guard: time.Millisecond},
+		"Guard is 1m": {PD: pd, Guard: time.Minute},
 		"Linger":      {PD: pd, Linger: time.Hour},
 		"Dispatch":    {PD: pd, Dispatch: [2]time.Duration{0, time.Hour}},
 		"negative":    {PD: pd, MaxRegions: -1},

@@ -22,6 +22,7 @@ const (
 	MaxMaxOp       = 65536
 	MinPullTimeout = time.Millisecond
 	MaxPullTimeout = 30 * time.Second
+	MaxGuard       = 30 * time.Second
 	MaxLinger      = 10 * time.Second
 )
 
@@ -67,7 +68,7 @@ func (m *Hello) Append(dst []byte, h Header, c *regionkey.Control) []byte {
 	binary.BigEndian.PutUint32(msg[28:], m.MaxOp)
 	binary.BigEndian.PutUint16(msg[32:], m.Depth)
 	putCount(msg[36:], m.PullTimeout, time.Microsecond)
-	putCount(msg[40:], m.Guard, time.Microsecond)
+	putCount(msg[40:], m.Guard+time.Microsecond-1, time.Microsecond) // the client waits no less
 	putCount(msg[44:], m.Linger, time.Microsecond)
 	copy(msg[48:], m.Instance[:])
 	putOuter(msg, c, h.Ctr)
@@ -102,8 +103,8 @@ func (m *Hello) check() error {
 	if err := inRange("a pull timeout", m.PullTimeout, MinPullTimeout, MaxPullTimeout); err != nil {
 		return err
 	}
-	if m.Guard < MinGuard(m.PullTimeout) {
-		return malformed("a guard of %v, less than %v", m.Guard, MinGuard(m.PullTimeout))
+	if err := inRange("a guard", m.Guard, MinGuard(m.PullTimeout), MaxGuard); err != nil {
+		return err
 	}
 	return inRange("a linger time", m.Linger, 0, MaxLinger)
 }

@@ -117,8 +117,10 @@ func TestRMA_2_BodiesThatAreRefused(t *testing.T) {
 		{"HELLO", "", u32(36, 1000)},
 		{"HELLO", "a pull timeout of 30.000001s", u32(36, 30_000_001)},
 		{"HELLO", "", u32(36, 30_000_000)},
-		{"HELLO", "a guard of 10.499ms, less than 10.5ms", u32(40, 10_499)},
+		{"HELLO", "a guard of 10.499ms, where 10.5ms to 30s are possible", u32(40, 10_499)},
 		{"HELLO", "", u32(40, 10_500)},
+		{"HELLO", "", u32(40, 30_000_000)},
+		{"HELLO", "a guard of 30.000001s", u32(40, 30_000_001)},
 		{"HELLO", "a linger time of 10.000001s", u32(44, 10_000_001)},
 		{"HELLO", "", u32(44, 10_000_000)},
 		{"HELLO", "", u32(44, 0)},
@@ -251,6 +253,16 @@ func TestRMA_4_ChoiceOfASuite(t *testing.T) {
 	require.ErrorIs(t, suite(s1, true), ErrMalformed)
 	require.NoError(t, suite(s1, false))
 	require.Equal(t, 10*time.Millisecond+500*time.Microsecond, MinGuard(500*time.Millisecond))
+}
+
+// TestLeastGuardIsRight to the peer, also where it is no whole number of microseconds.
+func TestLeastGuardIsRight(t *testing.T) {
+	for _, pull := range []time.Duration{time.Millisecond, 20_500 * time.Microsecond, 1_234_567, MaxPullTimeout - 1} {
+		m := Hello{Chosen: NoSuite, MaxOp: MinMaxOp, PullTimeout: pull, Guard: MinGuard(pull)}
+		var got Hello
+		require.NoError(t, got.Parse(m.Append(nil, Header{}, nil)))
+		require.GreaterOrEqual(t, got.Guard, m.Guard)
+	}
 }
 
 func TestRMA_2_OperationIDs(t *testing.T) {
