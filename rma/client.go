@@ -98,11 +98,19 @@ func (cl *Client) Close() error {
 
 // Err is why the connection has ended, in an error that matches net.ErrClosed; nil: it has not.
 func (cl *Client) Err() error {
+	if !cl.ended() {
+		return nil
+	}
+	return cl.c.closedBy()
+}
+
+// ended reports whether the connection has ended, and all its operations have.
+func (cl *Client) ended() bool {
 	select {
 	case <-cl.c.done:
-		return cl.c.closedBy()
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 

@@ -40,9 +40,9 @@ var (
 )
 
 // NewExecutor returns an Executor of these Portals, one at least, which nothing else may use. They may be
-// of several connections to the same peer: each operation goes to the Portal with the fewest of them. Such
-// an Executor opens each region on the other connections too, and keeps those Handles as long as it
-// exists.
+// of several connections to the same peer: each operation goes to the Portal with the fewest of them, of
+// those whose connection has not ended. Such an Executor opens each region on the other connections too, and
+// keeps those Handles as long as it exists.
 func NewExecutor(portals ...*Portal) *Executor {
 	e := &Executor{portals: portals, waiting: make(map[*move]struct{}), handles: make(map[handleName]*Handle)}
 	for i, p := range portals {
@@ -153,17 +153,12 @@ func (e *Executor) send() {
 }
 
 // takeSlot takes a slot of the Portal with the fewest operations; nil: none is free now. It fails if all
-// Portals are closed.
+// Portals are closed. If all connections have ended it takes one of theirs: to begin an operation tells why.
 func (e *Executor) takeSlot() (*Portal, Slot, error) {
 	for {
-		var best *Portal
-		fewest, open := 0, false
-		for _, p := range e.portals {
-			n, free, closed := p.load()
-			open = open || !closed
-			if free && (best == nil || n < fewest) {
-				best, fewest = p, n
-			}
+		best, open := e.fewest(false)
+		if !open {
+			best, open = e.fewest(true)
 		}
 		switch {
 		case !open:
@@ -175,6 +170,23 @@ func (e *Executor) takeSlot() (*Portal, Slot, error) {
 			return best, s, nil
 		}
 	}
+}
+
+// fewest finds the Portal with a free slot and the fewest operations, of those that are not closed and whose
+// connection has ended, or has not. open reports whether there are such Portals.
+func (e *Executor) fewest(ended bool) (best *Portal, open bool) {
+	least := 0
+	for _, p := range e.portals {
+		n, free, closed := p.load()
+		if closed || p.client.ended() != ended {
+			continue
+		}
+		open = true
+		if free && (best == nil || n < least) {
+			best, least = p, n
+		}
+	}
+	return best, open
 }
 
 // issued says that an operation is not in the queue any more.
@@ -247,9 +259,12 @@ func (e *Executor) handle(ctx context.Context, cl *Client, h *Handle) (*Handle, 
 	return other, err
 }
 
-// reopen gets the keys of a region again, on all connections.
+// reopen gets the keys of a region again, on all connections that have not ended.
 func (e *Executor) reopen(ctx context.Context, h *Handle) error {
-	err := h.Reopen(ctx)
+	var err error
+	if !h.client.ended() {
+		err = h.Reopen(ctx)
+	}
 	for _, p := range e.portals {
 		if err != nil {
 			return err
@@ -257,7 +272,7 @@ func (e *Executor) reopen(ctx context.Context, h *Handle) error {
 		e.mu.Lock()
 		other := e.handles[handleName{p.client, h}]
 		e.mu.Unlock()
-		if other != nil {
+		if other != nil && !p.client.ended() {
 			err = other.Reopen(ctx)
 		}
 	}

@@ -3,6 +3,7 @@ package rma
 import (
 	"bytes"
 	"context"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -177,4 +178,37 @@ func TestExecutorAfterManyOperationsThatCouldNotBegin(t *testing.T) {
 		require.NoError(t, p.Close(), "all slots are free")
 		require.LessOrEqual(t, len(e.idle[0].chunks), 4, "as many as there are slots")
 	})
+}
+
+// TestExecutorGoesOnWithoutAConnectionThatHasEnded, also when the region gets another key, and whichever connection the
+// Handle is of; without any its error tells why.
+func TestExecutorGoesOnWithoutAConnectionThatHasEnded(t *testing.T) {
+	for lost := range 2 {
+		bubble(t, func(t *testing.T) {
+			w := start(t, plan{})
+			o := w.another()
+			o.serve()
+			var err error
+			o.client, err = NewClient(o.context(), o.qps[0], &o.plan.client)
+			require.NoError(t, err)
+			h, e := w.opens(), NewExecutor(w.portal(1), o.portal(1))
+			for i, p := range []*pair{[]*pair{w, o}[lost], []*pair{o, w}[lost]} {
+				n, err := e.WriteAt(w.context(), h, octets(1, 50000), 7)
+				require.NoError(t, err)
+				require.Equal(t, 50000, n)
+				require.NoError(t, p.qps[1].Abort())
+				<-p.client.Done()
+				<-p.served
+				p.served = nil
+				if i == 0 {
+					_, err = w.region.Rekey(w.context(), nil, 0)
+					require.NoError(t, err)
+				}
+			}
+			_, err = e.WriteAt(w.context(), h, octets(1, 50000), 7)
+			require.ErrorIs(t, err, net.ErrClosed)
+			require.NoError(t, o.client.Close())
+			o.stop()
+		})
+	}
 }
