@@ -279,6 +279,9 @@ func (e *Executor) reopen(ctx context.Context, h *Handle) error {
 	return err
 }
 
+// staleKey is the Verdict of operations for which a Transfer opens the region again.
+var staleKey = op.Verdict{Outcome: op.RemoteAuth, Reason: op.StaleEpoch}
+
 // verdictOf is how an operation has ended, as package op has it. A wrong key may be one of an epoch
 // that is so old that the server does not know it any more: to open the region again tells.
 func verdictOf(err error) op.Verdict {
@@ -290,7 +293,7 @@ func verdictOf(err error) op.Verdict {
 	case !errors.As(err, &o):
 		return op.Verdict{Outcome: op.Closed}
 	case o.Outcome == RemoteAuth && o.Reason == BadKey:
-		return op.Verdict{Outcome: op.RemoteAuth, Reason: op.StaleEpoch}
+		return staleKey
 	}
 	return op.Verdict{Outcome: op.Outcome(o.Outcome), Reason: op.Reason(o.Reason)}
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 )
 
@@ -211,4 +213,25 @@ func TestExecutorGoesOnWithoutAConnectionThatHasEnded(t *testing.T) {
 			o.stop()
 		})
 	}
+}
+
+// TestExecutorTellsThatAnOpenWasRefused, where the region was to be opened again, and not that its keys were old.
+func TestExecutorTellsThatAnOpenWasRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var refuses atomic.Bool
+		w := start(t, plan{server: ServerConfig{Authorize: func(_ iwarp.Peer, _ uint64, ops Ops) Ops {
+			if refuses.Load() {
+				return 0
+			}
+			return ops
+		}}})
+		h, e := w.opens(), NewExecutor(w.portal(8))
+		_, err := w.region.Rekey(w.context(), nil, 0)
+		require.NoError(t, err)
+		refuses.Store(true)
+		_, err = e.WriteAt(w.context(), h, octets(1, 20000), 0)
+		var o *OpError
+		require.ErrorAs(t, err, &o)
+		require.Equal(t, [3]any{Open, RemoteAuth, BadKey}, [3]any{o.Op, o.Outcome, o.Reason})
+	})
 }

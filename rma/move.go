@@ -2,6 +2,7 @@ package rma
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -191,6 +192,9 @@ func (m *move) takeEnds(ctx context.Context) error {
 	if !reopen {
 		return nil
 	}
+	// What was refused is begun again, so that its error is not that of the move; that of an Open which is
+	// refused, too, would have the same Verdict.
+	m.failures = slices.DeleteFunc(m.failures, func(f failure) bool { return f.verdict == staleKey })
 	m.t.Reopened(m.failed(m.e.reopen(ctx, m.cmd.Handle)))
 	return ctx.Err()
 }
