@@ -51,6 +51,7 @@ type opening struct {
 	id      uint64
 	ops     Ops
 	granted wire.OpenRep
+	number  uint64 // of the message
 }
 
 // A rekeying is what a Rekey asks for.

@@ -131,6 +131,7 @@ type Handle struct {
 
 // keys are what operations on a region are sealed with, in one epoch. They do not change.
 type keys struct {
+	number                               uint64 // of the answer that has brought them
 	epoch                                regionkey.Epoch
 	ops                                  Ops
 	size                                 uint64
@@ -172,11 +173,21 @@ func (h *Handle) Reopen(ctx context.Context) error {
 	if err := cl.do(ctx, op.Open, &call{cmd: Command{Op: Open}, opens: o}); err != nil {
 		return err
 	}
-	k, err := cl.c.keysOf(o)
-	if err == nil {
-		h.keys.Store(k)
+	return h.take(o)
+}
+
+// take makes the keys that were granted those of the Handle, unless a later answer has brought others meanwhile.
+func (h *Handle) take(o *opening) error {
+	k, err := h.client.c.keysOf(o)
+	if err != nil {
+		return err
 	}
-	return err
+	for old := h.keys.Load(); old == nil || old.number < k.number; old = h.keys.Load() {
+		if h.keys.CompareAndSwap(old, k) {
+			break
+		}
+	}
+	return nil
 }
 
 // Rekey gives the region its next key: 32 random octets, which Rekey copies, or nil: the server makes
@@ -203,7 +214,7 @@ func (h *Handle) Rekey(ctx context.Context, key []byte, grace time.Duration) err
 // keysOf makes the keys of a region from what the server has granted.
 func (c *conn) keysOf(o *opening) (*keys, error) {
 	g := &o.granted
-	k := &keys{epoch: g.Epoch, ops: Ops(g.Ops), size: g.Size}
+	k := &keys{number: o.number, epoch: g.Epoch, ops: Ops(g.Ops), size: g.Size}
 	if c.out == nil {
 		return k, nil
 	}

@@ -374,3 +374,18 @@ func TestRMA_28_AnswersThatContradict(t *testing.T) {
 		})
 	}
 }
+
+// TestReopenKeepsLaterKeys that another Reopen of the Handle has got meanwhile.
+func TestReopenKeepsLaterKeys(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		h := w.opens()
+		slow := &opening{id: h.region, ops: h.ops}
+		require.NoError(t, w.client.do(w.context(), op.Open, &call{cmd: Command{Op: Open}, opens: slow}))
+		_, err := w.region.Rekey(w.context(), nil, 0)
+		require.NoError(t, err)
+		require.NoError(t, h.Reopen(w.context()))
+		require.NoError(t, h.take(slow))
+		require.Equal(t, w.region.Epoch(), h.Epoch())
+	})
+}

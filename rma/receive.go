@@ -130,6 +130,7 @@ func (c *conn) parseOpenRep(msg []byte, k *call) error {
 		return new(wire.OpenRep).Parse(msg)
 	}
 	o := k.opens
+	o.number = c.recvCtr
 	if err := o.granted.Parse(msg); err != nil {
 		return err
 	}
