@@ -29,14 +29,14 @@ type AuditEvent struct {
 	Time       time.Time
 	Peer       iwarp.Peer // zero for a Rekey of this side
 	Known      bool       // the peer was authenticated
-	Remote     net.Addr
-	Op         Op // 0: none
+	Remote     net.Addr   // nil for a Rekey of this side
+	Op         Op         // 0: none
 	Region     uint64
 	Epoch      regionkey.Epoch // that the peer asked for, or that it was given
 	Ops        Ops             // of a granted Open
 	Granted    bool
 	Reason     string // why it was refused, why the connection was ended, or "late commit"; empty if Granted
-	Suppressed uint64 // events of this peer before this one that have no record
+	Suppressed uint64 // events of this peer, of all that are not authenticated, or of this side, before this one that have no record
 }
 
 func (e *AuditEvent) attrs() []slog.Attr {
@@ -59,7 +59,18 @@ func (e *AuditEvent) opName() string {
 	return e.Op.String()
 }
 
-// A peerRate bounds the records about a peer.
+// An author is whose events are bounded together. All peers that are not authenticated are one: an address costs them
+// nothing.
+type author struct {
+	peer [32]byte
+	here bool // this side
+}
+
+var thisSide = author{here: true}
+
+func byPeer(p *iwarp.Peer) author { return author{peer: p.ID} }
+
+// A peerRate bounds the records about a peer, or about this side.
 type peerRate struct {
 	bucket.Bucket
 	suppressed uint64 // since its last record
@@ -70,19 +81,19 @@ type audit struct {
 	logger *slog.Logger // nil: none
 
 	mu      sync.Mutex
-	peers   *lru.Map[[32]byte, *peerRate]
+	peers   *lru.Map[author, *peerRate]
 	events  uint64
 	allLost uint64
 	kept    recent.Log[AuditEvent]
 }
 
 func newAudit(logger *slog.Logger) *audit {
-	return &audit{logger: logger, peers: lru.New[[32]byte, *peerRate](auditedPeers)}
+	return &audit{logger: logger, peers: lru.New[author, *peerRate](auditedPeers)}
 }
 
-// add makes a record, or counts the event where there are too many about the peer.
-func (l *audit) add(e AuditEvent) {
-	if !l.keep(&e) || l.logger == nil {
+// add makes a record, or counts the event where there are too many of its author.
+func (l *audit) add(by author, e AuditEvent) {
+	if !l.keep(by, &e) || l.logger == nil {
 		return
 	}
 	level, text := slog.LevelWarn, "operation refused"
@@ -92,15 +103,15 @@ func (l *audit) add(e AuditEvent) {
 	l.logger.LogAttrs(context.Background(), level, text, e.attrs()...)
 }
 
-func (l *audit) keep(e *AuditEvent) bool {
+func (l *audit) keep(by author, e *AuditEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events++
 	e.ID = l.events
-	peer, ok := l.peers.Get(e.Peer.ID)
+	peer, ok := l.peers.Get(by)
 	if !ok {
 		peer = new(peerRate)
-		l.peers.Put(e.Peer.ID, peer)
+		l.peers.Put(by, peer)
 	}
 	if !peer.Take(e.Time, auditRate, auditRate) {
 		peer.suppressed++

@@ -172,5 +172,5 @@ func (c *conn) record(e AuditEvent) {
 		return
 	}
 	e.Time, e.Peer, e.Known, e.Remote = time.Now(), c.peer.peer, c.peer.known, c.qp.RemoteAddr()
-	c.server.audit.add(e)
+	c.server.audit.add(byPeer(&e.Peer), e)
 }

@@ -89,7 +89,7 @@ func (r *Region) Rekey(ctx context.Context, key []byte, grace time.Duration) (re
 	if err != nil {
 		return 0, closedRing(err)
 	}
-	r.rekeyed(now, oldest, AuditEvent{Epoch: epoch})
+	r.rekeyed(now, oldest, thisSide, AuditEvent{Epoch: epoch})
 	return epoch, nil
 }
 
@@ -101,7 +101,7 @@ func (r *Region) rekeyTo(now time.Time, to regionkey.Epoch, key []byte, grace ti
 	r.mu.Unlock()
 	if err == nil {
 		e.Epoch = to
-		r.rekeyed(now, oldest, e)
+		r.rekeyed(now, oldest, byPeer(&e.Peer), e)
 	}
 	return err
 }
@@ -114,10 +114,10 @@ func (r *Region) maxGrace() time.Duration {
 }
 
 // rekeyed drops what belongs to keys that are over, and records the new one.
-func (r *Region) rekeyed(now time.Time, oldest regionkey.Epoch, e AuditEvent) {
+func (r *Region) rekeyed(now time.Time, oldest regionkey.Epoch, by author, e AuditEvent) {
 	r.server.dropBefore(r.serial, oldest)
 	e.Time, e.Op, e.Region, e.Granted = now, Rekey, r.id, true
-	r.server.audit.add(e)
+	r.server.audit.add(by, e)
 }
 
 func closedRing(err error) error {

@@ -302,11 +302,29 @@ func TestRMA_42_AuditIsBounded(t *testing.T) {
 	for i := range 3 * auditedPeers {
 		e := AuditEvent{Time: now}
 		e.Peer.ID[0], e.Peer.ID[1] = byte(i), byte(i>>8)
-		l.add(e)
+		l.add(byPeer(&e.Peer), e)
 	}
 	require.Len(t, l.list(), keptEvents)
 	require.Equal(t, auditedPeers, l.peers.Len())
 	require.EqualValues(t, 3*auditedPeers, l.list()[keptEvents-1].ID)
+}
+
+// TestPeersDoNotSuppressOwnRekeys, whoever they are.
+func TestPeersDoNotSuppressOwnRekeys(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, suites()["suite 0"])
+		for range 2 * auditRate {
+			_, err := w.client.Open(w.context(), 2, MayRead)
+			require.ErrorIs(t, err, ErrRemoteAuth)
+		}
+		log := w.server.AuditLog()
+		require.Len(t, log, auditRate)
+		epoch, err := w.region.Rekey(w.context(), nil, 0)
+		require.NoError(t, err)
+		log = w.server.AuditLog()[len(log):]
+		require.Len(t, log, 1)
+		require.Equal(t, []any{Rekey, epoch, uint64(0)}, []any{log[0].Op, log[0].Epoch, log[0].Suppressed})
+	})
 }
 
 // TestServerRegister tells what cannot be.
