@@ -22,7 +22,8 @@ const (
 // A PoolConfig configures a [Pool]. Zero values mean defaults.
 type PoolConfig struct {
 	RNIC *iwarp.RNIC
-	// QP is what each QP is made of. Its Setup runs for each of them.
+	// QP is what each QP is made of. Its Setup runs for each of them. Drain and Close end the
+	// context of one that runs, and wait for it.
 	QP *iwarp.QPConfig
 	// PerPeer is how many QPs there are with one peer at most: 1, which all that ask for it
 	// share. With more a QP belongs to one of them at a time.
@@ -35,7 +36,7 @@ type PoolConfig struct {
 	Idle time.Duration
 	// Backoff is how long the pool waits for the next set-up with a peer after the attempt-th
 	// failure in a row, counted from 1. nil: 10 ms x 2^(attempt-1) and at most 30 s, of which
-	// half or less is taken away at random.
+	// half or less is taken away at random. It is called with the pool locked, and must not call the pool.
 	Backoff func(attempt int) time.Duration
 }
 
