@@ -37,6 +37,21 @@ func TestGroupOfTheUser(t *testing.T) {
 	require.ErrorIs(t, g.Flush(ctx, 0, 1), fs.ErrClosed)
 }
 
+// TestGroupOfManyOctets: more than an int has bits for on some processors.
+func TestGroupOfManyOctets(t *testing.T) {
+	for _, n := range []int64{1 << 31, 1 << 32} {
+		g, err := NewGroup(2*n, func() error { return nil })
+		require.NoError(t, err)
+		ctx := context.Background()
+		g.Touched(0, n)
+		require.NoError(t, g.Flush(ctx, 0, 1))
+		require.EqualValues(t, 1, g.Syncs())
+		g.Wrote(g.Began(), n, n, nil)
+		require.NoError(t, g.Flush(ctx, 2*n-1, 1))
+		require.EqualValues(t, 2, g.Syncs())
+	}
+}
+
 func TestGroupNeedsASync(t *testing.T) {
 	_, err := NewGroup(0, func() error { return nil })
 	require.ErrorContains(t, err, "needs octets")
