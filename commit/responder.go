@@ -32,7 +32,8 @@ type Config struct {
 	// there are any, a Flusher may be called.
 	UnderWay func(change int)
 
-	// Panicked, unless nil, is told of a Flusher that panicked. The peer is told DataLost.
+	// Panicked, unless nil, is told of a Flusher, or of a Buffer that is to store a follow-on, that
+	// panicked. The peer is told DataLost, or FollowOnFailed.
 	Panicked func(*stag.PanicError)
 
 	Stats *Stats // nil: not counted
@@ -214,7 +215,7 @@ func (r *responder) take() *job {
 	return j
 }
 
-// tellPanic tells of an error that is a panic of a Flusher.
+// tellPanic tells of an error that is a panic of a Flusher or of a Buffer.
 func (r *responder) tellPanic(err error) {
 	if p := new(stag.PanicError); r.Panicked != nil && errors.As(err, &p) {
 		r.Panicked(p)
@@ -340,6 +341,7 @@ func (j *job) followOn() (done bool) {
 		return true
 	}
 	if err := j.r.Table.Store(j.tail.region, j.tail.off, j.request.Value); err != nil {
+		j.r.tellPanic(err)
 		j.status = MakeStatus(NoRegion, FollowOnFailed)
 		return true
 	}

@@ -302,6 +302,25 @@ func TestCMT_43_FollowOnThatCannotBeStored(t *testing.T) {
 	require.Equal(t, []Range{{0, 8}}, c.media.flushed, "and is not flushed")
 }
 
+// A mined buffer panics.
+type mined struct{ answering }
+
+func (*mined) WriteAt([]byte, int64) (int, error) { panic("by the program") }
+
+// TestFollowOnWhoseBufferPanics: the program is told of it, as of a Flusher that does.
+func TestFollowOnWhoseBufferPanics(t *testing.T) {
+	var told []*stag.PanicError
+	c := converse(t, func(cfg *Config, _ *rdmap.Config) {
+		cfg.Panicked = func(p *stag.PanicError) { told = append(told, p) }
+	})
+	r, err := c.table.RegisterBuffer(&mined{answering{atomic: true}}, stag.Options{Access: stag.LocalWrite | stag.Remote, Scope: alice, Flusher: &c.media})
+	require.NoError(t, err)
+	c.sends("a follow-on to a buffer that panics", requestOf(1, ask(1, Region{}).then(r.STag(), 0, 42)))
+	c.wantAnswer("has failed", 1, 1, MakeStatus(NoRegion, FollowOnFailed))
+	require.Len(t, told, 1)
+	require.Equal(t, "WriteAt", told[0].Method)
+}
+
 // A heap is a Buffer.
 type heap struct{ octets [64]byte }
 
