@@ -166,6 +166,27 @@ func TestRoomForHoles(t *testing.T) {
 	require.GreaterOrEqual(t, blocks(), int64(1<<20/512), "there is room for all of it")
 }
 
+// TestRoomForHolesOfAFileWithBlocksBeyondItsEnd: they are none of those that it needs.
+func TestRoomForHolesOfAFileWithBlocksBeyondItsEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "holes")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	require.NoError(t, f.Truncate(1<<20))
+	err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 1<<20, 1<<20)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		t.Skip("the file system reserves nothing")
+	}
+	require.NoError(t, err)
+	b, err := OpenFile(path, &FileOptions{Size: 1 << 20})
+	require.NoError(t, err)
+	require.EqualValues(t, 1<<20, b.Size())
+	require.NoError(t, b.Close())
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(path, &st))
+	require.GreaterOrEqual(t, st.Blocks, int64(2<<20/512), "there is room for all of it")
+}
+
 func TestDirectNeedsWholeBlocks(t *testing.T) {
 	_, err := OpenFile(filepath.Join(t.TempDir(), "data"), &FileOptions{Size: 5000, Direct: true})
 	require.ErrorContains(t, err, "no multiple")
