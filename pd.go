@@ -65,8 +65,8 @@ type MROptions struct {
 	// WriteThrough makes each segment durable as it is written, which leaves less work for a
 	// Commit.
 	WriteThrough bool
-	// Integrity verifies octets before a Commit makes them durable. If it returns an error
-	// they are not made durable, and the Commit fails with the status commit.Integrity.
+	// Integrity verifies octets before a Commit makes them durable, or, of the whole region, each receive with
+	// DurableOnReceive. On an error they are not, and the Commit fails with commit.Integrity, or the QP ends.
 	Integrity func(off, n int64) error
 
 	// Withdraw, if not nil, is called before [MR.Invalidate] or [MR.Close] revokes the region,
