@@ -103,10 +103,11 @@ func (c *Client) Put(ctx context.Context, local, name string) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{Op: opPut, Name: name, Size: f.size}
-	if r.Took, err = c.move(ctx, iwarp.OpRDMAWrite, f, 0, rep.Region); err != nil {
-		return nil, err
+	if r.Took, err = c.move(ctx, iwarp.OpRDMAWrite, f, 0, rep.Region); err == nil {
+		r.Sum, err = f.sum(ctx)
 	}
-	if r.Sum, err = f.sum(ctx); err != nil {
+	if err != nil {
+		c.leave(ctx)
 		return nil, err
 	}
 	if rep, err = c.ask(ctx, &request{Op: opDone, Sum: r.Sum}); err != nil {
@@ -129,15 +130,17 @@ func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
 	}
 	in, err := create(root, filepath.Base(local), rep.Region.Size)
 	if err != nil {
+		c.leave(ctx)
 		return nil, err
 	}
 	defer in.discard()
 
 	r := &Result{Op: opGet, Name: name, Size: in.size}
-	if r.Took, err = c.move(ctx, iwarp.OpRDMARead, in.fileBuffer, stag.LocalWrite, rep.Region); err != nil {
-		return nil, err
+	if r.Took, err = c.move(ctx, iwarp.OpRDMARead, in.fileBuffer, stag.LocalWrite, rep.Region); err == nil {
+		r.Sum, err = in.sum(ctx)
 	}
-	if r.Sum, err = in.sum(ctx); err != nil {
+	if err != nil {
+		c.leave(ctx)
 		return nil, err
 	}
 	if rep, err = c.ask(ctx, &request{Op: opDone}); err != nil {
@@ -149,6 +152,9 @@ func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
 	r.Server = rep.Stats
 	return r, in.keep()
 }
+
+// leave ends a transfer that has failed on this side: the server keeps nothing of it, and waits for the next one.
+func (c *Client) leave(ctx context.Context) { _, _ = c.ask(ctx, &request{Op: opDone}) }
 
 // errServerLeft is the error of a client whose server has ended the connection in good order, but too early.
 var errServerLeft = leftError("the server has closed the connection")
@@ -162,10 +168,12 @@ func (e leftError) Is(target error) bool {
 }
 
 // ask sends a request and waits for the answer. An error that the server answers
-// leaves the connection as it is.
+// leaves the connection as it is. Without an answer it is aborted: the next request would take
+// one that comes late for its own.
 func (c *Client) ask(ctx context.Context, req *request) (*reply, error) {
 	var rep reply
 	err := c.send(ctx, req)
+	sent := err == nil || ctx.Err() != nil
 	if err == nil {
 		err = c.recv(ctx, &rep)
 	}
@@ -173,6 +181,9 @@ func (c *Client) ask(ctx context.Context, req *request) (*reply, error) {
 	case errors.Is(err, io.EOF):
 		return nil, errServerLeft
 	case err != nil:
+		if sent {
+			_ = c.qp.Abort()
+		}
 		return nil, err
 	case rep.Error != "":
 		return nil, fmt.Errorf("server: %s", rep.Error)

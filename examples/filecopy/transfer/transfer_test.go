@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -285,4 +286,50 @@ func TestAFileThatShrinks(t *testing.T) {
 func TestRegionsBeyond4GiB(t *testing.T) {
 	r := region{STag: 7, TO: 1 << 40, Size: 1 << 35}
 	require.Equal(t, iwarp.RemoteBuffer{STag: 7, TO: 1<<40 + 1<<34, Len: chunk}, r.at(1<<34, chunk))
+}
+
+// TestATransferThatFailsHere leaves the connection to the next one.
+func TestATransferThatFailsHere(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	_, sum := file(t, s.path("name"), odd)
+	dir := t.TempDir()
+	_, err := c.Get(ctx, "name", filepath.Join(dir, strings.Repeat("x", 250))) // and no room for a temporary name
+	require.Error(t, err)
+	r, err := c.Get(ctx, "name", filepath.Join(dir, "local"))
+	require.NoError(t, err)
+	require.Equal(t, sum, r.Sum)
+}
+
+// TestAnAnswerThatComesLate is none to the next request.
+func TestAnAnswerThatComesLate(t *testing.T) {
+	rnic, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	defer rnic.Close()
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	l, err := rnic.Listen(t.Context(), "tcp", "127.0.0.1:0", nil)
+	require.NoError(t, err)
+	server := control{pd: pd}
+	accepted := make(chan error, 1)
+	go func() {
+		req, err := l.Accept(t.Context())
+		if err == nil {
+			_, err = req.Accept(t.Context(), &iwarp.QPConfig{PD: pd, Setup: server.setup})
+		}
+		accepted <- err
+	}()
+	c, ctx := (&testServer{addr: l.Addr().String()}).client(t)
+	require.NoError(t, <-accepted)
+
+	short, cancel := context.WithCancel(ctx)
+	go func() {
+		_ = server.recv(ctx, new(request))
+		cancel()
+	}()
+	_, err = c.ask(short, &request{Op: opDone, Sum: "of a put"})
+	require.ErrorIs(t, err, context.Canceled)
+	_ = server.send(ctx, &reply{Sum: "of a put"})
+	_, err = c.ask(ctx, &request{Op: opPut, Name: "name"})
+	require.Error(t, err)
 }
