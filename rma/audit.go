@@ -59,8 +59,8 @@ func (e *AuditEvent) opName() string {
 	return e.Op.String()
 }
 
-// An author is whose events are bounded together. All peers that are not authenticated are one: an address costs them
-// nothing.
+// An author is a peer, or this side: the events of each are bounded by themselves. All peers that are not
+// authenticated are one, for an address costs them nothing.
 type author struct {
 	peer [32]byte
 	here bool // this side

@@ -309,7 +309,7 @@ func TestRMA_42_AuditIsBounded(t *testing.T) {
 	require.EqualValues(t, 3*auditedPeers, l.list()[keptEvents-1].ID)
 }
 
-// TestPeersDoNotSuppressOwnRekeys, whoever they are.
+// TestPeersDoNotSuppressOwnRekeys of the server: such peers as are not authenticated.
 func TestPeersDoNotSuppressOwnRekeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := start(t, suites()["suite 0"])
