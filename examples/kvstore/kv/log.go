@@ -117,14 +117,30 @@ func (l *logFile) begin(ctx context.Context, m mark) error {
 	return nil
 }
 
-// recovered makes the log that was found durable, and removes what may be left behind its end of one
-// batch that was not written as a whole: later changes must not join up with it.
+// recovered makes the log that was found durable, and removes what later changes must not join up with: what
+// may be left behind its end of one batch that was not written as a whole, and in the other half of the
+// next generation, if that was not begun.
 func (l *logFile) recovered(ctx context.Context, end mark) error {
-	n := min(l.half-end.tail, maxBatch)
-	if _, err := l.file.WriteAt(make([]byte, n), l.at(end)); err != nil {
+	if err := l.clear(end, min(l.half-end.tail, maxBatch)); err != nil {
+		return err
+	}
+	if err := l.clear(mark{generation: end.generation + 1}, l.half); err != nil {
 		return err
 	}
 	return l.begin(ctx, end)
+}
+
+// clear fills n octets from a mark on with zeros.
+func (l *logFile) clear(from mark, n uint64) error {
+	zeros := make([]byte, min(n, maxBatch))
+	for ; n > 0; n -= uint64(len(zeros)) {
+		zeros = zeros[:min(n, maxBatch)]
+		if _, err := l.file.WriteAt(zeros, l.at(from)); err != nil {
+			return err
+		}
+		from.tail += uint64(len(zeros))
+	}
+	return nil
 }
 
 // at is where an octet of a generation is in the file.

@@ -55,6 +55,48 @@ func TestTornBatch(t *testing.T) {
 	})
 }
 
+// TestCompactionThatWasNotFinished: the primary has ended when it had written the changes that count, and before they
+// became its log. What is left of them does not join up with those that it writes there the next time.
+func TestCompactionThatWasNotFinished(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.half = (4*maxChange + 7) &^ 7
+		w.start()
+		c := w.client("alpha")
+		value := strings.Repeat("x", 5000)
+		for i := range 10 {
+			w.put(c, keyOf(i), value)
+		}
+		next := mark{generation: w.primary.log.mark.generation + 1}
+		var left []byte
+		for _, k := range w.primary.writer.counting() {
+			left = k.append(left, next.generation)
+		}
+		require.NoError(t, c.Close())
+		w.kill(w.primary)
+		w.scribble("primary", w.primary.log.at(next), left)
+		w.startPrimary()
+		w.settle()
+		c = w.client("alpha")
+		for i := 5; i < 10; i++ {
+			require.NoError(t, c.Delete(w.context(), []byte(keyOf(i))))
+		}
+		for w.primary.log.mark.generation < next.generation {
+			w.put(c, keyOf(0), value)
+		}
+		require.Less(t, w.primary.log.mark.tail, uint64(len(left)))
+		require.NoError(t, c.Close())
+		c = w.restartPrimary()
+		for i := range 10 {
+			if i < 5 {
+				w.holds(c, keyOf(i), value)
+			} else {
+				w.lacks(c, keyOf(i))
+			}
+		}
+	})
+}
+
 // TestWrittenButNotSent: what the primary has made durable before its end, the backup gets when it
 // is back, and no client has seen it before.
 func TestWrittenButNotSent(t *testing.T) {
