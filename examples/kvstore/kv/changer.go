@@ -62,9 +62,11 @@ func (g *changer) do(ctx context.Context, q *request) error {
 	w := waiter{place: place, ended: make(chan status, 1)}
 	q.number = a.add(w)
 	n := q.put(a.outMem[place*maxRequest:])
-	if err := a.qp.Send(ctx, a.out.Slice(place*maxRequest, n)); err != nil {
+	// It does not wait: a ctx that ends leaves the connection to the requests of others.
+	err = a.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{a.out.Slice(place*maxRequest, n)}})
+	if err != nil {
 		_ = a.qp.Abort()
-		return fmt.Errorf("%w: %w", ErrUncertain, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	select {
 	case s := <-w.ended:

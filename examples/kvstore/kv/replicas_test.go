@@ -305,3 +305,26 @@ func TestVersionsGoOn(t *testing.T) {
 		w.lacks(c, "b")
 	})
 }
+
+// TestPutWhoseContextEnds does not disturb that of another goroutine.
+func TestPutWhoseContextEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		w.held(stageLogged)
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "a", "1")
+		release := w.stopHere()
+		ended := make(chan error, 1)
+		go func() { ended <- c.Put(w.context(), []byte("a"), []byte("2")) }()
+		require.NoError(t, w.until(func() bool { _, err := c.from(w.context(), 0, "a"); return err != nil }))
+		over, cancel := context.WithCancel(w.context())
+		cancel()
+		for range 50 { // where there are a place and the end of a context, either is taken
+			require.ErrorIs(t, c.Put(over, []byte("b"), []byte("1")), context.Canceled)
+		}
+		release()
+		require.NoError(t, <-ended)
+		w.holds(c, "a", "2")
+	})
+}
