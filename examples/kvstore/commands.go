@@ -16,12 +16,20 @@ import (
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
 )
 
-const masterFile = "master.key"
+const (
+	keySuffix  = ".key"
+	masterFile = "master" + keySuffix
+)
 
 // makeKeys writes the keys of tenants, and a master key if there is none.
 func makeKeys(args []string, out io.Writer) error {
 	if len(args) < 2 {
 		return errors.New("usage: kvstore keys DIR TENANT [TENANT]")
+	}
+	for _, tenant := range args[1:] {
+		if tenant+keySuffix == masterFile {
+			return fmt.Errorf("the key of a tenant %q would replace %s", tenant, masterFile)
+		}
 	}
 	path := filepath.Join(args[0], masterFile)
 	master, err := readKey(path)
@@ -39,7 +47,7 @@ func makeKeys(args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := writeKey(filepath.Join(args[0], tenant+".key"), key, out); err != nil {
+		if err := writeKey(filepath.Join(args[0], tenant+keySuffix), key, out); err != nil {
 			return err
 		}
 	}
@@ -126,7 +134,7 @@ func ask(ctx context.Context, what string, o *options, out io.Writer) (err error
 		return fmt.Errorf("kvstore %s has %d arguments after the flags, not %d", what, want, len(o.args))
 	}
 	if o.key == "" {
-		o.key = o.tenant + ".key"
+		o.key = o.tenant + keySuffix
 	}
 	key, err := readKey(o.key)
 	if err != nil {

@@ -191,3 +191,15 @@ func TestExitStatus(t *testing.T) {
 		require.Equal(t, c.want, program.Status("kvstore", err, io.Discard), "%q", c.args)
 	}
 }
+
+// TestKeyOfATenantThatIsNamedMaster does not replace the master key.
+func TestKeyOfATenantThatIsNamedMaster(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, makeKeys([]string{dir, "a"}, io.Discard))
+	before, err := readKey(filepath.Join(dir, masterFile))
+	require.NoError(t, err)
+	require.ErrorContains(t, makeKeys([]string{dir, "b", "master"}, io.Discard), "would replace master.key")
+	after, err := readKey(filepath.Join(dir, masterFile))
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
