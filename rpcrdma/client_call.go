@@ -122,7 +122,6 @@ func (c *Client) Do(ctx context.Context, r *Request) (Reply, error) {
 		return Reply{}, err
 	}
 	a, err := s.await(ctx)
-	s.withdraw() // from here on nothing of the server's changes the memory
 	if err != nil {
 		return Reply{}, err
 	}
@@ -234,15 +233,18 @@ func (s *slot) withdraw() {
 	s.mrs = s.mrs[:0]
 }
 
-// await waits for the reply.
+// await waits for the reply. When it returns nothing of the server's changes the memory any more. Without a reply the
+// slot may be that of another call by then.
 func (s *slot) await(ctx context.Context) (answer, error) {
 	c := s.c
 	select {
 	case a := <-s.answers:
+		s.withdraw()
 		return a, nil
 	case <-c.lost:
 	case <-ctx.Done():
 	}
+	s.withdraw()
 	c.mu.Lock()
 	if s.state == answered {
 		c.mu.Unlock()
