@@ -35,7 +35,8 @@ type Reply struct {
 }
 
 // Make makes the plan for the reply of n octets to the call with header h. Its chunks get the lengths of the reply,
-// so h serves for nothing else afterwards. The header and what is inline are at most threshold octets.
+// so h serves for nothing else afterwards. The header and what is inline are at most threshold octets. A client that wants
+// the opaque in the message names a Write chunk without segments (RFC 8166 section 3.4).
 func (r *Reply) Make(h *wire.Header, n int, res Result, credits uint32, threshold int) error {
 	if !res.valid(n) {
 		return fmt.Errorf("%w: a result of %d octets at %d, in a reply of %d", ErrChunk, res.Len, res.Off, n)
@@ -43,7 +44,7 @@ func (r *Reply) Make(h *wire.Header, n int, res Result, credits uint32, threshol
 	r.Header = wire.Header{XID: h.XID, Version: wire.Version, Credits: credits, Proc: wire.Msg, Writes: h.Writes}
 	r.Writes, r.Inline = r.Writes[:0], [2]Span{}
 	rest := source{{Off: 0, Len: n}}
-	if len(h.Writes) > 0 && res.OK {
+	if len(h.Writes) > 0 && len(h.Writes[0]) > 0 && res.OK {
 		end := res.Off + wire.Padded(res.Len)
 		data := source{{Off: res.Off, Len: res.Len}}
 		if err := r.fill(h.Writes[0], data, "Write"); err != nil {

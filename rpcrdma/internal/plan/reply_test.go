@@ -87,6 +87,24 @@ func TestRPR_7_NoResult(t *testing.T) {
 	require.Empty(t, r.Writes)
 }
 
+// TestRPR_7_EmptyWriteChunk: one without segments leaves the opaque in the message, and comes back as it is.
+func TestRPR_7_EmptyWriteChunk(t *testing.T) {
+	msg, at := message(5, 8)
+	for _, h := range []*wire.Header{
+		{Writes: []wire.Chunk{{}}},
+		{Writes: []wire.Chunk{{}, chunk(1, 5, 4)}},
+		{Writes: []wire.Chunk{{}}, HasReply: true, Reply: chunk(9, 5000)},
+	} {
+		chunks := len(h.Writes)
+		var r Reply
+		require.NoError(t, r.Make(h, len(msg), Result{Off: at, Len: 5, OK: true}, credits, 1024))
+		require.Len(t, r.Header.Writes, chunks)
+		require.Empty(t, r.Header.Writes[0])
+		require.Equal(t, msg, inlineOf(&r, msg))
+		require.Empty(t, r.Writes)
+	}
+}
+
 // TestRPR_7_BadResult: a Binding is not believed.
 func TestRPR_7_BadResult(t *testing.T) {
 	for _, res := range []Result{{Off: -4, Len: 4}, {Off: 2, Len: 4}, {Off: 4, Len: -1}, {Off: 4, Len: 37}, {Off: 44}, {Off: 4, Len: math.MaxInt}, {Off: math.MaxInt &^ 3, Len: 4}} {
