@@ -7,8 +7,8 @@ import (
 	"io"
 	"net"
 	"sync"
-	"syscall"
-	"time"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // A stream is a connection whose halves end separately: of TCP, or of rsockets.
@@ -35,7 +35,7 @@ func (b *bridge) serve(ctx context.Context, l net.Listener) error {
 	closing := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer closing()
 	for {
-		c, err := accept(ctx, l)
+		c, err := program.Accept(ctx, l)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -49,24 +49,6 @@ func (b *bridge) serve(ctx context.Context, l net.Listener) error {
 				_, _ = fmt.Fprintf(b.log, "bridge: %v: %v\n", c.RemoteAddr(), err)
 			}
 		})
-	}
-}
-
-// acceptPause is the time until the next try where the process had no file descriptor left.
-const acceptPause = 100 * time.Millisecond
-
-// accept waits for a connection, also while clients use all file descriptors: that is no reason to end the connections of all.
-func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
-	for {
-		c, err := l.Accept()
-		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
-			return c, err
-		}
-		select {
-		case <-time.After(acceptPause):
-		case <-ctx.Done():
-			return nil, err
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/willscott/go-nfs"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/rpcrdma"
 )
 
@@ -108,23 +109,26 @@ func (s *server) stop() {
 // A stream is a listener that can end its connections.
 type stream struct {
 	net.Listener
+	ended context.Context
+	cease context.CancelFunc
 	mu    sync.Mutex
-	ended bool
 	conns map[net.Conn]struct{}
 }
 
 func newStream(l net.Listener) *stream {
-	return &stream{Listener: l, conns: make(map[net.Conn]struct{})}
+	s := &stream{Listener: l, conns: make(map[net.Conn]struct{})}
+	s.ended, s.cease = context.WithCancel(context.Background())
+	return s
 }
 
 func (s *stream) Accept() (net.Conn, error) {
-	c, err := s.Listener.Accept()
+	c, err := program.Accept(s.ended, s.Listener)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
+	if s.ended.Err() != nil {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}
@@ -136,7 +140,7 @@ func (s *stream) end() {
 	_ = s.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	s.cease()
 	for c := range s.conns {
 		_ = c.Close()
 	}

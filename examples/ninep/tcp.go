@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/examples/ninep/rdma9p"
 )
 
@@ -16,7 +17,7 @@ func serveTCP(ctx context.Context, l net.Listener, h rdma9p.Handler, log *slog.L
 	defer running.Wait()
 	defer context.AfterFunc(ctx, func() { closeQuietly(l, log) })()
 	for {
-		c, err := l.Accept()
+		c, err := program.Accept(ctx, l)
 		if err != nil {
 			return err
 		}
