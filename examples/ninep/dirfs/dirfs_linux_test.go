@@ -186,6 +186,35 @@ func TestLocks(t *testing.T) {
 	lock(a, p9.WriteLock, p9.LockStatusOK)
 }
 
+// TestLocksOfRanges: a lock that needs another right to the file leaves those that are held, and the file as it was opened.
+func TestLocksOfRanges(t *testing.T) {
+	dir := t.TempDir()
+	root, err := dirfs.Attacher(dir).Attach()
+	require.NoError(t, err)
+	defer root.Close()
+	write(t, dir, "file")
+	a, b := walk(t, root, "file"), walk(t, root, "file")
+	for f, mode := range map[p9.File]p9.OpenFlags{a: p9.ReadOnly, b: p9.ReadWrite} {
+		_, _, err := f.Open(mode)
+		require.NoError(t, err)
+	}
+	lock := func(f p9.File, kind p9.LockType, start uint64, want p9.LockStatus) {
+		t.Helper()
+		got, err := f.Lock(1, kind, 0, start, 10, "host")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	lock(a, p9.ReadLock, 0, p9.LockStatusOK)
+	lock(a, p9.WriteLock, 20, p9.LockStatusOK)
+	lock(b, p9.WriteLock, 0, p9.LockStatusBlocked)
+	lock(b, p9.WriteLock, 20, p9.LockStatusBlocked)
+	_, err = a.WriteAt([]byte("x"), 0)
+	require.ErrorIs(t, err, linux.EBADF, "it is open for reading")
+	require.NoError(t, a.Close())
+	lock(b, p9.WriteLock, 0, p9.LockStatusOK)
+	require.NoError(t, b.Close())
+}
+
 func TestCreate(t *testing.T) {
 	dir, root := mount(t)
 	f, _, _, err := walk(t, root).Create("file", p9.ReadWrite, 0o666, p9.NoUID, p9.NoGID)

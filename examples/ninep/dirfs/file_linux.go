@@ -24,8 +24,11 @@ type file struct {
 	open     atomic.Bool
 	writable atomic.Bool
 
-	// reading orders readdir and the replacement of the descriptor for a lock.
+	// reading orders readdir.
 	reading sync.Mutex
+
+	locking sync.Mutex
+	locks   *os.File // the descriptor that has the locks; nil: there were none
 }
 
 var _ p9.File = (*file)(nil)
@@ -49,8 +52,10 @@ func errno(err error) error {
 }
 
 // with calls do with the descriptor, which stays open meanwhile.
-func (f *file) with(do func(fd int) error) error {
-	c, err := f.desc.Load().SyscallConn()
+func (f *file) with(do func(fd int) error) error { return control(f.desc.Load(), do) }
+
+func control(desc *os.File, do func(fd int) error) error {
+	c, err := desc.SyscallConn()
 	if err != nil {
 		return linux.EBADF
 	}
@@ -74,8 +79,12 @@ func checkName(names ...string) error {
 	return nil
 }
 
-// Close releases the descriptor, and with it the locks.
-func (f *file) Close() error { return errno(f.desc.Load().Close()) }
+// Close releases the descriptor, and ends the locks.
+func (f *file) Close() error {
+	err := errno(f.desc.Load().Close())
+	f.endLocks()
+	return err
+}
 
 // Walk opens the entries one after the other. Without a name it is a copy of f that is not open.
 func (f *file) Walk(names []string) ([]p9.QID, p9.File, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 
 	"github.com/hugelgupf/p9/linux"
 	"github.com/hugelgupf/p9/p9"
@@ -26,15 +27,7 @@ func (f *file) Lock(_ int, kind p9.LockType, _ p9.LockFlags, start, length uint6
 	default:
 		return p9.LockStatusError, linux.EINVAL
 	}
-	f.reading.Lock()
-	defer f.reading.Unlock()
 	err := f.setLock(&lock)
-	if errors.Is(err, linux.EBADF) {
-		// Linux's client sends flock, which needs no right to write, as a lock of fcntl, which does. The server refuses to write all the same.
-		if f.reopen(unix.O_RDWR|unix.O_CLOEXEC) == nil {
-			err = f.setLock(&lock)
-		}
-	}
 	switch {
 	case err == nil:
 		return p9.LockStatusOK, nil
@@ -45,5 +38,41 @@ func (f *file) Lock(_ int, kind p9.LockType, _ p9.LockFlags, start, length uint6
 }
 
 func (f *file) setLock(lock *unix.Flock_t) error {
-	return f.with(func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, lock) })
+	f.locking.Lock()
+	defer f.locking.Unlock()
+	if err := f.locker(); err != nil {
+		return err
+	}
+	return control(f.locks, func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, lock) })
+}
+
+// locker opens the descriptor that has all the locks: those of one exclude those of another, and end with it. Linux's client
+// sends flock, which needs no right to write, as a lock of fcntl, which does. So it is one that may write, if there can be one.
+func (f *file) locker() error {
+	if f.locks != nil {
+		return nil
+	}
+	var fd int
+	err := f.with(func(own int) (err error) {
+		fd, err = unix.Open(self(own), unix.O_RDWR|unix.O_CLOEXEC, 0)
+		return err
+	})
+	switch {
+	case err == nil:
+		f.locks = os.NewFile(uintptr(fd), "9p")
+	case errors.Is(err, linux.EMFILE), errors.Is(err, linux.ENFILE):
+		return err
+	default:
+		f.locks = f.desc.Load()
+	}
+	return nil
+}
+
+// endLocks ends the locks.
+func (f *file) endLocks() {
+	f.locking.Lock()
+	defer f.locking.Unlock()
+	if f.locks != nil {
+		_ = f.locks.Close()
+	}
 }
