@@ -215,6 +215,28 @@ func TestLocksOfRanges(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
+// TestReaddirWithoutRoom: an entry that does not fit is not the end of the directory.
+func TestReaddirWithoutRoom(t *testing.T) {
+	dir := t.TempDir()
+	root, err := dirfs.Attacher(dir).Attach()
+	require.NoError(t, err)
+	defer root.Close()
+	write(t, dir, "name")
+	f := walk(t, root)
+	defer f.Close()
+	_, _, err = f.Open(p9.ReadOnly)
+	require.NoError(t, err)
+	const entry = uint32(24 + len("name"))
+	_, err = f.Readdir(0, entry-1)
+	require.ErrorIs(t, err, linux.EINVAL)
+	entries, err := f.Readdir(0, entry)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	entries, err = f.Readdir(entries[0].Offset, 1)
+	require.NoError(t, err)
+	require.Empty(t, entries, "this is the end")
+}
+
 func TestCreate(t *testing.T) {
 	dir, root := mount(t)
 	f, _, _, err := walk(t, root).Create("file", p9.ReadWrite, 0o666, p9.NoUID, p9.NoGID)

@@ -33,6 +33,9 @@ func (f *file) Readdir(offset uint64, count uint32) (entries p9.Dirents, err err
 			}
 			var full bool
 			entries, full = appendEntries(entries, b[:n], &room)
+			if full && len(entries) == 0 {
+				return unix.EINVAL // no entries would be the end
+			}
 			if full {
 				return nil
 			}
