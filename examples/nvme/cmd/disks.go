@@ -94,8 +94,7 @@ func (d *disks) remove(nsid uint32) error {
 		return err
 	}
 	delete(d.spaces, nsid)
-	err = m.view().Flush(context.Background())
-	return errors.Join(err, m.close())
+	return m.end()
 }
 
 // resize changes the size of a namespace.

@@ -47,6 +47,13 @@ func (m *medium) close() error {
 	return m.back.Close()
 }
 
+// end closes the medium when all that was written is durable. No operation comes between the two.
+func (m *medium) end() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return errors.Join(m.back.Flush(context.Background()), m.back.Close())
+}
+
 // resize changes the size of later views. A file never gets smaller: what is behind the end of the
 // views stays in it.
 func (m *medium) resize(size int64) error {

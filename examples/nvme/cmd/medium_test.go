@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,4 +100,50 @@ func TestNothingWaitsForAResize(t *testing.T) {
 	require.NoError(t, tg.Close())
 	<-served
 	require.NoError(t, errors.Join(l.Close(), m.close(), other.close()))
+}
+
+// TestRemoveIsDurable: a Write that is carried out while the namespace is removed is durable, if the host is told that it was.
+func TestRemoveIsDurable(t *testing.T) {
+	fake, err := backend.NewFake(backend.FakeConfig{Size: 1 << 20})
+	require.NoError(t, err)
+	syncing := make(chan struct{})
+	for range 2 {
+		fake.Inject(backend.Fault{Call: backend.CallSync, Wait: syncing, Times: 1})
+	}
+	m := &medium{resizable: true, size: fake.Size(), back: fake}
+	tg, err := target.New(nil)
+	require.NoError(t, err)
+	defer tg.Close()
+	require.NoError(t, tg.AddSubsystem(target.Subsystem{NQN: testSubsystem}))
+	v := m.view()
+	require.NoError(t, tg.AddNamespace(testSubsystem, target.Namespace{NSID: 1, Backend: v}))
+	d := &disks{nqn: testSubsystem, target: tg, resizable: true, spaces: map[uint32]*medium{1: m}}
+	require.NoError(t, v.WriteAt(t.Context(), random(4096), 0, false))
+
+	removed, written := make(chan error, 1), make(chan error, 1)
+	go func() { removed <- d.remove(1) }()
+	syncing <- struct{}{} // it has begun
+	p := random(4096)
+	go func() { written <- v.WriteAt(context.Background(), p, 4096, false) }()
+	told := false
+	select {
+	case err = <-written:
+		told = true
+	case <-time.After(100 * time.Millisecond): // it waits
+	}
+	close(syncing)
+	require.NoError(t, <-removed)
+	if !told {
+		err = <-written
+	}
+	for seed := range uint64(10) {
+		after, crashed := fake.Crash(seed, false)
+		require.NoError(t, crashed)
+		got := make([]byte, len(p))
+		require.NoError(t, after.ReadAt(t.Context(), got, 4096))
+		require.NoError(t, after.Close())
+		if err == nil {
+			require.Equal(t, p, got, "the power fails")
+		}
+	}
 }
