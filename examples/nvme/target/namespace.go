@@ -95,6 +95,8 @@ func (t *Target) AddNamespace(nqn string, ns Namespace) error {
 	}
 	n := &namespace{Namespace: ns, workers: newWorkers(t.cfg.Limits.Workers)}
 	n.backend.Store(&ns.Backend)
+	t.changing.Lock()
+	defer t.changing.Unlock()
 	err := t.change(func(out []model.Action) ([]model.Action, error) {
 		_, out, err := t.model.AddNamespace(nqn, n.config(ns.Backend), out)
 		return out, err
@@ -113,6 +115,8 @@ func (t *Target) AddNamespace(nqn string, ns Namespace) error {
 // NSID and the UUID stay, and hosts are told. Commands that have begun with the old back end end with it: close it after
 // Resize has returned. Commands beyond the end of a smaller one are answered with 0x080.
 func (t *Target) Resize(nqn string, nsid uint32, b backend.Backend) error {
+	t.changing.Lock()
+	defer t.changing.Unlock()
 	n := t.space(spaceID{nqn, nsid})
 	switch {
 	case n == nil:
@@ -133,6 +137,8 @@ func (t *Target) Resize(nqn string, nsid uint32, b backend.Backend) error {
 // carried out as long as the back end is not closed, whose Close waits for those that have begun, and answered with 0x006
 // otherwise.
 func (t *Target) RemoveNamespace(nqn string, nsid uint32) error {
+	t.changing.Lock()
+	defer t.changing.Unlock()
 	err := t.change(func(out []model.Action) ([]model.Action, error) { return t.model.RemoveNamespace(nqn, nsid, out) })
 	if err != nil {
 		return err

@@ -42,6 +42,8 @@ type Target struct {
 	release sync.Once
 	other   sync.WaitGroup // goroutines besides those of queues and workers
 
+	changing sync.Mutex // held while a namespace is added, replaced or removed: the model changes, and then spaces
+
 	mu     sync.Mutex
 	live   map[*model.Queue]*queue
 	spaces map[spaceID]*namespace
