@@ -41,8 +41,8 @@ type Call struct {
 	one      bool // handle is the only one
 	mem      *memory
 	msg      []byte
-	next     int // Read to post
-	left     int // Reads that are not done
+	next     int // Read to post, or what is left of it
+	left     int // Reads that are posted, and not done
 	deadline time.Time
 }
 
@@ -122,31 +122,43 @@ func (k *Call) granted(m *memory, err error) {
 	for _, p := range k.plan.Copies {
 		copy(k.msg[p.At:p.At+p.Len], k.body[p.From:])
 	}
-	k.next, k.left = 0, len(k.plan.Reads)
+	k.next, k.left = 0, 0
 	k.deadline = time.Now().Add(patience)
 	c.watch()
 	c.pulls = append(c.pulls, k)
 }
 
-// pull posts the next Read of the first call that has one.
+// pull posts the next Read of the first call that has one. If the window of a Solicitor is smaller than a Read can be, it
+// becomes several.
 func (c *Conn) pull(k *Call) {
 	r := &k.plan.Reads[k.next]
-	if k.next++; k.next == len(k.plan.Reads) {
-		pop(&c.pulls)
+	n := min(r.Len, c.most)
+	c.readTo[0] = k.mem.mr.Slice(r.At, n)
+	c.readWR[0] = iwarp.SendWR{
+		ID: kindRead<<32 | uint64(k.index), Op: iwarp.OpRDMARead, Local: c.readTo[:],
+		Remote: remote(r.Handle, r.Offset, n),
+	}
+	err := c.qp.PostSend(c.readWR[:]...)
+	if errors.Is(err, iwarp.ErrLimit) && n > 1 {
+		c.most = n / 2
+		return
 	}
 	c.reading++
 	c.free--
-	c.readTo[0] = k.mem.mr.Slice(r.At, r.Len)
-	c.readWR[0] = iwarp.SendWR{
-		ID: kindRead<<32 | uint64(k.index), Op: iwarp.OpRDMARead, Local: c.readTo[:],
-		Remote: remote(r.Handle, r.Offset, r.Len),
+	k.left++
+	r.At, r.Offset, r.Len = r.At+n, r.Offset+uint64(n), r.Len-n
+	if r.Len == 0 {
+		k.next++
 	}
-	c.endIf(c.qp.PostSend(c.readWR[:]...))
+	if k.next == len(k.plan.Reads) {
+		pop(&c.pulls)
+	}
+	c.endIf(err)
 }
 
 // pulled handles the end of a Read.
 func (c *Conn) pulled(k *Call) {
-	if k.left--; k.left > 0 {
+	if k.left--; k.left > 0 || k.next < len(k.plan.Reads) {
 		return
 	}
 	k.deadline = time.Time{}

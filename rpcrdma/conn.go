@@ -60,6 +60,7 @@ type Conn struct {
 	posts   []*outgoing // to be posted, in order
 	pulls   []*Call     // whose Reads are to be posted
 	reading int         // Reads that are posted
+	most    int         // octets of one
 	owed    []*Call     // whose failure waits for an outgoing
 	wants   []*Call     // that need memory: see unlock
 	spent   []*memory   // to be given back: see unlock
@@ -80,7 +81,7 @@ func newConn(s *shared, cr *iwarp.ConnRequest) (*Conn, error) {
 		calls: make([]Call, cfg.receives()), outs: make([]outgoing, cfg.Credits),
 		idle: make(chan *outgoing, cfg.Credits), ready: make(chan *Call, cfg.receives()),
 		drained: make(chan struct{}), lost: make(chan struct{}), posted: make(chan struct{}), done: make(chan struct{}),
-		free: cfg.sendDepth(),
+		free: cfg.sendDepth(), most: cfg.MaxCall,
 	}
 	pd, err := cfg.RNIC.AllocPD()
 	if err != nil {

@@ -67,6 +67,29 @@ func TestRPR_15_TheWindowOfASolicitor(t *testing.T) {
 	})
 }
 
+// TestRPR_6_AWindowSmallerThanACall: the octets come in pieces that the window of a Solicitor takes.
+func TestRPR_6_AWindowSmallerThanACall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := iwarp.NewSolicitor(solicit.Config{Fixed: 10_000})
+		c := newHost(t, "pipe", Config{QP: iwarp.QPConfig{Solicitor: s}}).connect(linux)
+		for _, n := range []int{10_000, 10_004, 100_000, 1 << 20} {
+			h := c.header()
+			call := rpc(h.XID, 0, octets(1, n-wire.CallLen)...)
+			r := c.exposes(n, true)
+			copy(r.mem, call)
+			h.Proc, h.Reads = wire.NoMsg, r.reads(0, n/2&^3)
+			c.send(h.Append(nil))
+			k := c.next()
+			require.Equal(t, call, k.Message())
+			c.reply(k, accepted(h.XID))
+			require.Equal(t, accepted(h.XID), c.recv().body)
+		}
+		_ = c.qp.Abort()
+		<-c.conn.Done()
+		require.NoError(t, s.Close())
+	})
+}
+
 // TestRPR_21_CloseSendsWhatWaitsForTheSendQueue: replies that were given, although the send queue was full.
 func TestRPR_21_CloseSendsWhatWaitsForTheSendQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
