@@ -12,7 +12,8 @@ const linger = 5 * time.Second
 
 // Close ends the stream in both directions: it sends what was written, tells the peer, and ends the
 // connection. Octets of the peer that were not read are lost. Where the peer does not take what was
-// written within five seconds the rest is lost, too, and the error matches os.ErrDeadlineExceeded.
+// written within five seconds the rest is lost, too, and the error matches os.ErrDeadlineExceeded; where the connection ends
+// before all was sent it is why, or matches syscall.ECONNRESET.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -29,7 +30,23 @@ func (c *Conn) Close() error {
 	c.mu.Unlock()
 	_ = c.qp.Close() // that the peer sends until it has heard of the end is no failure
 	<-c.done
+	if err == nil {
+		err = c.unsent()
+	}
 	return c.opError("close", err)
+}
+
+// unsent is why something that was written was never sent. The connection has ended.
+func (c *Conn) unsent() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.stream.Unsent():
+		return nil
+	case c.cause != nil:
+		return c.cause
+	}
+	return errReset
 }
 
 // flush waits until all has been sent, or cannot be. mu is held.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,6 +213,29 @@ func TestRSK_15_APeerThatDoesNotReceive(t *testing.T) {
 		require.ErrorIs(t, s.conn.Close(), os.ErrDeadlineExceeded)
 		require.GreaterOrEqual(t, time.Since(begin), linger)
 	})
+}
+
+// TestRSK_15_ThePeerEndsWithoutReceiving: Close tells that octets were not sent, and not where there were none.
+func TestRSK_15_ThePeerEndsWithoutReceiving(t *testing.T) {
+	for _, n := range []int{0, 1 << 19} {
+		synctest.Test(t, func(t *testing.T) {
+			private := itsPrivate
+			private.Half.Length = 1 << 20
+			s := meet(t, &Config{WriteBuffer: 1 << 20}, private)
+			s.Send(s.message(wire.OpSGL, 64))
+			_, err := s.conn.Write(make([]byte, n))
+			require.NoError(t, err, "the QP has it")
+			closed := make(chan error)
+			go func() { closed <- s.conn.Close() }()
+			synctest.Wait()
+			require.NoError(t, s.Conn.Close())
+			if err := <-closed; n == 0 {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, syscall.ECONNRESET)
+			}
+		})
+	}
 }
 
 // TestRSK_15_SGLsWithoutEnd cost the peer a message each, and this side nothing.

@@ -161,3 +161,7 @@ func (s *Stream) Owes() bool {
 // Flushed reports whether all that was to be sent, the end included, has left the QP. Where the peer has ended the stream
 // quiet messages may be left.
 func (s *Stream) Flushed() bool { return s.life.said == sayGone && s.posts.n <= s.posts.quiet.messages }
+
+// Unsent reports whether octets that were queued have not left the QP. Those of quiet messages count as if they had: nothing
+// tells that they have.
+func (s *Stream) Unsent() bool { return s.out.queued-s.out.freed > uint64(s.posts.quiet.octets) }
