@@ -112,7 +112,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (Reply, error) {
 	defer c.doing.Done()
 	s.xid = xid
 	if err = s.prepare(r); err == nil {
-		err = c.post(s)
+		err = c.post(ctx, s)
 	}
 	if err != nil {
 		s.withdraw()
@@ -253,7 +253,7 @@ func (s *slot) await(ctx context.Context) (answer, error) {
 	s.state = abandoned
 	c.mu.Unlock()
 	if isClosed(c.lost) {
-		return answer{}, c.ended()
+		return answer{}, c.ended(ctx)
 	}
 	return answer{}, ctx.Err()
 }

@@ -143,7 +143,7 @@ func (c *Client) enter(ctx context.Context) (*slot, error) {
 	c.mu.Lock()
 	if c.stage == closing {
 		c.mu.Unlock()
-		return nil, c.ended()
+		return nil, c.ended(ctx)
 	}
 	c.doing.Add(1)
 	if len(c.turns) == 0 && c.maySend() {
@@ -158,7 +158,7 @@ func (c *Client) enter(ctx context.Context) (*slot, error) {
 	case s := <-t.slots:
 		return s, nil
 	case <-c.lost:
-		err = c.ended()
+		err = c.ended(ctx)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -181,11 +181,11 @@ func (c *Client) withdraw(t *turn) {
 var errSameXID = errors.New("rpcrdma: another call has the same XID, and no reply yet")
 
 // post sends the call of a slot.
-func (c *Client) post(s *slot) error {
+func (c *Client) post(ctx context.Context, s *slot) error {
 	c.mu.Lock()
 	if c.stage == closing {
 		c.mu.Unlock()
-		return c.ended()
+		return c.ended(ctx)
 	}
 	defer c.mu.Unlock()
 	if c.pending[s.xid] != nil {

@@ -1,0 +1,47 @@
+package rpcrdma
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/internal/wiretest"
+)
+
+// TestRPR_22_TheContextEndsWhileTheConnectionDoes: a server that does not end its half holds up Close, and no call for longer than its
+// context says.
+func TestRPR_22_TheContextEndsWhileTheConnectionDoes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		addr := wiretest.Serve(t, func(p *wiretest.Peer) {
+			request := p.Read(20)
+			p.Read(int(binary.BigEndian.Uint16(request[18:])))
+			p.Reply("50 02 0004 4010 8010")
+			<-over
+		})
+		c, err := Dial(t.Context(), open(t), "pipe", addr, nil)
+		require.NoError(t, err)
+		do := func(xid uint32) error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := c.Do(ctx, &Request{Head: rpc(xid, 0)})
+			return err
+		}
+		begin, under := time.Now(), make(chan error, 1)
+		go func() { under <- do(1) }()
+		synctest.Wait()
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close() }()
+		synctest.Wait()
+		require.ErrorIs(t, do(2), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begin))
+		require.ErrorIs(t, <-under, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begin))
+		<-closed
+	})
+}
