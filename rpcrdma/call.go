@@ -237,7 +237,7 @@ var errCanceled = errors.New("rpcrdma: canceled")
 func (c *Conn) next(cancel <-chan struct{}) (*Call, error) {
 	select {
 	case <-c.lost:
-		return nil, c.end()
+		return nil, c.end(cancel)
 	default:
 	}
 	select {
@@ -249,18 +249,18 @@ func (c *Conn) next(cancel <-chan struct{}) (*Call, error) {
 	case k := <-c.ready:
 		return k, nil
 	case <-c.drained:
-		return nil, c.end()
+		return nil, c.end(cancel)
 	case <-c.lost:
-		return nil, c.end()
+		return nil, c.end(cancel)
 	case <-cancel:
 		return nil, errCanceled
 	}
 }
 
-// end is why there are no more calls.
-func (c *Conn) end() error {
-	if isClosed(c.lost) {
-		<-c.qp.Done() // before it the QP tells no error
+// end is why there are no more calls, or errCanceled if the QP does not end before.
+func (c *Conn) end(cancel <-chan struct{}) error {
+	if isClosed(c.lost) && !ends(c.qp, cancel) {
+		return errCanceled
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,4 +268,14 @@ func (c *Conn) end() error {
 		return io.EOF
 	}
 	return c.lostBy()
+}
+
+// ends waits for the end of a QP, which tells no error before. It reports false if it was canceled.
+func ends(qp *iwarp.QP, cancel <-chan struct{}) bool {
+	select {
+	case <-qp.Done():
+		return true
+	case <-cancel:
+		return isClosed(qp.Done())
+	}
 }

@@ -185,9 +185,7 @@ func (c *Client) Err() error {
 // ended is why the connection has ended, in an error that matches net.ErrClosed, or the error of ctx if that is over before. The
 // connection is in stage closing.
 func (c *Client) ended(ctx context.Context) error {
-	select {
-	case <-c.qp.Done(): // before it the QP tells no error
-	case <-ctx.Done():
+	if !ends(c.qp, ctx.Done()) {
 		return ctx.Err()
 	}
 	if err := c.Err(); err != nil {

@@ -45,3 +45,34 @@ func TestRPR_22_TheContextEndsWhileTheConnectionDoes(t *testing.T) {
 		<-closed
 	})
 }
+
+// TestRPR_21_TheContextEndsWhileTheConnectionDoes: likewise a client, and ReadCall.
+func TestRPR_21_TheContextEndsWhileTheConnectionDoes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := newHost(t, "pipe", Config{})
+		accepted := make(chan *Conn, 1)
+		go func() {
+			defer close(accepted)
+			if cr, err := h.l.Accept(t.Context()); err == nil {
+				c, _ := Accept(t.Context(), cr, &h.cfg)
+				accepted <- c
+			}
+		}()
+		p := wiretest.Dial(t, "pipe", h.l.Addr().String(), wiretest.Hex("50 02 0004 8010 c010"))
+		defer p.Close()
+		c := <-accepted
+		require.NotNil(t, c)
+		begin, read, closed := time.Now(), make(chan error, 1), make(chan error, 1)
+		go func() { closed <- c.Close() }()
+		synctest.Wait()
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := c.ReadCall(ctx)
+			read <- err
+		}()
+		require.ErrorIs(t, <-read, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begin))
+		<-closed
+	})
+}

@@ -56,7 +56,7 @@ func (r *records) Read(p []byte) (int, error) {
 	}
 	if isClosed(r.c.lost) {
 		r.drop()
-		return 0, r.why(r.c.end())
+		return 0, r.why(r.c.end(r.readEnd.wait()))
 	}
 	msg := in.call.msg
 	n := 0
