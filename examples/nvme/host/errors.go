@@ -20,8 +20,8 @@ var (
 	ErrReset = errors.New("nvme: the controller is being reset")
 	// ErrUnaligned: the offset or the length is no multiple of the size of the LBAs.
 	ErrUnaligned = errors.New("nvme: offset or length is no multiple of the LBA size")
-	// ErrOutOfRange: the octets are not all within the namespace.
-	ErrOutOfRange = errors.New("nvme: outside of the namespace")
+	// ErrOutOfRange: the octets are not all within the namespace, or are none or too many for a Transfer.
+	ErrOutOfRange = errors.New("nvme: out of range")
 	// ErrReplaced is the error of a Namespace whose NSID now belongs to another namespace.
 	ErrReplaced = errors.New("nvme: the namespace was replaced by another one")
 	// ErrShortData: the response was success, but the target has not moved all octets.

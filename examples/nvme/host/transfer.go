@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/goiwarp/iwarp/examples/nvme/capsule"
 )
@@ -64,7 +65,7 @@ func (n *Namespace) start(a *assoc, t *Transfer) error {
 		return err
 	}
 	if len(t.P) == 0 || len(t.P) > a.transfer {
-		return ErrOutOfRange
+		return fmt.Errorf("nvme: a Transfer of %d octets, which are not 1 to %d: %w", len(t.P), a.transfer, ErrOutOfRange)
 	}
 	m := capsule.RW{Opcode: capsule.OpRead, NSID: n.nsid, SLBA: uint64(t.Off) >> s.geometry.LBADS, NLB: uint16(len(t.P)>>s.geometry.LBADS - 1)}
 	if t.Write {

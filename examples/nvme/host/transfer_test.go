@@ -85,9 +85,11 @@ func TestHOST_25_TransfersThatAreRefused(t *testing.T) {
 			require.ErrorIs(t, err, one.err)
 			require.Zero(t, started)
 		}
+		_, err := n.Start(&Transfer{P: make([]byte, 2<<20), Done: none})
+		require.ErrorContains(t, err, "a Transfer of 2097152 octets, which are not 1 to 1048576")
 		errors := make(chan error, 1)
 		tg.script(only(capsule.OpRead, func(c *call) bool { c.answer(0, capsule.StatusReadError); return true }))
-		_, err := n.Start(&Transfer{P: p, Done: func(t *Transfer) { errors <- t.Err }})
+		_, err = n.Start(&Transfer{P: p, Done: func(t *Transfer) { errors <- t.Err }})
 		require.NoError(t, err)
 		var status capsule.StatusError
 		require.ErrorAs(t, <-errors, &status)
