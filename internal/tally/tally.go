@@ -89,7 +89,7 @@ func (t *Tally) Terminated(c transport.Code, remote bool) {
 type Live struct {
 	Counts counters.QP
 	TCP    counters.TCP
-	HasTCP bool
+	HasTCP bool // false: of TCP there are the Retransmits alone
 }
 
 // Snapshot returns the sums over QPs that have ended.
@@ -136,6 +136,7 @@ func AddLive(s *counters.RNIC, n int, live func(i int, l *Live)) {
 		p.Live++
 		p.Add(&l.Counts)
 		p.AddNow(&l.Counts)
+		p.TCP.Retransmits += l.TCP.Retransmits // also where the connection has gone, and the QP has not
 		if l.HasTCP {
 			p.TCPs++
 			addTCP(&p.TCP, &l.TCP)
@@ -149,10 +150,10 @@ func AddLive(s *counters.RNIC, n int, live func(i int, l *Live)) {
 	}
 }
 
+// addTCP adds what a connection has now.
 func addTCP(sum, c *counters.TCP) {
 	sum.RTT += c.RTT
 	sum.RTTVar += c.RTTVar
-	sum.Retransmits += c.Retransmits
 	sum.Unacked += c.Unacked
 	sum.Window += c.Window
 }
