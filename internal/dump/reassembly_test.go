@@ -189,3 +189,23 @@ func TestDamagedCaptures(t *testing.T) {
 		require.LessOrEqual(t, octets, len(damaged), "seed %d", seed)
 	}
 }
+
+// TestPortsAndSequenceNumbersAgain: a connection that begins as one that has ended began is another one. In a trace all begin with 0,
+// and those without addresses of IP have the same two.
+func TestPortsAndSequenceNumbersAgain(t *testing.T) {
+	for name, end := range map[string]pcap.Flags{"closed": pcap.FIN, "reset": pcap.RST} {
+		tp := newTape()
+		first := tp.next
+		for range 2 {
+			tp.next = first
+			tp.opens(frame("Req", withCRC), frame("Rep", withCRC)).says(0, sends(1, 9, false))
+			for from := range 2 {
+				tp.segment(from, tp.next[from], end|pcap.ACK, nil)
+			}
+		}
+		got := strings.Join(lines(t, tp.file.Bytes(), dump.Config{}), "\n")
+		require.Contains(t, got, "#2 > MPA Request", "%s:\n%s", name, got)
+		require.Contains(t, got, "#2 > Send QN 0 MSN 1", "%s:\n%s", name, got)
+		require.NotContains(t, got, " ! ", name)
+	}
+}

@@ -71,9 +71,9 @@ func (d *Decoder) tcp(s *pcap.Segment) {
 	c.segment(dir, s)
 }
 
-// isSYN tells whether the SYN is the one that began the connection.
+// isSYN tells whether the SYN is the one that began the connection, sent again.
 func (c *conn) isSYN(s *pcap.Segment) bool {
-	return c.tcp != nil && s.Src == c.client && (!c.tcp[0].known || c.tcp[0].first == s.Seq+1)
+	return !c.ended && s.Src == c.client && (!c.tcp[0].known || c.tcp[0].first == s.Seq+1)
 }
 
 func (c *conn) segment(dir int, s *pcap.Segment) {
