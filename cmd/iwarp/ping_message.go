@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -60,14 +61,19 @@ func fillPing(b []byte, n int) {
 	b[len(b)-1] = 0
 }
 
-// text is the data of a ping as rping prints it: up to the NUL.
+// text is the data of a ping as rping prints it: up to the NUL. They are the peer's, and a terminal is to obey none of them: of
+// what is no printable character of ASCII, which fillPing writes alone, there is a question mark.
 func text(b []byte) string {
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
+	if end := bytes.IndexByte(b, 0); end >= 0 {
+		b = b[:end]
+	}
+	printed := bytes.Clone(b)
+	for i, c := range printed {
+		if c < ' ' || c > '~' {
+			printed[i] = '?'
 		}
 	}
-	return string(b)
+	return string(printed)
 }
 
 // difference describes the first octet in which two buffers of one length differ.

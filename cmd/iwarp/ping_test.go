@@ -30,6 +30,16 @@ func TestPingData(t *testing.T) {
 	require.Len(t, text(b), maxSize-1, "all but the NUL is text")
 }
 
+// TestPingPrintsNothingThatATerminalObeys: the data come from a peer, which need not be a ping.
+func TestPingPrintsNothingThatATerminalObeys(t *testing.T) {
+	require.Equal(t, "a?[2J?]0;x????~ ?", text([]byte("a\x1b[2J\x9b]0;x\a\r\n\x7f~ \xff\x00behind")))
+
+	var out bytes.Buffer
+	client := &pinger{stdout: &out, verbose: true}
+	client.newReport("peer").ping(0, time.Millisecond, []byte("\x1bc\x00"))
+	require.Equal(t, "ping data: ?c\n", out.String())
+}
+
 func TestInfo(t *testing.T) {
 	var b [infoLen]byte
 	rb := iwarp.RemoteBuffer{TO: 0x0102030405060708, STag: 0x090a0b0c, Len: 0x0d0e0f10}
