@@ -26,9 +26,9 @@ const (
 // A Record is a line of the output: one FPDU, or one frame of set-up. Its JSON keys are stable. STags and Tagged
 // Offsets are hexadecimal strings in it, since they may be beyond the integers that JSON is sure to keep.
 type Record struct {
-	Packet  int       `json:"packet"` // the one with which it was complete
-	Octet   int64     `json:"octet"`  // where that packet's header is in the capture
-	Time    time.Time `json:"time"`
+	Packet  int       `json:"packet"`               // the one with which it was complete
+	Octet   int64     `json:"octet"`                // where that packet's header is in the capture
+	Time    time.Time `json:"time"`                 // zero, in the year 1: the capture has none for the packet
 	Conn    int       `json:"connection,omitempty"` // the number of its connection
 	Src     string    `json:"src,omitempty"`
 	Dst     string    `json:"dst,omitempty"`

@@ -9,14 +9,18 @@ import (
 // A Printer makes lines of records.
 type Printer struct{ start time.Time }
 
-// Line is a record as a line, without its end: the packet, seconds since the first record, the connection, > for what
-// its initiator sends and < for the other direction, and what it is. Errors come last, each behind a !.
+// Line is a record as a line, without its end: the packet, seconds since the first record with a time (- for one without), the
+// connection, > for what its initiator sends and < for the other direction, and what it is. Errors come last, each behind a !.
 func (p *Printer) Line(r *Record) string {
 	if p.start.IsZero() {
 		p.start = r.Time
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%6d %10.6f ", r.Packet, r.Time.Sub(p.start).Seconds())
+	since := "-"
+	if !r.Time.IsZero() {
+		since = fmt.Sprintf("%.6f", r.Time.Sub(p.start).Seconds())
+	}
+	fmt.Fprintf(&b, "%6d %10s ", r.Packet, since)
 	if r.Kind == KindConnection {
 		fmt.Fprintf(&b, "#%d = %s %s > %s", r.Conn, r.Text, r.Src, r.Dst)
 		return b.String()

@@ -7,7 +7,7 @@ import (
 
 // A Packet is one captured packet. Data begins with the header of the link.
 type Packet struct {
-	Time   time.Time
+	Time   time.Time // zero: the capture does not tell
 	Link   LinkType
 	Number int   // of the capture, from 1 on
 	Offset int64 // where the packet's header is in the capture

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"time"
 )
 
@@ -22,6 +23,9 @@ const (
 	maxInterfaces = 1024
 
 	optionResolution = 9 // of an interface
+	optionOffset     = 14
+
+	lastSecond = 1 << 37 // in the year 6325: later ones could have a year that RFC 3339 has no digits for
 )
 
 var errBlock = errors.New("a block of pcapng whose length cannot be")
@@ -34,9 +38,10 @@ type blocks struct {
 }
 
 type netInterface struct {
-	link LinkType
-	snap uint32
-	unit int64 // of times, in parts of a second
+	link   LinkType
+	snap   uint32
+	unit   uint64 // of times, in parts of a second
+	offset int64  // in seconds, which is added to times
 }
 
 // begin reads the header of a section, of which h is the beginning.
@@ -114,8 +119,11 @@ func (n *blocks) addInterface(b []byte) error {
 		if code == 0 || whole > len(b) {
 			break
 		}
-		if code == optionResolution && size == 1 {
+		switch {
+		case code == optionResolution && size == 1:
 			i.unit = resolution(b[4])
+		case code == optionOffset && size == 8:
+			i.offset = int64(n.order.Uint64(b[4:]))
 		}
 		b = b[whole:]
 	}
@@ -125,18 +133,34 @@ func (n *blocks) addInterface(b []byte) error {
 
 // resolution is how many units a second has: a power of 10, or with the highest bit one of 2. Where it is too
 // large to count in it, times are taken for microseconds.
-func resolution(b byte) int64 {
-	base, power := int64(10), b&0x7f
+func resolution(b byte) uint64 {
+	base, power := uint64(10), b&0x7f
 	if b&0x80 != 0 {
 		base = 2
 	}
-	unit := int64(1)
+	unit := uint64(1)
 	for range power {
-		if unit *= base; unit > 1e9 {
+		if unit > 1<<63/base {
 			return 1e6
 		}
+		unit *= base
 	}
 	return unit
+}
+
+// time is what so many units are. It is zero if no packet can have it: then they are none of a clock.
+func (i *netInterface) time(units uint64) time.Time {
+	sec, rest := units/i.unit, units%i.unit
+	if sec > lastSecond || i.offset > lastSecond || i.offset < -lastSecond {
+		return time.Time{}
+	}
+	at := int64(sec) + i.offset
+	if at < 0 || at > lastSecond {
+		return time.Time{}
+	}
+	high, low := bits.Mul64(rest, uint64(time.Second))
+	nano, _ := bits.Div64(high, low, i.unit) // rest is less than the unit
+	return time.Unix(at, int64(nano))
 }
 
 // packet reads a block that is a packet.
@@ -162,9 +186,7 @@ func (n *blocks) packet(kind uint32, b []byte) (Packet, error) {
 			size = min(size, i.snap)
 		}
 	} else {
-		units := uint64(n.order.Uint32(b[4:]))<<32 | uint64(n.order.Uint32(b[8:]))
-		sec, rest := units/uint64(i.unit), int64(units%uint64(i.unit))
-		p.Time = time.Unix(int64(sec), rest*int64(time.Second)/i.unit)
+		p.Time = i.time(uint64(n.order.Uint32(b[4:]))<<32 | uint64(n.order.Uint32(b[8:])))
 	}
 	if int64(size) > int64(len(b)-header) {
 		return Packet{}, fmt.Errorf("it has %d octets in a block of %d: %w", size, len(b), io.ErrUnexpectedEOF)

@@ -3,6 +3,7 @@ package pcap
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"testing"
@@ -69,6 +70,46 @@ func TestReaderTakesPcapng(t *testing.T) {
 				require.ErrorContains(t, err, "octet", "%d octets", n)
 			}
 		}
+	}
+}
+
+// TestTimesOfPcapng: an interface says how its times are counted, and from when on.
+func TestTimesOfPcapng(t *testing.T) {
+	le := binary.LittleEndian
+	option := func(code uint16, value ...byte) []byte {
+		b := le.AppendUint16(le.AppendUint16(nil, code), uint16(len(value)))
+		return append(append(b, value...), make([]byte, -len(value)&3)...)
+	}
+	offset := func(seconds int64) []byte { return option(14, le.AppendUint64(nil, uint64(seconds))...) }
+	for name, c := range map[string]struct {
+		options []byte
+		units   uint64
+		want    time.Time
+	}{
+		"microseconds":                {nil, 5_000_006, time.Unix(5, 6000)},
+		"nanoseconds":                 {option(9, 9), 5_000_000_006, time.Unix(5, 6)},
+		"picoseconds":                 {option(9, 12), 5_000_000_006_999, time.Unix(5, 6)},
+		"a power of two":              {option(9, 0x80|62), 5<<62>>2 | 1<<61, time.Unix(1, 750_000_000)},
+		"what cannot be counted":      {option(9, 20), 5_000_006, time.Unix(5, 6000)},
+		"an offset":                   {offset(1_700_000_000), 5_000_006, time.Unix(1_700_000_005, 6000)},
+		"an offset behind others":     {append(option(9, 0), offset(-3)...), 5, time.Unix(2, 0)},
+		"the last":                    {option(9, 0), lastSecond, time.Unix(lastSecond, 0)},
+		"one more":                    {option(9, 0), lastSecond + 1, time.Time{}},
+		"the most":                    {option(9, 0), 1<<64 - 1, time.Time{}},
+		"more than that by an offset": {append(option(9, 0), offset(1<<63-1)...), 1<<63 - 1, time.Time{}},
+		"less by an offset":           {offset(-1 << 63), 0, time.Time{}},
+	} {
+		file := appendBlock(nil, le, blockSection, append(le.AppendUint32(nil, sectionMagic), make([]byte, 12)...))
+		file = appendBlock(file, le, blockInterface, append([]byte{101, 0, 0, 0, 0, 0, 0, 0}, c.options...))
+		packet := le.AppendUint32(make([]byte, 4), uint32(c.units>>32))
+		file = appendBlock(file, le, blockEnhanced, append(le.AppendUint32(packet, uint32(c.units)), make([]byte, 8)...))
+		r, err := NewReader(bytes.NewReader(file))
+		require.NoError(t, err)
+		p, err := r.Next()
+		require.NoError(t, err, name)
+		require.True(t, c.want.Equal(p.Time), "%s: %v", name, p.Time)
+		_, err = json.Marshal(p.Time)
+		require.NoError(t, err, name)
 	}
 }
 
