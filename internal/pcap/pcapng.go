@@ -85,7 +85,7 @@ func (n *blocks) next() (Packet, error) {
 	}
 }
 
-// block reads a block, without its ends.
+// block reads a block, without its ends. Of one that is not looked at there is the kind alone, however large it is.
 func (n *blocks) block() (kind uint32, body []byte, err error) {
 	var h [fileHeaderLen]byte
 	if _, err := n.read(h[:8]); err != nil {
@@ -98,8 +98,12 @@ func (n *blocks) block() (kind uint32, body []byte, err error) {
 		return blockSection, nil, n.begin(h[:])
 	}
 	kind, size := n.order.Uint32(h[:]), n.order.Uint32(h[4:])
-	if size < blockEnds || size > maxBlock || size%4 != 0 {
+	known := kind == blockInterface || kind == blockSimple || kind == blockEnhanced
+	if size < blockEnds || known && size > maxBlock || size%4 != 0 {
 		return 0, nil, fmt.Errorf("%w: %d", errBlock, size)
+	}
+	if !known {
+		return kind, nil, within(n.skip(int64(size) - 8))
 	}
 	body = make([]byte, size-8)
 	if _, err := n.read(body); err != nil {

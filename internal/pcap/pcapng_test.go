@@ -113,6 +113,34 @@ func TestTimesOfPcapng(t *testing.T) {
 	}
 }
 
+// TestLargeBlocksArePassedOver: a block that is no packet, the secrets of TLS for example, may be of any size.
+func TestLargeBlocksArePassedOver(t *testing.T) {
+	const secrets = 10
+	le := binary.LittleEndian
+	file := appendBlock(nil, le, blockSection, append(le.AppendUint32(nil, sectionMagic), make([]byte, 12)...))
+	file = appendBlock(file, le, blockInterface, []byte{101, 0, 0, 0, 0, 0, 0, 0})
+	file = appendBlock(file, le, secrets, make([]byte, 1<<20))
+	whole := appendBlock(file, le, blockSimple, append(le.AppendUint32(nil, 1), 'x'))
+	r, err := NewReader(bytes.NewReader(whole))
+	require.NoError(t, err)
+	p, err := r.Next()
+	require.NoError(t, err)
+	require.Equal(t, "x", string(p.Data))
+	_, err = r.Next()
+	require.Equal(t, io.EOF, err)
+
+	r, err = NewReader(bytes.NewReader(file[:len(file)-1]))
+	require.NoError(t, err)
+	_, err = r.Next()
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+
+	large := appendBlock(file[:48:48], le, blockEnhanced, make([]byte, 1<<20))
+	r, err = NewReader(bytes.NewReader(large))
+	require.NoError(t, err)
+	_, err = r.Next()
+	require.ErrorIs(t, err, errBlock, "a packet is no larger than one can be")
+}
+
 func TestReaderRefusesPcapng(t *testing.T) {
 	file := ngFile(binary.LittleEndian)
 	for name, c := range map[string]struct {

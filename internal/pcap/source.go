@@ -20,6 +20,13 @@ func (s *source) read(b []byte) (int, error) {
 	return n, err
 }
 
+// skip passes over some octets.
+func (s *source) skip(size int64) error {
+	n, err := io.CopyN(io.Discard, s.r, size)
+	s.at += n
+	return err
+}
+
 // data reads the octets of a packet.
 func (s *source) data(size uint32) ([]byte, error) {
 	if size > snapLen {
