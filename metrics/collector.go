@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,8 +49,10 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// add adds an object, unless one of its kind has the name.
-func (c *Collector) add(kind, name string, collect func(o *out)) {
+// add adds an object, unless one of its kind has the name. collect is given the name as a label: labels are UTF-8, and names, of
+// files for example, need not be.
+func (c *Collector) add(kind, name string, collect func(o *out, name string)) {
+	name = strings.ToValidUTF8(name, "\uFFFD")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := kind + " " + name
@@ -57,40 +60,41 @@ func (c *Collector) add(kind, name string, collect func(o *out)) {
 		return // two would be the same metric, and the scrape an error
 	}
 	c.names[key] = struct{}{}
-	c.added = append(c.added, collect)
+	c.added = append(c.added, func(o *out) { collect(o, name) })
 }
 
-// AddAuth adds an Authenticator of package cm. Of several with one name the first counts, as for all that is added.
+// AddAuth adds an Authenticator of package cm. Of several with one name the first counts, as for all that is added. What is no
+// UTF-8 in a name becomes U+FFFD.
 func (c *Collector) AddAuth(name string, a *cm.Auth) {
-	c.add("auth", name, func(o *out) { o.auth(name, a.Stats()) })
+	c.add("auth", name, func(o *out, name string) { o.auth(name, a.Stats()) })
 }
 
 // AddServer adds an rma.Server.
 func (c *Collector) AddServer(name string, s *rma.Server) {
-	c.add("server", name, func(o *out) { o.server(name, s.Stats()) })
+	c.add("server", name, func(o *out, name string) { o.server(name, s.Stats()) })
 }
 
 // AddClient adds an rma.Client.
 func (c *Collector) AddClient(name string, cl *rma.Client) {
-	c.add("client", name, func(o *out) { o.client(name, cl.Stats()) })
+	c.add("client", name, func(o *out, name string) { o.client(name, cl.Stats()) })
 }
 
 // AddCQ adds a completion queue that QPs share. It may be closed while it is there.
 func (c *Collector) AddCQ(name string, cq *iwarp.CQ) {
-	c.add("cq", name, func(o *out) { o.cq(name, cq.Stats()) })
+	c.add("cq", name, func(o *out, name string) { o.cq(name, cq.Stats()) })
 }
 
 // AddSRQ adds a shared receive queue. It may be closed while it is there.
 func (c *Collector) AddSRQ(name string, s *iwarp.SRQ) {
-	c.add("srq", name, func(o *out) { o.srq(name, s.Stats()) })
+	c.add("srq", name, func(o *out, name string) { o.srq(name, s.Stats()) })
 }
 
 // AddSolicitor adds a window: an *iwarp.Solicitor, or an *rma.Solicitor.
 func (c *Collector) AddSolicitor(name string, s interface{ Stats() solicit.Stats }) {
-	c.add("solicitor", name, func(o *out) { o.solicitor(name, s.Stats()) })
+	c.add("solicitor", name, func(o *out, name string) { o.solicitor(name, s.Stats()) })
 }
 
 // AddBacking adds a durable backing of package commit.
 func (c *Collector) AddBacking(name string, b interface{ Syncs() uint64 }) {
-	c.add("backing", name, func(o *out) { o.count(syncs, b.Syncs(), name) })
+	c.add("backing", name, func(o *out, name string) { o.count(syncs, b.Syncs(), name) })
 }

@@ -224,6 +224,17 @@ func TestWhatIsAddedHasItsName(t *testing.T) {
 	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=log"])
 }
 
+// TestNamesNeedNotBeUTF8: those of files, after which a backing may be called, are any octets. Prometheus takes UTF-8 alone, and
+// one metric without it would be an error of the whole scrape.
+func TestNamesNeedNotBeUTF8(t *testing.T) {
+	c := NewCollector()
+	c.AddBacking("log\xff", backing(5))
+	c.AddBacking("log\xfe", backing(6))
+	got := gather(t, c)
+	require.Equal(t, 5.0, got["iwarp_backing_syncs_total name=log\uFFFD"], "the first of a name counts")
+	require.Len(t, got, 1)
+}
+
 // A backing has been synced so often.
 type backing uint64
 
