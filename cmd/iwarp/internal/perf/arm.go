@@ -17,7 +17,7 @@ type arm struct {
 	r       *remote
 	service int
 	meter   peer.Meter
-	n       int     // operations of a run, on each connection
+	n       int     // operations of a run, on each connection that is used
 	times   []int64 // room for the times of a run
 }
 
@@ -84,7 +84,7 @@ func (a *arm) run() (*sample, error) {
 		return nil, err
 	}
 	a.times = a.times[:0]
-	s := &sample{ops: a.n * a.w.Conns, octets: a.w.octets(a.n)} // before the allocations are counted
+	s := &sample{ops: a.w.operations(a.n), octets: a.w.octets(a.n)} // before the allocations are counted
 	before, err := a.usage()
 	if err != nil {
 		return nil, err

@@ -120,6 +120,20 @@ func TestEveryKindOfWork(t *testing.T) {
 	}
 }
 
+// TestTimedOperationsAreOfOneConnection: what they cost is not shared by connections that have nothing to do.
+func TestTimedOperationsAreOfOneConnection(t *testing.T) {
+	r := startServer(t)
+	for _, kind := range []string{"iwarp", "tcp"} {
+		a, err := openArm(r, workload{Kind: kind, Op: opPingPong, Size: 64, Conns: 3}, brief.span)
+		require.NoError(t, err)
+		s, err := a.run()
+		require.NoError(t, err)
+		require.NoError(t, a.close())
+		require.Equal(t, len(s.times), s.ops, kind)
+		require.Equal(t, 2*64*s.ops, s.octets, kind)
+	}
+}
+
 func TestWhatCannotBeDoneIsAnError(t *testing.T) {
 	r := startServer(t)
 	_, err := r.do(request{Open: &workload{Kind: "iwarp", Op: "fly"}})

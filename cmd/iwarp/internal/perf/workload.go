@@ -161,9 +161,17 @@ func (w *workload) stretch(i int) int { return i % (w.Region / w.Size) * w.Size 
 // sink is where in the sink operation i puts what it fetches.
 func (w *workload) sink(i int) int { return i % (w.sinkLen() / w.Size) * w.Size }
 
-// octets is the payload of n operations on each connection.
+// operations is how many n operations of a run are on all connections. Those that are timed are on the first one.
+func (w *workload) operations(n int) int {
+	if w.Latency {
+		return n
+	}
+	return n * w.Conns
+}
+
+// octets is the payload of n operations of a run on all connections.
 func (w *workload) octets(n int) int {
-	octets := n * w.Size * w.Conns
+	octets := w.operations(n) * w.Size
 	if w.Duplex || w.Op == opPingPong {
 		octets *= 2
 	}
@@ -173,8 +181,8 @@ func (w *workload) octets(n int) int {
 // A driver is the client's end of a workload.
 type driver interface {
 	// run does n operations on every connection and returns when their effect is
-	// known to be at the server. It appends the time that each took, in nanoseconds,
-	// if the workload is about latency.
+	// known to be at the server. If the workload is about latency, it does them on the
+	// first connection alone, and appends the time that each took, in nanoseconds.
 	run(n int, times []int64) ([]int64, error)
 	close() error
 }
