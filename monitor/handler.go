@@ -2,15 +2,13 @@ package monitor
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/rebinding"
 )
 
 const (
@@ -71,29 +69,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-store")
-	if misdirected(r) {
-		http.Error(w, "this address answers by the name localhost and by its numbers only", http.StatusMisdirectedRequest)
-		return
+	if !rebinding.Refuse(w, r) {
+		h.mux.ServeHTTP(w, r)
 	}
-	h.mux.ServeHTTP(w, r)
-}
-
-// misdirected reports whether a request to a loopback address names a host that is none.
-func misdirected(r *http.Request) bool {
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local == nil {
-		return false
-	}
-	at, err := netip.ParseAddrPort(local.String())
-	if err != nil || !at.Addr().Unmap().IsLoopback() {
-		return false
-	}
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	_, err = netip.ParseAddr(strings.Trim(host, "[]"))
-	return err != nil && !strings.EqualFold(host, "localhost")
 }
 
 // serveState serves the newest State, whole.

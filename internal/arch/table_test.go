@@ -58,6 +58,8 @@ var table = map[string]rule{
 	"internal/equal": {},
 	// Numbers as texts.
 	"internal/units": {},
+	// Which requests of HTTP another site has led here.
+	"internal/rebinding": {},
 	// What is counted, as plain values.
 	"counters": {ours: []string{"rdmap"}},
 	// It adds up what QPs have counted.
@@ -79,7 +81,7 @@ var table = map[string]rule{
 
 	// It shows what is counted, to browsers and to iwarp top: the one package with a handler of HTTP, besides programs.
 	"monitor": {
-		ours:  []string{".", "counters", "transport", "internal/units"},
+		ours:  []string{".", "counters", "transport", "internal/rebinding", "internal/units"},
 		tests: []string{"cm", "stag"},
 	},
 

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/rebinding"
 	"github.com/goiwarp/iwarp/metrics"
 	"github.com/goiwarp/iwarp/monitor"
 )
@@ -66,7 +67,8 @@ type Server struct {
 	ended  chan error
 }
 
-// Serve serves the live page of package monitor, and /metrics, at addr. A host that is left out means the loopback.
+// Serve serves the live page of package monitor, and /metrics, at addr. A host that is left out means the loopback. Both refuse
+// requests that the name of another site has led to it.
 func (s *Set) Serve(ctx context.Context, addr string) (*Server, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -86,7 +88,12 @@ func (s *Set) Serve(ctx context.Context, addr string) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", s.page)
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	scraped := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		if !rebinding.Refuse(w, r) {
+			scraped.ServeHTTP(w, r)
+		}
+	})
 	e := &Server{url: "http://" + l.Addr().String() + "/", ended: make(chan error, 1)}
 	e.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { e.ended <- e.server.Serve(l) }()

@@ -57,6 +57,26 @@ func TestRNICsThatAreOpenAreServed(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// TestOtherNamesOfTheLoopbackAreRefused: a page of another site, whose name leads here, reads nothing.
+func TestOtherNamesOfTheLoopbackAreRefused(t *testing.T) {
+	e, err := NewSet().Serve(t.Context(), "127.0.0.1:0")
+	require.NoError(t, err)
+	defer e.Close()
+	client := http.Client{Transport: new(http.Transport)}
+	defer client.CloseIdleConnections()
+	for _, path := range []string{"", "state.json", "metrics"} {
+		for host, want := range map[string]int{"localhost": http.StatusOK, "attacker.example:9464": http.StatusMisdirectedRequest} {
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.URL()+path, nil)
+			require.NoError(t, err)
+			q.Host = host
+			a, err := client.Do(q)
+			require.NoError(t, err)
+			require.NoError(t, a.Body.Close())
+			require.Equal(t, want, a.StatusCode, "/%s of %s", path, host)
+		}
+	}
+}
+
 func TestAddressOfASecondProcess(t *testing.T) {
 	for addr, want := range map[string]string{"": "", ":9464": ":9465", "127.0.0.1:1": "127.0.0.1:2"} {
 		got, err := Next(addr)
