@@ -155,8 +155,8 @@ func (c *client) measure(ctx context.Context, p point) (s *sample, err error) {
 	after, uerr := c.ask(sayUsage)
 	s.Server, s.ServerPeak = after.CPU-before.CPU, after.Peak
 	s.Kept = peer.KeptMemory().RSS
-	s.P50, s.P99 = stats.Quantile(r.ready, 50), stats.Quantile(r.ready, 99)
-	if err == nil {
+	if err == nil { // else there may be none
+		s.P50, s.P99 = stats.Quantile(r.ready, 50), stats.Quantile(r.ready, 99)
 		s.Read, err = r.read(ctx)
 	}
 	began = time.Now()

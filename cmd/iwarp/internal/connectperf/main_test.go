@@ -1,15 +1,20 @@
 package connectperf
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"math"
+	"net"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/authmode"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer/peertest"
@@ -91,6 +96,31 @@ func TestPointsOfAGrid(t *testing.T) {
 		"n=8 delay=1ms serial plain", "n=8 delay=1ms each plain", "n=8 delay=1ms many(2) plain", "n=8 delay=1ms many(4) plain",
 	}, all)
 	require.Equal(t, 1, g.points(0)[0].raw().Window, "as many in flight")
+}
+
+// TestWithoutAConnection: where all set-ups fail there is nothing to take quantiles of, and the error is theirs.
+func TestWithoutAConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nothing := l.Addr().String()
+	require.NoError(t, l.Close())
+
+	control, server := net.Pipe()
+	var answering sync.WaitGroup
+	answering.Go(func() {
+		for asked := bufio.NewScanner(server); asked.Scan(); {
+			_, _ = server.Write([]byte("{}\n")) // the client sees why it has failed
+		}
+	})
+	defer answering.Wait()
+	c := &client{control: control, in: bufio.NewReader(control), addrs: map[string]string{authmode.Plain: nothing}, configs: make(map[string]*iwarp.QPConfig)}
+	c.rnic, err = iwarp.Open(nil)
+	require.NoError(t, err)
+	defer c.close()
+	c.pd, err = c.rnic.AllocPD()
+	require.NoError(t, err)
+	_, err = c.measure(t.Context(), point{N: 2, How: howSerial, Auth: authmode.Plain, Window: 1})
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
 func TestStatistics(t *testing.T) {
