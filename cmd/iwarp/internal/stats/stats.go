@@ -17,10 +17,11 @@ func Median(xs []float64) float64 {
 	return (xs[(n-1)/2] + xs[n/2]) / 2
 }
 
-// Quantile sorts values, one at least, and returns the one that so many percent do not exceed.
+// Quantile sorts values, one at least, and returns the least one that so many percent of them, from 0 to 100, do not exceed.
 func Quantile[T cmp.Ordered](values []T, percent int) T {
 	slices.Sort(values)
-	return values[min(len(values)*percent/100, len(values)-1)]
+	rank := (len(values)*percent + 99) / 100
+	return values[max(rank-1, 0)]
 }
 
 // Jain is the index of fairness of shares: 1 where all have the same, 1/n where one of n has all.

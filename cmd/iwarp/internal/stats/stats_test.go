@@ -16,6 +16,15 @@ func TestQuantile(t *testing.T) {
 	require.Equal(t, 2, Quantile([]int{3, 1, 2}, 50))
 	require.Equal(t, 3, Quantile([]int{3, 1, 2}, 99))
 	require.Equal(t, 1, Quantile([]int{1}, 100))
+	require.Equal(t, 1, Quantile([]int{2, 1}, 0))
+	require.Equal(t, 1, Quantile([]int{2, 1}, 50), "half of them do not exceed it")
+	hundred := make([]int, 100)
+	for i := range hundred {
+		hundred[i] = 100 - i
+	}
+	require.Equal(t, 50, Quantile(hundred, 50))
+	require.Equal(t, 99, Quantile(hundred, 99), "not the longest one")
+	require.Equal(t, 100, Quantile(hundred, 100))
 }
 
 func TestJain(t *testing.T) {
