@@ -62,7 +62,7 @@ func (s *Set) Collect(to chan<- prometheus.Metric) {
 
 // A Server serves a Set.
 type Server struct {
-	server http.Server
+	server *http.Server
 	url    string
 	ended  chan error
 }
@@ -94,10 +94,14 @@ func (s *Set) Serve(ctx context.Context, addr string) (*Server, error) {
 			scraped.ServeHTTP(w, r)
 		}
 	})
-	e := &Server{url: "http://" + l.Addr().String() + "/", ended: make(chan error, 1)}
-	e.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	e := &Server{server: bounded(mux), url: "http://" + l.Addr().String() + "/", ended: make(chan error, 1)}
 	go func() { e.ended <- e.server.Serve(l) }()
 	return e, nil
+}
+
+// bounded serves h, and keeps no connection on which nothing is asked.
+func bounded(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 }
 
 // URL is where the page is.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,41 @@ func TestOtherNamesOfTheLoopbackAreRefused(t *testing.T) {
 			require.Equal(t, want, a.StatusCode, "/%s of %s", path, host)
 		}
 	}
+}
+
+// A once is a listener with one connection.
+type once struct {
+	conns chan net.Conn
+	addr  net.Addr
+}
+
+func (l *once) Accept() (net.Conn, error) {
+	c, ok := <-l.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l *once) Close() error   { return nil }
+func (l *once) Addr() net.Addr { return l.addr }
+
+// TestIdleConnectionsEnd: else whoever reaches the address takes the descriptors that connections of iWARP need.
+func TestIdleConnectionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, conn := net.Pipe()
+		l := &once{conns: make(chan net.Conn, 1), addr: conn.LocalAddr()}
+		l.conns <- conn
+		s := bounded(http.NotFoundHandler())
+		go func() { _ = s.Serve(l) }() // until the listener has no more
+		_, err := client.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+		require.NoError(t, err)
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Hour)))
+		_, err = io.Copy(io.Discard, client)
+		require.NoError(t, err, "the server ends the connection after its answer")
+		require.NoError(t, client.Close())
+		close(l.conns)
+	})
 }
 
 func TestAddressOfASecondProcess(t *testing.T) {
