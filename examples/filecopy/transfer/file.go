@@ -34,15 +34,15 @@ func (b fileBuffer) sum(ctx context.Context) (string, error) {
 // quietly closes what has only been read, or has failed already.
 func quietly(c io.Closer) { _ = c.Close() }
 
-// A reader ends with its context.
+// A reader ends with its context, and the cause of that.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
 func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
 	}
 	return r.r.Read(p)
 }

@@ -78,7 +78,7 @@ func (s *session) put(ctx context.Context, name string, size int64) (sum string,
 	if err != nil {
 		return "", err
 	}
-	if sum, err = in.sum(ctx); err != nil {
+	if sum, err = s.sum(ctx, in.fileBuffer); err != nil {
 		return "", err
 	}
 	if sum != done.Sum {
@@ -97,6 +97,20 @@ func (s *session) get(ctx context.Context, name string) (sum string, err error) 
 	if _, err := s.offer(ctx, f, stag.RemoteRead); err != nil {
 		return "", err
 	}
+	return s.sum(ctx, f)
+}
+
+// sum is that of a file, which may be as long as the client has said: it ends with the connection.
+func (s *session) sum(ctx context.Context, f fileBuffer) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.qp.Done():
+			cancel(broken(fmt.Errorf("the client has left before the end of a transfer: %w", io.ErrUnexpectedEOF)))
+		case <-ctx.Done():
+		}
+	}()
 	return f.sum(ctx)
 }
 

@@ -134,6 +134,19 @@ func TestNamesThatLeadElsewhere(t *testing.T) {
 	require.Equal(t, []string{"direct", "link"}, s.names(t))
 }
 
+// TestAClientThatLeavesBeforeTheSum: the server does not read a file to its end for a client that has gone. The file is as long as the
+// client says, and takes no room.
+func TestAClientThatLeavesBeforeTheSum(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	if _, err := c.ask(ctx, &request{Op: opPut, Name: "name", Size: 1 << 38}); err != nil {
+		t.Skip("no file can be so long here: ", err)
+	}
+	require.NoError(t, c.send(ctx, &request{Op: opDone}))
+	require.NoError(t, c.Close())
+	require.Eventually(t, func() bool { return len(s.names(t)) == 0 }, 10*time.Second, 10*time.Millisecond, "nothing is left of it")
+}
+
 func TestSizesThatCannotBe(t *testing.T) {
 	s := startTestServer(t)
 	c, ctx := s.client(t)
