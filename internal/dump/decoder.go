@@ -42,6 +42,8 @@ type Decoder struct {
 	packet  pcap.Packet
 	out     []Record
 	decoded bool
+	links   map[pcap.LinkType]struct{} // of which nothing is known
+	foreign error                      // of the first packet with such a link
 }
 
 // key is a connection. The lesser address comes first.
@@ -57,7 +59,7 @@ const (
 
 // New returns a Decoder.
 func New(cfg Config) *Decoder {
-	return &Decoder{cfg: cfg, conns: map[key]*conn{}, order: list.New()}
+	return &Decoder{cfg: cfg, conns: map[key]*conn{}, order: list.New(), links: map[pcap.LinkType]struct{}{}}
 }
 
 // Decoded tells whether anything of iWARP was decoded.
@@ -66,6 +68,10 @@ func (d *Decoder) Decoded() bool { return d.decoded }
 // Packet decodes a packet. The records are valid until the next call.
 func (d *Decoder) Packet(p pcap.Packet) []Record {
 	d.out, d.packet = d.out[:0], p
+	if !p.Link.Known() {
+		d.unknownLink()
+		return d.out
+	}
 	ip, err := pcap.ParseIP(p.Link, p.Data)
 	switch {
 	case errors.Is(err, pcap.ErrNotIP):
@@ -75,6 +81,19 @@ func (d *Decoder) Packet(p pcap.Packet) []Record {
 		d.ip(&ip)
 	}
 	return d.out
+}
+
+// unknownLink passes over a packet, and says so of the first one with its link: the others of the capture may have other links.
+func (d *Decoder) unknownLink() {
+	p := &d.packet
+	if _, said := d.links[p.Link]; said {
+		return
+	}
+	if d.foreign == nil {
+		d.foreign = fmt.Errorf("pcap: packet %d at octet %d: link type %d, of which nothing is known", p.Number, p.Offset, p.Link)
+	}
+	d.links[p.Link] = struct{}{}
+	d.report(KindError).fail("link type %d, of which nothing is known: its packets are passed over", p.Link)
 }
 
 // The protocols of IP that are looked at.
@@ -206,9 +225,6 @@ func Capture(r io.Reader, cfg Config, emit func([]Record) error) error {
 	d := New(cfg)
 	for {
 		p, err := pr.Next()
-		if err == nil && !p.Link.Known() {
-			err = fmt.Errorf("pcap: packet %d at octet %d: link type %d, of which nothing is known", p.Number, p.Offset, p.Link)
-		}
 		var out []Record
 		if err != nil {
 			out = d.End()
@@ -224,6 +240,8 @@ func Capture(r io.Reader, cfg Config, emit func([]Record) error) error {
 		case err == nil:
 		case !errors.Is(err, io.EOF):
 			return err
+		case !d.decoded && d.foreign != nil:
+			return d.foreign
 		case !d.decoded:
 			return fmt.Errorf("%w: packet %d at octet %d is the last", ErrForeign, d.packet.Number, d.packet.Offset)
 		default:

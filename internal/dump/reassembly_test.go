@@ -2,6 +2,7 @@ package dump_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -208,4 +209,37 @@ func TestPortsAndSequenceNumbersAgain(t *testing.T) {
 		require.Contains(t, got, "#2 > Send QN 0 MSN 1", "%s:\n%s", name, got)
 		require.NotContains(t, got, " ! ", name)
 	}
+}
+
+// TestOtherInterfacesArePassedOver: pcapng has packets of several interfaces, of which one may be of a link that is not known.
+func TestOtherInterfacesArePassedOver(t *testing.T) {
+	le := binary.LittleEndian
+	block := func(file []byte, kind uint32, body []byte) []byte {
+		body = append(body, make([]byte, -len(body)&3)...)
+		file = append(le.AppendUint32(le.AppendUint32(file, kind), uint32(len(body)+12)), body...)
+		return le.AppendUint32(file, uint32(len(body)+12))
+	}
+	packet := func(file []byte, of uint32, data []byte) []byte {
+		head := append(le.AppendUint32(nil, of), make([]byte, 8)...)
+		head = le.AppendUint32(le.AppendUint32(head, uint32(len(data))), uint32(len(data)))
+		return block(file, 6, append(head, data...))
+	}
+	const usb, raw = 220, 101
+	file := block(nil, 0x0a0d0d0a, append(le.AppendUint32(nil, 0x1a2b3c4d), make([]byte, 12)...))
+	file = block(file, 1, []byte{usb, 0, 0, 0, 0, 0, 0, 0})
+	file = block(file, 1, []byte{raw, 0, 0, 0, 0, 0, 0, 0})
+	alone := packet(file, 0, []byte("keys that are pressed"))
+	_, err := all(t, alone, dump.Config{})
+	require.ErrorContains(t, err, "packet 1 at octet 68: link type 220, of which nothing is known")
+
+	whole := packet(alone, 0, []byte("and more"))
+	tape, err := pcap.NewReader(&newTape().opens(frame("Req", withCRC), frame("Rep", withCRC)).says(0, sends(1, 9, false)).file)
+	require.NoError(t, err)
+	for p, err := tape.Next(); err == nil; p, err = tape.Next() {
+		whole = packet(whole, 1, p.Data)
+	}
+	got := lines(t, whole, dump.Config{})
+	require.Equal(t, "     1   0.000000 error ! link type 220, of which nothing is known: its packets are passed over", got[0])
+	require.Len(t, got, 1+3+1, "once")
+	require.Contains(t, got[4], "Send QN 0 MSN 1")
 }
