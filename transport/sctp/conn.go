@@ -27,7 +27,7 @@ type Conn struct {
 	mu         sync.Mutex
 	ssn        uint16 // of the next message
 	heard      bool   // what we sent first is known to have arrived
-	terminated bool   // our Terminate is sent, or soon will be
+	terminated bool   // our Terminate is sent, or will be when heard is set
 	closed     error
 	done       chan struct{} // closed with it
 
@@ -39,9 +39,10 @@ type Conn struct {
 
 var _ transport.LLP = (*Conn)(nil)
 
-// newConn begins a session whose first message has been exchanged in both directions.
-func newConn(s Stream, in session, passive bool, maxULPDU int) *Conn {
-	c := &Conn{s: s, session: in, ssn: 1, heard: !passive, done: make(chan struct{}), recv: make(chan struct{}, 1)}
+// newConn begins a session whose first message has been sent. heard tells that the peer is
+// known to have it.
+func newConn(s Stream, in session, heard bool, maxULPDU int) *Conn {
+	c := &Conn{s: s, session: in, ssn: 1, heard: heard, done: make(chan struct{}), recv: make(chan struct{}, 1)}
 	c.recv <- struct{}{}
 	c.limit = s.MaxMessage() - ssnSize
 	if maxULPDU > 0 {
@@ -77,7 +78,7 @@ func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
 // RemoteAddr is that of the association.
 func (c *Conn) RemoteAddr() net.Addr { return c.s.RemoteAddr() }
 
-// acceptTime bounds how long a Terminate waits for the Accept before it to be
+// acceptTime bounds how long a Terminate waits for the Initiate or Accept before it to be
 // acknowledged.
 const acceptTime = 10 * time.Second
 
@@ -98,8 +99,8 @@ func (c *Conn) CloseSend() error {
 
 func terminate() []byte { return (&control{function: Terminate}).append(nil) }
 
-// terminateLater has the Terminate sent when it can no longer overtake our Accept (RFC 5043
-// section 6.6), unless the peer answers first.
+// terminateLater has the Terminate sent when it can no longer overtake our first message (RFC
+// 5043 section 6.6), if nothing of the peer tells so before.
 func (c *Conn) terminateLater() {
 	late := make(chan struct{})
 	t := time.AfterFunc(acceptTime, func() { close(late) })

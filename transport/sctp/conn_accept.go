@@ -110,7 +110,7 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 		r.s.Release(false)
 		return nil, nil, err
 	}
-	return newConn(r.s, r.in, true, o.MaxULPDU), t, nil
+	return newConn(r.s, r.in, false, o.MaxULPDU), t, nil
 }
 
 // Reject refuses the session by order of the ULP, with private as the reason, and

@@ -40,7 +40,7 @@ func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []b
 		return nil, nil, err
 	}
 	in, answer, err := await(ctx, s, true)
-	c := newConn(s, in, false, o.MaxULPDU)
+	c := newConn(s, in, in.begun, o.MaxULPDU)
 	if err == nil {
 		err = judge(request.function, answer, o.Seal)
 	}

@@ -113,6 +113,44 @@ func TestSCTP_29_TerminateIsNotSentWithoutTheAccept(t *testing.T) {
 	})
 }
 
+// TestSCTP_29_TerminateDoesNotOvertakeTheInitiate: the caller gives up before the peer is known to
+// have it.
+func TestSCTP_29_TerminateDoesNotOvertakeTheInitiate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		f := newFake()
+		f.set(false, true)
+		_, _, err := Connect(ctx, f, Options{Plain: true}, 1, 1, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		synctest.Wait()
+		f.wantSent(t, "17 0000 0001")
+		f.set(false, false)
+		synctest.Wait()
+		f.wantSent(t, "17 0001 0004")
+		close(f.lost)
+	})
+}
+
+// TestSCTP_31_TerminateIsSentBeforeTheStreamsAreGivenBack: the peer's Terminate comes, but not yet
+// the acknowledgement of our Accept. That would be the next session's.
+func TestSCTP_31_TerminateIsSentBeforeTheStreamsAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := passive(t)
+		f.set(false, true)
+		require.NoError(t, c.Close())
+		synctest.Wait()
+		f.wantSent(t)
+		f.says(17, "0001 0004")
+		synctest.Wait()
+		f.wantReleased(t, true)
+		f.wantSent(t, "17 0001 0004")
+		f.set(false, false)
+		synctest.Wait()
+		f.wantSent(t)
+	})
+}
+
 func TestDiscardKeepsTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := active(t)

@@ -521,7 +521,7 @@ func TestSCTP_38_39_42_SegmentsFitAMessage(t *testing.T) {
 		f.says(17, "0001 0004")
 		require.NoError(t, c.Close())
 	})
-	c := newConn(newFake(), session{}, false, 1)
+	c := newConn(newFake(), session{}, true, 1)
 	require.Equal(t, 514, c.MaxULPDU(), "after the DDP-SSN; RFC 5043 counts it")
 }
 

@@ -5,6 +5,7 @@ import "encoding/binary"
 // A session is what one end knows of the peer's half of a session: the sequence of its
 // messages, and whether that is a legal one (RFC 5043 section 6). It is pure.
 type session struct {
+	begun bool // a message has come, a legal one or not
 	in    arrivals
 	end   uint64 // the place of its Terminate, 0 while none has come
 	early []message
@@ -25,6 +26,7 @@ const earlyLimit = 1 << 20
 // is returned when the session is not open; that the peer has terminated an open one is
 // what ended tells.
 func (s *session) receive(ppid uint32, msg []byte) (seq uint64, segment []byte, c *control, err error) {
+	s.begun = true
 	if len(msg) < ssnSize || ppid != PPIDSegment && ppid != PPIDControl {
 		return 0, nil, nil, violation("a message of %d octets with the payload protocol identifier %d", len(msg), ppid)
 	}
