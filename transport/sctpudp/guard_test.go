@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -334,5 +335,30 @@ func TestBrokenSocketIsNotSpunOn(t *testing.T) {
 		require.NoError(t, b.Close())
 		e.running.Wait()
 		require.LessOrEqual(t, b.reads, 101)
+	})
+}
+
+// TestAnswerToAnEarlierAttempt does not make a distant peer a near one, whose packets would be sent
+// again before it can have acknowledged them.
+func TestAnswerToAnEarlierAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rtt = 3*firstRetry + time.Millisecond // the third attempt has just left
+		v := newVoid()
+		h := &handshake{
+			e: &endpoint{pc: v, addr: Addr{Port: 7}}, peer: peer{netip.MustParseAddrPort("192.0.2.1:9"), 9},
+			ours: newInitiation(), in: make(chan []byte, handshakeBacklog),
+		}
+		says := func(kind byte, value []byte) {
+			time.Sleep(rtt)
+			h.handshakePacket(packet(ports{9, 7}, h.ours.tag, kind, 0, value), h.peer.udp)
+		}
+		theirs := initiation{tag: 5, window: receiveBuffer, outbound: 8, inbound: 8, cookie: []byte("cookie")}
+		go func() {
+			says(chunkInitAck, theirs.append(nil))
+			says(chunkCookieAck, nil)
+		}()
+		_, err := h.run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, rtt, h.rtt)
 	})
 }

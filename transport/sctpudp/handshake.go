@@ -46,8 +46,8 @@ type handshake struct {
 	e    *endpoint
 	peer peer
 	ours initiation
-	in   chan []byte // what the peer has answered
-	rtt  time.Duration
+	in   chan []byte   // what the peer has answered
+	rtt  time.Duration // at most: which of several attempts was answered is not known
 	none chan struct{} // the peer's port is closed: see refused
 }
 
@@ -107,9 +107,8 @@ func (h *handshake) ports() ports { return ports{h.e.addr.Port, h.peer.port} }
 // exchange sends a packet, again and again, until the answer to it has come, or word that
 // none will.
 func (h *handshake) exchange(ctx context.Context, p []byte, none <-chan struct{}, answer byte) (chunk, error) {
-	retry := firstRetry
+	sent, retry := time.Now(), firstRetry
 	for range handshakes {
-		sent := time.Now()
 		h.e.send(p, h.peer.udp)
 		late := time.NewTimer(retry)
 		c, err := h.await(ctx, late.C, none, answer)
