@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,7 +37,7 @@ type association struct {
 	mu        sync.Mutex
 	failure   error
 	streams   map[uint16]*stream // of sessions, and those that no session can have any more
-	used      []*stream          // that sessions of ours have given back, the oldest first
+	used      []*stream          // that sessions have given back, the oldest first, each pair once
 	next      int                // the first pair that never was used
 	sessions  int
 	idleTimer *time.Timer // ends an unused association whose peer opens the sessions
@@ -282,7 +283,8 @@ func (a *association) release(s *stream, clean bool) {
 		s.dead = true
 	case a.initiator:
 		delete(a.streams, s.id)
-		a.used = append(a.used, s)
+		// Once: the peer may have used it as well, as often as it liked.
+		a.used = append(slices.DeleteFunc(a.used, func(u *stream) bool { return u.id == s.id }), s)
 	default:
 		delete(a.streams, s.id)
 		if len(rest) > 0 { // the peer was quick to begin anew

@@ -97,6 +97,26 @@ func TestSCTP_31_PairsThatThePeerHasBegunToUse(t *testing.T) {
 	})
 }
 
+// TestPairsThatThePeerUsesAgainAndAgain are kept once each: a peer must not make this end remember
+// every session that it was refused.
+func TestPairsThatThePeerUsesAgainAndAgain(t *testing.T) {
+	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
+		first.Release(true)
+		var last *stream
+		for range 9 {
+			last = a.newStream(2)
+			require.NoError(t, last.Send(sctp.PPIDControl, octets(4), true))
+			k.memory = 0
+			last.Release(true)
+		}
+		require.Equal(t, []*stream{first, last}, a.used)
+		require.EqualValues(t, 0, openPair(t, a).id)
+		require.EqualValues(t, 2, openPair(t, a).id)
+		_, ok := a.Open()
+		require.False(t, ok)
+	})
+}
+
 func TestLastSessionAndTheEnd(t *testing.T) {
 	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
 		o := a.owner.(*fakeOwner)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -370,7 +371,7 @@ func (a *association) ended(s *stream, clean bool) {
 func (a *association) reuse(s *stream) {
 	if s.free && s.messages == 0 && a.streams[s.id] == s {
 		delete(a.streams, s.id)
-		if a.initiator {
+		if a.initiator && !slices.Contains(a.free, s.id) { // the peer may use it as often as it likes
 			a.free = append(a.free, s.id)
 		}
 	}

@@ -116,6 +116,27 @@ func TestSCTP_31_StreamsThatThePeerHasBegunToUse(t *testing.T) {
 	require.EqualValues(t, 1, p.open())
 }
 
+// TestPairsThatThePeerUsesAgainAndAgain are kept once each: a peer must not make this end remember
+// every session that it was refused.
+func TestPairsThatThePeerUsesAgainAndAgain(t *testing.T) {
+	a := &association{owner: NewClient(Config{}), initiator: true, pairs: 3, next: 1, sessions: 1, streams: make(map[uint16]*stream)}
+	for range 9 {
+		for id := range uint16(3) {
+			a.mu.Lock()
+			s := a.newStream(id)
+			a.mu.Unlock()
+			a.ended(s, true)
+		}
+	}
+	require.ElementsMatch(t, []uint16{0, 1, 2}, a.free)
+	for range 3 {
+		_, ok := a.take()
+		require.True(t, ok)
+	}
+	_, ok := a.take()
+	require.False(t, ok)
+}
+
 // TestSCTP_31_StreamsOfASessionThatWasNotEnded are never used again: the peer may still send.
 func TestSCTP_31_StreamsOfASessionThatWasNotEnded(t *testing.T) {
 	p, _ := mutePair(t)
