@@ -86,8 +86,9 @@ func addrOf(a net.Addr, port uint16) Addr {
 
 func unmap(a net.Addr) netip.AddrPort {
 	if u, ok := a.(*net.UDPAddr); ok {
-		ap := u.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+		return unmapped(u.AddrPort())
 	}
 	return netip.AddrPort{}
 }
+
+func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

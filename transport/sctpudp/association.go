@@ -39,6 +39,7 @@ const (
 type association struct {
 	e               *endpoint
 	peer            peer
+	way             destination // to peer
 	ourTag, peerTag uint32
 	packetSize      int
 	pairs           int // of streams
@@ -94,11 +95,11 @@ var (
 )
 
 // establish makes the association that a handshake has agreed on.
-func (e *endpoint) establish(to peer, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
+func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
 	a := &association{
-		e: e, peer: to, ourTag: ours.tag, peerTag: theirs.tag,
+		e: e, peer: peer{w.peer, port}, way: w.back(), ourTag: ours.tag, peerTag: theirs.tag,
 		owner: o, initiator: initiator, made: time.Now().Add(-rtt),
-		packetSize: packetSize(to.udp.Addr()), pairs: streams(ours, theirs),
+		packetSize: packetSize(w.peer.Addr()), pairs: streams(ours, theirs),
 		in: make(chan inbound, inboundQueue), done: make(chan struct{}),
 		streams: make(map[uint16]*stream), idle: time.Now(),
 		flight: flight{next: ours.tsn}, window: theirs.window, received: theirs.tsn - 1, arrived: record{next: theirs.tsn},
@@ -176,7 +177,7 @@ func (a *association) look() {
 
 // say sends a packet of one control chunk.
 func (a *association) say(kind, flags byte, value []byte) {
-	a.e.send(packet(a.ports(), a.peerTag, kind, flags, value), a.peer.udp)
+	a.e.send(packet(a.ports(), a.peerTag, kind, flags, value), a.way)
 }
 
 // ports are those of what we send.

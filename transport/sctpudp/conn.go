@@ -76,7 +76,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		a.nudge()
 	}
 	seal(p, a.ports(), a.peerTag)
-	a.e.send(p, a.peer.udp)
+	a.e.send(p, a.way)
 	return len(p), nil
 }
 

@@ -42,8 +42,9 @@ type endpoint struct {
 	cfg          Config
 	pc           net.PacketConn
 	addr         Addr
-	unassociated func(p []byte, from netip.AddrPort)
+	unassociated func(p []byte, w way)
 	refused      func(quoted []byte) // a packet has found no port; nil: that does not matter
+	oob          []byte              // for the address to which a packet was sent; nil: there is but one
 
 	mu      sync.Mutex
 	byTag   map[uint32]*association // by our own verification tag
@@ -79,10 +80,14 @@ func newEndpoint(ctx context.Context, cfg Config, network, address string, port 
 	if b, ok := pc.(buffered); ok {
 		enlarge(b)
 	}
-	return &endpoint{
+	e := &endpoint{
 		cfg: cfg, pc: pc, addr: addrOf(pc.LocalAddr(), port),
 		byTag: make(map[uint32]*association), byPeer: make(map[peer]*association),
-	}, nil
+	}
+	if _, ok := pc.(*net.UDPConn); ok && e.addr.UDP.Addr().IsUnspecified() && hearAddresses(pc) {
+		e.oob = make([]byte, oobSize)
+	}
+	return e, nil
 }
 
 // start begins to read.
@@ -94,11 +99,11 @@ var packets = sync.Pool{New: func() any { return new([maxPacket]byte) }}
 func (e *endpoint) read() {
 	for {
 		buf := packets.Get().(*[maxPacket]byte)
-		n, from, err := e.readFrom(buf[:])
+		n, w, err := e.readFrom(buf[:])
 		raceorder.Receive()
 		switch {
 		case err == nil && valid(buf[:n]):
-			if e.sort(buf, n, from) {
+			if e.sort(buf, n, w) {
 				continue
 			}
 		case errors.Is(err, net.ErrClosed):
@@ -114,38 +119,47 @@ func (e *endpoint) read() {
 	}
 }
 
-func (e *endpoint) readFrom(b []byte) (int, netip.AddrPort, error) {
-	if u, ok := e.pc.(*net.UDPConn); ok {
+func (e *endpoint) readFrom(b []byte) (int, way, error) {
+	u, ok := e.pc.(*net.UDPConn)
+	switch {
+	case !ok:
+		n, from, err := e.pc.ReadFrom(b)
+		if err != nil {
+			return n, way{}, err
+		}
+		return n, way{peer: unmap(from)}, nil
+	case e.oob == nil:
 		n, from, err := u.ReadFromUDPAddrPort(b)
-		return n, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), err
+		return n, way{peer: unmapped(from)}, err
 	}
-	n, from, err := e.pc.ReadFrom(b)
-	if err != nil {
-		return n, netip.AddrPort{}, err
-	}
-	return n, unmap(from), nil
+	n, oob, _, from, err := u.ReadMsgUDPAddrPort(b, e.oob)
+	return n, way{unmapped(from), addressOf(e.oob[:oob])}, err
 }
 
 // send sends a packet. If that fails the packet is lost.
-func (e *endpoint) send(p []byte, to netip.AddrPort) {
+func (e *endpoint) send(p []byte, d destination) {
 	raceorder.Send()
-	if u, ok := e.pc.(*net.UDPConn); ok {
-		_, _ = u.WriteToUDPAddrPort(p, to)
-		return
+	u, ok := e.pc.(*net.UDPConn)
+	switch {
+	case !ok:
+		_, _ = e.pc.WriteTo(p, net.UDPAddrFromAddrPort(d.to))
+	case d.oob == nil:
+		_, _ = u.WriteToUDPAddrPort(p, d.to)
+	default:
+		_, _, _ = u.WriteMsgUDPAddrPort(p, d.oob, d.to)
 	}
-	_, _ = e.pc.WriteTo(p, net.UDPAddrFromAddrPort(to))
 }
 
 // sort finds the association of a valid packet by the tag that we gave to its peer: a sender
 // that does not know the tag reaches no association. It reports true if buf is no longer the
 // caller's.
-func (e *endpoint) sort(buf *[maxPacket]byte, n int, from netip.AddrPort) (taken bool) {
+func (e *endpoint) sort(buf *[maxPacket]byte, n int, w way) (taken bool) {
 	p := buf[:n]
 	at := portsOf(p)
 	if at.destination != e.addr.Port || at.source == 0 {
 		return false
 	}
-	sender := peer{from, at.source}
+	sender := peer{w.peer, at.source}
 	e.mu.Lock()
 	a := e.byTag[tagOf(p)]
 	if a == nil && reflected(p) {
@@ -155,7 +169,7 @@ func (e *endpoint) sort(buf *[maxPacket]byte, n int, from netip.AddrPort) (taken
 	}
 	e.mu.Unlock()
 	if a == nil {
-		e.unassociated(p, from)
+		e.unassociated(p, w)
 		return false
 	}
 	return a.peer == sender && a.push(buf, n)

@@ -80,7 +80,7 @@ func newVictim(t *testing.T) *victim {
 	require.NoError(t, err)
 	ours := initiation{tag: victimTag, window: receiveBuffer, outbound: maxStreams, inbound: maxStreams, tsn: 100}
 	theirs := initiation{tag: attackerTag, window: receiveBuffer, outbound: 8, inbound: 8}
-	a, err := l.e.establish(peer{v.from, 7}, &ours, &theirs, time.Millisecond, l, false)
+	a, err := l.e.establish(way{peer: v.from}, 7, &ours, &theirs, time.Millisecond, l, false)
 	require.NoError(t, err)
 	return &victim{T: t, v: v, l: l, a: a}
 }

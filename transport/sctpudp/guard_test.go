@@ -350,7 +350,7 @@ func TestAnswerToAnEarlierAttempt(t *testing.T) {
 		}
 		says := func(kind byte, value []byte) {
 			time.Sleep(rtt)
-			h.handshakePacket(packet(ports{9, 7}, h.ours.tag, kind, 0, value), h.peer.udp)
+			h.handshakePacket(packet(ports{9, 7}, h.ours.tag, kind, 0, value), way{peer: h.peer.udp})
 		}
 		theirs := initiation{tag: 5, window: receiveBuffer, outbound: 8, inbound: 8, cookie: []byte("cookie")}
 		go func() {

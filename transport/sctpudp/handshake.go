@@ -74,8 +74,8 @@ func (h *handshake) init() []byte {
 
 // handshakePacket takes the packets that arrive before there is an association. It drops
 // those that are not from the peer or lack our tag.
-func (h *handshake) handshakePacket(p []byte, from netip.AddrPort) {
-	if from != h.peer.udp || portsOf(p).source != h.peer.port || tagOf(p) != h.ours.tag {
+func (h *handshake) handshakePacket(p []byte, w way) {
+	if w.peer != h.peer.udp || portsOf(p).source != h.peer.port || tagOf(p) != h.ours.tag {
 		return
 	}
 	select {
@@ -95,12 +95,14 @@ func (h *handshake) run(ctx context.Context) (*initiation, error) {
 		return nil, err
 	}
 	if theirs.adaptation != sctp.Adaptation || theirs.cookie == nil {
-		h.e.send(packet(h.ports(), theirs.tag, chunkAbort, 0, nil), h.peer.udp)
+		h.e.send(packet(h.ports(), theirs.tag, chunkAbort, 0, nil), h.destination())
 		return nil, fmt.Errorf("%w (%d)", ErrNotDDP, theirs.adaptation)
 	}
 	_, err = h.exchange(ctx, packet(h.ports(), theirs.tag, chunkCookieEcho, 0, theirs.cookie), nil, chunkCookieAck)
 	return &theirs, err
 }
+
+func (h *handshake) destination() destination { return destination{to: h.peer.udp} }
 
 func (h *handshake) ports() ports { return ports{h.e.addr.Port, h.peer.port} }
 
@@ -109,7 +111,7 @@ func (h *handshake) ports() ports { return ports{h.e.addr.Port, h.peer.port} }
 func (h *handshake) exchange(ctx context.Context, p []byte, none <-chan struct{}, answer byte) (chunk, error) {
 	sent, retry := time.Now(), firstRetry
 	for range handshakes {
-		h.e.send(p, h.peer.udp)
+		h.e.send(p, h.destination())
 		late := time.NewTimer(retry)
 		c, err := h.await(ctx, late.C, none, answer)
 		late.Stop()
@@ -161,7 +163,7 @@ func associate(ctx context.Context, cfg Config, to Addr, o owner) (*association,
 	hearRefusals(e.pc, false)
 	var a *association
 	if err == nil {
-		a, err = e.establish(h.peer, &h.ours, theirs, h.rtt, o, true)
+		a, err = e.establish(way{peer: h.peer.udp}, h.peer.port, &h.ours, theirs, h.rtt, o, true)
 	}
 	e.retire()
 	if err != nil {

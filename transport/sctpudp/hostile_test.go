@@ -144,7 +144,7 @@ func TestDDP_6_ForgedPacketsHaveNoEffect(t *testing.T) {
 		corrupted(packet(at, a.ourTag, chunkAbort, 0, nil)),
 	} {
 		for _, client := range p.c.pool.Associations() {
-			client.e.send(b, p.l.e.addr.UDP)
+			client.e.send(b, destination{to: p.l.e.addr.UDP})
 		}
 		p.works()
 	}

@@ -3,7 +3,6 @@ package sctpudp
 import (
 	"context"
 	"net"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +30,11 @@ type Listener struct {
 	cancel  context.CancelFunc
 }
 
-// Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At
-// most backlog sessions may wait for Accept; further ones are refused by a Terminate
+// Listen listens at addr, as [Addr] writes it; the host may be empty, the UDP port 0. At all
+// addresses of the machine a peer is answered from the one that it has asked at, on Linux and where
+// Config.ListenPacket makes a *net.UDPConn; elsewhere from the one that the system chooses.
+//
+// At most backlog sessions may wait for Accept; further ones are refused by a Terminate
 // message (RFC 5043 section 6.4). Four times as many streams may have been begun by peers that
 // have not asked for a session yet; a further one takes the place of the oldest of them.
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
@@ -80,22 +82,22 @@ func (l *Listener) End() {
 }
 
 // handshakePacket takes the packets that belong to no association: those that set one up.
-func (l *Listener) handshakePacket(p []byte, from netip.AddrPort) {
+func (l *Listener) handshakePacket(p []byte, w way) {
 	c, rest := split(p[headerSize:])
 	switch c.kind() {
 	case chunkInit:
 		if len(rest) == 0 && tagOf(p) == 0 && l.ctx.Err() == nil {
-			l.greet(p, c, from)
+			l.greet(p, c, w)
 		}
 	case chunkCookieEcho:
 		if l.ctx.Err() == nil {
-			l.welcome(p, c, from)
+			l.welcome(p, c, w)
 		}
 	case chunkAbort, chunkShutdownComplete, chunkError, chunkCookieAck:
 	case chunkShutdownAck: // our part of the end was lost (RFC 9260 section 8.4)
-		l.e.send(packet(back(p), tagOf(p), chunkShutdownComplete, flagReflected, nil), from)
+		l.e.send(packet(back(p), tagOf(p), chunkShutdownComplete, flagReflected, nil), w.back())
 	default:
-		l.e.send(packet(back(p), tagOf(p), chunkAbort, flagReflected, nil), from)
+		l.e.send(packet(back(p), tagOf(p), chunkAbort, flagReflected, nil), w.back())
 	}
 }
 
@@ -106,31 +108,30 @@ func back(p []byte) ports {
 }
 
 // greet answers an INIT. It keeps no state: all of it is in the cookie.
-func (l *Listener) greet(p []byte, c chunk, from netip.AddrPort) {
+func (l *Listener) greet(p []byte, c chunk, w way) {
 	theirs, err := parseInit(c[chunkHeaderSize:])
 	if theirs.tag == 0 { // there is no answer to it (RFC 9260 section 3.3.2)
 		return
 	}
 	if err != nil || theirs.adaptation != sctp.Adaptation {
-		l.e.send(packet(back(p), theirs.tag, chunkAbort, 0, nil), from)
+		l.e.send(packet(back(p), theirs.tag, chunkAbort, 0, nil), w.back())
 		return
 	}
 	ours := newInitiation()
-	ours.cookie = l.secret.bake(&cookie{made: time.Now(), from: from, at: portsOf(p), ours: ours, theirs: theirs})
-	l.e.send(packet(back(p), theirs.tag, chunkInitAck, 0, ours.append(nil)), from)
+	ours.cookie = l.secret.bake(&cookie{made: time.Now(), from: w.peer, at: portsOf(p), ours: ours, theirs: theirs})
+	l.e.send(packet(back(p), theirs.tag, chunkInitAck, 0, ours.append(nil)), w.back())
 }
 
 // welcome makes the association of a peer that has brought its cookie.
-func (l *Listener) welcome(p []byte, c chunk, from netip.AddrPort) {
-	k, ok := l.secret.open(c[chunkHeaderSize:], from, portsOf(p), time.Now())
+func (l *Listener) welcome(p []byte, c chunk, w way) {
+	k, ok := l.secret.open(c[chunkHeaderSize:], w.peer, portsOf(p), time.Now())
 	if !ok || tagOf(p) != k.ours.tag || l.e.count() >= maxAssociations {
 		return
 	}
-	to := peer{from, k.at.source}
-	if !l.e.restarts(to, k.made) {
+	if !l.e.restarts(peer{w.peer, k.at.source}, k.made) {
 		return
 	}
-	a, err := l.e.establish(to, &k.ours, &k.theirs, time.Since(k.made), l, false)
+	a, err := l.e.establish(w, k.at.source, &k.ours, &k.theirs, time.Since(k.made), l, false)
 	if err != nil {
 		return
 	}

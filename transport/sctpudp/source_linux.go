@@ -1,0 +1,58 @@
+package sctpudp
+
+import (
+	"net"
+	"net/netip"
+	"syscall"
+	"unsafe"
+)
+
+// hearAddresses makes the system tell to which of our addresses a packet was sent. It reports false
+// if the system does not.
+func hearAddresses(pc net.PacketConn) bool {
+	heard := false
+	control(pc, func(fd int) {
+		// A socket of IPv6 tells in that form of packets of IPv4, too.
+		heard = syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_RECVPKTINFO, 1) == nil ||
+			syscall.SetsockoptInt(fd, syscall.IPPROTO_IP, syscall.IP_PKTINFO, 1) == nil
+	})
+	return heard
+}
+
+// Where a struct in_pktinfo and a struct in6_pktinfo have our address.
+const at4, at6 = 4, 0
+
+// addressOf is the address that the control message of a packet tells of. There is none, and the
+// system chooses ours, where it is good on one link only.
+func addressOf(oob []byte) netip.Addr {
+	head := syscall.CmsgLen(0)
+	if len(oob) < head {
+		return netip.Addr{}
+	}
+	h, info := (*syscall.Cmsghdr)(unsafe.Pointer(&oob[0])), oob[head:]
+	var at netip.Addr
+	switch {
+	case h.Level == syscall.IPPROTO_IPV6 && h.Type == syscall.IPV6_PKTINFO && len(info) >= syscall.SizeofInet6Pktinfo:
+		at = netip.AddrFrom16([16]byte(info[at6:]))
+	case h.Level == syscall.IPPROTO_IP && h.Type == syscall.IP_PKTINFO && len(info) >= syscall.SizeofInet4Pktinfo:
+		at = netip.AddrFrom4([4]byte(info[at4:]))
+	}
+	if at.IsLinkLocalUnicast() {
+		return netip.Addr{}
+	}
+	return at
+}
+
+// leaveFrom is the control message that makes a packet leave from one of our addresses.
+func leaveFrom(at netip.Addr) []byte {
+	level, kind, size, where := syscall.IPPROTO_IPV6, syscall.IPV6_PKTINFO, syscall.SizeofInet6Pktinfo, at6
+	if at.Is4() {
+		level, kind, size, where = syscall.IPPROTO_IP, syscall.IP_PKTINFO, syscall.SizeofInet4Pktinfo, at4
+	}
+	oob := make([]byte, syscall.CmsgSpace(size))
+	h := (*syscall.Cmsghdr)(unsafe.Pointer(&oob[0]))
+	h.Level, h.Type = int32(level), int32(kind)
+	h.SetLen(syscall.CmsgLen(size))
+	copy(oob[syscall.CmsgLen(where):], at.AsSlice())
+	return oob
+}
