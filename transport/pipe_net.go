@@ -42,11 +42,13 @@ func listenPipe(addr string, o PipeOptions) (net.Listener, error) {
 	reg.Lock()
 	defer reg.Unlock()
 	name := pipeAddr(addr)
-	if name == "" {
+	_, used := reg.byName[name]
+	for addr == "" && (name == "" || used) {
 		reg.named++
 		name = pipeAddr(fmt.Sprintf("pipe-%d", reg.named))
+		_, used = reg.byName[name]
 	}
-	if _, used := reg.byName[name]; used {
+	if used {
 		return nil, &net.OpError{Op: "listen", Net: pipeNetwork, Addr: name, Err: syscall.EADDRINUSE}
 	}
 	l := &pipeListener{addr: name, options: o}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -199,4 +200,20 @@ func mustWrite(t *testing.T, c net.Conn, s string) {
 	n, err := c.Write([]byte(s))
 	require.NoError(t, err, "%q is written", s)
 	require.Equal(t, len(s), n, "%q is written whole", s)
+}
+
+// TestPipeNameOfItsChoice is one that nobody has taken.
+func TestPipeNameOfItsChoice(t *testing.T) {
+	first, err := Listen(t.Context(), "pipe", "", Options{})
+	require.NoError(t, err)
+	defer first.Close()
+	var n int
+	_, err = fmt.Sscanf(first.Addr().String(), "pipe-%d", &n)
+	require.NoError(t, err)
+	taken, err := Listen(t.Context(), "pipe", fmt.Sprintf("pipe-%d", n+1), Options{})
+	require.NoError(t, err)
+	defer taken.Close()
+	second, err := Listen(t.Context(), "pipe", "", Options{})
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
 }
