@@ -264,9 +264,12 @@ func (a *association) freePair() (uint16, bool) {
 		a.used = a.used[1:]
 		return id, true
 	}
-	if a.next < a.pairs {
+	for a.next < a.pairs {
+		id := uint16(a.next)
 		a.next++
-		return uint16(a.next - 1), true
+		if !slices.ContainsFunc(a.used, func(s *stream) bool { return s.id == id }) { // nor by the peer
+			return id, true
+		}
 	}
 	return 0, false
 }

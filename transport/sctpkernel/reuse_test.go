@@ -97,6 +97,21 @@ func TestSCTP_31_PairsThatThePeerHasBegunToUse(t *testing.T) {
 	})
 }
 
+// TestSCTP_31_PairsOnWhichThePeerWasRefused are for a session of ours when it has acknowledged that.
+func TestSCTP_31_PairsOnWhichThePeerWasRefused(t *testing.T) {
+	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
+		theirs := a.newStream(2)
+		require.NoError(t, theirs.Send(sctp.PPIDControl, octets(4), true))
+		theirs.Release(true)
+		_, ok := a.Open()
+		require.False(t, ok)
+		k.memory = 0
+		require.EqualValues(t, 2, openPair(t, a).id)
+		_, ok = a.Open()
+		require.False(t, ok)
+	})
+}
+
 // TestPairsThatThePeerUsesAgainAndAgain are kept once each: a peer must not make this end remember
 // every session that it was refused.
 func TestPairsThatThePeerUsesAgainAndAgain(t *testing.T) {
