@@ -202,7 +202,7 @@ func mustWrite(t *testing.T, c net.Conn, s string) {
 	require.Equal(t, len(s), n, "%q is written whole", s)
 }
 
-// TestPipeNameOfItsChoice is one that nobody has taken.
+// TestPipeNameOfItsChoice is one that is free.
 func TestPipeNameOfItsChoice(t *testing.T) {
 	first, err := Listen(t.Context(), "pipe", "", Options{})
 	require.NoError(t, err)
