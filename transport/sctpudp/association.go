@@ -324,9 +324,7 @@ func (a *association) sight(c chunk) (ok bool) {
 	if !known {
 		s = a.newStream(id)
 	}
-	if c.ends() {
-		s.incoming++
-	}
+	s.came(c)
 	a.mu.Unlock()
 	if !known {
 		a.ask(s)
@@ -350,9 +348,9 @@ func (a *association) ended(s *stream, clean bool) {
 	s.free = clean
 	a.reuse(s)
 	var next *stream
-	if clean && !a.initiator && s.incoming > s.taken.Load() {
+	if clean && !a.initiator && s.more() {
 		next = a.newStream(s.id) // the peer was quick to begin anew
-		next.incoming = s.incoming - s.taken.Load()
+		next.incoming, next.whole = s.incoming-s.taken.Load(), s.whole-s.taken.Load()
 	}
 	a.mu.Unlock()
 	if next != nil {

@@ -99,6 +99,7 @@ func (c chunk) tsn() uint32    { return binary.BigEndian.Uint32(c[4:]) }
 func (c chunk) stream() uint16 { return binary.BigEndian.Uint16(c[8:]) }
 func (c chunk) ppid() uint32   { return binary.BigEndian.Uint32(c[12:]) }
 func (c chunk) ends() bool     { return c[1]&flagEnding != 0 }
+func (c chunk) whole() bool    { return c[1]&flagsMessage == flagsMessage }
 func (c chunk) octets() int    { return len(c) - dataHeaderSize }
 
 // window is that of a SACK, which has its TSN where a DATA chunk has it.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,5 +73,46 @@ func TestSCTP_9_19_PeerIsQuickToBeginAnew(t *testing.T) {
 		require.Empty(t, x.a.streams, "all is given back")
 		require.Zero(t, x.a.sessions)
 		x.a.mu.Unlock()
+	})
+}
+
+// TestSEC_42_PieceThatEndsNoMessage is no session of which the peer is still to tell more: it would
+// count for ever among those that may be asked for.
+func TestSEC_42_PieceThatEndsNoMessage(t *testing.T) {
+	const piece = flagUnordered | flagEnding
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
+		require.ErrorIs(t, receive(c, &one{want: 1}), io.EOF)
+		for _, stream := range []uint16{3, 4, 5} {
+			x.says(victimTag, data(piece, x.tsn(), stream, sctp.PPIDControl, octets("0000 0001")))
+		}
+		require.NoError(t, c.Close()) // what came behind its end is asked about, too
+		synctest.Wait()
+		require.EqualValues(t, 3, x.l.unasked.Load())
+		time.Sleep(setupTime + time.Second)
+		synctest.Wait()
+		require.Zero(t, x.l.unasked.Load())
+		x.sack(1 << 20)
+		require.Zero(t, x.l.asking.Len())
+		require.NoError(t, x.failure())
+		x.wants(x.session(6), 6)
+	})
+}
+
+// TestSessionThatIsGivenUpWhenItsInitiateHasCome is looked at again.
+func TestSessionThatIsGivenUpWhenItsInitiateHasCome(t *testing.T) {
+	guarded(t, func(x *victim) {
+		s := &stream{a: x.a, id: 3, incoming: 1, whole: 1}
+		x.a.mu.Lock()
+		x.a.streams[3] = s
+		x.a.sessions++
+		x.a.mu.Unlock()
+		require.NoError(t, s.attach())
+		x.a.ended(s, true)
+		x.a.mu.Lock()
+		defer x.a.mu.Unlock()
+		require.NotSame(t, s, x.a.streams[3])
+		require.NotNil(t, x.a.streams[3])
 	})
 }

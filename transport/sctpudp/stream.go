@@ -35,7 +35,8 @@ type stream struct {
 	taken atomic.Int64 // messages that Receive has returned
 
 	// Guarded by a.mu:
-	incoming int64 // messages of the peer that have come for pion
+	incoming int64 // messages of the peer whose end has come for pion
+	whole    int64 // those of them that came in one piece, and so can be received
 	octets   int   // sent and not acknowledged
 	messages int
 	free     bool          // another session may have the streams
@@ -74,6 +75,23 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 		return a.why()
 	}
 	return nil
+}
+
+// came notes a DATA chunk of the peer. The caller holds a.mu.
+func (s *stream) came(c chunk) {
+	if c.ends() {
+		s.incoming++
+	}
+	if c.whole() {
+		s.whole++
+	}
+}
+
+// more tells whether there may be a message that Receive has not returned. If it has returned none,
+// then there must be one: a piece may be all that ever comes of a message. The caller holds a.mu.
+func (s *stream) more() bool {
+	taken := s.taken.Load()
+	return s.incoming > taken && (taken > 0 || s.whole > 0)
 }
 
 // mayHave tells whether n octets may be sent now. The caller holds a.mu.
