@@ -150,11 +150,16 @@ func (l *Listener) admits() bool {
 	return l.unasked.Load() < int64(2*l.limit)
 }
 
-// asked reads the peer's request for a session.
+// asked reads the peer's request for a session. What is asked of a Listener that is closed is read
+// to be refused.
 func (l *Listener) asked(s *stream) {
 	l.unasked.Add(1)
 	defer l.unasked.Add(-1)
-	ctx, cancel := context.WithTimeout(l.ctx, setupTime)
+	until := l.ctx
+	if until.Err() != nil {
+		until = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(until, setupTime)
 	defer cancel()
 	defer l.asking.Add(cancel)()
 	l.backlog.Ask(ctx, s)

@@ -116,3 +116,20 @@ func TestSessionThatIsGivenUpWhenItsInitiateHasCome(t *testing.T) {
 		require.NotNil(t, x.a.streams[3])
 	})
 }
+
+// TestSCTP_18_SessionThatIsAskedOfAClosedListener is refused, on an association that lives on for
+// another one.
+func TestSCTP_18_SessionThatIsAskedOfAClosedListener(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		x.sack(1 << 20)
+		x.l.Close()
+		x.chunks(chunkData)
+		x.says(victimTag, data(flagsMessage, x.tsn(), 5, sctp.PPIDControl, octets("0000 0001")))
+		sent := x.chunks(chunkData)
+		require.Len(t, sent, 1)
+		require.EqualValues(t, 5, sent[0].stream())
+		require.Equal(t, octets("0000 0004"), []byte(sent[0][dataHeaderSize:]))
+		x.wants(c, 3)
+	})
+}
