@@ -264,8 +264,8 @@ func (a *association) Open() (sctp.Stream, bool) {
 	if !ok {
 		return nil, false
 	}
-	if s.attach() != nil { // the association has just ended
-		s.Release(false)
+	if s.attach() != nil { // the association ends
+		s.Release(true) // nothing was sent on it, and there is nothing to be read from it
 		return nil, false
 	}
 	return s, true

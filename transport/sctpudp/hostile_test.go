@@ -263,3 +263,23 @@ type waiter interface {
 	transport.Placer
 	enough() bool
 }
+
+// TestSessionOnAnAssociationThatThePeerShutsDown is opened on another one.
+func TestSessionOnAnAssociationThatThePeerShutsDown(t *testing.T) {
+	p := newPair(t)
+	ours := p.ours()
+	theirs := p.association()
+	theirs.mu.Lock()
+	acked := theirs.received
+	theirs.mu.Unlock()
+	theirs.say(chunkShutdown, 0, binary.BigEndian.AppendUint32(nil, acked)) // and no more of it
+	require.Eventually(t, func() bool {
+		_, err := ours.pion.OpenStream(0, sctp.PPIDSegment)
+		return err != nil
+	}, 10*time.Second, time.Millisecond)
+	require.NoError(t, ours.Err())
+	s, err := p.c.Open(t.Context(), p.l.Addr().String())
+	require.NoError(t, err)
+	require.NotSame(t, ours, s.(*stream).a)
+	s.Release(true)
+}
