@@ -150,17 +150,24 @@ func parseIPv6(b []byte) (IP, error) {
 	p.cut(b[ipv6Len:], size)
 	for {
 		switch p.Protocol {
-		case hopByHop, routing, destination:
-		case fragment:
-			p.Fragment = true
-			return p, nil
+		case hopByHop, routing, destination, fragment:
 		default:
 			return p, nil
 		}
-		if len(p.Payload) < 8 || len(p.Payload) < 8+int(p.Payload[1])*8 {
+		if len(p.Payload) < 8 {
 			return IP{}, errShort
 		}
-		p.Protocol, p.Payload = p.Payload[0], p.Payload[8+int(p.Payload[1])*8:]
+		length := 8
+		if p.Protocol != fragment {
+			length += int(p.Payload[1]) * 8
+		} else if binary.BigEndian.Uint16(p.Payload[2:])&^6 != 0 { // else the only fragment is all of the packet
+			p.Fragment = true
+			return p, nil
+		}
+		if len(p.Payload) < length {
+			return IP{}, errShort
+		}
+		p.Protocol, p.Payload = p.Payload[0], p.Payload[length:]
 	}
 }
 

@@ -185,10 +185,21 @@ func TestParseIPLooksThroughHeaders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, byte(132), ip.Protocol)
 	require.Equal(t, "x", string(ip.Payload))
-	six[6] = fragment
-	ip, err = ParseIP(LinkRaw, six)
+	six[6] = fragment // in place of the options: the first fragment is the whole packet
+	whole := append(bytes.Clone(six[:40]), 132, 0xff, 0, 6, 0, 0, 0, 9, 'x')
+	ip, err = ParseIP(LinkRaw, whole)
 	require.NoError(t, err)
-	require.True(t, ip.Fragment)
+	require.False(t, ip.Fragment, "RFC 8200 section 4.5")
+	require.Equal(t, byte(132), ip.Protocol)
+	require.Equal(t, "x", string(ip.Payload))
+	for _, part := range []byte{1, 8} { // more follow; it is not the first
+		whole[43] = part
+		ip, err = ParseIP(LinkRaw, whole)
+		require.NoError(t, err)
+		require.True(t, ip.Fragment)
+	}
+	_, err = ParseIP(LinkRaw, whole[:47])
+	require.Equal(t, errShort, err)
 	six[6], six[41] = routing, 9
 	_, err = ParseIP(LinkRaw, six)
 	require.Equal(t, errShort, err)
