@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -120,7 +119,7 @@ func TestWithoutAConnection(t *testing.T) {
 	c.pd, err = c.rnic.AllocPD()
 	require.NoError(t, err)
 	_, err = c.measure(t.Context(), point{N: 2, How: howSerial, Auth: authmode.Plain, Window: 1})
-	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.ErrorContains(t, err, "refused")
 }
 
 func TestStatistics(t *testing.T) {

@@ -95,7 +95,7 @@ func (l *once) Accept() (net.Conn, error) {
 func (l *once) Close() error   { return nil }
 func (l *once) Addr() net.Addr { return l.addr }
 
-// TestIdleConnectionsEnd: else whoever reaches the address takes the descriptors that connections of iWARP need.
+// TestIdleConnectionsEnd: else anyone on the network takes the descriptors that connections of iWARP need.
 func TestIdleConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
