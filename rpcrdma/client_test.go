@@ -318,6 +318,10 @@ func TestRPR_22_NoSense(t *testing.T) {
 			b[7] = 2
 			return [][]byte{b, accepted(h.XID)}
 		}, ErrMalformed},
+		"RDMA_DONE": {func(h *wire.Header) [][]byte {
+			h.Proc = wire.Done
+			return [][]byte{h.Append(nil)[:16], accepted(h.XID)}
+		}, ErrMalformed},
 		"header cut short": {func(h *wire.Header) [][]byte { return [][]byte{h.Append(nil)[:20]} }, ErrMalformed},
 		"another XID":      {func(h *wire.Header) [][]byte { return [][]byte{h.Append(nil), accepted(h.XID + 1)} }, ErrMalformed},
 		"a call":           {func(h *wire.Header) [][]byte { return [][]byte{h.Append(nil), rpc(h.XID, 0)} }, ErrMalformed},

@@ -68,6 +68,9 @@ type Answer struct {
 
 // CheckAnswer checks the header of a reply against that of its call. inline is how many octets follow the header.
 func CheckAnswer(call, reply *wire.Header, inline int) (a Answer, err error) {
+	if reply.Proc != wire.Msg && reply.Proc != wire.NoMsg {
+		return a, fmt.Errorf("%w: procedure %d in a reply", ErrChunk, reply.Proc)
+	}
 	if len(reply.Reads) > 0 {
 		return a, fmt.Errorf("%w: a Read list in a reply", ErrChunk)
 	}
