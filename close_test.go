@@ -16,6 +16,7 @@ import (
 	"github.com/goiwarp/iwarp/commit"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // wantEvent takes the next event, which must be about the QP.
@@ -432,5 +433,20 @@ func TestFirstCauseStays(t *testing.T) {
 		require.Empty(t, k.rnic.Events(), "a QP ends once")
 		k.wantAllRefused(iwarp.ErrInvalidSTag)
 		require.True(t, errors.Is(k.qp.Send(testContext(t)), te))
+	})
+}
+
+// TestSetUpThatFailsAsTheQPCloses has failed: a QP that has ended is not returned as an established one.
+func TestSetUpThatFailsAsTheQPCloses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := connect(t, pairConfig{network: "pipe"})
+		require.NoError(t, client.qp.Close())
+		require.NoError(t, server.qp.Close())
+		require.NoError(t, client.qp.Err(), "it has ended gracefully, before the fault was told")
+		err := client.qp.Outcome(&transport.Fault{Code: transport.MPAInsufficientIRD})
+		require.ErrorIs(t, err, net.ErrClosed)
+		var f *transport.Fault
+		require.ErrorAs(t, err, &f)
+		require.Equal(t, transport.MPAInsufficientIRD, f.Code)
 	})
 }

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/goiwarp/iwarp/internal/authn"
@@ -53,11 +54,17 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		qp.fail(fault)
 	}
 	conn.Start()
-	if fault != nil {
-		<-qp.done
-		return qp.Err()
+	return qp.outcome(ctx, fault)
+}
+
+// outcome returns the outcome of a set-up when it is certain. After a fault that is an error even if the QP has ended
+// gracefully: Shutdown, or a QP.Close of a program that knows the QP from Setup, can come before the fault is told.
+func (qp *QP) outcome(ctx context.Context, fault *transport.Fault) error {
+	if fault == nil {
+		return qp.identity.Admit(ctx, authn.Connection{Done: qp.done, Abort: qp.abort, Err: qp.Err})
 	}
-	return qp.identity.Admit(ctx, authn.Connection{Done: qp.done, Abort: qp.abort, Err: qp.Err})
+	<-qp.done
+	return cmp.Or(qp.Err(), qpconn.EndError(fault))
 }
 
 // abandon ends a QP that was never established.

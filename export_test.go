@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -111,6 +112,9 @@ func (qp *QP) Slots() int { return qp.sendSlots.Used() }
 
 // Posted is how many receives wait for a message.
 func (qp *QP) Posted() int { return qp.rq.Posted() }
+
+// Outcome is that of a set-up that has failed with fault.
+func (qp *QP) Outcome(fault *transport.Fault) error { return qp.outcome(context.Background(), fault) }
 
 // GiveUp ends the wait of a message for a receive, as its time does.
 func (qp *QP) GiveUp() { qp.rq.giveUp() }
