@@ -30,14 +30,17 @@ func responds(auth Authenticator) func(context.Context, setup.Arrival) (setup.Se
 }
 
 // Peer tells which peer the Authenticator has found at the other end, or else TLS if it has shown
-// a certificate; also when the QP has ended. It reports false if neither has: the peer may be anyone.
+// a certificate; also when the QP has ended. It reports false if neither has: the peer may be anyone. TLS is
+// that of QPConfig.TLS and ListenConfig.TLS. Of a *tls.Conn that was given to [RNIC.Client] or [RNIC.Server]
+// only the program knows the handshake.
 func (qp *QP) Peer() (Peer, bool) { return qp.identity.Peer() }
 
 // Export derives n octets from the keys of the connection, for a use that label and context name:
 // the same on both sides, and different on any other connection. They come from the session of the
 // Authenticator, or else from TLS 1.3 (RFC 8446 section 7.5), where a context of nil differs from
-// an empty one; n is at most 8,160 then, and label has at most 249 octets. A connection with neither answers with an error that matches ErrUnsupported; a
-// QP whose session has ended with it falls back in the same way.
+// an empty one; n is at most 8,160 then, and label has at most 249 octets. A connection with neither, or whose TLS is the
+// program's own (see Peer), answers with an error that matches ErrUnsupported; a QP whose session has ended with it falls
+// back in the same way.
 func (qp *QP) Export(label string, context []byte, n int) ([]byte, error) {
 	return qp.identity.Export(errNoKeys, label, context, n)
 }
