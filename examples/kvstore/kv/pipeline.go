@@ -21,6 +21,7 @@ type Pipeline struct {
 	numbers []int // of the Gets under way, by slot
 	ends    []int // slots whose reads have ended
 	where   *locations
+	err     error // that Gets has returned
 	auth    *cm.Auth
 	rnic    *iwarp.RNIC
 	pd      *iwarp.PD
@@ -88,7 +89,17 @@ func OpenPipeline(ctx context.Context, cfg *PipelineConfig) (p *Pipeline, err er
 
 // Gets does n Gets of the keys that key returns. got is told how each has ended, in any order; value is
 // good until it returns, and if the Verdict is Found. A Get whose value changes meanwhile begins again.
+// After an error, that of ctx too, the Pipeline does no more Gets: reads may be under way, and their ends
+// would be taken for those of others.
 func (p *Pipeline) Gets(ctx context.Context, n int, key func(i int) []byte, got func(i int, v Verdict, value []byte)) error {
+	if p.err != nil {
+		return fmt.Errorf("kv: the Pipeline has failed before: %w", p.err)
+	}
+	p.err = p.gets(ctx, n, key, got)
+	return p.err
+}
+
+func (p *Pipeline) gets(ctx context.Context, n int, key func(i int) []byte, got func(i int, v Verdict, value []byte)) error {
 	begun, done := 0, 0
 	begin := func(slot int) error {
 		p.numbers[slot] = begun

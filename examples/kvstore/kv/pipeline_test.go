@@ -2,11 +2,13 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +53,30 @@ func TestPipelines(t *testing.T) {
 				require.NoError(t, p.Gets(w.context(), 0, key, nil))
 				require.NoError(t, p.Close())
 			})
+		})
+	}
+}
+
+// TestPipelineThatHasFailed does not take the reads of one Gets for those of another.
+func TestPipelineThatHasFailed(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t, "pipe")
+			w.start()
+			w.put(w.client("alpha"), "a", "1")
+			p := w.pipeline("alpha", plain)
+			ctx, cancel := context.WithCancel(w.context())
+			cancel()
+			other := func(int) []byte { return []byte("something else") }
+			err := p.Gets(ctx, 1, other, func(int, Verdict, []byte) {})
+			synctest.Wait()
+			if err != nil { // what need not wait succeeds even then
+				err = p.Gets(w.context(), 1, func(int) []byte { return []byte("a") }, func(_ int, v Verdict, value []byte) {
+					require.Equal(t, Found, v)
+				})
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			require.NoError(t, p.Close())
 		})
 	}
 }
