@@ -91,6 +91,8 @@ func TestCM_6_StartOfAControlMessage(t *testing.T) {
 	_, _, err := Connect(context.Background(), f, Options{Seal: seal}, 16, 8, []byte("hello"))
 	require.Error(t, err)
 	require.Equal(t, [][]byte{octets("0005 00100008")}, seal.Starts)
+	f.mu.Lock() // a Terminate follows as soon as the request is acknowledged
+	defer f.mu.Unlock()
 	require.Equal(t, octets("0000 0005 00100008"), f.sent[0].msg[:8])
 	require.Len(t, f.sent[0].msg, 8+5+sealtest.Overhead)
 }
