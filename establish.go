@@ -54,12 +54,12 @@ func (qp *QP) establish(ctx context.Context, llp transport.LLP, terms *mpa.Terms
 		qp.fail(fault)
 	}
 	conn.Start()
-	return qp.outcome(ctx, fault)
+	return outcome(ctx, qp, fault)
 }
 
 // outcome returns the outcome of a set-up when it is certain. After a fault that is an error even if the QP has ended
 // gracefully: Shutdown, or a QP.Close of a program that knows the QP from Setup, can come before the fault is told.
-func (qp *QP) outcome(ctx context.Context, fault *transport.Fault) error {
+func outcome(ctx context.Context, qp *QP, fault *transport.Fault) error {
 	if fault == nil {
 		return qp.identity.Admit(ctx, authn.Connection{Done: qp.done, Abort: qp.abort, Err: qp.Err})
 	}

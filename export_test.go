@@ -114,7 +114,7 @@ func (qp *QP) Slots() int { return qp.sendSlots.Used() }
 func (qp *QP) Posted() int { return qp.rq.Posted() }
 
 // Outcome is that of a set-up that has failed with fault.
-func (qp *QP) Outcome(fault *transport.Fault) error { return qp.outcome(context.Background(), fault) }
+func (qp *QP) Outcome(fault *transport.Fault) error { return outcome(context.Background(), qp, fault) }
 
 // GiveUp ends the wait of a message for a receive, as its time does.
 func (qp *QP) GiveUp() { qp.rq.giveUp() }

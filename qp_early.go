@@ -63,9 +63,6 @@ func (qp *QP) start(conn *qpconn.Conn) {
 		*r = qp.early[i]
 		return nil
 	})
-	for i := range qp.early {
-		qp.early[i].Release() // the stream has holds of its own
-	}
 	qp.early = nil
 	qp.staller.Resume = conn.Resume
 	qp.conn.Store(conn)

@@ -139,10 +139,5 @@ func (o owner) Ended() {
 	}
 	qp.detach()
 	qp.identity.End(known)
-	qp.rnic.left(qp, counters.End(reason-qpconn.Closed), func() {
-		if known {
-			qp.rnic.raise(e)
-		}
-		close(qp.done)
-	})
+	qp.rnic.left(qp, counters.End(reason-qpconn.Closed), e, known)
 }

@@ -87,9 +87,9 @@ func (r *RNIC) Stats() *RNICStats {
 	return stats
 }
 
-// left removes a QP that has ended. It calls told, which reports that, with the lock of the registry held:
-// RNIC.Close, which waits for the QPs of the registry, then closes the channel of Events after that.
-func (r *RNIC) left(qp *QP, how counters.End, told func()) {
+// left removes a QP that has ended, and reports that by e, if the peer is known. Both are one step: RNIC.Close, which
+// waits for the QPs that it finds, closes the channel of Events after it.
+func (r *RNIC) left(qp *QP, how counters.End, e Event, known bool) {
 	counts, term := qp.Stats(), qp.Terminated()
 	tcp, _ := qp.TCP()
 	r.mu.Lock()
@@ -99,5 +99,8 @@ func (r *RNIC) left(qp *QP, how counters.End, told func()) {
 	if term != nil {
 		r.tally.Terminated(term.code(), term.Remote)
 	}
-	told()
+	if known {
+		r.raise(e)
+	}
+	close(qp.done)
 }

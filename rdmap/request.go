@@ -261,15 +261,15 @@ func (r *Request) hold(h *holdCache) {
 	r.held = true
 }
 
-// Hold is for a Request that is posted later, as a copy: until Release it keeps what [Stream.Post] will keep,
-// so that the regions are not closed in between.
+// Hold is for a Request that is posted later, as a copy: it keeps the regions from being closed, as [Stream.Post]
+// does, which takes that over. Release ends it for one that is not posted.
 func (r *Request) Hold() {
 	var h holdCache
 	r.hold(&h)
 	h.flush()
 }
 
-// Release ends Hold, of the Request that was held.
+// Release ends Hold of a Request that was not posted.
 func (r *Request) Release() {
 	var h holdCache
 	r.release(&h)

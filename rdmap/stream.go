@@ -126,7 +126,9 @@ func (s *Stream) Post(n int, fill func(i int, r *Request) error) (posted int, er
 			r.reset()
 			return posted, err
 		}
-		r.hold(&s.posting)
+		if !r.held { // by Hold
+			r.hold(&s.posting)
+		}
 		s.sq.posted++
 	}
 	return posted, nil
