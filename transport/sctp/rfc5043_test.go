@@ -402,34 +402,6 @@ func TestSCTP_29_TerminateDoesNotOvertakeTheAccept(t *testing.T) {
 	}
 }
 
-// TestPeerEndsBeforeItHasAcknowledgedTheAccept: its Terminate has the same meaning, and ours is sent before
-// the streams are given back, with which the association may end.
-func TestPeerEndsBeforeItHasAcknowledgedTheAccept(t *testing.T) {
-	for _, closed := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			c, f := passive(t)
-			f.set(false, true)
-			require.NoError(t, c.CloseSend())
-			if closed {
-				require.NoError(t, c.Close())
-			}
-			synctest.Wait()
-			f.wantSent(t)
-			f.says(17, "0001 0004")
-			if !closed {
-				require.ErrorIs(t, receive(c, &collector{want: 1}), io.EOF)
-				require.NoError(t, c.Close())
-			}
-			synctest.Wait()
-			f.wantSent(t, "17 0001 0004")
-			f.wantReleased(t, true)
-			f.set(false, false)
-			synctest.Wait()
-			f.wantSent(t)
-		})
-	}
-}
-
 // TestSCTP_30_44_SegmentsOvertakeTheAccept: the initiator holds them back.
 func TestSCTP_30_44_SegmentsOvertakeTheAccept(t *testing.T) {
 	for _, o := range []Options{{Plain: true}, {}} {
