@@ -200,7 +200,7 @@ func TestExecutorGoesOnWithoutAConnectionThatHasEnded(t *testing.T) {
 				require.Equal(t, 50000, n)
 				require.NoError(t, p.qps[1].Abort())
 				<-p.client.Done()
-				<-p.served
+				require.Error(t, <-p.served)
 				p.served = nil
 				if i == 0 {
 					_, err = w.region.Rekey(w.context(), nil, 0)
