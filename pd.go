@@ -17,7 +17,7 @@ import (
 // regions to one QP (MROptions.QP).
 type PD struct {
 	rnic *RNIC
-	id   uint32
+	id   uint64
 
 	durable durable.OnReceive
 

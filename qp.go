@@ -27,7 +27,7 @@ import (
 type QP struct {
 	rnic *RNIC
 	pd   *PD
-	id   uint32 // the stream identity of stag.Scope
+	id   uint64 // the stream identity of stag.Scope
 
 	peerExtensions atomic.Uint32 // that the application has told of; beside id it takes no padding
 

@@ -200,7 +200,7 @@ func (qp *QP) spans(dst []stag.Span, sges []SGE, need stag.Access) ([]stag.Span,
 }
 
 // spans is like QP.spans, for a stream of the PD, or for all of its streams if stream is 0.
-func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32) ([]stag.Span, uint64, error) {
+func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint64) ([]stag.Span, uint64, error) {
 	if len(sges) > pd.rnic.limits.MaxSGE {
 		return dst, 0, errSGEs(len(sges), pd.rnic.limits.MaxSGE)
 	}
@@ -227,7 +227,7 @@ func (pd *PD) spans(dst []stag.Span, sges []SGE, need stag.Access, stream uint32
 
 // checkSGE returns the region of an SGE. A region that a queued work request registers may
 // still be INVALID at this time; whether it is VALID is checked when the request is executed.
-func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint32) (*stag.Region, sgeFault) {
+func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint64) (*stag.Region, sgeFault) {
 	if s.MR == nil {
 		return nil, sgeNoRegion
 	}

@@ -47,7 +47,7 @@ func FuzzPin(f *testing.F) {
 	) {
 		table := NewTable()
 		r, err := table.RegisterBuffer(sized(size), Options{
-			Access: Access(access), BaseTO: base, Scope: Scope{PD: 1, Stream: stream},
+			Access: Access(access), BaseTO: base, Scope: Scope{PD: 1, Stream: uint64(stream)},
 		})
 		if err != nil || n == 0 {
 			return

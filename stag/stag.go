@@ -73,8 +73,8 @@ type Watch interface {
 // layer above; they never appear on the wire. Of a region, Stream 0 means every
 // stream of the PD; a stream itself always has an identity other than 0.
 type Scope struct {
-	PD     uint32
-	Stream uint32
+	PD     uint64
+	Stream uint64
 }
 
 // admits reports whether a region of scope s may be used by user: it belongs to the

@@ -16,7 +16,7 @@ import (
 type Window struct{ entry }
 
 // AllocateWindow makes a window of a PD. It is INVALID until it is bound.
-func (t *Table) AllocateWindow(pd uint32) (*Window, error) {
+func (t *Table) AllocateWindow(pd uint64) (*Window, error) {
 	w := &Window{entry{table: t, scope: Scope{PD: pd}, most: Remote, maxLen: math.MaxInt64, window: true}}
 	if err := w.start(); err != nil {
 		return nil, err

@@ -342,7 +342,7 @@ func TestWindowsAndRegionsComeAndGoAtOnce(t *testing.T) {
 	stop := make(chan struct{})
 	for i := range streams {
 		users.Go(func() {
-			me := p.as(Scope{PD: 1, Stream: uint32(100 + i)})
+			me := p.as(Scope{PD: 1, Stream: uint64(100 + i)})
 			window := me.window()
 			for n := 0; n < rounds || taken.Load() < 3 && n < 1000*rounds; n++ {
 				r, err := window.Prepare(octets/streams, RemoteWrite, 0)

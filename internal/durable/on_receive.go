@@ -47,7 +47,7 @@ func (l *OnReceive) change(f func([]*stag.Region) []*stag.Region) {
 
 // Flush makes durable what the peer of a stream may have written. A region that is INVALID is no
 // exception: the message that is to complete may have invalidated it, after Writes to it.
-func (l *OnReceive) Flush(stream uint32) error {
+func (l *OnReceive) Flush(stream uint64) error {
 	p := l.regions.Load()
 	if p == nil {
 		return nil

@@ -2,14 +2,9 @@ package quota
 
 import "sync/atomic"
 
-// IDs are identities of objects.
-type IDs struct{ last atomic.Uint32 }
+// IDs are identities of objects. They decide which peer may use a region, so one must never come again while the process
+// lives: 32 bits would not last two months of a server that takes a thousand connections a second.
+type IDs struct{ last atomic.Uint64 }
 
 // Next returns a new identity. It is never zero.
-func (i *IDs) Next() uint32 {
-	for {
-		if id := i.last.Add(1); id != 0 {
-			return id
-		}
-	}
-}
+func (i *IDs) Next() uint64 { return i.last.Add(1) }
