@@ -150,7 +150,7 @@ func Hide(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// refuseUnknown has the commands that cobra makes refuse what they do not know, as all others do.
+// refuseUnknown changes help and completion, which cobra makes: they refuse what they do not know, as all other commands do.
 func refuseUnknown(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
