@@ -18,7 +18,7 @@ import "slices"
 //	                    Sweep              Armed, Arm
 //	Stalled    none     Come(w)            Stalled, w is queued
 //	                    Start              Busy(first queued), Grant; or Armed, Arm
-//	                    Resume             Busy(first queued), Grant; or Busy(reader), StartReader
+//	                    Resume             Busy(reader), StartReader
 //	Busy       any      Come(w)            Busy, w is queued
 //	                    Empty, a waiter    Parked, Park
 //	                    Empty, the reader  Busy(first queued), Grant; or Parked, Park, if it lingers; or Armed, Arm
@@ -254,12 +254,14 @@ func (a *arbiter[W]) stall() do {
 	return a.rest(rxStalled)
 }
 
-// resume: a receive was posted, or the stalled message must not wait for one any longer.
+// resume: a receive was posted, or the stalled message must not wait for one any longer. The
+// reader tries it again, even if waiters are queued: a waiter may leave before it has, and the
+// poller does not know of a message that was read.
 func (a *arbiter[W]) resume() do {
 	if a.rx != rxStalled {
 		return 0
 	}
-	return a.next()
+	return a.startReader()
 }
 
 // over: a read of the holder, which may have begun before Discard, has returned the end of the
@@ -420,11 +422,8 @@ func (a *arbiter[W]) pass(reserve bool) do {
 	return a.rest(rxArmed)
 }
 
-// next gives the right to receive to the first waiter in the queue, or to a reader.
+// next gives the right to receive to the first waiter in the queue. There is one.
 func (a *arbiter[W]) next() do {
-	if len(a.queue) == 0 {
-		return a.startReader()
-	}
 	w := a.queue[0]
 	a.queue = slices.Delete(a.queue, 0, 1)
 	return doGrant | a.hold(w)

@@ -90,7 +90,8 @@ func TestStalledMessage(t *testing.T) {
 	s.answers("no receive is posted", s.stall(), 0)
 	require.Equal(t, rxStalled, s.rx)
 	s.answers("a third", s.come("u"), 0)
-	s.answers("a receive is posted: the first waiter goes on", s.resume(), doGrant)
+	s.answers("a receive is posted: the reader tries the message again", s.resume(), doStartReader)
+	s.answers("more may come: the first waiter goes on", s.empty(true), doGrant)
 	require.True(t, s.holds("w"))
 	for _, w := range []string{"w", "u", "v"} {
 		s.leave(w, false)

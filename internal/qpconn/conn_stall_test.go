@@ -136,7 +136,7 @@ func TestTimerOfAMessageTellsLate(t *testing.T) {
 	})
 }
 
-// TestWaiterWhoseMessageStalls is the first to receive again.
+// TestWaiterWhoseMessageStalls is the first to receive again, after the reader.
 func TestWaiterWhoseMessageStalls(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		first := e.waits(forever)
@@ -155,7 +155,7 @@ func TestWaiterWhoseMessageStalls(t *testing.T) {
 		second.ends("its message has come")
 		third.ends("its message has come")
 		e.becomes(rxArmed, "no goroutine waits")
-		require.Zero(e, e.readers.Load())
+		require.EqualValues(e, 1, e.readers.Load(), "one has tried the message again")
 	})
 }
 
@@ -232,5 +232,25 @@ func TestMessageThatWaitsComesTooLate(t *testing.T) {
 		reason, cause := e.conn.Cause()
 		require.Equal(e, BadClose, reason)
 		require.ErrorIs(e, cause, rdmap.ErrLate)
+	})
+}
+
+// TestWaiterLeavesAsTheReceiveIsPosted for the message that it has found none for: the message does not
+// wait for more input.
+func TestWaiterLeavesAsTheReceiveIsPosted(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		ctx, cancel := context.WithCancel(forever)
+		w := e.waits(ctx)
+		e.holds(w, "it receives")
+		e.stalls(1)
+		resume := w.set("Delist")
+		cancel()
+		synctest.Wait()
+		require.True(e, w.reached("Delist"), "it has seen the end of its context")
+		e.postReceives(1)
+		resume()
+		w.ends("it leaves")
+		e.becomes(rxArmed, "a reader has received the message")
+		require.Equal(e, 1, e.delivered)
 	})
 }

@@ -74,7 +74,8 @@ func (f *memoryLLP) arrives(segments ...[]byte) {
 
 // due returns what the poller is to call. mu is held.
 func (f *memoryLLP) due() (ready func()) {
-	if f.ready != nil && (len(f.reads) > 0 || f.fin || f.lost != nil || f.closed != nil) {
+	unread := len(f.reads) > 1 || len(f.reads) > 0 && !f.held // the poller does not know of what was read
+	if f.ready != nil && (unread || f.fin || f.lost != nil || f.closed != nil) {
 		ready, f.ready = f.ready, nil
 	}
 	return ready
@@ -205,6 +206,8 @@ func (f *memoryLLP) Arm(ready func()) bool {
 		f.fault("Arm while a goroutine receives")
 	case f.ready != nil:
 		f.fault("Arm on an LLP that is armed")
+	case f.held && f.closed == nil:
+		f.fault("Arm while a segment is held back, of which the poller does not know")
 	}
 	if f.noArm || f.closed != nil {
 		return false

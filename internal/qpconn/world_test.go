@@ -16,6 +16,7 @@ type world struct {
 
 	// The connection.
 	in       [3]bool // a message for each waiter; the one for the last needs a receive
+	held     bool    // that one has been read, and has found none: the poller does not know of it
 	asks     uint8   // messages that ask for an answer
 	eof      bool
 	full     bool // the network takes no more
@@ -153,7 +154,7 @@ func (s *world) act(d do, a *arbiter[uint8]) {
 		if s.reader != away {
 			s.fault = "a second reader is started"
 		}
-		if len(a.queue) > 0 {
+		if len(a.queue) > 0 && s.arbiter.rx != rxStalled {
 			s.fault = "a reader is started although a waiter is queued"
 		}
 		s.reader = reads
@@ -198,6 +199,13 @@ func (s *world) complete(i int) {
 
 func (s *world) input() bool { return s.in != [3]bool{} || s.asks > 0 || s.eof }
 
+// unread reports whether there is input that was not read yet.
+func (s *world) unread() bool {
+	in := s.in
+	in[needsReceive] = in[needsReceive] && !s.held
+	return in != [3]bool{} || s.asks > 0 || s.eof
+}
+
 // A stepper collects the steps of a state.
 type stepper struct {
 	from  *world
@@ -234,7 +242,7 @@ func (s *world) pollerSteps(x *stepper) {
 	if s.disarms {
 		x.inner("Disarm, late", func(n *world) { n.disarms, n.armed = false, false })
 	}
-	if s.armed && !s.fires && (s.input() || s.closed) {
+	if s.armed && !s.fires && (s.unread() || s.closed) {
 		x.inner("the kernel tells the poller", func(n *world) { n.armed, n.fires = false, true })
 	}
 	ready := func(n *world) { n.fires = false; n.step((*arbiter[uint8]).ready) }
@@ -442,13 +450,13 @@ func (s *world) receiving(name string, id uint8, at func(*world) *place, to hold
 		case !s.in[i]:
 			continue
 		case i == needsReceive && !s.posted:
-			x.inner(name+"finds no receive", func(n *world) { *at(n) = stalls })
+			x.inner(name+"finds no receive", func(n *world) { *at(n), n.held = stalls, true })
 			return
 		}
 		x.inner(fmt.Sprintf("%sdelivers to waiter %d", name, i+1), func(n *world) {
 			n.in[i] = false
 			if i == needsReceive {
-				n.posted = false
+				n.posted, n.held = false, false
 			}
 			n.complete(i)
 		})
@@ -479,7 +487,7 @@ func (s *world) discarding(id uint8, name string, event func(string, func(*arbit
 	case id == theReader && s.closed:
 		event("Discarded", (*arbiter[uint8]).discarded)
 	case id == theReader && (s.in != [3]bool{} || s.asks > 0):
-		x.inner(name+"discards", func(n *world) { n.in, n.asks = [3]bool{}, 0 })
+		x.inner(name+"discards", func(n *world) { n.in, n.asks, n.held = [3]bool{}, 0, false })
 	case id == theReader && s.eof:
 		x.inner(name+"has discarded all, and closes the connection", func(n *world) { n.closed, n.closer = true, closes })
 	default:
