@@ -16,8 +16,9 @@ import "slices"
 //	                    Come(w)            Busy(w), Disarm, Read
 //	Reserved   none     Come(w)            Busy(w), Read
 //	                    Sweep              Armed, Arm
-//	Stalled    none     Come(w)            Stalled, w is queued
+//	Unstarted  none     Come(w)            Unstarted, w is queued
 //	                    Start              Busy(first queued), Grant; or Armed, Arm
+//	Stalled    none     Come(w)            Stalled, w is queued
 //	                    Resume             Busy(reader), StartReader
 //	Busy       any      Come(w)            Busy, w is queued
 //	                    Empty, a waiter    Parked, Park
@@ -94,14 +95,15 @@ type arbiter[W comparable] struct {
 type rxState uint8
 
 const (
-	rxArmed    rxState = iota // no holder: the poller calls Ready
-	rxReserved                // no holder, and not armed: a waiter is expected back at once
-	rxStalled                 // no holder until a receive is posted, or the connection starts
-	rxOver                    // no holder: no more input will arrive
-	rxEnded                   // no holder any more
-	rxBusy                    // the holder reads
-	rxParked                  // the holder waits for input
-	rxRecalled                // the holder is the reader, which was parked and must give the right up
+	rxArmed     rxState = iota // no holder: the poller calls Ready
+	rxReserved                 // no holder, and not armed: a waiter is expected back at once
+	rxUnstarted                // no holder until the connection starts
+	rxStalled                  // no holder until a receive is posted
+	rxOver                     // no holder: no more input will arrive
+	rxEnded                    // no holder any more
+	rxBusy                     // the holder reads
+	rxParked                   // the holder waits for input
+	rxRecalled                 // the holder is the reader, which was parked and must give the right up
 )
 
 // txState is the state of the right to send.
@@ -186,10 +188,10 @@ func (a *arbiter[W]) leave(w W, reserve bool) do {
 	return 0
 }
 
-// start: the connection is established. Its state is rxStalled until then.
+// start: the connection is established. Its state is rxUnstarted until then.
 func (a *arbiter[W]) start() do {
 	switch {
-	case a.rx != rxStalled:
+	case a.rx != rxUnstarted:
 		return 0
 	case len(a.queue) > 0:
 		return a.next()

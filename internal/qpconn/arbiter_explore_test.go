@@ -18,6 +18,7 @@ var scenarios = []struct {
 	budget budget
 }{
 	{"one waits before the start", false, true, budget{waits: [3]uint8{1, 0, 0}, asks: 1, eof: true, close: true, terminate: true}},
+	{"one waits before the start, for a message that finds no receive", false, true, budget{waits: [3]uint8{0, 0, 1}, cancels: 1, receives: 1, eof: true, close: true, terminate: true}},
 	{"one waits for the peer, which asks and ends", false, false, budget{waits: [3]uint8{1, 0, 0}, asks: 1, eof: true, close: true, noReason: true}},
 	{"one waits for its work, and is cancelled", false, false, budget{waits: [3]uint8{0, 1, 0}, cancels: 1, fulls: 1, close: true, noReason: true}},
 	{"one waits for a message, with and without a receive", false, false, budget{waits: [3]uint8{0, 0, 2}, cancels: 1, receives: 1, noReason: true}},
@@ -52,7 +53,7 @@ func TestArbiterInEachState(t *testing.T) {
 			from := world{budget: s.budget, armed: true}
 			if s.starts {
 				from = world{budget: s.budget, starts: true}
-				from.arbiter.rx = rxStalled
+				from.arbiter.rx = rxUnstarted
 			}
 			v, err := worlds.explore(from, limit)
 			require.NoError(t, err)

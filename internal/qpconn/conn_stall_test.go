@@ -254,3 +254,24 @@ func TestWaiterLeavesAsTheReceiveIsPosted(t *testing.T) {
 		require.Equal(e, 1, e.delivered)
 	})
 }
+
+// TestReceiveIsPostedBeforeTheStart: the message that finds none begins to wait with the start.
+func TestReceiveIsPostedBeforeTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnd(t, receiveWait(time.Minute))
+		e.llp.arrives(aSend(1), aSend(2))
+		e.postReceives(1)
+		synctest.Wait()
+		e.conn.Start()
+		e.becomes(rxStalled, "the second message waits")
+		require.Equal(e, 1, e.delivered)
+		e.postReceives(1)
+		e.becomes(rxArmed, "it has found a receive")
+		require.Equal(e, 2, e.delivered)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Empty(e, e.heard(), "no message waits")
+		e.conn.Abort(errTest)
+		e.isOver()
+	})
+}

@@ -327,7 +327,7 @@ func TestWaiterComesBeforeTheStart(t *testing.T) {
 		e.posted = 1
 		e.llp.arrives(aSend(1))
 		w := e.waits(forever)
-		e.becomes(rxStalled, "no goroutine receives before the start")
+		e.becomes(rxUnstarted, "no goroutine receives before the start")
 		e.conn.Start()
 		w.ends("its message has come")
 		require.Zero(e, e.readers.Load())

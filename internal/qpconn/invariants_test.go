@@ -78,7 +78,7 @@ func (s *world) brokenQueue() string {
 			return fmt.Sprintf("waiter %d is queued, and is not there", id)
 		}
 	}
-	if a.queue != [3]uint8{} && a.rx < rxBusy && a.rx != rxStalled {
+	if a.queue != [3]uint8{} && a.rx < rxBusy && a.rx != rxStalled && a.rx != rxUnstarted {
 		return "waiters are queued on a connection that no goroutine reads"
 	}
 	return ""

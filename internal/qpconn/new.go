@@ -22,12 +22,12 @@ type Config struct {
 	StallWait time.Duration
 }
 
-// New returns a Conn that does not begin to receive or to send by itself before Start. A call
-// of Post, Resume or an ending method before Start takes effect at once.
+// New returns a Conn that does not receive before Start, unless it ends, and does not begin to send
+// by itself. A call of Post or an ending method before Start takes effect at once.
 func New(c Config) *Conn {
 	n := &Conn{llp: c.LLP, stream: c.Stream, owner: c.Owner, sweeper: c.Sweeper, tasks: c.Tasks, receiveWait: c.ReceiveWait, stallWait: c.StallWait}
 	n.ending.drained = make(chan struct{})
-	n.arbiter.rx = rxStalled // until Start
+	n.arbiter.rx = rxUnstarted
 	n.ready = n.inputReady
 	n.nudge = n.Nudge
 	n.reader = n.tasks.Task(n.read)
