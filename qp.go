@@ -137,8 +137,9 @@ type QPConfig struct {
 	// SetupTrace bounds and times the stages in which Dial, or Client, sets the connection up;
 	// nil: none. A responder has no use for it.
 	SetupTrace *SetupTrace
-	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which
-	// Wireshark decodes. A failing Write ends the trace and nothing else.
+	// Trace gets a pcap of the connection, with synthetic TCP/IP headers, which Wireshark
+	// decodes. A failing Write ends the trace and nothing else. While a Write runs, PostSend too
+	// may wait for it; the end of the QP waits as it does for a Buffer: see QP.Close.
 	Trace io.Writer
 }
 

@@ -156,3 +156,48 @@ func TestTraceHoldsARejection(t *testing.T) {
 		require.NoError(t, l.Close())
 	}
 }
+
+// A stuckFile takes no Write any more after stuck was closed, until let is.
+type stuckFile struct{ stuck, runs, let chan struct{} }
+
+func (f stuckFile) Write(p []byte) (int, error) {
+	select {
+	case <-f.stuck:
+		f.runs <- struct{}{}
+		<-f.let
+	default:
+	}
+	return len(p), nil
+}
+
+// TestEndsAreBoundedWhileAWriteToTheTraceRuns, as they are while a Buffer works.
+func TestEndsAreBoundedWhileAWriteToTheTraceRuns(t *testing.T) {
+	for name, end := range map[string]func(s *side) error{
+		"QP.Close":   func(s *side) error { return s.qp.Close() },
+		"QP.Abort":   func(s *side) error { return s.qp.Abort() },
+		"RNIC.Close": func(s *side) error { return s.rnic.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := stuckFile{stuck: make(chan struct{}), runs: make(chan struct{}, 100), let: make(chan struct{})}
+			client, _ := connect(t, pairConfig{
+				client: iwarp.QPConfig{Trace: file}, clientR: &iwarp.Config{CloseTimeout: 100 * time.Millisecond},
+			})
+			close(file.stuck)
+			posted := make(chan error, 1)
+			go func() { posted <- client.qp.PostSend(iwarp.SendWR{Op: iwarp.OpRDMAWrite}) }()
+			<-file.runs
+			ended := make(chan error, 1)
+			go func() { ended <- end(client) }()
+			select {
+			case err := <-ended:
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "the end waits for the trace")
+			}
+			close(file.let)
+			<-posted
+			<-client.qp.Done()
+		})
+	}
+}

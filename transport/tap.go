@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 )
@@ -29,7 +30,8 @@ type TapOptions struct {
 // as the reads and writes, in an order in which a response does not precede its request, and
 // the end. The data of a TLS connection is recorded in plain text.
 //
-// Each packet is one Write to w, which should be fast. The caller closes w after s. If a
+// Each packet is one Write to w, which should be fast: Read and Write of the Stream wait for it.
+// CloseWrite, Close and Abort do not wait longer than a second. The caller closes w after s. If a
 // Write fails, recording ends, the connection continues, and Close returns the error. All
 // other methods are those of s.
 func Tap(s Stream, w io.Writer, o TapOptions) Stream {
@@ -121,15 +123,14 @@ func (t *tap) Detach() Stream {
 func (t *tap) CloseWrite() error {
 	err := t.Stream.CloseWrite()
 	if err == nil {
-		t.rec.fin(time.Now(), t.rec.local)
+		_ = t.ends(t.rec.fin) // Close returns it
 	}
 	return err
 }
 
 func (t *tap) Close() error {
 	err := t.Stream.Close()
-	t.rec.fin(time.Now(), t.rec.local)
-	if tapErr := t.rec.failure(); tapErr != nil {
+	if tapErr := t.ends(t.rec.fin); tapErr != nil {
 		err = errors.Join(err, fmt.Errorf("transport: tap: %w", tapErr))
 	}
 	return err
@@ -137,6 +138,27 @@ func (t *tap) Close() error {
 
 func (t *tap) Abort() error {
 	err := t.Stream.Abort()
-	t.rec.rst(time.Now(), t.rec.local)
+	_ = t.ends(t.rec.rst) // recording is all that has failed
 	return err
+}
+
+// endTime bounds how long the end of a connection waits for its record.
+const endTime = time.Second
+
+// ends records an end of this side, and returns the error of the recorder. It does not wait longer than
+// endTime: a Write to w that does not return must not keep the connection from ending.
+func (t *tap) ends(record func(now time.Time, s *side)) error {
+	failed := make(chan error, 1)
+	go func() {
+		record(time.Now(), t.rec.local)
+		failed <- t.rec.failure()
+	}()
+	timer := time.NewTimer(endTime)
+	defer timer.Stop()
+	select {
+	case err := <-failed:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("a Write has not returned: %w", os.ErrDeadlineExceeded)
+	}
 }

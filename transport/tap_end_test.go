@@ -2,10 +2,14 @@ package transport
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,5 +90,67 @@ func TestTapRecordsEndsLast(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A slowFile takes the header and the handshake at once, and any later Write when it is let.
+type slowFile struct {
+	bytes.Buffer
+	writes int
+	let    chan struct{}
+}
+
+func (f *slowFile) Write(p []byte) (int, error) {
+	if f.writes++; f.writes > 4 {
+		<-f.let
+	}
+	return f.Buffer.Write(p)
+}
+
+// TestTapEndsWhileAWriteToTheCaptureRuns: of another segment, or of the end itself. The capture has the
+// end nevertheless when the Write returns.
+func TestTapEndsWhileAWriteToTheCaptureRuns(t *testing.T) {
+	for name, end := range map[string]func(Stream) error{
+		"CloseWrite": Stream.CloseWrite, "Close": Stream.Close, "Abort": Stream.Abort,
+	} {
+		for _, busy := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, busy=%t", name, busy), func(t *testing.T) {
+				t.Parallel()
+				file := &slowFile{let: make(chan struct{})}
+				near, far := net.Pipe()
+				defer near.Close()
+				defer far.Close()
+				g := &gated{NewStream(near, nil), make(chan struct{}), make(chan struct{})}
+				close(g.write)
+				s := Tap(g, file, TapOptions{})
+				var writer sync.WaitGroup
+				if busy {
+					writer.Go(func() { _, _ = s.Write([][]byte{[]byte("question")}, true) })
+					require.Eventually(t, func() bool {
+						held := !s.(*tap).rec.mu.TryLock()
+						if !held {
+							s.(*tap).rec.mu.Unlock()
+						}
+						return held
+					}, 5*time.Second, time.Millisecond)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- end(s) }()
+				select {
+				case err := <-ended:
+					require.Equal(t, name == "Close", errors.Is(err, os.ErrDeadlineExceeded), "Close says that the capture is not whole")
+				case <-time.After(10 * endTime):
+					require.Fail(t, "the end waits for the capture")
+				}
+				close(file.let)
+				writer.Wait()
+				require.Eventually(t, func() bool {
+					s.(*tap).rec.mu.Lock()
+					defer s.(*tap).rec.mu.Unlock()
+					segs := segments(t, file.Bytes())
+					return segs[len(segs)-1].Flags&(pcap.FIN|pcap.RST) != 0
+				}, 5*time.Second, time.Millisecond, "the end is recorded")
+			})
+		}
 	}
 }
