@@ -450,3 +450,34 @@ func TestSetUpThatFailsAsTheQPCloses(t *testing.T) {
 		require.Equal(t, transport.MPAInsufficientIRD, f.Code)
 	})
 }
+
+// A stuckConn does not close until it is let.
+type stuckConn struct {
+	net.Conn
+	let chan struct{}
+}
+
+func (c stuckConn) Close() error {
+	<-c.let
+	return c.Conn.Close()
+}
+
+// TestRNICCloseIsBoundedWhileAConnectionDoesNotClose: it waits for no function of the program.
+func TestRNICCloseIsBoundedWhileAConnectionDoesNotClose(t *testing.T) {
+	client, server := newSide(t, &iwarp.Config{CloseTimeout: 100 * time.Millisecond}), newSide(t, nil)
+	let := make(chan struct{})
+	client.over(server, func() (a, b net.Conn) {
+		a, b = transport.Pipe(transport.PipeOptions{})
+		return stuckConn{a, let}, b
+	})
+	closed := make(chan error, 1)
+	go func() { closed <- client.rnic.Close() }()
+	select {
+	case err := <-closed:
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it waits for the Close of the connection")
+	}
+	close(let)
+	<-client.qp.Done()
+}

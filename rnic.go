@@ -143,41 +143,23 @@ func (r *RNIC) Limits() Limits { return r.limits }
 // more. Waits on a CQ of the RNIC end with net.ErrClosed when all of its completions have been
 // taken.
 //
-// A method of a Buffer or a Flusher that does not return keeps the RNIC from closing, but
-// Close waits no longer than Config.CloseTimeout. It then returns an error that matches
+// A method of a Buffer, a Flusher or a net.Conn that does not return keeps the RNIC from closing,
+// but Close waits no longer than Config.CloseTimeout. It then returns an error that matches
 // os.ErrDeadlineExceeded, and the RNIC closes when the method returns; another Close waits for
 // that. If Close is called from inside such a method, it returns an error at once.
 func (r *RNIC) Close() error {
-	if qps, first := r.beginClose(); first {
-		go r.finishClose(qps)
+	r.mu.Lock()
+	first, qps := r.life < rnicClosed, slices.Collect(maps.Keys(r.qps))
+	r.life = rnicClosed
+	r.mu.Unlock()
+	if first {
+		go r.end(qps)
 	}
 	err := endwait.Ended("the RNIC", r.ended, r.cfg.CloseTimeout)
 	if errors.Is(err, endwait.ErrHeldUp) {
 		r.shutCQs()
 	}
 	return err
-}
-
-// beginClose starts to end everything, without waiting, and returns the QPs that end. first is
-// false if it was called before.
-func (r *RNIC) beginClose() (qps []*QP, first bool) {
-	r.mu.Lock()
-	if r.life == rnicClosed {
-		r.mu.Unlock()
-		return nil, false
-	}
-	r.life = rnicClosed
-	all := slices.Collect(maps.Keys(r.qps))
-	r.mu.Unlock()
-
-	r.setups.Refuse(errRNICClosed)
-	for _, qp := range all {
-		if qp.conn.Load() != nil { // otherwise the end of its set-up ends it
-			qp.abort(errAborted)
-			qps = append(qps, qp)
-		}
-	}
-	return qps, true
 }
 
 // shutCQs ends all waits on CQs.
@@ -190,8 +172,12 @@ func (r *RNIC) shutCQs() {
 	}
 }
 
-// finishClose waits for everything that beginClose has ended.
-func (r *RNIC) finishClose(qps []*QP) {
+// end ends everything that there was when the RNIC was closed, and waits for it.
+func (r *RNIC) end(qps []*QP) {
+	r.setups.Refuse(errRNICClosed)
+	for _, qp := range qps {
+		qp.abort(errAborted)
+	}
 	r.setups.Wait()
 	for _, qp := range qps {
 		<-qp.done
