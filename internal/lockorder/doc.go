@@ -12,13 +12,13 @@
 //
 // # The order
 //
-// From the outside to the inside: the PD, the registry of the
-// RNIC, the QP, its stream, the Solicitor, its receive queue, the SRQ, the CQ; then the connection below the
-// verbs, the sweeper, the poller; the table of STags, which every layer uses; and the leaves, under
-// which nothing is locked. A lock is held while a layer below is called, and never while one above
-// is: completions are put into the CQ with the lock of the stream held, but events are published,
-// the application's functions called, and messages resumed that have waited for a receive, after
-// unlocking. What is called under the lock of a connection is written in package qpconn.
+// From the outside to the inside: the PD, the registry of the RNIC, the QP, its stream, the Solicitor, its
+// receive queue, the SRQ, the CQ; then the connection below the verbs, the sweeper, the poller; the table
+// of STags, which every layer uses; and the leaves, under which nothing is locked. A lock is held while a
+// layer below is called, and never while one above is: completions are put into the CQ with the lock of
+// the stream held, and events into their mailbox, a leaf from which the application takes them, with any
+// lock held; but the application's functions are called, and messages resumed that have waited for a
+// receive, after unlocking. What is called under the lock of a connection is written in package qpconn.
 //
 // sync.Mutex without a rank is for what stands alone: the doubles of connections in package
 // transport, the back ends of SCTP, the backing of package commit.
