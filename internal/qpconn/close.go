@@ -158,11 +158,10 @@ func (c *Conn) receiveFailed(err error) {
 
 // peerEnds handles the end of the peer's half of the connection. The sender may have handed a
 // message to the network and not completed it yet, so the sender decides what the end means, in
-// afterPeer, when it has nothing more to send. cut: a message of the peer is unfinished.
-func (c *Conn) peerEnds(cut bool) {
+// afterPeer, when it has nothing more to send.
+func (c *Conn) peerEnds(how peerHalf) {
 	c.mu.Lock()
-	c.ending.cut = cut
-	c.ending.peerEnded = true
+	c.ending.peer = how
 	sendErr := c.ending.sendErr
 	if sendErr == nil {
 		c.ending.bound(PeerEndTime, c.overdue)
@@ -182,7 +181,7 @@ func (c *Conn) peerEnds(cut bool) {
 // posts when it has recorded the cause.
 func (c *Conn) afterPeer() {
 	c.mu.Lock()
-	stage, cut, failing := c.ending.stage, c.ending.cut, c.ending.users > 0
+	stage, peer, failing := c.ending.stage, c.ending.peer, c.ending.users > 0
 	c.mu.Unlock()
 	if stage >= Terminating || failing {
 		return
@@ -192,7 +191,7 @@ func (c *Conn) afterPeer() {
 			"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
 		return
 	}
-	if cut && stage < Closing {
+	if peer == peerCut && stage < Closing {
 		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "the peer ended its half in the middle of a message"))
 		return
 	}
@@ -209,7 +208,7 @@ func (c *Conn) sendFailed(err error) {
 	c.mu.Lock()
 	e := &c.ending
 	e.sendErr = err
-	readOn := !e.peerEnded && !e.closed && e.stage < Terminating
+	readOn := e.peer == peerSends && !e.closed && e.stage < Terminating
 	if readOn {
 		e.bound(readOnTime, func() { c.lose(err) })
 	}

@@ -184,6 +184,31 @@ func TestPeerEndsWithWorkOutstanding(t *testing.T) {
 	}
 }
 
+// TestPeerEndsInTheMiddleOfAMessage: a Terminate tells it so, unless our half has ended, too.
+func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
+	beginning := aSend(1)
+	beginning[0] &^= 0x40 // not the last segment
+	inBubble(t, nil, func(e *end) {
+		e.postReceives(1)
+		e.llp.arrives(beginning)
+		e.peerEnds()
+		e.isOver()
+		reason, cause := e.conn.Cause()
+		require.Equal(e, Terminated, reason)
+		require.ErrorContains(e, cause, "in the middle of a message")
+		require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate])
+	})
+	inBubble(t, nil, func(e *end) {
+		e.postReceives(1)
+		e.llp.arrives(beginning)
+		e.drains()
+		e.endsSending()
+		e.peerEnds()
+		e.endedWith(Closed, nil, "Close")
+		require.Zero(e, e.llp.counts()[rdmap.OpTerminate])
+	})
+}
+
 // TestPeerEndsWhileTheSenderCompletes, which has handed a message to the network and not completed it:
 // that is no work outstanding.
 func TestPeerEndsWhileTheSenderCompletes(t *testing.T) {

@@ -33,6 +33,20 @@ const (
 	BadClose                 // the peer has sent a message after we ended our half
 )
 
+// A peerHalf is how the peer's half of the connection is. It changes once, when the reader finds its end:
+//
+//	sends --the end, after whole messages--> ended
+//	sends --the end, in the middle of a message--> cut
+//
+// afterPeer decides what either means, which depends on the [Stage].
+type peerHalf uint8
+
+const (
+	peerSends peerHalf = iota
+	peerEnded
+	peerCut
+)
+
 const (
 	// PeerEndTime bounds how long a connection waits until a Terminate is sent and the peer has
 	// ended its half after it.
@@ -56,10 +70,9 @@ type ending struct {
 	timer   *time.Timer   // bounds the time until the end; nil: not bounded yet
 
 	// Events of the connection, which may occur in any order.
-	peerEnded bool  // the peer has ended its half,
-	cut       bool  // in the middle of a message
-	sendErr   error // the network accepts nothing more
-	closed    bool  // the LLP was closed, or is about to be
+	peer    peerHalf
+	sendErr error // the network accepts nothing more
+	closed  bool  // the LLP was closed, or is about to be
 
 	users int  // calls of Fail that are running; the connection ends after them; -1: it has ended
 	due   bool // only those calls delay the end

@@ -66,11 +66,14 @@ func (c *Conn) received(err error) (holds bool) {
 	case errors.Is(err, rdmap.ErrLate) && c.late(err):
 		return true
 	}
-	cut := c.stream.MidMessage()
+	how := peerEnded
+	if c.stream.MidMessage() {
+		how = peerCut
+	}
 	c.mu.Lock()
 	c.act(c.arbiter.over()) // from now on another goroutine may have the right
 	if errors.Is(err, io.EOF) {
-		c.peerEnds(cut)
+		c.peerEnds(how)
 	} else {
 		c.receiveFailed(err)
 	}

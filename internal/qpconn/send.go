@@ -41,7 +41,7 @@ func (c *Conn) send(wait bool) {
 			c.sentAtTheEnd()
 			c.mu.Lock()
 		}
-		judge := out == allSent && c.ending.peerEnded
+		judge := out == allSent && c.ending.peer != peerSends
 		if c.act(c.after(out))&doSend != 0 {
 			continue
 		}
