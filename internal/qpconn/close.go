@@ -195,8 +195,8 @@ func (c *Conn) afterPeer() {
 		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "the peer ended its half in the middle of a message"))
 		return
 	}
+	_ = c.llp.CloseSend() // it is not graceful if that has to wait for too long
 	c.advance(Closing, Closed, nil)
-	_ = c.llp.CloseSend()
 	c.die(nil)
 }
 

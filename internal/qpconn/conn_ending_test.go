@@ -2,6 +2,7 @@ package qpconn
 
 import (
 	"io"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,6 +269,29 @@ func TestPeerEndsWhileAnotherIsToSend(t *testing.T) {
 			require.Equal(e, moreThanAShare, e.llp.counts()[rdmap.OpWrite])
 		})
 	}
+}
+
+// TestOurEndDoesNotLeave after that of the peer, as over TLS where the network is full: our half has not
+// ended gracefully, and the last messages may be lost.
+func TestOurEndDoesNotLeave(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.llp.set("CloseSend")
+		e.peerEnds()
+		synctest.Wait()
+		require.True(e, e.llp.reached("CloseSend"))
+		time.Sleep(PeerEndTime)
+		synctest.Wait()
+		resume()
+		e.endedWith(Lost, os.ErrDeadlineExceeded, "Abort")
+	})
+	inBubble(t, nil, func(e *end) {
+		resume := e.llp.set("CloseSend")
+		e.peerEnds()
+		synctest.Wait()
+		e.conn.Abort(errAbort)
+		resume()
+		e.endedWith(Aborted, errAbort, "Abort")
+	})
 }
 
 // TestLLPThatEndsAsAWhole: there is no half to end.

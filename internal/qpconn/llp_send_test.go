@@ -68,6 +68,7 @@ func (f *memoryLLP) Flush(wait bool) error {
 func (f *memoryLLP) Stage() {}
 
 func (f *memoryLLP) CloseSend() error {
+	f.pass("CloseSend")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.noShut {
