@@ -52,7 +52,7 @@ var noWaiting = func() context.Context {
 
 // Revoked calls revoke, which ends accesses and waits under its context until none is in
 // flight: first without waiting, and then, unless the caller is inside a Buffer's method,
-// under ctx.
+// under ctx. If ctx ends first the error matches that of ctx, and its cause.
 func Revoked(ctx context.Context, revoke func(context.Context) error) error {
 	err := revoke(noWaiting)
 	switch {
@@ -62,10 +62,16 @@ func Revoked(ctx context.Context, revoke func(context.Context) error) error {
 		return ErrInBuffer
 	}
 	if err = revoke(ctx); err != nil && errors.Is(err, ctx.Err()) {
-		return context.Cause(ctx)
+		return &lateError{context.Cause(ctx), ctx.Err()}
 	}
 	return err
 }
+
+// A lateError is the cause of the end of a context. It matches the error of the context, too.
+type lateError struct{ cause, err error }
+
+func (e *lateError) Error() string   { return e.cause.Error() }
+func (e *lateError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // Within calls end with a context that ends after d.
 func Within(d time.Duration, end func(context.Context) error) error {

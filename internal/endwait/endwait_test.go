@@ -48,6 +48,14 @@ func TestRevoked(t *testing.T) {
 		err := Within(time.Second, func(ctx context.Context) error { return Revoked(ctx, inFlight) })
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.ErrorContains(t, err, "still under way after 1s")
+
+		cause := errors.New("the program ends")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		err = Revoked(ctx, inFlight)
+		require.ErrorIs(t, err, context.Canceled, "it matches the error of the context")
+		require.ErrorIs(t, err, cause)
+		require.EqualError(t, err, "the program ends")
 	})
 }
 
