@@ -332,6 +332,64 @@ func TestNoWindowIsBoundDuringItsClose(t *testing.T) {
 	})
 }
 
+// TestVERBS_21_PeersLoseAccessBeforeCloseWaits: Close waits for the work requests that are to enable or invalidate the
+// STag. From the beginning peers have no access: not to what is live, nor to what those requests enable.
+func TestVERBS_21_PeersLoseAccessBeforeCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		b, w, on := p.fastRegion(8, everyRight), p.window(), p.register(8, lendable, 0)
+		live, bound := p.enable(b, make([]byte, 8), everyRight, 0), p.bind(w, on, 0, 8, RemoteWrite, 0)
+		next, err := b.Prepare(make([]byte, 8), everyRight, 0)
+		require.NoError(t, err)
+		nextBound, err := w.Prepare(8, RemoteWrite, 0)
+		require.NoError(t, err)
+		next.Queue().Hold()
+		nextBound.Queue().Hold()
+		next.Hold() // an RDMA Write is posted behind the registration
+
+		ctx, cancel := context.WithCancel(context.Background())
+		first := later(func() error { return b.Close(ctx) })
+		firstBound := later(func() error { return w.Close(ctx) })
+		_, done := first()
+		require.False(t, done, "the registration is still to be performed")
+		_, done = firstBound()
+		require.False(t, done, "and so is the bind")
+		require.Equal(t, InvalidSTag, p.try(live.STag(), RemoteWrite, 0, 1), "peers have lost access")
+		require.Equal(t, InvalidSTag, p.try(bound.STag(), RemoteWrite, 0, 1), "through the window, too")
+		_, err = b.Prepare(make([]byte, 8), everyRight, 0)
+		require.ErrorIs(t, err, ErrInvalid, "nothing else can be prepared")
+		cancel()
+		err, _ = first()
+		require.ErrorIs(t, err, context.Canceled)
+		err, _ = firstBound()
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, InvalidSTag, p.try(live.STag(), RemoteWrite, 0, 1), "which a Close that fails does not give back")
+
+		require.ErrorIs(t, p.table.Enable(p.scope, next), errNotInvalid, "what is being closed is there")
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, live.STag(), false))
+		require.NoError(t, p.table.Enable(p.scope, next), "its turn comes")
+		require.True(t, next.Usable(), "for the Write behind it")
+		require.Equal(t, InvalidSTag, p.try(next.STag(), RemoteWrite, 0, 1), "peers have no access to it")
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, bound.STag(), false))
+		require.NoError(t, p.table.Bind(p.scope, &p.windows, nextBound, on, 0))
+		require.Equal(t, InvalidSTag, p.try(nextBound.STag(), RemoteWrite, 0, 1))
+		next.Queue().Release()
+		nextBound.Queue().Release()
+
+		second := later(func() error { return b.Close(context.Background()) })
+		_, done = second()
+		require.False(t, done, "the Write is still to be performed")
+		next.Release()
+		err, done = second()
+		require.True(t, done)
+		require.NoError(t, err)
+		require.NoError(t, w.Close(context.Background()))
+		require.Zero(t, p.windows.Len())
+		p.close(on)
+		require.Zero(t, p.table.Len(), "nothing is left")
+	})
+}
+
 // TestVERBS_23_WhatCannotBeClosedCanBeEnabledAgain: windows keep it from being closed, and then nothing has
 // changed.
 func TestVERBS_23_WhatCannotBeClosedCanBeEnabledAgain(t *testing.T) {

@@ -101,11 +101,11 @@ func (e *entry) key(chosen *uint8) (uint8, error) {
 // held.
 func (e *entry) admit(user Scope, r *Region) error {
 	switch {
-	case r.turn <= e.revoked, e.live.Closing(): // Close removes what is live now, and nothing else
+	case r.turn <= e.revoked:
 		return errRevoked
 	case !e.scope.admits(user):
 		return errOtherScope
-	case e.live.Valid():
+	case !e.live.isInvalid():
 		return errNotInvalid
 	case r.size == 0:
 		return errEmpty
@@ -120,10 +120,11 @@ func (e *entry) admit(user Scope, r *Region) error {
 	return nil
 }
 
-// enable makes r what the entry names. Preconditions: e.mu is held, and admit has
-// agreed.
+// enable makes r what the entry names: VALID, or CLOSING if the entry is being closed.
+// Preconditions: e.mu is held, and admit has agreed.
 func (e *entry) enable(r *Region) {
 	e.table.replace(e.live, r)
+	r.state.Or(e.live.state.Load() & closing)
 	e.live = r
 	r.state.And(^invalid)
 }
@@ -147,27 +148,37 @@ func (e *entry) Invalidate(ctx context.Context) error {
 	return e.table.Invalidate(ctx, live)
 }
 
-// Close gives the index back, as [Table.Close] does, once the work requests are done that
-// were to enable it. From then on nothing can be prepared or enabled any more, unless Close
-// fails with [ErrBound]. Octets of earlier Regions are free when the work requests that name
-// them have completed.
+// Close gives the index back, as [Table.Close] does, after the work requests that were to
+// enable or to invalidate the entry. From the beginning peers have no access to what is
+// enabled, and nothing can be prepared any more, unless Close fails with [ErrBound]. Octets of
+// earlier Regions are free when the work requests that name them have completed.
 func (e *entry) Close(ctx context.Context) error {
-	e.queue.state.Or(closing)
+	if !e.beginClose() {
+		return ErrBound
+	}
 	if err := e.queue.drain(ctx, holds); err != nil {
 		return err
 	}
-	live, ok := e.beginClose()
-	if !ok {
-		return ErrBound
-	}
-	return e.table.Close(ctx, live)
+	return e.table.Close(ctx, e.last())
 }
 
-// beginClose is [Region.beginClose] for what is live.
-func (e *entry) beginClose() (live *Region, ok bool) {
+// beginClose is [Region.beginClose] for what is live, and what is enabled later.
+func (e *entry) beginClose() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.live, e.live.beginClose()
+	if !e.live.beginClose() {
+		return false
+	}
+	e.queue.state.Or(closing)
+	return true
+}
+
+// last returns what is live, and makes sure that nothing prepared up to now can be enabled.
+func (e *entry) last() *Region {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.revoked = e.prepared
+	return e.live
 }
 
 func (e *entry) revoke() (*Region, error) {
@@ -176,6 +187,6 @@ func (e *entry) revoke() (*Region, error) {
 	if !e.live.kill() {
 		return nil, ErrBound
 	}
-	e.revoked = max(e.revoked, e.prepared)
+	e.revoked = e.prepared
 	return e.live, nil
 }

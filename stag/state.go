@@ -40,7 +40,9 @@ func (r *Region) Closing() bool { return r.state.Load()&closing != 0 }
 // the region is VALID, or it is being closed and [Table.Close] waits for the request. A
 // window never is: work requests name the region behind it (draft-hilland-rddp-verbs
 // section 8.1.3.2).
-func (r *Region) Usable() bool { return r.state.Load()&invalid == 0 && !r.IsWindow() }
+func (r *Region) Usable() bool { return !r.isInvalid() && !r.IsWindow() }
+
+func (r *Region) isInvalid() bool { return r.state.Load()&invalid != 0 }
 
 // Pin keeps the region VALID until Unpin, or reports false if it is not. A pin
 // covers one copy and is never held while its holder waits for a peer: Invalidate
