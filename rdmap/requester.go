@@ -31,6 +31,9 @@ func (s *Stream) startable(r *Request, i uint64) bool {
 func (s *Stream) openRequest(r *Request) error {
 	f := &s.fill
 	f.now, f.req = sendingRequest, r
+	if r.takesReceive() { // before publish: another goroutine may look for the number while r is unfinished
+		r.msn = f.sender.NextMSN(QNSend)
+	}
 	op := r.opcode()
 	switch r.Kind {
 	case KindRead, KindAtomic, KindExtension:
@@ -41,7 +44,6 @@ func (s *Stream) openRequest(r *Request) error {
 	case KindWrite:
 		f.out = ddp.Message{Tagged: true, STag: r.Remote.STag, TO: r.Remote.TO}
 	default:
-		r.msn = f.sender.NextMSN(QNSend)
 		f.out = ddp.Message{QN: QNSend, MSN: r.msn}
 		if op.Invalidates() {
 			f.out.RsvdULPWord = uint32(r.Invalidate)
@@ -60,7 +62,6 @@ func (s *Stream) openImmediate(r *Request) {
 	f := &s.fill
 	f.wire = append(f.wire[:0], r.Imm[:]...)
 	f.source[0] = stag.Span{Mem: f.wire, Len: len(f.wire)}
-	r.msn = f.sender.NextMSN(QNSend)
 	f.out = ddp.Message{
 		RsvdULP: r.immediateOpcode().control(), QN: QNSend, MSN: r.msn, Source: f.source[:1], Stage: true,
 	}

@@ -3,6 +3,7 @@ package rdmap
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -225,4 +226,36 @@ func TestTerminateNamesTheImmediateAfterAWrite(t *testing.T) {
 	c.sends("the peer had no receive", terminateOf(blaming(transport.DDPNoBuffer, c.llp.sent[2])))
 	c.s.End()
 	c.wantDone("the request is known by its MSN", "1 flushed", "2 no receive posted by the peer 1202", "3 flushed")
+}
+
+// TestTerminateWhileAWriteWithImmediateIsBeingSent: the number of the Immediate Data, which the Terminate may name, is
+// there from the beginning of the Write. The race detector looks on.
+func TestTerminateWhileAWriteWithImmediateIsBeingSent(t *testing.T) {
+	c := converse(t, nil)
+	c.llp.mulpdu, c.llp.capacity = ddp.UntaggedLen+immediateLen, 1
+	c.post(writeOf(1, target, octets(20)).with(WithImmediate))
+	more, err := c.s.Fill(c.llp)
+	require.NoError(t, err)
+	require.True(t, more, "one segment of the Write is in the batch, which is full")
+	require.NoError(t, c.s.Flush(c.llp))
+
+	c.llp.capacity = 0
+	done := make(chan error, 1)
+	appends := 0
+	c.llp.before = func() {
+		switch appends++; appends {
+		case 1: // of the rest of the Write
+			go func() {
+				named := blaming(transport.DDPNoBuffer, immediate(1, "12345678"))
+				done <- c.s.Segment(0, terminateOf(named))
+			}()
+		case 2:
+			time.Sleep(10 * time.Millisecond) // in which the Terminate arrives
+		}
+	}
+	_, err = c.s.Fill(c.llp)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	c.s.End()
+	c.wantDone("the Terminate names it", "1 no receive posted by the peer 1202")
 }
