@@ -3,7 +3,6 @@ package ddp
 import (
 	"encoding/binary"
 
-	"github.com/goiwarp/iwarp/internal/blockcopy"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -110,12 +109,7 @@ func (c *pinCache) place(buf []stag.Span, p []byte) bool {
 	case !r.Valid():
 		return false
 	}
-	mem := r.Bytes(buf[0].Off, len(p))
-	if mem == nil {
-		return false
-	}
-	blockcopy.Copy(mem, p)
-	return true
+	return r.Bytes(buf[0].Off, len(p)) != nil && r.Place(buf[0].Off, p) == nil
 }
 
 func (c *pinCache) unpin() {

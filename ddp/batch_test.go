@@ -212,3 +212,19 @@ func TestBatchUnpinsEveryRegion(t *testing.T) {
 		require.NoError(t, c.table.Invalidate(done(t), to), "nothing is pinned")
 	}
 }
+
+// TestPlacementsOfABatchAreTold: as those of single messages are, also where the region is not durable.
+func TestPlacementsOfABatchAreTold(t *testing.T) {
+	c, _, _ := conversesInBatches(t, 1)
+	var dirty []string
+	r, _ := c.region(16, func(o *stag.Options) {
+		o.Dirty = func(off, n int64) { dirty = append(dirty, fmt.Sprintf("%d at %d", n, off)) }
+	})
+	c.queues[0].bufs = nil
+	for i := range 2 {
+		c.queues[0].bufs = append(c.queues[0].bufs, []stag.Span{{Region: r, Off: uint64(8 * i), Len: 8}})
+	}
+	require.NoError(t, c.together(whole(1, "first"), whole(2, "the last")))
+	c.wantDelivered("in one call", "batch qn=0 msn=1 lens=[5 8]")
+	require.Equal(t, []string{"5 at 0", "8 at 8"}, dirty)
+}
