@@ -40,7 +40,7 @@ func FuzzRoundTrip(f *testing.F) {
 			ulpdus, rest = append(ulpdus, rest[:n]), rest[n:]
 		}
 		wire := encoded(&e, stage, ulpdus...)
-		r := reference{pos: int(start), markers: markers, crc: true}
+		r := reference{pos: start, markers: markers, crc: true}
 		require.Equal(t, r.stream(ulpdus...), wire)
 		got, err := decoded(&d, wire)
 		require.NoError(t, err)

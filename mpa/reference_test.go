@@ -17,7 +17,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // reference makes FPDUs word by word, as RFC 5044 tells it, and is what the
 // encoder and the decoder are held against.
 type reference struct {
-	pos     int
+	pos     uint64
 	markers bool
 	crc     bool
 	// What is not as it should be, for tests of the receiver:
@@ -33,14 +33,14 @@ func (r *reference) fpdu(b, ulpdu []byte) []byte {
 	for len(body)%4 != 0 {
 		body = append(body, r.pad)
 	}
-	start, header := len(b), -1
+	start, header, begun := len(b), uint64(0), false
 	marker := func() {
 		if !r.markers || r.pos%512 != 0 {
 			return
 		}
 		pointer := 0
-		if header >= 0 {
-			pointer = r.pos - header
+		if begun {
+			pointer = int(r.pos - header)
 		}
 		b = binary.BigEndian.AppendUint16(b, r.reserved)
 		b = binary.BigEndian.AppendUint16(b, uint16(pointer+r.pointer))
@@ -48,8 +48,8 @@ func (r *reference) fpdu(b, ulpdu []byte) []byte {
 	}
 	for ; len(body) > 0; body = body[4:] {
 		marker()
-		if header < 0 {
-			header = r.pos
+		if !begun {
+			header, begun = r.pos, true
 		}
 		b = append(b, body[:4]...)
 		r.pos += 4

@@ -141,14 +141,14 @@ func TestMPA_15_16_21_MarkersPointToTheFPDUTheyAreIn(t *testing.T) {
 }
 
 func TestMPA_17_MarkersSurviveTheWrapOfSequenceNumbers(t *testing.T) {
-	for _, wrap := range []int{1 << 16, 1 << 31, 1 << 32, 1 << 33} {
-		for _, before := range []int{4, 20, 508, 512, 600, 4096} {
+	for _, wrap := range []uint64{1 << 16, 1 << 31, 1 << 32, 1 << 33} {
+		for _, before := range []uint64{4, 20, 508, 512, 600, 4096} {
 			start := wrap - before
 			r := reference{pos: start, markers: true, crc: true}
 			want := r.stream(octets(5000), octets(700), octets(14))
-			e := encoder{pos: uint64(start), markers: true, crc: true}
+			e := encoder{pos: start, markers: true, crc: true}
 			require.Equal(t, want, encoded(&e, false, octets(5000), octets(700), octets(14)), "from %#x on", start)
-			got, err := decoded(&decoder{pos: uint64(start), markers: true, crc: true}, want)
+			got, err := decoded(&decoder{pos: start, markers: true, crc: true}, want)
 			require.NoError(t, err, "from %#x on", start)
 			require.Equal(t, [][]byte{octets(5000), octets(700), octets(14)}, got, "from %#x on", start)
 		}
