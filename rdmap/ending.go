@@ -155,9 +155,9 @@ func (s *Stream) queuedTerminate() (t Terminate, ok bool) {
 
 // End completes all outstanding requests, in order: the request that is the reason for the
 // end with its status, all others with StatusFlushed. The poster may then reuse the memory
-// of the requests. End must be called when the batch was sent or dropped and Fill is not
-// running; Segment may be running. A Terminate that was not filled is not sent. A second
-// call does nothing.
+// of the requests. End must be called when the batch was sent or dropped, and no goroutine
+// sends or receives any more: a segment that was being placed would change that memory after the
+// completion. A Terminate that was not filled is not sent. A second call does nothing.
 func (s *Stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -136,7 +136,7 @@ func (q *responseSink) Posted() int {
 func (q *responseSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
-	for i := range q.s.orq.len() {
+	for i := 0; ; i++ {
 		r := q.s.orq.at(i)
 		if !r.awaitsReply() {
 			continue
@@ -146,7 +146,6 @@ func (q *responseSink) Buffer(k int, _ *ddp.UntaggedHeader) []stag.Span {
 		}
 		k--
 	}
-	return nil // the stream has ended since Posted
 }
 
 func (q *responseSink) Missing() error {

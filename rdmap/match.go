@@ -133,9 +133,6 @@ func (s *Stream) deliverResponse() error {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.orq.len() == 0 { // the stream has ended meanwhile
-		return nil
-	}
 	if v != stag.None {
 		s.endFor(s.orq.at(0), StatusBind, transport.RDMAPLocalCatastrophic)
 		return transport.Faultf(transport.RDMAPLocalCatastrophic, "invalidating the sink %v: %v", sink, v)

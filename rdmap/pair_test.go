@@ -243,8 +243,8 @@ func TestTwoStreamsAndAllTheirGoroutines(t *testing.T) {
 	require.Equal(t, int(out[OpSend].Messages+out[OpSendSolicited].Messages+out[OpImmediate].Messages), sides[0].received)
 }
 
-// A stream ends while everything is going on.
-func TestEndWhileSegmentsCome(t *testing.T) {
+// A stream is terminated while everything is going on, and ends when the last segment has been processed.
+func TestTerminateWhileSegmentsCome(t *testing.T) {
 	for range 50 {
 		e := newEcho()
 		e.Serve = func(in *Inbound) { in.Reply(nil) }
@@ -266,8 +266,8 @@ func TestEndWhileSegmentsCome(t *testing.T) {
 			}
 		})
 		c.s.Terminate(&transport.Fault{Code: transport.MPACRC})
-		c.s.End()
 		receiving.Wait()
+		c.s.End()
 		require.Len(t, c.done, 4, "each request completes once")
 	}
 }
