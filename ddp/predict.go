@@ -9,7 +9,7 @@ import (
 
 // Predict is that of [transport.Placer]. Where it cannot tell all that is to come, and no more than
 // half of what there is room for, it tells nothing.
-func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
+func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int) []transport.PredictedSegment {
 	if s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
 		return dst
 	}
@@ -20,7 +20,7 @@ func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone
 			break
 		}
 		part := int(min(n, uint64(room)))
-		mem, began := s.pin(h, access, part, alone)
+		mem, began := s.pin(h, access, part)
 		switch {
 		case mem == nil && room > enough:
 			return dst[:from] // more is to come: all of it is read at once, rather than this little
@@ -45,13 +45,13 @@ type place struct {
 
 // pin pins n octets of memory that h names, and returns them; nil if that cannot be. began is
 // the moment before they are written.
-func (s *Stream) pin(h TaggedHeader, access stag.Access, n int, alone bool) (mem []byte, began uint64) {
+func (s *Stream) pin(h TaggedHeader, access stag.Access, n int) (mem []byte, began uint64) {
 	r, off, v := s.table.Pin(s.scope, h.STag, access, h.TO, n)
 	if v != stag.None {
 		return nil, 0
 	}
 	mem = r.Bytes(off, n)
-	if mem == nil || alone && r.PeersMayWrite() || s.overlaps(mem) {
+	if mem == nil || r.PeersMayWrite() || s.overlaps(mem) {
 		r.Unpin()
 		return nil, 0
 	}

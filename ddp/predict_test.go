@@ -31,11 +31,14 @@ func (r *reader) PredictTagged(k int) (h TaggedHeader, access stag.Access, n uin
 	return TaggedHeader{RsvdULP: 0x42, STag: a.stag, TO: a.to}, stag.LocalWrite, a.n, true
 }
 
+// own gives no right to peers.
+func own(o *stag.Options) { o.Access = stag.LocalWrite }
+
 // predicted is what a Stream that awaits messages tells, in words, with segments of 10
 // octets of payload.
-func (c *conversation) predicted(room int, alone bool, await ...awaited) (told []string) {
+func (c *conversation) predicted(room int, await ...awaited) (told []string) {
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, await}})
-	for _, f := range s.Predict(nil, 10+TaggedLen, room, alone) {
+	for _, f := range s.Predict(nil, 10+TaggedLen, room) {
 		h, err := ParseTagged(f.Head[:])
 		require.NoError(c, err)
 		end := ""
@@ -50,7 +53,6 @@ func (c *conversation) predicted(room int, alone bool, await ...awaited) (told [
 
 func TestWhatIsAwaitedIsPredicted(t *testing.T) {
 	c := converse(t, 0)
-	own := func(o *stag.Options) { o.Access = stag.LocalWrite }
 	a, mem := c.region(100, own)
 	b, _ := c.region(100, own)
 	open, _ := c.region(100, nil)
@@ -58,38 +60,37 @@ func TestWhatIsAwaitedIsPredicted(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, []string{"10 to 0x1000", "10 to 0x100a", "5 to 0x1014, the last", "10 to 0x1030, the last"},
-		c.predicted(1000, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "message after message")
+		c.predicted(1000, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "message after message")
 	require.Equal(t, []string{"10 to 0x1000"},
-		c.predicted(19, true, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "whole segments only, where there is no room for all")
+		c.predicted(19, awaited{a.STag(), 0x1000, 25}, awaited{b.STag(), 0x1030, 10}), "whole segments only, where there is no room for all")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.predicted(20, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}), "not two in the same memory")
+		c.predicted(20, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}), "not two in the same memory")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.predicted(20, true, awaited{a.STag(), 0x1000, 10}, awaited{again.STag(), 5, 10}), "by whatever name")
+		c.predicted(20, awaited{a.STag(), 0x1000, 10}, awaited{again.STag(), 5, 10}), "by whatever name")
 	require.Equal(t, []string{"10 to 0x1000, the last"},
-		c.predicted(20, true, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), "nothing where peers may write")
-	require.Empty(t, c.predicted(21, true, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}),
+		c.predicted(20, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), "nothing where peers may write")
+	require.Empty(t, c.predicted(21, awaited{a.STag(), 0x1000, 10}, awaited{a.STag(), 0x1009, 10}),
 		"nothing at all, if that is less than half of what may have come")
-	require.Len(t, c.predicted(1000, false, awaited{a.STag(), 0x1000, 10}, awaited{open.STag(), 0x1000, 10}), 2, "unless that does not matter")
-	require.Empty(t, c.predicted(1000, true, awaited{0xdead, 0, 10}), "nothing for an STag that does not exist")
-	require.Empty(t, c.predicted(1000, true, awaited{a.STag(), 0x1000 + 95, 10}), "or beyond its bounds")
-	require.Empty(t, c.predicted(1000, true, awaited{a.STag(), 0x1000, 0}, awaited{b.STag(), 0x1000, 10}), "an empty message may have any header")
+	require.Empty(t, c.predicted(1000, awaited{0xdead, 0, 10}), "nothing for an STag that does not exist")
+	require.Empty(t, c.predicted(1000, awaited{a.STag(), 0x1000 + 95, 10}), "or beyond its bounds")
+	require.Empty(t, c.predicted(1000, awaited{a.STag(), 0x1000, 0}, awaited{b.STag(), 0x1000, 10}), "an empty message may have any header")
 	require.NoError(t, c.table.Invalidate(t.Context(), a), "nothing is left pinned")
-	require.Empty(t, c.predicted(1000, true, awaited{a.STag(), 0x1000, 10}))
+	require.Empty(t, c.predicted(1000, awaited{a.STag(), 0x1000, 10}))
 }
 
 func TestNothingIsPredictedWhereSegmentsOvertakeEachOther(t *testing.T) {
 	c := converse(t, 0)
-	a, _ := c.region(100, nil)
+	a, _ := c.region(100, own)
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}, Window: 4})
-	require.Empty(t, s.Predict(nil, 100, 1000, false))
+	require.Empty(t, s.Predict(nil, 100, 1000))
 }
 
 func TestWhatWasPredictedIsDelivered(t *testing.T) {
 	c := converse(t, 0)
 	c.access = stag.LocalWrite
-	a, _ := c.region(100, nil)
+	a, _ := c.region(100, own)
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}})
-	segs := s.Predict(nil, 20+TaggedLen, 1000, false)
+	segs := s.Predict(nil, 20+TaggedLen, 1000)
 	s.Unpin()
 	require.NoError(t, s.Placed(0, &segs[0]))
 	require.Empty(t, c.delivered, "not before the message is whole")
@@ -121,9 +122,11 @@ func TestCMT_30_PredictedPayloadBeganBeforeItWasRead(t *testing.T) {
 	c.access = stag.LocalWrite
 	w := watching{now: 7}
 	var dirty []int64
-	a, _ := c.region(100, func(o *stag.Options) { o.Watch, o.Dirty = &w, func(off, n int64) { dirty = append(dirty, off, n) } })
+	a, _ := c.region(100, func(o *stag.Options) {
+		o.Access, o.Watch, o.Dirty = stag.LocalWrite, &w, func(off, n int64) { dirty = append(dirty, off, n) }
+	})
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}}}})
-	segs := s.Predict(nil, 20+TaggedLen, 1000, false)
+	segs := s.Predict(nil, 20+TaggedLen, 1000)
 	w.now = 8
 	s.Unpin()
 	require.NoError(t, s.Placed(0, &segs[0]))
@@ -144,9 +147,11 @@ func TestWhatWasPredictedIsToldToTheOwnerOfTheMemory(t *testing.T) {
 	c := converse(t, 0)
 	c.access = stag.LocalWrite
 	var told []int64
-	r, _ := c.region(100, func(o *stag.Options) { o.Dirty = func(off, n int64) { told = append(told, off, n) } })
+	r, _ := c.region(100, func(o *stag.Options) {
+		o.Access, o.Dirty = stag.LocalWrite, func(off, n int64) { told = append(told, off, n) }
+	})
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{r.STag(), 0x1007, 25}}}})
-	segs := s.Predict(nil, 20+TaggedLen, 1000, false)
+	segs := s.Predict(nil, 20+TaggedLen, 1000)
 	require.Len(t, segs, 2)
 	require.Empty(t, told, "predicted is not written")
 	s.Unpin()
@@ -172,10 +177,10 @@ func TestWhatWasPredictedIsToldToTheOwnerOfTheMemory(t *testing.T) {
 // read into it.
 func TestPredictedMemoryIsPinnedUntilUnpin(t *testing.T) {
 	c := converse(t, 0)
-	a, _ := c.region(100, nil)
-	b, _ := c.region(100, nil)
+	a, _ := c.region(100, own)
+	b, _ := c.region(100, own)
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{a.STag(), 0x1000, 25}, {b.STag(), 0x1000, 25}}}})
-	require.NotEmpty(t, s.Predict(nil, 20+TaggedLen, 1000, false))
+	require.NotEmpty(t, s.Predict(nil, 20+TaggedLen, 1000))
 	for _, r := range []*stag.Region{a, b} {
 		require.ErrorIs(t, c.table.Invalidate(done(t), r), context.Canceled)
 	}
@@ -184,38 +189,37 @@ func TestPredictedMemoryIsPinnedUntilUnpin(t *testing.T) {
 	for _, r := range []*stag.Region{a, b} {
 		require.NoError(t, c.table.Invalidate(done(t), r))
 	}
-	require.Empty(t, s.Predict(nil, 20+TaggedLen, 1000, false), "and nothing is left of it")
+	require.Empty(t, s.Predict(nil, 20+TaggedLen, 1000), "and nothing is left of it")
 	s.Unpin()
 }
 
 // TestNothingIsPredictedThatCannotBe: no room, no payload in a segment, no stream.
 func TestNothingIsPredictedThatCannotBe(t *testing.T) {
 	c := converse(t, 0)
-	own := func(o *stag.Options) { o.Access = stag.LocalWrite }
 	r, mem := c.region(100, own)
 	half, err := c.table.Register(mem[50:], stag.Options{Access: stag.LocalWrite, Scope: stag.Scope{PD: 1}})
 	require.NoError(t, err)
 	file, err := c.table.RegisterBuffer(&scriptBuffer{mem: octets(100)}, stag.Options{Access: stag.LocalWrite, Scope: alice})
 	require.NoError(t, err)
-	require.Empty(t, c.predicted(1000, false, awaited{file.STag(), 0, 10}), "a Buffer is no memory")
-	require.Empty(t, c.predicted(0, false, awaited{r.STag(), 0x1000, 10}))
-	require.Equal(t, []string{"1 to 0x1000, the last"}, c.predicted(1, false, awaited{r.STag(), 0x1000, 1}))
+	require.Empty(t, c.predicted(1000, awaited{file.STag(), 0, 10}), "a Buffer is no memory")
+	require.Empty(t, c.predicted(0, awaited{r.STag(), 0x1000, 10}))
+	require.Equal(t, []string{"1 to 0x1000, the last"}, c.predicted(1, awaited{r.STag(), 0x1000, 1}))
 	require.Equal(t, []string{"10 to 0x1000, the last", "10 to 0x100a, the last"},
-		c.predicted(20, true, awaited{r.STag(), 0x1000, 10}, awaited{r.STag(), 0x100a, 10}), "side by side is not the same memory")
+		c.predicted(20, awaited{r.STag(), 0x1000, 10}, awaited{r.STag(), 0x100a, 10}), "side by side is not the same memory")
 	require.Equal(t, []string{"10 to 0x100a, the last", "10 to 0x1000, the last"},
-		c.predicted(20, true, awaited{r.STag(), 0x100a, 10}, awaited{r.STag(), 0x1000, 10}), "whichever is first")
+		c.predicted(20, awaited{r.STag(), 0x100a, 10}, awaited{r.STag(), 0x1000, 10}), "whichever is first")
 	require.Equal(t, []string{"1 to 0x1032, the last"},
-		c.predicted(2, true, awaited{r.STag(), 0x1032, 1}, awaited{half.STag(), 0, 10}), "the same octets are, by another name")
+		c.predicted(2, awaited{r.STag(), 0x1032, 1}, awaited{half.STag(), 0, 10}), "the same octets are, by another name")
 	require.Equal(t, []string{"10 to 0x0, the last"},
-		c.predicted(20, true, awaited{half.STag(), 0, 10}, awaited{r.STag(), 0x1032 - 9, 10}))
-	require.Equal(t, []string{"10 to 0x1000"}, c.predicted(20, true, awaited{r.STag(), 0x1000, 30}), "the last of what there is room for is not told: it may be more")
+		c.predicted(20, awaited{half.STag(), 0, 10}, awaited{r.STag(), 0x1032 - 9, 10}))
+	require.Equal(t, []string{"10 to 0x1000"}, c.predicted(20, awaited{r.STag(), 0x1000, 30}), "the last of what there is room for is not told: it may be more")
 
 	s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, []awaited{{r.STag(), 0x1000, 25}}}})
-	require.Empty(t, s.Predict(nil, TaggedLen, 1000, false), "segments without payload")
+	require.Empty(t, s.Predict(nil, TaggedLen, 1000), "segments without payload")
 	require.Error(t, s.Segment(0, tagged(true, 0xdead, 0, []byte("x"))))
-	require.Empty(t, s.Predict(nil, 100, 1000, false), "a stream that has ended")
+	require.Empty(t, s.Predict(nil, 100, 1000), "a stream that has ended")
 	none := New(Config{Table: c.table, Scope: alice, Upper: c})
-	require.Empty(t, none.Predict(nil, 100, 1000, false), "an upper layer that predicts nothing")
+	require.Empty(t, none.Predict(nil, 100, 1000), "an upper layer that predicts nothing")
 }
 
 // done returns a context that is over.

@@ -62,8 +62,7 @@ func (c *Conn) predicts() bool {
 func (c *Conn) readPredicted(p transport.Placer) error {
 	q := predictedReads.Get()
 	defer q.release()
-	// Alone, also without CRCs: an FPDU that was not predicted lies there until prepend.
-	q.segs = p.Predict(q.segs[:0], c.usual, predictMax, true)
+	q.segs = p.Predict(q.segs[:0], c.usual, predictMax)
 	free, held := c.in.free(), c.in.octets()
 	q.layOut(free[:min(len(free), predictMore)])
 	if c.predicted = q.begins(held); !c.predicted {

@@ -15,15 +15,11 @@ import (
 // A scattered script reads into several buffers, too.
 type scattered struct {
 	script
-	scatters  int
-	meanwhile func() // what happens when a read has ended; nil: nothing
+	scatters int
 }
 
 func (s *scattered) Scatter(bufs [][]byte) (int, error) {
 	s.scatters++
-	if s.meanwhile != nil {
-		defer s.meanwhile()
-	}
 	total := 0
 	for _, b := range bufs {
 		for len(b) > 0 {
@@ -52,8 +48,7 @@ type predicter struct {
 	placed  int // segments that came into place
 	strange [][]byte
 	seq     uint64
-	left    int  // octets in the Conn at the end
-	open    bool // other peers may write to the sinks
+	left    int // octets in the Conn at the end
 }
 
 const awaited = 0xc1
@@ -65,12 +60,9 @@ func (e *predicter) head(sink, off int) (h [transport.PredictedHeadLen]byte) {
 	return h
 }
 
-func (e *predicter) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
+func (e *predicter) Predict(dst []transport.PredictedSegment, size, room int) []transport.PredictedSegment {
 	require.Zero(e.t, e.pinned, "what was pinned has been released")
 	e.pinned++
-	if alone && e.open {
-		return dst
-	}
 	off := e.got
 	for i := e.turn; i < len(e.sinks) && room > 0; i++ {
 		sink := e.sinks[i]
@@ -218,33 +210,5 @@ func TestPredictedOctetsAreVerified(t *testing.T) {
 		for i := range e.turn {
 			require.True(t, bytes.Equal(c.want[i], e.sinks[i]), "what was delivered is right")
 		}
-	}
-}
-
-// TestOtherPeersDoNotReachWhatWasNotPredicted: what comes in place of a response is in the sink for a
-// moment, and other peers may write to the sink.
-func TestOtherPeersDoNotReachWhatWasNotPredicted(t *testing.T) {
-	for _, crc := range []bool{false, true} {
-		ref, e := reference{crc: crc}, &predicter{t: t, sinks: [][]byte{make([]byte, 20_000)}, open: true}
-		message, strange := octets(20_000), octets(300)
-		strange[0] = 0x41
-		segment := func(off int) []byte {
-			head := e.head(0, off)
-			return append(head[:], message[off:off+10_000]...)
-		}
-		s := &scattered{meanwhile: func() { // another peer writes
-			for i := range e.sinks[0] {
-				e.sinks[0][i] = 0xff
-			}
-		}}
-		s.reads = [][]byte{ref.stream(segment(0)), nil, ref.stream(strange, segment(10_000))}
-		conn := newConn(s, Options{}, &Terms{CRC: crc})
-		for len(s.reads) > 0 {
-			if err := conn.Receive(e, transport.NoWait); err != nil {
-				require.ErrorIs(t, err, transport.ErrAgain)
-			}
-		}
-		require.Equal(t, [][]byte{strange}, e.strange, "CRC %t", crc)
-		require.Equal(t, 1, e.turn, "and the message has come")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp/ddp"
+	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport"
 )
 
@@ -175,11 +176,11 @@ func (b *shutting) Next() []byte {
 // What was predicted before Shut counts as having come before it.
 func TestNothingIsPredictedAfterShut(t *testing.T) {
 	c := converse(t, nil)
-	r, _ := c.region(64<<10, nil)
+	r, _ := c.region(64<<10, func(o *stag.Options) { o.Access = stag.LocalWrite })
 	c.post(readOf(1, target, span(r, 0, 64<<10)))
 	require.NoError(t, c.flush())
-	require.NotEmpty(t, c.s.Predict(nil, 32<<10, 64<<10, false))
+	require.NotEmpty(t, c.s.Predict(nil, 32<<10, 64<<10))
 	c.s.Unpin()
 	c.s.Shut()
-	require.Empty(t, c.s.Predict(nil, 32<<10, 64<<10, false))
+	require.Empty(t, c.s.Predict(nil, 32<<10, 64<<10))
 }

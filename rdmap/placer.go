@@ -75,11 +75,11 @@ func mayBeLate(segment []byte) bool {
 func (s *Stream) MidMessage() bool { return s.ddp.MidMessage() }
 
 // Predict predicts the next segments: see [transport.Placer].
-func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int, alone bool) []transport.PredictedSegment {
+func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int) []transport.PredictedSegment {
 	if s.in() >= phaseShut {
 		return dst
 	}
-	return s.ddp.Predict(dst, size, room, alone)
+	return s.ddp.Predict(dst, size, room)
 }
 
 // Unpin releases the memory that Predict has pinned.

@@ -22,14 +22,14 @@ type Placer interface {
 	// as many as fit into room octets of payload, each of size octets with its header,
 	// unless a message ends with it. The LLP may then read into their destinations
 	// directly. The memory is pinned until Unpin, so the LLP must not wait before that.
-	// The segments do not overlap. With alone, no segment lies in memory that another
-	// peer may write: data that is verified in place must not change meanwhile, nor may
-	// data of another message that has arrived there instead.
+	// The segments do not overlap, and none lies in memory that another peer may write:
+	// data that is verified in place must not change meanwhile, nor may data of another
+	// message that has arrived there instead.
 	//
 	// The headers of the peer do not determine where the data goes. It goes where this
 	// side expects it, into memory whose contents are undefined until it has arrived.
 	// Nothing is delivered before it is verified.
-	Predict(dst []PredictedSegment, size, room int, alone bool) []PredictedSegment
+	Predict(dst []PredictedSegment, size, room int) []PredictedSegment
 	// Unpin releases the memory that Predict has pinned.
 	Unpin()
 	// Placed processes a segment that has arrived as predicted, complete and verified. It
@@ -73,7 +73,7 @@ type PredictedSegment struct {
 type NoPrediction struct{}
 
 // Predict appends nothing.
-func (NoPrediction) Predict(dst []PredictedSegment, _, _ int, _ bool) []PredictedSegment { return dst }
+func (NoPrediction) Predict(dst []PredictedSegment, _, _ int) []PredictedSegment { return dst }
 
 // Unpin does nothing.
 func (NoPrediction) Unpin() {}
