@@ -114,11 +114,13 @@ func TestVERBS_41_47_WhatMayComeAfterShut(t *testing.T) {
 
 func TestVERBS_47_LateSegmentIsRefusedOnce(t *testing.T) {
 	for that, late := range map[string]func(c *conversation, at RemoteAddr) []byte{
-		"a Send":       func(*conversation, RemoteAddr) []byte { return untagged(OpSend, QNSend, 1, "late") },
-		"a Write":      func(_ *conversation, at RemoteAddr) []byte { return tagged(OpWrite, true, at, "late") },
-		"a Read":       func(*conversation, RemoteAddr) []byte { return readRequestOf(1, ReadRequest{Sink: target}) },
-		"no header":    func(*conversation, RemoteAddr) []byte { return []byte{0} },
-		"half a Write": func(_ *conversation, at RemoteAddr) []byte { return tagged(OpWrite, true, at, "")[:ddp.TaggedLen-1] },
+		"a Send":                 func(*conversation, RemoteAddr) []byte { return untagged(OpSend, QNSend, 1, "late") },
+		"a Write":                func(_ *conversation, at RemoteAddr) []byte { return tagged(OpWrite, true, at, "late") },
+		"a Read":                 func(*conversation, RemoteAddr) []byte { return readRequestOf(1, ReadRequest{Sink: target}) },
+		"an empty Read Response": func(*conversation, RemoteAddr) []byte { return tagged(OpReadResponse, true, RemoteAddr{}, "") },
+		"a tagged Terminate":     func(_ *conversation, at RemoteAddr) []byte { return tagged(OpTerminate, true, at, "late") },
+		"no header":              func(*conversation, RemoteAddr) []byte { return []byte{0} },
+		"half a Write":           func(_ *conversation, at RemoteAddr) []byte { return tagged(OpWrite, true, at, "")[:ddp.TaggedLen-1] },
 	} {
 		for _, alone := range []bool{true, false} {
 			c := converse(t, nil)

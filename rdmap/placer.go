@@ -64,10 +64,13 @@ func (s *Stream) late() error {
 // mayBeLate reports whether a segment is accepted after the end of our half: a Terminate is, and
 // an empty RDMA Write, which has no effect.
 func mayBeLate(segment []byte) bool {
-	if ddp.IsTagged(segment) && len(segment) == ddp.TaggedLen {
-		return true
+	switch {
+	case len(segment) < 2:
+		return false
+	case ddp.IsTagged(segment):
+		return opcodeOf(segment[1]) == OpWrite && len(segment) == ddp.TaggedLen
 	}
-	return len(segment) > 1 && opcodeOf(segment[1]) == OpTerminate
+	return opcodeOf(segment[1]) == OpTerminate
 }
 
 // MidMessage reports whether the last segment that was processed leaves its message unfinished. Only the
