@@ -61,10 +61,14 @@ func (b *batch) splits(n int) bool {
 	if end <= b.edge || b.emss == 0 || b.bytes == 0 {
 		return false
 	}
-	for b.edge <= b.bytes+lengthSize+n {
+	for b.edge <= b.bytes {
 		b.edge += b.emss
 	}
-	return b.edge < end
+	edge := b.edge
+	for edge <= b.bytes+lengthSize+n {
+		edge += b.emss
+	}
+	return edge < end
 }
 
 // room is how many octets can be had at once from own, at least 1.

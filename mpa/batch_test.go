@@ -25,6 +25,17 @@ func TestBatchIsFullExactlyAtItsLimits(t *testing.T) {
 	require.Equal(t, [][]byte{nil, nil}, b.pieces[:2], "and what is out is forgotten")
 }
 
+// TestSplitsIsOfTheFPDUThatIsAskedAbout: the network is full, and a Terminate comes in place of the FPDU that did not
+// fit.
+func TestSplitsIsOfTheFPDUThatIsAskedAbout(t *testing.T) {
+	b := &batch{emss: 100}
+	b.lend(make([]byte, 50))
+	require.True(t, b.splits(146), "octets 198 to 201 are its CRC")
+	require.True(t, b.splits(46), "octets 98 to 101")
+	require.False(t, b.splits(42), "octets 94 to 97")
+	require.True(t, b.splits(146))
+}
+
 // TestKeepCopiesWhatIsLentAndNotOutYet: however much of the batch is out.
 func TestKeepCopiesWhatIsLentAndNotOutYet(t *testing.T) {
 	for out := range 60 {
