@@ -57,6 +57,26 @@ func TestPostRefusesWhatNoStreamCanDo(t *testing.T) {
 	c.wantIdle("nothing is queued")
 }
 
+// TestRequestsAreZeroedForTheirNextUse: whatever the poster has filled in, also for a Send, of which only some fields are
+// reset.
+func TestRequestsAreZeroedForTheirNextUse(t *testing.T) {
+	c := converse(t, func(cfg *Config) { cfg.SendDepth = 1 })
+	r, _ := c.region(8, nil)
+	for round := range 3 {
+		_, err := c.s.Post(1, func(_ int, q *Request) error {
+			q.Spans, q.Inline, q.reply = nil, nil, nil
+			require.Equal(t, Request{}, *q, "round %d", round)
+			q.Kind, q.Flags, q.Class, q.Bits, q.Invalidate = KindSend, Solicited|Invalidating, 3, 4, 5
+			q.ID, q.Tag, q.Posted = 6, "7", 8
+			q.Spans = []stag.Span{span(r, 0, 8)}
+			return nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.flush())
+	}
+	require.Len(t, c.done, 3)
+}
+
 func TestQueueGrowsWhileItIsInUse(t *testing.T) {
 	c := converse(t, func(cfg *Config) { cfg.SendDepth, cfg.ORD = 1000, 1000 })
 	next := uint64(0)

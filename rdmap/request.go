@@ -188,9 +188,9 @@ func (r *Request) resetSend() {
 	} else {
 		clear(r.Spans)
 	}
-	r.Kind, r.Flags, r.Inlined, r.done, r.quiet = 0, 0, false, false, false
+	r.Kind, r.Flags, r.Inlined, r.done, r.quiet, r.Class = 0, 0, false, false, false, 0
 	r.Bits, r.msn, r.Invalidate = 0, 0, 0
-	r.ID, r.Len = 0, 0
+	r.ID, r.Len, r.Posted = 0, 0, 0
 	r.Spans, r.Inline = r.Spans[:0], r.Inline[:0]
 	if r.Tag != nil {
 		r.Tag = nil
