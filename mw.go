@@ -76,9 +76,9 @@ func (mw *MW) Close() error {
 	return endwait.Within(mw.pd.rnic.cfg.CloseTimeout, mw.CloseContext)
 }
 
-// CloseContext waits until every posted OpBind and OpLocalInvalidate of the window has
-// completed, invalidates the window, and releases its STag. If ctx ends first, CloseContext
-// may be called again. Closing is idempotent.
+// CloseContext ends all access through the window at once. It then waits until every posted
+// OpBind and OpLocalInvalidate of the window has completed, and releases the STag. If ctx ends
+// first, CloseContext may be called again. Closing is idempotent.
 func (mw *MW) CloseContext(ctx context.Context) error {
 	if err := endwait.Revoked(ctx, mw.window.Close); err != nil {
 		return revokeError("close", mw.STag(), err)
