@@ -7,10 +7,10 @@ import (
 )
 
 // A round is one sync and the Flushes that it serves. While one is running all Flushes that
-// come make up the next. The committer runs a round, and tells all Flushes of it its outcome. It is
-// a goroutine of the group, or that of a Flush that waits and finds no committer. If Flushes wait
-// for the next round it leaves that to another goroutine, and only then sends answers: that may
-// have to wait until those Flushes, or others of its own round, are over.
+// come make up the next. The committer, a goroutine of the group, runs a round, and tells all
+// Flushes of it its outcome. If Flushes wait for the next round it leaves that to another goroutine,
+// and only then sends answers: that may have to wait until those Flushes, or others of its own
+// round, are over.
 type round struct {
 	wants []Range
 	thens []func(error) func()
@@ -63,7 +63,7 @@ func (g *group) Flush(ctx context.Context, off, n int64) error {
 	w := g.waiters.Get()
 	first, pending, err := g.ask(Range{off, n}, w.then)
 	if first {
-		g.runOne()
+		go g.committer()
 	}
 	if pending {
 		select {
@@ -100,7 +100,7 @@ func (g *group) flushThen(off, n int64, then func(error) func()) (pending bool, 
 }
 
 // ask has then called when want is durable. If it is, or cannot be, as err says, pending is
-// false. first: the caller is the committer, or is to start it.
+// false. first: the caller is to start the committer.
 func (g *group) ask(want Range, then func(error) func()) (first, pending bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

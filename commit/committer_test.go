@@ -89,3 +89,30 @@ func TestCMT_25_53_AnswerThatWaitsForALaterCommit(t *testing.T) {
 		require.False(t, second.Valid())
 	})
 }
+
+// TestCMT_25_53_AnswerThatWaitsForAFlush: the same for a Flush that waits, within a placement, as that of a region with
+// WriteThrough does.
+func TestCMT_25_53_AnswerThatWaitsForAFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Second}
+		g := newGroup(64, true, d.sync)
+		c := converse(t, nil)
+		r, _ := c.region(func(o *stag.Options) {
+			o.Scope.Stream, o.Flusher = 0, g
+			o.Dirty = func(off, n int64) {
+				touch(g, off, n)
+				_ = flush(g, off, n)
+			}
+		})
+		placed := make(chan error, 1)
+		go func() { placed <- c.send(writeOf(part(r, 0, 4), "some")) }()
+		synctest.Wait()
+		other := kickedBy(c, bob)
+		other.sends("a Commit of the same octets", requestOf(1, ask(1, part(r, 0, 4))))
+		other.invalidates(r)
+		time.Sleep(time.Minute)
+		require.Len(t, placed, 1, "the Write is placed before the answer that waits for it")
+		other.wantSegment("which follows", responseOf(1, 1, 0))
+		require.False(t, r.Valid())
+	})
+}

@@ -202,6 +202,23 @@ func TestCMT_13_CancelledFlushLeavesTheRoundToOthers(t *testing.T) {
 	})
 }
 
+// TestFlushEndsWithItsContext: one that waits for no other, too.
+func TestFlushEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disk{takes: time.Hour}
+		g := newGroup(64*page, false, d.sync)
+		touch(g, 0, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		require.ErrorIs(t, g.Flush(ctx, 0, 1), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+		require.NoError(t, flush(g, 0, 1), "the sync goes on")
+		require.Equal(t, time.Hour, time.Since(start))
+		require.EqualValues(t, 1, g.Syncs())
+	})
+}
+
 func TestWholesaleSyncTakesAll(t *testing.T) {
 	var d disk
 	g := newGroup(64*page, true, d.sync)
