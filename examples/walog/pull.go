@@ -15,45 +15,46 @@ import (
 // askLen is a request: where the record is, where it goes in the file, and the new mark.
 const askLen = 16 + 8 + 8
 
-// servePull serves one writer.
-func (t *target) servePull(ctx context.Context, qp *iwarp.QP) {
+// servePull serves the writer until the connection ends.
+func (s *session) servePull(ctx context.Context) {
 	buf := make([]byte, askLen)
-	mr, err := t.pd.RegisterMR(buf, stag.LocalWrite, nil)
+	mr, err := s.pd.RegisterMR(buf, stag.LocalWrite, nil)
 	if err != nil {
-		_ = qp.Abort()
+		_ = s.qp.Abort()
 		return
 	}
 	defer func() { _ = mr.Close() }()
 	for {
-		if _, err := qp.Recv(ctx, mr.Slice(0, askLen)); err != nil {
+		if _, err := s.qp.Recv(ctx, mr.Slice(0, askLen)); err != nil {
 			return
 		}
-		if err := t.pullOne(ctx, qp, buf); err != nil {
-			_ = qp.Abort()
+		if err := s.pullOne(ctx, buf); err != nil {
+			_ = s.qp.Abort()
 			return
 		}
 	}
 }
 
-func (t *target) pullOne(ctx context.Context, qp *iwarp.QP, ask []byte) error {
+func (s *session) pullOne(ctx context.Context, ask []byte) error {
 	var at iwarp.RemoteBuffer
 	if err := at.UnmarshalBinary(ask[:16]); err != nil {
 		return err
 	}
 	off := int(binary.LittleEndian.Uint64(ask[16:]))
-	if err := qp.RDMARead(ctx, t.mr.Slice(off, int(at.Len)), at); err != nil {
+	if err := s.qp.RDMARead(ctx, s.file.Slice(off, int(at.Len)), at); err != nil {
 		return err
 	}
-	if err := t.file.Flush(ctx, int64(off), int64(at.Len)); err != nil {
+	file := s.t.file
+	if err := file.Flush(ctx, int64(off), int64(at.Len)); err != nil {
 		return err
 	}
-	if _, err := t.file.WriteAt(ask[24:32], 0); err != nil {
+	if _, err := file.WriteAt(ask[24:32], 0); err != nil {
 		return err
 	}
-	if err := t.file.Flush(ctx, 0, 8); err != nil {
+	if err := file.Flush(ctx, 0, 8); err != nil {
 		return err
 	}
-	return qp.Send(ctx)
+	return s.qp.Send(ctx)
 }
 
 // A puller is a writer of this kind, to one target and of one record at a time.

@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
-	"github.com/goiwarp/iwarp/stag"
 )
 
 // begun makes a writer that has found a log, and does nothing with it by itself.
@@ -98,6 +100,98 @@ func TestATermIsOneWriters(t *testing.T) {
 	}
 }
 
+// A proxy is on the way to a target, and may keep what a writer sends.
+type proxy struct {
+	*testing.T
+	l    net.Listener
+	mu   sync.Mutex
+	kept *bytes.Buffer // nil: nothing is kept
+	to   net.Conn
+}
+
+func newProxy(t *testing.T, addr string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	to, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	p := &proxy{T: t, l: l, to: to}
+	t.Cleanup(func() { _, _ = l.Close(), to.Close() })
+	go p.forward()
+	return p
+}
+
+// forward takes one connection.
+func (p *proxy) forward() {
+	from, err := p.l.Accept()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	go func() { _, _ = io.Copy(from, p.to) }()
+	_, _ = io.Copy(p, from)
+}
+
+func (p *proxy) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept != nil {
+		return p.kept.Write(b)
+	}
+	return p.to.Write(b)
+}
+
+func (p *proxy) keep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = new(bytes.Buffer)
+}
+
+// keeps waits until something that was kept has these octets in it.
+func (p *proxy) keeps(octets string) {
+	require.Eventually(p, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return bytes.Contains(p.kept.Bytes(), []byte(octets))
+	}, 10*time.Second, time.Millisecond)
+}
+
+// release sends what was kept, and waits until the target has ended the connection.
+func (p *proxy) release() {
+	_, _ = p.to.Write(p.kept.Bytes()) // the target may have ended it before
+	_ = p.to.(*net.TCPConn).CloseWrite()
+	_, _ = io.Copy(io.Discard, p.to)
+}
+
+// TestWriterThatHasEndedIsNotHeardAnyMore: what it has sent last is on its way for longer than another writer takes to
+// begin. It has a mark of the term before in it.
+func TestWriterThatHasEndedIsNotHeardAnyMore(t *testing.T) {
+	c := newCluster(t)
+	p := newProxy(t, c.addrs[0])
+	w, err := openWriter(c.ctx, []string{p.l.Addr().String(), c.addrs[1], c.addrs[2]}, c.size)
+	require.NoError(t, err)
+	require.NoError(t, w.append(c.ctx, []byte("one")))
+	require.NoError(t, w.settle(c.ctx))
+	c.lose(1)
+	c.lose(2)
+	p.keep()
+	_, err = w.put([]byte("lost"))
+	require.NoError(t, err)
+	p.keeps("\x41\x4c") // a Commit
+	require.NoError(t, w.close())
+
+	c.start(1)
+	c.start(2)
+	w = c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("two")))
+	require.NoError(t, w.settle(c.ctx))
+	p.release()
+	require.NoError(t, w.close())
+	for i := range c.targets {
+		c.lose(i)
+		require.Equal(t, "one two", c.records(i), "target %d", i)
+	}
+}
+
 // A disk is a file whose syncs may fail: they drop what was written, as those of a system do.
 type disk struct {
 	mu              sync.Mutex
@@ -141,24 +235,21 @@ func (d *disk) Sync() error {
 	return nil
 }
 
+// A diskFile is a disk as the file of a target.
+type diskFile struct{ *commit.Buffer }
+
+func (diskFile) Close() error { return nil }
+
 // TestMarkThatIsNotDurable: a writer that connects again after a failed sync of the mark does not take the mark that
 // it reads for a durable one.
 func TestMarkThatIsNotDurable(t *testing.T) {
 	ctx := testContext(t)
 	d := &disk{cached: make([]byte, start+4096), durable: make([]byte, start+4096), fails: func() error { return nil }}
-	target := new(target)
-	defer target.close()
-	var err error
-	target.rnic, err = iwarp.Open(nil)
-	require.NoError(t, err)
-	target.pd, err = target.rnic.AllocPD()
-	require.NoError(t, err)
 	file, err := commit.NewBuffer(d)
 	require.NoError(t, err)
-	target.mr, err = target.pd.RegisterBuffer(file, stag.LocalWrite|stag.RemoteWrite|stag.RemoteRead, &iwarp.MROptions{Durable: file})
-	require.NoError(t, err)
-	target.l, err = target.rnic.Listen(ctx, "tcp", "127.0.0.1:0", nil)
-	require.NoError(t, err)
+	target := &target{file: diskFile{file}}
+	defer target.close()
+	require.NoError(t, target.listen(ctx, "127.0.0.1:0"))
 	go func() { _ = target.accept(ctx) }()
 
 	w, err := openWriter(ctx, []string{target.l.Addr().String()}, start+4096)

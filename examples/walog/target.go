@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"sync"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/commit"
@@ -14,42 +15,45 @@ import (
 )
 
 // A target is a file that is registered for the writer. All it does is to accept
-// connections.
+// connections, of which each ends the one before.
 type target struct {
 	rnic *iwarp.RNIC
-	pd   *iwarp.PD
-	file *commit.File
-	mr   *iwarp.MR
+	file backing
 	l    *iwarp.Listener
 	pull bool // serve as in pull.go
 }
 
+// A backing is a durable file.
+type backing interface {
+	stag.Buffer
+	stag.Flusher
+	io.Closer
+}
+
 // openTarget opens the file, of at least size octets, and listens.
 func openTarget(ctx context.Context, addr, path string, size int64) (t *target, err error) {
-	t = new(target)
+	f, err := commit.OpenFile(path, &commit.FileOptions{Size: size})
+	if err != nil {
+		return nil, err
+	}
+	t = &target{file: f}
 	defer func() {
 		if err != nil {
 			t.close()
 		}
 	}()
-	if t.file, err = commit.OpenFile(path, &commit.FileOptions{Size: size}); err != nil {
-		return t, err
-	}
-	if n := t.file.Size(); n > math.MaxUint32 { // what one RemoteBuffer cannot say
+	if n := f.Size(); n > math.MaxUint32 { // what one RemoteBuffer cannot say
 		return t, fmt.Errorf("%s has %d octets; a log has less than 4 GiB", path, n)
 	}
+	return t, t.listen(ctx, addr)
+}
+
+func (t *target) listen(ctx context.Context, addr string) (err error) {
 	if t.rnic, err = iwarp.Open(nil); err != nil {
-		return t, err
-	}
-	if t.pd, err = t.rnic.AllocPD(); err != nil {
-		return t, err
-	}
-	rights := stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
-	if t.mr, err = t.pd.RegisterBuffer(t.file, rights, &iwarp.MROptions{Durable: t.file}); err != nil {
-		return t, err
+		return err
 	}
 	t.l, err = t.rnic.Listen(ctx, "tcp", addr, nil)
-	return t, err
+	return err
 }
 
 // close aborts all connections.
@@ -57,21 +61,13 @@ func (t *target) close() {
 	if t.rnic != nil {
 		_ = t.rnic.Close()
 	}
-	if t.mr != nil {
-		_ = t.mr.Close()
-	}
-	if t.file != nil {
-		_ = t.file.Close()
-	}
+	_ = t.file.Close()
 }
 
-// accept takes connections until the target is closed. The writer learns from the private
-// data where the file is.
+// accept takes connections until the target is closed.
 func (t *target) accept(ctx context.Context) error {
-	where, err := t.mr.Advertise(0, int(t.mr.Len())).AppendBinary(nil)
-	if err != nil {
-		return err
-	}
+	s := new(session)
+	defer func() { s.end() }()
 	for {
 		cr, err := t.l.Accept(ctx)
 		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
@@ -80,13 +76,59 @@ func (t *target) accept(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		qp, err := cr.Accept(ctx, &iwarp.QPConfig{
-			PD: t.pd, PrivateData: where,
-			Commit: &iwarp.CommitOptions{Negotiate: true, StrictDurable: true},
-		})
-		if err == nil && t.pull {
-			go t.servePull(ctx, qp)
-		}
+		s.end()
+		s = &session{t: t}
+		_ = s.begin(ctx, cr) // the writer sees that it has no connection
+	}
+}
+
+// A session is the connection of a writer.
+type session struct {
+	t     *target
+	pd    *iwarp.PD // of this connection alone: no other can name the file
+	file  *iwarp.MR
+	qp    *iwarp.QP
+	tasks sync.WaitGroup
+}
+
+// begin registers the file, and accepts. The writer learns from the private data where the file is.
+func (s *session) begin(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
+	t := s.t
+	if s.pd, err = t.rnic.AllocPD(); err != nil {
+		return err
+	}
+	rights := stag.LocalWrite | stag.RemoteWrite | stag.RemoteRead
+	if s.file, err = s.pd.RegisterBuffer(t.file, rights, &iwarp.MROptions{Durable: t.file}); err != nil {
+		return err
+	}
+	where, err := s.file.Advertise(0, int(s.file.Len())).AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	s.qp, err = cr.Accept(ctx, &iwarp.QPConfig{
+		PD: s.pd, PrivateData: where,
+		Commit: &iwarp.CommitOptions{Negotiate: true, StrictDurable: true},
+	})
+	if err == nil && t.pull {
+		s.tasks.Go(func() { s.servePull(ctx) })
+	}
+	return err
+}
+
+// end returns when no octet of the connection can be written any more, however long the disk takes. What
+// the writer has sent last may be on its way for longer than another one takes to begin, with an older mark
+// in it.
+func (s *session) end() {
+	if s.qp != nil {
+		_ = s.qp.Abort()
+		<-s.qp.Done()
+	}
+	s.tasks.Wait()
+	if s.file != nil {
+		_ = s.file.CloseContext(context.Background())
+	}
+	if s.pd != nil {
+		_ = s.pd.Close()
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // A writer appends records to the logs of its targets. There is one at a time: before another
-// is started, the one before it must have ended.
+// is started, the one before it must have ended. A target ends the connection of that one first, for what
+// is left of it on the way has an older mark in it.
 //
 // A record is written when a majority has it. A new writer takes a term that no writer had: a
 // majority has noted it, and so the next writer hears of it. It asks that majority, so that at
