@@ -128,7 +128,7 @@ func (s *replicated) show(m mark) error {
 	return log.readName()
 }
 
-// close returns when no octet of the connection can be written any more.
+// close returns when no octet of the connection can be written any more, however long the disk takes.
 func (s *replicated) close() error {
 	var errs []error
 	if s.qp != nil {
@@ -137,7 +137,7 @@ func (s *replicated) close() error {
 	}
 	for _, mr := range []*iwarp.MR{s.file, s.msgs} {
 		if mr != nil {
-			errs = append(errs, mr.Close())
+			errs = append(errs, mr.CloseContext(context.Background()))
 		}
 	}
 	if s.pd != nil {

@@ -1,0 +1,63 @@
+package kv
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// A slow disk makes octets durable when the test says so.
+type slow chan struct{}
+
+func (s slow) Flush(context.Context, int64, int64) error {
+	<-s
+	return nil
+}
+
+// TestConnectionWhoseCommitTakesLong: the next one of the primary begins when nothing of it can be written any more,
+// however long the disk takes. What comes last is an old mark.
+func TestConnectionWhoseCommitTakesLong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		rnic, err := iwarp.Open(nil)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rnic.Close()) }()
+		primary, err := rnic.AllocPD()
+		require.NoError(t, err)
+		l, err := rnic.Listen(t.Context(), "pipe", "backup", nil)
+		require.NoError(t, err)
+		s := new(replicated)
+		s.pd, err = rnic.AllocPD()
+		require.NoError(t, err)
+		file, disk := make([]byte, 4096), make(slow)
+		s.file, err = s.pd.RegisterMR(file, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{Durable: disk})
+		require.NoError(t, err)
+		go func() {
+			cr, err := l.Accept(t.Context())
+			if err == nil {
+				s.qp, _ = cr.Accept(t.Context(), &iwarp.QPConfig{PD: s.pd, Commit: new(iwarp.CommitOptions)})
+			}
+		}()
+		qp, err := rnic.Dial(t.Context(), "pipe", "backup", &iwarp.QPConfig{PD: primary, Commit: new(iwarp.CommitOptions)})
+		require.NoError(t, err)
+		synctest.Wait()
+		go func() {
+			_ = qp.CommitThen(t.Context(), iwarp.FollowOn{At: s.file.Advertise(0, 8), Value: [8]byte{7: 1}}, s.file.Advertise(64, 8))
+		}()
+		synctest.Wait()
+		require.NoError(t, qp.Abort())
+
+		closed := make(chan error, 1)
+		go func() { closed <- s.close() }()
+		time.Sleep(time.Minute)
+		require.Empty(t, closed, "the Commit is under way")
+		close(disk)
+		require.NoError(t, <-closed)
+		require.NotZero(t, file[0]|file[7], "the mark was written before")
+	})
+}
