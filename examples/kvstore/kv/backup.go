@@ -60,7 +60,7 @@ func (s *replicated) open(ctx context.Context, cr *iwarp.ConnRequest) (err error
 	if s.msgs, err = s.pd.RegisterMR(s.buf, stag.LocalWrite, nil); err != nil {
 		return err
 	}
-	if err := s.catchUp(); err != nil {
+	if err := s.catchUp(ctx); err != nil {
 		return err
 	}
 	w := welcome{file: s.file.Advertise(0, int(log.file.Size())), mark: log.mark, name: log.name}
@@ -74,8 +74,9 @@ func (s *replicated) open(ctx context.Context, cr *iwarp.ConnRequest) (err error
 	return err
 }
 
-// catchUp shows clients what the connection before has made durable, and did not tell of any more.
-func (s *replicated) catchUp() error {
+// catchUp shows clients what the connection before has made durable, and did not tell of any more. A mark that is there,
+// and which the disk has refused, is none: the primary brings it again.
+func (s *replicated) catchUp(ctx context.Context) error {
 	log := s.r.log
 	shown := log.mark
 	if err := log.readMark(); err != nil || log.mark == shown {
@@ -83,6 +84,10 @@ func (s *replicated) catchUp() error {
 	}
 	m := log.mark
 	log.mark = shown
+	if err := log.file.Flush(ctx, 0, nameAt); err != nil {
+		s.r.cfg.Logger.Warn("the mark of the log is not durable", "err", err)
+		return nil
+	}
 	return s.show(m)
 }
 

@@ -2,9 +2,11 @@ package kv
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,6 +197,45 @@ func TestSecondConnectionOfThePrimary(t *testing.T) {
 		w.settle()
 		require.NoError(t, w.until(func() bool { return c.Put(w.quick(), []byte("a"), []byte("2")) == nil }))
 		w.holds(c, "a", "2")
+	})
+}
+
+// TestMarkThatIsNotDurable: what is behind the last durable mark is not shown. The disk has failed when the mark was to be
+// made durable, and it may be another one after a crash.
+func TestMarkThatIsNotDurable(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		w.put(c, "a", "1")
+		w.kill(w.primary)
+		log := w.backup.log
+		durable := log.mark
+		id, err := RegionOf("alpha")
+		require.NoError(t, err)
+		x := change{tenant: id, version: 2, entry: w.shape.home(hashOf([]byte("x")))*bucketEntries + 3, block: 512, key: []byte("x"), value: []byte("one")}
+		b := x.append(nil, durable.generation)
+		_, err = log.file.WriteAt(b, log.at(durable))
+		require.NoError(t, err)
+		require.NoError(t, log.file.Flush(w.context(), log.at(durable), int64(len(b))))
+		next := mark{durable.generation, durable.tail + uint64(len(b))}
+		move := func() error {
+			_, err := log.file.WriteAt(binary.NativeEndian.AppendUint64(nil, next.word()), 0)
+			require.NoError(t, err)
+			return log.file.Flush(w.context(), 0, nameAt)
+		}
+		require.NoError(t, os.Truncate(w.path("backup"), log.file.Size()-1))
+		require.ErrorIs(t, move(), syscall.EIO)
+		require.NoError(t, os.Truncate(w.path("backup"), log.file.Size()))
+
+		s := &replicated{r: w.backup}
+		require.NoError(t, s.catchUp(w.context()))
+		require.Equal(t, durable, log.mark)
+		_, err = c.from(w.context(), 1, "x")
+		require.ErrorIs(t, err, ErrNotFound)
+		require.NoError(t, move())
+		require.NoError(t, s.catchUp(w.context()))
+		require.Equal(t, next, log.mark)
+		got, err := c.from(w.context(), 1, "x")
+		require.NoError(t, err)
+		require.Equal(t, "one", got)
 	})
 }
 
