@@ -239,6 +239,22 @@ func TestMarkThatIsNotDurable(t *testing.T) {
 	})
 }
 
+// TestChangeThatTheDiskRefuses: the primary ends, and may find it in its log when it is back.
+func TestChangeThatTheDiskRefuses(t *testing.T) {
+	stored(t, func(t *testing.T, w *world, c *Client) {
+		require.NoError(t, c.Close())
+		id, err := RegionOf("alpha")
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(w.path("primary"), w.primary.log.file.Size()-1))
+		ended := make(chan error, 1)
+		put := change{tenant: id, key: []byte("a"), value: []byte("1")}
+		require.NoError(t, w.primary.writer.submit(w.primary.tables[id], put, func(err error) { ended <- err }))
+		require.ErrorIs(t, <-ended, ErrUncertain)
+		require.ErrorIs(t, w.primary.Err(), syscall.EIO)
+		w.holds(w.restartPrimary(), "a", "1")
+	})
+}
+
 // TestLogIsFull: a Put for which there is no room fails, and a Delete makes room.
 func TestLogIsFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {

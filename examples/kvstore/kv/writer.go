@@ -241,12 +241,11 @@ func (w *writer) next(ctx context.Context) error {
 		w.buf = k.append(w.buf, w.log.mark.generation)
 	}
 	from := w.log.mark
+	w.behind = batch // in the log from here on: the disk may have what it says it has not
 	if err := w.log.append(ctx, w.buf); err != nil {
-		w.takeBack(batch)
 		w.r.fail(fmt.Errorf("kv: the log of the primary: %w", err))
 		return err
 	}
-	w.behind = batch
 	w.r.cfg.reached(stageLogged)
 	if err := w.link.write(ctx, w.log.at(from), w.buf); err != nil {
 		return err
