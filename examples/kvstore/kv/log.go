@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/goiwarp/iwarp/commit"
 )
@@ -26,6 +27,7 @@ const (
 	nameLen   = 16
 	nameAt    = 8
 	scanChunk = 1 << 20
+	maxHalf   = (math.MaxUint32 - logStart) / 2 &^ 7 // the primary names the backup's file by one RemoteBuffer
 )
 
 // A mark tells which generation the log has, and how many octets of it are there. That of the backup
@@ -54,8 +56,8 @@ type logFile struct {
 
 // openLog opens the file, or makes it.
 func openLog(path string, half uint64) (*logFile, error) {
-	if half < 4*maxChange || half%8 != 0 || half > 1<<31 {
-		return nil, fmt.Errorf("kv: half of a log has %d octets: %d to %d are possible, a multiple of 8", half, (4*maxChange+7)&^7, int64(1)<<31)
+	if half < 4*maxChange || half%8 != 0 || half > maxHalf {
+		return nil, fmt.Errorf("kv: half of a log has %d octets: %d to %d are possible, a multiple of 8", half, (4*maxChange+7)&^7, int64(maxHalf))
 	}
 	f, err := commit.OpenFile(path, &commit.FileOptions{Size: int64(logStart + 2*half)})
 	if err != nil {
