@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/goiwarp/iwarp/internal/freelist"
@@ -68,10 +69,16 @@ func newGroup(size int64, wholesale bool, sync func([]Range) error) *group {
 // began is the moment at which a write begins; see losses.
 func (g *group) began() (losses uint64) { return g.losses.began() }
 
-// wrote tells of a write that has ended, with err.
+var errOutside = errors.New("commit: a write outside of the octets of the backing")
+
+// wrote tells of a write that has ended, with err. Octets outside of the backing are lost: no sync is for
+// them.
 func (g *group) wrote(began uint64, off, n int64, err error) {
 	r := Range{off, n}
 	g.dirty.add(r)
+	if err == nil && (off < 0 || n > g.dirty.size-off) {
+		err = errOutside
+	}
 	if err == nil && !g.losses.ever.Load() {
 		return // a sync that fails from now on finds them dirty
 	}

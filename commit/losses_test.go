@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,25 @@ func TestCMT_13_WhatASyncHasLostWithAnyErrno(t *testing.T) {
 		x.write(0, 1)
 		require.NoError(t, x.flush(0, 1), what)
 	}
+}
+
+// TestCMT_13_WriteOutsideOfTheBacking: no sync is known to be for it, and so no Flush of it succeeds.
+func TestCMT_13_WriteOutsideOfTheBacking(t *testing.T) {
+	for _, r := range []Range{{64 * page, 1}, {64*page - 1, 2}, {100 * page, page}} {
+		var d disk
+		g := newGroup(64*page, true, d.sync)
+		touch(g, 0, 1)
+		touch(g, r.Off, r.Len)
+		require.ErrorIs(t, flush(g, r.Off, r.Len), ErrDataLost)
+		require.NoError(t, flush(g, 0, page))
+	}
+	path := filepath.Join(t.TempDir(), "data")
+	f, err := OpenFile(path, &FileOptions{Size: page})
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("some"), page)
+	require.NoError(t, err)
+	require.ErrorIs(t, f.Flush(t.Context(), page, 4), ErrDataLost)
+	require.NoError(t, f.Close())
 }
 
 // TestCMT_13_LossesOfALargeBacking: its last chunk ends before 1<<63, and not behind it.
