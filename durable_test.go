@@ -1,6 +1,7 @@
 package iwarp_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"syscall"
@@ -281,4 +282,48 @@ func TestCMT_30_GroupOfABuffer(t *testing.T) {
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(8, 8)))
 	write()
 	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+}
+
+// A mirror is a backing whose octets are durable when they are at another place, too.
+type mirror struct {
+	*commit.Buffer
+	mu   sync.Mutex
+	fail error
+}
+
+func (m *mirror) Flush(ctx context.Context, off, n int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return m.fail
+	}
+	return m.Buffer.Flush(ctx, off, n)
+}
+
+func (m *mirror) fails(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
+// TestCMT_13_BackingInAFlusherOfTheUsers: a Commit calls the Flush of the user's, and not that of the backing in it.
+func TestCMT_13_BackingInAFlusherOfTheUsers(t *testing.T) {
+	client, server := committers(t)
+	ctx := testContext(t)
+	d := new(badDisk)
+	b, err := commit.NewBuffer(d)
+	require.NoError(t, err)
+	m := &mirror{Buffer: b}
+	mr, err := server.pd.RegisterBuffer(m, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: m})
+	require.NoError(t, err)
+	_, local := client.register(8, stag.LocalWrite, nil)
+	write := func() { require.NoError(t, client.qp.RDMAWrite(ctx, mr.Advertise(0, 8), local.Slice(0, 8))) }
+	write()
+	m.fails(syscall.EIO)
+	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), commit.ErrDataLost)
+	m.fails(nil)
+	require.ErrorIs(t, client.qp.Commit(ctx, mr.Advertise(0, 8)), commit.ErrDataLost, "until it is written again")
+	write()
+	require.NoError(t, client.qp.Commit(ctx, mr.Advertise(0, 8)))
+	require.Equal(t, 1, d.syncs)
 }

@@ -11,7 +11,7 @@ import (
 // A Flusher makes a range durable.
 type Flusher = stag.Flusher
 
-// An asyncFlusher is a Flusher that need not be waited for: see group.flushThen. One
+// An asyncFlusher is a backing, which need not be waited for: see group.flushThen. One
 // goroutine then answers all Commits of a sync. To wake a goroutine for each of them takes a
 // tenth of the processor time of 64 connections.
 type asyncFlusher interface {
@@ -86,9 +86,6 @@ func (g *group) wrote(began uint64, off, n int64, err error) {
 	defer g.mu.Unlock()
 	g.losses.wrote(began, r, err)
 }
-
-// remembers tells NewLatch that the backing has losses of its own.
-func (g *group) remembers() {}
 
 // Failed is told of a peer's RDMA Write that the backing could not take. WriteAt knows of
 // it already; what is left to say is that it need not end the stream: the next Flush of

@@ -25,9 +25,10 @@ type Latch struct {
 }
 
 // NewLatch returns a Latch for f, or nil if f is a backing of this package, which has a memory
-// of its own.
+// of its own. A type of the user's that a backing is embedded in is none: its Flush may be another.
 func NewLatch(f Flusher) *Latch {
-	if _, ok := f.(interface{ remembers() }); ok {
+	switch f.(type) {
+	case *File, *Mapping, *Buffer, *Group:
 		return nil
 	}
 	return &Latch{f: f}
