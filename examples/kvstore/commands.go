@@ -26,12 +26,12 @@ func makeKeys(args []string, out io.Writer) error {
 	if len(args) < 2 {
 		return errors.New("usage: kvstore keys DIR TENANT [TENANT]")
 	}
+	path := filepath.Join(args[0], masterFile)
 	for _, tenant := range args[1:] {
-		if tenant+keySuffix == masterFile {
+		if strings.EqualFold(filepath.Join(args[0], tenant+keySuffix), path) {
 			return fmt.Errorf("the key of a tenant %q would replace %s", tenant, masterFile)
 		}
 	}
-	path := filepath.Join(args[0], masterFile)
 	master, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		master = make([]byte, kv.MasterLen)
