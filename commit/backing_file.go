@@ -60,7 +60,7 @@ func openFile(sys system, path string, o *FileOptions) (*File, error) {
 	}
 	b.group = newGroup(b.size, true, b.sync)
 	if !o.Direct {
-		b.begin = func(r Range) { writeOut(sys, b.f, r) }
+		b.begin = func(r Range) error { return writeOut(sys, b.f, r) }
 	}
 	return b, nil
 }

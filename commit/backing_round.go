@@ -92,11 +92,20 @@ func (g *group) flushThen(off, n int64, then func(error) func()) (pending bool, 
 	first, pending, err := g.ask(want, then)
 	if first {
 		if g.begin != nil && n <= beginMost {
-			g.begin(want)
+			g.wroteOut(g.begin(want))
 		}
 		go g.committer()
 	}
 	return pending, err
+}
+
+// wroteOut takes the outcome of begin. Preconditions: no round is running, and none can begin.
+func (g *group) wroteOut(err error) {
+	if codeOf(err).loses() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.lose(err)
+	}
 }
 
 // ask has then called when want is durable. If it is, or cannot be, as err says, pending is
@@ -173,12 +182,23 @@ func (g *group) commit() *answers {
 // any more.
 func (g *group) tell(err error) *answers {
 	a := g.answers.Get()
-	for _, then := range g.running.thens {
-		if answer := then(err); answer != nil {
+	for i, then := range g.running.thens {
+		if answer := then(g.outcome(err, g.running.wants[i])); answer != nil {
 			a.list = append(a.list, answer)
 		}
 	}
 	return a
+}
+
+// outcome is that of one Flush of a round that has ended with err: what it is to make durable may be
+// lost all the same.
+func (g *group) outcome(err error, want Range) error {
+	if err != nil || !g.losses.ever.Load() {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.losses.told(want)
 }
 
 // gather lets all goroutines that are ready run first, where several Flushes come at a time:
@@ -198,13 +218,18 @@ func (g *group) settle(err error) {
 	case c == OK:
 		g.taken.clear()
 	case c.loses():
-		g.losses.synced(err)
-		g.dirty.moveAll(&g.taken)
-		g.ranges = g.taken.runs(g.ranges[:0])
-		g.losses.octets.addAll(g.ranges)
-		g.taken.clear()
+		g.lose(err)
 		g.next.moveTo(&g.running) // what it was to sync is lost, too
 	default: // it may succeed another time
 		g.taken.moveAll(&g.dirty)
 	}
+}
+
+// lose makes everything that is dirty, or that a round has taken, lost. Preconditions: g.mu is held.
+func (g *group) lose(err error) {
+	g.losses.synced(err)
+	g.dirty.moveAll(&g.taken)
+	g.ranges = g.taken.runs(g.ranges[:0])
+	g.losses.octets.addAll(g.ranges)
+	g.taken.clear()
 }

@@ -3,6 +3,7 @@ package commit
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,9 +17,18 @@ func datasync(sys system, f *os.File) error {
 	return writable(sys, f)
 }
 
-// writeOut makes the system begin to write the pages of r that have changed. The next sync
-// still reports an error of such a write: the kernel keeps it until then.
-func writeOut(sys system, f *os.File, r Range) { _ = sys.syncFileRange(f, r) }
+// writeOut makes the system begin to write the pages of r that have changed. The next sync still reports an
+// error of such a write, which the kernel keeps until then. But ext4 drops pages for which it finds no place
+// on the disk, and no later call tells of that. A system without this call is no matter.
+func writeOut(sys system, f *os.File, r Range) error {
+	err := sys.syncFileRange(f, r)
+	if slices.ContainsFunc(uncallable, func(no unix.Errno) bool { return errors.Is(err, no) }) {
+		return nil
+	}
+	return err
+}
+
+var uncallable = []unix.Errno{unix.ENOSYS, unix.EPERM, unix.EINVAL, unix.EOPNOTSUPP, unix.ESPIPE}
 
 // writable fails if the file system of f takes no more changes. Its syncs succeed all
 // the same, though there may be pages that it will never write.

@@ -90,6 +90,43 @@ func TestCMT_13_FlushThenBeginsToWrite(t *testing.T) {
 	}
 }
 
+// TestCMT_13_30_FlushThenWhoseBeginFails: ext4 drops pages for which it finds no place on the disk. The call that has
+// it begin to write them fails, and no sync after that.
+func TestCMT_13_30_FlushThenWhoseBeginFails(t *testing.T) {
+	for err, want := range map[error]Code{
+		syscall.EIO: DataLost, unix.EUCLEAN: DataLost, unix.EAGAIN: OK, unix.EROFS: OK,
+		unix.ENOSYS: OK, unix.EPERM: OK, unix.EINVAL: OK, // there is no such call
+	} {
+		r, path := record(t)
+		b, e := opens["file"].open(r, path, octets)
+		require.NoError(t, e)
+		write := func(off int64) {
+			_, err := b.WriteAt(make([]byte, 100), off)
+			require.NoError(t, err)
+		}
+		write(5000)
+		write(5100) // on the same page
+		r.fails(func(call string) error {
+			if call == "begin data 5000+100" {
+				return err
+			}
+			return nil
+		})
+		told := make(chan error, 1)
+		pending, e := b.(asyncFlusher).flushThen(5000, 100, func(err error) func() {
+			return func() { told <- err }
+		})
+		require.NoError(t, e)
+		require.True(t, pending)
+		require.Equal(t, want, codeOf(<-told), "%v", err)
+		ctx := t.Context()
+		require.Equal(t, want, codeOf(b.Flush(ctx, 5100, 100)), "%v", err)
+		write(5000)
+		require.NoError(t, b.Flush(ctx, 5000, 100), "written again")
+		require.NoError(t, b.Close())
+	}
+}
+
 // TestCMT_53_CloseOfAFileWaitsForItsSync: no sync has a descriptor that may be another's by then.
 func TestCMT_53_CloseOfAFileWaitsForItsSync(t *testing.T) {
 	for what, call := range map[string]string{"file": "fdatasync data", "direct": "fdatasync data", "mapping": "msync 0+4096"} {

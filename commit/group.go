@@ -24,8 +24,8 @@ type group struct {
 	// sync makes the chunks of ranges durable, or everything.
 	sync func(ranges []Range) error
 	// begin makes the system begin to write what is dirty of a range, without waiting for it.
-	// sync reports what goes wrong. nil: it would not help.
-	begin func(Range)
+	// What it says is lost sync may not report. nil: it would not help.
+	begin func(Range) error
 	// wholesale: sync makes everything durable, whatever it is asked for.
 	wholesale bool
 

@@ -160,10 +160,11 @@ func TestCMT_13_TheFirstSyncBeginsBeforeItIsHandedOver(t *testing.T) {
 		g := newGroup(64*page, true, d.sync)
 		l := later{g: g}
 		var begun []Range
-		g.begin = func(r Range) {
+		g.begin = func(r Range) error {
 			synctest.Wait()
 			require.EqualValues(t, len(l.told), g.Syncs(), "no sync runs")
 			begun = append(begun, r)
+			return nil
 		}
 		for _, n := range []int64{beginMost, beginMost + 1} {
 			touch(g, page, n)
