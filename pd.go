@@ -63,7 +63,7 @@ type MROptions struct {
 	// response. If that fails the QP ends. Meanwhile the QP receives nothing from its peer.
 	DurableOnReceive bool
 	// WriteThrough makes each segment durable as it is written, which leaves less work for a
-	// Commit.
+	// Commit. It does not apply to atomic operations and follow-ons.
 	WriteThrough bool
 	// Integrity verifies octets before a Commit makes them durable, or, of the whole region, each receive with
 	// DurableOnReceive. On an error they are not, and the Commit fails with commit.Integrity, or the QP ends.

@@ -99,10 +99,8 @@ func TestCMT_25_53_AnswerThatWaitsForAFlush(t *testing.T) {
 		c := converse(t, nil)
 		r, _ := c.region(func(o *stag.Options) {
 			o.Scope.Stream, o.Flusher = 0, g
-			o.Dirty = func(off, n int64) {
-				touch(g, off, n)
-				_ = flush(g, off, n)
-			}
+			o.Dirty = func(off, n int64) { touch(g, off, n) }
+			o.Through = func(off, n int64) { _ = flush(g, off, n) }
 		})
 		placed := make(chan error, 1)
 		go func() { placed <- c.send(writeOf(part(r, 0, 4), "some")) }()
@@ -114,5 +112,30 @@ func TestCMT_25_53_AnswerThatWaitsForAFlush(t *testing.T) {
 		require.Len(t, placed, 1, "the Write is placed before the answer that waits for it")
 		other.wantSegment("which follows", responseOf(1, 1, 0))
 		require.False(t, r.Valid())
+	})
+}
+
+// through registers a Buffer with WriteThrough, as the library does.
+func (c *conversation) through(b *Buffer, scope stag.Scope) *stag.Region {
+	o := stag.Options{Access: stag.LocalWrite | stag.Remote, Scope: scope, Flusher: b}
+	o.Through = func(off, n int64) { _ = b.Flush(c.Context(), off, n) }
+	r, err := c.table.RegisterBuffer(b, o)
+	require.NoError(c, err)
+	return r
+}
+
+// TestCMT_25_44_FollowOnThatIsWrittenThrough: the goroutine that stores it runs the sync that it would wait for.
+func TestCMT_25_44_FollowOnThatIsWrittenThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := NewBuffer(&counting{answering: answering{atomic: true}})
+		require.NoError(t, err)
+		c := converse(t, nil)
+		r := c.through(b, alice)
+		_, err = b.WriteAt([]byte("local"), 0)
+		require.NoError(t, err)
+		c.sends("a Commit with a follow-on", requestOf(1, ask(1, part(r, 0, 5)).then(r.STag(), 16, 42)))
+		synctest.Wait()
+		c.wantSegment("is answered", responseOf(1, 1, 0))
+		require.EqualValues(t, 2, b.Syncs())
 	})
 }

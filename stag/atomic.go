@@ -59,7 +59,7 @@ func (t *Table) Update(r *Region, off uint64, change func(v uint64) uint64) (v u
 	began := r.Began()
 	v, changed := updateMemory((*uint64)(unsafe.Pointer(&r.mem[off])), change)
 	if changed {
-		r.MarkWritten(began, off, AtomicLen)
+		r.wrote(began, off, AtomicLen, nil)
 	}
 	return v, nil
 }
@@ -78,7 +78,7 @@ func (t *Table) Store(r *Region, off, v uint64) error {
 	}
 	began := r.Began()
 	storeMemory((*uint64)(unsafe.Pointer(&r.mem[off])), v)
-	r.MarkWritten(began, off, AtomicLen)
+	r.wrote(began, off, AtomicLen, nil)
 	return nil
 }
 
@@ -129,5 +129,5 @@ func (t *Table) updateBuffer(r *Region, off uint64, change func(v uint64) uint64
 func (t *Table) putBuffer(r *Region, off, v uint64) error {
 	octets := t.buffers.octets[:]
 	binary.NativeEndian.PutUint64(octets, v)
-	return r.Place(off, octets)
+	return r.place(off, octets)
 }

@@ -74,6 +74,9 @@ func (r *Region) cover(on *Region, off uint64) {
 	if on.dirty != nil {
 		r.dirty = func(at, n int64) { on.dirty(int64(off)+at, n) }
 	}
+	if on.through != nil {
+		r.through = func(at, n int64) { on.through(int64(off)+at, n) }
+	}
 	if on.failed != nil {
 		r.failed = func(at, n int64, err error) { on.failed(int64(off)+at, n, err) }
 	}

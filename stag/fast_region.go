@@ -6,10 +6,11 @@ package stag
 // [Table.Allocate]. All methods may be called from any goroutine.
 type FastRegion struct {
 	entry
-	flush  Flusher
-	guard  Watch
-	dirty  func(off, n int64)
-	failed func(off, n int64, err error)
+	flush   Flusher
+	guard   Watch
+	dirty   func(off, n int64)
+	through func(off, n int64)
+	failed  func(off, n int64, err error)
 }
 
 // Allocate makes an STag that is INVALID until octets are registered under it: at
@@ -25,7 +26,7 @@ func (t *Table) Allocate(maxLen uint64, o Options) (*FastRegion, error) {
 	}
 	b := &FastRegion{
 		entry: entry{table: t, scope: o.Scope, most: o.Access, maxLen: maxLen},
-		flush: o.Flusher, guard: o.Watch, dirty: o.Dirty, failed: o.Failed,
+		flush: o.Flusher, guard: o.Watch, dirty: o.Dirty, through: o.Through, failed: o.Failed,
 	}
 	if err := b.start(); err != nil {
 		return nil, err
@@ -56,7 +57,8 @@ func (b *FastRegion) PrepareBuffer(buf Buffer, access Access, base uint64) (*Reg
 func (b *FastRegion) PrepareKey(mem []byte, buf Buffer, access Access, base uint64, key *uint8) (*Region, error) {
 	r := &Region{
 		mem: mem, size: uint64(len(mem)), buf: buf,
-		access: access, base: base, scope: b.scope, flush: b.flush, guard: b.guard, dirty: b.dirty, failed: b.failed,
+		access: access, base: base, scope: b.scope,
+		flush: b.flush, guard: b.guard, dirty: b.dirty, through: b.through, failed: b.failed,
 	}
 	if buf != nil {
 		var err error

@@ -18,17 +18,18 @@ import (
 // after that. What it covers, its rights and its scope do not change. What a [FastRegion] or
 // a [Window] stands for is one Region after the other.
 type Region struct {
-	stag   STag
-	access Access
-	scope  Scope
-	base   uint64
-	size   uint64 // at most 2^63 - 1, and base + size fits in 64 bits
-	mem    []byte
-	buf    Buffer // nil: the octets are mem
-	flush  Flusher
-	guard  Watch
-	dirty  func(off, n int64)
-	failed func(off, n int64, err error)
+	stag    STag
+	access  Access
+	scope   Scope
+	base    uint64
+	size    uint64 // at most 2^63 - 1, and base + size fits in 64 bits
+	mem     []byte
+	buf     Buffer // nil: the octets are mem
+	flush   Flusher
+	guard   Watch
+	dirty   func(off, n int64)
+	through func(off, n int64)
+	failed  func(off, n int64, err error)
 
 	// Of a region whose STag is enabled again and again; else nil and 0.
 	entry *entry
@@ -91,10 +92,17 @@ func (r *Region) Place(off uint64, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
+	err := r.place(off, p)
+	r.writeThrough(off, len(p))
+	return err
+}
+
+// place is Place of octets that are within the region, without Through.
+func (r *Region) place(off uint64, p []byte) error {
 	began := r.Began()
 	if r.buf == nil {
 		blockcopy.Copy(r.mem[off:], p)
-		r.MarkWritten(began, off, len(p))
+		r.wrote(began, off, len(p), nil)
 		return nil
 	}
 	n, err := r.writeBuffer(p, off)
@@ -135,7 +143,10 @@ func (r *Region) Began() uint64 {
 
 // MarkWritten tells that the n octets at off were written otherwise than by Place, under
 // a pin. began is what Began has returned before.
-func (r *Region) MarkWritten(began, off uint64, n int) { r.wrote(began, off, n, nil) }
+func (r *Region) MarkWritten(began, off uint64, n int) {
+	r.wrote(began, off, n, nil)
+	r.writeThrough(off, n)
+}
 
 func (r *Region) wrote(began, off uint64, n int, err error) {
 	if r.guard != nil {
@@ -143,6 +154,12 @@ func (r *Region) wrote(began, off uint64, n int, err error) {
 	}
 	if r.dirty != nil {
 		r.dirty(int64(off), int64(n))
+	}
+}
+
+func (r *Region) writeThrough(off uint64, n int) {
+	if r.through != nil {
+		r.through(int64(off), int64(n))
 	}
 }
 

@@ -45,6 +45,43 @@ func TestBytesAreTheRegionsOwn(t *testing.T) {
 	require.Nil(t, file.Bytes(0, 1), "a Buffer has no octets in memory")
 }
 
+// TestPlacementsAreWrittenThrough: and atomic operations are not, which hold a lock.
+func TestPlacementsAreWrittenThrough(t *testing.T) {
+	table := NewTable()
+	var told []string
+	tells := func(what string) func(off, n int64) {
+		return func(off, n int64) { told = append(told, fmt.Sprint(what, " ", off, " ", n)) }
+	}
+	o := Options{Access: LocalWrite | MWBind, Dirty: tells("dirty"), Through: tells("through"), Scope: Scope{PD: 1}}
+	memory, err := table.Register(make([]byte, 16), o)
+	require.NoError(t, err)
+	buffer, err := table.RegisterBuffer(&testFile{data: make([]byte, 16)}, o)
+	require.NoError(t, err)
+	ahead, err := table.Allocate(16, o)
+	require.NoError(t, err)
+	fast, err := ahead.Prepare(make([]byte, 16), LocalWrite|MWBind, 0)
+	require.NoError(t, err)
+	alice := Scope{PD: 1, Stream: 1}
+	require.NoError(t, table.Enable(alice, fast))
+	for _, r := range []*Region{memory, buffer, fast} {
+		told = nil
+		require.NoError(t, r.Place(1, numbered(3)))
+		r.MarkWritten(r.Began(), 4, 2)
+		_, err = table.Update(r, 8, func(v uint64) uint64 { return v + 1 })
+		require.NoError(t, err)
+		require.NoError(t, table.Store(r, 8, 1))
+		require.Equal(t, []string{"dirty 1 3", "through 1 3", "dirty 4 2", "through 4 2", "dirty 8 8", "dirty 8 8"}, told)
+		w, err := table.AllocateWindow(1)
+		require.NoError(t, err)
+		bound, err := w.Prepare(8, RemoteWrite, 0)
+		require.NoError(t, err)
+		require.NoError(t, table.Bind(alice, new(Windows), bound, r, 8))
+		told = nil
+		require.NoError(t, bound.Place(1, numbered(3)))
+		require.Equal(t, []string{"dirty 9 3", "through 9 3"}, told)
+	}
+}
+
 func TestPlaceTellsWhatBecameDirty(t *testing.T) {
 	type run struct{ off, n int64 }
 	table := NewTable()

@@ -15,6 +15,9 @@ type Options struct {
 	Flusher Flusher            // nil: the region is not durable
 	Watch   Watch              // told of each placement into the region, before Dirty; nil: none
 	Dirty   func(off, n int64) // called after each placement into the region, within its pin; nil: none
+	// Through is called after Dirty, but not for an atomic operation or a Store. It may wait for the
+	// Flusher; what holds a lock of the table must not. nil: none.
+	Through func(off, n int64)
 	// Failed is told, after Dirty, of a peer's RDMA Write that the Buffer could not take,
 	// which is then no error. nil: it is one.
 	Failed func(off, n int64, err error)
@@ -70,7 +73,7 @@ func (t *Table) register(r *Region, o Options) (*Region, error) {
 		return nil, fmt.Errorf("stag: %d octets from TO %#x wrap: TO plus length is at most 2^64-1", r.size, o.BaseTO)
 	}
 	r.access, r.base, r.scope = o.Access, o.BaseTO, o.Scope
-	r.flush, r.guard, r.dirty, r.failed = o.Flusher, o.Watch, o.Dirty, o.Failed
+	r.flush, r.guard, r.dirty, r.through, r.failed = o.Flusher, o.Watch, o.Dirty, o.Through, o.Failed
 	if err := t.insert(r, o.Key); err != nil {
 		return nil, err
 	}

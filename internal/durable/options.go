@@ -39,7 +39,7 @@ func (opts Options) Apply(o *stag.Options, buf stag.Buffer) error {
 		o.Failed = t.Failed
 	}
 	if opts.WriteThrough {
-		o.Dirty = writeThrough(o.Dirty, o.Flusher)
+		o.Through = writeThrough(o.Flusher)
 	}
 	if opts.Integrity != nil {
 		o.Flusher = checked{o.Flusher, opts.Integrity}
@@ -49,13 +49,8 @@ func (opts Options) Apply(o *stag.Options, buf stag.Buffer) error {
 
 // writeThrough flushes what was written. If that fails the next Commit will tell: f, a backing
 // or a [commit.Latch], remembers what it has lost, and what it has not lost is flushed again.
-func writeThrough(touched func(off, n int64), f stag.Flusher) func(off, n int64) {
-	return func(off, n int64) {
-		if touched != nil {
-			touched(off, n)
-		}
-		_ = f.Flush(context.Background(), off, n)
-	}
+func writeThrough(f stag.Flusher) func(off, n int64) {
+	return func(off, n int64) { _ = f.Flush(context.Background(), off, n) }
 }
 
 // A checked flusher flushes what has passed a check.
