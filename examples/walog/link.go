@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	dialTimeout = 2 * time.Second
+	stepTimeout = 2 * time.Second // of what a new writer waits for at each target
 	retryAfter  = 50 * time.Millisecond
 	mostAtOnce  = 1 << 20 // octets of one Commit
 )
@@ -29,7 +29,7 @@ type link struct {
 
 // dial connects, and returns the target's mark, and the term that was taken last.
 func (l *link) dial(ctx context.Context) (m mark, term uint16, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	qp, err := l.w.rnic.Dial(ctx, "tcp", l.addr, &iwarp.QPConfig{PD: l.w.pd, Commit: &iwarp.CommitOptions{Negotiate: true}})
 	if err != nil {
@@ -53,6 +53,8 @@ func (l *link) dial(ctx context.Context) (m mark, term uint16, err error) {
 
 // claim makes a term durable as the one that was taken last.
 func (l *link) claim(ctx context.Context, term uint16) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
 	f := iwarp.FollowOn{At: l.at(termAt, 8)}
 	binary.BigEndian.PutUint64(f.Value[:], uint64(term))
 	return l.qp.CommitThen(ctx, f)

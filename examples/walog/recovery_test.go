@@ -270,6 +270,35 @@ func TestMarkThatIsNotDurable(t *testing.T) {
 	require.NoError(t, w.close())
 }
 
+// A stuck disk does not end its syncs before the test.
+type stuck struct {
+	*disk
+	over chan struct{}
+}
+
+func (s stuck) Sync() error {
+	<-s.over
+	return nil
+}
+
+// TestRecoveryWithATargetWhoseDiskIsStuck: it is one that is lost, though it answers all else.
+func TestRecoveryWithATargetWhoseDiskIsStuck(t *testing.T) {
+	c := newCluster(t)
+	c.lose(0)
+	d := stuck{&disk{cached: make([]byte, c.size)}, make(chan struct{})}
+	file, err := commit.NewBuffer(d)
+	require.NoError(t, err)
+	c.targets[0] = &target{file: diskFile{file}}
+	require.NoError(t, c.targets[0].listen(c.ctx, c.addrs[0]))
+	go func() { _ = c.targets[0].accept(c.ctx) }()
+	defer close(d.over)
+	w := c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("one")))
+	require.NoError(t, w.close())
+	require.Equal(t, "one", c.records(1))
+	require.Equal(t, "one", c.records(2))
+}
+
 // TestWhatIsWrittenAtOnceEndsWithARecord: a mark within a record would be one of a log that is damaged.
 func TestWhatIsWrittenAtOnceEndsWithARecord(t *testing.T) {
 	w := newWriter(nil, start+4<<20)
