@@ -193,6 +193,41 @@ func TestCM_50_GoroutinesThatEnd(t *testing.T) {
 	}
 }
 
+// TestCM_47_50_NothingIsYieldedOfAGoroutineThatHasEnded: a target whose Setup ends its goroutine has no result. It may be
+// done before the caller's goroutine looks again at the results.
+func TestCM_47_50_NothingIsYieldedOfAGoroutineThatHasEnded(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			h := listens(t, "pipe", "", time.Millisecond)
+			client := newEnd(t, iwarp.Limits{})
+			ends := client.config()
+			ends.Setup = func(context.Context, *iwarp.QP) error {
+				time.Sleep(time.Second)
+				runtime.Goexit()
+				return nil
+			}
+			targets := func(yield func(Target) bool) {
+				for _, qc := range []*iwarp.QPConfig{nil, ends} {
+					yield(Target{Network: "pipe", Addr: h.addr, QP: qc})
+				}
+			}
+			ended := make(chan int)
+			go func() {
+				yielded := 0
+				defer func() { ended <- yielded }()
+				for _, r := range DialMany(t.Context(), targets, &Options{RNIC: client.rnic, QP: client.config()}) {
+					yielded++
+					if r.QP != nil {
+						_ = r.QP.Abort()
+					}
+					time.Sleep(2 * time.Second)
+				}
+			}()
+			require.Equal(t, 1, <-ended)
+		})
+	}
+}
+
 // TestCM_55_GoroutinesOfARun: no more than there are set-ups under way, however many targets.
 func TestCM_55_GoroutinesOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

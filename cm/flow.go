@@ -81,7 +81,13 @@ func (f *flow[In, Out]) run(ctx context.Context, yield func(In, Out) bool) {
 	for {
 		select {
 		case t, more := <-f.done:
-			if !more || !f.yield(t, yield) {
+			switch {
+			case !more:
+				return
+			case f.hasFailed(): // the goroutine of t may be the one that was ended: then t has no result
+				f.drop(f.ctx, t)
+				return
+			case !f.yield(t, yield):
 				return
 			}
 		case <-f.failed:
@@ -102,15 +108,13 @@ func (f *flow[In, Out]) stop() {
 			f.drop(f.ctx, t)
 		}
 	}
-	select {
-	case <-f.failed:
-	default:
-		return
-	}
-	if f.panics == nil {
+	switch {
+	case !f.hasFailed():
+	case f.panics == nil:
 		runtime.Goexit()
+	default:
+		panic(f.panics)
 	}
-	panic(f.panics)
 }
 
 // pull takes the items from the sequence.
@@ -143,6 +147,16 @@ func (f *flow[In, Out]) fail(panics any) {
 		close(f.failed)
 		f.cancel()
 	})
+}
+
+// hasFailed reports whether fail was called: nothing more is yielded then.
+func (f *flow[In, Out]) hasFailed() bool {
+	select {
+	case <-f.failed:
+		return true
+	default:
+		return false
+	}
 }
 
 // begin hands an item to a goroutine, or lets it wait for its group.
