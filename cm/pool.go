@@ -72,6 +72,7 @@ type Pool struct {
 var (
 	errPoolClosed = fmt.Errorf("cm: the pool is closed: %w", net.ErrClosed)
 	errBroken     = errors.New("cm: the QP was released as broken")
+	errSetupEnded = errors.New("cm: the goroutine of the set-up was ended by the program")
 )
 
 // NewPool makes a pool. Nothing is set up until it is asked for.

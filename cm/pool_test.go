@@ -3,6 +3,7 @@ package cm
 import (
 	"context"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -438,5 +439,20 @@ func TestCM_57_FailuresOfManyPeersAreForgotten(t *testing.T) {
 			require.Error(t, err)
 		}
 		require.LessOrEqual(t, len(p.Health()), 8)
+	})
+}
+
+// TestCM_57_SetupThatEndsItsGoroutine is a set-up that has failed: Get tells so, and Close does not wait for it.
+func TestCM_57_SetupThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := listens(t, "pipe", "", time.Millisecond)
+		client := newEnd(t, iwarp.Limits{})
+		qc := client.config()
+		qc.Setup = func(context.Context, *iwarp.QP) error { runtime.Goexit(); return nil }
+		p, err := NewPool(&PoolConfig{RNIC: client.rnic, QP: qc, Backoff: func(int) time.Duration { return time.Hour }})
+		require.NoError(t, err)
+		_, err = p.getWithin(h.addr, time.Second)
+		require.ErrorIs(t, err, errSetupEnded)
+		require.NoError(t, p.Close())
 	})
 }

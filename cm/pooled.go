@@ -90,8 +90,9 @@ func (p *Pool) open(r *poolPeer) {
 	q.cancel = cancel
 	p.all.Go(func() {
 		defer cancel()
-		qp, err := p.dial(ctx, r.peerName, q.failures+1)
-		p.opened(q, qp, err)
+		qp, err := (*iwarp.QP)(nil), errSetupEnded
+		defer func() { p.opened(q, qp, err) }() // also where QPConfig.Setup ends this goroutine
+		qp, err = p.dial(ctx, r.peerName, q.failures+1)
 	})
 }
 
