@@ -52,13 +52,6 @@ func (cr *ConnRequest) Peer() (Peer, bool) {
 	return cr.peer, cr.known
 }
 
-// abandon closes a request that was not answered.
-func (cr *ConnRequest) abandon() {
-	if !cr.answered.Swap(true) {
-		cr.request.Close()
-	}
-}
-
 // PrivateData returns what the initiator's application sent with its Request. It
 // is data of a peer that is not authenticated, unless the listener has an Authenticator; even
 // then it may be that of an older Request, until Accept has returned. It does not include an
@@ -82,8 +75,8 @@ func (cr *ConnRequest) IRD() int { return cr.request.PeerIRD() }
 func (cr *ConnRequest) ORD() int { return cr.request.PeerORD() }
 
 // Accept runs qc.Setup, sends the Reply, and returns an established QP. qc.TLS is
-// not used here. If it fails the connection is closed; where the error matches ErrLimit it is
-// rejected before, as by Reject.
+// not used here. If it fails the connection is closed; where it fails before it sends the Reply the
+// connection is rejected before, as by Reject.
 //
 // Where the Authenticator wants the initiator to prove itself by its first message, Accept
 // returns when that was verified, and fails with an error that matches ErrAuth if anything else
@@ -99,7 +92,7 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 		qp.abandon(err)
 	}
 	if err != nil {
-		cr.request.CloseFor(err)
+		_ = cr.request.Reject(-1, -1, nil)
 		return nil, err
 	}
 	qp.identity = cr.identity(&qp.mu)

@@ -100,7 +100,7 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 
 // Serve calls handle for each connection request, in a goroutine of its own, until ctx or the
 // listener ends; the error tells which. It does not wait for handlers. A request that handle has
-// not answered when it returns is closed.
+// not answered when it returns is rejected.
 //
 // With an Authenticator it is the better way to take connections, because Accept waits for the
 // first message of the initiator: where one goroutine answers the requests in turn, an initiator
@@ -116,7 +116,7 @@ func (l *Listener) Serve(ctx context.Context, handle func(*ConnRequest)) error {
 			return err
 		}
 		go func() {
-			defer cr.abandon()
+			defer func() { _ = cr.Reject(nil) }() // an error: it was answered
 			handle(cr)
 		}()
 	}

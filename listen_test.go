@@ -1,6 +1,7 @@
 package iwarp_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"testing"
@@ -70,9 +71,7 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 			p, cr := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
 			_, err := cr.Accept(testContext(t), qc)
 			require.Error(t, err, "%+v", qc)
-			if errors.Is(err, iwarp.ErrLimit) {
-				require.NotZero(t, p.Read(20)[16]&0x20, "%+v: the Reply rejects", qc)
-			}
+			require.NotZero(t, p.Read(20)[16]&0x20, "%+v: the Reply rejects", qc)
 			p.WantEOF("the connection is closed")
 		}
 		p, first := requester(t, s.rnic, "pipe", wiretest.Hex("40 01 0000"))
@@ -90,6 +89,47 @@ func TestAcceptWithABadConfiguration(t *testing.T) {
 		require.NoError(t, s.pd.Close())
 		require.Zero(t, s.rnic.HalfOpen())
 	})
+}
+
+// TestMPA_64_ResponderThatCannotGoOnRejects, over each network: the initiator learns that, and does not take this side for one that
+// knows RFC 5044 alone, to which it would connect again without a negotiation.
+func TestMPA_64_ResponderThatCannotGoOnRejects(t *testing.T) {
+	errTest := errors.New("of the test")
+	for name, answer := range map[string]func(s *side, cr *iwarp.ConnRequest){
+		"Setup fails": func(s *side, cr *iwarp.ConnRequest) {
+			_, err := cr.Accept(testContext(s.T), &iwarp.QPConfig{PD: s.pd, Setup: func(context.Context, *iwarp.QP) error { return errTest }})
+			require.ErrorIs(s, err, errTest)
+		},
+		"the context ends in Setup": func(s *side, cr *iwarp.ConnRequest) {
+			ctx, cancel := context.WithCancelCause(testContext(s.T))
+			_, err := cr.Accept(ctx, &iwarp.QPConfig{PD: s.pd, Setup: func(context.Context, *iwarp.QP) error { cancel(errTest); return nil }})
+			require.ErrorIs(s, err, errTest)
+		},
+		"the configuration is wrong": func(s *side, cr *iwarp.ConnRequest) {
+			_, err := cr.Accept(testContext(s.T), nil)
+			require.Error(s, err)
+		},
+		"there is no answer": func(*side, *iwarp.ConnRequest) {},
+	} {
+		for _, network := range []string{"tcp", "sctp+udp"} {
+			t.Run(name+" over "+network, func(t *testing.T) {
+				client, server := newSide(t, nil), newSide(t, nil)
+				l, err := server.rnic.Listen(testContext(t), network, wiretest.Local(network), nil)
+				require.NoError(t, err)
+				requests := make(chan struct{}, 2)
+				served := make(chan struct{})
+				go func() {
+					defer close(served)
+					_ = l.Serve(t.Context(), func(cr *iwarp.ConnRequest) { requests <- struct{}{}; answer(server, cr) })
+				}()
+				_, err = client.rnic.Dial(testContext(t), network, l.Addr().String(), &iwarp.QPConfig{PD: client.pd})
+				require.ErrorIs(t, err, iwarp.ErrRejected)
+				require.Len(t, requests, 1)
+				require.NoError(t, l.Close())
+				<-served
+			})
+		}
+	}
 }
 
 // TestRNICCloseDropsWhatWaits: requests that were not answered.

@@ -113,7 +113,8 @@ func TestTooMuchPrivateDataIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			p, cr := requester(t, s.rnic, "pipe", wiretest.Hex(wiretest.DefaultRequest))
 			_, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: s.pd, PrivateData: make([]byte, n), MPA: o})
 			require.ErrorContains(t, err, fmt.Sprintf("%d octets of private data", n))
-			p.WantEOF("not one octet of a Reply")
+			require.NotZero(t, p.Read(24)[16]&0x20, "the Reply rejects")
+			p.WantEOF("and the connection is closed")
 		}
 		_, err := s.rnic.Dial(testContext(t), "sctp+udp", "127.0.0.1:1", &iwarp.QPConfig{PD: s.pd, PrivateData: make([]byte, 509)})
 		require.ErrorContains(t, err, "509 octets of private data, at most 508")
@@ -235,7 +236,8 @@ func TestErrorOfSetupEndsTheSetUp(t *testing.T) {
 		p, cr := requester(t, s.rnic, "pipe", wiretest.Hex(wiretest.DefaultRequest))
 		_, err = cr.Accept(testContext(t), qc)
 		require.ErrorIs(t, err, oops)
-		p.WantEOF("no Reply goes out")
+		require.NotZero(t, p.Read(24)[16]&0x20, "the Reply rejects")
+		p.WantEOF("and the connection is closed")
 		require.Zero(t, s.rnic.InUse().MaxQP)
 	})
 }

@@ -177,6 +177,7 @@ func TestRefuseEndsAnAcceptInPrepare(t *testing.T) {
 		time.AfterFunc(time.Second, func() { m.Refuse(errClosed) })
 		require.ErrorIs(t, q.Accept(someTime(t), own), errClosed)
 		require.Equal(t, time.Second, time.Since(start))
+		p.wants(frame(replyKey, "60 01 0000"))
 		p.wantsEnd("of the set-up")
 		require.Nil(t, got.llp)
 		require.Zero(t, m.Pending())
@@ -272,7 +273,8 @@ func TestErrorOfPrepareEndsTheSetUp(t *testing.T) {
 		q, err := l.Accept(someTime(t))
 		require.NoError(t, err)
 		require.ErrorIs(t, q.Accept(someTime(t), own), oops)
-		p.wantsEnd("no Reply goes out")
+		p.wants(frame(replyKey, "60 01 0000"))
+		p.wantsEnd("the connection is closed")
 		require.Zero(t, m.Pending())
 	})
 }

@@ -3,7 +3,6 @@ package setup
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"sync"
 	"time"
@@ -87,10 +86,15 @@ func (q *Request) LocalAddr() net.Addr { return q.offer.LocalAddr() }
 func (q *Request) RemoteAddr() net.Addr { return q.offer.RemoteAddr() }
 
 // Accept calls Prepare, sends the Reply, and returns when Establish has. If it fails the
-// connection is closed.
+// connection is closed. Where no Reply was begun one that refuses the connection goes out before:
+// otherwise the initiator would take this side for one that does not know its revision of MPA, and
+// connect again at once.
 func (q *Request) Accept(ctx context.Context, l *Local) error {
 	err := q.accept(ctx, l)
 	if err != nil {
+		if !q.established {
+			_ = q.reject(-1, -1, nil) // it fails where a Reply was begun
+		}
 		_ = q.offer.Close()
 		q.manager.refuse(err)
 	}
@@ -115,6 +119,9 @@ func (q *Request) accept(ctx context.Context, l *Local) error {
 }
 
 func (q *Request) establish(ctx context.Context, l *Local) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	llp, terms, err := q.offer.accept(ctx, l)
 	if err != nil {
 		return err
@@ -127,22 +134,17 @@ func (q *Request) establish(ctx context.Context, l *Local) error {
 // Reject refuses the connection, with the depths that this side would have needed, -1 where
 // those of the initiator would have done, and closes it.
 func (q *Request) Reject(ird, ord int, private []byte) error {
-	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
-	defer cancel()
-	err := q.offer.reject(ctx, ird, ord, private)
+	err := q.reject(ird, ord, private)
 	q.manager.outcomes.refused[counters.CauseRejected].Add(1)
 	q.Close()
 	return err
 }
 
-// CloseFor ends the connection of a request that cannot be accepted because of err. If a limit is the reason the
-// initiator is told, by a Reply: otherwise it would take this side for one that does not know its revision of MPA, and
-// connect again at once.
-func (q *Request) CloseFor(err error) {
-	if errors.Is(err, q.manager.cfg.Limit) && q.Reject(-1, -1, nil) == nil {
-		return
-	}
-	q.Close()
+// reject sends the Reply of Reject.
+func (q *Request) reject(ird, ord int, private []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
+	defer cancel()
+	return q.offer.reject(ctx, ird, ord, private)
 }
 
 // Close ends the connection of a request that was not accepted.
