@@ -111,6 +111,17 @@ func TestStageOfARejectionIsToldOfIt(t *testing.T) {
 	client.waitsUntilIdle()
 }
 
+// TestCM_45_StageOfAnAttemptThatIsRepeated is left with the error of that attempt.
+func TestCM_45_StageOfAnAttemptThatIsRepeated(t *testing.T) {
+	client := newSide(t, nil)
+	hangsUp := func(p *wiretest.Peer) { p.Read(20); p.Close() }
+	trace, told := traced(noStage, nil)
+	_, err := client.rnic.Dial(testContext(t), "pipe", wiretest.Serve(t, hangsUp, hangsUp), &iwarp.QPConfig{PD: client.pd, SetupTrace: trace})
+	require.Error(t, err)
+	attempt := []string{"enter dial", "leave dial", "enter request", "leave request", "enter reply", "reply fails"}
+	require.Equal(t, append(append([]string{"enter QP", "leave QP"}, attempt...), attempt...), *told)
+}
+
 // waitsUntilIdle waits until no QP is left.
 func (s *side) waitsUntilIdle() {
 	s.Helper()

@@ -33,7 +33,6 @@ func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) erro
 	if err != nil && ctx.Err() == nil && i.another(ctx, err) {
 		err = i.dial(ctx, network, addr, l.options())
 	}
-	i.stages.leave(err)
 	i.fail(err)
 	return i.failure(transport.Exhausted(err), nil)
 }
@@ -67,7 +66,8 @@ func newInitiator(m *Manager, l *Local) *initiator {
 }
 
 // dial makes one attempt.
-func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Options) error {
+func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Options) (err error) {
+	defer func() { i.stages.leave(err) }()
 	if IsSCTP(network) {
 		return i.dialSession(ctx, network, addr, o.Revision == mpa.Revision1)
 	}
@@ -75,7 +75,7 @@ func (i *initiator) dial(ctx context.Context, network, addr string, o mpa.Option
 		return err
 	}
 	var c net.Conn
-	err := i.begin(ctx, func(ctx context.Context) (err error) {
+	err = i.begin(ctx, func(ctx context.Context) (err error) {
 		c, err = transport.Dial(ctx, network, addr, i.options())
 		return err
 	})
