@@ -88,6 +88,14 @@ func TestCM_56_ConcurrentGetsShareASetUp(t *testing.T) {
 	})
 }
 
+// TestCM_60_CheckOfAConfigurationIsNoFailure of a set-up: there was none.
+func TestCM_60_CheckOfAConfigurationIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, client := newTestPool(t, nil)
+		require.Zero(t, client.rnic.Stats().Failed)
+	})
+}
+
 // TestHealthIsInTheOrderOfAddresses, so that two reports can be compared.
 func TestHealthIsInTheOrderOfAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,9 @@ func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) erro
 	if err != nil && ctx.Err() == nil && i.another(ctx, err) {
 		err = i.dial(ctx, network, addr, l.options())
 	}
-	i.fail(err)
+	if i.stages.begun() {
+		i.fail(err)
+	}
 	return i.failure(transport.Exhausted(err), nil)
 }
 

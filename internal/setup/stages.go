@@ -62,6 +62,9 @@ type stages struct {
 	in    bool
 }
 
+// begun reports whether a stage was entered.
+func (s *stages) begun() bool { return s.at > StageQP }
+
 // enter leaves the stage before, and enters the next one.
 func (s *stages) enter(ctx context.Context, next Stage) error {
 	s.leave(nil)
