@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"testing"
 
@@ -111,8 +112,17 @@ func TestSessionIsClosedWhenItsLastUserHasLeft(t *testing.T) {
 	require.Equal(t, 1, f.closed)
 	i.End(true)
 	require.Equal(t, 1, f.closed)
-	_, err = i.Export(errNone, "", nil, 1)
-	require.Equal(t, errNone, err)
+}
+
+// TestCM_16_ExportOfASessionThatHasEnded does not come from TLS, whose keys are others than those that the peer has had.
+func TestCM_16_ExportOfASessionThatHasEnded(t *testing.T) {
+	for _, secure := range []*tls.ConnectionState{nil, {}} {
+		i := ForResponder[string](new(sync.Mutex), &verbs, &fake{peer: "session"}, secure)
+		require.NoError(t, i.Configure(&rdmap.Config{}, &mpa.Terms{}))
+		i.End(true)
+		_, err := i.Export(errNone, "", nil, 1)
+		require.ErrorIs(t, err, net.ErrClosed)
+	}
 }
 
 func attempt(t *testing.T, first *fake, l *setup.Local) error {

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"sync"
 
 	"github.com/goiwarp/iwarp/transport"
@@ -181,13 +182,21 @@ func identify(c *x509.Certificate) (name [16]byte, id [32]byte) {
 	return [16]byte(key[:]), id
 }
 
+var errSessionEnded = fmt.Errorf("iwarp: export: the session has ended with the connection: %w", net.ErrClosed)
+
 // Export derives n octets from the keys of the session, or else from those of TLS. none is the
 // error of a connection that has no keys.
 func (i *Identity[P]) Export(none error, label string, context []byte, n int) ([]byte, error) {
+	if i == nil {
+		return nil, none
+	}
 	s, secure := i.enter()
 	defer i.leave(s)
+	known := i.verbs.Known(i.peerOf(s))
 	switch {
-	case s != nil && i.verbs.Known(s.Peer()):
+	case known && s == nil:
+		return nil, errSessionEnded
+	case known:
 		return s.Export(label, context, n)
 	case secure != nil:
 		return exportTLS(secure, label, context, n)
