@@ -293,3 +293,26 @@ func TestAdmitAndAuthOfAListener(t *testing.T) {
 		require.Zero(t, a.open.Load())
 	})
 }
+
+// A slowAuth takes as long for a Request as it is given.
+type slowAuth struct{ *mockAuth }
+
+func (a slowAuth) Respond(ctx context.Context, _ *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestCM_41_AuthenticationIsBounded by ListenConfig.SetupTimeout, over each network.
+func TestCM_41_AuthenticationIsBounded(t *testing.T) {
+	for _, network := range []string{"tcp", "sctp+udp"} {
+		client, server := newSide(t, nil), newSide(t, nil)
+		l, err := server.rnic.Listen(testContext(t), network, wiretest.Local(network), &iwarp.ListenConfig{
+			SetupTimeout: 50 * time.Millisecond, Auth: slowAuth{new(mockAuth)},
+		})
+		require.NoError(t, err)
+		_, err = client.rnic.Dial(testContext(t), network, l.Addr().String(), &iwarp.QPConfig{PD: client.pd, Auth: new(mockAuth)})
+		require.Error(t, err)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the client has waited for as long as it could over %s", network)
+		require.NoError(t, l.Close())
+	}
+}

@@ -98,6 +98,8 @@ func (s *sessions) accept() (opening, error) {
 		if err != nil {
 			return nil, err
 		}
+		ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.SetupTimeout, errSetupTimeout)
+		defer cancel()
 		if err := q.unseal(ctx, s.cfg, maxInAnswer); err != nil {
 			q.Close()
 			return nil, err
