@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/counters"
 	"github.com/goiwarp/iwarp/internal/wiretest"
 	"github.com/goiwarp/iwarp/stag"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -239,3 +240,26 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// TestMPA2_36_RefusedSessionOfRFC5043IsNotAskedForAgain: there is nothing less to fall back to.
+func TestMPA2_36_RefusedSessionOfRFC5043IsNotAskedForAgain(t *testing.T) {
+	for revision, asked := range map[int]uint64{1: 1, 2: 2} {
+		for _, auth := range []iwarp.Authenticator{nil, rev1Auth{new(mockAuth)}} {
+			client, server := newSide(t, nil), newSide(t, nil)
+			l, err := server.rnic.Listen(testContext(t), "sctp+udp", wiretest.Local("sctp+udp"), &iwarp.ListenConfig{
+				Admit: func(net.Addr) error { return errors.New("not you") },
+			})
+			require.NoError(t, err)
+			qc := &iwarp.QPConfig{PD: client.pd, MPA: iwarp.MPAOptions{Revision: revision}, Auth: auth}
+			_, err = client.rnic.Dial(testContext(t), "sctp+udp", l.Addr().String(), qc)
+			require.ErrorIs(t, err, sctp.ErrRefused)
+			require.Equal(t, asked, server.rnic.Stats().Refused[counters.CauseNotAdmitted])
+			require.NoError(t, l.Close())
+		}
+	}
+}
+
+// A rev1Auth takes revision 1, too.
+type rev1Auth struct{ *mockAuth }
+
+func (rev1Auth) AllowRev1() bool { return true }

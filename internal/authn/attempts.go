@@ -65,7 +65,7 @@ func isFirstLen(n int) bool { return 0 <= n && n <= rdmap.MaxFirst }
 func (a *attempts[A, P]) again(ctx context.Context, err error) (transport.Sealer, *mpa.Options) {
 	o := a.wanted
 	auth := retries[A](err)
-	if any(auth) == nil && setup.NoAnswer(err) && allowsRev1(a.auth) && !a.noFallback {
+	if any(auth) == nil && setup.NoAnswer(err, a.wanted) && allowsRev1(a.auth) && !a.noFallback {
 		auth, o.Revision = a.auth, mpa.Revision1
 	}
 	if any(auth) == nil {

@@ -50,7 +50,7 @@ func (i *initiator) another(ctx context.Context, err error) bool {
 			l.Seal, l.MPA = seal, *o
 			return true
 		}
-	case NoAnswer(err) && !l.NoFallback:
+	case NoAnswer(err, l.MPA) && !l.NoFallback:
 		l.MPA.Revision = mpa.Revision1
 		return true
 	}
@@ -58,9 +58,9 @@ func (i *initiator) another(ctx context.Context, err error) bool {
 }
 
 // NoAnswer reports whether err is that of a peer that has not answered an enhanced Request, as one
-// does that knows revision 1 alone.
-func NoAnswer(err error) bool {
-	return errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused)
+// does that knows revision 1 alone. asked is with what it was asked.
+func NoAnswer(err error, asked mpa.Options) bool {
+	return asked.Revision != mpa.Revision1 && (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused))
 }
 
 func newInitiator(m *Manager, l *Local) *initiator {
