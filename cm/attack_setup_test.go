@@ -241,6 +241,24 @@ func TestCM_3_DataThatDoNotFitLeaveNoPacket(t *testing.T) {
 	require.Zero(t, sa.Stats().HalfOpen)
 }
 
+// TestCM_4_LargePrivateData leaves the application what the block does not take of 508 octets, in both directions.
+func TestCM_4_LargePrivateData(t *testing.T) {
+	ca, sa := authsOf(t, nil)
+	h := newHost(t, sa, "pipe", nil, nil)
+	mine, theirs := bytes.Repeat([]byte("c"), 508-96), bytes.Repeat([]byte("s"), 508-88)
+	large := iwarp.MPAOptions{LargePrivateData: true}
+	h.answers = func() *iwarp.QPConfig { return &iwarp.QPConfig{PD: h.pd, PrivateData: theirs, MPA: large} }
+	c := newSite(t, ca, nil)
+	qc := c.asks()
+	qc.PrivateData, qc.MPA = mine, large
+	client, err := c.rnic.Dial(t.Context(), "pipe", h.addr, qc)
+	require.NoError(t, err)
+	o := h.next()
+	require.NoError(t, o.err)
+	require.Equal(t, theirs, client.PrivateData())
+	require.Equal(t, mine, o.qp.PrivateData())
+}
+
 // TestCM_32_TryModeBOverEachNetwork: a client of mode A, whose server is in its blackout or does
 // not want mode A, gets in by mode B.
 func TestCM_32_TryModeBOverEachNetwork(t *testing.T) {

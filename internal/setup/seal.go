@@ -8,7 +8,6 @@ import (
 
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
-	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // A Sealer authenticates the set-up of one connection, from the responder's side.
@@ -23,17 +22,14 @@ type Sealer interface {
 type Arrival struct {
 	Network       string
 	Local, Remote net.Addr
-	MaxPrivate    int // octets of private data that a Reply has room for
+	MaxPrivate    int // octets of private data that a Reply has room for, if its options allow them
 }
 
 // refuseTime is how long the refusal of a Request that is not believed may take to leave.
 const refuseTime = time.Second
 
-// Private data of a Reply may be so long, whatever its options will be.
-var (
-	maxInReply  = mpa.Options{}.MaxPrivate()
-	maxInAnswer = sctp.Options{}.MaxPrivate()
-)
+// maxInReply is how long the private data of a Reply may be with the options that allow most, and of an answer over SCTP.
+var maxInReply = mpa.Options{LargePrivateData: true}.MaxPrivate()
 
 // An authError is why an initiator was refused by what authenticates it, which keeps a log of
 // its own.
@@ -50,13 +46,13 @@ var errNoSealer = errors.New("the Authenticator has returned no session")
 
 // unseal has the Request opened by what authenticates connections, if anything does, before it
 // is handed on. If it is not accepted the initiator is told so, and the Request is to be
-// closed. maxPrivate is what may be in the Reply.
-func (q *Request) unseal(ctx context.Context, cfg ListenConfig, maxPrivate int) error {
+// closed.
+func (q *Request) unseal(ctx context.Context, cfg ListenConfig) error {
 	if cfg.Seal == nil {
 		return nil
 	}
 	local := q.LocalAddr()
-	seal, err := cfg.Seal(ctx, Arrival{Network: NetworkOf(local), Local: local, Remote: q.RemoteAddr(), MaxPrivate: maxPrivate})
+	seal, err := cfg.Seal(ctx, Arrival{Network: NetworkOf(local), Local: local, Remote: q.RemoteAddr(), MaxPrivate: maxInReply})
 	if err == nil && seal == nil {
 		err = errNoSealer
 	}

@@ -100,7 +100,7 @@ func (s *sessions) accept() (opening, error) {
 		}
 		ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.SetupTimeout, errSetupTimeout)
 		defer cancel()
-		if err := q.unseal(ctx, s.cfg, maxInAnswer); err != nil {
+		if err := q.unseal(ctx, s.cfg); err != nil {
 			q.Close()
 			return nil, err
 		}

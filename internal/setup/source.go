@@ -98,7 +98,7 @@ func (m *Manager) serve(ctx context.Context, giveUp context.CancelCauseFunc, c n
 		}
 		return nil, m.failure(err, said)
 	}
-	if err := q.unseal(ctx, cfg, maxInReply); err != nil {
+	if err := q.unseal(ctx, cfg); err != nil {
 		q.Close()
 		return nil, err
 	}
