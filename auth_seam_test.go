@@ -316,3 +316,30 @@ func TestCM_41_AuthenticationIsBounded(t *testing.T) {
 		require.NoError(t, l.Close())
 	}
 }
+
+// TestSetupThatPanics leaves no QP, session, connection, or place among the connections of a listener, where the program
+// goes on: as a server may that recovers from the panics of its handlers.
+func TestSetupThatPanics(t *testing.T) {
+	for _, network := range []string{"tcp", "sctp+udp"} {
+		s, a := newSide(t, nil), new(mockAuth)
+		panics := &iwarp.QPConfig{PD: s.pd, Auth: a, Setup: func(context.Context, *iwarp.QP) error { panic("of the program") }}
+		l, err := s.rnic.Listen(t.Context(), network, wiretest.Local(network), &iwarp.ListenConfig{Auth: a, MaxHalfOpen: 1})
+		require.NoError(t, err)
+		for range 3 { // each needs the place of the one before
+			dialled := make(chan error, 1)
+			go func() {
+				_, err := s.rnic.Dial(testContext(t), network, l.Addr().String(), &iwarp.QPConfig{PD: s.pd, Auth: a})
+				dialled <- err
+			}()
+			cr, err := l.Accept(testContext(t))
+			require.NoError(t, err)
+			require.PanicsWithValue(t, "of the program", func() { _, _ = cr.Accept(t.Context(), panics) })
+			require.ErrorIs(t, <-dialled, iwarp.ErrRejected)
+		}
+		require.PanicsWithValue(t, "of the program", func() { _, _ = s.rnic.Dial(testContext(t), network, l.Addr().String(), panics) })
+		require.Zero(t, s.rnic.InUse().MaxQP)
+		require.Zero(t, a.open.Load())
+		require.NoError(t, l.Close())
+		require.Eventually(t, func() bool { return s.rnic.HalfOpen() == 0 }, 5*time.Second, time.Millisecond)
+	}
+}

@@ -97,8 +97,8 @@ func (cr *ConnRequest) Accept(ctx context.Context, qc *QPConfig) (*QP, error) {
 	}
 	qp.identity = cr.identity(&qp.mu)
 	cr.qp.Store(qp)
-	if err := cr.request.Accept(ctx, qp.responder(cr.request.PrivateData())); err != nil {
-		qp.abandon(err)
+	err = setup.OrUndo(qp.abandon, func() error { return cr.request.Accept(ctx, qp.responder(cr.request.PrivateData())) })
+	if err != nil {
 		return nil, fmt.Errorf("iwarp: accept %v: %w", cr.RemoteAddr(), errtext.Clause(err))
 	}
 	return qp, nil

@@ -61,15 +61,17 @@ func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP,
 	if err != nil {
 		return nil, err
 	}
-	l := qp.initiator(stages)
-	if err = authenticates(ctx, qp, l, a.info); err == nil {
-		err = qp.checkRequest(l, a.network)
-	}
-	if err == nil {
-		err = rejection(a.run(l))
-	}
+	err = setup.OrUndo(qp.abandon, func() error {
+		l := qp.initiator(stages)
+		if err := authenticates(ctx, qp, l, a.info); err != nil {
+			return err
+		}
+		if err := qp.checkRequest(l, a.network); err != nil {
+			return err
+		}
+		return rejection(a.run(l))
+	})
 	if err != nil {
-		qp.abandon(err)
 		return nil, a.failure(err)
 	}
 	if err := stages.Run(ctx, setup.StageReady, func() error { return nil }); err != nil {

@@ -67,12 +67,11 @@ func outcome(ctx context.Context, qp *QP, fault *transport.Fault) error {
 	return cmp.Or(qp.Err(), qpconn.EndError(fault))
 }
 
-// abandon ends a QP that was never established.
+// abandon ends a QP whose set-up has failed.
 func (qp *QP) abandon(err error) {
-	select {
-	case <-qp.done:
-		return // established, and ended with the error of the negotiation
-	default:
+	if qp.conn.Load() != nil { // it has ended, with the error of the negotiation
+		qp.abort(err)
+		return
 	}
 	qp.mu.Lock()
 	qp.err = qpconn.EndError(err)

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"reflect"
@@ -25,6 +26,19 @@ func NetworkOf(a net.Addr) string {
 		return ""
 	}
 	return a.Network()
+}
+
+var errUnfinished = errors.New("the set-up was ended by a panic, or runtime.Goexit, of the program")
+
+// OrUndo calls f, and undo with the error if f fails, or does not return: Local.Prepare is the program's, and may panic.
+func OrUndo(undo func(err error), f func() error) (err error) {
+	err = errUnfinished
+	defer func() {
+		if err != nil {
+			undo(err)
+		}
+	}()
+	return f()
 }
 
 // LocalFailure is what a side says that cannot go on although the negotiation has

@@ -143,12 +143,13 @@ func (i *initiator) establish(ctx context.Context, llp transport.LLP, terms *mpa
 // succeeds or is rejected.
 func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) error {
 	var stream transport.Stream
-	err := i.begin(ctx, func(ctx context.Context) (err error) {
-		stream, err = i.open(ctx, c)
-		return err
+	err := OrUndo(func(error) { _ = c.Close() }, func() error {
+		return i.begin(ctx, func(ctx context.Context) (err error) {
+			stream, err = i.open(ctx, c)
+			return err
+		})
 	})
 	if err != nil {
-		_ = c.Close()
 		return err
 	}
 	ctx, done, err := i.exchange(ctx)
@@ -237,17 +238,18 @@ func (i *initiator) dialSession(ctx context.Context, network, addr string, plain
 	if err != nil {
 		return i.kernelError(err)
 	}
-	err = i.begin(ctx, func(ctx context.Context) error {
-		if err := i.stages.enter(ctx, StageRequest); err != nil {
-			return err
-		}
-		if err := i.prepare(ctx); err != nil {
-			return err
-		}
-		return i.stages.enter(ctx, StageReply)
+	err = OrUndo(func(error) { s.Release(true) }, func() error {
+		return i.begin(ctx, func(ctx context.Context) error {
+			if err := i.stages.enter(ctx, StageRequest); err != nil {
+				return err
+			}
+			if err := i.prepare(ctx); err != nil {
+				return err
+			}
+			return i.stages.enter(ctx, StageReply)
+		})
 	})
 	if err != nil {
-		s.Release(true)
 		return err
 	}
 	ctx, done, err := i.exchange(ctx)

@@ -90,17 +90,18 @@ func (q *Request) RemoteAddr() net.Addr { return q.offer.RemoteAddr() }
 // otherwise the initiator would take this side for one that does not know its revision of MPA, and
 // connect again at once.
 func (q *Request) Accept(ctx context.Context, l *Local) error {
-	err := q.accept(ctx, l)
-	if err != nil {
-		if !q.established {
-			_ = q.reject(-1, -1, nil) // it fails where a Reply was begun
-		}
-		_ = q.offer.Close()
-		q.manager.refuse(err)
+	defer q.leave()
+	defer q.closeSeal()
+	return OrUndo(q.fail, func() error { return q.accept(ctx, l) })
+}
+
+// fail ends the connection of a set-up that has failed with err.
+func (q *Request) fail(err error) {
+	if !q.established {
+		_ = q.reject(-1, -1, nil) // it fails where a Reply was begun
 	}
-	q.closeSeal()
-	q.leave()
-	return err
+	_ = q.offer.Close()
+	q.manager.refuse(err)
 }
 
 func (q *Request) accept(ctx context.Context, l *Local) error {
