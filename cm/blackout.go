@@ -19,8 +19,9 @@ type freshness struct {
 	wall  int64     // the clock, which never goes back here but by a step
 	mono  int64     // when it was that
 
-	// Until then a Request may have been accepted that is not in the cache any more.
+	// Until then, and for so long by the monotonic clock, a Request may have been accepted that is not in the cache.
 	darkUntil int64
+	darkFor   int64 // since the start, when the wall clock may not have been right yet
 	newest    int64 // time of a Request that was accepted
 
 	cache replayCache
@@ -36,7 +37,8 @@ func newFreshness(now time.Time, skew time.Duration, size int, store CacheStore)
 	if store == nil {
 		// Requests that an earlier process has accepted have times below start + skew, since the
 		// clock of a client may be that much ahead. They are stale once the blackout is over.
-		f.darkUntil = f.wall + 2*f.skew
+		f.darkFor = 2 * f.skew
+		f.darkUntil = f.wall + f.darkFor
 	}
 	return f
 }
@@ -62,7 +64,7 @@ func (f *freshness) observe(wall, mono int64) (dark bool) {
 	case wall > f.wall:
 		f.wall, f.mono = wall, mono
 	}
-	return f.wall < f.darkUntil
+	return f.wall < f.darkUntil || mono < f.darkFor
 }
 
 // admit accepts a Request, once. The clock is read under the lock: no Request can wait between

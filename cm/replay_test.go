@@ -3,6 +3,7 @@ package cm
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,7 +50,7 @@ func TestCM_26_SkewToTheNanosecond(t *testing.T) {
 		client := s.clock.Now()
 		s.client.cfg.Now = func() time.Time { return client }
 		s.server.fresh.wall -= int64(2000 * time.Hour) // so that the test may set the clock back
-		s.server.fresh.darkUntil = 0
+		s.server.fresh.darkUntil, s.server.fresh.darkFor = 0, math.MinInt64
 		s.clock.advance(c.by)
 		require.Equal(t, c.want, s.open(s.request(s.initiate())), c.by)
 	}
@@ -256,6 +257,17 @@ func TestCM_31_ClockThatGoesBack(t *testing.T) {
 	require.True(t, f.observe(50*s, 50*s), "there is no monotonic clock")
 	f = fresh()
 	require.False(t, f.observe(1000*s, 100*s), "a step forward")
+}
+
+// TestCM_31_ClockThatWasSlowAtTheStart, and is set right soon after it, shows times again in which an earlier process has
+// accepted Requests.
+func TestCM_31_ClockThatWasSlowAtTheStart(t *testing.T) {
+	const s = int64(time.Second)
+	f := newFreshness(time.Unix(0, 0), 30*time.Second, 10, nil)
+	require.True(t, f.observe(5*s, 5*s))
+	require.True(t, f.observe(1000*s, 10*s), "the Request of the moment before the start is fresh")
+	require.True(t, f.observe(1050*s-1, 60*s-1))
+	require.False(t, f.observe(1050*s, 60*s))
 }
 
 func TestCM_31_ClockStepsBackToTheTimeOfARequest(t *testing.T) {
