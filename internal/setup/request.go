@@ -133,9 +133,13 @@ func (q *Request) establish(ctx context.Context, l *Local) error {
 }
 
 // Reject refuses the connection, with the depths that this side would have needed, -1 where
-// those of the initiator would have done, and closes it.
+// those of the initiator would have done, and closes it. Private data that are too long are an error:
+// the Reply has none then.
 func (q *Request) Reject(ird, ord int, private []byte) error {
 	err := q.reject(ird, ord, private)
+	if err != nil {
+		_ = q.reject(ird, ord, nil) // it fails where a Reply was begun
+	}
 	q.manager.outcomes.refused[counters.CauseRejected].Add(1)
 	q.Close()
 	return err
