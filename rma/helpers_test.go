@@ -24,7 +24,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 }
 
 // regionID is the number of the region of the tests.
-const regionID = 0x1122334455667788
+const regionID uint64 = 0x1122334455667788
 
 var (
 	testMaster = []byte("thirty-two octets, random ones !")
