@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -231,4 +232,30 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		_, err := NewClient(t.Context(), nil, &c)
 		require.ErrorContains(t, err, field)
 	}
+}
+
+// TestRMA_3_HelloThatIsRefusedWhileTheQPEnds: nothing was agreed, so that what follows means nothing.
+func TestRMA_3_HelloThatIsRefusedWhileTheQPEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newPair(t, plan{})
+		cfg, err := w.plan.client.withDefaults()
+		require.NoError(t, err)
+		c, err := newConn(w.qps[0], clientSettings(&cfg))
+		require.NoError(t, err)
+		r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
+		c.enter() // as start does it, until the HELLO of this side is to be posted
+		c.timer = time.AfterFunc(time.Hour, c.rings)
+		c.armed = c.now.Add(time.Hour)
+		c.greet()
+		r.sends(r.mine.Append(nil, r.header(0), r.out)) // it chooses no suite
+		m := wire.Status{Code: wire.CodeAuth}
+		r.sends(m.Append(nil, r.header(1), r.out))
+		synctest.Wait()
+		require.NoError(t, r.qp.Abort())
+		<-c.qp.Done()
+		c.leave()
+		go c.run()
+		<-c.done
+		require.Error(t, c.failure())
+	})
 }

@@ -29,7 +29,7 @@ func (c *conn) message(wc *iwarp.WC) {
 		c.endFor(why)
 	case h.Type == wire.TypeHello:
 		c.meet(msg, answer)
-	default:
+	case c.asClient != nil: // else the HELLO was not agreed on, while the QP was ending
 		c.operation(msg, h, wc)
 	}
 	if err := c.receives.again(i); err != nil {
