@@ -2,7 +2,9 @@ package rma
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -21,32 +23,39 @@ import (
 func asks(t *testing.T, p plan, linger time.Duration) (*pair, *raw, *Handle, *Portal) {
 	t.Helper()
 	w := newPair(t, p)
+	r, h, portal := w.played(linger)
+	return w, r, h, portal
+}
+
+// played makes the client of the pair, and plays the server.
+func (w *pair) played(linger time.Duration) (*raw, *Handle, *Portal) {
+	w.Helper()
 	r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
 	r.mine.Depth, r.mine.Linger = 8, linger
 	r.suite = 1
-	if p.plain {
+	if w.plan.plain {
 		r.suite = 0
 	}
 	r.mine.Offered, r.mine.Chosen = wire.Offer(r.suite), uint16(r.suite)
 	var err error
 	r.ring, err = regionkey.NewRing(regionID, testKey)
-	require.NoError(t, err)
+	require.NoError(w, err)
 	played := make(chan struct{})
 	go func() {
 		defer close(played)
-		require.NoError(t, r.hello.Parse(r.receives(wire.TypeHello)))
+		require.NoError(w, r.hello.Parse(r.receives(wire.TypeHello)))
 		r.sends(r.mine.Append(nil, r.header(0), r.out))
 		var q wire.OpenReq
 		msg := r.receives(wire.TypeOpenReq)
-		require.NoError(t, q.Parse(msg))
+		require.NoError(w, q.Parse(msg))
 		r.grants(msg, 1)
 	}()
 	w.client, err = NewClient(w.context(), w.qps[0], &w.plan.client)
-	require.NoError(t, err)
+	require.NoError(w, err)
 	h, err := w.client.Open(w.context(), regionID, allOps)
-	require.NoError(t, err)
+	require.NoError(w, err)
 	<-played
-	return w, r, h, w.portal(4)
+	return r, h, w.portal(4)
 }
 
 // id is the operation of a message.
@@ -387,5 +396,45 @@ func TestReopenKeepsLaterKeys(t *testing.T) {
 		require.NoError(t, h.Reopen(w.context()))
 		require.NoError(t, h.take(slow))
 		require.Equal(t, w.region.Epoch(), h.Epoch())
+	})
+}
+
+// A slowLog is a Handler that waits.
+type slowLog struct {
+	slog.Handler
+	entered, release chan struct{}
+}
+
+func (s slowLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s slowLog) Handle(context.Context, slog.Record) error {
+	s.entered <- struct{}{}
+	<-s.release
+	return nil
+}
+
+// TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome and not from when the connection began to handle what came before
+// it.
+func TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
+		w := newPair(t, plan{client: ClientConfig{Dispatch: [2]time.Duration{-1, -1}}}) // no timer ends meanwhile
+		w.servesBack(ServerConfig{Logger: slog.New(log)})
+		r, h, p := w.played(0)
+		posts(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)})
+		msg := r.receives(wire.TypeWriteReq)
+		q := wire.WriteReq{Region: 7, Epoch: 1, Length: 16}
+		r.sends(q.Append(nil, r.header(2), r.out, r.sealer(regionkey.Write, regionkey.Responder)))
+		<-log.entered // the record of a wrong key
+		time.Sleep(300 * time.Millisecond)
+		begun := time.Now()
+		_, tag := r.sink(32)
+		m := wire.Pull{Length: 16, SinkSTag: uint32(tag), Timeout: 500 * time.Millisecond}
+		r.sends(m.Append(nil, r.header(id(msg)), r.out))
+		synctest.Wait()
+		close(log.release)
+		require.ErrorIs(t, p.ended(t).Err, ErrTimeout)
+		require.Equal(t, 600*time.Millisecond, time.Since(begun), "the time of the server, and the guard")
+		w.close()
 	})
 }

@@ -123,23 +123,28 @@ func TestRMA_5_ReceivesCoverTheCredits(t *testing.T) {
 	}
 }
 
+// servesBack makes the client of the pair one that has a Server too, and connects again: the queues of the pair were
+// made for one direction.
+func (w *pair) servesBack(cfg ServerConfig) *Server {
+	w.Helper()
+	cfg.PD = w.plan.client.PD
+	w.plan.client.Server = NewServer(&cfg)
+	_ = w.qps[0].Abort()
+	<-w.qps[1].Done() // until then the PD is in use
+	w.connect()
+	return w.plan.client.Server
+}
+
 // bothServe makes two clients on one QP, whose peers serve regions of the same number and key. mem is
 // that of the client of w.
 func bothServe(t *testing.T, p plan) (w *pair, theirs *Client, mem *Memory) {
 	t.Helper()
 	w = newPair(t, p)
-	cfg := w.plan.server
-	cfg.PD = w.plan.client.PD
-	mine := NewServer(&cfg)
+	mine := w.servesBack(w.plan.server)
 	mem = NewMemory(make([]byte, 1<<20))
 	_, err := mine.Register(regionID, mem, &RegionOptions{Key: testKey})
 	require.NoError(t, err)
-	// The queues of the pair were made for one direction.
-	w.plan.client.Server = mine
-	_ = w.qps[0].Abort()
-	<-w.qps[1].Done() // until then the PD is in use
-	w.connect()
-	back := ClientConfig{PD: w.plan.server.PD, Server: w.server, Responder: true, Insecure: cfg.Insecure, AES256: cfg.AES256}
+	back := ClientConfig{PD: w.plan.server.PD, Server: w.server, Responder: true, Insecure: p.server.Insecure, AES256: p.server.AES256}
 	other := make(chan *Client, 1)
 	go func() {
 		cl, err := NewClient(w.context(), w.qps[1], &back)

@@ -78,25 +78,31 @@ func (c *conn) wake() {
 // take handles n completions, and more of them until they ask for so many octets that it is better to
 // move those first: their memory can be used again then, while it is in the caches. mu is held.
 func (c *conn) take(n int) {
-	for n > 0 {
+	for ; n > 0; n = c.poll() {
 		for i := range c.wcs[:n] {
 			c.completed(&c.wcs[i])
 		}
 		if c.owed >= outboxOctets {
 			return
 		}
-		n = c.cq.Poll(c.wcs[:])
 	}
 }
 
 // drain handles all completions that the CQ has. mu is held.
 func (c *conn) drain() {
-	for n := c.cq.Poll(c.wcs[:]); n > 0; n = c.cq.Poll(c.wcs[:]) {
-		c.now = time.Now()
+	for n := c.poll(); n > 0; n = c.poll() {
 		for i := range c.wcs[:n] {
 			c.completed(&c.wcs[i])
 		}
 	}
+}
+
+// poll takes completions into wcs, and reads the clock: they may have come after the time of the event, and what a PULL
+// allows counts from when it has come. mu is held.
+func (c *conn) poll() int {
+	n := c.cq.Poll(c.wcs[:])
+	c.now = time.Now()
+	return n
 }
 
 // completed handles a completion. mu is held.
