@@ -8,6 +8,7 @@ import (
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
 )
 
 // RegionOptions are the optional parameters of a Region. A nil *RegionOptions means the defaults.
@@ -171,6 +172,25 @@ func (r *Region) good(now time.Time, e regionkey.Epoch) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.closed && e >= r.ring.Expire(now) && e <= r.ring.Current()
+}
+
+// grant puts the current epoch into an OPEN_REP, and the keys of a client for the operations that it grants, if there are
+// keys. It reports false if the region is closed.
+func (r *Region) grant(now time.Time, holder *client, keys bool, to *wire.OpenRep) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	to.Epoch = r.ring.Current()
+	for t := regionkey.Read; t <= regionkey.Manage && keys; t++ {
+		if to.Ops&wire.OpsOf(t) == 0 {
+			continue
+		}
+		k, err := r.ring.Derive(now, to.Epoch, holder.peer.ID, holder.instance, t)
+		if err != nil {
+			return false
+		}
+		*to.Key(t) = k
+	}
+	return !r.closed
 }
 
 // derive makes the key of a client. It reports false if the epoch is not good.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -349,4 +350,28 @@ func TestServerRegister(t *testing.T) {
 	cancel()
 	_, err := s.region(1).Rekey(ended, nil, 0)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestRMA_34_OpenDuringRotation: the keys that are granted are all of the epoch that is told, whenever the region gets
+// another key.
+func TestRMA_34_OpenDuringRotation(t *testing.T) {
+	w := start(t, plan{network: "tcp"})
+	ctx, cancel := context.WithCancel(w.context())
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = w.region.Rekey(ctx, nil, 0)
+			}
+		})
+	}
+	failed := 0
+	for range 200 {
+		if _, err := w.client.Open(w.context(), regionID, allOps); err != nil {
+			failed++
+		}
+	}
+	cancel()
+	all.Wait()
+	require.Zero(t, failed)
 }

@@ -247,18 +247,11 @@ func (c *conn) serveOpen(q *request) op.Verdict {
 	if ops == 0 {
 		return refused
 	}
-	q.region, q.epoch = r, r.Epoch()
-	q.reply = wire.OpenRep{Region: q.number, Epoch: q.epoch, Size: r.size, Ops: wire.Ops(ops)}
-	for t := regionkey.Read; t <= regionkey.Manage && c.suite != wire.Suite0; t++ {
-		if !ops.Has(Ops(wire.OpsOf(t))) {
-			continue
-		}
-		k, ok := r.derive(time.Now(), q.epoch, &c.peer, t)
-		if !ok {
-			return refused
-		}
-		*q.reply.Key(t) = k
+	q.region, q.reply = r, wire.OpenRep{Region: q.number, Size: r.size, Ops: wire.Ops(ops)}
+	if !r.grant(time.Now(), &c.peer, c.suite != wire.Suite0, &q.reply) {
+		return refused
 	}
+	q.epoch = q.reply.Epoch
 	c.record(AuditEvent{Op: Open, Region: q.number, Epoch: q.epoch, Ops: ops, Granted: true})
 	return op.Verdict{}
 }
