@@ -104,10 +104,10 @@ func (cl *Client) Err() error {
 	return cl.c.closedBy()
 }
 
-// ended reports whether the connection has ended, and all its operations have.
+// ended reports whether the connection has ended. Some of its operations may have no outcome yet.
 func (cl *Client) ended() bool {
 	select {
-	case <-cl.c.done:
+	case <-cl.c.qp.Done():
 		return true
 	default:
 		return false

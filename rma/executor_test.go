@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -233,5 +234,34 @@ func TestExecutorTellsThatAnOpenWasRefused(t *testing.T) {
 		var o *OpError
 		require.ErrorAs(t, err, &o)
 		require.Equal(t, [3]any{Open, RemoteAuth, BadKey}, [3]any{o.Op, o.Outcome, o.Reason})
+	})
+}
+
+// TestExecutorGoesOnWhileALostWriteHasNoOutcome: the connection of the write has ended, but the server may have copied it.
+func TestExecutorGoesOnWhileALostWriteHasNoOutcome(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{})
+		o := w.another()
+		o.serve()
+		var err error
+		o.client, err = NewClient(o.context(), o.qps[0], &o.plan.client)
+		require.NoError(t, err)
+		h, p, e := w.opens(), w.portal(1), NewExecutor(w.portal(1), o.portal(1))
+		stuck := w.stall()
+		posts(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)})
+		stuck.wait()
+		require.NoError(t, w.qps[1].Abort())
+		stuck.release()
+		<-w.qps[0].Done()
+		synctest.Wait()
+		require.Zero(t, p.Poll(make([]Completion, 1)), "the server may have copied it")
+		n, err := e.WriteAt(w.context(), h, octets(1, 50000), 7)
+		require.NoError(t, err)
+		require.Equal(t, 50000, n)
+		require.ErrorIs(t, p.ended(t).Err, ErrTimeout)
+		require.Error(t, <-w.served)
+		w.served = nil
+		require.NoError(t, o.client.Close())
+		o.stop()
 	})
 }
