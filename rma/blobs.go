@@ -47,6 +47,9 @@ func (b *blobs) get(must bool) (int, error) {
 
 func (b *blobs) put(i int) { b.free = append(b.free, i) }
 
+// idle reports whether nothing uses any of them.
+func (b *blobs) idle() bool { return len(b.free) == len(b.all)-1 }
+
 func (b *blobs) grow(must bool) error {
 	n := blobStep * b.size
 	if b.scratch.take(n) {
@@ -74,7 +77,7 @@ func (b *blobs) octets(i, n int) []iwarp.SGE {
 	return sge
 }
 
-// close gives everything back. The QP has ended.
+// close gives everything back. Nothing uses it.
 func (b *blobs) close() {
 	for _, mr := range b.mrs {
 		_ = mr.Close()

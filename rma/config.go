@@ -33,10 +33,12 @@ type ServerConfig struct {
 	Dispatch     [2]time.Duration // how long writes wait for the window, by class, up to 10 s: 20 and 200 ms; negative: no limit
 	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
 
-	MaxRegions   int // 65,536
-	MaxFailures  int // requests with a wrong key, also of an older epoch, per second and connection, before it is ended: 100
-	CacheSize    int // traffic keys that are kept: 4,096
-	ScratchLimit int // octets of memory for what is under way, of all connections: 16 MiB
+	MaxRegions  int // 65,536
+	MaxFailures int // requests with a wrong key, also of an older epoch, per second and connection, before it is ended: 100
+	CacheSize   int // traffic keys that are kept: 4,096
+	// ScratchLimit is how many octets of memory there are for what is under way on all connections: 16 MiB. A connection
+	// keeps what it has used, unless more than half is in use.
+	ScratchLimit int
 
 	Solicitor *Solicitor // nil: the server has one of its own, of automatic size
 	// Logger gets the records of the audit log; nil: AuditLog has them alone. Its Handler delays the

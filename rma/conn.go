@@ -202,6 +202,9 @@ func (c *conn) leave() {
 		if !more || c.outbox.full() {
 			c.flush()
 		}
+		if !more {
+			c.spareMemory()
+		}
 		c.arm()
 		c.mu.Unlock()
 		c.solicitor.deliver()

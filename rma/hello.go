@@ -117,8 +117,7 @@ func (c *conn) agree(suite uint8) {
 		c.overhead, c.in, c.out = 0, nil, nil
 		c.opened = make(map[uint64]permit)
 	}
-	c.leases = newLeases(c.pd, c.qp, c.scratch, c.maxOp+regionkey.TagSize)
-	c.blobs = newBlobs(c.pd, c.scratch, c.maxOp+regionkey.TagSize)
+	c.prepareMemory()
 	c.asClient = op.NewClient(op.ClientConfig{
 		Slots: c.slots, Credits: int(c.theirs.Depth), Dispatch: c.dispatch, OpTimeout: c.opTimeout,
 		PullTimeout: c.theirs.PullTimeout, Guard: c.theirs.Guard, Linger: c.theirs.Linger, Overhead: uint32(c.overhead),

@@ -85,7 +85,7 @@ func (l *leases) role(tag stag.STag, id op.ID) op.Role {
 	return s.role
 }
 
-// close gives everything back. The QP has ended.
+// close gives everything back. The peer uses none of them.
 func (l *leases) close() {
 	for _, s := range l.all {
 		_ = s.mr.Close()

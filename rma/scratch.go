@@ -1,6 +1,10 @@
 package rma
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/goiwarp/iwarp/regionkey"
+)
 
 // A scratch bounds the octets of memory for what is under way.
 type scratch struct {
@@ -28,8 +32,33 @@ func (s *scratch) give(n int) {
 	s.inUse -= n
 }
 
+// tight reports whether so much is in use that connections without work give back what they have.
+func (s *scratch) tight() bool { return s.used() > s.limit/2 }
+
 func (s *scratch) used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inUse
+}
+
+// prepareMemory makes the connection ready to use memory for what is under way. It has none yet.
+func (c *conn) prepareMemory() {
+	c.leases = newLeases(c.pd, c.qp, c.scratch, c.maxOp+regionkey.TagSize)
+	c.blobs = newBlobs(c.pd, c.scratch, c.maxOp+regionkey.TagSize)
+}
+
+// spareMemory gives the memory back to the other connections of the server if they have little, and this one has
+// nothing under way. mu is held.
+func (c *conn) spareMemory() {
+	if c.server == nil || c.asServer == nil || c.leases.taken+c.blobs.taken == 0 {
+		return
+	}
+	if !c.idle() || !c.blobs.idle() || !c.scratch.tight() {
+		return
+	}
+	c.leases.close()
+	c.blobs.close()
+	clear(c.flights)
+	clear(c.requests)
+	c.prepareMemory()
 }

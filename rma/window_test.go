@@ -224,6 +224,36 @@ func TestRMA_42_ScratchIsBounded(t *testing.T) {
 	})
 }
 
+// TestRMA_42_IdleConnectionsLeaveMemoryForOthers: each has used some, for reads and writes, and has nothing under way now.
+func TestRMA_42_IdleConnectionsLeaveMemoryForOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const limit = 4 * blobStep * 4112
+		w := start(t, plan{server: ServerConfig{ScratchLimit: limit}})
+		for range 12 {
+			o := w.another()
+			o.serve()
+			var err error
+			o.client, err = NewClient(o.context(), o.qps[0], &o.plan.client)
+			require.NoError(t, err)
+			h, p := o.opens(), o.portal(8)
+			for range 3 {
+				for range 4 {
+					posts(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 4096)})
+					posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, 4096)})
+				}
+				for range 8 {
+					require.NoError(t, p.ended(t).Err)
+				}
+			}
+			require.LessOrEqual(t, w.server.Stats().ScratchInUse, limit)
+			t.Cleanup(func() {
+				require.NoError(t, o.client.Close())
+				require.NoError(t, <-o.served)
+			})
+		}
+	})
+}
+
 func TestSolicitorConfig(t *testing.T) {
 	_, err := NewSolicitor(solicit.Config{Dispatch: [2]time.Duration{1, 0}})
 	require.Error(t, err)
