@@ -98,6 +98,8 @@ func TestKEY_6_WithoutKeysBothSidesHaveToAllowIt(t *testing.T) {
 		require.ErrorIs(t, err, ErrNoSuite, "neither allows it")
 		require.Equal(t, iwarp.StateRTS, w.qps[0].State(), "and the QP was not touched")
 		require.ErrorIs(t, w.server.Serve(w.context(), w.qps[1]), ErrNoSuite)
+		<-w.qps[1].Done() // it belongs to Serve, so that a peer without an identity costs nothing
+		require.NoError(t, w.plan.server.PD.Close())
 	})
 	bubble(t, func(t *testing.T) {
 		// The server has keys, the client offers none.
