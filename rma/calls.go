@@ -265,9 +265,6 @@ func (c *conn) complete(now time.Time, a *op.Action) {
 	to, slot := k.to, k.slot
 	*k = call{}
 	c.busy--
-	if c.stage == closing && c.busy == 0 {
-		close(c.drained)
-	}
 	to.completed(slot, end)
 	c.outbox.tell(to)
 }

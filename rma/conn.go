@@ -123,7 +123,7 @@ type conn struct {
 	probe    *iwarp.MR     // see wake
 	again    chan struct{} // with a token run looks again, when the connection is gone
 	busy     int           // calls that have not ended
-	drained  chan struct{} // closed when there are none, and closing
+	drained  chan struct{} // closed when there are none, asServer is idle, and the connection is closing
 	ending   sync.Once     // terminate
 	err      error         // why this side has ended it; nil: it has not
 	wcs      [4]iwarp.WC   // of run

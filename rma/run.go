@@ -238,13 +238,10 @@ func (c *conn) releaseAll() {
 	_ = c.cq.Close() // one that the QP has made is closed already
 }
 
-// shutDown ends the connection: what has been sent goes on until its outcome is known.
+// shutDown ends the connection: what has been sent goes on until its outcome is known, on both sides.
 func (c *conn) shutDown() {
 	c.enter()
 	if c.reach(closing) {
-		if c.busy == 0 {
-			close(c.drained)
-		}
 		if c.asClient != nil {
 			c.clientDo = c.asClient.Close(c.clientDo, c.now)
 			c.serverDo = c.asServer.Close(c.serverDo, c.now)
@@ -257,6 +254,18 @@ func (c *conn) shutDown() {
 	}
 	_ = c.qp.Close() // Err tells how it has ended
 	<-c.done
+}
+
+// lookDrained tells shutDown when nothing goes on any more, and the peer is told. mu is held.
+func (c *conn) lookDrained() {
+	if c.stage != closing || c.busy > 0 || c.asServer != nil && !c.asServer.Idle() {
+		return
+	}
+	select {
+	case <-c.drained:
+	default:
+		close(c.drained)
+	}
 }
 
 // abort ends the connection at once.

@@ -153,9 +153,10 @@ func (s *Server) dropRegion(region uint64) {
 func (s *Server) AuditLog() []AuditEvent { return s.audit.list() }
 
 // Serve serves the regions on the connection of qp, which has accepted it, until the peer ends it or
-// ctx ends. The QP and its CQ belong to Serve from then on: see Prepare for what they need. Serve
-// returns nil after a graceful end, and else why the connection has ended. It ends a QP that does not fit, too. If the
-// configuration of the Server is not valid the QP is as before.
+// ctx ends; then it finishes the requests that it has begun. The QP and its CQ belong to Serve from
+// then on: see Prepare for what they need. Serve returns nil after a graceful end, and else why the
+// connection has ended. It ends a QP that does not fit, too. If the configuration of the Server is not
+// valid the QP is as before.
 func (s *Server) Serve(ctx context.Context, qp *iwarp.QP) error {
 	if s.err != nil {
 		return s.err

@@ -3,6 +3,7 @@ package rma
 import (
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -389,4 +390,25 @@ func TestRMA_42_MoreRequestsThanCredits(t *testing.T) {
 		r.wantEnd(w, "more requests than the peer has credits")
 		w.wantNothingLeft()
 	})
+}
+
+// TestServeFinishesWhatItHasBegun when its context ends: the client learns the outcome, and not from a timer.
+func TestServeFinishesWhatItHasBegun(t *testing.T) {
+	for _, do := range []Op{Read, Write} {
+		bubble(t, func(t *testing.T) {
+			w := start(t, plan{})
+			h, p := w.opens(), w.portal(2)
+			stuck := w.stall()
+			posts(t, p, Command{Op: do, Handle: h, Buf: octets(1, 16)})
+			stuck.wait()
+			begun := time.Now()
+			w.stop()
+			synctest.Wait()
+			stuck.release()
+			require.NoError(t, p.ended(t).Err)
+			require.NoError(t, <-w.served)
+			w.served = nil
+			require.Zero(t, time.Since(begun))
+		})
+	}
 }
