@@ -117,7 +117,7 @@ func (e *Executor) move() *move {
 
 func (e *Executor) spare(m *move) {
 	clear(m.failures)
-	m.cmd, m.failures, m.stalled = Command{}, m.failures[:0], false
+	m.cmd, m.failures = Command{}, m.failures[:0]
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.waiting, m)
@@ -205,7 +205,7 @@ func (e *Executor) wake() {
 	}
 }
 
-// undo gives back what begin has taken for a chunk, if there was no chunk, or it could not be begun.
+// undo gives back what begin has taken for a chunk that could not be begun.
 func (e *Executor) undo(p *Portal, s Slot) {
 	p.give(s)
 	e.mu.Lock()

@@ -261,6 +261,27 @@ func TestExecutorPausesAfterTimeouts(t *testing.T) {
 	})
 }
 
+// TestExecutorThatBeginsNothing takes no turn of the pauses: the next operation begins at once.
+func TestExecutorThatBeginsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{client: ClientConfig{OpTimeout: time.Millisecond}})
+		h, e := w.opens(), NewExecutor(w.portal(8))
+		stuck := w.stall()
+		for range 6 {
+			_, err := e.ReadAt(w.context(), h, make([]byte, 16), 0)
+			require.ErrorIs(t, err, ErrTimeout)
+		}
+		stuck.release()
+		time.Sleep(time.Second) // longer than any pause
+		_, err := e.ReadAt(w.context(), h, nil, 0)
+		require.NoError(t, err)
+		begun := time.Now()
+		_, err = e.ReadAt(w.context(), h, make([]byte, 16), 0)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(begun))
+	})
+}
+
 // TestNilConfigs are like empty ones, which name no PD.
 func TestNilConfigs(t *testing.T) {
 	_, err := NewServer(nil).Register(1, NewMemory(make([]byte, 1)), nil)

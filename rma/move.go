@@ -15,7 +15,6 @@ type move struct {
 	cmd       Command
 	t         op.Transfer
 	failures  []failure
-	stalled   bool // t had no chunk to begin, and none has ended since
 	abandoned bool // ctx has ended before the operations
 
 	woken chan struct{} // has a token if something may have changed
@@ -74,19 +73,16 @@ func (m *move) beginAll(ctx context.Context) (at time.Time, err error) {
 		return at, err
 	}
 	defer m.e.send()
-	for !m.stalled {
+	for m.t.Ready() {
 		p, s, at, err := m.e.begin(m, time.Now())
 		if p == nil && err == nil {
 			return at, nil
 		}
-		c, ok := m.t.Next()
-		switch m.stalled = !ok; {
-		case ok && err != nil:
+		c, _ := m.t.Next()
+		if err != nil {
 			m.t.Done(c, m.failed(err))
-		case ok:
+		} else {
 			m.post(ctx, chunk{c, p, s})
-		case err == nil:
-			m.e.undo(p, s)
 		}
 	}
 	return at, nil
@@ -182,7 +178,6 @@ func (m *move) takeEnds(ctx context.Context) error {
 	reopen := false
 	m.mu.Lock()
 	for _, end := range m.ends {
-		m.stalled = false
 		v := m.failed(end.err)
 		reopen = m.t.Done(end.chunk, v) || reopen
 	}

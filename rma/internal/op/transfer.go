@@ -46,20 +46,22 @@ func (t *Transfer) Reset(length uint64, size uint32, reopen bool) {
 	*t = Transfer{length: length, size: uint64(size), reopens: reopen, again: t.again[:0]}
 }
 
+// Ready reports whether there is a chunk to begin now.
+func (t *Transfer) Ready() bool {
+	return t.state != transferReopening && t.state != transferFailing && (len(t.again) > 0 || t.next < t.length)
+}
+
 // Next returns a chunk to begin. It reports false if there is none now.
 func (t *Transfer) Next() (Chunk, bool) {
-	if t.state == transferReopening || t.state == transferFailing {
+	if !t.Ready() {
 		return Chunk{}, false
 	}
 	var c Chunk
-	switch n := len(t.again); {
-	case n > 0:
+	if n := len(t.again); n > 0 {
 		c, t.again = t.again[n-1], t.again[:n-1]
-	case t.next < t.length:
+	} else {
 		c = Chunk{Off: t.next, N: uint32(min(t.size, t.length-t.next))}
 		t.next += uint64(c.N)
-	default:
-		return Chunk{}, false
 	}
 	c.newer = t.state == transferMoved
 	t.inFlight++
