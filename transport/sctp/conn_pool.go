@@ -2,6 +2,7 @@ package sctp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -87,32 +88,31 @@ func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if sh.err == nil {
-			return sh, nil
+		if errors.Is(sh.err, errGivenUp) {
+			return p.share(ctx, to)
 		}
-		return p.again(ctx, to, sh)
+		return sh, sh.err
 	}
 	sh = &shared[A]{made: make(chan struct{})}
 	p.peers[to] = sh
 	p.mu.Unlock()
-	sh.a, sh.err = p.associate(ctx, to)
-	if sh.err != nil {
-		p.forget(to, sh)
+	a, err := p.associate(ctx, to)
+	if err == nil {
+		err = p.keep(a)
 	} else {
-		sh.err = p.keep(sh.a)
+		p.forget(to, sh)
+	}
+	sh.a, sh.err = a, err
+	if ctx.Err() != nil && err != nil {
+		sh.err = errGivenUp
 	}
 	close(sh.made)
-	return sh, sh.err
+	return sh, err
 }
 
-// again tries anew where another caller has failed, whose context was not ours.
-func (p *Pool[K, A]) again(ctx context.Context, to K, failed *shared[A]) (*shared[A], error) {
-	p.forget(to, failed)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return p.share(ctx, to)
-}
+// errGivenUp stands for the failure of a caller whose context has ended, which says nothing of the
+// peer: those that wait try for themselves.
+var errGivenUp = errors.New("sctp: the association was given up")
 
 // keep notes an association that Close has to end.
 func (p *Pool[K, A]) keep(a A) error {

@@ -100,6 +100,23 @@ func TestPoolTriesForItself(t *testing.T) {
 	})
 }
 
+// TestPoolTellsAllOfAFailure: calls that wait for the association of another one fail with it, and not
+// one after the other.
+func TestPoolTellsAllOfAFailure(t *testing.T) {
+	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
+		begun := time.Now()
+		var opens sync.WaitGroup
+		for range 4 {
+			opens.Go(func() {
+				_, err := p.Open(t.Context(), "no listener")
+				require.ErrorContains(t, err, "refused")
+				require.Equal(t, time.Second, time.Since(begun))
+			})
+		}
+		opens.Wait()
+	})
+}
+
 // TestPoolWaitsAsLongAsTheContext: a call that waits for the association of another one ends with its own context; the
 // association is made nevertheless.
 func TestPoolWaitsAsLongAsTheContext(t *testing.T) {
