@@ -20,7 +20,7 @@ import (
 const (
 	// inboundQueue is how many packets may wait for pion. More are lost.
 	inboundQueue = 256
-	// shutdownTime bounds the graceful end of an association.
+	// shutdownTime bounds the graceful end of an association that a caller waits for.
 	shutdownTime = 500 * time.Millisecond
 	// nearby is the round trip of a handshake up to which a peer counts as near: then a
 	// retransmission that is lost, too, shall not cost the second that RFC 9260 suggests.
@@ -51,9 +51,8 @@ type association struct {
 	in   chan inbound
 	done chan struct{} // closed when the association has ended
 
-	ending atomic.Bool
-	room   room
-	heard  atomic.Int64 // when the peer last said something, in Unix nanoseconds
+	room  room
+	heard atomic.Int64 // when the peer last said something, in Unix nanoseconds
 
 	mu       sync.Mutex
 	failure  error
@@ -183,8 +182,9 @@ func (a *association) say(kind, flags byte, value []byte) {
 // ports are those of what we send.
 func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
 
-// Retire is shutdown without waiting for it, for an association that has no session. It opens none
-// any more. If it has one, which may have begun just now, Retire does nothing.
+// Retire is shutdown without waiting for it, for an association that has no session: what the last
+// one has sent may have to be sent again first. It opens none any more. If it has one, which may have
+// begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
 	unused := a.sessions == 0
@@ -193,7 +193,7 @@ func (a *association) Retire() {
 	}
 	a.mu.Unlock()
 	if unused {
-		go a.shutdown()
+		go a.shutdown(a.e.cfg.PeerTimeout)
 	}
 }
 
@@ -207,23 +207,15 @@ func (a *association) Err() error {
 	return a.failure
 }
 
-// shutdown ends the association gracefully, if the peer is there to join in, and returns
+// shutdown ends the association gracefully, or at once if that takes longer than atMost, and returns
 // when it has ended.
-func (a *association) shutdown() {
-	if !a.ending.Swap(true) {
-		a.end()
+func (a *association) shutdown(atMost time.Duration) {
+	late := time.AfterFunc(atMost, func() { a.fail(net.ErrClosed) })
+	defer late.Stop()
+	if a.pion.Shutdown(context.Background()) == nil { // else it is being shut down already
+		a.fail(errShutdown)
 	}
 	<-a.done
-}
-
-func (a *association) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
-	defer cancel()
-	if err := a.pion.Shutdown(ctx); err != nil {
-		a.fail(net.ErrClosed)
-		return
-	}
-	a.fail(errShutdown)
 }
 
 // fail ends the association at once. It tells the peer, unless the peer has ended it.

@@ -1,0 +1,122 @@
+package sctpudp
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A cable connects two sockets of a bubble. Each datagram takes a while, so that the ends count as
+// distant. Those that are sent while it is cut are lost.
+type cable struct {
+	delay time.Duration
+	cut   atomic.Bool
+
+	mu   sync.Mutex
+	ends map[netip.AddrPort]*cableEnd
+	next uint16 // port
+}
+
+type cableEnd struct {
+	c    *cable
+	at   netip.AddrPort
+	in   chan inDatagram
+	done chan struct{}
+	once sync.Once
+}
+
+type inDatagram struct {
+	b    []byte
+	from netip.AddrPort
+}
+
+func (c *cable) listen(_ context.Context, _, address string) (net.PacketConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	at := netip.AddrPortFrom(netip.MustParseAddrPort(address).Addr(), 20000+c.next)
+	e := &cableEnd{c: c, at: at, in: make(chan inDatagram, 1024), done: make(chan struct{})}
+	c.ends[at] = e
+	return e, nil
+}
+
+func (e *cableEnd) ReadFrom(p []byte) (int, net.Addr, error) {
+	select {
+	case d := <-e.in:
+		return copy(p, d.b), net.UDPAddrFromAddrPort(d.from), nil
+	case <-e.done:
+		return 0, nil, net.ErrClosed
+	}
+}
+
+func (e *cableEnd) WriteTo(p []byte, addr net.Addr) (int, error) {
+	if e.c.cut.Load() {
+		return len(p), nil
+	}
+	d := inDatagram{append([]byte(nil), p...), e.at}
+	time.AfterFunc(e.c.delay, func() {
+		e.c.mu.Lock()
+		to := e.c.ends[unmap(addr)]
+		e.c.mu.Unlock()
+		if to != nil {
+			to.in <- d
+		}
+	})
+	return len(p), nil
+}
+
+func (e *cableEnd) Close() error {
+	e.once.Do(func() { close(e.done) })
+	return nil
+}
+
+func (e *cableEnd) LocalAddr() net.Addr              { return net.UDPAddrFromAddrPort(e.at) }
+func (e *cableEnd) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
+func (e *cableEnd) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
+func (e *cableEnd) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
+
+// distant runs a test with a session over a cable, in a bubble.
+func distant(t *testing.T, test func(p *pair, c *cable)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := &cable{delay: 2 * nearby, ends: make(map[netip.AddrPort]*cableEnd)}
+		cfg := Config{ListenPacket: c.listen}
+		l, err := Listen(t.Context(), cfg, "127.0.0.1:0", 4)
+		require.NoError(t, err)
+		defer l.End()
+		p := &pair{TB: t, l: l, c: NewClient(cfg)}
+		defer p.c.Close()
+		p.client, p.server = p.session(t.Context())
+		test(p, c)
+	})
+}
+
+// TestWhatIsLostWhenTheLastSessionEnds is sent again: the association ends gracefully when the peer
+// has it, however long that takes.
+func TestWhatIsLostWhenTheLastSessionEnds(t *testing.T) {
+	distant(t, func(p *pair, c *cable) {
+		require.NoError(t, p.server.CloseSend())
+		require.ErrorIs(t, receive(p.client, &one{want: 1}), io.EOF)
+		c.cut.Store(true)
+		require.True(t, p.client.Append([]byte("last"), nil, true))
+		require.NoError(t, p.client.Flush(true))
+		require.NoError(t, p.client.Close())
+		time.Sleep(2 * shutdownTime)
+		c.cut.Store(false)
+
+		o := &one{want: 2}
+		require.ErrorIs(t, receive(p.server, o), io.EOF)
+		require.Equal(t, []string{"last"}, o.got)
+		require.NoError(t, p.server.Close())
+		require.Eventually(t, func() bool { return p.l.e.count() == 0 }, time.Second, time.Millisecond)
+	})
+}
