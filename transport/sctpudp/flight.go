@@ -7,7 +7,7 @@ import "time"
 // beyond a gap is acknowledged for it, although it is still ahead of what is missing.
 type flight struct {
 	next   uint32    // the TSN of the next chunk
-	since  time.Time // when the oldest chunk became the oldest
+	since  time.Time // since when the peer could acknowledge the oldest chunk
 	octets int       // of chunks
 	chunks []sentChunk
 }

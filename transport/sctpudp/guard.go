@@ -118,6 +118,9 @@ func (a *association) acked(c chunk) {
 		}
 	})
 	if ok && c.kind() == chunkSack {
+		if a.window < uint32(a.packetSize) { // until now it had no room for what waits
+			a.flight.since = time.Now()
+		}
 		a.window = c.window()
 	}
 }

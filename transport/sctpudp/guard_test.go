@@ -45,11 +45,14 @@ func (x *victim) tsn() uint32 {
 }
 
 // sack acknowledges all that the victim has sent, with room for so many octets.
-func (x *victim) sack(window uint32) {
+func (x *victim) sack(window uint32) { x.sackBefore(0, window) }
+
+// sackBefore acknowledges all but the last few chunks.
+func (x *victim) sackBefore(last, window uint32) {
 	x.a.mu.Lock()
 	next := x.a.flight.next
 	x.a.mu.Unlock()
-	b := binary.BigEndian.AppendUint32(nil, next-1)
+	b := binary.BigEndian.AppendUint32(nil, next-last-1)
 	b = binary.BigEndian.AppendUint32(b, window)
 	x.says(victimTag, appendChunk(nil, chunkSack, 0, append(b, 0, 0, 0, 0)))
 }
@@ -308,6 +311,27 @@ func TestSCTP_51_PeerThatAcknowledgesNothing(t *testing.T) {
 			require.ErrorIs(t, receive(c, &one{want: 1}), syscall.ETIMEDOUT)
 		})
 	}
+}
+
+// TestPeerThatHasRoomAgain has as long to acknowledge as if it had always had room.
+func TestPeerThatHasRoomAgain(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		x.sack(1 << 20)
+		require.True(t, c.Append([]byte("anything"), nil, true))
+		require.NoError(t, c.Flush(true))
+		timeout := x.a.e.cfg.PeerTimeout
+		for range 8 * timeout / time.Second { // it answers, and has no room
+			x.sackBefore(1, 0)
+			time.Sleep(time.Second)
+		}
+		x.sackBefore(1, 1<<20)
+		time.Sleep(timeout / 2)
+		require.NoError(t, x.failure())
+		x.sack(1 << 20)
+		time.Sleep(timeout / 2)
+		require.NoError(t, x.failure())
+	})
 }
 
 // A broken socket fails at once, again and again.
