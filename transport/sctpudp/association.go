@@ -31,6 +31,8 @@ const (
 	nearby      = 10 * time.Millisecond
 	nearbyRTO   = 250 * time.Millisecond
 	nearbyProbe = 10 * time.Millisecond
+	// leastRTO is what a retransmission takes at least where the peer is not near.
+	leastRTO = time.Second
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second
 )
@@ -114,10 +116,14 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 		pion.WithEnableZeroChecksum(true), // between it and us: see token
 		pion.WithLoggerFactory(noLog{}),
 	}
+	// However long a peer had no room, or no packet has come through, it is asked again while
+	// it has time to answer: see look.
+	last := max(e.cfg.PeerTimeout/4, leastRTO)
 	if rtt < nearby {
-		options = append(options, pion.WithRTOMax(float64(nearbyRTO.Milliseconds())),
-			pion.WithRACKOptions(pion.WithRackWCDelAck(nearbyProbe)))
+		last = nearbyRTO
+		options = append(options, pion.WithRACKOptions(pion.WithRackWCDelAck(nearbyProbe)))
 	}
+	options = append(options, pion.WithRTOMax(float64(last.Milliseconds())))
 	p, err := pion.ClientWithOptions(options...)
 	if err != nil {
 		return nil, err

@@ -120,3 +120,25 @@ func TestWhatIsLostWhenTheLastSessionEnds(t *testing.T) {
 		require.Eventually(t, func() bool { return p.l.e.count() == 0 }, time.Second, time.Millisecond)
 	})
 }
+
+// TestReaderThatIsSlow has room again after a while without: the sender, whose timer has backed off
+// meanwhile, goes on in time, at whatever moment that is.
+func TestReaderThatIsSlow(t *testing.T) {
+	const messages, size = 2 * receiveBuffer / 8000, 8000
+	for idle := time.Minute; idle <= 2*time.Minute; idle += 10 * time.Second {
+		distant(t, func(p *pair, _ *cable) {
+			sent := make(chan error, 1)
+			go func() {
+				var err error
+				for n := 0; n < messages && err == nil; n++ {
+					p.client.Append(make([]byte, size), nil, true)
+					err = p.client.Flush(true)
+				}
+				sent <- err
+			}()
+			time.Sleep(idle)
+			require.NoError(t, receive(p.server, &one{want: messages}), "after %v", idle)
+			require.NoError(t, <-sent)
+		})
+	}
+}
