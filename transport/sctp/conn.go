@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/goiwarp/iwarp/transport"
 )
@@ -78,10 +77,6 @@ func (c *Conn) LocalAddr() net.Addr { return c.s.LocalAddr() }
 // RemoteAddr is that of the association.
 func (c *Conn) RemoteAddr() net.Addr { return c.s.RemoteAddr() }
 
-// acceptTime bounds how long a Terminate waits for the Initiate or Accept before it to be
-// acknowledged.
-const acceptTime = 10 * time.Second
-
 // CloseSend sends the Terminate message. What the peer still sends is received.
 func (c *Conn) CloseSend() error {
 	c.mu.Lock()
@@ -102,10 +97,7 @@ func terminate() []byte { return (&control{function: Terminate}).append(nil) }
 // terminateLater has the Terminate sent when it can no longer overtake our first message (RFC
 // 5043 section 6.6), if nothing of the peer tells so before.
 func (c *Conn) terminateLater() {
-	late := make(chan struct{})
-	t := time.AfterFunc(acceptTime, func() { close(late) })
-	defer t.Stop()
-	if c.s.Acked(late) {
+	if c.s.Acked(nil) {
 		c.hear()
 	}
 }

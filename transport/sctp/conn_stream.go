@@ -25,7 +25,7 @@ type Stream interface {
 	MaxMessage() int
 	// Release gives the pair back. Only if the session was ended by both sides, which
 	// clean tells, can another one have it, once all is acknowledged (RFC 5043
-	// section 6.6).
+	// section 6.6). Otherwise Acked may still be waiting, and a Terminate follow.
 	Release(clean bool)
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr

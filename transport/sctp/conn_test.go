@@ -100,16 +100,20 @@ func TestRequestIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// TestSCTP_29_TerminateIsNotSentWithoutTheAccept: the peer has not acknowledged the Accept.
+// TestSCTP_29_TerminateIsNotSentWithoutTheAccept: the peer has not acknowledged the Accept. When it
+// does, however late, it is told, or it would wait for ever.
 func TestSCTP_29_TerminateIsNotSentWithoutTheAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := passive(t)
 		f.set(false, true)
 		require.NoError(t, c.Close())
-		time.Sleep(acceptTime + drainTime)
+		time.Sleep(2 * drainTime)
 		synctest.Wait()
 		f.wantSent(t)
 		f.wantReleased(t, false)
+		f.set(false, false)
+		synctest.Wait()
+		f.wantSent(t, "17 0001 0004")
 	})
 }
 
