@@ -127,9 +127,10 @@ func (c *Conn) Discard() error {
 
 var errDiscarded = errors.New("sctp: the receiving half was given up")
 
-// drainTime is how long a peer has to end its half after our Terminate, and then for
-// another session to have this pair of streams.
-const drainTime = 10 * time.Second
+// drainTime is how long a peer that has not ended its half of a closed session may say nothing
+// before its streams are given up. A peer that ends it after that takes them for free, and begins
+// another session on them in vain: it is longer than an association survives an outage.
+const drainTime = time.Minute
 
 // drain reads the peer's half of a closed session to its end, and gives the streams back.
 func (c *Conn) drain() {
@@ -137,12 +138,14 @@ func (c *Conn) drain() {
 	defer c.giveRecv()
 	buf := readBuffers.Get()
 	defer readBuffers.Put(buf)
-	end := time.Now().Add(drainTime)
+	heard := time.Now()
 	t := time.AfterFunc(drainTime, c.s.Wake)
 	defer t.Stop()
-	for !c.session.ended() && time.Now().Before(end) {
+	for !c.session.ended() && time.Since(heard) < drainTime {
 		n, ppid, err := c.s.Receive(buf[:])
 		if err == nil {
+			heard = time.Now()
+			t.Reset(drainTime)
 			c.hear()
 			_, _, _, err = c.session.receive(ppid, buf[:n])
 		}

@@ -142,3 +142,24 @@ func TestReaderThatIsSlow(t *testing.T) {
 		})
 	}
 }
+
+// TestSessionThatEndsLate, after an outage as long as an association survives, ends for both: the next
+// one on its streams is not taken for it.
+func TestSessionThatEndsLate(t *testing.T) {
+	distant(t, func(p *pair, c *cable) {
+		_, _ = p.session(p.Context()) // without one the client would end the association
+		c.cut.Store(true)
+		require.NoError(t, p.server.Close())
+		time.Sleep(p.ours().e.cfg.PeerTimeout - 2*time.Second)
+		c.cut.Store(false)
+		require.ErrorIs(t, receive(p.client, &one{want: 1}), io.EOF)
+		require.NoError(t, p.client.Close())
+		time.Sleep(time.Second)
+
+		ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
+		defer cancel()
+		p.client, p.server = p.session(ctx)
+		p.works()
+		p.eventually("the pair is used again", func(a *association) bool { return a.streams[0] != nil && a.next == 2 })
+	})
+}
