@@ -3,6 +3,7 @@ package sctpudp
 import (
 	"encoding/binary"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -275,6 +276,54 @@ func TestCookieOfThePast(t *testing.T) {
 		require.Equal(t, []*association{now}, x.l.e.associations())
 		require.NoError(t, now.Err())
 	})
+}
+
+// TestAssociationThatIsOneTooMany is refused, so that the peer need not try again and again.
+func TestAssociationThatIsOneTooMany(t *testing.T) {
+	guarded(t, func(x *victim) {
+		theirs := x.cookie(5)
+		e := x.l.e
+		e.mu.Lock()
+		for tag := range uint32(maxAssociations - 1) {
+			e.byTag[tag] = x.a
+		}
+		e.mu.Unlock()
+		x.says(theirs.tag, appendChunk(nil, chunkCookieEcho, 0, theirs.cookie))
+		e.mu.Lock()
+		maps.DeleteFunc(e.byTag, func(tag uint32, a *association) bool { return tag != a.ourTag })
+		require.Len(t, e.byTag, 1)
+		e.mu.Unlock()
+		require.Equal(t, []uint32{5}, x.aborted())
+		require.NoError(t, x.failure())
+	})
+}
+
+// TestAssociationWithAClosedListener, which lives on for another one, is refused at each of its steps.
+func TestAssociationWithAClosedListener(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		x.sack(1 << 20)
+		theirs := x.cookie(5)
+		x.l.Close()
+		x.says(theirs.tag, appendChunk(nil, chunkCookieEcho, 0, theirs.cookie))
+		init := initiation{tag: 6, window: receiveBuffer, outbound: 8, inbound: 8}
+		x.says(0, appendChunk(nil, chunkInit, 0, init.append(nil)))
+		require.Equal(t, []uint32{5, 6}, x.aborted())
+		x.wants(c, 3)
+	})
+}
+
+// aborted takes the verification tags of the ABORTs that the victim has sent.
+func (x *victim) aborted() (tags []uint32) {
+	synctest.Wait()
+	x.v.mu.Lock()
+	defer x.v.mu.Unlock()
+	for _, p := range x.v.packets {
+		if p[headerSize] == chunkAbort {
+			tags = append(tags, tagOf(p))
+		}
+	}
+	return tags
 }
 
 func TestInitWithoutATagIsNotAnswered(t *testing.T) {

@@ -86,13 +86,11 @@ func (l *Listener) handshakePacket(p []byte, w way) {
 	c, rest := split(p[headerSize:])
 	switch c.kind() {
 	case chunkInit:
-		if len(rest) == 0 && tagOf(p) == 0 && l.ctx.Err() == nil {
+		if len(rest) == 0 && tagOf(p) == 0 {
 			l.greet(p, c, w)
 		}
 	case chunkCookieEcho:
-		if l.ctx.Err() == nil {
-			l.welcome(p, c, w)
-		}
+		l.welcome(p, c, w)
 	case chunkAbort, chunkShutdownComplete, chunkError, chunkCookieAck:
 	case chunkShutdownAck: // our part of the end was lost (RFC 9260 section 8.4)
 		l.e.send(packet(back(p), tagOf(p), chunkShutdownComplete, flagReflected, nil), w.back())
@@ -113,7 +111,7 @@ func (l *Listener) greet(p []byte, c chunk, w way) {
 	if theirs.tag == 0 { // there is no answer to it (RFC 9260 section 3.3.2)
 		return
 	}
-	if err != nil || theirs.adaptation != sctp.Adaptation {
+	if err != nil || theirs.adaptation != sctp.Adaptation || l.ctx.Err() != nil {
 		l.e.send(packet(back(p), theirs.tag, chunkAbort, 0, nil), w.back())
 		return
 	}
@@ -125,10 +123,11 @@ func (l *Listener) greet(p []byte, c chunk, w way) {
 // welcome makes the association of a peer that has brought its cookie.
 func (l *Listener) welcome(p []byte, c chunk, w way) {
 	k, ok := l.secret.open(c[chunkHeaderSize:], w.peer, portsOf(p), time.Now())
-	if !ok || tagOf(p) != k.ours.tag || l.e.count() >= maxAssociations {
+	if !ok || tagOf(p) != k.ours.tag || !l.e.restarts(peer{w.peer, k.at.source}, k.made) {
 		return
 	}
-	if !l.e.restarts(peer{w.peer, k.at.source}, k.made) {
+	if l.ctx.Err() != nil || l.e.count() >= maxAssociations {
+		l.e.send(packet(back(p), k.theirs.tag, chunkAbort, 0, nil), w.back())
 		return
 	}
 	a, err := l.e.establish(w, k.at.source, &k.ours, &k.theirs, time.Since(k.made), l, false)
