@@ -245,3 +245,19 @@ func TestPeerEndsBeforeItHasAcknowledgedTheAccept(t *testing.T) {
 		})
 	}
 }
+
+// TestSCTP_31_ClosedSessionWhosePeerStillSends is read to its end, as long as that takes.
+func TestSCTP_31_ClosedSessionWhosePeerStillSends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := active(t)
+		require.NoError(t, c.Close())
+		for _, segment := range []string{"0001 41", "0002 42", "0003 43"} { // as long as it takes
+			time.Sleep(drainTime - time.Second)
+			f.says(16, segment)
+		}
+		time.Sleep(drainTime - time.Second)
+		f.says(17, "0004 0004")
+		synctest.Wait()
+		f.wantReleased(t, true)
+	})
+}

@@ -477,18 +477,6 @@ func TestSCTP_9_31_StreamsAreGivenBackWhenBothHaveEnded(t *testing.T) {
 		time.Sleep(drainTime + time.Second)
 		f.wantReleased(t, false)
 	})
-	synctest.Test(t, func(t *testing.T) {
-		c, f := active(t)
-		require.NoError(t, c.Close())
-		for _, segment := range []string{"0001 41", "0002 42", "0003 43"} { // as long as it takes
-			time.Sleep(drainTime - time.Second)
-			f.says(16, segment)
-		}
-		time.Sleep(drainTime - time.Second)
-		f.says(17, "0004 0004")
-		synctest.Wait()
-		f.wantReleased(t, true)
-	})
 }
 
 func TestSCTP_38_39_42_SegmentsFitAMessage(t *testing.T) {
