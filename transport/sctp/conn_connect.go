@@ -21,21 +21,22 @@ import (
 // The returned Conn owns s. After an error, which may be a [*RejectError] or match
 // [ErrRefused], s has been released.
 func Connect(ctx context.Context, s Stream, o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
-	sealed := sealing(o.Seal)
-	if err := checkPrivate(len(private), sealed, !o.Plain); err != nil {
-		s.Release(false)
-		return nil, nil, err
-	}
 	ours := enhanced.Limits{IRD: ird, ORD: ord, Untold: o.FixedDepths, Strict: o.StrictDepths}
 	request := control{function: Initiate, private: private}
 	if !o.Plain {
 		request.function, request.data = EnhancedInitiate, enhanced.Request(ours)
 	}
-	msg, err := sealed.message(request)
+	sealed := sealing(o.Seal)
+	var msg []byte
+	err := checkPrivate(len(private), sealed, !o.Plain)
 	if err == nil {
-		err = s.Send(PPIDControl, msg, true)
+		msg, err = sealed.message(request)
 	}
 	if err != nil {
+		s.Release(true) // nothing was sent
+		return nil, nil, err
+	}
+	if err := s.Send(PPIDControl, msg, true); err != nil {
 		s.Release(false)
 		return nil, nil, err
 	}

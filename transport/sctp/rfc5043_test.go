@@ -98,7 +98,7 @@ func TestSCTP_13_58_PrivateDataIsBounded(t *testing.T) {
 		_, _, err := Connect(context.Background(), f, Options{Plain: c.plain}, 1, 1, make([]byte, c.limit+1))
 		require.Error(t, err)
 		f.wantSent(t)
-		f.wantReleased(t, false)
+		f.wantReleased(t, true)
 	}
 	for request, limit := range map[string]int{"0000 0001": 512, "0000 0005 0003 0004": 508} {
 		f := newFake()

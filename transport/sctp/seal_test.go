@@ -223,7 +223,7 @@ func TestSealerThatFails(t *testing.T) {
 		_, _, err := Connect(context.Background(), f, Options{Seal: seal}, 1, 1, []byte("hello"))
 		require.EqualError(t, err, says)
 		require.Empty(t, f.sent)
-		f.wantReleased(t, false)
+		f.wantReleased(t, true)
 	}
 	for what, answer := range map[string]func(r *Request) error{
 		"Accept": func(r *Request) error {
