@@ -54,7 +54,7 @@ type association struct {
 	done chan struct{} // closed when the association has ended
 
 	room  room
-	heard atomic.Int64 // when the peer last said something, in Unix nanoseconds
+	heard atomic.Int64 // how long after made the peer last said something, in nanoseconds
 
 	mu       sync.Mutex
 	failure  error
@@ -105,7 +105,7 @@ func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt t
 		streams: make(map[uint16]*stream), idle: time.Now(),
 		flight: flight{next: ours.tsn}, window: theirs.window, received: theirs.tsn - 1, arrived: record{next: theirs.tsn},
 	}
-	a.heard.Store(time.Now().UnixNano())
+	a.hear()
 	c := &conn{a: a, closed: make(chan struct{}), up: make(chan struct{})}
 	options := []pion.ClientOption{
 		pion.WithSNAP(ours.token(), theirs.token()),
@@ -153,12 +153,15 @@ func (a *association) push(buf *[maxPacket]byte, n int) bool {
 	}
 }
 
+// hear notes that the peer says something.
+func (a *association) hear() { a.heard.Store(int64(time.Since(a.made))) }
+
 // look is called from time to time: it ends an association whose peer is gone, or does not
 // take what it has room for, or that has no session, and sends a heartbeat if nothing has come
 // for a while.
 func (a *association) look() {
 	timeout := a.e.cfg.PeerTimeout
-	silent := time.Since(time.Unix(0, a.heard.Load()))
+	silent := time.Since(a.made) - time.Duration(a.heard.Load())
 	a.mu.Lock()
 	if a.failure != nil {
 		a.mu.Unlock()

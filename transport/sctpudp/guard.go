@@ -23,7 +23,7 @@ const (
 // accept copies the chunks of a packet that are for pion to dst, and handles the others. It
 // returns the length, 0 if none is for pion.
 func (a *association) accept(dst, p []byte) int {
-	a.heard.Store(time.Now().UnixNano())
+	a.hear()
 	out, refused := dst[:headerSize], false
 	for c, rest := chunk(nil), p[headerSize:]; len(rest) > 0; {
 		c, rest = split(rest)

@@ -383,6 +383,16 @@ func TestPeerThatHasRoomAgain(t *testing.T) {
 	})
 }
 
+// TestSilenceIsNotMeasuredByTheTimeOfDay, which steps: a step by more than PeerTimeout would end every
+// association.
+func TestSilenceIsNotMeasuredByTheTimeOfDay(t *testing.T) {
+	guarded(t, func(x *victim) {
+		time.Sleep(time.Second)
+		x.session(3)
+		require.InDelta(t, time.Since(x.a.made), x.a.heard.Load(), float64(time.Millisecond))
+	})
+}
+
 // A broken socket fails at once, again and again.
 type broken struct {
 	*void
