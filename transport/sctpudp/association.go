@@ -42,6 +42,7 @@ type association struct {
 	e               *endpoint
 	peer            peer
 	way             destination // to peer
+	local           Addr        // the one that the peer knows
 	ourTag, peerTag uint32
 	packetSize      int
 	pairs           int // of streams
@@ -98,7 +99,7 @@ var (
 // establish makes the association that a handshake has agreed on.
 func (e *endpoint) establish(w way, port uint16, ours, theirs *initiation, rtt time.Duration, o owner, initiator bool) (*association, error) {
 	a := &association{
-		e: e, peer: peer{w.peer, port}, way: w.back(), ourTag: ours.tag, peerTag: theirs.tag,
+		e: e, peer: peer{w.peer, port}, way: w.back(), local: w.local(e.addr), ourTag: ours.tag, peerTag: theirs.tag,
 		owner: o, initiator: initiator, made: time.Now().Add(-rtt),
 		packetSize: packetSize(w.peer.Addr()), pairs: streams(ours, theirs),
 		in: make(chan inbound, inboundQueue), done: make(chan struct{}),

@@ -113,7 +113,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-func (c *conn) LocalAddr() net.Addr  { return c.a.e.addr }
+func (c *conn) LocalAddr() net.Addr  { return c.a.local }
 func (c *conn) RemoteAddr() net.Addr { return Addr{UDP: c.a.peer.udp, Port: c.a.peer.port} }
 
 // Deadlines are what pion would use to end itself. Nothing here waits that it could not

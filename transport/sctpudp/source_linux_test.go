@@ -50,9 +50,11 @@ func rejected(t *testing.T, l *Listener, at string) {
 	s, err := c.Open(ctx, net.JoinHostPort(at, strconv.Itoa(int(l.e.addr.Port))))
 	require.NoError(t, err, "at %s of %v", at, l.Addr())
 	answered := make(chan error, 1)
+	var local net.Addr
 	go func() {
 		r, err := l.Accept()
 		if err == nil {
+			local = r.LocalAddr()
 			err = r.Reject(-1, -1, nil)
 		}
 		answered <- err
@@ -60,4 +62,5 @@ func rejected(t *testing.T, l *Listener, at string) {
 	_, _, err = sctp.Connect(ctx, s, sctp.Options{}, 1, 1, nil)
 	require.ErrorAs(t, err, new(*sctp.RejectError))
 	require.NoError(t, <-answered)
+	require.Equal(t, s.RemoteAddr(), local, "the address that the initiator connected to")
 }

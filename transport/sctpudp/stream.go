@@ -215,5 +215,5 @@ func (s *stream) discard() {
 	}
 }
 
-func (s *stream) LocalAddr() net.Addr  { return s.a.e.addr }
+func (s *stream) LocalAddr() net.Addr  { return s.a.local }
 func (s *stream) RemoteAddr() net.Addr { return Addr{UDP: s.a.peer.udp, Port: s.a.peer.port} }

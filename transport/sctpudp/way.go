@@ -17,6 +17,14 @@ func (w way) back() destination {
 	return destination{w.peer, leaveFrom(w.at)}
 }
 
+// local is our address as the peer knows it, of a socket that is bound to bound.
+func (w way) local(bound Addr) Addr {
+	if w.at.IsValid() {
+		bound.UDP = netip.AddrPortFrom(w.at.Unmap(), bound.UDP.Port())
+	}
+	return bound
+}
+
 // A destination is where packets go, and how the system is told from which of our addresses.
 type destination struct {
 	to  netip.AddrPort
