@@ -60,8 +60,9 @@ type association struct {
 	mu       sync.Mutex
 	failure  error
 	streams  map[uint16]*stream
-	free     []uint16 // pairs that were used and may be used again
-	next     int      // the first pair that never was
+	free     []uint16  // pairs that were used and may be used again
+	next     int       // the first pair that never was
+	unread   []*stream // dead ones on which something may have come
 	sessions int
 	waiting  int       // messages that pion has not sent yet
 	idle     time.Time // since when there is none
@@ -317,7 +318,7 @@ func (a *association) sight(c chunk) (ok bool) {
 	s := a.streams[id]
 	// The peer may begin a session on a pair of streams whose last session has ended, while
 	// the acknowledgement of our last message is still on its way.
-	known := s != nil && (a.initiator || !s.free)
+	known := s != nil && (a.initiator || s.state != given)
 	if a.arrived.beyond(c.tsn()) || !known && (a.failure != nil || !a.owner.admits()) || !a.room.take(c) {
 		a.mu.Unlock()
 		return false
@@ -327,6 +328,9 @@ func (a *association) sight(c chunk) (ok bool) {
 		s = a.newStream(id)
 	}
 	s.came(c)
+	if s.state == dead && !slices.Contains(a.unread, s) {
+		a.unread = append(a.unread, s)
+	}
 	a.mu.Unlock()
 	if !known {
 		a.ask(s)
@@ -347,30 +351,48 @@ func (a *association) ended(s *stream, clean bool) {
 	a.sessions--
 	last := a.sessions == 0
 	a.idle = time.Now()
-	s.free = clean
-	a.reuse(s)
+	if clean {
+		s.state = given
+		a.reuse(s)
+	} else {
+		s.state = dead
+		_ = s.pion.SetReadDeadline(time.Now()) // never fails: from now on it is read without waiting
+		a.unread = append(a.unread, s)
+	}
 	var next *stream
 	if clean && !a.initiator && s.more() {
 		next = a.newStream(s.id) // the peer was quick to begin anew
 		next.incoming, next.whole = s.incoming-s.taken.Load(), s.whole-s.taken.Load()
 	}
 	a.mu.Unlock()
-	if next != nil {
+	switch {
+	case next != nil:
 		a.ask(next)
 		return
-	}
-	if !clean {
-		go s.discard()
+	case !clean:
+		a.nudge() // has discard called
 	}
 	if last {
 		a.owner.idled(a)
 	}
 }
 
+// discard throws away what has come on dead streams, because what is not read takes room from all
+// sessions. Read calls it, when pion has taken all that was handed to it.
+func (a *association) discard() {
+	a.mu.Lock()
+	unread := a.unread
+	a.unread = nil
+	a.mu.Unlock()
+	for _, s := range unread {
+		s.discard()
+	}
+}
+
 // reuse makes the streams of s free for another session when no message of the old one is left
 // on them (RFC 5043 section 6.6). The caller holds mu.
 func (a *association) reuse(s *stream) {
-	if s.free && s.messages == 0 && a.streams[s.id] == s {
+	if s.state == given && s.messages == 0 && a.streams[s.id] == s {
 		delete(a.streams, s.id)
 		if a.initiator && !slices.Contains(a.free, s.id) { // the peer may use it as often as it likes
 			a.free = append(a.free, s.id)

@@ -31,6 +31,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	case <-c.a.done:
 		return 0, net.ErrClosed
 	}
+	c.a.discard()
 	for {
 		select {
 		case b := <-c.a.in:

@@ -2,6 +2,7 @@ package sctpudp
 
 import (
 	"io"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,5 +132,27 @@ func TestSCTP_18_SessionThatIsAskedOfAClosedListener(t *testing.T) {
 		require.EqualValues(t, 5, sent[0].stream())
 		require.Equal(t, octets("0000 0004"), []byte(sent[0][dataHeaderSize:]))
 		x.wants(c, 3)
+	})
+}
+
+// TestStreamsThatNoSessionCanHave cost nothing but their place: what comes on them is thrown away, and
+// takes no room from the sessions of the others.
+func TestStreamsThatNoSessionCanHave(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(0)
+		x.sack(1 << 20)
+		before := runtime.NumGoroutine()
+		for stream := uint16(1); stream < 8; stream++ {
+			x.says(victimTag, append(
+				data(flagsMessage, x.tsn(), stream, sctp.PPIDControl, octets("0000 0004")), // no Initiate
+				data(flagsMessage, x.tsn()+1, stream, sctp.PPIDControl, octets("0001 0004"))...))
+			x.says(victimTag, data(flagsMessage, x.tsn(), stream, sctp.PPIDControl, octets("0000 0001")))
+		}
+		x.sack(1 << 20)
+		require.Equal(t, before, runtime.NumGoroutine())
+		require.Zero(t, x.a.room.octets.Load())
+		require.Zero(t, x.a.room.messages.Load())
+		require.Len(t, x.chunks(chunkData), 1+7, "each was refused, once")
+		x.wants(c, 0)
 	})
 }

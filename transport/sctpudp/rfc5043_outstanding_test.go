@@ -92,7 +92,7 @@ func TestSCTP_31_StreamsAreNotUsedAgainBeforeAllIsAcknowledged(t *testing.T) {
 	p.eventually("all else is acknowledged", func(*association) bool { return first.messages == 0 })
 	mute.Store(true)
 	require.NoError(t, p.client.Close())
-	p.eventually("the session has ended", func(*association) bool { return first.free })
+	p.eventually("the session has ended", func(*association) bool { return first.state == given })
 	require.EqualValues(t, 2, p.open(), "a pair that was never used, because 0 has a message outstanding")
 
 	mute.Store(false)
@@ -109,7 +109,7 @@ func TestSCTP_31_StreamsThatThePeerHasBegunToUse(t *testing.T) {
 	require.EqualValues(t, 1, theirs.(*stream).id)
 	mute.Store(true)
 	require.NoError(t, theirs.Send(sctp.PPIDControl, octets("0000 0001"), true))
-	p.eventually("the session was refused", func(a *association) bool { return a.streams[1] != nil && a.streams[1].free })
+	p.eventually("the session was refused", func(a *association) bool { return a.streams[1] != nil && a.streams[1].state == given })
 	require.EqualValues(t, 2, p.open())
 	mute.Store(false)
 	p.eventually("all is acknowledged", func(a *association) bool { return a.streams[1] == nil })

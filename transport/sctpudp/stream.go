@@ -39,9 +39,18 @@ type stream struct {
 	whole    int64 // those of them that came in one piece, and so can be received
 	octets   int   // sent and not acknowledged
 	messages int
-	free     bool          // another session may have the streams
+	state    streamState
 	changed  chan struct{} // closed, and gone, when there is less of both
 }
+
+// A streamState tells who may use a pair of streams.
+type streamState uint8
+
+const (
+	taken streamState = iota // a session does
+	given                    // another session may, once all is acknowledged
+	dead                     // no session can any more
+)
 
 var _ sctp.Stream = (*stream)(nil)
 
@@ -204,13 +213,17 @@ func (s *stream) MaxMessage() int {
 
 func (s *stream) Release(clean bool) { s.a.ended(s, clean) }
 
-// discard throws away what still comes, because what is not read takes room from all
-// sessions. It ends with the association.
+// discard reads what has come on a dead stream, and does not wait.
 func (s *stream) discard() {
-	buf := make([]byte, maxPacket)
+	buf := packets.Get().(*[maxPacket]byte)
+	defer packets.Put(buf)
 	for {
-		if _, _, err := s.Receive(buf); err != nil && !errors.Is(err, transport.ErrWoken) {
+		n, _, err := s.pion.ReadSCTP(buf[:])
+		if err != nil {
 			return
+		}
+		if s.a.room.free(n) {
+			s.a.nudge()
 		}
 	}
 }
