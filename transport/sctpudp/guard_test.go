@@ -383,9 +383,9 @@ func TestPeerThatHasRoomAgain(t *testing.T) {
 	})
 }
 
-// TestSilenceIsNotMeasuredByTheTimeOfDay, which steps: a step by more than PeerTimeout would end every
-// association.
-func TestSilenceIsNotMeasuredByTheTimeOfDay(t *testing.T) {
+// TestTimeOfDayEndsNoAssociation: when the peer was heard is not kept as a time of day, which may
+// step by more than PeerTimeout.
+func TestTimeOfDayEndsNoAssociation(t *testing.T) {
 	guarded(t, func(x *victim) {
 		time.Sleep(time.Second)
 		x.session(3)
