@@ -238,9 +238,6 @@ func (a *association) fail(why error) {
 	}
 	a.failure = why
 	a.watch.Stop()
-	for _, s := range a.streams {
-		s.signal()
-	}
 	a.mu.Unlock()
 	if !errors.Is(why, errReset) && !errors.Is(why, errShutdown) {
 		a.say(chunkAbort, 0, nil)

@@ -156,3 +156,20 @@ func TestStreamsThatNoSessionCanHave(t *testing.T) {
 		x.wants(c, 0)
 	})
 }
+
+// TestWaitOnStreamsThatAnotherSessionHas ends with the association: the Accept of the session before
+// was never acknowledged.
+func TestWaitOnStreamsThatAnotherSessionHas(t *testing.T) {
+	guarded(t, func(x *victim) {
+		first := x.session(3)
+		require.NoError(t, first.CloseSend()) // waits
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
+		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.NoError(t, first.Close())
+		synctest.Wait()
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0000 0001")))
+		x.accept()
+		x.says(victimTag, appendChunk(nil, chunkAbort, 0, nil))
+		require.ErrorIs(t, x.failure(), errReset)
+	})
+}

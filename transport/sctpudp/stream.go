@@ -142,6 +142,7 @@ func (s *stream) await(done <-chan struct{}, cond func() bool) bool {
 		}
 		select {
 		case <-changed:
+		case <-a.done:
 		case <-done:
 			return false
 		}
