@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,6 +20,7 @@ type association struct {
 	sock      *socket
 	owner     owner
 	initiator bool
+	timeout   time.Duration // Config.PeerTimeout
 
 	up   chan struct{} // closed when the peer has given the indication of DDP
 	done chan struct{} // closed when the association has ended, and nothing runs for it
@@ -30,9 +30,8 @@ type association struct {
 	pairs         int // of streams
 	largest       int // message
 
-	ending atomic.Bool
-	held   hold
-	out    outbox
+	held hold
+	out  outbox
 
 	mu        sync.Mutex
 	failure   error
@@ -55,9 +54,9 @@ type owner interface {
 }
 
 // start begins to read.
-func start(sock *socket, o owner, initiator bool) *association {
+func start(sock *socket, o owner, initiator bool, cfg Config) *association {
 	a := &association{
-		sock: sock, owner: o, initiator: initiator,
+		sock: sock, owner: o, initiator: initiator, timeout: cfg.PeerTimeout,
 		up: make(chan struct{}), done: make(chan struct{}),
 		streams: make(map[uint16]*stream),
 	}
@@ -320,8 +319,9 @@ func (a *association) Err() error {
 	return a.failure
 }
 
-// Retire is End without waiting for it, for an association that has no session. It opens none any
-// more. If it has one, which may have begun just now, Retire does nothing.
+// Retire is End without waiting for it, for an association that has no session: what the last one has
+// sent may have to be sent again first. It opens none any more. If it has one, which may have begun
+// just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
 	unused := a.sessions == 0
@@ -330,18 +330,21 @@ func (a *association) Retire() {
 	}
 	a.mu.Unlock()
 	if unused {
-		go a.End()
+		go a.shutdown(a.timeout)
 	}
 }
 
 // End ends the association gracefully, if the peer is there to join in, and returns when
 // it has ended.
-func (a *association) End() {
-	if !a.ending.Swap(true) {
-		late := time.AfterFunc(shutdownTime, func() { a.fail(net.ErrClosed) })
-		defer late.Stop()
-		a.sock.shutdown()
-	}
+func (a *association) End() { a.shutdown(shutdownTime) }
+
+// shutdown ends the association gracefully, or at once if that takes longer than atMost, and returns
+// when it has ended.
+func (a *association) shutdown(atMost time.Duration) {
+	late := time.AfterFunc(atMost, func() { a.fail(net.ErrClosed) })
+	defer late.Stop()
+	a.out.await(nil) // the kernel takes no Terminate any more after it
+	a.sock.shutdown()
 	<-a.done
 }
 

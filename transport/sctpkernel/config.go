@@ -9,8 +9,9 @@ import (
 
 // Config is what a Client or a Listener needs to know. The zero value is fine.
 type Config struct {
-	// PeerTimeout is about how long a peer may say nothing before its association ends;
-	// 0 means 15 s. Heartbeats keep one alive that has nothing to say.
+	// PeerTimeout is about how long a peer may say nothing before its association ends, and
+	// how long the graceful end of one that has no session any more may take; 0 means 15 s.
+	// Heartbeats keep one alive that has nothing to say.
 	PeerTimeout time.Duration
 }
 
@@ -28,7 +29,7 @@ const (
 	maxStreams = 1024
 	// maxAssociations is how many a listener keeps up.
 	maxAssociations = 4096
-	// shutdownTime bounds the graceful end of an association.
+	// shutdownTime bounds the graceful end of an association that a caller waits for.
 	shutdownTime = 500 * time.Millisecond
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second

@@ -154,27 +154,6 @@ func TestLastSessionAndTheEnd(t *testing.T) {
 	})
 }
 
-// TestSessionThatBeginsWhenTheLastOneEnds: the Client hears late that there was none, and does not
-// end the association under the new one.
-func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
-	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
-		c := NewClient(Config{})
-		a.done = make(chan struct{})
-		close(a.done)
-		a.ending.Store(true) // End, which Retire calls, has nothing left to do
-
-		first.Release(true)
-		a.streams[1].Release(true)
-		s := openPair(t, a)
-		c.idled(a)
-		openPair(t, a).Release(true)
-		s.Release(true)
-		c.idled(a)
-		_, ok := a.Open()
-		require.False(t, ok, "now it is not in use")
-	})
-}
-
 // TestSCTP_19_PeerIsQuickToBeginAnew: what it has sent on a pair whose session ends here is of
 // the next session.
 func TestSCTP_19_PeerIsQuickToBeginAnew(t *testing.T) {

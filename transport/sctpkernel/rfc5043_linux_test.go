@@ -285,28 +285,49 @@ func TestBlockedSessionsCostNoThreads(t *testing.T) {
 // TestSessionThatTakesNothing does not make memory grow: its peer finds the window closed.
 func TestSessionThatTakesNothing(t *testing.T) {
 	p := newPair(t)
-	sent := 0
+	sent := p.fill()
+	held := &p.l.associations()[0].held
+	held.mu.Lock()
+	octets := held.octets
+	held.mu.Unlock()
+	require.LessOrEqual(t, octets, holdLimit+2*classes[2])
+	require.NoError(t, receive(p.server, &count{want: sent}))
+}
+
+// fill sends segments until the server, which takes none, has room for no more, and returns how many
+// those are.
+func (p *pair) fill() (sent int) {
+	p.Helper()
 	segment := make([]byte, p.client.MaxULPDU())
 	for stalled := 0; stalled < 20; {
-		require.True(t, p.client.Append(segment, nil, true))
+		require.True(p, p.client.Append(segment, nil, true))
 		err := p.client.Flush(false)
 		for ; errors.Is(err, transport.ErrAgain) && stalled < 20; stalled++ {
 			time.Sleep(5 * time.Millisecond)
 			err = p.client.Flush(false)
 		}
 		if err == nil {
-			sent += len(segment)
+			sent++
 			stalled = 0
 		}
-		require.Less(t, sent, 64<<20)
+		require.Less(p, sent*len(segment), 64<<20)
 	}
-	held := &p.l.associations()[0].held
-	held.mu.Lock()
-	octets := held.octets
-	held.mu.Unlock()
-	require.LessOrEqual(t, octets, holdLimit+2*classes[2])
-	n := &count{want: sent / len(segment)}
-	require.NoError(t, receive(p.server, n))
+	return sent
+}
+
+// TestWhatIsLeftWhenTheLastSessionEnds arrives: the association ends gracefully when all has been
+// sent, the Terminate that waits for room included, and acknowledged, however long that takes.
+func TestWhatIsLeftWhenTheLastSessionEnds(t *testing.T) {
+	p := newPair(t)
+	require.NoError(t, p.server.CloseSend())
+	require.ErrorIs(t, receive(p.client, &segments{want: 1}), io.EOF)
+	sent := p.fill()
+	require.NoError(t, p.client.Close())
+	time.Sleep(2 * shutdownTime)
+	n := &count{want: sent + 1}
+	require.ErrorIs(t, receive(p.server, n), io.EOF)
+	require.Equal(t, 1, n.want)
+	require.NoError(t, p.server.Close())
 }
 
 // TestShutdownOfThePeer ends its sessions.
@@ -355,4 +376,30 @@ func TestUnusedAssociationEnds(t *testing.T) {
 	_, _, err := c.SCTPRead(make([]byte, 10))
 	require.Error(t, err)
 	p.works()
+}
+
+// TestSessionThatBeginsWhenTheLastOneEnds: the Client hears late that there was none, and does not
+// end the association under the new one.
+func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
+	reuseTest(t, 9, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
+		c := NewClient(Config{})
+		a.done = make(chan struct{})
+		close(a.done)
+		var fds [2]int
+		require.NoError(t, unix.Pipe(fds[:]))
+		require.NoError(t, unix.Close(fds[1]))
+		a.sock, _ = newSocket(fds[0]) // there is nothing to shut down
+		defer a.sock.close()
+		a.timeout = time.Hour
+
+		first.Release(true)
+		a.streams[1].Release(true)
+		s := openPair(t, a)
+		c.idled(a)
+		openPair(t, a).Release(true)
+		s.Release(true)
+		c.idled(a)
+		_, ok := a.Open()
+		require.False(t, ok, "now it is not in use")
+	})
 }
