@@ -32,6 +32,7 @@ type conn struct {
 
 	// writing is held by Write. It comes before mu and before the lock of sends.
 	writing sync.Mutex
+	broken  error // of the Write that has failed; nil: none has
 	out     assembler
 	outPlan plan
 	outBuf  int
@@ -213,26 +214,30 @@ func (c *conn) sendInline(msg []byte) error {
 	return c.sends.postInline(msg)
 }
 
-// Write takes octets of answers. When one is complete it is sent, as one message.
-func (c *conn) Write(p []byte) (int, error) {
+// Write takes octets of answers. When one is complete it is sent, as one message. After an error it takes none: that error comes again.
+func (c *conn) Write(p []byte) (n int, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	n := 0
-	for n < len(p) {
+	for c.broken == nil && n < len(p) {
 		n += c.out.add(p[n:])
-		if c.out.hasHeader() {
-			if err := c.begin(); err != nil {
-				return n, err
-			}
-		}
-		if c.out.complete() {
-			if err := c.finish(); err != nil {
-				return n, err
-			}
-			c.out.reset()
-		}
+		c.broken = c.advance()
 	}
-	return n, nil
+	return n, c.broken
+}
+
+// advance does what is due when the header of an answer, or all of it, is there.
+func (c *conn) advance() (err error) {
+	if c.out.hasHeader() {
+		err = c.begin()
+	}
+	if err == nil && c.out.complete() {
+		err = c.finish()
+		c.out.reset()
+	}
+	if errors.Is(err, ErrProtocol) {
+		return c.fail(err)
+	}
+	return err
 }
 
 // begin finds a place for an answer whose header is complete.
@@ -242,7 +247,7 @@ func (c *conn) begin() error {
 	p, err := c.sess.plan(h)
 	c.mu.Unlock()
 	if err != nil {
-		return c.fail(err)
+		return err
 	}
 	c.outPlan, c.outBuf = p, noBuffer
 	switch {
@@ -307,22 +312,18 @@ func wake(c chan struct{}) {
 // send posts an answer, and before it the receives of a session that it begins.
 func (c *conn) send(msg []byte) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	msg, err := c.sess.answered(msg)
 	if err == nil {
 		err = c.prepareReceives()
 	}
 	switch {
 	case err != nil:
+		return err
 	case c.outBuf == noBuffer:
-		err = c.sends.postInline(msg)
-	default:
-		err = c.sends.post(c.outBuf, len(msg))
+		return c.sends.postInline(msg)
 	}
-	c.mu.Unlock()
-	if errors.Is(err, ErrProtocol) {
-		return c.fail(err)
-	}
-	return err
+	return c.sends.post(c.outBuf, len(msg))
 }
 
 // prepareReceives posts the receives of a session that begins, or the first again if it does not. mu is held.
