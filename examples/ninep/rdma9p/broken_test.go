@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
 )
 
 // The server of p9 has a goroutine for each request: when the connection has ended, all that have one write their answers still.
@@ -40,4 +42,21 @@ func TestP9R_12_AnswersBehindTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Without memory for a session there is no connection: its peer would wait for ever.
+func TestP9R_12_NoMemoryForASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t)
+		s.done()
+		const ofPeer, ofFirstReceive = 1, 1
+		limits := iwarp.Limits{MaxMR: ofPeer + ofFirstReceive}
+		w := serveOn(t, &iwarp.Config{Limits: limits}, "pipe", t.Name(), s, Config{})
+		p := w.dial(minMsize)
+		p.post()
+		require.NoError(t, p.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Inline: tversionMsg(minMsize, "9P2000.L")}))
+		p.wantEnd("the session has no memory")
+		w.stopped()
+		require.Contains(t, w.log.String(), iwarp.ErrLimit.Error())
+	})
 }

@@ -225,7 +225,8 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	return n, c.broken
 }
 
-// advance does what is due when the header of an answer, or all of it, is there.
+// advance does what is due when the header of an answer, or all of it, is there. An error ends the connection: the peer would wait for
+// the answer.
 func (c *conn) advance() (err error) {
 	if c.out.hasHeader() {
 		err = c.begin()
@@ -234,10 +235,10 @@ func (c *conn) advance() (err error) {
 		err = c.finish()
 		c.out.reset()
 	}
-	if errors.Is(err, ErrProtocol) {
-		return c.fail(err)
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		return err
 	}
-	return err
+	return c.fail(err)
 }
 
 // begin finds a place for an answer whose header is complete.

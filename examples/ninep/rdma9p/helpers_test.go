@@ -45,9 +45,15 @@ type world struct {
 // serve starts Serve. It ends with the test. The name of the address is for the networks of the process alone.
 func serve(t *testing.T, network, addr string, h Handler, cfg Config) *world {
 	t.Helper()
+	return serveOn(t, nil, network, addr, h, cfg)
+}
+
+// serveOn is serve with the configuration of the RNIC.
+func serveOn(t *testing.T, rc *iwarp.Config, network, addr string, h Handler, cfg Config) *world {
+	t.Helper()
 	w := &world{t: t, ended: make(chan error, 1), qps: make(chan *iwarp.QP, 64), log: new(record)}
 	var err error
-	w.rnic, err = iwarp.Open(nil)
+	w.rnic, err = iwarp.Open(rc)
 	require.NoError(t, err)
 	w.pd, err = w.rnic.AllocPD()
 	require.NoError(t, err)
