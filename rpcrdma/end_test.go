@@ -188,3 +188,31 @@ func TestRPR_16_WriteBehindTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestRPR_21_ShutdownOfAConnectionThatEnds waits for no answers: there is no one to have them, whenever they are given.
+func TestRPR_21_ShutdownOfAConnectionThatEnds(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			c := connected(t, Config{})
+			k := c.call()
+			ended := make(chan error, 1)
+			go func() { ended <- c.conn.Shutdown(within(t)) }()
+			synctest.Wait()
+			require.NoError(t, c.qp.Abort())
+			<-c.conn.Done()
+			if answers {
+				require.ErrorIs(t, k.Reply(t.Context(), accepted(k.rpc.XID)), net.ErrClosed)
+			}
+			select {
+			case err := <-ended:
+				require.NoError(t, err)
+			case <-time.After(time.Minute):
+				t.Error("Shutdown ends")
+			}
+			if !answers {
+				require.ErrorIs(t, k.Reply(t.Context(), accepted(k.rpc.XID)), net.ErrClosed)
+			}
+			c.conn.nothingLeft(t)
+		})
+	}
+}

@@ -27,7 +27,7 @@ func (c *Conn) close(ctx context.Context) error {
 
 // Shutdown ends the connection when all calls that were handed over, or could be, are answered. No other calls are
 // taken meanwhile: the client repeats them on its next connection. If ctx ends first they are not answered, and the error
-// is that of ctx.
+// is that of ctx. If the connection ends first Shutdown waits for no answers.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.mu.Lock()
 	c.reach(draining)
@@ -35,6 +35,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	var err error
 	select {
 	case <-c.drained:
+	case <-c.lost:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
