@@ -216,3 +216,24 @@ func TestRPR_21_ShutdownOfAConnectionThatEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestRPR_16_PartOfARecordBehindTheEnd: what a reply has had of the memory of all connections comes back, although the server, as go-nfs,
+// does not close a stream that has failed.
+func TestRPR_16_PartOfARecordBehindTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := connected(t, Config{})
+		s := c.conn.Records()
+		h := c.header()
+		c.send(h.Append(nil), rpc(h.XID, 0))
+		_, err := io.ReadFull(s, make([]byte, 44))
+		require.NoError(t, err)
+		reply := marked(append(accepted(h.XID), make([]byte, 100_000)...))
+		_, err = s.Write(reply[:5000])
+		require.NoError(t, err)
+		require.NoError(t, c.qp.Abort())
+		<-c.conn.Done()
+		_, err = s.Write(reply[5000:])
+		require.ErrorIs(t, err, net.ErrClosed)
+		c.conn.nothingLeft(t)
+	})
+}

@@ -35,7 +35,8 @@ type record struct {
 	excess  bool // it is too long: only the XID is kept
 }
 
-// Write takes octets of replies.
+// Write takes octets of replies. When the connection has ended it drops what there is of one, as Read does, since a server may leave it at
+// the error and not call Close.
 func (r *records) Write(p []byte) (n int, err error) {
 	w := &r.out
 	w.mu.Lock()
@@ -45,6 +46,7 @@ func (r *records) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 		if isClosed(r.c.lost) {
+			w.reset(r.c)
 			return n, r.c.lostNow()
 		}
 		k, err := r.put(p[n:])
