@@ -150,3 +150,26 @@ func TestRSK_18_WithoutTheFlag(t *testing.T) {
 		require.ErrorIs(t, s.conn.Map(make([]byte, 1), 0), ErrNotMapped)
 	})
 }
+
+// TestRSK_18_EntriesComeAheadOfWhatIsWrittenLater, also those that wait until others have left the QP.
+func TestRSK_18_EntriesComeAheadOfWhatIsWrittenLater(t *testing.T) {
+	for _, network := range []string{"pipe", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			const entries = 10
+			cfg := &Config{IOMap: entries}
+			a, b := pair(t, network, cfg, cfg)
+			mem := make([]byte, entries)
+			for i := range entries {
+				require.NoError(t, a.Map(mem[i:i+1], uint64(i)))
+			}
+			_, err := a.Write([]byte{1})
+			require.NoError(t, err)
+			_, err = io.ReadFull(b, make([]byte, 1))
+			require.NoError(t, err)
+			for i := range entries {
+				_, err = b.WriteMapped([]byte{2}, uint64(i))
+				require.NoError(t, err, i)
+			}
+		})
+	}
+}

@@ -130,3 +130,19 @@ func TestRSK_18_MappedWrites(t *testing.T) {
 	_, room = s.RingSpace()
 	require.Equal(t, 8000, room)
 }
+
+// TestRSK_18_NothingIsQueuedBehindAnEntryThatWaits: what is written later would come ahead of it.
+func TestRSK_18_NothingIsQueuedBehindAnEntryThatWaits(t *testing.T) {
+	s := mapping(t, 0)
+	s.posts.controls = maxControls
+	require.True(t, s.Map(wire.Entry{}))
+	_, ok := s.Next()
+	require.False(t, ok)
+	_, n := s.Room()
+	require.Zero(t, n)
+	s.posts.controls--
+	_, ok = s.Next()
+	require.True(t, ok)
+	_, n = s.Room()
+	require.NotZero(t, n)
+}

@@ -114,11 +114,14 @@ func (s *Stream) ctrl(m wire.Message) error {
 
 // Room returns the first free part of the ring of what is to be sent, as far as it can be posted at once.
 func (s *Stream) Room() (off, n int) {
-	if s.out.pending() || s.posts.full() || !s.polls.mayData() {
+	if s.queued() || s.posts.full() || !s.polls.mayData() {
 		return 0, 0
 	}
 	return s.out.room()
 }
+
+// queued reports whether octets, or entries of the iomap, are still to be posted. What the program does later comes behind them.
+func (s *Stream) queued() bool { return s.out.pending() || len(s.maps.tell) > 0 }
 
 // Queue says that the first n octets of Room are to be sent.
 func (s *Stream) Queue(n int) { s.out.queued += uint64(n) }
@@ -155,7 +158,7 @@ func (s *Stream) Complete() bool { return s.life.heard != hearOpen }
 
 // Owes reports whether something that the program has queued, octets, an entry or an end, is still to be posted.
 func (s *Stream) Owes() bool {
-	return s.life.said != sayGone && (s.out.pending() || len(s.maps.tell) > 0 || s.life.said == sayDraining || s.life.said == sayEnding)
+	return s.life.said != sayGone && (s.queued() || s.life.said == sayDraining || s.life.said == sayEnding)
 }
 
 // Flushed reports whether all that was to be sent, the end included, has left the QP. Where the peer has ended the stream

@@ -91,7 +91,7 @@ func (s *Stream) nextData() (Work, bool) {
 }
 
 func (s *Stream) nextLast() (Work, bool) {
-	if s.out.pending() || len(s.maps.tell) > 0 {
+	if s.queued() {
 		return Work{}, false
 	}
 	m, ok := s.life.last()
