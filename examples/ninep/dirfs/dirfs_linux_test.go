@@ -295,3 +295,16 @@ func TestSymlink(t *testing.T) {
 	require.Equal(t, "../../etc", target)
 	require.ErrorIs(t, link.SetAttr(p9.SetAttrMask{Permissions: true}, p9.SetAttr{Permissions: 0o600}), linux.EOPNOTSUPP)
 }
+
+// Errors of calls with two directories are the system's own, too.
+func TestErrorsOfTwoDirectories(t *testing.T) {
+	dir, root := mount(t)
+	for _, name := range []string{"a", "b"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		write(t, dir, name, "file")
+	}
+	a, b := walk(t, root, "a"), walk(t, root, "b")
+	require.ErrorIs(t, b.Link(walk(t, a, "file"), "file"), linux.EEXIST)
+	require.ErrorIs(t, root.RenameAt("a", root, "b"), linux.ENOTEMPTY)
+	require.ErrorIs(t, a.RenameAt("none", b, "other"), linux.ENOENT)
+}

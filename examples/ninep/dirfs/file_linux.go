@@ -39,14 +39,20 @@ func newFile(fd int) *file {
 	return f
 }
 
-// errno gives p9 the number of an error of the system. p9 would take other forms for EACCES or EEXIST when they are not.
+// errno gives p9 the number of an error of the system, which with may have done already. p9 would take other forms for EACCES or EEXIST
+// when they are not.
 func errno(err error) error {
-	if err == nil {
+	var (
+		given linux.Errno
+		own   unix.Errno
+	)
+	switch {
+	case err == nil:
 		return nil
-	}
-	var n unix.Errno
-	if errors.As(err, &n) {
-		return linux.Errno(n)
+	case errors.As(err, &given):
+		return given
+	case errors.As(err, &own):
+		return linux.Errno(own)
 	}
 	return linux.EBADF
 }
