@@ -69,8 +69,8 @@ func (f *file) truncate(fd int, size uint64) error {
 	if size > 1<<63-1 {
 		return unix.EINVAL
 	}
-	if f.writable.Load() {
-		return unix.Ftruncate(fd, int64(size))
+	if o := f.opened.Load(); o != nil && o.writable {
+		return control(o.desc, func(fd int) error { return unix.Ftruncate(fd, int64(size)) })
 	}
 	return unix.Truncate(self(fd), int64(size))
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -307,4 +308,32 @@ func TestErrorsOfTwoDirectories(t *testing.T) {
 	require.ErrorIs(t, b.Link(walk(t, a, "file"), "file"), linux.EEXIST)
 	require.ErrorIs(t, root.RenameAt("a", root, "b"), linux.ENOTEMPTY)
 	require.ErrorIs(t, a.RenameAt("none", b, "other"), linux.ENOENT)
+}
+
+// While a File is opened its other calls go on.
+func TestCallsDuringOpen(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "file")
+	root, err := dirfs.Attacher(dir).Attach()
+	require.NoError(t, err)
+	defer root.Close()
+	for range 20_000 {
+		_, f, err := root.Walk([]string{"file"})
+		require.NoError(t, err)
+		var opening sync.WaitGroup
+		opening.Go(func() {
+			if _, _, err := f.Open(p9.ReadWrite); err != nil {
+				t.Error(err)
+			}
+		})
+		for range 4 {
+			_, _, _, err := f.GetAttr(p9.AttrMaskAll)
+			require.NoError(t, err)
+			_, copied, err := f.Walk(nil)
+			require.NoError(t, err)
+			require.NoError(t, copied.Close())
+		}
+		opening.Wait()
+		require.NoError(t, f.Close())
+	}
 }

@@ -1,6 +1,7 @@
 // Package dirfs shows a directory to the server of github.com/hugelgupf/p9.
 //
-// On Linux a File holds one descriptor, of the file itself and not of its name: a rename above it changes nothing. Every name is one
+// On Linux a File holds one descriptor, of the file itself and not of its name: a rename above it changes nothing. One that is open holds
+// another. Every name is one
 // component below an open directory, and symbolic links are never followed by the server, so a client sees nothing outside
 // the directory but what is mounted below it. Errors are the system's own. All is done with the rights of the process,
 // which owns what clients make; the group is the client's, if the process may set it. When the process is out of descriptors

@@ -13,16 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is a file, directory or symbolic link. Its descriptor is made with O_PATH until the client opens it.
+// file is a file, directory or symbolic link.
 type file struct {
 	p9.DefaultWalkGetAttr
 
 	// device is that of the root: numbers of inodes are mixed with other devices' own.
 	device uint64
-	// desc is replaced when the file is opened. An os.File is not closed below a call that uses it.
-	desc     atomic.Pointer[os.File]
-	open     atomic.Bool
-	writable atomic.Bool
+	// desc is made with O_PATH. An os.File is not closed below a call that uses it.
+	desc   *os.File
+	opened atomic.Pointer[opening] // nil: the client has not opened it
 
 	// reading orders readdir.
 	reading sync.Mutex
@@ -33,11 +32,14 @@ type file struct {
 
 var _ p9.File = (*file)(nil)
 
-func newFile(fd int) *file {
-	f := new(file)
-	f.desc.Store(os.NewFile(uintptr(fd), "9p"))
-	return f
+// An opening is a file that the client has opened.
+type opening struct {
+	desc     *os.File
+	writable bool
 }
+
+// newFile makes a file of a descriptor of O_PATH.
+func newFile(fd int) *file { return &file{desc: os.NewFile(uintptr(fd), "9p")} }
 
 // errno gives p9 the number of an error of the system, which with may have done already. p9 would take other forms for EACCES or EEXIST
 // when they are not.
@@ -57,8 +59,17 @@ func errno(err error) error {
 	return linux.EBADF
 }
 
-// with calls do with the descriptor, which stays open meanwhile.
-func (f *file) with(do func(fd int) error) error { return control(f.desc.Load(), do) }
+// with calls do with the descriptor of O_PATH, which stays open meanwhile.
+func (f *file) with(do func(fd int) error) error { return control(f.desc, do) }
+
+// withOpened calls do with the descriptor that the client has opened.
+func (f *file) withOpened(do func(fd int) error) error {
+	o := f.opened.Load()
+	if o == nil {
+		return linux.EBADF
+	}
+	return control(o.desc, do)
+}
 
 func control(desc *os.File, do func(fd int) error) error {
 	c, err := desc.SyscallConn()
@@ -85,11 +96,14 @@ func checkName(names ...string) error {
 	return nil
 }
 
-// Close releases the descriptor, and ends the locks.
+// Close releases the descriptors, and ends the locks.
 func (f *file) Close() error {
-	err := errno(f.desc.Load().Close())
+	err := f.desc.Close()
+	if o := f.opened.Load(); o != nil {
+		err = errors.Join(err, o.desc.Close())
+	}
 	f.endLocks()
-	return err
+	return errno(err)
 }
 
 // Walk opens the entries one after the other. Without a name it is a copy of f that is not open.
@@ -123,10 +137,6 @@ func (f *file) Walk(names []string) ([]p9.QID, p9.File, error) {
 func (f *file) clone() (*file, error) {
 	var fd int
 	err := f.with(func(own int) (err error) {
-		if f.open.Load() {
-			fd, err = unix.Open(self(own), unix.O_PATH|unix.O_CLOEXEC, 0)
-			return err
-		}
 		fd, err = unix.FcntlInt(uintptr(own), unix.F_DUPFD_CLOEXEC, 0)
 		return err
 	})

@@ -13,7 +13,7 @@ import (
 
 // Lock never waits: a client that wants to wait asks again.
 func (f *file) Lock(_ int, kind p9.LockType, _ p9.LockFlags, start, length uint64, _ string) (p9.LockStatus, error) {
-	if start > math.MaxInt64 || length > math.MaxInt64 || !f.open.Load() {
+	if start > math.MaxInt64 || length > math.MaxInt64 || f.opened.Load() == nil {
 		return p9.LockStatusError, linux.EINVAL
 	}
 	lock := unix.Flock_t{Whence: io.SeekStart, Start: int64(start), Len: int64(length)}
@@ -63,7 +63,7 @@ func (f *file) locker() error {
 	case errors.Is(err, linux.EMFILE), errors.Is(err, linux.ENFILE):
 		return err
 	default:
-		f.locks = f.desc.Load()
+		f.locks = f.opened.Load().desc
 	}
 	return nil
 }

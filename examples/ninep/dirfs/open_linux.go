@@ -46,7 +46,7 @@ func (f *file) Open(flags p9.OpenFlags) (p9.QID, uint32, error) {
 	return f.qid(st), 0, f.reopen(openFlags(flags))
 }
 
-// reopen replaces the descriptor by one of the same inode.
+// reopen opens the inode.
 func (f *file) reopen(flags int) error {
 	var fd int
 	err := f.with(func(own int) (err error) {
@@ -60,12 +60,9 @@ func (f *file) reopen(flags int) error {
 	return nil
 }
 
-// use takes an open descriptor in place of the one it has.
+// use takes a descriptor that was opened.
 func (f *file) use(fd, flags int) {
-	old := f.desc.Swap(os.NewFile(uintptr(fd), "9p"))
-	f.writable.Store(flags&unix.O_ACCMODE != unix.O_RDONLY)
-	f.open.Store(true)
-	_ = old.Close()
+	f.opened.Store(&opening{desc: os.NewFile(uintptr(fd), "9p"), writable: flags&unix.O_ACCMODE != unix.O_RDONLY})
 }
 
 // Create makes a regular file and opens it. Another one may have made it since the client looked: it is opened unless the client wants a new one.
@@ -97,10 +94,14 @@ func (f *file) create(name string, flags int, mode p9.FileMode, gid p9.GID) (*fi
 	if err != nil {
 		return nil, err
 	}
-	c := newFile(fd)
+	own, err := unix.Open(self(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, errno(err)
+	}
+	c := newFile(own)
 	c.device = f.device
-	c.writable.Store(flags&unix.O_ACCMODE != unix.O_RDONLY)
-	c.open.Store(true)
+	c.use(fd, flags)
 	if err := c.setGroup(gid); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -131,7 +132,7 @@ func (f *file) existing(name string, flags p9.OpenFlags) (*file, error) {
 // ReadAt reads from an open file.
 func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 	var n int
-	err := f.with(func(fd int) (err error) {
+	err := f.withOpened(func(fd int) (err error) {
 		n, err = unix.Pread(fd, p, offset)
 		return err
 	})
@@ -147,7 +148,7 @@ func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 // WriteAt writes to an open file.
 func (f *file) WriteAt(p []byte, offset int64) (int, error) {
 	var n int
-	err := f.with(func(fd int) (err error) {
+	err := f.withOpened(func(fd int) (err error) {
 		n, err = unix.Pwrite(fd, p, offset)
 		return err
 	})
@@ -155,4 +156,4 @@ func (f *file) WriteAt(p []byte, offset int64) (int, error) {
 }
 
 // FSync writes what the system holds of the file to the device.
-func (f *file) FSync() error { return f.with(unix.Fsync) }
+func (f *file) FSync() error { return f.withOpened(unix.Fsync) }

@@ -21,7 +21,7 @@ const (
 func (f *file) Readdir(offset uint64, count uint32) (entries p9.Dirents, err error) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
-	err = f.with(func(fd int) error {
+	err = f.withOpened(func(fd int) error {
 		if _, err := unix.Seek(fd, int64(offset), io.SeekStart); err != nil {
 			return err
 		}
