@@ -112,11 +112,11 @@ type stream struct {
 	ended context.Context
 	cease context.CancelFunc
 	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	conns map[*streamConn]struct{}
 }
 
 func newStream(l net.Listener) *stream {
-	s := &stream{Listener: l, conns: make(map[net.Conn]struct{})}
+	s := &stream{Listener: l, conns: make(map[*streamConn]struct{})}
 	s.ended, s.cease = context.WithCancel(context.Background())
 	return s
 }
@@ -132,8 +132,10 @@ func (s *stream) Accept() (net.Conn, error) {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}
-	s.conns[c] = struct{}{}
-	return &streamConn{Conn: c, of: s}, nil
+	own := &streamConn{Conn: c, of: s}
+	own.left = time.AfterFunc(leftAfter, func() { _ = own.Close() })
+	s.conns[own] = struct{}{}
+	return own, nil
 }
 
 func (s *stream) end() {
@@ -142,27 +144,37 @@ func (s *stream) end() {
 	defer s.mu.Unlock()
 	s.cease()
 	for c := range s.conns {
-		_ = c.Close()
+		c.left.Stop()
+		_ = c.Conn.Close()
 	}
 }
 
-// A streamConn is a connection that its listener forgets when it is closed, or has failed: go-nfs does not close it then.
+// leftAfter is how long go-nfs may be busy with one call.
+const leftAfter = 5 * time.Minute
+
+// A streamConn is a connection that its listener forgets when it is closed, or has failed, or is not read from any more: go-nfs closes
+// neither one that has failed nor one whose RPC it cannot parse.
 type streamConn struct {
 	net.Conn
-	of *stream
+	of   *stream
+	left *time.Timer // runs while no Read does
 }
 
 func (c *streamConn) Read(p []byte) (int, error) {
+	c.left.Stop()
 	n, err := c.Conn.Read(p)
 	if err != nil {
 		_ = c.Close()
+	} else {
+		c.left.Reset(leftAfter)
 	}
 	return n, err
 }
 
 func (c *streamConn) Close() error {
 	c.of.mu.Lock()
-	delete(c.of.conns, c.Conn)
+	delete(c.of.conns, c)
+	c.left.Stop()
 	c.of.mu.Unlock()
 	return c.Conn.Close()
 }
