@@ -1,6 +1,8 @@
 package dirfs
 
 import (
+	"time"
+
 	"github.com/hugelgupf/p9/linux"
 	"github.com/hugelgupf/p9/p9"
 	"golang.org/x/sys/unix"
@@ -87,21 +89,28 @@ func chown(fd int, valid p9.SetAttrMask, attr p9.SetAttr) error {
 }
 
 func utimes(fd int, valid p9.SetAttrMask, attr p9.SetAttr) error {
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_OMIT}}
-	set := func(at *unix.Timespec, valid, given bool, sec, nsec uint64) {
-		switch {
-		case valid && given:
-			*at = unix.Timespec{Sec: int64(sec), Nsec: int64(nsec)}
-		case valid:
-			at.Nsec = unix.UTIME_NOW
-		}
+	atime, err := timespec(valid.ATime, valid.ATimeNotSystemTime, attr.ATimeSeconds, attr.ATimeNanoSeconds)
+	if err != nil {
+		return err
 	}
-	if attr.ATimeNanoSeconds >= 1e9 || attr.MTimeNanoSeconds >= 1e9 {
-		return unix.EINVAL
+	mtime, err := timespec(valid.MTime, valid.MTimeNotSystemTime, attr.MTimeSeconds, attr.MTimeNanoSeconds)
+	if err != nil {
+		return err
 	}
-	set(&times[0], valid.ATime, valid.ATimeNotSystemTime, attr.ATimeSeconds, attr.ATimeNanoSeconds)
-	set(&times[1], valid.MTime, valid.MTimeNotSystemTime, attr.MTimeSeconds, attr.MTimeNanoSeconds)
-	return unix.UtimesNanoAt(unix.AT_FDCWD, self(fd), times, 0)
+	return unix.UtimesNanoAt(unix.AT_FDCWD, self(fd), []unix.Timespec{atime, mtime}, 0)
+}
+
+// timespec is a time for utimensat: one that is given, now, or none.
+func timespec(valid, given bool, sec, nsec uint64) (unix.Timespec, error) {
+	switch {
+	case !valid:
+		return unix.Timespec{Nsec: unix.UTIME_OMIT}, nil
+	case !given:
+		return unix.Timespec{Nsec: unix.UTIME_NOW}, nil
+	case nsec >= 1e9:
+		return unix.Timespec{}, unix.EINVAL
+	}
+	return unix.TimeToTimespec(time.Unix(int64(sec), int64(nsec)))
 }
 
 // StatFS describes the file system that the file is on.

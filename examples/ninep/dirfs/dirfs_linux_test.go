@@ -337,3 +337,19 @@ func TestCallsDuringOpen(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 }
+
+func TestTimes(t *testing.T) {
+	dir, root := mount(t)
+	write(t, dir, "file")
+	f := walk(t, root, "file")
+	given := p9.SetAttrMask{ATime: true, MTime: true, ATimeNotSystemTime: true, MTimeNotSystemTime: true}
+	require.NoError(t, f.SetAttr(given, p9.SetAttr{ATimeSeconds: 1 << 30, MTimeSeconds: 1 << 30, ATimeNanoSeconds: 999_999_999}))
+	require.ErrorIs(t, f.SetAttr(given, p9.SetAttr{ATimeNanoSeconds: 1e9}), linux.EINVAL)
+	require.ErrorIs(t, f.SetAttr(given, p9.SetAttr{MTimeNanoSeconds: 1e9}), linux.EINVAL)
+	require.NoError(t, f.SetAttr(p9.SetAttrMask{MTime: true}, p9.SetAttr{}), "now")
+	_, _, attr, err := f.GetAttr(p9.AttrMaskAll)
+	require.NoError(t, err)
+	require.EqualValues(t, 1<<30, attr.ATimeSeconds)
+	require.EqualValues(t, 999_999_999, attr.ATimeNanoSeconds)
+	require.WithinDuration(t, time.Now(), time.Unix(int64(attr.MTimeSeconds), int64(attr.MTimeNanoSeconds)), time.Minute)
+}
