@@ -1,13 +1,10 @@
 package main
 
 import (
-	"io"
 	"net"
-	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -53,35 +50,4 @@ func TestTooManyOpenFilesAtTheEnd(t *testing.T) {
 		s.end()
 		require.ErrorIs(t, <-ended, net.ErrClosed)
 	})
-}
-
-// TestConnectionThatIsLeft: go-nfs leaves a connection whose RPC it cannot parse. It is closed, or clients could use up the descriptors. One
-// that is read from may be idle.
-func TestConnectionThatIsLeft(t *testing.T) {
-	for _, reads := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			client, conn := net.Pipe()
-			s := newStream(&fullProcess{conn: conn})
-			c, err := s.Accept()
-			require.NoError(t, err)
-			go func() {
-				b := make([]byte, 10)
-				for first := true; first || reads; first = false {
-					if _, err := c.Read(b); err != nil {
-						return
-					}
-				}
-			}()
-			_, err = client.Write([]byte("no RPC"))
-			require.NoError(t, err)
-			require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Hour)))
-			_, err = client.Read(make([]byte, 1))
-			if reads {
-				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-			} else {
-				require.ErrorIs(t, err, io.EOF)
-			}
-			s.end()
-		})
-	}
 }

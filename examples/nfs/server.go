@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"sync"
@@ -29,6 +30,7 @@ type server struct {
 	rnic    *iwarp.RNIC
 	rdma    *rpcrdma.Listener
 	streams []*stream // of MOUNT, and of NFS over TCP
+	id      [8]byte   // that go-nfs gives out with what it has written; another one would say that it may be lost
 	tasks   sync.WaitGroup
 	failed  chan error
 }
@@ -39,6 +41,7 @@ var quiet = sync.OnceFunc(func() { nfs.Log.SetLevel(nfs.FatalLevel) })
 // start begins to serve.
 func start(ctx context.Context, o *options) (*server, error) {
 	s := &server{failed: make(chan error, 3)}
+	_, _ = rand.Read(s.id[:]) // it never fails
 	if err := s.open(ctx, o); err != nil {
 		s.stop()
 		return nil, err
@@ -81,8 +84,15 @@ func (s *server) open(ctx context.Context, o *options) (err error) {
 // serve serves NFS and MOUNT on the connections of a listener.
 func (s *server) serve(l net.Listener, h nfs.Handler) {
 	s.tasks.Go(func() {
-		if err := nfs.Serve(l, h); !errors.Is(err, net.ErrClosed) {
-			s.failed <- err
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				if _ = l.Close(); !errors.Is(err, net.ErrClosed) {
+					s.failed <- err
+				}
+				return
+			}
+			s.handOver(c, h)
 		}
 	})
 }
@@ -112,11 +122,11 @@ type stream struct {
 	ended context.Context
 	cease context.CancelFunc
 	mu    sync.Mutex
-	conns map[*streamConn]struct{}
+	conns map[net.Conn]struct{}
 }
 
 func newStream(l net.Listener) *stream {
-	s := &stream{Listener: l, conns: make(map[*streamConn]struct{})}
+	s := &stream{Listener: l, conns: make(map[net.Conn]struct{})}
 	s.ended, s.cease = context.WithCancel(context.Background())
 	return s
 }
@@ -132,10 +142,8 @@ func (s *stream) Accept() (net.Conn, error) {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}
-	own := &streamConn{Conn: c, of: s}
-	own.left = time.AfterFunc(leftAfter, func() { _ = own.Close() })
-	s.conns[own] = struct{}{}
-	return own, nil
+	s.conns[c] = struct{}{}
+	return &streamConn{Conn: c, of: s}, nil
 }
 
 func (s *stream) end() {
@@ -144,37 +152,19 @@ func (s *stream) end() {
 	defer s.mu.Unlock()
 	s.cease()
 	for c := range s.conns {
-		c.left.Stop()
-		_ = c.Conn.Close()
+		_ = c.Close()
 	}
 }
 
-// leftAfter is how long go-nfs may be busy with one call.
-const leftAfter = 5 * time.Minute
-
-// A streamConn is a connection that its listener forgets when it is closed, or has failed, or is not read from any more: go-nfs closes
-// neither one that has failed nor one whose RPC it cannot parse.
+// A streamConn is a connection that its listener forgets when it is closed.
 type streamConn struct {
 	net.Conn
-	of   *stream
-	left *time.Timer // runs while no Read does
-}
-
-func (c *streamConn) Read(p []byte) (int, error) {
-	c.left.Stop()
-	n, err := c.Conn.Read(p)
-	if err != nil {
-		_ = c.Close()
-	} else {
-		c.left.Reset(leftAfter)
-	}
-	return n, err
+	of *stream
 }
 
 func (c *streamConn) Close() error {
 	c.of.mu.Lock()
-	delete(c.of.conns, c)
-	c.left.Stop()
+	delete(c.of.conns, c.Conn)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
 }
