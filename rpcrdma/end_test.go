@@ -237,3 +237,19 @@ func TestRPR_16_PartOfARecordBehindTheEnd(t *testing.T) {
 		c.conn.nothingLeft(t)
 	})
 }
+
+// TestRPR_21_WhyAReplyCannotBeSent does not depend on its length: a long one asks for memory first, of which there is none any more.
+func TestRPR_21_WhyAReplyCannotBeSent(t *testing.T) {
+	for _, n := range []int{4, 100_000} {
+		bubble(t, func(t *testing.T) {
+			c := connected(t, Config{})
+			k := c.call()
+			c.send((&wire.Header{XID: k.rpc.XID}).Append(nil), rpc(k.rpc.XID, 0))
+			<-c.conn.Done()
+			err := k.Reply(t.Context(), accepted(k.rpc.XID), make([]byte, n))
+			require.ErrorIs(t, err, net.ErrClosed)
+			require.ErrorIs(t, err, errDuplicate)
+			c.conn.nothingLeft(t)
+		})
+	}
+}

@@ -103,10 +103,10 @@ func (o *outgoing) got(g grant) (*outgoing, error) {
 	if g.err != nil {
 		c := o.c
 		c.mu.Lock()
+		defer c.unlock()
 		c.fail(g.err)
 		c.finished(o)
-		c.unlock()
-		return nil, g.err
+		return nil, c.lostBy()
 	}
 	o.mem = g.m
 	return o, nil
