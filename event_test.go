@@ -27,6 +27,7 @@ func TestVERBS_89_FullEventChannelDropsTheNewest(t *testing.T) {
 		require.NoError(t, qp.Abort(), "a program that does not read Events blocks nothing")
 		require.EqualValues(t, 1, s.rnic.EventsDropped())
 		require.NoError(t, s.rnic.Close())
+		require.Len(t, s.rnic.Events(), iwarp.EventDepth, "a program that asks for the channel after Close finds them, too")
 		for range iwarp.EventDepth {
 			require.Equal(t, iwarp.EventClosed, (<-events).Kind, "the oldest are kept, also after Close")
 		}

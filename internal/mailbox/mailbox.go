@@ -11,20 +11,24 @@ import (
 // order: streams report with their locks held.
 type Box[T any] struct {
 	dropped atomic.Uint64
+	ch      <-chan T
 
 	mu lockorder.Mutex[lockorder.Leaf]
-	ch chan T // nil: closed
+	in chan<- T // the other end of ch; nil: closed
 }
 
 // New returns a Box that holds n.
-func New[T any](n int) *Box[T] { return &Box[T]{ch: make(chan T, n)} }
+func New[T any](n int) *Box[T] {
+	ch := make(chan T, n)
+	return &Box[T]{ch: ch, in: ch}
+}
 
 // Put puts v in, if there is room and the Box is not closed.
 func (b *Box[T]) Put(v T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case b.ch <- v: // a nil channel takes nothing
+	case b.in <- v: // a nil channel takes nothing
 	default:
 		b.dropped.Add(1)
 	}
@@ -33,22 +37,13 @@ func (b *Box[T]) Put(v T) {
 // Dropped is how many found the Box full, or closed.
 func (b *Box[T]) Dropped() uint64 { return b.dropped.Load() }
 
-// Channel returns the channel. That of a closed Box is closed, and empty.
-func (b *Box[T]) Channel() <-chan T {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ch == nil {
-		c := make(chan T)
-		close(c)
-		return c
-	}
-	return b.ch
-}
+// Channel returns the channel.
+func (b *Box[T]) Channel() <-chan T { return b.ch }
 
-// Close closes the channel. What is in it can be read still by a reader that has it.
+// Close closes the channel. What is in it can still be read.
 func (b *Box[T]) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	close(b.ch)
-	b.ch = nil
+	close(b.in)
+	b.in = nil
 }
