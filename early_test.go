@@ -238,8 +238,9 @@ func TestQPWhoseSetUpHasFailed(t *testing.T) {
 	ctx := testContext(t)
 	_, doErr := qp.Do(ctx, iwarp.SendWR{Op: iwarp.OpSend})
 	_, readErr := qp.Remote(remote).ReadAt(make([]byte, 1), 0)
+	_, recvErr := qp.Recv(ctx, iwarp.SGE{})
 	for i, err := range []error{
-		qp.Send(ctx), doErr, readErr, qp.Commit(ctx, remote), qp.CommitRange(ctx, remote.STag, 0, 1), qp.Terminate(),
+		qp.Send(ctx), doErr, readErr, recvErr, qp.Commit(ctx, remote), qp.CommitRange(ctx, remote.STag, 0, 1), qp.Terminate(),
 		qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend}), qp.PostRecv(iwarp.RecvWR{}), qp.Err(),
 	} {
 		require.ErrorIs(t, err, cause, i)
@@ -248,6 +249,23 @@ func TestQPWhoseSetUpHasFailed(t *testing.T) {
 	require.NoError(t, qp.Drain(ctx), "nothing is outstanding")
 	require.NoError(t, qp.Close(), "it has ended")
 	require.NoError(t, qp.Abort())
+}
+
+// TestVERBS_34_RecvWhileIdleFails: no message comes before Setup has returned, so that it would wait until its context ends. It leaves
+// no receive behind.
+func TestVERBS_34_RecvWhileIdleFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		start := time.Now()
+		err := s.dialTo(iwarp.QPConfig{RecvDepth: 1, Setup: func(ctx context.Context, qp *iwarp.QP) error {
+			_, err := qp.Recv(ctx, iwarp.SGE{})
+			require.ErrorIs(t, err, iwarp.ErrNotConnected)
+			require.NoError(t, qp.PostRecv(iwarp.RecvWR{}), "the slot is free")
+			return err
+		}}, func(*wiretest.Peer) {})
+		require.ErrorIs(t, err, iwarp.ErrNotConnected)
+		require.Zero(t, time.Since(start))
+	})
 }
 
 // TestCommitWhileIdleIsTooEarly: it is not that Commit were not enabled.

@@ -124,32 +124,29 @@ func (qp *QP) Recv(ctx context.Context, into SGE) (n int, err error) {
 // RecvWC is like Recv, but returns the whole completion: it has the Immediate Data of the
 // message, the STag that the message has invalidated, and whether the message was Solicited.
 // Without an SGE it accepts an empty message or Immediate Data.
-func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (WC, error) {
+func (qp *QP) RecvWC(ctx context.Context, into ...SGE) (wc WC, err error) {
 	w := qp.helper()
-	err := qp.recvSlots.Wait(ctx, ErrQueueFull, func() error {
+	err = qp.recvSlots.Wait(ctx, ErrQueueFull, func() error {
 		_, err := qp.postRecv([]RecvWR{{Local: into}}, w)
 		return err
 	})
-	if err != nil {
-		return WC{}, qp.waiting(ctx, OpRecv, err)
+	if err == nil {
+		wc, err = w.wait(ctx)
 	}
-	wc, err := w.wait(ctx)
 	return wc, qp.waiting(ctx, OpRecv, err)
 }
 
 // do posts wr, waiting for a free slot if necessary, and waits for its completion.
-func (qp *QP) do(ctx context.Context, wr SendWR) (WC, error) {
+func (qp *QP) do(ctx context.Context, wr SendWR) (wc WC, err error) {
 	w := qp.helper()
-	err := qp.sendSlots.Wait(ctx, ErrQueueFull, func() error {
+	err = qp.sendSlots.Wait(ctx, ErrQueueFull, func() error {
 		return qp.sendIfFull(qp.postSend([]SendWR{wr}, []*helper{w}))
 	})
-	if err != nil {
-		if post, ok := errors.AsType[*PostError](err); ok {
-			err = post.Err
-		}
-		return WC{}, qp.waiting(ctx, wr.Op, err)
+	if err == nil {
+		wc, err = w.wait(ctx)
+	} else if post, ok := errors.AsType[*PostError](err); ok {
+		err = post.Err
 	}
-	wc, err := w.wait(ctx)
 	return wc, qp.waiting(ctx, wr.Op, err)
 }
 

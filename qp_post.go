@@ -257,10 +257,14 @@ func (qp *QP) PostRecv(wrs ...RecvWR) error {
 	return nil
 }
 
-// postRecv implements PostRecv. For a blocking helper, w is not nil and wrs has one element.
+// postRecv implements PostRecv. For a blocking helper, w is not nil and wrs has one element. An
+// Idle QP refuses it, as postEarly does.
 func (qp *QP) postRecv(wrs []RecvWR, w *helper) (n int, err error) {
-	if qp.cfg.SRQ != nil {
+	switch {
+	case qp.cfg.SRQ != nil:
 		return 0, errHasSRQ
+	case w != nil && qp.conn.Load() == nil:
+		return 0, unconnected(qp)
 	}
 	n, err = qp.rq.post(wrs, w)
 	if conn := qp.conn.Load(); conn != nil && n > 0 {

@@ -58,7 +58,7 @@ func (w *helper) wait(ctx context.Context) (WC, error) {
 func (w *helper) completion(ctx context.Context) (WC, bool) {
 	qp := w.qp
 	if !w.Done() {
-		qp.conn.Load().Wait(ctx, w, qp.sendCQ.plan()) // nil: a receive, on a QP that is not connected
+		qp.conn.Load().Wait(ctx, w, qp.sendCQ.plan())
 	}
 	if !w.Done() {
 		w.left.Store(true)
