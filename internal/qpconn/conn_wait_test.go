@@ -70,6 +70,19 @@ func TestWaitThatIsOverAlready(t *testing.T) {
 	})
 }
 
+// TestNilContextHoldsNothing: it panics, as elsewhere in Go, and a program that recovers still has the connection.
+func TestNilContextHoldsNothing(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		var none context.Context
+		require.Panics(e, func() { e.conn.Wait(none, newWaiter(e), Plan{Sleep: transport.Park}) })
+		w := e.waits(forever)
+		e.holds(w, "the right to receive was free")
+		w.finish()
+		e.conn.Nudge()
+		w.ends("it waits for nothing")
+	})
+}
+
 func TestWaiterIsNudged(t *testing.T) {
 	inBubble(t, nil, func(e *end) {
 		w := e.waits(forever)

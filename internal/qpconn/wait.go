@@ -35,6 +35,7 @@ func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 		Sleep(ctx, w)
 		return
 	}
+	done := ctx.Done() // a nil ctx panics here, before w has anything
 	holds := c.come(w)
 	poll := polling{limit: p.Poll}
 	var stop func() bool // cancels the nudge at the end of ctx
@@ -42,7 +43,7 @@ func (c *Conn) Wait(ctx context.Context, w Waiter, p Plan) {
 		switch {
 		case !holds:
 			holds = c.sleep(ctx, w)
-		case stop == nil && ctx.Done() != nil:
+		case stop == nil && done != nil:
 			stop = context.AfterFunc(ctx, c.nudge)
 		default:
 			holds = c.receiveFor(w, p.Sleep, &poll)
