@@ -125,7 +125,8 @@ type QPConfig struct {
 	// Commit enables RDMA Commit on this QP; nil: the peer's are refused as an unknown
 	// operation, and none can be posted.
 	Commit *CommitOptions
-	// TLS wraps the connection of Dial in TLS 1.3, below MPA.
+	// TLS wraps the connection of Dial or Client in TLS 1.3, below MPA. Without a ServerName that of
+	// Dial is the host of its address, as in package tls.
 	TLS *tls.Config
 	// Auth authenticates the connection of Dial or Client; nil: the peer may be anyone. Accept
 	// uses that of the ListenConfig, and refuses another one here.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -333,6 +334,18 @@ func TestARCH_30_SEC_38_QPOverTLS(t *testing.T) {
 		_, err = client.rnic.Dial(testContext(t), "tcp", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, TLS: &tls.Config{ServerName: "iwarp.test"}})
 		var unknown *tls.CertificateVerificationError
 		require.ErrorAs(t, err, &unknown)
+	})
+	t.Run("no ServerName", func(t *testing.T) {
+		client, server := newSide(t, nil), newSide(t, nil)
+		l, err := server.rnic.Listen(testContext(t), "tcp", "127.0.0.1:0", &iwarp.ListenConfig{TLS: serverTLS})
+		require.NoError(t, err)
+		defer l.Close()
+		cfg := &tls.Config{RootCAs: wiretest.Roots(t, cert)}
+		_, err = client.rnic.Dial(testContext(t), "tcp", l.Addr().String(), &iwarp.QPConfig{PD: client.pd, TLS: cfg})
+		var other x509.HostnameError
+		require.ErrorAs(t, err, &other)
+		require.Equal(t, "127.0.0.1", other.Host, "it is the host of the address")
+		require.Empty(t, cfg.ServerName)
 	})
 }
 

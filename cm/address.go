@@ -2,7 +2,6 @@ package cm
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -63,17 +62,6 @@ func parseTarget(ctx context.Context, t *Target, r *net.Resolver) (e endpoint, l
 // at is the endpoint at one of its addresses.
 func (e *endpoint) at(a netip.Addr) string {
 	return net.JoinHostPort(a.String(), strconv.Itoa(int(e.port)))
-}
-
-// withServerName returns the configuration of TLS for a host, as package tls has it in Dial:
-// without a ServerName it is the host.
-func withServerName(c *tls.Config, host string) *tls.Config {
-	if c == nil || c.ServerName != "" || c.InsecureSkipVerify {
-		return c
-	}
-	c = c.Clone()
-	c.ServerName = host
-	return c
 }
 
 var errNothingWrong = errors.New("cm: nothing is wrong")

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync/atomic"
 	"time"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/internal/servername"
 )
 
 // patience is how long one of several addresses of a host may take to connect, at most.
@@ -121,12 +121,7 @@ func (d *dialer) dial(ctx context.Context, t *Target, qc *iwarp.QPConfig, addr s
 		d.qc = *qc
 	}
 	d.user, d.qc.SetupTrace = d.qc.SetupTrace, d.trace
-	if d.qc.TLS != nil {
-		host, _, err := net.SplitHostPort(t.Addr)
-		if err == nil {
-			d.qc.TLS = withServerName(d.qc.TLS, host)
-		}
-	}
+	d.qc.TLS = servername.For(d.qc.TLS, t.Addr) // addr has an address in place of the name
 	qp, err := d.rnic.Dial(ctx, t.Network, addr, &d.qc)
 	if err != nil && errors.Is(context.Cause(ctx), errPatience) {
 		err = fmt.Errorf("%w: %w", errPatience, err)

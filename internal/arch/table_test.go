@@ -56,6 +56,8 @@ var table = map[string]rule{
 
 	// == for values of any type.
 	"internal/equal": {},
+	// The server that a configuration of TLS names.
+	"internal/servername": {},
 	// Numbers as texts.
 	"internal/units": {},
 	// Which requests of HTTP another site has led here.
@@ -86,7 +88,7 @@ var table = map[string]rule{
 	},
 
 	// Connection set-up, on the verbs, which know what authenticates it by an interface alone.
-	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/recent"}, tests: []string{"stag", "internal"}},
+	"cm": {ours: []string{".", "transport", "internal/bucket", "internal/logkey", "internal/lru", "internal/recent", "internal/servername"}, tests: []string{"stag", "internal"}},
 
 	// The keys of operations on regions. They know no connection: what they need of one is a
 	// function.

@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/goiwarp/iwarp/internal/errtext"
+	"github.com/goiwarp/iwarp/internal/servername"
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -28,6 +29,7 @@ type initiator struct {
 // tries once more, with revision 1, on a new connection (RFC 6581 section 10); with a Seal,
 // Local.Again decides. A refusal of the peer's application is a *[RejectError].
 func (m *Manager) Dial(ctx context.Context, network, addr string, l *Local) error {
+	l.TLS = servername.For(l.TLS, addr)
 	i := newInitiator(m, l)
 	err := i.dial(ctx, network, addr, l.options())
 	if err != nil && ctx.Err() == nil && i.another(ctx, err) {
