@@ -234,6 +234,27 @@ func TestCM_24_AnEndBehindTheFirstMessage(t *testing.T) {
 	}
 }
 
+// TestTerminateBehindAnotherMessageIsNoRefusal of our first message, even if one read has brought both.
+func TestTerminateBehindAnotherMessageIsNoRefusal(t *testing.T) {
+	for name, before := range map[string][][]byte{"alone": nil, "behind a Write": {wiretest.Write(0, 0, "")}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newSide(t, nil)
+				require.NoError(t, s.dialTo(iwarp.QPConfig{Auth: &mockAuth{first: 8}}, func(p *wiretest.Peer) {
+					p.WantRequest("50 02 0004 0010 0010")
+					p.Reply("50 02 0004 0010 0010")
+					p.WantSegment("the first message", "41 43 00000000 00000000 00000001 00000000", make([]byte, 8)...)
+					p.Send(append(before, wiretest.Terminate(transport.RDMAPStreamCatastrophic, wiretest.NoHeader, nil))...)
+					p.CloseWrite()
+				}))
+				<-s.qp.Done()
+				require.True(t, s.qp.Terminated().Remote)
+				require.Equal(t, before == nil, errors.Is(s.qp.Err(), iwarp.ErrAuth))
+			})
+		})
+	}
+}
+
 // TestEventOfAQPThatEndsAsTheRNICCloses is there, whatever of the QP has been released already.
 func TestEventOfAQPThatEndsAsTheRNICCloses(t *testing.T) {
 	server, a := newSide(t, nil), &mockAuth{peer: iwarp.Peer{Kind: 1}}

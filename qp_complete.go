@@ -67,6 +67,7 @@ func (e events) Completed() {
 
 // Terminated handles the peer's Terminate.
 func (e events) Terminated(t rdmap.Terminate) {
+	e.qp.stream.BatchDone() // make Stats include everything that arrived before
 	code, particulars := e.qp.meaning(&t), error(nil)
 	if e.qp.identity.Refused(code, e.qp.stream.Stats()) {
 		particulars = ErrAuth

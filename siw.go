@@ -53,7 +53,6 @@ func (qp *QP) meaning(t *rdmap.Terminate) transport.Code {
 	if t.Code != transport.MPAInsufficientIRD && t.Code != transport.MPANoRTR {
 		return t.Code
 	}
-	qp.stream.BatchDone() // make Stats include everything that arrived before
 	if !qp.terms.Initiator && qpconn.TerminateIsFirst(qp.stream.Stats()) {
 		return t.Code
 	}
