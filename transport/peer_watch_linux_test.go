@@ -173,3 +173,22 @@ func TestIdleConnectionIsNotWatched(t *testing.T) {
 		}, 5*time.Second, time.Millisecond)
 	}
 }
+
+// TestConnectionThatIsNotTakenOverIsWatched: without a descriptor left, too, the time that the peer's
+// window is closed does not count.
+func TestConnectionThatIsNotTakenOverIsWatched(t *testing.T) {
+	p := newPoller(t)
+	ac, bc := tcpPair(t)
+	t.Cleanup(func() { _, _ = ac.Close(), bc.Close() })
+	require.NoError(t, SetPeerTimeout(ac, time.Hour))
+	s := NewStream(ac, p)
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	const usual = 3 // of standard input, output and error
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: usual, Max: limit.Max}))
+	d := Detach(s)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.Same(t, s, d, "it is driven by the methods of the net.Conn")
+	wantOptions(t, ac, 0, 1, 20*60, 10*60)
+	require.NotNil(t, d.(*tcpSetup).peer, "the Poller watches it")
+}

@@ -66,6 +66,7 @@ func (s *tcpSetup) Read(p []byte, wait Wait) (int, error) {
 func (s *tcpSetup) Detach() Stream {
 	r := &rawStream{local: s.conn.LocalAddr(), remote: s.conn.RemoteAddr()}
 	if r.sock.takeOver(s.tcp) != nil {
+		s.peer = peerWatchOf(s.tcp, s.poller)
 		return s
 	}
 	if !isWithinHost(r.local, r.remote) {
