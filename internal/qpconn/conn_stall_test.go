@@ -275,3 +275,21 @@ func TestReceiveIsPostedBeforeTheStart(t *testing.T) {
 		e.isOver()
 	})
 }
+
+// TestMessageStallsAsTheConnectionEnds: the Owner, which has ended, is not asked for a receive.
+func TestMessageStallsAsTheConnectionEnds(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.set("Received")
+		e.llp.arrives(aSend(1))
+		synctest.Wait()
+		require.True(e, e.reached("Received"))
+		e.conn.Abort(errTest)
+		answer := e.set("HasReceive")
+		resume()
+		synctest.Wait()
+		asked := e.reached("HasReceive")
+		answer()
+		require.False(e, asked)
+		e.isOver()
+	})
+}

@@ -15,8 +15,10 @@ type stalled struct {
 // if the caller keeps the right, because the connection is ending.
 func (c *Conn) stall() (holds bool) {
 	c.mu.Lock()
-	if c.act(c.arbiter.stall())&doRead != 0 {
-		return true
+	d := c.arbiter.stall()
+	waits := c.arbiter.rx == rxStalled
+	if d = c.act(d); !waits { // the connection is ending, and the Owner may have
+		return d&doRead != 0
 	}
 	if c.owner.HasReceive() {
 		c.Resume()
