@@ -7,32 +7,37 @@ import (
 	"github.com/goiwarp/iwarp/transport"
 )
 
+// mostPredicted is how many messages are predicted together: more of them, which are then short,
+// are quicker read and copied than found and compared with each other.
+const mostPredicted = 64
+
 // Predict is that of [transport.Placer]. Where it cannot tell all that is to come, and no more than
-// half of what there is room for, it tells nothing.
+// half of what there is room for, it tells nothing: more is to come, and all of it is read at once,
+// rather than this little.
 func (s *Stream) Predict(dst []transport.PredictedSegment, size, room int) []transport.PredictedSegment {
 	if s.err != nil || s.ahead.limit > 0 || size <= TaggedLen {
 		return dst
 	}
-	from, enough := len(dst), room/2
-	for k := 0; room > 0; k++ {
+	from, got := len(dst), 0
+	for k := 0; got < room && k < mostPredicted; k++ {
 		h, access, n, ok := s.upper.PredictTagged(k)
 		if !ok || n == 0 {
-			break
-		}
-		part := int(min(n, uint64(room)))
-		mem, began := s.pin(h, access, part)
-		switch {
-		case mem == nil && room > enough:
-			return dst[:from] // more is to come: all of it is read at once, rather than this little
-		case mem == nil:
 			return dst
+		}
+		part := int(min(n, uint64(room-got)))
+		mem, began := s.pin(h, access, part)
+		if mem == nil {
+			break
 		}
 		first := len(dst)
 		dst = predict(dst, h, mem, size-TaggedLen, uint64(part) == n)
 		for i := range dst[first:] {
 			dst[first+i].Began = began
 		}
-		room -= part
+		got += part
+	}
+	if room-got > room/2 {
+		return dst[:from]
 	}
 	return dst
 }

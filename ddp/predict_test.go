@@ -3,6 +3,7 @@ package ddp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -191,6 +192,27 @@ func TestPredictedMemoryIsPinnedUntilUnpin(t *testing.T) {
 	}
 	require.Empty(t, s.Predict(nil, 20+TaggedLen, 1000), "and nothing is left of it")
 	s.Unpin()
+}
+
+// TestManyShortMessagesAreNotPredicted: each is compared with all those before it, and one read takes no more than some
+// hundred pieces. Few of them may be between long ones, or all that is to come.
+func TestManyShortMessagesAreNotPredicted(t *testing.T) {
+	c := converse(t, 0)
+	r, _ := c.region(1<<20, own)
+	var short []awaited
+	for i := range 1024 {
+		short = append(short, awaited{r.STag(), 0x1000 + uint64(64*i), 64})
+	}
+	predicted := func(await []awaited) int {
+		s := New(Config{Table: c.table, Scope: alice, Upper: &reader{c, await}})
+		defer s.Unpin()
+		return len(s.Predict(nil, 10_000+TaggedLen, 480<<10))
+	}
+	require.Zero(t, predicted(short))
+	require.Equal(t, 16, predicted(short[:16]))
+	long := awaited{r.STag(), 0x1000 + 1<<17, 300_000}
+	require.Equal(t, mostPredicted-1+30, predicted(slices.Concat(short[:16], []awaited{long}, short[16:])), "with one that is long")
+	require.NoError(t, c.table.Invalidate(done(t), r), "nothing is left pinned")
 }
 
 // TestNothingIsPredictedThatCannotBe: no room, no payload in a segment, no stream.

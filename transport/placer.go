@@ -19,7 +19,7 @@ type Placer interface {
 
 	// Predict appends to dst the segments that arrive next if the peer sends only what was
 	// requested (the responses to RDMA Reads, for example), in order and without a gap:
-	// as many as fit into room octets of payload, each of size octets with its header,
+	// at most as many as fit into room octets of payload, each of size octets with its header,
 	// unless a message ends with it. The LLP may then read into their destinations
 	// directly. The memory is pinned until Unpin, so the LLP must not wait before that.
 	// The segments do not overlap, and none lies in memory that another peer may write:
