@@ -91,15 +91,20 @@ func (l *logFile) readName() error {
 	return err
 }
 
-// start makes an empty log, with a name.
+// start makes an empty log, with a name. What may be in the file is the beginning of another log, which its
+// primary has not brought to its end.
 func (l *logFile) start(ctx context.Context) error {
+	first := mark{generation: 1}
+	if err := l.clear(first, l.half); err != nil {
+		return err
+	}
 	if _, err := rand.Read(l.name[:]); err != nil {
 		return err
 	}
 	if _, err := l.file.WriteAt(l.name[:], nameAt); err != nil {
 		return err
 	}
-	return l.begin(ctx, mark{generation: 1})
+	return l.recovered(ctx, first)
 }
 
 // begin makes the generation of a mark durable, with all that was written before it.

@@ -99,6 +99,32 @@ func TestCompactionThatWasNotFinished(t *testing.T) {
 	})
 }
 
+// TestFileOfABackupThatGotNothingWhole: the first primary has ended while it brought its log there. A primary that is
+// started with that file has none of it, however long its own log is.
+func TestFileOfABackupThatGotNothingWhole(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, "pipe")
+		id, err := RegionOf("alpha")
+		require.NoError(t, err)
+		half := &logFile{half: w.half}
+		var left []byte
+		for i := range 2 {
+			key := []byte(keyOf(i))
+			x := change{tenant: id, version: uint64(i + 1), entry: w.shape.home(hashOf(key))*bucketEntries + 3, block: uint32(i), key: key, value: []byte("1")}
+			left = x.append(left, 1)
+		}
+		require.NoError(t, os.WriteFile(w.path("primary"), make([]byte, half.at(mark{generation: 1})), 0o600))
+		w.scribble("primary", half.at(mark{generation: 1}), left)
+		w.start()
+		c := w.client("alpha")
+		w.put(c, "key 2", "2") // as long as one that is left
+		require.NoError(t, c.Close())
+		c = w.restartPrimary()
+		w.lacks(c, keyOf(1))
+		w.holds(c, "key 2", "2")
+	})
+}
+
 // TestWrittenButNotSent: what the primary has made durable before its end, the backup gets when it
 // is back, and no client has seen it before.
 func TestWrittenButNotSent(t *testing.T) {
