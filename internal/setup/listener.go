@@ -133,8 +133,8 @@ func (l *Listener) run() {
 		l.manager.cfg.Start(func() {
 			defer setups.Done()
 			defer cancel(nil)
-			q, err := open(ctx, cancel, l.opening.leave)
-			complete()
+			q, err := open(ctx, watch{cancel, complete, l.opening.leave})
+			complete() // also where there is none
 			l.queue(ctx, q, err)
 		})
 	}

@@ -115,6 +115,31 @@ func TestSEC_2_HalfOpenConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace: it is complete.
+func TestSEC_2_RequestThatIsBeingAuthenticatedKeepsItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, s := newManager(t), new(seals)
+		l := listens(t, m, ListenConfig{MaxHalfOpen: 1, Seal: func(ctx context.Context, a Arrival) (Sealer, error) {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+			return s.seal(ctx, a)
+		}})
+		own, _ := sealedLocal(t, "k")
+		dialled := make(chan error, 1)
+		go func() { dialled <- m.Dial(someTime(t), "pipe", l.Addr().String(), own) }()
+		synctest.Wait()
+		calls(t, l, nil)
+		q, err := l.Accept(someTime(t))
+		require.NoError(t, err)
+		theirs, _ := local(t)
+		require.NoError(t, q.Accept(someTime(t), theirs))
+		require.NoError(t, <-dialled)
+	})
+}
+
 // TestListenerWithFullPlacesCloses: it has a connection in hand for which there is none.
 func TestListenerWithFullPlacesCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

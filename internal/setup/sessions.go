@@ -93,8 +93,8 @@ func (s *sessions) accept() (opening, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, _ context.CancelCauseFunc, release func()) (*Request, error) {
-		q, err := s.manager.request(sessionOffer{r, s.manager}, s.cfg.SetupTimeout, release)
+	return func(ctx context.Context, w watch) (*Request, error) {
+		q, err := s.manager.request(sessionOffer{r, s.manager}, s.cfg.SetupTimeout, w.release)
 		if err != nil {
 			return nil, err
 		}

@@ -23,9 +23,15 @@ type source interface {
 	complete() bool
 }
 
-// An opening reads the Request of a connection, and calls giveUp, which ends ctx, if the peer makes no
-// progress. It calls release once, when the connection is no longer in set-up.
-type opening func(ctx context.Context, giveUp context.CancelCauseFunc, release func()) (*Request, error)
+// An opening reads the Request of a connection, and has it authenticated.
+type opening func(ctx context.Context, w watch) (*Request, error)
+
+// A watch is what an opening tells of its progress.
+type watch struct {
+	giveUp   context.CancelCauseFunc // the peer makes none: it ends the context of the opening
+	complete func()                  // the Request is there: from now on no younger connection takes its place
+	release  func()                  // called once, when the connection is no longer in set-up
+}
 
 // source listens.
 func (m *Manager) source(ctx context.Context, network, addr string, cfg ListenConfig) (source, error) {
@@ -58,8 +64,8 @@ func (s *connections) accept() (opening, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, giveUp context.CancelCauseFunc, release func()) (*Request, error) {
-		q, err := s.manager.serve(ctx, giveUp, c, s.cfg, release)
+	return func(ctx context.Context, w watch) (*Request, error) {
+		q, err := s.manager.serve(ctx, c, s.cfg, w)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", c.RemoteAddr(), errtext.Reword(err, errtext.Plain(err)))
 		}
@@ -75,22 +81,22 @@ func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Re
 	}
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	q, err := m.serve(ctx, giveUp, c, cfg, func() {})
+	nothing := func() {}
+	q, err := m.serve(ctx, c, cfg, watch{giveUp, nothing, nothing})
 	m.refuse(err)
 	return q, err
 }
 
-// serve reads a Request. It calls giveUp, which ends ctx, if the peer makes no progress. release is
-// called once, when the connection is no longer in set-up.
-func (m *Manager) serve(ctx context.Context, giveUp context.CancelCauseFunc, c net.Conn, cfg ListenConfig, release func()) (*Request, error) {
+// serve reads a Request, and has it authenticated.
+func (m *Manager) serve(ctx context.Context, c net.Conn, cfg ListenConfig, w watch) (*Request, error) {
 	o := &mpaOffer{Conn: c}
-	q, err := m.request(o, cfg.SetupTimeout, release)
+	q, err := m.request(o, cfg.SetupTimeout, w.release)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.SetupTimeout, errSetupTimeout)
 	defer cancel()
-	if err := m.readRequest(ctx, o, cfg, func() { giveUp(errNoProgress) }); err != nil {
+	if err := m.readRequest(ctx, o, cfg, func() { w.giveUp(errNoProgress) }); err != nil {
 		q.Close()
 		said := lack{missing: "all of an MPA Request"}
 		if cfg.TLS == nil {
@@ -98,6 +104,7 @@ func (m *Manager) serve(ctx context.Context, giveUp context.CancelCauseFunc, c n
 		}
 		return nil, m.failure(err, said)
 	}
+	w.complete()
 	if err := q.unseal(ctx, cfg); err != nil {
 		q.Close()
 		return nil, err
