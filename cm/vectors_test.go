@@ -19,7 +19,7 @@ func vectorSite(t *testing.T, m Mode, suite Suite) *site {
 		client.Now = func() time.Time { return at }
 		server.Now = func() time.Time { return at.Add(time.Millisecond) }
 	})
-	s.server.fresh.darkUntil = 0
+	s.server.fresh.darkUntil, s.server.fresh.darkFor = 0, 0
 	s.client.lastID.Store(0x100)
 	s.server.lastID.Store(0x201)
 	return s
