@@ -86,7 +86,7 @@ func (c *conn) readRequest(q *request, msg []byte, m *op.Message) (regionkey.OpT
 		return regionkey.Write, err
 	default:
 		var b wire.RekeyReq
-		err := b.Parse(msg)
+		err := b.Parse(msg, c.suite)
 		q.number, q.epoch, q.grace, q.next, q.secret = b.Region, b.Epoch, b.Grace, b.Next, b.Secret
 		return regionkey.Manage, err
 	}

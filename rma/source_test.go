@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
 	"github.com/goiwarp/iwarp/rma/internal/wire"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -189,6 +190,20 @@ func TestRMA_37_ServerOfSources(t *testing.T) {
 		require.Error(t, err, "it invalidates an STag that there is not")
 		require.Error(t, <-w.served)
 		w.served = nil
+		w.wantNothingLeft()
+	})
+}
+
+// TestKEY_4_NoSecretWithoutKeys: a Rekey that brings one in clear ends the connection, and the region keeps its key.
+func TestKEY_4_NoSecretWithoutKeys(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r := plays(t, suite0())
+		q := wire.RekeyReq{Region: regionID, Epoch: 1, Next: 2}
+		msg := q.Append(nil, r.header(2), r.out, nil)
+		copy(msg[48:80], octets(1, 32))
+		r.sends(msg)
+		r.wantEnd(w, "secret")
+		require.Equal(t, regionkey.Epoch(1), w.region.Epoch())
 		w.wantNothingLeft()
 	})
 }

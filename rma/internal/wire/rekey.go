@@ -34,7 +34,7 @@ func (m *RekeyReq) Append(dst []byte, h Header, c *regionkey.Control, s *regionk
 }
 
 // Parse reads the message. Next may be any epoch.
-func (m *RekeyReq) Parse(msg []byte) error {
+func (m *RekeyReq) Parse(msg []byte, suite uint8) error {
 	err := is(msg, TypeRekeyReq)
 	if err != nil {
 		return err
@@ -44,6 +44,9 @@ func (m *RekeyReq) Parse(msg []byte) error {
 		Grace:  count(msg[36:], time.Millisecond),
 		Next:   regionkey.Epoch(binary.BigEndian.Uint32(msg[40:])),
 		Secret: regionkey.Key(msg[48:80]),
+	}
+	if suite == Suite0 && m.Secret != (regionkey.Key{}) {
+		return malformed("a REKEY_REQ with a secret, in suite 0")
 	}
 	m.Epoch, err = epoch(msg[32:])
 	return err

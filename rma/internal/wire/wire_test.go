@@ -351,7 +351,7 @@ func readAgain(msg []byte, c *regionkey.Control, k *vectorKeys) error {
 	case TypeStatus:
 		return new(Status).Parse(msg)
 	case TypeRekeyReq:
-		return new(RekeyReq).Parse(msg)
+		return new(RekeyReq).Parse(msg, suite)
 	default:
 		return new(RekeyDone).Parse(msg)
 	}
