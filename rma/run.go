@@ -76,15 +76,17 @@ func (c *conn) wake() {
 }
 
 // take handles n completions, and more of them until they ask for so many octets that it is better to
-// move those first: their memory can be used again then, while it is in the caches. mu is held.
+// move those first: their memory can be used again then, while it is in the caches. A peer that sends more and
+// more does not keep others from mu. mu is held.
 func (c *conn) take(n int) {
-	for ; n > 0; n = c.poll() {
+	for all := n; n > 0; all += n {
 		for i := range c.wcs[:n] {
 			c.completed(&c.wcs[i])
 		}
-		if c.owed >= outboxOctets {
+		if c.owed >= outboxOctets || all >= outboxWRs {
 			return
 		}
+		n = c.poll()
 	}
 }
 

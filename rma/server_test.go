@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"log/slog"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -411,4 +412,34 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 			require.Zero(t, time.Since(begun))
 		})
 	}
+}
+
+// TestRMA_42_FloodOfRequests: between those of a peer that sends more and more, others get the lock of the connection,
+// like the timer, and the goroutine that tells of grants. In real time, for the time of a bubble stands still while a
+// goroutine waits for a lock.
+func TestRMA_42_FloodOfRequests(t *testing.T) {
+	const many = 8 * outboxWRs
+	log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
+	w, r := plays(t, plan{server: ServerConfig{Depth: many, MaxFailures: 1 << 30, Logger: slog.New(log)}})
+	wrong := func(id int) {
+		q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
+		r.sends(q.Append(nil, r.header(wire.OpID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+	}
+	wrong(2)
+	<-log.entered
+	for i := range many {
+		wrong(3 + i)
+	}
+	time.Sleep(20 * time.Millisecond) // until all have come
+	c, handled := w.servedConn(), make(chan uint64)
+	go func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		handled <- c.recvCtr
+	}()
+	time.Sleep(20 * time.Millisecond) // then one who unlocks it hands it over, at the latest the second time
+	close(log.release)
+	require.Less(t, <-handled, uint64(many))
+	require.NoError(t, r.qp.Abort())
+	require.Error(t, <-w.served)
 }
