@@ -159,7 +159,7 @@ func (a *association) push(buf *[maxPacket]byte, n int) bool {
 func (a *association) hear() { a.heard.Store(int64(time.Since(a.made))) }
 
 // look is called from time to time: it ends an association whose peer is gone, or does not
-// take what it has room for, or that has no session, and sends a heartbeat if nothing has come
+// take what it has room for, or that is not used, and sends a heartbeat if nothing has come
 // for a while.
 func (a *association) look() {
 	timeout := a.e.cfg.PeerTimeout
@@ -170,7 +170,8 @@ func (a *association) look() {
 		return
 	}
 	a.watch.Reset(timeout / 4)
-	idle := a.sessions == 0 && time.Since(a.idle) > idleTime
+	unused := a.sessions == 0 && len(a.flight.chunks) == 0 && a.waiting == 0
+	idle := min(time.Since(a.idle), time.Since(a.flight.since))
 	noAck := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
 	a.mu.Unlock()
 	switch {
@@ -178,7 +179,9 @@ func (a *association) look() {
 		a.fail(errSilent)
 	case noAck:
 		a.fail(errNoAck)
-	case idle:
+	case unused && idle > idleTime+timeout: // the peer does not join in the end
+		a.fail(net.ErrClosed)
+	case unused && idle > idleTime:
 		a.Retire()
 	case silent > timeout/4:
 		a.say(chunkHeartbeat, 0, []byte{0, 1, 0, 8, 0, 0, 0, 0})
@@ -193,9 +196,9 @@ func (a *association) say(kind, flags byte, value []byte) {
 // ports are those of what we send.
 func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
 
-// Retire is shutdown without waiting for it, for an association that has no session: what the last
-// one has sent may have to be sent again first. It opens none any more. If it has one, which may have
-// begun just now, Retire does nothing.
+// Retire ends an association that has no session gracefully, when the peer has acknowledged what the
+// last one has sent, however long that takes. It opens no session any more. If it has one, which may
+// have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
 	unused := a.sessions == 0
@@ -204,7 +207,7 @@ func (a *association) Retire() {
 	}
 	a.mu.Unlock()
 	if unused {
-		go a.shutdown(a.e.cfg.PeerTimeout)
+		go a.shutdown()
 	}
 }
 
@@ -218,15 +221,12 @@ func (a *association) Err() error {
 	return a.failure
 }
 
-// shutdown ends the association gracefully, or at once if that takes longer than atMost, and returns
-// when it has ended.
-func (a *association) shutdown(atMost time.Duration) {
-	late := time.AfterFunc(atMost, func() { a.fail(net.ErrClosed) })
-	defer late.Stop()
-	if a.pion.Shutdown(context.Background()) == nil { // else it is being shut down already
+// shutdown ends the association gracefully, unless it is being ended so already, and returns when it has
+// ended.
+func (a *association) shutdown() {
+	if a.pion.Shutdown(context.Background()) == nil {
 		a.fail(errShutdown)
 	}
-	<-a.done
 }
 
 // fail ends the association at once. It tells the peer, unless the peer has ended it.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // A cable connects two sockets of a bubble. Each datagram takes a while, so that the ends count as
@@ -161,5 +163,37 @@ func TestSessionThatEndsLate(t *testing.T) {
 		p.client, p.server = p.session(ctx)
 		p.works()
 		p.eventually("the pair is used again", func(a *association) bool { return a.streams[0] != nil && a.next == 2 })
+	})
+}
+
+// TestListenerWhoseLastSessionIsNotRead, for it has ended for the listener only, lets the peer begin
+// another one on the association, and aborts nothing.
+func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
+	distant(t, func(p *pair, _ *cable) {
+		require.NoError(t, p.client.CloseSend())
+		require.ErrorIs(t, receive(p.server, &one{want: 1}), io.EOF)
+		sent := 0
+		for ; sent < 2*receiveBuffer/8000; sent++ {
+			require.True(t, p.server.Append(make([]byte, 8000), nil, true))
+			if err := p.server.Flush(false); err != nil {
+				require.ErrorIs(t, err, transport.ErrAgain)
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(t, p.server.Close())
+		old := p.client
+		time.Sleep(3 * idleTime)
+		read := make(chan error)
+		o := &one{want: sent + 1}
+		go func() {
+			time.Sleep(time.Second)
+			read <- receive(old, o)
+		}()
+		p.client, p.server = p.session(p.Context()) // once there is room for the Accept
+		require.ErrorIs(t, <-read, io.EOF)
+		require.Len(t, o.got, sent)
+		require.NoError(t, old.Close())
+		p.works()
 	})
 }
