@@ -197,3 +197,20 @@ func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
 		p.works()
 	})
 }
+
+// TestListenerWhoseLastSessionIsNotAcknowledged likewise: what it has sent is lost in an outage.
+func TestListenerWhoseLastSessionIsNotAcknowledged(t *testing.T) {
+	distant(t, func(p *pair, c *cable) {
+		require.NoError(t, p.client.CloseSend())
+		require.ErrorIs(t, receive(p.server, &one{want: 1}), io.EOF)
+		c.cut.Store(true)
+		require.NoError(t, p.server.Close())
+		time.Sleep(p.ours().e.cfg.PeerTimeout - time.Second)
+		c.cut.Store(false)
+		old := p.client
+		p.client, p.server = p.session(p.Context())
+		require.ErrorIs(t, receive(old, &one{want: 1}), io.EOF)
+		require.NoError(t, old.Close())
+		p.works()
+	})
+}
