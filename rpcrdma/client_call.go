@@ -96,7 +96,8 @@ type slot struct {
 	xid   uint32
 }
 
-// Do sends a call, and waits for its reply. It waits first while as many calls are under way as the server has granted.
+// Do sends a call, and waits for its reply. It waits first while as many calls are under way as the server has granted. A call that was
+// given up is under way until its reply has come.
 //
 // If its error is that of ctx, the server may execute the call all the same. No memory of r is accessed any more; if the
 // server then does access it, the connection ends. Errors of a connection that has ended match net.ErrClosed.
