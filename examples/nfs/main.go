@@ -8,9 +8,10 @@
 // files have no numbers.
 //
 // Clients are not authenticated, and act with the rights of the server's process. Nothing outside of the directory can be
-// reached. A write is in the page cache when it is answered: it survives the end of the server, but not that of its
-// host. There are no hard links, no locks (hence nolock), and no cache of replies, so a REMOVE that is repeated after a
-// connection was lost may fail.
+// reached. go-nfs believes the lengths in a call, and one that lies makes it take up to 2 GiB: the server is for clients that are trusted.
+//
+// A write is in the page cache when it is answered: it survives the end of the server, but not that of its host. There are no hard
+// links, no locks (hence nolock), and no cache of replies, so a REMOVE that is repeated after a connection was lost may fail.
 package main
 
 import (
