@@ -3,6 +3,7 @@ package iwarp_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"os"
 	"sync/atomic"
@@ -62,24 +63,10 @@ func TestCloseOverTLSIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cert := wiretest.Certificate(t)
 				client, server := newSide(t, &iwarp.Config{CloseTimeout: time.Second}), newSide(t, nil)
 				a, b := transport.Pipe(transport.PipeOptions{})
 				network := newFullConn(a)
-				accepted := make(chan error, 1)
-				go func() {
-					cr, err := server.rnic.Server(context.Background(), b, &iwarp.ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{cert}}})
-					if err == nil {
-						server.qp, err = cr.Accept(context.Background(), &iwarp.QPConfig{PD: server.pd})
-					}
-					accepted <- err
-				}()
-				var err error
-				client.qp, err = client.rnic.Client(context.Background(), network, &iwarp.QPConfig{
-					PD: client.pd, TLS: &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"},
-				})
-				require.NoError(t, err)
-				require.NoError(t, <-accepted)
+				connectOverTLS(t, client, server, network, b)
 				synctest.Wait()
 				network.full.Store(true)
 				began := time.Now()
@@ -89,4 +76,48 @@ func TestCloseOverTLSIsBounded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSEC_38_EndOfTLSThatIsNotTold: an end of the connection below TLS, for which no key is needed, must not end a QP gracefully
+// (RFC 8446 section 6.1).
+func TestSEC_38_EndOfTLSThatIsNotTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(client *side, below net.Conn) error
+		want iwarp.EventKind
+	}{
+		"the peer closes":     {func(client *side, _ net.Conn) error { return client.qp.Close() }, iwarp.EventClosed},
+		"the connection ends": {func(_ *side, below net.Conn) error { return below.Close() }, iwarp.EventConnectionLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := newSide(t, nil), newSide(t, nil)
+				a, b := transport.Pipe(transport.PipeOptions{})
+				connectOverTLS(t, client, server, a, b)
+				require.NoError(t, c.end(client, a))
+				<-server.qp.Done()
+				e := <-server.rnic.Events()
+				require.Equal(t, c.want.String(), e.Kind.String())
+				require.Equal(t, c.want == iwarp.EventConnectionLost, errors.Is(e.Err, net.ErrClosed))
+			})
+		})
+	}
+}
+
+// connectOverTLS connects a QP of each side over the two ends of a connection.
+func connectOverTLS(t *testing.T, client, server *side, a, b net.Conn) {
+	cert := wiretest.Certificate(t)
+	accepted := make(chan error, 1)
+	go func() {
+		cr, err := server.rnic.Server(context.Background(), b, &iwarp.ListenConfig{TLS: &tls.Config{Certificates: []tls.Certificate{cert}}})
+		if err == nil {
+			server.qp, err = cr.Accept(context.Background(), &iwarp.QPConfig{PD: server.pd})
+		}
+		accepted <- err
+	}()
+	var err error
+	client.qp, err = client.rnic.Client(context.Background(), a, &iwarp.QPConfig{
+		PD: client.pd, TLS: &tls.Config{RootCAs: wiretest.Roots(t, cert), ServerName: "iwarp.test"},
+	})
+	require.NoError(t, err)
+	require.NoError(t, <-accepted)
 }

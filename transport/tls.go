@@ -4,10 +4,15 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 )
 
-var errNoTLSConfig = errors.New("transport: TLS needs a tls.Config")
+var (
+	errNoTLSConfig = errors.New("transport: TLS needs a tls.Config")
+	errTLSCut      = fmt.Errorf("transport: the connection ended without a close_notify of TLS: %w", io.ErrUnexpectedEOF)
+)
 
 // TLSClient runs the client's side of a TLS 1.3 handshake over c. The handshake has ended
 // when TLSClient returns, as [NewStream] requires. TLSClient does not change cfg, which may be
@@ -29,10 +34,25 @@ func secure(ctx context.Context, c net.Conn, cfg *tls.Config, side func(net.Conn
 	}
 	cfg = cfg.Clone()
 	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS13)
-	t := side(c, cfg)
+	t := side(belowTLS{c}, cfg)
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return t, nil
 }
+
+// belowTLS is what a tls.Conn reads from. Package tls takes the end of a connection between two
+// records for that of the peer, so that anyone on the path could forge it (RFC 8446 section 6.1).
+type belowTLS struct{ net.Conn }
+
+func (c belowTLS) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = errTLSCut
+	}
+	return n, err
+}
+
+// NetConn returns what is below, as that of a tls.Conn does.
+func (c belowTLS) NetConn() net.Conn { return c.Conn }

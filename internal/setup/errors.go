@@ -89,7 +89,7 @@ func tlsError(err error) error {
 	switch {
 	case errors.As(err, &record):
 		return tlsFailure{fmt.Errorf("TLS handshake: the peer does not use TLS: %w", err)}
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return tlsFailure{fmt.Errorf("TLS handshake: the peer closed the connection; it may not use TLS: %w", err)}
 	}
 	return tlsFailure{fmt.Errorf("TLS handshake: %w", err)}
