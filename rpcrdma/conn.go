@@ -49,7 +49,7 @@ type Conn struct {
 
 	drained chan struct{} // closed when no call is without a reply, and no more will come
 	lost    chan struct{} // closed in stage closing
-	posted  chan struct{} // closed when, in stage closing, no reply is left that is to be posted
+	flushed chan struct{} // closed when, in stage closing, no reply is left that is to be sent
 	done    chan struct{} // closed when the QP has ended and everything was given back
 	tasks   sync.WaitGroup
 
@@ -80,7 +80,7 @@ func newConn(s *shared, cr *iwarp.ConnRequest) (*Conn, error) {
 		shared: s, threshold: min(cfg.Inline, peer.Receive), invalidates: peer.Invalidate,
 		calls: make([]Call, cfg.receives()), outs: make([]outgoing, cfg.Credits),
 		idle: make(chan *outgoing, cfg.Credits), ready: make(chan *Call, cfg.receives()),
-		drained: make(chan struct{}), lost: make(chan struct{}), posted: make(chan struct{}), done: make(chan struct{}),
+		drained: make(chan struct{}), lost: make(chan struct{}), flushed: make(chan struct{}), done: make(chan struct{}),
 		free: cfg.sendDepth(), most: cfg.MaxCall,
 	}
 	pd, err := cfg.RNIC.AllocPD()
@@ -154,14 +154,24 @@ func (c *Conn) reach(s stage) bool {
 	return true
 }
 
-// settle looks whether the connection is drained, and whether all replies are posted. mu is held.
+// settle looks whether the connection is drained, and whether all replies are sent. mu is held.
 func (c *Conn) settle() {
-	if c.stage == closing && len(c.posts) == 0 && !isClosed(c.posted) {
-		close(c.posted)
+	if c.stage == closing && !c.sending() && !isClosed(c.flushed) {
+		close(c.flushed)
 	}
 	if c.stage > serving && c.inHand+len(c.posts)+len(c.owed) == 0 && !isClosed(c.drained) {
 		close(c.drained)
 	}
+}
+
+// sending reports whether there are replies that have not been sent. mu is held.
+func (c *Conn) sending() bool {
+	for i := range c.outs {
+		if c.outs[i].queued {
+			return true
+		}
+	}
+	return false
 }
 
 // fail ends the connection because of an error that this side has found. mu is held.

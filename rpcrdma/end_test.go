@@ -1,6 +1,7 @@
 package rpcrdma
 
 import (
+	"context"
 	"io"
 	"net"
 	"testing"
@@ -252,4 +253,65 @@ func TestRPR_21_WhyAReplyCannotBeSent(t *testing.T) {
 			c.conn.nothingLeft(t)
 		})
 	}
+}
+
+// TestRPR_21_CloseWaitsForAClientThatIsSlow, as the end of the QP would not: its time is CloseTimeout.
+func TestRPR_21_CloseWaitsForAClientThatIsSlow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const calls, each = 4, 1 << 20
+		private := wire.Private{Send: 4096, Receive: 4096}.Append(nil) // no Send with Invalidate
+		c := newHost(t, "pipe", Config{}).connect(private, noReceives)
+		r := c.exposes(each, false)
+		for range calls {
+			h := c.header()
+			h.Writes = []wire.Chunk{r.chunk()}
+			c.send(h.Append(nil), rpc(h.XID, 6))
+			c.reply(c.next(), readReply(h.XID, make([]byte, each)))
+		}
+		synctest.Wait()
+		c.conn.mu.Lock()
+		require.Empty(t, c.conn.posts)
+		c.conn.mu.Unlock()
+		closed := make(chan error, 1)
+		go func() { closed <- c.conn.Close() }()
+		time.Sleep(20 * time.Second)
+		for i := range calls {
+			require.NoError(t, c.qp.PostRecv(c.receive(i)))
+		}
+		var wcs [1]iwarp.WC
+		for i := range calls {
+			_, err := c.qp.RecvCQ().Wait(within(t), wcs[:])
+			require.NoError(t, err)
+			require.NoError(t, wcs[0].Err(), "reply %d", i)
+		}
+		require.NoError(t, c.qp.Close())
+		require.NoError(t, <-closed)
+		c.conn.nothingLeft(t)
+	})
+}
+
+// TestRPR_21_ShutdownWithAClientThatTakesNoReplies ends a minute after the last call was answered, also without a context that ends.
+func TestRPR_21_ShutdownWithAClientThatTakesNoReplies(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		private := wire.Private{Send: 4096, Receive: 4096}.Append(nil)
+		c := newHost(t, "pipe", Config{}).connect(private, noReceives)
+		r := c.exposes(1<<20, false)
+		for range 4 {
+			h := c.header()
+			h.Writes = []wire.Chunk{r.chunk()}
+			c.send(h.Append(nil), rpc(h.XID, 6))
+			c.reply(c.next(), readReply(h.XID, make([]byte, 1<<20)))
+		}
+		began, ended := time.Now(), make(chan error, 1)
+		go func() { ended <- c.conn.Shutdown(context.Background()) }()
+		select {
+		case <-ended:
+			require.GreaterOrEqual(t, time.Since(began), time.Minute)
+		case <-time.After(time.Hour):
+			t.Error("Shutdown ends")
+			_ = c.qp.Abort()
+		}
+		<-c.conn.Done()
+		c.conn.nothingLeft(t)
+	})
 }

@@ -4,19 +4,17 @@ import "context"
 
 // Close ends the connection. Replies that were given are sent, unless the client lets them wait for a minute; calls without a reply are
 // not answered: see Shutdown. It waits for the client to end its half, for at most the CloseTimeout of the RNIC.
-func (c *Conn) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	return c.close(ctx)
-}
+func (c *Conn) Close() error { return c.close(context.Background()) }
 
-// close is Close, where ctx bounds the time until the send queue has room for all replies.
+// close is Close, where ctx, too, bounds the time until all replies are sent.
 func (c *Conn) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	c.mu.Lock()
 	c.reach(closing)
 	c.mu.Unlock()
 	select {
-	case <-c.posted:
+	case <-c.flushed:
 	case <-c.qp.Done():
 	case <-ctx.Done():
 	}

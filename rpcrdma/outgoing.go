@@ -30,7 +30,7 @@ type outgoing struct {
 	header   int
 	wrs      []iwarp.SendWR
 	sges     []iwarp.SGE
-	queued   bool      // under mu: it is to be posted, or is
+	queued   bool      // under mu: it is to be sent
 	deadline time.Time // under mu
 }
 
@@ -149,6 +149,7 @@ func (o *outgoing) posted() {
 func (c *Conn) sent(o *outgoing) {
 	c.free += len(o.wrs)
 	c.finished(o)
+	c.settle()
 }
 
 // compose makes the work requests of a reply, from its plan.
