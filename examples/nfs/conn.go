@@ -11,10 +11,11 @@ import (
 // handOver gives a connection to go-nfs.
 func (s *server) handOver(c net.Conn, h nfs.Handler) {
 	ctx, cancel := context.WithCancel(context.Background())
-	own := &conn{Conn: c, cancel: cancel, left: time.AfterFunc(leftAfter, func() {
+	own := &conn{Conn: c, cancel: cancel}
+	own.left = time.AfterFunc(leftAfter, func() {
 		cancel()
 		_ = c.Close()
-	})}
+	})
 	_ = (&nfs.Server{Handler: h, ID: s.id, Context: ctx}).Serve(&handover{conn: own}) // ends when go-nfs has the connection
 }
 
