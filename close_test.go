@@ -195,6 +195,23 @@ func TestCloseTimesOut(t *testing.T) {
 	}
 }
 
+// TestCloseOfAQPThatHasEnded does nothing, however short its time is.
+func TestCloseOfAQPThatHasEnded(t *testing.T) {
+	r, err := iwarp.Open(&iwarp.Config{CloseTimeout: 1})
+	require.NoError(t, err)
+	defer func() {
+		require.Eventually(t, func() bool { return r.Close() == nil }, 10*time.Second, time.Millisecond)
+	}()
+	pd, err := r.AllocPD()
+	require.NoError(t, err)
+	client := &side{T: t, rnic: r, pd: pd}
+	client.connect(newSide(t, nil), pairConfig{})
+	require.NoError(t, client.qp.Abort())
+	for range 100 {
+		require.NoError(t, client.qp.Close())
+	}
+}
+
 func TestARCH_37_AbortFlushesInPostOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)

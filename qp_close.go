@@ -104,17 +104,22 @@ func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 	case <-qp.conn.Load().Drained():
 		stop := context.AfterFunc(ctx, func() { qp.abort(cause) }) // TLS has something to send, which may have to wait
 		qp.endSending()
-		if stop() {
-			select {
-			case <-qp.done:
-				return false
-			case <-ctx.Done():
-			}
+		if !stop() {
+			return true
+		}
+		select {
+		case <-qp.done:
+		case <-ctx.Done():
 		}
 	case <-ctx.Done():
 	}
-	qp.abort(cause)
-	return true
+	select {
+	case <-qp.done: // as ctx has
+		return false
+	default:
+		qp.abort(cause)
+		return true
+	}
 }
 
 // endSending ends our half of the stream. All work of the QP is done.
