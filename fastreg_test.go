@@ -196,6 +196,31 @@ func TestInvalidRegister(t *testing.T) {
 	require.Equal(t, 2, k.rnic.InUse().MaxMR, "nothing is left over")
 }
 
+// TestNoNewWorkNamesAnMRThatIsBeingClosed: it is refused when it is posted, as for any other MR, and the QP goes on.
+func TestNoNewWorkNamesAnMRThatIsBeingClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		mr, err := k.pd.AllocMR(8, stag.LocalWrite, nil)
+		require.NoError(t, err)
+		k.posts(
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRegister, MR: mr, Memory: make([]byte, 8), Access: stag.LocalWrite},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpRDMARead, Local: []iwarp.SGE{mr.Slice(0, 8)}, Remote: remote})
+		k.wantCompletions("it is registered", 1)
+		require.Equal(t, wiretest.ReadRequest(1, mr.STag(), 0, 8, remote.STag, remote.TO), k.p.Segment())
+		closed := make(chan error, 1)
+		go func() { closed <- mr.Close() }()
+		synctest.Wait()
+		more := iwarp.SendWR{ID: 3, Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, 8)}}
+		require.ErrorIs(t, k.qp.PostSend(more), iwarp.ErrInvalidSTag, "Close waits for the Read")
+		k.p.Send(wiretest.ReadResponse(0xc1, mr.STag(), 0, "the data"))
+		k.wantCompletions("which is performed", 2)
+		require.NoError(t, <-closed)
+		require.ErrorIs(t, k.qp.PostSend(more), iwarp.ErrInvalidSTag)
+		require.Equal(t, iwarp.StateRTS, k.qp.State())
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
 // TestVERBS_24_RegionIsInvalidatedBeforeItsWork: an OpRegister, or what names the region, that is
 // still queued when the region is invalidated fails in its turn.
 func TestVERBS_24_RegionIsInvalidatedBeforeItsWork(t *testing.T) {
