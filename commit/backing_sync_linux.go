@@ -64,7 +64,7 @@ func grow(sys system, f *os.File, size int64) error {
 		if err != nil {
 			return err
 		}
-		if uint64(need)/uint64(room.Bsize) >= room.Bavail {
+		if room.Blocks > 0 && uint64(need)/uint64(room.Bsize) >= room.Bavail { // 0: it tells nothing
 			return unix.ENOSPC
 		}
 	}

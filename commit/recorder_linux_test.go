@@ -21,6 +21,7 @@ type recorder struct {
 	fail        func(call string) error // asked before a call is made; nil: none fails
 	mode        uint32                  // of the file, unless 0
 	readOnly    bool                    // the file system has become
+	boundless   bool                    // the file system tells no size
 	mem         []byte                  // that is mapped
 }
 
@@ -139,6 +140,9 @@ func (r *recorder) fstatfs(f *os.File) (unix.Statfs_t, error) {
 	st, err := r.host.fstatfs(f)
 	if r.readOnly {
 		st.Flags |= unix.ST_RDONLY
+	}
+	if r.boundless {
+		st.Bsize, st.Blocks, st.Bfree, st.Bavail = 0, 0, 0, 0
 	}
 	return st, err
 }

@@ -51,6 +51,16 @@ var opens = map[string]struct {
 	}, []string{fmt.Sprintf("mmap data 65536 %#x", unix.MAP_SHARED_VALIDATE|unix.MAP_SYNC)}},
 }
 
+// TestFileSystemThatTellsNoSize: such as that of memory without a limit, or one in user space that does not care.
+func TestFileSystemThatTellsNoSize(t *testing.T) {
+	r, path := record(t)
+	r.boundless = true
+	b, err := openFile(r, path, &FileOptions{Size: octets})
+	require.NoError(t, err)
+	require.EqualValues(t, octets, b.Size())
+	require.NoError(t, b.Close())
+}
+
 // TestCMT_13_CallsThatMakeAFile: it is durable, with its name and its room, before it is open.
 func TestCMT_13_CallsThatMakeAFile(t *testing.T) {
 	for what, x := range opens {
