@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 const (
 	stepTimeout = 2 * time.Second // of what a new writer waits for at each target
 	retryAfter  = 50 * time.Millisecond
-	mostAtOnce  = 1 << 20 // octets of one Commit
+	mostAtOnce  = 1 << 20 // octets of one Commit, or one Read
 )
 
 // A link is the writer's connection to one target.
@@ -25,6 +24,8 @@ type link struct {
 
 	qp   *iwarp.QP
 	file iwarp.RemoteBuffer
+	in   *iwarp.MR // of mem
+	mem  []byte    // what was read from the target
 }
 
 // dial connects, and returns the target's mark, and the term that was taken last.
@@ -42,8 +43,6 @@ func (l *link) dial(ctx context.Context) (m mark, term uint16, err error) {
 	if _, _, ok := qp.CommitLimits(); !ok || uint64(l.file.Len) < l.w.room() {
 		return mark{}, 0, fmt.Errorf("target %s serves no Commit, or its file is too short", l.addr)
 	}
-	l.w.reading.Lock()
-	defer l.w.reading.Unlock()
 	head, err := l.read(ctx, markAt, termAt+8)
 	if err != nil {
 		return mark{}, 0, err
@@ -60,9 +59,11 @@ func (l *link) claim(ctx context.Context, term uint16) error {
 	return l.qp.CommitThen(ctx, f)
 }
 
+// hangUp returns when nothing more is read from the target.
 func (l *link) hangUp() {
 	if l.qp != nil {
 		_ = l.qp.Abort()
+		<-l.qp.Done()
 	}
 	l.qp = nil
 }
@@ -72,14 +73,10 @@ func (l *link) at(off uint64, n int) iwarp.RemoteBuffer {
 	return iwarp.RemoteBuffer{STag: l.file.STag, TO: l.file.TO + off, Len: uint32(n)}
 }
 
-// read reads octets of the file to where the writer has the same ones. Links that run hold
-// w.reading meanwhile.
+// read reads octets of the file, mostAtOnce at most, which are good until the next read.
 func (l *link) read(ctx context.Context, off uint64, n int) ([]byte, error) {
-	if off > l.w.room() || uint64(n) > l.w.room()-off {
-		return nil, errors.New("the target's log is longer than ours can be")
-	}
-	err := l.qp.RDMARead(ctx, l.w.scratch.Slice(int(off), n), l.at(off, n))
-	return l.w.scratchMem[off : off+uint64(n)], err
+	err := l.qp.RDMARead(ctx, l.in.Slice(0, n), l.at(off, n))
+	return l.mem[:n], err
 }
 
 // mark makes m durable, when the octets from off to m.tail are: the Commit covers them,
@@ -166,8 +163,6 @@ func (l *link) bringUp(ctx context.Context, m mark) (mark, error) {
 // one, too.
 func (l *link) shared(ctx context.Context, tail uint64) (uint64, error) {
 	w := l.w
-	w.reading.Lock()
-	defer w.reading.Unlock()
 	same, end := uint64(start), min(tail, w.base)
 	for same < end {
 		n := min(end-same, mostAtOnce)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -297,6 +298,55 @@ func TestRecoveryWithATargetWhoseDiskIsStuck(t *testing.T) {
 	require.NoError(t, w.close())
 	require.Equal(t, "one", c.records(1))
 	require.Equal(t, "one", c.records(2))
+}
+
+// An unreadable disk reads no records before the test ends.
+type unreadable struct {
+	*disk
+	asked, over chan struct{}
+}
+
+func (d unreadable) ReadAt(p []byte, off int64) (int, error) {
+	if off >= start {
+		select {
+		case d.asked <- struct{}{}:
+		default:
+		}
+		<-d.over
+	}
+	return d.disk.ReadAt(p, off)
+}
+
+// TestLinksDoNotWaitForEachOther: a target that does not answer while its log is compared is one that is lost.
+func TestLinksDoNotWaitForEachOther(t *testing.T) {
+	c := newCluster(t)
+	w := c.writer()
+	require.NoError(t, w.append(c.ctx, []byte("one")))
+	require.NoError(t, w.settle(c.ctx))
+	require.NoError(t, w.close())
+	c.lose(2)
+	b, err := os.ReadFile(c.paths[2])
+	require.NoError(t, err)
+	none := func() error { return nil }
+	d := unreadable{&disk{cached: b, durable: bytes.Clone(b), fails: none}, make(chan struct{}, 1), make(chan struct{})}
+	file, err := commit.NewBuffer(d)
+	require.NoError(t, err)
+	c.targets[2] = &target{file: diskFile{file}}
+	require.NoError(t, c.targets[2].listen(c.ctx, c.addrs[2]))
+	go func() { _ = c.targets[2].accept(c.ctx) }()
+	defer close(d.over)
+
+	w, marks := c.begun()
+	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
+	defer cancel()
+	w.tasks.Go(func() { _ = w.links[2].replicate(ctx, marks[2]) })
+	<-d.asked
+	for i := range 2 {
+		w.tasks.Go(func() { _ = w.links[i].replicate(ctx, marks[i]) })
+	}
+	require.NoError(t, w.append(ctx, []byte("two")))
+	cancel()
+	require.NoError(t, w.close())
 }
 
 // TestWhatIsWrittenAtOnceEndsWithARecord: a mark within a record would be one of a log that is damaged.

@@ -23,19 +23,15 @@ import (
 // meanwhile will be recognised by its old one. A target keeps its old term, and all records that it
 // shares with that log, until it has the whole of it: so a writer may end at any time.
 type writer struct {
-	rnic       *iwarp.RNIC
-	pd         *iwarp.PD
-	log        *iwarp.MR // of mem
-	mem        []byte    // the file as it is to be
-	scratch    *iwarp.MR // of scratchMem: what is read from targets
-	scratchMem []byte
-	links      []*link
-	term       uint16
-	base       uint64 // of the log: the end of what was adopted
-	stop       context.CancelFunc
-	tasks      sync.WaitGroup
-
-	reading sync.Mutex // of scratchMem, by a link
+	rnic  *iwarp.RNIC
+	pd    *iwarp.PD
+	log   *iwarp.MR // of mem
+	mem   []byte    // the file as it is to be
+	links []*link
+	term  uint16
+	base  uint64 // of the log: the end of what was adopted
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -59,10 +55,10 @@ func openWriter(ctx context.Context, targets []string, size int64) (*writer, err
 }
 
 func newWriter(targets []string, size int64) *writer {
-	w := &writer{end: start, mem: make([]byte, size), scratchMem: make([]byte, size)}
+	w := &writer{end: start, mem: make([]byte, size)}
 	w.changed.L = &w.mu
 	for _, addr := range targets {
-		w.links = append(w.links, &link{w: w, addr: addr})
+		w.links = append(w.links, &link{w: w, addr: addr, mem: make([]byte, mostAtOnce)})
 	}
 	return w
 }
@@ -74,11 +70,15 @@ func (w *writer) register() (err error) {
 	if w.pd, err = w.rnic.AllocPD(); err != nil {
 		return err
 	}
-	if w.log, err = w.pd.RegisterMR(w.mem, 0, nil); err != nil {
+	if w.log, err = w.pd.RegisterMR(w.mem, stag.LocalWrite, nil); err != nil {
 		return err
 	}
-	w.scratch, err = w.pd.RegisterMR(w.scratchMem, stag.LocalWrite, nil)
-	return err
+	for _, l := range w.links {
+		if l.in, err = w.pd.RegisterMR(l.mem, stag.LocalWrite, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // room is how long the file is.
@@ -143,14 +143,18 @@ func (w *writer) adopt(ctx context.Context, l *link, m mark) error {
 	if m.tail <= start { // a new file
 		return nil
 	}
-	log, err := l.read(ctx, start, int(m.tail-start))
+	if m.tail > w.room() {
+		return fmt.Errorf("the log of target %s is longer than ours can be", l.addr)
+	}
+	n := int(m.tail - start)
+	err := l.qp.RDMARead(ctx, w.log.Slice(start, n), l.at(start, n))
 	if err != nil {
 		return err
 	}
+	log := w.mem[start:m.tail]
 	if w.number, err = checkLog(log); err != nil {
 		return fmt.Errorf("target %s: %w", l.addr, err)
 	}
-	copy(w.mem[start:], log)
 	w.base, w.end = m.tail, m.tail
 	return nil
 }
