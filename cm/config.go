@@ -95,7 +95,8 @@ type Config struct {
 	ExpectServer func(iwarp.Peer) error
 	// Authorize judges a client, and the private data of its Request, before the application
 	// learns of it; nil: each that holds a key is accepted. A peer without authentication, where
-	// that is allowed, is the zero Peer.
+	// that is allowed, is the zero Peer. In mode B the Request may be an old one that an attacker
+	// repeats, until the first message has come.
 	Authorize func(ctx context.Context, peer iwarp.Peer, app []byte) error
 
 	Mode     Mode    // in which it initiates: ModeB
