@@ -123,7 +123,7 @@ type conn struct {
 	probe    *iwarp.MR     // see wake
 	again    chan struct{} // with a token run looks again, when the connection is gone
 	busy     int           // calls that have not ended
-	drained  chan struct{} // closed when there are none, asServer is idle, and the connection is closing
+	drained  chan struct{} // closed when there are none, asServer has answered all, and the connection is closing
 	ending   sync.Once     // terminate
 	err      error         // why this side has ended it; nil: it has not
 	wcs      [4]iwarp.WC   // of run
@@ -191,6 +191,7 @@ func (c *conn) lookAgain() {
 func (c *conn) settle() {
 	c.perform()
 	c.flush()
+	c.lookDrained()
 	c.arm()
 	c.mu.Unlock()
 }
@@ -203,6 +204,7 @@ func (c *conn) leave() {
 			c.flush()
 		}
 		if !more {
+			c.lookDrained()
 			c.spareMemory()
 		}
 		c.arm()

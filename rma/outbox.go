@@ -88,7 +88,7 @@ func (c *conn) notPosted(err error) {
 	}
 }
 
-// flush posts the work requests of the outbox, and tells its completers, and shutDown. mu is held.
+// flush posts the work requests of the outbox, and tells its completers. mu is held.
 func (c *conn) flush() {
 	if len(c.outbox.wrs) > 0 {
 		if err := c.qp.PostSend(c.outbox.wrs...); err != nil {
@@ -99,5 +99,4 @@ func (c *conn) flush() {
 		t.tell()
 	}
 	c.outbox.reset()
-	c.lookDrained()
 }

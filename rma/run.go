@@ -258,9 +258,9 @@ func (c *conn) shutDown() {
 	<-c.done
 }
 
-// lookDrained tells shutDown when nothing goes on any more, and the peer is told. mu is held.
+// lookDrained tells shutDown when neither side waits for an outcome any more. What tells the peer is posted. mu is held.
 func (c *conn) lookDrained() {
-	if c.stage != closing || c.busy > 0 || c.asServer != nil && !c.asServer.Idle() {
+	if c.stage != closing || c.busy > 0 || c.asServer != nil && !c.asServer.Answered() {
 		return
 	}
 	select {

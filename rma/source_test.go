@@ -207,3 +207,25 @@ func TestKEY_4_NoSecretWithoutKeys(t *testing.T) {
 		w.wantNothingLeft()
 	})
 }
+
+// TestServeEndsWithoutTheOctetsOfASource that a client never sends: the time of the write ends the wait for it.
+func TestServeEndsWithoutTheOctetsOfASource(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, r := plays(t, suite0())
+		s := &stuck{Memory: NewMemory(make([]byte, 16)), entered: make(chan struct{}), go_: make(chan struct{})}
+		mr, err := r.pd.RegisterBuffer(s, stag.RemoteRead, nil)
+		require.NoError(t, err)
+		from := mr.Advertise(0, 16)
+		q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16, SourceSTag: uint32(from.STag), SourceTO: from.TO}
+		r.sends(q.Append(nil, r.header(2), r.out, nil))
+		r.receives(wire.TypePull)
+		s.wait()
+		begun := time.Now()
+		w.stop()
+		require.Error(t, <-w.served)
+		w.served = nil
+		require.Less(t, time.Since(begun), 10*time.Second)
+		s.release()
+		w.wantNothingLeft()
+	})
+}

@@ -153,6 +153,9 @@ func (s *Server) Deadline() (time.Time, bool) { return s.clock.deadline() }
 // Idle reports whether nothing is left: no request, no grant, no sink that may be hit.
 func (s *Server) Idle() bool { return len(s.unused) == len(s.records) }
 
+// Answered reports whether the client waits for nothing: each request has its answer, or the time of its write is over.
+func (s *Server) Answered() bool { return s.live == 0 }
+
 // action is one for a record.
 func (s *Server) action(do Do, i int32) Action {
 	r := &s.records[i]
