@@ -437,7 +437,7 @@ func TestRMA_42_FloodOfRequests(t *testing.T) {
 		defer c.mu.Unlock()
 		handled <- c.recvCtr
 	}()
-	time.Sleep(20 * time.Millisecond) // then one who unlocks it hands it over, at the latest the second time
+	time.Sleep(20 * time.Millisecond) // then a goroutine that unlocks it hands it over, the second time at the latest
 	close(log.release)
 	require.Less(t, <-handled, uint64(many))
 	require.NoError(t, r.qp.Abort())
