@@ -83,8 +83,9 @@ func (cl *Client) Suite() uint8 { return cl.c.suite }
 func (cl *Client) Done() <-chan struct{} { return cl.c.done }
 
 // Close ends the connection. Operations whose request was not sent fail with an error that matches
-// net.ErrClosed; Close waits for the outcome of the others, which have bounded time. Its error is
-// nil. It may be called again.
+// net.ErrClosed; Close waits for the outcome of the others, which have bounded time, and until
+// ClientConfig.Server has finished what it has begun for the peer. Its error is nil. It may be called
+// again.
 func (cl *Client) Close() error {
 	cl.c.shutDown()
 	cl.mu.Lock()
