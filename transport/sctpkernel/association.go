@@ -20,7 +20,6 @@ type association struct {
 	sock      *socket
 	owner     owner
 	initiator bool
-	timeout   time.Duration // Config.PeerTimeout
 
 	up   chan struct{} // closed when the peer has given the indication of DDP
 	done chan struct{} // closed when the association has ended, and nothing runs for it
@@ -54,16 +53,16 @@ type owner interface {
 }
 
 // start begins to read.
-func start(sock *socket, o owner, initiator bool, cfg Config) *association {
+func start(sock *socket, o owner, initiator bool) *association {
 	a := &association{
-		sock: sock, owner: o, initiator: initiator, timeout: cfg.PeerTimeout,
+		sock: sock, owner: o, initiator: initiator,
 		up: make(chan struct{}), done: make(chan struct{}),
 		streams: make(map[uint16]*stream),
 	}
 	a.held.init()
 	a.out.sock, a.out.fail = sock, a.fail
 	if !initiator {
-		a.idleTimer = time.AfterFunc(idleTime, a.Retire)
+		a.idleTimer = time.AfterFunc(idleTime, a.retireIfUnused)
 	}
 	go a.run()
 	return a
@@ -319,9 +318,19 @@ func (a *association) Err() error {
 	return a.failure
 }
 
-// Retire is End without waiting for it, for an association that has no session: what the last one has
-// sent may have to be sent again first. It opens none any more. If it has one, which may have begun
-// just now, Retire does nothing.
+// retireIfUnused is called when there has been no session for a while. The peer may still read what
+// the last one has sent: for it the session goes on, and it may ask for another one.
+func (a *association) retireIfUnused() {
+	if a.out.allSent() {
+		a.Retire()
+	} else {
+		a.idleTimer.Reset(idleTime)
+	}
+}
+
+// Retire ends an association that has no session gracefully, when the peer has acknowledged what the
+// last one has sent, however long that takes. It opens no session any more. If it has one, which may
+// have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
 	unused := a.sessions == 0
@@ -330,22 +339,24 @@ func (a *association) Retire() {
 	}
 	a.mu.Unlock()
 	if unused {
-		go a.shutdown(a.timeout)
+		go a.shutdown()
 	}
 }
 
 // End ends the association gracefully, if the peer is there to join in, and returns when
 // it has ended.
-func (a *association) End() { a.shutdown(shutdownTime) }
-
-// shutdown ends the association gracefully, or at once if that takes longer than atMost, and returns
-// when it has ended.
-func (a *association) shutdown(atMost time.Duration) {
-	late := time.AfterFunc(atMost, func() { a.fail(net.ErrClosed) })
+func (a *association) End() {
+	late := time.AfterFunc(shutdownTime, func() { a.fail(net.ErrClosed) })
 	defer late.Stop()
-	a.out.await(nil) // the kernel takes no Terminate any more after it
-	a.sock.shutdown()
+	a.shutdown()
 	<-a.done
+}
+
+// shutdown begins the graceful end of the association, when no Terminate waits for room any more: the
+// kernel takes none after it.
+func (a *association) shutdown() {
+	a.out.await(nil)
+	a.sock.shutdown()
 }
 
 // fail ends the association at once. It tells the peer, unless the peer has ended it.

@@ -55,7 +55,7 @@ func (c *Client) connect(ctx context.Context, to Addr) (*association, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := start(sock, c, true, c.cfg)
+	a := start(sock, c, true)
 	select {
 	case <-a.up:
 		return a, nil

@@ -9,9 +9,8 @@ import (
 
 // Config is what a Client or a Listener needs to know. The zero value is fine.
 type Config struct {
-	// PeerTimeout is about how long a peer may say nothing before its association ends, and
-	// how long the graceful end of one that has no session any more may take; 0 means 15 s.
-	// Heartbeats keep one alive that has nothing to say.
+	// PeerTimeout is about how long a peer may say nothing before its association ends;
+	// 0 means 15 s. Heartbeats keep one alive that has nothing to say.
 	PeerTimeout time.Duration
 }
 

@@ -84,7 +84,7 @@ func (l *Listener) add(sock *socket) {
 		sock.abort()
 		return
 	}
-	l.open[start(sock, l, false, l.cfg)] = struct{}{}
+	l.open[start(sock, l, false)] = struct{}{}
 }
 
 // Close takes no more sessions, and refuses those that Accept has not returned. The

@@ -187,6 +187,12 @@ func (o *outbox) waits(s *stream) bool {
 // allAcked tells whether all that was sent on s is known to be acknowledged.
 func (o *outbox) allAcked(s *stream) bool { return !o.waits(s) && o.acked(o.markOf(s)) }
 
+// allSent tells whether the peer has acknowledged all messages of all streams.
+func (o *outbox) allSent() bool {
+	kept, err := o.sock.queued()
+	return err != nil || kept == 0
+}
+
 // close makes every call return: the outbox is over.
 func (o *outbox) close() {
 	o.mu.Lock()

@@ -285,7 +285,7 @@ func TestBlockedSessionsCostNoThreads(t *testing.T) {
 // TestSessionThatTakesNothing does not make memory grow: its peer finds the window closed.
 func TestSessionThatTakesNothing(t *testing.T) {
 	p := newPair(t)
-	sent := p.fill()
+	sent := p.fill(p.client)
 	held := &p.l.associations()[0].held
 	held.mu.Lock()
 	octets := held.octets
@@ -294,17 +294,17 @@ func TestSessionThatTakesNothing(t *testing.T) {
 	require.NoError(t, receive(p.server, &count{want: sent}))
 }
 
-// fill sends segments until the server, which takes none, has room for no more, and returns how many
-// those are.
-func (p *pair) fill() (sent int) {
+// fill sends segments of one end until the other, which takes none, has room for no more, and returns
+// how many those are.
+func (p *pair) fill(from *sctp.Conn) (sent int) {
 	p.Helper()
-	segment := make([]byte, p.client.MaxULPDU())
+	segment := make([]byte, from.MaxULPDU())
 	for stalled := 0; stalled < 20; {
-		require.True(p, p.client.Append(segment, nil, true))
-		err := p.client.Flush(false)
+		require.True(p, from.Append(segment, nil, true))
+		err := from.Flush(false)
 		for ; errors.Is(err, transport.ErrAgain) && stalled < 20; stalled++ {
 			time.Sleep(5 * time.Millisecond)
-			err = p.client.Flush(false)
+			err = from.Flush(false)
 		}
 		if err == nil {
 			sent++
@@ -321,13 +321,39 @@ func TestWhatIsLeftWhenTheLastSessionEnds(t *testing.T) {
 	p := newPair(t)
 	require.NoError(t, p.server.CloseSend())
 	require.ErrorIs(t, receive(p.client, &segments{want: 1}), io.EOF)
-	sent := p.fill()
+	sent := p.fill(p.client)
 	require.NoError(t, p.client.Close())
 	time.Sleep(2 * shutdownTime)
 	n := &count{want: sent + 1}
 	require.ErrorIs(t, receive(p.server, n), io.EOF)
 	require.Equal(t, 1, n.want)
 	require.NoError(t, p.server.Close())
+}
+
+// TestListenerWhoseLastSessionIsNotRead, for it has ended for the listener only, lets the peer begin
+// another one on the association.
+func TestListenerWhoseLastSessionIsNotRead(t *testing.T) {
+	p := newPair(t)
+	require.NoError(t, p.client.CloseSend())
+	require.ErrorIs(t, receive(p.server, &segments{want: 1}), io.EOF)
+	sent := p.fill(p.server)
+	require.NoError(t, p.server.Close())
+	a, old := p.l.associations()[0], p.client
+	require.Eventually(t, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.sessions == 0
+	}, 5*time.Second, time.Millisecond)
+	a.idleTimer.Reset(0)
+	time.Sleep(shutdownTime)
+	read := make(chan error)
+	n := &count{want: sent + 1}
+	go func() { read <- receive(old, n) }()
+	p.client, p.server = p.session()
+	require.ErrorIs(t, <-read, io.EOF)
+	require.Equal(t, 1, n.want)
+	require.NoError(t, old.Close())
+	p.works()
 }
 
 // TestShutdownOfThePeer ends its sessions.
@@ -390,7 +416,6 @@ func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
 		require.NoError(t, unix.Close(fds[1]))
 		a.sock, _ = newSocket(fds[0]) // there is nothing to shut down
 		defer a.sock.close()
-		a.timeout = time.Hour
 
 		first.Release(true)
 		a.streams[1].Release(true)
