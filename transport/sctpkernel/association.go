@@ -62,7 +62,9 @@ func start(sock *socket, o owner, initiator bool) *association {
 	a.held.init()
 	a.out.sock, a.out.fail = sock, a.fail
 	if !initiator {
+		a.mu.Lock()
 		a.idleTimer = time.AfterFunc(idleTime, a.retireIfUnused)
+		a.mu.Unlock()
 	}
 	go a.run()
 	return a
@@ -323,9 +325,11 @@ func (a *association) Err() error {
 func (a *association) retireIfUnused() {
 	if a.out.allSent() {
 		a.Retire()
-	} else {
-		a.idleTimer.Reset(idleTime)
+		return
 	}
+	a.mu.Lock()
+	a.idleTimer.Reset(idleTime)
+	a.mu.Unlock()
 }
 
 // Retire ends an association that has no session gracefully, when the peer has acknowledged what the

@@ -221,8 +221,7 @@ func (a *association) Err() error {
 	return a.failure
 }
 
-// shutdown ends the association gracefully, unless it is being ended so already, and returns when it has
-// ended.
+// shutdown ends the association gracefully, unless that has begun already.
 func (a *association) shutdown() {
 	if a.pion.Shutdown(context.Background()) == nil {
 		a.fail(errShutdown)
