@@ -19,7 +19,9 @@ type Event struct {
 type EventKind uint8
 
 const (
-	// EventClosed means that both sides have ended the stream gracefully.
+	// EventClosed means that both sides have ended the stream gracefully. Over TCP without TLS the
+	// end of the peer's process, even if it is killed, is no different if nothing is under way: the
+	// system ends the connection. Where that matters the applications agree on the end by a message.
 	EventClosed EventKind = iota + 1
 	// EventTerminateReceived means that the peer sent a Terminate. Err is a *TerminateError.
 	EventTerminateReceived
