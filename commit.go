@@ -33,7 +33,8 @@ type FollowOn struct {
 type CommitOptions struct {
 	// Negotiate sends an offer of Commit in 20 octets before PrivateData.
 	// [ConnRequest.PrivateData] and [QP.PrivateData] omit the offer. Commit is then enabled
-	// only if the peer makes an offer, too.
+	// only if the peer makes an offer, too. Without Negotiate the limits of the peer are taken to be
+	// the defaults of MaxRegions and MaxOctets.
 	Negotiate bool
 	// MaxRegions limits the number of regions in one Commit, in both directions. The default
 	// is 64. A Commit of the peer with more regions ends the stream (1/2/05).

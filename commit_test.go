@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"net"
 	"path/filepath"
 	"sync"
@@ -147,6 +148,12 @@ func TestCMT_41_CommitOfAnyRange(t *testing.T) {
 	require.ErrorIs(t, client.qp.Commit(ctx, at, at, at), iwarp.ErrLimit)
 	require.ErrorIs(t, client.qp.CommitRange(ctx, at.STag, 1<<63, 1<<63+1), iwarp.ErrBounds)
 	require.NoError(t, client.qp.CommitRange(ctx, at.STag, 0, 0))
+
+	silent := iwarp.QPConfig{Commit: &iwarp.CommitOptions{MaxRegions: 100, MaxOctets: 20}}
+	client, _ = connect(t, pairConfig{client: silent, server: silent})
+	regions, octets, ok = client.qp.CommitLimits()
+	require.True(t, ok)
+	require.Equal(t, []uint64{64, math.MaxUint64}, []uint64{uint64(regions), octets}, "the defaults, where the peer has offered nothing")
 
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, committing, nil)
