@@ -30,6 +30,9 @@ type PD struct {
 // WriteAt in any order. Size is called once, at registration. An atomic operation is a ReadAt
 // and a WriteAt of eight octets at an offset that is a multiple of eight: see the package
 // documentation.
+//
+// The goroutine that calls a method sends or receives for a QP meanwhile. So a method must not
+// wait for work of that QP: a blocking helper there waits for itself, until its context ends.
 type Buffer = stag.Buffer
 
 // MROptions are the optional parameters of a registration. A nil *MROptions means the
