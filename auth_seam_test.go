@@ -1,8 +1,10 @@
 package iwarp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -232,6 +234,25 @@ func TestCM_24_AnEndBehindTheFirstMessage(t *testing.T) {
 			<-qp.Done()
 		})
 	}
+}
+
+// TestNoticesOfAPeerThatHasNotProvedItself are neither Events nor lines of the log: such peers could fill both.
+func TestNoticesOfAPeerThatHasNotProvedItself(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
+		server, a := newSide(t, &iwarp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), &mockAuth{first: 8}
+		l, err := server.rnic.Listen(t.Context(), "pipe", "", &iwarp.ListenConfig{Auth: a})
+		require.NoError(t, err)
+		wiretest.Dial(t, "pipe", l.Addr().String(), wiretest.Hex("50 02 0004 0010 0010"))
+		cr, err := l.Accept(testContext(t))
+		require.NoError(t, err)
+		_, err = cr.Accept(testContext(t), &iwarp.QPConfig{PD: server.pd, StallWait: time.Second, Setup: func(_ context.Context, qp *iwarp.QP) error {
+			return qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend})
+		}})
+		require.ErrorIs(t, err, iwarp.ErrAuth, "nothing has come in the time of ListenConfig.SetupTimeout")
+		require.Empty(t, server.rnic.Events())
+		require.Empty(t, log.String())
+	})
 }
 
 // TestTerminateBehindAnotherMessageIsNoRefusal of our first message, even if one read has brought both.

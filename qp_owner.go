@@ -38,9 +38,12 @@ func (o owner) HasReceive() bool { return o.qp.hasReceive() }
 // fencedNotice is how long the work of a responder waits before a warning is logged.
 const fencedNotice = time.Second
 
-// Notice reports to the application that something waits.
+// Notice reports to the application that something waits, unless the peer has not proved itself: see Ended.
 func (o owner) Notice(n qpconn.Notice) {
 	qp := o.qp
+	if !qp.identity.Admitted() {
+		return
+	}
 	switch n {
 	case qpconn.NoticeFenced:
 		qp.tellFenced()
