@@ -33,7 +33,7 @@ func Streams(r io.Reader) ([]Stream, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := Parse(pr.LinkType(), p.Data)
+		s, err := Parse(p.Link, p.Data)
 		switch {
 		case err == nil:
 			a.add(s)

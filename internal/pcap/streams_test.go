@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -142,4 +143,18 @@ func TestStreamsWithAHole(t *testing.T) {
 	s := stream("1second octet", "")
 	s.ClientHole = true
 	c.want("octets end before a hole, and the hole is told", s)
+}
+
+// TestStreamsOfPcapng: there each packet has a link type of its own.
+func TestStreamsOfPcapng(t *testing.T) {
+	order := binary.LittleEndian
+	file := appendBlock(nil, order, blockSection, append(order.AppendUint32(nil, sectionMagic), make([]byte, 12)...))
+	file = appendBlock(file, order, blockInterface, order.AppendUint32(order.AppendUint32(nil, uint32(LinkRaw)), 0))
+	s := Segment{Src: clientAddr, Dst: serverAddr, Seq: 9, Payload: []byte("octets")}
+	packet := s.Append(nil)
+	body := append(make([]byte, 12), order.AppendUint32(order.AppendUint32(nil, uint32(len(packet))), uint32(len(packet)))...)
+	file = appendBlock(file, order, blockEnhanced, append(body, packet...))
+	got, err := Streams(bytes.NewReader(file))
+	require.NoError(t, err)
+	require.Equal(t, []Stream{stream("octets", "")}, got)
 }
