@@ -243,3 +243,16 @@ func TestOtherInterfacesArePassedOver(t *testing.T) {
 	require.Len(t, got, 1+3+1, "once")
 	require.Contains(t, got[4], "Send QN 0 MSN 1")
 }
+
+// TestFragmentsAreTold, of IPv6 as of IPv4.
+func TestFragmentsAreTold(t *testing.T) {
+	s := pcap.Segment{Src: client, Dst: server, Payload: []byte("octets")}
+	whole := s.Append(nil)
+	part := append(bytes.Clone(whole[:40]), whole[6], 0, 0, 1, 0, 0, 0, 9) // more follow
+	part = append(part, whole[40:]...)
+	part[5] += 8
+	part[6] = 44
+	records := dump.New(dump.Config{}).Packet(pcap.Packet{Link: pcap.LinkRaw, Data: part})
+	require.Len(t, records, 1)
+	require.Contains(t, records[0].Errors[0], "a fragment of an IP packet")
+}

@@ -161,7 +161,7 @@ func parseIPv6(b []byte) (IP, error) {
 		if p.Protocol != fragment {
 			length += int(p.Payload[1]) * 8
 		} else if binary.BigEndian.Uint16(p.Payload[2:])&^6 != 0 { // else the only fragment is all of the packet
-			p.Fragment = true
+			p.Fragment, p.Protocol = true, p.Payload[0]
 			return p, nil
 		}
 		if len(p.Payload) < length {

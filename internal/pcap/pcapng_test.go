@@ -197,6 +197,7 @@ func TestParseIPLooksThroughHeaders(t *testing.T) {
 		ip, err = ParseIP(LinkRaw, whole)
 		require.NoError(t, err)
 		require.True(t, ip.Fragment)
+		require.Equal(t, byte(132), ip.Protocol, "that of the packet, as in a fragment of IPv4")
 	}
 	_, err = ParseIP(LinkRaw, whole[:47])
 	require.Equal(t, errShort, err)
