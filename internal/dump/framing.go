@@ -248,7 +248,7 @@ func (f *framing) foreign() {
 
 // finish reports what is incomplete when the half ends.
 func (f *framing) finish(why string) {
-	if f.h == nil {
+	if f.h == nil || f.state == stateForeign {
 		return
 	}
 	n := len(f.buf)

@@ -145,9 +145,12 @@ func TestForeignStreams(t *testing.T) {
 		"\x16\x03\x01\x02\x00":   "TLS, which hides what is in it",
 	} {
 		tp := newTape().opens([]byte(head), []byte(head))
+		for from := range 2 {
+			tp.segment(from, tp.next[from], pcap.FIN|pcap.ACK, nil)
+		}
 		records, err := all(t, tp.file.Bytes(), dump.Config{})
 		require.ErrorIs(t, err, dump.ErrForeign)
-		require.ErrorContains(t, err, "packet 4 at octet ")
+		require.ErrorContains(t, err, "packet 6 at octet ")
 		require.Len(t, records, 2)
 		require.Contains(t, records[1].Errors[0], want)
 	}
