@@ -247,6 +247,42 @@ func TestOtherInterfacesArePassedOver(t *testing.T) {
 	require.Contains(t, got[4], "Send QN 0 MSN 1")
 }
 
+// snapped is a capture whose packets have so many octets at most.
+func snapped(t *testing.T, capture []byte, most int) []byte {
+	le := binary.LittleEndian
+	short := bytes.Clone(capture[:24])
+	for at := 24; at < len(capture); {
+		n := int(le.Uint32(capture[at+8:]))
+		short = append(short, capture[at:at+8]...)
+		short = le.AppendUint32(le.AppendUint32(short, uint32(min(n, most))), uint32(n))
+		short = append(short, capture[at+16:at+16+min(n, most)]...)
+		at += 16 + n
+	}
+	return short
+}
+
+// TestPacketsThatAreCut: what a capture lacks of the last segment is missing like that of any other, and not the sender's fault.
+func TestPacketsThatAreCut(t *testing.T) {
+	for name, flags := range map[string]pcap.Flags{"open": pcap.ACK, "closed": pcap.FIN | pcap.ACK} {
+		tp := newTape().opens(frame("Req", withCRC), frame("Rep", withCRC))
+		sent := sends(1, 100, false)
+		tp.segment(0, tp.next[0], flags, sent)
+		got := strings.Join(lines(t, snapped(t, tp.file.Bytes(), 40+20+60), dump.Config{}), "\n")
+		require.Contains(t, got, fmt.Sprintf("%d octets missing in the capture", len(sent)-60), "%s:\n%s", name, got)
+		require.NotContains(t, got, " ! ", name)
+		require.Equal(t, flags&pcap.FIN != 0, strings.Contains(got, "FIN"), "%s:\n%s", name, got)
+	}
+}
+
+// TestFINBehindAGap is told at the end of the capture, when the gap is sure.
+func TestFINBehindAGap(t *testing.T) {
+	tp := newTape().opens(frame("Req", withCRC), frame("Rep", withCRC)).drops(0, 10)
+	tp.segment(0, tp.next[0], pcap.FIN|pcap.ACK, nil)
+	got := lines(t, tp.file.Bytes(), dump.Config{})
+	require.Contains(t, got[3], "10 octets missing in the capture")
+	require.Contains(t, got[4], "#1 > FIN")
+}
+
 // TestFragmentsAreTold, of IPv6 as of IPv4.
 func TestFragmentsAreTold(t *testing.T) {
 	s := pcap.Segment{Src: client, Dst: server, Payload: []byte("octets")}

@@ -91,18 +91,23 @@ func (c *conn) segment(dir int, s *pcap.Segment) {
 		c.ended = true
 		return
 	}
-	for _, x := range []*half{h, peer} {
-		if x.fin >= 0 && x.pos >= x.fin && !x.closed {
-			x.closed = true
-			x.mpa.finish("the sender has closed its half")
-			if r := c.end(x.dir); r != nil {
-				r.Text = "FIN"
-			}
-		}
-	}
+	h.close()
+	peer.close()
 	if h.closed && peer.closed {
 		c.flush("the connection is closed")
 		c.ended = true
+	}
+}
+
+// close reports the FIN when all octets before it are decoded, or given up.
+func (h *half) close() {
+	if h.fin < 0 || h.pos < h.fin || h.closed {
+		return
+	}
+	h.closed = true
+	h.mpa.finish("the sender has closed its half")
+	if r := h.c.end(h.dir); r != nil {
+		r.Text = "FIN"
 	}
 }
 
@@ -121,6 +126,7 @@ func (c *conn) flush(why string) {
 		for len(h.pieces) > 0 {
 			h.giveUp()
 		}
+		h.close()
 		h.mpa.finish(why)
 		h.release()
 	}
@@ -161,18 +167,22 @@ func (h *half) take(s *pcap.Segment) {
 		h.mpa.init(h, s.Flags&pcap.SYN != 0)
 	}
 	pos := h.pos + int64(int32(seq-h.next))
+	cut := pos + int64(len(s.Payload))
+	end := cut + int64(s.Missing)
 	if s.Flags&pcap.FIN != 0 {
-		h.fin = pos + int64(len(s.Payload))
+		h.fin = end
 	}
-	if pos+int64(len(s.Payload)) <= h.pos {
-		return // sent again
-	}
-	if pos > h.pos {
+	switch {
+	case cut <= h.pos: // sent again
+	case pos > h.pos:
 		h.hold(pos, s.Payload)
-		return
+	default:
+		h.deliver(s.Payload[h.pos-pos:])
+		h.drain()
 	}
-	h.deliver(s.Payload[h.pos-pos:])
-	h.drain()
+	if end > cut && end > h.pos { // no octet is at the end; what is before it counts as missing
+		h.hold(end, nil)
+	}
 }
 
 // deliver hands octets on that are in order.

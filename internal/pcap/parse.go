@@ -44,7 +44,9 @@ func (p *IP) TCP() (Segment, error) {
 	if p.Protocol != protTCP || p.Fragment {
 		return Segment{}, errNotTCP
 	}
-	return parseTCP(p.Src, p.Dst, p.Payload)
+	s, err := parseTCP(p.Src, p.Dst, p.Payload)
+	s.Missing = p.Missing
+	return s, err
 }
 
 // ParseIP takes a captured packet apart as far as IP. The payload stays part of data.

@@ -23,6 +23,7 @@ type Segment struct {
 	Seq, Ack uint32
 	Flags    Flags
 	Payload  []byte
+	Missing  int // octets at the end of the payload that were not captured
 }
 
 // MaxPayload is what Append can put into one packet: IP counts its length in 16
