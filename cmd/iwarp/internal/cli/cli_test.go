@@ -170,18 +170,19 @@ func TestInterruptible(t *testing.T) {
 
 func TestForms(t *testing.T) {
 	for args, want := range map[string]string{
-		"work -json":      "-json is written --json",
-		"work -json=true": "-json is written --json",
-		"work --jsn":      "is --json meant?",
-		"work -jzon":      "unknown flag -jzon: is --json meant?",
-		"worg":            `is "tool work" meant?`,
-		"work more":       `unexpected argument "more"`,
-		"work -- -json":   `unexpected argument "-json"`,
-		"work --json=x":   "want true or false",
-		"help worg":       `is "tool work" meant?`,
-		"help work more":  `unknown command "more": tool work --help`,
-		"completion bsh":  `is "tool completion bash" meant?`,
-		"completion":      "the name of a shell is missing",
+		"work -json":           "-json is written --json",
+		"work -json=true":      "-json is written --json",
+		"work --jsn":           "is --json meant?",
+		"work -jzon":           "unknown flag -jzon: is --json meant?",
+		"worg":                 `is "tool work" meant?`,
+		"work more":            `unexpected argument "more"`,
+		"work -- -json":        `unexpected argument "-json"`,
+		"work --json=x":        "want true or false",
+		"help worg":            `is "tool work" meant?`,
+		"help work more":       `unknown command "more": tool work --help`,
+		"completion bsh":       `is "tool completion bash" meant?`,
+		"completion":           "the name of a shell is missing",
+		"completion bash more": `unexpected argument "more"`,
 	} {
 		err := Run(t.Context(), failing("", nil), strings.Fields(args), Streams{Out: io.Discard, Err: io.Discard})
 		require.ErrorAs(t, err, new(UsageError), args)

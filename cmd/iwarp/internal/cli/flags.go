@@ -168,6 +168,9 @@ func refuseUnknown(root *cobra.Command) {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 				return Usagef("the name of a shell is missing: %s --help lists them", cmd.CommandPath())
 			}
+			for _, shell := range cmd.Commands() {
+				shell.Args = NoArgs
+			}
 		}
 	}
 }
