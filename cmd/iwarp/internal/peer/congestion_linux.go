@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"fmt"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,9 @@ func congestion(name string) func(network, address string, c syscall.RawConn) er
 			err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
 		}); cerr != nil {
 			return cerr
+		}
+		if err != nil {
+			err = fmt.Errorf("congestion control %q: %w (sysctl net.ipv4.tcp_available_congestion_control lists those of this kernel)", name, err)
 		}
 		return err
 	}

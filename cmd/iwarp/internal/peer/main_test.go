@@ -56,7 +56,7 @@ func TestCongestionControlOfBothEnds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	_, err = Listen("127.0.0.1", "none of them")
-	require.Error(t, err)
+	require.ErrorContains(t, err, `congestion control "none of them"`)
 	_, err = Dial(l.Addr().String(), "none of them")
-	require.Error(t, err)
+	require.ErrorContains(t, err, `congestion control "none of them"`)
 }
