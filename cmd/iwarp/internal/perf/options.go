@@ -185,9 +185,14 @@ func (o *options) check() error {
 
 // checkSuite checks the flags of a suite.
 func (o *options) checkSuite() error {
+	unknown := slices.IndexFunc(o.only, func(name string) bool { return len(casesOf(list{name})) == 0 })
 	switch {
 	case o.suite != "" && o.suite != "standard":
 		return cli.Usagef("--suite %q: there is only standard", o.suite)
+	case len(o.only) > 0 && o.suite == "":
+		return cli.Usagef("--case needs --suite")
+	case unknown >= 0:
+		return cli.Usagef("--case: the suite has no case %q", o.only[unknown])
 	case o.suite != "" && len(o.selected()) == 0:
 		return cli.Usagef("--case %v: there is nothing to measure", &o.only)
 	case o.scrape != 0 && (o.scrape < 0 || o.suite == ""):

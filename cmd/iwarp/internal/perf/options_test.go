@@ -56,6 +56,8 @@ func TestOptions(t *testing.T) {
 		{"--serve", "--connect", "x"},
 		{"--suite", "other"},
 		{"--suite", "standard", "--case", "none"},
+		{"--suite", "standard", "--case", "copies,none"},
+		{"--case", "copies"},
 		{"--suite", "standard", "--case", "copies", "--scrape", "1s"},
 		{"--suite", "standard", "--scrape", "-1s"},
 		{"--scrape", "1s"},

@@ -36,15 +36,20 @@ func (o *options) runSuite(r *remote, suite []measurement, stderr io.Writer) (ro
 func (o *options) selected() []measurement {
 	some := standard
 	if len(o.only) > 0 {
-		some = nil
-		for _, m := range standard {
-			if slices.ContainsFunc(m.cases(), func(g goal) bool { return slices.Contains(o.only, g.name) }) {
-				some = append(some, m)
-			}
-		}
+		some = casesOf(o.only)
 	}
 	if o.scrape > 0 {
 		return scrapeCases(some, o.scrape)
+	}
+	return some
+}
+
+// casesOf are the measurements of the suite that have one of these cases.
+func casesOf(names []string) (some []measurement) {
+	for _, m := range standard {
+		if slices.ContainsFunc(m.cases(), func(g goal) bool { return slices.Contains(names, g.name) }) {
+			some = append(some, m)
+		}
 	}
 	return some
 }
