@@ -171,8 +171,10 @@ func (o *options) check() error {
 	if err := o.checkSuite(); err != nil {
 		return err
 	}
-	if _, err := exporter.Next(o.metrics); err != nil {
-		return cli.UsageError("--metrics: " + err.Error())
+	if !o.server && o.client == "" { // the server that is started here has the next port
+		if _, err := exporter.Next(o.metrics); err != nil {
+			return cli.UsageError("--metrics: " + err.Error())
+		}
 	}
 	for _, w := range o.workloads() {
 		w = w.filled()

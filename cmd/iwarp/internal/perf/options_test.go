@@ -52,7 +52,13 @@ func TestOptions(t *testing.T) {
 	require.Len(t, ws, 3, "an atomic operation has one size only")
 	require.Equal(t, 8, ws[2].Size)
 
+	for _, one := range [][]string{{"--serve"}, {"--connect", "127.0.0.1:1"}} {
+		_, err = parsed(append(one, "--metrics", "127.0.0.1:0"))
+		require.NoError(t, err, "there is no second process")
+	}
+
 	for _, args := range [][]string{
+		{"--metrics", "127.0.0.1:0"},
 		{"--serve", "--connect", "x"},
 		{"--suite", "other"},
 		{"--suite", "standard", "--case", "none"},
