@@ -83,11 +83,11 @@ func sentinelOf(c transport.Code) error {
 	switch c {
 	case transport.DDPNoBuffer:
 		return ErrNoReceive
-	case transport.RDMAPAccess, transport.RDMAPNotAssociated, transport.DDPNotAssociated:
+	case transport.RDMAPAccess, transport.RDMAPNotAssociated, transport.RDMAPProtNoInvalidate, transport.DDPNotAssociated:
 		return ErrAccess
 	case transport.RDMAPBounds, transport.RDMAPWrap, transport.DDPBounds, transport.DDPWrap, transport.DDPTooLong:
 		return ErrBounds
-	case transport.RDMAPInvalidSTag, transport.DDPInvalidSTag:
+	case transport.RDMAPInvalidSTag, transport.RDMAPOpNoInvalidate, transport.DDPInvalidSTag:
 		return ErrInvalidSTag
 	case transport.RDMAPOpcode:
 		return ErrUnsupported

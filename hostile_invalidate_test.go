@@ -33,7 +33,7 @@ func TestRDMAP_54_56_57_69_UseAfterInvalidate(t *testing.T) {
 			return a
 		},
 		"invalidate": func(st stag.STag) attack {
-			return fixed("", 0x0209, nil, wiretest.Untagged(0x41, 0x44, uint32(st), 0, 2, 0, ""))
+			return fixed("", 0x0209, iwarp.ErrInvalidSTag, wiretest.Untagged(0x41, 0x44, uint32(st), 0, 2, 0, ""))
 		},
 	}
 	for name, attack := range use {
