@@ -69,6 +69,9 @@ func (o *options) run(ctx context.Context, s cli.Streams) error {
 	case o.client != "":
 		return runClient(ctx, o.client, s.In, s.Out)
 	}
+	if o.repeats < 0 {
+		return cli.Usagef("--repeats is not negative")
+	}
 	if err := o.grid.check(peer.OpenFiles()); err != nil {
 		return err
 	}

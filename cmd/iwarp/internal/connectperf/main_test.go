@@ -72,7 +72,7 @@ func TestCM_54_AllMarksAreMeasured(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nonsense"}, {"--conns", "0"}, {"--conns", "many"}, {"--delay", "-1s"}, {"--delay", "1"}, {"--how", "somehow"}, {"--auth", "none"}, {"--window", "0"},
+		{"--nonsense"}, {"--conns", "0"}, {"--conns", "many"}, {"--delay", "-1s"}, {"--delay", "1"}, {"--how", "somehow"}, {"--auth", "none"}, {"--window", "0"}, {"--repeats", "-1", "--conns", "1"},
 	} {
 		_, err := command(t, args...)
 		require.Error(t, err, args)
