@@ -75,6 +75,9 @@ func (o *options) measure(cmd *cobra.Command) (err error) {
 	if o.serve {
 		return runTarget(cmd.Context(), o, s.Out)
 	}
+	if o.span < time.Millisecond {
+		return cli.Usagef("--span is 1ms at least")
+	}
 	if o.dir, err = os.MkdirTemp(o.dir, "iwarp-commit"); err != nil {
 		return err
 	}

@@ -28,6 +28,10 @@ func TestReport(t *testing.T) {
 		require.Contains(t, out.String(), want)
 	}
 	require.Error(t, cli.Run(t.Context(), Command(), []string{"--nonsense"}, cli.Streams{Out: &out, Err: &out}))
+	for _, span := range []string{"1ns", "0", "-1s"} {
+		err := cli.Run(t.Context(), Command(), []string{"--span", span, "--dir", t.TempDir()}, cli.Streams{Out: &out, Err: &out})
+		require.ErrorAs(t, err, new(cli.UsageError), span)
+	}
 }
 
 func TestGoals(t *testing.T) {
