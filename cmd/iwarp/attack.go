@@ -143,7 +143,7 @@ func (a *attacking) attacks(ctx context.Context, o drive.Options, w io.Writer) e
 	if ctx.Err() != nil {
 		return ctx.Err() // it is not known whether the target still takes connections
 	}
-	if t := tally.Total(); t.Refused == t.Conversations {
+	if t := tally.Total(); t.Refused == t.Conversations && t.Refused > 0 {
 		return fmt.Errorf("%w to %s was possible: check the address and the port", cli.ErrUnconnected, a.addr)
 	}
 	if o.Addrs[attack.SCTP] != "" {

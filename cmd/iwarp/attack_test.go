@@ -55,6 +55,13 @@ func TestAttack(t *testing.T) {
 	require.Contains(t, all[0]["layers"], "rdmap")
 }
 
+// TestAttackWithoutAConversation has no time for one: none was refused.
+func TestAttackWithoutAConversation(t *testing.T) {
+	var out, errs bytes.Buffer
+	require.Zero(t, iwarpMain(t, []string{"attack", "--addr", attacked(t), "--for", "1ns"}, &out, &errs), errs.String())
+	require.Contains(t, out.String(), "still takes connections")
+}
+
 // A stopper interrupts a command when it prints the first time.
 type stopper context.CancelFunc
 
