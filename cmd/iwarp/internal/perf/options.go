@@ -171,16 +171,25 @@ func (o *options) check() error {
 	if err := o.checkSuite(); err != nil {
 		return err
 	}
-	if !o.server && o.client == "" { // the server that is started here has the next port
-		if _, err := exporter.Next(o.metrics); err != nil {
-			return cli.UsageError("--metrics: " + err.Error())
-		}
+	if err := o.checkMetrics(); err != nil {
+		return err
 	}
 	for _, w := range o.workloads() {
 		w = w.filled()
 		if err := w.check(); err != nil {
 			return cli.UsageError(err.Error())
 		}
+	}
+	return nil
+}
+
+// checkMetrics checks that the server that is started here has a port for its metrics.
+func (o *options) checkMetrics() error {
+	if o.server || o.client != "" {
+		return nil // none is started
+	}
+	if _, err := exporter.Next(o.metrics); err != nil {
+		return cli.UsageError("--metrics: " + err.Error())
 	}
 	return nil
 }
