@@ -44,6 +44,7 @@ type tile struct {
 
 // A point is the rates of one moment, in octets.
 type point struct {
+	At           float64 `json:"at"` // the uptime in seconds
 	Received     float64 `json:"received"`
 	Sent         float64 `json:"sent"`
 	ReceivedText string  `json:"received_text"`
@@ -109,7 +110,7 @@ func pageOf(v *View, o *Options) *page {
 		Rows: [][]string{}, Summary: summary(v, o),
 	}
 	if v.Interval > 0 {
-		p.Point = &point{v.Received.Octets, v.Sent.Octets, perSecond(v, v.Received.Octets), perSecond(v, v.Sent.Octets)}
+		p.Point = &point{v.Uptime.Seconds(), v.Received.Octets, v.Sent.Octets, perSecond(v, v.Received.Octets), perSecond(v, v.Sent.Octets)}
 	}
 	for _, e := range v.Errors {
 		f := fault{Name: e.Name, Total: units.Whole(e.Total)}

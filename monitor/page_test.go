@@ -58,9 +58,13 @@ func TestPageHasWhatTheQueryAsksFor(t *testing.T) {
 		for _, row := range p.Rows {
 			require.Len(t, row, len(p.Columns))
 		}
+		at := p.Point.At
 		p = asked(t, h, "sort=nonsense&filter="+qps[0].LocalAddr().String())
+		require.Equal(t, at, p.Point.At, "a page that asks early knows that it has this point")
 		require.Equal(t, "1 that match, of 3 connections", p.Summary)
 		require.Equal(t, qps[0].LocalAddr().String(), p.Rows[0][0])
+		time.Sleep(5 * time.Second)
+		require.InDelta(t, at+5, asked(t, h, "").Point.At, 1e-6, "the plot is over time")
 	})
 }
 

@@ -78,18 +78,19 @@ function drawTable(page) {
 }
 
 function drawPlot(point) {
-	if (!point) return;
+	if (!point || point.at === history.at(-1)?.at) return; // none, or the one before again: a key was typed
 	history = [...history, point].slice(-points);
+	const first = history[0].at, seconds = point.at - first;
 	byID('plot').hidden = history.length < 2;
 	let most = history[0].received, text = history[0].received_text;
 	for (const p of history) {
 		if (p.received > most) [most, text] = [p.received, p.received_text];
 		if (p.sent > most) [most, text] = [p.sent, p.sent_text];
 	}
-	byID('scale').textContent = 'most: ' + text + ', in ' + history.length + ' s';
+	byID('scale').textContent = 'most: ' + text + ', in ' + Math.round(seconds) + ' s';
 	for (const line of ['received', 'sent']) {
-		byID(line).setAttribute('points', history.map((p, i) =>
-			(i * 120 / (history.length - 1 || 1)).toFixed(2) + ',' + (29 - 28 * p[line] / (most || 1)).toFixed(2)).join(' '));
+		byID(line).setAttribute('points', history.map(p =>
+			((p.at - first) * 120 / (seconds || 1)).toFixed(2) + ',' + (29 - 28 * p[line] / (most || 1)).toFixed(2)).join(' '));
 	}
 }
 
