@@ -107,6 +107,9 @@ func Compare(before, after *State, o Options) *View {
 	for i := range after.RNICs {
 		c.rnic(&after.RNICs[i])
 	}
+	for _, removed := range c.before {
+		v.Went += len(removed.QPs)
+	}
 	v.Latencies = c.latencies.quantiles(c.seconds)
 	v.Errors = c.errors.all
 	arrange(v, &o)
@@ -117,16 +120,20 @@ func Compare(before, after *State, o Options) *View {
 type comparison struct {
 	v         *View
 	seconds   float64
-	before    map[int]*RNIC
+	before    map[int]*RNIC // by ID, those that are still to come
 	latencies histograms
 	errors    tallies
 }
 
-// rnic adds an RNIC. One without a State before has not changed since.
+// rnic adds an RNIC. Of one without a State before nothing but its QPs has changed since.
 func (c *comparison) rnic(after *RNIC) {
 	before := c.before[after.ID]
+	delete(c.before, after.ID)
 	if before == nil {
 		before = after
+		if c.v.Interval > 0 {
+			c.v.Came += len(after.QPs)
+		}
 	}
 	c.v.Pending += after.Pending
 	c.totals(before, after)

@@ -54,6 +54,18 @@ func TestRatesAreOfTheInterval(t *testing.T) {
 	require.Equal(t, counters.Traffic{Messages: 30, Octets: 5000}, v.Rows[0].SentTotal)
 }
 
+// TestQPsComeAndGoWithTheirRNIC: one that was added or removed between two States.
+func TestQPsComeAndGoWithTheirRNIC(t *testing.T) {
+	before := at(time.Second, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 1000), sends(2, "b", 5, 50)))
+	after := at(3*time.Second, ofRNIC(1, counters.Traffic{}, sends(3, "c", 4, 40)))
+	v := Compare(before, after, Options{})
+	require.Equal(t, 1, v.Came)
+	require.Equal(t, 2, v.Went)
+	require.Zero(t, v.Sent, "its rates are not known")
+	v = Compare(nil, after, Options{})
+	require.Zero(t, v.Came+v.Went)
+}
+
 // TestNoRatesWithoutAStateBefore: totals are there.
 func TestNoRatesWithoutAStateBefore(t *testing.T) {
 	one := at(time.Second, ofRNIC(0, counters.Traffic{}, sends(1, "a", 10, 1000)))
