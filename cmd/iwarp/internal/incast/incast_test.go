@@ -67,6 +67,17 @@ func TestCommand(t *testing.T) {
 	require.Contains(t, out.String(), "goodput")
 }
 
+// TestQuantilesOfTheVictim are those of all commands: the greatest of 100 times is not their p99.
+func TestQuantilesOfTheVictim(t *testing.T) {
+	s := new(sample)
+	for i := range 100 {
+		s.reads = append(s.reads, victimRead{took: time.Duration(100-i) * time.Millisecond})
+	}
+	s.summarize()
+	require.Equal(t, []time.Duration{50 * time.Millisecond, 99 * time.Millisecond}, []time.Duration{s.P50, s.P99})
+	require.Equal(t, 100, s.Reads)
+}
+
 func TestWrongCalls(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nonsense"}, {"more"}, {"--peers", "0"}, {"--size", "1"}, {"--size", "1G"}, {"--rate", "0"}, {"--window", "16384"}, {"--buffer", "0"}, {"--repeats", "0"}, {"--latency", "-1s"},

@@ -2,9 +2,10 @@ package incast
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/stats"
 )
 
 // A way is how the data get to the receiver.
@@ -94,14 +95,13 @@ func (o *options) run(ctx context.Context, w way) (*sample, error) {
 	return r, s.check()
 }
 
-// summarize orders the times of the victim.
+// summarize takes the quantiles of the times of the victim.
 func (r *sample) summarize() {
 	var times []time.Duration
 	for _, v := range r.reads {
 		times = append(times, v.took)
 	}
-	slices.Sort(times)
-	r.Reads, r.P50, r.P99 = len(times), times[len(times)/2], times[len(times)*99/100]
+	r.Reads, r.P50, r.P99 = len(times), stats.Quantile(times, 50), stats.Quantile(times, 99)
 }
 
 // suffer reads a few octets of a host that sends nothing else, one Read after the other with a pause
