@@ -97,8 +97,8 @@ func (c *dumping) decode(in io.Reader, to io.Writer, cfg dump.Config) error {
 		}
 		return nil
 	})
-	if flushErr := out.Flush(); err == nil {
-		err = flushErr
+	if flushErr := out.Flush(); flushErr != nil {
+		return flushErr // also that of a flush before a read, which looks like an error of the capture
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // of a file, and not of a connection
 		return fmt.Errorf("%s: the capture is cut short", err.Error())

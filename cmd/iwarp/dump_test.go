@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,6 +49,18 @@ func TestDumpOfWhatIsNone(t *testing.T) {
 	fails(t, cli.Failed, "no such file", "dump", filepath.Join(dir, "no.pcap"))
 	fails(t, cli.Misused, "want PORT=NAME", "dump", "--protocol", "1=smtp", cut)
 	fails(t, cli.Misused, "", "dump")
+}
+
+// A full has room for nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestDumpIntoNothing: the output has failed, and not the capture.
+func TestDumpIntoNothing(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, cli.Failed, iwarpMain(t, []string{"dump", captures + "rping.pcap"}, full{}, &errs))
+	require.Equal(t, "iwarp dump: no space left on device\n", errs.String())
 }
 
 // A watch is what a command prints, until a text is in it.
