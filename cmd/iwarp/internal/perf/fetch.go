@@ -3,7 +3,6 @@ package perf
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -26,14 +25,6 @@ type fetchWorker struct {
 
 func newFetchDriver(w workload, release func() error) *fetchDriver {
 	return &fetchDriver{w: w, release: release}
-}
-
-// onlyReads refuses what a baseline of requests cannot do.
-func onlyReads(w *workload) error {
-	if w.Op != opRead && w.Op != opRPC || w.Duplex {
-		return fmt.Errorf("%s can only read", w.Kind)
-	}
-	return nil
 }
 
 // connection adds the workers of one connection.

@@ -44,9 +44,6 @@ func (octetsCodec) Unmarshal(data mem.BufferSlice, v any) error {
 const grpcWindow = 8 << 20
 
 func serveGRPC(host string, w workload) (service, error) {
-	if err := onlyReads(&w); err != nil {
-		return nil, err
-	}
 	l, err := peer.Listen(host, w.CC)
 	if err != nil {
 		return nil, err

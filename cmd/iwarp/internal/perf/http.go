@@ -14,9 +14,6 @@ import (
 // serveHTTP serves a block that is fetched with range GETs. It writes the range in one
 // piece, which is faster than http.ServeContent.
 func serveHTTP(host string, w workload) (service, error) {
-	if err := onlyReads(&w); err != nil {
-		return nil, err
-	}
 	l, err := peer.Listen(host, w.CC)
 	if err != nil {
 		return nil, err

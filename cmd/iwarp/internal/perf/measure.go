@@ -90,36 +90,47 @@ func (o *options) announce(what string, i, of int) {
 	}
 }
 
-// overview is what the report of a suite plots: few pairs of many sizes.
-func (o *options) overview(r *remote) ([]measured, error) {
+// overview is what the report of a suite plots.
+func (o *options) overview(r *remote) (points []measured, err error) {
+	for _, few := range o.overviews() {
+		_, more, err := few.runAll(r)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, more...)
+	}
+	return points, nil
+}
+
+// overviews are few pairs of many sizes: throughput, and latency.
+func (o *options) overviews() []*options {
 	few := *o
 	few.pairing = pairing{pairs: min(o.pairing.pairs, 3), span: min(o.pairing.span, 60*time.Millisecond)}
 	few.ops, few.sizes, few.work = list{opWrite, opRead}, sweep, workload{Kind: "iwarp", Depth: 16, CRC: true, CC: o.work.CC}
-	_, points, err := few.runAll(r)
-	if err != nil {
-		return nil, err
-	}
-	few.ops, few.sizes, few.work.Latency = list{opRead, opPingPong}, sizes{64, 512, 4 << 10, 32 << 10}, true
-	_, more, err := few.runAll(r)
-	return append(points, more...), err
+	timed := few
+	timed.ops, timed.sizes, timed.work.Latency = list{opRead, opPingPong}, sizes{64, 512, 4 << 10, 32 << 10}, true
+	return []*options{&few, &timed}
 }
 
 // alone is the baseline of a workload that is the same without the slow and the idle
 // connections, without authentication, and without a Solicitor.
 const alone = "alone"
 
+// base is the baseline of a workload, nil if there is none.
+func (o *options) base(w workload) *workload {
+	if o.baseline == "none" {
+		return nil
+	}
+	w.Slow, w.Idle, w.Auth, w.Window = 0, 0, "", 0
+	if o.baseline != alone {
+		w.Kind = o.baseline
+	}
+	return &w
+}
+
 // compare measures one workload against the baseline.
 func (o *options) compare(r *remote, w workload) ([]row, error) {
-	var base *workload
-	if o.baseline != "none" {
-		b := w
-		b.Slow, b.Idle, b.Auth, b.Window = 0, 0, "", 0
-		if o.baseline != alone {
-			b.Kind = o.baseline
-		}
-		base = &b
-	}
-	pairs, err := o.pairing.compare(r, w, base)
+	pairs, err := o.pairing.compare(r, w, o.base(w))
 	if err != nil {
 		return nil, fmt.Errorf("%s of %s: %w", w.Op, chart.SizeName(w.Size), err)
 	}

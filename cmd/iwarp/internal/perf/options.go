@@ -174,10 +174,27 @@ func (o *options) check() error {
 	if err := o.checkMetrics(); err != nil {
 		return err
 	}
-	for _, w := range o.workloads() {
-		w = w.filled()
-		if err := w.check(); err != nil {
-			return cli.UsageError(err.Error())
+	return o.checkWorkloads()
+}
+
+// checkWorkloads checks what will be measured, and what it will be compared with.
+func (o *options) checkWorkloads() error {
+	measured := []*options{o}
+	if o.suite != "" {
+		measured = o.overviews()
+	}
+	for _, m := range measured {
+		for _, w := range m.workloads() {
+			all := []workload{w}
+			if base := m.base(w); base != nil {
+				all = append(all, *base)
+			}
+			for _, w := range all {
+				w = w.filled()
+				if err := w.check(); err != nil {
+					return cli.UsageError(err.Error())
+				}
+			}
 		}
 	}
 	return nil

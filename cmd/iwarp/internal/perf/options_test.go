@@ -68,6 +68,10 @@ func TestOptions(t *testing.T) {
 		{"--suite", "standard", "--scrape", "-1s"},
 		{"--scrape", "1s"},
 		{"--baseline", "iwarp"},
+		{"--baseline", "http"}, // write is one of the operations
+		{"--op", "pingpong", "--baseline", "reqresp"},
+		{"--op", "read", "--depth", "5000", "--size", "64", "--baseline", "reqresp"},
+		{"--suite", "standard", "--case", "copies", "--op", "read", "--baseline", "reqresp"}, // the report would plot writes
 		{"--pairs", "0"},
 		{"--op", "fly"},
 		{"--op", "send", "--duplex"},

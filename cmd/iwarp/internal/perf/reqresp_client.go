@@ -11,14 +11,6 @@ import (
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
 )
 
-// canRequest refuses what the reqresp baseline cannot do.
-func canRequest(w *workload) error {
-	if w.Depth > maxRequests {
-		return fmt.Errorf("%s has %d requests under way at most, not %d", w.Kind, maxRequests, w.Depth)
-	}
-	return onlyReads(w)
-}
-
 // A requestDriver is the client of the reqresp baseline.
 type requestDriver struct {
 	w    workload

@@ -104,7 +104,6 @@ func TestRequestsOnlyRead(t *testing.T) {
 	} {
 		w.Kind = "reqresp"
 		w = w.filled()
-		_, err := serveReqResp("127.0.0.1", w)
-		require.ErrorContains(t, err, "reqresp", "%+v", w)
+		require.ErrorContains(t, w.check(), "reqresp", "%+v", w)
 	}
 }

@@ -106,7 +106,23 @@ func (w *workload) check() error {
 	if err := w.checkCall(); err != nil {
 		return err
 	}
+	if err := w.checkKind(); err != nil {
+		return err
+	}
 	return w.checkNumbers()
+}
+
+// checkKind finds what a kind that answers requests cannot do.
+func (w *workload) checkKind() error {
+	switch requests := w.Kind == "reqresp"; {
+	case !requests && w.Kind != "http" && w.Kind != "grpc":
+		return nil
+	case w.Op != opRead && w.Op != opRPC || w.Duplex:
+		return fmt.Errorf("%s can only read", w.Kind)
+	case requests && w.Depth > maxRequests:
+		return fmt.Errorf("%s has %d requests under way at most, not %d", w.Kind, maxRequests, w.Depth)
+	}
+	return nil
 }
 
 // checkNumbers finds numbers that are out of range.
