@@ -26,13 +26,7 @@ func (o *options) measure(ctx context.Context, c net.Conn, s cli.Streams) error 
 	)
 	if o.suite != "" {
 		rows, met = o.runSuite(r, o.selected(), s.Err)
-		if o.html != "" {
-			points, err = o.overview(r)
-		}
-	} else {
-		rows, points, err = o.runAll(r)
-	}
-	if err != nil {
+	} else if rows, points, err = o.runAll(r); err != nil {
 		return err
 	}
 	o.progress.Clear()
@@ -40,7 +34,7 @@ func (o *options) measure(ctx context.Context, c net.Conn, s cli.Streams) error 
 		return err
 	}
 	if o.html != "" {
-		if err := o.writeHTML(rows, points); err != nil {
+		if err := o.writeHTML(r, rows, points); err != nil {
 			return err
 		}
 	}
@@ -50,7 +44,14 @@ func (o *options) measure(ctx context.Context, c net.Conn, s cli.Streams) error 
 	return nil
 }
 
-func (o *options) writeHTML(rows []row, points []measured) error {
+// writeHTML writes the report. That of a suite has plots of its own.
+func (o *options) writeHTML(r *remote, rows []row, points []measured) (err error) {
+	if o.suite != "" {
+		if points, err = o.overview(r); err != nil {
+			return err
+		}
+		o.progress.Clear()
+	}
 	f, err := os.Create(o.html)
 	if err != nil {
 		return err

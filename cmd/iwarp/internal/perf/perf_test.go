@@ -50,6 +50,17 @@ func TestSuiteThatMissesFails(t *testing.T) {
 	require.Equal(t, err != nil, strings.Contains(out.String(), `"met":false`), "the exit status follows the rows")
 }
 
+// TestSuiteIsPrintedWithoutItsPlots: its cases have been measured when the server goes.
+func TestSuiteIsPrintedWithoutItsPlots(t *testing.T) {
+	o, err := parsed([]string{"--suite", "standard", "--case", "copies", "--html", filepath.Join(t.TempDir(), "page.html")})
+	require.NoError(t, err)
+	c, server := net.Pipe()
+	require.NoError(t, server.Close())
+	var out bytes.Buffer
+	require.Error(t, o.measure(t.Context(), c, cli.Streams{Out: &out, Err: t.Output()}))
+	require.Contains(t, out.String(), "copies/octet")
+}
+
 // startServer runs a server in this process and returns a control connection to it.
 func startServer(t *testing.T) *remote {
 	t.Helper()
