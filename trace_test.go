@@ -196,7 +196,7 @@ func TestEndsAreBoundedWhileAWriteToTheTraceRuns(t *testing.T) {
 				require.Fail(t, "the end waits for the trace")
 			}
 			close(file.let)
-			<-posted
+			require.NoError(t, <-posted)
 			<-client.qp.Done()
 		})
 	}

@@ -129,7 +129,7 @@ func TestRMA_8_WrongInnerTag(t *testing.T) {
 		require.Zero(t, m.Epoch, "the epoch is not told")
 		log := w.server.AuditLog()
 		last := log[len(log)-1]
-		require.Equal(t, []any{Read, uint64(regionID), "wrong key", true}, []any{last.Op, last.Region, last.Reason, last.Known})
+		require.Equal(t, []any{Read, regionID, "wrong key", true}, []any{last.Op, last.Region, last.Reason, last.Known})
 		r.opens(3, regionID, wire.OpRead)
 		require.EqualValues(t, 1, w.server.Stats().AuthFailures)
 		require.Equal(t, 1, w.server.Stats().Connections)
@@ -237,7 +237,7 @@ func TestRMA_10_BoundsAreToldToThoseWithTheKey(t *testing.T) {
 						require.ErrorIs(t, end.Err, ErrBounds, "%v of %d octets at %d", what, c.n, c.off)
 						var e *OpError
 						require.ErrorAs(t, end.Err, &e)
-						require.Equal(t, []any{Bounds, what, uint64(regionID), c.off}, []any{e.Outcome, e.Op, e.Region, e.Off})
+						require.Equal(t, []any{Bounds, what, regionID, c.off}, []any{e.Outcome, e.Op, e.Region, e.Off})
 						require.Zero(t, end.N)
 					}
 				}

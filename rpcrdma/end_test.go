@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -305,7 +306,8 @@ func TestRPR_21_ShutdownWithAClientThatTakesNoReplies(t *testing.T) {
 		began, ended := time.Now(), make(chan error, 1)
 		go func() { ended <- c.conn.Shutdown(context.Background()) }()
 		select {
-		case <-ended:
+		case err := <-ended:
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 			require.GreaterOrEqual(t, time.Since(began), time.Minute)
 		case <-time.After(time.Hour):
 			t.Error("Shutdown ends")
