@@ -9,7 +9,7 @@ type workers struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	waiting  taskList
-	idle     int // workers that wait
+	idle     int // workers that wait, and that no task has woken
 	running  int // workers there are
 	finished bool
 }
@@ -27,6 +27,7 @@ func (w *workers) submit(tk *task) {
 	w.waiting.push(tk)
 	switch {
 	case w.idle > 0:
+		w.idle--
 		w.changed.Signal()
 	case w.running < w.most:
 		w.running++
@@ -38,7 +39,7 @@ func (w *workers) submit(tk *task) {
 func (w *workers) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.finished = true
+	w.finished, w.idle = true, 0
 	w.changed.Broadcast()
 }
 
@@ -78,7 +79,6 @@ func (w *workers) next() *task {
 		}
 		w.idle++
 		w.changed.Wait()
-		w.idle--
 	}
 	return w.waiting.pop()
 }
