@@ -87,6 +87,9 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 	if a.id.CNTRLTYPE == capsule.ControllerDiscovery {
 		return malformed("%q is a discovery subsystem", c.subnqn)
 	}
+	if c.o.KATO > 0 { // the target waits no longer than that for what follows
+		a.workers.Go(a.keepAlive)
+	}
 	for _, step := range []func(context.Context) error{a.identifyNVM, a.openIO, a.enableEvents} {
 		if err := step(ctx); err != nil {
 			return err
@@ -95,11 +98,8 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 	return c.refresh(ctx, a, nil, true)
 }
 
-// serve starts what an association needs besides commands of the program.
+// serve takes the events of an association.
 func (c *Controller) serve(a *assoc) {
-	if c.o.KATO > 0 {
-		a.workers.Go(a.keepAlive)
-	}
 	a.workers.Go(func() {
 		if err := a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) }); err != nil {
 			c.emit(Event{Kind: EventAsync, Err: err})

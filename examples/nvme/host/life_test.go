@@ -32,6 +32,22 @@ func TestHOST_17_KeepAlive(t *testing.T) {
 	})
 }
 
+// The target counts from Connect on, and connecting the I/O queues may take longer than it waits.
+func TestHOST_17_KeepAliveWhileConnecting(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		tg.id.CTRATT, o.KATO, o.Queues = 0, 4*time.Second, 4
+		tg.script(func(c *call) bool {
+			if c.IsConnect() && c.q.qid > 0 {
+				time.Sleep(3 * time.Second)
+			}
+			return false
+		})
+		connect(t, tg, o)
+		require.GreaterOrEqual(t, len(tg.commands(capsule.OpKeepAlive)), 5)
+	})
+}
+
 // It does not wait behind other admin commands.
 func TestHOST_17_KeepAliveOfFullQueue(t *testing.T) {
 	virtual(t, func(t *testing.T) {
