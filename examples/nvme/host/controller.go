@@ -24,7 +24,7 @@ type Controller struct {
 	done   chan struct{} // the goroutine that connects again has ended
 
 	closing sync.Once
-	looking sync.Mutex // held while a namespace is described
+	looking chan struct{} // of one element: a namespace is being described
 
 	mu           sync.Mutex
 	assoc        *assoc // nil: there is none now
@@ -51,7 +51,7 @@ func Connect(ctx context.Context, addr, subnqn string, o *Options) (*Controller,
 	c := &Controller{
 		addr: addr, subnqn: subnqn, o: o, rnic: o.RNIC, events: make(chan Event, maxEvents),
 		resets: make(chan chan error), done: make(chan struct{}), changedState: make(chan struct{}),
-		namespaces: make(map[uint32]*Namespace),
+		looking: make(chan struct{}, 1), namespaces: make(map[uint32]*Namespace),
 	}
 	if c.rnic == nil {
 		if c.rnic, err = iwarp.Open(nil); err != nil {

@@ -85,8 +85,12 @@ func (c *Controller) Namespaces(ctx context.Context) ([]*Namespace, error) {
 // look describes a namespace and stores the result. Looks take turns, so that an older description
 // does not replace a newer one.
 func (c *Controller) look(ctx context.Context, a *assoc, nsid uint32) (*Namespace, error) {
-	c.looking.Lock()
-	defer c.looking.Unlock()
+	select {
+	case c.looking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.looking }()
 	d, err := a.describe(ctx, nsid)
 	if err != nil && !isAbout(err) {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -212,5 +213,34 @@ func TestHOST_19_NamespaceComesBack(t *testing.T) {
 		}
 		require.NoError(t, n.Err())
 		require.Same(t, n, disk(t, c))
+	})
+}
+
+// A look at the namespaces ends with its ctx also while another one waits for the target.
+func TestHOST_16_LooksThatWait(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		c := connect(t, tg, pipeOptions(t))
+		var h held
+		tg.script(func(c *call) bool {
+			return c.Opcode == capsule.OpIdentify && capsule.ParseIdentify(&c.SQE).CNS == capsule.CNSNamespace && h.hold(c)
+		})
+		first := make(chan error, 1)
+		go func() {
+			_, err := c.Namespaces(context.Background())
+			first <- err
+		}()
+		synctest.Wait()
+		held := h.calls()
+		require.Len(t, held, 1)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := c.Namespaces(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(began))
+		tg.script(nil)
+		held[0].execute()
+		require.NoError(t, <-first)
 	})
 }
