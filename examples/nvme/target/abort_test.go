@@ -50,3 +50,30 @@ func TestNVME_57_AnotherCommandComesFirst(t *testing.T) {
 		})
 	}
 }
+
+// TestNVME_80_HeadsAscend: the response to an aborted command comes behind one that the model has made later, and tells no older
+// SQHD: a host would take the entries between the two for occupied.
+func TestNVME_80_HeadsAscend(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", &Config{Limits: Limits{Workers: 1}}, b)
+		defer close(open)
+		l := newHost(t, w.addr).connect(0).queue(8, nil)
+		write := rw(capsule.OpWrite, 1, 1, capsule.InCapsuleSGL(0, lba))
+		l.send(write, pattern(lba, 1)...)
+		aborted := l.send(write, pattern(lba, 2)...) // waits for the worker
+		synctest.Wait()
+
+		admin, acts := w.queue(0), w.target.actions.get()
+		abort := capsule.Abort{SQID: 1, CID: aborted}.SQE(999)
+		acts.list = admin.m.Command(w.target.now(), abort.Append(nil), acts.list)
+		later := l.writeInside(1<<40, pattern(lba, 3))
+		require.Equal(t, capsule.StatusLBAOutOfRange, later.Status)
+		w.target.perform(admin, acts)
+
+		a := l.wait(aborted)
+		require.Equal(t, capsule.StatusAbortRequested, a.Status)
+		require.Equal(t, later.SQHD, a.SQHD)
+		require.Equal(t, later.SQHD+1, l.writeInside(1<<40, pattern(lba, 3)).SQHD)
+	})
+}

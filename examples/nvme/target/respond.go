@@ -123,6 +123,7 @@ func (t *Target) performOne(q *queue, a *model.Action) {
 func (q *queue) respondTo(a *model.Action) {
 	acts := q.t.actions.get()
 	q.mu.Lock()
+	q.m.Renew(&a.Response)
 	q.respond(a, &current{receive: none})
 	q.mu.Unlock()
 	q.t.perform(q, acts)

@@ -13,7 +13,8 @@ type Do uint8
 const (
 	// DoRespond posts Response on Queue. If Data is keyed, the octets of the command are first sent there with an
 	// RDMA Write, posted together with the response: what Fill filled in, or what the back end read. The receive
-	// buffer of the command is posted again just before. With Last, Queue is closed when that was sent.
+	// buffer of the command is posted again just before. With Last, Queue is closed when that was sent. If the call was
+	// for another queue, Renew comes first.
 	DoRespond Do = 1 + iota
 	// DoFetch reads Data of the host: Begin before the RDMA Read is posted, and Fetched with its octets. A Read
 	// that fails needs no call but Target.Lost.

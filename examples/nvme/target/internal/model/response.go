@@ -55,6 +55,17 @@ func (q *Queue) nextHead() uint16 {
 	return q.sqhd
 }
 
+// Renew brings SQHD of a response up to date that a call for another queue, or for none, has returned: responses that calls
+// for this queue have returned since may have been sent.
+func (q *Queue) Renew(r *Response) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if cqe, err := capsule.ParseCQE(r.Octets[:]); err == nil && !q.noFlow {
+		cqe.SQHD = q.sqhd
+		cqe.Put(r.Octets[:])
+	}
+}
+
 // refuse answers a command before Connect has succeeded. The second one ends the connection.
 func (q *Queue) refuse(cid uint16, d *capsule.Data, why *Refusal, out []Action) []Action {
 	q.failures++
