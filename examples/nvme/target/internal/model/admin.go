@@ -111,11 +111,3 @@ func (c *Controller) fill(sqe *capsule.SQE, buf []byte) result {
 		return succeeded(0)
 	}
 }
-
-// finished is the result of an admin command for which namespaces were flushed: Set Features of FeatureVWC.
-func (c *Controller) finished(sl *slot, status capsule.Status) result {
-	if sl.sqe.Opcode == capsule.OpSetFeatures && !status.OK() {
-		c.cacheOff.Store(false)
-	}
-	return failed(status)
-}

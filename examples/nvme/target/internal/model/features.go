@@ -102,7 +102,8 @@ func (c *Controller) feature(fid, which uint8) uint64 {
 
 // setCache switches the volatile caches on or off. When they are off, writes that are not completed yet are durable at their
 // response; for those that are there is a flush before the answer. Another command that switches them off may be waiting for
-// such a flush still, and so this one has its own.
+// such a flush still, and so this one has its own. After one that fails they stay off: the host may have been told before that
+// they are.
 func (q *Queue) setCache(on bool, c *capsule.SQE, d *capsule.Data, out []Action) []Action {
 	if q.ctrl.cacheOff.Store(!on); on {
 		return q.reply(c.CID, d, succeeded(0), out)

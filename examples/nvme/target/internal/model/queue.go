@@ -204,14 +204,10 @@ func (q *Queue) finish(r Ref, status capsule.Status, out []Action) (_ []Action, 
 		q.slots.release(r.Slot)
 		return q.refuse(cid, &d, &Refusal{Err: capsule.ConnectError{Status: status}}, out), false
 	}
-	res := result{status: status}
-	switch {
-	case q.qid == 0:
-		res = q.ctrl.finished(sl, status)
-	case status.OK():
+	if q.qid != 0 && status.OK() {
 		q.ctrl.sub.counters.count(sl.op, sl.octets)
 	}
-	return q.answer(r, res, out), false
+	return q.answer(r, failed(status), out), false
 }
 
 // close closes the queue. Nothing is answered any more; what no back end works on is cancelled.
