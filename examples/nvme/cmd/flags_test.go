@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp/examples/nvme/capsule"
+	"github.com/goiwarp/iwarp/examples/nvme/host"
 )
 
 func TestSolicit(t *testing.T) {
@@ -130,4 +133,13 @@ func TestWithPort(t *testing.T) {
 	for addr, want := range map[string]string{"10.0.0.1": "10.0.0.1:4420", "disk": "disk:4420", "::1": "[::1]:4420", "[::1]:5": "[::1]:5", ":7": ":7"} {
 		require.Equal(t, want, withPort(addr))
 	}
+}
+
+// TestOnlyQuotesNames: they are the target's, and the error goes to a terminal.
+func TestOnlyQuotesNames(t *testing.T) {
+	_, err := only([]host.Entry{
+		{SUBTYPE: capsule.SubtypeNVM, SubNQN: "nqn.2026-11.org.example:\x1b]0;title\a"},
+		{SUBTYPE: capsule.SubtypeNVM, SubNQN: testHost},
+	})
+	require.EqualError(t, err, `2 NVM subsystems (nqn.2026-11.org.example:\x1b]0;title\a, `+testHost+`)`)
 }

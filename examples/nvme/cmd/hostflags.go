@@ -121,7 +121,7 @@ func only(entries []host.Entry) (string, error) {
 	case 1:
 		return names[0], nil
 	}
-	return "", fmt.Errorf("%d NVM subsystems (%s)", len(names), strings.Join(names, ", "))
+	return "", fmt.Errorf("%d NVM subsystems (%s)", len(names), clean(strings.Join(names, ", ")))
 }
 
 // parseUUID takes 32 hexadecimal digits, with or without hyphens.
