@@ -25,7 +25,7 @@ var orders = []order{
 	{"stats", "", func(d *disks, _ []string) (string, error) { return d.counters(), nil }},
 }
 
-// obey carries out the orders, one a line, until in ends. Each is answered with one line.
+// obey carries out the orders, one a line, until in ends, or fails. Each is answered with one line, and so is a failure.
 func (d *disks) obey(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -39,6 +39,9 @@ func (d *disks) obey(in io.Reader, out io.Writer) {
 			continue
 		}
 		fmt.Fprintln(out, strings.TrimSpace("ok "+result))
+	}
+	if err := lines.Err(); err != nil {
+		fmt.Fprintf(out, "error: %v\n", err)
 	}
 }
 

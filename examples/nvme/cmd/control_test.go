@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -139,4 +140,11 @@ func TestOrdersThatAreWrong(t *testing.T) {
 		require.Contains(t, v.order(order), want, order)
 	}
 	require.Contains(t, ok(t, "list", v.addr), "1MiB")
+}
+
+// TestOrderThatIsTooLong: the last answer says why there are no more.
+func TestOrderThatIsTooLong(t *testing.T) {
+	var out bytes.Buffer
+	(&disks{}).obey(strings.NewReader("add "+strings.Repeat("x", 1<<20)+"\nstats\n"), &out)
+	require.Equal(t, "error: bufio.Scanner: token too long\n", out.String())
 }
