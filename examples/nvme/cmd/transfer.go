@@ -81,9 +81,9 @@ func (t *transfer) read(ctx context.Context, s *streams, args []string) (err err
 	defer func() { err = errors.Join(err, c.Close()) }()
 	out := s.out
 	if t.file != "" {
-		f, err := os.Create(t.file)
-		if err != nil {
-			return err
+		f, ferr := os.Create(t.file)
+		if ferr != nil {
+			return ferr
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 		out = f
