@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, s Streams)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
-	root.SetErr(s.Err)
+	root.SetErr(lockedErr(s.Err))
 	if args == nil {
 		args = []string{} // nil would be the arguments of the program
 	}
@@ -68,6 +69,16 @@ func execute(ctx context.Context, root *cobra.Command, args []string, s Streams)
 		return cmd, err
 	}
 	return root.ExecuteContextC(ctx)
+}
+
+// lockedErr is w for several writers: what copies the errors of a child process writes while the command does. A
+// bytes.Buffer would lose what the command writes. A file needs no lock, and a child gets it as it is.
+func lockedErr(w io.Writer) io.Writer {
+	switch w.(type) {
+	case nil, *os.File:
+		return w
+	}
+	return &counted{Writer: w}
 }
 
 // counted counts what is written, and keeps the first error: not every command looks at those of its results.

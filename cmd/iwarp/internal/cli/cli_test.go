@@ -229,3 +229,25 @@ func TestProgressIsForTerminals(t *testing.T) {
 	p.Clear()
 	require.Equal(t, "\r\x1b[Kcase 1\r\x1b[K", out.String())
 }
+
+// TestErrHasSeveralWriters: a bytes.Buffer that takes what a child process says loses what is written to it meanwhile.
+func TestErrHasSeveralWriters(t *testing.T) {
+	var errs bytes.Buffer
+	root := &cobra.Command{Use: "tool", RunE: func(cmd *cobra.Command, _ []string) error {
+		r, child := io.Pipe()
+		copied := make(chan error, 1)
+		go func() {
+			_, err := io.Copy(cmd.ErrOrStderr(), r)
+			copied <- err
+		}()
+		fmt.Fprint(child, "child, ")
+		fmt.Fprint(child, "again, ") // from now on its first words have been copied
+		fmt.Fprint(cmd.ErrOrStderr(), "command, ")
+		require.NoError(t, child.Close())
+		return <-copied
+	}}
+	require.NoError(t, Run(t.Context(), root, nil, Streams{Err: &errs}))
+	require.Contains(t, errs.String(), "child, ")
+	require.Contains(t, errs.String(), "again, ")
+	require.Contains(t, errs.String(), "command, ")
+}
