@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"testing"
@@ -414,32 +415,49 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	}
 }
 
+// A steppedLog is a Handler that takes each record when the test lets it.
+type steppedLog struct {
+	slog.Handler
+	step chan struct{}
+}
+
+func (s steppedLog) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+func (s steppedLog) Handle(context.Context, slog.Record) error {
+	<-s.step
+	return nil
+}
+
 // TestRMA_42_FloodOfRequests: between those of a peer that sends more and more, others get the lock of the connection,
 // like the timer, and the goroutine that tells of grants. In real time, for the time of a bubble stands still while a
 // goroutine waits for a lock.
 func TestRMA_42_FloodOfRequests(t *testing.T) {
 	const many = 8 * outboxWRs
-	log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
+	log := steppedLog{step: make(chan struct{})}
 	w, r := plays(t, plan{server: ServerConfig{Depth: many, MaxFailures: 1 << 30, Logger: slog.New(log)}})
-	wrong := func(id int) {
-		q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
-		r.sends(q.Append(nil, r.header(wire.OpID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
-	}
-	wrong(2)
-	<-log.entered
 	for i := range many {
-		wrong(3 + i)
+		q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
+		r.sends(q.Append(nil, r.header(wire.OpID(2+i)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
 	}
-	time.Sleep(20 * time.Millisecond) // until all have come
-	c, handled := w.servedConn(), make(chan uint64)
+	log.step <- struct{}{} // the goroutine of the connection has its lock
+	c, handled := w.servedConn(), make(chan uint64, 1)
 	go func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		handled <- c.recvCtr
 	}()
-	time.Sleep(20 * time.Millisecond) // then a goroutine that unlocks it hands it over, the second time at the latest
-	close(log.release)
-	require.Less(t, <-handled, uint64(many))
-	require.NoError(t, r.qp.Abort())
-	require.Error(t, <-w.served)
+	for range many - 1 {
+		select {
+		case log.step <- struct{}{}:
+			time.Sleep(20 * time.Microsecond) // a goroutine that waits for a lock gets it at the second try, if it runs at all
+			continue
+		case n := <-handled:
+			require.Less(t, n, uint64(many))
+		}
+		close(log.step)
+		require.NoError(t, r.qp.Abort())
+		require.Error(t, <-w.served)
+		return
+	}
+	require.Fail(t, "the lock was kept for all requests")
 }
