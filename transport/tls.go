@@ -48,7 +48,7 @@ type belowTLS struct{ net.Conn }
 
 func (c belowTLS) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if errors.Is(err, io.EOF) {
+	if n == 0 && errors.Is(err, io.EOF) { // together with octets package tls takes it for the end of those alone
 		err = errTLSCut
 	}
 	return n, err

@@ -6,8 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"math/big"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,4 +42,58 @@ func testTLS(t *testing.T) (client, server *tls.Config) {
 	roots := x509.NewCertPool()
 	roots.AddCert(leaf)
 	return &tls.Config{RootCAs: roots, ServerName: "peer.test"}, &tls.Config{Certificates: []tls.Certificate{cert}}
+}
+
+// An eagerConn tells the end of the connection together with the last octets, as an io.Reader may.
+type eagerConn struct {
+	net.Conn
+	last atomic.Bool // what is read from now on comes before the end
+}
+
+func (c *eagerConn) Read(p []byte) (n int, err error) {
+	for err == nil && n < len(p) {
+		var m int
+		m, err = c.Conn.Read(p[n:])
+		if n += m; !c.last.Load() {
+			break
+		}
+	}
+	return n, err
+}
+
+// TestEndThatComesWithTheLastOctets of TLS: they are read, and whether the peer has told the end is known after them.
+func TestEndThatComesWithTheLastOctets(t *testing.T) {
+	client, server := testTLS(t)
+	for name, c := range map[string]struct {
+		end  func(secured, below net.Conn) error
+		want error
+	}{
+		"told":     {func(secured, _ net.Conn) error { return secured.Close() }, io.EOF},
+		"not told": {func(_, below net.Conn) error { return below.Close() }, io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := Pipe(PipeOptions{})
+			eager := &eagerConn{Conn: a}
+			accepted := make(chan net.Conn, 1)
+			go func() {
+				s, _ := TLSServer(t.Context(), b, server)
+				accepted <- s
+			}()
+			reader, err := TLSClient(t.Context(), eager, client)
+			require.NoError(t, err)
+			writer := <-accepted
+			require.NotNil(t, writer)
+			_, err = writer.Write([]byte("the last octets"))
+			require.NoError(t, err)
+			require.NoError(t, c.end(writer, b))
+			eager.last.Store(true)
+			got := make([]byte, 15)
+			_, err = io.ReadFull(reader, got)
+			require.NoError(t, err)
+			require.Equal(t, "the last octets", string(got))
+			_, err = reader.Read(got)
+			require.ErrorIs(t, err, c.want)
+			require.NoError(t, a.Close())
+		})
+	}
 }
