@@ -105,6 +105,7 @@ func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 		stop := context.AfterFunc(ctx, func() { qp.abort(cause) }) // TLS has something to send, which may have to wait
 		qp.endSending()
 		if !stop() {
+			qp.abort(cause) // the other call may not have begun
 			return true
 		}
 		select {

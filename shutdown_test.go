@@ -114,6 +114,19 @@ func TestShutdownEndsAllAtOnce(t *testing.T) {
 	})
 }
 
+// TestShutdownAfterItsTime counts all QPs as aborted, also those that have no work left, so that our half could be ended.
+func TestShutdownAfterItsTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		for range 50 {
+			responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd})
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.EqualError(t, s.rnic.Shutdown(ctx), "iwarp: shutdown: of 50 queue pairs 50 were aborted: context canceled")
+	})
+}
+
 // TestShutdownWaitsForWorkUnderWay: work of this side, and RDMA Reads of the peer.
 func TestShutdownWaitsForWorkUnderWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
