@@ -27,14 +27,22 @@ var (
 // unconnected is why a QP without a connection can do nothing: it has none yet, or its set-up has failed.
 func unconnected(qp *QP) error { return cmp.Or(qp.Err(), errNotConnected) }
 
-// endUnconnected ends a QP without a connection: nothing is left to do if its set-up has failed.
-func endUnconnected(qp *QP) error {
+// hasEnded reports whether a QP has ended, or its set-up has failed.
+func hasEnded(qp *QP) bool {
 	select {
 	case <-qp.done:
-		return nil
+		return true
 	default:
-		return errNotConnected
+		return false
 	}
+}
+
+// endUnconnected ends a QP without a connection: nothing is left to do if its set-up has failed.
+func endUnconnected(qp *QP) error {
+	if hasEnded(qp) {
+		return nil
+	}
+	return errNotConnected
 }
 
 // abortTime limits the wait for the goroutines of an aborted QP. They return at once, unless a
@@ -98,9 +106,11 @@ func (qp *QP) closeGracefully() error {
 // returns when the QP has ended. If ctx ends first it aborts the QP with cause, and returns
 // true without waiting for the end.
 func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
+	if hasEnded(qp) { // whether ctx has, too, or not
+		return false
+	}
 	select {
 	case <-qp.done:
-		return false
 	case <-qp.conn.Load().Drained():
 		stop := context.AfterFunc(ctx, func() { qp.abort(cause) }) // TLS has something to send, which may have to wait
 		qp.endSending()
@@ -114,13 +124,11 @@ func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 		}
 	case <-ctx.Done():
 	}
-	select {
-	case <-qp.done: // as ctx has
+	if hasEnded(qp) {
 		return false
-	default:
-		qp.abort(cause)
-		return true
 	}
+	qp.abort(cause)
+	return true
 }
 
 // endSending ends our half of the stream. All work of the QP is done.
