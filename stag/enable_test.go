@@ -407,6 +407,30 @@ func TestVERBS_23_WhatCannotBeClosedCanBeEnabledAgain(t *testing.T) {
 	require.Zero(t, p.table.Len())
 }
 
+// TestVERBS_23_WindowThatIsBoundWhileCloseWaits for a registration: Close fails, and nothing has changed.
+func TestVERBS_23_WindowThatIsBoundWhileCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		b, w, mem := p.fastRegion(8, lendable), p.window(), make([]byte, 8)
+		r := p.enable(b, mem, lendable, 0)
+		r.Queue().Hold()
+		closed := later(func() error { return b.Close(context.Background()) })
+		_, done := closed()
+		require.False(t, done)
+		p.bind(w, r, 0, 8, RemoteRead, 0)
+		r.Queue().Release()
+		err, done := closed()
+		require.True(t, done)
+		require.ErrorIs(t, err, ErrBound)
+		require.True(t, r.Valid())
+		_, err = b.Prepare(mem, lendable, 0)
+		require.NoError(t, err)
+		require.NoError(t, w.Close(context.Background()))
+		require.NoError(t, b.Close(context.Background()))
+		require.Zero(t, p.table.Len())
+	})
+}
+
 func TestEnablesAllocateLittle(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

@@ -159,7 +159,7 @@ func (e *entry) Close(ctx context.Context) error {
 	if err := e.queue.drain(ctx, holds); err != nil {
 		return err
 	}
-	return e.table.Close(ctx, e.last())
+	return e.table.endClose(ctx, e.last())
 }
 
 // beginClose is [Region.beginClose] for what is live, and what is enabled later.
@@ -173,10 +173,11 @@ func (e *entry) beginClose() bool {
 	return true
 }
 
-// last returns what is live, and makes sure that nothing prepared up to now can be enabled.
+// last returns what is live, CLOSING, and makes sure that nothing prepared up to now can be enabled.
 func (e *entry) last() *Region {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.live.state.Or(closing) // another Close, which has failed, may have taken that back
 	e.revoked = e.prepared
 	return e.live
 }

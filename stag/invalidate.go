@@ -71,6 +71,11 @@ func (t *Table) Close(ctx context.Context, r *Region) error {
 	if !r.beginClose() {
 		return ErrBound
 	}
+	return t.endClose(ctx, r)
+}
+
+// endClose is Close of a region that is CLOSING.
+func (t *Table) endClose(ctx context.Context, r *Region) error {
 	if err := r.drain(ctx, holds); err != nil {
 		return err
 	}
