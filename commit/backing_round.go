@@ -14,6 +14,7 @@ import (
 type round struct {
 	wants []Range
 	thens []func(error) func()
+	lost  error // why there is nothing to sync: begin has failed
 }
 
 // answers are what is to be done when all Flushes of a round have been told.
@@ -32,7 +33,7 @@ func (r *round) moveTo(o *round) {
 
 func (r *round) clear() {
 	clear(r.thens)
-	r.wants, r.thens = r.wants[:0], r.thens[:0]
+	r.wants, r.thens, r.lost = r.wants[:0], r.thens[:0], nil
 }
 
 // A waiter waits for a round.
@@ -92,20 +93,13 @@ func (g *group) flushThen(off, n int64, then func(error) func()) (pending bool, 
 	first, pending, err := g.ask(want, then)
 	if first {
 		if g.begin != nil && n <= beginMost {
-			g.wroteOut(g.begin(want))
+			if err := g.begin(want); codeOf(err).loses() {
+				g.next.lost = err // no round is running, and none can begin
+			}
 		}
 		go g.committer()
 	}
 	return pending, err
-}
-
-// wroteOut takes the outcome of begin. Preconditions: no round is running, and none can begin.
-func (g *group) wroteOut(err error) {
-	if codeOf(err).loses() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.lose(err)
-	}
 }
 
 // ask has then called when want is durable. If it is, or cannot be, as err says, pending is
@@ -157,11 +151,14 @@ func (g *group) commit() *answers {
 			g.dirty.take(w, &g.taken)
 		}
 	}
-	g.ranges = g.taken.runs(g.ranges[:0])
-	g.syncs++
-	g.mu.Unlock()
-	err := g.sync(g.ranges)
-	g.mu.Lock()
+	err := g.running.lost
+	if err == nil {
+		g.ranges = g.taken.runs(g.ranges[:0])
+		g.syncs++
+		g.mu.Unlock()
+		err = g.sync(g.ranges)
+		g.mu.Lock()
+	}
 
 	g.contended = len(g.running.thens) > 1
 	g.settle(err)
@@ -182,23 +179,12 @@ func (g *group) commit() *answers {
 // any more.
 func (g *group) tell(err error) *answers {
 	a := g.answers.Get()
-	for i, then := range g.running.thens {
-		if answer := then(g.outcome(err, g.running.wants[i])); answer != nil {
+	for _, then := range g.running.thens {
+		if answer := then(err); answer != nil {
 			a.list = append(a.list, answer)
 		}
 	}
 	return a
-}
-
-// outcome is that of one Flush of a round that has ended with err: what it is to make durable may be
-// lost all the same.
-func (g *group) outcome(err error, want Range) error {
-	if err != nil || !g.losses.ever.Load() {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.losses.told(want)
 }
 
 // gather lets all goroutines that are ready run first, where several Flushes come at a time:
@@ -218,18 +204,13 @@ func (g *group) settle(err error) {
 	case c == OK:
 		g.taken.clear()
 	case c.loses():
-		g.lose(err)
+		g.losses.synced(err)
+		g.dirty.moveAll(&g.taken)
+		g.ranges = g.taken.runs(g.ranges[:0])
+		g.losses.octets.addAll(g.ranges)
+		g.taken.clear()
 		g.next.moveTo(&g.running) // what it was to sync is lost, too
 	default: // it may succeed another time
 		g.taken.moveAll(&g.dirty)
 	}
-}
-
-// lose makes everything that is dirty, or that a round has taken, lost. Preconditions: g.mu is held.
-func (g *group) lose(err error) {
-	g.losses.synced(err)
-	g.dirty.moveAll(&g.taken)
-	g.ranges = g.taken.runs(g.ranges[:0])
-	g.losses.octets.addAll(g.ranges)
-	g.taken.clear()
 }

@@ -69,6 +69,27 @@ func TestCMT_13_WhatASyncHasLostWithAnyErrno(t *testing.T) {
 	}
 }
 
+// TestCMT_13_30_WrittenAgainAfterABeginHasFailed: a Flush of what was lost fails, also if other octets have been written
+// there before it is told. They are not durable, either.
+func TestCMT_13_30_WrittenAgainAfterABeginHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g *group
+		g = newGroup(64*page, true, func([]Range) error {
+			touch(g, page, 1) // behind what this sync takes
+			return nil
+		})
+		l := later{g: g}
+		g.begin = func(Range) error { return syscall.EIO }
+		touch(g, page, 1)
+		pending, err := l.flush(page, 1)
+		require.NoError(t, err)
+		require.True(t, pending)
+		synctest.Wait()
+		require.Len(t, l.told, 1)
+		require.ErrorIs(t, l.told[0], syscall.EIO)
+	})
+}
+
 // TestCMT_13_WriteOutsideOfTheBacking: no sync is known to be for it, and so no Flush of it succeeds.
 func TestCMT_13_WriteOutsideOfTheBacking(t *testing.T) {
 	for _, r := range []Range{{64 * page, 1}, {64*page - 1, 2}, {100 * page, page}} {
