@@ -90,12 +90,14 @@ func (c *conn) take(n int) {
 	}
 }
 
-// drain handles all completions that the CQ has. mu is held.
+// drain handles all completions that the CQ has now, and perhaps some that come meanwhile. mu is held.
 func (c *conn) drain() {
-	for n := c.poll(); n > 0; n = c.poll() {
+	for left := c.cq.Stats().Waiting; left > 0; {
+		n := c.poll()
 		for i := range c.wcs[:n] {
 			c.completed(&c.wcs[i])
 		}
+		left -= n
 	}
 }
 

@@ -461,3 +461,50 @@ func TestRMA_42_FloodOfRequests(t *testing.T) {
 	}
 	require.Fail(t, "the lock was kept for all requests")
 }
+
+// TestRMA_42_FloodDuringADrain: what is handled before the machines are told that an STag is invalid is what has come, and
+// not what a peer that sends more and more adds to it.
+func TestRMA_42_FloodDuringADrain(t *testing.T) {
+	log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
+	w := newPair(t, plan{server: ServerConfig{MaxFailures: 1 << 30, Logger: slog.New(log)}})
+	c, err := newConn(w.qps[1], serverSettings(w.server))
+	require.NoError(t, err)
+	c.enter()
+	c.timer = time.AfterFunc(time.Hour, c.rings)
+	c.greet()
+	c.leave() // and run does not begin yet
+	has := func(n int) {
+		require.Eventually(t, func() bool { return c.cq.Stats().Waiting == n }, 10*time.Second, time.Millisecond)
+	}
+	r := newRaw(w)
+	r.sends(r.mine.Append(nil, r.header(0), r.out))
+	has(1)
+	c.enter()
+	c.drain()
+	c.leave()
+	require.NoError(t, r.hello.Parse(r.receives(wire.TypeHello)))
+	r.suite = uint8(r.hello.Chosen)
+	wrong := func(id int) {
+		q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
+		r.sends(q.Append(nil, r.header(wire.OpID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+	}
+	wrong(2)
+	has(1)
+	handled := make(chan uint64)
+	go func() {
+		c.enter()
+		defer c.leave()
+		c.drain()
+		handled <- c.recvCtr
+	}()
+	<-log.entered
+	for i := range 10 {
+		wrong(3 + i)
+	}
+	has(10)
+	close(log.release)
+	require.EqualValues(t, 2, <-handled, "the HELLO, and what came before the drain")
+	go c.run()
+	require.NoError(t, r.qp.Abort())
+	<-c.done
+}
