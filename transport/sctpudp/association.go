@@ -170,7 +170,7 @@ func (a *association) look() {
 		return
 	}
 	a.watch.Reset(timeout / 4)
-	unused := a.sessions == 0 && len(a.flight.chunks) == 0 && a.waiting == 0
+	unused := a.sessions == 0 && len(a.flight.chunks) == 0
 	idle := min(time.Since(a.idle), time.Since(a.flight.since))
 	noAck := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
 	a.mu.Unlock()
@@ -334,11 +334,16 @@ func (a *association) sight(c chunk) (ok bool) {
 	return true
 }
 
-// ask makes the owner listen on a stream that the peer has begun to use.
+// ask makes the owner listen on a stream that the peer has begun to use. On an association that ends
+// there is no session any more.
 func (a *association) ask(s *stream) {
 	if s.attach() == nil {
 		go a.owner.asked(s)
+		return
 	}
+	a.mu.Lock()
+	a.sessions--
+	a.mu.Unlock()
 }
 
 // ended gives a pair of streams back. The caller does not hold mu.

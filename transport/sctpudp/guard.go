@@ -118,7 +118,7 @@ func (a *association) acked(c chunk) {
 		}
 	})
 	if ok && c.kind() == chunkSack {
-		if a.window < uint32(a.packetSize) { // until now it had no room for what waits
+		if len(a.flight.chunks) > 0 && a.window < uint32(a.packetSize) { // until now it had no room for what waits
 			a.flight.since = time.Now()
 		}
 		a.window = c.window()

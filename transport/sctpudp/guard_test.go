@@ -383,6 +383,42 @@ func TestPeerThatHasRoomAgain(t *testing.T) {
 	})
 }
 
+// TestPeerThatDoesNotJoinInTheEnd is given up after PeerTimeout, whatever else it says.
+func TestPeerThatDoesNotJoinInTheEnd(t *testing.T) {
+	for name, begin := range map[string]func(x *victim){
+		"an association without a session": func(*victim) {},
+		"a Terminate that comes behind the end": func(x *victim) {
+			c := x.session(3)
+			require.NoError(t, c.Close())
+			for range 2 * time.Minute / time.Second { // it does not acknowledge the Accept, and has no room
+				x.sackBefore(1, 0)
+				time.Sleep(time.Second)
+			}
+			x.l.Close()
+			x.sack(1 << 20)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guarded(t, func(x *victim) {
+				begin(x)
+				begun, next := time.Now(), uint16(0)
+				for x.failure() == nil && time.Since(begun) < time.Hour {
+					x.says(victimTag, appendChunk(nil, chunkHeartbeat, 0, []byte{0, 1, 0, 4}))
+					x.sack(0)
+					if next < 8 && len(x.chunks(chunkShutdown)) > 0 {
+						x.says(victimTag, data(flagsMessage, x.tsn(), next, sctp.PPIDControl, octets("0000 0001")))
+						next++
+					}
+					time.Sleep(time.Second)
+				}
+				require.ErrorIs(t, x.failure(), net.ErrClosed)
+				require.Less(t, time.Since(begun), 2*(idleTime+x.a.e.cfg.PeerTimeout))
+				require.NotZero(t, next)
+			})
+		})
+	}
+}
+
 // TestTimeOfDayEndsNoAssociation: when the peer was heard is not kept as a time of day, which may
 // step by more than PeerTimeout.
 func TestTimeOfDayEndsNoAssociation(t *testing.T) {
