@@ -177,27 +177,34 @@ func (o *options) check() error {
 	return o.checkWorkloads()
 }
 
-// checkWorkloads checks what will be measured, and what it will be compared with.
+// checkWorkloads checks what the flags ask for, and what it will be compared with.
 func (o *options) checkWorkloads() error {
-	measured := []*options{o}
-	if o.suite != "" {
-		measured = o.overviews()
-	}
-	for _, m := range measured {
-		for _, w := range m.workloads() {
-			all := []workload{w}
-			if base := m.base(w); base != nil {
+	all := o.workloads()
+	for _, c := range o.againstBaseline() {
+		for _, w := range c.workloads() {
+			if base := c.base(w); base != nil {
 				all = append(all, *base)
-			}
-			for _, w := range all {
-				w = w.filled()
-				if err := w.check(); err != nil {
-					return cli.UsageError(err.Error())
-				}
 			}
 		}
 	}
+	for _, w := range all {
+		w = w.filled()
+		if err := w.check(); err != nil {
+			return cli.UsageError(err.Error())
+		}
+	}
 	return nil
+}
+
+// againstBaseline are those whose workloads are measured against the baseline: of a suite the plots of its report.
+func (o *options) againstBaseline() []*options {
+	switch {
+	case o.server || o.suite != "" && o.html == "":
+		return nil
+	case o.suite != "":
+		return o.overviews()
+	}
+	return []*options{o}
 }
 
 // checkMetrics checks that the server that is started here has a port for its metrics.

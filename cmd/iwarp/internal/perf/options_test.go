@@ -56,6 +56,10 @@ func TestOptions(t *testing.T) {
 		_, err = parsed(append(one, "--metrics", "127.0.0.1:0"))
 		require.NoError(t, err, "there is no second process")
 	}
+	for _, args := range [][]string{{"--suite", "standard"}, {"--serve"}} {
+		_, err = parsed(append(args, "--baseline", "http"))
+		require.NoError(t, err, "nothing is measured against the baseline")
+	}
 
 	for _, args := range [][]string{
 		{"--metrics", "127.0.0.1:0"},
@@ -71,7 +75,8 @@ func TestOptions(t *testing.T) {
 		{"--baseline", "http"}, // write is one of the operations
 		{"--op", "pingpong", "--baseline", "reqresp"},
 		{"--op", "read", "--depth", "5000", "--size", "64", "--baseline", "reqresp"},
-		{"--suite", "standard", "--case", "copies", "--op", "read", "--baseline", "reqresp"}, // the report would plot writes
+		{"--suite", "standard", "--html", "page.html", "--op", "read", "--baseline", "reqresp"}, // the report would plot writes
+		{"--suite", "standard", "--op", "fly"},
 		{"--pairs", "0"},
 		{"--op", "fly"},
 		{"--op", "send", "--duplex"},
