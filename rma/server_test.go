@@ -459,7 +459,7 @@ func TestRMA_42_FloodOfRequests(t *testing.T) {
 		require.Error(t, <-w.served)
 		return
 	}
-	require.Fail(t, "the lock was kept for all requests")
+	require.Fail(t, "no other goroutine got the lock before all requests were handled")
 }
 
 // TestRMA_42_FloodDuringADrain: what is handled before the machines are told that an STag is invalid is what has come, and
