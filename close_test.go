@@ -488,10 +488,15 @@ func (c stuckConn) Close() error {
 func TestRNICCloseIsBoundedWhileAConnectionDoesNotClose(t *testing.T) {
 	client, server := newSide(t, &iwarp.Config{CloseTimeout: 100 * time.Millisecond}), newSide(t, nil)
 	let := make(chan struct{})
-	client.over(server, func() (a, b net.Conn) {
-		a, b = transport.Pipe(transport.PipeOptions{})
-		return stuckConn{a, let}, b
-	})
+	var others []*iwarp.QP
+	for range 4 {
+		client.connect(server, pairConfig{network: "pipe"})
+		others = append(others, client.qp)
+		client.over(server, func() (a, b net.Conn) {
+			a, b = transport.Pipe(transport.PipeOptions{})
+			return stuckConn{a, let}, b
+		})
+	}
 	closed := make(chan error, 1)
 	go func() { closed <- client.rnic.Close() }()
 	select {
@@ -499,6 +504,13 @@ func TestRNICCloseIsBoundedWhileAConnectionDoesNotClose(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	case <-time.After(10 * time.Second):
 		require.Fail(t, "it waits for the Close of the connection")
+	}
+	for _, qp := range others {
+		select {
+		case <-qp.Done():
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "another QP does not end")
+		}
 	}
 	close(let)
 	<-client.qp.Done()
