@@ -221,6 +221,31 @@ func TestNoNewWorkNamesAnMRThatIsBeingClosed(t *testing.T) {
 	})
 }
 
+// TestNoNewWorkNamesAnMRThatIsClosedBeforeItsRegistration, which is still queued: Close waits for that, and for no work behind it.
+func TestNoNewWorkNamesAnMRThatIsClosedBeforeItsRegistration(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		mr, err := k.pd.AllocMR(8, stag.LocalWrite, nil)
+		require.NoError(t, err)
+		send := iwarp.SendWR{ID: 3, Op: iwarp.OpSend, Local: []iwarp.SGE{mr.Slice(0, 8)}}
+		k.posts(
+			iwarp.SendWR{ID: 1, Op: iwarp.OpRDMARead},
+			iwarp.SendWR{ID: 2, Op: iwarp.OpRegister, Flags: iwarp.ReadFence, MR: mr, Memory: make([]byte, 8)},
+			send)
+		k.p.Segment()
+		closed := make(chan error, 1)
+		go func() { closed <- mr.Close() }()
+		synctest.Wait()
+		require.ErrorIs(t, k.qp.PostSend(send), iwarp.ErrInvalidSTag)
+		k.p.Send(wiretest.ReadResponse(0xc1, 0, 0, ""))
+		require.Equal(t, wiretest.Send(1, 0, string(make([]byte, 8))), k.p.Segment())
+		k.wantCompletions("what was posted before is done", 1, 2, 3)
+		require.NoError(t, <-closed)
+		require.ErrorIs(t, k.qp.PostSend(send), iwarp.ErrInvalidSTag)
+		require.NoError(t, k.qp.Abort())
+	})
+}
+
 // TestVERBS_24_RegionIsInvalidatedBeforeItsWork: an OpRegister, or what names the region, that is
 // still queued when the region is invalidated fails in its turn.
 func TestVERBS_24_RegionIsInvalidatedBeforeItsWork(t *testing.T) {

@@ -241,7 +241,7 @@ func (pd *PD) checkSGE(s *SGE, need stag.Access, stream uint64) (*stag.Region, s
 		return nil, sgeOutside
 	case r.Access()&need != need:
 		return nil, sgeNoRight
-	case !r.Valid() && (s.MR.fast == nil || r.Closing()):
+	case !r.Valid() && (s.MR.fast == nil || s.MR.fast.Live().Closing()):
 		return nil, sgeInvalid
 	}
 	return r, sgeFine
