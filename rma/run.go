@@ -101,11 +101,13 @@ func (c *conn) drain() {
 	}
 }
 
-// poll takes completions into wcs, and reads the clock: they may have come after the time of the event, and what a PULL
-// allows counts from when it has come. mu is held.
+// poll takes completions into wcs, and reads the clock if there are any: they may have come after the time of the event,
+// and what a PULL allows counts from when it has come. mu is held.
 func (c *conn) poll() int {
 	n := c.cq.Poll(c.wcs[:])
-	c.now = time.Now()
+	if n > 0 {
+		c.now = time.Now()
+	}
 	return n
 }
 
