@@ -17,8 +17,7 @@ type replicated struct {
 	file *iwarp.MR
 	msgs *iwarp.MR // of buf
 	buf  []byte
-	qp   *iwarp.QP     // nil: it is not there yet
-	over chan struct{} // closed when nothing of the connection is left
+	qp   *iwarp.QP // nil: it is not there yet
 	stop context.CancelFunc
 }
 
@@ -27,16 +26,21 @@ type replicated struct {
 func (r *Replica) serveReplication(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s := &replicated{r: r, buf: make([]byte, 16), over: make(chan struct{}), stop: stop}
-	defer close(s.over)
+	s := &replicated{r: r, buf: make([]byte, 16), stop: stop}
 	r.sessions.Lock()
 	before := r.session
 	r.session = s
 	r.sessions.Unlock()
 	if before != nil {
 		before.stop()
-		<-before.over
 	}
+	select {
+	case r.turn <- struct{}{}:
+	case <-ctx.Done():
+		_ = cr.Reject(nil)
+		return ctx.Err()
+	}
+	defer func() { <-r.turn }()
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(ctx, cr); err != nil {
 		return err

@@ -2,6 +2,9 @@ package kv
 
 import (
 	"context"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,5 +62,32 @@ func TestConnectionWhoseCommitTakesLong(t *testing.T) {
 		close(disk)
 		require.NoError(t, <-closed)
 		require.NotZero(t, file[0]|file[7], "the mark was written before")
+	})
+}
+
+// TestPrimaryThatComesAgainAndAgain while the backup still waits for the disk, for an earlier connection: the newest one
+// waits for its turn, and none before it.
+func TestPrimaryThatComesAgainAndAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var waits atomic.Bool
+		disk := make(chan struct{})
+		w := newWorld(t, "pipe")
+		w.hold = func(s stage) {
+			if s == stageDurable && waits.Load() {
+				<-disk
+			}
+		}
+		w.start()
+		c := w.client("alpha")
+		waits.Store(true)
+		require.ErrorIs(t, c.Put(w.context(), []byte("a"), []byte("1")), ErrUncertain)
+		time.Sleep(time.Minute)
+		stacks := make([]byte, 1<<22)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		require.LessOrEqual(t, strings.Count(string(stacks), ".serveReplication("), 2)
+		waits.Store(false)
+		close(disk)
+		require.NoError(t, w.until(func() bool { return c.Put(w.quick(), []byte("a"), []byte("2")) == nil }))
+		w.holds(c, "a", "2")
 	})
 }

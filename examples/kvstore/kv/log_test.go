@@ -216,7 +216,7 @@ func TestSecondConnectionOfThePrimary(t *testing.T) {
 		first := w.backup.session
 		l, err := dialBackup(w.context(), w.primary)
 		require.NoError(t, err)
-		<-first.over
+		<-first.qp.Done()
 		require.Equal(t, w.primary.log.mark, l.theirs.mark)
 		require.Equal(t, w.primary.log.name, l.theirs.name)
 		l.close()

@@ -78,8 +78,9 @@ type Replica struct {
 	served chan struct{}  // closed when clients are served
 	failed chan struct{}  // closed when the replica has failed
 
-	sessions sync.Mutex  // of the backup: one primary at a time
-	session  *replicated // the newest one
+	sessions sync.Mutex    // of the backup: one primary at a time
+	session  *replicated   // the newest one
+	turn     chan struct{} // has a token while one may write the log
 
 	mu      sync.Mutex
 	regions map[uint64]*rma.Region
@@ -93,7 +94,7 @@ type Replica struct {
 // a backup when it has had a primary once: see [Replica.Served].
 func Open(ctx context.Context, cfg *Config) (r *Replica, err error) {
 	r = &Replica{
-		cfg: *cfg, served: make(chan struct{}), failed: make(chan struct{}), tables: make(map[uint64]*table),
+		cfg: *cfg, served: make(chan struct{}), failed: make(chan struct{}), turn: make(chan struct{}, 1), tables: make(map[uint64]*table),
 		plain: make(map[uint64]loan), regions: make(map[uint64]*rma.Region),
 	}
 	defer func() {
