@@ -366,7 +366,7 @@ func TestRMA_34_OpenDuringRotation(t *testing.T) {
 		})
 	}
 	failed := 0
-	for range 200 {
+	for range 50 {
 		if _, err := w.client.Open(w.context(), regionID, allOps); err != nil {
 			failed++
 		}
