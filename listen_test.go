@@ -109,6 +109,10 @@ func TestMPA_64_ResponderThatCannotGoOnRejects(t *testing.T) {
 			_, err := cr.Accept(testContext(s.T), nil)
 			require.Error(s, err)
 		},
+		"there are too much private data": func(s *side, cr *iwarp.ConnRequest) {
+			_, err := cr.Accept(testContext(s.T), &iwarp.QPConfig{PD: s.pd, PrivateData: make([]byte, 509)})
+			require.ErrorContains(s, err, "509 octets of private data")
+		},
 		"there is no answer": func(*side, *iwarp.ConnRequest) {},
 	} {
 		for _, network := range []string{"tcp", "sctp+udp"} {

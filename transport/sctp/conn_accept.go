@@ -75,16 +75,15 @@ func (r *Request) depth(d uint16) int {
 const rtrs = transport.RTRSend | transport.RTRWrite | transport.RTRRead
 
 // Accept opens the session, in the form in which it was asked for. ird and ord are the
-// depths that this end can do and wants. The returned Conn owns the stream. After an
-// error it has been released.
+// depths that this end can do and wants. The returned Conn owns the stream. After an error
+// in the arguments nothing has been sent, and the request can still be rejected; after any
+// other error the stream has been released.
 func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms, error) {
-	sealed := sealing(r.seal)
-	err := r.checkOpened(o)
-	if err == nil {
-		err = checkPrivate(len(private), sealed, r.isEnhanced())
+	if err := r.checkOpened(o); err != nil {
+		return nil, nil, err
 	}
-	if err != nil {
-		r.Close()
+	sealed := sealing(r.seal)
+	if err := checkPrivate(len(private), sealed, r.isEnhanced()); err != nil {
 		return nil, nil, err
 	}
 	if r.taken.Swap(true) {
