@@ -110,6 +110,10 @@ func (qp *QP) Idle() (sq, irq int) { return qp.stream.Idle() }
 // Slots is how many slots of the send queue are taken.
 func (qp *QP) Slots() int { return qp.sendSlots.Used() }
 
+// HasReceive is asked for a message that has found no receive, and Starved counts the QPs that are to be told of the next one.
+func (qp *QP) HasReceive() bool { return owner{qp}.HasReceive() }
+func (s *SRQ) Starved() int     { return len(s.starved) }
+
 // Posted is how many receives wait for a message.
 func (qp *QP) Posted() int { return qp.rq.Posted() }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goiwarp/iwarp/internal/lockorder"
 	"github.com/goiwarp/iwarp/internal/postqueue"
+	"github.com/goiwarp/iwarp/internal/qpconn"
 	"github.com/goiwarp/iwarp/internal/quota"
 	"github.com/goiwarp/iwarp/internal/ring"
 	"github.com/goiwarp/iwarp/stag"
@@ -157,18 +158,19 @@ func (s *SRQ) Stats() SRQStats {
 	return SRQStats{Posted: s.recvs.End, Taken: s.recvs.Oldest, Free: s.recvs.Len(), Depth: s.depth}
 }
 
-// offers reports whether there is a receive. If not, the next post wakes qp.
+// offers reports whether there is a receive. If not, the next post wakes qp, unless it has ended:
+// detach comes after that, and may have been called.
 func (s *SRQ) offers(qp *QP) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recvs.Len() > 0 {
-		return true
+	free := s.recvs.Len() > 0
+	if !free && qp.conn.Load().Stage() < qpconn.Ended {
+		if s.starved == nil {
+			s.starved = make(map[*QP]struct{})
+		}
+		s.starved[qp] = struct{}{}
 	}
-	if s.starved == nil {
-		s.starved = make(map[*QP]struct{})
-	}
-	s.starved[qp] = struct{}{}
-	return false
+	return free
 }
 
 // Close closes the SRQ. It fails while QPs use it. Receives that are still posted are dropped

@@ -481,3 +481,19 @@ func TestNothingIsAllocatedForASharedReceive(t *testing.T) {
 		one(t, s.qp.RecvCQ(), wcs)
 	})
 }
+
+// TestSRQDoesNotKeepAQPThatHasEnded, whose connection ended while the reader asked for a receive.
+func TestSRQDoesNotKeepAQPThatHasEnded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		srq, err := s.pd.CreateSRQ(1)
+		require.NoError(t, err)
+		_, qp := responder(t, s.rnic, "pipe", &iwarp.QPConfig{PD: s.pd, SRQ: srq})
+		require.False(t, qp.HasReceive())
+		require.Equal(t, 1, srq.Starved())
+		require.NoError(t, qp.Abort())
+		require.False(t, qp.HasReceive())
+		require.Zero(t, srq.Starved())
+		require.NoError(t, srq.Close())
+	})
+}
