@@ -356,11 +356,37 @@ func (a *association) End() {
 	<-a.done
 }
 
-// shutdown begins the graceful end of the association, when no Terminate waits for room any more: the
-// kernel takes none after it.
+// shutdown begins the graceful end of the association, when the peer has acknowledged all: the kernel
+// takes no Terminate after it, and gives a peer up that has no room for what is left.
 func (a *association) shutdown() {
-	a.out.await(nil)
+	a.await(nil, a.out.allSent)
 	a.sock.shutdown()
+}
+
+// The times between two looks at what is acknowledged.
+const (
+	firstLook = time.Millisecond
+	lastLook  = 50 * time.Millisecond
+)
+
+// await waits for cond, which is about what is acknowledged: the kernel does not tell of that. It
+// reports false if the association has failed first, or done is closed.
+func (a *association) await(done <-chan struct{}, cond func() bool) bool {
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		if a.Err() != nil {
+			return false
+		}
+		if cond() {
+			return true
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-done:
+			t.Stop()
+			return false
+		}
+	}
 }
 
 // fail ends the association at once. It tells the peer, unless the peer has ended it.

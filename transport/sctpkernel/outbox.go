@@ -189,8 +189,10 @@ func (o *outbox) allAcked(s *stream) bool { return !o.waits(s) && o.acked(o.mark
 
 // allSent tells whether the peer has acknowledged all messages of all streams.
 func (o *outbox) allSent() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	kept, err := o.sock.queued()
-	return err != nil || kept == 0
+	return len(o.urgent) == 0 && (err != nil || kept == 0)
 }
 
 // close makes every call return: the outbox is over.

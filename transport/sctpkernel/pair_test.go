@@ -35,12 +35,17 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
+	t.Helper()
+	return newPairOf(t, Config{})
+}
+
+func newPairOf(t *testing.T, cfg Config) *pair {
 	needsSCTP(t)
 	p := &pair{T: t}
 	var err error
-	p.l, err = Listen(t.Context(), Config{}, "127.0.0.1:0", 16)
+	p.l, err = Listen(t.Context(), cfg, "127.0.0.1:0", 16)
 	require.NoError(t, err)
-	p.c = NewClient(Config{})
+	p.c = NewClient(cfg)
 	t.Cleanup(func() {
 		p.c.Close()
 		p.l.End()

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -318,12 +319,13 @@ func (p *pair) fill(from *sctp.Conn) (sent int) {
 // TestWhatIsLeftWhenTheLastSessionEnds arrives: the association ends gracefully when all has been
 // sent, the Terminate that waits for room included, and acknowledged, however long that takes.
 func TestWhatIsLeftWhenTheLastSessionEnds(t *testing.T) {
-	p := newPair(t)
+	const timeout = 4 * time.Second
+	p := newPairOf(t, Config{PeerTimeout: timeout})
 	require.NoError(t, p.server.CloseSend())
 	require.ErrorIs(t, receive(p.client, &segments{want: 1}), io.EOF)
 	sent := p.fill(p.client)
 	require.NoError(t, p.client.Close())
-	time.Sleep(2 * shutdownTime)
+	time.Sleep(3 * timeout)
 	n := &count{want: sent + 1}
 	require.ErrorIs(t, receive(p.server, n), io.EOF)
 	require.Equal(t, 1, n.want)
@@ -426,5 +428,40 @@ func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
 		c.idled(a)
 		_, ok := a.Open()
 		require.False(t, ok, "now it is not in use")
+	})
+}
+
+// TestShutdownWaitsForThePeer to acknowledge all: a kernel that has been told to shut down gives a peer
+// up that has no room for what is left.
+func TestShutdownWaitsForThePeer(t *testing.T) {
+	reuseTest(t, 1, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+		require.NoError(t, err)
+		defer unix.Close(fds[1])
+		a.sock, err = newSocket(fds[0])
+		require.NoError(t, err)
+		defer a.sock.close()
+		shut := func() bool {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			_, err := unix.Read(fds[1], make([]byte, 1))
+			return !errors.Is(err, unix.EAGAIN)
+		}
+
+		require.NoError(t, first.Send(sctp.PPIDSegment, octets(4), true))
+		require.NoError(t, first.Send(sctp.PPIDControl, octets(4), true))
+		first.Release(true)
+		a.streams[1].Release(true)
+		a.Retire()
+		require.False(t, shut(), "the Terminate waits for room")
+		a.out.mu.Lock() // which calls of the kernel hold
+		k.room = 9
+		a.out.mu.Unlock()
+		k.drained <- struct{}{}
+		require.False(t, shut(), "it is not acknowledged")
+		a.out.mu.Lock()
+		k.memory = 0
+		a.out.mu.Unlock()
+		require.True(t, shut())
 	})
 }

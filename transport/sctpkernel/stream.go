@@ -3,7 +3,6 @@ package sctpkernel
 import (
 	"errors"
 	"net"
-	"time"
 
 	"github.com/goiwarp/iwarp/transport"
 	"github.com/goiwarp/iwarp/transport/sctp"
@@ -31,28 +30,8 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 
 func (s *stream) Room(done <-chan struct{}) { s.a.out.await(done) }
 
-// The times between two looks at what is acknowledged.
-const (
-	firstLook = time.Millisecond
-	lastLook  = 50 * time.Millisecond
-)
-
 func (s *stream) Acked(done <-chan struct{}) bool {
-	for wait := firstLook; ; wait = min(2*wait, lastLook) {
-		if s.a.Err() != nil {
-			return false
-		}
-		if s.a.out.allAcked(s) {
-			return true
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-done:
-			t.Stop()
-			return false
-		}
-	}
+	return s.a.await(done, func() bool { return s.a.out.allAcked(s) })
 }
 
 func (s *stream) Receive(p []byte) (int, uint32, error) {
