@@ -111,9 +111,11 @@ func (h *half) close() {
 	}
 }
 
-// end appends the record of the end; of a connection of which nothing was said nothing is said now.
+// end appends the record of the end; of a connection of which nothing was said nothing is said now, nor of one that is no
+// iWARP.
 func (c *conn) end(dir int) *Record {
-	if c.number == 0 || c.tcp[dir].mpa.state == stateForeign {
+	f, peer := &c.tcp[dir].mpa, &c.tcp[1-dir].mpa
+	if c.number == 0 || f.state == stateForeign || peer.state == stateForeign && !f.have {
 		return nil
 	}
 	return c.record(dir, KindEnd)
