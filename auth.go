@@ -30,7 +30,7 @@ type AuthInfo struct {
 	Local      net.Addr
 	Remote     net.Addr
 	Target     string // the address that Dial was given; empty for a responder and for Client
-	MaxPrivate int    // octets of private data of the ULP that a start-up frame has room for; a Reply if QPConfig allows them
+	MaxPrivate int    // octets of private data of the ULP that the Request has room for, or a Reply whose options allow most
 }
 
 // An AuthSession authenticates one set-up. One goroutine at a time uses it, but for Peer and

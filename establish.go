@@ -69,7 +69,7 @@ func outcome(ctx context.Context, qp *QP, fault *transport.Fault) error {
 
 // abandon ends a QP whose set-up has failed.
 func (qp *QP) abandon(err error) {
-	if qp.conn.Load() != nil { // it has ended, with the error of the negotiation
+	if qp.conn.Load() != nil { // it has ended with the error of the negotiation, or the program has panicked since
 		qp.abort(err)
 		return
 	}

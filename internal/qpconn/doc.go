@@ -9,8 +9,8 @@
 // use the rights:
 //
 //   - A waiter, in [Conn.Wait], receives while it waits.
-//   - The reader is started when input arrives and no goroutine waits. It ends when no more
-//     input has arrived for a while.
+//   - The reader is started when input arrives and no goroutine waits, and when a message that
+//     has waited for a receive is tried again. It ends when no more input has arrived for a while.
 //   - A poster, in [Conn.Post], sends what it has queued, but never waits for the network.
 //   - The writer is started when sending has to wait for the network, or when more than one
 //     share is to be sent and no other goroutine is available for it.

@@ -17,7 +17,7 @@ func (c *Conn) stall() (holds bool) {
 	c.mu.Lock()
 	d := c.arbiter.stall()
 	waits := c.arbiter.rx == rxStalled
-	if d = c.act(d); !waits { // the connection is ending, and the Owner may have
+	if d = c.act(d); !waits { // the connection is ending, and the Owner may have ended
 		return d&doRead != 0
 	}
 	if c.owner.HasReceive() {

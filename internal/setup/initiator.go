@@ -60,7 +60,7 @@ func (i *initiator) another(ctx context.Context, err error) bool {
 }
 
 // NoAnswer reports whether err is that of a peer that has not answered an enhanced Request, as one
-// does that knows revision 1 alone. asked is with what it was asked.
+// does that knows revision 1 alone. asked are the options of that Request.
 func NoAnswer(err error, asked mpa.Options) bool {
 	return asked.Revision != mpa.Revision1 && (errors.Is(err, mpa.ErrNoReply) || errors.Is(err, sctp.ErrRefused))
 }
