@@ -62,7 +62,7 @@ func (r *Replica) accept(ctx context.Context, cr *iwarp.ConnRequest) {
 		return
 	}
 	if !r.enter() {
-		return // what was not answered is closed
+		return // what was not answered is rejected
 	}
 	defer r.conns.Done()
 	t := r.tables[regionOf(peer.Name)]
