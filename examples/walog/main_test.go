@@ -112,6 +112,14 @@ func (c *cluster) writer() *writer {
 	return w
 }
 
+// holdsOne makes all targets hold the record "one", of a writer that has ended.
+func (c *cluster) holdsOne() {
+	w := c.writer()
+	require.NoError(c, w.append(c.ctx, []byte("one")))
+	require.NoError(c, w.settle(c.ctx))
+	require.NoError(c, w.close())
+}
+
 // records are those of a target's file.
 func (c *cluster) records(i int) string {
 	b, err := os.ReadFile(c.paths[i])

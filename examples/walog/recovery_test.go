@@ -74,10 +74,7 @@ func TestRecoveryThatEndsEarly(t *testing.T) {
 // which does not see that target, has another term.
 func TestATermIsOneWriters(t *testing.T) {
 	c := newCluster(t)
-	w := c.writer()
-	require.NoError(t, w.append(c.ctx, []byte("one")))
-	require.NoError(t, w.settle(c.ctx))
-	require.NoError(t, w.close())
+	c.holdsOne()
 
 	c.lose(2)
 	w, marks := c.begun()
@@ -320,10 +317,7 @@ func (d unreadable) ReadAt(p []byte, off int64) (int, error) {
 // TestLinksDoNotWaitForEachOther: a target that does not answer while its log is compared is one that is lost.
 func TestLinksDoNotWaitForEachOther(t *testing.T) {
 	c := newCluster(t)
-	w := c.writer()
-	require.NoError(t, w.append(c.ctx, []byte("one")))
-	require.NoError(t, w.settle(c.ctx))
-	require.NoError(t, w.close())
+	c.holdsOne()
 	c.lose(2)
 	b, err := os.ReadFile(c.paths[2])
 	require.NoError(t, err)
