@@ -92,12 +92,12 @@ func (c *conn) take(n int) {
 
 // drain handles all completions that the CQ has now, and perhaps some that come meanwhile. mu is held.
 func (c *conn) drain() {
-	for left := c.cq.Stats().Waiting; left > 0; {
-		n := c.poll()
+	left := c.cq.Stats().Waiting
+	for n := 1; left > 0 && n > 0; left -= n {
+		n = c.poll()
 		for i := range c.wcs[:n] {
 			c.completed(&c.wcs[i])
 		}
-		left -= n
 	}
 }
 
