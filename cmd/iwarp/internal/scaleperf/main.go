@@ -48,10 +48,11 @@ type options struct {
 	load   int
 	memory int // MiB
 	after  time.Duration
-	heap   string // file for heap profiles
-	kind   string // what a node, as which the command starts itself, connects
-	limit  int    // MiB that it may have
-	cgroup string // the directory of a memory controller; of a node: of its cgroup
+	silent time.Duration // how long a peer may be silent; 0: as the library and package net have it
+	heap   string        // file for heap profiles
+	kind   string        // what a node, as which the command starts itself, connects
+	limit  int           // MiB that it may have
+	cgroup string        // the directory of a memory controller; of a node: of its cgroup
 
 	chosen contest.Measurements[*bench]
 }
@@ -86,6 +87,7 @@ overload does to a server whose memory is limited. It prints what was measured b
 	fs.IntVar(&o.load, "load", 10000, "connections of the overload")
 	fs.IntVar(&o.memory, "memory", 512, "`MiB` that the server of the overload may have")
 	fs.DurationVar(&o.after, "after", time.Minute, "how long after the overload the server is measured again")
+	fs.DurationVar(&o.silent, "peer-timeout", 0, "Config.PeerTimeout of the queue pairs, and the same limit for the connections of TCP; 0: the defaults of the library and of package net")
 	fs.StringVar(&o.cgroup, "cgroup", "", "put the server of the overload into a new cgroup below this `DIRECTORY` of the memory controller, with --memory as its limit")
 	fs.StringVar(&o.heap, "heapprofile", "", "write heap profiles of the last number to `FILE`.client and FILE.server; every allocation is recorded, which is slow")
 	fs.StringVar(&o.kind, "kind", "", "with --serve: what to connect")
@@ -106,6 +108,9 @@ func (o *options) check() (err error) {
 	}
 	if o.load < 1 || o.memory < leastMemory || o.after < 0 {
 		return cli.Usagef("--load is 1 at least, --memory %d, and --after 0", leastMemory)
+	}
+	if o.silent < 0 {
+		return cli.Usagef("--peer-timeout %v is below 0", o.silent)
 	}
 	o.chosen, err = measurements.Chosen(&o.Options)
 	return err

@@ -126,11 +126,11 @@ func serve(ctx context.Context, o *options, stdin io.Reader, stdout io.Writer) e
 	s := new(server)
 	switch o.kind {
 	case kindQP:
-		s.qps = new(qps)
+		s.qps = &qps{silent: o.silent}
 		s.network = s.qps
 		defer s.qps.close()
 	case kindTCP:
-		s.network = new(sockets)
+		s.network = &sockets{silent: o.silent}
 	default:
 		return cli.Usagef("--kind %q: %s and %s are known", o.kind, kindQP, kindTCP)
 	}
@@ -201,7 +201,7 @@ type node struct{ remote peer.Remote }
 func (b *bench) start(kind string, limit int, args ...string) (*node, error) {
 	n := new(node)
 	b.nodes = append(b.nodes, n)
-	args = append([]string{"perf", "scale", "--serve", "--kind", kind, "--limit", strconv.Itoa(limit)}, args...)
+	args = append([]string{"perf", "scale", "--serve", "--kind", kind, "--limit", strconv.Itoa(limit), "--peer-timeout", b.opts.silent.String()}, args...)
 	return n, n.remote.Start(b.ctx, b.stderr, "", args...)
 }
 

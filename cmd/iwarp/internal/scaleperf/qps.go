@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/cm"
@@ -25,6 +26,7 @@ type qps struct {
 	rnic   *iwarp.RNIC
 	set    *exporter.Set // with it
 	pd     *iwarp.PD
+	silent time.Duration   // Config.PeerTimeout
 	idle   *iwarp.QPConfig // of those that wait for a message
 	sink   *iwarp.MR       // what is written to
 	block  int             // octets for each connection of the load
@@ -42,7 +44,7 @@ func (q *qps) open(maxQP int) (err error) {
 		return nil
 	}
 	q.writers = make(map[string]*writer)
-	if q.rnic, err = iwarp.Open(&iwarp.Config{Limits: iwarp.Limits{MaxQP: maxQP, MaxHalfOpen: maxHalfOpen}}); err != nil {
+	if q.rnic, err = iwarp.Open(&iwarp.Config{PeerTimeout: q.silent, Limits: iwarp.Limits{MaxQP: maxQP, MaxHalfOpen: maxHalfOpen}}); err != nil {
 		return err
 	}
 	q.set = exporter.NewSet()

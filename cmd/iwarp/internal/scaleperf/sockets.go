@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/peer"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // messageLen is how long a message of the busy connection is, and what a connection of TCP reads into.
@@ -23,6 +25,8 @@ const (
 
 // sockets are plain connections of TCP.
 type sockets struct {
+	silent time.Duration // how long a peer may be silent; 0: as package net has it
+
 	mu     sync.Mutex
 	held   []net.Conn
 	talker net.Conn
@@ -42,7 +46,9 @@ func (s *sockets) listen(_ context.Context, o *listenOrder) (addrs []string, err
 				if err != nil {
 					return
 				}
-				go s.serve(c)
+				if s.bound(c) == nil {
+					go s.serve(c)
+				}
 			}
 		}()
 	}
@@ -78,8 +84,19 @@ func reads(c net.Conn) {
 	_, _ = io.ReadFull(c, buf) // ends with the process
 }
 
+// bound bounds how long the peer of c may be silent.
+func (s *sockets) bound(c net.Conn) error {
+	if s.silent == 0 {
+		return nil
+	}
+	return transport.SetPeerTimeout(c, s.silent)
+}
+
 func (s *sockets) connect(addr string, what byte) (net.Conn, error) {
 	c, err := peer.Dial(addr, "")
+	if err == nil {
+		err = s.bound(c)
+	}
 	if err != nil {
 		return nil, err
 	}
