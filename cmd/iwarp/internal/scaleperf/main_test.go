@@ -39,7 +39,7 @@ func report(t *testing.T, args ...string) (r marks.Report, names []string) {
 
 func TestIdleConnections(t *testing.T) {
 	file := t.TempDir() + "/heap"
-	r, names := report(t, "--run", "idle", "--qps", "3,100", "--pairs", "2", "--time", "10ms", "--heapprofile", file)
+	r, names := report(t, "--run", "idle", "--qps", "3,100", "--pairs", "2", "--time", "10ms", "--peer-timeout", "1m", "--heapprofile", file)
 	require.Equal(t, []string{
 		"3 queue pairs: heap and stacks of one", "3 queue pairs: resident memory of one", "3 queue pairs: p99 of a busy one against TCP", "3 queue pairs: scrape of the metrics",
 		"100 queue pairs: heap and stacks of one", "100 queue pairs: resident memory of one", "100 queue pairs: p99 of a busy one against TCP", "100 queue pairs: scrape of the metrics",
@@ -104,7 +104,7 @@ func TestFewDescriptors(t *testing.T) {
 func TestWrongCalls(t *testing.T) {
 	peertest.WithoutInput(t, Command).Refuses(t,
 		[]string{"--nonsense"}, []string{"--qps", "0"}, []string{"--qps", "many"}, []string{"--load", "0"}, []string{"--memory", "1"},
-		[]string{"--after", "-1s"}, []string{"--run", "nothing"}, []string{"more"}, []string{"--serve", "--kind", "other"})
+		[]string{"--after", "-1s"}, []string{"--peer-timeout", "-1s"}, []string{"--run", "nothing"}, []string{"more"}, []string{"--serve", "--kind", "other"})
 }
 
 func TestEndsEarly(t *testing.T) {
