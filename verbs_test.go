@@ -168,6 +168,24 @@ func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
 	}
 }
 
+// TestPeerEndsInTheMiddleOfAMessageAfterClose: our half has ended and cannot tell the peer, but the message is lost.
+func TestPeerEndsInTheMiddleOfAMessageAfterClose(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newTalk(t, iwarp.QPConfig{}, nil)
+		require.NoError(t, k.qp.PostRecv(iwarp.RecvWR{Local: k.at(0, 8)}))
+		k.p.Send(wiretest.Untagged(0x01, 0x43, 0, 0, 1, 0, "half"))
+		synctest.Wait()
+		closed := make(chan error, 1)
+		go func() { closed <- k.qp.Close() }()
+		k.p.WantEOF("our half ends")
+		k.p.CloseWrite()
+		require.NoError(t, <-closed)
+		k.wantEvent(iwarp.EventTerminated)
+		require.ErrorContains(t, k.qp.Err(), "in the middle of a message")
+		require.Equal(t, iwarp.StateError, k.qp.State())
+	})
+}
+
 // TestVERBS_44_OneErrorAndAllElseIsFlushed: one message ends the QP. Its receive tells, and
 // nothing else of either queue, sent or not.
 func TestVERBS_44_OneErrorAndAllElseIsFlushed(t *testing.T) {

@@ -191,7 +191,7 @@ func (c *Conn) afterPeer() {
 			"the peer ended its half with %d work requests and %d RDMA Reads outstanding", sq, irq))
 		return
 	}
-	if peer == peerCut && stage < Closing {
+	if peer == peerCut {
 		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "the peer ended its half in the middle of a message"))
 		return
 	}

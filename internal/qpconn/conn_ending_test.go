@@ -185,7 +185,8 @@ func TestPeerEndsWithWorkOutstanding(t *testing.T) {
 	}
 }
 
-// TestPeerEndsInTheMiddleOfAMessage: a Terminate tells it so, unless our half has ended, too.
+// TestPeerEndsInTheMiddleOfAMessage: a Terminate tells it so, unless our half has ended, too. It is an error
+// on this side all the same.
 func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
 	beginning := aSend(1)
 	beginning[0] &^= 0x40 // not the last segment
@@ -205,7 +206,10 @@ func TestPeerEndsInTheMiddleOfAMessage(t *testing.T) {
 		e.drains()
 		e.endsSending()
 		e.peerEnds()
-		e.endedWith(Closed, nil, "Close")
+		e.isOver()
+		reason, cause := e.conn.Cause()
+		require.Equal(e, Terminated, reason)
+		require.ErrorContains(e, cause, "in the middle of a message")
 		require.Zero(e, e.llp.counts()[rdmap.OpTerminate])
 	})
 }
