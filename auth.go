@@ -16,7 +16,8 @@ var ErrAuth = errors.New("iwarp: authentication failed")
 
 // An Authenticator authenticates the set-up of connections: their start-up frames, and the
 // first message of the initiator. Package cm has one. Its methods may be called concurrently;
-// what belongs to one set-up is in its [AuthSession].
+// what belongs to one set-up is in its [AuthSession]. They may wait until ctx ends, which is that of the
+// set-up and ends with the RNIC, too.
 type Authenticator interface {
 	// Initiate begins the set-up of a connection that this side asks for.
 	Initiate(ctx context.Context, info *AuthInfo) (AuthSession, error)

@@ -385,3 +385,64 @@ func TestSetupThatPanics(t *testing.T) {
 		require.Eventually(t, func() bool { return s.rnic.HalfOpen() == 0 }, 5*time.Second, time.Millisecond)
 	}
 }
+
+// A waitingAuth finds no session until its context ends.
+type waitingAuth struct{ begun chan struct{} }
+
+func (a waitingAuth) Initiate(ctx context.Context, _ *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	close(a.begun)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (a waitingAuth) Respond(ctx context.Context, info *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	return a.Initiate(ctx, info)
+}
+
+// TestEndOfTheRNICEndsAnAuthentication, as it ends the other parts of a set-up.
+func TestEndOfTheRNICEndsAnAuthentication(t *testing.T) {
+	for how, end := range map[string]func(r *iwarp.RNIC) error{
+		"Close":    (*iwarp.RNIC).Close,
+		"Shutdown": func(r *iwarp.RNIC) error { return r.Shutdown(context.Background()) },
+	} {
+		for call, begin := range map[string]func(ctx context.Context, s *side, a waitingAuth) error{
+			"Dial": func(ctx context.Context, s *side, a waitingAuth) error {
+				_, err := s.rnic.Dial(ctx, "pipe", "nowhere", &iwarp.QPConfig{PD: s.pd, Auth: a})
+				return err
+			},
+			"Client": func(ctx context.Context, s *side, a waitingAuth) error {
+				c, _ := transport.Pipe(transport.PipeOptions{})
+				_, err := s.rnic.Client(ctx, c, &iwarp.QPConfig{PD: s.pd, Auth: a})
+				return err
+			},
+			"Server": func(ctx context.Context, s *side, a waitingAuth) error {
+				c, peer := transport.Pipe(transport.PipeOptions{})
+				go func() { _, _ = peer.Write(append([]byte("MPA ID Req Frame"), wiretest.Hex("50 02 0004 0010 0010")...)) }()
+				_, err := s.rnic.Server(ctx, c, &iwarp.ListenConfig{Auth: a, SetupTimeout: time.Hour})
+				return err
+			},
+			"a stage of Dial": func(ctx context.Context, s *side, a waitingAuth) error {
+				enter := func(ctx context.Context, _ iwarp.SetupStage) error {
+					_, err := a.Initiate(ctx, nil)
+					return err
+				}
+				_, err := s.rnic.Dial(ctx, "pipe", "nowhere", &iwarp.QPConfig{PD: s.pd, SetupTrace: &iwarp.SetupTrace{Enter: enter}})
+				return err
+			},
+		} {
+			t.Run(how+" "+call, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					s, a := newSide(t, nil), waitingAuth{make(chan struct{})}
+					ended := make(chan error, 1)
+					go func() { ended <- begin(testContext(t), s, a) }()
+					<-a.begun
+					start := time.Now()
+					require.NoError(t, end(s.rnic))
+					require.ErrorIs(t, <-ended, net.ErrClosed)
+					require.Zero(t, time.Since(start))
+					require.Zero(t, s.rnic.InUse().MaxQP)
+				})
+			})
+		}
+	}
+}

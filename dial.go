@@ -38,7 +38,7 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 	return r.connect(ctx, qc, initiation{
 		info:    &AuthInfo{Network: network, Target: addr},
 		network: network,
-		run:     func(l *setup.Local) error { return r.setups.Dial(ctx, network, addr, l) },
+		run:     func(ctx context.Context, l *setup.Local) error { return r.setups.Dial(ctx, network, addr, l) },
 		failure: func(err error) error { return setup.DialError(network, addr, err) },
 	})
 }
@@ -47,38 +47,44 @@ func (r *RNIC) Dial(ctx context.Context, network, addr string, qc *QPConfig) (*Q
 type initiation struct {
 	info    *AuthInfo
 	network string // empty: a connection that exists
-	run     func(l *setup.Local) error
+	run     func(ctx context.Context, l *setup.Local) error
 	failure func(err error) error // says which one has failed
 }
 
 // connect makes a QP, and sets its connection up.
 func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP, err error) {
 	stages := qc.stages()
-	err = stages.Run(ctx, setup.StageQP, func() (err error) {
-		qp, err = r.newQP(qc)
-		return err
+	err = r.setups.Within(ctx, func(ctx context.Context) error {
+		return stages.Run(ctx, setup.StageQP, func() (err error) {
+			qp, err = r.newQP(qc)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
 	err = setup.OrUndo(qp.abandon, func() error {
-		l := qp.initiator(stages)
-		if err := authenticates(ctx, qp, l, a.info); err != nil {
-			return err
-		}
-		if err := qp.checkRequest(l, a.network); err != nil {
-			return err
-		}
-		return rejection(a.run(l))
+		return r.setups.Within(ctx, func(ctx context.Context) error { return a.connect(ctx, qp, stages) })
 	})
 	if err != nil {
 		return nil, a.failure(err)
 	}
-	if err := stages.Run(ctx, setup.StageReady, func() error { return nil }); err != nil {
-		qp.abort(err)
-		return nil, err
-	}
 	return qp, nil
+}
+
+// connect sets the connection of a QP up.
+func (a *initiation) connect(ctx context.Context, qp *QP, stages setup.StageTrace) error {
+	l := qp.initiator(stages)
+	if err := authenticates(ctx, qp, l, a.info); err != nil {
+		return err
+	}
+	if err := qp.checkRequest(l, a.network); err != nil {
+		return err
+	}
+	if err := rejection(a.run(ctx, l)); err != nil {
+		return err
+	}
+	return stages.Run(ctx, setup.StageReady, func() error { return nil })
 }
 
 // Client makes the initiator of an existing connection, which from now on belongs
@@ -97,7 +103,7 @@ func (r *RNIC) Client(ctx context.Context, c net.Conn, qc *QPConfig) (*QP, error
 	begun := false
 	qp, err := r.connect(ctx, qc, initiation{
 		info: &AuthInfo{Network: setup.NetworkOf(c.LocalAddr()), Local: c.LocalAddr(), Remote: c.RemoteAddr()},
-		run: func(l *setup.Local) error {
+		run: func(ctx context.Context, l *setup.Local) error {
 			begun = true
 			return r.setups.Client(ctx, c, l)
 		},

@@ -44,7 +44,9 @@ type Manager struct {
 	cfg     Config
 	clients map[string]sessionClient // by network
 
-	exchanges sync.WaitGroup // of set-up messages
+	lasts     context.Context    // ends with Refuse
+	end       context.CancelFunc // ends it
+	exchanges sync.WaitGroup     // of set-up messages
 	outcomes  outcomes
 
 	mu        lockorder.Mutex[lockorder.Setups]
@@ -58,6 +60,7 @@ type Manager struct {
 // New makes a Manager.
 func New(cfg Config) *Manager {
 	m := &Manager{cfg: cfg, pending: make(map[io.Closer]struct{}), listeners: make(map[*Listener]struct{}), slowPaths: make(map[string]struct{})}
+	m.lasts, m.end = context.WithCancel(context.Background())
 	m.clients = m.sessionClients()
 	return m
 }
@@ -78,7 +81,12 @@ func (m *Manager) Refuse(cause error) {
 		closers = append(closers, c)
 	}
 	m.mu.Unlock()
+	m.end()
 	for _, c := range closers {
+		if o, ok := c.(offer); ok {
+			m.cfg.Start(func() { _ = o.Close() }) // that of a net.Conn may be held up
+			continue
+		}
 		_ = c.Close()
 	}
 }
@@ -131,6 +139,19 @@ func (m *Manager) unwatch(c io.Closer) {
 	m.mu.Lock()
 	delete(m.pending, c)
 	m.mu.Unlock()
+}
+
+// Within calls f, which is a part of a set-up that may run code of the program, under a context that
+// ends with ctx or with Refuse.
+func (m *Manager) Within(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(m.lasts, func() { end(m.cfg.Closed) })()
+	err := f(ctx)
+	if errors.Is(err, net.ErrClosed) { // it tells already
+		return err
+	}
+	return m.endedBy(ctx, err)
 }
 
 // begin calls f, which does what comes before an exchange of set-up messages, under a context that

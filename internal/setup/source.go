@@ -79,10 +79,14 @@ func (m *Manager) Server(ctx context.Context, c net.Conn, cfg ListenConfig) (*Re
 		_ = c.Close()
 		return nil, m.failure(err, lack{missing: "all of an MPA Request"})
 	}
-	ctx, giveUp := context.WithCancelCause(ctx)
-	defer giveUp(nil)
-	nothing := func() {}
-	q, err := m.serve(ctx, c, cfg, watch{giveUp, nothing, nothing})
+	var q *Request
+	err := m.Within(ctx, func(ctx context.Context) (err error) {
+		ctx, giveUp := context.WithCancelCause(ctx)
+		defer giveUp(nil)
+		nothing := func() {}
+		q, err = m.serve(ctx, c, cfg, watch{giveUp, nothing, nothing})
+		return err
+	})
 	m.refuse(err)
 	return q, err
 }
