@@ -515,3 +515,43 @@ func TestRNICCloseIsBoundedWhileAConnectionDoesNotClose(t *testing.T) {
 	close(let)
 	<-client.qp.Done()
 }
+
+// TestEndsAreBoundedWhileAConnectionDoesNotClose: of a QP, and of an RNIC that is shut down, with a QP or with a
+// request that has no answer yet.
+func TestEndsAreBoundedWhileAConnectionDoesNotClose(t *testing.T) {
+	const closeTimeout = 3 * time.Second
+	for how, c := range map[string]struct {
+		end    func(k *side, ctx context.Context) error
+		within time.Duration
+	}{
+		"Abort":     {func(k *side, _ context.Context) error { return k.qp.Abort() }, time.Second},
+		"Close":     {func(k *side, _ context.Context) error { return k.qp.Close() }, closeTimeout + time.Second},
+		"Terminate": {func(k *side, _ context.Context) error { return k.qp.Terminate() }, 3 * time.Second},
+		"Shutdown":  {func(k *side, ctx context.Context) error { return k.rnic.Shutdown(ctx) }, time.Second + closeTimeout},
+	} {
+		t.Run(how, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				client, server := newSide(t, &iwarp.Config{CloseTimeout: closeTimeout}), newSide(t, nil)
+				let := make(chan struct{})
+				conns := func() (a, b net.Conn) {
+					a, b = transport.Pipe(transport.PipeOptions{})
+					return stuckConn{a, let}, b
+				}
+				client.over(server, conns)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if how == "Shutdown" {
+					a, b := conns()
+					go func() { _, _ = server.rnic.Client(ctx, b, &iwarp.QPConfig{PD: server.pd}) }()
+					_, err := client.rnic.Server(ctx, a, nil)
+					require.NoError(t, err)
+				}
+				start := time.Now()
+				require.ErrorIs(t, c.end(client, ctx), os.ErrDeadlineExceeded)
+				require.LessOrEqual(t, time.Since(start), c.within)
+				close(let)
+				<-client.qp.Done()
+			})
+		})
+	}
+}

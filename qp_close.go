@@ -45,8 +45,8 @@ func endUnconnected(qp *QP) error {
 	return errNotConnected
 }
 
-// abortTime limits the wait for the goroutines of an aborted QP. They return at once, unless a
-// Buffer or a Flusher blocks them.
+// abortTime limits the wait for the goroutines of an aborted QP. They return at once, unless code
+// of the program blocks them: see package endwait.
 const abortTime = time.Second
 
 // fail ends the stream because of an error that this side has found. It returns false if the
@@ -59,8 +59,9 @@ func (qp *QP) fail(cause error) bool { return qp.conn.Load().Fail(cause) }
 // aborted, and Close returns an error that matches os.ErrDeadlineExceeded. Closing a QP that
 // has ended does nothing.
 //
-// A method of a Buffer that does not return keeps the QP from ending. Close then returns an
-// error one second after the timeout, and the QP ends when the method returns. If Close is
+// A method of a Buffer, or of a net.Conn of the program, that does not return keeps the QP from
+// ending. Close then returns an error that matches os.ErrDeadlineExceeded one second after the
+// timeout, and the QP ends when the method returns. If Close is
 // called from inside a method of a Buffer or a Flusher, it returns an error at once, and the QP
 // ends in the background.
 //
@@ -112,12 +113,7 @@ func (qp *QP) endWithin(ctx context.Context, cause error) (aborted bool) {
 	select {
 	case <-qp.done:
 	case <-qp.conn.Load().Drained():
-		stop := context.AfterFunc(ctx, func() { qp.abort(cause) }) // TLS has something to send, which may have to wait
-		qp.endSending()
-		if !stop() {
-			qp.abort(cause) // the other call may not have begun
-			return true
-		}
+		qp.rnic.tasks.Start(qp.endSending) // TLS has something to send, which may have to wait
 		select {
 		case <-qp.done:
 		case <-ctx.Done():
@@ -160,7 +156,7 @@ func (qp *QP) Terminate() error {
 
 // Abort ends the QP at once. It resets the connection without sending a Terminate, flushes all
 // incomplete work, and invalidates the memory windows that are bound to the QP. If a method of
-// a Buffer does not return within a second, Abort returns an error that matches
+// a Buffer or a net.Conn does not return within a second, Abort returns an error that matches
 // os.ErrDeadlineExceeded, and the QP ends when the method returns. If Abort is called from
 // inside a method of a Buffer or a Flusher, it does not wait, and returns an error.
 func (qp *QP) Abort() error {

@@ -176,7 +176,7 @@ func (r *RNIC) shutCQs() {
 func (r *RNIC) end(qps []*QP) {
 	r.setups.Refuse(errRNICClosed)
 	for _, qp := range qps {
-		r.tasks.Start(func() { qp.abort(errAborted) }) // one may be held up
+		qp.abort(errAborted)
 	}
 	r.setups.Wait()
 	for _, qp := range qps {

@@ -1,6 +1,7 @@
 // Package endwait waits for the ends of things. What is to end at once can still be held up by
-// code of the program that the library calls: a Buffer or a Flusher. Then the waiting ends all the
-// same, with an error, and what was to end does so when that code returns.
+// code of the program that the library calls: a method of a Buffer, a Flusher or a net.Conn, or the
+// Writer of a Trace. Then the waiting ends all the same, with an error, and what was to end does so
+// when that code returns.
 package endwait
 
 import (

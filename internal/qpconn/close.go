@@ -235,7 +235,7 @@ func (c *Conn) Abort(cause error) {
 }
 
 // die ends both halves of the connection: gracefully if cause is nil or io.EOF, else with a
-// reset.
+// reset. It does not wait for the LLP, which may be held up by a net.Conn of the program.
 func (c *Conn) die(cause error) {
 	c.mu.Lock()
 	first := !c.ending.closed
@@ -245,11 +245,13 @@ func (c *Conn) die(cause error) {
 		return
 	}
 	c.owner.Leaving()
-	if cause == nil || errors.Is(cause, io.EOF) {
-		_ = c.llp.Close()
-	} else {
-		c.llp.Abort(cause)
-	}
-	c.mu.Lock()
-	c.act(c.arbiter.close())
+	c.tasks.Start(func() {
+		if cause == nil || errors.Is(cause, io.EOF) {
+			_ = c.llp.Close()
+		} else {
+			c.llp.Abort(cause)
+		}
+		c.mu.Lock()
+		c.act(c.arbiter.close())
+	})
 }

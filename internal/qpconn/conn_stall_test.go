@@ -284,6 +284,7 @@ func TestMessageStallsAsTheConnectionEnds(t *testing.T) {
 		synctest.Wait()
 		require.True(e, e.reached("Received"))
 		e.conn.Abort(errTest)
+		synctest.Wait()
 		answer := e.set("HasReceive")
 		resume()
 		synctest.Wait()

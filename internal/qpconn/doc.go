@@ -15,6 +15,9 @@
 //   - The writer is started when sending has to wait for the network, or when more than one
 //     share is to be sent and no other goroutine is available for it.
 //
+// One more goroutine closes or aborts the LLP, at the end, without a right. The method of a net.Conn
+// of the program may not return, so no other goroutine waits for it.
+//
 // # Locks
 //
 // Each Conn has one mutex. It is held for one step of the arbiter, and for the actions that
