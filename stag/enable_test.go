@@ -453,3 +453,33 @@ func TestEnablesAllocateLittle(t *testing.T) {
 		}
 	}), "and so is a binding")
 }
+
+// TestVERBS_23_TwoClosesOfARegistrationThatABindOvertakes: what is registered after the first has failed stays.
+func TestVERBS_23_TwoClosesOfARegistrationThatABindOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		b, w, mem := p.fastRegion(8, lendable), p.window(), make([]byte, 8)
+		r := p.enable(b, mem, lendable, 0)
+		r.Queue().Hold()
+		slow := &pausedContext{Context: context.Background(), resume: make(chan struct{})}
+		second := later(func() error { return b.Close(slow) })
+		first := later(func() error { return b.Close(context.Background()) })
+		_, done := first()
+		require.False(t, done)
+		p.bind(w, r, 0, 8, RemoteRead, 0)
+		r.Queue().Release()
+		err, _ := first()
+		require.ErrorIs(t, err, ErrBound)
+		require.NoError(t, w.Close(context.Background()))
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false))
+		next, err := b.Prepare(mem, lendable, 0)
+		require.NoError(t, err)
+		close(slow.resume)
+		err, done = second()
+		require.True(t, done)
+		require.ErrorIs(t, err, ErrBound)
+		require.NoError(t, p.table.Enable(p.scope, next))
+		require.NoError(t, b.Close(context.Background()))
+		require.Zero(t, p.table.Len())
+	})
+}

@@ -173,12 +173,14 @@ func (e *entry) beginClose() bool {
 	return true
 }
 
-// last returns what is live, CLOSING, and makes sure that nothing prepared up to now can be enabled.
+// last returns what is live. While that is CLOSING it makes sure that nothing prepared up to now can be
+// enabled: it is not where another Close has failed meanwhile.
 func (e *entry) last() *Region {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.live.state.Or(closing) // another Close, which has failed, may have taken that back
-	e.revoked = e.prepared
+	if e.live.Closing() {
+		e.revoked = e.prepared
+	}
 	return e.live
 }
 

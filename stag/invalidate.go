@@ -79,8 +79,7 @@ func (t *Table) endClose(ctx context.Context, r *Region) error {
 	if err := r.drain(ctx, holds); err != nil {
 		return err
 	}
-	if !r.kill() { // one of those requests has bound a window to it
-		r.reopen()
+	if !r.endClose() { // one of those requests has bound a window to it
 		return ErrBound
 	}
 	if err := r.drain(ctx, pins); err != nil {

@@ -111,8 +111,21 @@ func (r *Region) beginClose() bool {
 	return true
 }
 
-// reopen takes beginClose back.
-func (r *Region) reopen() { r.state.And(^closing) }
+// endClose makes a CLOSING region that no work request names INVALID. While windows are bound to it
+// it makes the region VALID again and reports false, to every Close that waits.
+func (r *Region) endClose() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.windows > 0 {
+		r.state.And(^closing)
+		r.wakeLocked()
+	}
+	if s := r.state.Load(); s&closing == 0 || s&holds != 0 {
+		return false // it has been VALID since the Close began
+	}
+	r.state.Or(invalid)
+	return true
+}
 
 // drain waits until the count is zero. It belongs after kill or beginClose, or it might
 // wait for ever. A context that is done matters only if there is something to wait for.
@@ -131,11 +144,11 @@ func (r *Region) drain(ctx context.Context, count uint64) error {
 }
 
 // watch returns a channel that is closed when the count may have become zero, or
-// nil if it is zero.
+// nil if it is zero, or is no longer to become so: the region is VALID again.
 func (r *Region) watch(count uint64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state.Load()&count == 0 {
+	if s := r.state.Load(); s&count == 0 || s&(invalid|closing) == 0 {
 		return nil
 	}
 	if r.drained == nil {
@@ -147,6 +160,10 @@ func (r *Region) watch(count uint64) <-chan struct{} {
 func (r *Region) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.wakeLocked()
+}
+
+func (r *Region) wakeLocked() {
 	if r.drained != nil {
 		close(r.drained)
 		r.drained = nil

@@ -513,3 +513,43 @@ func TestCloseOfABlankThatIsUsedTellsSo(t *testing.T) {
 	r.Release()
 	require.NoError(t, b.Close(over))
 }
+
+// TestVERBS_23_TwoClosesThatABindOvertakes: the region is as it was, and neither Close waits for the requests that
+// are posted from then on.
+func TestVERBS_23_TwoClosesThatABindOvertakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		on, w := p.register(8, lendable|RemoteRead, 0), p.window()
+		on.Hold() // by the Bind
+		slow := &pausedContext{Context: context.Background(), resume: make(chan struct{})}
+		second := later(func() error { return p.table.Close(slow, on) })
+		first := later(func() error { return p.table.Close(context.Background(), on) })
+		_, done := first()
+		require.False(t, done)
+		p.bind(w, on, 0, 8, RemoteRead, 0)
+		on.Release()
+		err, done := first()
+		require.True(t, done)
+		require.ErrorIs(t, err, ErrBound)
+		require.NoError(t, w.Close(context.Background()))
+		on.Hold() // by a request that is posted now
+		close(slow.resume)
+		err, done = second()
+		require.True(t, done)
+		require.ErrorIs(t, err, ErrBound)
+		p.wantAllowed("nothing has changed", on)
+		on.Release()
+		p.close(on)
+	})
+}
+
+// A pausedContext keeps the first that is about to wait for it until resume is closed.
+type pausedContext struct {
+	context.Context
+	resume chan struct{}
+}
+
+func (c *pausedContext) Done() <-chan struct{} {
+	<-c.resume
+	return c.Context.Done()
+}
