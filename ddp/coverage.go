@@ -39,10 +39,15 @@ func (c *coverage) check(mo uint32, n int, last bool) error {
 		return nil
 	case r.from < c.next, i > 0 && r.from < c.ahead[i-1].to, i < len(c.ahead) && r.to > c.ahead[i].from:
 		return transport.Faultf(transport.DDPOffset, "MO %d: an octet of the message comes twice", mo)
-	case len(c.ahead) == maxRuns:
+	case len(c.ahead) == maxRuns && !c.adjoins(r, i):
 		return transport.Faultf(transport.DDPLocalCatastrophic, "MO %d: a message with %d holes", mo, maxRuns)
 	}
 	return nil
+}
+
+// adjoins reports whether r, whose place is i, makes no run of its own.
+func (c *coverage) adjoins(r run, i int) bool {
+	return r.from == c.next || i > 0 && c.ahead[i-1].to == r.from || i < len(c.ahead) && r.to == c.ahead[i].from
 }
 
 // place returns the first run that does not begin before r.

@@ -99,6 +99,30 @@ func TestHolesAreBounded(t *testing.T) {
 	c.wantFault("one more", transport.DDPLocalCatastrophic, untagged(false, 0, 1, 999, []byte("x")))
 }
 
+// As many holes as there may be can all be filled.
+func TestDDP_43_47_AllHolesAreFilled(t *testing.T) {
+	for name, filler := range map[string]struct {
+		mo uint32
+		n  int
+	}{
+		"the beginning":         {0, 1},
+		"between two":           {4, 5},
+		"behind one":            {4, 2},
+		"in front of another":   {7, 2},
+		"behind the last":       {8*maxRuns - 4, 3},
+		"nothing, in any place": {999, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := converse(t, 0)
+			c.post(0, make([]byte, 1000))
+			for i := range uint32(maxRuns) {
+				c.sends("a part", untagged(false, 0, 1, 8*i+1, octets(3)))
+			}
+			c.sends("a filler", untagged(false, 0, 1, filler.mo, octets(filler.n)))
+		})
+	}
+}
+
 // Messages that come together are delivered together, but for one that has begun before.
 func TestDDP_47_WholeMessageInAMessageThatHasBegun(t *testing.T) {
 	c, _, _ := conversesInBatches(t, 3)
