@@ -106,17 +106,17 @@ func TestDDP_43_47_AllHolesAreFilled(t *testing.T) {
 		n  int
 	}{
 		"the beginning":         {0, 1},
-		"between two":           {4, 5},
-		"behind one":            {4, 2},
-		"in front of another":   {7, 2},
-		"behind the last":       {8*maxRuns - 4, 3},
+		"between two":           {5, 5},
+		"behind one":            {5, 2},
+		"in front of another":   {8, 2},
+		"behind the last":       {8*maxRuns - 3, 3},
 		"nothing, in any place": {999, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := converse(t, 0)
 			c.post(0, make([]byte, 1000))
 			for i := range uint32(maxRuns) {
-				c.sends("a part", untagged(false, 0, 1, 8*i+1, octets(3)))
+				c.sends("a part", untagged(false, 0, 1, 8*i+2, octets(3)))
 			}
 			c.sends("a filler", untagged(false, 0, 1, filler.mo, octets(filler.n)))
 		})
