@@ -120,6 +120,24 @@ func TestResponderThatMayNotSendYetFails(t *testing.T) {
 	}
 }
 
+// TestResponderFailsAsItsFirstSegmentArrives: the goroutine that could not send yet sends the Terminate.
+func TestResponderFailsAsItsFirstSegmentArrives(t *testing.T) {
+	inBubble(t, func(e *end, _ *Config) { e.llp.isFenced = true }, func(e *end) {
+		resume := e.llp.set("fenced")
+		go e.queues(rdmap.KindWrite, 1, nil)
+		synctest.Wait()
+		require.True(e, e.llp.reached("fenced"))
+		e.llp.arrives(aWrite)
+		synctest.Wait()
+		require.True(e, e.conn.Fail(errBroken))
+		resume()
+		synctest.Wait()
+		require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate])
+		e.peerEnds()
+		e.endedWith(Terminated, errBroken, "Close")
+	})
+}
+
 // TestFailAfterOurOwnEnd: there is no half in which a Terminate could leave.
 func TestFailAfterOurOwnEnd(t *testing.T) {
 	inBubble(t, nil, func(e *end) {

@@ -36,6 +36,14 @@ func (f *memoryLLP) Append(head []byte, _ [][]byte, _ bool) bool {
 
 func (f *memoryLLP) Flush(wait bool) error {
 	f.pass("Flush")
+	err := f.flush(wait)
+	if errors.Is(err, transport.ErrFenced) {
+		f.pass("fenced")
+	}
+	return err
+}
+
+func (f *memoryLLP) flush(wait bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.one(&f.senders, "Flush")()

@@ -84,8 +84,10 @@ func (c *Conn) share(wait bool) outcome {
 		}
 		switch {
 		case errors.Is(err, transport.ErrFenced):
-			c.fenced()
-			return allSent
+			if c.fenced() {
+				return allSent
+			}
+			continue
 		case err != nil:
 			c.sendFailed(err)
 			return sendBroken
@@ -111,11 +113,17 @@ func (c *Conn) sentAtTheEnd() {
 }
 
 // fenced leaves the batch unsent until the first segment of the peer arrives. A responder that
-// must end before that may not even send a Terminate (RFC 5044 section 7.1.2).
-func (c *Conn) fenced() {
-	if c.Stage() == Terminating {
-		c.die(nil)
-		return
+// must end before that may not even send a Terminate (RFC 5044 section 7.1.2). It reports false if
+// that segment has arrived meanwhile, which may be why the stream is ending.
+func (c *Conn) fenced() bool {
+	ending := c.Stage() == Terminating
+	if !c.Fenced() {
+		return false
 	}
-	c.owner.Notice(NoticeFenced)
+	if ending {
+		c.die(nil)
+	} else {
+		c.owner.Notice(NoticeFenced)
+	}
+	return true
 }
