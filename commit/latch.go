@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -11,10 +12,14 @@ import (
 // answers DataLost for them, and does not ask the Flusher, until they have been written again.
 // So are octets of which a write has failed. Any other error may be followed by a success.
 //
+// Of several Flushes that run at the same time, one may find nothing to do because another has it under
+// way. So a success waits for the outcome of all that have begun before it.
+//
 // It belongs to one region, and is its [stag.Options.Watch]. All methods may be called from any
 // goroutine.
 type Latch struct {
-	f Flusher
+	f     Flusher
+	calls calls
 
 	mu      sync.Mutex
 	losses  losses
@@ -31,7 +36,9 @@ func NewLatch(f Flusher) *Latch {
 	case *File, *Mapping, *Buffer, *Group:
 		return nil
 	}
-	return &Latch{f: f}
+	l := &Latch{f: f}
+	l.calls.fewer.L = &l.calls.mu
+	return l
 }
 
 // Began is that of [stag.Watch].
@@ -57,7 +64,14 @@ func (l *Latch) Flush(ctx context.Context, off, n int64) error {
 	if err != nil {
 		return err
 	}
-	return l.end(epoch, Range{off, n}, l.call(ctx, off, n))
+	call := l.calls.begin()
+	if err := l.call(ctx, off, n); err != nil {
+		defer l.calls.end(call) // when the loss is noted
+		return l.end(epoch, Range{off, n}, err)
+	}
+	l.calls.end(call)
+	l.calls.wait()
+	return l.end(epoch, Range{off, n}, nil)
 }
 
 // call calls the user's Flusher.
@@ -102,4 +116,37 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 	default: // nothing is lost
 	}
 	return err
+}
+
+// calls are those of a Flusher whose outcome is not known.
+type calls struct {
+	mu    sync.Mutex
+	fewer sync.Cond
+	last  uint64
+	open  []uint64 // in ascending order
+}
+
+func (c *calls) begin() (call uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	c.open = append(c.open, c.last)
+	return c.last
+}
+
+func (c *calls) end(call uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, _ := slices.BinarySearch(c.open, call)
+	c.open = slices.Delete(c.open, i, i+1)
+	c.fewer.Broadcast()
+}
+
+// wait returns when all that have begun have ended.
+func (c *calls) wait() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for last := c.last; len(c.open) > 0 && c.open[0] <= last; {
+		c.fewer.Wait()
+	}
 }

@@ -112,6 +112,40 @@ func TestCMT_13_OneFailureForSeveralFlushes(t *testing.T) {
 	})
 }
 
+// TestCMT_13_16_SuccessOfAFlushDuringOneThatFails: the second has found nothing to do, since the first had begun
+// to write all that was changed.
+func TestCMT_13_16_SuccessOfAFlushDuringOneThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed, succeeds := make(chan error), make(chan error, 1)
+		close(succeeds)
+		outcomes := make(chan chan error, 3)
+		outcomes <- failed
+		outcomes <- succeeds
+		outcomes <- succeeds
+		l := NewLatch(waits(outcomes))
+		l.put(0, 24)
+		var told [3]error
+		flush := func(i int) {
+			go func() { told[i] = l.flush(int64(8*i), 8) }()
+			synctest.Wait()
+		}
+		flush(0)
+		flush(1)
+		failed <- syscall.EIO
+		synctest.Wait()
+		require.ErrorIs(t, told[0], syscall.EIO)
+		require.ErrorIs(t, told[1], ErrDataLost, "it ended before the failure")
+		l.put(16, 8)
+		flush(2)
+		require.NoError(t, told[2])
+	})
+}
+
+// waits is a Flusher whose calls end with what comes from the next channel.
+type waits chan chan error
+
+func (w waits) Flush(context.Context, int64, int64) error { return <-<-w }
+
 // TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable: the next failure takes it along.
 func TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable(t *testing.T) {
 	all := Range{0, 64}

@@ -148,12 +148,14 @@ func (r *Region) MarkWritten(began, off uint64, n int) {
 	r.writeThrough(off, n)
 }
 
+// wrote tells the Flusher first: octets that it has not heard of may be missing in a Flush that succeeds,
+// and would no longer be known as written.
 func (r *Region) wrote(began, off uint64, n int, err error) {
-	if r.guard != nil {
-		r.guard.Wrote(began, int64(off), int64(n), err)
-	}
 	if r.dirty != nil {
 		r.dirty(int64(off), int64(n))
+	}
+	if r.guard != nil {
+		r.guard.Wrote(began, int64(off), int64(n), err)
 	}
 }
 

@@ -13,12 +13,12 @@ type Options struct {
 	BaseTO  uint64             // TO of the first octet; BaseTO + length must fit in 64 bits
 	Scope   Scope              // Stream other than 0: only that stream may use the STag
 	Flusher Flusher            // nil: the region is not durable
-	Watch   Watch              // told of each placement into the region, before Dirty; nil: none
+	Watch   Watch              // told of each placement into the region, after Dirty; nil: none
 	Dirty   func(off, n int64) // called after each placement into the region, within its pin; nil: none
-	// Through is called after Dirty, but not for an atomic operation or a Store. It may wait for the
+	// Through is called after Watch, but not for an atomic operation or a Store. It may wait for the
 	// Flusher; what holds a lock of the table must not. nil: none.
 	Through func(off, n int64)
-	// Failed is told, after Dirty, of a peer's RDMA Write that the Buffer could not take,
+	// Failed is told, after Watch, of a peer's RDMA Write that the Buffer could not take,
 	// which is then no error. nil: it is one.
 	Failed func(off, n int64, err error)
 	// Key is the low octet of the STag (draft-hilland-rddp-verbs section 7.2). nil: one

@@ -54,8 +54,10 @@ type AtomicBuffer interface {
 //   - After any other error the octets are where they were, and another Flush may
 //     succeed.
 //   - That memory is one for each region. A Flusher that is given to several regions of the
-//     same octets, or of which a failed call is also the failure of another one that
-//     runs at the same time, tells all of them.
+//     same octets tells all of them.
+//
+// Where several calls for one region run at the same time, a success counts when all that began before it
+// have ended, and not for what one of those has lost.
 type Flusher interface {
 	Flush(ctx context.Context, off, n int64) error
 }

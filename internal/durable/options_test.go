@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"context"
 	"syscall"
 	"testing"
 
@@ -35,3 +36,31 @@ func TestCMT_13_GroupOfMemoryThatIsWrittenWhileASyncFails(t *testing.T) {
 		require.NoError(t, r.Flusher().Flush(ctx, 0, 1), "written again")
 	}
 }
+
+// TestCMT_13_16_FlushBeforeTheFlusherHasHeardOfAWrite: a success says nothing of those octets, so that the next failure
+// may have lost them.
+func TestCMT_13_16_FlushBeforeTheFlusherHasHeardOfAWrite(t *testing.T) {
+	f := new(hearing)
+	o := stag.Options{Access: stag.LocalWrite | stag.RemoteWrite}
+	require.NoError(t, durable.Options{By: f}.Apply(&o, nil))
+	r, err := stag.NewTable().Register(make([]byte, 64<<10), o)
+	require.NoError(t, err)
+	ctx := t.Context()
+
+	f.before = func() { require.NoError(t, r.Flusher().Flush(ctx, 0, 64<<10)) }
+	require.NoError(t, r.Place(0, []byte{1}))
+	f.fails = syscall.EIO
+	require.ErrorIs(t, r.Flusher().Flush(ctx, 32<<10, 1), syscall.EIO)
+	f.fails = nil
+	require.ErrorIs(t, r.Flusher().Flush(ctx, 0, 1), commit.ErrDataLost)
+}
+
+// hearing is a Flusher of memory that makes durable what it has heard of.
+type hearing struct {
+	before func() // it hears
+	fails  error
+}
+
+func (h *hearing) Touched(int64, int64) { h.before() }
+
+func (h *hearing) Flush(context.Context, int64, int64) error { return h.fails }
