@@ -360,3 +360,28 @@ func TestWhatIsWrittenAtOnceEndsWithARecord(t *testing.T) {
 		tail = end
 	}
 }
+
+// TestTargetThatCannotServeAWriter: the writer is told, and does not wait.
+func TestTargetThatCannotServeAWriter(t *testing.T) {
+	ctx := testContext(t)
+	d := &disk{cached: make([]byte, start+4096), durable: make([]byte, start+4096)}
+	b, err := commit.NewBuffer(d)
+	require.NoError(t, err)
+	s := &target{file: diskFile{b}}
+	require.NoError(t, s.listen(ctx, "127.0.0.1:0"))
+	defer s.close()
+	for err == nil { // until there are no more
+		_, err = s.rnic.AllocPD()
+	}
+	go func() { _ = s.accept(ctx) }()
+
+	rnic, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	defer func() { _ = rnic.Close() }()
+	pd, err := rnic.AllocPD()
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = rnic.Dial(ctx, "tcp", s.l.Addr().String(), &iwarp.QPConfig{PD: pd})
+	require.ErrorIs(t, err, iwarp.ErrRejected)
+}

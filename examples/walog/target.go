@@ -78,7 +78,9 @@ func (t *target) accept(ctx context.Context) error {
 		}
 		s.end()
 		s = &session{t: t}
-		_ = s.begin(ctx, cr) // the writer sees that it has no connection
+		if err := s.begin(ctx, cr); err != nil {
+			_ = cr.Reject(nil) // an error: it was answered
+		}
 	}
 }
 
