@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // A fileBuffer makes an open file an iwarp.Buffer, "a disk file" in the words of
@@ -107,7 +108,8 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 	return in, nil
 }
 
-// keep writes the file to the disk and gives it its name, over a file that has it.
+// keep writes the file to the disk and gives it its name, over a file that has it. The name is on the disk,
+// too, where the system can tell: Windows cannot.
 func (in *incoming) keep() error {
 	if err := in.Sync(); err != nil {
 		return err
@@ -115,7 +117,15 @@ func (in *incoming) keep() error {
 	if err := in.Close(); err != nil {
 		return err
 	}
-	return in.root.Rename(in.temp, in.name)
+	if err := in.root.Rename(in.temp, in.name); err != nil || runtime.GOOS == "windows" {
+		return err
+	}
+	dir, err := in.root.Open(filepath.Dir(in.name))
+	if err != nil {
+		return err
+	}
+	defer quietly(dir)
+	return dir.Sync()
 }
 
 // discard removes the file. After keep it does nothing.
