@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"math"
 	"slices"
 	"sort"
 )
@@ -18,7 +19,13 @@ func (e extents) from(off int64) int {
 	return sort.Search(len(e), func(i int) bool { return e[i].end() > off })
 }
 
-func (r Range) end() int64 { return r.Off + r.Len }
+// end is where r ends: one that a caller has made too long, to mean all that is there, at the last offset.
+func (r Range) end() int64 {
+	if r.Len > 0 && r.Off > math.MaxInt64-r.Len {
+		return math.MaxInt64
+	}
+	return r.Off + r.Len
+}
 
 // has reports whether an octet of r is in the set.
 func (e extents) has(r Range) bool {

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"math"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -231,3 +232,26 @@ func TestNothingIsAllocatedByALatch(t *testing.T) {
 type quiet struct{}
 
 func (*quiet) Flush(context.Context, int64, int64) error { return nil }
+
+// TestFlushOfMoreThanThereIs: what was lost is in it, as it is in a Flush of just those octets.
+func TestFlushOfMoreThanThereIs(t *testing.T) {
+	var fails error
+	g, err := NewGroup(64<<10, func() error { return fails })
+	require.NoError(t, err)
+	o := new(own)
+	l := NewLatch(o)
+	ctx := context.Background()
+	g.Touched(8<<10, 1)
+	l.put(8<<10, 1)
+	fails = syscall.EIO
+	o.fails(syscall.EIO)
+	for _, f := range []Flusher{g, l} {
+		require.ErrorIs(t, f.Flush(ctx, 8<<10, 1), syscall.EIO)
+	}
+	fails = nil
+	o.fails(nil)
+	for _, f := range []Flusher{g, l} {
+		require.ErrorIs(t, f.Flush(ctx, 1, math.MaxInt64), ErrDataLost)
+		require.NoError(t, f.Flush(ctx, 16<<10, math.MaxInt64))
+	}
+}
