@@ -312,10 +312,8 @@ func (a *association) sight(c chunk) (ok bool) {
 		return true
 	}
 	s := a.streams[id]
-	// The peer may begin a session on a pair of streams whose last session has ended, while
-	// the acknowledgement of our last message is still on its way.
 	known := s != nil && (a.initiator || s.state != given)
-	if a.arrived.beyond(c.tsn()) || !known && (a.failure != nil || !a.owner.admits()) || !a.room.take(c) {
+	if a.arrived.beyond(c.tsn()) || !known && !a.mayBegin(s) || !a.room.take(c) {
 		a.mu.Unlock()
 		return false
 	}
@@ -332,6 +330,13 @@ func (a *association) sight(c chunk) (ok bool) {
 		a.ask(s)
 	}
 	return true
+}
+
+// mayBegin tells whether the peer may begin a session on a pair of streams. If its last session has
+// ended, as s, the acknowledgement of our last message may still be on its way, but that message must
+// have been sent. The caller holds mu.
+func (a *association) mayBegin(s *stream) bool {
+	return a.failure == nil && (s == nil || s.queued == 0) && a.owner.admits()
 }
 
 // ask makes the owner listen on a stream that the peer has begun to use. On an association that ends
@@ -352,6 +357,10 @@ func (a *association) ended(s *stream, clean bool) {
 	a.sessions--
 	last := a.sessions == 0
 	a.idle = time.Now()
+	anew := clean && !a.initiator && s.more() // the peer was quick to begin another one
+	if anew && s.queued > 0 {
+		anew, clean = false, false // it knows nothing yet of the end of this one
+	}
 	if clean {
 		s.state = given
 		a.reuse(s)
@@ -361,8 +370,8 @@ func (a *association) ended(s *stream, clean bool) {
 		a.unread = append(a.unread, s)
 	}
 	var next *stream
-	if clean && !a.initiator && s.more() {
-		next = a.newStream(s.id) // the peer was quick to begin anew
+	if anew {
+		next = a.newStream(s.id)
 		next.incoming, next.whole = s.incoming-s.taken.Load(), s.whole-s.taken.Load()
 	}
 	a.mu.Unlock()

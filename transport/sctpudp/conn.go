@@ -86,6 +86,9 @@ func (a *association) depart(k chunk) {
 	s := a.streams[k.stream()]
 	if a.flight.sent(k.tsn(), s, k.octets()) {
 		a.waiting--
+		if s != nil {
+			s.queued--
+		}
 	}
 	if k.ppid() == sctp.PPIDControl || a.waiting == 0 && len(a.flight.chunks) == 1 || a.stuck(s) {
 		k[1] |= flagImmediate

@@ -83,6 +83,8 @@ func TestSEC_42_PieceThatEndsNoMessage(t *testing.T) {
 	const piece = flagUnordered | flagEnding
 	guarded(t, func(x *victim) {
 		c := x.session(3)
+		require.NoError(t, c.CloseSend())
+		x.sack(1 << 20)
 		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
 		require.ErrorIs(t, receive(c, &one{want: 1}), io.EOF)
 		for _, stream := range []uint16{3, 4, 5} {
@@ -115,6 +117,50 @@ func TestSessionThatIsGivenUpWhenItsInitiateHasCome(t *testing.T) {
 		defer x.a.mu.Unlock()
 		require.NotSame(t, s, x.a.streams[3])
 		require.NotNil(t, x.a.streams[3])
+	})
+}
+
+// TestPeerThatBeginsAnewTooEarly: what the session before has sent waits for room. A peer that gives
+// none could make this end keep the messages of any number of sessions.
+func TestPeerThatBeginsAnewTooEarly(t *testing.T) {
+	guarded(t, func(x *victim) {
+		first := x.session(3)
+		x.sack(0)
+		for range 3 {
+			require.True(t, first.Append([]byte("a segment"), nil, true))
+			require.NoError(t, first.Flush(true))
+		}
+		x.says(victimTag, data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")))
+		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.NoError(t, first.Close())
+		synctest.Wait()
+		tsn := x.tsn()
+		x.says(victimTag, data(flagsMessage, tsn, 3, sctp.PPIDControl, octets("0000 0001")))
+		require.Equal(t, tsn, x.tsn(), "it is not taken")
+		x.sack(1 << 20)
+		x.sack(1 << 20)
+		x.says(victimTag, data(flagsMessage, tsn, 3, sctp.PPIDControl, octets("0000 0001")))
+		x.wants(x.accept(), 3)
+	})
+}
+
+// TestPeerThatHasBegunAnewTooEarly: before the session ends here. The pair is not used again.
+func TestPeerThatHasBegunAnewTooEarly(t *testing.T) {
+	guarded(t, func(x *victim) {
+		first := x.session(3)
+		x.sack(0)
+		require.True(t, first.Append([]byte("a segment"), nil, true))
+		require.NoError(t, first.Flush(true))
+		x.says(victimTag, append(
+			data(flagsMessage, x.tsn(), 3, sctp.PPIDControl, octets("0001 0004")),
+			data(flagsMessage, x.tsn()+1, 3, sctp.PPIDControl, octets("0000 0001"))...))
+		require.ErrorIs(t, receive(first, &one{want: 1}), io.EOF)
+		require.NoError(t, first.Close())
+		synctest.Wait()
+		require.Zero(t, x.l.unasked.Load())
+		require.Zero(t, x.a.room.messages.Load(), "what has come is thrown away")
+		x.sack(1 << 20)
+		x.wants(x.session(4), 4)
 	})
 }
 

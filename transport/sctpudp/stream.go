@@ -39,6 +39,7 @@ type stream struct {
 	whole    int64 // those of them that came in one piece, and so can be received
 	octets   int   // sent and not acknowledged
 	messages int
+	queued   int // of messages: those that pion has not sent yet
 	state    streamState
 	changed  chan struct{} // closed, and gone, when there is less of both
 }
@@ -78,6 +79,7 @@ func (s *stream) Send(ppid uint32, msg []byte, urgent bool) error {
 	}
 	s.octets += len(msg)
 	s.messages++
+	s.queued++
 	a.waiting++
 	a.mu.Unlock()
 	if _, err := s.pion.WriteSCTP(msg, pion.PayloadProtocolIdentifier(ppid)); err != nil {
