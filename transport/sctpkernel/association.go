@@ -38,6 +38,7 @@ type association struct {
 	used      []*stream          // that sessions have given back, the oldest first, each pair once
 	next      int                // the first pair that never was used
 	sessions  int
+	idle      time.Time   // since when there is none
 	idleTimer *time.Timer // ends an unused association whose peer opens the sessions
 }
 
@@ -279,6 +280,7 @@ func (a *association) release(s *stream, clean bool) {
 	a.mu.Lock()
 	a.sessions--
 	last := a.sessions == 0
+	a.idle = time.Now()
 	rest := s.in.takeAll()
 	var next *stream
 	switch {
@@ -323,18 +325,21 @@ func (a *association) Err() error {
 // retireIfUnused is called when there has been no session for a while. The peer may still read what
 // the last one has sent: for it the session goes on, and it may ask for another one.
 func (a *association) retireIfUnused() {
-	if a.out.allSent() {
-		a.Retire()
-		return
-	}
+	sent := a.out.allSent()
 	a.mu.Lock()
-	a.idleTimer.Reset(idleTime)
+	over := sent || time.Since(a.idle) > lastAcksTime
+	if !over {
+		a.idleTimer.Reset(idleTime)
+	}
 	a.mu.Unlock()
+	if over {
+		a.Retire()
+	}
 }
 
 // Retire ends an association that has no session gracefully, when the peer has acknowledged what the
-// last one has sent, however long that takes. It opens no session any more. If it has one, which may
-// have begun just now, Retire does nothing.
+// last one has sent, or aborts it after lastAcksTime without that. It opens no session any more. If it
+// has one, which may have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
 	unused := a.sessions == 0
@@ -343,24 +348,23 @@ func (a *association) Retire() {
 	}
 	a.mu.Unlock()
 	if unused {
-		go a.shutdown()
+		go a.shutdown(lastAcksTime)
 	}
 }
 
 // End ends the association gracefully, if the peer is there to join in, and returns when
 // it has ended.
-func (a *association) End() {
-	late := time.AfterFunc(shutdownTime, func() { a.fail(net.ErrClosed) })
-	defer late.Stop()
-	a.shutdown()
-	<-a.done
-}
+func (a *association) End() { a.shutdown(shutdownTime) }
 
-// shutdown begins the graceful end of the association, when the peer has acknowledged all: the kernel
-// takes no Terminate after it, and gives a peer up that has no room for what is left.
-func (a *association) shutdown() {
+// shutdown ends the association gracefully, when the peer has acknowledged all: the kernel takes no
+// Terminate after it, and gives a peer up that has no room for what is left. After limit it aborts the
+// association.
+func (a *association) shutdown(limit time.Duration) {
+	late := time.AfterFunc(limit, func() { a.fail(net.ErrClosed) })
+	defer late.Stop()
 	a.await(nil, a.out.allSent)
 	a.sock.shutdown()
+	<-a.done
 }
 
 // The times between two looks at what is acknowledged.

@@ -32,6 +32,10 @@ const (
 	shutdownTime = 500 * time.Millisecond
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second
+	// lastAcksTime is how long an association without a session waits for the peer to acknowledge what
+	// the last one has sent: a peer that reads slowly, or not at all, may say for ever that it has no
+	// room. It is longer than an association survives an outage.
+	lastAcksTime = 5 * time.Minute
 
 	// sendBuffer and receiveBuffer are what is asked of the system for an association. It
 	// may give less. Linux counts more than 500 octets for each message that is not

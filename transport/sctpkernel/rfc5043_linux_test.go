@@ -431,9 +431,9 @@ func TestSessionThatBeginsWhenTheLastOneEnds(t *testing.T) {
 	})
 }
 
-// TestShutdownWaitsForThePeer to acknowledge all: a kernel that has been told to shut down gives a peer
-// up that has no room for what is left.
-func TestShutdownWaitsForThePeer(t *testing.T) {
+// shutTest runs a test as reuseTest does, with a socket. shut waits a minute, and tells whether the
+// socket was told to shut down, or closed.
+func shutTest(t *testing.T, f func(k *fakeKernel, a *association, first *stream, shut func() bool)) {
 	reuseTest(t, 1, func(t *testing.T, k *fakeKernel, a *association, first *stream) {
 		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 		require.NoError(t, err)
@@ -441,13 +441,22 @@ func TestShutdownWaitsForThePeer(t *testing.T) {
 		a.sock, err = newSocket(fds[0])
 		require.NoError(t, err)
 		defer a.sock.close()
-		shut := func() bool {
+		a.held.init()
+		a.done = make(chan struct{})
+		defer close(a.done)
+		f(k, a, first, func() bool {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			_, err := unix.Read(fds[1], make([]byte, 1))
 			return !errors.Is(err, unix.EAGAIN)
-		}
+		})
+	})
+}
 
+// TestShutdownWaitsForThePeer to acknowledge all: a kernel that has been told to shut down gives a peer
+// up that has no room for what is left.
+func TestShutdownWaitsForThePeer(t *testing.T) {
+	shutTest(t, func(k *fakeKernel, a *association, first *stream, shut func() bool) {
 		require.NoError(t, first.Send(sctp.PPIDSegment, octets(4), true))
 		require.NoError(t, first.Send(sctp.PPIDControl, octets(4), true))
 		first.Release(true)
@@ -463,5 +472,32 @@ func TestShutdownWaitsForThePeer(t *testing.T) {
 		k.memory = 0
 		a.out.mu.Unlock()
 		require.True(t, shut())
+		require.NoError(t, a.Err())
 	})
+}
+
+// TestPeerThatNeverHasRoomForTheLastOctets of a session that has ended is given up, by both ends.
+func TestPeerThatNeverHasRoomForTheLastOctets(t *testing.T) {
+	for _, initiator := range []bool{true, false} {
+		shutTest(t, func(k *fakeKernel, a *association, first *stream, shut func() bool) {
+			require.NoError(t, first.Send(sctp.PPIDControl, octets(4), true))
+			if !initiator {
+				a.mu.Lock()
+				a.idleTimer = time.AfterFunc(idleTime, a.retireIfUnused)
+				a.mu.Unlock()
+			}
+			first.Release(true)
+			a.streams[1].Release(true)
+			if initiator {
+				a.Retire()
+			}
+			minutes := time.Duration(1)
+			for ; !shut(); minutes++ {
+				require.Less(t, minutes, time.Duration(60))
+			}
+			require.GreaterOrEqual(t, minutes*time.Minute, lastAcksTime)
+			require.ErrorIs(t, a.Err(), net.ErrClosed)
+			time.Sleep(lastLook) // until shutdown has noticed
+		})
+	}
 }

@@ -35,6 +35,10 @@ const (
 	leastRTO = time.Second
 	// idleTime is how long a listener keeps an association without a session.
 	idleTime = 10 * time.Second
+	// lastAcksTime is how long an association without a session waits for the peer to acknowledge what
+	// the last one has sent: a peer that reads slowly, or not at all, may say for ever that it has no
+	// room. It is longer than an association survives an outage.
+	lastAcksTime = 5 * time.Minute
 )
 
 // An association is an established association, which drives pion's.
@@ -172,6 +176,7 @@ func (a *association) look() {
 	a.watch.Reset(timeout / 4)
 	unused := a.sessions == 0 && len(a.flight.chunks) == 0
 	idle := min(time.Since(a.idle), time.Since(a.flight.since))
+	over := unused && idle > idleTime+timeout || a.sessions == 0 && time.Since(a.idle) > lastAcksTime
 	noAck := a.flight.waits() > timeout && a.window >= uint32(a.packetSize)
 	a.mu.Unlock()
 	switch {
@@ -179,7 +184,7 @@ func (a *association) look() {
 		a.fail(errSilent)
 	case noAck:
 		a.fail(errNoAck)
-	case unused && idle > idleTime+timeout: // the peer does not join in the end
+	case over: // the peer does not join in the end
 		a.fail(net.ErrClosed)
 	case unused && idle > idleTime:
 		a.Retire()
@@ -197,7 +202,7 @@ func (a *association) say(kind, flags byte, value []byte) {
 func (a *association) ports() ports { return ports{a.e.addr.Port, a.peer.port} }
 
 // Retire ends an association that has no session gracefully, when the peer has acknowledged what the
-// last one has sent, however long that takes. It opens no session any more. If it has one, which may
+// last one has sent, or after lastAcksTime without it. It opens no session any more. If it has one, which may
 // have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()

@@ -419,6 +419,24 @@ func TestPeerThatDoesNotJoinInTheEnd(t *testing.T) {
 	}
 }
 
+// TestPeerThatNeverHasRoomForTheLastOctets of a session that has ended is given up after lastAcksTime.
+func TestPeerThatNeverHasRoomForTheLastOctets(t *testing.T) {
+	guarded(t, func(x *victim) {
+		c := x.session(3)
+		require.True(t, c.Append([]byte("anything"), nil, true))
+		require.NoError(t, c.Flush(true))
+		require.NoError(t, c.Close())
+		begun := time.Now()
+		for x.failure() == nil && time.Since(begun) < time.Hour {
+			x.sackBefore(1, 0)
+			time.Sleep(time.Second)
+		}
+		require.ErrorIs(t, x.failure(), net.ErrClosed)
+		require.Greater(t, time.Since(begun), lastAcksTime)
+		require.Less(t, time.Since(begun), lastAcksTime+2*time.Minute)
+	})
+}
+
 // TestTimeOfDayEndsNoAssociation: when the peer was heard is not kept as a time of day, which may
 // step by more than PeerTimeout.
 func TestTimeOfDayEndsNoAssociation(t *testing.T) {
