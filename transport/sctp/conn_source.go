@@ -1,8 +1,11 @@
 package sctp
 
 import (
+	"context"
 	"net"
 	"net/netip"
+	"slices"
+	"strconv"
 )
 
 // Source is this machine's address on the way to a peer: the one that an association is
@@ -16,4 +19,38 @@ func Source(to netip.Addr) (netip.Addr, bool) {
 	defer c.Close() //nolint:errcheck // nothing was sent
 	from := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
 	return from.Unmap(), true
+}
+
+// Resolve finds the IP address that a host stands for. Of a name that has several it is the first one
+// of IPv4, if there is one, as where package net listens: both ends find the same for a name such as
+// localhost. The zone of an address is the name of the interface, as in the addresses of packets.
+func Resolve(ctx context.Context, host string) (netip.Addr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return named(ip).Unmap(), nil
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return favorite(ips), nil
+}
+
+func favorite(ips []netip.Addr) netip.Addr {
+	for i, ip := range ips {
+		ips[i] = ip.Unmap()
+	}
+	return ips[max(slices.IndexFunc(ips, netip.Addr.Is4), 0)]
+}
+
+// named returns ip with the name of the zone, where that is the number of an interface.
+func named(ip netip.Addr) netip.Addr {
+	n, err := strconv.Atoi(ip.Zone())
+	if err != nil {
+		return ip
+	}
+	i, err := net.InterfaceByIndex(n)
+	if err != nil {
+		return ip
+	}
+	return ip.WithZone(i.Name)
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // Network is what this package is called where networks have names.
@@ -18,7 +20,8 @@ const (
 )
 
 // An Addr is the address of an SCTP endpoint: a port, at one or more IP addresses. It is
-// written as "host:port", or "host/host:port" where it is at several.
+// written as "host:port", or "host/host:port" where it is at several. A name stands for one IP
+// address, of IPv4 if it has any.
 type Addr struct {
 	IPs  []netip.Addr // none: all of the machine's
 	Port uint16
@@ -61,11 +64,11 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 	hosts[last] = host
 	for _, h := range hosts {
 		h = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
-		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", h)
+		ip, err := sctp.Resolve(ctx, h)
 		if err != nil {
 			return Addr{}, err
 		}
-		a.IPs = append(a.IPs, ips[0].Unmap())
+		a.IPs = append(a.IPs, ip)
 	}
 	return a, nil
 }

@@ -12,6 +12,7 @@ func TestAddresses(t *testing.T) {
 		"127.0.0.1:7":           {IPs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Port: 7},
 		"10.0.0.1/10.0.1.1:7":   {IPs: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.1.1")}, Port: 7},
 		"[fd00::1]/[fd01::1]:7": {IPs: []netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fd01::1")}, Port: 7},
+		"[fe80::1%zone]:7":      {IPs: []netip.Addr{netip.MustParseAddr("fe80::1%zone")}, Port: 7},
 		":7":                    {Port: 7},
 	} {
 		a, err := resolve(t.Context(), text)

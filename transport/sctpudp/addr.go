@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 // Network is what this package is called where networks have names.
@@ -15,7 +17,7 @@ const Network = "sctp+udp"
 // An Addr is the address of an SCTP endpoint behind a UDP port. It is written as
 // "host:port" where the SCTP port has the number of the UDP port, and as
 // "host:udpport/sctpport" where it has not: a kernel has one UDP port, 9899 as a rule,
-// for all its SCTP ports.
+// for all its SCTP ports. A name stands for one IP address, of IPv4 if it has any.
 type Addr struct {
 	UDP  netip.AddrPort
 	Port uint16 // of SCTP
@@ -64,11 +66,11 @@ func resolve(ctx context.Context, addr string) (Addr, error) {
 	if host == "" {
 		host = "localhost"
 	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	ip, err := sctp.Resolve(ctx, host)
 	if err != nil {
 		return Addr{}, err
 	}
-	a := Addr{UDP: netip.AddrPortFrom(ips[0].Unmap(), uint16(n)), Port: port}
+	a := Addr{UDP: netip.AddrPortFrom(ip, uint16(n)), Port: port}
 	if port == 0 {
 		a.Port = a.UDP.Port()
 	}
