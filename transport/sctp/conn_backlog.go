@@ -16,9 +16,9 @@ type Backlog struct {
 	over bool
 }
 
-// NewBacklog makes one for so many sessions.
+// NewBacklog makes one for so many sessions, one at least.
 func NewBacklog(n int) *Backlog {
-	return &Backlog{requests: make(chan *Request, n), closed: make(chan struct{})}
+	return &Backlog{requests: make(chan *Request, max(n, 1)), closed: make(chan struct{})}
 }
 
 // Ask reads what a peer asks for on s, as [ReadRequest] does. Where too many sessions wait

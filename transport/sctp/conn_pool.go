@@ -86,7 +86,7 @@ func (p *Pool[K, A]) share(ctx context.Context, to K) (*shared[A], error) {
 		select {
 		case <-sh.made:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 		if errors.Is(sh.err, errGivenUp) {
 			return p.share(ctx, to)

@@ -126,16 +126,18 @@ func TestPoolWaitsAsLongAsTheContext(t *testing.T) {
 			require.NoError(t, err)
 		}()
 		synctest.Wait()
-		hasty, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		hasty, cancel := context.WithTimeoutCause(t.Context(), time.Second/2, errHasty)
 		defer cancel()
 		begun := time.Now()
 		_, err := p.Open(hasty, "")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errHasty)
 		require.Equal(t, time.Second/2, time.Since(begun))
 		time.Sleep(time.Second)
 		require.Len(t, p.Associations(), 1)
 	})
 }
+
+var errHasty = errors.New("hasty")
 
 func TestPoolGivesUp(t *testing.T) {
 	poolTest(t, func(t *testing.T, p *Pool[string, *fakeAssociation]) {
@@ -160,7 +162,12 @@ func TestPoolClosesWhatIsAboutToBeMade(t *testing.T) {
 }
 
 func TestBacklogIsBounded(t *testing.T) {
-	b := NewBacklog(1)
+	for _, n := range []int{-1, 0, 1} { // one at least
+		backlogOfOne(t, NewBacklog(n))
+	}
+}
+
+func backlogOfOne(t *testing.T, b *Backlog) {
 	ask := func() *fakeStream {
 		f := newFake()
 		f.says(17, "0000 0001")

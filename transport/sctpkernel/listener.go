@@ -22,7 +22,7 @@ type Listener struct {
 }
 
 // Listen listens at addr, as [Addr] writes it; the host may be empty, for all addresses of
-// the machine, and the port 0. At most backlog sessions may wait for Accept; further ones
+// the machine, and the port 0. At most backlog sessions, one at least, may wait for Accept; further ones
 // are refused by a Terminate message (RFC 5043 section 6.4).
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
 	l := &Listener{cfg: cfg.withDefaults(), backlog: sctp.NewBacklog(backlog), open: make(map[*association]struct{})}

@@ -39,3 +39,16 @@ func TestSEC_42_OldestSessionNotAskedForMakesRoom(t *testing.T) {
 	}
 	p.works()
 }
+
+// TestBacklogOfNone is one of one session.
+func TestBacklogOfNone(t *testing.T) {
+	l, err := Listen(t.Context(), Config{}, "127.0.0.1:0", 0)
+	require.NoError(t, err)
+	defer l.End()
+	p := &pair{TB: t, l: l, c: NewClient(Config{})}
+	defer p.c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	p.client, p.server = p.session(ctx)
+	p.works()
+}

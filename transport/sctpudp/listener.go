@@ -34,7 +34,7 @@ type Listener struct {
 // addresses of the machine a peer is answered from the one that it has asked at, on Linux and where
 // Config.ListenPacket makes a *net.UDPConn; elsewhere from the one that the system chooses.
 //
-// At most backlog sessions may wait for Accept; further ones are refused by a Terminate
+// At most backlog sessions, one at least, may wait for Accept; further ones are refused by a Terminate
 // message (RFC 5043 section 6.4). Four times as many streams may have been begun by peers that
 // have not asked for a session yet; a further one takes the place of the oldest of them.
 func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listener, error) {
@@ -46,7 +46,7 @@ func Listen(ctx context.Context, cfg Config, addr string, backlog int) (*Listene
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Err: err}
 	}
-	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: 4 * backlog}
+	l := &Listener{e: e, secret: newSecret(), backlog: sctp.NewBacklog(backlog), limit: 4 * max(backlog, 1)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	e.unassociated = l.handshakePacket
 	e.start()
