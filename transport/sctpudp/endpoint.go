@@ -15,8 +15,8 @@ import (
 // Config configures a Client or a Listener. The zero value is fine.
 type Config struct {
 	// PeerTimeout is how long a peer may send nothing, or acknowledge nothing although its
-	// window is open, before its association ends; 0 means 15 s. Heartbeats keep an
-	// association without messages alive.
+	// window is open, before its association ends, which is a quarter later at most; 0 means
+	// 15 s. Heartbeats keep an association without messages alive.
 	PeerTimeout time.Duration
 	// ListenPacket, if not nil, opens the UDP sockets, in place of a
 	// net.ListenConfig. One that embeds a *net.UDPConn gets the large buffers that the
