@@ -34,7 +34,7 @@ type ServerConfig struct {
 	HelloTimeout time.Duration    // until the first message of the peer has come: 10 s
 
 	MaxRegions  int // 65,536
-	MaxFailures int // requests with a wrong key, also of an older epoch, per second and connection, before it is ended: 100
+	MaxFailures int // requests with a key that the client never had, per second and connection, before it is ended: 100
 	CacheSize   int // traffic keys that are kept: 4,096
 	// ScratchLimit is how many octets of memory there are for what is under way on all connections: 16 MiB. A connection
 	// keeps what it has used, unless more than half is in use.

@@ -114,7 +114,7 @@ type conn struct {
 	asked    request           // the request that has just come
 	granting uint64            // the grant that the connection is being told of
 	said     said              // by the message that has just come
-	opened   map[uint64]permit // in suite 0: what the peer may, by the numbers of regions
+	opened   map[uint64]permit // by the numbers of regions
 
 	timer    *time.Timer
 	armed    time.Time // zero: it does not run
@@ -137,7 +137,7 @@ func newConn(qp *iwarp.QP, s *settings) (*conn, error) {
 	if qp.SendCQ() != qp.RecvCQ() {
 		return nil, errOneCQ
 	}
-	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), again: make(chan struct{}, 1)}
+	c := &conn{settings: s, qp: qp, cq: qp.RecvCQ(), done: make(chan struct{}), ready: make(chan struct{}), drained: make(chan struct{}), again: make(chan struct{}, 1), opened: make(map[uint64]permit)}
 	c.peer.peer, c.peer.known = qp.Peer()
 	if err := c.makeKeys(); err != nil {
 		return nil, err

@@ -282,8 +282,8 @@ func (e *Executor) reopen(ctx context.Context, h *Handle) error {
 // staleKey is the Verdict of operations for which a Transfer opens the region again.
 var staleKey = op.Verdict{Outcome: op.RemoteAuth, Reason: op.StaleEpoch}
 
-// verdictOf is how an operation has ended, as package op has it. A wrong key may be one of an epoch
-// that is so old that the server does not know it any more: to open the region again tells.
+// verdictOf is how an operation has ended, as package op has it. A wrong key may be one of a region
+// that is gone, where another one has its number by now: to open the region again tells.
 func verdictOf(err error) op.Verdict {
 	if err == nil {
 		return op.Verdict{}

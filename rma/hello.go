@@ -115,7 +115,6 @@ func (c *conn) agree(suite uint8) {
 	c.overhead = regionkey.TagSize
 	if suite == wire.Suite0 {
 		c.overhead, c.in, c.out = 0, nil, nil
-		c.opened = make(map[uint64]permit)
 	}
 	c.prepareMemory()
 	c.asClient = op.NewClient(op.ClientConfig{

@@ -167,11 +167,11 @@ func (r *Region) end() {
 	}
 }
 
-// good tells whether keys of an epoch are good.
-func (r *Region) good(now time.Time, e regionkey.Epoch) bool {
+// epochs are the oldest one whose keys are good, and the current one. open reports whether the region is not closed.
+func (r *Region) epochs(now time.Time) (oldest, current regionkey.Epoch, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.closed && e >= r.ring.Expire(now) && e <= r.ring.Current()
+	return r.ring.Expire(now), r.ring.Current(), !r.closed
 }
 
 // grant puts the current epoch into an OPEN_REP, and the keys of a client for the operations that it grants, if there are
@@ -199,11 +199,4 @@ func (r *Region) derive(now time.Time, e regionkey.Epoch, holder *client, t regi
 	defer r.mu.Unlock()
 	k, err := r.ring.Derive(now, e, holder.peer.ID, holder.instance, t)
 	return k, err == nil
-}
-
-// deriveEnded makes the key of a client from an epoch that is over.
-func (r *Region) deriveEnded(now time.Time, e regionkey.Epoch, holder *client, t regionkey.OpType) (regionkey.Key, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ring.DeriveEnded(now, e, holder.peer.ID, holder.instance, t)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -64,6 +65,72 @@ func TestRMA_34_RotationFailsThatRegionAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRMA_34_ClientsWithOldKeysDoNotGuess: their operations fail, however many epochs they are behind, or if the region is
+// gone, and their connection goes on.
+func TestRMA_34_ClientsWithOldKeysDoNotGuess(t *testing.T) {
+	for name, p := range suites() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p.server.MaxFailures = 10
+				w := start(t, p)
+				h, portal := w.opens(), w.portal(64)
+				refused := func(reason uint16) {
+					_, err := portal.PostAll(slices.Repeat([]Command{{Op: Read, Handle: h}}, 64), nil)
+					require.NoError(t, err)
+					for range 64 {
+						var e *OpError
+						require.ErrorAs(t, portal.ended(t).Err, &e)
+						require.Equal(t, []uint16{uint16(RemoteAuth), reason}, []uint16{uint16(e.Outcome), e.Reason})
+					}
+				}
+				for behind := range 4 {
+					for range 1 + behind {
+						_, err := w.region.Rekey(t.Context(), nil, 0)
+						require.NoError(t, err)
+					}
+					refused(StaleEpoch)
+					require.NoError(t, h.Reopen(w.context()))
+					require.NoError(t, does(t, portal, Command{Op: Read, Handle: h}).Err)
+				}
+				less, err := w.client.Open(w.context(), regionID, MayRead)
+				require.NoError(t, err)
+				_, err = w.region.Rekey(t.Context(), nil, 0)
+				require.NoError(t, err)
+				require.NoError(t, less.Reopen(w.context()))
+				require.NoError(t, does(t, portal, Command{Op: Read, Handle: less}).Err)
+				refused(StaleEpoch)
+				require.NoError(t, w.region.Close())
+				refused(BadKey)
+				_, err = w.server.Register(regionID, w.mem, nil)
+				require.NoError(t, err)
+				refused(BadKey)
+				require.NoError(t, h.Reopen(w.context()))
+				require.NoError(t, does(t, portal, Command{Op: Read, Handle: h}).Err)
+			})
+		})
+	}
+}
+
+// TestRMA_42_OpenedRegionsThatAreGone are forgotten when a connection has opened more than there can be.
+func TestRMA_42_OpenedRegionsThatAreGone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := start(t, plan{server: ServerConfig{MaxRegions: 3}})
+		w.opens()
+		for id := range uint64(10) {
+			r, err := w.server.Register(id, w.mem, nil)
+			require.NoError(t, err)
+			_, err = w.client.Open(w.context(), id, MayRead)
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+		}
+		c := w.servedConn()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		require.LessOrEqual(t, len(c.opened), 3)
+		require.Contains(t, c.opened, regionID)
+	})
 }
 
 // TestRMA_33_RekeyByAClient needs the right for it, and says which epoch follows.

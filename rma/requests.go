@@ -2,6 +2,7 @@ package rma
 
 import (
 	"crypto/rand"
+	"maps"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -52,7 +53,8 @@ func (c *conn) parseRequest(msg []byte, m *op.Message) error {
 	if m.Type == op.TypeOpenReq {
 		return nil // Serve decides
 	}
-	state := c.prove(c.now, q, msg, kind)
+	var state op.KeyState
+	state, m.Had = c.prove(c.now, q, msg, kind)
 	var size uint64
 	if q.region != nil {
 		size = q.region.size
@@ -100,92 +102,85 @@ func (c *conn) parseData(msg []byte, m *op.Message) error {
 	return err
 }
 
-// prove finds the region of a request, if the peer has the key for it.
-func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) op.KeyState {
-	var r *Region
-	if c.server != nil {
-		r = c.server.region(q.number)
+// prove tells whether the peer has the key for a request, and finds the region then. A peer that has not got it may have
+// had it: the region has another key by now, or is gone. Such a peer does not guess.
+func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) (k op.KeyState, had bool) {
+	r, p, need := c.server.region(q.number), c.opened[q.number], Ops(wire.OpsOf(t))
+	had = p.ever.Has(need)
+	if r == nil || r.serial != p.serial {
+		return op.NoKey, had
 	}
-	if r == nil || !r.ops.Has(Ops(wire.OpsOf(t))) {
-		return op.NoKey
-	}
-	good := r.good(now, q.epoch)
-	if c.suite == wire.Suite0 {
-		return c.admits(q, r, t, good)
-	}
-	if !good {
-		return c.recognizes(now, q, r, msg, t)
-	}
-	tagged, err := c.sealer(now, r, q.epoch, t, c.peers())
-	if err != nil || wire.CheckInner(msg, c.suite, tagged) != nil {
-		return op.NoKey
-	}
-	q.data = tagged // of a write: the client seals
-	if t == regionkey.Read {
-		if q.data, err = c.sealer(now, r, q.epoch, t, c.ours()); err != nil {
-			return op.NoKey
-		}
+	oldest, current, open := r.epochs(now)
+	switch {
+	case !open:
+		return op.NoKey, had
+	case q.epoch < oldest && had:
+		q.now = current
+		return op.OldKey, true
+	case c.suite == wire.Suite0 && !p.in(q.epoch).Has(need), c.suite != wire.Suite0 && !c.hasKey(now, q, r, msg, t):
+		return op.NoKey, false
 	}
 	q.region = r
-	return op.RightKey
+	return op.RightKey, true
 }
 
-// A permit stands for the keys of a region where there are none: it is what the peer has opened on this
-// connection in an epoch, and in the one before that.
+// A permit is what the peer has opened of a region on this connection. Where there are no keys it stands for them, in the
+// latest epoch and in the one before that.
 type permit struct {
-	serial      uint64 // of the region: another one may have got its number
-	epoch       regionkey.Epoch
-	ops, before Ops
+	serial            uint64 // of the region: another one may have got its number
+	epoch             regionkey.Epoch
+	ops, before, ever Ops
 }
 
 // opens adds what was opened in an epoch.
 func (p *permit) opens(serial uint64, e regionkey.Epoch, ops Ops) {
 	switch {
-	case p.serial == serial && p.epoch == e:
+	case p.serial != serial:
+		*p = permit{serial: serial, epoch: e, ops: ops}
+	case p.epoch == e:
 		p.ops |= ops
-	case p.serial == serial && p.epoch+1 == e:
+	case p.epoch+1 == e:
 		p.epoch, p.ops, p.before = e, ops, p.ops
 	default:
-		*p = permit{serial: serial, epoch: e, ops: ops}
+		p.epoch, p.ops, p.before = e, ops, 0
+	}
+	p.ever |= ops
+}
+
+// in is what was opened in an epoch.
+func (p *permit) in(e regionkey.Epoch) Ops {
+	switch e {
+	case p.epoch:
+		return p.ops
+	case p.epoch - 1:
+		return p.before
+	default:
+		return 0
 	}
 }
 
-// admits is prove without keys.
-func (c *conn) admits(q *request, r *Region, t regionkey.OpType, good bool) op.KeyState {
-	p, may := c.opened[q.number], Ops(0)
-	switch {
-	case p.serial != r.serial:
-	case !good: // a peer that has opened it is told so
-		may = p.ops | p.before
-	case q.epoch == p.epoch:
-		may = p.ops
-	case q.epoch+1 == p.epoch:
-		may = p.before
+// permit notes what the peer has opened. What it has opened of regions that are gone is forgotten when it has opened more
+// than there can be. mu is held.
+func (c *conn) permit(q *request) {
+	p := c.opened[q.number]
+	p.opens(q.region.serial, q.epoch, Ops(q.reply.Ops))
+	c.opened[q.number] = p
+	if len(c.opened) > c.server.cfg.MaxRegions {
+		maps.DeleteFunc(c.opened, func(id uint64, _ permit) bool { return c.server.region(id) == nil })
 	}
-	switch {
-	case !may.Has(Ops(wire.OpsOf(t))):
-		return op.NoKey
-	case !good:
-		q.now = r.Epoch()
-		return op.OldKey
-	}
-	q.region = r
-	return op.RightKey
 }
 
-// recognizes tells whether the peer has the key of an epoch that is over: then it may be told.
-func (c *conn) recognizes(now time.Time, q *request, r *Region, msg []byte, t regionkey.OpType) op.KeyState {
-	k, ok := r.deriveEnded(now, q.epoch, &c.peer, t)
-	if !ok {
-		return op.NoKey
-	}
-	defer k.Wipe()
-	tagged, err := regionkey.Traffic(&k, &regionkey.Binding{Secret: c.secret, Owner: c.ours(), Dir: c.peers(), Suite: c.suite})
+// hasKey checks the tag of a request, and makes what its data are sealed with.
+func (c *conn) hasKey(now time.Time, q *request, r *Region, msg []byte, t regionkey.OpType) bool {
+	tagged, err := c.sealer(now, r, q.epoch, t, c.peers())
 	if err != nil || wire.CheckInner(msg, c.suite, tagged) != nil {
-		return op.NoKey
+		return false
 	}
-	q.now = r.Epoch()
-	return op.OldKey
+	q.data = tagged // of a write: the client seals
+	if t == regionkey.Read {
+		q.data, err = c.sealer(now, r, q.epoch, t, c.ours())
+	}
+	return err == nil
 }
 
 // sealer makes what one side seals with for operations on a region, or finds it in the cache.

@@ -75,8 +75,11 @@ func (s *Server) Register(id uint64, b iwarp.Buffer, opt *RegionOptions) (*Regio
 	return r, nil
 }
 
-// region finds a region; nil: there is none.
+// region finds a region; nil: there is none. A nil Server has none.
 func (s *Server) region(id uint64) *Region {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.regions[id]

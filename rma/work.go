@@ -123,10 +123,8 @@ func (c *conn) finish(w *work) {
 		c.clientDo = c.asClient.Sealed(c.clientDo, c.now, w.id)
 	case workServe:
 		w.q.blob = w.blob
-		if w.kind == op.Open && w.verdict.Outcome == op.OK && c.opened != nil {
-			p := c.opened[w.q.number]
-			p.opens(w.q.region.serial, w.q.epoch, Ops(w.q.reply.Ops))
-			c.opened[w.q.number] = p
+		if w.kind == op.Open && w.verdict.Outcome == op.OK {
+			c.permit(w.q)
 		}
 		c.serverDo = c.asServer.Served(c.serverDo, c.now, w.id, w.verdict)
 	case workOpenWrite:

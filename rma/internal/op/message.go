@@ -41,6 +41,9 @@ type Message struct {
 
 	// Verdict is what the server has found out about a request: see Judge.
 	Verdict Verdict
+	// Had is set in a request whose Verdict is RemoteAuth if the client had the key for it until the region got another one, or
+	// was gone: then it does not guess.
+	Had bool
 	// TTL is how long after its receipt a READ_REQ may be answered.
 	TTL time.Duration
 

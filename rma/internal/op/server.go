@@ -69,7 +69,7 @@ type ServerConfig struct {
 	Guard       time.Duration
 	Linger      time.Duration
 	Overhead    uint32 // octets that sealing adds
-	// MaxFailures is how many requests a second may have a wrong key.
+	// MaxFailures is how many requests a second may have a key that the client never had.
 	MaxFailures int
 }
 

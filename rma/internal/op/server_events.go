@@ -49,7 +49,7 @@ func (s *Server) Served(dst []Action, now time.Time, id ID, v Verdict) []Action 
 	}
 	r := &s.records[i]
 	if v.Outcome == RemoteAuth {
-		dst = s.failed(dst, s.action(Audit, i))
+		dst = s.failed(dst, s.action(Audit, i), false)
 	}
 	switch {
 	case v.Outcome != OK:
@@ -95,7 +95,7 @@ func (s *Server) Opened(dst []Action, now time.Time, id ID, good bool) []Action 
 		if good {
 			return s.copy(dst, i)
 		}
-		dst = s.failed(dst, s.action(Audit, i))
+		dst = s.failed(dst, s.action(Audit, i), false)
 		dst = s.status(s.release(dst, i, RefundFailed), i, Verdict{RemoteAuth, BadData})
 		return s.endIfTooMany(s.retire(dst, i), id)
 	case recordDropping:

@@ -74,7 +74,7 @@ func (s *Server) refuse(dst []Action, m *Message, kind Kind, v Verdict) []Action
 	a := Action{Op: m.Op, Record: NoRecord, Kind: kind, Class: m.Class, Source: m.Source}
 	switch v.Outcome {
 	case RemoteAuth:
-		dst = s.failed(dst, a)
+		dst = s.failed(dst, a, m.Had)
 	case NACK:
 		s.stats.Nacks++
 	default:
@@ -84,10 +84,12 @@ func (s *Server) refuse(dst []Action, m *Message, kind Kind, v Verdict) []Action
 	return s.endIfTooMany(dst, m.Op)
 }
 
-// failed records a wrong key.
-func (s *Server) failed(dst []Action, a Action) []Action {
+// failed records a wrong key. One that the client had a right to is no sign of an attack.
+func (s *Server) failed(dst []Action, a Action, had bool) []Action {
 	s.stats.AuthFailures++
-	s.failures.add(s.clock.now)
+	if !had {
+		s.failures.add(s.clock.now)
+	}
 	a.Do, a.Why = Audit, AuthFailure
 	return append(dst, a)
 }

@@ -228,10 +228,16 @@ func TestRMA_42_TooManyFailuresEndTheConnection(t *testing.T) {
 		s.sleep(10 * ms)
 		s.hears(m, "Audit(64), SendStatus(1, 2) Invalidate")
 	}
+	m.Had = true
+	for range 1000 { // the client does not guess
+		s.hears(m, "Audit(64), SendStatus(1, 2) Invalidate")
+	}
+	m.Had = false
 	for range 99 {
 		s.hears(m, "Audit(64), SendStatus(1, 2) Invalidate")
 	}
 	s.hears(m, "Audit(64), SendStatus(1, 2) Invalidate, End(9)")
+	require.EqualValues(t, 2100, s.Stats().AuthFailures)
 	s.hears(m, "")
 }
 

@@ -23,9 +23,6 @@ const (
 	tag = 16
 	// ample is a window in which nothing waits.
 	ample = 32 << 20
-	// mostFailures is more requests with wrong keys than any measurement makes in a second: by default a
-	// connection is ended after 100.
-	mostFailures = 1 << 20
 	// cachedKeys is more traffic keys than any measurement uses, for each read two.
 	cachedKeys = 1 << 15
 )
@@ -65,7 +62,7 @@ func newRegions(what *service) (s *regions, err error) {
 	}
 	cfg := rma.ServerConfig{
 		PD: s.pd, Insecure: !what.Sealed, MaxOp: what.MaxOp, Depth: depth,
-		MaxFailures: mostFailures, CacheSize: cachedKeys, ScratchLimit: 2 * ample,
+		CacheSize: cachedKeys, ScratchLimit: 2 * ample,
 		Dispatch: [2]time.Duration{-1, -1},
 	}
 	window := int64(ample)
