@@ -91,9 +91,9 @@ func newAudit(logger *slog.Logger) *audit {
 	return &audit{logger: logger, peers: lru.New[author, *peerRate](auditedPeers)}
 }
 
-// add makes a record, or counts the event where there are too many of its author.
-func (l *audit) add(by author, e AuditEvent) {
-	if !l.keep(by, &e) || l.logger == nil {
+// log gives a record to the Logger, whose Handler may take long.
+func (l *audit) log(e *AuditEvent) {
+	if l.logger == nil {
 		return
 	}
 	level, text := slog.LevelWarn, "operation refused"
@@ -103,6 +103,7 @@ func (l *audit) add(by author, e AuditEvent) {
 	l.logger.LogAttrs(context.Background(), level, text, e.attrs()...)
 }
 
+// keep makes a record, which is for log then, or counts the event where there are too many of its author.
 func (l *audit) keep(by author, e *AuditEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,9 +2,7 @@ package rma
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -399,43 +397,38 @@ func TestReopenKeepsLaterKeys(t *testing.T) {
 	})
 }
 
-// A slowLog is a Handler that waits with the record of a refusal, until it is released for good.
-type slowLog struct {
-	slog.Handler
-	entered, release chan struct{}
+// A slowEnd is told of the end of an operation, and waits then until it is released.
+type slowEnd struct{ entered, release chan struct{} }
+
+func (slowEnd) issued() {}
+
+func (e slowEnd) completed(Slot, Completion) {
+	close(e.entered)
+	<-e.release
 }
 
-func (s slowLog) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-
-func (s slowLog) Handle(context.Context, slog.Record) error {
-	select {
-	case s.entered <- struct{}{}:
-		<-s.release
-	case <-s.release:
-	}
-	return nil
-}
+func (slowEnd) tell() {}
 
 // TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome and not from when the connection began to handle what came before
 // it.
 func TestRMA_18_19_TimeOfAPullCountsFromWhenItHasCome(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
-		w := newPair(t, plan{client: ClientConfig{Dispatch: [2]time.Duration{-1, -1}}}) // no timer ends meanwhile
-		w.servesBack(ServerConfig{Logger: slog.New(log)})
-		r, h, p := w.played(0)
+		w, r, h, p := asks(t, plan{client: ClientConfig{Dispatch: [2]time.Duration{-1, -1}}}, 0) // no timer ends meanwhile
 		posts(t, p, Command{Op: Write, Handle: h, Buf: octets(1, 16)})
 		msg := r.receives(wire.TypeWriteReq)
-		q := wire.WriteReq{Region: 7, Epoch: 1, Length: 16}
-		r.sends(q.Append(nil, r.header(2), r.out, r.sealer(regionkey.Write, regionkey.Responder)))
-		<-log.entered // the record of a wrong key
+		slow := slowEnd{make(chan struct{}), make(chan struct{})}
+		c := w.client.c
+		require.NoError(t, c.begin(op.Command{Kind: op.Open}, &call{cmd: Command{Op: Open}, opens: &opening{id: 7, ops: MayRead}, to: slow}))
+		c.send()
+		r.status(id(r.receives(wire.TypeOpenReq)), wire.Status{Code: wire.Code(op.RemoteAuth), Reason: wire.Reason(op.BadKey)}, 0)
+		<-slow.entered
 		time.Sleep(300 * time.Millisecond)
 		begun := time.Now()
 		_, tag := r.sink(32)
 		m := wire.Pull{Length: 16, SinkSTag: uint32(tag), Timeout: 500 * time.Millisecond}
 		r.sends(m.Append(nil, r.header(id(msg)), r.out))
 		synctest.Wait()
-		close(log.release)
+		close(slow.release)
 		require.ErrorIs(t, p.ended(t).Err, ErrTimeout)
 		require.Equal(t, 600*time.Millisecond, time.Since(begun), "the time of the server, and the guard")
 		w.close()

@@ -166,11 +166,13 @@ func (c *conn) endFor(why op.Why) {
 	c.refuse(fmt.Errorf("%w: %s", errProtocol, endTexts[why]))
 }
 
-// record makes a record of what the peer has done.
+// record makes a record of what the peer has done. It is logged later, for a Handler may take long. mu is held.
 func (c *conn) record(e AuditEvent) {
 	if c.server == nil {
 		return
 	}
 	e.Time, e.Peer, e.Known, e.Remote = time.Now(), c.peer.peer, c.peer.known, c.qp.RemoteAddr()
-	c.server.audit.add(byPeer(&e.Peer), e)
+	if c.server.audit.keep(byPeer(&e.Peer), &e) {
+		c.work = append(c.work, work{do: workLog, event: new(e)})
+	}
 }

@@ -118,7 +118,9 @@ func (r *Region) maxGrace() time.Duration {
 func (r *Region) rekeyed(now time.Time, oldest regionkey.Epoch, by author, e AuditEvent) {
 	r.server.dropBefore(r.serial, oldest)
 	e.Time, e.Op, e.Region, e.Granted = now, Rekey, r.id, true
-	r.server.audit.add(by, e)
+	if r.server.audit.keep(by, &e) {
+		r.server.audit.log(&e)
+	}
 }
 
 func closedRing(err error) error {

@@ -94,12 +94,12 @@ func TestRMA_34_ClientsWithOldKeysDoNotGuess(t *testing.T) {
 					require.NoError(t, h.Reopen(w.context()))
 					require.NoError(t, does(t, portal, Command{Op: Read, Handle: h}).Err)
 				}
-				less, err := w.client.Open(w.context(), regionID, MayRead)
+				other, err := w.client.Open(w.context(), regionID, MayWrite)
 				require.NoError(t, err)
 				_, err = w.region.Rekey(t.Context(), nil, 0)
 				require.NoError(t, err)
-				require.NoError(t, less.Reopen(w.context()))
-				require.NoError(t, does(t, portal, Command{Op: Read, Handle: less}).Err)
+				require.NoError(t, other.Reopen(w.context()))
+				require.NoError(t, does(t, portal, Command{Op: Write, Handle: other}).Err)
 				refused(StaleEpoch)
 				require.NoError(t, w.region.Close())
 				refused(BadKey)
@@ -370,7 +370,7 @@ func TestRMA_42_AuditIsBounded(t *testing.T) {
 	for i := range 3 * auditedPeers {
 		e := AuditEvent{Time: now}
 		e.Peer.ID[0], e.Peer.ID[1] = byte(i), byte(i>>8)
-		l.add(byPeer(&e.Peer), e)
+		l.keep(byPeer(&e.Peer), &e)
 	}
 	require.Len(t, l.list(), keptEvents)
 	require.Equal(t, auditedPeers, l.peers.Len())

@@ -415,68 +415,66 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	}
 }
 
-// A steppedLog is a Handler that takes each record when the test lets it.
-type steppedLog struct {
+// A slowLog is a Handler that waits with the record of a refusal, until it is released for good.
+type slowLog struct {
 	slog.Handler
-	step chan struct{}
+	entered, release chan struct{}
 }
 
-func (s steppedLog) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (s slowLog) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
-func (s steppedLog) Handle(context.Context, slog.Record) error {
-	<-s.step
+func (s slowLog) Handle(context.Context, slog.Record) error {
+	select {
+	case s.entered <- struct{}{}:
+		<-s.release
+	case <-s.release:
+	}
 	return nil
 }
 
-// TestRMA_42_FloodOfRequests: between those of a peer that sends more and more, others get the lock of the connection,
-// like the timer, and the goroutine that tells of grants. In real time, for the time of a bubble stands still while a
-// goroutine waits for a lock.
-func TestRMA_42_FloodOfRequests(t *testing.T) {
-	const many = 8 * outboxWRs
-	log := steppedLog{step: make(chan struct{})}
-	w, r := plays(t, plan{server: ServerConfig{Depth: many, MaxFailures: 1 << 30, Logger: slog.New(log)}})
-	for i := range many {
-		q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
-		r.sends(q.Append(nil, r.header(wire.OpID(2+i)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
-	}
-	log.step <- struct{}{} // the goroutine of the connection has its lock
-	c, handled := w.servedConn(), make(chan uint64, 1)
-	go func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		handled <- c.recvCtr
-	}()
-	for range many - 1 {
-		select {
-		case log.step <- struct{}{}:
-			time.Sleep(20 * time.Microsecond) // a goroutine that waits for a lock gets it at the second try, if it runs at all
-			continue
-		case n := <-handled:
-			require.Less(t, n, uint64(many))
-		}
-		close(log.step)
-		require.NoError(t, r.qp.Abort())
-		require.Error(t, <-w.served)
-		return
-	}
-	require.Fail(t, "no other goroutine got the lock before all requests were handled")
+// TestAuditHandlerDelaysItsConnectionAlone: others get their grants meanwhile, and so does that connection.
+func TestAuditHandlerDelaysItsConnectionAlone(t *testing.T) {
+	log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
+	plan := plan{server: ServerConfig{Solicitor: fixed(t, 4112), Logger: slog.New(log)}}
+	plan.patient()
+	w, r := plays(t, plan)
+	other := w.another()
+	other.serve()
+	s := newRaw(other)
+	s.greets()
+	s.opens(1, regionID, wire.OpWrite)
+	pull := s.pulls(2, 4096)
+	r.asksToWrite(3, 4096)
+	r.wrong(4)
+	<-log.entered
+	s.answers(2, pull, octets(1, 4096), regionkey.AAD{Salt: pull.Salt}, nil)
+	s.receives(wire.TypeWriteDone)
+	r.wantStatus(op.RemoteAuth, op.BadKey)
+	r.receives(wire.TypePull)
+	s.opens(3, regionID, wire.OpRead)
+	w.server.Stats()
+	close(log.release)
+	require.NoError(t, s.qp.Close())
+	require.NoError(t, <-other.served)
+	require.NoError(t, r.qp.Abort())
+	require.Error(t, <-w.served)
 }
 
-// TestRMA_42_FloodDuringADrain: what is handled before the machines are told that an STag is invalid is what has come, and
-// not what a peer that sends more and more adds to it.
-func TestRMA_42_FloodDuringADrain(t *testing.T) {
-	log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
-	w := newPair(t, plan{server: ServerConfig{MaxFailures: 1 << 30, Logger: slog.New(log)}})
+// unserved makes the connection of a server whose goroutine has not begun yet, and a peer that has greeted it. has waits until
+// so many completions wait.
+func unserved(t *testing.T, p plan) (w *pair, c *conn, r *raw, has func(n int)) {
+	t.Helper()
+	w = newPair(t, p)
 	c, err := newConn(w.qps[1], serverSettings(w.server))
 	require.NoError(t, err)
 	c.enter()
 	c.timer = time.AfterFunc(time.Hour, c.rings)
 	c.greet()
-	c.leave() // and run does not begin yet
-	has := func(n int) {
+	c.leave()
+	has = func(n int) {
 		require.Eventually(t, func() bool { return c.cq.Stats().Waiting == n }, 10*time.Second, time.Millisecond)
 	}
-	r := newRaw(w)
+	r = newRaw(w)
 	r.sends(r.mine.Append(nil, r.header(0), r.out))
 	has(1)
 	c.enter()
@@ -484,12 +482,41 @@ func TestRMA_42_FloodDuringADrain(t *testing.T) {
 	c.leave()
 	require.NoError(t, r.hello.Parse(r.receives(wire.TypeHello)))
 	r.suite = uint8(r.hello.Chosen)
-	wrong := func(id int) {
-		q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
-		r.sends(q.Append(nil, r.header(wire.OpID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+	return w, c, r, has
+}
+
+// wrong sends a request with a wrong key.
+func (r *raw) wrong(id int) {
+	r.Helper()
+	q := wire.WriteReq{Region: 77, Epoch: 1, Length: 16}
+	r.sends(q.Append(nil, r.header(wire.OpID(id)), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+}
+
+// TestRMA_42_FloodOfRequests: between those of a peer that sends more and more, others get the lock of the connection,
+// like the timer, and the goroutine that tells of grants.
+func TestRMA_42_FloodOfRequests(t *testing.T) {
+	const many = 2 * outboxWRs
+	_, c, r, has := unserved(t, plan{server: ServerConfig{Depth: many, MaxFailures: 1 << 30}})
+	for i := range many {
+		r.wrong(2 + i)
 	}
-	wrong(2)
+	has(many)
+	c.enter()
+	c.take(c.poll())
+	require.LessOrEqual(t, c.recvCtr, uint64(outboxWRs+len(c.wcs)))
+	c.leave()
+	go c.run()
+	require.NoError(t, r.qp.Abort())
+	<-c.done
+}
+
+// TestRMA_42_FloodDuringADrain: what is handled before the machines are told that an STag is invalid is what has come, and
+// not what a peer that sends more and more adds to it.
+func TestRMA_42_FloodDuringADrain(t *testing.T) {
+	w, c, r, has := unserved(t, plan{server: ServerConfig{MaxFailures: 1 << 30}})
+	r.wrong(2)
 	has(1)
+	w.server.audit.mu.Lock() // the record has to wait
 	handled := make(chan uint64)
 	go func() {
 		c.enter()
@@ -497,12 +524,12 @@ func TestRMA_42_FloodDuringADrain(t *testing.T) {
 		c.drain()
 		handled <- c.recvCtr
 	}()
-	<-log.entered
+	has(0)
 	for i := range 10 {
-		wrong(3 + i)
+		r.wrong(3 + i)
 	}
 	has(10)
-	close(log.release)
+	w.server.audit.mu.Unlock()
 	require.EqualValues(t, 2, <-handled, "the HELLO, and what came before the drain")
 	go c.run()
 	require.NoError(t, r.qp.Abort())

@@ -16,6 +16,7 @@ const (
 	workServe            // makes the answer to a request
 	workOpenWrite        // opens the blob of a write
 	workCopy             // copies it to the region
+	workLog              // gives a record of the audit log to the Logger
 )
 
 // A work is something that takes long. The call or the request that it is for stays until finish.
@@ -29,6 +30,7 @@ type work struct {
 	call   *call
 	q      *request
 	octets int
+	event  *AuditEvent
 
 	good    bool
 	verdict op.Verdict
@@ -106,6 +108,8 @@ func (c *conn) do(w *work) {
 		w.good = c.openWrite(w)
 	case workCopy:
 		w.copied = copyWrite(w)
+	case workLog:
+		c.server.audit.log(w.event)
 	}
 }
 
@@ -125,6 +129,7 @@ func (c *conn) finish(w *work) {
 		w.q.blob = w.blob
 		if w.kind == op.Open && w.verdict.Outcome == op.OK {
 			c.permit(w.q)
+			c.record(AuditEvent{Op: Open, Region: w.q.number, Epoch: w.q.epoch, Ops: Ops(w.q.reply.Ops), Granted: true})
 		}
 		c.serverDo = c.asServer.Served(c.serverDo, c.now, w.id, w.verdict)
 	case workOpenWrite:
@@ -250,7 +255,6 @@ func (c *conn) serveOpen(q *request) op.Verdict {
 		return refused
 	}
 	q.epoch = q.reply.Epoch
-	c.record(AuditEvent{Op: Open, Region: q.number, Epoch: q.epoch, Ops: ops, Granted: true})
 	return op.Verdict{}
 }
 
