@@ -432,8 +432,8 @@ func (s slowLog) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// TestAuditHandlerDelaysItsConnectionAlone: others get their grants meanwhile, and so does that connection.
-func TestAuditHandlerDelaysItsConnectionAlone(t *testing.T) {
+// TestRMA_41_HandlerDelaysItsConnectionAlone: others get their grants meanwhile, and so does that connection.
+func TestRMA_41_HandlerDelaysItsConnectionAlone(t *testing.T) {
 	log := slowLog{entered: make(chan struct{}), release: make(chan struct{})}
 	plan := plan{server: ServerConfig{Solicitor: fixed(t, 4112), Logger: slog.New(log)}}
 	plan.patient()
