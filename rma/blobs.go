@@ -5,7 +5,7 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// blobStep is how many blobs are registered at once.
+// blobStep is how many blobs are registered at once, if there is memory for them.
 const blobStep = 8
 
 // A blob is memory from which octets are sent, or into which they are read.
@@ -52,9 +52,15 @@ func (b *blobs) idle() bool { return len(b.free) == len(b.all)-1 }
 
 func (b *blobs) grow(must bool) error {
 	n := blobStep * b.size
-	if b.scratch.take(n) {
+	taken := b.scratch.take(n)
+	if !taken {
+		n = b.size
+		taken = b.scratch.take(n)
+	}
+	switch {
+	case taken:
 		b.taken += n
-	} else if !must {
+	case !must:
 		return nil
 	}
 	slab := make([]byte, n)

@@ -224,6 +224,24 @@ func TestRMA_42_ScratchIsBounded(t *testing.T) {
 	})
 }
 
+// TestRMA_42_AllOfTheScratchIsUsed: a Server with memory for one operation serves one at a time, of any kind.
+func TestRMA_42_AllOfTheScratchIsUsed(t *testing.T) {
+	for name, p := range suites() {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p.server.ScratchLimit = 4112
+				w := start(t, p)
+				h, portal := w.opens(), w.portal(1)
+				for range 3 {
+					require.NoError(t, does(t, portal, Command{Op: Read, Handle: h, Buf: make([]byte, 4096)}).Err)
+					require.NoError(t, does(t, portal, Command{Op: Write, Handle: h, Buf: make([]byte, 4096)}).Err)
+					require.LessOrEqual(t, w.server.Stats().ScratchInUse, 4112)
+				}
+			})
+		})
+	}
+}
+
 // TestRMA_42_IdleConnectionsLeaveMemoryForOthers: each has used some, for reads and writes, and has nothing under way now.
 func TestRMA_42_IdleConnectionsLeaveMemoryForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
