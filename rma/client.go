@@ -193,7 +193,7 @@ func (h *Handle) take(o *opening) error {
 
 // Rekey gives the region its next key: 32 random octets, which Rekey copies, or nil: the server makes
 // one, as it always does in suite 0. The keys that clients have are good for the grace (0: no longer),
-// in whole milliseconds, and RegionOptions.MaxGrace at most. This Handle has to be opened again too. It
+// in whole milliseconds, for RegionOptions.MaxGrace at most, and until the next Rekey at most. This Handle has to be opened again too. It
 // needs the right MayManage; the error matches ErrConflict if the region has another key by now. If
 // ctx ends Rekey returns its error at once. Then, and after an error that matches ErrTimeout, the region
 // may have its next key, or get it later.

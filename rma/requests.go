@@ -110,14 +110,15 @@ func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) 
 	if r == nil || r.serial != p.serial {
 		return op.NoKey, had
 	}
-	oldest, current, open := r.epochs(now)
+	good := c.suite == wire.Suite0 && p.in(q.epoch).Has(need) || c.suite != wire.Suite0 && c.hasKey(now, q, r, msg, t)
+	oldest, current, open := r.epochs(now) // behind the check: a key that has failed since is an old one
 	switch {
 	case !open:
 		return op.NoKey, had
 	case q.epoch < oldest && had:
 		q.now = current
 		return op.OldKey, true
-	case c.suite == wire.Suite0 && !p.in(q.epoch).Has(need), c.suite != wire.Suite0 && !c.hasKey(now, q, r, msg, t):
+	case !good:
 		return op.NoKey, false
 	}
 	q.region = r
