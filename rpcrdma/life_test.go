@@ -190,6 +190,38 @@ func TestRPR_21_ListenerCloses(t *testing.T) {
 	})
 }
 
+// TestRPR_21_ListenerBoundsWhatWaitsForAccept: further clients wait until Accept has returned a connection, or one has ended.
+func TestRPR_21_ListenerBoundsWhatWaitsForAccept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := newHost(t, "pipe", Config{Credits: 1, Inline: 1024})
+		l := NewListener(h.l, &h.cfg)
+		cfg := &ClientConfig{Credits: 1, Inline: 1024}
+		var first *Client
+		for range backlog {
+			c, err := Dial(within(t), h.client, "pipe", l.Addr().String(), cfg)
+			require.NoError(t, err)
+			first = c
+		}
+		dialled := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := Dial(within(t), h.client, "pipe", l.Addr().String(), cfg)
+				dialled <- err
+			}()
+		}
+		synctest.Wait()
+		require.Empty(t, dialled)
+		_, err := l.Accept()
+		require.NoError(t, err)
+		require.NoError(t, <-dialled)
+		synctest.Wait()
+		require.Empty(t, dialled)
+		require.NoError(t, first.Close())
+		require.NoError(t, <-dialled)
+		require.NoError(t, l.Shutdown(within(t)))
+	})
+}
+
 // TestRPR_21_BadConfiguration is an error of Accept.
 func TestRPR_21_BadConfiguration(t *testing.T) {
 	h := newHost(t, "pipe", Config{})

@@ -9,7 +9,12 @@ import (
 	"github.com/goiwarp/iwarp"
 )
 
-// A Listener takes the connections of clients, as a net.Listener.
+// backlog is how many connections may be established, or on their way there, that Accept has not returned. Others wait in
+// set-up, see ListenConfig.MaxHalfOpen.
+const backlog = 128
+
+// A Listener takes the connections of clients, as a net.Listener. It has 128 connections at most that Accept has not
+// returned; further clients wait.
 type Listener struct {
 	l      *iwarp.Listener
 	s      *shared
@@ -17,6 +22,7 @@ type Listener struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	conns  chan *Conn
+	places chan struct{} // one for each connection that Accept has not returned
 	tasks  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -28,7 +34,7 @@ type Listener struct {
 // server of ONC RPC. Config.MaxBytes is for all of them together. l belongs to the Listener. If cfg is not valid Accept
 // returns the error.
 func NewListener(l *iwarp.Listener, cfg *Config) *Listener {
-	n := &Listener{l: l, conns: make(chan *Conn), live: make(map[*Conn]struct{})}
+	n := &Listener{l: l, conns: make(chan *Conn), places: make(chan struct{}, backlog), live: make(map[*Conn]struct{})}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	if n.s, n.err = newShared(cfg); n.err == nil {
 		n.tasks.Go(func() {
@@ -45,6 +51,12 @@ func (n *Listener) handle(cr *iwarp.ConnRequest) {
 		return
 	}
 	defer n.tasks.Done()
+	select {
+	case n.places <- struct{}{}:
+		defer func() { <-n.places }()
+	case <-n.ctx.Done():
+		return
+	}
 	c, err := n.s.accept(n.ctx, cr, n.left)
 	if err != nil {
 		return
