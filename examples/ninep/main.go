@@ -31,6 +31,7 @@ import (
 	"github.com/hugelgupf/p9/p9"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/examples/ninep/dirfs"
 	"github.com/goiwarp/iwarp/examples/ninep/rdma9p"
 )
@@ -38,12 +39,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	fmt.Fprintln(os.Stderr, "ninep:", err)
-	os.Exit(1)
+	status := program.Status("ninep", run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
+	stop()
+	os.Exit(status)
 }
 
 // options are those of the command line.
@@ -68,15 +66,15 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.IntVar(&o.srq, "srq", 0, "share this `number` of receives among all clients (default: each has its own)")
 	f.BoolVar(&o.verbose, "v", false, "log the end of each connection")
 	if err := f.Parse(args); err != nil {
-		return nil, err
+		return nil, program.Called(err)
 	}
 	switch {
 	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+		return nil, program.UsageError(fmt.Sprintf("unexpected argument %q", f.Arg(0)))
 	case o.root == "":
-		return nil, errors.New("-root is missing")
+		return nil, program.UsageError("-root is missing")
 	case o.readOnly && o.tcp != "":
-		return nil, errors.New("-ro does not work with -tcp: only the adapter refuses requests")
+		return nil, program.UsageError("-ro does not work with -tcp: only the adapter refuses requests")
 	}
 	if st, err := os.Stat(o.root); err != nil {
 		return nil, err

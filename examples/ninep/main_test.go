@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,6 +42,17 @@ func TestFlags(t *testing.T) {
 		require.ErrorContains(t, run(t.Context(), x.args, io.Discard, io.Discard), x.want)
 	}
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, io.Discard, io.Discard), flag.ErrHelp)
+}
+
+// TestExitStatus: help is no failure, and a wrong call has a status of its own.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"-h"}, 0}, {[]string{"--help"}, 0}, {nil, 2}, {[]string{"-nonsense"}, 2}, {[]string{"more"}, 2}, {[]string{"-root", "/none"}, 1}} {
+		err := run(t.Context(), c.args, io.Discard, io.Discard)
+		require.Equal(t, c.want, program.Status("ninep", err, io.Discard), "%q", c.args)
+	}
 }
 
 // TestServe serves both transports; the client of trans=tcp is that of p9, and that of trans=rdma only connects.
