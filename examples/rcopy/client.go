@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 )
 
 // put sends a file to the server at the other end of c, and returns its length.
@@ -44,7 +45,8 @@ func ask(c io.ReadWriter, h header, body []byte, file io.Reader, n int64) error 
 		return err
 	}
 	if n > 0 {
-		if _, err := io.CopyN(c, file, n); err != nil {
+		// A server that takes no more, because its disk is full for example, has said so before it ended the connection.
+		if _, err := io.CopyN(c, file, n); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 			return unexpected(err)
 		}
 	}

@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/examples/internal/program"
+	"github.com/goiwarp/iwarp/rsocket"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -137,6 +141,42 @@ func TestCapturedServer(t *testing.T) {
 		_, err = put(wire{bytes.NewReader(octets(t, captured.server...)[:cut]), io.Discard}, f, "x")
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
+}
+
+// TestServerThatTakesNoMore of a file: its answer tells why, and not that it has ended the connection then.
+func TestServerThatTakesNoMore(t *testing.T) {
+	rnic, err := iwarp.Open(nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rnic.Close()) }()
+	l, err := rsocket.Listen(t.Context(), rnic, "pipe", "", nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	served := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			served <- err
+			return
+		}
+		for _, h := range []header{{command: open}, {command: write, data: ioError}} {
+			_, failed := io.ReadFull(c, make([]byte, headerSize+8))
+			h.command, h.length = h.command|answer, headerSize
+			_, refused := c.Write(h.append(nil))
+			err = errors.Join(err, failed, refused)
+		}
+		served <- errors.Join(err, c.Close())
+	}()
+	c, err := rsocket.Dial(t.Context(), rnic, "pipe", l.Addr().String(), nil)
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), "large")
+	require.NoError(t, os.WriteFile(name, make([]byte, 1<<22), 0o600))
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	_, err = put(c, f, "x")
+	require.ErrorIs(t, err, syscall.Errno(ioError))
+	require.NoError(t, <-served)
+	_ = c.Close()
 }
 
 // FuzzSession sends anything to a server.
