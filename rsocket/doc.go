@@ -47,9 +47,10 @@
 //
 // # Errors
 //
-// Errors are of type *net.OpError, but for io.EOF. A peer that does not keep to the protocol ends its
-// connection with an error that matches [ErrProtocol]; a deadline matches os.ErrDeadlineExceeded,
-// a Conn that was closed net.ErrClosed, and a Write to a peer that has closed its end
+// Errors of a Conn are of type *net.OpError, but for io.EOF, and for what the reader of ReadFrom or the writer of WriteTo has
+// returned; those of Dial and Listen come from package iwarp. A peer that does not keep to the protocol ends its
+// connection with an error that matches ErrProtocol; a deadline matches os.ErrDeadlineExceeded, a Conn that was closed
+// net.ErrClosed, a Write behind CloseWrite io.ErrClosedPipe, and a Write to a peer that has closed its end
 // syscall.ECONNRESET.
 //
 // # Limits
