@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/go-git/go-billy/v5"
+	"github.com/willscott/go-nfs"
 )
 
 // A filesystem is a directory, as go-nfs wants one. No path leads out of it, whatever links a client makes.
@@ -134,8 +134,15 @@ func (f *filesystem) Symlink(target, link string) error {
 // Readlink tells where a link leads.
 func (f *filesystem) Readlink(link string) (string, error) { return f.root.Readlink(local(link)) }
 
-// Chmod changes rights.
+// Chmod changes rights. A link has none, and those of the file that it leads to were not asked for: go-nfs has followed no link.
 func (f *filesystem) Chmod(name string, mode os.FileMode) error {
+	info, err := f.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return &nfs.NFSStatusError{NFSStatus: nfs.NFSStatusNotSupp, WrappedErr: errors.ErrUnsupported}
+	}
 	return f.root.Chmod(local(name), mode)
 }
 
@@ -147,11 +154,6 @@ func (f *filesystem) Lchown(name string, uid, gid int) error {
 // Chown changes the owner of the file that a link leads to.
 func (f *filesystem) Chown(name string, uid, gid int) error {
 	return f.root.Chown(local(name), uid, gid)
-}
-
-// Chtimes changes times.
-func (f *filesystem) Chtimes(name string, atime, mtime time.Time) error {
-	return f.root.Chtimes(local(name), atime, mtime)
 }
 
 // Capabilities tells whether it can be written.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -41,5 +43,37 @@ func TestPipesAreNotOpened(t *testing.T) {
 		case <-within(t).Done():
 			t.Error(what, "waits")
 		}
+	}
+}
+
+// TestAttributesOfALink are its own: "cp -a" sets the times of links, and those of the files that they lead to stay as they are.
+func TestAttributesOfALink(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	write(t, octets(10), dir, "sub", "file")
+	before, err := os.Stat(filepath.Join(dir, "sub", "file"))
+	require.NoError(t, err)
+	h := opened(t, dir)
+	when := time.Unix(1_000_000_000, 5)
+	for _, target := range []string{"file", "nowhere", "/etc", "../.."} {
+		link := filepath.Join("sub", "link")
+		require.NoError(t, h.fs.Symlink(target, link))
+		require.NoError(t, h.fs.Chtimes(link, when, when), target)
+		info, err := h.fs.Lstat(link)
+		require.NoError(t, err)
+		require.Equal(t, when, info.ModTime(), target)
+		require.ErrorIs(t, h.fs.Chmod(link, 0o600), errors.ErrUnsupported, target)
+		require.NoError(t, h.fs.Remove(link))
+	}
+	after, err := os.Stat(filepath.Join(dir, "sub", "file"))
+	require.NoError(t, err)
+	require.Equal(t, before.ModTime(), after.ModTime())
+	require.Equal(t, before.Mode(), after.Mode())
+	for _, name := range []string{"", "sub", "sub/file"} {
+		require.NoError(t, h.fs.Chtimes(name, when, when))
+		info, err := h.fs.Lstat(name)
+		require.NoError(t, err)
+		require.Equal(t, when, info.ModTime(), name)
+		require.NoError(t, h.fs.Chmod(name, 0o700), name)
 	}
 }

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package main
+
+import (
+	"io/fs"
+	"time"
+)
+
+// Chtimes changes the times of a file. Those of a link stay as they are, and so do those of the file that it leads to.
+func (f *filesystem) Chtimes(name string, atime, mtime time.Time) error {
+	info, err := f.Lstat(name)
+	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		return err
+	}
+	return f.root.Chtimes(local(name), atime, mtime)
+}
