@@ -75,3 +75,47 @@ func TestTooManyOpenFilesAtTheEnd(t *testing.T) {
 		require.NoError(t, <-ended)
 	})
 }
+
+// A slowEnd is a connection whose first Close waits, as that of a rsocket does whose peer is slow to take what was written.
+type slowEnd struct {
+	half
+	once sync.Once
+	end  chan struct{}
+}
+
+func (s *slowEnd) CloseWrite() error { return s.Close() }
+
+func (s *slowEnd) Close() error {
+	err := net.ErrClosed
+	first := false
+	s.once.Do(func() { first = true })
+	if first {
+		err = s.half.Close()
+		<-s.end
+	}
+	return err
+}
+
+// TestTheBridgeEndsBehindItsConnections: it closes the RNIC then, and a peer with librdmacm would wait for ever for the end of a stream
+// that the RNIC has cut.
+func TestTheBridgeEndsBehindItsConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		l := &fullProcess{conns: make(chan net.Conn, 1)}
+		_, accepted := net.Pipe()
+		_, dialled := net.Pipe()
+		l.conns <- half{accepted}
+		end := make(chan struct{})
+		b := &bridge{log: io.Discard, dial: func(context.Context, string, string) (net.Conn, error) {
+			return &slowEnd{half: half{dialled}, end: end}, nil
+		}}
+		ended := make(chan error, 1)
+		go func() { ended <- b.serve(ctx, l) }()
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		require.Empty(t, ended)
+		close(end)
+		require.NoError(t, <-ended)
+	})
+}

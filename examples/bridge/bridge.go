@@ -58,11 +58,11 @@ func (b *bridge) join(ctx context.Context, c net.Conn) error {
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
-	closing := context.AfterFunc(ctx, func() { closeBoth(c, t) })
-	defer closing()
+	stop := program.AtEnd(ctx, func() { closeBoth(c, t) })
 	there := make(chan error, 1)
 	go func() { there <- move(t.(stream), c) }()
 	err = errors.Join(move(c.(stream), t), <-there)
+	stop()
 	closeBoth(c, t)
 	return err
 }

@@ -7,6 +7,9 @@
 // With "bridge in :5201 127.0.0.1:5202", for example, iperf3 under librspreload on another host reaches
 // a stock "iperf3 -s -p 5202" on this one. There is no authentication: every host that can reach LISTEN
 // can reach TARGET.
+//
+// A connection that is cut on one side ends on the other one as if it had been closed. Protocols whose messages have no length do not
+// notice that something is missing.
 package main
 
 import (

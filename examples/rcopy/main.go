@@ -99,7 +99,7 @@ func putTo(ctx context.Context, rnic *iwarp.RNIC, file, addr, dest string, cfg *
 	if err != nil {
 		return err
 	}
-	abort := context.AfterFunc(ctx, func() { _ = c.Close() })
+	abort := program.AtEnd(ctx, func() { _ = c.Close() })
 	n, err := put(c, f, dest)
 	if abort() {
 		err = errors.Join(err, c.Close())

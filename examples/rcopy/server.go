@@ -13,6 +13,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
 // A server puts files below its root.
@@ -40,7 +42,7 @@ func (s *server) serve(ctx context.Context, l net.Listener) error {
 			return errors.Join(err, l.Close())
 		}
 		all.Go(func() {
-			abort := context.AfterFunc(ctx, func() { _ = c.Close() })
+			abort := program.AtEnd(ctx, func() { _ = c.Close() })
 			err := (&session{root: s.root, conn: c}).run()
 			if abort() {
 				err = errors.Join(err, c.Close())
