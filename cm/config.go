@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"strconv"
 	"time"
 
@@ -110,7 +111,7 @@ type Config struct {
 	// AllowRev1 lets an initiator try MPA's revision 1 where a peer does not know revision 2.
 	AllowRev1 bool
 
-	Skew      time.Duration // by which clocks may differ in mode A: 30 s
+	Skew      time.Duration // by which clocks may differ in mode A: 30 s, at most 73 years
 	CacheSize int           // Requests of mode A that are remembered, in each 2 x Skew: 262,144
 	Store     CacheStore    // in place of the cache
 	Retain    time.Duration // for which a key past its NotAfter is answered with KEY_RETIRED: 24 h
@@ -122,6 +123,9 @@ type Config struct {
 	Now  func() time.Time
 	Rand io.Reader
 }
+
+// maxSkew is the longest Skew of which all times that a replay cache, or a CacheStore, goes by can be told.
+const maxSkew = time.Duration(math.MaxInt64 / 4)
 
 func orDefault[T comparable](field *T, value T) {
 	var zero T
@@ -181,6 +185,9 @@ func (c *Config) check() error {
 	}
 	if c.Skew < 0 || c.CacheSize < 0 || c.Retain < 0 {
 		return errors.New("cm: Config.Skew, CacheSize or Retain is negative")
+	}
+	if c.Skew > maxSkew {
+		return fmt.Errorf("cm: Config.Skew is %v, above %v", c.Skew, maxSkew)
 	}
 	l := &c.Limits
 	if l.FailureRate < 0 || l.Block < 0 ||

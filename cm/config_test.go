@@ -21,6 +21,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		{"is no suite: 1, 3", func(c *Config) { c.MinSuite = 3 }},
 		{"Suite 1 is below MinSuite 2", func(c *Config) { c.MinSuite = SuiteX25519 }},
 		{"is negative", func(c *Config) { c.Skew = -1 }},
+		{"Config.Skew is 640511h56m49.213693952s, above", func(c *Config) { c.Skew = maxSkew + 1 }},
 		{"is negative", func(c *Config) { c.CacheSize = -1 }},
 		{"is negative", func(c *Config) { c.Retain = -1 }},
 		{"Config.Limits is negative", func(c *Config) { c.Limits.Block = -1 }},
