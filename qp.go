@@ -97,9 +97,9 @@ type QPConfig struct {
 	// that QPs share.
 	Solicitor *Solicitor
 	// PrivateData goes to the peer's application with the Request or Reply: at most
-	// 248 octets, 508 over SCTP or with MPAOptions.LargePrivateData, less 20 with
-	// CommitOptions.Negotiate, and less what an Authenticator adds (that of package cm: up to
-	// 96, or 128 with SuiteX25519). More is an error, of Dial and Client before anything is
+	// 248 octets, 508 over SCTP or with MPAOptions.LargePrivateData, 512 of these in revision 1, less 20
+	// with CommitOptions.Negotiate, and less what an Authenticator adds (that of package cm: up
+	// to 96, or 128 with SuiteX25519). More is an error, of Dial and Client before anything is
 	// connected or sent.
 	PrivateData []byte
 	// Setup runs while the QP is Idle, before our Request or Reply goes out: the
@@ -167,8 +167,8 @@ type MPAOptions struct {
 	MaxULPDU int
 	// RTR are the kinds of ready-to-receive message (RFC 6581 section 9.2) that an
 	// initiator offers, and that a responder takes. 0: an initiator offers RTRWrite and
-	// RTRRead; a responder takes all. An RTRRead needs an ORD, and is not offered without.
-	// An RTRSend uses up a receive of the responder's, and gives it a completion.
+	// RTRRead; a responder takes all. An RTRRead needs an ORD, and is not offered without; for
+	// a responder that takes it the IRD is 1 at least. An RTRSend uses up a receive of the responder's, and gives it a completion.
 	RTR RTR
 	// StrictRTR: an initiator whose RTR is 0 offers every kind, RTRSend included, as RFC 6581
 	// section 9.2 requires of one that can send them all. It sends the RTRSend only to a
