@@ -70,6 +70,11 @@ func (s Suite) publicLen() int {
 }
 
 // Limits bound what peers that are not authenticated can use. Zero fields are the defaults.
+//
+// A client that gives up a set-up of mode B, or dies, when its Request has been verified has failed,
+// too: the server cannot tell it from a Request that an attacker repeats. FailureBurst should be
+// above the set-ups that a client has under way with this server ([Options].PerHost): one that
+// gives up more at once is refused until FailureRate has made up for them.
 type Limits struct {
 	MaxHalfOpen int // set-ups under way: 4096
 	PerSource   int // of them from one source: 512

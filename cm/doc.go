@@ -21,7 +21,9 @@
 //     after the set-up must contain a nonce of the responder, and no memory of the responder
 //     can be reached before it. In mode A, for peers that can exchange private data alone, the
 //     responder compares the time of the Request with its clock, and looks it up in a cache of
-//     those that have come; so mode A needs clocks that agree, and memory.
+//     those that have come; so mode A needs clocks that agree, and memory. A clock that was set
+//     back while the responder did not run opens it to what was recorded before, unless a
+//     CacheStore has kept it.
 //   - A forged refusal can make a client that began in mode A try once more in mode B. Nothing
 //     makes it use a weaker suite, mode or revision.
 //   - A flood costs one HMAC for each Request, and less once a source has failed too often. All
