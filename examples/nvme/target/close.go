@@ -83,9 +83,7 @@ func (q *queue) end() {
 	unposted := q.discard()
 	q.mu.Unlock()
 	unposted.end()
-	acts := t.actions.get()
-	acts.list = t.model.Lost(q.m, acts.list)
-	t.perform(nil, acts)
+	q.lost()
 	waited := t.budget.leave(q)
 	for tk := waited.pop(); tk != nil; tk = waited.pop() {
 		tk.drop()
@@ -99,6 +97,13 @@ func (q *queue) end() {
 	t.mu.Lock()
 	delete(t.live, q.m)
 	t.mu.Unlock()
+}
+
+// lost tells the model that nothing that comes is a command any more. It may be told again.
+func (q *queue) lost() {
+	acts := q.t.actions.get()
+	acts.list = q.t.model.Lost(q.m, acts.list)
+	q.t.perform(nil, acts)
 }
 
 // release frees the memory of a queue, which nothing uses any more.

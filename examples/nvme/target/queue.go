@@ -60,12 +60,21 @@ func (t *Target) Handle(cr *iwarp.ConnRequest) {
 		refuse(cr, reject)
 		return
 	}
-	if err := q.accept(cr); err != nil {
+	err := q.accept(cr)
+	if err != nil {
 		t.lines.info("connection failed", "peer", cr.RemoteAddr(), "err", err)
-		q.end()
-		return
+		q.lost() // commands that have come all the same are not carried out
+	} else {
+		t.stats.connections.Add(1)
 	}
-	t.stats.connections.Add(1)
+	if q.qp != nil {
+		q.serve()
+	}
+	q.end()
+}
+
+// serve serves a QP until its end, and returns when all completions were taken.
+func (q *queue) serve() {
 	ran := make(chan struct{})
 	go func() {
 		defer close(ran)
@@ -74,7 +83,6 @@ func (t *Target) Handle(cr *iwarp.ConnRequest) {
 	<-q.qp.Done()
 	_ = q.cq.Close() // ends run, after all completions
 	<-ran
-	q.end()
 }
 
 // enter counts a connection. false: the target is closed.

@@ -90,6 +90,53 @@ func TestAuth(t *testing.T) {
 	})
 }
 
+// A slowAuth looks at the first message of a host until SetupTimeout is over.
+type slowAuth struct{ iwarp.Authenticator }
+
+type slowSession struct{ iwarp.AuthSession }
+
+func (a slowAuth) Respond(ctx context.Context, i *iwarp.AuthInfo) (iwarp.AuthSession, error) {
+	s, err := a.Authenticator.Respond(ctx, i)
+	return slowSession{s}, err
+}
+
+func (s slowSession) VerifyFirst(msg []byte) error {
+	time.Sleep(6 * time.Second)
+	return s.AuthSession.VerifyFirst(msg)
+}
+
+// TestNVME_11_ReceivesOfFailedAccepts: what has come behind the first message of a host that was too late has taken receives of the
+// SRQ, which are posted again, and is not carried out.
+func TestNVME_11_ReceivesOfFailedAccepts(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const secret = "thirty-two octets, random ones !"
+		w := newWorld(t, "pipe", &Config{Auth: &slowAuth{keyed(t, 's', secret)}, SRQ: 8, Authorize: func(*Login) error {
+			t.Error("the host wants to connect a queue")
+			return nil
+		}}, nil)
+		connect := capsule.Connect{SQSize: 7}.SQE(0, capsule.InCapsuleSGL(0, capsule.ConnectDataSize))
+		msg := append(connect.Append(nil), make([]byte, capsule.ConnectDataSize)...)
+		d := capsule.ConnectData{HostID: hostID, CNTLID: capsule.AnyController, SubNQN: storage, HostNQN: hostNQN}
+		d.Put(msg[capsule.SQESize:])
+		h := newHost(t, w.addr)
+		mr, err := h.pd.RegisterMR(msg, 0, nil)
+		require.NoError(t, err)
+		l, err := h.dial(0, 8, func(qc *iwarp.QPConfig) {
+			qc.Auth, qc.SendDepth = keyed(t, 'h', secret), 8
+			qc.Setup = func(_ context.Context, qp *iwarp.QP) error { // what is posted here follows the first message at once
+				send := iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Local: []iwarp.SGE{mr.Slice(0, len(msg))}}
+				return qp.PostSend(send, send)
+			}
+		})
+		require.NoError(t, err)
+		<-l.qp.Done()
+		st := w.settled()
+		require.Zero(t, st.Connections)
+		require.EqualValues(t, 2, st.Commands, "they have come")
+		require.Equal(t, 8, w.remains(t).free)
+	})
+}
+
 // TestNVME_93_Authorize: the program says which authenticated peer may go by which NQN, on each queue and for discovery as well.
 func TestNVME_93_Authorize(t *testing.T) {
 	virtual(t, func(t *testing.T) {
