@@ -123,9 +123,10 @@ func (q *queue) release() {
 }
 
 // Shutdown ends the target without losing what hosts were told is done: it refuses new connections, finishes the
-// commands that have begun, flushes all namespaces, ends the connections gracefully, and closes the target. It takes no longer
-// than ctx and 10 s. The error tells of commands that were still running, and of namespaces that could not be flushed.
-// Listeners are the program's to close, at best before.
+// commands that have begun, flushes all namespaces, ends the connections gracefully, and closes the target. When ctx or 10 s are
+// over it goes on with what is left as Close does, which waits for back ends that are working. The error tells of commands that
+// were still running then, and of namespaces that could not be flushed. Listeners are the program's to close, at best before.
+// Of several calls at the same time that counts whose ctx ends first.
 func (t *Target) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
@@ -159,7 +160,16 @@ func (t *Target) drain(ctx context.Context) error {
 			return fmt.Errorf("nvme: %d commands did not end: %w", n, ctx.Err())
 		}
 	}
+	t.drained() // another Shutdown may be waiting
 	return nil
+}
+
+// drained tells one drain to look again.
+func (t *Target) drained() {
+	select {
+	case t.idle <- struct{}{}:
+	default:
+	}
 }
 
 // endAll ends all connections, and returns when nothing is left of them.

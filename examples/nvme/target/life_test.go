@@ -206,6 +206,26 @@ func TestNVME_86_Shutdown(t *testing.T) {
 	})
 }
 
+// TestNVME_86_ShutdownsAtTheSameTime: each of them learns that the command has ended, though no receive of an SRQ completes then.
+func TestNVME_86_ShutdownsAtTheSameTime(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b, open := blocked(t, 1)
+		w := newWorld(t, "pipe", &Config{SRQ: 200}, b)
+		q := newHost(t, w.addr).connect(1).io[0]
+		running := q.send(rw(capsule.OpWrite, 1, 1, q.readable(pattern(lba, 1))))
+		time.Sleep(time.Second)
+		ended := make(chan error, 3)
+		for range cap(ended) {
+			go func() { ended <- w.target.Shutdown(context.Background()) }()
+		}
+		time.AfterFunc(time.Second, func() { close(open) })
+		require.Equal(t, capsule.Success, q.wait(running).Status)
+		for range cap(ended) {
+			require.NoError(t, <-ended)
+		}
+	})
+}
+
 // TestNVME_86_CommandThatIsJustComing: one that was found to be in time, and has no task yet, is carried out. A Shutdown waits for it,
 // since its flush comes behind what hosts are told is done.
 func TestNVME_86_CommandThatIsJustComing(t *testing.T) {

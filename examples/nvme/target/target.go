@@ -33,7 +33,7 @@ type Target struct {
 
 	life  atomic.Uint32 // a life; it changes under mu
 	tasks atomic.Int64  // commands that have begun, and not ended
-	idle  chan struct{} // has a token when tasks has become 0 while draining
+	idle  chan struct{} // has a token when tasks may have become 0 while draining
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc

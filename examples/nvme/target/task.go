@@ -99,10 +99,7 @@ func (q *queue) unbind(tk *task) {
 
 func (t *Target) taskEnded() {
 	if t.tasks.Add(-1) == 0 && t.is(draining) {
-		select {
-		case t.idle <- struct{}{}:
-		default:
-		}
+		t.drained()
 	}
 }
 
