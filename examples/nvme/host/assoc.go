@@ -123,7 +123,7 @@ func (a *assoc) openIO(ctx context.Context) error {
 		}
 		cntlid, err := a.connect(ctx, q, a.cntlid)
 		if err != nil {
-			return err
+			return &ioQueueError{c.qid, err}
 		}
 		if cntlid != a.cntlid {
 			return malformed("I/O queue %d is of controller %d instead of %d", c.qid, cntlid, a.cntlid)

@@ -30,7 +30,8 @@
 // A command without a response within its timeout, a connection that is lost, and anything that
 // the target must not send, end all connections of the controller. All commands then fail with the
 // same [LostError], or are sent again when the controller is connected again, for which it tries
-// until Options.CtrlLoss is over. A Compare is not sent again, since a Write of another host could
+// until Options.CtrlLoss is over, or the target refuses the host for good, with DNR in the response on
+// the admin queue. A Compare is not sent again, since a Write of another host could
 // have come between. A Namespace lives through that, if the namespace still has the same
 // identifiers; otherwise it fails with [ErrReplaced].
 //

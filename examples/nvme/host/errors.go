@@ -60,9 +60,19 @@ func rejected(err error) error {
 	return fmt.Errorf("%w: %w", capsule.ParseReject(r.PrivateData), err)
 }
 
-// final tells that it is of no use to connect again: the target says so, or it has told something
-// that this host cannot use.
+// An ioQueueError is the error of a Connect on an I/O queue. What the target answers to that is about a controller that it has made a
+// moment ago for this attempt, and that may have ended since: another attempt has another one.
+type ioQueueError struct {
+	qid uint16
+	error
+}
+
+func (e *ioQueueError) Error() string { return fmt.Sprintf("nvme: queue %d: %v", e.qid, e.error) }
+
+func (e *ioQueueError) Unwrap() error { return e.error }
+
+// final tells that it is of no use to connect again, since the target says so.
 func final(err error) bool {
 	var s capsule.StatusError
-	return errors.As(err, &s) && s.Status.DNR()
+	return errors.As(err, &s) && s.Status.DNR() && !errors.As(err, new(*ioQueueError))
 }

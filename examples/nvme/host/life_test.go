@@ -276,6 +276,32 @@ func TestHOST_20_ConnectWithDNR(t *testing.T) {
 	}
 }
 
+// What is refused on an I/O queue is about a controller that the next attempt does not have: here it has ended in between.
+func TestHOST_20_IOConnectWithDNR(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg, o := newTarget(t), pipeOptions(t)
+		c := connect(t, tg, o)
+		n := disk(t, c)
+		tries := 0
+		tg.script(func(c *call) bool {
+			if !c.IsConnect() || c.q.qid == 0 || tries == 2 {
+				return false
+			}
+			tries++
+			c.answer(uint64(capsule.ParamCNTLID.DW0()), capsule.StatusConnectParameter)
+			return true
+		})
+		tg.lose()
+		require.NoError(t, n.Flush(context.Background()))
+		for range 2 {
+			failed := event(t, c, EventConnectFailed)
+			require.ErrorIs(t, failed.Err, capsule.StatusError{Status: capsule.StatusConnectParameter})
+			require.ErrorContains(t, failed.Err, "queue 1")
+		}
+		event(t, c, EventReconnected)
+	})
+}
+
 func TestHOST_21_Events(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		tg := newTarget(t)
