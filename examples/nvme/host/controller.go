@@ -98,13 +98,22 @@ func (c *Controller) complete(ctx context.Context, a *assoc) error {
 	return c.refresh(ctx, a, nil, true)
 }
 
-// serve takes the events of an association.
+// serve takes the events of an association, which is the controller's already. While that is being reset the target ends the request
+// for an event.
 func (c *Controller) serve(a *assoc) {
 	a.workers.Go(func() {
-		if err := a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) }); err != nil {
+		err := a.watch(c.ctx, func(ctx context.Context, e capsule.AsyncEvent) { c.handleEvent(ctx, a, e) })
+		if err != nil && c.has(a) {
 			c.emit(Event{Kind: EventAsync, Err: err})
 		}
 	})
+}
+
+// has tells whether an association is the one that commands use.
+func (c *Controller) has(a *assoc) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.assoc == a
 }
 
 // Events returns the channel of events. It holds 64 of them; what comes when it is full is dropped.

@@ -360,6 +360,33 @@ func TestHOST_21_EventsAreRefused(t *testing.T) {
 	})
 }
 
+// A target that is disabled ends the request for an event, which is no refusal.
+func TestHOST_21_EventsDuringAReset(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		tg := newTarget(t)
+		var parked *call
+		tg.script(func(c *call) bool {
+			if c.q.qid != 0 {
+				return false
+			}
+			switch p := capsule.ParseProperty(&c.SQE); {
+			case c.Opcode == capsule.OpAsyncEvent:
+				parked = c
+				return true
+			case c.Opcode == capsule.OpFabrics && p.Set && p.Value&1 == 0 && parked != nil:
+				parked.answer(0, capsule.StatusAbortRequested)
+				parked = nil
+			}
+			return false
+		})
+		c := connect(t, tg, pipeOptions(t))
+		synctest.Wait()
+		require.NoError(t, c.Reset(context.Background()))
+		require.Equal(t, Event{Kind: EventDisconnected, Err: ErrReset}, <-c.Events())
+		require.Equal(t, Event{Kind: EventReconnected}, <-c.Events())
+	})
+}
+
 // A program that does not take events stops nothing.
 func TestHOST_21_EventsThatAreNotTaken(t *testing.T) {
 	virtual(t, func(t *testing.T) {

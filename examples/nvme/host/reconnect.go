@@ -77,8 +77,8 @@ func (c *Controller) again() (*assoc, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.serve(a)
 	c.set(a, nil)
+	c.serve(a)
 	c.emit(Event{Kind: EventReconnected})
 	return a, nil
 }
