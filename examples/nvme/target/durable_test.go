@@ -76,6 +76,29 @@ func TestNVME_51_CacheOff(t *testing.T) {
 	}
 }
 
+// TestNVME_66_TheFirstCache: a host that was told that there is no cache sends no Flush. What it writes to a namespace with one, which
+// it gets later, is durable all the same.
+func TestNVME_66_TheFirstCache(t *testing.T) {
+	for seed := range uint64(4) {
+		virtual(t, func(t *testing.T) {
+			b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
+			require.NoError(t, err)
+			w := newWorld(t, "pipe", nil, nil)
+			s := newHost(t, w.addr).connect(1)
+			page := make([]byte, capsule.PageSize)
+			s.admin.ok(capsule.Identify{CNS: capsule.CNSController}.SQE(0, s.admin.writable(page)))
+			id, err := capsule.ParseIdentifyController(page)
+			require.NoError(t, err)
+			require.Zero(t, id.VWC)
+			require.NoError(t, w.target.Resize(storage, 1, b))
+			require.NoError(t, w.b.Close())
+			w.b = b
+			require.Equal(t, capsule.Success, s.io[0].writeInside(1, pattern(lba, 1)).Status)
+			require.Equal(t, pattern(lba, 1), w.afterCrash(seed))
+		})
+	}
+}
+
 // A leaving back end is replaced, and closed, just before a Flush of it.
 type leaving struct {
 	backend.Backend

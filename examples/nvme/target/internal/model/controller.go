@@ -32,7 +32,7 @@ type Controller struct {
 	// The I/O path reads these, and sets heard.
 	current  atomic.Uint32 // a state
 	heard    atomic.Int64  // when the last command came
-	cacheOff atomic.Bool   // each write is durable: feature VWC is off
+	cacheOff atomic.Bool   // each write is durable: feature VWC is off, or the host was told that there is no cache
 
 	// The rest is used under the lock of the target.
 	queues  []*Queue // by QID; the first one is the admin queue

@@ -10,6 +10,9 @@ func (c *Controller) fillIdentify(m capsule.Identify, page []byte) capsule.Statu
 	switch m.CNS {
 	case capsule.CNSController:
 		d := c.identifyController()
+		if d.VWC == 0 { // the host sends no Flush, to namespaces that are added later either: Linux asks once
+			c.cacheOff.Store(true)
+		}
 		d.Put(page)
 		return capsule.Success
 	case capsule.CNSNamespace:
