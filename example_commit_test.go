@@ -70,7 +70,7 @@ func ExampleQP_CommitThen() {
 
 	head := make([]byte, 8)
 	must(file.ReadAt(head, 0))
-	fmt.Println("the log ends at", binary.LittleEndian.Uint64(head))
+	fmt.Println("the log ends at", binary.NativeEndian.Uint64(head))
 	// Output: the log ends at 4104
 }
 

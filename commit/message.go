@@ -45,8 +45,7 @@ type Request struct {
 	// A follow-on is a 64-bit integer, Value, that is stored at At after all regions have
 	// become durable, and then made durable itself, before the response. If the commit
 	// failed it is not stored. At is aligned to eight octets; its Len is not on the wire. A
-	// peer keeps the integer in the byte order of its host, in a [stag.Buffer] as little
-	// endian.
+	// peer keeps the integer in the byte order of its host.
 	HasFollowOn bool
 	At          Region
 	Value       uint64
