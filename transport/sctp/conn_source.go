@@ -22,8 +22,9 @@ func Source(to netip.Addr) (netip.Addr, bool) {
 }
 
 // Resolve finds the IP address that a host stands for. Of a name that has several it is the first one
-// of IPv4, if there is one, as where package net listens: both ends find the same for a name such as
-// localhost. The zone of an address is the name of the interface, as in the addresses of packets.
+// of IPv4 that there is a way to, if there is one, as where package net listens: both ends find the same
+// for a name such as localhost. The zone of an address is the name of the interface, as in the addresses
+// of packets.
 func Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return named(ip).Unmap(), nil
@@ -32,14 +33,18 @@ func Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	return favorite(ips), nil
+	return favorite(ips, func(ip netip.Addr) bool {
+		_, ok := Source(ip)
+		return ok
+	}), nil
 }
 
-func favorite(ips []netip.Addr) netip.Addr {
+// favorite is the first address of IPv4 that can be reached, if there is one: a host may have IPv6 alone.
+func favorite(ips []netip.Addr, reached func(netip.Addr) bool) netip.Addr {
 	for i, ip := range ips {
 		ips[i] = ip.Unmap()
 	}
-	return ips[max(slices.IndexFunc(ips, netip.Addr.Is4), 0)]
+	return ips[max(slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Is4() && reached(ip) }), 0)]
 }
 
 // named returns ip with the name of the zone, where that is the number of an interface.

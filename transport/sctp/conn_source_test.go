@@ -30,10 +30,13 @@ func TestResolve(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestNameOfSeveralAddresses stands for one of IPv4, if it has one: a listener at the name is there.
+// TestNameOfSeveralAddresses stands for one of IPv4, if it has one that can be reached: a listener at the name is there.
 func TestNameOfSeveralAddresses(t *testing.T) {
 	six, four, mapped := netip.MustParseAddr("::1"), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")
-	require.Equal(t, four, favorite([]netip.Addr{six, four}))
-	require.Equal(t, four, favorite([]netip.Addr{six, mapped}))
-	require.Equal(t, six, favorite([]netip.Addr{six}))
+	any := func(netip.Addr) bool { return true }
+	require.Equal(t, four, favorite([]netip.Addr{six, four}, any))
+	require.Equal(t, four, favorite([]netip.Addr{six, mapped}, any))
+	require.Equal(t, six, favorite([]netip.Addr{six}, any))
+	require.Equal(t, six, favorite([]netip.Addr{six, four}, netip.Addr.Is6), "a host without IPv4")
+	require.Equal(t, four, favorite([]netip.Addr{four, six}, func(netip.Addr) bool { return false }), "the error tells of the first one")
 }

@@ -21,7 +21,7 @@ const (
 
 // An Addr is the address of an SCTP endpoint: a port, at one or more IP addresses. It is
 // written as "host:port", or "host/host:port" where it is at several. A name stands for one IP
-// address, of IPv4 if it has any.
+// address, of IPv4 if it has any that can be reached.
 type Addr struct {
 	IPs  []netip.Addr // none: all of the machine's
 	Port uint16

@@ -17,7 +17,8 @@ const Network = "sctp+udp"
 // An Addr is the address of an SCTP endpoint behind a UDP port. It is written as
 // "host:port" where the SCTP port has the number of the UDP port, and as
 // "host:udpport/sctpport" where it has not: a kernel has one UDP port, 9899 as a rule,
-// for all its SCTP ports. A name stands for one IP address, of IPv4 if it has any.
+// for all its SCTP ports. A name stands for one IP address, of IPv4 if it has any that can be
+// reached.
 type Addr struct {
 	UDP  netip.AddrPort
 	Port uint16 // of SCTP
