@@ -58,7 +58,7 @@ func start(sock *socket, o owner, initiator bool) *association {
 	a := &association{
 		sock: sock, owner: o, initiator: initiator,
 		up: make(chan struct{}), done: make(chan struct{}),
-		streams: make(map[uint16]*stream),
+		streams: make(map[uint16]*stream), idle: time.Now(),
 	}
 	a.held.init()
 	a.out.sock, a.out.fail = sock, a.fail
@@ -338,17 +338,17 @@ func (a *association) retireIfUnused() {
 }
 
 // Retire ends an association that has no session gracefully, when the peer has acknowledged what the
-// last one has sent, or aborts it after lastAcksTime without that. It opens no session any more. If it
+// last one has sent, or aborts it lastAcksTime after that one's end. It opens no session any more. If it
 // has one, which may have begun just now, Retire does nothing.
 func (a *association) Retire() {
 	a.mu.Lock()
-	unused := a.sessions == 0
+	unused, limit := a.sessions == 0, time.Until(a.idle.Add(lastAcksTime))
 	if unused {
 		a.used, a.next = nil, a.pairs
 	}
 	a.mu.Unlock()
 	if unused {
-		go a.shutdown(lastAcksTime)
+		go a.shutdown(limit)
 	}
 }
 

@@ -496,6 +496,7 @@ func TestPeerThatNeverHasRoomForTheLastOctets(t *testing.T) {
 				require.Less(t, minutes, time.Duration(60))
 			}
 			require.GreaterOrEqual(t, minutes*time.Minute, lastAcksTime)
+			require.LessOrEqual(t, minutes*time.Minute, lastAcksTime+time.Minute)
 			require.ErrorIs(t, a.Err(), net.ErrClosed)
 			time.Sleep(lastLook) // until shutdown has noticed
 		})
