@@ -4,13 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // TestPipesAreNotOpened: no call waits for the other end of a pipe.
@@ -78,29 +76,4 @@ func TestAttributesOfALink(t *testing.T) {
 		require.Equal(t, when, info.ModTime(), name)
 		require.NoError(t, h.fs.Chmod(name, 0o700), name)
 	}
-}
-
-// TestTimesInADirectoryThatIsNotReadable are set: only its names are needed.
-func TestTimesInADirectoryThatIsNotReadable(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
-	write(t, octets(10), dir, "sub", "file")
-	h := opened(t, dir)
-	require.NoError(t, os.Chmod(filepath.Join(dir, "sub"), 0o311))
-	defer func() { require.NoError(t, os.Chmod(filepath.Join(dir, "sub"), 0o755)) }()
-	when := time.Unix(1_000_000_000, 5)
-	set := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // to the end of the thread: it has no right to read any directory, even where the test is root's
-		none := [2]unix.CapUserData{}
-		if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
-			set <- err
-			return
-		}
-		set <- h.fs.Chtimes(filepath.Join("sub", "file"), when, when)
-	}()
-	require.NoError(t, <-set)
-	info, err := os.Stat(filepath.Join(dir, "sub", "file"))
-	require.NoError(t, err)
-	require.True(t, info.ModTime().Equal(when))
 }

@@ -10,7 +10,7 @@ import (
 // Chtimes changes the times of a file, or of a link: go-nfs has followed none.
 func (f *filesystem) Chtimes(name string, atime, mtime time.Time) error {
 	dir, base := filepath.Split(local(name))
-	d, err := f.root.OpenFile(local(dir), unix.O_PATH, 0) // the directory need not be readable
+	d, err := f.root.Open(local(dir))
 	if err != nil {
 		return err
 	}
