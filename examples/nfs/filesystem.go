@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/go-git/go-billy/v5"
-	"github.com/willscott/go-nfs"
 )
 
 // A filesystem is a directory, as go-nfs wants one. No path leads out of it, whatever links a client makes.
@@ -134,14 +133,12 @@ func (f *filesystem) Symlink(target, link string) error {
 // Readlink tells where a link leads.
 func (f *filesystem) Readlink(link string) (string, error) { return f.root.Readlink(local(link)) }
 
-// Chmod changes rights. A link has none, and those of the file that it leads to were not asked for: go-nfs has followed no link.
+// Chmod changes rights. A link has none, whatever those are that a client makes one with; and those of the file that it leads to were
+// not asked for: go-nfs has followed no link.
 func (f *filesystem) Chmod(name string, mode os.FileMode) error {
 	info, err := f.Lstat(name)
-	if err != nil {
+	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return err
-	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return &nfs.NFSStatusError{NFSStatus: nfs.NFSStatusNotSupp, WrappedErr: errors.ErrUnsupported}
 	}
 	return f.root.Chmod(local(name), mode)
 }
