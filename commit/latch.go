@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
@@ -13,7 +14,8 @@ import (
 // So are octets of which a write has failed. Any other error may be followed by a success.
 //
 // Of several Flushes that run at the same time, one may find nothing to do because another has it under
-// way. So a success waits for the outcome of all that have begun before it.
+// way. So a success waits for the outcome of all that have begun before the Flusher has told it. If ctx ends first
+// Flush returns its error, and the octets may be durable.
 //
 // It belongs to one region, and is its [stag.Options.Watch]. All methods may be called from any
 // goroutine.
@@ -36,9 +38,7 @@ func NewLatch(f Flusher) *Latch {
 	case *File, *Mapping, *Buffer, *Group:
 		return nil
 	}
-	l := &Latch{f: f}
-	l.calls.fewer.L = &l.calls.mu
-	return l
+	return &Latch{f: f}
 }
 
 // Began is that of [stag.Watch].
@@ -58,20 +58,26 @@ func (l *Latch) Wrote(began uint64, off, n int64, err error) {
 	}
 }
 
+// errUnfinished is the outcome of a call that ends its goroutine ([runtime.Goexit]), as that of one that panics.
+var errUnfinished = &Error{Status: MakeStatus(NoRegion, DataLost), Err: errors.New("the Flusher has not returned")}
+
 // Flush has the user's Flusher make octets durable, unless they are lost.
-func (l *Latch) Flush(ctx context.Context, off, n int64) error {
-	epoch, err := l.begin(Range{off, n})
+func (l *Latch) Flush(ctx context.Context, off, n int64) (err error) {
+	r := Range{off, n}
+	epoch, err := l.begin(r)
 	if err != nil {
 		return err
 	}
 	call := l.calls.begin()
-	if err := l.call(ctx, off, n); err != nil {
-		defer l.calls.end(call) // when the loss is noted
-		return l.end(epoch, Range{off, n}, err)
+	err = errUnfinished
+	defer func() {
+		err = l.end(epoch, r, err)
+		l.calls.end(call) // when a loss is noted
+	}()
+	if err = l.call(ctx, off, n); err == nil {
+		err = l.calls.endFirst(ctx, call)
 	}
-	l.calls.end(call)
-	l.calls.wait()
-	return l.end(epoch, Range{off, n}, nil)
+	return err
 }
 
 // call calls the user's Flusher.
@@ -121,9 +127,15 @@ func (l *Latch) end(epoch int, r Range, err error) error {
 // calls are those of a Flusher whose outcome is not known.
 type calls struct {
 	mu    sync.Mutex
-	fewer sync.Cond
 	last  uint64
 	open  []uint64 // in ascending order
+	waits []wait   // so too: each is woken once, and looks at nothing
+}
+
+// A wait is for the ends of all calls up to one.
+type wait struct {
+	last uint64
+	over chan struct{}
 }
 
 func (c *calls) begin() (call uint64) {
@@ -134,19 +146,57 @@ func (c *calls) begin() (call uint64) {
 	return c.last
 }
 
+// end ends a call, unless it has ended.
 func (c *calls) end(call uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i, _ := slices.BinarySearch(c.open, call)
-	c.open = slices.Delete(c.open, i, i+1)
-	c.fewer.Broadcast()
+	c.endLocked(call)
 }
 
-// wait returns when all that have begun have ended.
-func (c *calls) wait() {
+func (c *calls) endLocked(call uint64) {
+	i, found := slices.BinarySearch(c.open, call)
+	if !found {
+		return
+	}
+	c.open = slices.Delete(c.open, i, i+1)
+	n := 0
+	for n < len(c.waits) && (len(c.open) == 0 || c.waits[n].last < c.open[0]) {
+		close(c.waits[n].over)
+		n++
+	}
+	c.waits = slices.Delete(c.waits, 0, n)
+}
+
+// endFirst ends a call, and waits until all that have begun by now have ended.
+func (c *calls) endFirst(ctx context.Context, call uint64) error {
+	over := c.endThen(call)
+	if over == nil {
+		return nil
+	}
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		c.leave(over)
+		return ctx.Err()
+	}
+}
+
+// endThen ends a call, and returns what is closed when the others have ended; nil: there are none.
+func (c *calls) endThen(call uint64) (over chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for last := c.last; len(c.open) > 0 && c.open[0] <= last; {
-		c.fewer.Wait()
+	c.endLocked(call)
+	if len(c.open) > 0 {
+		over = make(chan struct{})
+		c.waits = append(c.waits, wait{c.last, over})
 	}
+	return over
+}
+
+// leave takes a wait away.
+func (c *calls) leave(over chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits = slices.DeleteFunc(c.waits, func(w wait) bool { return w.over == over })
 }

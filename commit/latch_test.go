@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -146,6 +147,70 @@ func TestCMT_13_16_SuccessOfAFlushDuringOneThatFails(t *testing.T) {
 type waits chan chan error
 
 func (w waits) Flush(context.Context, int64, int64) error { return <-<-w }
+
+// TestCMT_16_SuccessOfAFlushWaitsForThoseBeforeIt, until its context ends, and not for those that have begun since.
+func TestCMT_16_SuccessOfAFlushWaitsForThoseBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second, succeeds := make(chan error), make(chan error), make(chan error)
+		close(succeeds)
+		outcomes := make(chan chan error, 4)
+		for _, o := range []chan error{first, succeeds, succeeds, second} {
+			outcomes <- o
+		}
+		l := NewLatch(waits(outcomes))
+		ctx, cancel := context.WithCancel(t.Context())
+		var told [4]error
+		flush := func(i int, ctx context.Context) {
+			told[i] = errRunning
+			go func() { told[i] = l.Flush(ctx, int64(8*i), 8) }()
+			synctest.Wait()
+		}
+		flush(0, t.Context())
+		flush(1, t.Context())
+		flush(2, ctx)
+		require.Equal(t, errRunning, told[2])
+		cancel()
+		synctest.Wait()
+		require.Equal(t, context.Canceled, told[2])
+		require.Len(t, l.calls.waits, 1)
+		flush(3, t.Context())
+		require.Equal(t, errRunning, told[1])
+		first <- nil
+		synctest.Wait()
+		require.NoError(t, told[1])
+		require.Equal(t, errRunning, told[0], "the last one had begun when it ended")
+		second <- nil
+		synctest.Wait()
+		require.Equal(t, [4]error{2: context.Canceled}, told)
+		require.Empty(t, l.calls.waits)
+	})
+}
+
+var errRunning = errors.New("it has not returned")
+
+// TestCMT_16_FlusherThatEndsItsGoroutine has lost its octets, as one that panics, and holds up no other.
+func TestCMT_16_FlusherThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var leaves goexits = true
+		l := NewLatch(&leaves)
+		l.put(0, 8)
+		go func() { _ = l.flush(0, 8) }()
+		synctest.Wait()
+		leaves = false
+		require.ErrorIs(t, l.flush(0, 8), ErrDataLost)
+		require.NoError(t, l.flush(8, 8))
+	})
+}
+
+// goexits is a Flusher that does not return while it is true.
+type goexits bool
+
+func (g *goexits) Flush(context.Context, int64, int64) error {
+	if *g {
+		runtime.Goexit()
+	}
+	return nil
+}
 
 // TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable: the next failure takes it along.
 func TestCMT_13_WhatIsWrittenDuringAFlushIsNotDurable(t *testing.T) {

@@ -57,7 +57,8 @@ type AtomicBuffer interface {
 //     same octets tells all of them.
 //
 // Where several calls for one region run at the same time, a success counts when all that began before it
-// have ended, and not for what one of those has lost.
+// have ended, and not for what one of those has lost. So no call may wait for what another Flush of the region
+// is to tell, and one that does not return holds up all later ones.
 type Flusher interface {
 	Flush(ctx context.Context, off, n int64) error
 }
