@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -95,4 +96,24 @@ func TestAttackFlusherThatPanics(t *testing.T) {
 			require.NoError(t, mr.Close())
 		})
 	}
+}
+
+// TestAttackFlusherThatEndsItsGoroutine: the peer is told that the octets are lost, and the region can be closed.
+func TestAttackFlusherThatEndsItsGoroutine(t *testing.T) {
+	client, server := newSide(t, nil), newSide(t, nil)
+	qc := iwarp.QPConfig{Commit: &iwarp.CommitOptions{Negotiate: true}}
+	client.connect(server, pairConfig{client: qc, server: qc})
+	_, mr := server.register(64, stag.LocalWrite|stag.Remote, &iwarp.MROptions{Durable: goexitFlusher{}})
+	for range 2 {
+		require.ErrorIs(t, client.qp.Commit(testContext(t), mr.Advertise(0, 8)), commit.ErrDataLost)
+	}
+	require.NoError(t, mr.Close())
+}
+
+// A goexitFlusher is a Flusher that does not return.
+type goexitFlusher struct{}
+
+func (goexitFlusher) Flush(context.Context, int64, int64) error {
+	runtime.Goexit()
+	return nil
 }

@@ -208,9 +208,13 @@ func (r *responder) take() *job {
 		return nil
 	}
 	j.startFlush = r.Task(func() {
-		if send := j.goOn(j.next().flush()); send != nil {
-			send()
-		}
+		err := error(errUnfinished)
+		defer func() {
+			if send := j.goOn(err); send != nil {
+				send()
+			}
+		}()
+		err = j.next().flush()
 	})
 	return j
 }

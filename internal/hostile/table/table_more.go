@@ -89,10 +89,10 @@ var more = []attack{
 		[]string{"RDMAP-76a", "RDMAP-71a"},
 	},
 	{
-		"ATK-53", "a Flusher, a Sync or a check of the application panics", "", "each, three times",
+		"ATK-53", "a Flusher, a Sync or a check of the application panics, or ends its goroutine", "", "each, three times",
 		"the Commit fails, the log has the stack, and the process and the stream go on",
-		[]string{"iwarp.TestAttackFlusherThatPanics"},
-		[]string{"ATK-53a", "ATK-53b", "ATK-53c"},
+		[]string{"iwarp.TestAttackFlusherThatPanics", "iwarp.TestAttackFlusherThatEndsItsGoroutine"},
+		[]string{"ATK-53a", "ATK-53b", "ATK-53c", "ATK-53d"},
 	},
 	{
 		"ATK-54", "amplification by packets with a forged source", "", "9 kinds of packets",
