@@ -59,10 +59,13 @@ var more = []attack{
 		[]string{"ATK-47a", "RMA-27b"},
 	},
 	{
-		"ATK-48", "a method of the application's Buffer does not return", "", "each way to end a QP",
+		"ATK-48", "a method of the application's Buffer, net.Conn or Authenticator does not return", "", "each way to end a QP",
 		"the ends are bounded by Config.CloseTimeout, and tell so",
-		[]string{"iwarp.TestEndsAreBoundedWhileABufferWorks"},
-		[]string{"ATK-48a"},
+		[]string{
+			"iwarp.TestEndsAreBoundedWhileABufferWorks", "iwarp.TestCloseOverTLSIsBounded",
+			"iwarp.TestEndsAreBoundedWhileAConnectionDoesNotClose", "iwarp.TestEndOfTheRNICEndsAnAuthentication",
+		},
+		[]string{"ATK-48a", "ATK-48b", "ATK-48c", "ATK-48d", "ATK-48e"},
 	},
 	{
 		"ATK-49", "a Flusher of the application is slow or fails", "", "a flood of Commits at one backing",
