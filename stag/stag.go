@@ -58,7 +58,8 @@ type AtomicBuffer interface {
 //
 // Where several calls for one region run at the same time, a success counts when all that began before it
 // have ended, and not for what one of those has lost. So no call may wait for what another Flush of the region
-// is to tell, and one that does not return holds up all later ones.
+// is to tell, and one that does not return holds up all later ones. An error without a loss is told for its own
+// call alone: one that leaves octets to another call waits for that, and returns its error.
 type Flusher interface {
 	Flush(ctx context.Context, off, n int64) error
 }
