@@ -159,7 +159,11 @@ func (e *entry) Close(ctx context.Context) error {
 	if err := e.queue.drain(ctx, holds); err != nil {
 		return err
 	}
-	return e.table.endClose(ctx, e.last())
+	err := e.table.endClose(ctx, e.last())
+	if errors.Is(err, ErrBound) {
+		e.reopen()
+	}
+	return err
 }
 
 // beginClose is [Region.beginClose] for what is live, and what is enabled later.
@@ -171,6 +175,17 @@ func (e *entry) beginClose() bool {
 	}
 	e.queue.state.Or(closing)
 	return true
+}
+
+// reopen takes beginClose back, unless another Close has begun since. Those that wait for the work requests do so
+// no longer.
+func (e *entry) reopen() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.live.Closing() {
+		e.queue.state.And(^closing)
+		e.queue.wake()
+	}
 }
 
 // last returns what is live. While that is CLOSING it makes sure that nothing prepared up to now can be

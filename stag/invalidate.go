@@ -76,11 +76,14 @@ func (t *Table) Close(ctx context.Context, r *Region) error {
 
 // endClose is Close of a region that is CLOSING.
 func (t *Table) endClose(ctx context.Context, r *Region) error {
-	if err := r.drain(ctx, holds); err != nil {
-		return err
-	}
-	if !r.endClose() { // one of those requests has bound a window to it
-		return ErrBound
+	for held := true; held; {
+		err := r.drain(ctx, holds)
+		if err == nil {
+			held, err = r.endClose() // it fails if one of those requests has bound a window to it
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := r.drain(ctx, pins); err != nil {
 		return err

@@ -112,19 +112,24 @@ func (r *Region) beginClose() bool {
 }
 
 // endClose makes a CLOSING region that no work request names INVALID. While windows are bound to it
-// it makes the region VALID again and reports false, to every Close that waits.
-func (r *Region) endClose() bool {
+// it makes the region VALID again, and fails, as does every Close that waits. It reports held if a work request
+// names it, though none did a moment ago: one that was on its way as the Close began, or one of the time
+// since another Close has failed.
+func (r *Region) endClose() (held bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.windows > 0 {
 		r.state.And(^closing)
 		r.wakeLocked()
 	}
-	if s := r.state.Load(); s&closing == 0 || s&holds != 0 {
-		return false // it has been VALID since the Close began
+	switch s := r.state.Load(); {
+	case s&closing == 0:
+		return false, ErrBound
+	case s&holds != 0:
+		return true, nil
 	}
 	r.state.Or(invalid)
-	return true
+	return false, nil
 }
 
 // drain waits until the count is zero. It belongs after kill or beginClose, or it might

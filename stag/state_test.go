@@ -120,3 +120,27 @@ func TestLatePinIsUndone(t *testing.T) {
 	<-drained
 	require.Nil(t, r.watch(pins))
 }
+
+// TestVERBS_23_CloseWaitsForAWorkRequestThatComesLate: one whose poster has found the region VALID just before the Close, or
+// that looks whether it still is.
+func TestVERBS_23_CloseWaitsForAWorkRequestThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		r := p.register(8, lendable, 0)
+		require.True(t, r.beginClose())
+		require.NoError(t, r.drain(t.Context(), holds))
+		r.Hold()
+		held, err := r.endClose()
+		require.NoError(t, err, "no window is bound")
+		require.True(t, held)
+		require.True(t, r.Usable())
+		closed := later(func() error { return p.table.endClose(context.Background(), r) })
+		_, done := closed()
+		require.False(t, done)
+		r.Release()
+		err, done = closed()
+		require.True(t, done)
+		require.NoError(t, err)
+		require.Zero(t, p.table.Len())
+	})
+}
