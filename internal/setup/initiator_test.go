@@ -13,6 +13,7 @@ import (
 
 	"github.com/goiwarp/iwarp/mpa"
 	"github.com/goiwarp/iwarp/transport"
+	"github.com/goiwarp/iwarp/transport/sctp"
 )
 
 func asks2(p *peer) { p.wants(request(enhancedRequest)) }
@@ -310,4 +311,20 @@ func TestRejectedConnection(t *testing.T) {
 			require.Nil(t, got.llp)
 		})
 	}
+}
+
+// TestRefuseEndsTheSessionsThatWait, itself: the association, which Close ends, is to take what that sends.
+func TestRefuseEndsTheSessionsThatWait(t *testing.T) {
+	m, other := newManager(t), newManager(t)
+	l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{SetupTimeout: 5 * time.Second, MaxHalfOpen: 1})
+	require.NoError(t, err)
+	asks, _ := local(t)
+	asks.NoFallback = true
+	done := make(chan error, 1)
+	go func() { done <- other.Dial(someTime(t), SCTPUDP, l.Addr().String(), asks) }()
+	_, err = l.Accept(someTime(t))
+	require.NoError(t, err)
+	m.cfg.Start = func(func()) { t.Error("a goroutine that Close does not wait for") }
+	m.Refuse(errClosed)
+	require.ErrorIs(t, <-done, sctp.ErrRefused)
 }

@@ -83,11 +83,11 @@ func (m *Manager) Refuse(cause error) {
 	m.mu.Unlock()
 	m.end()
 	for _, c := range closers {
-		if o, ok := c.(offer); ok {
+		if o, ok := c.(*mpaOffer); ok {
 			m.cfg.Start(func() { _ = o.Close() }) // that of a net.Conn may be held up
 			continue
 		}
-		_ = c.Close()
+		_ = c.Close() // that of a session says so to the peer before Close ends the association
 	}
 }
 
