@@ -64,7 +64,7 @@ func (r *RNIC) connect(ctx context.Context, qc *QPConfig, a initiation) (qp *QP,
 		return nil, err
 	}
 	err = setup.OrUndo(qp.abandon, func() error {
-		return r.setups.Within(ctx, func(ctx context.Context) error { return a.connect(ctx, qp, stages) })
+		return rejection(r.setups.Within(ctx, func(ctx context.Context) error { return a.connect(ctx, qp, stages) }))
 	})
 	if err != nil {
 		return nil, a.failure(err)
@@ -81,7 +81,7 @@ func (a *initiation) connect(ctx context.Context, qp *QP, stages setup.StageTrac
 	if err := qp.checkRequest(l, a.network); err != nil {
 		return err
 	}
-	if err := rejection(a.run(ctx, l)); err != nil {
+	if err := a.run(ctx, l); err != nil {
 		return err
 	}
 	return stages.Run(ctx, setup.StageReady, func() error { return nil })

@@ -71,6 +71,7 @@ func outcome(ctx context.Context, qp *QP, fault *transport.Fault) error {
 func (qp *QP) abandon(err error) {
 	if qp.conn.Load() != nil { // it has ended with the error of the negotiation, or the program has panicked since
 		qp.abort(err)
+		_ = qp.waitEnded(abortTime) // what the caller is told of the connection is so then
 		return
 	}
 	qp.mu.Lock()

@@ -5,13 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/internal/wiretest"
+	"github.com/goiwarp/iwarp/transport"
 )
 
 // traced returns a trace that notes what it is told, and in which the entry of a stage fails.
@@ -126,4 +130,66 @@ func TestCM_45_StageOfAnAttemptThatIsRepeated(t *testing.T) {
 func (s *side) waitsUntilIdle() {
 	s.Helper()
 	require.Eventually(s, func() bool { return s.rnic.InUse().MaxQP == 0 }, 5*time.Second, time.Millisecond)
+}
+
+// TestClientKeepsARejectedConnectionAsTheRNICCloses: what the peer has answered decides whose the connection is.
+func TestClientKeepsARejectedConnectionAsTheRNICCloses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSide(t, nil)
+		a, b := transport.Pipe(transport.PipeOptions{})
+		p := &wiretest.Peer{TB: t, Conn: b}
+		go func() {
+			p.WantRequest(wiretest.DefaultRequest)
+			p.Reply("60 02 0002", []byte("no")...)
+		}()
+		leave := func(stage iwarp.SetupStage, _ error) {
+			if stage == iwarp.StageReply {
+				go func() { _ = s.rnic.Close() }()
+				synctest.Wait()
+			}
+		}
+		_, err := s.rnic.Client(testContext(t), a, &iwarp.QPConfig{PD: s.pd, SetupTrace: &iwarp.SetupTrace{Leave: leave}})
+		require.ErrorIs(t, err, iwarp.ErrRejected)
+		go func() { _, _ = a.Write([]byte("still here")) }()
+		p.WantOctets("the connection is still open", []byte("still here"))
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+	})
+}
+
+// A slowConn takes a moment to close.
+type slowConn struct {
+	net.Conn
+	closed *atomic.Bool
+}
+
+func (c slowConn) Close() error {
+	time.Sleep(time.Millisecond)
+	defer c.closed.Store(true)
+	return c.Conn.Close()
+}
+
+// TestClientThatIsNotReadyHasEnded when it returns, and so has its connection.
+func TestClientThatIsNotReadyHasEnded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client, server := newSide(t, nil), newSide(t, nil)
+		a, b := transport.Pipe(transport.PipeOptions{})
+		go func() {
+			if cr, err := server.rnic.Server(testContext(t), b, nil); err == nil {
+				_, _ = cr.Accept(testContext(t), &iwarp.QPConfig{PD: server.pd})
+			}
+		}()
+		c := slowConn{a, new(atomic.Bool)}
+		errNotReady := errors.New("not ready")
+		enter := func(_ context.Context, stage iwarp.SetupStage) error {
+			if stage == iwarp.StageReady {
+				return errNotReady
+			}
+			return nil
+		}
+		_, err := client.rnic.Client(testContext(t), c, &iwarp.QPConfig{PD: client.pd, SetupTrace: &iwarp.SetupTrace{Enter: enter}})
+		require.ErrorIs(t, err, errNotReady)
+		require.True(t, c.closed.Load())
+		require.Zero(t, client.rnic.InUse().MaxQP)
+	})
 }

@@ -148,7 +148,7 @@ func (m *Manager) Within(ctx context.Context, f func(ctx context.Context) error)
 	defer end(nil)
 	defer context.AfterFunc(m.lasts, func() { end(m.cfg.Closed) })()
 	err := f(ctx)
-	if errors.Is(err, net.ErrClosed) { // it tells already
+	if _, rejected := errors.AsType[*RejectError](err); rejected || errors.Is(err, net.ErrClosed) { // it tells of the connection already
 		return err
 	}
 	return m.endedBy(ctx, err)
