@@ -485,3 +485,41 @@ func TestVERBS_23_TwoClosesOfARegistrationThatABindOvertakes(t *testing.T) {
 		require.Zero(t, p.table.Len())
 	})
 }
+
+// TestVERBS_23_CloseThatIsOvertakenByAnother that has failed, and by one that has begun since, waits for what was posted between them.
+func TestVERBS_23_CloseThatIsOvertakenByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		b, w, mem := p.fastRegion(8, lendable), p.window(), make([]byte, 8)
+		r := p.enable(b, mem, lendable, 0)
+		r.Hold()
+		slow := &pausedContext{Context: context.Background(), resume: make(chan struct{})}
+		second := later(func() error { return b.Close(slow) })
+		first := later(func() error { return b.Close(context.Background()) })
+		_, done := first()
+		require.False(t, done)
+		p.bind(w, r, 0, 8, RemoteRead, 0)
+		r.Release()
+		err, _ := first()
+		require.ErrorIs(t, err, ErrBound)
+		require.NoError(t, w.Close(context.Background()))
+		require.Equal(t, None, p.table.InvalidateSTag(p.scope, r.STag(), false))
+		next, err := b.Prepare(mem, lendable, 0)
+		require.NoError(t, err)
+		next.Queue().Hold()
+		third := later(func() error { return b.Close(context.Background()) })
+		_, done = third()
+		require.False(t, done)
+		close(slow.resume)
+		_, done = second()
+		require.False(t, done, "the registration is still to come")
+		require.NoError(t, p.table.Enable(p.scope, next))
+		next.Queue().Release()
+		for _, closed := range []func() (error, bool){second, third} {
+			err, done = closed()
+			require.True(t, done)
+			require.NoError(t, err)
+		}
+		require.Zero(t, p.table.Len())
+	})
+}

@@ -156,14 +156,18 @@ func (e *entry) Close(ctx context.Context) error {
 	if !e.beginClose() {
 		return ErrBound
 	}
-	if err := e.queue.drain(ctx, holds); err != nil {
-		return err
+	for {
+		switch held, err := e.endClose(); {
+		case err != nil:
+			return err
+		case held == nil:
+			return e.table.endClose(ctx, e.Live())
+		default:
+			if err := held.drain(ctx, holds); err != nil {
+				return err
+			}
+		}
 	}
-	err := e.table.endClose(ctx, e.last())
-	if errors.Is(err, ErrBound) {
-		e.reopen()
-	}
-	return err
 }
 
 // beginClose is [Region.beginClose] for what is live, and what is enabled later.
@@ -177,26 +181,30 @@ func (e *entry) beginClose() bool {
 	return true
 }
 
-// reopen takes beginClose back, unless another Close has begun since. Those that wait for the work requests do so
-// no longer.
-func (e *entry) reopen() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.live.Closing() {
-		e.queue.state.And(^closing)
-		e.queue.wake()
-	}
-}
-
-// last returns what is live. While that is CLOSING it makes sure that nothing prepared up to now can be
-// enabled: it is not where another Close has failed meanwhile.
-func (e *entry) last() *Region {
+// endClose is [Region.endClose] for what is live, once no work request is to enable or to invalidate the entry: then
+// it makes sure that nothing prepared up to now can be enabled. It returns what work requests still name, if they do.
+// If it fails it has taken beginClose back.
+func (e *entry) endClose() (held *Region, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.live.Closing() {
+		if e.queue.isHeld() {
+			return &e.queue, nil
+		}
 		e.revoked = e.prepared
+		if e.live.isHeld() {
+			return e.live, nil
+		}
 	}
-	return e.live
+	late, err := e.live.endClose()
+	switch {
+	case err != nil:
+		e.queue.state.And(^closing)
+		e.queue.wake()
+	case late:
+		return e.live, nil
+	}
+	return nil, err
 }
 
 func (e *entry) revoke() (*Region, error) {

@@ -44,6 +44,8 @@ func (r *Region) Usable() bool { return !r.isInvalid() && !r.IsWindow() }
 
 func (r *Region) isInvalid() bool { return r.state.Load()&invalid != 0 }
 
+func (r *Region) isHeld() bool { return r.state.Load()&holds != 0 }
+
 // Pin keeps the region VALID until Unpin, or reports false if it is not. A pin
 // covers one copy and is never held while its holder waits for a peer: Invalidate
 // waits for it.
