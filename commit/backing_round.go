@@ -126,20 +126,27 @@ func (g *group) ask(want Range, then func(error) func()) (first, pending bool, e
 	return first, true, nil
 }
 
-// runOne runs one round, and leaves those after it to a goroutine.
+// runOne runs one round, and leaves those after it to a goroutine, also where Sync ends this one.
 func (g *group) runOne() {
-	a := g.commit()
-	for _, answer := range a.list {
-		answer()
+	var err error
+	defer func() {
+		a := g.commit(err)
+		for _, answer := range a.list {
+			answer()
+		}
+		clear(a.list)
+		a.list = a.list[:0]
+		g.answers.Put(a)
+	}()
+	if err = g.begins(); err == nil {
+		err = errUnfinished
+		err = g.sync(g.ranges)
 	}
-	clear(a.list)
-	a.list = a.list[:0]
-	g.answers.Put(a)
 }
 
-// commit runs the next round, tells all that it serves, and ends the committer. It returns the
-// answers. Preconditions: the caller is the committer.
-func (g *group) commit() *answers {
+// begins makes the next round the running one, for which g.ranges are to be synced, or tells why there is nothing
+// to sync. Preconditions: the caller is the committer.
+func (g *group) begins() (lost error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.gather()
@@ -151,15 +158,18 @@ func (g *group) commit() *answers {
 			g.dirty.take(w, &g.taken)
 		}
 	}
-	err := g.running.lost
-	if err == nil {
+	if lost = g.running.lost; lost == nil {
 		g.ranges = g.taken.runs(g.ranges[:0])
 		g.syncs++
-		g.mu.Unlock()
-		err = g.sync(g.ranges)
-		g.mu.Lock()
 	}
+	return lost
+}
 
+// commit tells all that the running round serves how it has ended, and ends the committer. It returns the
+// answers. Preconditions: the caller is the committer.
+func (g *group) commit(err error) *answers {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.contended = len(g.running.thens) > 1
 	g.settle(err)
 	g.mu.Unlock()

@@ -59,7 +59,7 @@ func (l *Latch) Wrote(began uint64, off, n int64, err error) {
 }
 
 // errUnfinished is the outcome of a call that ends its goroutine ([runtime.Goexit]), as that of one that panics.
-var errUnfinished = &Error{Status: MakeStatus(NoRegion, DataLost), Err: errors.New("the Flusher has not returned")}
+var errUnfinished = &Error{Status: MakeStatus(NoRegion, DataLost), Err: errors.New("the Flusher, or its Sync, has not returned")}
 
 // Flush has the user's Flusher make octets durable, unless they are lost.
 func (l *Latch) Flush(ctx context.Context, off, n int64) (err error) {

@@ -202,6 +202,29 @@ func TestCMT_16_FlusherThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
+// TestCMT_30_SyncThatEndsItsGoroutine is no different, and another round can begin.
+func TestCMT_30_SyncThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var leaves goexits = true
+		g, err := NewGroup(64, func() error { return leaves.Flush(t.Context(), 0, 0) })
+		require.NoError(t, err)
+		g.Touched(0, 8)
+		told := make(chan error, 2)
+		go func() { told <- g.Flush(t.Context(), 0, 8) }()
+		pending, err := g.flushThen(0, 8, func(err error) func() { return func() { told <- err } })
+		require.NoError(t, err)
+		require.True(t, pending)
+		for range 2 {
+			require.ErrorIs(t, <-told, ErrDataLost)
+		}
+		leaves = false
+		require.ErrorIs(t, g.Flush(t.Context(), 0, 8), ErrDataLost)
+		began := g.Began()
+		g.Wrote(began, 0, 8, nil)
+		require.NoError(t, g.Flush(t.Context(), 0, 8), "written again")
+	})
+}
+
 // goexits is a Flusher that does not return while it is true.
 type goexits bool
 

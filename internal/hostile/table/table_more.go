@@ -96,8 +96,8 @@ var more = []attack{
 	{
 		"ATK-53", "a Flusher, a Sync or a check of the application panics, or ends its goroutine", "", "each, three times",
 		"the Commit fails, the log has the stack, and the process and the stream go on",
-		[]string{"iwarp.TestAttackFlusherThatPanics", "iwarp.TestAttackFlusherThatEndsItsGoroutine"},
-		[]string{"ATK-53a", "ATK-53b", "ATK-53c", "ATK-53d"},
+		[]string{"iwarp.TestAttackFlusherThatPanics", "iwarp.TestAttackFlusherThatEndsItsGoroutine", "commit.TestCMT_30_SyncThatEndsItsGoroutine"},
+		[]string{"ATK-53a", "ATK-53b", "ATK-53c", "ATK-53d", "ATK-53e"},
 	},
 	{
 		"ATK-54", "amplification by packets with a forged source", "", "9 kinds of packets",
