@@ -102,11 +102,11 @@ func (r *Region) kill() bool {
 }
 
 // beginClose makes the region CLOSING. It reports false, and changes nothing, while
-// windows are bound to the region.
+// windows are bound to the region, unless a Close has begun before they were: then endClose tells.
 func (r *Region) beginClose() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.windows > 0 {
+	if r.windows > 0 && !r.Closing() {
 		return false
 	}
 	r.state.Or(closing)

@@ -543,6 +543,35 @@ func TestVERBS_23_TwoClosesThatABindOvertakes(t *testing.T) {
 	})
 }
 
+// TestVERBS_23_CloseThatIsTriedAgainAfterABind: the region is as it was before the first try.
+func TestVERBS_23_CloseThatIsTriedAgainAfterABind(t *testing.T) {
+	p := newPeer(t)
+	w := p.window()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	on := p.register(8, lendable, 0)
+	on.Hold() // by the bind
+	require.ErrorIs(t, p.table.Close(over, on), context.Canceled)
+	p.bind(w, on, 0, 8, RemoteRead, 0)
+	require.ErrorIs(t, p.table.Close(over, on), context.Canceled, "that may still end, and the window with it")
+	on.Release()
+	require.ErrorIs(t, p.table.Close(over, on), ErrBound)
+	require.True(t, on.Valid(), "nothing has changed")
+	require.NoError(t, w.Close(t.Context()))
+
+	b := p.fastRegion(8, lendable)
+	r := p.enable(b, make([]byte, 8), lendable, 0)
+	w = p.window()
+	r.Queue().Hold()
+	require.ErrorIs(t, b.Close(over), context.Canceled)
+	p.bind(w, r, 0, 8, RemoteRead, 0)
+	r.Queue().Release()
+	require.ErrorIs(t, b.Close(over), ErrBound)
+	require.True(t, r.Valid())
+	_, err := b.Prepare(make([]byte, 8), lendable, 0)
+	require.NoError(t, err)
+}
+
 // A pausedContext keeps the first that is about to wait for it until resume is closed.
 type pausedContext struct {
 	context.Context
