@@ -39,7 +39,8 @@ type AtomicBuffer interface {
 }
 
 // A Flusher makes a range durable: when Flush returns nil, octets [off, off+n)
-// survive a power cut. It may be called from several goroutines.
+// survive a power cut. It may be called from several goroutines, none of which it may end
+// ([runtime.Goexit]): it may be the one that receives.
 //
 // What an implementer owes:
 //   - nil is a promise for all octets of the range that were written before the call, by

@@ -94,7 +94,7 @@ var more = []attack{
 		[]string{"RDMAP-76a", "RDMAP-71a"},
 	},
 	{
-		"ATK-53", "a Flusher, a Sync or a check of the application panics, or ends its goroutine", "", "each, three times",
+		"ATK-53", "a Flusher, a Sync or a check of the application panics, or ends the goroutine of a Commit", "", "each, three times",
 		"the Commit fails, the log has the stack, and the process and the stream go on",
 		[]string{"iwarp.TestAttackFlusherThatPanics", "iwarp.TestAttackFlusherThatEndsItsGoroutine", "commit.TestCMT_30_SyncThatEndsItsGoroutine"},
 		[]string{"ATK-53a", "ATK-53b", "ATK-53c", "ATK-53d", "ATK-53e"},
