@@ -328,3 +328,32 @@ func TestRefuseEndsTheSessionsThatWait(t *testing.T) {
 	m.Refuse(errClosed)
 	require.ErrorIs(t, <-done, sctp.ErrRefused)
 }
+
+// TestRefuseEndsTheSessionsThatAreBeingAccepted, itself, too: it does not wait for Prepare, which is the program's.
+func TestRefuseEndsTheSessionsThatAreBeingAccepted(t *testing.T) {
+	m, other := newManager(t), newManager(t)
+	l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{SetupTimeout: 5 * time.Second, MaxHalfOpen: 1})
+	require.NoError(t, err)
+	asks, _ := local(t)
+	asks.NoFallback = true
+	dialed, accepted := make(chan error, 1), make(chan error, 1)
+	go func() { dialed <- other.Dial(someTime(t), SCTPUDP, l.Addr().String(), asks) }()
+	q, err := l.Accept(someTime(t))
+	require.NoError(t, err)
+	answers, got := local(t)
+	prepares, resume := make(chan struct{}), make(chan struct{})
+	answers.Prepare = func(context.Context) error {
+		close(prepares)
+		<-resume
+		return nil
+	}
+	go func() { accepted <- q.Accept(someTime(t), answers) }()
+	<-prepares
+	m.Refuse(errClosed)
+	m.Wait()
+	m.Close()
+	require.ErrorIs(t, <-dialed, sctp.ErrRefused)
+	close(resume)
+	require.Error(t, <-accepted)
+	require.Nil(t, got.llp)
+}

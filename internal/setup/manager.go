@@ -157,9 +157,14 @@ func (m *Manager) Within(ctx context.Context, f func(ctx context.Context) error)
 // begin calls f, which does what comes before an exchange of set-up messages, under a context that
 // ends with ctx or with Refuse.
 func (m *Manager) begin(ctx context.Context, f func(ctx context.Context) error) error {
+	return m.beginAnswer(ctx, nil, f)
+}
+
+// beginAnswer is begin of what answers an offer.
+func (m *Manager) beginAnswer(ctx context.Context, o offer, f func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	e := &exchange{end: end, cause: m.cfg.Closed}
+	e := &exchange{end: end, cause: m.cfg.Closed, answers: o}
 	if err := m.watch(e); err != nil {
 		return err
 	}
@@ -190,11 +195,15 @@ func (m *Manager) exchange(ctx context.Context) (context.Context, func(), error)
 
 // An exchange is one that Refuse ends, or what comes before one.
 type exchange struct {
-	end   context.CancelCauseFunc
-	cause error
+	end     context.CancelCauseFunc
+	cause   error
+	answers offer // that has no answer yet; nil: none
 }
 
 func (e *exchange) Close() error {
+	if s, ok := e.answers.(sessionOffer); ok {
+		_ = s.Close() // before Manager.Close ends the association, which does not wait for the program
+	}
 	e.end(e.cause)
 	return nil
 }

@@ -106,7 +106,7 @@ func (q *Request) fail(err error) {
 
 func (q *Request) accept(ctx context.Context, l *Local) error {
 	q.manager.unwatch(q.offer) // what follows ends with Refuse, too
-	if err := q.manager.begin(ctx, l.prepare); err != nil {
+	if err := q.manager.beginAnswer(ctx, q.offer, l.prepare); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
