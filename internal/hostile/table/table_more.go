@@ -65,9 +65,9 @@ var more = []attack{
 			"iwarp.TestEndsAreBoundedWhileABufferWorks", "iwarp.TestCloseOverTLSIsBounded",
 			"iwarp.TestEndsAreBoundedWhileAConnectionDoesNotClose", "iwarp.TestEndOfTheRNICEndsAnAuthentication",
 			"iwarp.TestClientKeepsARejectedConnectionAsTheRNICCloses", "iwarp.TestClientThatIsNotReadyHasEnded",
-			"internal/setup.TestRefuseEndsTheSessionsThatWait",
+			"internal/setup.TestRefuseEndsTheSessionsThatWait", "internal/setup.TestRefuseEndsTheSessionsThatAreBeingAccepted",
 		},
-		[]string{"ATK-48a", "ATK-48b", "ATK-48c", "ATK-48d", "ATK-48e", "ATK-48f", "ATK-48g", "ATK-48h"},
+		[]string{"ATK-48a", "ATK-48b", "ATK-48c", "ATK-48d", "ATK-48e", "ATK-48f", "ATK-48g", "ATK-48h", "ATK-48i"},
 	},
 	{
 		"ATK-49", "a Flusher of the application is slow or fails", "", "a flood of Commits at one backing",
