@@ -45,9 +45,9 @@ func endUnconnected(qp *QP) error {
 	return errNotConnected
 }
 
-// abortTime limits the wait for the goroutines of an aborted QP. They return at once, unless code
-// of the program blocks them: see package endwait.
-const abortTime = time.Second
+// abortTime limits the wait for the goroutines of an aborted QP. They return soon, unless code of the
+// program blocks them: see package endwait. Hundreds that end at a time on a slow machine take seconds.
+const abortTime = 5 * time.Second
 
 // fail ends the stream because of an error that this side has found. It returns false if the
 // stream is already ending.
@@ -60,7 +60,7 @@ func (qp *QP) fail(cause error) bool { return qp.conn.Load().Fail(cause) }
 // has ended does nothing.
 //
 // A method of a Buffer, or of a net.Conn of the program, that does not return keeps the QP from
-// ending. Close then returns an error that matches os.ErrDeadlineExceeded one second after the
+// ending. Close then returns an error that matches os.ErrDeadlineExceeded five seconds after the
 // timeout, and the QP ends when the method returns. If Close is
 // called from inside a method of a Buffer or a Flusher, it returns an error at once, and the QP
 // ends in the background.
@@ -156,7 +156,7 @@ func (qp *QP) Terminate() error {
 
 // Abort ends the QP at once. It resets the connection without sending a Terminate, flushes all
 // incomplete work, and invalidates the memory windows that are bound to the QP. If a method of
-// a Buffer or a net.Conn does not return within a second, Abort returns an error that matches
+// a Buffer or a net.Conn does not return within five seconds, Abort returns an error that matches
 // os.ErrDeadlineExceeded, and the QP ends when the method returns. If Abort is called from
 // inside a method of a Buffer or a Flusher, it does not wait, and returns an error.
 func (qp *QP) Abort() error {

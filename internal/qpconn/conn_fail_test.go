@@ -132,6 +132,7 @@ func TestResponderFailsAsItsFirstSegmentArrives(t *testing.T) {
 		require.True(e, e.conn.Fail(errBroken))
 		resume()
 		synctest.Wait()
+		require.Empty(e, e.llp.ends, "it waits for the peer")
 		require.Equal(e, 1, e.llp.counts()[rdmap.OpTerminate])
 		e.peerEnds()
 		e.endedWith(Terminated, errBroken, "Close")
