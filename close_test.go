@@ -524,9 +524,9 @@ func TestEndsAreBoundedWhileAConnectionDoesNotClose(t *testing.T) {
 		end    func(k *side, ctx context.Context) error
 		within time.Duration
 	}{
-		"Abort":     {func(k *side, _ context.Context) error { return k.qp.Abort() }, time.Second},
-		"Close":     {func(k *side, _ context.Context) error { return k.qp.Close() }, closeTimeout + time.Second},
-		"Terminate": {func(k *side, _ context.Context) error { return k.qp.Terminate() }, 3 * time.Second},
+		"Abort":     {func(k *side, _ context.Context) error { return k.qp.Abort() }, iwarp.AbortTime},
+		"Close":     {func(k *side, _ context.Context) error { return k.qp.Close() }, closeTimeout + iwarp.AbortTime},
+		"Terminate": {func(k *side, _ context.Context) error { return k.qp.Terminate() }, iwarp.PeerEndTime + iwarp.AbortTime},
 		"Shutdown":  {func(k *side, ctx context.Context) error { return k.rnic.Shutdown(ctx) }, time.Second + closeTimeout},
 	} {
 		t.Run(how, func(t *testing.T) {
