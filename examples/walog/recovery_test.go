@@ -380,8 +380,8 @@ func TestTargetThatCannotServeAWriter(t *testing.T) {
 	defer func() { _ = rnic.Close() }()
 	pd, err := rnic.AllocPD()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	waits, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err = rnic.Dial(ctx, "tcp", s.l.Addr().String(), &iwarp.QPConfig{PD: pd})
+	_, err = rnic.Dial(waits, "tcp", s.l.Addr().String(), &iwarp.QPConfig{PD: pd})
 	require.ErrorIs(t, err, iwarp.ErrRejected)
 }
