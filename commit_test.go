@@ -93,7 +93,7 @@ func TestCMT_5_13_52_CommitOfAFile(t *testing.T) {
 	got := make([]byte, 8)
 	_, err = f.ReadAt(got, 1<<20-8)
 	require.NoError(t, err)
-	require.EqualValues(t, 42, binary.NativeEndian.Uint64(got), "in a Buffer, too, it has the byte order of the host")
+	require.EqualValues(t, 42, binary.NativeEndian.Uint64(got), "the byte order of the host")
 	require.NoError(t, client.qp.Close())
 	<-server.qp.Done()
 	require.NoError(t, mr.Close())

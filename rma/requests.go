@@ -102,8 +102,8 @@ func (c *conn) parseData(msg []byte, m *op.Message) error {
 	return err
 }
 
-// prove tells whether the peer has the key for a request, and finds the region then. A peer that has not got it may have
-// had it: the region has another key by now, or is gone. Such a peer does not guess.
+// prove finds the region of a request, if the peer has the key for it. had reports that the peer had the key before: the
+// region has been given another one since, or is gone. Such a request is no guess.
 func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) (k op.KeyState, had bool) {
 	r, p, need := c.server.region(q.number), c.opened[q.number], Ops(wire.OpsOf(t))
 	had = p.ever.Has(need)

@@ -15,7 +15,7 @@ import (
 //	+-------+-------+--------+-------------------------------------------+------
 //
 // with the term that a writer has taken last, and with it, the mark and the parts of a record little endian. The target
-// stores mark and term itself, as follow-ons of Commits, in the byte order of its host, which so has to be a little-endian one:
+// stores the mark and the term, which are follow-ons of Commits, in the byte order of its host. So that host must be little-endian:
 //
 //	+------------+-----------+-------------+------------------------------+
 //	| length (4) | CRC32C (4)| number (8)  | octets, zero up to a multiple of 8
