@@ -59,6 +59,8 @@ func (f *fated) first() {
 	}
 	if f.line != nil {
 		f.line.Close()
+	} else {
+		f.wait()
 	}
 }
 
@@ -265,6 +267,7 @@ func (f *fated) breakOff(o *pair, side int) (passed int) {
 		passed = f.plan.sockets.Passed(side)
 		f.plan.sockets.Disarm()
 		_, _ = o.qps[0].Abort(), o.qps[1].Abort() // they may have ended
+		f.wait()                                  // their ABORTs are no datagrams of the next connection
 	}
 	require.NoError(f, o.client.Close())
 	require.NotErrorIs(f, <-o.served, context.Canceled, "it has ended with the connection")
@@ -324,7 +327,7 @@ func TestDamageAtEveryDatagram(t *testing.T) {
 					defer sockets.Close()
 					f := newFated(t, plan{network: "sctp+udp", sockets: sockets}, wait)
 					total := f.damages(side, damage.Lose, never)
-					for at := 0; at < total; at += damageStrides {
+					for at := 0; at < total; at++ {
 						f.damages(side, how, at)
 					}
 					f.wantBoth(!repaired)

@@ -32,7 +32,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	c.a.discard()
-	for {
+	for c.a.Err() == nil { // nothing is taken behind an ABORT
 		select {
 		case b := <-c.a.in:
 			n := 0
@@ -51,6 +51,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, net.ErrClosed
 		}
 	}
+	return 0, net.ErrClosed
 }
 
 // Write sends a packet of pion's, which is ours to change.

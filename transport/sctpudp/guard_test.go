@@ -102,6 +102,37 @@ func TestSCTP_40_43_DataThatNoPeerMaySend(t *testing.T) {
 	}
 }
 
+// TestNothingIsTakenBehindTheEnd: an ABORT removes the association at once (RFC 9260 section 9.1), and so does an error. What had come behind it
+// by then is not taken.
+func TestNothingIsTakenBehindTheEnd(t *testing.T) {
+	for name, end := range map[string][]byte{
+		"an ABORT": appendChunk(nil, chunkAbort, 0, nil),
+		"an error": data(0, 0, 3, 16, octets("0000 41")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 {
+				guarded(t, func(x *victim) {
+					x.session(3)
+					next := x.tsn()
+					x.a.mu.Lock() // so that all are in the queue when the first one is looked at
+					for i := range uint32(9) {
+						b := new([maxPacket]byte)
+						chunk := data(flagsMessage, next+i-1, 3, 16, octets("0000 41"))
+						if i == 0 {
+							chunk = end
+						}
+						require.True(x, x.a.push(b, headerSize+copy(b[headerSize:], chunk)))
+					}
+					x.a.mu.Unlock()
+					synctest.Wait()
+					require.Error(t, x.failure())
+					require.Equal(t, next, x.tsn())
+				})
+			}
+		})
+	}
+}
+
 // TestEveryHeartbeatSaysWhatItIsFor: Linux aborts an association for one that does not
 // (RFC 9260 section 3.3.5), and an idle pion sends such.
 func TestEveryHeartbeatSaysWhatItIsFor(t *testing.T) {
