@@ -102,9 +102,9 @@ func TestSCTP_40_43_DataThatNoPeerMaySend(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenBehindTheEnd: an ABORT removes the association at once (RFC 9260 section 9.1), and so does an error. What had come behind it
+// TestSCTP_51_NothingIsTakenBehindTheEnd: an ABORT removes the association at once (RFC 9260 section 9.1), and so does an error. What had come behind it
 // by then is not taken.
-func TestNothingIsTakenBehindTheEnd(t *testing.T) {
+func TestSCTP_51_NothingIsTakenBehindTheEnd(t *testing.T) {
 	for name, end := range map[string][]byte{
 		"an ABORT": appendChunk(nil, chunkAbort, 0, nil),
 		"an error": data(0, 0, 3, 16, octets("0000 41")),
