@@ -87,12 +87,7 @@ func (c *Client) Close() error {
 
 // Put copies the file local to the server, as name.
 func (c *Client) Put(ctx context.Context, local, name string) (*Result, error) {
-	root, err := os.OpenRoot(filepath.Dir(local))
-	if err != nil {
-		return nil, err
-	}
-	defer quietly(root)
-	f, err := open(root, filepath.Base(local))
+	f, err := open(local, os.Stat, os.Open)
 	if err != nil {
 		return nil, err
 	}

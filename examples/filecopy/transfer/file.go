@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -48,16 +49,24 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// open opens a regular file below root. Anything else could block, or never end.
-func open(root *os.Root, name string) (fileBuffer, error) {
-	info, err := root.Stat(name)
-	if err != nil {
+// openBelow opens a regular file below root, for a peer.
+func openBelow(root *os.Root, name string) (fileBuffer, error) {
+	return open(name, root.Stat, root.Open)
+}
+
+// open opens a regular file. Anything else could block, or never end.
+func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string) (*os.File, error)) (fileBuffer, error) {
+	info, err := stat(name)
+	var pe *fs.PathError
+	switch {
+	case errors.As(err, &pe):
+		return fileBuffer{}, &fs.PathError{Op: "open", Path: name, Err: pe.Err} // an os.Root says "statat"
+	case err != nil:
 		return fileBuffer{}, err
+	case !info.Mode().IsRegular():
+		return fileBuffer{}, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	}
-	if !info.Mode().IsRegular() {
-		return fileBuffer{}, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("not a regular file")}
-	}
-	f, err := root.Open(name)
+	f, err := openFile(name)
 	if err != nil {
 		return fileBuffer{}, err
 	}

@@ -89,7 +89,7 @@ func (s *session) put(ctx context.Context, name string, size int64) (sum string,
 
 // get gives a file.
 func (s *session) get(ctx context.Context, name string) (sum string, err error) {
-	f, err := open(s.root, name)
+	f, err := openBelow(s.root, name)
 	if err != nil {
 		return "", err
 	}

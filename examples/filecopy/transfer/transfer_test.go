@@ -96,10 +96,11 @@ func TestWhatIsNotThere(t *testing.T) {
 	c, ctx := s.client(t)
 	dir := t.TempDir()
 	_, err := c.Get(ctx, "nothing", filepath.Join(dir, "local"))
-	require.ErrorContains(t, err, "nothing", "the server says which file it does not have")
+	require.ErrorContains(t, err, "open nothing: ", "the server says which file it does not have")
 	require.NoFileExists(t, filepath.Join(dir, "local"))
 	_, err = c.Put(ctx, filepath.Join(dir, "nowhere"), "name")
 	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, filepath.Join(dir, "nowhere"), "with its directory")
 	_, err = c.Put(ctx, dir, "name")
 	require.ErrorContains(t, err, "not a regular file")
 
@@ -108,6 +109,18 @@ func TestWhatIsNotThere(t *testing.T) {
 }
 
 func first(a, _ string) string { return a }
+
+// TestAFileOfTheUserMayBeALink that leads to another directory: only what a peer names stays below a directory.
+func TestAFileOfTheUserMayBeALink(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	elsewhere, sum := file(t, filepath.Join(t.TempDir(), "data"), odd)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(elsewhere, link))
+	r, err := c.Put(ctx, link, "name")
+	require.NoError(t, err)
+	require.Equal(t, sum, r.Sum)
+}
 
 func TestNamesThatLeadElsewhere(t *testing.T) {
 	s := startTestServer(t)
