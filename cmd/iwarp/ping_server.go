@@ -5,13 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/goiwarp/iwarp"
 )
 
 // serve takes one client, or any number with -P.
-func (p *pinger) serve(ctx context.Context) error {
+func (p *pinger) serve(ctx context.Context) (err error) {
+	trace, closeTrace, err := p.openTrace()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := closeTrace(); err == nil {
+			err = cerr
+		}
+	}()
 	l, err := p.rnic.Listen(ctx, p.network, p.hostport(), nil)
 	if err != nil {
 		return err
@@ -31,7 +41,7 @@ func (p *pinger) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.serveOne(ctx, cr)
+	return p.serveOne(ctx, cr, trace)
 }
 
 func (p *pinger) serveAll(ctx context.Context, l *iwarp.Listener) error {
@@ -46,7 +56,7 @@ func (p *pinger) serveAll(ctx context.Context, l *iwarp.Listener) error {
 			return err
 		}
 		clients.Go(func() {
-			if err := p.serveOne(ctx, cr); err != nil {
+			if err := p.serveOne(ctx, cr, nil); err != nil {
 				p.log.Warn("client failed", "addr", cr.RemoteAddr().String(), "err", err)
 			}
 		})
@@ -54,16 +64,7 @@ func (p *pinger) serveAll(ctx context.Context, l *iwarp.Listener) error {
 }
 
 // serveOne answers one client until it leaves.
-func (p *pinger) serveOne(ctx context.Context, cr *iwarp.ConnRequest) (err error) {
-	trace, closeTrace, err := p.openTrace()
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := closeTrace(); err == nil {
-			err = cerr
-		}
-	}()
+func (p *pinger) serveOne(ctx context.Context, cr *iwarp.ConnRequest, trace io.Writer) error {
 	e, err := p.newEnd(false)
 	if err != nil {
 		return errors.Join(err, cr.Reject(nil))

@@ -183,4 +183,12 @@ func TestFilesThatAreNotThere(t *testing.T) {
 	fails(t, cli.Failed, "no such file", "serve", "--addr", "127.0.0.1:0", nowhere)
 	fails(t, cli.Failed, "no such file", "put", "--trace", nowhere, "x")
 	fails(t, cli.Failed, "no such file", "demo", "--trace", nowhere)
+	fails(t, cli.Failed, "no such file", "ping", "-s", "-a", "127.0.0.1", "-p", "0", "--trace", nowhere) // before a client comes
+}
+
+// TestReportsThatCannotBeWritten are refused before anything is measured, which would take longer than a test may.
+func TestReportsThatCannotBeWritten(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "no", "where")
+	fails(t, cli.Failed, "no such file", "perf", "--pairs", "1000000", "--html", nowhere)
+	fails(t, cli.Failed, "no such file", "perf", "incast", "--repeats", "1000000", "--html", nowhere)
 }

@@ -54,11 +54,11 @@ package rma. What that does to a small Read of the receiver shows how long the q
 }
 
 func (o *options) report(ctx context.Context, s cli.Streams) error {
-	r, err := o.measure(ctx, cli.NewProgress(s.Err))
-	if err != nil {
+	if err := cli.CanWrite(o.html); err != nil {
 		return err
 	}
-	if err := r.draw(o.html, o.svg); err != nil {
+	r, err := o.measure(ctx, cli.NewProgress(s.Err))
+	if err != nil {
 		return err
 	}
 	if o.json {
@@ -67,6 +67,9 @@ func (o *options) report(ctx context.Context, s cli.Streams) error {
 		err = e.Encode(r)
 	} else {
 		err = r.print(s.Out)
+	}
+	if err == nil {
+		err = r.draw(o.html, o.svg)
 	}
 	if err == nil && r.Marks.Missed() {
 		err = marks.ErrMissed

@@ -78,6 +78,9 @@ func (o *options) role(ctx context.Context, s cli.Streams) error {
 	if o.server {
 		return peer.Profiled(o.profile, func() error { return serveAt(ctx, o, s.Out) })
 	}
+	if err := cli.CanWrite(o.html); err != nil {
+		return err
+	}
 	o.progress = cli.NewProgress(s.Err)
 	defer o.progress.Clear()
 	if o.client != "" {
