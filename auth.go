@@ -62,10 +62,10 @@ type AuthSession interface {
 // A Peer is the identity that an Authenticator has found at the other end.
 type Peer struct {
 	ID    [32]byte // an identity that survives the rotation of keys
-	Kind  uint8    // of the identity: what it stands on
+	Kind  uint8    // what the identity stands on: PeerCertificate, or one of the Authenticator's, such as cm.KindDerived
 	Group string   // of keys
 	Name  [16]byte // that the peer goes by within the group
-	KeyID uint64
+	KeyID uint64   // of the key that the set-up has used, and Mode and Suite those of the Authenticator, such as cm.ModeB and cm.SuiteX25519
 	Mode  uint8
 	Suite uint8
 }

@@ -297,7 +297,7 @@
 //   - cm, which authenticates connections, sets many up at once and keeps them in pools;
 //   - rma, whose operations are encrypted and authenticated one by one, under keys that rotate;
 //   - rsocket, stream sockets as a net.Conn, for net/http, net/rpc and gRPC;
-//   - rpcrdma, the transport of a server of NFS;
+//   - rpcrdma, the transport of servers and clients of RPC, such as NFS;
 //   - metrics, which exports to Prometheus what an RNIC counts ([RNIC.Stats]);
 //   - monitor, which shows the connections live, on a web page and as JSON;
 //   - tracing, which makes spans of OpenTelemetry.

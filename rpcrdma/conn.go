@@ -24,10 +24,10 @@ const (
 var errClosed = fmt.Errorf("rpcrdma: the connection is closed: %w", net.ErrClosed)
 
 // A Conn is the connection of a client. Its methods may be called from any goroutine.
-//
-// One goroutine, in run, takes the completions. mu is held while the state changes and work requests are posted,
-// which never waits. Memory is asked for, and given back, without it: see unlock.
 type Conn struct {
+	// One goroutine, in run, takes the completions. mu is held while the state changes and work requests are posted,
+	// which never waits. Memory is asked for, and given back, without it: see unlock.
+
 	*shared
 	qp            *iwarp.QP
 	cq            *iwarp.CQ

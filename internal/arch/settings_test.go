@@ -129,7 +129,8 @@ func fieldsIn(section string) []string {
 	return fields
 }
 
-// TestHardeningHasEverySetting: each section that is named after a struct has all of its fields, and no other.
+// TestHardeningHasEverySetting: each section that is named after a struct has all of its fields, and no other. The structs with
+// which a program configures the verbs and the packages on them have a section each.
 func TestHardeningHasEverySetting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "hardening.md"))
 	require.NoError(t, err)
@@ -142,6 +143,15 @@ func TestHardeningHasEverySetting(t *testing.T) {
 		require.NotEmpty(t, names[of], "%s is no struct", of)
 		want, got := slices.Sorted(slices.Values(names[of])), slices.Sorted(slices.Values(fieldsIn(section)))
 		require.Equal(t, want, got, "the fields of %s", of)
+	}
+	for name, fields := range names {
+		of, typ, dotted := strings.Cut(name, ".")
+		if !dotted {
+			of, typ = "", name
+		}
+		if len(fields) > 0 && strings.HasSuffix(typ, "Config") && slices.Contains([]string{"", "cm", "rma", "solicit", "rsocket", "rpcrdma"}, of) {
+			require.True(t, strings.Contains(string(text), "\n### `"+name+"`\n"), "docs/hardening.md has a section of %s", name)
+		}
 	}
 }
 
