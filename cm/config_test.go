@@ -1,6 +1,9 @@
 package cm
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -61,4 +64,21 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "code 9", Code(9).String())
 	require.Equal(t, "mode 0", Mode(0).String())
 	require.Equal(t, "cm: stale time", (&Error{Reason: ReasonStale}).Error())
+}
+
+// TestTextsOfReasonsAreExplained: what a log, or an error, says is found in docs/troubleshooting.md, in the row of its name.
+func TestTextsOfReasonsAreExplained(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "troubleshooting.md"))
+	require.NoError(t, err)
+	var words []string
+	for r := Reason(1); int(r) < reasons; r++ {
+		words = append(words, r.String())
+	}
+	for c := CodeRefused; c <= CodeApplication; c++ {
+		words = append(words, c.String())
+	}
+	for _, word := range words {
+		row := regexp.MustCompile("(?m)^\\| `cm\\..*`" + regexp.QuoteMeta(word) + "`")
+		require.True(t, row.Match(page), "%s is in no row", word)
+	}
 }
