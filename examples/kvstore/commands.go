@@ -32,6 +32,9 @@ func makeKeys(args []string, out io.Writer) error {
 			return fmt.Errorf("the key of a tenant %q would replace %s", tenant, masterFile)
 		}
 	}
+	if err := os.MkdirAll(args[0], 0o700); err != nil {
+		return err
+	}
 	master, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		master = make([]byte, kv.MasterLen)
@@ -55,8 +58,11 @@ func makeKeys(args []string, out io.Writer) error {
 }
 
 func writeKey(path string, key []byte, out io.Writer) error {
-	fmt.Fprintln(out, path)
-	return os.WriteFile(path, []byte(hex.EncodeToString(key)+"\n"), 0o600)
+	if err := os.WriteFile(path, []byte(hex.EncodeToString(key)+"\n"), 0o600); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, path)
+	return err
 }
 
 func readKey(path string) ([]byte, error) {

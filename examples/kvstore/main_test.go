@@ -72,7 +72,7 @@ func (s *server) line() string {
 }
 
 func TestCommands(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "new")
 	ctx := testContext(t)
 	do := func(args ...string) (string, error) {
 		var out bytes.Buffer
@@ -81,7 +81,7 @@ func TestCommands(t *testing.T) {
 	}
 	path := func(name string) string { return filepath.Join(dir, name) }
 	_, err := do("keys", dir, "a", "b")
-	require.NoError(t, err)
+	require.NoError(t, err, "the directory is made")
 	before, err := os.ReadFile(path("a.key"))
 	require.NoError(t, err)
 	_, err = do("keys", dir, "a", "c")

@@ -49,6 +49,15 @@ func (r *Replica) judge(peer iwarp.Peer, private []byte) error {
 	return nil
 }
 
+// dial connects to a replica. The error of one that rejects the connection has its reason.
+func dial(ctx context.Context, rnic *iwarp.RNIC, network, addr string, cfg *iwarp.QPConfig) (*iwarp.QP, error) {
+	qp, err := rnic.Dial(ctx, network, addr, cfg)
+	if r, ok := errors.AsType[*iwarp.RejectError](err); ok && len(r.PrivateData) > 0 {
+		return nil, fmt.Errorf("%w: %q", err, r.PrivateData)
+	}
+	return qp, err
+}
+
 // accept serves one connection.
 func (r *Replica) accept(ctx context.Context, cr *iwarp.ConnRequest) {
 	peer, _ := cr.Peer()

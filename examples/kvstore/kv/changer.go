@@ -127,7 +127,7 @@ func (g *changer) dial(ctx context.Context) (a *asking, err error) {
 	if a.in, err = c.pd.RegisterMR(a.inMem, stag.LocalWrite, nil); err != nil {
 		return nil, errors.Join(err, a.out.Close())
 	}
-	a.qp, err = c.rnic.Dial(ctx, c.cfg.Network, c.cfg.Primary, &iwarp.QPConfig{
+	a.qp, err = dial(ctx, c.rnic, c.cfg.Network, c.cfg.Primary, &iwarp.QPConfig{
 		PD: c.pd, Auth: c.auth, PrivateData: []byte{byte(useChanges)},
 	})
 	if err != nil {

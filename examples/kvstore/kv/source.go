@@ -166,7 +166,7 @@ func (s *source) dial() (*reading, error) {
 	if err := rma.Prepare(c.rnic, &cfg, 0, c.cfg.Depth); err != nil {
 		return nil, err
 	}
-	qp, err := c.rnic.Dial(ctx, c.cfg.Network, s.addr, &cfg)
+	qp, err := dial(ctx, c.rnic, c.cfg.Network, s.addr, &cfg)
 	if err != nil {
 		return nil, errors.Join(err, cfg.SendCQ.Close())
 	}
