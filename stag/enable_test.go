@@ -280,8 +280,8 @@ func TestVERBS_21_24_CloseOfABlank(t *testing.T) {
 	})
 }
 
-// TestVERBS_21_NothingIsRegisteredDuringAClose: while Close waits, what is live may be invalidated, but nothing
-// takes its place, or Close would return with that in force.
+// TestVERBS_21_NothingIsRegisteredDuringAClose: while Close waits, what was prepared before may take the place of what
+// is live, and goes with it. Nothing does so when Close has ended.
 func TestVERBS_21_NothingIsRegisteredDuringAClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
@@ -289,20 +289,25 @@ func TestVERBS_21_NothingIsRegisteredDuringAClose(t *testing.T) {
 		live := p.enable(b, mem, everyRight, 0)
 		early, err := b.Prepare(mem, everyRight, 0)
 		require.NoError(t, err)
+		last, err := b.Prepare(mem, everyRight, 0)
+		require.NoError(t, err)
 		live.Hold() // by an RDMA Read
 		closed := later(func() error { return b.Close(context.Background()) })
 		_, done := closed()
 		require.False(t, done)
-		require.ErrorIs(t, p.table.Enable(p.scope, early), errRevoked, "the region is CLOSING")
+		require.ErrorIs(t, p.table.Enable(p.scope, early), errNotInvalid)
 		require.Equal(t, None, p.table.InvalidateSTag(p.scope, live.STag(), false))
-		require.ErrorIs(t, p.table.Enable(p.scope, early), errRevoked, "and also once it is INVALID")
+		require.NoError(t, p.table.Enable(p.scope, early))
+		require.Equal(t, InvalidSTag, p.try(early.STag(), RemoteWrite, 0, 1), "it is CLOSING")
 		_, err = b.Prepare(mem, everyRight, 0)
 		require.ErrorIs(t, err, ErrInvalid)
 		live.Release()
 		err, done = closed()
 		require.True(t, done)
 		require.NoError(t, err)
+		require.ErrorIs(t, p.table.Enable(p.scope, last), errRevoked)
 		p.wantRefused("nothing is left", early, InvalidSTag)
+		p.wantRefused("nothing is left", last, InvalidSTag)
 		require.Zero(t, p.table.Len())
 	})
 }
@@ -521,5 +526,31 @@ func TestVERBS_23_CloseThatIsOvertakenByAnother(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Zero(t, p.table.Len())
+	})
+}
+
+// TestVERBS_23_RegistrationThatIsPostedAsABindStopsAClose: it was prepared before the Close, and is posted only when
+// that has failed.
+func TestVERBS_23_RegistrationThatIsPostedAsABindStopsAClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		b, w := p.fastRegion(8, lendable), p.window()
+		r := p.enable(b, make([]byte, 8), lendable, 0)
+		r.Hold() // by the Bind
+		next, err := b.Prepare(make([]byte, 8), lendable, 0)
+		require.NoError(t, err)
+		closed := later(func() error { return b.Close(context.Background()) })
+		_, done := closed()
+		require.False(t, done)
+		p.bind(w, r, 0, 8, RemoteRead, 0)
+		r.Release()
+		err, done = closed()
+		require.True(t, done)
+		require.ErrorIs(t, err, ErrBound)
+		require.NoError(t, w.Close(context.Background()))
+		require.NoError(t, p.table.Invalidate(context.Background(), r))
+		require.NoError(t, p.table.Enable(p.scope, next), "the Close has changed nothing")
+		require.NoError(t, b.Close(context.Background()))
+		require.Error(t, p.table.Enable(p.scope, next))
 	})
 }

@@ -181,8 +181,8 @@ func (e *entry) beginClose() bool {
 	return true
 }
 
-// endClose is [Region.endClose] for what is live, once no work request is to enable or to invalidate the entry: then
-// it makes sure that nothing prepared up to now can be enabled. It returns what work requests still name, if they do.
+// endClose is [Region.endClose] for what is live, once no work request is to enable or to invalidate the entry. Then
+// nothing prepared up to now can be enabled. It returns what work requests still name, if they do.
 // If it fails it has taken beginClose back.
 func (e *entry) endClose() (held *Region, err error) {
 	e.mu.Lock()
@@ -191,7 +191,6 @@ func (e *entry) endClose() (held *Region, err error) {
 		if e.queue.isHeld() {
 			return &e.queue, nil
 		}
-		e.revoked = e.prepared
 		if e.live.isHeld() {
 			return e.live, nil
 		}
@@ -203,6 +202,8 @@ func (e *entry) endClose() (held *Region, err error) {
 		e.queue.wake()
 	case late:
 		return e.live, nil
+	default:
+		e.revoked = e.prepared
 	}
 	return nil, err
 }
