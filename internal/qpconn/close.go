@@ -195,9 +195,11 @@ func (c *Conn) afterPeer() {
 		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "the peer ended its half in the middle of a message"))
 		return
 	}
-	_ = c.llp.CloseSend() // it is not graceful if that has to wait for too long
-	c.advance(Closing, Closed, nil)
-	c.die(nil)
+	c.tasks.Start(func() { // over TLS that may have to wait, which a poster must not
+		_ = c.llp.CloseSend() // it is not graceful if that has to wait for too long
+		c.advance(Closing, Closed, nil)
+		c.die(nil)
+	})
 }
 
 // sendFailed handles an error of LLP.Flush. Data that the peer sent before the connection was
@@ -246,12 +248,14 @@ func (c *Conn) die(cause error) {
 	}
 	c.owner.Leaving()
 	c.tasks.Start(func() {
+		defer func() { // also if a method of the net.Conn has ended this goroutine
+			c.mu.Lock()
+			c.act(c.arbiter.close())
+		}()
 		if cause == nil || errors.Is(cause, io.EOF) {
 			_ = c.llp.Close()
 		} else {
 			c.llp.Abort(cause)
 		}
-		c.mu.Lock()
-		c.act(c.arbiter.close())
 	})
 }

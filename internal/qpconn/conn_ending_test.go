@@ -3,6 +3,7 @@ package qpconn
 import (
 	"io"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -295,6 +296,40 @@ func TestOurEndDoesNotLeave(t *testing.T) {
 		e.conn.Abort(errAbort)
 		resume()
 		e.endedWith(Aborted, errAbort, "Abort")
+	})
+}
+
+// TestPosterDoesNotWaitForOurEnd: the poster finds nothing more to send after the end of the peer's half.
+func TestPosterDoesNotWaitForOurEnd(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		sent, ended := e.set("Sent"), e.llp.set("CloseSend")
+		var posted atomic.Bool
+		go func() {
+			e.queues(rdmap.KindWrite, 1, nil)
+			posted.Store(true)
+		}()
+		synctest.Wait()
+		e.peerEnds()
+		e.becomes(rxOver, "the reader has found the end")
+		sent()
+		synctest.Wait()
+		require.True(e, e.llp.reached("CloseSend"))
+		require.True(e, posted.Load(), "a Post does not wait for the network")
+		ended()
+		e.endedWith(Closed, nil, "Close")
+	})
+}
+
+// TestLLPThatEndsItsGoroutine: a net.Conn in a test of the program may fail the test in Close.
+func TestLLPThatEndsItsGoroutine(t *testing.T) {
+	inBubble(t, nil, func(e *end) {
+		resume := e.llp.set("Close")
+		e.peerEnds()
+		synctest.Wait()
+		require.True(e, e.llp.reached("Close"))
+		e.llp.change(func() { e.llp.goexits = true })
+		resume()
+		e.endedWith(Closed, nil, "Close")
 	})
 }
 

@@ -16,7 +16,8 @@
 //     share is to be sent and no other goroutine is available for it.
 //
 // One more goroutine closes or aborts the LLP, at the end, without a right. The method of a net.Conn
-// of the program may not return, so no other goroutine waits for it.
+// of the program may not return, so no other goroutine waits for it. Likewise one ends our half after
+// the peer has ended its half.
 //
 // # Locks
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -45,8 +46,9 @@ type memoryLLP struct {
 	discards  int
 
 	llpSend
-	closed error // not nil: it is
-	ends   []string
+	closed  error // not nil: it is
+	ends    []string
+	goexits bool // Close ends its goroutine
 }
 
 func newMemoryLLP() *memoryLLP {
@@ -234,6 +236,9 @@ func (f *memoryLLP) Wake() {
 func (f *memoryLLP) Close() error {
 	f.end("Close", net.ErrClosed)
 	f.pass("Close")
+	if see(f, func() bool { return f.goexits }) {
+		runtime.Goexit()
+	}
 	return nil
 }
 
