@@ -54,8 +54,14 @@ func appendAddr(b []byte, a netip.AddrPort) []byte {
 	return binary.BigEndian.AppendUint16(append(b, ip[:]...), a.Port())
 }
 
+// stale tells whether the time of a cookie is over.
+func (c *cookie) stale(now time.Time) bool {
+	age := now.Sub(c.made)
+	return age < 0 || age > cookieLife
+}
+
 // open checks a cookie that came from the given place, and reads it.
-func (s *secret) open(b []byte, from netip.AddrPort, at ports, now time.Time) (*cookie, bool) {
+func (s *secret) open(b []byte, from netip.AddrPort, at ports) (*cookie, bool) {
 	if len(b) != cookieSize {
 		return nil, false
 	}
@@ -64,9 +70,6 @@ func (s *secret) open(b []byte, from netip.AddrPort, at ports, now time.Time) (*
 		return nil, false
 	}
 	c := &cookie{made: time.Unix(0, int64(binary.BigEndian.Uint64(b))), from: from, at: at}
-	if age := now.Sub(c.made); age < 0 || age > cookieLife {
-		return nil, false
-	}
 	where := appendAddr(nil, from)
 	where = binary.BigEndian.AppendUint16(where, at.source)
 	where = binary.BigEndian.AppendUint16(where, at.destination)

@@ -156,7 +156,11 @@ func (e *endpoint) send(p []byte, d destination) {
 func (e *endpoint) sort(buf *[maxPacket]byte, n int, w way) (taken bool) {
 	p := buf[:n]
 	at := portsOf(p)
-	if at.destination != e.addr.Port || at.source == 0 {
+	switch {
+	case at.source == 0:
+		return false
+	case at.destination != e.addr.Port: // of no association
+		e.unassociated(p, w)
 		return false
 	}
 	sender := peer{w.peer, at.source}

@@ -184,7 +184,7 @@ func FuzzInit(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:cookieSize-1])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, ok := s.open(b, from, at, now)
+		_, ok := s.open(b, from, at)
 		require.Equal(t, string(b) == string(good), ok)
 		i, err := parseInit(b)
 		if err != nil {

@@ -309,6 +309,24 @@ func TestCookieOfThePast(t *testing.T) {
 	})
 }
 
+// TestStaleCookieIsTold to the peer that it belongs to, once for each packet (RFC 9260 section 5.1.5), which may then
+// begin anew.
+func TestStaleCookieIsTold(t *testing.T) {
+	guarded(t, func(x *victim) {
+		old := x.cookie(5)
+		time.Sleep(cookieLife + time.Nanosecond)
+		x.chunks(chunkError)
+		x.says(old.tag+1, appendChunk(nil, chunkCookieEcho, 0, old.cookie))
+		require.Empty(t, x.chunks(chunkError), "it is not the tag of the cookie")
+		x.says(old.tag, appendChunk(nil, chunkCookieEcho, 0, old.cookie))
+		require.Equal(t, []chunk{octets("0900 000c 0003 0008 00000000")}, x.chunks(chunkError))
+		require.Zero(t, x.l.e.count())
+		young := x.cookie(5)
+		x.says(young.tag, appendChunk(nil, chunkCookieEcho, 0, young.cookie))
+		require.Equal(t, 1, x.l.e.count())
+	})
+}
+
 // TestAssociationThatIsOneTooMany is refused, so that the peer need not try again and again.
 func TestAssociationThatIsOneTooMany(t *testing.T) {
 	guarded(t, func(x *victim) {

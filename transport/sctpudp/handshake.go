@@ -75,7 +75,7 @@ func (h *handshake) init() []byte {
 // handshakePacket takes the packets that arrive before there is an association. It drops
 // those that are not from the peer or lack our tag.
 func (h *handshake) handshakePacket(p []byte, w way) {
-	if w.peer != h.peer.udp || portsOf(p).source != h.peer.port || tagOf(p) != h.ours.tag {
+	if w.peer != h.peer.udp || back(p) != h.ports() || tagOf(p) != h.ours.tag {
 		return
 	}
 	select {

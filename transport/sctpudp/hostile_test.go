@@ -185,33 +185,34 @@ func TestSpoofedInitsCostNothing(t *testing.T) {
 	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20))
 }
 
-// TestCookiesProveAnAddress: only the address that got a cookie can use it, for a minute.
+// TestCookiesProveAnAddress: only the address that got a cookie can use it.
 func TestCookiesProveAnAddress(t *testing.T) {
 	s, now := newSecret(), time.Now()
 	from, at := netip.MustParseAddrPort("[::1]:7"), ports{3, 4}
 	k := &cookie{made: now, from: from, at: at, ours: newInitiation(), theirs: newInitiation()}
 	b := s.bake(k)
-	got, ok := s.open(b, from, at, now.Add(cookieLife))
+	got, ok := s.open(b, from, at)
 	require.True(t, ok)
 	require.Equal(t, k.ours, got.ours)
 	require.Equal(t, k.theirs, got.theirs)
 
-	_, ok = s.open(b, netip.MustParseAddrPort("[::1]:8"), at, now)
+	_, ok = s.open(b, netip.MustParseAddrPort("[::1]:8"), at)
 	require.False(t, ok, "another address")
-	_, ok = s.open(b, from, ports{3, 5}, now)
+	_, ok = s.open(b, from, ports{3, 5})
 	require.False(t, ok, "another port")
-	_, ok = s.open(b, from, at, now.Add(cookieLife+time.Second))
-	require.False(t, ok, "too old")
+	require.False(t, got.stale(now.Add(cookieLife)))
+	require.True(t, got.stale(now.Add(cookieLife+time.Second)), "too old")
+	require.True(t, got.stale(now.Add(-time.Second)), "the clock was set back")
 	other := newSecret()
-	_, ok = other.open(b, from, at, now)
+	_, ok = other.open(b, from, at)
 	require.False(t, ok, "of another listener")
 	for i := range b {
 		b[i] ^= 1
-		_, ok = s.open(b, from, at, now)
+		_, ok = s.open(b, from, at)
 		require.False(t, ok, "octet %d", i)
 		b[i] ^= 1
 	}
-	_, ok = s.open(b[1:], from, at, now)
+	_, ok = s.open(b[1:], from, at)
 	require.False(t, ok)
 }
 

@@ -99,6 +99,9 @@ func (l *Listener) handshakePacket(p []byte, w way) {
 	}
 }
 
+// staleCookie is the cause of an ERROR; it does not tell for how long the cookie has been stale (RFC 9260 section 3.3.10.3).
+var staleCookie = []byte{0, 3, 0, 8, 0, 0, 0, 0}
+
 // back are the ports of an answer.
 func back(p []byte) ports {
 	at := portsOf(p)
@@ -111,7 +114,8 @@ func (l *Listener) greet(p []byte, c chunk, w way) {
 	if theirs.tag == 0 { // there is no answer to it (RFC 9260 section 3.3.2)
 		return
 	}
-	if err != nil || theirs.adaptation != sctp.Adaptation || l.ctx.Err() != nil {
+	listens := portsOf(p).destination == l.e.addr.Port && l.ctx.Err() == nil
+	if err != nil || theirs.adaptation != sctp.Adaptation || !listens {
 		l.e.send(packet(back(p), theirs.tag, chunkAbort, 0, nil), w.back())
 		return
 	}
@@ -122,8 +126,15 @@ func (l *Listener) greet(p []byte, c chunk, w way) {
 
 // welcome makes the association of a peer that has brought its cookie.
 func (l *Listener) welcome(p []byte, c chunk, w way) {
-	k, ok := l.secret.open(c[chunkHeaderSize:], w.peer, portsOf(p), time.Now())
-	if !ok || tagOf(p) != k.ours.tag || !l.e.restarts(peer{w.peer, k.at.source}, k.made) {
+	k, ok := l.secret.open(c[chunkHeaderSize:], w.peer, portsOf(p))
+	if !ok || tagOf(p) != k.ours.tag {
+		return
+	}
+	if k.stale(time.Now()) { // the peer may begin anew (RFC 9260 section 5.2.6)
+		l.e.send(packet(back(p), k.theirs.tag, chunkError, 0, staleCookie), w.back())
+		return
+	}
+	if !l.e.restarts(peer{w.peer, k.at.source}, k.made) {
 		return
 	}
 	if l.ctx.Err() != nil || l.e.count() >= maxAssociations {

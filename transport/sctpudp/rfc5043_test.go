@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -221,6 +222,17 @@ func TestNoListener(t *testing.T) {
 	defer c.Close()
 	_, err := c.Open(ctx, "127.0.0.1:9")
 	require.True(t, errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ECONNREFUSED), "%v", err)
+}
+
+// TestDialToAnotherPortOfSCTP at the UDP port of a listener is refused, as by a kernel (RFC 9260 section 8.4).
+func TestDialToAnotherPortOfSCTP(t *testing.T) {
+	p := newPair(t)
+	udp := p.l.e.addr.UDP.String()
+	start := time.Now()
+	_, err := p.c.Open(t.Context(), fmt.Sprintf("%s/%d", udp, p.l.e.addr.Port^1))
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.Less(t, time.Since(start), 5*time.Second)
+	p.works()
 }
 
 func TestAddresses(t *testing.T) {
