@@ -36,7 +36,7 @@ type PoolConfig struct {
 	Idle time.Duration
 	// Backoff is how long the pool waits for the next set-up with a peer after the attempt-th
 	// failure in a row, counted from 1. nil: 10 ms x 2^(attempt-1) and at most 30 s, of which
-	// half or less is taken away at random. It is called with the pool locked, and must not call the pool.
+	// half or less is taken away at random. It is called with the pool locked, and must neither call the pool nor panic.
 	Backoff func(attempt int) time.Duration
 }
 

@@ -139,6 +139,19 @@ func TestMPA2_12_15_RejectTellsTheDepthsThatWereNeeded(t *testing.T) {
 	require.Zero(t, s.closed, "the connection is left to the ULP")
 }
 
+// TestMPA2_3_15_RejectWithoutItsDepths: an enhanced Reject that is shorter than the four octets is malformed, and no refusal.
+func TestMPA2_3_15_RejectWithoutItsDepths(t *testing.T) {
+	for _, private := range []string{"0000", "0001 80", "0002 8040", "0003 804000"} {
+		r, s := initiate(t, Options{}, 16, 8, keyRep+"7002"+private)
+		var fault *transport.Fault
+		require.ErrorAs(t, r.err, &fault, private)
+		require.Equal(t, transport.MPAStartup, fault.Code)
+		var rejected *RejectError
+		require.NotErrorAs(t, r.err, &rejected)
+		require.NotZero(t, s.closed)
+	}
+}
+
 func TestMPA2_30_TermsHoldBeforeTheRTR(t *testing.T) {
 	r, s := initiate(t, Options{}, 16, 8, keyRep+"50020004 80028010")
 	require.NoError(t, r.err)
