@@ -154,7 +154,7 @@ func (i *initiator) connect(ctx context.Context, c net.Conn, o mpa.Options) erro
 	if err != nil {
 		return err
 	}
-	ctx, done, err := i.exchange(ctx)
+	ctx, done, err := i.exchange(ctx, nil)
 	if err != nil {
 		_ = stream.Close()
 		return err
@@ -254,7 +254,7 @@ func (i *initiator) dialSession(ctx context.Context, network, addr string, plain
 	if err != nil {
 		return err
 	}
-	ctx, done, err := i.exchange(ctx)
+	ctx, done, err := i.exchange(ctx, nil)
 	if err != nil {
 		s.Release(true)
 		return err

@@ -357,3 +357,55 @@ func TestRefuseEndsTheSessionsThatAreBeingAccepted(t *testing.T) {
 	require.Error(t, <-accepted)
 	require.Nil(t, got.llp)
 }
+
+// TestRefuseBesideAnAccept of a session, as it begins, and between Prepare and the answer: the initiator is told, and not
+// only that its association ends.
+func TestRefuseBesideAnAccept(t *testing.T) {
+	for at, hook := range map[string]func(c *hookedContext, f func()){
+		"before Prepare":    func(c *hookedContext, f func()) { c.done = f },
+		"before the answer": func(c *hookedContext, f func()) { c.deadline = f },
+	} {
+		t.Run(at, func(t *testing.T) {
+			m, other := newManager(t), newManager(t)
+			l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{SetupTimeout: 5 * time.Second, MaxHalfOpen: 1})
+			require.NoError(t, err)
+			asks, _ := local(t)
+			asks.NoFallback = true
+			dialed := make(chan error, 1)
+			go func() { dialed <- other.Dial(someTime(t), SCTPUDP, l.Addr().String(), asks) }()
+			q, err := l.Accept(someTime(t))
+			require.NoError(t, err)
+			ctx := &hookedContext{Context: someTime(t)}
+			hook(ctx, sync.OnceFunc(func() {
+				m.Refuse(errClosed)
+				m.Wait()
+				m.Close()
+			}))
+			answers, got := local(t)
+			require.ErrorIs(t, q.Accept(ctx, answers), errClosed)
+			require.ErrorIs(t, <-dialed, sctp.ErrRefused)
+			require.Nil(t, got.llp)
+			require.Zero(t, m.Pending())
+		})
+	}
+}
+
+// A hookedContext calls functions when it is asked.
+type hookedContext struct {
+	context.Context
+	done, deadline func() // nil: none
+}
+
+func (c *hookedContext) Done() <-chan struct{} {
+	if c.done != nil {
+		c.done()
+	}
+	return c.Context.Done()
+}
+
+func (c *hookedContext) Deadline() (time.Time, bool) {
+	if c.deadline != nil {
+		c.deadline()
+	}
+	return c.Context.Deadline()
+}

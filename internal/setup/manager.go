@@ -157,14 +157,9 @@ func (m *Manager) Within(ctx context.Context, f func(ctx context.Context) error)
 // begin calls f, which does what comes before an exchange of set-up messages, under a context that
 // ends with ctx or with Refuse.
 func (m *Manager) begin(ctx context.Context, f func(ctx context.Context) error) error {
-	return m.beginAnswer(ctx, nil, f)
-}
-
-// beginAnswer is begin of what answers an offer.
-func (m *Manager) beginAnswer(ctx context.Context, o offer, f func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	e := &exchange{end: end, cause: m.cfg.Closed, answers: o}
+	e := &exchange{end: end, cause: m.cfg.Closed}
 	if err := m.watch(e); err != nil {
 		return err
 	}
@@ -174,15 +169,19 @@ func (m *Manager) beginAnswer(ctx context.Context, o offer, f func(ctx context.C
 
 // exchange begins an exchange of set-up messages, which ends with ctx or with Refuse. Until
 // both ends have spoken that ends the connection. From then on it is a failure that the
-// peer is told of, by Establish. The function that it returns belongs after Establish.
-func (m *Manager) exchange(ctx context.Context) (context.Context, func(), error) {
+// peer is told of, by Establish. The function that it returns belongs after Establish. The exchange
+// answers o, which need not be watched any more; nil: it asks.
+func (m *Manager) exchange(ctx context.Context, o offer) (context.Context, func(), error) {
 	ctx, end := context.WithCancelCause(ctx)
-	e := &exchange{end: end, cause: m.cfg.Closed}
+	e := &exchange{end: end, cause: m.cfg.Closed, answers: o}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refused != nil {
 		end(nil)
 		return nil, nil, m.refused
+	}
+	if o != nil {
+		delete(m.pending, o)
 	}
 	m.pending[e] = struct{}{}
 	m.exchanges.Add(1)
@@ -197,12 +196,12 @@ func (m *Manager) exchange(ctx context.Context) (context.Context, func(), error)
 type exchange struct {
 	end     context.CancelCauseFunc
 	cause   error
-	answers offer // that has no answer yet; nil: none
+	answers offer // nil: none
 }
 
 func (e *exchange) Close() error {
 	if s, ok := e.answers.(sessionOffer); ok {
-		_ = s.Close() // before Manager.Close ends the association, which does not wait for the program
+		_ = s.Close() // unless it is answered; before Manager.Close ends the association
 	}
 	e.end(e.cause)
 	return nil

@@ -104,14 +104,23 @@ func (q *Request) fail(err error) {
 	q.manager.refuse(err)
 }
 
-func (q *Request) accept(ctx context.Context, l *Local) error {
+// prepare calls Prepare, which is the program's: the end of the RNIC does not wait for it. It refuses a session
+// meanwhile, before the end of the association. A connection is refused when Prepare has returned.
+func (q *Request) prepare(ctx context.Context, l *Local) error {
+	if _, ok := q.offer.(sessionOffer); ok {
+		return q.manager.Within(ctx, l.prepare)
+	}
 	q.manager.unwatch(q.offer) // what follows ends with Refuse, too
-	if err := q.manager.beginAnswer(ctx, q.offer, l.prepare); err != nil {
+	return q.manager.begin(ctx, l.prepare)
+}
+
+func (q *Request) accept(ctx context.Context, l *Local) error {
+	if err := q.prepare(ctx, l); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	ctx, done, err := q.manager.exchange(ctx)
+	ctx, done, err := q.manager.exchange(ctx, q.offer)
 	if err != nil {
 		return err
 	}
