@@ -313,33 +313,33 @@ func TestRejectedConnection(t *testing.T) {
 	}
 }
 
-// TestRefuseEndsTheSessionsThatWait, itself: the association, which Close ends, is to take what that sends.
-func TestRefuseEndsTheSessionsThatWait(t *testing.T) {
+// asksForASession has another Manager ask m for a session, which waits as q.
+func asksForASession(t *testing.T) (m *Manager, q *Request, dialed <-chan error) {
+	t.Helper()
 	m, other := newManager(t), newManager(t)
 	l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{SetupTimeout: 5 * time.Second, MaxHalfOpen: 1})
 	require.NoError(t, err)
 	asks, _ := local(t)
 	asks.NoFallback = true
-	done := make(chan error, 1)
-	go func() { done <- other.Dial(someTime(t), SCTPUDP, l.Addr().String(), asks) }()
-	_, err = l.Accept(someTime(t))
+	ends := make(chan error, 1)
+	go func() { ends <- other.Dial(someTime(t), SCTPUDP, l.Addr().String(), asks) }()
+	q, err = l.Accept(someTime(t))
 	require.NoError(t, err)
+	return m, q, ends
+}
+
+// TestRefuseEndsTheSessionsThatWait, itself: the association, which Close ends, is to take what that sends.
+func TestRefuseEndsTheSessionsThatWait(t *testing.T) {
+	m, _, dialed := asksForASession(t)
 	m.cfg.Start = func(func()) { t.Error("a goroutine that Close does not wait for") }
 	m.Refuse(errClosed)
-	require.ErrorIs(t, <-done, sctp.ErrRefused)
+	require.ErrorIs(t, <-dialed, sctp.ErrRefused)
 }
 
 // TestRefuseEndsTheSessionsThatAreBeingAccepted, itself, too: it does not wait for Prepare, which is the program's.
 func TestRefuseEndsTheSessionsThatAreBeingAccepted(t *testing.T) {
-	m, other := newManager(t), newManager(t)
-	l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{SetupTimeout: 5 * time.Second, MaxHalfOpen: 1})
-	require.NoError(t, err)
-	asks, _ := local(t)
-	asks.NoFallback = true
-	dialed, accepted := make(chan error, 1), make(chan error, 1)
-	go func() { dialed <- other.Dial(someTime(t), SCTPUDP, l.Addr().String(), asks) }()
-	q, err := l.Accept(someTime(t))
-	require.NoError(t, err)
+	m, q, dialed := asksForASession(t)
+	accepted := make(chan error, 1)
 	answers, got := local(t)
 	prepares, resume := make(chan struct{}), make(chan struct{})
 	answers.Prepare = func(context.Context) error {
@@ -366,15 +366,7 @@ func TestRefuseBesideAnAccept(t *testing.T) {
 		"before the answer": func(c *hookedContext, f func()) { c.deadline = f },
 	} {
 		t.Run(at, func(t *testing.T) {
-			m, other := newManager(t), newManager(t)
-			l, err := m.Listen(someTime(t), SCTPUDP, "127.0.0.1:0", ListenConfig{SetupTimeout: 5 * time.Second, MaxHalfOpen: 1})
-			require.NoError(t, err)
-			asks, _ := local(t)
-			asks.NoFallback = true
-			dialed := make(chan error, 1)
-			go func() { dialed <- other.Dial(someTime(t), SCTPUDP, l.Addr().String(), asks) }()
-			q, err := l.Accept(someTime(t))
-			require.NoError(t, err)
+			m, q, dialed := asksForASession(t)
 			ctx := &hookedContext{Context: someTime(t)}
 			hook(ctx, sync.OnceFunc(func() {
 				m.Refuse(errClosed)

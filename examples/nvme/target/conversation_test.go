@@ -60,8 +60,7 @@ func exercise(t *testing.T, n *nvme.Namespace) {
 
 func TestHOST_25_OurHostAgainstOurTarget(t *testing.T) {
 	fake := func() backend.Backend {
-		b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
-		require.NoError(t, err)
+		b := fakeOf(t)
 		return b
 	}
 	for name, c := range map[string]struct {

@@ -211,8 +211,7 @@ func TestNVME_31_BuffersOfData(t *testing.T) {
 // TestNVME_76_StatusesOfBackEnds: errors of the medium are statuses, and the queue lives on.
 func TestNVME_76_StatusesOfBackEnds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
-		require.NoError(t, err)
+		b := fakeOf(t)
 		w := newWorld(t, "pipe", nil, b)
 		q := newHost(t, w.addr).connect(1).io[0]
 		p := pattern(lba, 1)

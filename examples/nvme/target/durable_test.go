@@ -50,8 +50,7 @@ func TestNVME_51_CacheOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(4) {
 				virtual(t, func(t *testing.T) {
-					b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
-					require.NoError(t, err)
+					b := fakeOf(t)
 					w := newWorld(t, "pipe", nil, b)
 					s := newHost(t, w.addr).connect(1)
 					q := s.io[0]
@@ -81,8 +80,7 @@ func TestNVME_51_CacheOff(t *testing.T) {
 func TestNVME_66_TheFirstCache(t *testing.T) {
 	for seed := range uint64(4) {
 		virtual(t, func(t *testing.T) {
-			b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
-			require.NoError(t, err)
+			b := fakeOf(t)
 			w := newWorld(t, "pipe", nil, nil)
 			s := newHost(t, w.addr).connect(1)
 			page := make([]byte, capsule.PageSize)
@@ -120,9 +118,7 @@ func TestNVME_68_FlushOfAReplacedBackEnd(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				var disks [2]*backend.Fake
 				for i := range disks {
-					var err error
-					disks[i], err = backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
-					require.NoError(t, err)
+					disks[i] = fakeOf(t)
 				}
 				b := &leaving{Backend: disks[0]}
 				w := newWorld(t, "pipe", nil, b)

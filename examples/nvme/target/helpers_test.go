@@ -31,6 +31,14 @@ func memoryOf(t testing.TB, size int64) backend.Backend {
 
 const diskSize = 64 << 20
 
+// fakeOf is a back end that can lose power.
+func fakeOf(t testing.TB) *backend.Fake {
+	t.Helper()
+	b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
+	require.NoError(t, err)
+	return b
+}
+
 // newWorld makes a target whose namespace 1 is b; nil: memory.
 func newWorld(t testing.TB, net string, cfg *Config, b backend.Backend) *world {
 	t.Helper()

@@ -202,8 +202,7 @@ func TestNVME_10_EventRequestsKeepTheirReceive(t *testing.T) {
 
 // blocked is a back end of which one block takes until a channel is closed.
 func blocked(t testing.TB, at int64) (b *backend.Fake, open chan struct{}) {
-	b, err := backend.NewFake(backend.FakeConfig{Size: diskSize, BlockSize: lba})
-	require.NoError(t, err)
+	b = fakeOf(t)
 	open = make(chan struct{})
 	b.Inject(backend.Fault{Off: at * lba, Len: lba, Wait: open})
 	return b, open
