@@ -107,15 +107,15 @@ func (c *conn) parseData(msg []byte, m *op.Message) error {
 func (c *conn) prove(now time.Time, q *request, msg []byte, t regionkey.OpType) (k op.KeyState, had bool) {
 	r, p, need := c.server.region(q.number), c.opened[q.number], Ops(wire.OpsOf(t))
 	had = p.ever.Has(need)
-	if r == nil || r.serial != p.serial {
-		return op.NoKey, had
+	if r == nil || r.serial != p.serial || !had {
+		return op.NoKey, had // keys of an earlier connection may be right, but Authorize was not asked for this one
 	}
 	good := c.suite == wire.Suite0 && p.in(q.epoch).Has(need) || c.suite != wire.Suite0 && c.hasKey(now, q, r, msg, t)
 	oldest, current, open := r.epochs(now) // behind the check: a key that has failed since is an old one
 	switch {
 	case !open:
 		return op.NoKey, had
-	case q.epoch < oldest && had:
+	case q.epoch < oldest: // good or not: a Sealer of an older key may still be in the cache
 		q.now = current
 		return op.OldKey, true
 	case !good:

@@ -206,6 +206,37 @@ func TestRMA_9_WhatIsNotAllowedIsNotToldApart(t *testing.T) {
 	}
 }
 
+// TestRMA_9_RightsAreThoseOfTheConnection: a client that takes the instance of an earlier connection has the keys that it
+// got there, and not the rights any more that Authorize refuses it by now. Neither before a Rekey nor behind its grace.
+func TestRMA_9_RightsAreThoseOfTheConnection(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		allowed := allOps
+		w, before := plays(t, plan{server: ServerConfig{Authorize: func(iwarp.Peer, uint64, Ops) Ops { return allowed }}})
+		allowed = MayRead
+		o := w.another()
+		o.serve()
+		r := newRaw(o)
+		r.greets()
+		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
+		require.Equal(t, wire.OpRead, r.rep.Ops, "what the server grants")
+		r.rep.Keys = before.rep.Keys
+		write := func(id wire.OpID) {
+			q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 16}
+			r.sends(q.Append(nil, r.header(id), r.out, r.sealer(regionkey.Write, regionkey.Initiator)))
+			r.wantStatus(op.RemoteAuth, op.BadKey)
+		}
+		write(2)
+		_, err := w.region.Rekey(t.Context(), nil, time.Second)
+		require.NoError(t, err)
+		write(3)
+		time.Sleep(time.Second)
+		write(4)
+		require.NoError(t, r.qp.Close())
+		require.NoError(t, <-o.served)
+		before.ends(w)
+	})
+}
+
 // TestRMA_10_BoundsAreToldToThoseWithTheKey: the end of the region is exact, and nothing wraps.
 func TestRMA_10_BoundsAreToldToThoseWithTheKey(t *testing.T) {
 	for name, p := range suites() {
