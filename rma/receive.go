@@ -154,12 +154,12 @@ var endTexts = map[op.Why]string{
 	op.Unexpected: "a message that nothing has asked for", op.Contradiction: "a message that contradicts its operation",
 	op.OverCredit: "more requests than the peer has credits", op.OverMaxOp: "an operation that is too long",
 	op.SameID: "a request with the ID of another one", op.NeverPulled: "data that nothing has asked for",
-	op.TooManyFailures: "too many requests with wrong keys",
+	op.TooManyFailures: "too many requests with wrong keys", op.NotRead: "the octets of a write have not come in time",
 }
 
 // endFor ends the connection for a reason of the machines. mu is held.
 func (c *conn) endFor(why op.Why) {
-	if why == op.NoHello {
+	if why == op.NoHello || why == op.NotRead {
 		c.end(fmt.Errorf("%w: %s", ErrTimeout, endTexts[why]))
 		return
 	}

@@ -229,3 +229,40 @@ func TestServeEndsWithoutTheOctetsOfASource(t *testing.T) {
 		w.wantNothingLeft()
 	})
 }
+
+// TestRMA_24_39_SourceThatNeverComes: a client lends the source of a write, and never answers the RDMA Read. Its part of the
+// window is back after Linger, with the end of its connection, and other clients go on.
+func TestRMA_24_39_SourceThatNeverComes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := suite0()
+		p.server.Solicitor = fixed(t, 4096+64)
+		w, r := plays(t, p)
+		good := w.another()
+		good.serve()
+		var err error
+		good.client, err = NewClient(good.context(), good.qps[0], &good.plan.client)
+		require.NoError(t, err)
+		write := Command{Op: Write, Handle: good.opens(), Buf: octets(1, 4096)}
+		portal := good.portal(1)
+		s := &stuck{Memory: NewMemory(make([]byte, 4096)), entered: make(chan struct{}), go_: make(chan struct{})}
+		mr, err := r.pd.RegisterBuffer(s, stag.RemoteRead, nil)
+		require.NoError(t, err)
+		from := mr.Advertise(0, 4096)
+		q := wire.WriteReq{Region: regionID, Epoch: 1, Length: 4096, SourceSTag: uint32(from.STag), SourceTO: from.TO}
+		r.sends(q.Append(nil, r.header(2), r.out, nil))
+		r.receives(wire.TypePull)
+		s.wait()
+		require.ErrorIs(t, does(t, portal, write).Err, ErrNACK, "the window is full")
+		begun := time.Now()
+		err = <-w.served
+		w.served = nil
+		require.ErrorContains(t, err, "the octets of a write have not come in time")
+		require.Less(t, time.Since(begun), 10*time.Second)
+		require.Zero(t, p.server.Solicitor.Stats().Granted)
+		require.NoError(t, does(t, portal, write).Err)
+		s.release()
+		require.NoError(t, good.client.Close())
+		require.NoError(t, <-good.served)
+		w.wantNothingLeft()
+	})
+}

@@ -117,6 +117,8 @@ const (
 	NeverPulled
 	// TooManyFailures: requests with wrong keys, faster than the limit.
 	TooManyFailures
+	// NotRead: the RDMA Read of a source that has not completed in time.
+	NotRead
 )
 
 // The reasons to record something.

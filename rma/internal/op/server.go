@@ -37,8 +37,9 @@ import "time"
 //	                     timer            revoking, Revoke
 //	revoking             DATA, STATUS     revoking
 //	                     Revoked          unused, Release
-//	overrun              STATUS           overrun
+//	overrun    Linger    STATUS           overrun
 //	                     Pulled, Lost     unused, Release
+//	                     timer            overrun, End
 //	dropping             Opened           unused, Release
 //
 // Each way to unused has Free besides. After Lost nothing is sent. A message that is not in the
@@ -116,7 +117,7 @@ type record struct {
 // timed reports whether the timer of a record runs.
 func (r *record) timed() bool {
 	switch r.state {
-	case recordQueued, recordPulled, recordReading, recordOpening, recordCopying, recordFenced:
+	case recordQueued, recordPulled, recordReading, recordOpening, recordCopying, recordFenced, recordOverrun:
 		return true
 	default:
 		return false

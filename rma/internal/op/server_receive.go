@@ -12,7 +12,7 @@ func (s *Server) Receive(dst []Action, now time.Time, m *Message) []Action {
 	switch m.Type {
 	case TypeData:
 		if !ok {
-			return s.end(dst, m, NeverPulled)
+			return s.end(dst, m.Op, NeverPulled)
 		}
 		return s.data(dst, m, i)
 	case TypeStatus:
@@ -22,23 +22,26 @@ func (s *Server) Receive(dst []Action, now time.Time, m *Message) []Action {
 	kind, is := m.kind()
 	switch {
 	case !is:
-		return s.end(dst, m, Unexpected)
+		return s.end(dst, m.Op, Unexpected)
 	case ok:
-		return s.end(dst, m, SameID)
+		return s.end(dst, m.Op, SameID)
 	case m.Invalidated != NoRole:
-		return s.end(dst, m, Contradiction)
+		return s.end(dst, m.Op, Contradiction)
 	case s.live >= s.cfg.Credits:
-		return s.end(dst, m, OverCredit)
+		return s.end(dst, m.Op, OverCredit)
 	case m.Length > s.cfg.MaxOp:
-		return s.end(dst, m, OverMaxOp)
+		return s.end(dst, m.Op, OverMaxOp)
 	}
 	return s.request(dst, m, kind)
 }
 
-// end ends the connection.
-func (s *Server) end(dst []Action, m *Message, why Why) []Action {
+// end ends the connection, if it has not ended.
+func (s *Server) end(dst []Action, id ID, why Why) []Action {
+	if s.phase >= phaseEnded {
+		return dst
+	}
 	s.phase = phaseEnded
-	return append(dst, Action{Do: End, Op: m.Op, Record: NoRecord, Why: why})
+	return append(dst, Action{Do: End, Op: id, Record: NoRecord, Why: why})
 }
 
 // request handles a request that the client may make.
@@ -96,18 +99,17 @@ func (s *Server) failed(dst []Action, a Action, had bool) []Action {
 
 // endIfTooMany ends the connection if there were too many wrong keys.
 func (s *Server) endIfTooMany(dst []Action, id ID) []Action {
-	if !s.failures.over(s.clock.now) || s.phase >= phaseEnded {
+	if !s.failures.over(s.clock.now) {
 		return dst
 	}
-	s.phase = phaseEnded
-	return append(dst, Action{Do: End, Op: id, Record: NoRecord, Why: TooManyFailures})
+	return s.end(dst, id, TooManyFailures)
 }
 
 // data: the blob of a write is in its sink, which the message has invalidated.
 func (s *Server) data(dst []Action, m *Message, i int32) []Action {
 	r := &s.records[i]
 	if r.kind != Write || r.source || r.length != m.Length || m.Invalidated != ServerRole {
-		return s.end(dst, m, Contradiction)
+		return s.end(dst, m.Op, Contradiction)
 	}
 	switch r.state {
 	case recordPulled:
@@ -120,7 +122,7 @@ func (s *Server) data(dst []Action, m *Message, i int32) []Action {
 		s.stats.Late++
 		return dst
 	default:
-		return s.end(dst, m, NeverPulled)
+		return s.end(dst, m.Op, NeverPulled)
 	}
 }
 
@@ -128,7 +130,7 @@ func (s *Server) data(dst []Action, m *Message, i int32) []Action {
 func (s *Server) refused(dst []Action, m *Message, i int32) []Action {
 	if i == none {
 		if m.Invalidated != NoRole {
-			return s.end(dst, m, Contradiction)
+			return s.end(dst, m.Op, Contradiction)
 		}
 		s.stats.Late++
 		return dst
@@ -136,18 +138,17 @@ func (s *Server) refused(dst []Action, m *Message, i int32) []Action {
 	r := &s.records[i]
 	sink := r.state == recordPulled || r.state == recordFenced
 	if sink && m.Invalidated != ServerRole {
-		return s.end(dst, m, Contradiction)
+		return s.end(dst, m.Op, Contradiction)
 	}
 	switch r.state {
 	case recordPulled, recordFenced:
 		return s.retire(s.release(dst, i, RefundNACK), i)
 	case recordReading:
-		s.enter(i, recordOverrun)
-		return dst
+		return s.overrun(dst, i)
 	case recordRevoking, recordOverrun:
 		s.stats.Late++
 		return dst
 	default:
-		return s.end(dst, m, Unexpected)
+		return s.end(dst, m.Op, Unexpected)
 	}
 }

@@ -162,6 +162,26 @@ func TestRMA_24_SinkOfTheServerLingers(t *testing.T) {
 	s.hears(data(id), "End(8)")
 }
 
+// TestRMA_24_SourceThatIsReadForTooLong: the RDMA Read of a source cannot be taken back, so the connection ends, once.
+func TestRMA_24_SourceThatIsReadForTooLong(t *testing.T) {
+	s := newServer(t, nil)
+	m := writeReq(1)
+	m.Source = true
+	id := s.pulled(m)
+	s.waits(50*ms, "Hold")
+	s.waits(30*ms, "End(10)")
+	s.sleep(time.Second)
+	s.want("", s.Tick(nil, s.now))
+	s.want("Release(Failed), Free", s.Lost(nil, s.now))
+
+	s = newServer(t, nil)
+	id = s.pulled(m)
+	s.hears(status(id, NACK, TooLate, NoRole), "")
+	s.waits(30*ms, "End(10)")
+	s.want("Release(Timeout), Free", s.Pulled(nil, s.now, id, true))
+	require.True(t, s.Idle())
+}
+
 func TestRMA_25_ServerWithoutLinger(t *testing.T) {
 	s := newServer(t, func(cfg *ServerConfig) { cfg.Linger = 0 })
 	id := s.pulled(writeReq(1))

@@ -40,8 +40,7 @@ func (s *Server) timeout(dst []Action, i int32) []Action {
 		return dst
 	case recordReading:
 		s.stats.Expired++
-		s.enter(i, recordOverrun)
-		return append(dst, s.action(Hold, i))
+		return s.overrun(append(dst, s.action(Hold, i)), i)
 	case recordOpening:
 		s.stats.Expired++
 		s.enter(i, recordDropping)
@@ -51,9 +50,20 @@ func (s *Server) timeout(dst []Action, i int32) []Action {
 		return dst
 	case recordFenced:
 		return s.revoke(dst, i)
+	case recordOverrun:
+		r.due = never
+		return s.end(dst, r.id, NotRead)
 	default:
 		return dst
 	}
+}
+
+// overrun lets the RDMA Read of a source go on for the time Linger. Only the end of the connection ends one that takes
+// longer.
+func (s *Server) overrun(dst []Action, i int32) []Action {
+	s.enter(i, recordOverrun)
+	s.records[i].due = s.clock.timer(s.cfg.Linger)
+	return dst
 }
 
 func (s *Server) revoke(dst []Action, i int32) []Action {
