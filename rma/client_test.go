@@ -28,8 +28,14 @@ func asks(t *testing.T, p plan, linger time.Duration) (*pair, *raw, *Handle, *Po
 // played makes the client of the pair, and plays the server.
 func (w *pair) played(linger time.Duration) (*raw, *Handle, *Portal) {
 	w.Helper()
+	return w.playedWith(linger, 4096)
+}
+
+// playedWith is played where operations may have so many octets.
+func (w *pair) playedWith(linger time.Duration, maxOp uint32) (*raw, *Handle, *Portal) {
+	w.Helper()
 	r := w.raw(w.qps[1], w.plan.server.PD, regionkey.Responder)
-	r.mine.Depth, r.mine.Linger = 8, linger
+	r.mine.Depth, r.mine.Linger, r.mine.MaxOp = 8, linger, maxOp
 	r.suite = 1
 	if w.plan.plain {
 		r.suite = 0

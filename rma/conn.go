@@ -116,17 +116,14 @@ type conn struct {
 	said     said              // by the message that has just come
 	opened   map[uint64]permit // by the numbers of regions
 
-	timer    *time.Timer
-	armed    time.Time // zero: it does not run
-	stage    stage
-	activity activity      // of run
-	probe    *iwarp.MR     // see wake
-	again    chan struct{} // with a token run looks again, when the connection is gone
-	busy     int           // calls that have not ended
-	drained  chan struct{} // closed when there are none, asServer has answered all, and the connection is closing
-	ending   sync.Once     // terminate
-	err      error         // why this side has ended it; nil: it has not
-	wcs      [4]iwarp.WC   // of run
+	timer   *time.Timer
+	armed   time.Time // zero: it does not run
+	stage   stage
+	again   chan struct{} // with a token run looks again, when the connection is gone
+	busy    int           // calls that have not ended
+	drained chan struct{} // closed when there are none, asServer has answered all, and the connection is closing
+	err     error         // why this side has ended it; nil: it has not
+	wcs     [4]iwarp.WC   // of run
 }
 
 // errOneCQ is the error of a QP whose completions come on two CQs.
@@ -291,18 +288,7 @@ func (c *conn) end(err error) {
 	if c.asClient != nil {
 		c.asClient.Ended()
 	}
-	if c.activity.waits() {
-		go c.terminate() // which run waits for
-	}
-}
-
-// terminate tells the peer that the connection ends, if it is still there, and waits for that.
-func (c *conn) terminate() {
-	c.ending.Do(func() {
-		if c.qp.Terminate() != nil {
-			_ = c.qp.Abort()
-		}
-	})
+	c.cq.Signal() // run ends the QP
 }
 
 // lostBy is why the connection has ended, in an error that matches net.ErrClosed. mu is held.

@@ -31,7 +31,7 @@ func (c *conn) run() {
 func (c *conn) begins() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stage < failing && c.activity.after(waits)
+	return c.stage < failing
 }
 
 // receive waits until there is something to do, and does it. It reports false when the QP is ending,
@@ -39,7 +39,6 @@ func (c *conn) begins() bool {
 func (c *conn) receive() bool {
 	n, err := c.cq.Wait(context.Background(), c.wcs[:])
 	c.enter()
-	c.activity.after(wakes)
 	if err != nil {
 		c.reach(broken)
 	}
@@ -52,27 +51,9 @@ func (c *conn) receive() bool {
 		c.drain()
 		c.withdrawn(revokes)
 	}
-	goes := c.stage < failing && c.activity.after(waits) // what comes of leave needs a probe
+	goes := c.stage < failing
 	c.leave()
 	return goes
-}
-
-// wake makes run look at what there is to revoke, unless it does so anyway: a work request that only
-// this side sees completes after all messages that have come. mu is held.
-func (c *conn) wake() {
-	if c.stage >= failing || !c.activity.after(probes) {
-		return
-	}
-	if c.probe == nil {
-		var err error
-		if c.probe, err = c.pd.AllocMR(1, sinkAccess, &iwarp.MROptions{QP: c.qp}); c.endIf(err) {
-			return
-		}
-	}
-	c.post(
-		iwarp.SendWR{Op: iwarp.OpRegister, Flags: iwarp.Unsignaled, MR: c.probe, Memory: make([]byte, 1), Access: sinkAccess},
-		iwarp.SendWR{Op: iwarp.OpLocalInvalidate, ID: kindProbe << idKind, MR: c.probe},
-	)
 }
 
 // take handles n completions, and more of them until they ask for so many octets that it is better to
@@ -120,8 +101,6 @@ func (c *conn) completed(wc *iwarp.WC) {
 		c.message(wc)
 	case wc.ID>>idKind == kindBlob:
 		c.blobs.put(int(uint32(wc.ID)))
-	case wc.ID>>idKind == kindProbe:
-		c.activity.after(probed)
 	case wc.ID>>idKind == kindPull:
 		c.serverDo = c.asServer.Pulled(c.serverDo, c.now, c.requests[uint32(wc.ID)].id, true)
 		c.perform()
@@ -159,7 +138,7 @@ func (c *conn) revoke(role op.Role, a *op.Action) {
 	if c.stage == gone {
 		c.lookAgain()
 	} else {
-		c.wake()
+		c.cq.Signal() // and not a work request, which would wait behind what a peer that does not read has not taken
 	}
 }
 
@@ -196,8 +175,8 @@ func (c *conn) endQP() {
 	own := c.stage == failing
 	c.reach(broken)
 	c.mu.Unlock()
-	if own {
-		c.terminate()
+	if own && c.qp.Terminate() != nil {
+		_ = c.qp.Abort()
 	}
 	<-c.qp.Done()
 }
@@ -226,9 +205,6 @@ func (c *conn) releaseAll() {
 	defer c.mu.Unlock()
 	c.timer.Stop()
 	c.receives.close()
-	if c.probe != nil {
-		_ = c.probe.Close()
-	}
 	if c.leases != nil {
 		c.leases.close()
 		c.blobs.close()

@@ -12,9 +12,8 @@ import (
 const (
 	idKind = 32 // bits below the kind
 
-	kindBlob  = 1 // the blob of that number was sent
-	kindPull  = 2 // the source of that record was read
-	kindProbe = 3 // see wake
+	kindBlob = 1 // the blob of that number was sent
+	kindPull = 2 // the source of that record was read
 )
 
 // header makes the header of the next message. It reports false if nothing is to be sent any more: after

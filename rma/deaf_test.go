@@ -1,0 +1,95 @@
+package rma
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goiwarp/iwarp"
+	"github.com/goiwarp/iwarp/regionkey"
+	"github.com/goiwarp/iwarp/rma/internal/wire"
+	"github.com/goiwarp/iwarp/stag"
+)
+
+// deafSink makes a sink of a peer that the test plays: when the first octets come to it, the peer reads nothing any more.
+func (r *raw) deafSink(n int) (*stuck, iwarp.RemoteBuffer) {
+	r.Helper()
+	s := &stuck{Memory: NewMemory(make([]byte, n)), entered: make(chan struct{}), go_: make(chan struct{})}
+	mr, err := r.pd.RegisterBuffer(s, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: r.qp})
+	require.NoError(r, err)
+	return s, mr.Advertise(0, n)
+}
+
+// posts sends a message, and does not wait until it was sent.
+func (r *raw) posts(msg []byte) {
+	r.Helper()
+	require.NoError(r, r.qp.PostSend(iwarp.SendWR{Op: iwarp.OpSend, Flags: iwarp.Unsignaled, Inline: msg}))
+}
+
+// TestRMA_24_39_ServerThatDoesNotRead: when the connection takes nothing any more, the grants of the client come back after
+// Linger nevertheless.
+func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const size = wire.MaxMaxOp
+		window := fixed(t, 1<<20)
+		w := newPair(t, plan{client: ClientConfig{MaxOp: size, Solicitor: window}})
+		r, h, _ := w.playedWith(250*time.Millisecond, size)
+		p := w.portal(7)
+		s, sink := r.deafSink(size + regionkey.TagSize)
+		var asked []wire.OpID
+		for range 6 { // more than there is room for on the way
+			posts(t, p, Command{Op: Write, Handle: h, Buf: make([]byte, size)})
+			asked = append(asked, id(r.receives(wire.TypeWriteReq)))
+		}
+		for _, o := range asked {
+			m := wire.Pull{Length: size, Timeout: 300 * time.Millisecond, SinkSTag: uint32(sink.STag), SinkTO: sink.TO}
+			r.posts(m.Append(nil, r.header(o), r.out))
+		}
+		s.wait()
+		posts(t, p, Command{Op: Read, Handle: h, Buf: make([]byte, size)})
+		for range len(asked) + 1 {
+			require.ErrorIs(t, p.ended(t).Err, ErrTimeout)
+		}
+		require.NotZero(t, window.Stats().Granted, "the octets may still come")
+		time.Sleep(250 * time.Millisecond)
+		synctest.Wait()
+		require.Zero(t, window.Stats().Granted)
+		require.NoError(t, w.client.Close())
+		s.release()
+	})
+}
+
+// TestRMA_24_39_ClientThatDoesNotRead: so do those of a server.
+func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const size = wire.MaxMaxOp
+		window := fixed(t, 1<<20)
+		w := newPair(t, plan{server: ServerConfig{MaxOp: size, Solicitor: window}})
+		w.serve()
+		r := newRaw(w)
+		r.mine.MaxOp = size
+		r.greets()
+		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
+		s, sink := r.deafSink(size + regionkey.TagSize)
+		read, write := r.sealer(regionkey.Read, regionkey.Initiator), r.sealer(regionkey.Write, regionkey.Initiator)
+		for i := range wire.OpID(6) { // more than there is room for on the way
+			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: size, SinkSTag: uint32(sink.STag), SinkTO: sink.TO, TTL: time.Second}
+			r.posts(m.Append(nil, r.header(2+i), r.out, read))
+		}
+		s.wait()
+		for i := range wire.OpID(4) {
+			m := wire.WriteReq{Region: regionID, Epoch: 1, Length: size}
+			r.posts(m.Append(nil, r.header(8+i), r.out, write))
+		}
+		synctest.Wait()
+		require.EqualValues(t, 4*(size+regionkey.TagSize), window.Stats().Granted)
+		time.Sleep(defaultPullTimeout + defaultLinger)
+		synctest.Wait()
+		require.Zero(t, window.Stats().Granted)
+		w.stop()
+		<-w.served
+		s.release()
+	})
+}
