@@ -80,7 +80,7 @@ func TestQuantilesOfTheVictim(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nonsense"}, {"more"}, {"--peers", "0"}, {"--size", "1"}, {"--size", "1G"}, {"--rate", "0"}, {"--window", "16384"}, {"--buffer", "0"}, {"--repeats", "0"}, {"--latency", "-1s"},
+		{"--nonsense"}, {"more"}, {"--peers", "0"}, {"--size", "1"}, {"--size", "1G"}, {"--rate", "0"}, {"--rate", "1000001"}, {"--window", "16384"}, {"--window", "68719476737"}, {"--buffer", "0"}, {"--repeats", "0"}, {"--latency", "-1s"}, {"--latency", "2s"},
 	} {
 		require.ErrorAs(t, cli.Run(t.Context(), Command(), args, cli.Streams{Out: t.Output(), Err: t.Output()}), new(cli.UsageError), args)
 	}

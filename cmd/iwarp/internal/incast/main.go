@@ -91,6 +91,13 @@ func (o *options) flags(cmd *cobra.Command) {
 	fs.StringVar(&o.svg, "svg", "", "write the plots as SVG files to this `DIRECTORY`")
 }
 
+// What is more than these measures nothing: a set-up takes too long, and a Solicitor has no such window.
+const (
+	mostMegabits = 1_000_000
+	mostLatency  = time.Second
+	mostWindow   = 1 << 36
+)
+
 func (o *options) check() error {
 	o.rate = int64(o.megabits) * 1e6 / 8
 	switch {
@@ -98,10 +105,10 @@ func (o *options) check() error {
 		return cli.Usagef("--peers is 1 to 1024, and --repeats 1 at least")
 	case o.size < piece || o.size%piece != 0 || o.size > 64<<20:
 		return cli.Usagef("--size is a multiple of %d, 64 MiB at most", piece)
-	case o.rate < 1e5 || o.latency < 0:
-		return cli.Usagef("--rate is 1 at least, and --latency not negative")
-	case o.window < least || o.buffer < 1:
-		return cli.Usagef("--window is %d at least, and --buffer 1", least)
+	case o.megabits < 1 || o.megabits > mostMegabits || o.latency < 0 || o.latency > mostLatency:
+		return cli.Usagef("--rate is 1 to %d, and --latency %v at most", mostMegabits, mostLatency)
+	case o.window < least || o.window > mostWindow || o.buffer < 1:
+		return cli.Usagef("--window is %d to %d, and --buffer 1 at least", least, mostWindow)
 	}
 	return nil
 }

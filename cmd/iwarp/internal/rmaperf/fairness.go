@@ -3,6 +3,7 @@ package rmaperf
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,14 @@ type period struct {
 	Rates [][]float64 `json:"rates"`
 }
 
+// fair tells after what time the shares were fair.
+func (p *period) fair() string {
+	if p.After < 0 {
+		return fmt.Sprintf("not fair within %d RTT", ratePhase)
+	}
+	return fmt.Sprintf("fair after %.0f RTT", p.After)
+}
+
 // fairness halves and doubles the rate of a link that eight flows share, each with an Executor and operations of 4 KiB,
 // in virtual time.
 func (b *bench) fairness() error {
@@ -55,7 +64,7 @@ func (b *bench) fairness() error {
 func (b *bench) judgeFlows(periods []period) {
 	worst, least := 0.0, 1.0
 	for _, p := range periods {
-		b.Note("8 flows, link of %.0f Mb/s in virtual time: fair after %.0f RTT, Jain's index %.3f, %.2f of the link", p.Rate*8/1e6, p.After, p.Jain, p.Used)
+		b.Note("8 flows, link of %g Mb/s in virtual time: %s, Jain's index %.3f, %.2f of the link", p.Rate*8/1e6, p.fair(), p.Jain, p.Used)
 		if p.After < 0 {
 			p.After = ratePhase
 		}

@@ -72,12 +72,15 @@ processes goes over the loopback; what needs a link with a delay, a rate or a fa
 	return cmd
 }
 
+// mostMegabits is the rate of the fastest link.
+const mostMegabits = 1_000_000
+
 func (o *options) check() (err error) {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if o.megabits < 1 {
-		return cli.Usagef("--rate is 1 at least")
+	if o.megabits < 1 || o.megabits > mostMegabits {
+		return cli.Usagef("--rate is 1 to %d", mostMegabits)
 	}
 	o.rate = o.megabits * 1e6 / 8
 	o.chosen, err = measurements.Chosen(&o.Options)

@@ -81,7 +81,7 @@ func TestTable(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	peertest.WithoutInput(t, Command).Refuses(t,
-		[]string{"--nonsense"}, []string{"more"}, []string{"--pairs", "0"}, []string{"--time", "0s"}, []string{"--rate", "0"}, []string{"--run", "("}, []string{"--run", "none of them"})
+		[]string{"--nonsense"}, []string{"more"}, []string{"--pairs", "0"}, []string{"--time", "0s"}, []string{"--rate", "0"}, []string{"--rate", "1000001"}, []string{"--run", "("}, []string{"--run", "none of them"})
 }
 
 func TestInterrupted(t *testing.T) {

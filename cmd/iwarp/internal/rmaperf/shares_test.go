@@ -58,6 +58,12 @@ func TestSettled(t *testing.T) {
 	require.False(t, ok, "there is no window")
 }
 
+// TestFairIsToldInWords also where the shares never were fair.
+func TestFairIsToldInWords(t *testing.T) {
+	require.Equal(t, "fair after 12 RTT", (&period{After: 12}).fair())
+	require.Equal(t, "not fair within 500 RTT", (&period{After: -1}).fair())
+}
+
 // TestLeastJain is that of the worst window.
 func TestLeastJain(t *testing.T) {
 	r := recorded(100, func(t int) [2]int64 {
