@@ -30,8 +30,9 @@ type Client struct {
 
 // NewClient begins to use the connection of qp, and returns when the peer has agreed, or with the error
 // of ctx. The QP and its CQ belong to the Client from then on: see Prepare for what they need. If cfg is
-// not valid, or the QP does not fit it, the QP is as before; after any later error it has ended. Close
-// has to be called, also after the connection has ended.
+// not valid, or does not fit the keys or the CQs of the QP, the QP is as before; after any later error, for
+// example that its queues are too short or its PD is another one, it has ended. Close has to be called, also
+// after the connection has ended.
 func NewClient(ctx context.Context, qp *iwarp.QP, cfg *ClientConfig) (*Client, error) {
 	if cfg == nil {
 		cfg = new(ClientConfig)

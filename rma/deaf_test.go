@@ -89,7 +89,7 @@ func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, window.Stats().Granted)
 		w.stop()
-		<-w.served
+		require.Error(t, <-w.served, "the peer does not end its half")
 		s.release()
 	})
 }

@@ -167,7 +167,7 @@ func TestRMA_24_SourceThatIsReadForTooLong(t *testing.T) {
 	s := newServer(t, nil)
 	m := writeReq(1)
 	m.Source = true
-	id := s.pulled(m)
+	s.pulled(m)
 	s.waits(50*ms, "Hold")
 	s.waits(30*ms, "End(10)")
 	s.sleep(time.Second)
@@ -175,7 +175,7 @@ func TestRMA_24_SourceThatIsReadForTooLong(t *testing.T) {
 	s.want("Release(Failed), Free", s.Lost(nil, s.now))
 
 	s = newServer(t, nil)
-	id = s.pulled(m)
+	id := s.pulled(m)
 	s.hears(status(id, NACK, TooLate, NoRole), "")
 	s.waits(30*ms, "End(10)")
 	s.want("Release(Timeout), Free", s.Pulled(nil, s.now, id, true))
