@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -156,7 +157,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := program.Status("blockstore", run(ctx, os.Args[1:], os.Stdin, os.Stdout), os.Stderr)
 	stop()
 	os.Exit(status)

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -17,7 +21,15 @@ import (
 	"github.com/goiwarp/iwarp/examples/internal/program"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(beProgram) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// beProgram is the variable of the environment that makes this binary blockstore.
+const beProgram = "BLOCKSTORE_TEST_PROGRAM"
 
 // serving runs a server of sixteen blocks until the test ends.
 func serving(t *testing.T) (addr, path string) {
@@ -68,4 +80,23 @@ func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), []string{"-h"}, nil, &out))
 	require.Equal(t, string(usage)+"\n", out.String())
+}
+
+// TestSIGTERM: a server that a service manager ends does so as after Ctrl-C.
+func TestSIGTERM(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be asked to end there")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	server := exec.CommandContext(ctx, os.Args[0], "serve", "127.0.0.1:0", filepath.Join(t.TempDir(), "blocks"), "1")
+	server.Env = append(os.Environ(), beProgram+"=1")
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	var addr string
+	_, err = fmt.Fscanf(out, "listening at %s\n", &addr)
+	require.NoError(t, err)
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, server.Wait(), "its status is 0")
 }
