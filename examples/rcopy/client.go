@@ -46,8 +46,11 @@ func ask(c io.ReadWriter, h header, body []byte, file io.Reader, n int64) error 
 	}
 	if n > 0 {
 		// A server that takes no more, because its disk is full for example, has said so before it ended the connection.
-		if _, err := io.CopyN(c, file, n); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-			return unexpected(err)
+		switch _, err := io.CopyN(c, file, n); {
+		case err == io.EOF: //nolint:errorlint // io.CopyN does not wrap it
+			return errors.New("the file has become shorter")
+		case err != nil && !errors.Is(err, syscall.ECONNRESET):
+			return err
 		}
 	}
 	got, err := readHeader(c)

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/goiwarp/iwarp"
@@ -92,10 +93,7 @@ func putTo(ctx context.Context, rnic *iwarp.RNIC, file, addr, dest string, cfg *
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		addr = net.JoinHostPort(addr, port)
-	}
-	c, err := rsocket.Dial(ctx, rnic, "tcp", addr, cfg)
+	c, err := rsocket.Dial(ctx, rnic, "tcp", withPort(addr), cfg)
 	if err != nil {
 		return err
 	}
@@ -108,4 +106,12 @@ func putTo(ctx context.Context, rnic *iwarp.RNIC, file, addr, dest string, cfg *
 		_, _ = fmt.Fprintf(stdout, "%s: %d octets\n", dest, n)
 	}
 	return err
+}
+
+// withPort adds the port to an address without one. One of IPv6 may be in brackets.
+func withPort(addr string) string {
+	if _, _, err := net.SplitHostPort(addr); err == nil {
+		return addr
+	}
+	return net.JoinHostPort(strings.Trim(addr, "[]"), port)
 }

@@ -75,6 +75,29 @@ func TestPutFails(t *testing.T) {
 	require.Error(t, run(t.Context(), []string{"serve", file + "x"}, io.Discard, io.Discard))
 }
 
+// TestAddresses: the port is optional, also behind an address of IPv6.
+func TestAddresses(t *testing.T) {
+	for addr, want := range map[string]string{
+		"host": "host:7427", "host:1": "host:1", "192.0.2.1": "192.0.2.1:7427", "::1": "[::1]:7427", "[::1]": "[::1]:7427", "[::1]:1": "[::1]:1", "fe80::1%eth0": "[fe80::1%eth0]:7427",
+	} {
+		require.Equal(t, want, withPort(addr))
+	}
+}
+
+// TestAFileThatShrinks: the error tells that it is the file, and not the connection.
+func TestAFileThatShrinks(t *testing.T) {
+	open := header{command: open | answer, length: headerSize}
+	c := wire{bytes.NewReader(open.append(nil)), io.Discard}
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	require.NoError(t, f.Truncate(10))
+	_, err = f.Seek(5, io.SeekStart) // as if five octets were left
+	require.NoError(t, err)
+	_, err = put(c, f, "name")
+	require.EqualError(t, err, "the file has become shorter")
+}
+
 // captured is a conversation of librdmacm's rcopy: open, write, the octets, close.
 var captured = struct{ client, server []string }{
 	client: []string{
