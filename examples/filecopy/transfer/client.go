@@ -112,8 +112,11 @@ func (c *Client) Put(ctx context.Context, local, name string) (*Result, error) {
 	return r, nil
 }
 
-// Get copies the file name of the server to local, over a file that is there.
+// Get copies the file name of the server to local, over a file that is there. It does not replace anything else.
 func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
+	if info, err := os.Stat(local); err == nil && !info.Mode().IsRegular() {
+		return nil, notRegular("replace", local)
+	}
 	root, err := os.OpenRoot(filepath.Dir(local))
 	if err != nil {
 		return nil, err

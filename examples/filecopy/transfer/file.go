@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 )
 
 // A fileBuffer makes an open file an iwarp.Buffer, "a disk file" in the words of
@@ -64,7 +65,7 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	case err != nil:
 		return fileBuffer{}, err
 	case !info.Mode().IsRegular():
-		return fileBuffer{}, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+		return fileBuffer{}, notRegular("open", name)
 	}
 	f, err := openFile(name)
 	if err != nil {
@@ -75,6 +76,10 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 		return fileBuffer{}, err
 	}
 	return fileBuffer{f, info.Size()}, nil
+}
+
+func notRegular(op, name string) error {
+	return &fs.PathError{Op: op, Path: name, Err: errors.New("not a regular file")}
 }
 
 // localName checks a name that came from the network and turns it into one of this
@@ -104,7 +109,10 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 	if size < 0 || size > maxSize {
 		return nil, fmt.Errorf("a file of %d octets, at most %d", size, int64(maxSize))
 	}
-	temp := name + ".part-" + rand.Text()[:8]
+	if err := replaceable(root, name); err != nil {
+		return nil, err
+	}
+	temp := filepath.Join(filepath.Dir(name), ".part-"+rand.Text()[:8]) // name may be as long as a name can be
 	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
@@ -117,8 +125,23 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 	return in, nil
 }
 
+// replaceable tells whether a file can have the name: there is none, a regular file, or a symbolic link, which is not followed.
+func replaceable(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
+		return notRegular("replace", name)
+	}
+	return nil
+}
+
 // keep writes the file to the disk and gives it its name, over a file that has it. The name is on the disk,
-// too, where the system can tell: Windows cannot.
+// too, where the system can tell: Windows cannot, nor can some file systems. If the directory cannot even be opened, the file
+// does not get its name: a client that is told of a failure finds nothing.
 func (in *incoming) keep() error {
 	if err := in.Sync(); err != nil {
 		return err
@@ -126,15 +149,27 @@ func (in *incoming) keep() error {
 	if err := in.Close(); err != nil {
 		return err
 	}
-	if err := in.root.Rename(in.temp, in.name); err != nil || runtime.GOOS == "windows" {
-		return err
+	if runtime.GOOS == "windows" {
+		return in.root.Rename(in.temp, in.name)
 	}
 	dir, err := in.root.Open(filepath.Dir(in.name))
 	if err != nil {
 		return err
 	}
 	defer quietly(dir)
-	return dir.Sync()
+	if err := in.root.Rename(in.temp, in.name); err != nil {
+		return err
+	}
+	return unlessUnable(dir.Sync())
+}
+
+// unlessUnable is the error of the sync of a directory, but for that of a file system which syncs none, such as CIFS: the file
+// is as durable there as it can be.
+func unlessUnable(err error) error {
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 // discard removes the file. After keep it does nothing.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +31,15 @@ func TestSize(t *testing.T) {
 	for _, text := range []string{"", "x", "-1", "1.5MiB", "MiB", "9999999999GiB", "9223372036854775808"} {
 		require.Error(t, new(Size).Set(text), "%q", text)
 	}
+}
+
+// TestFileSystemsThatSyncNoDirectory: a file was copied all the same.
+func TestFileSystemsThatSyncNoDirectory(t *testing.T) {
+	for _, no := range []syscall.Errno{syscall.EINVAL, syscall.ENOTSUP, syscall.ENOSYS} {
+		require.NoError(t, unlessUnable(&os.PathError{Op: "sync", Err: no}))
+	}
+	require.ErrorIs(t, unlessUnable(&os.PathError{Op: "sync", Err: syscall.EIO}), syscall.EIO)
+	require.NoError(t, unlessUnable(nil))
 }
 
 func TestProgress(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,6 +56,71 @@ func TestPutReplacesAFile(t *testing.T) {
 	_, err := c.Put(ctx, local, "name")
 	require.NoError(t, err)
 	require.Equal(t, sum, sumOf(t, s.path("name")))
+}
+
+// TestLongNames: a name may be as long as the file system takes it, whatever the file is called until it is complete.
+func TestLongNames(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	local, sum := file(t, filepath.Join(t.TempDir(), strings.Repeat("l", 255)), odd)
+	name := strings.Repeat("n", 255)
+	_, err := c.Put(ctx, local, name)
+	require.NoError(t, err)
+	require.Equal(t, sum, sumOf(t, s.path(name)))
+	require.NoError(t, os.Remove(local))
+	_, err = c.Get(ctx, name, local)
+	require.NoError(t, err)
+	require.Equal(t, sum, sumOf(t, local))
+}
+
+// TestWhatIsNotReplaced: a directory, a pipe or a device is neither replaced by a file nor found to be in its place when all was copied.
+func TestWhatIsNotReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no named pipes in directories")
+	}
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	dir := t.TempDir()
+	local, _ := file(t, filepath.Join(dir, "local"), odd)
+	for _, at := range []string{dir, s.dir} {
+		require.NoError(t, os.Mkdir(filepath.Join(at, "sub"), 0o777))
+		l, err := net.Listen("unix", filepath.Join(at, "socket"))
+		require.NoError(t, err)
+		defer l.Close()
+	}
+	for _, name := range []string{"sub", "socket"} {
+		_, err := c.Put(ctx, local, name)
+		require.ErrorContains(t, err, "not a regular file", name)
+	}
+	require.Zero(t, c.qp.Stats().Sent.RDMAWrite.Octets, "nothing was copied")
+	_, err := c.Put(ctx, local, "name")
+	require.NoError(t, err)
+	for _, name := range []string{"sub", "sub/", "socket", "."} {
+		_, err = c.Get(ctx, "name", dir+"/"+name)
+		require.ErrorContains(t, err, "not a regular file", name)
+	}
+	require.Zero(t, c.qp.Stats().Received.ReadResponse.Octets)
+	entries, err := os.ReadDir(filepath.Join(dir, "sub"))
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	require.Equal(t, []string{"name", "socket", "sub"}, s.names(t))
+}
+
+// TestADirectoryThatCannotBeRead: a file that the client is told was refused is not there.
+func TestADirectoryThatCannotBeRead(t *testing.T) {
+	if os.Getuid() <= 0 {
+		t.Skip("every directory can be read")
+	}
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	require.NoError(t, os.Mkdir(s.path("sub"), 0o300))
+	local, _ := file(t, filepath.Join(t.TempDir(), "local"), odd)
+	_, err := c.Put(ctx, local, "sub/name")
+	require.ErrorContains(t, err, "server: ")
+	require.NoError(t, os.Chmod(s.path("sub"), 0o700))
+	entries, err := os.ReadDir(s.path("sub"))
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }
 
 func TestSubdirectories(t *testing.T) {
@@ -320,7 +386,7 @@ func TestATransferThatFailsHere(t *testing.T) {
 	c, ctx := s.client(t)
 	_, sum := file(t, s.path("name"), odd)
 	dir := t.TempDir()
-	_, err := c.Get(ctx, "name", filepath.Join(dir, strings.Repeat("x", 250))) // and no room for a temporary name
+	_, err := c.Get(ctx, "name", filepath.Join(dir, strings.Repeat("x", 256))) // no file can have it
 	require.Error(t, err)
 	r, err := c.Get(ctx, "name", filepath.Join(dir, "local"))
 	require.NoError(t, err)
