@@ -45,9 +45,10 @@ type file struct{ *os.File }
 func (file) Lock() error   { return nil }
 func (file) Unlock() error { return nil }
 
-// Create makes a file, or empties it.
+// Create makes a file, or opens one that another client has made since the caller looked: go-nfs empties it afterwards if its client wants
+// that, and else nothing of it may be lost (RFC 1813 section 3.3.8).
 func (f *filesystem) Create(name string) (billy.File, error) {
-	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	return f.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 }
 
 // Open opens a file for reading.

@@ -93,6 +93,26 @@ func TestRestart(t *testing.T) {
 	require.EqualValues(t, 5000, attr.Filesize)
 }
 
+// TestCreateOfAFileThatIsThere: a client that did not know of the file loses nothing of it.
+func TestCreateOfAFileThatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	write(t, octets(100), dir, "file")
+	v := mounts(t, serves(t, dir, false).streams[0].Addr().String())
+	handle, err := v.Create("/file", 0o600)
+	require.NoError(t, err)
+	there, err := os.ReadFile(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	require.Equal(t, octets(100), there)
+	attr, err := v.GetAttr(handle)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, attr.Mode().Perm())
+	_, err = v.SetAttr(handle, nfsc.Sattr3{Size: nfsc.SetSize{SetIt: true}})
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	require.Zero(t, info.Size())
+}
+
 // TestReadOnly: clients change nothing.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
