@@ -49,7 +49,7 @@
 //
 // Errors of a Conn are of type *net.OpError, but for io.EOF, and for what the reader of ReadFrom or the writer of WriteTo has
 // returned; those of Dial and Listen come from package iwarp. A peer that does not keep to the protocol ends its
-// connection with an error that matches ErrProtocol; a deadline matches os.ErrDeadlineExceeded, a Conn that was closed
+// connection with an error that matches ErrProtocol; a deadline matches os.ErrDeadlineExceeded, a Conn that was closed on this side
 // net.ErrClosed, a Write behind CloseWrite io.ErrClosedPipe, and a Write to a peer that has closed its end
 // syscall.ECONNRESET.
 //

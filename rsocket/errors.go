@@ -20,6 +20,25 @@ var (
 	errWriteCount = errors.New("rsocket: invalid write result of the writer")
 )
 
+// A lostError is why the peer or the network has ended the connection. It does not match net.ErrClosed, as the error of the QP does: to
+// the user of a net.Conn that one is of a Conn that this side has closed, and no failure.
+type lostError struct{ cause error }
+
+func (e lostError) Error() string { return e.cause.Error() }
+func (e lostError) Is(target error) bool {
+	return target != net.ErrClosed && errors.Is(e.cause, target)
+}
+func (e lostError) As(target any) bool { return errors.As(e.cause, target) }
+
+// endOf is the error of a Conn whose QP has ended with err. One that wraps net.ErrClosed and nothing else is of an end on this side, by the RNIC
+// for example.
+func endOf(err error) error {
+	if err == nil || errors.Unwrap(err) == net.ErrClosed { //nolint:errorlint // an error that wraps more is that of a loss
+		return err
+	}
+	return lostError{err}
+}
+
 // opError is the error of a method of Conn. io.EOF stays as it is.
 func (c *Conn) opError(op string, err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // io.EOF is never wrapped here

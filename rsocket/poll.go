@@ -26,7 +26,7 @@ func (c *Conn) run() {
 		c.completions(n)
 	}
 	if c.cause == nil {
-		c.cause = c.qp.Err()
+		c.cause = endOf(c.qp.Err())
 	}
 	c.state = ended
 	c.wake()
