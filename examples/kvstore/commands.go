@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goiwarp/iwarp/examples/internal/program"
 	"github.com/goiwarp/iwarp/examples/kvstore/kv"
 )
 
@@ -24,7 +25,7 @@ const (
 // makeKeys writes the keys of tenants, and a master key if there is none.
 func makeKeys(args []string, out io.Writer) error {
 	if len(args) < 2 {
-		return errors.New("usage: kvstore keys DIR TENANT [TENANT]")
+		return program.UsageError("usage: kvstore keys DIR TENANT [TENANT]")
 	}
 	path := filepath.Join(args[0], masterFile)
 	for _, tenant := range args[1:] {
@@ -81,7 +82,7 @@ func readKey(path string) ([]byte, error) {
 // its second one.
 func serve(ctx context.Context, o *options, out io.Writer) (err error) {
 	if o.file == "" || len(o.args) > 0 {
-		return errors.New("usage: kvstore serve -file FILE [flags]")
+		return program.UsageError("usage: kvstore serve -file FILE [flags]")
 	}
 	master, err := readKey(o.master)
 	if err != nil {
@@ -137,7 +138,7 @@ func rotate(ctx context.Context, r *kv.Replica, tenants []string, every time.Dur
 // ask does one operation.
 func ask(ctx context.Context, what string, o *options, out io.Writer) (err error) {
 	if want := map[string]int{"get": 1, "put": 2, "delete": 1}[what]; len(o.args) != want {
-		return fmt.Errorf("kvstore %s has %d arguments after the flags, not %d", what, want, len(o.args))
+		return program.UsageError(fmt.Sprintf("kvstore %s has %d arguments after the flags, not %d", what, want, len(o.args)))
 	}
 	if o.key == "" {
 		o.key = o.tenant + keySuffix

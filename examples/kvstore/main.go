@@ -18,7 +18,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"io"
 	"os"
@@ -139,7 +138,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 
 func (o *options) checkBench() error {
 	if o.keys < 1 || o.pairs < 1 || o.span <= 0 || o.depth < 1 || o.depth > 128 || len(o.args) > 0 {
-		return errors.New("bench needs -keys, -pairs and -span of more than 0, and a -depth of 1 to 128")
+		return program.UsageError("bench needs -keys, -pairs and -span of more than 0, and a -depth of 1 to 128")
 	}
 	return nil
 }

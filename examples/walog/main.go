@@ -24,9 +24,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -100,9 +100,11 @@ type options struct {
 
 func (o *options) inDir(f func() error) error {
 	if o.records < 1 || o.writers < 1 || o.size < 1 || o.size > 1<<20 {
-		return errors.New("there must be records, writers, and 1 to 1,048,576 octets of a record")
+		return program.UsageError("there must be records, writers, and 1 to 1,048,576 octets of a record")
 	}
-	o.file = fileSize(o.records, o.size)
+	if o.file = fileSize(o.records, o.size); o.file > math.MaxUint32 || o.file < start {
+		return program.UsageError("a log has less than 4 GiB: fewer records, or shorter ones")
+	}
 	if o.dir != "" {
 		return f()
 	}

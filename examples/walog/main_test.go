@@ -46,8 +46,10 @@ func TestCompare(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"fly"}, {"target"}, {"demo", "-records", "0"}, {"demo", "-what"}} {
-		require.Error(t, run(t.Context(), args, &bytes.Buffer{}), "%q", args)
+	for _, args := range [][]string{
+		{}, {"fly"}, {"target"}, {"demo", "-records", "0"}, {"demo", "-records", "100000000"}, {"compare", "-records", "9223372036854775807"}, {"demo", "-what"},
+	} {
+		require.ErrorAs(t, run(t.Context(), args, &bytes.Buffer{}), new(program.UsageError), "%q", args)
 	}
 }
 
