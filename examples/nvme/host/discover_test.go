@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,6 +34,7 @@ func TestHOST_22_Discover(t *testing.T) {
 		require.Equal(t, capsule.DiscoveryNQN, tg.connects[0].SubNQN)
 		sqe := tg.commands(capsule.OpFabrics)[0]
 		require.Zero(t, capsule.ParseConnect(&sqe).KATO)
+		synctest.Wait() // the other end of a connection ends a moment later
 		require.Empty(t, tg.live())
 	})
 }

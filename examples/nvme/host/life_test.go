@@ -420,6 +420,7 @@ func TestHOST_23_Close(t *testing.T) {
 		tg.script(func(c *call) bool {
 			if p := capsule.ParseProperty(&c.SQE); c.FCType() == capsule.FCPropertySet && p.Set && first {
 				first = false
+				synctest.Wait() // the other end of a connection ends a moment later
 				require.Len(t, tg.live(), 1, "the I/O queues are closed first")
 			}
 			return false
