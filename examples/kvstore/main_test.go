@@ -187,8 +187,16 @@ func TestExitStatus(t *testing.T) {
 		args []string
 		want int
 	}{
-		{[]string{"-h"}, 0}, {[]string{"help"}, 0}, {[]string{"serve", "-h"}, 0}, {nil, 2}, {[]string{"serve", "-nonsense"}, 2},
-		{[]string{"serve"}, 2}, {[]string{"keys"}, 2}, {[]string{"put", "a"}, 2}, {[]string{"bench", "-depth", "0"}, 2}, {[]string{"keys", "/no such directory", "a"}, 1},
+		{[]string{"-h"}, 0},
+		{[]string{"help"}, 0},
+		{[]string{"serve", "-h"}, 0},
+		{nil, 2},
+		{[]string{"serve", "-nonsense"}, 2},
+		{[]string{"serve"}, 2},
+		{[]string{"keys"}, 2},
+		{[]string{"put", "a"}, 2},
+		{[]string{"bench", "-depth", "0"}, 2},
+		{[]string{"keys", "/no such directory", "a"}, 1},
 	} {
 		err := run(t.Context(), c.args, nil, io.Discard)
 		require.Equal(t, c.want, program.Status("kvstore", err, io.Discard), "%q", c.args)
