@@ -161,6 +161,8 @@ func TestCapturedServer(t *testing.T) {
 	require.EqualValues(t, 6, n)
 	require.Equal(t, octets(t, captured.client...), out.Bytes())
 	for cut := range 3 * headerSize {
+		_, err = f.Seek(0, io.SeekStart)
+		require.NoError(t, err)
 		_, err = put(wire{bytes.NewReader(octets(t, captured.server...)[:cut]), io.Discard}, f, "x")
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
