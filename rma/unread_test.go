@@ -13,8 +13,8 @@ import (
 	"github.com/goiwarp/iwarp/stag"
 )
 
-// deafSink makes a sink of a peer that the test plays: when the first octets come to it, the peer reads nothing any more.
-func (r *raw) deafSink(n int) (*stuck, iwarp.RemoteBuffer) {
+// sinkThatStalls makes a sink of a peer that the test plays: when the first octets come to it, the peer reads nothing any more.
+func (r *raw) sinkThatStalls(n int) (*stuck, iwarp.RemoteBuffer) {
 	r.Helper()
 	s := &stuck{Memory: NewMemory(make([]byte, n)), entered: make(chan struct{}), go_: make(chan struct{})}
 	mr, err := r.pd.RegisterBuffer(s, stag.LocalWrite|stag.RemoteWrite, &iwarp.MROptions{QP: r.qp})
@@ -37,7 +37,7 @@ func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
 		w := newPair(t, plan{client: ClientConfig{MaxOp: size, Solicitor: window}})
 		r, h, _ := w.playedWith(250*time.Millisecond, size)
 		p := w.portal(7)
-		s, sink := r.deafSink(size + regionkey.TagSize)
+		s, sink := r.sinkThatStalls(size + regionkey.TagSize)
 		var asked []wire.OpID
 		for range 6 { // more than there is room for on the way
 			posts(t, p, Command{Op: Write, Handle: h, Buf: make([]byte, size)})
@@ -72,7 +72,7 @@ func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 		r.mine.MaxOp = size
 		r.greets()
 		r.opens(1, regionID, wire.OpRead|wire.OpWrite)
-		s, sink := r.deafSink(size + regionkey.TagSize)
+		s, sink := r.sinkThatStalls(size + regionkey.TagSize)
 		read, write := r.sealer(regionkey.Read, regionkey.Initiator), r.sealer(regionkey.Write, regionkey.Initiator)
 		for i := range wire.OpID(6) { // more than there is room for on the way
 			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: size, SinkSTag: uint32(sink.STag), SinkTO: sink.TO, TTL: time.Second}
