@@ -206,14 +206,20 @@ func TestCMT_16_FlusherThatEndsItsGoroutine(t *testing.T) {
 func TestCMT_30_SyncThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leaves goexits = true
-		g, err := NewGroup(64, func() error { return leaves.Flush(t.Context(), 0, 0) })
+		both := make(chan struct{})
+		g, err := NewGroup(64, func() error {
+			<-both
+			return leaves.Flush(t.Context(), 0, 0)
+		})
 		require.NoError(t, err)
 		g.Touched(0, 8)
 		told := make(chan error, 2)
 		go func() { told <- g.Flush(t.Context(), 0, 8) }()
+		synctest.Wait()
 		pending, err := g.flushThen(0, 8, func(err error) func() { return func() { told <- err } })
 		require.NoError(t, err)
 		require.True(t, pending)
+		close(both)
 		for range 2 {
 			require.ErrorIs(t, <-told, ErrDataLost)
 		}
