@@ -1,6 +1,8 @@
 package rma
 
 import (
+	"time"
+
 	"github.com/goiwarp/iwarp"
 	"github.com/goiwarp/iwarp/stag"
 )
@@ -22,7 +24,9 @@ type blobs struct {
 	mrs     []*iwarp.MR
 	all     []*blob
 	free    []int
-	taken   int // octets of scratch
+	taken   int       // octets of scratch
+	unsent  int       // that were posted
+	moved   time.Time // when the last one was sent, or the first of the unsent ones posted
 }
 
 // noBlob is the number of none.
@@ -46,6 +50,24 @@ func (b *blobs) get(must bool) (int, error) {
 }
 
 func (b *blobs) put(i int) { b.free = append(b.free, i) }
+
+// posted notes that one was posted.
+func (b *blobs) posted(now time.Time) {
+	if b.unsent == 0 {
+		b.moved = now
+	}
+	b.unsent++
+}
+
+// sent takes back one that was posted.
+func (b *blobs) sent(now time.Time, i int) {
+	b.unsent--
+	b.moved = now
+	b.put(i)
+}
+
+// deadline is when no operation waits any more for what was posted, if it has not been sent.
+func (b *blobs) deadline() (time.Time, bool) { return b.moved.Add(maxOpTimeout), b.unsent > 0 }
 
 // idle reports whether nothing uses any of them.
 func (b *blobs) idle() bool { return len(b.free) == len(b.all)-1 }

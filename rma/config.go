@@ -37,7 +37,8 @@ type ServerConfig struct {
 	MaxFailures int // requests with a key that the client never had, per second and connection, before it is ended: 100
 	CacheSize   int // traffic keys that are kept: 4,096
 	// ScratchLimit is how many octets of memory there are for what is under way on all connections: 16 MiB. A connection
-	// keeps what it has used, unless more than half is in use.
+	// keeps what it has used, unless more than half is in use. One whose peer takes nothing of what is to be sent for a
+	// minute ends.
 	ScratchLimit int
 
 	Solicitor *Solicitor // nil: the server has one of its own, of automatic size

@@ -257,6 +257,7 @@ func (c *conn) arm() {
 		earlier(c.asClient.Deadline())
 		earlier(c.asServer.Deadline())
 	}
+	earlier(c.unsent())
 	if !c.outbox.empty() {
 		earlier(c.now.Add(postWithin), true)
 	}

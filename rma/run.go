@@ -2,6 +2,7 @@ package rma
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/goiwarp/iwarp"
@@ -100,7 +101,7 @@ func (c *conn) completed(wc *iwarp.WC) {
 	case wc.Op == iwarp.OpRecv || wc.Op == iwarp.OpRecvImm:
 		c.message(wc)
 	case wc.ID>>idKind == kindBlob:
-		c.blobs.put(int(uint32(wc.ID)))
+		c.blobs.sent(c.now, int(uint32(wc.ID)))
 	case wc.ID>>idKind == kindPull:
 		c.serverDo = c.asServer.Pulled(c.serverDo, c.now, c.requests[uint32(wc.ID)].id, true)
 		c.perform()
@@ -117,6 +118,20 @@ func (c *conn) tick() {
 		c.serverDo = c.asServer.Tick(c.serverDo, c.now)
 		c.perform()
 	}
+	if due, ok := c.unsent(); ok && !c.now.Before(due) {
+		c.end(errNotTaken)
+	}
+}
+
+// errNotTaken is the error of a connection that has not sent anything for so long that the peer cannot want it any more.
+var errNotTaken = fmt.Errorf("%w: the peer does not read", ErrTimeout)
+
+// unsent is when the connection ends if the peer takes nothing: what is to be sent is in memory that others need. mu is held.
+func (c *conn) unsent() (due time.Time, ok bool) {
+	if c.stage >= failing || c.asClient == nil {
+		return time.Time{}, false
+	}
+	return c.blobs.deadline()
 }
 
 // A revoking is an STag that is to become invalid.

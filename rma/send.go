@@ -51,6 +51,7 @@ func (c *conn) postBlob(b, n int, tag uint32, to uint64, msg []byte) {
 		return
 	}
 	last.Flags, last.ID = 0, kindBlob<<idKind|uint64(b)
+	c.blobs.posted(c.now)
 	c.outbox.octets += n
 	c.post(iwarp.SendWR{
 		Op: iwarp.OpRDMAWrite, Flags: iwarp.Unsignaled, Local: c.blobs.octets(b, n),

@@ -61,6 +61,37 @@ func TestRMA_24_39_ServerThatDoesNotRead(t *testing.T) {
 	})
 }
 
+// TestRMA_42_MemoryOfClientsThatDoNotRead is that of others when no operation can wait for what is in it.
+func TestRMA_42_MemoryOfClientsThatDoNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const reads = 24 // more than there is room for on the way
+		w := newPair(t, plan{server: ServerConfig{ScratchLimit: reads * (4096 + regionkey.TagSize)}})
+		w.serve()
+		r := newRaw(w)
+		r.greets()
+		r.opens(1, regionID, wire.OpRead)
+		s, sink := r.sinkThatStalls(4096 + regionkey.TagSize)
+		read := r.sealer(regionkey.Read, regionkey.Initiator)
+		for i := range wire.OpID(2 * reads) {
+			m := wire.ReadReq{Region: regionID, Epoch: 1, Length: 4096, SinkSTag: uint32(sink.STag), SinkTO: sink.TO, TTL: time.Second}
+			r.posts(m.Append(nil, r.header(2+i), r.out, read))
+		}
+		s.wait()
+		good := w.another()
+		good.serve()
+		var err error
+		good.client, err = NewClient(good.context(), good.qps[0], &good.plan.client)
+		require.NoError(t, err)
+		write, portal := Command{Op: Write, Handle: good.opens(), Buf: octets(1, 16)}, good.portal(1)
+		require.ErrorIs(t, does(t, portal, write).Err, ErrNACK)
+		require.ErrorContains(t, <-w.served, "the peer does not read")
+		require.NoError(t, does(t, portal, write).Err)
+		s.release()
+		require.NoError(t, good.client.Close())
+		require.NoError(t, <-good.served)
+	})
+}
+
 // TestRMA_24_39_ClientThatDoesNotRead: so do those of a server.
 func TestRMA_24_39_ClientThatDoesNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
