@@ -197,7 +197,7 @@ func (cq *CQ) Close() error {
 	cq.mu.Lock()
 	if cq.qps > 0 {
 		defer cq.mu.Unlock()
-		return fmt.Errorf("iwarp: close CQ: still in use by %d queue pairs", cq.qps)
+		return fmt.Errorf("iwarp: close CQ: still in use by %d queues", cq.qps)
 	}
 	cq.close()
 	cq.mu.Unlock()

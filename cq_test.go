@@ -429,7 +429,7 @@ func TestVERBS_78_CompletionBetweenLookAndSleep(t *testing.T) {
 func TestVERBS_80_CQCannotBeClosedWhileInUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newTalk(t, iwarp.QPConfig{}, nil)
-		require.ErrorContains(t, k.cq.Close(), "2 queue pairs", "once as SendCQ and once as RecvCQ")
+		require.ErrorContains(t, k.cq.Close(), "2 queues", "once as SendCQ and once as RecvCQ")
 		require.NoError(t, k.qp.Abort())
 		require.NoError(t, k.cq.Close())
 		_, err := k.rnic.NewQP(&iwarp.QPConfig{PD: k.pd, SendCQ: k.cq})
