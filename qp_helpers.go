@@ -103,10 +103,10 @@ func (qp *QP) Register(ctx context.Context, mr *MR, memory []byte, access stag.A
 }
 
 // LocalInvalidate invalidates the STag of a region or window of this side, after all work that
-// was posted before. It returns when nothing more can be placed through the STag. If the STag
-// is already invalid, or this QP may not use it, the request is refused, with StatusBind, and
-// the QP ends. [MR.Invalidate] and [MW.Invalidate] are not ordered with work requests, and end
-// no QP.
+// was posted before. It returns when nothing more can be placed through the STag. If there is
+// no such STag, or none any more, or this QP may not use it, the request is refused, with
+// StatusBind, and the QP ends. One that is invalid already may be invalidated again.
+// [MR.Invalidate] and [MW.Invalidate] are not ordered with work requests, and end no QP.
 func (qp *QP) LocalInvalidate(ctx context.Context, s stag.STag) error {
 	_, err := qp.do(ctx, SendWR{Op: OpLocalInvalidate, Flags: LocalFence, Invalidate: s})
 	return err
