@@ -1,6 +1,8 @@
 package iwarp
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net"
 
@@ -18,7 +20,7 @@ type Status = rdmap.Status
 const (
 	StatusSuccess         = rdmap.StatusSuccess
 	StatusLocalLength     = rdmap.StatusLocalLength     // a message was too long for its receive
-	StatusLocalOp         = rdmap.StatusLocalOp         // the QP cannot do this (an RDMA Read with ORD 0), or its source, a Buffer, failed
+	StatusLocalOp         = rdmap.StatusLocalOp         // the QP cannot do this (an RDMA Read with ORD 0), or its source or sink, a Buffer, failed
 	StatusLocalProtection = rdmap.StatusLocalProtection // a region was invalidated or closed before its use
 	StatusFlushed         = rdmap.StatusFlushed         // the QP ended first
 	StatusBind            = rdmap.StatusBind            // a bind, a registration or a local invalidate was refused
@@ -42,8 +44,6 @@ func sentinelOfStatus(s Status) error {
 		return ErrBounds
 	case StatusLocalProtection, StatusLocalAccess:
 		return ErrInvalidSTag
-	case StatusLocalOp:
-		return ErrUnsupported
 	default:
 		return nil
 	}
@@ -110,8 +110,8 @@ func (e *workError) Unwrap() []error {
 			errs = append(errs, s)
 		}
 	}
-	if e.cause == nil {
-		return append(errs, net.ErrClosed) // a graceful end has no cause
+	if e.status == StatusLocalOp && errors.Is(e.cause, rdmap.ErrNoReads) {
+		errs = append(errs, ErrUnsupported)
 	}
-	return append(errs, e.cause)
+	return append(errs, cmp.Or(e.cause, net.ErrClosed)) // a graceful end has no cause
 }

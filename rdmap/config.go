@@ -92,6 +92,8 @@ var (
 	ErrEnded = errors.New("rdmap: stream has ended")
 	// ErrLate: the peer has sent a message after Shut.
 	ErrLate = errors.New("rdmap: the peer sent a message after this side had ended the stream")
+	// ErrNoReads: the request has a response, and Config.ORD is 0.
+	ErrNoReads = errors.New("rdmap: the stream has no outbound Reads (ORD 0)")
 	// ErrRequest: the request is invalid for any stream.
 	ErrRequest = errors.New("rdmap: invalid request")
 )

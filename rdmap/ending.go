@@ -52,7 +52,11 @@ func (s *Stream) Terminate(cause error) bool {
 	}
 	if code := asFault(0, cause).Code; ok && op == OpReadResponse && isPlacement(code) && s.orq.len() > 0 {
 		// The response was right, but could not be placed.
-		s.endFor(s.orq.at(0), StatusLocalProtection, code)
+		st := StatusLocalProtection
+		if code == transport.DDPLocalCatastrophic {
+			st = localStatus(cause)
+		}
+		s.endFor(s.orq.at(0), st, code)
 	}
 	s.end.message = newTerminate(cause)
 	s.end.terminate = terminateQueued

@@ -72,7 +72,7 @@ func (s *Stream) openImmediate(r *Request) {
 func (s *Stream) openAwaiting(r *Request, op Opcode) error {
 	f := &s.fill
 	if s.config.ORD == 0 {
-		return s.failRequest(r, StatusLocalOp, errors.New("rdmap: the stream has no outbound Reads (ORD 0)"))
+		return s.failRequest(r, StatusLocalOp, ErrNoReads)
 	}
 	f.out = ddp.Message{RsvdULP: op.control(), QN: QNRequest, Stage: true, Source: r.Spans}
 	if r.Kind == KindRead {
@@ -130,8 +130,9 @@ func (s *Stream) failRequest(r *Request, st Status, err error) error {
 	return asFault(transport.RDMAPLocalCatastrophic, err)
 }
 
-// sourceStatus returns the status of a request whose source could not be read.
-func sourceStatus(err error) Status {
+// localStatus returns the status of a request whose source could not be read, or whose sink could
+// not be written.
+func localStatus(err error) Status {
 	if errors.Is(err, stag.ErrInvalid) {
 		return StatusLocalProtection
 	}

@@ -9,7 +9,7 @@ type Status uint8
 const (
 	StatusSuccess         Status = 0
 	StatusLocalLength     Status = 1  // a message was too long for its receive
-	StatusLocalOp         Status = 2  // the stream cannot do this (a Read with ORD 0), or the source failed
+	StatusLocalOp         Status = 2  // the stream cannot do this (a Read with ORD 0), or its source or sink, a Buffer, failed
 	StatusLocalProtection Status = 4  // a region was invalidated before its use
 	StatusFlushed         Status = 5  // the stream ended first
 	StatusBind            Status = 6  // a bind, a registration or a local invalidate was refused
