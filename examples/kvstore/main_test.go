@@ -115,6 +115,14 @@ func TestCommands(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrUnavailable)
 }
 
+// notADirectory is a file: nobody, not even root, can make a directory below it.
+func notADirectory(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	return path
+}
+
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{},
@@ -128,7 +136,7 @@ func TestUsage(t *testing.T) {
 		{"keys"},
 		{"bench", "-depth", "0"},
 		{"bench", "-what"},
-		{"keys", "/dev/null/keys", "a"},
+		{"keys", filepath.Join(notADirectory(t), "keys"), "a"},
 	} {
 		require.Error(t, run(t.Context(), args, nil, &bytes.Buffer{}), "%q", args)
 	}
@@ -196,7 +204,7 @@ func TestExitStatus(t *testing.T) {
 		{[]string{"keys"}, 2},
 		{[]string{"put", "a"}, 2},
 		{[]string{"bench", "-depth", "0"}, 2},
-		{[]string{"keys", "/no such directory", "a"}, 1},
+		{[]string{"keys", filepath.Join(notADirectory(t), "keys"), "a"}, 1},
 	} {
 		err := run(t.Context(), c.args, nil, io.Discard)
 		require.Equal(t, c.want, program.Status("kvstore", err, io.Discard), "%q", c.args)
