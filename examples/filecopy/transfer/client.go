@@ -112,10 +112,14 @@ func (c *Client) Put(ctx context.Context, local, name string) (*Result, error) {
 	return r, nil
 }
 
-// Get copies the file name of the server to local, over a file that is there. It does not replace anything else.
+// Get copies the file name of the server to local, over a file that is there, or that a symbolic link there leads to. It does not replace
+// anything else.
 func (c *Client) Get(ctx context.Context, name, local string) (*Result, error) {
 	if info, err := os.Stat(local); err == nil && !info.Mode().IsRegular() {
 		return nil, notRegular("replace", local)
+	}
+	if target, err := filepath.EvalSymlinks(local); err == nil {
+		local = target // as /dev/stdout, which must not become a file itself
 	}
 	root, err := os.OpenRoot(filepath.Dir(local))
 	if err != nil {

@@ -58,12 +58,9 @@ func openBelow(root *os.Root, name string) (fileBuffer, error) {
 // open opens a regular file. Anything else could block, or never end.
 func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string) (*os.File, error)) (fileBuffer, error) {
 	info, err := stat(name)
-	var pe *fs.PathError
 	switch {
-	case errors.As(err, &pe):
-		return fileBuffer{}, &fs.PathError{Op: "open", Path: name, Err: pe.Err} // an os.Root says "statat"
 	case err != nil:
-		return fileBuffer{}, err
+		return fileBuffer{}, of("open", name, err)
 	case !info.Mode().IsRegular():
 		return fileBuffer{}, notRegular("open", name)
 	}
@@ -76,6 +73,15 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 		return fileBuffer{}, err
 	}
 	return fileBuffer{f, info.Size()}, nil
+}
+
+// of is the error of an operation on the file that the user has named: that of an os.Root has the name of a system call, or a temporary
+// name.
+func of(op, name string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return &fs.PathError{Op: op, Path: name, Err: pe.Err}
+	}
+	return err
 }
 
 func notRegular(op, name string) error {
@@ -115,7 +121,7 @@ func create(root *os.Root, name string, size int64) (*incoming, error) {
 	temp := filepath.Join(filepath.Dir(name), ".part-"+rand.Text()[:8]) // name may be as long as a name can be
 	f, err := root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, of("create", name, err)
 	}
 	in := &incoming{fileBuffer{f, size}, root, name, temp}
 	if err := f.Truncate(size); err != nil {
@@ -132,7 +138,7 @@ func replaceable(root *os.Root, name string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return err
+		return of("create", name, err)
 	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
 		return notRegular("replace", name)
 	}

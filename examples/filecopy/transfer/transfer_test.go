@@ -169,6 +169,9 @@ func TestWhatIsNotThere(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Join(dir, "nowhere"), "with its directory")
 	_, err = c.Put(ctx, dir, "name")
 	require.ErrorContains(t, err, "not a regular file")
+	local, _ := file(t, filepath.Join(dir, "file"), odd)
+	_, err = c.Put(ctx, local, "nowhere/name")
+	require.ErrorContains(t, err, "create nowhere/name: ", "and not with a temporary name")
 
 	_, err = c.Put(ctx, first(file(t, filepath.Join(dir, "local"), odd)), "name")
 	require.NoError(t, err, "the connection goes on after an error")
@@ -186,6 +189,28 @@ func TestAFileOfTheUserMayBeALink(t *testing.T) {
 	r, err := c.Put(ctx, link, "name")
 	require.NoError(t, err)
 	require.Equal(t, sum, r.Sum)
+}
+
+// TestGetFollowsALink of the user, as /dev/stdout is one; a link of the server is replaced, wherever it leads.
+func TestGetFollowsALink(t *testing.T) {
+	s := startTestServer(t)
+	c, ctx := s.client(t)
+	local, sum := file(t, s.path("name"), odd)
+	target, before := file(t, filepath.Join(t.TempDir(), "target"), 10)
+	link := filepath.Join(t.TempDir(), "link")
+	for _, at := range []string{link, s.path("link")} {
+		require.NoError(t, os.Symlink(target, at))
+	}
+	_, err := c.Put(ctx, local, "link")
+	require.NoError(t, err)
+	require.Equal(t, before, sumOf(t, target))
+	require.Equal(t, sum, sumOf(t, s.path("link")))
+	_, err = c.Get(ctx, "name", link)
+	require.NoError(t, err)
+	require.Equal(t, sum, sumOf(t, target))
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink, "it is a link still")
 }
 
 func TestNamesThatLeadElsewhere(t *testing.T) {
