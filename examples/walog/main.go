@@ -43,6 +43,9 @@ func main() {
 
 var errUsage = program.UsageError("usage: walog target|demo|compare [flags]; walog help says what they do")
 
+// errTooLong is told before anything takes room for the log. What one RemoteBuffer cannot say is too long.
+var errTooLong = program.UsageError("a log has less than 4 GiB: fewer records, shorter ones, or a smaller -file-size")
+
 const help = `usage:
   walog target [flags] FILE   keeps the log of a writer in FILE, as one of three targets
   walog demo [flags]          runs three targets, kills one meanwhile, and compares their files
@@ -82,6 +85,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if fs.NArg() != 1 {
 			return errUsage
 		}
+		if o.file > math.MaxUint32 {
+			return errTooLong
+		}
 		return serve(ctx, o.addr, fs.Arg(0), o.file, out)
 	case "demo":
 		return o.inDir(func() error { return demo(ctx, &o, out) })
@@ -102,8 +108,8 @@ func (o *options) inDir(f func() error) error {
 	if o.records < 1 || o.writers < 1 || o.size < 1 || o.size > 1<<20 {
 		return program.UsageError("there must be records, writers, and 1 to 1,048,576 octets of a record")
 	}
-	if o.file = fileSize(o.records, o.size); o.file > math.MaxUint32 || o.file < start {
-		return program.UsageError("a log has less than 4 GiB: fewer records, or shorter ones")
+	if o.file = fileSize(o.records, o.size); o.file > math.MaxUint32 || int64(o.records) > math.MaxUint32 { // what no int64 can say
+		return errTooLong
 	}
 	if o.dir != "" {
 		return f()
