@@ -130,7 +130,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestWithPort(t *testing.T) {
-	for addr, want := range map[string]string{"10.0.0.1": "10.0.0.1:4420", "disk": "disk:4420", "::1": "[::1]:4420", "[::1]:5": "[::1]:5", ":7": ":7"} {
+	for addr, want := range map[string]string{"10.0.0.1": "10.0.0.1:4420", "disk": "disk:4420", "::1": "[::1]:4420", "fe80::1%eth0": "[fe80::1%eth0]:4420", "[::1]": "[::1]:4420", "[::1]:5": "[::1]:5", ":7": ":7"} {
 		require.Equal(t, want, withPort(addr))
 	}
 }

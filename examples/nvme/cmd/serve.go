@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -227,7 +228,7 @@ func withPort(addr string) string {
 	if _, _, err := net.SplitHostPort(addr); err == nil {
 		return addr
 	}
-	if ip := net.ParseIP(addr); ip != nil {
+	if _, err := netip.ParseAddr(addr); err == nil { // also one with a zone
 		return net.JoinHostPort(addr, defaultPort)
 	}
 	return addr + ":" + defaultPort
