@@ -191,4 +191,6 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "no", "where")
 	fails(t, cli.Failed, "no such file", "perf", "--pairs", "1000000", "--html", nowhere)
 	fails(t, cli.Failed, "no such file", "perf", "incast", "--repeats", "1000000", "--html", nowhere)
+	fails(t, cli.Failed, "no such file", "perf", "incast", "--repeats", "1000000", "--svg", nowhere)
+	fails(t, cli.Failed, "no such file", "perf", "rma", "--pairs", "1000000", "--svg", nowhere)
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -250,4 +251,20 @@ func TestErrHasSeveralWriters(t *testing.T) {
 	require.Contains(t, errs.String(), "child, ")
 	require.Contains(t, errs.String(), "again, ")
 	require.Contains(t, errs.String(), "command, ")
+}
+
+// TestCanWrite leaves everything as it was: what is not measured has no report.
+func TestCanWrite(t *testing.T) {
+	dir := t.TempDir()
+	there, absent := filepath.Join(dir, "there"), filepath.Join(dir, "absent")
+	require.NoError(t, os.WriteFile(there, []byte("the report of yesterday"), 0o600))
+	require.NoError(t, CanWrite(""))
+	require.NoError(t, CanWrite(there))
+	require.NoError(t, CanWrite(absent))
+	require.ErrorIs(t, CanWrite(filepath.Join(absent, "report")), fs.ErrNotExist)
+	require.Error(t, CanWrite(dir))
+	require.NoFileExists(t, absent)
+	b, err := os.ReadFile(there)
+	require.NoError(t, err)
+	require.Equal(t, "the report of yesterday", string(b))
 }

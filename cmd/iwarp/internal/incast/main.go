@@ -54,7 +54,7 @@ package rma. What that does to a small Read of the receiver shows how long the q
 }
 
 func (o *options) report(ctx context.Context, s cli.Streams) error {
-	if err := cli.CanWrite(o.html); err != nil {
+	if err := canDraw(o.html, o.svg); err != nil {
 		return err
 	}
 	r, err := o.measure(ctx, cli.NewProgress(s.Err))

@@ -9,10 +9,26 @@ import (
 	"time"
 
 	"github.com/goiwarp/iwarp/cmd/iwarp/internal/chart"
+	"github.com/goiwarp/iwarp/cmd/iwarp/internal/cli"
 )
 
 // points is how many values of a series a plot has.
 const points = 300
+
+// Files of a directory.
+const (
+	backlogFile = "incast-backlog.svg"
+	victimFile  = "incast-victim.svg"
+)
+
+// canDraw tells whether draw can write its files.
+func canDraw(page, directory string) error {
+	err := cli.CanWrite(page)
+	if err == nil && directory != "" {
+		err = cli.CanWrite(filepath.Join(directory, backlogFile))
+	}
+	return err
+}
 
 // draw writes a page with the plots, and each plot as a file of a directory, where there is a name.
 func (r *report) draw(page, directory string) error {
@@ -25,10 +41,10 @@ func (r *report) draw(page, directory string) error {
 	if directory == "" {
 		return nil
 	}
-	if err := create(filepath.Join(directory, "incast-backlog.svg"), backlog.WriteSVG); err != nil {
+	if err := create(filepath.Join(directory, backlogFile), backlog.WriteSVG); err != nil {
 		return err
 	}
-	return create(filepath.Join(directory, "incast-victim.svg"), victim.WriteSVG)
+	return create(filepath.Join(directory, victimFile), victim.WriteSVG)
 }
 
 func create(file string, write func(w io.Writer) error) error {

@@ -60,6 +60,9 @@ processes goes over the loopback; what needs a link with a delay, a rate or a fa
 			if o.virtual {
 				serveFlows(o, s.Out)
 			}
+			if err := cli.CanWrite(o.svg); err != nil {
+				return err
+			}
 			return o.Profiled(func() error { return o.measure(cmd.Context(), s) })
 		},
 	}
