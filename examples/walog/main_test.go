@@ -47,8 +47,15 @@ func TestCompare(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"fly"}, {"target"}, {"demo", "-records", "0"}, {"demo", "-records", "100000000"}, {"compare", "-records", "9223372036854775807"},
-		{"demo", "-size", "16", "-records", "576460752303423488"}, {"target", "-file-size", "4294967296", filepath.Join(t.TempDir(), "log")}, {"demo", "-what"},
+		{},
+		{"fly"},
+		{"target"},
+		{"target", "-file-size", "4294967296", filepath.Join(t.TempDir(), "log")},
+		{"demo", "-records", "0"},
+		{"demo", "-records", "100000000"},
+		{"demo", "-size", "16", "-records", "576460752303423488"},
+		{"compare", "-records", "9223372036854775807"},
+		{"demo", "-what"},
 	} {
 		require.ErrorAs(t, run(t.Context(), args, &bytes.Buffer{}), new(program.UsageError), "%q", args)
 	}
