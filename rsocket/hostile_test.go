@@ -233,6 +233,7 @@ func TestRSK_15_ThePeerEndsWithoutReceiving(t *testing.T) {
 				require.NoError(t, err)
 			} else {
 				require.ErrorIs(t, err, syscall.ECONNRESET)
+				require.NotErrorIs(t, err, net.ErrClosed, "which is the error of a second Close")
 			}
 		})
 	}

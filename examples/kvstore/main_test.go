@@ -115,7 +115,7 @@ func TestCommands(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrUnavailable)
 }
 
-// notADirectory is a file: nobody, not even root, can make a directory below it.
+// notADirectory is a file, below which root cannot make a directory either.
 func notADirectory(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
