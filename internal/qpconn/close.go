@@ -195,6 +195,12 @@ func (c *Conn) afterPeer() {
 		c.Fail(transport.Faultf(transport.RDMAPStreamCatastrophic, "the peer ended its half in the middle of a message"))
 		return
 	}
+	c.mu.Lock()
+	first := c.ending.answer()
+	c.mu.Unlock()
+	if !first {
+		return
+	}
 	c.tasks.Start(func() { // over TLS that may have to wait, which a poster must not
 		_ = c.llp.CloseSend() // it is not graceful if that has to wait for too long
 		c.advance(Closing, Closed, nil)

@@ -33,18 +33,20 @@ const (
 	BadClose                 // the peer has sent a message after we ended our half
 )
 
-// A peerHalf is how the peer's half of the connection is. It changes once, when the reader finds its end:
+// A peerHalf is how the peer's half of the connection is. The reader finds its end:
 //
 //	sends --the end, after whole messages--> ended
 //	sends --the end, in the middle of a message--> cut
+//	ended --our half is to end, too--> answered
 //
-// afterPeer decides what either means, which depends on the [Stage].
+// afterPeer decides what either end means, which depends on the [Stage].
 type peerHalf uint8
 
 const (
 	peerSends peerHalf = iota
 	peerEnded
 	peerCut
+	peerAnswered
 )
 
 const (
@@ -91,6 +93,15 @@ func (e *ending) advance(to Stage, r Reason, cause error) {
 		e.reason = r
 	}
 	e.stage = max(e.stage, to)
+}
+
+// answer reports true once: the caller then ends our half, because the peer has ended its half.
+func (e *ending) answer() bool {
+	if e.peer != peerEnded {
+		return false
+	}
+	e.peer = peerAnswered
+	return true
 }
 
 // bound calls late if the connection has not ended within d. It does nothing if the time is
