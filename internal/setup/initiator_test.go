@@ -382,6 +382,40 @@ func TestRefuseBesideAnAccept(t *testing.T) {
 	}
 }
 
+// TestRefuseEndsTheExchangeBeforeTheOffer: what finds the offer closed then knows why.
+func TestRefuseEndsTheExchangeBeforeTheOffer(t *testing.T) {
+	m := newManager(t)
+	s := &asksBySCTP{}
+	r, err := sctp.ReadRequest(someTime(t), s)
+	require.NoError(t, err)
+	ctx, done, err := m.exchange(someTime(t), sessionOffer{r, m})
+	require.NoError(t, err)
+	defer done()
+	s.sends = func() { require.ErrorIs(t, context.Cause(ctx), errClosed) }
+	m.Refuse(errClosed)
+	require.Equal(t, 1, s.sent)
+}
+
+// An asksBySCTP is a stream whose peer asks for a session.
+type asksBySCTP struct {
+	sctp.Stream
+	sends func()
+	sent  int
+}
+
+func (s *asksBySCTP) Receive(p []byte) (int, uint32, error) {
+	return copy(p, []byte{0, 0, 0, byte(sctp.Initiate)}), sctp.PPIDControl, nil
+}
+
+func (s *asksBySCTP) Send(uint32, []byte, bool) error {
+	s.sent++
+	s.sends()
+	return nil
+}
+
+func (s *asksBySCTP) Wake()        {}
+func (s *asksBySCTP) Release(bool) {}
+
 // A hookedContext calls functions when it is asked.
 type hookedContext struct {
 	context.Context

@@ -200,10 +200,10 @@ type exchange struct {
 }
 
 func (e *exchange) Close() error {
+	e.end(e.cause) // first: it is also why the offer can be accepted no more
 	if s, ok := e.answers.(sessionOffer); ok {
 		_ = s.Close() // unless it is answered; before Manager.Close ends the association
 	}
-	e.end(e.cause)
 	return nil
 }
 

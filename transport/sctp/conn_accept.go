@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync/atomic"
+	"sync"
 
 	"github.com/goiwarp/iwarp/internal/enhanced"
 	"github.com/goiwarp/iwarp/transport"
@@ -17,9 +17,11 @@ type Request struct {
 	s     Stream
 	in    session
 	asked *control
-	taken atomic.Bool      // answered
 	seal  transport.Sealer // of the answer; nil: none
 	shut  error            // of Open
+
+	mu    sync.Mutex // held while a refusal is sent: the association may end when Close has returned
+	taken bool       // answered
 }
 
 // ReadRequest waits for the peer to ask for a session on s. ctx bounds it. It takes one
@@ -86,7 +88,10 @@ func (r *Request) Accept(o Options, ird, ord int, private []byte) (*Conn, *Terms
 	if err := checkPrivate(len(private), sealed, r.isEnhanced()); err != nil {
 		return nil, nil, err
 	}
-	if r.taken.Swap(true) {
+	r.mu.Lock()
+	taken := r.take()
+	r.mu.Unlock()
+	if !taken {
 		return nil, nil, errAnswered
 	}
 	t := &Terms{
@@ -128,7 +133,9 @@ func (r *Request) reject(cause error, ird, ord int, private []byte) error {
 	if err := checkPrivate(len(private), sealed, r.isEnhanced()); err != nil {
 		return err
 	}
-	if r.taken.Swap(true) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.take() {
 		return errAnswered
 	}
 	answer := control{function: Reject, private: private}
@@ -161,11 +168,20 @@ var errNotOpened = errors.New("sctp: Options.Seal is that of an initiator: have 
 
 // Close ends a request that the ULP does not answer, because too many wait for one above
 // all: by a Terminate message (RFC 5043 section 6.4). It does nothing to one that was
-// answered.
+// answered, but for waiting until a refusal is sent.
 func (r *Request) Close() {
-	if !r.taken.Swap(true) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.take() {
 		refuse(r.s, true)
 	}
+}
+
+// take reports true once: the caller, who holds mu, then answers.
+func (r *Request) take() bool {
+	first := !r.taken
+	r.taken = true
+	return first
 }
 
 var errAnswered = fmt.Errorf("sctp: the request was answered before: %w", net.ErrClosed)

@@ -100,6 +100,29 @@ func TestRequestIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+// TestCloseWaitsForARefusal that another goroutine sends: what calls Close may end the association next.
+func TestCloseWaitsForARefusal(t *testing.T) {
+	f := &askedStream{fakeStream: newFake()}
+	f.says(17, "0000 0001")
+	r, err := ReadRequest(t.Context(), f)
+	require.NoError(t, err)
+	f.asks = func() { require.False(t, r.mu.TryLock(), "Close waits for this mutex") }
+	require.NoError(t, r.Reject(-1, -1, nil))
+	r.Close()
+	f.wantSent(t, "17 0000 0003")
+}
+
+// An askedStream calls a function before each Send.
+type askedStream struct {
+	*fakeStream
+	asks func()
+}
+
+func (s *askedStream) Send(ppid uint32, msg []byte, urgent bool) error {
+	s.asks()
+	return s.fakeStream.Send(ppid, msg, urgent)
+}
+
 // TestSCTP_29_TerminateIsNotSentWithoutTheAccept: the peer has not acknowledged the Accept. When it
 // does, however late, it is told, or it would wait for ever.
 func TestSCTP_29_TerminateIsNotSentWithoutTheAccept(t *testing.T) {
