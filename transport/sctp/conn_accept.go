@@ -177,7 +177,7 @@ func (r *Request) Close() {
 	}
 }
 
-// take reports true once: the caller, who holds mu, then answers.
+// take reports true once: the caller then answers. Preconditions: mu is held.
 func (r *Request) take() bool {
 	first := !r.taken
 	r.taken = true
