@@ -396,6 +396,19 @@ func TestRefuseEndsTheExchangeBeforeTheOffer(t *testing.T) {
 	require.Equal(t, 1, s.sent)
 }
 
+// TestRefuseAfterAnExchangeWithoutAnAnswer, as where the context of Accept has ended: the session is refused.
+func TestRefuseAfterAnExchangeWithoutAnAnswer(t *testing.T) {
+	m := newManager(t)
+	s := &asksBySCTP{sends: func() {}}
+	r, err := sctp.ReadRequest(someTime(t), s)
+	require.NoError(t, err)
+	_, done, err := m.exchange(someTime(t), sessionOffer{r, m})
+	require.NoError(t, err)
+	done()
+	m.Refuse(errClosed)
+	require.Equal(t, 1, s.sent)
+}
+
 // An asksBySCTP is a stream whose peer asks for a session.
 type asksBySCTP struct {
 	sctp.Stream

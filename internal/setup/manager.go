@@ -170,7 +170,7 @@ func (m *Manager) begin(ctx context.Context, f func(ctx context.Context) error) 
 // exchange begins an exchange of set-up messages, which ends with ctx or with Refuse. Until
 // both ends have spoken that ends the connection. From then on it is a failure that the
 // peer is told of, by Establish. The function that it returns belongs after Establish. The exchange
-// answers o, which need not be watched any more; nil: it asks.
+// answers o, which is watched as a part of it, and afterwards if it is a session: it may have no answer. nil: it asks.
 func (m *Manager) exchange(ctx context.Context, o offer) (context.Context, func(), error) {
 	ctx, end := context.WithCancelCause(ctx)
 	e := &exchange{end: end, cause: m.cfg.Closed, answers: o}
@@ -186,10 +186,20 @@ func (m *Manager) exchange(ctx context.Context, o offer) (context.Context, func(
 	m.pending[e] = struct{}{}
 	m.exchanges.Add(1)
 	return ctx, func() {
-		m.unwatch(e)
+		m.leave(e)
 		end(nil)
 		m.exchanges.Done()
 	}, nil
+}
+
+// leave ends the watch over e, but not that over a session: to close one that was answered does nothing.
+func (m *Manager) leave(e *exchange) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.pending, e)
+	if s, ok := e.answers.(sessionOffer); ok {
+		m.pending[s] = struct{}{}
+	}
 }
 
 // An exchange is one that Refuse ends, or what comes before one.

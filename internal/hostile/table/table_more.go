@@ -66,10 +66,11 @@ var more = []attack{
 			"iwarp.TestEndsAreBoundedWhileAConnectionDoesNotClose", "iwarp.TestEndOfTheRNICEndsAnAuthentication",
 			"iwarp.TestClientKeepsARejectedConnectionAsTheRNICCloses", "iwarp.TestClientThatIsNotReadyHasEnded",
 			"internal/setup.TestRefuseEndsTheSessionsThatWait", "internal/setup.TestRefuseEndsTheSessionsThatAreBeingAccepted",
-			"internal/setup.TestRefuseEndsTheExchangeBeforeTheOffer", "transport/sctp.TestCloseWaitsForARefusal",
+			"internal/setup.TestRefuseEndsTheExchangeBeforeTheOffer", "internal/setup.TestRefuseAfterAnExchangeWithoutAnAnswer", "transport/sctp.TestCloseWaitsForARefusal",
 		},
 		[]string{
 			"ATK-48a", "ATK-48b", "ATK-48c", "ATK-48d", "ATK-48e", "ATK-48f", "ATK-48g", "ATK-48h", "ATK-48i", "ATK-48j", "ATK-48k",
+			"ATK-48l",
 		},
 	},
 	{
